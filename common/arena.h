@@ -1,0 +1,23 @@
+/* A region of memory with a cap, freed at once: one per exchange.
+ * Secrets never live here (common/secret.h). */
+#ifndef COMMON_ARENA_H
+#define COMMON_ARENA_H
+
+#include "common/span.h"
+
+struct arena_block;
+struct arena {
+    struct arena_block *blocks;
+    size_t used, max;
+};
+
+/* max: the most bytes it may hand out in all. No memory is taken yet. */
+void arena_init(struct arena *a, size_t max);
+/* Give everything back; the arena can be used again. */
+void arena_free(struct arena *a);
+/* n zeroed bytes, aligned for any type, or NULL when the cap is reached or memory is out. */
+void *arena_alloc(struct arena *a, size_t n) MUSTCHECK;
+/* A copy of s that lives as long as the arena; p is NULL on failure (and for an empty s, n is 0). */
+struct span arena_copy(struct arena *a, struct span s) MUSTCHECK;
+
+#endif

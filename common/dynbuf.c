@@ -1,0 +1,115 @@
+#include "common/dynbuf.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+void dynbuf_init(struct dynbuf *b, size_t max)
+{
+    *b = (struct dynbuf){.max = max};
+}
+
+void dynbuf_free(struct dynbuf *b)
+{
+    if (b == NULL)
+        return;
+    free(b->p);
+    *b = (struct dynbuf){.max = b->max};
+}
+
+void dynbuf_wipe(struct dynbuf *b)
+{
+    if (b != NULL && b->p != NULL)
+        explicit_bzero(b->p, b->cap);
+    dynbuf_free(b);
+}
+
+void dynbuf_reset(struct dynbuf *b)
+{
+    b->n = 0;
+    b->failed = false;
+}
+
+static int fail(struct dynbuf *b)
+{
+    free(b->p);
+    *b = (struct dynbuf){.max = b->max, .failed = true};
+    return -1;
+}
+
+uint8_t *dynbuf_room(struct dynbuf *b, size_t n)
+{
+    if (b->failed || n > b->max - b->n)
+        return fail(b), NULL;
+    if (b->cap - b->n < n) {
+        size_t want = b->cap ? b->cap : 64;
+        while (want - b->n < n)
+            want = want > b->max / 2 ? b->max : want * 2;
+        uint8_t *grown = malloc(want);
+        if (grown == NULL)
+            return fail(b), NULL;
+        /* Not realloc: the old block may hold what dynbuf_wipe must overwrite. */
+        if (b->p != NULL) {
+            memcpy(grown, b->p, b->n);
+            explicit_bzero(b->p, b->n);
+            free(b->p);
+        }
+        b->p = grown;
+        b->cap = want;
+    }
+    return b->p + b->n;
+}
+
+void dynbuf_grew(struct dynbuf *b, size_t n)
+{
+    b->n += n <= b->cap - b->n ? n : b->cap - b->n;
+}
+
+int dynbuf_add(struct dynbuf *b, struct span s)
+{
+    if (s.n == 0)
+        return b->failed ? -1 : 0;
+    uint8_t *to = dynbuf_room(b, s.n);
+    if (to == NULL)
+        return -1;
+    memcpy(to, s.p, s.n);
+    b->n += s.n;
+    return 0;
+}
+
+int dynbuf_add_byte(struct dynbuf *b, uint8_t c)
+{
+    return dynbuf_add(b, span_of(&c, 1));
+}
+
+int dynbuf_addf(struct dynbuf *b, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    int n = vsnprintf(NULL, 0, fmt, ap);
+    va_end(ap);
+    if (n < 0)
+        return fail(b), -1;
+    uint8_t *to = dynbuf_room(b, (size_t)n + 1);
+    if (to == NULL)
+        return -1;
+    va_start(ap, fmt);
+    vsnprintf((char *)to, (size_t)n + 1, fmt, ap);
+    va_end(ap);
+    b->n += (size_t)n;
+    return 0;
+}
+
+void dynbuf_drop(struct dynbuf *b, size_t n)
+{
+    if (n >= b->n) {
+        b->n = 0;
+        return;
+    }
+    memmove(b->p, b->p + n, b->n - n);
+    b->n -= n;
+}
+
+bool dynbuf_ok(const struct dynbuf *b)
+{
+    return !b->failed;
+}

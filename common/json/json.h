@@ -1,0 +1,59 @@
+/* JSON, strictly RFC 8259: yajl's SAX parser behind a guard that refuses what
+ * yajl lets pass (bad UTF-8, duplicate keys, lone surrogates, NUL in a key, depth, size).
+ * Numbers stay text. */
+#ifndef COMMON_JSON_JSON_H
+#define COMMON_JSON_JSON_H
+
+#include "common/arena.h"
+#include "common/dynbuf.h"
+
+enum { JSON_DEPTH_MAX = 64, JSON_NODES_MAX = 100000 };
+
+enum json_type { JSON_BAD = 0, JSON_NULL, JSON_BOOL, JSON_NUMBER, JSON_STRING, JSON_ARRAY, JSON_OBJECT };
+
+struct json {
+    enum json_type type;
+    bool truth;
+    struct span text;        /* a string's bytes (unescaped), a number's digits */
+    struct span key;         /* when it is an object's member */
+    const struct json *child; /* first member or element */
+    const struct json *next;
+    size_t count; /* members or elements */
+};
+
+/* The whole text as one tree in the arena, or NULL (not JSON, or over a limit). */
+const struct json *json_parse(struct span text, struct arena *a) MUSTCHECK;
+/* A member by name; NULL if absent or not an object. */
+const struct json *json_get(const struct json *j, struct span key);
+/* RFC 6901. NULL if it leads nowhere. */
+const struct json *json_pointer(const struct json *j, struct span pointer);
+/* Text of a string member, else empty. */
+struct span json_text(const struct json *j, struct span key);
+/* A non-negative integer member up to 2^53; 0, or -1 */
+int json_u64(const struct json *j, struct span key, uint64_t *out) MUSTCHECK;
+
+/* Writing. Strings may hold any bytes: what is not UTF-8 becomes U+FFFD. Commas
+ * and nesting are kept by the writer; errors stick in the buffer. */
+struct jsonw {
+    struct dynbuf *out;
+    unsigned depth;
+    uint64_t comma; /* bit per depth */
+};
+void jsonw_begin(struct jsonw *w, struct dynbuf *out);
+void jsonw_object(struct jsonw *w);
+void jsonw_array(struct jsonw *w);
+void jsonw_end_object(struct jsonw *w);
+void jsonw_end_array(struct jsonw *w);
+void jsonw_key(struct jsonw *w, const char *key);
+void jsonw_string(struct jsonw *w, struct span s);
+void jsonw_u64(struct jsonw *w, uint64_t v);
+void jsonw_i64(struct jsonw *w, int64_t v);
+void jsonw_bool(struct jsonw *w, bool v);
+void jsonw_null(struct jsonw *w);
+/* Key and value in one. */
+void jsonw_kv(struct jsonw *w, const char *key, struct span s);
+void jsonw_kv_u64(struct jsonw *w, const char *key, uint64_t v);
+/* Already JSON: copied as it is. */
+void jsonw_raw(struct jsonw *w, struct span json);
+
+#endif

@@ -1,0 +1,68 @@
+/* A borrowed run of bytes: pointer and length, never a terminator.
+ * Foreign bytes are handled through spans only. A span owns nothing. */
+#ifndef COMMON_SPAN_H
+#define COMMON_SPAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#define MUSTCHECK __attribute__((warn_unused_result))
+#define PRINTF(f, a) __attribute__((format(printf, f, a)))
+
+struct span {
+    const uint8_t *p;
+    size_t n;
+};
+
+/* A span over a string literal; the length is known to the compiler. */
+#define SPAN(lit) ((struct span){(const uint8_t *)("" lit), sizeof(lit) - 1})
+#define SPAN_NONE ((struct span){NULL, 0})
+/* For printf: "%.*s", SPAN_FMT(s). Only for bytes known to be printable. */
+#define SPAN_FMT(s) (int)(s).n, (const char *)(s).p
+
+static inline struct span span_of(const void *p, size_t n)
+{
+    return (struct span){p, n};
+}
+
+/* Over a C string that this program itself made; never over foreign bytes. */
+static inline struct span span_str(const char *own)
+{
+    return (struct span){(const uint8_t *)own, own ? strlen(own) : 0};
+}
+
+static inline bool span_eq(struct span a, struct span b)
+{
+    return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
+}
+
+static inline struct span span_from(struct span s, size_t off)
+{
+    return off > s.n ? SPAN_NONE : span_of(s.p + off, s.n - off);
+}
+
+static inline struct span span_first(struct span s, size_t n)
+{
+    return span_of(s.p, n < s.n ? n : s.n);
+}
+
+/* ASCII case only; the locale never matters. */
+bool span_ieq(struct span a, struct span b);
+bool span_starts(struct span s, struct span prefix);
+bool span_ends(struct span s, struct span suffix);
+/* Index of byte c, or s.n. */
+size_t span_index(struct span s, uint8_t c);
+/* Index of the first occurrence of needle, or s.n. An empty needle is never found. */
+size_t span_find(struct span s, struct span needle);
+/* Split at the first c: *head before it, *rest after it. False, with all in head, if absent. */
+bool span_cut(struct span s, uint8_t c, struct span *head, struct span *rest);
+/* ASCII space and tab removed at both ends. */
+struct span span_trim(struct span s);
+/* Digits only, no sign, no leading zero but "0" itself, at most max: 0, or -1. */
+int span_u64(struct span s, uint64_t max, uint64_t *out) MUSTCHECK;
+/* Same length and bytes, in time that depends on the lengths alone. */
+bool span_eq_consttime(struct span a, struct span b);
+
+#endif

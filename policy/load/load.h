@@ -1,0 +1,40 @@
+/* YAML policy files -> one image. Strict: unknown and duplicate keys, aliases,
+ * anchors, merge keys, tags, further documents, wrong types and YAML 1.1
+ * surprises are refused, each with file:line:col and a suggestion. */
+#ifndef POLICY_LOAD_LOAD_H
+#define POLICY_LOAD_LOAD_H
+
+#include "common/dynbuf.h"
+#include "common/err.h"
+
+enum { POLICY_FILE_MAX = 1024 * 1024, POLICY_DEPTH_MAX = 16, POLICY_IMAGE_MAX = 16 * 1024 * 1024 };
+
+struct policy_file {
+    const char *name; /* as shown in errors and audit, e.g. "policy.yaml" */
+    struct span text;
+    bool floors; /* the operator's floors file: only decide: deny */
+};
+
+/* Gives the text of what a policy names: a pack ("git@1") or a CA file ("demo-ca.pem",
+ * relative to the policy's folder). The span must live until policy_load returns. -1: not found. */
+enum policy_ref { POLICY_REF_PACK = 1, POLICY_REF_CA };
+typedef int policy_fetch_fn(void *arg, enum policy_ref kind, struct span name, struct span *text, struct err *e);
+
+/* Every problem found, in file order; `severity` 'E' refuses, 'W' warns. */
+struct policy_problem {
+    char code[8]; /* "P001" */
+    char severity;
+    char where[300]; /* file:line:col */
+    char text[512];
+};
+struct policy_problems {
+    struct policy_problem *v;
+    size_t n, max;
+};
+
+/* 0 and the image in out (born with POLICY_IMAGE_MAX by the caller), or -1 with the first
+ * error in *e and all of them in problems (may be NULL). */
+int policy_load(const struct policy_file *files, size_t nfiles, policy_fetch_fn *fetch, void *arg,
+                struct dynbuf *out, struct policy_problems *problems, struct err *e) MUSTCHECK;
+
+#endif

@@ -1,0 +1,3 @@
+#ifndef PROXY_WALK_H
+#define PROXY_WALK_H
+#endif

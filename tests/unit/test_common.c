@@ -1,0 +1,106 @@
+/* common: bytes, buffers, ids, messages at their limits and one past. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "common/arena.h"
+#include "common/dynbuf.h"
+#include "common/id.h"
+#include "common/msg.h"
+
+static void dynbuf_stops_at_its_limit(void **state)
+{
+    struct dynbuf b;
+    dynbuf_init(&b, 4);
+    assert_int_equal(dynbuf_add(&b, SPAN("abcd")), 0);
+    assert_int_equal(dynbuf_add(&b, SPAN("e")), -1);
+    assert_false(dynbuf_ok(&b));
+    assert_int_equal(dynbuf_add(&b, SPAN("")), -1);
+    dynbuf_free(&b);
+    assert_true(dynbuf_ok(&b));
+    dynbuf_init(&b, 0);
+    assert_int_equal(dynbuf_add(&b, SPAN("a")), -1);
+}
+
+static void arena_stops_at_its_limit(void **state)
+{
+    struct arena a;
+    arena_init(&a, 64);
+    assert_non_null(arena_alloc(&a, 64));
+    assert_null(arena_alloc(&a, 1));
+    arena_free(&a);
+    assert_null(arena_alloc(&a, SIZE_MAX));
+    assert_null(arena_alloc(&a, SIZE_MAX - 8));
+}
+
+static void ids_round_trip(void **state)
+{
+    struct id a, b;
+    char text[ID_TEXT + 1];
+    for (int i = 0; i < 1000; i++) {
+        assert_int_equal(id_new(&a), 0);
+        id_text(&a, text);
+        assert_int_equal(id_parse(span_str(text), &b), 0);
+        assert_true(id_eq(&a, &b));
+    }
+    text[25] = 'l'; /* not in the alphabet */
+    assert_int_equal(id_parse(span_str(text), &b), -1);
+    text[25] = '1'; /* a bit past the 128th */
+    assert_int_equal(id_parse(span_str(text), &b), -1);
+}
+
+static void base64_is_strict(void **state)
+{
+    char out[64];
+    uint8_t raw[64];
+    size_t n;
+    assert_int_equal(base64_encode(SPAN("user:pass"), out), 12);
+    assert_string_equal(out, "dXNlcjpwYXNz");
+    assert_int_equal(base64_decode(SPAN("dXNlcjpwYXM="), raw, &n), 0);
+    assert_int_equal(n, 8);
+    assert_int_equal(base64_decode(SPAN("dXNlcjpwYXN="), raw, &n), -1); /* loose bits */
+    assert_int_equal(base64_decode(SPAN("dXNl\ncjpw"), raw, &n), -1);
+    assert_int_equal(base64_decode(SPAN("dX=l"), raw, &n), -1);
+}
+
+static void a_bad_message_sticks(void **state)
+{
+    struct dynbuf b;
+    dynbuf_init(&b, 100);
+    msg_put_u16(&b, 7);
+    msg_put_span(&b, SPAN("abc"));
+    struct msg_in m = msg_in(dynbuf_span(&b));
+    assert_int_equal(msg_get_u16(&m), 7);
+    assert_int_equal(msg_get_span(&m, 2).n, 0); /* over the caller's limit */
+    assert_int_equal(msg_end(&m), -1);
+    m = msg_in(dynbuf_span(&b));
+    (void)msg_get_u16(&m);
+    assert_true(span_eq(msg_get_span(&m, 3), SPAN("abc")));
+    assert_int_equal(msg_end(&m), 0);
+    assert_int_equal(msg_get_u8(&m), 0);
+    assert_int_equal(msg_end(&m), -1);
+    dynbuf_free(&b);
+}
+
+static void numbers_are_digits_only(void **state)
+{
+    uint64_t v;
+    assert_int_equal(span_u64(SPAN("18446744073709551615"), UINT64_MAX, &v), 0);
+    assert_true(v == UINT64_MAX);
+    assert_int_equal(span_u64(SPAN("18446744073709551616"), UINT64_MAX, &v), -1);
+    assert_int_equal(span_u64(SPAN("07"), 10, &v), -1);
+    assert_int_equal(span_u64(SPAN("+7"), 10, &v), -1);
+    assert_int_equal(span_u64(SPAN(""), 10, &v), -1);
+    assert_int_equal(span_u64(SPAN("9"), 8, &v), -1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(dynbuf_stops_at_its_limit), cmocka_unit_test(arena_stops_at_its_limit),
+        cmocka_unit_test(ids_round_trip),            cmocka_unit_test(base64_is_strict),
+        cmocka_unit_test(a_bad_message_sticks),      cmocka_unit_test(numbers_are_digits_only),
+    };
+    return cmocka_run_group_tests_name("common", tests, NULL, NULL);
+}
