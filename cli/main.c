@@ -1,0 +1,88 @@
+/* countersign VERB: the table of verbs and the way into it. */
+#include "cli/cli.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "sandbox-shim/run.h"
+
+static int verb_version(int argc, char **argv);
+static int verb_help(int argc, char **argv);
+
+const struct verb cli_verbs[] = {
+    {"run", "[--policy FILE] [--with NAME] [--workspace DIR] [--name NAME] [--state-dir DIR] -- CMD [ARG...]",
+     "run a command in a sandbox that holds no secret", run_main},
+    {"version", "", "print the version", verb_version},
+    {"help", "[VERB]", "print this, or how to use one verb", verb_help},
+    {NULL, NULL, NULL, NULL},
+};
+
+const struct verb *cli_verb(const char *name)
+{
+    for (const struct verb *v = cli_verbs; v->name; v++)
+        if (strcmp(v->name, name) == 0)
+            return v;
+    return NULL;
+}
+
+int cli_usage(const char *name)
+{
+    const struct verb *v = cli_verb(name);
+
+    if (v)
+        fprintf(stderr, "usage: countersign %s %s\n", v->name, v->usage);
+    return CLI_USAGE;
+}
+
+static void help_print(FILE *to)
+{
+    fputs("usage: countersign VERB [ARGUMENT...]\n\n", to);
+    for (const struct verb *v = cli_verbs; v->name; v++)
+        fprintf(to, "  %-10s %s\n", v->name, v->help);
+    fputs("\n`countersign help VERB` says how one is used; countersign(1) says more.\n", to);
+}
+
+static int verb_version(int argc, char **argv)
+{
+    puts(PACKAGE_STRING);
+    return CLI_OK;
+}
+
+static int verb_help(int argc, char **argv)
+{
+    const struct verb *v;
+
+    if (argc < 2) {
+        help_print(stdout);
+        return CLI_OK;
+    }
+    v = cli_verb(argv[1]);
+    if (!v) {
+        fprintf(stderr, "countersign: no verb `%s`; `countersign help` lists them\n", argv[1]);
+        return CLI_USAGE;
+    }
+    printf("countersign %s %s\n  %s\n", v->name, v->usage, v->help);
+    return CLI_OK;
+}
+
+int main(int argc, char **argv)
+{
+    const struct verb *v;
+    const char *name;
+
+    if (argc < 2) {
+        help_print(stderr);
+        return CLI_USAGE;
+    }
+    name = argv[1];
+    if (strcmp(name, "--version") == 0)
+        name = "version";
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
+        name = "help";
+    v = cli_verb(name);
+    if (!v) {
+        fprintf(stderr, "countersign: no verb `%s`; `countersign help` lists them\n", name);
+        return CLI_USAGE;
+    }
+    return v->fn(argc - 1, argv + 1);
+}
