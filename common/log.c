@@ -45,8 +45,8 @@ static void vlog(enum log_level level, const char *fmt, va_list ap)
     gmtime_r(&ts.tv_sec, &tm);
     strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%S", &tm);
     int n = snprintf(line, sizeof(line),
-                     "{\"time\":\"%s.%03ldZ\",\"role\":\"%s\",\"pid\":%d,\"level\":\"%s\",\"msg\":\"%s\"}\n",
-                     when, ts.tv_nsec / 1000000, role_name, (int)getpid(), names[level], safe);
+                     "{\"time\":\"%s.%03ldZ\",\"role\":\"%s\",\"pid\":%d,\"level\":\"%s\",\"msg\":\"%s\"}\n", when,
+                     ts.tv_nsec / 1000000, role_name, (int)getpid(), names[level], safe);
     if (n > 0) {
         ssize_t unused = write(STDERR_FILENO, line, (size_t)n < sizeof(line) ? (size_t)n : sizeof(line) - 1);
         (void)unused;

@@ -98,9 +98,12 @@ static void numbers_are_digits_only(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(dynbuf_stops_at_its_limit), cmocka_unit_test(arena_stops_at_its_limit),
-        cmocka_unit_test(ids_round_trip),            cmocka_unit_test(base64_is_strict),
-        cmocka_unit_test(a_bad_message_sticks),      cmocka_unit_test(numbers_are_digits_only),
+        cmocka_unit_test(dynbuf_stops_at_its_limit),
+        cmocka_unit_test(arena_stops_at_its_limit),
+        cmocka_unit_test(ids_round_trip),
+        cmocka_unit_test(base64_is_strict),
+        cmocka_unit_test(a_bad_message_sticks),
+        cmocka_unit_test(numbers_are_digits_only),
     };
     return cmocka_run_group_tests_name("common", tests, NULL, NULL);
 }

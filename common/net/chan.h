@@ -1,0 +1,57 @@
+/* Frames between two processes over a socketpair: what roles speak.
+ *
+ *   frame: u32 length of payload | u16 type | u16 number of descriptors | u64 id | payload
+ *
+ * Many frames go out in one write at the end of the turn. Descriptors travel
+ * with their frame. A frame that is malformed, too long or carries more
+ * descriptors than it says ends the channel: a peer that breaks the contract is
+ * a dead peer. */
+#ifndef COMMON_NET_CHAN_H
+#define COMMON_NET_CHAN_H
+
+#include "common/dynbuf.h"
+
+enum {
+    CHAN_PAYLOAD_MAX = 320 * 1024, /* the largest single payload: an inline body of 256 KiB and its head */
+    CHAN_FDS_MAX = 4,
+    CHAN_QUEUE_MAX = 64 * 1024 * 1024, /* bytes queued to a peer that does not read; past it the channel ends */
+};
+
+struct loop;
+struct chan;
+struct frame {
+    uint16_t type;
+    uint64_t id;
+    struct span payload; /* valid during the callback only */
+    int fd[CHAN_FDS_MAX];
+    unsigned nfds;
+};
+
+struct chan_ops {
+    void (*frame)(void *arg, struct chan *c, struct frame *f);
+    void (*gone)(void *arg, struct chan *c); /* once; the peer died or broke the contract. Call chan_free in it. */
+};
+
+/* Takes fd over. NULL: no memory (fd is closed). */
+struct chan *chan_new(struct loop *l, int fd, const struct chan_ops *ops, void *arg) MUSTCHECK;
+/* Flushes what it can at once, closes, frees; safe inside its own callbacks. */
+void chan_free(struct chan **c);
+/* Queue one frame. -1: too long, over the queue limit or gone (the frame is dropped; gone() will follow). */
+int chan_send(struct chan *c, uint16_t type, uint64_t id, struct span payload);
+/* The same with a descriptor, which is duplicated: the caller still owns its own. */
+int chan_send_fd(struct chan *c, uint16_t type, uint64_t id, struct span payload, int fd);
+/* Build a payload in place: add to the returned buffer with msg_put_*, then commit. Only one at a time per channel.
+ */
+struct dynbuf *chan_begin(struct chan *c, uint16_t type, uint64_t id) MUSTCHECK;
+int chan_commit(struct chan *c);
+int chan_commit_fd(struct chan *c, int fd);
+/* Take a descriptor out of a frame (else it is closed after the callback). -1 if there is none. */
+int frame_take_fd(struct frame *f, unsigned i) MUSTCHECK;
+/* Bytes not yet written. Producers stop above a watermark and go on when drained() is called. */
+size_t chan_queued(const struct chan *c);
+void chan_on_drain(struct chan *c, size_t below, void (*fn)(void *arg), void *arg);
+/* Stop and go on reading from the peer. */
+void chan_pause(struct chan *c, bool paused);
+void chan_set_arg(struct chan *c, void *arg);
+
+#endif

@@ -1,0 +1,31 @@
+/* TLS settings shared by the connections of a process. One SSL_CTX each,
+ * certificates set per connection (a context costs 137 us and 14 KB). */
+#ifndef COMMON_NET_TLS_H
+#define COMMON_NET_TLS_H
+
+#include "common/err.h"
+
+struct tls_key;    /* a front's own P-256 leaf key, made at start */
+struct tls_leaf;   /* a certificate with its chain, for that key */
+struct tls_server; /* interception: ALPN http/1.1, tickets off, no client certificates, early data refused */
+struct tls_client; /* upstream: verification always on; no environment variable is read */
+
+struct tls_key *tls_key_new(void) MUSTCHECK;
+/* SubjectPublicKeyInfo, DER; what the keeper signs. Valid as long as the key. */
+struct span tls_key_spki(const struct tls_key *k);
+void tls_key_free(struct tls_key **k);
+
+/* DER of the leaf and of the CA that issued it. The key must match. Reference counted by connections. */
+struct tls_leaf *tls_leaf_new(const struct tls_key *k, struct span leaf_der, struct span ca_der) MUSTCHECK;
+void tls_leaf_free(struct tls_leaf **leaf);
+
+struct tls_server *tls_server_new(struct err *e) MUSTCHECK;
+void tls_server_free(struct tls_server **s);
+
+/* roots_pem: what to trust, PEM, all of it (the role read the system bundle before it was confined, or
+ * the policy named a CA for this host). Beyond OpenSSL's own checks the leaf must carry a SAN that
+ * matches without CN fallback or partial wildcard, EKU serverAuth, be v3 and not a CA. */
+struct tls_client *tls_client_new(struct span roots_pem, struct err *e) MUSTCHECK;
+void tls_client_free(struct tls_client **t);
+
+#endif

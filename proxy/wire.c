@@ -1,0 +1,154 @@
+#include "proxy/wire.h"
+
+enum { NAME_MAX_BYTES = 256, CODE_MAX = 64, WHY_MAX = 1024, PEM_MAX = 64 * 1024 };
+
+static void put_fields(struct dynbuf *b, const struct http_field *f, size_t n)
+{
+    msg_put_u16(b, (uint16_t)n);
+    for (size_t i = 0; i < n; i++) {
+        msg_put_span(b, f[i].name);
+        msg_put_span(b, f[i].value);
+    }
+}
+
+static void get_fields(struct msg_in *m, struct http_field *f, size_t *n)
+{
+    size_t count = msg_get_u16(m);
+    if (count > HTTP_FIELDS_MAX)
+        m->bad = true;
+    for (*n = 0; !m->bad && *n < count; (*n)++) {
+        f[*n].name = msg_get_span(m, HTTP_HEAD_MAX);
+        f[*n].value = msg_get_span(m, HTTP_HEAD_MAX);
+    }
+}
+
+static int ok(const struct msg_in *m)
+{
+    return m->bad ? -1 : 0;
+}
+
+void wire_put_request(struct dynbuf *b, const struct wire_request *r)
+{
+    msg_put_span(b, r->scheme);
+    msg_put_span(b, r->host);
+    msg_put_u16(b, r->port);
+    msg_put_span(b, r->method);
+    msg_put_span(b, r->path);
+    msg_put_span(b, r->query);
+    msg_put_u8(b, r->has_query);
+    put_fields(b, r->field, r->nfields);
+}
+
+int wire_get_request(struct msg_in *m, struct wire_request *r)
+{
+    r->scheme = msg_get_span(m, 5);
+    r->host = msg_get_span(m, HTTP_HOST_MAX);
+    r->port = msg_get_u16(m);
+    r->method = msg_get_span(m, CODE_MAX);
+    r->path = msg_get_span(m, 3 * HTTP_TARGET_MAX);
+    r->query = msg_get_span(m, 3 * HTTP_TARGET_MAX);
+    r->has_query = msg_get_bool(m);
+    get_fields(m, r->field, &r->nfields);
+    if (r->port == 0 || r->host.n == 0 || r->method.n == 0 || r->path.n == 0 || r->path.p[0] != '/')
+        m->bad = true;
+    if (!span_eq(r->scheme, SPAN("https")) && !span_eq(r->scheme, SPAN("http")))
+        m->bad = true;
+    return ok(m);
+}
+
+void wire_put_answer(struct dynbuf *b, const struct wire_answer *a)
+{
+    msg_put_u16(b, a->status);
+    msg_put_span(b, a->reason);
+    msg_put_u8(b, (uint8_t)a->framing);
+    msg_put_u64(b, a->length);
+    put_fields(b, a->field, a->nfields);
+}
+
+int wire_get_answer(struct msg_in *m, struct wire_answer *a)
+{
+    a->status = msg_get_u16(m);
+    a->reason = msg_get_span(m, WHY_MAX);
+    uint8_t framing = msg_get_u8(m);
+    a->length = msg_get_u64(m);
+    get_fields(m, a->field, &a->nfields);
+    if (a->status < 100 || a->status > 599 || framing > HTTP_CHUNKED)
+        m->bad = true;
+    a->framing = (enum http_framing)framing;
+    return ok(m);
+}
+
+void wire_put_reply(struct dynbuf *b, const struct wire_reply *r)
+{
+    wire_put_answer(b, &r->head);
+    msg_put_span(b, r->body);
+    msg_put_u8(b, r->close);
+}
+
+int wire_get_reply(struct msg_in *m, struct wire_reply *r)
+{
+    if (wire_get_answer(m, &r->head) != 0)
+        return -1;
+    r->body = msg_get_span(m, BODY_INLINE_MAX);
+    r->close = msg_get_bool(m);
+    return ok(m);
+}
+
+void wire_put_upstream(struct dynbuf *b, const struct wire_upstream *u)
+{
+    msg_put_u32(b, u->number);
+    msg_put_span(b, u->scheme);
+    msg_put_span(b, u->host);
+    msg_put_u16(b, u->port);
+    msg_put_span(b, u->address);
+    msg_put_span(b, u->ca_pem);
+    msg_put_u8(b, u->cleartext_credentials);
+    msg_put_u8(b, u->has_secrets);
+    msg_put_u16(b, (uint16_t)u->ncidrs);
+    for (size_t i = 0; i < u->ncidrs; i++)
+        msg_put_span(b, u->cidr[i]);
+}
+
+int wire_get_upstream(struct msg_in *m, struct wire_upstream *u)
+{
+    u->number = msg_get_u32(m);
+    u->scheme = msg_get_span(m, 5);
+    u->host = msg_get_span(m, HTTP_HOST_MAX);
+    u->port = msg_get_u16(m);
+    u->address = msg_get_span(m, CODE_MAX);
+    u->ca_pem = msg_get_span(m, PEM_MAX);
+    u->cleartext_credentials = msg_get_bool(m);
+    u->has_secrets = msg_get_bool(m);
+    size_t n = msg_get_u16(m);
+    if (n > sizeof(u->cidr) / sizeof(u->cidr[0]))
+        m->bad = true;
+    for (u->ncidrs = 0; !m->bad && u->ncidrs < n; u->ncidrs++)
+        u->cidr[u->ncidrs] = msg_get_span(m, CODE_MAX);
+    return ok(m);
+}
+
+void wire_put_forward(struct dynbuf *b, const struct wire_forward *f)
+{
+    msg_put_u32(b, f->upstream);
+    msg_put_u8(b, f->unsafe);
+    msg_put_u8(b, (uint8_t)f->release);
+    msg_put_span(b, f->credential);
+    wire_put_request(b, &f->request);
+    msg_put_u8(b, (uint8_t)f->body);
+}
+
+int wire_get_forward(struct msg_in *m, struct wire_forward *f)
+{
+    f->upstream = msg_get_u32(m);
+    f->unsafe = msg_get_bool(m);
+    uint8_t release = msg_get_u8(m);
+    f->credential = msg_get_span(m, NAME_MAX_BYTES);
+    if (wire_get_request(m, &f->request) != 0)
+        return -1;
+    uint8_t body = msg_get_u8(m);
+    if (release > RELEASE_LIVE || body > BODY_FD)
+        m->bad = true;
+    f->release = (enum wire_release)release;
+    f->body = (enum wire_body)body;
+    return ok(m);
+}

@@ -1,0 +1,68 @@
+/* What more than one role writes into a message, as pairs: put and get in the
+ * same order. Gets borrow from the payload; each returns 0, or -1 when a field is missing, over its limit, or
+ * not what its kind allows. */
+#ifndef PROXY_WIRE_H
+#define PROXY_WIRE_H
+
+#include "common/http/http.h"
+#include "common/msg.h"
+#include "proxy/msgs.h"
+
+/* A canonical request head: lower-case scheme and host, effective port, canonical path and query; hop-by-hop,
+ * framing, forwarding, Expect, Proxy-* and Countersign-* fields already removed. */
+struct wire_request {
+    struct span scheme, host, method, path, query;
+    uint16_t port;
+    bool has_query;
+    size_t nfields;
+    struct http_field field[HTTP_FIELDS_MAX];
+};
+void wire_put_request(struct dynbuf *b, const struct wire_request *r);
+int wire_get_request(struct msg_in *m, struct wire_request *r) MUSTCHECK;
+
+/* An answer's head as it goes to the client: hop-by-hop and framing fields removed, secrets scrubbed. */
+struct wire_answer {
+    uint16_t status;
+    struct span reason;
+    enum http_framing framing; /* HTTP_NO_BODY, HTTP_LENGTH or HTTP_CHUNKED: of unknown length */
+    uint64_t length;
+    size_t nfields;
+    struct http_field field[HTTP_FIELDS_MAX];
+};
+void wire_put_answer(struct dynbuf *b, const struct wire_answer *a);
+int wire_get_answer(struct msg_in *m, struct wire_answer *a) MUSTCHECK;
+
+/* The gateway's own answer, complete. */
+struct wire_reply {
+    struct wire_answer head; /* framing and length are ignored: the body is all there is */
+    struct span body;
+    bool close; /* end the client's connection after it */
+};
+void wire_put_reply(struct dynbuf *b, const struct wire_reply *r);
+int wire_get_reply(struct msg_in *m, struct wire_reply *r) MUSTCHECK;
+
+struct wire_upstream {
+    uint32_t number;
+    struct span scheme, host, address, ca_pem;
+    uint16_t port;
+    bool cleartext_credentials, has_secrets;
+    size_t ncidrs;
+    struct span cidr[16];
+};
+void wire_put_upstream(struct dynbuf *b, const struct wire_upstream *u);
+int wire_get_upstream(struct msg_in *m, struct wire_upstream *u) MUSTCHECK;
+
+enum wire_release { RELEASE_NONE = 0, RELEASE_COMES, RELEASE_LIVE };
+enum wire_body { BODY_NONE = 0, BODY_INLINE, BODY_STREAM, BODY_FD };
+struct wire_forward {
+    uint32_t upstream;
+    bool unsafe; /* has an effect: recorded, never re-sent, its answer kept if nobody takes it */
+    enum wire_release release;
+    struct span credential;
+    struct wire_request request;
+    enum wire_body body;
+};
+void wire_put_forward(struct dynbuf *b, const struct wire_forward *f);
+int wire_get_forward(struct msg_in *m, struct wire_forward *f) MUSTCHECK;
+
+#endif

@@ -1,0 +1,157 @@
+#include "proxy/wire_ticket.h"
+
+enum { NAME_BYTES = 256, CODE_BYTES = 64, PATH_BYTES = 4096, FACTS_BYTES = 256 * 1024, WORDS_BYTES = 4096 };
+
+static int ok(const struct msg_in *m)
+{
+    return m->bad ? -1 : 0;
+}
+
+void wire_put_record(struct dynbuf *b, const struct wire_record *r)
+{
+    msg_put_span(b, r->sandbox);
+    msg_put_span(b, r->session);
+    msg_put_span(b, r->method);
+    msg_put_span(b, r->scheme);
+    msg_put_span(b, r->host);
+    msg_put_span(b, span_first(r->path, 2048));
+    msg_put_u16(b, r->port);
+    msg_put_span(b, r->verdict);
+    msg_put_span(b, r->code);
+    msg_put_span(b, r->op);
+    msg_put_span(b, r->effect);
+    msg_put_span(b, span_first(r->resource, 2048));
+    msg_put_span(b, r->credential);
+    msg_put_span(b, r->rule.id);
+    msg_put_span(b, r->rule.file);
+    msg_put_u32(b, r->rule.line);
+    msg_put_digest(b, &r->policy);
+    msg_put_digest(b, &r->request);
+}
+
+int wire_get_record(struct msg_in *m, struct wire_record *r)
+{
+    r->sandbox = msg_get_span(m, NAME_BYTES);
+    r->session = msg_get_span(m, NAME_BYTES);
+    r->method = msg_get_span(m, CODE_BYTES);
+    r->scheme = msg_get_span(m, 5);
+    r->host = msg_get_span(m, HTTP_HOST_MAX);
+    r->path = msg_get_span(m, PATH_BYTES);
+    r->port = msg_get_u16(m);
+    r->verdict = msg_get_span(m, CODE_BYTES);
+    r->code = msg_get_span(m, CODE_BYTES);
+    r->op = msg_get_span(m, NAME_BYTES);
+    r->effect = msg_get_span(m, CODE_BYTES);
+    r->resource = msg_get_span(m, PATH_BYTES);
+    r->credential = msg_get_span(m, NAME_BYTES);
+    r->rule.id = msg_get_span(m, NAME_BYTES);
+    r->rule.file = msg_get_span(m, NAME_BYTES);
+    r->rule.line = msg_get_u32(m);
+    msg_get_digest(m, &r->policy);
+    msg_get_digest(m, &r->request);
+    return ok(m);
+}
+
+void wire_put_ticket(struct dynbuf *b, const struct wire_ticket *t)
+{
+    wire_put_record(b, &t->record);
+    msg_put_digest(b, &t->join);
+    wire_put_request(b, &t->request);
+    msg_put_span(b, t->summary);
+    msg_put_span(b, t->facts_json);
+    msg_put_span(b, t->agent_reason);
+    msg_put_span(b, t->approve_by);
+    msg_put_span(b, t->dialect);
+    msg_put_u8(b, t->reason_required);
+    msg_put_u64(b, t->within_ms);
+}
+
+int wire_get_ticket(struct msg_in *m, struct wire_ticket *t)
+{
+    if (wire_get_record(m, &t->record) != 0)
+        return -1;
+    msg_get_digest(m, &t->join);
+    if (wire_get_request(m, &t->request) != 0)
+        return -1;
+    t->summary = msg_get_span(m, WORDS_BYTES);
+    t->facts_json = msg_get_span(m, FACTS_BYTES);
+    t->agent_reason = msg_get_span(m, WORDS_BYTES);
+    t->approve_by = msg_get_span(m, NAME_BYTES);
+    t->dialect = msg_get_span(m, CODE_BYTES);
+    t->reason_required = msg_get_bool(m);
+    t->within_ms = msg_get_u64(m);
+    return ok(m);
+}
+
+void wire_put_ticket_state(struct dynbuf *b, const struct wire_ticket_state *s)
+{
+    msg_put_id(b, &s->ticket);
+    msg_put_u8(b, s->state);
+    msg_put_u8(b, s->joined);
+    msg_put_u64(b, s->expires_ms);
+    msg_put_span(b, s->by);
+    msg_put_span(b, s->words);
+    msg_put_u8(b, s->has_answer);
+}
+
+int wire_get_ticket_state(struct msg_in *m, struct wire_ticket_state *s)
+{
+    msg_get_id(m, &s->ticket);
+    s->state = msg_get_u8(m);
+    s->joined = msg_get_bool(m);
+    s->expires_ms = msg_get_u64(m);
+    s->by = msg_get_span(m, NAME_BYTES);
+    s->words = msg_get_span(m, WORDS_BYTES);
+    s->has_answer = msg_get_bool(m);
+    if (s->state > TICKET_UNKNOWN)
+        m->bad = true;
+    return ok(m);
+}
+
+void wire_put_sandbox(struct dynbuf *b, const struct wire_sandbox *s)
+{
+    msg_put_span(b, s->name);
+    msg_put_span(b, s->session);
+    msg_put_span(b, s->owner);
+    msg_put_span(b, s->tenant);
+    msg_put_span(b, s->kind);
+    msg_put_u64(b, s->generation);
+    msg_put_u8(b, s->has_token);
+    msg_put_digest(b, &s->token_hash);
+    msg_put_u16(b, (uint16_t)s->nlabels);
+    for (size_t i = 0; i < s->nlabels; i++) {
+        msg_put_span(b, s->label[i].key);
+        msg_put_span(b, s->label[i].value);
+    }
+}
+
+int wire_get_sandbox(struct msg_in *m, struct wire_sandbox *s)
+{
+    s->name = msg_get_span(m, NAME_BYTES);
+    s->session = msg_get_span(m, NAME_BYTES);
+    s->owner = msg_get_span(m, NAME_BYTES);
+    s->tenant = msg_get_span(m, NAME_BYTES);
+    s->kind = msg_get_span(m, CODE_BYTES);
+    s->generation = msg_get_u64(m);
+    s->has_token = msg_get_bool(m);
+    msg_get_digest(m, &s->token_hash);
+    size_t n = msg_get_u16(m);
+    if (n > sizeof(s->label) / sizeof(s->label[0]) || s->name.n == 0)
+        m->bad = true;
+    for (s->nlabels = 0; !m->bad && s->nlabels < n; s->nlabels++) {
+        s->label[s->nlabels].key = msg_get_span(m, NAME_BYTES);
+        s->label[s->nlabels].value = msg_get_span(m, NAME_BYTES);
+    }
+    return ok(m);
+}
+
+void wire_release_statement(struct dynbuf *b, uint64_t xid, struct span credential, struct span host, uint16_t port,
+                            const struct digest *d)
+{
+    msg_put_span(b, SPAN("countersign release 1"));
+    msg_put_u64(b, xid);
+    msg_put_span(b, credential);
+    msg_put_span(b, host);
+    msg_put_u16(b, port);
+    msg_put_digest(b, d);
+}

@@ -1,0 +1,65 @@
+/* What the judge and the ledger tell each other of an exchange, a ticket, a sandbox: as pairs, put and
+ * get in the same order, as in proxy/wire.h. */
+#ifndef PROXY_WIRE_TICKET_H
+#define PROXY_WIRE_TICKET_H
+
+#include "proxy/wire.h"
+
+struct wire_rule {
+    struct span id, file;
+    uint32_t line;
+};
+
+/* What the audit says of one exchange. */
+struct wire_record {
+    struct span sandbox, session;
+    struct span method, scheme, host, path; /* path with query, at most 2 KiB, cut */
+    uint16_t port;
+    struct span verdict, code, op, effect, resource, credential;
+    struct wire_rule rule;
+    struct digest policy, request; /* digests; request all zero when none was computed */
+};
+void wire_put_record(struct dynbuf *b, const struct wire_record *r);
+int wire_get_record(struct msg_in *m, struct wire_record *r) MUSTCHECK;
+
+/* A request to be held. */
+struct wire_ticket {
+    struct wire_record record;
+    struct digest join;
+    struct wire_request request;
+    struct span summary, facts_json, agent_reason, approve_by, dialect;
+    bool reason_required;
+    uint64_t within_ms;
+};
+void wire_put_ticket(struct dynbuf *b, const struct wire_ticket *t);
+int wire_get_ticket(struct msg_in *m, struct wire_ticket *t) MUSTCHECK;
+
+struct wire_ticket_state {
+    struct id ticket;
+    uint8_t state;       /* enum ticket_state; TICKET_NONE: refused, `words` says why ("too-many-pending", "store") */
+    bool joined;         /* there before */
+    uint64_t expires_ms; /* Unix time */
+    struct span by, words; /* who decided, and what they said */
+    bool has_answer;       /* done, and its answer was kept: wire_answer, u64 size, span inline or fd follow */
+};
+void wire_put_ticket_state(struct dynbuf *b, const struct wire_ticket_state *s);
+int wire_get_ticket_state(struct msg_in *m, struct wire_ticket_state *s) MUSTCHECK;
+
+struct wire_sandbox {
+    struct span name, session, owner, tenant, kind; /* kind: run, token, config */
+    uint64_t generation;
+    bool has_token;
+    struct digest token_hash; /* SHA-256 of the token's text */
+    size_t nlabels;
+    struct {
+        struct span key, value;
+    } label[16];
+};
+void wire_put_sandbox(struct dynbuf *b, const struct wire_sandbox *s);
+int wire_get_sandbox(struct msg_in *m, struct wire_sandbox *s) MUSTCHECK;
+
+/* What the ledger signs (Ed25519) and the keeper verifies before a held write's credential is released. */
+void wire_release_statement(struct dynbuf *b, uint64_t xid, struct span credential, struct span host, uint16_t port,
+                            const struct digest *d);
+
+#endif

@@ -1,0 +1,104 @@
+/* proxy/wire: every pair gives back what was put, and refuses every truncation. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "proxy/wire_ticket.h"
+
+static struct wire_request sample_request(void)
+{
+    struct wire_request r = {.scheme = SPAN("https"),
+                             .host = SPAN("api.example.com"),
+                             .method = SPAN("POST"),
+                             .path = SPAN("/a/b"),
+                             .query = SPAN("x=1"),
+                             .has_query = true,
+                             .port = 443,
+                             .nfields = 1};
+    r.field[0] = (struct http_field){SPAN("Accept"), SPAN("*/*")};
+    return r;
+}
+
+static void every_truncation_is_refused(struct span whole, int (*get)(struct msg_in *))
+{
+    for (size_t n = 0; n < whole.n; n++) {
+        struct msg_in m = msg_in(span_first(whole, n));
+        assert_true(get(&m) == -1 || msg_end(&m) == -1);
+    }
+    struct msg_in m = msg_in(whole);
+    assert_int_equal(get(&m), 0);
+    assert_int_equal(msg_end(&m), 0);
+}
+
+static int get_request(struct msg_in *m)
+{
+    struct wire_request r;
+    if (wire_get_request(m, &r) != 0)
+        return -1;
+    return span_eq(r.path, SPAN("/a/b")) && r.nfields == 1 && span_eq(r.field[0].value, SPAN("*/*")) ? 0 : -1;
+}
+
+static int get_ticket(struct msg_in *m)
+{
+    struct wire_ticket t;
+    if (wire_get_ticket(m, &t) != 0)
+        return -1;
+    return span_eq(t.summary, SPAN("sum")) && t.within_ms == 9 && t.record.rule.line == 41 ? 0 : -1;
+}
+
+static int get_sandbox(struct msg_in *m)
+{
+    struct wire_sandbox s;
+    if (wire_get_sandbox(m, &s) != 0)
+        return -1;
+    return s.nlabels == 1 && span_eq(s.label[0].value, SPAN("v")) && s.generation == 3 ? 0 : -1;
+}
+
+static void pairs_mirror_each_other(void **state)
+{
+    struct dynbuf b;
+    struct wire_request r = sample_request();
+    dynbuf_init(&b, 1 << 20);
+    wire_put_request(&b, &r);
+    every_truncation_is_refused(dynbuf_span(&b), get_request);
+    dynbuf_reset(&b);
+
+    struct wire_ticket t = {.request = r, .summary = SPAN("sum"), .within_ms = 9};
+    t.record.rule.line = 41;
+    wire_put_ticket(&b, &t);
+    every_truncation_is_refused(dynbuf_span(&b), get_ticket);
+    dynbuf_reset(&b);
+
+    struct wire_sandbox s = {.name = SPAN("s"), .generation = 3, .nlabels = 1};
+    s.label[0].key = SPAN("k");
+    s.label[0].value = SPAN("v");
+    wire_put_sandbox(&b, &s);
+    every_truncation_is_refused(dynbuf_span(&b), get_sandbox);
+    dynbuf_free(&b);
+}
+
+static void impossible_requests_are_refused(void **state)
+{
+    struct dynbuf b;
+    struct wire_request r = sample_request(), out;
+    dynbuf_init(&b, 1 << 20);
+    r.scheme = SPAN("ftp");
+    wire_put_request(&b, &r);
+    struct msg_in m = msg_in(dynbuf_span(&b));
+    assert_int_equal(wire_get_request(&m, &out), -1);
+    dynbuf_reset(&b);
+    r = sample_request();
+    r.path = SPAN("a");
+    wire_put_request(&b, &r);
+    m = msg_in(dynbuf_span(&b));
+    assert_int_equal(wire_get_request(&m, &out), -1);
+    dynbuf_free(&b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(pairs_mirror_each_other),
+                                       cmocka_unit_test(impossible_requests_are_refused)};
+    return cmocka_run_group_tests_name("wire", tests, NULL, NULL);
+}
