@@ -1,0 +1,320 @@
+"""Runner for end-to-end tests: start real things, wait for what they say, keep every byte, leave nothing behind.
+
+    from harness import Skip, main, test
+
+    @test("A7 connect")                      # lines "ok A7 connect" are printed when it passes
+    def a_push_is_held(lab):
+        git = lab.git_server()               # its password becomes a canary at once
+        daemon = lab.start(["countersign", "up", ...], ready=r"listening on (\\S+)")
+        done = lab.run(["git", "clone", git.url], env={...}, rc=0)
+        assert b"remote:" in done.err
+    main()
+
+Each test has a Lab: a directory of its own (lab.dir), an empty home, an environment of only PATH, HOME and LANG
+plus what the test gives. After the test everything it started is ended, whatever else still runs below us is a
+failure, and every canary is searched in everything below lab.dir (lab.exempt(path) takes out what must hold it).
+Prints "ok NAME" or "not ok NAME" lines and, last, the counts as one line of JSON. Arguments: names to run
+(substrings). LAB_KEEP=1 keeps the directories; a failed test's directory is always kept.
+"""
+import ctypes
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import traceback
+
+HERE = pathlib.Path(__file__).resolve().parent
+TOP = HERE.parent.parent
+sys.path.insert(0, str(HERE / "lab"))
+import canary  # noqa: E402
+import servers  # noqa: E402
+
+TESTS = []
+PR_SET_CHILD_SUBREAPER = 36
+PASSED_ON = ("PATH", "LANG", "ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS")
+
+
+class Skip(Exception):
+    """What the test needs is not on this machine. Says what."""
+
+
+class Done:
+    """A command that ended: rc, out, err (bytes)."""
+
+    def __init__(self, rc, out, err):
+        self.rc, self.out, self.err = rc, out, err
+
+    @property
+    def both(self):
+        return self.out + self.err
+
+    def text(self):
+        return self.both.decode("utf-8", "replace")
+
+
+class Process:
+    """Something that keeps running, in a process group of its own; out and err go to one file as they come."""
+
+    def __init__(self, command, env, cwd, log, stdin=subprocess.DEVNULL):
+        self.name, self.log = str(command[0]), log
+        self.seen, self.news, self.ended = b"", threading.Condition(), False
+        self.popen = subprocess.Popen(command, env=env, cwd=cwd, stdin=stdin, stdout=subprocess.PIPE,
+                                      stderr=subprocess.STDOUT, start_new_session=True)
+        self.pid = self.popen.pid
+        self.reader = threading.Thread(target=self._read, daemon=True)
+        self.reader.start()
+
+    def _read(self):
+        with open(self.log, "ab", buffering=0) as out:
+            while data := self.popen.stdout.read1(65536):
+                out.write(data)
+                with self.news:
+                    self.seen += data
+                    self.news.notify_all()
+        with self.news:
+            self.ended = True
+            self.news.notify_all()
+
+    def wait_line(self, pattern, timeout=20):
+        """The first match of pattern in the output so far or to come; an error when the process ends before."""
+        wanted = re.compile(pattern.encode() if isinstance(pattern, str) else pattern)
+        with self.news:
+            self.news.wait_for(lambda: wanted.search(self.seen) or self.ended, timeout)
+            found = wanted.search(self.seen)
+            if not found:
+                state = "ended" if self.ended else f"said nothing like that in {timeout} s"
+                raise AssertionError(f"{self.name}: waiting for {wanted.pattern!r}, but it {state}:\n"
+                                     + self.seen[-3000:].decode("utf-8", "replace"))
+            return found
+
+    def wait(self, timeout=20):
+        return self.popen.wait(timeout)
+
+    def signal(self, number):
+        self.popen.send_signal(number)
+
+    def stop(self, grace=10):
+        """TERM, then after the grace KILL, to the whole group. Returns the exit status (negative: a signal)."""
+        if self.popen.poll() is None:
+            self._group(signal.SIGTERM)
+            try:
+                self.popen.wait(grace)
+            except subprocess.TimeoutExpired:
+                self._group(signal.SIGKILL)
+                self.popen.wait(5)
+        self.reader.join(5)
+        return self.popen.returncode
+
+    def _group(self, number):
+        try:
+            os.killpg(self.pid, number)
+        except ProcessLookupError:
+            pass
+
+
+class Lab:
+    def __init__(self, name):
+        self.name = name
+        self.dir = pathlib.Path(tempfile.mkdtemp(prefix="cs-"))
+        os.chmod(self.dir, 0o755)  # the Git server's worker may be another user
+        self.out, self.home = self.dir / "out", self.dir / "home"
+        self.out.mkdir()
+        self.home.mkdir()
+        self.count, self.processes, self.at_end, self.secrets, self.exempted = 0, [], [], [], []
+
+    # what tests call
+
+    def run(self, command, env=None, cwd=None, stdin=None, timeout=60, rc=None):
+        """Runs to the end and keeps its output; with rc given, another status is a failure."""
+        base = self._record(command)
+        with open(f"{base}.out", "wb") as out, open(f"{base}.err", "wb") as err:
+            popen = subprocess.Popen(command, env=self.env(env), cwd=cwd or self.dir, stdout=out, stderr=err,
+                                     stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE,
+                                     start_new_session=True)
+            try:
+                popen.communicate(stdin, timeout)
+            except BaseException as why:
+                os.killpg(popen.pid, signal.SIGKILL)
+                popen.wait()
+                if isinstance(why, subprocess.TimeoutExpired):
+                    raise AssertionError(f"{command[0]} took more than {timeout} s") from None
+                raise
+        done = Done(popen.returncode, *(pathlib.Path(base + end).read_bytes() for end in (".out", ".err")))
+        if rc is not None and done.rc != rc:
+            raise AssertionError(f"{' '.join(map(str, command))}: status {done.rc}, not {rc}:\n{done.text()[-3000:]}")
+        return done
+
+    def start(self, command, env=None, cwd=None, ready=None, timeout=20, stdin=subprocess.DEVNULL):
+        """Starts what stays; with ready, waits for a line that matches. Its match is process.ready."""
+        process = Process(command, self.env(env), cwd or self.dir, self._record(command) + ".log", stdin)
+        self.processes.append(process)
+        process.ready = process.wait_line(ready, timeout) if ready else None
+        return process
+
+    def env(self, more=None):
+        env = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
+        env.update(HOME=str(self.home), **{k: str(v) for k, v in (more or {}).items()})
+        return env
+
+    def wait_for(self, what, condition, timeout=20):
+        """For what announces itself nowhere (a file, a row): asks until it is true, and returns that."""
+        end = time.monotonic() + timeout
+        pause = threading.Event()
+        while not (value := condition()):
+            if time.monotonic() > end:
+                raise AssertionError(f"{what}: not in {timeout} s")
+            pause.wait(0.01)
+        return value
+
+    def canary(self, secret, user=None):
+        """From now on this must not be anywhere below lab.dir when the test is over."""
+        self.secrets += canary.forms_of(secret, user)
+        return secret
+
+    def exempt(self, path):
+        """What lies here rightly holds a canary: a secret's source, a server's own files."""
+        self.exempted.append(pathlib.Path(path))
+        return path
+
+    def secret_file(self, name, secret, user=None):
+        """A canary in a file of mode 0600, as a credential's source."""
+        path = self.dir / name
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as out:
+            out.write(self.canary(secret, user))
+        return self.exempt(path)
+
+    def capture(self, name, data):
+        """Keeps bytes the test read by itself (a page, a socket) for the search."""
+        self.count += 1
+        path = self.out / f"{self.count:03}-{name}"
+        path.write_bytes(data if isinstance(data, bytes) else data.encode())
+        return path
+
+    def git_server(self, port=None):
+        return servers.GitServer(self, TOP / "conf/demo/git-server", port)
+
+    def upstream(self, *names, ca_dir=None):
+        return servers.Upstream(self, names or ("upstream.test",), ca_dir)
+
+    def verdaccio(self):
+        return servers.Verdaccio(self, HERE / "npm")
+
+    # the end
+
+    def _record(self, command):
+        self.count += 1
+        base = f"{self.out}/{self.count:03}-{pathlib.Path(str(command[0])).name}"
+        pathlib.Path(base + ".cmd").write_text(" ".join(map(str, command)) + "\n", encoding="utf-8")
+        return base
+
+    def close(self):
+        """Ends everything; returns what is wrong after that, in words."""
+        wrong = []
+        for process in reversed(self.processes):
+            process.stop()
+        for action in reversed(self.at_end):
+            try:
+                action()
+            except Exception as why:
+                wrong.append(f"at the end: {why}")
+        for pid, command in leftovers():
+            wrong.append(f"still runs: {command} ({pid})")
+        if self.secrets:
+            try:
+                wrong += [f"the canary is in {f.path}: {f.form}, {f.view}"
+                          for f in canary.search(self.secrets, [self.dir], self.exempted)]
+            except OSError as why:
+                wrong.append(f"the canary search could not read everything: {why}")
+        return wrong
+
+    def tails(self):
+        for path in sorted(self.out.iterdir()):
+            data = path.read_bytes()
+            if data and path.suffix != ".cmd":
+                print(f"# --- {path}\n" + data[-2000:].decode("utf-8", "replace"))
+
+
+def children():
+    """(pid, command line) of every live child of ours; orphans below us become our children."""
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            try:
+                fields = pathlib.Path(f"/proc/{entry}/stat").read_text().rpartition(")")[2].split()
+                if int(fields[1]) != os.getpid():
+                    continue
+                if fields[0] == "Z":
+                    os.waitpid(int(entry), os.WNOHANG)
+                    continue
+                command = pathlib.Path(f"/proc/{entry}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+                yield int(entry), command.strip()
+            except (OSError, ChildProcessError):
+                continue
+
+
+def leftovers(grace=3):
+    """What did not end within the grace; it is killed."""
+    end, pause = time.monotonic() + grace, threading.Event()
+    while (left := list(children())) and time.monotonic() < end:
+        pause.wait(0.02)
+    for pid, _ in left:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+    return left
+
+
+def test(*covers):
+    """Marks a test. covers: "ID transport" strings of tests/attacks.tsv."""
+    def add(function):
+        function.covers = covers
+        TESTS.append(function)
+        return function
+    return add
+
+
+def run_one(function):
+    """'passed', 'failed' or 'skipped', having printed its line."""
+    name, outcome, wrong = function.__name__, "passed", []
+    lab = Lab(name)
+    try:
+        function(lab)
+    except Skip as why:
+        outcome = "skipped"
+        print(f"ok {name} # skip {why}")
+    except Exception:
+        wrong.append(traceback.format_exc())
+    finally:
+        wrong += lab.close()
+    if wrong:
+        outcome = "failed"
+        print(f"not ok {name}")
+        for text in wrong:
+            print("# " + text.rstrip().replace("\n", "\n# "))
+        lab.tails()
+        print(f"# kept: {lab.dir}")
+    elif outcome == "passed":
+        print(f"ok {name}")
+        for line in function.covers:
+            print(f"ok {line}")
+    if not wrong and not os.environ.get("LAB_KEEP"):
+        shutil.rmtree(lab.dir)
+    sys.stdout.flush()
+    return outcome
+
+
+def main():
+    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    os.umask(0o022)
+    counts = {"passed": 0, "failed": 0, "skipped": 0}
+    for function in TESTS:
+        if len(sys.argv) < 2 or any(word in function.__name__ for word in sys.argv[1:]):
+            counts[run_one(function)] += 1
+    print(json.dumps(counts))
+    sys.exit(1 if counts["failed"] or not any(counts.values()) else 0)

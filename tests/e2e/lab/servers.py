@@ -1,0 +1,162 @@
+"""The real servers a Lab can start: Git over TLS, the recording upstream, the npm registry Verdaccio."""
+import base64
+import hashlib
+import io
+import json
+import os
+import pathlib
+import secrets
+import shutil
+import socket
+import ssl
+import subprocess
+import sys
+import tarfile
+import urllib.request
+
+import certs
+
+HERE = pathlib.Path(__file__).resolve().parent
+
+
+class GitServer:
+    """conf/demo/git-server in lab.dir/git. Its password is a canary from the start."""
+
+    def __init__(self, lab, program, port=None):
+        self.lab, self.program, self.dir = lab, program, lab.dir / "git"
+        lab.exempt(self.dir)
+        lab.at_end.append(lambda: subprocess.run([program, "stop", self.dir], check=True, timeout=20))
+        lab.run([program, "start", self.dir] + ([str(port)] if port else []), rc=0)
+        self.port, self.url = int(self._read("port")), self._read("url")
+        self.user, self.password = self._read("user"), lab.canary(self._read("password"), self._read("user"))
+        self.password_file, self.ca, self.host = self.dir / "password", self.dir / "ca.pem", "git.demo.test"
+
+    def _read(self, name):
+        return (self.dir / name).read_text()
+
+    def log(self):
+        """Every request as {time, method, uri, status, user, bytes}."""
+        path = self.dir / "access.log"
+        names = ("time", "method", "uri", "status", "user", "bytes")
+        return [dict(zip(names, line.split(" "))) for line in path.read_text().splitlines()] if path.exists() else []
+
+    def landed(self):
+        """(old, new, ref) of every ref that a push really changed."""
+        path = self.dir / "repos/demo/app.git/landed.log"
+        return [tuple(line.split(" ")) for line in path.read_text().splitlines()]
+
+
+class Upstream:
+    """upstream.py in lab.dir/upN. Holds what was injected, so the canary search leaves it out."""
+
+    def __init__(self, lab, names, ca_dir=None):
+        self.dir = lab.dir / f"up{lab.count}"
+        lab.exempt(self.dir)
+        command = [sys.executable, HERE / "upstream.py", "--dir", self.dir]
+        for name in names:
+            command += ["--name", name]
+        if ca_dir:
+            command += ["--ca-dir", ca_dir]
+        self.process = lab.start(command, ready=rb"ready (\{.*\})")
+        ports = json.loads(self.process.ready[1])
+        self.name, self.port, self.plain_port, self.ca = names[0], ports["tls"], ports["plain"], ports["ca"]
+        lab.exempt(self.process.log)
+
+    def requests(self):
+        path = self.dir / "requests.jsonl"
+        return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+    def effects(self):
+        return json.loads((self.dir / "effects.json").read_text())
+
+    def body(self, n):
+        return (self.dir / f"body-{n}").read_bytes()
+
+    def raw(self, conn, end="in"):
+        return (self.dir / f"{conn}.{end}").read_bytes()
+
+    def script(self, modes):
+        """{"POST /a": "/status?code=500"}: what paths of the test's own choice do."""
+        (self.dir / "script.new").write_text(json.dumps(modes))
+        os.replace(self.dir / "script.new", self.dir / "script.json")
+
+    def release(self, key):
+        with socket.create_connection(("127.0.0.1", self.plain_port), 10) as sock:
+            sock.sendall(f"GET /release?gate={key} HTTP/1.1\r\nHost: lab\r\n\r\n".encode())
+            sock.recv(1024)
+
+
+def npm_modules(source):
+    """node_modules of tests/e2e/npm, installed once a lock file; returns the directory that holds it."""
+    lock = hashlib.sha256((source / "package-lock.json").read_bytes()).hexdigest()[:16]
+    base = os.environ.get("COUNTERSIGN_LAB_CACHE") or os.path.expanduser("~/.cache/countersign-lab")
+    place = pathlib.Path(base) / lock
+    if not (place / "done").exists():
+        shutil.rmtree(place, ignore_errors=True)
+        place.mkdir(parents=True)
+        for name in ("package.json", "package-lock.json", ".npmrc"):
+            shutil.copy(source / name, place / name)
+        subprocess.run(["npm", "ci", "--no-progress"], cwd=place, check=True, stdin=subprocess.DEVNULL,
+                       stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300)
+        (place / "done").touch()
+    return place
+
+
+class Verdaccio:
+    """A registry without uplinks, on TLS; every package needs the user. Its password is a canary."""
+
+    def __init__(self, lab, source):
+        self.lab, self.dir, self.host = lab, lab.exempt(lab.dir / "verdaccio"), "npm.demo.test"
+        self.dir.mkdir()
+        self.user, self.password = "demo", lab.canary(secrets.token_hex(16), "demo")
+        ca = certs.CA(self.dir / "ca")
+        cert, key = ca.leaf(self.host)
+        self.ca = ca.cert
+        self.port = free_port()
+        self.url = f"https://{self.host}:{self.port}/"
+        digest = base64.b64encode(hashlib.sha1(self.password.encode()).digest()).decode()
+        (self.dir / "htpasswd").write_text(f"{self.user}:{{SHA}}{digest}\n")
+        (self.dir / "config.json").write_text(json.dumps({
+            "storage": str(self.dir / "storage"), "web": {"enable": False}, "uplinks": {},
+            "auth": {"htpasswd": {"file": str(self.dir / "htpasswd"), "algorithm": "sha1"}},
+            "packages": {"**": {"access": "$authenticated", "publish": "$authenticated"}},
+            "https": {"key": str(key), "cert": str(cert), "ca": str(ca.cert)}, "max_body_size": "50mb",
+            "url_prefix": "/", "log": {"type": "stdout", "format": "json", "level": "http"}}))
+        self.process = lab.start(["node", npm_modules(source) / "node_modules/verdaccio/bin/verdaccio",
+                                  "--config", self.dir / "config.json", "--listen", f"https://127.0.0.1:{self.port}"],
+                                 ready=r"http address", timeout=60)
+        lab.exempt(self.process.log)
+
+    def publish(self, name, version, files):
+        """Puts a package there directly, not through any gateway. files: {path: text}."""
+        files = {"package.json": json.dumps({"name": name, "version": version}), **files}
+        packed = io.BytesIO()
+        with tarfile.open(fileobj=packed, mode="w:gz") as tar:
+            for path, text in files.items():
+                info = tarfile.TarInfo("package/" + path)
+                info.size = len(text.encode())
+                tar.addfile(info, io.BytesIO(text.encode()))
+        data, file = packed.getvalue(), f"{name}-{version}.tgz"
+        about = {"name": name, "version": version, "_id": f"{name}@{version}", "dist": {
+            "shasum": hashlib.sha1(data).hexdigest(), "tarball": f"{self.url}{name}/-/{file}",
+            "integrity": "sha512-" + base64.b64encode(hashlib.sha512(data).digest()).decode()}}
+        document = {"_id": name, "name": name, "dist-tags": {"latest": version}, "versions": {version: about},
+                    "_attachments": {file: {"content_type": "application/octet-stream", "length": len(data),
+                                            "data": base64.b64encode(data).decode()}}}
+        return self.ask("PUT", name, json.dumps(document).encode())
+
+    def ask(self, method, path, body=None):
+        """One request to the registry itself, as the user: (status, body)."""
+        basic = base64.b64encode(f"{self.user}:{self.password}".encode()).decode()
+        request = urllib.request.Request(f"https://localhost:{self.port}/{path}", body, method=method, headers={
+            "Authorization": "Basic " + basic, "Content-Type": "application/json"})
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(
+            context=ssl.create_default_context(cafile=str(self.ca))))
+        with opener.open(request, timeout=20) as answer:
+            return answer.status, answer.read()
+
+
+def free_port():
+    """A port nobody has now. Only for servers that cannot choose one and tell."""
+    with socket.create_server(("127.0.0.1", 0)) as sock:
+        return sock.getsockname()[1]

@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+"""The lab itself: its servers do what tests rely on, and its searches and checks can fail."""
+import base64
+import subprocess
+import sys
+
+import harness
+from harness import main, test
+
+
+@test()
+def the_canary_search_sees_every_form(lab):
+    done = lab.run([sys.executable, harness.HERE / "lab/canary.py", "--self-test"], rc=0)
+    assert b"\nok canary: nothing found where nothing is\n" in done.out
+
+
+@test()
+def the_git_server_takes_pushes_and_counts_them(lab):
+    git = lab.git_server()
+    again = lab.run([git.program, "start", git.dir], rc=0)
+    assert f"port={git.port}\n".encode() in again.out
+    # The client reads the password from a file outside what is searched, as the gateway would.
+    helper = f"!f() {{ echo username=demo; echo password=$(cat {git.password_file}); }}; f"
+    env = {"GIT_SSL_CAINFO": git.ca, "GIT_TERMINAL_PROMPT": "0"}
+    url = f"https://localhost:{git.port}/demo/app.git"
+    here = ["git", "-c", f"credential.helper={helper}", "-c", "user.name=a", "-c", "user.email=a@example.org"]
+    lab.run(["git", "clone", "-q", url, "anonymous"], env, rc=128)
+    lab.run(here + ["clone", "-q", url, "app"], env, rc=0)
+    (lab.dir / "app/big").write_bytes(bytes(range(256)) * 8192 + harness.os.urandom(3 << 20))
+    lab.run(here + ["add", "big"], env, lab.dir / "app", rc=0)
+    lab.run(here + ["commit", "-qm", "big"], env, lab.dir / "app", rc=0)
+    lab.run(here + ["push", "-q"], env, lab.dir / "app", rc=0)
+    assert [ref for _, _, ref in git.landed()] == ["refs/heads/main"]
+    posts = [r for r in git.log() if r["method"] == "POST" and r["uri"].endswith("/git-receive-pack")]
+    assert len(posts) == 2 and int(posts[1]["bytes"]) > 3 << 20, posts  # a probe, then the pack in chunks
+    assert all(r["user"] == "demo" for r in posts)
+
+
+def curl(lab, up, path, *more, rc=0):
+    return lab.run(["curl", "-sS", "--cacert", up.ca, "--resolve", f"{up.name}:{up.port}:127.0.0.1", *more,
+                    f"https://{up.name}:{up.port}{path}"], rc=rc)
+
+
+@test()
+def the_upstream_records_and_counts(lab):
+    up = lab.upstream("api.test", "old.test:expired")
+    curl(lab, up, "/x?y=1", "-d", "hello")
+    curl(lab, up, "/x", "-H", "Transfer-Encoding: chunked", "-d", "hello")
+    assert up.effects() == {"POST /x": 2}
+    one, two = up.requests()
+    assert up.raw(one["conn"]).startswith(b"POST /x?y=1 HTTP/1.1\r\nHost: api.test")
+    assert up.raw(one["conn"]).endswith(b"\r\n\r\nhello")
+    assert up.body(two["n"]) == b"hello" and b"\r\n5\r\nhello\r\n0\r\n\r\n" in up.raw(two["conn"])
+    curl(lab, up, "/drop", rc=52)
+    curl(lab, up, "/early?bytes=5", rc=18)
+    up.script({"GET /y": "/status?code=418&reason=Teapot"})
+    assert curl(lab, up, "/y", "-i").out.startswith(b"HTTP/1.1 418 Teapot\r\n")
+    lab.run(["curl", "-sS", "--cacert", up.ca, "--resolve", f"old.test:{up.port}:127.0.0.1",
+             f"https://old.test:{up.port}/"], rc=60)
+
+
+@test()
+def the_upstream_echoes_in_every_form(lab):
+    up = lab.upstream("api.test")
+    field = ("-H", "X-Field: probe/+value")
+    want = b"probe/+value"
+    assert curl(lab, up, "/echo?only=x-field&chunk=3,1", *field).out == want
+    assert curl(lab, up, "/echo?only=x-field&form=base64&shift=1", *field).out == base64.b64encode(b"~" + want)
+    assert curl(lab, up, "/echo?only=x-field&form=percent", *field).out.startswith(b"%70%72%6F")
+    zipped = curl(lab, up, "/echo?only=x-field&enc=gzip", *field).out
+    assert zipped.startswith(b"\x1f\x8b")
+    assert curl(lab, up, "/echo?only=x-field&enc=gzip", "--compressed", *field).out == want
+    basic = curl(lab, up, "/echo?form=basic", "-u", "a:b").out
+    assert basic == b"a:b"
+
+
+@test()
+def a_gate_holds_the_next_event(lab):
+    up = lab.upstream("api.test")
+    client = lab.start(["curl", "-sSN", "--cacert", up.ca, "--resolve", f"api.test:{up.port}:127.0.0.1",
+                        f"https://api.test:{up.port}/sse?n=2&gate=g"], ready=r"id: 0\n")
+    assert b"id: 1" not in client.seen
+    up.release("g")
+    client.wait_line(r"id: 1\n")
+    assert client.wait() == 0
+
+
+@test()
+def verdaccio_serves_npm(lab):
+    registry = lab.verdaccio()
+    registry.publish("lab-left-pad", "1.0.0", {"index.js": "module.exports = 1\n"})
+    status, body = registry.ask("GET", "lab-left-pad")
+    assert status == 200 and b'"1.0.0"' in body
+    try:
+        registry.password, kept = "wrong", registry.password
+        registry.ask("GET", "lab-left-pad")
+        raise AssertionError("a wrong password was taken")
+    except harness.servers.urllib.request.HTTPError as refused:
+        assert refused.code in (401, 403), refused
+    finally:
+        registry.password = kept
+
+
+@test()
+def what_is_left_running_is_seen(lab):
+    inner = harness.Lab("inner")
+    subprocess.run(["setsid", "-f", "sleep", "600"], check=True)
+    wrong = [] if not (left := harness.leftovers(grace=0.2)) else [c for _, c in left]
+    assert wrong == ["sleep 600"], wrong
+    inner.canary("canary-0123456789")
+    inner.capture("page", base64.b64encode(b"ab canary-0123456789"))
+    wrong = inner.close()
+    assert len(wrong) == 1 and "the canary is in" in wrong[0], wrong
+    harness.shutil.rmtree(inner.dir)
+
+
+main()
