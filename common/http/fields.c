@@ -1,0 +1,100 @@
+#include "common/http/chars.h"
+#include "common/http/http.h"
+
+const struct http_field *http_find(const struct http_head *h, struct span name)
+{
+    for (size_t i = 0; i < h->nfields; i++)
+        if (span_ieq(h->field[i].name, name))
+            return &h->field[i];
+    return NULL;
+}
+
+bool http_is_token(struct span s)
+{
+    return s.n > 0 && http_run(s, CH_TOKEN) == s.n;
+}
+
+static bool in_list(struct span name, const struct span *list, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (http_name_is(name, list[i]))
+            return true;
+    return false;
+}
+
+/* True if a Connection field names it. */
+static bool nominated(const struct http_head *h, struct span name)
+{
+    for (size_t i = 0; i < h->nfields; i++) {
+        struct span item, rest = h->field[i].value;
+        bool more = span_ieq(h->field[i].name, SPAN("connection"));
+        while (more) {
+            more = span_cut(rest, ',', &item, &rest);
+            if (span_ieq(span_trim(item), name))
+                return true;
+        }
+    }
+    return false;
+}
+
+bool http_is_hop_by_hop(const struct http_head *h, struct span name)
+{
+    static const struct span list[] = {
+        SPAN("connection"),
+        SPAN("keep-alive"),
+        SPAN("proxy-connection"),
+        SPAN("proxy-authenticate"),
+        SPAN("proxy-authorization"),
+        SPAN("proxy-authentication-info"),
+        SPAN("te"),
+        SPAN("trailer"),
+        SPAN("transfer-encoding"),
+        SPAN("upgrade"),
+        SPAN("http2-settings"),
+    };
+    if (in_list(name, list, sizeof list / sizeof list[0]))
+        return true;
+    /* Host and Content-Length cannot be nominated away (A37). */
+    return !http_is_framing(name) && nominated(h, name);
+}
+
+bool http_is_framing(struct span name)
+{
+    return http_name_is(name, SPAN("content-length")) || http_name_is(name, SPAN("transfer-encoding")) ||
+           http_name_is(name, SPAN("host"));
+}
+
+static bool has_prefix(struct span name, struct span lower)
+{
+    return name.n >= lower.n && http_name_is(span_first(name, lower.n), lower);
+}
+
+bool http_is_forwarding(struct span name)
+{
+    static const struct span list[] = {
+        SPAN("via"),
+        SPAN("forwarded"),
+        SPAN("client-ip"),
+        SPAN("true-client-ip"),
+        SPAN("cf-connecting-ip"),
+        SPAN("fastly-client-ip"),
+        SPAN("x-real-ip"),
+        SPAN("x-client-ip"),
+        SPAN("x-cluster-client-ip"),
+        SPAN("x-azure-clientip"),
+        SPAN("x-remote-ip"),
+        SPAN("x-remote-addr"),
+        SPAN("x-host"),
+        SPAN("x-http-host-override"),
+        SPAN("x-proxyuser-ip"),
+        SPAN("proxy"), /* becomes HTTP_PROXY in a CGI program */
+    };
+    static const struct span prefix[] = {
+        SPAN("x-forwarded"),   SPAN("x-original"), /* -URL, -Host, -For, -URI */
+        SPAN("x-originating"), SPAN("x-rewrite"),  SPAN("x-envoy-"),
+    };
+    for (size_t i = 0; i < sizeof prefix / sizeof prefix[0]; i++)
+        if (has_prefix(name, prefix[i]))
+            return true;
+    return in_list(name, list, sizeof list / sizeof list[0]);
+}
