@@ -129,6 +129,8 @@ bool policy_credential(const struct policy *p, size_t i, struct credential *c);
  * decision is acted on and again by the keeper before it releases. */
 bool policy_credential_may_go(const struct policy *p, size_t i, struct span scheme, struct span host, uint16_t port,
                               struct span path);
+/* Does any credential's only: list name this place, at whatever path? Then answers from there are scrubbed. */
+bool policy_host_bound(const struct policy *p, struct span scheme, struct span host, uint16_t port);
 
 const char *verdict_name(enum verdict v);
 const char *effect_name(enum effect e);

@@ -36,7 +36,7 @@ enum msg_type {
     M_BODY = 35,        /* F>J>C raw bytes, within the credit */
     M_BODY_END = 36,    /* F>J>C bool ok: false, it was cut short or malformed */
     M_BODY_CREDIT = 37, /* C>J>F u32 more bytes may come */
-    M_BODY_WHOLE = 38,  /* F>J u64 size, span inline (size <= 256 KiB) or fd of a sealed memfd */
+    M_BODY_WHOLE = 38,  /* F>J u64 size, span inline (size <= 256 KiB) or fd of a sealed memfd; size > max and neither: too large */
     M_REPLY = 39,       /* J>F wire_reply: the gateway's own answer; ends the exchange for the front */
     M_CANCEL = 40,      /* F>J, J>C the client is gone. A write that was sent is seen to its end all the same. */
     /* judge and carrier */
@@ -67,6 +67,7 @@ enum msg_type {
     M_SENT_MARK = 87,      /* J>Lg */
     M_OUTCOME = 88,        /* J>Lg wire_record, id ticket (none: all zero), u8 outcome, u16 status, u64 out, u64 in, bool delivered, bool kept, [wire_answer, u64 size, span inline or fd] */
     M_AUDIT = 89,          /* J>Lg wire_record: decided without being sent (deny, refusal) */
+    M_TICKET_VOID = 90,    /* J>Lg id ticket, span why: the policy of now would not hold this request so: pending or approved -> cancelled */
     M_SANDBOX = 91,        /* Lg>J id 0; wire_sandbox, bool gone */
     M_STORE = 92,          /* Lg>J id 0; bool ok */
     /* desk and ledger; id: the desk's own */
