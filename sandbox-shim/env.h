@@ -1,0 +1,62 @@
+/* The one table of variables that lead every ecosystem's tools through the proxy
+ * and make them trust its certificates: used by `countersign run` and by the
+ * verbs that print it for a sandbox that exists already.
+ *
+ * Every variable is set, also where it only overrides what might be inherited:
+ * an inherited REQUESTS_CA_BUNDLE beats pip's own PIP_CERT and --cert, an npm
+ * cafile switches NODE_EXTRA_CA_CERTS off. The bundle must hold the system's
+ * roots and ours: a file with our CA alone breaks what is not intercepted. */
+#ifndef SANDBOX_SHIM_ENV_H
+#define SANDBOX_SHIM_ENV_H
+
+#include "common/dynbuf.h"
+#include "common/err.h"
+
+enum env_kind {
+    ENV_NONE = 0,
+    ENV_PROXY_URL,  /* http://[user:password@]host:port */
+    ENV_PROXY_HOST, /* its parts, for tools that want them apart; */
+    ENV_PROXY_PORT, /* left out when the URL has no such part */
+    ENV_PROXY_USER,
+    ENV_PROXY_PASSWORD,
+    ENV_NO_PROXY, /* loopback only: never a means of security */
+    ENV_BUNDLE,   /* system roots and our CA, replaces the tool's own list */
+    ENV_CA,       /* our CA alone, added to the tool's own list */
+    ENV_JAVA,     /* -D flags; the JVM reads no proxy variable */
+    ENV_LITERAL,
+};
+
+struct env_row {
+    const char *name;
+    enum env_kind kind;
+    const char *literal; /* with ENV_LITERAL */
+};
+extern const struct env_row env_rows[]; /* ends with a NULL name */
+
+/* The values the table is filled with. */
+struct env_values {
+    struct span proxy_url;
+    const char *bundle, *ca; /* paths as the sandbox sees them */
+};
+
+/* Called with each name and NUL-terminated value; not 0 ends the walk with that. */
+typedef int env_fn(void *ctx, const char *name, const char *value);
+/* Fill the table. -1: the URL is not http://host:port, or a value holds a control
+ * character (no format could carry it), or what fn gave. */
+int env_each(const struct env_values *v, env_fn *fn, void *ctx, struct err *e) MUSTCHECK;
+
+enum env_format { ENV_FORMAT_BAD = 0, ENV_SHELL, ENV_DOCKER, ENV_COMPOSE, ENV_KUBERNETES, ENV_GITHUB };
+/* shell, docker, compose, kubernetes, github; anything else is ENV_FORMAT_BAD. */
+enum env_format env_format_named(const char *name);
+/* shell: export lines to eval. docker: a --env-file. compose: an `environment:`
+ * map. kubernetes: a container's `env:` list. github: lines for $GITHUB_ENV. */
+int env_print(struct dynbuf *out, enum env_format format, struct span proxy_url, const char *bundle, const char *ca,
+              struct err *e) MUSTCHECK;
+
+/* Is it one of the table's names? */
+bool env_is_ours(const char *name);
+/* May `run` hand this variable of its caller to a sandbox? Names of an allow-list
+ * (TERM, LANG, LC_*, TZ ...) with a short printable value; nothing else, ever. */
+bool env_may_pass(const char *name, const char *value);
+
+#endif
