@@ -129,7 +129,9 @@ bool policy_credential(const struct policy *p, size_t i, struct credential *c);
  * decision is acted on and again by the keeper before it releases. */
 bool policy_credential_may_go(const struct policy *p, size_t i, struct span scheme, struct span host, uint16_t port,
                               struct span path);
-/* Does any credential's only: list name this place, at whatever path? Then answers from there are scrubbed. */
+/* Does its only: list name this place, at whatever path? Then its secret is scrubbed from answers from there. */
+bool policy_credential_bound(const struct policy *p, size_t i, struct span scheme, struct span host, uint16_t port);
+/* Does any credential's? */
 bool policy_host_bound(const struct policy *p, struct span scheme, struct span host, uint16_t port);
 
 const char *verdict_name(enum verdict v);
