@@ -27,7 +27,7 @@ static bool nominated(const struct http_head *h, struct span name)
 {
     for (size_t i = 0; i < h->nfields; i++) {
         struct span item, rest = h->field[i].value;
-        bool more = span_ieq(h->field[i].name, SPAN("connection"));
+        bool more = name.n > 0 && span_ieq(h->field[i].name, SPAN("connection"));
         while (more) {
             more = span_cut(rest, ',', &item, &rest);
             if (span_ieq(span_trim(item), name))

@@ -21,7 +21,7 @@ struct http_case {
 };
 
 /* The model as text, so that two of them can be compared. Caller frees. */
-static char *http_case_dump(const struct http_head *h, size_t used)
+static inline char *http_case_dump(const struct http_head *h, size_t used)
 {
     char *text = NULL;
     size_t n = 0;
@@ -39,7 +39,7 @@ static char *http_case_dump(const struct http_head *h, size_t used)
 }
 
 /* A copy that ends where its memory ends, so that reading past it is seen. */
-static uint8_t *http_case_copy(struct span s)
+static inline uint8_t *http_case_copy(struct span s)
 {
     uint8_t *p = malloc(s.n ? s.n : 1);
     assert_non_null(p);
@@ -52,7 +52,7 @@ typedef enum http_result http_case_parse(struct span in, const struct http_case 
                                          size_t *used, struct http_err *e);
 
 /* Deliver c in pieces that end at first and then at every `step` bytes. The outcome as text; caller frees. */
-static char *http_case_deliver(const struct http_case *c, http_case_parse *parse, size_t first, size_t step)
+static inline char *http_case_deliver(const struct http_case *c, http_case_parse *parse, size_t first, size_t step)
 {
     struct http_head h;
     struct http_err e = {0};
@@ -73,7 +73,7 @@ static char *http_case_deliver(const struct http_case *c, http_case_parse *parse
     }
 }
 
-static void http_case_check(const struct http_case *c, http_case_parse *parse)
+static inline void http_case_check(const struct http_case *c, http_case_parse *parse)
 {
     char want[128], *whole = http_case_deliver(c, parse, c->bytes.n, 1);
     if (c->status) {
