@@ -1,0 +1,34 @@
+/* Looking into an answer that was encoded although identity was asked for. Pure; zlib.
+ *
+ * Feed what came; what may go on comes out, byte for byte as it came. Encoded bytes are held until
+ * no prefix of a secret ends in what they decode to, so a secret never leaves, not even all but its last byte.
+ * gzip and deflate in its zlib form, one coding; anything else cannot be looked into and is refused. */
+#ifndef CARRIER_DECODE_H
+#define CARRIER_DECODE_H
+
+#include "proxy/carrier/scrub.h"
+
+enum {
+    DECODE_HELD_MAX = 1024 * 1024,
+    DECODE_OUT_MAX = 512 * 1024 * 1024,  /* decoded, in all */
+    DECODE_RATIO = 100,                  /* decoded bytes for one encoded byte ... */
+    DECODE_RATIO_FROM = 4 * 1024 * 1024, /* ... counted from here on: small answers may compress better */
+};
+
+enum decode_coding { DECODE_UNKNOWN = 0, DECODE_IDENTITY, DECODE_GZIP, DECODE_DEFLATE };
+/* Of the value of a Content-Encoding field. */
+enum decode_coding decode_coding_of(struct span value);
+
+enum decode_result {
+    DECODE_REFUSED = 0, /* d->why says it: a secret, not what it says it is, or over a limit */
+    DECODE_OK
+};
+
+struct decode;
+struct decode *decode_new(enum decode_coding c, struct scrub *set) MUSTCHECK;
+/* Append to out what may go on. last: the body is complete. */
+enum decode_result decode_feed(struct decode *d, struct span in, bool last, struct dynbuf *out) MUSTCHECK;
+const char *decode_why(const struct decode *d);
+void decode_free(struct decode **d);
+
+#endif

@@ -1,0 +1,29 @@
+/* The request head that goes upstream, written from the decided model and nothing else (INV1). Pure.
+ *
+ * Request line with path and query, Host from the decided authority, the model's fields, the credential in
+ * its one slot, one framing field. Whatever the client sent in the slot is removed, in any case and number,
+ * also spelled with '_' for '-' (servers that read fields as variables take both for one). Beside a credential
+ * Cookie, Range and If-Range go too: a cookie of an earlier credentialed answer must not be replayed, and
+ * ranges could cut an echoed secret into pieces that nobody recognises. */
+#ifndef CARRIER_INJECT_H
+#define CARRIER_INJECT_H
+
+#include "proxy/wire.h"
+
+struct inject {
+    const struct wire_request *request;
+    struct span header, value; /* the credential's slot; both empty: none is injected */
+    bool identity;             /* the host has secrets: ask for an answer that can be looked at */
+    enum http_framing framing; /* HTTP_NO_BODY, HTTP_LENGTH or HTTP_CHUNKED */
+    uint64_t length;
+};
+
+/* The room the largest head can take: what came in, Host and the rest, a credential of 16 KiB. */
+enum { INJECT_HEAD_MAX = HTTP_HEAD_MAX + 3 * HTTP_TARGET_MAX + 32 * 1024 };
+
+/* Append the head to out. -1: something in it cannot be written; nothing may be sent then. Wipe out after use. */
+int inject_head(struct dynbuf *out, const struct inject *in) MUSTCHECK;
+/* May a credential be put into this field at all? Not into framing or hop-by-hop ones. */
+bool inject_slot_ok(struct span header);
+
+#endif

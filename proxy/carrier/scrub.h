@@ -1,0 +1,54 @@
+/* Finding secrets in a stream of bytes and covering them with '*'. Pure.
+ *
+ *   secrets -> forms (scrub_forms.c) -> one set -> any number of streams
+ *
+ * Every byte that lies in any occurrence of any form is replaced, so the result
+ * has the length of the input and does not depend on where the input was cut.
+ * A stream holds back only bytes that may begin a form (with event streams: as a
+ * rule none). What is caught and what is not: proxy/carrier/SCRUB.md. */
+#ifndef CARRIER_SCRUB_H
+#define CARRIER_SCRUB_H
+
+#include "common/dynbuf.h"
+#include "common/err.h"
+
+enum {
+    SCRUB_SECRET_MIN = 8, /* bytes; anything shorter turns up by chance */
+    SCRUB_SECRET_MAX = 16 * 1024,
+    SCRUB_SECRETS_MAX = 64,
+    SCRUB_FORMS_MAX = 4096,
+    SCRUB_BYTES_MAX = 1000 * 1000, /* of all forms of a set together */
+};
+
+struct scrub;
+
+/* NULL: a secret is shorter or longer than the limits, there are too many, or no memory; e says which, without
+ * their bytes. n 0 gives a set that finds nothing. */
+struct scrub *scrub_new(const struct span *secret, size_t n, struct err *e) MUSTCHECK;
+struct scrub *scrub_ref(struct scrub *s);
+void scrub_unref(struct scrub **s);
+bool scrub_is_empty(const struct scrub *s);
+size_t scrub_forms_count(const struct scrub *s);
+
+/* Cover what is found in a complete run of bytes. How often something was found, or -1: no memory. */
+int scrub_cover(const struct scrub *s, uint8_t *p, size_t n) MUSTCHECK;
+
+struct scrub_stream {
+    struct scrub *set;
+    struct dynbuf held; /* may begin a form; not yet given out */
+    size_t covered;     /* the first bytes of held belong to something found already */
+    uint64_t found;
+};
+
+/* Takes a reference of set. */
+void scrub_begin(struct scrub_stream *t, struct scrub *set);
+/* Append to out what can be given out, covered. last: nothing follows, give everything. -1: no memory or out is full;
+ * the stream cannot go on and the answer has to be cut. */
+int scrub_feed(struct scrub_stream *t, struct span in, bool last, struct dynbuf *out) MUSTCHECK;
+/* Wipe and release; also after a failure. */
+void scrub_end(struct scrub_stream *t);
+
+/* The forms of one secret, each given to emit once or more; -1 when emit or memory fails. */
+int scrub_forms(struct span secret, int (*emit)(void *arg, struct span form), void *arg) MUSTCHECK;
+
+#endif

@@ -1,0 +1,170 @@
+/* Encoded answers are looked into: D5, F5, F6. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdlib.h>
+#include <cmocka.h>
+#include <zlib.h>
+
+#include "proxy/carrier/decode.h"
+
+#define TOKEN "ghp_16C7e42F292c6912E7710c838347Ae178B4a"
+
+static struct dynbuf packed(struct span plain, int bits, int level)
+{
+    struct dynbuf out;
+    z_stream z = {0};
+    dynbuf_init(&out, 64 * 1024 * 1024);
+    assert_int_equal(deflateInit2(&z, level, Z_DEFLATED, bits, 8, Z_DEFAULT_STRATEGY), Z_OK);
+    size_t room = deflateBound(&z, plain.n);
+    uint8_t *p = dynbuf_room(&out, room);
+    assert_non_null(p);
+    z.next_in = (Bytef *)(uintptr_t)plain.p;
+    z.avail_in = (uInt)plain.n;
+    z.next_out = p;
+    z.avail_out = (uInt)room;
+    assert_int_equal(deflate(&z, Z_FINISH), Z_STREAM_END);
+    dynbuf_grew(&out, room - z.avail_out);
+    deflateEnd(&z);
+    return out;
+}
+
+static struct scrub *token_set(void)
+{
+    struct span s = SPAN(TOKEN);
+    struct scrub *set = scrub_new(&s, 1, NULL);
+    assert_non_null(set);
+    return set;
+}
+
+/* Feed in steps; -1 when refused. What came out is in *out. */
+static int run(enum decode_coding c, struct span in, size_t step, struct dynbuf *out)
+{
+    struct scrub *set = token_set();
+    struct decode *d = decode_new(c, set);
+    int rc = 0;
+    assert_non_null(d);
+    dynbuf_init(out, 64 * 1024 * 1024);
+    for (size_t at = 0; rc == 0 && at < in.n; at += step)
+        rc = decode_feed(d, span_first(span_from(in, at), step), false, out) == DECODE_OK ? 0 : -1;
+    if (rc == 0)
+        rc = decode_feed(d, SPAN_NONE, true, out) == DECODE_OK ? 0 : -1;
+    decode_free(&d);
+    scrub_unref(&set);
+    return rc;
+}
+
+static void codings(void **state)
+{
+    assert_int_equal(decode_coding_of(SPAN("identity")), DECODE_IDENTITY);
+    assert_int_equal(decode_coding_of(SPAN("")), DECODE_IDENTITY);
+    assert_int_equal(decode_coding_of(SPAN("GZip ")), DECODE_GZIP);
+    assert_int_equal(decode_coding_of(SPAN("deflate")), DECODE_DEFLATE);
+    const struct span bad[] = {SPAN("br"), SPAN("zstd"), SPAN("gzip, gzip"), SPAN("gzip,identity"), SPAN("x")};
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+        assert_int_equal(decode_coding_of(bad[i]), DECODE_UNKNOWN);
+}
+
+static void clean_passes_as_it_came(void **state)
+{
+    const int bits[] = {15 + 16, 15};
+    for (int v = 0; v < 2; v++)
+        for (size_t step = 1; step < 200; step += 13) {
+            struct dynbuf in = packed(SPAN("{\"login\":\"ghp_16C7e42\",\"id\":1}\n"), bits[v], 6), out;
+            assert_int_equal(run(v ? DECODE_DEFLATE : DECODE_GZIP, dynbuf_span(&in), step, &out), 0);
+            assert_true(span_eq(dynbuf_span(&in), dynbuf_span(&out)));
+            dynbuf_free(&in);
+            dynbuf_free(&out);
+        }
+    /* two members */
+    struct dynbuf one = packed(SPAN("one"), 31, 6), two = packed(SPAN("two"), 31, 6), out;
+    dynbuf_add(&one, dynbuf_span(&two));
+    assert_int_equal(run(DECODE_GZIP, dynbuf_span(&one), 7, &out), 0);
+    assert_true(span_eq(dynbuf_span(&one), dynbuf_span(&out)));
+    dynbuf_free(&one);
+    dynbuf_free(&two);
+    dynbuf_free(&out);
+}
+
+/* Whatever was let go before the refusal decodes to no byte of the secret: it may begin only after text. */
+static void secret_is_refused(void **state)
+{
+    for (int level = 0; level <= 9; level += 3)
+        for (size_t step = 1; step < 400; step += 7) {
+            struct dynbuf plain, out;
+            dynbuf_init(&plain, 10000);
+            for (int i = 0; i < 20; i++)
+                dynbuf_addf(&plain, "line %d of text, ", i * 7919);
+            size_t before = plain.n;
+            dynbuf_add(&plain, SPAN(TOKEN " and more"));
+            struct dynbuf in = packed(dynbuf_span(&plain), 31, level);
+            assert_int_equal(run(DECODE_GZIP, dynbuf_span(&in), step, &out), -1);
+            uint8_t seen[4096];
+            z_stream z = {.next_in = out.p, .avail_in = (uInt)out.n, .next_out = seen, .avail_out = sizeof(seen)};
+            assert_int_equal(inflateInit2(&z, 31), Z_OK);
+            (void)inflate(&z, Z_SYNC_FLUSH);
+            assert_true(sizeof(seen) - z.avail_out <= before);
+            inflateEnd(&z);
+            dynbuf_free(&plain);
+            dynbuf_free(&in);
+            dynbuf_free(&out);
+        }
+}
+
+static void secret_across_members(void **state)
+{
+    struct dynbuf one = packed(SPAN("x ghp_16C7e42F292c69"), 31, 6),
+                  two = packed(SPAN("12E7710c838347Ae178B4a"), 31, 6);
+    struct dynbuf out;
+    dynbuf_add(&one, dynbuf_span(&two));
+    assert_int_equal(run(DECODE_GZIP, dynbuf_span(&one), 5, &out), -1);
+    dynbuf_free(&one);
+    dynbuf_free(&two);
+    dynbuf_free(&out);
+}
+
+static void broken_is_refused(void **state)
+{
+    struct dynbuf in = packed(SPAN("hello hello hello"), 31, 6), out;
+    struct span whole = dynbuf_span(&in);
+    for (size_t n = 1; n < whole.n; n++) {
+        assert_int_equal(run(DECODE_GZIP, span_first(whole, n), 3, &out), -1);
+        dynbuf_free(&out);
+    }
+    assert_int_equal(run(DECODE_GZIP, SPAN("plain text"), 3, &out), -1);
+    dynbuf_free(&out);
+    assert_int_equal(run(DECODE_DEFLATE, whole, 3, &out), -1);
+    dynbuf_free(&out);
+    dynbuf_add(&in, SPAN("tail"));
+    assert_int_equal(run(DECODE_GZIP, dynbuf_span(&in), 3, &out), -1);
+    dynbuf_free(&out);
+    dynbuf_free(&in);
+}
+
+/* F5, F6 */
+static void bomb(void **state)
+{
+    size_t n = 32 * 1024 * 1024;
+    uint8_t *zeros = calloc(1, n);
+    struct dynbuf out;
+    assert_non_null(zeros);
+    struct dynbuf in = packed(span_of(zeros, n), 31, 9);
+    assert_int_equal(run(DECODE_GZIP, dynbuf_span(&in), 16384, &out), -1);
+    dynbuf_free(&out);
+    dynbuf_free(&in);
+    in = packed(span_of(zeros, DECODE_RATIO_FROM), 31, 9);
+    assert_int_equal(run(DECODE_GZIP, dynbuf_span(&in), 16384, &out), 0);
+    dynbuf_free(&out);
+    dynbuf_free(&in);
+    free(zeros);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(codings),           cmocka_unit_test(clean_passes_as_it_came),
+        cmocka_unit_test(secret_is_refused), cmocka_unit_test(secret_across_members),
+        cmocka_unit_test(broken_is_refused), cmocka_unit_test(bomb),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,157 @@
+/* The request head that leaves: A37, A51, D5, D7, D10, D14, INV1, C35. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include "proxy/carrier/inject.h"
+
+static struct wire_request request(void)
+{
+    return (struct wire_request){.scheme = SPAN("https"),
+                                 .host = SPAN("api.example.com"),
+                                 .port = 443,
+                                 .method = SPAN("GET"),
+                                 .path = SPAN("/a"),
+                                 .query = SPAN("x=1"),
+                                 .has_query = true};
+}
+
+static void add(struct wire_request *r, const char *name, const char *value)
+{
+    r->field[r->nfields++] = (struct http_field){span_str(name), span_str(value)};
+}
+
+static void expect(const struct inject *in, const char *want)
+{
+    struct dynbuf out;
+    dynbuf_init(&out, INJECT_HEAD_MAX);
+    assert_int_equal(inject_head(&out, in), 0);
+    assert_true(dynbuf_ok(&out));
+    if (!span_eq(dynbuf_span(&out), span_str(want)))
+        fail_msg("got\n%.*s", SPAN_FMT(dynbuf_span(&out)));
+    dynbuf_wipe(&out);
+}
+
+static void refused(const struct inject *in)
+{
+    struct dynbuf out;
+    dynbuf_init(&out, INJECT_HEAD_MAX);
+    assert_int_equal(inject_head(&out, in), -1);
+    dynbuf_wipe(&out);
+}
+
+static void plain(void **state)
+{
+    struct wire_request r = request();
+    struct inject in = {.request = &r, .framing = HTTP_NO_BODY};
+    add(&r, "Accept-Encoding", "gzip");
+    add(&r, "Cookie", "a=b");
+    add(&r, "Range", "bytes=0-1");
+    expect(&in, "GET /a?x=1 HTTP/1.1\r\nHost: api.example.com\r\nAccept-Encoding: gzip\r\nCookie: a=b\r\n"
+                "Range: bytes=0-1\r\nConnection: keep-alive\r\n\r\n");
+    r.scheme = SPAN("http");
+    r.nfields = 0;
+    r.has_query = false;
+    in.framing = HTTP_CHUNKED;
+    expect(&in, "GET /a HTTP/1.1\r\nHost: api.example.com:443\r\nConnection: keep-alive\r\n"
+                "Transfer-Encoding: chunked\r\n\r\n");
+}
+
+/* D14, D10, D7, D5 */
+static void credential(void **state)
+{
+    struct wire_request r = request();
+    struct inject in = {.request = &r,
+                        .header = SPAN("Authorization"),
+                        .value = SPAN("Bearer real"),
+                        .identity = true,
+                        .framing = HTTP_LENGTH,
+                        .length = 5};
+    add(&r, "authorization", "Bearer lease");
+    add(&r, "AUTHORIZATION", "Basic Zm9v");
+    add(&r, "Accept", "*/*");
+    add(&r, "cookie", "session=old");
+    add(&r, "RANGE", "bytes=0-0");
+    add(&r, "If-Range", "\"x\"");
+    add(&r, "Accept-Encoding", "br");
+    add(&r, "accept_encoding", "br");
+    expect(&in, "GET /a?x=1 HTTP/1.1\r\nHost: api.example.com\r\nAccept: */*\r\nAuthorization: Bearer real\r\n"
+                "Accept-Encoding: identity\r\nConnection: keep-alive\r\nContent-Length: 5\r\n\r\n");
+    r.nfields = 0;
+    add(&r, "X_Api_Key", "mine");
+    in.header = SPAN("X-Api-Key");
+    in.value = SPAN("k");
+    in.identity = false;
+    expect(&in, "GET /a?x=1 HTTP/1.1\r\nHost: api.example.com\r\nX-Api-Key: k\r\nConnection: keep-alive\r\n"
+                "Content-Length: 5\r\n\r\n");
+}
+
+/* A37, A51: nothing that frames, forwards or belongs to a hop comes from the model's fields. */
+static void never_from_a_client(void **state)
+{
+    const char *names[] = {"Host",
+                           "Content-Length",
+                           "Transfer-Encoding",
+                           "Connection",
+                           "Upgrade",
+                           "X-Forwarded-For",
+                           "Via",
+                           "Proxy-Authorization",
+                           "Expect",
+                           "TE",
+                           "Forwarded",
+                           "Countersign-Reason",
+                           "X-Original-URL",
+                           "Proxy_X",
+                           "Trailer"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        struct wire_request r = request();
+        struct inject in = {.request = &r, .framing = HTTP_NO_BODY};
+        add(&r, names[i], "1");
+        expect(&in, "GET /a?x=1 HTTP/1.1\r\nHost: api.example.com\r\nConnection: keep-alive\r\n\r\n");
+    }
+}
+
+/* D15, INV7: what cannot be written right is not written. */
+static void cannot_be_written(void **state)
+{
+    struct wire_request r = request();
+    struct inject in = {.request = &r, .header = SPAN("Authorization"), .framing = HTTP_NO_BODY};
+    refused(&in);
+    in.value = SPAN("a\r\nX: b");
+    refused(&in);
+    in.value = SPAN("a");
+    const struct span slots[] = {SPAN("Host"),
+                                 SPAN("Content-Length"),
+                                 SPAN("Connection"),
+                                 SPAN("a b"),
+                                 SPAN("transfer-encoding"),
+                                 SPAN("Proxy-Authorization"),
+                                 SPAN("Accept-Encoding")};
+    for (size_t i = 0; i < sizeof(slots) / sizeof(slots[0]); i++) {
+        in.header = slots[i];
+        refused(&in);
+    }
+    in = (struct inject){.request = &r, .framing = HTTP_NO_BODY, .value = SPAN("x")};
+    refused(&in);
+    in = (struct inject){.request = &r, .framing = HTTP_UNTIL_CLOSE};
+    refused(&in);
+    in.framing = HTTP_NO_BODY;
+    r.path = SPAN("/a b");
+    refused(&in);
+    r.path = SPAN("/a");
+    add(&r, "X", "a\nb");
+    refused(&in);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(plain),
+        cmocka_unit_test(credential),
+        cmocka_unit_test(never_from_a_client),
+        cmocka_unit_test(cannot_be_written),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
