@@ -14,18 +14,19 @@ enum json_type { JSON_BAD = 0, JSON_NULL, JSON_BOOL, JSON_NUMBER, JSON_STRING, J
 struct json {
     enum json_type type;
     bool truth;
-    struct span text;        /* a string's bytes (unescaped), a number's digits */
-    struct span key;         /* when it is an object's member */
+    struct span text;         /* a string's bytes (unescaped), a number's digits */
+    struct span key;          /* when it is an object's member */
     const struct json *child; /* first member or element */
     const struct json *next;
     size_t count; /* members or elements */
 };
 
-/* The whole text as one tree in the arena, or NULL (not JSON, or over a limit). */
+/* The whole text as one tree in the arena (its strings are copied there), or NULL:
+ * not JSON, over a limit, or out of memory. At most JSON_DEPTH_MAX nested, JSON_NODES_MAX values. */
 const struct json *json_parse(struct span text, struct arena *a) MUSTCHECK;
 /* A member by name; NULL if absent or not an object. */
 const struct json *json_get(const struct json *j, struct span key);
-/* RFC 6901. NULL if it leads nowhere. */
+/* RFC 6901; "" is the whole. NULL if it leads nowhere. */
 const struct json *json_pointer(const struct json *j, struct span pointer);
 /* Text of a string member, else empty. */
 struct span json_text(const struct json *j, struct span key);
@@ -33,7 +34,8 @@ struct span json_text(const struct json *j, struct span key);
 int json_u64(const struct json *j, struct span key, uint64_t *out) MUSTCHECK;
 
 /* Writing. Strings may hold any bytes: what is not UTF-8 becomes U+FFFD. Commas
- * and nesting are kept by the writer; errors stick in the buffer. */
+ * and nesting are kept by the writer; errors (more than 63 nested, an end without its
+ * begin, a full buffer) stick in the buffer: check dynbuf_ok at the end. */
 struct jsonw {
     struct dynbuf *out;
     unsigned depth;
@@ -53,7 +55,7 @@ void jsonw_null(struct jsonw *w);
 /* Key and value in one. */
 void jsonw_kv(struct jsonw *w, const char *key, struct span s);
 void jsonw_kv_u64(struct jsonw *w, const char *key, uint64_t v);
-/* Already JSON: copied as it is. */
+/* Already JSON, one value: copied as it is. */
 void jsonw_raw(struct jsonw *w, struct span json);
 
 #endif
