@@ -268,6 +268,19 @@ bool env_is_ours(const char *name)
     return false;
 }
 
+int env_may_set(const char *assignment, struct err *e)
+{
+    const char *eq = strchr(assignment, '=');
+    size_t n = eq ? (size_t)(eq - assignment) : 0;
+
+    if (n == 0)
+        return err_set(e, "--setenv takes NAME=VALUE, not `%s`", assignment);
+    for (const struct env_row *r = env_rows; r->name; r++)
+        if (strlen(r->name) == n && memcmp(r->name, assignment, n) == 0)
+            return err_set(e, "%s leads the sandbox through its proxy: --setenv cannot change it", r->name);
+    return 0;
+}
+
 bool env_may_pass(const char *name, const char *value)
 {
     static const char *const allowed[] = {"TERM", "COLORTERM", "NO_COLOR", "LANG", "LANGUAGE", "TZ", NULL};

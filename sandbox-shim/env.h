@@ -55,6 +55,8 @@ int env_print(struct dynbuf *out, enum env_format format, struct span proxy_url,
 
 /* Is it one of the table's names? */
 bool env_is_ours(const char *name);
+/* May the caller set this one (NAME=VALUE) by hand? Not the table's, and nothing without a name. */
+int env_may_set(const char *assignment, struct err *e) MUSTCHECK;
 /* May `run` hand this variable of its caller to a sandbox? Names of an allow-list
  * (TERM, LANG, LC_*, TZ ...) with a short printable value; nothing else, ever. */
 bool env_may_pass(const char *name, const char *value);

@@ -1,0 +1,44 @@
+/* What a sandbox is made of, and the bubblewrap arguments that make it. */
+#ifndef SANDBOX_SHIM_PLAN_H
+#define SANDBOX_SHIM_PLAN_H
+
+#include <limits.h>
+
+#include "common/dynbuf.h"
+#include "common/err.h"
+
+enum { PLAN_FDS_MAX = 16, PLAN_LIST_MAX = 32, PLAN_ARGS_MAX = 256 * 1024 };
+
+/* Where things are inside. All of it is read-only but the last two. */
+#define INSIDE_SHIM      "/countersign/countersign-shim"
+#define INSIDE_SOCKET    "/countersign/proxy.sock"
+#define INSIDE_CA        "/countersign/ca.crt"
+#define INSIDE_BUNDLE    "/countersign/bundle.crt"
+#define INSIDE_PROXY     "127.0.0.1:3128"
+#define INSIDE_HOME      "/home/agent"
+#define INSIDE_WORKSPACE "/workspace"
+
+struct plan {
+    /* what the gateway gave: paths outside */
+    const char *name, *listener, *ca, *bundle;
+    /* what the caller asked for */
+    int workspace; /* O_PATH descriptor */
+    const char *read[PLAN_LIST_MAX];
+    size_t nread; /* resolved directories, mounted read-only where they are */
+    const char *setenv[PLAN_LIST_MAX];
+    size_t nsetenv; /* NAME=VALUE */
+    char **cmd;
+    bool tty; /* the command gets a terminal of its own on stdin */
+    /* what plan_build made of it */
+    char shim[PATH_MAX];
+    struct dynbuf args;    /* NUL-terminated words, for bwrap --args */
+    int fds[PLAN_FDS_MAX]; /* what bubblewrap must inherit besides 0, 1 and 2 */
+    size_t nfds;
+    int args_fd;
+};
+
+/* Fill the last part. -1 in words; plan_free in either case. */
+int plan_build(struct plan *p, char *const *environ, struct err *e) MUSTCHECK;
+void plan_free(struct plan *p);
+
+#endif

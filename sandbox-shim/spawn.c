@@ -1,0 +1,256 @@
+#include "sandbox-shim/spawn.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/pidfd.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/json/json.h"
+
+enum { STATUS_MAX = 4096 };
+
+struct spawn {
+    pid_t bwrap;
+    int inside;  /* pidfd of the first process inside, or -1 */
+    int reports; /* read end of --json-status-fd */
+    int signals;
+    struct dynbuf line;
+    bool ended, has_exit;
+    int exit_code;
+};
+
+static const int caught[] = {SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH};
+enum { NCAUGHT = sizeof(caught) / sizeof(caught[0]) };
+
+const char *spawn_bwrap(const char *flag, struct err *e)
+{
+    static const char *const places[] = {"/usr/bin/bwrap", "/usr/local/bin/bwrap", "/bin/bwrap", NULL};
+
+    if (flag) {
+        if (flag[0] == '/' && access(flag, X_OK) == 0)
+            return flag;
+        (void)err_set(e, "%s is not the absolute path of a program", flag);
+        return NULL;
+    }
+    for (const char *const *p = places; *p; p++)
+        if (access(*p, X_OK) == 0)
+            return *p;
+    (void)err_set(e, "bubblewrap is not installed, and without it there is no sandbox: install it (Debian: `apt-get "
+                     "install bubblewrap`) and try again");
+    return NULL;
+}
+
+int spawn_check_stdio(struct err *e)
+{
+    struct stat st;
+
+    for (int fd = 0; fd < 3; fd++) {
+        if (fstat(fd, &st) != 0) {
+            if (open("/dev/null", fd == 0 ? O_RDONLY : O_WRONLY) != fd)
+                return err_errno(e, "descriptor %d is closed and cannot be replaced", fd);
+        } else if (S_ISDIR(st.st_mode)) {
+            return err_set(e, "descriptor %d is a directory, which would be a way out of the sandbox", fd);
+        }
+    }
+    return 0;
+}
+
+/* In the child: become bubblewrap with nothing of ours but what the plan passes. */
+static void __attribute__((noreturn)) become_bwrap(const char *bwrap, const struct plan *p, int status_fd)
+{
+    char args[16], status[16];
+    char *const no_environment[] = {NULL}; /* also no LD_PRELOAD of the caller's */
+    const char *head[16];
+    size_t n = 0, count = 0;
+    sigset_t none;
+
+    while (p->cmd[count])
+        count++;
+    const char **argv = calloc(count + sizeof(head) / sizeof(head[0]) + 1, sizeof(*argv));
+    (void)snprintf(args, sizeof(args), "%d", p->args_fd);
+    (void)snprintf(status, sizeof(status), "%d", status_fd);
+    if (!argv || setpgid(0, 0) != 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) != 0)
+        goto fail;
+    argv[n++] = "bwrap";
+    argv[n++] = "--args";
+    argv[n++] = args;
+    argv[n++] = "--json-status-fd";
+    argv[n++] = status;
+    argv[n++] = "--";
+    argv[n++] = INSIDE_SHIM;
+    argv[n++] = "--socket";
+    argv[n++] = INSIDE_SOCKET;
+    argv[n++] = "--listen";
+    argv[n++] = INSIDE_PROXY;
+    if (p->tty)
+        argv[n++] = "--tty";
+    argv[n++] = "--";
+    for (size_t i = 0; i < count; i++)
+        argv[n++] = p->cmd[i];
+    if (close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) != 0 || fcntl(status_fd, F_SETFD, 0) != 0)
+        goto fail;
+    for (size_t i = 0; i < p->nfds; i++)
+        if (fcntl(p->fds[i], F_SETFD, 0) != 0)
+            goto fail;
+    for (int sig = 1; sig < NSIG; sig++)
+        (void)signal(sig, SIG_DFL);
+    sigemptyset(&none);
+    (void)sigprocmask(SIG_SETMASK, &none, NULL);
+    (void)execve(bwrap, (char *const *)argv, no_environment);
+fail:
+    fprintf(stderr, "countersign run: cannot start %s: %s\n", bwrap, strerror(errno));
+    _exit(1);
+}
+
+/* {"child-pid": N, ...} when the namespaces are there, {"exit-code": N} when the
+ * command ended; without the second the command never ran. */
+static void report_take(struct spawn *s, struct span line)
+{
+    struct arena a;
+    const struct json *j;
+    uint64_t n;
+
+    arena_init(&a, 64 * 1024);
+    j = json_parse(line, &a);
+    if (j && json_u64(j, SPAN("child-pid"), &n) == 0 && n > 1 && n < INT32_MAX && s->inside < 0)
+        s->inside = pidfd_open((pid_t)n, 0);
+    if (j && json_u64(j, SPAN("exit-code"), &n) == 0 && n < 256) {
+        s->has_exit = true;
+        s->exit_code = (int)n;
+    }
+    arena_free(&a);
+}
+
+static void reports_read(struct spawn *s)
+{
+    uint8_t *to;
+    ssize_t n;
+
+    while ((to = dynbuf_room(&s->line, 512)) && (n = read(s->reports, to, 512)) > 0) {
+        dynbuf_grew(&s->line, (size_t)n);
+        for (;;) {
+            struct span all = dynbuf_span(&s->line);
+            size_t end = span_index(all, '\n');
+            if (end == all.n)
+                break;
+            report_take(s, span_first(all, end));
+            dynbuf_drop(&s->line, end + 1);
+        }
+    }
+}
+
+static void signals_take(struct spawn *s)
+{
+    struct signalfd_siginfo si;
+
+    while (read(s->signals, &si, sizeof(si)) == (ssize_t)sizeof(si)) {
+        int sig = (int)si.ssi_signo, status;
+        if (sig == SIGCHLD) {
+            if (waitpid(s->bwrap, &status, WNOHANG) == s->bwrap)
+                s->ended = true;
+        } else if (s->inside >= 0) {
+            (void)pidfd_send_signal(s->inside, sig, NULL, 0);
+        } else if (sig != SIGWINCH) {
+            (void)kill(s->bwrap, SIGKILL); /* still setting up */
+        }
+    }
+}
+
+static int spawn_loop(struct spawn *s, struct err *e)
+{
+    struct pollfd p[2] = {{.fd = s->signals, .events = POLLIN}, {.fd = s->reports, .events = POLLIN}};
+
+    while (!s->ended) {
+        if (poll(p, 2, -1) < 0 && errno != EINTR)
+            return err_errno(e, "poll");
+        if (p[1].revents) {
+            reports_read(s);
+            if (p[1].revents & (POLLHUP | POLLERR))
+                p[1].fd = -1;
+        }
+        if (p[0].revents)
+            signals_take(s);
+    }
+    reports_read(s); /* what came between the last look and the end */
+    return 0;
+}
+
+static bool file_says(const char *path, char c)
+{
+    char first = 0;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0)
+        return false;
+    ssize_t n = read(fd, &first, 1);
+    close(fd);
+    return n == 1 && first == c;
+}
+
+/* Why it probably was, and what to do: never a weaker sandbox instead. */
+static int explain_setup(struct err *e)
+{
+    if (file_says("/proc/sys/kernel/unprivileged_userns_clone", '0'))
+        return err_set(e, "the sandbox could not be set up and the command was not run: user namespaces are off for "
+                          "ordinary users here (sysctl kernel.unprivileged_userns_clone=1 turns them on)");
+    if (file_says("/proc/sys/user/max_user_namespaces", '0'))
+        return err_set(e, "the sandbox could not be set up and the command was not run: no user namespaces are "
+                          "allowed here (sysctl user.max_user_namespaces=15000 allows them)");
+    if (file_says("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", '1'))
+        return err_set(e, "the sandbox could not be set up and the command was not run: AppArmor restricts user "
+                          "namespaces here (give bwrap a profile with `userns,`, or sysctl "
+                          "kernel.apparmor_restrict_unprivileged_userns=0)");
+    return err_set(e, "the sandbox could not be set up and the command was not run; bubblewrap's own words stand "
+                      "above (inside a container, it must be allowed to make user namespaces)");
+}
+
+int spawn_run(const char *bwrap, struct plan *p, int *status, struct err *e)
+{
+    struct spawn s = {.inside = -1, .reports = -1, .signals = -1};
+    int pipe_fd[2] = {-1, -1}, rc = -1;
+    sigset_t set, old;
+
+    sigemptyset(&set);
+    for (size_t i = 0; i < NCAUGHT; i++)
+        sigaddset(&set, caught[i]);
+    dynbuf_init(&s.line, STATUS_MAX);
+    (void)signal(SIGCHLD, SIG_DFL);
+    if (sigprocmask(SIG_BLOCK, &set, &old) != 0)
+        return err_errno(e, "cannot block signals");
+    s.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (s.signals < 0 || pipe2(pipe_fd, O_CLOEXEC | O_NONBLOCK) != 0) {
+        (void)err_errno(e, "cannot watch the sandbox");
+        goto out;
+    }
+    s.reports = pipe_fd[0];
+    s.bwrap = fork();
+    if (s.bwrap == 0)
+        become_bwrap(bwrap, p, pipe_fd[1]);
+    close(pipe_fd[1]);
+    if (s.bwrap < 0) {
+        (void)err_errno(e, "cannot fork");
+        goto out;
+    }
+    rc = spawn_loop(&s, e);
+    if (rc == 0 && !s.has_exit)
+        rc = explain_setup(e);
+    *status = s.exit_code;
+out:
+    if (s.reports >= 0)
+        close(s.reports);
+    if (s.signals >= 0)
+        close(s.signals);
+    if (s.inside >= 0)
+        close(s.inside);
+    dynbuf_free(&s.line);
+    (void)sigprocmask(SIG_SETMASK, &old, NULL);
+    return rc;
+}
