@@ -1,0 +1,110 @@
+#include "proxy/keeper/value.h"
+
+#include "common/id.h"
+
+struct span value_trim(struct span raw)
+{
+    if (raw.n && raw.p[raw.n - 1] == '\n')
+        raw.n--;
+    if (raw.n && raw.p[raw.n - 1] == '\r')
+        raw.n--;
+    return raw;
+}
+
+int value_check(struct span v, struct err *e)
+{
+    if (v.n == 0)
+        return err_set(e, "the value is empty");
+    if (v.n > VALUE_MAX)
+        return err_set(e, "the value is longer than %d bytes", VALUE_MAX);
+    for (size_t i = 0; i < v.n; i++)
+        if (v.p[i] < 0x20 || v.p[i] == 0x7f)
+            return err_set(e, "the value has a control character (a line end, a NUL or the like) at byte %zu", i);
+    if (v.p[0] == ' ' || v.p[v.n - 1] == ' ')
+        return err_set(e, "the value begins or ends with a space");
+    return 0;
+}
+
+struct span value_header(const struct credential *c)
+{
+    return c->header.n ? c->header : SPAN("Authorization");
+}
+
+static bool is_basic(const struct credential *c)
+{
+    return c->basic || c->basic_user.n != 0;
+}
+
+struct secret *value_basic(const struct credential *c, struct span v)
+{
+    if (!is_basic(c))
+        return NULL;
+    size_t head = c->basic_user.n ? c->basic_user.n + 1 : 0;
+    struct secret *s = secret_room(head + v.n);
+    if (s == NULL)
+        return NULL;
+    uint8_t *to = secret_fill(s);
+    if (head) {
+        memcpy(to, c->basic_user.p, c->basic_user.n);
+        to[c->basic_user.n] = ':';
+    }
+    memcpy(to + head, v.p, v.n);
+    return s;
+}
+
+static struct secret *render_basic(const struct credential *c, struct span v, struct err *e)
+{
+    struct secret *pair = NULL, *out = NULL;
+    if (c->basic_user.n > 255 || span_index(c->basic_user, ':') != c->basic_user.n) {
+        err_set(e, "the user of Basic has a colon in it or is too long");
+        goto out;
+    }
+    if (c->basic_user.n == 0 && span_index(v, ':') == v.n) {
+        err_set(e, "the value must be user:password, for the policy names no user");
+        goto out;
+    }
+    if ((pair = value_basic(c, v)) == NULL) {
+        err_set(e, "out of memory");
+        goto out;
+    }
+    struct span p = secret_bytes(pair);
+    struct secret *room = secret_room(6 + 4 * ((p.n + 2) / 3) + 1);
+    if (room == NULL) {
+        err_set(e, "out of memory");
+        goto out;
+    }
+    memcpy(secret_fill(room), "Basic ", 6);
+    size_t n = base64_encode(p, (char *)secret_fill(room) + 6);
+    out = secret_new(span_of(secret_fill(room), 6 + n)); /* without the NUL */
+    secret_free(&room);
+out:
+    secret_free(&pair);
+    return out;
+}
+
+struct secret *value_render(const struct credential *c, struct span v, struct err *e)
+{
+    if (is_basic(c))
+        return render_basic(c, v, e);
+    struct span format = c->format.n ? c->format : SPAN("{}");
+    size_t at = span_find(format, SPAN("{}"));
+    if (at == format.n || format.n > 256 || span_find(span_from(format, at + 2), SPAN("{}")) != format.n - at - 2) {
+        err_set(e, "the format must have {} in it, once");
+        return NULL;
+    }
+    for (size_t i = 0; i < v.n; i++)
+        if (v.p[i] >= 0x80) {
+            err_set(e, "the value has bytes beyond ASCII, which a header field cannot carry");
+            return NULL;
+        }
+    struct secret *out = secret_room(format.n - 2 + v.n);
+    if (out == NULL) {
+        err_set(e, "out of memory");
+        return NULL;
+    }
+    uint8_t *to = secret_fill(out);
+    memcpy(to, format.p, at);
+    memcpy(to + at, v.p, v.n);
+    memcpy(to + at + v.n, format.p + at + 2, format.n - at - 2);
+    return out;
+}
