@@ -15,6 +15,8 @@ int value_check(struct span v, struct err *e)
 {
     if (v.n == 0)
         return err_set(e, "the value is empty");
+    if (v.n < VALUE_MIN)
+        return err_set(e, "the value is shorter than %d bytes: answers could not be scrubbed of it", VALUE_MIN);
     if (v.n > VALUE_MAX)
         return err_set(e, "the value is longer than %d bytes", VALUE_MAX);
     for (size_t i = 0; i < v.n; i++)
@@ -50,6 +52,14 @@ struct secret *value_basic(const struct credential *c, struct span v)
     }
     memcpy(to + head, v.p, v.n);
     return s;
+}
+
+struct span value_password(const struct credential *c, struct span v)
+{
+    struct span user, password;
+    if (!is_basic(c) || c->basic_user.n || !span_cut(v, ':', &user, &password) || password.n < VALUE_MIN)
+        return SPAN_NONE;
+    return password;
 }
 
 static struct secret *render_basic(const struct credential *c, struct span v, struct err *e)

@@ -7,17 +7,20 @@
 #include "common/secret.h"
 #include "policy/policy.h"
 
-/* Longest value: what still fits into a head that upstreams take. */
-enum { VALUE_MAX = 16 * 1024, VALUE_RENDERED_MAX = 2 * VALUE_MAX };
+/* Shortest: what is shorter turns up by chance, so answers could not be scrubbed of it (carrier/scrub.h). Longest:
+ * what still fits, as Basic, into a head that upstreams take. */
+enum { VALUE_MIN = 8, VALUE_MAX = 8 * 1024 };
 
 /* One line feed at the end (with its carriage return) is an editor's, not the secret's. */
 struct span value_trim(struct span raw);
-/* Not empty, not too long, no control byte, no space at either end. 0, or -1 with words. */
+/* Neither too short nor too long, no control byte, no space at either end. 0, or -1 with words. */
 int value_check(struct span v, struct err *e) MUSTCHECK;
 /* The field value for this credential: its format, or Basic. NULL with words when they do not fit together. */
 struct secret *value_render(const struct credential *c, struct span v, struct err *e) MUSTCHECK;
 /* "user:secret", which Basic carries; NULL when the credential is not Basic, or memory is out. */
 struct secret *value_basic(const struct credential *c, struct span v) MUSTCHECK;
+/* What comes after "user:" when the value itself is such a pair and that part can be told from chance; or empty. */
+struct span value_password(const struct credential *c, struct span v);
 /* The name of the field: the policy's, or Authorization. */
 struct span value_header(const struct credential *c);
 

@@ -1,0 +1,200 @@
+#include "proxy/keeper/release.h"
+
+#include <openssl/evp.h>
+#include <stdlib.h>
+
+#include "proxy/keeper/value.h"
+#include "proxy/wire_ticket.h"
+
+struct releaser {
+    struct sources *sources;
+    const struct policy *policy;
+    EVP_PKEY *ledger;
+    uint64_t once[RELEASE_ONCE];
+    size_t at;
+};
+
+struct releaser *releaser_new(struct sources *s)
+{
+    struct releaser *r = calloc(1, sizeof(*r));
+    if (r != NULL)
+        r->sources = s;
+    return r;
+}
+
+void releaser_free(struct releaser **r)
+{
+    if (r == NULL || *r == NULL)
+        return;
+    EVP_PKEY_free((*r)->ledger);
+    free(*r);
+    *r = NULL;
+}
+
+void releaser_policy(struct releaser *r, const struct policy *p)
+{
+    r->policy = p;
+}
+
+int releaser_ledger_key(struct releaser *r, struct span key)
+{
+    EVP_PKEY_free(r->ledger);
+    r->ledger = key.n == RELEASE_KEY ? EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, NULL, key.p, key.n) : NULL;
+    return r->ledger ? 0 : -1;
+}
+
+void release_clear(struct release *out)
+{
+    secret_free(&out->value);
+    for (size_t i = 0; i < out->nscrub; i++)
+        secret_free(&out->scrub[i]);
+    *out = (struct release){.ttl_ms = 0};
+}
+
+static int refuse(struct release *out, const char *code, const char *why)
+{
+    out->code = code;
+    return err_set(&out->why, "%s", why);
+}
+
+static bool signed_by_ledger(const struct releaser *r, const struct release_ask *a)
+{
+    struct dynbuf b;
+    bool ok = false;
+    if (r->ledger == NULL || a->signature.n != RELEASE_SIGNATURE)
+        return false;
+    dynbuf_init(&b, 4096);
+    wire_release_statement(&b, a->xid, a->credential, a->host, a->port, &a->digest);
+    EVP_MD_CTX *c = EVP_MD_CTX_new();
+    if (dynbuf_ok(&b) && c != NULL && EVP_DigestVerifyInit(c, NULL, NULL, NULL, r->ledger) == 1)
+        ok = EVP_DigestVerify(c, a->signature.p, a->signature.n, b.p, b.n) == 1;
+    EVP_MD_CTX_free(c);
+    dynbuf_free(&b);
+    return ok;
+}
+
+static bool served_before(const struct releaser *r, uint64_t xid)
+{
+    for (size_t i = 0; i < RELEASE_ONCE; i++)
+        if (r->once[i] == xid)
+            return true;
+    return xid == 0;
+}
+
+/* Takes s. False when there is no more room. */
+static bool add_scrub(struct release *out, size_t *bytes, struct secret *s)
+{
+    if (s == NULL)
+        return true;
+    *bytes += secret_bytes(s).n;
+    if (out->nscrub == RELEASE_SCRUB_MAX || *bytes > RELEASE_BYTES_MAX) {
+        secret_free(&s);
+        return false;
+    }
+    out->scrub[out->nscrub++] = s;
+    return true;
+}
+
+/* A value as it is, as Basic carries it, and the password in it. Takes s. */
+static bool add_forms(struct release *out, size_t *bytes, const struct credential *c, struct secret *s)
+{
+    if (s == NULL)
+        return true;
+    struct secret *pair = value_basic(c, secret_bytes(s));
+    struct span password = value_password(c, secret_bytes(s));
+    struct secret *part = password.n ? secret_new(password) : NULL;
+    if (pair != NULL && span_eq(secret_bytes(pair), secret_bytes(s)))
+        secret_free(&pair);
+    bool ok = add_scrub(out, bytes, s);
+    ok = add_scrub(out, bytes, pair) && ok;
+    return add_scrub(out, bytes, part) && ok;
+}
+
+/* Everything that may go to this host, at whatever path, now or before. */
+static int add_bound(struct releaser *r, const struct release_ask *a, struct release *out)
+{
+    struct credential c;
+    size_t bytes = 0;
+    bool ok = true;
+    for (size_t i = 0; policy_credential(r->policy, i, &c); i++) {
+        if (!policy_credential_bound(r->policy, i, a->scheme, a->host, a->port))
+            continue;
+        struct err unused;
+        struct secret *s = sources_value(r->sources, &c, &unused); /* what has no value now was never sent */
+        ok = add_forms(out, &bytes, &c, s) && ok;
+        for (size_t k = 0; (s = sources_previous(r->sources, &c, k)) != NULL; k++)
+            ok = add_forms(out, &bytes, &c, s) && ok;
+    }
+    return ok ? 0 : refuse(out, "credential-unavailable", "more secrets are bound to this host than can be scrubbed");
+}
+
+static int find(const struct policy *p, struct span name, struct credential *c)
+{
+    for (size_t i = 0; policy_credential(p, i, c); i++)
+        if (span_eq(c->name, name))
+            return (int)i;
+    return -1;
+}
+
+/* http:// carries no credential unless the policy says so for this host. */
+static bool wire_may_be_open(const struct policy *p, const struct release_ask *a)
+{
+    struct arena arena;
+    struct upstream u = {.cleartext_credentials = false};
+    if (span_eq(a->scheme, SPAN("https")))
+        return true;
+    arena_init(&arena, 64 * 1024);
+    bool ok = policy_upstream(p, a->host, a->port, &arena, &u) && u.cleartext_credentials;
+    arena_free(&arena);
+    return ok;
+}
+
+static int check(struct releaser *r, const struct release_ask *a, struct credential *c, struct release *out)
+{
+    static const struct digest none;
+    int i = find(r->policy, a->credential, c);
+    if (i < 0)
+        return refuse(out, "credential-unavailable", "the policy names no such credential");
+    if (!policy_credential_may_go(r->policy, (size_t)i, a->scheme, a->host, a->port, a->path))
+        return refuse(out, "credential-not-for-host", "the credential's only: list does not name this place");
+    if (!wire_may_be_open(r->policy, a))
+        return refuse(out, "credential-not-for-host", "the credential would travel in clear text");
+    if (!a->held)
+        return 0;
+    if (memcmp(&a->digest, &none, sizeof(none)) == 0 || !signed_by_ledger(r, a))
+        return refuse(out, "approval-not-proven",
+                      "the ledger's word that this request was approved is missing or false");
+    if (served_before(r, a->xid))
+        return refuse(out, "approval-not-proven", "this exchange was given its credential already");
+    return 0;
+}
+
+int releaser_ask(struct releaser *r, const struct release_ask *a, struct release *out)
+{
+    struct credential c;
+    *out = (struct release){.ttl_ms = a->held ? 0 : RELEASE_TTL_MS};
+    if (r->policy == NULL)
+        return refuse(out, "credential-unavailable", "no policy is in force yet");
+    if (a->credential.n) {
+        if (check(r, a, &c, out) != 0)
+            return -1;
+        struct secret *v = sources_value(r->sources, &c, &out->why);
+        if (v != NULL)
+            out->value = value_render(&c, secret_bytes(v), &out->why);
+        secret_free(&v);
+        if (out->value == NULL) {
+            out->code = "credential-unavailable";
+            return -1;
+        }
+        out->header = value_header(&c);
+    }
+    if (add_bound(r, a, out) != 0) {
+        secret_free(&out->value);
+        return -1;
+    }
+    if (a->held && a->credential.n) {
+        r->once[r->at] = a->xid;
+        r->at = (r->at + 1) % RELEASE_ONCE;
+    }
+    return 0;
+}

@@ -1,0 +1,57 @@
+/* The question RELEASE and its answer: which bytes go to the carrier for one
+ * exchange, and which it must scrub from that host's answers.
+ *
+ *   allowed   the credential's only: list must name the place
+ *   held      that, and the ledger's signature over {exchange, credential, host,
+ *             port, digest}: a person approved these bytes; once for each exchange
+ *
+ * Everything not proven is refused, with a code and words that hold no secret. */
+#ifndef PROXY_KEEPER_RELEASE_H
+#define PROXY_KEEPER_RELEASE_H
+
+#include "common/id.h"
+#include "proxy/keeper/sources.h"
+
+enum {
+    RELEASE_TTL_MS = 2000,  /* of an allowed one: the carrier may use it again that long */
+    RELEASE_SCRUB_MAX = 64, /* secrets bound to one host, in all their versions */
+    RELEASE_BYTES_MAX = 256 * 1024,
+    RELEASE_ONCE = 4096, /* exchanges remembered, so that none is served twice */
+    RELEASE_SIGNATURE = 64,
+    RELEASE_KEY = 32,
+};
+
+struct release_ask {
+    uint64_t xid;
+    struct span credential; /* empty: only what to scrub */
+    struct span scheme, host, path;
+    uint16_t port;
+    bool held;
+    struct digest digest;
+    struct span signature;
+};
+
+struct release {
+    uint32_t ttl_ms;    /* 0: this exchange only */
+    struct span header; /* borrowed from the policy; empty with an empty credential */
+    struct secret *value;
+    struct secret *scrub[RELEASE_SCRUB_MAX];
+    size_t nscrub;
+    const char *code; /* when refused */
+    struct err why;
+};
+
+struct releaser;
+
+/* Borrows sources. */
+struct releaser *releaser_new(struct sources *s) MUSTCHECK;
+void releaser_free(struct releaser **r);
+/* The policy of now; borrowed; NULL: nothing is released. */
+void releaser_policy(struct releaser *r, const struct policy *p);
+/* The ledger's Ed25519 public key, from its own channel; empty: no held write is released. */
+int releaser_ledger_key(struct releaser *r, struct span key) MUSTCHECK;
+/* 0 with *out filled, or -1 with code and why. release_clear frees it after either. */
+int releaser_ask(struct releaser *r, const struct release_ask *ask, struct release *out) MUSTCHECK;
+void release_clear(struct release *out);
+
+#endif

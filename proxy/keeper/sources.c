@@ -1,0 +1,230 @@
+#include "proxy/keeper/sources.h"
+
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "proxy/keeper/value.h"
+
+struct file {
+    char credential[256];
+    size_t ncredential;
+    int fd;
+    struct timespec changed, modified;
+    off_t size;
+    struct secret *value; /* NULL: not read, or not usable as it is now */
+    struct secret *previous[SOURCES_PREVIOUS];
+};
+
+struct sources {
+    const struct vault *vault;
+    unsigned owner;
+    struct secret *env; /* NAME=value, NUL, NAME=value, NUL ... */
+    struct file file[SOURCES_FILES];
+    size_t nfiles;
+};
+
+struct sources *sources_new(const struct vault *vault, unsigned owner)
+{
+    struct sources *s = calloc(1, sizeof(*s));
+    if (s == NULL)
+        return NULL;
+    s->vault = vault;
+    s->owner = owner;
+    return s;
+}
+
+void sources_free(struct sources **s)
+{
+    if (s == NULL || *s == NULL)
+        return;
+    for (size_t i = 0; i < (*s)->nfiles; i++) {
+        struct file *f = &(*s)->file[i];
+        close(f->fd);
+        secret_free(&f->value);
+        for (size_t k = 0; k < SOURCES_PREVIOUS; k++)
+            secret_free(&f->previous[k]);
+    }
+    secret_free(&(*s)->env);
+    free(*s);
+    *s = NULL;
+}
+
+int sources_take_env(struct sources *s, char **environment, struct err *e)
+{
+    size_t n = 0, at = 0;
+    int r = -1;
+    for (char **v = environment; *v != NULL; v++)
+        n += strlen(*v) + 1;
+    if (n > SOURCES_ENV_MAX)
+        err_set(e, "the environment is larger than %d bytes; start the gateway with less of it", SOURCES_ENV_MAX);
+    else if ((s->env = secret_room(n)) == NULL)
+        err_set(e, "out of memory");
+    else
+        r = 0;
+    for (char **v = environment; *v != NULL; v++) {
+        size_t len = strlen(*v);
+        if (r == 0)
+            memcpy(secret_fill(s->env) + at, *v, len + 1);
+        at += len + 1;
+        explicit_bzero(*v, len); /* else /proc/self/environ and a core would have it still */
+    }
+    environment[0] = NULL;
+    return r;
+}
+
+static struct span env_find(const struct sources *s, struct span name)
+{
+    struct span rest = secret_bytes(s->env), one, key, value;
+    while (rest.n && span_cut(rest, '\0', &one, &rest))
+        if (span_cut(one, '=', &key, &value) && key.n && span_eq(key, name))
+            return value;
+    return SPAN_NONE;
+}
+
+static struct file *find(const struct sources *s, struct span credential)
+{
+    for (size_t i = 0; i < s->nfiles; i++)
+        if (span_eq(span_of(s->file[i].credential, s->file[i].ncredential), credential))
+            return (struct file *)&s->file[i];
+    return NULL;
+}
+
+int sources_add_file(struct sources *s, struct span credential, int fd, struct err *e)
+{
+    struct file *f = find(s, credential);
+    if (f == NULL && (s->nfiles == SOURCES_FILES || credential.n > sizeof(f->credential))) {
+        close(fd);
+        return err_set(e, "more than %d credentials have a file as their source", SOURCES_FILES);
+    }
+    if (f == NULL) {
+        f = &s->file[s->nfiles++];
+        memcpy(f->credential, credential.p, credential.n);
+        f->ncredential = credential.n;
+    } else {
+        close(f->fd);
+    }
+    f->fd = fd;
+    f->size = -1; /* read it anew */
+    return 0;
+}
+
+static void retire(struct file *f)
+{
+    if (f->value == NULL)
+        return;
+    secret_free(&f->previous[SOURCES_PREVIOUS - 1]);
+    memmove(&f->previous[1], &f->previous[0], sizeof(f->previous) - sizeof(f->previous[0]));
+    f->previous[0] = f->value;
+    f->value = NULL;
+}
+
+static int file_check(const struct sources *s, const struct stat *st, struct err *e)
+{
+    if (!S_ISREG(st->st_mode))
+        return err_set(e, "its source is not a regular file");
+    if ((st->st_mode & 077) != 0)
+        return err_set(e, "its file has mode %04o, so others may read it; chmod 600 it, and think of rotating it",
+                       (unsigned)st->st_mode & 07777);
+    if (st->st_uid != 0 && st->st_uid != geteuid() && st->st_uid != s->owner)
+        return err_set(e, "its file belongs to uid %u, who is neither root nor the gateway", st->st_uid);
+    if (st->st_nlink == 0)
+        return err_set(e, "its file was deleted or replaced by another; reload the policy to open the new one");
+    if (st->st_size > VALUE_MAX + 2)
+        return err_set(e, "its file is longer than %d bytes", VALUE_MAX);
+    return 0;
+}
+
+static bool same(const struct file *f, const struct stat *st)
+{
+    return f->size == st->st_size && f->modified.tv_sec == st->st_mtim.tv_sec &&
+           f->modified.tv_nsec == st->st_mtim.tv_nsec && f->changed.tv_sec == st->st_ctim.tv_sec &&
+           f->changed.tv_nsec == st->st_ctim.tv_nsec;
+}
+
+static int file_read(struct file *f, struct err *e)
+{
+    struct stat st;
+    struct secret *room = secret_room(VALUE_MAX + 3);
+    if (room == NULL)
+        return err_set(e, "out of memory");
+    int r = -1;
+    ssize_t n = pread(f->fd, secret_fill(room), VALUE_MAX + 3, 0);
+    if (n < 0 || fstat(f->fd, &st) != 0) {
+        err_errno(e, "its file cannot be read");
+    } else if (!same(f, &st) || n != st.st_size) {
+        err_set(e, "its file changed while it was read; try again");
+        f->size = -1;
+    } else {
+        struct span v = value_trim(span_of(secret_fill(room), (size_t)n));
+        if (value_check(v, e) == 0 && (f->value = secret_new(v)) != NULL)
+            r = 0;
+    }
+    secret_free(&room);
+    return r;
+}
+
+/* Read again when anything about the file changed; what it was is kept for the scrubber. */
+static struct secret *file_value(const struct sources *s, struct file *f, struct err *e)
+{
+    struct stat st;
+    if (fstat(f->fd, &st) != 0) {
+        err_errno(e, "its file cannot be looked at");
+        return NULL;
+    }
+    if (file_check(s, &st, e) != 0) {
+        retire(f);
+        f->size = -1;
+        return NULL;
+    }
+    if (!same(f, &st) || f->value == NULL) {
+        retire(f);
+        f->size = st.st_size;
+        f->modified = st.st_mtim;
+        f->changed = st.st_ctim;
+        if (file_read(f, e) != 0)
+            return NULL;
+    }
+    return secret_new(secret_bytes(f->value));
+}
+
+struct secret *sources_value(struct sources *s, const struct credential *c, struct err *e)
+{
+    struct err why = {"out of memory"};
+    struct secret *v = NULL;
+    struct file *f;
+    struct span env;
+    switch (c->source) {
+    case SOURCE_FILE:
+        if ((f = find(s, c->name)) != NULL)
+            v = file_value(s, f, &why);
+        else
+            err_set(&why, "its file could not be opened");
+        break;
+    case SOURCE_ENV:
+        env = env_find(s, c->source_arg);
+        if (env.p == NULL)
+            err_set(&why, "its variable was not set when the gateway started");
+        else if (value_check(env, &why) == 0)
+            v = secret_new(env);
+        break;
+    case SOURCE_STORE:
+        if ((v = vault_get(s->vault, c->source_arg)) == NULL)
+            err_set(&why, "nothing of that name is in the store; `countersign secret set` puts it there");
+        break;
+    default:
+        err_set(&why, "the policy names no source for it");
+        break;
+    }
+    if (v == NULL)
+        err_set(e, "credential %.*s: %s", SPAN_FMT(c->name), why.text);
+    return v;
+}
+
+struct secret *sources_previous(const struct sources *s, const struct credential *c, size_t i)
+{
+    if (c->source == SOURCE_STORE)
+        return vault_previous(s->vault, c->source_arg, i);
+    const struct file *f = c->source == SOURCE_FILE ? find(s, c->name) : NULL;
+    return f && i < SOURCES_PREVIOUS && f->previous[i] ? secret_new(secret_bytes(f->previous[i])) : NULL;
+}

@@ -1,0 +1,26 @@
+/* Where values come from: a file the parent opened, the environment at start, the
+ * sealed store. Whatever a source had before in this process's life is kept (the
+ * last SOURCES_PREVIOUS values), because an upstream may still echo it. */
+#ifndef PROXY_KEEPER_SOURCES_H
+#define PROXY_KEEPER_SOURCES_H
+
+#include "policy/policy.h"
+#include "proxy/keeper/vault.h"
+
+enum { SOURCES_FILES = 64, SOURCES_PREVIOUS = 3, SOURCES_ENV_MAX = 512 * 1024 };
+
+struct sources;
+
+/* Borrows vault. owner: a uid that may own source files, beside root's and our own. */
+struct sources *sources_new(const struct vault *vault, unsigned owner) MUSTCHECK;
+void sources_free(struct sources **s);
+/* Copy the environment into locked memory and wipe it where it was. Once, at start. */
+int sources_take_env(struct sources *s, char **environment, struct err *e) MUSTCHECK;
+/* The open file of a credential; takes fd over, replaces an earlier one. */
+int sources_add_file(struct sources *s, struct span credential, int fd, struct err *e) MUSTCHECK;
+/* The checked value now, or NULL with words that name the credential and never the value. */
+struct secret *sources_value(struct sources *s, const struct credential *c, struct err *e) MUSTCHECK;
+/* Its earlier values, newest first; NULL past the last. */
+struct secret *sources_previous(const struct sources *s, const struct credential *c, size_t i) MUSTCHECK;
+
+#endif
