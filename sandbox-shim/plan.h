@@ -28,7 +28,6 @@ struct plan {
     const char *setenv[PLAN_LIST_MAX];
     size_t nsetenv; /* NAME=VALUE */
     char **cmd;
-    bool tty; /* the command gets a terminal of its own on stdin */
     /* what plan_build made of it */
     char shim[PATH_MAX];
     struct dynbuf args;    /* NUL-terminated words, for bwrap --args */

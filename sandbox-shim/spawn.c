@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "common/json/json.h"
+#include "sandbox-shim/pty.h"
 
 enum { STATUS_MAX = 4096 };
 
@@ -25,6 +26,7 @@ struct spawn {
     struct dynbuf line;
     bool ended, has_exit;
     int exit_code;
+    struct pty pty;
 };
 
 static const int caught[] = {SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH};
@@ -64,7 +66,8 @@ int spawn_check_stdio(struct err *e)
 }
 
 /* In the child: become bubblewrap with nothing of ours but what the plan passes. */
-static void __attribute__((noreturn)) become_bwrap(const char *bwrap, const struct plan *p, int status_fd)
+static void __attribute__((noreturn))
+become_bwrap(const char *bwrap, const struct plan *p, const struct pty *t, int status_fd)
 {
     char args[16], status[16];
     char *const no_environment[] = {NULL}; /* also no LD_PRELOAD of the caller's */
@@ -77,7 +80,7 @@ static void __attribute__((noreturn)) become_bwrap(const char *bwrap, const stru
     const char **argv = calloc(count + sizeof(head) / sizeof(head[0]) + 1, sizeof(*argv));
     (void)snprintf(args, sizeof(args), "%d", p->args_fd);
     (void)snprintf(status, sizeof(status), "%d", status_fd);
-    if (!argv || setpgid(0, 0) != 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) != 0)
+    if (!argv || (t->slave >= 0 && pty_become(t) != 0) || setpgid(0, 0) != 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) != 0)
         goto fail;
     argv[n++] = "bwrap";
     argv[n++] = "--args";
@@ -90,7 +93,7 @@ static void __attribute__((noreturn)) become_bwrap(const char *bwrap, const stru
     argv[n++] = INSIDE_SOCKET;
     argv[n++] = "--listen";
     argv[n++] = INSIDE_PROXY;
-    if (p->tty)
+    if (t->slave >= 0)
         argv[n++] = "--tty";
     argv[n++] = "--";
     for (size_t i = 0; i < count; i++)
@@ -156,6 +159,8 @@ static void signals_take(struct spawn *s)
         if (sig == SIGCHLD) {
             if (waitpid(s->bwrap, &status, WNOHANG) == s->bwrap)
                 s->ended = true;
+        } else if (sig == SIGWINCH && s->pty.master >= 0) {
+            pty_resize(&s->pty); /* the kernel tells those inside */
         } else if (s->inside >= 0) {
             (void)pidfd_send_signal(s->inside, sig, NULL, 0);
         } else if (sig != SIGWINCH) {
@@ -166,11 +171,16 @@ static void signals_take(struct spawn *s)
 
 static int spawn_loop(struct spawn *s, struct err *e)
 {
-    struct pollfd p[2] = {{.fd = s->signals, .events = POLLIN}, {.fd = s->reports, .events = POLLIN}};
+    struct pollfd p[2 + PTY_POLLS] = {{.fd = s->signals, .events = POLLIN}, {.fd = s->reports, .events = POLLIN}};
 
     while (!s->ended) {
-        if (poll(p, 2, -1) < 0 && errno != EINTR)
-            return err_errno(e, "poll");
+        pty_prepare(&s->pty, p + 2);
+        if (poll(p, 2 + PTY_POLLS, -1) < 0) {
+            if (errno != EINTR)
+                return err_errno(e, "poll");
+            continue;
+        }
+        pty_carry(&s->pty, p + 2);
         if (p[1].revents) {
             reports_read(s);
             if (p[1].revents & (POLLHUP | POLLERR))
@@ -218,6 +228,7 @@ int spawn_run(const char *bwrap, struct plan *p, int *status, struct err *e)
     int pipe_fd[2] = {-1, -1}, rc = -1;
     sigset_t set, old;
 
+    pty_none(&s.pty);
     sigemptyset(&set);
     for (size_t i = 0; i < NCAUGHT; i++)
         sigaddset(&set, caught[i]);
@@ -231,19 +242,30 @@ int spawn_run(const char *bwrap, struct plan *p, int *status, struct err *e)
         goto out;
     }
     s.reports = pipe_fd[0];
+    if (pty_wanted() && pty_open(&s.pty, e) != 0)
+        goto out;
     s.bwrap = fork();
     if (s.bwrap == 0)
-        become_bwrap(bwrap, p, pipe_fd[1]);
+        become_bwrap(bwrap, p, &s.pty, pipe_fd[1]);
     close(pipe_fd[1]);
+    pipe_fd[1] = -1;
     if (s.bwrap < 0) {
         (void)err_errno(e, "cannot fork");
         goto out;
     }
-    rc = spawn_loop(&s, e);
+    rc = pty_begin(&s.pty, e);
+    if (rc == 0)
+        rc = spawn_loop(&s, e);
+    if (rc != 0)
+        (void)kill(s.bwrap, SIGKILL);
+    pty_end(&s.pty);
     if (rc == 0 && !s.has_exit)
         rc = explain_setup(e);
     *status = s.exit_code;
 out:
+    pty_end(&s.pty);
+    if (pipe_fd[1] >= 0)
+        close(pipe_fd[1]);
     if (s.reports >= 0)
         close(s.reports);
     if (s.signals >= 0)

@@ -1,14 +1,18 @@
 #!/usr/bin/env python3
 """What a command inside `countersign run` can see and reach. The gateway is a stand-in (lab/control.py): these are
 the walls of the sandbox itself. COUNTERSIGN names the program, else the build trees are searched."""
+import fcntl
 import json
 import os
 import pathlib
 import re
+import select
 import signal
 import socket
+import struct
 import subprocess
 import sys
+import termios
 import textwrap
 
 import harness
@@ -287,45 +291,108 @@ def another_abi_ends_the_process(lab):
         assert done.rc == 159, name
 
 
-@test("G12 run")
+class Terminal:
+    """`run` at a terminal of its own, as a person would use it."""
+
+    def __init__(self, lab, command):
+        self.control = Control(lab)
+        (lab.dir / "work").mkdir()
+        self.fd, theirs = os.openpty()
+        self.device = os.fstat(theirs).st_rdev
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 33, 99, 0, 0))
+        self.before = termios.tcgetattr(theirs)
+        where, env = program(), lab.env()
+        self.pid = os.fork()
+        if self.pid == 0:
+            try:
+                os.setsid()
+                fcntl.ioctl(theirs, termios.TIOCSCTTY, 0)
+                for fd in range(3):
+                    os.dup2(theirs, fd)
+                os.execve(where, ["countersign", "run", "--state-dir", str(self.control.state), "--workspace",
+                                  str(lab.dir / "work"), "--", *command], env)
+            finally:
+                os._exit(99)
+        self.theirs, self.said, self.read = theirs, b"", 0
+        lab.at_end.append(self.kill)
+
+    def until(self, words):
+        """Reads to the end of the next such words."""
+        while (at := self.said.find(words, self.read)) < 0:
+            if not select.select([self.fd], [], [], 20)[0]:
+                raise AssertionError(f"no {words!r} in {self.said!r}")
+            self.said += os.read(self.fd, 4096)
+        self.read = at + len(words)
+
+    def type(self, keys):
+        os.write(self.fd, keys)
+
+    def kill(self):
+        if self.pid:
+            os.kill(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
+
+    def end(self):
+        """The exit status; the terminal must be as it was."""
+        while os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+            if select.select([self.fd], [], [], 0.05)[0]:
+                self.said += os.read(self.fd, 4096)
+        status = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        self.pid = 0
+        assert termios.tcgetattr(self.theirs) == self.before, "the terminal was left changed"
+        while select.select([self.fd], [], [], 0)[0]:
+            self.said += os.read(self.fd, 4096)
+        os.close(self.fd)
+        os.close(self.theirs)
+        return status
+
+
+@test("G12 run", "G2 run")
 def nothing_types_into_the_terminal(lab):
-    control = Control(lab)
-    (lab.dir / "work").mkdir()
-    ours, theirs = os.openpty()
-    code = """
-        import errno, fcntl, json, os, sys
-        out = {}
-        for name, request in (("TIOCSTI", 0x5412), ("high bits", 0x1_0000_5412), ("TIOCLINUX", 0x541c), ("TIOCSETD", 0x5423)):
-            import ctypes
-            libc = ctypes.CDLL(None, use_errno=True)
-            rc = libc.syscall(ctypes.c_long(16), ctypes.c_long(0), ctypes.c_ulong(request), ctypes.create_string_buffer(b"x"))
-            out[name] = errno.errorcode[ctypes.get_errno()] if rc else "worked"
-        out["tty"] = os.isatty(0)
-        open("seen.json", "w").write(json.dumps(out))
-        """
     if os.uname().machine != "x86_64":
         raise Skip("the numbers are those of x86-64")
-    pid = os.fork()
-    if pid == 0:
-        os.setsid()
-        import fcntl
-        fcntl.ioctl(theirs, 0x540e, 0)  # TIOCSCTTY: the caller's own terminal
-        for fd in range(3):
-            os.dup2(theirs, fd)
-        os.execve(program(), ["countersign", "run", "--state-dir", str(control.state), "--workspace",
-                              str(lab.dir / "work"), "--", "/usr/bin/python3", "-c", textwrap.dedent(code)], lab.env())
-    os.close(theirs)
-    said = b""
-    try:
-        while more := os.read(ours, 4096):
-            said += more
-    except OSError:
-        pass  # the other side is closed
-    _, status = os.waitpid(pid, 0)
-    os.close(ours)
-    assert status == 0, said
-    seen = json.loads((lab.dir / "work/seen.json").read_text())
-    assert seen.pop("tty") is True and set(seen.values()) == {"EPERM"}, seen
+    code = """
+        import ctypes, errno, json, os
+        out, libc = {}, ctypes.CDLL(None, use_errno=True)
+        for name, request in (("TIOCSTI", 0x5412), ("high bits", 0x1_0000_5412), ("TIOCLINUX", 0x541c), ("TIOCSETD", 0x5423)):
+            rc = libc.syscall(ctypes.c_long(16), ctypes.c_long(0), ctypes.c_ulong(request), ctypes.create_string_buffer(b"x"))
+            out[name] = errno.errorcode[ctypes.get_errno()] if rc else "worked"
+        print(json.dumps([out, [os.isatty(fd) for fd in range(3)], [os.fstat(fd).st_rdev for fd in range(3)],
+                          os.get_terminal_size(), os.tcgetpgrp(os.open("/dev/tty", os.O_RDWR)) == os.getpgrp()]))
+        """
+    terminal = Terminal(lab, ["/usr/bin/python3", "-c", textwrap.dedent(code)])
+    assert terminal.end() == 0, terminal.said
+    calls, ttys, devices, size, foreground = json.loads(terminal.said)
+    assert set(calls.values()) == {"EPERM"}, calls
+    assert ttys == [True] * 3 and terminal.device not in devices, (ttys, devices)
+    assert size == [99, 33] and foreground, (size, foreground)
+
+
+@test()
+def a_terminal_works_as_one(lab):
+    """Job control, Ctrl-C for the command alone, a change of size, and everything put back."""
+    terminal = Terminal(lab, ["bash", "--norc", "-i"])
+    terminal.type(b"PS1='ready'\"> \"\n")
+    terminal.until(b"ready> ")
+    terminal.type(b"echo reads-$((1+1)); cat\n")
+    terminal.until(b"reads-2")  # before that, the shell itself might take what comes
+    terminal.type(b"echoed\n")
+    terminal.until(b"echoed\r\nechoed\r\n")
+    terminal.type(b"\x03")
+    terminal.until(b"ready> ")
+    terminal.type(b"sleep 1000 &\n")
+    terminal.until(b"[1]")
+    terminal.until(b"ready> ")
+    terminal.type(b"kill %1; wait; echo jobs-$?\n")
+    terminal.until(b"jobs-0")
+    terminal.until(b"ready> ")
+    fcntl.ioctl(terminal.theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 44, 77, 0, 0))
+    terminal.type(b"until [ \"$(stty size)\" = '44 77' ]; do :; done; echo size-$(stty size)\n")
+    terminal.until(b"size-44 77")
+    terminal.until(b"ready> ")
+    terminal.type(b"exit 6\n")
+    assert terminal.end() == 6, terminal.said
+    assert b"no job control" not in terminal.said, terminal.said
 
 
 @test("G14 run")

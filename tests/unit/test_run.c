@@ -5,7 +5,13 @@
 
 #include <cmocka.h>
 
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include "sandbox-shim/env.h"
+#include "sandbox-shim/place.h"
 
 static const char *printed(struct dynbuf *b, enum env_format f, const char *url, const char *bundle)
 {
@@ -162,6 +168,107 @@ static void env_passes_by_allow_list_only(void **state)
     assert_true(env_may_pass("TERM", long_value));
 }
 
+static void env_may_be_set_but_for_ours(void **state)
+{
+    struct err e;
+
+    assert_int_equal(env_may_set("A=", &e), 0);
+    assert_int_equal(env_may_set("HTTPS_PROXYX=y", &e), 0);
+    assert_int_equal(env_may_set("HTTPS_PROXY=y", &e), -1);
+    assert_int_equal(env_may_set("=y", &e), -1);
+    assert_int_equal(env_may_set("A", &e), -1);
+}
+
+static void place_overlap_goes_both_ways(void **state)
+{
+    assert_true(place_overlaps("/a", "/a"));
+    assert_true(place_overlaps("/a/b", "/a"));
+    assert_true(place_overlaps("/a", "/a/b"));
+    assert_true(place_overlaps("/", "/a"));
+    assert_true(place_overlaps("/a", "/"));
+    assert_false(place_overlaps("/a", "/ab"));
+    assert_false(place_overlaps("/ab/c", "/a"));
+    assert_false(place_overlaps("/a/b", "/a/c"));
+}
+
+/* A directory with state/, work/, a link to state, and one that leads nowhere. */
+static char *tree_make(char path[PATH_MAX])
+{
+    static const char *const links[][2] = {{"state", "link"}, {"nowhere", "dangling"}};
+    char at[PATH_MAX];
+
+    (void)snprintf(at, sizeof(at), "/tmp/cs-test-XXXXXX");
+    assert_non_null(mkdtemp(at));
+    assert_non_null(realpath(at, path));
+    assert_int_equal(chdir(path), 0);
+    assert_int_equal(mkdir("state", 0700) | mkdir("work", 0700) | mkdir("home", 0700), 0);
+    for (size_t i = 0; i < 2; i++)
+        assert_int_equal(symlink(links[i][0], links[i][1]), 0);
+    return path;
+}
+
+static void tree_remove(const char *path)
+{
+    assert_int_equal(unlink("link") | unlink("dangling") | rmdir("state") | rmdir("work") | rmdir("home"), 0);
+    assert_int_equal(chdir("/"), 0);
+    assert_int_equal(rmdir(path), 0);
+}
+
+static int check(const char *top, const char *dir, const char *state)
+{
+    char a[2 * PATH_MAX], b[2 * PATH_MAX], home[2 * PATH_MAX], out[PATH_MAX];
+    struct err e = {""};
+    int rc;
+
+    (void)snprintf(a, sizeof(a), "%s/%s", top, dir);
+    (void)snprintf(b, sizeof(b), "%s/%s", top, state);
+    (void)snprintf(home, sizeof(home), "%s/home", top);
+    rc = place_check(a, true, b, home, out, &e);
+    assert_true(rc == 0 || e.text[0] != '\0');
+    return rc;
+}
+
+static void place_refuses_what_holds_secrets(void **state)
+{
+    char top[PATH_MAX], out[PATH_MAX];
+    struct err e;
+
+    tree_make(top);
+    assert_int_equal(check(top, "work", "state"), 0);
+    assert_int_equal(check(top, "work", "not/there/yet"), 0);
+    assert_int_equal(check(top, "work", "work/not/yet"), -1); /* would be made inside later */
+    assert_int_equal(check(top, "state", "state"), -1);
+    assert_int_equal(check(top, "link", "state"), -1);
+    assert_int_equal(check(top, "state", "link"), -1);
+    assert_int_equal(check(top, "work", "dangling"), -1); /* who knows where to */
+    assert_int_equal(check(top, "work", "not/../work"), -1);
+    assert_int_equal(check(top, ".", "state"), -1);
+    assert_int_equal(check(top, "home", "state"), -1);
+    assert_int_equal(place_check("/", true, "/nonexistent", NULL, out, &e), -1);
+    assert_int_equal(place_check("/etc", false, "/nonexistent", NULL, out, &e), -1);
+    assert_int_equal(place_check("/opt", true, "/nonexistent", NULL, out, &e), -1);
+    assert_int_equal(place_check("/opt", false, "/nonexistent", NULL, out, &e), 0);
+    tree_remove(top);
+}
+
+static void place_opens_no_link(void **state)
+{
+    char top[PATH_MAX], path[2 * PATH_MAX];
+    struct err e;
+    int fd;
+
+    tree_make(top);
+    (void)snprintf(path, sizeof(path), "%s/work", top);
+    fd = place_open(path, &e);
+    assert_true(fd >= 0);
+    close(fd);
+    (void)snprintf(path, sizeof(path), "%s/link", top);
+    assert_int_equal(place_open(path, &e), -1);
+    (void)snprintf(path, sizeof(path), "%s/work/../state", top);
+    assert_int_equal(place_open(path, &e), -1);
+    tree_remove(top);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -170,6 +277,10 @@ int main(void)
         cmocka_unit_test(env_other_formats),
         cmocka_unit_test(env_refuses_what_no_line_can_carry),
         cmocka_unit_test(env_passes_by_allow_list_only),
+        cmocka_unit_test(env_may_be_set_but_for_ours),
+        cmocka_unit_test(place_overlap_goes_both_ways),
+        cmocka_unit_test(place_refuses_what_holds_secrets),
+        cmocka_unit_test(place_opens_no_link),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
