@@ -521,8 +521,10 @@ def nothing_outlives_the_command(lab):
     control = Control(lab)
     run(lab, "(trap '' HUP TERM; exec setsid sleep 1000) & exit 0", control=control, rc=0)  # the harness looks for it
     (lab.dir / "work").mkdir(exist_ok=True)
-    process = lab.start([program(), "run", "--state-dir", control.state, "--workspace", lab.dir / "work", "--", "sh", "-c",
-                         "trap 'echo cleaned; exit 9' INT; echo ready; while :; do sleep 1000; done"], ready="ready")
+    code = "import signal, sys\ndef end(*_):\n print('cleaned', flush=True)\n sys.exit(9)\n" \
+           "signal.signal(signal.SIGINT, end)\nprint('ready', flush=True)\nsignal.pause()"
+    process = lab.start([program(), "run", "--state-dir", control.state, "--workspace", lab.dir / "work", "--",
+                         "/usr/bin/python3", "-c", code], ready="ready")
     process.signal(signal.SIGINT)
     assert process.wait() == 9
     process.wait_line("cleaned")
