@@ -1,0 +1,280 @@
+/* What the TLS connections of a process share. See tls.h. */
+/* The key stands on a legacy EC_KEY: with a provider's key, handing it to a certificate costs five times as much. */
+#define OPENSSL_SUPPRESS_DEPRECATED
+
+#include "common/net/addr.h"
+#include "common/net/conn_in.h"
+#include "common/net/tls_in.h"
+
+#include <openssl/ec.h>
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/x509v3.h>
+#include <stdlib.h>
+
+enum { CHAIN_DEPTH = 8, CHAIN_BYTES = 64 * 1024 };
+
+const char *tls_words(void)
+{
+    unsigned long e = ERR_peek_last_error();
+    const char *words = e == 0 ? NULL : ERR_reason_error_string(e);
+    ERR_clear_error();
+    return words != NULL ? words : "failed without a reason";
+}
+
+/* No configuration file and no environment variable has a say. */
+static int start(void)
+{
+    return OPENSSL_init_ssl(OPENSSL_INIT_NO_LOAD_CONFIG, NULL) == 1 ? 0 : -1;
+}
+
+struct tls_key *tls_key_new(void)
+{
+    struct tls_key *k = calloc(1, sizeof(*k));
+    EC_KEY *ec = start() == 0 ? EC_KEY_new_by_curve_name(NID_X9_62_prime256v1) : NULL;
+    if (k == NULL || ec == NULL || EC_KEY_generate_key(ec) != 1)
+        goto fail;
+    k->pkey = EVP_PKEY_new();
+    if (k->pkey == NULL || EVP_PKEY_assign_EC_KEY(k->pkey, ec) != 1)
+        goto fail;
+    ec = NULL;
+    int n = i2d_PUBKEY(k->pkey, &k->spki);
+    if (n <= 0)
+        goto fail;
+    k->n = (size_t)n;
+    return k;
+fail:
+    EC_KEY_free(ec);
+    tls_key_free(&k);
+    return NULL;
+}
+
+struct span tls_key_spki(const struct tls_key *k)
+{
+    return span_of(k->spki, k->n);
+}
+
+void tls_key_free(struct tls_key **kp)
+{
+    struct tls_key *k = *kp;
+    *kp = NULL;
+    if (k == NULL)
+        return;
+    EVP_PKEY_free(k->pkey);
+    OPENSSL_free(k->spki);
+    free(k);
+}
+
+/* Exactly one certificate and nothing after it. */
+static X509 *from_der(struct span der)
+{
+    const unsigned char *p = der.p;
+    if (der.n == 0 || der.n > CHAIN_BYTES)
+        return NULL;
+    X509 *x = d2i_X509(NULL, &p, (long)der.n);
+    if (x != NULL && p != der.p + der.n) {
+        X509_free(x);
+        return NULL;
+    }
+    return x;
+}
+
+static bool has_key(const X509 *x, struct span spki)
+{
+    unsigned char *der = NULL;
+    int n = i2d_X509_PUBKEY(X509_get_X509_PUBKEY(x), &der);
+    bool same = n > 0 && span_eq(span_of(der, (size_t)n), spki);
+    OPENSSL_free(der);
+    return same;
+}
+
+struct tls_leaf *tls_leaf_new(const struct tls_key *k, struct span leaf_der, struct span ca_der)
+{
+    struct tls_leaf *leaf = calloc(1, sizeof(*leaf));
+    X509 *ca = from_der(ca_der);
+    if (leaf == NULL || ca == NULL)
+        goto fail;
+    leaf->cert = from_der(leaf_der);
+    leaf->chain = sk_X509_new_null();
+    if (leaf->cert == NULL || leaf->chain == NULL || !has_key(leaf->cert, tls_key_spki(k)) ||
+        sk_X509_push(leaf->chain, ca) <= 0)
+        goto fail;
+    ca = NULL;
+    EVP_PKEY_up_ref(k->pkey);
+    leaf->pkey = k->pkey;
+    return leaf;
+fail:
+    X509_free(ca);
+    ERR_clear_error();
+    tls_leaf_free(&leaf);
+    return NULL;
+}
+
+void tls_leaf_free(struct tls_leaf **lp)
+{
+    struct tls_leaf *leaf = *lp;
+    *lp = NULL;
+    if (leaf == NULL)
+        return;
+    X509_free(leaf->cert);
+    sk_X509_pop_free(leaf->chain, X509_free);
+    EVP_PKEY_free(leaf->pkey);
+    free(leaf);
+}
+
+/* Runs with and without the extension. An address has no SNI (RFC 6066 section 3). */
+static int on_servername(SSL *ssl, int *alert, void *arg)
+{
+    const struct conn *c = SSL_get_app_data(ssl);
+    const char *said = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name);
+    struct addr a;
+    (void)arg;
+    bool right = addr_parse(c->name, &a) == 0 ? said == NULL : said != NULL && span_ieq(span_str(said), c->name);
+    if (right)
+        return SSL_TLSEXT_ERR_OK;
+    *alert = SSL_AD_UNRECOGNIZED_NAME;
+    return SSL_TLSEXT_ERR_ALERT_FATAL;
+}
+
+static int on_alpn(SSL *ssl, const unsigned char **out, unsigned char *outlen, const unsigned char *in, unsigned n,
+                   void *arg)
+{
+    struct span rest = span_of(in, n);
+    (void)ssl, (void)arg;
+    while (rest.n > 0 && rest.n > rest.p[0]) {
+        struct span one = span_of(rest.p + 1, rest.p[0]);
+        if (span_eq(one, SPAN("http/1.1"))) {
+            *out = one.p;
+            *outlen = (unsigned char)one.n;
+            return SSL_TLSEXT_ERR_OK;
+        }
+        rest = span_from(rest, 1 + one.n);
+    }
+    return SSL_TLSEXT_ERR_ALERT_FATAL;
+}
+
+/* What both sides have in common. */
+static SSL_CTX *ctx_new(const SSL_METHOD *method, struct err *e)
+{
+    SSL_CTX *ctx = start() == 0 ? SSL_CTX_new(method) : NULL;
+    if (ctx == NULL) {
+        err_set(e, "TLS cannot be set up: %s", tls_words());
+        return NULL;
+    }
+    SSL_CTX_set_security_level(ctx, 2);
+    SSL_CTX_set_options(ctx, SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_TICKET);
+    SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
+    SSL_CTX_set_mode(ctx,
+                     SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
+    SSL_CTX_set_max_cert_list(ctx, CHAIN_BYTES);
+    if (SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION) == 1 &&
+        SSL_CTX_set_cipher_list(ctx, "ECDHE+AESGCM:ECDHE+CHACHA20") == 1)
+        return ctx;
+    err_set(e, "TLS cannot be set up: %s", tls_words());
+    SSL_CTX_free(ctx);
+    return NULL;
+}
+
+struct tls_server *tls_server_new(struct err *e)
+{
+    struct tls_server *s = calloc(1, sizeof(*s));
+    if (s == NULL) {
+        err_set(e, "no memory for TLS");
+        return NULL;
+    }
+    s->ctx = ctx_new(TLS_server_method(), e);
+    if (s->ctx == NULL) {
+        free(s);
+        return NULL;
+    }
+    SSL_CTX_set_verify(s->ctx, SSL_VERIFY_NONE, NULL);
+    SSL_CTX_set_num_tickets(s->ctx, 0);
+    SSL_CTX_set_max_early_data(s->ctx, 0);
+    SSL_CTX_set_tlsext_servername_callback(s->ctx, on_servername);
+    SSL_CTX_set_alpn_select_cb(s->ctx, on_alpn, NULL);
+    return s;
+}
+
+void tls_server_free(struct tls_server **sp)
+{
+    struct tls_server *s = *sp;
+    *sp = NULL;
+    if (s == NULL)
+        return;
+    SSL_CTX_free(s->ctx);
+    free(s);
+}
+
+/* In place of OpenSSL's own: its verdict first, then ours, before a byte of a request can leave. */
+static int on_verify(X509_STORE_CTX *x, void *arg)
+{
+    SSL *ssl = X509_STORE_CTX_get_ex_data(x, SSL_get_ex_data_X509_STORE_CTX_idx());
+    struct conn *c = SSL_get_app_data(ssl);
+    (void)arg;
+    if (X509_verify_cert(x) != 1)
+        return 0;
+    c->cert_why = tls_leaf_fault(X509_STORE_CTX_get0_chain(x), c->name);
+    if (c->cert_why == NULL)
+        return 1;
+    X509_STORE_CTX_set_error(x, X509_V_ERR_APPLICATION_VERIFICATION);
+    return 0;
+}
+
+static int add_roots(X509_STORE *store, struct span pem, struct err *e)
+{
+    int n = 0;
+    X509 *x;
+    BIO *b = pem.n > 0 && pem.n <= INT32_MAX ? BIO_new_mem_buf(pem.p, (int)pem.n) : NULL;
+    if (b == NULL)
+        return err_set(e, "no certificates to trust were given");
+    while ((x = PEM_read_bio_X509(b, NULL, NULL, NULL)) != NULL) {
+        int ok = X509_STORE_add_cert(store, x);
+        X509_free(x);
+        n++;
+        if (ok != 1) {
+            BIO_free(b);
+            return err_set(e, "certificate %d of the trusted ones cannot be used: %s", n, tls_words());
+        }
+    }
+    BIO_free(b);
+    bool at_end = ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;
+    const char *words = tls_words();
+    if (!at_end)
+        return err_set(e, "certificate %d of the trusted ones cannot be read: %s", n + 1, words);
+    return n > 0 ? 0 : err_set(e, "no certificate in the PEM text to trust");
+}
+
+struct tls_client *tls_client_new(struct span roots_pem, struct err *e)
+{
+    static const unsigned char alpn[] = "\x08http/1.1";
+    struct tls_client *t = calloc(1, sizeof(*t));
+    if (t == NULL) {
+        err_set(e, "no memory for TLS");
+        return NULL;
+    }
+    t->ctx = ctx_new(TLS_client_method(), e);
+    if (t->ctx == NULL || add_roots(SSL_CTX_get_cert_store(t->ctx), roots_pem, e) != 0)
+        goto fail;
+    SSL_CTX_set_verify(t->ctx, SSL_VERIFY_PEER, NULL);
+    SSL_CTX_set_verify_depth(t->ctx, CHAIN_DEPTH);
+    SSL_CTX_set_cert_verify_callback(t->ctx, on_verify, NULL);
+    if (SSL_CTX_set_purpose(t->ctx, X509_PURPOSE_SSL_SERVER) != 1 ||
+        SSL_CTX_set_alpn_protos(t->ctx, alpn, sizeof(alpn) - 1) != 0) {
+        err_set(e, "TLS cannot be set up: %s", tls_words());
+        goto fail;
+    }
+    return t;
+fail:
+    tls_client_free(&t);
+    return NULL;
+}
+
+void tls_client_free(struct tls_client **tp)
+{
+    struct tls_client *t = *tp;
+    *tp = NULL;
+    if (t == NULL)
+        return;
+    SSL_CTX_free(t->ctx);
+    free(t);
+}

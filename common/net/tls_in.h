@@ -1,0 +1,35 @@
+/* Inside common/net only: what stands behind the opaque types of tls.h. */
+#ifndef COMMON_NET_TLS_IN_H
+#define COMMON_NET_TLS_IN_H
+
+#include <openssl/ssl.h>
+
+#include "common/net/tls.h"
+
+struct tls_key {
+    EVP_PKEY *pkey;
+    uint8_t *spki;
+    size_t n;
+};
+
+struct tls_leaf {
+    X509 *cert;
+    STACK_OF(X509) * chain;
+    EVP_PKEY *pkey;
+};
+
+struct tls_server {
+    SSL_CTX *ctx;
+};
+
+struct tls_client {
+    SSL_CTX *ctx;
+};
+
+/* What the library says of its last error, in words of its own; clears the queue. */
+const char *tls_words(void);
+/* Checks of a server's leaf beyond OpenSSL's: NULL when it passes, else what is wrong with it.
+ * chain: as verified, leaf first; name: the name it must serve (a DNS name or an IP literal). */
+const char *tls_leaf_fault(STACK_OF(X509) * chain, struct span name);
+
+#endif

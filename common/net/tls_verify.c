@@ -1,0 +1,121 @@
+/* What a server's certificate must be beyond what OpenSSL asks: RFC 5280, RFC 9525, and the
+ * CA/Browser baseline where OpenSSL is lenient. */
+#include "common/net/addr.h"
+#include "common/net/tls_in.h"
+
+#include <openssl/x509v3.h>
+
+enum { SANS_MAX = 2000 };
+
+static const char *key_fault(X509 *x)
+{
+    EVP_PKEY *k = X509_get0_pubkey(x);
+    char curve[32];
+    int bits = k == NULL ? 0 : EVP_PKEY_get_bits(k);
+    switch (k == NULL ? EVP_PKEY_NONE : EVP_PKEY_get_base_id(k)) {
+    case EVP_PKEY_RSA:
+    case EVP_PKEY_RSA_PSS:
+        return bits >= 2048 && bits <= 16384 && bits % 8 == 0 ? NULL : "the certificate's RSA key has an unfit size";
+    case EVP_PKEY_EC:
+        if (EVP_PKEY_get_group_name(k, curve, sizeof(curve), NULL) == 1 &&
+            (strcmp(curve, "prime256v1") == 0 || strcmp(curve, "secp384r1") == 0 || strcmp(curve, "secp521r1") == 0))
+            return NULL;
+        return "the certificate's key lies on a curve that is not accepted";
+    case EVP_PKEY_ED25519:
+        return NULL;
+    default:
+        return "the certificate's key is of a kind that is not accepted";
+    }
+}
+
+static const char *san_fault(X509 *x)
+{
+    int crit;
+    GENERAL_NAMES *names = X509_get_ext_d2i(x, NID_subject_alt_name, &crit, NULL);
+    const char *fault = NULL;
+    if (names == NULL)
+        return crit == -1 ? "the certificate has no subject alternative name"
+                          : "the certificate's subject alternative names cannot be read";
+    if (sk_GENERAL_NAME_num(names) > SANS_MAX)
+        fault = "the certificate has too many subject alternative names";
+    GENERAL_NAMES_free(names);
+    return fault;
+}
+
+static const char *serial_fault(X509 *x)
+{
+    const ASN1_INTEGER *s = X509_get0_serialNumber(x);
+    BIGNUM *n = ASN1_INTEGER_to_BN(s, NULL);
+    bool fit = n != NULL && !BN_is_zero(n) && !BN_is_negative(n) && BN_num_bytes(n) <= 20;
+    BN_free(n);
+    return fit ? NULL : "the certificate's serial number is zero, negative or too long";
+}
+
+/* An extension that is there must be readable and there once. */
+static const char *aia_fault(X509 *x)
+{
+    int crit;
+    AUTHORITY_INFO_ACCESS *a = X509_get_ext_d2i(x, NID_info_access, &crit, NULL);
+    bool fit = a != NULL || crit == -1;
+    AUTHORITY_INFO_ACCESS_free(a);
+    return fit ? NULL : "the certificate's authority information cannot be read";
+}
+
+/* OpenSSL holds name constraints against the names in the leaf. A wildcard there passes although the very host it
+ * is used for may be excluded, so they are held against that host too. */
+static const char *constraint_fault(STACK_OF(X509) * chain, struct span name)
+{
+    const char *fault = "the certificate's issuer cannot be checked for this name";
+    GENERAL_NAMES *names = GENERAL_NAMES_new();
+    GENERAL_NAME *one = GENERAL_NAME_new();
+    ASN1_IA5STRING *text = ASN1_IA5STRING_new();
+    X509 *probe = X509_new();
+    if (names == NULL || one == NULL || text == NULL || probe == NULL ||
+        ASN1_STRING_set(text, name.p, (int)name.n) != 1)
+        goto out;
+    GENERAL_NAME_set0_value(one, GEN_DNS, text);
+    text = NULL;
+    if (sk_GENERAL_NAME_push(names, one) <= 0)
+        goto out;
+    one = NULL;
+    if (X509_add1_ext_i2d(probe, NID_subject_alt_name, names, 0, 0) != 1)
+        goto out;
+    for (int i = 1; i < sk_X509_num(chain); i++) {
+        NAME_CONSTRAINTS *nc = X509_get_ext_d2i(sk_X509_value(chain, i), NID_name_constraints, NULL, NULL);
+        int verdict = nc == NULL ? X509_V_OK : NAME_CONSTRAINTS_check(probe, nc);
+        NAME_CONSTRAINTS_free(nc);
+        if (verdict != X509_V_OK) {
+            fault = "the certificate's issuer may not vouch for this name";
+            goto out;
+        }
+    }
+    fault = NULL;
+out:
+    ASN1_IA5STRING_free(text);
+    GENERAL_NAME_free(one);
+    GENERAL_NAMES_free(names);
+    X509_free(probe);
+    return fault;
+}
+
+const char *tls_leaf_fault(STACK_OF(X509) * chain, struct span name)
+{
+    X509 *leaf = chain == NULL ? NULL : sk_X509_value(chain, 0);
+    struct addr a;
+    const char *fault = NULL;
+    if (leaf == NULL)
+        return "there is no certificate";
+    uint32_t flags = X509_get_extension_flags(leaf);
+    if (X509_get_version(leaf) != X509_VERSION_3)
+        return "the certificate is not of version 3";
+    if (flags & EXFLAG_INVALID)
+        return "the certificate's extensions cannot be read";
+    if (flags & EXFLAG_CA)
+        return "the certificate is a CA's, not a server's";
+    if (!(flags & EXFLAG_XKUSAGE) || !(X509_get_extended_key_usage(leaf) & XKU_SSL_SERVER))
+        return "the certificate is not for servers (no extended key usage serverAuth)";
+    if ((fault = san_fault(leaf)) != NULL || (fault = key_fault(leaf)) != NULL ||
+        (fault = serial_fault(leaf)) != NULL || (fault = aia_fault(leaf)) != NULL)
+        return fault;
+    return addr_parse(name, &a) == 0 ? NULL : constraint_fault(chain, name);
+}
