@@ -158,7 +158,6 @@ static int run_do(struct run *r, int *status, struct err *e)
 {
     char session[PATH_MAX + 256];
     const char *bwrap;
-    int failed;
 
     if (spawn_check_stdio(e) != 0)
         return CLI_RUNTIME;
@@ -167,9 +166,8 @@ static int run_do(struct run *r, int *status, struct err *e)
         return CLI_RUNTIME;
     if (run_places(r, e) != 0)
         return CLI_USAGE;
-    failed = gateway_open(&r->gateway, r->policy, r->with, r->nwith, e);
-    if (failed)
-        return failed;
+    if (gateway_open(&r->gateway, r->policy, r->with, r->nwith, e) != 0)
+        return CLI_STORE;
     session_put(r, session, sizeof(session));
     if (gateway_check_with(&r->gateway, r->with, r->nwith, e) != 0 ||
         gateway_sandbox(&r->gateway, r->name, session, r->with, r->nwith, e) != 0)

@@ -1,0 +1,51 @@
+/* How a refusal looks to the client that gets it: RFC 9457 problem+json, or what
+ * git, npm and pip show to a person (measured; docs). Pure: values in, bytes out.
+ * Foreign text (say, words, ref names) is made harmless for where it goes. */
+#ifndef PROXY_JUDGE_DIALECT_H
+#define PROXY_JUDGE_DIALECT_H
+
+#include "policy/policy.h"
+#include "proxy/wire.h"
+
+struct refusal {
+    unsigned status;
+    const char *code;     /* stable: "denied", "held", ...; NULL: there is no refusal */
+    const char *decision; /* "deny", "hold" or "error" */
+    struct span title;    /* one short sentence: reason phrase, git's ng line */
+    struct span detail;   /* the whole story in plain words */
+    struct span next;     /* what to do now, or empty */
+    struct span instead;  /* what is allowed instead, or empty */
+    struct span ticket;   /* its text, or empty */
+    struct span status_url, approval_url;
+    struct span rule;     /* only where rules are disclosed */
+    uint64_t expires_ms;  /* 0: nothing expires */
+    bool retry;           /* the same request may succeed later */
+    unsigned retry_after; /* seconds, 0: not said */
+    bool close;
+};
+
+/* Space for the reply comes from the arena. -1: it is used up. */
+int dialect_reply(enum dialect d, const struct git_push *push, const struct refusal *r, struct arena *a,
+                  struct wire_reply *out) MUSTCHECK;
+const char *dialect_name(enum dialect d);
+
+/* One for each way of telling it. */
+int dialect_problem(const struct refusal *r, struct arena *a, struct wire_reply *out) MUSTCHECK;
+int dialect_git_text(const struct refusal *r, struct arena *a, struct wire_reply *out) MUSTCHECK;
+int dialect_git_push(const struct git_push *push, const struct refusal *r, struct arena *a,
+                     struct wire_reply *out) MUSTCHECK;
+int dialect_npm(const struct refusal *r, struct arena *a, struct wire_reply *out) MUSTCHECK;
+int dialect_pip(const struct refusal *r, struct arena *a, struct wire_reply *out) MUSTCHECK;
+
+/* Helpers they share. */
+void dialect_field(struct wire_answer *a, struct span name, struct span value);
+/* Printable ASCII on one line, other bytes as '?', at most max bytes. */
+struct span dialect_one_line(struct span s, size_t max, struct arena *a);
+/* detail, next, instead and the page's address, a line each, each ended by \n; control bytes replaced. */
+void dialect_lines(const struct refusal *r, struct dynbuf *out);
+/* The buffer's bytes, kept by the arena; frees the buffer. */
+int dialect_keep(struct dynbuf *b, struct arena *a, struct span *out) MUSTCHECK;
+/* Unix ms as RFC 3339 in UTC. */
+struct span dialect_time(uint64_t ms, struct arena *a);
+
+#endif

@@ -1,0 +1,179 @@
+#include "proxy/judge/exchange.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "common/log.h"
+#include "proxy/judge/steps.h"
+
+/* An exchange holds at most a request, the request first held and a kept answer, each one frame; what judging
+ * needs on top of them is the parsed body. */
+enum { ARENA_MAX = 3 * 1024 * 1024, FACTS_MAX = 24 * 1024 * 1024 };
+
+const char *exchange_wait_name(enum x_wait w)
+{
+    static const char *const names[] = {"runs", "body", "ticket", "parked", "claim", "intent", "result"};
+    return (unsigned)w < sizeof(names) / sizeof(names[0]) ? names[w] : "?";
+}
+
+struct exchange *exchange_find(struct judge *j, uint64_t xid)
+{
+    struct exchange *x = j->by_xid[xid % XID_BUCKETS];
+    while (x != NULL && x->xid != xid)
+        x = x->next_xid;
+    return x;
+}
+
+struct exchange *exchange_new(struct judge *j, struct front *f, uint64_t xid)
+{
+    if (exchange_find(j, xid) != NULL)
+        return NULL;
+    struct exchange *x = calloc(1, sizeof(*x));
+    if (x == NULL)
+        return NULL;
+    x->xid = xid;
+    x->judge = j;
+    x->front = f;
+    x->sandbox = f->sandbox ? sandbox_ref(f->sandbox) : NULL;
+    x->step = WALK_CLASSIFY;
+    x->body.fd = x->answer_fd = x->kept_fd = -1;
+    arena_init(&x->arena, ARENA_MAX);
+    x->next_xid = j->by_xid[xid % XID_BUCKETS];
+    j->by_xid[xid % XID_BUCKETS] = x;
+    j->nexchanges++;
+    f->nexchanges++;
+    return x;
+}
+
+void exchange_resume(struct judge *j, uint64_t xid)
+{
+    struct exchange *x = exchange_find(j, xid);
+    if (x == NULL) {
+        log_debug("exchange %llx: resumed, but it is over", (unsigned long long)xid);
+        return;
+    }
+    exchange_wait(x, X_RUNS, 0);
+    walk_run(x);
+}
+
+static void untime(struct exchange *x)
+{
+    struct exchange **at = &x->judge->timed;
+    while (*at != NULL && *at != x)
+        at = &(*at)->next_timed;
+    if (*at == x)
+        *at = x->next_timed;
+    x->next_timed = NULL;
+    x->deadline = 0;
+}
+
+void exchange_wait(struct exchange *x, enum x_wait w, uint64_t ms)
+{
+    struct judge *j = x->judge;
+    log_debug("exchange %llx at %s: %s -> %s", (unsigned long long)x->xid, walk_name(x->step),
+              exchange_wait_name(x->wait), exchange_wait_name(w));
+    if (x->deadline != 0)
+        untime(x);
+    x->wait = w;
+    if (ms == 0)
+        return;
+    uint64_t now = j->ports.now(j->ports.arg);
+    x->deadline = now + ms;
+    x->next_timed = j->timed;
+    j->timed = x;
+    if (j->alarm == 0 || x->deadline < j->alarm) {
+        j->alarm = x->deadline;
+        j->ports.wake(j->ports.arg, ms);
+    }
+}
+
+void exchange_end(struct exchange *x, const char *why)
+{
+    struct judge *j = x->judge;
+    struct exchange **at = &j->by_xid[x->xid % XID_BUCKETS];
+    log_debug("exchange %llx at %s: ends, %s", (unsigned long long)x->xid, walk_name(x->step), why);
+    if (x->deadline != 0)
+        untime(x);
+    while (*at != x)
+        at = &(*at)->next_xid;
+    *at = x->next_xid;
+    j->nexchanges--;
+    if (x->front)
+        x->front->nexchanges--;
+    if (x->sandbox)
+        x->sandbox->body_bytes -= x->body_reserved;
+    sandbox_unref(x->sandbox);
+    body_free(&x->body);
+    if (x->answer_fd >= 0)
+        close(x->answer_fd);
+    if (x->kept_fd >= 0)
+        close(x->kept_fd);
+    judged_drop(&x->now);
+    arena_free(&x->arena);
+    free(x);
+}
+
+void judged_drop(struct judged *v)
+{
+    image_unref(v->image);
+    arena_free(&v->facts);
+    *v = (struct judged){0};
+}
+
+void exchange_judge(struct exchange *x, struct judged *out)
+{
+    struct judge *j = x->judge;
+    struct subject s = {x->sandbox->name, x->sandbox->label, x->sandbox->nlabels};
+    struct request r = {
+        .scheme = x->request.scheme,
+        .host = x->request.host,
+        .method = x->request.method,
+        .path = x->request.path,
+        .query = x->request.query,
+        .port = x->request.port,
+        .has_query = x->request.has_query,
+        .fields = x->request.field,
+        .nfields = x->request.nfields,
+        .has_body = x->has_body,
+        .body_complete = !x->body_to_come,
+        .body = x->body.bytes,
+    };
+    struct credential c;
+    *out = (struct judged){.image = image_ref(j->image), .d.credential = -1};
+    arena_init(&out->facts, FACTS_MAX);
+    policy_judge(out->image->policy, &s, &r, j->ports.wall(j->ports.arg), &out->facts, &out->d);
+    if (out->d.credential >= 0 && policy_credential(out->image->policy, (size_t)out->d.credential, &c))
+        out->credential = c.name;
+    if (out->d.code == NULL)
+        out->d.code = "internal";
+}
+
+bool exchange_still(struct exchange *x, enum verdict verdict)
+{
+    struct judged v;
+    exchange_judge(x, &v);
+    bool same = v.d.verdict == verdict && !v.d.need_body && span_eq(v.d.rule.id, x->now.d.rule.id) &&
+                span_eq(v.d.op, x->now.d.op) && span_eq(v.credential, x->now.credential);
+    judged_drop(&x->now);
+    x->now = v;
+    return same;
+}
+
+void exchange_each(struct judge *j, void (*fn)(struct exchange *x, void *arg), void *arg)
+{
+    for (size_t i = 0; i < XID_BUCKETS; i++)
+        for (struct exchange *x = j->by_xid[i], *next; x != NULL; x = next) {
+            next = x->next_xid;
+            fn(x, arg);
+        }
+}
+
+bool exchange_reserve(struct exchange *x, uint64_t bytes)
+{
+    uint64_t others = x->sandbox->body_bytes - x->body_reserved;
+    if (bytes > SANDBOX_BODIES_MAX || others > SANDBOX_BODIES_MAX - bytes)
+        return false;
+    x->sandbox->body_bytes = others + bytes;
+    x->body_reserved = bytes;
+    return true;
+}

@@ -1,0 +1,91 @@
+/* One request from its arrival to its record. Found by id, resumed by id, ended in one
+ * place; what it waits for is changed in one place, which logs it. */
+#ifndef PROXY_JUDGE_EXCHANGE_H
+#define PROXY_JUDGE_EXCHANGE_H
+
+#include "proxy/judge/body.h"
+#include "proxy/judge/dialect.h"
+#include "proxy/judge/image.h"
+#include "proxy/judge/sandbox.h"
+#include "proxy/walk.h"
+
+enum x_wait {
+    X_RUNS = 0,
+    X_BODY,   /* the front reads the body whole */
+    X_TICKET, /* the ledger opens or finds the ticket */
+    X_PARKED, /* somebody decides */
+    X_CLAIM,  /* the ledger takes the approval */
+    X_INTENT, /* the ledger writes down what is about to happen */
+    X_RESULT, /* the carrier has it */
+};
+
+/* A decision and all that its spans point into. */
+struct judged {
+    struct image *image;
+    struct arena facts;
+    struct decision d;
+    struct span credential; /* its name, empty for none */
+};
+
+struct exchange {
+    uint64_t xid;
+    struct exchange *next_xid, *next_timed;
+    struct judge *judge;
+    struct front *front; /* NULL: it is gone */
+    struct sandbox *sandbox;
+    enum walk_step step;
+    enum x_wait wait;
+    uint64_t deadline; /* monotonic ms; 0: none */
+    struct arena arena;
+
+    /* what was asked */
+    struct wire_request request;
+    struct span reason; /* the agent's word */
+    bool has_body, body_to_come, client_gone, quiet;
+    uint64_t declared, body_max, body_reserved, body_credit;
+    struct body body;
+
+    /* what was decided */
+    struct judged now;
+    bool judged, held, ticket_told;
+    struct digest digest, join; /* zero until they are needed */
+    struct wire_ticket_state ticket;
+    struct span answer; /* of a ticket that is done: wire_answer, u64 size, span inline (or fd) */
+    int answer_fd;
+    uint8_t signature[64];
+    uint64_t park_until;
+
+    /* what happened */
+    bool intent, intent_ok, claim_told, claimed, forwarded, finished, replied;
+    bool head_relayed, kept;
+    uint8_t outcome;
+    uint16_t status;
+    uint64_t bytes_out, bytes_in;
+    struct span kept_answer;
+    int kept_fd;
+    struct upstream_ref *upstream;
+    struct refusal refusal;
+};
+
+/* NULL: no memory, or the id is taken. */
+struct exchange *exchange_new(struct judge *j, struct front *f, uint64_t xid) MUSTCHECK;
+struct exchange *exchange_find(struct judge *j, uint64_t xid);
+/* Go on at the step where it stands. A stale id is a line in the log, no more. */
+void exchange_resume(struct judge *j, uint64_t xid);
+/* The one way out. */
+void exchange_end(struct exchange *x, const char *why);
+/* Every change of what it waits for; ms from now, 0: no deadline. */
+void exchange_wait(struct exchange *x, enum x_wait w, uint64_t ms);
+/* Decide by the policy of now. *out is always filled; drop it with judged_drop. */
+void exchange_judge(struct exchange *x, struct judged *out);
+void judged_drop(struct judged *v);
+/* Decide again, at the moment of use; that decision stands from now on. True: the same verdict by the same rule,
+ * with the same op and credential. */
+bool exchange_still(struct exchange *x, enum verdict verdict);
+/* Call fn for each; it may end the one it is called for and no other. */
+void exchange_each(struct judge *j, void (*fn)(struct exchange *x, void *arg), void *arg);
+/* Reserve bytes of body for the sandbox. False: it has too many. */
+bool exchange_reserve(struct exchange *x, uint64_t bytes);
+const char *exchange_wait_name(enum x_wait w);
+
+#endif

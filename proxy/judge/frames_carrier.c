@@ -1,0 +1,115 @@
+#include "common/log.h"
+#include "proxy/judge/frames.h"
+#include "proxy/judge/record.h"
+#include "proxy/judge/refuse.h"
+#include "proxy/judge/steps.h"
+
+/* What the client is told of a failure upstream is coarse: no port scan through our codes. */
+static enum refuse_why told(const struct exchange *x, struct span code)
+{
+    bool unsafe = x->now.d.effect != EFFECT_READ;
+    if (span_eq(code, SPAN("credential-unavailable")))
+        return REFUSE_CREDENTIAL;
+    if (span_eq(code, SPAN("answer-refused")))
+        return REFUSE_ANSWER;
+    if (unsafe && x->outcome != OUTCOME_NOT_SENT)
+        return REFUSE_OUTCOME_UNKNOWN;
+    return span_find(code, SPAN("timeout")) < code.n ? REFUSE_UPSTREAM_SLOW : REFUSE_UPSTREAM;
+}
+
+static int result(struct exchange *x, struct frame *f)
+{
+    struct msg_in m = msg_in(f->payload);
+    uint8_t outcome = msg_get_u8(&m);
+    uint16_t status = msg_get_u16(&m);
+    uint64_t out = msg_get_u64(&m), in = msg_get_u64(&m);
+    bool relayed = msg_get_bool(&m);
+    struct span code = msg_get_span(&m, 64), why = msg_get_span(&m, 1024);
+    if (msg_end(&m) != 0 || outcome > OUTCOME_ANSWERED || x->finished)
+        return -1;
+    x->finished = true;
+    x->outcome = outcome;
+    x->status = status;
+    x->bytes_out = out;
+    x->bytes_in = in;
+    x->head_relayed = relayed;
+    if (code.n)
+        log_info("exchange %llx: %.*s: %.*s (%s)", (unsigned long long)x->xid, SPAN_FMT(code), SPAN_FMT(why),
+                 outcome_name((enum outcome)outcome));
+    if (!relayed && !x->replied && !x->kept)
+        refuse_now(x, told(x, code));
+    else
+        exchange_resume(x->judge, x->xid);
+    return 0;
+}
+
+static int kept(struct exchange *x, struct frame *f)
+{
+    struct msg_in m = msg_in(f->payload);
+    struct wire_answer a;
+    if (x->kept || wire_get_answer(&m, &a) != 0)
+        return -1;
+    uint64_t size = msg_get_u64(&m);
+    struct span bytes = msg_get_span(&m, BODY_INLINE_MAX);
+    if (msg_end(&m) != 0 || size > ANSWER_KEPT_MAX || (bytes.n != size && f->nfds != 1))
+        return -1;
+    x->kept_answer = arena_copy(&x->arena, f->payload);
+    x->kept = x->kept_answer.n == f->payload.n;
+    if (x->kept && bytes.n != size)
+        x->kept_fd = frame_take_fd(f, 0);
+    return 0;
+}
+
+static int credit(struct exchange *x, struct frame *f)
+{
+    struct judge *j = x->judge;
+    struct msg_in m = msg_in(f->payload);
+    uint32_t more = msg_get_u32(&m);
+    if (msg_end(&m) != 0)
+        return -1;
+    x->body_credit += more;
+    if (x->front == NULL || x->client_gone)
+        return 0;
+    struct dynbuf *b = j->ports.begin(j->ports.arg, ROLE_FRONT, x->front->instance, M_BODY_CREDIT, x->xid);
+    if (b == NULL)
+        return 0;
+    msg_put_u32(b, more);
+    if (j->ports.commit(j->ports.arg, ROLE_FRONT, x->front->instance, -1) != 0)
+        log_warn("exchange %llx: credit could not be passed on", (unsigned long long)x->xid);
+    return 0;
+}
+
+static int need_release(struct exchange *x)
+{
+    if (x->now.d.credential < 0 && !(x->upstream && x->upstream->bound))
+        return -1;
+    if (x->upstream && !x->held)
+        upstream_set_live(x->judge, x->upstream, x->now.d.credential, true);
+    if (release_ask(x) != 0) {
+        exchange_cancel_carrier(x);
+        refuse_now(x, REFUSE_CREDENTIAL);
+    }
+    return 0;
+}
+
+int frames_carrier(struct judge *j, struct frame *f)
+{
+    struct exchange *x = exchange_find(j, f->id);
+    if (x == NULL || !x->forwarded)
+        return x == NULL ? 0 : -1;
+    switch (f->type) {
+    case M_NEED_RELEASE:
+        return need_release(x);
+    case M_SENT:
+        record_sent(x);
+        return 0;
+    case M_RESULT:
+        return result(x, f);
+    case M_KEPT:
+        return kept(x, f);
+    case M_BODY_CREDIT:
+        return credit(x, f);
+    default:
+        return -1;
+    }
+}

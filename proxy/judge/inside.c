@@ -1,0 +1,80 @@
+#include "proxy/judge/inside.h"
+
+#include "common/json/json.h"
+#include "proxy/judge/refuse.h"
+
+enum { ANSWER_MAX = 64 * 1024 };
+
+bool inside_is(struct span host)
+{
+    return span_eq(host, SPAN("countersign.internal"));
+}
+
+static void whoami(struct exchange *x, struct jsonw *w)
+{
+    const struct sandbox *s = x->sandbox;
+    jsonw_object(w);
+    jsonw_kv(w, "sandbox", s->name);
+    jsonw_kv(w, "session", s->session);
+    jsonw_key(w, "labels");
+    jsonw_array(w);
+    for (size_t i = 0; i < s->nlabels; i++) {
+        jsonw_object(w);
+        jsonw_kv(w, "key", s->label[i].key);
+        jsonw_kv(w, "value", s->label[i].value);
+        jsonw_end_object(w);
+    }
+    jsonw_end_array(w);
+    if (x->judge->image)
+        jsonw_kv(w, "policy", policy_name(x->judge->image->policy));
+    jsonw_end_object(w);
+}
+
+static int ticket(struct exchange *x, struct span text, struct jsonw *w)
+{
+    struct id id;
+    const struct seen_ticket *t = id_parse(text, &id) == 0 ? sandbox_ticket(x->sandbox, &id) : NULL;
+    if (t == NULL)
+        return -1; /* somebody else's looks the same as none */
+    jsonw_object(w);
+    jsonw_kv(w, "ticket", text);
+    jsonw_kv(w, "state", span_str(ticket_state_name((enum ticket_state)t->state)));
+    struct span when = dialect_time(t->expires_ms, &x->arena);
+    if (when.n)
+        jsonw_kv(w, "expires", when);
+    jsonw_end_object(w);
+    return 0;
+}
+
+enum walk_next inside_answer(struct exchange *x)
+{
+    const struct wire_request *r = &x->request;
+    struct wire_reply out = {.head.status = 200, .head.reason = SPAN("OK"), .close = x->body_to_come};
+    struct dynbuf b;
+    struct jsonw w;
+    int rc = -1;
+    x->quiet = true;
+    if (x->sandbox == NULL || x->sandbox->gone)
+        return refuse(x, REFUSE_UNKNOWN_SANDBOX);
+    if (!span_eq(r->method, SPAN("GET")) && !span_eq(r->method, SPAN("HEAD")))
+        return refuse(x, REFUSE_METHOD);
+    dynbuf_init(&b, ANSWER_MAX);
+    jsonw_begin(&w, &b);
+    if (span_eq(r->path, SPAN("/v1/whoami"))) {
+        whoami(x, &w);
+        rc = 0;
+    } else if (span_starts(r->path, SPAN("/v1/tickets/"))) {
+        rc = ticket(x, span_from(r->path, sizeof("/v1/tickets/") - 1), &w);
+    }
+    dynbuf_add_byte(&b, '\n');
+    if (dialect_keep(&b, &x->arena, &out.body) != 0)
+        return WALK_FAIL;
+    if (rc != 0)
+        return refuse(x, REFUSE_NOT_HERE);
+    dialect_field(&out.head, SPAN("Content-Type"), SPAN("application/json"));
+    dialect_field(&out.head, SPAN("Cache-Control"), SPAN("no-store"));
+    if (x->front && !x->client_gone)
+        reply_send(x->judge, x->front->instance, x->xid, &out);
+    x->replied = true;
+    return WALK_REPLY;
+}

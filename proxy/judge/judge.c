@@ -1,0 +1,251 @@
+#include "proxy/judge/judge.h"
+
+#include <stdlib.h>
+
+#include "common/log.h"
+#include "proxy/judge/frames.h"
+#include "proxy/judge/record.h"
+#include "proxy/judge/refuse.h"
+
+struct judge *judge_new(const struct judge_ports *ports)
+{
+    struct judge *j = calloc(1, sizeof(*j));
+    if (j == NULL)
+        return NULL;
+    j->ports = *ports;
+    j->config.inline_wait_ms = 50 * 1000;
+    j->config.expires_ms = 30 * 60 * 1000;
+    j->config.body_max = 64ull * 1024 * 1024;
+    j->backlog = backlog_new();
+    if (j->backlog == NULL) {
+        free(j);
+        return NULL;
+    }
+    return j;
+}
+
+static void end(struct exchange *x, void *arg)
+{
+    exchange_end(x, "the judge ends");
+}
+
+void judge_free(struct judge **jp)
+{
+    struct judge *j = *jp;
+    if (j == NULL)
+        return;
+    exchange_each(j, end, NULL);
+    while (j->fronts != NULL)
+        judge_gone(j, ROLE_FRONT, j->fronts->instance);
+    while (j->sandboxes != NULL)
+        sandbox_remove(j, j->sandboxes->name);
+    image_unref(j->image);
+    backlog_free(&j->backlog);
+    free(j);
+    *jp = NULL;
+}
+
+int judge_config(struct judge *j, struct span key, struct span value)
+{
+    const uint64_t day = 24ull * 3600 * 1000;
+    if (span_eq(key, SPAN("hold.inline_wait_ms")))
+        return span_u64(value, day, &j->config.inline_wait_ms);
+    if (span_eq(key, SPAN("hold.expires_ms")))
+        return span_u64(value, 30 * day, &j->config.expires_ms);
+    if (span_eq(key, SPAN("body_max")))
+        return span_u64(value, SANDBOX_BODIES_MAX, &j->config.body_max);
+    if (span_eq(key, SPAN("store_lost"))) {
+        j->config.allow_reads = span_eq(value, SPAN("allow-reads"));
+        return j->config.allow_reads || span_eq(value, SPAN("deny")) ? 0 : -1;
+    }
+    if (span_eq(key, SPAN("disclose"))) {
+        j->config.disclose_rules = span_eq(value, SPAN("rules"));
+        return j->config.disclose_rules || span_eq(value, SPAN("none")) ? 0 : -1;
+    }
+    if (span_eq(key, SPAN("desk_url"))) {
+        if (value.n >= sizeof(j->config.desk_url))
+            return -1;
+        memcpy(j->config.desk_url, value.p, value.n);
+        j->config.desk_url[value.n] = '\0';
+        return 0;
+    }
+    return -1;
+}
+
+size_t judge_exchanges(const struct judge *j)
+{
+    return j->nexchanges;
+}
+
+static struct front *front_find(struct judge *j, uint64_t instance)
+{
+    struct front *f = j->fronts;
+    while (f != NULL && f->instance != instance)
+        f = f->next;
+    return f;
+}
+
+static void front_add(struct judge *j, uint64_t instance, struct span name)
+{
+    struct front *f = calloc(1, sizeof(*f) + name.n);
+    if (f == NULL) {
+        log_error("no memory for another front; its requests will not be answered");
+        return;
+    }
+    f->instance = instance;
+    f->name = span_of(f->name_bytes, name.n);
+    if (name.n)
+        memcpy(f->name_bytes, name.p, name.n);
+    struct sandbox *s = sandbox_find(j, f->name);
+    f->sandbox = s ? sandbox_ref(s) : NULL;
+    f->next = j->fronts;
+    j->fronts = f;
+}
+
+void judge_peer(struct judge *j, enum role_id role, uint64_t instance, struct span info)
+{
+    judge_gone(j, role, instance);
+    switch (role) {
+    case ROLE_FRONT:
+        front_add(j, instance, info);
+        break;
+    case ROLE_CARRIER:
+        j->carrier = true;
+        j->carrier_boot++;
+        break;
+    case ROLE_KEEPER:
+        j->keeper = true;
+        break;
+    case ROLE_LEDGER:
+        j->ledger = true;
+        j->store_lost = false;
+        backlog_flush(j);
+        break;
+    default:
+        break;
+    }
+}
+
+static void lost_ledger(struct exchange *x, void *arg)
+{
+    if (x->wait == X_CLAIM)
+        x->claimed = true; /* granted or not, it was not used: "not sent" follows when the ledger is back */
+    if (x->wait == X_TICKET || x->wait == X_PARKED || x->wait == X_CLAIM || x->wait == X_INTENT)
+        refuse_now(x, REFUSE_STORE);
+}
+
+/* What the carrier had not finished may have been sent: an effect is then of unknown outcome, never repeated. */
+static void lost_carrier(struct exchange *x, void *arg)
+{
+    if (!x->forwarded || x->finished)
+        return;
+    x->finished = true;
+    x->outcome = OUTCOME_UNKNOWN;
+    refuse_now(x, x->now.d.effect == EFFECT_READ ? REFUSE_CARRIER : REFUSE_OUTCOME_UNKNOWN);
+}
+
+static void lost_front(struct exchange *x, void *arg)
+{
+    if (x->front != arg)
+        return;
+    x->front->nexchanges--;
+    x->front = NULL;
+    exchange_client_gone(x);
+}
+
+static void front_gone(struct judge *j, uint64_t instance)
+{
+    struct front **at = &j->fronts, *f;
+    while (*at != NULL && (*at)->instance != instance)
+        at = &(*at)->next;
+    f = *at;
+    if (f == NULL)
+        return;
+    *at = f->next;
+    exchange_each(j, lost_front, f);
+    connect_forget(f);
+    sandbox_unref(f->sandbox);
+    free(f);
+}
+
+void judge_gone(struct judge *j, enum role_id role, uint64_t instance)
+{
+    switch (role) {
+    case ROLE_FRONT:
+        front_gone(j, instance);
+        break;
+    case ROLE_CARRIER:
+        j->carrier = false;
+        exchange_each(j, lost_carrier, NULL);
+        break;
+    case ROLE_KEEPER:
+        j->keeper = false;
+        connect_keeper_gone(j);
+        break;
+    case ROLE_LEDGER:
+        j->ledger = false;
+        exchange_each(j, lost_ledger, NULL);
+        break;
+    default:
+        break;
+    }
+}
+
+int judge_frame(struct judge *j, enum role_id role, uint64_t instance, struct frame *f)
+{
+    struct front *front;
+    switch (role) {
+    case ROLE_PARENT:
+        return frames_parent(j, f);
+    case ROLE_LOBBY:
+        return frames_lobby(j, instance, f);
+    case ROLE_FRONT:
+        front = front_find(j, instance);
+        return front ? frames_front(j, front, f) : -1;
+    case ROLE_CARRIER:
+        return frames_carrier(j, f);
+    case ROLE_KEEPER:
+        return frames_keeper(j, f);
+    case ROLE_LEDGER:
+        return frames_ledger(j, f);
+    default:
+        return -1;
+    }
+}
+
+static void timed_out(struct exchange *x)
+{
+    enum x_wait w = x->wait;
+    switch (w) {
+    case X_CLAIM:
+    case X_INTENT: /* the client is told now; the answer, when it comes, is answered with "not sent" */
+        refuse(x, REFUSE_STORE);
+        refuse_send(x);
+        exchange_wait(x, w, 0);
+        break;
+    case X_TICKET:
+        refuse_now(x, REFUSE_STORE);
+        break;
+    default:
+        exchange_resume(x->judge, x->xid);
+        break;
+    }
+}
+
+void judge_tick(struct judge *j)
+{
+    uint64_t now = j->ports.now(j->ports.arg), next = UINT64_MAX;
+    for (struct exchange *x = j->timed; x != NULL;) {
+        if (x->deadline > now) {
+            x = x->next_timed;
+            continue;
+        }
+        timed_out(x);
+        x = j->timed; /* the list has changed */
+    }
+    for (struct exchange *x = j->timed; x != NULL; x = x->next_timed)
+        if (x->deadline < next)
+            next = x->deadline;
+    j->alarm = next == UINT64_MAX ? 0 : next;
+    j->ports.wake(j->ports.arg, next == UINT64_MAX ? UINT64_MAX : next - now);
+}

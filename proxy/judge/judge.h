@@ -1,0 +1,29 @@
+/* The judge, start here: who asks, what it is, whether it may, and the record of it.
+ * It holds no socket, file or secret: frames come in through judge_frame, go out
+ * through struct judge_ports. The walk of one request is walk.c and one step_*.c a step. */
+#ifndef PROXY_JUDGE_JUDGE_H
+#define PROXY_JUDGE_JUDGE_H
+
+#include "common/net/chan.h"
+#include "proxy/judge/ports.h"
+
+struct judge;
+
+/* NULL: no memory. */
+struct judge *judge_new(const struct judge_ports *ports) MUSTCHECK;
+void judge_free(struct judge **j);
+/* One setting: hold.inline_wait_ms, hold.expires_ms, body_max, store_lost (deny | allow-reads),
+ * disclose (none | rules), desk_url. -1: no such key, or a bad value. */
+int judge_config(struct judge *j, struct span key, struct span value) MUSTCHECK;
+/* A channel to a peer stands (info: a front's sandbox); an earlier one of the same is gone by that. */
+void judge_peer(struct judge *j, enum role_id role, uint64_t instance, struct span info);
+void judge_gone(struct judge *j, enum role_id role, uint64_t instance);
+/* A frame from a peer (or ROLE_PARENT). -1: it broke the contract; the caller ends that channel and calls judge_gone.
+ */
+int judge_frame(struct judge *j, enum role_id role, uint64_t instance, struct frame *f) MUSTCHECK;
+/* The alarm of ports.wake went off. */
+void judge_tick(struct judge *j);
+/* How many exchanges are open: for the plays, and for a quiet end. */
+size_t judge_exchanges(const struct judge *j);
+
+#endif

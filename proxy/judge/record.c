@@ -1,0 +1,160 @@
+#include "proxy/judge/record.h"
+
+#include <stdlib.h>
+
+#include "common/log.h"
+
+struct waiting {
+    uint16_t type;
+    uint64_t id;
+    struct dynbuf payload;
+};
+
+struct backlog {
+    struct waiting w[BACKLOG_FRAMES];
+    size_t n, bytes;
+    uint64_t lost;
+    struct dynbuf spill; /* takes what does not fit any more */
+};
+
+struct backlog *backlog_new(void)
+{
+    return calloc(1, sizeof(struct backlog));
+}
+
+void backlog_free(struct backlog **b)
+{
+    if (*b == NULL)
+        return;
+    for (size_t i = 0; i < (*b)->n; i++)
+        dynbuf_free(&(*b)->w[i].payload);
+    dynbuf_free(&(*b)->spill);
+    free(*b);
+    *b = NULL;
+}
+
+/* Begin a record: to the ledger, else to the backlog. Never NULL. */
+static struct dynbuf *begin(struct judge *j, uint16_t type, uint64_t id, bool *later)
+{
+    struct backlog *k = j->backlog;
+    struct dynbuf *b = j->ledger ? j->ports.begin(j->ports.arg, ROLE_LEDGER, 0, type, id) : NULL;
+    *later = b == NULL;
+    if (b != NULL)
+        return b;
+    if (k->n == BACKLOG_FRAMES || k->bytes >= BACKLOG_BYTES) {
+        if (k->lost++ % 1000 == 0)
+            log_error("the ledger is away and its backlog is full: %llu records lost", (unsigned long long)k->lost);
+        dynbuf_free(&k->spill);
+        dynbuf_init(&k->spill, 64 * 1024);
+        return &k->spill;
+    }
+    struct waiting *w = &k->w[k->n++];
+    *w = (struct waiting){.type = type, .id = id};
+    dynbuf_init(&w->payload, CHAN_PAYLOAD_MAX);
+    return &w->payload;
+}
+
+static void commit(struct judge *j, struct dynbuf *b, bool later, int fd)
+{
+    if (!later) {
+        if (j->ports.commit(j->ports.arg, ROLE_LEDGER, 0, fd) != 0)
+            log_error("a record could not be given to the ledger");
+    } else if (b != &j->backlog->spill) {
+        j->backlog->bytes += b->n;
+    }
+}
+
+void backlog_flush(struct judge *j)
+{
+    struct backlog *k = j->backlog;
+    for (size_t i = 0; i < k->n; i++) {
+        struct waiting *w = &k->w[i];
+        struct dynbuf *b = j->ports.begin(j->ports.arg, ROLE_LEDGER, 0, w->type, w->id);
+        if (b != NULL && dynbuf_ok(&w->payload)) {
+            dynbuf_add(b, dynbuf_span(&w->payload));
+            commit(j, b, false, -1);
+        }
+        dynbuf_free(&w->payload);
+    }
+    if (k->n)
+        log_info("the ledger is back: %zu records followed", k->n);
+    k->n = 0;
+    k->bytes = 0;
+}
+
+void record_fill(const struct exchange *x, struct wire_record *r, uint8_t path[RECORD_PATH_MAX])
+{
+    const struct wire_request *q = &x->request;
+    const struct decision *d = &x->now.d;
+    *r = (struct wire_record){
+        .method = q->method,
+        .scheme = q->scheme,
+        .host = q->host,
+        .port = q->port,
+        .path = q->path,
+        .verdict = span_str(verdict_name(d->verdict)),
+        /* The rule's own code for a denial; where this gateway failed, what failed. */
+        .code = span_str(x->refusal.code && (!x->judged || d->verdict != VERDICT_DENY) ? x->refusal.code : d->code),
+        .op = d->op,
+        .effect = span_str(effect_name(d->effect)),
+        .resource = d->resource,
+        .credential = x->now.credential,
+        .rule = {d->rule.id, d->rule.file, d->rule.line},
+        .request = x->digest,
+    };
+    if (x->sandbox) {
+        r->sandbox = x->sandbox->name;
+        r->session = x->sandbox->session;
+    }
+    if (x->now.image)
+        r->policy = x->now.image->digest;
+    if (q->has_query) {
+        size_t n = q->path.n < RECORD_PATH_MAX - 1 ? q->path.n : RECORD_PATH_MAX - 1;
+        memcpy(path, q->path.p, n);
+        path[n++] = '?';
+        struct span query = span_first(q->query, RECORD_PATH_MAX - n);
+        if (query.n)
+            memcpy(path + n, query.p, query.n);
+        r->path = span_of(path, n + query.n);
+    }
+}
+
+void record_audit(struct exchange *x)
+{
+    uint8_t path[RECORD_PATH_MAX];
+    struct wire_record r;
+    bool later;
+    record_fill(x, &r, path);
+    struct dynbuf *b = begin(x->judge, M_AUDIT, x->xid, &later);
+    wire_put_record(b, &r);
+    commit(x->judge, b, later, -1);
+}
+
+void record_outcome(struct exchange *x)
+{
+    uint8_t path[RECORD_PATH_MAX];
+    struct wire_record r;
+    static const struct id none;
+    bool later;
+    record_fill(x, &r, path);
+    struct dynbuf *b = begin(x->judge, M_OUTCOME, x->xid, &later);
+    bool kept = x->kept && (!later || x->kept_fd < 0);
+    wire_put_record(b, &r);
+    msg_put_id(b, x->claimed ? &x->ticket.ticket : &none);
+    msg_put_u8(b, x->outcome);
+    msg_put_u16(b, x->status);
+    msg_put_u64(b, x->bytes_out);
+    msg_put_u64(b, x->bytes_in);
+    msg_put_u8(b, x->head_relayed && !kept);
+    msg_put_u8(b, kept);
+    if (kept)
+        dynbuf_add(b, x->kept_answer); /* as the carrier wrote it: wire_answer, size, span */
+    commit(x->judge, b, later, kept ? x->kept_fd : -1);
+}
+
+void record_sent(struct exchange *x)
+{
+    bool later;
+    struct dynbuf *b = begin(x->judge, M_SENT_MARK, x->xid, &later);
+    commit(x->judge, b, later, -1);
+}

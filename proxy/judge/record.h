@@ -1,0 +1,23 @@
+/* What goes into the ledger's chain. While the ledger is away, outcomes and audit
+ * records wait here, within a cap, and follow when it is back: what was sent must
+ * not lose its record to a restart. */
+#ifndef PROXY_JUDGE_RECORD_H
+#define PROXY_JUDGE_RECORD_H
+
+#include "proxy/judge/exchange.h"
+
+enum { BACKLOG_FRAMES = 4096, BACKLOG_BYTES = 8 * 1024 * 1024, RECORD_PATH_MAX = 2048 };
+
+struct backlog;
+struct backlog *backlog_new(void) MUSTCHECK;
+void backlog_free(struct backlog **b);
+/* The ledger is back: send all that waited. */
+void backlog_flush(struct judge *j);
+
+/* Fill r; its path is joined in `path`, which must live as long as r. */
+void record_fill(const struct exchange *x, struct wire_record *r, uint8_t path[RECORD_PATH_MAX]);
+void record_audit(struct exchange *x);   /* decided, not sent */
+void record_outcome(struct exchange *x); /* what came of what may have been sent */
+void record_sent(struct exchange *x);    /* its first byte left */
+
+#endif

@@ -1,0 +1,166 @@
+#include "proxy/judge/sandbox.h"
+
+#include <stdlib.h>
+
+enum { HOUR_MS = 3600 * 1000, TOKEN_MAX = 1024 };
+
+struct sandbox *sandbox_ref(struct sandbox *s)
+{
+    s->refs++;
+    return s;
+}
+
+void sandbox_unref(struct sandbox *s)
+{
+    if (s == NULL || --s->refs > 0)
+        return;
+    arena_free(&s->text);
+    free(s);
+}
+
+struct sandbox *sandbox_find(struct judge *j, struct span name)
+{
+    struct sandbox *s = j->sandboxes;
+    while (s != NULL && !span_eq(s->name, name))
+        s = s->next;
+    return s;
+}
+
+static int copy(struct arena *a, struct span from, struct span *to)
+{
+    *to = arena_copy(a, from);
+    return to->n == from.n ? 0 : -1;
+}
+
+static struct sandbox *make(const struct wire_sandbox *w)
+{
+    struct sandbox *s = calloc(1, sizeof(*s));
+    if (s == NULL)
+        return NULL;
+    s->refs = 1;
+    arena_init(&s->text, 64 * 1024);
+    int bad = copy(&s->text, w->name, &s->name) | copy(&s->text, w->session, &s->session);
+    for (s->nlabels = 0; s->nlabels < w->nlabels; s->nlabels++) {
+        struct label *l = &s->label[s->nlabels];
+        bad |= copy(&s->text, w->label[s->nlabels].key, &l->key);
+        bad |= copy(&s->text, w->label[s->nlabels].value, &l->value);
+    }
+    s->has_token = w->has_token;
+    s->token_hash = w->token_hash;
+    s->leafs_left = DENIED_LEAFS;
+    if (bad) {
+        sandbox_unref(s);
+        return NULL;
+    }
+    return s;
+}
+
+static void unlink_sandbox(struct judge *j, struct sandbox *s)
+{
+    struct sandbox **at = &j->sandboxes;
+    while (*at != s)
+        at = &(*at)->next;
+    *at = s->next;
+    s->next = NULL;
+    j->nsandboxes--;
+}
+
+/* Fronts serve a name, so they follow who has that name now. */
+static void point_fronts(struct judge *j, struct span name, struct sandbox *s)
+{
+    for (struct front *f = j->fronts; f != NULL; f = f->next) {
+        if (!span_eq(f->name, name))
+            continue;
+        sandbox_unref(f->sandbox);
+        f->sandbox = s ? sandbox_ref(s) : NULL;
+    }
+}
+
+int sandbox_put(struct judge *j, const struct wire_sandbox *w)
+{
+    struct sandbox *old = sandbox_find(j, w->name);
+    if (old == NULL && j->nsandboxes >= SANDBOXES_MAX)
+        return -1;
+    struct sandbox *s = make(w);
+    if (s == NULL)
+        return -1;
+    if (old != NULL) {
+        unlink_sandbox(j, old);
+        s->leafs_left = old->leafs_left;
+        s->leafs_since = old->leafs_since;
+        old->gone = !span_eq(old->session, s->session);
+        if (!old->gone) {
+            memcpy(s->seen, old->seen, sizeof(s->seen));
+            s->seen_next = old->seen_next;
+        }
+    }
+    s->next = j->sandboxes;
+    j->sandboxes = s;
+    j->nsandboxes++;
+    point_fronts(j, s->name, s);
+    sandbox_unref(old);
+    return 0;
+}
+
+void sandbox_remove(struct judge *j, struct span name)
+{
+    struct sandbox *s = sandbox_find(j, name);
+    if (s == NULL)
+        return;
+    s->gone = true;
+    unlink_sandbox(j, s);
+    point_fronts(j, s->name, NULL);
+    sandbox_unref(s);
+}
+
+struct sandbox *sandbox_by_token(struct judge *j, struct span token)
+{
+    struct sandbox *found = NULL;
+    struct digest d;
+    if (token.n == 0 || token.n > TOKEN_MAX)
+        return NULL;
+    digest_of(token, &d);
+    for (struct sandbox *s = j->sandboxes; s != NULL; s = s->next)
+        if (span_eq_consttime(span_of(d.b, DIGEST_BYTES), span_of(s->token_hash.b, DIGEST_BYTES)) && s->has_token)
+            found = s;
+    return found;
+}
+
+bool sandbox_take_leaf(struct sandbox *s, uint64_t now)
+{
+    const uint64_t each = HOUR_MS / DENIED_LEAFS;
+    uint64_t more = (now - s->leafs_since) / each;
+    if (s->leafs_left + more >= DENIED_LEAFS) {
+        s->leafs_left = DENIED_LEAFS;
+        s->leafs_since = now;
+    } else {
+        s->leafs_left += (unsigned)more;
+        s->leafs_since += more * each;
+    }
+    if (s->leafs_left == 0)
+        return false;
+    s->leafs_left--;
+    return true;
+}
+
+void sandbox_saw_ticket(struct sandbox *s, const struct wire_ticket_state *t)
+{
+    if (id_is_none(&t->ticket))
+        return;
+    struct seen_ticket *at = (struct seen_ticket *)sandbox_ticket(s, &t->ticket);
+    if (at == NULL) {
+        at = &s->seen[s->seen_next];
+        s->seen_next = (s->seen_next + 1) % SEEN_TICKETS;
+    }
+    *at = (struct seen_ticket){t->ticket, t->state, t->expires_ms};
+}
+
+const struct seen_ticket *sandbox_ticket(const struct sandbox *s, const struct id *id)
+{
+    if (id_is_none(id))
+        return NULL;
+    for (unsigned i = 0; i < SEEN_TICKETS; i++)
+        if (id_eq(&s->seen[i].id, id))
+            return &s->seen[i];
+    return NULL;
+}

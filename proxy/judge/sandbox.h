@@ -1,0 +1,21 @@
+/* Who there is: the sandboxes the ledger told us of, found by name or by token. */
+#ifndef PROXY_JUDGE_SANDBOX_H
+#define PROXY_JUDGE_SANDBOX_H
+
+#include "proxy/judge/state.h"
+
+/* Add one or replace the one of that name. -1: no memory, or too many. */
+int sandbox_put(struct judge *j, const struct wire_sandbox *w) MUSTCHECK;
+void sandbox_remove(struct judge *j, struct span name);
+struct sandbox *sandbox_find(struct judge *j, struct span name);
+/* Whose token this is. Compared as SHA-256, every one, in constant time. NULL: nobody's. */
+struct sandbox *sandbox_by_token(struct judge *j, struct span token);
+struct sandbox *sandbox_ref(struct sandbox *s);
+void sandbox_unref(struct sandbox *s); /* NULL is fine */
+/* Take one leaf for a host no rule names out of the hourly budget. False: it is used up. */
+bool sandbox_take_leaf(struct sandbox *s, uint64_t now);
+/* Remember what became of a ticket of this sandbox, for /v1/tickets. */
+void sandbox_saw_ticket(struct sandbox *s, const struct wire_ticket_state *t);
+const struct seen_ticket *sandbox_ticket(const struct sandbox *s, const struct id *id);
+
+#endif

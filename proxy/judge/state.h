@@ -1,0 +1,99 @@
+/* What the judge keeps, for the files of this room. Names point into the owner's arena. */
+#ifndef PROXY_JUDGE_STATE_H
+#define PROXY_JUDGE_STATE_H
+
+#include "policy/policy.h"
+#include "proxy/judge/judge.h"
+#include "proxy/wire_ticket.h"
+
+enum {
+    XID_BUCKETS = 4096,
+    FRONT_EXCHANGES_MAX = 256, /* open at once for one sandbox's front */
+    FRONT_CONNECTS_MAX = 256,
+    FRONT_LEAFS_MAX = 512,
+    SPKI_MAX = 1024,
+    DENIED_LEAFS = 32, /* leafs for hosts no rule names: so many at once, and so many an hour */
+    SEEN_TICKETS = 64, /* a sandbox's tickets that /v1/tickets can tell of */
+    SANDBOXES_MAX = 10000,
+};
+#define SANDBOX_BODIES_MAX (256ull * 1024 * 1024) /* bytes of bodies read whole, at once, for one sandbox */
+
+struct seen_ticket {
+    struct id id;
+    uint8_t state;
+    uint64_t expires_ms;
+};
+
+struct sandbox {
+    struct sandbox *next;
+    unsigned refs; /* the table's, a front's and each exchange's */
+    bool gone;     /* removed, or another session has its name now */
+    struct span name, session;
+    size_t nlabels;
+    struct label label[16];
+    bool has_token;
+    struct digest token_hash;
+    uint64_t body_bytes;
+    unsigned leafs_left;
+    uint64_t leafs_since; /* monotonic ms up to which leafs_left was refilled */
+    struct seen_ticket seen[SEEN_TICKETS];
+    unsigned seen_next;
+    struct arena text;
+};
+
+/* A CONNECT that waits for its leaf. */
+struct connect {
+    struct connect *next;
+    uint64_t xid;
+    char host[HTTP_HOST_MAX + 1];
+    size_t nhost;
+};
+
+struct leaf {
+    struct leaf *next;
+    uint64_t born;
+    struct span host, der, ca;
+    uint8_t bytes[];
+};
+
+struct front {
+    struct front *next;
+    uint64_t instance;
+    struct sandbox *sandbox; /* NULL: not known (any more) */
+    struct span name;
+    uint8_t spki[SPKI_MAX];
+    size_t nspki, nexchanges, nconnects, nleafs;
+    struct connect *connects;
+    struct leaf *leafs; /* newest use first */
+    uint8_t name_bytes[];
+};
+
+struct exchange;
+struct image;
+struct backlog;
+
+struct judge {
+    struct judge_ports ports;
+    struct {
+        uint64_t inline_wait_ms, expires_ms, body_max;
+        bool allow_reads, disclose_rules;
+        char desk_url[256];
+    } config;
+    struct image *image; /* the policy of now, or NULL */
+    struct sandbox *sandboxes;
+    size_t nsandboxes, nexchanges;
+    struct front *fronts;
+    struct exchange *by_xid[XID_BUCKETS];
+    struct exchange *timed; /* those with a deadline */
+    uint64_t alarm;         /* what ports.wake was last told, as a time; 0: none */
+    bool carrier, keeper, ledger, store_lost;
+    uint32_t carrier_boot, upstreams;
+    struct backlog *backlog;
+};
+
+static inline bool judge_store_ok(const struct judge *j)
+{
+    return j->ledger && !j->store_lost;
+}
+
+#endif

@@ -1,0 +1,49 @@
+/* CLASSIFY: who asks and by which policy; then the policy says what it is. If it cannot say
+ * without the body, or the request will be held, the body is read whole and this step runs again. */
+#include "proxy/judge/inside.h"
+#include "proxy/judge/refuse.h"
+#include "proxy/judge/steps.h"
+
+static enum walk_next want_body(struct exchange *x)
+{
+    struct judge *j = x->judge;
+    uint64_t max = j->config.body_max;
+    if (x->now.d.body_max && x->now.d.body_max < max)
+        max = x->now.d.body_max;
+    x->body_max = max;
+    if (x->declared != UINT64_MAX && x->declared > max)
+        return refuse(x, REFUSE_BODY_TOO_LARGE);
+    if (!exchange_reserve(x, x->declared < max ? x->declared : max))
+        return refuse(x, REFUSE_BODIES);
+    struct dynbuf *b = j->ports.begin(j->ports.arg, ROLE_FRONT, x->front->instance, M_BODY_WANTED, x->xid);
+    if (b == NULL)
+        return WALK_FAIL;
+    msg_put_u8(b, 2);
+    msg_put_u64(b, max);
+    if (j->ports.commit(j->ports.arg, ROLE_FRONT, x->front->instance, -1) != 0)
+        return WALK_FAIL;
+    exchange_wait(x, X_BODY, 0); /* the front has its own timers for a slow client */
+    return WALK_WAIT;
+}
+
+enum walk_next step_classify(struct exchange *x)
+{
+    struct judge *j = x->judge;
+    if (x->front == NULL)
+        return WALK_FAIL;
+    if (inside_is(x->request.host))
+        return inside_answer(x);
+    if (!judge_store_ok(j) && !j->config.allow_reads)
+        return refuse(x, REFUSE_STORE);
+    if (x->sandbox == NULL || x->sandbox->gone)
+        return refuse(x, REFUSE_UNKNOWN_SANDBOX);
+    if (j->image == NULL)
+        return refuse(x, REFUSE_NO_POLICY);
+    if (x->judged)
+        judged_drop(&x->now);
+    exchange_judge(x, &x->now);
+    x->judged = true;
+    if (x->body_to_come && (x->now.d.need_body || x->now.d.verdict == VERDICT_HOLD))
+        return want_body(x);
+    return WALK_NEXT;
+}

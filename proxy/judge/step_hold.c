@@ -1,0 +1,102 @@
+/* HOLD: a ticket in the ledger, a wait of limited length, one claim. The client that still waits gets
+ * the answer; what leaves are the bytes first held, if the policy of this moment still holds them. */
+#include "common/log.h"
+#include "proxy/judge/refuse.h"
+#include "proxy/judge/steps.h"
+#include "proxy/judge/ticket.h"
+
+static enum walk_next park(struct exchange *x)
+{
+    struct judge *j = x->judge;
+    uint64_t now = j->ports.now(j->ports.arg);
+    if (x->park_until == 0) {
+        uint64_t wait = j->config.inline_wait_ms;
+        if (x->now.d.inline_wait_ms < wait)
+            wait = x->now.d.inline_wait_ms;
+        x->park_until = now + wait;
+    }
+    if (now >= x->park_until)
+        return refuse(x, REFUSE_HELD);
+    exchange_wait(x, X_PARKED, x->park_until - now);
+    return WALK_WAIT;
+}
+
+static enum walk_next no_longer(struct exchange *x)
+{
+    bool deny = x->now.d.verdict != VERDICT_HOLD && x->now.d.verdict != VERDICT_ALLOW;
+    return refuse(x, deny ? REFUSE_DENIED : REFUSE_POLICY_CHANGED);
+}
+
+static enum walk_next claim(struct exchange *x)
+{
+    if (!exchange_still(x, VERDICT_HOLD)) {
+        ticket_void(x, "the policy changed while this waited");
+        return no_longer(x);
+    }
+    return ticket_claim(x) == 0 ? WALK_WAIT : refuse(x, REFUSE_STORE);
+}
+
+static enum walk_next by_state(struct exchange *x)
+{
+    const struct wire_ticket_state *t = &x->ticket;
+    switch ((enum ticket_state)t->state) {
+    case TICKET_PENDING:
+        return park(x);
+    case TICKET_APPROVED:
+        return x->claim_told ? refuse(x, REFUSE_STORE) : claim(x);
+    case TICKET_DENIED:
+        return refuse(x, REFUSE_TICKET_DENIED);
+    case TICKET_EXPIRED:
+        return refuse(x, REFUSE_TICKET_EXPIRED);
+    case TICKET_CANCELLED:
+        return refuse(x, REFUSE_TICKET_CANCELLED);
+    case TICKET_EXECUTING:
+        return refuse(x, REFUSE_EXECUTING);
+    case TICKET_DONE:
+        return x->answer.n && ticket_replay(x) == 0 ? WALK_REPLY : refuse(x, REFUSE_EXECUTED);
+    case TICKET_FAILED:
+        return refuse(x, REFUSE_NOT_SENT);
+    case TICKET_UNKNOWN:
+        return refuse(x, REFUSE_OUTCOME_UNKNOWN);
+    case TICKET_NONE:
+        break;
+    }
+    return refuse(x, span_eq(t->words, SPAN("too-many-pending")) ? REFUSE_PENDING_FULL : REFUSE_STORE);
+}
+
+/* The claim was granted: x now has the request and the body first held. They are what was shown and approved,
+ * or nothing is sent. */
+static enum walk_next claimed(struct exchange *x)
+{
+    struct digest approved = x->digest;
+    if (x->replied || x->client_gone || x->front == NULL) /* too late for who asked: told so, or gone */
+        return x->replied ? WALK_REPLY : refuse(x, REFUSE_NOT_SENT);
+    if (!exchange_still(x, VERDICT_HOLD))
+        return no_longer(x);
+    ticket_digests(x);
+    if (memcmp(&approved, &x->digest, sizeof(approved)) != 0) {
+        log_error("exchange %llx: what the ledger kept is not what was approved; it is not sent",
+                  (unsigned long long)x->xid);
+        return refuse(x, REFUSE_INTERNAL);
+    }
+    return WALK_NEXT;
+}
+
+enum walk_next step_hold(struct exchange *x)
+{
+    if (x->now.d.verdict != VERDICT_HOLD)
+        return WALK_NEXT;
+    x->held = true;
+    if (x->claim_told)
+        return x->claimed ? claimed(x) : by_state(x);
+    if (x->ticket_told)
+        return by_state(x);
+    switch (ticket_open(x)) {
+    case 0:
+        return WALK_WAIT;
+    case -2:
+        return refuse(x, REFUSE_BODY_TOO_LARGE);
+    default:
+        return refuse(x, REFUSE_STORE);
+    }
+}

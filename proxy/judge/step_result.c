@@ -1,0 +1,22 @@
+/* RECORD RESULT: always runs. The last word to the client if it had none, the outcome or the
+ * refusal to the ledger. */
+#include "proxy/judge/record.h"
+#include "proxy/judge/refuse.h"
+#include "proxy/judge/steps.h"
+
+enum walk_next step_result(struct exchange *x)
+{
+    if (x->refusal.code && !x->replied)
+        refuse_send(x);
+    if (x->forwarded && !x->finished) {
+        exchange_wait(x, X_RESULT, 0); /* the carrier has the timers */
+        return WALK_WAIT;
+    }
+    if (!x->forwarded)
+        x->outcome = OUTCOME_NOT_SENT;
+    if (x->forwarded || x->intent || x->claimed)
+        record_outcome(x);
+    else if (!x->quiet)
+        record_audit(x);
+    return WALK_DONE;
+}

@@ -1,0 +1,164 @@
+/* policy/policy.h by a few words of text: see play.h. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "tests/play/play.h"
+
+struct policy {
+    struct span digest, text;
+};
+
+struct policy *policy_open(struct span image, struct err *e)
+{
+    if (image.n < 32) {
+        err_set(e, "not a policy");
+        return NULL;
+    }
+    struct policy *p = calloc(1, sizeof(*p));
+    p->digest = span_first(image, 32);
+    p->text = span_from(image, 32);
+    return p;
+}
+
+void policy_close(struct policy *p)
+{
+    free(p);
+}
+
+struct span policy_name(const struct policy *p)
+{
+    return SPAN("fake");
+}
+
+struct span policy_digest(const struct policy *p)
+{
+    return p->digest;
+}
+
+static struct span word(struct span *line)
+{
+    struct span w;
+    span_cut(*line, ' ', &w, line);
+    return w;
+}
+
+static bool option(struct span line, const char *key, struct span *value)
+{
+    while (line.n) {
+        struct span w = word(&line);
+        if (!span_starts(w, span_str(key)))
+            continue;
+        *value = span_from(w, strlen(key));
+        return true;
+    }
+    return false;
+}
+
+static uint64_t number(struct span line, const char *key, uint64_t otherwise)
+{
+    struct span v;
+    uint64_t n;
+    return option(line, key, &v) && span_u64(v, UINT64_MAX, &n) == 0 ? n : otherwise;
+}
+
+static void decide(struct span line, const struct request *r, struct arena *a, struct decision *d)
+{
+    struct span v;
+    d->dialect = (enum dialect)number(line, "dialect=", DIALECT_PROBLEM);
+    d->body_max = number(line, "bodymax=", 0);
+    d->inline_wait_ms = number(line, "wait=", UINT64_MAX);
+    d->credential = (int)number(line, "cred=", UINT32_MAX);
+    if (option(line, "need", &v) && !r->body_complete) {
+        d->verdict = VERDICT_DENY;
+        d->need_body = true;
+        return;
+    }
+    if (option(line, "rule=", &v))
+        d->rule = (struct rule_ref){v, SPAN("policy.yaml"), 3};
+    d->op = option(line, "op=", &v) ? v : SPAN("op");
+    d->summary = SPAN("Do the thing");
+    d->code = "rule";
+    if (option(line, "say=", &v)) {
+        struct span own = arena_copy(a, v);
+        for (size_t i = 0; i < own.n; i++)
+            if (own.p[i] == '_')
+                ((uint8_t *)own.p)[i] = ' ';
+        d->say = own;
+    }
+    if (option(line, "join=", &v))
+        d->join_body = span_first(r->body, number(line, "join=", 0));
+    if (d->dialect == DIALECT_GIT_RECEIVE_PACK) {
+        struct git_ref *ref = arena_alloc(a, sizeof(*ref));
+        struct git_push *push = arena_alloc(a, sizeof(*push));
+        *ref = (struct git_ref){SPAN("refs/heads/main"), SPAN("a1"), SPAN("b2")};
+        *push = (struct git_push){.refs = ref, .nrefs = 1, .report_status = true, .side_band = true};
+        d->push = push;
+    }
+}
+
+void policy_judge(const struct policy *p, const struct subject *s, const struct request *r, uint64_t now_ms,
+                  struct arena *a, struct decision *d)
+{
+    struct span rest = p->text;
+    *d = (struct decision){.credential = -1, .inline_wait_ms = UINT64_MAX, .code = "no-rule"};
+    while (rest.n) {
+        struct span line;
+        span_cut(rest, '\n', &line, &rest);
+        struct span verdict = word(&line), effect = word(&line), method = word(&line), path = word(&line);
+        if (!span_eq(method, r->method) || !span_starts(r->path, path))
+            continue;
+        d->verdict = span_eq(verdict, SPAN("allow"))  ? VERDICT_ALLOW
+                     : span_eq(verdict, SPAN("hold")) ? VERDICT_HOLD
+                                                      : VERDICT_DENY;
+        d->effect = span_eq(effect, SPAN("read")) ? EFFECT_READ : EFFECT_WRITE;
+        decide(line, r, a, d);
+        return;
+    }
+}
+
+bool policy_names_host(const struct policy *p, const struct subject *s, struct span scheme, struct span host,
+                       uint16_t port)
+{
+    return span_eq(host, SPAN("api.example"));
+}
+
+bool policy_upstream(const struct policy *p, struct span host, uint16_t port, struct arena *a, struct upstream *u)
+{
+    *u = (struct upstream){.address = SPAN("127.0.0.1")};
+    return true;
+}
+
+size_t policy_credentials(const struct policy *p)
+{
+    return 3;
+}
+
+bool policy_credential(const struct policy *p, size_t i, struct credential *c)
+{
+    static const char *const names[] = {"cred0", "cred1", "cred2"};
+    if (i >= 3)
+        return false;
+    *c = (struct credential){.name = span_str(names[i])};
+    return true;
+}
+
+bool policy_credential_may_go(const struct policy *p, size_t i, struct span scheme, struct span host, uint16_t port,
+                              struct span path)
+{
+    return i < 3 && span_eq(host, SPAN("api.example")) && port == 443 && !span_starts(path, SPAN("/outside"));
+}
+
+bool policy_host_bound(const struct policy *p, struct span scheme, struct span host, uint16_t port)
+{
+    return span_find(p->text, SPAN("cred=")) < p->text.n;
+}
+
+const char *verdict_name(enum verdict v)
+{
+    return v == VERDICT_ALLOW ? "allow" : v == VERDICT_HOLD ? "hold" : "deny";
+}
+
+const char *effect_name(enum effect e)
+{
+    return e == EFFECT_READ ? "read" : "write";
+}
