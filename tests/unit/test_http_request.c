@@ -381,6 +381,31 @@ static void every_byte(void **state)
     }
 }
 
+/* A4: Transfer-Encoding disguised by one byte, in front, inside and behind, of name and value. */
+static void disguised_coding(void **state)
+{
+    static const char *const shapes[] = {"$Transfer-Encoding: chunked", "Transfer$-Encoding: chunked",
+                                         "Transfer-Encoding$: chunked", "Transfer-Encoding: $chunked",
+                                         "Transfer-Encoding: chun$ked", "Transfer-Encoding: chunked$",
+                                         "Transfer-Encoding:$chunked",  "X: X$Transfer-Encoding: chunked"};
+    for (int byte = 1; byte < 256; byte++) {
+        if (byte >= 0x20 && byte < 0x7f)
+            continue;
+        for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+            char text[256];
+            struct http_head h;
+            struct http_err e;
+            size_t seen = 0, used;
+            int n = snprintf(text, sizeof text, POST "Content-Length: 3\r\n%s\r\n\r\n", shapes[i]);
+            *strchr(text, '$') = (char)byte;
+            enum http_result r = http_parse_request(span_of(text, (size_t)n), HTTP_IN_TUNNEL, &seen, &h, &used, &e);
+            bool only_tab_in_a_value = i == 7 && byte == '\t';
+            if (r != (only_tab_in_a_value ? HTTP_OK : HTTP_BAD) || (r == HTTP_OK && h.framing != HTTP_LENGTH))
+                fail_msg("shape %zu byte %d: %d", i, byte, r);
+        }
+    }
+}
+
 static struct span filled(struct dynbuf *b, const char *before, char c, size_t n, const char *after)
 {
     dynbuf_init(b, 1 << 20);
@@ -471,6 +496,7 @@ int main(void)
         cmocka_unit_test(targets_on_the_proxy_port),
         cmocka_unit_test(hosts),
         cmocka_unit_test(every_byte),
+        cmocka_unit_test(disguised_coding),
         cmocka_unit_test(limits),
         cmocka_unit_test(incomplete_is_not_an_answer),
         cmocka_unit_test(pipelined),
