@@ -33,68 +33,69 @@ static void run(const struct http_case *rows, size_t n)
 }
 #define RUN(rows) run(rows, sizeof rows / sizeof rows[0])
 
+static const struct http_case accepted_rows[] = {
+    TUN("plain", GET "Accept:\t text/html \t\r\n\r\nnext", 0,
+        "GET / form 1 host a.example port 0 path / query 0  status 0  minor 1 used 57 framing 0 0 keep 1 expect "
+        "0 "
+        "upgrade 0\n[Host]=[a.example]\n[Accept]=[text/html]\n"),
+    TUN("query", "GET /a;b/%7e?x=[1]&y=?&z HTTP/1.1\r\nHost: A.example:8443\r\n\r\n", 0,
+        "GET /a;b/%7e?x=[1]&y=?&z form 1 host A.example port 8443 path /a;b/%7e query 1 x=[1]&y=?&z status 0  "
+        "minor 1 used 59 framing 0 0 keep 1 expect 0 upgrade 0\n[Host]=[A.example:8443]\n"),
+    TUN("empty query", "GET /? HTTP/1.1\r\nHost: a\r\n\r\n", 0,
+        "GET /? form 1 host a port 0 path / query 1  status 0  minor 1 used 28 framing 0 0 keep 1 expect 0 "
+        "upgrade 0\n[Host]=[a]\n"),
+    TUN("A29 one empty line", "\r\n" GET "\r\n", 0, NULL),
+    TUN("A36 body on GET", GET "Content-Length: 3\r\n\r\n", 0,
+        "GET / form 1 host a.example port 0 path / query 0  status 0  minor 1 used 54 framing 1 3 keep 1 expect "
+        "0 "
+        "upgrade 0\n[Host]=[a.example]\n[Content-Length]=[3]\n"),
+    TUN("chunked", POST "transfer-encoding: chunked\r\nexpect: 100-Continue\r\n\r\n", 0,
+        "POST / form 1 host a.example port 0 path / query 0  status 0  minor 1 used 86 framing 2 0 keep 1 expect "
+        "1 "
+        "upgrade 0\n[Host]=[a.example]\n[transfer-encoding]=[chunked]\n[expect]=[100-Continue]\n"),
+    TUN("largest length", POST "Content-Length: 9223372036854775807\r\n\r\n", 0, NULL),
+    TUN("length 0", POST "Content-Length: 0\r\nExpect: 100-continue\r\n\r\n", 0,
+        "POST / form 1 host a.example port 0 path / query 0  status 0  minor 1 used 77 framing 1 0 keep 1 expect "
+        "0 "
+        "upgrade 0\n[Host]=[a.example]\n[Content-Length]=[0]\n[Expect]=[100-continue]\n"),
+    TUN("A30 unknown method", "GETX / HTTP/1.1\r\nHost: a\r\n\r\n", 0, NULL),
+    TUN("A30 lower case", "get / HTTP/1.1\r\nHost: a\r\n\r\n", 0, NULL),
+    TUN("A37 close", GET "Connection: X-Injected , close\r\n\r\n", 0,
+        "GET / form 1 host a.example port 0 path / query 0  status 0  minor 1 used 67 framing 0 0 keep 0 expect "
+        "0 "
+        "upgrade 0\n[Host]=[a.example]\n[Connection]=[X-Injected , close]\n"),
+    TUN("A38 upgrade", GET "Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n", 0,
+        "GET / form 1 host a.example port 0 path / query 0  status 0  minor 1 used 76 framing 0 0 keep 1 expect "
+        "0 "
+        "upgrade 1\n[Host]=[a.example]\n[Connection]=[Upgrade]\n[Upgrade]=[websocket]\n"),
+    TUN("1.0", "GET / HTTP/1.0\r\nHost: a\r\nConnection: keep-alive\r\n\r\n", 0,
+        "GET / form 1 host a port 0 path / query 0  status 0  minor 0 used 51 framing 0 0 keep 1 expect 0 "
+        "upgrade "
+        "0\n[Host]=[a]\n[Connection]=[keep-alive]\n"),
+    TUN("A4 not framing", GET "Content-Encoding: chunked\r\n\r\n", 0, NULL),
+    TUN("A50 own name", GET "X_Api_Key: 1\r\n\r\n", 0, NULL),
+    TUN("empty value", GET "X:\r\nY: \t \r\n\r\n", 0, NULL),
+    PRX("absolute", "GET http://A.example:80/x?y HTTP/1.1\r\nHost: a.example.\r\n\r\n", 0,
+        "GET http://A.example:80/x?y form 2 host A.example port 80 path /x query 1 y status 0  minor 1 used 58 "
+        "framing 0 0 keep 1 expect 0 upgrade 0\n[Host]=[a.example.]\n"),
+    PRX("absolute without path", "GET http://a?y HTTP/1.1\r\nHost: a\r\n\r\n", 0,
+        "GET http://a?y form 2 host a port 0 path / query 1 y status 0  minor 1 used 36 framing 0 0 keep 1 "
+        "expect "
+        "0 upgrade 0\n[Host]=[a]\n"),
+    PRX("absolute 1.0", "GET http://a/ HTTP/1.0\r\n\r\n", 0, NULL),
+    PRX("absolute v6", "GET http://[::1]:81/ HTTP/1.1\r\nHost: [0:0::1]:81\r\n\r\n", 0, NULL),
+    PRX("connect", "CONNECT a.example:443 HTTP/1.1\r\nHost: a.example:443\r\n\r\n\x16\x03", 0,
+        "CONNECT a.example:443 form 3 host a.example port 443 path  query 0  status 0  minor 1 used 55 framing 0 "
+        "0 "
+        "keep 1 expect 0 upgrade 0\n[Host]=[a.example:443]\n"),
+    PRX("connect, Host without port", "CONNECT a:443 HTTP/1.1\r\nHost: a\r\n\r\n", 0, NULL),
+    PRX("connect 1.0", "CONNECT a:65535 HTTP/1.0\r\n\r\n", 0, NULL),
+    {"origin server", HTTP_ORIGIN_SERVER, SPAN(GET "\r\n"), 0, NULL},
+};
+
 static void accepted(void **state)
 {
-    static const struct http_case rows[] = {
-        TUN("plain", GET "Accept:\t text/html \t\r\n\r\nnext", 0,
-            "GET / form 1 host a.example port 0 path / query 0  status 0  minor 1 used 57 framing 0 0 keep 1 expect "
-            "0 "
-            "upgrade 0\n[Host]=[a.example]\n[Accept]=[text/html]\n"),
-        TUN("query", "GET /a;b/%7e?x=[1]&y=?&z HTTP/1.1\r\nHost: A.example:8443\r\n\r\n", 0,
-            "GET /a;b/%7e?x=[1]&y=?&z form 1 host A.example port 8443 path /a;b/%7e query 1 x=[1]&y=?&z status 0  "
-            "minor 1 used 59 framing 0 0 keep 1 expect 0 upgrade 0\n[Host]=[A.example:8443]\n"),
-        TUN("empty query", "GET /? HTTP/1.1\r\nHost: a\r\n\r\n", 0,
-            "GET /? form 1 host a port 0 path / query 1  status 0  minor 1 used 28 framing 0 0 keep 1 expect 0 "
-            "upgrade 0\n[Host]=[a]\n"),
-        TUN("A29 one empty line", "\r\n" GET "\r\n", 0, NULL),
-        TUN("A36 body on GET", GET "Content-Length: 3\r\n\r\n", 0,
-            "GET / form 1 host a.example port 0 path / query 0  status 0  minor 1 used 54 framing 1 3 keep 1 expect "
-            "0 "
-            "upgrade 0\n[Host]=[a.example]\n[Content-Length]=[3]\n"),
-        TUN("chunked", POST "transfer-encoding: chunked\r\nexpect: 100-Continue\r\n\r\n", 0,
-            "POST / form 1 host a.example port 0 path / query 0  status 0  minor 1 used 86 framing 2 0 keep 1 expect "
-            "1 "
-            "upgrade 0\n[Host]=[a.example]\n[transfer-encoding]=[chunked]\n[expect]=[100-Continue]\n"),
-        TUN("largest length", POST "Content-Length: 9223372036854775807\r\n\r\n", 0, NULL),
-        TUN("length 0", POST "Content-Length: 0\r\nExpect: 100-continue\r\n\r\n", 0,
-            "POST / form 1 host a.example port 0 path / query 0  status 0  minor 1 used 77 framing 1 0 keep 1 expect "
-            "0 "
-            "upgrade 0\n[Host]=[a.example]\n[Content-Length]=[0]\n[Expect]=[100-continue]\n"),
-        TUN("A30 unknown method", "GETX / HTTP/1.1\r\nHost: a\r\n\r\n", 0, NULL),
-        TUN("A30 lower case", "get / HTTP/1.1\r\nHost: a\r\n\r\n", 0, NULL),
-        TUN("A37 close", GET "Connection: X-Injected , close\r\n\r\n", 0,
-            "GET / form 1 host a.example port 0 path / query 0  status 0  minor 1 used 67 framing 0 0 keep 0 expect "
-            "0 "
-            "upgrade 0\n[Host]=[a.example]\n[Connection]=[X-Injected , close]\n"),
-        TUN("A38 upgrade", GET "Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n", 0,
-            "GET / form 1 host a.example port 0 path / query 0  status 0  minor 1 used 76 framing 0 0 keep 1 expect "
-            "0 "
-            "upgrade 1\n[Host]=[a.example]\n[Connection]=[Upgrade]\n[Upgrade]=[websocket]\n"),
-        TUN("1.0", "GET / HTTP/1.0\r\nHost: a\r\nConnection: keep-alive\r\n\r\n", 0,
-            "GET / form 1 host a port 0 path / query 0  status 0  minor 0 used 51 framing 0 0 keep 1 expect 0 "
-            "upgrade "
-            "0\n[Host]=[a]\n[Connection]=[keep-alive]\n"),
-        TUN("A4 not framing", GET "Content-Encoding: chunked\r\n\r\n", 0, NULL),
-        TUN("A50 own name", GET "X_Api_Key: 1\r\n\r\n", 0, NULL),
-        TUN("empty value", GET "X:\r\nY: \t \r\n\r\n", 0, NULL),
-        PRX("absolute", "GET http://A.example:80/x?y HTTP/1.1\r\nHost: a.example.\r\n\r\n", 0,
-            "GET http://A.example:80/x?y form 2 host A.example port 80 path /x query 1 y status 0  minor 1 used 58 "
-            "framing 0 0 keep 1 expect 0 upgrade 0\n[Host]=[a.example.]\n"),
-        PRX("absolute without path", "GET http://a?y HTTP/1.1\r\nHost: a\r\n\r\n", 0,
-            "GET http://a?y form 2 host a port 0 path / query 1 y status 0  minor 1 used 36 framing 0 0 keep 1 "
-            "expect "
-            "0 upgrade 0\n[Host]=[a]\n"),
-        PRX("absolute 1.0", "GET http://a/ HTTP/1.0\r\n\r\n", 0, NULL),
-        PRX("absolute v6", "GET http://[::1]:81/ HTTP/1.1\r\nHost: [0:0::1]:81\r\n\r\n", 0, NULL),
-        PRX("connect", "CONNECT a.example:443 HTTP/1.1\r\nHost: a.example:443\r\n\r\n\x16\x03", 0,
-            "CONNECT a.example:443 form 3 host a.example port 443 path  query 0  status 0  minor 1 used 55 framing 0 "
-            "0 "
-            "keep 1 expect 0 upgrade 0\n[Host]=[a.example:443]\n"),
-        PRX("connect, Host without port", "CONNECT a:443 HTTP/1.1\r\nHost: a\r\n\r\n", 0, NULL),
-        PRX("connect 1.0", "CONNECT a:65535 HTTP/1.0\r\n\r\n", 0, NULL),
-        {"origin server", HTTP_ORIGIN_SERVER, SPAN(GET "\r\n"), 0, NULL},
-    };
-    RUN(rows);
+    RUN(accepted_rows);
 }
 
 static void framing_in_doubt(void **state)
