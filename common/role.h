@@ -26,10 +26,13 @@ enum {
     WALL_UNIX_LISTEN = 1u << 6,
 };
 
+/* Frames that role.c itself reads and writes; proxy/msgs.h has the whole list, with these numbers. */
+enum { ROLE_MSG_CONFIG = 1, ROLE_MSG_READY = 2, ROLE_MSG_PEER = 3, ROLE_MSG_STOP = 4 };
+
 struct wall {
     unsigned calls;              /* WALL_* */
     const char *const *rw_dirs;  /* Landlock: below these read and write; NULL-terminated, may be NULL */
-    const char *const *ro_paths; /* Landlock: these may be read */
+    const char *const *ro_paths; /* Landlock: these may be read, and what lies below them; missing ones stay shut */
     bool tcp_connect;            /* Landlock ABI 4: may connect TCP at all */
 };
 
@@ -47,8 +50,9 @@ struct role_ops {
     void (*stop)(void *arg);
 };
 
-/* Set up logging, ignore SIGPIPE, PR_SET_PDEATHSIG, non-dumpable, RLIMIT_CORE 0, attach to descriptor 3,
- * read M_CONFIG from it (blocking; wrong MSG_VERSION: exit). Exits on failure. */
+/* Set up logging, close what was inherited, ignore SIGPIPE, PR_SET_PDEATHSIG, non-dumpable, RLIMIT_CORE 0, attach to
+ * descriptor 3, read M_CONFIG from it (blocking; wrong MSG_VERSION: exit). Exits on failure. The environment can be
+ * read until role_confine wipes it. */
 struct role *role_start(const char *name, struct loop *l, const struct role_ops *ops, void *arg) MUSTCHECK;
 /* Descriptor i that came with the configuration, or -1. Stays open; the role owns it. */
 int role_config_fd(const struct role *r, unsigned i);

@@ -1,5 +1,13 @@
 #include "proxy/wire.h"
 
+#include "common/role.h"
+#include "proxy/msgs.h"
+
+/* common/role.c speaks these itself, and may not include what lies above it. */
+_Static_assert((int)M_CONFIG == (int)ROLE_MSG_CONFIG && (int)M_READY == (int)ROLE_MSG_READY &&
+                   (int)M_PEER == (int)ROLE_MSG_PEER && (int)M_STOP == (int)ROLE_MSG_STOP,
+               "a role and its parent agree on the first messages");
+
 enum { NAME_MAX_BYTES = 256, CODE_MAX = 64, WHY_MAX = 1024, PEM_MAX = 64 * 1024 };
 
 static void put_fields(struct dynbuf *b, const struct http_field *f, size_t n)

@@ -73,16 +73,15 @@ void task_cancel(struct task *t)
 
 /* Each task that stood in the ring when the call began, once. The mark at its end leaves what is added meanwhile to
  * the next turn; what is cancelled meanwhile does not run. */
-static void ring_run(struct task *head)
+static void ring_run(struct loop *l, struct task *head)
 {
-    struct task end = {0};
     if (ring_empty(head))
         return;
-    ring_add(head, &end);
+    ring_add(head, &l->mark);
     for (;;) {
         struct task *t = head->next;
         task_cancel(t);
-        if (t == &end)
+        if (t == &l->mark)
             return;
         t->fn(t->arg);
     }
@@ -167,8 +166,8 @@ int loop_run(struct loop *l)
     while (!l->stopped && rc >= 0) {
         bool waiting = ring_empty(&l->later) && ring_empty(&l->flush);
         rc = event_base_loop(l->base, EVLOOP_NO_EXIT_ON_EMPTY | (waiting ? EVLOOP_ONCE : EVLOOP_NONBLOCK));
-        ring_run(&l->later);
-        ring_run(&l->flush);
+        ring_run(l, &l->later);
+        ring_run(l, &l->flush);
         l->now = 0;
     }
     l->stopped = false;

@@ -23,6 +23,7 @@ enum {
 struct loop {
     struct event_base *base;
     struct task later, flush; /* heads of rings */
+    struct task mark;         /* where a round ends */
     struct signal_watch *signals;
     uint64_t now; /* 0: not yet read in this turn */
     bool stopped;
