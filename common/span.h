@@ -40,7 +40,7 @@ static inline bool span_eq(struct span a, struct span b)
 
 static inline struct span span_from(struct span s, size_t off)
 {
-    return off > s.n ? SPAN_NONE : span_of(s.p + off, s.n - off);
+    return s.p == NULL || off > s.n ? SPAN_NONE : span_of(s.p + off, s.n - off); /* NULL + 0 is undefined */
 }
 
 static inline struct span span_first(struct span s, size_t n)

@@ -78,14 +78,14 @@ struct decision {
     struct span op, resource, pack;
     enum effect effect;
     enum dialect dialect;
-    int credential;            /* index for policy_credential, -1 for none */
-    struct span approve_by;    /* name of the approvers entry, or empty: any operator */
-    uint64_t within_ms;        /* how long a ticket lives; 0: the configured default */
-    uint64_t inline_wait_ms;   /* UINT64_MAX: the configured default */
+    int credential;          /* index for policy_credential, -1 for none */
+    struct span approve_by;  /* name of the approvers entry, or empty: any operator */
+    uint64_t within_ms;      /* how long a ticket lives; 0: the configured default */
+    uint64_t inline_wait_ms; /* UINT64_MAX: the configured default */
     bool reason_required;
-    struct span join_body;     /* the part of the body a retry must repeat exactly (git: the ref commands) */
+    struct span join_body; /* the part of the body a retry must repeat exactly (git: the ref commands) */
     const struct git_push *push;
-    struct span summary;       /* "Push 1 ref to demo/app: refs/heads/main a1b2c3d -> d4e5f6a" */
+    struct span summary; /* "Push 1 ref to demo/app: refs/heads/main a1b2c3d -> d4e5f6a" */
     const struct fact *facts;
     size_t nfacts;
 };
@@ -102,11 +102,18 @@ void policy_judge(const struct policy *p, const struct subject *s, const struct 
 bool policy_names_host(const struct policy *p, const struct subject *s, struct span scheme, struct span host,
                        uint16_t port);
 
+/* Does a pack for this host read %2F in a path as part of a name (npm's /@scope%2Fname)?
+ * Then http_canonical_path is called with keep_slash. */
+bool policy_keeps_slash(const struct policy *p, struct span scheme, struct span host, uint16_t port);
+
+/* May this operator decide on tickets of this approvers entry? An empty entry: any may. */
+bool policy_may_approve(const struct policy *p, struct span approvers, struct span operator_name);
+
 /* The upstreams: entry of a host and port. False: none, defaults apply. */
 struct upstream {
-    struct span address;   /* literal to dial instead of resolving, or empty */
-    struct span ca_pem;    /* trust this instead of the system roots, or empty */
-    bool cleartext_credentials; /* a credential may go over http:// to here */
+    struct span address;              /* literal to dial instead of resolving, or empty */
+    struct span ca_pem;               /* trust this instead of the system roots, or empty */
+    bool cleartext_credentials;       /* a credential may go over http:// to here */
     const struct span *allow_private; /* CIDRs, text */
     size_t nallow_private;
 };

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "cli/api.h"
+#include "cli/exit.h"
 #include "common/json/json.h"
 #include "sandbox-shim/place.h"
 
@@ -54,35 +55,13 @@ static int ready_wait(int fd, struct err *e)
     return 0;
 }
 
-static int gateway_start(struct gateway *g, const char *policy, struct err *e)
+/* Its exit status, or -1. */
+static int gateway_stop(struct gateway *g)
 {
-    char real[PATH_MAX];
-    int pipe_fd[2], rc;
-
-    if (!realpath(policy, real))
-        return err_errno(e, "the policy %s cannot be read", policy);
-    if (pipe2(pipe_fd, O_CLOEXEC) != 0)
-        return err_errno(e, "cannot start the gateway");
-    g->own = fork();
-    if (g->own == 0)
-        become_gateway(g, real, pipe_fd[1]);
-    close(pipe_fd[1]);
-    if (g->own < 0) {
-        close(pipe_fd[0]);
-        g->own = 0;
-        return err_errno(e, "cannot start the gateway");
-    }
-    rc = ready_wait(pipe_fd[0], e);
-    close(pipe_fd[0]);
-    return rc;
-}
-
-static void gateway_stop(struct gateway *g)
-{
-    int pidfd;
+    int pidfd, status = -1;
 
     if (g->own <= 0)
-        return;
+        return -1;
     (void)kill(g->own, SIGTERM);
     pidfd = pidfd_open(g->own, 0);
     if (pidfd >= 0) {
@@ -91,8 +70,41 @@ static void gateway_stop(struct gateway *g)
             (void)kill(g->own, SIGKILL);
         close(pidfd);
     }
-    (void)waitpid(g->own, NULL, 0);
+    if (waitpid(g->own, &status, 0) != g->own || !WIFEXITED(status))
+        status = -1;
     g->own = 0;
+    return status < 0 ? -1 : WEXITSTATUS(status);
+}
+
+static int gateway_start(struct gateway *g, const char *policy, struct err *e)
+{
+    char real[PATH_MAX];
+    int pipe_fd[2], rc, status;
+
+    if (!realpath(policy, real)) {
+        (void)err_errno(e, "the policy %s cannot be read", policy);
+        return CLI_INVALID;
+    }
+    if (pipe2(pipe_fd, O_CLOEXEC) != 0) {
+        (void)err_errno(e, "cannot start the gateway");
+        return CLI_RUNTIME;
+    }
+    g->own = fork();
+    if (g->own == 0)
+        become_gateway(g, real, pipe_fd[1]);
+    close(pipe_fd[1]);
+    if (g->own < 0) {
+        close(pipe_fd[0]);
+        g->own = 0;
+        (void)err_errno(e, "cannot start the gateway");
+        return CLI_RUNTIME;
+    }
+    rc = ready_wait(pipe_fd[0], e);
+    close(pipe_fd[0]);
+    if (rc == 0)
+        return CLI_OK;
+    status = gateway_stop(g);
+    return status == CLI_INVALID || status == CLI_STORE ? status : CLI_RUNTIME;
 }
 
 int gateway_find(struct gateway *g, const char *state_dir, struct err *e)
@@ -107,23 +119,28 @@ int gateway_open(struct gateway *g, const char *policy, const char *const *with,
 
     running = api_running(g->sock, e);
     if (running < 0)
-        return -1;
-    if (running && policy)
-        return err_set(e,
-                       "a gateway runs already (%s) and has its own policy: leave --policy out, or say another "
-                       "--state-dir for a gateway of its own",
-                       g->sock);
+        return CLI_STORE;
+    if (running && policy) {
+        (void)err_set(e,
+                      "a gateway runs already (%s) and has its own policy: leave --policy out, or say another "
+                      "--state-dir for a gateway of its own",
+                      g->sock);
+        return CLI_USAGE;
+    }
     if (running)
-        return 0;
-    if (!policy && nwith == 1 && place_policy(with[0], shipped, e) == 0)
+        return CLI_OK;
+    if (!policy && nwith == 1) {
+        if (place_policy(with[0], shipped, e) != 0)
+            return CLI_INVALID;
         policy = shipped;
-    else if (!policy && nwith == 1)
-        return -1;
-    if (!policy)
-        return err_set(e,
-                       "no gateway runs (%s): start one with `countersign up`, or say --policy FILE to have one "
-                       "for this command alone",
-                       g->sock);
+    }
+    if (!policy) {
+        (void)err_set(e,
+                      "no gateway runs (%s): start one with `countersign up`, or say --policy FILE to have one for "
+                      "this command alone",
+                      g->sock);
+        return CLI_STORE;
+    }
     return gateway_start(g, policy, e);
 }
 
@@ -251,5 +268,5 @@ static void sandbox_end(struct gateway *g)
 void gateway_close(struct gateway *g)
 {
     sandbox_end(g);
-    gateway_stop(g);
+    (void)gateway_stop(g);
 }

@@ -20,7 +20,8 @@ struct gateway {
 /* Fill in where its state and control socket are. */
 int gateway_find(struct gateway *g, const char *state_dir, struct err *e) MUSTCHECK;
 /* The running gateway, or one of our own with `policy`. Without a policy and with
- * one name in `with`, the shipped policy of that name is taken. */
+ * one name in `with`, the shipped policy of that name is taken. 0, or the cli_exit
+ * to end with (a gateway of our own that did not start: its status). */
 int gateway_open(struct gateway *g, const char *policy, const char *const *with, size_t nwith,
                  struct err *e) MUSTCHECK;
 /* A credential of each name must be there. */

@@ -158,6 +158,7 @@ static int run_do(struct run *r, int *status, struct err *e)
 {
     char session[PATH_MAX + 256];
     const char *bwrap;
+    int failed;
 
     if (spawn_check_stdio(e) != 0)
         return CLI_RUNTIME;
@@ -166,8 +167,9 @@ static int run_do(struct run *r, int *status, struct err *e)
         return CLI_RUNTIME;
     if (run_places(r, e) != 0)
         return CLI_USAGE;
-    if (gateway_open(&r->gateway, r->policy, r->with, r->nwith, e) != 0)
-        return CLI_STORE;
+    failed = gateway_open(&r->gateway, r->policy, r->with, r->nwith, e);
+    if (failed)
+        return failed;
     session_put(r, session, sizeof(session));
     if (gateway_check_with(&r->gateway, r->with, r->nwith, e) != 0 ||
         gateway_sandbox(&r->gateway, r->name, session, r->with, r->nwith, e) != 0)

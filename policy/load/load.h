@@ -34,7 +34,7 @@ struct policy_problems {
 
 /* 0 and the image in out (born with POLICY_IMAGE_MAX by the caller), or -1 with the first
  * error in *e and all of them in problems (may be NULL). */
-int policy_load(const struct policy_file *files, size_t nfiles, policy_fetch_fn *fetch, void *arg,
-                struct dynbuf *out, struct policy_problems *problems, struct err *e) MUSTCHECK;
+int policy_load(const struct policy_file *files, size_t nfiles, policy_fetch_fn *fetch, void *arg, struct dynbuf *out,
+                struct policy_problems *problems, struct err *e) MUSTCHECK;
 
 #endif

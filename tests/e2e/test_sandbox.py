@@ -579,8 +579,13 @@ def the_gateway_is_asked_and_its_words_are_shown(lab):
     start = [program(), "run", "--state-dir", lab.dir / "state", "--workspace", mine]
     done = lab.run(start + ["--", "true"], rc=4)
     assert b"no gateway runs" in done.err and b"countersign up" in done.err
+    lab.run(start + ["--policy", lab.dir / "absent", "--", "true"], rc=3)
+    (lab.dir / "broken.yaml").write_text("version: [\n")
+    done = lab.run(start + ["--policy", lab.dir / "broken.yaml", "--", "touch", "ran"])
+    assert done.rc in (1, 3) and b"the gateway did not start" in done.err and not (mine / "ran").exists(), done.text()
+    lab.run(start + ["--with", "nothing-shipped-for-this", "--", "true"], rc=3)
     control = Control(lab, credentials={"github": True, "empty": False})
-    done = lab.run(start + ["--policy", "/dev/null", "--", "true"], rc=4)
+    done = lab.run(start + ["--policy", "/dev/null", "--", "true"], rc=2)
     assert b"a gateway runs already" in done.err
     lab.run(start + ["--with", "github", "--name", "mine", "--", "true"], rc=0)
     assert control.calls[1][2]["with"] == ["github"] and control.calls[1][2]["name"] == "mine"

@@ -1,0 +1,269 @@
+#include "policy/classify/classify.h"
+
+#include "policy/glob.h"
+
+uint16_t default_port(struct span scheme)
+{
+    return span_eq(scheme, SPAN("https")) ? 443 : 80;
+}
+
+bool host_matches(const struct policy *p, const struct img_host *h, struct span host)
+{
+    struct span text = img_span(p, h->text);
+    if (h->kind == HOST_EXACT)
+        return span_eq(text, host);
+    /* "*.example.com": a dot before the suffix, and labels before the dot (B53). */
+    if (host.n < text.n + 2 || !span_ends(host, text) || host.p[host.n - text.n - 1] != '.')
+        return false;
+    struct span labels = span_first(host, host.n - text.n - 1);
+    return h->kind == HOST_ANY_LABELS || span_index(labels, '.') == labels.n;
+}
+
+bool pack_applies(const struct policy *p, const struct img_pack *k, struct span scheme, struct span host,
+                  uint16_t port)
+{
+    for (uint32_t i = 0; i < k->hosts.n; i++) {
+        const struct img_host *h = img_at(p, IMG_HOST, k->hosts.first + i);
+        if ((h->port ? h->port : default_port(scheme)) == port && host_matches(p, h, host))
+            return true;
+    }
+    return k->hosts.n == 0;
+}
+
+enum effect rest_effect(struct span method, bool has_body)
+{
+    if (span_eq(method, SPAN("DELETE")))
+        return EFFECT_DELETE;
+    if (!has_body &&
+        (span_eq(method, SPAN("GET")) || span_eq(method, SPAN("HEAD")) || span_eq(method, SPAN("OPTIONS"))))
+        return EFFECT_READ;
+    return EFFECT_WRITE;
+}
+
+static struct span rest_op(struct span method)
+{
+    static const struct {
+        struct span method, op;
+    } names[] = {
+        {SPAN("GET"), SPAN("http.get")},         {SPAN("HEAD"), SPAN("http.head")},
+        {SPAN("POST"), SPAN("http.post")},       {SPAN("PUT"), SPAN("http.put")},
+        {SPAN("PATCH"), SPAN("http.patch")},     {SPAN("DELETE"), SPAN("http.delete")},
+        {SPAN("OPTIONS"), SPAN("http.options")},
+    };
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (span_eq(names[i].method, method))
+            return names[i].op;
+    return SPAN("http.other");
+}
+
+/* The one value of a field; false when it is absent or there more than once. */
+static bool only_field(const struct request *r, struct span name, struct span *value, size_t *count)
+{
+    *count = 0;
+    for (size_t i = 0; i < r->nfields; i++)
+        if (span_ieq(r->fields[i].name, name)) {
+            *value = r->fields[i].value;
+            (*count)++;
+        }
+    return *count == 1;
+}
+
+static bool content_type_is(const struct request *r, struct span want)
+{
+    struct span type = SPAN_NONE;
+    size_t count;
+    return only_field(r, SPAN("Content-Type"), &type, &count) && span_ieq(type, want);
+}
+
+static bool has_field(const struct request *r, struct span name)
+{
+    struct span value;
+    size_t count;
+    (void)only_field(r, name, &value, &count);
+    return count > 0;
+}
+
+static bool is_override_name(struct span name)
+{
+    return span_ieq(name, SPAN("X-HTTP-Method-Override")) || span_ieq(name, SPAN("X-HTTP-Method")) ||
+           span_ieq(name, SPAN("X-Method-Override")) || span_ieq(name, SPAN("_method")) ||
+           span_ieq(name, SPAN("$method")) || span_ieq(name, SPAN("%24method"));
+}
+
+/* Does anything ask the server to take another method than the one that stands there (B1, B2)? */
+static bool overrides_method(const struct request *r)
+{
+    for (size_t i = 0; i < r->nfields; i++) {
+        struct span name = r->fields[i].name;
+        if (name.n > 2 && (name.p[0] | 0x20) == 'x' && is_override_name(name))
+            return true;
+    }
+    for (struct span rest = r->query; rest.n;) {
+        struct span param = span_first(rest, span_index(rest, '&'));
+        rest = span_from(rest, param.n + 1);
+        while (param.n) {
+            struct span piece = span_first(param, span_index(param, ';'));
+            param = span_from(param, piece.n + 1);
+            if (is_override_name(span_first(piece, span_index(piece, '='))))
+                return true;
+        }
+    }
+    return false;
+}
+
+/* Fill a template: {host}, {method}, {1} to {4}. A %2F of a capture is a separator to the server that
+ * asked to keep it, so it is one in the resource. */
+static int fill(struct arena *a, struct span text, const struct request *r, const struct span *cap, size_t ncap,
+                struct span *out)
+{
+    size_t max = text.n;
+    for (size_t i = 0; i < ncap; i++)
+        max += 2 * cap[i].n;
+    max += 2 * r->host.n + 2 * r->method.n;
+    uint8_t *dst = arena_alloc(a, max);
+    size_t n = 0;
+    if (dst == NULL)
+        return -1;
+    for (size_t i = 0; i < text.n;) {
+        struct span rest = span_from(text, i), put = span_of(rest.p, 1);
+        size_t used = 1;
+        if (span_starts(rest, SPAN("{host}"))) {
+            put = r->host;
+            used = 6;
+        } else if (span_starts(rest, SPAN("{method}"))) {
+            put = r->method;
+            used = 8;
+        } else if (rest.n >= 3 && rest.p[0] == '{' && rest.p[1] >= '1' && rest.p[1] <= '4' && rest.p[2] == '}') {
+            size_t k = (size_t)(rest.p[1] - '1');
+            put = k < ncap ? cap[k] : SPAN_NONE;
+            used = 3;
+        }
+        if (put.n > max - n)
+            return -1;
+        for (size_t k = 0; k < put.n;) {
+            bool slash =
+                used > 1 && put.n - k >= 3 && put.p[k] == '%' && put.p[k + 1] == '2' && (put.p[k + 2] | 0x20) == 'f';
+            dst[n++] = slash ? '/' : put.p[k];
+            k += slash ? 3 : 1;
+        }
+        i += used;
+    }
+    *out = span_of(dst, n);
+    return 0;
+}
+
+static struct span resource_template(const struct policy *p, const struct img_pack *k, const struct img_op *row,
+                                     struct span host)
+{
+    if (row->resource.n)
+        return img_span(p, row->resource);
+    for (uint32_t i = 0; i < k->resources.n; i++) {
+        const struct img_resource *s = img_at(p, IMG_RESOURCE, k->resources.first + i);
+        if (s->host.n == 0 || span_eq(img_span(p, s->host), host))
+            return img_span(p, s->text);
+    }
+    return SPAN_NONE;
+}
+
+static int fill_words(const struct policy *p, const struct img_pack *k, const struct img_op *row,
+                      const struct request *r, struct span path, struct arena *a, struct class *c)
+{
+    const struct img_glob *g = img_at(p, IMG_GLOB, row->path.first);
+    struct span cap[GLOB_CAPTURES], strip = img_span(p, row->strip);
+    size_t ncap = glob_capture(img_span(p, g->text), path, '/', cap);
+    int rc = 0;
+    if (row->could_path.n)
+        rc |= fill(a, img_span(p, row->could_path), r, cap, ncap, &c->could_path);
+    for (size_t i = 0; strip.n && i < ncap; i++)
+        if (span_ends(cap[i], strip))
+            cap[i].n -= strip.n;
+    struct span text = resource_template(p, k, row, r->host);
+    if (text.n)
+        rc |= fill(a, text, r, cap, ncap, &c->resource);
+    if (row->summary.n)
+        rc |= fill(a, img_span(p, row->summary), r, cap, ncap, &c->summary);
+    return rc;
+}
+
+static bool method_listed(const struct policy *p, struct img_range methods, struct span method)
+{
+    for (uint32_t i = 0; i < methods.n; i++) {
+        const struct img_str *s = img_at(p, IMG_STR, methods.first + i);
+        if (span_eq(img_span(p, *s), method))
+            return true;
+    }
+    return methods.n == 0;
+}
+
+static void by_body(const struct request *r, const struct img_op *row, struct arena *a, struct class *c)
+{
+    if (row->body == BODY_NONE)
+        return;
+    if (row->body != BODY_GIT_RECEIVE_PACK || !r->has_body || has_field(r, SPAN("Content-Encoding")) ||
+        !content_type_is(r, SPAN("application/x-git-receive-pack-request")))
+        c->bad = "unclassified";
+    else if (!r->body_complete)
+        c->pending = true;
+    else
+        classify_git_push(r, a, c);
+}
+
+/* One pack's word on the request; false when it has none. */
+static bool by_pack(const struct policy *p, const struct img_pack *k, const struct request *r, struct span path,
+                    struct arena *a, struct class *c)
+{
+    for (uint32_t i = 0; i < k->ops.n; i++) {
+        const struct img_op *row = img_at(p, IMG_OP, k->ops.first + i);
+        const struct img_glob *g = img_at(p, IMG_GLOB, row->path.first);
+        struct glob glob = {img_span(p, g->text), g->head, g->tail, g->literal};
+        if (!glob_match(&glob, path, '/', true) || !method_listed(p, row->methods, r->method))
+            continue;
+        if (row->query_rule == QUERY_EXACT && !span_eq(img_span(p, row->query), r->query))
+            continue;
+        if (row->content_type.n && !content_type_is(r, img_span(p, row->content_type)))
+            continue;
+        *c = (struct class){.op = img_span(p, row->op),
+                            .pack = img_span(p, k->name),
+                            .effect = (enum effect)row->effect,
+                            .dialect = (enum dialect)row->dialect,
+                            .body_max = row->body_max,
+                            .could_op = img_span(p, row->could_op),
+                            .could_method = img_span(p, row->could_method)};
+        if (span_starts(c->op, SPAN("git.fetch")))
+            c->git_service = GIT_UPLOAD_PACK;
+        else if (span_starts(c->op, SPAN("git.push")))
+            c->git_service = GIT_RECEIVE_PACK;
+        if (!glob_match(&glob, path, '/', false))
+            c->bad = "unclassified"; /* only another spelling of what the pack knows (B8) */
+        if (fill_words(p, k, row, r, path, a, c) != 0)
+            c->bad = "no-memory";
+        if (c->bad == NULL)
+            by_body(r, row, a, c);
+        return true;
+    }
+    return false;
+}
+
+size_t classify(const struct policy *p, const struct request *r, struct span path, struct arena *a,
+                struct class out[CLASSES_MAX])
+{
+    size_t n = 0;
+    struct class c;
+    for (uint32_t i = 0; i < p->n[IMG_PACK]; i++) {
+        const struct img_pack *k = img_at(p, IMG_PACK, i);
+        if (!pack_applies(p, k, r->scheme, r->host, r->port) || !by_pack(p, k, r, path, a, &c))
+            continue;
+        if (n < CLASSES_MAX - 1)
+            out[n++] = c;
+        else
+            out[0].bad = "unclassified"; /* more readings than are judged */
+    }
+    if (n == 0)
+        out[n++] = (struct class){.op = rest_op(r->method), .effect = rest_effect(r->method, r->has_body)};
+    if (!overrides_method(r))
+        return n;
+    for (size_t i = 0; i < n; i++)
+        out[i].effect = out[i].effect == EFFECT_READ ? EFFECT_WRITE : out[i].effect;
+    out[n] = (struct class){.op = SPAN("http.override"), .effect = EFFECT_WRITE, .dialect = out[0].dialect};
+    return n + 1;
+}

@@ -1,0 +1,133 @@
+/* A path that two servers could read differently is judged in every reading
+ * (attacks B4 to B9); one that hides something is not judged at all. */
+#include "policy/classify/classify.h"
+
+enum { EMPTY_SEGMENT = 1, PARAMS = 2 };
+
+static int hex_digit(uint8_t c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c |= 0x20;
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+static int escape_at(struct span s, size_t i)
+{
+    if (s.n - i < 3 || s.p[i] != '%')
+        return -1;
+    int hi = hex_digit(s.p[i + 1]), lo = hex_digit(s.p[i + 2]);
+    return hi < 0 || lo < 0 ? -1 : hi * 16 + lo;
+}
+
+static bool is_unreserved(int c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '.' ||
+           c == '_' || c == '~';
+}
+
+/* A run of escaped bytes from 0x80 up must be one well-formed UTF-8 character (RFC 3629). Bytes used, or 0. */
+static size_t escaped_utf8(struct span s, size_t i)
+{
+    int c = escape_at(s, i);
+    size_t more = c >= 0xc2 && c <= 0xdf ? 1 : c >= 0xe0 && c <= 0xef ? 2 : c >= 0xf0 && c <= 0xf4 ? 3 : 0;
+    if (more == 0)
+        return 0;
+    for (size_t k = 1; k <= more; k++) {
+        int d = i + 3 * k < s.n ? escape_at(s, i + 3 * k) : -1;
+        int lo = k > 1 ? 0x80 : c == 0xe0 ? 0xa0 : c == 0xf0 ? 0x90 : 0x80;
+        int hi = k > 1 ? 0xbf : c == 0xed ? 0x9f : c == 0xf4 ? 0x8f : 0xbf;
+        if (d < lo || d > hi)
+            return 0;
+    }
+    return 3 * (more + 1);
+}
+
+/* An escape that is canonical and hides nothing. Bytes used, or 0. */
+static size_t escape_ok(struct span s, size_t i)
+{
+    int c = escape_at(s, i);
+    if (c < 0x20 || c == 0x7f || c == '\\' || is_unreserved(c))
+        return 0; /* a control byte, a broken escape, or one that http_canonical_path would have decoded */
+    if (c == '%')
+        return i + 4 < s.n && hex_digit(s.p[i + 3]) >= 0 && hex_digit(s.p[i + 4]) >= 0 ? 0 : 3; /* double encoding */
+    return c >= 0x80 ? escaped_utf8(s, i) : 3;
+}
+
+static bool is_dots(struct span segment)
+{
+    struct span s = span_first(segment, span_index(segment, ';'));
+    return span_eq(s, SPAN(".")) || span_eq(s, SPAN(".."));
+}
+
+/* What is odd about the path, as a mask, or -1. */
+static int inspect(struct span path)
+{
+    int odd = 0;
+    if (path.n == 0 || path.p[0] != '/' || (path.n > 1 && path.p[1] == '/'))
+        return -1;
+    for (size_t i = 0; i < path.n;) {
+        uint8_t c = path.p[i];
+        if (c == '%') {
+            size_t used = escape_ok(path, i);
+            if (used == 0)
+                return -1;
+            i += used;
+            continue;
+        }
+        if (c <= 0x20 || c >= 0x7f || c == '\\' || c == '#' || c == '?')
+            return -1;
+        if (c == ';')
+            odd |= PARAMS;
+        if (c == '/' && i + 1 < path.n) {
+            uint8_t next = path.p[i + 1];
+            if (next == '/')
+                odd |= EMPTY_SEGMENT;
+            else if (next == '.') {
+                struct span rest = span_from(path, i + 1);
+                if (is_dots(span_first(rest, span_index(rest, '/'))))
+                    return -1;
+            }
+        }
+        i++;
+    }
+    return odd;
+}
+
+static int reread(struct span path, int odd, struct arena *a, struct span *out)
+{
+    uint8_t *dst = arena_alloc(a, path.n);
+    size_t n = 0;
+    bool in_params = false;
+    if (dst == NULL)
+        return -1;
+    for (size_t i = 0; i < path.n; i++) {
+        uint8_t c = path.p[i];
+        if (c == '/')
+            in_params = false;
+        else if (c == ';' && (odd & PARAMS))
+            in_params = true;
+        if (in_params || ((odd & EMPTY_SEGMENT) && c == '/' && n > 0 && dst[n - 1] == '/'))
+            continue;
+        dst[n++] = c;
+    }
+    *out = span_of(dst, n);
+    /* "/a/;x/b" has an empty segment only once its params are gone. */
+    return inspect(*out) < 0 ? -1 : 0;
+}
+
+int readings_of(struct span path, struct arena *a, struct span out[READINGS_MAX], size_t *n)
+{
+    int odd = inspect(path);
+    if (odd < 0)
+        return -1;
+    *n = 0;
+    out[(*n)++] = path;
+    if (odd & PARAMS) {
+        if (reread(path, PARAMS, a, &out[(*n)++]) != 0 || reread(path, PARAMS | EMPTY_SEGMENT, a, &out[(*n)++]) != 0)
+            return -1;
+    }
+    if (odd & EMPTY_SEGMENT && reread(path, EMPTY_SEGMENT, a, &out[(*n)++]) != 0)
+        return -1;
+    return 0;
+}

@@ -1,0 +1,228 @@
+#include "policy/match.h"
+
+#include "policy/glob.h"
+
+static struct glob glob_at(const struct policy *p, uint32_t i)
+{
+    const struct img_glob *g = img_at(p, IMG_GLOB, i);
+    return (struct glob){img_span(p, g->text), g->head, g->tail, g->literal};
+}
+
+static bool any_glob(const struct policy *p, struct img_range r, struct span s, uint8_t sep, bool fold)
+{
+    for (uint32_t i = 0; i < r.n; i++) {
+        struct glob g = glob_at(p, r.first + i);
+        if (glob_match(&g, s, sep, fold))
+            return true;
+    }
+    return false;
+}
+
+static bool path_fits(const struct ask *k, const struct img_match *m, enum strictness how)
+{
+    if (any_glob(k->p, m->paths, k->path, '/', how == ANY_SPELLING))
+        return true;
+    /* Many servers take "/delete/" for "/delete" (B6). */
+    struct span s = k->path;
+    if (how != ANY_SPELLING || s.n < 2 || s.p[s.n - 1] != '/')
+        return false;
+    s.n--;
+    return any_glob(k->p, m->paths, s, '/', true);
+}
+
+static bool scheme_fits(const struct img_match *m, struct span scheme, enum strictness how)
+{
+    uint32_t bit = span_eq(scheme, SPAN("https")) ? SCHEME_HTTPS : span_eq(scheme, SPAN("http")) ? SCHEME_HTTP : 0;
+    if (m->schemes)
+        return (m->schemes & bit) != 0;
+    return how == ANY_SPELLING || m->any_place || bit == SCHEME_HTTPS;
+}
+
+static bool port_fits(const struct policy *p, const struct img_match *m, struct span scheme, uint16_t port,
+                      enum strictness how)
+{
+    for (uint32_t i = 0; i < m->ports.n; i++)
+        if (*(const uint32_t *)img_at(p, IMG_PORT, m->ports.first + i) == port)
+            return true;
+    return m->ports.n == 0 && (how == ANY_SPELLING || m->any_place || port == default_port(scheme));
+}
+
+bool match_names_place(const struct policy *p, const struct img_match *m, struct span scheme, struct span host,
+                       uint16_t port, enum strictness how)
+{
+    bool named = m->hosts.n == 0;
+    for (uint32_t i = 0; i < m->hosts.n && !named; i++)
+        named = host_matches(p, img_at(p, IMG_HOST, m->hosts.first + i), host);
+    return named && scheme_fits(m, scheme, how) && port_fits(p, m, scheme, port, how);
+}
+
+static bool method_fits(const struct ask *k, const struct img_match *m, enum strictness how)
+{
+    for (uint32_t i = 0; i < m->methods.n; i++) {
+        const struct img_str *s = img_at(k->p, IMG_STR, m->methods.first + i);
+        struct span one = img_span(k->p, *s);
+        if (how == ANY_SPELLING ? span_ieq(one, k->method) : span_eq(one, k->method))
+            return true;
+    }
+    return m->methods.n == 0;
+}
+
+static int nibble(uint8_t c)
+{
+    return c >= '0' && c <= '9' ? c - '0' : (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10 : -1;
+}
+
+/* A name or value of a query, decoded the way forms are. */
+static struct span decoded(struct span s, struct arena *a, bool *failed)
+{
+    if (span_index(s, '%') == s.n && span_index(s, '+') == s.n)
+        return s;
+    uint8_t *dst = arena_alloc(a, s.n);
+    size_t n = 0;
+    if (dst == NULL) {
+        *failed = true;
+        return SPAN_NONE;
+    }
+    for (size_t i = 0; i < s.n; i++) {
+        int hi = s.p[i] == '%' && s.n - i > 2 ? nibble(s.p[i + 1]) : -1;
+        int lo = hi >= 0 ? nibble(s.p[i + 2]) : -1;
+        dst[n++] = lo >= 0 ? (uint8_t)(hi * 16 + lo) : s.p[i] == '+' ? ' ' : s.p[i];
+        i += lo >= 0 ? 2 : 0;
+    }
+    return span_of(dst, n);
+}
+
+struct seen {
+    bool fit, unfit, failed;
+};
+
+static void see_param(const struct ask *k, const struct img_pair *want, struct span param, enum strictness how,
+                      struct seen *seen)
+{
+    struct span name, value;
+    (void)span_cut(param, '=', &name, &value);
+    name = decoded(name, k->arena, &seen->failed);
+    struct span key = img_span(k->p, want->key);
+    if (how == ANY_SPELLING ? !span_ieq(name, key) : !span_eq(name, key))
+        return;
+    value = decoded(value, k->arena, &seen->failed);
+    bool fits = any_glob(k->p, want->values, value, 0, how == ANY_SPELLING);
+    seen->fit |= fits;
+    seen->unfit |= !fits;
+}
+
+/* Every occurrence counts, and ';' may separate too (B12): an allow needs all to fit, a deny one. */
+static enum fit query_fits(const struct ask *k, const struct img_pair *want, enum strictness how)
+{
+    struct seen seen = {0};
+    for (struct span rest = k->request->query; rest.n;) {
+        struct span param = span_first(rest, span_index(rest, '&'));
+        rest = span_from(rest, param.n + 1);
+        see_param(k, want, param, how, &seen);
+        if (span_index(param, ';') == param.n)
+            continue;
+        for (struct span more = param; more.n;) {
+            struct span piece = span_first(more, span_index(more, ';'));
+            more = span_from(more, piece.n + 1);
+            see_param(k, want, piece, how, &seen);
+        }
+    }
+    if (seen.failed)
+        return FIT_MAYBE;
+    return seen.fit && (how == ANY_SPELLING || !seen.unfit) ? FIT_YES : FIT_NO;
+}
+
+static enum fit header_fits(const struct ask *k, const struct img_pair *want, enum strictness how)
+{
+    struct seen seen = {0};
+    for (size_t i = 0; i < k->request->nfields; i++) {
+        const struct http_field *f = &k->request->fields[i];
+        if (!span_ieq(f->name, img_span(k->p, want->key)))
+            continue;
+        bool fits = any_glob(k->p, want->values, f->value, 0, how == ANY_SPELLING);
+        seen.fit |= fits;
+        seen.unfit |= !fits;
+    }
+    return seen.fit && (how == ANY_SPELLING || !seen.unfit) ? FIT_YES : FIT_NO;
+}
+
+static enum fit pairs_fit(const struct ask *k, const struct img_match *m, enum strictness how)
+{
+    enum fit fit = FIT_YES;
+    for (uint32_t i = 0; i < m->query.n + m->header.n && fit != FIT_NO; i++) {
+        bool is_query = i < m->query.n;
+        uint32_t at = is_query ? m->query.first + i : m->header.first + i - m->query.n;
+        const struct img_pair *want = img_at(k->p, IMG_PAIR, at);
+        enum fit one = is_query ? query_fits(k, want, how) : header_fits(k, want, how);
+        fit = one < fit ? one : fit;
+    }
+    return fit;
+}
+
+static bool tri_fits(uint32_t want, bool is)
+{
+    return want == TRI_UNSET || (want == TRI_TRUE) == is;
+}
+
+static enum fit git_fits(const struct ask *k, const struct img_match *m, enum strictness how)
+{
+    if (m->git_service && (m->git_service & k->git_service) == 0)
+        return FIT_NO;
+    if (m->git_refs.n == 0 && m->git_force == TRI_UNSET && m->git_delete == TRI_UNSET)
+        return FIT_YES;
+    if (k->push_unknown)
+        return FIT_MAYBE;
+    if (k->member == NULL)
+        return FIT_NO;
+    if (m->git_refs.n && !any_glob(k->p, m->git_refs, k->member->ref, '/', how == ANY_SPELLING))
+        return FIT_NO;
+    return tri_fits(m->git_force, k->member->force) && tri_fits(m->git_delete, k->member->delete) ? FIT_YES : FIT_NO;
+}
+
+enum fit match_fits(const struct ask *k, const struct img_match *m, enum strictness how)
+{
+    const struct request *r = k->request;
+    bool fold = how == ANY_SPELLING;
+    if (m->effects && (m->effects & 1u << k->effect) == 0)
+        return FIT_NO;
+    if (!match_names_place(k->p, m, r->scheme, r->host, r->port, how) || !method_fits(k, m, how))
+        return FIT_NO;
+    if (m->paths.n && !path_fits(k, m, how))
+        return FIT_NO;
+    if (m->ops.n && !any_glob(k->p, m->ops, k->op, '.', false))
+        return FIT_NO;
+    if (m->resources.n && !any_glob(k->p, m->resources, k->resource, '/', fold))
+        return FIT_NO;
+    enum fit a = pairs_fit(k, m, how);
+    enum fit b = a == FIT_NO ? FIT_NO : git_fits(k, m, how);
+    return a < b ? a : b;
+}
+
+static bool label_fits(const struct policy *p, const struct subject *s, const struct img_pair *want)
+{
+    for (size_t i = 0; i < s->nlabels; i++)
+        if (span_eq(s->labels[i].key, img_span(p, want->key)) &&
+            any_glob(p, want->values, s->labels[i].value, 0, false))
+            return true;
+    return false;
+}
+
+static bool one_scope_fits(const struct policy *p, const struct subject *s, const struct img_scope *c)
+{
+    if (c->sandboxes.n && !any_glob(p, c->sandboxes, s->sandbox, 0, false))
+        return false;
+    for (uint32_t i = 0; i < c->labels.n; i++)
+        if (!label_fits(p, s, img_at(p, IMG_PAIR, c->labels.first + i)))
+            return false;
+    return true;
+}
+
+bool scope_fits(const struct policy *p, const struct subject *s, const struct img_rule *r)
+{
+    for (uint32_t i = 0; i < r->scopes.n; i++) {
+        uint32_t at = *(const uint32_t *)img_at(p, IMG_SCOPE_REF, r->scopes.first + i);
+        if (one_scope_fits(p, s, img_at(p, IMG_SCOPE, at)))
+            return true;
+    }
+    return !r->scoped;
+}

@@ -1,0 +1,50 @@
+/* Does a rule fit a classified request? Three answers, because a body that is
+ * not here yet may still say; and two ways to ask: as it is written, and in any
+ * spelling that a server may take for the same (for rules that restrict). */
+#ifndef POLICY_MATCH_H
+#define POLICY_MATCH_H
+
+#include "policy/classify/classify.h"
+
+enum fit { FIT_NO = 0, FIT_MAYBE, FIT_YES };
+enum strictness { AS_WRITTEN = 0, ANY_SPELLING };
+
+/* One member of a push. */
+struct member {
+    struct span ref;
+    bool force, delete;
+};
+
+/* What the rules are asked about: one reading of one request, one member of it. */
+struct ask {
+    const struct policy *p;
+    const struct subject *subject;
+    const struct request *request;
+    struct span path, method, op, resource;
+    enum effect effect;
+    uint32_t git_service;
+    const struct member *member; /* NULL: not a push, or not known yet */
+    bool push_unknown;           /* a push whose commands are not known yet */
+    struct arena *arena;
+};
+
+enum fit match_fits(const struct ask *k, const struct img_match *m, enum strictness how);
+bool scope_fits(const struct policy *p, const struct subject *s, const struct img_rule *r);
+/* Does a host pattern of the match name the host, on a port it means? */
+bool match_names_place(const struct policy *p, const struct img_match *m, struct span scheme, struct span host,
+                       uint16_t port, enum strictness how);
+
+/* What follows from all rules about one question. Indices of rules, -1 for none. */
+struct tally {
+    int floor, deny, hold, allow;
+    int loose_hold; /* fits in another spelling only: turns an allow into a hold, nothing else */
+    bool maybe_deny, maybe_hold, maybe_allow;
+    int hold_maybe, allow_maybe;                          /* a rule that might */
+    uint32_t credential_hold, credential_allow, approver; /* IMG_NONE: none said */
+    bool clash_hold, clash_allow, clash_approver;
+    bool reason;
+    uint64_t within_ms, inline_wait_ms;
+};
+void tally_rules(const struct ask *k, struct tally *t);
+
+#endif

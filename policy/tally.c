@@ -1,0 +1,158 @@
+/* Ask every rule that could be about the request; the index of the image
+ * (hash of host and path, of a resource, of an operation's family) keeps those
+ * few however many rules there are. */
+#include "policy/match.h"
+
+/* An except takes away what it fits: from an allow in any spelling, from a deny or a
+ * hold only what is written, so that it never takes away too little or too much. */
+static enum fit less_excepts(const struct ask *k, const struct img_rule *r, enum fit fit, enum strictness how)
+{
+    for (uint32_t i = 0; i < r->except.n && fit != FIT_NO; i++) {
+        enum fit gone = match_fits(k, img_at(k->p, IMG_MATCH, r->except.first + i), how);
+        if (gone == FIT_YES)
+            return FIT_NO;
+        if (gone == FIT_MAYBE)
+            fit = FIT_MAYBE;
+    }
+    return fit;
+}
+
+static enum fit rule_fits(const struct ask *k, const struct img_rule *r, enum strictness how)
+{
+    enum fit fit = match_fits(k, img_at(k->p, IMG_MATCH, r->match.first), how);
+    return less_excepts(k, r, fit, r->verdict == VERDICT_ALLOW ? ANY_SPELLING : AS_WRITTEN);
+}
+
+static int lower(int best, uint32_t i)
+{
+    return best < 0 || (int)i < best ? (int)i : best;
+}
+
+static void merge_credential(uint32_t *have, uint32_t add, bool *clash)
+{
+    if (add == IMG_NONE)
+        return;
+    *clash |= *have != IMG_NONE && *have != add;
+    *have = add;
+}
+
+/* Of several rules of one kind the lowest id is named; one that brings a credential goes before. */
+static int prefer(const struct policy *p, int best, uint32_t i)
+{
+    if (best < 0)
+        return (int)i;
+    const struct img_rule *a = img_at(p, IMG_RULE, (uint32_t)best), *b = img_at(p, IMG_RULE, i);
+    bool a_uses = a->credential != IMG_NONE, b_uses = b->credential != IMG_NONE;
+    return a_uses != b_uses ? (a_uses ? best : (int)i) : lower(best, i);
+}
+
+static void add_hold(const struct policy *p, const struct img_rule *r, uint32_t i, struct tally *t)
+{
+    t->hold = prefer(p, t->hold, i);
+    merge_credential(&t->credential_hold, r->credential, &t->clash_hold);
+    merge_credential(&t->approver, r->approver, &t->clash_approver);
+    t->reason |= r->reason_required != 0;
+    if (r->within_ms && (t->within_ms == 0 || r->within_ms < t->within_ms))
+        t->within_ms = r->within_ms;
+    if (r->inline_wait_ms < t->inline_wait_ms)
+        t->inline_wait_ms = r->inline_wait_ms;
+}
+
+static void weigh_hold(const struct ask *k, const struct img_rule *r, uint32_t i, struct tally *t)
+{
+    enum fit fit = rule_fits(k, r, AS_WRITTEN);
+    if (fit == FIT_YES)
+        add_hold(k->p, r, i, t);
+    else if (fit == FIT_MAYBE) {
+        t->maybe_hold = true;
+        t->hold_maybe = prefer(k->p, t->hold_maybe, i);
+    } else {
+        fit = rule_fits(k, r, ANY_SPELLING);
+        t->loose_hold = fit == FIT_YES ? lower(t->loose_hold, i) : t->loose_hold;
+        t->maybe_hold |= fit == FIT_MAYBE;
+    }
+}
+
+static void weigh_allow(const struct ask *k, const struct img_rule *r, uint32_t i, struct tally *t)
+{
+    enum fit fit = rule_fits(k, r, AS_WRITTEN);
+    if (fit == FIT_YES) {
+        t->allow = prefer(k->p, t->allow, i);
+        merge_credential(&t->credential_allow, r->credential, &t->clash_allow);
+    } else if (fit == FIT_MAYBE) {
+        t->maybe_allow = true;
+        t->allow_maybe = prefer(k->p, t->allow_maybe, i);
+    }
+}
+
+static void weigh(const struct ask *k, uint32_t i, struct tally *t)
+{
+    const struct img_rule *r = img_at(k->p, IMG_RULE, i);
+    if (!scope_fits(k->p, k->subject, r))
+        return;
+    if (r->verdict == VERDICT_HOLD) {
+        weigh_hold(k, r, i, t);
+    } else if (r->verdict == VERDICT_ALLOW) {
+        weigh_allow(k, r, i, t);
+    } else {
+        enum fit fit = rule_fits(k, r, ANY_SPELLING);
+        int *best = r->floor ? &t->floor : &t->deny;
+        *best = fit == FIT_YES ? lower(*best, i) : *best;
+        t->maybe_deny |= fit == FIT_MAYBE;
+    }
+}
+
+static void weigh_key(const struct ask *k, uint32_t hash, struct tally *t)
+{
+    struct img_range r = img_find(k->p, img_hash_end(hash));
+    for (uint32_t i = 0; i < r.n; i++)
+        weigh(k, *(const uint32_t *)img_at(k->p, IMG_RULE_REF, r.first + i), t);
+}
+
+/* Keys H (host, then up to three segments of the path) and W (what follows a dot of the host). */
+static void weigh_by_host(const struct ask *k, struct tally *t)
+{
+    struct span host = k->request->host, path = span_from(k->path, 1);
+    uint32_t h = img_hash_add(img_hash_begin('H'), host);
+    weigh_key(k, h, t);
+    for (unsigned depth = 0; depth < 3 && path.n; depth++) {
+        struct span segment = span_first(path, span_index(path, '/'));
+        h = img_hash_add(img_hash_add(h, SPAN("/")), segment);
+        weigh_key(k, h, t);
+        path = span_from(path, segment.n + 1);
+    }
+    for (struct span rest = host; rest.n;) {
+        rest = span_from(rest, span_index(rest, '.') + 1);
+        if (rest.n)
+            weigh_key(k, img_hash_add(img_hash_begin('W'), rest), t);
+    }
+}
+
+/* Keys F (a resource), R (a resource up to its first '/'), O (first word of the operation), A (all). */
+static void weigh_by_words(const struct ask *k, struct tally *t)
+{
+    if (k->resource.n) {
+        weigh_key(k, img_hash_add(img_hash_begin('F'), k->resource), t);
+        struct span owner = span_first(k->resource, span_index(k->resource, '/'));
+        weigh_key(k, img_hash_add(img_hash_begin('R'), owner), t);
+    }
+    weigh_key(k, img_hash_add(img_hash_begin('O'), span_first(k->op, span_index(k->op, '.'))), t);
+    weigh_key(k, img_hash_begin('A'), t);
+}
+
+void tally_rules(const struct ask *k, struct tally *t)
+{
+    *t = (struct tally){.floor = -1,
+                        .deny = -1,
+                        .hold = -1,
+                        .allow = -1,
+                        .loose_hold = -1,
+                        .hold_maybe = -1,
+                        .allow_maybe = -1,
+                        .credential_hold = IMG_NONE,
+                        .credential_allow = IMG_NONE,
+                        .approver = IMG_NONE,
+                        .inline_wait_ms = UINT64_MAX};
+    weigh_by_host(k, t);
+    weigh_by_words(k, t);
+}

@@ -1,0 +1,131 @@
+#include "policy_kit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "policy/load/load.h"
+
+static int fetch(void *arg, enum policy_ref kind, struct span name, struct span *text, struct err *e)
+{
+    static uint8_t bytes[8][65536]; /* packs live until the next load */
+    static unsigned next;
+    char path[300];
+    const char *dir = getenv("srcdir");
+    (void)arg;
+    if (kind == POLICY_REF_CA) {
+        *text = SPAN("-----BEGIN CERTIFICATE-----\n");
+        return span_eq(name, SPAN("ca.pem")) ? 0 : err_set(e, "no such file");
+    }
+    snprintf(path, sizeof(path), "%s/conf/packs/%.*s.yaml", dir ? dir : ".", (int)span_index(name, '@'),
+             (const char *)name.p);
+    FILE *f = fopen(path, "r");
+    if (f == NULL)
+        return err_errno(e, "%s", path);
+    uint8_t *b = bytes[next++ % 8];
+    *text = span_of(b, fread(b, 1, sizeof(bytes[0]), f));
+    fclose(f);
+    return 0;
+}
+
+bool kit_load(struct kit *k, const char *yaml, const char *floors)
+{
+    struct policy_problem v[64];
+    struct policy_problems problems = {v, 0, 64};
+    struct policy_file files[2] = {{"policy.yaml", span_str(yaml), false}, {"floors.yaml", span_str(floors), true}};
+    struct dynbuf out;
+    *k = (struct kit){0};
+    arena_init(&k->a, 1 << 20);
+    dynbuf_init(&out, POLICY_IMAGE_MAX);
+    int rc = policy_load(files, floors ? 2 : 1, fetch, NULL, &out, &problems, &k->e);
+    for (k->nproblems = 0; k->nproblems < problems.n; k->nproblems++)
+        snprintf(k->problems[k->nproblems], sizeof(k->problems[0]), "%s %c %s %s", v[k->nproblems].code,
+                 v[k->nproblems].severity, v[k->nproblems].where, v[k->nproblems].text);
+    if (rc == 0) {
+        k->image = out.p;
+        k->image_n = out.n;
+        k->p = policy_open(dynbuf_span(&out), &k->e);
+    } else {
+        dynbuf_free(&out);
+    }
+    return k->p != NULL;
+}
+
+void kit_free(struct kit *k)
+{
+    policy_close(k->p);
+    free(k->image);
+    arena_free(&k->a);
+    *k = (struct kit){0};
+}
+
+static size_t split_fields(const char *fields, struct http_field *out, size_t max)
+{
+    size_t n = 0;
+    for (struct span rest = span_str(fields); rest.n && n < max; n++) {
+        struct span line;
+        (void)span_cut(rest, '\n', &line, &rest);
+        (void)span_cut(line, ':', &out[n].name, &out[n].value);
+        out[n].value = span_trim(out[n].value);
+    }
+    return n;
+}
+
+static void split_url(const char *url, struct request *r)
+{
+    struct span s = span_str(url), rest;
+    size_t at = span_find(s, SPAN("://"));
+    r->scheme = span_first(s, at);
+    rest = span_from(s, at + 3);
+    struct span authority = span_first(rest, span_index(rest, '/')), port;
+    rest = span_from(rest, authority.n);
+    uint64_t v = span_eq(r->scheme, SPAN("https")) ? 443 : 80;
+    if (span_cut(authority, ':', &r->host, &port))
+        v = (uint64_t)atoi((const char *)port.p);
+    r->port = (uint16_t)v;
+    r->has_query = span_cut(rest, '?', &r->path, &r->query);
+}
+
+const struct decision *kit_judge(struct kit *k, const char *sandbox, const char *method, const char *url,
+                                 const char *fields, const char *body, size_t body_n, bool complete)
+{
+    struct http_field f[16];
+    struct label labels[] = {{SPAN("team"), SPAN("research")}};
+    struct subject s = {span_str(sandbox), labels, 1};
+    struct request r = {.method = span_str(method), .fields = f, .has_body = body != NULL, .body_complete = complete};
+    r.nfields = split_fields(fields, f, 16);
+    r.body = span_of(body, body_n);
+    split_url(url, &r);
+    policy_judge(k->p, &s, &r, 0, &k->a, &k->d);
+    return &k->d;
+}
+
+const struct decision *kit_get(struct kit *k, const char *url)
+{
+    return kit_judge(k, "ci-1", "GET", url, NULL, NULL, 0, true);
+}
+
+bool kit_problem(const struct kit *k, const char *code, const char *where, const char *words)
+{
+    for (size_t i = 0; i < k->nproblems; i++)
+        if (strncmp(k->problems[i], code, strlen(code)) == 0 && (where == NULL || strstr(k->problems[i], where)) &&
+            (words == NULL || strstr(k->problems[i], words)))
+            return true;
+    return false;
+}
+
+size_t kit_push(char *dst, size_t max, const char *caps, const char *const *commands, const char *pack)
+{
+    size_t n = 0;
+    for (size_t i = 0; commands[i]; i++) {
+        size_t len = strlen(commands[i]), more = i == 0 && caps ? strlen(caps) + 1 : 0;
+        n += (size_t)snprintf(dst + n, max - n, "%04zx%s", len + more + 5, commands[i]);
+        if (more) {
+            dst[n++] = 0;
+            memcpy(dst + n, caps, more - 1);
+            n += more - 1;
+        }
+        dst[n++] = '\n';
+    }
+    n += (size_t)snprintf(dst + n, max - n, "0000%s", pack);
+    return n;
+}

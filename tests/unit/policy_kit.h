@@ -1,0 +1,34 @@
+/* What the tests of the policy room share: load YAML, judge a request written in one line. */
+#ifndef TESTS_UNIT_POLICY_KIT_H
+#define TESTS_UNIT_POLICY_KIT_H
+
+#include "policy/policy.h"
+
+struct kit {
+    struct policy *p;
+    uint8_t *image;
+    size_t image_n;
+    struct arena a;
+    struct decision d;
+    char problems[64][900]; /* "P006 W policy.yaml:3:5 text" */
+    size_t nproblems;
+    struct err e;
+};
+
+/* Load (floors may be NULL). False: it was refused; the problems say why. */
+bool kit_load(struct kit *k, const char *yaml, const char *floors);
+void kit_free(struct kit *k);
+/* Fields as "Name: value\n..." or NULL, body NULL for none. url: scheme://host[:port]/path[?query] */
+const struct decision *kit_judge(struct kit *k, const char *sandbox, const char *method, const char *url,
+                                 const char *fields, const char *body, size_t body_n, bool complete);
+/* A GET without anything. */
+const struct decision *kit_get(struct kit *k, const char *url);
+/* Was there a problem with this code, at this place (NULL: anywhere), whose text has these words (NULL: any)? */
+bool kit_problem(const struct kit *k, const char *code, const char *where, const char *words);
+#define ZERO40 "0000000000000000000000000000000000000000"
+#define AAAA40 "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+#define BBBB40 "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
+/* A push body: each command "old new name"; NULL ends. Returns its length. */
+size_t kit_push(char *dst, size_t max, const char *caps, const char *const *commands, const char *pack);
+
+#endif
