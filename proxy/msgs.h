@@ -4,8 +4,8 @@
  * encodes has its pair of functions in proxy/wire.h.
  * id of a frame: the exchange (xid) unless said otherwise. A front makes it: its
  * instance number << 40 | a counter; never reused within a boot.
- * Judge and carrier refuse an xid whose upper bits are not the channel's front. Who talks to whom (parent makes the socketpairs, M_PEER hands them over):
- *   front-judge front-carrier judge-carrier judge-keeper judge-ledger judge-lobby
+ * Judge and carrier refuse an xid whose upper bits are not the channel's front. Who talks to whom (parent makes the
+ * socketpairs, M_PEER hands them over): front-judge front-carrier judge-carrier judge-keeper judge-ledger judge-lobby
  *   keeper-carrier keeper-ledger carrier-resolver desk-ledger, and all with parent */
 #ifndef PROXY_MSGS_H
 #define PROXY_MSGS_H
@@ -56,6 +56,7 @@ enum msg_type {
     M_DATA_KEY = 76,       /* K>ledger span 32 bytes for held bodies */
     M_SECRETS = 77,        /* K>P>desk u16 n, n x span name: what the sealed store and the sources can give */
     M_SOURCE = 78,         /* P>K span credential, fd: its source file, opened by the parent, unread */
+    M_CA = 79,             /* K>P span pem */
     /* judge and ledger */
     M_TICKET_OPEN = 80,    /* J>Lg wire_ticket, u64 size, span inline or fd: the body */
     M_TICKET = 81,         /* Lg>J wire_ticket_state: of the ticket opened or joined */
@@ -87,6 +88,7 @@ enum msg_type {
     M_RELOAD = 113,         /* D>P */
     M_RELOADED = 114,       /* P>D bool ok, span text */
     M_STATUS = 115,         /* D>P; P>D span json */
+    M_SIGNIN = 116,         /* D>P span url: a sign-in link that opens once, for the terminal */
     /* carrier and front */
     M_ANSWER = 120,        /* C>F wire_answer, bool end, span first body bytes */
     M_ANSWER_BODY = 121,   /* C>F raw bytes, within the credit (the first 256 KiB need none) */

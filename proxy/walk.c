@@ -7,7 +7,7 @@ static const struct {
 #define X(step, role, name, code) {name, code},
     WALK_STEPS(X)
 #undef X
-    {"end", "internal"},
+        {"end", "internal"},
 };
 
 const char *walk_name(enum walk_step s)

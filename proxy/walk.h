@@ -14,28 +14,28 @@
 #ifndef PROXY_WALK_H
 #define PROXY_WALK_H
 
-#define WALK_STEPS(X)                                                        \
-    /* step            role     name             code when it refuses */     \
-    X(ACCEPT,          FRONT,   "accept",        "too-many-connections")     \
-    X(IDENTIFY,        LOBBY,   "identify",      "unknown-sandbox")          \
-    X(INTERCEPT,       FRONT,   "intercept",     "tls-refused")              \
-    X(PARSE,           FRONT,   "parse",         "bad-request")              \
-    X(CLASSIFY,        JUDGE,   "classify",      "unclassified")             \
-    X(DECIDE,          JUDGE,   "decide",        "denied")                   \
-    X(HOLD,            JUDGE,   "hold",          "held")                     \
-    X(RECORD_INTENT,   JUDGE,   "record-intent", "store-unavailable")        \
-    X(RELEASE,         JUDGE,   "release",       "credential-unavailable")   \
-    X(INJECT,          CARRIER, "inject",        "credential-unavailable")   \
-    X(FORWARD,         CARRIER, "forward",       "upstream-failed")          \
-    X(SCRUB,           CARRIER, "scrub",         "answer-refused")           \
-    X(RECORD_RESULT,   JUDGE,   "record-result", "store-unavailable")
+#define WALK_STEPS(X)                                                                                                \
+    /* step            role     name             code when it refuses */                                             \
+    X(ACCEPT, FRONT, "accept", "too-many-connections")                                                               \
+    X(IDENTIFY, LOBBY, "identify", "unknown-sandbox")                                                                \
+    X(INTERCEPT, FRONT, "intercept", "tls-refused")                                                                  \
+    X(PARSE, FRONT, "parse", "bad-request")                                                                          \
+    X(CLASSIFY, JUDGE, "classify", "unclassified")                                                                   \
+    X(DECIDE, JUDGE, "decide", "denied")                                                                             \
+    X(HOLD, JUDGE, "hold", "held")                                                                                   \
+    X(RECORD_INTENT, JUDGE, "record-intent", "store-unavailable")                                                    \
+    X(RELEASE, JUDGE, "release", "credential-unavailable")                                                           \
+    X(INJECT, CARRIER, "inject", "credential-unavailable")                                                           \
+    X(FORWARD, CARRIER, "forward", "upstream-failed")                                                                \
+    X(SCRUB, CARRIER, "scrub", "answer-refused")                                                                     \
+    X(RECORD_RESULT, JUDGE, "record-result", "store-unavailable")
 
 enum walk_step {
     WALK_NONE = 0,
 #define X(step, role, name, code) WALK_##step,
     WALK_STEPS(X)
 #undef X
-    WALK_END
+        WALK_END
 };
 
 /* What a step says. FAIL is zero: a step that forgets to answer refuses. */

@@ -1,0 +1,245 @@
+/* What must be there before the first role runs: folders, sockets, files. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/id.h"
+#include "common/log.h"
+#include "common/msg.h"
+#include "proxy/parent/parent.h"
+
+enum { UID_BASE = 62000, UID_SPAN = 100 };
+
+/* Root's roles get a user of their own each, if this namespace has such users. */
+static int uid_base(void)
+{
+    unsigned long inside, outside, count;
+    int base = 0;
+    FILE *f = geteuid() == 0 ? fopen("/proc/self/uid_map", "re") : NULL;
+    if (f == NULL)
+        return 0;
+    while (fscanf(f, "%lu %lu %lu", &inside, &outside, &count) == 3)
+        if (inside <= UID_BASE && UID_BASE + UID_SPAN <= inside + count)
+            base = UID_BASE;
+    fclose(f);
+    if (base == 0)
+        log_warn("no user ids to separate the roles by in this namespace; see THREATS.md");
+    return base;
+}
+
+static int make_dir(const char *base, const char *sub, unsigned mode, int uid, int gid, struct err *e)
+{
+    char path[CONFIG_PATH + 32];
+    struct stat st;
+    snprintf(path, sizeof(path), "%s%s%s", base, *sub ? "/" : "", sub);
+    if (mkdir(path, mode) != 0 && errno != EEXIST)
+        return err_errno(e, "cannot make %s", path);
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &st) != 0) {
+        if (fd >= 0)
+            close(fd);
+        return err_errno(e, "cannot use %s (it must be a folder, not a link)", path);
+    }
+    int bad = fchmod(fd, mode) != 0 || (uid >= 0 && fchown(fd, (uid_t)uid, (gid_t)gid) != 0);
+    close(fd);
+    return bad ? err_errno(e, "cannot set the owner and mode of %s", path) : 0;
+}
+
+/* mkdir -p for the state directory's parents. */
+static void make_parents(const char *path)
+{
+    char copy[CONFIG_PATH];
+    snprintf(copy, sizeof(copy), "%s", path);
+    for (char *at = copy + 1; (at = strchr(at, '/')) != NULL; at++) {
+        *at = '\0';
+        if (mkdir(copy, 0755) != 0 && errno != EEXIST)
+            return; /* make_dir says it */
+        *at = '/';
+    }
+}
+
+static int folders(struct parent *p, struct err *e)
+{
+    const char *state = p->config->state_dir;
+    int base = p->uid_base;
+    int keeper = base ? base + ROLE_KEEPER : -1, ledger = base ? base + ROLE_LEDGER : -1;
+    make_parents(state);
+    if (make_dir(state, "", base ? 0711 : 0700, -1, -1, e) != 0 ||
+        make_dir(state, "keeper", 0700, keeper, keeper, e) != 0 ||
+        make_dir(state, "store", 0750, ledger, ledger, e) != 0 || make_dir(state, "run", 0700, -1, -1, e) != 0)
+        return -1;
+    char path[CONFIG_PATH + 32];
+    snprintf(path, sizeof(path), "%s/keeper", state);
+    p->keeper_dir = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return p->keeper_dir < 0 ? err_errno(e, "cannot open %s", path) : 0;
+}
+
+/* Two daemons on one state directory would be two writers of one store. */
+static int only_one(struct parent *p, struct err *e)
+{
+    char path[CONFIG_PATH + 32];
+    snprintf(path, sizeof(path), "%s/lock", p->config->state_dir);
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0)
+        return err_errno(e, "cannot open %s", path);
+    if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+        close(fd);
+        return err_set(e, "a countersign runs on %s already; end it first, or choose another --state-dir",
+                       p->config->state_dir);
+    }
+    return 0; /* held as long as we live */
+}
+
+struct listener *parent_listener_add(struct parent *p, int fd, unsigned kind, enum role_id role, const char *name)
+{
+    struct listener *l = NULL;
+    for (size_t i = 0; i < p->nlisteners && l == NULL; i++)
+        if (p->listeners[i].fd < 0)
+            l = &p->listeners[i];
+    if (l == NULL && p->nlisteners < LISTENERS_MAX)
+        l = &p->listeners[p->nlisteners++];
+    if (l == NULL)
+        return NULL;
+    *l = (struct listener){.fd = fd, .kind = kind, .role = role, .parent = p};
+    snprintf(l->name, sizeof(l->name), "%s", name);
+    return l;
+}
+
+static int bind_tcp(struct parent *p, const char *address, unsigned kind, enum role_id role, const char *name,
+                    struct err *e)
+{
+    char literal[280];
+    /* The page's name is localhost (passkeys and cookies know it by name); the socket needs a literal. */
+    bool named = strncmp(address, "localhost:", 10) == 0;
+    snprintf(literal, sizeof(literal), "%s%s", named ? "127.0.0.1:" : "", named ? address + 10 : address);
+    int fd = listen_tcp(literal);
+    if (fd < 0)
+        return err_errno(e, "cannot listen on %s (listener %s); is the port taken?", address, name);
+    struct listener *l = parent_listener_add(p, fd, kind, role, name);
+    if (l == NULL)
+        return err_set(e, "too many listeners");
+    const char *colon = strrchr(address, ':');
+    int host = colon ? (int)(colon - address) : (int)strlen(address);
+    snprintf(l->path, sizeof(l->path), "%.*s:%d", host, address, listen_port(fd));
+    return 0;
+}
+
+static int bind_unix(struct parent *p, const char *file, unsigned kind, enum role_id role, struct err *e)
+{
+    char path[CONFIG_PATH + 32];
+    snprintf(path, sizeof(path), "%s/run/%s", p->config->state_dir, file);
+    if (strlen(path) > 107)
+        return err_set(e, "the state directory's path is too long for a Unix socket; choose a shorter one");
+    int fd = listen_unix(path, 0600);
+    if (fd < 0)
+        return err_errno(e, "cannot listen on %s", path);
+    return parent_listener_add(p, fd, kind, role, file) ? 0 : err_set(e, "too many listeners");
+}
+
+static int bind_all(struct parent *p, struct err *e)
+{
+    const struct config *c = p->config;
+    char path[256];
+    for (size_t i = 0; i < c->nlisteners; i++) {
+        const struct config_listener *l = &c->listener[i];
+        if (!l->is_unix && bind_tcp(p, l->address, 1, ROLE_LOBBY, l->name, e) != 0)
+            return -1;
+        if (l->is_unix && parent_sandbox_open(p, span_str(l->sandbox), path, sizeof(path), e) != 0)
+            return -1;
+    }
+    if (bind_tcp(p, c->desk_address, 3, ROLE_DESK, "desk", e) != 0 ||
+        bind_unix(p, "control.sock", 4, ROLE_DESK, e) != 0 || bind_unix(p, "keeper.sock", 5, ROLE_KEEPER, e) != 0)
+        return -1;
+    return 0;
+}
+
+/* Sockets of sandboxes of an earlier life lead nowhere. */
+static void sweep(const char *state)
+{
+    char path[CONFIG_PATH + 300];
+    struct dirent *d;
+    snprintf(path, sizeof(path), "%s/run", state);
+    DIR *dir = opendir(path);
+    while (dir != NULL && (d = readdir(dir)) != NULL)
+        if (strncmp(d->d_name, "sb-", 3) == 0) {
+            snprintf(path, sizeof(path), "%s/run/%s", state, d->d_name);
+            unlink(path);
+        }
+    if (dir != NULL)
+        closedir(dir);
+}
+
+int parent_prepare(struct parent *p, struct err *e)
+{
+    struct id boot;
+    ssize_t n = readlink("/proc/self/exe", p->exe_dir, sizeof(p->exe_dir) - 1);
+    char *slash = n > 0 ? strrchr(p->exe_dir, '/') : NULL;
+    if (slash == NULL || id_new(&boot) != 0)
+        return err_set(e, "cannot tell where the program lies (/proc must be there), or no random numbers");
+    *slash = '\0';
+    hex_text(span_of(boot.b, ID_BYTES), p->boot);
+    p->uid_base = uid_base();
+    if (folders(p, e) != 0 || only_one(p, e) != 0)
+        return -1;
+    sweep(p->config->state_dir);
+    return bind_all(p, e);
+}
+
+void parent_give_listeners(struct parent *p, struct child *c)
+{
+    for (size_t i = 0; i < p->nlisteners; i++) {
+        const struct listener *l = &p->listeners[i];
+        if (l->fd < 0 || l->role != c->role || c->role == ROLE_FRONT)
+            continue;
+        struct dynbuf *b = chan_begin(c->chan, M_LISTEN, 0);
+        if (b == NULL)
+            return;
+        msg_put_u8(b, (uint8_t)l->kind);
+        msg_put_span(b, span_str(l->name));
+        (void)chan_commit_fd(c->chan, l->fd);
+    }
+}
+
+static int replace_file(const char *dir, const char *name, struct span a, struct span b)
+{
+    char path[CONFIG_PATH + 32], tmp[CONFIG_PATH + 40];
+    snprintf(path, sizeof(path), "%s/%s", dir, name);
+    snprintf(tmp, sizeof(tmp), "%s.new", path);
+    unlink(tmp);
+    int fd = open(tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
+    if (fd < 0)
+        return -1;
+    int bad = write(fd, a.p, a.n) != (ssize_t)a.n || (b.n && write(fd, b.p, b.n) != (ssize_t)b.n) || fchmod(fd, 0644);
+    close(fd);
+    return bad || rename(tmp, path) != 0 ? -1 : 0;
+}
+
+/* ca.crt, and bundle.crt: the system's roots and our CA in one file, because a variable that
+ * points at a bundle replaces the system's roots (docs: a CA alone breaks what is not intercepted). */
+int parent_write_public(struct parent *p, struct span ca_pem)
+{
+    struct dynbuf roots;
+    uint8_t part[16384];
+    ssize_t n;
+    int bad = -1, fd = open(p->config->roots, O_RDONLY | O_CLOEXEC);
+    dynbuf_init(&roots, 4 * 1024 * 1024);
+    while (fd >= 0 && (n = read(fd, part, sizeof(part))) > 0)
+        if (dynbuf_add(&roots, span_of(part, (size_t)n)) != 0)
+            goto out;
+    if (fd < 0)
+        log_warn("no system roots at %s; install ca-certificates", p->config->roots);
+    if (replace_file(p->config->state_dir, "ca.crt", ca_pem, SPAN_NONE) == 0 &&
+        replace_file(p->config->state_dir, "bundle.crt", dynbuf_span(&roots), ca_pem) == 0)
+        bad = 0;
+out:
+    if (fd >= 0)
+        close(fd);
+    dynbuf_free(&roots);
+    return bad;
+}

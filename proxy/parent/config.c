@@ -1,0 +1,282 @@
+/* The configuration file, as rows: key, type, where it goes, bounds, one sentence. */
+#include "proxy/parent/config.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/log.h"
+#include "policy/load/keys.h"
+
+enum { CONFIG_FILE_MAX = 256 * 1024 };
+
+struct row_identity {
+    const struct node *at;
+    struct item sandbox;
+};
+struct row_listener {
+    const struct node *at;
+    struct item name, http, unix_path;
+    const struct node *identity;
+};
+struct row_desk {
+    const struct node *at;
+    struct item http;
+};
+struct row_hold {
+    const struct node *at;
+    struct number inline_wait, expires, pending;
+};
+struct row_body {
+    const struct node *at;
+    struct number max;
+};
+struct row_file {
+    const struct node *at;
+    struct number version, mode, store_lost, disclose;
+    struct item state_dir, store, floors, roots;
+    struct items policy;
+    struct list listeners;
+    struct row_desk desk;
+    struct row_hold hold;
+    struct row_body body;
+};
+
+static void keep_node(struct loader *l, const struct node *n, void *field)
+{
+    *(const struct node **)field = n;
+}
+
+#define AT(type, member) offsetof(struct type, member)
+
+static const struct key identity_keys[] = {
+    {"sandbox", KEY_TEXT, AT(row_identity, sandbox), KEY_NEEDED, .help = "the sandbox this listener belongs to"},
+    {NULL, KEY_END, 0, 0}};
+static const struct table identity_table = {"an identity", sizeof(struct row_identity), identity_keys};
+
+static const struct key listener_keys[] = {
+    {"name", KEY_TEXT, AT(row_listener, name), KEY_NEEDED, .help = "what logs call it"},
+    {"http", KEY_TEXT, AT(row_listener, http), 0, .help = "address:port; CONNECT and absolute-form"},
+    {"unix", KEY_TEXT, AT(row_listener, unix_path), 0, .help = "a sandbox's own Unix listener, NAME.sock"},
+    {"identity", KEY_CALL, AT(row_listener, identity), KEY_NEEDED, .call = keep_node,
+     .help = "token, or { sandbox: NAME }"},
+    {"socks5", KEY_LATER, 0, 0},
+    {"transparent", KEY_LATER, 0, 0},
+    {"tls", KEY_LATER, 0, 0},
+    {NULL, KEY_END, 0, 0}};
+static const struct table listener_table = {"a listener", sizeof(struct row_listener), listener_keys};
+
+static const struct key desk_keys[] = {
+    {"http", KEY_TEXT, AT(row_desk, http), KEY_NEEDED, .help = "loopback address:port of the approval page"},
+    {"https", KEY_LATER, 0, 0},
+    {NULL, KEY_END, 0, 0}};
+static const struct table desk_table = {"desk", sizeof(struct row_desk), desk_keys};
+
+static const struct key hold_keys[] = {{"inline_wait", KEY_TIME, AT(row_hold, inline_wait), 0, .hi = 600 * 1000,
+                                        .help = "how long a client is kept waiting"},
+                                       {"expires", KEY_TIME, AT(row_hold, expires), 0, .lo = 1000,
+                                        .hi = UINT64_C(7) * 86400 * 1000,
+                                        .help = "how long a ticket waits for a decision"},
+                                       {"pending", KEY_COUNT, AT(row_hold, pending), 0, .lo = 1, .hi = 1024,
+                                        .help = "tickets a sandbox may have waiting"},
+                                       {NULL, KEY_END, 0, 0}};
+static const struct table hold_table = {"hold", sizeof(struct row_hold), hold_keys};
+
+static const struct key body_keys[] = {{"max", KEY_SIZE, AT(row_body, max), 0, .lo = 1024, .hi = 1024 * 1024 * 1024,
+                                        .help = "the largest body that is read whole"},
+                                       {NULL, KEY_END, 0, 0}};
+static const struct table body_table = {"body", sizeof(struct row_body), body_keys};
+
+static const struct choice modes[] = {{"enforce", 1}, {"shadow", CHOICE_LATER}, {NULL, 0}};
+static const struct choice lost[] = {{"deny", 0}, {"allow-reads", 1}, {NULL, 0}};
+static const struct choice disclosures[] = {{"none", 0}, {"rules", 1}, {NULL, 0}};
+
+static const struct key file_keys[] = {
+    {"version", KEY_COUNT, AT(row_file, version), KEY_NEEDED, .lo = 1, .hi = 1, .help = "1"},
+    {"state_dir", KEY_TEXT, AT(row_file, state_dir), 0, .help = "CA, sealed secrets, store"},
+    {"store", KEY_TEXT, AT(row_file, store), 0, .help = "sqlite:ledger.db"},
+    {"mode", KEY_ONE_OF, AT(row_file, mode), 0, .choices = modes, .help = "enforce"},
+    {"policy", KEY_TEXTS, AT(row_file, policy), 0, .help = "policy files, relative to this file"},
+    {"floors", KEY_TEXT, AT(row_file, floors), 0, .help = "the operator's own denies"},
+    {"roots", KEY_TEXT, AT(row_file, roots), 0, .help = "PEM file of the roots upstream servers are verified with"},
+    {"listeners", KEY_LIST, AT(row_file, listeners), 0, .table = &listener_table, .help = "ways in"},
+    {"desk", KEY_MAP, AT(row_file, desk), 0, .table = &desk_table, .help = "the approval page"},
+    {"hold", KEY_MAP, AT(row_file, hold), 0, .table = &hold_table, .help = "held writes"},
+    {"body", KEY_MAP, AT(row_file, body), 0, .table = &body_table, .help = "request bodies"},
+    {"store_lost", KEY_ONE_OF, AT(row_file, store_lost), 0, .choices = lost, .help = "deny, or allow-reads"},
+    {"disclose", KEY_ONE_OF, AT(row_file, disclose), 0, .choices = disclosures,
+     .help = "rules: name them to clients"},
+    {"metrics", KEY_LATER, 0, 0},
+    {"lanes", KEY_LATER, 0, 0},
+    {NULL, KEY_END, 0, 0}};
+static const struct table file_table = {"the configuration", sizeof(struct row_file), file_keys};
+
+static void copy(char *dst, size_t cap, struct span s)
+{
+    snprintf(dst, cap, "%.*s", SPAN_FMT(s));
+}
+
+/* Relative to the folder of the file that named it. */
+static void copy_path(char *dst, const char *file, struct span s)
+{
+    const char *slash = strrchr(file, '/');
+    if (s.n && s.p[0] == '/')
+        copy(dst, CONFIG_PATH, s);
+    else
+        snprintf(dst, CONFIG_PATH, "%.*s%.*s", slash ? (int)(slash - file + 1) : 0, file, SPAN_FMT(s));
+}
+
+static bool loopback(struct span address)
+{
+    return span_starts(address, SPAN("127.")) || span_starts(address, SPAN("localhost:")) ||
+           span_starts(address, SPAN("[::1]:"));
+}
+
+static void take_listener(struct loader *l, const struct row_listener *r, struct config *c)
+{
+    struct config_listener *to = &c->listener[c->nlisteners];
+    struct row_identity id = {0};
+    bool token = r->identity != NULL && r->identity->kind == NODE_TEXT && span_eq(r->identity->text, SPAN("token"));
+    if (!token && r->identity != NULL)
+        decode_map(l, r->identity, &identity_table, &id);
+    to->is_unix = r->unix_path.at != NULL;
+    copy(to->name, sizeof(to->name), r->name.text);
+    copy(to->sandbox, sizeof(to->sandbox), id.sandbox.text);
+    copy(to->address, sizeof(to->address), to->is_unix ? r->unix_path.text : r->http.text);
+    if ((r->http.at != NULL) == to->is_unix)
+        problem(l, r->at, "C001", "a listener is either http: or unix:");
+    else if (to->is_unix == token)
+        problem(l, r->identity, "C002",
+                "an http listener's identity is `token`, a unix listener's { sandbox: NAME }");
+    else
+        c->nlisteners++;
+}
+
+static void take(struct loader *l, const struct row_file *r, const char *file, struct config *c)
+{
+    if (r->state_dir.at != NULL)
+        copy_path(c->state_dir, file, r->state_dir.text);
+    if (r->floors.at != NULL)
+        copy_path(c->floors, file, r->floors.text);
+    if (r->roots.at != NULL)
+        copy_path(c->roots, file, r->roots.text);
+    if (r->store.at != NULL && !span_eq(r->store.text, SPAN("sqlite:ledger.db")))
+        problem(l, r->store.at, "C003", "only sqlite:ledger.db is available yet");
+    if (r->policy.n > CONFIG_POLICIES || r->listeners.n > CONFIG_LISTENERS) {
+        problem(l, r->at, "C004", "too many policy files or listeners (%d each)", CONFIG_POLICIES);
+        return;
+    }
+    for (size_t i = 0; i < r->policy.n; i++)
+        copy_path(c->policy[c->npolicy++], file, r->policy.v[i].text);
+    if (r->listeners.at != NULL)
+        c->nlisteners = 0;
+    for (size_t i = 0; i < r->listeners.n; i++)
+        take_listener(l, (const struct row_listener *)r->listeners.v + i, c);
+    if (r->desk.at != NULL && !loopback(r->desk.http.text))
+        problem(l, r->desk.at, "C005",
+                "without TLS the page may only listen on loopback: 127.0.0.1, ::1 or localhost");
+    if (r->desk.at != NULL)
+        copy(c->desk_address, sizeof(c->desk_address), r->desk.http.text);
+    if (r->hold.inline_wait.at != NULL)
+        c->inline_wait_ms = r->hold.inline_wait.v;
+    if (r->hold.expires.at != NULL)
+        c->expires_ms = r->hold.expires.v;
+    if (r->hold.pending.at != NULL)
+        c->pending_max = r->hold.pending.v;
+    if (r->body.max.at != NULL)
+        c->body_max = r->body.max.v;
+    c->store_lost_allow_reads = r->store_lost.v == 1;
+    c->disclose_rules = r->disclose.v == 1;
+}
+
+static int read_whole(const char *path, struct dynbuf *text, struct err *e)
+{
+    uint8_t part[16384];
+    ssize_t n;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), bad = 0;
+    if (fd < 0)
+        return err_errno(e, "%s", path);
+    while (!bad && (n = read(fd, part, sizeof(part))) != 0)
+        if (n < 0 || dynbuf_add(text, span_of(part, (size_t)n)) != 0)
+            bad = err_set(e, "%s: cannot be read, or is over %d KiB", path, CONFIG_FILE_MAX / 1024);
+    close(fd);
+    return bad;
+}
+
+static int load_file(const char *path, struct config *c, struct err *e)
+{
+    struct dynbuf text;
+    struct row_file row = {0};
+    struct loader l = {.e = e, .file = path};
+    int bad = -1;
+    dynbuf_init(&text, CONFIG_FILE_MAX);
+    arena_init(&l.a, 16 * 1024 * 1024);
+    if (read_whole(path, &text, e) != 0)
+        goto out;
+    struct node *root = yaml_tree(&l, path, dynbuf_span(&text));
+    if (root != NULL) {
+        decode_map(&l, root, &file_table, &row);
+        if (!l.failed)
+            take(&l, &row, path, c);
+    }
+    bad = root == NULL || l.failed ? -1 : 0;
+out:
+    arena_free(&l.a);
+    dynbuf_free(&text);
+    return bad;
+}
+
+static void defaults(struct config *c, const struct config_args *a)
+{
+    const char *xdg = getenv("XDG_STATE_HOME"), *home = getenv("HOME"), *given = getenv("COUNTERSIGN_STATE");
+    *c = (struct config){.inline_wait_ms = 50 * 1000,
+                         .expires_ms = 30 * 60 * 1000,
+                         .body_max = 64 * 1024 * 1024,
+                         .pending_max = 64,
+                         .nlisteners = 1};
+    if (given != NULL && *given)
+        snprintf(c->state_dir, CONFIG_PATH, "%s", given);
+    else if (geteuid() == 0)
+        snprintf(c->state_dir, CONFIG_PATH, "/var/lib/countersign");
+    else if (xdg != NULL && *xdg == '/')
+        snprintf(c->state_dir, CONFIG_PATH, "%s/countersign", xdg);
+    else
+        snprintf(c->state_dir, CONFIG_PATH, "%s/.local/state/countersign", home ? home : "");
+    snprintf(c->packs_dir, CONFIG_PATH, "%s/packs", a->data_dir ? a->data_dir : PKGDATADIR);
+    snprintf(c->roots, CONFIG_PATH, "/etc/ssl/certs/ca-certificates.crt");
+    snprintf(c->desk_address, sizeof(c->desk_address), "localhost:8088");
+    c->listener[0] = (struct config_listener){.name = "agents", .address = "127.0.0.1:3128"};
+}
+
+struct config *config_load(const struct config_args *a, struct err *e)
+{
+    struct config *c = malloc(sizeof(*c));
+    if (c == NULL)
+        log_die("out of memory");
+    defaults(c, a);
+    if (a->config != NULL && load_file(a->config, c, e) != 0)
+        goto bad;
+    if (a->state_dir != NULL)
+        snprintf(c->state_dir, CONFIG_PATH, "%s", a->state_dir);
+    if (a->policy != NULL) {
+        c->npolicy = 1;
+        snprintf(c->policy[0], CONFIG_PATH, "%s", a->policy);
+    }
+    if (c->state_dir[0] != '/') {
+        err_set(e, "the state directory must be an absolute path (--state-dir or state_dir:), not \"%s\"",
+                c->state_dir);
+        goto bad;
+    }
+    while (strlen(c->state_dir) > 1 && c->state_dir[strlen(c->state_dir) - 1] == '/')
+        c->state_dir[strlen(c->state_dir) - 1] = '\0';
+    if (c->npolicy == 0) {
+        snprintf(c->policy[0], CONFIG_PATH, "%s/policies/default.yaml", a->data_dir ? a->data_dir : PKGDATADIR);
+        c->npolicy = 1;
+    }
+    return c;
+bad:
+    free(c);
+    return NULL;
+}

@@ -1,0 +1,164 @@
+/* What roles tell the parent. */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/log.h"
+#include "common/msg.h"
+#include "proxy/parent/parent.h"
+
+/* Everybody is up: say so, once, to the person and to whoever waits on --ready-fd. */
+static void announce(struct parent *p)
+{
+    if (p->announced)
+        return;
+    for (struct child *c = p->children; c != NULL; c = c->next)
+        if (!c->ready && c->role != ROLE_FRONT)
+            return;
+    p->announced = true;
+    if (!p->quiet)
+        for (size_t i = 0; i < p->nlisteners; i++)
+            if (p->listeners[i].kind == 1)
+                printf("proxy    http://%s  (token: countersign sandbox create)\n", p->listeners[i].path);
+    if (!p->quiet)
+        printf("control  %s/run/control.sock\ncountersign is up; Ctrl-C ends it\n", p->config->state_dir);
+    fflush(stdout);
+    if (p->ready_fd >= 0) {
+        if (write(p->ready_fd, "ready\n", 6) != 6)
+            log_warn("nobody waits on --ready-fd");
+        close(p->ready_fd);
+        p->ready_fd = -1;
+    }
+}
+
+static void on_ready(struct parent *p, struct child *c)
+{
+    c->ready = true;
+    if (c->role == ROLE_DESK && p->secrets.n)
+        chan_send(c->chan, M_SECRETS, 0, dynbuf_span(&p->secrets));
+    announce(p);
+}
+
+static void on_secrets(struct parent *p, struct frame *f)
+{
+    dynbuf_reset(&p->secrets);
+    if (dynbuf_add(&p->secrets, f->payload) != 0)
+        return;
+    struct child *desk = parent_child(p, ROLE_DESK, 0);
+    if (desk != NULL && desk->chan != NULL)
+        chan_send(desk->chan, M_SECRETS, 0, f->payload);
+}
+
+static void answer(struct child *c, uint16_t type, uint64_t id, bool ok, const char *text)
+{
+    struct dynbuf *b = chan_begin(c->chan, type, id);
+    if (b == NULL)
+        return;
+    msg_put_u8(b, ok);
+    msg_put_span(b, span_str(text));
+    (void)chan_commit(c->chan);
+}
+
+static void on_sandbox(struct parent *p, struct child *c, struct frame *f)
+{
+    struct msg_in m = msg_in(f->payload);
+    struct span name = msg_get_span(&m, 255);
+    char path[256];
+    struct err e = {{0}};
+    if (msg_end(&m) != 0)
+        return;
+    if (f->type == M_SANDBOX_CLOSE) {
+        parent_sandbox_close(p, name);
+        return;
+    }
+    bool ok = parent_sandbox_open(p, name, path, sizeof(path), &e) == 0;
+    answer(c, M_SANDBOX_OPENED, f->id, ok, ok ? path : e.text);
+}
+
+static void on_reload(struct parent *p, struct child *c, struct frame *f)
+{
+    struct err e = {{0}};
+    bool ok = parent_compile(p, &e) == 0;
+    if (ok)
+        for (struct child *o = p->children; o != NULL; o = o->next)
+            parent_send_image(p, o);
+    else
+        log_error("reload refused, the old policy stays: %s", e.text);
+    answer(c, M_RELOADED, f->id, ok, ok ? "the new policy is in force" : e.text);
+}
+
+static void on_status(struct parent *p, struct child *c, struct frame *f)
+{
+    struct dynbuf *b = chan_begin(c->chan, M_STATUS, f->id);
+    struct dynbuf json;
+    char digest[2 * DIGEST_BYTES + 1];
+    if (b == NULL)
+        return;
+    dynbuf_init(&json, 64 * 1024);
+    hex_text(span_of(p->image_digest.b, DIGEST_BYTES), digest);
+    dynbuf_addf(&json, "{\"policy\":\"%s\",\"roles\":[", digest);
+    for (struct child *o = p->children; o != NULL; o = o->next)
+        dynbuf_addf(&json, "%s{\"role\":\"%s\",\"pid\":%d,\"ready\":%s,\"fails\":%u}", o == p->children ? "" : ",",
+                    role_name(o->role), o->pid, o->ready ? "true" : "false", o->fails);
+    dynbuf_addf(&json, "]}");
+    msg_put_span(b, dynbuf_span(&json));
+    (void)chan_commit(c->chan);
+    dynbuf_free(&json);
+}
+
+/* Only what that role may say; anything else is a broken peer, and is ignored loudly. */
+static bool may_say(enum role_id r, uint16_t type)
+{
+    switch (type) {
+    case M_READY: return true;
+    case M_HANDOVER: return r == ROLE_LOBBY;
+    case M_IDLE: return r == ROLE_FRONT;
+    case M_SECRETS:
+    case M_CA: return r == ROLE_KEEPER;
+    case M_SIGNIN:
+    case M_SANDBOX_OPEN:
+    case M_SANDBOX_CLOSE:
+    case M_RELOAD:
+    case M_STATUS: return r == ROLE_DESK;
+    default: return false;
+    }
+}
+
+static void on_signin(struct parent *p, struct frame *f)
+{
+    struct msg_in m = msg_in(f->payload);
+    struct span url = msg_get_span(&m, 512);
+    if (msg_end(&m) == 0 && !p->quiet) {
+        printf("page     %.*s  (opens once)\n", SPAN_FMT(url));
+        fflush(stdout);
+    }
+}
+
+void parent_frame(void *arg, struct chan *ch, struct frame *f)
+{
+    struct child *c = arg;
+    struct parent *p = c->parent;
+    if (!may_say(c->role, f->type)) {
+        log_error("the %s said %u, which it may not", role_name(c->role), f->type);
+        return;
+    }
+    switch (f->type) {
+    case M_READY: on_ready(p, c); break;
+    case M_HANDOVER: parent_handover(p, f); break;
+    case M_IDLE: parent_front_idle(p, c, f); break;
+    case M_SECRETS: on_secrets(p, f); break;
+    case M_SIGNIN: on_signin(p, f); break;
+    case M_SANDBOX_OPEN:
+    case M_SANDBOX_CLOSE: on_sandbox(p, c, f); break;
+    case M_RELOAD: on_reload(p, c, f); break;
+    case M_STATUS: on_status(p, c, f); break;
+    case M_CA: {
+        struct msg_in m = msg_in(f->payload);
+        struct span pem = msg_get_span(&m, 16 * 1024);
+        if (msg_end(&m) != 0 || parent_write_public(p, pem) != 0)
+            log_error("cannot write the CA certificate below %s", p->config->state_dir);
+        break;
+    }
+    default: break;
+    }
+}

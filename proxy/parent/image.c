@@ -1,0 +1,155 @@
+/* The policy: compiled in a short-lived child, kept as one sealed image that
+ * every process which needs it maps. The parent itself parses no YAML of a policy. */
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/log.h"
+#include "common/msg.h"
+#include "policy/load/disk.h"
+#include "policy/policy.h"
+#include "proxy/parent/parent.h"
+
+enum { SEALS = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE, COMPILE_SECONDS = 30 };
+
+/* In the child: write the image to fd, or the words to report, and leave. */
+static void compile(const struct config *c, int fd, int report)
+{
+    struct dynbuf image;
+    struct err e = {{0}};
+    alarm(COMPILE_SECONDS);
+    dynbuf_init(&image, POLICY_IMAGE_MAX);
+    int bad = policy_load_from_disk((const char *const *)c->policy, c->npolicy, c->floors[0] ? c->floors : NULL,
+                                    c->packs_dir, &image, NULL, &e);
+    for (size_t off = 0; !bad && off < image.n;) {
+        ssize_t n = write(fd, image.p + off, image.n - off);
+        if (n <= 0)
+            bad = err_errno(&e, "cannot write the policy image");
+        else
+            off += (size_t)n;
+    }
+    if (bad && write(report, e.text, strlen(e.text)) < 0)
+        _exit(2);
+    _exit(bad ? 1 : 0);
+}
+
+static int await(int pid, int report, struct err *e)
+{
+    size_t n = 0;
+    ssize_t got;
+    int status = 0;
+    while (n < sizeof(e->text) - 1 && (got = read(report, e->text + n, sizeof(e->text) - 1 - n)) > 0)
+        n += (size_t)got;
+    e->text[n] = '\0';
+    while (waitpid(pid, &status, 0) < 0)
+        ;
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+        return 0;
+    return n ? -1 : err_set(e, "the policy compiler died; is the policy sane?");
+}
+
+/* Open it as a role would: an image nobody can open must not replace one that works. */
+static int accept_image(struct parent *p, int fd, struct err *e)
+{
+    struct stat st;
+    struct policy *image = NULL;
+    void *at = MAP_FAILED;
+    int bad = -1;
+    if (fstat(fd, &st) != 0 || st.st_size <= 0 || fcntl(fd, F_ADD_SEALS, SEALS) != 0) {
+        err_errno(e, "cannot seal the policy image");
+        goto out;
+    }
+    at = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
+    if (at == MAP_FAILED || (image = policy_open(span_of(at, (size_t)st.st_size), e)) == NULL)
+        goto out;
+    if (policy_digest(image).n == DIGEST_BYTES)
+        memcpy(p->image_digest.b, policy_digest(image).p, DIGEST_BYTES);
+    bad = 0;
+out:
+    policy_close(image);
+    if (at != MAP_FAILED)
+        munmap(at, (size_t)st.st_size);
+    return bad;
+}
+
+int parent_compile(struct parent *p, struct err *e)
+{
+    int fds[2] = {-1, -1}, bad = -1;
+    int fd = memfd_create("countersign-policy", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (fd < 0 || pipe2(fds, O_CLOEXEC) != 0) {
+        err_errno(e, "cannot compile the policy");
+        goto out;
+    }
+    int pid = fork();
+    if (pid == 0) {
+        signal(SIGCHLD, SIG_DFL);
+        compile(p->config, fd, fds[1]);
+    }
+    close(fds[1]);
+    fds[1] = -1;
+    if (pid < 0 || await(pid, fds[0], e) != 0 || accept_image(p, fd, e) != 0)
+        goto out;
+    if (p->image_fd >= 0)
+        close(p->image_fd);
+    p->image_fd = fd;
+    fd = -1;
+    bad = 0;
+out:
+    if (fd >= 0)
+        close(fd);
+    if (fds[0] >= 0)
+        close(fds[0]);
+    if (fds[1] >= 0)
+        close(fds[1]);
+    return bad;
+}
+
+/* The keeper's file sources: opened here, read only there. */
+static void send_sources(struct parent *p, struct child *keeper)
+{
+    struct stat st;
+    if (fstat(p->image_fd, &st) != 0)
+        return;
+    void *at = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, p->image_fd, 0);
+    struct policy *image = at == MAP_FAILED ? NULL : policy_open(span_of(at, (size_t)st.st_size), NULL);
+    struct credential cred;
+    for (size_t i = 0; image != NULL && policy_credential(image, i, &cred); i++) {
+        char path[4096];
+        if (cred.source != SOURCE_FILE || cred.source_arg.n >= sizeof(path))
+            continue;
+        snprintf(path, sizeof(path), "%.*s", SPAN_FMT(cred.source_arg));
+        int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+        if (fd < 0) {
+            log_warn("credential %.*s: cannot open %s: %m", SPAN_FMT(cred.name), path);
+            continue;
+        }
+        struct dynbuf *b = chan_begin(keeper->chan, M_SOURCE, 0);
+        if (b != NULL) {
+            msg_put_span(b, cred.name);
+            (void)chan_commit_fd(keeper->chan, fd);
+        }
+        close(fd);
+    }
+    policy_close(image);
+    if (at != MAP_FAILED)
+        munmap(at, (size_t)st.st_size);
+}
+
+void parent_send_image(struct parent *p, struct child *c)
+{
+    bool wants = c->role == ROLE_JUDGE || c->role == ROLE_KEEPER || c->role == ROLE_LEDGER || c->role == ROLE_DESK;
+    if (!wants || c->chan == NULL || p->image_fd < 0)
+        return;
+    struct dynbuf *b = chan_begin(c->chan, M_IMAGE, 0);
+    if (b == NULL)
+        return;
+    msg_put_digest(b, &p->image_digest);
+    (void)chan_commit_fd(c->chan, p->image_fd);
+    if (c->role == ROLE_KEEPER)
+        send_sources(p, c);
+}

@@ -1,0 +1,198 @@
+/* countersignd: the parent's main, start and end of the whole. */
+#include "proxy/parent/parent.h"
+
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/id.h"
+#include "common/log.h"
+
+static const enum role_id standing[] = {ROLE_LEDGER,  ROLE_KEEPER, ROLE_RESOLVER, ROLE_JUDGE,
+                                        ROLE_CARRIER, ROLE_LOBBY,  ROLE_DESK};
+
+struct child *parent_child(struct parent *p, enum role_id role, uint64_t instance)
+{
+    for (struct child *c = p->children; c != NULL; c = c->next)
+        if (c->role == role && c->instance == instance)
+            return c;
+    return NULL;
+}
+
+static void ended(void *arg)
+{
+    struct parent *p = arg;
+    for (struct child *c = p->children; c != NULL; c = c->next)
+        if (c->pid > 0)
+            kill(c->pid, SIGKILL);
+    loop_stop(p->loop);
+}
+
+/* Ask every role to end, fronts first; what has not ended after two seconds is killed. */
+void parent_stop(struct parent *p)
+{
+    if (p->stopping)
+        return;
+    p->stopping = true;
+    for (struct child *c = p->children; c != NULL; c = c->next)
+        if (c->chan != NULL)
+            chan_send(c->chan, M_STOP, 0, SPAN_NONE);
+    p->grace = timer_new(p->loop, ended, p);
+    if (p->grace == NULL)
+        ended(p);
+    else
+        timer_set(p->grace, 2000);
+}
+
+static void again(void *arg)
+{
+    struct child *c = arg;
+    if (!c->parent->stopping && parent_spawn(c->parent, c) != 0)
+        timer_set(c->again, 5000);
+}
+
+static void restart_later(struct parent *p, struct child *c)
+{
+    bool lived = loop_now(p->loop) - c->started_ms > 30000;
+    c->fails = lived ? 0 : c->fails + 1;
+    uint64_t wait = c->fails == 0 ? 0 : 50u << (c->fails < 7 ? c->fails : 7);
+    if (c->fails > 5 && !p->announced) {
+        log_error("the %s does not come up; giving up", role_name(c->role));
+        parent_stop(p);
+        return;
+    }
+    if (c->again == NULL && (c->again = timer_new(p->loop, again, c)) == NULL)
+        log_die("out of memory");
+    timer_set(c->again, wait);
+}
+
+static void child_died(struct parent *p, struct child *c, int status)
+{
+    bool wanted = p->stopping || c->leaving;
+    if (!wanted)
+        log_warn("the %s (pid %d) ended by %s %d; %s", role_name(c->role), c->pid,
+                 WIFSIGNALED(status) ? "signal" : "exit",
+                 WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status),
+                 c->role == ROLE_FRONT ? "its connections are closed" : "restarting it");
+    c->pid = 0;
+    c->ready = false;
+    chan_free(&c->chan);
+    if (c->role == ROLE_FRONT)
+        parent_front_died(p, c);
+    else if (!p->stopping)
+        restart_later(p, c);
+}
+
+static bool any_left(const struct parent *p)
+{
+    for (const struct child *c = p->children; c != NULL; c = c->next)
+        if (c->pid > 0)
+            return true;
+    return false;
+}
+
+static void on_child(void *arg, int signo)
+{
+    struct parent *p = arg;
+    int status, pid;
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+        for (struct child *c = p->children; c != NULL; c = c->next)
+            if (c->pid == pid) {
+                child_died(p, c, status);
+                break;
+            }
+    if (p->stopping && !any_left(p))
+        loop_stop(p->loop);
+}
+
+static void on_end(void *arg, int signo)
+{
+    parent_stop(arg);
+}
+
+static void on_reload(void *arg, int signo)
+{
+    struct parent *p = arg;
+    struct err e;
+    if (parent_compile(p, &e) != 0)
+        log_error("reload refused, the old policy stays: %s", e.text);
+    else
+        for (struct child *c = p->children; c != NULL; c = c->next)
+            parent_send_image(p, c);
+}
+
+static int run(struct parent *p, struct err *e)
+{
+    if ((p->loop = loop_new()) == NULL)
+        return err_set(e, "no event loop: out of memory or descriptors");
+    if (loop_on_signal(p->loop, SIGCHLD, on_child, p) != 0 || loop_on_signal(p->loop, SIGTERM, on_end, p) != 0 ||
+        loop_on_signal(p->loop, SIGINT, on_end, p) != 0 || loop_on_signal(p->loop, SIGHUP, on_reload, p) != 0)
+        return err_set(e, "cannot watch signals");
+    signal(SIGPIPE, SIG_IGN);
+    if (parent_prepare(p, e) != 0 || parent_compile(p, e) != 0)
+        return -1;
+    for (size_t i = 0; i < sizeof(standing) / sizeof(standing[0]); i++) {
+        struct child *c = parent_child_new(p, standing[i], "");
+        if (c == NULL || parent_spawn(p, c) != 0)
+            return err_set(e, "cannot start the %s from %s; is the installation complete?", role_name(standing[i]),
+                           p->exe_dir);
+    }
+    return loop_run(p->loop) != 0 ? err_set(e, "the event loop failed") : 0;
+}
+
+static int options(int argc, char **argv, struct parent *p, struct config_args *a)
+{
+    static const struct option longs[] = {
+        {"config", required_argument, NULL, 'c'},   {"state-dir", required_argument, NULL, 's'},
+        {"policy", required_argument, NULL, 'p'},   {"ready-fd", required_argument, NULL, 'r'},
+        {"quiet", no_argument, NULL, 'q'},          {"check-config", no_argument, NULL, 'n'},
+        {"data-dir", required_argument, NULL, 'd'}, {NULL, 0, NULL, 0}};
+    int o;
+    while ((o = getopt_long(argc, argv, "", longs, NULL)) != -1)
+        switch (o) {
+        case 'c': a->config = optarg; break;
+        case 's': a->state_dir = optarg; break;
+        case 'p': a->policy = optarg; break;
+        case 'd': a->data_dir = optarg; break;
+        case 'r': p->ready_fd = atoi(optarg); break;
+        case 'q': p->quiet = true; break;
+        case 'n': a->check_only = true; break;
+        default: return -1;
+        }
+    return optind == argc ? 0 : -1;
+}
+
+int main(int argc, char **argv)
+{
+    static struct parent p = {.image_fd = -1, .keeper_dir = -1, .ready_fd = -1, .next_instance = 1};
+    struct config_args args = {0};
+    struct err e = {{0}};
+    log_init("parent", LOG_INFO);
+    if (options(argc, argv, &p, &args) != 0) {
+        fprintf(stderr, "usage: countersignd [--config FILE] [--state-dir DIR] [--policy FILE] [--data-dir DIR] "
+                        "[--ready-fd N] [--quiet] [--check-config]\n");
+        return 2;
+    }
+    dynbuf_init(&p.secrets, 64 * 1024);
+    /* Descriptors are handed over by sendmsg; nothing is inherited by accident. */
+    prctl(PR_SET_DUMPABLE, 0);
+    if ((p.config = config_load(&args, &e)) == NULL) {
+        fprintf(stderr, "countersign: %s\n", e.text);
+        return 3;
+    }
+    if (args.check_only) {
+        int bad = parent_compile(&p, &e);
+        fprintf(stderr, "%s\n", bad ? e.text : "configuration and policy are in order");
+        return bad ? 3 : 0;
+    }
+    if (run(&p, &e) != 0) {
+        fprintf(stderr, "countersign: %s\n", e.text);
+        ended(&p);
+        return 3;
+    }
+    return p.announced ? 0 : 1;
+}

@@ -1,0 +1,85 @@
+/* The parent: reads the configuration, binds, starts and restarts the roles and
+ * hands over descriptors. It reads nothing from the network and no secret. */
+#ifndef PROXY_PARENT_PARENT_H
+#define PROXY_PARENT_PARENT_H
+
+#include "common/err.h"
+#include "common/id.h"
+#include "common/net/chan.h"
+#include "common/net/loop.h"
+#include "proxy/msgs.h"
+#include "proxy/parent/config.h"
+
+enum { FRONTS_MAX = 256, LISTENERS_MAX = 64, SOURCES_MAX = 64 };
+
+/* One running (or to be restarted) process of a role. */
+struct child {
+    enum role_id role;
+    uint64_t instance; /* 0; for fronts their number, never reused */
+    int pid;           /* 0: not running */
+    struct chan *chan;
+    bool ready, leaving;
+    char info[256];   /* a front's sandbox */
+    uint64_t adopted; /* connections handed to a front */
+    unsigned fails;
+    uint64_t started_ms;
+    struct timer *again;
+    struct parent *parent;
+    struct child *next;
+};
+
+/* A listening socket, and whose it is. */
+struct listener {
+    int fd;
+    unsigned kind;     /* as in M_LISTEN */
+    enum role_id role; /* who accepts; ROLE_FRONT: polled here until somebody knocks */
+    char name[256], path[256];
+    struct watch *watch;
+    struct parent *parent;
+};
+
+struct parent {
+    struct loop *loop;
+    struct config *config;
+    struct child *children;
+    uint64_t next_instance;
+    struct listener listeners[LISTENERS_MAX];
+    size_t nlisteners;
+    int image_fd, keeper_dir, uid_base, ready_fd;
+    struct digest image_digest;
+    bool stopping, announced, quiet;
+    char boot[33], exe_dir[512];
+    struct dynbuf secrets; /* last M_SECRETS, passed on to the desk */
+    struct timer *grace;
+};
+
+/* parent.c */
+void parent_stop(struct parent *p);
+struct child *parent_child(struct parent *p, enum role_id role, uint64_t instance);
+/* spawn.c: fork, exec, configure; links it with its peers and gives it what is its own. */
+int parent_spawn(struct parent *p, struct child *c) MUSTCHECK;
+struct child *parent_child_new(struct parent *p, enum role_id role, const char *info);
+void parent_child_free(struct parent *p, struct child **c);
+/* links.c: the table of who talks to whom. */
+void parent_link_all(struct parent *p, struct child *c);
+/* settings.c: M_CONFIG of each role. */
+void parent_configure(struct parent *p, struct child *c);
+/* fronts.c */
+void parent_handover(struct parent *p, struct frame *f);
+void parent_front_idle(struct parent *p, struct child *c, struct frame *f);
+void parent_front_died(struct parent *p, struct child *c);
+int parent_sandbox_open(struct parent *p, struct span name, char *path, size_t cap, struct err *e) MUSTCHECK;
+void parent_sandbox_close(struct parent *p, struct span name);
+void parent_poll(struct listener *l);
+/* image.c: compile the policy in a child; on success it is the image of all. */
+int parent_compile(struct parent *p, struct err *e) MUSTCHECK;
+void parent_send_image(struct parent *p, struct child *c);
+/* boot.c: folders, sockets, files. */
+int parent_prepare(struct parent *p, struct err *e) MUSTCHECK;
+struct listener *parent_listener_add(struct parent *p, int fd, unsigned kind, enum role_id role, const char *name);
+void parent_give_listeners(struct parent *p, struct child *c);
+int parent_write_public(struct parent *p, struct span ca_pem) MUSTCHECK;
+/* control.c: what roles tell the parent. */
+void parent_frame(void *arg, struct chan *ch, struct frame *f);
+
+#endif

@@ -1,0 +1,106 @@
+/* What each role is told when it starts: the one place that maps the
+ * configuration to roles. A role learns no more than it needs. */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/log.h"
+#include "common/msg.h"
+#include "proxy/parent/parent.h"
+
+struct settings {
+    struct dynbuf pairs;
+    uint16_t n;
+};
+
+static void text(struct settings *s, const char *key, const char *value)
+{
+    msg_put_span(&s->pairs, span_str(key));
+    msg_put_span(&s->pairs, span_str(value));
+    s->n++;
+}
+
+static void path_below(struct settings *s, const char *key, const struct config *c, const char *file)
+{
+    char value[CONFIG_PATH + 64];
+    snprintf(value, sizeof(value), "%s/%s", c->state_dir, file);
+    text(s, key, value);
+}
+
+static void number(struct settings *s, const char *key, uint64_t v)
+{
+    char value[32];
+    snprintf(value, sizeof(value), "%llu", (unsigned long long)v);
+    text(s, key, value);
+}
+
+/* Our own TCP listeners: never a destination (C21). */
+static void own(struct settings *s, const struct parent *p)
+{
+    char all[LISTENERS_MAX * 64];
+    size_t n = 0;
+    all[0] = '\0';
+    for (size_t i = 0; i < p->nlisteners; i++)
+        if (p->listeners[i].fd >= 0 && (p->listeners[i].kind == 1 || p->listeners[i].kind == 3))
+            n += (size_t)snprintf(all + n, sizeof(all) - n, "%s%s", n ? " " : "", p->listeners[i].path);
+    text(s, "own", all);
+}
+
+static void desk(struct settings *s, const struct parent *p)
+{
+    const struct config *c = p->config;
+    char url[300] = "";
+    for (size_t i = 0; i < p->nlisteners; i++)
+        if (p->listeners[i].kind == 3)
+            snprintf(url, sizeof(url), "http://%s", p->listeners[i].path);
+    text(s, "desk_url", url);
+    for (size_t i = 0; i < p->nlisteners; i++)
+        if (p->listeners[i].kind == 1)
+            snprintf(url, sizeof(url), "http://%s", p->listeners[i].path);
+    text(s, "proxy_url", url);
+    path_below(s, "db", c, "store/ledger.db");
+    path_below(s, "ca", c, "ca.crt");
+    path_below(s, "bundle", c, "bundle.crt");
+    path_below(s, "state_dir", c, "");
+}
+
+void parent_configure(struct parent *p, struct child *c)
+{
+    const struct config *conf = p->config;
+    struct settings s = {.n = 0};
+    dynbuf_init(&s.pairs, 64 * 1024);
+    text(&s, "boot", p->boot);
+    number(&s, "owner_uid", geteuid());
+    if (c->role == ROLE_LEDGER) {
+        path_below(&s, "db", conf, "store/ledger.db");
+        path_below(&s, "store_dir", conf, "store");
+        number(&s, "expires_ms", conf->expires_ms);
+        number(&s, "pending_max", conf->pending_max);
+    }
+    if (c->role == ROLE_JUDGE) {
+        number(&s, "hold.inline_wait_ms", conf->inline_wait_ms);
+        number(&s, "hold.expires_ms", conf->expires_ms);
+        number(&s, "body_max", conf->body_max);
+        text(&s, "store_lost", conf->store_lost_allow_reads ? "allow-reads" : "deny");
+        text(&s, "disclose", conf->disclose_rules ? "rules" : "");
+    }
+    if (c->role == ROLE_DESK || c->role == ROLE_JUDGE)
+        desk(&s, p);
+    if (c->role == ROLE_CARRIER)
+        text(&s, "roots", conf->roots);
+    if (c->role == ROLE_CARRIER || c->role == ROLE_RESOLVER)
+        own(&s, p);
+    if (c->role == ROLE_FRONT) {
+        text(&s, "sandbox", c->info);
+        number(&s, "instance", c->instance);
+    }
+    struct dynbuf *b = chan_begin(c->chan, M_CONFIG, 0);
+    if (b != NULL && dynbuf_ok(&s.pairs)) {
+        msg_put_u32(b, MSG_VERSION);
+        msg_put_u16(b, s.n);
+        (void)dynbuf_add(b, dynbuf_span(&s.pairs));
+        if ((c->role == ROLE_KEEPER ? chan_commit_fd(c->chan, p->keeper_dir) : chan_commit(c->chan)) != 0)
+            log_error("cannot configure the %s", role_name(c->role));
+    }
+    dynbuf_free(&s.pairs);
+}

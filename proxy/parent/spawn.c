@@ -1,0 +1,127 @@
+/* Start one role: a socketpair, a fork, an exec, its settings, its peers. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/log.h"
+#include "proxy/parent/parent.h"
+
+extern char **environ;
+
+struct child *parent_child_new(struct parent *p, enum role_id role, const char *info)
+{
+    struct child *c = calloc(1, sizeof(*c));
+    if (c == NULL)
+        return NULL;
+    c->role = role;
+    c->parent = p;
+    c->instance = role == ROLE_FRONT ? p->next_instance++ : 0;
+    snprintf(c->info, sizeof(c->info), "%s", info);
+    c->next = p->children;
+    p->children = c;
+    return c;
+}
+
+void parent_child_free(struct parent *p, struct child **c)
+{
+    for (struct child **at = &p->children; *at != NULL; at = &(*at)->next)
+        if (*at == *c) {
+            *at = (*c)->next;
+            break;
+        }
+    chan_free(&(*c)->chan);
+    timer_free(&(*c)->again);
+    free(*c);
+    *c = NULL;
+}
+
+/* Ledger and desk share a group, so that the desk may read the store the ledger writes. */
+static unsigned role_gid(const struct parent *p, enum role_id r)
+{
+    return (unsigned)p->uid_base + (r == ROLE_DESK ? ROLE_LEDGER : r);
+}
+
+/* In the child, between fork and exec: only async-signal-safe calls. */
+static void become(struct child *c, int fd, const char *path, char *const argv[], char *const envp[])
+{
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    if (dup2(fd, 3) != 3 || fcntl(3, F_SETFD, 0) != 0)
+        _exit(126);
+    int null = open("/dev/null", O_RDWR);
+    if (null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0)
+        _exit(126);
+    close_range(4, ~0u, 0);
+    execve(path, argv, envp);
+    _exit(127);
+}
+
+static int start(struct parent *p, struct child *c, int fd)
+{
+    char path[640], uid[64], gid[64];
+    char *envp[8] = {NULL};
+    size_t n = 0;
+    snprintf(path, sizeof(path), "%s/countersign-%s", p->exe_dir, role_name(c->role));
+    char *argv[] = {path, NULL};
+    if (access(path, X_OK) != 0)
+        return -1;
+    if (p->uid_base > 0) {
+        snprintf(uid, sizeof(uid), "COUNTERSIGN_UID=%u", (unsigned)p->uid_base + c->role);
+        snprintf(gid, sizeof(gid), "COUNTERSIGN_GID=%u", role_gid(p, c->role));
+        envp[n++] = uid;
+        envp[n++] = gid;
+    }
+    /* The keeper alone sees our environment: a credential's source may be a variable. */
+    char **env = envp;
+    if (c->role == ROLE_KEEPER) {
+        for (n = 0; n == 0 && p->uid_base > 0; n++) {
+            setenv("COUNTERSIGN_UID", uid + sizeof("COUNTERSIGN_UID=") - 1, 1);
+            setenv("COUNTERSIGN_GID", gid + sizeof("COUNTERSIGN_GID=") - 1, 1);
+        }
+        env = environ;
+    }
+    int pid = fork();
+    if (pid == 0)
+        become(c, fd, path, argv, env);
+    if (pid > 0)
+        c->pid = pid;
+    return pid > 0 ? 0 : -1;
+}
+
+static void gone(void *arg, struct chan *ch)
+{
+    struct child *c = arg;
+    chan_free(&c->chan); /* the process itself is reaped by SIGCHLD */
+}
+
+int parent_spawn(struct parent *p, struct child *c)
+{
+    static const struct chan_ops ops = {parent_frame, gone};
+    int fds[2], bad = -1;
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds) != 0)
+        return -1;
+    if (start(p, c, fds[1]) != 0) {
+        close(fds[0]);
+        goto out;
+    }
+    c->started_ms = loop_now(p->loop);
+    c->ready = false;
+    if ((c->chan = chan_new(p->loop, fds[0], &ops, c)) == NULL) {
+        kill(c->pid, SIGKILL);
+        goto out;
+    }
+    parent_configure(p, c);
+    parent_send_image(p, c);
+    parent_link_all(p, c);
+    parent_give_listeners(p, c);
+    bad = 0;
+out:
+    close(fds[1]);
+    return bad;
+}
