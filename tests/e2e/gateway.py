@@ -1,0 +1,152 @@
+"""The gateway under test: `countersign up` with a policy of the test's, and the operator's side of it.
+
+    gw = Gateway(lab, policy_text, secrets={"demo-git": b"user:password"})
+    env = gw.client_env("ci-7")            # what `countersign sandbox create` would set, for a client on this host
+    ticket = gw.pending()                  # waits for one, gives its facts
+    gw.approve(ticket["id"]); gw.deny(ticket["id"], "words")
+
+PREFIX/bin must be first in PATH (./check arranges it).
+"""
+import base64
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+
+ROLES = ("ledger", "keeper", "resolver", "judge", "carrier", "lobby", "desk")
+
+
+class Gateway:
+    def __init__(self, lab, policy, secrets=(), hold="inline_wait: 20s, expires: 10m", config="", ca=()):
+        self.lab, self.state = lab, lab.dir / "state"
+        self.policy, self.config = lab.dir / "policy.yaml", lab.dir / "countersign.yaml"
+        self.policy.write_text(policy)
+        self.config.write_text("version: 1\nstate_dir: state\npolicy: [policy.yaml]\n"
+                               'listeners: [{ name: agents, http: "127.0.0.1:0", identity: token }]\n'
+                               'desk: { http: "localhost:0" }\n' + f"hold: {{ {hold} }}\n" + config)
+        self.tokens = {}
+        self.up()
+        for name, value in dict(secrets).items():
+            self.cli("secret", "set", name, stdin=value, rc=0)
+
+    def up(self):
+        self.process = self.lab.start([program(), "up", "--config", self.config], ready=r"countersign is up", timeout=60)
+        self.proxy = re.search(rb"proxy +http://(\S+)", self.process.seen)[1].decode()
+        self.page = re.search(rb"page +(\S+)", self.process.seen)[1].decode()
+
+    def cli(self, *words, stdin=None, rc=None, timeout=30):
+        return self.lab.run([program(), *words], env={"COUNTERSIGN_STATE": self.state, "PATH": os.environ["PATH"]},
+                            stdin=stdin, rc=rc, timeout=timeout)
+
+    def cli_json(self, *words):
+        return json.loads(self.cli(*words, "--json", rc=0).out)
+
+    # sandboxes
+
+    def token(self, name):
+        if name not in self.tokens:
+            self.tokens[name] = self.cli_json("sandbox", "create", name)["token"]
+        return self.tokens[name]
+
+    def client_env(self, name="agent"):
+        """The variables of clients.md section 3, as the shell form of `sandbox create` prints them."""
+        url = f"http://{name}:{self.token(name)}@{self.proxy}"
+        bundle, ca = str(self.state / "bundle.crt"), str(self.state / "ca.crt")
+        env = {key: url for key in ("HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")}
+        env.update({key: bundle for key in (
+            "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO", "PIP_CERT", "npm_config_cafile")})
+        env.update(NODE_EXTRA_CA_CERTS=ca, NO_PROXY="", no_proxy="", GIT_TERMINAL_PROMPT="0",
+                   npm_config_proxy=url, npm_config_https_proxy=url, npm_config_noproxy="",
+                   GIT_AUTHOR_NAME="Agent", GIT_AUTHOR_EMAIL="agent@sandbox.invalid",
+                   GIT_COMMITTER_NAME="Agent", GIT_COMMITTER_EMAIL="agent@sandbox.invalid")
+        return env
+
+    def basic(self, name="agent"):
+        return "Basic " + base64.b64encode(f"{name}:{self.token(name)}".encode()).decode()
+
+    # the operator
+
+    def tickets(self, state="pending"):
+        return self.cli_json("approvals", "list", "--state", state)["tickets"]
+
+    def pending(self, n=1, timeout=20):
+        """Waits until n tickets are pending; the newest one's facts (all of them when n is not 1)."""
+        def enough():
+            found = self.tickets()
+            return found if len(found) >= n else None
+        found = self.lab.wait_for(f"{n} pending tickets", enough, timeout)
+        return self.show(found[0]["id"]) if n == 1 else found
+
+    def show(self, ticket):
+        return self.cli_json("approvals", "show", ticket)
+
+    def approve(self, ticket):
+        self.cli("approvals", "approve", ticket, rc=0)
+
+    def deny(self, ticket, words):
+        self.cli("approvals", "deny", ticket, "--reason", words, rc=0)
+
+    def audit(self):
+        rows = self.cli("audit", "tail", "--json", "-n", "1000", rc=0).out.decode()
+        return [json.loads(line) for line in rows.splitlines() if line.strip()]
+
+    # accidents
+
+    def pid(self, role):
+        """The process of a role (the newest when there are several fronts), or None."""
+        found = subprocess.run(["pgrep", "-P", str(self.daemon()), "-n", "-f", f"countersign-{role}"],
+                               capture_output=True, text=True).stdout.split()
+        return int(found[0]) if found else None
+
+    def daemon(self):
+        return self.process.pid
+
+    def kill(self, role):
+        """SIGKILL it; for a standing role, wait until another one is up."""
+        old = self.pid(role)
+        os.kill(old, signal.SIGKILL)
+        if role != "front":
+            self.lab.wait_for(f"another {role}", lambda: self.pid(role) not in (None, old))
+            self.lab.wait_for("the control socket", lambda: self.cli("status").rc == 0)
+
+    def stop(self):
+        return self.process.stop()
+
+
+def program():
+    found = shutil.which("countersign")
+    if not found:
+        raise AssertionError("countersign is not in PATH: run through ./check, or put PREFIX/bin first")
+    return found
+
+
+def upstream_yaml(host, port, ca, more=""):
+    return (f'  - {{ host: {host}, port: {port}, address: 127.0.0.1, allow_private: ["127.0.0.1/32"], ca: "{ca}"{more} }}\n')
+
+
+def simple_policy(up, secret="store: api", write="hold", extra=""):
+    """One upstream, one bearer credential; reads allowed, writes as told."""
+    place = f"host: {up.name}, port: {up.port}"
+    return f"""version: 1
+name: test
+packs: [git@1, npm@1]
+upstreams:
+{upstream_yaml(up.name, up.port, up.ca)}
+credentials:
+  api:
+    source: {{ {secret} }}
+    inject: {{ header: Authorization, format: "Bearer {{}}" }}
+    only: [{{ {place} }}]
+rules:
+  - id: reads
+    match: {{ {place}, effect: read }}
+    decide: allow
+    use: api
+  - id: writes
+    match: {{ {place}, effect: [write, delete] }}
+    decide: {write}
+    use: api
+    {"approve: { within: 10m }" if write == "hold" else 'say: "Writes are off, ask in #platform."'}
+{extra}"""

@@ -1,0 +1,144 @@
+#!/usr/bin/env python3
+"""What each role of the installed build cannot do, tried for real: a running role is made to make the call.
+
+usage: walls.py PROBE        (PREFIX/bin first in PATH; root: the roles are not dumpable, and that is one of the walls)
+"""
+import os
+import pathlib
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "e2e"))
+PROBE = os.path.abspath(sys.argv.pop(1))
+from gateway import ROLES, Gateway, simple_policy  # noqa: E402
+from harness import main, test  # noqa: E402
+
+ALL = ROLES + ("front",)
+
+
+def tried(lab, gw, up, role, *call):
+    """The outcome in words. A killed role comes back as another process; a front when somebody knocks."""
+    if role == "front":
+        lab.run(["curl", "-sS", f"https://{up.name}:{up.port}/ok"], env=gw.client_env(), rc=0)
+    pid = lab.wait_for(f"a {role}", lambda: gw.pid(role))
+    done = subprocess.run([PROBE, str(pid), *map(str, call)], capture_output=True, text=True, timeout=20)
+    assert done.returncode == 0, done.stderr
+    word = done.stdout.strip()
+    if word != "killed":
+        return word
+    lab.wait_for(f"the end of the {role}", lambda: not os.path.exists(f"/proc/{pid}"))
+    if role != "front":
+        lab.wait_for(f"another {role}", lambda: gw.pid(role) not in (None, pid))
+        lab.wait_for("the control socket", lambda: gw.cli("status").rc == 0)
+    return word
+
+
+def setup(lab):
+    up = lab.upstream()
+    return up, Gateway(lab, simple_policy(up), {"api": lab.canary("c" * 40).encode()})
+
+
+def no_way(word):
+    return word == "killed" or word.startswith("refused E")
+
+
+def field(pid, name):
+    for line in open(f"/proc/{pid}/status", encoding="ascii"):
+        if line.startswith(name + ":"):
+            return line.split(":")[1].split()
+
+
+@test("D22 walls")
+def every_role_is_confined_and_alone(lab):
+    up, gw = setup(lab)
+    lab.run(["curl", "-sS", f"https://{up.name}:{up.port}/ok"], env=gw.client_env(), rc=0)
+    uids = {}
+    for role in ALL:
+        pid = gw.pid(role)
+        assert field(pid, "Seccomp") == ["2"], (role, "no seccomp filter")
+        assert field(pid, "NoNewPrivs") == ["1"], role
+        assert set("".join(field(pid, "CapEff"))) == {"0"}, (role, "keeps capabilities")
+        limits = pathlib.Path(f"/proc/{pid}/limits").read_text()
+        assert any(line.split()[4] == "0" for line in limits.splitlines() if line.startswith("Max core")), role
+        uids[role] = field(pid, "Uid")[0]
+        if os.geteuid() == 0:
+            assert uids[role] != "0", (role, "runs as root")
+        environ = pathlib.Path(f"/proc/{pid}/environ").read_bytes()
+        assert b"PATH=" not in environ.replace(b"\0", b"\n") or role == "keeper", (role, environ[:200])
+    if os.geteuid() == 0:
+        assert len(set(uids.values())) == len(uids), uids
+
+
+@test()
+def no_role_can_start_a_program(lab):
+    up, gw = setup(lab)
+    for role in ALL:
+        for call in (("exec", "/bin/true"), ("fork",)):
+            assert tried(lab, gw, up, role, *call) == "killed", (role, call)
+
+
+@test()
+def no_role_can_write_and_run_memory_or_trace_another(lab):
+    up, gw = setup(lab)
+    for role in ALL:
+        assert no_way(tried(lab, gw, up, role, "mmap-exec")), role
+        assert no_way(tried(lab, gw, up, role, "ptrace", gw.pid("keeper") if role != "keeper" else 1)), role
+
+
+@test()
+def front_judge_and_lobby_open_no_file_and_no_socket(lab):
+    up, gw = setup(lab)
+    for role in ("front", "judge", "lobby"):
+        for call in (("open", "/etc/passwd"), ("create", "/tmp/countersign-wall"), ("tcp",), ("udp",), ("unix",)):
+            assert tried(lab, gw, up, role, *call) == "killed", (role, call)
+
+
+@test()
+def the_keeper_has_no_network(lab):
+    up, gw = setup(lab)
+    for call in (("tcp",), ("udp",)):
+        assert no_way(tried(lab, gw, up, "keeper", *call)), call
+
+
+@test()
+def the_carrier_and_the_resolver_cannot_read_the_store(lab):
+    up, gw = setup(lab)
+    for role in ("carrier", "resolver", "desk", "lobby"):
+        for path in (gw.state / "keeper/master.key", gw.state / "store/ledger.db"):
+            if (role, path.name) != ("desk", "ledger.db"):
+                assert no_way(tried(lab, gw, up, role, "open", path)), (role, path)
+
+
+@test("C29 walls")
+def only_the_keeper_can_open_the_ca_key(lab):
+    up, gw = setup(lab)
+    keys = sorted((gw.state / "keeper").iterdir())
+    assert keys, "no key files"
+    for role in ALL:
+        for path in keys:
+            word = tried(lab, gw, up, role, "open", path)
+            assert (word == "done" or role != "keeper") and (role == "keeper" or no_way(word)), (role, path.name, word)
+        for path in keys:
+            assert path.stat().st_mode & 0o077 == 0, path
+
+
+@test()
+def the_desk_and_the_ledger_reach_no_network(lab):
+    up, gw = setup(lab)
+    for role in ("desk", "ledger"):
+        for call in (("tcp",), ("udp",)):
+            assert no_way(tried(lab, gw, up, role, *call)), (role, call)
+        assert no_way(tried(lab, gw, up, role, "create", "/tmp/countersign-wall")), role
+
+
+@test("F16 walls")
+def the_parents_death_ends_every_role(lab):
+    up, gw = setup(lab)
+    lab.run(["curl", "-sS", f"https://{up.name}:{up.port}/ok"], env=gw.client_env(), rc=0)
+    pids = [gw.pid(role) for role in ALL]
+    gw.process.signal(9)
+    gw.process.wait()
+    lab.wait_for("the end of all", lambda: not any(os.path.exists(f"/proc/{pid}") for pid in pids), 5)
+
+
+main()
