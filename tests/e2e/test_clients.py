@@ -1,0 +1,256 @@
+#!/usr/bin/env python3
+"""Real, unmodified clients through the gateway: each reads, each write waits, each shows a denial's words."""
+import json
+import os
+import secrets
+import shutil
+import sys
+
+from gateway import Gateway, simple_policy, upstream_yaml
+from harness import Skip, main, test
+from servers import npm_modules
+import pathlib
+
+WORDS = "Pushes to main are for people, ask in #release."
+
+
+def git_policy(git, push="hold"):
+    place = f'host: {git.host}, port: {git.port}, path: "/demo/**"'
+    decide = "hold" if push == "hold" else f'deny\n    say: "{WORDS}"'
+    return f"""version: 1
+name: git
+packs: [git@1]
+upstreams:
+{upstream_yaml(git.host, git.port, git.ca)}
+credentials:
+  demo:
+    source: {{ store: demo }}
+    inject: {{ basic: true }}
+    only: [{{ {place} }}]
+rules:
+  - id: fetch
+    match: {{ {place}, op: [git.fetch, git.fetch.refs] }}
+    decide: allow
+    use: demo
+  - id: push
+    match: {{ {place}, op: git.push }}
+    decide: {decide}
+    {"use: demo" if push == "hold" else ""}
+"""
+
+
+def git_setup(lab, push="hold", hold="inline_wait: 20s, expires: 10m"):
+    git = lab.git_server()
+    gw = Gateway(lab, git_policy(git, push), {"demo": f"{git.user}:{git.password}".encode()}, hold=hold)
+    env = gw.client_env()
+    lab.run(["git", "clone", "-q", git.url, "work"], env=env, rc=0)
+    return git, gw, env, lab.dir / "work"
+
+
+def commit(lab, work, env, size=0):
+    (work / "file.bin").write_bytes(os.urandom(size) if size else secrets.token_bytes(16))
+    lab.run(["git", "-C", work, "add", "file.bin"], env=env, rc=0)
+    lab.run(["git", "-C", work, "commit", "-qm", "by an agent"], env=env, rc=0)
+    return lab.run(["git", "-C", work, "rev-parse", "HEAD"], env=env, rc=0).out.decode().strip()
+
+
+@test()
+def git_clones_fetches_and_pushes_once_approved(lab):
+    git, gw, env, work = git_setup(lab)
+    head = commit(lab, work, env)
+    push = lab.start(["git", "-C", str(work), "push", "origin", "HEAD:main"], env=env)
+    ticket = gw.pending()
+    assert git.landed() == []
+    assert head in json.dumps(ticket), ticket
+    gw.approve(ticket["id"])
+    assert push.wait(30) == 0, push.seen
+    assert [new for _, new, _ in git.landed()] == [head]
+    lab.run(["git", "-C", work, "fetch", "-q"], env=env, rc=0)
+
+
+@test()
+def a_5_mb_push_needs_one_approval(lab):
+    git, gw, env, work = git_setup(lab)
+    head = commit(lab, work, env, 5 * 1024 * 1024)
+    push = lab.start(["git", "-C", str(work), "push", "origin", "HEAD:main"], env=env)
+    gw.approve(gw.pending()["id"])
+    assert push.wait(60) == 0, push.seen
+    assert [new for _, new, _ in git.landed()] == [head]
+    assert len(gw.tickets("all")) == 1, gw.tickets("all")
+
+
+@test()
+def git_shows_a_waiting_push_and_the_retry_passes(lab):
+    git, gw, env, work = git_setup(lab, hold="inline_wait: 1s, expires: 10m")
+    head = commit(lab, work, env, 2 * 1024 * 1024)
+    done = lab.run(["git", "-C", work, "push", "origin", "HEAD:main"], env=env)
+    ticket = gw.pending()["id"]
+    assert done.rc != 0 and ticket[:8].encode() in done.both, done.text()
+    gw.approve(ticket)
+    lab.run(["git", "-C", work, "push", "origin", "HEAD:main"], env=env, rc=0)
+    assert [new for _, new, _ in git.landed()] == [head]
+
+
+@test()
+def git_shows_a_denials_words(lab):
+    git, gw, env, work = git_setup(lab, push="deny")
+    commit(lab, work, env)
+    done = lab.run(["git", "-C", work, "push", "origin", "HEAD:main"], env=env)
+    assert done.rc != 0 and WORDS.encode() in done.both, done.text()
+    assert git.landed() == []
+
+
+@test()
+def git_shows_an_operators_denial(lab):
+    git, gw, env, work = git_setup(lab)
+    commit(lab, work, env)
+    push = lab.start(["git", "-C", str(work), "push", "origin", "HEAD:main"], env=env)
+    gw.deny(gw.pending()["id"], "wait for the release")
+    assert push.wait(30) != 0
+    assert b"wait for the release" in push.seen, push.seen
+    assert git.landed() == []
+
+
+def api_setup(lab, write="deny"):
+    up = lab.upstream()
+    gw = Gateway(lab, simple_policy(up, write=write), {"api": lab.canary(secrets.token_urlsafe(32)).encode()})
+    return up, gw, gw.client_env(), f"https://{up.name}:{up.port}"
+
+
+@test()
+def curl_reads_and_shows_a_denial(lab):
+    up, gw, env, base = api_setup(lab)
+    assert lab.run(["curl", "-sSf", base + "/ok"], env=env, rc=0).out
+    done = lab.run(["curl", "-sS", "-d", "a=1", base + "/x"], env=env, rc=0)
+    assert b"ask in #platform" in done.out, done.text()
+
+
+@test()
+def curl_streams_events_as_they_come(lab):
+    up, gw, env, base = api_setup(lab)
+    client = lab.start(["curl", "-sSN", base + "/sse?n=3&gate=g"], env=env)
+    client.wait_line(rb"data:.*\n\n")
+    assert client.popen.poll() is None
+    up.release("g")
+    up.release("g")
+    client.wait(20)
+
+
+@test()
+def wget_reads_and_fails_on_a_denial(lab):
+    up, gw, env, base = api_setup(lab)
+    env = dict(env)
+    lab.run(["wget", "-qO-", f"--ca-certificate={env['SSL_CERT_FILE']}", base + "/ok"], env=env, rc=0)
+    done = lab.run(["wget", "-O-", f"--ca-certificate={env['SSL_CERT_FILE']}", "--post-data=a=1", base + "/x"], env=env)
+    assert done.rc == 8 and b"403" in done.both, done.text()
+
+
+PYTHON = """
+import sys, urllib.request, urllib.error
+print(urllib.request.urlopen(sys.argv[1] + "/ok").status)
+try:
+    urllib.request.urlopen(sys.argv[1] + "/x", b"a=1")
+except urllib.error.HTTPError as e:
+    print(e.code, e.reason, e.read().decode())
+"""
+REQUESTS = """
+import sys, requests
+s = requests.Session()
+print(s.get(sys.argv[1] + "/ok").status_code)
+r = s.post(sys.argv[1] + "/x", data={"a": "1"})
+print(r.status_code, r.json()["message"], r.json()["error"])
+"""
+
+
+@test()
+def pythons_urllib_and_requests(lab):
+    up, gw, env, base = api_setup(lab)
+    for script in (PYTHON, REQUESTS):
+        done = lab.run(["/usr/bin/python3", "-c", script, base], env=env, rc=0)
+        assert b"200" in done.out and b"403" in done.out and b"ask in #platform" in done.out, done.text()
+
+
+NODE = """
+const { HttpsProxyAgent } = require("https-proxy-agent");
+const https = require("https"), base = process.argv[1], agent = new HttpsProxyAgent(process.env.HTTPS_PROXY);
+const ask = (method, path) => new Promise((done, bad) => https.request(base + path, { method, agent }, r => {
+  let body = ""; r.on("data", d => body += d).on("end", () => done([r.statusCode, body]));
+}).on("error", bad).end(method === "POST" ? "a=1" : undefined));
+(async () => { console.log(...await ask("GET", "/ok")); console.log(...await ask("POST", "/x")); })();
+"""
+
+
+@test()
+def node_with_a_proxy_agent(lab):
+    up, gw, env, base = api_setup(lab)
+    modules = npm_modules(pathlib.Path(__file__).resolve().parent / "npm") / "node_modules"
+    done = lab.run(["node", "-e", NODE, base], env={**env, "NODE_PATH": modules}, rc=0)
+    assert b"200" in done.out and b"403" in done.out and b"ask in #platform" in done.out, done.text()
+
+
+@test()
+def npm_installs_and_shows_a_denied_publish(lab):
+    registry = lab.verdaccio()
+    registry.publish("left-pad-demo", "1.0.0", {"index.js": "module.exports = 1;\n"})
+    place = f"host: {registry.host}, port: {registry.port}"
+    gw = Gateway(lab, f"""version: 1
+name: npm
+packs: [npm@1]
+upstreams:
+{upstream_yaml(registry.host, registry.port, registry.ca)}
+credentials:
+  npm:
+    source: {{ store: npm }}
+    inject: {{ basic: true }}
+    only: [{{ {place} }}]
+rules:
+  - id: read
+    match: {{ {place}, effect: read }}
+    decide: allow
+    use: npm
+  - id: no-publish
+    match: {{ {place}, effect: [write, delete] }}
+    decide: deny
+    say: "Packages are published by the release job."
+""", {"npm": f"{registry.user}:{registry.password}".encode()})
+    env = {**gw.client_env(), "npm_config_registry": registry.url, "npm_config_audit": "false",
+           "npm_config_fund": "false", "npm_config_update_notifier": "false"}
+    work = lab.dir / "npmwork"
+    work.mkdir()
+    (work / "package.json").write_text('{"name":"agent-thing","version":"1.0.0","description":"x"}')
+    lab.run(["npm", "install", "left-pad-demo@1.0.0"], env=env, cwd=work, rc=0, timeout=120)
+    assert (work / "node_modules/left-pad-demo/index.js").exists()
+    token = {f"npm_config_//{registry.host}:{registry.port}/:_authToken": "not-a-real-token"}
+    done = lab.run(["npm", "publish"], env={**env, **token}, cwd=work, timeout=120)
+    assert done.rc != 0 and b"published by the release job" in done.both, done.text()
+
+
+@test()
+def pip_shows_a_denied_file(lab):
+    up = lab.upstream()
+    place = f"host: {up.name}, port: {up.port}"
+    gw = Gateway(lab, f"""version: 1
+name: pip
+packs: [pypi@1]
+upstreams:
+{upstream_yaml(up.name, up.port, up.ca)}
+rules:
+  - id: index
+    match: {{ {place}, path: "/simple/**", method: [GET, HEAD] }}
+    decide: allow
+  - id: no-files
+    match: {{ {place}, path: "/packages/**" }}
+    decide: deny
+    say: "demo 1.0 is not on the reviewed list."
+""")
+    index = '<!DOCTYPE html><a href="/packages/demo-1.0-py3-none-any.whl">demo-1.0-py3-none-any.whl</a>'
+    import base64
+    answer = (f"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: {len(index)}\r\n\r\n{index}").encode()
+    up.script({"/simple/demo/": "/raw?b64=" + base64.urlsafe_b64encode(answer).decode()})
+    done = lab.run(["/usr/bin/python3", "-m", "pip", "download", "--no-deps", "--disable-pip-version-check", "--no-cache-dir",
+                    "--index-url", f"https://{up.name}:{up.port}/simple/", "-d", lab.dir / "wheels", "demo"],
+                   env=gw.client_env(), timeout=120)
+    assert done.rc != 0 and b"not on the reviewed list" in done.both, done.text()
+
+
+main()
