@@ -133,7 +133,7 @@ static int bind_tcp(struct parent *p, const char *address, unsigned kind, enum r
 static int bind_unix(struct parent *p, const char *file, unsigned kind, enum role_id role, struct err *e)
 {
     char path[CONFIG_PATH + 32];
-    snprintf(path, sizeof(path), "%s/run/%s", p->config->state_dir, file);
+    snprintf(path, sizeof(path), "%s/%s", p->config->state_dir, file);
     if (strlen(path) > 107)
         return err_set(e, "the state directory's path is too long for a Unix socket; choose a shorter one");
     int fd = listen_unix(path, 0600);

@@ -21,7 +21,7 @@ static void announce(struct parent *p)
             if (p->listeners[i].kind == 1)
                 printf("proxy    http://%s  (token: countersign sandbox create)\n", p->listeners[i].path);
     if (!p->quiet)
-        printf("control  %s/run/control.sock\ncountersign is up; Ctrl-C ends it\n", p->config->state_dir);
+        printf("control  %s/control.sock\ncountersign is up; Ctrl-C ends it\n", p->config->state_dir);
     fflush(stdout);
     if (p->ready_fd >= 0) {
         if (write(p->ready_fd, "ready\n", 6) != 6)
