@@ -53,7 +53,7 @@ static void keep_node(struct loader *l, const struct node *n, void *field)
 
 static const struct key identity_keys[] = {
     {"sandbox", KEY_TEXT, AT(row_identity, sandbox), KEY_NEEDED, .help = "the sandbox this listener belongs to"},
-    {NULL, KEY_END, 0, 0}};
+    {.type = KEY_END}};
 static const struct table identity_table = {"an identity", sizeof(struct row_identity), identity_keys};
 
 static const struct key listener_keys[] = {
@@ -62,16 +62,16 @@ static const struct key listener_keys[] = {
     {"unix", KEY_TEXT, AT(row_listener, unix_path), 0, .help = "a sandbox's own Unix listener, NAME.sock"},
     {"identity", KEY_CALL, AT(row_listener, identity), KEY_NEEDED, .call = keep_node,
      .help = "token, or { sandbox: NAME }"},
-    {"socks5", KEY_LATER, 0, 0},
-    {"transparent", KEY_LATER, 0, 0},
-    {"tls", KEY_LATER, 0, 0},
-    {NULL, KEY_END, 0, 0}};
+    {.name = "socks5", .type = KEY_LATER},
+    {.name = "transparent", .type = KEY_LATER},
+    {.name = "tls", .type = KEY_LATER},
+    {.type = KEY_END}};
 static const struct table listener_table = {"a listener", sizeof(struct row_listener), listener_keys};
 
 static const struct key desk_keys[] = {
     {"http", KEY_TEXT, AT(row_desk, http), KEY_NEEDED, .help = "loopback address:port of the approval page"},
-    {"https", KEY_LATER, 0, 0},
-    {NULL, KEY_END, 0, 0}};
+    {.name = "https", .type = KEY_LATER},
+    {.type = KEY_END}};
 static const struct table desk_table = {"desk", sizeof(struct row_desk), desk_keys};
 
 static const struct key hold_keys[] = {{"inline_wait", KEY_TIME, AT(row_hold, inline_wait), 0, .hi = 600 * 1000,
@@ -81,12 +81,12 @@ static const struct key hold_keys[] = {{"inline_wait", KEY_TIME, AT(row_hold, in
                                         .help = "how long a ticket waits for a decision"},
                                        {"pending", KEY_COUNT, AT(row_hold, pending), 0, .lo = 1, .hi = 1024,
                                         .help = "tickets a sandbox may have waiting"},
-                                       {NULL, KEY_END, 0, 0}};
+                                       {.type = KEY_END}};
 static const struct table hold_table = {"hold", sizeof(struct row_hold), hold_keys};
 
 static const struct key body_keys[] = {{"max", KEY_SIZE, AT(row_body, max), 0, .lo = 1024, .hi = 1024 * 1024 * 1024,
                                         .help = "the largest body that is read whole"},
-                                       {NULL, KEY_END, 0, 0}};
+                                       {.type = KEY_END}};
 static const struct table body_table = {"body", sizeof(struct row_body), body_keys};
 
 static const struct choice modes[] = {{"enforce", 1}, {"shadow", CHOICE_LATER}, {NULL, 0}};
@@ -108,9 +108,9 @@ static const struct key file_keys[] = {
     {"store_lost", KEY_ONE_OF, AT(row_file, store_lost), 0, .choices = lost, .help = "deny, or allow-reads"},
     {"disclose", KEY_ONE_OF, AT(row_file, disclose), 0, .choices = disclosures,
      .help = "rules: name them to clients"},
-    {"metrics", KEY_LATER, 0, 0},
-    {"lanes", KEY_LATER, 0, 0},
-    {NULL, KEY_END, 0, 0}};
+    {.name = "metrics", .type = KEY_LATER},
+    {.name = "lanes", .type = KEY_LATER},
+    {.type = KEY_END}};
 static const struct table file_table = {"the configuration", sizeof(struct row_file), file_keys};
 
 static void copy(char *dst, size_t cap, struct span s)
