@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+"""kill -9 of each role at each point of a held write: it ends in done, refused or unknown, the upstream has seen
+it at most once, and no ticket is lost. The upstream that counts is the oracle."""
+import os
+import secrets
+import signal
+
+from gateway import ROLES, Gateway, simple_policy
+from harness import main, test
+
+POINTS = ("HOLD", "INTENT", "SENT", "RESULT")
+ENDED = {"done", "failed", "unknown", "denied", "expired", "cancelled"}
+
+
+class Write:
+    """One POST on its way, stopped at a named point."""
+
+    def __init__(self, lab):
+        self.lab, self.up = lab, lab.upstream()
+        self.gw = Gateway(lab, simple_policy(self.up), {"api": lab.canary(secrets.token_urlsafe(32)).encode()},
+                          hold="inline_wait: 30s, expires: 10m")
+        self.env = self.gw.client_env()
+        self.url = f"https://{self.up.name}:{self.up.port}"
+        self.post = ["curl", "-sS", "--max-time", "40", "-D", "-", "--data-binary", "pay=1", self.url + "/pay"]
+        self.stopped = []
+
+    def freeze(self, pid):
+        os.kill(pid, signal.SIGSTOP)
+        self.stopped.append(pid)
+
+    def thaw(self):
+        for pid in self.stopped:
+            try:
+                os.kill(pid, signal.SIGCONT)
+            except ProcessLookupError:
+                pass
+        self.stopped = []
+
+    def reach(self, point):
+        # A read first: its connection to the upstream is kept, and the write will find it.
+        self.lab.run(["curl", "-sS", self.url + "/ok"], env=self.env, rc=0)
+        self.client = self.lab.start(self.post, env=self.env)
+        self.ticket = self.gw.pending()["id"]
+        if point == "HOLD":
+            return
+        self.freeze(self.gw.pid("carrier") if point == "INTENT" else self.up.process.pid)
+        self.gw.approve(self.ticket)
+        self.lab.wait_for("the intent", lambda: self.state() == "executing")
+        if point in ("SENT", "RESULT"):
+            self.lab.wait_for("the first byte", lambda: any(r.get("kind") == "sent" for r in self.gw.audit()))
+        if point == "RESULT":
+            self.freeze(self.gw.pid("ledger"))
+            os.kill(self.up.process.pid, signal.SIGCONT)
+            self.lab.wait_for("the effect", lambda: self.up.effects().get("POST /pay"))
+
+    def state(self):
+        return next((t["state"] for t in self.gw.tickets("all") if t["id"] == self.ticket), "lost")
+
+
+def scenario(role, point):
+    def run(lab):
+        w = Write(lab)
+        w.reach(point)
+        if role == "parent":
+            w.gw.process.signal(signal.SIGKILL)
+            w.gw.process.wait()
+            w.thaw()
+            w.gw.up()
+            w.env.update(w.gw.client_env())
+        else:
+            os.kill(w.gw.pid(role), signal.SIGKILL)
+            w.thaw()
+            if role != "front":
+                lab.wait_for(f"another {role}", lambda: w.gw.cli("status").rc == 0 and w.gw.pid(role))
+        if point == "HOLD":
+            w.gw.approve(w.ticket)
+        w.client.wait(60)
+        # The agent repeats itself, as it was told to; a further ticket is not approved by anyone.
+        lab.run([*w.post, "--max-time", "3"], env=w.env)
+        state = lab.wait_for("an end", lambda: w.state() if w.state() in ENDED else None, 30)
+        count = w.up.effects().get("POST /pay", 0)
+        assert count <= 1, f"{count} effects, ticket {state}"
+        assert state != "done" or count == 1, "done, but nothing was sent"
+        assert not (count == 1 and state in ("failed", "denied", "expired", "cancelled")), f"sent, but {state}"
+        assert w.gw.cli("audit", "verify").rc == 0
+        # And nothing of it stands in the way of the next request.
+        assert b" 200" in lab.run(["curl", "-sS", "-D", "-", w.url + "/ok"], env=w.env, rc=0).out
+    run.__name__ = f"kill_{role}_at_{point}"
+    return run
+
+
+for role in (*ROLES, "front", "parent"):
+    for point in POINTS:
+        test("F13 " + f"{role}-{point}")(scenario(role, point))
+
+
+@test("F11 connect")
+def with_the_store_full_every_request_is_refused_in_words(lab):
+    up = lab.upstream()
+    gw = Gateway(lab, simple_policy(up), {"api": lab.canary(secrets.token_urlsafe(32)).encode()})
+    env = gw.client_env()
+    ask = ["curl", "-sS", "-D", "-", f"https://{up.name}:{up.port}/ok"]
+    assert b" 200" in lab.run(ask, env=env, rc=0).out
+    os.kill(gw.pid("ledger"), signal.SIGKILL)
+    lab.run(ask, env=env)
+    lab.wait_for("the ledger's return", lambda: b" 200" in lab.run(ask, env=env).out)
+
+
+if __name__ == "__main__":
+    main()
