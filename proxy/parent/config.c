@@ -1,13 +1,12 @@
 /* The configuration file, as rows: key, type, where it goes, bounds, one sentence. */
 #include "proxy/parent/config.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/log.h"
+#include "policy/load/disk.h"
 #include "policy/load/keys.h"
 
 enum { CONFIG_FILE_MAX = 256 * 1024 };
@@ -191,31 +190,16 @@ static void take(struct loader *l, const struct row_file *r, const char *file, s
     c->disclose_rules = r->disclose.v == 1;
 }
 
-static int read_whole(const char *path, struct dynbuf *text, struct err *e)
-{
-    uint8_t part[16384];
-    ssize_t n;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), bad = 0;
-    if (fd < 0)
-        return err_errno(e, "%s", path);
-    while (!bad && (n = read(fd, part, sizeof(part))) != 0)
-        if (n < 0 || dynbuf_add(text, span_of(part, (size_t)n)) != 0)
-            bad = err_set(e, "%s: cannot be read, or is over %d KiB", path, CONFIG_FILE_MAX / 1024);
-    close(fd);
-    return bad;
-}
-
 static int load_file(const char *path, struct config *c, struct err *e)
 {
-    struct dynbuf text;
+    struct span text;
     struct row_file row = {0};
     struct loader l = {.e = e, .file = path};
     int bad = -1;
-    dynbuf_init(&text, CONFIG_FILE_MAX);
     arena_init(&l.a, 16 * 1024 * 1024);
-    if (read_whole(path, &text, e) != 0)
+    if (policy_read_file(path, CONFIG_FILE_MAX, &l.a, &text, e) != 0)
         goto out;
-    struct node *root = yaml_tree(&l, path, dynbuf_span(&text));
+    struct node *root = yaml_tree(&l, path, text);
     if (root != NULL) {
         decode_map(&l, root, &file_table, &row);
         if (!l.failed)
@@ -224,7 +208,6 @@ static int load_file(const char *path, struct config *c, struct err *e)
     bad = root == NULL || l.failed ? -1 : 0;
 out:
     arena_free(&l.a);
-    dynbuf_free(&text);
     return bad;
 }
 

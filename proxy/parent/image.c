@@ -23,9 +23,12 @@ static void compile(const struct config *c, int fd, int report)
     struct dynbuf image;
     struct err e = {{0}};
     alarm(COMPILE_SECONDS);
+    const char *paths[CONFIG_POLICIES];
+    for (size_t i = 0; i < c->npolicy; i++)
+        paths[i] = c->policy[i];
     dynbuf_init(&image, POLICY_IMAGE_MAX);
-    int bad = policy_load_from_disk((const char *const *)c->policy, c->npolicy, c->floors[0] ? c->floors : NULL,
-                                    c->packs_dir, &image, NULL, &e);
+    int bad =
+        policy_load_from_disk(paths, c->npolicy, c->floors[0] ? c->floors : NULL, c->packs_dir, &image, NULL, &e);
     for (size_t off = 0; !bad && off < image.n;) {
         ssize_t n = write(fd, image.p + off, image.n - off);
         if (n <= 0)
