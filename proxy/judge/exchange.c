@@ -168,6 +168,12 @@ void exchange_each(struct judge *j, void (*fn)(struct exchange *x, void *arg), v
         }
 }
 
+bool exchange_session_lives(const struct exchange *x)
+{
+    const struct sandbox *now = x->front ? x->front->sandbox : NULL;
+    return now != NULL && x->sandbox != NULL && span_eq(now->session, x->sandbox->session);
+}
+
 bool exchange_reserve(struct exchange *x, uint64_t bytes)
 {
     uint64_t others = x->sandbox->body_bytes - x->body_reserved;

@@ -84,6 +84,8 @@ void judged_drop(struct judged *v);
 bool exchange_still(struct exchange *x, enum verdict verdict);
 /* Call fn for each; it may end the one it is called for and no other. */
 void exchange_each(struct judge *j, void (*fn)(struct exchange *x, void *arg), void *arg);
+/* Is its session still that of the sandbox of this name? */
+bool exchange_session_lives(const struct exchange *x);
 /* Reserve bytes of body for the sandbox. False: it has too many. */
 bool exchange_reserve(struct exchange *x, uint64_t bytes);
 const char *exchange_wait_name(enum x_wait w);

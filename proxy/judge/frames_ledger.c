@@ -139,7 +139,7 @@ static int intent_ok(struct judge *j, struct frame *f)
 
 static void end_if_gone(struct exchange *x, void *arg)
 {
-    if (x->sandbox && x->sandbox->gone && (x->wait == X_BODY || x->wait == X_TICKET || x->wait == X_PARKED))
+    if (!exchange_session_lives(x) && (x->wait == X_BODY || x->wait == X_TICKET || x->wait == X_PARKED))
         refuse_now(x, REFUSE_UNKNOWN_SANDBOX);
 }
 

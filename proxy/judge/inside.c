@@ -54,7 +54,7 @@ enum walk_next inside_answer(struct exchange *x)
     struct jsonw w;
     int rc = -1;
     x->quiet = true;
-    if (x->sandbox == NULL || x->sandbox->gone)
+    if (!exchange_session_lives(x))
         return refuse(x, REFUSE_UNKNOWN_SANDBOX);
     if (!span_eq(r->method, SPAN("GET")) && !span_eq(r->method, SPAN("HEAD")))
         return refuse(x, REFUSE_METHOD);

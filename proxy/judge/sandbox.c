@@ -88,8 +88,7 @@ int sandbox_put(struct judge *j, const struct wire_sandbox *w)
         unlink_sandbox(j, old);
         s->leafs_left = old->leafs_left;
         s->leafs_since = old->leafs_since;
-        old->gone = !span_eq(old->session, s->session);
-        if (!old->gone) {
+        if (span_eq(old->session, s->session)) {
             memcpy(s->seen, old->seen, sizeof(s->seen));
             s->seen_next = old->seen_next;
         }
@@ -107,7 +106,6 @@ void sandbox_remove(struct judge *j, struct span name)
     struct sandbox *s = sandbox_find(j, name);
     if (s == NULL)
         return;
-    s->gone = true;
     unlink_sandbox(j, s);
     point_fronts(j, s->name, NULL);
     sandbox_unref(s);

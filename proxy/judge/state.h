@@ -27,7 +27,6 @@ struct seen_ticket {
 struct sandbox {
     struct sandbox *next;
     unsigned refs; /* the table's, a front's and each exchange's */
-    bool gone;     /* removed, or another session has its name now */
     struct span name, session;
     size_t nlabels;
     struct label label[16];

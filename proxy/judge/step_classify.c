@@ -35,7 +35,7 @@ enum walk_next step_classify(struct exchange *x)
         return inside_answer(x);
     if (!judge_store_ok(j) && !j->config.allow_reads)
         return refuse(x, REFUSE_STORE);
-    if (x->sandbox == NULL || x->sandbox->gone)
+    if (!exchange_session_lives(x))
         return refuse(x, REFUSE_UNKNOWN_SANDBOX);
     if (j->image == NULL)
         return refuse(x, REFUSE_NO_POLICY);

@@ -29,6 +29,8 @@ static enum walk_next no_longer(struct exchange *x)
 
 static enum walk_next claim(struct exchange *x)
 {
+    if (!exchange_session_lives(x))
+        return refuse(x, REFUSE_UNKNOWN_SANDBOX);
     if (!exchange_still(x, VERDICT_HOLD)) {
         ticket_void(x, "the policy changed while this waited");
         return no_longer(x);
