@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "policy/cli/policy_cli.h"
 #include "sandbox-shim/run.h"
 
 static int verb_version(int argc, char **argv);
@@ -12,6 +13,7 @@ static int verb_help(int argc, char **argv);
 const struct verb cli_verbs[] = {
     {"run", "[--policy FILE] [--with NAME] [--workspace DIR] [--name NAME] [--state-dir DIR] -- CMD [ARG...]",
      "run a command in a sandbox that holds no secret", run_main},
+    {"policy", "check|test|explain [OPTION...] ARGUMENT...", "check, test and explain policy files", policy_cli_main},
     {"version", "", "print the version", verb_version},
     {"help", "[VERB]", "print this, or how to use one verb", verb_help},
     {NULL, NULL, NULL, NULL},

@@ -264,7 +264,8 @@ void policy_judge(const struct policy *p, const struct subject *s, const struct 
         d->code = "bad-method";
         return;
     }
-    if (readings_of(r->path, a, path, &n) != 0) {
+    if (readings_of(r->path, a, path, &n) != 0 ||
+        (path_keeps_slash(r->path) && !policy_keeps_slash(p, r->scheme, r->host, r->port))) {
         d->code = "bad-path";
         return;
     }

@@ -198,6 +198,36 @@ enum fit match_fits(const struct ask *k, const struct img_match *m, enum strictn
     return a < b ? a : b;
 }
 
+unsigned match_misses(const struct ask *k, const struct img_match *m, const char *out[MISSES_MAX])
+{
+    const struct request *r = k->request;
+    unsigned n = 0;
+    bool named = m->hosts.n == 0;
+    for (uint32_t i = 0; i < m->hosts.n && !named; i++)
+        named = host_matches(k->p, img_at(k->p, IMG_HOST, m->hosts.first + i), r->host);
+    if (!named)
+        out[n++] = "host";
+    if (!scheme_fits(m, r->scheme, AS_WRITTEN))
+        out[n++] = "scheme";
+    if (!port_fits(k->p, m, r->scheme, r->port, AS_WRITTEN))
+        out[n++] = "port";
+    if (!method_fits(k, m, AS_WRITTEN))
+        out[n++] = "method";
+    if (m->paths.n && !path_fits(k, m, AS_WRITTEN))
+        out[n++] = "path";
+    if (m->ops.n && !any_glob(k->p, m->ops, k->op, '.', false))
+        out[n++] = "op";
+    if (m->effects && (m->effects & 1u << k->effect) == 0)
+        out[n++] = "effect";
+    if (m->resources.n && !any_glob(k->p, m->resources, k->resource, '/', false))
+        out[n++] = "resource";
+    if (pairs_fit(k, m, AS_WRITTEN) != FIT_YES)
+        out[n++] = "query or header";
+    if (git_fits(k, m, AS_WRITTEN) != FIT_YES)
+        out[n++] = "git";
+    return n;
+}
+
 static bool label_fits(const struct policy *p, const struct subject *s, const struct img_pair *want)
 {
     for (size_t i = 0; i < s->nlabels; i++)

@@ -29,6 +29,9 @@ struct ask {
 };
 
 enum fit match_fits(const struct ask *k, const struct img_match *m, enum strictness how);
+/* The same question for people: the names of the keys that do not fit, as written. Returns how many. */
+enum { MISSES_MAX = 12 };
+unsigned match_misses(const struct ask *k, const struct img_match *m, const char *out[MISSES_MAX]);
 bool scope_fits(const struct policy *p, const struct subject *s, const struct img_rule *r);
 /* Does a host pattern of the match name the host, on a port it means? */
 bool match_names_place(const struct policy *p, const struct img_match *m, struct span scheme, struct span host,

@@ -83,11 +83,24 @@ static bool has_field(const struct request *r, struct span name)
     return count > 0;
 }
 
+/* '_' counts as '-': some servers read X_HTTP_Method for X-HTTP-Method. */
+static bool same_name(struct span name, struct span want)
+{
+    if (name.n != want.n)
+        return false;
+    for (size_t i = 0; i < name.n; i++) {
+        uint8_t c = name.p[i] == '_' ? '-' : name.p[i];
+        if ((c >= 'A' && c <= 'Z' ? c | 0x20 : c) != want.p[i])
+            return false;
+    }
+    return true;
+}
+
 static bool is_override_name(struct span name)
 {
-    return span_ieq(name, SPAN("X-HTTP-Method-Override")) || span_ieq(name, SPAN("X-HTTP-Method")) ||
-           span_ieq(name, SPAN("X-Method-Override")) || span_ieq(name, SPAN("_method")) ||
-           span_ieq(name, SPAN("$method")) || span_ieq(name, SPAN("%24method"));
+    return same_name(name, SPAN("x-http-method-override")) || same_name(name, SPAN("x-http-method")) ||
+           same_name(name, SPAN("x-method-override")) || same_name(name, SPAN("-method")) ||
+           same_name(name, SPAN("$method")) || same_name(name, SPAN("%24method"));
 }
 
 /* Does anything ask the server to take another method than the one that stands there (B1, B2)? */

@@ -33,6 +33,8 @@ struct class
 /* The ways a server might read a path, or -1 when it must not be read at all (dot segments,
  * escapes that hide something, not canonical). Usually one. */
 int readings_of(struct span path, struct arena *a, struct span out[READINGS_MAX], size_t *n) MUSTCHECK;
+/* Is there a %2F? Only packs that ask for it are given one. */
+bool path_keeps_slash(struct span path);
 /* Classes of r under one reading of its path; at least one. */
 size_t classify(const struct policy *p, const struct request *r, struct span path, struct arena *a,
                 struct class out[CLASSES_MAX]);

@@ -116,10 +116,34 @@ static int reread(struct span path, int odd, struct arena *a, struct span *out)
     return inspect(*out) < 0 ? -1 : 0;
 }
 
+/* What a kept %2F would hide from the check for dot segments, were it decoded somewhere behind us. */
+static int inspect_slashes(struct span path, struct arena *a)
+{
+    uint8_t *dst = arena_alloc(a, path.n);
+    size_t n = 0;
+    if (dst == NULL)
+        return -1;
+    for (size_t i = 0; i < path.n; n++) {
+        bool slash = escape_at(path, i) == '/';
+        dst[n] = slash ? '/' : path.p[i];
+        i += slash ? 3 : 1;
+    }
+    int odd = inspect(span_of(dst, n));
+    return odd < 0 || (odd & EMPTY_SEGMENT) ? -1 : 0;
+}
+
+bool path_keeps_slash(struct span path)
+{
+    for (size_t i = span_index(path, '%'); i < path.n; i++)
+        if (escape_at(path, i) == '/')
+            return true;
+    return false;
+}
+
 int readings_of(struct span path, struct arena *a, struct span out[READINGS_MAX], size_t *n)
 {
     int odd = inspect(path);
-    if (odd < 0)
+    if (odd < 0 || (path_keeps_slash(path) && inspect_slashes(path, a) != 0))
         return -1;
     *n = 0;
     out[(*n)++] = path;

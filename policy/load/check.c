@@ -142,11 +142,23 @@ static void check_rule_parts(struct loader *l, const struct model *m, const stru
                 "is longer than 500 bytes: clients cut it");
 }
 
+/* "*.com" in a rule that lets something through is a slip; in one that denies it is fine. */
+static void check_wide_hosts(struct loader *l, const struct m_rule *r)
+{
+    for (size_t i = 0; i < r->match.hosts.n && r->decide.v != VERDICT_DENY; i++) {
+        struct span s = r->match.hosts.v[i].text, name = span_from(s, span_index(s, '.') + 1);
+        if (s.n && s.p[0] == '*' && span_index(name, '.') == name.n)
+            problem(l, r->match.hosts.v[i].at, "P013",
+                    "\"%.*s\" is a wildcard over a whole top-level domain: name a domain below it", SPAN_FMT(s));
+    }
+}
+
 static void check_rule(struct loader *l, const struct model *m, struct m_rule *r)
 {
     if (r->id.at && !scalar_is_name(r->id.text))
         problem(l, r->id.at, "P008", "an id is letters, digits, '.', '_' and '-', at most 64");
     check_rule_parts(l, m, r);
+    check_wide_hosts(l, r);
     check_match(l, m, &r->match);
     struct m_match *except = r->except.v;
     for (size_t i = 0; i < r->except.n; i++) {

@@ -146,16 +146,34 @@ static bool is_label(struct span s)
     return true;
 }
 
+/* The one spelling that http_canonical_host gives an address (RFC 5952). */
+static bool is_ip6(struct span s)
+{
+    char text[INET6_ADDRSTRLEN], back[INET6_ADDRSTRLEN];
+    uint8_t to[16];
+    if (s.n == 0 || s.n >= sizeof(text))
+        return false;
+    snprintf(text, sizeof(text), "%.*s", SPAN_FMT(s));
+    return strlen(text) == s.n && inet_pton(AF_INET6, text, to) == 1 &&
+           inet_ntop(AF_INET6, to, back, sizeof(back)) != NULL && strcmp(text, back) == 0;
+}
+
+static bool is_ip4(struct span s)
+{
+    size_t parts = 0;
+    for (size_t at = 0; at <= s.n; parts++) {
+        struct span rest = span_from(s, at), part = span_first(rest, span_index(rest, '.'));
+        uint64_t v;
+        if (span_u64(part, 255, &v) != 0)
+            return false;
+        at += part.n + 1;
+    }
+    return parts == 4;
+}
+
 const char *scalar_ip(struct span s)
 {
-    char text[INET6_ADDRSTRLEN];
-    uint8_t to[16];
-    if (s.n && s.n < sizeof(text)) {
-        snprintf(text, sizeof(text), "%.*s", SPAN_FMT(s));
-        if (strlen(text) == s.n && (inet_pton(AF_INET, text, to) == 1 || inet_pton(AF_INET6, text, to) == 1))
-            return NULL;
-    }
-    return "is no IP address";
+    return is_ip4(s) || is_ip6(s) ? NULL : "is no IP address (IPv6 in its shortest form, in lower case)";
 }
 
 const char *scalar_cidr(struct span s)
@@ -205,8 +223,6 @@ const char *scalar_host(struct span s, bool wildcards)
                                             : SPAN_NONE;
         if (name.n == 0 || span_index(name, '*') < name.n)
             return "has a wildcard that is not \"*.\" (one label) or \"**.\" (one or more) in front of a name";
-        if (span_index(name, '.') == name.n)
-            return "is a wildcard over a whole top-level domain: name a domain below it";
     }
     return host_name(name);
 }
