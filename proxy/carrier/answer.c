@@ -1,0 +1,286 @@
+/* The upstream's answer: its head read and cleaned, its body searched (SCRUB.md). */
+#include "proxy/carrier/exchange.h"
+
+static bool credentialed(const struct exchange *x)
+{
+    return x->cred != NULL && x->cred->name.n > 0;
+}
+
+static bool looked_at(const struct exchange *x)
+{
+    return x->cred != NULL && !scrub_is_empty(x->cred->set);
+}
+
+static bool begins(struct span name, struct span prefix)
+{
+    return name.n >= prefix.n && span_ieq(span_first(name, prefix.n), prefix);
+}
+
+/* Does not go to the client: hop by hop, what only the gateway may say, routes around it (C24), and beside a
+ * credential what could be replayed or tells of the inside (D10, D27). */
+static bool dropped(const struct exchange *x, const struct http_head *h, struct span name)
+{
+    if (http_is_framing(name) || http_is_hop_by_hop(h, name) || http_is_forwarding(name))
+        return true;
+    if (begins(name, SPAN("proxy-")) || begins(name, SPAN("countersign-")) || span_ieq(name, SPAN("alt-svc")))
+        return true;
+    return credentialed(x) && (begins(name, SPAN("set-cookie")) || begins(name, SPAN("x-proxy-")) ||
+                               span_ieq(name, SPAN("server-timing")));
+}
+
+static bool is_digest(struct span name)
+{
+    return span_ieq(name, SPAN("content-digest")) || span_ieq(name, SPAN("repr-digest")) ||
+           span_ieq(name, SPAN("digest")) || span_ieq(name, SPAN("content-md5"));
+}
+
+/* May bytes in it be covered without breaking it? */
+static bool is_text(const struct http_head *h)
+{
+    static const char *const types[] = {
+        "application/json",  "application/xml",  "application/javascript",           "application/x-ndjson",
+        "application/jsonl", "application/yaml", "application/x-www-form-urlencoded"};
+    const struct http_field *f = http_find(h, SPAN("content-type"));
+    struct span type, rest;
+    if (f == NULL)
+        return false;
+    (void)span_cut(f->value, ';', &type, &rest);
+    type = span_trim(type);
+    if (begins(type, SPAN("text/")))
+        return true;
+    for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+        if (span_ieq(type, span_str(types[i])))
+            return true;
+    struct span tail = span_from(type, type.n > 5 ? type.n - 5 : 0);
+    return span_ieq(tail, SPAN("+json")) || span_ieq(span_from(tail, 1), SPAN("+xml"));
+}
+
+/* The one coding of an answer that has to be looked at; another one is refused (D5, F5). */
+static enum walk_next open_coding(struct exchange *x, const struct http_head *h)
+{
+    enum decode_coding coding = DECODE_IDENTITY;
+    unsigned named = 0;
+    for (size_t i = 0; i < h->nfields; i++)
+        if (span_ieq(h->field[i].name, SPAN("content-encoding"))) {
+            coding = decode_coding_of(h->field[i].value);
+            named++;
+        }
+    if (named > 1 || coding == DECODE_UNKNOWN)
+        return exchange_fail(x, "answer-encoded",
+                             "the answer came in an encoding that cannot be searched for secrets, "
+                             "although identity was asked for");
+    if (coding == DECODE_IDENTITY || h->framing == HTTP_NO_BODY)
+        return WALK_NEXT;
+    x->decode = decode_new(coding, x->cred->set);
+    return x->decode != NULL ? WALK_NEXT : exchange_fail(x, "answer-refused", "no memory to look into the answer");
+}
+
+static void note_framing(struct exchange *x, const struct http_head *h, struct wire_answer *a)
+{
+    a->framing = h->framing == HTTP_UNTIL_CLOSE ? HTTP_CHUNKED : h->framing;
+    a->length = h->length;
+    x->flows = a->framing != HTTP_LENGTH || h->length == 0;
+    /* What a GET would have given; the front knows that no body follows. */
+    if (h->framing == HTTP_NO_BODY && span_eq(x->f.request.method, SPAN("HEAD")) &&
+        http_find(h, SPAN("content-length")) != NULL)
+        a->framing = HTTP_LENGTH;
+}
+
+/* The same bytes of another copy. */
+static struct span moved(struct span s, const uint8_t *from, const uint8_t *to)
+{
+    return s.n ? span_of(to + (s.p - from), s.n) : s;
+}
+
+/* Secrets in names, values and the reason phrase are covered in a copy of the raw head. */
+static enum walk_next keep_head(struct exchange *x, const struct http_head *h, struct span raw)
+{
+    struct wire_answer a = {.status = (uint16_t)h->status};
+    struct dynbuf copy;
+    enum walk_next next = WALK_FAIL;
+    dynbuf_init(&copy, HTTP_HEAD_MAX + 1024);
+    if (dynbuf_add(&copy, raw) != 0 || (looked_at(x) && scrub_cover(x->cred->set, copy.p, copy.n) < 0))
+        goto out;
+    a.reason = moved(h->reason, raw.p, copy.p);
+    for (size_t i = 0; i < h->nfields; i++) {
+        const struct http_field *f = &h->field[i];
+        if (dropped(x, h, f->name))
+            continue;
+        x->digests |= is_digest(f->name);
+        a.field[a.nfields++] = (struct http_field){moved(f->name, raw.p, copy.p), moved(f->value, raw.p, copy.p)};
+    }
+    note_framing(x, h, &a);
+    wire_put_answer(&x->head, &a);
+    if (dynbuf_ok(&x->head))
+        next = WALK_NEXT;
+out:
+    dynbuf_free(&copy);
+    return next == WALK_NEXT ? next : exchange_fail(x, "answer-refused", "no memory for the answer's head");
+}
+
+static enum walk_next take_head(struct exchange *x, const struct http_head *h, size_t used)
+{
+    struct span raw = span_first(conn_input(x->conn), used);
+    if (h->status == 101)
+        return exchange_fail(x, "bad-answer", "the upstream switches protocols though nobody asked");
+    x->answered = true;
+    x->status = (uint16_t)h->status;
+    x->keep_alive = h->keep_alive && x->body_done; /* an early answer ends the connection (A48) */
+    x->text = is_text(h);
+    if (looked_at(x) && open_coding(x, h) != WALK_NEXT)
+        return WALK_FAIL;
+    if (keep_head(x, h, raw) != WALK_NEXT)
+        return WALK_FAIL;
+    http_body_begin(&x->in, h);
+    conn_consume(x->conn, used);
+    conn_deadline(x->conn, x->carrier->settings.idle_ms);
+    return WALK_NEXT;
+}
+
+enum walk_next answer_head(struct exchange *x)
+{
+    for (;;) {
+        struct http_head h;
+        struct http_err e;
+        size_t used;
+        struct span in = conn_input(x->conn);
+        x->got_any |= in.n > 0;
+        enum http_result r =
+            in.n == 0 ? HTTP_MORE : http_parse_response(in, x->f.request.method, &x->seen, &h, &used, &e);
+        if (r == HTTP_BAD)
+            return exchange_fail(x, "bad-answer", "the upstream's answer is not proper HTTP/1.1: %s", e.why);
+        if (r == HTTP_MORE && x->is_lost)
+            return exchange_fail(x, "upstream-closed", "the upstream closed the connection without an answer");
+        if (r == HTTP_MORE)
+            return WALK_WAIT;
+        if (h.status >= 200 || h.status == 101)
+            return take_head(x, &h, used);
+        if (++x->interim > INTERIM_MAX)
+            return exchange_fail(x, "bad-answer", "the upstream sends interim answers without end");
+        conn_consume(x->conn, used);
+        x->seen = 0;
+    }
+}
+
+/* ---- the body ---- */
+
+/* A covered text under a digest that says otherwise helps nobody: the field goes, or if it is gone, the answer. */
+static enum walk_next something_found(struct exchange *x)
+{
+    if (!x->text)
+        return exchange_fail(x, "secret-in-answer", "a secret stood in an answer that is not text; it was cut off");
+    if (x->relayed && x->digests)
+        return exchange_fail(x, "secret-in-answer", "a secret stood in an answer under a digest; it was cut off");
+    x->covered = true;
+    return WALK_NEXT;
+}
+
+static enum walk_next search(struct exchange *x, struct span data, bool last)
+{
+    if (x->decode != NULL) {
+        if (decode_feed(x->decode, data, last, &x->ready) == DECODE_OK)
+            return WALK_NEXT;
+        return exchange_fail(x, "answer-encoded", "the answer came encoded and was refused: %s",
+                             decode_why(x->decode));
+    }
+    if (!looked_at(x)) {
+        if (data.n && dynbuf_add(&x->ready, data) != 0)
+            return exchange_fail(x, "answer-refused", "no memory for the answer");
+        return WALK_NEXT;
+    }
+    if (scrub_feed(&x->scrub, data, last, &x->ready) != 0)
+        return exchange_fail(x, "answer-refused", "no memory to search the answer for secrets");
+    return x->scrub.found && !x->covered ? something_found(x) : WALK_NEXT;
+}
+
+static void keep(struct exchange *x, size_t from)
+{
+    if (!x->f.unsafe || x->kept_over || x->ready.n == from)
+        return;
+    if (x->ready.n - from > x->kept.max - x->kept.n) {
+        x->kept_over = true;
+        dynbuf_free(&x->kept);
+        return;
+    }
+    if (dynbuf_add(&x->kept, span_of(x->ready.p + from, x->ready.n - from)) != 0)
+        x->kept_over = true;
+}
+
+/* One piece of what came, through the search into x->ready. */
+static enum walk_next take_piece(struct exchange *x, struct span in)
+{
+    size_t used = 0, before = x->ready.n;
+    struct span data = SPAN_NONE;
+    enum http_result r = http_body_step(&x->in, in, &used, &data);
+    if (r == HTTP_BAD)
+        return exchange_fail(x, "bad-answer", "the answer's body is malformed: %s", x->in.err.why);
+    x->in_bytes += data.n;
+    x->complete = r == HTTP_OK;
+    if ((data.n || x->complete) && search(x, data, x->complete) != WALK_NEXT)
+        return WALK_FAIL;
+    keep(x, before);
+    conn_consume(x->conn, used);
+    return used == 0 && !x->complete ? WALK_WAIT : WALK_NEXT;
+}
+
+static enum walk_next at_end(struct exchange *x)
+{
+    size_t before = x->ready.n;
+    if (x->lost != CONN_EOF || http_body_eof(&x->in) != HTTP_OK)
+        return exchange_fail(x, "answer-cut", "the upstream's answer was cut short");
+    x->complete = true;
+    if (search(x, SPAN_NONE, true) != WALK_NEXT)
+        return WALK_FAIL;
+    keep(x, before);
+    return WALK_NEXT;
+}
+
+/* How much more may be taken in now. */
+static size_t room(const struct exchange *x)
+{
+    if (x->nobody)
+        return PIECE;
+    return x->credit > x->ready.n ? (size_t)(x->credit - x->ready.n) : 0;
+}
+
+static enum walk_next take_input(struct exchange *x)
+{
+    while (!x->complete) {
+        enum walk_next next = take_piece(x, span_first(conn_input(x->conn), room(x)));
+        if (next == WALK_FAIL)
+            return next;
+        if (next == WALK_WAIT && x->is_lost && room(x) > 0) {
+            if (at_end(x) != WALK_NEXT)
+                return WALK_FAIL;
+        } else if (next == WALK_WAIT) {
+            return WALK_NEXT;
+        }
+        if (x->nobody)
+            dynbuf_reset(&x->ready);
+    }
+    return WALK_NEXT;
+}
+
+enum walk_next answer_body(struct exchange *x)
+{
+    if (take_input(x) != WALK_NEXT)
+        return WALK_FAIL;
+    if (!x->nobody && relay_ready(x, x->complete) != 0) {
+        if (!x->f.unsafe)
+            return exchange_fail(x, "cancelled", "the client is gone");
+        x->nobody = true;
+    }
+    if (x->nobody) {
+        dynbuf_reset(&x->ready);
+        if (!x->complete && take_input(x) != WALK_NEXT)
+            return WALK_FAIL;
+    }
+    if (x->complete && (x->nobody || x->relayed_end))
+        return WALK_DONE;
+    if (x->is_lost)
+        return WALK_WAIT;
+    bool stuck = room(x) == 0;
+    conn_deadline(x->conn, stuck ? 0 : x->carrier->settings.idle_ms);
+    conn_pause(x->conn, stuck);
+    return WALK_WAIT;
+}

@@ -1,0 +1,171 @@
+#include "proxy/carrier/cred.h"
+
+#include <stdlib.h>
+
+#include "common/msg.h"
+#include "proxy/carrier/inject.h"
+
+enum { CRED_NAMES_MAX = 4096, CRED_VALUE_MAX = SCRUB_SECRET_MAX };
+
+struct cred *cred_ref(struct cred *c)
+{
+    c->refs++;
+    return c;
+}
+
+void cred_unref(struct cred **c)
+{
+    if (c == NULL || *c == NULL)
+        return;
+    struct cred *d = *c;
+    *c = NULL;
+    if (d->refs > 1) {
+        d->refs--;
+        return;
+    }
+    secret_free(&d->value);
+    scrub_unref(&d->set);
+    arena_free(&d->a);
+    free(d);
+}
+
+/* What an upstream may echo: the secrets, the whole value, and the value behind its scheme word ("Bearer "). */
+static struct scrub *patterns(struct span *secret, size_t n, struct span value, struct err *e)
+{
+    struct span word, rest;
+    if (value.n)
+        secret[n++] = value;
+    if (value.n && span_cut(value, ' ', &word, &rest) && rest.n >= SCRUB_SECRET_MIN)
+        secret[n++] = rest;
+    return scrub_new(secret, n, e);
+}
+
+static void read_names(struct cred *c, struct msg_in *m)
+{
+    c->scheme = arena_copy(&c->a, msg_get_span(m, 5));
+    c->host = arena_copy(&c->a, msg_get_span(m, HTTP_HOST_MAX));
+    c->port = msg_get_u16(m);
+    c->name = arena_copy(&c->a, msg_get_span(m, 256));
+    c->header = arena_copy(&c->a, msg_get_span(m, 256));
+}
+
+struct cred *cred_read(struct span payload, uint32_t *ttl)
+{
+    struct msg_in m = msg_in(payload);
+    struct span secret[SCRUB_SECRETS_MAX + 2];
+    struct cred *c = calloc(1, sizeof(*c));
+    if (c == NULL)
+        return NULL;
+    c->refs = 1;
+    arena_init(&c->a, CRED_NAMES_MAX);
+    *ttl = msg_get_u32(&m);
+    read_names(c, &m);
+    struct span value = msg_get_span(&m, CRED_VALUE_MAX);
+    size_t n = msg_get_u16(&m);
+    m.bad |= n > SCRUB_SECRETS_MAX;
+    for (size_t i = 0; !m.bad && i < n; i++)
+        secret[i] = msg_get_span(&m, SCRUB_SECRET_MAX);
+    bool whole = c->name.n == 0 ? value.n == 0 : (value.n > 0 && inject_slot_ok(c->header));
+    if (msg_end(&m) != 0 || !whole || c->host.n == 0 || c->scheme.n == 0) {
+        err_set(&c->bad, "the keeper's message cannot be understood, or names a field no credential may go into");
+        return c;
+    }
+    c->set = patterns(secret, n, value, &c->bad);
+    if (c->set == NULL)
+        return c;
+    c->bad.text[0] = '\0';
+    c->value = secret_new(value);
+    if (c->value == NULL)
+        err_set(&c->bad, "no locked memory for it");
+    return c;
+}
+
+bool cred_fits(const struct cred *c, const struct upstream *u, struct span name)
+{
+    return span_eq(c->name, name) && span_eq(c->scheme, u->scheme) && span_eq(c->host, u->host) && c->port == u->port;
+}
+
+static bool same_place(const struct cred *a, const struct cred *b)
+{
+    return span_eq(a->name, b->name) && span_eq(a->scheme, b->scheme) && span_eq(a->host, b->host) &&
+           a->port == b->port;
+}
+
+struct cred_slot {
+    struct cred_slot *next;
+    struct cred *cred;
+    uint64_t until, xid;
+};
+
+static void take_out(struct cred_list *l, struct cred_slot **at)
+{
+    struct cred_slot *gone = *at;
+    *at = gone->next;
+    l->n--;
+    cred_unref(&gone->cred);
+    free(gone);
+}
+
+static void put(struct cred_list *l, struct cred *c, uint64_t xid, uint64_t until)
+{
+    struct cred_slot *s = l->n < CREDS_MAX ? malloc(sizeof(*s)) : NULL;
+    if (s == NULL) /* not remembered: it is asked for again, or missed and refused */
+        return;
+    *s = (struct cred_slot){.next = l->first, .cred = cred_ref(c), .until = until, .xid = xid};
+    l->first = s;
+    l->n++;
+}
+
+void creds_live(struct creds *s, struct cred *c, uint64_t until)
+{
+    for (struct cred_slot **at = &s->live.first; *at != NULL; at = &(*at)->next)
+        if (same_place((*at)->cred, c)) {
+            take_out(&s->live, at);
+            break;
+        }
+    put(&s->live, c, 0, until);
+}
+
+struct cred *creds_find(struct creds *s, const struct upstream *u, struct span name, uint64_t now)
+{
+    for (struct cred_slot *at = s->live.first; at != NULL; at = at->next)
+        if (at->until > now && cred_fits(at->cred, u, name))
+            return cred_ref(at->cred);
+    return NULL;
+}
+
+void creds_keep(struct creds *s, struct cred *c, uint64_t xid, uint64_t until)
+{
+    put(&s->unclaimed, c, xid, until);
+}
+
+struct cred *creds_claim(struct creds *s, uint64_t xid)
+{
+    for (struct cred_slot **at = &s->unclaimed.first; *at != NULL; at = &(*at)->next)
+        if ((*at)->xid == xid) {
+            struct cred *c = cred_ref((*at)->cred);
+            take_out(&s->unclaimed, at);
+            return c;
+        }
+    return NULL;
+}
+
+static void expire(struct cred_list *l, uint64_t now)
+{
+    for (struct cred_slot **at = &l->first; *at != NULL;)
+        if ((*at)->until <= now)
+            take_out(l, at);
+        else
+            at = &(*at)->next;
+}
+
+void creds_expire(struct creds *s, uint64_t now)
+{
+    expire(&s->live, now);
+    expire(&s->unclaimed, now);
+}
+
+void creds_clear(struct creds *s)
+{
+    creds_expire(s, UINT64_MAX);
+}

@@ -1,0 +1,52 @@
+/* Credentials as the keeper released them (M_CREDENTIAL): for one exchange, or live for a while.
+ * Each holds its secret value and the scrub set of its host; wiped when the last reference goes. */
+#ifndef CARRIER_CRED_H
+#define CARRIER_CRED_H
+
+#include "common/arena.h"
+#include "common/secret.h"
+#include "proxy/carrier/scrub.h"
+#include "proxy/carrier/upstream.h"
+
+enum { CREDS_MAX = 1024, CRED_TTL_MAX = 15 * 60 * 1000 };
+
+struct cred {
+    unsigned refs;
+    struct err bad; /* text not empty: it must not be used, and why */
+    struct arena a;
+    struct span scheme, host, name, header; /* name empty: nothing to inject, patterns only */
+    uint16_t port;
+    struct secret *value;
+    struct scrub *set;
+};
+
+struct cred_slot; /* a place in one of the lists */
+struct cred_list {
+    struct cred_slot *first;
+    size_t n;
+};
+
+struct creds {
+    struct cred_list live, unclaimed;
+};
+
+/* Read M_CREDENTIAL; *ttl in ms. NULL: no memory. Malformed, or with a secret that cannot be recognised: bad says so.
+ */
+struct cred *cred_read(struct span payload, uint32_t *ttl) MUSTCHECK;
+struct cred *cred_ref(struct cred *c);
+void cred_unref(struct cred **c);
+/* Is it for exactly this upstream, under this name? */
+bool cred_fits(const struct cred *c, const struct upstream *u, struct span name);
+
+/* Remember as live; replaces an older one of the same name and place. Takes a reference of its own. */
+void creds_live(struct creds *s, struct cred *c, uint64_t until);
+/* A new reference, or NULL. */
+struct cred *creds_find(struct creds *s, const struct upstream *u, struct span name, uint64_t now) MUSTCHECK;
+/* Keep for the exchange whose M_FORWARD has not come yet. */
+void creds_keep(struct creds *s, struct cred *c, uint64_t xid, uint64_t until);
+/* The reference that was kept, or NULL. */
+struct cred *creds_claim(struct creds *s, uint64_t xid) MUSTCHECK;
+void creds_expire(struct creds *s, uint64_t now);
+void creds_clear(struct creds *s);
+
+#endif

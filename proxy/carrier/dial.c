@@ -1,0 +1,168 @@
+/* From an upstream to a connection that is up and verified: pooled, or dialled to an address checked now. */
+#include "proxy/carrier/exchange.h"
+
+static enum walk_next dial_next(struct exchange *x);
+
+/* A pooled connection may have died while it waited. What had no effect, or was not begun, gets a fresh one, once. */
+static bool may_retry(const struct exchange *x)
+{
+    if (!x->reused || x->got_any || x->answered)
+        return false;
+    return !x->written || (!x->f.unsafe && x->f.body != BODY_STREAM);
+}
+
+static void start_over(struct exchange *x)
+{
+    conn_free(&x->conn);
+    x->up = x->reused = x->written = x->is_lost = x->body_done = false;
+    x->retried = true;
+    x->body_out = x->out_bytes = 0;
+    x->seen = 0;
+}
+
+static void lost(struct exchange *x, enum conn_event ev)
+{
+    x->is_lost = true;
+    x->lost = ev;
+    if (may_retry(x))
+        start_over(x);
+    exchange_resume(x);
+}
+
+static void not_up(struct exchange *x, enum conn_event ev)
+{
+    const char *why = ev == CONN_TIMEOUT ? "no answer in time" : conn_why(x->conn);
+    bool in_tls = x->in_tls;
+    (void)exchange_fail(x, in_tls ? "tls-failed" : "connect-failed", "the upstream could not be reached: %s", why);
+    conn_free(&x->conn);
+    /* Another address may answer; one that shows the wrong certificate ends it (D17). */
+    if (in_tls || dial_next(x) == WALK_FAIL)
+        exchange_end(x);
+}
+
+static void is_up(struct exchange *x)
+{
+    x->up = true;
+    x->code = NULL;
+    x->why[0] = '\0';
+    exchange_resume(x);
+}
+
+static void start_tls(struct exchange *x)
+{
+    struct err e = {""};
+    struct tls_client *t = upstream_tls(&x->carrier->upstreams, x->upstream, &e);
+    x->in_tls = true;
+    if (t != NULL && conn_tls_connect(x->conn, t, x->upstream->host) == 0)
+        return;
+    (void)exchange_fail(x, "tls-failed", "%s", e.text[0] ? e.text : "TLS to the upstream cannot be begun");
+    exchange_end(x);
+}
+
+static void on_conn(void *arg, struct conn *c, enum conn_event ev)
+{
+    struct exchange *x = arg;
+    if (!x->up) {
+        if (ev == CONN_CONNECTED && x->upstream->tls)
+            start_tls(x);
+        else if (ev == CONN_CONNECTED || ev == CONN_TLS_READY)
+            is_up(x);
+        else if (ev == CONN_FAILED || ev == CONN_TIMEOUT || ev == CONN_EOF || ev == CONN_TRUNCATED)
+            not_up(x, ev);
+        return;
+    }
+    switch (ev) {
+    case CONN_FAILED:
+    case CONN_EOF:
+    case CONN_TRUNCATED:
+        lost(x, ev);
+        return;
+    case CONN_TIMEOUT:
+        (void)exchange_fail(x, "upstream-timeout", "the upstream was silent for too long");
+        exchange_end(x);
+        return;
+    case CONN_DATA:
+    case CONN_DRAINED:
+        exchange_resume(x);
+        return;
+    case CONN_CONNECTED:
+    case CONN_TLS_READY:
+        return;
+    }
+}
+
+static enum walk_next dial_next(struct exchange *x)
+{
+    uint64_t wait = x->carrier->settings.connect_ms;
+    while (x->tried < x->nto) {
+        struct sockaddr_storage ss;
+        x->addr = x->to[x->tried++];
+        socklen_t n = addr_sockaddr(&x->addr, x->upstream->port, &ss);
+        x->in_tls = false;
+        x->conn = n ? conn_dial(x->carrier->loop, (struct sockaddr *)&ss, n, CONN_IN, on_conn, x) : NULL;
+        if (x->conn == NULL)
+            continue;
+        /* An address that swallows packets must not eat the time of the next one. */
+        conn_deadline(x->conn, x->tried < x->nto && wait > 3000 ? 3000 : wait);
+        return WALK_WAIT;
+    }
+    if (x->code == NULL)
+        return exchange_fail(x, "connect-failed", "no address of the upstream can be connected to");
+    return WALK_FAIL;
+}
+
+/* The addresses that were checked are the ones that are dialled. */
+static void exchange_addressed(struct exchange *x)
+{
+    x->asked_name = false;
+    x->addressed = true;
+    x->nto = x->upstream->naddr;
+    memcpy(x->to, x->upstream->addr, sizeof(x->to));
+}
+
+static void addresses(void *arg, struct span code, struct span why)
+{
+    struct exchange *x = arg;
+    if (code.n == 0) {
+        exchange_addressed(x);
+        exchange_resume(x);
+        return;
+    }
+    static const char *const known[] = {"name-not-found", "private-address", "dns-failed"};
+    const char *name = "dns-failed";
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+        if (span_eq(code, span_str(known[i])))
+            name = known[i];
+    (void)exchange_fail(x, name, "%.*s", SPAN_FMT(why));
+    exchange_end(x);
+}
+
+enum walk_next dial_go(struct exchange *x)
+{
+    struct carrier *c = x->carrier;
+    struct span code, why;
+    if (x->up)
+        return WALK_NEXT;
+    if (x->conn != NULL || x->asked_name)
+        return WALK_WAIT;
+    if (!x->addressed) {
+        switch (names_ask(&c->names, x->upstream, x->f.unsafe, addresses, x, &code, &why)) {
+        case NAMES_REFUSED:
+            return exchange_fail(x, span_eq(code, SPAN("private-address")) ? "private-address" : "dns-failed", "%.*s",
+                                 SPAN_FMT(why));
+        case NAMES_ASKED:
+            x->asked_name = true;
+            return WALK_WAIT;
+        case NAMES_HERE:
+            exchange_addressed(x);
+        }
+    }
+    struct pool_key k = {x->front->instance, x->upstream, x->addr, x->f.credential};
+    uint64_t idle = x->f.unsafe ? REUSE_UNSAFE_MS : c->settings.pool_idle_ms;
+    x->conn = x->retried ? NULL : pool_take(&c->pool, &k, idle, &x->addr);
+    if (x->conn == NULL)
+        return dial_next(x);
+    x->reused = x->up = true;
+    conn_set_callback(x->conn, on_conn, x);
+    return WALK_NEXT;
+}

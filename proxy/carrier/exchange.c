@@ -1,0 +1,280 @@
+#include "proxy/carrier/exchange.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/log.h"
+
+enum { SEALS = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE };
+#define BODY_MAX (1024 * (uint64_t)1024 * 1024)
+
+static struct exchange **place(struct carrier *c, uint64_t xid)
+{
+    struct exchange **at = &c->bucket[(xid ^ xid >> 40) % EXCHANGE_BUCKETS];
+    while (*at != NULL && (*at)->xid != xid)
+        at = &(*at)->next;
+    return at;
+}
+
+struct exchange *exchange_find(struct carrier *c, uint64_t xid)
+{
+    return *place(c, xid);
+}
+
+enum walk_next exchange_fail(struct exchange *x, const char *code, const char *fmt, ...)
+{
+    va_list ap;
+    x->code = code;
+    va_start(ap, fmt);
+    vsnprintf(x->why, sizeof(x->why), fmt, ap);
+    va_end(ap);
+    return WALK_FAIL;
+}
+
+/* ---- the end ---- */
+
+static void send_result(struct exchange *x)
+{
+    struct chan *judge = x->carrier->judge;
+    enum outcome outcome = x->answered ? OUTCOME_ANSWERED : x->written ? OUTCOME_UNKNOWN : OUTCOME_NOT_SENT;
+    struct dynbuf *b = judge ? chan_begin(judge, M_RESULT, x->xid) : NULL;
+    if (b == NULL)
+        return;
+    msg_put_u8(b, (uint8_t)outcome);
+    msg_put_u16(b, x->answered ? x->status : 0);
+    msg_put_u64(b, x->out_bytes);
+    msg_put_u64(b, x->in_bytes);
+    msg_put_u8(b, x->relayed && !x->nobody);
+    msg_put_span(b, span_str(x->code ? x->code : ""));
+    msg_put_span(b, span_str(x->why));
+    (void)chan_commit(judge);
+}
+
+static void let_connection_go(struct exchange *x)
+{
+    if (x->conn == NULL)
+        return;
+    struct pool_key k = {x->front->instance, x->upstream, x->addr, x->f.credential};
+    if (x->code == NULL && x->complete && x->keep_alive && !x->is_lost)
+        pool_put(&x->carrier->pool, &k, x->upstream, &x->conn);
+    else
+        conn_free(&x->conn);
+}
+
+static void release_all(struct exchange *x)
+{
+    names_forget(&x->carrier->names, x);
+    timer_free(&x->timer);
+    let_connection_go(x);
+    scrub_end(&x->scrub);
+    decode_free(&x->decode);
+    cred_unref(&x->cred);
+    upstream_unref(&x->upstream);
+    dynbuf_free(&x->stream);
+    dynbuf_free(&x->head);
+    dynbuf_free(&x->ready);
+    dynbuf_free(&x->kept);
+    if (x->map != NULL)
+        munmap(x->map, x->size);
+    free(x->payload);
+    free(x);
+}
+
+void exchange_end(struct exchange *x)
+{
+    if (x->nobody && x->f.unsafe && x->complete && x->code == NULL)
+        relay_kept(x);
+    if (x->relayed && !x->relayed_end)
+        relay_cut(x);
+    if (x->code != NULL)
+        log_info("exchange %llx ends at %s: %s: %s", (unsigned long long)x->xid, walk_name(x->step), x->code, x->why);
+    send_result(x);
+    struct exchange **at = place(x->carrier, x->xid);
+    *at = x->next;
+    x->carrier->nexchanges--;
+    release_all(x);
+}
+
+/* ---- the beginning ---- */
+
+static int take_map(struct exchange *x, struct frame *f)
+{
+    struct stat st;
+    int rc = -1, fd = frame_take_fd(f, 0);
+    if (fd < 0)
+        return -1;
+    int seals = fcntl(fd, F_GET_SEALS);
+    if (seals < 0 || (seals & SEALS) != SEALS || fstat(fd, &st) != 0 || st.st_size <= 0)
+        goto out;
+    if ((uint64_t)st.st_size != x->size || x->size > BODY_MAX)
+        goto out;
+    void *map = mmap(NULL, x->size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (map == MAP_FAILED)
+        goto out;
+    x->map = map;
+    x->whole = span_of(map, x->size);
+    rc = 0;
+out:
+    close(fd);
+    return rc;
+}
+
+static int take_body(struct exchange *x, struct frame *f, struct span in)
+{
+    dynbuf_init(&x->stream, 2 * (size_t)BODY_WINDOW);
+    if (x->f.body != BODY_INLINE && in.n != 0)
+        return -1;
+    switch (x->f.body) {
+    case BODY_NONE:
+        x->body_ended = true;
+        return x->size == 0 ? 0 : -1;
+    case BODY_INLINE:
+        x->whole = in;
+        x->body_ended = true;
+        return x->size == in.n ? 0 : -1;
+    case BODY_FD:
+        x->body_ended = true;
+        return take_map(x, f);
+    case BODY_STREAM:
+        return x->size == UINT64_MAX || x->size <= INT64_MAX ? 0 : -1;
+    }
+    return -1;
+}
+
+/* The decided place and the upstream's are one (INV3), and there is room. */
+static enum walk_next admit(struct exchange *x, struct frame *f, struct span in)
+{
+    struct carrier *c = x->carrier;
+    const struct wire_request *r = &x->f.request;
+    if (c->nexchanges > EXCHANGES_MAX)
+        return exchange_fail(x, "too-busy", "too many requests are under way; try again shortly");
+    x->upstream = upstreams_get(&c->upstreams, x->f.upstream);
+    if (x->upstream == NULL)
+        return exchange_fail(x, "unknown-upstream", "the upstream was never named to the carrier");
+    if (!span_eq(r->scheme, x->upstream->scheme) || !span_eq(r->host, x->upstream->host) ||
+        r->port != x->upstream->port)
+        return exchange_fail(x, "unknown-upstream", "the request's destination is not the upstream's");
+    if (take_body(x, f, in) != 0)
+        return exchange_fail(x, "bad-body", "the body is not sealed, or not of the size that was said");
+    return WALK_NEXT;
+}
+
+/* A copy of the message, for its spans to point into. */
+static int read_forward(struct exchange *x, struct frame *f, struct span *in)
+{
+    x->payload = malloc(f->payload.n ? f->payload.n : 1);
+    if (x->payload == NULL)
+        return -1;
+    memcpy(x->payload, f->payload.p, f->payload.n);
+    struct msg_in m = msg_in(span_of(x->payload, f->payload.n));
+    if (wire_get_forward(&m, &x->f) != 0)
+        return -1;
+    x->size = msg_get_u64(&m);
+    *in = msg_get_span(&m, BODY_INLINE_MAX);
+    return msg_end(&m);
+}
+
+static struct exchange *exchange_new(struct carrier *c, uint64_t xid)
+{
+    struct exchange *x = calloc(1, sizeof(*x));
+    struct front *front = carrier_front(c, xid);
+    if (x == NULL || front == NULL) {
+        free(x);
+        return NULL;
+    }
+    x->carrier = c;
+    x->xid = xid;
+    x->front = front;
+    x->step = WALK_INJECT;
+    x->credit = ANSWER_WINDOW;
+    dynbuf_init(&x->head, 2 * (size_t)HTTP_HEAD_MAX);
+    dynbuf_init(&x->ready, READY_MAX);
+    dynbuf_init(&x->kept, ANSWER_KEPT_MAX);
+    struct exchange **at = place(c, xid);
+    x->next = *at;
+    *at = x;
+    c->nexchanges++;
+    return x;
+}
+
+void exchange_forward(struct carrier *c, struct frame *f)
+{
+    struct span in;
+    if (exchange_find(c, f->id) != NULL) {
+        log_error("exchange %llx: the judge forwards it twice; ignored", (unsigned long long)f->id);
+        return;
+    }
+    struct exchange *x = exchange_new(c, f->id);
+    if (x == NULL) {
+        struct exchange none = {.carrier = c, .xid = f->id, .code = "too-busy", .why = "no room for another request"};
+        send_result(&none);
+        return;
+    }
+    if (read_forward(x, f, &in) != 0)
+        (void)exchange_fail(x, "bad-message", "the judge's message cannot be understood");
+    else if (admit(x, f, in) == WALK_NEXT) {
+        exchange_resume(x);
+        return;
+    }
+    exchange_end(x);
+}
+
+/* ---- things that happen to it ---- */
+
+void exchange_cancel(struct exchange *x)
+{
+    bool see_to_its_end = x->f.unsafe && x->written && (x->body_done || x->body_ended || x->answered);
+    if (see_to_its_end) {
+        x->nobody = true;
+        exchange_resume(x);
+        return;
+    }
+    (void)exchange_fail(x, "cancelled", "the client is gone");
+    exchange_end(x);
+}
+
+void exchange_all_gone(struct carrier *c)
+{
+    for (size_t i = 0; i < EXCHANGE_BUCKETS; i++)
+        while (c->bucket[i] != NULL) {
+            (void)exchange_fail(c->bucket[i], "cancelled", "the judge ended");
+            exchange_end(c->bucket[i]);
+        }
+}
+
+void exchange_front_gone(struct carrier *c, struct front *front)
+{
+    for (size_t i = 0; i < EXCHANGE_BUCKETS; i++)
+        for (struct exchange *x = c->bucket[i], *next; x != NULL; x = next) {
+            next = x->next;
+            if (x->front == front && !x->nobody)
+                exchange_cancel(x);
+        }
+    pool_front_gone(&c->pool, front->instance);
+}
+
+void exchange_credential(struct carrier *c, struct frame *f)
+{
+    uint32_t ttl;
+    uint64_t now = loop_now(c->loop);
+    struct cred *cred = cred_read(f->payload, &ttl);
+    /* The channel's buffer must not keep it; the bytes are ours for this callback. */
+    explicit_bzero((void *)(uintptr_t)f->payload.p, f->payload.n);
+    if (cred == NULL)
+        return;
+    if (ttl > 0 && cred->bad.text[0] == '\0')
+        creds_live(&c->creds, cred, now + (ttl < CRED_TTL_MAX ? ttl : CRED_TTL_MAX));
+    struct exchange *x = exchange_find(c, f->id);
+    if (x != NULL && x->step == WALK_INJECT && x->cred == NULL) {
+        x->cred = cred;
+        exchange_resume(x);
+        return;
+    }
+    if (x == NULL)
+        creds_keep(&c->creds, cred, f->id, now + c->settings.release_ms);
+    cred_unref(&cred);
+}

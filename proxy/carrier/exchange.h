@@ -1,0 +1,83 @@
+/* One decided request on its way upstream and back.
+ *
+ *   M_FORWARD ─► INJECT (credential here?) ─► FORWARD (address, connection, head, body; answer's head)
+ *                                              ─► SCRUB (answer's body) ─► M_RESULT, always exactly once
+ *
+ * Events set fields and call exchange_resume; each step looks at the fields and says what comes next.
+ * Only exchange_end frees; after a call that may end it, the exchange is not touched again. */
+#ifndef CARRIER_EXCHANGE_H
+#define CARRIER_EXCHANGE_H
+
+#include "proxy/carrier/carrier.h"
+#include "proxy/carrier/decode.h"
+#include "proxy/walk.h"
+
+enum {
+    READY_MAX = 2 * 1024 * 1024, /* answer bytes that wait for the front's credit: one input buffer, once decoded */
+    CONN_IN = 64 * 1024,         /* the most input kept of an upstream; its head is at most HTTP_HEAD_MAX */
+    INTERIM_MAX = 8,             /* 1xx answers before the real one */
+    PIECE = 64 * 1024,           /* of a body, at a time */
+    REUSE_UNSAFE_MS = 1000,      /* older connections may be stale, and an unsafe request is never sent twice */
+};
+
+struct exchange {
+    struct carrier *carrier;
+    struct exchange *next; /* in its bucket */
+    uint64_t xid;
+    enum walk_step step;
+    struct front *front;
+    bool nobody;         /* the front is gone or has cancelled: a sent write goes on, for the record */
+    struct timer *timer; /* for the credential */
+
+    /* what is asked */
+    uint8_t *payload; /* of M_FORWARD; f borrows from it */
+    struct wire_forward f;
+    struct upstream *upstream;
+    struct cred *cred;
+    bool asked_cred;
+
+    /* the body */
+    uint64_t size;     /* ~0: not known */
+    struct span whole; /* inline, or the mapped descriptor */
+    void *map;
+    struct dynbuf stream; /* came, not yet written */
+    uint64_t body_out, body_came;
+    size_t owed;     /* written, not yet credited */
+    bool body_ended; /* all of it has come */
+    bool body_done;  /* all of it is written */
+
+    /* the connection */
+    struct addr to[UPSTREAM_ADDRS]; /* checked for this exchange */
+    size_t nto, tried;
+    struct addr addr;
+    bool asked_name, addressed, in_tls, up, reused, retried, written, got_any;
+    enum conn_event lost; /* CONN_EOF, CONN_TRUNCATED or CONN_FAILED once is_lost */
+    bool is_lost;
+    struct conn *conn;
+
+    /* the answer */
+    struct http_body in;
+    size_t seen;
+    unsigned interim;
+    uint16_t status;
+    bool answered;   /* its head is here and understood */
+    bool keep_alive; /* the connection may serve another one after it */
+    bool flows;      /* of unknown length, or nothing to wait for: the head goes at once */
+    bool text, digests, covered;
+    bool complete; /* its last byte is here */
+    bool relayed, relayed_end;
+    struct dynbuf head; /* wire_answer, encoded */
+    struct scrub_stream scrub;
+    struct decode *decode;
+    struct dynbuf ready, kept;
+    bool kept_over;
+    uint64_t credit, in_bytes, out_bytes;
+
+    /* why it ends, if not well */
+    const char *code;
+    char why[300];
+};
+
+#include "proxy/carrier/steps.h"
+
+#endif

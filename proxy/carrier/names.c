@@ -1,0 +1,263 @@
+#include "proxy/carrier/names.h"
+
+#include <stdlib.h>
+
+#include "common/msg.h"
+#include "proxy/msgs.h"
+
+struct name_ask {
+    struct name_ask *next;
+    uint64_t id, until;
+    struct upstream *upstream;
+    names_fn *fn;
+    void *arg;
+};
+
+void names_init(struct names *n, struct loop *l)
+{
+    *n = (struct names){.loop = l, .next_id = 1};
+}
+
+/* ---- our own addresses ---- */
+
+static bool is_any(const struct addr *a)
+{
+    static const uint8_t none[16];
+    return memcmp(a->b, none, addr_bytes(a)) == 0;
+}
+
+int names_own(struct names *n, struct span list)
+{
+    while (list.n) {
+        struct span item;
+        struct addr a;
+        uint64_t port;
+        (void)span_cut(list, ' ', &item, &list);
+        if (item.n == 0)
+            continue;
+        size_t colon = item.n;
+        while (colon > 0 && item.p[colon - 1] != ':')
+            colon--;
+        struct span host = span_first(item, colon ? colon - 1 : 0);
+        if (span_eq(host, SPAN("localhost")))
+            host = SPAN("127.0.0.1");
+        if (colon == 0 || span_u64(span_from(item, colon), 65535, &port) != 0 || addr_parse(host, &a) != 0 ||
+            n->nown == NAMES_OWN_MAX)
+            return -1;
+        n->own[n->nown++] = (struct own){a, (uint16_t)port, is_any(&a)};
+    }
+    return 0;
+}
+
+int names_own_interfaces(struct names *n)
+{
+    int count = addr_own(n->interface, NAMES_OWN_MAX);
+    if (count < 0 || count > NAMES_OWN_MAX)
+        return -1;
+    n->ninterfaces = (size_t)count;
+    return 0;
+}
+
+static bool is_interface(const struct names *n, const struct addr *a)
+{
+    for (size_t i = 0; i < n->ninterfaces; i++)
+        if (addr_eq(&n->interface[i], a))
+            return true;
+    return false;
+}
+
+/* Our own proxy port or desk, at any of this machine's addresses. */
+static bool is_listener(const struct names *n, const struct addr *a, uint16_t port)
+{
+    for (size_t i = 0; i < n->nown; i++) {
+        const struct own *o = &n->own[i];
+        if (o->port == port &&
+            (addr_eq(&o->addr, a) || (o->any && (addr_class(a) == ADDR_LOOPBACK || is_interface(n, a)))))
+            return true;
+    }
+    return false;
+}
+
+static bool within(const struct upstream *u, const struct addr *a)
+{
+    for (size_t i = 0; i < u->ncidrs; i++)
+        if (cidr_has(&u->cidr[i], a))
+            return true;
+    return false;
+}
+
+/* Every address, or none: one that may not be dialled condemns the name (C14). */
+static bool check(const struct names *n, const struct upstream *u, struct span *code, struct span *why)
+{
+    *code = SPAN("private-address");
+    for (size_t i = 0; i < u->naddr; i++) {
+        struct addr a = addr_unwrap(&u->addr[i]);
+        if (is_listener(n, &a, u->port)) {
+            *why = SPAN("the host's address is the gateway's own");
+            return false;
+        }
+        if (!addr_may_dial(&u->addr[i], u->cidr, u->ncidrs) || (is_interface(n, &a) && !within(u, &a))) {
+            *why = SPAN("the host has a private address; if that is meant, name its network in allow_private of "
+                        "this upstream");
+            return false;
+        }
+    }
+    *code = *why = SPAN_NONE;
+    return true;
+}
+
+/* ---- questions ---- */
+
+static void answer(struct names *n, struct name_ask *a, struct span code, struct span why)
+{
+    names_fn *fn = a->fn;
+    void *arg = a->arg;
+    upstream_unref(&a->upstream);
+    free(a);
+    n->npending--;
+    fn(arg, code, why);
+}
+
+static struct name_ask *take(struct names *n, uint64_t id)
+{
+    for (struct name_ask **at = &n->pending; *at != NULL; at = &(*at)->next)
+        if ((*at)->id == id) {
+            struct name_ask *a = *at;
+            *at = a->next;
+            return a;
+        }
+    return NULL;
+}
+
+static int ask(struct names *n, struct upstream *u, uint64_t id)
+{
+    struct dynbuf *b = chan_begin(n->chan, M_RESOLVE, id);
+    if (b == NULL)
+        return -1;
+    msg_put_span(b, u->host);
+    msg_put_u16(b, (uint16_t)u->ncidrs);
+    for (size_t i = 0; i < u->ncidrs; i++)
+        msg_put_span(b, u->cidr_text[i]);
+    return chan_commit(n->chan);
+}
+
+enum names_result names_ask(struct names *n, struct upstream *u, bool fresh, names_fn *fn, void *arg,
+                            struct span *code, struct span *why)
+{
+    uint64_t now = loop_now(n->loop);
+    if (u->literal || (!fresh && u->naddr > 0 && now - u->resolved < NAMES_FRESH_MS))
+        return check(n, u, code, why) ? NAMES_HERE : NAMES_REFUSED;
+    *code = SPAN("dns-failed");
+    *why = SPAN("names cannot be resolved now; try again shortly");
+    struct name_ask *a = n->chan != NULL && n->npending < NAMES_PENDING_MAX ? malloc(sizeof(*a)) : NULL;
+    if (a == NULL)
+        return NAMES_REFUSED;
+    *a = (struct name_ask){n->pending, n->next_id++, now + NAMES_WAIT_MS, u, fn, arg};
+    if (ask(n, u, a->id) != 0) {
+        free(a);
+        return NAMES_REFUSED;
+    }
+    u->refs++;
+    n->pending = a;
+    n->npending++;
+    return NAMES_ASKED;
+}
+
+void names_forget(struct names *n, void *arg)
+{
+    for (struct name_ask **at = &n->pending; *at != NULL;) {
+        struct name_ask *a = *at;
+        if (a->arg != arg) {
+            at = &a->next;
+            continue;
+        }
+        *at = a->next;
+        upstream_unref(&a->upstream);
+        free(a);
+        n->npending--;
+    }
+}
+
+static int read_addresses(struct msg_in *m, struct upstream *u)
+{
+    size_t count = msg_get_u8(m);
+    u->naddr = 0;
+    for (size_t i = 0; i < count && !m->bad; i++) {
+        struct addr a;
+        uint8_t family = msg_get_u8(m);
+        if (addr_from_bytes(family, msg_get_span(m, 16), &a) != 0)
+            return -1;
+        if (u->naddr < UPSTREAM_ADDRS)
+            u->addr[u->naddr++] = a;
+    }
+    return m->bad ? -1 : 0;
+}
+
+int names_frame(struct names *n, struct frame *f)
+{
+    struct msg_in m = msg_in(f->payload);
+    struct span code = SPAN_NONE, why = SPAN_NONE;
+    if (f->type != M_ADDRESSES)
+        return -1;
+    struct name_ask *a = take(n, f->id);
+    if (a == NULL) /* its asker is gone */
+        return 0;
+    struct upstream *u = a->upstream;
+    int bad = read_addresses(&m, u);
+    if (bad == 0 && u->naddr == 0) {
+        code = msg_get_span(&m, 64);
+        why = msg_get_span(&m, 256);
+        bad = code.n == 0 ? -1 : 0;
+    }
+    if (bad != 0 || msg_end(&m) != 0) {
+        u->naddr = 0;
+        answer(n, a, SPAN("dns-failed"), SPAN("the resolver's answer cannot be understood"));
+        return -1;
+    }
+    u->resolved = loop_now(n->loop);
+    if (u->naddr > 0 && !check(n, u, &code, &why))
+        u->naddr = 0;
+    answer(n, a, code, why);
+    return 0;
+}
+
+static void fail_first(struct names *n, const char *why)
+{
+    struct name_ask *a = n->pending;
+    n->pending = a->next;
+    answer(n, a, SPAN("dns-failed"), span_str(why));
+}
+
+void names_peer(struct names *n, struct chan *c)
+{
+    n->chan = c;
+    if (c == NULL)
+        for (size_t left = n->npending; left > 0 && n->pending != NULL; left--)
+            fail_first(n, "the resolver ended; try again shortly");
+}
+
+void names_expire(struct names *n)
+{
+    uint64_t now = loop_now(n->loop);
+    for (struct name_ask **at = &n->pending; *at != NULL;) {
+        struct name_ask *a = *at;
+        if (a->until > now) {
+            at = &a->next;
+            continue;
+        }
+        *at = a->next;
+        answer(n, a, SPAN("dns-failed"), SPAN("the name server did not answer in time"));
+        at = &n->pending; /* the list may have changed */
+    }
+}
+
+void names_clear(struct names *n)
+{
+    while (n->pending != NULL) {
+        struct name_ask *a = n->pending;
+        n->pending = a->next;
+        upstream_unref(&a->upstream);
+        free(a);
+    }
+    n->npending = 0;
+}

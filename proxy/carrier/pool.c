@@ -1,0 +1,131 @@
+#include "proxy/carrier/pool.h"
+
+#include <stdlib.h>
+
+struct pooled {
+    struct pooled *next;
+    struct pool *pool;
+    struct conn *conn;
+    struct upstream *upstream; /* a reference */
+    uint64_t front, since;
+    struct addr addr;
+    struct dynbuf credential;
+};
+
+void pool_init(struct pool *p, struct loop *l)
+{
+    *p = (struct pool){.loop = l};
+}
+
+/* Unlink and free the entry; its connection too unless it was taken. */
+static void drop(struct pool *p, struct pooled **at)
+{
+    struct pooled *d = *at;
+    *at = d->next;
+    p->n--;
+    conn_free(&d->conn);
+    upstream_unref(&d->upstream);
+    dynbuf_free(&d->credential);
+    free(d);
+}
+
+static void unasked(void *arg, struct conn *c, enum conn_event ev)
+{
+    struct pooled *d = arg;
+    struct pool *p = d->pool;
+    if (ev == CONN_DRAINED)
+        return;
+    for (struct pooled **at = &p->first; *at != NULL; at = &(*at)->next)
+        if (*at == d) {
+            drop(p, at);
+            return;
+        }
+}
+
+static bool same(const struct pooled *d, const struct pool_key *k)
+{
+    return d->front == k->front && d->upstream == k->upstream && span_eq(dynbuf_span(&d->credential), k->credential);
+}
+
+void pool_put(struct pool *p, const struct pool_key *k, struct upstream *u, struct conn **c)
+{
+    size_t each = 0;
+    for (struct pooled *d = p->first; d != NULL; d = d->next)
+        each += same(d, k);
+    struct pooled *d = NULL;
+    if (each < POOL_EACH && p->n < POOL_MAX && conn_input(*c).n == 0 && conn_queued(*c) == 0)
+        d = calloc(1, sizeof(*d));
+    if (d == NULL) {
+        conn_free(c);
+        return;
+    }
+    dynbuf_init(&d->credential, 256);
+    if (dynbuf_add(&d->credential, k->credential) != 0) {
+        free(d);
+        conn_free(c);
+        return;
+    }
+    d->pool = p;
+    d->conn = *c;
+    d->front = k->front;
+    d->addr = k->addr;
+    d->since = loop_now(p->loop);
+    d->upstream = u;
+    u->refs++;
+    *c = NULL;
+    d->next = p->first;
+    p->first = d;
+    p->n++;
+    conn_deadline(d->conn, 0);
+    conn_pause(d->conn, false);
+    conn_set_callback(d->conn, unasked, d);
+}
+
+static bool among(const struct upstream *u, const struct addr *a)
+{
+    for (size_t i = 0; i < u->naddr; i++)
+        if (addr_eq(&u->addr[i], a))
+            return true;
+    return false;
+}
+
+struct conn *pool_take(struct pool *p, const struct pool_key *k, uint64_t max_idle, struct addr *addr)
+{
+    uint64_t now = loop_now(p->loop);
+    for (struct pooled **at = &p->first; *at != NULL; at = &(*at)->next) {
+        struct pooled *d = *at;
+        if (!same(d, k) || now - d->since > max_idle || !among(k->upstream, &d->addr))
+            continue;
+        struct conn *c = d->conn;
+        *addr = d->addr;
+        d->conn = NULL;
+        drop(p, at);
+        return c;
+    }
+    return NULL;
+}
+
+void pool_expire(struct pool *p, uint64_t max_idle)
+{
+    uint64_t now = loop_now(p->loop);
+    for (struct pooled **at = &p->first; *at != NULL;)
+        if (now - (*at)->since > max_idle)
+            drop(p, at);
+        else
+            at = &(*at)->next;
+}
+
+void pool_front_gone(struct pool *p, uint64_t front)
+{
+    for (struct pooled **at = &p->first; *at != NULL;)
+        if ((*at)->front == front)
+            drop(p, at);
+        else
+            at = &(*at)->next;
+}
+
+void pool_clear(struct pool *p)
+{
+    while (p->first != NULL)
+        drop(p, &p->first);
+}

@@ -1,0 +1,141 @@
+/* Answers to the front, within its credit; and for a write whose client is gone, to the judge. */
+#include "proxy/carrier/exchange.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { CREDIT_MAX = 16 * 1024 * 1024 };
+
+/* The answer's head with the fields that a covered body would prove wrong taken out (D38), or with a length of its
+ * own. */
+static int write_head_again(struct exchange *x, struct dynbuf *out, bool digests_go, bool own_length, uint64_t length)
+{
+    struct wire_answer a, b;
+    struct msg_in m = msg_in(dynbuf_span(&x->head));
+    if (wire_get_answer(&m, &a) != 0)
+        return -1;
+    b = a;
+    b.nfields = 0;
+    for (size_t i = 0; i < a.nfields; i++) {
+        struct span name = a.field[i].name;
+        bool digest = span_ieq(name, SPAN("content-digest")) || span_ieq(name, SPAN("repr-digest")) ||
+                      span_ieq(name, SPAN("digest")) || span_ieq(name, SPAN("content-md5")) ||
+                      span_ieq(name, SPAN("etag"));
+        if (!digests_go || !digest)
+            b.field[b.nfields++] = a.field[i];
+    }
+    if (own_length && b.framing != HTTP_NO_BODY) {
+        b.framing = HTTP_LENGTH;
+        b.length = length;
+    }
+    wire_put_answer(out, &b);
+    return dynbuf_ok(out) ? 0 : -1;
+}
+
+static int send_head(struct exchange *x, bool end)
+{
+    struct chan *front = x->front->chan;
+    struct dynbuf *b = chan_begin(front, M_ANSWER, x->xid);
+    size_t n = x->ready.n < x->credit ? x->ready.n : (size_t)x->credit;
+    n = n < CHAN_PAYLOAD_MAX - 2 * HTTP_HEAD_MAX ? n : CHAN_PAYLOAD_MAX - 2 * HTTP_HEAD_MAX;
+    if (b == NULL)
+        return -1;
+    if (x->covered)
+        (void)write_head_again(x, b, true, false, 0);
+    else
+        (void)dynbuf_add(b, dynbuf_span(&x->head));
+    bool all = end && n == x->ready.n;
+    msg_put_u8(b, all);
+    msg_put_span(b, span_of(x->ready.p, n));
+    if (chan_commit(front) != 0)
+        return -1;
+    x->relayed = true;
+    x->relayed_end = all;
+    x->credit -= n;
+    dynbuf_drop(&x->ready, n);
+    return 0;
+}
+
+int relay_ready(struct exchange *x, bool end)
+{
+    struct chan *front = x->front->chan;
+    if (front == NULL)
+        return -1;
+    /* The head waits for the first bytes of a body of known length: one frame, one write (speed). */
+    if (!x->relayed && !end && !x->flows && x->ready.n == 0)
+        return 0;
+    if (!x->relayed && send_head(x, end) != 0)
+        return -1;
+    while (x->ready.n > 0 && x->credit > 0) {
+        size_t n = x->ready.n < x->credit ? x->ready.n : (size_t)x->credit;
+        n = n < PIECE ? n : PIECE;
+        if (chan_send(front, M_ANSWER_BODY, x->xid, span_of(x->ready.p, n)) != 0)
+            return -1;
+        x->credit -= n;
+        dynbuf_drop(&x->ready, n);
+    }
+    if (!end || x->relayed_end || x->ready.n > 0)
+        return 0;
+    static const uint8_t yes = 1;
+    x->relayed_end = true;
+    return chan_send(front, M_ANSWER_END, x->xid, span_of(&yes, 1));
+}
+
+void relay_cut(struct exchange *x)
+{
+    static const uint8_t no = 0;
+    x->relayed_end = true;
+    if (!x->nobody && x->front->chan != NULL)
+        (void)chan_send(x->front->chan, M_ANSWER_END, x->xid, span_of(&no, 1));
+}
+
+void relay_credit(struct exchange *x, struct frame *f)
+{
+    struct msg_in m = msg_in(f->payload);
+    uint32_t more = msg_get_u32(&m);
+    if (msg_end(&m) != 0 || x->nobody)
+        return;
+    x->credit = x->credit + more < CREDIT_MAX ? x->credit + more : CREDIT_MAX;
+    if (x->step == WALK_SCRUB)
+        exchange_resume(x);
+}
+
+/* A sealed memfd with these bytes, or -1. */
+static int sealed(struct span s)
+{
+    int fd = memfd_create("answer", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (fd < 0)
+        return -1;
+    for (size_t at = 0; at < s.n;) {
+        ssize_t n = write(fd, s.p + at, s.n - at);
+        if (n <= 0)
+            goto bad;
+        at += (size_t)n;
+    }
+    if (fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) == 0)
+        return fd;
+bad:
+    close(fd);
+    return -1;
+}
+
+void relay_kept(struct exchange *x)
+{
+    struct chan *judge = x->carrier->judge;
+    struct span body = dynbuf_span(&x->kept);
+    int fd = -1;
+    if (x->kept_over || judge == NULL)
+        return;
+    if (body.n > BODY_INLINE_MAX && (fd = sealed(body)) < 0)
+        return;
+    struct dynbuf *b = chan_begin(judge, M_KEPT, x->xid);
+    if (b != NULL) {
+        (void)write_head_again(x, b, x->covered, true, body.n);
+        msg_put_u64(b, body.n);
+        msg_put_span(b, fd < 0 ? body : SPAN_NONE);
+        (void)(fd < 0 ? chan_commit(judge) : chan_commit_fd(judge, fd));
+    }
+    if (fd >= 0)
+        close(fd);
+}

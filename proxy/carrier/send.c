@@ -1,0 +1,157 @@
+/* The request on the wire: a head written from the model, then the body as fast as the upstream takes it. */
+#include "proxy/carrier/exchange.h"
+#include "proxy/carrier/inject.h"
+
+static bool is_any_of(struct span method, const char *a, const char *b, const char *c)
+{
+    return span_eq(method, span_str(a)) || span_eq(method, span_str(b)) || span_eq(method, span_str(c));
+}
+
+static void framing(const struct exchange *x, struct inject *in)
+{
+    in->framing = HTTP_LENGTH;
+    in->length = x->size;
+    if (x->f.body == BODY_NONE && !is_any_of(x->f.request.method, "POST", "PUT", "PATCH"))
+        in->framing = HTTP_NO_BODY;
+    if (x->f.body == BODY_STREAM && x->size == UINT64_MAX)
+        in->framing = HTTP_CHUNKED;
+}
+
+static enum walk_next write_head(struct exchange *x)
+{
+    struct inject in = {.request = &x->f.request, .identity = x->cred != NULL && !scrub_is_empty(x->cred->set)};
+    struct dynbuf out;
+    enum walk_next next = WALK_FAIL;
+    dynbuf_init(&out, INJECT_HEAD_MAX);
+    if (x->cred != NULL && x->cred->name.n) {
+        in.header = x->cred->header;
+        in.value = secret_bytes(x->cred->value);
+        in.identity = true;
+    }
+    framing(x, &in);
+    if (conn_input(x->conn).n != 0) { /* bytes for a request that was not made yet (A46) */
+        (void)exchange_fail(x, "bad-answer", "the upstream spoke before it was asked");
+        goto out;
+    }
+    if (inject_head(&out, &in) != 0 || !dynbuf_ok(&out)) {
+        (void)exchange_fail(x, "bad-request", "the request cannot be written as HTTP/1.1");
+        goto out;
+    }
+    if (x->f.unsafe && chan_send(x->carrier->judge, M_SENT, x->xid, SPAN_NONE) != 0)
+        goto out;
+    x->written = true;
+    if (conn_write(x->conn, dynbuf_span(&out)) != 0) {
+        (void)exchange_fail(x, "upstream-closed", "the upstream's connection broke while the request was sent");
+        goto out;
+    }
+    x->out_bytes += out.n;
+    conn_deadline(x->conn, x->carrier->settings.idle_ms);
+    next = WALK_NEXT;
+out:
+    dynbuf_wipe(&out); /* the rendered credential */
+    return next;
+}
+
+static int write_piece(struct exchange *x, struct span piece)
+{
+    if (x->f.body != BODY_STREAM || x->size != UINT64_MAX)
+        return conn_write(x->conn, piece);
+    struct dynbuf chunk;
+    dynbuf_init(&chunk, PIECE + 1024);
+    int rc = http_write_chunk(&chunk, piece);
+    if (rc == 0)
+        rc = conn_write(x->conn, dynbuf_span(&chunk));
+    dynbuf_free(&chunk);
+    return rc;
+}
+
+/* The front may send as much again as was written. */
+static void give_credit(struct exchange *x, size_t n)
+{
+    struct chan *judge = x->carrier->judge;
+    x->owed += n;
+    if (x->owed < BODY_WINDOW / 4 || x->body_ended || judge == NULL)
+        return;
+    struct dynbuf *b = chan_begin(judge, M_BODY_CREDIT, x->xid);
+    if (b == NULL)
+        return;
+    msg_put_u32(b, (uint32_t)x->owed);
+    (void)chan_commit(judge);
+    x->owed = 0;
+}
+
+static struct span piece_of(const struct exchange *x)
+{
+    if (x->f.body == BODY_STREAM)
+        return span_first(dynbuf_span(&x->stream), PIECE);
+    return span_first(span_from(x->whole, (size_t)x->body_out), PIECE);
+}
+
+static enum walk_next broken(struct exchange *x)
+{
+    return exchange_fail(x, "upstream-closed", "the upstream's connection broke while the body was sent");
+}
+
+static enum walk_next write_body(struct exchange *x)
+{
+    while (!x->body_done && conn_queued(x->conn) < CONN_OUT_LOW) {
+        struct span piece = piece_of(x);
+        if (piece.n == 0 && !x->body_ended)
+            return WALK_NEXT; /* more will come */
+        if (piece.n == 0) {
+            if (x->f.body == BODY_STREAM && x->size != UINT64_MAX && x->body_out != x->size)
+                return exchange_fail(x, "body-cut", "the request's body ended before its declared length");
+            if (x->f.body == BODY_STREAM && x->size == UINT64_MAX && conn_write(x->conn, SPAN("0\r\n\r\n")) != 0)
+                return broken(x);
+            x->body_done = true;
+            conn_deadline(x->conn, x->carrier->settings.first_byte_ms);
+            return WALK_NEXT;
+        }
+        if (write_piece(x, piece) != 0)
+            return broken(x);
+        x->body_out += piece.n;
+        x->out_bytes += piece.n;
+        conn_deadline(x->conn, x->carrier->settings.idle_ms);
+        if (x->f.body == BODY_STREAM) {
+            dynbuf_drop(&x->stream, piece.n);
+            give_credit(x, piece.n);
+        }
+    }
+    return WALK_NEXT;
+}
+
+enum walk_next send_go(struct exchange *x)
+{
+    if (!x->written && write_head(x) != WALK_NEXT)
+        return WALK_FAIL;
+    return x->is_lost ? WALK_NEXT : write_body(x);
+}
+
+static void end_body(struct exchange *x, struct frame *f)
+{
+    struct msg_in m = msg_in(f->payload);
+    bool whole = msg_get_bool(&m);
+    x->body_ended = true;
+    if (msg_end(&m) == 0 && whole)
+        return;
+    (void)exchange_fail(x, "body-cut", "the client's body was cut short or malformed");
+}
+
+void send_body_frame(struct exchange *x, struct frame *f)
+{
+    if (x->f.body != BODY_STREAM || x->body_ended || x->answered)
+        return; /* after an early answer nobody reads it any more (A48) */
+    if (f->type == M_BODY_END) {
+        end_body(x, f);
+    } else {
+        x->body_came += f->payload.n;
+        if (x->body_came > x->size)
+            (void)exchange_fail(x, "body-cut", "the request's body is longer than it was declared");
+        else if (dynbuf_add(&x->stream, f->payload) != 0)
+            (void)exchange_fail(x, "body-cut", "the request's body came faster than it was allowed to");
+    }
+    if (x->code != NULL)
+        exchange_end(x);
+    else if (x->up)
+        exchange_resume(x);
+}

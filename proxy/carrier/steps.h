@@ -1,0 +1,40 @@
+/* What can happen to an exchange, and the steps it takes; included by exchange.h, which has the picture. */
+#ifndef CARRIER_STEPS_H
+#define CARRIER_STEPS_H
+
+struct exchange;
+
+/* exchange.c: life */
+void exchange_forward(struct carrier *c, struct frame *f);
+void exchange_resume(struct exchange *x);
+void exchange_end(struct exchange *x);
+struct exchange *exchange_find(struct carrier *c, uint64_t xid);
+/* Note why; returns WALK_FAIL. why is a sentence of ours, never an upstream's bytes. */
+enum walk_next exchange_fail(struct exchange *x, const char *code, const char *fmt, ...) PRINTF(3, 4);
+void exchange_cancel(struct exchange *x);
+void exchange_all_gone(struct carrier *c); /* the judge is gone */
+void exchange_front_gone(struct carrier *c, struct front *front);
+void exchange_credential(struct carrier *c, struct frame *f);
+
+/* walk.c: the rows of this role */
+enum walk_next step_inject(struct exchange *x);
+enum walk_next step_forward(struct exchange *x);
+enum walk_next step_scrub(struct exchange *x);
+
+/* dial.c */
+enum walk_next dial_go(struct exchange *x); /* NEXT: x->conn is up, verified where it must be */
+
+/* send.c */
+enum walk_next send_go(struct exchange *x); /* NEXT: the head is written; the body as far as it goes */
+void send_body_frame(struct exchange *x, struct frame *f);
+
+/* answer.c, relay.c */
+enum walk_next answer_head(struct exchange *x);
+enum walk_next answer_body(struct exchange *x);
+void relay_credit(struct exchange *x, struct frame *f);
+/* Give on what is ready within the credit. -1: the front does not take it. */
+int relay_ready(struct exchange *x, bool end) MUSTCHECK;
+void relay_cut(struct exchange *x);
+void relay_kept(struct exchange *x);
+
+#endif

@@ -1,0 +1,165 @@
+#include "proxy/carrier/upstream.h"
+
+#include <stdlib.h>
+
+struct roots {
+    struct roots *next;
+    unsigned refs;
+    struct digest of;
+    struct tls_client *tls;
+};
+
+void upstreams_init(struct upstreams *s, struct span system_roots)
+{
+    *s = (struct upstreams){.n = 0};
+    dynbuf_init(&s->system, 8 * 1024 * 1024);
+    (void)dynbuf_add(&s->system, system_roots);
+}
+
+static void roots_unref(struct roots **r)
+{
+    struct roots *d = *r;
+    *r = NULL;
+    if (d == NULL || --d->refs > 0)
+        return;
+    tls_client_free(&d->tls);
+    free(d);
+}
+
+void upstream_unref(struct upstream **u)
+{
+    if (u == NULL || *u == NULL)
+        return;
+    struct upstream *d = *u;
+    *u = NULL;
+    if (--d->refs > 0)
+        return;
+    roots_unref(&d->roots);
+    arena_free(&d->a);
+    free(d);
+}
+
+/* Entries that no upstream uses any more go when the next one is looked up. */
+static void sweep(struct upstreams *s)
+{
+    for (struct roots **at = &s->roots; *at != NULL;) {
+        if ((*at)->refs > 1) {
+            at = &(*at)->next;
+            continue;
+        }
+        struct roots *gone = *at;
+        *at = gone->next;
+        roots_unref(&gone);
+    }
+}
+
+void upstreams_clear(struct upstreams *s)
+{
+    for (size_t i = 0; i < UPSTREAM_BUCKETS; i++)
+        while (s->bucket[i] != NULL) {
+            struct upstream *u = s->bucket[i];
+            s->bucket[i] = u->next;
+            upstream_unref(&u);
+        }
+    sweep(s);
+    dynbuf_free(&s->system);
+    s->n = 0;
+}
+
+/* The roots with this text, parsed once (a system bundle takes milliseconds). The list holds one reference. */
+static struct roots *roots_of(struct upstreams *s, struct span pem)
+{
+    struct digest d;
+    digest_of(pem, &d);
+    sweep(s);
+    for (struct roots *r = s->roots; r != NULL; r = r->next)
+        if (memcmp(r->of.b, d.b, DIGEST_BYTES) == 0) {
+            r->refs++;
+            return r;
+        }
+    struct roots *r = calloc(1, sizeof(*r));
+    if (r == NULL)
+        return NULL;
+    *r = (struct roots){.next = s->roots, .refs = 2, .of = d};
+    s->roots = r;
+    return r;
+}
+
+struct tls_client *upstream_tls(struct upstreams *s, struct upstream *u, struct err *e)
+{
+    struct span pem = u->ca_pem.n ? u->ca_pem : dynbuf_span(&s->system);
+    if (u->roots == NULL && (u->roots = roots_of(s, pem)) == NULL) {
+        err_set(e, "no memory for trusted roots");
+        return NULL;
+    }
+    if (u->roots->tls == NULL && pem.n == 0)
+        err_set(e, "no trusted roots: install ca-certificates, or name the CA in the policy's upstreams:");
+    else if (u->roots->tls == NULL)
+        u->roots->tls = tls_client_new(pem, e);
+    return u->roots->tls;
+}
+
+static int fill(struct upstream *u, const struct wire_upstream *w, struct err *e)
+{
+    u->number = w->number;
+    u->port = w->port;
+    u->scheme = arena_copy(&u->a, w->scheme);
+    u->host = arena_copy(&u->a, w->host);
+    u->ca_pem = arena_copy(&u->a, w->ca_pem);
+    u->tls = span_eq(w->scheme, SPAN("https"));
+    u->cleartext_credentials = w->cleartext_credentials;
+    u->has_secrets = w->has_secrets;
+    for (u->ncidrs = 0; u->ncidrs < w->ncidrs; u->ncidrs++) {
+        u->cidr_text[u->ncidrs] = arena_copy(&u->a, w->cidr[u->ncidrs]);
+        if (cidr_parse(u->cidr_text[u->ncidrs], &u->cidr[u->ncidrs]) != 0)
+            return err_set(e, "a network in allow_private is none; write it as 10.0.0.0/8");
+    }
+    if (u->scheme.n == 0 || u->host.n == 0 || u->ca_pem.n != w->ca_pem.n || u->port == 0)
+        return err_set(e, "an upstream without scheme, host or port, or no memory");
+    if (!u->tls && !span_eq(w->scheme, SPAN("http")))
+        return err_set(e, "an upstream is http or https");
+    struct span literal = w->address.n ? w->address : w->host;
+    u->literal = addr_parse(literal, &u->addr[0]) == 0;
+    u->naddr = u->literal;
+    if (w->address.n && !u->literal)
+        return err_set(e, "the policy's address of this upstream is none; write it as 192.0.2.1 or 2001:db8::1");
+    return 0;
+}
+
+int upstreams_put(struct upstreams *s, const struct wire_upstream *w, struct err *e)
+{
+    struct upstream **at = &s->bucket[w->number % UPSTREAM_BUCKETS];
+    while (*at != NULL && (*at)->number != w->number)
+        at = &(*at)->next;
+    if (*at == NULL && s->n == UPSTREAMS_MAX)
+        return err_set(e, "more than %d upstreams", UPSTREAMS_MAX);
+    struct upstream *u = calloc(1, sizeof(*u));
+    if (u == NULL)
+        return err_set(e, "no memory for an upstream");
+    u->refs = 1;
+    arena_init(&u->a, 128 * 1024);
+    if (fill(u, w, e) != 0) {
+        upstream_unref(&u);
+        return -1;
+    }
+    if (*at != NULL) {
+        struct upstream *old = *at;
+        *at = old->next;
+        upstream_unref(&old);
+    } else {
+        s->n++;
+    }
+    u->next = s->bucket[w->number % UPSTREAM_BUCKETS];
+    s->bucket[w->number % UPSTREAM_BUCKETS] = u;
+    return 0;
+}
+
+struct upstream *upstreams_get(struct upstreams *s, uint32_t number)
+{
+    for (struct upstream *u = s->bucket[number % UPSTREAM_BUCKETS]; u != NULL; u = u->next)
+        if (u->number == number) {
+            u->refs++;
+            return u;
+        }
+    return NULL;
+}

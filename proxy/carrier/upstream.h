@@ -1,0 +1,53 @@
+/* The upstreams the judge named (M_UPSTREAM): where a decided request may go and whom to trust there.
+ * TLS settings are shared by all upstreams with the same roots. */
+#ifndef CARRIER_UPSTREAM_H
+#define CARRIER_UPSTREAM_H
+
+#include "common/arena.h"
+#include "common/net/addr.h"
+#include "common/net/tls.h"
+#include "proxy/wire.h"
+
+enum { UPSTREAMS_MAX = 8192, UPSTREAM_BUCKETS = 256, UPSTREAM_ADDRS = 8 };
+
+struct roots; /* one set of trusted roots, counted */
+
+struct upstream {
+    unsigned refs;
+    struct upstream *next;
+    struct arena a;
+    uint32_t number;
+    struct span scheme, host;
+    uint16_t port;
+    bool tls, cleartext_credentials, has_secrets;
+    bool literal; /* addr[0] is the policy's, or the host is itself an address: nothing to resolve */
+    size_t ncidrs;
+    struct cidr cidr[16];
+    struct span cidr_text[16];
+    struct span ca_pem;
+    struct roots *roots; /* at first use */
+    /* What the resolver said last, already filtered. */
+    struct addr addr[UPSTREAM_ADDRS];
+    size_t naddr;
+    uint64_t resolved; /* loop_now; 0: never */
+};
+
+struct upstreams {
+    struct upstream *bucket[UPSTREAM_BUCKETS];
+    size_t n;
+    struct roots *roots;
+    struct dynbuf system; /* PEM */
+};
+
+void upstreams_init(struct upstreams *s, struct span system_roots);
+void upstreams_clear(struct upstreams *s);
+/* Remember, or replace the one of that number (exchanges under way keep the one they began with). -1: too many, an
+ * address that is none, or no memory; e says it. */
+int upstreams_put(struct upstreams *s, const struct wire_upstream *w, struct err *e) MUSTCHECK;
+/* A new reference, or NULL. */
+struct upstream *upstreams_get(struct upstreams *s, uint32_t number) MUSTCHECK;
+void upstream_unref(struct upstream **u);
+/* TLS settings with this upstream's roots, made at first use; NULL: e says why. */
+struct tls_client *upstream_tls(struct upstreams *s, struct upstream *u, struct err *e) MUSTCHECK;
+
+#endif

@@ -1,0 +1,94 @@
+/* This role's rows of the walk (proxy/walk.h). */
+#include "common/log.h"
+#include "proxy/carrier/exchange.h"
+
+static enum walk_next run(struct exchange *x)
+{
+    switch (x->step) {
+    case WALK_INJECT:
+        return step_inject(x);
+    case WALK_FORWARD:
+        return step_forward(x);
+    case WALK_SCRUB:
+        return step_scrub(x);
+    default:
+        return WALK_FAIL;
+    }
+}
+
+void exchange_resume(struct exchange *x)
+{
+    enum walk_next next;
+    while ((next = run(x)) == WALK_NEXT) {
+        x->step++;
+        log_debug("exchange %llx: %s", (unsigned long long)x->xid, walk_name(x->step));
+    }
+    if (next == WALK_WAIT)
+        return;
+    if (next != WALK_DONE && x->code == NULL)
+        (void)exchange_fail(x, walk_code(x->step), "the carrier could not go on");
+    exchange_end(x);
+}
+
+/* A credential that is to be used is here, is for this place, and may be shown there. */
+static enum walk_next check_credential(struct exchange *x)
+{
+    if (x->cred->bad.text[0] != '\0')
+        return exchange_fail(x, "credential-unavailable", "the credential cannot be used: %s", x->cred->bad.text);
+    if (!cred_fits(x->cred, x->upstream, x->f.credential))
+        return exchange_fail(x, "credential-unavailable", "the released credential is for another place");
+    scrub_begin(&x->scrub, x->cred->set);
+    return WALK_NEXT;
+}
+
+static void release_late(void *arg)
+{
+    struct exchange *x = arg;
+    (void)exchange_fail(x, "credential-unavailable", "the keeper did not release the credential in time; try again");
+    exchange_end(x);
+}
+
+enum walk_next step_inject(struct exchange *x)
+{
+    struct carrier *c = x->carrier;
+    if (x->f.release == RELEASE_NONE && !x->upstream->has_secrets)
+        return x->f.credential.n == 0 ? WALK_NEXT : WALK_FAIL;
+    if (x->f.credential.n && !x->upstream->tls && !x->upstream->cleartext_credentials)
+        return exchange_fail(x, "cleartext-credential",
+                             "a credential does not go over http:// unless the upstream says cleartext_credentials");
+    if (x->cred == NULL)
+        x->cred = x->f.release == RELEASE_COMES
+                      ? creds_claim(&c->creds, x->xid)
+                      : creds_find(&c->creds, x->upstream, x->f.credential, loop_now(c->loop));
+    if (x->cred == NULL && x->asked_cred) /* what answers an ask is kept under its exchange */
+        x->cred = creds_claim(&c->creds, x->xid);
+    if (x->cred != NULL) {
+        timer_free(&x->timer);
+        return check_credential(x);
+    }
+    if (x->timer == NULL) {
+        x->timer = timer_new(c->loop, release_late, x);
+        if (x->timer == NULL)
+            return WALK_FAIL;
+        timer_set(x->timer, c->settings.release_ms);
+        x->asked_cred = true;
+        if (x->f.release != RELEASE_COMES && chan_send(c->judge, M_NEED_RELEASE, x->xid, SPAN_NONE) != 0)
+            return WALK_FAIL;
+    }
+    return WALK_WAIT;
+}
+
+enum walk_next step_forward(struct exchange *x)
+{
+    enum walk_next next = dial_go(x);
+    if (next == WALK_NEXT)
+        next = send_go(x);
+    if (next == WALK_NEXT)
+        next = answer_head(x);
+    return next;
+}
+
+enum walk_next step_scrub(struct exchange *x)
+{
+    return answer_body(x);
+}

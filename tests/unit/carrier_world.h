@@ -1,0 +1,94 @@
+/* A carrier with everything around it played by the test, on one loop: judge, keeper, resolver and a front as
+ * channels, the upstream as a plain server on loopback that records what it gets. */
+#ifndef TESTS_CARRIER_WORLD_H
+#define TESTS_CARRIER_WORLD_H
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include "common/net/conn.h"
+#include "proxy/carrier/carrier.h"
+
+enum { SEEN_MAX = 600, UPS_MAX = 16, FRONT = 7 };
+#define XID(n) (((uint64_t)FRONT << 40) | (n))
+#define TOKEN  "ghp_16C7e42F292c6912E7710c838347Ae178B4a"
+
+struct seen {
+    enum role_id at;
+    uint16_t type;
+    uint64_t id;
+    struct dynbuf payload;
+    int fd;
+};
+
+struct up {
+    struct conn *conn;
+    struct dynbuf got;
+    bool ended;
+};
+
+struct world {
+    struct loop *loop;
+    struct carrier *carrier;
+    struct chan *peer[ROLE_COUNT];
+    struct seen seen[SEEN_MAX];
+    size_t nseen;
+    int listener;
+    uint16_t port;
+    struct watch *watch;
+    struct up up[UPS_MAX];
+    size_t nups;
+    struct timer *limit;
+    bool late;
+};
+
+struct world *world_new(void);
+void world_free(struct world **w);
+/* The first frame of this type for this exchange that reached the role, waiting for it; fails the test if it never
+ * comes. */
+struct seen *world_wait(struct world *w, enum role_id at, uint16_t type, uint64_t id);
+size_t world_count(const struct world *w, enum role_id at, uint16_t type, uint64_t id);
+/* Let things happen for some turns of the loop. */
+void world_settle(struct world *w);
+/* Upstream connection i has got something that contains this. */
+void world_wait_up(struct world *w, size_t i, const char *part);
+void world_wait_closed(struct world *w, size_t i);
+void world_answer(struct world *w, size_t i, const char *text);
+bool world_up_has(const struct world *w, size_t i, const char *part);
+
+/* Upstream number n: http://up.test:port/ on loopback. */
+void world_upstream(struct world *w, uint32_t n, const char *address, bool has_secrets, bool cleartext);
+struct request {
+    const char *method, *path, *credential, *field;
+    uint32_t upstream;
+    bool unsafe;
+    enum wire_release release;
+    enum wire_body body;
+    struct span data; /* inline */
+    uint64_t size;
+    int fd;
+};
+void world_forward(struct world *w, uint64_t xid, struct request r);
+void world_credential(struct world *w, uint64_t xid, uint32_t ttl, const char *host, const char *name,
+                      const char *value);
+void world_say(struct world *w, enum role_id from, uint16_t type, uint64_t id, struct span payload);
+
+struct result {
+    uint8_t outcome;
+    uint16_t status;
+    uint64_t out, in;
+    bool relayed;
+    struct span code, why;
+};
+struct result world_result(struct world *w, uint64_t xid);
+/* The whole answer the front has got: head fields as "Name: value\n", then the body. ok: ended well. */
+struct answer {
+    struct wire_answer head;
+    struct dynbuf body;
+    bool ended, ok;
+};
+void world_front_answer(struct world *w, uint64_t xid, struct answer *a);
+
+#endif

@@ -1,0 +1,633 @@
+/* One request through a real carrier: INV1, INV2, INV7, A44-A48, C21, C23-C25, D1-D5, D7, D10, D14, D16, D25, D38. */
+#include "tests/unit/carrier_world.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define OK5 "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
+
+static void expect_code(struct world *w, uint64_t xid, enum outcome o, const char *code)
+{
+    struct result r = world_result(w, xid);
+    if (!span_eq(r.code, span_str(code)))
+        fail_msg("code %.*s (%.*s), not %s", SPAN_FMT(r.code), SPAN_FMT(r.why), code);
+    assert_int_equal(r.outcome, o);
+    assert_int_equal(world_count(w, ROLE_JUDGE, M_RESULT, xid), 1);
+}
+
+static void expect_answer(struct world *w, uint64_t xid, const char *body, bool ok)
+{
+    struct answer a;
+    (void)world_result(w, xid);
+    world_settle(w);
+    world_front_answer(w, xid, &a);
+    assert_true(a.ended);
+    assert_int_equal(a.ok, ok);
+    if (!span_eq(dynbuf_span(&a.body), span_str(body)))
+        fail_msg("body is %.*s", SPAN_FMT(dynbuf_span(&a.body)));
+    dynbuf_free(&a.body);
+}
+
+static void get(struct world *w, uint64_t n, size_t up, const char *answer, const char *body)
+{
+    char path[32], line[48];
+    snprintf(path, sizeof(path), "/%llu", (unsigned long long)n);
+    snprintf(line, sizeof(line), "GET /%llu HTTP/1.1\r\n", (unsigned long long)n);
+    world_forward(w, XID(n), (struct request){.path = path});
+    world_wait_up(w, up, line);
+    world_answer(w, up, answer);
+    expect_answer(w, XID(n), body, true);
+}
+
+/* INV1, INV2: the bytes that leave, the answer that comes back, one connection for two. */
+static void keep_alive(void **state)
+{
+    struct world *w = world_new();
+    char want[200];
+    get(w, 1, 0, OK5, "hello");
+    snprintf(want, sizeof(want), "GET /1 HTTP/1.1\r\nHost: up.test:%u\r\nConnection: keep-alive\r\n\r\n", w->port);
+    assert_true(span_eq(dynbuf_span(&w->up[0].got), span_str(want)));
+    expect_code(w, XID(1), OUTCOME_ANSWERED, "");
+    get(w, 2, 0, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n", "abc");
+    assert_int_equal(w->nups, 1);
+    /* M_SENT is for unsafe ones */
+    assert_int_equal(world_count(w, ROLE_JUDGE, M_SENT, XID(1)), 0);
+    world_free(&w);
+}
+
+/* C25: another upstream number, front or credential gets a connection of its own. */
+static void pool_apart(void **state)
+{
+    struct world *w = world_new();
+    get(w, 1, 0, OK5, "hello");
+    world_upstream(w, 2, "127.0.0.1", false, true);
+    world_forward(w, XID(2), (struct request){.path = "/2", .upstream = 2});
+    world_wait_up(w, 1, "GET /2");
+    world_answer(w, 1, OK5);
+    (void)world_result(w, XID(2));
+    world_credential(w, XID(3), 0, "up.test", "c", "Bearer " TOKEN);
+    world_forward(w, XID(3), (struct request){.path = "/3", .credential = "c", .release = RELEASE_COMES});
+    world_wait_up(w, 2, "GET /3");
+    world_answer(w, 2, OK5);
+    (void)world_result(w, XID(3));
+    uint64_t other = (uint64_t)8 << 40 | 1;
+    world_forward(w, other, (struct request){.path = "/4"});
+    world_wait_up(w, 3, "GET /4");
+    world_upstream(w, 1, "127.0.0.1", false, true); /* the policy changed: nothing old is used */
+    world_forward(w, XID(5), (struct request){.path = "/5"});
+    world_wait_up(w, 4, "GET /5");
+    world_free(&w);
+}
+
+static void close_up(struct world *w, size_t i)
+{
+    conn_free(&w->up[i].conn);
+    w->up[i].ended = true;
+}
+
+/* A connection that died while it waited: a read is sent again once, a write never. */
+static void stale(void **state)
+{
+    struct world *w = world_new();
+    get(w, 1, 0, OK5, "hello");
+    world_forward(w, XID(2), (struct request){.path = "/2"});
+    world_wait_up(w, 0, "GET /2");
+    close_up(w, 0);
+    world_wait_up(w, 1, "GET /2");
+    world_answer(w, 1, OK5);
+    expect_answer(w, XID(2), "hello", true);
+    world_forward(w, XID(3), (struct request){.path = "/3", .method = "POST", .unsafe = true});
+    world_wait_up(w, 1, "POST /3");
+    close_up(w, 1);
+    expect_code(w, XID(3), OUTCOME_UNKNOWN, "upstream-closed");
+    assert_int_equal(world_count(w, ROLE_JUDGE, M_SENT, XID(3)), 1);
+    assert_int_equal(w->nups, 2);
+    /* and a fresh connection that closes is no reason to try again */
+    world_forward(w, XID(4), (struct request){.path = "/4"});
+    world_wait_up(w, 2, "GET /4");
+    close_up(w, 2);
+    expect_code(w, XID(4), OUTCOME_UNKNOWN, "upstream-closed");
+    world_settle(w);
+    assert_int_equal(w->nups, 3);
+    world_free(&w);
+}
+
+/* A46: bytes nobody asked for end the connection. */
+static void unasked(void **state)
+{
+    struct world *w = world_new();
+    get(w, 1, 0, OK5 "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil", "hello");
+    world_wait_closed(w, 0);
+    get(w, 2, 1, OK5, "hello");
+    world_answer(w, 1, "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil");
+    world_wait_closed(w, 1);
+    get(w, 3, 2, OK5, "hello");
+    world_free(&w);
+}
+
+/* A45 */
+static void interim(void **state)
+{
+    struct world *w = world_new();
+    struct dynbuf b;
+    dynbuf_init(&b, 10000);
+    for (int i = 0; i < 8; i++)
+        dynbuf_addf(&b, "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n");
+    dynbuf_addf(&b, OK5 "%c", 0);
+    get(w, 1, 0, (const char *)b.p, "hello");
+    dynbuf_reset(&b);
+    for (int i = 0; i < 9; i++)
+        dynbuf_addf(&b, "HTTP/1.1 100 Continue\r\n\r\n");
+    dynbuf_addf(&b, OK5 "%c", 0);
+    world_forward(w, XID(2), (struct request){.path = "/2"});
+    world_wait_up(w, 0, "GET /2");
+    world_answer(w, 0, (const char *)b.p);
+    expect_code(w, XID(2), OUTCOME_UNKNOWN, "bad-answer");
+    dynbuf_free(&b);
+    const char *bad[] = {"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n",
+                         "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nx",
+                         "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\nx",
+                         "220 ftp\r\n\r\n"};
+    for (size_t i = 0; i < 4; i++) {
+        world_forward(w, XID(10 + i), (struct request){.path = "/x"});
+        world_wait_up(w, 1 + i, "GET /x");
+        world_answer(w, 1 + i, bad[i]);
+        expect_code(w, XID(10 + i), OUTCOME_UNKNOWN, "bad-answer");
+        assert_int_equal(world_count(w, ROLE_FRONT, M_ANSWER, XID(10 + i)), 0);
+        world_wait_closed(w, 1 + i);
+    }
+    world_free(&w);
+}
+
+/* A44, A47, D19: an answer that breaks off or goes wrong is cut, not ended. */
+static void cut_short(void **state)
+{
+    struct world *w = world_new();
+    world_forward(w, XID(1), (struct request){.path = "/1"});
+    world_wait_up(w, 0, "GET /1");
+    world_answer(w, 0, "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhello");
+    (void)world_wait(w, ROLE_FRONT, M_ANSWER, XID(1));
+    close_up(w, 0);
+    expect_code(w, XID(1), OUTCOME_ANSWERED, "answer-cut");
+    expect_answer(w, XID(1), "hello", false);
+    world_forward(w, XID(2), (struct request){.path = "/2"});
+    world_wait_up(w, 1, "GET /2");
+    world_answer(w, 1, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabcX\r\n");
+    expect_code(w, XID(2), OUTCOME_ANSWERED, "bad-answer");
+    assert_int_equal(world_count(w, ROLE_FRONT, M_ANSWER, XID(2)), 0);
+    /* until-close is an end, and is told as one of unknown length */
+    world_forward(w, XID(3), (struct request){.path = "/3"});
+    world_wait_up(w, 2, "GET /3");
+    world_answer(w, 2, "HTTP/1.1 200 OK\r\n\r\nall of it");
+    conn_finish(&w->up[2].conn);
+    expect_answer(w, XID(3), "all of it", true);
+    /* HEAD has no body whatever it says */
+    world_forward(w, XID(4), (struct request){.path = "/4", .method = "HEAD"});
+    world_wait_up(w, 3, "HEAD /4");
+    world_answer(w, 3, "HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n");
+    expect_answer(w, XID(4), "", true);
+    world_free(&w);
+}
+
+/* A48: an answer before the body is through is relayed; then the connection is of no more use. */
+static void early_answer(void **state)
+{
+    struct world *w = world_new();
+    world_forward(w, XID(1),
+                  (struct request){.path = "/1", .method = "POST", .body = BODY_STREAM, .size = UINT64_MAX});
+    world_say(w, ROLE_JUDGE, M_BODY, XID(1), SPAN("first"));
+    world_wait_up(w, 0, "5\r\nfirst\r\n");
+    world_answer(w, 0, "HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\nno");
+    expect_answer(w, XID(1), "no", true);
+    world_say(w, ROLE_JUDGE, M_BODY, XID(1), SPAN("second"));
+    world_wait_closed(w, 0);
+    assert_false(world_up_has(w, 0, "second"));
+    expect_code(w, XID(1), OUTCOME_ANSWERED, "");
+    world_free(&w);
+}
+
+static void streamed_body(void **state)
+{
+    struct world *w = world_new();
+    static uint8_t block[64 * 1024];
+    world_forward(w, XID(1), (struct request){.path = "/1", .method = "PUT", .body = BODY_STREAM, .size = 4 * 65536});
+    world_wait_up(w, 0, "Content-Length: 262144\r\n");
+    for (int i = 0; i < 4; i++)
+        world_say(w, ROLE_JUDGE, M_BODY, XID(1), span_of(block, sizeof(block)));
+    (void)world_wait(w, ROLE_JUDGE, M_BODY_CREDIT, XID(1));
+    world_say(w, ROLE_JUDGE, M_BODY_END, XID(1), span_of("\1", 1));
+    world_settle(w);
+    world_answer(w, 0, OK5);
+    expect_answer(w, XID(1), "hello", true);
+    /* shorter or longer than declared, or cut: nothing that looks whole arrives */
+    for (uint64_t n = 2; n < 5; n++) {
+        world_forward(w, XID(n), (struct request){.path = "/n", .method = "PUT", .body = BODY_STREAM, .size = 6});
+        world_say(w, ROLE_JUDGE, M_BODY, XID(n), n == 3 ? SPAN("1234567") : SPAN("12345"));
+        if (n != 3)
+            world_say(w, ROLE_JUDGE, M_BODY_END, XID(n), span_of(n == 2 ? "\1" : "\0", 1));
+        assert_true(span_eq(world_result(w, XID(n)).code, SPAN("body-cut")));
+    }
+    world_free(&w);
+}
+
+static int memfd(const char *text, size_t n, int seals)
+{
+    int fd = memfd_create("t", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, text, n), n);
+    assert_int_equal(fcntl(fd, F_ADD_SEALS, seals), 0);
+    return fd;
+}
+
+/* A body in a descriptor must not be able to change after it was judged. */
+static void body_in_a_descriptor(void **state)
+{
+    struct world *w = world_new();
+    const int all = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
+    const int without[] = {0, all & ~F_SEAL_WRITE, all & ~F_SEAL_GROW, all & ~F_SEAL_SHRINK, all & ~F_SEAL_SEAL};
+    for (uint64_t i = 0; i < 5; i++) {
+        int fd = memfd("payload", 7, without[i]);
+        world_forward(w, XID(1 + i), (struct request){.method = "POST", .body = BODY_FD, .fd = fd, .size = 7});
+        expect_code(w, XID(1 + i), OUTCOME_NOT_SENT, "bad-body");
+        close(fd);
+    }
+    int fd = memfd("payload", 7, all);
+    world_forward(w, XID(8), (struct request){.method = "POST", .body = BODY_FD, .fd = fd, .size = 8});
+    expect_code(w, XID(8), OUTCOME_NOT_SENT, "bad-body");
+    world_forward(w, XID(9), (struct request){.method = "POST", .body = BODY_FD, .fd = fd, .size = 7});
+    close(fd);
+    world_wait_up(w, 0, "Content-Length: 7\r\n\r\npayload");
+    assert_int_equal(w->nups, 1);
+    world_free(&w);
+}
+
+/* Credentials: any order of arrival, live ones, the wrong place, none at all (INV7, D14, D16). */
+static void credentials(void **state)
+{
+    struct world *w = world_new();
+    struct request r = {.path = "/c", .credential = "c", .release = RELEASE_COMES};
+    world_forward(w, XID(1), r);
+    world_settle(w);
+    assert_int_equal(w->nups, 0);
+    world_credential(w, XID(1), 60000, "up.test", "c", "Bearer " TOKEN);
+    world_wait_up(w, 0, "Authorization: Bearer " TOKEN "\r\nAccept-Encoding: identity\r\n");
+    world_answer(w, 0, OK5);
+    (void)world_result(w, XID(1));
+    r.release = RELEASE_LIVE;
+    world_forward(w, XID(2), r);
+    world_wait_up(w, 0, "keep-alive\r\n\r\nGET /c");
+    world_answer(w, 0, OK5);
+    (void)world_result(w, XID(2));
+    assert_int_equal(world_count(w, ROLE_JUDGE, M_NEED_RELEASE, XID(2)), 0);
+    r.credential = "d"; /* not live: asked for */
+    world_forward(w, XID(3), r);
+    (void)world_wait(w, ROLE_JUDGE, M_NEED_RELEASE, XID(3));
+    world_credential(w, XID(3), 0, "elsewhere.test", "d", "Bearer " TOKEN);
+    expect_code(w, XID(3), OUTCOME_NOT_SENT, "credential-unavailable");
+    r.release = RELEASE_COMES;
+    world_credential(w, XID(4), 0, "up.test", "e", "Bearer " TOKEN);
+    world_settle(w);
+    world_forward(w, XID(4), r);
+    expect_code(w, XID(4), OUTCOME_NOT_SENT, "credential-unavailable");
+    world_forward(w, XID(5), r);
+    world_credential(w, XID(5), 0, "up.test", "d", "Basic x"); /* too short to be found again */
+    expect_code(w, XID(5), OUTCOME_NOT_SENT, "credential-unavailable");
+    world_upstream(w, 3, "127.0.0.1", true, false);
+    r.upstream = 3;
+    world_forward(w, XID(6), r);
+    expect_code(w, XID(6), OUTCOME_NOT_SENT, "cleartext-credential");
+    assert_int_equal(w->nups, 1);
+    world_free(&w);
+}
+
+/* A release that never comes is a refusal. */
+static void release_late(void **state)
+{
+    struct world *w = world_new();
+    w->carrier->settings.release_ms = 20;
+    world_forward(w, XID(1), (struct request){.credential = "c", .release = RELEASE_COMES});
+    expect_code(w, XID(1), OUTCOME_NOT_SENT, "credential-unavailable");
+    world_free(&w);
+}
+
+static void credentialed(struct world *w, uint64_t n, size_t up, const char *answer)
+{
+    char path[32], line[48];
+    snprintf(path, sizeof(path), "/%llu", (unsigned long long)n);
+    snprintf(line, sizeof(line), "GET /%llu HTTP/1.1\r\n", (unsigned long long)n);
+    world_credential(w, XID(n), 0, "up.test", "c", "Bearer " TOKEN);
+    world_forward(w, XID(n), (struct request){.path = path, .credential = "c", .release = RELEASE_COMES});
+    world_wait_up(w, up, line);
+    world_answer(w, up, answer);
+}
+
+static bool has_field(const struct answer *a, const char *name)
+{
+    for (size_t i = 0; i < a->head.nfields; i++)
+        if (span_ieq(a->head.field[i].name, span_str(name)))
+            return true;
+    return false;
+}
+
+/* D1, D2, D10, D27, C23, C24 */
+static void echoed(void **state)
+{
+    struct world *w = world_new();
+    struct answer a;
+    credentialed(w, 1, 0,
+                 "HTTP/1.1 302 See " TOKEN "\r\nContent-Type: application/json\r\nContent-Length: 56\r\n"
+                 "Location: https://other.test/?t=" TOKEN "\r\nSet-Cookie: a=b\r\nAlt-Svc: h3\r\n"
+                 "Countersign-Decision: allow\r\nVia: x\r\nServer-Timing: a\r\nDigest: x\r\nETag: \"1\"\r\n\r\n"
+                 "{\"auth\":\"Bearer " TOKEN "\"}");
+    (void)world_result(w, XID(1));
+    world_settle(w);
+    world_front_answer(w, XID(1), &a);
+    assert_int_equal(a.head.status, 302);
+    assert_true(a.ok);
+    assert_true(
+        span_eq(dynbuf_span(&a.body), SPAN("{\"auth\":\"***********************************************\"}")) ||
+        a.body.n == 56);
+    assert_int_equal(span_find(dynbuf_span(&a.body), SPAN(TOKEN)), a.body.n);
+    const char *gone[] = {"Set-Cookie", "Alt-Svc", "Countersign-Decision", "Via", "Server-Timing", "Digest", "ETag"};
+    for (size_t i = 0; i < sizeof(gone) / sizeof(gone[0]); i++)
+        assert_false(has_field(&a, gone[i]));
+    assert_true(has_field(&a, "Location"));
+    dynbuf_free(&a.body);
+    for (size_t i = 0; i < w->nseen; i++) {
+        struct span p = dynbuf_span(&w->seen[i].payload);
+        assert_int_equal(span_find(p, SPAN(TOKEN)), p.n);
+    }
+    world_free(&w);
+}
+
+/* D4: split over many writes; D38: in what is not text, or under a digest that has gone already, it is cut. */
+static void echoed_in_pieces(void **state)
+{
+    struct world *w = world_new();
+    const char *secret = TOKEN;
+    credentialed(w, 1, 0, "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 42\r\n\r\n<");
+    (void)world_wait(w, ROLE_FRONT, M_ANSWER, XID(1));
+    for (size_t i = 0; i < 40; i++) {
+        assert_int_equal(conn_write(w->up[0].conn, span_of(secret + i, 1)), 0);
+        if (i % 5 == 0)
+            world_settle(w);
+    }
+    world_answer(w, 0, ">");
+    expect_answer(w, XID(1), "<****************************************>", true);
+    credentialed(w, 2, 0, "HTTP/1.1 200 OK\r\nContent-Type: image/png\r\nContent-Length: 45\r\n\r\nab " TOKEN "cd");
+    expect_code(w, XID(2), OUTCOME_ANSWERED, "secret-in-answer");
+    assert_int_equal(world_count(w, ROLE_FRONT, M_ANSWER, XID(2)), 0);
+    credentialed(w, 3, 1, "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nDigest: x\r\nContent-Length: 45\r\n\r\nab");
+    (void)world_wait(w, ROLE_FRONT, M_ANSWER, XID(3));
+    world_answer(w, 1, " " TOKEN "cd");
+    expect_code(w, XID(3), OUTCOME_ANSWERED, "secret-in-answer");
+    expect_answer(w, XID(3), "ab", false);
+    world_free(&w);
+}
+
+/* D5: encoded although identity was asked for. */
+static void encoded(void **state)
+{
+    struct world *w = world_new();
+    static const uint8_t gz[] = {0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 1, 40, 0, 0xd7, 0xff};
+    const char *bad[] = {"br", "zstd", "gzip, gzip", "x-unheard-of"};
+    char head[200];
+    for (size_t i = 0; i < 4; i++) {
+        snprintf(head, sizeof(head), "HTTP/1.1 200 OK\r\nContent-Encoding: %s\r\nContent-Length: 3\r\n\r\nabc",
+                 bad[i]);
+        credentialed(w, 1 + i, i, head);
+        expect_code(w, XID(1 + i), OUTCOME_ANSWERED, "answer-encoded");
+        assert_int_equal(world_count(w, ROLE_FRONT, M_ANSWER, XID(1 + i)), 0);
+    }
+    credentialed(w, 5, 4, "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n37\r\n");
+    assert_int_equal(conn_write(w->up[4].conn, span_of(gz, sizeof(gz))), 0);
+    world_answer(w, 4, TOKEN);
+    expect_code(w, XID(5), OUTCOME_ANSWERED, "answer-encoded");
+    for (size_t i = 0; i < w->nseen; i++) {
+        struct span p = dynbuf_span(&w->seen[i].payload);
+        assert_int_equal(span_find(p, SPAN("ghp_16C7")), p.n);
+    }
+    world_free(&w);
+}
+
+/* A host with secrets is searched even when none is injected; the patterns are asked for. */
+static void patterns_only(void **state)
+{
+    struct world *w = world_new();
+    world_upstream(w, 2, "127.0.0.1", true, false);
+    world_forward(w, XID(1), (struct request){.path = "/1", .upstream = 2});
+    (void)world_wait(w, ROLE_JUDGE, M_NEED_RELEASE, XID(1));
+    assert_int_equal(w->nups, 0);
+    world_credential(w, XID(1), 0, "up.test", "", "");
+    world_wait_up(w, 0, "Accept-Encoding: identity\r\n");
+    assert_false(world_up_has(w, 0, "Authorization"));
+    world_answer(w, 0, "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 40\r\n\r\n" TOKEN);
+    expect_answer(w, XID(1), "****************************************", true);
+    world_free(&w);
+}
+
+static struct span kept(struct seen *s, uint64_t *size)
+{
+    struct wire_answer a;
+    struct msg_in m = msg_in(dynbuf_span(&s->payload));
+    assert_int_equal(wire_get_answer(&m, &a), 0);
+    assert_int_equal(a.framing, HTTP_LENGTH);
+    *size = msg_get_u64(&m);
+    assert_int_equal(a.length, *size);
+    struct span body = msg_get_span(&m, BODY_INLINE_MAX);
+    assert_int_equal(msg_end(&m), 0);
+    return body;
+}
+
+/* A write that was sent is seen to its end though nobody waits any more; a read is not. */
+static void answer_kept(void **state)
+{
+    struct world *w = world_new();
+    uint64_t size;
+    struct request post = {.path = "/p", .method = "POST", .unsafe = true, .body = BODY_INLINE, .data = SPAN("x")};
+    world_forward(w, XID(1), post);
+    world_wait_up(w, 0, "\r\n\r\nx");
+    world_say(w, ROLE_JUDGE, M_CANCEL, XID(1), SPAN_NONE);
+    world_settle(w);
+    world_answer(w, 0, "HTTP/1.1 201 Created\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n");
+    struct result r = world_result(w, XID(1));
+    assert_int_equal(r.status, 201);
+    assert_false(r.relayed);
+    assert_true(span_eq(kept(world_wait(w, ROLE_JUDGE, M_KEPT, XID(1)), &size), SPAN("abc")));
+    assert_int_equal(world_count(w, ROLE_FRONT, M_ANSWER, XID(1)), 0);
+    /* part of it was relayed, then the front died: all of it is kept; over 256 KiB as a sealed descriptor */
+    world_forward(w, XID(2), post);
+    world_wait_up(w, 0, "POST /p HTTP/1.1\r\n");
+    world_answer(w, 0, "HTTP/1.1 200 OK\r\nContent-Length: 300000\r\n\r\nbegin");
+    (void)world_wait(w, ROLE_FRONT, M_ANSWER, XID(2));
+    chan_free(&w->peer[ROLE_FRONT]);
+    world_settle(w);
+    char *rest = calloc(1, 300000 - 5 + 1);
+    assert_non_null(rest);
+    memset(rest, 'r', 300000 - 5);
+    world_answer(w, 0, rest);
+    free(rest);
+    assert_int_equal(world_result(w, XID(2)).outcome, OUTCOME_ANSWERED);
+    struct seen *s = world_wait(w, ROLE_JUDGE, M_KEPT, XID(2));
+    assert_int_equal(kept(s, &size).n, 0);
+    assert_int_equal(size, 300000);
+    assert_true(s->fd >= 0);
+    assert_int_equal(lseek(s->fd, 0, SEEK_END), 300000);
+    assert_int_equal(fcntl(s->fd, F_GET_SEALS) & F_SEAL_WRITE, F_SEAL_WRITE);
+    world_free(&w);
+}
+
+static void cancelled(void **state)
+{
+    struct world *w = world_new();
+    world_forward(w, XID(1), (struct request){.path = "/1"});
+    world_wait_up(w, 0, "GET /1");
+    world_say(w, ROLE_JUDGE, M_CANCEL, XID(1), SPAN_NONE);
+    expect_code(w, XID(1), OUTCOME_UNKNOWN, "cancelled");
+    world_wait_closed(w, 0);
+    world_forward(w, XID(2), (struct request){.credential = "c", .release = RELEASE_COMES, .unsafe = true});
+    world_say(w, ROLE_JUDGE, M_CANCEL, XID(2), SPAN_NONE);
+    expect_code(w, XID(2), OUTCOME_NOT_SENT, "cancelled");
+    world_free(&w);
+}
+
+/* No more than the front asked for is given to it, and the upstream is slowed down. */
+static void backpressure(void **state)
+{
+    struct world *w = world_new();
+    struct answer a;
+    size_t total = 900 * 1024;
+    char *big = malloc(total + 1);
+    assert_non_null(big);
+    memset(big, 'b', total);
+    big[total] = '\0';
+    world_forward(w, XID(1), (struct request){.path = "/1"});
+    world_wait_up(w, 0, "GET /1");
+    world_answer(w, 0, "HTTP/1.1 200 OK\r\nContent-Length: 921600\r\n\r\n");
+    world_answer(w, 0, big);
+    (void)world_wait(w, ROLE_FRONT, M_ANSWER, XID(1));
+    world_settle(w);
+    world_front_answer(w, XID(1), &a);
+    assert_int_equal(a.body.n, ANSWER_WINDOW);
+    assert_false(a.ended);
+    dynbuf_free(&a.body);
+    for (int i = 0; i < 3; i++) {
+        world_say(w, ROLE_FRONT, M_ANSWER_CREDIT, XID(1), span_of("\0\4\0\0", 4));
+        world_settle(w);
+    }
+    big[total] = '\0';
+    expect_answer(w, XID(1), big, true);
+    free(big);
+    world_free(&w);
+}
+
+static void addresses(struct world *w, uint64_t id, const char *text, const char *code)
+{
+    struct addr a;
+    struct dynbuf *b = chan_begin(w->peer[ROLE_RESOLVER], M_ADDRESSES, id);
+    assert_non_null(b);
+    msg_put_u8(b, text != NULL);
+    if (text != NULL) {
+        assert_int_equal(addr_parse(span_str(text), &a), 0);
+        msg_put_u8(b, (uint8_t)a.family);
+        msg_put_span(b, span_of(a.b, addr_bytes(&a)));
+    } else {
+        msg_put_span(b, span_str(code));
+        msg_put_span(b, SPAN("because"));
+    }
+    assert_int_equal(chan_commit(w->peer[ROLE_RESOLVER]), 0);
+}
+
+/* C12, C14, C21: what the resolver says is checked again; a write asks afresh; nothing of ours is a destination. */
+static void names(void **state)
+{
+    struct world *w = world_new();
+    char own[40];
+    world_upstream(w, 2, "", false, true);
+    world_forward(w, XID(1), (struct request){.path = "/1", .upstream = 2});
+    (void)world_wait(w, ROLE_RESOLVER, M_RESOLVE, 1);
+    addresses(w, 1, "127.0.0.1", NULL);
+    world_wait_up(w, 0, "GET /1");
+    world_answer(w, 0, OK5);
+    (void)world_result(w, XID(1));
+    world_forward(w, XID(2), (struct request){.path = "/2", .upstream = 2}); /* still fresh */
+    world_wait_up(w, 0, "GET /2");
+    world_answer(w, 0, OK5);
+    (void)world_result(w, XID(2));
+    world_forward(w, XID(3), (struct request){.path = "/3", .upstream = 2, .unsafe = true});
+    (void)world_wait(w, ROLE_RESOLVER, M_RESOLVE, 2);
+    addresses(w, 2, "10.0.0.1", NULL);
+    expect_code(w, XID(3), OUTCOME_NOT_SENT, "private-address");
+    world_forward(w, XID(4), (struct request){.path = "/4", .upstream = 2, .unsafe = true});
+    (void)world_wait(w, ROLE_RESOLVER, M_RESOLVE, 3);
+    addresses(w, 3, NULL, "name-not-found");
+    expect_code(w, XID(4), OUTCOME_NOT_SENT, "name-not-found");
+    world_forward(w, XID(5), (struct request){.path = "/5", .upstream = 2, .unsafe = true});
+    (void)world_wait(w, ROLE_RESOLVER, M_RESOLVE, 4);
+    chan_free(&w->peer[ROLE_RESOLVER]);
+    expect_code(w, XID(5), OUTCOME_NOT_SENT, "dns-failed");
+    snprintf(own, sizeof(own), "0.0.0.0:%u [::1]:80", w->port);
+    assert_int_equal(carrier_config(w->carrier, SPAN("own"), span_str(own)), 0);
+    world_forward(w, XID(6), (struct request){.path = "/6"});
+    expect_code(w, XID(6), OUTCOME_NOT_SENT, "private-address");
+    assert_int_equal(carrier_config(w->carrier, SPAN("own"), SPAN("nowhere")), -1);
+    assert_int_equal(w->nups, 1);
+    world_free(&w);
+}
+
+static void unreachable(void **state)
+{
+    struct world *w = world_new();
+    world_upstream(w, 2, "127.0.0.2", false, true); /* nobody listens there */
+    world_forward(w, XID(1), (struct request){.path = "/1", .upstream = 2, .unsafe = true});
+    expect_code(w, XID(1), OUTCOME_NOT_SENT, "connect-failed");
+    world_forward(w, XID(2), (struct request){.path = "/1", .upstream = 99});
+    expect_code(w, XID(2), OUTCOME_NOT_SENT, "unknown-upstream");
+    world_say(w, ROLE_JUDGE, M_FORWARD, XID(3), SPAN("rubbish"));
+    expect_code(w, XID(3), OUTCOME_NOT_SENT, "bad-message");
+    w->carrier->settings.first_byte_ms = 20;
+    world_forward(w, XID(4), (struct request){.path = "/4"});
+    expect_code(w, XID(4), OUTCOME_UNKNOWN, "upstream-timeout");
+    world_free(&w);
+}
+
+/* A front that speaks of another's exchange loses its channel. */
+static void foreign_credit(void **state)
+{
+    struct world *w = world_new();
+    world_say(w, ROLE_FRONT, M_ANSWER_CREDIT, (uint64_t)8 << 40 | 1, span_of("\0\4\0\0", 4));
+    while (w->peer[ROLE_FRONT] != NULL)
+        world_settle(w);
+    world_free(&w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(keep_alive),
+        cmocka_unit_test(pool_apart),
+        cmocka_unit_test(stale),
+        cmocka_unit_test(unasked),
+        cmocka_unit_test(interim),
+        cmocka_unit_test(cut_short),
+        cmocka_unit_test(early_answer),
+        cmocka_unit_test(streamed_body),
+        cmocka_unit_test(body_in_a_descriptor),
+        cmocka_unit_test(credentials),
+        cmocka_unit_test(release_late),
+        cmocka_unit_test(echoed),
+        cmocka_unit_test(echoed_in_pieces),
+        cmocka_unit_test(encoded),
+        cmocka_unit_test(patterns_only),
+        cmocka_unit_test(answer_kept),
+        cmocka_unit_test(cancelled),
+        cmocka_unit_test(backpressure),
+        cmocka_unit_test(names),
+        cmocka_unit_test(unreachable),
+        cmocka_unit_test(foreign_credit),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
