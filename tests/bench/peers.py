@@ -1,7 +1,9 @@
 """The proxies of the bench. Each start_NAME(bench) starts one pinned to the proxy's core and returns a Peer,
 or raises Missing when it is not installed. All of them: TLS 1.3 on both legs, P-256 certificates, the upstream's
 chain and name verified, one header injected that the origin insists on."""
+import base64
 import grp
+import json
 import os
 import pathlib
 import shutil
@@ -173,11 +175,49 @@ def start_mitmproxy(bench):
     return Peer("mitmproxy", launch(bench, "mitmproxy", command, port, env=env), port, bench.ca)
 
 
+COUNTERSIGN_POLICY = """version: 1
+name: bench
+upstreams:
+  - {{ host: localhost, port: {port}, address: 127.0.0.1, allow_private: ["127.0.0.1/32"], ca: "{ca}" }}
+credentials:
+  origin:
+    source: {{ store: origin }}
+    inject: {{ header: Authorization, format: "Bearer {{}}" }}
+    only: [{{ host: localhost, port: {port} }}]
+rules:
+  - id: read
+    match: {{ host: localhost, port: {port}, effect: read }}
+    decide: allow
+    use: origin
+"""
+
+
 def start_countersign(bench):
-    """To be filled in with the daemon: config and policy into bench.dir/countersign, `countersign up` from
-    bench.prefix, a token for auth (base64 of user:password) and its CA. A rule must allow GET on
-    localhost:origin_port, inject "Bearer " + bench.secret, and name 127.0.0.1 as an allowed private address."""
-    raise Missing("the daemon is not there yet")
+    """The whole gateway, with policy, interception, injection, scrubbing and audit."""
+    if not bench.prefix:
+        raise Missing("no --prefix with an installed countersign")
+    program, port, home = pathlib.Path(bench.prefix) / "bin/countersign", free_port(), bench.dir / "countersign"
+    home.mkdir(exist_ok=True)
+    (home / "policy.yaml").write_text(COUNTERSIGN_POLICY.format(port=bench.origin_port, ca=bench.ca))
+    (home / "countersign.yaml").write_text(
+        "version: 1\nstate_dir: state\npolicy: [policy.yaml]\ndesk: { http: \"localhost:0\" }\n"
+        f'listeners: [{{ name: agents, http: "127.0.0.1:{port}", identity: token }}]\n')
+    popen = launch(bench, "countersign", [program, "up", "--config", home / "countersign.yaml"], port)
+    env = {"PATH": os.environ["PATH"], "COUNTERSIGN_STATE": str(home / "state")}
+
+    def cli(*words, stdin=None):
+        end, pause = time.monotonic() + 20, threading.Event()
+        while True:  # the control socket is served a little after the proxy's port
+            done = subprocess.run([program, *words], env=env, input=stdin, capture_output=True)
+            if done.returncode == 0 or time.monotonic() > end:
+                done.check_returncode()
+                return done.stdout
+            pause.wait(0.05)
+
+    cli("secret", "set", "origin", stdin=bench.secret.encode())
+    token = json.loads(cli("sandbox", "create", "bench", "--json"))["token"]
+    auth = base64.b64encode(f"bench:{token}".encode()).decode()
+    return Peer("countersign", popen, port, home / "state/ca.crt", auth=auth)
 
 
 PEERS = {"countersign": start_countersign, "nginx": start_nginx, "haproxy": start_haproxy, "squid": start_squid,
