@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+"""The credential: where it goes, where it never comes back, and that the client's own is replaced."""
+import secrets
+
+from gateway import Gateway, simple_policy
+from harness import main, test
+
+FORMS = ("raw", "base64", "base64url", "percent")
+
+
+def setup(lab, secret=None, extra=""):
+    up = lab.upstream()
+    secret = lab.canary(secret or secrets.token_urlsafe(40))
+    gw = Gateway(lab, simple_policy(up, extra=extra), {"api": secret.encode()})
+    return up, secret, gw, gw.client_env(), f"https://{up.name}:{up.port}"
+
+
+def ask(lab, env, url, *more, rc=None):
+    return lab.run(["curl", "-sS", "-D", "-", *more, url], env=env, rc=rc)
+
+
+@test("D1 connect", "D3 connect")
+def an_echo_is_scrubbed_in_every_form_of_the_table(lab):
+    up, secret, gw, env, base = setup(lab)
+    for form in FORMS:
+        for shift in (0, 1, 2):
+            done = ask(lab, env, f"{base}/echo?form={form}&shift={shift}")
+            assert b"HTTP/1.1 200" in done.out and b"*" in done.out, done.text()
+    assert len(up.requests()) == len(FORMS) * 3
+
+
+@test("D2 connect")
+def an_echo_in_a_header_is_scrubbed(lab):
+    up, secret, gw, env, base = setup(lab)
+    done = ask(lab, env, f"{base}/echo?form=raw&header=1", rc=0)
+    assert b"HTTP/1.1 200" in done.out, done.text()
+
+
+@test("D4 connect")
+def an_echo_split_over_any_boundary_is_scrubbed(lab):
+    up, secret, gw, env, base = setup(lab)
+    for sizes in ("1", "2,3", "7,13", "17", "64"):
+        for how in ("chunk", "split"):
+            done = ask(lab, env, f"{base}/echo?form=base64&{how}={sizes}", rc=0)
+            assert b"*" in done.out
+
+
+@test("D5 connect")
+def an_echo_in_a_coding_nobody_asked_for_is_refused(lab):
+    up, secret, gw, env, base = setup(lab)
+    for enc in ("gzip", "deflate"):
+        done = lab.run(["curl", "-sS", "--compressed", "-D", "-", f"{base}/echo?form=raw&enc={enc}"], env=env)
+        assert b"HTTP/1.1 200" not in done.out or done.rc != 0, done.text()
+    assert all(["Accept-Encoding", "identity"] in [list(f) for f in r["fields"]] for r in up.requests())
+
+
+@test("D14 connect")
+def the_clients_own_authorization_is_replaced(lab):
+    up, secret, gw, env, base = setup(lab)
+    ask(lab, env, base + "/ok", "-H", "authorization: Bearer mine", "-H", "Cookie: login=1", rc=0)
+    fields = up.requests()[0]["fields"]
+    assert [v for n, v in fields if n.lower() == "authorization"] == [f"Bearer {secret}"], fields
+    assert not [v for n, v in fields if n.lower() == "cookie"], fields
+
+
+@test("D16 absolute")
+def no_credential_over_cleartext(lab):
+    up, secret, gw, env, base = setup(lab)
+    done = ask(lab, env, f"http://{up.name}:{up.plain_port}/ok")
+    assert b" 200" not in done.out, done.text()
+    assert up.requests() == []
+
+
+@test("D17 connect")
+def an_upstream_nobody_vouches_for_gets_no_byte(lab):
+    up = lab.upstream()
+    other = lab.upstream()
+    text = simple_policy(up).replace(str(up.ca), str(other.ca))
+    gw = Gateway(lab, text, {"api": lab.canary(secrets.token_urlsafe(40)).encode()})
+    done = ask(lab, gw.client_env(), f"https://{up.name}:{up.port}/ok")
+    assert b"HTTP/1.1 502" in done.out, done.text()
+    assert up.requests() == []
+
+
+@test("C1 connect", "C3 connect")
+def the_host_must_be_the_tunnels(lab):
+    up, secret, gw, env, base = setup(lab)
+    done = ask(lab, env, base + "/ok", "-H", "Host: other.test")
+    assert b" 421" in done.out or b" 400" in done.out, done.text()
+    assert up.requests() == []
+
+
+@test("C12 connect")
+def a_private_address_that_no_policy_names_is_refused(lab):
+    up = lab.upstream()
+    text = simple_policy(up).replace(', allow_private: ["127.0.0.1/32"]', "")
+    gw = Gateway(lab, text, {"api": lab.canary(secrets.token_urlsafe(40)).encode()})
+    done = ask(lab, gw.client_env(), f"https://{up.name}:{up.port}/ok")
+    assert b"HTTP/1.1 50" in done.out or b"HTTP/1.1 403" in done.out, done.text()
+    assert up.requests() == []
+
+
+@test("D33 absolute", "D32 connect")
+def without_a_token_nothing_passes(lab):
+    up, secret, gw, env, base = setup(lab)
+    naked = {k: v.replace(gw.token("agent"), "x" * 26) if "@" in v else v for k, v in env.items()}
+    done = ask(lab, naked, base + "/ok")
+    assert done.rc != 0 and b"407" in done.both, done.text()
+    assert up.requests() == []
+
+
+@test("B44 absolute")
+def plain_http_has_the_same_rules(lab):
+    up, secret, gw, env, base = setup(lab)
+    done = ask(lab, env, "http://nobody.test/")
+    assert b"HTTP/1.1 403" in done.out, done.text()
+
+
+main()
