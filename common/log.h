@@ -15,8 +15,8 @@ void log_at(enum log_level level, const char *fmt, ...) PRINTF(2, 3);
 void log_die(const char *fmt, ...) PRINTF(1, 2) __attribute__((noreturn));
 
 #define log_debug(...) log_at(LOG_DEBUG, __VA_ARGS__)
-#define log_info(...) log_at(LOG_INFO, __VA_ARGS__)
-#define log_warn(...) log_at(LOG_WARN, __VA_ARGS__)
+#define log_info(...)  log_at(LOG_INFO, __VA_ARGS__)
+#define log_warn(...)  log_at(LOG_WARN, __VA_ARGS__)
 #define log_error(...) log_at(LOG_ERROR, __VA_ARGS__)
 
 #endif

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#define MUSTCHECK __attribute__((warn_unused_result))
+#define MUSTCHECK    __attribute__((warn_unused_result))
 #define PRINTF(f, a) __attribute__((format(printf, f, a)))
 
 struct span {

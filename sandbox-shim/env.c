@@ -108,27 +108,17 @@ static int java_value(char *dst, const struct url *u)
 static struct span row_value(const struct env_row *r, const struct env_values *v, const struct url *u)
 {
     switch (r->kind) {
-    case ENV_PROXY_URL:
-        return v->proxy_url;
-    case ENV_PROXY_HOST:
-        return u->host;
-    case ENV_PROXY_PORT:
-        return u->port;
-    case ENV_PROXY_USER:
-        return u->user;
-    case ENV_PROXY_PASSWORD:
-        return u->password;
-    case ENV_NO_PROXY:
-        return SPAN(NO_PROXY_LIST);
-    case ENV_BUNDLE:
-        return span_str(v->bundle);
-    case ENV_CA:
-        return span_str(v->ca);
-    case ENV_LITERAL:
-        return span_str(r->literal);
+    case ENV_PROXY_URL: return v->proxy_url;
+    case ENV_PROXY_HOST: return u->host;
+    case ENV_PROXY_PORT: return u->port;
+    case ENV_PROXY_USER: return u->user;
+    case ENV_PROXY_PASSWORD: return u->password;
+    case ENV_NO_PROXY: return SPAN(NO_PROXY_LIST);
+    case ENV_BUNDLE: return span_str(v->bundle);
+    case ENV_CA: return span_str(v->ca);
+    case ENV_LITERAL: return span_str(r->literal);
     case ENV_JAVA:
-    case ENV_NONE:
-        break;
+    case ENV_NONE: break;
     }
     return SPAN_NONE;
 }
@@ -208,9 +198,7 @@ static int put_line(void *ctx, const char *name, const char *value)
         put_shell(out, value);
         break;
     case ENV_DOCKER: /* taken as it stands up to the line's end */
-    case ENV_GITHUB:
-        (void)dynbuf_addf(out, "%s=%s", name, value);
-        break;
+    case ENV_GITHUB: (void)dynbuf_addf(out, "%s=%s", name, value); break;
     case ENV_COMPOSE:
         (void)dynbuf_addf(out, "  %s: ", name);
         put_yaml(out, value);
@@ -219,8 +207,7 @@ static int put_line(void *ctx, const char *name, const char *value)
         (void)dynbuf_addf(out, "  - name: %s\n    value: ", name);
         put_yaml(out, value);
         break;
-    case ENV_FORMAT_BAD:
-        return -1;
+    case ENV_FORMAT_BAD: return -1;
     }
     (void)dynbuf_add_byte(out, '\n');
     return dynbuf_ok(out) ? 0 : -1;

@@ -48,28 +48,20 @@ static int option_take(struct run *r, int option, const char *value)
     struct err e;
 
     switch (option) {
-    case 'p':
-        r->policy = value;
-        return 0;
+    case 'p': r->policy = value; return 0;
     case 'w':
         if (r->nwith == GATEWAY_WITH_MAX || !name_is_plain(value))
             break;
         r->with[r->nwith++] = value;
         return 0;
-    case 'd':
-        r->workspace = value;
-        return 0;
+    case 'd': r->workspace = value; return 0;
     case 'n':
         if (!name_is_plain(value))
             break;
         r->name = value;
         return 0;
-    case 's':
-        r->state_dir = value;
-        return 0;
-    case 'b':
-        r->bwrap = value;
-        return 0;
+    case 's': r->state_dir = value; return 0;
+    case 'b': r->bwrap = value; return 0;
     case 'r':
         if (r->plan.nread == PLAN_LIST_MAX)
             break;
@@ -84,8 +76,7 @@ static int option_take(struct run *r, int option, const char *value)
         }
         r->plan.setenv[r->plan.nsetenv++] = value;
         return 0;
-    default:
-        return -1;
+    default: return -1;
     }
     fprintf(stderr, "countersign run: `%s` is not a plain name, or one too many\n", value);
     return -1;

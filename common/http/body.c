@@ -83,8 +83,7 @@ static enum http_result trailer_byte(struct http_body *b, uint8_t c)
 static enum http_result frame_byte(struct http_body *b, uint8_t c)
 {
     switch ((enum state)b->state) {
-    case BODY_SIZE:
-        return size_byte(b, c);
+    case BODY_SIZE: return size_byte(b, c);
     case BODY_SIZE_LF:
         if (c != '\n')
             return refuse(b, "bad-chunk-size", "a chunk size does not end in CRLF");
@@ -101,10 +100,8 @@ static enum http_result frame_byte(struct http_body *b, uint8_t c)
     case BODY_NAME:
     case BODY_VALUE:
     case BODY_LINE_LF:
-    case BODY_LAST_LF:
-        return trailer_byte(b, c);
-    default:
-        return refuse(b, "bad-state", "this body is not being read");
+    case BODY_LAST_LF: return trailer_byte(b, c);
+    default: return refuse(b, "bad-state", "this body is not being read");
     }
 }
 

@@ -113,20 +113,16 @@ enum http_result http_head_scan(struct span in, const struct http_side *side, si
 static enum http_known known_field(struct span name)
 {
     switch (name.n) {
-    case 4:
-        return http_name_is(name, SPAN("host")) ? KNOWN_HOST : KNOWN_NONE;
-    case 5:
-        return http_name_is(name, SPAN("range")) ? KNOWN_RANGE : KNOWN_NONE;
+    case 4: return http_name_is(name, SPAN("host")) ? KNOWN_HOST : KNOWN_NONE;
+    case 5: return http_name_is(name, SPAN("range")) ? KNOWN_RANGE : KNOWN_NONE;
     case 6:
         if (http_name_is(name, SPAN("cookie")))
             return KNOWN_COOKIE;
         if (http_name_is(name, SPAN("origin")))
             return KNOWN_ORIGIN;
         return http_name_is(name, SPAN("expect")) ? KNOWN_EXPECT : KNOWN_NONE;
-    case 7:
-        return http_name_is(name, SPAN("upgrade")) ? KNOWN_UPGRADE : KNOWN_NONE;
-    case 10:
-        return http_name_is(name, SPAN("connection")) ? KNOWN_CONNECTION : KNOWN_NONE;
+    case 7: return http_name_is(name, SPAN("upgrade")) ? KNOWN_UPGRADE : KNOWN_NONE;
+    case 10: return http_name_is(name, SPAN("connection")) ? KNOWN_CONNECTION : KNOWN_NONE;
     case 12:
         if (http_name_is(name, SPAN("content-type")))
             return KNOWN_CONTENT_TYPE;
@@ -137,16 +133,11 @@ static enum http_known known_field(struct span name)
         if (http_name_is(name, SPAN("authorization")))
             return KNOWN_AUTHORIZATION;
         return http_name_is(name, SPAN("content-range")) ? KNOWN_CONTENT_RANGE : KNOWN_NONE;
-    case 14:
-        return http_name_is(name, SPAN("content-length")) ? KNOWN_LENGTH : KNOWN_NONE;
-    case 16:
-        return http_name_is(name, SPAN("content-encoding")) ? KNOWN_CONTENT_ENCODING : KNOWN_NONE;
-    case 17:
-        return http_name_is(name, SPAN("transfer-encoding")) ? KNOWN_CODING : KNOWN_NONE;
-    case 19:
-        return http_name_is(name, SPAN("proxy-authorization")) ? KNOWN_PROXY_AUTHORIZATION : KNOWN_NONE;
-    default:
-        return KNOWN_NONE;
+    case 14: return http_name_is(name, SPAN("content-length")) ? KNOWN_LENGTH : KNOWN_NONE;
+    case 16: return http_name_is(name, SPAN("content-encoding")) ? KNOWN_CONTENT_ENCODING : KNOWN_NONE;
+    case 17: return http_name_is(name, SPAN("transfer-encoding")) ? KNOWN_CODING : KNOWN_NONE;
+    case 19: return http_name_is(name, SPAN("proxy-authorization")) ? KNOWN_PROXY_AUTHORIZATION : KNOWN_NONE;
+    default: return KNOWN_NONE;
     }
 }
 
@@ -154,16 +145,13 @@ static bool may_repeat(enum http_known id, bool response)
 {
     switch (id) {
     case KNOWN_CONNECTION: /* lists */
-    case KNOWN_UPGRADE:
-        return true;
+    case KNOWN_UPGRADE: return true;
     case KNOWN_LENGTH:
     case KNOWN_CODING:
     case KNOWN_CONTENT_TYPE:
     case KNOWN_CONTENT_ENCODING:
-    case KNOWN_CONTENT_RANGE:
-        return false;
-    default: /* the rest mean nothing in a response */
-        return response;
+    case KNOWN_CONTENT_RANGE: return false;
+    default: /* the rest mean nothing in a response */ return response;
     }
 }
 

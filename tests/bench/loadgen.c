@@ -253,22 +253,14 @@ static int step_body(struct conn *c)
 static int conn_step(struct conn *c)
 {
     switch (c->phase) {
-    case CONNECTING:
-        return step_connecting(c);
-    case ASKING:
-        return step_asking(c);
-    case ASKED:
-        return step_asked(c);
-    case SHAKING:
-        return step_shaking(c);
-    case SENDING:
-        return step_sending(c);
-    case HEAD:
-        return step_head(c);
-    case BODY:
-        return step_body(c);
-    case OFF:
-        break;
+    case CONNECTING: return step_connecting(c);
+    case ASKING: return step_asking(c);
+    case ASKED: return step_asked(c);
+    case SHAKING: return step_shaking(c);
+    case SENDING: return step_sending(c);
+    case HEAD: return step_head(c);
+    case BODY: return step_body(c);
+    case OFF: break;
     }
     return 0;
 }
@@ -355,38 +347,17 @@ static int options_parse(int argc, char **argv)
             if (address_parse(optarg, &opt.proxy) < 0)
                 return -1;
             break;
-        case 't':
-            opt.target = optarg;
-            break;
-        case 'c':
-            opt.ca = optarg;
-            break;
-        case 'P':
-            opt.path = optarg;
-            break;
-        case 'n':
-            opt.connections = (unsigned)atoi(optarg);
-            break;
-        case 's':
-            opt.seconds = atof(optarg);
-            break;
-        case 'r':
-            opt.requests = strtoull(optarg, NULL, 10);
-            break;
-        case 'f':
-            opt.fresh = true;
-            break;
-        case 'R':
-            opt.reverse = true;
-            break;
-        case 'a':
-            opt.auth = optarg;
-            break;
-        case 'b':
-            opt.body = strtoull(optarg, NULL, 10);
-            break;
-        default:
-            return -1;
+        case 't': opt.target = optarg; break;
+        case 'c': opt.ca = optarg; break;
+        case 'P': opt.path = optarg; break;
+        case 'n': opt.connections = (unsigned)atoi(optarg); break;
+        case 's': opt.seconds = atof(optarg); break;
+        case 'r': opt.requests = strtoull(optarg, NULL, 10); break;
+        case 'f': opt.fresh = true; break;
+        case 'R': opt.reverse = true; break;
+        case 'a': opt.auth = optarg; break;
+        case 'b': opt.body = strtoull(optarg, NULL, 10); break;
+        default: return -1;
         }
     }
     const char *colon = opt.target ? strrchr(opt.target, ':') : NULL;
