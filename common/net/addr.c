@@ -143,6 +143,9 @@ static const struct range v6[] = {
     {{0xfd, 0x00, 0x0e, 0xc2, [14] = 0x02, [15] = 0x54}, 128, ADDR_METADATA},
     {{0xfd, 0x00, 0x0e, 0xc2, [15] = 0x23}, 128, ADDR_METADATA},
     {{[15] = 1}, 128, ADDR_LOOPBACK},
+    {{0x00, 0x64, 0xff, 0x9b, 0x00, 0x01},
+     48,
+     ADDR_PRIVATE}, /* NAT64 of one's own: where the IPv4 address lies is local */
     {{0xfe, 0x80}, 10, ADDR_LINK_LOCAL},
     {{0xfe, 0xc0}, 10, ADDR_PRIVATE},
     {{0xfc}, 7, ADDR_PRIVATE},
@@ -172,11 +175,11 @@ static struct addr inner(const struct addr *a, size_t at, uint8_t mask)
 struct addr addr_unwrap(const struct addr *a)
 {
     static const uint8_t zero[16], mapped[12] = {[10] = 0xff, [11] = 0xff};
-    static const uint8_t nat64[12] = {0, 0x64, 0xff, 0x9b}, nat64_local[6] = {0, 0x64, 0xff, 0x9b, 0, 1};
+    static const uint8_t nat64[12] = {0, 0x64, 0xff, 0x9b};
     static const uint8_t teredo[4] = {0x20, 0x01};
     if (a->family != 6)
         return *a;
-    if (memcmp(a->b, mapped, 12) == 0 || memcmp(a->b, nat64, 12) == 0 || memcmp(a->b, nat64_local, 6) == 0)
+    if (memcmp(a->b, mapped, 12) == 0 || memcmp(a->b, nat64, 12) == 0)
         return inner(a, 12, 0);
     /* ::a.b.c.d, but not :: and ::1. */
     if (memcmp(a->b, zero, 12) == 0 && (a->b[12] | a->b[13] | a->b[14] || a->b[15] > 1))

@@ -61,15 +61,14 @@ static const char *aia_fault(X509 *x)
     return fit ? NULL : "the certificate's authority information cannot be read";
 }
 
-/* OpenSSL holds name constraints against the names in the leaf. A wildcard there passes although the very host it
- * is used for may be excluded, so they are held against that host too. */
-static const char *constraint_fault(STACK_OF(X509) * chain, struct span name)
+/* The leaf with this one name in place of those it has. */
+static X509 *probe_new(X509 *leaf, struct span name)
 {
-    const char *fault = "the certificate's issuer cannot be checked for this name";
     GENERAL_NAMES *names = GENERAL_NAMES_new();
     GENERAL_NAME *one = GENERAL_NAME_new();
     ASN1_IA5STRING *text = ASN1_IA5STRING_new();
-    X509 *probe = X509_new();
+    X509 *probe = X509_dup(leaf);
+    bool ok = false;
     if (names == NULL || one == NULL || text == NULL || probe == NULL ||
         ASN1_STRING_set(text, name.p, (int)name.n) != 1)
         goto out;
@@ -78,11 +77,34 @@ static const char *constraint_fault(STACK_OF(X509) * chain, struct span name)
     if (sk_GENERAL_NAME_push(names, one) <= 0)
         goto out;
     one = NULL;
-    if (X509_add1_ext_i2d(probe, NID_subject_alt_name, names, 0, 0) != 1)
-        goto out;
+    X509_EXTENSION_free(X509_delete_ext(probe, X509_get_ext_by_NID(probe, NID_subject_alt_name, -1)));
+    /* The last step makes OpenSSL look at the extensions: the check of constraints uses what it noted then. */
+    ok = X509_add1_ext_i2d(probe, NID_subject_alt_name, names, 0, 0) == 1 && X509_check_purpose(probe, -1, 0) == 1;
+out:
+    ASN1_IA5STRING_free(text);
+    GENERAL_NAME_free(one);
+    GENERAL_NAMES_free(names);
+    if (!ok) {
+        X509_free(probe);
+        return NULL;
+    }
+    return probe;
+}
+
+/* OpenSSL holds name constraints against the names in the leaf. A wildcard there passes although the very host it
+ * is used for may be excluded, so they are held against that host too. */
+static const char *constraint_fault(STACK_OF(X509) * chain, struct span name)
+{
+    const char *fault = "the certificate's issuer cannot be checked for this name";
+    X509 *probe = probe_new(sk_X509_value(chain, 0), name);
+    if (probe == NULL)
+        return fault;
     for (int i = 1; i < sk_X509_num(chain); i++) {
-        NAME_CONSTRAINTS *nc = X509_get_ext_d2i(sk_X509_value(chain, i), NID_name_constraints, NULL, NULL);
-        int verdict = nc == NULL ? X509_V_OK : NAME_CONSTRAINTS_check(probe, nc);
+        int crit;
+        NAME_CONSTRAINTS *nc = X509_get_ext_d2i(sk_X509_value(chain, i), NID_name_constraints, &crit, NULL);
+        int verdict = nc != NULL   ? NAME_CONSTRAINTS_check(probe, nc)
+                      : crit == -1 ? X509_V_OK
+                                   : X509_V_ERR_UNSPECIFIED;
         NAME_CONSTRAINTS_free(nc);
         if (verdict != X509_V_OK) {
             fault = "the certificate's issuer may not vouch for this name";
@@ -91,9 +113,6 @@ static const char *constraint_fault(STACK_OF(X509) * chain, struct span name)
     }
     fault = NULL;
 out:
-    ASN1_IA5STRING_free(text);
-    GENERAL_NAME_free(one);
-    GENERAL_NAMES_free(names);
     X509_free(probe);
     return fault;
 }
