@@ -117,16 +117,11 @@ int dialect_reply(enum dialect d, const struct git_push *push, const struct refu
     *out = (struct wire_reply){.head.status = (uint16_t)r->status};
     common_head(r, a, out);
     switch (d) {
-    case DIALECT_GIT_INFO_REFS:
-        return dialect_git_text(r, a, out);
-    case DIALECT_GIT_RECEIVE_PACK:
-        return dialect_git_push(push, r, a, out);
-    case DIALECT_NPM:
-        return dialect_npm(r, a, out);
-    case DIALECT_PIP:
-        return dialect_pip(r, a, out);
-    case DIALECT_PROBLEM:
-        break;
+    case DIALECT_GIT_INFO_REFS: return dialect_git_text(r, a, out);
+    case DIALECT_GIT_RECEIVE_PACK: return dialect_git_push(push, r, a, out);
+    case DIALECT_NPM: return dialect_npm(r, a, out);
+    case DIALECT_PIP: return dialect_pip(r, a, out);
+    case DIALECT_PROBLEM: break;
     }
     return dialect_problem(r, a, out);
 }

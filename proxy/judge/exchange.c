@@ -176,8 +176,10 @@ bool exchange_session_lives(const struct exchange *x)
 
 bool exchange_reserve(struct exchange *x, uint64_t bytes)
 {
-    uint64_t others = x->sandbox->body_bytes - x->body_reserved;
-    if (bytes > SANDBOX_BODIES_MAX || others > SANDBOX_BODIES_MAX - bytes)
+    uint64_t others = x->sandbox->body_bytes - x->body_reserved, max = SANDBOX_BODIES_MAX;
+    if (max < x->judge->config.body_max)
+        max = x->judge->config.body_max; /* one of the largest always fits */
+    if (bytes > max || others > max - bytes)
         return false;
     x->sandbox->body_bytes = others + bytes;
     x->body_reserved = bytes;

@@ -34,8 +34,8 @@ static int result(struct exchange *x, struct frame *f)
     x->bytes_in = in;
     x->head_relayed = relayed;
     if (code.n)
-        log_info("exchange %llx: %.*s: %.*s (%s)", (unsigned long long)x->xid, SPAN_FMT(code), SPAN_FMT(why),
-                 outcome_name((enum outcome)outcome));
+        log_debug("exchange %llx: %.*s: %.*s (%s)", (unsigned long long)x->xid, SPAN_FMT(code), SPAN_FMT(why),
+                  outcome_name((enum outcome)outcome));
     if (!relayed && !x->replied && !x->kept)
         refuse_now(x, told(x, code));
     else
@@ -98,18 +98,11 @@ int frames_carrier(struct judge *j, struct frame *f)
     if (x == NULL || !x->forwarded)
         return x == NULL ? 0 : -1;
     switch (f->type) {
-    case M_NEED_RELEASE:
-        return need_release(x);
-    case M_SENT:
-        record_sent(x);
-        return 0;
-    case M_RESULT:
-        return result(x, f);
-    case M_KEPT:
-        return kept(x, f);
-    case M_BODY_CREDIT:
-        return credit(x, f);
-    default:
-        return -1;
+    case M_NEED_RELEASE: return need_release(x);
+    case M_SENT: record_sent(x); return 0;
+    case M_RESULT: return result(x, f);
+    case M_KEPT: return kept(x, f);
+    case M_BODY_CREDIT: return credit(x, f);
+    default: return -1;
     }
 }

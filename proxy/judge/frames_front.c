@@ -26,8 +26,7 @@ void exchange_client_gone(struct exchange *x)
         exchange_end(x, "the client is gone");
         break;
     case X_CLAIM:
-    case X_INTENT: /* its answer comes, and then nothing is sent */
-        break;
+    case X_INTENT: /* its answer comes, and then nothing is sent */ break;
     case X_RESULT:
         if (!told)
             exchange_cancel_carrier(x);
@@ -186,16 +185,10 @@ int frames_front(struct judge *j, struct front *front, struct frame *f)
     if (x == NULL)
         return f->type == M_BODY || f->type == M_BODY_END || f->type == M_BODY_WHOLE || f->type == M_CANCEL ? 0 : -1;
     switch (f->type) {
-    case M_BODY_WHOLE:
-        return x->replied ? 0 : body_whole(x, f);
-    case M_BODY:
-        return body_bytes(x, f);
-    case M_BODY_END:
-        return body_end(x, f);
-    case M_CANCEL:
-        exchange_client_gone(x);
-        return 0;
-    default:
-        return -1;
+    case M_BODY_WHOLE: return x->replied ? 0 : body_whole(x, f);
+    case M_BODY: return body_bytes(x, f);
+    case M_BODY_END: return body_end(x, f);
+    case M_CANCEL: exchange_client_gone(x); return 0;
+    default: return -1;
     }
 }

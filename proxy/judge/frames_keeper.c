@@ -25,11 +25,8 @@ static int release_failed(struct judge *j, struct frame *f)
 int frames_keeper(struct judge *j, struct frame *f)
 {
     switch (f->type) {
-    case M_MINTED:
-        return connect_minted(j, f);
-    case M_RELEASE_FAILED:
-        return release_failed(j, f);
-    default:
-        return -1;
+    case M_MINTED: return connect_minted(j, f);
+    case M_RELEASE_FAILED: return release_failed(j, f);
+    default: return -1;
     }
 }

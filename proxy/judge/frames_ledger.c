@@ -175,19 +175,12 @@ static int store(struct judge *j, struct frame *f)
 int frames_ledger(struct judge *j, struct frame *f)
 {
     switch (f->type) {
-    case M_TICKET:
-        return ticket(j, f);
-    case M_TICKET_CHANGED:
-        return ticket_changed(j, f);
-    case M_CLAIMED:
-        return claimed(j, f);
-    case M_INTENT_OK:
-        return intent_ok(j, f);
-    case M_SANDBOX:
-        return sandbox(j, f);
-    case M_STORE:
-        return store(j, f);
-    default:
-        return -1;
+    case M_TICKET: return ticket(j, f);
+    case M_TICKET_CHANGED: return ticket_changed(j, f);
+    case M_CLAIMED: return claimed(j, f);
+    case M_INTENT_OK: return intent_ok(j, f);
+    case M_SANDBOX: return sandbox(j, f);
+    case M_STORE: return store(j, f);
+    default: return -1;
     }
 }

@@ -45,31 +45,38 @@ void judge_free(struct judge **jp)
     *jp = NULL;
 }
 
-int judge_config(struct judge *j, struct span key, struct span value)
+static enum judge_config_result number(struct span value, uint64_t max, uint64_t *to)
+{
+    return span_u64(value, max, to) == 0 ? JUDGE_CONFIG_OK : JUDGE_CONFIG_BAD;
+}
+
+static enum judge_config_result choice(struct span value, struct span no, struct span yes, bool *to)
+{
+    *to = span_eq(value, yes);
+    return *to || value.n == 0 || span_eq(value, no) ? JUDGE_CONFIG_OK : JUDGE_CONFIG_BAD;
+}
+
+enum judge_config_result judge_config(struct judge *j, struct span key, struct span value)
 {
     const uint64_t day = 24ull * 3600 * 1000;
     if (span_eq(key, SPAN("hold.inline_wait_ms")))
-        return span_u64(value, day, &j->config.inline_wait_ms);
+        return number(value, day, &j->config.inline_wait_ms);
     if (span_eq(key, SPAN("hold.expires_ms")))
-        return span_u64(value, 30 * day, &j->config.expires_ms);
+        return number(value, 30 * day, &j->config.expires_ms);
     if (span_eq(key, SPAN("body_max")))
-        return span_u64(value, SANDBOX_BODIES_MAX, &j->config.body_max);
-    if (span_eq(key, SPAN("store_lost"))) {
-        j->config.allow_reads = span_eq(value, SPAN("allow-reads"));
-        return j->config.allow_reads || span_eq(value, SPAN("deny")) ? 0 : -1;
-    }
-    if (span_eq(key, SPAN("disclose"))) {
-        j->config.disclose_rules = span_eq(value, SPAN("rules"));
-        return j->config.disclose_rules || span_eq(value, SPAN("none")) ? 0 : -1;
-    }
-    if (span_eq(key, SPAN("desk_url"))) {
-        if (value.n >= sizeof(j->config.desk_url))
-            return -1;
+        return number(value, 1024ull * 1024 * 1024, &j->config.body_max);
+    if (span_eq(key, SPAN("store_lost")))
+        return choice(value, SPAN("deny"), SPAN("allow-reads"), &j->config.allow_reads);
+    if (span_eq(key, SPAN("disclose")))
+        return choice(value, SPAN("none"), SPAN("rules"), &j->config.disclose_rules);
+    if (!span_eq(key, SPAN("desk_url")))
+        return JUDGE_CONFIG_OTHER;
+    if (value.n >= sizeof(j->config.desk_url))
+        return JUDGE_CONFIG_BAD;
+    if (value.n)
         memcpy(j->config.desk_url, value.p, value.n);
-        j->config.desk_url[value.n] = '\0';
-        return 0;
-    }
-    return -1;
+    j->config.desk_url[value.n] = '\0';
+    return JUDGE_CONFIG_OK;
 }
 
 size_t judge_exchanges(const struct judge *j)
@@ -106,23 +113,18 @@ void judge_peer(struct judge *j, enum role_id role, uint64_t instance, struct sp
 {
     judge_gone(j, role, instance);
     switch (role) {
-    case ROLE_FRONT:
-        front_add(j, instance, info);
-        break;
+    case ROLE_FRONT: front_add(j, instance, info); break;
     case ROLE_CARRIER:
         j->carrier = true;
         j->carrier_boot++;
         break;
-    case ROLE_KEEPER:
-        j->keeper = true;
-        break;
+    case ROLE_KEEPER: j->keeper = true; break;
     case ROLE_LEDGER:
         j->ledger = true;
         j->store_lost = false;
         backlog_flush(j);
         break;
-    default:
-        break;
+    default: break;
     }
 }
 
@@ -171,9 +173,7 @@ static void front_gone(struct judge *j, uint64_t instance)
 void judge_gone(struct judge *j, enum role_id role, uint64_t instance)
 {
     switch (role) {
-    case ROLE_FRONT:
-        front_gone(j, instance);
-        break;
+    case ROLE_FRONT: front_gone(j, instance); break;
     case ROLE_CARRIER:
         j->carrier = false;
         exchange_each(j, lost_carrier, NULL);
@@ -186,8 +186,7 @@ void judge_gone(struct judge *j, enum role_id role, uint64_t instance)
         j->ledger = false;
         exchange_each(j, lost_ledger, NULL);
         break;
-    default:
-        break;
+    default: break;
     }
 }
 
@@ -195,21 +194,13 @@ int judge_frame(struct judge *j, enum role_id role, uint64_t instance, struct fr
 {
     struct front *front;
     switch (role) {
-    case ROLE_PARENT:
-        return frames_parent(j, f);
-    case ROLE_LOBBY:
-        return frames_lobby(j, instance, f);
-    case ROLE_FRONT:
-        front = front_find(j, instance);
-        return front ? frames_front(j, front, f) : -1;
-    case ROLE_CARRIER:
-        return frames_carrier(j, f);
-    case ROLE_KEEPER:
-        return frames_keeper(j, f);
-    case ROLE_LEDGER:
-        return frames_ledger(j, f);
-    default:
-        return -1;
+    case ROLE_PARENT: return frames_parent(j, f);
+    case ROLE_LOBBY: return frames_lobby(j, instance, f);
+    case ROLE_FRONT: front = front_find(j, instance); return front ? frames_front(j, front, f) : -1;
+    case ROLE_CARRIER: return frames_carrier(j, f);
+    case ROLE_KEEPER: return frames_keeper(j, f);
+    case ROLE_LEDGER: return frames_ledger(j, f);
+    default: return -1;
     }
 }
 
@@ -223,12 +214,8 @@ static void timed_out(struct exchange *x)
         refuse_send(x);
         exchange_wait(x, w, 0);
         break;
-    case X_TICKET:
-        refuse_now(x, REFUSE_STORE);
-        break;
-    default:
-        exchange_resume(x->judge, x->xid);
-        break;
+    case X_TICKET: refuse_now(x, REFUSE_STORE); break;
+    default: exchange_resume(x->judge, x->xid); break;
     }
 }
 

@@ -13,8 +13,13 @@ struct judge;
 struct judge *judge_new(const struct judge_ports *ports) MUSTCHECK;
 void judge_free(struct judge **j);
 /* One setting: hold.inline_wait_ms, hold.expires_ms, body_max, store_lost (deny | allow-reads),
- * disclose (none | rules), desk_url. -1: no such key, or a bad value. */
-int judge_config(struct judge *j, struct span key, struct span value) MUSTCHECK;
+ * disclose (none | rules), desk_url. */
+enum judge_config_result {
+    JUDGE_CONFIG_BAD = -1,
+    JUDGE_CONFIG_OK,
+    JUDGE_CONFIG_OTHER /* not a setting of the judge */
+};
+enum judge_config_result judge_config(struct judge *j, struct span key, struct span value) MUSTCHECK;
 /* A channel to a peer stands (info: a front's sandbox); an earlier one of the same is gone by that. */
 void judge_peer(struct judge *j, enum role_id role, uint64_t instance, struct span info);
 void judge_gone(struct judge *j, enum role_id role, uint64_t instance);

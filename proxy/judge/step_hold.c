@@ -42,26 +42,16 @@ static enum walk_next by_state(struct exchange *x)
 {
     const struct wire_ticket_state *t = &x->ticket;
     switch ((enum ticket_state)t->state) {
-    case TICKET_PENDING:
-        return park(x);
-    case TICKET_APPROVED:
-        return x->claim_told ? refuse(x, REFUSE_STORE) : claim(x);
-    case TICKET_DENIED:
-        return refuse(x, REFUSE_TICKET_DENIED);
-    case TICKET_EXPIRED:
-        return refuse(x, REFUSE_TICKET_EXPIRED);
-    case TICKET_CANCELLED:
-        return refuse(x, REFUSE_TICKET_CANCELLED);
-    case TICKET_EXECUTING:
-        return refuse(x, REFUSE_EXECUTING);
-    case TICKET_DONE:
-        return x->answer.n && ticket_replay(x) == 0 ? WALK_REPLY : refuse(x, REFUSE_EXECUTED);
-    case TICKET_FAILED:
-        return refuse(x, REFUSE_NOT_SENT);
-    case TICKET_UNKNOWN:
-        return refuse(x, REFUSE_OUTCOME_UNKNOWN);
-    case TICKET_NONE:
-        break;
+    case TICKET_PENDING: return park(x);
+    case TICKET_APPROVED: return x->claim_told ? refuse(x, REFUSE_STORE) : claim(x);
+    case TICKET_DENIED: return refuse(x, REFUSE_TICKET_DENIED);
+    case TICKET_EXPIRED: return refuse(x, REFUSE_TICKET_EXPIRED);
+    case TICKET_CANCELLED: return refuse(x, REFUSE_TICKET_CANCELLED);
+    case TICKET_EXECUTING: return refuse(x, REFUSE_EXECUTING);
+    case TICKET_DONE: return x->answer.n && ticket_replay(x) == 0 ? WALK_REPLY : refuse(x, REFUSE_EXECUTED);
+    case TICKET_FAILED: return refuse(x, REFUSE_NOT_SENT);
+    case TICKET_UNKNOWN: return refuse(x, REFUSE_OUTCOME_UNKNOWN);
+    case TICKET_NONE: break;
     }
     return refuse(x, span_eq(t->words, SPAN("too-many-pending")) ? REFUSE_PENDING_FULL : REFUSE_STORE);
 }
@@ -94,11 +84,8 @@ enum walk_next step_hold(struct exchange *x)
     if (x->ticket_told)
         return by_state(x);
     switch (ticket_open(x)) {
-    case 0:
-        return WALK_WAIT;
-    case -2:
-        return refuse(x, REFUSE_BODY_TOO_LARGE);
-    default:
-        return refuse(x, REFUSE_STORE);
+    case 0: return WALK_WAIT;
+    case -2: return refuse(x, REFUSE_BODY_TOO_LARGE);
+    default: return refuse(x, REFUSE_STORE);
     }
 }

@@ -14,21 +14,14 @@ void walk_run(struct exchange *x)
     while (x->step < WALK_END) {
         enum walk_next next = rows[x->step] ? rows[x->step](x) : WALK_NEXT;
         switch (next) {
-        case WALK_NEXT:
-            x->step++;
-            break;
-        case WALK_WAIT:
-            return;
+        case WALK_NEXT: x->step++; break;
+        case WALK_WAIT: return;
         case WALK_FAIL:
             refuse_step(x, x->step);
             x->step = WALK_RECORD_RESULT;
             break;
-        case WALK_REPLY:
-            x->step = WALK_RECORD_RESULT;
-            break;
-        case WALK_DONE:
-            x->step = WALK_END;
-            break;
+        case WALK_REPLY: x->step = WALK_RECORD_RESULT; break;
+        case WALK_DONE: x->step = WALK_END; break;
         }
     }
     exchange_end(x, "done");

@@ -1,0 +1,149 @@
+/* countersign-judge: its start-up, as a checklist; and struct judge_ports made of channels and the loop. */
+#include <stdlib.h>
+
+#include "common/log.h"
+#include "common/role.h"
+#include "proxy/judge/judge.h"
+
+enum { LINK_BUCKETS = 256 };
+
+struct app {
+    struct loop *loop;
+    struct timer *alarm;
+    struct judge *judge;
+    struct link *links[LINK_BUCKETS];
+};
+
+struct link {
+    struct link *next;
+    struct app *app;
+    enum role_id role;
+    uint64_t instance;
+    struct chan *chan;
+};
+
+static struct link **place(struct app *a, enum role_id role, uint64_t instance)
+{
+    struct link **at = &a->links[(instance * 16 + role) % LINK_BUCKETS];
+    while (*at != NULL && !((*at)->role == role && (*at)->instance == instance))
+        at = &(*at)->next;
+    return at;
+}
+
+/* ---- ports ---- */
+
+static struct dynbuf *port_begin(void *arg, enum role_id to, uint64_t instance, uint16_t type, uint64_t id)
+{
+    const struct link *l = *place(arg, to, instance);
+    return l ? chan_begin(l->chan, type, id) : NULL;
+}
+
+static int port_commit(void *arg, enum role_id to, uint64_t instance, int fd)
+{
+    const struct link *l = *place(arg, to, instance);
+    if (l == NULL)
+        return -1;
+    return fd >= 0 ? chan_commit_fd(l->chan, fd) : chan_commit(l->chan);
+}
+
+static uint64_t port_now(void *arg)
+{
+    return loop_now(((struct app *)arg)->loop);
+}
+
+static uint64_t port_wall(void *arg)
+{
+    return loop_wall(((struct app *)arg)->loop);
+}
+
+static void port_wake(void *arg, uint64_t in_ms)
+{
+    struct app *a = arg;
+    if (in_ms == UINT64_MAX)
+        timer_clear(a->alarm);
+    else
+        timer_set(a->alarm, in_ms);
+}
+
+static void on_alarm(void *arg)
+{
+    judge_tick(((struct app *)arg)->judge);
+}
+
+/* ---- peers ---- */
+
+static void drop(struct link *l)
+{
+    struct app *a = l->app;
+    enum role_id role = l->role;
+    uint64_t instance = l->instance;
+    *place(a, role, instance) = l->next;
+    chan_free(&l->chan);
+    free(l);
+    judge_gone(a->judge, role, instance);
+}
+
+static void on_frame(void *arg, struct chan *c, struct frame *f)
+{
+    struct link *l = arg;
+    if (judge_frame(l->app->judge, l->role, l->instance, f) == 0)
+        return;
+    log_error("the %s sent a message %u that breaks the contract; its channel is closed", role_name(l->role),
+              f->type);
+    drop(l);
+}
+
+static void on_gone(void *arg, struct chan *c)
+{
+    drop(arg);
+}
+
+static void peer(void *arg, unsigned role, uint64_t instance, struct span info, int fd)
+{
+    static const struct chan_ops ops = {.frame = on_frame, .gone = on_gone};
+    struct app *a = arg;
+    struct link *old = *place(a, role, instance);
+    if (old != NULL)
+        drop(old);
+    struct link *l = calloc(1, sizeof(*l));
+    if (l == NULL)
+        log_die("no memory for another channel");
+    *l = (struct link){.app = a, .role = (enum role_id)role, .instance = instance};
+    l->chan = chan_new(a->loop, fd, &ops, l);
+    if (l->chan == NULL)
+        log_die("no memory for another channel");
+    struct link **at = place(a, role, instance);
+    *at = l;
+    judge_peer(a->judge, l->role, instance, info);
+}
+
+static void from_parent(void *arg, struct frame *f)
+{
+    struct app *a = arg;
+    if (judge_frame(a->judge, ROLE_PARENT, 0, f) != 0)
+        log_error("the parent sent a message %u that cannot be used", f->type);
+}
+
+static void config(void *arg, struct span key, struct span value)
+{
+    struct app *a = arg;
+    if (judge_config(a->judge, key, value) == JUDGE_CONFIG_BAD)
+        log_die("%.*s: not a value for it", SPAN_FMT(key));
+}
+
+int main(void)
+{
+    static struct app a;
+    static const struct role_ops ops = {.frame = from_parent, .peer = peer, .config = config};
+    static const struct wall wall = {.calls = WALL_MEMFD};
+    const struct judge_ports ports = {&a, port_begin, port_commit, port_now, port_wall, port_wake};
+    a.loop = loop_new();
+    a.judge = judge_new(&ports);
+    a.alarm = a.loop ? timer_new(a.loop, on_alarm, &a) : NULL;
+    if (a.judge == NULL || a.alarm == NULL)
+        return 1;
+    struct role *r = role_start("judge", a.loop, &ops, &a);
+    role_confine(r, &wall);
+    role_ready(r);
+    return loop_run(a.loop) == 0 ? 0 : 1;
+}

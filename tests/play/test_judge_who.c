@@ -1,0 +1,244 @@
+/* The judge: tokens, CONNECT and its leafs, and what a sandbox may ask about itself. */
+#include "tests/play/play.h"
+
+#include <stdio.h>
+
+static void expect_identity(struct play *p, const char *token, const char *sandbox)
+{
+    msg_put_span(from(p), span_str(token));
+    assert_int_equal(give(p, ROLE_LOBBY, 0, M_IDENTIFY, 77, -1), 0);
+    struct msg_in m = expect(p, ROLE_LOBBY, M_IDENTITY, 77);
+    assert_int_equal(msg_get_bool(&m), sandbox != NULL);
+    assert_true(span_eq(msg_get_span(&m, 256), span_str(sandbox)));
+    assert_int_equal(msg_end(&m), 0);
+}
+
+static void a_token_is_one_sandboxs(void **state)
+{
+    struct play p;
+    play_all(&p, "");
+    play_sandbox(&p, "other", "o", "token-of-other", false);
+    play_sandbox(&p, "channel", "c", NULL, false);
+    expect_identity(&p, "token-of-sb", "sb");
+    expect_identity(&p, "token-of-other", "other");
+    expect_identity(&p, "token-of-s", NULL);
+    expect_identity(&p, "token-of-sbx", NULL);
+    expect_identity(&p, "", NULL);
+    play_sandbox(&p, "other", "o", "new-token", false); /* rotated */
+    expect_identity(&p, "token-of-other", NULL);
+    expect_identity(&p, "new-token", "other");
+    play_sandbox(&p, "other", "o", NULL, true);
+    expect_identity(&p, "new-token", NULL);
+    play_close(&p);
+}
+
+static void connect_to(struct play *p, uint64_t xid, const char *host)
+{
+    struct dynbuf *b = from(p);
+    msg_put_span(b, SPAN("https"));
+    msg_put_span(b, span_str(host));
+    msg_put_u16(b, 443);
+    assert_int_equal(give(p, ROLE_FRONT, FRONT, M_CONNECT, xid, -1), 0);
+}
+
+static void key(struct play *p)
+{
+    msg_put_span(from(p), SPAN("the front's key"));
+    assert_int_equal(give(p, ROLE_FRONT, FRONT, M_FRONT_KEY, 0, -1), 0);
+}
+
+static void minted(struct play *p, uint64_t xid, const char *leaf)
+{
+    struct dynbuf *b = from(p);
+    msg_put_span(b, span_str(leaf));
+    msg_put_span(b, span_str(leaf[0] ? "ca" : ""));
+    assert_int_equal(give(p, ROLE_KEEPER, 0, M_MINTED, xid, -1), 0);
+}
+
+static void expect_leaf(struct play *p, uint64_t xid, const char *leaf, unsigned refused_with)
+{
+    struct wire_reply r;
+    struct msg_in m = expect(p, ROLE_FRONT, M_LEAF, xid);
+    assert_true(span_eq(msg_get_span(&m, 256), span_str(leaf)));
+    assert_true(span_eq(msg_get_span(&m, 256), span_str(leaf[0] ? "ca" : "")));
+    if (!leaf[0]) {
+        assert_int_equal(wire_get_reply(&m, &r), 0);
+        assert_int_equal(r.head.status, refused_with);
+    }
+    assert_int_equal(msg_end(&m), 0);
+}
+
+static void a_leaf_is_minted_once(void **state)
+{
+    struct play p;
+    play_all(&p, "");
+    key(&p);
+    connect_to(&p, XID(1), "api.example");
+    struct msg_in m = expect(&p, ROLE_KEEPER, M_MINT, XID(1));
+    assert_true(span_eq(msg_get_span(&m, 256), SPAN("api.example")));
+    assert_true(span_eq(msg_get_span(&m, 256), SPAN("the front's key")));
+    connect_to(&p, XID(2), "api.example"); /* waits for the same one */
+    expect_nothing(&p);
+    minted(&p, XID(1), "leaf");
+    expect_leaf(&p, XID(2), "leaf", 0);
+    expect_leaf(&p, XID(1), "leaf", 0);
+    connect_to(&p, XID(3), "api.example");
+    expect_leaf(&p, XID(3), "leaf", 0);
+    play_time(&p, 12 * 3600 * 1000 + 1);
+    connect_to(&p, XID(4), "api.example");
+    expect(&p, ROLE_KEEPER, M_MINT, XID(4));
+    minted(&p, XID(4), "");
+    expect_leaf(&p, XID(4), "", 503);
+    connect_to(&p, XID(5), "api.example");
+    expect(&p, ROLE_KEEPER, M_MINT, XID(5));
+    play_gone(&p, ROLE_KEEPER, 0);
+    expect_leaf(&p, XID(5), "", 503);
+    connect_to(&p, XID(6), "api.example");
+    expect_leaf(&p, XID(6), "", 503);
+    play_close(&p);
+}
+
+/* Denied hosts get leafs, so that the denial shows inside TLS; but not without end. */
+static void leafs_for_denied_hosts_have_a_budget(void **state)
+{
+    struct play p;
+    char host[32];
+    play_all(&p, "");
+    key(&p);
+    for (unsigned i = 0; i <= 32; i++) {
+        int n = snprintf(host, sizeof(host), "h%u.example", i);
+        assert_true(n > 0);
+        connect_to(&p, XID(i), host);
+        if (i == 32) {
+            expect_leaf(&p, XID(i), "", 403);
+            break;
+        }
+        expect(&p, ROLE_KEEPER, M_MINT, XID(i));
+        minted(&p, XID(i), "leaf");
+        expect_leaf(&p, XID(i), "leaf", 0);
+    }
+    connect_to(&p, XID(100), "h3.example"); /* one that it has */
+    expect_leaf(&p, XID(100), "leaf", 0);
+    connect_to(&p, XID(101), "api.example"); /* one that is named */
+    expect(&p, ROLE_KEEPER, M_MINT, XID(101));
+    play_time(&p, 3600 * 1000 / 32);
+    connect_to(&p, XID(102), "another.example");
+    expect(&p, ROLE_KEEPER, M_MINT, XID(102));
+    connect_to(&p, XID(103), "yet-another.example");
+    expect_leaf(&p, XID(103), "", 403);
+    play_close(&p);
+}
+
+static void a_front_without_its_key_or_sandbox_gets_no_leaf(void **state)
+{
+    struct play p;
+    play_all(&p, "");
+    struct dynbuf *b = from(&p);
+    msg_put_span(b, SPAN("https"));
+    msg_put_span(b, SPAN("api.example"));
+    msg_put_u16(b, 443);
+    assert_int_equal(give(&p, ROLE_FRONT, FRONT, M_CONNECT, XID(1), -1), -1);
+    key(&p);
+    msg_put_span(from(&p), SPAN("a second key"));
+    assert_int_equal(give(&p, ROLE_FRONT, FRONT, M_FRONT_KEY, 0, -1), -1);
+    play_sandbox(&p, "sb", "ses", NULL, true);
+    connect_to(&p, XID(2), "api.example");
+    expect_leaf(&p, XID(2), "", 403);
+    play_close(&p);
+}
+
+static void ask_inside(struct play *p, uint64_t xid, uint64_t front, const char *method, const char *path)
+{
+    struct wire_request r = {.scheme = SPAN("http"), .host = SPAN("countersign.internal"), .port = 80};
+    struct dynbuf *b = from(p);
+    r.method = span_str(method);
+    r.path = span_str(path);
+    wire_put_request(b, &r);
+    msg_put_span(b, SPAN_NONE);
+    msg_put_u8(b, 0);
+    msg_put_u64(b, 0);
+    msg_put_span(b, SPAN_NONE);
+    assert_int_equal(give(p, ROLE_FRONT, front, M_REQUEST, xid, -1), 0);
+}
+
+static void a_sandbox_sees_itself_and_its_own_tickets(void **state)
+{
+    struct play p;
+    struct id id = {{1}};
+    char path[64] = "/v1/tickets/", text[ID_TEXT + 1];
+    id_text(&id, text);
+    memcpy(path + 12, text, sizeof(text));
+    play_all(&p, "hold write POST /w rule=w\n");
+    play_sandbox(&p, "other", "o", NULL, false);
+    play_peer(&p, ROLE_FRONT, OTHER_FRONT, "other");
+    ask_inside(&p, XID(1), FRONT, "GET", "/v1/whoami");
+    expect_reply(&p, XID(1), 200, "\"sandbox\":\"sb\",\"session\":\"ses\"");
+    ask_inside(&p, XID(2), FRONT, "GET", path);
+    expect_reply(&p, XID(2), 404, NULL);
+    give_request(&p, XID(3), POST("/w", "x"));
+    expect_ticket_open(&p, XID(3));
+    give_ticket(&p, XID(3), 1, TICKET_PENDING);
+    ask_inside(&p, XID(4), FRONT, "GET", path);
+    expect_reply(&p, XID(4), 200, "\"state\":\"pending\",\"expires\":\"2026-01-01T01:00:00Z\"");
+    uint64_t foreign = (uint64_t)OTHER_FRONT << 40 | 1;
+    ask_inside(&p, foreign, OTHER_FRONT, "GET", path); /* another sandbox's ticket looks like none */
+    expect_reply(&p, foreign, 404, NULL);
+    give_changed(&p, 1, TICKET_DENIED, "ada", "no");
+    expect_reply(&p, XID(3), 403, "Denied by ada: no");
+    expect_audit(&p, XID(3), "hold", "ticket-denied");
+    ask_inside(&p, XID(5), FRONT, "GET", path);
+    expect_reply(&p, XID(5), 200, "\"state\":\"denied\"");
+    ask_inside(&p, XID(6), FRONT, "POST", "/v1/whoami");
+    expect_reply(&p, XID(6), 405, "bad-method");
+    ask_inside(&p, XID(7), FRONT, "GET", "/v1/tickets/../whoami");
+    expect_reply(&p, XID(7), 404, NULL);
+    covers("E25");
+    play_close(&p);
+}
+
+static void settings_are_checked(void **state)
+{
+    struct play p;
+    play_open(&p);
+    assert_int_equal(judge_config(p.j, SPAN("hold.inline_wait_ms"), SPAN("10")), 0);
+    assert_int_equal(judge_config(p.j, SPAN("hold.inline_wait_ms"), SPAN("-1")), -1);
+    assert_int_equal(judge_config(p.j, SPAN("body_max"), SPAN("99999999999999")), -1);
+    assert_int_equal(judge_config(p.j, SPAN("store_lost"), SPAN("allow")), -1);
+    assert_int_equal(judge_config(p.j, SPAN("disclose"), SPAN("all")), -1);
+    assert_int_equal(judge_config(p.j, SPAN("nonsense"), SPAN("1")), JUDGE_CONFIG_OTHER);
+    play_close(&p);
+}
+
+static void without_a_policy_nothing_passes(void **state)
+{
+    struct play p;
+    play_open(&p);
+    play_peer(&p, ROLE_FRONT, FRONT, "sb");
+    give_request(&p, XID(1), GET("/"));
+    expect_reply(&p, XID(1), 503, "store-unavailable");
+    play_peer(&p, ROLE_LEDGER, 0, "");
+    expect_audit(&p, XID(1), "deny", "store-unavailable");
+    give_request(&p, XID(2), GET("/"));
+    expect_reply(&p, XID(2), 403, "unknown-sandbox");
+    expect_audit(&p, XID(2), "deny", "unknown-sandbox");
+    play_sandbox(&p, "sb", "ses", NULL, false);
+    give_request(&p, XID(3), GET("/"));
+    expect_reply(&p, XID(3), 503, "policy-unavailable");
+    expect_audit(&p, XID(3), "deny", "policy-unavailable");
+    covers("INV7");
+    play_close(&p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_token_is_one_sandboxs),
+        cmocka_unit_test(a_leaf_is_minted_once),
+        cmocka_unit_test(leafs_for_denied_hosts_have_a_budget),
+        cmocka_unit_test(a_front_without_its_key_or_sandbox_gets_no_leaf),
+        cmocka_unit_test(a_sandbox_sees_itself_and_its_own_tickets),
+        cmocka_unit_test(settings_are_checked),
+        cmocka_unit_test(without_a_policy_nothing_passes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
