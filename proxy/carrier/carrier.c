@@ -93,12 +93,8 @@ static void judge_frame(void *arg, struct chan *ch, struct frame *f)
     struct carrier *c = arg;
     struct exchange *x;
     switch (f->type) {
-    case M_UPSTREAM:
-        named_upstream(c, f);
-        return;
-    case M_FORWARD:
-        exchange_forward(c, f);
-        return;
+    case M_UPSTREAM: named_upstream(c, f); return;
+    case M_FORWARD: exchange_forward(c, f); return;
     case M_BODY:
     case M_BODY_END:
         if ((x = exchange_find(c, f->id)) != NULL)
@@ -108,8 +104,7 @@ static void judge_frame(void *arg, struct chan *ch, struct frame *f)
         if ((x = exchange_find(c, f->id)) != NULL && !x->nobody)
             exchange_cancel(x);
         return;
-    default:
-        log_error("the judge sends message %u, which the carrier does not know", f->type);
+    default: log_error("the judge sends message %u, which the carrier does not know", f->type);
     }
 }
 
@@ -171,9 +166,7 @@ static void peer_front(struct carrier *c, uint64_t instance, int fd)
 void carrier_peer(struct carrier *c, unsigned peer, uint64_t instance, int fd)
 {
     switch (peer) {
-    case ROLE_FRONT:
-        peer_front(c, instance, fd);
-        return;
+    case ROLE_FRONT: peer_front(c, instance, fd); return;
     case ROLE_JUDGE:
         if (c->judge != NULL)
             judge_gone(c, c->judge);
@@ -188,9 +181,7 @@ void carrier_peer(struct carrier *c, unsigned peer, uint64_t instance, int fd)
             resolver_gone(c, c->names.chan);
         names_peer(&c->names, chan_new(c->loop, fd, &resolver_ops, c));
         return;
-    default:
-        log_error("the carrier has nothing to say to a %s", role_name((enum role_id)peer));
-        close(fd);
+    default: log_error("the carrier has nothing to say to a %s", role_name((enum role_id)peer)); close(fd);
     }
 }
 

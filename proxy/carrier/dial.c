@@ -74,20 +74,15 @@ static void on_conn(void *arg, struct conn *c, enum conn_event ev)
     switch (ev) {
     case CONN_FAILED:
     case CONN_EOF:
-    case CONN_TRUNCATED:
-        lost(x, ev);
-        return;
+    case CONN_TRUNCATED: lost(x, ev); return;
     case CONN_TIMEOUT:
         (void)exchange_fail(x, "upstream-timeout", "the upstream was silent for too long");
         exchange_end(x);
         return;
     case CONN_DATA:
-    case CONN_DRAINED:
-        exchange_resume(x);
-        return;
+    case CONN_DRAINED: exchange_resume(x); return;
     case CONN_CONNECTED:
-    case CONN_TLS_READY:
-        return;
+    case CONN_TLS_READY: return;
     }
 }
 
@@ -150,11 +145,8 @@ enum walk_next dial_go(struct exchange *x)
         case NAMES_REFUSED:
             return exchange_fail(x, span_eq(code, SPAN("private-address")) ? "private-address" : "dns-failed", "%.*s",
                                  SPAN_FMT(why));
-        case NAMES_ASKED:
-            x->asked_name = true;
-            return WALK_WAIT;
-        case NAMES_HERE:
-            exchange_addressed(x);
+        case NAMES_ASKED: x->asked_name = true; return WALK_WAIT;
+        case NAMES_HERE: exchange_addressed(x);
         }
     }
     struct pool_key k = {x->front->instance, x->upstream, x->addr, x->f.credential};

@@ -129,18 +129,13 @@ static int take_body(struct exchange *x, struct frame *f, struct span in)
     if (x->f.body != BODY_INLINE && in.n != 0)
         return -1;
     switch (x->f.body) {
-    case BODY_NONE:
-        x->body_ended = true;
-        return x->size == 0 ? 0 : -1;
+    case BODY_NONE: x->body_ended = true; return x->size == 0 ? 0 : -1;
     case BODY_INLINE:
         x->whole = in;
         x->body_ended = true;
         return x->size == in.n ? 0 : -1;
-    case BODY_FD:
-        x->body_ended = true;
-        return take_map(x, f);
-    case BODY_STREAM:
-        return x->size == UINT64_MAX || x->size <= INT64_MAX ? 0 : -1;
+    case BODY_FD: x->body_ended = true; return take_map(x, f);
+    case BODY_STREAM: return x->size == UINT64_MAX || x->size <= INT64_MAX ? 0 : -1;
     }
     return -1;
 }

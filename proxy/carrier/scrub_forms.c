@@ -15,19 +15,13 @@ static bool kept(uint8_t c, enum keep k)
 {
     bool alnum = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
     switch (k) {
-    case KEEP_UNRESERVED: /* RFC 3986 section 2.3 */
-        return alnum || among(c, "-._~");
-    case KEEP_SLASH: /* path encoders */
-        return alnum || among(c, "-._~/");
-    case KEEP_COMPONENT: /* encodeURIComponent */
-        return alnum || among(c, "-._~!'()*");
-    case KEEP_URI: /* encodeURI */
-        return alnum || among(c, "-._~!'()*;,/?:@&=+$#");
-    case KEEP_FORM: /* application/x-www-form-urlencoded */
-        return alnum || among(c, "-._*");
+    case KEEP_UNRESERVED: /* RFC 3986 section 2.3 */ return alnum || among(c, "-._~");
+    case KEEP_SLASH: /* path encoders */ return alnum || among(c, "-._~/");
+    case KEEP_COMPONENT: /* encodeURIComponent */ return alnum || among(c, "-._~!'()*");
+    case KEEP_URI: /* encodeURI */ return alnum || among(c, "-._~!'()*;,/?:@&=+$#");
+    case KEEP_FORM: /* application/x-www-form-urlencoded */ return alnum || among(c, "-._*");
     case KEEP_NONE:
-    case KEEP_COUNT:
-        break;
+    case KEEP_COUNT: break;
     }
     return false;
 }

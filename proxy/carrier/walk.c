@@ -5,14 +5,10 @@
 static enum walk_next run(struct exchange *x)
 {
     switch (x->step) {
-    case WALK_INJECT:
-        return step_inject(x);
-    case WALK_FORWARD:
-        return step_forward(x);
-    case WALK_SCRUB:
-        return step_scrub(x);
-    default:
-        return WALK_FAIL;
+    case WALK_INJECT: return step_inject(x);
+    case WALK_FORWARD: return step_forward(x);
+    case WALK_SCRUB: return step_scrub(x);
+    default: return WALK_FAIL;
     }
 }
 

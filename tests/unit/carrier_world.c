@@ -299,3 +299,25 @@ void world_front_answer(struct world *w, uint64_t xid, struct answer *a)
             a->ok = s->payload.p[0] == 1;
         }
 }
+
+void expect_code(struct world *w, uint64_t xid, enum outcome o, const char *code)
+{
+    struct result r = world_result(w, xid);
+    if (!span_eq(r.code, span_str(code)))
+        fail_msg("code %.*s (%.*s), not %s", SPAN_FMT(r.code), SPAN_FMT(r.why), code);
+    assert_int_equal(r.outcome, o);
+    assert_int_equal(world_count(w, ROLE_JUDGE, M_RESULT, xid), 1);
+}
+
+void expect_answer(struct world *w, uint64_t xid, const char *body, bool ok)
+{
+    struct answer a;
+    (void)world_result(w, xid);
+    world_settle(w);
+    world_front_answer(w, xid, &a);
+    assert_true(a.ended);
+    assert_int_equal(a.ok, ok);
+    if (!span_eq(dynbuf_span(&a.body), span_str(body)))
+        fail_msg("body is %.*s", SPAN_FMT(dynbuf_span(&a.body)));
+    dynbuf_free(&a.body);
+}

@@ -91,4 +91,8 @@ struct answer {
 };
 void world_front_answer(struct world *w, uint64_t xid, struct answer *a);
 
+#define OK5 "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
+void expect_code(struct world *w, uint64_t xid, enum outcome o, const char *code);
+void expect_answer(struct world *w, uint64_t xid, const char *body, bool ok);
+
 #endif

@@ -1,0 +1,55 @@
+/* countersign-resolver: its start-up, as a checklist. */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "common/log.h"
+#include "common/role.h"
+#include "proxy/resolver/resolver.h"
+#include "proxy/words.h"
+
+struct start {
+    struct resolver *resolver;
+    struct loop *loop;
+};
+
+static void config(void *arg, struct span key, struct span value)
+{
+    struct start *s = arg;
+    if (span_eq(key, SPAN("own")) && resolver_own(s->resolver, value) != 0)
+        log_die("the list of our own listeners cannot be understood");
+}
+
+static void peer(void *arg, unsigned role, uint64_t instance, struct span info, int fd)
+{
+    struct start *s = arg;
+    if (role == ROLE_CARRIER)
+        resolver_peer(s->resolver, fd);
+    else
+        close(fd);
+}
+
+int main(void)
+{
+    static struct start s;
+    static const struct role_ops ops = {.peer = peer, .config = config};
+    /* Where resolv.conf really lives on machines that replace it as networks come and go. */
+    static const char *const read[] = {"/run/systemd/resolve", "/run/NetworkManager", "/run/resolvconf",
+                                       "/run/connman", NULL};
+    static const struct wall wall = {.calls = WALL_DNS, .ro_paths = read};
+    struct err e = {""};
+    /* What c-ares would take from the environment is not the operator's configuration. */
+    unsetenv("LOCALDOMAIN");
+    unsetenv("RES_OPTIONS");
+    unsetenv("HOSTALIASES");
+    unsetenv("CARES_HOSTS");
+    s.loop = loop_new();
+    if (s.loop == NULL)
+        return 1;
+    s.resolver = resolver_new(s.loop, NULL, &e);
+    if (s.resolver == NULL)
+        log_die("%s", e.text);
+    struct role *r = role_start("resolver", s.loop, &ops, &s);
+    role_confine(r, &wall);
+    role_ready(r);
+    return loop_run(s.loop) == 0 ? 0 : 1;
+}
