@@ -204,18 +204,12 @@ enum addr_class addr_class(const struct addr *a)
 const char *addr_class_name(enum addr_class c)
 {
     switch (c) {
-    case ADDR_METADATA:
-        return "metadata";
-    case ADDR_LOOPBACK:
-        return "loopback";
-    case ADDR_LINK_LOCAL:
-        return "link-local";
-    case ADDR_PRIVATE:
-        return "private";
-    case ADDR_PUBLIC:
-        return "public";
-    case ADDR_BAD:
-        break;
+    case ADDR_METADATA: return "metadata";
+    case ADDR_LOOPBACK: return "loopback";
+    case ADDR_LINK_LOCAL: return "link-local";
+    case ADDR_PRIVATE: return "private";
+    case ADDR_PUBLIC: return "public";
+    case ADDR_BAD: break;
     }
     return "unusable";
 }

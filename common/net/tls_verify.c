@@ -21,10 +21,8 @@ static const char *key_fault(X509 *x)
             (strcmp(curve, "prime256v1") == 0 || strcmp(curve, "secp384r1") == 0 || strcmp(curve, "secp521r1") == 0))
             return NULL;
         return "the certificate's key lies on a curve that is not accepted";
-    case EVP_PKEY_ED25519:
-        return NULL;
-    default:
-        return "the certificate's key is of a kind that is not accepted";
+    case EVP_PKEY_ED25519: return NULL;
+    default: return "the certificate's key is of a kind that is not accepted";
     }
 }
 
