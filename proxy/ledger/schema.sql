@@ -76,7 +76,7 @@ CREATE TABLE ticket (
     claimed_ms  INTEGER,               -- approved -> executing
     boot        TEXT,                  -- with xid: the exchange that executed it
     xid         INTEGER,               -- 64 bits, two's complement
-    ended_ms    INTEGER,               -- done, failed or unknown
+    ended_ms    INTEGER,               -- of every end state
     status      INTEGER,               -- of the upstream's answer
     bytes_out   INTEGER,
     bytes_in    INTEGER,
@@ -132,8 +132,8 @@ CREATE TABLE audit (
     seq      INTEGER PRIMARY KEY,      -- 1, 2, 3 ... without gaps
     time_ms  INTEGER NOT NULL,
     kind     TEXT NOT NULL,            -- start, policy, sandbox, ticket-opened, ticket-decided,
-                                       -- ticket-expired, ticket-executing, ticket-ended, intent, sent,
-                                       -- result, denied; or what the desk or the parent noted
+                                       -- ticket-expired, intent,
+                                       -- result, denied, answer-collected, policy, note
     exchange TEXT,                     -- BOOT-XID
     ticket   TEXT,
     json     TEXT NOT NULL,

@@ -1,0 +1,160 @@
+/* The audit chain: canonical JSON, each record's hash over the last one's and its own text. */
+#include <stdio.h>
+#include <time.h>
+
+#include "proxy/ledger/store_in.h"
+
+void audit_time(uint64_t ms, char out[32])
+{
+    struct tm tm;
+    time_t t = (time_t)(ms / 1000);
+    size_t n = gmtime_r(&t, &tm) ? strftime(out, 24, "%Y-%m-%dT%H:%M:%S", &tm) : 0;
+    snprintf(out + n, 32 - n, ".%03uZ", (unsigned)(ms % 1000));
+}
+
+void audit_begin(struct audit *a, struct store *s, const char *kind, const char *boot, const uint64_t *xid,
+                 struct span ticket)
+{
+    char when[32];
+    *a = (struct audit){.s = s, .kind = kind, .ticket = ticket};
+    dynbuf_reset(&s->json);
+    jsonw_begin(&a->w, &s->json);
+    jsonw_object(&a->w);
+    jsonw_kv_u64(&a->w, "seq", s->now.seq + 1);
+    audit_time(s->wall, when);
+    jsonw_kv(&a->w, "time", span_str(when));
+    jsonw_kv(&a->w, "kind", span_str(kind));
+    if (xid != NULL) {
+        snprintf(a->exchange, sizeof(a->exchange), "%s-%llu", boot ? boot : s->boot, (unsigned long long)*xid);
+        jsonw_kv(&a->w, "exchange", span_str(a->exchange));
+    }
+    if (ticket.n)
+        jsonw_kv(&a->w, "ticket", ticket);
+}
+
+static void put_digest(struct jsonw *w, const char *key, const struct digest *d)
+{
+    static const struct digest none;
+    char text[2 * DIGEST_BYTES + 1];
+    if (memcmp(d, &none, sizeof(none)) == 0)
+        return;
+    hex_text(span_of(d->b, DIGEST_BYTES), text);
+    jsonw_kv(w, key, span_str(text));
+}
+
+static void put_if(struct jsonw *w, const char *key, struct span v)
+{
+    if (v.n)
+        jsonw_kv(w, key, v);
+}
+
+void audit_record(struct audit *a, const struct wire_record *r)
+{
+    struct jsonw *w = &a->w;
+    put_if(w, "sandbox", r->sandbox);
+    put_if(w, "session", r->session);
+    put_if(w, "method", r->method);
+    put_if(w, "scheme", r->scheme);
+    put_if(w, "host", r->host);
+    if (r->port)
+        jsonw_kv_u64(w, "port", r->port);
+    put_if(w, "path", r->path);
+    put_if(w, "verdict", r->verdict);
+    put_if(w, "code", r->code);
+    put_if(w, "op", r->op);
+    put_if(w, "effect", r->effect);
+    put_if(w, "resource", r->resource);
+    put_if(w, "credential", r->credential);
+    if (r->rule.id.n || r->rule.file.n) {
+        jsonw_key(w, "rule");
+        jsonw_object(w);
+        jsonw_kv(w, "id", r->rule.id);
+        jsonw_kv(w, "file", r->rule.file);
+        jsonw_kv_u64(w, "line", r->rule.line);
+        jsonw_end_object(w);
+    }
+    put_digest(w, "policy", &r->policy);
+    put_digest(w, "request", &r->request);
+}
+
+static void link_hash(const struct digest *last, struct span json, struct digest *out)
+{
+    struct digest_ctx *d = digest_begin();
+    digest_add(d, span_of(last->b, DIGEST_BYTES));
+    digest_add(d, json);
+    digest_end(d, out);
+}
+
+int audit_end(struct audit *a)
+{
+    struct store *s = a->s;
+    jsonw_end_object(&a->w);
+    if (!dynbuf_ok(&s->json))
+        return db_doom(&s->db, "an audit record is too large");
+    struct digest hash;
+    link_hash(&s->now.head, dynbuf_span(&s->json), &hash);
+    sqlite3_stmt *q = db_stmt(&s->db, SQL_AUDIT_ADD);
+    if (q == NULL)
+        return -1;
+    db_int(q, 1, s->now.seq + 1);
+    db_int(q, 2, s->wall);
+    db_text(q, 3, span_str(a->kind));
+    db_text_or_null(q, 4, span_str(a->exchange));
+    db_text_or_null(q, 5, a->ticket);
+    db_text(q, 6, dynbuf_span(&s->json));
+    db_blob(q, 7, span_of(hash.b, DIGEST_BYTES));
+    if (db_run(&s->db, q) != 0)
+        return -1;
+    s->now = (struct chain){s->now.seq + 1, hash};
+    return 0;
+}
+
+int audit_resume(struct store *s, struct err *e)
+{
+    sqlite3_stmt *q = db_stmt(&s->db, SQL_AUDIT_LAST);
+    enum db_result r = db_step(&s->db, q);
+    s->now = (struct chain){.seq = 0};
+    if (r == DB_ROW) {
+        s->now.seq = db_col_int(q, 0);
+        s->last_ms = db_col_int(q, 1);
+        if (!db_col_digest(q, 2, &s->now.head))
+            return err_set(e, "the last audit record has no hash; the store was tampered with or is damaged");
+        sqlite3_reset(q);
+    }
+    s->kept = s->now;
+    return r == DB_FAIL ? err_set(e, "the audit chain cannot be read: %s", s->db.why.text) : 0;
+}
+
+/* The sequence is in the JSON too, first; a record moved elsewhere is found by its hash, one missing by its number.
+ */
+static int check_link(sqlite3_stmt *q, struct chain *at, struct err *e)
+{
+    char begins[48];
+    struct digest hash, stored;
+    uint64_t seq = db_col_int(q, 0);
+    struct span json = db_col(q, 1);
+    if (seq != at->seq + 1)
+        return err_set(e, "audit record %llu is missing: after %llu comes %llu", (unsigned long long)at->seq + 1,
+                       (unsigned long long)at->seq, (unsigned long long)seq);
+    snprintf(begins, sizeof(begins), "{\"seq\":%llu,", (unsigned long long)seq);
+    link_hash(&at->head, json, &hash);
+    if (!span_starts(json, span_str(begins)) || !db_col_digest(q, 2, &stored) ||
+        memcmp(&hash, &stored, sizeof(hash)) != 0)
+        return err_set(e, "audit record %llu was changed: its hash does not fit", (unsigned long long)seq);
+    *at = (struct chain){seq, hash};
+    return 0;
+}
+
+int store_verify(struct store *s, uint64_t *length, struct err *e)
+{
+    struct chain at = {.seq = 0};
+    sqlite3_stmt *q = db_stmt(&s->db, SQL_AUDIT_ALL);
+    enum db_result r;
+    while ((r = db_step(&s->db, q)) == DB_ROW)
+        if (check_link(q, &at, e) != 0) {
+            sqlite3_reset(q);
+            return -1;
+        }
+    *length = at.seq;
+    return r == DB_DONE ? 0 : err_set(e, "the audit chain cannot be read: %s", s->db.why.text);
+}

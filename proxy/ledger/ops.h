@@ -1,0 +1,69 @@
+/* The operations on the store (store.h): one function for each message of
+ * proxy/msgs.h that changes or reads it. */
+#ifndef PROXY_LEDGER_OPS_H
+#define PROXY_LEDGER_OPS_H
+
+#include "proxy/ledger/store.h"
+
+/* The head of a kept answer or request: as wire_put_answer or wire_put_request wrote it. */
+struct store_bytes {
+    struct span head;
+    struct dynbuf body;
+};
+
+/* state.state TICKET_NONE: refused, state.words says why. With state.has_answer, kept is the answer. */
+int store_ticket_open(struct store *s, const struct wire_ticket *t, struct span body, struct wire_ticket_state *state,
+                      struct store_bytes *kept) MUSTCHECK;
+
+struct store_claim {
+    uint64_t xid;
+    struct id ticket;
+    struct span credential, host;
+    uint16_t port;
+    struct digest policy;
+    struct span rule;
+};
+/* *ok: it is yours, once; digest and request are filled. Else state says where the ticket stands. */
+int store_claim(struct store *s, const struct store_claim *c, bool *ok, uint8_t *state, struct digest *digest,
+                struct store_bytes *request) MUSTCHECK;
+
+int store_intent(struct store *s, uint64_t xid, const struct wire_record *r, bool *ok) MUSTCHECK;
+int store_sent(struct store *s, uint64_t xid) MUSTCHECK;
+
+struct store_outcome {
+    uint64_t xid;
+    struct wire_record record;
+    struct id ticket; /* none: all zero */
+    enum outcome outcome;
+    uint16_t status;
+    uint64_t out, in;
+    bool delivered, kept;
+    struct span answer_head, answer_body; /* if kept */
+};
+int store_outcome(struct store *s, const struct store_outcome *o) MUSTCHECK;
+int store_audit(struct store *s, uint64_t xid, const struct wire_record *r) MUSTCHECK;
+/* An operator's or the parent's act. json is taken as it is if it is JSON. */
+int store_note(struct store *s, struct span by, struct span kind, struct span json) MUSTCHECK;
+
+enum decide { DECIDE_NONE = 0, DECIDE_APPROVE, DECIDE_DENY, DECIDE_CANCEL };
+enum decided {
+    DECIDED_STORE = 0,
+    DECIDED_DONE,
+    DECIDED_NOT_PENDING,
+    DECIDED_NO_TICKET,
+    DECIDED_EXPIRED,
+    DECIDED_OTHER_DIGEST,
+    DECIDED_NO_REASON,
+};
+int store_decide(struct store *s, const struct id *ticket, enum decide what, struct span by, struct span channel,
+                 struct span reason, const struct digest *shown, enum decided *result, uint8_t *state) MUSTCHECK;
+int store_void(struct store *s, const struct id *ticket, struct span why) MUSTCHECK;
+/* *ok false: no such ticket, or its body is gone. */
+int store_body(struct store *s, const struct id *ticket, bool *ok, struct dynbuf *body) MUSTCHECK;
+
+/* *why: a sentence when refused, else NULL. */
+int store_sandbox_put(struct store *s, const struct wire_sandbox *b, const char **why) MUSTCHECK;
+int store_sandbox_remove(struct store *s, struct span name, bool end_session, const char **why) MUSTCHECK;
+int store_sandboxes(struct store *s, void (*each)(void *arg, const struct wire_sandbox *b), void *arg) MUSTCHECK;
+
+#endif

@@ -1,0 +1,331 @@
+/* Tickets: opening or joining one, deciding it, voiding it. */
+#include <stdio.h>
+
+#include "proxy/ledger/store_in.h"
+
+/* 1 a row was read, 0 none, -1. */
+static int find_live(struct store *s, const struct wire_ticket *t, struct row *r)
+{
+    sqlite3_stmt *q = db_stmt(&s->db, SQL_TICKET_LIVE);
+    if (q == NULL)
+        return -1;
+    db_text(q, 1, t->record.session);
+    db_blob(q, 2, span_of(t->join.b, DIGEST_BYTES));
+    enum db_result got = db_step(&s->db, q);
+    int found = got == DB_ROW ? (row_read(s, q, r) == 0 ? 1 : -1) : got == DB_DONE ? 0 : -1;
+    sqlite3_reset(q);
+    return found;
+}
+
+static int repeat(struct store *s, const struct row *r)
+{
+    sqlite3_stmt *q = db_stmt(&s->db, SQL_TICKET_REPEAT);
+    if (q == NULL)
+        return -1;
+    db_text(q, 1, r->id);
+    return db_run(&s->db, q);
+}
+
+/* An id from a statement that selects one; then the row. */
+static int find_through(struct store *s, sqlite3_stmt *q, struct row *r)
+{
+    struct span id = SPAN_NONE;
+    enum db_result got = db_step(&s->db, q);
+    if (got == DB_ROW)
+        id = store_copy(s, db_col(q, 0));
+    sqlite3_reset(q);
+    return got == DB_FAIL ? -1 : id.n ? row_find(s, id, r) : 0;
+}
+
+/* The same request again: a kept answer is handed out once. */
+static int take_answer(struct store *s, const struct wire_ticket *t, struct wire_ticket_state *st,
+                       struct store_bytes *kept)
+{
+    struct row r;
+    struct audit a;
+    sqlite3_stmt *q = db_stmt(&s->db, SQL_TICKET_ANSWERED);
+    if (q == NULL)
+        return -1;
+    db_text(q, 1, t->record.session);
+    db_blob(q, 2, span_of(t->join.b, DIGEST_BYTES));
+    db_int(q, 3, s->wall);
+    db_int(q, 4, s->uptime);
+    int got = find_through(s, q, &r);
+    if (got <= 0 || (got = answer_fetch(s, r.id, kept)) <= 0)
+        return got;
+    static const enum sql_id both[] = {SQL_ANSWER_REMOVE, SQL_TICKET_TAKEN};
+    for (int i = 0; i < 2; i++) {
+        if ((q = db_stmt(&s->db, both[i])) == NULL)
+            return -1;
+        db_text(q, 1, r.id);
+        if (db_run(&s->db, q) != 0)
+            return -1;
+    }
+    audit_begin(&a, s, "answer-collected", NULL, NULL, r.id);
+    if (audit_end(&a) != 0)
+        return -1;
+    row_state(&r, st);
+    st->joined = st->has_answer = true;
+    return 1;
+}
+
+/* Asked again too soon after a denial of exactly this: denied again, nobody is asked. */
+static int same_denial(struct store *s, const struct wire_ticket *t, struct wire_ticket_state *st)
+{
+    struct row r;
+    sqlite3_stmt *q = db_stmt(&s->db, SQL_TICKET_DENIED);
+    if (q == NULL)
+        return -1;
+    db_text(q, 1, t->record.session);
+    db_blob(q, 2, span_of(t->join.b, DIGEST_BYTES));
+    db_blob(q, 3, span_of(t->record.request.b, DIGEST_BYTES));
+    db_int(q, 4, s->wall > STORE_DENIED_MS ? s->wall - STORE_DENIED_MS : 0);
+    int got = find_through(s, q, &r);
+    if (got <= 0)
+        return got;
+    row_state(&r, st);
+    st->joined = true;
+    return repeat(s, &r) == 0 ? 1 : -1;
+}
+
+/* 1 there is room, 0 there is not, -1. */
+static int count_below(struct store *s, sqlite3_stmt *q, uint64_t max, uint64_t bytes, uint64_t bytes_max)
+{
+    if (q == NULL || db_step(&s->db, q) != DB_ROW)
+        return -1;
+    bool room = db_col_int(q, 0) < max && bytes <= bytes_max && db_col_int(q, 1) <= bytes_max - bytes;
+    sqlite3_reset(q);
+    return room;
+}
+
+static int room_for(struct store *s, const struct wire_ticket *t, uint64_t bytes)
+{
+    sqlite3_stmt *q = db_stmt(&s->db, SQL_PENDING_OF_SANDBOX);
+    if (q == NULL)
+        return -1;
+    db_text(q, 1, t->record.sandbox);
+    int room = count_below(s, q, s->c.pending_max, bytes, s->c.sandbox_bytes);
+    return room == 1 ? count_below(s, db_stmt(&s->db, SQL_OPEN_ALL), s->c.open_max, bytes, STORE_ALL_BYTES) : room;
+}
+
+static struct span fields_json(struct store *s, const struct wire_request *r)
+{
+    struct jsonw w;
+    dynbuf_reset(&s->json);
+    jsonw_begin(&w, &s->json);
+    jsonw_array(&w);
+    for (size_t i = 0; i < r->nfields; i++) {
+        jsonw_array(&w);
+        jsonw_string(&w, r->field[i].name);
+        jsonw_string(&w, r->field[i].value);
+        jsonw_end_array(&w);
+    }
+    jsonw_end_array(&w);
+    if (!dynbuf_ok(&s->json))
+        db_doom(&s->db, "a request head is too large to be written down");
+    return store_copy(s, dynbuf_span(&s->json));
+}
+
+static struct span exact_head(struct store *s, const struct wire_request *r)
+{
+    struct dynbuf b;
+    dynbuf_init(&b, STORE_JSON_MAX);
+    wire_put_request(&b, r);
+    if (!dynbuf_ok(&b))
+        db_doom(&s->db, "a request head is too large to be kept");
+    struct span out = store_copy(s, dynbuf_span(&b));
+    dynbuf_free(&b);
+    return out;
+}
+
+static void bind_request(sqlite3_stmt *q, const struct wire_request *r, struct span fields, struct span head)
+{
+    db_text(q, 4, r->method);
+    db_text(q, 5, r->scheme);
+    db_text(q, 6, r->host);
+    db_int(q, 7, r->port);
+    db_text(q, 8, r->path);
+    if (r->has_query)
+        db_text(q, 9, r->query);
+    db_text(q, 10, fields);
+    db_blob(q, 11, head);
+}
+
+static void bind_judgement(sqlite3_stmt *q, const struct wire_ticket *t)
+{
+    const struct wire_record *r = &t->record;
+    db_blob(q, 14, span_of(r->request.b, DIGEST_BYTES));
+    db_blob(q, 15, span_of(t->join.b, DIGEST_BYTES));
+    db_text(q, 16, r->op);
+    db_text(q, 17, r->effect);
+    db_text(q, 18, r->resource);
+    db_text(q, 19, r->credential);
+    db_text(q, 20, r->code);
+    db_text(q, 21, r->rule.id);
+    db_text(q, 22, r->rule.file);
+    db_int(q, 23, r->rule.line);
+    db_blob(q, 24, span_of(r->policy.b, DIGEST_BYTES));
+    db_text(q, 25, t->summary);
+    db_text(q, 26, t->facts_json);
+    db_text(q, 27, t->agent_reason);
+    db_text(q, 28, t->approve_by);
+    db_text(q, 29, t->dialect);
+    db_int(q, 30, t->reason_required);
+}
+
+static int insert(struct store *s, const struct wire_ticket *t, struct span id, struct span body, uint64_t lives_ms)
+{
+    struct digest sum;
+    struct span fields = fields_json(s, &t->request), head = exact_head(s, &t->request);
+    sqlite3_stmt *q = db_stmt(&s->db, SQL_TICKET_ADD);
+    if (q == NULL)
+        return -1;
+    digest_of(body, &sum);
+    db_text(q, 1, id);
+    db_text(q, 2, t->record.sandbox);
+    db_text(q, 3, t->record.session);
+    bind_request(q, &t->request, fields, head);
+    db_int(q, 12, body.n);
+    db_blob(q, 13, span_of(sum.b, DIGEST_BYTES));
+    bind_judgement(q, t);
+    db_int(q, 31, s->wall);
+    db_int(q, 32, s->wall + lives_ms);
+    db_int(q, 33, s->uptime + lives_ms);
+    if (db_run(&s->db, q) != 0)
+        return -1;
+    return body.n ? body_keep(s, id, body) : 0;
+}
+
+static int open_new(struct store *s, const struct wire_ticket *t, struct span body, struct wire_ticket_state *st)
+{
+    struct id id;
+    struct audit a;
+    struct row r;
+    char text[ID_TEXT + 1];
+    uint64_t lives = t->within_ms ? t->within_ms : s->c.expires_ms;
+    if (lives > STORE_EXPIRES_MAX_MS)
+        lives = STORE_EXPIRES_MAX_MS;
+    int room = room_for(s, t, body.n);
+    if (room < 0)
+        return -1;
+    if (room == 0 || body.n > STORE_BODY_MAX) {
+        st->words = SPAN("too-many-pending");
+        return 0;
+    }
+    if (body.n && s->data_key == NULL) { /* the keeper has not come yet: nobody else's turn need fail for it */
+        st->words = SPAN("store");
+        return 0;
+    }
+    if (id_new(&id) != 0)
+        return db_doom(&s->db, "no randomness for a ticket's id");
+    id_text(&id, text);
+    if (insert(s, t, span_of(text, ID_TEXT), body, lives) != 0)
+        return -1;
+    audit_begin(&a, s, "ticket-opened", NULL, NULL, span_of(text, ID_TEXT));
+    audit_record(&a, &t->record);
+    jsonw_kv(&a.w, "summary", t->summary);
+    if (audit_end(&a) != 0 || row_find(s, span_of(text, ID_TEXT), &r) != 1)
+        return -1;
+    row_state(&r, st);
+    return ticket_told(s, &r);
+}
+
+int store_ticket_open(struct store *s, const struct wire_ticket *t, struct span body, struct wire_ticket_state *st,
+                      struct store_bytes *kept)
+{
+    struct row r;
+    *st = (struct wire_ticket_state){.state = TICKET_NONE};
+    if (store_begin(s) != 0)
+        return -1;
+    int got = find_live(s, t, &r);
+    if (got == 1 && r.state != TICKET_EXECUTING && row_overdue(s, &r)) {
+        if (ticket_expire(s, &r) != 0)
+            return -1;
+        got = 0;
+    }
+    if (got == 1) {
+        row_state(&r, st);
+        st->joined = true;
+        return repeat(s, &r);
+    }
+    if (got == 0)
+        got = take_answer(s, t, st, kept);
+    if (got == 0)
+        got = same_denial(s, t, st);
+    return got == 0 ? open_new(s, t, body, st) : got < 0 ? -1 : 0;
+}
+
+static int decide_open(struct store *s, struct row *r, enum decide what, struct span by, struct span channel,
+                       struct span reason)
+{
+    static const enum ticket_state to[] = {
+        [DECIDE_APPROVE] = TICKET_APPROVED, [DECIDE_DENY] = TICKET_DENIED, [DECIDE_CANCEL] = TICKET_CANCELLED};
+    return ticket_decide(s, r, to[what], by, channel, reason);
+}
+
+int store_decide(struct store *s, const struct id *ticket, enum decide what, struct span by, struct span channel,
+                 struct span reason, const struct digest *shown, enum decided *result, uint8_t *state)
+{
+    static const struct digest none;
+    struct row r;
+    char text[ID_TEXT + 1];
+    *result = DECIDED_STORE;
+    *state = TICKET_NONE;
+    if (store_begin(s) != 0)
+        return -1;
+    id_text(ticket, text);
+    int got = row_find(s, span_of(text, ID_TEXT), &r);
+    if (got < 0)
+        return -1;
+    /* An approval may be taken back as long as it was not used; nothing else is decided twice. */
+    bool alive = got == 1 && (r.state == TICKET_PENDING || r.state == TICKET_APPROVED);
+    bool open = alive && (r.state == TICKET_PENDING || what != DECIDE_APPROVE);
+    *result = DECIDED_DONE;
+    if (got == 0)
+        *result = DECIDED_NO_TICKET;
+    else if (what < DECIDE_APPROVE || what > DECIDE_CANCEL || by.n == 0)
+        *result = DECIDED_NOT_PENDING;
+    else if (alive && row_overdue(s, &r))
+        *result = ticket_expire(s, &r) == 0 ? DECIDED_EXPIRED : DECIDED_STORE;
+    else if (r.state == TICKET_EXPIRED)
+        *result = DECIDED_EXPIRED;
+    else if (!open)
+        *result = DECIDED_NOT_PENDING;
+    else if (memcmp(shown, &none, sizeof(none)) != 0 && memcmp(shown, &r.digest, sizeof(none)) != 0)
+        *result = DECIDED_OTHER_DIGEST;
+    else if (what == DECIDE_APPROVE && r.reason_required && span_trim(reason).n == 0)
+        *result = DECIDED_NO_REASON;
+    else if (decide_open(s, &r, what, by, channel, reason) != 0)
+        *result = DECIDED_STORE;
+    *state = got == 1 ? (uint8_t)r.state : TICKET_NONE;
+    return *result == DECIDED_STORE ? -1 : 0;
+}
+
+int store_void(struct store *s, const struct id *ticket, struct span why)
+{
+    struct row r;
+    char text[ID_TEXT + 1];
+    if (store_begin(s) != 0)
+        return -1;
+    id_text(ticket, text);
+    int got = row_find(s, span_of(text, ID_TEXT), &r);
+    if (got <= 0)
+        return got;
+    if (r.state != TICKET_PENDING && r.state != TICKET_APPROVED)
+        return 0;
+    return ticket_decide(s, &r, TICKET_CANCELLED, SPAN("policy"), SPAN_NONE, why);
+}
+
+int store_body(struct store *s, const struct id *ticket, bool *ok, struct dynbuf *body)
+{
+    struct row r;
+    char text[ID_TEXT + 1];
+    *ok = false;
+    arena_free(&s->arena);
+    id_text(ticket, text);
+    int got = row_find(s, span_of(text, ID_TEXT), &r);
+    if (got == 1 && r.body_size)
+        got = body_fetch(s, r.id, body);
+    *ok = got == 1 && body->n == r.body_size;
+    return got < 0 ? -1 : 0;
+}

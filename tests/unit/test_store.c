@@ -1,0 +1,358 @@
+/* The store when things go wrong, its audit chain, its sandboxes: E6 E32 F11 F12. */
+#include "tests/unit/ledger_fix.h"
+
+#include <sys/stat.h>
+
+static const struct span no_body;
+
+static void refused(const char *word)
+{
+    struct store *s = store_open(&fix_config, fix_wall, fix_boot, &fix_err);
+    assert_null(s);
+    if (strstr(fix_err.text, word) == NULL)
+        fail_msg("\"%s\" does not say %s", fix_err.text, word);
+}
+
+static void f12_what_is_not_our_store_is_refused(void **state)
+{
+    char aside[120];
+    struct stat st;
+    snprintf(aside, sizeof(aside), "%s/aside.db", fix_folder);
+    (void)fix_hold("s1", 1, 1, no_body);
+    assert_int_equal(stat(fix_path, &st), 0);
+    assert_int_equal(st.st_mode & 07777, 0640);
+    store_close(&fix);
+    assert_int_equal(rename(fix_path, aside), 0);
+    assert_int_equal(symlink("aside.db", fix_path), 0);
+    refused("cannot open");
+    assert_int_equal(unlink(fix_path), 0);
+    assert_int_equal(mkfifo(fix_path, 0600), 0);
+    refused("not a regular file");
+    assert_int_equal(unlink(fix_path), 0);
+    assert_int_equal(mkdir(fix_path, 0700), 0);
+    refused("cannot open");
+    assert_int_equal(rmdir(fix_path), 0);
+    FILE *f = fopen(fix_path, "w");
+    fputs("this is no database, whoever put it here; it is long enough to be looked at, is it not?", f);
+    fclose(f);
+    refused("cannot be read");
+    assert_int_equal(truncate(fix_path, 0), 0); /* never made anew in silence */
+    refused("not a store of this program");
+    assert_int_equal(unlink(fix_path), 0);
+    assert_int_equal(fix_sql("CREATE TABLE t(x)"), SQLITE_OK);
+    refused("not a store of this program");
+    assert_int_equal(rename(aside, fix_path), 0);
+    fix_open();
+}
+
+static void f12_another_schema_is_refused(void **state)
+{
+    store_close(&fix);
+    assert_int_equal(fix_sql("PRAGMA user_version=2"), SQLITE_OK);
+    refused("schema version 2");
+    assert_int_equal(fix_sql("PRAGMA user_version=1; DROP TABLE answer"), SQLITE_OK);
+    refused("schema version");
+}
+
+static void f12_a_corrupt_page_is_refused(void **state)
+{
+    uint8_t junk[4096];
+    for (unsigned i = 0; i < 40; i++)
+        (void)fix_hold("s1", i, i, no_body);
+    store_close(&fix);
+    assert_int_equal(fix_sql("PRAGMA wal_checkpoint(TRUNCATE)"), SQLITE_OK);
+    memset(junk, 0xa5, sizeof(junk));
+    int fd = open(fix_path, O_RDWR);
+    off_t size = lseek(fd, 0, SEEK_END);
+    int refusals = 0, pages = 0;
+    for (off_t at = 4096; at + 4096 <= size; at += 4096) {
+        uint8_t was[4096];
+        assert_int_equal(pread(fd, was, sizeof(was), at), sizeof(was));
+        assert_int_equal(pwrite(fd, junk, sizeof(junk), at), sizeof(junk));
+        struct store *s = store_open(&fix_config, fix_wall, fix_boot, &fix_err);
+        refusals += s == NULL;
+        pages++;
+        assert_null(s);
+        assert_int_equal(pwrite(fd, was, sizeof(was), at), sizeof(was));
+    }
+    close(fd);
+    assert_true(pages > 5 && refusals == pages);
+    fix_open();
+    assert_int_equal(fix_count("SELECT count(*) FROM ticket"), 40);
+}
+
+static void f12_a_store_that_somebody_holds_fails_the_turn_and_comes_back(void **state)
+{
+    sqlite3 *other = NULL;
+    static struct wire_ticket t;
+    struct wire_ticket_state st;
+    struct store_bytes kept = {.head = {NULL, 0}};
+    assert_int_equal(sqlite3_open(fix_path, &other), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(other, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+    fix_ticket(&t, "s1", 1, 1);
+    assert_int_equal(store_ticket_open(fix, &t, no_body, &st, &kept), -1);
+    assert_int_equal(store_commit(fix), -1);
+    assert_non_null(strstr(store_why(fix), "locked"));
+    assert_int_equal(store_probe(fix), -1);
+    sqlite3_close(other);
+    assert_int_equal(store_probe(fix), 0);
+    assert_int_equal(fix_hold("s1", 1, 1, no_body).state, TICKET_PENDING);
+}
+
+/* E6, F11: the disk is full. What the turn did before is undone with the rest; nothing was promised to anybody. */
+static void f11_a_full_disk_undoes_the_turn_and_heals(void **state)
+{
+    static uint8_t big[512 * 1024];
+    static struct wire_ticket t;
+    struct wire_ticket_state st, first = fix_hold("s1", 1, 1, no_body);
+    struct store_bytes kept = {.head = {NULL, 0}};
+    struct digest zero = {{0}};
+    enum decided r;
+    uint8_t s;
+    uint64_t before, after;
+    int64_t pages = fix_count("PRAGMA page_count");
+    assert_int_equal(store_verify(fix, &before, &fix_err), 0);
+    fix_config.max_pages = (unsigned)pages + 8;
+    fix_reopen();
+    assert_int_equal(
+        store_decide(fix, &first.ticket, DECIDE_APPROVE, SPAN("ann"), SPAN("page"), SPAN_NONE, &zero, &r, &s), 0);
+    fix_ticket(&t, "s1", 2, 2);
+    assert_int_equal(store_ticket_open(fix, &t, span_of(big, sizeof(big)), &st, &kept), -1);
+    assert_int_equal(st.state, TICKET_NONE);
+    assert_int_equal(
+        store_decide(fix, &first.ticket, DECIDE_DENY, SPAN("ann"), SPAN("page"), SPAN_NONE, &zero, &r, &s),
+        -1); /* the rest of the turn fails too, whatever it is */
+    assert_int_equal(r, DECIDED_STORE);
+    assert_int_equal(store_commit(fix), -1);
+    assert_int_equal(fix_count("SELECT count(*) FROM ticket WHERE state='pending'"), 1);
+    assert_int_equal(fix_count("SELECT count(*) FROM ticket"), 1);
+    assert_int_equal(store_probe(fix), 0);
+    assert_int_equal(fix_decide(&first.ticket, DECIDE_APPROVE, NULL), DECIDED_DONE);
+    assert_int_equal(store_verify(fix, &after, &fix_err), 0);
+    assert_true(after == before + 2); /* the start, and the approval that was kept */
+}
+
+static void e32_no_approval_without_its_record(void **state)
+{
+    struct wire_ticket_state st = fix_hold("s1", 1, 1, no_body);
+    int64_t rows = fix_count("SELECT count(*) FROM audit");
+    assert_int_equal(fix_sql("CREATE TRIGGER t BEFORE INSERT ON audit BEGIN SELECT RAISE(ABORT, 'no'); END"),
+                     SQLITE_OK);
+    enum decided r;
+    uint8_t s;
+    struct digest zero = {{0}};
+    assert_int_equal(
+        store_decide(fix, &st.ticket, DECIDE_APPROVE, SPAN("ann"), SPAN("page"), SPAN_NONE, &zero, &r, &s), -1);
+    assert_int_equal(store_commit(fix), -1);
+    assert_int_equal(fix_sql("DROP TRIGGER t"), SQLITE_OK);
+    assert_int_equal(fix_count("SELECT count(*) FROM ticket WHERE state='pending'"), 1);
+    assert_int_equal(fix_count("SELECT count(*) FROM audit"), rows);
+    assert_false(fix_claim(&st.ticket, 3, NULL));
+}
+
+static void e32_a_changed_chain_is_seen(void **state)
+{
+    static const struct {
+        const char *sql, *undo, *word;
+    } hands[] = {
+        {"UPDATE audit SET json=replace(json,'demo','DEMO') WHERE seq=2",
+         "UPDATE audit SET json=replace(json,'DEMO','demo') WHERE seq=2", "record 2 was changed"},
+        {"UPDATE audit SET hash=zeroblob(32) WHERE seq=3", NULL, "record 3 was changed"},
+        {"DELETE FROM audit WHERE seq=2", NULL, "record 2 is missing"},
+        {"DELETE FROM audit WHERE seq=1", NULL, "record 1 is missing"},
+        {"UPDATE audit SET seq=99 WHERE seq=2; UPDATE audit SET seq=2 WHERE seq=3; UPDATE audit SET seq=3 WHERE "
+         "seq=99",
+         NULL, "record 2 was changed"},
+    };
+    uint64_t n;
+    for (size_t i = 0; i < sizeof(hands) / sizeof(hands[0]); i++) {
+        (void)fix_hold("s1", (unsigned)i, 1, no_body);
+        (void)fix_hold("s1", 100 + (unsigned)i, 1, no_body);
+        (void)fix_hold("s1", 200 + (unsigned)i, 1, no_body);
+        assert_int_equal(store_verify(fix, &n, &fix_err), 0);
+        assert_true(n >= 4);
+        assert_int_equal(fix_sql(hands[i].sql), SQLITE_OK);
+        assert_int_equal(store_verify(fix, &n, &fix_err), -1);
+        if (strstr(fix_err.text, hands[i].word) == NULL)
+            fail_msg("%zu: \"%s\"", i, fix_err.text);
+        fix_teardown(NULL);
+        fix_setup(NULL);
+    }
+}
+
+static void the_chain_goes_on_over_a_restart(void **state)
+{
+    uint64_t a, b;
+    (void)fix_hold("s1", 1, 1, no_body);
+    assert_int_equal(store_verify(fix, &a, &fix_err), 0);
+    fix_reopen();
+    (void)fix_hold("s1", 2, 2, no_body);
+    assert_int_equal(store_verify(fix, &b, &fix_err), 0);
+    assert_true(b == a + 2);
+    assert_int_equal(fix_count("SELECT json->>'seq' FROM audit ORDER BY seq DESC LIMIT 1"), (int64_t)b);
+    assert_int_equal(fix_count("SELECT count(*) FROM audit WHERE json_valid(json)=0"), 0);
+}
+
+static void reads_are_recorded_or_not_as_configured(void **state)
+{
+    static struct wire_ticket t;
+    fix_ticket(&t, "s1", 1, 1);
+    struct store_outcome o = {.xid = 9, .record = t.record, .outcome = OUTCOME_ANSWERED, .status = 200};
+    o.record.effect = SPAN("read");
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(store_outcome(fix, &o), 0);
+        assert_int_equal(store_commit(fix), 0);
+        assert_int_equal(fix_count("SELECT count(*) FROM audit WHERE kind='result' AND exchange='boot1-9'"), 1);
+        fix_config.audit_reads = false;
+        fix_reopen();
+    }
+    assert_int_equal(store_audit(fix, 10, &t.record), 0);
+    assert_int_equal(store_commit(fix), 0);
+    assert_int_equal(fix_count("SELECT count(*) FROM audit WHERE kind='denied' AND exchange='boot1-10'"), 1);
+}
+
+static void a_note_is_a_note(void **state)
+{
+    assert_int_equal(store_note(fix, SPAN("desk"), SPAN("sign-in"), SPAN("{\"operator\":\"ann\"}")), 0);
+    assert_int_equal(store_note(fix, SPAN("desk"), SPAN("result"), SPAN("{\"outcome\":\"answered\"},\"x\":{}")), 0);
+    assert_int_equal(store_note(fix, SPAN("desk"), SPAN("B\"AD"), SPAN("\xff\0")), 0);
+    assert_int_equal(store_commit(fix), 0);
+    assert_int_equal(fix_count("SELECT count(*) FROM audit WHERE kind='note' AND json_valid(json)"), 3);
+    assert_int_equal(fix_count("SELECT count(*) FROM audit WHERE json->>'$.what.operator'='ann'"), 1);
+    assert_int_equal(fix_count("SELECT count(*) FROM audit WHERE kind='result' OR json->>'outcome' IS NOT NULL"), 0);
+}
+
+static unsigned listed;
+static uint64_t generation;
+
+static void list(void *arg, const struct wire_sandbox *b)
+{
+    listed++;
+    if (span_eq(b->name, SPAN("vm1"))) {
+        generation = b->generation;
+        assert_int_equal(b->nlabels, 2);
+        assert_true(span_eq(b->label[0].key, SPAN("team")));
+        assert_true(span_eq(b->label[0].value, SPAN("a \"quoted\" one")));
+        assert_true(b->has_token);
+    }
+}
+
+static void sandboxes_are_kept_counted_and_removed(void **state)
+{
+    struct wire_sandbox b = {.name = SPAN("vm1"),
+                             .session = SPAN("work"),
+                             .owner = SPAN("ann"),
+                             .kind = SPAN("token"),
+                             .has_token = true,
+                             .token_hash = fix_digest(1),
+                             .nlabels = 2,
+                             .label = {{SPAN("team"), SPAN("a \"quoted\" one")}, {SPAN("tier"), SPAN("1")}}};
+    const char *why;
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(store_sandbox_put(fix, &b, &why), 0);
+    assert_null(why);
+    assert_int_equal(store_commit(fix), 0);
+    assert_int_equal(fix_sandboxes, 3);
+    struct wire_sandbox c = b;
+    c.name = SPAN("vm2");
+    assert_int_equal(store_sandbox_put(fix, &c, &why), 0);
+    assert_non_null(why); /* the same token */
+    c.token_hash = fix_digest(2);
+    c.label[1].key = SPAN("team");
+    assert_int_equal(store_sandbox_put(fix, &c, &why), 0);
+    assert_non_null(why);
+    c.nlabels = 0;
+    c.name = SPAN("with space");
+    assert_int_equal(store_sandbox_put(fix, &c, &why), 0);
+    assert_non_null(why);
+    c.name = SPAN("vm2");
+    assert_int_equal(store_sandbox_put(fix, &c, &why), 0);
+    assert_null(why);
+    assert_int_equal(store_commit(fix), 0);
+    fix_reopen();
+    listed = 0;
+    assert_int_equal(store_sandboxes(fix, list, NULL), 0);
+    assert_int_equal(listed, 2);
+    assert_true(generation == 3);
+}
+
+static void the_end_of_a_session_cancels_what_it_left_open(void **state)
+{
+    struct wire_sandbox b = {.name = SPAN("s1"), .session = SPAN("s1"), .kind = SPAN("run")};
+    const char *why;
+    assert_int_equal(store_sandbox_put(fix, &b, &why), 0);
+    struct wire_ticket_state one = fix_hold("s1", 1, 1, no_body), two = fix_hold("s1", 2, 2, no_body),
+                             other = fix_hold("s2", 1, 1, no_body);
+    assert_int_equal(fix_decide(&two.ticket, DECIDE_APPROVE, NULL), DECIDED_DONE);
+    assert_int_equal(store_sandbox_remove(fix, SPAN("s1"), false, &why), 0);
+    assert_int_equal(store_commit(fix), 0);
+    assert_null(why);
+    assert_int_equal(fix_count("SELECT count(*) FROM ticket WHERE state='cancelled'"), 0);
+    assert_int_equal(store_sandbox_remove(fix, SPAN("s1"), true, &why), 0);
+    assert_non_null(why);
+    assert_int_equal(store_sandbox_put(fix, &b, &why), 0);
+    assert_int_equal(store_sandbox_remove(fix, SPAN("s1"), true, &why), 0);
+    assert_int_equal(store_commit(fix), 0);
+    assert_int_equal(fix_count("SELECT count(*) FROM ticket WHERE state='cancelled'"), 2);
+    assert_int_equal(fix_decide(&one.ticket, DECIDE_APPROVE, NULL), DECIDED_NOT_PENDING);
+    assert_int_equal(fix_decide(&other.ticket, DECIDE_APPROVE, NULL), DECIDED_DONE);
+    assert_int_equal(fix_gone, 2);
+}
+
+static void the_label_of_a_body_is_part_of_its_seal(void **state)
+{
+    struct wire_ticket_state a = fix_hold("s1", 1, 1, SPAN("the bytes of a")),
+                             b = fix_hold("s1", 2, 2, SPAN("the bytes of b"));
+    struct dynbuf body;
+    bool ok;
+    assert_int_equal(fix_count("SELECT count(*) FROM body WHERE instr(sealed, 'bytes')"), 0);
+    assert_int_equal(fix_sql("UPDATE body SET sealed=(SELECT sealed FROM body ORDER BY ticket LIMIT 1)"), SQLITE_OK);
+    int good = 0;
+    const struct id *ids[] = {&a.ticket, &b.ticket};
+    for (int i = 0; i < 2; i++) {
+        dynbuf_init(&body, 100);
+        assert_int_equal(store_body(fix, ids[i], &ok, &body), 0);
+        good += ok;
+        dynbuf_free(&body);
+    }
+    assert_int_equal(good, 1); /* swapped bytes do not open */
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(fix_decide(ids[i], DECIDE_APPROVE, NULL), DECIDED_DONE);
+        good -= fix_claim(ids[i], 20 + (uint64_t)i, NULL);
+    }
+    assert_int_equal(good, 0); /* and are not sent */
+}
+
+static void a_reader_without_the_right_to_write_can_read(void **state)
+{
+    (void)fix_hold("s1", 1, 1, no_body);
+    assert_int_equal(fix_count("SELECT count(*) FROM ticket"), 1);
+    store_close(&fix);
+    char wal[120];
+    struct stat st;
+    snprintf(wal, sizeof(wal), "%s-wal", fix_path);
+    assert_int_equal(stat(wal, &st), 0); /* left behind for readers */
+    assert_int_equal(st.st_mode & 07777, 0640);
+    assert_int_equal(fix_count("SELECT count(*) FROM ticket"), 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        FRESH(f12_what_is_not_our_store_is_refused),
+        FRESH(f12_another_schema_is_refused),
+        FRESH(f12_a_corrupt_page_is_refused),
+        FRESH(f12_a_store_that_somebody_holds_fails_the_turn_and_comes_back),
+        FRESH(f11_a_full_disk_undoes_the_turn_and_heals),
+        FRESH(e32_no_approval_without_its_record),
+        FRESH(e32_a_changed_chain_is_seen),
+        FRESH(the_chain_goes_on_over_a_restart),
+        FRESH(reads_are_recorded_or_not_as_configured),
+        FRESH(a_note_is_a_note),
+        FRESH(sandboxes_are_kept_counted_and_removed),
+        FRESH(the_end_of_a_session_cancels_what_it_left_open),
+        FRESH(the_label_of_a_body_is_part_of_its_seal),
+        FRESH(a_reader_without_the_right_to_write_can_read),
+    };
+    return cmocka_run_group_tests_name("store", tests, NULL, NULL);
+}
