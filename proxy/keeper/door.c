@@ -1,0 +1,205 @@
+/* The keeper's own control socket: HTTP/1.1 over a Unix socket of mode 0600, for
+ * the daemon's owner and root alone (SO_PEERCRED). A value goes in and never out.
+ *
+ *   PUT /v1/secrets/NAME   the raw value as the body      204
+ *   GET /v1/secrets        names and dates                200 {"secrets":[...]}
+ *   DELETE /v1/secrets/NAME                               204 or 404 */
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "common/json/json.h"
+#include "common/log.h"
+#include "common/net/conn.h"
+#include "proxy/keeper/keeper.h"
+#include "proxy/keeper/value.h"
+
+enum { CALLERS_MAX = 16, INPUT_MAX = HTTP_HEAD_MAX + 2 * VALUE_MAX, CALL_MS = 10 * 1000 };
+
+struct caller {
+    struct keeper *keeper;
+    struct conn *conn;
+    size_t seen;
+};
+
+static int listener = -1;
+static struct watch *watching;
+static size_t ncallers;
+
+static void caller_end(struct caller *c, bool finish)
+{
+    if (finish)
+        conn_finish(&c->conn);
+    else
+        conn_free(&c->conn);
+    if (ncallers-- == CALLERS_MAX)
+        watch_set(watching, WATCH_READ);
+    free(c);
+}
+
+static void answer(struct caller *c, unsigned status, const char *reason, struct span body)
+{
+    struct dynbuf out;
+    dynbuf_init(&out, 256 * 1024);
+    int bad = http_write_status_line(&out, status, span_str(reason)) != 0 ||
+              http_write_field(&out, SPAN("Content-Type"), SPAN("application/json")) != 0 ||
+              http_write_field(&out, SPAN("Connection"), SPAN("close")) != 0 ||
+              http_write_end(&out, status == 204 ? HTTP_NO_BODY : HTTP_LENGTH, body.n) != 0 ||
+              dynbuf_add(&out, body) != 0 || conn_write(c->conn, dynbuf_span(&out)) != 0;
+    dynbuf_free(&out);
+    caller_end(c, !bad);
+}
+
+static void refuse(struct caller *c, unsigned status, const char *reason, const char *why)
+{
+    struct dynbuf body;
+    struct jsonw w;
+    dynbuf_init(&body, 8 * 1024);
+    jsonw_begin(&w, &body);
+    jsonw_object(&w);
+    jsonw_kv(&w, "title", span_str(reason));
+    jsonw_kv(&w, "detail", span_str(why));
+    jsonw_end_object(&w);
+    answer(c, status, reason, dynbuf_span(&body));
+    dynbuf_free(&body);
+}
+
+static void list(struct caller *c)
+{
+    struct dynbuf body;
+    struct jsonw w;
+    struct span name;
+    uint64_t created, changed;
+    dynbuf_init(&body, 128 * 1024);
+    jsonw_begin(&w, &body);
+    jsonw_object(&w);
+    jsonw_key(&w, "secrets");
+    jsonw_array(&w);
+    for (size_t i = 0; vault_at(c->keeper->keep.vault, i, &name, &created, &changed); i++) {
+        jsonw_object(&w);
+        jsonw_kv(&w, "name", name);
+        jsonw_kv_u64(&w, "created_ms", created);
+        jsonw_kv_u64(&w, "changed_ms", changed);
+        jsonw_end_object(&w);
+    }
+    jsonw_end_array(&w);
+    jsonw_end_object(&w);
+    answer(c, 200, "OK", dynbuf_span(&body));
+    dynbuf_free(&body);
+}
+
+static void put(struct caller *c, struct span name, struct span raw)
+{
+    struct err e = {{0}};
+    struct span value = value_trim(raw);
+    if (!vault_name_ok(name) || value_check(value, &e) != 0) {
+        refuse(c, 400, "Bad Request", e.text[0] ? e.text : "a secret's name is A-Z a-z 0-9 . _ -");
+        return;
+    }
+    struct secret *s = secret_new(value);
+    int bad = s == NULL ? err_set(&e, "out of memory")
+                        : vault_set(c->keeper->keep.vault, name, s, loop_wall(c->keeper->loop), &e);
+    secret_free(&s);
+    if (bad != 0) {
+        refuse(c, 500, "Internal Server Error", e.text);
+        return;
+    }
+    log_info("secret %.*s was set", SPAN_FMT(name));
+    keeper_tell_secrets(c->keeper);
+    answer(c, 204, "No Content", SPAN_NONE);
+}
+
+static void drop(struct caller *c, struct span name)
+{
+    struct err e = {{0}};
+    int r = vault_name_ok(name) ? vault_remove(c->keeper->keep.vault, name, &e) : 0;
+    if (r < 0) {
+        refuse(c, 500, "Internal Server Error", e.text);
+    } else if (r == 0) {
+        refuse(c, 404, "Not Found", "there is no secret of that name; see `countersign secret list`");
+    } else {
+        log_info("secret %.*s was removed", SPAN_FMT(name));
+        keeper_tell_secrets(c->keeper);
+        answer(c, 204, "No Content", SPAN_NONE);
+    }
+}
+
+static void serve(struct caller *c, const struct http_head *h, struct span body)
+{
+    static const struct span one = SPAN("/v1/secrets/");
+    struct span name = span_starts(h->path, one) ? span_from(h->path, one.n) : SPAN_NONE;
+    if (h->has_query)
+        refuse(c, 400, "Bad Request", "no query is taken here");
+    else if (span_eq(h->method, SPAN("GET")) && span_eq(h->path, SPAN("/v1/secrets")))
+        list(c);
+    else if (span_eq(h->method, SPAN("PUT")) && name.n)
+        put(c, name, body);
+    else if (span_eq(h->method, SPAN("DELETE")) && name.n)
+        drop(c, name);
+    else
+        refuse(c, 404, "Not Found", "PUT or DELETE /v1/secrets/NAME, GET /v1/secrets");
+}
+
+static void read_call(struct caller *c)
+{
+    struct http_head h;
+    struct http_err e;
+    size_t used;
+    struct span in = conn_input(c->conn);
+    enum http_result r = http_parse_request(in, HTTP_ORIGIN_SERVER, &c->seen, &h, &used, &e);
+    if (r == HTTP_MORE)
+        return;
+    if (r == HTTP_BAD || h.framing == HTTP_CHUNKED || (h.framing == HTTP_LENGTH && h.length > 2 * VALUE_MAX)) {
+        refuse(c, 400, "Bad Request", r == HTTP_BAD ? e.why : "a body of known length, at most 16 KiB, is wanted");
+        return;
+    }
+    size_t length = h.framing == HTTP_LENGTH ? (size_t)h.length : 0;
+    if (in.n - used >= length)
+        serve(c, &h, span_of(in.p + used, length));
+    else
+        c->seen = 0; /* the head is parsed again when the body is there */
+}
+
+static void on_event(void *arg, struct conn *conn, enum conn_event ev)
+{
+    if (ev == CONN_DATA)
+        read_call(arg);
+    else if (ev != CONN_DRAINED && ev != CONN_CONNECTED)
+        caller_end(arg, false);
+}
+
+static void on_knock(void *arg, unsigned ready)
+{
+    struct keeper *k = arg;
+    unsigned uid;
+    int fd = listen_accept(listener);
+    struct caller *c = fd < 0 ? NULL : calloc(1, sizeof(*c));
+    if (c == NULL) {
+        if (fd >= 0)
+            close(fd);
+        return;
+    }
+    c->keeper = k;
+    if ((c->conn = conn_new(k->loop, fd, INPUT_MAX, on_event, c)) == NULL) {
+        free(c);
+        return;
+    }
+    if (++ncallers == CALLERS_MAX)
+        watch_set(watching, 0);
+    conn_deadline(c->conn, CALL_MS);
+    if (conn_peer_pid(c->conn, &uid) < 0 || (uid != 0 && uid != k->owner)) {
+        log_warn("uid %u was refused at the secrets' socket", uid);
+        caller_end(c, false);
+    }
+}
+
+void keeper_door_open(struct keeper *k, int fd)
+{
+    if (watching != NULL) {
+        close(fd);
+        return;
+    }
+    listener = fd;
+    if ((watching = watch_new(k->loop, fd, WATCH_READ, on_knock, k)) == NULL)
+        log_die("out of memory");
+}

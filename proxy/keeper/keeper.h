@@ -1,0 +1,33 @@
+/* The keeper as a process: what main.c and door.c share. */
+#ifndef PROXY_KEEPER_KEEPER_H
+#define PROXY_KEEPER_KEEPER_H
+
+#include "common/http/http.h"
+#include "common/net/chan.h"
+#include "common/net/loop.h"
+#include "common/role.h"
+#include "proxy/keeper/keep.h"
+#include "proxy/keeper/mint.h"
+#include "proxy/keeper/release.h"
+#include "proxy/msgs.h"
+
+struct keeper {
+    struct loop *loop;
+    struct role *role;
+    struct chan *judge, *carrier, *ledger;
+    struct keep keep;
+    struct sources *sources;
+    struct releaser *releaser;
+    struct mint *mint;
+    struct policy *policy;
+    struct span image;
+    uint64_t owner;
+    int dir;
+};
+
+/* main.c: the names of the credentials that have a value, to the parent. */
+void keeper_tell_secrets(struct keeper *k);
+/* door.c: serve `countersign secret` on this Unix listener; takes fd over. */
+void keeper_door_open(struct keeper *k, int fd);
+
+#endif

@@ -1,0 +1,266 @@
+/* The keeper: two questions (mint, release), one socket for secrets, no network. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/log.h"
+#include "common/msg.h"
+#include "proxy/keeper/keeper.h"
+
+extern char **environ;
+
+static struct keeper keeper = {.dir = -1};
+
+static int64_t now_s(const struct keeper *k)
+{
+    return (int64_t)(loop_wall(k->loop) / 1000);
+}
+
+/* What credentials there is a value for: names only, for the page and for `run --with`. */
+void keeper_tell_secrets(struct keeper *k)
+{
+    struct dynbuf *b = chan_begin(role_parent(k->role), M_SECRETS, 0);
+    struct credential c;
+    struct dynbuf names;
+    uint16_t n = 0;
+    if (b == NULL)
+        return;
+    dynbuf_init(&names, 64 * 1024);
+    for (size_t i = 0; k->policy != NULL && policy_credential(k->policy, i, &c); i++) {
+        struct secret *value = sources_value(k->sources, &c, NULL);
+        if (value != NULL) {
+            msg_put_span(&names, c.name);
+            n++;
+        }
+        secret_free(&value);
+    }
+    msg_put_u16(b, n);
+    (void)dynbuf_add(b, dynbuf_span(&names));
+    (void)chan_commit(role_parent(k->role));
+    dynbuf_free(&names);
+}
+
+static void on_mint(struct keeper *k, struct frame *f)
+{
+    struct msg_in m = msg_in(f->payload);
+    struct span host = msg_get_span(&m, HTTP_HOST_MAX), spki = msg_get_span(&m, 512), leaf = SPAN_NONE;
+    enum mint_result r = MINT_REFUSED;
+    if (msg_end(&m) == 0)
+        r = mint_leaf(k->mint, host, spki, now_s(k), loop_now(k->loop), &leaf);
+    if (r != MINT_OK)
+        log_warn("no leaf minted: %s",
+                 r == MINT_TOO_FAST ? "too many new names at once" : "not a host or key it takes");
+    struct dynbuf *b = chan_begin(k->judge, M_MINTED, f->id);
+    if (b == NULL)
+        return;
+    msg_put_span(b, r == MINT_OK ? leaf : SPAN_NONE);
+    msg_put_span(b, r == MINT_OK ? ca_der(k->keep.ca) : SPAN_NONE);
+    (void)chan_commit(k->judge);
+}
+
+static void release_failed(struct keeper *k, uint64_t xid, const char *code, const char *why)
+{
+    struct dynbuf *b = chan_begin(k->judge, M_RELEASE_FAILED, xid);
+    if (b == NULL)
+        return;
+    msg_put_span(b, span_str(code));
+    msg_put_span(b, span_str(why));
+    (void)chan_commit(k->judge);
+}
+
+static void give(struct keeper *k, const struct release_ask *ask, const struct release *r)
+{
+    struct dynbuf *b = k->carrier ? chan_begin(k->carrier, M_CREDENTIAL, ask->xid) : NULL;
+    if (b == NULL) {
+        release_failed(k, ask->xid, "carrier-lost", "the carrier is restarting; repeat the request");
+        return;
+    }
+    msg_put_u32(b, r->ttl_ms);
+    msg_put_span(b, ask->scheme);
+    msg_put_span(b, ask->host);
+    msg_put_u16(b, ask->port);
+    msg_put_span(b, ask->credential);
+    msg_put_span(b, r->header);
+    msg_put_span(b, secret_bytes(r->value));
+    msg_put_u16(b, (uint16_t)r->nscrub);
+    for (size_t i = 0; i < r->nscrub; i++)
+        msg_put_span(b, secret_bytes(r->scrub[i]));
+    (void)chan_commit(k->carrier);
+}
+
+static void on_release(struct keeper *k, struct frame *f)
+{
+    struct msg_in m = msg_in(f->payload);
+    struct release_ask ask = {.xid = f->id};
+    struct release out = {0};
+    ask.credential = msg_get_span(&m, 256);
+    ask.scheme = msg_get_span(&m, 5);
+    ask.host = msg_get_span(&m, HTTP_HOST_MAX);
+    ask.port = msg_get_u16(&m);
+    ask.path = msg_get_span(&m, 3 * HTTP_TARGET_MAX);
+    ask.held = msg_get_bool(&m);
+    msg_get_digest(&m, &ask.digest);
+    ask.signature = msg_get_span(&m, RELEASE_SIGNATURE);
+    if (msg_end(&m) != 0)
+        release_failed(k, f->id, "bad-release", "the release cannot be read");
+    else if (releaser_ask(k->releaser, &ask, &out) != 0)
+        release_failed(k, f->id, out.code ? out.code : "credential-unavailable", out.why.text);
+    else
+        give(k, &ask, &out);
+    release_clear(&out);
+}
+
+static void from_judge(void *arg, struct chan *c, struct frame *f)
+{
+    if (f->type == M_MINT)
+        on_mint(arg, f);
+    else if (f->type == M_RELEASE)
+        on_release(arg, f);
+    else
+        log_error("the judge said %u", f->type);
+}
+
+static void from_ledger(void *arg, struct chan *c, struct frame *f)
+{
+    struct keeper *k = arg;
+    struct msg_in m = msg_in(f->payload);
+    struct span key = msg_get_span(&m, RELEASE_KEY);
+    if (f->type != M_LEDGER_KEY || msg_end(&m) != 0 || releaser_ledger_key(k->releaser, key) != 0)
+        log_error("the ledger said %u, which is no key", f->type);
+}
+
+static void from_carrier(void *arg, struct chan *c, struct frame *f)
+{
+    log_error("the carrier said %u; it has nothing to ask here", f->type);
+}
+
+static void gone(void *arg, struct chan *c)
+{
+    struct keeper *k = arg;
+    if (c == k->ledger && releaser_ledger_key(k->releaser, SPAN_NONE) != 0)
+        log_die("the ledger's key cannot be forgotten");
+    chan_free(c == k->judge ? &k->judge : c == k->carrier ? &k->carrier : &k->ledger);
+}
+
+static void on_peer(void *arg, unsigned peer, uint64_t instance, struct span info, int fd)
+{
+    static const struct chan_ops judge = {from_judge, gone}, carrier = {from_carrier, gone},
+                                 ledger = {from_ledger, gone};
+    struct keeper *k = arg;
+    struct chan **slot = peer == ROLE_JUDGE ? &k->judge : peer == ROLE_CARRIER ? &k->carrier : &k->ledger;
+    if (peer != ROLE_JUDGE && peer != ROLE_CARRIER && peer != ROLE_LEDGER) {
+        close(fd);
+        return;
+    }
+    if (*slot != NULL)
+        gone(k, *slot);
+    *slot = chan_new(k->loop, fd, peer == ROLE_JUDGE ? &judge : peer == ROLE_CARRIER ? &carrier : &ledger, k);
+    if (peer != ROLE_LEDGER || k->ledger == NULL)
+        return;
+    struct secret *key = keep_data_key(&k->keep);
+    struct dynbuf *b = key ? chan_begin(k->ledger, M_DATA_KEY, 0) : NULL;
+    if (b != NULL) {
+        msg_put_span(b, secret_bytes(key));
+        (void)chan_commit(k->ledger);
+    }
+    secret_free(&key);
+}
+
+/* A new policy: map it, look it over, and only then forget the old one. */
+static void on_image(struct keeper *k, int fd)
+{
+    const int seals = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
+    struct stat st;
+    struct err e = {{0}};
+    if (fcntl(fd, F_GET_SEALS) != seals || fstat(fd, &st) != 0 || st.st_size <= 0) {
+        log_error("a policy image without its seals is refused");
+        return;
+    }
+    void *at = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
+    struct policy *p = at == MAP_FAILED ? NULL : policy_open(span_of(at, (size_t)st.st_size), &e);
+    if (p == NULL) {
+        log_error("the policy image cannot be opened: %s", e.text);
+        if (at != MAP_FAILED)
+            munmap(at, (size_t)st.st_size);
+        return;
+    }
+    releaser_policy(k->releaser, p);
+    policy_close(k->policy);
+    if (k->image.n)
+        munmap((void *)(uintptr_t)k->image.p, k->image.n);
+    k->policy = p;
+    k->image = span_of(at, (size_t)st.st_size);
+    keeper_tell_secrets(k);
+}
+
+static void on_frame(void *arg, struct frame *f)
+{
+    struct keeper *k = arg;
+    struct msg_in m = msg_in(f->payload);
+    struct err e = {{0}};
+    int fd = frame_take_fd(f, 0);
+    if (fd < 0)
+        return;
+    if (f->type == M_SOURCE) {
+        struct span name = msg_get_span(&m, 256);
+        if (msg_end(&m) != 0 || sources_add_file(k->sources, name, fd, &e) != 0)
+            log_warn("a credential's source file is refused: %s", e.text);
+        keeper_tell_secrets(k);
+    } else if (f->type == M_LISTEN) {
+        keeper_door_open(k, fd);
+    } else {
+        if (f->type == M_IMAGE)
+            on_image(k, fd);
+        close(fd);
+    }
+}
+
+static void on_config(void *arg, struct span key, struct span value)
+{
+    struct keeper *k = arg;
+    if (span_eq(key, SPAN("owner_uid")) && span_u64(value, UINT32_MAX, &k->owner) != 0)
+        log_die("owner_uid is not a number");
+}
+
+static void say_ca(struct keeper *k)
+{
+    struct dynbuf pem;
+    dynbuf_init(&pem, CA_PEM_MAX);
+    struct dynbuf *b = ca_pem(k->keep.ca, &pem) == 0 ? chan_begin(role_parent(k->role), M_CA, 0) : NULL;
+    if (b == NULL)
+        log_die("the CA's certificate cannot be written");
+    msg_put_span(b, dynbuf_span(&pem));
+    (void)chan_commit(role_parent(k->role));
+    dynbuf_free(&pem);
+}
+
+int main(void)
+{
+    static const struct role_ops ops = {.frame = on_frame, .peer = on_peer, .config = on_config};
+    static char dir[64];
+    static const char *const rw[] = {dir, NULL};
+    static const struct wall wall = {.calls = WALL_FILES | WALL_ACCEPT | WALL_MEMFD, .rw_dirs = rw};
+    struct keeper *k = &keeper;
+    struct err e = {{0}};
+    if ((k->loop = loop_new()) == NULL)
+        log_die("no event loop");
+    k->role = role_start("keeper", k->loop, &ops, k);
+    k->dir = role_config_fd(k->role, 0);
+    snprintf(dir, sizeof(dir), "/proc/self/fd/%d", k->dir);
+    role_confine(k->role, &wall);
+    if (keep_open(&k->keep, k->dir, (int64_t)time(NULL), &e) != 0)
+        log_die("%s", e.text);
+    k->sources = sources_new(k->keep.vault, (unsigned)k->owner);
+    k->mint = mint_new(k->keep.ca);
+    k->releaser = k->sources ? releaser_new(k->sources) : NULL;
+    if (k->releaser == NULL || k->mint == NULL || sources_take_env(k->sources, environ, &e) != 0)
+        log_die("the keeper cannot start: %s", e.text);
+    say_ca(k);
+    role_ready(k->role);
+    return loop_run(k->loop) == 0 ? 0 : 1;
+}
