@@ -49,12 +49,10 @@ static void refuse_bare(struct judge *j, struct front *front, uint64_t xid, enum
     arena_free(&a);
 }
 
+/* payload: the exchange's own copy */
 static int take_request(struct exchange *x, struct span payload)
 {
-    struct span own = arena_copy(&x->arena, payload);
-    struct msg_in m = msg_in(own);
-    if (own.n != payload.n)
-        return -1;
+    struct msg_in m = msg_in(payload);
     if (wire_get_request(&m, &x->request) != 0)
         return -1;
     x->reason = msg_get_span(&m, REASON_BYTES);
@@ -79,11 +77,14 @@ static int request(struct judge *j, struct front *front, struct frame *f)
         return 0;
     }
     struct exchange *x = exchange_new(j, front, f->id);
-    if (x == NULL) {
+    struct span own = x ? arena_copy(&x->arena, f->payload) : SPAN_NONE;
+    if (x == NULL || own.n != f->payload.n) {
         refuse_bare(j, front, f->id, REFUSE_INTERNAL);
+        if (x != NULL)
+            exchange_end(x, "no memory");
         return 0;
     }
-    if (take_request(x, f->payload) != 0) {
+    if (take_request(x, own) != 0) {
         exchange_end(x, "the front sent no request");
         return -1;
     }

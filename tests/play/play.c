@@ -5,6 +5,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+bool play_inside, play_torture;
+
 /* Of common/net/chan.c, which the plays do without. */
 int frame_take_fd(struct frame *f, unsigned i)
 {
@@ -30,6 +32,10 @@ static int port_commit(void *arg, enum role_id to, uint64_t instance, int fd)
     struct play *p = arg;
     assert_int_equal(p->open.to, to);
     assert_true(p->open.instance == instance);
+    if (play_torture && !dynbuf_ok(&p->open.payload)) {
+        p->open = (struct sent){0};
+        return -1;
+    }
     assert_true(dynbuf_ok(&p->open.payload));
     assert_true(p->open.payload.n <= CHAN_PAYLOAD_MAX);
     assert_true(p->n < sizeof(p->out) / sizeof(p->out[0]));
@@ -147,7 +153,9 @@ int give(struct play *p, enum role_id r, uint64_t instance, uint16_t type, uint6
 {
     struct frame f = {.type = type, .id = id, .payload = dynbuf_span(&building), .fd = {fd}, .nfds = fd >= 0};
     assert_true(dynbuf_ok(&building));
+    play_inside = true;
     int rc = judge_frame(p->j, r, instance, &f);
+    play_inside = false;
     if (fd >= 0 && f.fd[0] >= 0)
         close(f.fd[0]);
     dynbuf_free(&building);

@@ -77,6 +77,8 @@ struct wire_forward expect_forward(struct play *p, uint64_t xid, struct span *in
 struct wire_ticket expect_ticket_open(struct play *p, uint64_t xid);
 enum outcome expect_outcome(struct play *p, uint64_t xid, bool with_ticket);
 void expect_audit(struct play *p, uint64_t xid, const char *verdict, const char *code);
+/* True while the judge runs: when the torture play lets allocations fail. Then frames may fail to be built, too. */
+extern bool play_inside, play_torture;
 void covers(const char *ids);
 
 #endif
