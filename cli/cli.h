@@ -19,4 +19,7 @@ const struct verb *cli_verb(const char *name);
 /* "usage: countersign NAME USAGE" on stderr; returns CLI_USAGE. */
 int cli_usage(const char *name);
 
+/* verb_secret.c */
+int verb_secret(int argc, char **argv);
+
 #endif

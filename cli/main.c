@@ -14,6 +14,8 @@ const struct verb cli_verbs[] = {
     {"run", "[--policy FILE] [--with NAME] [--workspace DIR] [--name NAME] [--state-dir DIR] -- CMD [ARG...]",
      "run a command in a sandbox that holds no secret", run_main},
     {"policy", "check|test|explain [OPTION...] ARGUMENT...", "check, test and explain policy files", policy_cli_main},
+    {"secret", "set|rotate|rm NAME | list [--json]", "seal a credential's value, read from standard input",
+     verb_secret},
     {"version", "", "print the version", verb_version},
     {"help", "[VERB]", "print this, or how to use one verb", verb_help},
     {NULL, NULL, NULL, NULL},

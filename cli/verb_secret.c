@@ -1,0 +1,153 @@
+/* countersign secret set|rotate|list|rm: the keeper's own socket. The value is read
+ * from standard input (at a terminal without echo), goes into the keeper, and is wiped here. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "cli/api.h"
+#include "cli/cli.h"
+#include "common/json/json.h"
+
+enum { VALUE_MAX = 64 * 1024, NAME_LEN = 128 };
+
+static int keeper_socket(const char *state, char out[PATH_MAX], struct err *e)
+{
+    char dir[PATH_MAX];
+    if (api_state_dir(state, dir, e) != 0)
+        return -1;
+    int n = snprintf(out, PATH_MAX, "%s/keeper.sock", dir);
+    return n > 0 && n < PATH_MAX ? 0 : err_set(e, "the state directory's path is too long");
+}
+
+static int say(const struct err *e)
+{
+    fprintf(stderr, "countersign: %s\n", e->text);
+    return CLI_RUNTIME;
+}
+
+/* Names go into a path: the keeper's own rule, checked here so that the words are good. */
+static bool name_ok(const char *name)
+{
+    size_t n = strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-");
+    return n > 0 && n <= NAME_LEN && name[n] == '\0' && name[0] != '.' && name[0] != '-';
+}
+
+static int read_value(struct dynbuf *value, const char *name)
+{
+    struct termios was, quiet;
+    bool tty = tcgetattr(STDIN_FILENO, &was) == 0;
+    ssize_t n = 0;
+    if (tty) {
+        fprintf(stderr, "value of %s (not shown; end with Enter): ", name);
+        quiet = was;
+        quiet.c_lflag &= ~(tcflag_t)ECHO;
+        tcsetattr(STDIN_FILENO, TCSAFLUSH, &quiet);
+    }
+    for (;;) {
+        uint8_t *room = dynbuf_room(value, 4096);
+        if (room == NULL || (n = read(STDIN_FILENO, room, 4096)) <= 0)
+            break;
+        dynbuf_grew(value, (size_t)n);
+        if (tty && value->p[value->n - 1] == '\n')
+            break;
+    }
+    if (tty) {
+        tcsetattr(STDIN_FILENO, TCSAFLUSH, &was);
+        fputc('\n', stderr);
+    }
+    return dynbuf_ok(value) && n >= 0 && value->n > 0 ? 0 : -1;
+}
+
+static int call(const char *sock, const char *method, const char *name, struct span body, struct dynbuf *answer,
+                struct err *e)
+{
+    char path[NAME_LEN + 32];
+    unsigned status = 0;
+    snprintf(path, sizeof(path), "/v1/secrets%s%s", *name ? "/" : "", name);
+    if (api_call(sock, method, path, body, &status, answer, e) != 0)
+        return -1;
+    return status >= 400 ? api_explain(status, dynbuf_span(answer), e) : 0;
+}
+
+static int set(const char *sock, const char *name)
+{
+    struct dynbuf value, answer = {0};
+    struct err e = {{0}};
+    int rc = CLI_OK;
+    dynbuf_init(&value, VALUE_MAX);
+    if (read_value(&value, name) != 0) {
+        fputs("countersign: no value on standard input, or more than 64 KiB\n", stderr);
+        rc = CLI_USAGE;
+    } else if (call(sock, "PUT", name, dynbuf_span(&value), &answer, &e) != 0) {
+        rc = say(&e);
+    } else {
+        printf("%s is sealed\n", name);
+    }
+    dynbuf_wipe(&value);
+    dynbuf_free(&answer);
+    return rc;
+}
+
+static int list(const char *sock, bool json)
+{
+    struct dynbuf answer = {0};
+    struct arena a;
+    struct err e = {{0}};
+    int rc = CLI_OK;
+    arena_init(&a, 4 * 1024 * 1024);
+    if (call(sock, "GET", "", SPAN_NONE, &answer, &e) != 0) {
+        rc = say(&e);
+        goto out;
+    }
+    if (json) {
+        printf("%.*s\n", SPAN_FMT(dynbuf_span(&answer)));
+        goto out;
+    }
+    const struct json *all = json_get(json_parse(dynbuf_span(&answer), &a), SPAN("secrets"));
+    for (const struct json *s = all ? all->child : NULL; s != NULL; s = s->next)
+        printf("%.*s\n", SPAN_FMT(json_text(s, SPAN("name"))));
+out:
+    arena_free(&a);
+    dynbuf_free(&answer);
+    return rc;
+}
+
+static int drop(const char *sock, const char *name)
+{
+    struct dynbuf answer = {0};
+    struct err e = {{0}};
+    int rc = call(sock, "DELETE", name, SPAN_NONE, &answer, &e) != 0 ? say(&e) : CLI_OK;
+    dynbuf_free(&answer);
+    return rc;
+}
+
+int verb_secret(int argc, char **argv)
+{
+    const char *what = NULL, *name = NULL, *state = NULL;
+    char sock[PATH_MAX];
+    bool json = false;
+    struct err e = {{0}};
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--json") == 0)
+            json = true;
+        else if (strcmp(argv[i], "--state-dir") == 0 && i + 1 < argc)
+            state = argv[++i];
+        else if (what == NULL)
+            what = argv[i];
+        else if (name == NULL)
+            name = argv[i];
+        else
+            return cli_usage("secret");
+    }
+    if (what == NULL || (strcmp(what, "list") != 0 && (name == NULL || !name_ok(name))))
+        return cli_usage("secret");
+    if (keeper_socket(state, sock, &e) != 0)
+        return say(&e);
+    if (strcmp(what, "set") == 0 || strcmp(what, "rotate") == 0)
+        return set(sock, name);
+    if (strcmp(what, "rm") == 0)
+        return drop(sock, name);
+    return strcmp(what, "list") == 0 && name == NULL ? list(sock, json) : cli_usage("secret");
+}
