@@ -1,8 +1,19 @@
 #include "policy/glob.h"
 
+static uint8_t folded(uint8_t c, bool fold)
+{
+    return fold && c >= 'A' && c <= 'Z' ? c | 0x20 : c;
+}
+
+/* From the end: names that differ mostly differ there. */
 static bool bytes_eq(struct span a, struct span b, bool fold)
 {
-    return fold ? span_ieq(a, b) : span_eq(a, b);
+    if (a.n != b.n)
+        return false;
+    for (size_t i = a.n; i > 0; i--)
+        if (a.p[i - 1] != b.p[i - 1] && folded(a.p[i - 1], fold) != folded(b.p[i - 1], fold))
+            return false;
+    return true;
 }
 
 bool glob_segment(struct span pattern, struct span s, bool fold)
@@ -12,7 +23,7 @@ bool glob_segment(struct span pattern, struct span s, bool fold)
         if (p < pattern.n && pattern.p[p] == '*') {
             star = p++;
             star_t = t;
-        } else if (p < pattern.n && bytes_eq(span_of(pattern.p + p, 1), span_of(s.p + t, 1), fold)) {
+        } else if (p < pattern.n && folded(pattern.p[p], fold) == folded(s.p[t], fold)) {
             p++;
             t++;
         } else if (star != SIZE_MAX) {
@@ -37,6 +48,38 @@ static struct span segment_at(struct span s, size_t at, uint8_t sep)
 static bool is_deep(struct span segment)
 {
     return span_eq(segment, SPAN("**"));
+}
+
+/* Both have the same number of segments, or it is a no; no "**". */
+static bool match_flat(struct span pattern, struct span s, uint8_t sep, bool fold)
+{
+    for (;;) {
+        struct span ps = segment_at(pattern, 0, sep), ts = segment_at(s, 0, sep);
+        if (!glob_segment(ps, ts, fold))
+            return false;
+        if (ps.n == pattern.n || ts.n == s.n)
+            return ps.n == pattern.n && ts.n == s.n;
+        pattern = span_from(pattern, ps.n + 1);
+        s = span_from(s, ts.n + 1);
+    }
+}
+
+/* Where the last n segments of s begin; SIZE_MAX when there are fewer. */
+static size_t last_segments(struct span s, size_t n, uint8_t sep)
+{
+    for (size_t at = s.n; at > 0; at--)
+        if (s.p[at - 1] == sep && --n == 0)
+            return at;
+    return n == 1 ? 0 : SIZE_MAX;
+}
+
+/* A quick no for a pattern with one "**": what follows it fits the end of s or nothing does. */
+static bool tail_fits(const struct glob *g, struct span s, uint8_t sep, bool fold)
+{
+    if (g->after == 0)
+        return true;
+    size_t at = last_segments(s, g->after, sep);
+    return at != SIZE_MAX && match_flat(span_from(g->text, g->deep + 3), span_from(s, at), sep, fold);
 }
 
 static bool match_segments(struct span pattern, struct span s, uint8_t sep, bool fold)
@@ -64,6 +107,14 @@ static bool match_segments(struct span pattern, struct span s, uint8_t sep, bool
     }
 }
 
+static size_t count_segments(struct span s, uint8_t sep)
+{
+    size_t n = 1;
+    for (size_t i = 0; i < s.n; i++)
+        n += s.p[i] == sep;
+    return n;
+}
+
 struct glob glob_of(struct span text, uint8_t sep)
 {
     struct glob g = {.text = text};
@@ -80,6 +131,12 @@ struct glob glob_of(struct span text, uint8_t sep)
     size_t tail = text.n - last - 1;
     g.head = (uint32_t)(deep_first && first > 0 && text.p[first - 1] == sep ? first - 1 : first);
     g.tail = (uint32_t)(deep_last && tail > 0 && text.p[last + 1] == sep ? tail - 1 : tail);
+    size_t deep = span_find(text, SPAN("**"));
+    struct span after = span_from(text, deep + 3);
+    if (sep && after.n && span_find(after, SPAN("**")) == after.n) {
+        g.deep = (uint32_t)deep;
+        g.after = (uint32_t)count_segments(after, sep);
+    }
     return g;
 }
 
@@ -90,19 +147,10 @@ bool glob_match(const struct glob *g, struct span s, uint8_t sep, bool fold)
         return bytes_eq(t, s, fold);
     if (s.n < g->head || s.n < g->tail)
         return false;
-    if (!bytes_eq(span_first(t, g->head), span_first(s, g->head), fold))
+    if (!bytes_eq(span_of(t.p + t.n - g->tail, g->tail), span_of(s.p + s.n - g->tail, g->tail), fold) ||
+        !bytes_eq(span_first(t, g->head), span_first(s, g->head), fold))
         return false;
-    if (!bytes_eq(span_from(t, t.n - g->tail), span_from(s, s.n - g->tail), fold))
-        return false;
-    return match_segments(t, s, sep, fold);
-}
-
-static size_t count_segments(struct span s, uint8_t sep)
-{
-    size_t n = 1;
-    for (size_t i = 0; i < s.n; i++)
-        n += s.p[i] == sep;
-    return n;
+    return tail_fits(g, s, sep, fold) && match_segments(t, s, sep, fold);
 }
 
 size_t glob_capture(struct span pattern, struct span s, uint8_t sep, struct span out[GLOB_CAPTURES])

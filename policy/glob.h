@@ -10,8 +10,7 @@ enum { GLOB_CAPTURES = 4 };
 
 struct glob {
     struct span text;
-    uint32_t head, tail; /* see img_glob */
-    bool literal;
+    uint32_t head, tail, literal, deep, after; /* as in img_glob */
 };
 
 /* Work out head, tail and literal of a pattern. */

@@ -172,18 +172,12 @@ static bool field_ok(const struct policy *p, const uint8_t *record, const struct
     uint32_t v[2] = {0, 0};
     memcpy(v, record + f->at, f->kind == F_INDEX || f->kind == F_BELOW ? sizeof(v[0]) : sizeof(v));
     switch (f->kind) {
-    case F_STR:
-        return str_ok(p, record + f->at);
-    case F_RANGE:
-        return range_ok(p, record + f->at, f->arg);
-    case F_ONE:
-        return range_ok(p, record + f->at, f->arg) && v[1] == 1;
-    case F_INDEX:
-        return v[0] == IMG_NONE || v[0] < p->n[f->arg];
-    case F_BELOW:
-        return v[0] < f->arg;
-    case F_END:
-        break;
+    case F_STR: return str_ok(p, record + f->at);
+    case F_RANGE: return range_ok(p, record + f->at, f->arg);
+    case F_ONE: return range_ok(p, record + f->at, f->arg) && v[1] == 1;
+    case F_INDEX: return v[0] == IMG_NONE || v[0] < p->n[f->arg];
+    case F_BELOW: return v[0] < f->arg;
+    case F_END: break;
     }
     return false;
 }

@@ -56,10 +56,11 @@ struct img_head {
 };
 
 /* head and tail: literal bytes before the first and after the last wildcard, less the
- * separator beside a "**" (which may stand for nothing): a quick no. */
+ * separator beside a "**" (which may stand for nothing); deep: where the only "**" is, and after:
+ * how many segments follow it (0: unknown). All for a quick no. */
 struct img_glob {
     struct img_str text;
-    uint32_t head, tail, literal;
+    uint32_t head, tail, literal, deep, after;
 };
 struct img_pair { /* a label, query or header name and the values it may have */
     struct img_str key;

@@ -5,7 +5,7 @@
 static struct glob glob_at(const struct policy *p, uint32_t i)
 {
     const struct img_glob *g = img_at(p, IMG_GLOB, i);
-    return (struct glob){img_span(p, g->text), g->head, g->tail, g->literal};
+    return (struct glob){img_span(p, g->text), g->head, g->tail, g->literal, g->deep, g->after};
 }
 
 static bool any_glob(const struct policy *p, struct img_range r, struct span s, uint8_t sep, bool fold)

@@ -105,7 +105,7 @@ static bool place_fits(const struct policy *p, const struct img_place *l, struct
     if (l->path.n == 0)
         return true;
     const struct img_glob *g = img_at(p, IMG_GLOB, l->path.first);
-    struct glob glob = {img_span(p, g->text), g->head, g->tail, g->literal};
+    struct glob glob = {img_span(p, g->text), g->head, g->tail, g->literal, g->deep, g->after};
     return glob_match(&glob, path, '/', false);
 }
 

@@ -98,6 +98,8 @@ static bool same_name(struct span name, struct span want)
 
 static bool is_override_name(struct span name)
 {
+    if (name.n < 7 || name.n > 22)
+        return false;
     return same_name(name, SPAN("x-http-method-override")) || same_name(name, SPAN("x-http-method")) ||
            same_name(name, SPAN("x-method-override")) || same_name(name, SPAN("-method")) ||
            same_name(name, SPAN("$method")) || same_name(name, SPAN("%24method"));
@@ -228,8 +230,8 @@ static bool by_pack(const struct policy *p, const struct img_pack *k, const stru
     for (uint32_t i = 0; i < k->ops.n; i++) {
         const struct img_op *row = img_at(p, IMG_OP, k->ops.first + i);
         const struct img_glob *g = img_at(p, IMG_GLOB, row->path.first);
-        struct glob glob = {img_span(p, g->text), g->head, g->tail, g->literal};
-        if (!glob_match(&glob, path, '/', true) || !method_listed(p, row->methods, r->method))
+        struct glob glob = {img_span(p, g->text), g->head, g->tail, g->literal, g->deep, g->after};
+        if (!method_listed(p, row->methods, r->method) || !glob_match(&glob, path, '/', true))
             continue;
         if (row->query_rule == QUERY_EXACT && !span_eq(img_span(p, row->query), r->query))
             continue;

@@ -47,7 +47,7 @@ static struct img_range put_texts(struct emit *w, const struct items *v)
 static void put_glob(struct emit *w, struct span text, uint8_t sep)
 {
     struct glob g = glob_of(text, sep);
-    struct img_glob out = {put_str(w, text), g.head, g.tail, g.literal};
+    struct img_glob out = {put_str(w, text), g.head, g.tail, g.literal, g.deep, g.after};
     (void)put_record(w, IMG_GLOB, &out);
 }
 

@@ -218,46 +218,29 @@ static void decode_key(struct loader *l, const struct node *n, const struct key 
     void *field = (uint8_t *)out + k->at;
     switch (k->type) {
     case KEY_TEXT:
-    case KEY_PROSE:
-        (void)decode_any_text(l, n, field, k->type == KEY_PROSE);
-        break;
+    case KEY_PROSE: (void)decode_any_text(l, n, field, k->type == KEY_PROSE); break;
     case KEY_TEXTS:
         if (n->kind == NODE_MAP)
             (void)is_kind(l, n, NODE_TEXT);
         else
             decode_texts(l, n, field);
         break;
-    case KEY_COUNTS:
-        decode_counts(l, n, k, field);
-        break;
+    case KEY_COUNTS: decode_counts(l, n, k, field); break;
     case KEY_BOOL:
     case KEY_COUNT:
     case KEY_TIME:
     case KEY_SIZE:
     case KEY_ONE_OF:
-    case KEY_SOME_OF:
-        decode_number(l, n, k, field);
-        break;
-    case KEY_MAP:
-        decode_map(l, n, k->table, field);
-        break;
-    case KEY_LIST:
-        decode_list(l, n, k->table, field);
-        break;
-    case KEY_NAMED:
-        decode_named(l, n, k->table, field);
-        break;
-    case KEY_PAIRS:
-        decode_pairs(l, n, field);
-        break;
-    case KEY_CALL:
-        k->call(l, n, field);
-        break;
+    case KEY_SOME_OF: decode_number(l, n, k, field); break;
+    case KEY_MAP: decode_map(l, n, k->table, field); break;
+    case KEY_LIST: decode_list(l, n, k->table, field); break;
+    case KEY_NAMED: decode_named(l, n, k->table, field); break;
+    case KEY_PAIRS: decode_pairs(l, n, field); break;
+    case KEY_CALL: k->call(l, n, field); break;
     case KEY_LATER:
         problem(l, n->key, "P007", "\"%s\" is not available yet: nothing enforces it, so it is refused", k->name);
         break;
-    case KEY_END:
-        break;
+    case KEY_END: break;
     }
 }
 

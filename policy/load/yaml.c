@@ -228,18 +228,12 @@ static int take_event(struct build *b, const yaml_event_t *ev)
                 "begins with * in quotes",
                 (const char *)ev->data.alias.anchor);
         return -1;
-    case YAML_SCALAR_EVENT:
-        return add_scalar(b, ev);
-    case YAML_SEQUENCE_START_EVENT:
-        return open_node(b, ev, NODE_LIST);
-    case YAML_MAPPING_START_EVENT:
-        return open_node(b, ev, NODE_MAP);
+    case YAML_SCALAR_EVENT: return add_scalar(b, ev);
+    case YAML_SEQUENCE_START_EVENT: return open_node(b, ev, NODE_LIST);
+    case YAML_MAPPING_START_EVENT: return open_node(b, ev, NODE_MAP);
     case YAML_SEQUENCE_END_EVENT:
-    case YAML_MAPPING_END_EVENT:
-        b->depth--;
-        return 0;
-    default:
-        return 0;
+    case YAML_MAPPING_END_EVENT: b->depth--; return 0;
+    default: return 0;
     }
 }
 

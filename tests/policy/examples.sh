@@ -36,17 +36,17 @@ expect "a wrong expectation fails and explains" 1 "HOLD  by rule write" $cs poli
 printf 'policy: held-writes.yaml\ncases: []\n' >"$tmp"/empty_test.yaml
 expect "no case proves nothing" 1 "0 passed, 0 failed" $cs policy test "$tmp"/empty_test.yaml
 printf 'version: 1\nrules:\n  - id: a\n    match: { hots: a.example }\n    decide: allow\n' >"$tmp"/bad.yaml
-expect "B51 a misspelt key" 3 'bad.yaml:4:14: error P006: match: has no key "hots"; did you mean "host"?' \
+expect "B51 policy: a misspelt key" 3 'bad.yaml:4:14: error P006: match: has no key "hots"; did you mean "host"?' \
 	$cs policy check "$tmp"/bad.yaml
 expect "the same as JSON" 3 '"valid":false' $cs policy check --json "$tmp"/bad.yaml
 ln -s bad.yaml "$tmp"/link.yaml
-expect "B51 a symbolic link" 3 "is a symbolic link" $cs policy check "$tmp"/link.yaml
-expect "B51 a device" 3 "is not a regular file" $cs policy check /dev/null
+expect "B51 policy: a symbolic link" 3 "is a symbolic link" $cs policy check "$tmp"/link.yaml
+expect "B51 policy: a device" 3 "is not a regular file" $cs policy check /dev/null
 cp "$tmp"/held-writes.yaml "$tmp"/open.yaml
 chmod o+w "$tmp"/open.yaml
-expect "B51 a file that anybody may write" 3 "anybody may write" $cs policy check "$tmp"/open.yaml
+expect "B51 policy: a file that anybody may write" 3 "anybody may write" $cs policy check "$tmp"/open.yaml
 truncate -s 2G "$tmp"/large.yaml
-expect "B51 a file of 2 GiB" 3 "more than the 1048576 that are read" $cs policy check "$tmp"/large.yaml
+expect "B51 policy: a file of 2 GiB" 3 "more than the 1048576 that are read" $cs policy check "$tmp"/large.yaml
 expect "no file" 3 "No such file" $cs policy check "$tmp"/none.yaml
 expect "no argument" 2 "usage:" $cs policy check
 expect "an option of nobody" 2 "no option" $cs policy check --frce "$tmp"/bad.yaml

@@ -81,6 +81,16 @@ static int teardown(void **state)
     return 0;
 }
 
+/* Only reached when the test's assertions held. */
+static void covered(const char *ids)
+{
+    for (struct span rest = span_str(ids); rest.n;) {
+        struct span id = span_first(rest, span_index(rest, ' '));
+        printf("ok %.*s policy\n", SPAN_FMT(id));
+        rest = span_from(rest, id.n + 1);
+    }
+}
+
 static void expect(const struct decision *d, enum verdict v, const char *code, const char *rule)
 {
     char got[200], want[200];
@@ -133,6 +143,7 @@ static void test_effects(void **state)
         kit_judge(&kit, "ci-1", "GET", "https://api.demo.test/v1/a", "x-http-method-override: DELETE", NULL, 0, true),
         VERDICT_HOLD, "rule", "api-write");
     expect(kit_get(&kit, "https://api.demo.test/v1/a?a=b&_method=DELETE"), VERDICT_HOLD, "rule", "api-write");
+    covered("B1 B2 B41 B44");
 }
 
 static void test_git_reads(void **state)
@@ -226,7 +237,7 @@ static void test_push_head(void **state)
     expect(d, VERDICT_DENY, "no-rule", "");
 }
 
-/* B39: refs and probe of a push are reads, with its credential, only where a push could be. */
+/* B39 too: refs and probe of a push are reads, with its credential, only where a push could be. */
 static void test_push_refs(void **state)
 {
     (void)state;
@@ -244,6 +255,7 @@ static void test_push_refs(void **state)
     expect(kit_judge(&kit, "vm-1", "GET", "https://github.com/acme/app/info/refs?service=git-receive-pack", NULL,
                      NULL, 0, true),
            VERDICT_DENY, "host-not-named", "");
+    covered("B39");
 }
 
 static void test_push_malformed(void **state)
@@ -305,6 +317,7 @@ static void test_bad_paths(void **state)
         expect(kit_get(&kit, url), VERDICT_DENY, "bad-path", "");
     }
     expect(kit_get(&kit, "https://api.demo.test/v1/%C3%A9/%3Dx"), VERDICT_ALLOW, "rule", "api-read");
+    covered("B4 B5 B8 B9");
 }
 
 /* B6, B7, B8: every reading and, for rules that restrict, every spelling. */
@@ -319,6 +332,7 @@ static void test_readings(void **state)
     expect(kit_get(&kit, "https://api.demo.test/v1//things;x=1"), VERDICT_ALLOW, "rule", "api-read");
     expect(kit_get(&kit, "https://api.demo.test//v1/things"), VERDICT_DENY, "bad-path", "");
     expect(kit_get(&kit, "https://api.demo.test/;x/v1/things"), VERDICT_DENY, "bad-path", "");
+    covered("B6 B7");
 }
 
 static void test_names_host(void **state)
@@ -341,15 +355,225 @@ static void test_names_host(void **state)
     assert_false(policy_may_approve(kit.p, SPAN("nobody"), SPAN("bob")));
 }
 
+static const char second[] =
+    "version: 1\n"
+    "packs: [git@1, { pack: npm@1, hosts: [\"npm.test:4873\"] }, pypi@1]\n"
+    "credentials:\n"
+    "  a: { source: { env: A }, inject: { basic: true }, only: [{ host: a.test, path: \"/in/**\" }] }\n"
+    "  b: { source: { env: B }, inject: { basic: true }, only: [{ host: a.test }] }\n"
+    "approvers: { m: { operators: [x] }, o: { operators: [z] } }\n"
+    "rules:\n"
+    "  - { id: one, match: { host: a.test, path: \"/in/**\", method: GET }, decide: allow, use: a }\n"
+    "  - { id: two, match: { host: a.test, path: \"/in/both/**\", method: GET }, decide: allow, use: b }\n"
+    "  - { id: plain, match: { host: a.test, method: GET }, decide: allow }\n"
+    "  - { id: held, match: { host: a.test, path: \"/**\", effect: write }, decide: hold, use: a, approve: { by: m, "
+    "within: 2h } }\n"
+    "  - { id: held-more, match: { host: a.test, path: /in/m, effect: write }, decide: hold, approve: { within: 1h, "
+    "reason: required } }\n"
+    "  - { id: held-other, match: { host: a.test, path: /in/o, effect: write }, decide: hold, approve: { by: o } }\n"
+    "  - { id: list, match: { host: q.test, query: { action: [list, \"get*\"] }, header: { X-Mode: safe } }, decide: "
+    "allow }\n"
+    "  - { id: no-drop, match: { host: q.test, query: { action: drop } }, decide: deny }\n"
+    "  - { id: npm, match: { resource: \"npm:@acme/*\", op: [npm.metadata, npm.tarball] }, decide: allow }\n"
+    "  - { id: topic, match: { host: g.test, op: git.push, git: { refs: [\"refs/heads/t/*\"], force: false, delete: "
+    "false } }, "
+    "decide: allow }\n"
+    "  - { id: forced, match: { host: g.test, op: git.push, git: { refs: \"refs/heads/t/*\", force: true, delete: "
+    "false } }, decide: hold "
+    "}\n"
+    "  - { id: sends, match: { host: g.test, git: { service: receive-pack, refs: \"refs/heads/main\" } }, decide: "
+    "deny }\n";
+
+static void load_second(struct kit *k)
+{
+    if (!kit_load(k, second, NULL))
+        fail_msg("%s", k->e.text);
+}
+
+/* B50: what brings no credential here is refused, not sent without one. */
+static void test_credentials(void **state)
+{
+    struct kit k;
+    (void)state;
+    load_second(&k);
+    expect(kit_get(&k, "https://a.test/in/x"), VERDICT_ALLOW, "rule", "one");
+    assert_int_equal(k.d.credential, 0);
+    expect(kit_get(&k, "https://a.test/out"), VERDICT_ALLOW, "rule", "plain");
+    assert_int_equal(k.d.credential, -1);
+    expect(kit_get(&k, "https://a.test/in/both/x"), VERDICT_DENY, "ambiguous-credential", "one");
+    assert_int_equal(k.d.credential, -1);
+    expect(kit_judge(&k, "s", "POST", "https://a.test/out", NULL, "", 0, true), VERDICT_DENY,
+           "credential-not-for-here", "held");
+    assert_int_equal(k.d.credential, -1);
+    covered("B50");
+    kit_free(&k);
+}
+
+/* Several holds: all that any of them asks; approvers that exclude each other refuse. */
+static void test_holds(void **state)
+{
+    struct kit k;
+    (void)state;
+    load_second(&k);
+    const struct decision *d = kit_judge(&k, "s", "POST", "https://a.test/in/m", NULL, "", 0, true);
+    expect(d, VERDICT_HOLD, "rule", "held");
+    assert_true(span_eq(d->approve_by, SPAN("m")) && d->reason_required && d->within_ms == 3600000 &&
+                d->credential == 0);
+    expect(kit_judge(&k, "s", "POST", "https://a.test/in/o", NULL, "", 0, true), VERDICT_DENY, "ambiguous-approvers",
+           "held");
+    kit_free(&k);
+}
+
+/* B12: every occurrence counts, whatever separates them. B40: a GET nobody named is denied. */
+static void test_query(void **state)
+{
+    static const char safe[] = "X-Mode: safe";
+    struct kit k;
+    (void)state;
+    load_second(&k);
+    expect(kit_judge(&k, "s", "GET", "https://q.test/?action=list", safe, NULL, 0, true), VERDICT_ALLOW, "rule",
+           "list");
+    expect(kit_judge(&k, "s", "GET", "https://q.test/?a=b&action=getAll", safe, NULL, 0, true), VERDICT_ALLOW, "rule",
+           "list");
+    expect(kit_judge(&k, "s", "GET", "https://q.test/?action=list", NULL, NULL, 0, true), VERDICT_DENY, "no-rule",
+           "");
+    expect(kit_judge(&k, "s", "GET", "https://q.test/?action=list", "X-Mode: safe\nx-mode: not", NULL, 0, true),
+           VERDICT_DENY, "no-rule", "");
+    expect(kit_judge(&k, "s", "GET", "https://q.test/?action=list&action=put", safe, NULL, 0, true), VERDICT_DENY,
+           "no-rule", "");
+    expect(kit_judge(&k, "s", "GET", "https://q.test/?action=list;action=put", safe, NULL, 0, true), VERDICT_DENY,
+           "no-rule", "");
+    expect(kit_judge(&k, "s", "GET", "https://q.test/?action=list&Action=DROP", safe, NULL, 0, true), VERDICT_DENY,
+           "rule", "no-drop");
+    expect(kit_judge(&k, "s", "GET", "https://q.test/?action=list&a=1;action=%64rop", safe, NULL, 0, true),
+           VERDICT_DENY, "rule", "no-drop");
+    expect(kit_judge(&k, "s", "GET", "https://q.test/?%61ction=drop", safe, NULL, 0, true), VERDICT_DENY, "rule",
+           "no-drop");
+    expect(kit_get(&k, "https://webhook.test/?text=hi"), VERDICT_DENY, "host-not-named", "");
+    covered("B12 B40");
+    kit_free(&k);
+}
+
+static void test_npm(void **state)
+{
+    struct kit k;
+    (void)state;
+    load_second(&k);
+    expect(kit_get(&k, "https://npm.test:4873/@acme%2Fapp"), VERDICT_ALLOW, "rule", "npm");
+    assert_int_equal(k.d.dialect, DIALECT_NPM);
+    assert_true(span_eq(k.d.resource, SPAN("npm:@acme/app")));
+    expect(kit_get(&k, "https://npm.test:4873/@acme/app"), VERDICT_ALLOW, "rule", "npm");
+    expect(kit_get(&k, "https://npm.test:4873/@acme%2F..%2F@evil%2Fapp"), VERDICT_DENY, "bad-path", "");
+    expect(kit_get(&k, "https://npm.test:4873/@evil%2Fapp"), VERDICT_DENY, "no-rule", "");
+    expect(kit_get(&k, "https://npm.test/@acme%2Fapp"), VERDICT_DENY, "bad-path", "");
+    expect(kit_get(&k, "https://a.test/in%2Fx"), VERDICT_DENY, "bad-path", "");
+    expect(kit_judge(&k, "s", "PUT", "https://npm.test:4873/@acme%2Fapp", NULL, "{}", 2, true), VERDICT_DENY,
+           "no-rule", "");
+    assert_true(span_eq(k.d.op, SPAN("npm.publish")) && span_eq(k.d.summary, SPAN("Publish @acme/app")));
+    expect(kit_get(&k, "https://pypi.org/simple/x/"), VERDICT_DENY, "host-not-named", "");
+    assert_int_equal(k.d.dialect, DIALECT_PIP);
+    kit_free(&k);
+}
+
+/* Force is what cannot be ruled out: an update counts as forced, a creation does not. */
+static void test_git_matcher(void **state)
+{
+    const char *create[] = {ZERO40 " " BBBB40 " refs/heads/t/x", NULL},
+               *update[] = {AAAA40 " " BBBB40 " refs/heads/t/x", NULL};
+    const char *delete[] = {AAAA40 " " ZERO40 " refs/heads/t/x", NULL},
+               *deep[] = {ZERO40 " " BBBB40 " refs/heads/t/x/y", NULL};
+    const char *shout[] = {ZERO40 " " BBBB40 " refs/heads/MAIN", NULL};
+    struct kit k;
+    char body[1000];
+    (void)state;
+    load_second(&k);
+    expect(push(&k, "https://g.test/r", create), VERDICT_ALLOW, "rule", "topic");
+    expect(push(&k, "https://g.test/r", update), VERDICT_HOLD, "rule", "forced");
+    size_t n = kit_push(body, sizeof(body), "report-status delete-refs", delete, "");
+    expect(kit_judge(&k, "s", "POST", "https://g.test/r/git-receive-pack", RP_TYPE, body, n, true), VERDICT_DENY,
+           "no-rule", "");
+    expect(push(&k, "https://g.test/r", deep), VERDICT_DENY, "no-rule", "");
+    expect(push(&k, "https://g.test/r", shout), VERDICT_DENY, "rule", "sends"); /* rules that deny fit any case */
+    /* B19: a deny that cannot be evaluated is no "did not fit". */
+    expect(kit_judge(&k, "s", "POST", "https://g.test/r/git-receive-pack", RP_TYPE, "0008junk0000PACK", 16, true),
+           VERDICT_DENY, "unclassified", "");
+    expect(kit_judge(&k, "s", "POST", "https://g.test/r/git-receive-pack", RP_TYPE "\nX-HTTP-Method-Override: GET",
+                     "0000", 4, true),
+           VERDICT_DENY, "no-rule", "");
+    covered("B19");
+    kit_free(&k);
+}
+
+/* Push options change what a push does: they belong to what a retry must repeat. */
+static void test_push_options(void **state)
+{
+    const char *refs[] = {ZERO40 " " BBBB40 " refs/heads/t/x", NULL};
+    struct kit k;
+    char body[1000];
+    (void)state;
+    load_second(&k);
+    size_t n = kit_push(body, sizeof(body), "report-status push-options", refs, "000ci.skip0000PACK");
+    expect(kit_judge(&k, "s", "POST", "https://g.test/r/git-receive-pack", RP_TYPE, body, n, true), VERDICT_DENY,
+           "unclassified", "");
+    n = kit_push(body, sizeof(body), "report-status push-options", refs, "000bci.skip0000PACK");
+    expect(kit_judge(&k, "s", "POST", "https://g.test/r/git-receive-pack", RP_TYPE, body, n, true), VERDICT_ALLOW,
+           "rule", "topic");
+    assert_true(span_ends(k.d.join_body, SPAN("ci.skip0000")));
+    kit_free(&k);
+}
+
+/* PUSH_REFS_MAX: taken at it, refused one past it. */
+static void test_many_refs(void **state)
+{
+    enum { LINE = 4 + 40 + 1 + 40 + 1 + 17 };
+    struct kit k;
+    char *body = malloc(1001 * LINE + 100);
+    (void)state;
+    load_second(&k);
+    for (unsigned n = 1000; n <= 1001; n++) {
+        size_t at = 0;
+        for (unsigned i = 0; i < n; i++)
+            at += (size_t)sprintf(body + at, "%04x" ZERO40 " " BBBB40 " refs/heads/t/%04u", LINE, i);
+        at += (size_t)sprintf(body + at, "0000PACK");
+        const struct decision *d =
+            kit_judge(&k, "s", "POST", "https://g.test/r/git-receive-pack", RP_TYPE, body, at, true);
+        expect(d, n == 1000 ? VERDICT_ALLOW : VERDICT_DENY, n == 1000 ? "rule" : "unclassified",
+               n == 1000 ? "topic" : "");
+        arena_free(&k.a);
+    }
+    free(body);
+    kit_free(&k);
+}
+
+/* No memory is a denial, at whatever allocation it ends. */
+static void test_no_memory(void **state)
+{
+    struct kit k;
+    (void)state;
+    load_second(&k);
+    for (size_t max = 0; max < 600; max += 8) {
+        arena_free(&k.a);
+        arena_init(&k.a, max);
+        const char *refs[] = {ZERO40 " " BBBB40 " refs/heads/main", NULL};
+        assert_int_equal(push(&k, "https://g.test/r", refs)->verdict, VERDICT_DENY);
+        assert_int_equal(kit_get(&k, "https://a.test/x;y//z?a=%41")->verdict == VERDICT_HOLD, false);
+    }
+    kit_free(&k);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rest),       cmocka_unit_test(test_effects),
-        cmocka_unit_test(test_git_reads),  cmocka_unit_test(test_git_lookalikes),
-        cmocka_unit_test(test_push),       cmocka_unit_test(test_push_head),
-        cmocka_unit_test(test_push_refs),  cmocka_unit_test(test_push_malformed),
-        cmocka_unit_test(test_bad_paths),  cmocka_unit_test(test_readings),
-        cmocka_unit_test(test_names_host),
+        cmocka_unit_test(test_rest),         cmocka_unit_test(test_effects),
+        cmocka_unit_test(test_git_reads),    cmocka_unit_test(test_git_lookalikes),
+        cmocka_unit_test(test_push),         cmocka_unit_test(test_push_head),
+        cmocka_unit_test(test_push_refs),    cmocka_unit_test(test_push_malformed),
+        cmocka_unit_test(test_bad_paths),    cmocka_unit_test(test_readings),
+        cmocka_unit_test(test_names_host),   cmocka_unit_test(test_credentials),
+        cmocka_unit_test(test_holds),        cmocka_unit_test(test_query),
+        cmocka_unit_test(test_npm),          cmocka_unit_test(test_git_matcher),
+        cmocka_unit_test(test_push_options), cmocka_unit_test(test_many_refs),
+        cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -1,0 +1,297 @@
+/* What the loader takes and what it refuses, each with its place (B51 and its kin). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "policy_kit.h"
+
+#define V     "version: 1\n"
+#define RULES V "rules:\n"
+#define RULE  RULES "  - { id: a, match: { host: a.example"
+
+struct refused {
+    const char *yaml, *code, *where, *words;
+};
+
+static const struct refused refused[] = {
+    /* files that are none */
+    {"", "P010", "policy.yaml:1:1", "empty"},
+    {"# only a comment\n", "P010", NULL, "empty"},
+    {"rules: []\n", "P010", "policy.yaml:1:1", "needs the key \"version\""},
+    {"version: 2\nrules: []\n", "P008", "policy.yaml:1:10", NULL},
+    {"- version: 1\n", "P008", "policy.yaml:1:1", "mapping"},
+    {"just words\n", "P008", NULL, "mapping"},
+    {V "rules: [\n", "P001", "policy.yaml:3:1", "not YAML"},
+    {V "rules:\n\t- id: a\n", "P002", "policy.yaml:3:1", "tab"},
+    {"\xff\xfev\0", "P002", "policy.yaml:1:1", "UTF-8"},
+    {V "name: \"\xc0\xaf\"\n", "P002", "policy.yaml:2:8", "UTF-8"},
+    {"\xef\xbb\xbf" V, "P002", NULL, "invisible"},
+    {V "name: \"a\xe2\x80\xae\"\n", "P002", NULL, "bidirectional"},
+    {V "name: \"a\\0b\"\n", "P002", "policy.yaml:2:7", "NUL"},
+    {V "name: \"a\\x1bb\"\n", "P008", NULL, "control"},
+    {V "name: a\r\n", "P002", NULL, "carriage"},
+    /* what YAML can do and a policy may not */
+    {V "name: a\nname: b\n", "P004", "policy.yaml:3:1", "twice (first in line 2)"},
+    {V "name: &x a\n", "P005", "policy.yaml:2:7", "anchors"},
+    {V "name: *x\n", "P005", "policy.yaml:2:7", "aliases"},
+    {V "defaults: { <<: { store_lost: deny } }\n", "P005", "policy.yaml:2:13", "merge"},
+    {V "name: !!str a\n", "P005", "policy.yaml:2:7", "tags"},
+    {V "name: !!binary aGk=\n", "P005", NULL, "tags"},
+    {V "name: ! a\n", "P005", NULL, "tags"},
+    {V "---\n" V, "P005", "policy.yaml:2:1", "second document"},
+    {"%YAML 1.1\n---\n" V, "P005", NULL, "directives"},
+    {V "? [a]\n: b\n", "P008", NULL, "key"},
+    {V "name: [[[[[[[[[[[[[[[[[[a]]]]]]]]]]]]]]]]]]\n", "P003", "policy.yaml:2:", "16 levels"},
+    /* words that are not what they seem */
+    {V "name: no\n", "P009", "policy.yaml:2:7", "boolean"},
+    {V "name: On\n", "P009", NULL, "boolean"},
+    {V "name: ~\n", "P009", NULL, "nothing"},
+    {V "name: null\n", "P009", NULL, "nothing"},
+    {V "name:\n", "P008", NULL, "missing"},
+    {V "name: \"\"\n", "P008", NULL, "empty"},
+    {V "name: 010\n", "P009", NULL, "octal"},
+    {V "name: 0x1f\n", "P009", NULL, "hexadecimal"},
+    {V "name: 1_000\n", "P009", NULL, "number"},
+    {V "name: 1.0\n", "P009", NULL, "number"},
+    {V "name: .inf\n", "P009", NULL, "number"},
+    {V "name: 22:22\n", "P009", NULL, "base 60"},
+    {V "name: 2026-11-21\n", "P009", NULL, "date"},
+    {RULES "  - { id: a, match: { host: 1.1.1.1:443 }, decide: deny }\n", "P009", "policy.yaml:3:29", "base 60"},
+    {V "upstreams: [{ host: a.example, cleartext_credentials: yes }]\n", "P008", NULL, "true or false"},
+    {V "upstreams: [{ host: a.example, cleartext_credentials: flase }]\n", "P008", NULL, "true or false"},
+    {V "upstreams: [{ host: a.example, port: 0443 }]\n", "P008", NULL, "number"},
+    {V "upstreams: [{ host: a.example, port: 65536 }]\n", "P008", NULL, "65535"},
+    /* keys */
+    {V "ruels: []\n", "P006", "policy.yaml:2:1", "did you mean \"rules\"?"},
+    {RULES "  - { id: a, match: { host: a.example }, alow: true }\n", "P006", "policy.yaml:3:42", NULL},
+    {RULE " } }\n", "P010", "policy.yaml:3:5", "\"decide\""},
+    {RULE ", hsot: b }, decide: deny }\n", "P006", NULL, "did you mean \"host\"?"},
+    {RULE " }, decide: alow }\n", "P008", NULL, "allow"},
+    {RULE " }, decide: Allow }\n", "P008", NULL, "allow"},
+    {RULE " }, decide: [allow] }\n", "P008", NULL, "single value"},
+    {RULES "  a: b\n", "P008", NULL, "a list is wanted"},
+    {RULE ", method: [] }, decide: deny }\n", "P008", NULL, "empty list"},
+    {RULE ", query: {} }, decide: deny }\n", "P008", NULL, "empty mapping"},
+    {RULE " }, except: [{}], decide: deny }\n", "P015", NULL, "empty exception"},
+    /* known, not enforced, refused */
+    {RULE ", json: [] }, decide: deny }\n", "P007", "policy.yaml:3:40", "not available yet"},
+    {RULE ", form: [] }, decide: deny }\n", "P007", NULL, "not available yet"},
+    {RULE ", graphql: {} }, decide: deny }\n", "P007", NULL, "not available yet"},
+    {RULE ", mcp: {} }, decide: deny }\n", "P007", NULL, "not available yet"},
+    {RULE ", aws: {} }, decide: deny }\n", "P007", NULL, "not available yet"},
+    {RULE ", k8s: {} }, decide: deny }\n", "P007", NULL, "not available yet"},
+    {RULE ", ws: {} }, decide: deny }\n", "P007", NULL, "not available yet"},
+    {RULE " }, decide: hold, limits: {} }\n", "P007", NULL, "not available yet"},
+    {RULE " }, decide: hold, when: {} }\n", "P007", NULL, "not available yet"},
+    {RULE " }, decide: hold, over: b }\n", "P007", NULL, "not available yet"},
+    {RULE " }, decide: hold, approve: { quorum: 2 } }\n", "P007", NULL, "not available yet"},
+    {RULE " }, decide: hold, approve: { grants: [once] } }\n", "P007", NULL, "not available yet"},
+    {V "include: [a.yaml]\n", "P007", NULL, "not available yet"},
+    {V "learning: { until: x }\n", "P007", NULL, "not available yet"},
+    {V "defaults: { store_lost: allow-reads }\n", "P007", NULL, "not available yet"},
+    {V "defaults: { unmatched_host: allow }\n", "P008", NULL, "one of deny"},
+    {V "approvers: { m: { operators: [a], quorum: 2 } }\n", "P007", NULL, "not available yet"},
+    {V "credentials: { c: { source: { vault: {} }, inject: { basic: true }, only: [{ host: a.example }] } }\n",
+     "P007", NULL, "not available yet"},
+    /* patterns */
+    {RULES "  - { id: a, match: { host: \"*\" }, decide: allow }\n", "P013", NULL, "wildcard"},
+    {RULES "  - { id: a, match: { host: \"*.com\" }, decide: allow }\n", "P013", NULL, "top-level"},
+    {RULES "  - { id: a, match: { host: \"a.*.com\" }, decide: allow }\n", "P013", NULL, "wildcard"},
+    {RULES "  - { id: a, match: { host: \"https://a.example\" }, decide: allow }\n", "P013", NULL, "scheme"},
+    {RULES "  - { id: a, match: { host: \"a.example:443\" }, decide: allow }\n", "P013", NULL, "port"},
+    {RULES "  - { id: a, match: { host: A.example }, decide: allow }\n", "P013", NULL, "lower-case"},
+    {RULES "  - { id: a, match: { host: a.example. }, decide: allow }\n", "P013", NULL, "dot"},
+    {RULES "  - { id: a, match: { host: 127.1 }, decide: allow }\n", "P009", NULL, NULL},
+    {RULES "  - { id: a, match: { host: \"0177.0.0.1\" }, decide: allow }\n", "P013", NULL, NULL},
+    {RULES "  - { id: a, match: { host: \"[::0001]\" }, decide: allow }\n", "P013", NULL, NULL},
+    {RULE ", path: a }, decide: allow }\n", "P013", NULL, "begin with '/'"},
+    {RULE ", path: /a/../b }, decide: allow }\n", "P013", NULL, "spelling"},
+    {RULE ", path: /a//b }, decide: allow }\n", "P013", NULL, "spelling"},
+    {RULE ", path: /%61 }, decide: allow }\n", "P013", NULL, "spelling"},
+    {RULE ", path: /%c3%a9 }, decide: allow }\n", "P013", NULL, "spelling"},
+    {RULE ", path: \"/a?b=c\" }, decide: allow }\n", "P013", NULL, "query:"},
+    {RULE ", path: \"/{id}\" }, decide: allow }\n", "P013", NULL, "captures"},
+    {RULE ", path: /a** }, decide: allow }\n", "P013", NULL, "whole segments"},
+    {RULE ", method: get }, decide: allow }\n", "P013", NULL, "upper-case"},
+    {RULE ", header: { \"a b\": c } }, decide: allow }\n", "P013", NULL, "header"},
+    {RULES "  - { id: \"a b\", match: { host: a.example }, decide: deny }\n", "P008", NULL, "id"},
+    {V "packs: [git@1]\n"
+       "rules: [{ id: a, match: { host: a.example, git: { refs: main } }, decide: deny }]\n",
+     "P013", NULL, "refs/"},
+    /* names of things that are not there */
+    {RULE ", op: git.push }, decide: deny }\n", "P011", NULL, "no pack"},
+    {V "packs: [git@1]\nrules: [{ id: a, match: { host: a.example, op: git.psuh }, decide: deny }]\n", "P011", NULL,
+     "did you mean \"git.push\"?"},
+    {RULE ", git: { force: true } }, decide: deny }\n", "P011", NULL, "git@1"},
+    {RULE ", resource: \"github:a/b\" }, decide: deny }\n", "P011", NULL, "pack"},
+    {V "packs: [gti@1]\n", "P011", "policy.yaml:2:9", "no pack gti@1"},
+    {V "packs: [git]\n", "P008", NULL, "version"},
+    {V "packs: [git@2]\n", "P016", "pack git@2:", "another pack"},
+    {RULE " }, decide: allow, use: c }\n", "P011", NULL, "no credential"},
+    {RULE " }, decide: hold, approve: { by: m } }\n", "P011", NULL, "no approvers entry"},
+    {RULE " }, decide: deny, scope: s }\n", "P011", NULL, "no scope"},
+    {V "upstreams: [{ host: a.example, ca: none.pem }]\n", "P011", NULL, "none.pem"},
+    /* combinations */
+    {RULE " }, decide: deny, approve: { reason: required } }\n", "P015", NULL, "hold"},
+    {RULES "  - { id: a, match: { method: GET }, decide: allow }\n", "P015", NULL, "every host"},
+    {V "packs: [git@1]\nrules: [{ id: a, match: { op: git.push }, decide: hold }]\n", "P015", NULL, "every host"},
+    {V "packs: [git@1]\nrules: [{ id: a, match: { resource: \"git:*/x\" }, decide: hold }]\n", "P015", NULL,
+     "every host"},
+    {RULES "  - { id: a, match: { host: a.example }, decide: deny }\n  - { id: a, match: { host: b.example }, "
+           "decide: deny }\n",
+     "P012", "policy.yaml:4:11", "policy.yaml:3"},
+    {V "credentials: { c: { source: { env: A, file: /b }, inject: { basic: true }, only: [{ host: a.example }] } }\n",
+     "P015", NULL, "one of"},
+    {V "credentials: { c: { source: { env: A }, inject: { basic: true }, only: [] } }\n", "P015", NULL, "no place"},
+    {V "credentials: { c: { source: { env: A }, inject: { basic: true }, only: [{ host: \"*.a.example\" }] } }\n",
+     "P013", NULL, "exactly"},
+    {V "credentials: { c: { source: { env: A }, inject: { header: Host, format: \"{}\" }, only: [{ host: a.example "
+       "}] } }\n",
+     "P008", NULL, "may stand in"},
+    {V "credentials: { c: { source: { env: A }, inject: { header: X, format: \"Bearer\" }, only: [{ host: a.example "
+       "}] } }\n",
+     "P008", NULL, "{} once"},
+    {V "upstreams: [{ host: a.example }, { host: a.example, port: 443 }]\n", "P012", NULL, "also at"},
+    {V "upstreams: [{ host: a.example, allow_private: 10.0.0.0 }]\n", "P013", NULL, "range"},
+};
+
+static void test_refused(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+        const struct refused *r = &refused[i];
+        struct kit k;
+        bool loaded = kit_load(&k, r->yaml, NULL);
+        if (loaded || !kit_problem(&k, r->code, r->where, r->words) || k.e.text[0] == 0) {
+            fprintf(stderr, "--- %s\nwanted %s %s %s\n", r->yaml, r->code, r->where ? r->where : "",
+                    r->words ? r->words : "");
+            for (size_t j = 0; j < k.nproblems; j++)
+                fprintf(stderr, "got    %s\n", k.problems[j]);
+            fail();
+        }
+        kit_free(&k);
+    }
+    printf("ok B51 policy\n");
+}
+
+static void test_accepted(void **state)
+{
+    static const char *const good[] = {
+        V,
+        V "rules: []\n",
+        V "name: \"no\"\nrules: [{ id: \"1\", match: {}, decide: deny }]\n",
+        RULE ", path: [/, /a/, \"/a/*/b\", \"/**\", \"/a/v*-x/**/z\", /%C3%A9] }, decide: deny }\n",
+        RULES "  - { id: a, match: { host: [\"127.0.0.1\", \"[::1]\", \"*.b.example\", \"**.c.example\", "
+              "xn--bcher-kva.example] }, "
+              "decide: allow }\n",
+        RULE ", port: [443, 8443], scheme: [http, https], method: [GET, M-SEARCH], effect: [read, spend], query: { "
+             "a: [b, \"c*\"] }, "
+             "header: { Accept: \"*/*\" } }, except: [{ path: /x }], decide: hold, approve: { within: 90s, "
+             "inline_wait: 0s, reason: "
+             "optional }, say: \"two\\nlines\", instead: x }\n",
+        V "packs: [{ pack: npm@1, hosts: [\"registry.demo.test:4873\", npm.demo.test] }]\nrules: [{ id: a, match: { "
+          "op: npm.publish }, "
+          "decide: hold }]\n",
+        V "defaults: { unmatched_host: deny, store_lost: deny }\n",
+        V "upstreams: [{ host: a.example, port: 8443, address: \"::1\", ca: ca.pem, allow_private: [10.0.0.0/8, "
+          "\"fd00::/8\"] }]\n",
+        "# yaml\n---\n" V "...\n",
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+        struct kit k;
+        if (!kit_load(&k, good[i], NULL)) {
+            fprintf(stderr, "--- %s\n", good[i]);
+            for (size_t j = 0; j < k.nproblems; j++)
+                fprintf(stderr, "got %s\n", k.problems[j]);
+            fail();
+        }
+        kit_free(&k);
+    }
+}
+
+#define CRED                                                                                                         \
+    "credentials: { c: { source: { env: A }, inject: { basic: true }, only: [{ host: a.example }, { host: "          \
+    "b.example }] } }\n"
+
+static void test_warned(void **state)
+{
+    static const struct refused warned[] = {
+        {V CRED "rules: [{ id: a, match: { host: a.example, effect: read }, decide: allow, use: c }]\n", "P101", NULL,
+         "b.example"},
+        {V CRED, "P105", NULL, "no rule uses"},
+        {V CRED "rules: [{ id: a, match: { host: d.example, effect: read }, decide: allow, use: c }]\n", "P106", NULL,
+         "d.example"},
+        {RULE " }, decide: allow }\n", "P104", NULL, "writes"},
+        {RULE ", effect: read }, decide: allow }\n  - { id: b, match: { host: a.example }, decide: deny }\n", "P103",
+         "policy.yaml:3", "\"b\""},
+        {V "packs: [git@1]\nrules: [{ id: a, match: { host: a.example, op: git.fetch, effect: write }, decide: hold "
+           "}]\n",
+         "P102", NULL, "never"},
+        {V, "P107", NULL, "everything is denied"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(warned) / sizeof(warned[0]); i++) {
+        struct kit k;
+        assert_true(kit_load(&k, warned[i].yaml, NULL));
+        if (!kit_problem(&k, warned[i].code, warned[i].where, warned[i].words)) {
+            fprintf(stderr, "--- %s\nwanted %s\n", warned[i].yaml, warned[i].code);
+            fail();
+        }
+        kit_free(&k);
+    }
+    printf("ok B45 policy\n");
+}
+
+static void test_floors(void **state)
+{
+    struct kit k;
+    (void)state;
+    assert_false(kit_load(&k, V, V "rules: [{ id: f, match: { host: a.example }, decide: hold }]\n"));
+    assert_true(kit_problem(&k, "P014", "floors.yaml:2:", "only deny"));
+    kit_free(&k);
+    assert_false(kit_load(&k, V, V "credentials: {}\nrules: []\n"));
+    assert_true(kit_problem(&k, "P006", "floors.yaml:2:1", "a floors file has no key"));
+    kit_free(&k);
+    assert_false(kit_load(&k, RULE " }, decide: deny }\n",
+                          V "rules: [{ id: a, match: { host: a.example }, decide: deny }]\n"));
+    assert_true(kit_problem(&k, "P012", "floors.yaml:2:", "policy.yaml:3"));
+    kit_free(&k);
+    assert_true(kit_load(&k, RULE " }, decide: allow }\n",
+                         V "rules: [{ id: f, match: { host: a.example, path: /no }, decide: deny }]\n"));
+    assert_string_equal(kit_get(&k, "https://a.example/no")->code, "floor");
+    assert_int_equal(kit_get(&k, "https://a.example/yes")->verdict, VERDICT_ALLOW);
+    kit_free(&k);
+}
+
+/* A limit: taken at it, refused one past it. */
+static void test_size(void **state)
+{
+    size_t n = 1024 * 1024;
+    char *text = malloc(n + 2);
+    struct kit k;
+    (void)state;
+    memset(text, '#', n + 1);
+    memcpy(text, V, sizeof(V) - 1);
+    text[n] = 0;
+    assert_true(kit_load(&k, text, NULL));
+    kit_free(&k);
+    text[n] = '#';
+    text[n + 1] = 0;
+    assert_false(kit_load(&k, text, NULL));
+    assert_true(kit_problem(&k, "P002", NULL, "1048576"));
+    kit_free(&k);
+    free(text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_refused), cmocka_unit_test(test_accepted), cmocka_unit_test(test_warned),
+        cmocka_unit_test(test_floors),  cmocka_unit_test(test_size),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
