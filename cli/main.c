@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/verbs.h"
 #include "policy/cli/policy_cli.h"
 #include "sandbox-shim/run.h"
 
@@ -11,11 +12,29 @@ static int verb_version(int argc, char **argv);
 static int verb_help(int argc, char **argv);
 
 const struct verb cli_verbs[] = {
+    {"up", "[--config FILE] [--policy FILE] [--state-dir DIR]", "run the gateway in the foreground", up_main},
     {"run", "[--policy FILE] [--with NAME] [--workspace DIR] [--name NAME] [--state-dir DIR] -- CMD [ARG...]",
      "run a command in a sandbox that holds no secret", run_main},
     {"policy", "check|test|explain [OPTION...] ARGUMENT...", "check, test and explain policy files", policy_cli_main},
     {"secret", "set|rotate|rm NAME | list [--json]", "seal a credential's value, read from standard input",
      verb_secret},
+    {"approvals",
+     "list [--state STATE | --all] | show ID | approve ID [--reason WORDS] [--digest HEX] | deny ID [--reason WORDS] "
+     "| watch",
+     "what waits for a decision, and deciding it", approvals_main},
+    {"sandbox",
+     "create [--name NAME] [--session NAME] [--label KEY=VALUE]... [--format FORMAT] | list | rm NAME "
+     "[--end-session]",
+     "identities for sandboxes that exist already", sandbox_main},
+    {"env", "--token TOKEN [--name NAME] [--format shell|docker|compose|kubernetes|github]",
+     "the variables that lead a sandbox's tools through the gateway", env_main},
+    {"audit", "tail [-f] [-n ROWS] | verify [--head SEQ:HASH]", "the record of everything that was decided and sent",
+     audit_main},
+    {"ca", "show | bundle", "the certificate that sandboxes trust", ca_main},
+    {"reload", "", "read the configuration and policy again", reload_main},
+    {"status", "", "what runs", status_main},
+    {"signin", "", "print a link to the approval page that opens once", signin_main},
+    {"doctor", "", "check what the gateway and its sandboxes need", doctor_main},
     {"version", "", "print the version", verb_version},
     {"help", "[VERB]", "print this, or how to use one verb", verb_help},
     {NULL, NULL, NULL, NULL},

@@ -1,0 +1,107 @@
+#include "cli/verb.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "common/visible.h"
+
+enum { TREE_MAX = 64 * 1024 * 1024, TEXT_MAX = 64 * 1024 * 1024 };
+
+int verb_fail(int code, const char *fmt, ...)
+{
+    va_list ap;
+
+    fputs("countersign: ", stderr);
+    va_start(ap, fmt);
+    (void)vfprintf(stderr, fmt, ap);
+    va_end(ap);
+    fputc('\n', stderr);
+    return code;
+}
+
+int verb_begin(struct gateway_call *g, const char *state_dir, bool json)
+{
+    struct err e;
+
+    *g = (struct gateway_call){.json = json};
+    dynbuf_init(&g->answer, API_ANSWER_MAX);
+    arena_init(&g->arena, TREE_MAX);
+    return api_socket(state_dir, g->sock, &e) == 0 ? CLI_OK : verb_fail(CLI_USAGE, "%s", e.text);
+}
+
+void verb_end(struct gateway_call *g)
+{
+    dynbuf_free(&g->answer);
+    arena_free(&g->arena);
+}
+
+int verb_ask(struct gateway_call *g, const char *method, const char *path, struct span body, unsigned want)
+{
+    unsigned status;
+    struct err e;
+
+    dynbuf_free(&g->answer);
+    arena_free(&g->arena);
+    g->tree = NULL;
+    if (api_call(g->sock, method, path, body, &status, &g->answer, &e) != 0)
+        return verb_fail(CLI_STORE, "%s", e.text);
+    if (status != want) {
+        (void)api_explain(status, dynbuf_span(&g->answer), &e);
+        return verb_fail(status == 503 ? CLI_STORE : CLI_RUNTIME, "%s", e.text);
+    }
+    g->tree = json_parse(dynbuf_span(&g->answer), &g->arena);
+    return CLI_OK;
+}
+
+void verb_print_answer(const struct gateway_call *g)
+{
+    (void)fwrite(g->answer.p, 1, g->answer.n, stdout);
+    putchar('\n');
+}
+
+static void print_visible(struct span s, bool lines)
+{
+    struct dynbuf b;
+
+    dynbuf_init(&b, TEXT_MAX);
+    visible_text(&b, s, lines);
+    if (dynbuf_ok(&b))
+        (void)fwrite(b.p, 1, b.n, stdout);
+    else
+        fputs("(too long to show)", stdout);
+    dynbuf_free(&b);
+}
+
+void print_text(struct span s)
+{
+    print_visible(s, false);
+}
+
+void print_lines(struct span s)
+{
+    print_visible(s, true);
+}
+
+struct span member_text(const struct json *j, const char *key)
+{
+    const struct json *m = json_get(j, span_str(key));
+
+    return m && (m->type == JSON_STRING || m->type == JSON_NUMBER) ? m->text : SPAN_NONE;
+}
+
+uint64_t member_u64(const struct json *j, const char *key)
+{
+    uint64_t v;
+    return json_u64(j, span_str(key), &v) == 0 ? v : 0;
+}
+
+const char *time_text(uint64_t ms, char out[32])
+{
+    time_t t = (time_t)(ms / 1000);
+    struct tm tm;
+
+    if (ms == 0 || !localtime_r(&t, &tm) || strftime(out, 32, "%Y-%m-%d %H:%M:%S", &tm) == 0)
+        return "-";
+    return out;
+}

@@ -1,0 +1,238 @@
+/* countersign sandbox create|list|rm, countersign env */
+#include <getopt.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "cli/verb.h"
+#include "cli/verbs.h"
+#include "sandbox-shim/env.h"
+
+enum { LABELS_MAX = 16, URL_ROOM = 1024, TEXT_ROOM = 64 * 1024 };
+
+struct sandbox {
+    struct gateway_call g;
+    const char *name, *session, *format, *token;
+    const char *label[LABELS_MAX];
+    size_t nlabels;
+    bool end_session;
+};
+
+/* http://NAME:TOKEN@host:port of the proxy; the lobby takes the token as the password. */
+static int url_with_token(const struct json *j, struct span name, struct span token, char out[URL_ROOM])
+{
+    struct span proxy = member_text(j, "proxy");
+    const struct span scheme = SPAN("http://");
+
+    if (!span_starts(proxy, scheme))
+        return verb_fail(CLI_RUNTIME, "the gateway has no listener for tokens: see `listeners` in countersign.yaml");
+    struct span rest = span_from(proxy, scheme.n);
+    int n = snprintf(out, URL_ROOM, "http://%.*s:%.*s@%.*s", SPAN_FMT(name), SPAN_FMT(token), SPAN_FMT(rest));
+    return n > 0 && n < URL_ROOM ? CLI_OK : verb_fail(CLI_RUNTIME, "the gateway's answer is not understood");
+}
+
+/* Its member as a C string in the arena. */
+static const char *path_member(struct gateway_call *g, const char *key)
+{
+    struct span s = member_text(g->tree, key);
+    char *p = arena_alloc(&g->arena, s.n + 1);
+
+    if (p && s.n)
+        memcpy(p, s.p, s.n);
+    return p ? p : "";
+}
+
+static int print_variables(struct sandbox *s, struct span name, struct span token)
+{
+    const char *ca = path_member(&s->g, "ca"), *bundle = path_member(&s->g, "bundle");
+    enum env_format format = env_format_named(s->format ? s->format : "shell");
+    char url[URL_ROOM];
+    struct dynbuf out;
+    struct err e;
+    int rc;
+
+    if (format == ENV_FORMAT_BAD)
+        return verb_fail(CLI_USAGE, "--format is shell, docker, compose, kubernetes or github");
+    rc = url_with_token(s->g.tree, name, token, url);
+    if (rc != CLI_OK)
+        return rc;
+    dynbuf_init(&out, TEXT_ROOM);
+    if (env_print(&out, format, span_str(url), bundle, ca, &e) == 0 && dynbuf_ok(&out))
+        (void)fwrite(out.p, 1, out.n, stdout);
+    else
+        rc = verb_fail(CLI_RUNTIME, "%s", e.text);
+    dynbuf_wipe(&out);
+    return rc;
+}
+
+static int labels_put(struct jsonw *w, struct sandbox *s)
+{
+    jsonw_key(w, "labels");
+    jsonw_object(w);
+    for (size_t i = 0; i < s->nlabels; i++) {
+        struct span key, value;
+        char name[128];
+        if (!span_cut(span_str(s->label[i]), '=', &key, &value) || key.n == 0 || key.n >= sizeof(name))
+            return verb_fail(CLI_USAGE, "a label is KEY=VALUE");
+        (void)snprintf(name, sizeof(name), "%.*s", SPAN_FMT(key));
+        jsonw_kv(w, name, value);
+    }
+    jsonw_end_object(w);
+    return CLI_OK;
+}
+
+static int create(struct sandbox *s)
+{
+    struct dynbuf body;
+    struct jsonw w;
+    int rc;
+
+    dynbuf_init(&body, TEXT_ROOM);
+    jsonw_begin(&w, &body);
+    jsonw_object(&w);
+    jsonw_kv(&w, "kind", SPAN("token"));
+    if (s->name)
+        jsonw_kv(&w, "name", span_str(s->name));
+    if (s->session)
+        jsonw_kv(&w, "session", span_str(s->session));
+    rc = labels_put(&w, s);
+    jsonw_end_object(&w);
+    if (rc == CLI_OK)
+        rc = verb_ask(&s->g, "POST", "/api/v1/sandboxes", dynbuf_span(&body), 201);
+    dynbuf_free(&body);
+    if (rc != CLI_OK)
+        return rc;
+    if (s->g.json) {
+        verb_print_answer(&s->g);
+        return CLI_OK;
+    }
+    struct span name = member_text(s->g.tree, "name"), token = member_text(s->g.tree, "token");
+    fprintf(stderr, "# sandbox %.*s; its token is shown this once: %.*s\n", SPAN_FMT(name), SPAN_FMT(token));
+    fprintf(stderr, "# set these in it (the two files must be there as well):\n");
+    return print_variables(s, name, token);
+}
+
+static int list(struct sandbox *s)
+{
+    const struct json *rows;
+    char when[32];
+    int rc = verb_ask(&s->g, "GET", "/api/v1/sandboxes", SPAN_NONE, 200);
+
+    if (rc != CLI_OK)
+        return rc;
+    if (s->g.json) {
+        verb_print_answer(&s->g);
+        return CLI_OK;
+    }
+    rows = json_get(s->g.tree, SPAN("sandboxes"));
+    for (const struct json *r = rows ? rows->child : NULL; r; r = r->next) {
+        print_text(member_text(r, "name"));
+        fputs("  ", stdout);
+        print_text(member_text(r, "kind"));
+        printf("  generation %llu  %s  %llu waiting  session ", (unsigned long long)member_u64(r, "generation"),
+               time_text(member_u64(r, "changed_ms"), when), (unsigned long long)member_u64(r, "pending"));
+        print_text(member_text(r, "session"));
+        putchar('\n');
+    }
+    return CLI_OK;
+}
+
+static int name_ok(const char *s)
+{
+    return s[0] && strlen(s) < 64 && strspn(s, "abcdefghijklmnopqrstuvwxyz0123456789-._") == strlen(s);
+}
+
+static int rm(struct sandbox *s)
+{
+    char path[256];
+
+    if (!name_ok(s->name))
+        return verb_fail(CLI_USAGE, "that is not a sandbox's name");
+    (void)snprintf(path, sizeof(path), "/api/v1/sandboxes/%s%s", s->name, s->end_session ? "?end_session=1" : "");
+    return verb_ask(&s->g, "DELETE", path, SPAN_NONE, 204);
+}
+
+static int sandbox_option(struct sandbox *s, int o)
+{
+    switch (o) {
+    case OPT_OWN: s->name = optarg; return 0;
+    case OPT_OWN + 1: s->session = optarg; return 0;
+    case OPT_OWN + 2: s->format = optarg; return 0;
+    case OPT_OWN + 3:
+        if (s->nlabels == LABELS_MAX)
+            return -1;
+        s->label[s->nlabels++] = optarg;
+        return 0;
+    case OPT_OWN + 4: s->end_session = true; return 0;
+    case OPT_OWN + 5: s->token = optarg; return 0;
+    default: return -1;
+    }
+}
+
+static int parse(struct sandbox *s, int argc, char **argv, const char **state_dir, bool *json)
+{
+    static const struct option options[] = {VERB_OPTIONS,
+                                            {"name", required_argument, NULL, OPT_OWN},
+                                            {"session", required_argument, NULL, OPT_OWN + 1},
+                                            {"format", required_argument, NULL, OPT_OWN + 2},
+                                            {"label", required_argument, NULL, OPT_OWN + 3},
+                                            {"end-session", no_argument, NULL, OPT_OWN + 4},
+                                            {"token", required_argument, NULL, OPT_OWN + 5},
+                                            {NULL, 0, NULL, 0}};
+    int o;
+
+    while ((o = getopt_long(argc, argv, "", options, NULL)) != -1)
+        if (o == OPT_STATE_DIR)
+            *state_dir = optarg;
+        else if (o == OPT_JSON)
+            *json = true;
+        else if (sandbox_option(s, o) != 0)
+            return -1;
+    return 0;
+}
+
+static int dispatch(struct sandbox *s, int n, char **words)
+{
+    if (n == 1 && strcmp(words[0], "create") == 0)
+        return create(s);
+    if (n == 1 && strcmp(words[0], "list") == 0)
+        return list(s);
+    if (n == 2 && strcmp(words[0], "rm") == 0) {
+        s->name = words[1];
+        return rm(s);
+    }
+    return cli_usage("sandbox");
+}
+
+int sandbox_main(int argc, char **argv)
+{
+    struct sandbox s = {0};
+    const char *state_dir = NULL;
+    bool json = false;
+    int rc;
+
+    if (parse(&s, argc, argv, &state_dir, &json) != 0)
+        return cli_usage("sandbox");
+    rc = verb_begin(&s.g, state_dir, json);
+    if (rc == CLI_OK)
+        rc = dispatch(&s, argc - optind, argv + optind);
+    verb_end(&s.g);
+    return rc;
+}
+
+int env_main(int argc, char **argv)
+{
+    struct sandbox s = {0};
+    const char *state_dir = NULL;
+    bool json = false;
+    int rc;
+
+    if (parse(&s, argc, argv, &state_dir, &json) != 0 || optind != argc || !s.token || (s.name && !name_ok(s.name)))
+        return cli_usage("env");
+    rc = verb_begin(&s.g, state_dir, json);
+    if (rc == CLI_OK)
+        rc = verb_ask(&s.g, "GET", "/api/v1/sandboxes", SPAN_NONE, 200);
+    if (rc == CLI_OK)
+        rc = print_variables(&s, span_str(s.name ? s.name : "sandbox"), span_str(s.token));
+    verb_end(&s.g);
+    return rc;
+}

@@ -1,0 +1,122 @@
+#include "web-approval/ask.h"
+
+#include "common/log.h"
+#include "common/msg.h"
+#include "common/net/chan.h"
+#include "common/net/loop.h"
+#include "proxy/msgs.h"
+
+void (*exchange_answered)(struct exchange *x);
+
+static struct ask *ask_free_slot(struct desk *d)
+{
+    for (size_t i = 0; i < DESK_ASKS; i++)
+        if (d->asks[i].id == 0)
+            return &d->asks[i];
+    return NULL;
+}
+
+struct dynbuf *ask_begin(struct exchange *x, enum ask_whom whom, uint16_t type, uint16_t want, ask_fn *fn)
+{
+    struct desk *d = x->desk;
+    struct chan *c = whom == ASK_PARENT ? d->parent : d->ledger;
+    struct ask *a = ask_free_slot(d);
+    struct dynbuf *b = c && a ? chan_begin(c, type, d->last_id + 1) : NULL;
+
+    if (!b) {
+        reply_problem(x, 503, "Not possible now", "%s; try again in a moment",
+                      !c   ? whom == ASK_PARENT ? "the gateway is ending" : "the ledger does not run at the moment"
+                      : !a ? "too much is asked at once"
+                           : "the other process does not take more");
+        return NULL;
+    }
+    *a = (struct ask){++d->last_id, x->now_ms + DESK_ASK_MS, whom == ASK_PARENT, want, x, fn};
+    return b;
+}
+
+static void ask_finish(struct ask *a, struct frame *f)
+{
+    struct exchange *x = a->x;
+    ask_fn *fn = a->fn;
+
+    *a = (struct ask){0};
+    if (x->desk->loop) {
+        x->now_ms = loop_now(x->desk->loop);
+        x->wall_ms = loop_wall(x->desk->loop);
+    }
+    fn(x, f);
+    if (x->status != 0)
+        exchange_answered(x);
+}
+
+void ask_send(struct exchange *x)
+{
+    struct desk *d = x->desk;
+
+    for (size_t i = 0; i < DESK_ASKS; i++) {
+        struct ask *a = &d->asks[i];
+        if (a->id != d->last_id)
+            continue;
+        if (chan_commit(a->parent ? d->parent : d->ledger) == 0)
+            return;
+        ask_fn *fn = a->fn;
+        *a = (struct ask){0};
+        fn(x, NULL); /* the caller hands the answer on, as for any handler */
+        return;
+    }
+}
+
+bool ask_answer(struct desk *d, bool parent, struct frame *f)
+{
+    for (size_t i = 0; i < DESK_ASKS; i++) {
+        struct ask *a = &d->asks[i];
+        if (a->id == 0 || a->id != f->id || a->parent != parent)
+            continue;
+        ask_finish(a, a->want == f->type ? f : NULL);
+        return true;
+    }
+    return false;
+}
+
+void ask_expire(struct desk *d, uint64_t now)
+{
+    for (size_t i = 0; i < DESK_ASKS; i++)
+        if (d->asks[i].id && d->asks[i].until_ms <= now)
+            ask_finish(&d->asks[i], NULL);
+}
+
+void ask_gone(struct desk *d, bool parent)
+{
+    for (size_t i = 0; i < DESK_ASKS; i++)
+        if (d->asks[i].id && d->asks[i].parent == parent)
+            ask_finish(&d->asks[i], NULL);
+}
+
+void ask_note(struct desk *d, const char *kind, struct span json)
+{
+    struct dynbuf *b = d->ledger ? chan_begin(d->ledger, M_NOTE, ++d->last_id) : NULL;
+
+    if (!b) {
+        log_warn("the audit misses an operator's act (%s): the ledger does not run", kind);
+        return;
+    }
+    msg_put_span(b, span_str(kind));
+    msg_put_span(b, json);
+    (void)chan_commit(d->ledger);
+}
+
+void ask_note_operator(struct exchange *x, const char *kind)
+{
+    struct dynbuf b;
+    struct jsonw w;
+
+    dynbuf_init(&b, 1024);
+    jsonw_begin(&w, &b);
+    jsonw_object(&w);
+    jsonw_kv(&w, "operator", span_str(x->operator));
+    jsonw_kv(&w, "channel", x->place == PLACE_PAGE ? SPAN("page") : SPAN("cli"));
+    jsonw_end_object(&w);
+    if (dynbuf_ok(&b))
+        ask_note(x->desk, kind, dynbuf_span(&b));
+    dynbuf_free(&b);
+}

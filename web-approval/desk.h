@@ -1,0 +1,86 @@
+/* The desk: the approval page, the operator API, the control socket.
+ *
+ *   server.c   bytes of a client <-> one struct exchange at a time
+ *   route.c    which handler, and what a caller must bring to reach it
+ *   api_*.c    /api/v1, page_*.c the pages; both fill in the exchange's answer
+ *   ask.c      questions to the ledger and the parent; the answer comes back by id
+ *   store.c    the ledger's store, read only */
+#ifndef WEB_APPROVAL_DESK_H
+#define WEB_APPROVAL_DESK_H
+
+#include "common/arena.h"
+#include "common/err.h"
+#include "common/json/json.h"
+#include "web-approval/guard.h"
+#include "web-approval/store.h"
+
+struct chan;
+struct client;
+struct frame;
+struct loop;
+struct policy;
+struct server;
+
+enum {
+    DESK_BODY_MAX = 64 * 1024,
+    DESK_ANSWER_MAX = 24 * 1024 * 1024,
+    DESK_ARENA_MAX = 32 * 1024 * 1024,
+    DESK_ASKS = 128,
+    DESK_ASK_MS = 10 * 1000,
+    DESK_TEXT = 512,
+};
+
+enum desk_place { PLACE_NONE = 0, PLACE_PAGE = 1, PLACE_CONTROL = 2 };
+
+struct exchange;
+/* The answer of another role; f is NULL when none came. */
+typedef void ask_fn(struct exchange *x, struct frame *f);
+
+struct ask {
+    uint64_t id; /* 0: free */
+    uint64_t until_ms;
+    bool parent;
+    uint16_t want;
+    struct exchange *x;
+    ask_fn *fn;
+};
+
+struct desk {
+    struct loop *loop; /* NULL in tests of the handlers */
+    struct server *server;
+    struct store *store;
+    struct guard guard;
+    struct chan *ledger, *parent;
+    struct ask asks[DESK_ASKS];
+    uint64_t last_id;
+    char desk_url[DESK_TEXT], proxy_url[DESK_TEXT], db[DESK_TEXT], ca[DESK_TEXT], bundle[DESK_TEXT], boot[64];
+    uint64_t owner_uid;
+    struct dynbuf secrets; /* payload of the last M_SECRETS */
+    struct policy *policy;
+    struct span image;
+};
+
+/* One request and its answer. Lives until it is answered, also when its client has gone. */
+struct exchange {
+    struct desk *desk;
+    struct client *client; /* NULL: gone */
+    enum desk_place place;
+    char operator[GUARD_OPERATOR];
+    const struct session *session; /* on the page: signed in */
+    uint64_t now_ms, wall_ms;
+    struct dynbuf raw; /* head and body; the spans below point into it */
+    struct http_head head;
+    struct span body, arg; /* arg: the {id} of the path */
+    struct arena arena;
+    void *step; /* of a handler that asked others first; in the arena */
+    /* the answer; status 0: not there yet */
+    unsigned status;
+    const char *type;
+    struct dynbuf out;
+    char location[96], cookie[128], download[64];
+    bool stream; /* an event stream begins after the head */
+    int file;    /* a descriptor to send after `out`, or -1; owned */
+    uint64_t file_size;
+};
+
+#endif

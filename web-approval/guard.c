@@ -1,0 +1,215 @@
+#include "web-approval/guard.h"
+
+#include <stdio.h>
+
+static bool is_loopback(struct span host)
+{
+    return span_ieq(host, SPAN("localhost")) || span_eq(host, SPAN("127.0.0.1")) || span_eq(host, SPAN("[::1]"));
+}
+
+int guard_init(struct guard *g, struct span url)
+{
+    const struct span scheme = SPAN("http://");
+
+    *g = (struct guard){0};
+    if (!span_starts(url, scheme) || http_split_authority(span_from(url, scheme.n), &g->host, &g->port) != 0)
+        return -1;
+    if (g->port == 0)
+        g->port = 80;
+    return is_loopback(g->host) ? 0 : -1;
+}
+
+bool guard_host_ok(const struct guard *g, const struct http_head *h)
+{
+    return h->form == HTTP_ORIGIN && is_loopback(h->host) && (h->port ? h->port : 80) == g->port;
+}
+
+bool guard_origin_ok(const struct guard *g, const struct http_head *h)
+{
+    const struct http_field *origin = http_find(h, SPAN("origin")), *site = http_find(h, SPAN("sec-fetch-site"));
+    const struct span scheme = SPAN("http://");
+    struct span host;
+    uint16_t port;
+
+    if (!origin || !span_starts(origin->value, scheme) ||
+        http_split_authority(span_from(origin->value, scheme.n), &host, &port) != 0)
+        return false;
+    /* The very name the page is shown under: http://127.0.0.1 is another origin than http://localhost. */
+    if (!span_ieq(host, h->host) || (port ? port : 80) != g->port)
+        return false;
+    return !site || span_eq(site->value, SPAN("same-origin"));
+}
+
+static void keep_operator(char dst[GUARD_OPERATOR], const char *operator)
+{
+    size_t n = strlen(operator);
+    memmove(dst, operator, n<GUARD_OPERATOR ? n + 1 : GUARD_OPERATOR);
+    dst[GUARD_OPERATOR - 1] = '\0';
+}
+
+int guard_link_new(struct guard *g, const char *operator, uint64_t now, char text[ID_TEXT + 1])
+{
+    struct id id;
+    size_t at = 0;
+
+    if (id_new(&id) != 0)
+        return -1;
+    for (size_t i = 1; i < GUARD_LINKS; i++)
+        if (g->link[i].until_ms < g->link[at].until_ms)
+            at = i;
+    id_text(&id, text);
+    digest_of(span_of(text, ID_TEXT), &g->link[at].token);
+    g->link[at].until_ms = now + GUARD_LINK_MS;
+    keep_operator(g->link[at].operator, operator);
+    return 0;
+}
+
+static bool digest_same(const struct digest *a, const struct digest *b)
+{
+    return span_eq_consttime(span_of(a->b, DIGEST_BYTES), span_of(b->b, DIGEST_BYTES));
+}
+
+static struct session *session_slot(struct guard *g)
+{
+    size_t at = 0;
+    for (size_t i = 1; i < GUARD_SESSIONS; i++)
+        if (g->session[i].until_ms < g->session[at].until_ms)
+            at = i;
+    return &g->session[at];
+}
+
+/* A fresh session; the cookie is never the link's token, so that a link seen later is worth nothing. */
+static const struct session *session_new(struct guard *g, const char *operator, uint64_t now,
+                                         char cookie[GUARD_COOKIE_TEXT + 1])
+{
+    struct session *s = session_slot(g);
+    struct id a, b, k;
+
+    if (id_new(&a) != 0 || id_new(&b) != 0 || id_new(&k) != 0)
+        return NULL;
+    id_text(&a, cookie);
+    id_text(&b, cookie + ID_TEXT);
+    digest_of(span_of(cookie, GUARD_COOKIE_TEXT), &s->cookie);
+    struct digest_ctx *d = digest_begin();
+    digest_add_field(d, span_of(k.b, ID_BYTES));
+    digest_add_field(d, span_of(cookie, GUARD_COOKIE_TEXT));
+    digest_end(d, &s->key);
+    s->until_ms = now + GUARD_SESSION_MS;
+    keep_operator(s->operator, operator);
+    return s;
+}
+
+const struct session *guard_sign_in(struct guard *g, struct span token, uint64_t now,
+                                    char cookie[GUARD_COOKIE_TEXT + 1])
+{
+    struct digest d;
+    size_t found = GUARD_LINKS;
+
+    digest_of(token, &d);
+    for (size_t i = 0; i < GUARD_LINKS; i++)
+        if (digest_same(&g->link[i].token, &d) && g->link[i].until_ms > now)
+            found = i;
+    if (token.n != ID_TEXT || found == GUARD_LINKS)
+        return NULL;
+    g->link[found].until_ms = 0;
+    return session_new(g, g->link[found].operator, now, cookie);
+}
+
+/* The cookie's value, whatever else stands in the field. */
+static struct span cookie_value(struct span field)
+{
+    const struct span name = SPAN("countersign=");
+    struct span one;
+
+    while (field.n > 0) {
+        (void)span_cut(field, ';', &one, &field);
+        one = span_trim(one);
+        if (span_starts(one, name))
+            return span_from(one, name.n);
+    }
+    return SPAN_NONE;
+}
+
+const struct session *guard_session(const struct guard *g, const struct http_head *h, uint64_t now)
+{
+    const struct http_field *f = http_find(h, SPAN("cookie"));
+    struct span v = f ? cookie_value(f->value) : SPAN_NONE;
+    const struct session *found = NULL;
+    struct digest d;
+
+    digest_of(v, &d);
+    for (size_t i = 0; i < GUARD_SESSIONS; i++)
+        if (g->session[i].until_ms > now && digest_same(&g->session[i].cookie, &d))
+            found = &g->session[i];
+    return v.n == GUARD_COOKIE_TEXT ? found : NULL;
+}
+
+void guard_sign_out(struct guard *g, const struct session *s)
+{
+    for (size_t i = 0; i < GUARD_SESSIONS; i++)
+        if (&g->session[i] == s)
+            explicit_bzero(&g->session[i], sizeof(g->session[i]));
+}
+
+/* Twice hashed, so that a mark says nothing about the state behind it. */
+static void mark_digest(const struct session *s, const char *purpose, struct span subject, struct span shown,
+                        struct span time, struct digest *out)
+{
+    struct digest inner;
+    struct digest_ctx *d = digest_begin();
+
+    digest_add_field(d, span_of(s->key.b, DIGEST_BYTES));
+    digest_add_field(d, span_str(purpose));
+    digest_add_field(d, subject);
+    digest_add_field(d, shown);
+    digest_add_field(d, time);
+    digest_end(d, &inner);
+    d = digest_begin();
+    digest_add_field(d, span_of(s->key.b, DIGEST_BYTES));
+    digest_add_field(d, span_of(inner.b, DIGEST_BYTES));
+    digest_end(d, out);
+}
+
+void guard_mark(const struct session *s, const char *purpose, struct span subject, struct span shown, uint64_t now,
+                char out[GUARD_MARK_TEXT + 1])
+{
+    char time[24];
+    struct digest d;
+    int n = snprintf(time, sizeof(time), "%llx", (unsigned long long)now);
+
+    mark_digest(s, purpose, subject, shown, span_of(time, (size_t)n), &d);
+    (void)snprintf(out, GUARD_MARK_TEXT + 1, "%s.", time);
+    hex_text(span_of(d.b, DIGEST_BYTES - 4), out + n + 1);
+}
+
+static bool time_parse(struct span s, uint64_t *out)
+{
+    *out = 0;
+    for (size_t i = 0; i < s.n; i++) {
+        uint8_t c = s.p[i];
+        unsigned v = c >= '0' && c <= '9' ? c - '0' + 0u : c >= 'a' && c <= 'f' ? c - 'a' + 10u : 16;
+        if (v == 16)
+            return false;
+        *out = *out << 4 | v;
+    }
+    return s.n > 0 && s.n <= 16;
+}
+
+enum guard_mark guard_mark_check(const struct session *s, const char *purpose, struct span subject, struct span shown,
+                                 uint64_t now, struct span mark)
+{
+    struct span time, hex;
+    struct digest d;
+    char want[2 * DIGEST_BYTES + 1];
+    uint64_t at;
+
+    if (!span_cut(mark, '.', &time, &hex) || !time_parse(time, &at))
+        return GUARD_FORGED;
+    mark_digest(s, purpose, subject, shown, time, &d);
+    hex_text(span_of(d.b, DIGEST_BYTES - 4), want);
+    if (!span_eq_consttime(hex, span_of(want, (size_t)2 * (DIGEST_BYTES - 4))) || at > now)
+        return GUARD_FORGED;
+    if (now - at < GUARD_ARM_MS)
+        return GUARD_TOO_FAST;
+    return now - at > GUARD_SESSION_MS ? GUARD_STALE : GUARD_FINE;
+}

@@ -1,0 +1,12 @@
+/* The policy image, for what the page and the API say about credentials. */
+#ifndef WEB_APPROVAL_IMAGE_H
+#define WEB_APPROVAL_IMAGE_H
+
+#include "web-approval/desk.h"
+
+/* Map a sealed image (takes fd over). On any doubt the old one stays. */
+void image_take(struct desk *d, int fd);
+/* The index of a credential by name, or -1. */
+int image_credential(const struct desk *d, struct span name);
+
+#endif

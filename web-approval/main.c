@@ -1,0 +1,165 @@
+/* The desk role: reads the ledger's store, asks the ledger to write, never sees traffic or secrets. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "common/log.h"
+#include "common/msg.h"
+#include "common/net/loop.h"
+#include "common/role.h"
+#include "proxy/msgs.h"
+#include "web-approval/ask.h"
+#include "web-approval/image.h"
+#include "web-approval/server.h"
+
+static struct desk desk;
+
+static void config(void *arg, struct span key, struct span value)
+{
+    struct desk *d = arg;
+    const struct {
+        const char *key;
+        char *to;
+        size_t room;
+    } texts[] = {
+        {"db", d->db, sizeof(d->db)},
+        {"desk_url", d->desk_url, sizeof(d->desk_url)},
+        {"proxy_url", d->proxy_url, sizeof(d->proxy_url)},
+        {"ca", d->ca, sizeof(d->ca)},
+        {"bundle", d->bundle, sizeof(d->bundle)},
+        {"boot", d->boot, sizeof(d->boot)},
+    };
+
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        if (span_eq(key, span_str(texts[i].key))) {
+            if (value.n >= texts[i].room || memchr(value.p, '\0', value.n))
+                log_die("the setting %s is too long", texts[i].key);
+            memcpy(texts[i].to, value.p, value.n);
+            texts[i].to[value.n] = '\0';
+        }
+    if (span_eq(key, SPAN("owner_uid")) && span_u64(value, UINT32_MAX, &d->owner_uid) != 0)
+        log_die("owner_uid is not a number");
+}
+
+/* --- the ledger ----------------------------------------------------------- */
+
+static void ledger_frame(void *arg, struct chan *c, struct frame *f)
+{
+    struct desk *d = arg;
+
+    if (f->type == M_EVENT) {
+        struct msg_in m = msg_in(f->payload);
+        struct span kind = msg_get_span(&m, 64), subject = msg_get_span(&m, 256);
+        if (msg_end(&m) == 0)
+            server_event(d->server, f->id, kind, subject);
+        return;
+    }
+    (void)ask_answer(d, false, f);
+}
+
+static void ledger_gone(void *arg, struct chan *c)
+{
+    struct desk *d = arg;
+
+    chan_free(&d->ledger);
+    ask_gone(d, false);
+}
+
+static void peer(void *arg, unsigned who, uint64_t instance, struct span info, int fd)
+{
+    static const struct chan_ops ops = {ledger_frame, ledger_gone};
+    struct desk *d = arg;
+
+    if (who != ROLE_LEDGER) {
+        close(fd);
+        return;
+    }
+    if (d->ledger) {
+        chan_free(&d->ledger);
+        ask_gone(d, false);
+    }
+    d->ledger = chan_new(d->loop, fd, &ops, d);
+}
+
+/* --- the parent ----------------------------------------------------------- */
+
+static void listen_on(struct desk *d, struct frame *f)
+{
+    struct msg_in m = msg_in(f->payload);
+    uint8_t kind = msg_get_u8(&m);
+    int fd = frame_take_fd(f, 0);
+
+    if (kind != 3 && kind != 4) {
+        if (fd >= 0)
+            close(fd);
+    } else if (server_listen(d->server, kind == 3 ? PLACE_PAGE : PLACE_CONTROL, fd) != 0) {
+        log_die("the desk cannot listen");
+    }
+}
+
+static void parent_frame(void *arg, struct frame *f)
+{
+    struct desk *d = arg;
+
+    switch (f->type) {
+    case M_LISTEN: listen_on(d, f); break;
+    case M_IMAGE: image_take(d, frame_take_fd(f, 0)); break;
+    case M_SECRETS:
+        dynbuf_reset(&d->secrets);
+        (void)dynbuf_add(&d->secrets, f->payload);
+        break;
+    default: (void)ask_answer(d, true, f);
+    }
+}
+
+/* The link that `countersign up` prints. */
+static void say_link(struct desk *d)
+{
+    char token[ID_TEXT + 1], who[GUARD_OPERATOR], url[DESK_TEXT + 64];
+
+    (void)snprintf(who, sizeof(who), "uid %llu", (unsigned long long)d->owner_uid);
+    if (guard_link_new(&d->guard, who, loop_now(d->loop), token) != 0)
+        log_die("the system has no randomness to give");
+    int n = snprintf(url, sizeof(url), "%s/sign-in?t=%s", d->desk_url, token);
+    struct dynbuf *b = chan_begin(d->parent, M_SIGNIN, 0);
+    if (!b)
+        return;
+    msg_put_span(b, span_of(url, (size_t)n));
+    (void)chan_commit(d->parent);
+}
+
+/* The folder of the store; SQLite needs its -wal and -shm as well. */
+static void folder_of(const char *path, char out[DESK_TEXT])
+{
+    const char *slash = strrchr(path, '/');
+    (void)snprintf(out, DESK_TEXT, "%.*s", slash && slash > path ? (int)(slash - path) : 1, slash ? path : ".");
+}
+
+int main(void)
+{
+    static const struct role_ops ops = {.frame = parent_frame, .peer = peer, .config = config};
+    char store_dir[DESK_TEXT];
+    const char *const readable[] = {store_dir, NULL};
+    struct wall wall = {.calls = WALL_ACCEPT | WALL_MEMFD | WALL_READ_FILES, .ro_paths = readable};
+    struct desk *d = &desk;
+
+    d->loop = loop_new();
+    if (!d->loop)
+        log_die("no event loop");
+    dynbuf_init(&d->secrets, CHAN_PAYLOAD_MAX);
+    struct role *r = role_start("desk", d->loop, &ops, d);
+    d->parent = role_parent(r);
+    if (guard_init(&d->guard, span_str(d->desk_url)) != 0)
+        log_die("the page is served without TLS and so on this machine only: desk.http must be localhost or "
+                "127.0.0.1 with a port, not %s",
+                d->desk_url);
+    d->store = store_new(d->db);
+    d->server = server_new(d);
+    if (!d->store || !d->server)
+        log_die("no memory");
+    folder_of(d->db, store_dir);
+    role_confine(r, &wall);
+    role_ready(r);
+    say_link(d);
+    return loop_run(d->loop) == 0 ? 0 : 1;
+}

@@ -1,0 +1,194 @@
+/* Ways to answer, and to read what was sent. */
+#include <stdio.h>
+
+#include "common/utf8.h"
+#include "common/visible.h"
+#include "web-approval/ask.h"
+#include "web-approval/page.h"
+
+bool exchange_is_api(const struct exchange *x)
+{
+    return x->place == PLACE_CONTROL || span_starts(x->head.path, SPAN("/api/"));
+}
+
+void reply_json(struct exchange *x, unsigned status, struct jsonw *w)
+{
+    x->status = status;
+    x->type = "application/json";
+    dynbuf_reset(&x->out);
+    jsonw_begin(w, &x->out);
+}
+
+void reply_empty(struct exchange *x, unsigned status)
+{
+    x->status = status;
+    x->type = NULL;
+    dynbuf_reset(&x->out);
+}
+
+void reply_problem(struct exchange *x, unsigned status, const char *title, const char *fmt, ...)
+{
+    char detail[DESK_TEXT];
+    struct jsonw w;
+    va_list ap;
+
+    va_start(ap, fmt);
+    (void)vsnprintf(detail, sizeof(detail), fmt, ap);
+    va_end(ap);
+    dynbuf_free(&x->out); /* also out of a failed state */
+    if (!exchange_is_api(x)) {
+        page_problem(x, status, title, detail);
+        return;
+    }
+    reply_json(x, status, &w);
+    x->type = "application/problem+json";
+    jsonw_object(&w);
+    jsonw_kv(&w, "title", span_str(title));
+    jsonw_kv_u64(&w, "status", status);
+    jsonw_kv(&w, "detail", span_str(detail));
+    jsonw_end_object(&w);
+}
+
+void reply_unable(struct exchange *x, const struct err *e)
+{
+    reply_problem(x, 503, "Not possible now", "%s", e->text);
+}
+
+static int member_take(struct exchange *x, struct member *m, size_t n, const struct json *j)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (!span_eq(j->key, span_str(m[i].name)))
+            continue;
+        if (j->type != m[i].type) {
+            reply_problem(x, 400, "Bad request", "the member `%s` has the wrong type", m[i].name);
+            return -1;
+        }
+        m[i].value = j;
+        return 0;
+    }
+    reply_problem(x, 400, "Bad request", "the body has a member that is not known here; leave it out");
+    return -1;
+}
+
+int body_members(struct exchange *x, struct member *m, size_t n)
+{
+    struct span text = x->body.n ? x->body : SPAN("{}");
+    const struct http_field *type = http_find(&x->head, SPAN("content-type"));
+    const struct json *j;
+    struct span media, rest;
+
+    if (type)
+        (void)span_cut(type->value, ';', &media, &rest);
+    if (x->body.n && (!type || !span_ieq(span_trim(media), SPAN("application/json")))) {
+        reply_problem(x, 415, "Unsupported media type", "send application/json");
+        return -1;
+    }
+    j = json_parse(text, &x->arena);
+    if (!j || j->type != JSON_OBJECT) {
+        reply_problem(x, 400, "Bad request", "the body is not one JSON object without duplicate members");
+        return -1;
+    }
+    for (const struct json *c = j->child; c; c = c->next)
+        if (member_take(x, m, n, c) != 0)
+            return -1;
+    for (size_t i = 0; i < n; i++)
+        if (m[i].required && !m[i].value) {
+            reply_problem(x, 400, "Bad request", "the member `%s` is missing", m[i].name);
+            return -1;
+        }
+    return 0;
+}
+
+static int hex(uint8_t c)
+{
+    return c >= '0' && c <= '9'   ? c - '0'
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+           : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                  : -1;
+}
+
+/* %xx and + decoded, into the arena. */
+static int decode(struct exchange *x, struct span in, struct span *out)
+{
+    uint8_t *p = arena_alloc(&x->arena, in.n + 1);
+    size_t n = 0;
+
+    if (!p)
+        return -1;
+    for (size_t i = 0; i < in.n; i++) {
+        int hi, lo;
+        if (in.p[i] != '%') {
+            p[n++] = in.p[i] == '+' ? ' ' : in.p[i];
+            continue;
+        }
+        hi = in.n - i > 2 ? hex(in.p[i + 1]) : -1;
+        lo = hi >= 0 ? hex(in.p[i + 2]) : -1;
+        if (lo < 0)
+            return -1;
+        p[n++] = (uint8_t)(hi << 4 | lo);
+        i += 2;
+    }
+    *out = span_of(p, n);
+    return 0;
+}
+
+static int pair_find(struct exchange *x, struct span pairs, const char *name, struct span *out)
+{
+    struct span one, key, value;
+    bool found = false;
+
+    *out = SPAN_NONE;
+    while (pairs.n > 0) {
+        (void)span_cut(pairs, '&', &one, &pairs);
+        (void)span_cut(one, '=', &key, &value);
+        if (!span_eq(key, span_str(name)))
+            continue;
+        if (found || decode(x, value, out) != 0)
+            return -1;
+        found = true;
+    }
+    return 0;
+}
+
+int form_field(struct exchange *x, const char *name, struct span *out)
+{
+    const struct http_field *type = http_find(&x->head, SPAN("content-type"));
+
+    if (type && span_ieq(type->value, SPAN("application/x-www-form-urlencoded")) &&
+        pair_find(x, x->body, name, out) == 0)
+        return 0;
+    reply_problem(x, 400, "Bad request", "this is not the form that the page has");
+    return -1;
+}
+
+int query_field(struct exchange *x, const char *name, struct span *out)
+{
+    if (pair_find(x, x->head.query, name, out) == 0)
+        return 0;
+    reply_problem(x, 400, "Bad request", "the query has `%s` twice, or it cannot be decoded", name);
+    return -1;
+}
+
+int reason_clean(struct exchange *x, struct span in, struct span *out)
+{
+    uint8_t *p = arena_alloc(&x->arena, in.n + 1);
+    size_t n = 0;
+
+    in = span_trim(in);
+    if (in.n > REASON_MAX || utf8_run(in) != in.n || !p) {
+        reply_problem(x, 400, "Bad request", "a reason is UTF-8 text of at most %d bytes", REASON_MAX);
+        return -1;
+    }
+    for (size_t i = 0, len; i < in.n; i += len) {
+        char escape[VISIBLE_ESCAPE_MAX];
+        enum visible_kind k = visible_char(span_from(in, i), &len, escape);
+        if (k == VISIBLE_ASCII || k == VISIBLE_OTHER) {
+            memcpy(p + n, in.p + i, len);
+            n += len;
+        } else {
+            p[n++] = ' ';
+        }
+    }
+    *out = span_trim(span_of(p, n));
+    return 0;
+}

@@ -1,0 +1,120 @@
+#include "web-approval/route.h"
+
+#include <stdio.h>
+
+#include "web-approval/ask.h"
+
+enum { BOTH = PLACE_PAGE | PLACE_CONTROL, OPEN = 4 /* without a session */ };
+
+static const struct route {
+    const char *method, *path; /* a `*` is one segment, given to the handler as x->arg */
+    unsigned where;
+    void (*fn)(struct exchange *x);
+} routes[] = {
+    {"GET", "/api/v1/tickets", BOTH, api_tickets},
+    {"GET", "/api/v1/tickets/*", BOTH, api_ticket},
+    {"GET", "/api/v1/tickets/*/body", BOTH, api_ticket_body},
+    {"POST", "/api/v1/tickets/*/approve", PLACE_CONTROL, api_approve},
+    {"POST", "/api/v1/tickets/*/deny", PLACE_CONTROL, api_deny},
+    {"GET", "/api/v1/events", BOTH, api_events},
+    {"GET", "/api/v1/audit", BOTH, api_audit},
+    {"GET", "/api/v1/sandboxes", BOTH, api_sandboxes},
+    {"POST", "/api/v1/sandboxes", PLACE_CONTROL, api_sandbox_create},
+    {"DELETE", "/api/v1/sandboxes/*", PLACE_CONTROL, api_sandbox_remove},
+    {"GET", "/api/v1/credentials", BOTH, api_credentials},
+    {"GET", "/api/v1/status", BOTH, api_status},
+    {"POST", "/api/v1/reload", PLACE_CONTROL, api_reload},
+    {"POST", "/api/v1/signin", PLACE_CONTROL, api_signin},
+    {"GET", "/", PLACE_PAGE | OPEN, page_list},
+    {"GET", "/sign-in", PLACE_PAGE | OPEN, page_sign_in},
+    {"POST", "/sign-in", PLACE_PAGE | OPEN, page_sign_in_post},
+    {"POST", "/sign-out", PLACE_PAGE, page_sign_out},
+    {"GET", "/tickets/*", PLACE_PAGE, page_ticket},
+    {"GET", "/tickets/*/whole", PLACE_PAGE, page_ticket_whole},
+    {"GET", "/tickets/*/body", PLACE_PAGE, api_ticket_body},
+    {"POST", "/tickets/*/approve", PLACE_PAGE, page_approve},
+    {"POST", "/tickets/*/deny", PLACE_PAGE, page_deny},
+    {"GET", "/assets/*", PLACE_PAGE | OPEN, page_asset},
+};
+
+static bool path_is(struct span path, const char *pattern, struct span *arg)
+{
+    struct span want = span_str(pattern), a, b;
+
+    *arg = SPAN_NONE;
+    for (;;) {
+        bool more = span_cut(path, '/', &a, &path), wanted = span_cut(want, '/', &b, &want);
+        if (span_eq(b, SPAN("*")) && a.n > 0)
+            *arg = a;
+        else if (!span_eq(a, b))
+            return false;
+        if (more != wanted)
+            return false;
+        if (!more)
+            return true;
+    }
+}
+
+static const struct route *find(struct exchange *x, bool *path_known)
+{
+    *path_known = false;
+    for (size_t i = 0; i < sizeof routes / sizeof routes[0]; i++) {
+        const struct route *r = &routes[i];
+        struct span arg;
+        if (!(r->where & x->place) || !path_is(x->head.path, r->path, &arg))
+            continue;
+        *path_known = true;
+        if (!span_eq(x->head.method, span_str(r->method)))
+            continue;
+        x->arg = arg;
+        return r;
+    }
+    return NULL;
+}
+
+/* What every request to the page must pass, whatever it asks for. */
+static bool page_admits(struct exchange *x)
+{
+    struct desk *d = x->desk;
+
+    if (!guard_host_ok(&d->guard, &x->head)) {
+        reply_problem(x, 403, "Wrong host", "this page answers only to its own name");
+        return false;
+    }
+    x->session = guard_session(&d->guard, &x->head, x->now_ms);
+    if (x->session)
+        (void)snprintf(x->operator, sizeof(x->operator), "%s", x->session->operator);
+    if (!span_eq(x->head.method, SPAN("GET")) && !guard_origin_ok(&d->guard, &x->head)) {
+        reply_problem(x, 403, "Refused", "this did not come from the page itself");
+        return false;
+    }
+    return true;
+}
+
+void route_run(struct exchange *x)
+{
+    const struct route *r;
+    bool path_known;
+
+    if (x->place == PLACE_PAGE && !page_admits(x))
+        return;
+    r = find(x, &path_known);
+    if (x->place == PLACE_PAGE && !x->session && !(r && r->where & OPEN)) {
+        /* The same words whether it exists or not. */
+        reply_problem(x, 403, "Sign in first",
+                      "open the link that `countersign up` printed, or get a new one with "
+                      "`countersign signin`");
+        return;
+    }
+    if (!r && path_known)
+        reply_problem(x, 405, "Method not allowed", "this path takes another method%s",
+                      x->place == PLACE_PAGE
+                          ? "; what changes something goes through the page's forms or the control socket"
+                          : "");
+    else if (!r)
+        reply_problem(x, 404, "Not found", "there is nothing at this path");
+    else
+        r->fn(x);
+    if (x->status != 0 && !dynbuf_ok(&x->out))
+        reply_problem(x, 500, "Too large", "the answer is larger than the desk gives out");
+}

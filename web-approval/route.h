@@ -1,0 +1,36 @@
+/* From a request to its handler: the Host check first, then who asks, then what. */
+#ifndef WEB_APPROVAL_ROUTE_H
+#define WEB_APPROVAL_ROUTE_H
+
+#include "web-approval/desk.h"
+
+/* Handle a complete request. Afterwards x->status is set, or an answer of another role is awaited. */
+void route_run(struct exchange *x);
+
+/* Handlers. */
+void api_tickets(struct exchange *x);
+void api_ticket(struct exchange *x);
+void api_ticket_body(struct exchange *x);
+void api_approve(struct exchange *x);
+void api_deny(struct exchange *x);
+void api_sandboxes(struct exchange *x);
+void api_sandbox_create(struct exchange *x);
+void api_sandbox_remove(struct exchange *x);
+void api_credentials(struct exchange *x);
+void api_audit(struct exchange *x);
+void api_events(struct exchange *x);
+void api_status(struct exchange *x);
+void api_reload(struct exchange *x);
+void api_signin(struct exchange *x);
+
+void page_list(struct exchange *x);
+void page_ticket(struct exchange *x);
+void page_ticket_whole(struct exchange *x);
+void page_approve(struct exchange *x);
+void page_deny(struct exchange *x);
+void page_sign_in(struct exchange *x);
+void page_sign_in_post(struct exchange *x);
+void page_sign_out(struct exchange *x);
+void page_asset(struct exchange *x);
+
+#endif

@@ -1,0 +1,531 @@
+#include "web-approval/server.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/net/conn.h"
+#include "common/net/loop.h"
+#include "web-approval/ask.h"
+#include "web-approval/events.h"
+#include "web-approval/route.h"
+
+enum { IN_MAX = HTTP_HEAD_MAX + DESK_BODY_MAX, PIECE = 64 * 1024, DOORS = 4, ACCEPTS = 16, TICK_MS = 1000 };
+
+struct door {
+    struct server *server;
+    enum desk_place place;
+    int fd;
+    struct watch *watch;
+    size_t nclients;
+};
+
+struct server {
+    struct desk *desk;
+    struct door door[DOORS];
+    size_t ndoors, nstreams;
+    struct client *clients;
+    struct timer *tick;
+    uint64_t ping_at;
+};
+
+struct client {
+    struct door *door;
+    struct conn *conn;
+    size_t seen;
+    struct exchange *x; /* being answered */
+    size_t sent;        /* of its answer */
+    bool ready, last;   /* the answer is there; close after it */
+    bool stream;
+    uint64_t stream_seq;
+    char operator[GUARD_OPERATOR];
+    struct client *next, *prev;
+};
+
+static void client_work(struct client *c);
+
+/* --- exchanges ------------------------------------------------------------ */
+
+static void exchange_free(struct exchange *x)
+{
+    dynbuf_free(&x->raw);
+    dynbuf_free(&x->out);
+    arena_free(&x->arena);
+    if (x->file >= 0)
+        close(x->file);
+    free(x);
+}
+
+static struct exchange *exchange_new(struct client *c)
+{
+    struct exchange *x = calloc(1, sizeof(*x));
+    if (!x)
+        return NULL;
+    x->desk = c->door->server->desk;
+    x->client = c;
+    x->place = c->door->place;
+    x->file = -1;
+    x->now_ms = loop_now(x->desk->loop);
+    x->wall_ms = loop_wall(x->desk->loop);
+    (void)snprintf(x->operator, sizeof(x->operator), "%s", c->operator);
+    dynbuf_init(&x->raw, IN_MAX);
+    dynbuf_init(&x->out, DESK_ANSWER_MAX);
+    arena_init(&x->arena, DESK_ARENA_MAX);
+    return x;
+}
+
+/* --- the way out ---------------------------------------------------------- */
+
+#define CSP_PAGE                                                                                                     \
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "                  \
+    "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+#define CSP_DOWNLOAD "default-src 'none'; frame-ancestors 'none'; sandbox"
+
+static void date_text(uint64_t wall_ms, char out[40])
+{
+    time_t t = (time_t)(wall_ms / 1000);
+    struct tm tm;
+    if (!gmtime_r(&t, &tm) || strftime(out, 40, "%a, %d %b %Y %H:%M:%S GMT", &tm) == 0)
+        out[0] = '\0';
+}
+
+static int head_fields(const struct exchange *x, struct dynbuf *out)
+{
+    const char *csp = x->download[0] ? CSP_DOWNLOAD : CSP_PAGE;
+    char date[40], disposition[96];
+    const struct {
+        const char *name, *value;
+    } fields[] = {
+        {"Date", date},
+        {"Content-Type", x->type},
+        {"Cache-Control", "no-store"},
+        {"Content-Security-Policy", csp},
+        {"X-Content-Type-Options", "nosniff"},
+        {"X-Frame-Options", "DENY"},
+        /* Not no-referrer: with that a browser sends `Origin: null` even from our own forms. */
+        {"Referrer-Policy", "same-origin"},
+        {"Cross-Origin-Opener-Policy", "same-origin"},
+        {"Cross-Origin-Resource-Policy", "same-origin"},
+        {"Content-Disposition", x->download[0] ? disposition : NULL},
+        {"Location", x->location[0] ? x->location : NULL},
+        {"Set-Cookie", x->cookie[0] ? x->cookie : NULL},
+        {"Connection", x->client->last ? "close" : NULL},
+    };
+
+    date_text(x->wall_ms, date);
+    (void)snprintf(disposition, sizeof(disposition), "attachment; filename=\"%s\"", x->download);
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
+        if (fields[i].value && http_write_field(out, span_str(fields[i].name), span_str(fields[i].value)) != 0)
+            return -1;
+    return 0;
+}
+
+static struct span reason_of(unsigned status)
+{
+    static const struct {
+        unsigned status;
+        const char *words;
+    } words[] = {{200, "OK"},        {201, "Created"},     {204, "No Content"},
+                 {303, "See Other"}, {400, "Bad Request"}, {403, "Forbidden"},
+                 {404, "Not Found"}, {409, "Conflict"},    {503, "Service Unavailable"}};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (words[i].status == status)
+            return span_str(words[i].words);
+    return SPAN("Status");
+}
+
+static int head_write(struct exchange *x)
+{
+    enum http_framing framing = x->stream ? HTTP_CHUNKED : x->status == 204 ? HTTP_NO_BODY : HTTP_LENGTH;
+    struct dynbuf head;
+    int rc;
+
+    dynbuf_init(&head, 8 * 1024);
+    rc = http_write_status_line(&head, x->status, reason_of(x->status)) || head_fields(x, &head) ||
+         http_write_end(&head, framing, x->out.n + x->file_size);
+    if (rc == 0)
+        rc = conn_write(x->client->conn, dynbuf_span(&head));
+    dynbuf_free(&head);
+    return rc != 0 ? -1 : 0;
+}
+
+static void client_end(struct client *c, bool flush)
+{
+    struct server *s = c->door->server;
+
+    if (flush && c->conn)
+        conn_finish(&c->conn);
+    conn_free(&c->conn);
+    if (c->x) {
+        c->x->client = NULL;
+        if (c->ready) /* else it is somebody's answer that frees it */
+            exchange_free(c->x);
+    }
+    *(c->prev ? &c->prev->next : &s->clients) = c->next;
+    if (c->next)
+        c->next->prev = c->prev;
+    s->nstreams -= c->stream;
+    if (c->door->nclients-- == SERVER_CLIENTS)
+        watch_set(c->door->watch, WATCH_READ);
+    free(c);
+}
+
+/* The next piece of the answer: 1 written, 0 there is none, -1. */
+static int piece_write(struct client *c)
+{
+    struct exchange *x = c->x;
+    uint8_t buf[PIECE];
+
+    if (c->sent < x->out.n) {
+        struct span part = span_first(span_from(dynbuf_span(&x->out), c->sent), PIECE);
+        c->sent += part.n;
+        return conn_write(c->conn, part) == 0 ? 1 : -1;
+    }
+    uint64_t off = c->sent - x->out.n;
+    if (x->file < 0 || off >= x->file_size)
+        return 0;
+    ssize_t n = pread(x->file, buf, x->file_size - off < PIECE ? x->file_size - off : PIECE, (off_t)off);
+    if (n <= 0)
+        return -1;
+    c->sent += (size_t)n;
+    return conn_write(c->conn, span_of(buf, (size_t)n)) == 0 ? 1 : -1;
+}
+
+static void stream_begin(struct client *c)
+{
+    c->stream = true;
+    c->door->server->nstreams++;
+    c->ready = false;
+    exchange_free(c->x);
+    c->x = NULL;
+    conn_deadline(c->conn, 0);
+}
+
+/* The answer is out of our hands. False: so is the client. */
+static bool client_next(struct client *c)
+{
+    exchange_free(c->x);
+    c->x = NULL;
+    c->ready = false;
+    c->sent = 0;
+    if (c->last) {
+        client_end(c, true);
+        return false;
+    }
+    conn_deadline(c->conn, SERVER_IDLE_MS);
+    return true;
+}
+
+/* False: the client is gone. */
+static bool client_pump(struct client *c)
+{
+    int rc = 1;
+
+    while (rc == 1 && conn_queued(c->conn) < CONN_OUT_LOW)
+        rc = piece_write(c);
+    if (rc == 0)
+        return client_next(c);
+    if (rc > 0) {
+        conn_deadline(c->conn, SERVER_SEND_MS);
+        return true;
+    }
+    client_end(c, false);
+    return false;
+}
+
+/* An event stream's first bytes are one chunk; it stays open. */
+static int stream_first(struct client *c)
+{
+    struct dynbuf chunk;
+    int rc;
+
+    dynbuf_init(&chunk, CONN_OUT_MAX);
+    rc = http_write_chunk(&chunk, dynbuf_span(&c->x->out)) || conn_write(c->conn, dynbuf_span(&chunk));
+    dynbuf_free(&chunk);
+    return rc ? -1 : 0;
+}
+
+/* Send what x says. False: the client is gone. */
+static bool answer(struct client *c)
+{
+    struct exchange *x = c->x;
+
+    c->ready = true;
+    if (!dynbuf_ok(&x->out))
+        reply_problem(x, 500, "Too large", "the answer is larger than the desk gives out");
+    if (x->stream && c->door->server->nstreams >= SERVER_STREAMS) {
+        x->stream = false;
+        reply_problem(x, 503, "Too many", "too many event streams are open");
+    }
+    c->last |= x->stream;
+    if (head_write(x) != 0 || (x->stream && stream_first(c) != 0)) {
+        client_end(c, false);
+        return false;
+    }
+    if (!x->stream)
+        return client_pump(c);
+    stream_begin(c);
+    return true;
+}
+
+/* Another role's answer made x's. */
+static void answered(struct exchange *x)
+{
+    struct client *c = x->client;
+
+    if (!c)
+        exchange_free(x);
+    else if (answer(c))
+        client_work(c);
+}
+
+/* --- the way in ----------------------------------------------------------- */
+
+static void refuse_head(struct client *c, const struct http_err *e)
+{
+    struct exchange *x = exchange_new(c);
+
+    c->last = true;
+    if (!x) {
+        client_end(c, false);
+        return;
+    }
+    c->x = x;
+    x->head.path = SPAN("/api/"); /* the refusal is JSON: this was no browser */
+    reply_problem(x, e->status, "Bad request", "%s", e->why);
+    (void)answer(c);
+}
+
+/* The whole request is in: it gets its own copy, for it may outlive the connection. False: the client is gone. */
+static bool request_run(struct client *c, size_t head, size_t all)
+{
+    struct exchange *x = exchange_new(c);
+    struct http_err e;
+    size_t seen = 0, used;
+
+    if (!x || dynbuf_add(&x->raw, span_first(conn_input(c->conn), all)) != 0 ||
+        http_parse_request(dynbuf_span(&x->raw), HTTP_ORIGIN_SERVER, &seen, &x->head, &used, &e) != HTTP_OK) {
+        if (x)
+            exchange_free(x);
+        client_end(c, false);
+        return false;
+    }
+    x->body = span_from(dynbuf_span(&x->raw), head);
+    conn_consume(c->conn, all);
+    c->x = x;
+    c->seen = 0;
+    c->last |= !x->head.keep_alive;
+    conn_deadline(c->conn, 0); /* questions have their own */
+    route_run(x);
+    return x->status != 0 ? answer(c) : true;
+}
+
+/* What is wrong with a head that the parser took. */
+static bool head_refused(const struct http_head *h, struct http_err *e)
+{
+    if (h->framing == HTTP_CHUNKED)
+        *e = (struct http_err){411, "length", "send the body with a Content-Length"};
+    else if (h->framing == HTTP_LENGTH && h->length > DESK_BODY_MAX)
+        *e = (struct http_err){413, "large", "a body may have 64 KiB here"};
+    else
+        return false;
+    return true;
+}
+
+/* Requests that are complete, one after the other. */
+static void client_work(struct client *c)
+{
+    while (!c->x && !c->stream && conn_input(c->conn).n > 0) {
+        struct http_head h;
+        struct http_err e = {0};
+        size_t used;
+        enum http_result r = http_parse_request(conn_input(c->conn), HTTP_ORIGIN_SERVER, &c->seen, &h, &used, &e);
+        if (r == HTTP_MORE)
+            return;
+        if (r != HTTP_OK || head_refused(&h, &e)) {
+            refuse_head(c, &e);
+            return;
+        }
+        size_t body = h.framing == HTTP_LENGTH ? (size_t)h.length : 0, there = conn_input(c->conn).n - used;
+        if (h.expect_continue && there == 0 && body > 0 &&
+            conn_write(c->conn, SPAN("HTTP/1.1 100 Continue\r\n\r\n")) != 0)
+            return;
+        if (there < body || !request_run(c, used, used + body))
+            return;
+    }
+}
+
+static void client_event(void *arg, struct conn *conn, enum conn_event ev)
+{
+    struct client *c = arg;
+
+    switch (ev) {
+    case CONN_DATA:
+        if (c->stream)
+            conn_consume(conn, conn_input(conn).n);
+        else
+            client_work(c);
+        break;
+    case CONN_DRAINED:
+        if (c->x && c->ready && client_pump(c))
+            client_work(c);
+        break;
+    case CONN_EOF:
+        /* A half-closed client still gets its answer. */
+        if (c->x)
+            c->last = true;
+        else
+            client_end(c, true);
+        break;
+    case CONN_CONNECTED:
+    case CONN_TLS_READY: break;
+    default: client_end(c, false);
+    }
+}
+
+/* On the control socket: root, and whoever the gateway belongs to. */
+static bool control_admits(struct client *c)
+{
+    unsigned uid;
+
+    if (conn_peer_pid(c->conn, &uid) < 0)
+        return false;
+    (void)snprintf(c->operator, sizeof(c->operator), "uid %u", uid);
+    return uid == 0 || uid == c->door->server->desk->owner_uid;
+}
+
+static void client_new(struct door *d, int fd)
+{
+    struct server *s = d->server;
+    struct client *c = calloc(1, sizeof(*c));
+
+    if (!c) {
+        close(fd);
+        return;
+    }
+    c->door = d;
+    c->conn = conn_new(s->desk->loop, fd, IN_MAX, client_event, c);
+    if (!c->conn || (d->place == PLACE_CONTROL && !control_admits(c))) {
+        conn_free(&c->conn);
+        free(c);
+        return;
+    }
+    c->next = s->clients;
+    if (c->next)
+        c->next->prev = c;
+    s->clients = c;
+    if (++d->nclients == SERVER_CLIENTS)
+        watch_set(d->watch, 0);
+    conn_deadline(c->conn, SERVER_REQUEST_MS);
+}
+
+static void knock(void *arg, unsigned ready)
+{
+    struct door *d = arg;
+
+    for (int i = 0; i < ACCEPTS && d->nclients < SERVER_CLIENTS; i++) {
+        int fd = listen_accept(d->fd);
+        if (fd < 0)
+            return;
+        client_new(d, fd);
+    }
+}
+
+/* --- streams and time ----------------------------------------------------- */
+
+static void stream_write(struct client *c, struct span s)
+{
+    struct dynbuf chunk;
+
+    dynbuf_init(&chunk, s.n + 64);
+    if (conn_queued(c->conn) > CONN_OUT_MAX / 4 || http_write_chunk(&chunk, s) != 0 ||
+        conn_write(c->conn, dynbuf_span(&chunk)) != 0)
+        client_end(c, false); /* does not read: it resumes by Last-Event-ID */
+    dynbuf_free(&chunk);
+}
+
+static void streams_write(struct server *s, struct span text)
+{
+    for (struct client *c = s->clients, *next; c; c = next) {
+        next = c->next;
+        if (c->stream)
+            stream_write(c, text);
+    }
+}
+
+void server_event(struct server *s, uint64_t seq, struct span kind, struct span subject)
+{
+    struct dynbuf text;
+
+    dynbuf_init(&text, 4096);
+    events_write(&text, seq, kind, subject);
+    if (dynbuf_ok(&text))
+        streams_write(s, dynbuf_span(&text));
+    dynbuf_free(&text);
+}
+
+static void tick(void *arg)
+{
+    struct server *s = arg;
+    uint64_t now = loop_now(s->desk->loop);
+
+    ask_expire(s->desk, now);
+    if (now >= s->ping_at) {
+        s->ping_at = now + SERVER_PING_MS;
+        streams_write(s, SPAN(": still here\n\n"));
+    }
+    timer_set(s->tick, TICK_MS);
+}
+
+struct server *server_new(struct desk *d)
+{
+    struct server *s = calloc(1, sizeof(*s));
+
+    if (!s)
+        return NULL;
+    s->desk = d;
+    s->tick = timer_new(d->loop, tick, s);
+    if (!s->tick) {
+        free(s);
+        return NULL;
+    }
+    exchange_answered = answered;
+    timer_set(s->tick, TICK_MS);
+    return s;
+}
+
+int server_listen(struct server *s, enum desk_place place, int fd)
+{
+    struct door *d = &s->door[s->ndoors];
+
+    if (s->ndoors == DOORS || fd < 0)
+        goto fail;
+    *d = (struct door){.server = s, .place = place, .fd = fd};
+    d->watch = watch_new(s->desk->loop, fd, WATCH_READ, knock, d);
+    if (!d->watch)
+        goto fail;
+    s->ndoors++;
+    return 0;
+fail:
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}
+
+void server_free(struct server **sp)
+{
+    struct server *s = *sp;
+
+    *sp = NULL;
+    if (!s)
+        return;
+    while (s->clients)
+        client_end(s->clients, false);
+    for (size_t i = 0; i < s->ndoors; i++) {
+        watch_free(&s->door[i].watch);
+        close(s->door[i].fd);
+    }
+    timer_free(&s->tick);
+    free(s);
+}

@@ -1,0 +1,25 @@
+/* HTTP/1.1 towards browsers and the control socket's clients: bounded in number,
+ * bytes and time. One exchange at a time on a connection; what it answers is
+ * sent as fast as the client reads, never faster. */
+#ifndef WEB_APPROVAL_SERVER_H
+#define WEB_APPROVAL_SERVER_H
+
+#include "web-approval/desk.h"
+
+enum {
+    SERVER_CLIENTS = 64, /* of each listener */
+    SERVER_STREAMS = 24, /* event streams among them */
+    SERVER_REQUEST_MS = 10 * 1000,
+    SERVER_IDLE_MS = 30 * 1000,
+    SERVER_SEND_MS = 30 * 1000, /* without progress */
+    SERVER_PING_MS = 20 * 1000,
+};
+
+struct server *server_new(struct desk *d) MUSTCHECK;
+/* Accept on this listener (taken over) from now on. */
+int server_listen(struct server *s, enum desk_place place, int fd) MUSTCHECK;
+/* An event to every stream. */
+void server_event(struct server *s, uint64_t seq, struct span kind, struct span subject);
+void server_free(struct server **s);
+
+#endif

@@ -1,0 +1,405 @@
+#include "web-approval/store.h"
+
+#include <sqlite3.h>
+#include <stdlib.h>
+#include <time.h>
+
+enum { PROGRESS_STEPS = 1000 };
+
+struct store {
+    const char *path;
+    sqlite3 *db;
+    uint64_t deadline;
+};
+
+/* A row being read: columns are taken one after the other, in the order of the SELECT. */
+struct row {
+    sqlite3_stmt *q;
+    struct arena *a;
+    int at;
+    bool full; /* the arena is */
+};
+
+static uint64_t now_ms(void)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+static int too_long(void *arg)
+{
+    const struct store *s = arg;
+    return now_ms() > s->deadline;
+}
+
+struct store *store_new(const char *path)
+{
+    struct store *s = calloc(1, sizeof(*s));
+    if (s)
+        s->path = path;
+    return s;
+}
+
+static void store_close(struct store *s)
+{
+    (void)sqlite3_close_v2(s->db);
+    s->db = NULL;
+}
+
+void store_free(struct store **s)
+{
+    if (!*s)
+        return;
+    store_close(*s);
+    free(*s);
+    *s = NULL;
+}
+
+static int store_open(struct store *s, struct err *e)
+{
+    if (s->db)
+        return 0;
+    int rc =
+        sqlite3_open_v2(s->path, &s->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW, NULL);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_exec(s->db, "PRAGMA query_only=1; PRAGMA trusted_schema=0; PRAGMA temp_store=2;", NULL, NULL,
+                          NULL);
+    if (rc != SQLITE_OK) {
+        (void)err_set(e, "the ledger's store cannot be opened (%s); try again in a moment", sqlite3_errstr(rc));
+        store_close(s);
+        return -1;
+    }
+    (void)sqlite3_db_config(s->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    (void)sqlite3_busy_timeout(s->db, 200);
+    sqlite3_progress_handler(s->db, PROGRESS_STEPS, too_long, s);
+    return 0;
+}
+
+static int query(struct store *s, const char *sql, sqlite3_stmt **q, struct err *e)
+{
+    if (store_open(s, e) != 0)
+        return -1;
+    s->deadline = now_ms() + STORE_MS;
+    if (sqlite3_prepare_v2(s->db, sql, -1, q, NULL) == SQLITE_OK)
+        return 0;
+    /* No such table: the ledger is still making it; another file may be there next time. */
+    (void)err_set(e, "the ledger's store cannot be read yet (%s); try again in a moment", sqlite3_errmsg(s->db));
+    store_close(s);
+    return -1;
+}
+
+static void bind(sqlite3_stmt *q, const char *name, struct span v)
+{
+    int i = sqlite3_bind_parameter_index(q, name);
+    if (i > 0)
+        (void)sqlite3_bind_text64(q, i, v.n ? (const char *)v.p : "", v.n, SQLITE_STATIC, SQLITE_UTF8);
+}
+
+static void bind_u64(sqlite3_stmt *q, const char *name, uint64_t v)
+{
+    (void)sqlite3_bind_int64(q, sqlite3_bind_parameter_index(q, name), (sqlite3_int64)v);
+}
+
+typedef int row_fn(void *ctx, struct row *r);
+
+/* Steps through; always finalises. 0, or -1. */
+static int walk(struct store *s, sqlite3_stmt *q, struct arena *a, row_fn *fn, void *ctx, struct err *e)
+{
+    struct row r = {.q = q, .a = a};
+    int rc, end = 0;
+
+    while ((rc = sqlite3_step(q)) == SQLITE_ROW && end == 0) {
+        r.at = 0;
+        end = fn(ctx, &r);
+        if (r.full)
+            break;
+    }
+    if (r.full) {
+        (void)sqlite3_finalize(q);
+        return err_set(e, "the answer is larger than the desk takes; ask for fewer rows");
+    }
+    if (rc != SQLITE_DONE && rc != SQLITE_ROW) {
+        (void)err_set(e, "reading the ledger's store failed: %s",
+                      rc == SQLITE_INTERRUPT ? "it took too long" : sqlite3_errmsg(s->db));
+        (void)sqlite3_finalize(q);
+        store_close(s);
+        return -1;
+    }
+    (void)sqlite3_finalize(q);
+    return 0;
+}
+
+static struct span text(struct row *r)
+{
+    int i = r->at++;
+    const void *p =
+        sqlite3_column_type(r->q, i) == SQLITE_BLOB ? sqlite3_column_blob(r->q, i) : sqlite3_column_text(r->q, i);
+    size_t n = (size_t)sqlite3_column_bytes(r->q, i);
+    if (!p || n == 0)
+        return SPAN_NONE;
+    struct span s = arena_copy(r->a, span_of(p, n));
+    r->full |= !s.p;
+    return s;
+}
+
+static bool is_null(const struct row *r)
+{
+    return sqlite3_column_type(r->q, r->at) == SQLITE_NULL;
+}
+
+static uint64_t number(struct row *r)
+{
+    sqlite3_int64 v = sqlite3_column_int64(r->q, r->at++);
+    return v < 0 ? 0 : (uint64_t)v;
+}
+
+/* --- tickets -------------------------------------------------------------- */
+
+#define TICKET_COLUMNS                                                                                               \
+    "id, state, sandbox, session, tenant, method, scheme, host, port, path, query, fields_json, body_size, "         \
+    "body_sha256, digest, op, effect, resource, credential, code, rule_id, rule_file, rule_line, policy, summary, "  \
+    "facts_json, agent_reason, approve_by, dialect, reason_required, repeats, created_ms, expires_ms, decided_ms, "  \
+    "decided_by, decided_channel, decided_reason, claimed_ms, ended_ms, status, bytes_out, bytes_in, delivered"
+
+static void ticket_life(struct row *r, struct ticket *t)
+{
+    t->reason_required = number(r) != 0;
+    t->repeats = number(r);
+    t->created_ms = number(r);
+    t->expires_ms = number(r);
+    t->decided_ms = number(r);
+    t->decided_by = text(r);
+    t->decided_channel = text(r);
+    t->decided_reason = text(r);
+    t->claimed_ms = number(r);
+    t->ended_ms = number(r);
+    t->has_outcome = !is_null(r);
+    t->status = number(r);
+    t->bytes_out = number(r);
+    t->bytes_in = number(r);
+    t->delivered = number(r) != 0;
+}
+
+static void ticket_row(struct row *r, struct ticket *t)
+{
+    *t = (struct ticket){0};
+    t->id = text(r);
+    t->state = text(r);
+    t->sandbox = text(r);
+    t->session = text(r);
+    t->tenant = text(r);
+    t->method = text(r);
+    t->scheme = text(r);
+    t->host = text(r);
+    t->port = number(r);
+    t->path = text(r);
+    t->has_query = !is_null(r);
+    t->query = text(r);
+    t->fields_json = text(r);
+    t->body_size = number(r);
+    t->body_sha256 = text(r);
+    t->digest = text(r);
+    t->op = text(r);
+    t->effect = text(r);
+    t->resource = text(r);
+    t->credential = text(r);
+    t->code = text(r);
+    t->rule_id = text(r);
+    t->rule_file = text(r);
+    t->rule_line = number(r);
+    t->policy = text(r);
+    t->summary = text(r);
+    t->facts_json = text(r);
+    t->agent_reason = text(r);
+    t->approve_by = text(r);
+    t->dialect = text(r);
+    ticket_life(r, t);
+}
+
+struct ticket_walk {
+    store_ticket_fn *fn;
+    void *ctx;
+};
+
+static int ticket_step(void *ctx, struct row *r)
+{
+    struct ticket_walk *w = ctx;
+    struct ticket t;
+    ticket_row(r, &t);
+    return r->full ? 1 : w->fn(w->ctx, &t);
+}
+
+int store_tickets(struct store *s, const struct ticket_filter *f, struct arena *a, store_ticket_fn *fn, void *ctx,
+                  struct err *e)
+{
+    struct ticket_walk w = {fn, ctx};
+    sqlite3_stmt *q;
+
+    if (query(s,
+              "SELECT " TICKET_COLUMNS " FROM ticket WHERE (:state = '' OR state = :state OR "
+              "(:state = 'open' AND state IN ('pending', 'approved', 'executing')) OR "
+              "(:state = 'decided' AND state <> 'pending')) "
+              "AND (:after = '' OR (created_ms, id) < (SELECT created_ms, id FROM ticket WHERE id = :after)) "
+              "AND (:prefix = '' OR substr(id, 1, length(:prefix)) = :prefix) "
+              "ORDER BY created_ms DESC, id DESC LIMIT :limit",
+              &q, e) != 0)
+        return -1;
+    bind(q, ":state", f->state);
+    bind(q, ":after", f->after);
+    bind(q, ":prefix", f->prefix);
+    bind_u64(q, ":limit", f->limit < STORE_ROWS_MAX ? f->limit : STORE_ROWS_MAX);
+    return walk(s, q, a, ticket_step, &w, e);
+}
+
+struct ticket_one {
+    struct ticket *t;
+    int found;
+};
+
+static int ticket_first(void *ctx, struct row *r)
+{
+    struct ticket_one *one = ctx;
+    ticket_row(r, one->t);
+    one->found = 1;
+    return 0;
+}
+
+int store_ticket(struct store *s, struct span id, struct arena *a, struct ticket *t, struct err *e)
+{
+    struct ticket_one one = {t, 0};
+    sqlite3_stmt *q;
+
+    if (query(s, "SELECT " TICKET_COLUMNS " FROM ticket WHERE id = :id", &q, e) != 0)
+        return -1;
+    bind(q, ":id", id);
+    return walk(s, q, a, ticket_first, &one, e) == 0 ? one.found : -1;
+}
+
+static int number_first(void *ctx, struct row *r)
+{
+    *(uint64_t *)ctx = number(r);
+    return 0;
+}
+
+static int one_number(struct store *s, const char *sql, uint64_t *n, struct err *e)
+{
+    sqlite3_stmt *q;
+    *n = 0;
+    return query(s, sql, &q, e) != 0 ? -1 : walk(s, q, NULL, number_first, n, e);
+}
+
+int store_pending(struct store *s, uint64_t *n, struct err *e)
+{
+    return one_number(s, "SELECT count(*) FROM ticket WHERE state = 'pending'", n, e);
+}
+
+int store_head(struct store *s, uint64_t *seq, struct err *e)
+{
+    return one_number(s, "SELECT coalesce(max(seq), 0) FROM audit", seq, e);
+}
+
+/* --- sandboxes ------------------------------------------------------------ */
+
+#define SANDBOX_COLUMNS                                                                                              \
+    "name, session, owner, tenant, kind, labels_json, generation, created_ms, changed_ms, token_hash IS NOT NULL, "  \
+    "(SELECT count(*) FROM ticket WHERE ticket.sandbox = name AND state = 'pending')"
+
+static void sandbox_row(struct row *r, struct sandbox_row *s)
+{
+    s->name = text(r);
+    s->session = text(r);
+    s->owner = text(r);
+    s->tenant = text(r);
+    s->kind = text(r);
+    s->labels_json = text(r);
+    s->generation = number(r);
+    s->created_ms = number(r);
+    s->changed_ms = number(r);
+    s->has_token = number(r) != 0;
+    s->pending = number(r);
+}
+
+struct sandbox_walk {
+    store_sandbox_fn *fn;
+    void *ctx;
+};
+
+static int sandbox_step(void *ctx, struct row *r)
+{
+    struct sandbox_walk *w = ctx;
+    struct sandbox_row s;
+    sandbox_row(r, &s);
+    return r->full ? 1 : w->fn(w->ctx, &s);
+}
+
+int store_sandboxes(struct store *s, struct arena *a, store_sandbox_fn *fn, void *ctx, struct err *e)
+{
+    struct sandbox_walk w = {fn, ctx};
+    sqlite3_stmt *q;
+
+    if (query(s, "SELECT " SANDBOX_COLUMNS " FROM sandbox ORDER BY name LIMIT 1000", &q, e) != 0)
+        return -1;
+    return walk(s, q, a, sandbox_step, &w, e);
+}
+
+struct sandbox_one {
+    struct sandbox_row *s;
+    int found;
+};
+
+static int sandbox_first(void *ctx, struct row *r)
+{
+    struct sandbox_one *one = ctx;
+    sandbox_row(r, one->s);
+    one->found = 1;
+    return 0;
+}
+
+int store_sandbox(struct store *s, struct span name, struct arena *a, struct sandbox_row *r, struct err *e)
+{
+    struct sandbox_one one = {r, 0};
+    sqlite3_stmt *q;
+
+    if (query(s, "SELECT " SANDBOX_COLUMNS " FROM sandbox WHERE name = :name", &q, e) != 0)
+        return -1;
+    bind(q, ":name", name);
+    return walk(s, q, a, sandbox_first, &one, e) == 0 ? one.found : -1;
+}
+
+/* --- audit ---------------------------------------------------------------- */
+
+struct audit_walk {
+    store_audit_fn *fn;
+    void *ctx;
+};
+
+static int audit_step(void *ctx, struct row *r)
+{
+    struct audit_walk *w = ctx;
+    struct audit_row row;
+    row.seq = number(r);
+    row.time_ms = number(r);
+    row.kind = text(r);
+    row.ticket = text(r);
+    row.json = text(r);
+    row.hash = text(r);
+    return r->full ? 1 : w->fn(w->ctx, &row);
+}
+
+int store_audit(struct store *s, uint64_t after, size_t limit, bool tickets_only, struct arena *a, store_audit_fn *fn,
+                void *ctx, struct err *e)
+{
+    struct audit_walk w = {fn, ctx};
+    sqlite3_stmt *q;
+
+    if (query(s,
+              "SELECT seq, time_ms, kind, ticket, json, hash FROM audit WHERE seq > :after AND "
+              "(:some = 0 OR (ticket IS NOT NULL AND substr(kind, 1, 7) = 'ticket-')) ORDER BY seq LIMIT :limit",
+              &q, e) != 0)
+        return -1;
+    bind_u64(q, ":after", after);
+    bind_u64(q, ":some", tickets_only);
+    bind_u64(q, ":limit", limit < STORE_ROWS_MAX ? limit : STORE_ROWS_MAX);
+    return walk(s, q, a, audit_step, &w, e);
+}

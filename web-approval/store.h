@@ -1,0 +1,69 @@
+/* What the desk reads of the ledger's store: a read-only connection, each question
+ * bounded to STORE_MS. Nothing here writes. Rows are copied into the caller's arena. */
+#ifndef WEB_APPROVAL_STORE_H
+#define WEB_APPROVAL_STORE_H
+
+#include "common/arena.h"
+#include "common/err.h"
+#include "common/id.h"
+
+enum { STORE_MS = 2000, STORE_ROWS_MAX = 1000 };
+
+struct store;
+
+struct ticket {
+    struct span id, state, sandbox, session, tenant;
+    struct span method, scheme, host, path, query, fields_json;
+    bool has_query;
+    uint64_t port, body_size;
+    struct span body_sha256, digest; /* 32 bytes each */
+    struct span op, effect, resource, credential, code, rule_id, rule_file, policy;
+    uint64_t rule_line;
+    struct span summary, facts_json, agent_reason, approve_by, dialect;
+    bool reason_required;
+    uint64_t repeats, created_ms, expires_ms, decided_ms, claimed_ms, ended_ms; /* 0: not yet */
+    struct span decided_by, decided_channel, decided_reason;
+    uint64_t status, bytes_out, bytes_in;
+    bool has_outcome, delivered;
+};
+
+struct ticket_filter {
+    struct span state;  /* empty: any; "open": not at its end; "decided": any but pending */
+    struct span after;  /* id: those made before it (the list goes back in time) */
+    struct span prefix; /* of the id */
+    size_t limit;       /* at most STORE_ROWS_MAX */
+};
+
+struct sandbox_row {
+    struct span name, session, owner, tenant, kind, labels_json;
+    uint64_t generation, created_ms, changed_ms, pending;
+    bool has_token;
+};
+
+struct audit_row {
+    uint64_t seq, time_ms;
+    struct span kind, ticket, json, hash;
+};
+
+/* path: of ledger.db. It need not exist yet: every question tries again. Borrowed for good. */
+struct store *store_new(const char *path) MUSTCHECK;
+void store_free(struct store **s);
+/* 0, or -1 with *e: the store cannot be read now. fn returning not 0 ends the walk. */
+typedef int store_ticket_fn(void *ctx, const struct ticket *t);
+int store_tickets(struct store *s, const struct ticket_filter *f, struct arena *a, store_ticket_fn *fn, void *ctx,
+                  struct err *e) MUSTCHECK;
+/* 1, 0: none of that id, -1. */
+int store_ticket(struct store *s, struct span id, struct arena *a, struct ticket *t, struct err *e) MUSTCHECK;
+/* How many are pending. */
+int store_pending(struct store *s, uint64_t *n, struct err *e) MUSTCHECK;
+typedef int store_sandbox_fn(void *ctx, const struct sandbox_row *r);
+int store_sandboxes(struct store *s, struct arena *a, store_sandbox_fn *fn, void *ctx, struct err *e) MUSTCHECK;
+int store_sandbox(struct store *s, struct span name, struct arena *a, struct sandbox_row *r, struct err *e) MUSTCHECK;
+typedef int store_audit_fn(void *ctx, const struct audit_row *r);
+/* Rows with seq > after, oldest first. tickets_only: those of kind "ticket-...". */
+int store_audit(struct store *s, uint64_t after, size_t limit, bool tickets_only, struct arena *a, store_audit_fn *fn,
+                void *ctx, struct err *e) MUSTCHECK;
+/* The newest sequence number, 0: none yet. */
+int store_head(struct store *s, uint64_t *seq, struct err *e) MUSTCHECK;
+
+#endif
