@@ -118,6 +118,10 @@ static void make(const struct digest_input *in, struct span title, bool join, st
         add_lower(d, field[i]->name);
         digest_add_field(d, field[i]->value);
     }
+    if (join) {
+        digest_add_field(d, in->rule);
+        digest_add_field(d, in->op);
+    }
     bool part = join && in->has_join_body;
     number(d, part);
     digest_add_field(d, part ? in->join_body : in->body);

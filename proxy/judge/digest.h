@@ -11,6 +11,7 @@ struct digest_input {
     struct span body;
     bool has_join_body;
     struct span join_body; /* what of the body a retry repeats exactly */
+    struct span rule, op; /* join key only: an approval asked for by another rule, or as another op, is another one */
 };
 
 /* SHA-256 over every field with its length before it. Header fields are taken by name in sorted order, so that their

@@ -156,15 +156,16 @@ static void denied(struct exchange *x, struct refusal *r)
 /* A person's words are the title too: for some clients it is all that is shown. */
 static void decided(struct exchange *x, struct refusal *r)
 {
+    const char *what = x->ticket.state == TICKET_CANCELLED ? "Cancelled" : "Denied";
     struct span by = span_first(x->ticket.by, 100), words = span_trim(x->ticket.words);
     if (by.n == 0)
         by = SPAN("an operator");
     if (words.n == 0) {
-        r->title = format(&x->arena, "Denied by %.*s", SPAN_FMT(by));
+        r->title = format(&x->arena, "%s by %.*s", what, SPAN_FMT(by));
         return;
     }
-    r->title = format(&x->arena, "Denied by %.*s: %.*s", SPAN_FMT(by), SPAN_FMT(span_first(words, 150)));
-    r->detail = format(&x->arena, "Denied by %.*s: %.*s", SPAN_FMT(by), SPAN_FMT(words));
+    r->title = format(&x->arena, "%s by %.*s: %.*s", what, SPAN_FMT(by), SPAN_FMT(span_first(words, 150)));
+    r->detail = format(&x->arena, "%s by %.*s: %.*s", what, SPAN_FMT(by), SPAN_FMT(words));
 }
 
 static void held(struct exchange *x, struct refusal *r)
@@ -197,7 +198,7 @@ enum walk_next refuse(struct exchange *x, enum refuse_why why)
     name_ticket(x, r);
     if (why == REFUSE_DENIED)
         denied(x, r);
-    else if (why == REFUSE_TICKET_DENIED)
+    else if (why == REFUSE_TICKET_DENIED || why == REFUSE_TICKET_CANCELLED)
         decided(x, r);
     else if (why == REFUSE_HELD)
         held(x, r);

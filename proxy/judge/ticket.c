@@ -18,6 +18,8 @@ void ticket_digests(struct exchange *x)
         .body = x->body.bytes,
         .has_join_body = x->now.d.join_body.n != 0,
         .join_body = x->now.d.join_body,
+        .rule = x->now.d.rule.id,
+        .op = x->now.d.op,
     };
     request_digest(&in, &x->digest);
     request_join_key(&in, &x->join);

@@ -195,7 +195,8 @@ struct keys {
 static struct keys keys(const struct wire_request *r, const char *session, const char *credential, const char *body)
 {
     struct keys k;
-    struct digest_input in = {span_str(session), span_str(credential), r, span_str(body), false, SPAN_NONE};
+    struct digest_input in = {
+        .session = span_str(session), .credential = span_str(credential), .request = r, .body = span_str(body)};
     request_digest(&in, &k.digest);
     request_join_key(&in, &k.join);
     return k;
@@ -258,7 +259,12 @@ static void what_honest_clients_vary_does_not_count(void **state)
     k = keys(&r, "ses", "cred", "body");
     assert_false(eq(&first.digest, &k.digest));
     assert_true(eq(&first.join, &k.join));
-    struct digest_input in = {SPAN("ses"), SPAN("cred"), &r, SPAN("cmdsPACK1"), true, SPAN("cmds")};
+    struct digest_input in = {.session = SPAN("ses"),
+                              .credential = SPAN("cred"),
+                              .request = &r,
+                              .body = SPAN("cmdsPACK1"),
+                              .has_join_body = true,
+                              .join_body = SPAN("cmds")};
     request_join_key(&in, &first.join);
     request_digest(&in, &first.digest);
     in.body = SPAN("cmdsPACK2");
@@ -266,6 +272,16 @@ static void what_honest_clients_vary_does_not_count(void **state)
     request_digest(&in, &k.digest);
     assert_true(eq(&first.join, &k.join));
     assert_false(eq(&first.digest, &k.digest));
+    first = k; /* another rule, or another op, asks anew; the request is the same */
+    in.rule = SPAN("r");
+    request_join_key(&in, &k.join);
+    assert_false(eq(&first.join, &k.join));
+    in.rule = SPAN_NONE;
+    in.op = SPAN("r");
+    request_join_key(&in, &k.join);
+    request_digest(&in, &k.digest);
+    assert_false(eq(&first.join, &k.join));
+    assert_true(eq(&first.digest, &k.digest));
 }
 
 int main(void)
