@@ -79,6 +79,9 @@ int main(void)
         log_die("no memory for the carrier");
     dynbuf_free(&roots);
     configure(&s);
+    struct err e = {""};
+    if (upstreams_warm(&s.carrier->upstreams, &e) != 0)
+        log_die("the system's roots cannot be used: %s", e.text);
     if (names_own_interfaces(&s.carrier->names) != 0)
         log_die("the addresses of this machine cannot be listed");
     role_confine(r, &wall);

@@ -61,6 +61,7 @@ void upstreams_clear(struct upstreams *s)
             s->bucket[i] = u->next;
             upstream_unref(&u);
         }
+    roots_unref(&s->warm);
     sweep(s);
     dynbuf_free(&s->system);
     s->n = 0;
@@ -83,6 +84,18 @@ static struct roots *roots_of(struct upstreams *s, struct span pem)
     *r = (struct roots){.next = s->roots, .refs = 2, .of = d};
     s->roots = r;
     return r;
+}
+
+int upstreams_warm(struct upstreams *s, struct err *e)
+{
+    struct span pem = dynbuf_span(&s->system);
+    if (pem.n == 0)
+        return 0;
+    s->warm = roots_of(s, pem);
+    if (s->warm == NULL)
+        return err_set(e, "no memory for trusted roots");
+    s->warm->tls = tls_client_new(pem, e);
+    return s->warm->tls != NULL ? 0 : -1;
 }
 
 struct tls_client *upstream_tls(struct upstreams *s, struct upstream *u, struct err *e)

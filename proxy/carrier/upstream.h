@@ -35,11 +35,13 @@ struct upstream {
 struct upstreams {
     struct upstream *bucket[UPSTREAM_BUCKETS];
     size_t n;
-    struct roots *roots;
+    struct roots *roots, *warm;
     struct dynbuf system; /* PEM */
 };
 
 void upstreams_init(struct upstreams *s, struct span system_roots);
+/* Make the TLS settings of the system's roots now: what OpenSSL loads at first use cannot be loaded once confined. */
+int upstreams_warm(struct upstreams *s, struct err *e) MUSTCHECK;
 void upstreams_clear(struct upstreams *s);
 /* Remember, or replace the one of that number (exchanges under way keep the one they began with). -1: too many, an
  * address that is none, or no memory; e says it. */
