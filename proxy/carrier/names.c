@@ -8,6 +8,7 @@
 struct name_ask {
     struct name_ask *next;
     uint64_t id, until;
+    bool sent; /* no: there was no resolver; it is asked as soon as there is one */
     struct upstream *upstream;
     names_fn *fn;
     void *arg;
@@ -129,16 +130,17 @@ static struct name_ask *take(struct names *n, uint64_t id)
     return NULL;
 }
 
-static int ask(struct names *n, struct upstream *u, uint64_t id)
+static void send_ask(struct names *n, struct name_ask *a)
 {
-    struct dynbuf *b = chan_begin(n->chan, M_RESOLVE, id);
+    const struct upstream *u = a->upstream;
+    struct dynbuf *b = n->chan != NULL ? chan_begin(n->chan, M_RESOLVE, a->id) : NULL;
     if (b == NULL)
-        return -1;
+        return;
     msg_put_span(b, u->host);
     msg_put_u16(b, (uint16_t)u->ncidrs);
     for (size_t i = 0; i < u->ncidrs; i++)
         msg_put_span(b, u->cidr_text[i]);
-    return chan_commit(n->chan);
+    a->sent = chan_commit(n->chan) == 0;
 }
 
 enum names_result names_ask(struct names *n, struct upstream *u, bool fresh, names_fn *fn, void *arg,
@@ -149,15 +151,12 @@ enum names_result names_ask(struct names *n, struct upstream *u, bool fresh, nam
         return check(n, u, code, why) ? NAMES_HERE : NAMES_REFUSED;
     *code = SPAN("dns-failed");
     *why = SPAN("names cannot be resolved now; try again shortly");
-    struct name_ask *a = n->chan != NULL && n->npending < NAMES_PENDING_MAX ? malloc(sizeof(*a)) : NULL;
+    struct name_ask *a = n->npending < NAMES_PENDING_MAX ? malloc(sizeof(*a)) : NULL;
     if (a == NULL)
         return NAMES_REFUSED;
-    *a = (struct name_ask){n->pending, n->next_id++, now + NAMES_WAIT_MS, u, fn, arg};
-    if (ask(n, u, a->id) != 0) {
-        free(a);
-        return NAMES_REFUSED;
-    }
+    *a = (struct name_ask){n->pending, n->next_id++, now + NAMES_WAIT_MS, false, u, fn, arg};
     u->refs++;
+    send_ask(n, a);
     n->pending = a;
     n->npending++;
     return NAMES_ASKED;
@@ -221,19 +220,29 @@ int names_frame(struct names *n, struct frame *f)
     return 0;
 }
 
-static void fail_first(struct names *n, const char *why)
+/* A resolver that is gone takes its questions with it; those it was never asked wait for the next. */
+static void fail_sent(struct names *n)
 {
-    struct name_ask *a = n->pending;
-    n->pending = a->next;
-    answer(n, a, SPAN("dns-failed"), span_str(why));
+    for (struct name_ask **at = &n->pending; *at != NULL;) {
+        struct name_ask *a = *at;
+        if (!a->sent) {
+            at = &a->next;
+            continue;
+        }
+        *at = a->next;
+        answer(n, a, SPAN("dns-failed"), SPAN("the resolver ended; try again shortly"));
+        at = &n->pending; /* the list may have changed */
+    }
 }
 
 void names_peer(struct names *n, struct chan *c)
 {
     n->chan = c;
     if (c == NULL)
-        for (size_t left = n->npending; left > 0 && n->pending != NULL; left--)
-            fail_first(n, "the resolver ended; try again shortly");
+        fail_sent(n);
+    for (struct name_ask *a = n->pending; c != NULL && a != NULL; a = a->next)
+        if (!a->sent)
+            send_ask(n, a);
 }
 
 void names_expire(struct names *n)

@@ -38,7 +38,7 @@ void names_clear(struct names *n);
 int names_own(struct names *n, struct span list) MUSTCHECK;
 /* Add the addresses of this machine's interfaces (before confinement). */
 int names_own_interfaces(struct names *n) MUSTCHECK;
-/* The resolver's channel; NULL: it is gone, and everything pending fails. */
+/* The resolver's channel; NULL: it is gone, and what it was asked fails. */
 void names_peer(struct names *n, struct chan *c);
 
 enum names_result { NAMES_REFUSED = 0, NAMES_HERE, NAMES_ASKED };

@@ -137,6 +137,11 @@ struct world *world_new(void)
     return w;
 }
 
+void world_resolver(struct world *w)
+{
+    connect_peer(w, ROLE_RESOLVER, 0, &resolver_ops);
+}
+
 void world_free(struct world **at)
 {
     struct world *w = *at;

@@ -46,6 +46,8 @@ struct world {
 
 struct world *world_new(void);
 void world_free(struct world **w);
+/* Another resolver. */
+void world_resolver(struct world *w);
 /* The first frame of this type for this exchange that reached the role, waiting for it; fails the test if it never
  * comes. */
 struct seen *world_wait(struct world *w, enum role_id at, uint16_t type, uint64_t id);

@@ -380,6 +380,11 @@ static void names(void **state)
     (void)world_wait(w, ROLE_RESOLVER, M_RESOLVE, 4);
     chan_free(&w->peer[ROLE_RESOLVER]);
     expect_code(w, XID(5), OUTCOME_NOT_SENT, "dns-failed");
+    world_forward(w, XID(7), (struct request){.path = "/7", .upstream = 2, .unsafe = true});
+    world_settle(w); /* nobody to ask: it waits for the next resolver */
+    assert_int_equal(world_count(w, ROLE_JUDGE, M_RESULT, XID(7)), 0);
+    world_resolver(w);
+    (void)world_wait(w, ROLE_RESOLVER, M_RESOLVE, 5);
     snprintf(own, sizeof(own), "0.0.0.0:%u [::1]:80", w->port);
     assert_int_equal(carrier_config(w->carrier, SPAN("own"), span_str(own)), 0);
     world_forward(w, XID(6), (struct request){.path = "/6"});
