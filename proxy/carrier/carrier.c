@@ -29,22 +29,11 @@ struct front *carrier_front(struct carrier *c, uint64_t xid)
     return front_of(c, xid >> XID_FRONT_SHIFT);
 }
 
-static bool front_in_use(const struct front *f)
-{
-    if (f->chan != NULL)
-        return true;
-    for (size_t i = 0; i < EXCHANGE_BUCKETS; i++)
-        for (const struct exchange *x = f->carrier->bucket[i]; x != NULL; x = x->next)
-            if (x->front == f)
-                return true;
-    return false;
-}
-
 static void sweep_fronts(struct carrier *c)
 {
     for (struct front **at = &c->fronts; *at != NULL;) {
         struct front *f = *at;
-        if (front_in_use(f)) {
+        if (f->chan != NULL || f->nexchanges > 0) {
             at = &f->next;
             continue;
         }

@@ -11,7 +11,7 @@
 #include "proxy/carrier/upstream.h"
 #include "proxy/msgs.h"
 
-enum { EXCHANGES_MAX = 4096, EXCHANGE_BUCKETS = 1024, FRONTS_MAX = 4096 };
+enum { EXCHANGES_MAX = 4096, EXCHANGES_A_FRONT = 512, EXCHANGE_BUCKETS = 1024, FRONTS_MAX = 4096 };
 
 /* Milliseconds. From the configuration, or these defaults (carrier_settings_default). */
 struct settings {
@@ -28,6 +28,7 @@ struct front {
     struct front *next;
     uint64_t instance;
     struct chan *chan; /* NULL: not there yet, or gone */
+    size_t nexchanges;
 };
 
 struct carrier {

@@ -96,6 +96,7 @@ void exchange_end(struct exchange *x)
     struct exchange **at = place(x->carrier, x->xid);
     *at = x->next;
     x->carrier->nexchanges--;
+    x->front->nexchanges--;
     release_all(x);
 }
 
@@ -145,7 +146,7 @@ static enum walk_next admit(struct exchange *x, struct frame *f, struct span in)
 {
     struct carrier *c = x->carrier;
     const struct wire_request *r = &x->f.request;
-    if (c->nexchanges > EXCHANGES_MAX)
+    if (c->nexchanges > EXCHANGES_MAX || x->front->nexchanges > EXCHANGES_A_FRONT)
         return exchange_fail(x, "too-busy", "too many requests are under way; try again shortly");
     x->upstream = upstreams_get(&c->upstreams, x->f.upstream);
     if (x->upstream == NULL)
@@ -193,6 +194,7 @@ static struct exchange *exchange_new(struct carrier *c, uint64_t xid)
     x->next = *at;
     *at = x;
     c->nexchanges++;
+    front->nexchanges++;
     return x;
 }
 

@@ -420,14 +420,40 @@ static void foreign_credit(void **state)
     world_free(&w);
 }
 
+/* One sandbox cannot take all the room: at the limit, and one past it. */
+static void limit_of_a_front(void **state)
+{
+    struct world *w = world_new();
+    for (uint64_t i = 1; i <= EXCHANGES_A_FRONT; i++)
+        world_forward(w, XID(i), (struct request){.credential = "c", .release = RELEASE_COMES});
+    world_settle(w);
+    assert_int_equal(w->nseen, 0);
+    world_forward(w, XID(9999), (struct request){.credential = "c", .release = RELEASE_COMES});
+    expect_code(w, XID(9999), OUTCOME_NOT_SENT, "too-busy");
+    world_forward(w, (uint64_t)8 << 40 | 1, (struct request){.path = "/other"});
+    world_wait_up(w, 0, "GET /other");
+    world_free(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(keep_alive),   cmocka_unit_test(pool_apart),    cmocka_unit_test(stale),
-        cmocka_unit_test(unasked),      cmocka_unit_test(interim),       cmocka_unit_test(cut_short),
-        cmocka_unit_test(early_answer), cmocka_unit_test(streamed_body), cmocka_unit_test(body_in_a_descriptor),
-        cmocka_unit_test(answer_kept),  cmocka_unit_test(cancelled),     cmocka_unit_test(backpressure),
-        cmocka_unit_test(names),        cmocka_unit_test(unreachable),   cmocka_unit_test(foreign_credit),
+        cmocka_unit_test(keep_alive),
+        cmocka_unit_test(pool_apart),
+        cmocka_unit_test(stale),
+        cmocka_unit_test(unasked),
+        cmocka_unit_test(interim),
+        cmocka_unit_test(cut_short),
+        cmocka_unit_test(early_answer),
+        cmocka_unit_test(streamed_body),
+        cmocka_unit_test(body_in_a_descriptor),
+        cmocka_unit_test(answer_kept),
+        cmocka_unit_test(cancelled),
+        cmocka_unit_test(backpressure),
+        cmocka_unit_test(names),
+        cmocka_unit_test(unreachable),
+        cmocka_unit_test(foreign_credit),
+        cmocka_unit_test(limit_of_a_front),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
