@@ -202,7 +202,7 @@ static void on_readable(evutil_socket_t fd, short what, void *arg)
     }
     if (!c->dead && c->mode != CONN_BROKEN)
         tell_input(c, before);
-    if (!c->dead && c->finishing && c->eof && conn_queued(c) == 0)
+    if (!c->dead && c->finishing && c->eof && c->shut)
         end(c);
     leave(c);
 }
@@ -332,7 +332,7 @@ static void on_news(void *arg)
 {
     struct conn *c = arg;
     c->busy++;
-    if (tell_news(c) && c->finishing && (c->mode == CONN_BROKEN || (c->eof && conn_queued(c) == 0)))
+    if (tell_news(c) && c->finishing && (c->mode == CONN_BROKEN || (c->eof && c->shut)))
         end(c);
     leave(c);
 }

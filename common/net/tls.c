@@ -42,6 +42,10 @@ struct tls_key *tls_key_new(void)
     if (n <= 0)
         goto fail;
     k->n = (size_t)n;
+    k->ca = calloc(1, sizeof(*k->ca));
+    if (k->ca == NULL)
+        goto fail;
+    dynbuf_init(&k->ca->der, CHAIN_BYTES);
     return k;
 fail:
     EC_KEY_free(ec);
@@ -60,6 +64,11 @@ void tls_key_free(struct tls_key **kp)
     *kp = NULL;
     if (k == NULL)
         return;
+    if (k->ca != NULL) {
+        X509_free(k->ca->cert);
+        dynbuf_free(&k->ca->der);
+    }
+    free(k->ca);
     EVP_PKEY_free(k->pkey);
     OPENSSL_free(k->spki);
     free(k);
@@ -79,6 +88,19 @@ static X509 *from_der(struct span der)
     return x;
 }
 
+/* A reference of the caller's own, or NULL. */
+static X509 *ca_of(struct tls_ca *last, struct span der)
+{
+    if (last->cert == NULL || !span_eq(dynbuf_span(&last->der), der)) {
+        X509_free(last->cert);
+        dynbuf_reset(&last->der);
+        last->cert = dynbuf_add(&last->der, der) == 0 ? from_der(der) : NULL;
+    }
+    if (last->cert != NULL)
+        X509_up_ref(last->cert);
+    return last->cert;
+}
+
 static bool has_key(const X509 *x, struct span spki)
 {
     unsigned char *der = NULL;
@@ -91,7 +113,7 @@ static bool has_key(const X509 *x, struct span spki)
 struct tls_leaf *tls_leaf_new(const struct tls_key *k, struct span leaf_der, struct span ca_der)
 {
     struct tls_leaf *leaf = calloc(1, sizeof(*leaf));
-    X509 *ca = from_der(ca_der);
+    X509 *ca = ca_of(k->ca, ca_der);
     if (leaf == NULL || ca == NULL)
         goto fail;
     leaf->cert = from_der(leaf_der);

@@ -4,12 +4,21 @@
 
 #include <openssl/ssl.h>
 
+#include "common/dynbuf.h"
 #include "common/net/tls.h"
+
+/* The CA of the last leaf, decoded once: it is the same for all of them, and decoding costs as much as a signature.
+ */
+struct tls_ca {
+    X509 *cert;
+    struct dynbuf der;
+};
 
 struct tls_key {
     EVP_PKEY *pkey;
     uint8_t *spki;
     size_t n;
+    struct tls_ca *ca;
 };
 
 struct tls_leaf {

@@ -93,24 +93,21 @@ out:
  * is used for may be excluded, so they are held against that host too. */
 static const char *constraint_fault(STACK_OF(X509) * chain, struct span name)
 {
-    const char *fault = "the certificate's issuer cannot be checked for this name";
-    X509 *probe = probe_new(sk_X509_value(chain, 0), name);
-    if (probe == NULL)
-        return fault;
-    for (int i = 1; i < sk_X509_num(chain); i++) {
+    const char *fault = NULL;
+    X509 *probe = NULL; /* made only when there are constraints: it costs as much as the rest together */
+    for (int i = 1; i < sk_X509_num(chain) && fault == NULL; i++) {
         int crit;
         NAME_CONSTRAINTS *nc = X509_get_ext_d2i(sk_X509_value(chain, i), NID_name_constraints, &crit, NULL);
-        int verdict = nc != NULL   ? NAME_CONSTRAINTS_check(probe, nc)
-                      : crit == -1 ? X509_V_OK
-                                   : X509_V_ERR_UNSPECIFIED;
-        NAME_CONSTRAINTS_free(nc);
-        if (verdict != X509_V_OK) {
+        if (nc == NULL && crit == -1)
+            continue;
+        if (probe == NULL)
+            probe = probe_new(sk_X509_value(chain, 0), name);
+        if (nc == NULL || probe == NULL)
+            fault = "the certificate's issuer cannot be checked for this name";
+        else if (NAME_CONSTRAINTS_check(probe, nc) != X509_V_OK)
             fault = "the certificate's issuer may not vouch for this name";
-            goto out;
-        }
+        NAME_CONSTRAINTS_free(nc);
     }
-    fault = NULL;
-out:
     X509_free(probe);
     return fault;
 }

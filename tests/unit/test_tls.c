@@ -33,6 +33,24 @@ static void test_tls(void **state)
     assert_int_equal(open_fds(), before);
 }
 
+/* A peer that has said its own end still hears ours. */
+static void test_both_ends(void **state)
+{
+    struct world w;
+    (void)state;
+    struct tls_leaf *leaf = leaf_for(&good_leaf);
+    shake(&w, keys.client, leaf, "a.test", "a.test");
+    conn_end(w.a.c);
+    w.b.stop_on = 1u << CONN_EOF;
+    run(w.l);
+    conn_finish(&w.b.c);
+    w.a.stop_on = 1u << CONN_EOF | 1u << CONN_TRUNCATED;
+    run(w.l);
+    assert_int_equal(w.a.seen[CONN_EOF], 1);
+    close_world(&w);
+    tls_leaf_free(&leaf);
+}
+
 /* D19: the end of the socket is not the end of the message. */
 static void test_truncated(void **state)
 {
@@ -295,15 +313,11 @@ static void test_key_update_flood(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_tls),
-        cmocka_unit_test(test_truncated),
-        cmocka_unit_test(test_sni),
-        cmocka_unit_test(test_offers),
-        cmocka_unit_test(test_hello_in_pieces),
-        cmocka_unit_test(test_rubbish),
-        cmocka_unit_test(test_free_inside),
-        cmocka_unit_test(test_tls_input_cap),
-        cmocka_unit_test(test_key_update_flood),
+        cmocka_unit_test(test_tls),           cmocka_unit_test(test_both_ends),
+        cmocka_unit_test(test_truncated),     cmocka_unit_test(test_sni),
+        cmocka_unit_test(test_offers),        cmocka_unit_test(test_hello_in_pieces),
+        cmocka_unit_test(test_rubbish),       cmocka_unit_test(test_free_inside),
+        cmocka_unit_test(test_tls_input_cap), cmocka_unit_test(test_key_update_flood),
     };
     return cmocka_run_group_tests(tests, keys_new, keys_free);
 }
