@@ -361,6 +361,10 @@ static void test_malformed(void **state)
     put_fds(raw, b, raw_frame(b, 3, 1, 1, 0, 'x'), 2);
     expect_gone(&a, raw);
 
+    pair(&a, &raw); /* has one, says none, and is not complete yet */
+    put_fds(raw, b, raw_frame(b, 3, 1, 0, 0, 'x') - 1, 1);
+    expect_gone(&a, raw);
+
     pair(&a, &raw); /* more than a frame may have */
     put_fds(raw, b, raw_frame(b, 3, 1, 16, 0, 'x'), 16);
     expect_gone(&a, raw);

@@ -2,7 +2,9 @@
  * attacks.md: D17 D18 */
 #include "conn_world.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 struct bad {
@@ -152,7 +154,6 @@ static void test_environment(void **state)
     assert_true(fd >= 0 && write(fd, keys.ca_pem.p, keys.ca_pem.n) == (ssize_t)keys.ca_pem.n);
     close(fd);
     setenv("SSL_CERT_FILE", path, 1);
-    setenv("OPENSSL_CONF", path, 1);
     struct tls_client *t = tls_client_new(pem, &e);
     assert_non_null(t);
     struct tls_leaf *leaf = leaf_for(&good_leaf);
@@ -160,13 +161,45 @@ static void test_environment(void **state)
     assert_int_equal(w.a.seen[CONN_FAILED], 1);
     close_world(&w);
     unsetenv("SSL_CERT_FILE");
-    unsetenv("OPENSSL_CONF");
     unlink(path);
     tls_leaf_free(&leaf);
     tls_client_free(&t);
     free((void *)pem.p);
     X509_free(other);
     EVP_PKEY_free(k);
+}
+
+/* A program of its own, since a configuration would be loaded once, at the first use. */
+static int in_a_new_process(void)
+{
+    struct tls_key *k = tls_key_new();
+    struct tls_server *s = tls_server_new(NULL);
+    int rc = k != NULL && s != NULL && SSL_CTX_get_max_proto_version(s->ctx) == 0 ? 0 : 1;
+    tls_key_free(&k);
+    tls_server_free(&s);
+    return rc;
+}
+
+static void test_configuration(void **state)
+{
+    static const char text[] = "openssl_conf = a\n[a]\nssl_conf = b\n[b]\nsystem_default = c\n"
+                               "[c]\nMaxProtocol = TLSv1.2\n";
+    char path[] = "/tmp/conn-conf-XXXXXX", env[64], name[] = "test", word[] = "configured";
+    char *argv[] = {name, word, NULL}, *envp[] = {env, NULL};
+    (void)state;
+    int fd = mkstemp(path);
+    assert_true(fd >= 0 && write(fd, text, sizeof(text) - 1) == (ssize_t)sizeof(text) - 1);
+    close(fd);
+    snprintf(env, sizeof(env), "OPENSSL_CONF=%s", path);
+    pid_t pid = fork();
+    if (pid == 0) {
+        execve("/proc/self/exe", argv, envp);
+        _exit(2);
+    }
+    int status = -1;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    unlink(path);
+    assert_int_equal(status, 0);
 }
 
 static void test_settings_refused(void **state)
@@ -194,12 +227,13 @@ static void test_settings_refused(void **state)
     tls_key_free(&k);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    if (argc == 2 && strcmp(argv[1], "configured") == 0)
+        return in_a_new_process();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_certificates),
-        cmocka_unit_test(test_keys_and_issuers),
-        cmocka_unit_test(test_environment),
+        cmocka_unit_test(test_certificates),     cmocka_unit_test(test_keys_and_issuers),
+        cmocka_unit_test(test_environment),      cmocka_unit_test(test_configuration),
         cmocka_unit_test(test_settings_refused),
     };
     return cmocka_run_group_tests(tests, keys_new, keys_free);
