@@ -186,7 +186,7 @@ static void name_ticket(struct exchange *x, struct refusal *r)
     r->ticket = arena_copy(&x->arena, span_of(id, ID_TEXT));
     r->status_url = format(&x->arena, "http://countersign.internal/v1/tickets/%s", id);
     if (x->judge->config.desk_url[0])
-        r->approval_url = format(&x->arena, "%s/t/%s", x->judge->config.desk_url, id);
+        r->approval_url = format(&x->arena, "%s/tickets/%s", x->judge->config.desk_url, id);
 }
 
 enum walk_next refuse(struct exchange *x, enum refuse_why why)

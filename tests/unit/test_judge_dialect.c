@@ -140,7 +140,7 @@ static void everybody_else_gets_a_problem(void **state)
     arena_free(&a);
     r.ticket = SPAN("t1");
     r.status_url = SPAN("http://countersign.internal/v1/tickets/t1");
-    r.approval_url = SPAN("http://localhost:8088/t/t1");
+    r.approval_url = SPAN("http://localhost:8088/tickets/t1");
     r.expires_ms = 1767225600000u;
     r.retry = true;
     r.retry_after = 5;
