@@ -59,7 +59,7 @@ enum msg_type {
     M_TICKET = 81,         /* Lg>J wire_ticket_state: of the ticket opened or joined */
     M_TICKET_CHANGED = 82, /* Lg>J id 0; wire_ticket_state */
     M_CLAIM = 83,          /* J>Lg id ticket, span credential, span host, u16 port, digest policy, span rule: approved -> executing, and the intent, in one transaction */
-    M_CLAIMED = 84,        /* Lg>J bool ok, u8 state, digest, span signature, wire_request, u64 size, span inline or fd: the bytes first held */
+    M_CLAIMED = 84,        /* Lg>J bool ok, u8 state, digest, span signature, wire_request, u64 size, span inline or fd: the bytes first held. Not ok: nothing after state */
     M_INTENT = 85,         /* J>Lg wire_record: an allowed unsafe request, before it is sent */
     M_INTENT_OK = 86,      /* Lg>J bool ok: false, the store cannot keep it; nothing may be sent */
     M_SENT_MARK = 87,      /* J>Lg */
@@ -70,7 +70,7 @@ enum msg_type {
     M_STORE = 92,          /* Lg>J id 0; bool ok */
     /* desk and ledger; id: the desk's own */
     M_DECIDE = 100,       /* D>Lg id ticket, u8 (1 approve, 2 deny, 3 cancel), span operator, span channel, span reason, digest shown */
-    M_DECIDED = 101,      /* Lg>D u8 (0 store failed, 1 done, 2 not pending any more, 3 no such ticket, 4 expired, 5 another digest), u8 state */
+    M_DECIDED = 101,      /* Lg>D u8 (0 store failed, 1 done, 2 not pending any more, 3 no such ticket, 4 expired, 5 another digest, 6 a reason is required), u8 state */
     M_BODY_GET = 102,     /* D>Lg id ticket */
     M_BODY_IS = 103,      /* Lg>D bool ok, u64 size, span inline or fd */
     M_SANDBOX_PUT = 104,  /* D>Lg, P>Lg wire_sandbox */

@@ -112,8 +112,7 @@ static int make(const char *path, struct err *e)
     else if (exec(&d, "PRAGMA synchronous=FULL; BEGIN IMMEDIATE;", &why) == 0 && exec(&d, schema_sql, &why) == 0)
         r = exec(&d, stamp, &why);
     sqlite3_close(d.sqlite);
-    if (r == 0 && (chmod(beside, 0640) != 0 || renameat2(AT_FDCWD, beside, AT_FDCWD, path, RENAME_NOREPLACE) != 0 ||
-                   sync_dir(path) != 0))
+    if (r == 0 && (renameat2(AT_FDCWD, beside, AT_FDCWD, path, RENAME_NOREPLACE) != 0 || sync_dir(path) != 0))
         r = err_errno(&why, "it cannot be put in place");
     return r == 0 ? 0 : err_set(e, "cannot make the store %s: %s", path, why.text);
 }
@@ -184,7 +183,7 @@ int db_open(struct db *d, const char *given, unsigned max_pages, bool *fresh, st
     if (real_path(given, path, e) != 0)
         return -1;
     int there = check_file(path, e);
-    if (there < 0 || (there == 0 && make(path, e) != 0))
+    if (there < 0 || (there == 0 && (make(path, e) != 0 || check_file(path, e) != 1)))
         return -1;
     *fresh = there == 0;
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE;

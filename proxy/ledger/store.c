@@ -90,6 +90,11 @@ int store_commit(struct store *s)
     return -1;
 }
 
+void store_fail(struct store *s, const char *why)
+{
+    db_doom(&s->db, why);
+}
+
 const char *store_why(const struct store *s)
 {
     return s->db.why.text;

@@ -44,6 +44,8 @@ void store_clock(struct store *s, uint64_t wall_ms, uint64_t boot_ms);
 /* Takes key: what bodies are sealed with. Without it a request with a body cannot be held. */
 void store_data_key(struct store *s, struct secret *key);
 int store_commit(struct store *s) MUSTCHECK;
+/* The turn cannot be kept: what it did is undone at its commit, which fails. */
+void store_fail(struct store *s, const char *why);
 const char *store_why(const struct store *s); /* of the last failure */
 /* Can it be written to again? */
 int store_probe(struct store *s) MUSTCHECK;

@@ -1,0 +1,139 @@
+/* What the desk asks, and the parent. */
+#include "common/log.h"
+#include "proxy/ledger/ledger.h"
+
+enum { NAME_MAX_BYTES = 256, WORDS_MAX = 4096, NOTE_MAX = 64 * 1024 };
+
+static int decide(struct ledger *l, struct frame *f)
+{
+    static const struct span fail = {(const uint8_t *)"\0\0", 2};
+    struct msg_in m = msg_in(f->payload);
+    struct id id;
+    struct digest shown;
+    enum decided result = DECIDED_STORE;
+    uint8_t state = TICKET_NONE;
+    msg_get_id(&m, &id);
+    uint8_t what = msg_get_u8(&m);
+    struct span by = msg_get_span(&m, NAME_MAX_BYTES), channel = msg_get_span(&m, NAME_MAX_BYTES);
+    struct span reason = msg_get_span(&m, WORDS_MAX);
+    msg_get_digest(&m, &shown);
+    int bad = msg_end(&m);
+    if (bad == 0 && !l->lost &&
+        store_decide(l->store, &id, what <= DECIDE_CANCEL ? (enum decide)what : DECIDE_NONE, by, channel, reason,
+                     &shown, &result, &state) != 0)
+        result = DECIDED_STORE;
+    struct dynbuf *b = ledger_scratch(l);
+    msg_put_u8(b, (uint8_t)result);
+    msg_put_u8(b, state);
+    ledger_reply(l, TO_DESK, M_DECIDED, f->id, -1, &fail);
+    return bad;
+}
+
+static int body_get(struct ledger *l, struct frame *f)
+{
+    static const struct span fail = {(const uint8_t *)"\0\0\0\0\0\0\0\0\0\0\0\0\0", 13};
+    struct msg_in m = msg_in(f->payload);
+    struct id id;
+    struct dynbuf body;
+    bool ok = false;
+    msg_get_id(&m, &id);
+    int bad = msg_end(&m);
+    dynbuf_init(&body, STORE_BODY_MAX + 1);
+    if (bad == 0 && !l->lost && store_body(l->store, &id, &ok, &body) != 0)
+        ok = false;
+    struct dynbuf *b = ledger_scratch(l);
+    msg_put_u8(b, ok);
+    int fd = ledger_put_body(b, ok ? dynbuf_span(&body) : SPAN_NONE);
+    if (fd == -2)
+        b->failed = true;
+    ledger_reply(l, TO_DESK, M_BODY_IS, f->id, fd < 0 ? -1 : fd, &fail);
+    dynbuf_free(&body);
+    return bad;
+}
+
+/* The parent's own sandboxes need no answer: it says them again when it starts. */
+static void sandbox_done(struct ledger *l, uint64_t id, enum role_id to, const char *why)
+{
+    struct dynbuf fail;
+    if (to != ROLE_DESK) {
+        if (why != NULL)
+            log_error("a sandbox of the configuration is refused: %s", why);
+        return;
+    }
+    dynbuf_init(&fail, 256);
+    msg_put_u8(&fail, false);
+    msg_put_span(&fail, SPAN("the store cannot be written to"));
+    struct span on_failure = dynbuf_span(&fail);
+    struct dynbuf *b = ledger_scratch(l);
+    msg_put_u8(b, why == NULL);
+    msg_put_span(b, span_str(why));
+    ledger_reply(l, TO_DESK, M_SANDBOX_DONE, id, -1, &on_failure);
+    dynbuf_free(&fail);
+}
+
+static int sandbox_put(struct ledger *l, struct frame *f, enum role_id from)
+{
+    struct msg_in m = msg_in(f->payload);
+    struct wire_sandbox b;
+    const char *why = "the message cannot be understood";
+    int bad = wire_get_sandbox(&m, &b) != 0 || msg_end(&m) != 0 ? -1 : 0;
+    if (bad == 0 && (l->lost || store_sandbox_put(l->store, &b, &why) != 0))
+        why = "the store cannot be written to";
+    sandbox_done(l, f->id, from, why);
+    return bad;
+}
+
+static int sandbox_remove(struct ledger *l, struct frame *f, enum role_id from)
+{
+    struct msg_in m = msg_in(f->payload);
+    const char *why = "the message cannot be understood";
+    struct span name = msg_get_span(&m, NAME_MAX_BYTES);
+    bool end_session = msg_get_bool(&m);
+    int bad = msg_end(&m);
+    if (bad == 0 && (l->lost || store_sandbox_remove(l->store, name, end_session, &why) != 0))
+        why = "the store cannot be written to";
+    sandbox_done(l, f->id, from, why);
+    return bad;
+}
+
+static int note(struct ledger *l, struct frame *f, enum role_id from)
+{
+    struct msg_in m = msg_in(f->payload);
+    struct span kind = msg_get_span(&m, NAME_MAX_BYTES), json = msg_get_span(&m, NOTE_MAX);
+    if (msg_end(&m) != 0)
+        return -1;
+    if (!l->lost && store_note(l->store, span_str(role_name(from)), kind, json) != 0)
+        log_debug("a note waits for the store");
+    return 0;
+}
+
+static int image(struct ledger *l, struct frame *f)
+{
+    struct msg_in m = msg_in(f->payload);
+    struct digest d;
+    char text[2 * DIGEST_BYTES + 1];
+    struct dynbuf json;
+    msg_get_digest(&m, &d);
+    if (msg_end(&m) != 0)
+        return -1;
+    hex_text(span_of(d.b, DIGEST_BYTES), text);
+    dynbuf_init(&json, 256);
+    dynbuf_addf(&json, "{\"policy\":\"%s\"}", text);
+    if (!l->lost && store_note(l->store, SPAN("parent"), SPAN("policy"), dynbuf_span(&json)) != 0)
+        log_warn("a change of policy could not be written down");
+    dynbuf_free(&json);
+    return 0;
+}
+
+int ledger_desk(struct ledger *l, struct frame *f, enum role_id from)
+{
+    switch (f->type) {
+    case M_SANDBOX_PUT: return sandbox_put(l, f, from);
+    case M_NOTE: return note(l, f, from);
+    case M_IMAGE: return from == ROLE_PARENT ? image(l, f) : -1;
+    case M_DECIDE: return from == ROLE_DESK ? decide(l, f) : -1;
+    case M_BODY_GET: return from == ROLE_DESK ? body_get(l, f) : -1;
+    case M_SANDBOX_RM: return from == ROLE_DESK ? sandbox_remove(l, f, from) : -1;
+    default: return -1;
+    }
+}

@@ -1,0 +1,245 @@
+/* What the judge asks. */
+#include "common/log.h"
+#include "proxy/ledger/ledger.h"
+#include "proxy/ledger/memfd.h"
+
+enum { WHY_MAX = 4096, NAME_MAX_BYTES = 256 };
+
+static const struct span fail_no = {(const uint8_t *)"\0", 1};      /* false */
+static const struct span fail_claim = {(const uint8_t *)"\0\0", 2}; /* false, no state */
+
+static void put_state(struct ledger *l, uint64_t id, const struct wire_ticket_state *st, struct store_bytes *kept)
+{
+    struct dynbuf fail;
+    struct wire_ticket_state refused = {.state = TICKET_NONE, .words = SPAN("store")};
+    int fd = -1;
+    dynbuf_init(&fail, 256);
+    wire_put_ticket_state(&fail, &refused);
+    struct span on_failure = dynbuf_span(&fail);
+    struct dynbuf *b = ledger_scratch(l);
+    wire_put_ticket_state(b, st);
+    if (st->has_answer) {
+        dynbuf_add(b, kept->head);
+        fd = ledger_put_body(b, dynbuf_span(&kept->body));
+        if (fd == -2)
+            b->failed = true;
+    }
+    ledger_reply(l, TO_JUDGE, M_TICKET, id, fd < 0 ? -1 : fd, &on_failure);
+    dynbuf_free(&fail);
+}
+
+static int ticket_open(struct ledger *l, struct frame *f)
+{
+    static struct wire_ticket t; /* too large for a stack */
+    struct msg_in m = msg_in(f->payload);
+    struct wire_ticket_state st = {.state = TICKET_NONE};
+    struct store_bytes kept = {.head = SPAN_NONE};
+    struct span body, map = SPAN_NONE;
+    dynbuf_init(&kept.body, ANSWER_KEPT_MAX + 1);
+    if (wire_get_ticket(&m, &t) != 0 || ledger_get_body(&m, f, STORE_BODY_MAX, &body, &map) != 0 ||
+        msg_end(&m) != 0) {
+        st.words = SPAN("store");
+        put_state(l, f->id, &st, &kept);
+        memfd_unmap(&map);
+        return -1;
+    }
+    if (l->lost || store_ticket_open(l->store, &t, body, &st, &kept) != 0)
+        st = (struct wire_ticket_state){.state = TICKET_NONE, .words = SPAN("store")};
+    put_state(l, f->id, &st, &kept);
+    memfd_unmap(&map);
+    dynbuf_free(&kept.body);
+    return 0;
+}
+
+static void put_claimed(struct ledger *l, const struct store_claim *c, const struct digest *d,
+                        const struct store_bytes *request)
+{
+    uint8_t signature[SIGN_BYTES];
+    struct dynbuf *b = ledger_scratch(l);
+    msg_put_u8(b, true);
+    msg_put_u8(b, TICKET_EXECUTING);
+    msg_put_digest(b, d);
+    if (signer_release(l->signer, c->xid, c->credential, c->host, c->port, d, signature) != 0)
+        b->failed = true;
+    msg_put_span(b, span_of(signature, sizeof(signature)));
+    dynbuf_add(b, request->head);
+    int fd = ledger_put_body(b, dynbuf_span(&request->body));
+    if (fd == -2)
+        b->failed = true;
+    ledger_reply(l, TO_JUDGE, M_CLAIMED, c->xid, fd < 0 ? -1 : fd, &fail_claim);
+}
+
+static int claim(struct ledger *l, struct frame *f)
+{
+    struct msg_in m = msg_in(f->payload);
+    struct store_claim c = {.xid = f->id};
+    struct store_bytes request = {.head = SPAN_NONE};
+    struct digest d;
+    bool ok = false;
+    uint8_t state = TICKET_NONE;
+    msg_get_id(&m, &c.ticket);
+    c.credential = msg_get_span(&m, NAME_MAX_BYTES);
+    c.host = msg_get_span(&m, HTTP_HOST_MAX);
+    c.port = msg_get_u16(&m);
+    msg_get_digest(&m, &c.policy);
+    c.rule = msg_get_span(&m, NAME_MAX_BYTES);
+    int bad = msg_end(&m);
+    dynbuf_init(&request.body, STORE_BODY_MAX + 1);
+    if (bad == 0 && !l->lost && store_claim(l->store, &c, &ok, &state, &d, &request) != 0)
+        ok = false;
+    if (ok) {
+        put_claimed(l, &c, &d, &request);
+    } else {
+        struct dynbuf *b = ledger_scratch(l);
+        msg_put_u8(b, false);
+        msg_put_u8(b, state);
+        ledger_reply(l, TO_JUDGE, M_CLAIMED, f->id, -1, &fail_claim);
+    }
+    dynbuf_free(&request.body);
+    return bad;
+}
+
+static int intent(struct ledger *l, struct frame *f)
+{
+    struct msg_in m = msg_in(f->payload);
+    struct wire_record r;
+    bool ok = false;
+    int bad = wire_get_record(&m, &r) != 0 || msg_end(&m) != 0 ? -1 : 0;
+    if (bad == 0 && !l->lost && store_intent(l->store, f->id, &r, &ok) != 0)
+        ok = false;
+    msg_put_u8(ledger_scratch(l), ok);
+    ledger_reply(l, TO_JUDGE, M_INTENT_OK, f->id, -1, &fail_no);
+    return bad;
+}
+
+/* A kept answer whose descriptor did not last (it waited while the store failed) is not kept. */
+static void get_answer(struct msg_in *m, struct frame *f, struct store_outcome *o, struct span *map)
+{
+    struct wire_answer a;
+    struct span before = m->rest;
+    if (wire_get_answer(m, &a) != 0)
+        return;
+    o->answer_head = span_first(before, before.n - m->rest.n);
+    struct msg_in body = *m;
+    uint64_t size = msg_get_u64(m);
+    (void)msg_get_span(m, BODY_INLINE_MAX);
+    if (m->bad || size > ANSWER_KEPT_MAX || ledger_get_body(&body, f, ANSWER_KEPT_MAX, &o->answer_body, map) != 0)
+        o->kept = false;
+}
+
+static int outcome(struct ledger *l, struct frame *f)
+{
+    struct msg_in m = msg_in(f->payload);
+    struct store_outcome o = {.xid = f->id};
+    struct span map = SPAN_NONE;
+    if (wire_get_record(&m, &o.record) != 0)
+        return -1;
+    msg_get_id(&m, &o.ticket);
+    uint8_t how = msg_get_u8(&m);
+    o.status = msg_get_u16(&m);
+    o.out = msg_get_u64(&m);
+    o.in = msg_get_u64(&m);
+    o.delivered = msg_get_bool(&m);
+    o.kept = msg_get_bool(&m);
+    o.outcome = how <= OUTCOME_ANSWERED ? (enum outcome)how : OUTCOME_UNKNOWN;
+    if (o.kept)
+        get_answer(&m, f, &o, &map);
+    int bad = msg_end(&m);
+    if (bad == 0 && !l->lost && store_outcome(l->store, &o) != 0)
+        log_debug("an outcome waits for the store");
+    memfd_unmap(&map);
+    return bad;
+}
+
+static int audit(struct ledger *l, struct frame *f)
+{
+    struct msg_in m = msg_in(f->payload);
+    struct wire_record r;
+    if (wire_get_record(&m, &r) != 0 || msg_end(&m) != 0)
+        return -1;
+    if (!l->lost && store_audit(l->store, f->id, &r) != 0)
+        log_debug("a record waits for the store");
+    return 0;
+}
+
+static int void_ticket(struct ledger *l, struct frame *f)
+{
+    struct msg_in m = msg_in(f->payload);
+    struct id id;
+    msg_get_id(&m, &id);
+    struct span why = msg_get_span(&m, WHY_MAX);
+    if (msg_end(&m) != 0)
+        return -1;
+    if (!l->lost && store_void(l->store, &id, why) != 0)
+        log_debug("a ticket's end waits for the store");
+    return 0;
+}
+
+static int sent(struct ledger *l, struct frame *f)
+{
+    if (!l->lost && store_sent(l->store, f->id) != 0)
+        log_debug("a mark waits for the store");
+    return f->payload.n == 0 ? 0 : -1;
+}
+
+int ledger_judge(struct ledger *l, struct frame *f)
+{
+    switch (f->type) {
+    case M_TICKET_OPEN: return ticket_open(l, f);
+    case M_CLAIM: return claim(l, f);
+    case M_INTENT: return intent(l, f);
+    case M_SENT_MARK: return sent(l, f);
+    case M_OUTCOME: return outcome(l, f);
+    case M_AUDIT: return audit(l, f);
+    case M_TICKET_VOID: return void_ticket(l, f);
+    default: return -1;
+    }
+}
+
+bool ledger_must_keep(uint16_t type)
+{
+    return type == M_SENT_MARK || type == M_OUTCOME || type == M_AUDIT || type == M_TICKET_VOID || type == M_NOTE;
+}
+
+static void put_sandbox(struct ledger *l, const struct wire_sandbox *b, bool gone)
+{
+    struct dynbuf *out = ledger_scratch(l);
+    wire_put_sandbox(out, b);
+    msg_put_u8(out, gone);
+    ledger_reply(l, TO_JUDGE, M_SANDBOX, 0, -1, NULL);
+}
+
+static void welcome_one(void *arg, const struct wire_sandbox *b)
+{
+    put_sandbox(arg, b, false);
+}
+
+void ledger_welcome_judge(struct ledger *l)
+{
+    l->owed_welcome = true;
+    if (l->lost || store_judge_came(l->store) != 0 || store_sandboxes(l->store, welcome_one, l) != 0)
+        log_error("the judge cannot be told who the sandboxes are");
+    uint8_t ok = !l->lost;
+    dynbuf_add(ledger_scratch(l), span_of(&ok, 1));
+    ledger_reply(l, TO_JUDGE, M_STORE, 0, -1, &fail_no);
+}
+
+void ledger_tell(void *arg, enum store_change what, uint64_t sequence, const struct wire_ticket_state *ticket,
+                 const struct wire_sandbox *sandbox)
+{
+    struct ledger *l = arg;
+    char text[ID_TEXT + 1];
+    struct span subject = sandbox ? sandbox->name : SPAN_NONE;
+    if (what == CHANGE_TICKET) {
+        id_text(&ticket->ticket, text);
+        subject = span_of(text, ID_TEXT);
+        wire_put_ticket_state(ledger_scratch(l), ticket);
+        ledger_reply(l, TO_JUDGE, M_TICKET_CHANGED, 0, -1, NULL);
+    } else {
+        put_sandbox(l, sandbox, what == CHANGE_SANDBOX_GONE);
+    }
+    struct dynbuf *b = ledger_scratch(l);
+    msg_put_span(b, what == CHANGE_TICKET ? SPAN("ticket") : SPAN("sandbox"));
+    msg_put_span(b, subject);
+    ledger_reply(l, TO_DESK, M_EVENT, sequence, -1, NULL);
+}

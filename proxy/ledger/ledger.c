@@ -1,0 +1,297 @@
+#include "proxy/ledger/ledger.h"
+
+#include <time.h>
+#include <unistd.h>
+
+#include "common/log.h"
+#include "proxy/ledger/memfd.h"
+
+enum { SCRATCH_MAX = 2 * 1024 * 1024 };
+
+static void set_clock(struct ledger *l)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_BOOTTIME, &t);
+    store_clock(l->store, loop_wall(l->loop), (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000);
+}
+
+static void say(void *arg, enum outbox_to to, uint16_t type, uint64_t id, struct span payload, int fd)
+{
+    struct ledger *l = arg;
+    struct chan *c = l->peer[to == TO_JUDGE ? ROLE_JUDGE : ROLE_DESK];
+    if (c == NULL)
+        return;
+    int r = fd >= 0 ? chan_send_fd(c, type, id, payload, fd) : chan_send(c, type, id, payload);
+    if (r != 0)
+        log_warn("message %u could not be given to its peer", type);
+}
+
+static void say_store(struct ledger *l)
+{
+    uint8_t ok = !l->lost;
+    say(l, TO_JUDGE, M_STORE, 0, span_of(&ok, 1), -1);
+}
+
+/* The frames of the turn that must not be lost wait until the store is back. */
+static void keep_turn(struct ledger *l)
+{
+    if (l->backlog.n + l->turn.n > BACKLOG_BYTES)
+        log_error("more results than can be remembered while the store fails; some will read `unknown`");
+    else if (dynbuf_add(&l->backlog, dynbuf_span(&l->turn)) != 0)
+        log_error("out of memory for results while the store fails");
+}
+
+static void flush(struct ledger *l)
+{
+    bool ok = store_commit(l->store) == 0;
+    if (!ok || l->lost)
+        keep_turn(l);
+    else
+        l->owed_welcome = false;
+    dynbuf_reset(&l->turn);
+    if (!ok && !l->lost) {
+        l->lost = true;
+        log_error("the store failed: %s; refusing until it is back", store_why(l->store));
+        say_store(l);
+    }
+    outbox_flush(&l->out, ok, say, l);
+}
+
+static void end_of_turn(void *arg)
+{
+    struct ledger *l = arg;
+    l->scheduled = false;
+    flush(l);
+}
+
+void ledger_touch(struct ledger *l)
+{
+    if (outbox_full(&l->out))
+        flush(l);
+    if (l->scheduled)
+        return;
+    l->scheduled = loop_defer(l->loop, end_of_turn, l) == 0;
+    if (!l->scheduled)
+        flush(l);
+}
+
+struct dynbuf *ledger_scratch(struct ledger *l)
+{
+    dynbuf_reset(&l->scratch);
+    return &l->scratch;
+}
+
+void ledger_reply(struct ledger *l, enum outbox_to to, uint16_t type, uint64_t id, int fd, const struct span *fail)
+{
+    bool built = dynbuf_ok(&l->scratch) && l->scratch.n <= CHAN_PAYLOAD_MAX;
+    if (built && outbox_put(&l->out, to, type, id, dynbuf_span(&l->scratch), fd, fail) == 0)
+        return;
+    if (!built && fd >= 0)
+        close(fd);
+    /* Nothing may be done that its asker is not told of. */
+    log_error("a reply does not fit; the turn is undone");
+    store_fail(l->store, "a reply does not fit");
+    if (fail != NULL)
+        say(l, to, type, id, *fail, -1);
+}
+
+int ledger_get_body(struct msg_in *m, struct frame *f, uint64_t max, struct span *body, struct span *map)
+{
+    uint64_t size = msg_get_u64(m);
+    *map = SPAN_NONE;
+    *body = msg_get_span(m, BODY_INLINE_MAX);
+    if (m->bad || size > max)
+        return -1;
+    if (body->n == size)
+        return 0;
+    if (body->n != 0 || f->nfds == 0 || memfd_map(f->fd[0], size, max, map) != 0)
+        return -1;
+    *body = *map;
+    return 0;
+}
+
+int ledger_put_body(struct dynbuf *b, struct span body)
+{
+    int fd = -1;
+    /* The head beside it takes room as well. */
+    bool inl = body.n <= BODY_INLINE_MAX && b->n + body.n + 64 <= CHAN_PAYLOAD_MAX;
+    msg_put_u64(b, body.n);
+    msg_put_span(b, inl ? body : SPAN_NONE);
+    if (!inl && (fd = memfd_of(body)) < 0)
+        return -2;
+    return fd;
+}
+
+/* ---- frames ---- */
+
+/* from, type, id, payload: as the backlog keeps a frame. */
+static void note_frame(struct dynbuf *to, enum role_id from, const struct frame *f)
+{
+    msg_put_u8(to, (uint8_t)from);
+    msg_put_u16(to, f->type);
+    msg_put_u64(to, f->id);
+    msg_put_span(to, f->payload);
+}
+
+static int handle(struct ledger *l, enum role_id from, struct frame *f)
+{
+    if (from == ROLE_JUDGE)
+        return ledger_judge(l, f);
+    return from == ROLE_DESK || from == ROLE_PARENT ? ledger_desk(l, f, from) : -1;
+}
+
+static void take(struct ledger *l, enum role_id from, struct frame *f)
+{
+    set_clock(l);
+    if (ledger_must_keep(f->type))
+        note_frame(&l->turn, from, f);
+    if (handle(l, from, f) != 0)
+        log_error("message %u from the %s cannot be understood", f->type, role_name(from));
+    ledger_touch(l);
+}
+
+/* One of the frames that waited, in a turn of its own. One that fails on a store that works is nothing the store will
+ * ever take: it is dropped, loudly, and the others are not held up by it. -1: the store fails again. */
+static int replay_one(struct ledger *l, enum role_id from, struct frame *f)
+{
+    set_clock(l);
+    bool understood = handle(l, from, f) == 0;
+    bool ok = store_commit(l->store) == 0;
+    outbox_flush(&l->out, ok, say, l);
+    if (ok && understood)
+        return 0;
+    if (!ok && store_probe(l->store) != 0)
+        return -1;
+    log_error("message %u of exchange %llx cannot be written down (%s); it is dropped", f->type,
+              (unsigned long long)f->id, ok ? "malformed" : store_why(l->store));
+    return 0;
+}
+
+/* Results that came while the store failed, in their order. */
+static void replay(struct ledger *l)
+{
+    struct dynbuf old = l->backlog;
+    dynbuf_init(&l->backlog, BACKLOG_BYTES + CHAN_PAYLOAD_MAX);
+    struct msg_in m = msg_in(dynbuf_span(&old));
+    while (m.rest.n && !m.bad && !l->lost) {
+        struct span before = m.rest;
+        enum role_id from = (enum role_id)msg_get_u8(&m);
+        struct frame f = {.type = msg_get_u16(&m), .id = msg_get_u64(&m)};
+        f.payload = msg_get_span(&m, CHAN_PAYLOAD_MAX);
+        if (m.bad || replay_one(l, from, &f) == 0)
+            continue;
+        l->lost = true; /* this one and the rest wait on */
+        if (dynbuf_add(&l->backlog, before) != 0)
+            log_error("out of memory for results while the store fails");
+    }
+    dynbuf_free(&old);
+}
+
+static void come_back(struct ledger *l)
+{
+    l->lost = false;
+    replay(l);
+    if (l->lost)
+        return;
+    log_warn("the store is back");
+    if (l->owed_welcome)
+        ledger_welcome_judge(l);
+    else
+        say_store(l);
+}
+
+static void every_second(void *arg)
+{
+    struct ledger *l = arg;
+    set_clock(l);
+    if (l->lost && store_probe(l->store) == 0)
+        come_back(l);
+    if (!l->lost) {
+        if (store_tick(l->store) != 0)
+            log_warn("the store fails: %s", store_why(l->store));
+        flush(l);
+    }
+    timer_set(l->second, 1000);
+}
+
+static void on_frame(void *arg, struct chan *c, struct frame *f)
+{
+    struct ledger *l = arg;
+    if (c == l->peer[ROLE_KEEPER]) {
+        struct msg_in m = msg_in(f->payload);
+        struct span key = msg_get_span(&m, 32);
+        struct secret *s = f->type == M_DATA_KEY && key.n == 32 && msg_end(&m) == 0 ? secret_new(key) : NULL;
+        if (s == NULL)
+            log_error("the keeper's message %u cannot be understood", f->type);
+        else
+            store_data_key(l->store, s);
+        return;
+    }
+    take(l, c == l->peer[ROLE_JUDGE] ? ROLE_JUDGE : ROLE_DESK, f);
+}
+
+static void on_gone(void *arg, struct chan *c)
+{
+    struct ledger *l = arg;
+    for (size_t i = 0; i < ROLE_COUNT; i++)
+        if (l->peer[i] == c)
+            l->peer[i] = NULL;
+    chan_free(&c);
+}
+
+void ledger_peer(struct ledger *l, unsigned role, int fd)
+{
+    static const struct chan_ops ops = {on_frame, on_gone};
+    uint8_t key[SIGN_PUBLIC];
+    if (role != ROLE_JUDGE && role != ROLE_DESK && role != ROLE_KEEPER) {
+        log_error("introduced to the %s, with whom there is nothing to talk about", role_name((enum role_id)role));
+        close(fd);
+        return;
+    }
+    flush(l); /* what was said to the old one is said to the old one */
+    chan_free(&l->peer[role]);
+    if ((l->peer[role] = chan_new(l->loop, fd, &ops, l)) == NULL)
+        return;
+    set_clock(l);
+    if (role == ROLE_JUDGE) {
+        ledger_welcome_judge(l);
+        ledger_touch(l);
+    }
+    if (role == ROLE_KEEPER && signer_public(l->signer, key) == 0) {
+        struct dynbuf *b = ledger_scratch(l);
+        msg_put_span(b, span_of(key, sizeof(key)));
+        if (chan_send(l->peer[role], M_LEDGER_KEY, 0, dynbuf_span(b)) != 0)
+            log_error("the keeper does not take our key");
+    }
+}
+
+void ledger_parent_frame(struct ledger *l, struct frame *f)
+{
+    take(l, ROLE_PARENT, f);
+}
+
+int ledger_start(struct ledger *l)
+{
+    outbox_init(&l->out);
+    dynbuf_init(&l->scratch, SCRATCH_MAX);
+    dynbuf_init(&l->turn, OUTBOX_BYTES);
+    dynbuf_init(&l->backlog, BACKLOG_BYTES + CHAN_PAYLOAD_MAX);
+    if ((l->second = timer_new(l->loop, every_second, l)) == NULL)
+        return -1;
+    timer_set(l->second, 1000);
+    return 0;
+}
+
+void ledger_stop(struct ledger *l)
+{
+    flush(l);
+    for (size_t i = 0; i < ROLE_COUNT; i++)
+        chan_free(&l->peer[i]);
+    timer_free(&l->second);
+    outbox_free(&l->out);
+    dynbuf_free(&l->scratch);
+    dynbuf_free(&l->turn);
+    dynbuf_free(&l->backlog);
+    store_close(&l->store);
+    signer_free(&l->signer);
+}

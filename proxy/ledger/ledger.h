@@ -1,0 +1,55 @@
+/* The ledger as a process: channels in, operations on the store, one transaction a
+ * turn, replies out. desk.c, judge.c: what each peer may ask. */
+#ifndef PROXY_LEDGER_LEDGER_H
+#define PROXY_LEDGER_LEDGER_H
+
+#include "common/net/chan.h"
+#include "common/net/loop.h"
+#include "proxy/ledger/ops.h"
+#include "proxy/ledger/outbox.h"
+#include "proxy/ledger/sign.h"
+#include "proxy/msgs.h"
+
+enum { BACKLOG_BYTES = 8 * 1024 * 1024 };
+
+struct ledger {
+    struct loop *loop;
+    struct store *store;
+    struct signer *signer;
+    struct chan *peer[ROLE_COUNT];
+    struct outbox out;
+    struct dynbuf scratch;
+    struct dynbuf turn, backlog; /* frames that must be written down: of this turn; while the store fails */
+    struct timer *second;
+    bool scheduled, lost;
+    bool owed_welcome; /* a judge came, and what it was told is not committed yet */
+};
+
+/* Needs loop, store and signer. */
+int ledger_start(struct ledger *l) MUSTCHECK;
+void ledger_peer(struct ledger *l, unsigned role, int fd);
+void ledger_parent_frame(struct ledger *l, struct frame *f);
+/* Commit what there is, at the end. */
+void ledger_stop(struct ledger *l);
+
+/* For the files below. The turn will be committed. */
+void ledger_touch(struct ledger *l);
+/* An empty buffer for a payload. */
+struct dynbuf *ledger_scratch(struct ledger *l);
+/* What scratch holds, when committed; else fail. fd: taken, or -1. */
+void ledger_reply(struct ledger *l, enum outbox_to to, uint16_t type, uint64_t id, int fd, const struct span *fail);
+/* A body in a message: size, inline or descriptor. map: to be released with memfd_unmap. */
+int ledger_get_body(struct msg_in *m, struct frame *f, uint64_t max, struct span *body, struct span *map) MUSTCHECK;
+/* The same out: inline or the returned descriptor (-1 none, -2 failed). */
+int ledger_put_body(struct dynbuf *b, struct span body);
+
+/* judge.c, desk.c: 0, or -1 when the message is none. A store that fails is not their business. */
+int ledger_judge(struct ledger *l, struct frame *f) MUSTCHECK;
+int ledger_desk(struct ledger *l, struct frame *f, enum role_id from) MUSTCHECK;
+void ledger_tell(void *arg, enum store_change what, uint64_t sequence, const struct wire_ticket_state *ticket,
+                 const struct wire_sandbox *sandbox);
+void ledger_welcome_judge(struct ledger *l);
+/* Must it be written down even if not now? */
+bool ledger_must_keep(uint16_t type);
+
+#endif

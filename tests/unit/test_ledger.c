@@ -1,0 +1,370 @@
+/* The ledger behind its channels: one transaction a turn, and what is said when it fails. E6 E24 F11. */
+#include "tests/unit/ledger_fix.h"
+
+#include <openssl/evp.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+
+#include "proxy/ledger/ledger.h"
+#include "proxy/ledger/memfd.h"
+
+struct got {
+    uint16_t type;
+    uint64_t id;
+    uint8_t payload[4096];
+    size_t n;
+    int fd;
+};
+static struct ledger l;
+static struct chan *judge, *desk, *keeper;
+static struct got got[256];
+static size_t ngot, wanted;
+static struct wire_ticket ticket;
+
+static void on_frame(void *arg, struct chan *c, struct frame *f)
+{
+    struct got *g = &got[ngot++ % 256];
+    g->type = f->type;
+    g->id = f->id;
+    g->n = f->payload.n < sizeof(g->payload) ? f->payload.n : sizeof(g->payload);
+    if (g->n)
+        memcpy(g->payload, f->payload.p, g->n);
+    g->fd = f->nfds ? frame_take_fd(f, 0) : -1;
+    if (ngot >= wanted)
+        loop_stop(l.loop);
+}
+
+static void on_gone(void *arg, struct chan *c)
+{
+    fail_msg("the ledger closed a channel");
+}
+
+static struct chan *connect_as(unsigned role)
+{
+    static const struct chan_ops ops = {on_frame, on_gone};
+    int fd[2];
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fd), 0);
+    ledger_peer(&l, role, fd[0]);
+    return chan_new(l.loop, fd[1], &ops, NULL);
+}
+
+static void too_late(void *arg)
+{
+    fail_msg("%zu of %zu messages came", ngot, wanted);
+}
+
+/* Until n messages came in all. */
+static void await(size_t n)
+{
+    struct timer *t = timer_new(l.loop, too_late, NULL);
+    wanted = n;
+    timer_set(t, 10000);
+    if (ngot < wanted)
+        assert_int_equal(loop_run(l.loop), 0);
+    timer_free(&t);
+    assert_int_equal(ngot, n);
+}
+
+static const struct got *find(uint16_t type)
+{
+    for (size_t i = ngot; i-- > 0;)
+        if (got[i].type == type)
+            return &got[i];
+    fail_msg("no message %u came", type);
+    return NULL;
+}
+
+static int setup(void **state)
+{
+    assert_int_equal(fix_setup(state), 0);
+    store_close(&fix);
+    memset(&l, 0, sizeof(l));
+    ngot = 0;
+    l.loop = loop_new();
+    l.signer = signer_new();
+    fix_config.changed = ledger_tell;
+    fix_config.arg = &l;
+    assert_int_equal(ledger_start(&l), 0);
+    l.store = store_open(&fix_config, fix_wall, fix_boot, &fix_err);
+    assert_non_null(l.store);
+    store_data_key(l.store, secret_new(secret_bytes(fix_key)));
+    judge = connect_as(ROLE_JUDGE);
+    await(1);
+    assert_int_equal(got[0].type, M_STORE);
+    assert_int_equal(got[0].payload[0], 1);
+    desk = connect_as(ROLE_DESK);
+    ngot = 0;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    chan_free(&judge);
+    chan_free(&desk);
+    chan_free(&keeper);
+    ledger_stop(&l);
+    loop_free(&l.loop);
+    return fix_teardown(state);
+}
+
+static void send_open(uint64_t xid, unsigned n, struct span body, int fd)
+{
+    struct dynbuf *b = chan_begin(judge, M_TICKET_OPEN, xid);
+    fix_ticket(&ticket, "s1", n, n);
+    wire_put_ticket(b, &ticket);
+    msg_put_u64(b, body.n);
+    msg_put_span(b, fd < 0 ? body : SPAN_NONE);
+    assert_int_equal(chan_commit_fd(judge, fd), 0);
+}
+
+static void send_open_inline(uint64_t xid, unsigned n)
+{
+    struct dynbuf *b = chan_begin(judge, M_TICKET_OPEN, xid);
+    fix_ticket(&ticket, "s1", n, n);
+    wire_put_ticket(b, &ticket);
+    msg_put_u64(b, 4);
+    msg_put_span(b, SPAN("body"));
+    assert_int_equal(chan_commit(judge), 0);
+}
+
+static void send_decide(const struct id *id, enum decide what)
+{
+    struct dynbuf *b = chan_begin(desk, M_DECIDE, 77);
+    struct digest none = {{0}};
+    msg_put_id(b, id);
+    msg_put_u8(b, (uint8_t)what);
+    msg_put_span(b, SPAN("ann"));
+    msg_put_span(b, SPAN("page"));
+    msg_put_span(b, SPAN("fine"));
+    msg_put_digest(b, &none);
+    assert_int_equal(chan_commit(desk), 0);
+}
+
+static void send_claim(uint64_t xid, const struct id *id)
+{
+    struct dynbuf *b = chan_begin(judge, M_CLAIM, xid);
+    struct digest policy = fix_digest(999);
+    msg_put_id(b, id);
+    msg_put_span(b, SPAN("demo"));
+    msg_put_span(b, SPAN("git.example"));
+    msg_put_u16(b, 443);
+    msg_put_digest(b, &policy);
+    msg_put_span(b, SPAN("push"));
+    assert_int_equal(chan_commit(judge), 0);
+}
+
+static struct wire_ticket_state state_in(const struct got *g)
+{
+    struct wire_ticket_state st;
+    struct msg_in m = msg_in(span_of(g->payload, g->n));
+    assert_int_equal(wire_get_ticket_state(&m, &st), 0);
+    return st;
+}
+
+static bool signed_well(struct span key, struct span signature, uint64_t xid, const struct digest *d)
+{
+    struct dynbuf b;
+    EVP_PKEY *k = EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, NULL, key.p, key.n);
+    EVP_MD_CTX *c = EVP_MD_CTX_new();
+    dynbuf_init(&b, 4096);
+    wire_release_statement(&b, xid, SPAN("demo"), SPAN("git.example"), 443, d);
+    assert_int_equal(EVP_DigestVerifyInit(c, NULL, NULL, NULL, k), 1);
+    bool ok = EVP_DigestVerify(c, signature.p, signature.n, b.p, b.n) == 1;
+    EVP_MD_CTX_free(c);
+    EVP_PKEY_free(k);
+    dynbuf_free(&b);
+    return ok;
+}
+
+static void a_held_write_from_first_to_last(void **state)
+{
+    static uint8_t big[400 * 1024];
+    static struct wire_request back;
+    memset(big, 'b', sizeof(big));
+    int fd = memfd_of(span_of(big, sizeof(big)));
+    keeper = connect_as(ROLE_KEEPER);
+    await(1);
+    assert_int_equal(got[0].type, M_LEDGER_KEY);
+    struct span key = span_of(got[0].payload + 4, 32);
+    send_open(41, 1, span_of(big, sizeof(big)), fd);
+    close(fd);
+    await(4); /* the reply, the change to the judge, the event to the desk */
+    const struct got *g = find(M_TICKET);
+    assert_int_equal(g->id, 41);
+    struct wire_ticket_state st = state_in(g);
+    assert_int_equal(st.state, TICKET_PENDING);
+    assert_int_equal(state_in(find(M_TICKET_CHANGED)).state, TICKET_PENDING);
+    assert_true(find(M_EVENT)->id > 0);
+    send_decide(&st.ticket, DECIDE_APPROVE);
+    await(7);
+    assert_int_equal(find(M_DECIDED)->payload[0], DECIDED_DONE);
+    assert_int_equal(find(M_DECIDED)->payload[1], TICKET_APPROVED);
+    assert_int_equal(find(M_DECIDED)->id, 77);
+    send_claim(42, &st.ticket);
+    await(10);
+    g = find(M_CLAIMED);
+    assert_int_equal(g->id, 42);
+    struct msg_in m = msg_in(span_of(g->payload, g->n));
+    struct digest d, want = fix_digest(1);
+    struct span map;
+    assert_true(msg_get_bool(&m));
+    assert_int_equal(msg_get_u8(&m), TICKET_EXECUTING);
+    msg_get_digest(&m, &d);
+    assert_memory_equal(&d, &want, sizeof(d));
+    struct span signature = msg_get_span(&m, 64);
+    assert_true(signed_well(key, signature, 42, &d));
+    assert_false(signed_well(key, signature, 43, &d));
+    assert_int_equal(wire_get_request(&m, &back), 0);
+    assert_int_equal(msg_get_u64(&m), sizeof(big));
+    assert_int_equal(msg_get_span(&m, 1).n, 0);
+    assert_int_equal(msg_end(&m), 0);
+    assert_int_equal(memfd_map(g->fd, sizeof(big), sizeof(big), &map), 0);
+    assert_memory_equal(map.p, big, sizeof(big));
+    memfd_unmap(&map);
+    close(g->fd);
+    send_claim(43, &st.ticket);
+    await(11);
+    assert_int_equal(find(M_CLAIMED)->payload[0], 0);
+    assert_int_equal(find(M_CLAIMED)->payload[1], TICKET_EXECUTING);
+}
+
+static void a_memory_file_that_can_still_change_is_refused(void **state)
+{
+    int fd = memfd_create("open", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    assert_int_equal(write(fd, "bytes", 5), 5);
+    send_open(41, 1, SPAN("bytes"), fd);
+    close(fd);
+    await(1);
+    assert_int_equal(state_in(find(M_TICKET)).state, TICKET_NONE);
+    fd = memfd_of(SPAN("bytes"));
+    send_open(42, 1, SPAN("other length"), fd);
+    close(fd);
+    await(2);
+    assert_int_equal(state_in(find(M_TICKET)).state, TICKET_NONE);
+}
+
+static void many_requests_of_a_turn_share_one_commit(void **state)
+{
+    for (unsigned i = 0; i < 40; i++)
+        send_open_inline(100 + i, i);
+    await(120);
+    unsigned opened = 0;
+    for (size_t i = 0; i < ngot; i++)
+        opened += got[i].type == M_TICKET && state_in(&got[i]).state == TICKET_PENDING;
+    assert_int_equal(opened, 40);
+}
+
+static void send_intent(uint64_t xid)
+{
+    struct dynbuf *b = chan_begin(judge, M_INTENT, xid);
+    fix_ticket(&ticket, "s1", 1, 1);
+    wire_put_record(b, &ticket.record);
+    assert_int_equal(chan_commit(judge), 0);
+}
+
+static void send_outcome(uint64_t xid)
+{
+    struct id none = {{0}};
+    struct dynbuf *b = chan_begin(judge, M_OUTCOME, xid);
+    wire_put_record(b, &ticket.record);
+    msg_put_id(b, &none);
+    msg_put_u8(b, OUTCOME_ANSWERED);
+    msg_put_u16(b, 201);
+    msg_put_u64(b, 10);
+    msg_put_u64(b, 20);
+    msg_put_u8(b, 1);
+    msg_put_u8(b, 0);
+    assert_int_equal(chan_commit(judge), 0);
+}
+
+/* E6, F11: while the store fails everything is refused in its own form; results wait, and are written afterwards. */
+static void a_failing_store_refuses_and_forgets_no_result(void **state)
+{
+    sqlite3 *other = NULL;
+    struct id any;
+    assert_int_equal(id_new(&any), 0);
+    send_intent(7);
+    await(1);
+    assert_int_equal(find(M_INTENT_OK)->payload[0], 1);
+    assert_int_equal(sqlite3_open(fix_path, &other), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(other, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+    send_outcome(7);
+    send_intent(8);
+    await(3);
+    assert_int_equal(find(M_STORE)->payload[0], 0);
+    assert_int_equal(find(M_INTENT_OK)->payload[0], 0);
+    send_open_inline(9, 1);
+    send_claim(10, &any);
+    await(5);
+    assert_int_equal(state_in(find(M_TICKET)).state, TICKET_NONE);
+    assert_true(span_eq(state_in(find(M_TICKET)).words, SPAN("store")));
+    assert_int_equal(find(M_CLAIMED)->payload[0], 0);
+    send_decide(&any, DECIDE_APPROVE);
+    await(6);
+    assert_int_equal(find(M_DECIDED)->payload[0], DECIDED_STORE);
+    sqlite3_close(other);
+    await(7); /* within a second it has noticed */
+    assert_int_equal(find(M_STORE)->payload[0], 1);
+    assert_int_equal(fix_count("SELECT count(*) FROM effect WHERE state='answered' AND status=201"), 1);
+    assert_int_equal(fix_count("SELECT count(*) FROM effect"), 1);
+    send_intent(11);
+    await(8);
+    assert_int_equal(find(M_INTENT_OK)->payload[0], 1);
+}
+
+static void a_judge_that_comes_again_learns_of_all(void **state)
+{
+    struct wire_sandbox s = {.name = SPAN("vm1"), .session = SPAN("vm1"), .kind = SPAN("token")}, back;
+    struct dynbuf *b = chan_begin(desk, M_SANDBOX_PUT, 5);
+    wire_put_sandbox(b, &s);
+    assert_int_equal(chan_commit(desk), 0);
+    await(3);
+    assert_int_equal(find(M_SANDBOX_DONE)->payload[0], 1);
+    assert_int_equal(find(M_SANDBOX_DONE)->id, 5);
+    send_intent(7);
+    await(4);
+    chan_free(&judge);
+    judge = connect_as(ROLE_JUDGE);
+    await(6);
+    struct msg_in m = msg_in(span_of(find(M_SANDBOX)->payload, find(M_SANDBOX)->n));
+    assert_int_equal(wire_get_sandbox(&m, &back), 0);
+    assert_true(span_eq(back.name, SPAN("vm1")));
+    assert_int_equal(back.generation, 1);
+    assert_false(msg_get_bool(&m));
+    assert_int_equal(find(M_STORE)->payload[0], 1);
+    assert_int_equal(fix_count("SELECT count(*) FROM effect WHERE state='unknown'"), 1);
+}
+
+static void nobody_may_say_what_is_anothers_to_say(void **state)
+{
+    struct id any = {{1}};
+    struct dynbuf *b = chan_begin(desk, M_INTENT, 3);
+    fix_ticket(&ticket, "s1", 1, 1);
+    wire_put_record(b, &ticket.record);
+    assert_int_equal(chan_commit(desk), 0);
+    b = chan_begin(judge, M_DECIDE, 4);
+    msg_put_id(b, &any);
+    assert_int_equal(chan_commit(judge), 0);
+    b = chan_begin(judge, M_BODY_GET, 4);
+    msg_put_id(b, &any);
+    assert_int_equal(chan_commit(judge), 0);
+    send_intent(9);
+    await(1); /* only the last was answered */
+    assert_int_equal(got[0].type, M_INTENT_OK);
+    assert_int_equal(fix_count("SELECT count(*) FROM effect"), 1);
+}
+
+#define WITH_LOOP(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        WITH_LOOP(a_held_write_from_first_to_last),
+        WITH_LOOP(a_memory_file_that_can_still_change_is_refused),
+        WITH_LOOP(many_requests_of_a_turn_share_one_commit),
+        WITH_LOOP(a_failing_store_refuses_and_forgets_no_result),
+        WITH_LOOP(a_judge_that_comes_again_learns_of_all),
+        WITH_LOOP(nobody_may_say_what_is_anothers_to_say),
+    };
+    return cmocka_run_group_tests_name("ledger", tests, NULL, NULL);
+}
