@@ -281,7 +281,9 @@ static void answer_kept(void **state)
     memset(rest, 'r', 300000 - 5);
     world_answer(w, 0, rest);
     free(rest);
-    assert_int_equal(world_result(w, XID(2)).outcome, OUTCOME_ANSWERED);
+    r = world_result(w, XID(2));
+    assert_int_equal(r.outcome, OUTCOME_ANSWERED);
+    assert_false(r.relayed);
     struct seen *s = world_wait(w, ROLE_JUDGE, M_KEPT, XID(2));
     assert_int_equal(kept(s, &size).n, 0);
     assert_int_equal(size, 300000);
