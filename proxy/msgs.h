@@ -77,7 +77,7 @@ enum msg_type {
     M_SANDBOX_RM = 105,   /* D>Lg span name, bool end_session: true cancels its tickets too */
     M_SANDBOX_DONE = 106, /* Lg>D bool ok, span why */
     M_EVENT = 107,        /* Lg>D id: sequence; span kind ("ticket", "sandbox"), span subject */
-    M_NOTE = 108,         /* D>Lg, P>Lg span kind, span json: an audit record of an operator's or the parent's act */
+    M_NOTE = 108,         /* D>Lg, P>Lg, K>Lg span kind, span json: an audit record of an operator's or the parent's act */
     /* desk and parent; id: the desk's own */
     M_SANDBOX_OPEN = 110,   /* D>P span name: make its Unix listener */
     M_SANDBOX_OPENED = 111, /* P>D bool ok, span path or why */

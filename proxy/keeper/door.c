@@ -3,7 +3,9 @@
  *
  *   PUT /v1/secrets/NAME   the raw value as the body      204
  *   GET /v1/secrets        names and dates                200 {"secrets":[...]}
- *   DELETE /v1/secrets/NAME                               204 or 404 */
+ *   DELETE /v1/secrets/NAME                               204 or 404
+ *   GET /v1/ca             the CA's certificate           200 PEM
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -20,6 +22,7 @@ struct caller {
     struct keeper *keeper;
     struct conn *conn;
     size_t seen;
+    unsigned uid;
 };
 
 static int listener = -1;
@@ -37,17 +40,22 @@ static void caller_end(struct caller *c, bool finish)
     free(c);
 }
 
-static void answer(struct caller *c, unsigned status, const char *reason, struct span body)
+static void answer_as(struct caller *c, unsigned status, const char *reason, struct span type, struct span body)
 {
     struct dynbuf out;
     dynbuf_init(&out, 256 * 1024);
     int bad = http_write_status_line(&out, status, span_str(reason)) != 0 ||
-              http_write_field(&out, SPAN("Content-Type"), SPAN("application/json")) != 0 ||
+              http_write_field(&out, SPAN("Content-Type"), type) != 0 ||
               http_write_field(&out, SPAN("Connection"), SPAN("close")) != 0 ||
               http_write_end(&out, status == 204 ? HTTP_NO_BODY : HTTP_LENGTH, body.n) != 0 ||
               dynbuf_add(&out, body) != 0 || conn_write(c->conn, dynbuf_span(&out)) != 0;
     dynbuf_free(&out);
     caller_end(c, !bad);
+}
+
+static void answer(struct caller *c, unsigned status, const char *reason, struct span body)
+{
+    answer_as(c, status, reason, SPAN("application/json"), body);
 }
 
 static void refuse(struct caller *c, unsigned status, const char *reason, const char *why)
@@ -60,8 +68,19 @@ static void refuse(struct caller *c, unsigned status, const char *reason, const 
     jsonw_kv(&w, "title", span_str(reason));
     jsonw_kv(&w, "detail", span_str(why));
     jsonw_end_object(&w);
-    answer(c, status, reason, dynbuf_span(&body));
+    answer_as(c, status, reason, SPAN("application/problem+json"), dynbuf_span(&body));
     dynbuf_free(&body);
+}
+
+static void ca(struct caller *c)
+{
+    struct dynbuf pem;
+    dynbuf_init(&pem, CA_PEM_MAX);
+    if (ca_pem(c->keeper->keep.ca, &pem) == 0)
+        answer_as(c, 200, "OK", SPAN("application/x-pem-file"), dynbuf_span(&pem));
+    else
+        refuse(c, 500, "Internal Server Error", "out of memory");
+    dynbuf_free(&pem);
 }
 
 static void list(struct caller *c)
@@ -105,6 +124,7 @@ static void put(struct caller *c, struct span name, struct span raw)
         return;
     }
     log_info("secret %.*s was set", SPAN_FMT(name));
+    keeper_note(c->keeper, "set", name, c->uid);
     keeper_tell_secrets(c->keeper);
     answer(c, 204, "No Content", SPAN_NONE);
 }
@@ -119,6 +139,7 @@ static void drop(struct caller *c, struct span name)
         refuse(c, 404, "Not Found", "there is no secret of that name; see `countersign secret list`");
     } else {
         log_info("secret %.*s was removed", SPAN_FMT(name));
+        keeper_note(c->keeper, "removed", name, c->uid);
         keeper_tell_secrets(c->keeper);
         answer(c, 204, "No Content", SPAN_NONE);
     }
@@ -132,12 +153,14 @@ static void serve(struct caller *c, const struct http_head *h, struct span body)
         refuse(c, 400, "Bad Request", "no query is taken here");
     else if (span_eq(h->method, SPAN("GET")) && span_eq(h->path, SPAN("/v1/secrets")))
         list(c);
+    else if (span_eq(h->method, SPAN("GET")) && span_eq(h->path, SPAN("/v1/ca")))
+        ca(c);
     else if (span_eq(h->method, SPAN("PUT")) && name.n)
         put(c, name, body);
     else if (span_eq(h->method, SPAN("DELETE")) && name.n)
         drop(c, name);
     else
-        refuse(c, 404, "Not Found", "PUT or DELETE /v1/secrets/NAME, GET /v1/secrets");
+        refuse(c, 404, "Not Found", "PUT or DELETE /v1/secrets/NAME, GET /v1/secrets, GET /v1/ca");
 }
 
 static void read_call(struct caller *c)
@@ -171,7 +194,6 @@ static void on_event(void *arg, struct conn *conn, enum conn_event ev)
 static void on_knock(void *arg, unsigned ready)
 {
     struct keeper *k = arg;
-    unsigned uid;
     int fd = listen_accept(listener);
     struct caller *c = fd < 0 ? NULL : calloc(1, sizeof(*c));
     if (c == NULL) {
@@ -187,8 +209,8 @@ static void on_knock(void *arg, unsigned ready)
     if (++ncallers == CALLERS_MAX)
         watch_set(watching, 0);
     conn_deadline(c->conn, CALL_MS);
-    if (conn_peer_pid(c->conn, &uid) < 0 || (uid != 0 && uid != k->owner)) {
-        log_warn("uid %u was refused at the secrets' socket", uid);
+    if (conn_peer_pid(c->conn, &c->uid) < 0 || (c->uid != 0 && c->uid != k->owner)) {
+        log_warn("uid %u was refused at the secrets' socket", c->uid);
         caller_end(c, false);
     }
 }

@@ -27,6 +27,7 @@ struct keeper {
 
 /* main.c: the names of the credentials that have a value, to the parent. */
 void keeper_tell_secrets(struct keeper *k);
+void keeper_note(struct keeper *k, const char *act, struct span name, unsigned uid);
 /* door.c: serve `countersign secret` on this Unix listener; takes fd over. */
 void keeper_door_open(struct keeper *k, int fd);
 

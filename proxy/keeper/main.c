@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/json/json.h"
 #include "common/log.h"
 #include "common/msg.h"
 #include "proxy/keeper/keeper.h"
@@ -19,6 +20,29 @@ static struct keeper keeper = {.dir = -1};
 static int64_t now_s(const struct keeper *k)
 {
     return (int64_t)(loop_wall(k->loop) / 1000);
+}
+
+/* For the audit: who changed which secret. */
+void keeper_note(struct keeper *k, const char *act, struct span name, unsigned uid)
+{
+    struct dynbuf json;
+    struct jsonw w;
+    struct dynbuf *b = k->ledger ? chan_begin(k->ledger, M_NOTE, 0) : NULL;
+    if (b == NULL) {
+        log_warn("secret %.*s was %s by uid %u while the ledger was away", SPAN_FMT(name), act, uid);
+        return;
+    }
+    dynbuf_init(&json, 4096);
+    jsonw_begin(&w, &json);
+    jsonw_object(&w);
+    jsonw_kv(&w, "secret", name);
+    jsonw_kv(&w, "act", span_str(act));
+    jsonw_kv_u64(&w, "uid", uid);
+    jsonw_end_object(&w);
+    msg_put_span(b, SPAN("secret"));
+    msg_put_span(b, dynbuf_span(&json));
+    (void)chan_commit(k->ledger);
+    dynbuf_free(&json);
 }
 
 /* What credentials there is a value for: names only, for the page and for `run --with`. */
@@ -142,8 +166,8 @@ static void from_carrier(void *arg, struct chan *c, struct frame *f)
 static void gone(void *arg, struct chan *c)
 {
     struct keeper *k = arg;
-    if (c == k->ledger && releaser_ledger_key(k->releaser, SPAN_NONE) != 0)
-        log_die("the ledger's key cannot be forgotten");
+    if (c == k->ledger)
+        releaser_ledger_gone(k->releaser); /* the next one has another key */
     chan_free(c == k->judge ? &k->judge : c == k->carrier ? &k->carrier : &k->ledger);
 }
 
@@ -208,7 +232,11 @@ static void on_frame(void *arg, struct frame *f)
         return;
     if (f->type == M_SOURCE) {
         struct span name = msg_get_span(&m, 256);
-        if (msg_end(&m) != 0 || sources_add_file(k->sources, name, fd, &e) != 0)
+        if (msg_end(&m) != 0) {
+            close(fd);
+            return;
+        }
+        if (sources_add_file(k->sources, name, fd, &e) != 0)
             log_warn("a credential's source file is refused: %s", e.text);
         keeper_tell_secrets(k);
     } else if (f->type == M_LISTEN) {
@@ -244,7 +272,7 @@ int main(void)
     static const struct role_ops ops = {.frame = on_frame, .peer = on_peer, .config = on_config};
     static char dir[64];
     static const char *const rw[] = {dir, NULL};
-    static const struct wall wall = {.calls = WALL_FILES | WALL_ACCEPT | WALL_MEMFD, .rw_dirs = rw};
+    static const struct wall wall = {.calls = WALL_FILES | WALL_ACCEPT, .rw_dirs = rw};
     struct keeper *k = &keeper;
     struct err e = {{0}};
     if ((k->loop = loop_new()) == NULL)
@@ -252,14 +280,17 @@ int main(void)
     k->role = role_start("keeper", k->loop, &ops, k);
     k->dir = role_config_fd(k->role, 0);
     snprintf(dir, sizeof(dir), "/proc/self/fd/%d", k->dir);
+    /* role_confine wipes the environment, in which a credential may lie. */
+    if ((k->sources = sources_new((unsigned)k->owner)) == NULL || sources_take_env(k->sources, environ, &e) != 0)
+        log_die("the keeper cannot start: %s", k->sources ? e.text : "out of memory");
     role_confine(k->role, &wall);
     if (keep_open(&k->keep, k->dir, (int64_t)time(NULL), &e) != 0)
         log_die("%s", e.text);
-    k->sources = sources_new(k->keep.vault, (unsigned)k->owner);
+    sources_store(k->sources, k->keep.vault);
     k->mint = mint_new(k->keep.ca);
-    k->releaser = k->sources ? releaser_new(k->sources) : NULL;
-    if (k->releaser == NULL || k->mint == NULL || sources_take_env(k->sources, environ, &e) != 0)
-        log_die("the keeper cannot start: %s", e.text);
+    k->releaser = releaser_new(k->sources);
+    if (k->releaser == NULL || k->mint == NULL)
+        log_die("the keeper cannot start: out of memory");
     say_ca(k);
     role_ready(k->role);
     return loop_run(k->loop) == 0 ? 0 : 1;

@@ -36,9 +36,15 @@ void releaser_policy(struct releaser *r, const struct policy *p)
     r->policy = p;
 }
 
-int releaser_ledger_key(struct releaser *r, struct span key)
+void releaser_ledger_gone(struct releaser *r)
 {
     EVP_PKEY_free(r->ledger);
+    r->ledger = NULL;
+}
+
+int releaser_ledger_key(struct releaser *r, struct span key)
+{
+    releaser_ledger_gone(r);
     r->ledger = key.n == RELEASE_KEY ? EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, NULL, key.p, key.n) : NULL;
     return r->ledger ? 0 : -1;
 }

@@ -48,8 +48,10 @@ struct releaser *releaser_new(struct sources *s) MUSTCHECK;
 void releaser_free(struct releaser **r);
 /* The policy of now; borrowed; NULL: nothing is released. */
 void releaser_policy(struct releaser *r, const struct policy *p);
-/* The ledger's Ed25519 public key, from its own channel; empty: no held write is released. */
+/* The ledger's Ed25519 public key, from its own channel. -1: it is none, and until one comes no held write is
+ * released; the same after releaser_ledger_gone. */
 int releaser_ledger_key(struct releaser *r, struct span key) MUSTCHECK;
+void releaser_ledger_gone(struct releaser *r);
 /* 0 with *out filled, or -1 with code and why. release_clear frees it after either. */
 int releaser_ask(struct releaser *r, const struct release_ask *ask, struct release *out) MUSTCHECK;
 void release_clear(struct release *out);

@@ -24,12 +24,16 @@ struct sources {
     size_t nfiles;
 };
 
-struct sources *sources_new(const struct vault *vault, unsigned owner)
+void sources_store(struct sources *s, const struct vault *vault)
+{
+    s->vault = vault;
+}
+
+struct sources *sources_new(unsigned owner)
 {
     struct sources *s = calloc(1, sizeof(*s));
     if (s == NULL)
         return NULL;
-    s->vault = vault;
     s->owner = owner;
     return s;
 }
@@ -209,12 +213,10 @@ struct secret *sources_value(struct sources *s, const struct credential *c, stru
             v = secret_new(env);
         break;
     case SOURCE_STORE:
-        if ((v = vault_get(s->vault, c->source_arg)) == NULL)
+        if (s->vault == NULL || (v = vault_get(s->vault, c->source_arg)) == NULL)
             err_set(&why, "nothing of that name is in the store; `countersign secret set` puts it there");
         break;
-    default:
-        err_set(&why, "the policy names no source for it");
-        break;
+    default: err_set(&why, "the policy names no source for it"); break;
     }
     if (v == NULL)
         err_set(e, "credential %.*s: %s", SPAN_FMT(c->name), why.text);
@@ -223,7 +225,7 @@ struct secret *sources_value(struct sources *s, const struct credential *c, stru
 
 struct secret *sources_previous(const struct sources *s, const struct credential *c, size_t i)
 {
-    if (c->source == SOURCE_STORE)
+    if (c->source == SOURCE_STORE && s->vault != NULL)
         return vault_previous(s->vault, c->source_arg, i);
     const struct file *f = c->source == SOURCE_FILE ? find(s, c->name) : NULL;
     return f && i < SOURCES_PREVIOUS && f->previous[i] ? secret_new(secret_bytes(f->previous[i])) : NULL;

@@ -11,10 +11,13 @@ enum { SOURCES_FILES = 64, SOURCES_PREVIOUS = 3, SOURCES_ENV_MAX = 512 * 1024 };
 
 struct sources;
 
-/* Borrows vault. owner: a uid that may own source files, beside root's and our own. */
-struct sources *sources_new(const struct vault *vault, unsigned owner) MUSTCHECK;
+/* owner: a uid that may own source files, beside root's and our own. */
+struct sources *sources_new(unsigned owner) MUSTCHECK;
+/* Where SOURCE_STORE looks; borrowed. Until then it finds nothing. */
+void sources_store(struct sources *s, const struct vault *vault);
 void sources_free(struct sources **s);
-/* Copy the environment into locked memory and wipe it where it was. Once, at start. */
+/* Copy the environment into locked memory and wipe it where it was. Once, at start, before
+ * role_confine, which leaves nothing of it. */
 int sources_take_env(struct sources *s, char **environment, struct err *e) MUSTCHECK;
 /* The open file of a credential; takes fd over, replaces an earlier one. */
 int sources_add_file(struct sources *s, struct span credential, int fd, struct err *e) MUSTCHECK;

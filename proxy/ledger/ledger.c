@@ -137,7 +137,9 @@ static int handle(struct ledger *l, enum role_id from, struct frame *f)
 {
     if (from == ROLE_JUDGE)
         return ledger_judge(l, f);
-    return from == ROLE_DESK || from == ROLE_PARENT ? ledger_desk(l, f, from) : -1;
+    if (from == ROLE_KEEPER && f->type != M_NOTE)
+        return -1;
+    return from == ROLE_DESK || from == ROLE_PARENT || from == ROLE_KEEPER ? ledger_desk(l, f, from) : -1;
 }
 
 static void take(struct ledger *l, enum role_id from, struct frame *f)
@@ -217,6 +219,10 @@ static void every_second(void *arg)
 static void on_frame(void *arg, struct chan *c, struct frame *f)
 {
     struct ledger *l = arg;
+    if (c == l->peer[ROLE_KEEPER] && f->type == M_NOTE) {
+        take(l, ROLE_KEEPER, f);
+        return;
+    }
     if (c == l->peer[ROLE_KEEPER]) {
         struct msg_in m = msg_in(f->payload);
         struct span key = msg_get_span(&m, 32);

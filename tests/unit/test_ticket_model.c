@@ -113,30 +113,14 @@ static void step(void)
     unsigned i = pick(REQUESTS);
     struct model *m = &model[i];
     switch (pick(24)) {
-    case 0 ... 6:
-        send(i);
-        break;
-    case 7 ... 11:
-        decide(m, DECIDE_APPROVE);
-        break;
-    case 12:
-        decide(m, DECIDE_DENY);
-        break;
-    case 13:
-        decide(m, DECIDE_CANCEL);
-        break;
-    case 14 ... 17:
-        claim(m);
-        break;
-    case 18:
-        outcome(m, OUTCOME_ANSWERED, true);
-        break;
-    case 19:
-        outcome(m, OUTCOME_ANSWERED, false);
-        break;
-    case 20:
-        outcome(m, (enum outcome)pick(2), false);
-        break;
+    case 0 ... 6: send(i); break;
+    case 7 ... 11: decide(m, DECIDE_APPROVE); break;
+    case 12: decide(m, DECIDE_DENY); break;
+    case 13: decide(m, DECIDE_CANCEL); break;
+    case 14 ... 17: claim(m); break;
+    case 18: outcome(m, OUTCOME_ANSWERED, true); break;
+    case 19: outcome(m, OUTCOME_ANSWERED, false); break;
+    case 20: outcome(m, (enum outcome)pick(2), false); break;
     case 21:
         fix_time((uint64_t[]){1000, STORE_DENIED_MS, STORE_EXPIRES_MS}[pick(3)]);
         time_passes();
@@ -148,12 +132,8 @@ static void step(void)
                     time_passes();
                 }
         break;
-    case 22:
-        crash(true);
-        break;
-    default:
-        crash(pick(8) != 0);
-        break;
+    case 22: crash(true); break;
+    default: crash(pick(8) != 0); break;
     }
 }
 
