@@ -449,6 +449,14 @@ void conn_free(struct conn **cp)
         end(c);
 }
 
+void conn_reset(struct conn **cp)
+{
+    struct linger none = {.l_onoff = 1, .l_linger = 0};
+    if (*cp != NULL && (*cp)->fd >= 0)
+        (void)setsockopt((*cp)->fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none));
+    conn_free(cp);
+}
+
 void conn_finish(struct conn **cp)
 {
     struct conn *c = *cp;

@@ -38,6 +38,8 @@ struct conn *conn_dial(struct loop *l, const struct sockaddr *to, socklen_t tole
 void conn_set_callback(struct conn *c, conn_fn *fn, void *arg);
 /* Close and free at once; queued output is lost. Safe inside its own callback. */
 void conn_free(struct conn **c);
+/* The same, and over TCP the peer sees a reset: what it has cannot pass for a proper end. */
+void conn_reset(struct conn **c);
 /* Flush what is queued, shut down properly (close_notify, FIN), then close and free; bounded to 2 s. */
 void conn_finish(struct conn **c);
 /* Put bytes that were read elsewhere before this stream's own (the lobby's hand-over). */

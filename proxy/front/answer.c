@@ -1,14 +1,13 @@
 /* Answers on their way to the client: the upstream's, relayed by the carrier, and the gateway's own. */
-#include "proxy/front/front.h"
+#include "common/log.h"
+#include "proxy/front/client.h"
 
 #include <stdio.h>
-
-enum { ANSWER_HEAD_MAX = 128 * 1024, UNREAD_OK = 64 * 1024 };
 
 /* A body that was declared but not read must not become the next request. */
 static bool must_close(const struct client *c)
 {
-    return !c->x.keep_alive || c->x.mode != BODY_MODE_DONE || c->eof || c->front->leaving;
+    return !c->x.keep_alive || c->x.mode != BODY_MODE_DONE || c->eof;
 }
 
 static void finished(struct client *c)
@@ -19,97 +18,69 @@ static void finished(struct client *c)
         client_finish(c);
         return;
     }
-    conn_deadline(c->conn, IDLE_MS);
+    client_wait(c, WAIT_IDLE);
     client_go_on(c);
 }
 
-static int write_head(struct client *c, const struct wire_answer *a, enum http_framing framing, uint64_t length)
+/* How the client learns where the answer ends. */
+static enum http_framing frame(struct exchange *x, const struct wire_answer *a)
 {
-    struct exchange *x = &c->x;
-    struct dynbuf out;
-    int bad = -1;
-    dynbuf_init(&out, ANSWER_HEAD_MAX);
+    enum http_framing framing = a->framing;
+    x->bodiless = x->is_head || a->status == 204 || a->status == 304;
+    if (a->status == 204 || a->status == 304)
+        return HTTP_NO_BODY;
+    if (framing == HTTP_NO_BODY && !x->is_head)
+        framing = HTTP_LENGTH; /* of none: without a word the client would wait for more */
     if (framing == HTTP_CHUNKED && x->old_client) {
         framing = HTTP_UNTIL_CLOSE;
         x->close_out = true;
     }
-    x->chunked_out = framing == HTTP_CHUNKED && !x->is_head;
-    if (http_write_status_line(&out, a->status, a->reason) != 0)
-        goto out;
+    x->until_close = framing == HTTP_UNTIL_CLOSE && !x->bodiless;
+    x->chunked_out = framing == HTTP_CHUNKED && !x->bodiless;
+    x->sized = framing == HTTP_LENGTH && !x->bodiless;
+    x->left = a->framing == HTTP_LENGTH ? a->length : 0;
+    return framing;
+}
+
+static int write_head(struct client *c, const struct wire_answer *a)
+{
+    struct exchange *x = &c->x;
+    struct dynbuf *out = &c->front->out;
+    enum http_framing framing = frame(x, a);
+    dynbuf_reset(out);
+    if (http_write_status_line(out, a->status, a->reason) != 0)
+        return -1;
     for (size_t i = 0; i < a->nfields; i++)
-        if (http_write_field(&out, a->field[i].name, a->field[i].value) != 0)
-            goto out;
-    if (x->close_out && http_write_field(&out, SPAN("Connection"), SPAN("close")) != 0)
-        goto out;
-    if (!x->close_out && x->old_client && http_write_field(&out, SPAN("Connection"), SPAN("keep-alive")) != 0)
-        goto out;
-    if (http_write_end(&out, framing == HTTP_UNTIL_CLOSE ? HTTP_NO_BODY : framing, length) != 0)
-        goto out;
-    bad = conn_write(c->conn, dynbuf_span(&out));
-out:
-    dynbuf_free(&out);
-    return bad;
+        if (http_write_field(out, a->field[i].name, a->field[i].value) != 0)
+            return -1;
+    if (x->close_out && http_write_field(out, SPAN("Connection"), SPAN("close")) != 0)
+        return -1;
+    if (!x->close_out && x->old_client && http_write_field(out, SPAN("Connection"), SPAN("keep-alive")) != 0)
+        return -1;
+    uint64_t length = a->framing == HTTP_LENGTH ? a->length : 0;
+    if (http_write_end(out, framing == HTTP_UNTIL_CLOSE ? HTTP_NO_BODY : framing, length) != 0)
+        return -1;
+    return client_write(c, dynbuf_span(out));
 }
 
 /* M_REPLY: the gateway's own answer, complete. */
-void front_reply(struct client *c, struct frame *f)
+void front_reply(struct client *c, struct span payload)
 {
-    struct msg_in m = msg_in(f->payload);
+    struct msg_in m = msg_in(payload);
     struct wire_reply r;
     if (c->x.answering || wire_get_reply(&m, &r) != 0 || msg_end(&m) != 0) {
-        client_free(c);
+        log_error("the judge's reply cannot be passed on");
+        client_cut(c);
         return;
     }
     c->x.answering = true;
     c->x.close_out = r.close || must_close(c) || c->state == CLIENT_LEAF;
-    if (write_head(c, &r.head, HTTP_LENGTH, r.body.n) != 0 ||
-        (!c->x.is_head && r.body.n && conn_write(c->conn, r.body) != 0)) {
-        client_free(c);
-        return;
-    }
-    finished(c);
-}
-
-static bool has_no_body(const struct client *c, unsigned status)
-{
-    return c->x.is_head || status == 204 || status == 304;
-}
-
-/* M_ANSWER: the upstream's head, and perhaps all of it. */
-void front_answer(struct client *c, struct frame *f)
-{
-    struct msg_in m = msg_in(f->payload);
-    struct wire_answer a;
-    if (c->x.answering || wire_get_answer(&m, &a) != 0) {
-        client_free(c);
-        return;
-    }
-    bool end = msg_get_bool(&m);
-    struct span first = msg_get_span(&m, CHAN_PAYLOAD_MAX);
-    if (msg_end(&m) != 0) {
-        client_free(c);
-        return;
-    }
-    c->x.answering = true;
-    c->x.close_out = must_close(c);
-    enum http_framing framing = a.framing;
-    if (end && framing == HTTP_CHUNKED && !c->x.is_head) { /* all there is: its length is known after all */
-        framing = HTTP_LENGTH;
-        a.length = first.n;
-    }
-    if (a.status == 204 || a.status == 304)
-        framing = HTTP_NO_BODY;
-    if (write_head(c, &a, framing, a.length) != 0) {
-        client_free(c);
-        return;
-    }
-    conn_deadline(c->conn, WRITE_MS);
-    if (first.n && !has_no_body(c, a.status))
-        front_answer_body(c, first);
-    if (end && c->on) {
-        c->x.chunked_out = false;
+    r.head.framing = HTTP_LENGTH;
+    r.head.length = r.body.n;
+    if (write_head(c, &r.head) != 0 || (!c->x.bodiless && client_write(c, r.body) != 0))
+        client_cut(c);
+    else
         finished(c);
-    }
 }
 
 static void give_credit(struct client *c)
@@ -122,30 +93,72 @@ static void give_credit(struct client *c)
     msg_put_u32(b, (uint32_t)c->x.owed);
     (void)chan_commit(c->front->carrier);
     c->x.owed = 0;
-    conn_deadline(c->conn, WRITE_MS);
 }
 
 void front_drained(struct client *c)
 {
-    if (c->on && c->x.answering)
+    if (!c->on)
+        client_go_on(c); /* the next request waited for this */
+    else if (c->x.answering)
         give_credit(c);
+}
+
+/* -1: it cannot be relayed; what the client has must not pass for the whole. */
+static int relay(struct client *c, struct span data)
+{
+    struct exchange *x = &c->x;
+    char size[20];
+    int n = snprintf(size, sizeof(size), "%zx\r\n", data.n);
+    if (data.n == 0 || x->bodiless)
+        return 0;
+    if (x->sized && data.n > x->left)
+        return -1;
+    x->left -= x->sized ? data.n : 0;
+    if ((x->chunked_out && client_write(c, span_of(size, (size_t)n)) != 0) || client_write(c, data) != 0 ||
+        (x->chunked_out && client_write(c, SPAN("\r\n")) != 0))
+        return -1;
+    x->owed += data.n;
+    if (conn_queued(c->conn) < CONN_OUT_LOW && x->owed > ANSWER_WINDOW / 4)
+        give_credit(c);
+    return 0;
+}
+
+static int relay_end(struct client *c)
+{
+    if (c->x.sized && c->x.left != 0)
+        return -1;
+    return c->x.chunked_out ? client_write(c, SPAN("0\r\n\r\n")) : 0;
+}
+
+/* M_ANSWER: the upstream's head, and perhaps all of it. */
+void front_answer(struct client *c, struct frame *f)
+{
+    struct msg_in m = msg_in(f->payload);
+    struct wire_answer a;
+    bool known = wire_get_answer(&m, &a) == 0, end = msg_get_bool(&m);
+    struct span first = msg_get_span(&m, CHAN_PAYLOAD_MAX);
+    if (c->x.answering || !known || msg_end(&m) != 0 || a.status < 200) {
+        log_error("the carrier's answer cannot be passed on");
+        client_cut(c);
+        return;
+    }
+    c->x.answering = true;
+    c->x.close_out = must_close(c);
+    if (end && a.framing == HTTP_CHUNKED && !c->x.is_head) { /* all there is: its length is known after all */
+        a.framing = HTTP_LENGTH;
+        a.length = first.n;
+    }
+    client_wait(c, WAIT_WRITE);
+    if (write_head(c, &a) != 0 || relay(c, first) != 0 || (end && relay_end(c) != 0))
+        client_cut(c);
+    else if (end)
+        finished(c);
 }
 
 void front_answer_body(struct client *c, struct span data)
 {
-    char size[20];
-    int n = snprintf(size, sizeof(size), "%zx\r\n", data.n);
-    if (!c->x.answering || data.n == 0)
-        return;
-    bool chunk = c->x.chunked_out;
-    if ((chunk && conn_write(c->conn, span_of(size, (size_t)n)) != 0) || conn_write(c->conn, data) != 0 ||
-        (chunk && conn_write(c->conn, SPAN("\r\n")) != 0)) {
-        client_free(c);
-        return;
-    }
-    c->x.owed += data.n;
-    if (conn_queued(c->conn) < CONN_OUT_LOW && c->x.owed > ANSWER_WINDOW / 4)
-        give_credit(c);
+    if (!c->x.answering || relay(c, data) != 0)
+        client_cut(c);
 }
 
 /* M_ANSWER_END: false means what was relayed is not all; the client must see a cut, not an end. */
@@ -153,43 +166,8 @@ void front_answer_end(struct client *c, struct frame *f)
 {
     struct msg_in m = msg_in(f->payload);
     bool ok = msg_get_bool(&m);
-    if (msg_end(&m) != 0 || !ok || !c->x.answering) {
-        exchange_end(c, "the answer was cut");
-        client_free(c);
-        return;
-    }
-    if (c->x.chunked_out && conn_write(c->conn, SPAN("0\r\n\r\n")) != 0) {
-        client_free(c);
-        return;
-    }
-    finished(c);
-}
-
-void front_refuse(struct client *c, unsigned status, const char *code, const char *why)
-{
-    char body[512], out[1024];
-    const char *phrase = status == 407   ? "Proxy Authentication Required"
-                         : status == 503 ? "Service Unavailable"
-                         : status == 421 ? "Misdirected Request"
-                         : status == 431 ? "Request Header Fields Too Large"
-                         : status == 405 ? "Method Not Allowed"
-                         : status == 417 ? "Expectation Failed"
-                         : status == 414 ? "URI Too Long"
-                         : status == 501 ? "Not Implemented"
-                         : status == 505 ? "HTTP Version Not Supported"
-                                         : "Bad Request";
-    int n = snprintf(body, sizeof(body),
-                     "{\"type\":\"about:blank\",\"title\":\"%s\",\"status\":%u,\"code\":\"%s\",\"error\":\"%s\","
-                     "\"message\":\"%s\",\"detail\":\"%s\",\"retry\":%s}\n",
-                     phrase, status, code, why, why, why, status == 503 ? "true" : "false");
-    int head =
-        snprintf(out, sizeof(out),
-                 "HTTP/1.1 %u %s\r\nContent-Type: application/problem+json\r\nCountersign-Decision: refused\r\n"
-                 "%sConnection: close\r\nContent-Length: %d\r\n\r\n",
-                 status, phrase, status == 407 ? "Proxy-Authenticate: Basic realm=\"countersign\"\r\n" : "", n);
-    if (conn_write(c->conn, span_of(out, (size_t)head)) != 0 || conn_write(c->conn, span_of(body, (size_t)n)) != 0) {
-        client_free(c);
-        return;
-    }
-    client_finish(c);
+    if (msg_end(&m) != 0 || !ok || !c->x.answering || relay_end(c) != 0)
+        client_cut(c);
+    else
+        finished(c);
 }

@@ -1,6 +1,6 @@
 /* The request's body: piped within credit when the head alone was allowed, else
  * collected whole, past 256 KiB in a memfd that is sealed before it is judged. */
-#include "proxy/front/front.h"
+#include "proxy/front/client.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -8,41 +8,14 @@
 
 enum { SEALS = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE };
 
+#define NO_ROOM "the gateway has no room for this body now; try again later"
+
 void front_body_free(struct exchange *x)
 {
     dynbuf_free(&x->whole);
     if (x->memfd >= 0)
         close(x->memfd);
     x->memfd = -1;
-}
-
-/* MODE u8, MAX u64 from the judge: the body is wanted now. */
-void front_body_wanted(struct client *c, struct frame *f)
-{
-    struct msg_in m = msg_in(f->payload);
-    uint8_t mode = msg_get_u8(&m);
-    c->x.max = msg_get_u64(&m);
-    if (msg_end(&m) != 0 || c->x.mode != BODY_MODE_ASKED || mode < 1 || mode > 2)
-        return;
-    c->x.mode = mode == 1 ? BODY_MODE_PIPE : BODY_MODE_WHOLE;
-    c->x.credit = BODY_WINDOW;
-    conn_deadline(c->conn, BODY_MS);
-    if (c->x.expects && conn_write(c->conn, SPAN("HTTP/1.1 100 Continue\r\n\r\n")) != 0) {
-        client_free(c);
-        return;
-    }
-    client_go_on(c);
-}
-
-void front_body_credit(struct client *c, struct frame *f)
-{
-    struct msg_in m = msg_in(f->payload);
-    uint32_t more = msg_get_u32(&m);
-    if (msg_end(&m) != 0 || c->x.mode != BODY_MODE_PIPE)
-        return;
-    c->x.credit += more;
-    conn_pause(c->conn, false);
-    client_go_on(c);
 }
 
 static int spill(struct exchange *x, struct span data)
@@ -54,7 +27,7 @@ static int spill(struct exchange *x, struct span data)
             return -1;
         dynbuf_free(&x->whole);
     }
-    return data.n == 0 || write(x->memfd, data.p, data.n) == (ssize_t)data.n ? 0 : -1;
+    return write(x->memfd, data.p, data.n) == (ssize_t)data.n ? 0 : -1;
 }
 
 static int keep(struct client *c, struct span data)
@@ -75,6 +48,11 @@ static int pipe_on(struct client *c, struct span data)
     return c->front->judge == NULL ? -1 : chan_send(c->front->judge, M_BODY, c->x.xid, data);
 }
 
+static int send_end(struct client *c, uint8_t ok)
+{
+    return c->front->judge == NULL ? -1 : chan_send(c->front->judge, M_BODY_END, c->x.xid, span_of(&ok, 1));
+}
+
 static int send_whole(struct client *c)
 {
     struct exchange *x = &c->x;
@@ -92,64 +70,106 @@ static int send_whole(struct client *c)
     return chan_commit_fd(c->front->judge, x->memfd);
 }
 
-static enum walk_next complete(struct client *c)
+/* There is no more of it, or no more is wanted. */
+static void complete(struct client *c)
 {
     struct exchange *x = &c->x;
-    uint8_t ok = 1;
     bool whole = x->mode == BODY_MODE_WHOLE;
-    x->mode = BODY_MODE_DONE;
-    conn_deadline(c->conn, 0);
-    int bad = whole ? send_whole(c) : chan_send(c->front->judge, M_BODY_END, x->xid, span_of(&ok, 1));
+    x->mode = whole && x->size > x->max ? BODY_MODE_OVER : BODY_MODE_DONE;
+    client_wait(c, WAIT_JUDGE);
+    int bad = whole ? send_whole(c) : send_end(c, 1);
     front_body_free(x);
-    if (bad != 0) {
-        front_refuse(c, 503, "gateway-restarting", "the gateway could not take the body; repeat the request");
-        return WALK_FAIL;
-    }
-    return WALK_WAIT;
+    if (bad != 0)
+        front_refuse(c, 503, "no-room", NO_ROOM);
 }
 
-static enum walk_next broken(struct client *c)
+/* The judge learns that it is not all before the client is told. */
+static void broken(struct client *c, unsigned status, const char *code, const char *why)
 {
-    uint8_t ok = 0;
-    if (c->front->judge != NULL)
-        chan_send(c->front->judge, M_BODY_END, c->x.xid, span_of(&ok, 1));
-    if (c->x.answering) {
-        client_free(c);
-        return WALK_FAIL;
+    (void)send_end(c, 0);
+    front_refuse(c, status, code, why);
+}
+
+void front_body_slow(struct client *c)
+{
+    broken(c, 408, "body-too-slow", "the request's body comes slower than the slowest that is waited for");
+}
+
+/* u8 mode, u64 max from the judge: the body is wanted now. */
+void front_body_wanted(struct client *c, struct frame *f)
+{
+    struct msg_in m = msg_in(f->payload);
+    struct exchange *x = &c->x;
+    uint8_t mode = msg_get_u8(&m);
+    uint64_t max = msg_get_u64(&m);
+    if (msg_end(&m) != 0 || x->mode != BODY_MODE_ASKED || mode < 1 || mode > 2)
+        return;
+    x->mode = mode == 1 ? BODY_MODE_PIPE : BODY_MODE_WHOLE;
+    x->max = max;
+    x->credit = BODY_WINDOW;
+    if (x->mode == BODY_MODE_WHOLE && x->declared != UINT64_MAX && x->declared > max) {
+        x->size = x->declared; /* nothing of it need be read to know */
+        complete(c);
+        return;
     }
-    struct http_err e = c->x.reader.err;
-    front_refuse(c, e.status ? e.status : 400, e.code ? e.code : "bad-body", e.why ? e.why : "the body is malformed");
-    return WALK_FAIL;
+    client_wait(c, WAIT_BODY);
+    /* Who has sent some of it does not wait for the word (RFC 9110 section 10.1.1). */
+    if (x->expects && conn_input(c->conn).n == 0 && client_write(c, SPAN("HTTP/1.1 100 Continue\r\n\r\n")) != 0) {
+        client_free(c);
+        return;
+    }
+    client_go_on(c);
+}
+
+void front_body_credit(struct client *c, struct frame *f)
+{
+    struct msg_in m = msg_in(f->payload);
+    uint32_t more = msg_get_u32(&m);
+    if (msg_end(&m) != 0 || c->x.mode != BODY_MODE_PIPE)
+        return;
+    c->x.credit += more;
+    conn_pause(c->conn, false);
+    client_wait(c, WAIT_BODY);
+    client_go_on(c);
+}
+
+/* What may be looked at now. Without credit the client is not read: it waits, and so do its clocks. */
+static struct span readable(struct client *c)
+{
+    struct span in = conn_input(c->conn);
+    if (c->x.mode != BODY_MODE_PIPE || in.n <= c->x.credit)
+        return in;
+    if (c->x.credit == 0) {
+        conn_pause(c->conn, true);
+        client_wait(c, WAIT_JUDGE);
+    }
+    return span_first(in, (size_t)c->x.credit);
 }
 
 /* Consume what the connection has of the body. Until the judge wants it, nothing is read. */
-enum walk_next front_body_go_on(struct client *c)
+void front_body_go_on(struct client *c)
 {
     struct exchange *x = &c->x;
     while (x->mode == BODY_MODE_PIPE || x->mode == BODY_MODE_WHOLE) {
-        struct span in = conn_input(c->conn), data = SPAN_NONE;
+        struct span in = readable(c), data = SPAN_NONE;
         size_t used = 0;
-        if (x->mode == BODY_MODE_PIPE && in.n > x->credit) {
-            in.n = (size_t)x->credit;
-            if (in.n == 0) {
-                conn_pause(c->conn, true);
-                return WALK_WAIT;
-            }
-        }
+        if (in.n == 0)
+            return;
         enum http_result r = http_body_step(&x->reader, in, &used, &data);
-        if (r == HTTP_BAD)
-            return broken(c);
+        if (r == HTTP_BAD) {
+            const struct http_err *e = &x->reader.err;
+            broken(c, e->status ? e->status : 400, e->code ? e->code : "bad-body",
+                   e->why ? e->why : "the body is malformed");
+            return;
+        }
         if (data.n && (x->mode == BODY_MODE_PIPE ? pipe_on(c, data) : keep(c, data)) != 0) {
-            front_refuse(c, 503, "no-room", "the gateway has no room for this body now; try again later");
-            return WALK_FAIL;
+            front_refuse(c, 503, "no-room", NO_ROOM);
+            return;
         }
         conn_consume(c->conn, used);
-        if (data.n)
-            conn_deadline(c->conn, BODY_MS);
-        if (r == HTTP_OK || (x->mode == BODY_MODE_WHOLE && x->size > x->max))
-            return complete(c);
-        if (used == 0)
-            return WALK_WAIT;
+        if (r == HTTP_OK || (x->mode == BODY_MODE_WHOLE && x->size > x->max)) {
+            complete(c);
+            return;
+        }
     }
-    return WALK_WAIT;
 }

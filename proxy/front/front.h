@@ -1,6 +1,6 @@
 /* A front: one sandbox's connections. It answers CONNECT, intercepts TLS, parses
  * and canonicalises requests, and relays answers. It decides nothing, opens
- * nothing, and holds no secret but its own leaf key. */
+ * nothing, and holds no secret but its own leaf key. What one connection is: client.h. */
 #ifndef PROXY_FRONT_FRONT_H
 #define PROXY_FRONT_FRONT_H
 
@@ -9,101 +9,71 @@
 #include "common/net/conn.h"
 #include "common/net/loop.h"
 #include "common/net/tls.h"
-#include "common/role.h"
 #include "proxy/walk.h"
 #include "proxy/wire.h"
 
 enum {
-    CLIENTS_MAX = 1024,       /* connections of one sandbox */
-    INPUT_MAX = 64 * 1024,    /* a head, and what came behind it */
-    HEAD_MS = 10 * 1000,      /* to send a whole head, and to finish a handshake */
-    IDLE_MS = 120 * 1000,     /* between requests of a kept-alive connection */
-    BODY_MS = 60 * 1000,      /* without a byte of a body that is wanted */
-    WRITE_MS = 60 * 1000,     /* without the client taking a byte */
-    FRONT_IDLE_MS = 30 * 1000 /* without a connection: the front may go */
+    FRONT_DOORS_MAX = 8,
+    FRONT_SLOTS = 4096,           /* more than the most clients, so that a free one is always near */
+    FRONT_CLIENTS_MAX = 1024,     /* connections of one sandbox */
+    FRONT_INPUT_MAX = 64 * 1024,  /* a head, and what came behind it */
+    FRONT_AUTH_MAX = 8 * 1024,    /* a Proxy-Authorization value */
+    FRONT_INLINE_MAX = 16 * 1024, /* a body that is all there goes along with its head */
+    FRONT_BODY_BYTES = 4 * 1024,  /* the least of a body in body_ms */
+    FRONT_INSTANCE_SHIFT = 40,    /* of an exchange's id */
+    FRONT_INSTANCE_MAX = (1 << 24) - 1,
 };
 
-enum client_state {
-    CLIENT_GONE = 0,
-    CLIENT_PROXY,     /* plain bytes: CONNECT or an absolute target is awaited */
-    CLIENT_LEAF,      /* CONNECT was read; the judge is asked for a leaf */
-    CLIENT_HANDSHAKE, /* 200 was sent; the client's TLS is awaited */
-    CLIENT_TUNNEL     /* inside TLS: requests to one host */
+struct front_limits {
+    size_t clients;
+    uint64_t head_ms;  /* from a head's first byte to its last; a new connection's counts from the start */
+    uint64_t idle_ms;  /* between requests of a kept-alive connection */
+    uint64_t leaf_ms;  /* for the judge and the keeper to give a leaf */
+    uint64_t tls_ms;   /* for a handshake */
+    uint64_t body_ms;  /* in each of these FRONT_BODY_BYTES must come of a body that is wanted */
+    uint64_t write_ms; /* in each of these the client must take some of what is queued for it */
+    uint64_t close_ms; /* after the last byte, for the client to close first */
+    uint64_t gone_ms;  /* without a connection: the front may go */
+    uint64_t rest_ms;  /* before accept is tried again when descriptors or memory ran out */
 };
 
-enum body_mode { BODY_MODE_NONE = 0, BODY_MODE_ASKED, BODY_MODE_PIPE, BODY_MODE_WHOLE, BODY_MODE_DONE };
-
-/* One request and its answer. A connection has at most one at a time. */
-struct exchange {
-    uint64_t xid;
-    enum walk_step step;
-    struct http_body reader;
-    enum body_mode mode;
-    uint64_t credit, max, size;
-    struct dynbuf whole; /* the body while it is small */
-    int memfd;           /* and when it is not */
-    bool is_head, keep_alive, old_client, expects, body_declared, answering, chunked_out, close_out;
-    uint64_t owed; /* answer bytes taken but not yet credited to the carrier */
-};
-
-struct client {
+struct front;
+struct front_door {
     struct front *front;
-    struct conn *conn;
-    enum client_state state;
-    struct dynbuf auth; /* the Proxy-Authorization it came with; a second identity ends it */
-    char host[HTTP_HOST_MAX + 1];
-    size_t nhost;
-    uint16_t port;
-    size_t seen; /* of the head being read */
-    bool on, eof;
-    struct exchange x; /* on: in use */
-    struct tls_leaf *leaf;
-    struct client *next, *prev;
+    struct watch *watch;
+    int fd;
 };
 
-struct leaf_entry;
+struct client;
 struct front {
     struct loop *loop;
-    struct role *role;
-    struct chan *judge, *carrier;
+    struct chan *parent, *judge, *carrier; /* the last two NULL while their role restarts */
     struct tls_key *key;
     struct tls_server *tls;
-    struct watch *listening;
-    int listener;
+    struct front_limits limits;
+    uint64_t instance, counter, adopted;
+
+    struct front_door door[FRONT_DOORS_MAX];
+    size_t ndoors;
+    struct timer *idle, *rest;
+    bool going;    /* the parent was asked whether to go: nobody is let in meanwhile */
+    bool resting;  /* accept failed: descriptors or memory ran out */
+    uint64_t said; /* when that was logged last */
+
     struct client *clients;
     size_t nclients;
-    struct client **by_slot; /* xid -> client: counter modulo slots */
-    uint64_t instance, counter, adopted;
-    struct timer *idle;
-    bool leaving;
+    struct client *by_slot[FRONT_SLOTS]; /* xid -> client: counter modulo slots */
+    struct dynbuf path, query, out;      /* room reused by every request; nothing stays in it */
 };
 
-/* client.c */
-void client_adopt(struct front *f, int fd, struct span auth, struct span bytes);
-void client_free(struct client *c);   /* closes at once */
-void client_finish(struct client *c); /* flushes, then closes */
-void client_go_on(struct client *c);  /* the walk's runner: as far as the input reaches */
-struct client *client_of(struct front *f, uint64_t xid);
-uint64_t client_new_xid(struct client *c);
-void client_state(struct client *c, enum client_state s);
-/* connect.c: CONNECT and what follows it */
-enum walk_next front_connect(struct client *c, const struct http_head *h);
-void front_leaf(struct client *c, struct frame *f);
-/* request.c: one request, canonical, to the judge */
-enum walk_next front_request(struct client *c, const struct http_head *h, struct http_err *e);
-void exchange_end(struct client *c, const char *reason);
-/* body.c */
-void front_body_wanted(struct client *c, struct frame *f);
-void front_body_credit(struct client *c, struct frame *f);
-enum walk_next front_body_go_on(struct client *c);
-void front_body_free(struct exchange *x);
-/* answer.c */
-void front_reply(struct client *c, struct frame *f);
-void front_answer(struct client *c, struct frame *f);
-void front_answer_body(struct client *c, struct span data);
-void front_answer_end(struct client *c, struct frame *f);
-void front_drained(struct client *c);
-/* A refusal the front makes itself: no judge was asked. Closes the connection. */
-void front_refuse(struct client *c, unsigned status, const char *code, const char *why);
+/* parent may be NULL until the role is connected. -1: e says why, and front_done is still due. */
+int front_init(struct front *f, struct loop *l, uint64_t instance, struct err *e) MUSTCHECK;
+/* Everything is cut, closed and given back. */
+void front_done(struct front *f);
+/* Callbacks of struct role_ops; arg is the front. */
+void front_frame(void *arg, struct frame *fr);
+void front_peer(void *arg, unsigned peer, uint64_t instance, struct span info, int fd);
+/* How many clients there are has changed. */
+void front_counted(struct front *f);
 
 #endif

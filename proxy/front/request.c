@@ -1,23 +1,40 @@
 /* PARSE: from the bytes of a head to the canonical request the judge decides on. */
-#include "proxy/front/front.h"
+#include "proxy/front/client.h"
 
-/* What would tell an origin another method than the one decided, or is the gateway's own. */
+enum { REASON_MAX = 500 };
+
+/* Case aside, and `_` counts as `-`: some servers read X_Method as X-Method. */
+static bool begins(struct span name, struct span lower)
+{
+    if (name.n < lower.n)
+        return false;
+    for (size_t i = 0; i < lower.n; i++) {
+        uint8_t c = name.p[i];
+        if (c >= 'A' && c <= 'Z')
+            c = (uint8_t)(c + 32);
+        if ((c == '_' ? '-' : c) != lower.p[i])
+            return false;
+    }
+    return true;
+}
+
+static bool is(struct span name, struct span lower)
+{
+    return name.n == lower.n && begins(name, lower);
+}
+
+/* What would tell an origin another method than the one decided, or is between client and gateway. */
 static bool never_forwarded(struct span name)
 {
-    static const struct span list[] = {
-        SPAN("Expect"),
-        SPAN("Countersign-Reason"),
-        SPAN("X-HTTP-Method"),
-        SPAN("X-HTTP-Method-Override"),
-        SPAN("X-Method-Override"),
-        SPAN("HTTP2-Settings"),
-        SPAN("Max-Forwards"),
-        SPAN("Early-Data"),
-    };
-    for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++)
-        if (span_ieq(name, list[i]))
-            return true;
-    return name.n >= 6 && span_ieq(span_first(name, 6), SPAN("Proxy-"));
+    switch (name.p[0] | 0x20) {
+    case 'c': return begins(name, SPAN("countersign-"));
+    case 'e': return is(name, SPAN("expect")) || is(name, SPAN("early-data"));
+    case 'h': return is(name, SPAN("http2-settings"));
+    case 'm': return is(name, SPAN("max-forwards"));
+    case 'p': return begins(name, SPAN("proxy-"));
+    case 'x': return begins(name, SPAN("x-http-method")) || is(name, SPAN("x-method-override"));
+    default: return false;
+    }
 }
 
 static void copy_fields(const struct http_head *h, struct wire_request *r)
@@ -25,7 +42,7 @@ static void copy_fields(const struct http_head *h, struct wire_request *r)
     r->nfields = 0;
     for (size_t i = 0; i < h->nfields; i++) {
         struct span name = h->field[i].name;
-        if (http_is_framing(name) || http_is_hop_by_hop(h, name) || http_is_forwarding(name) || never_forwarded(name))
+        if (never_forwarded(name) || http_is_framing(name) || http_is_hop_by_hop(h, name) || http_is_forwarding(name))
             continue;
         r->field[r->nfields++] = h->field[i];
     }
@@ -51,67 +68,63 @@ static int destination(struct client *c, const struct http_head *h, char *host, 
     return 0;
 }
 
-static int same_identity(struct client *c, const struct http_head *h, struct http_err *e)
+static void begin(struct client *c, const struct http_head *h)
 {
-    const struct http_field *auth = http_find(h, SPAN("Proxy-Authorization"));
-    if (c->state == CLIENT_TUNNEL || c->auth.n == 0)
-        return 0;
-    if (auth != NULL && span_eq_consttime(auth->value, dynbuf_span(&c->auth)))
-        return 0;
-    *e = (struct http_err){407, "second-identity", "another identity on one connection; open a new one"};
-    return -1;
-}
-
-static enum walk_next send_request(struct client *c, const struct http_head *h, const struct wire_request *r)
-{
-    struct front *f = c->front;
-    const struct http_field *why = http_find(h, SPAN("Countersign-Reason"));
-    bool declared = h->framing != HTTP_NO_BODY, none = h->framing == HTTP_LENGTH && h->length == 0;
-    struct dynbuf *b = chan_begin(f->judge, M_REQUEST, client_new_xid(c));
     struct exchange *x = &c->x;
     x->step = WALK_PARSE;
     x->is_head = span_eq(h->method, SPAN("HEAD"));
     x->keep_alive = h->keep_alive;
     x->old_client = h->minor == 0;
     x->expects = h->expect_continue;
-    x->mode = declared && !none ? BODY_MODE_ASKED : BODY_MODE_DONE;
+    if (h->framing == HTTP_LENGTH)
+        x->declared = h->length;
     http_body_begin(&x->reader, h);
+}
+
+static enum walk_next send_request(struct client *c, const struct http_head *h, const struct wire_request *r,
+                                   struct span behind, size_t *taken)
+{
+    struct front *f = c->front;
+    const struct http_field *why = http_find(h, SPAN("Countersign-Reason"));
+    bool declared = h->framing != HTTP_NO_BODY, here = false;
+    struct dynbuf *b = chan_begin(f->judge, M_REQUEST, client_new_xid(c));
+    begin(c, h);
     if (b == NULL)
         return WALK_FAIL;
+    if (h->framing == HTTP_LENGTH && h->length <= FRONT_INLINE_MAX && h->length <= behind.n) {
+        here = true;
+        *taken = (size_t)h->length;
+    }
+    c->x.mode = declared && !here ? BODY_MODE_ASKED : BODY_MODE_DONE;
     wire_put_request(b, r);
-    msg_put_span(b, why ? span_first(why->value, 500) : SPAN_NONE);
-    msg_put_u8(b, !declared ? 0 : none ? 1 : 2);
-    msg_put_u64(b, h->framing == HTTP_LENGTH ? h->length : UINT64_MAX);
-    msg_put_span(b, SPAN_NONE);
+    msg_put_span(b, why ? span_first(why->value, REASON_MAX) : SPAN_NONE);
+    msg_put_u8(b, !declared ? 0 : here ? 1 : 2);
+    msg_put_u64(b, c->x.declared);
+    msg_put_span(b, span_first(behind, *taken));
     if (chan_commit(f->judge) != 0)
         return WALK_FAIL;
-    conn_deadline(c->conn, 0);
+    client_wait(c, WAIT_JUDGE);
     return WALK_WAIT;
 }
 
-enum walk_next front_request(struct client *c, const struct http_head *h, struct http_err *e)
+enum walk_next front_request(struct client *c, const struct http_head *h, struct span behind, size_t *taken,
+                             struct http_err *e)
 {
+    struct front *f = c->front;
     char host[HTTP_HOST_MAX + 1];
     struct wire_request r;
-    struct dynbuf path, query;
-    enum walk_next n = WALK_FAIL;
-    dynbuf_init(&path, 3 * HTTP_TARGET_MAX);
-    dynbuf_init(&query, 3 * HTTP_TARGET_MAX);
-    if (same_identity(c, h, e) != 0 || destination(c, h, host, &r, e) != 0)
-        goto out;
+    if (!front_same_identity(c, h, e) || destination(c, h, host, &r, e) != 0)
+        return WALK_FAIL;
     *e = (struct http_err){400, "bad-target", "the path or query has a spelling this gateway does not take"};
-    if (http_canonical_path(h->path, true, &path) != 0 || http_canonical_query(h->query, &query) != 0)
-        goto out;
+    dynbuf_reset(&f->path);
+    dynbuf_reset(&f->query);
+    if (http_canonical_path(h->path, true, &f->path) != 0 || http_canonical_query(h->query, &f->query) != 0)
+        return WALK_FAIL;
     r.method = h->method;
-    r.path = dynbuf_span(&path);
-    r.query = dynbuf_span(&query);
+    r.path = dynbuf_span(&f->path);
+    r.query = dynbuf_span(&f->query);
     r.has_query = h->has_query;
     copy_fields(h, &r);
     *e = (struct http_err){503, "gateway-restarting", "the gateway is restarting; repeat the request"};
-    if (c->front->judge != NULL)
-        n = send_request(c, h, &r);
-out:
-    dynbuf_free(&path);
-    dynbuf_free(&query);
-    return n;
+    return f->judge != NULL ? send_request(c, h, &r, behind, taken) : WALK_FAIL;
 }

@@ -1,0 +1,87 @@
+/* One connection of the sandbox, and the exchange on it. After any function here
+ * that may refuse, finish or free, the client may be gone: return without touching it. */
+#ifndef PROXY_FRONT_CLIENT_H
+#define PROXY_FRONT_CLIENT_H
+
+#include "proxy/front/exchange.h"
+#include "proxy/front/front.h"
+
+enum client_state {
+    CLIENT_GONE = 0,
+    CLIENT_PROXY,     /* plain bytes: CONNECT or an absolute target is awaited */
+    CLIENT_LEAF,      /* CONNECT was read; the judge is asked for a leaf */
+    CLIENT_HANDSHAKE, /* 200 was sent; the client's TLS is awaited */
+    CLIENT_TUNNEL,    /* inside TLS: requests to one host */
+    CLIENT_CLOSING    /* all is said; the client is given time to read it */
+};
+
+/* What the connection's one deadline stands for (wait.c). */
+enum client_wait {
+    WAIT_JUDGE = 0, /* none: the judge has its own clock */
+    WAIT_HEAD,
+    WAIT_IDLE,
+    WAIT_LEAF,
+    WAIT_TLS,
+    WAIT_BODY,
+    WAIT_WRITE,
+    WAIT_CLOSE
+};
+
+struct client {
+    struct front *front;
+    struct conn *conn;
+    enum client_state state;
+    enum client_wait wait;
+    struct dynbuf auth; /* the Proxy-Authorization it came with; a second identity ends it */
+    char host[HTTP_HOST_MAX + 1];
+    size_t nhost;
+    uint16_t port;
+    size_t seen;      /* of the head being read */
+    uint64_t written; /* to conn, in all */
+    uint64_t mark;    /* how far body or output were when the deadline was set */
+    uint64_t stalled; /* WAIT_CLOSE: when too long nothing was taken */
+    bool used;        /* a request was read: CONNECT may not follow */
+    bool on, eof;
+    struct exchange x; /* on: in use */
+    struct tls_leaf *leaf;
+    struct client *next, *prev;
+};
+
+/* client.c */
+void client_adopt(struct front *f, int fd, struct span auth, struct span bytes);
+void client_free(struct client *c);   /* closes at once */
+void client_cut(struct client *c);    /* the same, so that the client cannot take what it has for all */
+void client_finish(struct client *c); /* flushes, gives time to read, then closes */
+void client_go_on(struct client *c);  /* as far as the input reaches */
+int client_write(struct client *c, struct span s) MUSTCHECK;
+struct client *client_of(struct front *f, uint64_t xid);
+uint64_t client_new_xid(struct client *c);
+void client_state(struct client *c, enum client_state s);
+void exchange_end(struct client *c, const char *reason);
+/* wait.c. Setting what is set already does not put the deadline off. */
+void client_wait(struct client *c, enum client_wait w);
+void client_timeout(struct client *c);
+/* connect.c */
+enum walk_next front_connect(struct client *c, const struct http_head *h, struct http_err *e) MUSTCHECK;
+void front_leaf(struct client *c, struct frame *f);
+bool front_same_identity(const struct client *c, const struct http_head *h, struct http_err *e) MUSTCHECK;
+/* request.c: one request, canonical, to the judge. behind: what came after its head; *taken: how much of that went
+ * along. */
+enum walk_next front_request(struct client *c, const struct http_head *h, struct span behind, size_t *taken,
+                             struct http_err *e) MUSTCHECK;
+/* body.c */
+void front_body_wanted(struct client *c, struct frame *f);
+void front_body_credit(struct client *c, struct frame *f);
+void front_body_go_on(struct client *c);
+void front_body_slow(struct client *c);
+void front_body_free(struct exchange *x);
+/* answer.c */
+void front_reply(struct client *c, struct span payload);
+void front_answer(struct client *c, struct frame *f);
+void front_answer_body(struct client *c, struct span data);
+void front_answer_end(struct client *c, struct frame *f);
+void front_drained(struct client *c);
+/* refuse.c: a refusal the front makes itself, then the end of the connection; a cut if an answer has begun. */
+void front_refuse(struct client *c, unsigned status, const char *code, const char *why);
+
+#endif

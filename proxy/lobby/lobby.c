@@ -1,0 +1,154 @@
+/* The lobby's doors, and the frames it takes. */
+#include "proxy/lobby/lobby.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include "common/log.h"
+#include "proxy/lobby/guest.h"
+
+enum { SAY_AGAIN_MS = 10 * 1000, ACCEPTS_A_TURN = 32 };
+
+static const struct lobby_limits usual = {
+    .guests = LOBBY_GUESTS_MAX, .head_ms = 10 * 1000, .close_ms = 2 * 1000, .rest_ms = 100};
+
+static void doors(struct lobby *l)
+{
+    for (size_t i = 0; i < l->ndoors; i++)
+        watch_set(l->door[i].watch, l->resting ? 0 : WATCH_READ);
+}
+
+/* Without descriptors or memory a listener stays ready for ever: look away for a while. */
+static void rest(struct lobby *l, const char *why)
+{
+    uint64_t now = loop_now(l->loop);
+    if (l->said == 0 || now - l->said > SAY_AGAIN_MS) {
+        log_warn("cannot accept connections: %s; trying again until it can be done", why);
+        l->said = now;
+    }
+    l->resting = true;
+    timer_set(l->rest, l->limits.rest_ms);
+    doors(l);
+}
+
+static void on_rested(void *arg)
+{
+    struct lobby *l = arg;
+    l->resting = false;
+    doors(l);
+}
+
+/* The lobby is everybody's: who fills it with connections that say nothing only drives out his own. Who has said
+ * his word and waits for the judge stays. */
+static bool make_room(struct lobby *l)
+{
+    struct guest *g = l->oldest;
+    if (l->nguests < l->limits.guests)
+        return true;
+    while (g != NULL && g->asked)
+        g = g->newer;
+    if (g != NULL)
+        guest_free(g);
+    return g != NULL;
+}
+
+static void on_knock(void *arg, unsigned ready)
+{
+    struct lobby_door *door = arg;
+    struct lobby *l = door->lobby;
+    (void)ready;
+    for (int i = 0; i < ACCEPTS_A_TURN; i++) {
+        if (!make_room(l)) {
+            rest(l, "the judge is asked about as many as there is room for");
+            return;
+        }
+        int fd = listen_accept(door->fd);
+        if (fd < 0) {
+            if (errno != EAGAIN && errno != EWOULDBLOCK)
+                rest(l, strerror(errno));
+            return;
+        }
+        guest_new(l, fd);
+    }
+}
+
+static void from_judge(void *arg, struct chan *c, struct frame *f)
+{
+    struct lobby *l = arg;
+    struct msg_in m = msg_in(f->payload);
+    bool known = msg_get_bool(&m);
+    struct span sandbox = msg_get_span(&m, 255);
+    struct guest *g = l->oldest;
+    (void)c;
+    while (g != NULL && g->asked != f->id)
+        g = g->newer;
+    if (f->id == 0 || g == NULL || f->type != M_IDENTITY)
+        return; /* it left */
+    if (msg_end(&m) != 0 || !known || sandbox.n == 0)
+        guest_unknown(g);
+    else
+        guest_known(g, sandbox);
+}
+
+static void judge_gone(void *arg, struct chan *c)
+{
+    struct lobby *l = arg;
+    (void)c;
+    chan_free(&l->judge);
+    for (struct guest *g = l->oldest, *next; g != NULL; g = next) {
+        next = g->newer;
+        if (g->asked)
+            guest_later(g);
+    }
+}
+
+void lobby_frame(void *arg, struct frame *f)
+{
+    struct lobby *l = arg;
+    int fd = frame_take_fd(f, 0);
+    if (f->type != M_LISTEN || fd < 0 || l->ndoors == LOBBY_DOORS_MAX) {
+        if (fd >= 0)
+            close(fd);
+        return;
+    }
+    struct lobby_door *door = &l->door[l->ndoors];
+    *door = (struct lobby_door){.lobby = l, .fd = fd, .watch = watch_new(l->loop, fd, 0, on_knock, door)};
+    if (door->watch == NULL)
+        log_die("out of memory");
+    l->ndoors++;
+    doors(l);
+}
+
+void lobby_peer(void *arg, unsigned peer, uint64_t instance, struct span info, int fd)
+{
+    static const struct chan_ops ops = {from_judge, judge_gone};
+    struct lobby *l = arg;
+    (void)instance, (void)info;
+    if (peer != ROLE_JUDGE) {
+        close(fd);
+        return;
+    }
+    if (l->judge != NULL)
+        judge_gone(l, l->judge);
+    if ((l->judge = chan_new(l->loop, fd, &ops, l)) == NULL)
+        log_die("out of memory");
+}
+
+int lobby_init(struct lobby *l, struct loop *loop)
+{
+    *l = (struct lobby){.loop = loop, .limits = usual};
+    return (l->rest = timer_new(loop, on_rested, l)) == NULL ? -1 : 0;
+}
+
+void lobby_done(struct lobby *l)
+{
+    while (l->newest != NULL)
+        guest_free(l->newest);
+    for (size_t i = 0; i < l->ndoors; i++) {
+        watch_free(&l->door[i].watch);
+        close(l->door[i].fd);
+    }
+    l->ndoors = 0;
+    timer_free(&l->rest);
+    chan_free(&l->judge);
+}
