@@ -25,29 +25,30 @@ static struct outcome refusal(const char *code, int rule)
                             .inline_wait_ms = UINT64_MAX};
 }
 
-static struct outcome from_hold(const struct tally *t)
+static struct outcome from_hold(const struct hold_sum *h)
 {
-    if (t->clash_hold)
-        return refusal("ambiguous-credential", t->hold);
-    if (t->clash_approver)
-        return refusal("ambiguous-approvers", t->hold);
+    if (h->clash_credential)
+        return refusal("ambiguous-credential", h->rule);
+    if (h->clash_approver)
+        return refusal("ambiguous-approvers", h->rule);
     return (struct outcome){.verdict = VERDICT_HOLD,
                             .code = "rule",
-                            .rule = t->hold,
-                            .credential = t->credential_hold,
-                            .approver = t->approver,
-                            .reason = t->reason,
-                            .within_ms = t->within_ms,
-                            .inline_wait_ms = t->inline_wait_ms};
+                            .rule = h->rule,
+                            .credential = h->credential,
+                            .approver = h->approver,
+                            .reason = h->reason,
+                            .within_ms = h->within_ms,
+                            .inline_wait_ms = h->inline_wait_ms};
 }
 
 static struct outcome from_allow(const struct tally *t)
 {
     struct outcome o = refusal("rule", t->allow);
+    if (t->loose.rule >= 0)
+        return from_hold(&t->loose);
     if (t->clash_allow)
         return refusal("ambiguous-credential", t->allow);
-    o.verdict = t->loose_hold >= 0 ? VERDICT_HOLD : VERDICT_ALLOW;
-    o.rule = t->loose_hold >= 0 ? t->loose_hold : t->allow;
+    o.verdict = VERDICT_ALLOW;
     o.credential = t->credential_allow;
     return o;
 }
@@ -58,14 +59,14 @@ static struct outcome from_tally(const struct tally *t, bool pending)
         return refusal("floor", t->floor);
     if (t->deny >= 0)
         return refusal("rule", t->deny);
-    bool could = t->hold >= 0 || t->allow >= 0 || t->maybe_hold || t->maybe_allow;
+    bool could = t->hold.rule >= 0 || t->allow >= 0 || t->maybe_hold || t->maybe_allow;
     if (could && (pending || t->maybe_deny || t->maybe_hold || t->maybe_allow)) {
         struct outcome o = refusal("unclassified", -1);
         o.need_body = true;
         return o;
     }
-    if (t->hold >= 0)
-        return from_hold(t);
+    if (t->hold.rule >= 0)
+        return from_hold(&t->hold);
     return t->allow >= 0 ? from_allow(t) : refusal("no-rule", -1);
 }
 
@@ -89,7 +90,7 @@ static struct outcome judge_could(struct ask k, const struct class *c)
     tally_rules(&k, &t);
     if (t.floor >= 0 || t.deny >= 0)
         return from_tally(&t, false);
-    const int rules[] = {t.hold, t.allow, t.hold_maybe, t.allow_maybe};
+    const int rules[] = {t.hold.rule, t.allow, t.hold_maybe, t.allow_maybe};
     int best = -1;
     for (size_t i = 0; i < 4; i++)
         if (rules[i] >= 0 &&

@@ -143,6 +143,8 @@ struct glob glob_of(struct span text, uint8_t sep)
 bool glob_match(const struct glob *g, struct span s, uint8_t sep, bool fold)
 {
     struct span t = g->text;
+    if (s.n == 0)
+        s = SPAN(""); /* an address to count from */
     if (g->literal)
         return bytes_eq(t, s, fold);
     if (s.n < g->head || s.n < g->tail)

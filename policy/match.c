@@ -20,11 +20,11 @@ static bool any_glob(const struct policy *p, struct img_range r, struct span s, 
 
 static bool path_fits(const struct ask *k, const struct img_match *m, enum strictness how)
 {
-    if (any_glob(k->p, m->paths, k->path, '/', how == ANY_SPELLING))
+    if (any_glob(k->p, m->paths, k->path, '/', how != AS_WRITTEN))
         return true;
     /* Many servers take "/delete/" for "/delete" (B6). */
     struct span s = k->path;
-    if (how != ANY_SPELLING || s.n < 2 || s.p[s.n - 1] != '/')
+    if (how == AS_WRITTEN || s.n < 2 || s.p[s.n - 1] != '/')
         return false;
     s.n--;
     return any_glob(k->p, m->paths, s, '/', true);
@@ -35,7 +35,7 @@ static bool scheme_fits(const struct img_match *m, struct span scheme, enum stri
     uint32_t bit = span_eq(scheme, SPAN("https")) ? SCHEME_HTTPS : span_eq(scheme, SPAN("http")) ? SCHEME_HTTP : 0;
     if (m->schemes)
         return (m->schemes & bit) != 0;
-    return how == ANY_SPELLING || m->any_place || bit == SCHEME_HTTPS;
+    return how == ANY_PLACE || m->any_place || bit == SCHEME_HTTPS;
 }
 
 static bool port_fits(const struct policy *p, const struct img_match *m, struct span scheme, uint16_t port,
@@ -44,7 +44,7 @@ static bool port_fits(const struct policy *p, const struct img_match *m, struct 
     for (uint32_t i = 0; i < m->ports.n; i++)
         if (*(const uint32_t *)img_at(p, IMG_PORT, m->ports.first + i) == port)
             return true;
-    return m->ports.n == 0 && (how == ANY_SPELLING || m->any_place || port == default_port(scheme));
+    return m->ports.n == 0 && (how == ANY_PLACE || m->any_place || port == default_port(scheme));
 }
 
 bool match_names_place(const struct policy *p, const struct img_match *m, struct span scheme, struct span host,
@@ -61,7 +61,7 @@ static bool method_fits(const struct ask *k, const struct img_match *m, enum str
     for (uint32_t i = 0; i < m->methods.n; i++) {
         const struct img_str *s = img_at(k->p, IMG_STR, m->methods.first + i);
         struct span one = img_span(k->p, *s);
-        if (how == ANY_SPELLING ? span_ieq(one, k->method) : span_eq(one, k->method))
+        if (how != AS_WRITTEN ? span_ieq(one, k->method) : span_eq(one, k->method))
             return true;
     }
     return m->methods.n == 0;
@@ -103,10 +103,10 @@ static void see_param(const struct ask *k, const struct img_pair *want, struct s
     (void)span_cut(param, '=', &name, &value);
     name = decoded(name, k->arena, &seen->failed);
     struct span key = img_span(k->p, want->key);
-    if (how == ANY_SPELLING ? !span_ieq(name, key) : !span_eq(name, key))
+    if (how != AS_WRITTEN ? !span_ieq(name, key) : !span_eq(name, key))
         return;
     value = decoded(value, k->arena, &seen->failed);
-    bool fits = any_glob(k->p, want->values, value, 0, how == ANY_SPELLING);
+    bool fits = any_glob(k->p, want->values, value, 0, how != AS_WRITTEN);
     seen->fit |= fits;
     seen->unfit |= !fits;
 }
@@ -129,7 +129,7 @@ static enum fit query_fits(const struct ask *k, const struct img_pair *want, enu
     }
     if (seen.failed)
         return FIT_MAYBE;
-    return seen.fit && (how == ANY_SPELLING || !seen.unfit) ? FIT_YES : FIT_NO;
+    return seen.fit && (how != AS_WRITTEN || !seen.unfit) ? FIT_YES : FIT_NO;
 }
 
 static enum fit header_fits(const struct ask *k, const struct img_pair *want, enum strictness how)
@@ -139,11 +139,11 @@ static enum fit header_fits(const struct ask *k, const struct img_pair *want, en
         const struct http_field *f = &k->request->fields[i];
         if (!span_ieq(f->name, img_span(k->p, want->key)))
             continue;
-        bool fits = any_glob(k->p, want->values, f->value, 0, how == ANY_SPELLING);
+        bool fits = any_glob(k->p, want->values, f->value, 0, how != AS_WRITTEN);
         seen.fit |= fits;
         seen.unfit |= !fits;
     }
-    return seen.fit && (how == ANY_SPELLING || !seen.unfit) ? FIT_YES : FIT_NO;
+    return seen.fit && (how != AS_WRITTEN || !seen.unfit) ? FIT_YES : FIT_NO;
 }
 
 static enum fit pairs_fit(const struct ask *k, const struct img_match *m, enum strictness how)
@@ -174,7 +174,7 @@ static enum fit git_fits(const struct ask *k, const struct img_match *m, enum st
         return FIT_MAYBE;
     if (k->member == NULL)
         return FIT_NO;
-    if (m->git_refs.n && !any_glob(k->p, m->git_refs, k->member->ref, '/', how == ANY_SPELLING))
+    if (m->git_refs.n && !any_glob(k->p, m->git_refs, k->member->ref, '/', how != AS_WRITTEN))
         return FIT_NO;
     return tri_fits(m->git_force, k->member->force) && tri_fits(m->git_delete, k->member->delete) ? FIT_YES : FIT_NO;
 }
@@ -182,7 +182,7 @@ static enum fit git_fits(const struct ask *k, const struct img_match *m, enum st
 enum fit match_fits(const struct ask *k, const struct img_match *m, enum strictness how)
 {
     const struct request *r = k->request;
-    bool fold = how == ANY_SPELLING;
+    bool fold = how != AS_WRITTEN;
     if (m->effects && (m->effects & 1u << k->effect) == 0)
         return FIT_NO;
     if (!match_names_place(k->p, m, r->scheme, r->host, r->port, how) || !method_fits(k, m, how))

@@ -1,13 +1,14 @@
 /* Does a rule fit a classified request? Three answers, because a body that is
- * not here yet may still say; and two ways to ask: as it is written, and in any
- * spelling that a server may take for the same (for rules that restrict). */
+ * not here yet may still say; and three ways to ask: as it is written (allow), in
+ * any spelling that a server may take for the same (hold, exceptions of an allow),
+ * and so on every scheme and port that the rule does not name (deny). */
 #ifndef POLICY_MATCH_H
 #define POLICY_MATCH_H
 
 #include "policy/classify/classify.h"
 
 enum fit { FIT_NO = 0, FIT_MAYBE, FIT_YES };
-enum strictness { AS_WRITTEN = 0, ANY_SPELLING };
+enum strictness { AS_WRITTEN = 0, ANY_SPELLING, ANY_PLACE };
 
 /* One member of a push. */
 struct member {
@@ -37,16 +38,23 @@ bool scope_fits(const struct policy *p, const struct subject *s, const struct im
 bool match_names_place(const struct policy *p, const struct img_match *m, struct span scheme, struct span host,
                        uint16_t port, enum strictness how);
 
+/* What several holds ask together. rule: the one to name, -1 for none. */
+struct hold_sum {
+    int rule;
+    uint32_t credential, approver; /* IMG_NONE: none said */
+    bool clash_credential, clash_approver, reason;
+    uint64_t within_ms, inline_wait_ms;
+};
+
 /* What follows from all rules about one question. Indices of rules, -1 for none. */
 struct tally {
-    int floor, deny, hold, allow;
-    int loose_hold; /* fits in another spelling only: turns an allow into a hold, nothing else */
+    int floor, deny, allow;
+    struct hold_sum hold;
+    struct hold_sum loose; /* fits in another spelling only: turns an allow into a hold, nothing else */
     bool maybe_deny, maybe_hold, maybe_allow;
-    int hold_maybe, allow_maybe;                          /* a rule that might */
-    uint32_t credential_hold, credential_allow, approver; /* IMG_NONE: none said */
-    bool clash_hold, clash_allow, clash_approver;
-    bool reason;
-    uint64_t within_ms, inline_wait_ms;
+    int hold_maybe, allow_maybe; /* a rule that might */
+    uint32_t credential_allow;   /* IMG_NONE: none said */
+    bool clash_allow;
 };
 void tally_rules(const struct ask *k, struct tally *t);
 

@@ -46,29 +46,30 @@ static int prefer(const struct policy *p, int best, uint32_t i)
     return a_uses != b_uses ? (a_uses ? best : (int)i) : lower(best, i);
 }
 
-static void add_hold(const struct policy *p, const struct img_rule *r, uint32_t i, struct tally *t)
+static void add_hold(const struct policy *p, const struct img_rule *r, uint32_t i, struct hold_sum *h)
 {
-    t->hold = prefer(p, t->hold, i);
-    merge_credential(&t->credential_hold, r->credential, &t->clash_hold);
-    merge_credential(&t->approver, r->approver, &t->clash_approver);
-    t->reason |= r->reason_required != 0;
-    if (r->within_ms && (t->within_ms == 0 || r->within_ms < t->within_ms))
-        t->within_ms = r->within_ms;
-    if (r->inline_wait_ms < t->inline_wait_ms)
-        t->inline_wait_ms = r->inline_wait_ms;
+    h->rule = prefer(p, h->rule, i);
+    merge_credential(&h->credential, r->credential, &h->clash_credential);
+    merge_credential(&h->approver, r->approver, &h->clash_approver);
+    h->reason |= r->reason_required != 0;
+    if (r->within_ms && (h->within_ms == 0 || r->within_ms < h->within_ms))
+        h->within_ms = r->within_ms;
+    if (r->inline_wait_ms < h->inline_wait_ms)
+        h->inline_wait_ms = r->inline_wait_ms;
 }
 
 static void weigh_hold(const struct ask *k, const struct img_rule *r, uint32_t i, struct tally *t)
 {
     enum fit fit = rule_fits(k, r, AS_WRITTEN);
-    if (fit == FIT_YES)
-        add_hold(k->p, r, i, t);
-    else if (fit == FIT_MAYBE) {
+    if (fit == FIT_YES) {
+        add_hold(k->p, r, i, &t->hold);
+    } else if (fit == FIT_MAYBE) {
         t->maybe_hold = true;
         t->hold_maybe = prefer(k->p, t->hold_maybe, i);
     } else {
         fit = rule_fits(k, r, ANY_SPELLING);
-        t->loose_hold = fit == FIT_YES ? lower(t->loose_hold, i) : t->loose_hold;
+        if (fit == FIT_YES)
+            add_hold(k->p, r, i, &t->loose);
         t->maybe_hold |= fit == FIT_MAYBE;
     }
 }
@@ -95,7 +96,7 @@ static void weigh(const struct ask *k, uint32_t i, struct tally *t)
     } else if (r->verdict == VERDICT_ALLOW) {
         weigh_allow(k, r, i, t);
     } else {
-        enum fit fit = rule_fits(k, r, ANY_SPELLING);
+        enum fit fit = rule_fits(k, r, ANY_PLACE);
         int *best = r->floor ? &t->floor : &t->deny;
         *best = fit == FIT_YES ? lower(*best, i) : *best;
         t->maybe_deny |= fit == FIT_MAYBE;
@@ -142,17 +143,16 @@ static void weigh_by_words(const struct ask *k, struct tally *t)
 
 void tally_rules(const struct ask *k, struct tally *t)
 {
+    const struct hold_sum none = {
+        .rule = -1, .credential = IMG_NONE, .approver = IMG_NONE, .inline_wait_ms = UINT64_MAX};
     *t = (struct tally){.floor = -1,
                         .deny = -1,
-                        .hold = -1,
                         .allow = -1,
-                        .loose_hold = -1,
+                        .hold = none,
+                        .loose = none,
                         .hold_maybe = -1,
                         .allow_maybe = -1,
-                        .credential_hold = IMG_NONE,
-                        .credential_allow = IMG_NONE,
-                        .approver = IMG_NONE,
-                        .inline_wait_ms = UINT64_MAX};
+                        .credential_allow = IMG_NONE};
     weigh_by_host(k, t);
     weigh_by_words(k, t);
 }

@@ -1,7 +1,11 @@
 #include "policy_kit.h"
 
+#include <setjmp.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+#include <cmocka.h>
 
 #include "policy/load/load.h"
 
@@ -128,4 +132,30 @@ size_t kit_push(char *dst, size_t max, const char *caps, const char *const *comm
     }
     n += (size_t)snprintf(dst + n, max - n, "0000%s", pack);
     return n;
+}
+
+void kit_covered(const char *ids)
+{
+    for (struct span rest = span_str(ids); rest.n;) {
+        struct span id = span_first(rest, span_index(rest, ' '));
+        printf("ok %.*s policy\n", SPAN_FMT(id));
+        rest = span_from(rest, id.n + 1);
+    }
+}
+
+void kit_expect(const struct decision *d, enum verdict v, const char *code, const char *rule)
+{
+    char got[200], want[200];
+    snprintf(got, sizeof(got), "%s%s %s %.*s", verdict_name(d->verdict), d->need_body ? "?" : "", d->code,
+             SPAN_FMT(d->rule.id));
+    snprintf(want, sizeof(want), "%s %s %s", verdict_name(v), code, rule);
+    assert_string_equal(got, want);
+}
+
+const struct decision *kit_judge_push(struct kit *k, const char *base, const char *const *commands)
+{
+    static char body[8192], url[300];
+    size_t n = kit_push(body, sizeof(body), "report-status-v2 side-band-64k agent=git/2.39.5", commands, "PACKxxxx");
+    snprintf(url, sizeof(url), "%s/git-receive-pack", base);
+    return kit_judge(k, "ci-1", "POST", url, RP_TYPE, body, n, true);
 }

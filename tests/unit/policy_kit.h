@@ -30,5 +30,12 @@ bool kit_problem(const struct kit *k, const char *code, const char *where, const
 #define BBBB40 "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
 /* A push body: each command "old new name"; NULL ends. Returns its length. */
 size_t kit_push(char *dst, size_t max, const char *caps, const char *const *commands, const char *pack);
+#define RP_TYPE "Content-Type: application/x-git-receive-pack-request"
+/* A push of these commands to base/git-receive-pack. */
+const struct decision *kit_judge_push(struct kit *k, const char *base, const char *const *commands);
+/* The decision is this, by this rule ("": none). */
+void kit_expect(const struct decision *d, enum verdict v, const char *code, const char *rule);
+/* Print "ok ID policy" for each of the attacks; reached only when the assertions before it held. */
+void kit_covered(const char *ids);
 
 #endif

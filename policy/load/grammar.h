@@ -1,0 +1,100 @@
+/* What the tables decode into: the policy as written, every value with its
+ * place. Lives in the loader's arena. Each key is a row of tables.c. */
+#ifndef POLICY_LOAD_GRAMMAR_H
+#define POLICY_LOAD_GRAMMAR_H
+
+#include "policy/load/keys.h"
+
+struct m_scope {
+    const struct node *at;
+    struct item name;
+    struct items sandboxes;
+    struct list labels; /* struct pair */
+};
+
+struct m_place {
+    const struct node *at;
+    struct item host, path;
+    struct number port, scheme;
+};
+
+struct m_credential {
+    const struct node *at;
+    struct item name;
+    struct m_source {
+        const struct node *at;
+        struct item file, env, store;
+    } source;
+    struct m_inject {
+        const struct node *at;
+        struct item header, format, user;
+        bool basic;
+    } inject;
+    struct list only; /* m_place */
+};
+
+struct m_upstream {
+    const struct node *at;
+    struct item host, address, ca;
+    struct number port, cleartext;
+    struct items allow_private;
+};
+
+struct m_approver {
+    const struct node *at;
+    struct item name;
+    struct items operators;
+};
+
+struct m_git {
+    const struct node *at;
+    struct items refs;
+    struct number force, delete, service;
+};
+
+struct m_match {
+    const struct node *at;
+    struct items hosts, ports, methods, paths, ops, resources;
+    struct number schemes, effects;
+    struct list query, header; /* struct pair */
+    struct m_git git;
+    struct items derived; /* hosts that the resource or operation implies; at is set when they are used */
+    bool except;
+};
+
+struct m_rule {
+    const struct node *at;
+    struct item id, use, say, instead;
+    struct items scope;
+    struct m_match match;
+    struct list except; /* m_match */
+    struct number decide;
+    struct m_approve {
+        const struct node *at;
+        struct item by;
+        struct number within, reason, inline_wait;
+    } approve;
+    bool floor;
+};
+
+struct m_packuse {
+    const struct node *at;
+    struct item name;
+    struct items hosts; /* with ports */
+};
+
+struct m_file {
+    const struct node *at;
+    struct number version;
+    struct item name;
+    struct list packs; /* m_packuse */
+    struct m_defaults {
+        const struct node *at;
+        struct number any;
+    } defaults;
+    struct list scopes, credentials, upstreams, approvers, rules;
+};
+
+extern const struct table file_table, floors_table;
+
+#endif
