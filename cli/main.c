@@ -23,7 +23,7 @@ const struct verb cli_verbs[] = {
      "| watch",
      "what waits for a decision, and deciding it", approvals_main},
     {"sandbox",
-     "create [--name NAME] [--session NAME] [--label KEY=VALUE]... [--format FORMAT] | list | rm NAME "
+     "create [NAME] [--session NAME] [--label KEY=VALUE]... [--format FORMAT] | list | rm NAME "
      "[--end-session]",
      "identities for sandboxes that exist already", sandbox_main},
     {"env", "--token TOKEN [--name NAME] [--format shell|docker|compose|kubernetes|github]",

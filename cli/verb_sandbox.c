@@ -192,8 +192,11 @@ static int parse(struct sandbox *s, int argc, char **argv, const char **state_di
 
 static int dispatch(struct sandbox *s, int n, char **words)
 {
-    if (n == 1 && strcmp(words[0], "create") == 0)
+    if ((n == 1 || n == 2) && strcmp(words[0], "create") == 0) {
+        if (n == 2)
+            s->name = words[1];
         return create(s);
+    }
     if (n == 1 && strcmp(words[0], "list") == 0)
         return list(s);
     if (n == 2 && strcmp(words[0], "rm") == 0) {
