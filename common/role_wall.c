@@ -232,6 +232,9 @@ static const struct call calls[] = {
 
     {.group = WALL_READ_FILES | WALL_DNS, .nr = SCMP_SYS(openat), ARGS1(MASK(2, WRITING, O_RDONLY))},
     {.group = WALL_READ_FILES | WALL_DNS, .nr = SCMP_SYS(open), ARGS1(MASK(1, WRITING, O_RDONLY))},
+    /* SQLite asks for a write-ahead log to read and write, is refused, and reads it then. */
+    {.group = WALL_READ_FILES, .error = EACCES, .nr = SCMP_SYS(openat), ARGS1(MASK(2, O_ACCMODE, O_RDWR))},
+    {.group = WALL_READ_FILES, .error = EACCES, .nr = SCMP_SYS(open), ARGS1(MASK(1, O_ACCMODE, O_RDWR))},
     {.group = WALL_READ_FILES | WALL_DNS | WALL_FILES | WALL_UNIX_LISTEN, .nr = SCMP_SYS(newfstatat)},
     {.group = WALL_READ_FILES | WALL_DNS | WALL_FILES | WALL_UNIX_LISTEN, .nr = SCMP_SYS(stat)},
     {.group = WALL_READ_FILES | WALL_DNS | WALL_FILES | WALL_UNIX_LISTEN, .nr = SCMP_SYS(lstat)},
@@ -253,7 +256,9 @@ static const struct call calls[] = {
     ALLOW(FILES, fchmod), ALLOW(FILES, fchown), ALLOW(FILES, utimensat), ALLOW(FILES, msync),
     ALLOW(FILES, nanosleep), ALLOW(FILES, clock_nanosleep), /* a locked database is tried again */
     ALLOW_FCNTL(FILES, F_SETLK), ALLOW_FCNTL(FILES, F_SETLKW), ALLOW_FCNTL(FILES, F_GETLK),
-    ALLOW_FCNTL(FILES, F_OFD_SETLK), ALLOW_FCNTL(FILES, F_OFD_GETLK),
+    /* A reader of the store takes shared locks; on a descriptor that only reads there are no others. */
+    ALLOW_FCNTL(READ_FILES, F_SETLK), ALLOW_FCNTL(READ_FILES, F_GETLK), ALLOW(READ_FILES, nanosleep),
+    ALLOW(READ_FILES, clock_nanosleep), ALLOW_FCNTL(FILES, F_OFD_SETLK), ALLOW_FCNTL(FILES, F_OFD_GETLK),
 
     ALLOW_SOCKET(UNIX_LISTEN, AF_UNIX, SOCK_STREAM, 0),
     ALLOW(UNIX_LISTEN, bind), ALLOW(UNIX_LISTEN, listen), ALLOW(UNIX_LISTEN, accept4), ALLOW(UNIX_LISTEN, accept),

@@ -351,6 +351,7 @@ static void client_work(struct client *c)
         if (h.expect_continue && there == 0 && body > 0 &&
             conn_write(c->conn, SPAN("HTTP/1.1 100 Continue\r\n\r\n")) != 0)
             return;
+        c->seen = 0; /* the head is parsed again when its body is there */
         if (there < body || !request_run(c, used, used + body))
             return;
     }

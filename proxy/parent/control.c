@@ -15,7 +15,11 @@ static void announce(struct parent *p)
     for (struct child *c = p->children; c != NULL; c = c->next)
         if (!c->ready && c->role != ROLE_FRONT)
             return;
+    if (p->signin[0] == '\0')
+        return;
     p->announced = true;
+    if (!p->quiet)
+        printf("page     %s  (opens once)\n", p->signin);
     if (!p->quiet)
         for (size_t i = 0; i < p->nlisteners; i++)
             if (p->listeners[i].kind == 1)
@@ -128,10 +132,10 @@ static void on_signin(struct parent *p, struct frame *f)
 {
     struct msg_in m = msg_in(f->payload);
     struct span url = msg_get_span(&m, 512);
-    if (msg_end(&m) == 0 && !p->quiet) {
-        printf("page     %.*s  (opens once)\n", SPAN_FMT(url));
-        fflush(stdout);
-    }
+    if (msg_end(&m) != 0)
+        return;
+    snprintf(p->signin, sizeof(p->signin), "%.*s", SPAN_FMT(url));
+    announce(p);
 }
 
 void parent_frame(void *arg, struct chan *ch, struct frame *f)

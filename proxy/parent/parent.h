@@ -48,7 +48,7 @@ struct parent {
     int image_fd, keeper_dir, uid_base, ready_fd;
     struct digest image_digest;
     bool stopping, announced, quiet;
-    char boot[33], exe_dir[512];
+    char boot[33], exe_dir[512], signin[520];
     struct dynbuf secrets; /* last M_SECRETS, passed on to the desk */
     struct timer *grace;
 };
