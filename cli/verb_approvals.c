@@ -13,6 +13,7 @@ enum { SHORT_ID = 10, PATH_ROOM = 512, BODY_SHOWN = 1024 * 1024 };
 struct approvals {
     struct gateway_call g;
     const char *id, *reason, *state, *digest;
+    bool raw; /* the body's bytes and nothing else */
 };
 
 /* --- finding one ---------------------------------------------------------- */
@@ -228,7 +229,7 @@ static int show_body(struct approvals *a, const char *id, uint64_t size)
 {
     char path[PATH_ROOM];
 
-    if (size > BODY_SHOWN) {
+    if (size > BODY_SHOWN && !a->raw) {
         printf("(body of %llu bytes: too long for a terminal, read it on the page)\n", (unsigned long long)size);
         return CLI_OK;
     }
@@ -237,6 +238,8 @@ static int show_body(struct approvals *a, const char *id, uint64_t size)
     if (rc != CLI_OK)
         return rc;
     struct span body = dynbuf_span(&a->g.answer);
+    if (a->raw)
+        return fwrite(body.p, 1, body.n, stdout) == body.n && fflush(stdout) == 0 ? CLI_OK : CLI_RUNTIME;
     if (utf8_run(body) == body.n)
         print_lines(body);
     else
@@ -262,6 +265,8 @@ static int show(struct approvals *a)
         return CLI_OK;
     }
     uint64_t size = member_u64(a->g.tree, "body_size");
+    if (a->raw)
+        return size ? show_body(a, id, size) : CLI_OK;
     show_head(a->g.tree);
     show_pairs(a->g.tree);
     return size ? show_body(a, id, size) : CLI_OK;
@@ -324,6 +329,7 @@ int approvals_main(int argc, char **argv)
                                             {"state", required_argument, NULL, OPT_OWN + 1},
                                             {"all", no_argument, NULL, OPT_OWN + 2},
                                             {"digest", required_argument, NULL, OPT_OWN + 3},
+                                            {"body", no_argument, NULL, OPT_OWN + 4},
                                             {NULL, 0, NULL, 0}};
     struct approvals a = {.state = "pending"};
     const char *state_dir = NULL;
@@ -338,6 +344,7 @@ int approvals_main(int argc, char **argv)
         case OPT_OWN + 1: a.state = optarg; break;
         case OPT_OWN + 2: a.state = "all"; break;
         case OPT_OWN + 3: a.digest = optarg; break;
+        case OPT_OWN + 4: a.raw = true; break;
         default: return cli_usage("approvals");
         }
     if (argc - optind < 1 || argc - optind > 2)

@@ -69,7 +69,7 @@ class Gateway:
     # the operator
 
     def tickets(self, state="pending"):
-        return self.cli_json("approvals", "list", "--state", state)["tickets"]
+        return self.cli_json("approvals", "list", *(["--all"] if state == "all" else ["--state", state]))["tickets"]
 
     def pending(self, n=1, timeout=20):
         """Waits until n tickets are pending; the newest one's facts (all of them when n is not 1)."""
@@ -126,7 +126,11 @@ def upstream_yaml(host, port, ca, more=""):
     return (f'  - {{ host: {host}, port: {port}, address: 127.0.0.1, allow_private: ["127.0.0.1/32"], ca: "{ca}"{more} }}\n')
 
 
-def simple_policy(up, secret="store: api", write="hold", extra=""):
+def hold_keys(within):
+    return f"use: api\n    approve: {{ within: {within} }}"
+
+
+def simple_policy(up, secret="store: api", write="hold", extra="", within="10m"):
     """One upstream, one bearer credential; reads allowed, writes as told."""
     place = f"host: {up.name}, port: {up.port}"
     return f"""version: 1
@@ -147,6 +151,5 @@ rules:
   - id: writes
     match: {{ {place}, effect: [write, delete] }}
     decide: {write}
-    use: api
-    {"approve: { within: 10m }" if write == "hold" else 'say: "Writes are off, ask in #platform."'}
+    {hold_keys(within) if write == "hold" else 'say: "Writes are off, ask in #platform."'}
 {extra}"""

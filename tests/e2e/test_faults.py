@@ -21,7 +21,7 @@ class Write:
                           hold="inline_wait: 30s, expires: 10m")
         self.env = self.gw.client_env()
         self.url = f"https://{self.up.name}:{self.up.port}"
-        self.post = ["curl", "-sS", "--max-time", "40", "-D", "-", "--data-binary", "pay=1", self.url + "/pay"]
+        self.post = ["curl", "-sS", "--max-time", "40", "--suppress-connect-headers", "-D", "-", "--data-binary", "pay=1", self.url + "/pay"]
         self.stopped = []
 
     def freeze(self, pid):
@@ -84,7 +84,7 @@ def scenario(role, point):
         assert not (count == 1 and state in ("failed", "denied", "expired", "cancelled")), f"sent, but {state}"
         assert w.gw.cli("audit", "verify").rc == 0
         # And nothing of it stands in the way of the next request.
-        assert b" 200" in lab.run(["curl", "-sS", "-D", "-", w.url + "/ok"], env=w.env, rc=0).out
+        assert b" 200" in lab.run(["curl", "-sS", "--suppress-connect-headers", "-D", "-", w.url + "/ok"], env=w.env, rc=0).out
     run.__name__ = f"kill_{role}_at_{point}"
     return run
 
@@ -99,7 +99,7 @@ def with_the_store_full_every_request_is_refused_in_words(lab):
     up = lab.upstream()
     gw = Gateway(lab, simple_policy(up), {"api": lab.canary(secrets.token_urlsafe(32)).encode()})
     env = gw.client_env()
-    ask = ["curl", "-sS", "-D", "-", f"https://{up.name}:{up.port}/ok"]
+    ask = ["curl", "-sS", "--suppress-connect-headers", "-D", "-", f"https://{up.name}:{up.port}/ok"]
     assert b" 200" in lab.run(ask, env=env, rc=0).out
     os.kill(gw.pid("ledger"), signal.SIGKILL)
     lab.run(ask, env=env)

@@ -8,7 +8,7 @@ from harness import main, test
 
 
 def curl(gw, up, path, *more, name="agent"):
-    return ["curl", "-sS", "--max-time", "60", "-D", "-", *more, f"https://{up.name}:{up.port}{path}"], gw.client_env(name)
+    return ["curl", "-sS", "--max-time", "60", "--suppress-connect-headers", "-D", "-", *more, f"https://{up.name}:{up.port}{path}"], gw.client_env(name)
 
 
 def start_post(lab, gw, up, path, body):
@@ -16,10 +16,10 @@ def start_post(lab, gw, up, path, body):
     return lab.start(command, env=env)
 
 
-def setup(lab, **more):
+def setup(lab, within="10m", **more):
     up = lab.upstream()
     secret = lab.canary(secrets.token_urlsafe(32))
-    return up, secret, Gateway(lab, simple_policy(up), {"api": secret.encode()}, **more)
+    return up, secret, Gateway(lab, simple_policy(up, within=within), {"api": secret.encode()}, **more)
 
 
 @test("INV4 connect")
@@ -83,7 +83,7 @@ def the_retry_joins_its_ticket_and_collects_the_answer(lab):
 
 @test("E28 connect")
 def a_ticket_nobody_decides_expires_and_denies(lab):
-    up, secret, gw = setup(lab, hold="inline_wait: 1s, expires: 2s")
+    up, secret, gw = setup(lab, within="2s", hold="inline_wait: 1s, expires: 10m")
     command, env = curl(gw, up, "/things", "-X", "POST", "--data-binary", "a=1")
     lab.run(command, env=env, rc=0)
     ticket = gw.pending()["id"]

@@ -16,7 +16,7 @@ def setup(lab, secret=None, extra=""):
 
 
 def ask(lab, env, url, *more, rc=None):
-    return lab.run(["curl", "-sS", "-D", "-", *more, url], env=env, rc=rc)
+    return lab.run(["curl", "-sS", "--suppress-connect-headers", "-D", "-", *more, url], env=env, rc=rc)
 
 
 @test("D1 connect", "D3 connect")
@@ -49,7 +49,7 @@ def an_echo_split_over_any_boundary_is_scrubbed(lab):
 def an_echo_in_a_coding_nobody_asked_for_is_refused(lab):
     up, secret, gw, env, base = setup(lab)
     for enc in ("gzip", "deflate"):
-        done = lab.run(["curl", "-sS", "--compressed", "-D", "-", f"{base}/echo?form=raw&enc={enc}"], env=env)
+        done = lab.run(["curl", "-sS", "--compressed", "--suppress-connect-headers", "-D", "-", f"{base}/echo?form=raw&enc={enc}"], env=env)
         assert b"HTTP/1.1 200" not in done.out or done.rc != 0, done.text()
     assert all(["Accept-Encoding", "identity"] in [list(f) for f in r["fields"]] for r in up.requests())
 
