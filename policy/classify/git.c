@@ -175,16 +175,17 @@ static int parse_options(struct pkt *k, struct span caps)
     return kind == PKT_FLUSH ? 0 : -1;
 }
 
-static struct span words(struct arena *a, const char *verb, const struct git_ref *r)
+/* In a row of facts ids stand whole: two commits that begin alike must not look alike. */
+static struct span words(struct arena *a, bool whole, const struct git_ref *r)
 {
-    size_t max = r->name.n + 64;
+    size_t max = r->name.n + r->old_id.n + r->new_id.n + 64;
     char *dst = arena_alloc(a, max);
     if (dst == NULL)
         return SPAN_NONE;
     bool creates = is_zero_id(r->old_id), deletes = is_zero_id(r->new_id);
-    int n =
-        snprintf(dst, max, "%s%.*s %.7s -> %.7s", verb, SPAN_FMT(r->name),
-                 creates ? "nothing" : (const char *)r->old_id.p, deletes ? "nothing" : (const char *)r->new_id.p);
+    struct span from = span_first(creates ? SPAN("nothing") : r->old_id, whole ? 64 : 7);
+    struct span to = span_first(deletes ? SPAN("nothing") : r->new_id, whole ? 64 : 7);
+    int n = snprintf(dst, max, "%.*s %.*s -> %.*s", SPAN_FMT(r->name), SPAN_FMT(from), SPAN_FMT(to));
     return span_of(dst, n > 0 ? (size_t)n : 0);
 }
 
@@ -192,7 +193,7 @@ static int describe(struct arena *a, struct class *c, const struct push_parse *s
 {
     struct fact *facts = arena_alloc(a, (s->n + 1) * sizeof(*facts));
     struct span repo = span_from(c->resource, span_index(c->resource, ':') + 1);
-    struct span first = words(a, "", &s->refs[0]);
+    struct span first = words(a, false, &s->refs[0]);
     size_t max = repo.n + first.n + 64;
     char *dst = arena_alloc(a, max);
     if (facts == NULL || dst == NULL || first.n == 0)
@@ -202,7 +203,7 @@ static int describe(struct arena *a, struct class *c, const struct push_parse *s
         const struct git_ref *r = &s->refs[i];
         bool creates = is_zero_id(r->old_id), deletes = is_zero_id(r->new_id);
         facts[i + 1].label = creates ? SPAN("Create") : deletes ? SPAN("Delete") : SPAN("Update");
-        facts[i + 1].value = words(a, "", r);
+        facts[i + 1].value = words(a, true, r);
         if (facts[i + 1].value.n == 0)
             return -1;
     }

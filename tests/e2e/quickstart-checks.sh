@@ -6,7 +6,7 @@ count() { landed | tail -n "+$((before + 1))" | wc -l; }
 step "a push waits for approval"
 push && fail "the push landed without approval"
 [ "$(count)" = 0 ] || fail "the push landed without approval"
-grep -q 'countersign' "$work/push.out" || { cat "$work/push.out"; fail "git does not show why it waits"; }
+grep -qi 'ticket' "$work/push.out" || { cat "$work/push.out"; fail "git does not show why it waits"; }
 first=$(ticket)
 [ -n "$first" ] || fail "no ticket is pending"
 grep -q "${first:0:8}" "$work/push.out" || { cat "$work/push.out"; fail "git does not show the ticket"; }
@@ -18,7 +18,7 @@ grep -q "$wanted" "$work/ticket.txt" || { cat "$work/ticket.txt"; fail "the tick
 countersign approvals approve "$first" >/dev/null
 push || { cat "$work/push.out"; fail "the approved push did not pass"; }
 if [ "$broken" = twice ]; then
-	git --git-dir="$git/repos/demo/app.git" -c safe.directory='*' -c http.sslCAInfo="$git/ca.pem" \
+	GIT_SSL_CAINFO=$git/ca.pem git --git-dir="$git/repos/demo/app.git" -c safe.directory='*' \
 		-c "http.curloptResolve=git.demo.test:$port:127.0.0.1" push -q \
 		"https://$(cat "$git/user"):$(cat "$git/password")@git.demo.test:$port/demo/app.git" main:refs/heads/again
 fi
