@@ -40,16 +40,12 @@ static void on_rested(void *arg)
 
 /* The lobby is everybody's: who fills it with connections that say nothing only drives out his own. Who has said
  * his word and waits for the judge stays. */
-static bool make_room(struct lobby *l)
+static struct guest *who_makes_room(struct lobby *l)
 {
     struct guest *g = l->oldest;
-    if (l->nguests < l->limits.guests)
-        return true;
     while (g != NULL && g->asked)
         g = g->newer;
-    if (g != NULL)
-        guest_free(g);
-    return g != NULL;
+    return g;
 }
 
 static void on_knock(void *arg, unsigned ready)
@@ -58,7 +54,9 @@ static void on_knock(void *arg, unsigned ready)
     struct lobby *l = door->lobby;
     (void)ready;
     for (int i = 0; i < ACCEPTS_A_TURN; i++) {
-        if (!make_room(l)) {
+        bool full = l->nguests >= l->limits.guests;
+        struct guest *goes = full ? who_makes_room(l) : NULL;
+        if (full && goes == NULL) {
             rest(l, "the judge is asked about as many as there is room for");
             return;
         }
@@ -68,6 +66,8 @@ static void on_knock(void *arg, unsigned ready)
                 rest(l, strerror(errno));
             return;
         }
+        if (goes != NULL)
+            guest_free(goes);
         guest_new(l, fd);
     }
 }

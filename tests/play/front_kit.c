@@ -200,8 +200,10 @@ void stage_open(struct stage *s)
     s->f->parent = chan_new(s->l, channel(s, &s->parent), &ops, s->f);
     stage_peer(s, ROLE_JUDGE);
     stage_peer(s, ROLE_CARRIER);
+    int small = 64 * 1024; /* what the kernel holds for a client that does not read */
     s->listener = listen_tcp("127.0.0.1:0");
     assert_true(s->listener >= 0);
+    assert_int_equal(setsockopt(s->listener, SOL_SOCKET, SO_SNDBUF, &small, sizeof(small)), 0);
     assert_int_equal(chan_send_fd(s->parent.chan, M_LISTEN, 0, SPAN_NONE, s->listener), 0);
     UNTIL(s, s->f->ndoors == 1);
     s->ca_key = EVP_EC_gen("P-256");
@@ -240,8 +242,10 @@ void cl_dial(struct stage *s, struct cl *c)
 {
     struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons((uint16_t)listen_port(s->listener))};
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    int small = 64 * 1024;
     a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     assert_true(fd >= 0);
+    assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small)), 0);
     assert_true(connect(fd, (struct sockaddr *)&a, sizeof(a)) == 0 || errno == EINPROGRESS);
     cl_born(s, c, fd);
 }
