@@ -50,11 +50,11 @@ static int waiting_card(void *ctx, const struct ticket *t)
     show_text(out, t->id);
     PUT(x, "\">\n<p class=\"kind\">");
     page_badge(out, t->effect);
-    PUT(x, "</p>\n<h3><a href=\"/tickets/");
+    PUT(x, "</p>\n<h2><a href=\"/tickets/");
     show_text(out, t->id);
     PUT(x, "\">");
     show_cut(out, t->summary.n ? t->summary : SPAN("A request without a summary"), 240);
-    PUT(x, "</a></h3>\n");
+    PUT(x, "</a></h2>\n");
     card_where(x, t);
     card_when(x, t);
     PUT(x, "</li>\n");

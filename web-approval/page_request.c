@@ -35,9 +35,10 @@ static void url_decoded(struct exchange *x, const struct ticket *t)
         changed |= show_decode(&text, t->query);
     }
     if (changed) {
-        PUT(x, "<p class=\"label\">Path and query, decoded for reading</p>\n<p class=\"url mono\">");
+        PUT(x, "<p class=\"label\">Path and query, decoded for reading</p>\n<div class=\"url mono\" tabindex=\"0\" "
+               "role=\"region\" aria-label=\"Target, decoded\">");
         show_text(&x->out, dynbuf_span(&text));
-        PUT(x, "</p>\n");
+        PUT(x, "</div>\n");
     }
     dynbuf_free(&text);
 }
@@ -144,7 +145,7 @@ static void warn_of(struct exchange *x, struct span bytes)
     }
     if (n.other) {
         show_count(&x->out, n.other, "letter");
-        PUT(x, " outside ASCII, which may look like others.");
+        PUT(x, " outside ASCII, <span class=\"other\">underlined</span>: they may look like others.");
     }
     PUT(x, "</p>\n");
 }
@@ -188,11 +189,11 @@ static void body(struct exchange *x, const struct ticket *t, const struct body *
 void page_request(struct exchange *x, const struct ticket *t, const struct body *b)
 {
     PUT(x, "<section aria-labelledby=\"request\">\n<h2 id=\"request\">The request, as it would leave</h2>\n"
-           "<p class=\"url mono\"><b class=\"method\">");
+           "<div class=\"url mono\" tabindex=\"0\" role=\"region\" aria-label=\"Target\"><b class=\"method\">");
     show_text(&x->out, t->method);
     PUT(x, "</b> ");
     url(x, t);
-    PUT(x, "</p>\n");
+    PUT(x, "</div>\n");
     if (t->path.n + t->query.n > 300)
         (void)dynbuf_addf(&x->out, "<p class=\"note\">A long target: %zu bytes.</p>\n", t->path.n + t->query.n);
     url_decoded(x, t);

@@ -54,6 +54,17 @@ void reply_unable(struct exchange *x, const struct err *e)
     reply_problem(x, 503, "Not possible now", "%s", e->text);
 }
 
+/* The media type, without parameters. */
+static bool media_is(const struct exchange *x, struct span want)
+{
+    const struct http_field *type = http_find(&x->head, SPAN("content-type"));
+    struct span media = SPAN_NONE, rest;
+
+    if (type)
+        (void)span_cut(type->value, ';', &media, &rest);
+    return span_ieq(span_trim(media), want);
+}
+
 static int member_take(struct exchange *x, struct member *m, size_t n, const struct json *j)
 {
     for (size_t i = 0; i < n; i++) {
@@ -73,13 +84,9 @@ static int member_take(struct exchange *x, struct member *m, size_t n, const str
 int body_members(struct exchange *x, struct member *m, size_t n)
 {
     struct span text = x->body.n ? x->body : SPAN("{}");
-    const struct http_field *type = http_find(&x->head, SPAN("content-type"));
     const struct json *j;
-    struct span media, rest;
 
-    if (type)
-        (void)span_cut(type->value, ';', &media, &rest);
-    if (x->body.n && (!type || !span_ieq(span_trim(media), SPAN("application/json")))) {
+    if (x->body.n && !media_is(x, SPAN("application/json"))) {
         reply_problem(x, 415, "Unsupported media type", "send application/json");
         return -1;
     }
@@ -152,10 +159,7 @@ static int pair_find(struct exchange *x, struct span pairs, const char *name, st
 
 int form_field(struct exchange *x, const char *name, struct span *out)
 {
-    const struct http_field *type = http_find(&x->head, SPAN("content-type"));
-
-    if (type && span_ieq(type->value, SPAN("application/x-www-form-urlencoded")) &&
-        pair_find(x, x->body, name, out) == 0)
+    if (media_is(x, SPAN("application/x-www-form-urlencoded")) && pair_find(x, x->body, name, out) == 0)
         return 0;
     reply_problem(x, 400, "Bad request", "this is not the form that the page has");
     return -1;

@@ -24,7 +24,21 @@ static void ascii(struct dynbuf *out, uint8_t c)
     }
 }
 
-/* Shows one character; how many bytes it took. */
+/* A run of letters outside ASCII, underlined: one of them among ASCII letters is an imitation, most likely. */
+static size_t foreign(struct dynbuf *out, struct span s)
+{
+    char escape[VISIBLE_ESCAPE_MAX];
+    size_t end = 0, n;
+
+    while (end < s.n && visible_char(span_from(s, end), &n, escape) == VISIBLE_OTHER)
+        end += n;
+    (void)dynbuf_add(out, SPAN("<span class=\"other\">"));
+    (void)dynbuf_add(out, span_first(s, end));
+    (void)dynbuf_add(out, SPAN("</span>"));
+    return end;
+}
+
+/* Shows one character, or a run of foreign ones; how many bytes it took. */
 static size_t one(struct dynbuf *out, struct span s)
 {
     char escape[VISIBLE_ESCAPE_MAX];
@@ -32,7 +46,7 @@ static size_t one(struct dynbuf *out, struct span s)
 
     switch (visible_char(s, &n, escape)) {
     case VISIBLE_ASCII: ascii(out, s.p[0]); break;
-    case VISIBLE_OTHER: (void)dynbuf_add(out, span_of(s.p, n)); break;
+    case VISIBLE_OTHER: n = foreign(out, s); break;
     default: mark(out, escape);
     }
     return n;

@@ -1,1 +1,74 @@
-// script
+// Says that something changed; never moves anything, never takes the focus, never decides.
+// Everything foreign arrives as JSON and is shown with textContent.
+
+const news = document.getElementById("news");
+const page = document.body.dataset.page;
+
+function tell(words, href, link) {
+  const text = document.createElement("span");
+  text.textContent = words;
+  const a = document.createElement("a");
+  a.href = href;
+  a.textContent = link;
+  news.replaceChildren(text, a);
+}
+
+// --- time that is left ------------------------------------------------------
+
+function left(ms) {
+  const s = Math.floor(ms / 1000);
+  if (s < 120) return `${s} s`;
+  if (s < 7200) return `${Math.floor(s / 60)} min`;
+  if (s < 172800) return `${Math.floor(s / 3600)} h`;
+  return `${Math.floor(s / 86400)} days`;
+}
+
+function countdown() {
+  for (const el of document.querySelectorAll("[data-expires]")) {
+    const ms = Number(el.dataset.expires) - Date.now();
+    const words = ms > 0 ? `expires in ${left(ms)}` : "expired";
+    if (el.textContent !== words) el.textContent = words;
+  }
+}
+
+// --- what happened elsewhere ------------------------------------------------
+
+function onList() {
+  const shown = new Set([...document.querySelectorAll("[data-ticket]")].map((el) => el.dataset.ticket));
+  const fresh = new Set();
+  let changed = 0;
+  return (subject) => {
+    if (shown.has(subject)) changed += 1;
+    else fresh.add(subject);
+    const words = fresh.size ? `${fresh.size} new or changed` : "Something here was decided";
+    tell(words, "/", "Show");
+    const base = document.title.replace(/^\(\d+\) /, "");
+    document.title = fresh.size ? `(${fresh.size}) ${base}` : base;
+    return changed;
+  };
+}
+
+function onTicket() {
+  const here = document.getElementById("ticket");
+  return async (subject) => {
+    if (!here || subject !== here.dataset.ticket) return;
+    const answer = await fetch(`/api/v1/tickets/${subject}`);
+    if (!answer.ok) return;
+    const ticket = await answer.json();
+    if (ticket.state === here.dataset.state) return;
+    here.dataset.state = ticket.state;
+    for (const button of document.querySelectorAll(".decide button")) button.disabled = true;
+    tell(`This request is now: ${ticket.state}`, `/tickets/${subject}`, "Show what became of it");
+  };
+}
+
+function listen(act) {
+  const events = new EventSource("/api/v1/events");
+  events.addEventListener("ticket", (ev) => act(JSON.parse(ev.data).subject));
+  addEventListener("pagehide", () => events.close());
+}
+
+countdown();
+setInterval(countdown, 1000);
+if (page === "list") listen(onList());
+if (page === "ticket") listen(onTicket());

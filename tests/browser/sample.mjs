@@ -1,0 +1,133 @@
+// page.mjs against desk_parent.py: its tickets are known, so what a hostile one may not do can be checked.
+import { approve, args, check, chromium, covered, flags, guard, looks, origin, signIn } from "./page.mjs";
+
+const hostile = "hst" + "0".repeat(23), twice = "dp0" + "0".repeat(23), big = "bng" + "0".repeat(23), bin = "bnr" + "0".repeat(23);
+
+async function hostileTicket(context) {
+  const page = await context.newPage(), strangers = [];
+  guard(page, strangers);
+  await page.goto(`${origin}/tickets/${hostile}`);
+  await page.waitForTimeout(800);
+  check(strangers.length === 0, `a hostile ticket does nothing: ${strangers}`);
+  check((await page.locator("main script, main img, main svg, main iframe").count()) === 0, "no element of the request's making");
+  check((await page.locator("main form").count()) === 2, "only the two forms of the page");
+  const text = await page.locator("main").innerText();
+  // eslint-disable-next-line no-control-regex
+  check(!/[\u202a-\u202e\u2066-\u2069\u200b-\u200f\u2060\ufeff\u061c\u001b\u0085\u0300-\u036f\u{e0000}-\u{e007f}]/u.test(text),
+    "no character that hides or rearranges is in the text");
+  check(text.includes("\\u{202e}"), "it is shown as an escape");
+  check(text.includes("letters may imitate"), "an internationalised name is flagged");
+  check(text.includes("empty lines"), "padding is counted, not shown");
+  check((await page.getByRole("button", { name: "Approve this request" }).count()) === 1, "a request's own words make no button");
+  await page.close();
+  covered("E14", "E16", "E18", "E20");
+}
+
+async function longBodies(context) {
+  const page = await context.newPage();
+  await page.goto(`${origin}/tickets/${big}`);
+  check((await page.getByRole("button", { name: "Approve this request" }).count()) === 0, "a cut body cannot be approved");
+  await page.getByRole("link", { name: "Read all of it, then approve" }).click();
+  check((await page.locator("pre.body").first().innerText()).includes('"delete": "everything"'), "its end is there");
+  const button = page.getByRole("button", { name: "Approve this request" });
+  await button.waitFor({ state: "visible" });
+  await button.click(); // the box is not ticked: the browser keeps the form
+  check(page.url().endsWith("/whole"), "not without the box");
+  await page.getByRole("checkbox").check();
+  await button.click();
+  await page.waitForURL(`${origin}/tickets/${big}`);
+  await page.goto(`${origin}/tickets/${bin}/whole`);
+  check((await page.innerText("main")).includes("too long for a page"), "two megabytes are said to be cut");
+  const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("link", { name: "Download the exact bytes" }).click()]);
+  const { statSync } = await import("node:fs");
+  check(statSync(await download.path()).size === 2 * 1024 * 1024, "the download has every byte");
+  await page.close();
+  covered("E15", "E17");
+}
+
+// Forms that come from elsewhere, too early, or for something else.
+async function forged(context) {
+  const page = await context.newPage();
+  await page.goto(`${origin}/tickets/${twice}`);
+  const post = (fields, more = {}) => page.evaluate(async ([url, f, m]) => {
+    const r = await fetch(url, { method: "POST", body: new URLSearchParams(f), redirect: "manual", ...m });
+    return r.status;
+  }, [`/tickets/${twice}/approve`, fields, more]);
+  const early = await page.evaluate(async (url) => {
+    const html = await (await fetch(url)).text(); // fetched and sent back in one breath
+    const form = new DOMParser().parseFromString(html, "text/html").querySelector("form.approve");
+    return (await fetch(form.getAttribute("action"), { method: "POST", body: new URLSearchParams(new FormData(form)) })).status;
+  }, `/tickets/${twice}`);
+  check(early === 409, `a form that comes back at once is refused: ${early}`);
+  await page.waitForTimeout(600);
+  const form = await page.evaluate(() => Object.fromEntries(new FormData(document.querySelector("form.approve"))));
+  check((await post({ ...form, mark: form.mark.slice(0, -1) + "0" })) === 403 || form.mark.endsWith("0"), "a forged mark is refused");
+  check((await post({ ...form, digest: "0".repeat(64) })) === 403, "a mark covers its digest");
+  const deny = await page.evaluate(() => Object.fromEntries(new FormData(document.querySelector("form.deny"))));
+  check((await post(deny)) === 403, "a mark covers its purpose");
+  const evil = await context.newPage();
+  await evil.goto("about:blank");
+  const status = await context.request.post(`${origin}/tickets/${twice}/approve`, { form, headers: { origin: "http://evil.example" } });
+  check(status.status() === 403, "another origin is refused");
+  const none = await context.request.post(`${origin}/tickets/${twice}/approve`, { form });
+  check(none.status() === 403, "no origin is refused");
+  const get = await context.request.get(`${origin}/tickets/${twice}/approve`);
+  check(get.status() === 405 || get.status() === 404, "a GET decides nothing");
+  await evil.close();
+  await page.close();
+  covered("E11", "E13", "E24");
+}
+
+async function live(context) {
+  const page = await context.newPage();
+  await page.goto(origin);
+  await page.waitForTimeout(300);
+  process.stdout.write("want ticket\n");
+  await page.locator("#news a").waitFor();
+  check((await page.evaluate(() => document.activeElement.tagName)) === "BODY", "news takes no focus");
+  await page.locator("#news a").click();
+  await page.getByText("One that came later").waitFor();
+  await page.close();
+}
+
+async function withoutScript(browser, cookies) {
+  const context = await browser.newContext({ javaScriptEnabled: false });
+  await context.addCookies(cookies);
+  const page = await context.newPage();
+  await page.goto(`${origin}/tickets/${twice}`);
+  await page.waitForTimeout(700);
+  await page.locator("form.deny input[name=reason]").fill("duplicate keys");
+  await page.getByRole("button", { name: "Deny this request" }).click();
+  check((await page.innerText("main")).includes("duplicate keys"), "it was denied, without a script");
+  await page.goto(origin);
+  await page.getByRole("button", { name: "Sign out" }).click();
+  check((await page.textContent("h1")).includes("Sign in"), "signed out");
+  await context.close();
+}
+
+const browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: flags });
+try {
+  const context = await browser.newContext();
+  await signIn(context);
+  const page = await context.newPage();
+  await page.goto(origin);
+  const push = await page.locator("[data-ticket]", { hasText: "Push 2 refs" }).getAttribute("data-ticket");
+  const pull = await page.locator("[data-ticket]", { hasText: "Create pull request" }).getAttribute("data-ticket");
+  await page.close();
+  const denied = "den" + "1".repeat(23);
+  await looks(context, [["list", "/"], ["push", `/tickets/${push}`], ["pull", `/tickets/${pull}`],
+    ["hostile", `/tickets/${hostile}`], ["big", `/tickets/${big}`], ["denied", `/tickets/${denied}`], ["signin", "/sign-in?t=x"]]);
+  await hostileTicket(context);
+  await forged(context);
+  await longBodies(context);
+  await live(context);
+  await approve(context, push);
+  await withoutScript(browser, await context.cookies());
+  console.log("browser: all well");
+} catch (e) {
+  console.error(e.message);
+  process.exitCode = 1;
+} finally {
+  await browser.close();
+  if (args.approve) console.error("--approve is for page.mjs alone");
+}
