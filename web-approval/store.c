@@ -67,6 +67,18 @@ void store_free(struct store **s)
     *s = NULL;
 }
 
+/* Without a ledger that has the store open, its log cannot be read by somebody who may not write. */
+static int unreadable(struct store *s, int rc, struct err *e)
+{
+    bool ledger = (rc & 0xff) == SQLITE_READONLY || (rc & 0xff) == SQLITE_CANTOPEN;
+    (void)err_set(e, "the store cannot be read now: %s",
+                  ledger                   ? "the ledger is not running; it is started again by itself"
+                  : rc == SQLITE_INTERRUPT ? "it took too long"
+                                           : sqlite3_errmsg(s->db));
+    store_close(s);
+    return -1;
+}
+
 static int store_open(struct store *s, struct err *e)
 {
     if (s->db)
@@ -76,11 +88,8 @@ static int store_open(struct store *s, struct err *e)
     if (rc == SQLITE_OK)
         rc = sqlite3_exec(s->db, "PRAGMA query_only=1; PRAGMA trusted_schema=0; PRAGMA temp_store=2;", NULL, NULL,
                           NULL);
-    if (rc != SQLITE_OK) {
-        (void)err_set(e, "the ledger's store cannot be opened (%s); try again in a moment", sqlite3_errstr(rc));
-        store_close(s);
-        return -1;
-    }
+    if (rc != SQLITE_OK)
+        return unreadable(s, rc, e);
     (void)sqlite3_db_config(s->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     (void)sqlite3_busy_timeout(s->db, 200);
     sqlite3_progress_handler(s->db, PROGRESS_STEPS, too_long, s);
@@ -92,12 +101,9 @@ static int query(struct store *s, const char *sql, sqlite3_stmt **q, struct err 
     if (store_open(s, e) != 0)
         return -1;
     s->deadline = now_ms() + STORE_MS;
-    if (sqlite3_prepare_v2(s->db, sql, -1, q, NULL) == SQLITE_OK)
-        return 0;
+    int rc = sqlite3_prepare_v2(s->db, sql, -1, q, NULL);
     /* No such table: the ledger is still making it; another file may be there next time. */
-    (void)err_set(e, "the ledger's store cannot be read yet (%s); try again in a moment", sqlite3_errmsg(s->db));
-    store_close(s);
-    return -1;
+    return rc == SQLITE_OK ? 0 : unreadable(s, rc, e);
 }
 
 static void bind(sqlite3_stmt *q, const char *name, struct span v)
@@ -130,15 +136,8 @@ static int walk(struct store *s, sqlite3_stmt *q, struct arena *a, row_fn *fn, v
         (void)sqlite3_finalize(q);
         return err_set(e, "the answer is larger than the desk takes; ask for fewer rows");
     }
-    if (rc != SQLITE_DONE && rc != SQLITE_ROW) {
-        (void)err_set(e, "reading the ledger's store failed: %s",
-                      rc == SQLITE_INTERRUPT ? "it took too long" : sqlite3_errmsg(s->db));
-        (void)sqlite3_finalize(q);
-        store_close(s);
-        return -1;
-    }
     (void)sqlite3_finalize(q);
-    return 0;
+    return rc == SQLITE_DONE || rc == SQLITE_ROW ? 0 : unreadable(s, rc, e);
 }
 
 static struct span text(struct row *r)
