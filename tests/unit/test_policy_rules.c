@@ -39,6 +39,17 @@ static const char second[] =
     "  - { id: wide-hold, match: { host: w.test, path: /keep }, decide: hold, approve: { by: o, reason: required } "
     "}\n"
     "  - { id: wide-deny, match: { host: w.test, path: /drop }, decide: deny }\n"
+    "  - { id: but, match: { host: e.test }, except: [{ path: \"/no/**\" }, { path: /a/b/c/d/e }], decide: allow }\n"
+    "  - { id: but-deny, match: { host: e.test, path: \"/d/**\" }, except: [{ path: /d/ok }], decide: deny }\n"
+    "  - { id: deep, match: { host: deep.test, path: [/a/b/c/d/e, /a/b/c/x] }, decide: allow }\n"
+    "  - { id: h1, match: { host: h.test, op: git.push, git: { refs: \"refs/heads/a\" } }, decide: hold, approve: { "
+    "by: m, within: 2h, "
+    "inline_wait: 5s } }\n"
+    "  - { id: h2, match: { host: h.test, op: git.push, git: { refs: \"refs/heads/b\" } }, decide: hold, approve: { "
+    "within: 1h, "
+    "inline_wait: 9s, reason: required } }\n"
+    "  - { id: h3, match: { host: h.test, op: git.push, git: { refs: \"refs/heads/c\" } }, decide: hold, approve: { "
+    "by: o } }\n"
     "  - { id: sends, match: { host: g.test, git: { service: receive-pack, refs: \"refs/heads/main\" } }, decide: "
     "deny }\n";
 
@@ -182,6 +193,57 @@ static void test_git_matcher(void **state)
     kit_free(&k);
 }
 
+/* An exception takes any spelling from an allow, and from a deny only what is written. */
+static void test_except(void **state)
+{
+    struct kit k;
+    (void)state;
+    load_second(&k);
+    kit_expect(kit_get(&k, "https://e.test/yes"), VERDICT_ALLOW, "rule", "but");
+    kit_expect(kit_get(&k, "https://e.test/no/x"), VERDICT_DENY, "no-rule", "");
+    kit_expect(kit_get(&k, "https://e.test/NO/x"), VERDICT_DENY, "no-rule", "");
+    kit_expect(kit_get(&k, "https://e.test/d/x"), VERDICT_DENY, "rule", "but-deny");
+    kit_expect(kit_get(&k, "https://e.test/d/ok"), VERDICT_ALLOW, "rule", "but");
+    kit_expect(kit_get(&k, "https://e.test/d/OK"), VERDICT_DENY, "rule", "but-deny");
+    kit_expect(kit_get(&k, "https://deep.test/a/b/c/d/e"), VERDICT_ALLOW, "rule", "deep");
+    kit_expect(kit_get(&k, "https://deep.test/a/b/c/x"), VERDICT_ALLOW, "rule", "deep");
+    kit_expect(kit_get(&k, "https://deep.test/a/b/c"), VERDICT_DENY, "no-rule", "");
+    kit_free(&k);
+}
+
+/* Rules that ask for refs may fit before the refs are known: then the body is asked for. */
+static void test_refs_unknown(void **state)
+{
+    struct kit k;
+    (void)state;
+    load_second(&k);
+    const struct decision *d = kit_judge(&k, "s", "POST", "https://g.test/r/git-receive-pack", RP_TYPE, "", 0, false);
+    assert_true(d->need_body);
+    kit_expect(kit_get(&k, "https://g.test/r/info/refs?service=git-receive-pack"), VERDICT_ALLOW, "rule", "forced");
+    kit_expect(kit_get(&k, "https://g.test/r/info/refs?service=git-upload-pack"), VERDICT_DENY, "no-rule", "");
+    kit_free(&k);
+}
+
+/* A push of refs that different rules hold asks all that any of them asks. */
+static void test_held_together(void **state)
+{
+    const char *ab[] = {AAAA40 " " BBBB40 " refs/heads/a", AAAA40 " " BBBB40 " refs/heads/b", NULL};
+    const char *ba[] = {ab[1], ab[0], NULL}, *ac[] = {ab[0], AAAA40 " " BBBB40 " refs/heads/c", NULL};
+    const char *const *both[] = {ab, ba};
+    struct kit k;
+    (void)state;
+    load_second(&k);
+    for (size_t i = 0; i < 2; i++) {
+        const struct decision *d = kit_judge_push(&k, "https://h.test/r", both[i]);
+        kit_expect(d, VERDICT_HOLD, "rule", "h1");
+        assert_true(span_eq(d->approve_by, SPAN("m")) && d->reason_required);
+        assert_int_equal(d->within_ms, 3600000);
+        assert_int_equal(d->inline_wait_ms, 5000);
+    }
+    kit_expect(kit_judge_push(&k, "https://h.test/r", ac), VERDICT_DENY, "ambiguous-approvers", "h1");
+    kit_free(&k);
+}
+
 /* Push options change what a push does: they belong to what a retry must repeat. */
 static void test_push_options(void **state)
 {
@@ -244,7 +306,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_credentials),  cmocka_unit_test(test_holds),     cmocka_unit_test(test_query),
         cmocka_unit_test(test_spelt_holds),  cmocka_unit_test(test_npm),       cmocka_unit_test(test_git_matcher),
-        cmocka_unit_test(test_push_options), cmocka_unit_test(test_many_refs), cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_push_options), cmocka_unit_test(test_except),    cmocka_unit_test(test_refs_unknown),
+        cmocka_unit_test(test_many_refs),    cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
