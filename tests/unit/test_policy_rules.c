@@ -306,8 +306,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_credentials),  cmocka_unit_test(test_holds),     cmocka_unit_test(test_query),
         cmocka_unit_test(test_spelt_holds),  cmocka_unit_test(test_npm),       cmocka_unit_test(test_git_matcher),
-        cmocka_unit_test(test_push_options), cmocka_unit_test(test_except),    cmocka_unit_test(test_refs_unknown),
-        cmocka_unit_test(test_many_refs),    cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_push_options), cmocka_unit_test(test_except),    cmocka_unit_test(test_held_together),
+        cmocka_unit_test(test_refs_unknown), cmocka_unit_test(test_many_refs), cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
