@@ -84,11 +84,16 @@ int dynbuf_add_byte(struct dynbuf *b, uint8_t c)
 int dynbuf_addf(struct dynbuf *b, const char *fmt, ...)
 {
     va_list ap;
+    size_t spare = b->cap - b->n;
     va_start(ap, fmt);
-    int n = vsnprintf(NULL, 0, fmt, ap);
+    int n = vsnprintf(spare ? (char *)b->p + b->n : NULL, spare, fmt, ap); /* mostly it fits at once */
     va_end(ap);
     if (n < 0)
         return fail(b), -1;
+    if ((size_t)n < spare) {
+        b->n += (size_t)n;
+        return 0;
+    }
     uint8_t *to = dynbuf_room(b, (size_t)n + 1);
     if (to == NULL)
         return -1;

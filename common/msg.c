@@ -1,11 +1,19 @@
 #include "common/msg.h"
 
+static void big_endian(uint8_t *to, uint64_t v, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        to[i] = (uint8_t)(v >> (8 * (n - 1 - i)));
+}
+
+/* Failure sticks in the buffer. */
 static void put(struct dynbuf *b, uint64_t v, size_t n)
 {
-    uint8_t raw[8];
-    for (size_t i = 0; i < n; i++)
-        raw[i] = (uint8_t)(v >> (8 * (n - 1 - i)));
-    (void)dynbuf_add(b, span_of(raw, n)); /* failure sticks in the buffer */
+    uint8_t *to = dynbuf_room(b, n);
+    if (to == NULL)
+        return;
+    big_endian(to, v, n);
+    dynbuf_grew(b, n);
 }
 
 void msg_put_u8(struct dynbuf *b, uint8_t v)
@@ -30,8 +38,13 @@ void msg_put_u64(struct dynbuf *b, uint64_t v)
 
 void msg_put_span(struct dynbuf *b, struct span s)
 {
-    put(b, s.n, 4);
-    (void)dynbuf_add(b, s);
+    uint8_t *to = dynbuf_room(b, 4 + s.n);
+    if (to == NULL)
+        return;
+    big_endian(to, s.n, 4);
+    if (s.n)
+        memcpy(to + 4, s.p, s.n);
+    dynbuf_grew(b, 4 + s.n);
 }
 
 void msg_put_id(struct dynbuf *b, const struct id *id)

@@ -17,7 +17,7 @@ bool http_is_token(struct span s)
 static bool in_list(struct span name, const struct span *list, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        if (http_name_is(name, list[i]))
+        if (name.n == list[i].n && http_name_is(name, list[i]))
             return true;
     return false;
 }
@@ -27,7 +27,9 @@ static bool nominated(const struct http_head *h, struct span name)
 {
     for (size_t i = 0; i < h->nfields; i++) {
         struct span item, rest = h->field[i].value;
-        bool more = name.n > 0 && span_ieq(h->field[i].name, SPAN("connection"));
+        if (h->field[i].name.n != 10 || name.n == 0)
+            continue;
+        bool more = span_ieq(h->field[i].name, SPAN("connection"));
         while (more) {
             more = span_cut(rest, ',', &item, &rest);
             if (span_ieq(span_trim(item), name))
@@ -52,7 +54,10 @@ bool http_is_hop_by_hop(const struct http_head *h, struct span name)
         SPAN("upgrade"),
         SPAN("http2-settings"),
     };
-    if (in_list(name, list, sizeof list / sizeof list[0]))
+    /* The lengths above: most names have another one. */
+    const uint32_t lengths =
+        1u << 2 | 1u << 7 | 1u << 10 | 1u << 14 | 1u << 16 | 1u << 17 | 1u << 18 | 1u << 19 | 1u << 25;
+    if (name.n < 32 && lengths >> name.n & 1 && in_list(name, list, sizeof list / sizeof list[0]))
         return true;
     /* Host and Content-Length cannot be nominated away (A37). */
     return !http_is_framing(name) && nominated(h, name);
@@ -93,7 +98,8 @@ bool http_is_forwarding(struct span name)
         SPAN("x-forwarded"),   SPAN("x-original"), /* -URL, -Host, -For, -URI */
         SPAN("x-originating"), SPAN("x-rewrite"),  SPAN("x-envoy-"),
     };
-    for (size_t i = 0; i < sizeof prefix / sizeof prefix[0]; i++)
+    bool x = name.n > 0 && (name.p[0] | 0x20) == 'x';
+    for (size_t i = 0; x && i < sizeof prefix / sizeof prefix[0]; i++)
         if (has_prefix(name, prefix[i]))
             return true;
     return in_list(name, list, sizeof list / sizeof list[0]);

@@ -166,6 +166,8 @@ static bool dot_segment(struct span s)
 static bool has_dot_segment(struct span canonical)
 {
     size_t from = 0;
+    if (span_index(canonical, '.') == canonical.n)
+        return false; /* canonical: no dot is encoded any more */
     for (size_t i = 0; i < canonical.n; i++) {
         struct span here = span_from(canonical, i);
         bool encoded = span_starts(here, SPAN("%2F"));

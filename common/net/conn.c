@@ -14,6 +14,7 @@
 
 enum {
     IN_STEP = 16 * 1024, /* how the input buffer grows */
+    IN_ENOUGH = 2 * 1024,
     FINISH_MS = 2000,
 };
 
@@ -86,8 +87,11 @@ size_t conn_in_room(struct conn *c, size_t want)
         return 0;
     if (want > c->in_max - have)
         want = c->in_max - have;
-    if (c->in_cap - c->in_n >= want)
+    size_t room = c->in_cap - c->in_n;
+    if (room >= want)
         return want;
+    if (room >= IN_ENOUGH)
+        return room; /* growing would copy what is there for the sake of a rare full read */
     if (c->in_off > 0 && have > 0)
         memmove(c->in, c->in + c->in_off, have);
     c->in_off = 0;
