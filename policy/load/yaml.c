@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <yaml.h>
 
+#include "common/utf8.h"
+
 static void problem_at(struct loader *l, const char *where, const char *code, const char *text)
 {
     bool refuses = code[1] == '0';
@@ -41,26 +43,6 @@ void problem(struct loader *l, const struct node *at, const char *code, const ch
     problem_line(l, at ? at->file : l->file, at ? at->line : 1, at ? at->col : 1, code, text);
 }
 
-/* Length of the well-formed UTF-8 character at i (RFC 3629), or 0. */
-static size_t utf8_at(struct span s, size_t i)
-{
-    uint8_t c = s.p[i];
-    size_t n = c < 0x80                 ? 1
-               : c >= 0xc2 && c <= 0xdf ? 2
-               : c >= 0xe0 && c <= 0xef ? 3
-               : c >= 0xf0 && c <= 0xf4 ? 4
-                                        : 0;
-    if (n == 0 || s.n - i < n)
-        return 0;
-    for (size_t k = 1; k < n; k++) {
-        uint8_t lo = k > 1 ? 0x80 : c == 0xe0 ? 0xa0 : c == 0xf0 ? 0x90 : 0x80;
-        uint8_t hi = k > 1 ? 0xbf : c == 0xed ? 0x9f : c == 0xf4 ? 0x8f : 0xbf;
-        if (s.p[i + k] < lo || s.p[i + k] > hi)
-            return 0;
-    }
-    return n;
-}
-
 static const char *bad_character(struct span s, size_t i, size_t n)
 {
     uint8_t c = s.p[i];
@@ -94,7 +76,7 @@ static bool bytes_ok(struct loader *l, struct span s)
         return false;
     }
     for (size_t i = 0; i < s.n;) {
-        size_t n = s.p[i] >= 0x20 && s.p[i] < 0x7f ? 1 : utf8_at(s, i);
+        size_t n = s.p[i] >= 0x20 && s.p[i] < 0x7f ? 1 : utf8_char(span_from(s, i));
         const char *why = n == 1 && s.p[i] >= 0x20 && s.p[i] < 0x7f ? NULL : bad_character(s, i, n);
         if (why) {
             problem_line(l, l->file, line, col, "P002", why);
