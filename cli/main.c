@@ -19,7 +19,8 @@ const struct verb cli_verbs[] = {
     {"secret", "set|rotate|rm NAME | list [--json]", "seal a credential's value, read from standard input",
      verb_secret},
     {"approvals",
-     "list [--state STATE | --all] | show ID [--body] | approve ID [--reason WORDS] [--digest HEX] | deny ID [--reason WORDS] "
+     "list [--state STATE | --all] | show ID [--body] | approve ID [--reason WORDS] [--digest HEX] | deny ID "
+     "[--reason WORDS] "
      "| watch",
      "what waits for a decision, and deciding it", approvals_main},
     {"sandbox",

@@ -65,7 +65,14 @@ static void print_line(const struct json *t)
     printf("  %s  ", time_text(member_u64(t, "created_ms"), when));
     print_text(member_text(t, "sandbox"));
     fputs("  ", stdout);
-    print_text(member_text(t, "summary"));
+    if (member_text(t, "summary").n) {
+        print_text(member_text(t, "summary"));
+    } else {
+        print_text(member_text(t, "method"));
+        putchar(' ');
+        print_text(member_text(t, "host"));
+        print_text(member_text(t, "path"));
+    }
     putchar('\n');
 }
 

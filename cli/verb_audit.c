@@ -39,20 +39,55 @@ static int page(struct audit *a, unsigned limit, const struct json **rows)
 
 /* --- tail ----------------------------------------------------------------- */
 
-static void print_value(const struct json *v)
+/* Told by the line already, or long and of no use to eyes; --json has them. */
+static bool is_left_out(struct span key)
 {
-    switch (v->type) {
-    case JSON_STRING:
-    case JSON_NUMBER: print_text(v->text); break;
-    case JSON_BOOL: fputs(v->truth ? "yes" : "no", stdout); break;
-    default: fputs("...", stdout);
-    }
+    static const char *const keys[] = {"seq", "time_ms", "time", "kind", "_schema", "boot", "policy", "request"};
+
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+        if (span_eq(key, span_str(keys[i])))
+            return true;
+    return false;
 }
 
-static bool is_said_already(struct span key)
+static void print_value(const struct json *v)
 {
-    return span_eq(key, SPAN("seq")) || span_eq(key, SPAN("time_ms")) || span_eq(key, SPAN("kind")) ||
-           span_eq(key, SPAN("_schema")) || span_eq(key, SPAN("time"));
+    if (v->type == JSON_BOOL)
+        fputs(v->truth ? "yes" : "no", stdout);
+    else if (v->type == JSON_STRING || v->type == JSON_NUMBER)
+        print_text(v->text);
+    else
+        fputs("...", stdout);
+}
+
+/* A rule as its id and place. */
+static void print_rule(const struct json *v)
+{
+    fputs("  rule=", stdout);
+    print_text(member_text(v, "id"));
+    putchar(' ');
+    print_text(member_text(v, "file"));
+    printf(":%llu", (unsigned long long)member_u64(v, "line"));
+}
+
+/* key=value for every member that says something; those of an object in it, too. */
+static void print_record(const struct json *record, bool deeper)
+{
+    for (const struct json *m = record ? record->child : NULL; m; m = m->next) {
+        bool empty = m->type == JSON_NULL || (m->type == JSON_STRING && m->text.n == 0);
+        if (empty || is_left_out(m->key))
+            continue;
+        if (m->type == JSON_OBJECT && span_eq(m->key, SPAN("rule"))) {
+            print_rule(m);
+        } else if (m->type == JSON_OBJECT && deeper) {
+            print_record(m, false);
+        } else {
+            fputs("  ", stdout);
+            print_text(m->key);
+            putchar('=');
+            print_value(m);
+        }
+    }
 }
 
 static void print_row(struct audit *a, const struct json *r)
@@ -69,16 +104,7 @@ static void print_row(struct audit *a, const struct json *r)
     printf("%llu  %s  ", (unsigned long long)member_u64(r, "seq"), time_text(member_u64(r, "time_ms"), when));
     print_text(member_text(r, "kind"));
     arena_init(&arena, 4 * API_EVENT_MAX);
-    const struct json *record = json_parse(json, &arena);
-    for (const struct json *m = record ? record->child : NULL; m; m = m->next) {
-        bool empty = m->type == JSON_NULL || (m->type == JSON_STRING && m->text.n == 0);
-        if (is_said_already(m->key) || empty)
-            continue;
-        fputs("  ", stdout);
-        print_text(m->key);
-        putchar('=');
-        print_value(m);
-    }
+    print_record(json_parse(json, &arena), true);
     putchar('\n');
     arena_free(&arena);
 }

@@ -31,17 +31,18 @@ static int plain_options(int argc, char **argv, const char **state_dir, bool *js
 
 /* --- up ------------------------------------------------------------------- */
 
-/* The daemon beside this program, as in a build tree, or where it is installed. */
+/* The daemon beside this program (a build tree), below the same prefix, or where it was installed. */
 static int daemon_path(char out[PATH_MAX])
 {
+    static const char *const places[] = {"countersignd", "../libexec/countersign/countersignd"};
     char self[PATH_MAX];
     ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
     char *slash;
 
-    if (n > 0) {
-        self[n] = '\0';
-        slash = strrchr(self, '/');
-        int len = slash ? snprintf(out, PATH_MAX, "%.*s/countersignd", (int)(slash - self), self) : -1;
+    self[n > 0 ? n : 0] = '\0';
+    slash = strrchr(self, '/');
+    for (size_t i = 0; slash && i < sizeof places / sizeof places[0]; i++) {
+        int len = snprintf(out, PATH_MAX, "%.*s/%s", (int)(slash - self), self, places[i]);
         if (len > 0 && len < PATH_MAX && access(out, X_OK) == 0)
             return 0;
     }

@@ -41,7 +41,10 @@ void page_problem(struct exchange *x, unsigned status, const char *title, const 
     PUT(x, "<section class=\"plain\">\n<h1>");
     show_own(&x->out, title);
     PUT(x, "</h1>\n<p>");
-    show_own(&x->out, detail);
+    /* The API's details are half sentences; a page begins with a capital. */
+    if (detail[0] >= 'a' && detail[0] <= 'z')
+        (void)dynbuf_add_byte(&x->out, (uint8_t)(detail[0] - 'a' + 'A'));
+    show_own(&x->out, detail[0] >= 'a' && detail[0] <= 'z' ? detail + 1 : detail);
     PUT(x, "</p>\n<p><a class=\"button\" href=\"/\">To the list</a></p>\n</section>\n");
     page_end(x);
 }
@@ -81,6 +84,20 @@ void page_state(struct dynbuf *out, struct span state)
             return;
         }
     show_cut(out, state, 40);
+}
+
+void page_summary(struct exchange *x, const struct ticket *t, size_t max)
+{
+    struct dynbuf *out = &x->out;
+
+    if (t->summary.n) {
+        show_cut(out, t->summary, max);
+        return;
+    }
+    show_cut(out, t->method, HTTP_METHOD_MAX);
+    PUT(x, " to ");
+    show_cut(out, t->host, max);
+    show_cut(out, t->path, max);
 }
 
 void page_row(struct exchange *x, const char *label, struct span value)

@@ -24,6 +24,8 @@ void page_see(struct exchange *x, const char *path); /* 303 */
 /* An effect or a state as a shape and a word; unknown words are shown as they are. */
 void page_badge(struct dynbuf *out, struct span effect);
 void page_state(struct dynbuf *out, struct span state);
+/* What it would do in at most max bytes: the pack's sentence, or without one the method and the place. */
+void page_summary(struct exchange *x, const struct ticket *t, size_t max);
 /* <dt>label</dt><dd> ... </dd> */
 void page_row(struct exchange *x, const char *label, struct span value);
 

@@ -53,7 +53,7 @@ static int waiting_card(void *ctx, const struct ticket *t)
     PUT(x, "</p>\n<h2><a href=\"/tickets/");
     show_text(out, t->id);
     PUT(x, "\">");
-    show_cut(out, t->summary.n ? t->summary : SPAN("A request without a summary"), 240);
+    page_summary(x, t, 240);
     PUT(x, "</a></h2>\n");
     card_where(x, t);
     card_when(x, t);
@@ -71,7 +71,7 @@ static int recent_row(void *ctx, const struct ticket *t)
     PUT(x, " <a href=\"/tickets/");
     show_text(out, t->id);
     PUT(x, "\">");
-    show_cut(out, t->summary.n ? t->summary : SPAN("A request without a summary"), 160);
+    page_summary(x, t, 160);
     PUT(x, "</a> <span class=\"meta\"><span>");
     show_cut(out, t->sandbox, 60);
     PUT(x, "</span>");

@@ -20,7 +20,7 @@ static void head(struct exchange *x, const struct ticket *t)
     PUT(x, " ");
     page_state(out, t->state);
     PUT(x, "</p>\n<h1>");
-    show_cut(out, t->summary.n ? t->summary : SPAN("A request without a summary"), 400);
+    page_summary(x, t, 400);
     PUT(x, "</h1>\n</div>\n");
 }
 

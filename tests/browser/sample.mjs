@@ -114,7 +114,7 @@ try {
   const push = await page.locator("[data-ticket]", { hasText: "Push 2 refs" }).getAttribute("data-ticket");
   const pull = await page.locator("[data-ticket]", { hasText: "Create pull request" }).getAttribute("data-ticket");
   await page.close();
-  const denied = "den" + "1".repeat(23);
+  const denied = "den" + "1".repeat(22) + "0";
   await looks(context, [["list", "/"], ["push", `/tickets/${push}`], ["pull", `/tickets/${pull}`],
     ["hostile", `/tickets/${hostile}`], ["big", `/tickets/${big}`], ["denied", `/tickets/${denied}`], ["signin", "/sign-in?t=x"]]);
   await hostileTicket(context);

@@ -60,7 +60,7 @@ def decided(led):
                          ("done", {"status": 201, "bytes_out": 812, "bytes_in": 90, "delivered": 1, "ended_ms": now}),
                          ("unknown", {"ended_ms": now})):
         by = {} if state == "expired" else {"decided_by": "uid 0", "decided_channel": "page"}
-        led.ticket(id=state[:3].replace("u", "v").replace("o", "0") + "1" * 23, state=state, summary=f"An earlier request that is {state}",
+        led.ticket(id=state[:3].replace("u", "v").replace("o", "0") + "1" * 22 + "0", state=state, summary=f"An earlier request that is {state}",
                    decided_ms=now - 600000, **by, **extra)
 
 
