@@ -2,9 +2,10 @@
  * meaning raises MSG_VERSION (common/msg.h). Fields are listed in the order in
  * which msg_put_* writes and msg_get_* reads them; what more than one role
  * encodes has its pair of functions in proxy/wire.h. id of a frame: the exchange (xid) unless said otherwise; a front
- * makes it: its instance number << 40 | a counter, never reused within a boot. Judge and carrier refuse an xid whose upper bits are not the channel's front. Who talks to whom (parent makes the
- * socketpairs, M_PEER hands them over): front-judge front-carrier judge-carrier judge-keeper judge-ledger judge-lobby
- *   keeper-carrier keeper-ledger carrier-resolver desk-ledger, and all with parent */
+ * makes it: its instance number << 40 | a counter, never reused within a boot. Judge and carrier refuse an xid whose
+ * upper bits are not the channel's front. Who talks to whom (parent makes the socketpairs, M_PEER hands them over):
+ * front-judge front-carrier judge-carrier judge-keeper judge-ledger judge-lobby keeper-carrier keeper-ledger
+ * carrier-resolver desk-ledger, and all with parent */
 #ifndef PROXY_MSGS_H
 #define PROXY_MSGS_H
 #include "proxy/words.h"
