@@ -8,8 +8,7 @@
  * carrier-resolver desk-ledger, and all with parent */
 #ifndef PROXY_MSGS_H
 #define PROXY_MSGS_H
-#include "proxy/words.h"
-/* clang-format off */
+#include "proxy/words.h" /* clang-format off */
 enum msg_type {
     /* parent and any role; id 0 */
     M_CONFIG = 1,  /* P>R u32 MSG_VERSION, u16 n, n x (span key, span value); descriptors by role */
