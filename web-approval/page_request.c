@@ -188,7 +188,7 @@ static void body(struct exchange *x, const struct ticket *t, const struct body *
 
 void page_request(struct exchange *x, const struct ticket *t, const struct body *b)
 {
-    PUT(x, "<section aria-labelledby=\"request\">\n<h2 id=\"request\">The request, as it would leave</h2>\n"
+    PUT(x, "<section aria-labelledby=\"request\">\n<h2 id=\"request\">The request, as it leaves</h2>\n"
            "<div class=\"url mono\" tabindex=\"0\" role=\"region\" aria-label=\"Target\"><b class=\"method\">");
     show_text(&x->out, t->method);
     PUT(x, "</b> ");

@@ -112,7 +112,7 @@ static void about(struct exchange *x, const struct ticket *t)
     struct dynbuf *out = &x->out;
     char digest[2 * DIGEST_BYTES + 1] = "";
 
-    PUT(x, "<aside aria-labelledby=\"about\">\n<h2 id=\"about\">Who asks, and why it waits</h2>\n<dl "
+    PUT(x, "<aside aria-labelledby=\"about\">\n<h2 id=\"about\">Who asked, and why it was held</h2>\n<dl "
            "class=\"about\">\n");
     page_row(x, "Sandbox", t->sandbox);
     if (!span_eq(t->session, t->sandbox))
@@ -146,7 +146,10 @@ static void about(struct exchange *x, const struct ticket *t)
 static void whole_ticket(struct exchange *x, const struct ticket *t, const struct body *b)
 {
     page_begin(x, 200, "ticket", "A request");
+    bool waits = span_eq(t->state, SPAN("pending"));
     head(x, t);
+    if (!waits)
+        page_decision(x, t, false); /* what became of it comes first */
     PUT(x, "<div class=\"columns\">\n<div>\n");
     facts(x, t);
     agent(x, t);
@@ -154,7 +157,8 @@ static void whole_ticket(struct exchange *x, const struct ticket *t, const struc
     PUT(x, "</div>\n");
     about(x, t);
     PUT(x, "</div>\n");
-    page_decision(x, t, b || t->body_size == 0);
+    if (waits)
+        page_decision(x, t, b || t->body_size == 0);
     page_end(x);
 }
 
