@@ -4,12 +4,23 @@ it at most once, and no ticket is lost. The upstream that counts is the oracle."
 import os
 import secrets
 import signal
+import sqlite3
 
 from gateway import ROLES, Gateway, simple_policy
 from harness import main, test
 
 POINTS = ("HOLD", "INTENT", "SENT", "RESULT")
 ENDED = {"done", "failed", "unknown", "denied", "expired", "cancelled"}
+CURL = ["curl", "-sS", "--max-time", "20", "--suppress-connect-headers", "-D", "-"]
+
+
+def stored(gw, query):
+    """What the store says, asked beside everybody: it answers also while roles are stopped or gone."""
+    store = sqlite3.connect(f"file:{gw.state}/store/ledger.db?mode=ro", uri=True, timeout=10)
+    try:
+        return store.execute(query).fetchall()
+    finally:
+        store.close()
 
 
 class Write:
@@ -18,10 +29,10 @@ class Write:
     def __init__(self, lab):
         self.lab, self.up = lab, lab.upstream()
         self.gw = Gateway(lab, simple_policy(self.up), {"api": lab.canary(secrets.token_urlsafe(32)).encode()},
-                          hold="inline_wait: 30s, expires: 10m")
+                          hold="inline_wait: 10s, expires: 10m")
         self.env = self.gw.client_env()
         self.url = f"https://{self.up.name}:{self.up.port}"
-        self.post = ["curl", "-sS", "--max-time", "40", "--suppress-connect-headers", "-D", "-", "--data-binary", "pay=1", self.url + "/pay"]
+        self.post = [*CURL, "--data-binary", "pay=1", self.url + "/pay"]
         self.stopped = []
 
     def freeze(self, pid):
@@ -38,20 +49,28 @@ class Write:
 
     def reach(self, point):
         # A read first: its connection to the upstream is kept, and the write will find it.
-        self.lab.run(["curl", "-sS", self.url + "/ok"], env=self.env, rc=0)
+        self.lab.run([*CURL, self.url + "/ok"], env=self.env, rc=0)
         self.client = self.lab.start(self.post, env=self.env)
-        self.ticket = self.gw.pending()["id"]
+        self.lab.wait_for("a ticket", lambda: stored(self.gw, "SELECT 1 FROM ticket WHERE state='pending'"))
+        self.ticket = self.gw.tickets()[0]["id"]
         if point == "HOLD":
             return
         self.freeze(self.gw.pid("carrier") if point == "INTENT" else self.up.process.pid)
         self.gw.approve(self.ticket)
-        self.lab.wait_for("the intent", lambda: self.state() == "executing")
+        self.lab.wait_for("the intent", lambda: stored(self.gw, "SELECT 1 FROM effect"))
         if point in ("SENT", "RESULT"):
-            self.lab.wait_for("the first byte", lambda: any(r.get("kind") == "sent" for r in self.gw.audit()))
+            self.lab.wait_for("the first byte", lambda: stored(self.gw, "SELECT 1 FROM effect WHERE state='sent'"))
         if point == "RESULT":
             self.freeze(self.gw.pid("ledger"))
             os.kill(self.up.process.pid, signal.SIGCONT)
             self.lab.wait_for("the effect", lambda: self.up.effects().get("POST /pay"))
+
+    def repeat(self):
+        """The agent repeats itself, as it was told to; a further ticket is not approved by anyone."""
+        again = self.lab.start(self.post, env=self.env)
+        self.lab.wait_for("the repeated request's end", lambda: again.popen.poll() is not None or
+                          len(stored(self.gw, "SELECT id FROM ticket")) > 1)
+        again.stop()
 
     def state(self):
         return next((t["state"] for t in self.gw.tickets("all") if t["id"] == self.ticket), "lost")
@@ -68,23 +87,25 @@ def scenario(role, point):
             w.gw.up()
             w.env.update(w.gw.client_env())
         else:
-            os.kill(w.gw.pid(role), signal.SIGKILL)
+            old = w.gw.pid(role)
+            os.kill(old, signal.SIGKILL)
             w.thaw()
             if role != "front":
-                lab.wait_for(f"another {role}", lambda: w.gw.cli("status").rc == 0 and w.gw.pid(role))
+                lab.wait_for(f"another {role}", lambda: w.gw.pid(role) not in (None, old))
+                lab.wait_for("the control socket", lambda: w.gw.cli("status").rc == 0)
         if point == "HOLD":
             w.gw.approve(w.ticket)
-        w.client.wait(60)
-        # The agent repeats itself, as it was told to; a further ticket is not approved by anyone.
-        lab.run([*w.post, "--max-time", "3"], env=w.env)
-        state = lab.wait_for("an end", lambda: w.state() if w.state() in ENDED else None, 30)
+        w.client.wait(15)
+        w.repeat()
+        state = lab.wait_for("an end", lambda: w.state() if w.state() in ENDED else None)
         count = w.up.effects().get("POST /pay", 0)
         assert count <= 1, f"{count} effects, ticket {state}"
         assert state != "done" or count == 1, "done, but nothing was sent"
         assert not (count == 1 and state in ("failed", "denied", "expired", "cancelled")), f"sent, but {state}"
         assert w.gw.cli("audit", "verify").rc == 0
         # And nothing of it stands in the way of the next request.
-        assert b" 200" in lab.run(["curl", "-sS", "--suppress-connect-headers", "-D", "-", w.url + "/ok"], env=w.env, rc=0).out
+        assert b" 200" in lab.run([*CURL, w.url + "/ok"], env=w.env, rc=0).out
+        print(f"# {state}, {count} sent; the client: {w.client.seen.splitlines()[:1]}")
     run.__name__ = f"kill_{role}_at_{point}"
     return run
 
