@@ -18,6 +18,7 @@
 #include <sys/uio.h>
 #include <sys/user.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 struct call {
@@ -70,20 +71,44 @@ static int report(int pid, struct user_regs_struct *saved)
     return 0;
 }
 
+/* Stop it where it waits in a system call: the instruction before is `syscall`, and serves ours. Caught on its way,
+ * it is let go on for a moment. */
+static int stop_waiting(int pid, struct user_regs_struct *saved)
+{
+    const struct timespec moment = {.tv_nsec = 5 * 1000 * 1000};
+    unsigned char insn[2];
+    int status;
+    if (ptrace(PTRACE_SEIZE, pid, 0, PTRACE_O_TRACEEXEC) != 0)
+        return -1;
+    for (int i = 0; i < 400; i++) {
+        if (ptrace(PTRACE_INTERRUPT, pid, 0, 0) != 0 || waitpid(pid, &status, __WALL) != pid)
+            return -1;
+        if (!WIFSTOPPED(status)) {
+            errno = ESRCH;
+            return -1;
+        }
+        struct iovec here = {insn, 2}, there = {0};
+        if (status >> 16 == PTRACE_EVENT_STOP && ptrace(PTRACE_GETREGS, pid, 0, saved) == 0) {
+            there = (struct iovec){(void *)(saved->rip - 2), 2};
+            if (saved->orig_rax == SYS_epoll_wait && process_vm_readv(pid, &here, 1, &there, 1, 0) == 2 &&
+                insn[0] == 0x0f && insn[1] == 0x05)
+                return 0;
+        }
+        int signal = status >> 16 == PTRACE_EVENT_STOP ? 0 : WSTOPSIG(status);
+        if (ptrace(PTRACE_CONT, pid, 0, signal) != 0)
+            return -1;
+        nanosleep(&moment, NULL);
+    }
+    errno = ETIMEDOUT;
+    return -1;
+}
+
 static int probe(int pid, const struct call *c, const char *text)
 {
     struct user_regs_struct saved, regs;
-    unsigned char insn[2];
-    int status;
-    if (ptrace(PTRACE_SEIZE, pid, 0, PTRACE_O_TRACEEXEC) != 0 || ptrace(PTRACE_INTERRUPT, pid, 0, 0) != 0)
-        return fail("attach");
-    if (waitpid(pid, &status, __WALL) != pid || ptrace(PTRACE_GETREGS, pid, 0, &saved) != 0)
-        return fail("stop");
+    if (stop_waiting(pid, &saved) != 0)
+        return fail("it cannot be stopped where it waits");
     regs = saved;
-    /* It waits in a system call: the instruction before is `syscall`, and serves ours. */
-    struct iovec here = {insn, 2}, there = {(void *)(regs.rip - 2), 2};
-    if (process_vm_readv(pid, &here, 1, &there, 1, 0) != 2 || insn[0] != 0x0f || insn[1] != 0x05)
-        return fail("no syscall instruction where it waits");
     long arg[6];
     memcpy(arg, c->arg, sizeof(arg));
     if (c->text >= 0) {
