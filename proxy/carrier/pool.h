@@ -7,7 +7,7 @@
 #include "common/net/loop.h"
 #include "proxy/carrier/upstream.h"
 
-enum { POOL_MAX = 512, POOL_EACH = 16 };
+enum { POOL_MAX = 512, POOL_EACH = 64 };
 
 /* upstream is compared as a pointer: an upstream that the policy changed is another one. */
 struct pool_key {
