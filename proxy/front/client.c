@@ -67,7 +67,6 @@ static void forget(struct client *c)
     if (c->next != NULL)
         c->next->prev = c->prev;
     f->nclients--;
-    tls_leaf_free(&c->leaf);
     dynbuf_free(&c->auth);
     client_state(c, CLIENT_GONE);
     free(c);

@@ -43,7 +43,6 @@ struct client {
     bool used;        /* a request was read: CONNECT may not follow */
     bool on, eof;
     struct exchange x; /* on: in use */
-    struct tls_leaf *leaf;
     struct client *next, *prev;
 };
 

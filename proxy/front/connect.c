@@ -44,15 +44,15 @@ enum walk_next front_connect(struct client *c, const struct http_head *h, struct
 void front_leaf(struct client *c, struct frame *f)
 {
     struct msg_in m = msg_in(f->payload);
-    struct span leaf = msg_get_span(&m, 16 * 1024), ca = msg_get_span(&m, 16 * 1024);
+    struct span leaf = msg_get_span(&m, FRONT_LEAF_BYTES), ca = msg_get_span(&m, FRONT_LEAF_BYTES);
     if (c->state != CLIENT_LEAF)
         return;
     if (leaf.n == 0) {
         front_reply(c, m.rest);
         return;
     }
-    c->leaf = msg_end(&m) == 0 ? tls_leaf_new(c->front->key, leaf, ca) : NULL;
-    if (c->leaf == NULL) {
+    struct tls_leaf *own = msg_end(&m) == 0 ? front_leaf_of(c->front, leaf, ca) : NULL;
+    if (own == NULL) {
         log_error("no TLS for %s: the keeper's leaf cannot be used", c->host);
         front_refuse(c, 503, "tls-refused", "the gateway has no usable certificate for this host");
         return;
@@ -62,6 +62,6 @@ void front_leaf(struct client *c, struct frame *f)
     client_wait(c, WAIT_TLS);
     /* What came behind the head is the beginning of the handshake (A42); conn_tls_accept takes it. */
     if (client_write(c, SPAN("HTTP/1.1 200 Connection established\r\n\r\n")) != 0 ||
-        conn_tls_accept(c->conn, c->front->tls, c->leaf, span_of(c->host, c->nhost)) != 0)
+        conn_tls_accept(c->conn, c->front->tls, own, span_of(c->host, c->nhost)) != 0)
         client_free(c);
 }

@@ -257,6 +257,7 @@ void front_done(struct front *f)
     timer_free(&f->rest);
     chan_free(&f->judge);
     chan_free(&f->carrier);
+    front_leafs_free(f);
     tls_key_free(&f->key);
     tls_server_free(&f->tls);
     dynbuf_free(&f->path);

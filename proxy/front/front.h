@@ -20,6 +20,8 @@ enum {
     FRONT_AUTH_MAX = 8 * 1024,    /* a Proxy-Authorization value */
     FRONT_INLINE_MAX = 16 * 1024, /* a body that is all there goes along with its head */
     FRONT_BODY_BYTES = 4 * 1024,  /* the least of a body in body_ms */
+    FRONT_LEAFS_MAX = 128,        /* parsed and kept */
+    FRONT_LEAF_BYTES = 16 * 1024, /* of one, and of its CA */
     FRONT_INSTANCE_SHIFT = 40,    /* of an exchange's id */
     FRONT_INSTANCE_MAX = (1 << 24) - 1,
 };
@@ -45,11 +47,14 @@ struct front_door {
 };
 
 struct client;
+struct front_leaf;
 struct front {
     struct loop *loop;
     struct chan *parent, *judge, *carrier; /* the last two NULL while their role restarts */
     struct tls_key *key;
     struct tls_server *tls;
+    struct front_leaf *leafs;
+    size_t nleafs;
     struct front_limits limits;
     uint64_t instance, counter, adopted;
 
@@ -73,6 +78,9 @@ void front_done(struct front *f);
 /* Callbacks of struct role_ops; arg is the front. */
 void front_frame(void *arg, struct frame *fr);
 void front_peer(void *arg, unsigned peer, uint64_t instance, struct span info, int fd);
+/* leafs.c: valid until the next call; what uses it keeps it alive. NULL: the bytes are no leaf for our key. */
+struct tls_leaf *front_leaf_of(struct front *f, struct span der, struct span ca) MUSTCHECK;
+void front_leafs_free(struct front *f);
 /* How many clients there are has changed. */
 void front_counted(struct front *f);
 

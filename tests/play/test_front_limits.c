@@ -151,6 +151,38 @@ static void a_handshake_has_its_time_and_no_more(void **state)
     covers("F1 C6");
 }
 
+/* One host more than are kept: each handshake still gets its own host's leaf, and a new one for an old host counts.
+ */
+static void leafs_are_kept_up_to_a_limit(void **state)
+{
+    char host[32];
+    struct stage s;
+    struct cl c;
+    (void)state;
+    stage_open(&s);
+    for (int i = 0; i < FRONT_LEAFS_MAX + 1; i++) {
+        snprintf(host, sizeof(host), "h%d.test", i);
+        cl_open(&s, &c);
+        SAY(&c, "CONNECT ");
+        SAY(&c, host);
+        SAY(&c, ":443 HTTP/1.0\r\n\r\n");
+        give_leaf(&s, take_connect(&s, host, 443), host);
+        cl_expect(&c, "established\r\n\r\n");
+        cl_forget(&c);
+        if (i % 16 == 0) /* the client checks the name in it */
+            assert_true(cl_tls(&c, host, NULL));
+        cl_close(&c);
+        assert_true(s.f->nleafs <= FRONT_LEAFS_MAX);
+    }
+    assert_int_equal(s.f->nleafs, FRONT_LEAFS_MAX);
+    cl_tunnel(&s, &c, "h0.test");
+    cl_close(&c);
+    cl_tunnel(&s, &c, "h128.test"); /* signed anew: other bytes, the same host */
+    cl_close(&c);
+    assert_int_equal(s.f->nleafs, FRONT_LEAFS_MAX);
+    stage_close(&s);
+}
+
 static void idle_connections_end_properly(void **state)
 {
     struct stage s;
@@ -402,6 +434,7 @@ int main(void)
         cmocka_unit_test(a_head_has_its_time_and_no_more),
         cmocka_unit_test(heads_past_the_limit_are_refused),
         cmocka_unit_test(a_handshake_has_its_time_and_no_more),
+        cmocka_unit_test(leafs_are_kept_up_to_a_limit),
         cmocka_unit_test(idle_connections_end_properly),
         cmocka_unit_test(so_many_connections_and_no_more),
         cmocka_unit_test(without_descriptors_nothing_spins),
