@@ -259,9 +259,7 @@ static const struct call calls[] = {
     ALLOW(FILES, fchmod), ALLOW(FILES, fchown), ALLOW(FILES, utimensat), ALLOW(FILES, msync),
     ALLOW(FILES, nanosleep), ALLOW(FILES, clock_nanosleep), /* a locked database is tried again */
     ALLOW_FCNTL(FILES, F_SETLK), ALLOW_FCNTL(FILES, F_SETLKW), ALLOW_FCNTL(FILES, F_GETLK),
-    /* A reader of the store takes shared locks; on a descriptor that only reads there are no others. */
-    ALLOW_FCNTL(READ_FILES, F_SETLK), ALLOW_FCNTL(READ_FILES, F_GETLK), ALLOW(READ_FILES, nanosleep),
-    ALLOW(READ_FILES, clock_nanosleep), ALLOW_FCNTL(FILES, F_OFD_SETLK), ALLOW_FCNTL(FILES, F_OFD_GETLK),
+    ALLOW_FCNTL(FILES, F_OFD_SETLK), ALLOW_FCNTL(FILES, F_OFD_GETLK),
 
     ALLOW_SOCKET(UNIX_LISTEN, AF_UNIX, SOCK_STREAM, 0),
     ALLOW(UNIX_LISTEN, bind), ALLOW(UNIX_LISTEN, listen), ALLOW(UNIX_LISTEN, accept4), ALLOW(UNIX_LISTEN, accept),

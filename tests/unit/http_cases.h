@@ -97,5 +97,4 @@ static inline void http_case_check(const struct http_case *c, http_case_parse *p
     free(bytewise);
     free(whole);
 }
-
 #endif
