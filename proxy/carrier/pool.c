@@ -50,7 +50,7 @@ static bool same(const struct pooled *d, const struct pool_key *k)
 void pool_put(struct pool *p, const struct pool_key *k, struct upstream *u, struct conn **c)
 {
     size_t each = 0;
-    for (struct pooled *d = p->first; d != NULL; d = d->next)
+    for (struct pooled *d = p->n < POOL_EACH ? NULL : p->first; d != NULL; d = d->next)
         each += same(d, k);
     struct pooled *d = NULL;
     if (each < POOL_EACH && p->n < POOL_MAX && conn_input(*c).n == 0 && conn_queued(*c) == 0)
