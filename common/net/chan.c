@@ -46,6 +46,7 @@ struct chan {
     uint64_t out_base;      /* stream offset of out.p[0] */
     size_t building;        /* where the frame between begin and commit starts */
     bool is_building, lost; /* lost: nothing can be written any more */
+    unsigned soon;          /* frames that wait for company */
     struct mark *marks;
     unsigned nmarks, marks_cap;
 
@@ -105,15 +106,15 @@ static void on_retry(void *arg)
     task_flush(c->loop, &c->flush);
 }
 
-/* Nothing announces when the kernel has room again: come back by the clock. */
-static void try_again(struct chan *c)
+/* Flush by the clock: nothing announces when the kernel has room again, or that no company comes. */
+static void flush_in(struct chan *c, unsigned ms)
 {
     if (c->retry == NULL)
         c->retry = timer_new(c->loop, on_retry, c);
     if (c->retry == NULL)
         broken(c);
     else
-        timer_set(c->retry, RETRY_MS);
+        timer_set(c->retry, ms);
 }
 
 static ssize_t send_some(struct chan *c, size_t n, const struct mark *m)
@@ -169,6 +170,9 @@ static size_t sendable(const struct chan *c)
 
 static void flush(struct chan *c)
 {
+    if (c->soon > 0)
+        timer_clear(c->retry);
+    c->soon = 0;
     while (!c->lost && sendable(c) > 0) {
         const struct mark *m = NULL;
         size_t n = sendable(c);
@@ -184,7 +188,7 @@ static void flush(struct chan *c)
         }
         ssize_t sent = send_some(c, n, m);
         if (sent < 0 && (errno == ETOOMANYREFS || errno == ENOMEM || errno == ENOBUFS)) {
-            try_again(c);
+            flush_in(c, RETRY_MS);
             return;
         }
         if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
@@ -431,7 +435,7 @@ static int mark_add(struct chan *c, uint64_t at, const int *fd, unsigned n)
     return 0;
 }
 
-int chan_commit_fds(struct chan *c, const int *fd, unsigned nfds)
+static int finish(struct chan *c, const int *fd, unsigned nfds)
 {
     if (c->lost) {
         out_drop(c); /* gone() is on its way */
@@ -448,11 +452,29 @@ int chan_commit_fds(struct chan *c, const int *fd, unsigned nfds)
     c->is_building = false;
     if (chan_queued(c) > c->low)
         c->above = true;
-    task_flush(c->loop, &c->flush);
     return 0;
 fail:
     broken(c);
     return -1;
+}
+
+int chan_commit_fds(struct chan *c, const int *fd, unsigned nfds)
+{
+    if (finish(c, fd, nfds) != 0)
+        return -1;
+    task_flush(c->loop, &c->flush);
+    return 0;
+}
+
+int chan_commit_soon(struct chan *c)
+{
+    if (finish(c, NULL, 0) != 0)
+        return -1;
+    if (++c->soon >= CHAN_SOON_FRAMES)
+        task_flush(c->loop, &c->flush);
+    else if (c->soon == 1)
+        flush_in(c, CHAN_SOON_MS);
+    return 0;
 }
 
 int chan_commit(struct chan *c)

@@ -15,6 +15,8 @@ enum {
     CHAN_PAYLOAD_MAX = 320 * 1024, /* the largest single payload: an inline body of 256 KiB and its head */
     CHAN_FDS_MAX = 4,
     CHAN_QUEUE_MAX = 64 * 1024 * 1024, /* bytes queued to a peer that does not read; past it the channel ends */
+    CHAN_SOON_MS = 10,                 /* the longest a frame of chan_commit_soon stays here ... */
+    CHAN_SOON_FRAMES = 16,             /* ... and how many of them */
 };
 
 struct loop;
@@ -45,6 +47,9 @@ int chan_send_fd(struct chan *c, uint16_t type, uint64_t id, struct span payload
 struct dynbuf *chan_begin(struct chan *c, uint16_t type, uint64_t id) MUSTCHECK;
 int chan_commit(struct chan *c);
 int chan_commit_fd(struct chan *c, int fd);
+/* For a frame nobody waits for: it does not wake the peer, but leaves with the next one that does, or when there are
+ * enough of its kind, or soon by the clock. Order is kept. */
+int chan_commit_soon(struct chan *c);
 /* The same with up to CHAN_FDS_MAX descriptors, all duplicated. */
 int chan_commit_fds(struct chan *c, const int *fd, unsigned n);
 /* Take a descriptor out of a frame (else it is closed after the callback). -1 if there is none. */

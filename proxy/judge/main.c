@@ -46,6 +46,12 @@ static int port_commit(void *arg, enum role_id to, uint64_t instance, int fd)
     return fd >= 0 ? chan_commit_fd(l->chan, fd) : chan_commit(l->chan);
 }
 
+static int port_commit_soon(void *arg, enum role_id to, uint64_t instance)
+{
+    const struct link *l = *place(arg, to, instance);
+    return l ? chan_commit_soon(l->chan) : -1;
+}
+
 static uint64_t port_now(void *arg)
 {
     return loop_now(((struct app *)arg)->loop);
@@ -136,7 +142,7 @@ int main(void)
     static struct app a;
     static const struct role_ops ops = {.frame = from_parent, .peer = peer, .config = config};
     static const struct wall wall = {.calls = WALL_MEMFD};
-    const struct judge_ports ports = {&a, port_begin, port_commit, port_now, port_wall, port_wake};
+    const struct judge_ports ports = {&a, port_begin, port_commit, port_now, port_wall, port_wake, port_commit_soon};
     a.loop = loop_new();
     a.judge = judge_new(&ports);
     a.alarm = a.loop ? timer_new(a.loop, on_alarm, &a) : NULL;

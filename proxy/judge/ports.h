@@ -18,6 +18,8 @@ struct judge_ports {
     uint64_t (*wall)(void *arg); /* Unix time */
     /* Call judge_tick in so many ms; replaces the alarm set before. UINT64_MAX: no alarm. */
     void (*wake)(void *arg, uint64_t in_ms);
+    /* As commit, for what nobody waits for: it may stay here some milliseconds. NULL: commit does. */
+    int (*commit_soon)(void *arg, enum role_id to, uint64_t instance);
 };
 
 #endif

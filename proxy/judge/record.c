@@ -54,10 +54,13 @@ static struct dynbuf *begin(struct judge *j, uint16_t type, uint64_t id, bool *l
     return &w->payload;
 }
 
-static void commit(struct judge *j, struct dynbuf *b, bool later, int fd)
+/* soon: the record may wait a few milliseconds for others, so that not each of them wakes the ledger. */
+static void commit(struct judge *j, struct dynbuf *b, bool later, int fd, bool soon)
 {
+    const struct judge_ports *p = &j->ports;
     if (!later) {
-        if (j->ports.commit(j->ports.arg, ROLE_LEDGER, 0, fd) != 0)
+        if ((soon && p->commit_soon ? p->commit_soon(p->arg, ROLE_LEDGER, 0)
+                                    : p->commit(p->arg, ROLE_LEDGER, 0, fd)) != 0)
             log_error("a record could not be given to the ledger");
     } else if (b != &j->backlog->spill) {
         j->backlog->bytes += b->n;
@@ -72,7 +75,7 @@ void backlog_flush(struct judge *j)
         struct dynbuf *b = j->ports.begin(j->ports.arg, ROLE_LEDGER, 0, w->type, w->id);
         if (b != NULL && dynbuf_ok(&w->payload)) {
             dynbuf_add(b, dynbuf_span(&w->payload));
-            commit(j, b, false, -1);
+            commit(j, b, false, -1, false);
         }
         dynbuf_free(&w->payload);
     }
@@ -127,7 +130,7 @@ void record_audit(struct exchange *x)
     record_fill(x, &r, path);
     struct dynbuf *b = begin(x->judge, M_AUDIT, x->xid, &later);
     wire_put_record(b, &r);
-    commit(x->judge, b, later, -1);
+    commit(x->judge, b, later, -1, true);
 }
 
 void record_outcome(struct exchange *x)
@@ -149,12 +152,12 @@ void record_outcome(struct exchange *x)
     msg_put_u8(b, kept);
     if (kept)
         dynbuf_add(b, x->kept_answer); /* as the carrier wrote it: wire_answer, size, span */
-    commit(x->judge, b, later, kept ? x->kept_fd : -1);
+    commit(x->judge, b, later, kept ? x->kept_fd : -1, !x->intent && !x->claimed && !kept);
 }
 
 void record_sent(struct exchange *x)
 {
     bool later;
     struct dynbuf *b = begin(x->judge, M_SENT_MARK, x->xid, &later);
-    commit(x->judge, b, later, -1);
+    commit(x->judge, b, later, -1, false);
 }

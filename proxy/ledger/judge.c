@@ -148,6 +148,7 @@ static int outcome(struct ledger *l, struct frame *f)
     if (bad == 0 && !l->lost && store_outcome(l->store, &o) != 0)
         log_debug("an outcome waits for the store");
     memfd_unmap(&map);
+    l->patient = id_is_none(&o.ticket) && !o.kept && span_eq(o.record.effect, SPAN("read"));
     return bad;
 }
 
@@ -159,6 +160,7 @@ static int audit(struct ledger *l, struct frame *f)
         return -1;
     if (!l->lost && store_audit(l->store, f->id, &r) != 0)
         log_debug("a record waits for the store");
+    l->patient = true;
     return 0;
 }
 

@@ -43,6 +43,9 @@ static void keep_turn(struct ledger *l)
 
 static void flush(struct ledger *l)
 {
+    if (l->waiting > 0)
+        timer_clear(l->later);
+    l->waiting = 0;
     bool ok = store_commit(l->store) == 0;
     if (!ok || l->lost)
         keep_turn(l);
@@ -72,6 +75,23 @@ void ledger_touch(struct ledger *l)
         return;
     l->scheduled = loop_defer(l->loop, end_of_turn, l) == 0;
     if (!l->scheduled)
+        flush(l);
+}
+
+static void later_is_now(void *arg)
+{
+    flush(arg);
+}
+
+/* Reads and refusals share a transaction with what comes in the next milliseconds: one fsync for all of them. Who
+ * waits for an answer ends that wait for all (ledger_touch). */
+static void touch_later(struct ledger *l)
+{
+    if (l->scheduled)
+        return;
+    if (l->waiting++ == 0)
+        timer_set(l->later, LATER_MS);
+    if (l->waiting >= LATER_RECORDS || l->turn.n >= LATER_BYTES)
         flush(l);
 }
 
@@ -147,9 +167,13 @@ static void take(struct ledger *l, enum role_id from, struct frame *f)
     set_clock(l);
     if (ledger_must_keep(f->type))
         note_frame(&l->turn, from, f);
+    l->patient = false;
     if (handle(l, from, f) != 0)
         log_error("message %u from the %s cannot be understood", f->type, role_name(from));
-    ledger_touch(l);
+    if (l->patient)
+        touch_later(l);
+    else
+        ledger_touch(l);
 }
 
 /* One of the frames that waited, in a turn of its own. One that fails on a store that works is nothing the store will
@@ -191,6 +215,8 @@ static void replay(struct ledger *l)
 
 static void come_back(struct ledger *l)
 {
+    keep_turn(l); /* what came since the last flush was not written either */
+    dynbuf_reset(&l->turn);
     l->lost = false;
     replay(l);
     if (l->lost)
@@ -282,7 +308,8 @@ int ledger_start(struct ledger *l)
     dynbuf_init(&l->scratch, SCRATCH_MAX);
     dynbuf_init(&l->turn, OUTBOX_BYTES);
     dynbuf_init(&l->backlog, BACKLOG_BYTES + CHAN_PAYLOAD_MAX);
-    if ((l->second = timer_new(l->loop, every_second, l)) == NULL)
+    if ((l->second = timer_new(l->loop, every_second, l)) == NULL ||
+        (l->later = timer_new(l->loop, later_is_now, l)) == NULL)
         return -1;
     timer_set(l->second, 1000);
     return 0;
@@ -294,6 +321,7 @@ void ledger_stop(struct ledger *l)
     for (size_t i = 0; i < ROLE_COUNT; i++)
         chan_free(&l->peer[i]);
     timer_free(&l->second);
+    timer_free(&l->later);
     outbox_free(&l->out);
     dynbuf_free(&l->scratch);
     dynbuf_free(&l->turn);

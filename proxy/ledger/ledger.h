@@ -10,7 +10,12 @@
 #include "proxy/ledger/sign.h"
 #include "proxy/msgs.h"
 
-enum { BACKLOG_BYTES = 8 * 1024 * 1024 };
+enum {
+    BACKLOG_BYTES = 8 * 1024 * 1024,
+    LATER_MS = 30, /* the longest a record nobody waits for stays out of the store ... */
+    LATER_RECORDS = 512,
+    LATER_BYTES = 1024 * 1024, /* ... and how many of them there may be */
+};
 
 struct ledger {
     struct loop *loop;
@@ -20,8 +25,10 @@ struct ledger {
     struct outbox out;
     struct dynbuf scratch;
     struct dynbuf turn, backlog; /* frames that must be written down: of this turn; while the store fails */
-    struct timer *second;
+    struct timer *second, *later;
+    unsigned waiting; /* records in the open transaction that nobody waits for */
     bool scheduled, lost;
+    bool patient;      /* the frame at hand is such a record */
     bool owed_welcome; /* a judge came, and what it was told is not committed yet */
 };
 

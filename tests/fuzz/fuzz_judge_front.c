@@ -70,7 +70,7 @@ static void policy(struct judge *j)
 
 static struct judge *start(void)
 {
-    static const struct judge_ports ports = {NULL, begin, commit, tell, tell, wake};
+    static const struct judge_ports ports = {NULL, begin, commit, tell, tell, wake, NULL};
     struct wire_sandbox s = {.name = SPAN("sb"), .session = SPAN("ses")};
     struct judge *j = judge_new(&ports);
     struct dynbuf b;

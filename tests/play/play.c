@@ -63,7 +63,7 @@ static void port_wake(void *arg, uint64_t in_ms)
 
 void play_open(struct play *p)
 {
-    struct judge_ports ports = {p, port_begin, port_commit, port_now, port_wall, port_wake};
+    struct judge_ports ports = {p, port_begin, port_commit, port_now, port_wall, port_wake, NULL};
     memset(p, 0, sizeof(*p));
     p->now = 1000000;
     p->j = judge_new(&ports);

@@ -465,6 +465,55 @@ static void test_flush_on_free(void **state)
     done(&a, raw);
 }
 
+static void begin_soon(struct chan *c, uint16_t type, uint64_t id)
+{
+    assert_non_null(chan_begin(c, type, id));
+}
+
+static void off(void *arg)
+{
+    loop_stop(arg);
+}
+
+/* Frames that wait for company leave with the next one that does not, when there are enough, or by the clock; in
+ * their order. */
+static void test_soon(void **state)
+{
+    uint8_t b[2048];
+    struct side a;
+    int raw;
+    (void)state;
+    pair(&a, &raw);
+    assert_int_equal(fcntl(raw, F_SETFL, O_NONBLOCK), 0);
+    begin_soon(a.c, 1, 1);
+    assert_int_equal(chan_commit_soon(a.c), 0);
+    settle(a.l);
+    assert_int_equal(read(raw, b, sizeof(b)), -1);
+    assert_int_equal(chan_send(a.c, 2, 2, SPAN_NONE), 0);
+    settle(a.l);
+    assert_int_equal(read(raw, b, sizeof(b)), 2 * HEAD);
+    assert_int_equal(b[5], 1);
+    assert_int_equal(b[HEAD + 5], 2);
+    for (unsigned i = 1; i < CHAN_SOON_FRAMES; i++) {
+        begin_soon(a.c, 3, i);
+        assert_int_equal(chan_commit_soon(a.c), 0);
+    }
+    settle(a.l);
+    assert_int_equal(read(raw, b, sizeof(b)), -1);
+    begin_soon(a.c, 3, 99);
+    assert_int_equal(chan_commit_soon(a.c), 0);
+    settle(a.l);
+    assert_int_equal(read(raw, b, sizeof(b)), CHAN_SOON_FRAMES * HEAD);
+    begin_soon(a.c, 4, 1);
+    assert_int_equal(chan_commit_soon(a.c), 0);
+    struct timer *t = timer_new(a.l, off, a.l);
+    timer_set(t, 5 * CHAN_SOON_MS);
+    run(a.l);
+    timer_free(&t);
+    assert_int_equal(read(raw, b, sizeof(b)), HEAD);
+    done(&a, raw);
+}
+
 static void test_read_one(void **state)
 {
     uint8_t b[256], more[8];
@@ -507,7 +556,7 @@ int main(void)
         cmocka_unit_test(test_drain),          cmocka_unit_test(test_malformed),
         cmocka_unit_test(test_fds_closed),     cmocka_unit_test(test_free_and_pause_inside),
         cmocka_unit_test(test_last_words),     cmocka_unit_test(test_flush_on_free),
-        cmocka_unit_test(test_read_one),
+        cmocka_unit_test(test_read_one),       cmocka_unit_test(test_soon),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -312,6 +312,51 @@ static void a_failing_store_refuses_and_forgets_no_result(void **state)
     assert_int_equal(find(M_INTENT_OK)->payload[0], 1);
 }
 
+static void send_audit(uint64_t xid)
+{
+    struct dynbuf *b = chan_begin(judge, M_AUDIT, xid);
+    fix_ticket(&ticket, "s1", 1, 1);
+    wire_put_record(b, &ticket.record);
+    assert_int_equal(chan_commit(judge), 0);
+}
+
+static void off(void *arg)
+{
+    loop_stop(l.loop);
+}
+
+static void run_for(uint64_t ms)
+{
+    struct timer *t = timer_new(l.loop, off, NULL);
+    timer_set(t, ms);
+    assert_int_equal(loop_run(l.loop), 0);
+    timer_free(&t);
+}
+
+/* Records nobody waits for are written together: with the next thing that is waited for, when there are many, or
+ * after some milliseconds, whatever comes first. */
+static void records_nobody_waits_for_are_written_together(void **state)
+{
+    const char *denied = "SELECT count(*) FROM audit WHERE kind='denied'";
+    for (uint64_t i = 1; i <= 9; i++)
+        send_audit(i);
+    while (l.waiting < 9)
+        run_for(0);
+    assert_int_equal(fix_count(denied), 0);
+    send_intent(20);
+    await(1);
+    assert_int_equal(fix_count(denied), 9);
+    assert_int_equal(l.waiting, 0);
+    send_audit(21);
+    run_for(3 * LATER_MS);
+    assert_int_equal(fix_count(denied), 10);
+    l.waiting = LATER_RECORDS - 1;
+    send_audit(22);
+    while (l.waiting != 0)
+        run_for(0);
+    assert_int_equal(fix_count(denied), 11);
+}
+
 static void a_judge_that_comes_again_learns_of_all(void **state)
 {
     struct wire_sandbox s = {.name = SPAN("vm1"), .session = SPAN("vm1"), .kind = SPAN("token")}, back;
@@ -363,6 +408,7 @@ int main(void)
         WITH_LOOP(a_memory_file_that_can_still_change_is_refused),
         WITH_LOOP(many_requests_of_a_turn_share_one_commit),
         WITH_LOOP(a_failing_store_refuses_and_forgets_no_result),
+        WITH_LOOP(records_nobody_waits_for_are_written_together),
         WITH_LOOP(a_judge_that_comes_again_learns_of_all),
         WITH_LOOP(nobody_may_say_what_is_anothers_to_say),
     };
