@@ -111,8 +111,28 @@ int store_intent(struct store *s, uint64_t xid, const struct wire_record *r, boo
     return *ok ? 0 : -1;
 }
 
+/* Whose the intent is. 1 there is one, 0 there is none, -1. */
+static int find_effect(struct store *s, uint64_t xid, struct span *state, struct span *ticket, struct span *sandbox)
+{
+    sqlite3_stmt *q = db_stmt(&s->db, SQL_EFFECT_GET);
+    if (q == NULL)
+        return -1;
+    db_text(q, 1, span_str(s->boot));
+    db_int(q, 2, xid);
+    enum db_result got = db_step(&s->db, q);
+    if (got == DB_ROW) {
+        *state = store_copy(s, db_col(q, 0));
+        *ticket = store_copy(s, db_col(q, 1));
+        *sandbox = store_copy(s, db_col(q, 2));
+    }
+    sqlite3_reset(q);
+    return got == DB_FAIL || s->db.doomed ? -1 : got == DB_ROW;
+}
+
 int store_sent(struct store *s, uint64_t xid)
 {
+    struct audit a;
+    struct span state, ticket, sandbox;
     if (store_begin(s) != 0)
         return -1;
     sqlite3_stmt *q = db_stmt(&s->db, SQL_EFFECT_SENT);
@@ -121,23 +141,26 @@ int store_sent(struct store *s, uint64_t xid)
     db_text(q, 1, span_str(s->boot));
     db_int(q, 2, xid);
     db_int(q, 3, s->wall);
-    return db_run(&s->db, q);
+    if (db_run(&s->db, q) != 0)
+        return -1;
+    if (db_changes(&s->db) == 0)
+        return 0;
+    if (find_effect(s, xid, &state, &ticket, &sandbox) != 1)
+        return -1;
+    audit_begin(&a, s, "sent", NULL, &xid, ticket);
+    jsonw_kv(&a.w, "sandbox", sandbox);
+    return audit_end(&a);
 }
 
 /* "Not sent" against a mark that the first byte left is a contradiction, and so is no knowledge. 1 there is an
  * intent, 0 there is none, -1. */
 static int weigh(struct store *s, uint64_t xid, enum outcome *o)
 {
-    sqlite3_stmt *q = db_stmt(&s->db, SQL_EFFECT_GET);
-    if (q == NULL)
-        return -1;
-    db_text(q, 1, span_str(s->boot));
-    db_int(q, 2, xid);
-    enum db_result got = db_step(&s->db, q);
-    if (got == DB_ROW && span_eq(db_col(q, 0), SPAN("sent")) && *o == OUTCOME_NOT_SENT)
+    struct span state, ticket, sandbox;
+    int found = find_effect(s, xid, &state, &ticket, &sandbox);
+    if (found == 1 && span_eq(state, SPAN("sent")) && *o == OUTCOME_NOT_SENT)
         *o = OUTCOME_UNKNOWN;
-    sqlite3_reset(q);
-    return got == DB_FAIL ? -1 : got == DB_ROW;
+    return found;
 }
 
 static int end_effect(struct store *s, const struct store_outcome *o)

@@ -55,7 +55,7 @@
     X(ANSWERS_ALL, "DELETE FROM answer") \
     X(EFFECT_ADD, "INSERT OR IGNORE INTO effect(boot,xid,ticket,state,sandbox,intent_ms) VALUES(?1,?2,?3,'intent',?4,?5)") \
     X(EFFECT_SENT, "UPDATE effect SET state='sent',sent_ms=?3 WHERE boot=?1 AND xid=?2 AND state='intent'") \
-    X(EFFECT_GET, "SELECT state FROM effect WHERE boot=?1 AND xid=?2") \
+    X(EFFECT_GET, "SELECT state,ticket,sandbox FROM effect WHERE boot=?1 AND xid=?2") \
     X(EFFECT_END, "UPDATE effect SET state=?3,ended_ms=?4,status=?5 WHERE boot=?1 AND xid=?2" \
         " AND state IN ('intent','sent','unknown')") \
     X(EFFECTS_OPEN, "SELECT boot,xid,ticket,sandbox FROM effect WHERE state IN ('intent','sent') LIMIT 256") \

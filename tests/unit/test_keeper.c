@@ -1,0 +1,445 @@
+/* The keeper as a process, with this test as its parent and its peers. C29 D15 D24 D36, and what it may be asked. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <openssl/x509.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/net/chan.h"
+#include "common/net/loop.h"
+#include "proxy/msgs.h"
+#include "proxy/wire_ticket.h"
+#include "tests/unit/policy_kit.h"
+
+static const char policy_text[] =
+    "version: 1\n"
+    "credentials:\n"
+    "  env:\n"
+    "    source: { env: KEEPER_TEST_TOKEN }\n"
+    "    inject: { header: Authorization, format: \"Bearer {}\" }\n"
+    "    only: [{ host: a.example }]\n"
+    "  store:\n"
+    "    source: { store: kept }\n"
+    "    inject: { header: Authorization, format: \"Bearer {}\" }\n"
+    "    only: [{ host: a.example }]\n"
+    "rules:\n"
+    "  - { id: a, match: { host: a.example, effect: read }, decide: allow, use: env }\n";
+
+struct got {
+    uint16_t type;
+    uint64_t id;
+    uint8_t payload[8192];
+    size_t n;
+};
+static struct loop *loop;
+static struct chan *parent, *judge, *carrier, *ledger;
+static struct got got[64];
+static size_t ngot, wanted;
+static char folder[64], sock[96];
+static int child, dir = -1;
+static bool ended;
+
+static void on_frame(void *arg, struct chan *c, struct frame *f)
+{
+    struct got *g = &got[ngot++ % 64];
+    *g = (struct got){.type = f->type, .id = f->id, .n = f->payload.n};
+    assert_true(g->n <= sizeof(g->payload));
+    if (g->n)
+        memcpy(g->payload, f->payload.p, g->n);
+    if (ngot >= wanted)
+        loop_stop(loop);
+}
+
+static void on_gone(void *arg, struct chan *c)
+{
+    ended = true;
+    loop_stop(loop);
+}
+
+static const struct chan_ops ops = {on_frame, on_gone};
+
+static void too_late(void *arg)
+{
+    fail_msg("%zu of %zu messages came", ngot, wanted);
+}
+
+/* Until n more came; they stand in got from 0. */
+static void await(size_t n)
+{
+    struct timer *t = timer_new(loop, too_late, NULL);
+    ngot = 0;
+    wanted = n;
+    timer_set(t, 20000);
+    assert_int_equal(loop_run(loop), 0);
+    timer_free(&t);
+    assert_false(ended);
+    assert_int_equal(ngot, n);
+}
+
+static void stop_now(void *arg)
+{
+    loop_stop(loop);
+}
+
+/* What was said is written, and read by the other side before what is asked elsewhere. */
+static void settle(void)
+{
+    struct timer *t = timer_new(loop, stop_now, NULL);
+    wanted = 64;
+    timer_set(t, 100);
+    assert_int_equal(loop_run(loop), 0);
+    timer_free(&t);
+}
+
+static struct span payload(size_t i)
+{
+    return span_of(got[i].payload, got[i].n);
+}
+
+static struct chan *introduce(enum role_id role)
+{
+    int fd[2];
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fd), 0);
+    struct dynbuf *b = chan_begin(parent, M_PEER, 0);
+    msg_put_u8(b, (uint8_t)role);
+    msg_put_u64(b, 0);
+    msg_put_span(b, SPAN_NONE);
+    assert_int_equal(chan_commit_fd(parent, fd[0]), 0);
+    close(fd[0]);
+    return chan_new(loop, fd[1], &ops, NULL);
+}
+
+static void spawn(void)
+{
+    int fd[2];
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fd), 0);
+    child = fork();
+    if (child == 0) {
+        setenv("KEEPER_TEST_TOKEN", "env-canary-0123", 1);
+        dup2(fd[1], 3);
+        close_range(4, ~0u, 0);
+        execl("./countersign-keeper", "countersign-keeper", NULL);
+        _exit(127);
+    }
+    close(fd[1]);
+    fcntl(fd[0], F_SETFD, FD_CLOEXEC);
+    parent = chan_new(loop, fd[0], &ops, NULL);
+    struct dynbuf *b = chan_begin(parent, M_CONFIG, 0);
+    char uid[16];
+    snprintf(uid, sizeof(uid), "%u", geteuid());
+    msg_put_u32(b, MSG_VERSION);
+    msg_put_u16(b, 1);
+    msg_put_span(b, SPAN("owner_uid"));
+    msg_put_span(b, span_str(uid));
+    assert_int_equal(chan_commit_fd(parent, dir), 0);
+}
+
+static void send_image(void)
+{
+    struct kit k;
+    struct digest none = {{0}};
+    if (!kit_load(&k, policy_text, NULL))
+        fail_msg("%s", k.e.text);
+    int fd = memfd_create("image", MFD_ALLOW_SEALING | MFD_CLOEXEC);
+    assert_int_equal(write(fd, k.image, k.image_n), (ssize_t)k.image_n);
+    assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE), 0);
+    struct dynbuf *b = chan_begin(parent, M_IMAGE, 0);
+    msg_put_digest(b, &none);
+    assert_int_equal(chan_commit_fd(parent, fd), 0);
+    close(fd);
+    kit_free(&k);
+}
+
+static void listen_for_secrets(void)
+{
+    int fd = listen_unix(sock, 0600);
+    assert_true(fd >= 0);
+    struct dynbuf *b = chan_begin(parent, M_LISTEN, 0);
+    msg_put_u8(b, 5);
+    msg_put_span(b, SPAN("keeper.sock"));
+    assert_int_equal(chan_commit_fd(parent, fd), 0);
+    close(fd);
+    settle();
+}
+
+static int setup(void **state)
+{
+    snprintf(folder, sizeof(folder), "/tmp/cs-keeper-XXXXXX");
+    assert_non_null(mkdtemp(folder));
+    snprintf(sock, sizeof(sock), "%s.sock", folder);
+    dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    ended = false;
+    loop = loop_new();
+    spawn();
+    await(2);
+    assert_int_equal(got[0].type, M_CA);
+    assert_int_equal(got[1].type, M_READY);
+    send_image();
+    await(1);
+    assert_int_equal(got[0].type, M_SECRETS);
+    judge = introduce(ROLE_JUDGE);
+    carrier = introduce(ROLE_CARRIER);
+    ledger = introduce(ROLE_LEDGER);
+    await(1);
+    assert_int_equal(got[0].type, M_DATA_KEY);
+    listen_for_secrets();
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct chan **all[] = {&parent, &judge, &carrier, &ledger};
+    DIR *d = opendir(folder);
+    for (int i = 0; i < 4; i++)
+        chan_free(all[i]);
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    loop_free(&loop);
+    for (struct dirent *f; d && (f = readdir(d)) != NULL;)
+        if (f->d_name[0] != '.')
+            (void)unlinkat(dirfd(d), f->d_name, 0);
+    closedir(d);
+    close(dir);
+    (void)unlink(sock);
+    return rmdir(folder);
+}
+
+static void ask_release(struct chan *c, uint64_t xid, struct span credential, bool held, struct span signature)
+{
+    struct digest d = {{0}};
+    memset(&d, held ? 7 : 0, sizeof(d));
+    struct dynbuf *b = chan_begin(c, M_RELEASE, xid);
+    msg_put_span(b, credential);
+    msg_put_span(b, SPAN("https"));
+    msg_put_span(b, SPAN("a.example"));
+    msg_put_u16(b, 443);
+    msg_put_span(b, SPAN("/x"));
+    msg_put_u8(b, held);
+    msg_put_digest(b, &d);
+    msg_put_span(b, signature);
+    assert_int_equal(chan_commit(c), 0);
+}
+
+static bool says(size_t i, struct span what)
+{
+    return span_find(payload(i), what) < got[i].n;
+}
+
+static void the_environment_is_a_source_and_is_wiped(void **state)
+{
+    char path[64], env[4096];
+    ask_release(judge, 5, SPAN("env"), false, SPAN_NONE);
+    await(1);
+    assert_int_equal(got[0].type, M_CREDENTIAL);
+    assert_int_equal(got[0].id, 5);
+    assert_true(says(0, SPAN("Bearer env-canary-0123")));
+    snprintf(path, sizeof(path), "/proc/%d/environ", child);
+    int fd = open(path, O_RDONLY);
+    ssize_t n = fd < 0 ? 0 : read(fd, env, sizeof(env));
+    assert_true(n <= 0 || memmem(env, (size_t)n, "canary", 6) == NULL);
+    if (fd >= 0)
+        close(fd);
+}
+
+static void leafs_are_minted_for_the_judge_alone(void **state)
+{
+    uint8_t spki[128], *to = spki;
+    EVP_PKEY *k = EVP_PKEY_Q_keygen(NULL, NULL, "EC", "P-256");
+    int n = i2d_PUBKEY(k, &to);
+    EVP_PKEY_free(k);
+    struct chan *who[] = {carrier, ledger, judge};
+    for (int i = 0; i < 3; i++) {
+        struct dynbuf *b = chan_begin(who[i], M_MINT, 90 + (uint64_t)i);
+        msg_put_span(b, SPAN("a.example"));
+        msg_put_span(b, span_of(spki, (size_t)n));
+        assert_int_equal(chan_commit(who[i]), 0);
+    }
+    ask_release(carrier, 6, SPAN("env"), false, SPAN_NONE);
+    ask_release(ledger, 6, SPAN("env"), false, SPAN_NONE);
+    await(1); /* one answer, to the one who may ask */
+    assert_int_equal(got[0].type, M_MINTED);
+    assert_int_equal(got[0].id, 92);
+    assert_true(got[0].n > 500);
+    struct dynbuf *b = chan_begin(judge, M_MINT, 93);
+    msg_put_span(b, SPAN("*.example"));
+    msg_put_span(b, span_of(spki, (size_t)n));
+    assert_int_equal(chan_commit(judge), 0);
+    await(1);
+    assert_int_equal(got[0].id, 93);
+    assert_int_equal(got[0].n, 8); /* two empty spans */
+}
+
+static void give_key(EVP_PKEY *k)
+{
+    uint8_t raw[32];
+    size_t n = sizeof(raw);
+    assert_int_equal(EVP_PKEY_get_raw_public_key(k, raw, &n), 1);
+    struct dynbuf *b = chan_begin(ledger, M_LEDGER_KEY, 0);
+    msg_put_span(b, span_of(raw, n));
+    assert_int_equal(chan_commit(ledger), 0);
+}
+
+static void sign(EVP_PKEY *k, uint64_t xid, uint8_t signature[64])
+{
+    struct dynbuf b;
+    struct digest d;
+    size_t n = 64;
+    memset(&d, 7, sizeof(d));
+    dynbuf_init(&b, 4096);
+    wire_release_statement(&b, xid, SPAN("env"), SPAN("a.example"), 443, &d);
+    EVP_MD_CTX *c = EVP_MD_CTX_new();
+    assert_int_equal(EVP_DigestSignInit(c, NULL, NULL, NULL, k), 1);
+    assert_int_equal(EVP_DigestSign(c, signature, &n, b.p, b.n), 1);
+    EVP_MD_CTX_free(c);
+    dynbuf_free(&b);
+}
+
+static void a_held_write_needs_the_word_of_the_ledger_that_lives(void **state)
+{
+    EVP_PKEY *first = EVP_PKEY_Q_keygen(NULL, NULL, "ED25519"), *second = EVP_PKEY_Q_keygen(NULL, NULL, "ED25519");
+    uint8_t signature[64];
+    give_key(first);
+    sign(first, 70, signature);
+    settle();
+    ask_release(judge, 70, SPAN("env"), true, span_of(signature, 64));
+    await(1);
+    assert_int_equal(got[0].type, M_CREDENTIAL);
+    ask_release(judge, 71, SPAN("env"), true, span_of(signature, 64));
+    await(1);
+    assert_int_equal(got[0].type, M_RELEASE_FAILED);
+    assert_true(says(0, SPAN("approval-not-proven")));
+    /* The ledger is restarted: the keeper lives on, and the old key is worth nothing. */
+    chan_free(&ledger);
+    ledger = introduce(ROLE_LEDGER);
+    await(1);
+    assert_int_equal(got[0].type, M_DATA_KEY);
+    sign(first, 72, signature);
+    ask_release(judge, 72, SPAN("env"), true, span_of(signature, 64));
+    await(1);
+    assert_int_equal(got[0].type, M_RELEASE_FAILED);
+    give_key(second);
+    settle();
+    sign(second, 73, signature);
+    ask_release(judge, 73, SPAN("env"), true, span_of(signature, 64));
+    await(1);
+    assert_int_equal(got[0].type, M_CREDENTIAL);
+    EVP_PKEY_free(first);
+    EVP_PKEY_free(second);
+}
+
+/* A blocking call at the keeper's own socket; the answer's first line. */
+static void call(const char *request, size_t n, char *answer, size_t cap)
+{
+    struct sockaddr_un to = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    snprintf(to.sun_path, sizeof(to.sun_path), "%s", sock);
+    assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
+    assert_int_equal(send(fd, request, n, MSG_NOSIGNAL), (ssize_t)n);
+    size_t have = 0;
+    for (ssize_t r; have < cap - 1 && (r = read(fd, answer + have, cap - 1 - have)) > 0;)
+        have += (size_t)r;
+    answer[have] = '\0';
+    close(fd);
+}
+
+static void expect_answer(const char *request, const char *begins, const char *has)
+{
+    char answer[16384];
+    call(request, strlen(request), answer, sizeof(answer));
+    if (strncmp(answer, begins, strlen(begins)) != 0 || (has && strstr(answer, has) == NULL))
+        fail_msg("%.60s: %.400s", request, answer);
+    assert_null(strstr(answer, "canary"));
+}
+
+#define HOST "Host: keeper\r\n"
+
+static void secrets_go_in_and_never_out(void **state)
+{
+    expect_answer("PUT /v1/secrets/kept HTTP/1.1\r\n" HOST "Content-Length: 16\r\n\r\nstore-canary-01\n",
+                  "HTTP/1.1 204", NULL);
+    await(2); /* the note for the audit, and the list to the parent */
+    bool noted = got[0].type == M_NOTE || got[1].type == M_NOTE;
+    assert_true(noted);
+    for (int i = 0; i < 2; i++)
+        assert_false(says((size_t)i, SPAN("canary")));
+    ask_release(judge, 5, SPAN("store"), false, SPAN_NONE);
+    await(1);
+    assert_true(says(0, SPAN("Bearer store-canary-01")));
+    expect_answer("GET /v1/secrets HTTP/1.1\r\n" HOST "\r\n", "HTTP/1.1 200", "\"name\":\"kept\"");
+    expect_answer("GET /v1/ca HTTP/1.1\r\n" HOST "\r\n", "HTTP/1.1 200", "-----BEGIN CERTIFICATE-----");
+    expect_answer("GET /v1/secrets/kept HTTP/1.1\r\n" HOST "\r\n", "HTTP/1.1 404", NULL);
+    expect_answer("PUT /v1/secrets/kept HTTP/1.1\r\n" HOST "Content-Length: 16\r\n\r\nstore-canary-02\n",
+                  "HTTP/1.1 204", NULL);
+    await(2);
+    ask_release(judge, 6, SPAN("store"), false, SPAN_NONE);
+    await(1);
+    assert_true(says(0, SPAN("Bearer store-canary-02")));
+    assert_true(says(0, SPAN("store-canary-01"))); /* D36: still scrubbed */
+    expect_answer("DELETE /v1/secrets/kept HTTP/1.1\r\n" HOST "\r\n", "HTTP/1.1 204", NULL);
+    expect_answer("DELETE /v1/secrets/kept HTTP/1.1\r\n" HOST "\r\n", "HTTP/1.1 404", NULL);
+}
+
+static void what_is_no_secret_is_refused(void **state)
+{
+    static char big[80 * 1024];
+    char answer[4096];
+    expect_answer("PUT /v1/secrets/kept HTTP/1.1\r\n" HOST "Content-Length: 16\r\n\r\ncanary\rcanary-01",
+                  "HTTP/1.1 400", "control character");
+    expect_answer("PUT /v1/secrets/kept HTTP/1.1\r\n" HOST "Content-Length: 0\r\n\r\n", "HTTP/1.1 400", "empty");
+    expect_answer("PUT /v1/secrets/..%2fmaster.key HTTP/1.1\r\n" HOST "Content-Length: 9\r\n\r\ncanary-01",
+                  "HTTP/1.1 400", NULL);
+    expect_answer("PUT /v1/secrets/a?b HTTP/1.1\r\n" HOST "Content-Length: 9\r\n\r\ncanary-01", "HTTP/1.1 400", NULL);
+    expect_answer("PUT /v1/secrets/a HTTP/1.1\r\n" HOST "Content-Length: 9\r\nTransfer-Encoding: chunked\r\n\r\n",
+                  "HTTP/1.1 400", NULL);
+    expect_answer("POST /v1/secrets/a HTTP/1.1\r\n" HOST "Content-Length: 9\r\n\r\ncanary-01", "HTTP/1.1 404", NULL);
+    int n = snprintf(big, sizeof(big), "PUT /v1/secrets/kept HTTP/1.1\r\n" HOST "Content-Length: 65536\r\n\r\n");
+    call(big, (size_t)n, answer, sizeof(answer)); /* refused before it is read */
+    assert_int_equal(strncmp(answer, "HTTP/1.1 4", 10), 0);
+    expect_answer("GET /v1/secrets HTTP/1.1\r\n" HOST "\r\n", "HTTP/1.1 200", "\"secrets\":[]");
+}
+
+static void a_folder_that_is_not_in_order_stops_the_start(void **state)
+{
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    chan_free(&parent);
+    assert_int_equal(fchmodat(dir, "master.key", 0644, 0), 0);
+    spawn();
+    settle();
+    int status = 0;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 1);
+    assert_int_equal(fchmodat(dir, "master.key", 0600, 0), 0);
+    chan_free(&parent);
+    ended = false;
+    spawn();
+    await(2);
+    assert_int_equal(got[1].type, M_READY);
+}
+
+#define FRESH(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        FRESH(the_environment_is_a_source_and_is_wiped),
+        FRESH(leafs_are_minted_for_the_judge_alone),
+        FRESH(a_held_write_needs_the_word_of_the_ledger_that_lives),
+        FRESH(secrets_go_in_and_never_out),
+        FRESH(what_is_no_secret_is_refused),
+        FRESH(a_folder_that_is_not_in_order_stops_the_start),
+    };
+    return cmocka_run_group_tests_name("keeper", tests, NULL, NULL);
+}
