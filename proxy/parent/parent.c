@@ -178,6 +178,9 @@ int main(int argc, char **argv)
         return 2;
     }
     dynbuf_init(&p.secrets, 64 * 1024);
+    /* Ours to say to roles, nobody's to say to us. */
+    unsetenv("COUNTERSIGN_UID");
+    unsetenv("COUNTERSIGN_GID");
     /* Descriptors are handed over by sendmsg; nothing is inherited by accident. */
     prctl(PR_SET_DUMPABLE, 0);
     if ((p.config = config_load(&args, &e)) == NULL) {

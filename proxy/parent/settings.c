@@ -54,6 +54,7 @@ static void desk(struct settings *s, const struct parent *p)
         if (p->listeners[i].kind == 3)
             snprintf(url, sizeof(url), "http://%s", p->listeners[i].path);
     text(s, "desk_url", url);
+    url[0] = '\0';
     for (size_t i = 0; i < p->nlisteners; i++)
         if (p->listeners[i].kind == 1)
             snprintf(url, sizeof(url), "http://%s", p->listeners[i].path);

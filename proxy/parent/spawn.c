@@ -62,6 +62,20 @@ static void become(struct child *c, int fd, const char *path, char *const argv[]
     _exit(127);
 }
 
+/* Ours and what the role is told; a variable of the same name that we were given is behind and loses. */
+static char **with_environment(char *const own[], size_t n)
+{
+    size_t count = 0;
+    while (environ[count] != NULL)
+        count++;
+    char **all = calloc(n + count + 1, sizeof(*all));
+    if (all == NULL)
+        return NULL;
+    memcpy(all, own, n * sizeof(*all));
+    memcpy(all + n, environ, count * sizeof(*all));
+    return all;
+}
+
 static int start(struct parent *p, struct child *c, int fd)
 {
     char path[640], uid[64], gid[64];
@@ -78,19 +92,16 @@ static int start(struct parent *p, struct child *c, int fd)
         envp[n++] = gid;
     }
     /* The keeper alone sees our environment: a credential's source may be a variable. */
-    char **env = envp;
-    if (c->role == ROLE_KEEPER) {
-        for (n = 0; n == 0 && p->uid_base > 0; n++) {
-            setenv("COUNTERSIGN_UID", uid + sizeof("COUNTERSIGN_UID=") - 1, 1);
-            setenv("COUNTERSIGN_GID", gid + sizeof("COUNTERSIGN_GID=") - 1, 1);
-        }
-        env = environ;
-    }
+    char **env = c->role == ROLE_KEEPER ? with_environment(envp, n) : envp;
+    if (env == NULL)
+        return -1;
     int pid = fork();
     if (pid == 0)
         become(c, fd, path, argv, env);
     if (pid > 0)
         c->pid = pid;
+    if (env != envp)
+        free(env);
     return pid > 0 ? 0 : -1;
 }
 
