@@ -1,6 +1,7 @@
 /* The store when things go wrong, its audit chain, its sandboxes: E6 E32 F11 F12. */
 #include "tests/unit/ledger_fix.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 
 static const struct span no_body;
