@@ -48,6 +48,15 @@ static void keep_node(struct loader *l, const struct node *n, void *field)
     *(const struct node **)field = n;
 }
 
+/* host:port, in quotes or not: where only an address can stand nothing else can be meant. */
+static void take_address(struct loader *l, const struct node *n, void *field)
+{
+    if (n->kind != NODE_TEXT || span_index(n->text, ':') == n->text.n || n->text.n > 255)
+        problem(l, n, "C006", "an address with its port is wanted, such as 127.0.0.1:3128");
+    else
+        *(struct item *)field = (struct item){n->text, n};
+}
+
 #define AT(type, member) offsetof(struct type, member)
 
 static const struct key identity_keys[] = {
@@ -57,7 +66,8 @@ static const struct table identity_table = {"an identity", sizeof(struct row_ide
 
 static const struct key listener_keys[] = {
     {"name", KEY_TEXT, AT(row_listener, name), KEY_NEEDED, .help = "what logs call it"},
-    {"http", KEY_TEXT, AT(row_listener, http), 0, .help = "address:port; CONNECT and absolute-form"},
+    {"http", KEY_CALL, AT(row_listener, http), 0, .call = take_address,
+     .help = "address:port; CONNECT and absolute-form"},
     {"unix", KEY_TEXT, AT(row_listener, unix_path), 0, .help = "a sandbox's own Unix listener, NAME.sock"},
     {"identity", KEY_CALL, AT(row_listener, identity), KEY_NEEDED, .call = keep_node,
      .help = "token, or { sandbox: NAME }"},
@@ -67,10 +77,10 @@ static const struct key listener_keys[] = {
     {.type = KEY_END}};
 static const struct table listener_table = {"a listener", sizeof(struct row_listener), listener_keys};
 
-static const struct key desk_keys[] = {
-    {"http", KEY_TEXT, AT(row_desk, http), KEY_NEEDED, .help = "loopback address:port of the approval page"},
-    {.name = "https", .type = KEY_LATER},
-    {.type = KEY_END}};
+static const struct key desk_keys[] = {{"http", KEY_CALL, AT(row_desk, http), KEY_NEEDED, .call = take_address,
+                                        .help = "loopback address:port of the approval page"},
+                                       {.name = "https", .type = KEY_LATER},
+                                       {.type = KEY_END}};
 static const struct table desk_table = {"desk", sizeof(struct row_desk), desk_keys};
 
 static const struct key hold_keys[] = {{"inline_wait", KEY_TIME, AT(row_hold, inline_wait), 0, .hi = 600 * 1000,
