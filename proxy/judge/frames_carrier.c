@@ -10,7 +10,9 @@ static enum refuse_why told(const struct exchange *x, struct span code)
     bool unsafe = x->now.d.effect != EFFECT_READ;
     if (span_eq(code, SPAN("credential-unavailable")))
         return REFUSE_CREDENTIAL;
-    if (span_eq(code, SPAN("answer-refused")))
+    /* It was answered, and the answer cannot be passed on: no doubt about the outcome. */
+    if (span_eq(code, SPAN("answer-refused")) || span_eq(code, SPAN("answer-encoded")) ||
+        span_eq(code, SPAN("secret-in-answer")))
         return REFUSE_ANSWER;
     if (unsafe && x->outcome != OUTCOME_NOT_SENT)
         return REFUSE_OUTCOME_UNKNOWN;

@@ -375,6 +375,27 @@ static void upstream_failures_are_coarse(void **state)
     play_close(&p);
 }
 
+/* An answer that was refused is known to have come: the write was carried out, and the words say so. */
+static void a_refused_answer_is_no_unknown_outcome(void **state)
+{
+    static const char *const codes[] = {"answer-refused", "answer-encoded", "secret-in-answer"};
+    struct play p;
+    play_all(&p, "allow write POST /w rule=w\n");
+    for (uint64_t i = 0; i < 3; i++) {
+        give_request(&p, XID(i), POST("/w", "x"));
+        expect(&p, ROLE_LEDGER, M_INTENT, XID(i));
+        give_bool(&p, ROLE_LEDGER, M_INTENT_OK, XID(i), true);
+        if (i == 0)
+            expect(&p, ROLE_CARRIER, M_UPSTREAM, 0);
+        expect_forward(&p, XID(i), NULL);
+        give_result(&p, XID(i), OUTCOME_ANSWERED, 200, false, codes[i]);
+        expect_reply(&p, XID(i), 502, "\"code\":\"answer-refused\"");
+        assert_true(span_find(dynbuf_span(&p.got.payload), SPAN("it was carried out")) < p.got.payload.n);
+        assert_int_equal(expect_outcome(&p, XID(i), false), OUTCOME_ANSWERED);
+    }
+    play_close(&p);
+}
+
 static void an_answer_nobody_took_goes_to_the_ledger(void **state)
 {
     struct play p;
@@ -452,6 +473,7 @@ int main(void)
         cmocka_unit_test(what_comes_under_a_foreign_id_ends_the_channel),
         cmocka_unit_test(a_lost_client_cancels_what_is_under_way),
         cmocka_unit_test(upstream_failures_are_coarse),
+        cmocka_unit_test(a_refused_answer_is_no_unknown_outcome),
         cmocka_unit_test(an_answer_nobody_took_goes_to_the_ledger),
         cmocka_unit_test(the_limits_of_one_sandbox),
     };
