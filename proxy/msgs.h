@@ -42,7 +42,7 @@ enum msg_type {
     M_NEED_RELEASE = 52, /* C>J no live credential: ask the keeper for this xid */
     M_SENT = 53,         /* C>J the first byte of the request has left (only for unsafe ones) */
     M_RESULT = 54,       /* C>J u8 outcome (enum outcome), u16 status, u64 bytes out, u64 bytes in, bool head_relayed, span code, span why */
-    M_KEPT = 55,         /* C>J before M_RESULT: wire_answer, u64 size, span inline or fd: an unsafe request's answer nobody took */
+    M_KEPT = 55,         /* C>J before M_RESULT: wire_answer, u64 size, span inline: an unsafe request's answer nobody took */
     /* keeper; id: xid or the asker's own */
     M_MINT = 70,           /* J>K span host, span spki */
     M_MINTED = 71,         /* K>J span leaf der, span ca der (empty: refused) */
@@ -63,7 +63,7 @@ enum msg_type {
     M_INTENT = 85,         /* J>Lg wire_record: an allowed unsafe request, before it is sent */
     M_INTENT_OK = 86,      /* Lg>J bool ok: false, the store cannot keep it; nothing may be sent */
     M_SENT_MARK = 87,      /* J>Lg */
-    M_OUTCOME = 88,        /* J>Lg wire_record, id ticket (none: all zero), u8 outcome, u16 status, u64 out, u64 in, bool delivered, bool kept, [wire_answer, u64 size, span inline or fd] */
+    M_OUTCOME = 88,        /* J>Lg wire_record, id ticket (none: all zero), u8 outcome, u16 status, u64 out, u64 in, bool delivered, bool kept, [wire_answer, u64 size, span inline] */
     M_AUDIT = 89,          /* J>Lg wire_record: decided without being sent (deny, refusal) */
     M_TICKET_VOID = 90,    /* J>Lg id ticket, span why: the policy of now would not hold this request so: pending or approved -> cancelled */
     M_SANDBOX = 91,        /* Lg>J id 0; wire_sandbox, bool gone */
@@ -96,5 +96,5 @@ enum msg_type {
     M_ADDRESSES = 131, /* u8 n, n x (u8 family 4 or 6, span bytes); n 0: span code, span why */
 };
 
-enum { BODY_INLINE_MAX = 256 * 1024, ANSWER_WINDOW = 256 * 1024, BODY_WINDOW = 256 * 1024, ANSWER_KEPT_MAX = 1024 * 1024 };
+enum { BODY_INLINE_MAX = 256 * 1024, ANSWER_WINDOW = 256 * 1024, BODY_WINDOW = 256 * 1024, ANSWER_KEPT_MAX = 250 * 1024 /* fits into one M_REPLY with its head */ };
 #endif

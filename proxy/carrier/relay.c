@@ -1,10 +1,6 @@
 /* Answers to the front, within its credit; and for a write whose client is gone, to the judge. */
 #include "proxy/carrier/exchange.h"
 
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
 enum { CREDIT_MAX = 16 * 1024 * 1024 };
 
 /* The answer's head with the fields that a covered body would prove wrong taken out (D38), or with a length of its
@@ -101,41 +97,14 @@ void relay_credit(struct exchange *x, struct frame *f)
         exchange_resume(x);
 }
 
-/* A sealed memfd with these bytes, or -1. */
-static int sealed(struct span s)
-{
-    int fd = memfd_create("answer", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (fd < 0)
-        return -1;
-    for (size_t at = 0; at < s.n;) {
-        ssize_t n = write(fd, s.p + at, s.n - at);
-        if (n <= 0)
-            goto bad;
-        at += (size_t)n;
-    }
-    if (fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) == 0)
-        return fd;
-bad:
-    close(fd);
-    return -1;
-}
-
 void relay_kept(struct exchange *x)
 {
     struct chan *judge = x->carrier->judge;
-    struct span body = dynbuf_span(&x->kept);
-    int fd = -1;
-    if (x->kept_over || judge == NULL)
+    struct dynbuf *b = x->kept_over || judge == NULL ? NULL : chan_begin(judge, M_KEPT, x->xid);
+    if (b == NULL)
         return;
-    if (body.n > BODY_INLINE_MAX && (fd = sealed(body)) < 0)
-        return;
-    struct dynbuf *b = chan_begin(judge, M_KEPT, x->xid);
-    if (b != NULL) {
-        (void)write_head_again(x, b, x->covered, true, body.n);
-        msg_put_u64(b, body.n);
-        msg_put_span(b, fd < 0 ? body : SPAN_NONE);
-        (void)(fd < 0 ? chan_commit(judge) : chan_commit_fd(judge, fd));
-    }
-    if (fd >= 0)
-        close(fd);
+    (void)write_head_again(x, b, x->covered, true, x->kept.n);
+    msg_put_u64(b, x->kept.n);
+    msg_put_span(b, dynbuf_span(&x->kept));
+    (void)chan_commit(judge);
 }

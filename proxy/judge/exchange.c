@@ -1,7 +1,6 @@
 #include "proxy/judge/exchange.h"
 
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "common/log.h"
 #include "proxy/judge/steps.h"
@@ -36,7 +35,7 @@ struct exchange *exchange_new(struct judge *j, struct front *f, uint64_t xid)
     x->front = f;
     x->sandbox = f->sandbox ? sandbox_ref(f->sandbox) : NULL;
     x->step = WALK_CLASSIFY;
-    x->body.fd = x->answer_fd = x->kept_fd = -1;
+    x->body.fd = -1;
     arena_init(&x->arena, ARENA_MAX);
     x->next_xid = j->by_xid[xid % XID_BUCKETS];
     j->by_xid[xid % XID_BUCKETS] = x;
@@ -104,10 +103,6 @@ void exchange_end(struct exchange *x, const char *why)
         x->sandbox->body_bytes -= x->body_reserved;
     sandbox_unref(x->sandbox);
     body_free(&x->body);
-    if (x->answer_fd >= 0)
-        close(x->answer_fd);
-    if (x->kept_fd >= 0)
-        close(x->kept_fd);
     judged_drop(&x->now);
     arena_free(&x->arena);
     free(x);

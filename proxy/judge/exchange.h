@@ -50,8 +50,7 @@ struct exchange {
     bool judged, held, ticket_told;
     struct digest digest, join; /* zero until they are needed */
     struct wire_ticket_state ticket;
-    struct span answer; /* of a ticket that is done: wire_answer, u64 size, span inline (or fd) */
-    int answer_fd;
+    struct span answer; /* of a ticket that is done: wire_answer, u64 size, span inline */
     uint8_t signature[64];
     uint64_t park_until;
 
@@ -62,7 +61,6 @@ struct exchange {
     uint16_t status;
     uint64_t bytes_out, bytes_in;
     struct span kept_answer;
-    int kept_fd;
     struct upstream_ref *upstream;
     struct refusal refusal;
 };

@@ -52,13 +52,11 @@ static int kept(struct exchange *x, struct frame *f)
     if (x->kept || wire_get_answer(&m, &a) != 0)
         return -1;
     uint64_t size = msg_get_u64(&m);
-    struct span bytes = msg_get_span(&m, BODY_INLINE_MAX);
-    if (msg_end(&m) != 0 || size > ANSWER_KEPT_MAX || (bytes.n != size && f->nfds != 1))
+    struct span bytes = msg_get_span(&m, ANSWER_KEPT_MAX);
+    if (msg_end(&m) != 0 || bytes.n != size)
         return -1;
     x->kept_answer = arena_copy(&x->arena, f->payload);
     x->kept = x->kept_answer.n == f->payload.n;
-    if (x->kept && bytes.n != size)
-        x->kept_fd = frame_take_fd(f, 0);
     return 0;
 }
 

@@ -55,12 +55,12 @@ static struct dynbuf *begin(struct judge *j, uint16_t type, uint64_t id, bool *l
 }
 
 /* soon: the record may wait a few milliseconds for others, so that not each of them wakes the ledger. */
-static void commit(struct judge *j, struct dynbuf *b, bool later, int fd, bool soon)
+static void commit(struct judge *j, struct dynbuf *b, bool later, bool soon)
 {
     const struct judge_ports *p = &j->ports;
     if (!later) {
         if ((soon && p->commit_soon ? p->commit_soon(p->arg, ROLE_LEDGER, 0)
-                                    : p->commit(p->arg, ROLE_LEDGER, 0, fd)) != 0)
+                                    : p->commit(p->arg, ROLE_LEDGER, 0, -1)) != 0)
             log_error("a record could not be given to the ledger");
     } else if (b != &j->backlog->spill) {
         j->backlog->bytes += b->n;
@@ -75,7 +75,7 @@ void backlog_flush(struct judge *j)
         struct dynbuf *b = j->ports.begin(j->ports.arg, ROLE_LEDGER, 0, w->type, w->id);
         if (b != NULL && dynbuf_ok(&w->payload)) {
             dynbuf_add(b, dynbuf_span(&w->payload));
-            commit(j, b, false, -1, false);
+            commit(j, b, false, false);
         }
         dynbuf_free(&w->payload);
     }
@@ -130,7 +130,7 @@ void record_audit(struct exchange *x)
     record_fill(x, &r, path);
     struct dynbuf *b = begin(x->judge, M_AUDIT, x->xid, &later);
     wire_put_record(b, &r);
-    commit(x->judge, b, later, -1, true);
+    commit(x->judge, b, later, true);
 }
 
 void record_outcome(struct exchange *x)
@@ -141,23 +141,22 @@ void record_outcome(struct exchange *x)
     bool later;
     record_fill(x, &r, path);
     struct dynbuf *b = begin(x->judge, M_OUTCOME, x->xid, &later);
-    bool kept = x->kept && (!later || x->kept_fd < 0);
     wire_put_record(b, &r);
     msg_put_id(b, x->claimed ? &x->ticket.ticket : &none);
     msg_put_u8(b, x->outcome);
     msg_put_u16(b, x->status);
     msg_put_u64(b, x->bytes_out);
     msg_put_u64(b, x->bytes_in);
-    msg_put_u8(b, x->head_relayed && !kept);
-    msg_put_u8(b, kept);
-    if (kept)
+    msg_put_u8(b, x->head_relayed && !x->kept);
+    msg_put_u8(b, x->kept);
+    if (x->kept)
         dynbuf_add(b, x->kept_answer); /* as the carrier wrote it: wire_answer, size, span */
-    commit(x->judge, b, later, kept ? x->kept_fd : -1, !x->intent && !x->claimed && !kept);
+    commit(x->judge, b, later, !x->intent && !x->claimed && !x->kept);
 }
 
 void record_sent(struct exchange *x)
 {
     bool later;
     struct dynbuf *b = begin(x->judge, M_SENT_MARK, x->xid, &later);
-    commit(x->judge, b, later, -1, false);
+    commit(x->judge, b, later, false);
 }

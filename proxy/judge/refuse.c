@@ -63,8 +63,8 @@ static const struct row rows[REFUSE_COUNT] = {
                           "If that connection is gone, repeat the same request in a few seconds to get the answer.",
                           true, 5},
     [REFUSE_EXECUTED] = {409, "executed", "hold", "This request was carried out already",
-                         "This request was approved and carried out; its answer has been delivered or is too large "
-                         "to be given again.",
+                         "This request was approved and carried out. Its answer was given to the connection that "
+                         "asked first, or was too large to keep.",
                          "Look at the upstream for its effect; do not send it again unless you want it twice.", false,
                          0},
     [REFUSE_NOT_SENT] = {502, "not-sent", "error", "Approved, but it could not be sent",

@@ -120,24 +120,15 @@ int ticket_replay(struct exchange *x)
 {
     struct wire_reply r = {0};
     struct msg_in m = msg_in(x->answer);
-    struct body body = {.fd = -1};
     if (wire_get_answer(&m, &r.head) != 0)
         return -1;
     uint64_t size = msg_get_u64(&m);
-    r.body = msg_get_span(&m, BODY_INLINE_MAX);
-    if (msg_end(&m) != 0 || size > BODY_INLINE_MAX)
-        return -1; /* a larger one was kept for the page, but does not fit into one reply */
-    if (r.body.n != size) {
-        int fd = x->answer_fd;
-        x->answer_fd = -1;
-        if (r.body.n != 0 || body_of_memfd(&body, fd, size, BODY_INLINE_MAX) != 0)
-            return -1;
-        r.body = body.bytes;
-    }
+    r.body = msg_get_span(&m, ANSWER_KEPT_MAX);
+    if (msg_end(&m) != 0 || r.body.n != size)
+        return -1;
     if (x->front && !x->client_gone)
         reply_send(x->judge, x->front->instance, x->xid, &r);
     x->replied = true;
     x->now.d.code = "answer-kept";
-    body_free(&body);
     return 0;
 }

@@ -203,10 +203,10 @@ static int end_ticket(struct store *s, const struct store_outcome *o, struct spa
         return 0;
     if ((got = ticket_end(s, r, to[o->outcome], o)) <= 0)
         return got;
-    if (o->kept && !o->delivered && o->outcome == OUTCOME_ANSWERED && s->data_key != NULL &&
-        answer_keep(s, id, o->answer_head, o->answer_body) != 0)
-        return -1;
-    return 1;
+    if (o->delivered || o->outcome != OUTCOME_ANSWERED || s->data_key == NULL)
+        return 1;
+    struct span head = o->kept ? o->answer_head : SPAN_NONE, body = o->kept ? o->answer_body : SPAN_NONE;
+    return answer_keep(s, id, head, body) == 0 ? 1 : -1;
 }
 
 int store_outcome(struct store *s, const struct store_outcome *given)

@@ -112,26 +112,23 @@ static int intent(struct ledger *l, struct frame *f)
     return bad;
 }
 
-/* A kept answer whose descriptor did not last (it waited while the store failed) is not kept. */
-static void get_answer(struct msg_in *m, struct frame *f, struct store_outcome *o, struct span *map)
+static void get_answer(struct msg_in *m, struct store_outcome *o)
 {
     struct wire_answer a;
     struct span before = m->rest;
     if (wire_get_answer(m, &a) != 0)
         return;
     o->answer_head = span_first(before, before.n - m->rest.n);
-    struct msg_in body = *m;
     uint64_t size = msg_get_u64(m);
-    (void)msg_get_span(m, BODY_INLINE_MAX);
-    if (m->bad || size > ANSWER_KEPT_MAX || ledger_get_body(&body, f, ANSWER_KEPT_MAX, &o->answer_body, map) != 0)
-        o->kept = false;
+    o->answer_body = msg_get_span(m, ANSWER_KEPT_MAX);
+    if (m->bad || size != o->answer_body.n)
+        m->bad = true;
 }
 
 static int outcome(struct ledger *l, struct frame *f)
 {
     struct msg_in m = msg_in(f->payload);
     struct store_outcome o = {.xid = f->id};
-    struct span map = SPAN_NONE;
     if (wire_get_record(&m, &o.record) != 0)
         return -1;
     msg_get_id(&m, &o.ticket);
@@ -143,11 +140,10 @@ static int outcome(struct ledger *l, struct frame *f)
     o.kept = msg_get_bool(&m);
     o.outcome = how <= OUTCOME_ANSWERED ? (enum outcome)how : OUTCOME_UNKNOWN;
     if (o.kept)
-        get_answer(&m, f, &o, &map);
+        get_answer(&m, &o);
     int bad = msg_end(&m);
     if (bad == 0 && !l->lost && store_outcome(l->store, &o) != 0)
         log_debug("an outcome waits for the store");
-    memfd_unmap(&map);
     l->patient = id_is_none(&o.ticket) && !o.kept && span_eq(o.record.effect, SPAN("read"));
     return bad;
 }

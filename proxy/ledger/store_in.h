@@ -78,6 +78,7 @@ int ticket_told(struct store *s, const struct row *r);
 int body_keep(struct store *s, struct span ticket, struct span body) MUSTCHECK;
 /* 1, 0 there is none or it does not open, -1. */
 int body_fetch(struct store *s, struct span ticket, struct dynbuf *out) MUSTCHECK;
+/* Without a head: there was an answer, nobody took it, and it cannot be given again. */
 int answer_keep(struct store *s, struct span ticket, struct span head, struct span body) MUSTCHECK;
 int answer_fetch(struct store *s, struct span ticket, struct store_bytes *out) MUSTCHECK;
 

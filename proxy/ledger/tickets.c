@@ -37,7 +37,8 @@ static int find_through(struct store *s, sqlite3_stmt *q, struct row *r)
     return got == DB_FAIL ? -1 : id.n ? row_find(s, id, r) : 0;
 }
 
-/* The same request again: a kept answer is handed out once. */
+/* The same request again: a kept answer is handed out once; and once it is told that an answer nobody took was not
+ * kept, or whoever missed it would ask for the same effect again. */
 static int take_answer(struct store *s, const struct wire_ticket *t, struct wire_ticket_state *st,
                        struct store_bytes *kept)
 {
@@ -54,19 +55,20 @@ static int take_answer(struct store *s, const struct wire_ticket *t, struct wire
     if (got <= 0 || (got = answer_fetch(s, r.id, kept)) <= 0)
         return got;
     static const enum sql_id both[] = {SQL_ANSWER_REMOVE, SQL_TICKET_TAKEN};
-    for (int i = 0; i < 2; i++) {
+    row_state(&r, st);
+    st->joined = true;
+    st->has_answer = kept->head.n > 0;
+    for (int i = 0; i <= st->has_answer; i++) {
         if ((q = db_stmt(&s->db, both[i])) == NULL)
             return -1;
         db_text(q, 1, r.id);
         if (db_run(&s->db, q) != 0)
             return -1;
     }
+    if (!st->has_answer)
+        return 1;
     audit_begin(&a, s, "answer-collected", NULL, NULL, r.id);
-    if (audit_end(&a) != 0)
-        return -1;
-    row_state(&r, st);
-    st->joined = st->has_answer = true;
-    return 1;
+    return audit_end(&a) == 0 ? 1 : -1;
 }
 
 /* Asked again too soon after a denial of exactly this: denied again, nobody is asked. */

@@ -254,6 +254,40 @@ static void a_kept_answer_is_given_to_the_retry(void **state)
     play_close(&p);
 }
 
+/* The largest that is kept fits into one reply with the largest head; past it the retry is told, and nothing is sent.
+ */
+static void the_largest_kept_answer_is_given_too(void **state)
+{
+    struct play p;
+    play_all(&p, HOLDS);
+    struct wire_ticket_state t = {.ticket = {{1}}, .state = TICKET_DONE, .joined = true, .has_answer = true};
+    struct wire_answer a = {.status = 201, .reason = SPAN("Created"), .nfields = 4};
+    static uint8_t body[ANSWER_KEPT_MAX], value[HTTP_HEAD_MAX / 4];
+    memset(body, 'b', sizeof(body));
+    memset(value, 'v', sizeof(value));
+    for (size_t i = 0; i < a.nfields; i++)
+        a.field[i] = (struct http_field){SPAN("X-Large"), span_of(value, sizeof(value) - 9)};
+    give_request(&p, XID(1), POST("/w", "x"));
+    expect_ticket_open(&p, XID(1));
+    struct dynbuf *b = from(&p);
+    wire_put_ticket_state(b, &t);
+    wire_put_answer(b, &a);
+    msg_put_u64(b, sizeof(body));
+    msg_put_span(b, span_of(body, sizeof(body)));
+    assert_int_equal(give(&p, ROLE_LEDGER, 0, M_TICKET, XID(1), -1), 0);
+    expect_reply(&p, XID(1), 201, "bbbbbb");
+    assert_true(p.got.payload.n > sizeof(body) + 4 * (sizeof(value) - 9));
+    expect_audit(&p, XID(1), "hold", "answer-kept");
+    t.has_answer = false; /* what the ledger says of one it could not keep */
+    give_request(&p, XID(2), POST("/w", "x"));
+    expect_ticket_open(&p, XID(2));
+    wire_put_ticket_state(from(&p), &t);
+    assert_int_equal(give(&p, ROLE_LEDGER, 0, M_TICKET, XID(2), -1), 0);
+    expect_reply(&p, XID(2), 409, "too large to keep");
+    expect_audit(&p, XID(2), "hold", "executed");
+    play_close(&p);
+}
+
 /* B52, INV6: what is held is decided again at once, and once more when it is used. */
 static void a_new_policy_decides_what_is_held_again(void **state)
 {
@@ -452,6 +486,7 @@ int main(void)
         cmocka_unit_test(every_state_of_a_joined_ticket_has_its_answer),
         cmocka_unit_test(too_many_pending_is_a_429),
         cmocka_unit_test(a_kept_answer_is_given_to_the_retry),
+        cmocka_unit_test(the_largest_kept_answer_is_given_too),
         cmocka_unit_test(a_new_policy_decides_what_is_held_again),
         cmocka_unit_test(a_policy_that_came_between_claim_and_grant_wins),
         cmocka_unit_test(a_lost_ledger_refuses_what_waits),

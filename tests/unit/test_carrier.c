@@ -269,27 +269,44 @@ static void answer_kept(void **state)
     assert_false(r.relayed);
     assert_true(span_eq(kept(world_wait(w, ROLE_JUDGE, M_KEPT, XID(1)), &size), SPAN("abc")));
     assert_int_equal(world_count(w, ROLE_FRONT, M_ANSWER, XID(1)), 0);
-    /* part of it was relayed, then the front died: all of it is kept; over 256 KiB as a sealed descriptor */
-    world_forward(w, XID(2), post);
+    world_free(&w);
+}
+
+/* Part of an answer of this size was relayed, then the front died. */
+static struct world *front_dies_in(size_t size)
+{
+    struct world *w = world_new();
+    struct request post = {.path = "/p", .method = "POST", .unsafe = true, .body = BODY_INLINE, .data = SPAN("x")};
+    char head[80], *rest = calloc(1, size - 5 + 1);
+    assert_non_null(rest);
+    world_forward(w, XID(1), post);
     world_wait_up(w, 0, "POST /p HTTP/1.1\r\n");
-    world_answer(w, 0, "HTTP/1.1 200 OK\r\nContent-Length: 300000\r\n\r\nbegin");
-    (void)world_wait(w, ROLE_FRONT, M_ANSWER, XID(2));
+    snprintf(head, sizeof(head), "HTTP/1.1 200 OK\r\nContent-Length: %zu\r\n\r\nbegin", size);
+    world_answer(w, 0, head);
+    (void)world_wait(w, ROLE_FRONT, M_ANSWER, XID(1));
     chan_free(&w->peer[ROLE_FRONT]);
     world_settle(w);
-    char *rest = calloc(1, 300000 - 5 + 1);
-    assert_non_null(rest);
-    memset(rest, 'r', 300000 - 5);
+    memset(rest, 'r', size - 5);
     world_answer(w, 0, rest);
     free(rest);
-    r = world_result(w, XID(2));
+    struct result r = world_result(w, XID(1));
     assert_int_equal(r.outcome, OUTCOME_ANSWERED);
     assert_false(r.relayed);
-    struct seen *s = world_wait(w, ROLE_JUDGE, M_KEPT, XID(2));
-    assert_int_equal(kept(s, &size).n, 0);
-    assert_int_equal(size, 300000);
-    assert_true(s->fd >= 0);
-    assert_int_equal(lseek(s->fd, 0, SEEK_END), 300000);
-    assert_int_equal(fcntl(s->fd, F_GET_SEALS) & F_SEAL_WRITE, F_SEAL_WRITE);
+    return w;
+}
+
+/* All of it is kept, at the limit; one past it nothing is, for half an answer helps nobody. */
+static void answer_kept_up_to_a_limit(void **state)
+{
+    uint64_t size;
+    struct world *w = front_dies_in(ANSWER_KEPT_MAX);
+    struct span body = kept(world_wait(w, ROLE_JUDGE, M_KEPT, XID(1)), &size);
+    assert_int_equal(size, ANSWER_KEPT_MAX);
+    assert_int_equal(body.n, ANSWER_KEPT_MAX);
+    assert_true(span_starts(body, SPAN("beginrrr")));
+    world_free(&w);
+    w = front_dies_in(ANSWER_KEPT_MAX + 1);
+    assert_int_equal(world_count(w, ROLE_JUDGE, M_KEPT, XID(1)), 0);
     world_free(&w);
 }
 
@@ -450,6 +467,7 @@ int main(void)
         cmocka_unit_test(streamed_body),
         cmocka_unit_test(body_in_a_descriptor),
         cmocka_unit_test(answer_kept),
+        cmocka_unit_test(answer_kept_up_to_a_limit),
         cmocka_unit_test(cancelled),
         cmocka_unit_test(backpressure),
         cmocka_unit_test(names),

@@ -334,6 +334,37 @@ static void e29_retries_join_and_one_send_comes_of_them(void **state)
     assert_int_equal(fix_hold("s1", 1, 1, no_body).state, TICKET_PENDING);
 }
 
+/* Nobody took it and it was too large: whoever asks again is told once that it was done, and opens nothing. */
+static void an_answer_that_was_not_kept_is_told_once(void **state)
+{
+    struct wire_ticket_state st = fix_hold("s1", 1, 1, no_body);
+    assert_int_equal(fix_decide(&st.ticket, DECIDE_APPROVE, NULL), DECIDED_DONE);
+    assert_true(fix_claim(&st.ticket, 10, NULL));
+    fix_outcome(&st.ticket, 10, OUTCOME_ANSWERED, false, no_body);
+    struct wire_ticket_state again = fix_hold("s1", 1, 1, no_body);
+    assert_int_equal(again.state, TICKET_DONE);
+    assert_true(again.joined && !again.has_answer && id_eq(&again.ticket, &st.ticket));
+    assert_int_equal(fix_count("SELECT count(*) FROM audit WHERE json LIKE '%answer-collected%'"), 0);
+    assert_int_equal(fix_hold("s1", 1, 1, no_body).state, TICKET_PENDING);
+}
+
+static void the_largest_kept_answer(void **state)
+{
+    static uint8_t body[ANSWER_KEPT_MAX];
+    static struct wire_ticket t;
+    struct wire_ticket_state st = fix_hold("s1", 1, 1, no_body), got;
+    struct store_bytes kept = {.head = {NULL, 0}};
+    assert_int_equal(fix_decide(&st.ticket, DECIDE_APPROVE, NULL), DECIDED_DONE);
+    assert_true(fix_claim(&st.ticket, 10, NULL));
+    fix_outcome(&st.ticket, 10, OUTCOME_ANSWERED, false, span_of(body, sizeof(body)));
+    dynbuf_init(&kept.body, ANSWER_KEPT_MAX + 1);
+    fix_ticket(&t, "s1", 1, 1);
+    assert_int_equal(store_ticket_open(fix, &t, no_body, &got, &kept), 0);
+    assert_true(got.has_answer && kept.body.n == sizeof(body));
+    dynbuf_free(&kept.body);
+    assert_int_equal(store_commit(fix), 0);
+}
+
 static void a_kept_answer_is_for_ten_minutes_and_its_session(void **state)
 {
     struct wire_ticket_state st = fix_hold("s1", 1, 1, no_body);
@@ -505,6 +536,8 @@ int main(void)
         FRESH(a_claim_names_what_was_approved),
         FRESH(what_is_claimed_is_what_was_first_held),
         FRESH(e29_retries_join_and_one_send_comes_of_them),
+        FRESH(an_answer_that_was_not_kept_is_told_once),
+        FRESH(the_largest_kept_answer),
         FRESH(a_kept_answer_is_for_ten_minutes_and_its_session),
         FRESH(a_write_that_was_not_sent_failed_and_can_be_asked_for_again),
         FRESH(e7_a_restart_keeps_what_waits_and_owns_up_to_what_it_cannot_know),
