@@ -127,6 +127,7 @@ static void a_cut_answer_is_seen_to_be_cut(void **state)
         cl_expect(&c, "abc");
         if (cuts[i / 2].more[0])
             give_body(&s, id, span_str(cuts[i / 2].more));
+        settle(&s);
         give_end(&s, id, cuts[i / 2].ok);
         enum ending how = cl_end(&c);
         assert_int_equal(how, tls ? END_CUT : END_FIN);
