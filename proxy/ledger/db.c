@@ -149,7 +149,8 @@ static int settings(struct db *d, unsigned max_pages, struct err *e)
     sqlite3_db_config(d->sqlite, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
     snprintf(sql, sizeof(sql),
              "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON; PRAGMA cell_size_check=ON;"
-             "PRAGMA secure_delete=ON; PRAGMA temp_store=MEMORY; PRAGMA journal_size_limit=%d;",
+             "PRAGMA secure_delete=ON; PRAGMA temp_store=MEMORY; PRAGMA journal_size_limit=%d; PRAGMA "
+             "wal_autocheckpoint=4000;",
              DB_WAL_MAX);
     if (exec(d, sql, e) != 0)
         return -1;
