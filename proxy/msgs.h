@@ -67,7 +67,7 @@ enum msg_type {
     M_AUDIT = 89,          /* J>Lg wire_record: decided without being sent (deny, refusal) */
     M_TICKET_VOID = 90,    /* J>Lg id ticket, span why: the policy of now would not hold this request so: pending or approved -> cancelled */
     M_SANDBOX = 91,        /* Lg>J id 0; wire_sandbox, bool gone */
-    M_STORE = 92,          /* Lg>J id 0; bool ok */
+    M_STORE = 92,          /* Lg>J id 0; bool ok: when it changes, and as a sign of life every second it is spoken to */
     /* desk and ledger; id: the desk's own */
     M_DECIDE = 100,       /* D>Lg id ticket, u8 (1 approve, 2 deny, 3 cancel), span operator, span channel, span reason, digest shown */
     M_DECIDED = 101,      /* Lg>D u8 (0 store failed, 1 done, 2 not pending any more, 3 no such ticket, 4 expired, 5 another digest, 6 a reason is required), u8 state */

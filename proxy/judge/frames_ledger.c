@@ -173,6 +173,7 @@ static int store(struct judge *j, struct frame *f)
 
 int frames_ledger(struct judge *j, struct frame *f)
 {
+    judge_heard_ledger(j);
     switch (f->type) {
     case M_TICKET: return ticket(j, f);
     case M_TICKET_CHANGED: return ticket_changed(j, f);

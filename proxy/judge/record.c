@@ -57,10 +57,8 @@ static struct dynbuf *begin(struct judge *j, uint16_t type, uint64_t id, bool *l
 /* soon: the record may wait a few milliseconds for others, so that not each of them wakes the ledger. */
 static void commit(struct judge *j, struct dynbuf *b, bool later, bool soon)
 {
-    const struct judge_ports *p = &j->ports;
     if (!later) {
-        if ((soon && p->commit_soon ? p->commit_soon(p->arg, ROLE_LEDGER, 0)
-                                    : p->commit(p->arg, ROLE_LEDGER, 0, -1)) != 0)
+        if ((soon ? judge_commit_ledger_soon(j) : judge_commit_ledger(j, -1)) != 0)
             log_error("a record could not be given to the ledger");
     } else if (b != &j->backlog->spill) {
         j->backlog->bytes += b->n;

@@ -5,7 +5,7 @@
 #include "proxy/judge/refuse.h"
 #include "proxy/judge/steps.h"
 
-enum { INTENT_WAIT_MS = 20 * 1000 };
+enum { INTENT_WAIT_MS = 10 * 1000 };
 
 static enum walk_next ask(struct exchange *x)
 {
@@ -23,7 +23,7 @@ static enum walk_next ask(struct exchange *x)
     if (b == NULL)
         return WALK_FAIL;
     wire_put_record(b, &r);
-    if (j->ports.commit(j->ports.arg, ROLE_LEDGER, 0, -1) != 0)
+    if (judge_commit_ledger(j, -1) != 0)
         return WALK_FAIL;
     x->intent = true;
     exchange_wait(x, X_INTENT, INTENT_WAIT_MS);

@@ -80,7 +80,7 @@ int ticket_open(struct exchange *x)
     wire_put_ticket(b, &t);
     msg_put_u64(b, x->body.bytes.n);
     msg_put_span(b, inl ? x->body.bytes : SPAN_NONE);
-    if (j->ports.commit(j->ports.arg, ROLE_LEDGER, 0, x->body.kind == BODY_FD ? x->body.fd : -1) != 0)
+    if (judge_commit_ledger(j, x->body.kind == BODY_FD ? x->body.fd : -1) != 0)
         return -1;
     exchange_wait(x, X_TICKET, TICKET_WAIT_MS);
     return 0;
@@ -98,7 +98,7 @@ int ticket_claim(struct exchange *x)
     msg_put_u16(b, x->request.port);
     msg_put_digest(b, &x->now.image->digest);
     msg_put_span(b, x->now.d.rule.id);
-    if (j->ports.commit(j->ports.arg, ROLE_LEDGER, 0, -1) != 0)
+    if (judge_commit_ledger(j, -1) != 0)
         return -1;
     exchange_wait(x, X_CLAIM, TICKET_WAIT_MS);
     return 0;
@@ -112,7 +112,7 @@ void ticket_void(struct exchange *x, const char *why)
         return;
     msg_put_id(b, &x->ticket.ticket);
     msg_put_span(b, span_str(why));
-    if (j->ports.commit(j->ports.arg, ROLE_LEDGER, 0, -1) != 0)
+    if (judge_commit_ledger(j, -1) != 0)
         log_warn("a ticket the policy no longer allows could not be cancelled");
 }
 

@@ -19,6 +19,8 @@ static void say(void *arg, enum outbox_to to, uint16_t type, uint64_t id, struct
 {
     struct ledger *l = arg;
     struct chan *c = l->peer[to == TO_JUDGE ? ROLE_JUDGE : ROLE_DESK];
+    if (to == TO_JUDGE)
+        l->judge_spoke = false;
     if (c == NULL)
         return;
     int r = fd >= 0 ? chan_send_fd(c, type, id, payload, fd) : chan_send(c, type, id, payload);
@@ -164,6 +166,7 @@ static int handle(struct ledger *l, enum role_id from, struct frame *f)
 
 static void take(struct ledger *l, enum role_id from, struct frame *f)
 {
+    l->judge_spoke |= from == ROLE_JUDGE;
     set_clock(l);
     if (ledger_must_keep(f->type))
         note_frame(&l->turn, from, f);
@@ -239,6 +242,8 @@ static void every_second(void *arg)
             log_warn("the store fails: %s", store_why(l->store));
         flush(l);
     }
+    if (l->judge_spoke)
+        say_store(l);
     timer_set(l->second, 1000);
 }
 

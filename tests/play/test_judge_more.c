@@ -272,6 +272,30 @@ static void a_credential_is_released_or_nothing_is_sent(void **state)
     play_close(&p);
 }
 
+/* F12: it does not answer, and its channel stands. */
+static void a_ledger_that_says_nothing_is_a_lost_one(void **state)
+{
+    struct play p;
+    play_all(&p, READS "deny write POST /d rule=d\n");
+    play_time(&p, 60000); /* nobody spoke to it */
+    give_request(&p, XID(1), POST("/d", ""));
+    expect_reply(&p, XID(1), 403, "denied");
+    expect_audit(&p, XID(1), "deny", "rule");
+    play_time(&p, 4999);
+    give_request(&p, XID(2), POST("/d", ""));
+    expect_reply(&p, XID(2), 403, "denied");
+    expect_audit(&p, XID(2), "deny", "rule");
+    play_time(&p, 1);
+    give_request(&p, XID(3), GET("/free"));
+    expect_reply(&p, XID(3), 503, "store-unavailable");
+    expect_audit(&p, XID(3), "deny", "store-unavailable");
+    give_bool(&p, ROLE_LEDGER, M_STORE, 0, true);
+    give_request(&p, XID(4), POST("/d", ""));
+    expect_reply(&p, XID(4), 403, "denied");
+    expect_audit(&p, XID(4), "deny", "rule");
+    play_close(&p);
+}
+
 static void the_store_lost_refuses_reads_too(void **state)
 {
     struct play p;
@@ -468,6 +492,7 @@ int main(void)
         cmocka_unit_test(a_body_streams_when_its_head_was_enough),
         cmocka_unit_test(body_bytes_stay_within_the_credit),
         cmocka_unit_test(a_credential_is_released_or_nothing_is_sent),
+        cmocka_unit_test(a_ledger_that_says_nothing_is_a_lost_one),
         cmocka_unit_test(the_store_lost_refuses_reads_too),
         cmocka_unit_test(what_comes_under_a_foreign_id_ends_the_channel),
         cmocka_unit_test(a_lost_client_cancels_what_is_under_way),
