@@ -62,6 +62,7 @@ static void restart_later(struct parent *p, struct child *c)
     uint64_t wait = c->fails == 0 ? 0 : 50u << (c->fails < 7 ? c->fails : 7);
     if (c->fails > 5 && !p->announced) {
         log_error("the %s does not come up; giving up", role_name(c->role));
+        p->exit_status = c->role == ROLE_LEDGER ? 4 : 1; /* as the commands say it: 4, the store is unreachable */
         parent_stop(p);
         return;
     }
@@ -197,5 +198,5 @@ int main(int argc, char **argv)
         ended(&p);
         return 3;
     }
-    return p.announced ? 0 : 1;
+    return p.exit_status ? p.exit_status : p.announced ? 0 : 1;
 }

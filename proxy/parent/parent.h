@@ -45,7 +45,7 @@ struct parent {
     uint64_t next_instance;
     struct listener listeners[LISTENERS_MAX];
     size_t nlisteners;
-    int image_fd, keeper_dir, uid_base, ready_fd;
+    int image_fd, keeper_dir, uid_base, ready_fd, exit_status;
     struct digest image_digest;
     bool stopping, announced, quiet;
     char boot[33], exe_dir[512], signin[520];
