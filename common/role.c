@@ -7,7 +7,6 @@
 #include <grp.h>
 #include <openssl/crypto.h>
 #include <poll.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
@@ -125,15 +124,6 @@ static void limits(void)
     }
 }
 
-/* Roles wake each other all the time. As a batch process a woken one lets the other finish its turn, so that frames
- * gather and a switch serves many of them. Without that all works, at more cost. */
-static void be_patient(void)
-{
-    struct sched_param p = {.sched_priority = 0};
-    if (sched_setscheduler(0, SCHED_BATCH, &p) != 0)
-        log_debug("SCHED_BATCH: %s", strerror(errno));
-}
-
 static long number_from_env(const char *name)
 {
     const char *text = getenv(name);
@@ -189,7 +179,6 @@ struct role *role_start(const char *name, struct loop *l, const struct role_ops 
     signal(SIGPIPE, SIG_IGN);
     close_inherited();
     limits();
-    be_patient();
     die_with_parent();
     read_config(r);
     r->parent = chan_new(l, PARENT_FD, &parent_ops, r);
