@@ -15,16 +15,16 @@ static void put(struct jsonw *w, struct span s)
 }
 
 /* Before a key or a value: the comma if something stands before it on this level. */
-static void comma(struct jsonw *w)
+static struct span comma(struct jsonw *w)
 {
-    if (w->comma >> w->depth & 1)
-        put(w, SPAN(","));
+    bool due = w->comma >> w->depth & 1;
+    w->comma |= (uint64_t)1 << w->depth;
+    return due ? SPAN(",") : SPAN_NONE;
 }
 
 static void before_value(struct jsonw *w)
 {
-    comma(w);
-    w->comma |= (uint64_t)1 << w->depth;
+    put(w, comma(w));
 }
 
 void jsonw_begin(struct jsonw *w, struct dynbuf *out)
@@ -87,14 +87,54 @@ static void put_escaped(struct jsonw *w, uint8_t c)
         put(w, SPAN("\xef\xbf\xbd")); /* not UTF-8 */
 }
 
-static void put_string(struct jsonw *w, struct span s)
+static bool is_plain(uint8_t c)
 {
-    size_t from = 0, i = 0;
+    return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
+}
+
+/* How many bytes from the start need no second look; eight at a time. */
+static size_t plain_run(struct span s)
+{
+    const uint64_t ones = 0x0101010101010101u, high = 0x8080808080808080u;
+    size_t i = 0;
+    for (; s.n - i >= 8; i += 8) {
+        uint64_t v;
+        memcpy(&v, s.p + i, 8);
+        uint64_t quote = v ^ ones * '"', slash = v ^ ones * '\\';
+        /* A byte that is over 0x7f, under 0x20, 0x7f, a quote or a backslash; now and then one beside such. */
+        if ((v | (v - ones * 0x20) | (v + ones) | (quote - ones) | (slash - ones)) & high)
+            break;
+    }
+    while (i < s.n && is_plain(s.p[i]))
+        i++;
+    return i;
+}
+
+/* before, the string in quotes, after: as a rule one append. */
+static void put_string(struct jsonw *w, struct span before, struct span s, struct span after)
+{
+    size_t i = plain_run(s), from = 0;
+    if (i == s.n) {
+        uint8_t *to = dynbuf_room(w->out, before.n + s.n + after.n + 2);
+        if (to == NULL)
+            return;
+        if (before.n)
+            memcpy(to, before.p, before.n);
+        to += before.n;
+        *to++ = '"';
+        if (s.n)
+            memcpy(to, s.p, s.n);
+        to[s.n] = '"';
+        if (after.n)
+            memcpy(to + s.n + 1, after.p, after.n);
+        dynbuf_grew(w->out, before.n + s.n + after.n + 2);
+        return;
+    }
+    put(w, before);
     put(w, SPAN("\""));
     while (i < s.n) {
         uint8_t c = s.p[i];
-        bool plain = c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
-        size_t n = plain ? 1 : c >= 0x80 ? utf8_char(span_from(s, i)) : 0;
+        size_t n = is_plain(c) ? 1 : c >= 0x80 ? utf8_char(span_from(s, i)) : 0;
         if (n) {
             i += n;
             continue;
@@ -105,26 +145,29 @@ static void put_string(struct jsonw *w, struct span s)
     }
     put(w, span_from(s, from));
     put(w, SPAN("\""));
+    put(w, after);
 }
 
 void jsonw_key(struct jsonw *w, const char *key)
 {
-    comma(w);
-    put_string(w, span_str(key));
-    put(w, SPAN(":"));
+    put_string(w, comma(w), span_str(key), SPAN(":"));
     w->comma &= ~((uint64_t)1 << w->depth); /* its value follows without one */
 }
 
 void jsonw_string(struct jsonw *w, struct span s)
 {
-    before_value(w);
-    put_string(w, s);
+    put_string(w, comma(w), s, SPAN_NONE);
 }
 
 void jsonw_u64(struct jsonw *w, uint64_t v)
 {
+    char text[20];
+    size_t at = sizeof(text);
+    do
+        text[--at] = (char)('0' + v % 10);
+    while ((v /= 10) != 0);
     before_value(w);
-    (void)dynbuf_addf(w->out, "%llu", (unsigned long long)v);
+    put(w, span_of(text + at, sizeof(text) - at));
 }
 
 void jsonw_i64(struct jsonw *w, int64_t v)

@@ -6,10 +6,19 @@
 
 void audit_time(uint64_t ms, char out[32])
 {
+    static char text[32]; /* of the second asked for last: records come in rows */
+    static time_t second = -1;
+    static size_t n;
     struct tm tm;
     time_t t = (time_t)(ms / 1000);
-    size_t n = gmtime_r(&t, &tm) ? strftime(out, 24, "%Y-%m-%dT%H:%M:%S", &tm) : 0;
-    snprintf(out + n, 32 - n, ".%03uZ", (unsigned)(ms % 1000));
+    if (t != second) {
+        second = t;
+        n = gmtime_r(&t, &tm) ? strftime(text, 24, "%Y-%m-%dT%H:%M:%S", &tm) : 0;
+    }
+    unsigned rest = (unsigned)(ms % 1000);
+    char tail[] = {'.', (char)('0' + rest / 100), (char)('0' + rest / 10 % 10), (char)('0' + rest % 10), 'Z', '\0'};
+    memcpy(out, text, n);
+    memcpy(out + n, tail, sizeof(tail));
 }
 
 void audit_begin(struct audit *a, struct store *s, const char *kind, const char *boot, const uint64_t *xid,

@@ -355,6 +355,34 @@ static void written(void **state)
     dynbuf_free(&b);
 }
 
+/* Every byte at every place of a run: what was written is read as the same, and nothing stands raw that may not. */
+static void every_byte_at_every_place(void **state)
+{
+    for (unsigned c = 0; c < 256; c++)
+        for (size_t at = 0; at < 19; at++) {
+            uint8_t text[19];
+            struct arena a;
+            struct dynbuf b;
+            struct jsonw w;
+            memset(text, 'a', sizeof(text));
+            text[at] = (uint8_t)c;
+            dynbuf_init(&b, 1000);
+            arena_init(&a, 64 * 1024);
+            jsonw_begin(&w, &b);
+            jsonw_string(&w, span_of(text, sizeof(text)));
+            const struct json *j = json_parse(dynbuf_span(&b), &a);
+            assert_non_null(j);
+            if (c < 0x80)
+                assert_true(span_eq(j->text, span_of(text, sizeof(text))));
+            else
+                assert_true(span_find(j->text, SPAN("\xef\xbf\xbd")) == at);
+            for (size_t i = 0; i < b.n; i++)
+                assert_true(b.p[i] >= 0x20 && b.p[i] != 0x7f);
+            arena_free(&a);
+            dynbuf_free(&b);
+        }
+}
+
 static void writer_failures_stick(void **state)
 {
     struct dynbuf b;
@@ -388,6 +416,7 @@ int main(void)
         cmocka_unit_test(numbers_stay_text),
         cmocka_unit_test(found),
         cmocka_unit_test(written),
+        cmocka_unit_test(every_byte_at_every_place),
         cmocka_unit_test(writer_failures_stick),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
