@@ -55,6 +55,7 @@ struct exchange {
     uint64_t park_until;
 
     /* what happened */
+    enum effect intent_effect; /* as the ledger was told, whatever the policy says by the time of the outcome */
     bool intent, intent_ok, claim_told, claimed, forwarded, finished, replied;
     bool head_relayed, kept;
     uint8_t outcome;

@@ -138,6 +138,8 @@ void record_outcome(struct exchange *x)
     static const struct id none;
     bool later;
     record_fill(x, &r, path);
+    if (x->intent)
+        r.effect = span_str(effect_name(x->intent_effect));
     struct dynbuf *b = begin(x->judge, M_OUTCOME, x->xid, &later);
     wire_put_record(b, &r);
     msg_put_id(b, x->claimed ? &x->ticket.ticket : &none);

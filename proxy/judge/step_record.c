@@ -26,6 +26,7 @@ static enum walk_next ask(struct exchange *x)
     if (judge_commit_ledger(j, -1) != 0)
         return WALK_FAIL;
     x->intent = true;
+    x->intent_effect = x->now.d.effect;
     exchange_wait(x, X_INTENT, INTENT_WAIT_MS);
     return WALK_WAIT;
 }
