@@ -7,6 +7,7 @@ import os
 import pathlib
 import re
 import select
+import shutil
 import signal
 import socket
 import struct
@@ -23,11 +24,9 @@ from control import Control  # noqa: E402
 
 
 def program():
-    named = os.environ.get("COUNTERSIGN")
-    for path in [named] if named else [harness.TOP / tree / "countersign" for tree in ("build", "build-dev", ".")]:
-        if os.access(path, os.X_OK):
-            return str(pathlib.Path(path).resolve())
-    raise Skip("countersign is not built")
+    named = os.environ.get("COUNTERSIGN") or shutil.which("countersign")
+    assert named, "countersign is not in PATH: run through ./check, or put PREFIX/bin first"
+    return str(pathlib.Path(named).resolve())
 
 
 def run(lab, command, *options, env=None, rc=0, control=None, workspace=None, **more):

@@ -96,7 +96,10 @@ def npm_modules(source):
         place.mkdir(parents=True)
         for name in ("package.json", "package-lock.json", ".npmrc"):
             shutil.copy(source / name, place / name)
-        subprocess.run(["npm", "ci", "--no-progress"], cwd=place, check=True, stdin=subprocess.DEVNULL,
+        # Debian's npm 9 cannot read aliases from a lock that names no registry; one that can is asked to do it.
+        major = int(subprocess.run(["npm", "--version"], check=True, capture_output=True, text=True).stdout.split(".")[0])
+        npm = ["npm"] if major >= 10 else ["npm", "exec", "--yes", "npm@10.9.2", "--"]
+        subprocess.run([*npm, "ci", "--no-progress"], cwd=place, check=True, stdin=subprocess.DEVNULL,
                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300)
         (place / "done").touch()
     return place
