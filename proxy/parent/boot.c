@@ -93,7 +93,8 @@ static int only_one(struct parent *p, struct err *e)
         return err_set(e, "a countersign runs on %s already; end it first, or choose another --state-dir",
                        p->config->state_dir);
     }
-    return 0; /* held as long as we live */
+    p->locked = true; /* as long as we live */
+    return 0;
 }
 
 struct listener *parent_listener_add(struct parent *p, int fd, unsigned kind, enum role_id role, const char *name)
@@ -159,11 +160,20 @@ static int bind_all(struct parent *p, struct err *e)
     return 0;
 }
 
-/* Sockets of sandboxes of an earlier life lead nowhere. */
-static void sweep(const char *state)
+/* Sockets that nobody serves lead nowhere: those of an earlier life at the start, our own at the end. Only
+ * the holder of the lock may say so. */
+void parent_sweep(struct parent *p)
 {
+    static const char *const own[] = {"control.sock", "keeper.sock"};
+    const char *state = p->config->state_dir;
     char path[CONFIG_PATH + 300];
     struct dirent *d;
+    if (!p->locked)
+        return;
+    for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++) {
+        snprintf(path, sizeof(path), "%s/%s", state, own[i]);
+        unlink(path);
+    }
     snprintf(path, sizeof(path), "%s/run", state);
     DIR *dir = opendir(path);
     while (dir != NULL && (d = readdir(dir)) != NULL)
@@ -187,7 +197,7 @@ int parent_prepare(struct parent *p, struct err *e)
     p->uid_base = uid_base();
     if (folders(p, e) != 0 || only_one(p, e) != 0)
         return -1;
-    sweep(p->config->state_dir);
+    parent_sweep(p);
     return bind_all(p, e);
 }
 

@@ -134,7 +134,7 @@ static int run(struct parent *p, struct err *e)
         loop_on_signal(p->loop, SIGINT, on_end, p) != 0 || loop_on_signal(p->loop, SIGHUP, on_reload, p) != 0)
         return err_set(e, "cannot watch signals");
     signal(SIGPIPE, SIG_IGN);
-    if (parent_prepare(p, e) != 0 || parent_compile(p, e) != 0)
+    if (parent_compile(p, e) != 0 || parent_prepare(p, e) != 0)
         return -1;
     for (size_t i = 0; i < sizeof(standing) / sizeof(standing[0]); i++) {
         struct child *c = parent_child_new(p, standing[i], "");
@@ -196,7 +196,9 @@ int main(int argc, char **argv)
     if (run(&p, &e) != 0) {
         fprintf(stderr, "countersign: %s\n", e.text);
         ended(&p);
+        parent_sweep(&p);
         return 3;
     }
+    parent_sweep(&p);
     return p.exit_status ? p.exit_status : p.announced ? 0 : 1;
 }

@@ -47,7 +47,7 @@ struct parent {
     size_t nlisteners;
     int image_fd, keeper_dir, uid_base, ready_fd, exit_status;
     struct digest image_digest;
-    bool stopping, announced, quiet;
+    bool stopping, announced, quiet, locked;
     char boot[33], exe_dir[512], signin[520];
     struct dynbuf secrets; /* last M_SECRETS, passed on to the desk */
     struct timer *grace;
@@ -76,6 +76,7 @@ int parent_compile(struct parent *p, struct err *e) MUSTCHECK;
 void parent_send_image(struct parent *p, struct child *c);
 /* boot.c: folders, sockets, files. */
 int parent_prepare(struct parent *p, struct err *e) MUSTCHECK;
+void parent_sweep(struct parent *p);
 struct listener *parent_listener_add(struct parent *p, int fd, unsigned kind, enum role_id role, const char *name);
 void parent_give_listeners(struct parent *p, struct child *c);
 int parent_write_public(struct parent *p, struct span ca_pem) MUSTCHECK;

@@ -479,9 +479,8 @@ def a_sandbox_that_cannot_be_set_up_runs_nothing(lab):
 
 @test("G18 run")
 def the_shim_starts_nothing_without_its_listener(lab):
-    shim = pathlib.Path(program()).parent / "countersign-shim"
-    if not shim.exists():
-        raise Skip("only in a build tree")
+    here = pathlib.Path(program()).parent
+    shim = next(p for p in (here / "countersign-shim", here.parent / "libexec/countersign/countersign-shim") if p.exists())
     taken = socket.socket()
     taken.bind(("127.0.0.1", 0))
     taken.listen(1)
