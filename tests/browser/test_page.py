@@ -29,6 +29,13 @@ def the_page_alone_with_hostile_tickets(lab):
     assert done.rc == 0 and b"browser: all well" in done.out, done.text()
 
 
+@test("E12 page", "E15 page", "E27 page", "E34 page")
+def the_desks_server_alone(lab):
+    desk = pathlib.Path(program()).resolve().parent.parent / "libexec/countersign/countersign-desk"
+    done = lab.run([sys.executable, HERE / "server.py", "--desk", desk], env={"PATH": os.environ["PATH"]}, timeout=120)
+    assert done.rc == 0, done.text()
+
+
 @test("E1 page", "D21 page")
 def a_person_approves_on_the_page_and_the_write_passes(lab):
     up = lab.upstream()

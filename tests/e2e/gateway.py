@@ -8,12 +8,14 @@
 PREFIX/bin must be first in PATH (./check arranges it).
 """
 import base64
+import http.client
 import json
 import os
 import re
 import shutil
 import signal
 import subprocess
+import urllib.parse
 
 ROLES = ("ledger", "keeper", "resolver", "judge", "carrier", "lobby", "desk")
 
@@ -153,3 +155,29 @@ rules:
     decide: {write}
     {hold_keys(within) if write == "hold" else 'say: "Writes are off, ask in #platform."'}
 {extra}"""
+
+
+class Page:
+    """A signed-in browser without a browser: GETs of the approval page."""
+
+    def __init__(self, gw):
+        link = urllib.parse.urlsplit(gw.page)
+        self.origin, self.host, self.cookie = f"{link.scheme}://{link.netloc}", link.netloc, None
+        answer, form = self.ask("GET", f"{link.path}?{link.query}")
+        hidden = dict(re.findall(rb'<input[^>]*type="hidden"[^>]*name="([^"]+)"[^>]*value="([^"]*)"', form))
+        answer, _ = self.ask("POST", "/sign-in", urllib.parse.urlencode(hidden))
+        assert answer.status == 303, (answer.status, form)
+        self.cookie = answer.getheader("Set-Cookie").split(";")[0]
+
+    def ask(self, method, path, body=None):
+        conn = http.client.HTTPConnection("127.0.0.1", int(self.host.rsplit(":")[-1]), timeout=20)
+        fields = {"Host": self.host, "Origin": self.origin, "Sec-Fetch-Site": "same-origin"}
+        if self.cookie:
+            fields["Cookie"] = self.cookie
+        if body is not None:
+            fields["Content-Type"] = "application/x-www-form-urlencoded"
+        conn.request(method, path, body, fields)
+        answer = conn.getresponse()
+        data = answer.read()
+        conn.close()
+        return answer, data

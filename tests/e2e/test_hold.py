@@ -3,7 +3,7 @@
 import json
 import secrets
 
-from gateway import Gateway, simple_policy
+from gateway import Gateway, Page, simple_policy
 from harness import main, test
 
 
@@ -41,14 +41,20 @@ def a_held_write_waits_and_passes_once_when_approved(lab):
     ticket = gw.pending()
     assert up.effects() == {}, up.effects()
     downloaded = gw.cli("approvals", "show", ticket["id"], "--body", rc=0).out
+    answer, from_page = Page(gw).ask("GET", f"/tickets/{ticket['id']}/body")
+    assert answer.status == 200 and "attachment" in answer.getheader("Content-Disposition")
     gw.approve(ticket["id"])
     client.wait_line(r"HTTP/1.1 200")
     assert client.wait() == 0
     assert up.effects() == {"POST /things": 1}, up.effects()
     request = up.requests()[0]
-    assert up.body(request["n"]) == body.encode() == downloaded
-    assert request["line"].split(" ")[:2] == ["POST", "/things?x=1"], request
-    assert ["Content-Type", "application/json"] in [list(f) for f in request["fields"]]
+    assert up.body(request["n"]) == body.encode() == downloaded == from_page
+    assert request["line"].split(" ")[:2] == ["POST", "/things?x=1"] == [ticket["method"], ticket["path"] + "?" + ticket["query"]]
+    # What the page showed is what came, but for the injected slot and the fields of the connection itself.
+    own = {"host", "authorization", "content-length", "connection", "accept-encoding"}
+    came = [(n, v) for n, v in request["fields"] if n.lower() not in own]
+    shown = [(n, v) for n, v in ticket["fields"] if n.lower() not in own]
+    assert came == shown and ("Content-Type", "application/json") in came, (came, shown)
 
 
 @test("E6 connect")
