@@ -116,6 +116,7 @@ static void keeper_gone(void *arg, struct chan *ch)
 {
     struct carrier *c = arg;
     chan_free(&c->keeper);
+    exchange_keeper_gone(c);
 }
 
 static void resolver_frame(void *arg, struct chan *ch, struct frame *f)
@@ -162,7 +163,8 @@ void carrier_peer(struct carrier *c, unsigned peer, uint64_t instance, int fd)
         c->judge = chan_new(c->loop, fd, &judge_ops, c);
         return;
     case ROLE_KEEPER:
-        chan_free(&c->keeper);
+        if (c->keeper != NULL)
+            keeper_gone(c, c->keeper);
         c->keeper = chan_new(c->loop, fd, &keeper_ops, c);
         return;
     case ROLE_RESOLVER:

@@ -245,6 +245,19 @@ void exchange_all_gone(struct carrier *c)
         }
 }
 
+/* What it was asked for is lost with it. */
+void exchange_keeper_gone(struct carrier *c)
+{
+    for (size_t i = 0; i < EXCHANGE_BUCKETS; i++)
+        for (struct exchange *x = c->bucket[i], *next; x != NULL; x = next) {
+            next = x->next;
+            if (x->step != WALK_INJECT || x->cred != NULL)
+                continue;
+            (void)exchange_fail(x, "credential-unavailable", "the keeper ended before it released the credential");
+            exchange_end(x);
+        }
+}
+
 void exchange_front_gone(struct carrier *c, struct front *front)
 {
     for (size_t i = 0; i < EXCHANGE_BUCKETS; i++)

@@ -17,6 +17,7 @@ enum {
     CONN_IN = 64 * 1024,         /* the most input kept of an upstream; its head is at most HTTP_HEAD_MAX */
     INTERIM_MAX = 8,             /* 1xx answers before the real one */
     PIECE = 64 * 1024,           /* of a body, at a time */
+    NO_KEEPER_MS = 2000,         /* for a credential, while there is no keeper */
     REUSE_UNSAFE_MS = 1000,      /* older connections may be stale, and an unsafe request is never sent twice */
 };
 

@@ -13,6 +13,7 @@ struct exchange *exchange_find(struct carrier *c, uint64_t xid);
 enum walk_next exchange_fail(struct exchange *x, const char *code, const char *fmt, ...) PRINTF(3, 4);
 void exchange_cancel(struct exchange *x);
 void exchange_all_gone(struct carrier *c); /* the judge is gone */
+void exchange_keeper_gone(struct carrier *c);
 void exchange_front_gone(struct carrier *c, struct front *front);
 void exchange_credential(struct carrier *c, struct frame *f);
 

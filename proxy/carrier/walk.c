@@ -66,7 +66,8 @@ enum walk_next step_inject(struct exchange *x)
         x->timer = timer_new(c->loop, release_late, x);
         if (x->timer == NULL)
             return WALK_FAIL;
-        timer_set(x->timer, c->settings.release_ms);
+        /* Without a keeper only one that is just being introduced can still give it. */
+        timer_set(x->timer, c->keeper != NULL ? c->settings.release_ms : NO_KEEPER_MS);
         x->asked_cred = true;
         if (x->f.release != RELEASE_COMES && chan_send(c->judge, M_NEED_RELEASE, x->xid, SPAN_NONE) != 0)
             return WALK_FAIL;

@@ -170,11 +170,26 @@ static void patterns_only(void **state)
     world_free(&w);
 }
 
+/* F14: who waits for the keeper is refused when it ends, not when the time is up. */
+static void keeper_gone(void **state)
+{
+    struct world *w = world_new();
+    world_upstream(w, 1, "127.0.0.1", true, true);
+    world_forward(w, XID(1),
+                  (struct request){.path = "/1", .upstream = 1, .credential = "c", .release = RELEASE_COMES});
+    world_settle(w);
+    chan_free(&w->peer[ROLE_KEEPER]);
+    expect_code(w, XID(1), OUTCOME_NOT_SENT, "credential-unavailable");
+    assert_int_equal(w->nups, 0);
+    world_free(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(credentials),      cmocka_unit_test(release_late), cmocka_unit_test(echoed),
         cmocka_unit_test(echoed_in_pieces), cmocka_unit_test(encoded),      cmocka_unit_test(patterns_only),
+        cmocka_unit_test(keeper_gone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
