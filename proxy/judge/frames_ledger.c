@@ -1,5 +1,6 @@
 #include "common/log.h"
 #include "proxy/judge/frames.h"
+#include "proxy/judge/record.h"
 #include "proxy/judge/refuse.h"
 
 static int keep_state(struct exchange *x, const struct wire_ticket_state *t)

@@ -33,6 +33,44 @@ void backlog_free(struct backlog **b)
     *b = NULL;
 }
 
+bool judge_store_ok(struct judge *j)
+{
+    bool silent = j->unheard && j->ports.now(j->ports.arg) - j->unheard >= LEDGER_SILENT_MS;
+    if (silent && !j->silent)
+        log_error("the ledger has not said a word for %d s: requests are refused until it does",
+                  LEDGER_SILENT_MS / 1000);
+    j->silent = silent;
+    return j->ledger && !j->store_lost && !silent;
+}
+
+static void spoke(struct judge *j)
+{
+    if (j->unheard == 0)
+        j->unheard = j->ports.now(j->ports.arg);
+}
+
+int judge_commit_ledger(struct judge *j, int fd)
+{
+    spoke(j);
+    return j->ports.commit(j->ports.arg, ROLE_LEDGER, 0, fd);
+}
+
+int judge_commit_ledger_soon(struct judge *j)
+{
+    if (j->ports.commit_soon == NULL)
+        return judge_commit_ledger(j, -1);
+    spoke(j);
+    return j->ports.commit_soon(j->ports.arg, ROLE_LEDGER, 0);
+}
+
+void judge_heard_ledger(struct judge *j)
+{
+    if (j->silent)
+        log_warn("the ledger speaks again");
+    j->silent = false;
+    j->unheard = 0;
+}
+
 /* Begin a record: to the ledger, else to the backlog. Never NULL. */
 static struct dynbuf *begin(struct judge *j, uint16_t type, uint64_t id, bool *later)
 {

@@ -7,6 +7,7 @@
 #include "proxy/judge/exchange.h"
 
 enum { BACKLOG_FRAMES = 4096, BACKLOG_BYTES = 8 * 1024 * 1024, RECORD_PATH_MAX = 2048 };
+enum { LEDGER_SILENT_MS = 5000 }; /* it speaks every second when it is spoken to */
 
 struct backlog;
 struct backlog *backlog_new(void) MUSTCHECK;
@@ -19,5 +20,13 @@ void record_fill(const struct exchange *x, struct wire_record *r, uint8_t path[R
 void record_audit(struct exchange *x);   /* decided, not sent */
 void record_outcome(struct exchange *x); /* what came of what may have been sent */
 void record_sent(struct exchange *x);    /* its first byte left */
+
+/* The store can be written, for all the judge knows. */
+bool judge_store_ok(struct judge *j);
+/* As ports.commit to the ledger, for all that begins one: an answer is due from now on. */
+int judge_commit_ledger(struct judge *j, int fd) MUSTCHECK;
+int judge_commit_ledger_soon(struct judge *j) MUSTCHECK;
+/* The ledger said something. */
+void judge_heard_ledger(struct judge *j);
 
 #endif

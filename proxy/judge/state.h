@@ -15,7 +15,6 @@ enum {
     DENIED_LEAFS = 32, /* leafs for hosts no rule names: so many at once, and so many an hour */
     SEEN_TICKETS = 64, /* a sandbox's tickets that /v1/tickets can tell of */
     SANDBOXES_MAX = 10000,
-    LEDGER_SILENT_MS = 5000, /* it speaks every second when it is spoken to */
 };
 #define SANDBOX_BODIES_MAX (256ull * 1024 * 1024) /* bytes of bodies read whole, at once, for one sandbox */
 
@@ -91,13 +90,5 @@ struct judge {
     uint32_t carrier_boot, upstreams;
     struct backlog *backlog;
 };
-
-/* The store can be written, for all the judge knows. */
-bool judge_store_ok(struct judge *j);
-/* As ports.commit to the ledger, for all that begins one: an answer is due from now on. */
-int judge_commit_ledger(struct judge *j, int fd) MUSTCHECK;
-int judge_commit_ledger_soon(struct judge *j) MUSTCHECK;
-/* The ledger said something. */
-void judge_heard_ledger(struct judge *j);
 
 #endif

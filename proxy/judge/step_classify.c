@@ -1,6 +1,7 @@
 /* CLASSIFY: who asks and by which policy; then the policy says what it is. If it cannot say
  * without the body, or the request will be held, the body is read whole and this step runs again. */
 #include "proxy/judge/inside.h"
+#include "proxy/judge/record.h"
 #include "proxy/judge/refuse.h"
 #include "proxy/judge/steps.h"
 

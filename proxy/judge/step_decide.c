@@ -1,4 +1,5 @@
 /* DECIDE: what the policy said is acted on, if it can be done now. */
+#include "proxy/judge/record.h"
 #include "proxy/judge/refuse.h"
 #include "proxy/judge/steps.h"
 
