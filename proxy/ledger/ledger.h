@@ -28,7 +28,7 @@ struct ledger {
     struct timer *second, *later;
     unsigned waiting; /* records in the open transaction that nobody waits for */
     bool scheduled, lost;
-    bool judge_spoke; /* since the last second: it waits for a sign of life */
+    bool judge_spoke;  /* since the last second: it waits for a sign of life */
     bool patient;      /* the frame at hand is such a record */
     bool owed_welcome; /* a judge came, and what it was told is not committed yet */
 };

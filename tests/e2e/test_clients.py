@@ -6,52 +6,10 @@ import secrets
 import shutil
 import sys
 
-from gateway import Gateway, simple_policy, upstream_yaml
+from gateway import WORDS, Gateway, commit, git_setup, simple_policy, upstream_yaml
 from harness import Skip, main, test
 from servers import npm_modules
 import pathlib
-
-WORDS = "Pushes to main are for people, ask in #release."
-
-
-def git_policy(git, push="hold"):
-    place = f'host: {git.host}, port: {git.port}, path: "/demo/**"'
-    decide = "hold" if push == "hold" else f'deny\n    say: "{WORDS}"'
-    return f"""version: 1
-name: git
-packs: [git@1]
-upstreams:
-{upstream_yaml(git.host, git.port, git.ca)}
-credentials:
-  demo:
-    source: {{ store: demo }}
-    inject: {{ basic: true }}
-    only: [{{ {place} }}]
-rules:
-  - id: fetch
-    match: {{ {place}, op: [git.fetch, git.fetch.refs] }}
-    decide: allow
-    use: demo
-  - id: push
-    match: {{ {place}, op: git.push }}
-    decide: {decide}
-    {"use: demo" if push == "hold" else ""}
-"""
-
-
-def git_setup(lab, push="hold", hold="inline_wait: 20s, expires: 10m"):
-    git = lab.git_server()
-    gw = Gateway(lab, git_policy(git, push), {"demo": f"{git.user}:{git.password}".encode()}, hold=hold)
-    env = gw.client_env()
-    lab.run(["git", "clone", "-q", git.url, "work"], env=env, rc=0)
-    return git, gw, env, lab.dir / "work"
-
-
-def commit(lab, work, env, size=0):
-    (work / "file.bin").write_bytes(os.urandom(size) if size else secrets.token_bytes(16))
-    lab.run(["git", "-C", work, "add", "file.bin"], env=env, rc=0)
-    lab.run(["git", "-C", work, "commit", "-qm", "by an agent"], env=env, rc=0)
-    return lab.run(["git", "-C", work, "rev-parse", "HEAD"], env=env, rc=0).out.decode().strip()
 
 
 @test()

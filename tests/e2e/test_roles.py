@@ -1,0 +1,243 @@
+#!/usr/bin/env python3
+"""A role that dies takes its exchanges with it, never its clients: each is answered soon, in words, and the next
+request goes through. And how the whole begins and ends: signals, a second start, a reload."""
+import json
+import os
+import secrets
+import signal
+import socket
+import time
+
+from gateway import ROLES, Gateway, commit, git_setup, simple_policy
+from harness import main, test
+
+CURL = ["curl", "-sS", "--max-time", "20", "--suppress-connect-headers", "-D", "-"]
+SOON = 5
+
+
+def setup(lab, named=False, **more):
+    """named: an upstream whose name the resolver must look up."""
+    up = lab.upstream("localhost" if named else "upstream.test")
+    policy = simple_policy(up, **({"write": "allow"} if more.pop("allow", False) else {}))
+    if named:
+        policy = policy.replace(", address: 127.0.0.1", "").replace("127.0.0.1/32", "127.0.0.0/8\", \"::1/128")
+    return up, Gateway(lab, policy.replace('say: "Writes are off, ask in #platform."', "use: api"),
+                       {"api": lab.canary(secrets.token_urlsafe(32)).encode()}, **more)
+
+
+def cut_off(lab, role, path="/ok", data=None, named=False, warm=True):
+    """A request that finds the role stopped, and then the role dies. The answer and the upstream."""
+    up, gw = setup(lab, named, allow=True)
+    url = f"https://{up.name}:{up.port}"
+    ask = [*CURL, *(["--data-binary", data] if data else []), url + path]
+    env = gw.client_env()
+    if warm:
+        lab.run([*CURL, url + "/ok"], env=env, rc=0)
+        time.sleep(1.1)  # longer than a released credential is used again
+    before = len(up.requests())
+    old = gw.pid(role)
+    os.kill(old, signal.SIGSTOP)
+    client = lab.start(ask, env=env)
+    stuck = client.popen.poll
+    time.sleep(0.4)
+    assert stuck() is None, client.seen
+    os.kill(old, signal.SIGKILL)
+    began = time.monotonic()
+    client.wait(20)
+    client.reader.join(5)
+    took = time.monotonic() - began
+    assert took < SOON, f"answered after {took:.1f} s"
+    lab.wait_for("the next request", lambda: b" 200" in lab.run([*CURL, url + "/ok"], env=env).out)
+    assert gw.cli("audit", "verify").rc == 0
+    return client.seen, len(up.requests()) - before - 1, gw, up
+
+
+def refusal(seen):
+    """The problem document of an answer inside TLS, or the status of a refused CONNECT."""
+    head, _, body = seen.replace(b"\r\n", b"\n").partition(b"\n\n")
+    assert head.split(b" ")[1] in (b"502", b"503", b"504"), seen
+    assert b"Countersign-Decision:" in head, seen
+    return json.loads(body)["code"]
+
+
+@test("F14 keeper")
+def a_dead_keeper_is_no_credential_and_nothing_sent(lab):
+    seen, sent, gw, up = cut_off(lab, "keeper", "/things", "a=1")
+    assert refusal(seen) == "credential-unavailable" and sent == 0, seen
+
+
+@test("F14 keeper-connect")
+def a_dead_keeper_is_no_certificate(lab):
+    seen, sent, gw, up = cut_off(lab, "keeper", warm=False)
+    assert b"503" in seen and sent == 0, seen
+
+
+@test("F14 resolver")
+def a_dead_resolver_is_an_upstream_that_cannot_be_reached(lab):
+    seen, sent, gw, up = cut_off(lab, "resolver", "/things", "a=1", named=True)
+    assert refusal(seen) == "upstream-failed" and sent == 0, seen
+
+
+@test("F14 carrier")
+def a_dead_carrier_leaves_a_read_refused_and_a_write_unknown(lab):
+    seen, sent, gw, up = cut_off(lab, "carrier")
+    assert refusal(seen) == "gateway-restarting" and sent == 0, seen
+
+
+@test("F14 carrier-write")
+def a_dead_carrier_leaves_a_write_unknown(lab):
+    seen, sent, gw, up = cut_off(lab, "carrier", "/things", "a=1")
+    assert refusal(seen) == "outcome-unknown" and sent == 0, seen
+    assert b"may have" in seen.lower(), seen
+    results = [r for r in gw.audit() if r["kind"] == "result" and r.get("path") == "/things"]
+    assert [r["outcome"] for r in results] == ["unknown"], results
+
+
+@test("F14 judge")
+def a_dead_judge_refuses_the_connect(lab):
+    seen, sent, gw, up = cut_off(lab, "judge")
+    assert b"CONNECT tunnel failed, response 503" in seen and sent == 0, seen
+
+
+@test("F14 judge-hold")
+def a_dead_judge_is_a_gateway_that_restarts(lab):
+    up, gw = setup(lab)
+    client = lab.start([*CURL, "--data-binary", "a=1", f"https://{up.name}:{up.port}/things"], env=gw.client_env())
+    gw.pending()
+    os.kill(gw.pid("judge"), signal.SIGKILL)
+    client.wait(SOON)
+    client.reader.join(5)
+    assert refusal(client.seen) == "gateway-restarting" and b"repeat the request" in client.seen, client.seen
+
+
+@test("F14 ledger")
+def a_dead_ledger_is_a_write_that_was_not_sent(lab):
+    seen, sent, gw, up = cut_off(lab, "ledger", "/things", "a=1")
+    assert refusal(seen) == "store-unavailable" and sent == 0, seen
+
+
+@test("F14 lobby")
+def who_waits_at_a_dead_lobbys_door_is_let_in_by_the_next(lab):
+    seen, sent, gw, up = cut_off(lab, "lobby")
+    assert sent == 1 and b" 200" in seen, seen
+
+
+@test("F14 front")
+def a_dead_front_closes_its_connections(lab):
+    seen, sent, gw, up = cut_off(lab, "front")
+    assert sent == 0 and b"200" not in seen, seen
+
+
+@test("F14 answer")
+def an_answer_the_carrier_did_not_finish_is_cut_not_ended(lab):
+    up, gw = setup(lab)
+    up.script({"/long": "/big?kib=600&split=100000&gate=g"})
+    client = lab.start(["curl", "-sS", "--max-time", "20", "-o", "part", f"https://{up.name}:{up.port}/long"], env=gw.client_env())
+    lab.wait_for("the first bytes", lambda: (lab.dir / "part").exists() and (lab.dir / "part").stat().st_size)
+    os.kill(gw.pid("carrier"), signal.SIGKILL)
+    assert client.wait(SOON) == 18, client.seen  # a partial file
+
+
+@test("F14 git")
+def a_push_that_waits_when_the_judge_dies_is_told_by_git(lab):
+    """Not in git's own dialect (who knew that is dead), but in words git shows, and not as a success."""
+    git, gw, env, work = git_setup(lab)
+    commit(lab, work, env)
+    push = lab.start(["git", "push", "-q", "origin", "HEAD:main"], cwd=work, env=env)
+    ticket = gw.pending()["id"]
+    os.kill(gw.pid("judge"), signal.SIGKILL)
+    assert push.wait(SOON) != 0 and b"503" in push.seen, push.seen
+    lab.wait_for("the ticket", lambda: [t["id"] for t in gw.tickets()] == [ticket])
+    gw.approve(ticket)
+    lab.wait_for("another judge", lambda: lab.run(["git", "ls-remote", git.url], env=env).rc == 0)
+    lab.run(["git", "push", "-q", "origin", "HEAD:main"], cwd=work, env=env, rc=0)
+    assert len(git.landed()) == 1, git.landed()
+
+
+def sockets(gw):
+    return sorted(str(p.relative_to(gw.state)) for p in gw.state.rglob("*") if p.is_socket())
+
+
+def ends_clean(lab, number):
+    up, gw = setup(lab)
+    listener = gw.cli_json("sandbox", "create", "own")
+    assert listener["token"]
+    lab.run([*CURL, f"https://{up.name}:{up.port}/ok"], env=gw.client_env(), rc=0)
+    roles = [gw.pid(role) for role in (*ROLES, "front")]
+    port = int(gw.proxy.rpartition(":")[2])
+    assert "control.sock" in sockets(gw), sockets(gw)
+    began = time.monotonic()
+    gw.process.signal(number)
+    assert gw.process.wait(10) == 0
+    assert time.monotonic() - began < 4
+    lab.wait_for("the end of all", lambda: not any(os.path.exists(f"/proc/{pid}") for pid in roles))
+    assert sockets(gw) == [], sockets(gw)
+    with socket.socket() as probe:
+        assert probe.connect_ex(("127.0.0.1", port)) != 0
+    done = gw.cli("status")
+    assert done.rc != 0 and b"countersign up" in done.both, done.text()
+    gw.up()
+    assert gw.cli("status").rc == 0
+
+
+@test("F15 term")
+def term_leaves_nothing_running_and_no_socket(lab):
+    ends_clean(lab, signal.SIGTERM)
+
+
+@test("F15 int")
+def ctrl_c_leaves_nothing_running_and_no_socket(lab):
+    ends_clean(lab, signal.SIGINT)
+
+
+@test("F15 group")
+def ctrl_c_at_a_terminal_reaches_every_role_and_still_ends_in_order(lab):
+    up, gw = setup(lab)
+    os.killpg(gw.process.pid, signal.SIGINT)
+    assert gw.process.wait(10) == 0
+    assert b"restarting it" not in gw.process.seen, gw.process.seen
+    assert sockets(gw) == []
+
+
+@test("F15 waiting")
+def the_end_answers_who_waits(lab):
+    up, gw = setup(lab)
+    client = lab.start([*CURL, "--data-binary", "a=1", f"https://{up.name}:{up.port}/things"], env=gw.client_env())
+    ticket = gw.pending()["id"]
+    gw.process.signal(signal.SIGTERM)
+    assert gw.process.wait(10) == 0
+    client.wait(SOON)
+    assert b"200" not in client.seen, client.seen
+    gw.up()
+    assert [t["id"] for t in gw.tickets()] == [ticket]
+
+
+@test("F15 second")
+def a_second_start_on_the_same_state_is_refused_and_harms_nothing(lab):
+    up, gw = setup(lab)
+    before = sockets(gw)
+    done = lab.run(["countersign", "up", "--config", gw.config], timeout=20)
+    assert done.rc not in (0, 10, 11) and b"runs on" in done.both and str(gw.state).encode() in done.both, done.text()
+    assert sockets(gw) == before and gw.cli("status").rc == 0
+    assert b" 200" in lab.run([*CURL, f"https://{up.name}:{up.port}/ok"], env=gw.client_env(), rc=0).out
+
+
+@test("B51 hup")
+def a_hangup_with_a_broken_policy_keeps_the_old_one(lab):
+    up, gw = setup(lab)
+    ask = [*CURL, f"https://{up.name}:{up.port}/ok"]
+    good = gw.policy.read_text()
+    gw.policy.write_text(good.replace("decide: allow", "decide: alow"))
+    gw.process.signal(signal.SIGHUP)
+    gw.process.wait_line(r"reload refused, the old policy stays: [^\n]*policy.yaml:\d+:\d+")
+    assert b" 200" in lab.run(ask, env=gw.client_env(), rc=0).out
+    gw.policy.write_text(good.replace("effect: read }\n    decide: allow\n    use: api", "effect: read }\n    decide: deny"))
+    gw.process.signal(signal.SIGHUP)
+    lab.wait_for("the new policy", lambda: b" 403" in lab.run(ask, env=gw.client_env(), rc=0).out)
+    for role in ("judge", "keeper", "ledger"):  # who starts later gets the policy of now
+        gw.kill(role)
+    lab.wait_for("the same policy", lambda: b" 403" in lab.run(ask, env=gw.client_env()).out)
+
+
+if __name__ == "__main__":
+    main()
