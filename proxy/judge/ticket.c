@@ -3,11 +3,12 @@
 #include "common/json/json.h"
 #include "common/log.h"
 #include "proxy/judge/digest.h"
+#include "proxy/judge/push_facts.h"
 #include "proxy/judge/record.h"
 #include "proxy/judge/refuse.h"
 
 /* What a message holds beside the request, the body and the facts. */
-enum { REST_MAX = 24 * 1024 };
+enum { REST_MAX = 24 * 1024, FACTS_END = 512 };
 
 void ticket_digests(struct exchange *x)
 {
@@ -33,23 +34,27 @@ static size_t request_size(const struct wire_request *r)
     return n;
 }
 
+/* What the policy found, then what the pack of a push holds. */
 static struct span facts_json(struct exchange *x, size_t room)
 {
+    const struct decision *d = &x->now.d;
     struct dynbuf b;
     struct jsonw w;
     struct span out;
-    dynbuf_init(&b, room < TICKET_FACTS_MAX ? room : TICKET_FACTS_MAX);
+    size_t i = 0;
+    room = room < TICKET_FACTS_MAX ? room : TICKET_FACTS_MAX;
+    dynbuf_init(&b, room);
     jsonw_begin(&w, &b);
     jsonw_array(&w);
-    for (size_t i = 0; i < x->now.d.nfacts; i++) {
-        jsonw_object(&w);
-        jsonw_kv(&w, "label", x->now.d.facts[i].label);
-        jsonw_kv(&w, "value", x->now.d.facts[i].value);
-        jsonw_end_object(&w);
-    }
+    while (i < d->nfacts && fact_row(&w, room - FACTS_END, d->facts[i].label, d->facts[i].value))
+        i++;
+    if (i < d->nfacts)
+        (void)fact_row(&w, room, SPAN("More"), SPAN("There is more than can be listed here: see the body."));
+    else if (d->push != NULL && x->body.bytes.n > d->join_body.n)
+        push_facts(&w, room - FACTS_END, d->push, span_from(x->body.bytes, d->join_body.n));
     jsonw_end_array(&w);
     if (dialect_keep(&b, &x->arena, &out) != 0)
-        return SPAN("[{\"label\":\"facts\",\"value\":\"too many to be listed: see the body\"}]");
+        return SPAN("[{\"label\":\"facts\",\"value\":\"could not be listed: see the body\"}]");
     return out;
 }
 

@@ -27,11 +27,38 @@ def git_clones_fetches_and_pushes_once_approved(lab):
 
 
 @test()
+def a_push_is_shown_as_its_commits(lab):
+    git, gw, env, work = git_setup(lab)
+    heads = []
+    for n in range(12):  # git packs most of these as deltas of each other
+        (work / "file.txt").write_text(f"line {n}\n" * 20)
+        lab.run(["git", "-C", work, "add", "file.txt"], env=env, rc=0)
+        lab.run(["git", "-C", work, "commit", "-qm", f"step {n}: \u202ereversed\n\nAnd a body that is the same in all."],
+                env=env, rc=0)
+        heads.append(lab.run(["git", "-C", work, "rev-parse", "HEAD"], env=env, rc=0).out.decode().strip())
+    push = lab.start(["git", "-C", str(work), "push", "origin", "HEAD:main"], env=env)
+    ticket = gw.pending()
+    commits = [f["value"] for f in ticket["facts"] if f["label"] in ("Tip commit", "Commit")]
+    assert [c[:40] for c in commits] == heads[::-1], ticket["facts"]
+    assert commits[0].startswith(f"{heads[-1]} of refs/heads/main  step 11: "), commits[0]
+    assert all("(Agent <agent@sandbox.invalid>, " in c for c in commits), commits
+    assert "no ref leads" not in json.dumps(ticket["facts"]) and "to its end" not in json.dumps(ticket["facts"])
+    shown = gw.cli("approvals", "show", ticket["id"], rc=0).out.decode()
+    assert f"Tip commit: {heads[-1]} of refs/heads/main  step 11: \\u{{202e}}reversed" in shown, shown
+    gw.approve(ticket["id"])
+    assert push.wait(30) == 0, push.seen
+    assert [new for _, new, _ in git.landed()] == [heads[-1]]
+
+
+@test()
 def a_5_mb_push_needs_one_approval(lab):
     git, gw, env, work = git_setup(lab)
     head = commit(lab, work, env, 5 * 1024 * 1024)
     push = lab.start(["git", "-C", str(work), "push", "origin", "HEAD:main"], env=env)
-    gw.approve(gw.pending()["id"])
+    ticket = gw.pending()
+    assert any(f["label"] == "Tip commit" and f["value"].startswith(head) and "by an agent" in f["value"]
+               for f in ticket["facts"]), ticket["facts"]
+    gw.approve(ticket["id"])
     assert push.wait(60) == 0, push.seen
     assert [new for _, new, _ in git.landed()] == [head]
     assert len(gw.tickets("all")) == 1, gw.tickets("all")
