@@ -1,5 +1,6 @@
 #include "proxy/judge/exchange.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "common/log.h"
@@ -7,7 +8,7 @@
 
 /* An exchange holds at most a request, the request first held and a kept answer, each one frame; what judging
  * needs on top of them is the parsed body. */
-enum { ARENA_MAX = 3 * 1024 * 1024, FACTS_MAX = 24 * 1024 * 1024 };
+enum { ARENA_MAX = 3 * 1024 * 1024, FACTS_MAX = 24 * 1024 * 1024, SUMMARY_MAX = 121 };
 
 const char *exchange_wait_name(enum x_wait w)
 {
@@ -115,6 +116,19 @@ void judged_drop(struct judged *v)
     *v = (struct judged){0};
 }
 
+/* A request that no pack has words for is named by where it goes: "POST api.example.com/v1/things". */
+static struct span target_words(const struct wire_request *r, struct arena *a)
+{
+    char text[SUMMARY_MAX], port[8] = "";
+    if (r->port != (span_eq(r->scheme, SPAN("https")) ? 443 : 80))
+        snprintf(port, sizeof(port), ":%u", r->port);
+    int n = snprintf(text, sizeof(text), "%.*s %.*s%s%.*s", SPAN_FMT(r->method), SPAN_FMT(r->host), port,
+                     SPAN_FMT(r->path));
+    if (n >= (int)sizeof(text))
+        memcpy(text + sizeof(text) - 4, "...", 4);
+    return arena_copy(a, span_str(text));
+}
+
 void exchange_judge(struct exchange *x, struct judged *out)
 {
     struct judge *j = x->judge;
@@ -141,6 +155,8 @@ void exchange_judge(struct exchange *x, struct judged *out)
         out->credential = c.name;
     if (out->d.code == NULL)
         out->d.code = "internal";
+    if (out->d.verdict == VERDICT_HOLD && out->d.summary.n == 0)
+        out->d.summary = target_words(&x->request, &out->facts);
 }
 
 bool exchange_still(struct exchange *x, enum verdict verdict)

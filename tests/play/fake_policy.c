@@ -76,7 +76,7 @@ static void decide(struct span line, const struct request *r, struct arena *a, s
     if (option(line, "rule=", &v))
         d->rule = (struct rule_ref){v, SPAN("policy.yaml"), 3};
     d->op = option(line, "op=", &v) ? v : SPAN("op");
-    d->summary = SPAN("Do the thing");
+    d->summary = option(line, "wordless", &v) ? SPAN_NONE : SPAN("Do the thing");
     d->code = "rule";
     if (option(line, "say=", &v)) {
         struct span own = arena_copy(a, v);

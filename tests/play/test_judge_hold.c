@@ -107,6 +107,30 @@ static void a_rule_can_shorten_the_wait(void **state)
     play_close(&p);
 }
 
+static void a_request_without_words_is_named_by_its_target(void **state)
+{
+    struct play p;
+    char path[300] = "/w/";
+    play_all(&p, "hold write POST /w rule=writes wait=0 wordless\n");
+    give_request(&p, XID(1), POST("/w/things", "x"));
+    assert_true(span_eq(expect_ticket_open(&p, XID(1)).summary, SPAN("POST api.example/w/things")));
+    give_ticket(&p, XID(1), 1, TICKET_PENDING);
+    expect_reply(&p, XID(1), 403, "POST api.example/w/things: a person must approve it");
+    expect_audit(&p, XID(1), "hold", "held");
+    for (size_t n = 104; n <= 105; n++) { /* 120 bytes with "POST api.example", and one more */
+        memset(path + 3, 'a', n - 3);
+        path[n] = '\0';
+        give_request(&p, XID(n), POST(path, "x"));
+        struct span s = expect_ticket_open(&p, XID(n)).summary;
+        assert_int_equal(s.n, 120);
+        assert_int_equal(span_ends(s, SPAN("aaa...")), n == 105);
+        give_ticket(&p, XID(n), 1, TICKET_DENIED);
+        expect_reply(&p, XID(n), 403, NULL);
+        expect_audit(&p, XID(n), "hold", "ticket-denied");
+    }
+    play_close(&p);
+}
+
 /* E30: the client goes, the ticket stays; approval waits for the same request, which sends the bytes first held. */
 static void approved_after_the_client_had_gone(void **state)
 {
@@ -479,6 +503,7 @@ int main(void)
         cmocka_unit_test(the_words_of_a_denial_reach_the_client),
         cmocka_unit_test(the_inline_wait_ends_in_a_refusal),
         cmocka_unit_test(a_rule_can_shorten_the_wait),
+        cmocka_unit_test(a_request_without_words_is_named_by_its_target),
         cmocka_unit_test(approved_after_the_client_had_gone),
         cmocka_unit_test(what_the_ledger_gives_is_what_was_approved_or_nothing),
         cmocka_unit_test(two_wait_and_one_sends),
