@@ -1,5 +1,6 @@
 /* The policy: compiled in a short-lived child, kept as one sealed image that
  * every process which needs it maps. The parent itself parses no YAML of a policy. */
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -50,7 +51,8 @@ static int await(int pid, int report, struct err *e)
         n += (size_t)got;
     e->text[n] = '\0';
     while (waitpid(pid, &status, 0) < 0)
-        ;
+        if (errno != EINTR)
+            return err_errno(e, "cannot tell how the policy compiler ended");
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
         return 0;
     return n ? -1 : err_set(e, "the policy compiler died; is the policy sane?");
@@ -70,8 +72,11 @@ static int accept_image(struct parent *p, int fd, struct err *e)
     at = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
     if (at == MAP_FAILED || (image = policy_open(span_of(at, (size_t)st.st_size), e)) == NULL)
         goto out;
-    if (policy_digest(image).n == DIGEST_BYTES)
-        memcpy(p->image_digest.b, policy_digest(image).p, DIGEST_BYTES);
+    if (policy_digest(image).n != DIGEST_BYTES) {
+        err_set(e, "the policy image has no digest");
+        goto out;
+    }
+    memcpy(p->image_digest.b, policy_digest(image).p, DIGEST_BYTES);
     bad = 0;
 out:
     policy_close(image);
@@ -95,6 +100,8 @@ int parent_compile(struct parent *p, struct err *e)
     }
     close(fds[1]);
     fds[1] = -1;
+    if (pid < 0)
+        err_errno(e, "cannot start the policy compiler");
     if (pid < 0 || await(pid, fds[0], e) != 0 || accept_image(p, fd, e) != 0)
         goto out;
     if (p->image_fd >= 0)

@@ -29,7 +29,8 @@ static void ended(void *arg)
     for (struct child *c = p->children; c != NULL; c = c->next)
         if (c->pid > 0)
             kill(c->pid, SIGKILL);
-    loop_stop(p->loop);
+    if (p->loop != NULL)
+        loop_stop(p->loop);
 }
 
 /* Ask every role to end, fronts first; what has not ended after two seconds is killed. */
@@ -118,7 +119,7 @@ static void on_end(void *arg, int signo)
 static void on_reload(void *arg, int signo)
 {
     struct parent *p = arg;
-    struct err e;
+    struct err e = {{0}};
     if (parent_compile(p, &e) != 0)
         log_error("reload refused, the old policy stays: %s", e.text);
     else

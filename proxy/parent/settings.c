@@ -40,9 +40,11 @@ static void own(struct settings *s, const struct parent *p)
     char all[LISTENERS_MAX * 64];
     size_t n = 0;
     all[0] = '\0';
-    for (size_t i = 0; i < p->nlisteners; i++)
+    for (size_t i = 0; i < p->nlisteners && n < sizeof(all); i++)
         if (p->listeners[i].fd >= 0 && (p->listeners[i].kind == 1 || p->listeners[i].kind == 3))
             n += (size_t)snprintf(all + n, sizeof(all) - n, "%s%s", n ? " " : "", p->listeners[i].path);
+    if (n >= sizeof(all)) /* the list is what keeps a sandbox from its own gateway */
+        log_die("the listeners' addresses are too long");
     text(s, "own", all);
 }
 
