@@ -146,12 +146,11 @@ static int bind_unix(struct parent *p, const char *file, unsigned kind, enum rol
 static int bind_all(struct parent *p, struct err *e)
 {
     const struct config *c = p->config;
-    char path[256];
     for (size_t i = 0; i < c->nlisteners; i++) {
         const struct config_listener *l = &c->listener[i];
         if (!l->is_unix && bind_tcp(p, l->address, 1, ROLE_LOBBY, l->name, e) != 0)
             return -1;
-        if (l->is_unix && parent_sandbox_open(p, span_str(l->sandbox), path, sizeof(path), e) != 0)
+        if (l->is_unix && parent_sandbox_bind(p, l->sandbox, l->address, e) != 0)
             return -1;
     }
     if (bind_tcp(p, c->desk_address, 3, ROLE_DESK, "desk", e) != 0 ||

@@ -128,13 +128,13 @@ static void copy(char *dst, size_t cap, struct span s)
 }
 
 /* Relative to the folder of the file that named it. */
-static void copy_path(char *dst, const char *file, struct span s)
+static void copy_path(char *dst, size_t cap, const char *file, struct span s)
 {
     const char *slash = strrchr(file, '/');
     if (s.n && s.p[0] == '/')
-        copy(dst, CONFIG_PATH, s);
+        copy(dst, cap, s);
     else
-        snprintf(dst, CONFIG_PATH, "%.*s%.*s", slash ? (int)(slash - file + 1) : 0, file, SPAN_FMT(s));
+        snprintf(dst, cap, "%.*s%.*s", slash ? (int)(slash - file + 1) : 0, file, SPAN_FMT(s));
 }
 
 static bool loopback(struct span address)
@@ -143,7 +143,7 @@ static bool loopback(struct span address)
            span_starts(address, SPAN("[::1]:"));
 }
 
-static void take_listener(struct loader *l, const struct row_listener *r, struct config *c)
+static void take_listener(struct loader *l, const struct row_listener *r, const char *file, struct config *c)
 {
     struct config_listener *to = &c->listener[c->nlisteners];
     struct row_identity id = {0};
@@ -153,7 +153,10 @@ static void take_listener(struct loader *l, const struct row_listener *r, struct
     to->is_unix = r->unix_path.at != NULL;
     copy(to->name, sizeof(to->name), r->name.text);
     copy(to->sandbox, sizeof(to->sandbox), id.sandbox.text);
-    copy(to->address, sizeof(to->address), to->is_unix ? r->unix_path.text : r->http.text);
+    if (to->is_unix)
+        copy_path(to->address, sizeof(to->address), file, r->unix_path.text);
+    else
+        copy(to->address, sizeof(to->address), r->http.text);
     if ((r->http.at != NULL) == to->is_unix)
         problem(l, r->at, "C001", "a listener is either http: or unix:");
     else if (to->is_unix == token)
@@ -166,11 +169,11 @@ static void take_listener(struct loader *l, const struct row_listener *r, struct
 static void take(struct loader *l, const struct row_file *r, const char *file, struct config *c)
 {
     if (r->state_dir.at != NULL)
-        copy_path(c->state_dir, file, r->state_dir.text);
+        copy_path(c->state_dir, CONFIG_PATH, file, r->state_dir.text);
     if (r->floors.at != NULL)
-        copy_path(c->floors, file, r->floors.text);
+        copy_path(c->floors, CONFIG_PATH, file, r->floors.text);
     if (r->roots.at != NULL)
-        copy_path(c->roots, file, r->roots.text);
+        copy_path(c->roots, CONFIG_PATH, file, r->roots.text);
     if (r->store.at != NULL && !span_eq(r->store.text, SPAN("sqlite:ledger.db")))
         problem(l, r->store.at, "C003", "only sqlite:ledger.db is available yet");
     if (r->policy.n > CONFIG_POLICIES || r->listeners.n > CONFIG_LISTENERS) {
@@ -178,11 +181,11 @@ static void take(struct loader *l, const struct row_file *r, const char *file, s
         return;
     }
     for (size_t i = 0; i < r->policy.n; i++)
-        copy_path(c->policy[c->npolicy++], file, r->policy.v[i].text);
+        copy_path(c->policy[c->npolicy++], CONFIG_PATH, file, r->policy.v[i].text);
     if (r->listeners.at != NULL)
         c->nlisteners = 0;
     for (size_t i = 0; i < r->listeners.n; i++)
-        take_listener(l, (const struct row_listener *)r->listeners.v + i, c);
+        take_listener(l, (const struct row_listener *)r->listeners.v + i, file, c);
     if (r->desk.at != NULL && !loopback(r->desk.http.text))
         problem(l, r->desk.at, "C005",
                 "without TLS the page may only listen on loopback: 127.0.0.1, ::1 or localhost");

@@ -7,15 +7,16 @@
 #include "common/log.h"
 #include "common/msg.h"
 #include "proxy/parent/parent.h"
+#include "proxy/wire_ticket.h"
 
-enum { AUTH_MAX = 8 * 1024, READ_MAX = 64 * 1024 };
+enum { AUTH_MAX = 8 * 1024, READ_MAX = 64 * 1024, REST_MS = 1000 };
 
 static struct child *front_of(struct parent *p, const char *sandbox)
 {
     size_t n = 0;
     for (struct child *c = p->children; c != NULL; c = c->next)
-        if (c->role == ROLE_FRONT && ++n && !c->leaving && strcmp(c->info, sandbox) == 0)
-            return c;
+        if (c->role == ROLE_FRONT && ++n && c->chan != NULL && !c->leaving && strcmp(c->info, sandbox) == 0)
+            return c; /* one without a channel has died and is only not reaped yet */
     if (n >= FRONTS_MAX || p->stopping) {
         log_warn("no front for %s: %zu are running; close sandboxes that are not used", sandbox, n);
         return NULL;
@@ -28,17 +29,39 @@ static struct child *front_of(struct parent *p, const char *sandbox)
     return c;
 }
 
+static void rested(void *arg)
+{
+    struct parent *p = arg;
+    for (size_t i = 0; i < p->nlisteners; i++)
+        if (p->listeners[i].fd >= 0 && p->listeners[i].resting)
+            parent_poll(&p->listeners[i]);
+}
+
+/* A listener nobody takes over stays ready for ever: look away for a while. */
+static void rest(struct listener *l)
+{
+    struct parent *p = l->parent;
+    watch_set(l->watch, 0);
+    if (p->rest == NULL)
+        p->rest = timer_new(p->loop, rested, p);
+    if (p->rest == NULL)
+        log_die("out of memory");
+    l->resting = true;
+    timer_set(p->rest, REST_MS);
+}
+
 /* Somebody knocked at a listener that belongs to one sandbox: its front takes it over. */
 static void knocked(void *arg, unsigned ready)
 {
     struct listener *l = arg;
     struct child *c = front_of(l->parent, l->name);
-    if (c == NULL)
+    if (c == NULL) {
+        rest(l);
         return;
+    }
     watch_set(l->watch, 0);
+    l->holder = c->instance;
     struct dynbuf *b = chan_begin(c->chan, M_LISTEN, 0);
-    if (b == NULL)
-        return;
     msg_put_u8(b, (uint8_t)l->kind);
     msg_put_span(b, span_str(l->name));
     (void)chan_commit_fd(c->chan, l->fd);
@@ -46,6 +69,8 @@ static void knocked(void *arg, unsigned ready)
 
 void parent_poll(struct listener *l)
 {
+    l->holder = 0;
+    l->resting = false;
     if (l->watch == NULL)
         l->watch = watch_new(l->parent->loop, l->fd, WATCH_READ, knocked, l);
     else
@@ -69,13 +94,18 @@ void parent_handover(struct parent *p, struct frame *f)
         return;
     }
     snprintf(name, sizeof(name), "%.*s", SPAN_FMT(sandbox));
-    struct child *c = front_of(p, name);
-    struct dynbuf *b = c ? chan_begin(c->chan, M_ADOPT, 0) : NULL;
-    if (b != NULL) {
+    for (int tries = 0; tries < 2; tries++) {
+        struct child *c = front_of(p, name);
+        if (c == NULL)
+            break;
+        struct dynbuf *b = chan_begin(c->chan, M_ADOPT, 0);
         msg_put_span(b, auth);
         msg_put_span(b, bytes);
-        if (chan_commit_fd(c->chan, fd) == 0)
+        if (chan_commit_fd(c->chan, fd) == 0) {
             c->adopted++;
+            break;
+        }
+        c->leaving = true; /* its channel is broken: this one has died, or soon will have */
     }
     close(fd);
 }
@@ -93,10 +123,16 @@ void parent_front_idle(struct parent *p, struct child *c, struct frame *f)
 
 void parent_front_died(struct parent *p, struct child *c)
 {
-    for (size_t i = 0; i < p->nlisteners; i++)
-        if (p->listeners[i].fd >= 0 && p->listeners[i].role == ROLE_FRONT &&
-            strcmp(p->listeners[i].name, c->info) == 0)
-            parent_poll(&p->listeners[i]);
+    bool failed = !c->leaving && loop_now(p->loop) - c->started_ms < REST_MS;
+    for (size_t i = 0; i < p->nlisteners; i++) {
+        struct listener *l = &p->listeners[i];
+        if (l->fd < 0 || l->role != ROLE_FRONT || l->holder != c->instance)
+            continue;
+        if (failed)
+            rest(l); /* one that dies as soon as it is started is not started over and over */
+        else
+            parent_poll(l);
+    }
     parent_child_free(p, &c);
 }
 
@@ -119,6 +155,26 @@ static bool name_ok(struct span s)
     return true;
 }
 
+int parent_sandbox_bind(struct parent *p, const char *name, const char *path, struct err *e)
+{
+    if (!name_ok(span_str(name)))
+        return err_set(e, "a sandbox's name is 1 to 63 of a-z 0-9 . _ -, not \"%s\"", name);
+    if (listener_of(p, name) != NULL)
+        return err_set(e, "the sandbox %s has two listeners; give each sandbox its own", name);
+    int fd = listen_unix(path, 0600);
+    if (fd < 0)
+        return err_errno(e, "cannot listen on %s", path);
+    struct listener *l = parent_listener_add(p, fd, 2, ROLE_FRONT, name);
+    if (l == NULL) {
+        close(fd);
+        unlink(path);
+        return err_set(e, "too many sandboxes are open; remove some with `countersign sandbox rm`");
+    }
+    snprintf(l->path, sizeof(l->path), "%s", path);
+    parent_poll(l);
+    return 0;
+}
+
 int parent_sandbox_open(struct parent *p, struct span name, char *path, size_t cap, struct err *e)
 {
     char own[64];
@@ -126,39 +182,52 @@ int parent_sandbox_open(struct parent *p, struct span name, char *path, size_t c
         return err_set(e, "a sandbox's name is 1 to 63 of a-z 0-9 . _ -");
     snprintf(own, sizeof(own), "%.*s", SPAN_FMT(name));
     struct listener *l = listener_of(p, own);
-    if (l == NULL) {
-        int n = snprintf(path, cap, "%s/run/sb-%s.sock", p->config->state_dir, own);
-        if (n < 0 || (size_t)n >= cap || n > 107)
-            return err_set(e, "the state directory's path is too long for a Unix socket; choose a shorter one");
-        int fd = listen_unix(path, 0600);
-        if (fd < 0)
-            return err_errno(e, "cannot listen on %s", path);
-        if ((l = parent_listener_add(p, fd, 2, ROLE_FRONT, own)) == NULL) {
-            close(fd);
-            unlink(path);
-            return err_set(e, "too many sandboxes are open; remove some with `countersign sandbox rm`");
-        }
-        snprintf(l->path, sizeof(l->path), "%s", path);
-        parent_poll(l);
+    int n = snprintf(path, cap, "%s/run/sb-%s.sock", p->config->state_dir, own);
+    if (l != NULL)
+        n = snprintf(path, cap, "%s", l->path);
+    if (n < 0 || (size_t)n >= cap || n > 107)
+        return err_set(e, "the state directory's path is too long for a Unix socket; choose a shorter one");
+    return l != NULL ? 0 : parent_sandbox_bind(p, own, path, e);
+}
+
+void parent_say_sandboxes(struct parent *p, struct child *ledger)
+{
+    char owner[32];
+    snprintf(owner, sizeof(owner), "uid %u", (unsigned)geteuid());
+    for (size_t i = 0; i < p->config->nlisteners; i++) {
+        const struct config_listener *l = &p->config->listener[i];
+        struct wire_sandbox s = {.name = span_str(l->sandbox),
+                                 .session = span_str(l->sandbox),
+                                 .owner = span_str(owner),
+                                 .tenant = SPAN("default"),
+                                 .kind = SPAN("channel"),
+                                 .generation = 1};
+        struct dynbuf *b = l->is_unix ? chan_begin(ledger->chan, M_SANDBOX_PUT, 0) : NULL;
+        if (b == NULL)
+            continue;
+        wire_put_sandbox(b, &s);
+        (void)chan_commit(ledger->chan); /* if not, it is told when it has been restarted */
     }
-    snprintf(path, cap, "%s", l->path);
-    return 0;
 }
 
 void parent_sandbox_close(struct parent *p, struct span name)
 {
     char own[64];
+    if (!name_ok(name))
+        return;
     snprintf(own, sizeof(own), "%.*s", SPAN_FMT(name));
     struct listener *l = listener_of(p, own);
-    if (l == NULL || !name_ok(name) || l->path[0] == '\0')
-        return;
-    watch_free(&l->watch);
-    close(l->fd);
-    l->fd = -1;
-    unlink(l->path);
+    if (l != NULL) {
+        watch_free(&l->watch);
+        close(l->fd);
+        l->fd = -1;
+        unlink(l->path);
+    }
+    /* Also without a listener of its own: what came in by a token must not outlive it. */
     for (struct child *c = p->children; c != NULL; c = c->next)
         if (c->role == ROLE_FRONT && strcmp(c->info, own) == 0 && !c->leaving) {
             c->leaving = true;
-            chan_send(c->chan, M_STOP, 0, SPAN_NONE);
+            if (c->chan != NULL)
+                chan_send(c->chan, M_STOP, 0, SPAN_NONE);
         }
 }

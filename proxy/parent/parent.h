@@ -34,6 +34,8 @@ struct listener {
     unsigned kind;     /* as in M_LISTEN */
     enum role_id role; /* who accepts; ROLE_FRONT: polled here until somebody knocks */
     char name[256], path[256];
+    uint64_t holder; /* the front that has it now; 0: none, it is polled here */
+    bool resting;    /* its front could not be started: looked at again by the clock */
     struct watch *watch;
     struct parent *parent;
 };
@@ -50,7 +52,7 @@ struct parent {
     bool stopping, announced, quiet, locked;
     char boot[33], exe_dir[512], signin[520];
     struct dynbuf secrets; /* last M_SECRETS, passed on to the desk */
-    struct timer *grace;
+    struct timer *grace, *rest;
 };
 
 /* parent.c */
@@ -71,6 +73,10 @@ void parent_front_died(struct parent *p, struct child *c);
 int parent_sandbox_open(struct parent *p, struct span name, char *path, size_t cap, struct err *e) MUSTCHECK;
 void parent_sandbox_close(struct parent *p, struct span name);
 void parent_poll(struct listener *l);
+/* The listener of a sandbox of the configuration, at a path of its own. */
+int parent_sandbox_bind(struct parent *p, const char *name, const char *path, struct err *e) MUSTCHECK;
+/* To the ledger: which sandboxes the configuration names. */
+void parent_say_sandboxes(struct parent *p, struct child *ledger);
 /* image.c: compile the policy in a child; on success it is the image of all. */
 int parent_compile(struct parent *p, struct err *e) MUSTCHECK;
 void parent_send_image(struct parent *p, struct child *c);

@@ -52,6 +52,9 @@ static void become(struct child *c, int fd, const char *path, char *const argv[]
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
+    /* Of a terminal: they reach its whole group, and are the parent's to act on. */
+    signal(SIGINT, SIG_IGN);
+    signal(SIGHUP, SIG_IGN);
     if (dup2(fd, 3) != 3 || fcntl(3, F_SETFD, 0) != 0)
         _exit(126);
     int null = open("/dev/null", O_RDWR);
@@ -129,6 +132,8 @@ int parent_spawn(struct parent *p, struct child *c)
     }
     parent_configure(p, c);
     parent_send_image(p, c);
+    if (c->role == ROLE_LEDGER)
+        parent_say_sandboxes(p, c);
     parent_link_all(p, c);
     parent_give_listeners(p, c);
     bad = 0;

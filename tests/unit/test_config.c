@@ -71,6 +71,8 @@ static void values_are_taken(void **state)
     assert_int_equal(c->nlisteners, 2);
     assert_true(c->listener[1].is_unix);
     assert_string_equal(c->listener[1].sandbox, "y1");
+    snprintf(want, sizeof(want), "%s/y.sock", dir);
+    assert_string_equal(c->listener[1].address, want);
     assert_int_equal(c->inline_wait_ms, 2000);
     assert_int_equal(c->pending_max, 3);
     assert_int_equal(c->body_max, 1024 * 1024);
