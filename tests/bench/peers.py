@@ -196,7 +196,8 @@ def start_countersign(bench):
     """The whole gateway, with policy, interception, injection, scrubbing and audit."""
     if not bench.prefix:
         raise Missing("no --prefix with an installed countersign")
-    program, port, home = pathlib.Path(bench.prefix) / "bin/countersign", free_port(), bench.dir / "countersign"
+    prefix, port, home = pathlib.Path(bench.prefix).resolve(), free_port(), bench.dir / "countersign"
+    program = prefix / "bin/countersign" if (prefix / "bin").is_dir() else prefix / "countersign"
     home.mkdir(exist_ok=True)
     (home / "policy.yaml").write_text(COUNTERSIGN_POLICY.format(port=bench.origin_port, ca=bench.ca))
     (home / "countersign.yaml").write_text(
