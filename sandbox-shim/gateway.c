@@ -32,8 +32,8 @@ static void __attribute__((noreturn)) become_gateway(const struct gateway *g, co
         fprintf(stderr, "countersign run: cannot start the gateway: %s\n", strerror(errno));
         _exit(1);
     }
-    (void)execl(self, "countersign", "up", "--policy", policy, "--state-dir", g->state_dir, "--quiet", "--ready-fd",
-                number, (char *)NULL);
+    (void)execl(self, "countersign", "up", "--policy", policy, "--state-dir", g->state_dir, "--quiet", "--private",
+                "--ready-fd", number, (char *)NULL);
     fprintf(stderr, "countersign run: cannot start the gateway: %s\n", strerror(errno));
     _exit(1);
 }

@@ -243,6 +243,10 @@ static void defaults(struct config *c, const struct config_args *a)
     snprintf(c->packs_dir, CONFIG_PATH, "%s/packs", a->data_dir ? a->data_dir : PKGDATADIR);
     snprintf(c->roots, CONFIG_PATH, "/etc/ssl/certs/ca-certificates.crt");
     snprintf(c->desk_address, sizeof(c->desk_address), "localhost:8088");
+    if (a->private) { /* several of them may run at once */
+        c->nlisteners = 0;
+        snprintf(c->desk_address, sizeof(c->desk_address), "localhost:0");
+    }
     c->listener[0] = (struct config_listener){.name = "agents", .address = "127.0.0.1:3128"};
 }
 

@@ -26,7 +26,7 @@ struct config {
 /* From the command line; NULL where not given. */
 struct config_args {
     const char *config, *state_dir, *policy, *data_dir;
-    bool check_only;
+    bool check_only, private; /* private: no listener for others, and any port for the page */
 };
 
 /* Defaults, then the file, then the arguments. NULL: *e has file:line:col and what to do. Lives as long as the

@@ -148,11 +148,15 @@ static int run(struct parent *p, struct err *e)
 
 static int options(int argc, char **argv, struct parent *p, struct config_args *a)
 {
-    static const struct option longs[] = {
-        {"config", required_argument, NULL, 'c'},   {"state-dir", required_argument, NULL, 's'},
-        {"policy", required_argument, NULL, 'p'},   {"ready-fd", required_argument, NULL, 'r'},
-        {"quiet", no_argument, NULL, 'q'},          {"check-config", no_argument, NULL, 'n'},
-        {"data-dir", required_argument, NULL, 'd'}, {NULL, 0, NULL, 0}};
+    static const struct option longs[] = {{"config", required_argument, NULL, 'c'},
+                                          {"state-dir", required_argument, NULL, 's'},
+                                          {"policy", required_argument, NULL, 'p'},
+                                          {"ready-fd", required_argument, NULL, 'r'},
+                                          {"quiet", no_argument, NULL, 'q'},
+                                          {"check-config", no_argument, NULL, 'n'},
+                                          {"data-dir", required_argument, NULL, 'd'},
+                                          {"private", no_argument, NULL, 'P'},
+                                          {NULL, 0, NULL, 0}};
     int o;
     while ((o = getopt_long(argc, argv, "", longs, NULL)) != -1)
         switch (o) {
@@ -162,6 +166,7 @@ static int options(int argc, char **argv, struct parent *p, struct config_args *
         case 'd': a->data_dir = optarg; break;
         case 'r': p->ready_fd = atoi(optarg); break;
         case 'q': p->quiet = true; break;
+        case 'P': a->private = true; break;
         case 'n': a->check_only = true; break;
         default: return -1;
         }
@@ -176,7 +181,7 @@ int main(int argc, char **argv)
     log_init("parent", LOG_INFO);
     if (options(argc, argv, &p, &args) != 0) {
         fprintf(stderr, "usage: countersignd [--config FILE] [--state-dir DIR] [--policy FILE] [--data-dir DIR] "
-                        "[--ready-fd N] [--quiet] [--check-config]\n");
+                        "[--ready-fd N] [--quiet] [--private] [--check-config]\n");
         return 2;
     }
     dynbuf_init(&p.secrets, 64 * 1024);
