@@ -60,31 +60,31 @@ def refusal(seen):
     return json.loads(body)["code"]
 
 
-@test("F14 keeper")
+@test("F15 keeper")
 def a_dead_keeper_is_no_credential_and_nothing_sent(lab):
     seen, sent, gw, up = cut_off(lab, "keeper", "/things", "a=1")
     assert refusal(seen) == "credential-unavailable" and sent == 0, seen
 
 
-@test("F14 keeper-connect")
+@test("F15 keeper-connect")
 def a_dead_keeper_is_no_certificate(lab):
     seen, sent, gw, up = cut_off(lab, "keeper", warm=False)
     assert b"503" in seen and sent == 0, seen
 
 
-@test("F14 resolver")
+@test("F15 resolver")
 def a_dead_resolver_is_an_upstream_that_cannot_be_reached(lab):
     seen, sent, gw, up = cut_off(lab, "resolver", "/things", "a=1", named=True)
     assert refusal(seen) == "upstream-failed" and sent == 0, seen
 
 
-@test("F14 carrier")
+@test("F15 carrier")
 def a_dead_carrier_leaves_a_read_refused_and_a_write_unknown(lab):
     seen, sent, gw, up = cut_off(lab, "carrier")
     assert refusal(seen) == "gateway-restarting" and sent == 0, seen
 
 
-@test("F14 carrier-write")
+@test("F15 carrier-write")
 def a_dead_carrier_leaves_a_write_unknown(lab):
     seen, sent, gw, up = cut_off(lab, "carrier", "/things", "a=1")
     assert refusal(seen) == "outcome-unknown" and sent == 0, seen
@@ -93,13 +93,13 @@ def a_dead_carrier_leaves_a_write_unknown(lab):
     assert [r["outcome"] for r in results] == ["unknown"], results
 
 
-@test("F14 judge")
+@test("F15 judge")
 def a_dead_judge_refuses_the_connect(lab):
     seen, sent, gw, up = cut_off(lab, "judge")
     assert b"CONNECT tunnel failed, response 503" in seen and sent == 0, seen
 
 
-@test("F14 judge-hold")
+@test("F15 judge-hold")
 def a_dead_judge_is_a_gateway_that_restarts(lab):
     up, gw = setup(lab)
     client = lab.start([*CURL, "--data-binary", "a=1", f"https://{up.name}:{up.port}/things"], env=gw.client_env())
@@ -110,25 +110,25 @@ def a_dead_judge_is_a_gateway_that_restarts(lab):
     assert refusal(client.seen) == "gateway-restarting" and b"repeat the request" in client.seen, client.seen
 
 
-@test("F14 ledger")
+@test("F15 ledger")
 def a_dead_ledger_is_a_write_that_was_not_sent(lab):
     seen, sent, gw, up = cut_off(lab, "ledger", "/things", "a=1")
     assert refusal(seen) == "store-unavailable" and sent == 0, seen
 
 
-@test("F14 lobby")
+@test("F15 lobby")
 def who_waits_at_a_dead_lobbys_door_is_let_in_by_the_next(lab):
     seen, sent, gw, up = cut_off(lab, "lobby")
     assert sent == 1 and b" 200" in seen, seen
 
 
-@test("F14 front")
+@test("F15 front")
 def a_dead_front_closes_its_connections(lab):
     seen, sent, gw, up = cut_off(lab, "front")
     assert sent == 0 and b"200" not in seen, seen
 
 
-@test("F14 answer")
+@test("F15 answer")
 def an_answer_the_carrier_did_not_finish_is_cut_not_ended(lab):
     up, gw = setup(lab)
     up.script({"/long": "/big?kib=600&split=100000&gate=g"})
@@ -138,7 +138,7 @@ def an_answer_the_carrier_did_not_finish_is_cut_not_ended(lab):
     assert client.wait(SOON) == 18, client.seen  # a partial file
 
 
-@test("F14 git")
+@test("F15 git")
 def a_push_that_waits_when_the_judge_dies_is_told_by_git(lab):
     """Not in git's own dialect (who knew that is dead), but in words git shows, and not as a success."""
     git, gw, env, work = git_setup(lab)
@@ -180,17 +180,17 @@ def ends_clean(lab, number):
     assert gw.cli("status").rc == 0
 
 
-@test("F15 term")
+@test("F17 term")
 def term_leaves_nothing_running_and_no_socket(lab):
     ends_clean(lab, signal.SIGTERM)
 
 
-@test("F15 int")
+@test("F17 int")
 def ctrl_c_leaves_nothing_running_and_no_socket(lab):
     ends_clean(lab, signal.SIGINT)
 
 
-@test("F15 group")
+@test("F17 group")
 def ctrl_c_at_a_terminal_reaches_every_role_and_still_ends_in_order(lab):
     up, gw = setup(lab)
     os.killpg(gw.process.pid, signal.SIGINT)
@@ -199,7 +199,7 @@ def ctrl_c_at_a_terminal_reaches_every_role_and_still_ends_in_order(lab):
     assert sockets(gw) == []
 
 
-@test("F15 waiting")
+@test("F17 waiting")
 def the_end_answers_who_waits(lab):
     up, gw = setup(lab)
     client = lab.start([*CURL, "--data-binary", "a=1", f"https://{up.name}:{up.port}/things"], env=gw.client_env())
@@ -212,7 +212,7 @@ def the_end_answers_who_waits(lab):
     assert [t["id"] for t in gw.tickets()] == [ticket]
 
 
-@test("F15 second")
+@test("F17 second")
 def a_second_start_on_the_same_state_is_refused_and_harms_nothing(lab):
     up, gw = setup(lab)
     before = sockets(gw)

@@ -170,7 +170,7 @@ static void patterns_only(void **state)
     world_free(&w);
 }
 
-/* F14: who waits for the keeper is refused when it ends, not when the time is up. */
+/* F15: who waits for the keeper is refused when it ends, not when the time is up. */
 static void keeper_gone(void **state)
 {
     struct world *w = world_new();

@@ -1,0 +1,280 @@
+#!/usr/bin/env python3
+"""`countersign run` through the real gateway: the main job from inside a sandbox, a gateway for one command, and what
+of the gateway cannot be reached from inside. (The walls of the sandbox itself: test_sandbox.py.)"""
+import json
+import os
+import secrets
+import signal
+
+from gateway import Gateway, commit, git_policy, program, simple_policy
+from harness import main, test
+
+WHO = ["-c", "user.name=Agent", "-c", "user.email=agent@sandbox.invalid"]
+CURL = ["curl", "-sS", "--max-time", "30", "-D", "-"]
+
+
+class Run:
+    """A gateway with one upstream, and commands in sandboxes of it."""
+
+    def __init__(self, lab, policy=None, secrets_=None, **more):
+        self.lab, self.work = lab, lab.dir / "work"
+        self.work.mkdir()
+        if policy is None:
+            self.up = lab.upstream()
+            self.token = lab.canary(secrets.token_urlsafe(32))
+            policy, secrets_ = simple_policy(self.up), {"api": self.token.encode()}
+        self.gw = Gateway(lab, policy, secrets_, **more)
+
+    def command(self, words, *options):
+        return [program(), "run", "--state-dir", self.gw.state, "--workspace", self.work, *options, "--", *words]
+
+    def __call__(self, *words, options=(), env=None, rc=0, **more):
+        return self.lab.run(self.command(words, *options), env=env, rc=rc, **more)
+
+    def start(self, *words, options=(), **more):
+        return self.lab.start(self.command(words, *options), **more)
+
+    def url(self, path="/ok"):
+        return f"https://{self.up.name}:{self.up.port}{path}"
+
+    def sandboxes(self):
+        return [s["name"] for s in self.gw.cli_json("sandbox", "list")["sandboxes"]]
+
+
+def git_run(lab, push="hold", **more):
+    git = lab.git_server()
+    run = Run(lab, git_policy(git, push), {"demo": f"{git.user}:{git.password}".encode()}, **more)
+    run("git", "clone", "-q", git.url, "app")
+    (run.work / "app/file").write_text(secrets.token_hex(8))
+    run("git", "-C", "app", "add", "file")
+    run("git", "-C", "app", *WHO, "commit", "-qm", "by an agent")
+    head = run("git", "-C", "app", "rev-parse", "HEAD").out.decode().strip()
+    return git, run, head
+
+
+@test()
+def a_push_from_a_sandbox_waits_and_lands_once_approved(lab):
+    git, run, head = git_run(lab)
+    push = run.start("git", "-C", "app", "push", "origin", "HEAD:main")
+    ticket = run.gw.pending()
+    assert git.landed() == [] and head in json.dumps(ticket), ticket
+    assert ticket["session"].endswith(f"@{run.work}"), ticket["session"]
+    run.gw.approve(ticket["id"])
+    assert push.wait(30) == 0, push.seen
+    assert [new for _, new, _ in git.landed()] == [head]
+    run("git", "-C", "app", "fetch", "-q")
+    assert run.gw.cli("audit", "verify").rc == 0
+
+
+@test()
+def a_denied_push_shows_the_operators_words_and_fails(lab):
+    git, run, head = git_run(lab)
+    push = run.start("git", "-C", "app", "push", "origin", "HEAD:main")
+    run.gw.deny(run.gw.pending()["id"], "not on a Friday")
+    assert push.wait(30) == 1 and b"not on a Friday" in push.seen, push.seen
+    assert git.landed() == []
+
+
+@test("E30 run")
+def the_session_is_the_workspaces_a_later_run_joins_the_ticket(lab):
+    git, run, head = git_run(lab, hold="inline_wait: 1s, expires: 10m")
+    first = run("git", "-C", "app", "push", "origin", "HEAD:main", rc=1)
+    ticket = run.gw.pending()["id"]
+    assert ticket[:10].encode() in first.both, first.text()
+    run.gw.approve(ticket)
+    assert git.landed() == [] and run.sandboxes() == []
+    run("git", "-C", "app", "push", "origin", "HEAD:main")
+    assert [new for _, new, _ in git.landed()] == [head] and run.gw.tickets() == []
+
+
+@test()
+def another_workspaces_approval_is_not_this_ones(lab):
+    run = Run(lab, hold="inline_wait: 1s, expires: 10m")
+    ask = [*CURL, "--data-binary", "a=1", run.url("/things")]
+    run(*ask)
+    run.gw.approve(run.gw.pending()["id"])
+    run.work = lab.dir / "other"
+    run.work.mkdir()
+    run(*ask)
+    assert run.up.effects() == {} and len(run.gw.tickets()) == 1
+
+
+@test()
+def the_status_of_the_command_is_passed_on(lab):
+    run = Run(lab)
+    for status in (0, 7, 255):
+        run("sh", "-c", f"exit {status}", rc=status)
+    run("sh", "-c", "kill -TERM $$", rc=128 + signal.SIGTERM)
+    done = run("sh", "-c", "cat; echo err >&2", stdin=b"through\n")
+    assert done.out == b"through\n" and done.err == b"err\n", done.text()
+    assert run.sandboxes() == [] and not list(run.gw.state.glob("run/sb-*"))
+
+
+@test()
+def two_at_once_are_two_sandboxes(lab):
+    run = Run(lab)
+    both = [run.start("sh", "-c", f"echo here; cat >/dev/null; {' '.join(CURL)} {run.url('/ok')}", ready="here", stdin=-1)
+            for _ in range(2)]
+    names = run.sandboxes()
+    assert len(names) == len(set(names)) == 2, names
+    for one in both:
+        one.popen.stdin.close()
+        assert one.wait(20) == 0
+        one.wait_line(r"HTTP/1.1 200")
+    assert run.sandboxes() == []
+
+
+@test("G1 run-gateway", "G28 run-gateway")
+def the_environment_inside_has_no_secret_and_only_the_allow_list(lab):
+    run = Run(lab)
+    mine = lab.canary(secrets.token_urlsafe(24))
+    done = run("sh", "-c", "env; cat /proc/*/environ", env={"GITHUB_TOKEN": mine, "COUNTERSIGN_STATE": run.gw.state,
+                                                            "TERM": "dumb"}, rc=None)
+    names = {line.partition(b"=")[0] for line in done.out.splitlines() if b"=" in line}
+    assert b"HTTPS_PROXY" in names and b"TERM" in names
+    assert not names & {b"GITHUB_TOKEN", b"COUNTERSIGN_STATE", b"SSH_AUTH_SOCK"}, names
+    assert mine.encode() not in done.both
+
+
+@test("G3 run-gateway", "C21 run")
+def nothing_of_the_gateway_can_be_reached_from_inside(lab):
+    run = Run(lab)
+    port = run.gw.page.partition("://")[2].partition("/")[0].rpartition(":")[2]
+    proxy = run.gw.proxy.rpartition(":")[2]
+    inside = f"""
+        ls {run.gw.state} {run.gw.state}/control.sock 2>&1
+        find / -xdev \\( -name control.sock -o -name keeper.sock -o -name master.key -o -name ledger.db \\) 2>/dev/null
+        for port in {port} {proxy}; do curl -sS --noproxy '*' --max-time 5 http://127.0.0.1:$port/ 2>&1; done
+        for host in localhost 127.0.0.1 '[::1]' 0.0.0.0; do
+            curl -s --noproxy '' --max-time 10 -o /dev/null -w '%{{http_code}} proxied\\n' http://$host:{port}/
+            curl -sk --noproxy '' --max-time 10 -o /dev/null -w '%{{http_code}} proxied\\n' https://$host:{port}/
+        done; true"""
+    text = run("sh", "-c", inside).text()
+    assert text.count("No such file") == 2 and text.count("Failed to connect") == 2, text
+    assert not [line for line in text.splitlines() if line.startswith("/")], text
+    codes = [line.split()[0] for line in text.splitlines() if line.endswith("proxied")]
+    assert len(codes) == 8 and set(codes) <= {"000", "400", "403", "502"}, text
+
+
+@test("C21 upstream")
+def not_even_a_policy_that_names_the_gateway_itself_leads_there(lab):
+    """Listed as an upstream on loopback, by mistake or by malice, it is not dialled."""
+    up = lab.upstream()
+    run = Run.__new__(Run)
+    run.lab, run.work, run.up = lab, lab.dir / "work", up
+    run.work.mkdir()
+    run.gw = Gateway(lab, simple_policy(up), {"api": lab.canary(secrets.token_urlsafe(32)).encode()})
+    ports = [int(run.gw.page.partition("://")[2].partition("/")[0].rpartition(":")[2]), int(run.gw.proxy.rpartition(":")[2])]
+    more = "".join(f'  - {{ host: own{n}.test, port: {port}, address: 127.0.0.1, allow_private: ["127.0.0.1/32"] }}\n'
+                   for n, port in enumerate(ports))
+    rules = "".join(f"  - id: own{n}\n    match: {{ host: own{n}.test, scheme: http, port: {port}, effect: read }}\n    decide: allow\n"
+                    for n, port in enumerate(ports))
+    run.gw.policy.write_text(simple_policy(up, extra=rules).replace("credentials:", more + "credentials:", 1))
+    run.gw.cli("reload", rc=0)
+    for n, port in enumerate(ports):
+        done = run(*CURL, f"http://own{n}.test:{port}/")
+        assert b"HTTP/1.1 502" in done.out and b"<html" not in done.out.lower(), done.text()
+
+
+@test("G14 run-gateway")
+def a_workspace_that_overlaps_the_state_is_refused(lab):
+    run = Run(lab)
+    for work in (run.gw.state, run.gw.state / "store", lab.dir):
+        run.work = work
+        done = run("true", rc=2)
+        assert b"state" in done.both, done.text()
+
+
+@test()
+def with_a_credential_the_gateway_must_hold_it(lab):
+    run = Run(lab)
+    done = run(*CURL, run.url(), options=["--with", "api"])
+    assert b" 200" in done.out
+    assert ["Authorization", f"Bearer {run.token}"] in [list(f) for f in run.up.requests()[-1]["fields"]]
+    done = run("true", options=["--with", "nothing-such"], rc=1)
+    assert b"`nothing-such`" in done.both and b"secret set" in done.both, done.text()
+    assert run.sandboxes() == []
+
+
+@test()
+def when_the_gateway_ends_the_command_is_told_and_goes_on(lab):
+    run = Run(lab)
+    inside = run.start("sh", "-c", f"{' '.join(CURL)} {run.url()}; cat; {' '.join(CURL)} {run.url()}; exit 9",
+                       ready=r"HTTP/1.1 200 OK\r\n\r\n|ok", stdin=-1)
+    run.gw.stop()
+    inside.popen.stdin.close()
+    assert inside.wait(20) == 9
+    assert b"curl: (" in inside.seen, inside.seen
+
+
+def private(lab, up, n=0, policy=None, env=None):
+    """What runs one command with a gateway of its own, on its own state."""
+    work, state, file = (lab.dir / f"{what}{n}" for what in ("work", "state", "policy"))
+    work.mkdir(exist_ok=True)
+    file.write_text(policy or simple_policy(up, secret="env: MY_API_TOKEN"))
+    return state, [program(), "run", "--policy", file, "--state-dir", state, "--workspace", work]
+
+
+@test()
+def with_a_policy_and_no_gateway_one_runs_for_this_command_alone(lab):
+    up, token = lab.upstream(), lab.canary(secrets.token_urlsafe(32))
+    state, run = private(lab, up)
+    url = f"https://{up.name}:{up.port}"
+    done = lab.run([*run, "--", "sh", "-c", f"env; {' '.join(CURL)} {url}/ok; exit 5"], env={"MY_API_TOKEN": token}, rc=5)
+    assert b"HTTP/1.1 200" in done.out and b"MY_API_TOKEN" not in done.out, done.text()
+    assert ["Authorization", f"Bearer {token}"] in [list(f) for f in up.requests()[-1]["fields"]]
+    assert not [p for p in state.rglob("*") if p.is_socket()]
+    # What is held is decided from another terminal, on the same state.
+    client = lab.start([*run, "--", *CURL, "--data-binary", "a=1", url + "/things"], env={"MY_API_TOKEN": token})
+    here = {"COUNTERSIGN_STATE": state, "PATH": os.environ["PATH"]}
+
+    def waiting():
+        done = lab.run([program(), "approvals", "list", "--json"], env=here)
+        return done.rc == 0 and json.loads(done.out)["tickets"]
+    ticket = lab.wait_for("a ticket", waiting)[0]["id"]
+    lab.run([program(), "approvals", "approve", ticket], env=here, rc=0)
+    assert client.wait(20) == 0 and b"HTTP/1.1 200" in client.seen, client.seen
+    assert up.effects()["POST /things"] == 1
+
+
+@test()
+def two_private_gateways_do_not_stand_in_each_others_way(lab):
+    up, token = lab.upstream(), lab.canary(secrets.token_urlsafe(32))
+    both = []
+    for n in range(2):
+        _, run = private(lab, up, n)
+        both.append(lab.start([*run, "--", "sh", "-c", f"echo here; cat; {' '.join(CURL)} https://{up.name}:{up.port}/ok"],
+                              env={"MY_API_TOKEN": token}, ready="here", stdin=-1))
+    for one in both:
+        one.popen.stdin.close()
+        assert one.wait(20) == 0
+        one.wait_line(r"HTTP/1.1 200")
+
+
+@test()
+def a_private_gateway_ends_with_a_killed_run(lab):
+    up, token = lab.upstream(), lab.canary(secrets.token_urlsafe(32))
+    state, run = private(lab, up)
+    one = lab.start([*run, "--", "sh", "-c", "echo here; cat"], env={"MY_API_TOKEN": token}, ready="here", stdin=-1)
+    one.signal(signal.SIGKILL)
+    one.popen.stdin.close()
+    one.wait()
+    lab.wait_for("the end of the gateway", lambda: lab.run(["pgrep", "-f", str(state)]).rc != 0)
+    assert not [p for p in state.rglob("*") if p.is_socket()]
+
+
+@test()
+def what_cannot_be_started_is_refused_in_words(lab):
+    up = lab.upstream()
+    state, run = private(lab, up, policy=simple_policy(up).replace("decide: allow", "decide: alow"))
+    done = lab.run([*run, "--", "true"], rc=3)
+    assert b"policy0:" in done.both and b"alow" in done.both, done.text()
+    done = lab.run([program(), "run", "--state-dir", state, "--workspace", lab.dir / "work0", "--", "true"], rc=4)
+    assert b"countersign up" in done.both and b"--policy" in done.both, done.text()
+    gateway = Run(lab)
+    done = gateway("true", options=["--policy", gateway.gw.policy], rc=2)
+    assert b"runs already" in done.both, done.text()
+
+
+if __name__ == "__main__":
+    main()
