@@ -237,6 +237,9 @@ static bool by_pack(const struct policy *p, const struct img_pack *k, const stru
             continue;
         if (row->content_type.n && !content_type_is(r, img_span(p, row->content_type)))
             continue;
+        /* A body is taken for a read by its path and type alone; a query nobody described could say anything. */
+        if (row->content_type.n && row->effect == EFFECT_READ && row->query_rule == QUERY_ANY && r->query.n)
+            continue;
         *c = (struct class){.op = img_span(p, row->op),
                             .pack = img_span(p, k->name),
                             .effect = (enum effect)row->effect,

@@ -227,8 +227,10 @@ static void fill_push(struct git_push *push, const struct push_parse *s)
 
 void classify_git_push(const struct request *r, struct arena *a, struct class *c)
 {
-    if (span_eq(r->body, SPAN("0000"))) {
-        /* Before a push over 1 MiB git asks with an empty one whether it may (B39). */
+    if (span_eq(r->body, SPAN("0000")) && span_eq(r->method, SPAN("POST")) &&
+        span_ends(r->path, SPAN("/git-receive-pack")) && r->query.n == 0) {
+        /* Before a push over 1 MiB git asks with an empty one whether it may (B39). A DELETE or a PUT with
+         * such a body is no such question. */
         c->could_op = c->op;
         c->op = SPAN("git.push.probe");
         c->effect = EFFECT_READ;

@@ -72,6 +72,8 @@ static int inspect(struct span path)
             size_t used = escape_ok(path, i);
             if (used == 0)
                 return -1;
+            if (escape_at(path, i) == ';')
+                odd |= PARAMS; /* who decodes before he cuts parameters off reads it so */
             i += used;
             continue;
         }
@@ -105,7 +107,7 @@ static int reread(struct span path, int odd, struct arena *a, struct span *out)
         uint8_t c = path.p[i];
         if (c == '/')
             in_params = false;
-        else if (c == ';' && (odd & PARAMS))
+        else if ((odd & PARAMS) && (c == ';' || escape_at(path, i) == ';'))
             in_params = true;
         if (in_params || ((odd & EMPTY_SEGMENT) && c == '/' && n > 0 && dst[n - 1] == '/'))
             continue;

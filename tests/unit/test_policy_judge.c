@@ -153,8 +153,17 @@ static void test_git_lookalikes(void **state)
     kit_expect(kit_judge(&kit, "ci-1", "POST", GIT "/git-upload-pack/",
                          "Content-Type: application/x-git-upload-pack-request", "", 0, false),
                VERDICT_DENY, "no-rule", "");
-    kit_expect(kit_judge(&kit, "ci-1", "POST", GIT "/git-receive-pack/", RP_TYPE, "0000", 4, true), VERDICT_ALLOW,
-               "rule", "push");
+    kit_expect(kit_judge(&kit, "ci-1", "POST", GIT "/git-receive-pack/", RP_TYPE, "0000", 4, true), VERDICT_DENY,
+               "unclassified", "");
+    kit_expect(kit_judge(&kit, "ci-1", "POST", GIT "/git-receive-pack?a=b", RP_TYPE, "0000", 4, true), VERDICT_DENY,
+               "unclassified", "");
+    kit_expect(kit_judge(&kit, "ci-1", "POST", GIT "/git-upload-pack?a=b",
+                         "Content-Type: application/x-git-upload-pack-request", "", 0, false),
+               VERDICT_DENY, "no-rule", "");
+    static const char *const others[] = {"DELETE", "PUT", "PATCH", "GET", "MOVE"};
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+        kit_expect(kit_judge(&kit, "ci-1", others[i], GIT "/git-receive-pack", RP_TYPE, "0000", 4, true),
+                   VERDICT_DENY, "unclassified", "");
     kit_expect(kit_judge(&kit, "ci-1", "POST", GIT "/GIT-RECEIVE-PACK", RP_TYPE, "0000", 4, true), VERDICT_DENY,
                "unclassified", "");
     kit_expect(kit_judge(&kit, "ci-1", "POST", GIT "/git-receive-pack", "Content-Type: text/plain", "0000", 4, true),
@@ -300,6 +309,8 @@ static void test_readings(void **state)
     kit_expect(kit_get(&kit, "https://api.demo.test/v1//admin/x"), VERDICT_DENY, "rule", "api-no-admin");
     kit_expect(kit_get(&kit, "https://api.demo.test/v1;a=b/admin/x"), VERDICT_DENY, "rule", "api-no-admin");
     kit_expect(kit_get(&kit, "https://api.demo.test/v1/;p/admin/x"), VERDICT_DENY, "rule", "api-no-admin");
+    kit_expect(kit_get(&kit, "https://api.demo.test/v1/admin%3bx"), VERDICT_DENY, "rule", "api-no-admin");
+    kit_expect(kit_get(&kit, "https://api.demo.test/v1%3Ba/admin/x"), VERDICT_DENY, "rule", "api-no-admin");
     kit_expect(kit_get(&kit, "https://api.demo.test/V1/Admin/x"), VERDICT_DENY, "rule", "api-no-admin");
     kit_expect(kit_get(&kit, "https://api.demo.test/v1/admin/"), VERDICT_DENY, "rule", "api-no-admin");
     kit_expect(kit_get(&kit, "https://api.demo.test/v1//things;x=1"), VERDICT_ALLOW, "rule", "api-read");
