@@ -152,12 +152,30 @@ static void put_rule(struct emit *w, const struct m_rule *r)
     index_rule(w, at, r);
 }
 
+/* The path of a file as whoever opens it needs it: a relative one begins at the folder of the file that names it. */
+static struct span beside(struct emit *w, const struct item *f)
+{
+    struct span name = span_str(f->at->file);
+    while (name.n && name.p[name.n - 1] != '/')
+        name.n--;
+    if (name.n == 0 || span_starts(f->text, SPAN("/")))
+        return f->text;
+    uint8_t *path = arena_alloc(&w->l->a, name.n + f->text.n);
+    if (path == NULL) {
+        problem(w->l, f->at, "P099", "no memory for the path");
+        return SPAN_NONE;
+    }
+    memcpy(path, name.p, name.n);
+    memcpy(path + name.n, f->text.p, f->text.n);
+    return span_of(path, name.n + f->text.n);
+}
+
 static void put_credential(struct emit *w, const struct m_credential *c)
 {
     const struct m_source *s = &c->source;
     const struct item *arg = s->file.at ? &s->file : s->env.at ? &s->env : &s->store;
     struct img_cred out = {.name = put_str(w, c->name.text),
-                           .arg = put_str(w, arg->text),
+                           .arg = put_str(w, s->file.at ? beside(w, &s->file) : arg->text),
                            .header = put_str(w, c->inject.basic ? SPAN("Authorization") : c->inject.header.text),
                            .format = put_str(w, c->inject.format.text),
                            .user = put_str(w, c->inject.user.text),

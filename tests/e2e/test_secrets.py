@@ -116,4 +116,22 @@ def plain_http_has_the_same_rules(lab):
     assert b"HTTP/1.1 403" in done.out, done.text()
 
 
+@test()
+def a_secret_file_is_found_beside_the_policy_that_names_it(lab):
+    up = lab.upstream()
+    secret = lab.canary(secrets.token_urlsafe(40))
+    gw = Gateway(lab, simple_policy(up), {"api": b"another, from the store"})
+    folder = lab.dir / "policies"
+    (folder / "keys").mkdir(parents=True)
+    (folder / "keys/api").write_text(secret)
+    lab.exempt(folder / "keys/api").chmod(0o600)
+    (folder / "team.yaml").write_text(simple_policy(up, secret="file: keys/api"))
+    gw.config.write_text(gw.config.read_text().replace("[policy.yaml]", "[policies/team.yaml]"))
+    gw.stop()
+    gw.up()
+    ask(lab, gw.client_env(), f"https://{up.name}:{up.port}/ok", rc=0)
+    sent = {k.lower(): v for k, v in up.requests()[-1]["fields"]}
+    assert sent.get("authorization") == f"Bearer {secret}", sent
+
+
 main()

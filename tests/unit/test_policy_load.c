@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "policy/load/load.h"
 #include "policy_kit.h"
 
 #define V     "version: 1\n"
@@ -287,11 +288,47 @@ static void test_size(void **state)
     free(text);
 }
 
+/* The path in the image is the one to open, wherever the daemon stands. */
+static void test_source_file(void **state)
+{
+    static const struct {
+        const char *policy, *written, *opened;
+    } cases[] = {
+        {"/etc/cs/policy.yaml", "key", "/etc/cs/key"},
+        {"/etc/cs/policy.yaml", "../keys/api.txt", "/etc/cs/../keys/api.txt"},
+        {"/etc/cs/policy.yaml", "/run/keys/api", "/run/keys/api"},
+        {"conf/policy.yaml", "key", "conf/key"},
+        {"policy.yaml", "sub/key", "sub/key"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char text[300];
+        struct dynbuf image;
+        struct err e = {""};
+        struct credential c;
+        snprintf(
+            text, sizeof(text),
+            V "credentials: { c: { source: { file: %s }, inject: { basic: true }, only: [{ host: a.example }] } }\n",
+            cases[i].written);
+        struct policy_file f = {cases[i].policy, span_str(text), false};
+        dynbuf_init(&image, POLICY_IMAGE_MAX);
+        assert_int_equal(policy_load(&f, 1, NULL, NULL, &image, NULL, &e), 0);
+        struct policy *p = policy_open(dynbuf_span(&image), &e);
+        assert_non_null(p);
+        assert_true(policy_credential(p, 0, &c));
+        assert_int_equal(c.source, SOURCE_FILE);
+        if (!span_eq(c.source_arg, span_str(cases[i].opened)))
+            fail_msg("%s: %.*s", cases[i].opened, SPAN_FMT(c.source_arg));
+        policy_close(p);
+        dynbuf_free(&image);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_refused), cmocka_unit_test(test_accepted), cmocka_unit_test(test_warned),
-        cmocka_unit_test(test_floors),  cmocka_unit_test(test_size),
+        cmocka_unit_test(test_floors),  cmocka_unit_test(test_size),     cmocka_unit_test(test_source_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
