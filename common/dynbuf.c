@@ -31,6 +31,8 @@ void dynbuf_reset(struct dynbuf *b)
 
 static int fail(struct dynbuf *b)
 {
+    if (b->p != NULL)
+        explicit_bzero(b->p, b->cap);
     free(b->p);
     *b = (struct dynbuf){.max = b->max, .failed = true};
     return -1;
@@ -106,12 +108,12 @@ int dynbuf_addf(struct dynbuf *b, const char *fmt, ...)
 
 void dynbuf_drop(struct dynbuf *b, size_t n)
 {
-    if (n >= b->n) {
-        b->n = 0;
-        return;
-    }
-    memmove(b->p, b->p + n, b->n - n);
-    b->n -= n;
+    size_t left = n < b->n ? b->n - n : 0;
+    if (left > 0)
+        memmove(b->p, b->p + n, left);
+    if (b->n > left)
+        explicit_bzero(b->p + left, b->n - left);
+    b->n = left;
 }
 
 bool dynbuf_ok(const struct dynbuf *b)

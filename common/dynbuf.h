@@ -4,7 +4,7 @@
  *      v
  *      [ bytes 0..n | room up to cap (grown on demand, never past max) ]
  *
- * Growing past max, or out of memory, fails, frees the bytes and leaves the
+ * Growing past max, or out of memory, fails, wipes and frees the bytes and leaves the
  * buffer in a failed state in which every further add fails too, so that a
  * row of adds needs one check at its end (dynbuf_ok). */
 #ifndef COMMON_DYNBUF_H
@@ -35,7 +35,7 @@ int dynbuf_addf(struct dynbuf *b, const char *fmt, ...) PRINTF(2, 3);
 /* Make room for n more bytes and return where they go, or NULL. Commit with dynbuf_grew. */
 uint8_t *dynbuf_room(struct dynbuf *b, size_t n) MUSTCHECK;
 void dynbuf_grew(struct dynbuf *b, size_t n);
-/* Drop n bytes from the front (n <= b->n). */
+/* Drop n bytes from the front (n <= b->n). They are overwritten: what passes through may be a credential. */
 void dynbuf_drop(struct dynbuf *b, size_t n);
 bool dynbuf_ok(const struct dynbuf *b) MUSTCHECK;
 

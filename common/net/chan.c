@@ -74,7 +74,7 @@ static void marks_drop(struct chan *c)
 static void out_drop(struct chan *c)
 {
     marks_drop(c);
-    dynbuf_free(&c->out);
+    dynbuf_wipe(&c->out);
     c->out_off = 0;
     c->is_building = false;
 }
@@ -85,6 +85,8 @@ static void destroy(struct chan *c)
     chan_fds_close(c->fds, c->nfds);
     timer_free(&c->retry);
     free(c->marks);
+    if (c->in != NULL)
+        explicit_bzero(c->in, c->in_cap);
     free(c->in);
     free(c);
 }
@@ -285,6 +287,22 @@ static int take_frames(struct chan *c)
     return 0;
 }
 
+/* Like realloc, but the old bytes are overwritten: between some processes credentials pass. */
+static int resize(struct chan *c, size_t cap, size_t have)
+{
+    uint8_t *other = malloc(cap);
+    if (other == NULL)
+        return -1;
+    if (c->in != NULL) {
+        memcpy(other, c->in, have);
+        explicit_bzero(c->in, have);
+        free(c->in);
+    }
+    c->in = other;
+    c->in_cap = cap;
+    return 0;
+}
+
 /* Make room for the frame that has begun, or for a good read. */
 static int make_room(struct chan *c)
 {
@@ -294,23 +312,15 @@ static int make_room(struct chan *c)
         need = CHAN_HEAD + n;
     if (c->in_off > 0) {
         memmove(c->in, c->in + c->in_off, have);
+        explicit_bzero(c->in + have, c->in_n - have);
         c->in_off = 0;
         c->in_n = have;
     }
-    if (need == READ_ROOM && c->in_cap > READ_ROOM && have < READ_ROOM / 2) {
-        uint8_t *less = realloc(c->in, READ_ROOM);
-        if (less != NULL) {
-            c->in = less;
-            c->in_cap = READ_ROOM;
-        }
-    }
-    if (c->in_cap >= need)
-        return 0;
-    uint8_t *more = realloc(c->in, need);
-    if (more == NULL)
-        return -1;
-    c->in = more;
-    c->in_cap = need;
+    bool too_large = need == READ_ROOM && c->in_cap > READ_ROOM && have < READ_ROOM / 2;
+    if (c->in_cap < need)
+        return resize(c, need, have);
+    if (too_large)
+        (void)resize(c, READ_ROOM, have);
     return 0;
 }
 

@@ -18,11 +18,28 @@ enum {
     FINISH_MS = 2000,
 };
 
+/* What was sent and received in the clear is overwritten: at one end a credential, at the other a secret's value. */
+static void in_free(struct conn *c)
+{
+    if (c->in != NULL)
+        explicit_bzero(c->in, c->in_n);
+    free(c->in);
+    c->in = NULL;
+    c->in_cap = 0;
+}
+
+static void in_forget(struct conn *c)
+{
+    if (c->in_n > 0)
+        explicit_bzero(c->in, c->in_n);
+    c->in_off = c->in_n = 0;
+}
+
 static void destroy(struct conn *c)
 {
     conn_tls_free(c);
-    free(c->in);
-    dynbuf_free(&c->out);
+    in_free(c);
+    dynbuf_wipe(&c->out);
     dynbuf_free(&c->raw_out);
     free(c);
 }
@@ -62,7 +79,7 @@ void conn_fail(struct conn *c, const char *why)
         return;
     c->mode = CONN_BROKEN;
     snprintf(c->why, sizeof(c->why), "%s", why);
-    dynbuf_free(&c->out);
+    dynbuf_wipe(&c->out);
     dynbuf_free(&c->raw_out);
     c->out_off = c->raw_out_off = 0;
     event_del(&c->rd);
@@ -94,17 +111,22 @@ size_t conn_in_room(struct conn *c, size_t want)
         return room; /* growing would copy what is there for the sake of a rare full read */
     if (c->in_off > 0 && have > 0)
         memmove(c->in, c->in + c->in_off, have);
+    if (c->in_n > have)
+        explicit_bzero(c->in + have, c->in_n - have);
     c->in_off = 0;
     c->in_n = have;
     if (c->in_cap - have < want) {
         size_t cap = (have + want + IN_STEP - 1) / IN_STEP * IN_STEP;
         if (cap > c->in_max)
             cap = c->in_max;
-        uint8_t *more = realloc(c->in, cap);
+        uint8_t *more = malloc(cap);
         if (more == NULL) {
             conn_fail(c, "no memory for input");
             return 0;
         }
+        if (have > 0)
+            memcpy(more, c->in, have);
+        in_free(c);
         c->in = more;
         c->in_cap = cap;
     }
@@ -133,7 +155,7 @@ static void tell_input(struct conn *c, size_t before)
             return;
     }
     if (c->finishing) {
-        c->in_off = c->in_n = 0;
+        in_forget(c);
     } else if (c->in_n - c->in_off > before) {
         if (!conn_tell(c, CONN_DATA))
             return;
@@ -221,12 +243,9 @@ void conn_consume(struct conn *c, size_t n)
     size_t have = c->in_n - c->in_off;
     c->in_off += n < have ? n : have;
     if (c->in_off == c->in_n) {
-        c->in_off = c->in_n = 0;
-        if (c->in_cap > CONN_KEEP) {
-            free(c->in);
-            c->in = NULL;
-            c->in_cap = 0;
-        }
+        in_forget(c);
+        if (c->in_cap > CONN_KEEP)
+            in_free(c);
     }
     if (c->busy == 0) /* else the event handler does it, once */
         update(c);
@@ -247,7 +266,7 @@ int conn_unread(struct conn *c, struct span before)
     memcpy(joined, before.p, before.n);
     if (have > 0)
         memcpy(joined + before.n, c->in + c->in_off, have);
-    free(c->in);
+    in_free(c);
     c->in = joined;
     c->in_off = 0;
     c->in_n = c->in_cap = before.n + have;
@@ -473,7 +492,7 @@ void conn_finish(struct conn **cp)
     }
     conn_deadline(c, FINISH_MS);
     c->finishing = true;
-    c->in_off = c->in_n = 0;
+    in_forget(c);
     c->stalled = false;
     dynbuf_free(&c->raw_in);
     conn_end(c);

@@ -22,7 +22,7 @@ static void lost(struct conn *c, int error)
         return;
     }
     c->write_lost = error;
-    dynbuf_free(&c->out);
+    dynbuf_wipe(&c->out);
     dynbuf_free(&c->raw_out);
     c->out_off = c->raw_out_off = 0;
     event_want(&c->wr, false);

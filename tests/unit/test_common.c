@@ -9,6 +9,19 @@
 #include "common/id.h"
 #include "common/msg.h"
 
+static void dynbuf_overwrites_what_it_drops(void **state)
+{
+    struct dynbuf b;
+    dynbuf_init(&b, 64);
+    assert_int_equal(dynbuf_add(&b, SPAN("secretrest")), 0);
+    dynbuf_drop(&b, 6);
+    assert_memory_equal(b.p, "rest\0\0\0\0\0\0", 10);
+    dynbuf_drop(&b, 9);
+    assert_int_equal(b.n, 0);
+    assert_memory_equal(b.p, "\0\0\0\0", 4);
+    dynbuf_free(&b);
+}
+
 static void dynbuf_stops_at_its_limit(void **state)
 {
     struct dynbuf b;
@@ -98,11 +111,9 @@ static void numbers_are_digits_only(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(dynbuf_stops_at_its_limit),
-        cmocka_unit_test(arena_stops_at_its_limit),
-        cmocka_unit_test(ids_round_trip),
-        cmocka_unit_test(base64_is_strict),
-        cmocka_unit_test(a_bad_message_sticks),
+        cmocka_unit_test(dynbuf_stops_at_its_limit), cmocka_unit_test(dynbuf_overwrites_what_it_drops),
+        cmocka_unit_test(arena_stops_at_its_limit),  cmocka_unit_test(ids_round_trip),
+        cmocka_unit_test(base64_is_strict),          cmocka_unit_test(a_bad_message_sticks),
         cmocka_unit_test(numbers_are_digits_only),
     };
     return cmocka_run_group_tests_name("common", tests, NULL, NULL);
