@@ -1,6 +1,7 @@
 /* countersign secret set|rotate|list|rm: the keeper's own socket. The value is read
  * from standard input (at a terminal without echo), goes into the keeper, and is wiped here. */
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <termios.h>
@@ -34,16 +35,33 @@ static bool name_ok(const char *name)
     return n > 0 && n <= NAME_LEN && name[n] == '\0' && name[0] != '.' && name[0] != '-';
 }
 
+static struct termios was;
+
+/* A Ctrl-C at the prompt must not leave the terminal mute. */
+static void interrupted(int signo)
+{
+    tcsetattr(STDIN_FILENO, TCSAFLUSH, &was);
+    signal(signo, SIG_DFL);
+    raise(signo);
+}
+
+static void echo_off(void)
+{
+    static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+    struct termios quiet = was;
+    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+        signal(ends[i], interrupted);
+    quiet.c_lflag &= ~(tcflag_t)ECHO;
+    tcsetattr(STDIN_FILENO, TCSAFLUSH, &quiet);
+}
+
 static int read_value(struct dynbuf *value, const char *name)
 {
-    struct termios was, quiet;
     bool tty = tcgetattr(STDIN_FILENO, &was) == 0;
     ssize_t n = 0;
     if (tty) {
         fprintf(stderr, "value of %s (not shown; end with Enter): ", name);
-        quiet = was;
-        quiet.c_lflag &= ~(tcflag_t)ECHO;
-        tcsetattr(STDIN_FILENO, TCSAFLUSH, &quiet);
+        echo_off();
     }
     for (;;) {
         uint8_t *room = dynbuf_room(value, 4096);

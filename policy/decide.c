@@ -152,7 +152,7 @@ static bool all_zero(struct span id)
 
 static struct outcome judge_members(struct ask k, const struct class *c)
 {
-    struct outcome total = {0};
+    struct outcome total = refusal("unclassified", -1);
     struct tally t;
     for (size_t i = 0; i < c->push->nrefs; i++) {
         const struct git_ref *r = &c->push->refs[i];

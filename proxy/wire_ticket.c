@@ -23,7 +23,8 @@ void wire_put_record(struct dynbuf *b, const struct wire_record *r)
     msg_put_span(b, span_first(r->resource, 2048));
     msg_put_span(b, r->credential);
     msg_put_span(b, r->rule.id);
-    msg_put_span(b, r->rule.file);
+    /* Of a long path the end says which file it is. */
+    msg_put_span(b, span_from(r->rule.file, r->rule.file.n > NAME_BYTES ? r->rule.file.n - NAME_BYTES : 0));
     msg_put_u32(b, r->rule.line);
     msg_put_digest(b, &r->policy);
     msg_put_digest(b, &r->request);

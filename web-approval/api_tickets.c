@@ -258,6 +258,7 @@ unsigned api_decided(struct frame *f, const char **state, const char **why)
         {404, "no ticket has this id"},
         {409, "it has expired; the agent has to ask again"},
         {409, "the request is not the one that was shown: load it again and look at what it says now"},
+        {422, "the rule that held this wants a reason with an approval"},
     };
     struct msg_in m = msg_in(f ? f->payload : SPAN_NONE);
     uint8_t code = msg_get_u8(&m), st = msg_get_u8(&m);

@@ -258,6 +258,8 @@ static void on_frame(void *arg, struct chan *c, struct frame *f)
         struct msg_in m = msg_in(f->payload);
         struct span key = msg_get_span(&m, 32);
         struct secret *s = f->type == M_DATA_KEY && key.n == 32 && msg_end(&m) == 0 ? secret_new(key) : NULL;
+        if (key.n > 0) /* the channel's buffer must not keep it; the bytes are ours for this callback */
+            explicit_bzero((void *)(uintptr_t)key.p, key.n);
         if (s == NULL)
             log_error("the keeper's message %u cannot be understood", f->type);
         else

@@ -96,9 +96,29 @@ static void impossible_requests_are_refused(void **state)
     dynbuf_free(&b);
 }
 
+/* A policy may lie as deep in the tree as a path can; its records must all the same be taken. */
+static void a_long_file_name_is_cut_to_its_end(void **state)
+{
+    char file[1000];
+    struct wire_record r = {.rule.line = 7}, out;
+    struct dynbuf b;
+    memset(file, 'd', sizeof(file));
+    memcpy(file + sizeof(file) - 5, "/p.ya", 5);
+    r.rule.file = span_of(file, sizeof(file));
+    dynbuf_init(&b, 1 << 20);
+    wire_put_record(&b, &r);
+    struct msg_in m = msg_in(dynbuf_span(&b));
+    assert_int_equal(wire_get_record(&m, &out), 0);
+    assert_int_equal(msg_end(&m), 0);
+    assert_int_equal(out.rule.file.n, 256);
+    assert_true(span_ends(out.rule.file, SPAN("d/p.ya")));
+    dynbuf_free(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(pairs_mirror_each_other),
-                                       cmocka_unit_test(impossible_requests_are_refused)};
+                                       cmocka_unit_test(impossible_requests_are_refused),
+                                       cmocka_unit_test(a_long_file_name_is_cut_to_its_end)};
     return cmocka_run_group_tests_name("wire", tests, NULL, NULL);
 }
