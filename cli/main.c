@@ -13,7 +13,9 @@ static int verb_help(int argc, char **argv);
 
 const struct verb cli_verbs[] = {
     {"up", "[--config FILE] [--policy FILE] [--state-dir DIR]", "run the gateway in the foreground", up_main},
-    {"run", "[--policy FILE] [--with NAME] [--workspace DIR] [--name NAME] [--state-dir DIR] -- CMD [ARG...]",
+    {"run",
+     "[--policy FILE] [--with NAME]... [--workspace DIR] [--name NAME] [--read DIR]... [--setenv NAME=VALUE]... "
+     "[--state-dir DIR] -- CMD [ARG...]",
      "run a command in a sandbox that holds no secret", run_main},
     {"policy", "check|test|explain [OPTION...] ARGUMENT...", "check, test and explain policy files", policy_cli_main},
     {"secret", "set|rotate|rm NAME | list [--json]", "seal a credential's value, read from standard input",
@@ -32,7 +34,7 @@ const struct verb cli_verbs[] = {
     {"audit", "tail [-f] [-n ROWS] | verify [--head SEQ:HASH]", "the record of everything that was decided and sent",
      audit_main},
     {"ca", "show | bundle", "the certificate that sandboxes trust", ca_main},
-    {"reload", "", "read the configuration and policy again", reload_main},
+    {"reload", "", "read the policy again", reload_main},
     {"status", "", "what runs", status_main},
     {"signin", "", "print a link to the approval page that opens once", signin_main},
     {"doctor", "", "check what the gateway and its sandboxes need", doctor_main},

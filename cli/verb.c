@@ -38,17 +38,17 @@ void verb_end(struct gateway_call *g)
 
 int verb_ask(struct gateway_call *g, const char *method, const char *path, struct span body, unsigned want)
 {
-    unsigned status;
     struct err e;
 
     dynbuf_free(&g->answer);
     arena_free(&g->arena);
     g->tree = NULL;
-    if (api_call(g->sock, method, path, body, &status, &g->answer, &e) != 0)
+    g->status = 0;
+    if (api_call(g->sock, method, path, body, &g->status, &g->answer, &e) != 0)
         return verb_fail(CLI_STORE, "%s", e.text);
-    if (status != want) {
-        (void)api_explain(status, dynbuf_span(&g->answer), &e);
-        return verb_fail(status == 503 ? CLI_STORE : CLI_RUNTIME, "%s", e.text);
+    if (g->status != want) {
+        (void)api_explain(g->status, dynbuf_span(&g->answer), &e);
+        return verb_fail(g->status == 503 ? CLI_STORE : CLI_RUNTIME, "%s", e.text);
     }
     g->tree = json_parse(dynbuf_span(&g->answer), &g->arena);
     return CLI_OK;

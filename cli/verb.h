@@ -8,7 +8,8 @@
 
 struct gateway_call {
     char sock[PATH_MAX];
-    bool json; /* print what came, as it came */
+    bool json;       /* print what came, as it came */
+    unsigned status; /* of the last call; 0: no answer */
     struct dynbuf answer;
     struct arena arena;
     const struct json *tree; /* of the answer; NULL when it is empty or too large for a tree */

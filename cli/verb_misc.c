@@ -164,6 +164,8 @@ static int one_call(int argc, char **argv, const char *method, const char *path,
     rc = verb_begin(&g, state_dir, json);
     if (rc == CLI_OK)
         rc = verb_ask(&g, method, path, SPAN_NONE, want);
+    if (rc == CLI_RUNTIME && g.status == 422)
+        rc = CLI_INVALID; /* of a reload: the policy */
     if (rc == CLI_OK && json) {
         verb_print_answer(&g);
     } else if (rc == CLI_OK && member) {

@@ -126,9 +126,27 @@ static struct span reason_of(unsigned status)
     static const struct {
         unsigned status;
         const char *words;
-    } words[] = {{200, "OK"},        {201, "Created"},     {204, "No Content"},
-                 {303, "See Other"}, {400, "Bad Request"}, {403, "Forbidden"},
-                 {404, "Not Found"}, {409, "Conflict"},    {503, "Service Unavailable"}};
+    } words[] = {{200, "OK"},
+                 {201, "Created"},
+                 {204, "No Content"},
+                 {303, "See Other"},
+                 {400, "Bad Request"},
+                 {403, "Forbidden"},
+                 {404, "Not Found"},
+                 {405, "Method Not Allowed"},
+                 {408, "Request Timeout"},
+                 {409, "Conflict"},
+                 {410, "Gone"},
+                 {411, "Length Required"},
+                 {413, "Content Too Large"},
+                 {414, "URI Too Long"},
+                 {415, "Unsupported Media Type"},
+                 {422, "Unprocessable Content"},
+                 {431, "Request Header Fields Too Large"},
+                 {500, "Internal Server Error"},
+                 {501, "Not Implemented"},
+                 {503, "Service Unavailable"},
+                 {505, "HTTP Version Not Supported"}};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         if (words[i].status == status)
             return span_str(words[i].words);
