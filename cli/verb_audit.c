@@ -4,16 +4,28 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "cli/audit_words.h"
 #include "cli/verb.h"
 #include "cli/verbs.h"
 #include "common/id.h"
 
-enum { PAGE_ROWS = 500, PATH_ROOM = 128 };
+enum { OPT_ALL = OPT_OWN + 1 };
+enum {
+    PAGE_ROWS = 500,
+    PATH_ROOM = 128,
+    COUNT_MAX = 1000000,
+    STRETCH = 8, /* records to a line, more or less */
+    NAME_WIDTH = 10,
+    WORDS_WIDTH = 42,
+    LINE_MAX_BYTES = 64 * 1024
+};
 
 struct audit {
     struct gateway_call g;
-    bool follow;
+    bool follow, all;
     unsigned long count;
+    bool counting; /* lines, not printing them */
+    uint64_t shown, skip;
     const char *head; /* SEQ:HASH kept elsewhere */
     uint64_t after;
     /* the chain so far */
@@ -39,73 +51,49 @@ static int page(struct audit *a, unsigned limit, const struct json **rows)
 
 /* --- tail ----------------------------------------------------------------- */
 
-/* Told by the line already, or long and of no use to eyes; --json has them. */
-static bool is_left_out(struct span key)
+/* "  15  2026-11-22 10:20:30  agent  push sent, answered 200    POST git.example/app.git/git-receive-pack" */
+static void print_line(const struct json *r, const struct json *record)
 {
-    static const char *const keys[] = {"seq", "time_ms", "time", "kind", "_schema", "boot", "policy", "request"};
+    struct dynbuf words, target;
+    struct span name = json_text(record, SPAN("sandbox"));
+    char when[32];
 
-    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
-        if (span_eq(key, span_str(keys[i])))
-            return true;
-    return false;
-}
-
-static void print_value(const struct json *v)
-{
-    if (v->type == JSON_BOOL)
-        fputs(v->truth ? "yes" : "no", stdout);
-    else if (v->type == JSON_STRING || v->type == JSON_NUMBER)
-        print_text(v->text);
-    else
-        fputs("...", stdout);
-}
-
-/* A rule as its id and place. */
-static void print_rule(const struct json *v)
-{
-    fputs("  rule=", stdout);
-    print_text(member_text(v, "id"));
-    putchar(' ');
-    print_text(member_text(v, "file"));
-    printf(":%llu", (unsigned long long)member_u64(v, "line"));
-}
-
-/* key=value for every member that says something; those of an object in it, too. */
-static void print_record(const struct json *record, bool deeper)
-{
-    for (const struct json *m = record ? record->child : NULL; m; m = m->next) {
-        bool empty = m->type == JSON_NULL || (m->type == JSON_STRING && m->text.n == 0);
-        if (empty || is_left_out(m->key))
-            continue;
-        if (m->type == JSON_OBJECT && span_eq(m->key, SPAN("rule"))) {
-            print_rule(m);
-        } else if (m->type == JSON_OBJECT && deeper) {
-            print_record(m, false);
-        } else {
-            fputs("  ", stdout);
-            print_text(m->key);
-            putchar('=');
-            print_value(m);
-        }
+    dynbuf_init(&words, LINE_MAX_BYTES);
+    dynbuf_init(&target, LINE_MAX_BYTES);
+    audit_words(record, &words);
+    audit_target(record, &target);
+    printf("%5llu  %s  ", (unsigned long long)member_u64(r, "seq"), time_text(member_u64(r, "time_ms"), when));
+    print_text(name.n ? name : SPAN("-"));
+    printf("%*s  ", name.n < NAME_WIDTH ? (int)(NAME_WIDTH - (name.n ? name.n : 1)) : 0, "");
+    print_text(dynbuf_span(&words));
+    if (target.n) {
+        printf("%*s  ", words.n < WORDS_WIDTH ? (int)(WORDS_WIDTH - words.n) : 0, "");
+        print_text(dynbuf_span(&target));
     }
+    putchar('\n');
+    dynbuf_free(&words);
+    dynbuf_free(&target);
 }
 
-static void print_row(struct audit *a, const struct json *r)
+static void take_row(struct audit *a, const struct json *r)
 {
     struct span json = member_text(r, "json");
     struct arena arena;
-    char when[32];
 
     if (a->g.json) {
         print_lines(json);
         putchar('\n');
         return;
     }
-    printf("%llu  %s  ", (unsigned long long)member_u64(r, "seq"), time_text(member_u64(r, "time_ms"), when));
-    print_text(member_text(r, "kind"));
     arena_init(&arena, 4 * API_EVENT_MAX);
-    print_record(json_parse(json, &arena), true);
-    putchar('\n');
+    const struct json *record = json_parse(json, &arena);
+    bool shown = a->all || audit_is_news(record);
+    if (shown && a->counting)
+        a->shown++;
+    else if (shown && a->skip > 0)
+        a->skip--;
+    else if (shown)
+        print_line(r, record);
     arena_free(&arena);
 }
 
@@ -119,11 +107,29 @@ static int tail_from(struct audit *a)
         rows = 0;
         rc = page(a, PAGE_ROWS, &r);
         for (; rc == CLI_OK && r; r = r->next, rows++) {
-            print_row(a, r);
+            take_row(a, r);
             a->after = member_u64(r, "seq");
         }
     } while (rc == CLI_OK && rows > 0);
     fflush(stdout);
+    return rc;
+}
+
+/* The last a->count lines: for people not every record is one, so those of a longer stretch are counted first. */
+static int from_where(struct audit *a, uint64_t head)
+{
+    uint64_t reach = a->g.json || a->all ? a->count : a->count * STRETCH;
+    uint64_t from = head > reach ? head - reach : 0;
+    int rc = CLI_OK;
+
+    a->after = from;
+    if (reach != a->count) {
+        a->counting = true;
+        rc = tail_from(a);
+        a->counting = false;
+        a->skip = a->shown > a->count ? a->shown - a->count : 0;
+        a->after = from;
+    }
     return rc;
 }
 
@@ -132,11 +138,10 @@ static int tail(struct audit *a)
     const struct json *r;
     int rc = page(a, 1, &r);
 
-    if (rc != CLI_OK)
-        return rc;
-    uint64_t head = member_u64(a->g.tree, "head");
-    a->after = head > a->count ? head - a->count : 0;
-    rc = tail_from(a);
+    if (rc == CLI_OK)
+        rc = from_where(a, member_u64(a->g.tree, "head"));
+    if (rc == CLI_OK)
+        rc = tail_from(a);
     while (rc == CLI_OK && a->follow && !ferror(stdout)) {
         (void)sleep(1);
         rc = tail_from(a);
@@ -231,16 +236,27 @@ static int verify(struct audit *a)
     return CLI_OK;
 }
 
+static int count(const char *arg, unsigned long *n)
+{
+    uint64_t v;
+
+    if (span_u64(span_str(arg), COUNT_MAX, &v) != 0)
+        return verb_fail(-1, "-n takes a number up to %d, not %s", COUNT_MAX, arg);
+    *n = (unsigned long)v;
+    return 0;
+}
+
 int audit_main(int argc, char **argv)
 {
     static const struct option options[] = {VERB_OPTIONS,
                                             {"follow", no_argument, NULL, 'f'},
                                             {"lines", required_argument, NULL, 'n'},
                                             {"head", required_argument, NULL, OPT_OWN},
+                                            {"all", no_argument, NULL, OPT_ALL},
                                             {NULL, 0, NULL, 0}};
     struct audit a = {.count = 20};
     const char *state_dir = NULL;
-    bool json = false;
+    bool json = false, bad = false;
     int o, rc;
 
     while ((o = getopt_long(argc, argv, "fn:", options, NULL)) != -1)
@@ -248,12 +264,13 @@ int audit_main(int argc, char **argv)
         case OPT_STATE_DIR: state_dir = optarg; break;
         case OPT_JSON: json = true; break;
         case 'f': a.follow = true; break;
-        case 'n': a.count = strtoul(optarg, NULL, 10); break;
+        case 'n': bad |= count(optarg, &a.count) != 0; break;
         case OPT_OWN: a.head = optarg; break;
+        case OPT_ALL: a.all = true; break;
         default: return cli_usage("audit");
         }
     bool is_tail = argc - optind == 1 && strcmp(argv[optind], "tail") == 0;
-    if (!is_tail && !(argc - optind == 1 && strcmp(argv[optind], "verify") == 0))
+    if (bad || (!is_tail && !(argc - optind == 1 && strcmp(argv[optind], "verify") == 0)))
         return cli_usage("audit");
     rc = verb_begin(&a.g, state_dir, json);
     if (rc == CLI_OK)

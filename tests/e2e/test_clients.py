@@ -24,6 +24,14 @@ def git_clones_fetches_and_pushes_once_approved(lab):
     assert push.wait(30) == 0, push.seen
     assert [new for _, new, _ in git.landed()] == [head]
     lab.run(["git", "-C", work, "fetch", "-q"], env=env, rc=0)
+    short = ticket["id"][:10]
+    story = gw.cli("audit", "tail", rc=0).out.decode()
+    told = [f"push held: ticket {short} ", f"ticket {short} approved by uid ", "push sent, answered 200 "]
+    places = [story.find(t) for t in told]
+    assert -1 not in places and places == sorted(places), story
+    assert "sandbox made known" not in story and "sandbox made known" in gw.cli("audit", "tail", "--all", rc=0).out.decode()
+    assert len(gw.cli("audit", "tail", "-n", "3", rc=0).out.splitlines()) == 3
+    assert gw.cli("audit", "tail", "-n", "x").rc == 2
 
 
 @test()
