@@ -177,6 +177,10 @@ struct role *role_start(const char *name, struct loop *l, const struct role_ops 
     if (OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, NULL) != 1)
         log_die("OpenSSL cannot be set up");
     signal(SIGPIPE, SIG_IGN);
+    /* A Ctrl-C, a hangup or a service manager's TERM reach the whole group: the parent says when it is our turn. */
+    signal(SIGINT, SIG_IGN);
+    signal(SIGTERM, SIG_IGN);
+    signal(SIGHUP, SIG_IGN);
     close_inherited();
     limits();
     die_with_parent();

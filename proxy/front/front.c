@@ -7,7 +7,7 @@
 #include "common/log.h"
 #include "proxy/front/client.h"
 
-enum { SAY_AGAIN_MS = 10 * 1000 };
+enum { SAY_AGAIN_MS = 10 * 1000, END_MS = 500, END_LOOK_MS = 10 };
 
 static const struct front_limits usual = {
     .clients = FRONT_CLIENTS_MAX,
@@ -26,7 +26,7 @@ static const struct front_limits usual = {
 
 static void doors(struct front *f)
 {
-    bool open = f->nclients < f->limits.clients && !f->resting && !f->going;
+    bool open = f->nclients < f->limits.clients && !f->resting && !f->going && !f->ending;
     for (size_t i = 0; i < f->ndoors; i++)
         watch_set(f->door[i].watch, open ? WATCH_READ : 0);
 }
@@ -225,6 +225,44 @@ static void on_idle(void *arg)
     (void)chan_commit(f->parent);
 }
 
+/* ---- the end ---- */
+
+/* The judge's last words come before its own end does; who has waited for them in vain is told here. */
+static void on_end(void *arg)
+{
+    struct front *f = arg;
+    bool late = loop_now(f->loop) >= f->end_by, more = false;
+    if (late)
+        refuse_waiting(f);
+    for (struct client *c = f->clients, *next; c != NULL; c = next) {
+        next = c->next;
+        if (!c->on && c->state != CLIENT_CLOSING && conn_queued(c->conn) == 0)
+            client_finish(c);
+    }
+    for (const struct client *c = f->clients; c != NULL; c = c->next)
+        more |= c->on || conn_queued(c->conn) > 0;
+    if (late || !more)
+        loop_stop(f->loop);
+    else
+        timer_set(f->end, END_LOOK_MS);
+}
+
+void front_end(struct front *f)
+{
+    if (f->ending)
+        return;
+    f->ending = true;
+    f->end_by = loop_now(f->loop) + END_MS;
+    if (f->nclients > 0)
+        f->end = timer_new(f->loop, on_end, f);
+    if (f->end == NULL) {
+        loop_stop(f->loop);
+        return;
+    }
+    doors(f);
+    on_end(f);
+}
+
 int front_init(struct front *f, struct loop *l, uint64_t instance, struct err *e)
 {
     *f = (struct front){.loop = l, .limits = usual, .instance = instance};
@@ -255,6 +293,7 @@ void front_done(struct front *f)
     f->ndoors = 0;
     timer_free(&f->idle);
     timer_free(&f->rest);
+    timer_free(&f->end);
     chan_free(&f->judge);
     chan_free(&f->carrier);
     front_leafs_free(f);

@@ -60,8 +60,10 @@ struct front {
 
     struct front_door door[FRONT_DOORS_MAX];
     size_t ndoors;
-    struct timer *idle, *rest;
-    bool going;    /* the parent was asked whether to go: nobody is let in meanwhile */
+    struct timer *idle, *rest, *end;
+    bool going;  /* the parent was asked whether to go: nobody is let in meanwhile */
+    bool ending; /* nobody is let in any more, who has an answer is let go */
+    uint64_t end_by;
     bool resting;  /* accept failed: descriptors or memory ran out */
     uint64_t said; /* when that was logged last */
 
@@ -81,6 +83,8 @@ void front_peer(void *arg, unsigned peer, uint64_t instance, struct span info, i
 /* leafs.c: valid until the next call; what uses it keeps it alive. NULL: the bytes are no leaf for our key. */
 struct tls_leaf *front_leaf_of(struct front *f, struct span der, struct span ca) MUSTCHECK;
 void front_leafs_free(struct front *f);
+/* Say the last words, then stop the loop: at once when there is nobody to say them to. */
+void front_end(struct front *f);
 /* How many clients there are has changed. */
 void front_counted(struct front *f);
 

@@ -1,11 +1,14 @@
 /* The front's start-up. */
 #include "proxy/front/front.h"
 
+#include <stdlib.h>
+
 #include "common/log.h"
 #include "common/role.h"
 
 static struct front front;
 static uint64_t instance;
+static bool running;
 
 static void on_config(void *arg, struct span key, struct span value)
 {
@@ -14,9 +17,18 @@ static void on_config(void *arg, struct span key, struct span value)
         log_die("the instance number is not one");
 }
 
+static void on_stop(void *arg)
+{
+    if (running)
+        front_end(arg);
+    else
+        exit(0);
+}
+
 int main(void)
 {
-    static const struct role_ops ops = {.frame = front_frame, .peer = front_peer, .config = on_config};
+    static const struct role_ops ops = {
+        .frame = front_frame, .peer = front_peer, .config = on_config, .stop = on_stop};
     static const struct wall wall = {.calls = WALL_MEMFD | WALL_ACCEPT};
     struct err e = {""};
     struct loop *loop = loop_new();
@@ -28,5 +40,8 @@ int main(void)
     front.parent = role_parent(role);
     role_confine(role, &wall);
     role_ready(role);
-    return loop_run(loop) == 0 ? 0 : 1;
+    running = true;
+    int rc = loop_run(loop);
+    front_done(&front); /* what is queued is flushed, as far as it goes */
+    return rc == 0 ? 0 : 1;
 }

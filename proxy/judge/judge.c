@@ -205,6 +205,18 @@ int judge_frame(struct judge *j, enum role_id role, uint64_t instance, struct fr
     }
 }
 
+static void told_of_the_end(struct exchange *x, void *arg)
+{
+    if (x->wait == X_BODY || x->wait == X_PARKED)
+        refuse_now(x, REFUSE_ENDING);
+}
+
+void judge_end(struct judge *j)
+{
+    j->ending = true;
+    exchange_each(j, told_of_the_end, NULL);
+}
+
 static void timed_out(struct exchange *x)
 {
     enum x_wait w = x->wait;

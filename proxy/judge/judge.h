@@ -28,6 +28,8 @@ void judge_gone(struct judge *j, enum role_id role, uint64_t instance);
 int judge_frame(struct judge *j, enum role_id role, uint64_t instance, struct frame *f) MUSTCHECK;
 /* The alarm of ports.wake went off. */
 void judge_tick(struct judge *j);
+/* From now on all that is not with the carrier is refused, at once; what is, may still end. */
+void judge_end(struct judge *j);
 /* How many exchanges are open: for the plays, and for a quiet end. */
 size_t judge_exchanges(const struct judge *j);
 

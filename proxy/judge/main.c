@@ -5,11 +5,11 @@
 #include "common/role.h"
 #include "proxy/judge/judge.h"
 
-enum { LINK_BUCKETS = 256 };
+enum { LINK_BUCKETS = 256, END_LOOK_MS = 10 };
 
 struct app {
     struct loop *loop;
-    struct timer *alarm;
+    struct timer *alarm, *end;
     struct judge *judge;
     struct link *links[LINK_BUCKETS];
 };
@@ -137,10 +137,41 @@ static void config(void *arg, struct span key, struct span value)
         log_die("%.*s: not a value for it", SPAN_FMT(key));
 }
 
+static void flush_links(struct app *a)
+{
+    for (size_t i = 0; i < LINK_BUCKETS; i++)
+        for (struct link *l = a->links[i]; l != NULL; l = l->next)
+            chan_free(&l->chan);
+}
+
+/* What is with the carrier may still end; the parent's patience is the limit. */
+static void on_end(void *arg)
+{
+    struct app *a = arg;
+    if (judge_exchanges(a->judge) > 0) {
+        timer_set(a->end, END_LOOK_MS);
+        return;
+    }
+    flush_links(a);
+    exit(0);
+}
+
+static void stop(void *arg)
+{
+    struct app *a = arg;
+    if (a->end != NULL)
+        return;
+    a->end = timer_new(a->loop, on_end, a);
+    judge_end(a->judge);
+    if (a->end == NULL)
+        exit(0);
+    timer_set(a->end, 0);
+}
+
 int main(void)
 {
     static struct app a;
-    static const struct role_ops ops = {.frame = from_parent, .peer = peer, .config = config};
+    static const struct role_ops ops = {.frame = from_parent, .peer = peer, .config = config, .stop = stop};
     static const struct wall wall = {.calls = WALL_MEMFD};
     const struct judge_ports ports = {&a, port_begin, port_commit, port_now, port_wall, port_wake, port_commit_soon};
     a.loop = loop_new();

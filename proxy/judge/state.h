@@ -85,7 +85,7 @@ struct judge {
     struct exchange *by_xid[XID_BUCKETS];
     struct exchange *timed; /* those with a deadline */
     uint64_t alarm;         /* what ports.wake was last told, as a time; 0: none */
-    bool carrier, keeper, ledger, store_lost, silent;
+    bool carrier, keeper, ledger, store_lost, silent, ending;
     uint64_t unheard; /* monotonic ms of the first word to the ledger since it last said one; 0: none */
     uint32_t carrier_boot, upstreams;
     struct backlog *backlog;

@@ -34,6 +34,8 @@ enum walk_next step_classify(struct exchange *x)
         return WALK_FAIL;
     if (inside_is(x->request.host))
         return inside_answer(x);
+    if (j->ending)
+        return refuse(x, REFUSE_ENDING);
     if (!judge_store_ok(j) && !j->config.allow_reads)
         return refuse(x, REFUSE_STORE);
     if (!exchange_session_lives(x))

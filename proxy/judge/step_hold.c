@@ -15,6 +15,8 @@ static enum walk_next park(struct exchange *x)
             wait = x->now.d.inline_wait_ms;
         x->park_until = now + wait;
     }
+    if (j->ending)
+        return refuse(x, REFUSE_ENDING);
     if (now >= x->park_until)
         return refuse(x, REFUSE_HELD);
     exchange_wait(x, X_PARKED, x->park_until - now);

@@ -276,6 +276,14 @@ static void on_gone(void *arg, struct chan *c)
         if (l->peer[i] == c)
             l->peer[i] = NULL;
     chan_free(&c);
+    if (l->ending && l->peer[ROLE_JUDGE] == NULL)
+        loop_stop(l->loop);
+}
+
+bool ledger_end(struct ledger *l)
+{
+    l->ending = true;
+    return l->peer[ROLE_JUDGE] == NULL;
 }
 
 void ledger_peer(struct ledger *l, unsigned role, int fd)

@@ -28,6 +28,7 @@ struct ledger {
     struct timer *second, *later;
     unsigned waiting; /* records in the open transaction that nobody waits for */
     bool scheduled, lost;
+    bool ending;
     bool judge_spoke;  /* since the last second: it waits for a sign of life */
     bool patient;      /* the frame at hand is such a record */
     bool owed_welcome; /* a judge came, and what it was told is not committed yet */
@@ -36,6 +37,8 @@ struct ledger {
 /* Needs loop, store and signer. */
 int ledger_start(struct ledger *l) MUSTCHECK;
 void ledger_peer(struct ledger *l, unsigned role, int fd);
+/* True: all that the judge had to say was heard. Else the loop is stopped when it has been. */
+bool ledger_end(struct ledger *l) MUSTCHECK;
 void ledger_parent_frame(struct ledger *l, struct frame *f);
 /* Commit what there is, at the end. */
 void ledger_stop(struct ledger *l);

@@ -66,7 +66,8 @@ static void stop(void *arg)
     struct start *s = arg;
     if (!s->running)
         exit(0);
-    loop_stop(s->ledger.loop);
+    if (ledger_end(&s->ledger))
+        loop_stop(s->ledger.loop);
 }
 
 /* Which CLOCK_BOOTTIME this is; without it deadlines are counted by the wall clock over a restart. */

@@ -23,30 +23,66 @@ struct child *parent_child(struct parent *p, enum role_id role, uint64_t instanc
     return NULL;
 }
 
-static void ended(void *arg)
+static void kill_all(struct parent *p)
 {
-    struct parent *p = arg;
     for (struct child *c = p->children; c != NULL; c = c->next)
         if (c->pid > 0)
             kill(c->pid, SIGKILL);
-    if (p->loop != NULL)
-        loop_stop(p->loop);
 }
 
-/* Ask every role to end, fronts first; what has not ended after two seconds is killed. */
+/* The judge ends first: it tells who waits. Then who relays its words; the ledger last: it writes down what was. */
+enum { STAGES = 3, STAGE_MS = 1000 };
+static int stage_of(enum role_id r)
+{
+    return r == ROLE_JUDGE ? 0 : r == ROLE_LEDGER ? 2 : 1;
+}
+
+static bool any_left(const struct parent *p, int stage)
+{
+    for (const struct child *c = p->children; c != NULL; c = c->next)
+        if (c->pid > 0 && stage_of(c->role) <= stage)
+            return true;
+    return false;
+}
+
+/* Go on to the next stage that has somebody left. */
+static void stop_next(struct parent *p)
+{
+    while (!any_left(p, p->stage))
+        if (++p->stage >= STAGES) {
+            loop_stop(p->loop);
+            return;
+        }
+    if (p->told == p->stage + 1)
+        return;
+    p->told = p->stage + 1;
+    for (struct child *c = p->children; c != NULL; c = c->next)
+        if (c->chan != NULL && stage_of(c->role) == p->stage)
+            chan_send(c->chan, M_STOP, 0, SPAN_NONE);
+    timer_set(p->grace, STAGE_MS);
+}
+
+static void too_slow(void *arg)
+{
+    struct parent *p = arg;
+    for (struct child *c = p->children; c != NULL; c = c->next)
+        if (c->pid > 0 && stage_of(c->role) <= p->stage)
+            kill(c->pid, SIGKILL);
+}
+
+/* Ask every role to end, stage by stage; who has not ended after a second is killed. */
 void parent_stop(struct parent *p)
 {
     if (p->stopping)
         return;
     p->stopping = true;
-    for (struct child *c = p->children; c != NULL; c = c->next)
-        if (c->chan != NULL)
-            chan_send(c->chan, M_STOP, 0, SPAN_NONE);
-    p->grace = timer_new(p->loop, ended, p);
-    if (p->grace == NULL)
-        ended(p);
-    else
-        timer_set(p->grace, 2000);
+    p->grace = timer_new(p->loop, too_slow, p);
+    if (p->grace != NULL) {
+        stop_next(p);
+        return;
+    }
+    kill_all(p);
+    loop_stop(p->loop);
 }
 
 static void again(void *arg)
@@ -89,14 +125,6 @@ static void child_died(struct parent *p, struct child *c, int status)
         restart_later(p, c);
 }
 
-static bool any_left(const struct parent *p)
-{
-    for (const struct child *c = p->children; c != NULL; c = c->next)
-        if (c->pid > 0)
-            return true;
-    return false;
-}
-
 static void on_child(void *arg, int signo)
 {
     struct parent *p = arg;
@@ -107,8 +135,8 @@ static void on_child(void *arg, int signo)
                 child_died(p, c, status);
                 break;
             }
-    if (p->stopping && !any_left(p))
-        loop_stop(p->loop);
+    if (p->stopping)
+        stop_next(p);
 }
 
 static void on_end(void *arg, int signo)
@@ -201,7 +229,7 @@ int main(int argc, char **argv)
     }
     if (run(&p, &e) != 0) {
         fprintf(stderr, "countersign: %s\n", e.text);
-        ended(&p);
+        kill_all(&p);
         parent_sweep(&p);
         return 3;
     }

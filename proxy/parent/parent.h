@@ -49,6 +49,7 @@ struct parent {
     size_t nlisteners;
     int image_fd, keeper_dir, uid_base, ready_fd, exit_status;
     struct digest image_digest;
+    int stage, told; /* of stopping */
     bool stopping, announced, quiet, locked;
     char boot[33], exe_dir[512], signin[520];
     struct dynbuf secrets; /* last M_SECRETS, passed on to the desk */

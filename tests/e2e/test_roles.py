@@ -200,16 +200,54 @@ def ctrl_c_at_a_terminal_reaches_every_role_and_still_ends_in_order(lab):
 
 
 @test("F17 waiting")
-def the_end_answers_who_waits(lab):
+def the_end_answers_who_waits_in_words(lab):
     up, gw = setup(lab)
     client = lab.start([*CURL, "--data-binary", "a=1", f"https://{up.name}:{up.port}/things"], env=gw.client_env())
     ticket = gw.pending()["id"]
+    os.killpg(gw.process.pid, signal.SIGTERM)  # as a service manager does: to every process
+    assert gw.process.wait(10) == 0
+    client.wait(SOON)
+    client.reader.join(5)
+    assert refusal(client.seen) == "gateway-ending" and ticket.encode() in client.seen, client.seen
+    gw.up()
+    assert [t["id"] for t in gw.tickets()] == [ticket]
+
+
+@test("F17 git")
+def the_end_answers_git_in_its_dialect(lab):
+    git, gw, env, work = git_setup(lab)
+    commit(lab, work, env)
+    push = lab.start(["git", "push", "origin", "HEAD:main"], cwd=work, env=env)
+    gw.pending()
+    gw.process.signal(signal.SIGTERM)
+    assert gw.process.wait(10) == 0
+    assert push.wait(SOON) == 1 and b"is being stopped" in push.seen, push.seen
+
+
+@test("F17 effect")
+def the_end_lets_what_was_sent_be_answered(lab):
+    up, gw = setup(lab, allow=True)
+    up.script({"POST /things": "/slow?ms=400"})
+    client = lab.start([*CURL, "--data-binary", "a=1", f"https://{up.name}:{up.port}/things"], env=gw.client_env())
+    lab.wait_for("the effect", lambda: up.effects().get("POST /things"))
     gw.process.signal(signal.SIGTERM)
     assert gw.process.wait(10) == 0
     client.wait(SOON)
-    assert b"200" not in client.seen, client.seen
+    client.reader.join(5)
+    assert b"HTTP/1.1 200" in client.seen, client.seen
     gw.up()
-    assert [t["id"] for t in gw.tickets()] == [ticket]
+    assert [r["outcome"] for r in gw.audit() if r["kind"] == "result" and r.get("path") == "/things"] == ["answered"]
+
+
+@test("F17 reads")
+def the_end_loses_no_record(lab):
+    up, gw = setup(lab)
+    for n in range(5):
+        lab.run([*CURL, f"https://{up.name}:{up.port}/ok"], env=gw.client_env(), rc=0)
+    gw.process.signal(signal.SIGTERM)
+    assert gw.process.wait(10) == 0
+    gw.up()
+    assert sum(r["kind"] == "result" and r.get("path") == "/ok" for r in gw.audit()) == 5
 
 
 @test("F17 second")

@@ -384,6 +384,36 @@ static void a_lost_ledger_refuses_what_waits(void **state)
     play_close(&p);
 }
 
+/* F17: who waits is told, nobody new is let in, what is with the carrier may end. */
+static void the_end_tells_who_waits(void **state)
+{
+    struct play p;
+    play_all(&p, HOLDS "allow write POST /ok rule=ok\n");
+    park(&p, 1, "/w", "a");
+    give_request(&p, XID(2), POST("/ok", "b"));
+    expect(&p, ROLE_LEDGER, M_INTENT, XID(2));
+    give_bool(&p, ROLE_LEDGER, M_INTENT_OK, XID(2), true);
+    expect(&p, ROLE_CARRIER, M_UPSTREAM, 0);
+    expect(&p, ROLE_KEEPER, M_RELEASE, XID(2));
+    expect_forward(&p, XID(2), NULL);
+    give_request(&p, XID(3), POST("/w", "c"));
+    expect_ticket_open(&p, XID(3));
+    judge_end(p.j);
+    expect_reply(&p, XID(1), 503, "gateway-ending");
+    expect_audit(&p, XID(1), "hold", "gateway-ending");
+    give_ticket(&p, XID(3), 3, TICKET_PENDING);
+    expect_reply(&p, XID(3), 503, "gateway-ending");
+    expect_audit(&p, XID(3), "hold", "gateway-ending");
+    give_request(&p, XID(4), POST("/ok", "d"));
+    expect_reply(&p, XID(4), 503, "gateway-ending");
+    expect_audit(&p, XID(4), "deny", "gateway-ending");
+    assert_int_equal(judge_exchanges(p.j), 1);
+    give_result(&p, XID(2), OUTCOME_ANSWERED, 200, true, "");
+    assert_int_equal(expect_outcome(&p, XID(2), false), OUTCOME_ANSWERED);
+    assert_int_equal(judge_exchanges(p.j), 0);
+    play_close(&p);
+}
+
 static void a_slow_ledger_does_not_send_behind_the_clients_back(void **state)
 {
     struct play p;
@@ -515,6 +545,7 @@ int main(void)
         cmocka_unit_test(a_new_policy_decides_what_is_held_again),
         cmocka_unit_test(a_policy_that_came_between_claim_and_grant_wins),
         cmocka_unit_test(a_lost_ledger_refuses_what_waits),
+        cmocka_unit_test(the_end_tells_who_waits),
         cmocka_unit_test(a_slow_ledger_does_not_send_behind_the_clients_back),
         cmocka_unit_test(a_lost_carrier_leaves_a_write_unknown),
         cmocka_unit_test(an_unknown_outcome_is_said_and_not_repeated),
