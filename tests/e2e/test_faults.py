@@ -115,8 +115,8 @@ for role in (*ROLES, "front", "parent"):
         test("F13 " + f"{role}-{point}")(scenario(role, point))
 
 
-@test("F11 connect")
-def with_the_store_full_every_request_is_refused_in_words(lab):
+@test("F15 ledger-return")
+def a_ledger_that_ended_is_back_by_itself(lab):
     up = lab.upstream()
     gw = Gateway(lab, simple_policy(up), {"api": lab.canary(secrets.token_urlsafe(32)).encode()})
     env = gw.client_env()
