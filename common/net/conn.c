@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 enum {
-    IN_STEP = 16 * 1024, /* how the input buffer grows */
+    IN_STEP = LOOP_SPARE_BYTES, /* how the input buffer grows */
     IN_ENOUGH = 2 * 1024,
     FINISH_MS = 2000,
 };
@@ -23,9 +23,21 @@ static void in_free(struct conn *c)
 {
     if (c->in != NULL)
         explicit_bzero(c->in, c->in_n);
-    free(c->in);
+    if (c->in_cap == LOOP_SPARE_BYTES && c->loop->spare == NULL)
+        c->loop->spare = c->in; /* the next connection with input takes it up */
+    else
+        free(c->in);
     c->in = NULL;
     c->in_cap = 0;
+}
+
+static void in_reuse(struct conn *c)
+{
+    if (c->in != NULL || c->loop->spare == NULL || c->in_max < LOOP_SPARE_BYTES)
+        return;
+    c->in = c->loop->spare;
+    c->in_cap = LOOP_SPARE_BYTES;
+    c->loop->spare = NULL;
 }
 
 static void in_forget(struct conn *c)
@@ -99,6 +111,7 @@ void conn_fail_errno(struct conn *c, const char *doing, int error)
 
 size_t conn_in_room(struct conn *c, size_t want)
 {
+    in_reuse(c);
     size_t have = c->in_n - c->in_off;
     if (have >= c->in_max)
         return 0;

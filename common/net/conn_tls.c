@@ -185,7 +185,7 @@ void conn_tls_flush(struct conn *c)
         dynbuf_drop(&c->out, c->out_off);
         c->out_off = 0;
     }
-    if (c->out.n == 0)
+    if (c->out.n == 0 && c->out.cap > CONN_KEEP)
         dynbuf_free(&c->out);
 }
 

@@ -157,6 +157,7 @@ void loop_free(struct loop **lp)
         event_base_free(l->base);
     free(l->in);
     free(l->out);
+    free(l->spare);
     free(l);
 }
 

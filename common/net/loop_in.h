@@ -18,6 +18,7 @@ struct task {
 enum {
     LOOP_IN_BYTES = 64 * 1024,  /* one read from a socket */
     LOOP_OUT_BYTES = 96 * 1024, /* one turn's TLS records on their way out */
+    LOOP_SPARE_BYTES = 16 * 1024,
 };
 
 struct loop {
@@ -30,6 +31,7 @@ struct loop {
     /* Shared by all connections of the loop: valid within one callback only. */
     uint8_t *in, *out;
     size_t out_n;
+    uint8_t *spare; /* an input buffer between two connections, or NULL: most hold one for a moment only */
 };
 
 void task_init(struct task *t, void (*fn)(void *arg), void *arg);
