@@ -1,15 +1,12 @@
 #include "proxy/carrier/exchange.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/log.h"
+#include "common/memfd.h"
 
-enum { SEALS = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE };
 #define BODY_MAX (1024 * (uint64_t)1024 * 1024)
 
 static struct exchange **place(struct carrier *c, uint64_t xid)
@@ -80,8 +77,7 @@ static void release_all(struct exchange *x)
     dynbuf_free(&x->head);
     dynbuf_free(&x->ready);
     dynbuf_free(&x->kept);
-    if (x->map != NULL)
-        munmap(x->map, x->size);
+    memfd_unmap(&x->map);
     free(x->payload);
     free(x);
 }
@@ -106,24 +102,13 @@ void exchange_end(struct exchange *x)
 
 static int take_map(struct exchange *x, struct frame *f)
 {
-    struct stat st;
-    int rc = -1, fd = frame_take_fd(f, 0);
+    int fd = frame_take_fd(f, 0);
     if (fd < 0)
         return -1;
-    int seals = fcntl(fd, F_GET_SEALS);
-    if (seals < 0 || (seals & SEALS) != SEALS || fstat(fd, &st) != 0 || st.st_size <= 0)
-        goto out;
-    if ((uint64_t)st.st_size != x->size || x->size > BODY_MAX)
-        goto out;
-    void *map = mmap(NULL, x->size, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (map == MAP_FAILED)
-        goto out;
-    x->map = map;
-    x->whole = span_of(map, x->size);
-    rc = 0;
-out:
+    int rc = memfd_map(fd, BODY_MAX, &x->map);
     close(fd);
-    return rc;
+    x->whole = x->map;
+    return rc == 0 && x->map.n == x->size ? 0 : -1;
 }
 
 static int take_body(struct exchange *x, struct frame *f, struct span in)

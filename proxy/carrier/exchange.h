@@ -40,7 +40,7 @@ struct exchange {
     /* the body */
     uint64_t size;     /* ~0: not known */
     struct span whole; /* inline, or the mapped descriptor */
-    void *map;
+    struct span map;
     struct dynbuf stream; /* came, not yet written */
     uint64_t body_out, body_came;
     size_t owed;     /* written, not yet credited */

@@ -1,12 +1,10 @@
 /* The request's body: piped within credit when the head alone was allowed, else
  * collected whole, past 256 KiB in a memfd that is sealed before it is judged. */
+#include "common/memfd.h"
 #include "proxy/front/client.h"
 
-#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-enum { SEALS = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE };
 
 #define NO_ROOM "the gateway has no room for this body now; try again later"
 
@@ -65,7 +63,7 @@ static int send_whole(struct client *c)
         return chan_commit(c->front->judge);
     }
     msg_put_span(b, SPAN_NONE);
-    if (fcntl(x->memfd, F_ADD_SEALS, SEALS) != 0)
+    if (memfd_seal(x->memfd) != 0)
         return -1;
     return chan_commit_fd(c->front->judge, x->memfd);
 }

@@ -8,13 +8,9 @@ struct body {
     enum wire_body kind; /* BODY_STREAM: it passes through and is not here */
     struct span bytes;
     int fd; /* with BODY_FD; owned */
-    void *map;
-    size_t size;
+    struct span map;
 };
 
-/* Map fd read-only if it is a memfd that nobody can change any more (F_SEAL_SEAL, _SHRINK, _GROW, _WRITE) of
- * 1 to max bytes. fd is borrowed. */
-int sealed_map(int fd, size_t max, void **map, size_t *size) MUSTCHECK;
 /* Take a sealed memfd of exactly this size. Takes fd over, also on failure. */
 int body_of_memfd(struct body *b, int fd, uint64_t size, uint64_t max) MUSTCHECK;
 void body_free(struct body *b);

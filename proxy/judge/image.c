@@ -1,10 +1,9 @@
 #include "proxy/judge/image.h"
 
 #include <stdlib.h>
-#include <sys/mman.h>
 
 #include "common/log.h"
-#include "proxy/judge/body.h"
+#include "common/memfd.h"
 
 enum { IMAGE_MAX = 64 * 1024 * 1024 };
 
@@ -20,8 +19,7 @@ void image_unref(struct image *i)
         return;
     if (i->policy)
         policy_close(i->policy);
-    if (i->map)
-        munmap(i->map, i->size);
+    memfd_unmap(&i->map);
     arena_free(&i->arena);
     free(i);
 }
@@ -35,11 +33,11 @@ struct image *image_open(int fd, const struct digest *want, struct err *e)
     }
     i->refs = 1;
     arena_init(&i->arena, 64 * 1024 * 1024);
-    if (sealed_map(fd, IMAGE_MAX, &i->map, &i->size) != 0) {
+    if (memfd_map(fd, IMAGE_MAX, &i->map) != 0) {
         err_set(e, "the policy image is not a memfd with all its seals");
         goto bad;
     }
-    i->policy = policy_open(span_of(i->map, i->size), e);
+    i->policy = policy_open(i->map, e);
     if (i->policy == NULL)
         goto bad;
     struct span stamp = policy_digest(i->policy);

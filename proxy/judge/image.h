@@ -24,8 +24,7 @@ struct upstream_ref {
 
 struct image {
     unsigned refs;
-    void *map;
-    size_t size;
+    struct span map;
     struct policy *policy;
     struct digest digest;
     struct arena arena;

@@ -3,17 +3,18 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "common/json/json.h"
 #include "common/log.h"
+#include "common/memfd.h"
 #include "common/msg.h"
 #include "proxy/keeper/keeper.h"
 
 extern char **environ;
+
+enum { IMAGE_MAX = 64 * 1024 * 1024 };
 
 static struct keeper keeper = {.dir = -1};
 
@@ -198,27 +199,23 @@ static void on_peer(void *arg, unsigned peer, uint64_t instance, struct span inf
 /* A new policy: map it, look it over, and only then forget the old one. */
 static void on_image(struct keeper *k, int fd)
 {
-    const int seals = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
-    struct stat st;
     struct err e = {{0}};
-    if (fcntl(fd, F_GET_SEALS) != seals || fstat(fd, &st) != 0 || st.st_size <= 0) {
+    struct span image;
+    if (memfd_map(fd, IMAGE_MAX, &image) != 0) {
         log_error("a policy image without its seals is refused");
         return;
     }
-    void *at = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
-    struct policy *p = at == MAP_FAILED ? NULL : policy_open(span_of(at, (size_t)st.st_size), &e);
+    struct policy *p = policy_open(image, &e);
     if (p == NULL) {
         log_error("the policy image cannot be opened: %s", e.text);
-        if (at != MAP_FAILED)
-            munmap(at, (size_t)st.st_size);
+        memfd_unmap(&image);
         return;
     }
     releaser_policy(k->releaser, p);
     policy_close(k->policy);
-    if (k->image.n)
-        munmap((void *)(uintptr_t)k->image.p, k->image.n);
+    memfd_unmap(&k->image);
     k->policy = p;
-    k->image = span_of(at, (size_t)st.st_size);
+    k->image = image;
     keeper_tell_secrets(k);
 }
 

@@ -1,7 +1,7 @@
 /* What the judge asks. */
 #include "common/log.h"
+#include "common/memfd.h"
 #include "proxy/ledger/ledger.h"
-#include "proxy/ledger/memfd.h"
 
 enum { WHY_MAX = 4096, NAME_MAX_BYTES = 256 };
 

@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "common/log.h"
-#include "proxy/ledger/memfd.h"
+#include "common/memfd.h"
 
 enum { SCRATCH_MAX = 2 * 1024 * 1024 };
 
@@ -126,7 +126,7 @@ int ledger_get_body(struct msg_in *m, struct frame *f, uint64_t max, struct span
         return -1;
     if (body->n == size)
         return 0;
-    if (body->n != 0 || f->nfds == 0 || memfd_map(f->fd[0], size, max, map) != 0)
+    if (body->n != 0 || f->nfds == 0 || memfd_map(f->fd[0], max, map) != 0 || map->n != size)
         return -1;
     *body = *map;
     return 0;

@@ -6,17 +6,17 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/log.h"
+#include "common/memfd.h"
 #include "common/msg.h"
 #include "policy/load/disk.h"
 #include "policy/policy.h"
 #include "proxy/parent/parent.h"
 
-enum { SEALS = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE, COMPILE_SECONDS = 30 };
+enum { COMPILE_SECONDS = 30 };
 
 /* In the child: write the image to fd, or the words to report, and leave. */
 static void compile(const struct config *c, int fd, int report)
@@ -61,16 +61,14 @@ static int await(int pid, int report, struct err *e)
 /* Open it as a role would: an image nobody can open must not replace one that works. */
 static int accept_image(struct parent *p, int fd, struct err *e)
 {
-    struct stat st;
     struct policy *image = NULL;
-    void *at = MAP_FAILED;
+    struct span map = SPAN_NONE;
     int bad = -1;
-    if (fstat(fd, &st) != 0 || st.st_size <= 0 || fcntl(fd, F_ADD_SEALS, SEALS) != 0) {
+    if (memfd_seal(fd) != 0 || memfd_map(fd, POLICY_IMAGE_MAX, &map) != 0) {
         err_errno(e, "cannot seal the policy image");
         goto out;
     }
-    at = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
-    if (at == MAP_FAILED || (image = policy_open(span_of(at, (size_t)st.st_size), e)) == NULL)
+    if ((image = policy_open(map, e)) == NULL)
         goto out;
     if (policy_digest(image).n != DIGEST_BYTES) {
         err_set(e, "the policy image has no digest");
@@ -80,8 +78,7 @@ static int accept_image(struct parent *p, int fd, struct err *e)
     bad = 0;
 out:
     policy_close(image);
-    if (at != MAP_FAILED)
-        munmap(at, (size_t)st.st_size);
+    memfd_unmap(&map);
     return bad;
 }
 
@@ -122,12 +119,11 @@ out:
 /* The keeper's file sources: opened here, read only there. */
 static void send_sources(struct parent *p, struct child *keeper)
 {
-    struct stat st;
-    if (fstat(p->image_fd, &st) != 0)
-        return;
-    void *at = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, p->image_fd, 0);
-    struct policy *image = at == MAP_FAILED ? NULL : policy_open(span_of(at, (size_t)st.st_size), NULL);
+    struct span map;
     struct credential cred;
+    if (memfd_map(p->image_fd, POLICY_IMAGE_MAX, &map) != 0)
+        return;
+    struct policy *image = policy_open(map, NULL);
     for (size_t i = 0; image != NULL && policy_credential(image, i, &cred); i++) {
         char path[4096];
         if (cred.source != SOURCE_FILE || cred.source_arg.n >= sizeof(path))
@@ -146,8 +142,7 @@ static void send_sources(struct parent *p, struct child *keeper)
         close(fd);
     }
     policy_close(image);
-    if (at != MAP_FAILED)
-        munmap(at, (size_t)st.st_size);
+    memfd_unmap(&map);
 }
 
 void parent_send_image(struct parent *p, struct child *c)

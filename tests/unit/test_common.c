@@ -4,10 +4,65 @@
 #include <stddef.h>
 #include <cmocka.h>
 
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include "common/arena.h"
 #include "common/dynbuf.h"
 #include "common/id.h"
+#include "common/memfd.h"
 #include "common/msg.h"
+
+#ifndef F_SEAL_EXEC
+#define F_SEAL_EXEC 0x20
+#endif
+enum { SEALS = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE };
+
+static int memfd_with(int seals)
+{
+    int fd = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, "bytes", 5), 5);
+    assert_int_equal(fcntl(fd, F_ADD_SEALS, seals), 0);
+    return fd;
+}
+
+static void memfd_maps_only_what_nobody_can_change(void **state)
+{
+    static const int each[] = {F_SEAL_SEAL, F_SEAL_SHRINK, F_SEAL_GROW, F_SEAL_WRITE};
+    struct span map;
+    for (size_t i = 0; i < 4; i++) {
+        int fd = memfd_with(SEALS & ~each[i]);
+        assert_int_equal(memfd_map(fd, 5, &map), -1);
+        assert_int_equal(map.n, 0);
+        close(fd);
+    }
+    int fd = memfd_of(SPAN("bytes"));
+    assert_int_equal(memfd_map(fd, 4, &map), -1);
+    assert_int_equal(memfd_map(fd, 5, &map), 0);
+    close(fd);
+    assert_memory_equal(map.p, "bytes", 5);
+    memfd_unmap(&map);
+    assert_null(map.p);
+    fd = memfd_of(SPAN_NONE);
+    assert_int_equal(memfd_map(fd, 5, &map), -1);
+    close(fd);
+    assert_int_equal(memfd_map(-1, 5, &map), -1);
+}
+
+/* Where the sysctl vm.memfd_noexec is set, every memfd has one seal more. */
+static void memfd_takes_a_seal_of_the_kernels_own(void **state)
+{
+    struct span map;
+    int fd = memfd_with(SEALS & ~F_SEAL_SEAL);
+    int added = fcntl(fd, F_ADD_SEALS, F_SEAL_EXEC | F_SEAL_SEAL);
+    if (added == 0) { /* before Linux 6.3 there is no such seal */
+        assert_int_equal(memfd_map(fd, 5, &map), 0);
+        memfd_unmap(&map);
+    }
+    close(fd);
+}
 
 static void dynbuf_overwrites_what_it_drops(void **state)
 {
@@ -111,10 +166,15 @@ static void numbers_are_digits_only(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(dynbuf_stops_at_its_limit), cmocka_unit_test(dynbuf_overwrites_what_it_drops),
-        cmocka_unit_test(arena_stops_at_its_limit),  cmocka_unit_test(ids_round_trip),
-        cmocka_unit_test(base64_is_strict),          cmocka_unit_test(a_bad_message_sticks),
+        cmocka_unit_test(dynbuf_stops_at_its_limit),
+        cmocka_unit_test(dynbuf_overwrites_what_it_drops),
+        cmocka_unit_test(arena_stops_at_its_limit),
+        cmocka_unit_test(ids_round_trip),
+        cmocka_unit_test(base64_is_strict),
+        cmocka_unit_test(a_bad_message_sticks),
         cmocka_unit_test(numbers_are_digits_only),
+        cmocka_unit_test(memfd_maps_only_what_nobody_can_change),
+        cmocka_unit_test(memfd_takes_a_seal_of_the_kernels_own),
     };
     return cmocka_run_group_tests_name("common", tests, NULL, NULL);
 }
