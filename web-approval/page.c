@@ -100,6 +100,18 @@ void page_summary(struct exchange *x, const struct ticket *t, size_t max)
     show_cut(out, t->path, max);
 }
 
+void page_expires(struct exchange *x, const struct ticket *t, const char *attributes)
+{
+    (void)dynbuf_addf(&x->out, "<span %sdata-expires=\"%llu\">", attributes, (unsigned long long)t->expires_ms);
+    if (t->expires_ms > x->wall_ms) {
+        PUT(x, "expires in ");
+        show_span_of_time(&x->out, t->expires_ms - x->wall_ms);
+    } else {
+        PUT(x, "expired");
+    }
+    PUT(x, "</span>");
+}
+
 void page_row(struct exchange *x, const char *label, struct span value)
 {
     (void)dynbuf_addf(&x->out, "<dt>%s</dt><dd>", label);

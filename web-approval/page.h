@@ -26,6 +26,8 @@ void page_badge(struct dynbuf *out, struct span effect);
 void page_state(struct dynbuf *out, struct span state);
 /* What it would do in at most max bytes: the pack's sentence, or without one the method and the place. */
 void page_summary(struct exchange *x, const struct ticket *t, size_t max);
+/* How long it still waits; the script counts it down. attributes: our own, each followed by a space. */
+void page_expires(struct exchange *x, const struct ticket *t, const char *attributes);
 /* <dt>label</dt><dd> ... </dd> */
 void page_row(struct exchange *x, const char *label, struct span value);
 

@@ -30,14 +30,8 @@ static void card_when(struct exchange *x, const struct ticket *t)
         show_count(out, t->repeats, "time");
         PUT(x, "</span> ");
     }
-    (void)dynbuf_addf(out, "<span data-expires=\"%llu\">", (unsigned long long)t->expires_ms);
-    if (t->expires_ms > x->wall_ms) {
-        PUT(x, "expires in ");
-        show_span_of_time(out, t->expires_ms - x->wall_ms);
-    } else {
-        PUT(x, "expired");
-    }
-    PUT(x, "</span></p>\n");
+    page_expires(x, t, "");
+    PUT(x, "</p>\n");
 }
 
 static int waiting_card(void *ctx, const struct ticket *t)

@@ -95,14 +95,8 @@ static void times(struct exchange *x, const struct ticket *t)
     PUT(x, "</dd>\n<dt>Expires</dt><dd>");
     show_time(out, t->expires_ms);
     if (span_eq(t->state, SPAN("pending"))) {
-        (void)dynbuf_addf(out, " <span class=\"count\" data-expires=\"%llu\">", (unsigned long long)t->expires_ms);
-        if (t->expires_ms > x->wall_ms) {
-            PUT(x, "expires in ");
-            show_span_of_time(out, t->expires_ms - x->wall_ms);
-        } else {
-            PUT(x, "expired");
-        }
-        PUT(x, "</span>");
+        PUT(x, " ");
+        page_expires(x, t, "class=\"count\" ");
     }
     PUT(x, "</dd>\n");
 }
