@@ -1,10 +1,7 @@
 /* The request head that goes upstream, written from the decided model and nothing else (INV1). Pure.
  *
- * Request line with path and query, Host from the decided authority, the model's fields, the credential in
- * its one slot, one framing field. Whatever the client sent in the slot is removed, in any case and number,
- * also spelled with '_' for '-' (servers that read fields as variables take both for one). Beside a credential
- * Cookie, Range and If-Range go too: a cookie of an earlier credentialed answer must not be replayed, and
- * ranges could cut an echoed secret into pieces that nobody recognises. */
+ * Request line with path and query, Host from the decided authority, the model's fields but those that
+ * proxy/leaving.h keeps back, the credential in its one slot, one framing field. */
 #ifndef CARRIER_INJECT_H
 #define CARRIER_INJECT_H
 

@@ -6,12 +6,25 @@
 #include "proxy/judge/push_facts.h"
 #include "proxy/judge/record.h"
 #include "proxy/judge/refuse.h"
+#include "proxy/leaving.h"
 
 /* What a message holds beside the request, the body and the facts. */
 enum { REST_MAX = 24 * 1024, FACTS_END = 512 };
 
+/* From here on the request is as it will leave: what the ticket shows, the digest covers and the carrier sends. */
+static void as_it_leaves(struct exchange *x)
+{
+    struct policy *p = x->now.image->policy;
+    struct credential c;
+    struct leaving l = {.secrets = policy_host_bound(p, x->request.scheme, x->request.host, x->request.port)};
+    if (x->now.d.credential >= 0 && policy_credential(p, (size_t)x->now.d.credential, &c))
+        l.slot = c.header.n ? c.header : SPAN("Authorization");
+    leaving_apply(&l, &x->request);
+}
+
 void ticket_digests(struct exchange *x)
 {
+    as_it_leaves(x);
     struct digest_input in = {
         .session = x->sandbox->session,
         .credential = x->now.credential,

@@ -1,0 +1,63 @@
+#include "proxy/leaving.h"
+
+/* Hop-by-hop by its own name; what a client's Connection field named was removed by the front. */
+static bool hop_by_hop(struct span name)
+{
+    static const struct http_head none;
+    return http_is_hop_by_hop(&none, name);
+}
+
+static uint8_t folded(uint8_t c)
+{
+    return c == '_' ? '-' : c >= 'A' && c <= 'Z' ? (uint8_t)(c + 32) : c;
+}
+
+/* The same field to any server: case aside, and '_' taken for '-'. */
+static bool same_slot(struct span a, struct span b)
+{
+    if (a.n != b.n)
+        return false;
+    for (size_t i = 0; i < a.n; i++)
+        if (folded(a.p[i]) != folded(b.p[i]))
+            return false;
+    return true;
+}
+
+static bool begins(struct span name, struct span prefix)
+{
+    return name.n >= prefix.n && same_slot(span_first(name, prefix.n), prefix);
+}
+
+/* Never from a client, whatever is injected. The front removed these already. */
+static bool never(struct span name)
+{
+    return http_is_framing(name) || hop_by_hop(name) || http_is_forwarding(name) || span_ieq(name, SPAN("expect")) ||
+           begins(name, SPAN("proxy-")) || begins(name, SPAN("countersign-"));
+}
+
+bool leaving_keeps(const struct leaving *l, struct span name)
+{
+    if (never(name) || (l->secrets && same_slot(name, SPAN("accept-encoding"))))
+        return false;
+    if (l->slot.n == 0)
+        return true;
+    return !same_slot(name, l->slot) && !same_slot(name, SPAN("cookie")) && !same_slot(name, SPAN("range")) &&
+           !same_slot(name, SPAN("if-range"));
+}
+
+void leaving_apply(const struct leaving *l, struct wire_request *r)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < r->nfields; i++)
+        if (leaving_keeps(l, r->field[i].name))
+            r->field[kept++] = r->field[i];
+    /* With no room left the carrier says it all the same; only the ticket is silent about it. */
+    if (l->secrets && kept < HTTP_FIELDS_MAX)
+        r->field[kept++] = (struct http_field){SPAN("Accept-Encoding"), SPAN("identity")};
+    r->nfields = kept;
+}
+
+bool leaving_slot_ok(struct span header)
+{
+    return http_is_token(header) && !never(header) && !same_slot(header, SPAN("accept-encoding"));
+}

@@ -1,0 +1,26 @@
+/* Which of a client's fields leave with a request, and what stands in their
+ * place: one rule for what a ticket shows and for what the carrier sends. Pure.
+ *
+ *   always gone          framing, hop-by-hop, forwarding, Expect, Proxy-*, Countersign-*
+ *   beside a credential  its slot (in any case and number, also spelled with '_' for '-': servers that read fields
+ *                        as variables take both for one), Cookie, Range, If-Range: a cookie of an earlier
+ * credentialed answer must not be replayed, and ranges could cut an echoed secret into pieces at a host of secrets
+ * Accept-Encoding becomes identity: an answer must be one that can be looked at */
+#ifndef PROXY_LEAVING_H
+#define PROXY_LEAVING_H
+
+#include "proxy/wire.h"
+
+struct leaving {
+    struct span slot; /* the credential's field; empty: none is injected */
+    bool secrets;     /* a secret is bound to the host */
+};
+
+/* Does a client's field of this name leave? */
+bool leaving_keeps(const struct leaving *l, struct span name);
+/* Drop from r what does not leave, and put Accept-Encoding in its place. Twice is as once. */
+void leaving_apply(const struct leaving *l, struct wire_request *r);
+/* May a credential be put into this field at all? */
+bool leaving_slot_ok(struct span header);
+
+#endif
