@@ -17,7 +17,8 @@ const struct verb cli_verbs[] = {
      "[--policy FILE] [--with NAME]... [--workspace DIR] [--name NAME] [--read DIR]... [--setenv NAME=VALUE]... "
      "[--state-dir DIR] -- CMD [ARG...]",
      "run a command in a sandbox that holds no secret", run_main},
-    {"policy", "check|test|explain [OPTION...] ARGUMENT...", "check, test and explain policy files", policy_cli_main},
+    {"policy", "check FILE... | test FILE_test.yaml... | explain METHOD URL FILE...",
+     "check, test and explain policy files", policy_cli_main},
     {"secret", "set|rotate|rm NAME | list [--json]", "seal a credential's value, read from standard input",
      verb_secret},
     {"approvals",
@@ -74,6 +75,11 @@ static int verb_version(int argc, char **argv)
     return CLI_OK;
 }
 
+static void help_verb(const struct verb *v)
+{
+    printf("countersign %s%s%s\n  %s\n", v->name, v->usage[0] ? " " : "", v->usage, v->help);
+}
+
 static int verb_help(int argc, char **argv)
 {
     const struct verb *v;
@@ -87,7 +93,7 @@ static int verb_help(int argc, char **argv)
         fprintf(stderr, "countersign: no verb `%s`; `countersign help` lists them\n", argv[1]);
         return CLI_USAGE;
     }
-    printf("countersign %s %s\n  %s\n", v->name, v->usage, v->help);
+    help_verb(v);
     return CLI_OK;
 }
 
@@ -109,6 +115,10 @@ int main(int argc, char **argv)
     if (!v) {
         fprintf(stderr, "countersign: no verb `%s`; `countersign help` lists them\n", name);
         return CLI_USAGE;
+    }
+    if (argc > 2 && (strcmp(argv[2], "--help") == 0 || strcmp(argv[2], "-h") == 0)) {
+        help_verb(v);
+        return CLI_OK;
     }
     return v->fn(argc - 1, argv + 1);
 }

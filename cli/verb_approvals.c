@@ -218,7 +218,7 @@ static void show_head(const struct json *t)
     row("In words", member_text(t, "decided_reason"));
     row("Status", member_text(t, "status"));
     row("Digest", member_text(t, "digest"));
-    row("Body SHA-256", member_text(t, "body_sha256"));
+    row("Body SHA256", member_text(t, "body_sha256"));
 }
 
 /* Bytes that are no text, as hexadecimal. */

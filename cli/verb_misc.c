@@ -131,23 +131,23 @@ int ca_main(int argc, char **argv)
 
 /* --- one call ------------------------------------------------------------- */
 
-/* An object's members as lines; what is nested stays JSON, on the line of its key. */
-static void print_members(const struct json *j, const char *prefix)
+/* The policy, then a line for each process. */
+static void print_status(const struct json *j)
 {
-    for (const struct json *m = j ? j->child : NULL; m; m = m->next) {
-        char below[256];
-        (void)snprintf(below, sizeof(below), "%s%.*s%s", prefix, (int)(m->key.n < 64 ? m->key.n : 64),
-                       (const char *)m->key.p, m->type == JSON_OBJECT ? "." : "");
-        if (m->type == JSON_OBJECT || m->type == JSON_ARRAY) {
-            print_members(m, below);
-            continue;
-        }
-        print_text(span_str(below));
-        fputs("  ", stdout);
-        if (m->type == JSON_BOOL)
-            fputs(m->truth ? "yes" : "no", stdout);
-        else
-            print_text(m->text);
+    const struct json *roles = json_get(j, SPAN("roles"));
+
+    fputs("policy    ", stdout);
+    print_text(member_text(j, "policy"));
+    putchar('\n');
+    for (const struct json *r = roles ? roles->child : NULL; r; r = r->next) {
+        const struct json *ready = json_get(r, SPAN("ready"));
+        struct span name = member_text(r, "role");
+        print_text(name);
+        printf("%*s", name.n < 10 ? (int)(10 - name.n) : 1, "");
+        printf("pid %llu  %s", (unsigned long long)member_u64(r, "pid"),
+               ready && ready->truth ? "ready" : "starting");
+        if (member_u64(r, "fails"))
+            printf("  failed %llu times", (unsigned long long)member_u64(r, "fails"));
         putchar('\n');
     }
 }
@@ -172,7 +172,7 @@ static int one_call(int argc, char **argv, const char *method, const char *path,
         print_lines(member_text(g.tree, member));
         putchar('\n');
     } else if (rc == CLI_OK) {
-        print_members(g.tree, "");
+        print_status(g.tree);
     }
     verb_end(&g);
     return rc;

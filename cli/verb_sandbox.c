@@ -107,7 +107,7 @@ static int create(struct sandbox *s)
     }
     struct span name = member_text(s->g.tree, "name"), token = member_text(s->g.tree, "token");
     fprintf(stderr, "# sandbox %.*s; its token is shown this once: %.*s\n", SPAN_FMT(name), SPAN_FMT(token));
-    fprintf(stderr, "# set these in it (the two files must be there as well):\n");
+    fprintf(stderr, "# set these in it; bundle.crt and ca.crt must be there too, at the paths named:\n");
     return print_variables(s, name, token);
 }
 

@@ -168,7 +168,9 @@ int policy_cli_explain(const struct policy_args *a)
     asked_init(&q);
     dynbuf_init(&out, 4 << 20);
     if (a->nwords < 3) {
-        fputs("countersign policy explain needs METHOD URL FILE...\n", stderr);
+        fputs("countersign policy explain needs METHOD URL FILE..., in this order: GET https://example.com/ "
+              "policy.yaml\n",
+              stderr);
         goto out;
     }
     if (loaded_open(&l, a->words + 2, a->nwords - 2, a->floors, a->packs) != 0) {
