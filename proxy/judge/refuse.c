@@ -145,14 +145,17 @@ static void denied(struct exchange *x, struct refusal *r)
 {
     const struct decision *d = &x->now.d;
     struct span path = span_first(x->request.path, 300);
+    char port[8] = "";
     r->instead = d->instead;
     if (d->say.n) {
         r->title = dialect_one_line(d->say, 200, &x->arena);
         r->detail = d->say;
     } else {
+        if (x->request.port != (span_eq(x->request.scheme, SPAN("https")) ? 443 : 80))
+            (void)snprintf(port, sizeof(port), ":%u", x->request.port);
         r->detail =
-            format(&x->arena, "%.*s %.*s://%.*s%.*s is not allowed by the policy.", SPAN_FMT(x->request.method),
-                   SPAN_FMT(x->request.scheme), SPAN_FMT(x->request.host), SPAN_FMT(path));
+            format(&x->arena, "%.*s %.*s://%.*s%s%.*s is not allowed by the policy.", SPAN_FMT(x->request.method),
+                   SPAN_FMT(x->request.scheme), SPAN_FMT(x->request.host), port, SPAN_FMT(path));
     }
     if (x->judge->config.disclose_rules)
         r->rule = d->rule.id;
