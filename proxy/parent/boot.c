@@ -121,7 +121,8 @@ static int bind_tcp(struct parent *p, const char *address, unsigned kind, enum r
     snprintf(literal, sizeof(literal), "%s%s", named ? "127.0.0.1:" : "", named ? address + 10 : address);
     int fd = listen_tcp(literal);
     if (fd < 0)
-        return err_errno(e, "cannot listen on %s (listener %s); is the port taken?", address, name);
+        return err_errno(e, "cannot listen on %s (listener %s; countersign.yaml(5) can give it another port)",
+                         address, name);
     struct listener *l = parent_listener_add(p, fd, kind, role, name);
     if (l == NULL)
         return err_set(e, "too many listeners");
