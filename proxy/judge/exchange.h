@@ -64,6 +64,7 @@ struct exchange {
     struct span kept_answer;
     struct upstream_ref *upstream;
     struct refusal refusal;
+    struct span cause; /* the carrier's own code: for the audit, finer than what the client is told */
 };
 
 /* NULL: no memory, or the id is taken. */

@@ -141,6 +141,8 @@ void record_fill(const struct exchange *x, struct wire_record *r, uint8_t path[R
         .rule = {d->rule.id, d->rule.file, d->rule.line},
         .request = x->digest,
     };
+    if (x->cause.n)
+        r->code = x->cause;
     if (x->sandbox) {
         r->sandbox = x->sandbox->name;
         r->session = x->sandbox->session;

@@ -79,6 +79,8 @@ def an_upstream_nobody_vouches_for_gets_no_byte(lab):
     gw = Gateway(lab, text, {"api": lab.canary(secrets.token_urlsafe(40)).encode()})
     done = ask(lab, gw.client_env(), f"https://{up.name}:{up.port}/ok")
     assert b"HTTP/1.1 502" in done.out, done.text()
+    assert b"tls-failed" not in done.out  # coarse for the client, the cause for the operator
+    lab.wait_for("the cause in the audit", lambda: any(r.get("code") == "tls-failed" for r in gw.audit()))
     assert up.requests() == []
 
 
