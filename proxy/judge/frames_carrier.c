@@ -38,7 +38,7 @@ static int result(struct exchange *x, struct frame *f)
     x->cause = arena_copy(&x->arena, code);
     if (code.n)
         log_debug("exchange %llx: %.*s: %.*s (%s)", (unsigned long long)x->xid, SPAN_FMT(code), SPAN_FMT(why),
-                 outcome_name((enum outcome)outcome));
+                  outcome_name((enum outcome)outcome));
     if (!relayed && !x->replied && !x->kept)
         refuse_now(x, told(x, code));
     else
