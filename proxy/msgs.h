@@ -8,6 +8,7 @@
  * carrier-resolver desk-ledger, and all with parent */
 #ifndef PROXY_MSGS_H
 #define PROXY_MSGS_H
+#include "proxy/msgs_store.h"
 #include "proxy/words.h" /* clang-format off */
 enum msg_type {
     /* parent and any role; id 0 */
@@ -16,11 +17,12 @@ enum msg_type {
     M_PEER = 3,    /* P>R u8 role, u64 instance, span info; fd */
     M_STOP = 4,    /* P>R end now, in order */
     M_IMAGE = 5,   /* P>judge,keeper,ledger,desk  digest; fd of a memfd with all seals */
-    /* parent, lobby and front; id 0. kind: 1 token http, 2 unix of one sandbox, 3 desk http, 4 control, 5 secrets */
-    M_LISTEN = 10,   /* P>lobby,front,desk,keeper u8 kind, span name; fd */
-    M_ADOPT = 11,    /* P>F span proxy_authorization, span bytes already read; fd */
-    M_HANDOVER = 12, /* lobby>P span sandbox, span proxy_authorization, span bytes already read; fd */
+    /* parent, lobby and front; id 0. kind: enum listen_kind of proxy/words.h */
+    M_LISTEN = 10,   /* P>lobby,front,desk,keeper,resolver u8 kind, span name, [lobby: wire_listener]; fds */
+    M_ADOPT = 11,    /* P>F u8 way, u16 port (captured: of the original destination, else 0), span proxy_authorization, span bytes already read; fd */
+    M_HANDOVER = 12, /* lobby>P u8 way, u16 port, span sandbox, span proxy_authorization, span bytes already read; fd */
     M_IDLE = 13,     /* F>P u64 adopted so far; P answers M_STOP when it has sent no more than that */
+    M_REFUSED = 14,   /* lobby,F>P u16 n, n x (span listener, span code, u32 how many more): at most every 250 ms */
     /* lobby and judge; id: the lobby's own */
     M_IDENTIFY = 20, /* span token */
     M_IDENTITY = 21, /* bool known, span sandbox */
@@ -36,6 +38,8 @@ enum msg_type {
     M_BODY_WHOLE = 38,  /* F>J u64 size, span inline (size <= 256 KiB) or fd of a sealed memfd; size > max and neither: too large */
     M_REPLY = 39,       /* J>F wire_reply: the gateway's own answer; ends the exchange for the front */
     M_CANCEL = 40,      /* F>J, J>C the client is gone. A write that was sent is seen to its end all the same. */
+    M_FRONT_REFUSED = 41, /* F>J id 0; span code, span scheme, span host (empty: unknown), u16 port: refused before it could be asked about; for the audit */
+    M_MESSAGE = 42,       /* F>J>C after M_SWITCH: u8 enum ws_op, u16 close code, then the message's bytes; within the body's credit */
     /* judge and carrier */
     M_UPSTREAM = 50, /* J>C id 0; wire_upstream */
     M_FORWARD = 51,  /* J>C wire_forward, u64 size or ~0, span inline; fd */
@@ -54,43 +58,13 @@ enum msg_type {
     M_SECRETS = 77,        /* K>P>desk u16 n, n x span name: what the sealed store and the sources can give */
     M_SOURCE = 78,         /* P>K span credential, fd: its source file, opened by the parent, unread */
     M_CA = 79,             /* K>P span pem */
-    /* judge and ledger */
-    M_TICKET_OPEN = 80,    /* J>Lg wire_ticket, u64 size, span inline or fd: the body */
-    M_TICKET = 81,         /* Lg>J wire_ticket_state: of the ticket opened or joined */
-    M_TICKET_CHANGED = 82, /* Lg>J id 0; wire_ticket_state */
-    M_CLAIM = 83,          /* J>Lg id ticket, span credential, span host, u16 port, digest policy, span rule: approved -> executing, and the intent, in one transaction */
-    M_CLAIMED = 84,        /* Lg>J bool ok, u8 state, digest, span signature, wire_request, u64 size, span inline or fd: the bytes first held. Not ok: nothing after state */
-    M_INTENT = 85,         /* J>Lg wire_record: an allowed unsafe request, before it is sent */
-    M_INTENT_OK = 86,      /* Lg>J bool ok: false, the store cannot keep it; nothing may be sent */
-    M_SENT_MARK = 87,      /* J>Lg */
-    M_OUTCOME = 88,        /* J>Lg wire_record, id ticket (none: all zero), u8 outcome, u16 status, u64 out, u64 in, bool delivered, bool kept, [wire_answer, u64 size, span inline] */
-    M_AUDIT = 89,          /* J>Lg wire_record: decided without being sent (deny, refusal) */
-    M_TICKET_VOID = 90,    /* J>Lg id ticket, span why: the policy of now would not hold this request so: pending or approved -> cancelled */
-    M_SANDBOX = 91,        /* Lg>J id 0; wire_sandbox, bool gone */
-    M_STORE = 92,          /* Lg>J id 0; bool ok: when it changes, and as a sign of life every second it is spoken to */
-    /* desk and ledger; id: the desk's own */
-    M_DECIDE = 100,       /* D>Lg id ticket, u8 (1 approve, 2 deny, 3 cancel), span operator, span channel, span reason, digest shown */
-    M_DECIDED = 101,      /* Lg>D u8 (0 store failed, 1 done, 2 not pending any more, 3 no such ticket, 4 expired, 5 another digest, 6 a reason is required), u8 state */
-    M_BODY_GET = 102,     /* D>Lg id ticket */
-    M_BODY_IS = 103,      /* Lg>D bool ok, u64 size, span inline or fd */
-    M_SANDBOX_PUT = 104,  /* D>Lg, P>Lg wire_sandbox */
-    M_SANDBOX_RM = 105,   /* D>Lg span name, bool end_session: true cancels its tickets too */
-    M_SANDBOX_DONE = 106, /* Lg>D bool ok, span why */
-    M_EVENT = 107,        /* Lg>D id: sequence; span kind ("ticket", "sandbox"), span subject */
-    M_NOTE = 108,         /* D>Lg, P>Lg, K>Lg span kind, span json: an audit record of an operator's or the parent's act */
-    /* desk and parent; id: the desk's own */
-    M_SANDBOX_OPEN = 110,   /* D>P span name: make its Unix listener */
-    M_SANDBOX_OPENED = 111, /* P>D bool ok, span path or why */
-    M_SANDBOX_CLOSE = 112,  /* D>P span name */
-    M_RELOAD = 113,         /* D>P */
-    M_RELOADED = 114,       /* P>D bool ok, span text */
-    M_STATUS = 115,         /* D>P; P>D span json */
-    M_SIGNIN = 116,         /* D>P span url: a sign-in link that opens once, for the terminal */
     /* carrier and front */
     M_ANSWER = 120,        /* C>F wire_answer, bool end, span first body bytes */
     M_ANSWER_BODY = 121,   /* C>F raw bytes, within the credit (the first 256 KiB need none) */
     M_ANSWER_END = 122,    /* C>F bool ok: false, cut the connection without an end mark */
     M_ANSWER_CREDIT = 123, /* F>C u32 */
+    M_SWITCH = 124,        /* C>F wire_answer of a verified 101: from now on messages, until one side's M_ANSWER_END or M_CANCEL */
+    M_ANSWER_MESSAGE = 125, /* C>F u8 enum ws_op, u16 close code, then the message's bytes, scrubbed; within the answer's credit */
     /* carrier and resolver; id: the carrier's own */
     M_RESOLVE = 130,   /* span host, u16 n, n x span cidr allowed although private */
     M_ADDRESSES = 131, /* u8 n, n x (u8 family 4 or 6, span bytes); n 0: span code, span why */

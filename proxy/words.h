@@ -30,6 +30,30 @@ enum ticket_state {
     TICKET_UNKNOWN
 };
 
+/* How the front is to read what comes on a connection. */
+enum way {
+    WAY_NONE = 0,
+    WAY_HTTP,     /* CONNECT or absolute-form */
+    WAY_SOCKS,    /* greeting and login are done; the SOCKS5 request comes next */
+    WAY_CAPTURED, /* was on its way elsewhere: TLS (its SNI says where to) or origin-form HTTP, from the first byte */
+};
+
+/* Who accepts: lobby 1, 6, 8; front 2, 7, 9; desk 3, 4; keeper 5; resolver 10. */
+enum listen_kind {
+    LISTEN_NONE = 0,
+    LISTEN_HTTP = 1, /* of many sandboxes */
+    LISTEN_OWN = 2,  /* HTTP of one sandbox: Unix, or TCP without TLS */
+    LISTEN_DESK = 3,
+    LISTEN_CONTROL = 4,
+    LISTEN_SECRETS = 5,
+    LISTEN_SOCKS = 6,
+    LISTEN_CAPTURED = 7,      /* TCP of one sandbox; SO_ORIGINAL_DST */
+    LISTEN_CAPTURED_MANY = 8, /* the same, the sandbox by source address */
+    LISTEN_CAPTURED_UNIX =
+        9, /* Unix of one sandbox: a PROXY v2 header makes a connection captured, without one it is WAY_HTTP */
+    LISTEN_DNS = 10, /* two descriptors: UDP and TCP, answered with an address of our own */
+};
+
 const char *role_name(enum role_id r);
 const char *ticket_state_name(enum ticket_state s);
 const char *outcome_name(enum outcome o);

@@ -190,6 +190,7 @@ static void put_done(struct exchange *x, struct frame *f)
     if (!b)
         return;
     msg_put_span(b, span_str(k->name));
+    msg_put_bool(b, false);
     ask_send(x);
 }
 

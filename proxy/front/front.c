@@ -194,11 +194,13 @@ void front_frame(void *arg, struct frame *fr)
     if (fd < 0)
         return;
     if (fr->type == M_ADOPT) {
+        uint8_t way = msg_get_u8(&m);
+        uint16_t port = msg_get_u16(&m);
         struct span auth = msg_get_span(&m, FRONT_AUTH_MAX), bytes = msg_get_span(&m, FRONT_INPUT_MAX);
         f->adopted++;
         f->going = false;
         doors(f);
-        if (msg_end(&m) == 0)
+        if (msg_end(&m) == 0 && way == WAY_HTTP && port == 0)
             client_adopt(f, fd, auth, bytes);
         else
             close(fd);

@@ -143,6 +143,8 @@ void guest_known(struct guest *g, struct span sandbox)
     int fd = conn_release(&g->conn, &rest);
     struct dynbuf *b = fd < 0 || parent == NULL ? NULL : chan_begin(parent, M_HANDOVER, 0);
     if (b != NULL) {
+        msg_put_u8(b, WAY_HTTP);
+        msg_put_u16(b, 0);
         msg_put_span(b, sandbox);
         msg_put_span(b, dynbuf_span(&g->auth));
         msg_put_span(b, dynbuf_span(&rest));

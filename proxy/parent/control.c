@@ -67,12 +67,17 @@ static void on_sandbox(struct parent *p, struct child *c, struct frame *f)
 {
     struct msg_in m = msg_in(f->payload);
     struct span name = msg_get_span(&m, 255);
+    bool captured = f->type == M_SANDBOX_OPEN && msg_get_bool(&m);
     char path[256];
     struct err e = {{0}};
     if (msg_end(&m) != 0)
         return;
     if (f->type == M_SANDBOX_CLOSE) {
         parent_sandbox_close(p, name);
+        return;
+    }
+    if (captured) {
+        answer(c, M_SANDBOX_OPENED, f->id, false, "captured connections are not available yet");
         return;
     }
     bool ok = parent_sandbox_open(p, name, path, sizeof(path), &e) == 0;

@@ -83,6 +83,8 @@ void parent_poll(struct listener *l)
 void parent_handover(struct parent *p, struct frame *f)
 {
     struct msg_in m = msg_in(f->payload);
+    uint8_t way = msg_get_u8(&m);
+    uint16_t port = msg_get_u16(&m);
     struct span sandbox = msg_get_span(&m, 255), auth = msg_get_span(&m, AUTH_MAX),
                 bytes = msg_get_span(&m, READ_MAX);
     char name[256];
@@ -99,6 +101,8 @@ void parent_handover(struct parent *p, struct frame *f)
         if (c == NULL)
             break;
         struct dynbuf *b = chan_begin(c->chan, M_ADOPT, 0);
+        msg_put_u8(b, way);
+        msg_put_u16(b, port);
         msg_put_span(b, auth);
         msg_put_span(b, bytes);
         if (chan_commit_fd(c->chan, fd) == 0) {

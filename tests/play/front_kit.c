@@ -264,6 +264,8 @@ void cl_adopt(struct stage *s, struct cl *c, const char *auth, struct span bytes
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, sv), 0);
     cl_born(s, c, sv[0]);
     struct dynbuf *b = chan_begin(s->parent.chan, M_ADOPT, 0);
+    msg_put_u8(b, WAY_HTTP);
+    msg_put_u16(b, 0);
     msg_put_span(b, span_str(auth));
     msg_put_span(b, bytes);
     assert_int_equal(chan_commit_fd(s->parent.chan, sv[1]), 0);

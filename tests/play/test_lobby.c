@@ -98,6 +98,8 @@ static void at_parent(void *arg, struct chan *c, struct frame *f)
     struct msg_in m = msg_in(f->payload);
     (void)arg, (void)c;
     assert_int_equal(f->type, M_HANDOVER);
+    assert_int_equal(msg_get_u8(&m), WAY_HTTP);
+    assert_int_equal(msg_get_u16(&m), 0);
     struct span sandbox = msg_get_span(&m, 255), auth = msg_get_span(&m, 8192), rest = msg_get_span(&m, 65536);
     assert_int_equal(msg_end(&m), 0);
     memcpy(s->given.sandbox, sandbox.p, s->given.nsandbox = sandbox.n);

@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 
+#include "proxy/wire_listener.h"
 #include "proxy/wire_ticket.h"
 
 static struct wire_request sample_request(void)
@@ -115,10 +116,39 @@ static void a_long_file_name_is_cut_to_its_end(void **state)
     dynbuf_free(&b);
 }
 
+static void a_listener_is_what_was_put(void **state)
+{
+    struct wire_listener in = {.way = WAY_SOCKS,
+                               .identity = IDENTITY_SOURCE,
+                               .nsources = 1,
+                               .npeers = 1,
+                               .tls = true},
+                         out;
+    struct dynbuf b;
+    (void)state;
+    in.source[0].key = SPAN("192.0.2.0/24");
+    in.source[0].sandbox = SPAN("vm1");
+    in.peer[0] = SPAN("10.0.0.1/32");
+    dynbuf_init(&b, 1 << 16);
+    wire_put_listener(&b, &in);
+    struct msg_in m = msg_in(dynbuf_span(&b));
+    assert_int_equal(wire_get_listener(&m, &out), 0);
+    assert_int_equal(msg_end(&m), 0);
+    assert_int_equal(out.way, WAY_SOCKS);
+    assert_true(span_eq(out.source[0].key, SPAN("192.0.2.0/24")) && span_eq(out.source[0].sandbox, SPAN("vm1")));
+    assert_true(span_eq(out.peer[0], SPAN("10.0.0.1/32")) && out.tls);
+    in.identity = IDENTITY_NONE; /* nobody is not an identity */
+    dynbuf_reset(&b);
+    wire_put_listener(&b, &in);
+    m = msg_in(dynbuf_span(&b));
+    assert_int_equal(wire_get_listener(&m, &out), -1);
+    dynbuf_free(&b);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(pairs_mirror_each_other),
-                                       cmocka_unit_test(impossible_requests_are_refused),
-                                       cmocka_unit_test(a_long_file_name_is_cut_to_its_end)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pairs_mirror_each_other), cmocka_unit_test(impossible_requests_are_refused),
+        cmocka_unit_test(a_long_file_name_is_cut_to_its_end), cmocka_unit_test(a_listener_is_what_was_put)};
     return cmocka_run_group_tests_name("wire", tests, NULL, NULL);
 }

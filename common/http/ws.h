@@ -1,0 +1,46 @@
+/* WebSocket frames (RFC 6455 section 5), sans-io, both directions. Strict: no extension bits, no reserved opcode,
+ * shortest length encoding, masked from clients and unmasked from servers, control frames whole and at most 125
+ * bytes, text that is UTF-8, close codes of section 7.4. Messages are joined from their fragments up to `max`. */
+#ifndef COMMON_HTTP_WS_H
+#define COMMON_HTTP_WS_H
+
+#include "common/dynbuf.h"
+
+enum ws_op { WS_NONE = 0, WS_TEXT = 1, WS_BINARY = 2, WS_CLOSE = 8, WS_PING = 9, WS_PONG = 10 };
+enum ws_side { WS_FROM_CLIENT = 1, WS_FROM_SERVER };
+enum ws_result { WS_BAD = 0, WS_MORE, WS_OK };
+enum ws_code {
+    WS_NORMAL = 1000,
+    WS_GOING = 1001,
+    WS_PROTOCOL = 1002,
+    WS_NOT_UTF8 = 1007,
+    WS_POLICY = 1008,
+    WS_TOO_BIG = 1009,
+    WS_INTERNAL = 1011
+};
+
+struct ws_reader {
+    enum ws_side side;
+    enum ws_op op; /* of the message being joined; WS_NONE: none */
+    bool broken;
+    struct dynbuf whole; /* its bytes, born with max */
+};
+struct ws_message {
+    enum ws_op op;
+    struct span data; /* unmasked, valid until the next call; of a close: the reason */
+    uint16_t code;    /* of a close; 0: none was given */
+};
+
+void ws_reader_init(struct ws_reader *r, enum ws_side side, size_t max);
+void ws_reader_free(struct ws_reader *r);
+/* Takes from the start of in. OK: one whole message or control frame. MORE: *used bytes were taken, more is needed.
+ * BAD: *code is what to close with; the reader stays broken. */
+enum ws_result ws_read(struct ws_reader *r, struct span in, size_t *used, struct ws_message *m,
+                       uint16_t *code) MUSTCHECK;
+/* One unfragmented frame. mask: 4 random bytes towards a server, NULL towards a client. -1: out is at its cap. */
+int ws_write(struct dynbuf *out, enum ws_op op, struct span data, const uint8_t *mask) MUSTCHECK;
+/* A close frame; the reason is cut to what fits, on a UTF-8 boundary. */
+int ws_write_close(struct dynbuf *out, uint16_t code, struct span reason, const uint8_t *mask) MUSTCHECK;
+/* RFC 6455 section 4.2.2: the Sec-WebSocket-Accept for a key is made by the caller that has SHA-1 (common/id.h). */
+
+#endif

@@ -1,0 +1,40 @@
+/* The messages to and from the ledger and the desk; the rest, and what holds for all of them, is proxy/msgs.h. */
+#ifndef PROXY_MSGS_STORE_H
+#define PROXY_MSGS_STORE_H
+/* clang-format off */
+enum msg_store_type {
+    /* judge and ledger */
+    M_TICKET_OPEN = 80,    /* J>Lg wire_ticket, u64 size, span inline or fd: the body */
+    M_TICKET = 81,         /* Lg>J wire_ticket_state: of the ticket opened or joined */
+    M_TICKET_CHANGED = 82, /* Lg>J id 0; wire_ticket_state */
+    M_CLAIM = 83,          /* J>Lg id ticket, span credential, span host, u16 port, digest policy, span rule: approved -> executing, and the intent, in one transaction */
+    M_CLAIMED = 84,        /* Lg>J bool ok, u8 state, digest, span signature, wire_request, u64 size, span inline or fd: the bytes first held. Not ok: nothing after state */
+    M_INTENT = 85,         /* J>Lg wire_record: an allowed unsafe request, before it is sent */
+    M_INTENT_OK = 86,      /* Lg>J bool ok: false, the store cannot keep it; nothing may be sent */
+    M_SENT_MARK = 87,      /* J>Lg */
+    M_OUTCOME = 88,        /* J>Lg wire_record, id ticket (none: all zero), u8 outcome, u16 status, u64 out, u64 in, bool delivered, bool kept, [wire_answer, u64 size, span inline] */
+    M_AUDIT = 89,          /* J>Lg wire_record: decided without being sent (deny, refusal) */
+    M_TICKET_VOID = 90,    /* J>Lg id ticket, span why: the policy of now would not hold this request so: pending or approved -> cancelled */
+    M_SANDBOX = 91,        /* Lg>J id 0; wire_sandbox, bool gone */
+    M_STORE = 92,          /* Lg>J id 0; bool ok: when it changes, and as a sign of life every second it is spoken to */
+    /* desk and ledger; id: the desk's own */
+    M_DECIDE = 100,       /* D>Lg id ticket, u8 (1 approve, 2 deny, 3 cancel), span operator, span channel, span reason, digest shown */
+    M_DECIDED = 101,      /* Lg>D u8 (0 store failed, 1 done, 2 not pending any more, 3 no such ticket, 4 expired, 5 another digest, 6 a reason is required), u8 state */
+    M_BODY_GET = 102,     /* D>Lg id ticket */
+    M_BODY_IS = 103,      /* Lg>D bool ok, u64 size, span inline or fd */
+    M_SANDBOX_PUT = 104,  /* D>Lg, P>Lg wire_sandbox */
+    M_SANDBOX_RM = 105,   /* D>Lg span name, bool end_session: true cancels its tickets too */
+    M_SANDBOX_DONE = 106, /* Lg>D bool ok, span why */
+    M_EVENT = 107,        /* Lg>D id: sequence; span kind ("ticket", "sandbox"), span subject */
+    M_FREEZE = 109,       /* D>Lg bool on, span operator, span reason: kept over restarts; Lg>J id 0 bool on, when it changes and at once to a new judge */
+    M_NOTE = 108,         /* D>Lg, P>Lg, K>Lg span kind, span json: an audit record of an operator's or the parent's act */
+    /* desk and parent; id: the desk's own */
+    M_SANDBOX_OPEN = 110,   /* D>P span name, bool captured: make its Unix listener (captured: LISTEN_CAPTURED_UNIX) */
+    M_SANDBOX_OPENED = 111, /* P>D bool ok, span path or why */
+    M_SANDBOX_CLOSE = 112,  /* D>P span name */
+    M_RELOAD = 113,         /* D>P */
+    M_RELOADED = 114,       /* P>D bool ok, span text */
+    M_STATUS = 115,         /* D>P; P>D span json */
+    M_SIGNIN = 116,         /* D>P span url: a sign-in link that opens once, for the terminal */,
+};
+#endif
