@@ -35,6 +35,6 @@ enum msg_store_type {
     M_RELOAD = 113,         /* D>P */
     M_RELOADED = 114,       /* P>D bool ok, span text */
     M_STATUS = 115,         /* D>P; P>D span json */
-    M_SIGNIN = 116,         /* D>P span url: a sign-in link that opens once, for the terminal */,
+    M_SIGNIN = 116,         /* D>P span url: a sign-in link that opens once, for the terminal */
 };
 #endif
