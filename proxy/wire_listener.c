@@ -15,7 +15,7 @@ void wire_put_listener(struct dynbuf *b, const struct wire_listener *l)
     msg_put_u16(b, (uint16_t)l->npeers);
     for (size_t i = 0; i < l->npeers; i++)
         msg_put_span(b, l->peer[i]);
-    msg_put_bool(b, l->tls);
+    msg_put_u8(b, l->tls);
 }
 
 int wire_get_listener(struct msg_in *m, struct wire_listener *l)

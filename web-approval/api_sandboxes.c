@@ -190,7 +190,7 @@ static void put_done(struct exchange *x, struct frame *f)
     if (!b)
         return;
     msg_put_span(b, span_str(k->name));
-    msg_put_bool(b, false);
+    msg_put_u8(b, false);
     ask_send(x);
 }
 
