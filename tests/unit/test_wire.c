@@ -4,6 +4,9 @@
 #include <stddef.h>
 #include <cmocka.h>
 
+#include <stdio.h>
+
+#include "proxy/refusals.h"
 #include "proxy/wire_listener.h"
 #include "proxy/wire_ticket.h"
 
@@ -145,10 +148,46 @@ static void a_listener_is_what_was_put(void **state)
     dynbuf_free(&b);
 }
 
+static void refusals_are_summed_and_capped(void **state)
+{
+    static struct refusals in, out;
+    struct dynbuf b;
+    char code[32];
+    in.n = out.n = 0;
+    refusals_count(&in, SPAN("agents"), SPAN("no-token"), 2);
+    refusals_count(&in, SPAN("agents"), SPAN("no-token"), UINT32_MAX);
+    for (int i = 0; i < 2 * REFUSALS_MAX; i++) {
+        snprintf(code, sizeof(code), "code-%d", i);
+        refusals_count(&in, SPAN("agents"), span_str(code), 1);
+    }
+    assert_int_equal(in.n, REFUSALS_MAX);
+    assert_string_equal(in.row[REFUSALS_MAX - 1].listener, "other");
+    assert_int_equal(in.row[REFUSALS_MAX - 1].count, REFUSALS_MAX + 2);
+    dynbuf_init(&b, 1 << 16);
+    wire_put_refusals(&b, &in);
+    struct msg_in m = msg_in(dynbuf_span(&b));
+    assert_int_equal(wire_get_refusals(&m, SPAN_NONE, &out), 0);
+    assert_int_equal(out.n, REFUSALS_MAX);
+    assert_int_equal(out.row[0].count, UINT32_MAX);
+    out.n = 0;
+    m = msg_in(dynbuf_span(&b));
+    assert_int_equal(wire_get_refusals(&m, SPAN("vm1"), &out), 0);
+    assert_string_equal(out.row[0].listener, "vm1"); /* a front speaks for its own sandbox alone */
+    dynbuf_reset(&b);
+    msg_put_u16(&b, 1);
+    msg_put_span(&b, SPAN("a"));
+    msg_put_span(&b, SPAN("\",\"x")); /* no word */
+    msg_put_u32(&b, 1);
+    m = msg_in(dynbuf_span(&b));
+    assert_int_equal(wire_get_refusals(&m, SPAN_NONE, &out), -1);
+    dynbuf_free(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pairs_mirror_each_other), cmocka_unit_test(impossible_requests_are_refused),
-        cmocka_unit_test(a_long_file_name_is_cut_to_its_end), cmocka_unit_test(a_listener_is_what_was_put)};
+        cmocka_unit_test(a_long_file_name_is_cut_to_its_end), cmocka_unit_test(a_listener_is_what_was_put),
+        cmocka_unit_test(refusals_are_summed_and_capped)};
     return cmocka_run_group_tests_name("wire", tests, NULL, NULL);
 }
