@@ -3,12 +3,16 @@
 #include <unistd.h>
 
 #include "common/log.h"
+#include "common/msg.h"
 #include "common/role.h"
+#include "proxy/msgs.h"
+#include "proxy/resolver/names.h"
 #include "proxy/resolver/resolver.h"
 #include "proxy/words.h"
 
 struct start {
     struct resolver *resolver;
+    struct names *names;
     struct loop *loop;
 };
 
@@ -28,14 +32,30 @@ static void peer(void *arg, unsigned role, uint64_t instance, struct span info, 
         close(fd);
 }
 
+/* The only one there is: a listener for captured questions, datagrams and streams. */
+static void frame(void *arg, struct frame *f)
+{
+    struct start *s = arg;
+    struct msg_in m = msg_in(f->payload);
+    unsigned kind = msg_get_u8(&m);
+    struct span name = msg_get_span(&m, 255);
+    if (f->type != M_LISTEN || msg_end(&m) != 0 || kind != LISTEN_DNS || f->nfds != 2) {
+        log_error("message %u of the parent is not understood", f->type);
+        return;
+    }
+    int udp = frame_take_fd(f, 0), tcp = frame_take_fd(f, 1);
+    if (names_listen(s->names, udp, tcp) != 0)
+        log_error("listener %.*s cannot be served: no memory, or there are too many", SPAN_FMT(name));
+}
+
 int main(void)
 {
     static struct start s;
-    static const struct role_ops ops = {.peer = peer, .config = config};
+    static const struct role_ops ops = {.frame = frame, .peer = peer, .config = config};
     /* Where resolv.conf really lives on machines that replace it as networks come and go. */
     static const char *const read[] = {"/run/systemd/resolve", "/run/NetworkManager", "/run/resolvconf",
                                        "/run/connman", NULL};
-    static const struct wall wall = {.calls = WALL_DNS, .ro_paths = read};
+    static const struct wall wall = {.calls = WALL_DNS | WALL_ACCEPT, .ro_paths = read};
     struct err e = {""};
     /* What c-ares would take from the environment is not the operator's configuration. */
     unsetenv("LOCALDOMAIN");
@@ -48,6 +68,9 @@ int main(void)
     s.resolver = resolver_new(s.loop, NULL, &e);
     if (s.resolver == NULL)
         log_die("%s", e.text);
+    s.names = names_new(s.loop);
+    if (s.names == NULL)
+        return 1;
     struct role *r = role_start("resolver", s.loop, &ops, &s);
     role_confine(r, &wall);
     role_ready(r);
