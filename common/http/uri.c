@@ -3,6 +3,7 @@
 
 #include "common/http/chars.h"
 #include "common/http/http.h"
+#include "common/idna.h"
 #include "common/utf8.h"
 
 int http_split_authority(struct span authority, struct span *host, uint16_t *port)
@@ -83,7 +84,7 @@ static bool ldh_label(struct span label)
         if (!http_char_is(c, CH_UNRESERVED) || c == '_' || c == '~')
             return false;
     }
-    return true;
+    return !idna_is_alabel(label) || idna_alabel_ok(label);
 }
 
 int http_canonical_host(struct span host, char *dst, size_t *n)

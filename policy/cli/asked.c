@@ -2,6 +2,7 @@
 #include "policy/cli/policy_cli.h"
 
 #include "common/http/uri.h"
+#include "policy/load/names.h"
 
 enum { ASKED_MEMORY = 256 * 1024 * 1024, FIELDS_MAX = 64 };
 
@@ -53,11 +54,21 @@ static int canonical(struct asked *q, struct span in, bool path, struct span *ou
     return rc;
 }
 
+/* A person may write a name as it reads; on the wire it is ASCII. */
+static bool other_script(struct span s)
+{
+    bool other = false;
+    for (size_t i = 0; i < s.n; i++)
+        other |= s.p[i] >= 0x80;
+    return other;
+}
+
 int asked_url(struct asked *q, struct span url, struct err *e)
 {
     struct request *r = &q->request;
     struct span rest, host, target, path, query;
-    char name[HTTP_HOST_MAX + 1];
+    char name[HTTP_HOST_MAX + 1], ascii[NAMES_TEXT_MAX];
+    const char *why = "";
     size_t n = 0, scheme = span_find(url, SPAN("://"));
     r->scheme = span_first(url, scheme);
     if (!span_eq(r->scheme, SPAN("https")) && !span_eq(r->scheme, SPAN("http")))
@@ -67,7 +78,11 @@ int asked_url(struct asked *q, struct span url, struct err *e)
     size_t end = 0;
     while (end < rest.n && rest.p[end] != '/' && rest.p[end] != '?')
         end++;
-    if (http_split_authority(span_first(rest, end), &host, &r->port) != 0 || http_canonical_host(host, name, &n) != 0)
+    if (http_split_authority(span_first(rest, end), &host, &r->port) != 0)
+        return err_set(e, "the URL's host is none that the gateway takes");
+    if (other_script(host) && names_to_ascii(host, ascii, &why) != 0)
+        return err_set(e, "the URL's host is no name of IDNA2008: %s", why);
+    if (http_canonical_host(other_script(host) ? span_str(ascii) : host, name, &n) != 0)
         return err_set(e, "the URL's host is none that the gateway takes");
     r->host = arena_copy(&q->a, span_of(name, n));
     if (r->port == 0)

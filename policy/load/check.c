@@ -3,6 +3,7 @@
 
 #include "policy/glob.h"
 #include "policy/load/derive.h"
+#include "policy/load/names.h"
 #include "policy/load/scalar.h"
 
 static void bad_value(struct loader *l, const struct item *v, const char *code, const char *why)
@@ -142,15 +143,11 @@ static void check_rule_parts(struct loader *l, const struct model *m, const stru
                 "is longer than 500 bytes: clients cut it");
 }
 
-/* "*.com" in a rule that lets something through is a slip; in one that denies it is fine. */
-static void check_wide_hosts(struct loader *l, const struct m_rule *r)
+/* "*.com" or "*.github.io" in a rule that lets something through is a slip (D30); in one that denies it is fine. */
+static void check_wide(struct loader *l, const struct items *hosts)
 {
-    for (size_t i = 0; i < r->match.hosts.n && r->decide.v != VERDICT_DENY; i++) {
-        struct span s = r->match.hosts.v[i].text, name = span_from(s, span_index(s, '.') + 1);
-        if (s.n && s.p[0] == '*' && span_index(name, '.') == name.n)
-            problem(l, r->match.hosts.v[i].at, "P013",
-                    "\"%.*s\" is a wildcard over a whole top-level domain: name a domain below it", SPAN_FMT(s));
-    }
+    for (size_t i = 0; i < hosts->n; i++)
+        bad_value(l, &hosts->v[i], "P013", names_too_wide(hosts->v[i].text));
 }
 
 static void check_rule(struct loader *l, const struct model *m, struct m_rule *r)
@@ -158,7 +155,8 @@ static void check_rule(struct loader *l, const struct model *m, struct m_rule *r
     if (r->id.at && !scalar_is_name(r->id.text))
         problem(l, r->id.at, "P008", "an id is letters, digits, '.', '_' and '-', at most 64");
     check_rule_parts(l, m, r);
-    check_wide_hosts(l, r);
+    if (r->decide.v != VERDICT_DENY)
+        check_wide(l, &r->match.hosts);
     check_match(l, m, &r->match);
     struct m_match *except = r->except.v;
     for (size_t i = 0; i < r->except.n; i++) {
@@ -170,6 +168,7 @@ static void check_rule(struct loader *l, const struct model *m, struct m_rule *r
     if (r->decide.at == NULL || r->decide.v == VERDICT_DENY || r->match.hosts.at || r->match.at == NULL)
         return;
     derive_hosts(l, m, &r->match);
+    check_wide(l, &r->match.derived);
     if (r->match.derived.n == 0)
         problem(l, r->match.at, "P015",
                 "the rule would %s this on every host: add host: (or a resource: that implies it)",

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "policy/load/model.h"
+#include "policy/load/names.h"
 #include "policy/load/scalar.h"
 
 struct m_file *read_file(struct loader *l, const struct policy_file *f)
@@ -12,6 +13,7 @@ struct m_file *read_file(struct loader *l, const struct policy_file *f)
     if (out == NULL)
         return NULL;
     decode_map(l, root, t, out);
+    names_of_file(l, out);
     for (size_t i = 0; i < out->rules.n; i++)
         ((struct m_rule *)out->rules.v)[i].floor = f->floors;
     return out;
@@ -165,6 +167,7 @@ static struct m_pack *read_pack(struct loader *l, const struct m_packuse *u)
     if (root == NULL)
         return NULL;
     decode_map(l, root, &pack_table, k);
+    names_of_pack(l, k);
     if (!span_eq(k->pack.text, u->name.text))
         problem(l, k->pack.at, "P016", "the file says it is another pack than %.*s", SPAN_FMT(u->name.text));
     k->use = u;

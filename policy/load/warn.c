@@ -3,6 +3,7 @@
 
 #include "policy/glob.h"
 #include "policy/load/derive.h"
+#include "policy/load/names.h"
 
 static const struct items *rule_hosts(const struct m_rule *r)
 {
@@ -163,6 +164,12 @@ static void warn_rule(struct loader *l, const struct model *m, const struct m_ru
     if (r->decide.v == VERDICT_ALLOW && !narrowed)
         problem(l, r->at, "P104",
                 "the rule allows writes too: add effect: read, or effect: [read, write] if that is meant");
+    const struct items *hosts = rule_hosts(r);
+    for (size_t i = 0; i < hosts->n && r->decide.v != VERDICT_DENY; i++)
+        if (names_shared(hosts->v[i].text))
+            problem(l, hosts->v[i].at, "P109",
+                    "under \"%.*s\" every customer of that service has a name, an attacker too: name your own",
+                    SPAN_FMT(hosts->v[i].text));
 }
 
 void warn_model(struct loader *l, const struct model *m)

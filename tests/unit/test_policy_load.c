@@ -100,6 +100,33 @@ static const struct refused refused[] = {
     /* patterns */
     {RULES "  - { id: a, match: { host: \"*\" }, decide: allow }\n", "P013", NULL, "wildcard"},
     {RULES "  - { id: a, match: { host: \"*.com\" }, decide: allow }\n", "P013", NULL, "top-level"},
+    {RULES "  - { id: a, match: { host: \"*.co.uk\" }, decide: allow }\n", "P013", "policy.yaml:3:29",
+     "public suffix"},
+    {RULES "  - { id: a, match: { host: [a.example, \"*.github.io\"] }, decide: hold }\n", "P013", "policy.yaml:3:41",
+     "public suffix"},
+    {RULES "  - { id: a, match: { host: \"**.s3.amazonaws.com\" }, decide: allow }\n", "P013", NULL, "public suffix"},
+    {RULES "  - { id: a, match: { host: \"**.amazonaws.com\" }, decide: allow }\n", "P013", NULL, "any customer"},
+    {RULES "  - { id: a, match: { host: \"*.xn--p1ai\" }, decide: allow }\n", "P013", NULL, "top-level"},
+    {RULES "  - { id: a, match: { host: \"*.\u516c\u53f8.cn\" }, decide: allow }\n", "P013", NULL, "public suffix"},
+    {V
+     "packs: [{ pack: npm@1, hosts: [\"*.vercel.app\"] }]\nrules: [{ id: a, match: { op: npm.publish }, decide: hold "
+     "}]\n",
+     "P013", NULL, "public suffix"},
+    {V "upstreams: [{ host: \"*.github.io\" }]\n", "P013", "policy.yaml:2:21", "exactly"},
+    {V "credentials: { c: { source: { env: A }, inject: { basic: true }, only: [{ host: \"*.github.io\" }] } }\n",
+     "P013", NULL, "exactly"},
+    /* names of other scripts (C19) */
+    {RULES "  - { id: a, match: { host: B\u00fccher.example }, decide: deny }\n", "P013", "policy.yaml:3:29",
+     "lower case"},
+    {RULES "  - { id: a, match: { host: a\u3002example }, decide: deny }\n", "P013", "policy.yaml:3:29", "IDNA2008"},
+    {RULES "  - { id: a, match: { host: \uff47ithub.com }, decide: deny }\n", "P013", NULL, "IDNA2008"},
+    {RULES "  - { id: a, match: { host: \u2460.example }, decide: deny }\n", "P013", NULL, "IDNA2008"},
+    {RULES "  - { id: a, match: { host: a.example, path: /x }, except: [{ host: \u2665.example }], decide: deny }\n",
+     "P013", NULL, "IDNA2008"},
+    {RULES "  - { id: a, match: { host: xn--github-.com }, decide: deny }\n", "P013", "policy.yaml:3:29", "IDNA2008"},
+    {RULES "  - { id: a, match: { host: xn--ls8h.example }, decide: deny }\n", "P013", NULL, "IDNA2008"},
+    {V "upstreams: [{ host: b\u00fc_cher.example }]\n", "P013", "policy.yaml:2:21", "IDNA2008"},
+    {V "upstreams: [{ host: b\u00fccher.example }, { host: xn--bcher-kva.example }]\n", "P012", NULL, "also at"},
     {RULES "  - { id: a, match: { host: \"a.*.com\" }, decide: allow }\n", "P013", NULL, "wildcard"},
     {RULES "  - { id: a, match: { host: \"https://a.example\" }, decide: allow }\n", "P013", NULL, "scheme"},
     {RULES "  - { id: a, match: { host: \"a.example:443\" }, decide: allow }\n", "P013", NULL, "port"},
@@ -186,8 +213,9 @@ static void test_accepted(void **state)
         V "name: \"no\"\nrules: [{ id: \"1\", match: {}, decide: deny }]\n",
         RULE ", path: [/, /a/, \"/a/*/b\", \"/**\", \"/a/v*-x/**/z\", /%C3%A9] }, decide: deny }\n",
         RULES "  - { id: a, match: { host: [\"127.0.0.1\", \"[::1]\", \"*.b.example\", \"**.c.example\", "
-              "xn--bcher-kva.example] }, "
+              "xn--bcher-kva.example, \"*.b\u00fccher.example\"] }, "
               "decide: allow }\n",
+        RULES "  - { id: a, match: { host: [\"*.github.io\", \"**.co.uk\"] }, decide: deny }\n",
         RULE ", port: [443, 8443], scheme: [http, https], method: [GET, M-SEARCH], effect: [read, spend], query: { "
              "a: [b, \"c*\"] }, "
              "header: { Accept: \"*/*\" } }, except: [{ path: /x }], decide: hold, approve: { within: 90s, "
@@ -233,6 +261,12 @@ static void test_warned(void **state)
            "}]\n",
          "P102", NULL, "never"},
         {V, "P107", NULL, "everything is denied"},
+        {RULES "  - { id: a, match: { host: b\u00fccher.example, effect: read }, decide: allow }\n", "P108",
+         "policy.yaml:3:29", "is xn--bcher-kva.example on the wire"},
+        {RULES "  - { id: a, match: { host: \u0430pi.example, effect: read }, decide: allow }\n", "P108", NULL,
+         "xn--pi-"},
+        {RULES "  - { id: a, match: { host: \"*.atlassian.net\", effect: read }, decide: allow }\n", "P109",
+         "policy.yaml:3:29", "an attacker too"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof(warned) / sizeof(warned[0]); i++) {
