@@ -75,6 +75,7 @@ static struct span code_words(struct span code)
         {SPAN("executed"), SPAN("it was carried out before")},
         {SPAN("too-many-pending"), SPAN("too many of this sandbox's requests wait")},
         {SPAN("unknown-sandbox"), SPAN("its sandbox is not known any more")},
+        {SPAN("frozen"), SPAN("writes were frozen")},
         {SPAN("store-unavailable"), SPAN("the record could not be written")},
     };
     for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
@@ -177,11 +178,35 @@ static void sandbox(const struct json *r, struct dynbuf *out)
     add(out, SPAN(")"));
 }
 
+static void freeze(const struct json *r, struct dynbuf *out)
+{
+    struct span reason = get(r, SPAN("reason"));
+    say(out, is(r, SPAN("kind"), SPAN("freeze")) ? SPAN("writes were frozen by ") : SPAN("writes were thawed by "),
+        get(r, SPAN("by")));
+    if (reason.n)
+        say(out, SPAN(": "), reason);
+}
+
+/* Of a request that shadow mode let pass: what would have been done with it. */
+static void would(const struct json *r, struct dynbuf *out)
+{
+    const struct json *enforced = json_get(r, SPAN("enforced"));
+    if (enforced == NULL || enforced->type != JSON_BOOL || enforced->truth || is(r, SPAN("verdict"), SPAN("allow")))
+        return;
+    add(out, SPAN("; enforced, it would be "));
+    add(out, is(r, SPAN("verdict"), SPAN("hold")) ? SPAN("held") : SPAN("denied"));
+    if (get(json_get(r, SPAN("rule")), SPAN("id")).n)
+        say_rule(r, out);
+}
+
 void audit_words(const struct json *r, struct dynbuf *out)
 {
     struct span kind = get(r, SPAN("kind"));
     if (span_eq(kind, SPAN("result"))) {
         result(r, out);
+        would(r, out);
+    } else if (span_eq(kind, SPAN("freeze")) || span_eq(kind, SPAN("thaw"))) {
+        freeze(r, out);
     } else if (span_eq(kind, SPAN("denied"))) {
         refused(r, out);
     } else if (span_eq(kind, SPAN("ticket-opened"))) {

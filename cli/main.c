@@ -35,6 +35,8 @@ const struct verb cli_verbs[] = {
     {"audit", "tail [-f] [-n LINES] [--all] | verify [--head SEQ:HASH]",
      "the record of everything that was decided and sent", audit_main},
     {"ca", "show | bundle", "the certificate that sandboxes trust", ca_main},
+    {"freeze", "[--reason WORDS]", "refuse every write, at once", freeze_main},
+    {"thaw", "[--reason WORDS]", "let writes be decided again", thaw_main},
     {"reload", "", "read the policy again", reload_main},
     {"status", "", "what runs", status_main},
     {"signin", "", "print a link to the approval page that opens once", signin_main},

@@ -136,7 +136,9 @@ static void print_status(const struct json *j)
 {
     const struct json *roles = json_get(j, SPAN("roles"));
 
-    fputs("policy    ", stdout);
+    fputs("mode      ", stdout);
+    print_text(member_text(j, "mode"));
+    fputs("\npolicy    ", stdout);
     print_text(member_text(j, "policy"));
     putchar('\n');
     for (const struct json *r = roles ? roles->child : NULL; r; r = r->next) {

@@ -8,6 +8,8 @@ int env_main(int argc, char **argv);
 int audit_main(int argc, char **argv); /* verb_audit.c */
 int up_main(int argc, char **argv);    /* verb_misc.c */
 int ca_main(int argc, char **argv);
+int freeze_main(int argc, char **argv); /* verb_freeze.c */
+int thaw_main(int argc, char **argv);
 int reload_main(int argc, char **argv);
 int status_main(int argc, char **argv);
 int signin_main(int argc, char **argv);

@@ -26,7 +26,7 @@ enum msg_store_type {
     M_SANDBOX_RM = 105,   /* D>Lg span name, bool end_session: true cancels its tickets too */
     M_SANDBOX_DONE = 106, /* Lg>D bool ok, span why */
     M_EVENT = 107,        /* Lg>D id: sequence; span kind ("ticket", "sandbox"), span subject */
-    M_FREEZE = 109,       /* D>Lg bool on, span operator, span reason: kept over restarts; Lg>J id 0 bool on, when it changes and at once to a new judge */
+    M_FREEZE = 109,       /* D>Lg bool on, span operator, span reason: kept over restarts; Lg>D bool ok, span why; Lg>J id 0 bool on, when it changes and at once to a new judge */
     M_NOTE = 108,         /* D>Lg, P>Lg, K>Lg span kind, span json: an audit record of an operator's or the parent's act */
     /* desk and parent; id: the desk's own */
     M_SANDBOX_OPEN = 110,   /* D>P span name, bool captured: make its Unix listener (captured: LISTEN_CAPTURED_UNIX) */

@@ -28,6 +28,7 @@ void wire_put_record(struct dynbuf *b, const struct wire_record *r)
     msg_put_u32(b, r->rule.line);
     msg_put_digest(b, &r->policy);
     msg_put_digest(b, &r->request);
+    msg_put_u8(b, r->shadow);
 }
 
 int wire_get_record(struct msg_in *m, struct wire_record *r)
@@ -50,6 +51,7 @@ int wire_get_record(struct msg_in *m, struct wire_record *r)
     r->rule.line = msg_get_u32(m);
     msg_get_digest(m, &r->policy);
     msg_get_digest(m, &r->request);
+    r->shadow = msg_get_bool(m);
     return ok(m);
 }
 

@@ -18,6 +18,7 @@ struct wire_record {
     struct span verdict, code, op, effect, resource, credential;
     struct wire_rule rule;
     struct digest policy, request; /* digests; request all zero when none was computed */
+    bool shadow;                   /* the verdict is what enforcement would have done; the request passed */
 };
 void wire_put_record(struct dynbuf *b, const struct wire_record *r);
 int wire_get_record(struct msg_in *m, struct wire_record *r) MUSTCHECK;

@@ -26,6 +26,14 @@ unsigned api_decided(struct frame *f, const char **state, const char **why);
 /* May this operator approve it (approvers: of the policy of now)? */
 bool api_may_approve(const struct exchange *x, const struct ticket *t);
 
+struct freeze {
+    bool on;
+    struct span by, reason;
+    uint64_t since_ms;
+};
+/* Are writes frozen, by whom, why and since when. */
+int freeze_read(struct exchange *x, struct freeze *f, struct err *e) MUSTCHECK;
+
 /* The facts of a ticket as an object; full: with fields, facts and everything else. */
 void api_ticket_json(struct jsonw *w, const struct ticket *t, bool full);
 /* Names the policy gives credentials, and whether one is there. */

@@ -54,6 +54,7 @@ struct desk {
     struct ask asks[DESK_ASKS];
     uint64_t last_id;
     char desk_url[DESK_TEXT], proxy_url[DESK_TEXT], db[DESK_TEXT], ca[DESK_TEXT], bundle[DESK_TEXT], boot[64];
+    char mode[16]; /* enforce or shadow */
     uint64_t owner_uid;
     struct dynbuf secrets; /* payload of the last M_SECRETS */
     struct policy *policy;

@@ -27,6 +27,7 @@ static void config(void *arg, struct span key, struct span value)
         {"proxy_url", d->proxy_url, sizeof(d->proxy_url)},
         {"ca", d->ca, sizeof(d->ca)},
         {"bundle", d->bundle, sizeof(d->bundle)},
+        {"mode", d->mode, sizeof(d->mode)},
         {"boot", d->boot, sizeof(d->boot)},
     };
 

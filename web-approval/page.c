@@ -4,6 +4,31 @@
 
 #include "web-approval/route.h"
 
+/* What every page must say, whatever it is about. */
+static void alerts(struct exchange *x)
+{
+    struct freeze f;
+    struct err e;
+
+    if (strcmp(x->desk->mode, "shadow") == 0)
+        PUT(x, "<p class=\"alert\" role=\"note\"><b>Shadow mode.</b> Nothing is held or denied; the audit says what "
+               "would have been.</p>\n");
+    if (freeze_read(x, &f, &e) != 0 || !f.on)
+        return;
+    PUT(x, "<p class=\"alert\" role=\"note\"><b>Writes are frozen</b> by ");
+    show_cut(&x->out, f.by, 80);
+    if (f.since_ms && x->wall_ms > f.since_ms) {
+        PUT(x, " since ");
+        show_span_of_time(&x->out, x->wall_ms - f.since_ms);
+    }
+    if (f.reason.n) {
+        PUT(x, ": <q>");
+        show_cut(&x->out, f.reason, 300);
+        PUT(x, "</q>");
+    }
+    PUT(x, ". Every write is refused until <code>countersign thaw</code>.</p>\n");
+}
+
 void page_begin(struct exchange *x, unsigned status, const char *kind, const char *title)
 {
     struct dynbuf *out = &x->out;
@@ -28,6 +53,8 @@ void page_begin(struct exchange *x, unsigned status, const char *kind, const cha
         PUT(x, "</span> <button class=\"quiet\">Sign out</button></form>\n");
     }
     PUT(x, "</header>\n<div id=\"news\" class=\"news\" role=\"status\"></div>\n<main id=\"main\">\n");
+    if (x->session)
+        alerts(x);
 }
 
 void page_end(struct exchange *x)

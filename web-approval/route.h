@@ -20,6 +20,9 @@ void api_credentials(struct exchange *x);
 void api_audit(struct exchange *x);
 void api_events(struct exchange *x);
 void api_status(struct exchange *x);
+void api_frozen(struct exchange *x);
+void api_freeze(struct exchange *x);
+void api_thaw(struct exchange *x);
 void api_reload(struct exchange *x);
 void api_signin(struct exchange *x);
 

@@ -299,6 +299,21 @@ static int one_number(struct store *s, const char *sql, uint64_t *n, struct err 
     return query(s, sql, &q, e) != 0 ? -1 : walk(s, q, NULL, number_first, n, e);
 }
 
+static int text_first(void *ctx, struct row *r)
+{
+    *(struct span *)ctx = text(r);
+    return 0;
+}
+
+int store_frozen(struct store *s, struct arena *a, struct span *json, struct err *e)
+{
+    sqlite3_stmt *q;
+
+    *json = SPAN_NONE;
+    return query(s, "SELECT value FROM meta WHERE key = 'frozen'", &q, e) != 0 ? -1
+                                                                               : walk(s, q, a, text_first, json, e);
+}
+
 int store_pending(struct store *s, uint64_t *n, struct err *e)
 {
     return one_number(s, "SELECT count(*) FROM ticket WHERE state = 'pending'", n, e);

@@ -66,4 +66,7 @@ int store_audit(struct store *s, uint64_t after, size_t limit, bool tickets_only
 /* The newest sequence number, 0: none yet. */
 int store_head(struct store *s, uint64_t *seq, struct err *e) MUSTCHECK;
 
+/* What the ledger wrote down when writes were frozen, empty when they are not. */
+int store_frozen(struct store *s, struct arena *a, struct span *json, struct err *e) MUSTCHECK;
+
 #endif

@@ -185,6 +185,11 @@ bool exchange_session_lives(const struct exchange *x)
     return now != NULL && x->sandbox != NULL && span_eq(now->session, x->sandbox->session);
 }
 
+bool exchange_is_frozen(const struct exchange *x)
+{
+    return !x->judge->thawed && (!x->judged || x->now.d.effect != EFFECT_READ);
+}
+
 bool exchange_reserve(struct exchange *x, uint64_t bytes)
 {
     uint64_t others = x->sandbox->body_bytes - x->body_reserved, max = SANDBOX_BODIES_MAX;

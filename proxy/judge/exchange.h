@@ -86,6 +86,8 @@ bool exchange_still(struct exchange *x, enum verdict verdict);
 void exchange_each(struct judge *j, void (*fn)(struct exchange *x, void *arg), void *arg);
 /* Is its session still that of the sandbox of this name? */
 bool exchange_session_lives(const struct exchange *x);
+/* Is it a write, or not known to be a read, while writes are frozen? */
+bool exchange_is_frozen(const struct exchange *x);
 /* Reserve bytes of body for the sandbox. False: it has too many. */
 bool exchange_reserve(struct exchange *x, uint64_t bytes);
 const char *exchange_wait_name(enum x_wait w);

@@ -172,6 +172,27 @@ static int store(struct judge *j, struct frame *f)
     return 0;
 }
 
+static void end_if_write(struct exchange *x, void *arg)
+{
+    if ((x->wait == X_PARKED || x->wait == X_TICKET || x->wait == X_BODY) && exchange_is_frozen(x))
+        refuse_now(x, REFUSE_FROZEN);
+}
+
+static int freeze(struct judge *j, struct frame *f)
+{
+    struct msg_in m = msg_in(f->payload);
+    bool on = msg_get_bool(&m);
+    if (msg_end(&m) != 0)
+        return -1;
+    if (on != j->frozen)
+        log_warn("writes %s", on ? "are frozen: every one is refused until `countersign thaw`" : "may leave again");
+    j->frozen = on;
+    j->thawed = !on;
+    if (on)
+        exchange_each(j, end_if_write, NULL);
+    return 0;
+}
+
 int frames_ledger(struct judge *j, struct frame *f)
 {
     judge_heard_ledger(j);
@@ -182,6 +203,7 @@ int frames_ledger(struct judge *j, struct frame *f)
     case M_INTENT_OK: return intent_ok(j, f);
     case M_SANDBOX: return sandbox(j, f);
     case M_STORE: return store(j, f);
+    case M_FREEZE: return freeze(j, f);
     default: return -1;
     }
 }

@@ -67,6 +67,8 @@ enum judge_config_result judge_config(struct judge *j, struct span key, struct s
         return number(value, 1024ull * 1024 * 1024, &j->config.body_max);
     if (span_eq(key, SPAN("store_lost")))
         return choice(value, SPAN("deny"), SPAN("allow-reads"), &j->config.allow_reads);
+    if (span_eq(key, SPAN("mode")))
+        return choice(value, SPAN("enforce"), SPAN("shadow"), &j->config.shadow);
     if (span_eq(key, SPAN("disclose")))
         return choice(value, SPAN("none"), SPAN("rules"), &j->config.disclose_rules);
     if (!span_eq(key, SPAN("desk_url")))
@@ -122,6 +124,7 @@ void judge_peer(struct judge *j, enum role_id role, uint64_t instance, struct sp
     case ROLE_LEDGER:
         j->ledger = true;
         j->store_lost = false;
+        j->thawed = false;
         judge_heard_ledger(j);
         backlog_flush(j);
         break;

@@ -13,7 +13,7 @@ struct judge;
 struct judge *judge_new(const struct judge_ports *ports) MUSTCHECK;
 void judge_free(struct judge **j);
 /* One setting: hold.inline_wait_ms, hold.expires_ms, body_max, store_lost (deny | allow-reads),
- * disclose (none | rules), desk_url. */
+ * disclose (none | rules), mode (enforce | shadow), desk_url. */
 enum judge_config_result {
     JUDGE_CONFIG_BAD = -1,
     JUDGE_CONFIG_OK,

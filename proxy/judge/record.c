@@ -133,13 +133,16 @@ void record_fill(const struct exchange *x, struct wire_record *r, uint8_t path[R
         .path = q->path,
         .verdict = span_str(verdict_name(d->verdict)),
         /* The rule's own code for a denial; where this gateway failed, what failed. */
-        .code = span_str(x->refusal.code && (!x->judged || d->verdict != VERDICT_DENY) ? x->refusal.code : d->code),
+        .code = span_str(x->refusal.code && (!x->judged || d->verdict != VERDICT_DENY || x->judge->config.shadow)
+                             ? x->refusal.code
+                             : d->code),
         .op = d->op,
         .effect = span_str(effect_name(d->effect)),
         .resource = d->resource,
         .credential = x->now.credential,
         .rule = {d->rule.id, d->rule.file, d->rule.line},
         .request = x->digest,
+        .shadow = x->judge->config.shadow && (x->forwarded || x->refusal.code == NULL),
     };
     if (x->cause.n)
         r->code = x->cause;

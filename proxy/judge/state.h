@@ -76,6 +76,7 @@ struct judge {
     struct {
         uint64_t inline_wait_ms, expires_ms, body_max;
         bool allow_reads, disclose_rules;
+        bool shadow; /* decide and record, and let everything pass without credentials of ours */
         char desk_url[256];
     } config;
     struct image *image; /* the policy of now, or NULL */
@@ -86,6 +87,8 @@ struct judge {
     struct exchange *timed; /* those with a deadline */
     uint64_t alarm;         /* what ports.wake was last told, as a time; 0: none */
     bool carrier, keeper, ledger, store_lost, silent, ending;
+    bool thawed;      /* writes may leave: the ledger said so */
+    bool frozen;      /* an operator has frozen them */
     uint64_t unheard; /* monotonic ms of the first word to the ledger since it last said one; 0: none */
     uint32_t carrier_boot, upstreams;
     struct backlog *backlog;

@@ -27,6 +27,14 @@ static enum walk_next want_body(struct exchange *x)
     return WALK_WAIT;
 }
 
+/* Shadow mode looks at what it can, and blocks nothing for being too large to look at. */
+static bool wants_body(const struct exchange *x)
+{
+    if (x->judge->config.shadow)
+        return x->now.d.need_body && x->declared <= x->judge->config.body_max;
+    return x->now.d.need_body || x->now.d.verdict == VERDICT_HOLD;
+}
+
 enum walk_next step_classify(struct exchange *x)
 {
     struct judge *j = x->judge;
@@ -46,7 +54,9 @@ enum walk_next step_classify(struct exchange *x)
         judged_drop(&x->now);
     exchange_judge(x, &x->now);
     x->judged = true;
-    if (x->body_to_come && (x->now.d.need_body || x->now.d.verdict == VERDICT_HOLD))
+    if (x->body_to_come && exchange_is_frozen(x))
+        return WALK_NEXT; /* refused: its body need not come first */
+    if (x->body_to_come && wants_body(x))
         return want_body(x);
     return WALK_NEXT;
 }

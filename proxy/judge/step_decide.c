@@ -1,17 +1,37 @@
 /* DECIDE: what the policy said is acted on, if it can be done now. */
+#include "common/log.h"
 #include "proxy/judge/record.h"
 #include "proxy/judge/refuse.h"
 #include "proxy/judge/steps.h"
+
+/* What enforcement would have done stays in the record; what is done is to let it pass, with no credential of ours.
+ * A record that cannot be written would make the mode pointless: that is refused as ever. */
+static enum walk_next shadow(struct exchange *x)
+{
+    struct decision *d = &x->now.d;
+    if (!judge_store_ok(x->judge) && d->effect != EFFECT_READ)
+        return refuse(x, REFUSE_STORE);
+    if (d->verdict != VERDICT_ALLOW)
+        log_info("shadow: %.*s %.*s%.*s would be %s (%s)", SPAN_FMT(x->request.method), SPAN_FMT(x->request.host),
+                 SPAN_FMT(x->request.path), d->verdict == VERDICT_HOLD ? "held" : "denied", d->code);
+    d->credential = -1;
+    x->now.credential = SPAN_NONE;
+    return WALK_NEXT;
+}
 
 enum walk_next step_decide(struct exchange *x)
 {
     struct decision *d = &x->now.d;
     const struct wire_request *r = &x->request;
+    if (exchange_is_frozen(x) && (x->judge->config.shadow || d->need_body || d->verdict != VERDICT_DENY))
+        return refuse(x, REFUSE_FROZEN);
     if (d->need_body) { /* it is all there is, and still not enough */
         d->verdict = VERDICT_DENY;
         d->need_body = false;
         d->code = "unclassified";
     }
+    if (x->judge->config.shadow)
+        return shadow(x);
     if (d->verdict != VERDICT_ALLOW && d->verdict != VERDICT_HOLD) {
         bool unclear = span_eq(span_str(d->code), SPAN("unclassified"));
         return refuse(x, unclear && d->say.n == 0 ? REFUSE_UNCLASSIFIED : REFUSE_DENIED);

@@ -33,6 +33,8 @@ static enum walk_next claim(struct exchange *x)
 {
     if (!exchange_session_lives(x))
         return refuse(x, REFUSE_UNKNOWN_SANDBOX);
+    if (exchange_is_frozen(x)) /* the approval stays for when it is lifted */
+        return refuse(x, REFUSE_FROZEN);
     if (!exchange_still(x, VERDICT_HOLD)) {
         ticket_void(x, "the policy changed while this waited");
         return no_longer(x);
@@ -65,6 +67,8 @@ static enum walk_next claimed(struct exchange *x)
     struct digest approved = x->digest;
     if (x->replied || x->client_gone || x->front == NULL) /* too late for who asked: told so, or gone */
         return x->replied ? WALK_REPLY : refuse(x, REFUSE_NOT_SENT);
+    if (exchange_is_frozen(x))
+        return refuse(x, REFUSE_FROZEN);
     if (!exchange_still(x, VERDICT_HOLD))
         return no_longer(x);
     ticket_digests(x);
@@ -78,7 +82,7 @@ static enum walk_next claimed(struct exchange *x)
 
 enum walk_next step_hold(struct exchange *x)
 {
-    if (x->now.d.verdict != VERDICT_HOLD)
+    if (x->now.d.verdict != VERDICT_HOLD || x->judge->config.shadow)
         return WALK_NEXT;
     x->held = true;
     if (x->claim_told)

@@ -44,7 +44,9 @@ enum walk_next step_record(struct exchange *x)
     if (x->replied || x->client_gone || x->front == NULL) {
         return x->replied ? WALK_REPLY : refuse(x, REFUSE_INTERNAL);
     }
-    if (x->now.image != x->judge->image && !exchange_still(x, VERDICT_ALLOW)) {
+    if (exchange_is_frozen(x))
+        return refuse(x, REFUSE_FROZEN);
+    if (x->now.image != x->judge->image && !x->judge->config.shadow && !exchange_still(x, VERDICT_ALLOW)) {
         return refuse(x, x->now.d.verdict == VERDICT_DENY ? REFUSE_DENIED : REFUSE_POLICY_CHANGED);
     }
     return WALK_NEXT;

@@ -84,6 +84,10 @@ void audit_record(struct audit *a, const struct wire_record *r)
     }
     put_digest(w, "policy", &r->policy);
     put_digest(w, "request", &r->request);
+    if (r->shadow) {
+        jsonw_key(w, "enforced");
+        jsonw_bool(w, false);
+    }
 }
 
 static void link_hash(const struct digest *last, struct span json, struct digest *out)

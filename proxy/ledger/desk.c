@@ -107,6 +107,22 @@ static int note(struct ledger *l, struct frame *f, enum role_id from)
     return 0;
 }
 
+static int freeze(struct ledger *l, struct frame *f)
+{
+    static const struct span fail = {(const uint8_t *)"\0\0\0\0\0", 5};
+    struct msg_in m = msg_in(f->payload);
+    bool on = msg_get_bool(&m), ok = false;
+    struct span by = msg_get_span(&m, NAME_MAX_BYTES), reason = msg_get_span(&m, WORDS_MAX);
+    int bad = msg_end(&m);
+    if (bad == 0 && !l->lost)
+        ok = store_freeze(l->store, on, by, reason) == 0;
+    struct dynbuf *b = ledger_scratch(l);
+    msg_put_u8(b, ok);
+    msg_put_span(b, ok ? SPAN_NONE : SPAN("the store cannot be written to"));
+    ledger_reply(l, TO_DESK, M_FREEZE, f->id, -1, &fail);
+    return bad;
+}
+
 static int image(struct ledger *l, struct frame *f)
 {
     struct msg_in m = msg_in(f->payload);
@@ -133,6 +149,7 @@ int ledger_desk(struct ledger *l, struct frame *f, enum role_id from)
     case M_IMAGE: return from == ROLE_PARENT ? image(l, f) : -1;
     case M_DECIDE: return from == ROLE_DESK ? decide(l, f) : -1;
     case M_BODY_GET: return from == ROLE_DESK ? body_get(l, f) : -1;
+    case M_FREEZE: return from == ROLE_DESK ? freeze(l, f) : -1;
     case M_SANDBOX_RM: return from == ROLE_DESK ? sandbox_remove(l, f, from) : -1;
     default: return -1;
     }

@@ -212,9 +212,20 @@ static void welcome_one(void *arg, const struct wire_sandbox *b)
     put_sandbox(arg, b, false);
 }
 
+/* A judge takes itself for frozen until it is told otherwise. */
+static void put_frozen(struct ledger *l, bool frozen)
+{
+    msg_put_u8(ledger_scratch(l), frozen);
+    ledger_reply(l, TO_JUDGE, M_FREEZE, 0, -1, NULL);
+}
+
 void ledger_welcome_judge(struct ledger *l)
 {
+    bool frozen = true;
     l->owed_welcome = true;
+    if (!l->lost && store_frozen(l->store, &frozen) != 0)
+        log_error("whether writes are frozen cannot be read; they are refused");
+    put_frozen(l, frozen);
     if (l->lost || store_judge_came(l->store) != 0 || store_sandboxes(l->store, welcome_one, l) != 0)
         log_error("the judge cannot be told who the sandboxes are");
     uint8_t ok = !l->lost;
@@ -233,11 +244,13 @@ void ledger_tell(void *arg, enum store_change what, uint64_t sequence, const str
         subject = span_of(text, ID_TEXT);
         wire_put_ticket_state(ledger_scratch(l), ticket);
         ledger_reply(l, TO_JUDGE, M_TICKET_CHANGED, 0, -1, NULL);
+    } else if (what == CHANGE_FROZEN || what == CHANGE_THAWED) {
+        put_frozen(l, what == CHANGE_FROZEN);
     } else {
         put_sandbox(l, sandbox, what == CHANGE_SANDBOX_GONE);
     }
     struct dynbuf *b = ledger_scratch(l);
-    msg_put_span(b, what == CHANGE_TICKET ? SPAN("ticket") : SPAN("sandbox"));
+    msg_put_span(b, what == CHANGE_TICKET ? SPAN("ticket") : sandbox ? SPAN("sandbox") : SPAN("freeze"));
     msg_put_span(b, subject);
     ledger_reply(l, TO_DESK, M_EVENT, sequence, -1, NULL);
 }

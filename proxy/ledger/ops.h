@@ -64,6 +64,10 @@ int store_body(struct store *s, const struct id *ticket, bool *ok, struct dynbuf
 /* *why: a sentence when refused, else NULL. */
 int store_sandbox_put(struct store *s, const struct wire_sandbox *b, const char **why) MUSTCHECK;
 int store_sandbox_remove(struct store *s, struct span name, bool end_session, const char **why) MUSTCHECK;
+/* No write leaves until it is lifted; nothing happens if it is so already. */
+int store_freeze(struct store *s, bool on, struct span by, struct span reason) MUSTCHECK;
+int store_frozen(struct store *s, bool *frozen) MUSTCHECK;
+
 int store_sandboxes(struct store *s, void (*each)(void *arg, const struct wire_sandbox *b), void *arg) MUSTCHECK;
 
 #endif

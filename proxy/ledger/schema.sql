@@ -132,7 +132,7 @@ CREATE TABLE audit (
     seq      INTEGER PRIMARY KEY,      -- 1, 2, 3 ... without gaps
     time_ms  INTEGER NOT NULL,
     kind     TEXT NOT NULL,            -- start, policy, sandbox, ticket-opened, ticket-decided,
-                                       -- ticket-expired, intent, sent,
+                                       -- ticket-expired, intent, sent, freeze, thaw,
                                        -- result, denied, answer-collected, policy, note
     exchange TEXT,                     -- BOOT-XID
     ticket   TEXT,

@@ -20,7 +20,14 @@
 
 struct store;
 
-enum store_change { CHANGE_NONE = 0, CHANGE_TICKET, CHANGE_SANDBOX, CHANGE_SANDBOX_GONE };
+enum store_change {
+    CHANGE_NONE = 0,
+    CHANGE_TICKET,
+    CHANGE_SANDBOX,
+    CHANGE_SANDBOX_GONE,
+    CHANGE_FROZEN,
+    CHANGE_THAWED
+};
 
 struct store_config {
     const char *path;

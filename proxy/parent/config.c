@@ -98,7 +98,7 @@ static const struct key body_keys[] = {{"max", KEY_SIZE, AT(row_body, max), 0, .
                                        {.type = KEY_END}};
 static const struct table body_table = {"body", sizeof(struct row_body), body_keys};
 
-static const struct choice modes[] = {{"enforce", 1}, {"shadow", CHOICE_LATER}, {NULL, 0}};
+static const struct choice modes[] = {{"enforce", 1}, {"shadow", 2}, {NULL, 0}};
 static const struct choice lost[] = {{"deny", 0}, {"allow-reads", 1}, {NULL, 0}};
 static const struct choice disclosures[] = {{"none", 0}, {"rules", 1}, {NULL, 0}};
 
@@ -106,7 +106,8 @@ static const struct key file_keys[] = {
     {"version", KEY_COUNT, AT(row_file, version), KEY_NEEDED, .lo = 1, .hi = 1, .help = "1"},
     {"state_dir", KEY_TEXT, AT(row_file, state_dir), 0, .help = "CA, sealed secrets, store"},
     {"store", KEY_TEXT, AT(row_file, store), 0, .help = "sqlite:ledger.db"},
-    {"mode", KEY_ONE_OF, AT(row_file, mode), 0, .choices = modes, .help = "enforce"},
+    {"mode", KEY_ONE_OF, AT(row_file, mode), 0, .choices = modes,
+     .help = "enforce; or shadow: decide and record, let everything pass without credentials of ours"},
     {"policy", KEY_TEXTS, AT(row_file, policy), 0, .help = "policy files, relative to this file"},
     {"floors", KEY_TEXT, AT(row_file, floors), 0, .help = "the operator's own denies"},
     {"roots", KEY_TEXT, AT(row_file, roots), 0, .help = "PEM file of the roots upstream servers are verified with"},
@@ -199,6 +200,7 @@ static void take(struct loader *l, const struct row_file *r, const char *file, s
         c->pending_max = r->hold.pending.v;
     if (r->body.max.at != NULL)
         c->body_max = r->body.max.v;
+    c->shadow = r->mode.v == 2;
     c->store_lost_allow_reads = r->store_lost.v == 1;
     c->disclose_rules = r->disclose.v == 1;
 }

@@ -20,7 +20,7 @@ struct config {
     size_t nlisteners;
     char desk_address[256]; /* host:port */
     uint64_t inline_wait_ms, expires_ms, body_max, pending_max;
-    bool store_lost_allow_reads, disclose_rules;
+    bool store_lost_allow_reads, disclose_rules, shadow;
 };
 
 /* From the command line; NULL where not given. */

@@ -88,6 +88,8 @@ void parent_configure(struct parent *p, struct child *c)
         text(&s, "disclose", conf->disclose_rules ? "rules" : "");
     }
     if (c->role == ROLE_DESK || c->role == ROLE_JUDGE)
+        text(&s, "mode", conf->shadow ? "shadow" : "enforce");
+    if (c->role == ROLE_DESK || c->role == ROLE_JUDGE)
         desk(&s, p);
     if (c->role == ROLE_CARRIER)
         text(&s, "roots", conf->roots);

@@ -84,6 +84,8 @@ static struct judge *start(void)
     struct frame f = {.type = M_SANDBOX, .payload = dynbuf_span(&b)};
     MUST_HOLD(judge_frame(j, ROLE_LEDGER, 0, &f) == 0);
     dynbuf_free(&b);
+    f = (struct frame){.type = M_FREEZE, .payload = {(const uint8_t *)"", 1}};
+    MUST_HOLD(judge_frame(j, ROLE_LEDGER, 0, &f) == 0);
     policy(j);
     return j;
 }

@@ -121,6 +121,8 @@ void play_peer(struct play *p, enum role_id r, uint64_t instance, const char *in
 {
     p->up[r] = true;
     judge_peer(p->j, r, instance, span_str(info));
+    if (r == ROLE_LEDGER)
+        give_bool(p, ROLE_LEDGER, M_FREEZE, 0, false); /* its first word */
 }
 
 void play_gone(struct play *p, enum role_id r, uint64_t instance)

@@ -89,9 +89,11 @@ static int setup(void **state)
     assert_non_null(l.store);
     store_data_key(l.store, secret_new(secret_bytes(fix_key)));
     judge = connect_as(ROLE_JUDGE);
-    await(1);
-    assert_int_equal(got[0].type, M_STORE);
-    assert_int_equal(got[0].payload[0], 1);
+    await(2);
+    assert_int_equal(got[0].type, M_FREEZE);
+    assert_int_equal(got[0].payload[0], 0);
+    assert_int_equal(got[1].type, M_STORE);
+    assert_int_equal(got[1].payload[0], 1);
     desk = connect_as(ROLE_DESK);
     ngot = 0;
     return 0;
@@ -278,6 +280,36 @@ static void send_outcome(uint64_t xid)
     assert_int_equal(chan_commit(judge), 0);
 }
 
+static void send_freeze(bool on)
+{
+    struct dynbuf *b = chan_begin(desk, M_FREEZE, 78);
+    msg_put_u8(b, on);
+    msg_put_span(b, SPAN("ann"));
+    msg_put_span(b, SPAN("an incident"));
+    assert_int_equal(chan_commit(desk), 0);
+}
+
+static void a_freeze_is_kept_and_told(void **state)
+{
+    bool frozen = false;
+    (void)state;
+    send_freeze(true);
+    await(3); /* the judge, the desk's event, the desk's answer */
+    assert_int_equal(fix_count("SELECT count(*) FROM audit WHERE kind='freeze'"), 1);
+    assert_int_equal(fix_count("SELECT count(*) FROM meta WHERE key='frozen' AND value LIKE '%an incident%'"), 1);
+    assert_int_equal(store_frozen(l.store, &frozen), 0);
+    assert_true(frozen);
+    send_freeze(true); /* again: nothing to write down, nobody to tell */
+    await(4);
+    assert_int_equal(fix_count("SELECT count(*) FROM audit WHERE kind='freeze'"), 1);
+    ngot = 0;
+    send_freeze(false);
+    await(3);
+    assert_int_equal(store_frozen(l.store, &frozen), 0);
+    assert_false(frozen);
+    assert_int_equal(fix_count("SELECT count(*) FROM audit WHERE kind='thaw'"), 1);
+}
+
 /* E6, F11: while the store fails everything is refused in its own form; results wait, and are written afterwards. */
 static void a_failing_store_refuses_and_forgets_no_result(void **state)
 {
@@ -371,7 +403,7 @@ static void a_judge_that_comes_again_learns_of_all(void **state)
     await(4);
     chan_free(&judge);
     judge = connect_as(ROLE_JUDGE);
-    await(6);
+    await(7);
     struct msg_in m = msg_in(span_of(find(M_SANDBOX)->payload, find(M_SANDBOX)->n));
     assert_int_equal(wire_get_sandbox(&m, &back), 0);
     assert_true(span_eq(back.name, SPAN("vm1")));
@@ -408,6 +440,7 @@ int main(void)
         WITH_LOOP(a_held_write_from_first_to_last),
         WITH_LOOP(a_memory_file_that_can_still_change_is_refused),
         WITH_LOOP(many_requests_of_a_turn_share_one_commit),
+        WITH_LOOP(a_freeze_is_kept_and_told),
         WITH_LOOP(a_failing_store_refuses_and_forgets_no_result),
         WITH_LOOP(records_nobody_waits_for_are_written_together),
         WITH_LOOP(a_judge_that_comes_again_learns_of_all),
