@@ -13,6 +13,7 @@ struct outcome {
     uint32_t credential, approver;
     bool reason;
     uint64_t within_ms, inline_wait_ms;
+    struct ws_terms messages;
 };
 
 static struct outcome refusal(const char *code, int rule)
@@ -38,10 +39,11 @@ static struct outcome from_hold(const struct hold_sum *h)
                             .approver = h->approver,
                             .reason = h->reason,
                             .within_ms = h->within_ms,
-                            .inline_wait_ms = h->inline_wait_ms};
+                            .inline_wait_ms = h->inline_wait_ms,
+                            .messages = h->messages};
 }
 
-static struct outcome from_allow(const struct tally *t)
+static struct outcome from_allow(const struct policy *p, const struct tally *t)
 {
     struct outcome o = refusal("rule", t->allow);
     if (t->loose.rule >= 0)
@@ -50,10 +52,11 @@ static struct outcome from_allow(const struct tally *t)
         return refusal("ambiguous-credential", t->allow);
     o.verdict = VERDICT_ALLOW;
     o.credential = t->credential_allow;
+    o.messages = ws_terms_of(img_at(p, IMG_RULE, (uint32_t)t->allow));
     return o;
 }
 
-static struct outcome from_tally(const struct tally *t, bool pending)
+static struct outcome from_tally(const struct policy *p, const struct tally *t, bool pending)
 {
     if (t->floor >= 0)
         return refusal("floor", t->floor);
@@ -67,7 +70,7 @@ static struct outcome from_tally(const struct tally *t, bool pending)
     }
     if (t->hold.rule >= 0)
         return from_hold(&t->hold);
-    return t->allow >= 0 ? from_allow(t) : refusal("no-rule", -1);
+    return t->allow >= 0 ? from_allow(p, t) : refusal("no-rule", -1);
 }
 
 static uint32_t credential_of(const struct policy *p, int rule)
@@ -81,7 +84,7 @@ static struct outcome judge_could(struct ask k, const struct class *c)
     struct tally t;
     tally_rules(&k, &t);
     if (t.floor >= 0 || t.deny >= 0)
-        return from_tally(&t, false);
+        return from_tally(k.p, &t, false);
     k.op = c->could_op;
     k.method = c->could_method.n ? c->could_method : k.method;
     k.path = c->could_path.n ? c->could_path : k.path;
@@ -89,7 +92,7 @@ static struct outcome judge_could(struct ask k, const struct class *c)
     k.push_unknown = true;
     tally_rules(&k, &t);
     if (t.floor >= 0 || t.deny >= 0)
-        return from_tally(&t, false);
+        return from_tally(k.p, &t, false);
     const int rules[] = {t.hold.rule, t.allow, t.hold_maybe, t.allow_maybe};
     int best = -1;
     for (size_t i = 0; i < 4; i++)
@@ -124,6 +127,8 @@ static bool outcome_add(struct outcome *a, const struct outcome *b)
     if (looseness(a) < 2)
         return take;
     const struct outcome *other = take ? &old : b;
+    if (other->verdict == a->verdict)
+        a->messages = ws_terms_meet(a->messages, other->messages);
     if (a->credential == IMG_NONE)
         a->credential = other->credential;
     else if (other->credential != IMG_NONE && other->credential != a->credential)
@@ -160,7 +165,7 @@ static struct outcome judge_members(struct ask k, const struct class *c)
         struct member m = {r->name, !all_zero(r->old_id), all_zero(r->new_id)};
         k.member = &m;
         tally_rules(&k, &t);
-        struct outcome o = from_tally(&t, false);
+        struct outcome o = from_tally(k.p, &t, false);
         if (i == 0)
             total = o;
         else
@@ -174,7 +179,8 @@ static struct outcome judge_class(struct ask k, const struct class *c)
     struct tally t;
     k.op = c->op;
     k.resource = c->resource;
-    k.effect = c->effect;
+    k.lifted = k.upgrade && c->effect == EFFECT_READ;
+    k.effect = k.lifted ? EFFECT_WRITE : c->effect;
     k.git_service = c->git_service;
     k.push_unknown = c->pending || c->bad != NULL;
     if (c->bad == NULL && c->could_op.n)
@@ -184,7 +190,7 @@ static struct outcome judge_class(struct ask k, const struct class *c)
     tally_rules(&k, &t);
     if (c->bad && t.floor < 0 && t.deny < 0)
         return refusal(c->bad, -1);
-    return from_tally(&t, c->pending);
+    return from_tally(k.p, &t, c->pending);
 }
 
 static void take_class(struct decision *d, const struct class *c)
@@ -210,6 +216,7 @@ static void take_outcome(const struct policy *p, struct decision *d, const struc
     d->reason_required = o->reason;
     d->within_ms = o->within_ms;
     d->inline_wait_ms = o->inline_wait_ms;
+    d->messages = o->messages;
     d->credential = o->credential == IMG_NONE ? -1 : (int)o->credential;
     if (o->approver != IMG_NONE)
         d->approve_by = img_span(p, ((const struct img_approver *)img_at(p, IMG_APPROVER, o->approver))->name);
@@ -219,6 +226,23 @@ static void take_outcome(const struct policy *p, struct decision *d, const struc
     d->rule = (struct rule_ref){img_span(p, r->id), img_span(p, r->file), r->line};
     d->say = img_span(p, r->say);
     d->instead = img_span(p, r->instead);
+}
+
+/* What is asked for is a connection both may write to: no read, unless the rule that decides says it is one. */
+static void take_upgrade(const struct ask *k, struct decision *d, int rule)
+{
+    const struct img_rule *r = rule < 0 ? NULL : img_at(k->p, IMG_RULE, (uint32_t)rule);
+    const struct img_match *m = r ? img_at(k->p, IMG_MATCH, r->match.first) : NULL;
+    uint32_t says = m && m->ws ? m->effects & (1u << EFFECT_READ | 1u << EFFECT_WRITE) : 0;
+    d->upgrade = true;
+    if (d->effect == EFFECT_READ && says != 1u << EFFECT_READ)
+        d->effect = EFFECT_WRITE;
+    /* Beside a credential only a subprotocol that is named may leave: a token can stand in one (D34). */
+    if (d->verdict != VERDICT_DENY &&
+        (m == NULL || match_subprotocols(k, m, d->credential < 0, &d->subprotocols) != 0)) {
+        d->verdict = VERDICT_DENY;
+        d->code = "no-memory";
+    }
 }
 
 static bool judge_readings(const struct ask *base, const struct span *path, size_t n, struct outcome *total,
@@ -254,7 +278,8 @@ static bool is_method(struct span m)
 void policy_judge(const struct policy *p, const struct subject *s, const struct request *r, uint64_t now_ms,
                   struct arena *a, struct decision *d)
 {
-    struct ask k = {.p = p, .subject = s, .request = r, .method = r->method, .arena = a};
+    struct ask k = {
+        .p = p, .subject = s, .request = r, .method = r->method, .arena = a, .upgrade = match_is_upgrade(r)};
     struct span path[READINGS_MAX];
     struct outcome o = refusal("internal", -1);
     size_t n;
@@ -279,4 +304,6 @@ void policy_judge(const struct policy *p, const struct subject *s, const struct 
         !policy_names_host(p, s, r->scheme, r->host, r->port))
         o.code = "host-not-named";
     take_outcome(p, d, &o);
+    if (k.upgrade)
+        take_upgrade(&k, d, o.rule);
 }

@@ -15,6 +15,15 @@ struct label {
     struct span key, value;
 };
 
+/* What a sandbox may send on a WebSocket once the upgrade was let through; the zero is nothing. What the server
+ * sends, and ping, pong and close, are not asked about. */
+enum ws_kinds { WS_SENDS_TEXT = 1, WS_SENDS_BINARY = 2 };
+struct ws_terms {
+    uint32_t send;       /* enum ws_kinds */
+    uint64_t max, total; /* bytes of one message, and of all */
+    uint64_t within_ms;  /* after the upgrade; then the connection is closed */
+};
+
 /* Who is asking. */
 struct subject {
     struct span sandbox;
@@ -27,7 +36,7 @@ struct request {
     struct span scheme, host, method, path, query;
     uint16_t port;
     bool has_query;
-    const struct http_field *fields;
+    const struct http_field *fields; /* with an Upgrade among them it is a WebSocket upgrade */
     size_t nfields;
     bool has_body;      /* the request declares a body, even an empty one */
     bool body_complete; /* body below is all of it */
@@ -71,7 +80,10 @@ struct decision {
     uint64_t within_ms;      /* how long a ticket lives; 0: the configured default */
     uint64_t inline_wait_ms; /* UINT64_MAX: the configured default */
     bool reason_required;
-    struct span join_body; /* the part of the body a retry must repeat exactly (git: the ref commands) */
+    struct ws_terms messages;
+    bool upgrade;             /* a WebSocket upgrade ... */
+    struct span subprotocols; /* ... and which of the subprotocols it offers may leave, as a list */
+    struct span join_body;    /* the part of the body a retry must repeat exactly (git: the ref commands) */
     const struct git_push *push;
     struct span summary; /* "Push 1 ref to demo/app: refs/heads/main a1b2c3d -> d4e5f6a" */
     const struct fact *facts;

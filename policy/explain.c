@@ -41,7 +41,9 @@ size_t policy_near_misses(const struct policy *p, const struct subject *s, const
                     .resource = d->resource,
                     .effect = d->effect,
                     .arena = a,
-                    .push_unknown = d->need_body};
+                    .push_unknown = d->need_body,
+                    .upgrade = d->upgrade,
+                    .lifted = d->upgrade && (d->effect == EFFECT_READ || d->effect == EFFECT_WRITE)};
     const char *missing[MISSES_MAX] = {NULL};
     size_t n = 0;
     if (d->op.n == 0)

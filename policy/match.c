@@ -179,11 +179,83 @@ static enum fit git_fits(const struct ask *k, const struct img_match *m, enum st
     return tri_fits(m->git_force, k->member->force) && tri_fits(m->git_delete, k->member->delete) ? FIT_YES : FIT_NO;
 }
 
+bool match_is_upgrade(const struct request *r)
+{
+    for (size_t i = 0; i < r->nfields; i++)
+        if (r->fields[i].name.n == 7 && span_ieq(r->fields[i].name, SPAN("upgrade")))
+            return true;
+    return false;
+}
+
+/* The next subprotocol that is offered, over all fields of the name; start with both at nothing. */
+static bool next_offer(const struct request *r, size_t *field, struct span *rest, struct span *out)
+{
+    for (;;) {
+        while (rest->n) {
+            *out = span_first(*rest, span_index(*rest, ','));
+            *rest = span_from(*rest, out->n + 1);
+            *out = span_trim(*out);
+            if (out->n)
+                return true;
+        }
+        while (*field < r->nfields && !span_ieq(r->fields[*field].name, SPAN("sec-websocket-protocol")))
+            ++*field;
+        if (*field == r->nfields)
+            return false;
+        *rest = r->fields[(*field)++].value;
+    }
+}
+
+/* An upgrade is covered only by a rule that speaks of upgrades; a deny and an exception reach it all the same. */
+static bool ws_fits(const struct ask *k, const struct img_match *m, enum strictness how)
+{
+    size_t field = 0;
+    struct span rest = SPAN_NONE, offer;
+    if (!k->upgrade || !m->ws)
+        return k->upgrade ? how == ANY_PLACE || m->any_place : !m->ws;
+    while (m->ws_protocols.n && next_offer(k->request, &field, &rest, &offer))
+        if (any_glob(k->p, m->ws_protocols, offer, 0, how != AS_WRITTEN))
+            return true;
+    return m->ws_protocols.n == 0;
+}
+
+int match_subprotocols(const struct ask *k, const struct img_match *m, bool all, struct span *out)
+{
+    struct span rest = SPAN_NONE, offer;
+    size_t field = 0, n = 0, max = 0;
+    for (size_t i = 0; i < k->request->nfields; i++)
+        max += 2 * k->request->fields[i].value.n;
+    uint8_t *list = arena_alloc(k->arena, max ? max : 1);
+    if (list == NULL)
+        return -1;
+    while (next_offer(k->request, &field, &rest, &offer)) {
+        if (m->ws_protocols.n ? !any_glob(k->p, m->ws_protocols, offer, 0, false) : !all)
+            continue;
+        if (n)
+            list[n++] = ',';
+        if (n)
+            list[n++] = ' ';
+        memcpy(list + n, offer.p, offer.n);
+        n += offer.n;
+    }
+    *out = span_of(list, n);
+    return 0;
+}
+
+/* A rule about upgrades may say that this one is a read; a deny of reads means it too. */
+static bool effect_fits(const struct ask *k, const struct img_match *m, enum strictness how)
+{
+    uint32_t is = 1u << k->effect;
+    if (k->lifted && (m->ws || m->any_place || how == ANY_PLACE))
+        is |= 1u << EFFECT_READ;
+    return m->effects == 0 || (m->effects & is) != 0;
+}
+
 enum fit match_fits(const struct ask *k, const struct img_match *m, enum strictness how)
 {
     const struct request *r = k->request;
     bool fold = how != AS_WRITTEN;
-    if (m->effects && (m->effects & 1u << k->effect) == 0)
+    if (!ws_fits(k, m, how) || !effect_fits(k, m, how))
         return FIT_NO;
     if (!match_names_place(k->p, m, r->scheme, r->host, r->port, how) || !method_fits(k, m, how))
         return FIT_NO;
@@ -217,8 +289,10 @@ unsigned match_misses(const struct ask *k, const struct img_match *m, const char
         out[n++] = "path";
     if (m->ops.n && !any_glob(k->p, m->ops, k->op, '.', false))
         out[n++] = "op";
-    if (m->effects && (m->effects & 1u << k->effect) == 0)
+    if (!effect_fits(k, m, AS_WRITTEN))
         out[n++] = "effect";
+    if (!ws_fits(k, m, AS_WRITTEN))
+        out[n++] = "ws";
     if (m->resources.n && !any_glob(k->p, m->resources, k->resource, '/', false))
         out[n++] = "resource";
     if (pairs_fit(k, m, AS_WRITTEN) != FIT_YES)

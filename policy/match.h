@@ -26,17 +26,25 @@ struct ask {
     uint32_t git_service;
     const struct member *member; /* NULL: not a push, or not known yet */
     bool push_unknown;           /* a push whose commands are not known yet */
+    bool upgrade;                /* to a WebSocket; lifted: it would be a read otherwise */
+    bool lifted;
     struct arena *arena;
 };
 
 enum fit match_fits(const struct ask *k, const struct img_match *m, enum strictness how);
 /* The same question for people: the names of the keys that do not fit, as written. Returns how many. */
-enum { MISSES_MAX = 12 };
+enum { MISSES_MAX = 13 };
 unsigned match_misses(const struct ask *k, const struct img_match *m, const char *out[MISSES_MAX]);
 bool scope_fits(const struct policy *p, const struct subject *s, const struct img_rule *r);
 /* Does a host pattern of the match name the host, on a port it means? */
 bool match_names_place(const struct policy *p, const struct img_match *m, struct span scheme, struct span host,
                        uint16_t port, enum strictness how);
+
+/* Does the request ask for an upgrade? The front leaves an Upgrade field in none but proper WebSocket requests. */
+bool match_is_upgrade(const struct request *r);
+/* Of the subprotocols it offers those that the match names, as a list; -1: no memory. With `all`, if it names none,
+ * all of them. */
+int match_subprotocols(const struct ask *k, const struct img_match *m, bool all, struct span *out) MUSTCHECK;
 
 /* What several holds ask together. rule: the one to name, -1 for none. */
 struct hold_sum {
@@ -44,7 +52,10 @@ struct hold_sum {
     uint32_t credential, approver; /* IMG_NONE: none said */
     bool clash_credential, clash_approver, reason;
     uint64_t within_ms, inline_wait_ms;
+    struct ws_terms messages; /* what all of them let be sent */
 };
+struct ws_terms ws_terms_of(const struct img_rule *r);
+struct ws_terms ws_terms_meet(struct ws_terms a, struct ws_terms b);
 
 /* What follows from all rules about one question. Indices of rules, -1 for none. */
 struct tally {

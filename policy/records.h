@@ -40,6 +40,8 @@ struct img_match {
     uint32_t schemes, effects;                   /* bit masks, 0: not said; effect e is bit 1 << e */
     uint32_t git_force, git_delete, git_service; /* TRI_*, TRI_*, mask of GIT_* */
     uint32_t any_place;                          /* an except: what it does not say about place is any */
+    uint32_t ws;                                 /* 1: WebSocket upgrades, and nothing else */
+    struct img_range ws_protocols;               /* IMG_GLOB; none: any */
 };
 struct img_rule { /* sorted by id: the lowest index is the lowest id */
     struct img_str id, file;
@@ -49,7 +51,8 @@ struct img_rule { /* sorted by id: the lowest index is the lowest id */
     struct img_range match;  /* IMG_MATCH: exactly one */
     struct img_range except; /* IMG_MATCH */
     uint32_t credential, approver, reason_required;
-    uint64_t within_ms, inline_wait_ms;
+    uint32_t ws_send; /* enum ws_kinds: what may be sent after an upgrade */
+    uint64_t within_ms, inline_wait_ms, ws_max, ws_total, ws_within_ms;
     struct img_str say, instead;
 };
 struct img_slot { /* open addressing; n 0: free. Keys are not kept: a collision costs a look, no more */

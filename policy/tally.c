@@ -46,8 +46,25 @@ static int prefer(const struct policy *p, int best, uint32_t i)
     return a_uses != b_uses ? (a_uses ? best : (int)i) : lower(best, i);
 }
 
+struct ws_terms ws_terms_of(const struct img_rule *r)
+{
+    return (struct ws_terms){r->ws_send, r->ws_max, r->ws_total, r->ws_within_ms};
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+struct ws_terms ws_terms_meet(struct ws_terms a, struct ws_terms b)
+{
+    return (struct ws_terms){a.send & b.send, least(a.max, b.max), least(a.total, b.total),
+                             least(a.within_ms, b.within_ms)};
+}
+
 static void add_hold(const struct policy *p, const struct img_rule *r, uint32_t i, struct hold_sum *h)
 {
+    h->messages = h->rule < 0 ? ws_terms_of(r) : ws_terms_meet(h->messages, ws_terms_of(r));
     h->rule = prefer(p, h->rule, i);
     merge_credential(&h->credential, r->credential, &h->clash_credential);
     merge_credential(&h->approver, r->approver, &h->clash_approver);

@@ -71,8 +71,13 @@ int asked_url(struct asked *q, struct span url, struct err *e)
     const char *why = "";
     size_t n = 0, scheme = span_find(url, SPAN("://"));
     r->scheme = span_first(url, scheme);
+    if (span_eq(r->scheme, SPAN("wss")) || span_eq(r->scheme, SPAN("ws"))) {
+        r->scheme = r->scheme.n == 3 ? SPAN("https") : SPAN("http");
+        if (asked_header(q, SPAN("Upgrade"), SPAN("websocket")) != 0)
+            return err_set(e, "no memory");
+    }
     if (!span_eq(r->scheme, SPAN("https")) && !span_eq(r->scheme, SPAN("http")))
-        return err_set(e, "the URL must begin with https:// or http://");
+        return err_set(e, "the URL must begin with https://, http://, wss:// or ws://");
     rest = span_from(url, scheme + 3);
     rest = span_first(rest, span_index(rest, '#'));
     size_t end = 0;

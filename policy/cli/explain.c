@@ -45,6 +45,19 @@ static void print_approve(const struct decision *d, const char *indent)
     printf("%s\n", d->reason_required ? ", with a reason" : "");
 }
 
+static void print_messages(const struct decision *d, const char *indent)
+{
+    static const char *const sends[] = {"nothing", "text", "binary", "text and binary"};
+    const struct ws_terms *t = &d->messages;
+    if (!d->upgrade || d->verdict == VERDICT_DENY)
+        return;
+    printf("%s  then the sandbox may send %s", indent, sends[t->send & 3]);
+    if (t->send)
+        printf(": %llu bytes a message, %llu in all, within %llu s", (unsigned long long)t->max,
+               (unsigned long long)t->total, (unsigned long long)(t->within_ms / 1000));
+    putchar('\n');
+}
+
 void print_explain(const struct loaded *l, struct asked *q, const char *indent)
 {
     static const char *const words[] = {"DENY ", "HOLD ", "ALLOW"};
@@ -68,6 +81,7 @@ void print_explain(const struct loaded *l, struct asked *q, const char *indent)
     line_of(indent, "summary:", d->summary);
     print_credential(l->p, d, indent);
     print_approve(d, indent);
+    print_messages(d, indent);
     line_of(indent, "say:", d->say);
     line_of(indent, "instead:", d->instead);
     size_t n = policy_near_misses(l->p, &q->subject, &q->request, d, &q->a, near);
@@ -127,6 +141,18 @@ void json_explain(const struct loaded *l, struct asked *q, struct dynbuf *out)
         jsonw_kv(&w, "credential", c.name);
     if (d->verdict == VERDICT_HOLD)
         jsonw_kv(&w, "approve_by", d->approve_by);
+    if (d->upgrade && d->verdict != VERDICT_DENY) {
+        jsonw_key(&w, "messages");
+        jsonw_object(&w);
+        jsonw_key(&w, "text");
+        jsonw_bool(&w, d->messages.send & WS_SENDS_TEXT);
+        jsonw_key(&w, "binary");
+        jsonw_bool(&w, d->messages.send & WS_SENDS_BINARY);
+        jsonw_kv_u64(&w, "max", d->messages.max);
+        jsonw_kv_u64(&w, "total", d->messages.total);
+        jsonw_kv_u64(&w, "within_ms", d->messages.within_ms);
+        jsonw_end_object(&w);
+    }
     jsonw_kv(&w, "say", d->say);
     jsonw_kv(&w, "instead", d->instead);
     jsonw_kv(&w, "summary", d->summary);

@@ -104,6 +104,7 @@ static void check_match(struct loader *l, const struct model *m, const struct m_
     check_texts(l, &t->git.refs, why_ref);
     check_pairs(l, &t->query, false);
     check_pairs(l, &t->header, true);
+    check_texts(l, &t->ws.subprotocols, why_free);
     for (size_t i = 0; i < t->ops.n; i++)
         if (why_op(t->ops.v[i].text) == NULL)
             check_op_known(l, m, &t->ops.v[i]);
@@ -119,7 +120,7 @@ static void check_match(struct loader *l, const struct model *m, const struct m_
 static bool says_something(const struct m_match *t)
 {
     return t->hosts.at || t->ports.at || t->methods.at || t->paths.at || t->ops.at || t->resources.at ||
-           t->schemes.at || t->effects.at || t->query.at || t->header.at || t->git.at;
+           t->schemes.at || t->effects.at || t->query.at || t->header.at || t->git.at || t->ws.at;
 }
 
 static void check_rule_parts(struct loader *l, const struct model *m, const struct m_rule *r)
@@ -131,6 +132,9 @@ static void check_rule_parts(struct loader *l, const struct model *m, const stru
         problem(l, r->use.at, "P015", "a rule that denies uses no credential");
     if (r->approve.at && !hold)
         problem(l, r->approve.at, "P015", "approve: belongs to a rule with decide: hold");
+    if (r->messages.at && (deny || r->match.ws.at == NULL))
+        problem(l, r->messages.at, "P015",
+                "messages: belongs to a rule that allows or holds, with ws: in its match:");
     if (r->use.at && find_credential(m, r->use.text) < 0)
         problem(l, r->use.at, "P011", "there is no credential \"%.*s\"", SPAN_FMT(r->use.text));
     if (r->approve.by.at && find_approver(m, r->approve.by.text) < 0)

@@ -92,7 +92,8 @@ static uint32_t put_match(struct emit *w, const struct m_match *t)
                             .git_force = (uint32_t)t->git.force.v,
                             .git_delete = (uint32_t)t->git.delete.v,
                             .git_service = (uint32_t)t->git.service.v,
-                            .any_place = t->except};
+                            .any_place = t->except,
+                            .ws = t->ws.at != NULL};
     out.hosts.first = table_count(w, IMG_HOST);
     for (size_t i = 0; i < hosts->n; i++)
         put_host(w, hosts->v[i].text, 0);
@@ -110,6 +111,7 @@ static uint32_t put_match(struct emit *w, const struct m_match *t)
     out.ops = put_globs(w, &t->ops, '.');
     out.resources = put_globs(w, &t->resources, '/');
     out.git_refs = put_globs(w, &t->git.refs, '/');
+    out.ws_protocols = put_globs(w, &t->ws.subprotocols, 0);
     out.query = put_pairs(w, &t->query);
     out.header = put_pairs(w, &t->header);
     return put_record(w, IMG_MATCH, &out);
@@ -131,7 +133,11 @@ static void put_rule(struct emit *w, const struct m_rule *r)
                                r->approve.by.at ? index_or_none(find_approver(w->m, r->approve.by.text)) : IMG_NONE,
                            .reason_required = r->approve.reason.v != 0,
                            .within_ms = r->approve.within.v,
-                           .inline_wait_ms = r->approve.inline_wait.at ? r->approve.inline_wait.v : UINT64_MAX};
+                           .inline_wait_ms = r->approve.inline_wait.at ? r->approve.inline_wait.v : UINT64_MAX,
+                           .ws_send = (uint32_t)r->messages.send.v,
+                           .ws_max = r->messages.max.at ? r->messages.max.v : WS_MAX_USUAL,
+                           .ws_total = r->messages.total.at ? r->messages.total.v : WS_TOTAL_USUAL,
+                           .ws_within_ms = r->messages.within.at ? r->messages.within.v : WS_WITHIN_USUAL};
     const struct m_match *except = r->except.v;
     out.file = put_str(w, span_str(r->at->file));
     out.scopes.first = table_count(w, IMG_SCOPE_REF);

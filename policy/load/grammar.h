@@ -3,7 +3,7 @@
 #ifndef POLICY_LOAD_GRAMMAR_H
 #define POLICY_LOAD_GRAMMAR_H
 
-#include "policy/load/keys.h"
+#include "policy/load/grammar_match.h"
 
 struct m_scope {
     const struct node *at;
@@ -46,22 +46,6 @@ struct m_approver {
     struct items operators;
 };
 
-struct m_git {
-    const struct node *at;
-    struct items refs;
-    struct number force, delete, service;
-};
-
-struct m_match {
-    const struct node *at;
-    struct items hosts, ports, methods, paths, ops, resources;
-    struct number schemes, effects;
-    struct list query, header; /* struct pair */
-    struct m_git git;
-    struct items derived; /* hosts that the resource or operation implies; at is set when they are used */
-    bool except;
-};
-
 struct m_rule {
     const struct node *at;
     struct item id, use, say, instead;
@@ -74,6 +58,7 @@ struct m_rule {
         struct item by;
         struct number within, reason, inline_wait;
     } approve;
+    struct m_messages messages;
     bool floor;
 };
 

@@ -217,6 +217,39 @@ static const struct key git_keys[] = {
     {0}};
 static const struct table git_table = {"git:", sizeof(struct m_git), git_keys};
 
+static const struct key ws_keys[] = {
+    {.name = "subprotocol", .type = KEY_TEXTS, .at = AT(m_ws, subprotocols), .help = "one that is offered fits"},
+    {0}};
+static const struct table ws_table = {"ws:", sizeof(struct m_ws), ws_keys};
+
+static const struct choice send_bits[] = {{"text", WS_SENDS_TEXT}, {"binary", WS_SENDS_BINARY}, {0}};
+static const struct key messages_keys[] = {{.name = "send",
+                                            .type = KEY_SOME_OF,
+                                            .at = AT(m_messages, send),
+                                            .choices = send_bits,
+                                            .flags = KEY_NEEDED,
+                                            .help = "text, binary or both"},
+                                           {.name = "max",
+                                            .type = KEY_SIZE,
+                                            .at = AT(m_messages, max),
+                                            .lo = 1,
+                                            .hi = WS_MAX_MOST,
+                                            .help = "of one message, default 64KiB"},
+                                           {.name = "total",
+                                            .type = KEY_SIZE,
+                                            .at = AT(m_messages, total),
+                                            .lo = 1,
+                                            .hi = 1ull << 40,
+                                            .help = "of all messages, default 16MiB"},
+                                           {.name = "within",
+                                            .type = KEY_TIME,
+                                            .at = AT(m_messages, within),
+                                            .lo = 1000,
+                                            .hi = 7 * 86400000ull,
+                                            .help = "then it is closed, default 1h"},
+                                           {0}};
+static const struct table messages_table = {"messages:", sizeof(struct m_messages), messages_keys};
+
 static const struct key match_keys[] = {
     {.name = "host", .type = KEY_TEXTS, .at = AT(m_match, hosts), .help = "exact, *.one label, **.one or more"},
     {.name = "scheme",
@@ -253,7 +286,7 @@ static const struct key match_keys[] = {
     LATER("mcp"),
     LATER("aws"),
     LATER("k8s"),
-    LATER("ws"),
+    {.name = "ws", .type = KEY_MAP, .at = AT(m_match, ws), .table = &ws_table, .help = "only WebSocket upgrades"},
     LATER("body"),
     {0}};
 static const struct table match_table = {"match:", sizeof(struct m_match), match_keys};
@@ -305,6 +338,11 @@ static const struct key rule_keys[] = {
      .help = "allow, hold or deny"},
     {.name = "use", .type = KEY_TEXT, .at = AT(m_rule, use), .help = "an entry of credentials:"},
     {.name = "approve", .type = KEY_MAP, .at = AT(m_rule, approve), .table = &approve_table, .help = "of a hold"},
+    {.name = "messages",
+     .type = KEY_MAP,
+     .at = AT(m_rule, messages),
+     .table = &messages_table,
+     .help = "what may be sent after a WebSocket upgrade; default: nothing"},
     {.name = "say", .type = KEY_PROSE, .at = AT(m_rule, say), .help = "the client is told this"},
     {.name = "instead", .type = KEY_PROSE, .at = AT(m_rule, instead), .help = "and what is allowed instead"},
     LATER("limits"),

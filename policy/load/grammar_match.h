@@ -1,0 +1,42 @@
+/* What a rule is about, and what may follow a WebSocket upgrade, as written; the rest is grammar.h. */
+#ifndef POLICY_LOAD_GRAMMAR_MATCH_H
+#define POLICY_LOAD_GRAMMAR_MATCH_H
+
+#include "policy/load/keys.h"
+
+struct m_git {
+    const struct node *at;
+    struct items refs;
+    struct number force, delete, service;
+};
+
+struct m_ws {
+    const struct node *at;
+    struct items subprotocols;
+};
+
+struct m_messages {
+    const struct node *at;
+    struct number send, max, total, within;
+};
+
+struct m_match {
+    const struct node *at;
+    struct items hosts, ports, methods, paths, ops, resources;
+    struct number schemes, effects;
+    struct list query, header; /* struct pair */
+    struct m_git git;
+    struct m_ws ws;
+    struct items derived; /* hosts that the resource or operation implies; at is set when they are used */
+    bool except;
+};
+
+/* messages: what it does not say. The most that one message may have is what travels in one piece. */
+enum {
+    WS_MAX_USUAL = 64 * 1024,
+    WS_MAX_MOST = 192 * 1024,
+    WS_TOTAL_USUAL = 16 * 1024 * 1024,
+    WS_WITHIN_USUAL = 3600 * 1000
+};
+
+#endif
