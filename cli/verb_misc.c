@@ -170,11 +170,9 @@ static int one_call(int argc, char **argv, const char *method, const char *path,
         rc = CLI_INVALID; /* of a reload: the policy */
     if (rc == CLI_OK && json) {
         verb_print_answer(&g);
-    } else if (rc == CLI_OK && member) {
+    } else if (rc == CLI_OK) {
         print_lines(member_text(g.tree, member));
         putchar('\n');
-    } else if (rc == CLI_OK) {
-        print_status(g.tree);
     }
     verb_end(&g);
     return rc;
@@ -185,9 +183,45 @@ int reload_main(int argc, char **argv)
     return one_call(argc, argv, "POST", "/api/v1/reload", 200, "text");
 }
 
+static void print_frozen(const struct json *j)
+{
+    const struct json *frozen = json_get(j, SPAN("frozen"));
+    char since[32];
+
+    if (!frozen || !frozen->truth)
+        return;
+    fputs("writes    frozen by ", stdout);
+    print_text(member_text(j, "by"));
+    printf(" since %s", time_text(member_u64(j, "since_ms"), since));
+    if (member_text(j, "reason").n) {
+        fputs(": ", stdout);
+        print_text(member_text(j, "reason"));
+    }
+    putchar('\n');
+}
+
 int status_main(int argc, char **argv)
 {
-    return one_call(argc, argv, "GET", "/api/v1/status", 200, NULL);
+    const char *state_dir = NULL;
+    bool json = false;
+    struct gateway_call g;
+    int rc;
+
+    if (plain_options(argc, argv, &state_dir, &json) != 0 || optind != argc)
+        return cli_usage("status");
+    rc = verb_begin(&g, state_dir, json);
+    if (rc == CLI_OK)
+        rc = verb_ask(&g, "GET", "/api/v1/status", SPAN_NONE, 200);
+    if (rc == CLI_OK && json) {
+        verb_print_answer(&g);
+    } else if (rc == CLI_OK) {
+        print_status(g.tree);
+        rc = verb_ask(&g, "GET", "/api/v1/freeze", SPAN_NONE, 200);
+        if (rc == CLI_OK)
+            print_frozen(g.tree);
+    }
+    verb_end(&g);
+    return rc;
 }
 
 int signin_main(int argc, char **argv)

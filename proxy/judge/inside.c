@@ -25,6 +25,9 @@ static void whoami(struct exchange *x, struct jsonw *w)
         jsonw_end_object(w);
     }
     jsonw_end_array(w);
+    jsonw_kv(w, "mode", x->judge->config.shadow ? SPAN("shadow") : SPAN("enforce"));
+    jsonw_key(w, "writes_frozen");
+    jsonw_bool(w, !x->judge->thawed);
     if (x->judge->image)
         jsonw_kv(w, "policy", policy_name(x->judge->image->policy));
     jsonw_end_object(w);

@@ -36,6 +36,8 @@ def frozen_writes_are_refused_over_a_restart_and_approvals_wait(lab):
     gw.kill("judge")  # the next one learns it from the ledger
     lab.wait_for("the judge's return", lambda: b"200" in curl(lab, gw, up, "/ok").splitlines()[0])
     assert b'"frozen"' in post(lab, gw, up, "/things")
+    status = gw.cli("status", rc=0).out
+    assert b"frozen by" in status and b"an <b>incident</b>" in status, status
     answer, page = Page(gw).ask("GET", "/")
     assert answer.status == 200 and b"Writes are frozen" in page and b"<b>incident" not in page, page
     assert "POST /things" not in up.effects(), up.effects()
