@@ -10,7 +10,7 @@
 #include "common/span.h"
 
 enum {
-    HELLO_MAX = 16 * 1024, /* the whole ClientHello; longer is refused */
+    HELLO_MAX = 16 * 1024, /* all its records with their headers: so much must the caller keep; longer is refused */
     HELLO_NAME_MAX = 253,
 };
 

@@ -19,11 +19,19 @@ enum ws_code {
     WS_INTERNAL = 1011
 };
 
+enum { WS_CONTROL_MAX = 125, WS_HEADER_MAX = 14 };
+
 struct ws_reader {
     enum ws_side side;
-    enum ws_op op; /* of the message being joined; WS_NONE: none */
-    bool broken;
+    enum ws_op op;       /* of the message being joined; WS_NONE: none */
+    bool broken;         /* or closed: nothing more is taken */
     struct dynbuf whole; /* its bytes, born with max */
+    /* of the frame being read */
+    bool in_frame, fin;
+    uint8_t frame; /* its opcode */
+    uint8_t mask[4], control[WS_CONTROL_MAX];
+    size_t at, ncontrol;
+    uint64_t left; /* bytes of it to come */
 };
 struct ws_message {
     enum ws_op op;
@@ -33,13 +41,16 @@ struct ws_message {
 
 void ws_reader_init(struct ws_reader *r, enum ws_side side, size_t max);
 void ws_reader_free(struct ws_reader *r);
-/* Takes from the start of in. OK: one whole message or control frame. MORE: *used bytes were taken, more is needed.
- * BAD: *code is what to close with; the reader stays broken. */
+/* Takes from the start of in. OK: one whole message or control frame. MORE: *used bytes were taken, more is needed;
+ * what was not taken is part of a header (under WS_HEADER_MAX bytes) and must come again with what follows it.
+ * BAD: *code is what to close with; the reader stays broken. After a close frame every call is BAD. */
 enum ws_result ws_read(struct ws_reader *r, struct span in, size_t *used, struct ws_message *m,
                        uint16_t *code) MUSTCHECK;
-/* One unfragmented frame. mask: 4 random bytes towards a server, NULL towards a client. -1: out is at its cap. */
+/* One unfragmented frame: text, binary, ping or pong. mask: 4 random bytes towards a server, NULL towards a client.
+ * -1: out is at its cap, or data is longer than a ping can be. */
 int ws_write(struct dynbuf *out, enum ws_op op, struct span data, const uint8_t *mask) MUSTCHECK;
-/* A close frame; the reason is cut to what fits, on a UTF-8 boundary. */
+/* A close frame; the reason is cut to what fits, on a UTF-8 boundary. Code 0 says nothing. -1 also for a code that
+ * may not be sent. */
 int ws_write_close(struct dynbuf *out, uint16_t code, struct span reason, const uint8_t *mask) MUSTCHECK;
 /* RFC 6455 section 4.2.2: the Sec-WebSocket-Accept for a key is made by the caller that has SHA-1 (common/id.h). */
 
