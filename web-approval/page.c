@@ -18,7 +18,7 @@ static void alerts(struct exchange *x)
     PUT(x, "<p class=\"alert\" role=\"note\"><b>Writes are frozen</b> by ");
     show_cut(&x->out, f.by, 80);
     if (f.since_ms && x->wall_ms > f.since_ms) {
-        PUT(x, " since ");
+        PUT(x, " for ");
         show_span_of_time(&x->out, x->wall_ms - f.since_ms);
     }
     if (f.reason.n) {

@@ -55,11 +55,20 @@ static int waiting_card(void *ctx, const struct ticket *t)
     return 0;
 }
 
+struct recent {
+    struct exchange *x;
+    bool any;
+};
+
 static int recent_row(void *ctx, const struct ticket *t)
 {
-    struct exchange *x = ctx;
+    struct recent *recent = ctx;
+    struct exchange *x = recent->x;
     struct dynbuf *out = &x->out;
 
+    if (!recent->any)
+        PUT(x, "<h2>Lately decided</h2>\n<ul class=\"rows\">\n");
+    recent->any = true;
     PUT(x, "<li class=\"row\">");
     page_state(out, t->state);
     PUT(x, " <a href=\"/tickets/");
@@ -87,6 +96,7 @@ static void list_body(struct exchange *x, uint64_t pending)
 {
     const struct ticket_filter waiting = {.state = SPAN("pending"), .limit = PAGE_WAITING};
     const struct ticket_filter recent = {.state = SPAN("decided"), .limit = PAGE_RECENT};
+    struct recent rows = {x, false};
     struct err e;
 
     PUT(x, "<h1>Waiting for a decision</h1>\n");
@@ -100,10 +110,10 @@ static void list_body(struct exchange *x, uint64_t pending)
     if (pending > PAGE_WAITING)
         (void)dynbuf_addf(&x->out, "<p class=\"meta\">The newest %d of %llu are shown.</p>\n", PAGE_WAITING,
                           (unsigned long long)pending);
-    PUT(x, "<h2>Lately decided</h2>\n<ul class=\"rows\">\n");
     if (rc == 0)
-        rc = store_tickets(x->desk->store, &recent, &x->arena, recent_row, x, &e);
-    PUT(x, "</ul>\n");
+        rc = store_tickets(x->desk->store, &recent, &x->arena, recent_row, &rows, &e);
+    if (rows.any)
+        PUT(x, "</ul>\n");
     page_end(x);
     if (rc != 0)
         reply_unable(x, &e);

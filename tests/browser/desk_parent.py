@@ -196,6 +196,8 @@ def start(args):
     ledger = Ledger(store + "/ledger.db", Chan(ledger_ours))
     import sample_tickets
     sample_tickets.fill(ledger)
+    frozen = {"by": "uid 0", "reason": "<img src=x onerror=alert(1)> an incident", "since_ms": int(time.time() * 1000) - 90000}
+    ledger.db.execute("INSERT INTO meta(key,value) VALUES('frozen',?)", (json.dumps(frozen),))
 
     def as_three():
         os.dup2(theirs.fileno(), 3)
@@ -205,7 +207,8 @@ def start(args):
     theirs.close()
     chan = Chan(ours)
     config = {"db": store + "/ledger.db", "desk_url": url, "proxy_url": "http://127.0.0.1:3128", "ca": args.dir + "/ca.crt",
-              "bundle": args.dir + "/bundle.crt", "state_dir": args.dir, "owner_uid": str(os.getuid()), "boot": "b0"}
+              "bundle": args.dir + "/bundle.crt", "state_dir": args.dir, "owner_uid": str(os.getuid()), "boot": "b0",
+              "mode": "shadow"}
     chan.send(CONFIG, 0, struct.pack(">IH", 1, len(config)) + b"".join(span(k) + span(v) for k, v in config.items()))
     chan.send(LISTEN, 0, bytes([DESK_HTTP]) + span("desk"), [http.fileno()])
     chan.send(LISTEN, 0, bytes([CONTROL]) + span("control"), [control.fileno()])
