@@ -20,22 +20,25 @@ void wire_put_listener(struct dynbuf *b, const struct wire_listener *l)
 
 int wire_get_listener(struct msg_in *m, struct wire_listener *l)
 {
-    *l = (struct wire_listener){.way = msg_get_u8(m), .identity = msg_get_u8(m)};
+    *l = (struct wire_listener){.way = WAY_NONE};
+    l->way = (enum way)msg_get_u8(m); /* not in the initialiser: the order of its parts is the compiler's */
+    l->identity = (enum listener_identity)msg_get_u8(m);
     l->sandbox = msg_get_span(m, NAME_MAX_BYTES);
-    l->nsources = msg_get_u16(m);
-    if (l->nsources > LISTENER_SOURCES_MAX)
-        return -1;
-    for (size_t i = 0; i < l->nsources; i++) {
-        l->source[i].key = msg_get_span(m, NAME_MAX_BYTES);
-        l->source[i].sandbox = msg_get_span(m, NAME_MAX_BYTES);
+    size_t n = msg_get_u16(m);
+    if (n > LISTENER_SOURCES_MAX)
+        m->bad = true;
+    for (l->nsources = 0; !m->bad && l->nsources < n; l->nsources++) {
+        l->source[l->nsources].key = msg_get_span(m, NAME_MAX_BYTES);
+        l->source[l->nsources].sandbox = msg_get_span(m, NAME_MAX_BYTES);
     }
-    l->npeers = msg_get_u16(m);
-    if (l->npeers > LISTENER_PEERS_MAX)
-        return -1;
-    for (size_t i = 0; i < l->npeers; i++)
-        l->peer[i] = msg_get_span(m, NAME_MAX_BYTES);
+    n = msg_get_u16(m);
+    if (n > LISTENER_PEERS_MAX)
+        m->bad = true;
+    for (l->npeers = 0; !m->bad && l->npeers < n; l->npeers++)
+        l->peer[l->npeers] = msg_get_span(m, NAME_MAX_BYTES);
     l->tls = msg_get_bool(m);
-    bool known = l->way >= WAY_HTTP && l->way <= WAY_CAPTURED && l->identity >= IDENTITY_TOKEN &&
-                 l->identity <= IDENTITY_CERTIFICATE;
-    return known && !m->bad ? 0 : -1;
+    if (l->way < WAY_HTTP || l->way > WAY_CAPTURED || l->identity < IDENTITY_TOKEN ||
+        l->identity > IDENTITY_CERTIFICATE)
+        m->bad = true;
+    return m->bad ? -1 : 0;
 }

@@ -1,6 +1,6 @@
 #include "proxy/wire_ticket.h"
 
-enum { NAME_BYTES = 256, CODE_BYTES = 64, PATH_BYTES = 4096, FACTS_BYTES = 256 * 1024, WORDS_BYTES = 4096 };
+enum { NAME_BYTES = 256, CODE_BYTES = 64, PATH_BYTES = 2048, FACTS_BYTES = 256 * 1024, WORDS_BYTES = 4096 };
 
 static int ok(const struct msg_in *m)
 {
@@ -14,13 +14,13 @@ void wire_put_record(struct dynbuf *b, const struct wire_record *r)
     msg_put_span(b, r->method);
     msg_put_span(b, r->scheme);
     msg_put_span(b, r->host);
-    msg_put_span(b, span_first(r->path, 2048));
+    msg_put_span(b, span_first(r->path, PATH_BYTES));
     msg_put_u16(b, r->port);
     msg_put_span(b, r->verdict);
     msg_put_span(b, r->code);
     msg_put_span(b, r->op);
     msg_put_span(b, r->effect);
-    msg_put_span(b, span_first(r->resource, 2048));
+    msg_put_span(b, span_first(r->resource, PATH_BYTES));
     msg_put_span(b, r->credential);
     msg_put_span(b, r->rule.id);
     /* Of a long path the end says which file it is. */

@@ -119,6 +119,58 @@ static void a_long_file_name_is_cut_to_its_end(void **state)
     dynbuf_free(&b);
 }
 
+/* What the writer cuts the reader does not take: one spelling of a record. */
+static void a_long_path_is_cut_and_a_longer_one_refused(void **state)
+{
+    static char path[2049];
+    struct wire_record r = {.rule.line = 7}, out;
+    struct dynbuf b;
+    (void)state;
+    memset(path, '/', sizeof(path));
+    r.path = r.resource = span_of(path, sizeof(path));
+    dynbuf_init(&b, 1 << 20);
+    wire_put_record(&b, &r);
+    struct msg_in m = msg_in(dynbuf_span(&b));
+    assert_int_equal(wire_get_record(&m, &out), 0);
+    assert_true(out.path.n == 2048 && out.resource.n == 2048);
+    size_t at = 5 * 4; /* the lengths before the path's, all of nothing */
+    b.p[at + 3]++;     /* one more byte, taken from what follows */
+    m = msg_in(dynbuf_span(&b));
+    assert_int_equal(wire_get_record(&m, &out), -1);
+    dynbuf_free(&b);
+}
+
+/* Too many of something is a fault that sticks, however the message goes on. */
+static void a_listener_has_limits(void **state)
+{
+    static const struct {
+        size_t sources, peers;
+        int result;
+    } cases[] = {{LISTENER_SOURCES_MAX, LISTENER_PEERS_MAX, 0},
+                 {LISTENER_SOURCES_MAX + 1, 0, -1},
+                 {0, LISTENER_PEERS_MAX + 1, -1}};
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        static struct wire_listener out;
+        struct dynbuf b;
+        dynbuf_init(&b, 1 << 16);
+        msg_put_u8(&b, WAY_HTTP);
+        msg_put_u8(&b, IDENTITY_SOURCE);
+        msg_put_span(&b, SPAN_NONE);
+        msg_put_u16(&b, (uint16_t)cases[i].sources);
+        for (size_t k = 0; k < 2 * cases[i].sources; k++)
+            msg_put_span(&b, SPAN("x"));
+        msg_put_u16(&b, (uint16_t)cases[i].peers);
+        for (size_t k = 0; k < cases[i].peers; k++)
+            msg_put_span(&b, SPAN("x"));
+        msg_put_u8(&b, 0);
+        struct msg_in m = msg_in(dynbuf_span(&b));
+        assert_int_equal(wire_get_listener(&m, &out), cases[i].result);
+        assert_int_equal(m.bad, cases[i].result != 0);
+        dynbuf_free(&b);
+    }
+}
+
 static void a_listener_is_what_was_put(void **state)
 {
     struct wire_listener in = {.way = WAY_SOCKS,
@@ -185,9 +237,12 @@ static void refusals_are_summed_and_capped(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pairs_mirror_each_other), cmocka_unit_test(impossible_requests_are_refused),
-        cmocka_unit_test(a_long_file_name_is_cut_to_its_end), cmocka_unit_test(a_listener_is_what_was_put),
-        cmocka_unit_test(refusals_are_summed_and_capped)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(pairs_mirror_each_other),
+                                       cmocka_unit_test(impossible_requests_are_refused),
+                                       cmocka_unit_test(a_long_file_name_is_cut_to_its_end),
+                                       cmocka_unit_test(a_listener_is_what_was_put),
+                                       cmocka_unit_test(a_long_path_is_cut_and_a_longer_one_refused),
+                                       cmocka_unit_test(a_listener_has_limits),
+                                       cmocka_unit_test(refusals_are_summed_and_capped)};
     return cmocka_run_group_tests_name("wire", tests, NULL, NULL);
 }
