@@ -17,7 +17,7 @@ const struct verb cli_verbs[] = {
      "[--policy FILE] [--with NAME]... [--workspace DIR] [--name NAME] [--read DIR]... [--setenv NAME=VALUE]... "
      "[--state-dir DIR] -- CMD [ARG...]",
      "run a command in a sandbox that holds no secret", run_main},
-    {"policy", "check FILE... | test FILE_test.yaml... | explain METHOD URL FILE...",
+    {"policy", "check FILE... | test FILE_test.yaml... | explain METHOD URL FILE... | schema",
      "check, test and explain policy files", policy_cli_main},
     {"secret", "set|rotate|rm NAME | list [--json]", "seal a credential's value, read from standard input",
      verb_secret},

@@ -15,7 +15,8 @@ static int usage(void)
           "       countersign policy test [--json] [--packs DIR] FILE_test.yaml...\n"
           "       countersign policy explain [--json] [--packs DIR] [--floors FILE] [--as SANDBOX] [--label "
           "KEY=VALUE]\n"
-          "                          [--header \"NAME: VALUE\"] [--body FILE] METHOD URL FILE...\n",
+          "                          [--header \"NAME: VALUE\"] [--body FILE] METHOD URL FILE...\n"
+          "       countersign policy schema [policy | floors | pack]\n",
           stderr);
     return EXIT_POLICY_USAGE;
 }
@@ -167,8 +168,11 @@ int policy_cli_main(int argc, char **argv)
     static const struct {
         const char *name;
         int (*fn)(const struct policy_args *a);
-    } verbs[] = {{"check", policy_cli_check}, {"test", policy_cli_test}, {"explain", policy_cli_explain}};
-    static const char *const later[] = {"diff", "replay", "learn", "schema", "history", "rollback", "import"};
+    } verbs[] = {{"check", policy_cli_check},
+                 {"test", policy_cli_test},
+                 {"explain", policy_cli_explain},
+                 {"schema", policy_cli_schema}};
+    static const char *const later[] = {"diff", "replay", "learn", "history", "rollback", "import"};
     struct policy_args a = {.as = "sandbox"};
     if (argc < 2)
         return usage();

@@ -60,6 +60,7 @@ void json_explain(const struct loaded *l, struct asked *q, struct dynbuf *out);
 
 int policy_cli_check(const struct policy_args *a);
 int policy_cli_explain(const struct policy_args *a);
+int policy_cli_schema(const struct policy_args *a);
 int policy_cli_test(const struct policy_args *a);
 
 #endif
