@@ -93,8 +93,11 @@ static const struct field place_fields[] = {STR(img_place, host),
 static const struct field upstream_fields[] = {STR(img_upstream, host),
                                                STR(img_upstream, address),
                                                STR(img_upstream, ca),
+                                               STR(img_upstream, crl),
                                                BELOW(img_upstream, port, 65536),
                                                BELOW(img_upstream, cleartext, 2),
+                                               BELOW(img_upstream, only_tls13, 2),
+                                               RANGE(img_upstream, pins, IMG_STR),
                                                RANGE(img_upstream, allow_private, IMG_STR),
                                                {0}};
 static const struct field approver_fields[] = {STR(img_approver, name), RANGE(img_approver, operators, IMG_STR), {0}};
@@ -205,6 +208,12 @@ static bool extras_ok(const struct policy *p)
     for (uint32_t i = 0; i < p->n[IMG_RULE_REF]; i++)
         if (*(const uint32_t *)img_at(p, IMG_RULE_REF, i) >= p->n[IMG_RULE])
             return false;
+    for (uint32_t i = 0; i < p->n[IMG_UPSTREAM]; i++) {
+        const struct img_upstream *u = img_at(p, IMG_UPSTREAM, i);
+        for (uint32_t k = 0; k < u->pins.n; k++)
+            if (((const struct img_str *)img_at(p, IMG_STR, u->pins.first + k))->n != 32)
+                return false;
+    }
     /* A free slot ends every search; without one a miss would not end. */
     uint32_t used = 0, slots = p->n[IMG_SLOT];
     for (uint32_t i = 0; i < slots; i++)

@@ -39,8 +39,12 @@ bool policy_may_approve(const struct policy *p, struct span approvers, struct sp
 
 /* The upstreams: entry of a host and port. False: none, defaults apply. */
 struct upstream {
-    struct span address;              /* literal to dial instead of resolving, or empty */
-    struct span ca_pem;               /* trust this instead of the system roots, or empty */
+    struct span address;    /* literal to dial instead of resolving, or empty */
+    struct span ca_pem;     /* trust this instead of the system roots, or empty */
+    struct span crl_pem;    /* check every chain against these lists, or empty */
+    const struct span *pin; /* SHA-256 of keys, 32 bytes; with any, a chain must have one of them */
+    size_t npins;
+    bool only_tls13;                  /* not TLS 1.2 */
     bool cleartext_credentials;       /* a credential may go over http:// to here */
     const struct span *allow_private; /* CIDRs, text */
     size_t nallow_private;

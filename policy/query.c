@@ -49,6 +49,28 @@ static int upstream_cmp(const struct policy *p, const struct img_upstream *u, st
     return c ? c : (int)u->port - (int)port;
 }
 
+static const struct span *texts(const struct policy *p, struct img_range r, struct arena *a)
+{
+    struct span *v = r.n ? arena_alloc(a, r.n * sizeof(*v)) : NULL;
+    for (uint32_t i = 0; v && i < r.n; i++)
+        v[i] = img_span(p, *(const struct img_str *)img_at(p, IMG_STR, r.first + i));
+    return v;
+}
+
+static void fill_upstream(const struct policy *p, const struct img_upstream *e, struct arena *a, struct upstream *u)
+{
+    const struct span *cidr = texts(p, e->allow_private, a);
+    *u = (struct upstream){.address = img_span(p, e->address),
+                           .ca_pem = img_span(p, e->ca),
+                           .crl_pem = img_span(p, e->crl),
+                           .pin = texts(p, e->pins, a),
+                           .npins = e->pins.n, /* without memory for them there are some all the same: nothing fits */
+                           .only_tls13 = e->only_tls13 != 0,
+                           .cleartext_credentials = e->cleartext != 0,
+                           .allow_private = cidr,
+                           .nallow_private = cidr ? e->allow_private.n : 0};
+}
+
 bool policy_upstream(const struct policy *p, struct span host, uint16_t port, struct arena *a, struct upstream *u)
 {
     uint32_t lo = 0, hi = p->n[IMG_UPSTREAM];
@@ -61,14 +83,7 @@ bool policy_upstream(const struct policy *p, struct span host, uint16_t port, st
         } else if (c > 0) {
             hi = mid;
         } else {
-            struct span *cidr = e->allow_private.n ? arena_alloc(a, e->allow_private.n * sizeof(*cidr)) : NULL;
-            *u = (struct upstream){.address = img_span(p, e->address),
-                                   .ca_pem = img_span(p, e->ca),
-                                   .cleartext_credentials = e->cleartext != 0,
-                                   .allow_private = cidr,
-                                   .nallow_private = cidr ? e->allow_private.n : 0};
-            for (uint32_t i = 0; cidr && i < e->allow_private.n; i++)
-                cidr[i] = img_span(p, *(const struct img_str *)img_at(p, IMG_STR, e->allow_private.first + i));
+            fill_upstream(p, e, a, u);
             return true;
         }
     }

@@ -70,9 +70,9 @@ struct img_cred {
     struct img_range only; /* IMG_PLACE */
 };
 struct img_upstream {
-    struct img_str host, address, ca;
-    uint32_t port, cleartext;
-    struct img_range allow_private; /* IMG_STR */
+    struct img_str host, address, ca, crl;
+    uint32_t port, cleartext, only_tls13;
+    struct img_range allow_private, pins; /* IMG_STR; a pin has 32 bytes */
 };
 struct img_approver {
     struct img_str name;

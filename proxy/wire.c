@@ -8,7 +8,14 @@ _Static_assert((int)M_CONFIG == (int)ROLE_MSG_CONFIG && (int)M_READY == (int)ROL
                    (int)M_PEER == (int)ROLE_MSG_PEER && (int)M_STOP == (int)ROLE_MSG_STOP,
                "a role and its parent agree on the first messages");
 
-enum { NAME_MAX_BYTES = 256, CODE_MAX = 64, WHY_MAX = 1024, PEM_MAX = 64 * 1024 };
+enum {
+    NAME_MAX_BYTES = 256,
+    CODE_MAX = 64,
+    WHY_MAX = 1024,
+    PEM_MAX = 64 * 1024,
+    CRL_MAX = 128 * 1024,
+    PIN_BYTES = 32
+};
 
 static void put_fields(struct dynbuf *b, const struct http_field *f, size_t n)
 {
@@ -110,8 +117,13 @@ void wire_put_upstream(struct dynbuf *b, const struct wire_upstream *u)
     msg_put_u16(b, u->port);
     msg_put_span(b, u->address);
     msg_put_span(b, u->ca_pem);
+    msg_put_span(b, u->crl_pem);
     msg_put_u8(b, u->cleartext_credentials);
     msg_put_u8(b, u->has_secrets);
+    msg_put_u8(b, u->only_tls13);
+    msg_put_u16(b, (uint16_t)u->npins);
+    for (size_t i = 0; i < u->npins; i++)
+        msg_put_span(b, u->pin[i]);
     msg_put_u16(b, (uint16_t)u->ncidrs);
     for (size_t i = 0; i < u->ncidrs; i++)
         msg_put_span(b, u->cidr[i]);
@@ -125,9 +137,18 @@ int wire_get_upstream(struct msg_in *m, struct wire_upstream *u)
     u->port = msg_get_u16(m);
     u->address = msg_get_span(m, CODE_MAX);
     u->ca_pem = msg_get_span(m, PEM_MAX);
+    u->crl_pem = msg_get_span(m, CRL_MAX);
     u->cleartext_credentials = msg_get_bool(m);
     u->has_secrets = msg_get_bool(m);
+    u->only_tls13 = msg_get_bool(m);
     size_t n = msg_get_u16(m);
+    if (n > sizeof(u->pin) / sizeof(u->pin[0]))
+        m->bad = true;
+    for (u->npins = 0; !m->bad && u->npins < n; u->npins++) {
+        u->pin[u->npins] = msg_get_span(m, PIN_BYTES);
+        m->bad |= u->pin[u->npins].n != PIN_BYTES;
+    }
+    n = msg_get_u16(m);
     if (n > sizeof(u->cidr) / sizeof(u->cidr[0]))
         m->bad = true;
     for (u->ncidrs = 0; !m->bad && u->ncidrs < n; u->ncidrs++)

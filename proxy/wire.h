@@ -43,9 +43,11 @@ int wire_get_reply(struct msg_in *m, struct wire_reply *r) MUSTCHECK;
 
 struct wire_upstream {
     uint32_t number;
-    struct span scheme, host, address, ca_pem;
+    struct span scheme, host, address, ca_pem, crl_pem;
     uint16_t port;
-    bool cleartext_credentials, has_secrets;
+    bool cleartext_credentials, has_secrets, only_tls13;
+    size_t npins;
+    struct span pin[16]; /* 32 bytes each */
     size_t ncidrs;
     struct span cidr[16];
 };

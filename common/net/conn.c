@@ -2,6 +2,7 @@
  *
  * The owner is called from the loop only: from a readiness event, or from the
  * task `news`. Calls of the owner's own (write, consume, free) never call back. */
+#include "common/net/addr.h"
 #include "common/net/conn_in.h"
 
 #include <errno.h>
@@ -515,6 +516,20 @@ void conn_finish(struct conn **cp)
 const char *conn_why(const struct conn *c)
 {
     return c->why;
+}
+
+bool conn_to_self(const struct conn *c)
+{
+    struct sockaddr_storage here, there;
+    socklen_t n = sizeof(here), m = sizeof(there);
+    struct addr a, b;
+    uint16_t port;
+    if (getsockname(c->fd, (struct sockaddr *)&here, &n) != 0 ||
+        getpeername(c->fd, (struct sockaddr *)&there, &m) != 0 ||
+        addr_of_sockaddr((struct sockaddr *)&here, &a, &port) != 0 ||
+        addr_of_sockaddr((struct sockaddr *)&there, &b, &port) != 0)
+        return false;
+    return addr_eq(&a, &b);
 }
 
 int conn_peer_pid(const struct conn *c, unsigned *uid)

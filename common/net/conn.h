@@ -64,6 +64,8 @@ void conn_pause(struct conn *c, bool paused);
 void conn_deadline(struct conn *c, uint64_t ms);
 /* Why it failed, for logs and for words to a client (never bytes of the peer). */
 const char *conn_why(const struct conn *c);
+/* Does the other end have the same address as this one? Then it is this machine, whatever it is called. */
+bool conn_to_self(const struct conn *c);
 int conn_peer_pid(const struct conn *c, unsigned *uid) MUSTCHECK; /* SO_PEERCRED of a Unix socket */
 /* Give the socket away (plain only): returns the descriptor and frees the rest. Unread input goes to *rest. */
 int conn_release(struct conn **c, struct dynbuf *rest) MUSTCHECK;

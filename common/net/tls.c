@@ -232,10 +232,12 @@ static int on_verify(X509_STORE_CTX *x, void *arg)
 {
     SSL *ssl = X509_STORE_CTX_get_ex_data(x, SSL_get_ex_data_X509_STORE_CTX_idx());
     struct conn *c = SSL_get_app_data(ssl);
-    (void)arg;
+    const struct tls_client *t = arg;
     if (X509_verify_cert(x) != 1)
         return 0;
     c->cert_why = tls_leaf_fault(X509_STORE_CTX_get0_chain(x), c->name);
+    if (c->cert_why == NULL)
+        c->cert_why = tls_pin_fault(X509_STORE_CTX_get0_chain(x), t);
     if (c->cert_why == NULL)
         return 1;
     X509_STORE_CTX_set_error(x, X509_V_ERR_APPLICATION_VERIFICATION);
@@ -266,7 +268,44 @@ static int add_roots(X509_STORE *store, struct span pem, struct err *e)
     return n > 0 ? 0 : err_set(e, "no certificate in the PEM text to trust");
 }
 
-struct tls_client *tls_client_new(struct span roots_pem, struct err *e)
+/* Every certificate of a chain is looked up, the root's own too; a list that is missing or too old refuses (D17). */
+static int add_crls(X509_STORE *store, struct span pem, struct err *e)
+{
+    int n = 0;
+    X509_CRL *list;
+    BIO *b = pem.n <= INT32_MAX ? BIO_new_mem_buf(pem.p, (int)pem.n) : NULL;
+    if (b == NULL)
+        return err_set(e, "no memory for revocation lists");
+    while ((list = PEM_read_bio_X509_CRL(b, NULL, NULL, NULL)) != NULL) {
+        int ok = X509_STORE_add_crl(store, list);
+        X509_CRL_free(list);
+        n++;
+        if (ok != 1) {
+            BIO_free(b);
+            return err_set(e, "revocation list %d cannot be used: %s", n, tls_words());
+        }
+    }
+    BIO_free(b);
+    bool at_end = ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;
+    const char *words = tls_words();
+    if (!at_end)
+        return err_set(e, "revocation list %d cannot be read: %s", n + 1, words);
+    if (n == 0 || X509_STORE_set_flags(store, X509_V_FLAG_CRL_CHECK | X509_V_FLAG_CRL_CHECK_ALL) != 1)
+        return err_set(e, "no revocation list in the PEM text");
+    return 0;
+}
+
+static int add_pins(struct tls_client *c, const struct tls_trust *t, struct err *e)
+{
+    for (size_t i = 0; i < t->npins; i++) {
+        if (i == TLS_PINS_MAX || t->pin[i].n != TLS_PIN_BYTES)
+            return err_set(e, "a pin is no SHA-256, or there are more than %d", TLS_PINS_MAX);
+        memcpy(c->pin[c->npins++], t->pin[i].p, TLS_PIN_BYTES);
+    }
+    return 0;
+}
+
+struct tls_client *tls_client_new(const struct tls_trust *trust, struct err *e)
 {
     static const unsigned char alpn[] = "\x08http/1.1";
     struct tls_client *t = calloc(1, sizeof(*t));
@@ -275,12 +314,15 @@ struct tls_client *tls_client_new(struct span roots_pem, struct err *e)
         return NULL;
     }
     t->ctx = ctx_new(TLS_client_method(), e);
-    if (t->ctx == NULL || add_roots(SSL_CTX_get_cert_store(t->ctx), roots_pem, e) != 0)
+    if (t->ctx == NULL || add_roots(SSL_CTX_get_cert_store(t->ctx), trust->roots_pem, e) != 0 ||
+        (trust->crl_pem.n > 0 && add_crls(SSL_CTX_get_cert_store(t->ctx), trust->crl_pem, e) != 0) ||
+        add_pins(t, trust, e) != 0)
         goto fail;
     SSL_CTX_set_verify(t->ctx, SSL_VERIFY_PEER, NULL);
     SSL_CTX_set_verify_depth(t->ctx, CHAIN_DEPTH);
-    SSL_CTX_set_cert_verify_callback(t->ctx, on_verify, NULL);
-    if (SSL_CTX_set_purpose(t->ctx, X509_PURPOSE_SSL_SERVER) != 1 ||
+    SSL_CTX_set_cert_verify_callback(t->ctx, on_verify, t);
+    if ((trust->only_13 && SSL_CTX_set_min_proto_version(t->ctx, TLS1_3_VERSION) != 1) ||
+        SSL_CTX_set_purpose(t->ctx, X509_PURPOSE_SSL_SERVER) != 1 ||
         SSL_CTX_set_alpn_protos(t->ctx, alpn, sizeof(alpn) - 1) != 0) {
         err_set(e, "TLS cannot be set up: %s", tls_words());
         goto fail;

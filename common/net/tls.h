@@ -22,10 +22,19 @@ void tls_leaf_free(struct tls_leaf **leaf);
 struct tls_server *tls_server_new(struct err *e) MUSTCHECK;
 void tls_server_free(struct tls_server **s);
 
-/* roots_pem: what to trust, PEM, all of it (the role read the system bundle before it was confined, or
- * the policy named a CA for this host). Beyond OpenSSL's own checks the leaf must carry a SAN that
- * matches without CN fallback or partial wildcard, EKU serverAuth, be v3 and not a CA. */
-struct tls_client *tls_client_new(struct span roots_pem, struct err *e) MUSTCHECK;
+/* Whom to trust. Beyond OpenSSL's own checks the leaf must carry a SAN that matches without CN fallback or partial
+ * wildcard, EKU serverAuth, be v3 and not a CA. */
+enum { TLS_PINS_MAX = 16, TLS_PIN_BYTES = 32 };
+struct tls_trust {
+    struct span
+        roots_pem; /* all of it: the role read the system bundle before it was confined, or the policy named it */
+    struct span crl_pem; /* not empty: every certificate of a chain needs a current list of its issuer */
+    struct span
+        pin[TLS_PINS_MAX]; /* SHA-256 of a SubjectPublicKeyInfo; with any, one of the verified chain must fit */
+    size_t npins;
+    bool only_13; /* TLS 1.3, not 1.2 */
+};
+struct tls_client *tls_client_new(const struct tls_trust *t, struct err *e) MUSTCHECK;
 void tls_client_free(struct tls_client **t);
 
 #endif

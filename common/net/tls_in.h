@@ -33,6 +33,8 @@ struct tls_server {
 
 struct tls_client {
     SSL_CTX *ctx;
+    uint8_t pin[TLS_PINS_MAX][TLS_PIN_BYTES];
+    size_t npins;
 };
 
 /* What the library says of its last error, in words of its own; clears the queue. */
@@ -40,5 +42,7 @@ const char *tls_words(void);
 /* Checks of a server's leaf beyond OpenSSL's: NULL when it passes, else what is wrong with it.
  * chain: as verified, leaf first; name: the name it must serve (a DNS name or an IP literal). */
 const char *tls_leaf_fault(STACK_OF(X509) * chain, struct span name);
+/* Is the key of one of the chain's certificates among the pins? NULL: it is, or there are none. */
+const char *tls_pin_fault(STACK_OF(X509) * chain, const struct tls_client *t);
 
 #endif

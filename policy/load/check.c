@@ -6,6 +6,8 @@
 #include "policy/load/names.h"
 #include "policy/load/scalar.h"
 
+enum { PINS_MAX = 16 };
+
 static void bad_value(struct loader *l, const struct item *v, const char *code, const char *why)
 {
     if (why)
@@ -261,6 +263,12 @@ static void check_credential(struct loader *l, struct m_credential *c)
     }
 }
 
+static const char *why_pin(struct span s)
+{
+    uint8_t raw[SCALAR_PIN_BYTES];
+    return scalar_pin(s, raw);
+}
+
 static void check_upstream(struct loader *l, const struct m_upstream *u)
 {
     if (u->host.at)
@@ -268,6 +276,11 @@ static void check_upstream(struct loader *l, const struct m_upstream *u)
     if (u->address.at)
         bad_value(l, &u->address, "P013", scalar_ip(u->address.text));
     check_texts(l, &u->allow_private, scalar_cidr);
+    check_texts(l, &u->tls.pins, why_pin);
+    if (u->ca.at && u->tls.ca.at)
+        problem(l, u->tls.ca.at, "P015", "ca: stands here and beside tls:, one of them is enough");
+    if (u->tls.pins.n > PINS_MAX)
+        problem(l, u->tls.pins.at, "P017", "more than %d pins", PINS_MAX);
 }
 
 static void check_scope(struct loader *l, const struct m_scope *s)

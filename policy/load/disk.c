@@ -93,7 +93,8 @@ static int fetch_ca(struct disk *d, struct span name, struct span *text, struct 
 {
     char path[4096];
     if (!is_plain(name))
-        return err_set(e, "a CA file lies in the policy's folder or below, or its path is absolute, without \"..\"");
+        return err_set(
+            e, "a file of CAs or CRLs lies in the policy's folder or below, or its path is absolute, without \"..\"");
     if (name.p[0] == '/') {
         snprintf(path, sizeof(path), "%.*s", SPAN_FMT(name));
         return policy_read_file(path, CA_MAX, &d->a, text, e);

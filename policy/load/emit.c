@@ -29,12 +29,12 @@ uint32_t put_record(struct emit *w, enum img_table t, const void *record)
     return at;
 }
 
-static struct img_range range_from(const struct emit *w, enum img_table t, uint32_t first)
+struct img_range range_from(const struct emit *w, enum img_table t, uint32_t first)
 {
     return (struct img_range){first, table_count(w, t) - first};
 }
 
-static struct img_range put_texts(struct emit *w, const struct items *v)
+struct img_range put_texts(struct emit *w, const struct items *v)
 {
     uint32_t first = table_count(w, IMG_STR);
     for (size_t i = 0; i < v->n; i++) {
@@ -201,31 +201,6 @@ static void put_credential(struct emit *w, const struct m_credential *c)
     }
     out.only = range_from(w, IMG_PLACE, out.only.first);
     (void)put_record(w, IMG_CRED, &out);
-}
-
-static int put_upstream(struct emit *w, const struct m_upstream *u)
-{
-    struct err why = {""};
-    struct span pem = SPAN_NONE;
-    if (u->ca.at &&
-        (w->l->fetch == NULL || w->l->fetch(w->l->fetch_arg, POLICY_REF_CA, u->ca.text, &pem, &why) != 0)) {
-        problem(w->l, u->ca.at, "P011", "the CA file %.*s is not there: %.300s",
-                SPAN_FMT(span_first(u->ca.text, 100)), why.text);
-        return -1;
-    }
-    if (u->ca.at && span_find(pem, SPAN("-----BEGIN CERTIFICATE-----")) == pem.n) {
-        problem(w->l, u->ca.at, "P011", "the CA file %.*s has no PEM certificate",
-                SPAN_FMT(span_first(u->ca.text, 100)));
-        return -1;
-    }
-    struct img_upstream out = {.host = put_str(w, u->host.text),
-                               .address = put_str(w, u->address.text),
-                               .ca = put_str(w, pem),
-                               .port = (uint32_t)u->port.v,
-                               .cleartext = u->cleartext.v != 0};
-    out.allow_private = put_texts(w, &u->allow_private);
-    (void)put_record(w, IMG_UPSTREAM, &out);
-    return 0;
 }
 
 static void put_op(struct emit *w, const struct m_op *o)

@@ -20,6 +20,10 @@ struct emit {
 struct img_str put_str(struct emit *w, struct span s);
 uint32_t put_record(struct emit *w, enum img_table t, const void *record); /* its index */
 uint32_t table_count(const struct emit *w, enum img_table t);
+struct img_range range_from(const struct emit *w, enum img_table t, uint32_t first); /* up to the last record */
+struct img_range put_texts(struct emit *w, const struct items *v);                   /* IMG_STR */
+/* With the text of the files it names. -1: a problem was told. */
+int put_upstream(struct emit *w, const struct m_upstream *u) MUSTCHECK;
 /* The keys under which rule i is looked for (policy/tally.c says which there are). */
 void index_rule(struct emit *w, uint32_t i, const struct m_rule *r);
 void emit_index(struct emit *w);

@@ -38,6 +38,12 @@ struct m_upstream {
     struct item host, address, ca;
     struct number port, cleartext;
     struct items allow_private;
+    struct m_tls {
+        const struct node *at;
+        struct item ca;
+        struct items pins, crls;
+        struct number min;
+    } tls;
 };
 
 struct m_approver {

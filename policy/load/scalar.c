@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <stdio.h>
 
+#include "common/id.h"
 #include "policy/classify/classify.h"
 
 static bool is_digit(uint8_t c)
@@ -183,6 +184,18 @@ const char *scalar_cidr(struct span s)
     if (!span_cut(s, '/', &ip, &bits) || scalar_ip(ip) != NULL ||
         span_u64(bits, span_index(ip, ':') < ip.n ? 128 : 32, &n) != 0)
         return "is no address range such as 10.1.0.0/16 or fd00::/8";
+    return NULL;
+}
+
+const char *scalar_pin(struct span s, uint8_t raw[SCALAR_PIN_BYTES])
+{
+    uint8_t bytes[SCALAR_PIN_BYTES + 1];
+    struct span code = span_from(s, 7);
+    size_t n = 0;
+    if (!span_starts(s, SPAN("sha256/")) || code.n != 44 || base64_decode(code, bytes, &n) != 0 ||
+        n != SCALAR_PIN_BYTES)
+        return "is no pin: sha256/ and then the SHA-256 of a public key in base64, 44 characters";
+    memcpy(raw, bytes, SCALAR_PIN_BYTES);
     return NULL;
 }
 

@@ -20,5 +20,8 @@ const char *scalar_path(struct span s); /* "/a/x/" and wildcards */
 const char *scalar_glob(struct span s, uint8_t sep);
 const char *scalar_ip(struct span s);
 const char *scalar_cidr(struct span s);
+/* "sha256/" and base64, as curl and browsers write pins. */
+enum { SCALAR_PIN_BYTES = 32 };
+const char *scalar_pin(struct span s, uint8_t raw[SCALAR_PIN_BYTES]);
 
 #endif

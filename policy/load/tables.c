@@ -170,6 +170,19 @@ static const struct key credential_keys[] = {{.name = "source",
                                              {0}};
 static const struct table credential_table = {"a credential", sizeof(struct m_credential), credential_keys};
 
+static const struct choice tls_versions[] = {{"1.2", 0}, {"1.3", 1}, {0}};
+static const struct key tls_keys[] = {
+    TEXT(m_tls, ca, "ca", "a PEM file, trusted instead of the system's roots"),
+    {.name = "pin", .type = KEY_TEXTS, .at = AT(m_tls, pins), .help = "sha256/BASE64 of a public key in the chain"},
+    {.name = "crl",
+     .type = KEY_TEXTS,
+     .at = AT(m_tls, crls),
+     .help = "PEM files of revocation lists, one for each issuer of the chain"},
+    {.name = "min", .type = KEY_ONE_OF, .at = AT(m_tls, min), .choices = tls_versions, .help = "default \"1.2\""},
+    LATER("client_certificate"),
+    {0}};
+static const struct table tls_table = {"tls:", sizeof(struct m_tls), tls_keys};
+
 static const struct key upstream_keys[] = {
     {.name = "host", .type = KEY_TEXT, .at = AT(m_upstream, host), .flags = KEY_NEEDED, .help = "exact host name"},
     {.name = "port", .type = KEY_COUNT, .at = AT(m_upstream, port), .lo = 1, .hi = 65535, .help = "default 443"},
@@ -184,7 +197,7 @@ static const struct key upstream_keys[] = {
      .at = AT(m_upstream, cleartext),
      .help = "credentials over http://"},
     LATER("region"),
-    LATER("tls"),
+    {.name = "tls", .type = KEY_MAP, .at = AT(m_upstream, tls), .table = &tls_table, .help = "whom to trust there"},
     {0}};
 static const struct table upstream_table = {"an upstream", sizeof(struct m_upstream), upstream_keys};
 

@@ -212,7 +212,7 @@ static void sweep(void *arg)
     timer_set(c->sweep, SWEEP_MS);
 }
 
-struct carrier *carrier_new(struct loop *l, struct span roots)
+struct carrier *carrier_new(struct loop *l, struct span roots, struct span crl)
 {
     struct carrier *c = calloc(1, sizeof(*c));
     if (c == NULL)
@@ -221,9 +221,9 @@ struct carrier *carrier_new(struct loop *l, struct span roots)
     carrier_settings_default(&c->settings);
     names_init(&c->names, l);
     pool_init(&c->pool, l);
-    upstreams_init(&c->upstreams, roots);
+    upstreams_init(&c->upstreams, roots, crl);
     c->sweep = timer_new(l, sweep, c);
-    if (c->sweep == NULL || (roots.n && !dynbuf_ok(&c->upstreams.system)))
+    if (c->sweep == NULL || !dynbuf_ok(&c->upstreams.system) || !dynbuf_ok(&c->upstreams.system_crl))
         carrier_free(&c);
     else
         timer_set(c->sweep, SWEEP_MS);

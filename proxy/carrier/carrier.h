@@ -46,8 +46,9 @@ struct carrier {
     struct timer *sweep;
 };
 
-/* NULL: no memory. roots: PEM of the system's trust, may be empty (then only hosts with a CA of their own work). */
-struct carrier *carrier_new(struct loop *l, struct span roots) MUSTCHECK;
+/* NULL: no memory. roots: PEM of the system's trust, may be empty (then only hosts with a CA of their own work).
+ * crl: PEM of revocation lists for those roots; empty: none are checked. */
+struct carrier *carrier_new(struct loop *l, struct span roots, struct span crl) MUSTCHECK;
 void carrier_free(struct carrier **c);
 void carrier_settings_default(struct settings *s);
 /* One pair of the configuration; keys it does not know are another role's. -1: a bad value. */

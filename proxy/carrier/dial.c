@@ -59,10 +59,24 @@ static void start_tls(struct exchange *x)
     exchange_end(x);
 }
 
+/* An address that this machine was given after it was asked for its own (C21). */
+static bool is_ours(struct exchange *x)
+{
+    if (!conn_to_self(x->conn) || names_allowed(x->upstream, &x->addr))
+        return false;
+    (void)exchange_fail(x, "private-address",
+                        "the host's address is one of this machine; if that is meant, name it in "
+                        "allow_private of this upstream");
+    exchange_end(x);
+    return true;
+}
+
 static void on_conn(void *arg, struct conn *c, enum conn_event ev)
 {
     struct exchange *x = arg;
     if (!x->up) {
+        if (ev == CONN_CONNECTED && is_ours(x))
+            return;
         if (ev == CONN_CONNECTED && x->upstream->tls)
             start_tls(x);
         else if (ev == CONN_CONNECTED || ev == CONN_TLS_READY)

@@ -11,15 +11,16 @@ enum { ROOTS_MAX = 8 * 1024 * 1024, PATH_LEN = 4096, OWN_LEN = 8192 };
 struct start {
     struct carrier *carrier;
     struct dynbuf pairs; /* key and value, each with its length, until there is a carrier */
-    char roots[PATH_LEN];
+    char roots[PATH_LEN], crl[PATH_LEN];
 };
 
 static void config(void *arg, struct span key, struct span value)
 {
     struct start *s = arg;
-    if (span_eq(key, SPAN("roots")) && value.n > 0 && value.n < PATH_LEN) {
-        memcpy(s->roots, value.p, value.n);
-        s->roots[value.n] = '\0';
+    char *path = span_eq(key, SPAN("roots")) ? s->roots : span_eq(key, SPAN("crl")) ? s->crl : NULL;
+    if (path != NULL && value.n > 0 && value.n < PATH_LEN) {
+        memcpy(path, value.p, value.n);
+        path[value.n] = '\0';
     }
     msg_put_span(&s->pairs, key);
     msg_put_span(&s->pairs, value);
@@ -31,8 +32,8 @@ static void peer(void *arg, unsigned role, uint64_t instance, struct span info, 
     carrier_peer(s->carrier, role, instance, fd);
 }
 
-/* The system's trust, whole, before there is no way to a file any more. */
-static void read_roots(const char *path, struct dynbuf *out)
+/* All of a file, before there is no way to one any more. */
+static int read_file(const char *path, struct dynbuf *out)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t n = -1;
@@ -41,13 +42,25 @@ static void read_roots(const char *path, struct dynbuf *out)
         dynbuf_grew(out, (size_t)n);
     if (fd >= 0)
         close(fd);
-    if (n != 0 || !dynbuf_ok(out)) {
+    return n == 0 && dynbuf_ok(out) ? 0 : -1;
+}
+
+static void read_trust(const struct start *s, struct dynbuf *roots, struct dynbuf *crl)
+{
+    dynbuf_init(roots, ROOTS_MAX);
+    dynbuf_init(crl, ROOTS_MAX);
+    if (read_file(s->roots, roots) != 0) {
         log_warn(
             "no system roots could be read from %s: only upstreams with a CA of their own can be reached over TLS; "
             "install ca-certificates",
-            path);
-        dynbuf_free(out);
+            s->roots);
+        dynbuf_free(roots);
+        dynbuf_init(roots, ROOTS_MAX);
     }
+    if (s->crl[0] != '\0' && (read_file(s->crl, crl) != 0 || crl->n == 0))
+        log_die(
+            "the revocation lists in %s (crl: in countersign.yaml) cannot be read: certificates would go unchecked",
+            s->crl);
 }
 
 static void configure(struct start *s)
@@ -66,18 +79,18 @@ int main(void)
     static struct start s = {.roots = "/etc/ssl/certs/ca-certificates.crt"};
     static const struct role_ops ops = {.peer = peer, .config = config};
     static const struct wall wall = {.calls = WALL_CONNECT | WALL_MEMFD, .tcp_connect = true};
-    struct dynbuf roots;
+    struct dynbuf roots, crl;
     struct loop *loop = loop_new();
     if (loop == NULL)
         return 1;
     dynbuf_init(&s.pairs, 256 * 1024);
-    dynbuf_init(&roots, ROOTS_MAX);
     struct role *r = role_start("carrier", loop, &ops, &s);
-    read_roots(s.roots, &roots);
-    s.carrier = carrier_new(loop, dynbuf_span(&roots));
+    read_trust(&s, &roots, &crl);
+    s.carrier = carrier_new(loop, dynbuf_span(&roots), dynbuf_span(&crl));
     if (s.carrier == NULL)
         log_die("no memory for the carrier");
     dynbuf_free(&roots);
+    dynbuf_free(&crl);
     configure(&s);
     struct err e = {""};
     if (upstreams_warm(&s.carrier->upstreams, &e) != 0)

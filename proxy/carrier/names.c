@@ -79,7 +79,7 @@ static bool is_listener(const struct names *n, const struct addr *a, uint16_t po
     return false;
 }
 
-static bool within(const struct upstream *u, const struct addr *a)
+bool names_allowed(const struct upstream *u, const struct addr *a)
 {
     for (size_t i = 0; i < u->ncidrs; i++)
         if (cidr_has(&u->cidr[i], a))
@@ -97,7 +97,7 @@ static bool check(const struct names *n, const struct upstream *u, struct span *
             *why = SPAN("the host's address is the gateway's own");
             return false;
         }
-        if (!addr_may_dial(&u->addr[i], u->cidr, u->ncidrs) || (is_interface(n, &a) && !within(u, &a))) {
+        if (!addr_may_dial(&u->addr[i], u->cidr, u->ncidrs) || (is_interface(n, &a) && !names_allowed(u, &a))) {
             *why = SPAN("the host has a private address; if that is meant, name its network in allow_private of "
                         "this upstream");
             return false;
@@ -143,12 +143,32 @@ static void send_ask(struct names *n, struct name_ask *a)
     a->sent = chan_commit(n->chan) == 0;
 }
 
+/* Names that mean something else on every network: of this machine, this cluster, this container host (C36). */
+static bool is_local_name(struct span host)
+{
+    static const char *const zones[] = {".localhost", ".local",         ".internal", ".lan",
+                                        ".intranet",  ".corp",          ".home",     ".home.arpa",
+                                        ".private",   ".cluster.local", NULL};
+    if (span_index(host, '.') == host.n)
+        return true;
+    for (size_t i = 0; zones[i] != NULL; i++)
+        if (span_ends(host, span_str(zones[i])))
+            return true;
+    return false;
+}
+
 enum names_result names_ask(struct names *n, struct upstream *u, bool fresh, names_fn *fn, void *arg,
                             struct span *code, struct span *why)
 {
     uint64_t now = loop_now(n->loop);
     if (u->literal || (!fresh && u->naddr > 0 && now - u->resolved < NAMES_FRESH_MS))
         return check(n, u, code, why) ? NAMES_HERE : NAMES_REFUSED;
+    if (u->ncidrs == 0 && is_local_name(u->host)) {
+        *code = SPAN("private-address");
+        *why = SPAN("the name is one of a local network; if that is meant, give this upstream an address or name its "
+                    "network in allow_private");
+        return NAMES_REFUSED;
+    }
     *code = SPAN("dns-failed");
     *why = SPAN("names cannot be resolved now; try again shortly");
     struct name_ask *a = n->npending < NAMES_PENDING_MAX ? malloc(sizeof(*a)) : NULL;

@@ -41,6 +41,9 @@ int names_own_interfaces(struct names *n) MUSTCHECK;
 /* The resolver's channel; NULL: it is gone, and what it was asked fails. */
 void names_peer(struct names *n, struct chan *c);
 
+/* Is this address in a network that the policy allows for the upstream? */
+bool names_allowed(const struct upstream *u, const struct addr *a);
+
 enum names_result { NAMES_REFUSED = 0, NAMES_HERE, NAMES_ASKED };
 /* NAMES_HERE: u->addr is good now. NAMES_ASKED: fn follows, never from within. fresh: nothing remembered will do.
  * NAMES_REFUSED: code and why are set. */

@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "common/msg.h"
+
 struct roots {
     struct roots *next;
     unsigned refs;
@@ -9,11 +11,13 @@ struct roots {
     struct tls_client *tls;
 };
 
-void upstreams_init(struct upstreams *s, struct span system_roots)
+void upstreams_init(struct upstreams *s, struct span system_roots, struct span system_crl)
 {
     *s = (struct upstreams){.n = 0};
     dynbuf_init(&s->system, 8 * 1024 * 1024);
+    dynbuf_init(&s->system_crl, 8 * 1024 * 1024);
     (void)dynbuf_add(&s->system, system_roots);
+    (void)dynbuf_add(&s->system_crl, system_crl);
 }
 
 static void roots_unref(struct roots **r)
@@ -64,14 +68,35 @@ void upstreams_clear(struct upstreams *s)
     roots_unref(&s->warm);
     sweep(s);
     dynbuf_free(&s->system);
+    dynbuf_free(&s->system_crl);
     s->n = 0;
 }
 
-/* The roots with this text, parsed once (a system bundle takes milliseconds). The list holds one reference. */
-static struct roots *roots_of(struct upstreams *s, struct span pem)
+static int trust_digest(const struct tls_trust *t, struct digest *d)
+{
+    struct digest part;
+    struct dynbuf b;
+    dynbuf_init(&b, 4096);
+    digest_of(t->roots_pem, &part);
+    msg_put_digest(&b, &part);
+    digest_of(t->crl_pem, &part);
+    msg_put_digest(&b, &part);
+    msg_put_u8(&b, t->crl_pem.n > 0);
+    msg_put_u8(&b, t->only_13);
+    for (size_t i = 0; i < t->npins; i++)
+        msg_put_span(&b, t->pin[i]);
+    int rc = dynbuf_ok(&b) ? 0 : -1;
+    digest_of(dynbuf_span(&b), d);
+    dynbuf_free(&b);
+    return rc;
+}
+
+/* The settings that trust this, made once (a system bundle takes milliseconds). The list holds one reference. */
+static struct roots *roots_of(struct upstreams *s, const struct tls_trust *t)
 {
     struct digest d;
-    digest_of(pem, &d);
+    if (trust_digest(t, &d) != 0)
+        return NULL;
     sweep(s);
     for (struct roots *r = s->roots; r != NULL; r = r->next)
         if (memcmp(r->of.b, d.b, DIGEST_BYTES) == 0) {
@@ -88,28 +113,47 @@ static struct roots *roots_of(struct upstreams *s, struct span pem)
 
 int upstreams_warm(struct upstreams *s, struct err *e)
 {
-    struct span pem = dynbuf_span(&s->system);
-    if (pem.n == 0)
+    const struct tls_trust t = {.roots_pem = dynbuf_span(&s->system), .crl_pem = dynbuf_span(&s->system_crl)};
+    if (t.roots_pem.n == 0)
         return 0;
-    s->warm = roots_of(s, pem);
+    s->warm = roots_of(s, &t);
     if (s->warm == NULL)
         return err_set(e, "no memory for trusted roots");
-    s->warm->tls = tls_client_new(pem, e);
+    s->warm->tls = tls_client_new(&t, e);
     return s->warm->tls != NULL ? 0 : -1;
 }
 
 struct tls_client *upstream_tls(struct upstreams *s, struct upstream *u, struct err *e)
 {
-    struct span pem = u->ca_pem.n ? u->ca_pem : dynbuf_span(&s->system);
-    if (u->roots == NULL && (u->roots = roots_of(s, pem)) == NULL) {
+    struct tls_trust t = u->trust;
+    if (t.roots_pem.n == 0) { /* the operator's lists are those of the operator's roots */
+        t.roots_pem = dynbuf_span(&s->system);
+        if (t.crl_pem.n == 0)
+            t.crl_pem = dynbuf_span(&s->system_crl);
+    }
+    if (u->roots == NULL && (u->roots = roots_of(s, &t)) == NULL) {
         err_set(e, "no memory for trusted roots");
         return NULL;
     }
-    if (u->roots->tls == NULL && pem.n == 0)
+    if (u->roots->tls == NULL && t.roots_pem.n == 0)
         err_set(e, "no trusted roots: install ca-certificates, or name the CA in the policy's upstreams:");
     else if (u->roots->tls == NULL)
-        u->roots->tls = tls_client_new(pem, e);
+        u->roots->tls = tls_client_new(&t, e);
     return u->roots->tls;
+}
+
+static int fill_trust(struct upstream *u, const struct wire_upstream *w, struct err *e)
+{
+    struct tls_trust *t = &u->trust;
+    t->roots_pem = arena_copy(&u->a, w->ca_pem);
+    t->crl_pem = arena_copy(&u->a, w->crl_pem);
+    t->only_13 = w->only_tls13;
+    bool whole = t->roots_pem.n == w->ca_pem.n && t->crl_pem.n == w->crl_pem.n && w->npins <= TLS_PINS_MAX;
+    for (; whole && t->npins < w->npins; t->npins++) {
+        t->pin[t->npins] = arena_copy(&u->a, w->pin[t->npins]);
+        whole = t->pin[t->npins].n == w->pin[t->npins].n;
+    }
+    return whole ? 0 : err_set(e, "no memory for whom to trust");
 }
 
 static int fill(struct upstream *u, const struct wire_upstream *w, struct err *e)
@@ -118,7 +162,6 @@ static int fill(struct upstream *u, const struct wire_upstream *w, struct err *e
     u->port = w->port;
     u->scheme = arena_copy(&u->a, w->scheme);
     u->host = arena_copy(&u->a, w->host);
-    u->ca_pem = arena_copy(&u->a, w->ca_pem);
     u->tls = span_eq(w->scheme, SPAN("https"));
     u->cleartext_credentials = w->cleartext_credentials;
     u->has_secrets = w->has_secrets;
@@ -127,10 +170,12 @@ static int fill(struct upstream *u, const struct wire_upstream *w, struct err *e
         if (cidr_parse(u->cidr_text[u->ncidrs], &u->cidr[u->ncidrs]) != 0)
             return err_set(e, "a network in allow_private is none; write it as 10.0.0.0/8");
     }
-    if (u->scheme.n == 0 || u->host.n == 0 || u->ca_pem.n != w->ca_pem.n || u->port == 0)
+    if (u->scheme.n == 0 || u->host.n == 0 || u->port == 0)
         return err_set(e, "an upstream without scheme, host or port, or no memory");
     if (!u->tls && !span_eq(w->scheme, SPAN("http")))
         return err_set(e, "an upstream is http or https");
+    if (fill_trust(u, w, e) != 0)
+        return -1;
     struct span literal = w->address.n ? w->address : w->host;
     u->literal = addr_parse(literal, &u->addr[0]) == 0;
     u->naddr = u->literal;
@@ -150,7 +195,7 @@ int upstreams_put(struct upstreams *s, const struct wire_upstream *w, struct err
     if (u == NULL)
         return err_set(e, "no memory for an upstream");
     u->refs = 1;
-    arena_init(&u->a, 128 * 1024);
+    arena_init(&u->a, 512 * 1024);
     if (fill(u, w, e) != 0) {
         upstream_unref(&u);
         return -1;

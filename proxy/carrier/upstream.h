@@ -1,5 +1,5 @@
 /* The upstreams the judge named (M_UPSTREAM): where a decided request may go and whom to trust there.
- * TLS settings are shared by all upstreams with the same roots. */
+ * TLS settings are shared by all upstreams that trust the same. */
 #ifndef CARRIER_UPSTREAM_H
 #define CARRIER_UPSTREAM_H
 
@@ -24,8 +24,8 @@ struct upstream {
     size_t ncidrs;
     struct cidr cidr[16];
     struct span cidr_text[16];
-    struct span ca_pem;
-    struct roots *roots; /* at first use */
+    struct tls_trust trust; /* roots empty: the system's, with its lists */
+    struct roots *roots;    /* at first use */
     /* What the resolver said last, already filtered. */
     struct addr addr[UPSTREAM_ADDRS];
     size_t naddr;
@@ -36,10 +36,10 @@ struct upstreams {
     struct upstream *bucket[UPSTREAM_BUCKETS];
     size_t n;
     struct roots *roots, *warm;
-    struct dynbuf system; /* PEM */
+    struct dynbuf system, system_crl; /* PEM */
 };
 
-void upstreams_init(struct upstreams *s, struct span system_roots);
+void upstreams_init(struct upstreams *s, struct span system_roots, struct span system_crl);
 /* Make the TLS settings of the system's roots now: what OpenSSL loads at first use cannot be loaded once confined. */
 int upstreams_warm(struct upstreams *s, struct err *e) MUSTCHECK;
 void upstreams_clear(struct upstreams *s);

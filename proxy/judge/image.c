@@ -67,13 +67,17 @@ static int tell(struct judge *j, struct image *i, struct upstream_ref *u)
     int rc = -1;
     struct arena a;
     arena_init(&a, 256 * 1024);
-    struct dynbuf *b = j->ports.begin(j->ports.arg, ROLE_CARRIER, 0, M_UPSTREAM, 0);
-    if (b == NULL)
-        goto out;
     if (policy_upstream(i->policy, u->host, u->port, &a, &say)) {
         w.address = say.address;
         w.ca_pem = say.ca_pem;
+        w.crl_pem = say.crl_pem;
+        w.only_tls13 = say.only_tls13;
         w.cleartext_credentials = say.cleartext_credentials;
+        /* Never fewer pins: without the right one every certificate would do. */
+        if (say.npins > sizeof(w.pin) / sizeof(w.pin[0]) || (say.npins > 0 && say.pin == NULL))
+            goto out;
+        for (; w.npins < say.npins; w.npins++)
+            w.pin[w.npins] = say.pin[w.npins];
         /* Fewer private ranges than the policy names refuses more, never less. */
         for (; w.ncidrs < say.nallow_private && w.ncidrs < sizeof(w.cidr) / sizeof(w.cidr[0]); w.ncidrs++)
             w.cidr[w.ncidrs] = say.allow_private[w.ncidrs];
@@ -81,6 +85,9 @@ static int tell(struct judge *j, struct image *i, struct upstream_ref *u)
     u->cleartext = say.cleartext_credentials;
     u->bound = policy_host_bound(i->policy, u->scheme, u->host, u->port);
     w.has_secrets = u->bound;
+    struct dynbuf *b = j->ports.begin(j->ports.arg, ROLE_CARRIER, 0, M_UPSTREAM, 0);
+    if (b == NULL)
+        goto out;
     wire_put_upstream(b, &w);
     rc = j->ports.commit(j->ports.arg, ROLE_CARRIER, 0, -1);
 out:

@@ -8,6 +8,7 @@
 #include "common/log.h"
 #include "policy/load/disk.h"
 #include "policy/load/keys.h"
+#include "policy/load/scalar.h"
 
 enum { CONFIG_FILE_MAX = 256 * 1024 };
 
@@ -32,10 +33,15 @@ struct row_body {
     const struct node *at;
     struct number max;
 };
+struct row_dns {
+    const struct node *at;
+    struct items servers;
+};
 struct row_file {
     const struct node *at;
     struct number version, mode, store_lost, disclose;
-    struct item state_dir, store, floors, roots;
+    struct item state_dir, store, floors, roots, crl;
+    struct row_dns dns;
     struct items policy;
     struct list listeners;
     struct row_desk desk;
@@ -55,6 +61,20 @@ static void take_address(struct loader *l, const struct node *n, void *field)
         problem(l, n, "C006", "an address with its port is wanted, such as 127.0.0.1:3128");
     else
         *(struct item *)field = (struct item){n->text, n};
+}
+
+/* One or a list of them; an address of digits and dots is nothing else here. */
+static void take_addresses(struct loader *l, const struct node *n, void *field)
+{
+    struct items *out = field;
+    const struct node *first = n->kind == NODE_LIST ? n->child : n;
+    size_t max = n->kind == NODE_LIST ? n->count : 1;
+    out->at = n;
+    out->v = max ? arena_alloc(&l->a, max * sizeof(*out->v)) : NULL;
+    for (const struct node *c = first; c != NULL && out->v != NULL && out->n < max; c = c->next)
+        out->v[out->n++] = (struct item){c->text, c};
+    if (out->n == 0)
+        problem(l, n, "C009", "at least one address is wanted, such as 10.0.0.2 or 10.0.0.2:53");
 }
 
 #define AT(type, member) offsetof(struct type, member)
@@ -98,6 +118,11 @@ static const struct key body_keys[] = {{"max", KEY_SIZE, AT(row_body, max), 0, .
                                        {.type = KEY_END}};
 static const struct table body_table = {"body", sizeof(struct row_body), body_keys};
 
+static const struct key dns_keys[] = {{"servers", KEY_CALL, AT(row_dns, servers), KEY_NEEDED, .call = take_addresses,
+                                       .help = "name servers as address or address:port, instead of resolv.conf's"},
+                                      {.type = KEY_END}};
+static const struct table dns_table = {"dns", sizeof(struct row_dns), dns_keys};
+
 static const struct choice modes[] = {{"enforce", 1}, {"shadow", 2}, {NULL, 0}};
 static const struct choice lost[] = {{"deny", 0}, {"allow-reads", 1}, {NULL, 0}};
 static const struct choice disclosures[] = {{"none", 0}, {"rules", 1}, {NULL, 0}};
@@ -111,6 +136,8 @@ static const struct key file_keys[] = {
     {"policy", KEY_TEXTS, AT(row_file, policy), 0, .help = "policy files, relative to this file"},
     {"floors", KEY_TEXT, AT(row_file, floors), 0, .help = "the operator's own denies"},
     {"roots", KEY_TEXT, AT(row_file, roots), 0, .help = "PEM file of the roots upstream servers are verified with"},
+    {"crl", KEY_TEXT, AT(row_file, crl), 0, .help = "PEM file of revocation lists, one for each issuer below roots"},
+    {"dns", KEY_MAP, AT(row_file, dns), 0, .table = &dns_table, .help = "name resolution"},
     {"listeners", KEY_LIST, AT(row_file, listeners), 0, .table = &listener_table, .help = "ways in"},
     {"desk", KEY_MAP, AT(row_file, desk), 0, .table = &desk_table, .help = "the approval page"},
     {"hold", KEY_MAP, AT(row_file, hold), 0, .table = &hold_table, .help = "held writes"},
@@ -167,6 +194,38 @@ static void take_listener(struct loader *l, const struct row_listener *r, const 
         c->nlisteners++;
 }
 
+/* As c-ares reads them: address:port, an IPv6 address in brackets. */
+static bool add_server(struct config *c, struct span s)
+{
+    uint64_t port = 53;
+    bool brackets = s.n > 0 && s.p[0] == '[';
+    size_t colon = s.n;
+    while (colon > 0 && s.p[colon - 1] != ':' && s.p[colon - 1] != ']')
+        colon--;
+    bool has_port = colon > 0 && s.p[colon - 1] == ':' && (brackets || span_index(s, ':') == colon - 1);
+    struct span host = has_port ? span_first(s, colon - 1) : s;
+    if (has_port && (span_u64(span_from(s, colon), 65535, &port) != 0 || port == 0))
+        return false;
+    if (brackets && host.n > 2 && host.p[host.n - 1] == ']')
+        host = span_of(host.p + 1, host.n - 2);
+    if (scalar_ip(host) != NULL || brackets != (span_index(host, ':') < host.n && (brackets || has_port)))
+        return false;
+    size_t n = strlen(c->dns_servers), room = sizeof(c->dns_servers) - n;
+    bool six = span_index(host, ':') < host.n;
+    int len = snprintf(c->dns_servers + n, room, "%s%s%.*s%s:%u", n ? "," : "", six ? "[" : "", SPAN_FMT(host),
+                       six ? "]" : "", (unsigned)port);
+    return len > 0 && (size_t)len < room;
+}
+
+static void take_dns(struct loader *l, const struct row_dns *r, struct config *c)
+{
+    for (size_t i = 0; i < r->servers.n; i++)
+        if (r->servers.v[i].at->kind != NODE_TEXT || !add_server(c, r->servers.v[i].text))
+            problem(l, r->servers.v[i].at, "C009",
+                    "a name server is an address, with its port when that is not 53: 10.0.0.2, 10.0.0.2:5353, "
+                    "\"[fd00::2]:53\"; no more than a dozen");
+}
+
 static void take(struct loader *l, const struct row_file *r, const char *file, struct config *c)
 {
     if (r->state_dir.at != NULL)
@@ -175,6 +234,9 @@ static void take(struct loader *l, const struct row_file *r, const char *file, s
         copy_path(c->floors, CONFIG_PATH, file, r->floors.text);
     if (r->roots.at != NULL)
         copy_path(c->roots, CONFIG_PATH, file, r->roots.text);
+    if (r->crl.at != NULL)
+        copy_path(c->crl, CONFIG_PATH, file, r->crl.text);
+    take_dns(l, &r->dns, c);
     if (r->store.at != NULL && !span_eq(r->store.text, SPAN("sqlite:ledger.db")))
         problem(l, r->store.at, "C003", "only sqlite:ledger.db is available yet");
     if (r->policy.n > CONFIG_POLICIES || r->listeners.n > CONFIG_LISTENERS) {

@@ -29,7 +29,7 @@ struct dns {
     ares_channel ares;
     struct timer *timer;
     struct dns_socket socket[SOCKETS_MAX];
-    const char *servers;
+    char *servers; /* NULL: those of resolv.conf */
     size_t open;
     uint64_t looked;
     struct timespec changed;
@@ -140,7 +140,7 @@ static void look_again(struct dns *d)
     ares_channel fresh;
     struct err e;
     bool changed;
-    if (d->open > 0 || now - d->looked < LOOK_AGAIN_MS)
+    if (d->open > 0 || d->servers != NULL || now - d->looked < LOOK_AGAIN_MS)
         return;
     d->looked = now;
     note_change(d, &changed);
@@ -217,16 +217,33 @@ struct dns *dns_new(struct loop *l, const char *servers, struct err *e)
         return NULL;
     }
     d->loop = l;
-    d->servers = servers;
     d->looked = loop_now(l);
     note_change(d, &changed);
     d->timer = timer_new(l, on_timer, d);
-    if (d->timer == NULL || open_channel(d, &d->ares, e) != 0) {
+    bool named = servers == NULL || (d->servers = strdup(servers)) != NULL;
+    if (d->timer == NULL || !named || open_channel(d, &d->ares, e) != 0) {
         timer_free(&d->timer);
+        free(d->servers);
         free(d);
         return NULL;
     }
     return d;
+}
+
+int dns_servers(struct dns *d, const char *servers, struct err *e)
+{
+    ares_channel fresh;
+    char *old = d->servers, *copy = strdup(servers);
+    d->servers = copy;
+    if (copy == NULL || open_channel(d, &fresh, e) != 0) {
+        d->servers = old;
+        free(copy);
+        return copy == NULL ? err_set(e, "no memory for the name servers") : -1;
+    }
+    free(old);
+    ares_destroy(d->ares);
+    d->ares = fresh;
+    return 0;
 }
 
 void dns_free(struct dns **at)
@@ -240,5 +257,6 @@ void dns_free(struct dns **at)
     for (size_t i = 0; i < SOCKETS_MAX; i++)
         watch_free(&d->socket[i].watch);
     timer_free(&d->timer);
+    free(d->servers);
     free(d);
 }

@@ -18,8 +18,10 @@ enum dns_result {
 struct dns;
 typedef void dns_fn(void *arg, enum dns_result r, const struct addr *addr, size_t n);
 
-/* servers: "127.0.0.1:5353,..." instead of those in /etc/resolv.conf, for tests; else NULL. */
+/* servers: "127.0.0.1:5353,[::1]:53" instead of those in /etc/resolv.conf; or NULL. */
 struct dns *dns_new(struct loop *l, const char *servers, struct err *e) MUSTCHECK;
+/* Ask these from now on, before anything was asked. -1: not a list of addresses, each with its port. */
+int dns_servers(struct dns *d, const char *servers, struct err *e) MUSTCHECK;
 /* Questions still open are dropped without a call. */
 void dns_free(struct dns **d);
 /* name: a canonical host name, NUL-terminated. fn is called exactly once, perhaps from within. */

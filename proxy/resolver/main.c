@@ -14,13 +14,27 @@ struct start {
     struct resolver *resolver;
     struct names *names;
     struct loop *loop;
+    bool servers; /* of the configuration: they may listen on any port */
 };
+
+enum { SERVERS_LEN = 512 };
 
 static void config(void *arg, struct span key, struct span value)
 {
     struct start *s = arg;
     if (span_eq(key, SPAN("own")) && resolver_own(s->resolver, value) != 0)
         log_die("the list of our own listeners cannot be understood");
+    if (span_eq(key, SPAN("dns")) && value.n > 0) {
+        struct err e = {""};
+        char list[SERVERS_LEN];
+        if (value.n >= sizeof(list))
+            log_die("the list of name servers is too long");
+        memcpy(list, value.p, value.n);
+        list[value.n] = '\0';
+        if (dns_servers(s->resolver->dns, list, &e) != 0)
+            log_die("%s", e.text);
+        s->servers = true;
+    }
 }
 
 static void peer(void *arg, unsigned role, uint64_t instance, struct span info, int fd)
@@ -55,7 +69,7 @@ int main(void)
     /* Where resolv.conf really lives on machines that replace it as networks come and go. */
     static const char *const read[] = {"/run/systemd/resolve", "/run/NetworkManager", "/run/resolvconf",
                                        "/run/connman", NULL};
-    static const struct wall wall = {.calls = WALL_DNS | WALL_ACCEPT, .ro_paths = read};
+    struct wall wall = {.calls = WALL_DNS | WALL_ACCEPT, .ro_paths = read};
     struct err e = {""};
     /* What c-ares would take from the environment is not the operator's configuration. */
     unsetenv("LOCALDOMAIN");
@@ -72,6 +86,7 @@ int main(void)
     if (s.names == NULL)
         return 1;
     struct role *r = role_start("resolver", s.loop, &ops, &s);
+    wall.tcp_connect = s.servers; /* an answer too long for a datagram; else Landlock names port 53 */
     role_confine(r, &wall);
     role_ready(r);
     return loop_run(s.loop) == 0 ? 0 : 1;

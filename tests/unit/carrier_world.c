@@ -122,7 +122,7 @@ struct world *world_new(void)
     assert_non_null(w);
     log_init("test", LOG_ERROR);
     w->loop = loop_new();
-    w->carrier = carrier_new(w->loop, SPAN_NONE);
+    w->carrier = carrier_new(w->loop, SPAN_NONE, SPAN_NONE);
     w->limit = timer_new(w->loop, late, w);
     w->listener = listen_tcp("127.0.0.1:0");
     assert_true(w->listener >= 0);

@@ -171,7 +171,7 @@ int keys_new(void **state)
     keys.ca_pem = cert_pem(keys.ca);
     keys.key = tls_key_new();
     keys.server = tls_server_new(&e);
-    keys.client = tls_client_new(keys.ca_pem, &e);
+    keys.client = tls_client_new(&(struct tls_trust){.roots_pem = keys.ca_pem}, &e);
     return keys.key != NULL && keys.server != NULL && keys.client != NULL ? 0 : -1;
 }
 

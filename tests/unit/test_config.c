@@ -61,7 +61,8 @@ static void values_are_taken(void **state)
                             "listeners:\n  - { name: x, http: 127.0.0.1:3128, identity: token }\n"
                             "  - { name: z, unix: y.sock, identity: { sandbox: y1 } }\n"
                             "desk: { http: \"127.0.0.1:9\" }\nhold: { inline_wait: 2s, expires: 1h, pending: 3 }\n"
-                            "body: { max: 1MiB }\n",
+                            "body: { max: 1MiB }\ncrl: lists.pem\n"
+                            "dns: { servers: [10.0.0.2, 10.0.0.3:5353, \"fd00::2\", \"[fd00::3]:54\"] }\n",
                             &e);
     if (c == NULL)
         fail_msg("%s", e.text);
@@ -74,6 +75,9 @@ static void values_are_taken(void **state)
     snprintf(want, sizeof(want), "%s/y.sock", dir);
     assert_string_equal(c->listener[1].address, want);
     assert_int_equal(c->inline_wait_ms, 2000);
+    snprintf(want, sizeof(want), "%s/lists.pem", dir);
+    assert_string_equal(c->crl, want);
+    assert_string_equal(c->dns_servers, "10.0.0.2:53,10.0.0.3:5353,[fd00::2]:53,[fd00::3]:54");
     assert_int_equal(c->pending_max, 3);
     assert_int_equal(c->body_max, 1024 * 1024);
     assert_true(c->store_lost_allow_reads);
@@ -97,6 +101,13 @@ static const struct {
     {"version: 1\nhold: { pending: 0 }\n", "c.yaml:2:"},
     {"version: 1\nhold: { pending: 99999999999999999999 }\n", "c.yaml:2:"},
     {"version: 1\nbody: { max: 0 }\n", "c.yaml:2:"},
+    {"version: 1\ndns: { servers: [] }\n", "c.yaml:2:"},
+    {"version: 1\ndns: { servers: ns.example }\n", "c.yaml:2:17"},
+    {"version: 1\ndns: { servers: [10.0.0.2, 10.0.0.2:0] }\n", "c.yaml:2:28"},
+    {"version: 1\ndns: { servers: [10.0.0.2:99999] }\n", "c.yaml:2:18"},
+    {"version: 1\ndns: { servers: [127.1] }\n", "c.yaml:2:18"},
+    {"version: 1\ndns: { servers: [[10.0.0.2]] }\n", "c.yaml:2:18"},
+    {"version: 1\ndns: { search: [x] }\n", "c.yaml:2:8"},
     {"version: 1\ndesk: { http: \"0.0.0.0:8088\" }\n", "loopback"},
     {"version: 1\ndesk: { http: \"192.168.1.5:8088\" }\n", "loopback"},
     {"version: 1\nstore: postgresql://x\n", "sqlite:ledger.db"},

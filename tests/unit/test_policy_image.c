@@ -117,13 +117,22 @@ static void test_upstream(void **state)
                          "version: 1\nupstreams:\n"
                          "  - { host: b.example, port: 8443, address: 127.0.0.1, allow_private: [127.0.0.1/32, "
                          "10.0.0.0/8], ca: ca.pem }\n"
-                         "  - { host: a.example, cleartext_credentials: true }\n  - { host: b.example }\n",
+                         "  - { host: a.example, cleartext_credentials: true }\n  - { host: b.example }\n"
+                         "  - { host: t.example, tls: { ca: ca.pem, crl: [crl.pem, crl.pem], min: \"1.3\", pin: ["
+                         "\"sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\", "
+                         "\"sha256///////////////////////////////////////////8=\"] } }\n",
                          NULL));
     assert_true(policy_upstream(k.p, SPAN("b.example"), 8443, &k.a, &u));
     assert_true(span_eq(u.address, SPAN("127.0.0.1")) && u.nallow_private == 2 && !u.cleartext_credentials);
     assert_true(span_eq(u.allow_private[1], SPAN("10.0.0.0/8")) && u.ca_pem.n > 0);
     assert_true(policy_upstream(k.p, SPAN("b.example"), 443, &k.a, &u) && u.address.n == 0);
     assert_true(policy_upstream(k.p, SPAN("a.example"), 443, &k.a, &u) && u.cleartext_credentials);
+    assert_true(u.crl_pem.n == 0 && u.npins == 0 && !u.only_tls13);
+    assert_true(policy_upstream(k.p, SPAN("t.example"), 443, &k.a, &u) && u.only_tls13 && u.npins == 2);
+    assert_true(span_eq(u.pin[1], span_of("\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"
+                                          "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff",
+                                          32)));
+    assert_true(u.ca_pem.n > 0 && u.crl_pem.n > 2 * 24);
     assert_false(policy_upstream(k.p, SPAN("a.example"), 80, &k.a, &u));
     assert_false(policy_upstream(k.p, SPAN("c.example"), 443, &k.a, &u));
     kit_free(&k);

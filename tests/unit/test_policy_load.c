@@ -169,7 +169,21 @@ static const struct refused refused[] = {
     {RULE " }, decide: hold, approve: { by: m } }\n", "P011", NULL, "no approvers entry"},
     {RULE " }, decide: deny, scope: s }\n", "P011", NULL, "no scope"},
     {V "upstreams: [{ host: a.example, ca: none.pem }]\n", "P011", NULL, "none.pem"},
+    {V "upstreams: [{ host: a.example, tls: { ca: none.pem } }]\n", "P011", "policy.yaml:2:43", "none.pem"},
+    {V "upstreams: [{ host: a.example, tls: { crl: [crl.pem, none.pem] } }]\n", "P011", "policy.yaml:2:54", "CRL"},
+    {V "upstreams: [{ host: a.example, tls: { crl: large.pem } }]\n", "P017", "policy.yaml:2:44", "revocation lists"},
+    {V "upstreams: [{ host: a.example, tls: { ca: crl.pem } }]\n", "P011", "policy.yaml:2:43", "BEGIN CERTIFICATE"},
+    {V "upstreams: [{ host: a.example, tls: { crl: ca.pem } }]\n", "P011", "policy.yaml:2:44", "BEGIN X509 CRL"},
+    {V "upstreams: [{ host: a.example, tls: { ca: large-ca.pem } }]\n", "P017", "policy.yaml:2:43", "more than"},
+    {V "upstreams: [{ host: a.example, tls: { pin: abc } }]\n", "P013", "policy.yaml:2:44", "no pin"},
+    {V "upstreams: [{ host: a.example, tls: { pin: \"sha256/AAAA\" } }]\n", "P013", "policy.yaml:2:44", "no pin"},
+    {V "upstreams: [{ host: a.example, tls: { pin: \"sha1/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\" } }]\n",
+     "P013", NULL, "no pin"},
+    {V "upstreams: [{ host: a.example, tls: { min: \"1.1\" } }]\n", "P008", "policy.yaml:2:44", "1.2"},
+    {V "upstreams: [{ host: a.example, tls: { verify: false } }]\n", "P006", NULL, "verify"},
+    {V "upstreams: [{ host: a.example, tls: { client_certificate: c } }]\n", "P007", NULL, "not available"},
     /* combinations */
+    {V "upstreams: [{ host: a.example, ca: ca.pem, tls: { ca: ca.pem } }]\n", "P015", "policy.yaml:2:55", "beside"},
     {RULE " }, decide: deny, approve: { reason: required } }\n", "P015", NULL, "hold"},
     {RULES "  - { id: a, match: { method: GET }, decide: allow }\n", "P015", NULL, "every host"},
     {V "packs: [git@1]\nrules: [{ id: a, match: { op: git.push }, decide: hold }]\n", "P015", NULL, "every host"},
@@ -234,6 +248,8 @@ static void test_accepted(void **state)
         V "defaults: { unmatched_host: deny, store_lost: deny }\n",
         V "upstreams: [{ host: a.example, port: 8443, address: \"::1\", ca: ca.pem, allow_private: [10.0.0.0/8, "
           "\"fd00::/8\"] }]\n",
+        V "upstreams: [{ host: a.example, tls: { ca: ca.pem, crl: [crl.pem, crl.pem], min: \"1.3\", pin: "
+          "sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA= } }]\n",
         "# yaml\n---\n" V "...\n",
     };
     (void)state;

@@ -111,7 +111,7 @@ static void test_offers(void **state)
     struct world w;
     (void)state;
     struct tls_leaf *leaf = leaf_for(&good_leaf);
-    struct tls_client *t = tls_client_new(keys.ca_pem, &e);
+    struct tls_client *t = tls_client_new(&(struct tls_trust){.roots_pem = keys.ca_pem}, &e);
     assert_non_null(t);
 
     SSL_CTX_set_alpn_protos(t->ctx, h2, sizeof(h2) - 1);
@@ -140,7 +140,7 @@ static void test_offers(void **state)
     tls_client_free(&t);
 
     /* The server asks for a client certificate: it gets none, and that is all. */
-    t = tls_client_new(keys.ca_pem, &e);
+    t = tls_client_new(&(struct tls_trust){.roots_pem = keys.ca_pem}, &e);
     SSL_CTX_set_verify(keys.server->ctx, SSL_VERIFY_PEER, NULL);
     shake(&w, t, leaf, "a.test", "a.test");
     assert_int_equal(w.a.seen[CONN_TLS_READY], 1);

@@ -154,7 +154,7 @@ static void test_environment(void **state)
     assert_true(fd >= 0 && write(fd, keys.ca_pem.p, keys.ca_pem.n) == (ssize_t)keys.ca_pem.n);
     close(fd);
     setenv("SSL_CERT_FILE", path, 1);
-    struct tls_client *t = tls_client_new(pem, &e);
+    struct tls_client *t = tls_client_new(&(struct tls_trust){.roots_pem = pem}, &e);
     assert_non_null(t);
     struct tls_leaf *leaf = leaf_for(&good_leaf);
     shake(&w, t, leaf, "a.test", "a.test");
@@ -206,10 +206,12 @@ static void test_settings_refused(void **state)
 {
     struct err e = {""};
     (void)state;
-    assert_null(tls_client_new(SPAN(""), &e));
-    assert_null(tls_client_new(SPAN("no certificate in here\n"), &e));
+    assert_null(tls_client_new(&(struct tls_trust){.roots_pem = SPAN("")}, &e));
+    assert_null(tls_client_new(&(struct tls_trust){.roots_pem = SPAN("no certificate in here\n")}, &e));
     assert_non_null(strstr(e.text, "no certificate"));
-    assert_null(tls_client_new(SPAN("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"), &e));
+    assert_null(tls_client_new(
+        &(struct tls_trust){.roots_pem = SPAN("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")},
+        &e));
     assert_non_null(strstr(e.text, "certificate 1"));
     /* A leaf for another key, cut short, or with something after it. */
     struct tls_key *k = tls_key_new();
