@@ -15,7 +15,7 @@
 #include "policy/policy.h"
 #include "policy/records_pack.h"
 
-enum { IMG_VERSION = 2 };
+enum { IMG_VERSION = 3 };
 #define IMG_MAGIC "CSPOLICY"
 #define IMG_NONE  UINT32_MAX
 

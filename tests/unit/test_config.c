@@ -92,7 +92,6 @@ static const struct {
     {"state_dir: /x\n", "version"},
     {"version: 1\nlisterners: []\n", "c.yaml:2:1"},
     {"version: 1\nversion: 1\n", "c.yaml:2:"},
-    {"version: 1\nmode: shadow\n", "not available yet"},
     {"version: 1\nmode: enfroce\n", "c.yaml:2:"},
     {"version: 1\nstore_lost: yes\n", "c.yaml:2:"},
     {"version: 1\nhold: { inline_wait: 10 }\n", "c.yaml:2:"},
