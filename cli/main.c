@@ -27,14 +27,16 @@ const struct verb cli_verbs[] = {
      "| watch",
      "what waits for a decision, and deciding it", approvals_main},
     {"sandbox",
-     "create [NAME] [--session NAME] [--label KEY=VALUE]... [--format FORMAT] | list | rm NAME "
-     "[--end-session]",
+     "create [NAME] [--session NAME] [--label KEY=VALUE]... [--format FORMAT] [--via http|socks5] [--dir DIR] | list "
+     "| rm NAME [--end-session]",
      "identities for sandboxes that exist already", sandbox_main},
-    {"env", "--token TOKEN [--name NAME] [--format shell|docker|compose|kubernetes|github]",
+    {"env",
+     "NAME [--token TOKEN | --revoke-others] [--format shell|docker|compose|kubernetes|github] [--via http|socks5] "
+     "[--dir DIR]",
      "the variables that lead a sandbox's tools through the gateway", env_main},
     {"audit", "tail [-f] [-n LINES] [--all] | verify [--head SEQ:HASH]",
      "the record of everything that was decided and sent", audit_main},
-    {"ca", "show | bundle", "the certificate that sandboxes trust", ca_main},
+    {"ca", "show | bundle | truststore | export DIR | nss DIR", "the certificate that sandboxes trust", ca_main},
     {"freeze", "[--reason WORDS]", "refuse every write, at once", freeze_main},
     {"thaw", "[--reason WORDS]", "let writes be decided again", thaw_main},
     {"reload", "", "read the policy again", reload_main},

@@ -1,17 +1,12 @@
-/* countersign up, ca, reload, status, signin */
+/* countersign up, reload, status, signin */
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include <openssl/bio.h>
-#include <openssl/pem.h>
-#include <openssl/x509.h>
-
 #include "cli/verb.h"
 #include "cli/verbs.h"
-#include "common/id.h"
 
 /* Only the two options that every verb has; no words left over. */
 static int plain_options(int argc, char **argv, const char **state_dir, bool *json)
@@ -59,74 +54,6 @@ int up_main(int argc, char **argv)
     argv[0] = name;
     (void)execv(path, argv);
     return verb_fail(CLI_RUNTIME, "cannot start %s: %s", path, strerror(errno));
-}
-
-/* --- ca ------------------------------------------------------------------- */
-
-static int file_print(const char *path)
-{
-    char buf[16 * 1024];
-    FILE *f = fopen(path, "re");
-    size_t n;
-
-    if (!f)
-        return verb_fail(CLI_RUNTIME, "%s: %s (`countersign up` makes it)", path, strerror(errno));
-    while ((n = fread(buf, 1, sizeof(buf), f)) > 0)
-        (void)fwrite(buf, 1, n, stdout);
-    (void)fclose(f);
-    return CLI_OK;
-}
-
-/* What one compares with the certificate in a sandbox. */
-static int ca_describe(const char *path)
-{
-    struct digest d;
-    char hex[2 * DIGEST_BYTES + 1];
-    unsigned char *der = NULL;
-    BIO *bio = BIO_new_file(path, "r");
-    X509 *cert = bio ? PEM_read_bio_X509(bio, NULL, NULL, NULL) : NULL;
-    BIO *out = BIO_new_fp(stdout, BIO_NOCLOSE);
-    int n = cert ? i2d_X509(cert, &der) : -1, rc = CLI_RUNTIME;
-
-    if (n > 0 && out) {
-        digest_of(span_of(der, (size_t)n), &d);
-        hex_text(span_of(d.b, DIGEST_BYTES), hex);
-        (void)BIO_printf(out, "file     %s\nsubject  ", path);
-        (void)X509_NAME_print_ex(out, X509_get_subject_name(cert), 0, XN_FLAG_RFC2253);
-        (void)BIO_printf(out, "\nuntil    ");
-        (void)ASN1_TIME_print(out, X509_get0_notAfter(cert));
-        (void)BIO_printf(out, "\nSHA-256  %s\n", hex);
-        rc = CLI_OK;
-    } else {
-        (void)verb_fail(rc, "%s is not there or not a certificate (`countersign up` makes it)", path);
-    }
-    OPENSSL_free(der);
-    X509_free(cert);
-    BIO_free(bio);
-    BIO_free(out);
-    return rc;
-}
-
-int ca_main(int argc, char **argv)
-{
-    char dir[PATH_MAX], path[PATH_MAX + 16];
-    const char *state_dir = NULL;
-    bool json = false;
-    struct err e;
-
-    if (plain_options(argc, argv, &state_dir, &json) != 0 || argc - optind != 1)
-        return cli_usage("ca");
-    if (api_state_dir(state_dir, dir, &e) != 0)
-        return verb_fail(CLI_USAGE, "%s", e.text);
-    if (strcmp(argv[optind], "bundle") == 0) {
-        (void)snprintf(path, sizeof(path), "%s/bundle.crt", dir);
-        return file_print(path);
-    }
-    if (strcmp(argv[optind], "show") != 0)
-        return cli_usage("ca");
-    (void)snprintf(path, sizeof(path), "%s/ca.crt", dir);
-    int rc = ca_describe(path);
-    return rc == CLI_OK ? file_print(path) : rc;
 }
 
 /* --- one call ------------------------------------------------------------- */

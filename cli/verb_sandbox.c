@@ -11,57 +11,89 @@ enum { LABELS_MAX = 16, URL_ROOM = 1024, TEXT_ROOM = 64 * 1024 };
 
 struct sandbox {
     struct gateway_call g;
-    const char *name, *session, *format, *token;
+    const char *name, *session, *format, *token, *via, *dir;
     const char *label[LABELS_MAX];
     size_t nlabels;
-    bool end_session;
+    bool end_session, revoke_others;
 };
 
-/* http://NAME:TOKEN@host:port of the proxy; the lobby takes the token as the password. */
-static int url_with_token(const struct json *j, struct span name, struct span token, char out[URL_ROOM])
+/* SCHEME://NAME:TOKEN@host:port; the lobby takes the token as the password. `where` is what the gateway says of a
+ * listener, SCHEME://host:port, or nothing. False: it has no such listener. */
+static bool url_with_token(struct span where, struct span name, struct span token, char out[URL_ROOM])
 {
-    struct span proxy = member_text(j, "proxy");
-    const struct span scheme = SPAN("http://");
+    static const char *const schemes[] = {"http://", "socks5h://"};
 
-    if (!span_starts(proxy, scheme))
-        return verb_fail(CLI_RUNTIME, "the gateway has no listener for tokens: see `listeners` in countersign.yaml");
-    struct span rest = span_from(proxy, scheme.n);
-    int n = snprintf(out, URL_ROOM, "http://%.*s:%.*s@%.*s", SPAN_FMT(name), SPAN_FMT(token), SPAN_FMT(rest));
-    return n > 0 && n < URL_ROOM ? CLI_OK : verb_fail(CLI_RUNTIME, "the gateway's answer is not understood");
+    for (size_t i = 0; i < 2; i++) {
+        struct span scheme = span_str(schemes[i]), rest = span_from(where, scheme.n);
+        if (!span_starts(where, scheme))
+            continue;
+        int n =
+            snprintf(out, URL_ROOM, "%s%.*s:%.*s@%.*s", schemes[i], SPAN_FMT(name), SPAN_FMT(token), SPAN_FMT(rest));
+        return n > 0 && n < URL_ROOM;
+    }
+    out[0] = '\0';
+    return false;
 }
 
-/* Its member as a C string in the arena. */
-static const char *path_member(struct gateway_call *g, const char *key)
+/* Where the sandbox sees one of our public files: where it lies here, or in --dir. */
+static const char *path_member(struct sandbox *s, const char *key, const char *file)
 {
-    struct span s = member_text(g->tree, key);
-    char *p = arena_alloc(&g->arena, s.n + 1);
+    struct span here = member_text(s->g.tree, key);
+    size_t room = (s->dir ? strlen(s->dir) : 0) + here.n + strlen(file) + 2;
+    char *p = arena_alloc(&s->g.arena, room);
 
-    if (p && s.n)
-        memcpy(p, s.p, s.n);
-    return p ? p : "";
+    if (!p)
+        return "";
+    if (s->dir)
+        (void)snprintf(p, room, "%s/%s", s->dir, file);
+    else
+        (void)snprintf(p, room, "%.*s", SPAN_FMT(here));
+    return p;
 }
 
 static int print_variables(struct sandbox *s, struct span name, struct span token)
 {
-    const char *ca = path_member(&s->g, "ca"), *bundle = path_member(&s->g, "bundle");
     enum env_format format = env_format_named(s->format ? s->format : "shell");
-    char url[URL_ROOM];
+    char http[URL_ROOM], socks[URL_ROOM];
+    bool has_http = url_with_token(member_text(s->g.tree, "proxy"), name, token, http);
+    bool has_socks = url_with_token(member_text(s->g.tree, "socks"), name, token, socks);
+    bool by_socks = s->via ? strcmp(s->via, "socks5") == 0 : !has_http;
     struct dynbuf out;
     struct err e;
-    int rc;
+    int rc = CLI_OK;
 
-    if (format == ENV_FORMAT_BAD)
-        return verb_fail(CLI_USAGE, "--format is shell, docker, compose, kubernetes or github");
-    rc = url_with_token(s->g.tree, name, token, url);
-    if (rc != CLI_OK)
-        return rc;
+    if (!(by_socks ? has_socks : has_http))
+        return verb_fail(CLI_RUNTIME,
+                         "the gateway has no %s listener for tokens: see `listeners` in countersign.yaml",
+                         by_socks ? "socks5" : "http");
+    struct env_values v = {
+        .proxy_url = span_str(by_socks ? socks : http),
+        .bundle = path_member(s, "bundle", "bundle.crt"),
+        .ca = path_member(s, "ca", "ca.crt"),
+        .truststore = path_member(s, "truststore", "truststore.p12"),
+        .socks_url = span_str(socks),
+    };
     dynbuf_init(&out, TEXT_ROOM);
-    if (env_print(&out, format, span_str(url), bundle, ca, &e) == 0 && dynbuf_ok(&out))
+    if (env_print(&out, format, &v, &e) == 0 && dynbuf_ok(&out))
         (void)fwrite(out.p, 1, out.n, stdout);
     else
         rc = verb_fail(CLI_RUNTIME, "%s", e.text);
     dynbuf_wipe(&out);
     return rc;
+}
+
+/* What making a sandbox, or one more token for it, gave. */
+static int print_token(struct sandbox *s)
+{
+    struct span name = member_text(s->g.tree, "name"), token = member_text(s->g.tree, "token");
+
+    if (s->g.json) {
+        verb_print_answer(&s->g);
+        return CLI_OK;
+    }
+    fprintf(stderr, "# sandbox %.*s; its token is shown this once: %.*s\n", SPAN_FMT(name), SPAN_FMT(token));
+    fprintf(stderr, "# set these in it; the files they name must be there too (`countersign ca export DIR`):\n");
+    return print_variables(s, name, token);
 }
 
 static int labels_put(struct jsonw *w, struct sandbox *s)
@@ -101,14 +133,18 @@ static int create(struct sandbox *s)
     dynbuf_free(&body);
     if (rc != CLI_OK)
         return rc;
-    if (s->g.json) {
-        verb_print_answer(&s->g);
-        return CLI_OK;
-    }
-    struct span name = member_text(s->g.tree, "name"), token = member_text(s->g.tree, "token");
-    fprintf(stderr, "# sandbox %.*s; its token is shown this once: %.*s\n", SPAN_FMT(name), SPAN_FMT(token));
-    fprintf(stderr, "# set these in it; bundle.crt and ca.crt must be there too, at the paths named:\n");
-    return print_variables(s, name, token);
+    return print_token(s);
+}
+
+static int fresh(struct sandbox *s)
+{
+    struct span body = s->revoke_others ? SPAN("{\"revoke_others\":true}") : SPAN("{\"revoke_others\":false}");
+    char path[256];
+    int rc;
+
+    (void)snprintf(path, sizeof(path), "/api/v1/sandboxes/%s/token", s->name);
+    rc = verb_ask(&s->g, "POST", path, body, 201);
+    return rc == CLI_OK ? print_token(s) : rc;
 }
 
 static int list(struct sandbox *s)
@@ -164,6 +200,9 @@ static int sandbox_option(struct sandbox *s, int o)
         return 0;
     case OPT_OWN + 4: s->end_session = true; return 0;
     case OPT_OWN + 5: s->token = optarg; return 0;
+    case OPT_OWN + 6: s->via = optarg; return strcmp(optarg, "http") == 0 || strcmp(optarg, "socks5") == 0 ? 0 : -1;
+    case OPT_OWN + 7: s->dir = optarg; return optarg[0] == '/' ? 0 : -1;
+    case OPT_OWN + 8: s->revoke_others = true; return 0;
     default: return -1;
     }
 }
@@ -177,6 +216,9 @@ static int parse(struct sandbox *s, int argc, char **argv, const char **state_di
                                             {"label", required_argument, NULL, OPT_OWN + 3},
                                             {"end-session", no_argument, NULL, OPT_OWN + 4},
                                             {"token", required_argument, NULL, OPT_OWN + 5},
+                                            {"via", required_argument, NULL, OPT_OWN + 6},
+                                            {"dir", required_argument, NULL, OPT_OWN + 7},
+                                            {"revoke-others", no_argument, NULL, OPT_OWN + 8},
                                             {NULL, 0, NULL, 0}};
     int o;
 
@@ -187,7 +229,9 @@ static int parse(struct sandbox *s, int argc, char **argv, const char **state_di
             *json = true;
         else if (sandbox_option(s, o) != 0)
             return -1;
-    return 0;
+    return s->format && env_format_named(s->format) == ENV_FORMAT_BAD
+               ? verb_fail(-1, "--format is shell, docker, compose, kubernetes or github")
+               : 0;
 }
 
 static int dispatch(struct sandbox *s, int n, char **words)
@@ -229,12 +273,16 @@ int env_main(int argc, char **argv)
     bool json = false;
     int rc;
 
-    if (parse(&s, argc, argv, &state_dir, &json) != 0 || optind != argc || !s.token || (s.name && !name_ok(s.name)))
+    if (parse(&s, argc, argv, &state_dir, &json) != 0 || argc - optind > 1)
+        return cli_usage("env");
+    if (optind < argc)
+        s.name = argv[optind];
+    if ((!s.name && !s.token) || (s.name && !name_ok(s.name)) || (s.token && s.revoke_others))
         return cli_usage("env");
     rc = verb_begin(&s.g, state_dir, json);
-    if (rc == CLI_OK)
-        rc = verb_ask(&s.g, "GET", "/api/v1/sandboxes", SPAN_NONE, 200);
-    if (rc == CLI_OK)
+    if (rc == CLI_OK && !s.token)
+        rc = fresh(&s);
+    else if (rc == CLI_OK && (rc = verb_ask(&s.g, "GET", "/api/v1/sandboxes", SPAN_NONE, 200)) == CLI_OK)
         rc = print_variables(&s, span_str(s.name ? s.name : "sandbox"), span_str(s.token));
     verb_end(&s.g);
     return rc;

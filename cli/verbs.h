@@ -5,9 +5,9 @@
 int approvals_main(int argc, char **argv); /* verb_approvals.c */
 int sandbox_main(int argc, char **argv);   /* verb_sandbox.c */
 int env_main(int argc, char **argv);
-int audit_main(int argc, char **argv); /* verb_audit.c */
-int up_main(int argc, char **argv);    /* verb_misc.c */
-int ca_main(int argc, char **argv);
+int audit_main(int argc, char **argv);  /* verb_audit.c */
+int ca_main(int argc, char **argv);     /* verb_ca.c */
+int up_main(int argc, char **argv);     /* verb_misc.c */
 int freeze_main(int argc, char **argv); /* verb_freeze.c */
 int thaw_main(int argc, char **argv);
 int reload_main(int argc, char **argv);

@@ -24,6 +24,7 @@ enum msg_store_type {
     M_BODY_IS = 103,      /* Lg>D bool ok, u64 size, span inline or fd */
     M_SANDBOX_PUT = 104,  /* D>Lg, P>Lg wire_sandbox */
     M_SANDBOX_RM = 105,   /* D>Lg span name, bool end_session: true cancels its tickets too */
+    M_SANDBOX_TOKEN = 118, /* D>Lg span name, digest of one more token, bool alone: true ends the earlier ones; answered like M_SANDBOX_PUT */
     M_SANDBOX_DONE = 106, /* Lg>D bool ok, span why */
     M_EVENT = 107,        /* Lg>D id: sequence; span kind ("ticket", "sandbox"), span subject */
     M_FREEZE = 109,       /* D>Lg bool on, span operator, span reason: kept over restarts; Lg>D bool ok, span why; Lg>J id 0 bool on, when it changes and at once to a new judge */

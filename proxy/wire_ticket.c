@@ -121,6 +121,9 @@ void wire_put_sandbox(struct dynbuf *b, const struct wire_sandbox *s)
     msg_put_u64(b, s->generation);
     msg_put_u8(b, s->has_token);
     msg_put_digest(b, &s->token_hash);
+    msg_put_u8(b, (uint8_t)s->nolder);
+    for (size_t i = 0; i < s->nolder; i++)
+        msg_put_digest(b, &s->older[i]);
     msg_put_u16(b, (uint16_t)s->nlabels);
     for (size_t i = 0; i < s->nlabels; i++) {
         msg_put_span(b, s->label[i].key);
@@ -138,7 +141,12 @@ int wire_get_sandbox(struct msg_in *m, struct wire_sandbox *s)
     s->generation = msg_get_u64(m);
     s->has_token = msg_get_bool(m);
     msg_get_digest(m, &s->token_hash);
-    size_t n = msg_get_u16(m);
+    size_t n = msg_get_u8(m);
+    if (n > WIRE_TOKENS_OLDER || (n > 0 && !s->has_token))
+        m->bad = true;
+    for (s->nolder = 0; !m->bad && s->nolder < n; s->nolder++)
+        msg_get_digest(m, &s->older[s->nolder]);
+    n = msg_get_u16(m);
     if (n > sizeof(s->label) / sizeof(s->label[0]) || s->name.n == 0)
         m->bad = true;
     for (s->nlabels = 0; !m->bad && s->nlabels < n; s->nlabels++) {

@@ -46,11 +46,14 @@ struct wire_ticket_state {
 void wire_put_ticket_state(struct dynbuf *b, const struct wire_ticket_state *s);
 int wire_get_ticket_state(struct msg_in *m, struct wire_ticket_state *s) MUSTCHECK;
 
+enum { WIRE_TOKENS_OLDER = 7 };
 struct wire_sandbox {
     struct span name, session, owner, tenant, kind; /* kind: run, token, config */
     uint64_t generation;
     bool has_token;
     struct digest token_hash; /* SHA-256 of the token's text */
+    size_t nolder;            /* earlier tokens that are still good, the newest first */
+    struct digest older[WIRE_TOKENS_OLDER];
     size_t nlabels;
     struct {
         struct span key, value;

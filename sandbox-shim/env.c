@@ -17,15 +17,15 @@ const struct env_row env_rows[] = {
     {"all_proxy", ENV_PROXY_URL, NULL},
     {"NO_PROXY", ENV_NO_PROXY, NULL},
     {"no_proxy", ENV_NO_PROXY, NULL},
-    {"grpc_proxy", ENV_PROXY_URL, NULL},
+    {"grpc_proxy", ENV_PROXY_HTTP, NULL},
     {"no_grpc_proxy", ENV_NO_PROXY, NULL},
     {"NODE_USE_ENV_PROXY", ENV_LITERAL, "1"}, /* Node 22.21 and 24 on; older ones ignore it */
-    {"npm_config_proxy", ENV_PROXY_URL, NULL},
-    {"npm_config_https_proxy", ENV_PROXY_URL, NULL},
+    {"npm_config_proxy", ENV_PROXY_HTTP, NULL},
+    {"npm_config_https_proxy", ENV_PROXY_HTTP, NULL},
     {"npm_config_noproxy", ENV_NO_PROXY, NULL},
-    {"YARN_HTTP_PROXY", ENV_PROXY_URL, NULL},
-    {"YARN_HTTPS_PROXY", ENV_PROXY_URL, NULL},
-    {"CLOUDSDK_PROXY_TYPE", ENV_LITERAL, "http"},
+    {"YARN_HTTP_PROXY", ENV_PROXY_HTTP, NULL},
+    {"YARN_HTTPS_PROXY", ENV_PROXY_HTTP, NULL},
+    {"CLOUDSDK_PROXY_TYPE", ENV_PROXY_TYPE, NULL},
     {"CLOUDSDK_PROXY_ADDRESS", ENV_PROXY_HOST, NULL},
     {"CLOUDSDK_PROXY_PORT", ENV_PROXY_PORT, NULL},
     {"CLOUDSDK_PROXY_USERNAME", ENV_PROXY_USER, NULL},
@@ -56,6 +56,7 @@ const struct env_row env_rows[] = {
 };
 
 struct url {
+    bool socks;
     struct span user, password, host, port;
 };
 
@@ -67,15 +68,16 @@ static bool is_plain(struct span s)
     return true;
 }
 
-/* http://[user[:password]@]host:port[/] */
+/* http://[user[:password]@]host:port[/], or socks5h:// */
 static int url_split(struct span s, struct url *u)
 {
     struct span rest, auth, left;
 
     memset(u, 0, sizeof(*u));
-    if (!span_starts(s, SPAN("http://")) || !is_plain(s) || s.n >= VALUE_MAX / 2)
+    u->socks = span_starts(s, SPAN("socks5h://"));
+    if ((!u->socks && !span_starts(s, SPAN("http://"))) || !is_plain(s) || s.n >= VALUE_MAX / 4)
         return -1;
-    rest = span_from(s, sizeof("http://") - 1);
+    rest = span_from(s, u->socks ? sizeof("socks5h://") - 1 : sizeof("http://") - 1);
     if (span_ends(rest, SPAN("/")))
         rest.n--;
     if (span_cut(rest, '@', &auth, &left)) {
@@ -93,22 +95,53 @@ static int url_split(struct span s, struct url *u)
                : 0;
 }
 
-/* What the JVM takes. It cannot send Basic to a CONNECT proxy from here: with a
- * token in the URL, Java needs a listener that identifies by channel. */
-static int java_value(char *dst, const struct url *u)
+/* The way out for the JVM, as properties. It says no password to an HTTP proxy (Basic is off for CONNECT, and
+ * cannot be given this way), but it does to a SOCKS proxy. */
+static void java_proxy(struct dynbuf *b, const struct url *u)
 {
-    int n = snprintf(dst, VALUE_MAX,
-                     "-Dhttp.proxyHost=%.*s -Dhttp.proxyPort=%.*s -Dhttps.proxyHost=%.*s -Dhttps.proxyPort=%.*s "
-                     "-Dhttp.nonProxyHosts=localhost|127.*|[::1]",
-                     SPAN_FMT(u->host), SPAN_FMT(u->port), SPAN_FMT(u->host), SPAN_FMT(u->port));
+    if (!u->socks) {
+        (void)dynbuf_addf(
+            b, "-Dhttp.proxyHost=%.*s -Dhttp.proxyPort=%.*s -Dhttps.proxyHost=%.*s -Dhttps.proxyPort=%.*s ",
+            SPAN_FMT(u->host), SPAN_FMT(u->port), SPAN_FMT(u->host), SPAN_FMT(u->port));
+        (void)dynbuf_add(b, SPAN("-Dhttp.nonProxyHosts=localhost|127.*|[::1]"));
+        return;
+    }
+    (void)dynbuf_addf(b, "-DsocksProxyHost=%.*s -DsocksProxyPort=%.*s", SPAN_FMT(u->host), SPAN_FMT(u->port));
+    if (u->password.n)
+        (void)dynbuf_addf(b, " -Djava.net.socks.username=%.*s -Djava.net.socks.password=%.*s", SPAN_FMT(u->user),
+                          SPAN_FMT(u->password));
+}
 
-    return n < 0 || n >= VALUE_MAX ? -1 : 0;
+static int java_value(char *dst, const struct env_values *v, const struct url *u)
+{
+    const char *quote = strchr(v->truststore, ' ') ? "\"" : "";
+    struct dynbuf b;
+    struct url socks;
+    int rc = -1;
+
+    if (strchr(v->truststore, '"'))
+        return -1; /* no way to write it */
+    dynbuf_init(&b, VALUE_MAX - 1);
+    java_proxy(&b, u->password.n && v->socks_url.n && url_split(v->socks_url, &socks) == 0 ? &socks : u);
+    (void)dynbuf_addf(&b,
+                      " %s-Djavax.net.ssl.trustStore=%s%s -Djavax.net.ssl.trustStoreType=PKCS12"
+                      " -Djavax.net.ssl.trustStorePassword=changeit",
+                      quote, v->truststore, quote);
+    if (dynbuf_ok(&b)) {
+        memcpy(dst, b.p, b.n);
+        dst[b.n] = '\0';
+        rc = 0;
+    }
+    dynbuf_wipe(&b);
+    return rc;
 }
 
 static struct span row_value(const struct env_row *r, const struct env_values *v, const struct url *u)
 {
     switch (r->kind) {
     case ENV_PROXY_URL: return v->proxy_url;
+    case ENV_PROXY_HTTP: return u->socks ? SPAN_NONE : v->proxy_url;
+    case ENV_PROXY_TYPE: return u->socks ? SPAN("socks5") : SPAN("http");
     case ENV_PROXY_HOST: return u->host;
     case ENV_PROXY_PORT: return u->port;
     case ENV_PROXY_USER: return u->user;
@@ -137,12 +170,12 @@ int env_each(const struct env_values *v, env_fn *fn, void *ctx, struct err *e)
     char value[VALUE_MAX];
 
     if (url_split(v->proxy_url, &u) != 0)
-        return err_set(e, "the proxy's URL must read http://[user:password@]host:port");
+        return err_set(e, "the proxy's URL must read http://[user:password@]host:port, or socks5h://");
     for (const struct env_row *r = env_rows; r->name; r++) {
         struct span s = row_value(r, v, &u);
         if (r->kind == ENV_JAVA) {
-            if (java_value(value, &u) != 0)
-                return err_set(e, "%s would be too long", r->name);
+            if (has_control(span_str(v->truststore)) || java_value(value, v, &u) != 0)
+                return err_set(e, "%s would be too long, or the truststore's path holds a quote", r->name);
         } else {
             if (s.n >= sizeof(value) || has_control(s))
                 return err_set(e, "the value of %s is too long or holds a control character", r->name);
@@ -226,11 +259,9 @@ enum env_format env_format_named(const char *name)
     return ENV_FORMAT_BAD;
 }
 
-int env_print(struct dynbuf *out, enum env_format format, struct span proxy_url, const char *bundle, const char *ca,
-              struct err *e)
+int env_print(struct dynbuf *out, enum env_format format, const struct env_values *v, struct err *e)
 {
     struct printer p = {out, format};
-    struct env_values v = {proxy_url, bundle, ca};
 
     if (format == ENV_FORMAT_BAD)
         return err_set(e, "no such format; there are shell, docker, compose, kubernetes and github");
@@ -240,7 +271,7 @@ int env_print(struct dynbuf *out, enum env_format format, struct span proxy_url,
         (void)dynbuf_add(out, SPAN("env:\n"));
     if (e)
         e->text[0] = '\0';
-    if (env_each(&v, put_line, &p, e) == 0)
+    if (env_each(v, put_line, &p, e) == 0)
         return 0;
     return e && e->text[0] ? -1 : err_set(e, "the variables do not fit");
 }

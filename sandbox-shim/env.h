@@ -14,7 +14,9 @@
 
 enum env_kind {
     ENV_NONE = 0,
-    ENV_PROXY_URL,  /* http://[user:password@]host:port */
+    ENV_PROXY_URL,  /* http://[user:password@]host:port, or socks5h:// */
+    ENV_PROXY_HTTP, /* the same for tools that know no SOCKS: left out with it */
+    ENV_PROXY_TYPE, /* http or socks5 */
     ENV_PROXY_HOST, /* its parts, for tools that want them apart; */
     ENV_PROXY_PORT, /* left out when the URL has no such part */
     ENV_PROXY_USER,
@@ -22,7 +24,7 @@ enum env_kind {
     ENV_NO_PROXY, /* loopback only: never a means of security */
     ENV_BUNDLE,   /* system roots and our CA, replaces the tool's own list */
     ENV_CA,       /* our CA alone, added to the tool's own list */
-    ENV_JAVA,     /* -D flags; the JVM reads no proxy variable */
+    ENV_JAVA,     /* -D flags; the JVM reads no variable of proxies or trust */
     ENV_LITERAL,
 };
 
@@ -36,12 +38,14 @@ extern const struct env_row env_rows[]; /* ends with a NULL name */
 /* The values the table is filled with. */
 struct env_values {
     struct span proxy_url;
-    const char *bundle, *ca; /* paths as the sandbox sees them */
+    const char *bundle, *ca, *truststore; /* paths as the sandbox sees them */
+    struct span
+        socks_url; /* empty, or for Java when proxy_url brings a password: the JVM says none to an HTTP proxy */
 };
 
 /* Called with each name and NUL-terminated value; not 0 ends the walk with that. */
 typedef int env_fn(void *ctx, const char *name, const char *value);
-/* Fill the table. -1: the URL is not http://host:port, or a value holds a control
+/* Fill the table. -1: a URL is not http:// or socks5h://host:port, or a value holds a control
  * character (no format could carry it), or what fn gave. */
 int env_each(const struct env_values *v, env_fn *fn, void *ctx, struct err *e) MUSTCHECK;
 
@@ -50,8 +54,7 @@ enum env_format { ENV_FORMAT_BAD = 0, ENV_SHELL, ENV_DOCKER, ENV_COMPOSE, ENV_KU
 enum env_format env_format_named(const char *name);
 /* shell: export lines to eval. docker: a --env-file. compose: an `environment:`
  * map. kubernetes: a container's `env:` list. github: lines for $GITHUB_ENV. */
-int env_print(struct dynbuf *out, enum env_format format, struct span proxy_url, const char *bundle, const char *ca,
-              struct err *e) MUSTCHECK;
+int env_print(struct dynbuf *out, enum env_format format, const struct env_values *v, struct err *e) MUSTCHECK;
 
 /* Is it one of the table's names? */
 bool env_is_ours(const char *name);

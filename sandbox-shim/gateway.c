@@ -241,7 +241,8 @@ int gateway_sandbox(struct gateway *g, const char *name, const char *session, co
         if (take(j, "name", g->name, sizeof(g->name), false) != 0 ||
             take(j, "listener", g->listener, sizeof(g->listener), true) != 0 ||
             take(j, "ca", g->ca, sizeof(g->ca), true) != 0 ||
-            take(j, "bundle", g->bundle, sizeof(g->bundle), true) != 0)
+            take(j, "bundle", g->bundle, sizeof(g->bundle), true) != 0 ||
+            take(j, "truststore", g->truststore, sizeof(g->truststore), true) != 0)
             rc = err_set(e, "the gateway's answer lacks the sandbox's name, listener or certificates");
     }
     dynbuf_free(&body);

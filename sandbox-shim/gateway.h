@@ -14,7 +14,7 @@ struct gateway {
     pid_t own; /* a gateway of our own for our lifetime, or 0 */
     /* the sandbox it gave */
     char name[GATEWAY_NAME_MAX];
-    char listener[PATH_MAX], ca[PATH_MAX], bundle[PATH_MAX];
+    char listener[PATH_MAX], ca[PATH_MAX], bundle[PATH_MAX], truststore[PATH_MAX];
 };
 
 /* Fill in where its state and control socket are. */

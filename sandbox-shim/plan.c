@@ -122,8 +122,10 @@ static void put_gateway(struct plan *p)
     put(p, "--ro-bind", p->listener, INSIDE_SOCKET, NULL);
     put(p, "--ro-bind", p->ca, INSIDE_CA, NULL);
     put(p, "--ro-bind", p->bundle, INSIDE_BUNDLE, NULL);
+    put(p, "--ro-bind", p->truststore, INSIDE_TRUSTSTORE, NULL);
     put(p, "--ro-bind", p->bundle, "/etc/ssl/certs/ca-certificates.crt", NULL);
     put(p, "--symlink", "certs/ca-certificates.crt", "/etc/ssl/cert.pem", NULL);
+    put(p, "--ro-bind", p->truststore, "/etc/ssl/certs/java/cacerts", NULL);
     put(p, "--symlink", "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", NULL);
 }
 
@@ -152,7 +154,7 @@ static int put_variable(void *ctx, const char *name, const char *value)
 
 static int put_environment(struct plan *p, char *const *environ, struct err *e)
 {
-    struct env_values v = {SPAN("http://" INSIDE_PROXY), INSIDE_BUNDLE, INSIDE_CA};
+    struct env_values v = {SPAN("http://" INSIDE_PROXY), INSIDE_BUNDLE, INSIDE_CA, INSIDE_TRUSTSTORE, SPAN_NONE};
     char name[64];
 
     put(p, "--clearenv", NULL);

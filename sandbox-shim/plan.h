@@ -10,17 +10,18 @@
 enum { PLAN_FDS_MAX = 16, PLAN_LIST_MAX = 32, PLAN_ARGS_MAX = 256 * 1024 };
 
 /* Where things are inside. All of it is read-only but the last two. */
-#define INSIDE_SHIM      "/countersign/countersign-shim"
-#define INSIDE_SOCKET    "/countersign/proxy.sock"
-#define INSIDE_CA        "/countersign/ca.crt"
-#define INSIDE_BUNDLE    "/countersign/bundle.crt"
-#define INSIDE_PROXY     "127.0.0.1:3128"
-#define INSIDE_HOME      "/home/agent"
-#define INSIDE_WORKSPACE "/workspace"
+#define INSIDE_SHIM       "/countersign/countersign-shim"
+#define INSIDE_SOCKET     "/countersign/proxy.sock"
+#define INSIDE_CA         "/countersign/ca.crt"
+#define INSIDE_BUNDLE     "/countersign/bundle.crt"
+#define INSIDE_TRUSTSTORE "/countersign/truststore.p12"
+#define INSIDE_PROXY      "127.0.0.1:3128"
+#define INSIDE_HOME       "/home/agent"
+#define INSIDE_WORKSPACE  "/workspace"
 
 struct plan {
     /* what the gateway gave: paths outside */
-    const char *name, *listener, *ca, *bundle;
+    const char *name, *listener, *ca, *bundle, *truststore;
     /* what the caller asked for */
     int workspace; /* O_PATH descriptor */
     const char *read[PLAN_LIST_MAX];

@@ -169,6 +169,7 @@ static int run_do(struct run *r, int *status, struct err *e)
     r->plan.listener = r->gateway.listener;
     r->plan.ca = r->gateway.ca;
     r->plan.bundle = r->gateway.bundle;
+    r->plan.truststore = r->gateway.truststore;
     if (plan_build(&r->plan, environ, e) != 0 || spawn_run(bwrap, &r->plan, status, e) != 0)
         return CLI_RUNTIME;
     return CLI_OK;

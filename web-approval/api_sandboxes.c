@@ -39,6 +39,16 @@ static int list_row(void *ctx, const struct sandbox_row *r)
     return 0;
 }
 
+/* What a sandbox needs to know of us, but for its token. */
+static void put_ours(struct jsonw *w, const struct desk *d)
+{
+    jsonw_kv(w, "ca", span_str(d->ca));
+    jsonw_kv(w, "bundle", span_str(d->bundle));
+    jsonw_kv(w, "truststore", span_str(d->truststore));
+    jsonw_kv(w, "proxy", span_str(d->proxy_url));
+    jsonw_kv(w, "socks", span_str(d->socks_url));
+}
+
 void api_sandboxes(struct exchange *x)
 {
     struct jsonw w;
@@ -50,10 +60,7 @@ void api_sandboxes(struct exchange *x)
     jsonw_array(&w);
     int rc = store_sandboxes(x->desk->store, &x->arena, list_row, &w, &e);
     jsonw_end_array(&w);
-    /* What a sandbox needs to know of us, but for its token. */
-    jsonw_kv(&w, "ca", span_str(x->desk->ca));
-    jsonw_kv(&w, "bundle", span_str(x->desk->bundle));
-    jsonw_kv(&w, "proxy", span_str(x->desk->proxy_url));
+    put_ours(&w, x->desk);
     jsonw_end_object(&w);
     if (rc != 0)
         reply_unable(x, &e);
@@ -139,7 +146,6 @@ static int with_check(struct exchange *x, const struct json *with)
 
 static void made(struct exchange *x, const char *listener, size_t n)
 {
-    const struct desk *d = x->desk;
     const struct making *m = x->step;
     struct jsonw w;
 
@@ -151,9 +157,7 @@ static void made(struct exchange *x, const char *listener, size_t n)
         jsonw_kv(&w, "token", span_str(m->token));
     if (n)
         jsonw_kv(&w, "listener", span_of(listener, n));
-    jsonw_kv(&w, "ca", span_str(d->ca));
-    jsonw_kv(&w, "bundle", span_str(d->bundle));
-    jsonw_kv(&w, "proxy", span_str(d->proxy_url));
+    put_ours(&w, x->desk);
     jsonw_end_object(&w);
 }
 
@@ -251,6 +255,48 @@ void api_sandbox_create(struct exchange *x)
     if (!b)
         return;
     wire_put_sandbox(b, &m->sandbox);
+    ask_send(x);
+}
+
+/* A fresh token for one that has a token: what is stored are hashes, so nobody can be told the earlier one again. */
+void api_sandbox_token(struct exchange *x)
+{
+    struct member f[] = {{"revoke_others", JSON_BOOL, false, NULL}};
+    struct making *m = arena_alloc(&x->arena, sizeof(*m));
+    struct sandbox_row r;
+    struct err e;
+    int rc = 0;
+
+    if (body_members(x, f, 1) != 0)
+        return;
+    if (!m)
+        rc = err_set(&e, "no memory");
+    else if (name_ok(x->arg))
+        rc = store_sandbox(x->desk->store, x->arg, &x->arena, &r, &e);
+    if (rc < 0) {
+        reply_unable(x, &e);
+        return;
+    }
+    if (rc == 0 || !r.has_token) {
+        reply_problem(x, rc ? 409 : 404, rc ? "No token" : "No such sandbox", "%s",
+                      rc ? "this sandbox is known by its own listener and has no token"
+                         : "no sandbox has this name: `countersign sandbox create NAME` makes one");
+        return;
+    }
+    x->step = m;
+    (void)snprintf(m->name, sizeof(m->name), "%.*s", SPAN_FMT(x->arg));
+    m->sandbox.name = span_str(m->name);
+    m->sandbox.session = r.session;
+    if (token_make(m) != 0) {
+        reply_problem(x, 503, "Not possible now", "the system has no randomness to give");
+        return;
+    }
+    struct dynbuf *b = ask_begin(x, ASK_LEDGER, M_SANDBOX_TOKEN, M_SANDBOX_DONE, put_done);
+    if (!b)
+        return;
+    msg_put_span(b, m->sandbox.name);
+    msg_put_digest(b, &m->sandbox.token_hash);
+    msg_put_u8(b, f[0].value && f[0].value->truth);
     ask_send(x);
 }
 

@@ -25,6 +25,8 @@ static void config(void *arg, struct span key, struct span value)
         {"db", d->db, sizeof(d->db)},
         {"desk_url", d->desk_url, sizeof(d->desk_url)},
         {"proxy_url", d->proxy_url, sizeof(d->proxy_url)},
+        {"socks_url", d->socks_url, sizeof(d->socks_url)},
+        {"truststore", d->truststore, sizeof(d->truststore)},
         {"ca", d->ca, sizeof(d->ca)},
         {"bundle", d->bundle, sizeof(d->bundle)},
         {"mode", d->mode, sizeof(d->mode)},

@@ -20,6 +20,7 @@ static const struct route {
     {"GET", "/api/v1/audit", BOTH, api_audit},
     {"GET", "/api/v1/sandboxes", BOTH, api_sandboxes},
     {"POST", "/api/v1/sandboxes", PLACE_CONTROL, api_sandbox_create},
+    {"POST", "/api/v1/sandboxes/*/token", PLACE_CONTROL, api_sandbox_token},
     {"DELETE", "/api/v1/sandboxes/*", PLACE_CONTROL, api_sandbox_remove},
     {"GET", "/api/v1/credentials", BOTH, api_credentials},
     {"GET", "/api/v1/status", BOTH, api_status},

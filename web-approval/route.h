@@ -15,6 +15,7 @@ void api_approve(struct exchange *x);
 void api_deny(struct exchange *x);
 void api_sandboxes(struct exchange *x);
 void api_sandbox_create(struct exchange *x);
+void api_sandbox_token(struct exchange *x);
 void api_sandbox_remove(struct exchange *x);
 void api_credentials(struct exchange *x);
 void api_audit(struct exchange *x);

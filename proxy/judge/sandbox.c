@@ -47,6 +47,8 @@ static struct sandbox *make(const struct wire_sandbox *w)
     }
     s->has_token = w->has_token;
     s->token_hash = w->token_hash;
+    s->nolder = w->nolder;
+    memcpy(s->older, w->older, sizeof(s->older));
     s->leafs_left = DENIED_LEAFS;
     if (bad) {
         sandbox_unref(s);
@@ -111,6 +113,16 @@ void sandbox_remove(struct judge *j, struct span name)
     sandbox_unref(s);
 }
 
+/* Every one is compared, whichever fits. */
+static bool has_token(const struct sandbox *s, const struct digest *d)
+{
+    const struct span want = span_of(d->b, DIGEST_BYTES);
+    bool same = span_eq_consttime(want, span_of(s->token_hash.b, DIGEST_BYTES));
+    for (size_t i = 0; i < s->nolder; i++)
+        same |= span_eq_consttime(want, span_of(s->older[i].b, DIGEST_BYTES));
+    return same && s->has_token;
+}
+
 struct sandbox *sandbox_by_token(struct judge *j, struct span token)
 {
     struct sandbox *found = NULL;
@@ -119,7 +131,7 @@ struct sandbox *sandbox_by_token(struct judge *j, struct span token)
         return NULL;
     digest_of(token, &d);
     for (struct sandbox *s = j->sandboxes; s != NULL; s = s->next)
-        if (span_eq_consttime(span_of(d.b, DIGEST_BYTES), span_of(s->token_hash.b, DIGEST_BYTES)) && s->has_token)
+        if (has_token(s, &d))
             found = s;
     return found;
 }

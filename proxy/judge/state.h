@@ -31,7 +31,8 @@ struct sandbox {
     size_t nlabels;
     struct label label[16];
     bool has_token;
-    struct digest token_hash;
+    struct digest token_hash, older[WIRE_TOKENS_OLDER];
+    size_t nolder;
     uint64_t body_bytes;
     unsigned leafs_left;
     uint64_t leafs_since; /* monotonic ms up to which leafs_left was refilled */

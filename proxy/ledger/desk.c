@@ -96,6 +96,21 @@ static int sandbox_remove(struct ledger *l, struct frame *f, enum role_id from)
     return bad;
 }
 
+static int sandbox_token(struct ledger *l, struct frame *f, enum role_id from)
+{
+    struct msg_in m = msg_in(f->payload);
+    const char *why = "the message cannot be understood";
+    struct digest hash;
+    struct span name = msg_get_span(&m, NAME_MAX_BYTES);
+    msg_get_digest(&m, &hash);
+    bool alone = msg_get_bool(&m);
+    int bad = msg_end(&m);
+    if (bad == 0 && (l->lost || store_sandbox_token(l->store, name, &hash, alone, &why) != 0))
+        why = "the store cannot be written to";
+    sandbox_done(l, f->id, from, why);
+    return bad;
+}
+
 static int note(struct ledger *l, struct frame *f, enum role_id from)
 {
     struct msg_in m = msg_in(f->payload);
@@ -150,6 +165,7 @@ int ledger_desk(struct ledger *l, struct frame *f, enum role_id from)
     case M_DECIDE: return from == ROLE_DESK ? decide(l, f) : -1;
     case M_BODY_GET: return from == ROLE_DESK ? body_get(l, f) : -1;
     case M_FREEZE: return from == ROLE_DESK ? freeze(l, f) : -1;
+    case M_SANDBOX_TOKEN: return from == ROLE_DESK ? sandbox_token(l, f, from) : -1;
     case M_SANDBOX_RM: return from == ROLE_DESK ? sandbox_remove(l, f, from) : -1;
     default: return -1;
     }

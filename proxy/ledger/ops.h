@@ -63,6 +63,9 @@ int store_body(struct store *s, const struct id *ticket, bool *ok, struct dynbuf
 
 /* *why: a sentence when refused, else NULL. */
 int store_sandbox_put(struct store *s, const struct wire_sandbox *b, const char **why) MUSTCHECK;
+/* One more token for a sandbox that has one already; alone: the earlier ones are good no more. */
+int store_sandbox_token(struct store *s, struct span name, const struct digest *hash, bool alone,
+                        const char **why) MUSTCHECK;
 int store_sandbox_remove(struct store *s, struct span name, bool end_session, const char **why) MUSTCHECK;
 /* No write leaves until it is lifted; nothing happens if it is so already. */
 int store_freeze(struct store *s, bool on, struct span by, struct span reason) MUSTCHECK;

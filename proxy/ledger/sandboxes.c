@@ -23,6 +23,25 @@ static int read_labels(struct store *s, struct span json, struct wire_sandbox *b
     return 0;
 }
 
+/* All hashes in one blob, the newest first. */
+static bool read_tokens(struct span v, struct wire_sandbox *b)
+{
+    if (v.n % DIGEST_BYTES != 0 || v.n == 0 || v.n > (1 + WIRE_TOKENS_OLDER) * DIGEST_BYTES)
+        return false;
+    memcpy(b->token_hash.b, v.p, DIGEST_BYTES);
+    for (b->nolder = 0; (b->nolder + 1) * DIGEST_BYTES < v.n; b->nolder++)
+        memcpy(b->older[b->nolder].b, v.p + (b->nolder + 1) * DIGEST_BYTES, DIGEST_BYTES);
+    return true;
+}
+
+static struct span tokens_blob(const struct wire_sandbox *b, uint8_t room[(1 + WIRE_TOKENS_OLDER) * DIGEST_BYTES])
+{
+    memcpy(room, b->token_hash.b, DIGEST_BYTES);
+    for (size_t i = 0; i < b->nolder; i++)
+        memcpy(room + (i + 1) * DIGEST_BYTES, b->older[i].b, DIGEST_BYTES);
+    return span_of(room, (1 + b->nolder) * DIGEST_BYTES);
+}
+
 static int read_row(struct store *s, sqlite3_stmt *q, struct wire_sandbox *b)
 {
     *b = (struct wire_sandbox){
@@ -34,7 +53,7 @@ static int read_row(struct store *s, sqlite3_stmt *q, struct wire_sandbox *b)
         .generation = db_col_int(q, 5),
         .has_token = !db_col_null(q, 6),
     };
-    if (b->has_token && !db_col_digest(q, 6, &b->token_hash))
+    if (b->has_token && !read_tokens(db_col(q, 6), b))
         return db_doom(&s->db, "a sandbox in the store is damaged");
     return read_labels(s, store_copy(s, db_col(q, 7)), b);
 }
@@ -135,6 +154,7 @@ static int may_put(struct store *s, const struct wire_sandbox *b, const char **w
 
 int store_sandbox_put(struct store *s, const struct wire_sandbox *b, const char **why)
 {
+    uint8_t room[(1 + WIRE_TOKENS_OLDER) * DIGEST_BYTES];
     struct wire_sandbox now;
     *why = NULL;
     if (store_begin(s) != 0)
@@ -152,12 +172,39 @@ int store_sandbox_put(struct store *s, const struct wire_sandbox *b, const char 
     db_text(q, 4, b->tenant);
     db_text(q, 5, b->kind);
     if (b->has_token)
-        db_blob(q, 6, span_of(b->token_hash.b, DIGEST_BYTES));
+        db_blob(q, 6, tokens_blob(b, room));
     db_text(q, 7, labels);
     db_int(q, 8, s->wall);
     if (db_run(&s->db, q) != 0 || find(s, b->name, &now) != 1)
         return -1;
     return tell(s, &now, CHANGE_SANDBOX);
+}
+
+int store_sandbox_token(struct store *s, struct span name, const struct digest *hash, bool alone, const char **why)
+{
+    uint8_t room[(1 + WIRE_TOKENS_OLDER) * DIGEST_BYTES];
+    struct wire_sandbox b;
+    *why = NULL;
+    if (store_begin(s) != 0)
+        return -1;
+    int found = find(s, name, &b);
+    if (found <= 0 || !b.has_token) {
+        *why = found == 0 ? "there is no such sandbox" : "this sandbox is known by its listener and has no token";
+        return found < 0 ? -1 : 0;
+    }
+    /* The oldest one makes room: what lets in must not grow for ever. */
+    size_t keep = alone ? 0 : b.nolder + 1;
+    b.nolder = keep < WIRE_TOKENS_OLDER ? keep : WIRE_TOKENS_OLDER;
+    memmove(b.older + 1, b.older, (WIRE_TOKENS_OLDER - 1) * sizeof(b.older[0]));
+    b.older[0] = b.token_hash;
+    b.token_hash = *hash;
+    sqlite3_stmt *q = db_stmt(&s->db, SQL_SANDBOX_TOKENS);
+    if (q == NULL)
+        return -1;
+    db_text(q, 1, name);
+    db_blob(q, 2, tokens_blob(&b, room));
+    db_int(q, 3, s->wall);
+    return db_run(&s->db, q) != 0 ? -1 : tell(s, &b, CHANGE_SANDBOX);
 }
 
 /* Everything still open of the session, in steps, for one answer must not hold all of them in memory. */

@@ -21,7 +21,7 @@ CREATE TABLE sandbox (
     tenant      TEXT NOT NULL,
     kind        TEXT NOT NULL,         -- run, token, config
     generation  INTEGER NOT NULL,
-    token_hash  BLOB,                  -- SHA-256 of the token's text, or NULL
+    token_hash  BLOB,                  -- SHA-256 of the token's text, and of up to 7 older ones; or NULL
     labels_json TEXT NOT NULL,         -- {"key": "value", ...}
     created_ms  INTEGER NOT NULL,
     changed_ms  INTEGER NOT NULL

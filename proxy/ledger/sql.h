@@ -61,11 +61,12 @@
     X(EFFECTS_OPEN, "SELECT boot,xid,ticket,sandbox FROM effect WHERE state IN ('intent','sent') LIMIT 256") \
     X(SANDBOX_ALL, "SELECT name,session,owner,tenant,kind,generation,token_hash,labels_json FROM sandbox ORDER BY name") \
     X(SANDBOX_GET, "SELECT name,session,owner,tenant,kind,generation,token_hash,labels_json FROM sandbox WHERE name=?1") \
-    X(SANDBOX_TOKEN, "SELECT 1 FROM sandbox WHERE token_hash=?1 AND name<>?2") \
+    X(SANDBOX_TOKEN, "SELECT 1 FROM sandbox WHERE instr(token_hash,?1)>0 AND name<>?2") \
     X(SANDBOX_COUNT, "SELECT count(*) FROM sandbox") \
     X(SANDBOX_PUT, "INSERT INTO sandbox(name,session,owner,tenant,kind,generation,token_hash,labels_json,created_ms," \
         "changed_ms) VALUES(?1,?2,?3,?4,?5,1,?6,?7,?8,?8) ON CONFLICT(name) DO UPDATE SET session=?2,owner=?3,tenant=?4," \
         "kind=?5,generation=generation+1,token_hash=?6,labels_json=?7,changed_ms=?8") \
+    X(SANDBOX_TOKENS, "UPDATE sandbox SET token_hash=?2,changed_ms=?3 WHERE name=?1") \
     X(SANDBOX_REMOVE, "DELETE FROM sandbox WHERE name=?1")
 /* clang-format on */
 

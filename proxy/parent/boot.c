@@ -13,6 +13,7 @@
 #include "common/log.h"
 #include "common/msg.h"
 #include "proxy/parent/parent.h"
+#include "proxy/parent/truststore.h"
 
 enum { UID_BASE = 62000, UID_SPAN = 100 };
 
@@ -231,25 +232,30 @@ static int replace_file(const char *dir, const char *name, struct span a, struct
 }
 
 /* ca.crt, and bundle.crt: the system's roots and our CA in one file, because a variable that
- * points at a bundle replaces the system's roots (docs: a CA alone breaks what is not intercepted). */
+ * points at a bundle replaces the system's roots (docs: a CA alone breaks what is not intercepted).
+ * The same once more for Java, which reads neither. */
 int parent_write_public(struct parent *p, struct span ca_pem)
 {
-    struct dynbuf roots;
+    struct dynbuf roots, java;
     uint8_t part[16384];
     ssize_t n;
     int bad = -1, fd = open(p->config->roots, O_RDONLY | O_CLOEXEC);
     dynbuf_init(&roots, 4 * 1024 * 1024);
+    dynbuf_init(&java, 8 * 1024 * 1024);
     while (fd >= 0 && (n = read(fd, part, sizeof(part))) > 0)
         if (dynbuf_add(&roots, span_of(part, (size_t)n)) != 0)
             goto out;
     if (fd < 0)
         log_warn("no system roots at %s; install ca-certificates", p->config->roots);
     if (replace_file(p->config->state_dir, "ca.crt", ca_pem, SPAN_NONE) == 0 &&
-        replace_file(p->config->state_dir, "bundle.crt", dynbuf_span(&roots), ca_pem) == 0)
+        replace_file(p->config->state_dir, "bundle.crt", dynbuf_span(&roots), ca_pem) == 0 &&
+        truststore_make(dynbuf_span(&roots), ca_pem, &java) == 0 &&
+        replace_file(p->config->state_dir, "truststore.p12", dynbuf_span(&java), SPAN_NONE) == 0)
         bad = 0;
 out:
     if (fd >= 0)
         close(fd);
     dynbuf_free(&roots);
+    dynbuf_free(&java);
     return bad;
 }

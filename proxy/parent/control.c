@@ -105,8 +105,8 @@ static void on_status(struct parent *p, struct child *c, struct frame *f)
         return;
     dynbuf_init(&json, 64 * 1024);
     hex_text(span_of(p->image_digest.b, DIGEST_BYTES), digest);
-    dynbuf_addf(&json, "{\"policy\":\"%s\",\"mode\":\"%s\",\"roles\":[", digest,
-                p->config->shadow ? "shadow" : "enforce");
+    dynbuf_addf(&json, "{\"policy\":\"%s\",\"mode\":\"%s\",\"time_ms\":%llu,\"roles\":[", digest,
+                p->config->shadow ? "shadow" : "enforce", (unsigned long long)loop_wall(p->loop));
     for (struct child *o = p->children; o != NULL; o = o->next)
         dynbuf_addf(&json, "%s{\"role\":\"%s\",\"pid\":%d,\"ready\":%s,\"fails\":%u}", o == p->children ? "" : ",",
                     role_name(o->role), o->pid, o->ready ? "true" : "false", o->fails);

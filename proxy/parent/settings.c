@@ -64,6 +64,7 @@ static void desk(struct settings *s, const struct parent *p)
     path_below(s, "db", c, "store/ledger.db");
     path_below(s, "ca", c, "ca.crt");
     path_below(s, "bundle", c, "bundle.crt");
+    path_below(s, "truststore", c, "truststore.p12");
     path_below(s, "state_dir", c, "");
 }
 

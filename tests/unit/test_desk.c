@@ -330,6 +330,8 @@ static void tokens(void **state)
     answer(M_SANDBOX_DONE, SPAN("\0\0\0\0\4full"));
     assert_int_equal(x.status, 503);
     assert_false(says("cst_"));
+    assert_int_equal(control("POST /api/v1/sandboxes/nobody/token", NULL), 404);
+    assert_int_equal(control("POST /api/v1/sandboxes/nobody/token", "{\"revoke_others\":1}"), 400);
     print_message("ok E10 unit\n");
 }
 

@@ -18,7 +18,8 @@ static const char *printed(struct dynbuf *b, enum env_format f, const char *url,
     struct err e;
 
     dynbuf_init(b, 64 * 1024);
-    assert_int_equal(env_print(b, f, span_str(url), bundle, "/ca.crt", &e), 0);
+    assert_int_equal(env_print(b, f, &(struct env_values){span_str(url), bundle, "/ca.crt", "/t.p12", SPAN_NONE}, &e),
+                     0);
     assert_int_equal(dynbuf_add_byte(b, 0), 0);
     return (const char *)b->p;
 }
@@ -93,8 +94,46 @@ static void env_other_formats(void **state)
     text = printed(&b, ENV_KUBERNETES, "http://h:1", "/b.crt");
     assert_non_null(strstr(text, "env:\n  - name: HTTP_PROXY\n    value: 'http://h:1'\n"));
     dynbuf_free(&b);
+    text = printed(&b, ENV_DOCKER, "socks5h://ci:cst_1@h:1080", "/b.crt");
+    assert_non_null(strstr(text, "\nHTTPS_PROXY=socks5h://ci:cst_1@h:1080\n"));
+    assert_null(strstr(text, "npm_config_proxy")); /* it knows no SOCKS */
+    assert_non_null(strstr(text, "\nCLOUDSDK_PROXY_TYPE=socks5\n"));
+    dynbuf_free(&b);
     assert_int_equal(env_format_named("github"), ENV_GITHUB);
     assert_int_equal(env_format_named("toml"), ENV_FORMAT_BAD);
+}
+
+/* The JVM says a password to a SOCKS proxy only. */
+static void env_java(void **state)
+{
+    const struct {
+        const char *http, *socks, *store, *want;
+    } rows[] = {
+        {"http://127.0.0.1:3128", "", "/t.p12", "-Dhttps.proxyHost=127.0.0.1 -Dhttps.proxyPort=3128 "},
+        {"http://127.0.0.1:3128", "socks5h://h:1", "/t.p12", "-Dhttps.proxyPort=3128 "},
+        {"http://u:p@h:1", "", "/t.p12", "-Dhttps.proxyPort=1 "},
+        {"http://u:p@h:1", "socks5h://u:p@h:2", "/t.p12",
+         "-DsocksProxyHost=h -DsocksProxyPort=2 -Djava.net.socks.username=u -Djava.net.socks.password=p "},
+        {"socks5h://h:2", "", "/a b/t.p12", "2 \"-Djavax.net.ssl.trustStore=/a b/t.p12\" -D"},
+    };
+    struct dynbuf b;
+    struct err e;
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct env_values v = {span_str(rows[i].http), "/b", "/c", rows[i].store, span_str(rows[i].socks)};
+        dynbuf_init(&b, 64 * 1024);
+        assert_int_equal(env_print(&b, ENV_DOCKER, &v, &e), 0);
+        assert_int_equal(dynbuf_add_byte(&b, 0), 0);
+        const char *java = strstr((const char *)b.p, "JAVA_TOOL_OPTIONS=");
+        assert_non_null(java);
+        assert_non_null(strstr(java, rows[i].want));
+        assert_non_null(strstr(java, "-Djavax.net.ssl.trustStoreType=PKCS12"));
+        dynbuf_free(&b);
+    }
+    struct env_values v = {SPAN("http://h:1"), "/b", "/c", "/a\"b/t.p12", SPAN_NONE};
+    dynbuf_init(&b, 64 * 1024);
+    assert_int_equal(env_print(&b, ENV_DOCKER, &v, &e), -1);
+    dynbuf_free(&b);
 }
 
 static void env_refuses_what_no_line_can_carry(void **state)
@@ -117,12 +156,19 @@ static void env_refuses_what_no_line_can_carry(void **state)
 
     dynbuf_init(&b, 64 * 1024);
     for (const char *const *p = bad; *p; p++)
-        assert_int_equal(env_print(&b, ENV_DOCKER, span_str(*p), "/b", "/c", &e), -1);
-    assert_int_equal(env_print(&b, ENV_DOCKER, SPAN("http://h:1"), "/b\nLD_PRELOAD=x", "/c", &e), -1);
-    assert_int_equal(env_print(&b, ENV_FORMAT_BAD, SPAN("http://h:1"), "/b", "/c", &e), -1);
+        assert_int_equal(
+            env_print(&b, ENV_DOCKER, &(struct env_values){span_str(*p), "/b", "/c", "/t.p12", SPAN_NONE}, &e), -1);
+    assert_int_equal(
+        env_print(&b, ENV_DOCKER,
+                  &(struct env_values){SPAN("http://h:1"), "/b\nLD_PRELOAD=x", "/c", "/t.p12", SPAN_NONE}, &e),
+        -1);
+    assert_int_equal(
+        env_print(&b, ENV_FORMAT_BAD, &(struct env_values){SPAN("http://h:1"), "/b", "/c", "/t.p12", SPAN_NONE}, &e),
+        -1);
     dynbuf_free(&b);
     dynbuf_init(&b, 8);
-    assert_int_equal(env_print(&b, ENV_DOCKER, SPAN("http://h:1"), "/b", "/c", &e), -1);
+    assert_int_equal(
+        env_print(&b, ENV_DOCKER, &(struct env_values){SPAN("http://h:1"), "/b", "/c", "/t.p12", SPAN_NONE}, &e), -1);
     dynbuf_free(&b);
 }
 
@@ -275,6 +321,7 @@ int main(void)
         cmocka_unit_test(env_names_every_ecosystem_once),
         cmocka_unit_test(env_shell_is_quoted),
         cmocka_unit_test(env_other_formats),
+        cmocka_unit_test(env_java),
         cmocka_unit_test(env_refuses_what_no_line_can_carry),
         cmocka_unit_test(env_passes_by_allow_list_only),
         cmocka_unit_test(env_may_be_set_but_for_ours),

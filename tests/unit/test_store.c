@@ -277,6 +277,64 @@ static void sandboxes_are_kept_counted_and_removed(void **state)
     assert_true(generation == 3);
 }
 
+static struct wire_sandbox seen;
+static void keep(void *arg, const struct wire_sandbox *b)
+{
+    seen = *b;
+}
+
+static bool good(unsigned token)
+{
+    struct digest d = fix_digest(token);
+    bool found = memcmp(seen.token_hash.b, d.b, DIGEST_BYTES) == 0;
+    for (size_t i = 0; i < seen.nolder; i++)
+        found |= memcmp(seen.older[i].b, d.b, DIGEST_BYTES) == 0;
+    return found;
+}
+
+/* E10: an earlier token stays good until it is ended, and there are never more than eight. */
+static void a_sandbox_may_have_several_tokens(void **state)
+{
+    struct wire_sandbox b = {.name = SPAN("ci"),
+                             .session = SPAN("ci"),
+                             .kind = SPAN("token"),
+                             .has_token = true,
+                             .token_hash = fix_digest(1)};
+    struct wire_sandbox run = {.name = SPAN("run"), .session = SPAN("run"), .kind = SPAN("run")};
+    struct digest two = fix_digest(2);
+    const char *why;
+    assert_int_equal(store_sandbox_put(fix, &b, &why), 0);
+    assert_int_equal(store_sandbox_token(fix, SPAN("ci"), &two, false, &why), 0);
+    assert_null(why);
+    assert_int_equal(store_sandbox_token(fix, SPAN("nobody"), &two, false, &why), 0);
+    assert_non_null(why);
+    assert_int_equal(store_commit(fix), 0);
+    fix_reopen();
+    assert_int_equal(store_sandboxes(fix, keep, NULL), 0);
+    assert_true(good(1) && good(2) && seen.generation == 1);
+    run.has_token = true;
+    run.token_hash = fix_digest(1);
+    assert_int_equal(store_sandbox_put(fix, &run, &why), 0);
+    assert_non_null(why); /* an older token is somebody's too */
+    for (unsigned i = 3; i <= 9; i++) {
+        struct digest d = fix_digest(i);
+        assert_int_equal(store_sandbox_token(fix, SPAN("ci"), &d, false, &why), 0);
+    }
+    assert_int_equal(store_sandboxes(fix, keep, NULL), 0);
+    assert_true(!good(1) && good(2) && good(9));
+    struct digest last = fix_digest(10);
+    assert_int_equal(store_sandbox_token(fix, SPAN("ci"), &last, true, &why), 0);
+    assert_int_equal(store_commit(fix), 0);
+    fix_reopen();
+    assert_int_equal(store_sandboxes(fix, keep, NULL), 0);
+    assert_true(!good(2) && !good(9) && good(10));
+    run.has_token = false;
+    assert_int_equal(store_sandbox_remove(fix, SPAN("ci"), false, &why), 0);
+    assert_int_equal(store_sandbox_put(fix, &run, &why), 0);
+    assert_int_equal(store_sandbox_token(fix, SPAN("run"), &last, false, &why), 0);
+    assert_non_null(why); /* it is known by its listener */
+}
+
 static void the_end_of_a_session_cancels_what_it_left_open(void **state)
 {
     struct wire_sandbox b = {.name = SPAN("s1"), .session = SPAN("s1"), .kind = SPAN("run")};
@@ -351,6 +409,7 @@ int main(void)
         FRESH(reads_are_recorded_or_not_as_configured),
         FRESH(a_note_is_a_note),
         FRESH(sandboxes_are_kept_counted_and_removed),
+        FRESH(a_sandbox_may_have_several_tokens),
         FRESH(the_end_of_a_session_cancels_what_it_left_open),
         FRESH(the_label_of_a_body_is_part_of_its_seal),
         FRESH(a_reader_without_the_right_to_write_can_read),

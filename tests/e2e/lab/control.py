@@ -15,7 +15,7 @@ class Control:
         self.credentials, self.extra = credentials or {}, extra or {}
         self.calls, self.seen, self.sockets = [], [], []
         self.listener = self.state / "sb-0001.sock"
-        for name in ("ca.crt", "bundle.crt"):
+        for name in ("ca.crt", "bundle.crt", "truststore.p12"):
             (self.state / name).write_text(f"-----BEGIN {name}-----\n")
         self._serve(self.state / "control.sock", self._control)
         self._serve(self.listener, self._proxy)
@@ -78,7 +78,8 @@ class Control:
             return 200, {"credentials": [{"name": n, "present": p} for n, p in self.credentials.items()]}
         if (method, path) == ("POST", "/api/v1/sandboxes"):
             return 201, {"id": "01", "name": "run-ab12", "listener": str(self.listener),
-                         "ca": str(self.state / "ca.crt"), "bundle": str(self.state / "bundle.crt")}
+                         "ca": str(self.state / "ca.crt"), "bundle": str(self.state / "bundle.crt"),
+                         "truststore": str(self.state / "truststore.p12")}
         if (method, path) == ("DELETE", "/api/v1/sandboxes/run-ab12"):
             return 204, None
         return 404, {"title": "Not Found", "detail": "no such thing"}
