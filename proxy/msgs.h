@@ -38,7 +38,7 @@ enum msg_type {
     M_BODY_WHOLE = 38,  /* F>J u64 size, span inline (size <= 256 KiB) or fd of a sealed memfd; size > max and neither: too large */
     M_REPLY = 39,       /* J>F wire_reply: the gateway's own answer; ends the exchange for the front */
     M_CANCEL = 40,      /* F>J, J>C the client is gone. A write that was sent is seen to its end all the same. */
-    M_FRONT_REFUSED = 41, /* F>J id 0; span code, span scheme, span host (empty: unknown), u16 port: refused before it could be asked about; for the audit */
+    M_FRONT_REFUSED = 41, /* F>J u8 enum walk_step, span code, span scheme, span host (both empty: unknown), u16 port: refused before it could be asked about; for the audit */
     M_MESSAGE = 42,       /* F>J>C after M_SWITCH: u8 enum ws_op, u16 close code, then the message's bytes; within the body's credit */
     /* judge and carrier */
     M_UPSTREAM = 50, /* J>C id 0; wire_upstream */

@@ -66,6 +66,9 @@ void conn_deadline(struct conn *c, uint64_t ms);
 const char *conn_why(const struct conn *c);
 /* Does the other end have the same address as this one? Then it is this machine, whatever it is called. */
 bool conn_to_self(const struct conn *c);
+/* The same of a TLS handshake, as a stable code: "sni-mismatch", "tls-version", "tls-alpn", "ca-not-trusted",
+ * "plaintext-in-tunnel", "tls-closed", "tls-failed". */
+const char *conn_tls_code(const struct conn *c);
 int conn_peer_pid(const struct conn *c, unsigned *uid) MUSTCHECK; /* SO_PEERCRED of a Unix socket */
 /* Give the socket away (plain only): returns the descriptor and frees the rest. Unread input goes to *rest. */
 int conn_release(struct conn **c, struct dynbuf *rest) MUSTCHECK;

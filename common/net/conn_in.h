@@ -38,6 +38,7 @@ struct conn {
     struct dynbuf raw_in; /* came from the socket, not yet decrypted */
     struct span raw_now;  /* the same, borrowed, while conn_tls_pump runs */
     struct span name;     /* what SNI must say, or the name to verify; owned */
+    const char *tls_code; /* what made the handshake fail, for conn_tls_code */
     const char *cert_why; /* which check of ours the peer's certificate failed */
 
     uint64_t deadline; /* 0: none */

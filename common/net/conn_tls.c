@@ -79,9 +79,33 @@ static BIO *bio_new(struct conn *c)
     return b;
 }
 
+static const char *code_of(int reason)
+{
+    switch (reason) {
+    case SSL_R_UNSUPPORTED_PROTOCOL:
+    case SSL_R_VERSION_TOO_LOW:
+    case SSL_R_WRONG_VERSION_NUMBER:
+    case SSL_R_TLSV1_ALERT_PROTOCOL_VERSION: return "tls-version";
+    case SSL_R_NO_APPLICATION_PROTOCOL: return "tls-alpn";
+    case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
+    case SSL_R_SSLV3_ALERT_BAD_CERTIFICATE:
+    case SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN: return "ca-not-trusted";
+    case SSL_R_HTTP_REQUEST:
+    case SSL_R_HTTPS_PROXY_REQUEST: return "plaintext-in-tunnel";
+    default: return "tls-failed";
+    }
+}
+
+const char *conn_tls_code(const struct conn *c)
+{
+    return c->tls_code != NULL ? c->tls_code : "tls-closed";
+}
+
 static void fail_words(struct conn *c, const char *doing)
 {
     char text[sizeof(c->why)];
+    if (c->tls_code == NULL)
+        c->tls_code = code_of(ERR_GET_REASON(ERR_peek_last_error()));
     long verdict = SSL_get_verify_result(c->ssl);
     const char *words = tls_words();
     if (c->cert_why != NULL)

@@ -1,4 +1,5 @@
 /* Listening sockets. Addresses are literals of our own configuration. */
+#include "common/net/addr.h"
 #include "common/net/loop.h"
 
 #include <arpa/inet.h>
@@ -11,7 +12,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { BACKLOG = 1024 };
+enum {
+    BACKLOG = 1024,
+    ORIGINAL_DST = 80, /* SO_ORIGINAL_DST and IP6T_SO_ORIGINAL_DST: their headers cannot be included together */
+};
 
 /* "ADDRESS:PORT" or "[ADDRESS]:PORT" into a socket address, or -1. */
 static int parse(const char *text, struct sockaddr_storage *out, socklen_t *n)
@@ -135,4 +139,25 @@ int listen_accept(int fd)
         got = accept4(fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
     while (got < 0 && (errno == EINTR || errno == ECONNABORTED));
     return got;
+}
+
+int listen_original_port(int fd, uint16_t *port)
+{
+    struct sockaddr_storage own = {0}, to = {0};
+    socklen_t nown = sizeof(own), nto = sizeof(to);
+    struct addr here, there;
+    uint16_t own_port;
+    if (getsockname(fd, (struct sockaddr *)&own, &nown) != 0 ||
+        getsockopt(fd, own.ss_family == AF_INET6 ? IPPROTO_IPV6 : IPPROTO_IP, ORIGINAL_DST, &to, &nto) != 0)
+        return -1;
+    if (addr_of_sockaddr((struct sockaddr *)&own, &here, &own_port) != 0 ||
+        addr_of_sockaddr((struct sockaddr *)&to, &there, port) != 0 || *port == 0) {
+        errno = EAFNOSUPPORT;
+        return -1;
+    }
+    if (addr_eq(&here, &there) && own_port == *port) {
+        errno = EDESTADDRREQ;
+        return -1;
+    }
+    return 0;
 }

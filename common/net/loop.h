@@ -45,5 +45,8 @@ int listen_port(int fd);
 int listen_unix(const char *path, unsigned mode) MUSTCHECK;
 /* One accepted socket (non-blocking, CLOEXEC), or -1: EAGAIN none, EMFILE and kin: pause and try later. */
 int listen_accept(int fd) MUSTCHECK;
+/* Of an accepted TCP connection that a redirect brought here: the port it was on its way to. -1: it was not
+ * (EDESTADDRREQ: it came straight to this listener), or the kernel does not know. */
+int listen_original_port(int fd, uint16_t *port) MUSTCHECK;
 
 #endif

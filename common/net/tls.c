@@ -147,13 +147,14 @@ void tls_leaf_free(struct tls_leaf **lp)
 /* Runs with and without the extension. An address has no SNI (RFC 6066 section 3). */
 static int on_servername(SSL *ssl, int *alert, void *arg)
 {
-    const struct conn *c = SSL_get_app_data(ssl);
+    struct conn *c = SSL_get_app_data(ssl);
     const char *said = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name);
     struct addr a;
     (void)arg;
     bool right = addr_parse(c->name, &a) == 0 ? said == NULL : said != NULL && span_ieq(span_str(said), c->name);
     if (right)
         return SSL_TLSEXT_ERR_OK;
+    c->tls_code = "sni-mismatch";
     *alert = SSL_AD_UNRECOGNIZED_NAME;
     return SSL_TLSEXT_ERR_ALERT_FATAL;
 }

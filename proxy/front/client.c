@@ -47,7 +47,8 @@ void exchange_end(struct client *c, const char *reason)
 
 void client_state(struct client *c, enum client_state s)
 {
-    static const char *const names[] = {"gone", "proxy", "leaf", "handshake", "tunnel", "closing"};
+    static const char *const names[] = {"gone",  "first", "socks",     "look",   "plain",
+                                        "proxy", "leaf",  "handshake", "tunnel", "closing"};
     log_debug("client %s -> %s", names[c->state], names[s]);
     c->state = s;
 }
@@ -83,7 +84,7 @@ void client_free(struct client *c)
 /* In plain text an answer that ends with the connection would look complete. */
 void client_cut(struct client *c)
 {
-    bool looks_whole = c->on && c->x.answering && c->x.until_close && c->state == CLIENT_PROXY;
+    bool looks_whole = c->on && c->x.answering && c->x.until_close && c->state != CLIENT_TUNNEL;
     leave_exchange(c, "the answer was cut");
     if (looks_whole)
         conn_reset(&c->conn);
@@ -122,7 +123,7 @@ static void read_head(struct client *c)
     size_t used = 0, taken = 0;
     if (in.n == 0 || conn_queued(c->conn) >= UNREAD_MAX)
         return;
-    enum http_place place = c->state == CLIENT_TUNNEL ? HTTP_IN_TUNNEL : HTTP_ON_PROXY_PORT;
+    enum http_place place = c->state == CLIENT_PROXY ? HTTP_ON_PROXY_PORT : HTTP_IN_TUNNEL;
     enum http_result r = http_parse_request(in, place, &c->seen, &h, &used, &e);
     if (r == HTTP_MORE) {
         client_wait(c, WAIT_HEAD);
@@ -145,6 +146,10 @@ static void read_head(struct client *c)
 void client_go_on(struct client *c)
 {
     switch (c->state) {
+    case CLIENT_FIRST: front_first(c); break;
+    case CLIENT_SOCKS: front_socks(c); break;
+    case CLIENT_LOOK: front_look(c); break;
+    case CLIENT_PLAIN:
     case CLIENT_PROXY:
     case CLIENT_TUNNEL:
         if (c->on)
@@ -183,31 +188,61 @@ static void on_event(void *arg, struct conn *conn, enum conn_event ev)
     case CONN_TRUNCATED: peer_left(c); break;
     case CONN_TIMEOUT: client_timeout(c); break;
     case CONN_FAILED:
-        if (c->state == CLIENT_HANDSHAKE)
+        if (c->state == CLIENT_HANDSHAKE) {
             log_info("TLS from the sandbox failed for %s: %s", c->host, conn_why(conn));
+            front_note(c, conn_tls_code(conn));
+        }
         client_free(c);
         break;
     case CONN_CONNECTED: break;
     }
 }
 
-/* One connection too many. Its head was not read, or not by us; the words are sent on good luck. */
-static void turn_away(int fd)
+/* The words are sent on good luck: its head was not read, or not by us. */
+static void turn_away(struct front *f, int fd, const char *code, uint16_t port, struct span words)
 {
-    static const char words[] = "HTTP/1.1 503 Service Unavailable\r\nCountersign-Decision: refused\r\n"
-                                "Content-Type: text/plain\r\nConnection: close\r\nRetry-After: 2\r\n\r\n"
-                                "too-many-connections: this sandbox has more connections open than it may; "
-                                "close some and try again\n";
-    ssize_t n = write(fd, words, sizeof(words) - 1);
+    ssize_t n = write(fd, words.p, words.n);
     if (n < 0)
-        log_debug("a connection over the limit was not told so");
+        log_debug("a connection that is turned away was not told so");
     close(fd);
+    front_note_stranger(f, code, port);
 }
 
-void client_adopt(struct front *f, int fd, struct span auth, struct span bytes)
+void client_not_captured(struct front *f, int fd)
 {
+    turn_away(f, fd, "not-captured", 0,
+              SPAN("HTTP/1.1 400 Bad Request\r\nCountersign-Decision: refused\r\n"
+                   "Content-Type: text/plain\r\nConnection: close\r\n\r\n"
+                   "not-captured: this listener takes connections that were redirected to it, not those made to it; "
+                   "use the destination's own address, or another listener as a proxy\n"));
+}
+
+static enum client_state first_state(const struct arrival *a)
+{
+    switch (a->way) {
+    case WAY_HTTP: return CLIENT_PROXY;
+    case WAY_SOCKS: return CLIENT_SOCKS;
+    case WAY_CAPTURED: return a->header ? CLIENT_FIRST : CLIENT_LOOK;
+    case WAY_NONE: break;
+    }
+    return CLIENT_GONE;
+}
+
+void client_adopt(struct front *f, int fd, const struct arrival *a)
+{
+    enum client_state first = first_state(a);
     if (f->nclients >= f->limits.clients) {
-        turn_away(fd);
+        turn_away(f, fd, "too-many-connections", a->port,
+                  SPAN("HTTP/1.1 503 Service Unavailable\r\nCountersign-Decision: refused\r\n"
+                       "Content-Type: text/plain\r\nConnection: close\r\nRetry-After: 2\r\n\r\n"
+                       "too-many-connections: this sandbox has more connections open than it may; "
+                       "close some and try again\n"));
+        return;
+    }
+    /* A port goes with what was captured, and with nothing else. */
+    if (first == CLIENT_GONE || (a->port != 0) != (first == CLIENT_LOOK)) {
+        log_error("a connection came in a way that is none; it is closed");
+        close(fd);
         return;
     }
     struct client *c = calloc(1, sizeof(*c));
@@ -218,13 +253,15 @@ void client_adopt(struct front *f, int fd, struct span auth, struct span bytes)
     c->front = f;
     dynbuf_init(&c->auth, FRONT_AUTH_MAX);
     c->conn = conn_new(f->loop, fd, FRONT_INPUT_MAX, on_event, c);
-    if (c->conn == NULL || dynbuf_add(&c->auth, auth) != 0 || (bytes.n && conn_unread(c->conn, bytes) != 0)) {
+    if (c->conn == NULL || dynbuf_add(&c->auth, a->auth) != 0 ||
+        (a->bytes.n && conn_unread(c->conn, a->bytes) != 0)) {
         conn_free(&c->conn);
         dynbuf_free(&c->auth);
         free(c);
         return;
     }
-    client_state(c, CLIENT_PROXY);
+    c->port = a->port;
+    client_state(c, first);
     c->next = f->clients;
     if (f->clients != NULL)
         f->clients->prev = c;
@@ -232,6 +269,6 @@ void client_adopt(struct front *f, int fd, struct span auth, struct span bytes)
     f->nclients++;
     front_counted(f);
     client_wait(c, WAIT_HEAD);
-    if (bytes.n)
+    if (a->bytes.n)
         client_go_on(c);
 }

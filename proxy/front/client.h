@@ -8,6 +8,10 @@
 
 enum client_state {
     CLIENT_GONE = 0,
+    CLIENT_FIRST,     /* captured by the shim, or not: a PROXY header says so */
+    CLIENT_SOCKS,     /* the SOCKS5 request is awaited */
+    CLIENT_LOOK,      /* on its way to somewhere: is it TLS or HTTP? */
+    CLIENT_PLAIN,     /* HTTP to somewhere: requests in origin-form */
     CLIENT_PROXY,     /* plain bytes: CONNECT or an absolute target is awaited */
     CLIENT_LEAF,      /* CONNECT was read; the judge is asked for a leaf */
     CLIENT_HANDSHAKE, /* 200 was sent; the client's TLS is awaited */
@@ -19,12 +23,22 @@ enum client_state {
 enum client_wait {
     WAIT_JUDGE = 0, /* none: the judge has its own clock */
     WAIT_HEAD,
+    WAIT_FIRST, /* as WAIT_HEAD, of what follows a SOCKS request */
     WAIT_IDLE,
     WAIT_LEAF,
     WAIT_TLS,
     WAIT_BODY,
     WAIT_WRITE,
     WAIT_CLOSE
+};
+
+/* How a connection came, and what is known of it. captured: its port is. header: only if it begins with a PROXY
+ * header, which says the port; else it is HTTP. */
+struct arrival {
+    enum way way;
+    bool header;
+    uint16_t port;
+    struct span auth, bytes;
 };
 
 struct client {
@@ -35,7 +49,9 @@ struct client {
     struct dynbuf auth; /* the Proxy-Authorization it came with; a second identity ends it */
     char host[HTTP_HOST_MAX + 1];
     size_t nhost;
-    uint16_t port;
+    uint16_t port;    /* 0: not known */
+    bool named;       /* the host was said before the first byte: SNI and Host must be it */
+    bool hello;       /* the client speaks TLS, we do not yet: only an alert would be understood */
     size_t seen;      /* of the head being read */
     uint64_t written; /* to conn, in all */
     uint64_t mark;    /* how far body or output were when the deadline was set */
@@ -47,7 +63,9 @@ struct client {
 };
 
 /* client.c */
-void client_adopt(struct front *f, int fd, struct span auth, struct span bytes);
+void client_adopt(struct front *f, int fd, const struct arrival *a);
+/* It came straight to a listener of captured connections. */
+void client_not_captured(struct front *f, int fd);
 void client_free(struct client *c);   /* closes at once */
 void client_cut(struct client *c);    /* the same, so that the client cannot take what it has for all */
 void client_finish(struct client *c); /* flushes, gives time to read, then closes */
@@ -60,27 +78,7 @@ void exchange_end(struct client *c, const char *reason);
 /* wait.c. Setting what is set already does not put the deadline off. */
 void client_wait(struct client *c, enum client_wait w);
 void client_timeout(struct client *c);
-/* connect.c */
-enum walk_next front_connect(struct client *c, const struct http_head *h, struct http_err *e) MUSTCHECK;
-void front_leaf(struct client *c, struct frame *f);
-bool front_same_identity(const struct client *c, const struct http_head *h, struct http_err *e) MUSTCHECK;
-/* request.c: one request, canonical, to the judge. behind: what came after its head; *taken: how much of that went
- * along. */
-enum walk_next front_request(struct client *c, const struct http_head *h, struct span behind, size_t *taken,
-                             struct http_err *e) MUSTCHECK;
-/* body.c */
-void front_body_wanted(struct client *c, struct frame *f);
-void front_body_credit(struct client *c, struct frame *f);
-void front_body_go_on(struct client *c);
-void front_body_slow(struct client *c);
-void front_body_free(struct exchange *x);
-/* answer.c */
-void front_reply(struct client *c, struct span payload);
-void front_answer(struct client *c, struct frame *f);
-void front_answer_body(struct client *c, struct span data);
-void front_answer_end(struct client *c, struct frame *f);
-void front_drained(struct client *c);
-/* refuse.c: a refusal the front makes itself, then the end of the connection; a cut if an answer has begun. */
-void front_refuse(struct client *c, unsigned status, const char *code, const char *why);
+
+#include "proxy/front/acts.h"
 
 #endif

@@ -4,18 +4,36 @@
 
 bool front_same_identity(const struct client *c, const struct http_head *h, struct http_err *e)
 {
-    if (c->state == CLIENT_TUNNEL || c->auth.n == 0)
+    if (c->state == CLIENT_TUNNEL || (c->auth.n == 0 && c->state != CLIENT_PLAIN))
         return true;
     const struct http_field *auth = http_find(h, SPAN("Proxy-Authorization"));
-    if (auth != NULL && span_eq_consttime(auth->value, dynbuf_span(&c->auth)))
+    if (c->state == CLIENT_PLAIN && auth == NULL)
+        return true; /* who that is was said before, and not in HTTP */
+    if (auth != NULL && c->auth.n > 0 && span_eq_consttime(auth->value, dynbuf_span(&c->auth)))
         return true;
     *e = (struct http_err){407, "second-identity", "another identity on one connection; open a new one"};
     return false;
 }
 
-enum walk_next front_connect(struct client *c, const struct http_head *h, struct http_err *e)
+int front_ask_leaf(struct client *c)
 {
     struct front *f = c->front;
+    struct dynbuf *b = f->judge ? chan_begin(f->judge, M_CONNECT, client_new_xid(c)) : NULL;
+    if (b == NULL)
+        return -1;
+    c->x.step = WALK_INTERCEPT;
+    msg_put_span(b, SPAN("https"));
+    msg_put_span(b, span_of(c->host, c->nhost));
+    msg_put_u16(b, c->port);
+    if (chan_commit(f->judge) != 0)
+        return -1;
+    client_state(c, CLIENT_LEAF);
+    client_wait(c, WAIT_LEAF);
+    return 0;
+}
+
+enum walk_next front_connect(struct client *c, const struct http_head *h, struct http_err *e)
+{
     if (!front_same_identity(c, h, e))
         return WALK_FAIL;
     *e = (struct http_err){400, "late-connect", "CONNECT is taken as the first request of a connection alone"};
@@ -26,18 +44,9 @@ enum walk_next front_connect(struct client *c, const struct http_head *h, struct
         return WALK_FAIL;
     c->port = h->port;
     *e = (struct http_err){503, "gateway-restarting", "the gateway is restarting; repeat the request"};
-    struct dynbuf *b = f->judge ? chan_begin(f->judge, M_CONNECT, client_new_xid(c)) : NULL;
-    if (b == NULL)
+    if (front_ask_leaf(c) != 0)
         return WALK_FAIL;
-    c->x.step = WALK_INTERCEPT;
     c->x.old_client = h->minor == 0;
-    msg_put_span(b, SPAN("https"));
-    msg_put_span(b, span_of(c->host, c->nhost));
-    msg_put_u16(b, c->port);
-    if (chan_commit(f->judge) != 0)
-        return WALK_FAIL;
-    client_state(c, CLIENT_LEAF);
-    client_wait(c, WAIT_LEAF);
     return WALK_WAIT;
 }
 
@@ -47,7 +56,12 @@ void front_leaf(struct client *c, struct frame *f)
     struct span leaf = msg_get_span(&m, FRONT_LEAF_BYTES), ca = msg_get_span(&m, FRONT_LEAF_BYTES);
     if (c->state != CLIENT_LEAF)
         return;
+    if (leaf.n == 0 && c->hello) {
+        front_refuse_tls(c, ALERT_ACCESS_DENIED, "tls-refused");
+        return;
+    }
     if (leaf.n == 0) {
+        front_count(c->front, "tls-refused");
         front_reply(c, m.rest);
         return;
     }
@@ -60,8 +74,10 @@ void front_leaf(struct client *c, struct frame *f)
     exchange_end(c, "the leaf is there");
     client_state(c, CLIENT_HANDSHAKE);
     client_wait(c, WAIT_TLS);
-    /* What came behind the head is the beginning of the handshake (A42); conn_tls_accept takes it. */
-    if (client_write(c, SPAN("HTTP/1.1 200 Connection established\r\n\r\n")) != 0 ||
+    /* What is there is the beginning of the handshake (A42); conn_tls_accept takes it. */
+    if ((!c->hello && client_write(c, SPAN("HTTP/1.1 200 Connection established\r\n\r\n")) != 0) ||
         conn_tls_accept(c->conn, c->front->tls, own, span_of(c->host, c->nhost)) != 0)
         client_free(c);
+    else
+        c->hello = false;
 }

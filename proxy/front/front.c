@@ -60,6 +60,21 @@ static void on_rested(void *arg)
     doors(f);
 }
 
+static void let_in(const struct front_door *door, int fd)
+{
+    struct arrival a = {.way = WAY_HTTP};
+    if (door->kind == LISTEN_CAPTURED_UNIX)
+        a = (struct arrival){.way = WAY_CAPTURED, .header = true};
+    if (door->kind == LISTEN_CAPTURED) {
+        a.way = WAY_CAPTURED;
+        if (listen_original_port(fd, &a.port) != 0) {
+            client_not_captured(door->front, fd);
+            return;
+        }
+    }
+    client_adopt(door->front, fd, &a);
+}
+
 static void on_knock(void *arg, unsigned ready)
 {
     struct front_door *door = arg;
@@ -72,19 +87,22 @@ static void on_knock(void *arg, unsigned ready)
                 rest(f, errno);
             return;
         }
-        client_adopt(f, fd, SPAN_NONE, SPAN_NONE);
+        let_in(door, fd);
     }
 }
 
-static void add_door(struct front *f, int fd)
+static void add_door(struct front *f, enum listen_kind kind, int fd)
 {
     struct front_door *door = &f->door[f->ndoors];
-    if (f->ndoors == FRONT_DOORS_MAX) {
-        log_error("more listeners than %d for one sandbox", FRONT_DOORS_MAX);
+    bool known = kind == LISTEN_OWN || kind == LISTEN_CAPTURED || kind == LISTEN_CAPTURED_UNIX;
+    if (f->ndoors == FRONT_DOORS_MAX || !known) {
+        log_error("a listener of kind %d cannot be taken over; one sandbox has at most %d", (int)kind,
+                  FRONT_DOORS_MAX);
         close(fd);
         return;
     }
-    *door = (struct front_door){.front = f, .fd = fd, .watch = watch_new(f->loop, fd, 0, on_knock, door)};
+    *door =
+        (struct front_door){.front = f, .fd = fd, .kind = kind, .watch = watch_new(f->loop, fd, 0, on_knock, door)};
     if (door->watch == NULL)
         log_die("out of memory");
     f->ndoors++;
@@ -194,18 +212,19 @@ void front_frame(void *arg, struct frame *fr)
     if (fd < 0)
         return;
     if (fr->type == M_ADOPT) {
-        uint8_t way = msg_get_u8(&m);
-        uint16_t port = msg_get_u16(&m);
-        struct span auth = msg_get_span(&m, FRONT_AUTH_MAX), bytes = msg_get_span(&m, FRONT_INPUT_MAX);
+        struct arrival a = {.way = (enum way)msg_get_u8(&m)};
+        a.port = msg_get_u16(&m);
+        a.auth = msg_get_span(&m, FRONT_AUTH_MAX);
+        a.bytes = msg_get_span(&m, FRONT_INPUT_MAX);
         f->adopted++;
         f->going = false;
         doors(f);
-        if (msg_end(&m) == 0 && way == WAY_HTTP && port == 0)
-            client_adopt(f, fd, auth, bytes);
+        if (msg_end(&m) == 0)
+            client_adopt(f, fd, &a);
         else
             close(fd);
     } else if (fr->type == M_LISTEN) {
-        add_door(f, fd);
+        add_door(f, (enum listen_kind)msg_get_u8(&m), fd);
     } else {
         close(fd);
     }
@@ -225,6 +244,11 @@ static void on_idle(void *arg)
         return;
     msg_put_u64(b, f->adopted);
     (void)chan_commit(f->parent);
+}
+
+static void on_tell(void *arg)
+{
+    front_tell(arg);
 }
 
 /* ---- the end ---- */
@@ -278,7 +302,8 @@ int front_init(struct front *f, struct loop *l, uint64_t instance, struct err *e
     f->key = tls_key_new();
     f->idle = timer_new(l, on_idle, f);
     f->rest = timer_new(l, on_rested, f);
-    if (f->key == NULL || f->idle == NULL || f->rest == NULL)
+    f->tell = timer_new(l, on_tell, f);
+    if (f->key == NULL || f->idle == NULL || f->rest == NULL || f->tell == NULL)
         return err_set(e, "no memory for a leaf key or a timer");
     timer_set(f->idle, f->limits.gone_ms);
     return 0;
@@ -295,6 +320,8 @@ void front_done(struct front *f)
     f->ndoors = 0;
     timer_free(&f->idle);
     timer_free(&f->rest);
+    front_tell(f);
+    timer_free(&f->tell);
     timer_free(&f->end);
     chan_free(&f->judge);
     chan_free(&f->carrier);

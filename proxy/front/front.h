@@ -9,41 +9,18 @@
 #include "common/net/conn.h"
 #include "common/net/loop.h"
 #include "common/net/tls.h"
+#include "proxy/front/limits.h"
+#include "proxy/refusals.h"
 #include "proxy/walk.h"
 #include "proxy/wire.h"
-
-enum {
-    FRONT_DOORS_MAX = 8,
-    FRONT_SLOTS = 4096,           /* more than the most clients, so that a free one is always near */
-    FRONT_CLIENTS_MAX = 1024,     /* connections of one sandbox */
-    FRONT_INPUT_MAX = 64 * 1024,  /* a head, and what came behind it */
-    FRONT_AUTH_MAX = 8 * 1024,    /* a Proxy-Authorization value */
-    FRONT_INLINE_MAX = 16 * 1024, /* a body that is all there goes along with its head */
-    FRONT_BODY_BYTES = 4 * 1024,  /* the least of a body in body_ms */
-    FRONT_LEAFS_MAX = 128,        /* parsed and kept */
-    FRONT_LEAF_BYTES = 16 * 1024, /* of one, and of its CA */
-    FRONT_INSTANCE_SHIFT = 40,    /* of an exchange's id */
-    FRONT_INSTANCE_MAX = (1 << 24) - 1,
-};
-
-struct front_limits {
-    size_t clients;
-    uint64_t head_ms;  /* from a head's first byte to its last; a new connection's counts from the start */
-    uint64_t idle_ms;  /* between requests of a kept-alive connection */
-    uint64_t leaf_ms;  /* for the judge and the keeper to give a leaf */
-    uint64_t tls_ms;   /* for a handshake */
-    uint64_t body_ms;  /* in each of these FRONT_BODY_BYTES must come of a body that is wanted */
-    uint64_t write_ms; /* in each of these the client must take some of what is queued for it */
-    uint64_t close_ms; /* after the last byte, for the client to close first */
-    uint64_t gone_ms;  /* without a connection: the front may go */
-    uint64_t rest_ms;  /* before accept is tried again when descriptors or memory ran out */
-};
+#include "proxy/words.h"
 
 struct front;
 struct front_door {
     struct front *front;
     struct watch *watch;
     int fd;
+    enum listen_kind kind;
 };
 
 struct client;
@@ -60,12 +37,15 @@ struct front {
 
     struct front_door door[FRONT_DOORS_MAX];
     size_t ndoors;
-    struct timer *idle, *rest, *end;
+    struct timer *idle, *rest, *end, *tell;
     bool going;  /* the parent was asked whether to go: nobody is let in meanwhile */
     bool ending; /* nobody is let in any more, who has an answer is let go */
     uint64_t end_by;
     bool resting;  /* accept failed: descriptors or memory ran out */
     uint64_t said; /* when that was logged last */
+
+    struct span name;        /* the sandbox's, for the counters; whoever starts the front keeps it */
+    struct refusals refused; /* not yet told to the parent */
 
     struct client *clients;
     size_t nclients;
@@ -83,6 +63,8 @@ void front_peer(void *arg, unsigned peer, uint64_t instance, struct span info, i
 /* leafs.c: valid until the next call; what uses it keeps it alive. NULL: the bytes are no leaf for our key. */
 struct tls_leaf *front_leaf_of(struct front *f, struct span der, struct span ca) MUSTCHECK;
 void front_leafs_free(struct front *f);
+/* books.c: tell the parent how many were refused. */
+void front_tell(struct front *f);
 /* Say the last words, then stop the loop: at once when there is nobody to say them to. */
 void front_end(struct front *f);
 /* How many clients there are has changed. */

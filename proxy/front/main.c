@@ -8,11 +8,17 @@
 
 static struct front front;
 static uint64_t instance;
+static uint8_t name[255]; /* the sandbox's */
+static size_t name_n;
 static bool running;
 
 static void on_config(void *arg, struct span key, struct span value)
 {
     (void)arg;
+    if (span_eq(key, SPAN("sandbox")))
+        name_n = span_first(value, sizeof(name)).n;
+    if (span_eq(key, SPAN("sandbox")) && name_n > 0)
+        memcpy(name, value.p, name_n);
     if (span_eq(key, SPAN("instance")) && span_u64(value, FRONT_INSTANCE_MAX, &instance) != 0)
         log_die("the instance number is not one");
 }
@@ -37,6 +43,7 @@ int main(void)
     struct role *role = role_start("front", loop, &ops, &front);
     if (front_init(&front, loop, instance, &e) != 0)
         log_die("%s", e.text);
+    front.name = span_of(name, name_n);
     front.parent = role_parent(role);
     role_confine(role, &wall);
     role_ready(role);

@@ -30,9 +30,39 @@ static void put_text(struct dynbuf *b, const char *key, const char *text)
     (void)dynbuf_add_byte(b, '"');
 }
 
+void front_refuse_tls(struct client *c, uint8_t description, const char *code)
+{
+    const uint8_t alert[] = {21, 3, 3, 0, 2, 2, description}; /* RFC 8446 section 5.1: one record, fatal */
+    front_note(c, code);
+    if (client_write(c, span_of(alert, sizeof(alert))) != 0)
+        client_free(c);
+    else
+        client_finish(c);
+}
+
+void front_refuse_socks(struct client *c, enum socks5_reply why, const char *code)
+{
+    uint8_t reply[SOCKS5_REPLY_BYTES];
+    front_note(c, code);
+    socks5_reply(why, reply);
+    if (client_write(c, span_of(reply, sizeof(reply))) != 0)
+        client_free(c);
+    else
+        client_finish(c);
+}
+
 void front_refuse(struct client *c, unsigned status, const char *code, const char *why)
 {
     struct dynbuf *body = &c->front->query, *out = &c->front->out;
+    if (c->hello) {
+        front_refuse_tls(c, ALERT_INTERNAL, code);
+        return;
+    }
+    if (c->state == CLIENT_SOCKS) {
+        front_refuse_socks(c, SOCKS5_FAILURE, code);
+        return;
+    }
+    front_note(c, code);
     if ((c->on && c->x.answering) || c->state == CLIENT_HANDSHAKE) {
         client_cut(c);
         return;

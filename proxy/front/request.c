@@ -48,7 +48,8 @@ static void copy_fields(const struct http_head *h, struct wire_request *r)
     }
 }
 
-/* Host, and in a tunnel its equality with the CONNECT authority: the destination has one spelling. */
+/* Host, and its equality with what was said of this connection before, as CONNECT, SNI, SOCKS or captured port: the
+ * destination has one spelling. */
 static int destination(struct client *c, const struct http_head *h, char *host, struct wire_request *r,
                        struct http_err *e)
 {
@@ -61,8 +62,9 @@ static int destination(struct client *c, const struct http_head *h, char *host, 
     r->scheme = tunnel ? SPAN("https") : SPAN("http");
     r->host = span_of(host, n);
     r->port = h->port ? h->port : tunnel ? 443 : 80;
-    if (tunnel && (!span_eq(r->host, span_of(c->host, c->nhost)) || r->port != c->port)) {
-        *e = (struct http_err){421, "misdirected", "the Host differs from the CONNECT authority"};
+    bool wrong = (tunnel || c->named) && !span_eq(r->host, span_of(c->host, c->nhost));
+    if (c->state != CLIENT_PROXY && (wrong || r->port != c->port)) {
+        *e = (struct http_err){421, "misdirected", "the Host is not where this connection goes to"};
         return -1;
     }
     return 0;

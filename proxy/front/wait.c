@@ -8,7 +8,8 @@ static uint64_t length_of(const struct front_limits *l, enum client_wait w)
 {
     switch (w) {
     case WAIT_JUDGE: return 0;
-    case WAIT_HEAD: return l->head_ms;
+    case WAIT_HEAD:
+    case WAIT_FIRST: return l->head_ms;
     case WAIT_IDLE: return l->idle_ms;
     case WAIT_LEAF: return l->leaf_ms;
     case WAIT_TLS: return l->tls_ms;
@@ -66,21 +67,33 @@ static void close_passed(struct client *c)
         set(c, WAIT_CLOSE);
 }
 
+/* Not a byte. On its way elsewhere that is a protocol in which the server speaks first, and is not spoken here. */
+static void silent(struct client *c)
+{
+    if (c->state == CLIENT_LOOK)
+        front_note(c, "client-silent");
+    client_finish(c);
+}
+
 void client_timeout(struct client *c)
 {
     switch (c->wait) {
     case WAIT_JUDGE: break;
+    case WAIT_FIRST:
     case WAIT_HEAD:
-        if (conn_input(c->conn).n > 0)
+        if (conn_input(c->conn).n > 0 || c->state == CLIENT_SOCKS)
             front_refuse(c, 408, "head-too-slow", "the request's head did not come within the time it is given");
         else
-            client_finish(c);
+            silent(c);
         break;
     case WAIT_IDLE: client_finish(c); break;
     case WAIT_LEAF:
         front_refuse(c, 503, "tls-refused", "no certificate could be had in time; repeat the request");
         break;
-    case WAIT_TLS: client_free(c); break;
+    case WAIT_TLS:
+        front_note(c, "tls-too-slow");
+        client_free(c);
+        break;
     case WAIT_BODY:
         if (c->x.size - c->mark >= FRONT_BODY_BYTES)
             set(c, WAIT_BODY);

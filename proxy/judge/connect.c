@@ -3,6 +3,7 @@
 #include "common/log.h"
 #include "proxy/judge/frames.h"
 #include "proxy/judge/inside.h"
+#include "proxy/judge/record.h"
 #include "proxy/judge/refuse.h"
 
 /* A leaf lives for days, a front for hours; still, none is used for longer than this. */
@@ -73,7 +74,7 @@ static void answer(struct judge *j, struct front *f, uint64_t xid, struct span d
         log_warn("a leaf could not be given to the front");
 }
 
-static void turn_down(struct judge *j, struct front *f, uint64_t xid, enum refuse_why why)
+static void turn_down(struct judge *j, struct front *f, const struct connect *to, enum refuse_why why)
 {
     struct refusal r;
     struct wire_reply out;
@@ -83,7 +84,7 @@ static void turn_down(struct judge *j, struct front *f, uint64_t xid, enum refus
     arena_init(&a, REPLY_BYTES_MAX);
     if (dialect_reply(DIALECT_PROBLEM, NULL, &r, &a, &out) != 0)
         out = (struct wire_reply){.head.status = (uint16_t)r.status, .close = true};
-    struct dynbuf *b = j->ports.begin(j->ports.arg, ROLE_FRONT, f->instance, M_LEAF, xid);
+    struct dynbuf *b = j->ports.begin(j->ports.arg, ROLE_FRONT, f->instance, M_LEAF, to->xid);
     if (b != NULL) {
         msg_put_span(b, SPAN_NONE);
         msg_put_span(b, SPAN_NONE);
@@ -91,6 +92,9 @@ static void turn_down(struct judge *j, struct front *f, uint64_t xid, enum refus
         if (j->ports.commit(j->ports.arg, ROLE_FRONT, f->instance, -1) != 0)
             log_warn("a refusal could not be given to the front");
     }
+    record_refused(j, f,
+                   &(struct refused){to->xid, WALK_INTERCEPT, span_str(r.code), SPAN("https"),
+                                     span_of(to->host, to->nhost), to->port});
     arena_free(&a);
 }
 
@@ -136,24 +140,24 @@ int connect_asked(struct judge *j, struct front *f, struct frame *fr)
         answer(j, f, fr->id, l->der, l->ca);
         return 0;
     }
+    struct connect to = {.xid = fr->id, .nhost = host.n, .port = port};
+    memcpy(to.host, host.p, host.n);
     bool others = is_waited_for(f, host);
     if (f->sandbox == NULL || f->nconnects >= FRONT_CONNECTS_MAX) {
-        turn_down(j, f, fr->id, f->sandbox ? REFUSE_TOO_MANY : REFUSE_UNKNOWN_SANDBOX);
+        turn_down(j, f, &to, f->sandbox ? REFUSE_TOO_MANY : REFUSE_UNKNOWN_SANDBOX);
         return 0;
     }
     if (!others && !may_mint(j, f, scheme, host, port)) {
-        turn_down(j, f, fr->id, REFUSE_LEAF_BUDGET);
+        turn_down(j, f, &to, REFUSE_LEAF_BUDGET);
         return 0;
     }
     struct connect *c = malloc(sizeof(*c));
     if (c == NULL || (!others && mint(j, f, fr->id, host) != 0)) {
         free(c);
-        turn_down(j, f, fr->id, REFUSE_LEAF);
+        turn_down(j, f, &to, REFUSE_LEAF);
         return 0;
     }
-    c->xid = fr->id;
-    c->nhost = host.n;
-    memcpy(c->host, host.p, host.n);
+    *c = to;
     c->next = f->connects;
     f->connects = c;
     f->nconnects++;
@@ -172,7 +176,7 @@ static void settle(struct judge *j, struct front *f, struct span host, struct sp
         if (der.n)
             answer(j, f, c->xid, der, ca);
         else
-            turn_down(j, f, c->xid, REFUSE_LEAF);
+            turn_down(j, f, c, REFUSE_LEAF);
         *at = c->next;
         f->nconnects--;
         free(c);

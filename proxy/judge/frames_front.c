@@ -1,9 +1,10 @@
 #include "common/log.h"
 #include "proxy/judge/frames.h"
+#include "proxy/judge/record.h"
 #include "proxy/judge/refuse.h"
 #include "proxy/judge/steps.h"
 
-enum { REASON_BYTES = 500, BODY_KIND_NONE = 0, BODY_KIND_INLINE, BODY_KIND_TO_COME };
+enum { REASON_BYTES = 500, CODE_BYTES = 64, BODY_KIND_NONE = 0, BODY_KIND_INLINE, BODY_KIND_TO_COME };
 
 void exchange_cancel_carrier(struct exchange *x)
 {
@@ -172,12 +173,30 @@ static int body_end(struct exchange *x, struct frame *f)
     return 0;
 }
 
+/* Refused by the front itself. One sandbox cannot fill the audit with it: past so many a second they are counted. */
+static int front_refused(struct judge *j, struct front *front, struct frame *f)
+{
+    struct msg_in m = msg_in(f->payload);
+    uint8_t step = msg_get_u8(&m);
+    struct refused r = {.xid = f->id, .code = msg_get_span(&m, CODE_BYTES)};
+    r.scheme = msg_get_span(&m, 5);
+    r.host = msg_get_span(&m, HTTP_HOST_MAX);
+    r.port = msg_get_u16(&m);
+    if (msg_end(&m) != 0 || r.code.n == 0 || step == WALK_NONE || step >= WALK_END)
+        return -1;
+    r.step = (enum walk_step)step;
+    record_refused(j, front, &r);
+    return 0;
+}
+
 int frames_front(struct judge *j, struct front *front, struct frame *f)
 {
     if (f->type == M_FRONT_KEY)
         return f->id == 0 ? connect_key(front, f->payload) : -1;
     if (f->id >> 40 != front->instance)
         return -1; /* another front's exchange */
+    if (f->type == M_FRONT_REFUSED)
+        return front_refused(j, front, f);
     if (f->type == M_CONNECT)
         return connect_asked(j, front, f);
     if (f->type == M_REQUEST)

@@ -169,6 +169,7 @@ static void front_gone(struct judge *j, uint64_t instance)
         return;
     *at = f->next;
     exchange_each(j, lost_front, f);
+    record_refused_rest(j, f);
     connect_forget(f);
     sandbox_unref(f->sandbox);
     free(f);

@@ -1,5 +1,6 @@
 #include "proxy/judge/record.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "common/log.h"
@@ -202,4 +203,51 @@ void record_sent(struct exchange *x)
     bool later;
     struct dynbuf *b = begin(x->judge, M_SENT_MARK, x->xid, &later);
     commit(x->judge, b, later, false);
+}
+
+static void put_refused(struct judge *j, const struct front *f, const struct refused *q, struct span resource)
+{
+    bool later;
+    struct wire_record r = {.sandbox = f->sandbox ? f->sandbox->name : f->name,
+                            .scheme = q->scheme,
+                            .host = q->host,
+                            .port = q->port,
+                            .verdict = span_str(verdict_name(VERDICT_DENY)),
+                            .code = q->code,
+                            .op = span_str(walk_name(q->step)),
+                            .resource = resource};
+    if (f->sandbox)
+        r.session = f->sandbox->session;
+    if (j->image)
+        r.policy = j->image->digest;
+    struct dynbuf *b = begin(j, M_AUDIT, q->xid, &later);
+    wire_put_record(b, &r);
+    commit(j, b, later, true);
+}
+
+void record_refused_rest(struct judge *j, struct front *f)
+{
+    char text[40];
+    int n = snprintf(text, sizeof(text), "%u more", f->refused_more);
+    if (f->refused_more > 0)
+        put_refused(j, f, &(struct refused){f->refused_last, WALK_ACCEPT, .code = SPAN("more-refused")},
+                    span_of(text, (size_t)n));
+    f->refused_more = 0;
+}
+
+void record_refused(struct judge *j, struct front *f, const struct refused *r)
+{
+    uint64_t now = j->ports.now(j->ports.arg);
+    if (now - f->refused_since >= 1000) {
+        record_refused_rest(j, f);
+        f->refused_since = now;
+        f->refused_n = 0;
+    }
+    f->refused_last = r->xid;
+    if (f->refused_n < REFUSED_RECORDS) {
+        f->refused_n++;
+        put_refused(j, f, r, SPAN_NONE);
+    } else {
+        f->refused_more++;
+    }
 }

@@ -21,6 +21,19 @@ void record_audit(struct exchange *x);   /* decided, not sent */
 void record_outcome(struct exchange *x); /* what came of what may have been sent */
 void record_sent(struct exchange *x);    /* its first byte left */
 
+/* What was refused without becoming an exchange: by a front, or a CONNECT. At most REFUSED_RECORDS a second and front
+ * are recorded; how many more there were follows in one record, with the next refusal after that second or when the
+ * front goes. */
+struct refused {
+    uint64_t xid;
+    enum walk_step step;
+    struct span code, scheme, host; /* scheme and host may be empty */
+    uint16_t port;
+};
+enum { REFUSED_RECORDS = 50 };
+void record_refused(struct judge *j, struct front *f, const struct refused *r);
+void record_refused_rest(struct judge *j, struct front *f);
+
 /* The store can be written, for all the judge knows. */
 bool judge_store_ok(struct judge *j);
 /* As ports.commit to the ledger, for all that begins one: an answer is due from now on. */

@@ -47,6 +47,7 @@ struct connect {
     uint64_t xid;
     char host[HTTP_HOST_MAX + 1];
     size_t nhost;
+    uint16_t port;
 };
 
 struct leaf {
@@ -63,6 +64,8 @@ struct front {
     struct span name;
     uint8_t spki[SPKI_MAX];
     size_t nspki, nexchanges, nconnects, nleafs;
+    uint64_t refused_since, refused_last; /* monotonic ms of the second that is counted; the last one's xid */
+    unsigned refused_n, refused_more;
     struct connect *connects;
     struct leaf *leafs; /* newest use first */
     uint8_t name_bytes[];

@@ -122,6 +122,7 @@ static bool may_say(enum role_id r, uint16_t type)
     switch (type) {
     case M_READY: return true;
     case M_HANDOVER: return r == ROLE_LOBBY;
+    case M_REFUSED: return r == ROLE_LOBBY || r == ROLE_FRONT;
     case M_IDLE: return r == ROLE_FRONT;
     case M_SECRETS:
     case M_CA: return r == ROLE_KEEPER;

@@ -69,6 +69,8 @@ static void on_frame(void *arg, struct chan *c, struct frame *f)
     struct fake *to = arg;
     struct got *g = calloc(1, sizeof(*g) + f->payload.n);
     (void)c;
+    if (to->aside != NULL && (f->type == M_FRONT_REFUSED || f->type == M_REFUSED))
+        to = to->aside;
     assert_non_null(g);
     g->type = f->type;
     g->id = f->id;
@@ -119,6 +121,7 @@ void stage_peer(struct stage *s, unsigned role)
 {
     struct fake *to = role == ROLE_JUDGE ? &s->judge : &s->carrier;
     forget(to);
+    to->aside = &s->books;
     front_peer(s->f, role, 0, SPAN_NONE, channel(s, to));
     if (role == ROLE_JUDGE)
         assert_true(take(s, to, M_FRONT_KEY).payload.n > 64);
@@ -185,7 +188,22 @@ void give_leaf(struct stage *s, uint64_t id, const char *host)
 
 /* ---- the stage ---- */
 
+static void listen_as(struct stage *s, enum listen_kind kind)
+{
+    size_t n = s->f->ndoors;
+    struct dynbuf *b = chan_begin(s->parent.chan, M_LISTEN, 0);
+    msg_put_u8(b, (uint8_t)kind);
+    msg_put_span(b, SPAN("sb"));
+    assert_int_equal(chan_commit_fd(s->parent.chan, s->listener), 0);
+    UNTIL(s, s->f->ndoors == n + 1);
+}
+
 void stage_open(struct stage *s)
+{
+    stage_open_as(s, LISTEN_OWN);
+}
+
+void stage_open_as(struct stage *s, enum listen_kind kind)
 {
     struct err e;
     signal(SIGPIPE, SIG_IGN);
@@ -197,6 +215,7 @@ void stage_open(struct stage *s)
     if (front_init(s->f, s->l, INSTANCE, &e) != 0)
         fail_msg("%s", e.text);
     static const struct chan_ops ops = {.frame = from_parent};
+    s->parent.aside = &s->books;
     s->f->parent = chan_new(s->l, channel(s, &s->parent), &ops, s->f);
     stage_peer(s, ROLE_JUDGE);
     stage_peer(s, ROLE_CARRIER);
@@ -204,8 +223,8 @@ void stage_open(struct stage *s)
     s->listener = listen_tcp("127.0.0.1:0");
     assert_true(s->listener >= 0);
     assert_int_equal(setsockopt(s->listener, SOL_SOCKET, SO_SNDBUF, &small, sizeof(small)), 0);
-    assert_int_equal(chan_send_fd(s->parent.chan, M_LISTEN, 0, SPAN_NONE, s->listener), 0);
-    UNTIL(s, s->f->ndoors == 1);
+    s->f->name = SPAN("sb");
+    listen_as(s, kind);
     s->ca_key = EVP_EC_gen("P-256");
     s->ca = certificate("test CA", NULL, s->ca_key, NULL, s->ca_key);
     s->tls = SSL_CTX_new(TLS_client_method());
@@ -221,6 +240,7 @@ void stage_close(struct stage *s)
     forget(&s->judge);
     forget(&s->carrier);
     forget(&s->parent);
+    forget(&s->books);
     close(s->listener);
     free(s->f);
     loop_free(&s->l);
@@ -259,13 +279,18 @@ void cl_open(struct stage *s, struct cl *c)
 
 void cl_adopt(struct stage *s, struct cl *c, const char *auth, struct span bytes)
 {
+    cl_adopt_way(s, c, WAY_HTTP, 0, auth, bytes);
+}
+
+void cl_adopt_way(struct stage *s, struct cl *c, enum way way, uint16_t port, const char *auth, struct span bytes)
+{
     int sv[2];
     uint64_t n = s->f->adopted;
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, sv), 0);
     cl_born(s, c, sv[0]);
     struct dynbuf *b = chan_begin(s->parent.chan, M_ADOPT, 0);
-    msg_put_u8(b, WAY_HTTP);
-    msg_put_u16(b, 0);
+    msg_put_u8(b, (uint8_t)way);
+    msg_put_u16(b, port);
     msg_put_span(b, span_str(auth));
     msg_put_span(b, bytes);
     assert_int_equal(chan_commit_fd(s->parent.chan, sv[1]), 0);
@@ -374,7 +399,12 @@ void cl_forget(struct cl *c)
 
 bool cl_tls(struct cl *c, const char *sni, const char *alpn)
 {
-    uint64_t until = now_ms() + 5000;
+    cl_tls_begin(c, sni, alpn);
+    return cl_tls_end(c);
+}
+
+void cl_tls_begin(struct cl *c, const char *sni, const char *alpn)
+{
     c->ssl = SSL_new(c->s->tls);
     assert_non_null(c->ssl);
     SSL_set_fd(c->ssl, c->fd);
@@ -383,6 +413,14 @@ bool cl_tls(struct cl *c, const char *sni, const char *alpn)
         assert_int_equal(SSL_set_tlsext_host_name(c->ssl, sni), 1);
     if (alpn != NULL)
         assert_int_equal(SSL_set_alpn_protos(c->ssl, (const unsigned char *)alpn, (unsigned)strlen(alpn)), 0);
+    ERR_clear_error();
+    assert_int_equal(SSL_get_error(c->ssl, SSL_do_handshake(c->ssl)), SSL_ERROR_WANT_READ);
+    settle(c->s);
+}
+
+bool cl_tls_end(struct cl *c)
+{
+    uint64_t until = now_ms() + 5000;
     for (;;) {
         ERR_clear_error();
         int rc = SSL_do_handshake(c->ssl);

@@ -29,12 +29,13 @@ struct fake {
     struct got *first, *last, *taken;
     size_t n;
     bool gone;
+    struct fake *aside; /* where the words about refusals go */
 };
 
 struct stage {
     struct loop *l;
     struct front *f;
-    struct fake judge, carrier, parent;
+    struct fake judge, carrier, parent, books;
     int listener;
     unsigned fds; /* open at the start */
     X509 *ca;
@@ -53,13 +54,12 @@ struct cl {
 };
 
 void stage_open(struct stage *s);
+void stage_open_as(struct stage *s, enum listen_kind kind);
 void stage_close(struct stage *s);
 unsigned open_fds(void);
 uint64_t now_ms(void);
-/* One turn of the loop, without waiting. */
-void turn(struct stage *s);
-/* Many, until nothing moves any more. */
-void settle(struct stage *s);
+void turn(struct stage *s);   /* one, of the loop, without waiting */
+void settle(struct stage *s); /* many, until nothing moves any more */
 #define UNTIL(s, what)                                                                                               \
     do {                                                                                                             \
         uint64_t until_ = now_ms() + 5000;                                                                           \
@@ -75,13 +75,12 @@ void cl_open(struct stage *s, struct cl *c);
 void cl_dial(struct stage *s, struct cl *c);
 /* Handed over by the lobby: what it identified itself with, and what was read. */
 void cl_adopt(struct stage *s, struct cl *c, const char *auth, struct span bytes);
+void cl_adopt_way(struct stage *s, struct cl *c, enum way way, uint16_t port, const char *auth, struct span bytes);
 void cl_close(struct cl *c);
 void cl_say(struct cl *c, struct span bytes);
 #define SAY(c, text) cl_say(c, span_str(text))
-/* Read what is there. */
-void cl_read(struct cl *c);
-/* Until the text has arrived. */
-void cl_expect(struct cl *c, const char *text);
+void cl_read(struct cl *c);                     /* what is there */
+void cl_expect(struct cl *c, const char *text); /* until it has arrived */
 /* Until the connection has ended; how. */
 enum ending cl_end(struct cl *c);
 /* All that arrived is exactly this; forget it. */
@@ -90,6 +89,9 @@ void cl_forget(struct cl *c);
 bool cl_has(const struct cl *c, const char *text);
 /* Be the TLS client on it. False: the handshake failed. sni may be NULL. */
 bool cl_tls(struct cl *c, const char *sni, const char *alpn);
+/* The same in two: the ClientHello is sent; the rest. */
+void cl_tls_begin(struct cl *c, const char *sni, const char *alpn);
+bool cl_tls_end(struct cl *c);
 /* CONNECT, leaf, handshake: a tunnel to host:443. */
 void cl_tunnel(struct stage *s, struct cl *c, const char *host);
 

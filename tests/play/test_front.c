@@ -305,7 +305,7 @@ static void tls_says_the_name_of_connect(void **state)
 static void host_is_the_authority_of_the_tunnel(void **state)
 {
     static const char *const others[] = {"b.test",        "a.test:444", "a.test:80",
-                                         "a.test.b.test", "10.0.0.1",   "xn--a.test"};
+                                         "a.test.b.test", "10.0.0.1",   "xn--bcher-kva.test"};
     char head[200];
     struct stage s;
     struct cl c;
