@@ -1,26 +1,37 @@
-"""For tests that send hostile bytes by hand: one gateway, three transports, and a recording upstream as the oracle.
+"""For tests that send hostile bytes by hand: one gateway, every way in, and a recording upstream as the oracle.
 
     rig = Rig(lab)
-    wire = rig.open("connect")                  # or "absolute", "unix"
-    got = wire.talk(wire.head("POST", "/w", "Content-Length: 3") + b"abc")
-    rig.refused("A7 two lengths", got)          # 4xx/5xx or nothing, the connection closed, not a byte upstream
-    rig.passed("A14 trailers", got, [("POST", "/w", b"abc")])
+    with rig.case("A7 A14", "connect"):         # "ok A7 connect" is printed when the oracle agrees at the end of it
+        wire = rig.open("connect")              # the ways in: ways.py
+        got = wire.talk(wire.head("POST", "/w", "Content-Length: 3") + b"abc")
+        rig.refused("A7 two lengths", got)      # 4xx/5xx or nothing, the connection closed, not a byte upstream
+        rig.passed("A14 trailers", got, [("POST", "/w", b"abc")])
     rig.settle()                                # what the upstream saw is what the audit decided, message for message
 
-In a message {T} is what stands before the path (nothing, or http://host:port), {H} the Host, {A} the line that says
-who we are. Paths: reads and POSTs below /w pass at once, /guard is denied, every other write is held.
+A case prints a line for each of its ids, and for no other reason than these three: an assertion of the rig named the
+id (its first word; not needed when the case has only one), every assertion held, and the messages that the upstream
+received are the decisions that the audit recorded. A case that fails is kept as the test's failure and the next one
+goes on. Paths: reads and POSTs below /w pass at once, /guard is denied, every other write is held.
 """
 import base64
 import collections
+import contextlib
 import json
 import re
 import secrets
 import socket
 import ssl
+import threading
+import time
+import traceback
 
 from gateway import Gateway, upstream_yaml
+from harness import Skip
+from ways import LISTENER, PATIENCE, Got, Wire, answers  # noqa: F401
 
-PATIENCE = 8
+SETTLE_SECONDS = 5
+AUDIT_PAGE = 500
+TUNNELS_KEPT = 16  # opened before each reload
 ALLOWED = re.compile(rb"([A-Z]+) (/[!-~]*) HTTP/1\.1\r\n((?:[!-9;-~]+: [ -~\t]*\r\n)+)\r\n")
 
 
@@ -51,121 +62,23 @@ rules:
 {more}"""
 
 
-class Got:
-    """What came back: all bytes, the status of each whole answer, whether the connection ended."""
-
-    def __init__(self):
-        self.data, self.status, self.closed, self.why = b"", [], False, ""
-
-    def __repr__(self):
-        return f"status {self.status}, closed {self.closed} {self.why}: {self.data[-600:]!r}"
-
-
-def answers(data, heads=(), closed=False):
-    """(status, body) of each whole answer in data; those numbered in `heads` are to HEAD. closed: the last may end so."""
-    found = []
-    while b"\r\n\r\n" in data:
-        head, _, data = data.partition(b"\r\n\r\n")
-        status = int(head.split(b" ")[1])
-        fields = dict((a.lower(), b.strip()) for a, _, b in (line.partition(b":") for line in head.split(b"\r\n")[1:]))
-        if status < 200 or status in (204, 304) or len(found) in heads:
-            body = b""
-        elif b"content-length" in fields:
-            n = int(fields[b"content-length"])
-            if len(data) < n:
-                break
-            body, data = data[:n], data[n:]
-        elif fields.get(b"transfer-encoding") == b"chunked":
-            if not re.search(rb"(\A|\r\n)0\r\n\r\n", data):
-                break
-            body, _, data = data.partition(b"0\r\n\r\n")
-        elif closed:
-            body, data = data, b""
-        else:
-            break
-        if status >= 200:
-            found.append((status, body))
-    return found
-
-
-class Wire:
-    """One connection to the gateway, past the CONNECT and the handshake where there are some."""
-
-    def __init__(self, rig, transport, who="agent", host=None, sni=True, auth=True):
-        self.rig, self.transport = rig, transport
-        up = rig.up
-        self.host, self.port = host or up.name, up.plain_port if transport == "absolute" else up.port
-        self.auth = f"Proxy-Authorization: {rig.gw.basic(who)}\r\n" if auth and transport != "unix" else ""
-        self.sock = rig.knock(transport, who)
-        self.got = Got()
-        if transport != "absolute":
-            self.tunnel(self.host if sni is True else sni)
-
-    def tunnel(self, sni, coalesced=b""):
-        self.sock.sendall(f"CONNECT {self.host}:{self.port} HTTP/1.1\r\nHost: {self.host}:{self.port}\r\n{self.auth}\r\n"
-                          .encode() + coalesced)
-        head = b""
-        while b"\r\n\r\n" not in head:
-            more = self.sock.recv(1)
-            if not more:
-                raise AssertionError(f"CONNECT: {head!r}")
-            head += more
-        if b" 200 " not in head.split(b"\r\n")[0]:
-            raise AssertionError(f"CONNECT: {head!r}")
-        self.sock = self.rig.tls.wrap_socket(self.sock, server_hostname=sni or None)
-
-    def fill(self, data):
-        prefix = f"http://{self.host}:{self.port}" if self.transport == "absolute" else ""
-        auth = self.auth if self.transport == "absolute" else ""
-        data = data.encode("latin-1") if isinstance(data, str) else data
-        return (data.replace(b"{T}", prefix.encode()).replace(b"{H}", f"{self.host}:{self.port}".encode())
-                .replace(b"{A}", auth.encode()))
-
-    def head(self, method, path, *fields, version="HTTP/1.1"):
-        lines = "".join(line + "\r\n" for line in fields)
-        return f"{method} {{T}}{path} {version}\r\nHost: {{H}}\r\n{{A}}{lines}\r\n".encode("latin-1")
-
-    def talk(self, data, expect=0, eof=False, heads=(), timeout=PATIENCE):
-        """Sends, reads until the connection ends or, with expect, until so many whole answers came."""
-        got = self.got = Got()
-        self.sock.settimeout(timeout)
-        try:
-            self.sock.sendall(self.fill(data))
-            if eof:
-                self.sock.shutdown(socket.SHUT_WR)
-        except OSError as why:
-            got.why = f"sending: {why}"
-        try:
-            while not expect or len(answers(got.data, heads)) < expect:
-                more = self.sock.recv(65536)
-                if not more:
-                    got.closed = True
-                    break
-                got.data += more
-        except TimeoutError:
-            got.why = "timeout"
-        except (ssl.SSLError, ConnectionError) as why:
-            got.closed, got.why = True, str(why)
-        got.status = [status for status, _ in answers(got.data, heads, got.closed)]
-        with open(self.rig.lab.out / "answers", "ab") as out:  # for the canary search
-            out.write(got.data + b"\n")
-        return got
-
-    def close(self):
-        self.sock.close()
-
-
 class Rig:
     def __init__(self, lab, more="", config="", hold="inline_wait: 0s, expires: 10m, pending: 1000", private=True):
         self.lab = lab
         self.up = lab.upstream("upstream.test", "other.test")
         self.secret = lab.canary(secrets.token_urlsafe(32))
         self.gw = Gateway(lab, policy(self.up, more, private), {"api": self.secret.encode()}, hold=hold, config=config)
-        self.tls = ssl.create_default_context(cafile=str(self.gw.state / "bundle.crt"))
-        self.loose = ssl.create_default_context(cafile=str(self.gw.state / "bundle.crt"))
+        self.tls = self.tls_context()
+        self.loose = self.tls_context()
         self.loose.check_hostname = False
         self.tls.set_alpn_protocols(["http/1.1"])
-        self.seen, self.cases, self.listeners = 0, 0, {}
+        self.listeners, self.kept, self.reloads = {}, [], 0
+        self.ids, self.named, self.asserted = None, set(), 0
+        self.records, self.offset, self.seen = [], 0, 0
+        self.raw, self.decided, self.after = {}, collections.Counter(), 0
+
+    def tls_context(self):
+        return ssl.create_default_context(cafile=str(self.gw.state / "bundle.crt"))
 
     # ways in
 
@@ -183,47 +96,110 @@ class Rig:
         head, _, body = answer.partition(b"\r\n\r\n")
         return int(head.split(b" ")[1]), json.loads(body) if body else None
 
-    def listener(self, who):
+    def listener(self, who, captured=False):
         if who not in self.listeners:
-            status, made = self.control("POST", "/api/v1/sandboxes",
-                                        {"name": who, "session": who, "kind": "run", "with": []})
+            wanted = {"name": who, "session": who, "kind": "run", "with": []}
+            status, made = self.control("POST", "/api/v1/sandboxes", {**wanted, "captured": True} if captured else wanted)
             assert status == 201, made
             self.listeners[who] = made["listener"]
         return self.listeners[who]
 
     def knock(self, transport, who="agent"):
-        if transport == "unix":
+        """A connection to the listener, and nothing more."""
+        if transport in ("unix", "captured"):
             sock = socket.socket(socket.AF_UNIX)
             sock.settimeout(PATIENCE)
-            sock.connect(self.listener("run-" + who))
+            sock.connect(self.listener(("cap-" if transport == "captured" else "run-") + who, transport == "captured"))
             return sock
-        host, _, port = self.gw.proxy.rpartition(":")
-        return socket.create_connection((host, int(port)), PATIENCE)
+        host, _, port = (self.gw.socks if transport == "socks" else self.gw.proxy).rpartition(":")
+        sock = socket.create_connection((host, int(port)), PATIENCE)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return sock
 
     def open(self, transport, **more):
-        return Wire(self, transport, **more)
+        """A Wire. One of "reload" was opened, and carried a good request, before the policy was last replaced."""
+        if transport != "reload" or more.keys() - {"split"}:
+            return Wire(self, transport, **more)
+        if not self.kept:
+            self.kept = [Wire(self, "reload") for _ in range(TUNNELS_KEPT)]
+            for wire in self.kept:
+                wire.good(1)
+            self.reload()
+        wire = self.kept.pop()
+        wire.split = more.get("split")
+        return wire
 
-    def plain(self, data, transport="connect", eof=False, expect=0, timeout=PATIENCE):
+    def reload(self):
+        """Another policy that decides the same of everything a test asks."""
+        self.reloads += 1
+        rule = f"  - {{ id: reload{self.reloads}, match: {{ host: other.test, path: /reload{self.reloads} }}, decide: deny }}\n"
+        self.gw.policy.write_text(self.gw.policy.read_text() + rule)
+        status, said = self.control("POST", "/api/v1/reload")
+        assert status == 200, said
+
+    def plain(self, data, transport="connect", eof=False, expect=0, timeout=PATIENCE, split=None):
         """Bytes to the listener itself, before any tunnel."""
         wire = Wire.__new__(Wire)
-        wire.rig, wire.transport, wire.sock = self, "absolute", self.knock(transport)
+        wire.rig, wire.transport, wire.split, wire.sock = self, "absolute", split, self.knock(LISTENER.get(transport, transport))
         wire.host, wire.port = self.up.name, self.up.port if b"CONNECT" in data else self.up.plain_port
-        wire.auth = "" if transport == "unix" else f"Proxy-Authorization: {self.gw.basic()}\r\n"
+        wire.auth = "" if transport in ("unix", "captured") else f"Proxy-Authorization: {self.gw.basic()}\r\n"
         got = wire.talk(data, eof=eof, expect=expect, timeout=timeout)
         wire.close()
         return got
 
     # what must be true
 
+    @contextlib.contextmanager
+    def case(self, ids, transport, cut=False):
+        """"ok ID transport" for each of ids, when what is asserted inside names it and the oracle agrees."""
+        self.ids, self.named, self.asserted = ids.split(), set(), 0
+        try:
+            yield
+            unnamed = [i for i in self.ids if i not in self.named]
+            assert self.asserted and (len(self.ids) == 1 or not unnamed), f"nothing was asserted of {unnamed}"
+            late = [r for r in self.arrived() if r["complete"] or not cut]
+            assert not late, f"arrived upstream behind the last look: {late}"
+            self.account(cut)
+            self.lab.proved += [f"{i} {transport}" for i in self.ids]
+        except Skip:
+            raise
+        except Exception:  # noqa: BLE001  the other cases have their own say
+            self.lab.failures.append(f"{ids} {transport}: {traceback.format_exc()}")
+            self.arrived()
+        finally:
+            self.ids = None
+
+    def says(self, what):
+        """what is asserted: its first word is an id, or several with commas between."""
+        self.asserted += 1
+        self.named |= set(what.partition(" ")[0].split(","))
+
+    def holds(self, what, true, detail=""):
+        """An assertion of the test's own."""
+        self.says(what)
+        assert true, f"{what}: {detail}"
+
+    def requests(self):
+        """All that the upstream got, as its recorder parsed it."""
+        path = self.up.dir / "requests.jsonl"
+        if path.exists():
+            with open(path, "rb") as lines:
+                lines.seek(self.offset)
+                new, _, _ = lines.read().rpartition(b"\n")
+            if new:
+                self.offset += len(new) + 1
+                self.records += [json.loads(line) for line in new.splitlines()]
+        return self.records
+
     def arrived(self):
         """What the upstream got since the last look."""
-        found = self.up.requests()
+        found = self.requests()
         new, self.seen = found[self.seen:], len(found)
         return new
 
     def refused(self, what, got, closed=True, status=None, cut=False):
         """cut: of a write that its head alone allowed, a beginning without an end may have left."""
-        self.cases += 1
+        self.says(what)
         new = [r for r in self.arrived() if r["complete"] or not cut]
         assert not new, f"{what}: arrived upstream: {new}; {got}"
         assert all(400 <= s <= 599 for s in got.status) and b" 200 " not in got.data.split(b"\r\n")[0], f"{what}: {got}"
@@ -239,14 +215,14 @@ class Rig:
             self.refused(what, got, closed=False)
 
     def held(self, what, got):
-        self.cases += 1
+        self.says(what)
         new = self.arrived()
         assert not new, f"{what}: arrived upstream: {new}; {got}"
         assert got.status == [403] and b"Countersign-Ticket: " in got.data, f"{what}: {got}"
 
     def passed(self, what, got, wanted, status=200):
         """wanted: (method, target, body or None) of what must have arrived, in order."""
-        self.cases += 1
+        self.says(what)
         new = self.arrived()
         seen = [(r["method"], r["target"], self.up.body(r["n"])) for r in new]
         assert len(seen) == len(wanted), f"{what}: {seen}, not {wanted}; {got}"
@@ -255,22 +231,45 @@ class Rig:
         assert got.status == [status] * len(wanted), f"{what}: {got}"
         return new
 
-    def settle(self, cut=False):
+    def outcomes(self):
+        """(method, path) of each result in the audit, by what became of it."""
+        while True:
+            status, page = self.control("GET", f"/api/v1/audit?after={self.after}&limit={AUDIT_PAGE}")
+            assert status == 200, page
+            for row in page["audit"]:
+                record, self.after = json.loads(row["json"]), row["seq"]
+                if record["kind"] == "result":
+                    self.decided[record["outcome"], record["method"], record["path"].partition("?")[0]] += 1
+            if len(page["audit"]) < AUDIT_PAGE:
+                return self.decided
+
+    def account(self, cut=False):
         """Message for message: what the raw bytes hold, the recorder parsed and the audit decided. And all roles live.
         cut: a beginning may have left, and then its outcome is written down as unknown."""
-        records = [r for r in self.up.requests() if r["complete"] or not cut]
-        raw = [m for path in sorted(self.up.dir.glob("*.in")) for m in messages(path, cut)]
-        assert len(raw) == len(records), f"{len(raw)} raw messages, {len(records)} requests"
-        seen, decided = collections.Counter((m, t.partition("?")[0]) for m, t in raw), None
-        for _ in range(100):  # a result is written down behind the answer
-            decided = collections.Counter((r["method"], r["path"].partition("?")[0]) for r in self.gw.audit() if r["kind"] == "result" and
-                                          r["outcome"] not in ("not-sent", cut and "unknown"))
-            if sum(decided.values()) >= sum(seen.values()):
+        seen, records = collections.Counter(), sum(1 for r in self.requests() if r["complete"] or not cut)
+        for path in self.up.dir.glob("*.in"):
+            size = path.stat().st_size
+            if self.raw.get(path, (None,))[0] != (size, cut):
+                self.raw[path] = (size, cut), messages(path, cut)
+            seen.update((m, t.partition("?")[0]) for m, t in self.raw[path][1])
+        assert sum(seen.values()) == records, f"{sum(seen.values())} raw messages, {records} requests"
+        end, pause = time.monotonic() + SETTLE_SECONDS, threading.Event()
+        while True:  # a result is written down behind the answer
+            decided = collections.Counter()
+            for (outcome, *message), n in self.outcomes().items():
+                if outcome not in ("not-sent", cut and "unknown"):
+                    decided[tuple(message)] += n
+            if decided == seen or time.monotonic() > end or sum(decided.values()) > sum(seen.values()):
                 break
+            pause.wait(0.005)
         assert decided == seen, f"audit but not seen {decided - seen}, seen but not in the audit {seen - decided}"
         said = self.gw.process.seen
         for word in (b'"level":"error"', b"was killed", b"ended with", b"restarting", b"Sanitizer"):
             assert word not in said, said[-2000:].decode("utf-8", "replace")
+
+    def settle(self, cut=False):
+        """The account, and that the audit's chain is whole."""
+        self.account(cut)
         assert self.gw.cli("audit", "verify").rc == 0
 
 

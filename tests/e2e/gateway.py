@@ -38,6 +38,8 @@ class Gateway:
     def up(self):
         self.process = self.lab.start([program(), "up", "--config", self.config], ready=r"countersign is up", timeout=60)
         self.proxy = re.search(rb"proxy +http://(\S+)", self.process.seen)[1].decode()
+        socks = re.search(rb"socks5?(?:h)?://(\S+)", self.process.seen)
+        self.socks = socks and socks[1].decode()
         self.page = re.search(rb"page +(\S+)", self.process.seen)[1].decode()
 
     def cli(self, *words, stdin=None, rc=None, timeout=30):

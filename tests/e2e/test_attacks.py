@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
 """Hostile requests, byte by byte (attacks.md group A, and B where the spelling is the attack), over each transport."""
+import os
+
 from attack import Rig
 from harness import main, test
+from ways import WAYS
 
-TRANSPORTS = ("connect", "absolute", "unix")
+SEED = int(os.environ.get("ATTACK_SEED", "20"))  # of the cuts
 CHUNKED = "Transfer-Encoding: chunked"
 C0 = [chr(c) for c in [*range(0, 9), 11, 12, *range(14, 32), 127]]
 
@@ -111,21 +114,26 @@ NOT_HTTP = [("A52", b"\x05\x01\x00"), ("A52", b"\x04\x01\x00\x50\x7f\x00\x00\x01
             ("A39", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0")]
 
 
-def table(name, rows):
-    """One test a transport; "ok ID transport" is said when every row of it was refused without a byte upstream."""
-    for transport in TRANSPORTS:
+SPLITS = (None, "bytes", SEED)  # whole, byte by byte, cut up by chance
+
+
+def table(name, rows, ways=WAYS):
+    """A test a way in: every row of an id, whole and in pieces, is refused without a byte upstream."""
+    for transport in ways:
         def run(lab, transport=transport):
             rig = Rig(lab)
-            for n, (i, data) in enumerate(rows):
-                wire = rig.open(transport)
-                data = data if isinstance(data, bytes) else data.encode("latin-1")
-                got = wire.talk(data.replace(b"{P}", str(wire.port).encode()))
-                rig.refused(f"{i} row {n} {transport} {data[:200]!r}", got, cut=name == "chunks")
-                wire.close()
+            for i in sorted({i for i, _ in rows}):
+                with rig.case(i, transport, cut=name == "chunks"):
+                    for n, data in enumerate(data for other, data in rows if other == i):
+                        for split in SPLITS:
+                            wire = rig.open(transport, split=split)
+                            got = wire.talk(data)
+                            rig.refused(f"{i} row {n} {split or 'whole'} {data[:200]!r}", got, cut=name == "chunks")
+                            wire.close()
             assert rig.gw.tickets("all") == [], "what was refused became a ticket"
             rig.settle(cut=name == "chunks")
         run.__name__ = f"{name}_over_{transport}"
-        test(*sorted({f"{i} {transport}" for i, _ in rows}))(run)
+        test()(run)
 
 
 for group, entries in (("framing", FRAMING), ("request_lines", LINES), ("hosts", HOSTS), ("chunks", CHUNKS), ("not_http", NOT_HTTP)):
