@@ -1,32 +1,7 @@
 #!/usr/bin/env python3
-"""Hostile requests that are well-formed: what leaves is what was decided (attacks.md A, B), and that the decided
-destination is the one that is reached (C)."""
-import json
-import socket
-import ssl
-
-from attack import Rig, raw_answer
-from harness import main, test
-from ways import WAYS
-
-
-def everywhere(ids, ways=WAYS):
-    """The test once a way in; rig and transport are its arguments."""
-    def add(function):
-        for transport in ways:
-            def run(lab, transport=transport):
-                rig = Rig(lab)
-                with rig.case(ids, transport):
-                    function(rig, transport)
-                rig.settle()
-            run.__name__ = f"{function.__name__}_over_{transport}"
-            test()(run)
-        return function
-    return add
-
-
-def fields_of(request):
-    return {n.lower(): v for n, v in request["fields"]}
+"""Hostile requests that are well-formed: what leaves is what was decided (attacks.md A, B)."""
+from attack import everywhere, fields_of
+from harness import main
 
 
 @everywhere("A14")
@@ -63,7 +38,7 @@ def what_is_between_client_and_gateway_stays_there(rig, transport):
             wire = rig.open(transport) if got.closed else wire
             continue
         sent = fields_of(rig.passed(f"{ids} {line}", got, [("GET", "/ok", b"")])[0])
-        extra = set(sent) - ours
+        extra = set(sent) - ours - {"sec-websocket-key"}
         assert not extra, f"{line!r}: {extra} left"
         assert sent["x-kept"] == "1" and sent["connection"] == "keep-alive"
         assert transport == "absolute" or sent["authorization"] == f"Bearer {rig.secret}"
@@ -196,160 +171,6 @@ def what_only_looks_like_a_git_read_is_held(rig, transport):
             *[(m, "/r.git/git-receive-pack", kind, b"0000") for m in ("DELETE", "PUT", "PATCH", "MOVE")]):
         got = rig.open(transport).talk(wire.head(method, path, f"Content-Type: {kind}", f"Content-Length: {len(body)}") + body, 1)
         rig.stopped(f"B39 {method} {path} {body}", got)
-
-
-# ---- destinations ----
-
-@test("C1 connect", "C2 connect", "C3 connect", "C4 connect", "C35 connect", "A24 connect", "D32 connect")
-def the_tunnel_the_sni_and_the_host_are_one(lab):
-    rig = Rig(lab)
-    pairs = [("upstream.test", sni) for sni in ("other.test", "upstream.test.evil.test", "evil.test", "127.0.0.1", "xupstream.test", None)]
-    for host, sni in [*pairs, ("other.test", "upstream.test")]:
-        rig.tls = rig.loose
-        try:
-            wire = rig.open("connect", host=host, sni=sni)
-        except (ssl.SSLError, ConnectionError):
-            continue
-        got = wire.talk(b"GET /ok HTTP/1.1\r\nHost: %s:%d\r\n\r\n" % ((sni or host).encode(), rig.up.port))
-        rig.refused(f"CONNECT {host}, SNI {sni}", got)
-    for host, named in (("other.test", "upstream.test"), ("upstream.test", "other.test"), ("other.test", "evil.test")):
-        got = rig.open("connect", host=host).talk(b"GET /ok HTTP/1.1\r\nHost: %s:%d\r\n\r\n" % (named.encode(), rig.up.port))
-        rig.refused(f"CONNECT and SNI {host}, Host {named}", got, status=421)
-    wire = rig.open("connect", host="other.test")
-    new = rig.passed("the other host", wire.talk(wire.head("GET", "/ok"), 1), [("GET", "/ok", b"")])
-    assert "authorization" not in fields_of(new[0]), "another host got the credential"
-    rig.settle()
-
-
-def connect(rig, target, host=None, transport="connect", more="", auth="{A}", eof=False):
-    return rig.plain(f"CONNECT {target} HTTP/1.1\r\nHost: {host or target}\r\n{auth}{more}\r\n".encode("latin-1"), transport, eof=eof)
-
-
-@test("C8 connect", "C9 connect", "C10 connect", "C11 connect", "C13 connect", "C17 connect", "C18 connect", "C20 connect", "C19 connect")
-def no_other_spelling_of_a_destination_is_connected(lab):
-    rig = Rig(lab)
-    port = rig.up.port
-    bad = [f"{h}:{port}" for h in
-           ("127.1", "127.0.1", "2130706433", "0x7f.1", "0x7f000001", "0177.0.0.1", "017700000001", "127.000.000.001", "0", "①②⑦.⓪.⓪.①".encode().decode("latin-1"),
-            "[::1", "[[::1]]", "[fe80::1%25eth0]", "[::1%lo]", "[allowed.example]", "[]", "[127.0.0.1]", "upstream..test", ".upstream.test",
-            "a" * 64 + ".test", ("a." * 127) + "test", "evil#upstream.test", "upstream.test@evil.test", "evil\\@upstream.test", "evil%2eupstream.test",
-            "upstream.test%00.evil.test", "upstream.test;evil.test", "upstream.test,evil.test", "upstream.test evil.test", "upstream.test\tx", "upstream.test/x",
-            "u:p@upstream.test", "-upstream.test", "\xd0\xb0.test", "upstream\x00.test", "up_stream.test", "upstream.test..", "", "http://upstream.test")]
-    bad += [f"upstream.test:{p}" for p in ("0", "65536", "080", "99999", "", "-1", "+443", "4 43", "443x", "0x1bb", str(2 ** 32 + 443))] + ["upstream.test"]
-    for target in bad:
-        got = connect(rig, target)
-        rig.refused(f"CONNECT {target}", got)
-        assert b" 200 " not in got.data and got.status[:1] == [400], (target, got)
-    for target in ("[::ffff:127.0.0.1]", "[::1]", "[::]", "[::ffff:7f00:1]", "[::127.0.0.1]", "[0:0:0:0:0:0:0:1]", "[64:ff9b::a9fe:a9fe]", "[2002:7f00:1::]",
-                   "[fd00:ec2::254]", "[ff02::1]", "127.0.0.1", "0.0.0.0", "169.254.169.254", "metadata.google.internal", "100.100.100.200", "168.63.129.16",
-                   "169.254.170.2", "127.0.0.1.", "localhost", "foo.localhost", "upstream.test.evil.test", "evilupstream.test", "upstream.tes"):
-        got = rig.plain(f"GET http://{target}:{rig.up.plain_port}/ok HTTP/1.1\r\nHost: {target}:{rig.up.plain_port}\r\n{{A}}\r\n".encode(), expect=1)
-        rig.refused(f"GET {target}", got, closed=False)
-        deny_in_tls(rig, target.rstrip("."), port)
-    for other in (22, 25, 6379, 8443, 443, 80, port + 1):
-        deny_in_tls(rig, "upstream.test", other)
-    wire = rig.open("connect", host="UPSTREAM.test.", sni="upstream.test")
-    rig.passed("C17 one trailing dot, another case", wire.talk(wire.head("GET", "/ok"), 1), [("GET", "/ok", b"")])
-    rig.settle()
-
-
-def deny_in_tls(rig, host, port):
-    """CONNECT to a denied place is refused, or accepted so that the denial can be shown inside; nothing is dialled."""
-    sock = rig.knock("connect")
-    sock.sendall(f"CONNECT {host}:{port} HTTP/1.1\r\nHost: {host}:{port}\r\nProxy-Authorization: {rig.gw.basic()}\r\n\r\n".encode())
-    first = sock.recv(4096)
-    if b" 200 " in first.split(b"\r\n")[0]:
-        try:
-            sock = rig.loose.wrap_socket(sock, server_hostname=host.strip("[]") if ":" not in host else None)
-            sock.sendall(f"GET /ok HTTP/1.1\r\nHost: {host}:{port}\r\nConnection: close\r\n\r\n".encode())
-            first = sock.recv(4096)
-        except (ssl.SSLError, ConnectionError):
-            first = b"HTTP/1.1 400 (TLS)\r\n"
-    sock.close()
-    assert first[9:10] in (b"4", b"5"), (host, port, first)
-    assert not rig.arrived(), (host, port)
-
-
-@test("A42 connect", "B43 connect", "C37 connect", "A39 connect", "A42 unix", "B43 unix", "C37 unix")
-def a_connection_has_one_connect_and_then_tls(lab):
-    rig = Rig(lab)
-    up = rig.up
-    for transport in ("connect", "unix"):
-        at = f"{up.name}:{up.port}"
-        rig.refused("A42 CL on CONNECT", connect(rig, at, transport=transport, more="Content-Length: 3\r\n"))
-        rig.refused("A42 TE on CONNECT", connect(rig, at, transport=transport, more="Transfer-Encoding: chunked\r\n"))
-        rig.refused("C1 Host of CONNECT", connect(rig, at, "other.test", transport))
-        ok = f"CONNECT {at} HTTP/1.1\r\nHost: {at}\r\n{{A}}\r\n"
-        for behind in ("GET /ok HTTP/1.1\r\nHost: {H}\r\n\r\n", "SSH-2.0-x\r\n", ok, "\x05\x01\x00\x03\x01", "\x16\x03\x01\xff\xff" + "x" * 70000, "\x80\x2e\x01\x00\x02" + "\0" * 60):
-            got = rig.plain((ok + behind).encode("latin-1"), transport)
-            assert got.closed and not rig.arrived() and got.data.count(b"HTTP/1.1") <= 1, (behind, got)
-        wire = rig.open(transport)
-        rig.refused("B43 CONNECT in a tunnel", wire.talk(f"CONNECT {at} HTTP/1.1\r\nHost: {at}\r\n\r\n"), status=400)
-        plain = "GET http://{H}/ok HTTP/1.1\r\nHost: {H}\r\n{A}\r\n".replace("{H}", f"{up.name}:{up.plain_port}")
-        got = rig.plain(plain.encode() + ok.encode(), transport)
-        assert got.status == [200, 400] and got.closed and len(rig.arrived()) == 1, got
-        # The hello in one segment with the head.
-        bio_in, bio_out = ssl.MemoryBIO(), ssl.MemoryBIO()
-        tls = rig.tls.wrap_bio(bio_in, bio_out, server_hostname=up.name)
-        try:
-            tls.do_handshake()
-        except ssl.SSLWantReadError:
-            pass
-        sock = rig.knock(transport)
-        auth = "" if transport == "unix" else f"Proxy-Authorization: {rig.gw.basic()}\r\n"
-        sock.sendall(ok.replace("{A}", auth).encode() + bio_out.read())
-        data = b""
-        while b"\r\n\r\n" not in data:
-            data += sock.recv(65536)
-        bio_in.write(data.partition(b"\r\n\r\n")[2])
-        while True:
-            try:
-                tls.do_handshake()
-                break
-            except ssl.SSLWantReadError:
-                sock.sendall(bio_out.read())
-                bio_in.write(sock.recv(65536))
-        tls.write(f"GET /ok HTTP/1.1\r\nHost: {at}\r\n\r\n".encode())
-        sock.sendall(bio_out.read())
-        bio_in.write(sock.recv(65536))
-        assert tls.selected_alpn_protocol() == "http/1.1" and len(rig.arrived()) == 1
-        sock.close()
-        h2 = ssl.create_default_context(cafile=str(rig.gw.state / "bundle.crt"))
-        h2.set_alpn_protocols(["h2"])
-        rig.tls, ours = h2, rig.tls
-        try:
-            wire = rig.open(transport)
-            assert wire.sock.selected_alpn_protocol() is None
-        except (ssl.SSLError, ConnectionError):
-            pass
-        rig.tls = ours
-    rig.settle()
-
-
-@test("C21 connect", "C21 absolute")
-def the_gateways_own_doors_are_never_dialled(lab):
-    with socket.create_server(("127.0.0.1", 0)) as one, socket.create_server(("127.0.0.1", 0)) as two:
-        desk, proxy = one.getsockname()[1], two.getsockname()[1]
-    hosts = {"door.test": "127.0.0.1", "six.test": '"::1"', "mapped.test": '"::ffff:127.0.0.1"', "any.test": "0.0.0.0"}
-    cidrs = '["127.0.0.1/32", "::1/128", "0.0.0.0/8", "::/0"]'
-    entries = "".join(f"  - {{ host: {h}, port: {p}, address: {a}, allow_private: {cidrs} }}\n" for h, a in hosts.items() for p in (desk, proxy))
-    rules = "".join(f"  - {{ id: {h[0]}{p}{s}, match: {{ host: {h}, port: {p}, scheme: {s} }}, decide: allow }}\n"
-                    for h in hosts for p in (desk, proxy) for s in ("http", "https"))
-    rig = Rig(lab)
-    rig.gw.stop()
-    text = rig.gw.config.read_text().replace('"localhost:0"', f'"localhost:{desk}"').replace('"127.0.0.1:0"', f'"127.0.0.1:{proxy}"')
-    rig.gw.config.write_text(text)
-    rig.gw.policy.write_text(rig.gw.policy.read_text().replace("credentials:\n", entries + "credentials:\n") + rules)
-    rig.gw.up()
-    for host in hosts:
-        for port in (desk, proxy):
-            got = rig.plain(f"GET http://{host}:{port}/ HTTP/1.1\r\nHost: {host}:{port}\r\n{{A}}\r\n".encode(), expect=1)
-            assert got.status and got.status[0] in (403, 502), (host, port, got)
-            assert b"Sign in" not in got.data and b"407" not in got.data, (host, port, got)
-            deny_in_tls(rig, host, port)
-    # (Nobody listens on [::1] here: that is simply refused by the kernel, as 0.0.0.0 is by its class.)
-    lab.wait_for("the reasons", lambda: rig.gw.process.seen.count(b"address is the gateway's own") >= 8, 5)
-    rig.settle()
 
 
 if __name__ == "__main__":

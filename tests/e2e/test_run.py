@@ -136,7 +136,7 @@ def the_environment_inside_has_no_secret_and_only_the_allow_list(lab):
     assert mine.encode() not in done.both
 
 
-@test("G3 run-gateway", "C21 run")
+@test("G3 run-gateway")
 def nothing_of_the_gateway_can_be_reached_from_inside(lab):
     run = Run(lab)
     port = run.gw.page.partition("://")[2].partition("/")[0].rpartition(":")[2]
@@ -156,7 +156,7 @@ def nothing_of_the_gateway_can_be_reached_from_inside(lab):
     assert len(codes) == 8 and set(codes) <= {"000", "400", "403", "502"}, text
 
 
-@test("C21 upstream")
+@test()
 def not_even_a_policy_that_names_the_gateway_itself_leads_there(lab):
     """Listed as an upstream on loopback, by mistake or by malice, it is not dialled."""
     up = lab.upstream()

@@ -18,6 +18,10 @@ LISTENER = {"later": "connect", "reload": "connect"}  # the rest is met on a lis
 BYTES_MAX = 1500  # of a message that goes out byte by byte, the rest in one piece
 
 
+class Refused(AssertionError):
+    """The way in itself said no: no tunnel."""
+
+
 class Got:
     """What came back: all bytes, the status of each whole answer, whether the connection ended."""
 
@@ -103,15 +107,15 @@ class Wire:
         while b"\r\n\r\n" not in head:
             more = self.sock.recv(1)
             if not more:
-                raise AssertionError(f"CONNECT: {head!r}")
+                raise Refused(f"CONNECT: {head!r}")
             head += more
         if b" 200 " not in head.split(b"\r\n")[0]:
-            raise AssertionError(f"CONNECT: {head!r}")
+            raise Refused(f"CONNECT: {head!r}")
 
     def socks(self):
         said = socks5(self.sock, self.who, self.rig.gw.token(self.who), self.host, self.port)
         if said != 0:
-            raise AssertionError(f"SOCKS: reply {said}")
+            raise Refused(f"SOCKS: reply {said}")
 
     def good(self, n):
         """n reads that pass, so that what follows is not a connection's first."""
@@ -169,7 +173,7 @@ def exactly(sock, n):
     while len(data) < n:
         more = sock.recv(n - len(data))
         if not more:
-            raise AssertionError(f"the connection ended after {data!r}")
+            raise Refused(f"the connection ended after {data!r}")
         data += more
     return data
 
@@ -184,7 +188,12 @@ def socks5(sock, user, password, host, port, split=None):
     say(b"\x01" + bytes([len(user)]) + user.encode() + bytes([len(password)]) + password.encode())
     assert exactly(sock, 2) == b"\x01\x00", "SOCKS: login"
     name = host.encode("latin-1")
-    say(b"\x05\x01\x00\x03" + bytes([len(name)]) + name + struct.pack("!H", port))
+    try:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        where = (b"\x04" if ":" in host else b"\x01") + socket.inet_pton(family, host.strip("[]"))
+    except OSError:
+        where = b"\x03" + bytes([min(len(name), 255)]) + name[:255]
+    say(b"\x05\x01\x00" + where + struct.pack("!H", port & 0xffff))
     reply = exactly(sock, 4)
     exactly(sock, {1: 6, 4: 18}[reply[3]])
     return reply[1]

@@ -97,6 +97,12 @@ class Recorder:
                 self._write("effects.json", self.effects)
 
 
+    def silent(self, conn, request):
+        """A kept connection that ended instead of an answer: whoever asked may ask once more, if that is safe."""
+        with self.lock, open(self.dir / "silent.jsonl", "a", encoding="utf-8") as out:
+            out.write(json.dumps({"conn": conn, "method": request.method, "target": request.target}) + "\n")
+
+
 class Request:
     def __init__(self, head):
         lines = head.decode("latin-1").split("\r\n")
@@ -130,7 +136,7 @@ class Connection:
 
     def __init__(self, server, sock, meta):
         self.server, self.sock, self.buffer, self.received = server, sock, b"", 0
-        self.number = None
+        self.asked, self.sent, self.number = 0, False, None
         self.meta = meta
 
     def _read(self):
@@ -167,6 +173,7 @@ class Connection:
         return self._exactly(int(request.field("content-length") or 0))
 
     def send(self, data):
+        self.sent = self.sent or bool(data)
         self.log_out.write(data)
         self.sock.sendall(data)
 
@@ -192,7 +199,10 @@ class Connection:
                 self.server.recorder.request(self.number, offset, request, self.buffer, False)
                 raise
             self.server.recorder.request(self.number, offset, request, body, True)
+            self.asked, self.sent = self.asked + 1, False
             if not self.act(mode, params, request):
+                if self.asked > 1 and not self.sent:
+                    self.server.recorder.silent(self.number, request)
                 return
 
     def act(self, mode, params, request):
