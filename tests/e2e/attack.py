@@ -167,7 +167,8 @@ class Rig:
         except Skip:
             raise
         except Exception:  # noqa: BLE001  the other cases have their own say
-            self.lab.failures.append(f"{ids} {transport}: {traceback.format_exc()}")
+            why = f"{ids} {transport}: {traceback.format_exc()}"
+            self.lab.failures += [(f"{i} {transport}", why if i == self.ids[0] else "") for i in self.ids]
             self.arrived()
         finally:
             self.ids = None

@@ -5,7 +5,7 @@ usage: attacks_report.py [--all] LOG...
 
 The logs are those of one run of tests/e2e/test_*.py; what counts is the line "ok ID WAY", which only the oracle of
 attack.py prints. Prints a table (--all: of every row, else of those with something missing), then the count. Exit 1
-when a due line is missing, when a line names a way that the list does not have, or when a way is left out unexplained.
+when a due line is missing or also said to be "not ok", when a line names a way that the list does not have, or when a way is left out unexplained.
 """
 import pathlib
 import re
@@ -13,7 +13,7 @@ import sys
 
 LIST = pathlib.Path(__file__).resolve().parent.parent / "attacks.tsv"
 EVERYWHERE = {"connect", "absolute", "unix", "socks", "captured", "later", "reload"}
-LINE = re.compile(r"ok ((?:A|B|C|D|E|F|G)\d+) (\S+)$")
+LINE = re.compile(r"(not )?ok ([A-G]\d+) (\S+)$")
 
 
 def listed():
@@ -27,13 +27,13 @@ def listed():
 
 def main():
     every, logs = "--all" in sys.argv, [a for a in sys.argv[1:] if a != "--all"]
-    said, wrong, due = set(), [], 0
+    said, denied, wrong, due = set(), set(), [], 0
     for log in logs:
         for line in pathlib.Path(log).read_text(errors="replace").splitlines():
             match = LINE.match(line)
             if match:
-                said.add(match.groups())
-    ok = 0
+                (denied if match[1] else said).add(match.groups()[1:])
+    said, ok = said - denied, 0
     for i, priority, state, ways, why, title in listed():
         if state != "due":
             continue

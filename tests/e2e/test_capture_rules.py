@@ -110,7 +110,7 @@ def the_rule_files_are_valid(lab):
         lab.run(["nft", "-c", "-f", netns.RULES / name], rc=0)
 
 
-@test("C32 transparent-gateway", "C31 transparent-gateway", "C21 transparent-gateway", "C16 transparent-gateway")
+@test("C32 netns")
 def a_network_behind_the_gateway_is_captured_whole(lab):
     netns.need(WHY_NOT)
     box = netns.Box(lab)
@@ -147,7 +147,7 @@ def a_network_behind_the_gateway_is_captured_whole(lab):
     assert len(gateway.asked) >= 3
 
 
-@test("C32 transparent-gateway")
+@test("C32 netns")
 def what_a_sandbox_sends_raw_is_refused_too(lab):
     netns.need(WHY_NOT)
     box = netns.Box(lab)
@@ -169,7 +169,7 @@ def what_a_sandbox_sends_raw_is_refused_too(lab):
     assert seen == {"echo": [3, 13], "sctp": [3, 13], "gre": [3, 13]}, seen  # administratively prohibited
 
 
-@test("C32 transparent-user", "C31 transparent-user", "C21 transparent-user", "C16 transparent-user")
+@test("C32 netns")
 def a_users_own_processes_are_captured_and_nobody_elses(lab):
     netns.need(WHY_NOT)
     netns.Box(lab)
