@@ -37,6 +37,7 @@ void front_refuse(struct client *c, unsigned status, const char *code, const cha
 /* The same to who speaks TLS and is not answered in it yet; description: RFC 8446 section 6. */
 enum { ALERT_ACCESS_DENIED = 49, ALERT_DECODE_ERROR = 50, ALERT_INTERNAL = 80, ALERT_NO_NAME = 112 };
 void front_refuse_tls(struct client *c, uint8_t description, const char *code);
+void front_alert(struct client *c, uint8_t description); /* without a word to the books */
 /* The same to who waits for the answer to a SOCKS request. */
 void front_refuse_socks(struct client *c, enum socks5_reply why, const char *code);
 /* books.c: what was refused here is seen: in the audit, by way of the judge, and in the parent's counters. */

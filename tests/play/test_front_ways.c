@@ -1,70 +1,11 @@
 /* The front: ways in other than HTTP's own. SOCKS5 after its login, what was captured by a redirect (its port known),
  * and the listener of `countersign run --transparent`, where a PROXY header says so. */
-#include "tests/play/front_peers.h"
+#include "tests/play/front_ways.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#define PROXY_HEADER   "\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c\x0a\0\0\2\x0a\0\0\3\x80\0"
-#define PROXY_TO(port) PROXY_HEADER port
-#define SOCKS_NAME(n)  "\5\1\0\3" n
-#define SOCKS_A_443    SOCKS_NAME("\6a.test\1\xbb")
-#define SOCKS_A_80     SOCKS_NAME("\6a.test\0\x50")
-#define SOCKS_V4_443   "\5\1\0\1\x5d\xb8\xd8\x22\1\xbb"
-#define SOCKS_V4_80    "\5\1\0\1\x5d\xb8\xd8\x22\0\x50"
-#define SOCKS_V6_443   "\5\1\0\4\x20\1\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0\1\1\xbb"
-#define SOCKS_GRANTED  "\5\0\0\1\0\0\0\0\0\0"
-#define GET_A          "GET /x HTTP/1.1\r\nHost: a.test\r\n\r\n"
-#define ALERT(d)       "\x15\3\3\0\2\2" d
-
-/* What the front says of a refusal, to the judge. */
-static void took_note(struct stage *s, enum walk_step step, const char *code, const char *scheme, const char *host,
-                      uint16_t port)
-{
-    struct got g = take(s, &s->books, M_FRONT_REFUSED);
-    struct msg_in m = msg_in(g.payload);
-    assert_int_equal(g.id >> FRONT_INSTANCE_SHIFT, INSTANCE);
-    uint8_t said = msg_get_u8(&m);
-    struct span c = msg_get_span(&m, 64), sc = msg_get_span(&m, 5), h = msg_get_span(&m, HTTP_HOST_MAX);
-    uint16_t p = msg_get_u16(&m);
-    assert_int_equal(msg_end(&m), 0);
-    if (!span_eq(c, span_str(code)) || !span_eq(sc, span_str(scheme)) || !span_eq(h, span_str(host)) || p != port ||
-        said != step)
-        fail_msg("noted step %u, \"%.*s\", %.*s://%.*s:%u", said, SPAN_FMT(c), SPAN_FMT(sc), SPAN_FMT(h), p);
-}
-
-static void expect_bytes(struct cl *c, struct span want)
-{
-    uint64_t until = now_ms() + 5000;
-    for (cl_read(c); c->in.n < want.n; cl_read(c)) {
-        if (c->ended || now_ms() > until)
-            fail_msg("%zu bytes of %zu came", c->in.n, want.n);
-        turn(c->s);
-    }
-    assert_true(span_eq(dynbuf_span(&c->in), want));
-    cl_forget(c);
-}
-
-/* The ClientHello of a client that asks for this name (or none). To be freed. */
-static struct span hello_of(struct stage *s, const char *sni)
-{
-    SSL *ssl = SSL_new(s->tls);
-    BIO *in = BIO_new(BIO_s_mem()), *out = BIO_new(BIO_s_mem());
-    unsigned char *p;
-    SSL_set_bio(ssl, in, out);
-    SSL_set_connect_state(ssl);
-    if (sni != NULL)
-        assert_int_equal(SSL_set_tlsext_host_name(ssl, sni), 1);
-    assert_true(SSL_do_handshake(ssl) < 1);
-    long n = BIO_get_mem_data(out, &p);
-    uint8_t *copy = malloc((size_t)n);
-    assert_non_null(copy);
-    struct span hello = span_of(memcpy(copy, p, (size_t)n), (size_t)n);
-    SSL_free(ssl);
-    return hello;
-}
 
 static void answered(struct stage *s, struct cl *c, const char *scheme, const char *host, uint16_t port)
 {
@@ -76,13 +17,6 @@ static void answered(struct stage *s, struct cl *c, const char *scheme, const ch
     give_reply(s, a.id, 200, "fine", false);
     cl_expect(c, "fine");
     cl_forget(c);
-}
-
-static void socks_open(struct stage *s, struct cl *c, struct span request)
-{
-    cl_adopt_way(s, c, WAY_SOCKS, 0, "", SPAN_NONE);
-    cl_say(c, request);
-    expect_bytes(c, SPAN(SOCKS_GRANTED));
 }
 
 /* ---- what works ---- */

@@ -1,4 +1,5 @@
 /* The judge: tokens, CONNECT and its leafs, and what a sandbox may ask about itself. */
+#include "proxy/walk.h"
 #include "tests/play/play.h"
 
 #include <stdio.h>
@@ -149,6 +150,53 @@ static void a_front_without_its_key_or_sandbox_gets_no_leaf(void **state)
     play_close(&p);
 }
 
+static void front_says_refused(struct play *p, uint64_t xid, const char *code)
+{
+    struct dynbuf *b = from(p);
+    msg_put_u8(b, WALK_PARSE);
+    msg_put_span(b, span_str(code));
+    msg_put_span(b, SPAN("http"));
+    msg_put_span(b, SPAN("api.example"));
+    msg_put_u16(b, 80);
+    assert_int_equal(give(p, ROLE_FRONT, FRONT, M_FRONT_REFUSED, xid, -1), 0);
+}
+
+/* What a front refuses goes into the audit, so many a second; the rest is counted in one record. */
+static void refusals_of_a_front_are_recorded(void **state)
+{
+    struct play p;
+    struct wire_record r;
+    play_all(&p, "");
+    play_time(&p, 5000);
+    front_says_refused(&p, XID(1), "bad-method");
+    struct msg_in m = expect(&p, ROLE_LEDGER, M_AUDIT, XID(1));
+    assert_int_equal(wire_get_record(&m, &r), 0);
+    assert_true(span_eq(r.sandbox, SPAN("sb")) && span_eq(r.session, SPAN("ses")) &&
+                span_eq(r.verdict, SPAN("deny")));
+    assert_true(span_eq(r.code, SPAN("bad-method")) && span_eq(r.op, SPAN("parse")) && r.effect.n == 0);
+    assert_true(span_eq(r.scheme, SPAN("http")) && span_eq(r.host, SPAN("api.example")) && r.port == 80);
+    for (unsigned i = 2; i <= 60; i++) {
+        front_says_refused(&p, XID(i), "bad-method");
+        if (i <= 50)
+            expect_audit(&p, XID(i), "deny", "bad-method");
+    }
+    expect_nothing(&p);
+    play_time(&p, 1000);
+    front_says_refused(&p, XID(61), "not-http");
+    m = expect(&p, ROLE_LEDGER, M_AUDIT, XID(60));
+    assert_int_equal(wire_get_record(&m, &r), 0);
+    assert_true(span_eq(r.code, SPAN("more-refused")) && span_eq(r.resource, SPAN("10 more")));
+    expect_audit(&p, XID(61), "deny", "not-http");
+    for (unsigned i = 0; i < 51; i++) {
+        front_says_refused(&p, XID(100 + i), "not-http");
+        if (i < 49)
+            expect_audit(&p, XID(100 + i), "deny", "not-http");
+    }
+    play_gone(&p, ROLE_FRONT, FRONT);
+    expect_audit(&p, XID(150), "deny", "more-refused");
+    play_close(&p);
+}
+
 static void ask_inside(struct play *p, uint64_t xid, uint64_t front, const char *method, const char *path)
 {
     struct wire_request r = {.scheme = SPAN("http"), .host = SPAN("countersign.internal"), .port = 80};
@@ -238,6 +286,7 @@ int main(void)
         cmocka_unit_test(a_leaf_is_minted_once),
         cmocka_unit_test(leafs_for_denied_hosts_have_a_budget),
         cmocka_unit_test(a_front_without_its_key_or_sandbox_gets_no_leaf),
+        cmocka_unit_test(refusals_of_a_front_are_recorded),
         cmocka_unit_test(a_sandbox_sees_itself_and_its_own_tickets),
         cmocka_unit_test(settings_are_checked),
         cmocka_unit_test(without_a_policy_nothing_passes),
