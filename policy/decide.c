@@ -281,8 +281,10 @@ void policy_judge(const struct policy *p, const struct subject *s, const struct 
     struct ask k = {
         .p = p, .subject = s, .request = r, .method = r->method, .arena = a, .upgrade = match_is_upgrade(r)};
     struct span path[READINGS_MAX];
+    struct body_view body = {.looked = false};
     struct outcome o = refusal("internal", -1);
     size_t n;
+    k.body = &body;
     (void)now_ms; /* no rule asks for the time yet */
     *d = (struct decision){.code = "internal", .credential = -1, .inline_wait_ms = UINT64_MAX};
     d->body_max = BODY_MAX_DEFAULT;

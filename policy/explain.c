@@ -32,6 +32,7 @@ size_t policy_near_misses(const struct policy *p, const struct subject *s, const
                           const struct decision *d, struct arena *a, struct near_miss out[NEAR_MAX])
 {
     struct member m = {0};
+    struct body_view body = {.looked = false};
     struct ask k = {.p = p,
                     .subject = s,
                     .request = r,
@@ -40,6 +41,7 @@ size_t policy_near_misses(const struct policy *p, const struct subject *s, const
                     .op = d->op,
                     .resource = d->resource,
                     .effect = d->effect,
+                    .body = &body,
                     .arena = a,
                     .push_unknown = d->need_body,
                     .upgrade = d->upgrade,

@@ -58,6 +58,7 @@ static const struct field match_fields[] = {RANGE(img_match, hosts, IMG_HOST),
                                             BELOW(img_match, any_place, 2),
                                             BELOW(img_match, ws, 2),
                                             RANGE(img_match, ws_protocols, IMG_GLOB),
+                                            RANGE(img_match, body, IMG_COND),
                                             {0}};
 static const struct field rule_fields[] = {STR(img_rule, id),
                                            STR(img_rule, file),
@@ -125,6 +126,10 @@ static const struct field op_fields[] = {STR(img_op, op),
                                          {0}};
 static const struct field resource_fields[] = {STR(img_resource, host), STR(img_resource, text), {0}};
 
+static const struct field cond_fields[] = {
+    BELOW(img_cond, kind, COND_KINDS), BELOW(img_cond, op, COND_OPS),    STR(img_cond, key),
+    RANGE(img_cond, texts, IMG_STR),   RANGE(img_cond, globs, IMG_GLOB), {0}};
+
 static const struct {
     size_t size;
     const struct field *fields;
@@ -147,6 +152,7 @@ static const struct {
     [IMG_PACK] = {sizeof(struct img_pack), pack_fields},
     [IMG_OP] = {sizeof(struct img_op), op_fields},
     [IMG_RESOURCE] = {sizeof(struct img_resource), resource_fields},
+    [IMG_COND] = {sizeof(struct img_cond), cond_fields},
 };
 
 size_t img_record_size(enum img_table t)

@@ -15,7 +15,7 @@
 #include "policy/policy.h"
 #include "policy/records_pack.h"
 
-enum { IMG_VERSION = 3 };
+enum { IMG_VERSION = 4 };
 #define IMG_MAGIC "CSPOLICY"
 #define IMG_NONE  UINT32_MAX
 
@@ -38,6 +38,7 @@ enum img_table {
     IMG_PACK,
     IMG_OP,
     IMG_RESOURCE,
+    IMG_COND,
     IMG_TABLES
 };
 

@@ -251,6 +251,18 @@ static bool effect_fits(const struct ask *k, const struct img_match *m, enum str
     return m->effects == 0 || (m->effects & is) != 0;
 }
 
+/* Asked last: it may parse the body, which all before it did not need. */
+static enum fit conds_fit(const struct ask *k, const struct img_match *m, enum strictness how)
+{
+    enum fit fit = FIT_YES;
+    for (uint32_t i = 0; i < m->body.n && fit != FIT_NO; i++) {
+        const struct img_cond *c = img_at(k->p, IMG_COND, m->body.first + i);
+        enum fit one = body_fits(k->body, k->p, c, k->request, how == AS_WRITTEN, k->arena);
+        fit = one < fit ? one : fit;
+    }
+    return fit;
+}
+
 enum fit match_fits(const struct ask *k, const struct img_match *m, enum strictness how)
 {
     const struct request *r = k->request;
@@ -267,7 +279,9 @@ enum fit match_fits(const struct ask *k, const struct img_match *m, enum strictn
         return FIT_NO;
     enum fit a = pairs_fit(k, m, how);
     enum fit b = a == FIT_NO ? FIT_NO : git_fits(k, m, how);
-    return a < b ? a : b;
+    enum fit c = b == FIT_NO ? FIT_NO : conds_fit(k, m, how);
+    a = a < b ? a : b;
+    return a < c ? a : c;
 }
 
 unsigned match_misses(const struct ask *k, const struct img_match *m, const char *out[MISSES_MAX])
@@ -299,6 +313,8 @@ unsigned match_misses(const struct ask *k, const struct img_match *m, const char
         out[n++] = "query or header";
     if (git_fits(k, m, AS_WRITTEN) != FIT_YES)
         out[n++] = "git";
+    if (conds_fit(k, m, AS_WRITTEN) != FIT_YES)
+        out[n++] = "body";
     return n;
 }
 

@@ -5,9 +5,9 @@
 #ifndef POLICY_MATCH_H
 #define POLICY_MATCH_H
 
+#include "policy/body.h"
 #include "policy/classify/classify.h"
 
-enum fit { FIT_NO = 0, FIT_MAYBE, FIT_YES };
 enum strictness { AS_WRITTEN = 0, ANY_SPELLING, ANY_PLACE };
 
 /* One member of a push. */
@@ -28,12 +28,13 @@ struct ask {
     bool push_unknown;           /* a push whose commands are not known yet */
     bool upgrade;                /* to a WebSocket; lifted: it would be a read otherwise */
     bool lifted;
+    struct body_view *body;
     struct arena *arena;
 };
 
 enum fit match_fits(const struct ask *k, const struct img_match *m, enum strictness how);
 /* The same question for people: the names of the keys that do not fit, as written. Returns how many. */
-enum { MISSES_MAX = 13 };
+enum { MISSES_MAX = 14 };
 unsigned match_misses(const struct ask *k, const struct img_match *m, const char *out[MISSES_MAX]);
 bool scope_fits(const struct policy *p, const struct subject *s, const struct img_rule *r);
 /* Does a host pattern of the match name the host, on a port it means? */

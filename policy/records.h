@@ -32,6 +32,15 @@ struct img_scope {
     struct img_str name;
     struct img_range sandboxes, labels; /* IMG_GLOB, IMG_PAIR */
 };
+/* One thing that must hold of a body. */
+enum { COND_JSON = 0, COND_FORM, COND_KINDS };
+enum { COND_TEXT = 0, COND_AT_MOST, COND_AT_LEAST, COND_EXISTS, COND_ABSENT, COND_OPS };
+struct img_cond {
+    uint32_t kind, op;
+    struct img_str key;            /* a JSON pointer, or a form field's name */
+    struct img_range texts, globs; /* IMG_STR and IMG_GLOB: one of them */
+    uint64_t number;               /* at most 2^53 */
+};
 enum { SCHEME_HTTPS = 1, SCHEME_HTTP = 2 };
 enum { TRI_UNSET = 0, TRI_TRUE, TRI_FALSE };
 enum { GIT_UPLOAD_PACK = 1, GIT_RECEIVE_PACK = 2 };
@@ -42,6 +51,7 @@ struct img_match {
     uint32_t any_place;                          /* an except: what it does not say about place is any */
     uint32_t ws;                                 /* 1: WebSocket upgrades, and nothing else */
     struct img_range ws_protocols;               /* IMG_GLOB; none: any */
+    struct img_range body;                       /* IMG_COND: all of them */
 };
 struct img_rule { /* sorted by id: the lowest index is the lowest id */
     struct img_str id, file;

@@ -142,5 +142,11 @@ int asked_push(struct asked *q, struct span url, const struct git_ref *refs, siz
 
 void asked_judge(struct asked *q, const struct policy *p)
 {
-    policy_judge(p, &q->subject, &q->request, 0, &q->a, &q->decision);
+    struct decision *d = &q->decision;
+    policy_judge(p, &q->subject, &q->request, 0, &q->a, d);
+    if (!d->need_body || !q->request.body_complete)
+        return;
+    d->need_body = false; /* it is all there, and not enough: as the gateway says it */
+    d->verdict = VERDICT_DENY;
+    d->code = "unclassified";
 }

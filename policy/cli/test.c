@@ -14,7 +14,7 @@ struct t_as {
 };
 struct t_request {
     const struct node *at;
-    struct item method, url, body;
+    struct item method, url, body, json;
     struct list headers, form;
 };
 struct t_ref {
@@ -66,10 +66,6 @@ struct t_file {
     {                                                                                                                \
         .name = name_, .type = KEY_LIST, .at = offsetof(struct T, f), .table = t, .flags = KEY_NEEDED                \
     }
-#define LATER(name_)                                                                                                 \
-    {                                                                                                                \
-        .name = name_, .type = KEY_LATER                                                                             \
-    }
 
 static const struct choice decide_names[] = {
     {"deny", VERDICT_DENY}, {"hold", VERDICT_HOLD}, {"allow", VERDICT_ALLOW}, {0}};
@@ -80,7 +76,7 @@ static const struct key request_keys[] = {NEEDED(t_request, method, "method"),
                                           PAIRS(t_request, headers, "headers"),
                                           {.name = "body", .type = KEY_PROSE, .at = offsetof(struct t_request, body)},
                                           PAIRS(t_request, form, "form"),
-                                          LATER("json"),
+                                          {.name = "json", .type = KEY_PROSE, .at = offsetof(struct t_request, json)},
                                           {0}};
 static const struct table request_table = {"request:", sizeof(struct t_request), request_keys};
 static const struct key ref_keys[] = {
@@ -176,8 +172,10 @@ static int ask_request(struct asked *q, const struct t_request *r, struct err *e
         for (size_t k = 0; k < v[i].values.n; k++)
             if (asked_header(q, v[i].name.text, v[i].values.v[k].text) != 0)
                 return err_set(e, "too many headers");
-    q->request.has_body = r->body.at || r->form.at;
-    q->request.body = r->body.text;
+    q->request.has_body = r->body.at || r->form.at || r->json.at;
+    q->request.body = r->json.at ? r->json.text : r->body.text;
+    if (r->json.at && asked_header(q, SPAN("Content-Type"), SPAN("application/json")) != 0)
+        return err_set(e, "too many headers");
     if (r->form.at && ask_form(q, r) != 0)
         return err_set(e, "no memory");
     return asked_url(q, r->url.text, e);
@@ -190,6 +188,8 @@ static const char *why_no_case(const struct t_case *c)
     for (size_t i = 0; i < c->as.labels.n; i++)
         if (v[i].values.n != 1)
             return "a label has one value here";
+    if ((c->request.body.at != NULL) + (c->request.json.at != NULL) + (c->request.form.at != NULL) > 1)
+        return "a request has body:, json: or form:";
     return (c->request.at == NULL) == (c->push.at == NULL) ? "a case has request: or git_push:" : NULL;
 }
 

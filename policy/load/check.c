@@ -96,6 +96,39 @@ static void check_op_known(struct loader *l, const struct model *m, const struct
             near ? "; did you mean \"" : ", so the rule could never match", near ? near : "", near ? "\"?" : "");
 }
 
+/* RFC 6901, with the two escapes it has; "" would be the whole body, which has no value to compare. */
+static const char *why_pointer(struct span s)
+{
+    if (s.n == 0 || s.p[0] != '/')
+        return "is no JSON pointer: it begins with a slash, such as /amount";
+    for (size_t i = 0; i < s.n; i++)
+        if (s.p[i] == '~' && (i + 1 == s.n || (s.p[i + 1] != '0' && s.p[i + 1] != '1')))
+            return "is no JSON pointer: a ~ in a name is written ~0, a slash in it ~1";
+    return NULL;
+}
+
+static void check_conds(struct loader *l, const struct list *conds)
+{
+    const struct m_cond *v = conds->v;
+    if (conds->at && conds->n == 0)
+        problem(l, conds->at, "P008", "an empty list asks nothing: name a condition, or leave the key out");
+    for (size_t i = 0; i < conds->n; i++) {
+        const struct m_cond *c = &v[i];
+        int asked = (c->equals.at != NULL) + (c->in.at != NULL) + (c->glob.at != NULL) + (c->at_most.at != NULL) +
+                    (c->at_least.at != NULL) + (c->exists.at != NULL) + (c->absent.at != NULL);
+        if (c->pointer.at)
+            bad_value(l, &c->pointer, "P013", why_pointer(c->pointer.text));
+        check_texts(l, &c->glob, why_free);
+        if (c->at && asked != 1)
+            problem(l, c->at, "P015",
+                    "a condition asks one thing: equals, in, glob, int_lte, int_gte, exists or absent");
+        const struct number *flag = c->exists.at ? &c->exists : &c->absent;
+        if (flag->at && !flag->v)
+            problem(l, flag->at, "P015",
+                    "only true says something here; its opposite is the other of exists and absent");
+    }
+}
+
 static void check_match(struct loader *l, const struct model *m, const struct m_match *t)
 {
     check_texts(l, &t->hosts, why_host);
@@ -107,6 +140,10 @@ static void check_match(struct loader *l, const struct model *m, const struct m_
     check_pairs(l, &t->query, false);
     check_pairs(l, &t->header, true);
     check_texts(l, &t->ws.subprotocols, why_free);
+    check_conds(l, &t->json);
+    check_conds(l, &t->form);
+    if (t->json.at && t->form.at)
+        problem(l, t->form.at, "P015", "a body is JSON or a form: write two rules");
     for (size_t i = 0; i < t->ops.n; i++)
         if (why_op(t->ops.v[i].text) == NULL)
             check_op_known(l, m, &t->ops.v[i]);
@@ -122,7 +159,8 @@ static void check_match(struct loader *l, const struct model *m, const struct m_
 static bool says_something(const struct m_match *t)
 {
     return t->hosts.at || t->ports.at || t->methods.at || t->paths.at || t->ops.at || t->resources.at ||
-           t->schemes.at || t->effects.at || t->query.at || t->header.at || t->git.at || t->ws.at;
+           t->schemes.at || t->effects.at || t->query.at || t->header.at || t->git.at || t->ws.at || t->json.at ||
+           t->form.at;
 }
 
 static void check_rule_parts(struct loader *l, const struct model *m, const struct m_rule *r)

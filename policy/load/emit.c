@@ -84,6 +84,25 @@ static void put_host(struct emit *w, struct span host, uint64_t port)
     (void)put_record(w, IMG_HOST, &out);
 }
 
+static void put_conds(struct emit *w, const struct list *conds, uint32_t kind)
+{
+    const struct m_cond *v = conds->v;
+    for (size_t i = 0; i < conds->n; i++) {
+        const struct m_cond *c = &v[i];
+        struct img_cond out = {.kind = kind,
+                               .op = c->at_most.at    ? COND_AT_MOST
+                                     : c->at_least.at ? COND_AT_LEAST
+                                     : c->exists.at   ? COND_EXISTS
+                                     : c->absent.at   ? COND_ABSENT
+                                                      : COND_TEXT,
+                               .key = put_str(w, c->pointer.at ? c->pointer.text : c->field.text),
+                               .texts = put_texts(w, c->in.at ? &c->in : &c->equals),
+                               .globs = put_globs(w, &c->glob, 0),
+                               .number = c->at_most.at ? c->at_most.v : c->at_least.v};
+        (void)put_record(w, IMG_COND, &out);
+    }
+}
+
 static uint32_t put_match(struct emit *w, const struct m_match *t)
 {
     const struct items *hosts = t->hosts.at ? &t->hosts : &t->derived;
@@ -112,6 +131,10 @@ static uint32_t put_match(struct emit *w, const struct m_match *t)
     out.resources = put_globs(w, &t->resources, '/');
     out.git_refs = put_globs(w, &t->git.refs, '/');
     out.ws_protocols = put_globs(w, &t->ws.subprotocols, 0);
+    out.body.first = table_count(w, IMG_COND);
+    put_conds(w, &t->json, COND_JSON);
+    put_conds(w, &t->form, COND_FORM);
+    out.body = range_from(w, IMG_COND, out.body.first);
     out.query = put_pairs(w, &t->query);
     out.header = put_pairs(w, &t->header);
     return put_record(w, IMG_MATCH, &out);

@@ -20,6 +20,14 @@ struct m_messages {
     struct number send, max, total, within;
 };
 
+/* One condition on a body: of a JSON pointer or of a form's field. */
+struct m_cond {
+    const struct node *at;
+    struct item pointer, field;
+    struct items equals, in, glob;
+    struct number at_most, at_least, exists, absent;
+};
+
 struct m_match {
     const struct node *at;
     struct items hosts, ports, methods, paths, ops, resources;
@@ -27,9 +35,13 @@ struct m_match {
     struct list query, header; /* struct pair */
     struct m_git git;
     struct m_ws ws;
-    struct items derived; /* hosts that the resource or operation implies; at is set when they are used */
+    struct list json, form; /* m_cond */
+    struct items derived;   /* hosts that the resource or operation implies; at is set when they are used */
     bool except;
 };
+
+/* Whole numbers that every implementation of JSON keeps exactly. */
+#define COND_NUMBER_MAX (UINT64_C(1) << 53)
 
 /* messages: what it does not say. The most that one message may have is what travels in one piece. */
 enum {

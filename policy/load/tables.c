@@ -263,6 +263,39 @@ static const struct key messages_keys[] = {{.name = "send",
                                            {0}};
 static const struct table messages_table = {"messages:", sizeof(struct m_messages), messages_keys};
 
+#define CONDITIONS                                                                                                   \
+    {.name = "equals", .type = KEY_TEXTS, .at = AT(m_cond, equals), .help = "this value, or one of these"},          \
+        {.name = "in", .type = KEY_TEXTS, .at = AT(m_cond, in), .help = "one of these values"},                      \
+        {.name = "glob", .type = KEY_TEXTS, .at = AT(m_cond, glob), .help = "* matches any run of characters"},      \
+        {.name = "int_lte",                                                                                          \
+         .type = KEY_COUNT,                                                                                          \
+         .at = AT(m_cond, at_most),                                                                                  \
+         .hi = COND_NUMBER_MAX,                                                                                      \
+         .help = "a whole number of at most this"},                                                                  \
+        {.name = "int_gte",                                                                                          \
+         .type = KEY_COUNT,                                                                                          \
+         .at = AT(m_cond, at_least),                                                                                 \
+         .hi = COND_NUMBER_MAX,                                                                                      \
+         .help = "a whole number of at least this"},                                                                 \
+        {.name = "exists", .type = KEY_BOOL, .at = AT(m_cond, exists), .help = "true: it is there"},                 \
+    {                                                                                                                \
+        .name = "absent", .type = KEY_BOOL, .at = AT(m_cond, absent), .help = "true: it is not there"                \
+    }
+
+static const struct key json_keys[] = {{.name = "pointer",
+                                        .type = KEY_TEXT,
+                                        .at = AT(m_cond, pointer),
+                                        .flags = KEY_NEEDED,
+                                        .help = "where in the body, RFC 6901: /amount"},
+                                       CONDITIONS,
+                                       {0}};
+static const struct table json_table = {"an entry of json:", sizeof(struct m_cond), json_keys};
+static const struct key form_keys[] = {
+    {.name = "field", .type = KEY_TEXT, .at = AT(m_cond, field), .flags = KEY_NEEDED, .help = "its name"},
+    CONDITIONS,
+    {0}};
+static const struct table form_table = {"an entry of form:", sizeof(struct m_cond), form_keys};
+
 static const struct key match_keys[] = {
     {.name = "host", .type = KEY_TEXTS, .at = AT(m_match, hosts), .help = "exact, *.one label, **.one or more"},
     {.name = "scheme",
@@ -291,8 +324,8 @@ static const struct key match_keys[] = {
      .at = AT(m_match, resources),
      .help = "what it is done to, github:acme/*"},
     {.name = "git", .type = KEY_MAP, .at = AT(m_match, git), .table = &git_table, .help = "refs of a push"},
-    LATER("json"),
-    LATER("form"),
+    {.name = "json", .type = KEY_LIST, .at = AT(m_match, json), .table = &json_table, .help = "of a JSON body"},
+    {.name = "form", .type = KEY_LIST, .at = AT(m_match, form), .table = &form_table, .help = "of a form's fields"},
     LATER("multipart"),
     LATER("graphql"),
     LATER("jsonrpc"),

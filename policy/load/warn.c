@@ -108,7 +108,7 @@ static bool covers_mask(uint64_t a, uint64_t b)
 static bool covers(const struct m_rule *a, const struct m_rule *b)
 {
     const struct m_match *x = &a->match, *y = &b->match;
-    if (a->except.n || x->query.n || x->header.n || x->git.at)
+    if (a->except.n || x->query.n || x->header.n || x->git.at || x->json.n || x->form.n)
         return false;
     if (a->scope.at && (!b->scope.at || !covers_list(&a->scope, &b->scope, 0)))
         return false;

@@ -78,8 +78,8 @@ static const struct refused refused[] = {
     {RULE ", query: {} }, decide: deny }\n", "P008", NULL, "empty mapping"},
     {RULE " }, except: [{}], decide: deny }\n", "P015", NULL, "empty exception"},
     /* known, not enforced, refused */
-    {RULE ", json: [] }, decide: deny }\n", "P007", "policy.yaml:3:40", "not available yet"},
-    {RULE ", form: [] }, decide: deny }\n", "P007", NULL, "not available yet"},
+    {RULE ", mcp: {} }, decide: deny }\n", "P007", "policy.yaml:3:40", "not available yet"},
+    {RULE ", multipart: [] }, decide: deny }\n", "P007", NULL, "not available yet"},
     {RULE ", graphql: {} }, decide: deny }\n", "P007", NULL, "not available yet"},
     {RULE ", mcp: {} }, decide: deny }\n", "P007", NULL, "not available yet"},
     {RULE ", aws: {} }, decide: deny }\n", "P007", NULL, "not available yet"},

@@ -1,0 +1,293 @@
+#include "policy/body.h"
+
+#include "common/utf8.h"
+#include "policy/glob.h"
+
+enum { FIELDS_MAX = 10000, DIGITS_MAX = 18 };
+
+/* ---- what it is ---- */
+
+static struct span only_value(const struct request *r, struct span name, size_t *count)
+{
+    struct span value = SPAN_NONE;
+    *count = 0;
+    for (size_t i = 0; i < r->nfields; i++)
+        if (span_ieq(r->fields[i].name, name)) {
+            value = r->fields[i].value;
+            ++*count;
+        }
+    return value;
+}
+
+/* "application/json; charset=utf-8": the type alone. Another charset, or a parameter nobody knows: empty. */
+static struct span media_type(struct span value)
+{
+    struct span type = span_trim(span_first(value, span_index(value, ';')));
+    struct span rest = span_trim(span_from(value, span_index(value, ';') + 1));
+    if (rest.n == 0 || span_ieq(rest, SPAN("charset=utf-8")) || span_ieq(rest, SPAN("charset=\"utf-8\"")))
+        return type;
+    return SPAN_NONE;
+}
+
+static bool ends_folded(struct span s, struct span end)
+{
+    return s.n >= end.n && span_ieq(span_from(s, s.n - end.n), end);
+}
+
+static enum body_kind kind_of(const struct request *r)
+{
+    size_t types, codings;
+    struct span type = media_type(only_value(r, SPAN("Content-Type"), &types));
+    struct span coding = only_value(r, SPAN("Content-Encoding"), &codings);
+    if (!r->has_body)
+        return BODY_ABSENT;
+    if (!r->body_complete || types != 1 || codings > 1 || (codings == 1 && !span_ieq(coding, SPAN("identity"))))
+        return BODY_OPEN;
+    if (span_ieq(type, SPAN("application/x-www-form-urlencoded")))
+        return BODY_FORM;
+    return span_ieq(type, SPAN("application/json")) || ends_folded(type, SPAN("+json")) ? BODY_JSON : BODY_OPEN;
+}
+
+static int nibble(uint8_t c)
+{
+    return c >= '0' && c <= '9' ? c - '0' : (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10 : -1;
+}
+
+/* -1: an escape that is none, a control character, bytes that are no UTF-8, or no memory. */
+static int decode(struct span s, struct arena *a, struct span *out)
+{
+    uint8_t *dst = arena_alloc(a, s.n + 1);
+    size_t n = 0;
+    if (dst == NULL)
+        return -1;
+    for (size_t i = 0; i < s.n; i++) {
+        uint8_t c = s.p[i] == '+' ? ' ' : s.p[i];
+        if (c == '%') {
+            int hi = s.n - i > 2 ? nibble(s.p[i + 1]) : -1, lo = hi >= 0 ? nibble(s.p[i + 2]) : -1;
+            if (lo < 0)
+                return -1;
+            c = (uint8_t)(hi * 16 + lo);
+            i += 2;
+        }
+        if (c == 0)
+            return -1;
+        dst[n++] = c;
+    }
+    *out = span_of(dst, n);
+    return utf8_run(*out) == out->n ? 0 : -1;
+}
+
+/* A ';' may part fields for one server and not for another: then nobody knows what the fields are. */
+static int parse_form(struct span body, struct body_view *v, struct arena *a)
+{
+    size_t max = 1, n = 0;
+    for (size_t i = 0; i < body.n; i++) {
+        if (body.p[i] == ';')
+            return -1;
+        max += body.p[i] == '&';
+    }
+    struct form_field *f = max <= FIELDS_MAX ? arena_alloc(a, max * sizeof(*f)) : NULL;
+    if (f == NULL)
+        return -1;
+    while (body.n) {
+        struct span pair = span_first(body, span_index(body, '&'));
+        size_t eq = span_index(pair, '=');
+        body = span_from(body, pair.n + 1);
+        if (pair.n == 0)
+            continue;
+        if (decode(span_first(pair, eq), a, &f[n].name) != 0 || decode(span_from(pair, eq + 1), a, &f[n].value) != 0)
+            return -1;
+        if (span_eq(f[n].name, SPAN("_charset_")))
+            return -1;
+        n++;
+    }
+    v->field = f;
+    v->nfields = n;
+    return 0;
+}
+
+static void look(struct body_view *v, const struct request *r, struct arena *a)
+{
+    *v = (struct body_view){.looked = true, .kind = kind_of(r)};
+    if (v->kind == BODY_JSON && (v->json = json_parse(r->body, a)) == NULL)
+        v->kind = BODY_OPEN;
+    if (v->kind == BODY_FORM && parse_form(r->body, v, a) != 0)
+        v->kind = BODY_OPEN;
+}
+
+/* ---- one value ---- */
+
+/* A whole number in its one spelling, of at most 18 digits. */
+static bool whole(struct span s, int64_t *out)
+{
+    bool minus = s.n > 0 && s.p[0] == '-';
+    struct span digits = span_from(s, minus);
+    uint64_t v = 0;
+    if (digits.n == 0 || digits.n > DIGITS_MAX || (digits.n > 1 && digits.p[0] == '0') ||
+        span_u64(digits, INT64_MAX, &v) != 0 || (minus && v == 0))
+        return false;
+    *out = minus ? -(int64_t)v : (int64_t)v;
+    return true;
+}
+
+static bool any_text(const struct policy *p, const struct img_cond *c, struct span s, bool fold)
+{
+    for (uint32_t i = 0; i < c->texts.n; i++) {
+        struct span want = img_span(p, *(const struct img_str *)img_at(p, IMG_STR, c->texts.first + i));
+        if (fold ? span_ieq(want, s) : span_eq(want, s))
+            return true;
+    }
+    for (uint32_t i = 0; i < c->globs.n; i++) {
+        const struct img_glob *g = img_at(p, IMG_GLOB, c->globs.first + i);
+        struct glob glob = {img_span(p, g->text), g->head, g->tail, g->literal, g->deep, g->after};
+        if (glob_match(&glob, s, 0, fold))
+            return true;
+    }
+    return false;
+}
+
+/* What is no plain value, or a number in a spelling that may be another's, leaves the question open unless only what
+ * is written counts. */
+static enum fit value_fits(const struct policy *p, const struct img_cond *c, struct span text, bool plain,
+                           bool strictly)
+{
+    enum fit otherwise = strictly ? FIT_NO : FIT_MAYBE;
+    int64_t n;
+    if (!plain)
+        return otherwise;
+    switch (c->op) {
+    case COND_TEXT: return any_text(p, c, text, !strictly) ? FIT_YES : FIT_NO;
+    case COND_AT_MOST: return !whole(text, &n) ? otherwise : n <= (int64_t)c->number ? FIT_YES : FIT_NO;
+    case COND_AT_LEAST: return !whole(text, &n) ? otherwise : n >= (int64_t)c->number ? FIT_YES : FIT_NO;
+    default: return FIT_NO;
+    }
+}
+
+/* Present or not is all that is asked. */
+static bool asks_presence(const struct img_cond *c)
+{
+    return c->op == COND_EXISTS || c->op == COND_ABSENT;
+}
+
+/* ---- JSON ---- */
+
+/* A reference token with ~0 and ~1 undone, against a key. fold: ASCII case aside. */
+static bool token_is(struct span token, struct span key, bool fold)
+{
+    size_t k = 0;
+    for (size_t i = 0; i < token.n; i++, k++) {
+        uint8_t c = token.p[i];
+        if (c == '~' && i + 1 < token.n)
+            c = token.p[++i] == '0' ? '~' : '/';
+        if (k == key.n)
+            return false;
+        uint8_t d = key.p[k];
+        if (fold && c >= 'A' && c <= 'Z')
+            c |= 0x20;
+        if (fold && d >= 'A' && d <= 'Z')
+            d |= 0x20;
+        if (c != d)
+            return false;
+    }
+    return k == key.n;
+}
+
+/* The member or element; *doubt when another key differs in case alone: some servers take it for the same. */
+static const struct json *child_of(const struct json *j, struct span token, bool *doubt)
+{
+    const struct json *found = NULL, *at = j->child;
+    uint64_t index = 0;
+    if (j->type == JSON_OBJECT) {
+        for (; at; at = at->next) {
+            if (token_is(token, at->key, false))
+                found = at;
+            else
+                *doubt |= token_is(token, at->key, true);
+        }
+        return found;
+    }
+    if (j->type != JSON_ARRAY || span_u64(token, JSON_NODES_MAX, &index) != 0)
+        return NULL;
+    for (; at && index; index--)
+        at = at->next;
+    return at;
+}
+
+static enum fit json_fits(const struct body_view *v, const struct policy *p, const struct img_cond *c, bool strictly)
+{
+    struct span pointer = img_span(p, c->key), token;
+    const struct json *j = v->json;
+    bool doubt = false, more = pointer.n > 0;
+    pointer = span_from(pointer, 1);
+    while (more && j) {
+        more = span_cut(pointer, '/', &token, &pointer);
+        j = child_of(j, token, &doubt);
+    }
+    if (doubt)
+        return FIT_MAYBE;
+    if (asks_presence(c))
+        return (j != NULL) == (c->op == COND_EXISTS) ? FIT_YES : FIT_NO;
+    if (j == NULL)
+        return FIT_NO;
+    struct span text = j->type == JSON_BOOL   ? (j->truth ? SPAN("true") : SPAN("false"))
+                       : j->type == JSON_NULL ? SPAN("null")
+                                              : j->text;
+    bool plain = j->type != JSON_ARRAY && j->type != JSON_OBJECT;
+    int64_t n;
+    if (c->op != COND_TEXT)
+        plain = j->type == JSON_NUMBER;
+    else if (j->type == JSON_NUMBER && !strictly)
+        plain = whole(text, &n); /* 5.0 and 5e0 are 5 to many */
+    return value_fits(p, c, text, plain, strictly);
+}
+
+/* ---- forms ---- */
+
+/* Is a parameter of this name in the query too? Servers differ on which of the two counts (B13). */
+static bool in_query(struct span query, struct span name)
+{
+    while (query.n) {
+        struct span param = span_first(query, span_index(query, '&'));
+        query = span_from(query, param.n + 1);
+        if (span_ieq(span_first(param, span_index(param, '=')), name))
+            return true;
+    }
+    return false;
+}
+
+static enum fit form_fits(const struct body_view *v, const struct policy *p, const struct img_cond *c,
+                          const struct request *r, bool strictly)
+{
+    struct span name = img_span(p, c->key);
+    bool seen = false, all = true;
+    enum fit best = FIT_NO;
+    if (in_query(r->query, name))
+        return FIT_MAYBE;
+    for (size_t i = 0; i < v->nfields; i++) {
+        if (!span_ieq(v->field[i].name, name))
+            continue;
+        if (!span_eq(v->field[i].name, name))
+            return FIT_MAYBE;
+        seen = true;
+        enum fit one = asks_presence(c) ? FIT_YES : value_fits(p, c, v->field[i].value, true, strictly);
+        best = one > best ? one : best;
+        all &= one == FIT_YES;
+    }
+    if (asks_presence(c))
+        return seen == (c->op == COND_EXISTS) ? FIT_YES : FIT_NO;
+    return strictly && !all ? FIT_NO : best;
+}
+
+enum fit body_fits(struct body_view *v, const struct policy *p, const struct img_cond *c, const struct request *r,
+                   bool strictly, struct arena *a)
+{
+    if (!v->looked)
+        look(v, r, a);
+    switch (v->kind) {
+    case BODY_ABSENT: return FIT_NO;
+    case BODY_JSON: return c->kind == COND_JSON ? json_fits(v, p, c, strictly) : strictly ? FIT_NO : FIT_MAYBE;
+    case BODY_FORM: return c->kind == COND_FORM ? form_fits(v, p, c, r, strictly) : strictly ? FIT_NO : FIT_MAYBE;
+    case BODY_OPEN: break;
+    }
+    return FIT_MAYBE;
+}

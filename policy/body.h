@@ -1,0 +1,31 @@
+/* What matchers see of a body: JSON by pointer (RFC 6901) or the fields of a form (application/x-www-form-urlencoded,
+ * WHATWG URL section 5.1). Parsed once a request, when the first rule asks. Only what is wholly there, of one of
+ * these types and beyond doubt is seen; anything else leaves every question about it open, which denies. Pure. */
+#ifndef POLICY_BODY_H
+#define POLICY_BODY_H
+
+#include "common/json/json.h"
+#include "policy/image.h"
+
+enum fit { FIT_NO = 0, FIT_MAYBE, FIT_YES };
+/* BODY_OPEN: not all here, of another type, encoded, malformed or too large to look into. */
+enum body_kind { BODY_OPEN = 0, BODY_ABSENT, BODY_JSON, BODY_FORM };
+
+struct form_field {
+    struct span name, value; /* decoded */
+};
+
+struct body_view {
+    bool looked;
+    enum body_kind kind;
+    const struct json *json;
+    const struct form_field *field;
+    size_t nfields;
+};
+
+/* Is the request's body as this condition says? strictly: as it is written, for what a rule lets through; else in any
+ * way that a server might take for it. */
+enum fit body_fits(struct body_view *v, const struct policy *p, const struct img_cond *c, const struct request *r,
+                   bool strictly, struct arena *a);
+
+#endif

@@ -1,0 +1,219 @@
+/* Rules about what a body says: JSON by pointer, fields of a form. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "policy_kit.h"
+
+static const char money[] =
+    "version: 1\n"
+    "rules:\n"
+    "  - { id: refund, match: { host: pay.test, method: POST, path: /refunds, form: [{ field: amount, int_lte: 5000 "
+    "}, { field: currency, in: [eur, chf] }, { field: to, absent: true }] }, decide: allow }\n"
+    "  - { id: larger, match: { host: pay.test, method: POST, path: /refunds }, except: [{ form: [{ field: amount, "
+    "int_lte: 5000 }, { field: currency, in: [eur, chf] }, { field: to, absent: true }] }], decide: hold }\n"
+    "  - { id: note, match: { host: json.test, method: POST, path: /notes, json: [{ pointer: /kind, equals: note }, "
+    "{ pointer: /meta/draft, equals: \"true\" }] }, decide: allow }\n"
+    "  - { id: cheap, match: { host: json.test, method: POST, path: /buy, json: [{ pointer: /items/0/price, int_lte: "
+    "100 }, { pointer: /items/1, absent: true }] }, decide: allow }\n"
+    "  - { id: any, match: { host: deny.test, method: POST }, decide: allow }\n"
+    "  - { id: no-drop, match: { host: deny.test, method: POST, json: [{ pointer: /action, glob: \"drop*\" }] }, "
+    "decide: deny }\n"
+    "  - { id: large, match: { host: hold.test, method: POST, json: [{ pointer: /sum, int_gte: 100 }] }, decide: "
+    "hold "
+    "}\n"
+    "  - { id: rest, match: { host: hold.test, method: POST }, decide: allow }\n"
+    "  - { id: tilde, match: { host: tilde.test, method: POST, json: [{ pointer: \"/a~1b/~0\", exists: true }] }, "
+    "decide: allow }\n";
+
+#define FORM "Content-Type: application/x-www-form-urlencoded\n"
+#define JSON "Content-Type: application/json\n"
+
+struct row {
+    const char *url, *fields, *body;
+    enum verdict verdict;
+    const char *code, *rule;
+};
+
+static void try_rows(struct kit *k, const struct row *v, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct decision *d =
+            kit_judge(k, "sb", "POST", v[i].url, v[i].fields, v[i].body, strlen(v[i].body), true);
+        /* What is still open when the body is all there is a denial to the judge. */
+        if (d->need_body ? strcmp(v[i].code, "unclassified") != 0
+                         : d->verdict != v[i].verdict || strcmp(d->code, v[i].code) != 0 ||
+                               !span_eq(d->rule.id, span_str(v[i].rule)))
+            fail_msg("%s with %s: verdict %d, code %s, rule %.*s%s", v[i].url, v[i].body, d->verdict, d->code,
+                     SPAN_FMT(d->rule.id), d->need_body ? ", open" : "");
+    }
+}
+
+#define TRY(k, v) try_rows(k, v, sizeof(v) / sizeof((v)[0]))
+
+static void forms(void **state)
+{
+    static const struct row rows[] = {
+#define R "https://pay.test/refunds"
+        {R, FORM, "amount=5000&currency=eur", VERDICT_ALLOW, "rule", "refund"},
+        {R, FORM, "currency=chf&amount=0&note=a%20b", VERDICT_ALLOW, "rule", "refund"},
+        {R, "Content-Type: application/x-www-form-urlencoded; charset=UTF-8\n", "amount=1&currency=eur",
+         VERDICT_ALLOW, "rule", "refund"},
+        {R, FORM, "amount=5001&currency=eur", VERDICT_HOLD, "rule", "larger"},
+        {R, FORM, "amount=05&currency=eur", VERDICT_HOLD, "rule", "larger"},
+        {R, FORM, "amount=5e3&currency=eur", VERDICT_HOLD, "rule", "larger"},
+        {R, FORM, "amount=+5&currency=eur", VERDICT_HOLD, "rule", "larger"},
+        {R, FORM, "amount=9999999999999999999999&currency=eur", VERDICT_HOLD, "rule", "larger"},
+        {R, FORM, "amount=5&amount=900000&currency=eur", VERDICT_HOLD, "rule", "larger"},
+        {R, FORM, "amount=5&currency=EUR", VERDICT_HOLD, "rule", "larger"},
+        {R, FORM, "amount=5", VERDICT_HOLD, "rule", "larger"},
+        {R, FORM, "amount=5&currency=eur&to=me", VERDICT_HOLD, "rule", "larger"},
+        {R, FORM, "%61mount=900000&amount=5&currency=eur", VERDICT_HOLD, "rule", "larger"},
+        /* two that read it differently */
+        {R, FORM, "amount=5&currency=eur;amount=900000", VERDICT_DENY, "unclassified", ""},
+        {R, FORM, "amount=5&currency=eur&Amount=900000", VERDICT_DENY, "unclassified", ""},
+        {R, FORM, "amount=5%&currency=eur", VERDICT_DENY, "unclassified", ""},
+        {R, FORM, "amount=5%00&currency=eur", VERDICT_DENY, "unclassified", ""},
+        {R, FORM, "amount=5&currency=eur&x=%ff", VERDICT_DENY, "unclassified", ""},
+        {R, FORM, "amount=5&currency=eur&_charset_=utf-7", VERDICT_DENY, "unclassified", ""},
+        {R "?amount=900000", FORM, "amount=5&currency=eur", VERDICT_DENY, "unclassified", ""},
+        {R, FORM "Content-Encoding: gzip\n", "amount=5&currency=eur", VERDICT_DENY, "unclassified", ""},
+        {R, FORM FORM, "amount=5&currency=eur", VERDICT_DENY, "unclassified", ""},
+        {R, "Content-Type: text/plain\n", "amount=5&currency=eur", VERDICT_DENY, "unclassified", ""},
+        {R, "Content-Type: application/x-www-form-urlencoded; charset=utf-7\n", "amount=5&currency=eur", VERDICT_DENY,
+         "unclassified", ""},
+        {R, NULL, "amount=5&currency=eur", VERDICT_DENY, "unclassified", ""},
+        {R, JSON, "{\"amount\":5,\"currency\":\"eur\"}", VERDICT_HOLD, "rule", "larger"},
+    };
+    struct kit k;
+    (void)state;
+    if (!kit_load(&k, money, NULL))
+        fail_msg("%s: %s", k.e.text, k.problems[0]);
+    TRY(&k, rows);
+    kit_covered("B34 B35 B13");
+    kit_free(&k);
+}
+
+static void json(void **state)
+{
+    static const struct row rows[] = {
+#define N "https://json.test/notes"
+#define B "https://json.test/buy"
+        {N, JSON, "{\"kind\":\"note\",\"meta\":{\"draft\":true}}", VERDICT_ALLOW, "rule", "note"},
+        {N, "Content-Type: application/vnd.x+json; charset=utf-8\n",
+         "{\"meta\":{\"draft\":\"true\"},\"kind\":\"note\"}", VERDICT_ALLOW, "rule", "note"},
+        {N, JSON, "{\"kind\":\"Note\",\"meta\":{\"draft\":true}}", VERDICT_DENY, "no-rule", ""},
+        {N, JSON, "{\"kind\":[\"note\"],\"meta\":{\"draft\":true}}", VERDICT_DENY, "no-rule", ""},
+        {N, JSON, "{\"kind\":\"note\"}", VERDICT_DENY, "no-rule", ""},
+        {N, JSON, "[]", VERDICT_DENY, "no-rule", ""},
+        {N, JSON, "{\"k\\u0069nd\":\"note\",\"meta\":{\"draft\":true}}", VERDICT_ALLOW, "rule", "note"},
+        {N, JSON, "{\"kind\":\"note\",\"Kind\":\"x\",\"meta\":{\"draft\":true}}", VERDICT_DENY, "unclassified", ""},
+        {N, JSON, "{\"kind\":\"x\",\"kind\":\"note\",\"meta\":{\"draft\":true}}", VERDICT_DENY, "unclassified", ""},
+        {N, JSON, "{\"kind\":\"note\",\"meta\":{\"draft\":true}} ,", VERDICT_DENY, "unclassified", ""},
+        {N, JSON, "\xef\xbb\xbf{\"kind\":\"note\",\"meta\":{\"draft\":true}}", VERDICT_DENY, "unclassified", ""},
+        {N, "Content-Type: application/json; charset=utf-16\n", "{\"kind\":\"note\",\"meta\":{\"draft\":true}}",
+         VERDICT_DENY, "unclassified", ""},
+        {N, "Content-Type: text/json\n", "{\"kind\":\"note\",\"meta\":{\"draft\":true}}", VERDICT_DENY,
+         "unclassified", ""},
+        {B, JSON, "{\"items\":[{\"price\":100}]}", VERDICT_ALLOW, "rule", "cheap"},
+        {B, JSON, "{\"items\":[{\"price\":101}]}", VERDICT_DENY, "no-rule", ""},
+        {B, JSON, "{\"items\":[{\"price\":1e2}]}", VERDICT_DENY, "no-rule", ""},
+        {B, JSON, "{\"items\":[{\"price\":\"100\"}]}", VERDICT_DENY, "no-rule", ""},
+        {B, JSON, "{\"items\":[{\"price\":1},{\"price\":900}]}", VERDICT_DENY, "no-rule", ""},
+        {"https://tilde.test/", JSON, "{\"a/b\":{\"~\":null}}", VERDICT_ALLOW, "rule", "tilde"},
+        {"https://tilde.test/", JSON, "{\"a/b\":{}}", VERDICT_DENY, "no-rule", ""},
+    };
+    struct kit k;
+    (void)state;
+    assert_true(kit_load(&k, money, NULL));
+    TRY(&k, rows);
+    kit_covered("B20 B21 B22 B23 B59");
+    kit_free(&k);
+}
+
+/* What a deny or a hold is about may be spelt in more ways than what an allow lets through. */
+static void denies_and_holds_reach_further(void **state)
+{
+    static const struct row rows[] = {
+#define D "https://deny.test/x"
+#define H "https://hold.test/x"
+        {D, JSON, "{\"action\":\"list\"}", VERDICT_ALLOW, "rule", "any"},
+        {D, JSON, "{\"action\":\"drop_all\"}", VERDICT_DENY, "rule", "no-drop"},
+        {D, JSON, "{\"action\":\"DROP\"}", VERDICT_DENY, "rule", "no-drop"},
+        {D, JSON, "{\"Action\":\"list\"}", VERDICT_DENY, "unclassified", ""},
+        {D, JSON, "{\"action\":[\"drop\"]}", VERDICT_DENY, "unclassified", ""},
+        {D, FORM, "action=drop", VERDICT_DENY, "unclassified", ""},
+        {D, JSON "Content-Encoding: br\n", "{\"action\":\"list\"}", VERDICT_DENY, "unclassified", ""},
+        {H, JSON, "{\"sum\":99}", VERDICT_ALLOW, "rule", "rest"},
+        {H, JSON, "{\"sum\":100}", VERDICT_HOLD, "rule", "large"},
+        {H, JSON, "{\"sum\":1e9}", VERDICT_DENY, "unclassified", ""},
+        {H, JSON, "{\"sum\":\"100\"}", VERDICT_DENY, "unclassified", ""},
+        {H, JSON, "{\"other\":1}", VERDICT_ALLOW, "rule", "rest"},
+    };
+    struct kit k;
+    (void)state;
+    assert_true(kit_load(&k, money, NULL));
+    TRY(&k, rows);
+    kit_covered("B19");
+    kit_free(&k);
+}
+
+static void a_body_is_asked_for_only_where_a_rule_needs_it(void **state)
+{
+    struct kit k;
+    (void)state;
+    assert_true(kit_load(&k, money, NULL));
+    assert_true(kit_judge(&k, "sb", "POST", "https://json.test/notes", JSON, "", 0, false)->need_body);
+    assert_false(kit_judge(&k, "sb", "POST", "https://json.test/elsewhere", JSON, "", 0, false)->need_body);
+    kit_expect(kit_judge(&k, "sb", "POST", "https://json.test/notes", NULL, NULL, 0, true), VERDICT_DENY, "no-rule",
+               "");
+    kit_covered("B18 B49");
+    kit_free(&k);
+}
+
+static void what_is_no_condition_is_refused(void **state)
+{
+    static const struct {
+        const char *conds, *code, *words;
+    } bad[] = {
+        {"json: []", "P008", "asks nothing"},
+        {"json: [{ pointer: amount, exists: true }]", "P013", "JSON pointer"},
+        {"json: [{ pointer: \"/a~2\", exists: true }]", "P013", "~0"},
+        {"json: [{ pointer: /a }]", "P015", "one thing"},
+        {"json: [{ pointer: /a, equals: x, in: [y] }]", "P015", "one thing"},
+        {"json: [{ pointer: /a, equals: x, glob: y }]", "P015", "one thing"},
+        {"json: [{ pointer: /a, exists: false }]", "P015", "only true"},
+        {"json: [{ pointer: /a, int_lte: -1 }]", "P008", NULL},
+        {"json: [{ pointer: /a, int_lte: 9007199254740993 }]", "P008", NULL},
+        {"json: [{ pointer: /a, int_lte: 1.5 }]", "P008", NULL},
+        {"json: [{ field: a, exists: true }]", "P006", "field"},
+        {"form: [{ pointer: /a, exists: true }]", "P006", "pointer"},
+        {"form: [{ field: a, equals: no }]", "P009", NULL},
+        {"json: [{ pointer: /a, exists: true }], form: [{ field: a, exists: true }]", "P015", "two rules"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        struct kit k;
+        char yaml[512];
+        snprintf(yaml, sizeof(yaml), "version: 1\nrules:\n  - { id: r, match: { host: a.test, %s }, decide: deny }\n",
+                 bad[i].conds);
+        if (kit_load(&k, yaml, NULL) || !kit_problem(&k, bad[i].code, NULL, bad[i].words))
+            fail_msg("%s: %s", bad[i].conds, k.nproblems ? k.problems[0] : "it was taken");
+        kit_free(&k);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(forms),
+        cmocka_unit_test(json),
+        cmocka_unit_test(denies_and_holds_reach_further),
+        cmocka_unit_test(a_body_is_asked_for_only_where_a_rule_needs_it),
+        cmocka_unit_test(what_is_no_condition_is_refused),
+    };
+    return cmocka_run_group_tests_name("policy body", tests, NULL, NULL);
+}
