@@ -90,9 +90,8 @@ struct judge {
     struct exchange *timed; /* those with a deadline */
     uint64_t alarm;         /* what ports.wake was last told, as a time; 0: none */
     bool carrier, keeper, ledger, store_lost, silent, ending;
-    bool thawed;      /* writes may leave: the ledger said so */
-    bool frozen;      /* an operator has frozen them */
-    uint64_t unheard; /* monotonic ms of the first word to the ledger since it last said one; 0: none */
+    bool thawed, frozen; /* the ledger said that writes may leave; that an operator has frozen them */
+    uint64_t unheard;    /* monotonic ms of the first word to the ledger since it last said one; 0: none */
     uint32_t carrier_boot, upstreams;
     struct backlog *backlog;
 };
