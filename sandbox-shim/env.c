@@ -122,11 +122,12 @@ static int java_value(char *dst, const struct env_values *v, const struct url *u
     if (strchr(v->truststore, '"'))
         return -1; /* no way to write it */
     dynbuf_init(&b, VALUE_MAX - 1);
-    java_proxy(&b, u->password.n && v->socks_url.n && url_split(v->socks_url, &socks) == 0 ? &socks : u);
+    if (!v->captured)
+        java_proxy(&b, u->password.n && v->socks_url.n && url_split(v->socks_url, &socks) == 0 ? &socks : u);
     (void)dynbuf_addf(&b,
-                      " %s-Djavax.net.ssl.trustStore=%s%s -Djavax.net.ssl.trustStoreType=PKCS12"
+                      "%s%s-Djavax.net.ssl.trustStore=%s%s -Djavax.net.ssl.trustStoreType=PKCS12"
                       " -Djavax.net.ssl.trustStorePassword=changeit",
-                      quote, v->truststore, quote);
+                      v->captured ? "" : " ", quote, v->truststore, quote);
     if (dynbuf_ok(&b)) {
         memcpy(dst, b.p, b.n);
         dst[b.n] = '\0';
@@ -156,6 +157,27 @@ static struct span row_value(const struct env_row *r, const struct env_values *v
     return SPAN_NONE;
 }
 
+/* What only says where the proxy is. */
+static bool is_proxy(enum env_kind k)
+{
+    switch (k) {
+    case ENV_PROXY_URL:
+    case ENV_PROXY_HTTP:
+    case ENV_PROXY_TYPE:
+    case ENV_PROXY_HOST:
+    case ENV_PROXY_PORT:
+    case ENV_PROXY_USER:
+    case ENV_PROXY_PASSWORD:
+    case ENV_NO_PROXY: return true;
+    case ENV_NONE:
+    case ENV_BUNDLE:
+    case ENV_CA:
+    case ENV_JAVA:
+    case ENV_LITERAL: break;
+    }
+    return false;
+}
+
 static bool has_control(struct span s)
 {
     for (size_t i = 0; i < s.n; i++)
@@ -166,12 +188,14 @@ static bool has_control(struct span s)
 
 int env_each(const struct env_values *v, env_fn *fn, void *ctx, struct err *e)
 {
-    struct url u;
+    struct url u = {0};
     char value[VALUE_MAX];
 
-    if (url_split(v->proxy_url, &u) != 0)
+    if (!v->captured && url_split(v->proxy_url, &u) != 0)
         return err_set(e, "the proxy's URL must read http://[user:password@]host:port, or socks5h://");
     for (const struct env_row *r = env_rows; r->name; r++) {
+        if (v->captured && is_proxy(r->kind))
+            continue;
         struct span s = row_value(r, v, &u);
         if (r->kind == ENV_JAVA) {
             if (has_control(span_str(v->truststore)) || java_value(value, v, &u) != 0)

@@ -41,6 +41,7 @@ struct env_values {
     const char *bundle, *ca, *truststore; /* paths as the sandbox sees them */
     struct span
         socks_url; /* empty, or for Java when proxy_url brings a password: the JVM says none to an HTTP proxy */
+    bool captured; /* trust only: connections are captured, and proxy_url is not looked at */
 };
 
 /* Called with each name and NUL-terminated value; not 0 ends the walk with that. */

@@ -204,8 +204,8 @@ static int take(const struct json *j, const char *key, char *dst, size_t room, b
     return 0;
 }
 
-static void sandbox_body(struct dynbuf *body, const char *name, const char *session, const char *const *with,
-                         size_t nwith)
+static void sandbox_body(struct dynbuf *body, const char *name, const char *session, bool captured,
+                         const char *const *with, size_t nwith)
 {
     struct jsonw w;
 
@@ -220,11 +220,15 @@ static void sandbox_body(struct dynbuf *body, const char *name, const char *sess
         jsonw_string(&w, span_str(with[i]));
     jsonw_end_array(&w);
     jsonw_kv(&w, "kind", SPAN("run"));
+    if (captured) {
+        jsonw_key(&w, "captured");
+        jsonw_bool(&w, true);
+    }
     jsonw_end_object(&w);
 }
 
-int gateway_sandbox(struct gateway *g, const char *name, const char *session, const char *const *with, size_t nwith,
-                    struct err *e)
+int gateway_sandbox(struct gateway *g, const char *name, const char *session, bool captured, const char *const *with,
+                    size_t nwith, struct err *e)
 {
     struct dynbuf body, answer;
     struct arena a;
@@ -233,7 +237,7 @@ int gateway_sandbox(struct gateway *g, const char *name, const char *session, co
     dynbuf_init(&body, 16 * 1024);
     dynbuf_init(&answer, 0);
     arena_init(&a, TREE_BYTES);
-    sandbox_body(&body, name, session, with, nwith);
+    sandbox_body(&body, name, session, captured, with, nwith);
     rc = dynbuf_ok(&body) ? ask(g, "POST", "/api/v1/sandboxes", dynbuf_span(&body), 201, &answer, e)
                           : err_set(e, "the workspace's path is too long");
     if (rc == 0) {

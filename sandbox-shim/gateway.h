@@ -26,9 +26,10 @@ int gateway_open(struct gateway *g, const char *policy, const char *const *with,
                  struct err *e) MUSTCHECK;
 /* A credential of each name must be there. */
 int gateway_check_with(struct gateway *g, const char *const *with, size_t nwith, struct err *e) MUSTCHECK;
-/* Ask for a sandbox; its name and paths are in g. name may be NULL. */
-int gateway_sandbox(struct gateway *g, const char *name, const char *session, const char *const *with, size_t nwith,
-                    struct err *e) MUSTCHECK;
+/* Ask for a sandbox; its name and paths are in g. name may be NULL. captured: its listener also takes connections
+ * that were on their way elsewhere. */
+int gateway_sandbox(struct gateway *g, const char *name, const char *session, bool captured, const char *const *with,
+                    size_t nwith, struct err *e) MUSTCHECK;
 /* Give the sandbox back (its session and tickets stay) and end a gateway of our own. */
 void gateway_close(struct gateway *g);
 

@@ -23,9 +23,14 @@ static const char passwd[] = "root:x:0:0:root:/nonexistent:/usr/sbin/nologin\n"
                              "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n";
 static const char group[] = "root:x:0:\nagent:x:1000:\nnogroup:x:65534:\n";
 static const char hosts[] = "127.0.0.1 localhost\n::1 localhost\n";
-static const char nsswitch[] = "passwd: files\ngroup: files\nshadow: files\nhosts: files\nnetworks: files\n"
-                               "protocols: files\nservices: files\n";
+#define NSSWITCH(hosts)                                                                                              \
+    "passwd: files\ngroup: files\nshadow: files\nhosts: " hosts "\nnetworks: files\nprotocols: files\n"              \
+    "services: files\n"
+static const char nsswitch[] = NSSWITCH("files"), nsswitch_captured[] = NSSWITCH("files dns");
 static const char resolv[] = "# No name server can be reached from here: the proxy resolves names.\n";
+static const char resolv_captured[] =
+    "# Every name has an address of the sandbox's own: the gateway resolves names.\n"
+    "nameserver 127.0.0.1\n";
 
 /* One word, or more up to the first NULL. */
 static void put(struct plan *p, const char *word, ...)
@@ -107,8 +112,8 @@ static int put_etc(struct plan *p)
         (void)closedir(etc);
     return put_file(p, "/etc/passwd", span_str(passwd)) || put_file(p, "/etc/group", span_str(group)) ||
                    put_file(p, "/etc/hosts", span_str(hosts)) ||
-                   put_file(p, "/etc/nsswitch.conf", span_str(nsswitch)) ||
-                   put_file(p, "/etc/resolv.conf", span_str(resolv))
+                   put_file(p, "/etc/nsswitch.conf", span_str(p->transparent ? nsswitch_captured : nsswitch)) ||
+                   put_file(p, "/etc/resolv.conf", span_str(p->transparent ? resolv_captured : resolv))
                ? -1
                : 0;
 }
@@ -154,7 +159,8 @@ static int put_variable(void *ctx, const char *name, const char *value)
 
 static int put_environment(struct plan *p, char *const *environ, struct err *e)
 {
-    struct env_values v = {SPAN("http://" INSIDE_PROXY), INSIDE_BUNDLE, INSIDE_CA, INSIDE_TRUSTSTORE, SPAN_NONE};
+    struct env_values v = {
+        SPAN("http://" INSIDE_PROXY), INSIDE_BUNDLE, INSIDE_CA, INSIDE_TRUSTSTORE, SPAN_NONE, p->transparent};
     char name[64];
 
     put(p, "--clearenv", NULL);

@@ -27,7 +27,8 @@ struct plan {
     const char *read[PLAN_LIST_MAX];
     size_t nread; /* resolved directories, mounted read-only where they are */
     const char *setenv[PLAN_LIST_MAX];
-    size_t nsetenv; /* NAME=VALUE */
+    size_t nsetenv;   /* NAME=VALUE */
+    bool transparent; /* no proxy variables: whatever a program sends is captured */
     char **cmd;
     /* what plan_build made of it */
     char shim[PATH_MAX];

@@ -11,6 +11,7 @@
 #include "cli/exit.h"
 #include "sandbox-shim/env.h"
 #include "sandbox-shim/gateway.h"
+#include "sandbox-shim/network.h"
 #include "sandbox-shim/place.h"
 #include "sandbox-shim/plan.h"
 #include "sandbox-shim/spawn.h"
@@ -18,7 +19,7 @@
 extern char **environ;
 
 struct run {
-    const char *policy, *workspace, *name, *state_dir, *bwrap;
+    const char *policy, *workspace, *name, *state_dir, *bwrap, *nft;
     const char *with[GATEWAY_WITH_MAX];
     size_t nwith;
     char read[PLAN_LIST_MAX][PATH_MAX]; /* resolved by run_places */
@@ -30,7 +31,8 @@ struct run {
 static int usage(void)
 {
     fputs("usage: countersign run [--policy FILE] [--with NAME]... [--workspace DIR] [--name NAME]\n"
-          "                       [--read DIR]... [--setenv NAME=VALUE]... [--state-dir DIR] -- CMD [ARG...]\n",
+          "                       [--read DIR]... [--setenv NAME=VALUE]... [--state-dir DIR]\n"
+          "                       [--transparent] -- CMD [ARG...]\n",
           stderr);
     return CLI_USAGE;
 }
@@ -61,6 +63,7 @@ static int option_take(struct run *r, int option, const char *value)
         r->name = value;
         return 0;
     case 's': r->state_dir = value; return 0;
+    case 't': r->plan.transparent = true; return 0;
     case 'b': r->bwrap = value; return 0;
     case 'r':
         if (r->plan.nread == PLAN_LIST_MAX)
@@ -85,15 +88,11 @@ static int option_take(struct run *r, int option, const char *value)
 static int options_parse(struct run *r, int argc, char **argv)
 {
     static const struct option known[] = {
-        {"policy", required_argument, NULL, 'p'},
-        {"with", required_argument, NULL, 'w'},
-        {"workspace", required_argument, NULL, 'd'},
-        {"name", required_argument, NULL, 'n'},
-        {"state-dir", required_argument, NULL, 's'},
-        {"bwrap", required_argument, NULL, 'b'},
-        {"read", required_argument, NULL, 'r'},
-        {"setenv", required_argument, NULL, 'e'},
-        {NULL, 0, NULL, 0},
+        {"policy", required_argument, NULL, 'p'},    {"with", required_argument, NULL, 'w'},
+        {"workspace", required_argument, NULL, 'd'}, {"name", required_argument, NULL, 'n'},
+        {"state-dir", required_argument, NULL, 's'}, {"bwrap", required_argument, NULL, 'b'},
+        {"read", required_argument, NULL, 'r'},      {"setenv", required_argument, NULL, 'e'},
+        {"transparent", no_argument, NULL, 't'},     {NULL, 0, NULL, 0},
     };
     int option;
 
@@ -154,6 +153,8 @@ static int run_do(struct run *r, int *status, struct err *e)
     if (spawn_check_stdio(e) != 0)
         return CLI_RUNTIME;
     bwrap = spawn_bwrap(r->bwrap, e);
+    if (r->plan.transparent && (r->nft = network_nft(e)) == NULL)
+        return CLI_RUNTIME;
     if (!bwrap || gateway_find(&r->gateway, r->state_dir, e) != 0)
         return CLI_RUNTIME;
     if (run_places(r, e) != 0)
@@ -163,14 +164,14 @@ static int run_do(struct run *r, int *status, struct err *e)
         return failed;
     session_put(r, session, sizeof(session));
     if (gateway_check_with(&r->gateway, r->with, r->nwith, e) != 0 ||
-        gateway_sandbox(&r->gateway, r->name, session, r->with, r->nwith, e) != 0)
+        gateway_sandbox(&r->gateway, r->name, session, r->plan.transparent, r->with, r->nwith, e) != 0)
         return CLI_RUNTIME;
     r->plan.name = r->gateway.name;
     r->plan.listener = r->gateway.listener;
     r->plan.ca = r->gateway.ca;
     r->plan.bundle = r->gateway.bundle;
     r->plan.truststore = r->gateway.truststore;
-    if (plan_build(&r->plan, environ, e) != 0 || spawn_run(bwrap, &r->plan, status, e) != 0)
+    if (plan_build(&r->plan, environ, e) != 0 || spawn_run(bwrap, r->nft, &r->plan, status, e) != 0)
         return CLI_RUNTIME;
     return CLI_OK;
 }

@@ -3,13 +3,17 @@
  * Unix listener outside. libc only, no parsing, no credential.
  *
  *      CMD -- tcp 127.0.0.1:3128 --> shim -- unix socket --> (out) the gateway
+ *      CMD -- tcp ANYWHERE:ANY   --> shim -- PROXY v2, then the same -->      (--captured)
+ *      CMD -- dns ANYWHERE:53    --> shim: an address of our own              (--captured)
  *
- * It must never start the command without its listener: a command whose relay is
- * missing would be cut off at best, and at worst find another one on that port. */
+ * It must never start the command without its listeners: a command whose relay is
+ * missing would be cut off at best, and at worst find another one on that port.
+ * The rules that lead here are set from outside, by `countersign run` (capture.c):
+ * with --captured FD the shim says one byte when its ports are open, and starts
+ * the command when it gets one back. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -25,13 +29,13 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "sandbox-shim/shim_capture.h"
+#include "sandbox-shim/shim_relay.h"
+
 enum {
-    CONNS_MAX = 256,        /* past it, new connections wait in the kernel's backlog */
-    WAY_BYTES = 32 * 1024,  /* buffered per direction */
-    CONNECT_WAIT_MS = 5000, /* how long a full backlog outside is tried again */
+    CONNS_MAX = 256, /* past it, new connections wait in the kernel's backlog */
     RETRY_MS = 10,
     ACCEPT_PAUSE_MS = 100, /* after accept failed for want of descriptors or memory */
     EXIT_SETUP = 125,
@@ -39,19 +43,12 @@ enum {
     EXIT_NOT_FOUND = 127,
 };
 
-/* Bytes on their way from one end to the other. */
-struct way {
-    size_t off, end; /* buf[off..end) is still to be written */
-    bool eof;        /* the reading end said it is done */
-    bool shut;       /* and the writing end has been told */
-    uint8_t buf[WAY_BYTES];
-};
-
-struct conn {
-    int fd[2];         /* 0: the client inside; 1: the gateway, -1 while not connected */
-    int64_t try_until; /* still connecting; 0: no longer */
-    bool refused;      /* the gateway cannot be reached; way[1] holds the answer that says so */
-    struct way way[2]; /* way[i] goes from fd[i] to fd[1 - i] */
+/* Where connections and questions come in. */
+enum door_kind { DOOR_HTTP, DOOR_CAPTURED, DOOR_NAMES, DOOR_DATAGRAMS };
+enum { DOORS_MAX = 7, POLL_DOORS = 1, POLL_CONNS = POLL_DOORS + DOORS_MAX };
+struct door {
+    enum door_kind kind;
+    int fd;
 };
 
 struct shim {
@@ -60,21 +57,19 @@ struct shim {
     bool tty;
     char **cmd;
 
-    int listener, signals;
+    int captured; /* to `countersign run`; -1: nothing is captured */
+    struct door door[DOORS_MAX];
+    size_t ndoors;
+    int signals;
     pid_t child;
     int64_t accept_after; /* 0: now */
     struct conn *conn[CONNS_MAX];
     size_t nconns;
-    struct pollfd poll[2 + 2 * CONNS_MAX];
+    struct pollfd poll[POLL_CONNS + 2 * CONNS_MAX];
 };
 
 static const int forwarded[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH, SIGCONT};
 enum { NFORWARDED = sizeof(forwarded) / sizeof(forwarded[0]) };
-
-static const char unreachable[] = "HTTP/1.1 503 The gateway outside this sandbox cannot be reached\r\n"
-                                  "Content-Type: text/plain\r\nConnection: close\r\n\r\n"
-                                  "The gateway outside this sandbox cannot be reached. Nothing was sent. "
-                                  "Try again once it runs.\n";
 
 static void __attribute__((noreturn, format(printf, 2, 3))) die(int status, const char *fmt, ...)
 {
@@ -88,144 +83,31 @@ static void __attribute__((noreturn, format(printf, 2, 3))) die(int status, cons
     exit(status);
 }
 
-static int64_t now_ms(void)
+/* --- connections ------------------------------------------------------------ */
+
+static void door_accept(struct shim *s, const struct door *d)
 {
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
-/* --- one connection ------------------------------------------------------- */
-
-static void conn_free(struct conn *c)
-{
-    for (int i = 0; i < 2; i++)
-        if (c->fd[i] >= 0)
-            close(c->fd[i]);
-    free(c);
-}
-
-/* Not a silent close: the client gets words it can print. */
-static void conn_refuse(struct conn *c)
-{
-    struct way *w = &c->way[1];
-
-    c->refused = true;
-    c->try_until = 0;
-    memcpy(w->buf, unreachable, sizeof(unreachable) - 1);
-    w->end = sizeof(unreachable) - 1;
-    w->eof = true;
-    c->way[0].shut = true; /* nobody to tell */
-}
-
-/* Connect, or find out that it cannot be, or leave it for the next round: a full
- * backlog is EAGAIN on a Unix socket and no poll tells when there is room. */
-static void conn_connect(struct conn *c, const char *path)
-{
-    struct sockaddr_un a = {.sun_family = AF_UNIX};
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-
-    if (fd < 0) {
-        conn_refuse(c);
-        return;
-    }
-    memcpy(a.sun_path, path, strlen(path)); /* length checked at the start */
-    if (connect(fd, (struct sockaddr *)&a, sizeof(a)) == 0) {
-        c->fd[1] = fd;
-        c->try_until = 0;
-        return;
-    }
-    int why = errno;
-    close(fd);
-    if (why != EAGAIN || now_ms() >= c->try_until)
-        conn_refuse(c);
-}
-
-/* What to wait for on end i. */
-static short conn_interest(const struct conn *c, int i)
-{
-    short events = 0;
-
-    if (c->fd[i] < 0)
-        return 0;
-    if (!c->way[i].eof && c->way[i].end < WAY_BYTES && c->try_until == 0)
-        events |= POLLIN;
-    if (c->way[1 - i].off < c->way[1 - i].end)
-        events |= POLLOUT;
-    return events;
-}
-
-static int way_read(struct way *w, int fd)
-{
-    ssize_t n = recv(fd, w->buf + w->end, WAY_BYTES - w->end, 0);
-
-    if (n > 0)
-        w->end += (size_t)n;
-    else if (n == 0)
-        w->eof = true;
-    else if (errno != EAGAIN && errno != EINTR)
-        return -1;
-    return 0;
-}
-
-static int way_write(struct way *w, int fd)
-{
-    while (w->off < w->end) {
-        ssize_t n = send(fd, w->buf + w->off, w->end - w->off, MSG_NOSIGNAL);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return errno == EAGAIN ? 0 : -1;
-        w->off += (size_t)n;
-    }
-    w->off = w->end = 0;
-    if (w->eof && !w->shut) {
-        /* Half-close: the other direction may go on. */
-        if (shutdown(fd, SHUT_WR) != 0 && errno != ENOTCONN)
-            return -1;
-        w->shut = true;
-    }
-    return 0;
-}
-
-/* Move what can be moved. -1: the connection is over, or broken. */
-static int conn_step(struct conn *c, const short revents[2])
-{
-    for (int i = 0; i < 2; i++)
-        if ((revents[i] & (POLLIN | POLLHUP | POLLERR)) && !c->way[i].eof && c->way[i].end < WAY_BYTES &&
-            way_read(&c->way[i], c->fd[i]) != 0)
-            return -1;
-    if (c->refused)
-        c->way[0].off = c->way[0].end = 0; /* read and dropped, so that our answer is not reset away */
-    for (int i = 0; i < 2; i++)
-        if (c->fd[1 - i] >= 0 && way_write(&c->way[i], c->fd[1 - i]) != 0)
-            return -1;
-    if (c->refused)
-        return c->way[1].shut && c->way[0].eof ? -1 : 0;
-    return c->way[0].shut && c->way[1].shut ? -1 : 0;
-}
-
-static void conn_accept(struct shim *s)
-{
-    int one = 1, fd = accept4(s->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    uint8_t head[CAPTURE_HEADER_MAX];
+    size_t nhead = 0;
+    int fd = accept4(d->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
     if (fd < 0) {
         if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
             s->accept_after = now_ms() + ACCEPT_PAUSE_MS;
         return;
     }
-    struct conn *c = calloc(1, sizeof(*c));
-    if (!c) {
-        close(fd);
+    if (d->kind == DOOR_CAPTURED && (nhead = capture_header(fd, head)) == 0) {
+        close(fd); /* somebody connected to this port itself */
         return;
     }
-    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-    c->fd[0] = fd;
-    c->fd[1] = -1;
-    c->try_until = now_ms() + CONNECT_WAIT_MS;
-    conn_connect(c, s->socket);
-    s->conn[s->nconns++] = c;
+    struct conn *c = conn_new(d->kind == DOOR_HTTP       ? CONN_HTTP
+                              : d->kind == DOOR_CAPTURED ? CONN_CAPTURED
+                                                         : CONN_NAMES,
+                              fd, head, nhead, s->socket);
+    if (c && c->broken)
+        conn_free(c);
+    else if (c)
+        s->conn[s->nconns++] = c;
 }
 
 /* --- the command ---------------------------------------------------------- */
@@ -315,19 +197,58 @@ static void signals_open(struct shim *s)
 
 static void listener_open(struct shim *s)
 {
-    int one = 1;
+    int one = 1, fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 
-    s->listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (s->listener < 0 || setsockopt(s->listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) != 0 ||
-        bind(s->listener, (struct sockaddr *)&s->listen, sizeof(s->listen)) != 0 ||
-        listen(s->listener, SOMAXCONN) != 0)
+    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) != 0 ||
+        bind(fd, (struct sockaddr *)&s->listen, sizeof(s->listen)) != 0 || listen(fd, SOMAXCONN) != 0)
         die(EXIT_SETUP, "cannot listen on 127.0.0.1:%d: %s; the command was not started", ntohs(s->listen.sin_port),
             strerror(errno));
+    s->door[s->ndoors++] = (struct door){DOOR_HTTP, fd};
+}
+
+/* Without IPv6 in here (no ::1) there is nothing of it to capture. */
+static void captured_open(struct shim *s)
+{
+    static const struct {
+        enum door_kind kind;
+        int type;
+        uint16_t port;
+    } wanted[] = {{DOOR_CAPTURED, SOCK_STREAM, CAPTURE_PORT},
+                  {DOOR_NAMES, SOCK_STREAM, CAPTURE_NAMES_PORT},
+                  {DOOR_DATAGRAMS, SOCK_DGRAM, CAPTURE_NAMES_PORT}};
+
+    for (size_t i = 0; i < 2 * sizeof(wanted) / sizeof(*wanted); i++) {
+        int family = i % 2 ? AF_INET6 : AF_INET;
+        int fd = capture_open(family, wanted[i / 2].type, wanted[i / 2].port);
+        if (fd < 0 && family == AF_INET6 && (errno == EAFNOSUPPORT || errno == EADDRNOTAVAIL))
+            continue;
+        if (fd < 0)
+            die(EXIT_SETUP, "cannot listen on port %u for what is captured: %s; the command was not started",
+                wanted[i / 2].port, strerror(errno));
+        s->door[s->ndoors++] = (struct door){wanted[i / 2].kind, fd};
+    }
+}
+
+/* Those outside set the rules now; they say why when they cannot. */
+static void captured_wait(struct shim *s)
+{
+    char byte = 0;
+    ssize_t n;
+
+    if (send(s->captured, &byte, 1, MSG_NOSIGNAL) != 1)
+        die(EXIT_SETUP, "nobody sets up what is captured; the command was not started");
+    do
+        n = recv(s->captured, &byte, 1, 0);
+    while (n < 0 && errno == EINTR);
+    if (n != 1)
+        die(EXIT_SETUP, "what is captured could not be set up; the command was not started");
+    close(s->captured);
 }
 
 static void __attribute__((noreturn)) usage(void)
 {
-    die(EXIT_SETUP, "usage: countersign-shim --socket PATH --listen 127.0.0.1:PORT [--tty] -- CMD [ARG...]");
+    die(EXIT_SETUP, "usage: countersign-shim --socket PATH --listen 127.0.0.1:PORT [--captured FD] [--tty] -- CMD "
+                    "[ARG...]");
 }
 
 /* "127.x.y.z:port". Only loopback: this port is for the processes in here. */
@@ -350,6 +271,16 @@ static void listen_parse(struct shim *s, const char *text)
     s->listen.sin_port = htons((uint16_t)port);
 }
 
+static int descriptor_parse(const char *text)
+{
+    char *end;
+    long fd = strtol(text, &end, 10);
+
+    if (*end != '\0' || fd <= STDERR_FILENO || fd > INT16_MAX)
+        usage();
+    return (int)fd;
+}
+
 static void arguments_parse(struct shim *s, char **argv)
 {
     struct sockaddr_un a;
@@ -362,6 +293,8 @@ static void arguments_parse(struct shim *s, char **argv)
             s->socket = *++p;
         else if (strcmp(*p, "--listen") == 0 && p[1])
             listen_parse(s, *++p);
+        else if (strcmp(*p, "--captured") == 0 && p[1])
+            s->captured = descriptor_parse(*++p);
         else
             usage();
     }
@@ -377,20 +310,23 @@ static void arguments_parse(struct shim *s, char **argv)
 static int poll_prepare(struct shim *s)
 {
     int wait = -1;
+    bool open = s->nconns < CONNS_MAX;
 
     if (s->accept_after != 0 && now_ms() >= s->accept_after)
         s->accept_after = 0;
     if (s->accept_after != 0)
         wait = ACCEPT_PAUSE_MS;
     s->poll[0] = (struct pollfd){.fd = s->signals, .events = POLLIN};
-    s->poll[1] = (struct pollfd){.fd = -1, .events = POLLIN};
-    if (s->nconns < CONNS_MAX && s->accept_after == 0)
-        s->poll[1].fd = s->listener;
+    for (size_t i = 0; i < DOORS_MAX; i++) {
+        bool now = i < s->ndoors && (s->door[i].kind == DOOR_DATAGRAMS || (open && s->accept_after == 0));
+        s->poll[POLL_DOORS + i] = (struct pollfd){.fd = now ? s->door[i].fd : -1, .events = POLLIN};
+    }
     for (size_t k = 0; k < s->nconns; k++) {
         for (int i = 0; i < 2; i++) {
             short events = conn_interest(s->conn[k], i);
             /* Without interest not even a hang-up may wake us: it would do so for ever. */
-            s->poll[2 + 2 * k + (size_t)i] = (struct pollfd){.fd = events ? s->conn[k]->fd[i] : -1, .events = events};
+            s->poll[POLL_CONNS + 2 * k + (size_t)i] =
+                (struct pollfd){.fd = events ? s->conn[k]->fd[i] : -1, .events = events};
         }
         if (s->conn[k]->try_until != 0)
             wait = RETRY_MS;
@@ -402,7 +338,8 @@ static void conns_step(struct shim *s, size_t polled)
 {
     for (size_t k = polled; k-- > 0;) {
         struct conn *c = s->conn[k];
-        short revents[2] = {s->poll[2 + 2 * k].revents, s->poll[3 + 2 * k].revents};
+        const struct pollfd *p = &s->poll[POLL_CONNS + 2 * k];
+        short revents[2] = {p[0].revents, p[1].revents};
         if (c->try_until != 0)
             conn_connect(c, s->socket);
         if (conn_step(c, revents) == 0)
@@ -412,23 +349,48 @@ static void conns_step(struct shim *s, size_t polled)
     }
 }
 
+static void doors_step(struct shim *s)
+{
+    for (size_t i = 0; i < s->ndoors; i++) {
+        if (!s->poll[POLL_DOORS + i].revents)
+            continue;
+        if (s->door[i].kind == DOOR_DATAGRAMS)
+            capture_names(s->door[i].fd);
+        else if (s->nconns < CONNS_MAX)
+            door_accept(s, &s->door[i]);
+    }
+}
+
+/* Nothing that was left open outside is of use in here, but for the one that was named. */
+static void descriptors_close(const struct shim *s)
+{
+    unsigned keep = (unsigned)s->captured;
+
+    if (s->captured < 0 ? close_range(STDERR_FILENO + 1, ~0U, 0) != 0
+                        : (keep > STDERR_FILENO + 1 && close_range(STDERR_FILENO + 1, keep - 1, 0) != 0) ||
+                              close_range(keep + 1, ~0U, 0) != 0 || fcntl(s->captured, F_SETFD, FD_CLOEXEC) != 0)
+        die(EXIT_SETUP, "cannot close inherited descriptors: %s", strerror(errno));
+}
+
 int main(int argc, char **argv)
 {
-    static struct shim s;
+    static struct shim s = {.captured = -1};
 
-    /* Nothing that was left open outside is of use in here. */
-    if (close_range(STDERR_FILENO + 1, ~0U, 0) != 0)
-        die(EXIT_SETUP, "cannot close inherited descriptors: %s", strerror(errno));
     arguments_parse(&s, argv);
+    descriptors_close(&s);
     if (prctl(PR_SET_DUMPABLE, 0) != 0 || prctl(PR_SET_CHILD_SUBREAPER, 1) != 0)
         die(EXIT_SETUP, "prctl: %s", strerror(errno));
     signals_open(&s);
     listener_open(&s);
+    if (s.captured >= 0) {
+        captured_open(&s);
+        captured_wait(&s);
+    }
     command_start(&s);
     for (;;) {
         int wait = poll_prepare(&s);
         size_t polled = s.nconns;
-        if (poll(s.poll, (nfds_t)(2 + 2 * polled), wait) < 0) {
+        if (poll(s.poll, (nfds_t)(POLL_CONNS + 2 * polled), wait) < 0) {
             if (errno == EINTR)
                 continue;
             die(EXIT_SETUP, "poll: %s", strerror(errno));
@@ -436,7 +398,6 @@ int main(int argc, char **argv)
         if (s.poll[0].revents)
             signals_take(&s);
         conns_step(&s, polled);
-        if (s.poll[1].revents)
-            conn_accept(&s);
+        doors_step(&s);
     }
 }

@@ -9,18 +9,23 @@
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/json/json.h"
+#include "sandbox-shim/network.h"
 #include "sandbox-shim/pty.h"
 
 enum { STATUS_MAX = 4096 };
 
 struct spawn {
     pid_t bwrap;
-    int inside;  /* pidfd of the first process inside, or -1 */
+    int inside;      /* pidfd of the first process inside, or -1 */
+    pid_t shim;      /* the same as a number */
+    int captured[2]; /* transparent: to the shim, and the shim's end; else -1 */
+    const char *nft;
     int reports; /* read end of --json-status-fd */
     int signals;
     struct dynbuf line;
@@ -67,11 +72,11 @@ int spawn_check_stdio(struct err *e)
 
 /* In the child: become bubblewrap with nothing of ours but what the plan passes. */
 static void __attribute__((noreturn))
-become_bwrap(const char *bwrap, const struct plan *p, const struct pty *t, int status_fd)
+become_bwrap(const char *bwrap, const struct plan *p, const struct pty *t, int status_fd, int captured)
 {
-    char args[16], status[16];
+    char args[16], status[16], sync[16];
     char *const no_environment[] = {NULL}; /* also no LD_PRELOAD of the caller's */
-    const char *head[16];
+    const char *head[18];
     size_t n = 0, count = 0;
     sigset_t none;
 
@@ -93,12 +98,18 @@ become_bwrap(const char *bwrap, const struct plan *p, const struct pty *t, int s
     argv[n++] = INSIDE_SOCKET;
     argv[n++] = "--listen";
     argv[n++] = INSIDE_PROXY;
+    if (captured >= 0) {
+        (void)snprintf(sync, sizeof(sync), "%d", captured);
+        argv[n++] = "--captured";
+        argv[n++] = sync;
+    }
     if (t->slave >= 0)
         argv[n++] = "--tty";
     argv[n++] = "--";
     for (size_t i = 0; i < count; i++)
         argv[n++] = p->cmd[i];
-    if (close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) != 0 || fcntl(status_fd, F_SETFD, 0) != 0)
+    if (close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) != 0 || fcntl(status_fd, F_SETFD, 0) != 0 ||
+        (captured >= 0 && fcntl(captured, F_SETFD, 0) != 0))
         goto fail;
     for (size_t i = 0; i < p->nfds; i++)
         if (fcntl(p->fds[i], F_SETFD, 0) != 0)
@@ -123,8 +134,10 @@ static void report_take(struct spawn *s, struct span line)
 
     arena_init(&a, 64 * 1024);
     j = json_parse(line, &a);
-    if (j && json_u64(j, SPAN("child-pid"), &n) == 0 && n > 1 && n < INT32_MAX && s->inside < 0)
-        s->inside = pidfd_open((pid_t)n, 0);
+    if (j && json_u64(j, SPAN("child-pid"), &n) == 0 && n > 1 && n < INT32_MAX && s->inside < 0) {
+        s->shim = (pid_t)n;
+        s->inside = pidfd_open(s->shim, 0);
+    }
     if (j && json_u64(j, SPAN("exit-code"), &n) == 0 && n < 256) {
         s->has_exit = true;
         s->exit_code = (int)n;
@@ -169,22 +182,45 @@ static void signals_take(struct spawn *s)
     }
 }
 
+/* The shim's ports are open: now what leads there, and then its word to go on. */
+static int captured_take(struct spawn *s, struct err *e)
+{
+    char byte = 1;
+
+    if (recv(s->captured[0], &byte, 1, 0) != 1)
+        return 0; /* it ended, and says why on stderr */
+    if (s->inside < 0)
+        return err_set(e, "bubblewrap did not say which process is the sandbox's");
+    if (network_set_up(s->nft, s->shim, s->inside, e) != 0)
+        return -1;
+    return send(s->captured[0], &byte, 1, MSG_NOSIGNAL) == 1 ? 0 : err_errno(e, "the sandbox ended");
+}
+
 static int spawn_loop(struct spawn *s, struct err *e)
 {
-    struct pollfd p[2 + PTY_POLLS] = {{.fd = s->signals, .events = POLLIN}, {.fd = s->reports, .events = POLLIN}};
+    enum { FIRST = 3 };
+    struct pollfd p[FIRST + PTY_POLLS] = {{.fd = s->signals, .events = POLLIN},
+                                          {.fd = s->reports, .events = POLLIN},
+                                          {.fd = s->captured[0], .events = POLLIN}};
 
     while (!s->ended) {
-        pty_prepare(&s->pty, p + 2);
-        if (poll(p, 2 + PTY_POLLS, -1) < 0) {
+        pty_prepare(&s->pty, p + FIRST);
+        if (poll(p, FIRST + PTY_POLLS, -1) < 0) {
             if (errno != EINTR)
                 return err_errno(e, "poll");
             continue;
         }
-        pty_carry(&s->pty, p + 2);
+        pty_carry(&s->pty, p + FIRST);
         if (p[1].revents) {
             reports_read(s);
             if (p[1].revents & (POLLHUP | POLLERR))
                 p[1].fd = -1;
+        }
+        if (p[2].revents) {
+            p[2].fd = -1; /* once */
+            reports_read(s);
+            if (captured_take(s, e) != 0)
+                return -1;
         }
         if (p[0].revents)
             signals_take(s);
@@ -222,9 +258,16 @@ static int explain_setup(struct err *e)
                       "above (inside a container, it must be allowed to make user namespaces)");
 }
 
-int spawn_run(const char *bwrap, struct plan *p, int *status, struct err *e)
+static void spawn_close(int *fd)
 {
-    struct spawn s = {.inside = -1, .reports = -1, .signals = -1};
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
+
+int spawn_run(const char *bwrap, const char *nft, struct plan *p, int *status, struct err *e)
+{
+    struct spawn s = {.inside = -1, .reports = -1, .signals = -1, .captured = {-1, -1}, .nft = nft};
     int pipe_fd[2] = {-1, -1}, rc = -1;
     sigset_t set, old;
 
@@ -237,7 +280,8 @@ int spawn_run(const char *bwrap, struct plan *p, int *status, struct err *e)
     if (sigprocmask(SIG_BLOCK, &set, &old) != 0)
         return err_errno(e, "cannot block signals");
     s.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-    if (s.signals < 0 || pipe2(pipe_fd, O_CLOEXEC | O_NONBLOCK) != 0) {
+    if (s.signals < 0 || pipe2(pipe_fd, O_CLOEXEC | O_NONBLOCK) != 0 ||
+        (p->transparent && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, s.captured) != 0)) {
         (void)err_errno(e, "cannot watch the sandbox");
         goto out;
     }
@@ -246,9 +290,9 @@ int spawn_run(const char *bwrap, struct plan *p, int *status, struct err *e)
         goto out;
     s.bwrap = fork();
     if (s.bwrap == 0)
-        become_bwrap(bwrap, p, &s.pty, pipe_fd[1]);
-    close(pipe_fd[1]);
-    pipe_fd[1] = -1;
+        become_bwrap(bwrap, p, &s.pty, pipe_fd[1], s.captured[1]);
+    spawn_close(&pipe_fd[1]);
+    spawn_close(&s.captured[1]);
     if (s.bwrap < 0) {
         (void)err_errno(e, "cannot fork");
         goto out;
@@ -256,22 +300,20 @@ int spawn_run(const char *bwrap, struct plan *p, int *status, struct err *e)
     rc = pty_begin(&s.pty, e);
     if (rc == 0)
         rc = spawn_loop(&s, e);
-    if (rc != 0)
-        (void)kill(s.bwrap, SIGKILL);
+    if (rc != 0 && kill(s.bwrap, SIGKILL) == 0)
+        (void)waitpid(s.bwrap, NULL, 0);
     pty_end(&s.pty);
     if (rc == 0 && !s.has_exit)
         rc = explain_setup(e);
     *status = s.exit_code;
 out:
     pty_end(&s.pty);
-    if (pipe_fd[1] >= 0)
-        close(pipe_fd[1]);
-    if (s.reports >= 0)
-        close(s.reports);
-    if (s.signals >= 0)
-        close(s.signals);
-    if (s.inside >= 0)
-        close(s.inside);
+    spawn_close(&pipe_fd[1]);
+    spawn_close(&s.captured[0]);
+    spawn_close(&s.captured[1]);
+    spawn_close(&s.reports);
+    spawn_close(&s.signals);
+    spawn_close(&s.inside);
     dynbuf_free(&s.line);
     (void)sigprocmask(SIG_SETMASK, &old, NULL);
     return rc;

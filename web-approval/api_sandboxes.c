@@ -15,6 +15,7 @@ struct making {
     char name[NAME_MAX_BYTES + 1];
     char token[TOKEN_TEXT + 1]; /* empty: none */
     struct wire_sandbox sandbox;
+    bool captured; /* its listener also takes connections that were on their way elsewhere */
 };
 
 static int list_row(void *ctx, const struct sandbox_row *r)
@@ -194,7 +195,7 @@ static void put_done(struct exchange *x, struct frame *f)
     if (!b)
         return;
     msg_put_span(b, span_str(k->name));
-    msg_put_u8(b, false);
+    msg_put_u8(b, k->captured);
     ask_send(x);
 }
 
@@ -221,19 +222,18 @@ static int earlier(struct exchange *x, struct making *m)
 
 void api_sandbox_create(struct exchange *x)
 {
-    struct member f[] = {{"name", JSON_STRING, false, NULL},
-                         {"session", JSON_STRING, false, NULL},
-                         {"kind", JSON_STRING, true, NULL},
-                         {"labels", JSON_OBJECT, false, NULL},
-                         {"with", JSON_ARRAY, false, NULL}};
+    struct member f[] = {{"name", JSON_STRING, false, NULL}, {"session", JSON_STRING, false, NULL},
+                         {"kind", JSON_STRING, true, NULL},  {"labels", JSON_OBJECT, false, NULL},
+                         {"with", JSON_ARRAY, false, NULL},  {"captured", JSON_BOOL, false, NULL}};
     struct making *m = arena_alloc(&x->arena, sizeof(*m));
 
-    if (body_members(x, f, 5) != 0)
+    if (body_members(x, f, 6) != 0)
         return;
     if (!m || name_choose(x, f[0].value, m->name) != 0 || labels_take(x, f[3].value, &m->sandbox) != 0 ||
         with_check(x, f[4].value) != 0)
         return;
     x->step = m;
+    m->captured = f[5].value && f[5].value->truth;
     m->sandbox.kind = f[2].value->text;
     m->sandbox.name = span_str(m->name);
     m->sandbox.session = f[1].value && f[1].value->text.n ? f[1].value->text : m->sandbox.name;
@@ -243,6 +243,12 @@ void api_sandbox_create(struct exchange *x)
     if (m->sandbox.session.n > SESSION_MAX || (!token && !span_eq(m->sandbox.kind, SPAN("run")))) {
         reply_problem(x, 400, "Bad request", "kind is `run` or `token`, and a session's name at most %d bytes",
                       SESSION_MAX);
+        return;
+    }
+    if (token && m->captured) {
+        reply_problem(x, 400, "Bad request",
+                      "a sandbox of kind `token` has no listener of its own: name a `transparent` listener in "
+                      "countersign.yaml to capture its connections");
         return;
     }
     if (earlier(x, m) != 0)

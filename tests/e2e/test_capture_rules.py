@@ -15,32 +15,9 @@ from harness import main, test
 
 sys.path.insert(0, str(harness.HERE / "lab"))
 import netns  # noqa: E402
+from inside import TRIES  # noqa: E402
 
 WHY_NOT = netns.own()
-TRIES = """
-import errno, json, socket, struct, sys, time
-
-def attempt(kind, address, family=socket.AF_INET):
-    s = socket.socket(family, kind)
-    s.settimeout(5)
-    began = time.monotonic()
-    try:
-        s.connect(address)
-        if kind == socket.SOCK_STREAM:
-            s.sendall(b"hello")
-            said = s.recv(200).decode() or "ended"
-        else:
-            for _ in range(2):
-                s.send(b"question")
-            said = s.recv(200).decode()
-    except OSError as e:
-        said = "silence" if isinstance(e, TimeoutError) else errno.errorcode[e.errno]
-    return said if time.monotonic() - began < 1 else "late " + said
-
-tcp = lambda *a: attempt(socket.SOCK_STREAM, *a)
-udp = lambda *a: attempt(socket.SOCK_DGRAM, *a)
-six = socket.AF_INET6
-"""
 
 
 class Gateway:

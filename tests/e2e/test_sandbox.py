@@ -7,7 +7,6 @@ import os
 import pathlib
 import re
 import select
-import shutil
 import signal
 import socket
 import struct
@@ -21,28 +20,7 @@ from harness import Skip, main, test
 
 sys.path.insert(0, str(harness.HERE / "lab"))
 from control import Control  # noqa: E402
-
-
-def program():
-    named = os.environ.get("COUNTERSIGN") or shutil.which("countersign")
-    assert named, "countersign is not in PATH: run through ./check, or put PREFIX/bin first"
-    return str(pathlib.Path(named).resolve())
-
-
-def run(lab, command, *options, env=None, rc=0, control=None, workspace=None, **more):
-    """One command in a sandbox; a list is executed as it is, a string by sh."""
-    control = control or Control(lab)
-    work = pathlib.Path(workspace or lab.dir / "work")
-    work.mkdir(exist_ok=True)
-    command = ["sh", "-c", command] if isinstance(command, str) else command
-    return lab.run([program(), "run", "--state-dir", control.state, "--workspace", work, *options, "--", *command],
-                   env=env, rc=rc, **more)
-
-
-def python(lab, code, *options, **more):
-    """Code in the sandbox, which prints JSON."""
-    done = run(lab, ["/usr/bin/python3", "-c", textwrap.dedent(code)], *options, **more)
-    return json.loads(done.out)
+from inside import program, python, run  # noqa: E402
 
 
 @test("G1 run", "G28 run")

@@ -1,5 +1,7 @@
-/* What is answered is a whole answer to that question, by whose rules the question is read a second time. */
+/* What is answered is a whole answer to that question, by whose rules the question is read a second time; and the
+ * sandbox's own name server (countersign-shim) says the same, byte for byte. */
 #include "proxy/resolver/answer.h"
+#include "sandbox-shim/shim_names.h"
 #include "tests/fuzz/fuzz.h"
 
 enum { HEADER = 12 };
@@ -44,7 +46,7 @@ static void check(struct span query, const uint8_t *out, size_t n)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
-    uint8_t out[ANSWER_MAX], again[ANSWER_MAX];
+    uint8_t out[ANSWER_MAX], again[ANSWER_MAX], shim[NAMES_ANSWER_MAX];
     if (n > 8192)
         return 0;
     uint8_t *p = fuzz_copy(span_of(data, n));
@@ -52,6 +54,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     MUST_HOLD(m <= sizeof(out) && (m == 0 || (m >= HEADER && n >= HEADER)));
     if (m > 0)
         check(span_of(p, n), out, m);
+    MUST_HOLD(names_answer(p, n, shim) == m && memcmp(shim, out, m) == 0);
     if (m > 0)
         MUST_HOLD(answer_make(span_of(out, m), again) == 0); /* nobody is answered for an answer */
     free(p);

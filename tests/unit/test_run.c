@@ -18,8 +18,8 @@ static const char *printed(struct dynbuf *b, enum env_format f, const char *url,
     struct err e;
 
     dynbuf_init(b, 64 * 1024);
-    assert_int_equal(env_print(b, f, &(struct env_values){span_str(url), bundle, "/ca.crt", "/t.p12", SPAN_NONE}, &e),
-                     0);
+    assert_int_equal(
+        env_print(b, f, &(struct env_values){span_str(url), bundle, "/ca.crt", "/t.p12", SPAN_NONE, false}, &e), 0);
     assert_int_equal(dynbuf_add_byte(b, 0), 0);
     return (const char *)b->p;
 }
@@ -120,7 +120,7 @@ static void env_java(void **state)
     struct err e;
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct env_values v = {span_str(rows[i].http), "/b", "/c", rows[i].store, span_str(rows[i].socks)};
+        struct env_values v = {span_str(rows[i].http), "/b", "/c", rows[i].store, span_str(rows[i].socks), false};
         dynbuf_init(&b, 64 * 1024);
         assert_int_equal(env_print(&b, ENV_DOCKER, &v, &e), 0);
         assert_int_equal(dynbuf_add_byte(&b, 0), 0);
@@ -130,9 +130,28 @@ static void env_java(void **state)
         assert_non_null(strstr(java, "-Djavax.net.ssl.trustStoreType=PKCS12"));
         dynbuf_free(&b);
     }
-    struct env_values v = {SPAN("http://h:1"), "/b", "/c", "/a\"b/t.p12", SPAN_NONE};
+    struct env_values v = {SPAN("http://h:1"), "/b", "/c", "/a\"b/t.p12", SPAN_NONE, false};
     dynbuf_init(&b, 64 * 1024);
     assert_int_equal(env_print(&b, ENV_DOCKER, &v, &e), -1);
+    dynbuf_free(&b);
+}
+
+static void env_of_a_captured_sandbox_names_no_proxy(void **state)
+{
+    const struct env_values v = {.bundle = "/b.crt", .ca = "/ca.crt", .truststore = "/t.p12", .captured = true};
+    struct dynbuf b;
+    struct err e;
+
+    dynbuf_init(&b, 64 * 1024);
+    assert_int_equal(env_print(&b, ENV_DOCKER, &v, &e), 0);
+    assert_int_equal(dynbuf_add_byte(&b, 0), 0);
+    const char *text = (const char *)b.p;
+    assert_non_null(strstr(text, "SSL_CERT_FILE=/b.crt\n"));
+    assert_non_null(strstr(text, "JAVA_TOOL_OPTIONS=-Djavax.net.ssl.trustStore=/t.p12 "));
+    assert_null(strcasestr(text, "s_proxy="));
+    assert_null(strcasestr(text, "no_proxy="));
+    assert_null(strstr(text, "proxyHost"));
+    assert_null(strstr(text, "CLOUDSDK_PROXY"));
     dynbuf_free(&b);
 }
 
@@ -157,18 +176,20 @@ static void env_refuses_what_no_line_can_carry(void **state)
     dynbuf_init(&b, 64 * 1024);
     for (const char *const *p = bad; *p; p++)
         assert_int_equal(
-            env_print(&b, ENV_DOCKER, &(struct env_values){span_str(*p), "/b", "/c", "/t.p12", SPAN_NONE}, &e), -1);
+            env_print(&b, ENV_DOCKER, &(struct env_values){span_str(*p), "/b", "/c", "/t.p12", SPAN_NONE, false}, &e),
+            -1);
     assert_int_equal(
         env_print(&b, ENV_DOCKER,
-                  &(struct env_values){SPAN("http://h:1"), "/b\nLD_PRELOAD=x", "/c", "/t.p12", SPAN_NONE}, &e),
+                  &(struct env_values){SPAN("http://h:1"), "/b\nLD_PRELOAD=x", "/c", "/t.p12", SPAN_NONE, false}, &e),
         -1);
-    assert_int_equal(
-        env_print(&b, ENV_FORMAT_BAD, &(struct env_values){SPAN("http://h:1"), "/b", "/c", "/t.p12", SPAN_NONE}, &e),
-        -1);
+    assert_int_equal(env_print(&b, ENV_FORMAT_BAD,
+                               &(struct env_values){SPAN("http://h:1"), "/b", "/c", "/t.p12", SPAN_NONE, false}, &e),
+                     -1);
     dynbuf_free(&b);
     dynbuf_init(&b, 8);
-    assert_int_equal(
-        env_print(&b, ENV_DOCKER, &(struct env_values){SPAN("http://h:1"), "/b", "/c", "/t.p12", SPAN_NONE}, &e), -1);
+    assert_int_equal(env_print(&b, ENV_DOCKER,
+                               &(struct env_values){SPAN("http://h:1"), "/b", "/c", "/t.p12", SPAN_NONE, false}, &e),
+                     -1);
     dynbuf_free(&b);
 }
 
@@ -322,6 +343,7 @@ int main(void)
         cmocka_unit_test(env_shell_is_quoted),
         cmocka_unit_test(env_other_formats),
         cmocka_unit_test(env_java),
+        cmocka_unit_test(env_of_a_captured_sandbox_names_no_proxy),
         cmocka_unit_test(env_refuses_what_no_line_can_carry),
         cmocka_unit_test(env_passes_by_allow_list_only),
         cmocka_unit_test(env_may_be_set_but_for_ours),

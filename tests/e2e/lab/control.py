@@ -6,6 +6,9 @@ import socket
 import threading
 
 
+SIGNATURE = b"\r\n\r\n\0\r\nQUIT\n"
+
+
 class Control:
     """Serves STATE_DIR/control.sock. calls: (method, path, body) in order. seen: what came to the listener."""
 
@@ -44,6 +47,16 @@ class Control:
                 handle(client)
             except OSError:
                 pass
+
+    def _captured(self, client):
+        """A PROXY v2 header, then whatever: says where it was meant to go and the first bytes."""
+        head = client.recv(16, socket.MSG_WAITALL)
+        assert head.startswith(SIGNATURE), head
+        kind, size = {0x2111: (socket.AF_INET, 4), 0x2121: (socket.AF_INET6, 16)}[int.from_bytes(head[12:14], "big")]
+        address = client.recv(int.from_bytes(head[14:16], "big"), socket.MSG_WAITALL)
+        to = f"{socket.inet_ntop(kind, address[size:2 * size])} {int.from_bytes(address[-2:], 'big')}"
+        self.seen.append(f"captured {to}")
+        client.sendall(f"captured {to} ".encode() + client.recv(65536))
 
     @staticmethod
     def _head(client):
@@ -86,6 +99,9 @@ class Control:
 
     def _proxy(self, client):
         """Answers a plain request with 1 MiB, a CONNECT with 403, `ECHO` by echoing to the end."""
+        if client.recv(1, socket.MSG_PEEK) == SIGNATURE[:1]:
+            self._captured(client)
+            return
         head, rest = self._head(client)
         if head is None:
             return
