@@ -54,6 +54,26 @@ static void feed(struct scrub *set, struct span in, size_t step, struct dynbuf *
     scrub_end(&t);
 }
 
+/* Two pieces, cut at every offset of what is short and at some of what is long. */
+static void cut_everywhere(struct scrub *set, struct span in, const struct dynbuf *want)
+{
+    size_t stride = 1 + in.n / 128;
+    for (size_t cut = 1; cut < in.n; cut += stride) {
+        struct scrub_stream t;
+        struct dynbuf out;
+        uint8_t *a = fuzz_copy(span_first(in, cut)), *b = fuzz_copy(span_from(in, cut));
+        dynbuf_init(&out, STREAM_MAX);
+        scrub_begin(&t, set);
+        MUST_HOLD(scrub_feed(&t, span_of(a, cut), false, &out) == 0);
+        free(a);
+        MUST_HOLD(scrub_feed(&t, span_of(b, in.n - cut), true, &out) == 0);
+        free(b);
+        scrub_end(&t);
+        MUST_HOLD(span_eq(dynbuf_span(&out), dynbuf_span(want)));
+        dynbuf_free(&out);
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
     struct forms f = {.n = 0};
@@ -70,6 +90,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     cover(&want, &in, &f);
     feed(set, dynbuf_span(&in), 1 + data[1] % 97, &out);
     MUST_HOLD(span_eq(dynbuf_span(&out), dynbuf_span(&want)));
+    MUST_HOLD(span_index(secret, '*') < secret.n || span_find(dynbuf_span(&out), secret) == out.n);
+    cut_everywhere(set, dynbuf_span(&in), &want);
     MUST_HOLD(scrub_cover(set, in.p, in.n) >= 0);
     MUST_HOLD(span_eq(dynbuf_span(&in), dynbuf_span(&want)));
     for (size_t i = 0; i < f.n; i++)
