@@ -21,9 +21,9 @@ struct sandbox {
  * listener, SCHEME://host:port, or nothing. False: it has no such listener. */
 static bool url_with_token(struct span where, struct span name, struct span token, char out[URL_ROOM])
 {
-    static const char *const schemes[] = {"http://", "socks5h://"};
+    static const char *const schemes[] = {"http://", "https://", "socks5h://"};
 
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < sizeof(schemes) / sizeof(schemes[0]); i++) {
         struct span scheme = span_str(schemes[i]), rest = span_from(where, scheme.n);
         if (!span_starts(where, scheme))
             continue;

@@ -75,9 +75,12 @@ static int url_split(struct span s, struct url *u)
 
     memset(u, 0, sizeof(*u));
     u->socks = span_starts(s, SPAN("socks5h://"));
-    if ((!u->socks && !span_starts(s, SPAN("http://"))) || !is_plain(s) || s.n >= VALUE_MAX / 4)
+    struct span scheme = u->socks                           ? SPAN("socks5h://")
+                         : span_starts(s, SPAN("https://")) ? SPAN("https://")
+                                                            : SPAN("http://");
+    if (!span_starts(s, scheme) || !is_plain(s) || s.n >= VALUE_MAX / 4)
         return -1;
-    rest = span_from(s, u->socks ? sizeof("socks5h://") - 1 : sizeof("http://") - 1);
+    rest = span_from(s, scheme.n);
     if (span_ends(rest, SPAN("/")))
         rest.n--;
     if (span_cut(rest, '@', &auth, &left)) {
@@ -192,7 +195,7 @@ int env_each(const struct env_values *v, env_fn *fn, void *ctx, struct err *e)
     char value[VALUE_MAX];
 
     if (!v->captured && url_split(v->proxy_url, &u) != 0)
-        return err_set(e, "the proxy's URL must read http://[user:password@]host:port, or socks5h://");
+        return err_set(e, "the proxy's URL must read http://[user:password@]host:port, or https:// or socks5h://");
     for (const struct env_row *r = env_rows; r->name; r++) {
         if (v->captured && is_proxy(r->kind))
             continue;

@@ -220,6 +220,15 @@ static int earlier(struct exchange *x, struct making *m)
     return -1;
 }
 
+/* A token is of no use to who cannot be told where to bring it. */
+static bool no_address(struct exchange *x)
+{
+    if (x->desk->proxy_why[0] == '\0')
+        return false;
+    reply_problem(x, 409, "No address to give", "%s", x->desk->proxy_why);
+    return true;
+}
+
 void api_sandbox_create(struct exchange *x)
 {
     struct member f[] = {{"name", JSON_STRING, false, NULL}, {"session", JSON_STRING, false, NULL},
@@ -251,6 +260,8 @@ void api_sandbox_create(struct exchange *x)
                       "countersign.yaml to capture its connections");
         return;
     }
+    if (token && no_address(x))
+        return;
     if (earlier(x, m) != 0)
         return;
     if (token && token_make(m) != 0) {
@@ -289,6 +300,8 @@ void api_sandbox_token(struct exchange *x)
                          : "no sandbox has this name: `countersign sandbox create NAME` makes one");
         return;
     }
+    if (no_address(x))
+        return;
     x->step = m;
     (void)snprintf(m->name, sizeof(m->name), "%.*s", SPAN_FMT(x->arg));
     m->sandbox.name = span_str(m->name);

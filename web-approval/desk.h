@@ -55,7 +55,8 @@ struct desk {
     uint64_t last_id;
     char desk_url[DESK_TEXT], proxy_url[DESK_TEXT], socks_url[DESK_TEXT], db[DESK_TEXT], boot[64];
     char ca[DESK_TEXT], bundle[DESK_TEXT], truststore[DESK_TEXT];
-    char mode[16]; /* enforce or shadow */
+    char proxy_why[DESK_TEXT]; /* what to do when there is no URL to give */
+    char mode[16];             /* enforce or shadow */
     uint64_t owner_uid;
     struct dynbuf secrets; /* payload of the last M_SECRETS */
     struct policy *policy;

@@ -27,6 +27,7 @@ static void config(void *arg, struct span key, struct span value)
         {"proxy_url", d->proxy_url, sizeof(d->proxy_url)},
         {"socks_url", d->socks_url, sizeof(d->socks_url)},
         {"truststore", d->truststore, sizeof(d->truststore)},
+        {"proxy_why", d->proxy_why, sizeof(d->proxy_why)},
         {"ca", d->ca, sizeof(d->ca)},
         {"bundle", d->bundle, sizeof(d->bundle)},
         {"mode", d->mode, sizeof(d->mode)},

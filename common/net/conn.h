@@ -48,6 +48,11 @@ int conn_unread(struct conn *c, struct span before) MUSTCHECK;
 /* Become the TLS server side with this leaf. The client's SNI must equal `name` (ASCII case aside), else the
  * handshake fails with unrecognized_name. ALPN http/1.1 only. TLS 1.2 and 1.3. CONN_TLS_READY or CONN_FAILED. */
 int conn_tls_accept(struct conn *c, struct tls_server *s, struct tls_leaf *leaf, struct span name) MUSTCHECK;
+/* The same as the proxy itself (tls_server_own): any SNI. */
+int conn_tls_accept_own(struct conn *c, struct tls_server *s) MUSTCHECK;
+/* Has the peer's verified certificate exactly this dNSName, ASCII case aside? A wildcard is never more than itself.
+ */
+bool conn_peer_named(const struct conn *c, struct span name);
 /* Become the TLS client side: SNI and verified name = `name`; chain against the client's roots. */
 int conn_tls_connect(struct conn *c, struct tls_client *t, struct span name) MUSTCHECK;
 
@@ -57,6 +62,8 @@ void conn_consume(struct conn *c, size_t n);
 enum { CONN_OUT_MAX = 1024 * 1024, CONN_OUT_LOW = 64 * 1024 };
 int conn_write(struct conn *c, struct span s) MUSTCHECK;
 size_t conn_queued(const struct conn *c);
+/* Write what is queued now, not at the end of the turn. -1: not all of it could be. */
+int conn_push(struct conn *c) MUSTCHECK;
 /* Half-close our side after the queue. */
 void conn_end(struct conn *c);
 void conn_pause(struct conn *c, bool paused);

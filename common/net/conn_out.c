@@ -143,3 +143,9 @@ void conn_end(struct conn *c)
     c->ending = true;
     task_flush(c->loop, &c->flush);
 }
+
+int conn_push(struct conn *c)
+{
+    conn_flush(c);
+    return c->mode != CONN_BROKEN && !c->write_lost && conn_queued(c) == 0 ? 0 : -1;
+}

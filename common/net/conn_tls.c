@@ -280,6 +280,14 @@ int conn_tls_accept(struct conn *c, struct tls_server *s, struct tls_leaf *leaf,
     return -1;
 }
 
+int conn_tls_accept_own(struct conn *c, struct tls_server *s)
+{
+    if (begin(c, s->ctx, SPAN("proxy")) != 0)
+        return -1;
+    SSL_set_accept_state(c->ssl);
+    return 0;
+}
+
 int conn_tls_connect(struct conn *c, struct tls_client *t, struct span name)
 {
     struct addr a;

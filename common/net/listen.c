@@ -82,6 +82,23 @@ int listen_tcp(const char *address)
     return fd;
 }
 
+int listen_udp(const char *address)
+{
+    struct sockaddr_storage a;
+    socklen_t n;
+    int on = 1;
+    if (parse(address, &a, &n) != 0) {
+        errno = EINVAL;
+        return -1;
+    }
+    int fd = socket(a.ss_family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -1;
+    if (a.ss_family == AF_INET6 && setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on)) != 0)
+        return fail(fd);
+    return bind(fd, (struct sockaddr *)&a, n) == 0 ? fd : fail(fd);
+}
+
 int listen_port(int fd)
 {
     struct sockaddr_storage a = {0};

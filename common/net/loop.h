@@ -41,6 +41,8 @@ void watch_free(struct watch **w);
  * "[::1]:0"; port 0 takes a free one, see listen_port. Or -1 with errno. */
 int listen_tcp(const char *address) MUSTCHECK;
 int listen_port(int fd);
+/* A bound UDP socket (non-blocking, CLOEXEC), address as above; or -1 with errno. */
+int listen_udp(const char *address) MUSTCHECK;
 /* A listening Unix socket with this mode; an old socket file is replaced. */
 int listen_unix(const char *path, unsigned mode) MUSTCHECK;
 /* One accepted socket (non-blocking, CLOEXEC), or -1: EAGAIN none, EMFILE and kin: pause and try later. */

@@ -12,8 +12,6 @@
 #include <openssl/x509v3.h>
 #include <stdlib.h>
 
-enum { CHAIN_DEPTH = 8, CHAIN_BYTES = 64 * 1024 };
-
 const char *tls_words(void)
 {
     unsigned long e = ERR_peek_last_error();
@@ -45,7 +43,7 @@ struct tls_key *tls_key_new(void)
     k->ca = calloc(1, sizeof(*k->ca));
     if (k->ca == NULL)
         goto fail;
-    dynbuf_init(&k->ca->der, CHAIN_BYTES);
+    dynbuf_init(&k->ca->der, TLS_CHAIN_BYTES);
     return k;
 fail:
     EC_KEY_free(ec);
@@ -78,7 +76,7 @@ void tls_key_free(struct tls_key **kp)
 static X509 *from_der(struct span der)
 {
     const unsigned char *p = der.p;
-    if (der.n == 0 || der.n > CHAIN_BYTES)
+    if (der.n == 0 || der.n > TLS_CHAIN_BYTES)
         return NULL;
     X509 *x = d2i_X509(NULL, &p, (long)der.n);
     if (x != NULL && p != der.p + der.n) {
@@ -159,8 +157,8 @@ static int on_servername(SSL *ssl, int *alert, void *arg)
     return SSL_TLSEXT_ERR_ALERT_FATAL;
 }
 
-static int on_alpn(SSL *ssl, const unsigned char **out, unsigned char *outlen, const unsigned char *in, unsigned n,
-                   void *arg)
+int tls_on_alpn(SSL *ssl, const unsigned char **out, unsigned char *outlen, const unsigned char *in, unsigned n,
+                void *arg)
 {
     struct span rest = span_of(in, n);
     (void)ssl, (void)arg;
@@ -177,7 +175,7 @@ static int on_alpn(SSL *ssl, const unsigned char **out, unsigned char *outlen, c
 }
 
 /* What both sides have in common. */
-static SSL_CTX *ctx_new(const SSL_METHOD *method, struct err *e)
+SSL_CTX *tls_ctx_new(const SSL_METHOD *method, struct err *e)
 {
     SSL_CTX *ctx = start() == 0 ? SSL_CTX_new(method) : NULL;
     if (ctx == NULL) {
@@ -189,7 +187,7 @@ static SSL_CTX *ctx_new(const SSL_METHOD *method, struct err *e)
     SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
     SSL_CTX_set_mode(ctx,
                      SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
-    SSL_CTX_set_max_cert_list(ctx, CHAIN_BYTES);
+    SSL_CTX_set_max_cert_list(ctx, TLS_CHAIN_BYTES);
     if (SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION) == 1 &&
         SSL_CTX_set_cipher_list(ctx, "ECDHE+AESGCM:ECDHE+CHACHA20") == 1)
         return ctx;
@@ -205,7 +203,7 @@ struct tls_server *tls_server_new(struct err *e)
         err_set(e, "no memory for TLS");
         return NULL;
     }
-    s->ctx = ctx_new(TLS_server_method(), e);
+    s->ctx = tls_ctx_new(TLS_server_method(), e);
     if (s->ctx == NULL) {
         free(s);
         return NULL;
@@ -214,7 +212,7 @@ struct tls_server *tls_server_new(struct err *e)
     SSL_CTX_set_num_tickets(s->ctx, 0);
     SSL_CTX_set_max_early_data(s->ctx, 0);
     SSL_CTX_set_tlsext_servername_callback(s->ctx, on_servername);
-    SSL_CTX_set_alpn_select_cb(s->ctx, on_alpn, NULL);
+    SSL_CTX_set_alpn_select_cb(s->ctx, tls_on_alpn, NULL);
     return s;
 }
 
@@ -245,7 +243,7 @@ static int on_verify(X509_STORE_CTX *x, void *arg)
     return 0;
 }
 
-static int add_roots(X509_STORE *store, struct span pem, struct err *e)
+int tls_add_roots(X509_STORE *store, struct span pem, struct err *e)
 {
     int n = 0;
     X509 *x;
@@ -314,13 +312,13 @@ struct tls_client *tls_client_new(const struct tls_trust *trust, struct err *e)
         err_set(e, "no memory for TLS");
         return NULL;
     }
-    t->ctx = ctx_new(TLS_client_method(), e);
-    if (t->ctx == NULL || add_roots(SSL_CTX_get_cert_store(t->ctx), trust->roots_pem, e) != 0 ||
+    t->ctx = tls_ctx_new(TLS_client_method(), e);
+    if (t->ctx == NULL || tls_add_roots(SSL_CTX_get_cert_store(t->ctx), trust->roots_pem, e) != 0 ||
         (trust->crl_pem.n > 0 && add_crls(SSL_CTX_get_cert_store(t->ctx), trust->crl_pem, e) != 0) ||
         add_pins(t, trust, e) != 0)
         goto fail;
     SSL_CTX_set_verify(t->ctx, SSL_VERIFY_PEER, NULL);
-    SSL_CTX_set_verify_depth(t->ctx, CHAIN_DEPTH);
+    SSL_CTX_set_verify_depth(t->ctx, TLS_CHAIN_DEPTH);
     SSL_CTX_set_cert_verify_callback(t->ctx, on_verify, t);
     if ((trust->only_13 && SSL_CTX_set_min_proto_version(t->ctx, TLS1_3_VERSION) != 1) ||
         SSL_CTX_set_purpose(t->ctx, X509_PURPOSE_SSL_SERVER) != 1 ||

@@ -22,6 +22,12 @@ void tls_leaf_free(struct tls_leaf **leaf);
 struct tls_server *tls_server_new(struct err *e) MUSTCHECK;
 void tls_server_free(struct tls_server **s);
 
+/* The other kind of server: the proxy itself, to clients that wrap what they say to it in TLS. PEM: its chain, leaf
+ * first, and the leaf's key, without a passphrase. clients_pem: the CAs that clients' certificates come from, and
+ * then everybody must have one; empty: nobody is asked. */
+struct tls_server *tls_server_own(struct span chain_pem, struct span key_pem, struct span clients_pem,
+                                  struct err *e) MUSTCHECK;
+
 /* Whom to trust. Beyond OpenSSL's own checks the leaf must carry a SAN that matches without CN fallback or partial
  * wildcard, EKU serverAuth, be v3 and not a CA. */
 enum { TLS_PINS_MAX = 16, TLS_PIN_BYTES = 32 };

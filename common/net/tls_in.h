@@ -37,6 +37,15 @@ struct tls_client {
     size_t npins;
 };
 
+enum { TLS_CHAIN_DEPTH = 8, TLS_CHAIN_BYTES = 64 * 1024 };
+
+/* What every context of ours has in common; NULL with *e set. */
+SSL_CTX *tls_ctx_new(const SSL_METHOD *method, struct err *e) MUSTCHECK;
+/* Server side: http/1.1 or nothing. */
+int tls_on_alpn(SSL *ssl, const unsigned char **out, unsigned char *outlen, const unsigned char *in, unsigned n,
+                void *arg);
+int tls_add_roots(X509_STORE *store, struct span pem, struct err *e) MUSTCHECK;
+
 /* What the library says of its last error, in words of its own; clears the queue. */
 const char *tls_words(void);
 /* Checks of a server's leaf beyond OpenSSL's: NULL when it passes, else what is wrong with it.

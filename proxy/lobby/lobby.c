@@ -6,6 +6,7 @@
 
 #include "common/log.h"
 #include "proxy/lobby/guest.h"
+#include "proxy/lobby/relay.h"
 
 enum { SAY_AGAIN_MS = 10 * 1000, ACCEPTS_A_TURN = 32 };
 
@@ -15,7 +16,7 @@ static const struct lobby_limits usual = {
 static void doors(struct lobby *l)
 {
     for (size_t i = 0; i < l->ndoors; i++)
-        watch_set(l->door[i].watch, l->resting ? 0 : WATCH_READ);
+        watch_set(l->door[i]->watch, l->resting ? 0 : WATCH_READ);
 }
 
 /* Without descriptors or memory a listener stays ready for ever: look away for a while. */
@@ -66,9 +67,11 @@ static void on_knock(void *arg, unsigned ready)
                 rest(l, strerror(errno));
             return;
         }
-        if (goes != NULL)
+        if (goes != NULL) {
+            lobby_refused(l, goes->door, "lobby-full");
             guest_free(goes);
-        guest_new(l, fd);
+        }
+        guest_new(door, fd);
     }
 }
 
@@ -102,20 +105,37 @@ static void judge_gone(void *arg, struct chan *c)
     }
 }
 
+/* ---- what was turned away ---- */
+
+static void tell(void *arg)
+{
+    struct lobby *l = arg;
+    struct dynbuf *b = l->parent != NULL ? chan_begin(l->parent, M_REFUSED, 0) : NULL;
+    l->telling = false;
+    if (b == NULL)
+        return; /* counted on, and told with the next */
+    wire_put_refusals(b, &l->refused);
+    (void)chan_commit(l->parent);
+    l->refused.n = 0;
+}
+
+void lobby_refused(struct lobby *l, const struct lobby_door *d, const char *code)
+{
+    refusals_count(&l->refused, span_str(d->name), span_str(code), 1);
+    if (!l->telling)
+        timer_set(l->tell, REFUSALS_EVERY_MS);
+    l->telling = true;
+}
+
 void lobby_frame(void *arg, struct frame *f)
 {
     struct lobby *l = arg;
-    int fd = frame_take_fd(f, 0);
-    if (f->type != M_LISTEN || fd < 0 || l->ndoors == LOBBY_DOORS_MAX) {
-        if (fd >= 0)
-            close(fd);
+    struct lobby_door *door = f->type == M_LISTEN && l->ndoors < LOBBY_DOORS_MAX ? door_new(l, f) : NULL;
+    if (door == NULL)
         return;
-    }
-    struct lobby_door *door = &l->door[l->ndoors];
-    *door = (struct lobby_door){.lobby = l, .fd = fd, .watch = watch_new(l->loop, fd, 0, on_knock, door)};
-    if (door->watch == NULL)
+    if ((door->watch = watch_new(l->loop, door->fd, 0, on_knock, door)) == NULL)
         log_die("out of memory");
-    l->ndoors++;
+    l->door[l->ndoors++] = door;
     doors(l);
 }
 
@@ -137,18 +157,20 @@ void lobby_peer(void *arg, unsigned peer, uint64_t instance, struct span info, i
 int lobby_init(struct lobby *l, struct loop *loop)
 {
     *l = (struct lobby){.loop = loop, .limits = usual};
-    return (l->rest = timer_new(loop, on_rested, l)) == NULL ? -1 : 0;
+    l->rest = timer_new(loop, on_rested, l);
+    l->tell = timer_new(loop, tell, l);
+    return l->rest == NULL || l->tell == NULL ? -1 : 0;
 }
 
 void lobby_done(struct lobby *l)
 {
     while (l->newest != NULL)
         guest_free(l->newest);
-    for (size_t i = 0; i < l->ndoors; i++) {
-        watch_free(&l->door[i].watch);
-        close(l->door[i].fd);
-    }
+    relay_free_all(l);
+    for (size_t i = 0; i < l->ndoors; i++)
+        door_free(&l->door[i]);
     l->ndoors = 0;
     timer_free(&l->rest);
+    timer_free(&l->tell);
     chan_free(&l->judge);
 }

@@ -1,12 +1,13 @@
-/* The lobby: the outer handshake of a token listener. Reads one head, asks the
- * judge whose token that is, and gives the connection with what was read to that
- * sandbox's front. It sees nothing inside a tunnel and keeps nothing. */
+/* The lobby: the outer handshake of a listener of several sandboxes. PROXY header, TLS to the proxy itself, SOCKS
+ * greeting and login, or one HTTP head; then it knows whose the connection is (door.h, or the judge by a token) and
+ * gives it with what was read to that sandbox's front. It sees nothing inside a tunnel and keeps nothing. */
 #ifndef PROXY_LOBBY_LOBBY_H
 #define PROXY_LOBBY_LOBBY_H
 
 #include "common/net/chan.h"
 #include "common/net/conn.h"
 #include "common/net/loop.h"
+#include "proxy/refusals.h"
 #include "proxy/wire.h"
 
 enum {
@@ -16,6 +17,8 @@ enum {
     LOBBY_AUTH_MAX = 8 * 1024, /* a Proxy-Authorization value */
     LOBBY_TOKEN_MAX = 256,
     LOBBY_TRIES = 3, /* requests on one connection without a token */
+    LOBBY_RELAYS_MAX = 1024,
+    LOBBY_RELAYS_EACH = 256, /* of one sandbox: it fills no place but its own */
 };
 
 struct lobby_limits {
@@ -25,14 +28,9 @@ struct lobby_limits {
     uint64_t rest_ms;  /* before accept is tried again when descriptors or memory ran out */
 };
 
-struct lobby;
-struct lobby_door {
-    struct lobby *lobby;
-    struct watch *watch;
-    int fd;
-};
-
 struct guest;
+struct relay;
+struct lobby_door;
 struct lobby {
     struct loop *loop;
     struct chan *parent, *judge; /* judge: NULL while it restarts */
@@ -40,8 +38,12 @@ struct lobby {
     struct guest *newest, *oldest;
     size_t nguests;
     uint64_t questions;
-    struct lobby_door door[LOBBY_DOORS_MAX];
+    struct lobby_door *door[LOBBY_DOORS_MAX];
     size_t ndoors;
+    struct relay *relays;
+    struct refusals refused; /* since the parent was told last */
+    struct timer *tell;
+    bool telling;
     struct timer *rest;
     bool resting;  /* accept failed: descriptors or memory ran out */
     uint64_t said; /* when that was logged last */
@@ -51,6 +53,8 @@ struct lobby {
 int lobby_init(struct lobby *l, struct loop *loop) MUSTCHECK;
 /* Everything is cut, closed and given back. */
 void lobby_done(struct lobby *l);
+/* One more was turned away. code: a literal. */
+void lobby_refused(struct lobby *l, const struct lobby_door *d, const char *code);
 /* Callbacks of struct role_ops; arg is the lobby. */
 void lobby_frame(void *arg, struct frame *f);
 void lobby_peer(void *arg, unsigned peer, uint64_t instance, struct span info, int fd);

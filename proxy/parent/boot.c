@@ -98,69 +98,6 @@ static int only_one(struct parent *p, struct err *e)
     return 0;
 }
 
-struct listener *parent_listener_add(struct parent *p, int fd, unsigned kind, enum role_id role, const char *name)
-{
-    struct listener *l = NULL;
-    for (size_t i = 0; i < p->nlisteners && l == NULL; i++)
-        if (p->listeners[i].fd < 0)
-            l = &p->listeners[i];
-    if (l == NULL && p->nlisteners < LISTENERS_MAX)
-        l = &p->listeners[p->nlisteners++];
-    if (l == NULL)
-        return NULL;
-    *l = (struct listener){.fd = fd, .kind = kind, .role = role, .parent = p};
-    snprintf(l->name, sizeof(l->name), "%s", name);
-    return l;
-}
-
-static int bind_tcp(struct parent *p, const char *address, unsigned kind, enum role_id role, const char *name,
-                    struct err *e)
-{
-    char literal[280];
-    /* The page's name is localhost (passkeys and cookies know it by name); the socket needs a literal. */
-    bool named = strncmp(address, "localhost:", 10) == 0;
-    snprintf(literal, sizeof(literal), "%s%s", named ? "127.0.0.1:" : "", named ? address + 10 : address);
-    int fd = listen_tcp(literal);
-    if (fd < 0)
-        return err_errno(e, "cannot listen on %s (listener %s; countersign.yaml(5) can give it another port)",
-                         address, name);
-    struct listener *l = parent_listener_add(p, fd, kind, role, name);
-    if (l == NULL)
-        return err_set(e, "too many listeners");
-    const char *colon = strrchr(address, ':');
-    int host = colon ? (int)(colon - address) : (int)strlen(address);
-    snprintf(l->path, sizeof(l->path), "%.*s:%d", host, address, listen_port(fd));
-    return 0;
-}
-
-static int bind_unix(struct parent *p, const char *file, unsigned kind, enum role_id role, struct err *e)
-{
-    char path[CONFIG_PATH + 32];
-    snprintf(path, sizeof(path), "%s/%s", p->config->state_dir, file);
-    if (strlen(path) > 107)
-        return err_set(e, "the state directory's path is too long for a Unix socket; choose a shorter one");
-    int fd = listen_unix(path, 0600);
-    if (fd < 0)
-        return err_errno(e, "cannot listen on %s", path);
-    return parent_listener_add(p, fd, kind, role, file) ? 0 : err_set(e, "too many listeners");
-}
-
-static int bind_all(struct parent *p, struct err *e)
-{
-    const struct config *c = p->config;
-    for (size_t i = 0; i < c->nlisteners; i++) {
-        const struct config_listener *l = &c->listener[i];
-        if (!l->is_unix && bind_tcp(p, l->address, 1, ROLE_LOBBY, l->name, e) != 0)
-            return -1;
-        if (l->is_unix && parent_sandbox_bind(p, l->sandbox, l->address, e) != 0)
-            return -1;
-    }
-    if (bind_tcp(p, c->desk_address, 3, ROLE_DESK, "desk", e) != 0 ||
-        bind_unix(p, "control.sock", 4, ROLE_DESK, e) != 0 || bind_unix(p, "keeper.sock", 5, ROLE_KEEPER, e) != 0)
-        return -1;
-    return 0;
-}
-
 /* Sockets that nobody serves lead nowhere: those of an earlier life at the start, our own at the end. Only
  * the holder of the lock may say so. */
 void parent_sweep(struct parent *p)
@@ -199,22 +136,7 @@ int parent_prepare(struct parent *p, struct err *e)
     if (folders(p, e) != 0 || only_one(p, e) != 0)
         return -1;
     parent_sweep(p);
-    return bind_all(p, e);
-}
-
-void parent_give_listeners(struct parent *p, struct child *c)
-{
-    for (size_t i = 0; i < p->nlisteners; i++) {
-        const struct listener *l = &p->listeners[i];
-        if (l->fd < 0 || l->role != c->role || c->role == ROLE_FRONT)
-            continue;
-        struct dynbuf *b = chan_begin(c->chan, M_LISTEN, 0);
-        if (b == NULL)
-            return;
-        msg_put_u8(b, (uint8_t)l->kind);
-        msg_put_span(b, span_str(l->name));
-        (void)chan_commit_fd(c->chan, l->fd);
-    }
+    return parent_bind(p, e);
 }
 
 static int replace_file(const char *dir, const char *name, struct span a, struct span b)

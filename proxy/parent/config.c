@@ -1,26 +1,15 @@
 /* The configuration file, as rows: key, type, where it goes, bounds, one sentence. */
-#include "proxy/parent/config.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "common/log.h"
 #include "policy/load/disk.h"
-#include "policy/load/keys.h"
 #include "policy/load/scalar.h"
+#include "proxy/parent/config_in.h"
 
 enum { CONFIG_FILE_MAX = 256 * 1024 };
 
-struct row_identity {
-    const struct node *at;
-    struct item sandbox;
-};
-struct row_listener {
-    const struct node *at;
-    struct item name, http, unix_path;
-    const struct node *identity;
-};
 struct row_desk {
     const struct node *at;
     struct item http;
@@ -49,20 +38,6 @@ struct row_file {
     struct row_body body;
 };
 
-static void keep_node(struct loader *l, const struct node *n, void *field)
-{
-    *(const struct node **)field = n;
-}
-
-/* host:port, in quotes or not: where only an address can stand nothing else can be meant. */
-static void take_address(struct loader *l, const struct node *n, void *field)
-{
-    if (n->kind != NODE_TEXT || span_index(n->text, ':') == n->text.n || n->text.n > 255)
-        problem(l, n, "C006", "an address with its port is wanted, such as 127.0.0.1:3128");
-    else
-        *(struct item *)field = (struct item){n->text, n};
-}
-
 /* One or a list of them; an address of digits and dots is nothing else here. */
 static void take_addresses(struct loader *l, const struct node *n, void *field)
 {
@@ -77,27 +52,7 @@ static void take_addresses(struct loader *l, const struct node *n, void *field)
         problem(l, n, "C009", "at least one address is wanted, such as 10.0.0.2 or 10.0.0.2:53");
 }
 
-#define AT(type, member) offsetof(struct type, member)
-
-static const struct key identity_keys[] = {
-    {"sandbox", KEY_TEXT, AT(row_identity, sandbox), KEY_NEEDED, .help = "the sandbox this listener belongs to"},
-    {.type = KEY_END}};
-static const struct table identity_table = {"an identity", sizeof(struct row_identity), identity_keys};
-
-static const struct key listener_keys[] = {
-    {"name", KEY_TEXT, AT(row_listener, name), KEY_NEEDED, .help = "what logs call it"},
-    {"http", KEY_CALL, AT(row_listener, http), 0, .call = take_address,
-     .help = "address:port; CONNECT and absolute-form"},
-    {"unix", KEY_TEXT, AT(row_listener, unix_path), 0, .help = "a sandbox's own Unix listener, NAME.sock"},
-    {"identity", KEY_CALL, AT(row_listener, identity), KEY_NEEDED, .call = keep_node,
-     .help = "token, or { sandbox: NAME }"},
-    {.name = "socks5", .type = KEY_LATER},
-    {.name = "transparent", .type = KEY_LATER},
-    {.name = "tls", .type = KEY_LATER},
-    {.type = KEY_END}};
-static const struct table listener_table = {"a listener", sizeof(struct row_listener), listener_keys};
-
-static const struct key desk_keys[] = {{"http", KEY_CALL, AT(row_desk, http), KEY_NEEDED, .call = take_address,
+static const struct key desk_keys[] = {{"http", KEY_CALL, AT(row_desk, http), KEY_NEEDED, .call = config_read_address,
                                         .help = "loopback address:port of the approval page"},
                                        {.name = "https", .type = KEY_LATER},
                                        {.type = KEY_END}};
@@ -138,7 +93,7 @@ static const struct key file_keys[] = {
     {"roots", KEY_TEXT, AT(row_file, roots), 0, .help = "PEM file of the roots upstream servers are verified with"},
     {"crl", KEY_TEXT, AT(row_file, crl), 0, .help = "PEM file of revocation lists, one for each issuer below roots"},
     {"dns", KEY_MAP, AT(row_file, dns), 0, .table = &dns_table, .help = "name resolution"},
-    {"listeners", KEY_LIST, AT(row_file, listeners), 0, .table = &listener_table, .help = "ways in"},
+    {"listeners", KEY_LIST, AT(row_file, listeners), 0, .table = &config_listener_table, .help = "ways in"},
     {"desk", KEY_MAP, AT(row_file, desk), 0, .table = &desk_table, .help = "the approval page"},
     {"hold", KEY_MAP, AT(row_file, hold), 0, .table = &hold_table, .help = "held writes"},
     {"body", KEY_MAP, AT(row_file, body), 0, .table = &body_table, .help = "request bodies"},
@@ -150,48 +105,26 @@ static const struct key file_keys[] = {
     {.type = KEY_END}};
 static const struct table file_table = {"the configuration", sizeof(struct row_file), file_keys};
 
-static void copy(char *dst, size_t cap, struct span s)
+void config_copy(struct loader *l, char *dst, size_t cap, const struct item *it)
 {
-    snprintf(dst, cap, "%.*s", SPAN_FMT(s));
+    if (it->text.n >= cap)
+        problem(l, it->at, "C018", "this is too long: at most %zu bytes", cap - 1);
+    else
+        snprintf(dst, cap, "%.*s", SPAN_FMT(it->text));
 }
 
-/* Relative to the folder of the file that named it. */
-static void copy_path(char *dst, size_t cap, const char *file, struct span s)
+void config_copy_path(struct loader *l, char *dst, size_t cap, const char *file, const struct item *it)
 {
-    const char *slash = strrchr(file, '/');
-    if (s.n && s.p[0] == '/')
-        copy(dst, cap, s);
-    else
-        snprintf(dst, cap, "%.*s%.*s", slash ? (int)(slash - file + 1) : 0, file, SPAN_FMT(s));
+    const char *slash = it->text.n && it->text.p[0] != '/' ? strrchr(file, '/') : NULL;
+    int n = snprintf(dst, cap, "%.*s%.*s", slash ? (int)(slash - file + 1) : 0, file, SPAN_FMT(it->text));
+    if (n < 0 || (size_t)n >= cap)
+        problem(l, it->at, "C018", "this path is too long: at most %zu bytes with the folder of this file", cap - 1);
 }
 
 static bool loopback(struct span address)
 {
     return span_starts(address, SPAN("127.")) || span_starts(address, SPAN("localhost:")) ||
            span_starts(address, SPAN("[::1]:"));
-}
-
-static void take_listener(struct loader *l, const struct row_listener *r, const char *file, struct config *c)
-{
-    struct config_listener *to = &c->listener[c->nlisteners];
-    struct row_identity id = {0};
-    bool token = r->identity != NULL && r->identity->kind == NODE_TEXT && span_eq(r->identity->text, SPAN("token"));
-    if (!token && r->identity != NULL)
-        decode_map(l, r->identity, &identity_table, &id);
-    to->is_unix = r->unix_path.at != NULL;
-    copy(to->name, sizeof(to->name), r->name.text);
-    copy(to->sandbox, sizeof(to->sandbox), id.sandbox.text);
-    if (to->is_unix)
-        copy_path(to->address, sizeof(to->address), file, r->unix_path.text);
-    else
-        copy(to->address, sizeof(to->address), r->http.text);
-    if ((r->http.at != NULL) == to->is_unix)
-        problem(l, r->at, "C001", "a listener is either http: or unix:");
-    else if (to->is_unix == token)
-        problem(l, r->identity, "C002",
-                "an http listener's identity is `token`, a unix listener's { sandbox: NAME }");
-    else
-        c->nlisteners++;
 }
 
 /* As c-ares reads them: address:port, an IPv6 address in brackets. */
@@ -229,31 +162,29 @@ static void take_dns(struct loader *l, const struct row_dns *r, struct config *c
 static void take(struct loader *l, const struct row_file *r, const char *file, struct config *c)
 {
     if (r->state_dir.at != NULL)
-        copy_path(c->state_dir, CONFIG_PATH, file, r->state_dir.text);
+        config_copy_path(l, c->state_dir, CONFIG_PATH, file, &r->state_dir);
     if (r->floors.at != NULL)
-        copy_path(c->floors, CONFIG_PATH, file, r->floors.text);
+        config_copy_path(l, c->floors, CONFIG_PATH, file, &r->floors);
     if (r->roots.at != NULL)
-        copy_path(c->roots, CONFIG_PATH, file, r->roots.text);
+        config_copy_path(l, c->roots, CONFIG_PATH, file, &r->roots);
     if (r->crl.at != NULL)
-        copy_path(c->crl, CONFIG_PATH, file, r->crl.text);
+        config_copy_path(l, c->crl, CONFIG_PATH, file, &r->crl);
     take_dns(l, &r->dns, c);
     if (r->store.at != NULL && !span_eq(r->store.text, SPAN("sqlite:ledger.db")))
         problem(l, r->store.at, "C003", "only sqlite:ledger.db is available yet");
-    if (r->policy.n > CONFIG_POLICIES || r->listeners.n > CONFIG_LISTENERS) {
-        problem(l, r->at, "C004", "too many policy files or listeners (%d each)", CONFIG_POLICIES);
+    if (r->policy.n > CONFIG_POLICIES) {
+        problem(l, r->at, "C004", "too many policy files: at most %d", CONFIG_POLICIES);
         return;
     }
     for (size_t i = 0; i < r->policy.n; i++)
-        copy_path(c->policy[c->npolicy++], CONFIG_PATH, file, r->policy.v[i].text);
+        config_copy_path(l, c->policy[c->npolicy++], CONFIG_PATH, file, &r->policy.v[i]);
     if (r->listeners.at != NULL)
-        c->nlisteners = 0;
-    for (size_t i = 0; i < r->listeners.n; i++)
-        take_listener(l, (const struct row_listener *)r->listeners.v + i, file, c);
+        config_take_listeners(l, &r->listeners, file, c);
     if (r->desk.at != NULL && !loopback(r->desk.http.text))
         problem(l, r->desk.at, "C005",
                 "without TLS the page may only listen on loopback: 127.0.0.1, ::1 or localhost");
     if (r->desk.at != NULL)
-        copy(c->desk_address, sizeof(c->desk_address), r->desk.http.text);
+        config_copy(l, c->desk_address, sizeof(c->desk_address), &r->desk.http);
     if (r->hold.inline_wait.at != NULL)
         c->inline_wait_ms = r->hold.inline_wait.v;
     if (r->hold.expires.at != NULL)
@@ -311,12 +242,13 @@ static void defaults(struct config *c, const struct config_args *a)
         c->nlisteners = 0;
         snprintf(c->desk_address, sizeof(c->desk_address), "localhost:0");
     }
-    c->listener[0] = (struct config_listener){.name = "agents", .address = "127.0.0.1:3128"};
+    c->listener[0] = (struct config_listener){
+        .kind = CONFIG_HTTP, .identity = IDENTITY_TOKEN, .name = "agents", .address = "127.0.0.1:3128"};
 }
 
 struct config *config_load(const struct config_args *a, struct err *e)
 {
-    struct config *c = malloc(sizeof(*c));
+    struct config *c = calloc(1, sizeof(*c));
     if (c == NULL)
         log_die("out of memory");
     defaults(c, a);
@@ -341,6 +273,14 @@ struct config *config_load(const struct config_args *a, struct err *e)
     }
     return c;
 bad:
-    free(c);
+    config_free(&c);
     return NULL;
+}
+
+void config_free(struct config **cp)
+{
+    for (size_t i = 0; *cp != NULL && i < CONFIG_LISTENERS; i++)
+        free((*cp)->listener[i].source);
+    free(*cp);
+    *cp = NULL;
 }

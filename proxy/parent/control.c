@@ -7,6 +7,24 @@
 #include "common/msg.h"
 #include "proxy/parent/parent.h"
 
+static void say_listener(const struct listener *l)
+{
+    static const char *const whose[] = {[IDENTITY_TOKEN] = "token: countersign sandbox create",
+                                        [IDENTITY_SOURCE] = "sandboxes by source address",
+                                        [IDENTITY_CERTIFICATE] = "sandboxes by certificate"};
+    char url[CONFIG_PATH];
+    if (l->fd < 0 || l->conf == NULL || l->conf->kind == CONFIG_UNIX)
+        return;
+    const char *what = l->kind == LISTEN_DNS ? "dns" : l->conf->kind == CONFIG_TRANSPARENT ? "captured" : "proxy";
+    parent_listener_url(l, url, sizeof(url));
+    if (l->kind == LISTEN_DNS)
+        printf("%-8s %s  (answers with an address of its own)\n", what, url);
+    else if (l->conf->identity == IDENTITY_SANDBOX)
+        printf("%-8s %s  (sandbox %s)\n", what, url, l->conf->sandbox);
+    else
+        printf("%-8s %s  (%s)\n", what, url, whose[l->conf->identity]);
+}
+
 /* Everybody is up: say so, once, to the person and to whoever waits on --ready-fd. */
 static void announce(struct parent *p)
 {
@@ -22,8 +40,7 @@ static void announce(struct parent *p)
         printf("page     %s  (opens once)\n", p->signin);
     if (!p->quiet)
         for (size_t i = 0; i < p->nlisteners; i++)
-            if (p->listeners[i].kind == 1)
-                printf("proxy    http://%s  (token: countersign sandbox create)\n", p->listeners[i].path);
+            say_listener(&p->listeners[i]);
     if (!p->quiet)
         printf("control  %s/control.sock\ncountersign is up; Ctrl-C ends it\n", p->config->state_dir);
     fflush(stdout);
@@ -76,11 +93,7 @@ static void on_sandbox(struct parent *p, struct child *c, struct frame *f)
         parent_sandbox_close(p, name);
         return;
     }
-    if (captured) {
-        answer(c, M_SANDBOX_OPENED, f->id, false, "captured connections are not available yet");
-        return;
-    }
-    bool ok = parent_sandbox_open(p, name, path, sizeof(path), &e) == 0;
+    bool ok = parent_sandbox_open(p, name, captured, path, sizeof(path), &e) == 0;
     answer(c, M_SANDBOX_OPENED, f->id, ok, ok ? path : e.text);
 }
 
@@ -110,10 +123,22 @@ static void on_status(struct parent *p, struct child *c, struct frame *f)
     for (struct child *o = p->children; o != NULL; o = o->next)
         dynbuf_addf(&json, "%s{\"role\":\"%s\",\"pid\":%d,\"ready\":%s,\"fails\":%u}", o == p->children ? "" : ",",
                     role_name(o->role), o->pid, o->ready ? "true" : "false", o->fails);
+    dynbuf_addf(&json, "],\"refused\":[");
+    for (size_t i = 0; i < p->refused.n; i++)
+        dynbuf_addf(&json, "%s{\"listener\":\"%s\",\"code\":\"%s\",\"count\":%llu}", i ? "," : "",
+                    p->refused.row[i].listener, p->refused.row[i].code, (unsigned long long)p->refused.row[i].count);
     dynbuf_addf(&json, "]}");
     msg_put_span(b, dynbuf_span(&json));
     (void)chan_commit(c->chan);
     dynbuf_free(&json);
+}
+
+/* A front speaks for its own sandbox alone. */
+static void on_refused(struct parent *p, struct child *c, struct frame *f)
+{
+    struct msg_in m = msg_in(f->payload);
+    if (wire_get_refusals(&m, c->role == ROLE_FRONT ? span_str(c->info) : SPAN_NONE, &p->refused) != 0)
+        log_error("the %s counts what cannot be read", role_name(c->role));
 }
 
 /* Only what that role may say; anything else is a broken peer, and is ignored loudly. */
@@ -157,6 +182,7 @@ void parent_frame(void *arg, struct chan *ch, struct frame *f)
     case M_READY: on_ready(p, c); break;
     case M_HANDOVER: parent_handover(p, f); break;
     case M_IDLE: parent_front_idle(p, c, f); break;
+    case M_REFUSED: on_refused(p, c, f); break;
     case M_SECRETS: on_secrets(p, f); break;
     case M_SIGNIN: on_signin(p, f); break;
     case M_SANDBOX_OPEN:

@@ -148,76 +148,89 @@ static struct listener *listener_of(struct parent *p, const char *name)
     return NULL;
 }
 
-static bool name_ok(struct span s)
+int parent_sandbox_bind(struct parent *p, const char *name, const char *path, unsigned kind,
+                        const struct config_listener *conf, struct err *e)
 {
-    if (s.n == 0 || s.n > 63)
-        return false;
-    for (size_t i = 0; i < s.n; i++)
-        if (!((s.p[i] >= 'a' && s.p[i] <= 'z') || (s.p[i] >= '0' && s.p[i] <= '9') || s.p[i] == '-' ||
-              s.p[i] == '_' || (s.p[i] == '.' && i > 0)))
-            return false;
-    return true;
-}
-
-int parent_sandbox_bind(struct parent *p, const char *name, const char *path, struct err *e)
-{
-    if (!name_ok(span_str(name)))
+    if (!config_sandbox_ok(span_str(name)))
         return err_set(e, "a sandbox's name is 1 to 63 of a-z 0-9 . _ -, not \"%s\"", name);
     if (listener_of(p, name) != NULL)
         return err_set(e, "the sandbox %s has two listeners; give each sandbox its own", name);
     int fd = listen_unix(path, 0600);
     if (fd < 0)
         return err_errno(e, "cannot listen on %s", path);
-    struct listener *l = parent_listener_add(p, fd, 2, ROLE_FRONT, name);
+    struct listener *l = parent_listener_add(p, fd, kind, ROLE_FRONT, name);
     if (l == NULL) {
         close(fd);
         unlink(path);
         return err_set(e, "too many sandboxes are open; remove some with `countersign sandbox rm`");
     }
     snprintf(l->path, sizeof(l->path), "%s", path);
+    l->conf = conf;
     parent_poll(l);
     return 0;
 }
 
-int parent_sandbox_open(struct parent *p, struct span name, char *path, size_t cap, struct err *e)
+/* It has one already: of the configuration, or of a run that ended without a word. */
+static int open_again(struct listener *l, unsigned kind, char *path, size_t cap, struct err *e)
 {
-    char own[64];
-    if (!name_ok(name))
+    if (l->tcp)
+        return err_set(e, "the sandbox %s has the listener %s of countersign.yaml; choose another name", l->name,
+                       l->conf->name);
+    if (l->kind != kind && (l->conf != NULL || l->holder != 0))
+        return err_set(e, "the sandbox %s is in use with another kind of listener; choose another name", l->name);
+    l->kind = kind;
+    snprintf(path, cap, "%s", l->path);
+    return 0;
+}
+
+int parent_sandbox_open(struct parent *p, struct span name, bool captured, char *path, size_t cap, struct err *e)
+{
+    char own[CONFIG_NAME];
+    unsigned kind = captured ? LISTEN_CAPTURED_UNIX : LISTEN_OWN;
+    if (!config_sandbox_ok(name))
         return err_set(e, "a sandbox's name is 1 to 63 of a-z 0-9 . _ -");
     snprintf(own, sizeof(own), "%.*s", SPAN_FMT(name));
     struct listener *l = listener_of(p, own);
-    int n = snprintf(path, cap, "%s/run/sb-%s.sock", p->config->state_dir, own);
     if (l != NULL)
-        n = snprintf(path, cap, "%s", l->path);
+        return open_again(l, kind, path, cap, e);
+    int n = snprintf(path, cap, "%s/run/sb-%s.sock", p->config->state_dir, own);
     if (n < 0 || (size_t)n >= cap || n > 107)
         return err_set(e, "the state directory's path is too long for a Unix socket; choose a shorter one");
-    return l != NULL ? 0 : parent_sandbox_bind(p, own, path, e);
+    return parent_sandbox_bind(p, own, path, kind, NULL, e);
+}
+
+static void say_sandbox(struct child *ledger, const char *name)
+{
+    char owner[32];
+    snprintf(owner, sizeof(owner), "uid %u", (unsigned)geteuid());
+    struct wire_sandbox s = {.name = span_str(name),
+                             .session = span_str(name),
+                             .owner = span_str(owner),
+                             .tenant = SPAN("default"),
+                             .kind = SPAN("channel"),
+                             .generation = 1};
+    struct dynbuf *b = chan_begin(ledger->chan, M_SANDBOX_PUT, 0);
+    if (b == NULL)
+        return;
+    wire_put_sandbox(b, &s);
+    (void)chan_commit(ledger->chan); /* if not, it is told when it has been restarted */
 }
 
 void parent_say_sandboxes(struct parent *p, struct child *ledger)
 {
-    char owner[32];
-    snprintf(owner, sizeof(owner), "uid %u", (unsigned)geteuid());
     for (size_t i = 0; i < p->config->nlisteners; i++) {
         const struct config_listener *l = &p->config->listener[i];
-        struct wire_sandbox s = {.name = span_str(l->sandbox),
-                                 .session = span_str(l->sandbox),
-                                 .owner = span_str(owner),
-                                 .tenant = SPAN("default"),
-                                 .kind = SPAN("channel"),
-                                 .generation = 1};
-        struct dynbuf *b = l->is_unix ? chan_begin(ledger->chan, M_SANDBOX_PUT, 0) : NULL;
-        if (b == NULL)
-            continue;
-        wire_put_sandbox(b, &s);
-        (void)chan_commit(ledger->chan); /* if not, it is told when it has been restarted */
+        if (l->identity == IDENTITY_SANDBOX)
+            say_sandbox(ledger, l->sandbox);
+        for (size_t k = 0; k < l->nsources; k++)
+            say_sandbox(ledger, l->source[k].sandbox);
     }
 }
 
 void parent_sandbox_close(struct parent *p, struct span name)
 {
     char own[64];
-    if (!name_ok(name))
+    if (!config_sandbox_ok(name))
         return;
     snprintf(own, sizeof(own), "%.*s", SPAN_FMT(name));
     struct listener *l = listener_of(p, own);
@@ -225,7 +238,8 @@ void parent_sandbox_close(struct parent *p, struct span name)
         watch_free(&l->watch);
         close(l->fd);
         l->fd = -1;
-        unlink(l->path);
+        if (!l->tcp)
+            unlink(l->path);
     }
     /* Also without a listener of its own: what came in by a token must not outlive it. */
     for (struct child *c = p->children; c != NULL; c = c->next)

@@ -9,6 +9,8 @@
 #include "common/net/loop.h"
 #include "proxy/msgs.h"
 #include "proxy/parent/config.h"
+#include "proxy/parent/listeners.h"
+#include "proxy/refusals.h"
 
 enum { FRONTS_MAX = 256, LISTENERS_MAX = 64, SOURCES_MAX = 64 };
 
@@ -28,18 +30,6 @@ struct child {
     struct child *next;
 };
 
-/* A listening socket, and whose it is. */
-struct listener {
-    int fd;
-    unsigned kind;     /* as in M_LISTEN */
-    enum role_id role; /* who accepts; ROLE_FRONT: polled here until somebody knocks */
-    char name[256], path[256];
-    uint64_t holder; /* the front that has it now; 0: none, it is polled here */
-    bool resting;    /* its front could not be started: looked at again by the clock */
-    struct watch *watch;
-    struct parent *parent;
-};
-
 struct parent {
     struct loop *loop;
     struct config *config;
@@ -52,7 +42,8 @@ struct parent {
     int stage, told; /* of stopping */
     bool stopping, announced, quiet, locked;
     char boot[33], exe_dir[512], signin[520];
-    struct dynbuf secrets; /* last M_SECRETS, passed on to the desk */
+    struct refusals refused; /* summed since the start */
+    struct dynbuf secrets;   /* last M_SECRETS, passed on to the desk */
     struct timer *grace, *rest;
 };
 
@@ -71,11 +62,13 @@ void parent_configure(struct parent *p, struct child *c);
 void parent_handover(struct parent *p, struct frame *f);
 void parent_front_idle(struct parent *p, struct child *c, struct frame *f);
 void parent_front_died(struct parent *p, struct child *c);
-int parent_sandbox_open(struct parent *p, struct span name, char *path, size_t cap, struct err *e) MUSTCHECK;
+int parent_sandbox_open(struct parent *p, struct span name, bool captured, char *path, size_t cap,
+                        struct err *e) MUSTCHECK;
 void parent_sandbox_close(struct parent *p, struct span name);
 void parent_poll(struct listener *l);
-/* The listener of a sandbox of the configuration, at a path of its own. */
-int parent_sandbox_bind(struct parent *p, const char *name, const char *path, struct err *e) MUSTCHECK;
+/* A sandbox's own Unix listener at this path. */
+int parent_sandbox_bind(struct parent *p, const char *name, const char *path, unsigned kind,
+                        const struct config_listener *conf, struct err *e) MUSTCHECK;
 /* To the ledger: which sandboxes the configuration names. */
 void parent_say_sandboxes(struct parent *p, struct child *ledger);
 /* image.c: compile the policy in a child; on success it is the image of all. */
@@ -84,8 +77,6 @@ void parent_send_image(struct parent *p, struct child *c);
 /* boot.c: folders, sockets, files. */
 int parent_prepare(struct parent *p, struct err *e) MUSTCHECK;
 void parent_sweep(struct parent *p);
-struct listener *parent_listener_add(struct parent *p, int fd, unsigned kind, enum role_id role, const char *name);
-void parent_give_listeners(struct parent *p, struct child *c);
 int parent_write_public(struct parent *p, struct span ca_pem) MUSTCHECK;
 /* control.c: what roles tell the parent. */
 void parent_frame(void *arg, struct chan *ch, struct frame *f);

@@ -34,15 +34,20 @@ static void number(struct settings *s, const char *key, uint64_t v)
     text(s, key, value);
 }
 
-/* Our own TCP listeners: never a destination (C21). */
+/* Our own TCP listeners, and where others are told to find them: never a destination (C21). */
 static void own(struct settings *s, const struct parent *p)
 {
     char all[LISTENERS_MAX * 64];
     size_t n = 0;
     all[0] = '\0';
-    for (size_t i = 0; i < p->nlisteners && n < sizeof(all); i++)
-        if (p->listeners[i].fd >= 0 && (p->listeners[i].kind == 1 || p->listeners[i].kind == 3))
-            n += (size_t)snprintf(all + n, sizeof(all) - n, "%s%s", n ? " " : "", p->listeners[i].path);
+    for (size_t i = 0; i < p->nlisteners && n < sizeof(all); i++) {
+        const struct listener *l = &p->listeners[i];
+        if (l->fd < 0 || !l->tcp)
+            continue;
+        n += (size_t)snprintf(all + n, sizeof(all) - n, "%s%s", n ? " " : "", l->path);
+        if (n < sizeof(all) && l->conf != NULL && config_literal(l->conf->advertise))
+            n += (size_t)snprintf(all + n, sizeof(all) - n, " %s", l->conf->advertise);
+    }
     if (n >= sizeof(all)) /* the list is what keeps a sandbox from its own gateway */
         log_die("the listeners' addresses are too long");
     text(s, "own", all);
@@ -51,16 +56,21 @@ static void own(struct settings *s, const struct parent *p)
 static void desk(struct settings *s, const struct parent *p)
 {
     const struct config *c = p->config;
-    char url[300] = "";
+    char url[CONFIG_PATH + 16] = "", why[480] = "";
     for (size_t i = 0; i < p->nlisteners; i++)
-        if (p->listeners[i].kind == 3)
+        if (p->listeners[i].kind == LISTEN_DESK)
             snprintf(url, sizeof(url), "http://%s", p->listeners[i].path);
     text(s, "desk_url", url);
-    url[0] = '\0';
-    for (size_t i = 0; i < p->nlisteners; i++)
-        if (p->listeners[i].kind == 1)
-            snprintf(url, sizeof(url), "http://%s", p->listeners[i].path);
+    bool http = parent_token_url(p, LISTEN_HTTP, url, sizeof(url), why, sizeof(why));
+    bool told = url[0] != '\0';
     text(s, "proxy_url", url);
+    bool socks = parent_token_url(p, LISTEN_SOCKS, url, sizeof(url), why, sizeof(why));
+    told |= url[0] != '\0';
+    text(s, "socks_url", url);
+    if (!http && !socks)
+        snprintf(why, sizeof(why),
+                 "the gateway has no listener for tokens: add one with `identity: token` to countersign.yaml");
+    text(s, "proxy_why", told ? "" : why);
     path_below(s, "db", c, "store/ledger.db");
     path_below(s, "ca", c, "ca.crt");
     path_below(s, "bundle", c, "bundle.crt");

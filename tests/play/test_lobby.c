@@ -1,265 +1,16 @@
 /* The lobby on a real loop: challenges, tokens, hand-overs, and those who fill it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
+#include "lobby_kit.h"
 
 #include <arpa/inet.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "common/id.h"
-#include "proxy/lobby/guest.h"
-
-enum { FRAMES_MAX = 1200 };
-
-static struct stage {
-    struct loop *l;
-    struct lobby lobby;
-    struct chan *judge, *parent; /* the test's ends */
-    struct {
-        uint64_t id;
-        uint8_t token[300];
-        size_t n;
-    } asked[FRAMES_MAX];
-    size_t nasked, nseen;
-    struct {
-        uint8_t sandbox[300], auth[9000];
-        size_t nsandbox, nauth, nrest;
-        uint8_t rest[70000];
-        int fd;
-    } given;
-    size_t ngiven;
-    int listener;
-    unsigned fds;
-} * s;
-
-static void covers(const char *ids)
-{
-    struct span rest = span_str(ids), id;
-    while (rest.n) {
-        span_cut(rest, ' ', &id, &rest);
-        printf("ok %.*s play\n", SPAN_FMT(id));
-    }
-}
-
-static uint64_t now_ms(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
-}
-
-static void stop(void *arg)
-{
-    loop_stop(arg);
-}
-
-static void turn(void)
-{
-    assert_int_equal(loop_defer(s->l, stop, s->l), 0);
-    assert_int_equal(loop_run(s->l), 0);
-}
-
-static void settle(void)
-{
-    for (int i = 0; i < 6; i++)
-        turn();
-}
-
-#define UNTIL(what)                                                                                                  \
-    for (uint64_t until_ = now_ms() + 5000; !(what); turn())                                                         \
-        if (now_ms() > until_)                                                                                       \
-    fail_msg("%s did not come to pass", #what)
-
-static void at_judge(void *arg, struct chan *c, struct frame *f)
-{
-    struct msg_in m = msg_in(f->payload);
-    (void)arg, (void)c;
-    assert_int_equal(f->type, M_IDENTIFY);
-    assert_true(s->nasked < FRAMES_MAX);
-    struct span token = msg_get_span(&m, 256);
-    assert_int_equal(msg_end(&m), 0);
-    s->asked[s->nasked].id = f->id;
-    s->asked[s->nasked].n = token.n;
-    memcpy(s->asked[s->nasked++].token, token.p, token.n);
-}
-
-static void at_parent(void *arg, struct chan *c, struct frame *f)
-{
-    struct msg_in m = msg_in(f->payload);
-    (void)arg, (void)c;
-    assert_int_equal(f->type, M_HANDOVER);
-    assert_int_equal(msg_get_u8(&m), WAY_HTTP);
-    assert_int_equal(msg_get_u16(&m), 0);
-    struct span sandbox = msg_get_span(&m, 255), auth = msg_get_span(&m, 8192), rest = msg_get_span(&m, 65536);
-    assert_int_equal(msg_end(&m), 0);
-    memcpy(s->given.sandbox, sandbox.p, s->given.nsandbox = sandbox.n);
-    memcpy(s->given.auth, auth.p, s->given.nauth = auth.n);
-    memcpy(s->given.rest, rest.p, s->given.nrest = rest.n);
-    s->given.fd = frame_take_fd(f, 0);
-    assert_true(s->given.fd >= 0);
-    s->ngiven++;
-}
-
-static void gone(void *arg, struct chan *c)
-{
-    (void)arg, (void)c;
-    chan_free(&s->judge);
-}
-
-static void lobby_hears(void *arg, struct chan *c, struct frame *f)
-{
-    (void)c;
-    lobby_frame(arg, f);
-}
-
-static struct chan *pair(const struct chan_ops *ops, int *other)
-{
-    int sv[2];
-    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, sv), 0);
-    *other = sv[1];
-    struct chan *c = chan_new(s->l, sv[0], ops, s);
-    assert_non_null(c);
-    return c;
-}
-
-static void new_judge(void)
-{
-    static const struct chan_ops ops = {at_judge, gone};
-    int fd;
-    chan_free(&s->judge);
-    s->judge = pair(&ops, &fd);
-    lobby_peer(&s->lobby, ROLE_JUDGE, 0, SPAN_NONE, fd);
-}
-
-static unsigned open_fds(void)
-{
-    unsigned n = 0;
-    DIR *d = opendir("/proc/self/fd");
-    assert_non_null(d);
-    while (readdir(d) != NULL)
-        n++;
-    closedir(d);
-    return n;
-}
-
-static int stage_open(void **state)
-{
-    static const struct chan_ops parent = {.frame = at_parent}, own = {.frame = lobby_hears};
-    int fd;
-    (void)state;
-    signal(SIGPIPE, SIG_IGN);
-    s = calloc(1, sizeof(*s));
-    s->fds = open_fds();
-    s->l = loop_new();
-    assert_int_equal(lobby_init(&s->lobby, s->l), 0);
-    s->parent = pair(&parent, &fd);
-    s->lobby.parent = chan_new(s->l, fd, &own, &s->lobby);
-    new_judge();
-    s->listener = listen_tcp("127.0.0.1:0");
-    assert_int_equal(chan_send_fd(s->parent, M_LISTEN, 0, SPAN_NONE, s->listener), 0);
-    UNTIL(s->lobby.ndoors == 1);
-    return 0;
-}
-
-static int stage_close(void **state)
-{
-    (void)state;
-    lobby_done(&s->lobby);
-    chan_free(&s->lobby.parent);
-    chan_free(&s->parent);
-    chan_free(&s->judge);
-    close(s->listener);
-    loop_free(&s->l);
-    assert_int_equal(open_fds(), s->fds);
-    free(s);
-    return 0;
-}
-
-static int dial(void)
-{
-    struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons((uint16_t)listen_port(s->listener))};
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    assert_true(fd >= 0);
-    assert_true(connect(fd, (struct sockaddr *)&a, sizeof(a)) == 0 || errno == EINPROGRESS);
-    turn();
-    return fd;
-}
-
-static void say(int fd, const char *text)
-{
-    size_t n = strlen(text);
-    for (uint64_t until = now_ms() + 5000; n > 0 && now_ms() < until;) {
-        ssize_t w = write(fd, text, n);
-        if (w > 0) {
-            text += w;
-            n -= (size_t)w;
-        }
-        turn();
-    }
-    settle();
-}
-
-/* What came until the text did; to the end of the connection if there is none. */
-static const char *hear(int fd, const char *text)
-{
-    static char in[8192];
-    size_t n = 0;
-    in[0] = '\0';
-    for (uint64_t until = now_ms() + 5000; now_ms() < until; turn()) {
-        ssize_t got = read(fd, in + n, sizeof(in) - 1 - n);
-        if (got > 0) {
-            n += (size_t)got;
-            in[n] = '\0';
-        }
-        if (text != NULL && strstr(in, text) != NULL)
-            return in;
-        if (got == 0 && text == NULL)
-            return in;
-        if (got == 0 || (got < 0 && errno != EAGAIN))
-            break;
-    }
-    fail_msg("\"%s\" did not come, but \"%s\"", text ? text : "the end", in);
-    return in;
-}
-
-static uint64_t next_asked(const char *token)
-{
-    UNTIL(s->nasked > s->nseen);
-    size_t i = s->nseen++;
-    if (!span_eq(span_of(s->asked[i].token, s->asked[i].n), span_str(token)))
-        fail_msg("asked about \"%.*s\"", (int)s->asked[i].n, s->asked[i].token);
-    return s->asked[i].id;
-}
-
-static void answer(uint64_t id, bool known, const char *sandbox)
-{
-    struct dynbuf *b = chan_begin(s->judge, M_IDENTITY, id);
-    msg_put_u8(b, known);
-    msg_put_span(b, span_str(sandbox));
-    assert_int_equal(chan_commit(s->judge), 0);
-    settle();
-}
-
-static void was_given(const char *sandbox, const char *auth, const char *rest)
-{
-    UNTIL(s->ngiven == 1);
-    s->ngiven = 0;
-    assert_true(span_eq(span_of(s->given.sandbox, s->given.nsandbox), span_str(sandbox)));
-    assert_true(span_eq(span_of(s->given.auth, s->given.nauth), span_str(auth)));
-    if (!span_eq(span_of(s->given.rest, s->given.nrest), span_str(rest)))
-        fail_msg("handed over with \"%.*s\"", (int)s->given.nrest, s->given.rest);
-}
 
 #define TOKEN "Basic YWdlbnQ6dG9rZW4tMQ==" /* agent:token-1 */
 #define HEAD  "CONNECT a.test:443 HTTP/1.1\r\nHost: a.test:443\r\n"
@@ -490,7 +241,7 @@ static void a_full_lobby_still_serves(void **state)
 static double at_work(uint64_t ms)
 {
     struct timespec a, b;
-    struct timer *t = timer_new(s->l, stop, s->l);
+    struct timer *t = timer_new(s->l, stage_stop, s->l);
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &a);
     timer_set(t, ms);
     assert_int_equal(loop_run(s->l), 0);
@@ -540,8 +291,6 @@ static void nothing_spins(void **state)
     UNTIL(s->lobby.nguests == 0);
     covers("F7");
 }
-
-#define PLAY(f) cmocka_unit_test_setup_teardown(f, stage_open, stage_close)
 
 int main(void)
 {

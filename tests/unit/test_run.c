@@ -158,7 +158,7 @@ static void env_of_a_captured_sandbox_names_no_proxy(void **state)
 static void env_refuses_what_no_line_can_carry(void **state)
 {
     static const char *const bad[] = {"127.0.0.1:3128",
-                                      "https://h:1",
+                                      "ftp://h:1",
                                       "http://h",
                                       "http://h:0",
                                       "http://h:65536",

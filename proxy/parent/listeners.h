@@ -1,0 +1,35 @@
+/* Listening sockets: bound at the start from the configuration, or when a sandbox is opened, and given to the role
+ * that accepts. Descriptors are the parent's for as long as it lives. */
+#ifndef PROXY_PARENT_LISTENERS_H
+#define PROXY_PARENT_LISTENERS_H
+
+#include "proxy/parent/config.h"
+#include "proxy/words.h"
+
+struct parent;
+struct child;
+
+/* A listening socket, and whose it is. */
+struct listener {
+    int fd, fd2;       /* fd2: LISTEN_DNS has two, UDP and TCP; else -1 */
+    unsigned kind;     /* enum listen_kind */
+    enum role_id role; /* who accepts; ROLE_FRONT: polled here until somebody knocks */
+    bool tcp;
+    const struct config_listener *conf;        /* NULL: not of the configuration */
+    char name[CONFIG_NAME], path[CONFIG_PATH]; /* of a front's: its sandbox */
+    uint64_t holder;                           /* the front that has it now; 0: none, it is polled here */
+    bool resting;                              /* its front could not be started: looked at again by the clock */
+    struct watch *watch;
+    struct parent *parent;
+};
+
+int parent_bind(struct parent *p, struct err *e) MUSTCHECK;
+struct listener *parent_listener_add(struct parent *p, int fd, unsigned kind, enum role_id role, const char *name);
+void parent_give_listeners(struct parent *p, struct child *c);
+/* How clients name it: scheme, address, port. */
+void parent_listener_url(const struct listener *l, char *out, size_t cap);
+/* LISTEN_HTTP or LISTEN_SOCKS: where sandboxes with a token are told to find us. False: no such listener. True with
+ * an empty out: there is one, but no address of it to tell; why says what to do. */
+bool parent_token_url(const struct parent *p, unsigned kind, char *out, size_t cap, char *why, size_t whycap);
+
+#endif
