@@ -121,7 +121,7 @@ class Rig:
 
     def open(self, transport, **more):
         """A Wire. One of "reload" was opened, and carried a good request, before the policy was last replaced."""
-        if transport != "reload" or more.keys() - {"split"}:
+        if transport != "reload" or more.keys() - {"split"}:  # one with wishes is opened now
             return Wire(self, transport, **more)
         if not self.kept:
             self.kept = [Wire(self, "reload") for _ in range(TUNNELS_KEPT)]

@@ -1,10 +1,14 @@
 #!/usr/bin/env python3
 """Hostile requests, byte by byte (attacks.md group A, and B where the spelling is the attack), over each transport."""
 import os
+import socket
+import struct
 
-from attack import Rig
+from attack import Rig, everywhere, fields_of
 from harness import main, test
 from ways import WAYS
+
+TARGET_MAX, FIELDS_MAX, HEAD_MAX = 16 * 1024, 100, 32 * 1024  # common/http/http.h
 
 SEED = int(os.environ.get("ATTACK_SEED", "20"))  # of the cuts
 CHUNKED = "Transfer-Encoding: chunked"
@@ -56,6 +60,20 @@ FRAMING = heads(
     *[("A50", f"{n}: 5") for n in ("Content_Length", "Transfer_Encoding", "content-Length\r\nContent_length", "Proxy_Authorization")],
     ("A50", "Transfer_Encoding: chunked"), ("A43", "Max-Forwards: 0"),
 )
+FRAMING += [("A5", f"POST {{T}}/w/1 HTTP/1.0\r\nHost: {{H}}\r\n{{A}}{fields}\r\n\r\n5\r\nhello\r\n0\r\n\r\n") for fields in
+            (CHUNKED, f"{CHUNKED}\r\nConnection: keep-alive", f"{CHUNKED}\r\nContent-Length: 5", "Transfer-Encoding: identity")]
+ODD = [chr(c) for c in [*range(1, 0x20), 0x7f, *range(0x80, 0x100)]]
+TE_SPELLINGS = [form.replace("@", c) for c in ODD for form in
+                ("@Transfer-Encoding: chunked", "Transfer-Encoding@: chunked", "Transfer-Encoding:@chunked", "Transfer-Encoding: chunked@")]
+TE_SPELLINGS += [
+    "Transfer Encoding: chunked", "Transfer-Encoding : chunked", " Transfer-Encoding: chunked", "transfer-encoding: chunked", "TRANSFER-ENCODING: CHUNKED",
+    "Transfer-Encoding: Chunked", "Transfer-Encoding:chunked", "Transfer-Encoding:  chunked", "Transfer-Encoding: \"chunked\"", "Transfer-Encoding: 'chunked'",
+    "Transfer-Encoding:\r\n chunked", "Transfer-Encoding:\r\n\tchunked", "Transfer-Encoding: chunked\r\n ", "Transfer-\r\n Encoding: chunked",
+    "X: X\rTransfer-Encoding: chunked", "X: X\nTransfer-Encoding: chunked", "X: X\r\n\rTransfer-Encoding: chunked", "X:X\r\rTransfer-Encoding: chunked",
+    "Transfer-Encoding: chunked, identity", "Transfer-Encoding: identity, chunked", "Transfer-Encoding: chunked;", "Transfer-Encoding: chunked chunked",
+    "Transfer-Encoding: x\r\nTransfer-Encoding: chunked", "Transfer-Encoding\r\n: chunked", "Transfer_Encoding: chunked", "\"Transfer-Encoding\": chunked",
+    "Transfer-Encoding; chunked", "Foo: bar\r\n Transfer-Encoding: chunked"]
+assert len(TE_SPELLINGS) == 668
 LINES = lines(
     *[("A17", f"G{c}T {{T}}/ok HTTP/1.1") for c in C0], *[("A17", f"GET {{T}}/o{c}k HTTP/1.1") for c in C0],
     *[("A17", f"GET {{T}}/ok HTTP/1.{c}1") for c in C0[:4]],
@@ -117,27 +135,165 @@ NOT_HTTP = [("A52", b"\x05\x01\x00"), ("A52", b"\x04\x01\x00\x50\x7f\x00\x00\x01
 SPLITS = (None, "bytes", SEED)  # whole, byte by byte, cut up by chance
 
 
-def table(name, rows, ways=WAYS):
+def table(name, rows, ways=WAYS, splits=SPLITS, cut=False):
     """A test a way in: every row of an id, whole and in pieces, is refused without a byte upstream."""
     for transport in ways:
         def run(lab, transport=transport):
             rig = Rig(lab)
             for i in sorted({i for i, _ in rows}):
-                with rig.case(i, transport, cut=name == "chunks"):
+                with rig.case(i, transport, cut):
                     for n, data in enumerate(data for other, data in rows if other == i):
-                        for split in SPLITS:
-                            wire = rig.open(transport, split=split)
-                            got = wire.talk(data)
-                            rig.refused(f"{i} row {n} {split or 'whole'} {data[:200]!r}", got, cut=name == "chunks")
-                            wire.close()
+                        for split in splits if not callable(splits) else splits(n):
+                            turn(rig, transport, f"{i} row {n} {split or 'whole'} {data[:200]!r}", data, split, cut)
             assert rig.gw.tickets("all") == [], "what was refused became a ticket"
-            rig.settle(cut=name == "chunks")
+            rig.settle(cut)
         run.__name__ = f"{name}_over_{transport}"
         test()(run)
 
 
-for group, entries in (("framing", FRAMING), ("request_lines", LINES), ("hosts", HOSTS), ("chunks", CHUNKS), ("not_http", NOT_HTTP)):
+def turn(rig, transport, what, data, split, cut):
+    """Over a connection that is ready for a request, and in SOCKS and captured ones also where that is not in TLS."""
+    for plain in (False, True) if transport in ("socks", "captured") else (False,):
+        wire = rig.open(transport, split=split, plain=True) if plain else rig.open(transport, split=split)
+        rig.refused(what, wire.talk(data), cut=cut)
+        wire.close()
+
+
+def at_the_door(rig, transport):
+    """The same bytes where no tunnel is yet: on the listener itself."""
+    for i, data in NOT_HTTP:
+        if transport == "socks" and data.startswith(b"\x05") or transport == "captured" and (i == "A53" or data.startswith(b"\x16")):
+            continue  # what that listener is for
+        for split in SPLITS:
+            got = rig.plain(data, transport, eof=True, split=split)
+            rig.refused(f"{i} {data[:30]!r} {split or 'whole'}", got)
+            assert data[:8] not in got.data, f"{data} comes back: {got}"
+
+
+for group, entries in (("framing", FRAMING), ("request_lines", LINES), ("hosts", HOSTS), ("not_http", NOT_HTTP)):
     table(group, entries)
+table("chunks", CHUNKS, cut=True)
+table("transfer_encodings", heads(*[("A4", f"Content-Length: 5\r\n{line}") for line in TE_SPELLINGS]),
+      splits=lambda n: SPLITS if n % 8 == 0 else (None,))
+everywhere("A39 A52 A53")(at_the_door)
+
+
+@everywhere("A4 A22")
+def what_is_legal_though_odd_is_what_it_says(rig, transport):
+    wire = rig.open(transport)
+    for line in ("Content-Encoding: chunked", "Content-Encoding: CHUNKED"):
+        got = wire.talk(wire.head("POST", "/h/1", "Content-Length: 5", line) + b"hello", 1)
+        rig.stopped(f"A4 {line}", got)
+        wire = rig.open(transport)
+    for value in ("\x85b\xa0", "\xa0", "a\x85", "\xc3\xa4", "caf\xe9", "\xff\xfe", *[f"a{chr(c)}" for c in range(0x80, 0x100, 5)]):
+        got = wire.talk(wire.head("GET", "/ok", f"X-A: {value}"), 1)
+        if got.status == [200]:
+            sent = fields_of(rig.passed(f"A22 {value!r}", got, [("GET", "/ok", b"")])[0])
+            assert sent["x-a"] == value, sent
+        else:
+            rig.refused(f"A22 {value!r}", got, closed=False)
+            wire = rig.open(transport)
+
+
+def rss(pid):
+    with open(f"/proc/{pid}/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("VmRSS"))
+
+
+@everywhere("A40")
+def heads_have_limits(rig, transport):
+    wire = rig.open(transport)
+    prefix = len(wire.fill(b"{T}"))
+    for n, fits in ((TARGET_MAX - prefix, True), (TARGET_MAX - prefix + 1, False)):
+        path = "/ok?" + "a" * (n - 4)
+        one_limit(rig, transport, f"A40 a target of {n}", wire.head("GET", path), path, fits)
+    for n, fits in ((FIELDS_MAX, True), (FIELDS_MAX + 1, False), (10000, False)):
+        have = wire.fill(wire.head("GET", "/ok")).count(b": ")
+        one_limit(rig, transport, f"A40 {n} fields", wire.head("GET", "/ok", *[f"X-{k}: a" for k in range(n - have)]), "/ok", fits)
+    for n, fits in ((HEAD_MAX, True), (HEAD_MAX + 1, False), (2 * HEAD_MAX, False)):
+        have = len(wire.fill(wire.head("GET", "/ok", "X-A: ")))
+        one_limit(rig, transport, f"A40 a head of {n}", wire.head("GET", "/ok", "X-A: " + "a" * (n - have)), "/ok", fits)
+    for line in ("G" * 100000, "GET {T}/" + "a" * 100000, "GET {T}/ok HTTP/1.1\r\nX: " + "a" * 1000000, "GET {T}/ok HTTP/1.1\r\n" + "a" * 1000000):
+        rig.refused(f"A40 {line[:30]} and never an end", rig.open(transport).talk(line, timeout=3))
+    before = rss(rig.gw.pid("front"))
+    for _ in range(50):
+        rig.refused("A40 memory", rig.open(transport).talk(b"GET {T}/ok HTTP/1.1\r\nX: " + b"a" * 200000))
+    assert rss(rig.gw.pid("front")) < before + 8192, f"{before} KiB, then {rss(rig.gw.pid('front'))} KiB"
+
+
+def one_limit(rig, transport, what, data, target, fits):
+    wire = rig.open(transport)
+    got = wire.talk(data, 1)
+    if fits:
+        rig.passed(what, got, [("GET", target, b"")])
+    else:
+        rig.refused(what, got, closed=False)
+        assert not got.status or got.status[0] in (400, 414, 431), got
+    wire.close()
+
+
+@everywhere("A41")
+def no_split_changes_what_is_decided(rig, transport):
+    wire = rig.open(transport)
+    auth, body = wire.fill(b"{A}"), b"5\r\nhello\r\nb\r\n world, all\r\n0\r\n\r\n"
+    seeds = [(wire.head("GET", "/ok?a=b", "X-A: b"), [200], ("GET", "/ok?a=b", b"")),
+             (wire.head("POST", "/w/1", "Content-Length: 5") + b"hello", [200], ("POST", "/w/1", b"hello")),
+             (wire.head("POST", "/w/1", CHUNKED) + body, [200], ("POST", "/w/1", b"hello world, all")),
+             (wire.head("GET", "/guard"), [403], None), (wire.head("POST", "/h/1", "Content-Length: 3") + b"n=1", [403], None)]
+    for data, status, wanted in seeds:
+        data = wire.fill(data)
+        for at in range(1, len(data)):
+            if auth and data.index(auth) < at < data.index(auth) + len(auth) - 4:
+                continue  # the same for all that matters, and long
+            got = wire.talk(data, 1, split=[at])
+            new = [(r["method"], r["target"], rig.up.body(r["n"])) for r in rig.arrived()]
+            rig.holds(f"A41 at {at}", got.status == status and new == ([wanted] if wanted else []), (new, got))
+            if got.closed or b"onnection: close" in got.data:
+                wire.close()
+                wire = rig.open(transport)
+    all_of_them = b"".join(data for data, _, _ in seeds[:3])
+    for split in (None, "bytes", *range(SEED, SEED + 10)):
+        wire = rig.open(transport, split=split)
+        rig.passed(f"A41 one behind the other, {split}", wire.talk(all_of_them, 3), [wanted for _, _, wanted in seeds[:3]])
+        wire.close()
+
+
+@everywhere("A34", hold="inline_wait: 20s, expires: 10m")
+def who_goes_while_a_write_is_held_leaves_a_ticket_and_nothing_else(rig, transport):
+    for n, way in enumerate(("end", "half", "reset")):
+        wire = rig.open(transport)
+        write = wire.fill(wire.head("POST", f"/h/{n}", "Content-Length: 3") + b"n=1")
+        wire.sock.sendall(write[:-1])
+        rig.holds(f"A34 {way}: a body that is not whole decides nothing", not rig.arrived() and not rig.gw.tickets())
+        wire.sock.sendall(write[-1:])
+        ticket = rig.gw.pending()["id"]
+        rig.holds(f"A34 {way}: upstream untouched", not rig.arrived())
+        leave(wire.sock, way)
+        other = rig.open(transport)
+        other.good(2)  # behind it in the same queue: it was seen to be gone
+        rig.gw.approve(ticket)
+        if way == "half":  # who ends what it says may still listen: then it has the answer now, and nobody else
+            wire.talk(b"", 1)
+            before = len(rig.requests())
+        else:
+            rig.holds(f"A34 {way}: an approval alone sends nothing", not rig.arrived())
+            before = 0
+        got = other.talk(write, 1)
+        if before and rig.up.effects().get(f"POST /h/{n}") and b"Countersign-Ticket" in got.data:
+            rig.holds("A34 half: it was sent to the one who asked", len(rig.arrived()) == 1)
+        else:
+            rig.passed(f"A34 {way}: the same again", got, [("POST", f"/h/{n}", b"n=1")])
+        other.close()
+
+
+def leave(sock, way):
+    if way == "half":  # under TLS, too: the end of what comes
+        socket.socket.shutdown(sock, socket.SHUT_WR)
+        return
+    if way == "reset":
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    sock.close()
+
 
 if __name__ == "__main__":
     main()

@@ -60,9 +60,11 @@ def answers(data, heads=(), closed=False):
 
 
 def pieces(data, split):
-    """data cut up: None whole, "bytes" one by one, a number: some cuts by that seed."""
+    """data cut up: None whole, "bytes" one by one, a number: some cuts by that seed, a list: there."""
     if split is None or len(data) < 2:
         return [data]
+    if isinstance(split, list):
+        return [data[a:b] for a, b in zip([0, *split], [*split, len(data)])]
     if split == "bytes":
         return [data[n:n + 1] for n in range(min(len(data), BYTES_MAX))] + ([data[BYTES_MAX:]] if len(data) > BYTES_MAX else [])
     cuts = sorted(random.Random(f"{split} {len(data)}").sample(range(1, len(data)), min(3, len(data) - 1)))
