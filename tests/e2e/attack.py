@@ -157,6 +157,8 @@ class Rig:
         """"ok ID transport" for each of ids, when what is asserted inside names it and the oracle agrees."""
         self.ids, self.named, self.asserted = ids.split(), set(), 0
         try:
+            if transport == "reload" and not self.reloads:
+                self.reload()
             yield
             unnamed = [i for i in self.ids if i not in self.named]
             assert self.asserted and (len(self.ids) == 1 or not unnamed), f"nothing was asserted of {unnamed}"

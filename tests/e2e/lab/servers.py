@@ -75,6 +75,10 @@ class Upstream:
     def raw(self, conn, end="in"):
         return (self.dir / f"{conn}.{end}").read_bytes()
 
+    def meta(self, conn):
+        """What is known of a connection: SNI, ALPN, TLS version."""
+        return json.loads((self.dir / f"{conn}.json").read_text())
+
     def script(self, modes):
         """{"POST /a": "/status?code=500"}: what paths of the test's own choice do."""
         (self.dir / "script.new").write_text(json.dumps(modes))
