@@ -217,6 +217,20 @@ void client_not_captured(struct front *f, int fd)
                    "use the destination's own address, or another listener as a proxy\n"));
 }
 
+static void too_many(struct front *f, int fd, const struct arrival *a)
+{
+    uint8_t socks[SOCKS5_REPLY_BYTES];
+    struct span words = SPAN("HTTP/1.1 503 Service Unavailable\r\nCountersign-Decision: refused\r\n"
+                             "Content-Type: text/plain\r\nConnection: close\r\nRetry-After: 2\r\n\r\n"
+                             "too-many-connections: this sandbox has more connections open than it may; "
+                             "close some and try again\n");
+    if (a->way == WAY_SOCKS) {
+        socks5_reply(SOCKS5_FAILURE, socks);
+        words = span_of(socks, sizeof(socks));
+    }
+    turn_away(f, fd, "too-many-connections", a->port, words);
+}
+
 static enum client_state first_state(const struct arrival *a)
 {
     switch (a->way) {
@@ -232,11 +246,7 @@ void client_adopt(struct front *f, int fd, const struct arrival *a)
 {
     enum client_state first = first_state(a);
     if (f->nclients >= f->limits.clients) {
-        turn_away(f, fd, "too-many-connections", a->port,
-                  SPAN("HTTP/1.1 503 Service Unavailable\r\nCountersign-Decision: refused\r\n"
-                       "Content-Type: text/plain\r\nConnection: close\r\nRetry-After: 2\r\n\r\n"
-                       "too-many-connections: this sandbox has more connections open than it may; "
-                       "close some and try again\n"));
+        too_many(f, fd, a);
         return;
     }
     /* A port goes with what was captured, and with nothing else. */

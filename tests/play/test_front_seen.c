@@ -323,6 +323,9 @@ static void refusals_are_counted_for_the_parent(void **state)
     cl_expect(&more, "too-many-connections");
     took_note(&s, WALK_ACCEPT, "too-many-connections", "", "", 443);
     cl_close(&more);
+    cl_adopt_way(&s, &more, WAY_SOCKS, 0, "", SPAN_NONE);
+    expect_bytes(&more, SPAN("\5\1\0\1\0\0\0\0\0\0"));
+    cl_close(&more);
     cl_close(&c);
     stage_close(&s);
 }
