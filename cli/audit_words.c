@@ -77,6 +77,18 @@ static struct span code_words(struct span code)
         {SPAN("unknown-sandbox"), SPAN("its sandbox is not known any more")},
         {SPAN("frozen"), SPAN("writes were frozen")},
         {SPAN("store-unavailable"), SPAN("the record could not be written")},
+        {SPAN("ca-not-trusted"), SPAN("the client does not trust the gateway's CA")},
+        {SPAN("tls-closed"), SPAN("the client left during the TLS handshake")},
+        {SPAN("tls-failed"), SPAN("the TLS handshake failed")},
+        {SPAN("tls-version"), SPAN("the client's TLS is older than 1.2")},
+        {SPAN("tls-alpn"), SPAN("the client speaks no HTTP/1.1")},
+        {SPAN("sni-mismatch"), SPAN("TLS asked for another host than the connection")},
+        {SPAN("no-server-name"), SPAN("TLS named no host")},
+        {SPAN("plaintext-in-tunnel"), SPAN("what came through CONNECT is not TLS")},
+        {SPAN("misdirected"), SPAN("its Host is not where the connection goes to")},
+        {SPAN("client-silent"), SPAN("the client waits for the server to speak; only TLS and HTTP pass")},
+        {SPAN("not-captured"), SPAN("it came straight to a listener of captured connections")},
+        {SPAN("more-refused"), SPAN("too many to list, so many more")},
     };
     for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
         if (span_eq(code, known[i].code))
