@@ -39,6 +39,7 @@ struct conn {
     struct span raw_now;  /* the same, borrowed, while conn_tls_pump runs */
     struct span name;     /* what SNI must say, or the name to verify; owned */
     const char *tls_code; /* what made the handshake fail, for conn_tls_code */
+    unsigned later;       /* handshake messages since the last byte of data, once the handshake was done */
     const char *cert_why; /* which check of ours the peer's certificate failed */
 
     uint64_t deadline; /* 0: none */

@@ -13,6 +13,7 @@ enum {
     DECRYPT_STEP = 16 * 1024,
     ENCRYPT_ROUND = 64 * 1024,
     NAME_MAX_DNS = 253,
+    LATER_MAX = 32, /* tickets and changes of keys; a peer that says nothing else is not waited for (D19) */
 };
 
 static int bio_read(BIO *b, char *to, size_t n, size_t *got)
@@ -157,7 +158,12 @@ static void decrypt(struct conn *c)
         }
         if (SSL_read_ex(c->ssl, c->in + c->in_n, room, &got) == 1) {
             c->in_n += got;
+            c->later = 0;
             continue;
+        }
+        if (c->later > LATER_MAX) {
+            conn_fail(c, "TLS: the peer changes its keys without end");
+            return;
         }
         int why = SSL_get_error(c->ssl, 0);
         if (why != SSL_ERROR_WANT_READ && why != SSL_ERROR_ZERO_RETURN)
@@ -233,6 +239,13 @@ void conn_tls_free(struct conn *c)
     free((void *)c->name.p);
 }
 
+static void on_message(int sent, int version, int type, const void *bytes, size_t n, SSL *ssl, void *arg)
+{
+    struct conn *c = arg;
+    (void)version, (void)bytes, (void)n, (void)ssl;
+    c->later += !sent && type == SSL3_RT_HANDSHAKE && c->mode == CONN_TLS;
+}
+
 /* What was queued in plain text leaves as such; what was already read is the beginning of the handshake. */
 static int begin(struct conn *c, SSL_CTX *ctx, struct span name)
 {
@@ -250,6 +263,8 @@ static int begin(struct conn *c, SSL_CTX *ctx, struct span name)
     bio = NULL;
     copy = NULL;
     SSL_set_app_data(c->ssl, c);
+    SSL_set_msg_callback(c->ssl, on_message);
+    SSL_set_msg_callback_arg(c->ssl, c);
     if (dynbuf_add(&c->raw_out, span_from(dynbuf_span(&c->out), c->out_off)) != 0 ||
         dynbuf_add(&c->raw_in, conn_input(c)) != 0)
         goto fail;

@@ -89,6 +89,22 @@ out:
     return probe;
 }
 
+/* A constraint is a plain name: one with a wildcard means nothing, and would exclude nothing. */
+static bool plain_names(STACK_OF(GENERAL_SUBTREE) * trees)
+{
+    for (int i = 0; i < sk_GENERAL_SUBTREE_num(trees); i++) {
+        const GENERAL_NAME *g = sk_GENERAL_SUBTREE_value(trees, i)->base;
+        const ASN1_STRING *s = g->type == GEN_DNS ? g->d.dNSName : NULL;
+        struct span text = s == NULL ? SPAN_NONE : span_of(ASN1_STRING_get0_data(s), (size_t)ASN1_STRING_length(s));
+        for (size_t k = 0; k < text.n; k++) {
+            uint8_t c = text.p[k], low = c | 0x20;
+            if (!(low >= 'a' && low <= 'z') && !(c >= '0' && c <= '9') && c != '-' && c != '.' && c != '_')
+                return false;
+        }
+    }
+    return true;
+}
+
 /* OpenSSL holds name constraints against the names in the leaf. A wildcard there passes although the very host it
  * is used for may be excluded, so they are held against that host too. */
 static const char *constraint_fault(STACK_OF(X509) * chain, struct span name)
@@ -102,7 +118,7 @@ static const char *constraint_fault(STACK_OF(X509) * chain, struct span name)
             continue;
         if (probe == NULL)
             probe = probe_new(sk_X509_value(chain, 0), name);
-        if (nc == NULL || probe == NULL)
+        if (nc == NULL || probe == NULL || !plain_names(nc->permittedSubtrees) || !plain_names(nc->excludedSubtrees))
             fault = "the certificate's issuer cannot be checked for this name";
         else if (NAME_CONSTRAINTS_check(probe, nc) != X509_V_OK)
             fault = "the certificate's issuer may not vouch for this name";

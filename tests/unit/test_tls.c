@@ -70,6 +70,34 @@ static void test_truncated(void **state)
     tls_leaf_free(&leaf);
 }
 
+/* D19: keys may change, and data goes on; a peer that does nothing but change them is not listened to for ever. */
+static void test_key_updates(void **state)
+{
+    struct tls_leaf *leaf = leaf_for(&good_leaf);
+    (void)state;
+    for (int flood = 0; flood < 2; flood++) {
+        struct world w;
+        shake(&w, keys.client, leaf, "a.test", "a.test");
+        for (int i = 0; i < (flood ? 1000 : 20) && w.a.seen[CONN_FAILED] == 0; i++) {
+            assert_int_equal(SSL_key_update(w.b.c->ssl, SSL_KEY_UPDATE_REQUESTED), 1);
+            assert_int_equal(conn_write(w.b.c, flood ? SPAN("") : SPAN("x")), 0);
+            if (flood) {
+                assert_int_equal(SSL_do_handshake(w.b.c->ssl), 1);
+                task_flush(w.l, &w.b.c->flush);
+                conn_tls_pump(w.b.c, SPAN_NONE);
+            }
+            settle(w.l);
+        }
+        assert_int_equal(w.a.seen[CONN_FAILED], flood);
+        if (flood)
+            assert_non_null(strstr(w.a.why, "keys"));
+        else
+            assert_int_equal(w.a.got.n, 20);
+        close_world(&w);
+    }
+    tls_leaf_free(&leaf);
+}
+
 /* C4, C26: the name that was decided, or an alert. */
 static void test_sni(void **state)
 {
@@ -313,11 +341,17 @@ static void test_key_update_flood(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_tls),           cmocka_unit_test(test_both_ends),
-        cmocka_unit_test(test_truncated),     cmocka_unit_test(test_sni),
-        cmocka_unit_test(test_offers),        cmocka_unit_test(test_hello_in_pieces),
-        cmocka_unit_test(test_rubbish),       cmocka_unit_test(test_free_inside),
-        cmocka_unit_test(test_tls_input_cap), cmocka_unit_test(test_key_update_flood),
+        cmocka_unit_test(test_tls),
+        cmocka_unit_test(test_both_ends),
+        cmocka_unit_test(test_truncated),
+        cmocka_unit_test(test_key_updates),
+        cmocka_unit_test(test_sni),
+        cmocka_unit_test(test_offers),
+        cmocka_unit_test(test_hello_in_pieces),
+        cmocka_unit_test(test_rubbish),
+        cmocka_unit_test(test_free_inside),
+        cmocka_unit_test(test_tls_input_cap),
+        cmocka_unit_test(test_key_update_flood),
     };
     return cmocka_run_group_tests(tests, keys_new, keys_free);
 }
