@@ -58,7 +58,19 @@ int up_main(int argc, char **argv)
 
 /* --- one call ------------------------------------------------------------- */
 
-/* The policy, then a line for each process. */
+/* Turned away before anybody could say whose they are; or, by a front, before the judge could be asked. */
+static void print_refused(const struct json *rows)
+{
+    for (const struct json *r = rows ? rows->child : NULL; r; r = r->next) {
+        fputs("refused   ", stdout);
+        print_text(member_text(r, "listener"));
+        fputs("  ", stdout);
+        print_text(member_text(r, "code"));
+        printf("  %llu times\n", (unsigned long long)member_u64(r, "count"));
+    }
+}
+
+/* The policy, then a line for each process, then what was refused. */
 static void print_status(const struct json *j)
 {
     const struct json *roles = json_get(j, SPAN("roles"));
@@ -79,6 +91,7 @@ static void print_status(const struct json *j)
             printf("  failed %llu times", (unsigned long long)member_u64(r, "fails"));
         putchar('\n');
     }
+    print_refused(json_get(j, SPAN("refused")));
 }
 
 static int one_call(int argc, char **argv, const char *method, const char *path, unsigned want, const char *member)

@@ -1,6 +1,7 @@
 """The gateway under test: `countersign up` with a policy of the test's, and the operator's side of it.
 
     gw = Gateway(lab, policy_text, secrets={"demo-git": b"user:password"})
+    Gateway(lab, policy_text, listeners=['{ name: e2b, socks5: "127.0.0.1:0", identity: token }'])   # beside agents
     env = gw.client_env("ci-7")            # what `countersign sandbox create` would set, for a client on this host
     ticket = gw.pending()                  # waits for one, gives its facts
     gw.approve(ticket["id"]); gw.deny(ticket["id"], "words")
@@ -19,16 +20,17 @@ import subprocess
 import urllib.parse
 
 WORDS = "Pushes to main are for people, ask in #release."
+AGENTS = '{ name: agents, http: "127.0.0.1:0", identity: token }'
 ROLES = ("ledger", "keeper", "resolver", "judge", "carrier", "lobby", "desk")
 
 
 class Gateway:
-    def __init__(self, lab, policy, secrets=(), hold="inline_wait: 20s, expires: 10m", config="", ca=()):
+    def __init__(self, lab, policy, secrets=(), hold="inline_wait: 20s, expires: 10m", config="", ca=(), listeners=()):
         self.lab, self.state = lab, lab.dir / "state"
         self.policy, self.config = lab.dir / "policy.yaml", lab.dir / "countersign.yaml"
         self.policy.write_text(policy)
         self.config.write_text("version: 1\nstate_dir: state\npolicy: [policy.yaml]\n"
-                               'listeners: [{ name: agents, http: "127.0.0.1:0", identity: token }]\n'
+                               f"listeners: [{', '.join((AGENTS, *listeners))}]\n"
                                'desk: { http: "localhost:0" }\n' + f"hold: {{ {hold} }}\n" + config)
         self.tokens = {}
         self.up()
@@ -48,6 +50,10 @@ class Gateway:
 
     def cli_json(self, *words):
         return json.loads(self.cli(*words, "--json", rc=0).out)
+
+    def refused(self):
+        """What was turned away before a sandbox was known: {(listener, code): count}."""
+        return {(r["listener"], r["code"]): r["count"] for r in self.cli_json("status")["refused"]}
 
     # sandboxes
 

@@ -25,13 +25,13 @@ class CA:
                      "-addext", "keyUsage=critical,keyCertSign,cRLSign")
             os.chmod(self.key, 0o600)
 
-    def leaf(self, name, sans=None, days=30, self_signed=False):
+    def leaf(self, name, sans=None, days=30, self_signed=False, usage="serverAuth"):
         """Returns (cert, key). days=-1 gives one that is expired already."""
         stem = self.dir / (name.replace("*", "star") + (".self" if self_signed else "") + (".old" if days < 0 else ""))
         cert, key, csr = (stem.with_name(stem.name + end) for end in (".pem", ".key", ".csr"))
         sans = sans or [f"DNS:{name}", "DNS:localhost", "IP:127.0.0.1"]
         extensions = (f"subjectAltName={','.join(sans)}\nbasicConstraints=critical,CA:FALSE\n"
-                      "keyUsage=critical,digitalSignature\nextendedKeyUsage=serverAuth\n"
+                      f"keyUsage=critical,digitalSignature\nextendedKeyUsage={usage}\n"
                       "subjectKeyIdentifier=hash\nauthorityKeyIdentifier=keyid\n")
         _openssl("req", *EC, "-subj", f"/CN={name}", "-keyout", key, "-out", csr)
         ext = stem.with_name(stem.name + ".ext")
