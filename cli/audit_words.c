@@ -199,6 +199,19 @@ static void freeze(const struct json *r, struct dynbuf *out)
         say(out, SPAN(": "), reason);
 }
 
+/* The end of a WebSocket: how much went over it, and why it ended if not by its own two ends. */
+static void websocket(const struct json *r, struct dynbuf *out)
+{
+    noun(r, out);
+    add(out, SPAN(": the WebSocket ended, "));
+    say_number(out, r, SPAN("messages_out"));
+    add(out, SPAN(" messages sent, "));
+    say_number(out, r, SPAN("messages_in"));
+    add(out, SPAN(" received"));
+    if (get(r, SPAN("code")).n)
+        say(out, SPAN("; "), get(r, SPAN("code")));
+}
+
 /* Of a request that shadow mode let pass: what would have been done with it. */
 static void would(const struct json *r, struct dynbuf *out)
 {
@@ -221,6 +234,8 @@ void audit_words(const struct json *r, struct dynbuf *out)
         freeze(r, out);
     } else if (span_eq(kind, SPAN("denied"))) {
         refused(r, out);
+    } else if (span_eq(kind, SPAN("websocket"))) {
+        websocket(r, out);
     } else if (span_eq(kind, SPAN("ticket-opened"))) {
         noun(r, out);
         say(out, SPAN(" held: ticket "), span_first(get(r, SPAN("ticket")), SHORT_ID));

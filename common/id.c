@@ -188,3 +188,17 @@ int base64_decode(struct span in, uint8_t *dst, size_t *n)
     }
     return 0;
 }
+
+int websocket_accept(struct span key, char out[WS_ACCEPT_TEXT + 1])
+{
+    static const char guid[] = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
+    uint8_t text[WS_KEY_TEXT + sizeof(guid) - 1], raw[20];
+    unsigned n = 0;
+    if (key.n != WS_KEY_TEXT)
+        return -1;
+    memcpy(text, key.p, WS_KEY_TEXT);
+    memcpy(text + WS_KEY_TEXT, guid, sizeof(guid) - 1);
+    if (EVP_Digest(text, sizeof(text), raw, &n, EVP_sha1(), NULL) != 1 || n != sizeof(raw))
+        return -1;
+    return base64_encode(span_of(raw, sizeof(raw)), out) == WS_ACCEPT_TEXT ? 0 : -1;
+}

@@ -36,6 +36,10 @@ void digest_add_field(struct digest_ctx *d, struct span bytes);
 /* Finish and free. */
 void digest_end(struct digest_ctx *d, struct digest *out);
 
+/* What a WebSocket server answers to a key (RFC 6455 section 4.2.2): 28 characters and a NUL. -1: no SHA-1. */
+enum { WS_KEY_TEXT = 24, WS_ACCEPT_TEXT = 28 };
+int websocket_accept(struct span key, char out[WS_ACCEPT_TEXT + 1]) MUSTCHECK;
+
 /* RFC 4648 section 4. dst needs 4*((n+2)/3)+1. Returns the length written. */
 size_t base64_encode(struct span in, char *dst);
 /* Strict: canonical padding, no whitespace. dst needs 3*n/4. -1 when it is not base64. */

@@ -35,8 +35,24 @@ static bool never(struct span name)
            begins(name, SPAN("proxy-")) || begins(name, SPAN("countersign-"));
 }
 
-bool leaving_keeps(const struct leaving *l, struct span name)
+static bool is_upgrade(const struct http_field *f)
 {
+    return span_ieq(f->name, SPAN("upgrade")) && span_eq(f->value, SPAN("websocket"));
+}
+
+bool leaving_is_upgrade(const struct wire_request *r)
+{
+    for (size_t i = 0; i < r->nfields; i++)
+        if (is_upgrade(&r->field[i]))
+            return true;
+    return false;
+}
+
+bool leaving_keeps(const struct leaving *l, const struct http_field *f)
+{
+    struct span name = f->name;
+    if (is_upgrade(f))
+        return true;
     if (never(name) || (l->secrets && same_slot(name, SPAN("accept-encoding"))))
         return false;
     if (l->slot.n == 0)
@@ -49,7 +65,7 @@ void leaving_apply(const struct leaving *l, struct wire_request *r)
 {
     size_t kept = 0;
     for (size_t i = 0; i < r->nfields; i++)
-        if (leaving_keeps(l, r->field[i].name))
+        if (leaving_keeps(l, &r->field[i]))
             r->field[kept++] = r->field[i];
     /* With no room left the carrier says it all the same; only the ticket is silent about it. */
     if (l->secrets && kept < HTTP_FIELDS_MAX)

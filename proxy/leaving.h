@@ -16,8 +16,9 @@ struct leaving {
     bool secrets;     /* a secret is bound to the host */
 };
 
-/* Does a client's field of this name leave? */
-bool leaving_keeps(const struct leaving *l, struct span name);
+/* Does a client's field leave? Upgrade does as what the front makes of a proper WebSocket request: in no other. */
+bool leaving_keeps(const struct leaving *l, const struct http_field *f);
+bool leaving_is_upgrade(const struct wire_request *r);
 /* Drop from r what does not leave, and put Accept-Encoding in its place. Twice is as once. */
 void leaving_apply(const struct leaving *l, struct wire_request *r);
 /* May a credential be put into this field at all? */

@@ -39,13 +39,16 @@ enum msg_type {
     M_REPLY = 39,       /* J>F wire_reply: the gateway's own answer; ends the exchange for the front */
     M_CANCEL = 40,      /* F>J, J>C the client is gone. A write that was sent is seen to its end all the same. */
     M_FRONT_REFUSED = 41, /* F>J u8 enum walk_step, span code, span scheme, span host (both empty: unknown), u16 port: refused before it could be asked about; for the audit */
-    M_MESSAGE = 42,       /* F>J>C after M_SWITCH: u8 enum ws_op, u16 close code, then the message's bytes; within the body's credit */
+    M_MESSAGE = 42,       /* F>J>C after M_SWITCH: u8 enum ws_op (F>J also WS_NONE: the front refused what came, with this code), u16 close code, then the message's bytes; each costs its bytes and WS_COST of the body's credit, the last may overdraw it */
     /* judge and carrier */
     M_UPSTREAM = 50, /* J>C id 0; wire_upstream */
     M_FORWARD = 51,  /* J>C wire_forward, u64 size or ~0, span inline; fd */
     M_NEED_RELEASE = 52, /* C>J no live credential: ask the keeper for this xid */
     M_SENT = 53,         /* C>J the first byte of the request has left (only for unsafe ones) */
     M_RESULT = 54,       /* C>J u8 outcome (enum outcome), u16 status, u64 bytes out, u64 bytes in, bool head_relayed, span code, span why */
+    M_WS_CLOSE = 56,     /* J>C u16 code, span words: end the WebSocket; the client is told this */
+    M_SWITCHED = 57,     /* C>J beside M_SWITCH: the upgrade was answered with a verified 101 */
+    M_WS_ENDED = 58,     /* C>J before M_RESULT of a WebSocket: u64 messages out, u64 messages in, u16 the code it was closed with (0: none) */
     M_KEPT = 55,         /* C>J before M_RESULT: wire_answer, u64 size, span inline: an unsafe request's answer nobody took */
     /* keeper; id: xid or the asker's own */
     M_MINT = 70,           /* J>K span host, span spki */
@@ -64,11 +67,12 @@ enum msg_type {
     M_ANSWER_END = 122,    /* C>F bool ok: false, cut the connection without an end mark */
     M_ANSWER_CREDIT = 123, /* F>C u32 */
     M_SWITCH = 124,        /* C>F wire_answer of a verified 101: from now on messages, until one side's M_ANSWER_END or M_CANCEL */
-    M_ANSWER_MESSAGE = 125, /* C>F u8 enum ws_op, u16 close code, then the message's bytes, scrubbed; within the answer's credit */
+    M_ANSWER_MESSAGE = 125, /* C>F u8 enum ws_op (WS_NONE: goes on with the last), bool last, u16 close code, then bytes of the message, searched; each costs its bytes and WS_COST of the answer's credit */
     /* carrier and resolver; id: the carrier's own */
     M_RESOLVE = 130,   /* span host, u16 n, n x span cidr allowed although private */
     M_ADDRESSES = 131, /* u8 n, n x (u8 family 4 or 6, span bytes); n 0: span code, span why */
 };
 
+enum { WS_COST = 32, WS_MESSAGE_MAX = 192 * 1024 /* of a client */, WS_ANSWER_MAX = 1024 * 1024 /* of a server */ };
 enum { BODY_INLINE_MAX = 256 * 1024, ANSWER_WINDOW = 256 * 1024, BODY_WINDOW = 256 * 1024, ANSWER_KEPT_MAX = 250 * 1024 /* fits into one M_REPLY with its head */ };
 #endif

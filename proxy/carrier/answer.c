@@ -24,6 +24,8 @@ static bool dropped(const struct exchange *x, const struct http_head *h, struct 
         return true;
     if (begins(name, SPAN("proxy-")) || begins(name, SPAN("countersign-")) || span_ieq(name, SPAN("alt-svc")))
         return true;
+    if (h->status == 101 && begins(name, SPAN("sec-websocket-")) && !span_ieq(name, SPAN("sec-websocket-protocol")))
+        return true;
     return credentialed(x) && (begins(name, SPAN("set-cookie")) || begins(name, SPAN("x-proxy-")) ||
                                span_ieq(name, SPAN("server-timing")));
 }
@@ -121,8 +123,10 @@ out:
 static enum walk_next take_head(struct exchange *x, const struct http_head *h, size_t used)
 {
     struct span raw = span_first(conn_input(x->conn), used);
-    if (h->status == 101)
+    if (h->status == 101 && x->socket == NULL)
         return exchange_fail(x, "bad-answer", "the upstream switches protocols though nobody asked");
+    if (h->status == 101 && socket_verify(x, h) != WALK_NEXT)
+        return WALK_FAIL;
     x->answered = true;
     x->status = (uint16_t)h->status;
     x->keep_alive = h->keep_alive && x->body_done; /* an early answer ends the connection (A48) */
@@ -134,7 +138,7 @@ static enum walk_next take_head(struct exchange *x, const struct http_head *h, s
     http_body_begin(&x->in, h);
     conn_consume(x->conn, used);
     conn_deadline(x->conn, x->carrier->settings.idle_ms);
-    return WALK_NEXT;
+    return h->status == 101 ? socket_switch(x) : WALK_NEXT;
 }
 
 enum walk_next answer_head(struct exchange *x)
@@ -263,6 +267,8 @@ static enum walk_next take_input(struct exchange *x)
 
 enum walk_next answer_body(struct exchange *x)
 {
+    if (x->socket != NULL && socket_is_on(x->socket))
+        return socket_go(x);
     if (take_input(x) != WALK_NEXT)
         return WALK_FAIL;
     if (!x->nobody && relay_ready(x, x->complete) != 0) {

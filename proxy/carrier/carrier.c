@@ -89,6 +89,11 @@ static void judge_frame(void *arg, struct chan *ch, struct frame *f)
         if ((x = exchange_find(c, f->id)) != NULL)
             send_body_frame(x, f);
         return;
+    case M_MESSAGE:
+    case M_WS_CLOSE:
+        if ((x = exchange_find(c, f->id)) != NULL)
+            socket_frame(x, f);
+        return;
     case M_CANCEL:
         if ((x = exchange_find(c, f->id)) != NULL && !x->nobody)
             exchange_cancel(x);

@@ -90,6 +90,10 @@ static void on_conn(void *arg, struct conn *c, enum conn_event ev)
     case CONN_EOF:
     case CONN_TRUNCATED: lost(x, ev); return;
     case CONN_TIMEOUT:
+        if (x->socket != NULL && socket_is_on(x->socket)) {
+            socket_timeout(x);
+            return;
+        }
         (void)exchange_fail(x, "upstream-timeout", "the upstream was silent for too long");
         exchange_end(x);
         return;
@@ -165,7 +169,7 @@ enum walk_next dial_go(struct exchange *x)
     }
     struct pool_key k = {x->front->instance, x->upstream, x->addr, x->f.credential};
     uint64_t idle = x->f.unsafe ? REUSE_UNSAFE_MS : c->settings.pool_idle_ms;
-    x->conn = x->retried ? NULL : pool_take(&c->pool, &k, idle, &x->addr);
+    x->conn = x->retried || x->socket != NULL ? NULL : pool_take(&c->pool, &k, idle, &x->addr);
     if (x->conn == NULL)
         return dial_next(x);
     x->reused = x->up = true;

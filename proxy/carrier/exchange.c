@@ -6,6 +6,7 @@
 
 #include "common/log.h"
 #include "common/memfd.h"
+#include "proxy/leaving.h"
 
 #define BODY_MAX (1024 * (uint64_t)1024 * 1024)
 
@@ -77,6 +78,7 @@ static void release_all(struct exchange *x)
     dynbuf_free(&x->head);
     dynbuf_free(&x->ready);
     dynbuf_free(&x->kept);
+    socket_free(&x->socket);
     memfd_unmap(&x->map);
     free(x->payload);
     free(x);
@@ -86,6 +88,8 @@ void exchange_end(struct exchange *x)
 {
     if (x->nobody && x->f.unsafe && x->complete && x->code == NULL)
         relay_kept(x);
+    if (x->socket != NULL)
+        socket_over(x);
     if (x->relayed && !x->relayed_end)
         relay_cut(x);
     if (x->code != NULL)
@@ -143,6 +147,8 @@ static enum walk_next admit(struct exchange *x, struct frame *f, struct span in)
         return exchange_fail(x, "unknown-upstream", "the request's destination is not the upstream's");
     if (take_body(x, f, in) != 0)
         return exchange_fail(x, "bad-body", "the body is not sealed, or not of the size that was said");
+    if (leaving_is_upgrade(r) && socket_begin(x) != 0)
+        return exchange_fail(x, "bad-request", "this cannot be a WebSocket upgrade");
     return WALK_NEXT;
 }
 
@@ -211,6 +217,11 @@ void exchange_forward(struct carrier *c, struct frame *f)
 
 void exchange_cancel(struct exchange *x)
 {
+    if (x->socket != NULL && socket_is_on(x->socket)) {
+        x->nobody = true;
+        exchange_end(x);
+        return;
+    }
     bool see_to_its_end = x->f.unsafe && x->written && (x->body_done || x->body_ended || x->answered);
     if (see_to_its_end) {
         x->nobody = true;

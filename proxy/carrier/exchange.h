@@ -10,6 +10,7 @@
 
 #include "proxy/carrier/carrier.h"
 #include "proxy/carrier/decode.h"
+#include "proxy/carrier/websocket.h"
 #include "proxy/walk.h"
 
 enum {
@@ -55,6 +56,7 @@ struct exchange {
     enum conn_event lost; /* CONN_EOF, CONN_TRUNCATED or CONN_FAILED once is_lost */
     bool is_lost;
     struct conn *conn;
+    struct socket *socket; /* of a WebSocket upgrade */
 
     /* the answer */
     struct http_body in;

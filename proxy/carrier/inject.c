@@ -40,17 +40,21 @@ int inject_head(struct dynbuf *out, const struct inject *in)
     const struct leaving leaving = {in->header, in->identity};
     if (in->header.n == 0 ? in->value.n != 0 : (in->value.n == 0 || !inject_slot_ok(in->header)))
         return -1;
+    if ((in->ws_key.n != 0) != leaving_is_upgrade(r))
+        return -1;
     if (in->framing == HTTP_UNTIL_CLOSE || write_target(out, r) != 0 || write_host(out, r) != 0)
         return -1;
     for (size_t i = 0; i < r->nfields; i++)
-        if (leaving_keeps(&leaving, r->field[i].name) &&
-            http_write_field(out, r->field[i].name, r->field[i].value) != 0)
+        if (leaving_keeps(&leaving, &r->field[i]) && http_write_field(out, r->field[i].name, r->field[i].value) != 0)
             return -1;
     if (in->header.n && http_write_field(out, in->header, in->value) != 0)
         return -1;
     if (in->identity && http_write_field(out, SPAN("Accept-Encoding"), SPAN("identity")) != 0)
         return -1;
-    if (http_write_field(out, SPAN("Connection"), SPAN("keep-alive")) != 0)
+    if (in->ws_key.n && (http_write_field(out, SPAN("Sec-WebSocket-Key"), in->ws_key) != 0 ||
+                         http_write_field(out, SPAN("Sec-WebSocket-Version"), SPAN("13")) != 0))
+        return -1;
+    if (http_write_field(out, SPAN("Connection"), in->ws_key.n ? SPAN("Upgrade") : SPAN("keep-alive")) != 0)
         return -1;
     return http_write_end(out, in->framing, in->length);
 }

@@ -358,6 +358,21 @@ out:
     return rc;
 }
 
+bool scrub_is_near(const struct scrub_stream *t)
+{
+    const struct scrub *s = t->set;
+    for (size_t at = 0; at < t->held.n; at++) {
+        const uint8_t *p = t->held.p + at, *bytes = secret_bytes(s->bytes).p;
+        size_t n = t->held.n - at;
+        for (uint32_t i = s->first[p[0]]; i != 0; i = s->form[i - 1].same_first) {
+            const struct form *f = &s->form[i - 1];
+            if (f->n > n && f->n <= 2 * n && memcmp(bytes + f->at, p, n) == 0)
+                return true;
+        }
+    }
+    return false;
+}
+
 void scrub_end(struct scrub_stream *t)
 {
     dynbuf_wipe(&t->held);

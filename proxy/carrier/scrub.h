@@ -45,6 +45,8 @@ void scrub_begin(struct scrub_stream *t, struct scrub *set);
 /* Append to out what can be given out, covered. last: nothing follows, give everything. -1: no memory or out is full;
  * the stream cannot go on and the answer has to be cut. */
 int scrub_feed(struct scrub_stream *t, struct span in, bool last, struct dynbuf *out) MUSTCHECK;
+/* Does what came so far end in half of a form or more? Then the next bytes could complete it elsewhere. */
+bool scrub_is_near(const struct scrub_stream *t);
 /* Wipe and release; also after a failure. */
 void scrub_end(struct scrub_stream *t);
 

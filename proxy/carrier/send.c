@@ -29,6 +29,8 @@ static enum walk_next write_head(struct exchange *x)
         in.identity = true;
     }
     framing(x, &in);
+    if (x->socket != NULL)
+        in.ws_key = socket_key(x->socket);
     if (conn_input(x->conn).n != 0) { /* bytes for a request that was not made yet (A46) */
         (void)exchange_fail(x, "bad-answer", "the upstream spoke before it was asked");
         goto out;

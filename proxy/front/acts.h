@@ -32,6 +32,7 @@ void front_answer(struct client *c, struct frame *f);
 void front_answer_body(struct client *c, struct span data);
 void front_answer_end(struct client *c, struct frame *f);
 void front_drained(struct client *c);
+void front_owe(struct client *c, size_t n); /* so much was taken from the carrier */
 /* refuse.c: a refusal the front makes itself, then the end of the connection; a cut if an answer has begun. */
 void front_refuse(struct client *c, unsigned status, const char *code, const char *why);
 /* The same to who speaks TLS and is not answered in it yet; description: RFC 8446 section 6. */

@@ -103,6 +103,13 @@ void front_drained(struct client *c)
         give_credit(c);
 }
 
+void front_owe(struct client *c, size_t n)
+{
+    c->x.owed += n;
+    if (conn_queued(c->conn) < CONN_OUT_LOW && c->x.owed > ANSWER_WINDOW / 4)
+        give_credit(c);
+}
+
 /* -1: it cannot be relayed; what the client has must not pass for the whole. */
 static int relay(struct client *c, struct span data)
 {
@@ -117,9 +124,7 @@ static int relay(struct client *c, struct span data)
     if ((x->chunked_out && client_write(c, span_of(size, (size_t)n)) != 0) || client_write(c, data) != 0 ||
         (x->chunked_out && client_write(c, SPAN("\r\n")) != 0))
         return -1;
-    x->owed += data.n;
-    if (conn_queued(c->conn) < CONN_OUT_LOW && x->owed > ANSWER_WINDOW / 4)
-        give_credit(c);
+    front_owe(c, data.n);
     return 0;
 }
 
@@ -166,6 +171,11 @@ void front_answer_end(struct client *c, struct frame *f)
 {
     struct msg_in m = msg_in(f->payload);
     bool ok = msg_get_bool(&m);
+    if (msg_end(&m) == 0 && c->x.socket.on) {
+        exchange_end(c, "the WebSocket ended");
+        client_finish(c); /* without a close frame nobody takes it for a proper end */
+        return;
+    }
     if (msg_end(&m) != 0 || !ok || !c->x.answering || relay_end(c) != 0)
         client_cut(c);
     else

@@ -123,7 +123,11 @@ void front_body_credit(struct client *c, struct frame *f)
 {
     struct msg_in m = msg_in(f->payload);
     uint32_t more = msg_get_u32(&m);
-    if (msg_end(&m) != 0 || c->x.mode != BODY_MODE_PIPE)
+    if (msg_end(&m) == 0 && c->x.socket.on) {
+        front_socket_credit(c, more);
+        return;
+    }
+    if (m.bad || c->x.mode != BODY_MODE_PIPE)
         return;
     c->x.credit += more;
     conn_pause(c->conn, false);

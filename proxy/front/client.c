@@ -42,6 +42,7 @@ void exchange_end(struct client *c, const char *reason)
     log_debug("exchange %llx ends: %s", (unsigned long long)c->x.xid, reason);
     *slot_of(c->front, c->x.xid) = NULL;
     front_body_free(&c->x);
+    front_socket_free(&c->x.socket);
     c->on = false;
 }
 
@@ -152,7 +153,9 @@ void client_go_on(struct client *c)
     case CLIENT_PLAIN:
     case CLIENT_PROXY:
     case CLIENT_TUNNEL:
-        if (c->on)
+        if (c->on && c->x.socket.on)
+            front_socket_go_on(c);
+        else if (c->on)
             front_body_go_on(c);
         else
             read_head(c);

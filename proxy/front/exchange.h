@@ -3,6 +3,7 @@
 #define PROXY_FRONT_EXCHANGE_H
 
 #include "common/http/http.h"
+#include "proxy/front/websocket.h"
 #include "proxy/walk.h"
 
 /* OVER: larger than it may be; the rest is not read. */
@@ -30,6 +31,7 @@ struct exchange {
     bool answering, bodiless, sized, chunked_out, until_close, close_out;
     uint64_t left; /* of a sized answer */
     uint64_t owed; /* answer bytes taken but not yet credited to the carrier */
+    struct socket socket;
 };
 
 #endif

@@ -37,15 +37,20 @@ static bool never_forwarded(struct span name)
     }
 }
 
-static void copy_fields(const struct http_head *h, struct wire_request *r)
+/* upgrade: what is left of it is one Upgrade field and the subprotocols; in their places there is room. */
+static void copy_fields(const struct http_head *h, bool upgrade, struct wire_request *r)
 {
     r->nfields = 0;
     for (size_t i = 0; i < h->nfields; i++) {
         struct span name = h->field[i].name;
         if (never_forwarded(name) || http_is_framing(name) || http_is_hop_by_hop(h, name) || http_is_forwarding(name))
             continue;
+        if (upgrade && front_socket_own(name))
+            continue;
         r->field[r->nfields++] = h->field[i];
     }
+    if (upgrade)
+        r->field[r->nfields++] = (struct http_field){SPAN("Upgrade"), SPAN("websocket")};
 }
 
 /* Host, and its equality with what was said of this connection before, as CONNECT, SNI, SOCKS or captured port: the
@@ -84,13 +89,14 @@ static void begin(struct client *c, const struct http_head *h)
 }
 
 static enum walk_next send_request(struct client *c, const struct http_head *h, const struct wire_request *r,
-                                   struct span behind, size_t *taken)
+                                   const char *accept, struct span behind, size_t *taken)
 {
     struct front *f = c->front;
     const struct http_field *why = http_find(h, SPAN("Countersign-Reason"));
     bool declared = h->framing != HTTP_NO_BODY, here = false;
     struct dynbuf *b = chan_begin(f->judge, M_REQUEST, client_new_xid(c));
     begin(c, h);
+    memcpy(c->x.socket.accept, accept, sizeof(c->x.socket.accept));
     if (b == NULL)
         return WALK_FAIL;
     if (h->framing == HTTP_LENGTH && h->length <= FRONT_INLINE_MAX && h->length <= behind.n) {
@@ -113,7 +119,7 @@ enum walk_next front_request(struct client *c, const struct http_head *h, struct
                              struct http_err *e)
 {
     struct front *f = c->front;
-    char host[HTTP_HOST_MAX + 1];
+    char host[HTTP_HOST_MAX + 1], accept[WS_ACCEPT_TEXT + 1];
     struct wire_request r;
     if (!front_same_identity(c, h, e) || destination(c, h, host, &r, e) != 0)
         return WALK_FAIL;
@@ -126,7 +132,7 @@ enum walk_next front_request(struct client *c, const struct http_head *h, struct
     r.path = dynbuf_span(&f->path);
     r.query = dynbuf_span(&f->query);
     r.has_query = h->has_query;
-    copy_fields(h, &r);
+    copy_fields(h, front_socket_asked(h, accept), &r);
     *e = (struct http_err){503, "gateway-restarting", "the gateway is restarting; repeat the request"};
-    return f->judge != NULL ? send_request(c, h, &r, behind, taken) : WALK_FAIL;
+    return f->judge != NULL ? send_request(c, h, &r, accept, behind, taken) : WALK_FAIL;
 }

@@ -2,7 +2,7 @@
 
 /* Fields that honest clients vary from one try to the next. What is not in the table counts for both: an unknown
  * field may change what the request does. What an approval sends are the bytes first held, whatever a retry says. */
-enum { IN_NEITHER = 0, IN_DIGEST_ONLY };
+enum { IN_NEITHER = 0, IN_DIGEST_ONLY, IN_BOTH };
 static const struct {
     struct span name;
     bool prefix;
@@ -15,6 +15,7 @@ static const struct {
     {SPAN("pragma"), false, IN_NEITHER},
     {SPAN("priority"), false, IN_NEITHER},
     {SPAN("dnt"), false, IN_NEITHER},
+    {SPAN("sec-websocket-protocol"), false, IN_BOTH},
     {SPAN("sec-"), true, IN_NEITHER},
     {SPAN("date"), false, IN_NEITHER},
     {SPAN("x-amz-date"), false, IN_NEITHER},
@@ -47,7 +48,7 @@ static bool counts(struct span name, bool join)
     for (size_t i = 0; i < sizeof(varying) / sizeof(varying[0]); i++) {
         struct span n = varying[i].name;
         if (varying[i].prefix ? span_ieq(span_first(name, n.n), n) : span_ieq(name, n))
-            return !join && varying[i].where == IN_DIGEST_ONLY;
+            return varying[i].where == IN_BOTH || (!join && varying[i].where == IN_DIGEST_ONLY);
     }
     return true;
 }

@@ -7,6 +7,7 @@
 #include "proxy/judge/dialect.h"
 #include "proxy/judge/image.h"
 #include "proxy/judge/sandbox.h"
+#include "proxy/judge/websocket.h"
 #include "proxy/walk.h"
 
 enum x_wait {
@@ -62,6 +63,7 @@ struct exchange {
     uint16_t status;
     uint64_t bytes_out, bytes_in;
     struct span kept_answer;
+    struct socket_state socket;
     struct upstream_ref *upstream;
     struct refusal refusal;
     struct span cause; /* the carrier's own code: for the audit, finer than what the client is told */

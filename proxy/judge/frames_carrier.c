@@ -39,7 +39,7 @@ static int result(struct exchange *x, struct frame *f)
     if (code.n)
         log_debug("exchange %llx: %.*s: %.*s (%s)", (unsigned long long)x->xid, SPAN_FMT(code), SPAN_FMT(why),
                   outcome_name((enum outcome)outcome));
-    if (!relayed && !x->replied && !x->kept)
+    if (!relayed && !x->replied && !x->kept && !x->socket.switched)
         refuse_now(x, told(x, code));
     else
         exchange_resume(x->judge, x->xid);
@@ -69,6 +69,7 @@ static int credit(struct exchange *x, struct frame *f)
     if (msg_end(&m) != 0)
         return -1;
     x->body_credit += more;
+    x->socket.credit += more;
     if (x->front == NULL || x->client_gone)
         return 0;
     struct dynbuf *b = j->ports.begin(j->ports.arg, ROLE_FRONT, x->front->instance, M_BODY_CREDIT, x->xid);
@@ -104,6 +105,8 @@ int frames_carrier(struct judge *j, struct frame *f)
     case M_RESULT: return result(x, f);
     case M_KEPT: return kept(x, f);
     case M_BODY_CREDIT: return credit(x, f);
+    case M_SWITCHED:
+    case M_WS_ENDED: return websocket_frame(x, f);
     default: return -1;
     }
 }

@@ -203,12 +203,16 @@ int frames_front(struct judge *j, struct front *front, struct frame *f)
         return request(j, front, f);
     struct exchange *x = exchange_find(j, f->id);
     if (x == NULL)
-        return f->type == M_BODY || f->type == M_BODY_END || f->type == M_BODY_WHOLE || f->type == M_CANCEL ? 0 : -1;
+        return f->type == M_BODY || f->type == M_BODY_END || f->type == M_BODY_WHOLE || f->type == M_CANCEL ||
+                       f->type == M_MESSAGE
+                   ? 0
+                   : -1;
     switch (f->type) {
     case M_BODY_WHOLE: return x->replied ? 0 : body_whole(x, f);
     case M_BODY: return body_bytes(x, f);
     case M_BODY_END: return body_end(x, f);
     case M_CANCEL: exchange_client_gone(x); return 0;
+    case M_MESSAGE: return websocket_message(x, f);
     default: return -1;
     }
 }

@@ -141,6 +141,8 @@ static void end_if_gone(struct exchange *x, void *arg)
 {
     if (!exchange_session_lives(x) && (x->wait == X_BODY || x->wait == X_TICKET || x->wait == X_PARKED))
         refuse_now(x, REFUSE_UNKNOWN_SANDBOX);
+    else
+        websocket_again(x);
 }
 
 static int sandbox(struct judge *j, struct frame *f)
@@ -176,6 +178,8 @@ static void end_if_write(struct exchange *x, void *arg)
 {
     if ((x->wait == X_PARKED || x->wait == X_TICKET || x->wait == X_BODY) && exchange_is_frozen(x))
         refuse_now(x, REFUSE_FROZEN);
+    else
+        websocket_again(x);
 }
 
 static int freeze(struct judge *j, struct frame *f)

@@ -8,6 +8,7 @@
 /* What is held is decided again as soon as there is another policy, so that nobody approves in vain. */
 static void judge_again(struct exchange *x, void *arg)
 {
+    websocket_again(x);
     if (x->wait != X_PARKED || exchange_still(x, VERDICT_HOLD))
         return;
     bool deny = x->now.d.verdict != VERDICT_HOLD && x->now.d.verdict != VERDICT_ALLOW;

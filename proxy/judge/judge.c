@@ -146,6 +146,11 @@ static void lost_carrier(struct exchange *x, void *arg)
     if (!x->forwarded || x->finished)
         return;
     x->finished = true;
+    if (x->socket.switched) { /* it has its result; what was its end is not known */
+        x->socket.code = "carrier-lost";
+        exchange_resume(x->judge, x->xid);
+        return;
+    }
     x->outcome = OUTCOME_UNKNOWN;
     refuse_now(x, x->now.d.effect == EFFECT_READ ? REFUSE_CARRIER : REFUSE_OUTCOME_UNKNOWN);
 }
@@ -213,6 +218,8 @@ static void told_of_the_end(struct exchange *x, void *arg)
 {
     if (x->wait == X_BODY || x->wait == X_PARKED)
         refuse_now(x, REFUSE_ENDING);
+    else
+        websocket_again(x);
 }
 
 void judge_end(struct judge *j)
@@ -232,6 +239,7 @@ static void timed_out(struct exchange *x)
         exchange_wait(x, w, 0);
         break;
     case X_TICKET: refuse_now(x, REFUSE_STORE); break;
+    case X_RESULT: websocket_tick(x); break;
     default: exchange_resume(x->judge, x->xid); break;
     }
 }

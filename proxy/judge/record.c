@@ -251,3 +251,34 @@ void record_refused(struct judge *j, struct front *f, const struct refused *r)
         f->refused_more++;
     }
 }
+
+void record_message(struct exchange *x, const char *code)
+{
+    uint8_t path[RECORD_PATH_MAX];
+    struct wire_record r;
+    bool later;
+    record_fill(x, &r, path);
+    r.verdict = SPAN("deny");
+    r.code = span_str(code);
+    struct dynbuf *b = begin(x->judge, M_AUDIT, x->xid, &later);
+    wire_put_record(b, &r);
+    commit(x->judge, b, later, true);
+}
+
+void record_websocket(struct exchange *x)
+{
+    const struct socket_state *s = &x->socket;
+    uint8_t path[RECORD_PATH_MAX];
+    struct wire_record r;
+    bool later;
+    record_fill(x, &r, path);
+    r.code = s->code ? span_str(s->code) : x->cause;
+    struct dynbuf *b = begin(x->judge, M_WEBSOCKET, x->xid, &later);
+    wire_put_record(b, &r);
+    msg_put_u64(b, s->messages_out);
+    msg_put_u64(b, s->messages_in);
+    msg_put_u64(b, x->bytes_out);
+    msg_put_u64(b, x->bytes_in);
+    msg_put_u16(b, s->closed);
+    commit(x->judge, b, later, true);
+}

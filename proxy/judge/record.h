@@ -17,9 +17,11 @@ void backlog_flush(struct judge *j);
 
 /* Fill r; its path is joined in `path`, which must live as long as r. */
 void record_fill(const struct exchange *x, struct wire_record *r, uint8_t path[RECORD_PATH_MAX]);
-void record_audit(struct exchange *x);   /* decided, not sent */
-void record_outcome(struct exchange *x); /* what came of what may have been sent */
-void record_sent(struct exchange *x);    /* its first byte left */
+void record_audit(struct exchange *x);                     /* decided, not sent */
+void record_outcome(struct exchange *x);                   /* what came of what may have been sent */
+void record_sent(struct exchange *x);                      /* its first byte left */
+void record_message(struct exchange *x, const char *code); /* one that was not passed on */
+void record_websocket(struct exchange *x);                 /* its end */
 
 /* What was refused without becoming an exchange: by a front, or a CONNECT. At most REFUSED_RECORDS a second and front
  * are recorded; how many more there were follows in one record, with the next refusal after that second or when the

@@ -44,5 +44,5 @@ enum walk_next step_decide(struct exchange *x)
     }
     if (!judge_store_ok(x->judge) && (d->verdict != VERDICT_ALLOW || d->effect != EFFECT_READ))
         return refuse(x, REFUSE_STORE);
-    return WALK_NEXT;
+    return websocket_offer(x) == 0 ? WALK_NEXT : WALK_FAIL;
 }

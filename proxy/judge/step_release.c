@@ -91,6 +91,7 @@ enum walk_next step_release(struct exchange *x)
         return refuse(x, REFUSE_CARRIER);
     x->forwarded = true;
     x->outcome = OUTCOME_UNKNOWN;
+    websocket_begin(x);
     if (x->body_to_come && (x->front == NULL || open_body(x) != 0)) {
         struct judge *j = x->judge;
         if (j->ports.begin(j->ports.arg, ROLE_CARRIER, 0, M_CANCEL, x->xid))

@@ -9,12 +9,14 @@ enum walk_next step_result(struct exchange *x)
     if (x->refusal.code && !x->replied)
         refuse_send(x);
     if (x->forwarded && !x->finished) {
-        exchange_wait(x, X_RESULT, 0); /* the carrier has the timers */
+        exchange_wait(x, X_RESULT, websocket_left(x)); /* the carrier has all other timers */
         return WALK_WAIT;
     }
     if (!x->forwarded)
         x->outcome = OUTCOME_NOT_SENT;
-    if (x->forwarded || x->intent || x->claimed)
+    if (x->socket.switched)
+        record_websocket(x);
+    else if (x->forwarded || x->intent || x->claimed)
         record_outcome(x);
     else if (!x->quiet)
         record_audit(x);

@@ -248,6 +248,22 @@ int store_audit(struct store *s, uint64_t xid, const struct wire_record *r)
     return audit_end(&a);
 }
 
+int store_websocket(struct store *s, const struct store_websocket *w)
+{
+    struct audit a;
+    if (store_begin(s) != 0)
+        return -1;
+    audit_begin(&a, s, "websocket", NULL, &w->xid, SPAN_NONE);
+    jsonw_kv_u64(&a.w, "messages_out", w->messages_out);
+    jsonw_kv_u64(&a.w, "messages_in", w->messages_in);
+    jsonw_kv_u64(&a.w, "bytes_out", w->out);
+    jsonw_kv_u64(&a.w, "bytes_in", w->in);
+    if (w->closed)
+        jsonw_kv_u64(&a.w, "closed", w->closed);
+    audit_record(&a, &w->record);
+    return audit_end(&a);
+}
+
 static bool kind_ok(struct span kind)
 {
     for (size_t i = 0; i < kind.n; i++)

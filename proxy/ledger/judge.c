@@ -160,6 +160,26 @@ static int audit(struct ledger *l, struct frame *f)
     return 0;
 }
 
+/* The end of a WebSocket: its upgrade has its result already. */
+static int websocket(struct ledger *l, struct frame *f)
+{
+    struct msg_in m = msg_in(f->payload);
+    struct store_websocket w = {.xid = f->id};
+    if (wire_get_record(&m, &w.record) != 0)
+        return -1;
+    w.messages_out = msg_get_u64(&m);
+    w.messages_in = msg_get_u64(&m);
+    w.out = msg_get_u64(&m);
+    w.in = msg_get_u64(&m);
+    w.closed = msg_get_u16(&m);
+    if (msg_end(&m) != 0)
+        return -1;
+    if (!l->lost && store_websocket(l->store, &w) != 0)
+        log_debug("a record waits for the store");
+    l->patient = true;
+    return 0;
+}
+
 static int void_ticket(struct ledger *l, struct frame *f)
 {
     struct msg_in m = msg_in(f->payload);
@@ -189,6 +209,7 @@ int ledger_judge(struct ledger *l, struct frame *f)
     case M_SENT_MARK: return sent(l, f);
     case M_OUTCOME: return outcome(l, f);
     case M_AUDIT: return audit(l, f);
+    case M_WEBSOCKET: return websocket(l, f);
     case M_TICKET_VOID: return void_ticket(l, f);
     default: return -1;
     }
@@ -196,7 +217,8 @@ int ledger_judge(struct ledger *l, struct frame *f)
 
 bool ledger_must_keep(uint16_t type)
 {
-    return type == M_SENT_MARK || type == M_OUTCOME || type == M_AUDIT || type == M_TICKET_VOID || type == M_NOTE;
+    return type == M_SENT_MARK || type == M_OUTCOME || type == M_AUDIT || type == M_WEBSOCKET ||
+           type == M_TICKET_VOID || type == M_NOTE;
 }
 
 static void put_sandbox(struct ledger *l, const struct wire_sandbox *b, bool gone)

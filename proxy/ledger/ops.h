@@ -41,6 +41,13 @@ struct store_outcome {
     struct span answer_head, answer_body; /* if kept */
 };
 int store_outcome(struct store *s, const struct store_outcome *o) MUSTCHECK;
+struct store_websocket { /* how one ended */
+    uint64_t xid;
+    struct wire_record record;
+    uint64_t messages_out, messages_in, out, in;
+    uint16_t closed;
+};
+int store_websocket(struct store *s, const struct store_websocket *w) MUSTCHECK;
 int store_audit(struct store *s, uint64_t xid, const struct wire_record *r) MUSTCHECK;
 /* An operator's or the parent's act. json is taken as it is if it is JSON. */
 int store_note(struct store *s, struct span by, struct span kind, struct span json) MUSTCHECK;

@@ -39,7 +39,7 @@ ALLOWED = re.compile(rb"([A-Z]+) (/[!-~]*) HTTP/1\.1\r\n((?:[!-9;-~]+: [ -~\t]*\
 def policy(up, more="", private=True):
     tls, plain = f"host: {up.name}, port: {up.port}", f"host: {up.name}, port: {up.plain_port}, scheme: http"
     cidr = ', allow_private: ["127.0.0.1/32"]'
-    rules = ""
+    rules, more = "", more(up) if callable(more) else more
     for n, place in enumerate((tls, plain)):
         use = "" if n else ", use: api"
         rules += f"""  - {{ id: read{n}, match: {{ {place}, effect: read }}, decide: allow{use} }}

@@ -66,6 +66,12 @@ class Upstream:
         path = self.dir / "requests.jsonl"
         return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
+    def messages(self):
+        """What came over WebSockets: (op, data), in the order it came."""
+        path = self.dir / "ws.jsonl"
+        rows = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+        return [(r["op"], r["data"].encode("latin-1")) for r in rows]
+
     def effects(self):
         return json.loads((self.dir / "effects.json").read_text())
 

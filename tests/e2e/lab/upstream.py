@@ -18,6 +18,8 @@ map a path (or "METHOD path") to such a mode: {"/repos/a/b": "/status?code=500"}
   /early?bytes=N    promises 1000 bytes, sends N, closes      /drop     reads the request, closes without a word
   /drophead         closes after the head   /reset  the same with a TCP reset   /earlyanswer  answers the head alone
   /continue         100 Continue first
+  /ws               a WebSocket: sends b64=BYTES (frames, as they are), echoes messages with echo=1, answers pings and closes;
+                    protocol=NAME, h=Name:value, accept=bad, version=1.0, noclose=1, end=1 (ends at once). Every message goes to ws.jsonl.
 Common parameters: chunk=7,13 (chunked, pieces of these sizes in turn, each its own write), split=7,13 (the same
 writes without chunking), enc=gzip|deflate, close=1, ct=TYPE, h=Name:value (an extra field, repeatable),
 gate=KEY (every piece after the first waits until /release?gate=KEY was asked once more; not counted, not recorded).
@@ -44,6 +46,7 @@ import zlib
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import certs  # noqa: E402
+import websocket  # noqa: E402
 
 GATE_SECONDS = 30
 
@@ -101,6 +104,10 @@ class Recorder:
         """A kept connection that ended instead of an answer: whoever asked may ask once more, if that is safe."""
         with self.lock, open(self.dir / "silent.jsonl", "a", encoding="utf-8") as out:
             out.write(json.dumps({"conn": conn, "method": request.method, "target": request.target}) + "\n")
+
+    def message(self, conn, op, data, masks):
+        with self.lock, open(self.dir / "ws.jsonl", "a", encoding="utf-8") as out:
+            out.write(json.dumps({"conn": conn, "op": op, "data": data.decode("latin-1"), "masks": [m.hex() for m in masks]}) + "\n")
 
 
 class Request:
@@ -222,6 +229,8 @@ class Connection:
             if params("gate"):
                 self.server.gates.wait(params("gate"))
             time.sleep(params.number("ms") / 1000)
+        if mode == "ws" and request.field("upgrade"):
+            return self.websocket(params, request)
         if mode == "sse":
             return self.events(params, request)
         if mode == "status":
@@ -235,6 +244,34 @@ class Connection:
             extra = [("X-Echo", text.decode("latin-1").replace("\r\n", " "))] if params("header") else []
             return self.answer(request, params, b"." * params.number("pre") + text, extra=extra)
         return self.answer(request, params, b'{"ok":true}\n', extra=[("Content-Type", "application/json")])
+
+    def websocket(self, params, request):
+        key = request.field("sec-websocket-key")
+        fields = ["Upgrade: websocket", "Connection: Upgrade"]
+        fields.append("Sec-WebSocket-Accept: " + websocket.accept_of("other" if params("accept") else key))
+        fields += [f"Sec-WebSocket-Protocol: {params('protocol')}"] if params("protocol") else []
+        fields += [h.replace(":", ": ", 1) for h in params.query.get("h", [])]
+        self.send(("\r\n".join([f"HTTP/{params('version', '1.1')} 101 Switching Protocols", *fields]) + "\r\n\r\n").encode())
+        self.send(base64.b64decode(params("b64", "")))
+        if params("end"):
+            return False
+        def more():
+            self._read()
+            data, self.buffer = self.buffer, b""
+            return data
+        taken, self.buffer = self.buffer, b""
+        reader = websocket.Reader(more, True, taken)
+        while True:
+            op, data = reader.message()
+            self.server.recorder.message(self.number, op, data if op != websocket.CLOSE else repr(data).encode(), reader.masks)
+            if op == websocket.CLOSE:
+                if not params("noclose"):
+                    self.send(websocket.close(data[0], mask=None))
+                    return False
+            elif op == websocket.PING:
+                self.send(websocket.frame(websocket.PONG, data, mask=None))
+            elif op != websocket.PONG and params("echo"):
+                self.send(websocket.frame(op, data, mask=None))
 
     def events(self, params, request):
         self.send(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n")

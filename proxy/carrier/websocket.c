@@ -1,0 +1,407 @@
+/* After a verified 101: messages both ways. What the server says is searched whole, as one stream of all its
+ * messages: none of them is passed on that completes a secret, or that ends in half of one (SCRUB.md). */
+#include <stdlib.h>
+
+#include "common/http/ws.h"
+#include "common/log.h"
+#include "proxy/carrier/exchange.h"
+
+enum { WORDS_MAX = 123 }; /* of a close frame */
+
+struct socket {
+    char key[WS_KEY_TEXT + 4], accept[WS_ACCEPT_TEXT + 1];
+    bool on;
+    bool closed_in, closed_out; /* a close of the server came; one was written to it */
+    struct ws_reader reader;
+    /* A message on its way to the front, as far as its credit goes. */
+    bool waiting, begun;
+    enum ws_op op;
+    uint16_t code;
+    size_t given;
+    struct dynbuf message;
+    /* The search. */
+    struct scrub_stream seen;
+    struct dynbuf scratch;
+    size_t owed; /* written, not yet credited */
+    uint64_t messages_out, messages_in;
+    /* How it ends. */
+    uint16_t say, ended, to_server;
+    size_t nwords;
+    uint8_t words[WORDS_MAX];
+};
+
+int socket_begin(struct exchange *x)
+{
+    struct socket *s = calloc(1, sizeof(*s));
+    struct id id;
+    if (s == NULL)
+        return -1;
+    x->socket = s;
+    dynbuf_init(&s->message, WS_ANSWER_MAX);
+    dynbuf_init(&s->scratch, WS_ANSWER_MAX + SCRUB_BYTES_MAX);
+    ws_reader_init(&s->reader, WS_FROM_SERVER, WS_ANSWER_MAX);
+    if (!span_eq(x->f.request.method, SPAN("GET")) || x->f.body != BODY_NONE || id_new(&id) != 0)
+        return -1;
+    if (base64_encode(span_of(id.b, sizeof(id.b)), s->key) != WS_KEY_TEXT)
+        return -1;
+    return websocket_accept(socket_key(s), s->accept);
+}
+
+void socket_free(struct socket **s)
+{
+    if (*s == NULL)
+        return;
+    ws_reader_free(&(*s)->reader);
+    dynbuf_wipe(&(*s)->message);
+    dynbuf_wipe(&(*s)->scratch);
+    scrub_end(&(*s)->seen);
+    free(*s);
+    *s = NULL;
+}
+
+struct span socket_key(const struct socket *s)
+{
+    return span_of(s->key, WS_KEY_TEXT);
+}
+
+bool socket_is_on(const struct socket *s)
+{
+    return s->on;
+}
+
+/* ---- the handshake ---- */
+
+static bool offered(const struct exchange *x, struct span protocol)
+{
+    const struct wire_request *r = &x->f.request;
+    for (size_t i = 0; i < r->nfields; i++) {
+        struct span item, rest = r->field[i].value;
+        bool more = span_ieq(r->field[i].name, SPAN("sec-websocket-protocol"));
+        while (more) {
+            more = span_cut(rest, ',', &item, &rest);
+            if (span_eq(span_trim(item), protocol))
+                return true;
+        }
+    }
+    return false;
+}
+
+static bool names_upgrade(struct span list)
+{
+    struct span item;
+    bool more = true;
+    while (more) {
+        more = span_cut(list, ',', &item, &list);
+        if (span_ieq(span_trim(item), SPAN("upgrade")))
+            return true;
+    }
+    return false;
+}
+
+enum walk_next socket_verify(struct exchange *x, const struct http_head *h)
+{
+    unsigned upgrades = 0, accepts = 0, protocols = 0;
+    bool connection = false, good = h->minor == 1;
+    for (size_t i = 0; i < h->nfields; i++) {
+        const struct http_field *f = &h->field[i];
+        if (span_ieq(f->name, SPAN("upgrade"))) {
+            upgrades++;
+            good &= span_ieq(f->value, SPAN("websocket"));
+        } else if (span_ieq(f->name, SPAN("connection"))) {
+            connection |= names_upgrade(f->value);
+        } else if (span_ieq(f->name, SPAN("sec-websocket-accept"))) {
+            accepts++;
+            good &= span_eq(f->value, span_str(x->socket->accept));
+        } else if (span_ieq(f->name, SPAN("sec-websocket-extensions"))) {
+            return exchange_fail(x, "bad-answer", "the upstream wants a WebSocket extension that nobody offered");
+        } else if (span_ieq(f->name, SPAN("sec-websocket-protocol"))) {
+            protocols++;
+            good &= offered(x, f->value);
+        }
+    }
+    if (good && connection && upgrades == 1 && accepts == 1 && protocols <= 1)
+        return WALK_NEXT;
+    return exchange_fail(x, "bad-answer", "the upstream's answer is not that to this WebSocket upgrade");
+}
+
+enum walk_next socket_switch(struct exchange *x)
+{
+    struct socket *s = x->socket;
+    struct dynbuf *b = !x->nobody && x->front->chan ? chan_begin(x->front->chan, M_SWITCH, x->xid) : NULL;
+    if (b == NULL)
+        return exchange_fail(x, "cancelled", "the client is gone");
+    (void)dynbuf_add(b, dynbuf_span(&x->head));
+    if (chan_send(x->carrier->judge, M_SWITCHED, x->xid, SPAN_NONE) != 0 || chan_commit(x->front->chan) != 0)
+        return exchange_fail(x, "cancelled", "the client is gone");
+    if (x->cred != NULL && !scrub_is_empty(x->cred->set))
+        scrub_begin(&s->seen, x->cred->set);
+    s->on = x->relayed = true;
+    return WALK_NEXT;
+}
+
+/* ---- from the server ---- */
+
+static void say(struct socket *s, uint16_t code, struct span words)
+{
+    s->say = code;
+    s->nwords = words.n < WORDS_MAX ? words.n : WORDS_MAX;
+    if (s->nwords)
+        memcpy(s->words, words.p, s->nwords);
+}
+
+/* Does it hold a secret, or with what came before it? -1: it cannot be searched. */
+static int search(struct socket *s, const struct ws_message *m)
+{
+    if (s->seen.set == NULL || m->data.n == 0)
+        return 0;
+    dynbuf_reset(&s->scratch);
+    if (m->op == WS_TEXT || m->op == WS_BINARY) {
+        if (scrub_feed(&s->seen, m->data, false, &s->scratch) != 0)
+            return -1;
+        return s->seen.found > 0 || scrub_is_near(&s->seen);
+    }
+    if (dynbuf_add(&s->scratch, m->data) != 0)
+        return -1;
+    return scrub_cover(s->seen.set, s->scratch.p, s->scratch.n);
+}
+
+static enum walk_next take_message(struct exchange *x, const struct ws_message *m)
+{
+    struct socket *s = x->socket;
+    if (search(s, m) != 0) {
+        say(s, WS_INTERNAL, SPAN("countersign: a secret stood in what the server sent; it was not passed on"));
+        return exchange_fail(x, "secret-in-message", "a secret stood in a message of the server");
+    }
+    dynbuf_reset(&s->message);
+    if (dynbuf_add(&s->message, m->data) != 0)
+        return exchange_fail(x, "answer-refused", "no memory for a message");
+    s->messages_in += m->op == WS_TEXT || m->op == WS_BINARY;
+    s->op = m->op;
+    s->code = m->code;
+    s->given = 0;
+    s->waiting = true;
+    s->begun = false;
+    if (m->op == WS_CLOSE) {
+        s->closed_in = true;
+        s->ended = s->ended ? s->ended : m->code;
+    }
+    return WALK_NEXT;
+}
+
+static int send_piece(struct exchange *x, enum ws_op op, bool last, uint16_t code, struct span piece)
+{
+    struct chan *front = x->front->chan;
+    struct dynbuf *b = front ? chan_begin(front, M_ANSWER_MESSAGE, x->xid) : NULL;
+    if (b == NULL)
+        return -1;
+    msg_put_u8(b, (uint8_t)op);
+    msg_put_u8(b, last);
+    msg_put_u16(b, code);
+    (void)dynbuf_add(b, piece);
+    return chan_commit(front);
+}
+
+/* What waits goes on, as far as the front's credit reaches. */
+static int give(struct exchange *x)
+{
+    struct socket *s = x->socket;
+    while (s->waiting && x->credit > WS_COST) {
+        struct span rest = span_from(dynbuf_span(&s->message), s->given);
+        size_t room = (size_t)(x->credit - WS_COST), n = rest.n < room ? rest.n : room;
+        n = n < PIECE ? n : PIECE;
+        bool last = n == rest.n;
+        if (send_piece(x, s->begun ? WS_NONE : s->op, last, s->code, span_first(rest, n)) != 0)
+            return -1;
+        x->credit -= n + WS_COST;
+        s->given += n;
+        s->begun = true;
+        s->waiting = !last;
+    }
+    return 0;
+}
+
+/* What the judge may send again, once the server takes it. */
+static void give_credit(struct exchange *x)
+{
+    struct socket *s = x->socket;
+    struct chan *judge = x->carrier->judge;
+    if (s->owed == 0 || judge == NULL || x->conn == NULL || conn_queued(x->conn) >= CONN_OUT_LOW)
+        return;
+    struct dynbuf *b = chan_begin(judge, M_BODY_CREDIT, x->xid);
+    if (b == NULL)
+        return;
+    msg_put_u32(b, (uint32_t)s->owed);
+    (void)chan_commit(judge);
+    s->owed = 0;
+}
+
+static enum walk_next bad_frame(struct exchange *x, uint16_t code)
+{
+    struct socket *s = x->socket;
+    bool big = code == WS_TOO_BIG;
+    s->to_server = code;
+    say(s, WS_INTERNAL,
+        big ? SPAN("countersign: a message of the server is larger than this gateway passes on")
+            : SPAN("countersign: the server broke the WebSocket protocol"));
+    return exchange_fail(x, "bad-answer", big ? "a message of the server is too large" : "a frame is malformed");
+}
+
+static enum walk_next take_input(struct exchange *x)
+{
+    struct socket *s = x->socket;
+    for (;;) {
+        struct span in = conn_input(x->conn);
+        struct ws_message m = {.op = WS_NONE};
+        uint16_t code = WS_PROTOCOL;
+        size_t used = 0;
+        if (give(x) != 0)
+            return exchange_fail(x, "cancelled", "the client is gone");
+        if (s->waiting || s->closed_in || in.n == 0)
+            return WALK_NEXT;
+        enum ws_result r = ws_read(&s->reader, in, &used, &m, &code);
+        if (r == WS_BAD)
+            return bad_frame(x, code);
+        if (r == WS_OK && take_message(x, &m) != WALK_NEXT)
+            return WALK_FAIL;
+        x->in_bytes += used;
+        conn_consume(x->conn, used);
+        if (r == WS_MORE && used == 0)
+            return WALK_NEXT;
+    }
+}
+
+enum walk_next socket_go(struct exchange *x)
+{
+    struct socket *s = x->socket;
+    if (take_input(x) != WALK_NEXT)
+        return WALK_FAIL;
+    give_credit(x);
+    if (s->closed_in && !s->waiting && (s->closed_out || x->is_lost))
+        return WALK_DONE;
+    if (x->is_lost && !s->waiting)
+        return exchange_fail(x, "answer-cut", "the upstream cut the WebSocket");
+    if (!x->is_lost) {
+        conn_pause(x->conn, s->waiting);
+        if (!s->closed_in && !s->closed_out)
+            conn_deadline(x->conn, SOCKET_SILENT_MS);
+    }
+    return WALK_WAIT;
+}
+
+/* ---- to the server ---- */
+
+static int write_frame(struct exchange *x, enum ws_op op, uint16_t code, struct span data)
+{
+    struct dynbuf out;
+    struct id mask;
+    int rc = -1;
+    dynbuf_init(&out, WS_MESSAGE_MAX + 64);
+    if (id_new(&mask) != 0)
+        goto out;
+    rc = op == WS_CLOSE ? ws_write_close(&out, code, data, mask.b) : ws_write(&out, op, data, mask.b);
+    if (rc == 0)
+        rc = conn_write(x->conn, dynbuf_span(&out));
+    x->out_bytes += rc == 0 ? out.n : 0;
+out:
+    dynbuf_free(&out);
+    return rc;
+}
+
+static void message(struct exchange *x, struct msg_in m)
+{
+    struct socket *s = x->socket;
+    uint8_t op = msg_get_u8(&m);
+    uint16_t code = msg_get_u16(&m);
+    bool data = op == WS_TEXT || op == WS_BINARY;
+    if (!s->on || s->closed_out || x->is_lost)
+        return;
+    if (m.bad || m.rest.n > WS_MESSAGE_MAX || !(data || op == WS_CLOSE || op == WS_PING || op == WS_PONG)) {
+        log_error("exchange %llx: the judge's message cannot be understood", (unsigned long long)x->xid);
+        return;
+    }
+    if (write_frame(x, (enum ws_op)op, code, m.rest) != 0) {
+        (void)exchange_fail(x, "upstream-closed", "the upstream's connection broke while a message was sent");
+        exchange_end(x);
+        return;
+    }
+    s->messages_out += data;
+    s->owed += m.rest.n + WS_COST;
+    if (op == WS_CLOSE) {
+        s->closed_out = true;
+        s->ended = s->ended ? s->ended : code;
+        conn_deadline(x->conn, SOCKET_CLOSE_MS);
+    }
+    exchange_resume(x);
+}
+
+void socket_frame(struct exchange *x, struct frame *f)
+{
+    struct msg_in m = msg_in(f->payload);
+    if (x->socket == NULL) {
+        log_error("exchange %llx: the judge has messages for what is no WebSocket", (unsigned long long)x->xid);
+        return;
+    }
+    if (f->type == M_MESSAGE) {
+        message(x, m);
+        return;
+    }
+    uint16_t code = msg_get_u16(&m);
+    struct span words = msg_get_span(&m, WORDS_MAX);
+    say(x->socket, msg_end(&m) == 0 && code ? code : WS_INTERNAL, words);
+    if (!x->socket->on)
+        (void)exchange_fail(x, "cancelled", "the gateway ended it before it was answered");
+    exchange_end(x);
+}
+
+void socket_timeout(struct exchange *x)
+{
+    struct socket *s = x->socket;
+    if (!s->closed_in && !s->closed_out) {
+        say(s, WS_GOING, SPAN("countersign: nothing came either way for too long"));
+        (void)exchange_fail(x, "upstream-timeout", "the WebSocket was silent for too long");
+    }
+    exchange_end(x);
+}
+
+/* ---- the end ---- */
+
+static void end_front(struct exchange *x)
+{
+    struct socket *s = x->socket;
+    uint8_t ok = s->closed_in && !s->waiting;
+    if (x->nobody || x->front->chan == NULL || x->relayed_end)
+        return;
+    if (!ok && s->say) /* a close may stand between the pieces of a message */
+        ok = send_piece(x, WS_CLOSE, true, s->say, span_of(s->words, s->nwords)) == 0;
+    (void)chan_send(x->front->chan, M_ANSWER_END, x->xid, span_of(&ok, 1));
+    x->relayed_end = true;
+}
+
+static void end_server(struct exchange *x)
+{
+    struct socket *s = x->socket;
+    if (x->conn == NULL || x->is_lost)
+        return;
+    if (!s->closed_out && write_frame(x, WS_CLOSE, s->to_server ? s->to_server : WS_GOING, SPAN_NONE) != 0)
+        return;
+    conn_finish(&x->conn);
+}
+
+void socket_over(struct exchange *x)
+{
+    struct socket *s = x->socket;
+    struct chan *judge = x->carrier->judge;
+    if (!s->on)
+        return;
+    if (judge == NULL)
+        say(s, WS_GOING, SPAN("countersign: the gateway is restarting"));
+    end_front(x);
+    end_server(x);
+    struct dynbuf *b = judge ? chan_begin(judge, M_WS_ENDED, x->xid) : NULL;
+    if (b == NULL)
+        return;
+    msg_put_u64(b, s->messages_out);
+    msg_put_u64(b, s->messages_in);
+    msg_put_u16(b, s->say ? s->say : s->ended);
+    (void)chan_commit(judge);
+}

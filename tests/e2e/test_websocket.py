@@ -1,0 +1,424 @@
+#!/usr/bin/env python3
+"""WebSockets over each transport: which upgrades pass, what may be sent afterwards, and what never comes back."""
+import base64
+import os
+import signal
+import ssl
+
+from attack import PATIENCE, Rig
+from harness import main, test  # the lab's own modules can be imported behind this one
+import websocket  # noqa: E402
+from websocket import BINARY, CLOSE, KEY, PING, PONG, TEXT, close, frame
+
+END = b"\r\n"
+TRANSPORTS = ("connect", "absolute", "unix")
+
+
+def rules(up):
+    text = ""
+    for n, place in enumerate((f"host: {up.name}, port: {up.port}", f"host: {up.name}, port: {up.plain_port}, scheme: http")):
+        use = "" if n else ", use: api"
+        for name, more, then in (("feed", "effect: read, ", ""), ("talk", "", ", messages: { send: text, max: 1KiB, total: 4KiB }"),
+                                 ("any", "", ", messages: { send: [text, binary], max: 192KiB }"),
+                                 ("short", "", ", messages: { send: text, within: 1s }")):
+            text += f'  - {{ id: {name}{n}, match: {{ {place}, {more}path: "/ws/{name}", ws: {{}} }}, decide: allow{use}{then} }}\n'
+        text += f'  - {{ id: held{n}, match: {{ {place}, path: "/ws/held", ws: {{}} }}, decide: hold{use}, messages: {{ send: text }} }}\n'
+        text += f'  - {{ id: named{n}, match: {{ {place}, path: "/ws/named", ws: {{ subprotocol: [v1, "graphql-*"] }} }}, decide: allow{use}, messages: {{ send: text }} }}\n'
+        text += f'  - {{ id: answers{n}, match: {{ {place}, path: "/raw", ws: {{}} }}, decide: allow{use} }}\n'
+    return text
+
+
+def everywhere(*ids, transports=TRANSPORTS):
+    """One test a transport, which gets (rig, transport)."""
+    def add(function):
+        for transport in transports:
+            def run(lab, transport=transport):
+                rig = Rig(lab, rules)
+                function(rig, transport)
+                quiet(rig)
+            run.__name__ = f"{function.__name__}_over_{transport}"
+            test(*(f"{i} {transport}" for i in ids))(run)
+        return function
+    return add
+
+
+def quiet(rig):
+    """No process complained or ended, and the chain of records holds."""
+    for word in (b'"level":"error"', b"was killed", b"ended with", b"restarting", b"Sanitizer"):
+        assert word not in rig.gw.process.seen, rig.gw.process.seen[-2000:].decode("utf-8", "replace")
+    assert rig.gw.cli("audit", "verify").rc == 0
+
+
+HANDSHAKE = ("Upgrade: websocket", "Connection: Upgrade", f"Sec-WebSocket-Key: {KEY}", "Sec-WebSocket-Version: 13")
+
+
+class Socket:
+    """A client. Its handshake is as given; all that comes is kept for the canary search."""
+
+    def __init__(self, rig, transport, path, *fields, handshake=HANDSHAKE, behind=b""):
+        self.rig, self.wire, self.data = rig, rig.open(transport), b""
+        self.wire.sock.settimeout(PATIENCE)
+        self.send(self.wire.fill(self.wire.head("GET", path, *handshake, *fields)) + behind)
+        head = b""
+        while b"\r\n\r\n" not in head:
+            more = self.recv()
+            assert more, f"no answer: {head!r}"
+            head += more
+        self.head, _, rest = head.partition(b"\r\n\r\n")
+        self.status = int(self.head.split(b" ")[1])
+        lines = self.head.decode("latin-1").split("\r\n")[1:]
+        self.fields = {n.lower(): v.strip() for n, _, v in (line.partition(":") for line in lines)}
+        self.reader = websocket.Reader(self.recv, False, rest)
+        if self.status == 101:
+            assert self.fields["sec-websocket-accept"] == websocket.accept_of(KEY), self.head
+            assert self.fields["upgrade"].lower() == "websocket" and self.fields["connection"].lower() == "upgrade", self.head
+            assert "sec-websocket-extensions" not in self.fields, self.head
+
+    def recv(self):
+        try:
+            data = self.wire.sock.recv(65536)
+        except (ssl.SSLError, ConnectionError):
+            data = b""
+        self.data += data
+        with open(self.rig.lab.out / "answers", "ab") as out:
+            out.write(data)
+        return data
+
+    def send(self, data):
+        self.wire.sock.sendall(data)
+
+    def say(self, text):
+        self.send(frame(TEXT, text))
+
+    def closed_with(self, code, words=""):
+        """The next thing is a close with this code, and then the end."""
+        op, data = self.reader.message()
+        assert op == CLOSE and data[0] == code and words in data[1], (op, data)
+        assert not self.reader.buffer and not self.recv(), "something came after the close"
+        self.wire.close()
+
+    def hang_up(self):
+        self.send(close(1000, "bye"))
+        self.closed_with(1000)
+
+
+def opened(rig, transport, path, *fields, **more):
+    ws = Socket(rig, transport, path, *fields, **more)
+    assert ws.status == 101, (ws.head, ws.data)
+    return ws
+
+
+def raw(*frames):
+    """The query that makes the upstream send these bytes behind its 101."""
+    return base64.b64encode(b"".join(frames)).decode().replace("+", "%2B").replace("/", "%2F").replace("=", "%3D")
+
+
+def server(op, data=b"", fin=True, **more):
+    return frame(op, data, fin, mask=None, **more)
+
+
+def ends(rig, n=1):
+    """The records of n WebSockets that ended."""
+    def enough():
+        found = [r for r in rig.gw.audit() if r["kind"] == "websocket"]
+        return found if len(found) >= n else None
+    return rig.lab.wait_for(f"{n} ends in the audit", enough)
+
+
+@everywhere("B42", "A38")
+def an_upgrade_passes_with_a_key_of_its_own(rig, transport):
+    ws = opened(rig, transport, "/ws/talk?echo=1", "X-Kept: 1", "Sec-WebSocket-Extensions: permessage-deflate; client_max_window_bits",
+                "Sec_WebSocket_Key: x", "Sec-WebSocket-Foo: x")
+    ws.say("hällo")
+    assert ws.reader.message() == (TEXT, "hällo".encode())
+    ws.say("")
+    assert ws.reader.message() == (TEXT, b"")
+    ws.send(frame(PING, b"are you there"))
+    assert ws.reader.message() == (PONG, b"are you there")
+    ws.hang_up()
+    new = rig.up.requests()
+    assert len(new) == 1, new
+    sent = {n.lower(): v for n, v in new[0]["fields"]}
+    assert len(sent) == len(new[0]["fields"]), new
+    assert sent["sec-websocket-key"] != KEY and len(base64.b64decode(sent["sec-websocket-key"])) == 16, sent
+    assert (sent["upgrade"], sent["connection"], sent["sec-websocket-version"], sent["x-kept"]) == ("websocket", "Upgrade", "13", "1"), sent
+    extra = set(sent) - {"host", "upgrade", "connection", "sec-websocket-key", "sec-websocket-version", "x-kept", "authorization", "accept-encoding"}
+    assert not extra, f"{extra} left"
+    assert transport == "absolute" or sent["authorization"] == f"Bearer {rig.secret}"
+    assert rig.up.messages()[:3] == [(TEXT, "hällo".encode()), (TEXT, b""), (PING, b"are you there")], rig.up.messages()
+    end = ends(rig)[0]
+    assert (end["messages_out"], end["messages_in"], end["closed"], end.get("code")) == (2, 2, 1000, None), end
+    kinds = [r["kind"] for r in rig.gw.audit() if r.get("path", "").startswith("/ws/talk") or r["kind"] == "sent"]
+    assert kinds == ["intent", "sent", "result", "websocket"], kinds
+
+
+@everywhere("B42", "B30")
+def without_a_word_about_messages_nothing_may_be_sent(rig, transport):
+    for data in (frame(TEXT, '{"type":"subscribe","payload":{"query":"mutation { rm }"}}'), frame(BINARY, b"\0" * 300), frame(TEXT, b"")):
+        ws = opened(rig, transport, f"/ws/feed?b64={raw(server(TEXT, 'one'), server(BINARY, b'2'))}")
+        assert ws.reader.message() == (TEXT, b"one") and ws.reader.message() == (BINARY, b"2")
+        ws.send(frame(PING, b"p"))
+        assert ws.reader.message() == (PONG, b"p")
+        ws.send(data)
+        ws.closed_with(1008, "lets nothing be sent")
+    ends(rig, 3)
+    assert [op for op, _ in rig.up.messages()] == [PING, CLOSE] * 3, rig.up.messages()
+    denied = [r for r in rig.gw.audit() if r["kind"] == "denied"]
+    assert [r["code"] for r in denied] == ["message-not-allowed"] * 3, denied
+    assert [r["code"] for r in ends(rig, 3)] == ["message-not-allowed"] * 3
+
+
+@everywhere("B42")
+def what_may_be_sent_has_limits(rig, transport):
+    for path, data, code, why in (("/ws/talk", frame(TEXT, "x" * 1025), 1009, "message-too-large"),
+                                  ("/ws/talk", frame(BINARY, b"x"), 1008, "message-not-allowed"),
+                                  ("/ws/talk", frame(TEXT, "x" * 1024) * 4 + frame(TEXT, "x"), 1008, "messages-spent"),
+                                  ("/ws/any", frame(TEXT, "x" * (192 * 1024 + 1)), 1009, "message-too-large"),
+                                  ("/ws/any", frame(PING, b"x" * 125) * 6700, 1008, "pings-spent"),
+                                  ("/ws/short", b"", 1008, "websocket-time")):
+        before = len(rig.up.messages())
+        ws = opened(rig, transport, path)
+        ws.send(data)
+        while (got := ws.reader.message())[0] == PONG:
+            pass
+        assert got[0] == CLOSE and got[1][0] == code, (path, got)
+        assert not ws.recv(), "something came after the close"
+        ws.wire.close()
+        rig.lab.wait_for("its end", lambda: [r for r in rig.gw.audit() if r["kind"] == "websocket"][-1:] and
+                         [r for r in rig.gw.audit() if r["kind"] == "websocket"][-1].get("code") == why)
+        passed = [len(d) for op, d in rig.up.messages()[before:] if op in (TEXT, BINARY)]
+        assert passed == ([1024] * 4 if why == "messages-spent" else []), passed
+    ws = opened(rig, transport, "/ws/any?echo=1")
+    big = bytes(range(256)) * 768  # 192 KiB
+    for _ in range(3):
+        ws.send(frame(BINARY, big))
+    for _ in range(3):
+        assert ws.reader.message() == (BINARY, big)
+    ws.hang_up()
+
+
+@everywhere("B42")
+def fragments_become_one_message(rig, transport):
+    ws = opened(rig, transport, "/ws/any?echo=1")
+    text = "zwölf €uro".encode()
+    ws.send(b"".join([frame(TEXT, text[:4], fin=False), frame(PING, b"between"), frame(0, text[4:7], fin=False), frame(0, b"", fin=False),
+                      frame(0, text[7:])]))
+    assert ws.reader.message() == (PONG, b"between") and ws.reader.message() == (TEXT, text)
+    whole = frame(BINARY, b"a" * 70000, fin=False) + frame(0, b"b" * 300)
+    for n in range(0, len(whole), 1000):
+        ws.send(whole[n:n + 1000])
+    assert ws.reader.message() == (BINARY, b"a" * 70000 + b"b" * 300)
+    for byte in frame(TEXT, "byte by byte"):
+        ws.send(bytes([byte]))
+    assert ws.reader.message() == (TEXT, b"byte by byte")
+    ws.hang_up()
+    masks = [line for line in (rig.up.dir / "ws.jsonl").read_text().splitlines()]
+    assert len(set(masks)) == len(masks)
+
+
+@everywhere("B42")
+def wrong_frames_end_it(rig, transport):
+    for what, data, code in (("unmasked", frame(TEXT, "x", mask=None), 1002), ("rsv1", frame(TEXT, "x", rsv=4), 1002),
+                             ("rsv3", frame(BINARY, b"x", rsv=1), 1002), ("opcode 3", frame(3, b"x"), 1002),
+                             ("opcode 11", frame(11, b"x"), 1002), ("continuation of nothing", frame(0, b"x"), 1002),
+                             ("text in text", frame(TEXT, "a", fin=False) + frame(TEXT, "b"), 1002),
+                             ("long ping", frame(PING, b"x" * 126), 1002), ("cut ping", frame(PING, b"x", fin=False), 1002),
+                             ("not UTF-8", frame(TEXT, b"\xff"), 1007), ("overlong", frame(TEXT, b"\xc0\xaf"), 1007),
+                             ("surrogate", frame(TEXT, b"\xed\xa0\x80"), 1007), ("cut rune", frame(TEXT, b"\xe2\x82"), 1007),
+                             ("2^63", frame(BINARY, b"", length=2 ** 63), 1002), ("huge", frame(BINARY, b"", length=2 ** 40), 1009),
+                             ("a length in more bytes", b"\x81\xfe\x00\x01" + b"\0" * 5, 1002), ("close of one byte", frame(CLOSE, b"x"), 1002),
+                             ("close 1005", close(1005), 1002), ("close 999", close(999), 1002), ("close with bad words", frame(CLOSE, b"\x03\xe8\xff"), 1007)):
+        ws = opened(rig, transport, "/ws/any")
+        ws.send(data)
+        try:
+            ws.closed_with(code)
+        except AssertionError as why:
+            raise AssertionError(f"{what}: {why}") from None
+    ends(rig, 20)
+    assert {op for op, _ in rig.up.messages()} == {CLOSE}, rig.up.messages()
+
+
+@everywhere("A45", "A38", "B42")
+def only_the_answer_that_was_asked_for_switches(rig, transport):
+    answer = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+    for n, path in enumerate(("/ws/any?accept=bad", "/ws/any?h=Sec-WebSocket-Extensions:permessage-deflate", "/ws/any?protocol=v9", "/ws/any?version=1.0",
+                              "/ws/any?h=Upgrade:h2c", f"/raw?close=1&b64={raw(answer.encode(), END)}",
+                              f"/raw?close=1&b64={raw(answer.replace('websocket', 'h2c').encode(), END)}")):
+        ws = Socket(rig, transport, path)
+        assert ws.status == 502, (path, ws.data)
+        ws.wire.close()
+    # Not asked at all: no upgrade left, and none comes back.
+    for fields in ((), ("Upgrade: websocket", f"Sec-WebSocket-Key: {KEY}", "Sec-WebSocket-Version: 13"), ("Upgrade: h2c", "Connection: Upgrade")):
+        ws = Socket(rig, transport, f"/raw?close=1&b64={raw(answer.encode(), END, b'hello')}", handshake=fields)
+        assert ws.status == 502 and b"hello" not in ws.data, ws.data
+        ws.wire.close()
+    ws = Socket(rig, transport, "/status?code=403", handshake=HANDSHAKE)
+    assert ws.status == 403, ws.data  # no rule
+
+
+@everywhere("A38", "B30")
+def a_rule_for_requests_is_none_for_upgrades(rig, transport):
+    ws = Socket(rig, transport, "/ok")
+    assert ws.status == 403 and b"denied" in ws.data, ws.data
+    pipelined = ws.wire.fill(ws.wire.head("GET", "/ok")) if transport != "absolute" else b""
+    ws = Socket(rig, transport, "/ok", behind=pipelined)
+    assert ws.status == 403, ws.data
+    assert {r["line"] for r in rig.up.requests()} <= {"GET /ok HTTP/1.1"}
+    assert not any("upgrade" in (n.lower() for n, _ in r["fields"]) for r in rig.up.requests()), rig.up.requests()
+    count = 1 if pipelined else 0
+    rig.lab.wait_for("the request behind the upgrade", lambda: len(rig.up.requests()) == count)
+    for drop, more in (("Connection", "Connection: notupgrade"), ("Connection", "Connection: keep-alive"), ("Sec-WebSocket-Version", "Sec-WebSocket-Version: 8"),
+                       ("Sec-WebSocket-Key", "Sec-WebSocket-Key: c2hvcnQ="), ("Sec-WebSocket-Key", f"Sec-WebSocket-Key: {KEY}\r\nSec-WebSocket-Key: {KEY}"),
+                       ("Upgrade", "Upgrade: websocket, h2c"), ("Upgrade", "Upgrade: foo"),
+                       ("X", "Sec-WebSocket-Protocol: a b"), ("X", "Sec-WebSocket-Protocol: a,,b")):
+        # What is no proper upgrade is a request without one: it goes where requests go, and no rule for upgrades covers it.
+        fields = [f for f in HANDSHAKE if not f.startswith(drop + ":")] + more.split("\r\n")
+        ws = Socket(rig, transport, "/ws/held", handshake=fields)
+        assert ws.status == 200, (more, ws.data)
+        new = rig.up.requests()[count:]
+        count += 1
+        assert len(new) == 1 and "upgrade" not in {n.lower() for n, _ in new[0]["fields"]}, (more, new)
+        ws.wire.close()
+    ws = rig.open(transport)
+    got = ws.talk(ws.head("POST", "/ws/any", *HANDSHAKE, "Content-Length: 0"))
+    rig.seen = len(rig.up.requests())
+    assert b"Countersign-Ticket" in got.data, got
+
+
+@everywhere("B42")
+def a_held_upgrade_joins_its_ticket(rig, transport):
+    first = Socket(rig, transport, "/ws/held?echo=1")
+    assert first.status == 403 and "countersign-ticket" in first.fields, first.data
+    again = Socket(rig, transport, "/ws/held?echo=1", handshake=[*HANDSHAKE[:2], "Sec-WebSocket-Key: " + base64.b64encode(b"k" * 16).decode(), HANDSHAKE[3]])
+    assert again.fields["countersign-ticket"] == first.fields["countersign-ticket"]
+    other = Socket(rig, transport, "/ws/held?echo=1", "Sec-WebSocket-Protocol: v1")
+    assert transport != "absolute" or other.fields["countersign-ticket"] != first.fields["countersign-ticket"], "another subprotocol is another request"
+    assert rig.up.requests() == []
+    ticket = rig.gw.show(first.fields["countersign-ticket"])
+    assert ["Upgrade", "websocket"] in [list(f) for f in ticket["fields"]], ticket
+    rig.gw.approve(ticket["id"])
+    ws = opened(rig, transport, "/ws/held?echo=1")
+    ws.say("approved")
+    assert ws.reader.message() == (TEXT, b"approved")
+    assert rig.gw.show(ticket["id"])["state"] == "done", "a ticket is done with the upgrade"
+    second = Socket(rig, transport, "/ws/held?echo=1")
+    assert second.status == 403 and second.fields["countersign-ticket"] != ticket["id"], "an approval is used once"
+    ws.send(frame(BINARY, b"not that"))
+    ws.closed_with(1008)
+    assert len(rig.up.requests()) == 1
+
+
+def secret_frames(secret):
+    """Rows of (what, frames of the server, how many whole messages may come before the close)."""
+    half = len(secret) // 2
+    a, b = secret[:half - 2], secret[half - 2:]
+    yield "in one message", [server(TEXT, b"so: " + secret)], 0
+    yield "behind another", [server(TEXT, b"fine"), server(BINARY, b"\0" + secret + b"\0")], 1
+    yield "over fragments", [server(TEXT, a, fin=False), server(0, b"", fin=False), server(0, b)], 0
+    yield "byte by byte over fragments", [server(TEXT, b"", fin=False), *(server(0, bytes([c]), fin=False) for c in secret), server(0)], 0
+    yield "over two messages", [server(TEXT, a), server(TEXT, b)], 1
+    yield "over two messages with a ping between", [server(TEXT, a), server(PING, b"x"), server(TEXT, b)], 1
+    yield "over many messages", [server(TEXT, bytes([c])) for c in secret], (len(secret) + 1) // 2 - 1
+    yield "all but its last byte", [server(TEXT, secret[:-1])], 0
+    yield "in base64", [server(TEXT, b"x" + base64.b64encode(b"y" + secret))], 0
+    yield "in hex", [server(TEXT, secret.hex())], 0
+    yield "in a ping", [server(PING, secret)], 0
+    yield "in a close", [close(1000, "bye " + secret.decode(), mask=None)], 0
+
+
+@everywhere("B42", "D1", transports=("connect", "unix"))
+def a_secret_in_what_the_server_sends_ends_it(rig, transport):
+    for n, (what, frames, before) in enumerate(secret_frames(rig.secret.encode())):
+        rig.up.script({"/ws/feed": f"/ws?b64={raw(*frames)}"})
+        ws = opened(rig, transport, "/ws/feed")
+        got = []
+        while (message := ws.reader.message())[0] != CLOSE:
+            got += [message] if message[0] != PING else []
+        assert message[1][0] == 1011 and "secret" in message[1][1], (what, message)
+        assert len(got) <= before, (what, got)
+        assert rig.secret[:len(rig.secret) // 2 + 2].encode() not in b"".join(m for _, m in got), what
+        ws.wire.close()
+        assert ends(rig, n + 1)[-1].get("code") == "secret-in-message", what
+
+
+@everywhere("B42")
+def a_server_that_breaks_the_rules_is_cut_off(rig, transport):
+    for n, (what, data) in enumerate((("masked", frame(TEXT, "x")), ("rsv1", server(TEXT, "x", rsv=4)), ("opcode", server(5, b"x")),
+                                      ("not UTF-8", server(TEXT, b"\xff")), ("too large", server(BINARY, b"x" * (1024 * 1024 + 1))))):
+        rig.up.script({"/ws/feed": f"/ws?b64={raw(data)}"}) if len(data) < 1000 else rig.up.script({"/ws/feed": f"/ws?b64={raw(data[:10])}"})
+        ws = opened(rig, transport, "/ws/feed")
+        ws.closed_with(1011)
+        assert ends(rig, n + 1)[-1].get("code") == "bad-answer", what
+    big = b"0123456789abcdef" * 65536
+    rig.up.script({"/ws/feed": f"/ws?b64={raw(server(BINARY, big), server(TEXT, 'after'))}"})
+    ws = opened(rig, transport, "/ws/feed")
+    assert ws.reader.message() == (BINARY, big), "a message of 1 MiB"
+    assert ws.reader.message() == (TEXT, b"after")
+    ws.hang_up()
+
+
+@everywhere("B42")
+def it_ends_properly_from_either_side(rig, transport):
+    ws = opened(rig, transport, f"/ws/any?noclose=1&b64={raw(close(4001, 'done', mask=None))}")
+    assert ws.reader.message() == (CLOSE, (4001, "done"))
+    ws.send(close(4001, ""))
+    assert not ws.recv()
+    assert ends(rig)[-1]["closed"] == 4001 and rig.up.messages()[-1] == (CLOSE, b"(4001, '')"), rig.up.messages()
+    ws = opened(rig, transport, "/ws/any")
+    ws.send(close(0))
+    ws.closed_with(0)
+    ws = opened(rig, transport, "/ws/any?end=1")
+    assert not ws.recv(), "what the upstream cut looks like a proper end"
+    assert ends(rig, 3)[-1].get("code") == "answer-cut"
+    ws = opened(rig, transport, "/ws/any")
+    ws.wire.close()
+    ends(rig, 4)
+    assert rig.up.messages()[-1][0] == CLOSE, rig.up.messages()
+    ws = opened(rig, transport, "/ws/any?noclose=1")
+    ws.send(close(1000) + frame(TEXT, "behind the close"))
+    assert ws.recv() == b""
+    assert b"behind the close" not in b"".join(d for _, d in rig.up.messages())
+
+
+@everywhere("D34", "B42", transports=("connect", "unix"))
+def a_token_in_a_subprotocol_does_not_leave(rig, transport):
+    token = "base64url.bearer.authorization.k8s.io.c2VjcmV0"
+    ws = opened(rig, transport, "/ws/named?protocol=v1", f"Sec-WebSocket-Protocol: {token}, v1", "Sec-WebSocket-Protocol: graphql-ws")
+    assert ws.fields["sec-websocket-protocol"] == "v1"
+    ws.hang_up()
+    ws = opened(rig, transport, "/ws/any", f"Sec-WebSocket-Protocol: {token}")
+    ws.hang_up()
+    offers = [[v for n, v in r["fields"] if n.lower() == "sec-websocket-protocol"] for r in rig.up.requests()]
+    assert offers == [["v1, graphql-ws"], []], offers
+    ws = Socket(rig, transport, "/ws/named", f"Sec-WebSocket-Protocol: {token}")
+    assert ws.status == 403, ws.data
+    ws = Socket(rig, transport, f"/ws/named?protocol={token}", f"Sec-WebSocket-Protocol: {token}, v1")
+    assert ws.status == 502, ws.data
+
+
+@everywhere("B42")
+def a_policy_that_would_not_let_it_through_ends_it(rig, transport):
+    kept, gone = opened(rig, transport, "/ws/any?echo=1"), opened(rig, transport, "/ws/talk?echo=1")
+    for ws in (kept, gone):
+        ws.say("before")
+        assert ws.reader.message() == (TEXT, b"before")
+    text = rig.gw.policy.read_text()
+    rig.gw.policy.write_text("".join(line for line in text.splitlines(True) if "/ws/talk" not in line).replace("192KiB", "2KiB"))
+    rig.gw.cli("policy", "check", rig.gw.policy, rc=0)
+    reload(rig)
+    gone.closed_with(1008, "policy")
+    kept.say("after")
+    assert kept.reader.message() == (TEXT, b"after")
+    kept.send(frame(TEXT, "x" * 2049))
+    kept.closed_with(1009)
+    ws = Socket(rig, transport, "/ws/talk")
+    assert ws.status == 403, ws.data
+
+
+def reload(rig):
+    os.kill(rig.gw.daemon(), signal.SIGHUP)
+    rig.lab.wait_for("the new policy", lambda: rig.gw.process.seen.count(b"policy attacked") >= 2)
+
+
+if __name__ == "__main__":
+    main()
