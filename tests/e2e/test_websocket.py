@@ -125,7 +125,7 @@ def ends(rig, n=1):
     return rig.lab.wait_for(f"{n} ends in the audit", enough)
 
 
-@everywhere("B42", "A38")
+@everywhere("B42")
 def an_upgrade_passes_with_a_key_of_its_own(rig, transport):
     ws = opened(rig, transport, "/ws/talk?echo=1", "X-Kept: 1", "Sec-WebSocket-Extensions: permessage-deflate; client_max_window_bits",
                 "Sec_WebSocket_Key: x", "Sec-WebSocket-Foo: x")
@@ -238,7 +238,7 @@ def wrong_frames_end_it(rig, transport):
     assert {op for op, _ in rig.up.messages()} == {CLOSE}, rig.up.messages()
 
 
-@everywhere("A45", "A38", "B42")
+@everywhere("B42")
 def only_the_answer_that_was_asked_for_switches(rig, transport):
     answer = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
     for n, path in enumerate(("/ws/any?accept=bad", "/ws/any?h=Sec-WebSocket-Extensions:permessage-deflate", "/ws/any?protocol=v9", "/ws/any?version=1.0",
@@ -256,7 +256,7 @@ def only_the_answer_that_was_asked_for_switches(rig, transport):
     assert ws.status == 403, ws.data  # no rule
 
 
-@everywhere("A38", "B30")
+@everywhere("B30")
 def a_rule_for_requests_is_none_for_upgrades(rig, transport):
     ws = Socket(rig, transport, "/ok")
     assert ws.status == 403 and b"denied" in ws.data, ws.data
@@ -326,7 +326,7 @@ def secret_frames(secret):
     yield "in a close", [close(1000, "bye " + secret.decode(), mask=None)], 0
 
 
-@everywhere("B42", "D1", transports=("connect", "unix"))
+@everywhere("B42", transports=("connect", "unix"))
 def a_secret_in_what_the_server_sends_ends_it(rig, transport):
     for n, (what, frames, before) in enumerate(secret_frames(rig.secret.encode())):
         rig.up.script({"/ws/feed": f"/ws?b64={raw(*frames)}"})
