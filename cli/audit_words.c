@@ -267,11 +267,14 @@ void audit_target(const struct json *r, struct dynbuf *out)
     if (summary.n) {
         (void)dynbuf_add(out, summary);
     } else if (host.n) {
-        say(out, get(r, SPAN("method")), SPAN(" "));
+        if (get(r, SPAN("method")).n)
+            say(out, get(r, SPAN("method")), SPAN(" "));
         add(out, host);
         if (json_u64(r, SPAN("port"), &port) == 0 && port != usual)
             (void)dynbuf_addf(out, ":%u", (unsigned)port);
         (void)dynbuf_add(out, path);
+    } else if (json_u64(r, SPAN("port"), &port) == 0) { /* refused before it said where to */
+        (void)dynbuf_addf(out, "port %u", (unsigned)port);
     }
     if (dynbuf_ok(out) && out->n - from > TARGET_MAX) {
         out->n = from + TARGET_MAX - 3;

@@ -201,25 +201,7 @@ static void on_event(void *arg, struct conn *conn, enum conn_event ev)
     }
 }
 
-/* The words are sent on good luck: its head was not read, or not by us. */
-static void turn_away(struct front *f, int fd, const char *code, uint16_t port, struct span words)
-{
-    ssize_t n = write(fd, words.p, words.n);
-    if (n < 0)
-        log_debug("a connection that is turned away was not told so");
-    close(fd);
-    front_note_stranger(f, code, port);
-}
-
-void client_not_captured(struct front *f, int fd)
-{
-    turn_away(f, fd, "not-captured", 0,
-              SPAN("HTTP/1.1 400 Bad Request\r\nCountersign-Decision: refused\r\n"
-                   "Content-Type: text/plain\r\nConnection: close\r\n\r\n"
-                   "not-captured: this listener takes connections that were redirected to it, not those made to it; "
-                   "use the destination's own address, or another listener as a proxy\n"));
-}
-
+/* One connection too many: the words are sent on good luck, its head was not read, or not by us. */
 static void too_many(struct front *f, int fd, const struct arrival *a)
 {
     uint8_t socks[SOCKS5_REPLY_BYTES];
@@ -231,7 +213,11 @@ static void too_many(struct front *f, int fd, const struct arrival *a)
         socks5_reply(SOCKS5_FAILURE, socks);
         words = span_of(socks, sizeof(socks));
     }
-    turn_away(f, fd, "too-many-connections", a->port, words);
+    ssize_t n = write(fd, words.p, words.n);
+    if (n < 0)
+        log_debug("a connection over the limit was not told so");
+    close(fd);
+    front_note_stranger(f, "too-many-connections", a->port);
 }
 
 static enum client_state first_state(const struct arrival *a)
@@ -245,23 +231,23 @@ static enum client_state first_state(const struct arrival *a)
     return CLIENT_GONE;
 }
 
-void client_adopt(struct front *f, int fd, const struct arrival *a)
+static struct client *born(struct front *f, int fd, const struct arrival *a)
 {
     enum client_state first = first_state(a);
     if (f->nclients >= f->limits.clients) {
         too_many(f, fd, a);
-        return;
+        return NULL;
     }
     /* A port goes with what was captured, and with nothing else. */
     if (first == CLIENT_GONE || (a->port != 0) != (first == CLIENT_LOOK)) {
         log_error("a connection came in a way that is none; it is closed");
         close(fd);
-        return;
+        return NULL;
     }
     struct client *c = calloc(1, sizeof(*c));
     if (c == NULL) {
         close(fd);
-        return;
+        return NULL;
     }
     c->front = f;
     dynbuf_init(&c->auth, FRONT_AUTH_MAX);
@@ -271,7 +257,7 @@ void client_adopt(struct front *f, int fd, const struct arrival *a)
         conn_free(&c->conn);
         dynbuf_free(&c->auth);
         free(c);
-        return;
+        return NULL;
     }
     c->port = a->port;
     client_state(c, first);
@@ -282,6 +268,21 @@ void client_adopt(struct front *f, int fd, const struct arrival *a)
     f->nclients++;
     front_counted(f);
     client_wait(c, WAIT_HEAD);
-    if (a->bytes.n)
+    return c;
+}
+
+void client_adopt(struct front *f, int fd, const struct arrival *a)
+{
+    struct client *c = born(f, fd, a);
+    if (c != NULL && a->bytes.n)
         client_go_on(c);
+}
+
+void client_not_captured(struct front *f, int fd)
+{
+    struct client *c = born(f, fd, &(struct arrival){.way = WAY_HTTP});
+    if (c != NULL)
+        front_refuse(c, 400, "not-captured",
+                     "this listener takes connections that were redirected to it, not those made to it; use the "
+                     "destination's own address, or another listener as a proxy");
 }

@@ -71,6 +71,11 @@ static const struct {
     {"{\"kind\":\"sandbox\",\"gone\":true}", "sandbox removed", "", false},
     {"{\"kind\":\"intent\",\"effect\":\"write\"}", "write is about to be sent", "", false},
     {"{\"kind\":\"sent\"}", "its first byte has left", "", false},
+    {"{\"kind\":\"denied\",\"scheme\":\"https\",\"host\":\"a.example\",\"port\":8443,\"verdict\":\"deny\",\"code\":"
+     "\"ca-not-trusted\",\"op\":\"intercept\"}",
+     "denied: the client does not trust the gateway's CA", "a.example:8443", true},
+    {"{\"kind\":\"denied\",\"scheme\":\"http\",\"port\":22,\"verdict\":\"deny\",\"code\":\"bad-method\"}",
+     "denied: bad-method", "port 22", true},
     {"{\"kind\":\"new-kind\"}", "new-kind", "", true},
     {"{}", "a record that is not understood: see --json", "", true},
     {"nonsense", "a record that is not understood: see --json", "", true},
