@@ -179,7 +179,7 @@ def main():
                 found.setdefault((peer, re.sub(r"[0-9]+|b'[^']*'", "", what)), []).append((name, what, data))
     for (peer, _), list_of in sorted(found.items()):
         name, what, data = min(list_of, key=lambda f: len(f[2]))
-        print(f"not ok A54 {peer} ({name}): we accept, {what}\n    {data!r}\n    and {len(list_of) - 1} more like it. "
+        print(f"not ok differential (A54) {peer} ({name}): we accept, {what}\n    {data!r}\n    and {len(list_of) - 1} more like it. "
               "Ours is wrong, or tests/differential/known.tsv says why it is not")
         if "--show" in sys.argv:
             for more in list_of[:8]:
@@ -188,12 +188,12 @@ def main():
         if row not in used and "--show" in sys.argv:
             print(f"note: nothing differs any more as known.tsv says: {row[0]} {row[1].pattern}")
     if min(accepted.values()) < 100:
-        print(f"not ok A54: we accepted {accepted} only: the comparison says nothing")
+        print(f"not ok differential (A54): we accepted {accepted} only: the comparison says nothing")
         found["few"] = []
     print(f"{len(cases)} messages; accepted {accepted}; llhttp takes {stricter['llhttp']} that we refuse, h11 {stricter['h11']}; "
           f"{len(used)} known differences")
     if not found:
-        print("ok A54 what we accept, h11, llhttp and nghttp2 read the same")
+        print("ok differential (A54): what we accept, h11, llhttp and nghttp2 read the same")
     return 1 if found else 0
 
 
