@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -227,6 +228,23 @@ static void sandbox_body(struct dynbuf *body, const char *name, const char *sess
     jsonw_end_object(&w);
 }
 
+/* Two runs of one name would share one listener, and the first to end would take it from the other. A lock of ours,
+ * not a mark of the gateway's: a run that is killed leaves none behind. */
+static int only_run(struct gateway *g, const char *name, struct err *e)
+{
+    char path[PATH_MAX + GATEWAY_NAME_MAX + 16];
+
+    if (strlen(name) >= GATEWAY_NAME_MAX || strchr(name, '/'))
+        return 0; /* the gateway says what is wrong with it */
+    (void)snprintf(path, sizeof(path), "%s/run/sb-%s.lock", g->state_dir, name);
+    g->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (g->lock < 0)
+        return err_errno(e, "cannot open %s", path);
+    if (flock(g->lock, LOCK_EX | LOCK_NB) == 0)
+        return 0;
+    return err_set(e, "a run of the name %s is going on: wait for its end, or choose another --name", name);
+}
+
 int gateway_sandbox(struct gateway *g, const char *name, const char *session, bool captured, const char *const *with,
                     size_t nwith, struct err *e)
 {
@@ -234,6 +252,8 @@ int gateway_sandbox(struct gateway *g, const char *name, const char *session, bo
     struct arena a;
     int rc;
 
+    if (name && only_run(g, name, e) != 0)
+        return -1;
     dynbuf_init(&body, 16 * 1024);
     dynbuf_init(&answer, 0);
     arena_init(&a, TREE_BYTES);
@@ -268,6 +288,9 @@ static void sandbox_end(struct gateway *g)
         fprintf(stderr, "countersign run: the sandbox %s could not be given back: %s\n", g->name, e.text);
     dynbuf_free(&answer);
     g->name[0] = '\0';
+    if (g->lock > 0)
+        close(g->lock);
+    g->lock = 0;
 }
 
 void gateway_close(struct gateway *g)

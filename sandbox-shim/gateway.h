@@ -12,6 +12,7 @@ enum { GATEWAY_WITH_MAX = 16, GATEWAY_NAME_MAX = 64 };
 struct gateway {
     char state_dir[PATH_MAX], sock[PATH_MAX];
     pid_t own; /* a gateway of our own for our lifetime, or 0 */
+    int lock;  /* held while a sandbox with a name of the caller's is ours; the kernel lets go of it with us */
     /* the sandbox it gave */
     char name[GATEWAY_NAME_MAX];
     char listener[PATH_MAX], ca[PATH_MAX], bundle[PATH_MAX], truststore[PATH_MAX];

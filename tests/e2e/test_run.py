@@ -5,6 +5,7 @@ import json
 import os
 import secrets
 import signal
+import subprocess
 
 from gateway import Gateway, commit, git_policy, program, simple_policy
 from harness import main, test
@@ -122,6 +123,20 @@ def two_at_once_are_two_sandboxes(lab):
         assert one.wait(20) == 0
         one.wait_line(r"HTTP/1.1 200")
     assert run.sandboxes() == []
+
+
+@test()
+def two_of_one_name_are_one_too_many(lab):
+    run = Run(lab)
+    first = run.start("cat", options=("--name", "same"), ready=None, stdin=subprocess.PIPE)
+    lab.wait_for("the first", lambda: "same" in run.sandboxes())
+    second = run("true", options=("--name", "same"), rc=None)
+    assert second.rc == 1 and b"a run of the name same is going on" in second.err, second.text()
+    assert "same" in run.sandboxes(), "the second one's end took the first one's sandbox"
+    first.signal(signal.SIGKILL)  # without a word: the name is free all the same
+    first.wait()
+    done = run(*CURL, run.url(), options=("--name", "same"))
+    assert b" 200 " in done.out, done.text()
 
 
 @test("G1 run-gateway", "G28 run-gateway")
