@@ -63,11 +63,11 @@ class Box:
     def command(self, words):
         return ["nsenter", "-t", str(self.holder.pid), "-n", "-m", "--", *words]
 
-    def run(self, words, **more):
-        return self.lab.run(self.command(words), **more)
+    def run(self, words, cwd="/", **more):
+        return self.lab.run(self.command(["env", "-C", str(cwd), *words]), **more)
 
-    def start(self, words, **more):
-        return self.lab.start(self.command(words), **more)
+    def start(self, words, cwd="/", **more):
+        return self.lab.start(self.command(["env", "-C", str(cwd), *words]), **more)
 
 
 class Rules:
