@@ -75,6 +75,14 @@ static int destination(struct client *c, const struct http_head *h, char *host, 
     return 0;
 }
 
+/* Java's HTTP client declares an empty body also for GET. That is none: else every read of its would be a write. Of
+ * other methods it is passed on as it was said. */
+static bool has_body(const struct http_head *h)
+{
+    bool reads = span_eq(h->method, SPAN("GET")) || span_eq(h->method, SPAN("HEAD"));
+    return h->framing != HTTP_NO_BODY && !(reads && h->framing == HTTP_LENGTH && h->length == 0);
+}
+
 static void begin(struct client *c, const struct http_head *h)
 {
     struct exchange *x = &c->x;
@@ -83,7 +91,7 @@ static void begin(struct client *c, const struct http_head *h)
     x->keep_alive = h->keep_alive;
     x->old_client = h->minor == 0;
     x->expects = h->expect_continue;
-    if (h->framing == HTTP_LENGTH)
+    if (h->framing == HTTP_LENGTH && has_body(h))
         x->declared = h->length;
     http_body_begin(&x->reader, h);
 }
@@ -93,13 +101,13 @@ static enum walk_next send_request(struct client *c, const struct http_head *h, 
 {
     struct front *f = c->front;
     const struct http_field *why = http_find(h, SPAN("Countersign-Reason"));
-    bool declared = h->framing != HTTP_NO_BODY, here = false;
+    bool declared = has_body(h), here = false;
     struct dynbuf *b = chan_begin(f->judge, M_REQUEST, client_new_xid(c));
     begin(c, h);
     memcpy(c->x.socket.accept, accept, sizeof(c->x.socket.accept));
     if (b == NULL)
         return WALK_FAIL;
-    if (h->framing == HTTP_LENGTH && h->length <= FRONT_INLINE_MAX && h->length <= behind.n) {
+    if (declared && h->framing == HTTP_LENGTH && h->length <= FRONT_INLINE_MAX && h->length <= behind.n) {
         here = true;
         *taken = (size_t)h->length;
     }

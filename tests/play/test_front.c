@@ -110,6 +110,40 @@ static void a_head_is_understood_at_every_split(void **state)
     covers("A41 A40");
 }
 
+static size_t as_the_judge_sees_it(struct stage *s, struct cl *c, struct span request, uint8_t *out, size_t room)
+{
+    cl_say(c, request);
+    struct got g = take(s, &s->judge, M_REQUEST);
+    size_t n = g.payload.n;
+    assert_true(n <= room);
+    memcpy(out, g.payload.p, n);
+    give_reply(s, g.id, 200, "ok", false);
+    cl_expect(c, "\r\n\r\nok");
+    cl_forget(c);
+    return n;
+}
+
+/* Java's client declares one of no bytes with every GET: still a read. What else declares it says something. */
+static void an_empty_body_of_a_get_is_none(void **state)
+{
+#define HEAD_OF(method, more) SPAN(method " /p HTTP/1.1\r\nHost: a.test\r\n" more "\r\n")
+    uint8_t plain[2048], empty[2048];
+    struct stage s;
+    struct cl c;
+    (void)state;
+    stage_open(&s);
+    cl_tunnel(&s, &c, "a.test");
+    size_t n = as_the_judge_sees_it(&s, &c, HEAD_OF("GET", ""), plain, sizeof(plain));
+    assert_int_equal(as_the_judge_sees_it(&s, &c, HEAD_OF("GET", "Content-Length: 0\r\n"), empty, sizeof(empty)), n);
+    assert_memory_equal(plain, empty, n);
+    n = as_the_judge_sees_it(&s, &c, HEAD_OF("POST", ""), plain, sizeof(plain));
+    size_t m = as_the_judge_sees_it(&s, &c, HEAD_OF("POST", "Content-Length: 0\r\n"), empty, sizeof(empty));
+    assert_true(m != n || memcmp(plain, empty, n) != 0);
+    cl_close(&c);
+    stage_close(&s);
+#undef HEAD_OF
+}
+
 /* The first flight of a client, as bytes. */
 static struct span hello_of(struct stage *s, SSL **ssl, const char *sni)
 {
@@ -551,6 +585,7 @@ int main(void)
         cmocka_unit_test(a_tunnel_carries_requests_each_decided),
         cmocka_unit_test(connect_is_understood_at_every_split),
         cmocka_unit_test(a_head_is_understood_at_every_split),
+        cmocka_unit_test(an_empty_body_of_a_get_is_none),
         cmocka_unit_test(a_hello_behind_connect_is_not_lost),
         cmocka_unit_test(a_token_belongs_to_its_connection),
         cmocka_unit_test(connect_comes_first_or_never),
