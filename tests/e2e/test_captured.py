@@ -124,8 +124,9 @@ class Behind:
         netns.Rules(lab, "gateway")
         self.gw = Gateway(
             lab, policy(self.up), {"api": lab.canary(secrets.token_urlsafe(32)).encode()},
-            listeners=', { name: vms, transparent: "10.99.0.1:15001", dns: "10.99.0.1:15053", identity: { sandbox: vms } }'
-                      ', { name: vms6, transparent: "[fd00:99::1]:15001", identity: { source: { "fd00:99::/64": vms } } }',
+            listeners=(
+                '{ name: vms, transparent: "10.99.0.1:15001", dns: "10.99.0.1:15053", identity: { sandbox: vms } }',
+                '{ name: vms6, transparent: "[fd00:99::1]:15001", identity: { source: { "fd00:99::/64": vms } } }'),
             config=f'dns: {{ servers: ["127.0.0.1:{self.names.port}"] }}\n')
         state = self.gw.state
         bundle = str(state / "bundle.crt")

@@ -130,7 +130,6 @@ static void an_empty_body_of_a_get_is_none(void **state)
     uint8_t plain[2048], empty[2048];
     struct stage s;
     struct cl c;
-    (void)state;
     stage_open(&s);
     cl_tunnel(&s, &c, "a.test");
     size_t n = as_the_judge_sees_it(&s, &c, HEAD_OF("GET", ""), plain, sizeof(plain));
