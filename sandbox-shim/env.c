@@ -55,11 +55,6 @@ const struct env_row env_rows[] = {
     {NULL, ENV_NONE, NULL},
 };
 
-struct url {
-    bool socks;
-    struct span user, password, host, port;
-};
-
 static bool is_plain(struct span s)
 {
     for (size_t i = 0; i < s.n; i++)
@@ -68,8 +63,7 @@ static bool is_plain(struct span s)
     return true;
 }
 
-/* http://[user[:password]@]host:port[/], or socks5h:// */
-static int url_split(struct span s, struct url *u)
+int env_url_split(struct span s, struct env_url *u)
 {
     struct span rest, auth, left;
 
@@ -78,6 +72,7 @@ static int url_split(struct span s, struct url *u)
     struct span scheme = u->socks                           ? SPAN("socks5h://")
                          : span_starts(s, SPAN("https://")) ? SPAN("https://")
                                                             : SPAN("http://");
+    u->tls = scheme.n == sizeof("https://") - 1;
     if (!span_starts(s, scheme) || !is_plain(s) || s.n >= VALUE_MAX / 4)
         return -1;
     rest = span_from(s, scheme.n);
@@ -100,7 +95,7 @@ static int url_split(struct span s, struct url *u)
 
 /* The way out for the JVM, as properties. It says no password to an HTTP proxy (Basic is off for CONNECT, and
  * cannot be given this way), but it does to a SOCKS proxy. */
-static void java_proxy(struct dynbuf *b, const struct url *u)
+static void java_proxy(struct dynbuf *b, const struct env_url *u)
 {
     if (!u->socks) {
         (void)dynbuf_addf(
@@ -115,18 +110,18 @@ static void java_proxy(struct dynbuf *b, const struct url *u)
                           SPAN_FMT(u->password));
 }
 
-static int java_value(char *dst, const struct env_values *v, const struct url *u)
+static int java_value(char *dst, const struct env_values *v, const struct env_url *u)
 {
     const char *quote = strchr(v->truststore, ' ') ? "\"" : "";
     struct dynbuf b;
-    struct url socks;
+    struct env_url socks;
     int rc = -1;
 
     if (strchr(v->truststore, '"'))
         return -1; /* no way to write it */
     dynbuf_init(&b, VALUE_MAX - 1);
     if (!v->captured)
-        java_proxy(&b, u->password.n && v->socks_url.n && url_split(v->socks_url, &socks) == 0 ? &socks : u);
+        java_proxy(&b, u->password.n && v->socks_url.n && env_url_split(v->socks_url, &socks) == 0 ? &socks : u);
     (void)dynbuf_addf(&b,
                       "%s%s-Djavax.net.ssl.trustStore=%s%s -Djavax.net.ssl.trustStoreType=PKCS12"
                       " -Djavax.net.ssl.trustStorePassword=changeit",
@@ -140,7 +135,7 @@ static int java_value(char *dst, const struct env_values *v, const struct url *u
     return rc;
 }
 
-static struct span row_value(const struct env_row *r, const struct env_values *v, const struct url *u)
+static struct span row_value(const struct env_row *r, const struct env_values *v, const struct env_url *u)
 {
     switch (r->kind) {
     case ENV_PROXY_URL: return v->proxy_url;
@@ -191,10 +186,10 @@ static bool has_control(struct span s)
 
 int env_each(const struct env_values *v, env_fn *fn, void *ctx, struct err *e)
 {
-    struct url u = {0};
+    struct env_url u = {.socks = false};
     char value[VALUE_MAX];
 
-    if (!v->captured && url_split(v->proxy_url, &u) != 0)
+    if (!v->captured && env_url_split(v->proxy_url, &u) != 0)
         return err_set(e, "the proxy's URL must read http://[user:password@]host:port, or https:// or socks5h://");
     for (const struct env_row *r = env_rows; r->name; r++) {
         if (v->captured && is_proxy(r->kind))

@@ -50,6 +50,14 @@ typedef int env_fn(void *ctx, const char *name, const char *value);
  * character (no format could carry it), or what fn gave. */
 int env_each(const struct env_values *v, env_fn *fn, void *ctx, struct err *e) MUSTCHECK;
 
+/* A proxy's URL in its parts, which point into it. */
+struct env_url {
+    bool socks, tls;
+    struct span user, password, host, port;
+};
+/* http://[user[:password]@]host:port[/], https:// (tls: to the proxy itself) or socks5h:// */
+int env_url_split(struct span s, struct env_url *u) MUSTCHECK;
+
 enum env_format { ENV_FORMAT_BAD = 0, ENV_SHELL, ENV_DOCKER, ENV_COMPOSE, ENV_KUBERNETES, ENV_GITHUB };
 /* shell, docker, compose, kubernetes, github; anything else is ENV_FORMAT_BAD. */
 enum env_format env_format_named(const char *name);

@@ -28,6 +28,7 @@ static void whoami(struct exchange *x, struct jsonw *w)
     jsonw_kv(w, "mode", x->judge->config.shadow ? SPAN("shadow") : SPAN("enforce"));
     jsonw_key(w, "writes_frozen");
     jsonw_bool(w, !x->judge->thawed);
+    jsonw_kv_u64(w, "time_ms", x->judge->ports.wall(x->judge->ports.arg)); /* whoever's clock is wrong can tell */
     if (x->judge->image)
         jsonw_kv(w, "policy", policy_name(x->judge->image->policy));
     jsonw_end_object(w);

@@ -1,0 +1,34 @@
+"""An agent's network as a container platform lays it: a namespace with one cable to the gateway's and no other route.
+(netns.Box is the other kind: its gateway is its router and captures what it sends.)
+
+    netns.own()
+    agent = Agent(lab)                 # agent.gateway is our address on the cable, agent.address its own
+    agent.run(["curl", ...], env=...)  # like lab.run, from in there
+"""
+import netns
+
+
+class Agent:
+    count = 0
+
+    def __init__(self, lab):
+        Agent.count += 1
+        self.lab, n = lab, Agent.count
+        self.gateway, self.address, cable = f"10.77.{n}.1", f"10.77.{n}.2", f"agent{n}"
+        # The namespace lives as long as this process, and the cable as long as the namespace.
+        self.holder = lab.start(["unshare", "--net", "sh", "-c", "echo ready; exec sleep infinity"], ready="ready")
+        netns.ip("link", "add", cable, "type", "veth", "peer", "name", "eth0", "netns", str(self.holder.pid))
+        netns.ip("addr", "add", f"{self.gateway}/30", "dev", cable)
+        netns.ip("link", "set", cable, "up")
+        for words in (["link", "set", "lo", "up"], ["addr", "add", f"{self.address}/30", "dev", "eth0"],
+                      ["link", "set", "eth0", "up"]):
+            lab.run([*self._enter(), "ip", *words], rc=0)
+
+    def _enter(self):
+        return ["nsenter", "--target", str(self.holder.pid), "--net", "--"]
+
+    def run(self, command, **more):
+        return self.lab.run([*self._enter(), *command], **more)
+
+    def start(self, command, **more):
+        return self.lab.start([*self._enter(), *command], **more)

@@ -1,0 +1,210 @@
+#!/usr/bin/env python3
+"""`countersign doctor` names what was broken on purpose: on the host, and from inside each kind of sandbox."""
+import glob
+import json
+import pathlib
+import re
+import shutil
+import socket
+import sys
+
+from existing import api_setup, variables
+from gateway import program
+from harness import HERE, Skip, main, test
+
+sys.path.insert(0, str(HERE / "lab"))
+import cable  # noqa: E402
+import netns  # noqa: E402
+
+WHY = netns.own()
+PROXIES = ("HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy", "grpc_proxy",
+           "npm_config_proxy", "npm_config_https_proxy", "YARN_HTTP_PROXY", "YARN_HTTPS_PROXY")
+NOWHERE = "10.99.99.99:443"  # no route leads there
+
+
+def faketime(shift):
+    """The environment that moves a program's clock."""
+    found = glob.glob("/usr/lib/*/faketime/libfaketime.so.1")
+    if not found:
+        raise Skip("libfaketime (package faketime) is not here")
+    return {"LD_PRELOAD": found[0], "FAKETIME": shift}
+
+
+def judged(done):
+    """{check: [(what, why, do)]} of what is bad; exit status and counts must agree."""
+    answer = json.loads(done.out)
+    bad = [f for f in answer["findings"] if f["state"] == "bad"]
+    assert answer["bad"] == len(bad) and done.rc == (1 if bad else 0), done.text()
+    assert all(f["what"] and f["why"] and f["do"] for f in bad), bad
+    found = {}
+    for f in bad:
+        found.setdefault(f["check"], []).append(f["what"])
+    return found
+
+
+class Inside:
+    """A way to run doctor in some sandbox: call(env changes) gives what is bad. None removes a variable."""
+
+    def __init__(self, call, env):
+        self.call, self.env = call, env
+
+    def __call__(self, **changes):
+        env = {k: v for k, v in {**self.env, **changes}.items() if v is not None}
+        return judged(self.call(env))
+
+    def expect(self, check, words, **changes):
+        """Exactly this is wrong, and said in these words."""
+        found = self(**changes)
+        assert list(found) == [check] and re.search(words, found[check][0]), (changes, found)
+
+
+def shell(lab):
+    """A token sandbox at the far end of a cable, led by the printed variables."""
+    netns.need(WHY)
+    agent = cable.Agent(lab)
+    up, gw, base = api_setup(lab, listen=agent.gateway)
+    env = variables(gw.cli("sandbox", "create", "ci", "--format", "docker", rc=0).out)
+
+    def call(env, direct=NOWHERE):
+        return agent.run([program(), "doctor", "--from-sandbox", "--json", "--direct", direct], env=env)
+    return agent, gw, Inside(call, env)
+
+
+@test()
+def from_a_shell_all_is_well(lab):
+    agent, gw, inside = shell(lab)
+    assert inside() == {}
+    text = agent.run([program(), "doctor", "--from-sandbox", "--direct", NOWHERE], env=inside.env, rc=0).out.decode()
+    assert "this is the sandbox ci" in text and f"{NOWHERE} cannot be reached directly" in text, text
+    assert text.count("verifies the gateway") == 3, text  # bundle, CA, truststore
+
+
+@test()
+def from_a_shell_a_broken_ca_is_named(lab):
+    agent, gw, inside = shell(lab)
+    system = "/etc/ssl/certs/ca-certificates.crt"
+    inside.expect("trust", rf"^REQUESTS_CA_BUNDLE: {system} does not verify the gateway: ", REQUESTS_CA_BUNDLE=system)
+    inside.expect("trust", r"^CURL_CA_BUNDLE: /none cannot be read: No such file", CURL_CA_BUNDLE="/none")
+    inside.expect("trust", r"^NODE_EXTRA_CA_CERTS: /etc/hostname does not verify", NODE_EXTRA_CA_CERTS="/etc/hostname")
+    java = inside.env["JAVA_TOOL_OPTIONS"].replace(str(gw.state / "truststore.p12"), "/etc/hostname")
+    inside.expect("trust", r"^JAVA_TOOL_OPTIONS: /etc/hostname is not a truststore", JAVA_TOOL_OPTIONS=java)
+
+
+@test()
+def from_a_shell_a_broken_variable_is_named(lab):
+    agent, gw, inside = shell(lab)
+    inside.expect("variables", r"^not set: http_proxy GIT_SSL_CAINFO$", http_proxy=None, GIT_SSL_CAINFO=None)
+    inside.expect("variables", r"^not the same as HTTPS_PROXY: http_proxy$", http_proxy="http://10.1.1.1:3128")
+    inside.expect("variables", r"^NO_PROXY names \*$", NO_PROXY="*")
+    inside.expect("variables", r"^no_proxy names \.internal\.example$", no_proxy="localhost, .internal.example")
+    inside.expect("variables", r"^not the same as HTTPS_PROXY: ALL_PROXY$", ALL_PROXY="socks5://10.1.1.1:1")
+    none = {name: None for name in inside.env if "proxy" in name.lower()}
+    inside.expect("variables", r"^no proxy is named", **none)
+    inside.expect("variables", r"^HTTPS_PROXY is not the URL of a proxy$", HTTPS_PROXY="gateway:3128")
+    found = inside(HTTPS_PROXY="http://a\x1b[2Jb:1")
+    assert "\x1b" not in json.dumps(found)
+
+
+@test()
+def from_a_shell_broken_names_and_ways_are_named(lab):
+    agent, gw, inside = shell(lab)
+    port = gw.proxy.rsplit(":")[-1]
+    by_name = {k: v.replace(gw.proxy, f"gateway:{port}") for k, v in inside.env.items()}
+    inside.expect("dns", r"^the proxy cannot be found: gateway: ", **by_name)
+    elsewhere = {k: v.replace(gw.proxy, f"{agent.gateway}:1") for k, v in inside.env.items()}
+    inside.expect("proxy", r"^the proxy cannot be reached: .*port 1: Connection refused", **elsewhere)
+    wrong = {k: re.sub("cst_[^@]*", "cst_wrong", v) for k, v in inside.env.items()}
+    inside.expect("token", r"^the proxy does not take this token: it answers 407", **wrong)
+    gw.cli("env", "ci", "--revoke-others", rc=0)
+    inside.expect("token", r"^the proxy does not take this token")
+
+
+@test()
+def from_a_shell_a_wrong_clock_is_named(lab):
+    agent, gw, inside = shell(lab)
+    inside.expect("clock", r"^7[12]\d\d seconds before the gateway's$", **faketime("+2h"))
+    inside.expect("clock", r"^3[0-9]{7} seconds behind the gateway's$", **faketime("-1y"))
+
+
+@test()
+def from_a_shell_a_way_around_is_named(lab):
+    agent, gw, inside = shell(lab)
+    with socket.create_server((agent.gateway, 0)) as there:
+        place = f"{agent.gateway}:{there.getsockname()[1]}"
+        found = judged(inside.call(inside.env, place))
+    assert found == {"direct": [f"{place} can be reached without the gateway"]}, found
+
+
+def run_sandbox(lab, *options):
+    """A sandbox of `countersign run`. For a value, "-" takes the variable away."""
+    up, gw, base = api_setup(lab)
+    prefix = pathlib.Path(program()).resolve().parent.parent
+    (lab.dir / "work").mkdir()
+    system = lab.dir / "work/roots.crt"
+    shutil.copy("/etc/ssl/certs/ca-certificates.crt", system)
+
+    def call(changes):
+        unset = [word for k, v in changes.items() if v == "-" for word in ("-u", k)]
+        words = ["env", *unset, *(f"{k}={v}" for k, v in changes.items() if v != "-")]
+        return lab.run([program(), "run", "--state-dir", gw.state, "--workspace", lab.dir / "work", "--read", prefix,
+                        *options, "--", *words, program(), "doctor", "--from-sandbox", "--json", "--direct", NOWHERE])
+    return Inside(call, {})
+
+
+@test()
+def from_a_run_sandbox(lab):
+    inside = run_sandbox(lab)
+    assert inside() == {}
+    inside.expect("trust", r"^SSL_CERT_FILE: /workspace/roots.crt does not verify", SSL_CERT_FILE="/workspace/roots.crt")
+    inside.expect("variables", r"^not set: HTTPS_PROXY$", HTTPS_PROXY="-")
+    inside.expect("variables", r"^NO_PROXY names \*$", NO_PROXY="*")
+    inside.expect("dns", r"^the proxy cannot be found", **{n: "http://gateway:3128" for n in PROXIES})
+    inside.expect("proxy", r"^the proxy cannot be reached", **{n: "http://127.0.0.1:1" for n in PROXIES})
+    inside.expect("clock", r"seconds before the gateway's", **faketime("+2h"))
+
+
+@test()
+def from_a_transparent_run_sandbox(lab):
+    inside = run_sandbox(lab, "--transparent")
+    assert inside() == {}
+    inside.expect("trust", r"^SSL_CERT_FILE: /workspace/roots.crt does not verify", SSL_CERT_FILE="/workspace/roots.crt")
+    inside.expect("variables", r"^not set: GIT_SSL_CAINFO$", GIT_SSL_CAINFO="-")
+    inside.expect("proxy", r"cannot be reached", **{n: "http://127.0.0.1:1" for n in PROXIES})
+    inside.expect("clock", r"seconds before the gateway's", **faketime("+2h"))
+
+
+@test()
+def on_the_host(lab):
+    up, gw, base = api_setup(lab)
+
+    def doctor(env=None):
+        return judged(lab.run([program(), "doctor", "--state-dir", gw.state, "--json"], env=env))
+    assert doctor() == {}
+    text = gw.cli("doctor", rc=0).out.decode()
+    assert f"http://{gw.proxy} answers" in text and "BAD" not in text, text
+    gw.cli("secret", "rm", "api", rc=0)
+    found = lab.wait_for("the keeper's word", doctor)
+    assert found == {"secrets": ["the policy names the credential api, and it has no value"]}, found
+    gw.cli("secret", "set", "api", stdin=b"another-canary-value", rc=0)
+    lab.wait_for("the keeper's word", lambda: not doctor())
+    bundle = gw.state / "bundle.crt"
+    whole = bundle.read_bytes()
+    bundle.write_bytes(whole.replace((gw.state / "ca.crt").read_bytes().strip(), b""))
+    assert "does not hold the certificate of ca.crt" in doctor()["ca"][0]
+    bundle.write_bytes((gw.state / "ca.crt").read_bytes())
+    assert "holds no system roots" in doctor()["ca"][0]
+    bundle.write_bytes(whole)
+    (gw.state / "truststore.p12").rename(gw.state / "elsewhere.p12")
+    assert "truststore.p12: No such file" in doctor()["ca"][0]
+    (gw.state / "elsewhere.p12").rename(gw.state / "truststore.p12")
+    found = doctor(faketime("-1y"))
+    assert "stands before the day the CA was made" in found["clock"][0] and len(found["clock"]) == 2, found
+    assert "no longer valid" in doctor(faketime("+30y"))["ca"][0]
+    gw.state.chmod(0o777)
+    assert "can be written by others" in doctor()["state"][0]
+    gw.state.chmod(0o755)
+    gw.stop()
+    assert doctor() == {}, "a gateway that does not run is not a fault"
+
+
+main()
