@@ -223,13 +223,17 @@ bool addr_may_dial(const struct addr *a, const struct cidr *allowed, size_t n)
 {
     struct addr in = addr_unwrap(a);
     enum addr_class class = addr_class(a);
+    /* ::ffff:10.0.0.1 is 10.0.0.1, and 64:ff9b::10.0.0.1 is translated to it (RFC 6052). A tunnel's (6to4, Teredo)
+     * goes to whoever offers the tunnel. */
+    static const uint8_t prefix[2][12] = {{[10] = 0xff, [11] = 0xff}, {0, 0x64, 0xff, 0x9b}};
+    bool mapped = a->family == 6 && (memcmp(a->b, prefix[0], 12) == 0 || memcmp(a->b, prefix[1], 12) == 0);
     if (class == ADDR_PUBLIC || class == ADDR_BAD)
         return class == ADDR_PUBLIC;
     for (size_t i = 0; i < n; i++) {
         bool host = allowed[i].bits == addr_bytes(&allowed[i].base) * 8;
         if (class == ADDR_METADATA && !host)
             continue;
-        if (cidr_has(&allowed[i], a) || cidr_has(&allowed[i], &in))
+        if (cidr_has(&allowed[i], a) || (mapped && cidr_has(&allowed[i], &in)))
             return true;
     }
     return false;

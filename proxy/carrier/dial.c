@@ -62,7 +62,8 @@ static void start_tls(struct exchange *x)
 /* An address that this machine was given after it was asked for its own (C21). */
 static bool is_ours(struct exchange *x)
 {
-    if (!conn_to_self(x->conn) || names_allowed(x->upstream, &x->addr))
+    struct addr inner = addr_unwrap(&x->addr);
+    if (!conn_to_self(x->conn) || names_allowed(x->upstream, &inner))
         return false;
     (void)exchange_fail(x, "private-address",
                         "the host's address is one of this machine; if that is meant, name it in "
