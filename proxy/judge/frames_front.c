@@ -173,6 +173,14 @@ static int body_end(struct exchange *x, struct frame *f)
     return 0;
 }
 
+static bool is_word(struct span s)
+{
+    for (size_t i = 0; i < s.n; i++)
+        if (!((s.p[i] >= 'a' && s.p[i] <= 'z') || (s.p[i] >= '0' && s.p[i] <= '9') || s.p[i] == '-'))
+            return false;
+    return s.n > 0;
+}
+
 /* Refused by the front itself. One sandbox cannot fill the audit with it: past so many a second they are counted. */
 static int front_refused(struct judge *j, struct front *front, struct frame *f)
 {
@@ -182,7 +190,9 @@ static int front_refused(struct judge *j, struct front *front, struct frame *f)
     r.scheme = msg_get_span(&m, 5);
     r.host = msg_get_span(&m, HTTP_HOST_MAX);
     r.port = msg_get_u16(&m);
-    if (msg_end(&m) != 0 || r.code.n == 0 || step == WALK_NONE || step >= WALK_END)
+    bool known_scheme = r.scheme.n == 0 || span_eq(r.scheme, SPAN("http")) || span_eq(r.scheme, SPAN("https"));
+    if (msg_end(&m) != 0 || !is_word(r.code) || !known_scheme ||
+        (step != WALK_ACCEPT && step != WALK_INTERCEPT && step != WALK_PARSE))
         return -1;
     r.step = (enum walk_step)step;
     record_refused(j, front, &r);

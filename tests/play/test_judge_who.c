@@ -150,15 +150,20 @@ static void a_front_without_its_key_or_sandbox_gets_no_leaf(void **state)
     play_close(&p);
 }
 
-static void front_says_refused(struct play *p, uint64_t xid, const char *code)
+static int front_says(struct play *p, uint64_t xid, uint8_t step, const char *code, const char *scheme)
 {
     struct dynbuf *b = from(p);
-    msg_put_u8(b, WALK_PARSE);
+    msg_put_u8(b, step);
     msg_put_span(b, span_str(code));
-    msg_put_span(b, SPAN("http"));
+    msg_put_span(b, span_str(scheme));
     msg_put_span(b, SPAN("api.example"));
     msg_put_u16(b, 80);
-    assert_int_equal(give(p, ROLE_FRONT, FRONT, M_FRONT_REFUSED, xid, -1), 0);
+    return give(p, ROLE_FRONT, FRONT, M_FRONT_REFUSED, xid, -1);
+}
+
+static void front_says_refused(struct play *p, uint64_t xid, const char *code)
+{
+    assert_int_equal(front_says(p, xid, WALK_PARSE, code, "http"), 0);
 }
 
 /* What a front refuses goes into the audit, so many a second; the rest is counted in one record. */
@@ -187,6 +192,13 @@ static void refusals_of_a_front_are_recorded(void **state)
     assert_int_equal(wire_get_record(&m, &r), 0);
     assert_true(span_eq(r.code, SPAN("more-refused")) && span_eq(r.resource, SPAN("10 more")));
     expect_audit(&p, XID(61), "deny", "not-http");
+    assert_int_equal(front_says(&p, XID(62), WALK_HOLD, "held", "http"), -1); /* not a front's to say */
+    assert_int_equal(front_says(&p, XID(62), WALK_NONE, "held", "http"), -1);
+    assert_int_equal(front_says(&p, XID(62), 200, "held", "http"), -1);
+    assert_int_equal(front_says(&p, XID(62), WALK_PARSE, "", "http"), -1);
+    assert_int_equal(front_says(&p, XID(62), WALK_PARSE, "two words", "http"), -1);
+    assert_int_equal(front_says(&p, XID(62), WALK_PARSE, "x", "ftp"), -1);
+    assert_int_equal(front_says(&p, (uint64_t)9 << 40 | 1, WALK_PARSE, "x", "http"), -1);
     for (unsigned i = 0; i < 51; i++) {
         front_says_refused(&p, XID(100 + i), "not-http");
         if (i < 49)
