@@ -15,7 +15,7 @@ const struct verb cli_verbs[] = {
     {"up", "[--config FILE] [--policy FILE] [--state-dir DIR]", "run the gateway in the foreground", up_main},
     {"run",
      "[--policy FILE] [--with NAME]... [--workspace DIR] [--name NAME] [--read DIR]... [--setenv NAME=VALUE]... "
-     "[--state-dir DIR] -- CMD [ARG...]",
+     "[--state-dir DIR] [--transparent] -- CMD [ARG...]",
      "run a command in a sandbox that holds no secret", run_main},
     {"policy", "check FILE... | test FILE_test.yaml... | explain METHOD URL FILE... | schema",
      "check, test and explain policy files", policy_cli_main},

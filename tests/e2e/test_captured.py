@@ -3,6 +3,7 @@
 --transparent`, and on a network behind a gateway with conf/nftables/gateway.nft. (The rules by themselves:
 test_capture_rules.py; the walls of the sandbox: test_transparent.py.)"""
 import os
+import pwd
 import secrets
 import shutil
 import socket
@@ -143,6 +144,37 @@ class Behind:
         return self.box.start(words, env=self.env, cwd=self.work)
 
 
+class User:
+    """Commands of one user of the gateway's own machine, captured by conf/nftables/user.nft."""
+
+    def __init__(self, lab):
+        need("nft", "setpriv")
+        self.lab, self.work, who = lab, lab.dir / "work", pwd.getpwnam("nobody")
+        self.work.mkdir()
+        self.up = lab.upstream()
+        netns.Box(lab)  # the way out there would be
+        netns.ip("route", "add", "default", "via", "10.99.0.2")
+        netns.Rules(lab, "user", agent=who.pw_uid)
+        self.gw = Gateway(
+            lab, policy(self.up), {"api": lab.canary(secrets.token_urlsafe(32)).encode()},
+            listeners=('{ name: agent, transparent: "127.0.0.1:15001", dns: "127.0.0.1:15053", '
+                       'identity: { sandbox: agent } }',))
+        trust = lab.dir / "trust"  # what lies in the state directory is not for users
+        trust.mkdir()
+        self.env = {}
+        for name, file in (("SSL_CERT_FILE", "bundle.crt"), ("NODE_EXTRA_CA_CERTS", "ca.crt")):
+            shutil.copy(self.gw.state / file, trust)
+            self.env[name] = str(trust / file)
+        self.env["CURL_CA_BUNDLE"] = self.env["SSL_CERT_FILE"]
+        self.as_user = ["setpriv", "--reuid", str(who.pw_uid), "--regid", str(who.pw_gid), "--clear-groups"]
+
+    def run(self, words, **more):
+        return self.lab.run(self.as_user + words, env=self.env, cwd=self.work, **more)
+
+    def start(self, words):
+        return self.lab.start(self.as_user + words, env=self.env, cwd=self.work)
+
+
 def goes_through(lab, place, client):
     """A read passes, a denial shows the operator's words, a write waits for a person."""
     client.lab = lab
@@ -163,8 +195,10 @@ def goes_through(lab, place, client):
 
 
 def cases():
+    inside, behind = (Inside, "inside_a_transparent_run"), (Behind, "behind_a_capturing_gateway")
+    user = (User, "of_a_captured_user")
     for client in (node, java, go, wget, curl):
-        for place, name in ((Inside, "inside_a_transparent_run"), (Behind, "behind_a_capturing_gateway")):
+        for place, name in (inside, behind, *([user] if client in (node, curl) else [])):
             def case(lab, client=client, place=place):
                 goes_through(lab, place, client)
             case.__name__ = f"{client.__name__}_{name}"
