@@ -68,7 +68,8 @@ class Rig:
         self.lab = lab
         self.up = lab.upstream("upstream.test", "other.test")
         self.secret = lab.canary(secrets.token_urlsafe(32))
-        self.gw = Gateway(lab, policy(self.up, more, private), {"api": self.secret.encode()}, hold=hold, config=config)
+        self.gw = Gateway(lab, policy(self.up, more, private), {"api": self.secret.encode()}, hold=hold, config=config,
+                          listeners=('{ name: socks, socks5: "127.0.0.1:0", identity: token }',))
         self.tls = self.tls_context()
         self.loose = self.tls_context()
         self.loose.check_hostname = False

@@ -6,7 +6,7 @@ import struct
 
 from attack import Rig, everywhere, fields_of
 from harness import main, test
-from ways import WAYS
+from ways import WAYS, proxy2
 
 TARGET_MAX, FIELDS_MAX, HEAD_MAX = 16 * 1024, 100, 32 * 1024  # common/http/http.h
 
@@ -154,20 +154,31 @@ def table(name, rows, ways=WAYS, splits=SPLITS, cut=False):
 def turn(rig, transport, what, data, split, cut):
     """Over a connection that is ready for a request, and in SOCKS and captured ones also where that is not in TLS."""
     for plain in (False, True) if transport in ("socks", "captured") else (False,):
+        if plain and data[:1] in (b"\x16", "\x16"):
+            continue  # that is TLS, and looked at as such
         wire = rig.open(transport, split=split, plain=True) if plain else rig.open(transport, split=split)
-        rig.refused(what, wire.talk(data), cut=cut)
+        got = wire.talk(data, 1 if plain and transport == "captured" else 0)  # (there the Host is all that is said of where to)
+        denied = plain and transport == "captured" and got.status == [403]
+        got.closed = got.closed or not denied and wire.talk(b"").closed
+        rig.refused(what, got, closed=not denied, cut=cut)
         wire.close()
 
 
 def at_the_door(rig, transport):
     """The same bytes where no tunnel is yet: on the listener itself."""
     for i, data in NOT_HTTP:
-        if transport == "socks" and data.startswith(b"\x05") or transport == "captured" and (i == "A53" or data.startswith(b"\x16")):
+        if transport == "socks" and data.startswith(b"\x05") or transport == "captured" and data.startswith((b"\r\n\r\n\0", b"\x16")):
             continue  # what that listener is for
         for split in SPLITS:
             got = rig.plain(data, transport, eof=True, split=split)
             rig.refused(f"{i} {data[:30]!r} {split or 'whole'}", got)
             assert data[:8] not in got.data, f"{data} comes back: {got}"
+    good = proxy2(rig.up.plain_port)
+    for what, header in (("twice", good + good), ("local", proxy2(1, command=0x20)), ("port 0", proxy2(0)), ("UDP", good[:13] + b"\x12" + good[14:]), ("a socket", good[:13] + b"\x31" + good[14:]),
+                         ("version 1", good[:12] + b"\x11" + good[13:]), ("too short", good[:15] + b"\x0b" + good[16:-1]), ("too long", good[:14] + b"\xff\xff" + good[16:]),
+                         ("a wrong TLV", good[:15] + b"\x0f" + good[16:] + b"\x03\0\x09")) if transport == "captured" else [("on this listener", good)]:
+        got = rig.plain(header + b"GET /ok HTTP/1.1\r\nHost: {H}\r\n\r\n", transport, eof=True)
+        rig.refused(f"A53 a header {what}", got)
 
 
 for group, entries in (("framing", FRAMING), ("request_lines", LINES), ("hosts", HOSTS), ("not_http", NOT_HTTP)):

@@ -122,7 +122,8 @@ def a_handshake_names_its_host_once_and_well(rig, transport):
                         ("a dot at the end", [b"upstream.test."]), ("256 bytes", [b"a" * 60 + (b"." + b"a" * 60) * 3 + b".upstream.test"]), ("a long label", [b"a" * 64 + b".test"]),
                         ("an underscore", [b"up_stream.test"]), ("no LDH", [b"upstream test"]), ("a wildcard", [b"*.test"]), ("UTF-8", ["\u0430.test".encode()]), ("an empty name", [b""]), ("no name in the list", []), ("another host", [b"other.test"]), ("a longer name", [b"upstream.test.evil.test"]),
                         ("an empty label", [b"upstream..test"]), ("a port", [b"upstream.test:443"])):
-        no_handshake(rig, f"C4 {what}", raw(rig, transport, Hello().sni(*names).records()))
+        if transport != "captured" or what not in ("another host", "a longer name"):  # there the SNI is what says where to
+            no_handshake(rig, f"C4 {what}", raw(rig, transport, Hello().sni(*names).records()))
     no_handshake(rig, "C4 no SNI", raw(rig, transport, Hello().without(SNI).records()))
     no_handshake(rig, "C4 another kind of name", raw(rig, transport, Hello().sni(b"upstream.test", kind=1).records()))
     no_handshake(rig, "C4 two extensions", raw(rig, transport, Hello().more(SNI, dict(Hello("other.test").extensions)[SNI]).records()))

@@ -84,7 +84,7 @@ def ask(rig, transport, host, port, path="/ok", plain=False):
         if not plain:
             try:
                 sock = rig.loose.wrap_socket(sock, server_hostname=sni or None)
-            except ValueError:
+            except (ValueError, TypeError):
                 if transport != "captured":
                     raise Refused("no SNI can say that") from None
         sock.sendall((request + "\r\n").encode("latin-1"))
@@ -208,6 +208,35 @@ def coalesced(rig, sock, before, answered):
     bio_in.write(sock.recv(65536))
     sock.close()
     return tls
+
+
+@everywhere("A42", ("socks", "captured"))
+def a_hello_behind_what_comes_before_it_is_not_lost(rig, transport):
+    sock = rig.knock(transport)
+    if transport == "captured":
+        tls = coalesced(rig, sock, proxy2(rig.up.port), b"")
+    else:
+        name = rig.up.name.encode()
+        sock.sendall(b"\x05\x01\x02")
+        token = rig.gw.token("agent").encode()
+        assert sock.recv(2) == b"\x05\x02"
+        sock.sendall(b"\x01\x05agent" + bytes([len(token)]) + token)
+        assert sock.recv(2) == b"\x01\x00"
+        tls = coalesced(rig, sock, b"\x05\x01\x00\x03" + bytes([len(name)]) + name + rig.up.port.to_bytes(2, "big"), b"\x05\x00\x00\x01" + bytes(6))
+    rig.holds("A42 a hello behind it", tls.selected_alpn_protocol() == "http/1.1" and len(rig.arrived()) == 1)
+    alpn(rig, transport)
+
+
+@everywhere("C37", ("absolute", "socks", "captured", "later"))
+def no_connect_comes_where_a_request_is_due(rig, transport):
+    at = f"{rig.up.name}:{rig.up.port}"
+    for plain in (False, True) if transport in ("socks", "captured") else (False,):
+        for before in ((b"", 0), (b"GET {T}/ok HTTP/1.1\r\nHost: {H}\r\n{A}\r\n", 1)):
+            wire = rig.open(transport, plain=plain)
+            if transport == "absolute" and not before[1]:
+                continue  # there it is a connection's first request, which is a CONNECT
+            got = wire.talk(before[0] + f"CONNECT {at} HTTP/1.1\r\nHost: {at}\r\n{{A}}\r\n".encode())
+            rig.holds("C37 a CONNECT there", got.closed and got.status == [200] * before[1] + [400] and len(rig.arrived()) == before[1], got)
 
 
 @everywhere("C21")

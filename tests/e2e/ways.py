@@ -12,7 +12,7 @@ import ssl
 import struct
 
 PATIENCE = 8
-WAYS = ("connect", "absolute", "unix", "later", "reload")
+WAYS = ("connect", "absolute", "unix", "socks", "captured", "later", "reload")
 TUNNELS = tuple(way for way in WAYS if way != "absolute")
 LISTENER = {"later": "connect", "reload": "connect"}  # the rest is met on a listener of its own
 BYTES_MAX = 1500  # of a message that goes out byte by byte, the rest in one piece
@@ -193,7 +193,7 @@ def socks5(sock, user, password, host, port, split=None):
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         where = (b"\x04" if ":" in host else b"\x01") + socket.inet_pton(family, host.strip("[]"))
-    except OSError:
+    except (OSError, ValueError):
         where = b"\x03" + bytes([min(len(name), 255)]) + name[:255]
     say(b"\x05\x01\x00" + where + struct.pack("!H", port & 0xffff))
     reply = exactly(sock, 4)
