@@ -25,3 +25,212 @@ ROLES = ("ledger", "keeper", "resolver", "judge", "carrier", "lobby", "desk")
 
 
 class Gateway:
+    def __init__(self, lab, policy, secrets=(), hold="inline_wait: 20s, expires: 10m", config="", ca=(), listeners=(),
+                 listen="127.0.0.1"):
+        self.lab, self.state = lab, lab.dir / "state"
+        self.policy, self.config = lab.dir / "policy.yaml", lab.dir / "countersign.yaml"
+        self.policy.write_text(policy)
+        self.config.write_text("version: 1\nstate_dir: state\npolicy: [policy.yaml]\n"
+                               f"listeners: [{', '.join((AGENTS.replace('127.0.0.1', listen), *listeners))}]\n"
+                               'desk: { http: "localhost:0" }\n' + f"hold: {{ {hold} }}\n" + config)
+        self.tokens = {}
+        self.up()
+        for name, value in dict(secrets).items():
+            self.cli("secret", "set", name, stdin=value, rc=0)
+
+    def up(self):
+        self.process = self.lab.start([program(), "up", "--config", self.config], ready=r"countersign is up", timeout=60)
+        self.proxy = re.search(rb"proxy +http://(\S+)", self.process.seen)[1].decode()
+        socks = re.search(rb"socks5?(?:h)?://(\S+)", self.process.seen)
+        self.socks = socks and socks[1].decode()
+        self.page = re.search(rb"page +(\S+)", self.process.seen)[1].decode()
+
+    def cli(self, *words, stdin=None, rc=None, timeout=30):
+        return self.lab.run([program(), *words], env={"COUNTERSIGN_STATE": self.state, "PATH": os.environ["PATH"]},
+                            stdin=stdin, rc=rc, timeout=timeout)
+
+    def cli_json(self, *words):
+        return json.loads(self.cli(*words, "--json", rc=0).out)
+
+    def refused(self):
+        """What was turned away before a sandbox was known: {(listener, code): count}."""
+        return {(r["listener"], r["code"]): r["count"] for r in self.cli_json("status")["refused"]}
+
+    # sandboxes
+
+    def token(self, name):
+        if name not in self.tokens:
+            self.tokens[name] = self.cli_json("sandbox", "create", name)["token"]
+        return self.tokens[name]
+
+    def client_env(self, name="agent"):
+        """The variables of clients.md section 3, as the shell form of `sandbox create` prints them."""
+        url = f"http://{name}:{self.token(name)}@{self.proxy}"
+        bundle, ca = str(self.state / "bundle.crt"), str(self.state / "ca.crt")
+        env = {key: url for key in ("HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")}
+        env.update({key: bundle for key in (
+            "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO", "PIP_CERT", "npm_config_cafile")})
+        env.update(NODE_EXTRA_CA_CERTS=ca, NO_PROXY="", no_proxy="", GIT_TERMINAL_PROMPT="0",
+                   npm_config_proxy=url, npm_config_https_proxy=url, npm_config_noproxy="",
+                   GIT_AUTHOR_NAME="Agent", GIT_AUTHOR_EMAIL="agent@sandbox.invalid",
+                   GIT_COMMITTER_NAME="Agent", GIT_COMMITTER_EMAIL="agent@sandbox.invalid")
+        return env
+
+    def basic(self, name="agent"):
+        return "Basic " + base64.b64encode(f"{name}:{self.token(name)}".encode()).decode()
+
+    # the operator
+
+    def tickets(self, state="pending"):
+        return self.cli_json("approvals", "list", *(["--all"] if state == "all" else ["--state", state]))["tickets"]
+
+    def pending(self, n=1, timeout=20):
+        """Waits until n tickets are pending; the newest one's facts (all of them when n is not 1)."""
+        def enough():
+            found = self.tickets()
+            return found if len(found) >= n else None
+        found = self.lab.wait_for(f"{n} pending tickets", enough, timeout)
+        return self.show(found[0]["id"]) if n == 1 else found
+
+    def show(self, ticket):
+        return self.cli_json("approvals", "show", ticket)
+
+    def approve(self, ticket):
+        self.cli("approvals", "approve", ticket, rc=0)
+
+    def deny(self, ticket, words):
+        self.cli("approvals", "deny", ticket, "--reason", words, rc=0)
+
+    def audit(self):
+        rows = self.cli("audit", "tail", "--json", "-n", "1000", rc=0).out.decode()
+        return [json.loads(line) for line in rows.splitlines() if line.strip()]
+
+    # accidents
+
+    def pid(self, role):
+        """The process of a role (the newest when there are several fronts), or None."""
+        found = subprocess.run(["pgrep", "-P", str(self.daemon()), "-n", "-f", f"countersign-{role}"],
+                               capture_output=True, text=True).stdout.split()
+        return int(found[0]) if found else None
+
+    def daemon(self):
+        return self.process.pid
+
+    def kill(self, role):
+        """SIGKILL it; for a standing role, wait until another one is up."""
+        old = self.pid(role)
+        os.kill(old, signal.SIGKILL)
+        if role != "front":
+            self.lab.wait_for(f"another {role}", lambda: self.pid(role) not in (None, old))
+            self.lab.wait_for("the control socket", lambda: self.cli("status").rc == 0)
+
+    def stop(self):
+        return self.process.stop()
+
+
+def program():
+    found = shutil.which("countersign")
+    if not found:
+        raise AssertionError("countersign is not in PATH: run through ./check, or put PREFIX/bin first")
+    return found
+
+
+def upstream_yaml(host, port, ca, more=""):
+    return (f'  - {{ host: {host}, port: {port}, address: 127.0.0.1, allow_private: ["127.0.0.1/32"], ca: "{ca}"{more} }}\n')
+
+
+def hold_keys(within):
+    return f"use: api\n    approve: {{ within: {within} }}"
+
+
+def simple_policy(up, secret="store: api", write="hold", extra="", within="10m"):
+    """One upstream, one bearer credential; reads allowed, writes as told."""
+    place = f"host: {up.name}, port: {up.port}"
+    return f"""version: 1
+name: test
+packs: [git@1, npm@1]
+upstreams:
+{upstream_yaml(up.name, up.port, up.ca)}
+credentials:
+  api:
+    source: {{ {secret} }}
+    inject: {{ header: Authorization, format: "Bearer {{}}" }}
+    only: [{{ {place} }}]
+rules:
+  - id: reads
+    match: {{ {place}, effect: read }}
+    decide: allow
+    use: api
+  - id: writes
+    match: {{ {place}, effect: [write, delete] }}
+    decide: {write}
+    {hold_keys(within) if write == "hold" else 'say: "Writes are off, ask in #platform."'}
+{extra}"""
+
+
+class Page:
+    """A signed-in browser without a browser: GETs of the approval page."""
+
+    def __init__(self, gw):
+        link = urllib.parse.urlsplit(gw.page)
+        self.origin, self.host, self.cookie = f"{link.scheme}://{link.netloc}", link.netloc, None
+        answer, form = self.ask("GET", f"{link.path}?{link.query}")
+        hidden = dict(re.findall(rb'<input[^>]*type="hidden"[^>]*name="([^"]+)"[^>]*value="([^"]*)"', form))
+        answer, _ = self.ask("POST", "/sign-in", urllib.parse.urlencode(hidden))
+        assert answer.status == 303, (answer.status, form)
+        self.cookie = answer.getheader("Set-Cookie").split(";")[0]
+
+    def ask(self, method, path, body=None):
+        conn = http.client.HTTPConnection("127.0.0.1", int(self.host.rsplit(":")[-1]), timeout=20)
+        fields = {"Host": self.host, "Origin": self.origin, "Sec-Fetch-Site": "same-origin"}
+        if self.cookie:
+            fields["Cookie"] = self.cookie
+        if body is not None:
+            fields["Content-Type"] = "application/x-www-form-urlencoded"
+        conn.request(method, path, body, fields)
+        answer = conn.getresponse()
+        data = answer.read()
+        conn.close()
+        return answer, data
+
+
+def git_policy(git, push="hold"):
+    place = f'host: {git.host}, port: {git.port}, path: "/demo/**"'
+    decide = "hold" if push == "hold" else f'deny\n    say: "{WORDS}"'
+    return f"""version: 1
+name: git
+packs: [git@1]
+upstreams:
+{upstream_yaml(git.host, git.port, git.ca)}
+credentials:
+  demo:
+    source: {{ store: demo }}
+    inject: {{ basic: true }}
+    only: [{{ {place} }}]
+rules:
+  - id: fetch
+    match: {{ {place}, op: [git.fetch, git.fetch.refs] }}
+    decide: allow
+    use: demo
+  - id: push
+    match: {{ {place}, op: git.push }}
+    decide: {decide}
+    {"use: demo" if push == "hold" else ""}
+"""
+
+
+def git_setup(lab, push="hold", hold="inline_wait: 20s, expires: 10m"):
+    """A Git server behind a gateway, and a clone of its repository: (server, gateway, environment, clone)."""
+    git = lab.git_server()
+    gw = Gateway(lab, git_policy(git, push), {"demo": f"{git.user}:{git.password}".encode()}, hold=hold)
+    env = gw.client_env()
+    lab.run(["git", "clone", "-q", git.url, "work"], env=env, rc=0)
+    return git, gw, env, lab.dir / "work"
+
+
+def commit(lab, work, env, size=0):
+    """A new commit of a file of so many bytes; its id."""
+    (work / "file.bin").write_bytes(os.urandom(size) if size else secrets.token_bytes(16))
+    lab.run(["git", "-C", work, "add", "file.bin"], env=env, rc=0)
+    lab.run(["git", "-C", work, "commit", "-qm", "by an agent"], env=env, rc=0)
+    return lab.run(["git", "-C", work, "rev-parse", "HEAD"], env=env, rc=0).out.decode().strip()
