@@ -86,7 +86,7 @@ static int take_tls(struct lobby_door *d, const int fd[CHAN_FDS_MAX])
     for (int i = 0; i < 3; i++)
         dynbuf_wipe(&pem[i]);
     if (d->tls == NULL)
-        log_error("listener %s stays shut: tls: %s", d->name, e.text);
+        log_error("listener %s is not opened, or not changed: tls: %s", d->name, e.text);
     return d->tls == NULL ? -1 : 0;
 }
 
@@ -105,7 +105,7 @@ struct lobby_door *door_new(struct lobby *l, struct frame *f)
     (void)msg_get_u8(&m); /* the kind; way and identity say more */
     int bad = name_set(d->name, msg_get_span(&m, 255));
     if (bad == 0 && (d->fd < 0 || wire_get_listener(&m, &w) != 0 || msg_end(&m) != 0 || take(d, &w) != 0)) {
-        log_error("listener %s stays shut: its description is not understood", d->name);
+        log_error("listener %s is not opened, or not changed: its description is not understood", d->name);
         bad = -1;
     }
     if (bad == 0 && w.tls)
@@ -132,6 +132,26 @@ void door_free(struct lobby_door **dp)
         free((void *)d->source[i].key.p);
     free(d->source);
     free(d);
+}
+
+void door_change(struct lobby_door *d, struct lobby_door *fresh)
+{
+    bool same = d->way == fresh->way && d->identity == fresh->identity && (d->tls == NULL) == (fresh->tls == NULL);
+    if (same) {
+        struct lobby_door was = *d;
+        d->source = fresh->source;
+        d->nsources = fresh->nsources;
+        d->tls = fresh->tls;
+        fresh->source = was.source;
+        fresh->nsources = was.nsources;
+        fresh->tls = was.tls; /* connections that began with it hold it themselves */
+        d->npeers = fresh->npeers;
+        memcpy(d->peer, fresh->peer, sizeof(d->peer));
+        memcpy(d->sandbox, fresh->sandbox, sizeof(d->sandbox));
+    } else {
+        log_error("listener %s is not changed: it would be another kind of listener", d->name);
+    }
+    door_free(&fresh);
 }
 
 struct span door_source(const struct lobby_door *d, const struct addr *from)

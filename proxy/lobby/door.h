@@ -31,6 +31,9 @@ struct lobby_door {
 /* Takes the frame's descriptors. NULL: what the parent says is not understood, or its files cannot be used; that is
  * logged, and the listener stays shut. The door has no watch yet. */
 struct lobby_door *door_new(struct lobby *l, struct frame *f) MUSTCHECK;
+/* The same listener, described anew: its owners, peers and certificate change, for those who come next; who stands in
+ * the lobby stays. Takes fresh. If it would be another kind of listener nothing changes, and that is logged. */
+void door_change(struct lobby_door *d, struct lobby_door *fresh);
 void door_free(struct lobby_door **d);
 /* The sandbox of whoever comes from there (longest prefix), or empty. */
 struct span door_source(const struct lobby_door *d, const struct addr *from);

@@ -127,11 +127,24 @@ void lobby_refused(struct lobby *l, const struct lobby_door *d, const char *code
     l->telling = true;
 }
 
+static struct lobby_door *door_named(struct lobby *l, const char *name)
+{
+    for (size_t i = 0; i < l->ndoors; i++)
+        if (strcmp(l->door[i]->name, name) == 0)
+            return l->door[i];
+    return NULL;
+}
+
 void lobby_frame(void *arg, struct frame *f)
 {
     struct lobby *l = arg;
-    struct lobby_door *door = f->type == M_LISTEN && l->ndoors < LOBBY_DOORS_MAX ? door_new(l, f) : NULL;
-    if (door == NULL)
+    struct lobby_door *door = f->type == M_LISTEN ? door_new(l, f) : NULL;
+    struct lobby_door *old = door != NULL ? door_named(l, door->name) : NULL;
+    if (old != NULL)
+        door_change(old, door);
+    else if (door != NULL && l->ndoors == LOBBY_DOORS_MAX)
+        door_free(&door);
+    if (old != NULL || door == NULL)
         return;
     if ((door->watch = watch_new(l->loop, door->fd, 0, on_knock, door)) == NULL)
         log_die("out of memory");

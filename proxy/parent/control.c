@@ -100,13 +100,11 @@ static void on_sandbox(struct parent *p, struct child *c, struct frame *f)
 static void on_reload(struct parent *p, struct child *c, struct frame *f)
 {
     struct err e = {{0}};
-    bool ok = parent_compile(p, &e) == 0;
-    if (ok)
-        for (struct child *o = p->children; o != NULL; o = o->next)
-            parent_send_image(p, o);
-    else
-        log_error("reload refused, the old policy stays: %s", e.text);
-    answer(c, M_RELOADED, f->id, ok, ok ? "the new policy is in force" : e.text);
+    char said[512];
+    bool ok = parent_reload(p, said, sizeof(said), &e) == 0;
+    if (!ok)
+        log_error("reload refused, all stays as it was: %s", e.text);
+    answer(c, M_RELOADED, f->id, ok, ok ? said : e.text);
 }
 
 static void on_status(struct parent *p, struct child *c, struct frame *f)

@@ -93,6 +93,12 @@ static int can_open(const char *path, const struct config_listener *c, struct er
     return 0;
 }
 
+int parent_files_ok(const struct config_listener *c, struct err *e)
+{
+    bool bad = can_open(c->certificate, c, e) != 0 || can_open(c->key, c, e) != 0 || can_open(c->clients, c, e) != 0;
+    return bad ? -1 : 0;
+}
+
 static int bind_one(struct parent *p, const struct config_listener *c, struct err *e)
 {
     static const unsigned own[] = {[CONFIG_HTTP] = LISTEN_OWN, [CONFIG_TRANSPARENT] = LISTEN_CAPTURED};
@@ -102,7 +108,7 @@ static int bind_one(struct parent *p, const struct config_listener *c, struct er
     struct listener *l;
     if (c->kind == CONFIG_UNIX)
         return parent_sandbox_bind(p, c->sandbox, c->address, LISTEN_OWN, c, e);
-    if (can_open(c->certificate, c, e) != 0 || can_open(c->key, c, e) != 0 || can_open(c->clients, c, e) != 0)
+    if (parent_files_ok(c, e) != 0)
         return -1;
     l = front ? bind_tcp(p, c->address, own[c->kind], ROLE_FRONT, c->sandbox, e)
               : bind_tcp(p, c->address, many[c->kind], ROLE_LOBBY, c->name, e);
@@ -157,7 +163,8 @@ static int open_files(const struct config_listener *c, int fd[CHAN_FDS_MAX], uns
     for (size_t i = 0; i < 3 && *file[i]; i++) {
         fd[*n] = open(file[i], O_RDONLY | O_CLOEXEC);
         if (fd[*n] < 0) {
-            log_error("listener %s is closed: cannot open %s: %s", c->name, file[i], strerror(errno));
+            log_error("listener %s is not opened, or not changed: cannot open %s: %s", c->name, file[i],
+                      strerror(errno));
             return -1;
         }
         ++*n;

@@ -25,6 +25,8 @@ struct listener {
 
 int parent_bind(struct parent *p, struct err *e) MUSTCHECK;
 struct listener *parent_listener_add(struct parent *p, int fd, unsigned kind, enum role_id role, const char *name);
+/* Can the files of its tls: be opened? */
+int parent_files_ok(const struct config_listener *c, struct err *e) MUSTCHECK;
 void parent_give_listeners(struct parent *p, struct child *c);
 /* How clients name it: scheme, address, port. */
 void parent_listener_url(const struct listener *l, char *out, size_t cap);

@@ -148,11 +148,11 @@ static void on_reload(void *arg, int signo)
 {
     struct parent *p = arg;
     struct err e = {{0}};
-    if (parent_compile(p, &e) != 0)
-        log_error("reload refused, the old policy stays: %s", e.text);
+    char said[512];
+    if (parent_reload(p, said, sizeof(said), &e) != 0)
+        log_error("reload refused, all stays as it was: %s", e.text);
     else
-        for (struct child *c = p->children; c != NULL; c = c->next)
-            parent_send_image(p, c);
+        log_info("reloaded: %s", said);
 }
 
 static int run(struct parent *p, struct err *e)
@@ -218,6 +218,7 @@ int main(int argc, char **argv)
     unsetenv("COUNTERSIGN_GID");
     /* Descriptors are handed over by sendmsg; nothing is inherited by accident. */
     prctl(PR_SET_DUMPABLE, 0);
+    p.args = args;
     if ((p.config = config_load(&args, &e)) == NULL) {
         fprintf(stderr, "countersign: %s\n", e.text);
         return 3;

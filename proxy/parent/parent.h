@@ -33,6 +33,7 @@ struct child {
 struct parent {
     struct loop *loop;
     struct config *config;
+    struct config_args args;
     struct child *children;
     uint64_t next_instance;
     struct listener listeners[LISTENERS_MAX];
@@ -74,6 +75,8 @@ void parent_say_sandboxes(struct parent *p, struct child *ledger);
 /* image.c: compile the policy in a child; on success it is the image of all. */
 int parent_compile(struct parent *p, struct err *e) MUSTCHECK;
 void parent_send_image(struct parent *p, struct child *c);
+/* reload.c. -1: nothing has changed. said: what has, and what needs a restart. */
+int parent_reload(struct parent *p, char *said, size_t cap, struct err *e) MUSTCHECK;
 /* boot.c: folders, sockets, files. */
 int parent_prepare(struct parent *p, struct err *e) MUSTCHECK;
 void parent_sweep(struct parent *p);

@@ -269,6 +269,42 @@ def a_transparent_listener_takes_only_the_captured_and_answers_dns(lab):
 
 
 @test()
+def what_a_reload_changes_and_what_it_cannot(lab):
+    ca, tls = tls_files(lab)
+    up, secret, gw = setup(lab, [f'{{ name: web, http: "127.0.0.1:0", identity: token, {tls} }} }}',
+                                 '{ name: far, http: "127.0.0.1:0", identity: { source: { "192.0.2.1": vm6 } } }'])
+    far = ["--proxy", f"http://{door(gw, 2)}"]
+    proxy = ["--proxy", f"https://agent:{gw.token('agent')}@{door(gw, 1)}", "--proxy-cacert"]
+    assert lab.run(curl(gw, up, "/ok", *far)).rc != 0
+    text = gw.config.read_text()
+
+    def reload(new, rc=0):
+        gw.config.write_text(new)
+        return gw.cli("reload", rc=rc).text()
+
+    for wrong in (text.replace("192.0.2.1", "192.0.2.1/8"), text + "nonsense: 1\n", text.replace("proxy-ca/gw.test.pem", "no.pem"),
+                  text.replace("policy.yaml", "no-policy.yaml")):
+        said = reload(wrong, 3)
+        assert re.search(r"countersign.yaml:\d+:\d+|no.pem|no-policy", said), said
+        assert lab.run(curl(gw, up, "/ok", *far)).rc != 0
+    # Another CA and certificate in the same files; an address that is somebody's now; a policy file of another name.
+    other = CA(lab.dir / "other-ca", "Other")
+    cert, key = other.leaf("gw.test")
+    (ca.dir / "gw.test.pem").write_bytes(cert.read_bytes())
+    (ca.dir / "gw.test.key").write_bytes(key.read_bytes())
+    (lab.dir / "next.yaml").write_text(simple_policy(up, write="deny").replace("""decide: deny
+    use: api""", "decide: deny"))
+    said = reload(text.replace("192.0.2.1", "127.0.0.0/8").replace("policy.yaml", "next.yaml"))
+    assert "in force" in said and "restart" not in said, said
+    lab.wait_for("the new owner", lambda: lab.run(curl(gw, up, "/ok", *far)).rc == 0)
+    assert b" 200 " in lab.run(curl(gw, up, "/ok", *proxy, other.cert), rc=0).out
+    assert lab.run(curl(gw, up, "/ok", *proxy, ca.cert)).rc != 0
+    assert b" 403 " in lab.run(curl(gw, up, "/x", *far, "-d", "a=1"), rc=0).out
+    said = reload(text.replace("inline_wait: 20s", "inline_wait: 5s").replace("name: far", "name: near"))
+    assert "listeners, hold needs a restart" in said, said
+
+
+@test()
 def what_sandboxes_are_told(lab):
     up, secret, gw = setup(lab, [])
     gw.stop()

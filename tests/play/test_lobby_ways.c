@@ -336,6 +336,34 @@ static void who_is_slow_is_sent_away(void **state)
     UNTIL(refused("e2b", "handshake-too-slow") == 1 && refused("behind", "handshake-too-slow") == 1);
 }
 
+/* A listener that is described anew: for the next who come. */
+static void a_door_can_change_its_owners(void **state)
+{
+    size_t doors;
+    int fd;
+    (void)state;
+    by_source(WAY_HTTP, "127.0.0.1/32", "near");
+    listen_as("vms", &w, NULL, 0);
+    doors = s->lobby.ndoors;
+    fd = s->listener;
+    by_source(WAY_HTTP, "127.0.0.1/32", "another");
+    listen_as("vms", &w, NULL, 0);
+    assert_int_equal(s->lobby.ndoors, doors);
+    s->old[s->nold - 1] = s->listener; /* the first one is still the one that is listened on */
+    s->listener = fd;
+    fd = dial();
+    was_given_to("another", WAY_HTTP, SPAN_NONE);
+    close(fd);
+    w = (struct wire_listener){.way = WAY_HTTP, .identity = IDENTITY_TOKEN};
+    fd = s->listener;
+    listen_as("vms", &w, NULL, 0); /* another kind: it is not changed */
+    s->old[s->nold - 1] = s->listener;
+    s->listener = fd;
+    fd = dial();
+    was_given_to("another", WAY_HTTP, SPAN_NONE);
+    close(fd);
+}
+
 /* A description that is not understood opens no door. */
 static void a_bad_description_stays_shut(void **state)
 {
@@ -368,6 +396,7 @@ int main(void)
         PLAY(a_header_of_somebody_else_is_refused),
         PLAY(refusals_are_counted),
         PLAY(who_is_slow_is_sent_away),
+        PLAY(a_door_can_change_its_owners),
         PLAY(a_bad_description_stays_shut),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,122 @@
+/* SIGHUP and `countersign reload`: the configuration is read again and its policy compiled; only then is anything
+ * exchanged. What roles are told when they start, or what is bound, stays until a restart, and is named. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/log.h"
+#include "proxy/parent/parent.h"
+
+enum { NEEDS_MAX = 256 };
+
+static void needs(char list[NEEDS_MAX], bool differs, const char *key)
+{
+    size_t n = strlen(list);
+    if (differs && n < NEEDS_MAX)
+        snprintf(list + n, NEEDS_MAX - n, "%s%s", n ? ", " : "", key);
+}
+
+static struct config_listener *named(struct config *c, const char *name)
+{
+    for (size_t i = 0; i < c->nlisteners; i++)
+        if (strcmp(c->listener[i].name, name) == 0)
+            return &c->listener[i];
+    return NULL;
+}
+
+/* In all that is bound or decides who accepts: what is left can be told to the lobby. */
+static bool same_door(const struct config_listener *a, const struct config_listener *b)
+{
+    return a->kind == b->kind && a->identity == b->identity && strcmp(a->address, b->address) == 0 &&
+           strcmp(a->dns, b->dns) == 0 && strcmp(a->sandbox, b->sandbox) == 0 &&
+           (a->certificate[0] != '\0') == (b->certificate[0] != '\0') && config_of_front(a) == config_of_front(b);
+}
+
+static void differences(struct config *old, struct config *new, char list[NEEDS_MAX])
+{
+    bool doors = old->nlisteners != new->nlisteners, advertise = false;
+    for (size_t i = 0; i < new->nlisteners; i++) {
+        const struct config_listener *l = named(old, new->listener[i].name);
+        doors |= l == NULL || !same_door(l, &new->listener[i]);
+        advertise |= l != NULL && strcmp(l->advertise, new->listener[i].advertise) != 0;
+    }
+    needs(list, strcmp(old->state_dir, new->state_dir) != 0, "state_dir");
+    needs(list, old->shadow != new->shadow, "mode");
+    needs(list, strcmp(old->roots, new->roots) != 0, "roots");
+    needs(list, strcmp(old->crl, new->crl) != 0, "crl");
+    needs(list, strcmp(old->dns_servers, new->dns_servers) != 0, "dns");
+    needs(list, doors, "listeners");
+    needs(list, advertise, "advertise");
+    needs(list, strcmp(old->desk_address, new->desk_address) != 0, "desk");
+    needs(list,
+          old->inline_wait_ms != new->inline_wait_ms || old->expires_ms != new->expires_ms ||
+              old->pending_max != new->pending_max,
+          "hold");
+    needs(list, old->body_max != new->body_max, "body");
+    needs(list, old->store_lost_allow_reads != new->store_lost_allow_reads, "store_lost");
+    needs(list, old->disclose_rules != new->disclose_rules, "disclose");
+}
+
+/* Whose they are, who may speak for others, and with which certificate. */
+static void take_listeners(struct config *old, struct config *new)
+{
+    for (size_t i = 0; i < new->nlisteners; i++) {
+        struct config_listener *from = &new->listener[i], *to = named(old, from->name);
+        if (to == NULL || !same_door(to, from))
+            continue;
+        free(to->source);
+        to->source = from->source;
+        to->nsources = from->nsources;
+        from->source = NULL;
+        to->npeers = from->npeers;
+        memcpy(to->peer, from->peer, sizeof(to->peer));
+        memcpy(to->certificate, from->certificate, sizeof(to->certificate));
+        memcpy(to->key, from->key, sizeof(to->key));
+        memcpy(to->clients, from->clients, sizeof(to->clients));
+    }
+}
+
+static int readable(const struct config *c, struct err *e)
+{
+    for (size_t i = 0; i < c->nlisteners; i++)
+        if (parent_files_ok(&c->listener[i], e) != 0)
+            return -1;
+    return 0;
+}
+
+/* All of them are told again: the files of tls: may hold something else now. */
+static void tell(struct parent *p)
+{
+    struct child *lobby = parent_child(p, ROLE_LOBBY, 0), *ledger = parent_child(p, ROLE_LEDGER, 0);
+    for (struct child *c = p->children; c != NULL; c = c->next)
+        parent_send_image(p, c);
+    if (ledger != NULL && ledger->chan != NULL)
+        parent_say_sandboxes(p, ledger);
+    if (lobby != NULL && lobby->chan != NULL)
+        parent_give_listeners(p, lobby);
+}
+
+int parent_reload(struct parent *p, char *said, size_t cap, struct err *e)
+{
+    char list[NEEDS_MAX] = "";
+    struct config *old = p->config, *fresh = config_load(&p->args, e);
+    if (fresh == NULL)
+        return -1;
+    p->config = fresh;
+    int bad = readable(fresh, e) != 0 || parent_compile(p, e) != 0 ? -1 : 0;
+    p->config = old;
+    if (bad == 0) {
+        differences(old, fresh, list);
+        memcpy(old->policy, fresh->policy, sizeof(old->policy));
+        old->npolicy = fresh->npolicy;
+        memcpy(old->floors, fresh->floors, sizeof(old->floors));
+        take_listeners(old, fresh);
+        tell(p);
+        snprintf(said, cap, "the new policy is in force%s%s%s", list[0] ? "; what changed in " : "", list,
+                 list[0] ? " needs a restart of countersign up" : "");
+    }
+    config_free(&fresh);
+    return bad;
+}
