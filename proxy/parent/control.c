@@ -103,7 +103,7 @@ static void on_reload(struct parent *p, struct child *c, struct frame *f)
     char said[512];
     bool ok = parent_reload(p, said, sizeof(said), &e) == 0;
     if (!ok)
-        log_error("reload refused, the old policy stays, and all else: %s", e.text);
+        log_error("reload refused, the old policy stays: %s", e.text);
     answer(c, M_RELOADED, f->id, ok, ok ? said : e.text);
 }
 

@@ -150,7 +150,7 @@ static void on_reload(void *arg, int signo)
     struct err e = {{0}};
     char said[512];
     if (parent_reload(p, said, sizeof(said), &e) != 0)
-        log_error("reload refused, the old policy stays, and all else: %s", e.text);
+        log_error("reload refused, the old policy stays: %s", e.text);
     else
         log_info("reloaded: %s", said);
 }
