@@ -117,13 +117,13 @@ void judged_drop(struct judged *v)
 }
 
 /* A request that no pack has words for is named by where it goes: "POST api.example.com/v1/things". */
-static struct span target_words(const struct wire_request *r, struct arena *a)
+static struct span target_words(const struct wire_request *r, bool upgrade, struct arena *a)
 {
     char text[SUMMARY_MAX], port[8] = "";
     if (r->port != (span_eq(r->scheme, SPAN("https")) ? 443 : 80))
         snprintf(port, sizeof(port), ":%u", r->port);
-    int n = snprintf(text, sizeof(text), "%.*s %.*s%s%.*s", SPAN_FMT(r->method), SPAN_FMT(r->host), port,
-                     SPAN_FMT(r->path));
+    int n = snprintf(text, sizeof(text), "%.*s %.*s%s%.*s", SPAN_FMT(upgrade ? SPAN("WebSocket to") : r->method),
+                     SPAN_FMT(r->host), port, SPAN_FMT(r->path));
     if (n >= (int)sizeof(text))
         memcpy(text + sizeof(text) - 4, "...", 4);
     return arena_copy(a, span_str(text));
@@ -156,7 +156,7 @@ void exchange_judge(struct exchange *x, struct judged *out)
     if (out->d.code == NULL)
         out->d.code = "internal";
     if (out->d.verdict == VERDICT_HOLD && out->d.summary.n == 0)
-        out->d.summary = target_words(&x->request, &out->facts);
+        out->d.summary = target_words(&x->request, out->d.upgrade, &out->facts);
 }
 
 bool exchange_still(struct exchange *x, enum verdict verdict)

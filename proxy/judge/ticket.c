@@ -59,6 +59,8 @@ static struct span facts_json(struct exchange *x, size_t room)
     dynbuf_init(&b, room);
     jsonw_begin(&w, &b);
     jsonw_array(&w);
+    if (d->upgrade)
+        (void)fact_row(&w, room - FACTS_END, SPAN("WebSocket"), websocket_words(x));
     while (i < d->nfacts && fact_row(&w, room - FACTS_END, d->facts[i].label, d->facts[i].value))
         i++;
     if (i < d->nfacts)

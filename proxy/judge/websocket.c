@@ -39,6 +39,33 @@ int websocket_offer(struct exchange *x)
     return 0;
 }
 
+/* "64 KiB": whole ones only, so that nothing is rounded in a sentence somebody approves. */
+static int size_words(char *out, size_t max, uint64_t n)
+{
+    static const char *const unit[] = {"bytes", "KiB", "MiB", "GiB"};
+    unsigned u = 0;
+    for (; u < 3 && n >= 1024 && n % 1024 == 0; u++)
+        n /= 1024;
+    return snprintf(out, max, "%llu %s", (unsigned long long)n, unit[u]);
+}
+
+struct span websocket_words(struct exchange *x)
+{
+    static const char *const kinds[] = {"nothing", "text", "binary data", "text and binary data"};
+    const struct ws_terms *t = &x->now.d.messages;
+    char text[300], one[32], all[32];
+    if (t->send == 0)
+        return SPAN("Once it is open, the agent may send nothing over it, only read.");
+    (void)size_words(one, sizeof(one), t->max);
+    (void)size_words(all, sizeof(all), t->total);
+    int n =
+        snprintf(text, sizeof(text),
+                 "Once it is open, the agent may send %s over it without asking again: messages of up to %s, %s in "
+                 "all, for %llu s.",
+                 kinds[t->send & 3], one, all, (unsigned long long)(t->within_ms / 1000));
+    return arena_copy(&x->arena, span_of(text, n > 0 && (size_t)n < sizeof(text) ? (size_t)n : 0));
+}
+
 void websocket_begin(struct exchange *x)
 {
     x->socket.on = x->now.d.upgrade;

@@ -22,6 +22,8 @@ struct socket_state {
 
 /* Of an upgrade that is let through: only the subprotocols that may leave stay in it. -1: no memory. */
 int websocket_offer(struct exchange *x) MUSTCHECK;
+/* What the sandbox may send once it is open, as a sentence for who approves it. */
+struct span websocket_words(struct exchange *x);
 /* The carrier has it. */
 void websocket_begin(struct exchange *x);
 /* M_MESSAGE. -1: the front broke the contract. */

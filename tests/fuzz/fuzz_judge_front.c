@@ -58,7 +58,8 @@ static void wake(void *arg, uint64_t ms)
 
 static void policy(struct judge *j)
 {
-    static const char text[] = "allow read GET /free rule=r\nhold write POST / rule=w\n";
+    static const char text[] =
+        "allow read GET /free rule=r\nhold write POST / rule=w\nallow read GET /ws rule=s ws send=1\n";
     struct digest d = {{1}};
     int fd = memfd_create("policy", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     struct frame f = {.type = M_IMAGE, .payload = span_of(d.b, DIGEST_BYTES), .fd = {fd}, .nfds = 1};

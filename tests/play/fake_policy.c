@@ -85,6 +85,8 @@ static void decide(struct span line, const struct request *r, struct arena *a, s
                 ((uint8_t *)own.p)[i] = ' ';
         d->say = own;
     }
+    d->messages = (struct ws_terms){(uint32_t)number(line, "send=", 0), number(line, "max=", 1024),
+                                    number(line, "total=", 4096), number(line, "within=", 60000)};
     if (option(line, "join=", &v))
         d->join_body = span_first(r->body, number(line, "join=", 0));
     if (d->dialect == DIALECT_GIT_RECEIVE_PACK) {
@@ -106,6 +108,10 @@ void policy_judge(const struct policy *p, const struct subject *s, const struct 
         span_cut(rest, '\n', &line, &rest);
         struct span verdict = word(&line), effect = word(&line), method = word(&line), path = word(&line);
         if (!span_eq(method, r->method) || !span_starts(r->path, path))
+            continue;
+        struct span ws = SPAN_NONE;
+        d->upgrade = r->nfields > 0 && span_eq(r->fields[0].name, SPAN("Upgrade"));
+        if (option(line, "ws", &ws) != d->upgrade)
             continue;
         d->verdict = span_eq(verdict, SPAN("allow"))  ? VERDICT_ALLOW
                      : span_eq(verdict, SPAN("hold")) ? VERDICT_HOLD

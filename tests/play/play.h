@@ -4,6 +4,7 @@
  * The policy is text, one rule a line, first match wins, nothing matched is a denial:
  *   VERDICT EFFECT METHOD PATH-PREFIX [rule=ID] [cred=N] [say=WORDS_WITH_UNDERSCORES] [need] [dialect=N]
  *   [join=N: only the first N bytes of the body] [wait=MS] [op=OP] [bodymax=N] [wordless: no summary]
+ *   [ws: WebSocket upgrades alone] [send=N] [max=N] [total=N] [within=MS]
  * Credential N is named "credN" and may go to api.example:443 alone. */
 #ifndef TESTS_PLAY_PLAY_H
 #define TESTS_PLAY_PLAY_H

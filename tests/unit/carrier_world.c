@@ -241,6 +241,8 @@ void world_forward(struct world *w, uint64_t xid, struct request r)
                                       .port = w->port,
                                       .method = span_str(r.method ? r.method : "GET"),
                                       .path = span_str(r.path ? r.path : "/")};
+    if (r.upgrade)
+        f.request.field[f.request.nfields++] = (struct http_field){SPAN("Upgrade"), SPAN("websocket")};
     if (r.field != NULL)
         f.request.field[f.request.nfields++] = (struct http_field){SPAN("X-Test"), span_str(r.field)};
     struct chan *judge = w->peer[ROLE_JUDGE];

@@ -69,6 +69,11 @@ static const struct {
     {"{\"kind\":\"sandbox\",\"how\":\"run\",\"generation\":3,\"gone\":false}",
      "sandbox made known (run, generation 3)", "", false},
     {"{\"kind\":\"sandbox\",\"gone\":true}", "sandbox removed", "", false},
+    {"{\"kind\":\"websocket\",\"effect\":\"read\",\"messages_out\":0,\"messages_in\":12," PLACE "\"closed\":1000}",
+     "read: the WebSocket ended, 0 messages sent, 12 received", "POST a.example/x", true},
+    {"{\"kind\":\"websocket\",\"effect\":\"write\",\"messages_out\":1,\"messages_in\":0,\"code\":\"secret-in-"
+     "message\"}",
+     "write: the WebSocket ended, 1 messages sent, 0 received; secret-in-message", "", true},
     {"{\"kind\":\"intent\",\"effect\":\"write\"}", "write is about to be sent", "", false},
     {"{\"kind\":\"sent\"}", "its first byte has left", "", false},
     {"{\"kind\":\"denied\",\"scheme\":\"https\",\"host\":\"a.example\",\"port\":8443,\"verdict\":\"deny\",\"code\":"

@@ -130,6 +130,9 @@ static void base64_is_strict(void **state)
     assert_int_equal(base64_decode(SPAN("dXNlcjpwYXN="), raw, &n), -1); /* loose bits */
     assert_int_equal(base64_decode(SPAN("dXNl\ncjpw"), raw, &n), -1);
     assert_int_equal(base64_decode(SPAN("dX=l"), raw, &n), -1);
+    assert_int_equal(websocket_accept(SPAN("dGhlIHNhbXBsZSBub25jZQ=="), out), 0); /* RFC 6455 section 1.3 */
+    assert_string_equal(out, "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
+    assert_int_equal(websocket_accept(SPAN("dGhlIHNhbXBsZSBub25jZQ="), out), -1);
 }
 
 static void a_bad_message_sticks(void **state)

@@ -113,6 +113,21 @@ static void never_from_a_client(void **state)
     }
 }
 
+/* A38: an upgrade leaves with a key made for it; one without, or a key without one, does not leave. */
+static void upgrade(void **state)
+{
+    struct wire_request r = request();
+    struct inject in = {.request = &r, .framing = HTTP_NO_BODY, .ws_key = SPAN("dGhlIHNhbXBsZSBub25jZQ==")};
+    refused(&in);
+    add(&r, "Sec-WebSocket-Protocol", "a");
+    add(&r, "Upgrade", "websocket");
+    expect(&in,
+           "GET /a?x=1 HTTP/1.1\r\nHost: api.example.com\r\nSec-WebSocket-Protocol: a\r\nUpgrade: websocket\r\n"
+           "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\nConnection: Upgrade\r\n\r\n");
+    in.ws_key = SPAN_NONE;
+    refused(&in);
+}
+
 /* D15, INV7: what cannot be written right is not written. */
 static void cannot_be_written(void **state)
 {
@@ -148,10 +163,8 @@ static void cannot_be_written(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(plain),
-        cmocka_unit_test(credential),
-        cmocka_unit_test(never_from_a_client),
-        cmocka_unit_test(cannot_be_written),
+        cmocka_unit_test(plain),   cmocka_unit_test(credential),        cmocka_unit_test(never_from_a_client),
+        cmocka_unit_test(upgrade), cmocka_unit_test(cannot_be_written),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

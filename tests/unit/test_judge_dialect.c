@@ -282,6 +282,14 @@ static void what_honest_clients_vary_does_not_count(void **state)
     request_digest(&in, &k.digest);
     assert_false(eq(&first.join, &k.join));
     assert_true(eq(&first.digest, &k.digest));
+    first = keys(&r, "ses", "cred", ""); /* an upgrade is another request, one for another subprotocol too */
+    r.field[0] = (struct http_field){SPAN("Upgrade"), SPAN("websocket")};
+    k = keys(&r, "ses", "cred", "");
+    assert_false(eq(&first.digest, &k.digest) || eq(&first.join, &k.join));
+    first = k;
+    r.field[1] = (struct http_field){SPAN("Sec-WebSocket-Protocol"), SPAN("admin")};
+    k = keys(&r, "ses", "cred", "");
+    assert_false(eq(&first.digest, &k.digest) || eq(&first.join, &k.join));
 }
 
 int main(void)

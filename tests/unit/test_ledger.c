@@ -390,6 +390,25 @@ static void records_nobody_waits_for_are_written_together(void **state)
     assert_int_equal(fix_count(denied), 11);
 }
 
+/* Its upgrade has its result already; its end is a record of its own. */
+static void the_end_of_a_websocket_is_a_record(void **state)
+{
+    struct dynbuf *b = chan_begin(judge, M_WEBSOCKET, 31);
+    fix_ticket(&ticket, "s1", 1, 1);
+    wire_put_record(b, &ticket.record);
+    msg_put_u64(b, 3);
+    msg_put_u64(b, 4);
+    msg_put_u64(b, 50);
+    msg_put_u64(b, 60);
+    msg_put_u16(b, 1008);
+    assert_int_equal(chan_commit(judge), 0);
+    run_for(3 * LATER_MS);
+    assert_int_equal(
+        fix_count("SELECT count(*) FROM audit WHERE kind='websocket' AND json LIKE "
+                  "'%\"messages_out\":3,\"messages_in\":4,\"bytes_out\":50,\"bytes_in\":60,\"closed\":1008,%'"),
+        1);
+}
+
 static void a_judge_that_comes_again_learns_of_all(void **state)
 {
     struct wire_sandbox s = {.name = SPAN("vm1"), .session = SPAN("vm1"), .kind = SPAN("token")}, back;
@@ -443,6 +462,7 @@ int main(void)
         WITH_LOOP(a_freeze_is_kept_and_told),
         WITH_LOOP(a_failing_store_refuses_and_forgets_no_result),
         WITH_LOOP(records_nobody_waits_for_are_written_together),
+        WITH_LOOP(the_end_of_a_websocket_is_a_record),
         WITH_LOOP(a_judge_that_comes_again_learns_of_all),
         WITH_LOOP(nobody_may_say_what_is_anothers_to_say),
     };

@@ -283,6 +283,29 @@ static void limits(void **state)
     free(big);
 }
 
+/* B42: at half of a form the stream is near one; what is not its beginning takes it away again. */
+static void near(void **state)
+{
+    struct scrub *set = set_of(TOKEN, NULL);
+    struct scrub_stream t;
+    struct dynbuf out;
+    const struct span token = SPAN(TOKEN);
+    dynbuf_init(&out, 1000);
+    scrub_begin(&t, set);
+    assert_false(scrub_is_near(&t));
+    assert_int_equal(scrub_feed(&t, SPAN("text "), false, &out), 0);
+    for (size_t i = 0; i + 1 < token.n; i++) {
+        assert_int_equal(scrub_feed(&t, span_first(span_from(token, i), 1), false, &out), 0);
+        assert_int_equal(scrub_is_near(&t), 2 * (i + 1) >= token.n);
+    }
+    assert_int_equal(t.found, 0);
+    assert_int_equal(scrub_feed(&t, SPAN(" "), false, &out), 0);
+    assert_false(scrub_is_near(&t));
+    scrub_end(&t);
+    dynbuf_free(&out);
+    scrub_unref(&set);
+}
+
 /* D39: no room for the result is a failure, not bytes that were not looked at. */
 static void no_room(void **state)
 {
@@ -304,6 +327,7 @@ int main(void)
         cmocka_unit_test(literal),     cmocka_unit_test(base64), cmocka_unit_test(other_forms),
         cmocka_unit_test(overlapping), cmocka_unit_test(decoys), cmocka_unit_test(clean_body),
         cmocka_unit_test(events_flow), cmocka_unit_test(limits), cmocka_unit_test(no_room),
+        cmocka_unit_test(near),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
