@@ -176,7 +176,7 @@ static int body_end(struct exchange *x, struct frame *f)
 static bool is_word(struct span s)
 {
     for (size_t i = 0; i < s.n; i++)
-        if (!((s.p[i] >= 'a' && s.p[i] <= 'z') || (s.p[i] >= '0' && s.p[i] <= '9') || s.p[i] == '-'))
+        if (!((s.p[i] >= 'a' && s.p[i] <= 'z') || (s.p[i] >= '0' && s.p[i] <= '9') || s.p[i] == '-' || s.p[i] == '.'))
             return false;
     return s.n > 0;
 }

@@ -187,11 +187,11 @@ static void refusals_of_a_front_are_recorded(void **state)
     }
     expect_nothing(&p);
     play_time(&p, 1000);
-    front_says_refused(&p, XID(61), "not-http");
+    front_says_refused(&p, XID(61), "coding-in-1.0");
     m = expect(&p, ROLE_LEDGER, M_AUDIT, XID(60));
     assert_int_equal(wire_get_record(&m, &r), 0);
     assert_true(span_eq(r.code, SPAN("more-refused")) && span_eq(r.resource, SPAN("10 more")));
-    expect_audit(&p, XID(61), "deny", "not-http");
+    expect_audit(&p, XID(61), "deny", "coding-in-1.0");
     assert_int_equal(front_says(&p, XID(62), WALK_HOLD, "held", "http"), -1); /* not a front's to say */
     assert_int_equal(front_says(&p, XID(62), WALK_NONE, "held", "http"), -1);
     assert_int_equal(front_says(&p, XID(62), 200, "held", "http"), -1);
