@@ -225,6 +225,10 @@ def what_a_captured_network_asks_and_sends_ends_at_the_gateway(lab):
     quic = where.run(["python3", "-c", "import socket as s; c = s.socket(s.AF_INET, s.SOCK_DGRAM); c.settimeout(5);"
                       "c.connect(('192.0.2.1', 443)); c.send(b'x'); c.recv(1)"], rc=1)
     assert b"ConnectionRefusedError" in quic.err, quic.text()
+    stream = where.run(["python3", "-c", "import socket as s; q = b'\\0\\7\\1\\0\\0\\1' + bytes(6) + b'\\1x\\0\\0\\1\\0\\1';"
+                        "c = s.create_connection(('9.9.9.9', 53)); c.sendall(bytes([0, len(q)]) + q);"
+                        "print(s.inet_ntoa(c.recv(200)[-4:]))"], rc=0)
+    assert stream.out == b"198.18.0.1\n", stream.text()
     seen = where.run(["sh", "-c", f"getent ahostsv4 x.example; getent ahostsv6 x.example; curl -sS {url}/ok"])
     assert b"198.18.0.1" in seen.out and where.names.asked == []
 
