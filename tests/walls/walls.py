@@ -135,7 +135,7 @@ def the_carrier_and_the_resolver_cannot_read_the_store(lab):
                 assert no_way(tried(lab, gw, up, role, "open", path)), (role, path)
 
 
-@test("C29 walls")
+@test("C29 files")
 def only_the_keeper_can_open_the_ca_key(lab):
     up, gw = setup(lab)
     keys = sorted((gw.state / "keeper").iterdir())
