@@ -12,11 +12,55 @@
 #include "common/log.h"
 #include "common/memfd.h"
 #include "common/msg.h"
+#include "common/net/tls.h"
 #include "policy/load/disk.h"
 #include "policy/policy.h"
 #include "proxy/parent/parent.h"
 
-enum { COMPILE_SECONDS = 30 };
+enum { COMPILE_SECONDS = 30, TLS_FILES_MAX = 256 * 1024 };
+
+/* Links are followed: certificates are often renewed that way. */
+static int read_file(const char *path, struct dynbuf *b, struct err *e)
+{
+    ssize_t got = 0;
+    uint8_t *room;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    dynbuf_reset(b);
+    while (fd >= 0 && (room = dynbuf_room(b, 4096)) != NULL && (got = read(fd, room, 4096)) > 0)
+        dynbuf_grew(b, (size_t)got);
+    int bad = fd < 0 || got < 0 ? err_errno(e, "cannot read %s", path) : 0;
+    if (fd >= 0)
+        close(fd);
+    return bad == 0 && !dynbuf_ok(b) ? err_set(e, "%s is too large to be a PEM file", path) : bad;
+}
+
+/* What the lobby will make of the files of tls:, while somebody is there to be told. The keys end with this child. */
+static int tls_check(const struct config *c, struct err *e)
+{
+    struct dynbuf pem[3];
+    int bad = 0;
+    for (int i = 0; i < 3; i++)
+        dynbuf_init(&pem[i], TLS_FILES_MAX);
+    for (size_t i = 0; i < c->nlisteners && bad == 0; i++) {
+        const struct config_listener *l = &c->listener[i];
+        struct err why = {{0}};
+        if (l->certificate[0] == '\0')
+            continue;
+        dynbuf_reset(&pem[2]);
+        if (read_file(l->certificate, &pem[0], e) != 0 || read_file(l->key, &pem[1], e) != 0 ||
+            (l->clients[0] && read_file(l->clients, &pem[2], e) != 0))
+            return -1;
+        struct tls_server *s = NULL;
+        if (l->clients[0] && pem[2].n == 0)
+            err_set(&why, "%s is empty", l->clients);
+        else
+            s = tls_server_own(dynbuf_span(&pem[0]), dynbuf_span(&pem[1]), dynbuf_span(&pem[2]), &why);
+        if (s == NULL)
+            bad = err_set(e, "listener %s: tls: %s", l->name, why.text);
+        tls_server_free(&s);
+    }
+    return bad;
+}
 
 /* In the child: write the image to fd, or the words to report, and leave. */
 static void compile(const struct config *c, int fd, int report)
@@ -28,8 +72,9 @@ static void compile(const struct config *c, int fd, int report)
     for (size_t i = 0; i < c->npolicy; i++)
         paths[i] = c->policy[i];
     dynbuf_init(&image, POLICY_IMAGE_MAX);
-    int bad =
-        policy_load_from_disk(paths, c->npolicy, c->floors[0] ? c->floors : NULL, c->packs_dir, &image, NULL, &e);
+    int bad = tls_check(c, &e) != 0 ? -1
+                                    : policy_load_from_disk(paths, c->npolicy, c->floors[0] ? c->floors : NULL,
+                                                            c->packs_dir, &image, NULL, &e);
     for (size_t off = 0; !bad && off < image.n;) {
         ssize_t n = write(fd, image.p + off, image.n - off);
         if (n <= 0)

@@ -137,6 +137,10 @@ def the_source_address_names_the_sandbox(lab):
     lab.wait_for("the count", lambda: gw.refused().get(("far", "unknown-source")) == 1)
     names = {s["name"] for s in gw.cli_json("sandbox", "list")["sandboxes"]}
     assert names >= {"vm5", "vm6", "rest"}, names
+    gw.cli("sandbox", "rm", "vm5", rc=0)  # no sandbox any more, whoever comes from there
+    before = len(up.requests())
+    done = lab.run(curl(gw, up, "/ok", "--proxy", proxy, "--interface", "127.0.0.5"))
+    assert b" 200 OK" not in done.both and len(up.requests()) == before, done.text()
 
 
 @test("D32 own")
@@ -157,6 +161,8 @@ def tls_files(lab, name="gw.test"):
 @test("D32 tls")
 def a_proxy_that_speaks_tls(lab):
     ca, tls = tls_files(lab)
+    (lab.dir / "live.pem").symlink_to(ca.dir / "gw.test.pem")  # as renewed certificates often are
+    tls = tls.replace(str(ca.dir / "gw.test.pem"), "live.pem")
     up, secret, gw = setup(lab, [f'{{ name: web, http: "127.0.0.1:0", identity: token, {tls} }} }}'])
     proxy = ["--proxy", f"https://agent:{gw.token('agent')}@{door(gw, 1)}", "--proxy-cacert", ca.cert]
     a_read_a_write_a_denial(lab, gw, up, secret, *proxy, name="agent")
@@ -232,14 +238,20 @@ def a_proxy_header_of_a_listed_peer(lab):
 
 @test()
 def a_proxy_header_of_anybody_else(lab):
-    up, secret, gw = setup(lab, [BEHIND % "192.0.2.1", TOKENS % "192.0.2.1"])
+    up, secret, gw = setup(lab, [BEHIND % "192.0.2.1", TOKENS % "192.0.2.1",
+                                 '{ name: vms, http: "127.0.0.1:0", identity: { source: { 127.0.0.1: vm1 } } }'])
     auth = f"Proxy-Authorization: {gw.basic()}\r\n"
     for n, where in enumerate((0, 1, 2)):
         for header in (proxy2(443), b"PROXY TCP4 192.0.2.99 192.0.2.7 1 2\r\n"):
             got = ask(door(gw, where), header + get(up, auth))
             assert b" 200 " not in got and b"192.0.2" not in got, got
+    # Known by where it comes from, it is refused by its front.
+    for header in (proxy2(443), b"PROXY TCP4 192.0.2.99 192.0.2.7 1 2\r\n"):
+        got = ask(door(gw, 3), header + get(up))
+        assert b" 200 " not in got and b"192.0.2" not in got, got
+    lab.wait_for("the front's counts", lambda: [k for k in gw.refused() if k[0] == "vm1"])
     assert up.requests() == [], up.requests()
-    counts = lab.wait_for("the counts", lambda: gw.refused() if len(gw.refused()) == 3 else None)
+    counts = lab.wait_for("the counts", lambda: {k: n for k, n in gw.refused().items() if k[0] != "vm1"} if len(gw.refused()) >= 4 else None)
     assert counts == {("agents", "proxy-header"): 2, ("tokens", "proxy-header"): 2, ("behind", "unknown-source"): 2}, counts
 
 
@@ -328,7 +340,14 @@ def a_listener_whose_files_are_missing_is_said_at_the_start(lab):
     config.write_text('version: 1\nstate_dir: s\ndesk: { http: "localhost:0" }\nlisteners: [{ name: web, '
                       'http: "127.0.0.1:0", identity: token, tls: { certificate: no.pem, key: no.key } }]\n')
     done = lab.run(["countersign", "up", "--config", config])
-    assert done.rc == 3 and b"no.pem" in done.err and b"web" in done.err, done.text()
+    assert done.rc == 3 and b"no.pem" in done.err, done.text()
+    ca = CA(lab.dir / "proxy-ca", "Proxy CA")
+    cert, _ = ca.leaf("a.test")
+    _, key = ca.leaf("b.test")
+    config.write_text(config.read_text().replace("no.pem", str(cert)).replace("no.key", str(key)))
+    for more in ((), ("--check-config",)):
+        done = lab.run(["countersign", "up", "--config", config, *more])
+        assert done.rc == 3 and b"listener web: tls: the private key is not that of" in done.err, done.text()
 
 
 main()

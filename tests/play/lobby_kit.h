@@ -29,7 +29,7 @@ struct stage {
         int fd;
     } given;
     size_t ngiven;
-    int listener, old[8]; /* the one dial() knocks at, and those before it */
+    int listener, old[16]; /* the one dial() knocks at, and those before it */
     size_t nold;
     struct refusals refused;
     unsigned fds;

@@ -360,6 +360,48 @@ static void what_is_no_handshake_is_refused(void **state)
     covers("A52 A39");
 }
 
+/* With files that are not what they should be the listener stays shut, and nobody is asked for a passphrase. */
+static void with_wrong_files_it_stays_shut(void **state)
+{
+    char *text;
+    size_t before = s->lobby.ndoors;
+    (void)state;
+    BIO *b = BIO_new(BIO_s_mem());
+    assert_int_equal(PEM_write_bio_PrivateKey(b, t.key, EVP_aes_128_cbc(), (unsigned char *)"pass", 4, NULL, NULL),
+                     1);
+    long n = BIO_get_mem_data(b, &text);
+    struct {
+        int cert, key, ca;
+        enum listener_identity identity;
+    } cases[] = {
+        {cert_file(t.cert), key_file(t.client_key), -1, IDENTITY_TOKEN},
+        {cert_file(t.cert), file_of(span_of(text, (size_t)n)), -1, IDENTITY_TOKEN},
+        {cert_file(t.cert), file_of(SPAN("no key\n")), -1, IDENTITY_TOKEN},
+        {file_of(SPAN("")), key_file(t.key), -1, IDENTITY_TOKEN},
+        {file_of(SPAN("-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n")), key_file(t.key), -1,
+         IDENTITY_TOKEN},
+        {cert_file(t.cert), key_file(t.key), file_of(SPAN("")), IDENTITY_CERTIFICATE},
+        {cert_file(t.cert), key_file(t.key), file_of(SPAN("no certificate\n")), IDENTITY_CERTIFICATE},
+        {cert_file(t.cert), key_file(t.key), -1, IDENTITY_CERTIFICATE},
+    };
+    BIO_free(b);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        int file[] = {cases[i].cert, cases[i].key, cases[i].ca};
+        w = (struct wire_listener){.way = WAY_HTTP, .identity = cases[i].identity, .tls = true};
+        if (cases[i].identity == IDENTITY_CERTIFICATE) {
+            w.nsources = 1;
+            w.source[0].key = SPAN("vm1.example");
+            w.source[0].sandbox = SPAN("vm1");
+        }
+        listen_as("tls", &w, file, file[2] >= 0 ? 3 : 2);
+        if (s->lobby.ndoors != before)
+            fail_msg("case %zu was opened", i);
+        for (int k = 0; k < 3; k++)
+            if (file[k] >= 0)
+                close(file[k]);
+    }
+}
+
 #define TLS_PLAY(f) cmocka_unit_test_setup_teardown(f, tls_open, tls_close)
 
 int main(void)
@@ -371,6 +413,7 @@ int main(void)
         TLS_PLAY(one_sandbox_fills_no_place_but_its_own),
         TLS_PLAY(the_certificate_names_the_sandbox),
         TLS_PLAY(socks_in_tls),
+        TLS_PLAY(with_wrong_files_it_stays_shut),
         TLS_PLAY(what_is_no_handshake_is_refused),
     };
     return cmocka_run_group_tests(tests, keys_open, keys_close);
