@@ -5,9 +5,10 @@ import re
 import secrets
 import socket
 import ssl
+import subprocess
 
 from gateway import Gateway, simple_policy
-from harness import main, test
+from harness import Skip, main, test
 from lab.certs import CA
 from ways import answers, exactly, proxy2
 
@@ -66,6 +67,36 @@ def socks5_with_curl(lab):
     up, secret, gw = setup(lab, [SOCKS])
     proxy = f"socks5h://agent:{gw.token('agent')}@{door(gw, 1)}"
     a_read_a_write_a_denial(lab, gw, up, secret, "--proxy", proxy, name="agent")
+
+
+PYTHON = """
+import sys, requests
+print(requests.request(sys.argv[1], sys.argv[2], data=sys.argv[3] or None, timeout=60).text)
+"""
+
+
+@test()
+def socks5_with_python(lab):
+    if subprocess.run(["/usr/bin/python3", "-c", "import requests, socks"], capture_output=True, check=False).returncode:
+        raise Skip("python3-requests and python3-socks")
+    up, secret, gw = setup(lab, [SOCKS])
+    env = dict(line.split("=", 1) for line in gw.cli(
+        "sandbox", "create", "py", rc=0).out.decode().replace("export ", "").replace("'", "").splitlines())
+    gw.tokens["py"] = re.search(r"cst_\w+", env["HTTPS_PROXY"])[0]
+    env = dict(line.split("=", 1) for line in gw.cli(
+        "env", "py", "--via", "socks5", rc=0).out.decode().replace("export ", "").replace("'", "").splitlines())
+    assert env["ALL_PROXY"].startswith("socks5h://py:"), env
+
+    def ask(method, path, data=""):
+        return ["/usr/bin/python3", "-c", PYTHON, method, f"https://{up.name}:{up.port}{path}", data]
+    assert lab.run(ask("GET", "/ok"), env=env, rc=0).out.strip() == b'{"ok":true}'
+    client = lab.start(ask("POST", "/things", "a=1"), env=env)
+    gw.approve(gw.pending()["id"])
+    assert client.wait() == 0 and writes(up) == {"POST /things": 1}, writes(up)
+    client = lab.start(ask("POST", "/things", "a=2"), env=env)
+    gw.deny(gw.pending()["id"], NO)
+    client.wait_line(re.escape(NO))
+    assert writes(up) == {"POST /things": 1}, writes(up)
 
 
 @test("D32 socks-refused")

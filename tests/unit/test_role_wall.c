@@ -118,6 +118,18 @@ static enum end unix_socket(void)
     return verdict(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0) >= 0);
 }
 
+static enum end pair(void)
+{
+    int sv[2];
+    return verdict(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sv) == 0);
+}
+
+static enum end datagram_pair(void)
+{
+    int sv[2];
+    return verdict(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, sv) == 0);
+}
+
 static enum end mptcp_socket(void)
 {
     return verdict(socket(AF_INET, SOCK_STREAM, 262) >= 0);
@@ -330,11 +342,23 @@ static void test_front(void **state)
     static const struct wall w = {.calls = WALL_MEMFD | WALL_ACCEPT};
     static const struct row rows[] = {
         ROW(open_passwd, KILLED), ROW(write_inside, KILLED), ROW(tcp_socket, KILLED), ROW(udp_socket, KILLED),
-        ROW(unix_socket, KILLED), ROW(memfd, FINE),          ROW(accept_one, FINE),
+        ROW(unix_socket, KILLED), ROW(memfd, FINE),          ROW(accept_one, FINE),   ROW(pair, KILLED),
     };
     (void)state;
     CHECK("front", w, nobody);
     CHECK("front", w, rows);
+}
+
+static void test_lobby(void **state)
+{
+    static const struct wall w = {.calls = WALL_ACCEPT | WALL_PAIR};
+    static const struct row rows[] = {
+        ROW(open_passwd, KILLED), ROW(tcp_socket, KILLED), ROW(unix_socket, KILLED),   ROW(memfd, KILLED),
+        ROW(accept_one, FINE),    ROW(pair, FINE),         ROW(datagram_pair, KILLED),
+    };
+    (void)state;
+    CHECK("lobby", w, nobody);
+    CHECK("lobby", w, rows);
 }
 
 static void test_connect(void **state)
@@ -463,9 +487,9 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_base),        cmocka_unit_test(test_front), cmocka_unit_test(test_connect),
-        cmocka_unit_test(test_dns),         cmocka_unit_test(test_files), cmocka_unit_test(test_read_files),
-        cmocka_unit_test(test_unix_listen), cmocka_unit_test(test_abort),
+        cmocka_unit_test(test_base),       cmocka_unit_test(test_front),       cmocka_unit_test(test_lobby),
+        cmocka_unit_test(test_connect),    cmocka_unit_test(test_dns),         cmocka_unit_test(test_files),
+        cmocka_unit_test(test_read_files), cmocka_unit_test(test_unix_listen), cmocka_unit_test(test_abort),
     };
 #ifdef COUNTERSIGN_DEV
     fprintf(stderr, "SKIPPED: everything seccomp refuses (sanitizer build); run this test in the plain build\n");
