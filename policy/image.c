@@ -84,6 +84,7 @@ static const struct field cred_fields[] = {STR(img_cred, name),
                                            STR(img_cred, user),
                                            BELOW(img_cred, source, SOURCE_STORE + 1),
                                            BELOW(img_cred, basic, 2),
+                                           BELOW(img_cred, certificate, 2),
                                            RANGE(img_cred, only, IMG_PLACE),
                                            {0}};
 static const struct field place_fields[] = {STR(img_place, host),

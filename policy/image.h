@@ -15,7 +15,7 @@
 #include "policy/policy.h"
 #include "policy/records_pack.h"
 
-enum { IMG_VERSION = 4 };
+enum { IMG_VERSION = 5 };
 #define IMG_MAGIC "CSPOLICY"
 #define IMG_NONE  UINT32_MAX
 

@@ -107,7 +107,8 @@ bool policy_credential(const struct policy *p, size_t i, struct credential *c)
                              .header = img_span(p, r->header),
                              .format = img_span(p, r->format),
                              .basic_user = img_span(p, r->user),
-                             .basic = r->basic != 0};
+                             .basic = r->basic != 0,
+                             .certificate = r->certificate != 0};
     return true;
 }
 

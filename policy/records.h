@@ -76,7 +76,7 @@ struct img_place {
 };
 struct img_cred {
     struct img_str name, arg, header, format, user;
-    uint32_t source, basic;
+    uint32_t source, basic, certificate;
     struct img_range only; /* IMG_PLACE */
 };
 struct img_upstream {

@@ -68,9 +68,13 @@ static void credential(struct exchange *x, const struct ticket *t)
     show_text(&x->out, t->credential);
     PUT(x, "</b>");
     if (i >= 0 && policy_credential(d->policy, (size_t)i, &c)) {
-        PUT(x, ", put into <span class=\"mono\">");
-        show_text(&x->out, c.basic || c.basic_user.n || c.header.n == 0 ? SPAN("Authorization") : c.header);
-        PUT(x, "</span> after a yes. ");
+        if (c.certificate) {
+            PUT(x, ", shown as a client certificate after a yes. ");
+        } else {
+            PUT(x, ", put into <span class=\"mono\">");
+            show_text(&x->out, c.basic || c.basic_user.n || c.header.n == 0 ? SPAN("Authorization") : c.header);
+            PUT(x, "</span> after a yes. ");
+        }
         if (policy_credential_may_go(d->policy, (size_t)i, t->scheme, t->host, (uint16_t)t->port, t->path))
             PUT(x, "Its <span class=\"mono\">only:</span> list names this place.");
         else

@@ -55,6 +55,9 @@ int conn_tls_accept_own(struct conn *c, struct tls_server *s) MUSTCHECK;
 bool conn_peer_named(const struct conn *c, struct span name);
 /* Become the TLS client side: SNI and verified name = `name`; chain against the client's roots. */
 int conn_tls_connect(struct conn *c, struct tls_client *t, struct span name) MUSTCHECK;
+/* On a connection that began as TLS client, before its handshake: show this when the server asks. PEM, a key and the
+ * chain of its certificate; the key is forgotten with the handshake. -1: the two do not fit, or are none. */
+int conn_tls_certificate(struct conn *c, struct span pem, struct err *e) MUSTCHECK;
 
 struct span conn_input(const struct conn *c);
 void conn_consume(struct conn *c, size_t n);

@@ -5,6 +5,7 @@
 #include "common/net/tls_in.h"
 
 #include <openssl/err.h>
+#include <openssl/pem.h>
 #include <openssl/x509v3.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -143,6 +144,8 @@ static void handshake(struct conn *c)
         conn_fail(c, "TLS handshake: the peer chose a protocol that was not offered");
         return;
     }
+    if (!SSL_is_server(c->ssl))
+        SSL_certs_clear(c->ssl); /* the key of a client certificate has done its work */
     c->mode = CONN_TLS;
     c->tell_ready = true;
     task_flush(c->loop, &c->flush);
@@ -321,4 +324,33 @@ int conn_tls_connect(struct conn *c, struct tls_client *t, struct span name)
         return 0;
     fail_words(c, "setting the name to verify");
     return -1;
+}
+
+/* An encrypted key is not asked about: there is nobody to type. */
+static int no_password(char *to, int n, int writing, void *arg)
+{
+    (void)to, (void)n, (void)writing, (void)arg;
+    return -1;
+}
+
+int conn_tls_certificate(struct conn *c, struct span pem, struct err *e)
+{
+    BIO *keys = BIO_new_mem_buf(pem.p, (int)pem.n), *certs = BIO_new_mem_buf(pem.p, (int)pem.n);
+    STACK_OF(X509) *chain = sk_X509_new_null();
+    EVP_PKEY *key = keys == NULL ? NULL : PEM_read_bio_PrivateKey(keys, NULL, no_password, NULL);
+    X509 *leaf = certs == NULL ? NULL : PEM_read_bio_X509(certs, NULL, no_password, NULL), *more = NULL;
+    bool ok = key != NULL && leaf != NULL && chain != NULL;
+    while (ok && sk_X509_num(chain) < 8 && (more = PEM_read_bio_X509(certs, NULL, no_password, NULL)) != NULL)
+        ok = sk_X509_push(chain, more) > 0;
+    ok = ok && SSL_use_cert_and_key(c->ssl, leaf, key, chain, 1) == 1;
+    if (!ok)
+        err_set(e, "the client certificate cannot be used: no key without a password, no certificate, or the one is "
+                   "not the other's");
+    ERR_clear_error(); /* words of the library could tell something of the key */
+    sk_X509_pop_free(chain, X509_free);
+    X509_free(leaf);
+    EVP_PKEY_free(key);
+    BIO_free(keys);
+    BIO_free(certs);
+    return ok ? 0 : -1;
 }

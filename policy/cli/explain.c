@@ -29,7 +29,7 @@ static void print_credential(const struct policy *p, const struct decision *d, c
         return;
     printf("%s  credential ", indent);
     show(c.name);
-    printf(" -> header ");
+    printf(c.certificate ? " -> client certificate" : " -> header ");
     show(c.header);
     printf(" (inside its only:)\n");
 }

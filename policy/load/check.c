@@ -261,10 +261,15 @@ static void check_inject(struct loader *l, const struct m_credential *c)
     const struct m_inject *j = &c->inject;
     if (j->at == NULL)
         return;
+    if (j->certificate.at) {
+        if (j->certificate.v == 0 || j->basic || j->header.at || j->format.at)
+            problem(l, j->at, "P015", "client_certificate: is true, and then nothing else stands in inject:");
+        return;
+    }
     if (j->basic ? j->header.at || j->format.at : !j->header.at || !j->format.at)
         problem(l, j->at, "P015",
-                "inject: is { header: NAME, format: \"Bearer {}\" }, { basic: { user: NAME } } or "
-                "{ basic: true }");
+                "inject: is { header: NAME, format: \"Bearer {}\" }, { basic: { user: NAME } }, "
+                "{ basic: true } or { client_certificate: true }");
     if (j->header.at && (!scalar_is_word(j->header.text) || header_forbidden(j->header.text)))
         bad_value(l, &j->header, "P008", "is no header that a credential may stand in");
     if (j->user.at && span_index(j->user.text, ':') < j->user.text.n)
@@ -296,6 +301,8 @@ static void check_credential(struct loader *l, struct m_credential *c)
             bad_value(l, &p[i].path, "P013", scalar_path(p[i].path.text));
         if (p[i].scheme.at == NULL)
             p[i].scheme.v = SCHEME_HTTPS;
+        if (c->inject.certificate.v && p[i].scheme.v != SCHEME_HTTPS)
+            problem(l, p[i].at, "P015", "a client certificate goes over https only");
         if (p[i].port.at == NULL)
             p[i].port.v = p[i].scheme.v == SCHEME_HTTP ? 80 : 443;
     }

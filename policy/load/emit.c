@@ -211,7 +211,8 @@ static void put_credential(struct emit *w, const struct m_credential *c)
                            .source = s->file.at  ? SOURCE_FILE
                                      : s->env.at ? SOURCE_ENV
                                                  : SOURCE_STORE,
-                           .basic = c->inject.basic};
+                           .basic = c->inject.basic,
+                           .certificate = c->inject.certificate.v != 0};
     const struct m_place *p = c->only.v;
     out.only.first = table_count(w, IMG_PLACE);
     for (size_t i = 0; i < c->only.n; i++) {

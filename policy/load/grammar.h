@@ -28,6 +28,7 @@ struct m_credential {
     struct m_inject {
         const struct node *at;
         struct item header, format, user;
+        struct number certificate;
         bool basic;
     } inject;
     struct list only; /* m_place */

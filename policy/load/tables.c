@@ -141,9 +141,12 @@ static const struct key inject_keys[] = {
     TEXT(m_inject, header, "header", "the field to set, such as Authorization"),
     TEXT(m_inject, format, "format", "its value, {} is the secret, such as \"Bearer {}\""),
     {.name = "basic", .type = KEY_CALL, .at = 0, .call = read_basic, .help = "true, or { user: NAME }"},
+    {.name = "client_certificate",
+     .type = KEY_BOOL,
+     .at = AT(m_inject, certificate),
+     .help = "true: the secret is PEM, a key and its chain, for the TLS handshake"},
     LATER("query"),
     LATER("sigv4"),
-    LATER("client_certificate"),
     {0}};
 static const struct table inject_table = {"inject:", sizeof(struct m_inject), inject_keys};
 
@@ -179,7 +182,6 @@ static const struct key tls_keys[] = {
      .at = AT(m_tls, crls),
      .help = "PEM files of revocation lists, one for each issuer of the chain"},
     {.name = "min", .type = KEY_ONE_OF, .at = AT(m_tls, min), .choices = tls_versions, .help = "default \"1.2\""},
-    LATER("client_certificate"),
     {0}};
 static const struct table tls_table = {"tls:", sizeof(struct m_tls), tls_keys};
 

@@ -65,12 +65,13 @@ struct cred *cred_read(struct span payload, uint32_t *ttl)
     m.bad |= n > SCRUB_SECRETS_MAX;
     for (size_t i = 0; !m.bad && i < n; i++)
         secret[i] = msg_get_span(&m, SCRUB_SECRET_MAX);
-    bool whole = c->name.n == 0 ? value.n == 0 : (value.n > 0 && inject_slot_ok(c->header));
+    c->certificate = c->name.n > 0 && c->header.n == 0;
+    bool whole = c->name.n == 0 ? value.n == 0 : (value.n > 0 && (c->certificate || inject_slot_ok(c->header)));
     if (msg_end(&m) != 0 || !whole || c->host.n == 0 || c->scheme.n == 0) {
         err_set(&c->bad, "the keeper's message cannot be understood, or names a field no credential may go into");
         return c;
     }
-    c->set = patterns(secret, n, value, &c->bad);
+    c->set = patterns(secret, n, c->certificate ? SPAN_NONE : value, &c->bad);
     if (c->set == NULL)
         return c;
     c->bad.text[0] = '\0';

@@ -16,6 +16,7 @@ struct cred {
     struct arena a;
     struct span scheme, host, name, header; /* name empty: nothing to inject, patterns only */
     uint16_t port;
+    bool certificate; /* value is PEM, a key and its chain, for a connection of this exchange's own */
     struct secret *value;
     struct scrub *set;
 };

@@ -53,7 +53,10 @@ static void start_tls(struct exchange *x)
     struct err e = {""};
     struct tls_client *t = upstream_tls(&x->carrier->upstreams, x->upstream, &e);
     x->in_tls = true;
-    if (t != NULL && conn_tls_connect(x->conn, t, x->upstream->host) == 0)
+    bool begun = t != NULL && conn_tls_connect(x->conn, t, x->upstream->host) == 0;
+    if (begun && x->cred != NULL && x->cred->certificate)
+        begun = conn_tls_certificate(x->conn, secret_bytes(x->cred->value), &e) == 0;
+    if (begun)
         return;
     (void)exchange_fail(x, "tls-failed", "%s", e.text[0] ? e.text : "TLS to the upstream cannot be begun");
     exchange_end(x);
@@ -170,7 +173,8 @@ enum walk_next dial_go(struct exchange *x)
     }
     struct pool_key k = {x->front->instance, x->upstream, x->addr, x->f.credential};
     uint64_t idle = x->f.unsafe ? REUSE_UNSAFE_MS : c->settings.pool_idle_ms;
-    x->conn = x->retried || x->socket != NULL ? NULL : pool_take(&c->pool, &k, idle, &x->addr);
+    bool own = x->socket != NULL || (x->cred != NULL && x->cred->certificate);
+    x->conn = x->retried || own ? NULL : pool_take(&c->pool, &k, idle, &x->addr);
     if (x->conn == NULL)
         return dial_next(x);
     x->reused = x->up = true;

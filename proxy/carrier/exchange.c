@@ -59,7 +59,8 @@ static void let_connection_go(struct exchange *x)
     if (x->conn == NULL)
         return;
     struct pool_key k = {x->front->instance, x->upstream, x->addr, x->f.credential};
-    if (x->code == NULL && x->complete && x->keep_alive && !x->is_lost)
+    bool own = x->cred != NULL && x->cred->certificate; /* it speaks for that credential: nobody else's */
+    if (x->code == NULL && x->complete && x->keep_alive && !x->is_lost && !own)
         pool_put(&x->carrier->pool, &k, x->upstream, &x->conn);
     else
         conn_free(&x->conn);

@@ -23,7 +23,7 @@ static enum walk_next write_head(struct exchange *x)
     struct dynbuf out;
     enum walk_next next = WALK_FAIL;
     dynbuf_init(&out, INJECT_HEAD_MAX);
-    if (x->cred != NULL && x->cred->name.n) {
+    if (x->cred != NULL && x->cred->name.n && !x->cred->certificate) {
         in.header = x->cred->header;
         in.value = secret_bytes(x->cred->value);
         in.identity = true;

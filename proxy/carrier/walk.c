@@ -33,6 +33,8 @@ static enum walk_next check_credential(struct exchange *x)
         return exchange_fail(x, "credential-unavailable", "the credential cannot be used: %s", x->cred->bad.text);
     if (!cred_fits(x->cred, x->upstream, x->f.credential))
         return exchange_fail(x, "credential-unavailable", "the released credential is for another place");
+    if (x->cred->certificate && !x->upstream->tls)
+        return exchange_fail(x, "cleartext-credential", "a client certificate goes over https only");
     scrub_begin(&x->scrub, x->cred->set);
     return WALK_NEXT;
 }

@@ -17,7 +17,7 @@ static void as_it_leaves(struct exchange *x)
     struct policy *p = x->now.image->policy;
     struct credential c;
     struct leaving l = {.secrets = policy_host_bound(p, x->request.scheme, x->request.host, x->request.port)};
-    if (x->now.d.credential >= 0 && policy_credential(p, (size_t)x->now.d.credential, &c))
+    if (x->now.d.credential >= 0 && policy_credential(p, (size_t)x->now.d.credential, &c) && !c.certificate)
         l.slot = c.header.n ? c.header : SPAN("Authorization");
     leaving_apply(&l, &x->request);
 }

@@ -123,7 +123,8 @@ static int add_bound(struct releaser *r, const struct release_ask *a, struct rel
     size_t bytes = 0;
     bool ok = true;
     for (size_t i = 0; policy_credential(r->policy, i, &c); i++) {
-        if (!policy_credential_bound(r->policy, i, a->scheme, a->host, a->port))
+        /* A private key is never sent, so nobody can echo it. */
+        if (c.certificate || !policy_credential_bound(r->policy, i, a->scheme, a->host, a->port))
             continue;
         struct err unused;
         struct secret *s = sources_value(r->sources, &c, &unused); /* what has no value now was never sent */
@@ -163,6 +164,8 @@ static int check(struct releaser *r, const struct release_ask *a, struct credent
         return refuse(out, "credential-unavailable", "the policy names no such credential");
     if (!policy_credential_may_go(r->policy, (size_t)i, a->scheme, a->host, a->port, a->path))
         return refuse(out, "credential-not-for-host", "the credential's only: list does not name this place");
+    if (c->certificate && !span_eq(a->scheme, SPAN("https")))
+        return refuse(out, "credential-not-for-host", "a client certificate goes over https only");
     if (!wire_may_be_open(r->policy, a))
         return refuse(out, "credential-not-for-host", "the credential would travel in clear text");
     if (!a->held)

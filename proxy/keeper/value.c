@@ -11,8 +11,15 @@ struct span value_trim(struct span raw)
     return raw;
 }
 
+bool value_is_pem(struct span v)
+{
+    return span_starts(v, SPAN("-----BEGIN ")) && span_find(v, SPAN("PRIVATE KEY-----\n")) < v.n &&
+           span_find(v, SPAN("-----BEGIN CERTIFICATE-----\n")) < v.n;
+}
+
 int value_check(struct span v, struct err *e)
 {
+    bool lines = value_is_pem(v);
     if (v.n == 0)
         return err_set(e, "the value is empty");
     if (v.n < VALUE_MIN)
@@ -20,7 +27,7 @@ int value_check(struct span v, struct err *e)
     if (v.n > VALUE_MAX)
         return err_set(e, "the value is longer than %d bytes", VALUE_MAX);
     for (size_t i = 0; i < v.n; i++)
-        if (v.p[i] < 0x20 || v.p[i] == 0x7f)
+        if ((v.p[i] < 0x20 && !(lines && v.p[i] == '\n')) || v.p[i] == 0x7f)
             return err_set(e, "the value has a control character (a line end, a NUL or the like) at byte %zu", i);
     if (v.p[0] == ' ' || v.p[v.n - 1] == ' ')
         return err_set(e, "the value begins or ends with a space");
@@ -29,7 +36,7 @@ int value_check(struct span v, struct err *e)
 
 struct span value_header(const struct credential *c)
 {
-    return c->header.n ? c->header : SPAN("Authorization");
+    return c->certificate ? SPAN_NONE : c->header.n ? c->header : SPAN("Authorization");
 }
 
 static bool is_basic(const struct credential *c)
@@ -94,6 +101,13 @@ out:
 
 struct secret *value_render(const struct credential *c, struct span v, struct err *e)
 {
+    if (c->certificate != value_is_pem(v)) {
+        err_set(e, c->certificate ? "the value is no PEM text with a private key and the chain of its certificate"
+                                  : "the value is PEM text, which no header field can carry");
+        return NULL;
+    }
+    if (c->certificate)
+        return secret_new(v);
     if (is_basic(c))
         return render_basic(c, v, e);
     struct span format = c->format.n ? c->format : SPAN("{}");

@@ -13,6 +13,8 @@ enum { VALUE_MIN = 8, VALUE_MAX = 8 * 1024 };
 
 /* One line feed at the end (with its carriage return) is an editor's, not the secret's. */
 struct span value_trim(struct span raw);
+/* A key and certificates as text: the one kind of value that may have lines. It goes into no field. */
+bool value_is_pem(struct span v);
 /* Neither too short nor too long, no control byte, no space at either end. 0, or -1 with words. */
 int value_check(struct span v, struct err *e) MUSTCHECK;
 /* The field value for this credential: its format, or Basic. NULL with words when they do not fit together. */

@@ -181,7 +181,16 @@ static const struct refused refused[] = {
      "P013", NULL, "no pin"},
     {V "upstreams: [{ host: a.example, tls: { min: \"1.1\" } }]\n", "P008", "policy.yaml:2:44", "1.2"},
     {V "upstreams: [{ host: a.example, tls: { verify: false } }]\n", "P006", NULL, "verify"},
-    {V "upstreams: [{ host: a.example, tls: { client_certificate: c } }]\n", "P007", NULL, "not available"},
+    {V "credentials: { c: { source: { env: A }, inject: { client_certificate: false }, only: [{ host: a.example }] } "
+       "}\n",
+     "P015", NULL, "is true"},
+    {V "credentials: { c: { source: { env: A }, inject: { client_certificate: true, basic: true }, only: [{ host: "
+       "a.example }] } }\n",
+     "P015", NULL, "nothing else"},
+    {V "credentials: { c: { source: { env: A }, inject: { client_certificate: true }, only: [{ host: a.example, "
+       "scheme: "
+       "http }] } }\n",
+     "P015", NULL, "https only"},
     /* combinations */
     {V "upstreams: [{ host: a.example, ca: ca.pem, tls: { ca: ca.pem } }]\n", "P015", "policy.yaml:2:55", "beside"},
     {RULE " }, decide: deny, approve: { reason: required } }\n", "P015", NULL, "hold"},
