@@ -27,6 +27,7 @@ import traceback
 
 from gateway import Gateway, upstream_yaml
 from harness import Skip, test
+import websocket  # noqa: E402  of lab, which harness made known
 from ways import LISTENER, PATIENCE, WAYS, Got, Wire, answers  # noqa: F401
 
 SETTLE_SECONDS = 5
@@ -78,6 +79,7 @@ class Rig:
         self.ids, self.named, self.asserted = None, set(), 0
         self.records, self.offset, self.seen = [], 0, 0
         self.raw, self.decided, self.after = {}, collections.Counter(), 0
+        self.sockets = collections.Counter()  # messages over WebSockets that ended, by path, as the audit counts them
         self.authorities = {f"{name}:{port}".encode() for name, port in
                             (("upstream.test", self.up.port), ("upstream.test", self.up.plain_port), ("other.test", self.up.port))}
 
@@ -247,6 +249,8 @@ class Rig:
                 record, self.after = json.loads(row["json"]), row["seq"]
                 if record["kind"] == "result":
                     self.decided[record["outcome"], record["method"], record["path"].partition("?")[0]] += 1
+                elif record["kind"] == "websocket":
+                    self.sockets[record["path"].partition("?")[0]] += record["messages_out"]
             if len(page["audit"]) < AUDIT_PAGE:
                 return self.decided
 
@@ -254,6 +258,7 @@ class Rig:
         """Message for message: what the raw bytes hold, the recorder parsed and the audit decided. And all roles live.
         cut: a beginning may have left, and then its outcome is written down as unknown, or as its early answer."""
         whole, begun = self.received(cut)
+        messages_sent = collections.Counter(target.partition("?")[0] for found in self.raw.values() for target in found[2])
         complete, seen = sum(1 for r in self.requests() if r["complete"]), whole + begun - self.silent()
         assert complete <= sum(whole.values()) <= len(self.records) and (cut or complete == sum(whole.values())), \
             f"{sum(whole.values())} raw messages, {complete} requests"
@@ -263,9 +268,10 @@ class Rig:
             for (outcome, *message), n in self.outcomes().items():
                 if outcome != "not-sent":
                     (maybe if cut and outcome == "unknown" else sure)[tuple(message)] += n
-            if not (seen - sure - maybe) or time.monotonic() > end:
+            if not (seen - sure - maybe) and not messages_sent - self.sockets or time.monotonic() > end:
                 break
             pause.wait(0.005)
+        assert +messages_sent == +self.sockets, f"messages over WebSockets: {messages_sent} came, {self.sockets} were decided"
         assert not (sure - seen) and not (seen - sure - maybe), \
             f"audit but not seen {sure - seen}, seen but not in the audit {seen - sure - maybe}"
         said = self.gw.process.seen
@@ -278,7 +284,7 @@ class Rig:
         for path in self.up.dir.glob("*.in"):
             size = path.stat().st_size
             if self.raw.get(path, (None,))[0] != (size, cut):
-                self.raw[path] = (size, cut), messages(path, cut, self.authorities)
+                self.raw[path] = (size, cut), *messages(path, cut, self.authorities)
             for method, target, ended in self.raw[path][1]:
                 (whole if ended else begun)[method, target.partition("?")[0]] += 1
         return whole, begun
@@ -298,8 +304,9 @@ class Rig:
 
 
 def messages(path, cut, authorities):
-    """(method, target, whole) of each message in an upstream's raw bytes, which hold nothing else, written canonically."""
-    data, found = path.read_bytes(), []
+    """(method, target, whole) of each message in an upstream's raw bytes, which hold nothing else, written canonically;
+    and the target of each message over a WebSocket, of which nothing else follows its 101."""
+    data, found, sockets = path.read_bytes(), [], []
     while data:
         match = ALLOWED.match(data)
         assert match, f"not canonical in {path.name}: {data[:300]!r}"
@@ -308,7 +315,12 @@ def messages(path, cut, authorities):
         names = [n.lower() for n, _ in fields]
         assert names.count(b"host") == 1 and fields[0][0] == b"Host" and fields[0][1] in authorities, fields
         assert b"transfer-encoding" not in names or b"content-length" not in names, fields
-        assert named[b"connection"] == b"keep-alive", fields
+        upgrade = named[b"connection"] == b"Upgrade" and named.get(b"upgrade") == b"websocket" and match[1] == b"GET"
+        assert upgrade or (named[b"connection"] == b"keep-alive" and b"upgrade" not in named), fields
+        if upgrade and b"HTTP/1.1 101 " in path.with_suffix(".out").read_bytes():
+            sockets = [match[2].decode()] * frames(data[match.end():])
+            found.append((match[1].decode(), match[2].decode(), True))
+            break
         rest, whole = data[match.end():], True
         if named.get(b"transfer-encoding") is not None:
             assert named[b"transfer-encoding"] == b"chunked", fields
@@ -320,7 +332,16 @@ def messages(path, cut, authorities):
         assert whole or cut, f"cut body in {path.name}: {rest[:200]!r}"
         data = rest[n:]
         found.append((match[1].decode(), match[2].decode(), whole))
-    return found
+    return found, sockets
+
+
+def frames(data):
+    """How many text and binary messages there are in a client's frames, which are all masked, and nothing else."""
+    reader, n = websocket.Reader(lambda: b"", True, data), 0
+    with contextlib.suppress(EOFError):  # cut off in the middle of one
+        while reader.buffer:
+            n += reader.message()[0] in (websocket.TEXT, websocket.BINARY)
+    return n
 
 
 def raw_answer(data, close=True):

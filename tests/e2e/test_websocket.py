@@ -1,17 +1,24 @@
 #!/usr/bin/env python3
 """WebSockets over each transport: which upgrades pass, what may be sent afterwards, and what never comes back."""
 import base64
-import os
-import signal
+import functools
+import json
+import pathlib
+import secrets
 import ssl
 
-from attack import PATIENCE, Rig
-from harness import main, test  # the lab's own modules can be imported behind this one
+import attack
+from attack import PATIENCE, WAYS
+from gateway import Gateway, upstream_yaml
+from harness import main, test
+import certs  # noqa: E402  of the lab, which harness made known
 import websocket  # noqa: E402
+from servers import npm_modules  # noqa: E402
 from websocket import BINARY, CLOSE, KEY, PING, PONG, TEXT, close, frame
 
 END = b"\r\n"
-TRANSPORTS = ("connect", "absolute", "unix")
+TLS = tuple(way for way in WAYS if way != "absolute")  # no credential goes over http://
+DEEP = ("connect", "absolute", "captured")  # where it is frames that are looked at, not the way they came
 
 
 def rules(up):
@@ -28,25 +35,22 @@ def rules(up):
     return text
 
 
-def everywhere(*ids, transports=TRANSPORTS):
-    """One test a transport, which gets (rig, transport)."""
+def everywhere(ids, ways=WAYS):
+    """As in attack.py; what the test has looked at itself is not looked at again."""
     def add(function):
-        for transport in transports:
-            def run(lab, transport=transport):
-                rig = Rig(lab, rules)
-                function(rig, transport)
-                quiet(rig)
-            run.__name__ = f"{function.__name__}_over_{transport}"
-            test(*(f"{i} {transport}" for i in ids))(run)
+        @functools.wraps(function)
+        def looked(rig, transport):
+            function(rig, transport)
+            rig.arrived()
+        attack.everywhere(ids, ways, more=rules)(looked)
         return function
     return add
 
 
-def quiet(rig):
-    """No process complained or ended, and the chain of records holds."""
-    for word in (b'"level":"error"', b"was killed", b"ended with", b"restarting", b"Sanitizer"):
-        assert word not in rig.gw.process.seen, rig.gw.process.seen[-2000:].decode("utf-8", "replace")
-    assert rig.gw.cli("audit", "verify").rc == 0
+def arrived(rig):
+    """What came upstream since this was asked last, whoever looked in between."""
+    found, rig.aside = getattr(rig, "aside", []) + rig.arrived(), []
+    return found
 
 
 HANDSHAKE = ("Upgrade: websocket", "Connection: Upgrade", f"Sec-WebSocket-Key: {KEY}", "Sec-WebSocket-Version: 13")
@@ -56,6 +60,7 @@ class Socket:
     """A client. Its handshake is as given; all that comes is kept for the canary search."""
 
     def __init__(self, rig, transport, path, *fields, handshake=HANDSHAKE, behind=b""):
+        rig.aside = arrived(rig)  # a way in may look for what it sends itself
         self.rig, self.wire, self.data = rig, rig.open(transport), b""
         self.wire.sock.settimeout(PATIENCE)
         self.send(self.wire.fill(self.wire.head("GET", path, *handshake, *fields)) + behind)
@@ -125,7 +130,7 @@ def ends(rig, n=1):
     return rig.lab.wait_for(f"{n} ends in the audit", enough)
 
 
-@everywhere("B42")
+@everywhere("B42 A38")
 def an_upgrade_passes_with_a_key_of_its_own(rig, transport):
     ws = opened(rig, transport, "/ws/talk?echo=1", "X-Kept: 1", "Sec-WebSocket-Extensions: permessage-deflate; client_max_window_bits",
                 "Sec_WebSocket_Key: x", "Sec-WebSocket-Foo: x")
@@ -136,23 +141,23 @@ def an_upgrade_passes_with_a_key_of_its_own(rig, transport):
     ws.send(frame(PING, b"are you there"))
     assert ws.reader.message() == (PONG, b"are you there")
     ws.hang_up()
-    new = rig.up.requests()
+    new = arrived(rig)
     assert len(new) == 1, new
     sent = {n.lower(): v for n, v in new[0]["fields"]}
     assert len(sent) == len(new[0]["fields"]), new
-    assert sent["sec-websocket-key"] != KEY and len(base64.b64decode(sent["sec-websocket-key"])) == 16, sent
+    rig.holds("B42,A38 a key of its own", sent["sec-websocket-key"] != KEY and len(base64.b64decode(sent["sec-websocket-key"])) == 16, sent)
     assert (sent["upgrade"], sent["connection"], sent["sec-websocket-version"], sent["x-kept"]) == ("websocket", "Upgrade", "13", "1"), sent
     extra = set(sent) - {"host", "upgrade", "connection", "sec-websocket-key", "sec-websocket-version", "x-kept", "authorization", "accept-encoding"}
-    assert not extra, f"{extra} left"
+    rig.holds("A38 nothing else of the handshake", not extra, extra)
     assert transport == "absolute" or sent["authorization"] == f"Bearer {rig.secret}"
     assert rig.up.messages()[:3] == [(TEXT, "hällo".encode()), (TEXT, b""), (PING, b"are you there")], rig.up.messages()
     end = ends(rig)[0]
     assert (end["messages_out"], end["messages_in"], end["closed"], end.get("code")) == (2, 2, 1000, None), end
-    kinds = [r["kind"] for r in rig.gw.audit() if r.get("path", "").startswith("/ws/talk") or r["kind"] == "sent"]
-    assert kinds == ["intent", "sent", "result", "websocket"], kinds
+    exchange = [r["kind"] for r in rig.gw.audit() if r.get("exchange") == end["exchange"]]
+    assert exchange == ["intent", "sent", "result", "websocket"], exchange
 
 
-@everywhere("B42", "B30")
+@everywhere("B42 B30")
 def without_a_word_about_messages_nothing_may_be_sent(rig, transport):
     for data in (frame(TEXT, '{"type":"subscribe","payload":{"query":"mutation { rm }"}}'), frame(BINARY, b"\0" * 300), frame(TEXT, b"")):
         ws = opened(rig, transport, f"/ws/feed?b64={raw(server(TEXT, 'one'), server(BINARY, b'2'))}")
@@ -162,13 +167,15 @@ def without_a_word_about_messages_nothing_may_be_sent(rig, transport):
         ws.send(data)
         ws.closed_with(1008, "lets nothing be sent")
     ends(rig, 3)
-    assert [op for op, _ in rig.up.messages()] == [PING, CLOSE] * 3, rig.up.messages()
+    came = [op for op, _ in rig.up.messages()]
+    rig.holds("B42,B30 not a message arrived", came == [PING, CLOSE] * 3, came)
+    arrived(rig)
     denied = [r for r in rig.gw.audit() if r["kind"] == "denied"]
     assert [r["code"] for r in denied] == ["message-not-allowed"] * 3, denied
     assert [r["code"] for r in ends(rig, 3)] == ["message-not-allowed"] * 3
 
 
-@everywhere("B42")
+@everywhere("B42", DEEP)
 def what_may_be_sent_has_limits(rig, transport):
     for path, data, code, why in (("/ws/talk", frame(TEXT, "x" * 1025), 1009, "message-too-large"),
                                   ("/ws/talk", frame(BINARY, b"x"), 1008, "message-not-allowed"),
@@ -187,7 +194,7 @@ def what_may_be_sent_has_limits(rig, transport):
         rig.lab.wait_for("its end", lambda: [r for r in rig.gw.audit() if r["kind"] == "websocket"][-1:] and
                          [r for r in rig.gw.audit() if r["kind"] == "websocket"][-1].get("code") == why)
         passed = [len(d) for op, d in rig.up.messages()[before:] if op in (TEXT, BINARY)]
-        assert passed == ([1024] * 4 if why == "messages-spent" else []), passed
+        rig.holds(f"B42 {why}", passed == ([1024] * 4 if why == "messages-spent" else []), passed)
     ws = opened(rig, transport, "/ws/any?echo=1")
     big = bytes(range(256)) * 768  # 192 KiB
     for _ in range(3):
@@ -197,7 +204,7 @@ def what_may_be_sent_has_limits(rig, transport):
     ws.hang_up()
 
 
-@everywhere("B42")
+@everywhere("B42", DEEP)
 def fragments_become_one_message(rig, transport):
     ws = opened(rig, transport, "/ws/any?echo=1")
     text = "zwölf €uro".encode()
@@ -213,10 +220,10 @@ def fragments_become_one_message(rig, transport):
     assert ws.reader.message() == (TEXT, b"byte by byte")
     ws.hang_up()
     masks = [line for line in (rig.up.dir / "ws.jsonl").read_text().splitlines()]
-    assert len(set(masks)) == len(masks)
+    rig.holds("B42 a fresh mask each", len(set(masks)) == len(masks))
 
 
-@everywhere("B42")
+@everywhere("B42", DEEP)
 def wrong_frames_end_it(rig, transport):
     for what, data, code in (("unmasked", frame(TEXT, "x", mask=None), 1002), ("rsv1", frame(TEXT, "x", rsv=4), 1002),
                              ("rsv3", frame(BINARY, b"x", rsv=1), 1002), ("opcode 3", frame(3, b"x"), 1002),
@@ -235,38 +242,37 @@ def wrong_frames_end_it(rig, transport):
         except AssertionError as why:
             raise AssertionError(f"{what}: {why}") from None
     ends(rig, 20)
-    assert {op for op, _ in rig.up.messages()} == {CLOSE}, rig.up.messages()
+    rig.holds("B42 nothing of them arrived", {op for op, _ in rig.up.messages()} == {CLOSE}, rig.up.messages())
 
 
-@everywhere("B42")
+@everywhere("A45 A38")
 def only_the_answer_that_was_asked_for_switches(rig, transport):
     answer = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
     for n, path in enumerate(("/ws/any?accept=bad", "/ws/any?h=Sec-WebSocket-Extensions:permessage-deflate", "/ws/any?protocol=v9", "/ws/any?version=1.0",
                               "/ws/any?h=Upgrade:h2c", f"/raw?close=1&b64={raw(answer.encode(), END)}",
                               f"/raw?close=1&b64={raw(answer.replace('websocket', 'h2c').encode(), END)}")):
         ws = Socket(rig, transport, path)
-        assert ws.status == 502, (path, ws.data)
+        rig.holds(f"A45 {path[:60]}", ws.status == 502, ws.data)
         ws.wire.close()
     # Not asked at all: no upgrade left, and none comes back.
     for fields in ((), ("Upgrade: websocket", f"Sec-WebSocket-Key: {KEY}", "Sec-WebSocket-Version: 13"), ("Upgrade: h2c", "Connection: Upgrade")):
         ws = Socket(rig, transport, f"/raw?close=1&b64={raw(answer.encode(), END, b'hello')}", handshake=fields)
-        assert ws.status == 502 and b"hello" not in ws.data, ws.data
+        rig.holds("A45,A38 unasked", ws.status == 502 and b"hello" not in ws.data, ws.data)
         ws.wire.close()
     ws = Socket(rig, transport, "/status?code=403", handshake=HANDSHAKE)
     assert ws.status == 403, ws.data  # no rule
 
 
-@everywhere("B30")
+@everywhere("A38 B30")
 def a_rule_for_requests_is_none_for_upgrades(rig, transport):
     ws = Socket(rig, transport, "/ok")
-    assert ws.status == 403 and b"denied" in ws.data, ws.data
-    pipelined = ws.wire.fill(ws.wire.head("GET", "/ok")) if transport != "absolute" else b""
-    ws = Socket(rig, transport, "/ok", behind=pipelined)
+    rig.holds("A38,B30 no rule", ws.status == 403 and b"denied" in ws.data, ws.data)
+    ws = Socket(rig, transport, "/ok", behind=ws.wire.fill(ws.wire.head("GET", "/ok?behind")))
     assert ws.status == 403, ws.data
-    assert {r["line"] for r in rig.up.requests()} <= {"GET /ok HTTP/1.1"}
-    assert not any("upgrade" in (n.lower() for n, _ in r["fields"]) for r in rig.up.requests()), rig.up.requests()
-    count = 1 if pipelined else 0
-    rig.lab.wait_for("the request behind the upgrade", lambda: len(rig.up.requests()) == count)
+    found = []
+    rig.lab.wait_for("the request behind the upgrade", lambda: found.extend(arrived(rig)) or found)
+    rig.holds("A38 what follows is a request", [r["line"] for r in found] == ["GET /ok?behind HTTP/1.1"] and
+              "upgrade" not in attack.fields_of(found[0]), found)
     for drop, more in (("Connection", "Connection: notupgrade"), ("Connection", "Connection: keep-alive"), ("Sec-WebSocket-Version", "Sec-WebSocket-Version: 8"),
                        ("Sec-WebSocket-Key", "Sec-WebSocket-Key: c2hvcnQ="), ("Sec-WebSocket-Key", f"Sec-WebSocket-Key: {KEY}\r\nSec-WebSocket-Key: {KEY}"),
                        ("Upgrade", "Upgrade: websocket, h2c"), ("Upgrade", "Upgrade: foo"),
@@ -275,14 +281,12 @@ def a_rule_for_requests_is_none_for_upgrades(rig, transport):
         fields = [f for f in HANDSHAKE if not f.startswith(drop + ":")] + more.split("\r\n")
         ws = Socket(rig, transport, "/ws/held", handshake=fields)
         assert ws.status == 200, (more, ws.data)
-        new = rig.up.requests()[count:]
-        count += 1
-        assert len(new) == 1 and "upgrade" not in {n.lower() for n, _ in new[0]["fields"]}, (more, new)
+        new = arrived(rig)
+        rig.holds(f"A38 {more}", len(new) == 1 and "upgrade" not in attack.fields_of(new[0]), new)
         ws.wire.close()
-    ws = rig.open(transport)
-    got = ws.talk(ws.head("POST", "/ws/any", *HANDSHAKE, "Content-Length: 0"))
-    rig.seen = len(rig.up.requests())
-    assert b"Countersign-Ticket" in got.data, got
+    arrived(rig)
+    wire = rig.open(transport)
+    rig.held("A38 on a POST", wire.talk(wire.head("POST", "/ws/any", *HANDSHAKE, "Content-Length: 0"), 1))
 
 
 @everywhere("B42")
@@ -293,9 +297,10 @@ def a_held_upgrade_joins_its_ticket(rig, transport):
     assert again.fields["countersign-ticket"] == first.fields["countersign-ticket"]
     other = Socket(rig, transport, "/ws/held?echo=1", "Sec-WebSocket-Protocol: v1")
     assert transport != "absolute" or other.fields["countersign-ticket"] != first.fields["countersign-ticket"], "another subprotocol is another request"
-    assert rig.up.requests() == []
+    rig.holds("B42 it waits", arrived(rig) == [])
     ticket = rig.gw.show(first.fields["countersign-ticket"])
-    assert ["Upgrade", "websocket"] in [list(f) for f in ticket["fields"]], ticket
+    assert ["Upgrade", "websocket"] in [list(f) for f in ticket["fields"]] and "WebSocket to" in json.dumps(ticket), ticket
+    assert "may send text over it without asking again" in json.dumps(ticket), ticket
     rig.gw.approve(ticket["id"])
     ws = opened(rig, transport, "/ws/held?echo=1")
     ws.say("approved")
@@ -305,7 +310,7 @@ def a_held_upgrade_joins_its_ticket(rig, transport):
     assert second.status == 403 and second.fields["countersign-ticket"] != ticket["id"], "an approval is used once"
     ws.send(frame(BINARY, b"not that"))
     ws.closed_with(1008)
-    assert len(rig.up.requests()) == 1
+    rig.holds("B42 sent once", len(arrived(rig)) == 1)
 
 
 def secret_frames(secret):
@@ -326,7 +331,7 @@ def secret_frames(secret):
     yield "in a close", [close(1000, "bye " + secret.decode(), mask=None)], 0
 
 
-@everywhere("B42", transports=("connect", "unix"))
+@everywhere("B42", TLS)
 def a_secret_in_what_the_server_sends_ends_it(rig, transport):
     for n, (what, frames, before) in enumerate(secret_frames(rig.secret.encode())):
         rig.up.script({"/ws/feed": f"/ws?b64={raw(*frames)}"})
@@ -336,18 +341,19 @@ def a_secret_in_what_the_server_sends_ends_it(rig, transport):
             got += [message] if message[0] != PING else []
         assert message[1][0] == 1011 and "secret" in message[1][1], (what, message)
         assert len(got) <= before, (what, got)
-        assert rig.secret[:len(rig.secret) // 2 + 2].encode() not in b"".join(m for _, m in got), what
+        rig.holds(f"B42 {what}", rig.secret[:len(rig.secret) // 2 + 2].encode() not in b"".join(m for _, m in got), got)
         ws.wire.close()
         assert ends(rig, n + 1)[-1].get("code") == "secret-in-message", what
 
 
-@everywhere("B42")
+@everywhere("B42", DEEP)
 def a_server_that_breaks_the_rules_is_cut_off(rig, transport):
     for n, (what, data) in enumerate((("masked", frame(TEXT, "x")), ("rsv1", server(TEXT, "x", rsv=4)), ("opcode", server(5, b"x")),
                                       ("not UTF-8", server(TEXT, b"\xff")), ("too large", server(BINARY, b"x" * (1024 * 1024 + 1))))):
         rig.up.script({"/ws/feed": f"/ws?b64={raw(data)}"}) if len(data) < 1000 else rig.up.script({"/ws/feed": f"/ws?b64={raw(data[:10])}"})
         ws = opened(rig, transport, "/ws/feed")
         ws.closed_with(1011)
+        rig.says("B42 " + what)
         assert ends(rig, n + 1)[-1].get("code") == "bad-answer", what
     big = b"0123456789abcdef" * 65536
     rig.up.script({"/ws/feed": f"/ws?b64={raw(server(BINARY, big), server(TEXT, 'after'))}"})
@@ -357,7 +363,7 @@ def a_server_that_breaks_the_rules_is_cut_off(rig, transport):
     ws.hang_up()
 
 
-@everywhere("B42")
+@everywhere("B42", DEEP)
 def it_ends_properly_from_either_side(rig, transport):
     ws = opened(rig, transport, f"/ws/any?noclose=1&b64={raw(close(4001, 'done', mask=None))}")
     assert ws.reader.message() == (CLOSE, (4001, "done"))
@@ -377,10 +383,10 @@ def it_ends_properly_from_either_side(rig, transport):
     ws = opened(rig, transport, "/ws/any?noclose=1")
     ws.send(close(1000) + frame(TEXT, "behind the close"))
     assert ws.recv() == b""
-    assert b"behind the close" not in b"".join(d for _, d in rig.up.messages())
+    rig.holds("B42 nothing behind a close", b"behind the close" not in b"".join(d for _, d in rig.up.messages()))
 
 
-@everywhere("D34", "B42", transports=("connect", "unix"))
+@everywhere("D34 B42", TLS)
 def a_token_in_a_subprotocol_does_not_leave(rig, transport):
     token = "base64url.bearer.authorization.k8s.io.c2VjcmV0"
     ws = opened(rig, transport, "/ws/named?protocol=v1", f"Sec-WebSocket-Protocol: {token}, v1", "Sec-WebSocket-Protocol: graphql-ws")
@@ -388,8 +394,8 @@ def a_token_in_a_subprotocol_does_not_leave(rig, transport):
     ws.hang_up()
     ws = opened(rig, transport, "/ws/any", f"Sec-WebSocket-Protocol: {token}")
     ws.hang_up()
-    offers = [[v for n, v in r["fields"] if n.lower() == "sec-websocket-protocol"] for r in rig.up.requests()]
-    assert offers == [["v1, graphql-ws"], []], offers
+    offers = [[v for n, v in r["fields"] if n.lower() == "sec-websocket-protocol"] for r in arrived(rig)]
+    rig.holds("D34,B42 the token stays", offers == [["v1, graphql-ws"], []], offers)
     ws = Socket(rig, transport, "/ws/named", f"Sec-WebSocket-Protocol: {token}")
     assert ws.status == 403, ws.data
     ws = Socket(rig, transport, f"/ws/named?protocol={token}", f"Sec-WebSocket-Protocol: {token}, v1")
@@ -405,7 +411,8 @@ def a_policy_that_would_not_let_it_through_ends_it(rig, transport):
     text = rig.gw.policy.read_text()
     rig.gw.policy.write_text("".join(line for line in text.splitlines(True) if "/ws/talk" not in line).replace("192KiB", "2KiB"))
     rig.gw.cli("policy", "check", rig.gw.policy, rc=0)
-    reload(rig)
+    status, said = rig.control("POST", "/api/v1/reload")
+    assert status == 200, said
     gone.closed_with(1008, "policy")
     kept.say("after")
     assert kept.reader.message() == (TEXT, b"after")
@@ -415,9 +422,60 @@ def a_policy_that_would_not_let_it_through_ends_it(rig, transport):
     assert ws.status == 403, ws.data
 
 
-def reload(rig):
-    os.kill(rig.gw.daemon(), signal.SIGHUP)
-    rig.lab.wait_for("the new policy", lambda: rig.gw.process.seen.count(b"policy attacked") >= 2)
+    rig.holds("B42 another policy", kept is not gone)
+
+
+SERVER = """
+const { WebSocketServer } = require("ws");
+const fs = require("fs");
+const server = require("https").createServer({ cert: fs.readFileSync(process.argv[1]), key: fs.readFileSync(process.argv[2]) });
+new WebSocketServer({ server, perMessageDeflate: true }).on("connection", (ws, request) => {
+  ws.on("message", (data, binary) => ws.send(binary ? data : `${request.headers.authorization ? "known" : "unknown"}: ${data}`, { binary }));
+});
+server.listen(0, "127.0.0.1", () => console.log(`port ${server.address().port}`));
+"""
+CLIENT = """
+const WebSocket = require("ws");
+const { HttpsProxyAgent } = require("https-proxy-agent");
+const ws = new WebSocket(process.argv[1], ["v1"], { agent: new HttpsProxyAgent(process.env.HTTPS_PROXY) });
+ws.on("open", () => { console.log(`open [${ws.extensions}]`); ws.ping("p"); });
+ws.on("pong", (data) => { console.log(`pong ${data}`); ws.send("hello"); });
+ws.on("message", (data) => { console.log(`got ${data}`); ws.send(process.argv[2] === "binary" ? Buffer.from([1]) : "x".repeat(5000)); });
+ws.on("unexpected-response", (request, answer) => { console.log(`answer ${answer.statusCode} ${answer.headers["countersign-ticket"]}`); process.exit(3); });
+ws.on("close", (code, words) => { console.log(`closed ${code} ${words}`); });
+ws.on("error", (why) => { console.log(`error ${why}`); });
+"""
+
+
+@test("B42 connect")
+def a_program_and_a_server_of_others(lab):
+    """npm's ws at both ends, as it is: it offers permessage-deflate, which nobody agrees to."""
+    modules = {"NODE_PATH": npm_modules(pathlib.Path(__file__).resolve().parent / "npm") / "node_modules"}
+    ca = certs.CA(lab.exempt(lab.dir / "server"))
+    server = lab.start(["node", "-e", SERVER, *ca.leaf("ws.test")], env=modules, ready=r"port (\d+)")
+    port, secret = int(server.ready[1]), lab.canary(secrets.token_urlsafe(32))
+    place = f"host: ws.test, port: {port}"
+    gw = Gateway(lab, f"""version: 1
+name: others
+upstreams:
+{upstream_yaml("ws.test", port, ca.cert)}
+credentials: {{ api: {{ source: {{ store: api }}, inject: {{ header: Authorization, format: "Bearer {{}}" }}, only: [{{ {place} }}] }} }}
+rules:
+  - {{ id: talk, match: {{ {place}, path: /talk, ws: {{ subprotocol: v1 }} }}, decide: allow, use: api, messages: {{ send: text, max: 4KiB }} }}
+  - {{ id: held, match: {{ {place}, path: /held, ws: {{ subprotocol: v1 }} }}, decide: hold, use: api }}
+""", {"api": secret.encode()}, hold="inline_wait: 0s, expires: 10m")
+    env = {**gw.client_env(), **modules}
+    url = f"wss://ws.test:{port}"
+    done = lab.run(["node", "-e", CLIENT, url + "/talk"], env=env, rc=0).text()
+    assert "open []\npong p\ngot known: hello\nclosed 1009 countersign: not sent: the message is larger" in done, done
+    done = lab.run(["node", "-e", CLIENT, url + "/talk", "binary"], env=env, rc=0).text()
+    assert "closed 1008 countersign: not sent: the policy lets no binary" in done, done
+    held = lab.run(["node", "-e", CLIENT, url + "/held"], env=env, rc=3).text()
+    ticket = gw.pending()["id"]
+    assert f"answer 403 {ticket}" in held, held
+    gw.approve(ticket)
+    done = lab.run(["node", "-e", CLIENT, url + "/held"], env=env, rc=0).text()
+    assert "open []\npong p\nclosed 1008" in done, done
 
 
 if __name__ == "__main__":
