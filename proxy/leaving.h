@@ -3,9 +3,10 @@
  *
  *   always gone          framing, hop-by-hop, forwarding, Expect, Proxy-*, Countersign-*
  *   beside a credential  its slot (in any case and number, also spelled with '_' for '-': servers that read fields
- *                        as variables take both for one), Cookie, Range, If-Range: a cookie of an earlier
- * credentialed answer must not be replayed, and ranges could cut an echoed secret into pieces at a host of secrets
- * Accept-Encoding becomes identity: an answer must be one that can be looked at */
+ *                        as variables take both for one), other fields that are known to carry credentials (Cookie,
+ *                        X-Api-Key and the like: they could make it another account's request), Range, If-Range:
+ *                        ranges could cut an echoed secret into pieces
+ *   at a host of secrets Accept-Encoding becomes identity: an answer must be one that can be looked at */
 #ifndef PROXY_LEAVING_H
 #define PROXY_LEAVING_H
 
