@@ -37,12 +37,12 @@ TUNNELS_KEPT = 16  # opened before each reload
 ALLOWED = re.compile(rb"([A-Z]+) (/[!-~]*) HTTP/1\.1\r\n((?:[!-9;-~]+: [ -~\t]*\r\n)+)\r\n")
 
 
-def policy(up, more="", private=True):
+def policy(up, more="", private=True, cleartext=False):
     tls, plain = f"host: {up.name}, port: {up.port}", f"host: {up.name}, port: {up.plain_port}, scheme: http"
     cidr = ', allow_private: ["127.0.0.1/32"]'
     rules, more = "", more(up) if callable(more) else more
     for n, place in enumerate((tls, plain)):
-        use = "" if n else ", use: api"
+        use = "" if n and not cleartext else ", use: api"
         rules += f"""  - {{ id: read{n}, match: {{ {place}, effect: read }}, decide: allow{use} }}
   - {{ id: posts{n}, match: {{ {place}, method: POST, path: "/w/**" }}, decide: allow{use} }}
   - {{ id: writes{n}, match: {{ {place}, effect: [write, delete] }}, except: [{{ path: "/w/**", method: POST }}], decide: hold{use}, approve: {{ within: 10m }} }}
@@ -53,23 +53,23 @@ name: attacked
 packs: [git@1]
 upstreams:
 {upstream_yaml(up.name, up.port, up.ca)}{upstream_yaml("other.test", up.port, up.ca)}\
-  - {{ host: {up.name}, port: {up.plain_port}, address: 127.0.0.1{cidr if private else ""} }}
+  - {{ host: {up.name}, port: {up.plain_port}, address: 127.0.0.1{cidr if private else ""}{", cleartext_credentials: true" if cleartext else ""} }}
 credentials:
   api:
     source: {{ store: api }}
     inject: {{ header: Authorization, format: "Bearer {{}}" }}
-    only: [{{ {tls} }}]
+    only: [{{ {tls} }}{f", {{ {plain} }}" if cleartext else ""}]
 rules:
 {rules}  - {{ id: other, match: {{ host: other.test, port: {up.port}, effect: read }}, decide: allow }}
 {more}"""
 
 
 class Rig:
-    def __init__(self, lab, more="", config="", hold="inline_wait: 0s, expires: 10m, pending: 1000", private=True):
+    def __init__(self, lab, more="", config="", hold="inline_wait: 0s, expires: 10m, pending: 1000", private=True, cleartext=False):
         self.lab = lab
         self.up = lab.upstream("upstream.test", "other.test")
         self.secret = lab.canary(secrets.token_urlsafe(32))
-        self.gw = Gateway(lab, policy(self.up, more, private), {"api": self.secret.encode()}, hold=hold, config=config,
+        self.gw = Gateway(lab, policy(self.up, more, private, cleartext), {"api": self.secret.encode()}, hold=hold, config=config,
                           listeners=('{ name: socks, socks5: "127.0.0.1:0", identity: token }',))
         self.tls = self.tls_context()
         self.loose = self.tls_context()
