@@ -8,9 +8,9 @@
  *
  * It must never start the command without its listeners: a command whose relay is
  * missing would be cut off at best, and at worst find another one on that port.
- * The rules that lead here are set from outside, by `countersign run` (capture.c):
- * with --captured FD the shim says one byte when its ports are open, and starts
- * the command when it gets one back. */
+ * The rules that lead here are set from outside, by `countersign run` (network.c):
+ * the shim says one byte when its ports are open, and starts the command when it
+ * gets one back. When that `run` is gone, so are we, at whatever moment. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -45,7 +45,7 @@ enum {
 
 /* Where connections and questions come in. */
 enum door_kind { DOOR_HTTP, DOOR_CAPTURED, DOOR_NAMES, DOOR_DATAGRAMS };
-enum { DOORS_MAX = 7, POLL_DOORS = 1, POLL_CONNS = POLL_DOORS + DOORS_MAX };
+enum { DOORS_MAX = 7, POLL_RUN = 1, POLL_DOORS = 2, POLL_CONNS = POLL_DOORS + DOORS_MAX };
 struct door {
     enum door_kind kind;
     int fd;
@@ -57,7 +57,8 @@ struct shim {
     bool tty;
     char **cmd;
 
-    int captured; /* to `countersign run`; -1: nothing is captured */
+    int run; /* to `countersign run`; -1: none */
+    bool captured;
     struct door door[DOORS_MAX];
     size_t ndoors;
     int signals;
@@ -235,20 +236,20 @@ static void captured_wait(struct shim *s)
     char byte = 0;
     ssize_t n;
 
-    if (send(s->captured, &byte, 1, MSG_NOSIGNAL) != 1)
+    if (send(s->run, &byte, 1, MSG_NOSIGNAL) != 1)
         die(EXIT_SETUP, "nobody sets up what is captured; the command was not started");
     do
-        n = recv(s->captured, &byte, 1, 0);
+        n = recv(s->run, &byte, 1, 0);
     while (n < 0 && errno == EINTR);
     if (n != 1)
         die(EXIT_SETUP, "what is captured could not be set up; the command was not started");
-    close(s->captured);
 }
 
 static void __attribute__((noreturn)) usage(void)
 {
-    die(EXIT_SETUP, "usage: countersign-shim --socket PATH --listen 127.0.0.1:PORT [--captured FD] [--tty] -- CMD "
-                    "[ARG...]");
+    die(EXIT_SETUP,
+        "usage: countersign-shim --socket PATH --listen 127.0.0.1:PORT [--run FD] [--captured] [--tty] -- CMD "
+        "[ARG...]");
 }
 
 /* "127.x.y.z:port". Only loopback: this port is for the processes in here. */
@@ -293,12 +294,14 @@ static void arguments_parse(struct shim *s, char **argv)
             s->socket = *++p;
         else if (strcmp(*p, "--listen") == 0 && p[1])
             listen_parse(s, *++p);
-        else if (strcmp(*p, "--captured") == 0 && p[1])
-            s->captured = descriptor_parse(*++p);
+        else if (strcmp(*p, "--run") == 0 && p[1])
+            s->run = descriptor_parse(*++p);
+        else if (strcmp(*p, "--captured") == 0)
+            s->captured = true;
         else
             usage();
     }
-    if (!*p || !p[1] || !s->socket || s->listen.sin_port == 0)
+    if (!*p || !p[1] || !s->socket || s->listen.sin_port == 0 || (s->captured && s->run < 0))
         usage();
     if (strlen(s->socket) >= sizeof(a.sun_path))
         die(EXIT_SETUP, "the socket's path is too long");
@@ -317,6 +320,7 @@ static int poll_prepare(struct shim *s)
     if (s->accept_after != 0)
         wait = ACCEPT_PAUSE_MS;
     s->poll[0] = (struct pollfd){.fd = s->signals, .events = POLLIN};
+    s->poll[POLL_RUN] = (struct pollfd){.fd = s->run, .events = POLLIN};
     for (size_t i = 0; i < DOORS_MAX; i++) {
         bool now = i < s->ndoors && (s->door[i].kind == DOOR_DATAGRAMS || (open && s->accept_after == 0));
         s->poll[POLL_DOORS + i] = (struct pollfd){.fd = now ? s->door[i].fd : -1, .events = POLLIN};
@@ -364,17 +368,17 @@ static void doors_step(struct shim *s)
 /* Nothing that was left open outside is of use in here, but for the one that was named. */
 static void descriptors_close(const struct shim *s)
 {
-    unsigned keep = (unsigned)s->captured;
+    unsigned keep = (unsigned)s->run;
 
-    if (s->captured < 0 ? close_range(STDERR_FILENO + 1, ~0U, 0) != 0
-                        : (keep > STDERR_FILENO + 1 && close_range(STDERR_FILENO + 1, keep - 1, 0) != 0) ||
-                              close_range(keep + 1, ~0U, 0) != 0 || fcntl(s->captured, F_SETFD, FD_CLOEXEC) != 0)
+    if (s->run < 0 ? close_range(STDERR_FILENO + 1, ~0U, 0) != 0
+                   : (keep > STDERR_FILENO + 1 && close_range(STDERR_FILENO + 1, keep - 1, 0) != 0) ||
+                         close_range(keep + 1, ~0U, 0) != 0 || fcntl(s->run, F_SETFD, FD_CLOEXEC) != 0)
         die(EXIT_SETUP, "cannot close inherited descriptors: %s", strerror(errno));
 }
 
 int main(int argc, char **argv)
 {
-    static struct shim s = {.captured = -1};
+    static struct shim s = {.run = -1};
 
     arguments_parse(&s, argv);
     descriptors_close(&s);
@@ -382,7 +386,7 @@ int main(int argc, char **argv)
         die(EXIT_SETUP, "prctl: %s", strerror(errno));
     signals_open(&s);
     listener_open(&s);
-    if (s.captured >= 0) {
+    if (s.captured) {
         captured_open(&s);
         captured_wait(&s);
     }
@@ -397,6 +401,8 @@ int main(int argc, char **argv)
         }
         if (s.poll[0].revents)
             signals_take(&s);
+        if (s.poll[POLL_RUN].revents)
+            exit(EXIT_SETUP); /* nothing more is ever said there: it has ended, and nobody waits for us */
         conns_step(&s, polled);
         doors_step(&s);
     }

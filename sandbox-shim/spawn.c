@@ -22,9 +22,9 @@ enum { STATUS_MAX = 4096 };
 
 struct spawn {
     pid_t bwrap;
-    int inside;      /* pidfd of the first process inside, or -1 */
-    pid_t shim;      /* the same as a number */
-    int captured[2]; /* transparent: to the shim, and the shim's end; else -1 */
+    int inside;  /* pidfd of the first process inside, or -1 */
+    pid_t shim;  /* the same as a number */
+    int talk[2]; /* to the shim, and the shim's end: transparent sets up the network by it; it ends with us */
     const char *nft;
     int reports; /* read end of --json-status-fd */
     int signals;
@@ -72,9 +72,9 @@ int spawn_check_stdio(struct err *e)
 
 /* In the child: become bubblewrap with nothing of ours but what the plan passes. */
 static void __attribute__((noreturn))
-become_bwrap(const char *bwrap, const struct plan *p, const struct pty *t, int status_fd, int captured)
+become_bwrap(const char *bwrap, const struct plan *p, const struct pty *t, int status_fd, int talk)
 {
-    char args[16], status[16], sync[16];
+    char args[16], status[16], run[16];
     char *const no_environment[] = {NULL}; /* also no LD_PRELOAD of the caller's */
     const char *head[18];
     size_t n = 0, count = 0;
@@ -98,18 +98,18 @@ become_bwrap(const char *bwrap, const struct plan *p, const struct pty *t, int s
     argv[n++] = INSIDE_SOCKET;
     argv[n++] = "--listen";
     argv[n++] = INSIDE_PROXY;
-    if (captured >= 0) {
-        (void)snprintf(sync, sizeof(sync), "%d", captured);
+    (void)snprintf(run, sizeof(run), "%d", talk);
+    argv[n++] = "--run";
+    argv[n++] = run;
+    if (p->transparent)
         argv[n++] = "--captured";
-        argv[n++] = sync;
-    }
     if (t->slave >= 0)
         argv[n++] = "--tty";
     argv[n++] = "--";
     for (size_t i = 0; i < count; i++)
         argv[n++] = p->cmd[i];
     if (close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) != 0 || fcntl(status_fd, F_SETFD, 0) != 0 ||
-        (captured >= 0 && fcntl(captured, F_SETFD, 0) != 0))
+        fcntl(talk, F_SETFD, 0) != 0)
         goto fail;
     for (size_t i = 0; i < p->nfds; i++)
         if (fcntl(p->fds[i], F_SETFD, 0) != 0)
@@ -183,17 +183,17 @@ static void signals_take(struct spawn *s)
 }
 
 /* The shim's ports are open: now what leads there, and then its word to go on. */
-static int captured_take(struct spawn *s, struct err *e)
+static int talk_take(struct spawn *s, struct err *e)
 {
     char byte = 1;
 
-    if (recv(s->captured[0], &byte, 1, 0) != 1)
+    if (recv(s->talk[0], &byte, 1, 0) != 1 || s->nft == NULL)
         return 0; /* it ended, and says why on stderr */
     if (s->inside < 0)
         return err_set(e, "bubblewrap did not say which process is the sandbox's");
     if (network_set_up(s->nft, s->shim, s->inside, e) != 0)
         return -1;
-    return send(s->captured[0], &byte, 1, MSG_NOSIGNAL) == 1 ? 0 : err_errno(e, "the sandbox ended");
+    return send(s->talk[0], &byte, 1, MSG_NOSIGNAL) == 1 ? 0 : err_errno(e, "the sandbox ended");
 }
 
 static int spawn_loop(struct spawn *s, struct err *e)
@@ -201,7 +201,7 @@ static int spawn_loop(struct spawn *s, struct err *e)
     enum { FIRST = 3 };
     struct pollfd p[FIRST + PTY_POLLS] = {{.fd = s->signals, .events = POLLIN},
                                           {.fd = s->reports, .events = POLLIN},
-                                          {.fd = s->captured[0], .events = POLLIN}};
+                                          {.fd = s->talk[0], .events = POLLIN}};
 
     while (!s->ended) {
         pty_prepare(&s->pty, p + FIRST);
@@ -219,7 +219,7 @@ static int spawn_loop(struct spawn *s, struct err *e)
         if (p[2].revents) {
             p[2].fd = -1; /* once */
             reports_read(s);
-            if (captured_take(s, e) != 0)
+            if (talk_take(s, e) != 0)
                 return -1;
         }
         if (p[0].revents)
@@ -267,7 +267,7 @@ static void spawn_close(int *fd)
 
 int spawn_run(const char *bwrap, const char *nft, struct plan *p, int *status, struct err *e)
 {
-    struct spawn s = {.inside = -1, .reports = -1, .signals = -1, .captured = {-1, -1}, .nft = nft};
+    struct spawn s = {.inside = -1, .reports = -1, .signals = -1, .talk = {-1, -1}, .nft = nft};
     int pipe_fd[2] = {-1, -1}, rc = -1;
     sigset_t set, old;
 
@@ -281,7 +281,7 @@ int spawn_run(const char *bwrap, const char *nft, struct plan *p, int *status, s
         return err_errno(e, "cannot block signals");
     s.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     if (s.signals < 0 || pipe2(pipe_fd, O_CLOEXEC | O_NONBLOCK) != 0 ||
-        (p->transparent && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, s.captured) != 0)) {
+        socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, s.talk) != 0) {
         (void)err_errno(e, "cannot watch the sandbox");
         goto out;
     }
@@ -290,9 +290,9 @@ int spawn_run(const char *bwrap, const char *nft, struct plan *p, int *status, s
         goto out;
     s.bwrap = fork();
     if (s.bwrap == 0)
-        become_bwrap(bwrap, p, &s.pty, pipe_fd[1], s.captured[1]);
+        become_bwrap(bwrap, p, &s.pty, pipe_fd[1], s.talk[1]);
     spawn_close(&pipe_fd[1]);
-    spawn_close(&s.captured[1]);
+    spawn_close(&s.talk[1]);
     if (s.bwrap < 0) {
         (void)err_errno(e, "cannot fork");
         goto out;
@@ -309,8 +309,8 @@ int spawn_run(const char *bwrap, const char *nft, struct plan *p, int *status, s
 out:
     pty_end(&s.pty);
     spawn_close(&pipe_fd[1]);
-    spawn_close(&s.captured[0]);
-    spawn_close(&s.captured[1]);
+    spawn_close(&s.talk[0]);
+    spawn_close(&s.talk[1]);
     spawn_close(&s.reports);
     spawn_close(&s.signals);
     spawn_close(&s.inside);

@@ -128,8 +128,8 @@ def two_at_once_are_two_sandboxes(lab):
 @test()
 def two_of_one_name_are_one_too_many(lab):
     run = Run(lab)
-    first = run.start("cat", options=("--name", "same"), ready=None, stdin=subprocess.PIPE)
-    lab.wait_for("the first", lambda: "same" in run.sandboxes())
+    first = run.start("sh", "-c", "echo inside; cat", options=("--name", "same"), ready="inside", stdin=subprocess.PIPE)
+    assert "same" in run.sandboxes()
     second = run("true", options=("--name", "same"), rc=None)
     assert second.rc == 1 and b"a run of the name same is going on" in second.err, second.text()
     assert "same" in run.sandboxes(), "the second one's end took the first one's sandbox"

@@ -497,7 +497,8 @@ def nothing_outlives_the_command(lab):
     control = Control(lab)
     run(lab, "(trap '' HUP TERM; exec setsid sleep 1000) & exit 0", control=control, rc=0)  # the harness looks for it
     (lab.dir / "work").mkdir(exist_ok=True)
-    code = "import signal, sys\ndef end(*_):\n print('cleaned', flush=True)\n sys.exit(9)\n" \
+    # os.write: the signal may come while the other line is still being printed
+    code = "import os, signal, sys\ndef end(*_):\n os.write(1, b'cleaned\\n')\n sys.exit(9)\n" \
            "signal.signal(signal.SIGINT, end)\nprint('ready', flush=True)\nsignal.pause()"
     process = lab.start([program(), "run", "--state-dir", control.state, "--workspace", lab.dir / "work", "--",
                          "/usr/bin/python3", "-c", code], ready="ready")

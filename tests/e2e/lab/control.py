@@ -15,6 +15,7 @@ class Control:
     def __init__(self, lab, credentials=None, state=None, extra=None):
         self.state = pathlib.Path(state or lab.dir / "state")
         self.state.mkdir(mode=0o700, parents=True, exist_ok=True)
+        (self.state / "run").mkdir(mode=0o700, exist_ok=True)
         self.credentials, self.extra = credentials or {}, extra or {}
         self.calls, self.seen, self.sockets = [], [], []
         self.listener = self.state / "sb-0001.sock"
