@@ -236,6 +236,7 @@ void audit_words(const struct json *r, struct dynbuf *out)
         refused(r, out);
     } else if (span_eq(kind, SPAN("websocket"))) {
         websocket(r, out);
+        would(r, out);
     } else if (span_eq(kind, SPAN("ticket-opened"))) {
         noun(r, out);
         say(out, SPAN(" held: ticket "), span_first(get(r, SPAN("ticket")), SHORT_ID));

@@ -242,11 +242,11 @@ int match_subprotocols(const struct ask *k, const struct img_match *m, bool all,
     return 0;
 }
 
-/* A rule about upgrades may say that this one is a read; a deny of reads means it too. */
-static bool effect_fits(const struct ask *k, const struct img_match *m, enum strictness how)
+/* A rule about upgrades may say that this one is a read; a deny of reads means it too. All others do not fit. */
+static bool effect_fits(const struct ask *k, const struct img_match *m)
 {
     uint32_t is = 1u << k->effect;
-    if (k->lifted && (m->ws || m->any_place || how == ANY_PLACE))
+    if (k->lifted)
         is |= 1u << EFFECT_READ;
     return m->effects == 0 || (m->effects & is) != 0;
 }
@@ -267,7 +267,7 @@ enum fit match_fits(const struct ask *k, const struct img_match *m, enum strictn
 {
     const struct request *r = k->request;
     bool fold = how != AS_WRITTEN;
-    if (!ws_fits(k, m, how) || !effect_fits(k, m, how))
+    if (!ws_fits(k, m, how) || !effect_fits(k, m))
         return FIT_NO;
     if (!match_names_place(k->p, m, r->scheme, r->host, r->port, how) || !method_fits(k, m, how))
         return FIT_NO;
@@ -303,7 +303,7 @@ unsigned match_misses(const struct ask *k, const struct img_match *m, const char
         out[n++] = "path";
     if (m->ops.n && !any_glob(k->p, m->ops, k->op, '.', false))
         out[n++] = "op";
-    if (!effect_fits(k, m, AS_WRITTEN))
+    if (!effect_fits(k, m))
         out[n++] = "effect";
     if (!ws_fits(k, m, AS_WRITTEN))
         out[n++] = "ws";

@@ -156,9 +156,9 @@ static void denied(struct exchange *x, struct refusal *r)
     } else {
         if (x->request.port != (span_eq(x->request.scheme, SPAN("https")) ? 443 : 80))
             (void)snprintf(port, sizeof(port), ":%u", x->request.port);
-        r->detail =
-            format(&x->arena, "%.*s %.*s://%.*s%s%.*s is not allowed by the policy.", SPAN_FMT(x->request.method),
-                   SPAN_FMT(x->request.scheme), SPAN_FMT(x->request.host), port, SPAN_FMT(path));
+        r->detail = format(&x->arena, "%.*s %.*s://%.*s%s%.*s is not allowed by the policy.",
+                           SPAN_FMT(d->upgrade ? SPAN("A WebSocket to") : x->request.method),
+                           SPAN_FMT(x->request.scheme), SPAN_FMT(x->request.host), port, SPAN_FMT(path));
     }
     if (x->judge->config.disclose_rules)
         r->rule = d->rule.id;

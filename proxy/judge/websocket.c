@@ -255,7 +255,7 @@ void websocket_again(struct exchange *x)
         websocket_end(x, WS_GOING, "gateway-ending", "countersign: the gateway is being stopped");
     else if (!exchange_session_lives(x))
         websocket_end(x, WS_POLICY, "unknown-sandbox", "countersign: this sandbox is no longer known");
-    else if (exchange_is_frozen(x))
+    else if (x->judge->frozen && x->now.d.effect != EFFECT_READ) /* not only not known to be thawed */
         websocket_end(x, WS_POLICY, "frozen", "countersign: an operator has frozen all writes");
     else if (!still(x))
         websocket_end(x, WS_POLICY, "policy-changed",

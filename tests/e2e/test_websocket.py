@@ -3,9 +3,12 @@
 import base64
 import functools
 import json
+import os
 import pathlib
+import re
 import secrets
 import ssl
+import threading
 
 import attack
 from attack import PATIENCE, WAYS
@@ -423,6 +426,78 @@ def a_policy_that_would_not_let_it_through_ends_it(rig, transport):
 
 
     rig.holds("B42 another policy", kept is not gone)
+
+
+@everywhere("B42", DEEP)
+def nobody_has_to_hold_what_the_other_does_not_read(rig, transport):
+    """12 MiB each way, faster than they are taken: all of it arrives, and no process grows by it."""
+    ws = opened(rig, transport, "/ws/any?flood=200")
+    ws.send(b"".join(frame(BINARY, b"x" * 65536, mask=b"abcd") for _ in range(3)))
+    size = max(resident(rig, role) for role in ("carrier", "judge", "front"))
+    assert all(ws.reader.message() == (BINARY, b"0123456789abcdef" * 4096) for _ in range(200))
+    ws.hang_up()
+    rig.holds("B42 limits", size < 60 * 1024, f"{size} KiB")
+    ws = opened(rig, transport, "/ws/any?echo=1")
+    big = os.urandom(190 * 1024)
+    sender = threading.Thread(target=lambda: [ws.send(frame(BINARY, big, mask=b"abcd")) for _ in range(60)])
+    sender.start()
+    for n in range(60):
+        assert ws.reader.message() == (BINARY, big), n
+    sender.join()
+    ws.hang_up()
+
+
+def resident(rig, role):
+    """KiB"""
+    status = pathlib.Path(f"/proc/{rig.gw.pid(role)}/status").read_text()
+    return int(re.search(r"VmRSS:\s+(\d+)", status)[1])
+
+
+@test()
+def a_part_of_the_gateway_that_ends_takes_them_along(lab):
+    rig = attack.Rig(lab, rules)
+    for n, role in enumerate(("judge", "carrier", "front")):
+        ws = opened(rig, "connect", "/ws/any?echo=1")
+        ws.say("before")
+        assert ws.reader.message() == (TEXT, b"before")
+        rig.gw.kill(role)
+        try:
+            op, data = ws.reader.message()
+            assert op == CLOSE and data[0] == 1001, (role, op, data)
+        except EOFError:
+            pass
+        assert not ws.recv(), role
+        rig.lab.wait_for("the end upstream", lambda: [op for op, _ in rig.up.messages()].count(CLOSE) == n + 1 or role == "carrier")
+        lab.wait_for(f"the {role}'s return", lambda: Socket(rig, "connect", "/ws/feed").status == 101)
+    assert b"Sanitizer" not in rig.gw.process.seen
+    assert rig.gw.cli("audit", "verify").rc == 0
+
+
+@test("B42 connect")
+def freeze_ends_those_that_are_no_reads(lab):
+    rig = attack.Rig(lab, rules)
+    feed, talk = opened(rig, "connect", "/ws/feed"), opened(rig, "connect", "/ws/talk?echo=1")
+    rig.gw.cli("freeze", "--reason", "an incident", rc=0)
+    talk.closed_with(1008, "frozen")
+    feed.send(frame(PING, b"p"))
+    assert feed.reader.message() == (PONG, b"p")
+    assert Socket(rig, "connect", "/ws/talk").status == 403
+    rig.gw.cli("thaw", rc=0)
+    opened(rig, "connect", "/ws/talk").hang_up()
+    feed.hang_up()
+
+
+@test()
+def shadow_mode_lets_them_pass_without_a_credential(lab):
+    rig = attack.Rig(lab, rules, config="mode: shadow\n")
+    rig.up.script({"/elsewhere": "/ws?echo=1"})
+    ws = opened(rig, "connect", "/elsewhere")
+    ws.say("nobody allowed this")
+    assert ws.reader.message() == (TEXT, b"nobody allowed this")
+    ws.hang_up()
+    assert "authorization" not in attack.fields_of(rig.up.requests()[0])
+    end = ends(rig)[0]
+    assert end["verdict"] == "deny" and end["enforced"] is False and end["messages_out"] == 1, end
 
 
 SERVER = """

@@ -19,7 +19,7 @@ map a path (or "METHOD path") to such a mode: {"/repos/a/b": "/status?code=500"}
   /drophead         closes after the head   /reset  the same with a TCP reset   /earlyanswer  answers the head alone
   /continue         100 Continue first
   /ws               a WebSocket: sends b64=BYTES (frames, as they are), echoes messages with echo=1, answers pings and closes;
-                    protocol=NAME, h=Name:value, accept=bad, version=1.0, noclose=1, end=1 (ends at once). Every message goes to ws.jsonl.
+                    protocol=NAME, h=Name:value, accept=bad, version=1.0, noclose=1, end=1 (ends at once), flood=N (N messages of 64 KiB first). Every message goes to ws.jsonl.
 Common parameters: chunk=7,13 (chunked, pieces of these sizes in turn, each its own write), split=7,13 (the same
 writes without chunking), enc=gzip|deflate, close=1, ct=TYPE, h=Name:value (an extra field, repeatable),
 gate=KEY (every piece after the first waits until /release?gate=KEY was asked once more; not counted, not recorded).
@@ -253,6 +253,8 @@ class Connection:
         fields += [h.replace(":", ": ", 1) for h in params.query.get("h", [])]
         self.send(("\r\n".join([f"HTTP/{params('version', '1.1')} 101 Switching Protocols", *fields]) + "\r\n\r\n").encode())
         self.send(base64.b64decode(params("b64", "")))
+        for _ in range(params.number("flood")):
+            self.send(websocket.frame(websocket.BINARY, b"0123456789abcdef" * 4096, mask=None))
         if params("end"):
             return False
         def more():
