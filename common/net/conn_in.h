@@ -40,6 +40,8 @@ struct conn {
     struct span name;     /* what SNI must say, or the name to verify; owned */
     const char *tls_code; /* what made the handshake fail, for conn_tls_code */
     unsigned later;       /* handshake messages since the last byte of data, once the handshake was done */
+    uint8_t (*pin)[32];   /* of whom is connected to; a copy, since those settings may go before the handshake ends */
+    size_t npins;
     const char *cert_why; /* which check of ours the peer's certificate failed */
 
     uint64_t deadline; /* 0: none */

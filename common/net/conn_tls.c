@@ -240,6 +240,7 @@ void conn_tls_free(struct conn *c)
     SSL_free(c->ssl);
     dynbuf_free(&c->raw_in);
     free((void *)c->name.p);
+    free(c->pin);
 }
 
 static void on_message(int sent, int version, int type, const void *bytes, size_t n, SSL *ssl, void *arg)
@@ -311,6 +312,15 @@ int conn_tls_connect(struct conn *c, struct tls_client *t, struct span name)
     struct addr a;
     if (begin(c, t->ctx, name) != 0)
         return -1;
+    if (t->npins > 0) {
+        c->pin = malloc(sizeof(t->pin));
+        if (c->pin == NULL) {
+            conn_fail(c, "no memory for TLS");
+            return -1;
+        }
+        memcpy(c->pin, t->pin, sizeof(t->pin));
+        c->npins = t->npins;
+    }
     const char *host = (const char *)c->name.p;
     SSL_set_connect_state(c->ssl);
     X509_VERIFY_PARAM *p = SSL_get0_param(c->ssl);

@@ -52,6 +52,6 @@ const char *tls_words(void);
  * chain: as verified, leaf first; name: the name it must serve (a DNS name or an IP literal). */
 const char *tls_leaf_fault(STACK_OF(X509) * chain, struct span name);
 /* Is the key of one of the chain's certificates among the pins? NULL: it is, or there are none. */
-const char *tls_pin_fault(STACK_OF(X509) * chain, const struct tls_client *t);
+const char *tls_pin_fault(STACK_OF(X509) * chain, const uint8_t (*pin)[TLS_PIN_BYTES], size_t npins);
 
 #endif

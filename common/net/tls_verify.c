@@ -128,20 +128,20 @@ static const char *constraint_fault(STACK_OF(X509) * chain, struct span name)
     return fault;
 }
 
-const char *tls_pin_fault(STACK_OF(X509) * chain, const struct tls_client *t)
+const char *tls_pin_fault(STACK_OF(X509) * chain, const uint8_t (*pin)[TLS_PIN_BYTES], size_t npins)
 {
     uint8_t got[EVP_MAX_MD_SIZE];
     unsigned n = 0;
-    for (int i = 0; t->npins > 0 && i < sk_X509_num(chain); i++) {
+    for (int i = 0; npins > 0 && i < sk_X509_num(chain); i++) {
         uint8_t *der = NULL;
         int len = i2d_X509_PUBKEY(X509_get_X509_PUBKEY(sk_X509_value(chain, i)), &der);
         bool hashed = len > 0 && EVP_Digest(der, (size_t)len, got, &n, EVP_sha256(), NULL) == 1;
         OPENSSL_free(der);
-        for (size_t k = 0; hashed && n == TLS_PIN_BYTES && k < t->npins; k++)
-            if (memcmp(got, t->pin[k], TLS_PIN_BYTES) == 0)
+        for (size_t k = 0; hashed && n == TLS_PIN_BYTES && k < npins; k++)
+            if (memcmp(got, pin[k], TLS_PIN_BYTES) == 0)
                 return NULL;
     }
-    return t->npins == 0 ? NULL : "no key of the certificate's chain is among the pins of this upstream";
+    return npins == 0 ? NULL : "no key of the certificate's chain is among the pins of this upstream";
 }
 
 const char *tls_leaf_fault(STACK_OF(X509) * chain, struct span name)

@@ -32,17 +32,47 @@ static void peer(void *arg, unsigned role, uint64_t instance, struct span info, 
     carrier_peer(s->carrier, role, instance, fd);
 }
 
-/* All of a file, before there is no way to one any more. */
-static int read_file(const char *path, struct dynbuf *out)
+static int read_fd(int fd, struct dynbuf *out)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t n = -1;
     uint8_t *to;
     while (fd >= 0 && (to = dynbuf_room(out, 64 * 1024)) != NULL && (n = read(fd, to, 64 * 1024)) > 0)
         dynbuf_grew(out, (size_t)n);
+    return n == 0 && dynbuf_ok(out) ? 0 : -1;
+}
+
+/* All of a file, before there is no way to one any more. */
+static int read_file(const char *path, struct dynbuf *out)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int rc = read_fd(fd, out);
     if (fd >= 0)
         close(fd);
-    return n == 0 && dynbuf_ok(out) ? 0 : -1;
+    return rc;
+}
+
+/* M_TRUST: the operator has other roots or lists. What was verified with the old ones is not used again. */
+static void frame(void *arg, struct frame *f)
+{
+    struct start *s = arg;
+    struct dynbuf roots, crl;
+    struct err e = {"a file cannot be read"};
+    if (f->type != M_TRUST)
+        return;
+    int fd = frame_take_fd(f, 0), list = frame_take_fd(f, 1);
+    dynbuf_init(&roots, ROOTS_MAX);
+    dynbuf_init(&crl, ROOTS_MAX);
+    if (read_fd(fd, &roots) != 0 || (list >= 0 && (read_fd(list, &crl) != 0 || crl.n == 0)) ||
+        upstreams_system(&s->carrier->upstreams, dynbuf_span(&roots), dynbuf_span(&crl), &e) != 0)
+        log_error("the new roots or revocation lists cannot be used, the old ones stay: %s", e.text);
+    else
+        pool_clear(&s->carrier->pool);
+    dynbuf_free(&roots);
+    dynbuf_free(&crl);
+    if (fd >= 0)
+        close(fd);
+    if (list >= 0)
+        close(list);
 }
 
 static void read_trust(const struct start *s, struct dynbuf *roots, struct dynbuf *crl)
@@ -77,7 +107,7 @@ static void configure(struct start *s)
 int main(void)
 {
     static struct start s = {.roots = "/etc/ssl/certs/ca-certificates.crt"};
-    static const struct role_ops ops = {.peer = peer, .config = config};
+    static const struct role_ops ops = {.peer = peer, .config = config, .frame = frame};
     static const struct wall wall = {.calls = WALL_CONNECT | WALL_MEMFD, .tcp_connect = true};
     struct dynbuf roots, crl;
     struct loop *loop = loop_new();

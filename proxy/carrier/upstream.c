@@ -4,6 +4,8 @@
 
 #include "common/msg.h"
 
+enum { SYSTEM_MAX = 8 * 1024 * 1024 };
+
 struct roots {
     struct roots *next;
     unsigned refs;
@@ -14,8 +16,8 @@ struct roots {
 void upstreams_init(struct upstreams *s, struct span system_roots, struct span system_crl)
 {
     *s = (struct upstreams){.n = 0};
-    dynbuf_init(&s->system, 8 * 1024 * 1024);
-    dynbuf_init(&s->system_crl, 8 * 1024 * 1024);
+    dynbuf_init(&s->system, SYSTEM_MAX);
+    dynbuf_init(&s->system_crl, SYSTEM_MAX);
     (void)dynbuf_add(&s->system, system_roots);
     (void)dynbuf_add(&s->system_crl, system_crl);
 }
@@ -111,16 +113,48 @@ static struct roots *roots_of(struct upstreams *s, const struct tls_trust *t)
     return r;
 }
 
+/* Settings for the system's trust, made now, with a reference for s->warm. */
+static int warm(struct upstreams *s, const struct tls_trust *t, struct err *e)
+{
+    struct roots *r = roots_of(s, t);
+    if (r == NULL)
+        return err_set(e, "no memory for trusted roots");
+    if (r->tls == NULL)
+        r->tls = tls_client_new(t, e);
+    if (r->tls == NULL) {
+        roots_unref(&r);
+        return -1;
+    }
+    roots_unref(&s->warm);
+    s->warm = r;
+    return 0;
+}
+
 int upstreams_warm(struct upstreams *s, struct err *e)
 {
     const struct tls_trust t = {.roots_pem = dynbuf_span(&s->system), .crl_pem = dynbuf_span(&s->system_crl)};
-    if (t.roots_pem.n == 0)
-        return 0;
-    s->warm = roots_of(s, &t);
-    if (s->warm == NULL)
-        return err_set(e, "no memory for trusted roots");
-    s->warm->tls = tls_client_new(&t, e);
-    return s->warm->tls != NULL ? 0 : -1;
+    return t.roots_pem.n == 0 ? 0 : warm(s, &t, e);
+}
+
+int upstreams_system(struct upstreams *s, struct span roots, struct span crl, struct err *e)
+{
+    const struct tls_trust t = {.roots_pem = roots, .crl_pem = crl};
+    if (roots.n == 0)
+        return err_set(e, "there are no roots in their file");
+    if (roots.n > SYSTEM_MAX || crl.n > SYSTEM_MAX)
+        return err_set(e, "they have more than %d bytes", SYSTEM_MAX);
+    if (warm(s, &t, e) != 0)
+        return -1;
+    dynbuf_reset(&s->system);
+    dynbuf_reset(&s->system_crl);
+    /* Without memory for them no server that needs them is trusted any more. */
+    (void)dynbuf_add(&s->system, roots);
+    (void)dynbuf_add(&s->system_crl, crl);
+    for (size_t i = 0; i < UPSTREAM_BUCKETS; i++)
+        for (struct upstream *u = s->bucket[i]; u != NULL; u = u->next)
+            if (u->trust.roots_pem.n == 0)
+                roots_unref(&u->roots);
+    return 0;
 }
 
 struct tls_client *upstream_tls(struct upstreams *s, struct upstream *u, struct err *e)

@@ -42,6 +42,9 @@ struct upstreams {
 void upstreams_init(struct upstreams *s, struct span system_roots, struct span system_crl);
 /* Make the TLS settings of the system's roots now: what OpenSSL loads at first use cannot be loaded once confined. */
 int upstreams_warm(struct upstreams *s, struct err *e) MUSTCHECK;
+/* Other roots and lists of the operator's, from the next connection on. -1: they cannot be used, and the old ones
+ * stay. */
+int upstreams_system(struct upstreams *s, struct span roots, struct span crl, struct err *e) MUSTCHECK;
 void upstreams_clear(struct upstreams *s);
 /* Remember, or replace the one of that number (exchanges under way keep the one they began with). -1: too many, an
  * address that is none, or no memory; e says it. */

@@ -44,8 +44,7 @@ static void differences(struct config *old, struct config *new, char list[NEEDS_
     }
     needs(list, strcmp(old->state_dir, new->state_dir) != 0, "state_dir");
     needs(list, old->shadow != new->shadow, "mode");
-    needs(list, strcmp(old->roots, new->roots) != 0, "roots");
-    needs(list, strcmp(old->crl, new->crl) != 0, "crl");
+    needs(list, strcmp(old->roots, new->roots) != 0, "roots for sandboxes");
     needs(list, strcmp(old->dns_servers, new->dns_servers) != 0, "dns");
     needs(list, doors, "listeners");
     needs(list, advertise, "advertise");
@@ -78,8 +77,37 @@ static void take_listeners(struct config *old, struct config *new)
     }
 }
 
+static int may_read(const char *path, const char *key, struct err *e)
+{
+    int fd = path[0] == '\0' ? -1 : open(path, O_RDONLY | O_CLOEXEC);
+    if (path[0] != '\0' && fd < 0)
+        return err_errno(e, "%s: %s cannot be read", key, path);
+    if (fd >= 0)
+        close(fd);
+    return 0;
+}
+
+/* The carrier has no way to a file any more. */
+static void give_trust(struct parent *p, struct child *carrier)
+{
+    int fd[2] = {open(p->config->roots, O_RDONLY | O_CLOEXEC), -1};
+    unsigned n = 1;
+    if (p->config->crl[0] != '\0')
+        fd[n++] = open(p->config->crl, O_RDONLY | O_CLOEXEC);
+    struct dynbuf *b = fd[0] >= 0 && (n == 1 || fd[1] >= 0) ? chan_begin(carrier->chan, M_TRUST, 0) : NULL;
+    if (b == NULL)
+        log_error("the carrier keeps the roots and revocation lists that it has");
+    else
+        (void)chan_commit_fds(carrier->chan, fd, n);
+    for (unsigned i = 0; i < n; i++)
+        if (fd[i] >= 0)
+            close(fd[i]);
+}
+
 static int readable(const struct config *c, struct err *e)
 {
+    if (may_read(c->crl, "crl", e) != 0)
+        return -1;
     for (size_t i = 0; i < c->nlisteners; i++)
         if (parent_files_ok(&c->listener[i], e) != 0)
             return -1;
@@ -90,10 +118,13 @@ static int readable(const struct config *c, struct err *e)
 static void tell(struct parent *p)
 {
     struct child *lobby = parent_child(p, ROLE_LOBBY, 0), *ledger = parent_child(p, ROLE_LEDGER, 0);
+    struct child *carrier = parent_child(p, ROLE_CARRIER, 0);
     for (struct child *c = p->children; c != NULL; c = c->next)
         parent_send_image(p, c);
     if (ledger != NULL && ledger->chan != NULL)
         parent_say_sandboxes(p, ledger);
+    if (carrier != NULL && carrier->chan != NULL)
+        give_trust(p, carrier);
     if (lobby != NULL && lobby->chan != NULL)
         parent_give_listeners(p, lobby);
 }
@@ -112,6 +143,8 @@ int parent_reload(struct parent *p, char *said, size_t cap, struct err *e)
         memcpy(old->policy, fresh->policy, sizeof(old->policy));
         old->npolicy = fresh->npolicy;
         memcpy(old->floors, fresh->floors, sizeof(old->floors));
+        memcpy(old->roots, fresh->roots, sizeof(old->roots));
+        memcpy(old->crl, fresh->crl, sizeof(old->crl));
         take_listeners(old, fresh);
         tell(p);
         snprintf(said, cap, "the new policy is in force%s%s%s", list[0] ? "; what changed in " : "", list,

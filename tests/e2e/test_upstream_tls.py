@@ -419,6 +419,19 @@ def lists_of_the_operator_are_about_the_operators_roots(lab):
         w.fails("gone.test")
         assert WHY["gone.test"] in w.reasons(1)[0]
         w.passes("own.test")
+        # Another list, from the next connection on; one that is none changes nothing.
+        w.file("lists.pem", w.root.crl([78]))
+        assert w.gw.cli("reload").rc == 0
+        w.passes("gone.test")
+        w.file("lists.pem", "no list\n")
+        w.gw.cli("reload")
+        w.gw.process.wait_line(rb"the old ones stay")
+        w.passes("gone.test")
+        w.file("lists.pem", w.root.crl([77]))
+        assert w.gw.cli("reload").rc == 0
+        w.server.data["gone.test"], seen = b"", w.server.data["gone.test"]
+        w.fails("gone.test")
+        w.server.data["gone.test"] = seen
 
 
 @test()
