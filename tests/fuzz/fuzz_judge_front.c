@@ -1,10 +1,11 @@
-/* Frames as a front that was taken over would send them, against a policy that holds every write and allows one read
- * path: the judge refuses them or ends the channel, and nothing else than that path is ever sent.
- * Input: a row of { u8 type, u8 exchange, u16 length, payload }. */
+/* Frames as a front that was taken over would send them, against a policy that holds every write, allows one read
+ * path and one WebSocket over which text may be sent: the judge refuses them or ends the channel, and nothing else
+ * than that is ever sent. Input: a row of { u8 type, u8 exchange, u16 length, payload }. */
 #include <sys/mman.h>
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "common/http/ws.h"
 #include "common/log.h"
 #include "proxy/judge/judge.h"
 #include "proxy/wire_ticket.h"
@@ -41,8 +42,11 @@ static int commit(void *arg, enum role_id to, uint64_t instance, int fd)
         struct msg_in m = msg_in(dynbuf_span(&out));
         struct wire_forward f;
         MUST_HOLD(wire_get_forward(&m, &f) == 0);
-        MUST_HOLD(!f.unsafe && span_starts(f.request.path, SPAN("/free")));
+        bool upgrade = f.request.nfields > 0 && span_eq(f.request.field[0].name, SPAN("Upgrade"));
+        MUST_HOLD(!f.unsafe && span_starts(f.request.path, upgrade ? SPAN("/ws") : SPAN("/free")));
     }
+    if (out_to == ROLE_CARRIER && out_type == M_MESSAGE)
+        MUST_HOLD(out.p[0] == WS_TEXT || out.p[0] >= WS_CLOSE);
     MUST_HOLD(out_type != M_RELEASE && out_type != M_CLAIM);
     return 0;
 }
