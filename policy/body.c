@@ -19,11 +19,27 @@ static struct span only_value(const struct request *r, struct span name, size_t 
     return value;
 }
 
+/* One type (RFC 6838 section 4.2), not a list of which some servers read the first and some the last. */
+static bool is_type(struct span s)
+{
+    size_t slashes = 0;
+    for (size_t i = 0; i < s.n; i++) {
+        uint8_t c = s.p[i] | 0x20;
+        slashes += s.p[i] == '/';
+        if (!(c >= 'a' && c <= 'z') && !(s.p[i] >= '0' && s.p[i] <= '9') &&
+            span_index(SPAN("/!#$&-^_.+"), s.p[i]) == 10)
+            return false;
+    }
+    return slashes == 1;
+}
+
 /* "application/json; charset=utf-8": the type alone. Another charset, or a parameter nobody knows: empty. */
 static struct span media_type(struct span value)
 {
     struct span type = span_trim(span_first(value, span_index(value, ';')));
     struct span rest = span_trim(span_from(value, span_index(value, ';') + 1));
+    if (!is_type(type))
+        return SPAN_NONE;
     if (rest.n == 0 || span_ieq(rest, SPAN("charset=utf-8")) || span_ieq(rest, SPAN("charset=\"utf-8\"")))
         return type;
     return SPAN_NONE;
@@ -171,22 +187,35 @@ static bool asks_presence(const struct img_cond *c)
 
 /* ---- JSON ---- */
 
-/* A reference token with ~0 and ~1 undone, against a key. fold: ASCII case aside. */
+static uint8_t low(uint8_t c)
+{
+    return c >= 'A' && c <= 'Z' ? c | 0x20 : c;
+}
+
+/* The next character of a key for one that ignores case: the long s is an s to it, and the sign for kelvin a k
+ * (Unicode's simple case folding; no other character folds to ASCII). */
+static uint8_t next_folded(struct span key, size_t *at)
+{
+    struct span rest = span_from(key, *at);
+    if (span_starts(rest, SPAN("\xc5\xbf")) || span_starts(rest, SPAN("\xe2\x84\xaa"))) {
+        *at += rest.p[0] == 0xc5 ? 2 : 3;
+        return rest.p[0] == 0xc5 ? 's' : 'k';
+    }
+    return low(key.p[(*at)++]);
+}
+
+/* A reference token with ~0 and ~1 undone, against a key. fold: case aside. */
 static bool token_is(struct span token, struct span key, bool fold)
 {
     size_t k = 0;
-    for (size_t i = 0; i < token.n; i++, k++) {
+    for (size_t i = 0; i < token.n; i++) {
         uint8_t c = token.p[i];
         if (c == '~' && i + 1 < token.n)
             c = token.p[++i] == '0' ? '~' : '/';
         if (k == key.n)
             return false;
-        uint8_t d = key.p[k];
-        if (fold && c >= 'A' && c <= 'Z')
-            c |= 0x20;
-        if (fold && d >= 'A' && d <= 'Z')
-            d |= 0x20;
-        if (c != d)
+        uint8_t d = fold ? next_folded(key, &k) : key.p[k++];
+        if ((fold ? low(c) : c) != d)
             return false;
     }
     return k == key.n;
@@ -236,6 +265,8 @@ static enum fit json_fits(const struct body_view *v, const struct policy *p, con
     int64_t n;
     if (c->op != COND_TEXT)
         plain = j->type == JSON_NUMBER;
+    else if (strictly && j->type == JSON_STRING && (span_eq(text, SPAN("false")) || span_eq(text, SPAN("null"))))
+        plain = false; /* quoted, it is true to many */
     else if (j->type == JSON_NUMBER && !strictly)
         plain = whole(text, &n); /* 5.0 and 5e0 are 5 to many */
     return value_fits(p, c, text, plain, strictly);
@@ -243,31 +274,61 @@ static enum fit json_fits(const struct body_view *v, const struct policy *p, con
 
 /* ---- forms ---- */
 
-/* Is a parameter of this name in the query too? Servers differ on which of the two counts (B13). */
-static bool in_query(struct span query, struct span name)
+/* The next byte of a name that tells two names apart for everybody: PHP makes an underscore of '.', ' ' and a '['
+ * that nothing closes, and cuts blanks in front; Rack cuts brackets in front. 0: none is left. */
+static uint8_t next_sure(struct span name, size_t *at)
+{
+    static const struct span unsure = SPAN("[]._+ ");
+    while (*at < name.n) {
+        uint8_t c = next_folded(name, at);
+        if (c > ' ' && span_index(unsure, c) == unsure.n)
+            return c;
+    }
+    return 0;
+}
+
+/* May it be this field to some server: the same name in another spelling, or a member of it, as in a[] and a[b]? */
+static bool may_be_field(struct span name, struct span want)
+{
+    size_t i = 0, k = 0;
+    uint8_t c;
+    while ((c = next_sure(want, &k)) != 0)
+        if (next_sure(name, &i) != c)
+            return false;
+    name = span_from(name, i);
+    i = 0;
+    return next_sure(span_first(name, span_index(name, '[')), &i) == 0;
+}
+
+/* Is it in the query too? Servers differ on which of the two counts (B13), and on whether ';' parts (B12). */
+static bool in_query(struct span query, struct span want, struct arena *a)
 {
     while (query.n) {
-        struct span param = span_first(query, span_index(query, '&'));
+        size_t n = span_index(query, '&'), semicolon = span_index(query, ';');
+        struct span param = span_first(query, n < semicolon ? n : semicolon), name;
         query = span_from(query, param.n + 1);
-        if (span_ieq(span_first(param, span_index(param, '=')), name))
+        name = span_first(param, span_index(param, '='));
+        bool plain = span_index(name, '%') == name.n && span_index(name, '+') == name.n;
+        if ((!plain && decode(name, a, &name) != 0) || (name.n && may_be_field(name, want)))
             return true;
     }
     return false;
 }
 
 static enum fit form_fits(const struct body_view *v, const struct policy *p, const struct img_cond *c,
-                          const struct request *r, bool strictly)
+                          const struct request *r, bool strictly, struct arena *a)
 {
     struct span name = img_span(p, c->key);
     bool seen = false, all = true;
     enum fit best = FIT_NO;
-    if (in_query(r->query, name))
+    if (in_query(r->query, name, a))
         return FIT_MAYBE;
     for (size_t i = 0; i < v->nfields; i++) {
-        if (!span_ieq(v->field[i].name, name))
+        if (!span_eq(v->field[i].name, name)) {
+            if (may_be_field(v->field[i].name, name))
+                return FIT_MAYBE;
             continue;
-        if (!span_eq(v->field[i].name, name))
-            return FIT_MAYBE;
+        }
         seen = true;
         enum fit one = asks_presence(c) ? FIT_YES : value_fits(p, c, v->field[i].value, true, strictly);
         best = one > best ? one : best;
@@ -286,7 +347,7 @@ enum fit body_fits(struct body_view *v, const struct policy *p, const struct img
     switch (v->kind) {
     case BODY_ABSENT: return FIT_NO;
     case BODY_JSON: return c->kind == COND_JSON ? json_fits(v, p, c, strictly) : strictly ? FIT_NO : FIT_MAYBE;
-    case BODY_FORM: return c->kind == COND_FORM ? form_fits(v, p, c, r, strictly) : strictly ? FIT_NO : FIT_MAYBE;
+    case BODY_FORM: return c->kind == COND_FORM ? form_fits(v, p, c, r, strictly, a) : strictly ? FIT_NO : FIT_MAYBE;
     case BODY_OPEN: break;
     }
     return FIT_MAYBE;

@@ -15,6 +15,10 @@ static const char money[] =
     "}, { field: currency, in: [eur, chf] }, { field: to, absent: true }] }, decide: allow }\n"
     "  - { id: larger, match: { host: pay.test, method: POST, path: /refunds }, except: [{ form: [{ field: amount, "
     "int_lte: 5000 }, { field: currency, in: [eur, chf] }, { field: to, absent: true }] }], decide: hold }\n"
+    "  - { id: named, match: { host: pay.test, method: POST, path: /pay, form: [{ field: pay_to, equals: me }] }, "
+    "decide: allow }\n"
+    "  - { id: soft, match: { host: json.test, method: POST, path: /task, json: [{ pointer: /task, equals: list }, "
+    "{ pointer: /force, equals: [\"false\", \"null\"] }] }, decide: allow }\n"
     "  - { id: note, match: { host: json.test, method: POST, path: /notes, json: [{ pointer: /kind, equals: note }, "
     "{ pointer: /meta/draft, equals: \"true\" }] }, decide: allow }\n"
     "  - { id: cheap, match: { host: json.test, method: POST, path: /buy, json: [{ pointer: /items/0/price, int_lte: "
@@ -75,6 +79,21 @@ static void forms(void **state)
         /* two that read it differently */
         {R, FORM, "amount=5&currency=eur;amount=900000", VERDICT_DENY, "unclassified", ""},
         {R, FORM, "amount=5&currency=eur&Amount=900000", VERDICT_DENY, "unclassified", ""},
+        {R, FORM, "amount=5&currency=eur&amount%5B%5D=900000", VERDICT_DENY, "unclassified", ""},
+        {R, FORM, "amount=5&currency=eur&amount[x]=900000", VERDICT_DENY, "unclassified", ""},
+        {R, FORM, "amount=5&currency=eur&+amount=900000", VERDICT_DENY, "unclassified", ""},
+        {R, FORM, "amount=5&currency=eur&[amount]=900000", VERDICT_DENY, "unclassified", ""},
+        {R, FORM, "amount=5&currency=eur&to[]=me", VERDICT_DENY, "unclassified", ""},
+        {R, FORM, "amount=5&currency=eur&amounts=900000&amount_due[x]=1&note[amount]=7", VERDICT_ALLOW, "rule",
+         "refund"},
+        {"https://pay.test/pay", FORM, "pay_to=me", VERDICT_ALLOW, "rule", "named"},
+        {"https://pay.test/pay", FORM, "pay_to=me&pay.to=you", VERDICT_DENY, "unclassified", ""},
+        {"https://pay.test/pay", FORM, "pay_to=me&pay+to=you", VERDICT_DENY, "unclassified", ""},
+        {"https://pay.test/pay", FORM, "pay_to=me&pay%5Bto=you", VERDICT_DENY, "unclassified", ""},
+        {"https://pay.test/pay?x=1;pay_to=you", FORM, "pay_to=me", VERDICT_DENY, "unclassified", ""},
+        {"https://pay.test/pay?pay%5Fto=you", FORM, "pay_to=me", VERDICT_DENY, "unclassified", ""},
+        {"https://pay.test/pay?pay.to[]=you", FORM, "pay_to=me", VERDICT_DENY, "unclassified", ""},
+        {"https://pay.test/pay?=you&x=%20", FORM, "pay_to=me", VERDICT_ALLOW, "rule", "named"},
         {R, FORM, "amount=5%&currency=eur", VERDICT_DENY, "unclassified", ""},
         {R, FORM, "amount=5%00&currency=eur", VERDICT_DENY, "unclassified", ""},
         {R, FORM, "amount=5&currency=eur&x=%ff", VERDICT_DENY, "unclassified", ""},
@@ -102,6 +121,7 @@ static void json(void **state)
     static const struct row rows[] = {
 #define N "https://json.test/notes"
 #define B "https://json.test/buy"
+#define T "https://json.test/task"
         {N, JSON, "{\"kind\":\"note\",\"meta\":{\"draft\":true}}", VERDICT_ALLOW, "rule", "note"},
         {N, "Content-Type: application/vnd.x+json; charset=utf-8\n",
          "{\"meta\":{\"draft\":\"true\"},\"kind\":\"note\"}", VERDICT_ALLOW, "rule", "note"},
@@ -123,6 +143,17 @@ static void json(void **state)
         {B, JSON, "{\"items\":[{\"price\":1e2}]}", VERDICT_DENY, "no-rule", ""},
         {B, JSON, "{\"items\":[{\"price\":\"100\"}]}", VERDICT_DENY, "no-rule", ""},
         {B, JSON, "{\"items\":[{\"price\":1},{\"price\":900}]}", VERDICT_DENY, "no-rule", ""},
+        /* Go's encoding/json folds these two to ASCII */
+        {T, JSON, "{\"task\":\"list\",\"force\":false}", VERDICT_ALLOW, "rule", "soft"},
+        {T, JSON, "{\"task\":\"list\",\"ta\u017fk\":\"drop\",\"force\":false}", VERDICT_DENY, "unclassified", ""},
+        {T, JSON, "{\"task\":\"list\",\"tas\\u212a\":\"drop\",\"force\":null}", VERDICT_DENY, "unclassified", ""},
+        {T, JSON, "{\"task\":\"list\",\"force\":\"false\"}", VERDICT_DENY, "no-rule", ""},
+        {T, JSON, "{\"task\":\"list\",\"force\":\"null\"}", VERDICT_DENY, "no-rule", ""},
+        /* a form to who reads the first type, as PHP and Rack do */
+        {T, "Content-Type: application/x-www-form-urlencoded, a/b+json\n", "{\"task\":\"list\",\"force\":false}",
+         VERDICT_DENY, "unclassified", ""},
+        {T, "Content-Type: text/xml x+json\n", "{\"task\":\"list\",\"force\":false}", VERDICT_DENY, "unclassified",
+         ""},
         {"https://tilde.test/", JSON, "{\"a/b\":{\"~\":null}}", VERDICT_ALLOW, "rule", "tilde"},
         {"https://tilde.test/", JSON, "{\"a/b\":{}}", VERDICT_DENY, "no-rule", ""},
     };
