@@ -57,10 +57,14 @@ static void look_at_proxy(struct look *l)
     const char *name, *value = proxy_named(&name);
 
     if (!value) {
-        if (!l->captured)
-            finding(l->f, FINDING_BAD, "variables", "programs that look for a proxy find none and no way out",
-                    PRINT_AGAIN,
-                    "no proxy is named: HTTPS_PROXY and its kin are not set, and " PROBE_HOST " has no address");
+        if (!l->captured) {
+            finding(l->f, FINDING_BAD, "variables", "programs that look for a proxy find none", PRINT_AGAIN,
+                    "no proxy is named: HTTPS_PROXY and its kin are not set");
+            finding(l->f, FINDING_BAD, "dns", "where connections are captured, names are answered by the gateway",
+                    "if they shall be captured: let /etc/resolv.conf name a server that is captured too, and see "
+                    "`dns` of the listener in countersign.yaml",
+                    PROBE_HOST " has no address");
+        }
         return;
     }
     if (span_starts(span_str(value), SPAN("socks5://")))

@@ -71,7 +71,6 @@ static int print_variables(struct sandbox *s, struct span name, struct span toke
         .bundle = path_member(s, "bundle", "bundle.crt"),
         .ca = path_member(s, "ca", "ca.crt"),
         .truststore = path_member(s, "truststore", "truststore.p12"),
-        .socks_url = span_str(socks),
     };
     dynbuf_init(&out, TEXT_ROOM);
     if (env_print(&out, format, &v, &e) == 0 && dynbuf_ok(&out))

@@ -93,8 +93,9 @@ int env_url_split(struct span s, struct env_url *u)
                : 0;
 }
 
-/* The way out for the JVM, as properties. It says no password to an HTTP proxy (Basic is off for CONNECT, and
- * cannot be given this way), but it does to a SOCKS proxy. */
+/* The way out for the JVM, as properties. It says no token on it: Basic to a CONNECT proxy cannot be given this way,
+ * and to a SOCKS proxy it gives its user's name without a password (measured with 17; java.net.socks.password is not
+ * looked at). With a token, Java needs a listener that knows the sandbox otherwise, or capture. */
 static void java_proxy(struct dynbuf *b, const struct env_url *u)
 {
     if (!u->socks) {
@@ -105,23 +106,19 @@ static void java_proxy(struct dynbuf *b, const struct env_url *u)
         return;
     }
     (void)dynbuf_addf(b, "-DsocksProxyHost=%.*s -DsocksProxyPort=%.*s", SPAN_FMT(u->host), SPAN_FMT(u->port));
-    if (u->password.n)
-        (void)dynbuf_addf(b, " -Djava.net.socks.username=%.*s -Djava.net.socks.password=%.*s", SPAN_FMT(u->user),
-                          SPAN_FMT(u->password));
 }
 
 static int java_value(char *dst, const struct env_values *v, const struct env_url *u)
 {
     const char *quote = strchr(v->truststore, ' ') ? "\"" : "";
     struct dynbuf b;
-    struct env_url socks;
     int rc = -1;
 
     if (strchr(v->truststore, '"'))
         return -1; /* no way to write it */
     dynbuf_init(&b, VALUE_MAX - 1);
     if (!v->captured)
-        java_proxy(&b, u->password.n && v->socks_url.n && env_url_split(v->socks_url, &socks) == 0 ? &socks : u);
+        java_proxy(&b, u);
     (void)dynbuf_addf(&b,
                       "%s%s-Djavax.net.ssl.trustStore=%s%s -Djavax.net.ssl.trustStoreType=PKCS12"
                       " -Djavax.net.ssl.trustStorePassword=changeit",

@@ -39,9 +39,7 @@ extern const struct env_row env_rows[]; /* ends with a NULL name */
 struct env_values {
     struct span proxy_url;
     const char *bundle, *ca, *truststore; /* paths as the sandbox sees them */
-    struct span
-        socks_url; /* empty, or for Java when proxy_url brings a password: the JVM says none to an HTTP proxy */
-    bool captured; /* trust only: connections are captured, and proxy_url is not looked at */
+    bool captured;                        /* trust only: connections are captured, and proxy_url is not looked at */
 };
 
 /* Called with each name and NUL-terminated value; not 0 ends the walk with that. */

@@ -159,8 +159,7 @@ static int put_variable(void *ctx, const char *name, const char *value)
 
 static int put_environment(struct plan *p, char *const *environ, struct err *e)
 {
-    struct env_values v = {
-        SPAN("http://" INSIDE_PROXY), INSIDE_BUNDLE, INSIDE_CA, INSIDE_TRUSTSTORE, SPAN_NONE, p->transparent};
+    struct env_values v = {SPAN("http://" INSIDE_PROXY), INSIDE_BUNDLE, INSIDE_CA, INSIDE_TRUSTSTORE, p->transparent};
     char name[64];
 
     put(p, "--clearenv", NULL);

@@ -99,7 +99,8 @@ def from_a_shell_a_broken_variable_is_named(lab):
     inside.expect("variables", r"^no_proxy names \.internal\.example$", no_proxy="localhost, .internal.example")
     inside.expect("variables", r"^not the same as HTTPS_PROXY: ALL_PROXY$", ALL_PROXY="socks5://10.1.1.1:1")
     none = {name: None for name in inside.env if "proxy" in name.lower()}
-    inside.expect("variables", r"^no proxy is named", **none)
+    found = inside(**none)
+    assert list(found) == ["variables", "dns"] and found["variables"][0].startswith("no proxy is named"), found
     inside.expect("variables", r"^HTTPS_PROXY is not the URL of a proxy$", HTTPS_PROXY="gateway:3128")
     found = inside(HTTPS_PROXY="http://a\x1b[2Jb:1")
     assert "\x1b" not in json.dumps(found)
@@ -149,6 +150,53 @@ def run_sandbox(lab, *options):
         return lab.run([program(), "run", "--state-dir", gw.state, "--workspace", lab.dir / "work", "--read", prefix,
                         *options, "--", *words, program(), "doctor", "--from-sandbox", "--json", "--direct", NOWHERE])
     return Inside(call, {})
+
+
+@test()
+def from_a_shell_over_socks(lab):
+    netns.need(WHY)
+    agent = cable.Agent(lab)
+    socks = f'{{ name: socks, socks5: "{agent.gateway}:0", identity: token }}'
+    up, gw, base = api_setup(lab, listen=agent.gateway, listeners=[socks])
+    env = variables(gw.cli("sandbox", "create", "ci", "--format", "docker", "--via", "socks5", rc=0).out)
+    inside = Inside(lambda env: agent.run([program(), "doctor", "--from-sandbox", "--json", "--direct", NOWHERE], env=env), env)
+    assert inside() == {}
+    here = {k: v for k, v in env.items() if v.startswith("socks5h://")}
+    inside.expect("trust", r"^GIT_SSL_CAINFO: /etc/hostname does not verify", GIT_SSL_CAINFO="/etc/hostname")
+    inside.expect("variables", r"^not the same as HTTPS_PROXY: http_proxy$", http_proxy="socks5h://10.1.1.1:1080")
+    inside.expect("variables", r"^HTTPS_PROXY asks for names to be resolved here",
+                  HTTPS_PROXY=here["HTTPS_PROXY"].replace("socks5h", "socks5"))
+    inside.expect("dns", r"^the proxy cannot be found: gateway: ", **{k: v.replace(gw.socks, "gateway:1080") for k, v in here.items()})
+    inside.expect("token", r"^the proxy does not take this token", **{k: re.sub("cst_[^@]*", "cst_x", v) for k, v in here.items()})
+    inside.expect("clock", r"seconds before the gateway's", **faketime("+2h"))
+    gw.stop()
+    inside.expect("proxy", r"^the proxy cannot be reached")
+
+
+def captured(lab, nameserver="10.99.0.1"):
+    """A network that is captured by conf/nftables, and that nothing was told to."""
+    netns.need(WHY)
+    box = netns.Box(lab, nameserver)
+    netns.Rules(lab, "gateway")
+    listener = ('{ name: vms, transparent: "10.99.0.1:15001", dns: "10.99.0.1:15053", '
+                'identity: { source: { "10.99.0.2": vm1 } } }')
+    up, gw, base = api_setup(lab, listeners=[listener])
+    env = variables(gw.cli("sandbox", "create", "ci", "--format", "docker", rc=0).out)
+    env = {k: v for k, v in env.items() if "proxy" not in k.lower()}  # trust is all it needs
+    return box, Inside(lambda env: box.run([program(), "doctor", "--from-sandbox", "--json", "--direct", NOWHERE], env=env), env)
+
+
+@test()
+def from_a_captured_network(lab):
+    box, inside = captured(lab)
+    assert inside() == {}
+    inside.expect("trust", r"^SSL_CERT_FILE: /etc/hostname does not verify", SSL_CERT_FILE="/etc/hostname")
+    inside.expect("variables", r"^not set: REQUESTS_CA_BUNDLE$", REQUESTS_CA_BUNDLE=None)
+    inside.expect("clock", r"seconds before the gateway's", **faketime("+2h"))
+    resolv = lab.dir / "resolv.conf"
+    resolv.write_text("nameserver 127.0.0.1\n")  # where nobody answers
+    found = inside()
+    assert found["dns"] == ["countersign.internal has no address"], found
 
 
 @test()
