@@ -79,6 +79,21 @@ static void pairs_mirror_each_other(void **state)
     s.label[0].value = SPAN("v");
     wire_put_sandbox(&b, &s);
     every_truncation_is_refused(dynbuf_span(&b), get_sandbox);
+    dynbuf_reset(&b);
+    s.has_token = true;
+    s.nolder = WIRE_TOKENS_OLDER;
+    s.older[WIRE_TOKENS_OLDER - 1].b[0] = 7;
+    wire_put_sandbox(&b, &s);
+    every_truncation_is_refused(dynbuf_span(&b), get_sandbox);
+    struct msg_in m = msg_in(dynbuf_span(&b));
+    struct wire_sandbox back;
+    assert_int_equal(wire_get_sandbox(&m, &back), 0);
+    assert_true(back.nolder == WIRE_TOKENS_OLDER && back.older[WIRE_TOKENS_OLDER - 1].b[0] == 7);
+    dynbuf_reset(&b);
+    s.has_token = false; /* older ones without a newest */
+    wire_put_sandbox(&b, &s);
+    m = msg_in(dynbuf_span(&b));
+    assert_int_equal(wire_get_sandbox(&m, &back), -1);
     dynbuf_free(&b);
 }
 
