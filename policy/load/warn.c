@@ -108,7 +108,7 @@ static bool covers_mask(uint64_t a, uint64_t b)
 static bool covers(const struct m_rule *a, const struct m_rule *b)
 {
     const struct m_match *x = &a->match, *y = &b->match;
-    if (a->except.n || x->query.n || x->header.n || x->git.at || x->json.n || x->form.n)
+    if (a->except.n || x->query.n || x->header.n || x->git.at || x->json.n || x->form.n || x->ws.at)
         return false;
     if (a->scope.at && (!b->scope.at || !covers_list(&a->scope, &b->scope, 0)))
         return false;
@@ -140,7 +140,7 @@ static void warn_shadowed(struct loader *l, const struct model *m)
 static void warn_never(struct loader *l, const struct model *m, const struct m_rule *r)
 {
     const struct m_match *t = &r->match;
-    bool fits = t->ops.n == 0 || t->effects.v == 0;
+    bool fits = t->ops.n == 0 || t->effects.v == 0 || t->ws.at; /* an upgrade of a read is a write */
     for (size_t o = 0; o < t->ops.n && !fits; o++) {
         struct glob g = glob_of(t->ops.v[o].text, '.');
         fits = span_starts(t->ops.v[o].text, SPAN("http."));
@@ -160,10 +160,15 @@ static void warn_rule(struct loader *l, const struct model *m, const struct m_ru
     if (r->use.at)
         warn_use(l, m, r);
     warn_never(l, m, r);
-    bool narrowed = t->effects.at || t->methods.at || t->ops.at;
+    bool narrowed = t->effects.at || t->methods.at || t->ops.at || t->ws.at;
     if (r->decide.v == VERDICT_ALLOW && !narrowed)
         problem(l, r->at, "P104",
                 "the rule allows writes too: add effect: read, or effect: [read, write] if that is meant");
+    if (r->messages.at && t->effects.v == 1u << EFFECT_READ)
+        problem(
+            l, r->messages.at, "P110",
+            "the rule counts the WebSocket as a read and lets messages be sent: a freeze does not stop them; take "
+            "effect: read out if they change something");
     const struct items *hosts = rule_hosts(r);
     for (size_t i = 0; i < hosts->n && r->decide.v != VERDICT_DENY; i++)
         if (names_shared(hosts->v[i].text))

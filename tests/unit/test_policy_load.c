@@ -293,6 +293,7 @@ static void test_warned(void **state)
            "}]\n",
          "P102", NULL, "never"},
         {V, "P107", NULL, "everything is denied"},
+        {RULE ", effect: read, ws: {} }, decide: allow, messages: { send: text } }\n", "P110", NULL, "freeze"},
         {RULES "  - { id: a, match: { host: b\u00fccher.example, effect: read }, decide: allow }\n", "P108",
          "policy.yaml:3:29", "is xn--bcher-kva.example on the wire"},
         {RULES "  - { id: a, match: { host: \u0430pi.example, effect: read }, decide: allow }\n", "P108", NULL,

@@ -42,6 +42,8 @@ static void load(struct kit *k)
 {
     if (!kit_load(k, rules, NULL))
         fail_msg("%s", k->e.text);
+    for (size_t i = 0; i < k->nproblems; i++) /* of none of them is there anything to warn */
+        fail_msg("%s", k->problems[i]);
 }
 
 static const struct decision *ask(struct kit *k, const char *url, const char *fields)
