@@ -21,7 +21,7 @@ int store_frozen(struct store *s, bool *frozen)
         return -1;
     db_text(q, 1, key);
     enum db_result got = db_step(&s->db, q);
-    *frozen = got != DB_DONE && db_col(q, 0).n > 0;
+    *frozen = got == DB_FAIL || (got == DB_ROW && db_col(q, 0).n > 0);
     sqlite3_reset(q);
     return got == DB_FAIL ? -1 : 0;
 }

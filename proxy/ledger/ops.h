@@ -76,6 +76,7 @@ int store_sandbox_token(struct store *s, struct span name, const struct digest *
 int store_sandbox_remove(struct store *s, struct span name, bool end_session, const char **why) MUSTCHECK;
 /* No write leaves until it is lifted; nothing happens if it is so already. */
 int store_freeze(struct store *s, bool on, struct span by, struct span reason) MUSTCHECK;
+/* -1: it cannot be read, and then they count as frozen. */
 int store_frozen(struct store *s, bool *frozen) MUSTCHECK;
 
 int store_sandboxes(struct store *s, void (*each)(void *arg, const struct wire_sandbox *b), void *arg) MUSTCHECK;

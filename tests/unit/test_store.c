@@ -238,6 +238,21 @@ static void list(void *arg, const struct wire_sandbox *b)
     }
 }
 
+/* What cannot be read is not taken for leave to write. */
+static void a_freeze_that_cannot_be_read_stands(void **state)
+{
+    bool frozen = true;
+    (void)state;
+    assert_int_equal(store_frozen(fix, &frozen), 0);
+    assert_false(frozen);
+    assert_int_equal(fix_sql("ALTER TABLE meta RENAME TO gone"), 0);
+    assert_int_equal(store_frozen(fix, &frozen), -1);
+    assert_true(frozen);
+    frozen = false;
+    assert_int_equal(store_frozen(fix, &frozen), -1); /* the transaction is doomed by now */
+    assert_true(frozen);
+}
+
 static void sandboxes_are_kept_counted_and_removed(void **state)
 {
     struct wire_sandbox b = {.name = SPAN("vm1"),
@@ -408,6 +423,7 @@ int main(void)
         FRESH(the_chain_goes_on_over_a_restart),
         FRESH(reads_are_recorded_or_not_as_configured),
         FRESH(a_note_is_a_note),
+        FRESH(a_freeze_that_cannot_be_read_stands),
         FRESH(sandboxes_are_kept_counted_and_removed),
         FRESH(a_sandbox_may_have_several_tokens),
         FRESH(the_end_of_a_session_cancels_what_it_left_open),
