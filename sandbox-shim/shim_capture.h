@@ -1,4 +1,4 @@
-/* Captured connections inside a sandbox: the ports its rules (capture.c, from outside) redirect to, where a
+/* Captured connections inside a sandbox: the ports its rules (network.c, from outside) redirect to, where a
  * connection was meant to go, and the PROXY v2 header that tells the gateway. libc only. */
 #ifndef SANDBOX_SHIM_CAPTURE_H
 #define SANDBOX_SHIM_CAPTURE_H
@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The rules name the same numbers: sandbox-shim/capture.c. */
+/* The rules name the same numbers: sandbox-shim/network.c. */
 enum { CAPTURE_PORT = 15001, CAPTURE_NAMES_PORT = 15053, CAPTURE_HEADER_MAX = 52 };
 
 /* A socket of `type` on loopback, of AF_INET or AF_INET6; a stream listens. -1 with errno. */

@@ -12,8 +12,7 @@ void names_of_pack(struct loader *l, struct m_pack *k);
  * *why as the end of a sentence. */
 enum { NAMES_TEXT_MAX = 1024 };
 int names_to_ascii(struct span name, char out[NAMES_TEXT_MAX], const char **why) MUSTCHECK;
-/* NULL, or why the pattern's names belong to anybody, as the end of a sentence that begins with the pattern. The
- * words live until the next call. */
+/* NULL, or why the pattern's names belong to anybody, as the end of a sentence that begins with the pattern. */
 const char *names_too_wide(struct span pattern);
 /* A well-known service under which everybody has a name of their own, though no public suffix: worth a warning. */
 bool names_shared(struct span pattern);

@@ -123,11 +123,13 @@ void front_body_credit(struct client *c, struct frame *f)
 {
     struct msg_in m = msg_in(f->payload);
     uint32_t more = msg_get_u32(&m);
-    if (msg_end(&m) == 0 && c->x.socket.on) {
+    if (msg_end(&m) != 0)
+        return;
+    if (c->x.socket.on) {
         front_socket_credit(c, more);
         return;
     }
-    if (m.bad || c->x.mode != BODY_MODE_PIPE)
+    if (c->x.mode != BODY_MODE_PIPE)
         return;
     c->x.credit += more;
     conn_pause(c->conn, false);

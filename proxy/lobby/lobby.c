@@ -140,10 +140,12 @@ void lobby_frame(void *arg, struct frame *f)
     struct lobby *l = arg;
     struct lobby_door *door = f->type == M_LISTEN ? door_new(l, f) : NULL;
     struct lobby_door *old = door != NULL ? door_named(l, door->name) : NULL;
-    if (old != NULL)
+    if (old != NULL) {
         door_change(old, door);
-    else if (door != NULL && l->ndoors == LOBBY_DOORS_MAX)
+    } else if (door != NULL && l->ndoors == LOBBY_DOORS_MAX) {
+        log_error("listener %s is not opened: there are more than %d", door->name, LOBBY_DOORS_MAX);
         door_free(&door);
+    }
     if (old != NULL || door == NULL)
         return;
     if ((door->watch = watch_new(l->loop, door->fd, 0, on_knock, door)) == NULL)
