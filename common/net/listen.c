@@ -59,7 +59,8 @@ static int fail(int fd)
     return -1;
 }
 
-int listen_tcp(const char *address)
+/* Bound, and not listening yet. */
+static int bound(const char *address, int type)
 {
     struct sockaddr_storage a;
     socklen_t n;
@@ -68,35 +69,27 @@ int listen_tcp(const char *address)
         errno = EINVAL;
         return -1;
     }
-    int fd = socket(a.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    int fd = socket(a.ss_family, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return -1;
     /* What is accepted inherits TCP_NODELAY. */
-    if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) != 0 ||
-        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) != 0)
+    if (type == SOCK_STREAM && (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) != 0 ||
+                                setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) != 0))
         return fail(fd);
     if (a.ss_family == AF_INET6 && setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on)) != 0)
         return fail(fd);
-    if (bind(fd, (struct sockaddr *)&a, n) != 0 || listen(fd, BACKLOG) != 0)
-        return fail(fd);
-    return fd;
+    return bind(fd, (struct sockaddr *)&a, n) == 0 ? fd : fail(fd);
+}
+
+int listen_tcp(const char *address)
+{
+    int fd = bound(address, SOCK_STREAM);
+    return fd < 0 || listen(fd, BACKLOG) == 0 ? fd : fail(fd);
 }
 
 int listen_udp(const char *address)
 {
-    struct sockaddr_storage a;
-    socklen_t n;
-    int on = 1;
-    if (parse(address, &a, &n) != 0) {
-        errno = EINVAL;
-        return -1;
-    }
-    int fd = socket(a.ss_family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (fd < 0)
-        return -1;
-    if (a.ss_family == AF_INET6 && setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on)) != 0)
-        return fail(fd);
-    return bind(fd, (struct sockaddr *)&a, n) == 0 ? fd : fail(fd);
+    return bound(address, SOCK_DGRAM);
 }
 
 int listen_port(int fd)

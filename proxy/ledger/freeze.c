@@ -3,16 +3,6 @@
 
 static const struct span key = {(const uint8_t *)"frozen", 6};
 
-static int set(struct store *s, struct span value)
-{
-    sqlite3_stmt *q = db_stmt(&s->db, SQL_META_SET);
-    if (q == NULL)
-        return -1;
-    db_text(q, 1, key);
-    db_text(q, 2, value);
-    return db_run(&s->db, q);
-}
-
 int store_frozen(struct store *s, bool *frozen)
 {
     sqlite3_stmt *q = db_stmt(&s->db, SQL_META_GET);
@@ -40,7 +30,7 @@ static int write_down(struct store *s, bool on, struct span by, struct span reas
         jsonw_kv_u64(&w, "since_ms", s->wall);
         jsonw_end_object(&w);
     }
-    int bad = dynbuf_ok(&json) ? set(s, dynbuf_span(&json)) : db_doom(&s->db, "a reason is too long");
+    int bad = dynbuf_ok(&json) ? meta_set(s, key, dynbuf_span(&json)) : db_doom(&s->db, "a reason is too long");
     dynbuf_free(&json);
     return bad;
 }

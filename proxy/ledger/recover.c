@@ -77,7 +77,7 @@ int recover_executing(struct store *s, const char *why)
     return 0;
 }
 
-static int meta_set(struct store *s, struct span key, struct span value)
+int meta_set(struct store *s, struct span key, struct span value)
 {
     sqlite3_stmt *q = db_stmt(&s->db, SQL_META_SET);
     if (q == NULL)

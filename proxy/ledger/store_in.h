@@ -85,5 +85,7 @@ int answer_fetch(struct store *s, struct span ticket, struct store_bytes *out) M
 /* recover.c */
 int recover_start(struct store *s, struct err *e) MUSTCHECK;
 int recover_executing(struct store *s, const char *why) MUSTCHECK;
+/* One of the store's own settings. */
+int meta_set(struct store *s, struct span key, struct span value) MUSTCHECK;
 
 #endif
