@@ -1,6 +1,5 @@
 /* countersign doctor --from-sandbox: does each file that a variable names lead to trust in the gateway? */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -12,29 +11,16 @@
 
 #include "cli/findings.h"
 #include "cli/probe.h"
+#include "common/file.h"
 
 enum { FILE_MAX = 8 * 1024 * 1024, NAMES_MAX = 1024 };
 
 int doctor_file(const char *path, struct dynbuf *b)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC), why = 0;
-    ssize_t n = -1;
-
     dynbuf_init(b, FILE_MAX);
-    while (fd >= 0) {
-        uint8_t *to = dynbuf_room(b, 64 * 1024);
-        n = to ? read(fd, to, 64 * 1024) : -1;
-        why = to ? errno : EFBIG;
-        if (n <= 0)
-            break;
-        dynbuf_grew(b, (size_t)n);
-    }
-    if (fd < 0)
-        why = errno;
-    else
-        close(fd);
-    if (n == 0)
+    if (file_read(path, b) == 0)
         return 0;
+    int why = errno;
     dynbuf_free(b);
     errno = why;
     return -1;

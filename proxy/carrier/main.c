@@ -1,7 +1,7 @@
 /* countersign-carrier: its start-up, as a checklist. */
-#include <fcntl.h>
 #include <unistd.h>
 
+#include "common/file.h"
 #include "common/log.h"
 #include "common/role.h"
 #include "proxy/carrier/carrier.h"
@@ -32,25 +32,6 @@ static void peer(void *arg, unsigned role, uint64_t instance, struct span info, 
     carrier_peer(s->carrier, role, instance, fd);
 }
 
-static int read_fd(int fd, struct dynbuf *out)
-{
-    ssize_t n = -1;
-    uint8_t *to;
-    while (fd >= 0 && (to = dynbuf_room(out, 64 * 1024)) != NULL && (n = read(fd, to, 64 * 1024)) > 0)
-        dynbuf_grew(out, (size_t)n);
-    return n == 0 && dynbuf_ok(out) ? 0 : -1;
-}
-
-/* All of a file, before there is no way to one any more. */
-static int read_file(const char *path, struct dynbuf *out)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    int rc = read_fd(fd, out);
-    if (fd >= 0)
-        close(fd);
-    return rc;
-}
-
 /* M_TRUST: the operator has other roots or lists. What was verified with the old ones is not used again. */
 static void frame(void *arg, struct frame *f)
 {
@@ -62,7 +43,7 @@ static void frame(void *arg, struct frame *f)
     int fd = frame_take_fd(f, 0), list = frame_take_fd(f, 1);
     dynbuf_init(&roots, ROOTS_MAX);
     dynbuf_init(&crl, ROOTS_MAX);
-    if (read_fd(fd, &roots) != 0 || (list >= 0 && (read_fd(list, &crl) != 0 || crl.n == 0)) ||
+    if (file_read_fd(fd, &roots) != 0 || (list >= 0 && (file_read_fd(list, &crl) != 0 || crl.n == 0)) ||
         upstreams_system(&s->carrier->upstreams, dynbuf_span(&roots), dynbuf_span(&crl), &e) != 0)
         log_error("the new roots or revocation lists cannot be used, the old ones stay: %s", e.text);
     else
@@ -75,11 +56,12 @@ static void frame(void *arg, struct frame *f)
         close(list);
 }
 
+/* All of them, before there is no way to a file any more. */
 static void read_trust(const struct start *s, struct dynbuf *roots, struct dynbuf *crl)
 {
     dynbuf_init(roots, ROOTS_MAX);
     dynbuf_init(crl, ROOTS_MAX);
-    if (read_file(s->roots, roots) != 0) {
+    if (file_read(s->roots, roots) != 0) {
         log_warn(
             "no system roots could be read from %s: only upstreams with a CA of their own can be reached over TLS; "
             "install ca-certificates",
@@ -87,7 +69,7 @@ static void read_trust(const struct start *s, struct dynbuf *roots, struct dynbu
         dynbuf_free(roots);
         dynbuf_init(roots, ROOTS_MAX);
     }
-    if (s->crl[0] != '\0' && (read_file(s->crl, crl) != 0 || crl->n == 0))
+    if (s->crl[0] != '\0' && (file_read(s->crl, crl) != 0 || crl->n == 0))
         log_die(
             "the revocation lists in %s (crl: in countersign.yaml) cannot be read: certificates would go unchecked",
             s->crl);

@@ -1,9 +1,9 @@
 #include "proxy/lobby/door.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "common/file.h"
 #include "common/log.h"
 
 /* A name fits, or the parent is not ours. */
@@ -53,22 +53,6 @@ static int take(struct lobby_door *d, const struct wire_listener *w)
     return 0;
 }
 
-/* All of it, from where it stands; -1 with errno. */
-static int read_file(int fd, struct dynbuf *b)
-{
-    for (;;) {
-        uint8_t *room = dynbuf_room(b, 4096);
-        ssize_t got = room == NULL ? -1 : read(fd, room, 4096);
-        if (room == NULL)
-            errno = EFBIG;
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got <= 0)
-            return (int)got;
-        dynbuf_grew(b, (size_t)got);
-    }
-}
-
 static int take_tls(struct lobby_door *d, const int fd[CHAN_FDS_MAX])
 {
     struct err e = {{0}};
@@ -76,7 +60,7 @@ static int take_tls(struct lobby_door *d, const int fd[CHAN_FDS_MAX])
     int bad = 0;
     for (int i = 0; i < 3; i++) {
         dynbuf_init(&pem[i], DOOR_PEM_MAX);
-        if (fd[i + 1] >= 0 && bad == 0 && read_file(fd[i + 1], &pem[i]) != 0)
+        if (fd[i + 1] >= 0 && bad == 0 && file_read_fd(fd[i + 1], &pem[i]) != 0)
             bad = err_errno(&e, "its files cannot be read");
     }
     if (bad == 0 && d->identity == IDENTITY_CERTIFICATE && pem[2].n == 0)

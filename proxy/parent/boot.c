@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/file.h"
 #include "common/id.h"
 #include "common/log.h"
 #include "common/msg.h"
@@ -159,24 +160,19 @@ static int replace_file(const char *dir, const char *name, struct span a, struct
 int parent_write_public(struct parent *p, struct span ca_pem)
 {
     struct dynbuf roots, java;
-    uint8_t part[16384];
-    ssize_t n;
-    int bad = -1, fd = open(p->config->roots, O_RDONLY | O_CLOEXEC);
+    int bad = -1;
     dynbuf_init(&roots, 4 * 1024 * 1024);
     dynbuf_init(&java, 8 * 1024 * 1024);
-    while (fd >= 0 && (n = read(fd, part, sizeof(part))) > 0)
-        if (dynbuf_add(&roots, span_of(part, (size_t)n)) != 0)
-            goto out;
-    if (fd < 0)
-        log_warn("no system roots at %s; install ca-certificates", p->config->roots);
+    if (file_read(p->config->roots, &roots) != 0) {
+        log_warn("no system roots can be read from %s: %s; install ca-certificates", p->config->roots,
+                 strerror(errno));
+        dynbuf_free(&roots); /* none rather than some */
+    }
     if (replace_file(p->config->state_dir, "ca.crt", ca_pem, SPAN_NONE) == 0 &&
         replace_file(p->config->state_dir, "bundle.crt", dynbuf_span(&roots), ca_pem) == 0 &&
         truststore_make(dynbuf_span(&roots), ca_pem, &java) == 0 &&
         replace_file(p->config->state_dir, "truststore.p12", dynbuf_span(&java), SPAN_NONE) == 0)
         bad = 0;
-out:
-    if (fd >= 0)
-        close(fd);
     dynbuf_free(&roots);
     dynbuf_free(&java);
     return bad;

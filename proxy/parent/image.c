@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/file.h"
 #include "common/log.h"
 #include "common/memfd.h"
 #include "common/msg.h"
@@ -19,19 +20,12 @@
 
 enum { COMPILE_SECONDS = 30, TLS_FILES_MAX = 256 * 1024 };
 
-/* Links are followed: certificates are often renewed that way. */
-static int read_file(const char *path, struct dynbuf *b, struct err *e)
+static int read_pem(const char *path, struct dynbuf *b, struct err *e)
 {
-    ssize_t got = 0;
-    uint8_t *room;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
     dynbuf_reset(b);
-    while (fd >= 0 && (room = dynbuf_room(b, 4096)) != NULL && (got = read(fd, room, 4096)) > 0)
-        dynbuf_grew(b, (size_t)got);
-    int bad = fd < 0 || got < 0 ? err_errno(e, "cannot read %s", path) : 0;
-    if (fd >= 0)
-        close(fd);
-    return bad == 0 && !dynbuf_ok(b) ? err_set(e, "%s is too large to be a PEM file", path) : bad;
+    return file_read(path, b) == 0
+               ? 0
+               : err_errno(e, "cannot read %s (a PEM file, at most %d bytes)", path, TLS_FILES_MAX);
 }
 
 /* What the lobby will make of the files of tls:, while somebody is there to be told. The keys end with this child. */
@@ -47,8 +41,8 @@ static int tls_check(const struct config *c, struct err *e)
         if (l->certificate[0] == '\0')
             continue;
         dynbuf_reset(&pem[2]);
-        if (read_file(l->certificate, &pem[0], e) != 0 || read_file(l->key, &pem[1], e) != 0 ||
-            (l->clients[0] && read_file(l->clients, &pem[2], e) != 0))
+        if (read_pem(l->certificate, &pem[0], e) != 0 || read_pem(l->key, &pem[1], e) != 0 ||
+            (l->clients[0] && read_pem(l->clients, &pem[2], e) != 0))
             return -1;
         struct tls_server *s = NULL;
         if (l->clients[0] && pem[2].n == 0)

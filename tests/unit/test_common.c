@@ -4,12 +4,14 @@
 #include <stddef.h>
 #include <cmocka.h>
 
+#include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "common/arena.h"
 #include "common/dynbuf.h"
+#include "common/file.h"
 #include "common/id.h"
 #include "common/memfd.h"
 #include "common/msg.h"
@@ -26,6 +28,31 @@ static int memfd_with(int seals)
     assert_int_equal(write(fd, "bytes", 5), 5);
     assert_int_equal(fcntl(fd, F_ADD_SEALS, seals), 0);
     return fd;
+}
+
+static void a_file_is_read_whole_or_not(void **state)
+{
+    int fd = memfd_with(0);
+    struct dynbuf b;
+    dynbuf_init(&b, 5);
+    assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
+    assert_int_equal(file_read_fd(fd, &b), 0);
+    assert_true(span_eq(dynbuf_span(&b), SPAN("bytes")));
+    assert_int_equal(file_read_fd(fd, &b), 0); /* at its end there is no more, and the buffer may be full */
+    dynbuf_free(&b);
+    dynbuf_init(&b, 4);
+    assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
+    errno = 0;
+    assert_int_equal(file_read_fd(fd, &b), -1);
+    assert_int_equal(errno, EFBIG);
+    dynbuf_free(&b);
+    close(fd);
+    assert_int_equal(file_read("/nowhere/at/all", &b), -1);
+    assert_int_equal(errno, ENOENT);
+    assert_int_equal(file_read("/", &b), -1);
+    assert_int_equal(errno, EISDIR);
+    dynbuf_free(&b);
+    (void)state;
 }
 
 static void memfd_maps_only_what_nobody_can_change(void **state)
@@ -176,6 +203,7 @@ int main(void)
         cmocka_unit_test(base64_is_strict),
         cmocka_unit_test(a_bad_message_sticks),
         cmocka_unit_test(numbers_are_digits_only),
+        cmocka_unit_test(a_file_is_read_whole_or_not),
         cmocka_unit_test(memfd_maps_only_what_nobody_can_change),
         cmocka_unit_test(memfd_takes_a_seal_of_the_kernels_own),
     };
