@@ -307,6 +307,8 @@ def messages(path, cut, authorities):
     """(method, target, whole) of each message in an upstream's raw bytes, which hold nothing else, written canonically;
     and the target of each message over a WebSocket, of which nothing else follows its 101."""
     data, found, sockets = path.read_bytes(), [], []
+    if data.startswith(b"GET /release?gate="):  # the test's own word, to let an answer go on
+        return found, sockets
     while data:
         match = ALLOWED.match(data)
         assert match, f"not canonical in {path.name}: {data[:300]!r}"
@@ -355,13 +357,14 @@ def fields_of(request):
 
 
 def everywhere(ids, ways=WAYS, cut=False, **more):
-    """The test once a way in, as one case; rig and transport are its arguments."""
+    """The test once a way in, as one case; rig and transport are its arguments. ids as a list: a case each, given too."""
     def add(function):
         for transport in ways:
             def run(lab, transport=transport):
                 rig = Rig(lab, **more)
-                with rig.case(ids, transport, cut):
-                    function(rig, transport)
+                for case in ids if isinstance(ids, list) else [ids]:
+                    with rig.case(case, transport, cut):
+                        function(rig, transport, *([case] if isinstance(ids, list) else []))
                 rig.settle(cut)
             run.__name__ = f"{function.__name__}_over_{transport}"
             test()(run)

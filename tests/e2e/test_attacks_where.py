@@ -141,21 +141,17 @@ def no_other_spelling_of_a_destination_is_reached(rig, transport):
         rig.passed("C17 one trailing dot, another case", wire.talk(wire.head("GET", "/ok"), 1), [("GET", "/ok", b"")])
 
 
-@everywhere("A42 B43 C37 A39", ("connect", "unix", "reload"))
+@everywhere("A42 B43 A39", ("connect", "unix", "reload"))
 def a_connection_has_one_connect_and_then_tls(rig, transport):
     up = rig.up
-    at, plain_at = f"{up.name}:{up.port}", f"{up.name}:{up.plain_port}"
+    at = f"{up.name}:{up.port}"
     rig.refused("A42 CL on CONNECT", connect(rig, at, transport=transport, more="Content-Length: 3\r\n"))
     rig.refused("A42 CL 0 on CONNECT", connect(rig, at, transport=transport, more="Content-Length: 0\r\n"))
     rig.refused("A42 TE on CONNECT", connect(rig, at, transport=transport, more="Transfer-Encoding: chunked\r\n"))
-    rig.refused("C37 Host of CONNECT", connect(rig, at, "other.test", transport))
     ok = f"CONNECT {at} HTTP/1.1\r\nHost: {at}\r\n{{A}}\r\n"
     for behind in ("GET /ok HTTP/1.1\r\nHost: {H}\r\n\r\n", "SSH-2.0-x\r\n", ok, "\x05\x01\x00\x03\x01", "\x16\x03\x01\xff\xff" + "x" * 70000, "\x80\x2e\x01\x00\x02" + "\0" * 60):
         got = rig.plain((ok + behind).encode("latin-1"), transport)
         rig.holds(f"B43 {behind[:40]!r} in a tunnel", got.closed and not rig.arrived() and got.data.count(b"HTTP/1.1") <= 1, got)
-    plain = f"GET http://{plain_at}/ok HTTP/1.1\r\nHost: {plain_at}\r\n{{A}}\r\n"
-    got = rig.plain(plain.encode() + ok.encode(), transport)
-    rig.holds("C37 CONNECT behind a request", got.status == [200, 400] and got.closed and len(rig.arrived()) == 1, got)
     auth = "" if transport == "unix" else f"Proxy-Authorization: {rig.gw.basic()}\r\n"
     tls = coalesced(rig, rig.knock(LISTENER.get(transport, transport)), ok.replace("{A}", auth).encode(), b"\r\n\r\n")
     rig.holds("A42 a hello behind the head", tls.selected_alpn_protocol() == "http/1.1" and len(rig.arrived()) == 1)
@@ -225,6 +221,18 @@ def a_hello_behind_what_comes_before_it_is_not_lost(rig, transport):
         tls = coalesced(rig, sock, b"\x05\x01\x00\x03" + bytes([len(name)]) + name + rig.up.port.to_bytes(2, "big"), b"\x05\x00\x00\x01" + bytes(6))
     rig.holds("A42 a hello behind it", tls.selected_alpn_protocol() == "http/1.1" and len(rig.arrived()) == 1)
     alpn(rig, transport)
+
+
+@everywhere("C37", ("connect", "unix", "reload"))
+def a_connection_is_a_tunnel_or_has_requests(rig, transport):
+    at, plain_at = f"{rig.up.name}:{rig.up.port}", f"{rig.up.name}:{rig.up.plain_port}"
+    rig.refused("C37 Host of CONNECT", connect(rig, at, "other.test", transport))
+    two = f"GET http://{plain_at}/ok HTTP/1.1\r\nHost: {plain_at}\r\n{{A}}\r\nCONNECT {at} HTTP/1.1\r\nHost: {at}\r\n{{A}}\r\n"
+    got = rig.plain(two.encode(), transport)
+    rig.holds("C37 CONNECT behind a request", got.status == [200, 400] and got.closed and len(rig.arrived()) == 1, got)
+    wire = rig.open(transport)
+    got = wire.talk(wire.head("GET", "/ok") + f"CONNECT {at} HTTP/1.1\r\nHost: {at}\r\n\r\n".encode())
+    rig.holds("C37 CONNECT in a tunnel", got.status == [200, 400] and got.closed and len(rig.arrived()) == 1, got)
 
 
 @everywhere("C37", ("absolute", "socks", "captured", "later"))

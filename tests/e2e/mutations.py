@@ -1,0 +1,154 @@
+#!/usr/bin/env python3
+"""Do the attack tests see it when a check is gone? One after the other is switched off in a copy of the tree, that copy
+is built and installed, and the ids of that check must turn red, and no others of the tests that are run for it.
+
+usage: mutations.py [NAME...]            all of them: `make mutations`; ./check runs two
+
+It takes a scratch directory below TMPDIR (MUTATIONS_DIR: one that is kept, and used again).
+"""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+TOP = pathlib.Path(__file__).resolve().parent.parent.parent
+LINE = re.compile(r"(not ok|ok) ([A-Z]+\d+) (\S+)$")
+
+
+class Mutation:
+    """name, what is checked; edits: (file, what stands there once, what stands there then); tests: (file, parts of names);
+    red: the ids that must turn red; may: those that may, as they rest on the same check."""
+
+    def __init__(self, name, check, edits, tests, red, may=""):
+        self.name, self.check, self.edits, self.tests, self.red, self.may = name, check, edits, tests, set(red.split()), set(may.split())
+
+
+MUTATIONS = [
+    Mutation("length-and-coding", "Content-Length beside Transfer-Encoding is refused",
+             [("common/http/head.c", "        if (length)\n            return http_refuse(", "        if (length && false)\n            return http_refuse(")],
+             [("test_attacks.py", "framing_over_connect", "framing_over_absolute")], "A1", "A2"),
+    Mutation("host-is-connect", "the Host is the one that CONNECT, SNI or SOCKS named",
+             [("proxy/front/request.c", "(wrong || r->port != c->port)) {", "(wrong || r->port != c->port) && false) {")],
+             [("test_attacks_where.py", "are_one_over_unix", "are_one_over_later"), ("test_attacks.py", "hosts_over_socks")], "C1 C2 C3 C7 C30 C35", "A23 A24 C18"),
+    Mutation("sni-is-connect", "the SNI is the host of the CONNECT",
+             [("common/net/tls.c", "    if (right)\n", "    if (right || true)\n")],
+             [("test_attacks_hello.py", "well_over_connect", "well_over_unix")], "C4"),
+    Mutation("dot-segments", "a path with dot segments is refused",
+             [("common/http/uri.c", "|| has_dot_segment(done))", "|| (false && has_dot_segment(done)))")],
+             [("test_attacks.py", "request_lines_over_connect", "request_lines_over_captured")], "B4"),
+    Mutation("private-addresses", "private addresses are not dialled",
+             [("common/net/addr.c", "    if (class == ADDR_PUBLIC || class == ADDR_BAD)\n        return class == ADDR_PUBLIC;", "    if (true)\n        return true;")],
+             [("test_dns.py", "over_absolute")], "C12 C14 C31 C39"),
+    Mutation("late-connect", "CONNECT is taken as the first request of a connection alone",
+             [("proxy/front/connect.c", "    if (c->used)\n", "    if (c->used && false)\n")],
+             [("test_attacks_where.py", "a_connection_is_a_tunnel_or_has_requests_over_connect", "no_connect_comes_where_a_request_is_due_over_absolute")], "C37"),
+    Mutation("hop-by-hop", "what the Connection field names stays here",
+             [("proxy/front/request.c", "|| http_is_hop_by_hop(h, name) ||", "|| (false && http_is_hop_by_hop(h, name)) ||")],
+             [("test_attacks_pass.py", "stays_there_over_connect", "stays_there_over_unix")], "A37"),
+    Mutation("unasked-101", "an upstream that switches protocols unasked is refused",
+             [("proxy/carrier/answer.c", "h->status == 101 && x->socket == NULL", "false"),
+              ("proxy/carrier/answer.c", "h->status == 101 && socket_verify(x, h) != WALK_NEXT", "false"),
+              ("proxy/carrier/answer.c", "return h->status == 101 ? socket_switch(x) : WALK_NEXT;", "return WALK_NEXT;")],
+             [("test_attacks_back.py", "not_clean_is_refused_or_cut_over_connect", "not_clean_is_refused_or_cut_over_socks")], "A45", "D19"),
+    Mutation("pipelining", "the next request waits until the one before has its answer",
+             [("proxy/front/client.c", "        else if (c->on)\n", "        else if (c->on && c->x.mode != BODY_MODE_DONE)\n")],
+             [("test_attacks_pass.py", "decided_by_itself_over_connect", "decided_by_itself_over_later")], "A31", "A32 A33"),
+    Mutation("scrub", "bodies are searched for the credential",
+             [("proxy/carrier/answer.c", "    if (!looked_at(x)) {", "    if (true || !looked_at(x)) {")],
+             [("test_attacks_secret.py", "an_echo_shows_no_credential_over_connect", "an_echo_shows_no_credential_over_absolute")], "D1 D3 D6"),
+]
+
+
+class Copy:
+    """The tree, built and installed elsewhere."""
+
+    def __init__(self, place):
+        self.place, self.src, self.inst = place, place / "src", place / "inst"
+        self.build = self.src / "build"
+        if not self.src.exists():
+            shutil.copytree(TOP, self.src, ignore=lambda _, names: [n for n in names if n.startswith("build-") and n != "build-aux" or n in (".git", "__pycache__")])
+        if not (self.src / "configure").exists():
+            self.run("autoreconf", "autoreconf", "-fi", cwd=self.src)
+        self.build.mkdir(exist_ok=True)
+        if not (self.build / "Makefile").exists():
+            self.run("configure", "../configure", "-q", f"--prefix={self.inst}", cwd=self.build)
+        self.install()
+
+    def run(self, what, *command, cwd):
+        done = subprocess.run(command, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        assert done.returncode == 0, f"{what}:\n{done.stdout[-3000:]}"
+
+    def install(self):
+        self.run("make", "make", f"-j{os.cpu_count()}", "install", cwd=self.build)
+
+    def change(self, edits):
+        """Makes them; gives what undoes it."""
+        before = {self.src / name: (self.src / name).read_text() for name, _, _ in edits}
+        for name, old, new in edits:
+            path = self.src / name
+            text = path.read_text()
+            assert text.count(old) == 1, f"{name}: {old!r} stands there {text.count(old)} times: the list of mutations is out of date"
+            path.write_text(text.replace(old, new))
+        return lambda: [path.write_text(text) for path, text in before.items()]
+
+    def ids(self, tests):
+        """{(id, way): green?} of these tests against what is installed."""
+        found, env = {}, {**os.environ, "PATH": f"{self.inst}/bin:{os.environ['PATH']}", "COUNTERSIGN_PREFIX": str(self.inst)}
+        for name, *parts in tests:
+            done = subprocess.run([sys.executable, str(TOP / "tests/e2e" / name), *parts], env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=600)
+            for line in done.stdout.splitlines():
+                match = LINE.match(line)
+                if match:
+                    found[match[2], match[3]] = found.get((match[2], match[3]), True) and match[1] == "ok"
+                kept = re.match(r"# kept: (\S+)$", line)
+                if kept:
+                    shutil.rmtree(kept[1], ignore_errors=True)
+        return found
+
+
+def judge(m, before, after):
+    """What is wrong, in words."""
+    red = {pair for pair, green in before.items() if green and not after.get(pair, False)}
+    ids, ways = {i for i, _ in red}, {w for _, w in before}
+    wrong = [f"{i} stays green over {w}" for i, w in sorted(before) if i in m.red and (i, w) not in red]
+    wrong += [f"{i} is not among its tests" for i in sorted(m.red - {i for i, _ in before})]
+    wrong += [f"{i} turned red, too" for i in sorted(ids - m.red - m.may)]
+    wrong += [f"{i} {w} was red before" for (i, w), green in sorted(before.items()) if not green]
+    return ids, ways, wrong
+
+
+def main():
+    chosen = [m for m in MUTATIONS if not sys.argv[1:] or m.name in sys.argv[1:]]
+    kept = os.environ.get("MUTATIONS_DIR")
+    place = pathlib.Path(kept or tempfile.mkdtemp(prefix="cs-mutations-"))
+    place.mkdir(parents=True, exist_ok=True)
+    bad = not chosen
+    try:
+        copy = Copy(place)
+        before = {m.name: copy.ids(m.tests) for m in chosen}
+        for m in chosen:
+            begun = time.monotonic()
+            undo = copy.change(m.edits)
+            try:
+                copy.install()
+                ids, ways, wrong = judge(m, before[m.name], copy.ids(m.tests))
+            finally:
+                undo()
+            bad = bad or bool(wrong)
+            print(f"{'not ok' if wrong else 'ok'} {m.name}: {m.check}; red: {' '.join(sorted(ids))} over {' '.join(sorted(ways))} ({time.monotonic() - begun:.0f} s)", flush=True)
+            for line in wrong:
+                print(f"# {line}", flush=True)
+        if kept:
+            copy.install()
+    finally:
+        if not kept:
+            shutil.rmtree(place)
+    sys.exit(bad)
+
+
+if __name__ == "__main__":
+    main()
