@@ -48,7 +48,7 @@ int wire_get_ticket_state(struct msg_in *m, struct wire_ticket_state *s) MUSTCHE
 
 enum { WIRE_TOKENS_OLDER = 7 };
 struct wire_sandbox {
-    struct span name, session, owner, tenant, kind; /* kind: run, token, config */
+    struct span name, session, owner, tenant, kind; /* kind: run, token, channel */
     uint64_t generation;
     bool has_token;
     struct digest token_hash; /* SHA-256 of the token's text */

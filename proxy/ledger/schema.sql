@@ -19,7 +19,7 @@ CREATE TABLE sandbox (
     session     TEXT NOT NULL,
     owner       TEXT NOT NULL,
     tenant      TEXT NOT NULL,
-    kind        TEXT NOT NULL,         -- run, token, config
+    kind        TEXT NOT NULL,         -- run, token, channel
     generation  INTEGER NOT NULL,
     token_hash  BLOB,                  -- SHA-256 of the token's text, and of up to 7 older ones; or NULL
     labels_json TEXT NOT NULL,         -- {"key": "value", ...}

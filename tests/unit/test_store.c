@@ -292,6 +292,31 @@ static void sandboxes_are_kept_counted_and_removed(void **state)
     assert_true(generation == 3);
 }
 
+/* A reload says them all again: nobody is told, and nothing stands in the audit, unless something is different. */
+static void a_listeners_sandbox_said_again_is_no_news(void **state)
+{
+    struct wire_sandbox b = {
+        .name = SPAN("vm1"), .owner = SPAN("uid 0"), .tenant = SPAN("t"), .kind = SPAN("channel")};
+    const char *why;
+    (void)state;
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(store_sandbox_put(fix, &b, &why), 0);
+    assert_int_equal(store_commit(fix), 0);
+    assert_int_equal(fix_sandboxes, 1);
+    assert_int_equal(fix_count("SELECT count(*) FROM audit WHERE kind='sandbox'"), 1);
+    assert_int_equal(fix_count("SELECT generation FROM sandbox"), 1);
+    b.owner = SPAN("uid 1");
+    assert_int_equal(store_sandbox_put(fix, &b, &why), 0);
+    assert_int_equal(store_commit(fix), 0);
+    assert_int_equal(fix_sandboxes, 2);
+    assert_int_equal(fix_count("SELECT generation FROM sandbox"), 2);
+    b.kind = SPAN("run"); /* a run that comes back is one more of its kind */
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(store_sandbox_put(fix, &b, &why), 0);
+    assert_int_equal(store_commit(fix), 0);
+    assert_int_equal(fix_count("SELECT generation FROM sandbox"), 4);
+}
+
 static struct wire_sandbox seen;
 static void keep(void *arg, const struct wire_sandbox *b)
 {
@@ -425,6 +450,7 @@ int main(void)
         FRESH(a_note_is_a_note),
         FRESH(a_freeze_that_cannot_be_read_stands),
         FRESH(sandboxes_are_kept_counted_and_removed),
+        FRESH(a_listeners_sandbox_said_again_is_no_news),
         FRESH(a_sandbox_may_have_several_tokens),
         FRESH(the_end_of_a_session_cancels_what_it_left_open),
         FRESH(the_label_of_a_body_is_part_of_its_seal),
