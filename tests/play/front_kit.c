@@ -1,7 +1,6 @@
 #include "tests/play/front_kit.h"
 
 #include <arpa/inet.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <openssl/ec.h>
@@ -11,39 +10,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "tests/play/front_peers.h"
 
 enum { CL_IN_MAX = 16 * 1024 * 1024, QUIET_TURNS = 6 };
-
-void covers(const char *ids)
-{
-    struct span rest = span_str(ids), id;
-    while (rest.n) {
-        span_cut(rest, ' ', &id, &rest);
-        printf("ok %.*s play\n", SPAN_FMT(id));
-    }
-}
-
-unsigned open_fds(void)
-{
-    unsigned n = 0;
-    DIR *d = opendir("/proc/self/fd");
-    assert_non_null(d);
-    while (readdir(d) != NULL)
-        n++;
-    closedir(d);
-    return n;
-}
-
-uint64_t now_ms(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
-}
 
 static void stop(void *arg)
 {

@@ -12,6 +12,7 @@
 
 #include "proxy/front/client.h"
 #include "proxy/front/front.h"
+#include "tests/kit.h"
 
 enum { INSTANCE = 7 };
 
@@ -56,8 +57,6 @@ struct cl {
 void stage_open(struct stage *s);
 void stage_open_as(struct stage *s, enum listen_kind kind);
 void stage_close(struct stage *s);
-unsigned open_fds(void);
-uint64_t now_ms(void);
 void turn(struct stage *s);   /* one, of the loop, without waiting */
 void settle(struct stage *s); /* many, until nothing moves any more */
 #define UNTIL(s, what)                                                                                               \
@@ -94,7 +93,5 @@ void cl_tls_begin(struct cl *c, const char *sni, const char *alpn);
 bool cl_tls_end(struct cl *c);
 /* CONNECT, leaf, handshake: a tunnel to host:443. */
 void cl_tunnel(struct stage *s, struct cl *c, const char *host);
-
-void covers(const char *ids);
 
 #endif

@@ -1,32 +1,14 @@
 #include "lobby_kit.h"
 
 #include <arpa/inet.h>
-#include <dirent.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 struct stage *s;
-
-void covers(const char *ids)
-{
-    struct span rest = span_str(ids), id;
-    while (rest.n) {
-        span_cut(rest, ' ', &id, &rest);
-        printf("ok %.*s play\n", SPAN_FMT(id));
-    }
-}
-
-uint64_t now_ms(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
-}
 
 void stage_stop(void *arg)
 {
@@ -108,17 +90,6 @@ void new_judge(void)
     chan_free(&s->judge);
     s->judge = pair(&ops, &fd);
     lobby_peer(&s->lobby, ROLE_JUDGE, 0, SPAN_NONE, fd);
-}
-
-static unsigned open_fds(void)
-{
-    unsigned n = 0;
-    DIR *d = opendir("/proc/self/fd");
-    assert_non_null(d);
-    while (readdir(d) != NULL)
-        n++;
-    closedir(d);
-    return n;
 }
 
 void listen_as(const char *name, const struct wire_listener *w, const int *files, unsigned nfiles)

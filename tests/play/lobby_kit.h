@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "proxy/lobby/guest.h"
+#include "tests/kit.h"
 
 enum { FRAMES_MAX = 1200 };
 
@@ -43,8 +44,6 @@ int stage_close(void **state);
 /* One more listener, which dial() knocks at from now on. files: certificate, key, CA of clients; the caller's own. */
 void listen_as(const char *name, const struct wire_listener *w, const int *files, unsigned nfiles);
 
-void covers(const char *ids);
-uint64_t now_ms(void);
 void stage_stop(void *arg);
 void turn(void);
 void settle(void);

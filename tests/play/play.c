@@ -334,12 +334,3 @@ void expect_audit(struct play *p, uint64_t xid, const char *verdict, const char 
     if (!span_eq(r.verdict, span_str(verdict)) || !span_eq(r.code, span_str(code)))
         fail_msg("expected %s %s, got %.*s %.*s", verdict, code, SPAN_FMT(r.verdict), SPAN_FMT(r.code));
 }
-
-void covers(const char *ids)
-{
-    struct span rest = span_str(ids), id;
-    while (rest.n) {
-        span_cut(rest, ' ', &id, &rest);
-        printf("ok %.*s play\n", SPAN_FMT(id));
-    }
-}

@@ -17,6 +17,7 @@
 #include "policy/policy.h"
 #include "proxy/judge/judge.h"
 #include "proxy/wire_ticket.h"
+#include "tests/kit.h"
 
 enum { FRONT = 7, OTHER_FRONT = 9 };
 #define XID(n) ((uint64_t)FRONT << 40 | (n))
@@ -80,6 +81,5 @@ enum outcome expect_outcome(struct play *p, uint64_t xid, bool with_ticket);
 void expect_audit(struct play *p, uint64_t xid, const char *verdict, const char *code);
 /* True while the judge runs: when the torture play lets allocations fail. Then frames may fail to be built, too. */
 extern bool play_inside, play_torture;
-void covers(const char *ids);
 
 #endif

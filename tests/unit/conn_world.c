@@ -1,6 +1,5 @@
 #include "conn_world.h"
 
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -91,17 +90,6 @@ void settle(struct loop *l)
     struct turns t = {l, 40};
     assert_int_equal(loop_defer(l, turn, &t), 0);
     assert_int_equal(loop_run(l), 0);
-}
-
-unsigned open_fds(void)
-{
-    unsigned n = 0;
-    DIR *d = opendir("/proc/self/fd");
-    assert_non_null(d);
-    while (readdir(d) != NULL)
-        n++;
-    closedir(d);
-    return n;
 }
 
 static uint8_t pattern(size_t i)

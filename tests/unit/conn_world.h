@@ -11,6 +11,7 @@
 #include "common/net/conn.h"
 #include "common/net/loop.h"
 #include "common/net/tls_in.h"
+#include "tests/kit.h"
 
 enum { IN_MAX = 64 * 1024, EVENTS = CONN_TIMEOUT + 1 };
 
@@ -55,7 +56,6 @@ void close_world(struct world *w);
 void run(struct loop *l);
 /* Let everything that is ready happen. */
 void settle(struct loop *l);
-unsigned open_fds(void);
 /* Send `total` bytes from a to b and compare; the output is refilled when it drains. */
 void pump(struct world *w, size_t total);
 

@@ -4,7 +4,6 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -15,6 +14,7 @@
 #include "common/msg.h"
 #include "common/net/chan.h"
 #include "common/net/loop.h"
+#include "tests/kit.h"
 
 enum { HEAD = 16, SEEN_MAX = 64 };
 
@@ -30,17 +30,6 @@ struct side {
     unsigned stop_at; /* frames after which the loop stops */
     bool take, free_in_frame, pause_in_frame;
 };
-
-static unsigned open_fds(void)
-{
-    unsigned n = 0;
-    DIR *d = opendir("/proc/self/fd");
-    assert_non_null(d);
-    while (readdir(d) != NULL)
-        n++;
-    closedir(d);
-    return n;
-}
 
 static void on_frame(void *arg, struct chan *c, struct frame *f)
 {
