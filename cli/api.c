@@ -105,7 +105,7 @@ struct reader {
     bool ended;
 };
 
-static int send_all(int fd, struct span s)
+int api_send(int fd, struct span s)
 {
     while (s.n > 0) {
         ssize_t n = send(fd, s.p, s.n, MSG_NOSIGNAL);
@@ -135,7 +135,7 @@ static int request_send(int fd, const char *method, const char *path, struct spa
          http_write_end(&head, has_body ? HTTP_LENGTH : HTTP_NO_BODY, body.n);
     if (rc != 0)
         rc = err_set(e, "this cannot be asked of the gateway: %s is not a path it could have", path);
-    else if (send_all(fd, dynbuf_span(&head)) != 0 || send_all(fd, body) != 0)
+    else if (api_send(fd, dynbuf_span(&head)) != 0 || api_send(fd, body) != 0)
         rc = err_errno(e, "asking the gateway failed");
     dynbuf_free(&head);
     return rc;

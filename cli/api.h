@@ -31,6 +31,8 @@ int api_call(const char *sock, const char *method, const char *path, struct span
              struct dynbuf *answer, struct err *e) MUSTCHECK;
 /* Put into e what a refusing answer says (problem+json: detail, else title), and return -1. */
 int api_explain(unsigned status, struct span answer, struct err *e);
+/* All of it, to a connected socket that blocks. -1 with errno. */
+int api_send(int fd, struct span s) MUSTCHECK;
 
 struct api_event {
     struct span id, name, data; /* name is "message" when the stream names none */

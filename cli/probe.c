@@ -10,6 +10,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "cli/api.h"
 #include "common/http/http.h"
 #include "common/id.h"
 #include "common/json/json.h"
@@ -67,19 +68,6 @@ enum probe_result probe_dial(struct span host, uint16_t port, int ms, int *fd, s
         (void)err_errno(e, "%s port %s", name, service);
     freeaddrinfo(list);
     return *fd < 0 ? PROBE_CLOSED : PROBE_OK;
-}
-
-static int send_all(int fd, struct span s)
-{
-    while (s.n > 0) {
-        ssize_t n = send(fd, s.p, s.n, MSG_NOSIGNAL);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return -1;
-        s = span_from(s, (size_t)n);
-    }
-    return 0;
 }
 
 /* One more piece, at most `max` bytes. 1, 0 at the end, -1. */
@@ -154,7 +142,7 @@ static enum probe_result http_tunnel(int fd, const struct env_url *u, const char
     dynbuf_init(&in, ANSWER_MAX);
     int bad = http_write_request_line(&out, SPAN("CONNECT"), span_str(authority)) ||
               http_write_field(&out, SPAN("Host"), span_str(authority)) || put_basic(&out, u) ||
-              http_write_end(&out, HTTP_NO_BODY, 0) || send_all(fd, dynbuf_span(&out));
+              http_write_end(&out, HTTP_NO_BODY, 0) || api_send(fd, dynbuf_span(&out));
     enum probe_result rc = PROBE_BAD;
     if (bad)
         (void)err_set(e, "it cannot be asked");
@@ -189,7 +177,7 @@ static enum probe_result socks_login(int fd, const struct env_url *u, struct dyn
 {
     uint8_t answer[2];
 
-    if (dynbuf_add(out, SPAN("\5\1\2")) != 0 || send_all(fd, dynbuf_span(out)) != 0 || exactly(fd, answer, 2) != 0 ||
+    if (dynbuf_add(out, SPAN("\5\1\2")) != 0 || api_send(fd, dynbuf_span(out)) != 0 || exactly(fd, answer, 2) != 0 ||
         answer[0] != 5) {
         (void)err_set(e, "what answers is not a SOCKS5 proxy");
         return PROBE_BAD;
@@ -197,7 +185,7 @@ static enum probe_result socks_login(int fd, const struct env_url *u, struct dyn
     dynbuf_wipe(out);
     dynbuf_init(out, ANSWER_MAX);
     if (answer[1] != 2 || dynbuf_add_byte(out, 1) != 0 || put_short(out, u->user) != 0 ||
-        put_short(out, u->password) != 0 || send_all(fd, dynbuf_span(out)) != 0 || exactly(fd, answer, 2) != 0 ||
+        put_short(out, u->password) != 0 || api_send(fd, dynbuf_span(out)) != 0 || exactly(fd, answer, 2) != 0 ||
         answer[1] != 0) {
         (void)err_set(e, "it refuses the name and token");
         return PROBE_TOKEN;
@@ -219,7 +207,7 @@ static enum probe_result socks_tunnel(int fd, const struct env_url *u, const cha
     rc = PROBE_BAD;
     if (dynbuf_add(&out, span_of("\5\1\0\3", 4)) != 0 || put_short(&out, span_str(host)) != 0 ||
         dynbuf_add_byte(&out, (uint8_t)(port >> 8)) != 0 || dynbuf_add_byte(&out, (uint8_t)port) != 0 ||
-        send_all(fd, dynbuf_span(&out)) != 0 || exactly(fd, answer, sizeof(answer)) != 0)
+        api_send(fd, dynbuf_span(&out)) != 0 || exactly(fd, answer, sizeof(answer)) != 0)
         (void)err_set(e, "it closes instead of answering");
     else if (answer[1] != 0)
         (void)err_set(e, "it refuses %s with reply %u", host, answer[1]);
@@ -260,7 +248,7 @@ static int ask_whoami(int fd, const struct env_url *plain)
                                       plain ? SPAN("http://" PROBE_HOST "/v1/whoami") : SPAN("/v1/whoami")) ||
               http_write_field(&out, SPAN("Host"), SPAN(PROBE_HOST)) || (plain && put_basic(&out, plain)) ||
               http_write_field(&out, SPAN("Connection"), SPAN("close")) || http_write_end(&out, HTTP_NO_BODY, 0) ||
-              send_all(fd, dynbuf_span(&out));
+              api_send(fd, dynbuf_span(&out));
     dynbuf_wipe(&out);
     return bad ? -1 : 0;
 }

@@ -336,21 +336,14 @@ int conn_tls_connect(struct conn *c, struct tls_client *t, struct span name)
     return -1;
 }
 
-/* An encrypted key is not asked about: there is nobody to type. */
-static int no_password(char *to, int n, int writing, void *arg)
-{
-    (void)to, (void)n, (void)writing, (void)arg;
-    return -1;
-}
-
 int conn_tls_certificate(struct conn *c, struct span pem, struct err *e)
 {
     BIO *keys = BIO_new_mem_buf(pem.p, (int)pem.n), *certs = BIO_new_mem_buf(pem.p, (int)pem.n);
     STACK_OF(X509) *chain = sk_X509_new_null();
-    EVP_PKEY *key = keys == NULL ? NULL : PEM_read_bio_PrivateKey(keys, NULL, no_password, NULL);
-    X509 *leaf = certs == NULL ? NULL : PEM_read_bio_X509(certs, NULL, no_password, NULL), *more = NULL;
+    EVP_PKEY *key = keys == NULL ? NULL : PEM_read_bio_PrivateKey(keys, NULL, tls_no_password, NULL);
+    X509 *leaf = certs == NULL ? NULL : PEM_read_bio_X509(certs, NULL, tls_no_password, NULL), *more = NULL;
     bool ok = key != NULL && leaf != NULL && chain != NULL;
-    while (ok && sk_X509_num(chain) < 8 && (more = PEM_read_bio_X509(certs, NULL, no_password, NULL)) != NULL)
+    while (ok && sk_X509_num(chain) < 8 && (more = PEM_read_bio_X509(certs, NULL, tls_no_password, NULL)) != NULL)
         ok = sk_X509_push(chain, more) > 0;
     ok = ok && SSL_use_cert_and_key(c->ssl, leaf, key, chain, 1) == 1;
     if (!ok)

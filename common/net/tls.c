@@ -243,6 +243,12 @@ static int on_verify(X509_STORE_CTX *x, void *arg)
     return 0;
 }
 
+int tls_no_password(char *to, int n, int writing, void *arg)
+{
+    (void)to, (void)n, (void)writing, (void)arg;
+    return -1;
+}
+
 int tls_add_roots(X509_STORE *store, struct span pem, struct err *e)
 {
     int n = 0;
@@ -250,7 +256,7 @@ int tls_add_roots(X509_STORE *store, struct span pem, struct err *e)
     BIO *b = pem.n > 0 && pem.n <= INT32_MAX ? BIO_new_mem_buf(pem.p, (int)pem.n) : NULL;
     if (b == NULL)
         return err_set(e, "no certificates to trust were given");
-    while ((x = PEM_read_bio_X509(b, NULL, NULL, NULL)) != NULL) {
+    while ((x = PEM_read_bio_X509(b, NULL, tls_no_password, NULL)) != NULL) {
         int ok = X509_STORE_add_cert(store, x);
         X509_free(x);
         n++;
@@ -275,7 +281,7 @@ static int add_crls(X509_STORE *store, struct span pem, struct err *e)
     BIO *b = pem.n <= INT32_MAX ? BIO_new_mem_buf(pem.p, (int)pem.n) : NULL;
     if (b == NULL)
         return err_set(e, "no memory for revocation lists");
-    while ((list = PEM_read_bio_X509_CRL(b, NULL, NULL, NULL)) != NULL) {
+    while ((list = PEM_read_bio_X509_CRL(b, NULL, tls_no_password, NULL)) != NULL) {
         int ok = X509_STORE_add_crl(store, list);
         X509_CRL_free(list);
         n++;

@@ -44,6 +44,8 @@ SSL_CTX *tls_ctx_new(const SSL_METHOD *method, struct err *e) MUSTCHECK;
 /* Server side: http/1.1 or nothing. */
 int tls_on_alpn(SSL *ssl, const unsigned char **out, unsigned char *outlen, const unsigned char *in, unsigned n,
                 void *arg);
+/* For whatever reads PEM: nothing is asked about an encrypted text, for there is nobody to type. */
+int tls_no_password(char *to, int n, int writing, void *arg);
 int tls_add_roots(X509_STORE *store, struct span pem, struct err *e) MUSTCHECK;
 
 /* What the library says of its last error, in words of its own; clears the queue. */

@@ -17,7 +17,7 @@ static int use_chain(SSL_CTX *ctx, struct span pem, struct err *e)
     int n = 0;
     X509 *x;
     BIO *b = reader(pem);
-    while (b != NULL && (x = PEM_read_bio_X509(b, NULL, NULL, NULL)) != NULL) {
+    while (b != NULL && (x = PEM_read_bio_X509(b, NULL, tls_no_password, NULL)) != NULL) {
         int ok = n++ == 0 ? SSL_CTX_use_certificate(ctx, x) : SSL_CTX_add1_chain_cert(ctx, x);
         X509_free(x);
         if (ok != 1 || n > TLS_CHAIN_DEPTH) {
@@ -33,16 +33,10 @@ static int use_chain(SSL_CTX *ctx, struct span pem, struct err *e)
     return at_end ? 0 : err_set(e, "certificate %d of the chain cannot be read: %s", n + 1, words);
 }
 
-static int no_passphrase(char *to, int size, int rwflag, void *arg)
-{
-    (void)to, (void)size, (void)rwflag, (void)arg;
-    return -1;
-}
-
 static int use_key(SSL_CTX *ctx, struct span pem, struct err *e)
 {
     BIO *b = reader(pem);
-    EVP_PKEY *key = b ? PEM_read_bio_PrivateKey(b, NULL, no_passphrase, NULL) : NULL;
+    EVP_PKEY *key = b ? PEM_read_bio_PrivateKey(b, NULL, tls_no_password, NULL) : NULL;
     BIO_free(b);
     int bad = 0;
     if (key == NULL)
@@ -60,7 +54,7 @@ static int want_clients(SSL_CTX *ctx, struct span pem, struct err *e)
     if (tls_add_roots(SSL_CTX_get_cert_store(ctx), pem, e) != 0)
         return -1;
     BIO *b = reader(pem);
-    while (b != NULL && (x = PEM_read_bio_X509(b, NULL, NULL, NULL)) != NULL) {
+    while (b != NULL && (x = PEM_read_bio_X509(b, NULL, tls_no_password, NULL)) != NULL) {
         (void)SSL_CTX_add_client_CA(ctx, x); /* a hint for the client's choice */
         X509_free(x);
     }
