@@ -55,9 +55,11 @@ int wire_get_refusals(struct msg_in *m, struct span only, struct refusals *r)
     for (uint16_t i = 0; i < n; i++) {
         struct span listener = msg_get_span(m, REFUSALS_NAME - 1), code = msg_get_span(m, REFUSALS_NAME - 1);
         uint32_t more = msg_get_u32(m);
+        if (only.n > 0)
+            listener = only;
         if (m->bad || !is_word(listener) || !is_word(code))
             return -1;
-        refusals_count(r, only.n ? only : listener, code, more);
+        refusals_count(r, listener, code, more);
     }
     return msg_end(m);
 }

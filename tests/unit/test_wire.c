@@ -240,6 +240,8 @@ static void refusals_are_summed_and_capped(void **state)
     m = msg_in(dynbuf_span(&b));
     assert_int_equal(wire_get_refusals(&m, SPAN("vm1"), &out), 0);
     assert_string_equal(out.row[0].listener, "vm1"); /* a front speaks for its own sandbox alone */
+    m = msg_in(dynbuf_span(&b));
+    assert_int_equal(wire_get_refusals(&m, SPAN("vm\"1"), &out), -1); /* and whatever it is called is printed */
     dynbuf_reset(&b);
     msg_put_u16(&b, 1);
     msg_put_span(&b, SPAN("a"));
