@@ -59,6 +59,8 @@ struct exchange {
     enum effect intent_effect; /* as the ledger was told, whatever the policy says by the time of the outcome */
     bool intent, intent_ok, claim_told, claimed, forwarded, finished, replied;
     bool head_relayed, kept;
+    bool sent, body_ended; /* its first byte has left; the last of a body that streams was passed on */
+    bool stopped;          /* by a freeze, on its way */
     uint8_t outcome;
     uint16_t status;
     uint64_t bytes_out, bytes_in;

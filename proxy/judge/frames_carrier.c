@@ -8,6 +8,8 @@
 static enum refuse_why told(const struct exchange *x, struct span code)
 {
     bool unsafe = x->now.d.effect != EFFECT_READ;
+    if (x->stopped && x->outcome == OUTCOME_NOT_SENT)
+        return REFUSE_FROZEN;
     if (span_eq(code, SPAN("credential-unavailable")))
         return REFUSE_CREDENTIAL;
     /* It was answered, and the answer cannot be passed on: no doubt about the outcome. */
@@ -35,7 +37,7 @@ static int result(struct exchange *x, struct frame *f)
     x->bytes_out = out;
     x->bytes_in = in;
     x->head_relayed = relayed;
-    x->cause = arena_copy(&x->arena, code);
+    x->cause = x->stopped && span_eq(code, SPAN("cancelled")) ? SPAN("frozen") : arena_copy(&x->arena, code);
     if (code.n)
         log_debug("exchange %llx: %.*s: %.*s (%s)", (unsigned long long)x->xid, SPAN_FMT(code), SPAN_FMT(why),
                   outcome_name((enum outcome)outcome));
@@ -101,7 +103,10 @@ int frames_carrier(struct judge *j, struct frame *f)
         return x == NULL ? 0 : -1;
     switch (f->type) {
     case M_NEED_RELEASE: return need_release(x);
-    case M_SENT: record_sent(x); return 0;
+    case M_SENT:
+        x->sent = true;
+        record_sent(x);
+        return 0;
     case M_RESULT: return result(x, f);
     case M_KEPT: return kept(x, f);
     case M_BODY_CREDIT: return credit(x, f);

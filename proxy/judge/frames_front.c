@@ -164,6 +164,7 @@ static int body_end(struct exchange *x, struct frame *f)
     }
     if (x->wait != X_RESULT || !x->body_to_come)
         return x->replied ? 0 : -1;
+    x->body_ended = true;
     struct dynbuf *b = j->ports.begin(j->ports.arg, ROLE_CARRIER, 0, M_BODY_END, x->xid);
     if (b == NULL)
         return 0;

@@ -174,8 +174,19 @@ static int store(struct judge *j, struct frame *f)
     return 0;
 }
 
+/* Some of it is still here, or waits for a connection. */
+static bool is_on_its_way(const struct exchange *x)
+{
+    return x->wait == X_RESULT && !x->socket.on && (!x->sent || (x->body_to_come && !x->body_ended));
+}
+
 static void end_if_write(struct exchange *x, void *arg)
 {
+    if (is_on_its_way(x) && exchange_is_frozen(x) && !x->client_gone && !x->stopped) {
+        x->stopped = true;
+        exchange_cancel_carrier(x); /* whose result is the last word on what has left */
+        return;
+    }
     if ((x->wait == X_PARKED || x->wait == X_TICKET || x->wait == X_BODY) && exchange_is_frozen(x))
         refuse_now(x, REFUSE_FROZEN);
     else

@@ -2,6 +2,7 @@
 """`countersign freeze` and `thaw`, and shadow mode."""
 import secrets
 
+from attack import Rig
 from gateway import Gateway, Page, simple_policy
 from harness import main, test
 
@@ -45,6 +46,20 @@ def frozen_writes_are_refused_over_a_restart_and_approvals_wait(lab):
     assert b" 200" in post(lab, gw, up, "/things").splitlines()[0]
     assert up.effects()["POST /things"] == 1
     assert [k for k in kinds(gw) if k in ("freeze", "thaw")] == ["freeze", "thaw"]
+
+
+@test()
+def a_body_on_its_way_is_cut_off(lab):
+    rig = Rig(lab)
+    wire = rig.open("connect")
+    wire.sock.sendall(wire.fill(wire.head("POST", "/w/x", "Content-Length: 100000")) + b"a" * 60000)
+    lab.wait_for("the first bytes", lambda: sum(f.stat().st_size for f in rig.up.dir.glob("*.in")) > 50000)
+    rig.gw.cli("freeze", rc=0)
+    got = wire.talk(b"")
+    assert got.status == [502] and got.closed and b'"outcome-unknown"' in got.data, got
+    assert not any(r["complete"] for r in rig.requests()), rig.requests()
+    results = lab.wait_for("the result", lambda: [r for r in rig.gw.audit() if r["kind"] == "result"])
+    assert [(r["outcome"], r["code"]) for r in results] == [("unknown", "frozen")], results
 
 
 @test()

@@ -8,6 +8,48 @@ static void frozen(struct play *p, bool on)
     give_bool(p, ROLE_LEDGER, M_FREEZE, 0, on);
 }
 
+/* Forwarded, and not all of it has left: waiting for a connection, or a body in the middle. */
+static void a_freeze_stops_what_is_on_its_way(void **state)
+{
+    struct play p;
+    (void)state;
+    play_all(&p, "allow read POST /free rule=r\nallow write POST /a rule=a\n");
+    for (uint64_t n = 1; n <= 4; n++) {
+        struct ask a = {.method = "POST", .path = n == 4 ? "/free" : "/a", .kind = 2, .declared = 100};
+        give_request(&p, XID(n), &a);
+        if (n < 4) {
+            expect(&p, ROLE_LEDGER, M_INTENT, XID(n));
+            give_bool(&p, ROLE_LEDGER, M_INTENT_OK, XID(n), true);
+        }
+        if (n == 1)
+            expect(&p, ROLE_CARRIER, M_UPSTREAM, 0);
+        expect_forward(&p, XID(n), NULL);
+        expect(&p, ROLE_FRONT, M_BODY_WANTED, XID(n));
+        if (n == 1 || n == 4)
+            continue; /* it is not sent: not even its head, or a read */
+        assert_int_equal(give(&p, ROLE_CARRIER, 0, M_SENT, XID(n), -1), 0);
+        expect(&p, ROLE_LEDGER, M_SENT_MARK, XID(n));
+    }
+    give_bool(&p, ROLE_FRONT, M_BODY_END, XID(3), true); /* all of this one has left */
+    expect(&p, ROLE_CARRIER, M_BODY_END, XID(3));
+    frozen(&p, true);
+    expect(&p, ROLE_CARRIER, M_CANCEL, XID(1));
+    expect(&p, ROLE_CARRIER, M_CANCEL, XID(2));
+    frozen(&p, true);
+    expect_nothing(&p);
+    give_result(&p, XID(1), OUTCOME_NOT_SENT, 0, false, "cancelled");
+    expect_reply(&p, XID(1), 403, "frozen");
+    assert_int_equal(expect_outcome(&p, XID(1), false), OUTCOME_NOT_SENT);
+    give_result(&p, XID(2), OUTCOME_UNKNOWN, 0, false, "cancelled");
+    expect_reply(&p, XID(2), 502, "outcome-unknown");
+    assert_int_equal(expect_outcome(&p, XID(2), false), OUTCOME_UNKNOWN);
+    for (uint64_t n = 3; n <= 4; n++) {
+        give_result(&p, XID(n), OUTCOME_ANSWERED, 200, true, "");
+        assert_int_equal(expect_outcome(&p, XID(n), false), OUTCOME_ANSWERED);
+    }
+    play_close(&p);
+}
+
 static void frozen_writes_are_refused_and_reads_go_on(void **state)
 {
     struct play p;
@@ -113,6 +155,7 @@ static void shadow_lets_pass_without_credentials_and_writes_down_what_would_be(v
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_freeze_stops_what_is_on_its_way),
         cmocka_unit_test(frozen_writes_are_refused_and_reads_go_on),
         cmocka_unit_test(what_is_parked_is_told_and_its_approval_waits),
         cmocka_unit_test(a_new_ledger_says_first_whether_writes_may_leave),
