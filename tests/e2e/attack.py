@@ -292,7 +292,7 @@ class Rig:
     def silent(self):
         """Safe requests that met the end of a kept connection and were sent once more, which is the one that counts."""
         path, found = self.up.dir / "silent.jsonl", collections.Counter()
-        for row in map(json.loads, path.read_text().splitlines() if path.exists() else ()):
+        for row in map(json.loads, path.read_bytes().rpartition(b"\n")[0].splitlines() if path.exists() else ()):
             if row["method"] in SAFE:
                 found[row["method"], row["target"].partition("?")[0]] += 1
         return found

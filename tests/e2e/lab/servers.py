@@ -63,14 +63,17 @@ class Upstream:
         lab.exempt(self.process.log)
 
     def requests(self):
-        path = self.dir / "requests.jsonl"
-        return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+        return self._lines("requests.jsonl")
+
+    def _lines(self, name):
+        """Those that are whole: the last one may be under way."""
+        path = self.dir / name
+        text = path.read_bytes().rpartition(b"\n")[0] if path.exists() else b""
+        return [json.loads(line) for line in text.splitlines()]
 
     def messages(self):
         """What came over WebSockets: (op, data), in the order it came."""
-        path = self.dir / "ws.jsonl"
-        rows = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-        return [(r["op"], r["data"].encode("latin-1")) for r in rows]
+        return [(r["op"], r["data"].encode("latin-1")) for r in self._lines("ws.jsonl")]
 
     def effects(self):
         return json.loads((self.dir / "effects.json").read_text())
