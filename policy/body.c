@@ -287,8 +287,7 @@ static uint8_t next_sure(struct span name, size_t *at)
     return 0;
 }
 
-/* May it be this field to some server: the same name in another spelling, or a member of it, as in a[] and a[b]? */
-static bool may_be_field(struct span name, struct span want)
+bool body_field_may_be(struct span name, struct span want)
 {
     size_t i = 0, k = 0;
     uint8_t c;
@@ -309,7 +308,7 @@ static bool in_query(struct span query, struct span want, struct arena *a)
         query = span_from(query, param.n + 1);
         name = span_first(param, span_index(param, '='));
         bool plain = span_index(name, '%') == name.n && span_index(name, '+') == name.n;
-        if ((!plain && decode(name, a, &name) != 0) || (name.n && may_be_field(name, want)))
+        if ((!plain && decode(name, a, &name) != 0) || (name.n && body_field_may_be(name, want)))
             return true;
     }
     return false;
@@ -325,7 +324,7 @@ static enum fit form_fits(const struct body_view *v, const struct policy *p, con
         return FIT_MAYBE;
     for (size_t i = 0; i < v->nfields; i++) {
         if (!span_eq(v->field[i].name, name)) {
-            if (may_be_field(v->field[i].name, name))
+            if (body_field_may_be(v->field[i].name, name))
                 return FIT_MAYBE;
             continue;
         }

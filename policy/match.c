@@ -103,15 +103,16 @@ static void see_param(const struct ask *k, const struct img_pair *want, struct s
     (void)span_cut(param, '=', &name, &value);
     name = decoded(name, k->arena, &seen->failed);
     struct span key = img_span(k->p, want->key);
-    if (how != AS_WRITTEN ? !span_ieq(name, key) : !span_eq(name, key))
+    if (!body_field_may_be(name, key))
         return;
     value = decoded(value, k->arena, &seen->failed);
     bool fits = any_glob(k->p, want->values, value, 0, how != AS_WRITTEN);
     seen->fit |= fits;
-    seen->unfit |= !fits;
+    seen->unfit |= !fits || !span_eq(name, key);
 }
 
-/* Every occurrence counts, and ';' may separate too (B12): an allow needs all to fit, a deny one. */
+/* Every occurrence counts, in any spelling that a server may take for the name, and ';' may separate too (B12): an
+ * allow needs all to fit, a deny one. */
 static enum fit query_fits(const struct ask *k, const struct img_pair *want, enum strictness how)
 {
     struct seen seen = {0};

@@ -118,6 +118,17 @@ static void test_query(void **state)
                VERDICT_DENY, "rule", "no-drop");
     kit_expect(kit_judge(&k, "s", "GET", "https://q.test/?%61ction=drop", safe, NULL, 0, true), VERDICT_DENY, "rule",
                "no-drop");
+    static const char *const spellings[] = {"Action=put", "action[]=put", "%5Baction%5D=put", "+action=put",
+                                            "action.=put"};
+    for (size_t i = 0; i < sizeof(spellings) / sizeof(spellings[0]); i++) {
+        char url[100];
+        snprintf(url, sizeof(url), "https://q.test/?action=list&%s", spellings[i]);
+        kit_expect(kit_judge(&k, "s", "GET", url, safe, NULL, 0, true), VERDICT_DENY, "no-rule", "");
+    }
+    kit_expect(kit_judge(&k, "s", "GET", "https://q.test/?action=list&action[]=drop", safe, NULL, 0, true),
+               VERDICT_DENY, "rule", "no-drop");
+    kit_expect(kit_judge(&k, "s", "GET", "https://q.test/?action=list&actions=1&re.action=2", safe, NULL, 0, true),
+               VERDICT_ALLOW, "rule", "list");
     kit_expect(kit_get(&k, "https://webhook.test/?text=hi"), VERDICT_DENY, "host-not-named", "");
     kit_covered("B12 B40");
     kit_free(&k);
