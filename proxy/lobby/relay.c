@@ -6,12 +6,14 @@
 
 #include "proxy/lobby/door.h"
 
-enum { LAST_BYTES_MS = 60 * 1000 };
+enum { LAST_BYTES_MS = 60 * 1000 }; /* without the client taking any of them */
 
 struct relay {
     struct lobby *lobby;
     struct conn *client, *front;
-    bool ending; /* the front has said its last word; the client still takes it */
+    bool ending;    /* the front has said its last word; the client still takes it */
+    size_t left;    /* then: of that word, when it was looked at last */
+    uint64_t until; /* then: when too long nothing of it was taken */
     char sandbox[DOOR_NAME];
     struct relay *newer, **at;
 };
@@ -48,19 +50,46 @@ static int pump(struct relay *r, struct conn *from, struct conn *to)
     return 0;
 }
 
-/* What the front said last still goes out. */
+/* All of it is with the kernel. */
+static void client_ended(struct relay *r)
+{
+    conn_finish(&r->client);
+    relay_free(r);
+}
+
+/* What the front said last still goes out, at the pace at which the client takes it. */
 static void front_ended(struct relay *r)
 {
     r->ending = true;
-    conn_end(r->client);
     conn_free(&r->front);
-    if (conn_queued(r->client) < CONN_OUT_LOW) {
-        conn_finish(&r->client);
-        relay_free(r);
+    conn_end(r->client);
+    conn_pause(r->client, false);
+    conn_consume(r->client, conn_input(r->client).n);
+    if (conn_push(r->client) == 0) {
+        client_ended(r);
         return;
     }
-    conn_pause(r->client, true);
-    conn_deadline(r->client, LAST_BYTES_MS);
+    r->left = conn_queued(r->client);
+    r->until = loop_now(r->lobby->loop) + LAST_BYTES_MS;
+    conn_deadline(r->client, r->lobby->limits.close_ms);
+}
+
+/* Time has passed at its end. A client that takes nothing any more is left: without a close_notify it knows. */
+static void time_passed(struct relay *r)
+{
+    size_t left = conn_queued(r->client);
+    uint64_t now = loop_now(r->lobby->loop);
+    if (left == 0) {
+        client_ended(r);
+        return;
+    }
+    if (left < r->left)
+        r->until = now + LAST_BYTES_MS;
+    r->left = left;
+    if (now >= r->until)
+        relay_free(r);
+    else
+        conn_deadline(r->client, r->lobby->limits.close_ms);
 }
 
 static void from_client(void *arg, struct conn *c, enum conn_event ev)
@@ -68,17 +97,16 @@ static void from_client(void *arg, struct conn *c, enum conn_event ev)
     struct relay *r = arg;
     switch (ev) {
     case CONN_DATA:
-        if (!r->ending)
+        if (r->ending)
+            conn_consume(c, conn_input(c).n); /* nobody is there to take it */
+        else
             (void)pump(r, c, r->front);
         break;
     case CONN_DRAINED:
-        if (!r->ending) {
+        if (!r->ending)
             (void)pump(r, r->front, c);
-            break;
-        }
-        conn_finish(&r->client);
-        relay_free(r);
         break;
+    case CONN_TIMEOUT: time_passed(r); break;
     case CONN_EOF:
         if (!r->ending && pump(r, c, r->front) == 0)
             conn_end(r->front);

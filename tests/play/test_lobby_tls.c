@@ -2,6 +2,7 @@
 #include "lobby_kit.h"
 
 #include <openssl/pem.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -238,6 +239,63 @@ static void what_one_side_does_not_read_stops_the_other(void **state)
     UNTIL(relays() == 0);
 }
 
+/* A client of its own, outside the loop: it reads when it is told to, and what the lobby holds meanwhile stays there.
+ */
+static SSL *slow_client(SSL_CTX *ctx)
+{
+    const int little = 8 * 1024; /* the kernel keeps little for it: the rest waits in the lobby */
+    assert_int_equal(setsockopt(s->listener, SOL_SOCKET, SO_SNDBUF, &little, sizeof(little)), 0);
+    int fd = dial(), rc;
+    SSL *ssl = SSL_new(ctx);
+    assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &little, sizeof(little)), 0);
+    assert_non_null(ssl);
+    assert_int_equal(SSL_set_fd(ssl, fd), 1);
+    UNTIL((rc = SSL_connect(ssl)) == 1);
+    assert_int_equal(SSL_write(ssl, HEAD, sizeof(HEAD) - 1), sizeof(HEAD) - 1);
+    return ssl;
+}
+
+static size_t taken(SSL *ssl, size_t at_most)
+{
+    static uint8_t in[16 * 1024];
+    int n = SSL_read(ssl, in, (int)(at_most < sizeof(in) ? at_most : sizeof(in)));
+    return n > 0 ? (size_t)n : 0;
+}
+
+/* The relay goes when nothing of an answer's end is in this process any more, however slowly it is read. */
+static void the_end_of_an_answer_waits_for_a_slow_client(void **state)
+{
+    enum { BLOCK = 64 * 1024 };
+    static uint8_t block[BLOCK];
+    SSL_CTX *ctx = SSL_CTX_new(TLS_client_method());
+    size_t sent = 0, got = 0, n;
+    (void)state;
+    listen_tls(IDENTITY_TOKEN, WAY_HTTP);
+    SSL *ssl = slow_client(ctx);
+    struct pollfd p = {.fd = SSL_get_fd(ssl), .events = POLLIN};
+    answer(next_asked("token-1"), true, "ci-7");
+    int front = front_of("ci-7", TOKEN);
+    UNTIL(read(front, block, BLOCK) > 0);
+    for (int idle = 0; idle < 200; turn()) {
+        ssize_t more = write(front, block, BLOCK);
+        idle = more > 0 ? 0 : idle + 1;
+        sent += more > 0 ? (size_t)more : 0;
+    }
+    close(front);
+    s->lobby.limits.close_ms = 1; /* how often it is looked at, not for how long */
+    UNTIL((got += taken(ssl, 4096), relays() == 0));
+    do { /* from here on the lobby does nothing */
+        n = taken(ssl, SIZE_MAX);
+        got += n;
+    } while (n > 0 || (SSL_get_error(ssl, -1) == SSL_ERROR_WANT_READ && poll(&p, 1, 5000) == 1));
+    assert_int_equal(got, sent);
+    assert_true(SSL_get_shutdown(ssl) & SSL_RECEIVED_SHUTDOWN);
+    close(p.fd);
+    SSL_free(ssl);
+    SSL_CTX_free(ctx);
+    settle();
+}
+
 static void who_leaves_without_a_word_takes_the_front_along(void **state)
 {
     char in[512];
@@ -409,6 +467,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TLS_PLAY(the_wrapped_proxy_asks_for_a_token),
         TLS_PLAY(what_one_side_does_not_read_stops_the_other),
+        TLS_PLAY(the_end_of_an_answer_waits_for_a_slow_client),
         TLS_PLAY(who_leaves_without_a_word_takes_the_front_along),
         TLS_PLAY(one_sandbox_fills_no_place_but_its_own),
         TLS_PLAY(the_certificate_names_the_sandbox),
