@@ -4,7 +4,7 @@
 #include "common/utf8.h"
 
 enum { FIN = 0x80, RESERVED = 0x70, OPCODE = 0x0f, MASKED = 0x80, LENGTH = 0x7f, LENGTH_16 = 126, LENGTH_64 = 127 };
-enum { CONTINUATION = 0, CONTROL = 8, KEEP = 4096 };
+enum { CONTINUATION = 0, CONTROL = 8, KEEP = 4096, MASK_BYTES = 4 };
 
 struct frame {
     uint64_t length;
@@ -204,26 +204,29 @@ enum ws_result ws_read(struct ws_reader *r, struct span in, size_t *used, struct
     return result;
 }
 
-static void write_header(struct dynbuf *out, enum ws_op op, uint64_t n, bool masked)
+size_t ws_frame_header(uint8_t out[WS_HEADER_MAX], enum ws_op op, bool last, uint64_t n, const uint8_t *mask)
 {
-    uint8_t head[10] = {(uint8_t)(FIN | op), masked ? MASKED : 0};
-    size_t more = n < LENGTH_16 ? 0 : n <= UINT16_MAX ? 2 : 8;
-    head[1] |= (uint8_t)(more == 0 ? n : more == 2 ? LENGTH_16 : LENGTH_64);
-    for (size_t i = 0; i < more; i++)
-        head[2 + i] = (uint8_t)(n >> 8 * (more - 1 - i));
-    (void)dynbuf_add(out, span_of(head, 2 + more)); /* a failed buffer stays failed */
+    size_t more = n < LENGTH_16 ? 0 : n <= UINT16_MAX ? 2 : 8, used = 2;
+    out[0] = (uint8_t)((last ? FIN : 0) | op);
+    out[1] = (uint8_t)((mask ? MASKED : 0) | (more == 0 ? n : more == 2 ? LENGTH_16 : LENGTH_64));
+    for (; used < 2 + more; used++)
+        out[used] = (uint8_t)(n >> 8 * (1 + more - used));
+    if (mask) {
+        memcpy(out + used, mask, MASK_BYTES);
+        used += MASK_BYTES;
+    }
+    return used;
 }
 
 static int write_frame(struct dynbuf *out, enum ws_op op, struct span data, const uint8_t *mask)
 {
-    write_header(out, op, data.n, mask != NULL);
-    if (mask)
-        (void)dynbuf_add(out, span_of(mask, 4));
+    uint8_t head[WS_HEADER_MAX];
+    (void)dynbuf_add(out, span_of(head, ws_frame_header(head, op, true, data.n, mask))); /* failed, it stays failed */
     size_t from = out->n;
     if (dynbuf_add(out, data))
         return -1;
     for (size_t i = 0; mask && i < data.n; i++)
-        out->p[from + i] ^= mask[i % 4];
+        out->p[from + i] ^= mask[i % MASK_BYTES];
     return 0;
 }
 

@@ -52,6 +52,9 @@ int ws_write(struct dynbuf *out, enum ws_op op, struct span data, const uint8_t 
 /* A close frame; the reason is cut to what fits, on a UTF-8 boundary. Code 0 says nothing. -1 also for a code that
  * may not be sent. */
 int ws_write_close(struct dynbuf *out, uint16_t code, struct span reason, const uint8_t *mask) MUSTCHECK;
-/* RFC 6455 section 4.2.2: the Sec-WebSocket-Accept for a key is made by the caller that has SHA-1 (common/id.h). */
+/* Of a frame whose n bytes follow, masked with `mask` if it is not NULL; how many bytes it has. last: no other frame
+ * of its message comes; WS_NONE goes on with the last one's. */
+size_t ws_frame_header(uint8_t out[WS_HEADER_MAX], enum ws_op op, bool last, uint64_t n, const uint8_t *mask);
+/* What a server answers to a key is websocket_accept (common/id.h). */
 
 #endif

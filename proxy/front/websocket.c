@@ -198,31 +198,12 @@ void front_socket_credit(struct client *c, uint32_t more)
     front_socket_go_on(c);
 }
 
-/* The head of a server's frame: unmasked, its length in the fewest bytes (RFC 6455 section 5.2). */
-static size_t frame_head(uint8_t head[10], uint8_t op, bool last, size_t n)
-{
-    size_t used = 2;
-    head[0] = (uint8_t)((last ? 0x80 : 0) | op);
-    if (n < 126) {
-        head[1] = (uint8_t)n;
-    } else if (n < 65536) {
-        head[1] = 126;
-        head[used++] = (uint8_t)(n >> 8);
-        head[used++] = (uint8_t)n;
-    } else {
-        head[1] = 127;
-        for (int i = 7; i >= 0; i--)
-            head[used++] = (uint8_t)((uint64_t)n >> (8 * i));
-    }
-    return used;
-}
-
 /* M_ANSWER_MESSAGE: a message of the server, or a piece of one, which becomes a frame. */
 void front_socket_message(struct client *c, struct span payload)
 {
     struct msg_in m = msg_in(payload);
     struct socket *s = &c->x.socket;
-    uint8_t op = msg_get_u8(&m), head[10];
+    uint8_t op = msg_get_u8(&m), head[WS_HEADER_MAX];
     bool last = msg_get_bool(&m);
     uint16_t code = msg_get_u16(&m);
     struct span data = m.rest;
@@ -239,7 +220,7 @@ void front_socket_message(struct client *c, struct span payload)
     if (op == WS_CLOSE) {
         rc = write_close(c, code, data);
     } else {
-        rc = client_write(c, span_of(head, frame_head(head, op, last, data.n)));
+        rc = client_write(c, span_of(head, ws_frame_header(head, (enum ws_op)op, last, data.n, NULL)));
         rc = rc == 0 && data.n ? client_write(c, data) : rc;
     }
     if (rc != 0)

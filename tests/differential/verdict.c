@@ -2,8 +2,9 @@
  *
  * in:  u32 length | place (1 to 3: enum http_place; 4: a response to a GET) | bytes of one connection, to its end
  * out: one line for each: its messages in a row, then how it ended.
- *      message: "Q method target minor body name=value,name=value", a response "A status reason minor ..."; all in
- * hex end: "clean", "cut", "tunnel" (after CONNECT), "closed" (no further message may come), "bad CODE" */
+ *      message: "Q method target minor body name=value,name=value" or "A status reason minor body ...", in hex
+ *
+ *      end: "clean", "cut", "tunnel" (after CONNECT), "closed" (no further message may come), "bad CODE" */
 #include <stdio.h>
 #include <stdlib.h>
 
