@@ -70,7 +70,7 @@ class Copy:
         self.place, self.src, self.inst = place, place / "src", place / "inst"
         self.build = self.src / "build"
         if not self.src.exists():
-            shutil.copytree(TOP, self.src, ignore=lambda _, names: [n for n in names if n.startswith("build-") and n != "build-aux" or n in (".git", "__pycache__")])
+            shutil.copytree(TOP, self.src, ignore=lambda _, names: [n for n in names if n.startswith("build-") and n != "build-aux" or n in (".git", ".quickstart", "__pycache__")])
         if not (self.src / "configure").exists():
             self.run("autoreconf", "autoreconf", "-fi", cwd=self.src)
         self.build.mkdir(exist_ok=True)
