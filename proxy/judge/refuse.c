@@ -205,6 +205,9 @@ enum walk_next refuse(struct exchange *x, enum refuse_why why)
     struct refusal *r = &x->refusal;
     if (x->replied)
         return WALK_REPLY;
+    /* A new ledger has not said yet whether writes are frozen: nobody's decision, and over in a moment. */
+    if (why == REFUSE_FROZEN && !x->judge->frozen)
+        why = REFUSE_STORE;
     refuse_plain(why, r);
     name_ticket(x, r);
     if (why == REFUSE_DENIED)
