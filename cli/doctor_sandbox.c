@@ -216,7 +216,7 @@ static int look_at_clock(struct look *l)
     finding(l->f, FINDING_BAD, "clock", "certificates are not valid yet, or no more; signed requests are refused",
             "set the clock here, or the gateway's, whichever is wrong; then look at the certificates again",
             "%lld seconds %s the gateway's", (long long)((skew < 0 ? -skew : skew) / 1000),
-            skew < 0 ? "behind" : "before");
+            skew < 0 ? "behind" : "ahead of");
     return -1;
 }
 

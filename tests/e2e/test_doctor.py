@@ -123,7 +123,7 @@ def from_a_shell_broken_names_and_ways_are_named(lab):
 @test()
 def from_a_shell_a_wrong_clock_is_named(lab):
     agent, gw, inside = shell(lab)
-    inside.expect("clock", r"^7[12]\d\d seconds before the gateway's$", **faketime("+2h"))
+    inside.expect("clock", r"^7[12]\d\d seconds ahead of the gateway's$", **faketime("+2h"))
     inside.expect("clock", r"^3[0-9]{7} seconds behind the gateway's$", **faketime("-1y"))
 
 
@@ -168,7 +168,7 @@ def from_a_shell_over_socks(lab):
                   HTTPS_PROXY=here["HTTPS_PROXY"].replace("socks5h", "socks5"))
     inside.expect("dns", r"^the proxy cannot be found: gateway: ", **{k: v.replace(gw.socks, "gateway:1080") for k, v in here.items()})
     inside.expect("token", r"^the proxy does not take this token", **{k: re.sub("cst_[^@]*", "cst_x", v) for k, v in here.items()})
-    inside.expect("clock", r"seconds before the gateway's", **faketime("+2h"))
+    inside.expect("clock", r"seconds ahead of the gateway's", **faketime("+2h"))
     gw.stop()
     inside.expect("proxy", r"^the proxy cannot be reached")
 
@@ -192,7 +192,7 @@ def from_a_captured_network(lab):
     assert inside() == {}
     inside.expect("trust", r"^SSL_CERT_FILE: /etc/hostname does not verify", SSL_CERT_FILE="/etc/hostname")
     inside.expect("variables", r"^not set: REQUESTS_CA_BUNDLE$", REQUESTS_CA_BUNDLE=None)
-    inside.expect("clock", r"seconds before the gateway's", **faketime("+2h"))
+    inside.expect("clock", r"seconds ahead of the gateway's", **faketime("+2h"))
     resolv = lab.dir / "resolv.conf"
     resolv.write_text("nameserver 127.0.0.1\n")  # where nobody answers
     found = inside()
@@ -208,7 +208,7 @@ def from_a_run_sandbox(lab):
     inside.expect("variables", r"^NO_PROXY names \*$", NO_PROXY="*")
     inside.expect("dns", r"^the proxy cannot be found", **{n: "http://gateway:3128" for n in PROXIES})
     inside.expect("proxy", r"^the proxy cannot be reached", **{n: "http://127.0.0.1:1" for n in PROXIES})
-    inside.expect("clock", r"seconds before the gateway's", **faketime("+2h"))
+    inside.expect("clock", r"seconds ahead of the gateway's", **faketime("+2h"))
 
 
 @test()
@@ -218,7 +218,7 @@ def from_a_transparent_run_sandbox(lab):
     inside.expect("trust", r"^SSL_CERT_FILE: /workspace/roots.crt does not verify", SSL_CERT_FILE="/workspace/roots.crt")
     inside.expect("variables", r"^not set: GIT_SSL_CAINFO$", GIT_SSL_CAINFO="-")
     inside.expect("proxy", r"cannot be reached", **{n: "http://127.0.0.1:1" for n in PROXIES})
-    inside.expect("clock", r"seconds before the gateway's", **faketime("+2h"))
+    inside.expect("clock", r"seconds ahead of the gateway's", **faketime("+2h"))
 
 
 @test()
