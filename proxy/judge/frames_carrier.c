@@ -37,7 +37,11 @@ static int result(struct exchange *x, struct frame *f)
     x->bytes_out = out;
     x->bytes_in = in;
     x->head_relayed = relayed;
-    x->cause = x->stopped && span_eq(code, SPAN("cancelled")) ? SPAN("frozen") : arena_copy(&x->arena, code);
+    /* What we cancelled ourselves ended for our reason, known before. */
+    if (x->stopped && span_eq(code, SPAN("cancelled")))
+        x->cause = SPAN("frozen");
+    else if (x->cause.n == 0 || !span_eq(code, SPAN("cancelled")))
+        x->cause = arena_copy(&x->arena, code);
     if (code.n)
         log_debug("exchange %llx: %.*s: %.*s (%s)", (unsigned long long)x->xid, SPAN_FMT(code), SPAN_FMT(why),
                   outcome_name((enum outcome)outcome));
@@ -90,6 +94,7 @@ static int need_release(struct exchange *x)
     if (x->upstream && !x->held)
         upstream_set_live(x->judge, x->upstream, x->now.d.credential, true);
     if (release_ask(x) != 0) {
+        x->cause = SPAN("credential-unavailable");
         exchange_cancel_carrier(x);
         refuse_now(x, REFUSE_CREDENTIAL);
     }

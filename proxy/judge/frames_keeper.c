@@ -3,7 +3,7 @@
 #include "proxy/judge/refuse.h"
 
 /* No credential, no request: the carrier is told to drop it, the client why. The carrier's M_RESULT
- * still comes and is what is recorded. */
+ * still comes and is what is recorded, with the keeper's code as its cause. */
 static int release_failed(struct judge *j, struct frame *f)
 {
     struct msg_in m = msg_in(f->payload);
@@ -17,6 +17,7 @@ static int release_failed(struct judge *j, struct frame *f)
              SPAN_FMT(x->now.credential), SPAN_FMT(code), SPAN_FMT(why));
     if (x->upstream)
         upstream_set_live(j, x->upstream, x->now.d.credential, false);
+    x->cause = arena_copy(&x->arena, code);
     exchange_cancel_carrier(x);
     refuse_now(x, REFUSE_CREDENTIAL);
     return 0;

@@ -50,6 +50,8 @@ static const struct {
     {"{\"kind\":\"denied\",\"verdict\":\"deny\",\"code\":\"rule\",\"rule\":{\"id\":\"no-push\",\"file\":\"p.yaml\","
      "\"line\":7}}",
      "denied by rule no-push (p.yaml:7)", "", true},
+    {"{\"kind\":\"result\",\"effect\":\"read\",\"outcome\":\"not-sent\",\"code\":\"credential-unavailable\"}",
+     "read not sent: its credential is not there: see `countersign doctor`", "", true},
     {"{\"kind\":\"denied\",\"verdict\":\"deny\",\"code\":\"strange\"}", "denied: strange", "", true},
     {"{\"kind\":\"denied\",\"verdict\":\"hold\",\"code\":\"held\",\"op\":\"git.push\"}",
      "push waits; its client may repeat it", "", true},
