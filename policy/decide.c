@@ -275,6 +275,14 @@ static bool is_method(struct span m)
     return m.n > 0 && m.n <= 32;
 }
 
+/* http:// carries no credential unless the policy says so of this place. */
+static bool wire_may_show(const struct policy *p, const struct request *r, struct arena *a)
+{
+    struct upstream u = {.cleartext_credentials = false};
+    return span_eq(r->scheme, SPAN("https")) ||
+           (policy_upstream(p, r->host, r->port, a, &u) && u.cleartext_credentials);
+}
+
 void policy_judge(const struct policy *p, const struct subject *s, const struct request *r, uint64_t now_ms,
                   struct arena *a, struct decision *d)
 {
@@ -302,6 +310,8 @@ void policy_judge(const struct policy *p, const struct subject *s, const struct 
     if (o.verdict != VERDICT_DENY && o.credential != IMG_NONE &&
         !policy_credential_may_go(p, o.credential, r->scheme, r->host, r->port, r->path))
         o = refusal("credential-not-for-here", o.rule);
+    if (o.verdict != VERDICT_DENY && o.credential != IMG_NONE && !wire_may_show(p, r, a))
+        o = refusal("credential-cleartext", o.rule);
     if (o.rule < 0 && !o.need_body && strcmp(o.code, "no-rule") == 0 &&
         !policy_names_host(p, s, r->scheme, r->host, r->port))
         o.code = "host-not-named";

@@ -110,7 +110,9 @@ static uint64_t decode_choice(struct loader *l, const struct node *n, const stru
         return 0;
     }
     choices_text(k->choices, all, sizeof(all));
-    problem(l, n, "P008", "%s cannot be \"%.*s\": it is one of %s", k->name, SPAN_FMT(span_first(n->text, 60)), all);
+    bool some = k->type == KEY_SOME_OF;
+    problem(l, n, "P008", "%s cannot be \"%.*s\": it is %s%s%s", k->name, SPAN_FMT(span_first(n->text, 60)),
+            some ? "one of these or a list, as in [" : "one of ", all, some ? "]" : "");
     return 0;
 }
 

@@ -52,6 +52,83 @@ static void warn_credential(struct loader *l, const struct model *m, const struc
     }
 }
 
+static uint64_t schemes_of(const struct m_rule *r)
+{
+    return r->match.schemes.v ? r->match.schemes.v : SCHEME_HTTPS;
+}
+
+/* Is the rule about this port, over this scheme? As match.c does it: none named is the scheme's own. */
+static bool names_port(const struct m_rule *r, uint64_t port, uint64_t scheme)
+{
+    const struct items *v = &r->match.ports;
+    uint64_t n;
+    for (size_t i = 0; i < v->n; i++)
+        if (span_u64(v->v[i].text, 65535, &n) == 0 && n == port)
+            return true;
+    return v->n == 0 && port == (scheme == SCHEME_HTTP ? 80 : 443);
+}
+
+/* May it go to this host, over one of these schemes, to this port (0: any that the rule is about)? */
+static bool may_go(const struct m_rule *r, const struct m_credential *c, struct span host, uint64_t schemes,
+                   uint64_t port)
+{
+    static const uint64_t bits[] = {SCHEME_HTTPS, SCHEME_HTTP};
+    const struct m_place *p = c->only.v;
+    for (size_t i = 0; i < c->only.n; i++)
+        for (size_t b = 0; b < 2; b++)
+            if (pattern_covers(host, p[i].host.text) && (schemes & p[i].scheme.v & bits[b]) &&
+                (port ? p[i].port.v == port : names_port(r, p[i].port.v, bits[b])))
+                return true;
+    return false;
+}
+
+/* The host is one where it may go; but on this rule's ports, and over its schemes? */
+static void warn_place(struct loader *l, const struct m_rule *r, const struct m_credential *c, struct span host)
+{
+    static const char rest[] = "such requests will be denied (a place without port: is port 443, or 80 with scheme: "
+                               "http; without scheme: it is https)";
+    const struct items *ports = &r->match.ports;
+    uint64_t schemes = schemes_of(r), n;
+    if (!may_go(r, c, host, schemes, 0)) {
+        problem(l, r->use.at, "P106",
+                "only: of \"%.*s\" names %.*s, but with another port or scheme than this rule: %s",
+                SPAN_FMT(c->name.text), SPAN_FMT(host), rest);
+        return;
+    }
+    if ((schemes & SCHEME_HTTP) && (schemes & SCHEME_HTTPS))
+        for (unsigned b = 0; b < 2; b++)
+            if (!may_go(r, c, host, b ? SCHEME_HTTP : SCHEME_HTTPS, 0))
+                problem(l, r->use.at, "P106",
+                        "only: of \"%.*s\" names %.*s, but not over %s on this rule's ports: %s",
+                        SPAN_FMT(c->name.text), SPAN_FMT(host), b ? "http" : "https", rest);
+    /* Ports that come from a pack stand for several hosts at once; they are not this host's. */
+    for (size_t i = 0; i < ports->n && r->match.hosts.at; i++)
+        if (span_u64(ports->v[i].text, 65535, &n) == 0 && n && !may_go(r, c, host, schemes, n))
+            problem(l, r->use.at, "P106", "only: of \"%.*s\" names %.*s, but not its port %u: %s",
+                    SPAN_FMT(c->name.text), SPAN_FMT(host), (unsigned)n, rest);
+}
+
+/* Over http a credential goes only where an upstream says so. */
+static void warn_cleartext(struct loader *l, const struct model *m, const struct m_rule *r,
+                           const struct m_credential *c, struct span host)
+{
+    const struct m_place *p = c->only.v;
+    for (size_t i = 0; i < c->only.n; i++) {
+        bool open = false;
+        if (!(p[i].scheme.v & schemes_of(r) & SCHEME_HTTP) || !pattern_covers(host, p[i].host.text) ||
+            !names_port(r, p[i].port.v, SCHEME_HTTP))
+            continue;
+        for (size_t k = 0; k < m->nupstreams && !open; k++)
+            open = m->upstreams[k]->cleartext.v && m->upstreams[k]->port.v == p[i].port.v &&
+                   span_eq(m->upstreams[k]->host.text, p[i].host.text);
+        if (!open)
+            problem(l, r->use.at, "P111",
+                    "\"%.*s\" would travel to http://%.*s:%u in clear text: such requests will be denied, unless "
+                    "upstreams: has this host and port with cleartext_credentials: true",
+                    SPAN_FMT(c->name.text), SPAN_FMT(p[i].host.text), (unsigned)p[i].port.v);
+    }
+}
+
 static void warn_use(struct loader *l, const struct model *m, const struct m_rule *r)
 {
     int at = find_credential(m, r->use.text);
@@ -64,11 +141,15 @@ static void warn_use(struct loader *l, const struct model *m, const struct m_rul
         bool covered = false;
         for (size_t k = 0; k < c->only.n && !covered; k++)
             covered = pattern_covers(hosts->v[i].text, p[k].host.text);
-        if (!covered)
+        if (!covered) {
             problem(l, r->use.at, "P106",
                     "the rule is about %.*s, where only: of \"%.*s\" does not let it go: such "
                     "requests will be denied",
                     SPAN_FMT(hosts->v[i].text), SPAN_FMT(c->name.text));
+            continue;
+        }
+        warn_place(l, r, c, hosts->v[i].text);
+        warn_cleartext(l, m, r, c, hosts->v[i].text);
     }
 }
 

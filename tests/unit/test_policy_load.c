@@ -62,6 +62,7 @@ static const struct refused refused[] = {
     {V "name: 2026-11-21\n", "P009", NULL, "date"},
     {RULES "  - { id: a, match: { host: 1.1.1.1:443 }, decide: deny }\n", "P009", "policy.yaml:3:29", "base 60"},
     {V "upstreams: [{ host: a.example, cleartext_credentials: yes }]\n", "P008", NULL, "true or false"},
+    {RULE ", ws: {} }, decide: allow, messages: { send: both } }\n", "P008", NULL, "as in [text, binary]"},
     {V "upstreams: [{ host: a.example, cleartext_credentials: flase }]\n", "P008", NULL, "true or false"},
     {V "upstreams: [{ host: a.example, port: 0443 }]\n", "P008", NULL, "number"},
     {V "upstreams: [{ host: a.example, port: 65536 }]\n", "P008", NULL, "65535"},
@@ -278,6 +279,30 @@ static void test_accepted(void **state)
     "credentials: { c: { source: { env: A }, inject: { basic: true }, only: [{ host: a.example }, { host: "          \
     "b.example }] } }\n"
 
+#define OPEN_CRED                                                                                                    \
+    "credentials: { c: { source: { env: A }, inject: { basic: true }, only: [{ host: a.example, scheme: http }, "    \
+    "{ host: a.example, port: 8443 }] } }\n"
+#define OPEN_RULE                                                                                                    \
+    "rules: [{ id: a, match: { host: a.example, scheme: http, effect: read }, decide: allow, use: c }, { id: b, "    \
+    "match: { host: a.example, port: 8443, effect: read }, decide: allow, use: c }]\n"
+
+/* The same, in order. */
+static void test_not_warned(void **state)
+{
+    struct kit k;
+    (void)state;
+    assert_true(kit_load(
+        &k, V OPEN_CRED OPEN_RULE "upstreams: [{ host: a.example, port: 80, cleartext_credentials: true }]\n", NULL));
+    assert_false(kit_problem(&k, "P106", NULL, NULL) || kit_problem(&k, "P111", NULL, NULL));
+    assert_int_equal(kit_get(&k, "http://a.example/")->verdict, VERDICT_ALLOW);
+    kit_free(&k);
+    assert_true(kit_load(&k, V OPEN_CRED OPEN_RULE, NULL));
+    assert_string_equal(kit_get(&k, "http://a.example/")->code, "credential-cleartext");
+    assert_int_equal(kit_get(&k, "http://a.example/")->verdict, VERDICT_DENY);
+    assert_int_equal(kit_get(&k, "https://a.example:8443/")->verdict, VERDICT_ALLOW);
+    kit_free(&k);
+}
+
 static void test_warned(void **state)
 {
     static const struct refused warned[] = {
@@ -286,6 +311,18 @@ static void test_warned(void **state)
         {V CRED, "P105", NULL, "no rule uses"},
         {V CRED "rules: [{ id: a, match: { host: d.example, effect: read }, decide: allow, use: c }]\n", "P106", NULL,
          "d.example"},
+        {V CRED "rules: [{ id: a, match: { host: a.example, port: 8443, effect: read }, decide: allow, use: c }]\n",
+         "P106", NULL, "another port or scheme"},
+        {V CRED
+         "rules: [{ id: a, match: { host: a.example, port: [443, 8443], effect: read }, decide: allow, use: c }]\n",
+         "P106", NULL, "not its port 8443"},
+        {V CRED
+         "rules: [{ id: a, match: { host: a.example, scheme: [https, http], effect: read }, decide: allow, use: "
+         "c }]\n",
+         "P106", NULL, "not over http"},
+        {V OPEN_CRED OPEN_RULE, "P111", NULL, "http://a.example:80 in clear text"},
+        {V OPEN_CRED OPEN_RULE "upstreams: [{ host: a.example, cleartext_credentials: true }]\n", "P111", NULL,
+         "this host and port"},
         {RULE " }, decide: allow }\n", "P104", NULL, "writes"},
         {RULE ", effect: read }, decide: allow }\n  - { id: b, match: { host: a.example }, decide: deny }\n", "P103",
          "policy.yaml:3", "\"b\""},
@@ -394,8 +431,9 @@ static void test_source_file(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_refused), cmocka_unit_test(test_accepted), cmocka_unit_test(test_warned),
-        cmocka_unit_test(test_floors),  cmocka_unit_test(test_size),     cmocka_unit_test(test_source_file),
+        cmocka_unit_test(test_refused),     cmocka_unit_test(test_accepted), cmocka_unit_test(test_warned),
+        cmocka_unit_test(test_not_warned),  cmocka_unit_test(test_floors),   cmocka_unit_test(test_size),
+        cmocka_unit_test(test_source_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
