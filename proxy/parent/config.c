@@ -1,4 +1,5 @@
 /* The configuration file, as rows: key, type, where it goes, bounds, one sentence. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -121,6 +122,17 @@ void config_copy_path(struct loader *l, char *dst, size_t cap, const char *file,
         problem(l, it->at, "C018", "this path is too long: at most %zu bytes with the folder of this file", cap - 1);
 }
 
+/* Said here, with its place: whoever needs the file later could only name the file. */
+static void take_file(struct loader *l, char dst[CONFIG_PATH], const char *file, const char *key,
+                      const struct item *it)
+{
+    if (it->at == NULL)
+        return;
+    config_copy_path(l, dst, CONFIG_PATH, file, it);
+    if (!l->failed && access(dst, R_OK) != 0)
+        problem(l, it->at, "C019", "%s: %.200s cannot be read: %s", key, dst, strerror(errno));
+}
+
 static bool loopback(struct span address)
 {
     return span_starts(address, SPAN("127.")) || span_starts(address, SPAN("localhost:")) ||
@@ -163,12 +175,10 @@ static void take(struct loader *l, const struct row_file *r, const char *file, s
 {
     if (r->state_dir.at != NULL)
         config_copy_path(l, c->state_dir, CONFIG_PATH, file, &r->state_dir);
-    if (r->floors.at != NULL)
-        config_copy_path(l, c->floors, CONFIG_PATH, file, &r->floors);
+    take_file(l, c->floors, file, "floors", &r->floors);
     if (r->roots.at != NULL)
         config_copy_path(l, c->roots, CONFIG_PATH, file, &r->roots);
-    if (r->crl.at != NULL)
-        config_copy_path(l, c->crl, CONFIG_PATH, file, &r->crl);
+    take_file(l, c->crl, file, "crl", &r->crl);
     take_dns(l, &r->dns, c);
     if (r->store.at != NULL && !span_eq(r->store.text, SPAN("sqlite:ledger.db")))
         problem(l, r->store.at, "C003", "only sqlite:ledger.db is available yet");

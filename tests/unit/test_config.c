@@ -23,6 +23,14 @@ static struct config *load(const char *text, struct err *e)
     return config_load(&a, e);
 }
 
+static void touch(const char *name, char *out, size_t cap)
+{
+    snprintf(out, cap, "%s/%s", dir, name);
+    FILE *f = fopen(out, "w");
+    assert_non_null(f);
+    fclose(f);
+}
+
 static int set_up(void **state)
 {
     if (mkdtemp(dir) == NULL)
@@ -56,7 +64,9 @@ static void defaults_hold_where_nothing_is_said(void **state)
 static void values_are_taken(void **state)
 {
     struct err e;
-    char want[128];
+    char want[128], floors[128], lists[128];
+    touch("f.yaml", floors, sizeof(floors));
+    touch("lists.pem", lists, sizeof(lists));
     struct config *c = load("version: 1\npolicy: [a.yaml, /b.yaml]\nfloors: f.yaml\nstore_lost: allow-reads\n"
                             "listeners:\n  - { name: x, http: 127.0.0.1:3128, identity: token }\n"
                             "  - { name: z, unix: y.sock, identity: { sandbox: y1 } }\n"
@@ -81,6 +91,8 @@ static void values_are_taken(void **state)
     assert_int_equal(c->pending_max, 3);
     assert_int_equal(c->body_max, 1024 * 1024);
     assert_true(c->store_lost_allow_reads);
+    unlink(floors);
+    unlink(lists);
     config_free(&c);
 }
 
@@ -163,6 +175,8 @@ static void as_many_as_there_may_be(void **state)
 static const struct {
     const char *text, *where; /* what the words must hold */
 } refused[] = {
+    {"version: 1\ncrl: gone.pem\n", "c.yaml:2:6: crl: "},
+    {"version: 1\nfloors: gone.yaml\n", "gone.yaml cannot be read: No such file"},
     {"", "c.yaml"},
     {"version: 2\n", "c.yaml:1:"},
     {"state_dir: /x\n", "version"},
