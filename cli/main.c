@@ -12,12 +12,20 @@ static int verb_version(int argc, char **argv);
 static int verb_help(int argc, char **argv);
 
 const struct verb cli_verbs[] = {
-    {"up", "[--config FILE] [--policy FILE] [--state-dir DIR]", "run the gateway in the foreground", up_main},
+    {"up",
+     "[--config FILE] [--policy FILE] [--state-dir DIR] [--data-dir DIR] [--private] [--quiet] [--ready-fd N] "
+     "[--check-config]",
+     "run the gateway in the foreground", up_main},
     {"run",
      "[--policy FILE] [--with NAME]... [--workspace DIR] [--name NAME] [--read DIR]... [--setenv NAME=VALUE]... "
-     "[--state-dir DIR] [--transparent] -- CMD [ARG...]",
+     "[--state-dir DIR] [--transparent] [--bwrap FILE] -- CMD [ARG...]",
      "run a command in a sandbox that holds no secret", run_main},
-    {"policy", "check FILE... | test FILE_test.yaml... | explain METHOD URL FILE... | schema",
+    {"policy",
+     "check [--floors FILE] FILE... | test FILE_test.yaml... | explain [--as SANDBOX] [--label KEY=VALUE]... "
+     "[--header "
+     "\"NAME: VALUE\"]... [--body FILE] [--floors FILE] METHOD URL FILE... | schema [policy | floors | pack]; each "
+     "but "
+     "schema also [--json] [--packs DIR]",
      "check, test and explain policy files", policy_cli_main},
     {"secret", "set|rotate|rm NAME | list [--json]", "seal a credential's value, read from standard input",
      verb_secret},
