@@ -51,27 +51,21 @@ static const char *path_member(struct sandbox *s, const char *key, const char *f
     return p;
 }
 
-static int print_variables(struct sandbox *s, struct span name, struct span token)
+/* url: nothing for a sandbox whose way out is not ours to say. */
+static int print_filled(struct sandbox *s, struct span url)
 {
     enum env_format format = env_format_named(s->format ? s->format : "shell");
-    char http[URL_ROOM], socks[URL_ROOM];
-    bool has_http = url_with_token(member_text(s->g.tree, "proxy"), name, token, http);
-    bool has_socks = url_with_token(member_text(s->g.tree, "socks"), name, token, socks);
-    bool by_socks = s->via ? strcmp(s->via, "socks5") == 0 : !has_http;
+    struct env_values v = {
+        .proxy_url = url,
+        .bundle = path_member(s, "bundle", "bundle.crt"),
+        .ca = path_member(s, "ca", "ca.crt"),
+        .truststore = path_member(s, "truststore", "truststore.p12"),
+        .captured = url.n == 0,
+    };
     struct dynbuf out;
     struct err e;
     int rc = CLI_OK;
 
-    if (!(by_socks ? has_socks : has_http))
-        return verb_fail(CLI_RUNTIME,
-                         "the gateway has no %s listener for tokens: see `listeners` in countersign.yaml",
-                         by_socks ? "socks5" : "http");
-    struct env_values v = {
-        .proxy_url = span_str(by_socks ? socks : http),
-        .bundle = path_member(s, "bundle", "bundle.crt"),
-        .ca = path_member(s, "ca", "ca.crt"),
-        .truststore = path_member(s, "truststore", "truststore.p12"),
-    };
     dynbuf_init(&out, TEXT_ROOM);
     if (env_print(&out, format, &v, &e) == 0 && dynbuf_ok(&out))
         (void)fwrite(out.p, 1, out.n, stdout);
@@ -79,6 +73,20 @@ static int print_variables(struct sandbox *s, struct span name, struct span toke
         rc = verb_fail(CLI_RUNTIME, "%s", e.text);
     dynbuf_wipe(&out);
     return rc;
+}
+
+static int print_variables(struct sandbox *s, struct span name, struct span token)
+{
+    char http[URL_ROOM], socks[URL_ROOM];
+    bool has_http = url_with_token(member_text(s->g.tree, "proxy"), name, token, http);
+    bool has_socks = url_with_token(member_text(s->g.tree, "socks"), name, token, socks);
+    bool by_socks = s->via ? strcmp(s->via, "socks5") == 0 : !has_http;
+
+    if (!(by_socks ? has_socks : has_http))
+        return verb_fail(CLI_RUNTIME,
+                         "the gateway has no %s listener for tokens: see `listeners` in countersign.yaml",
+                         by_socks ? "socks5" : "http");
+    return print_filled(s, span_str(by_socks ? socks : http));
 }
 
 /* What making a sandbox, or one more token for it, gave. */
@@ -135,12 +143,41 @@ static int create(struct sandbox *s)
     return print_token(s);
 }
 
+/* Known by where it comes from: it has no token, and nothing to have one for. */
+static bool without_token(struct sandbox *s)
+{
+    const struct json *rows = json_get(s->g.tree, SPAN("sandboxes"));
+
+    for (const struct json *r = rows ? rows->child : NULL; r; r = r->next) {
+        const struct json *token = json_get(r, SPAN("token"));
+        if (span_eq(member_text(r, "name"), span_str(s->name)))
+            return token && !token->truth && !span_eq(member_text(r, "kind"), SPAN("run"));
+    }
+    return false;
+}
+
+/* What it is to trust. Where its proxy is stands in the configuration, which may lie elsewhere than we do. */
+static int print_trust(struct sandbox *s)
+{
+    fprintf(stderr,
+            "# sandbox %s is known without a token, so these lines name no proxy. Captured, it needs none; else set "
+            "HTTP_PROXY, HTTPS_PROXY and their lower-case twins to the listener that knows it (`listeners` in "
+            "countersign.yaml).\n",
+            s->name);
+    fprintf(stderr, "# the files they name must be there too (`countersign ca export DIR`):\n");
+    return print_filled(s, SPAN_NONE);
+}
+
 static int fresh(struct sandbox *s)
 {
     struct span body = s->revoke_others ? SPAN("{\"revoke_others\":true}") : SPAN("{\"revoke_others\":false}");
     char path[256];
-    int rc;
+    int rc = verb_ask(&s->g, "GET", "/api/v1/sandboxes", SPAN_NONE, 200);
 
+    if (rc == CLI_OK && !s->revoke_others && !s->g.json && without_token(s))
+        return print_trust(s);
+    if (rc != CLI_OK)
+        return rc;
     (void)snprintf(path, sizeof(path), "/api/v1/sandboxes/%s/token", s->name);
     rc = verb_ask(&s->g, "POST", path, body, 201);
     return rc == CLI_OK ? print_token(s) : rc;

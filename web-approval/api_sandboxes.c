@@ -216,7 +216,11 @@ static int earlier(struct exchange *x, struct making *m)
     m->sandbox.generation = old.generation + 1;
     if (span_eq(old.kind, SPAN("run")) && span_eq(m->sandbox.kind, SPAN("run")))
         return 0;
-    reply_problem(x, 409, "Name taken", "a sandbox of this name exists; remove it first or choose another name");
+    reply_problem(
+        x, 409, "Name taken",
+        "a sandbox of this name exists: `countersign env %s` prints its variables with a token of their own; else "
+        "remove it first or choose another name",
+        m->name);
     return -1;
 }
 

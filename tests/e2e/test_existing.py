@@ -68,6 +68,18 @@ def a_fresh_token_leaves_the_earlier_ones_until_they_are_ended(lab):
 
 
 @test()
+def what_has_no_token_is_told_what_to_trust(lab):
+    listener = '{ name: vms, http: "127.0.0.1:0", identity: { source: { "192.0.2.1": vm1 } } }'
+    up, gw, base = api_setup(lab, listeners=[listener])
+    done = gw.cli("env", "vm1", "--format", "docker", rc=0)
+    env = variables(done.out)
+    assert env["SSL_CERT_FILE"] == str(gw.state / "bundle.crt") and "HTTPS_PROXY" not in env and gw.proxy not in str(env), env
+    assert b"known without a token" in done.err and b"cst_" not in done.err + done.out, done.text()
+    done = gw.cli("sandbox", "create", "vm1")
+    assert done.rc == 1 and b"countersign env vm1" in done.err, done.text()
+
+
+@test()
 def java_trusts_by_the_truststore(lab):
     classes = fetch_class(lab)
     up, gw, base = api_setup(lab)
