@@ -95,7 +95,9 @@ static void try_file(const struct trial *t)
     else if (probe_tls(fd, dynbuf_span(&pem), &e) != 0)
         finding(t->f, FINDING_BAD, "trust",
                 "it holds another gateway's certificate, or none; what reads it trusts nothing",
-                "copy the gateway's files here again: countersign ca export DIR",
+                strcmp(t->path, "/etc/ssl/certs/ca-certificates.crt") == 0
+                    ? "put the gateway's ca.crt into /usr/local/share/ca-certificates and run update-ca-certificates"
+                    : "copy the gateway's files here again: countersign ca export DIR",
                 "%s: %s does not verify the gateway: %s", t->names, t->path, e.text);
     else {
         finding(t->f, FINDING_OK, "trust", NULL, NULL, "%s verifies the gateway (%s)", t->path, t->names);

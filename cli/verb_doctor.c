@@ -73,7 +73,9 @@ static void check_dates(struct doctor *d, const X509 *ca)
                 "set this machine's clock", "the clock stands before the day the CA was made");
     else if (X509_cmp_current_time(X509_get0_notAfter(ca)) < 0)
         finding(&d->f, FINDING_BAD, "ca", "no program trusts the gateway any more",
-                "check the clock first; if it is right, move ca.crt and the keeper's key away and start again",
+                "check the clock first; if it is right, move keeper/ca.crt and keeper/ca.key of the state directory "
+                "away, "
+                "start the gateway again, and give the sandboxes its new ca.crt",
                 "the CA's certificate is no longer valid, by this machine's clock");
     else if (X509_cmp_time(X509_get0_notAfter(ca), &soon) < 0)
         finding(&d->f, FINDING_NOTE, "ca", NULL, NULL, "the CA's certificate ends within %d days", SOON_DAYS);
@@ -155,13 +157,27 @@ static void check_roles(struct doctor *d)
     if (good)
         finding(&d->f, FINDING_OK, "gateway", NULL, NULL, "runs, every process of it");
     if (span_eq(member_text(d->g.tree, "mode"), SPAN("shadow")))
-        finding(&d->f, FINDING_NOTE, "gateway", NULL, NULL, "shadow mode: nothing is stopped");
+        finding(&d->f, FINDING_NOTE, "gateway", NULL, NULL, "shadow mode: nothing is held or denied");
     clock_gettime(CLOCK_REALTIME, &now);
     int64_t skew = (int64_t)now.tv_sec * 1000 - (int64_t)member_u64(d->g.tree, "time_ms");
     if (skew > SKEW_MS || skew < -SKEW_MS)
         finding(&d->f, FINDING_BAD, "clock", "certificates are judged by it",
                 "set the clock; a gateway in a container of its own has the host's", "%lld seconds off the gateway's",
                 (long long)((skew < 0 ? -skew : skew) / 1000));
+}
+
+/* Writes that are refused look like a fault to who does not know of it. */
+static void check_freeze(struct doctor *d)
+{
+    struct err e;
+
+    if (get(d, "/api/v1/freeze", &e) != 0)
+        return;
+    const struct json *frozen = json_get(d->g.tree, SPAN("frozen"));
+    struct span by = member_text(d->g.tree, "by");
+    if (frozen && frozen->truth)
+        finding(&d->f, FINDING_NOTE, "gateway", NULL, NULL,
+                "writes are frozen by %.*s: every one is refused until `countersign thaw`", SPAN_FMT(by));
 }
 
 static void check_secrets(struct doctor *d)
@@ -185,7 +201,8 @@ static void check_secrets(struct doctor *d)
                     "countersign secret set NAME, or the source that the policy names",
                     "the policy names the credential %.*s, and it has no value", SPAN_FMT(name));
     }
-    finding(&d->f, FINDING_OK, "secrets", NULL, NULL, "%u credentials are named by the policy", n);
+    finding(&d->f, FINDING_OK, "secrets", NULL, NULL, "%u credential%s named by the policy", n,
+            n == 1 ? " is" : "s are");
 }
 
 static void check_listener(struct doctor *d, const char *key)
@@ -231,6 +248,7 @@ static void check_gateway(struct doctor *d)
         return;
     }
     check_roles(d);
+    check_freeze(d);
     check_secrets(d);
     if (get(d, "/api/v1/sandboxes", &e) == 0) {
         check_listener(d, "proxy");

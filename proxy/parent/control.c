@@ -38,6 +38,8 @@ static void announce(struct parent *p)
     p->announced = true;
     if (!p->quiet)
         printf("page     %s  (opens once)\n", p->signin);
+    if (!p->quiet && p->config->shadow)
+        printf("mode     shadow: nothing is held or denied\n");
     if (!p->quiet)
         for (size_t i = 0; i < p->nlisteners; i++)
             say_listener(&p->listeners[i]);

@@ -230,6 +230,11 @@ def on_the_host(lab):
     assert doctor() == {}
     text = gw.cli("doctor", rc=0).out.decode()
     assert f"http://{gw.proxy} answers" in text and "BAD" not in text, text
+    assert "frozen" not in text and "shadow" not in text and "1 credential is named" in text, text
+    gw.cli("freeze", rc=0)
+    text = gw.cli("doctor", rc=0).out.decode()
+    assert "writes are frozen by " in text, text
+    gw.cli("thaw", rc=0)
     gw.cli("secret", "rm", "api", rc=0)
     found = lab.wait_for("the keeper's word", doctor)
     assert found == {"secrets": ["the policy names the credential api, and it has no value"]}, found

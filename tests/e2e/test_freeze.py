@@ -81,6 +81,8 @@ def shadow_mode_blocks_nothing_adds_nothing_and_says_what_would_be(lab):
     tail = gw.cli("audit", "tail", rc=0).out
     assert b"enforced, it would be held" in tail, tail
     assert b"shadow" in gw.cli("status", rc=0).out
+    assert b"shadow: nothing is held or denied\n" in gw.process.seen
+    assert b"shadow mode: nothing is held or denied" in gw.cli("doctor", rc=0).out
     answer, page = Page(gw).ask("GET", "/")
     assert answer.status == 200 and b"Shadow mode" in page
     assert gw.tickets() == []
