@@ -92,6 +92,13 @@ static struct span code_words(struct span code)
         {SPAN("misdirected"), SPAN("its Host is not where the connection goes to")},
         {SPAN("client-silent"), SPAN("the client waits for the server to speak; only TLS and HTTP pass")},
         {SPAN("not-captured"), SPAN("it came straight to a listener of captured connections")},
+        {SPAN("bad-hello"), SPAN("what began like TLS is no ClientHello")},
+        {SPAN("bad-server-name"), SPAN("TLS named a host that no gateway takes")},
+        {SPAN("tls-too-slow"), SPAN("the TLS handshake did not end in time")},
+        {SPAN("bad-socks"), SPAN("what came is no SOCKS5")},
+        {SPAN("socks-command"), SPAN("SOCKS asked for something else than to connect")},
+        {SPAN("socks-address"), SPAN("SOCKS named no host that can be taken")},
+        {SPAN("bad-proxy-header"), SPAN("its PROXY header cannot be taken")},
         {SPAN("more-refused"), SPAN("too many to list, so many more")},
     };
     for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)

@@ -69,7 +69,7 @@ bool guest_read_head(struct guest *g)
     struct http_err e = {400, "bad-request", "the request cannot be understood"};
     size_t used;
     if (begins_with_proxy(conn_input(g->conn))) {
-        guest_say_problem(g, 400, "proxy-header", "this listener takes no PROXY header from there");
+        guest_say_problem(g, 400, "bad-proxy-header", "this listener takes no PROXY header from there");
         return false;
     }
     enum http_result r = http_parse_request(conn_input(g->conn), HTTP_ON_PROXY_PORT, &g->seen, &h, &used, &e);

@@ -72,7 +72,7 @@ static bool read_proxy(struct guest *g)
         return false;
     if (r != PROXY2_OK ||
         (!p.local && addr_from_bytes(p.family, span_of(p.src, p.family == 4 ? 4 : 16), &g->from) != 0)) {
-        guest_refuse(g, "proxy-header", SPAN_NONE);
+        guest_refuse(g, "bad-proxy-header", SPAN_NONE);
         return false;
     }
     conn_consume(g->conn, used);
@@ -89,7 +89,7 @@ static bool read_greeting(struct guest *g)
         return false;
     uint8_t answer[] = {5, (uint8_t)method};
     if (r != SOCKS5_OK || method == SOCKS5_NO_METHOD) {
-        guest_refuse(g, r == SOCKS5_OK ? "socks-no-method" : "socks-malformed",
+        guest_refuse(g, r == SOCKS5_OK ? "socks-no-method" : "bad-socks",
                      r == SOCKS5_OK ? span_of(answer, sizeof(answer)) : SPAN_NONE);
         return false;
     }
@@ -113,7 +113,7 @@ static bool read_login(struct guest *g)
     if (r == SOCKS5_MORE)
         return false;
     if (r != SOCKS5_OK) {
-        guest_refuse(g, "socks-malformed", SPAN_NONE);
+        guest_refuse(g, "bad-socks", SPAN_NONE);
         return false;
     }
     guest_ask(g, token);

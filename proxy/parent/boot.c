@@ -168,6 +168,8 @@ int parent_write_public(struct parent *p, struct span ca_pem)
                  strerror(errno));
         dynbuf_free(&roots); /* none rather than some */
     }
+    if (roots.n && roots.p[roots.n - 1] != '\n') /* two PEM lines glued together would lose both certificates */
+        (void)dynbuf_add_byte(&roots, '\n');
     if (replace_file(p->config->state_dir, "ca.crt", ca_pem, SPAN_NONE) == 0 &&
         replace_file(p->config->state_dir, "bundle.crt", dynbuf_span(&roots), ca_pem) == 0 &&
         truststore_make(dynbuf_span(&roots), ca_pem, &java) == 0 &&

@@ -264,7 +264,7 @@ def a_proxy_header_of_a_listed_peer(lab):
         assert b" 200 " not in got and b"192.0.2" not in got, got
     got = ask(door(gw, 2), proxy2(443) + get(up))
     assert b" 407 " in got, got
-    lab.wait_for("the count", lambda: gw.refused().get(("behind", "proxy-header")) == 3)
+    lab.wait_for("the count", lambda: gw.refused().get(("behind", "bad-proxy-header")) == 3)
 
 
 @test()
@@ -283,7 +283,7 @@ def a_proxy_header_of_anybody_else(lab):
     lab.wait_for("the front's counts", lambda: [k for k in gw.refused() if k[0] == "vm1"])
     assert up.requests() == [], up.requests()
     counts = lab.wait_for("the counts", lambda: {k: n for k, n in gw.refused().items() if k[0] != "vm1"} if len(gw.refused()) >= 4 else None)
-    assert counts == {("agents", "proxy-header"): 2, ("tokens", "proxy-header"): 2, ("behind", "unknown-source"): 2}, counts
+    assert counts == {("agents", "bad-proxy-header"): 2, ("tokens", "bad-proxy-header"): 2, ("behind", "unknown-source"): 2}, counts
 
 
 def query(name):

@@ -110,18 +110,18 @@ static void what_is_no_socks_is_refused(void **state)
         size_t n;
         const char *code;
     } bad[] = {
-        {"GET / HTTP/1.1\r\n\r\n", 18, "socks-malformed"},
-        {"\x04\x01\x00\x50\x01\x02\x03\x04\x00", 9, "socks-malformed"},
-        {"\x16\x03\x01\x00\x05hello", 10, "socks-malformed"},
-        {"SSH-2.0-x\r\n", 11, "socks-malformed"},
-        {"\x05\x00", 2, "socks-malformed"},
-        {"PROXY TCP4 1.2.3.4 5.6.7.8 1 2\r\n", 32, "socks-malformed"},
-        {GREETING "\x05", 5, "socks-malformed"},
-        {GREETING "\x01\x00", 6, "socks-malformed"},
+        {"GET / HTTP/1.1\r\n\r\n", 18, "bad-socks"},
+        {"\x04\x01\x00\x50\x01\x02\x03\x04\x00", 9, "bad-socks"},
+        {"\x16\x03\x01\x00\x05hello", 10, "bad-socks"},
+        {"SSH-2.0-x\r\n", 11, "bad-socks"},
+        {"\x05\x00", 2, "bad-socks"},
+        {"PROXY TCP4 1.2.3.4 5.6.7.8 1 2\r\n", 32, "bad-socks"},
+        {GREETING "\x05", 5, "bad-socks"},
+        {GREETING "\x01\x00", 6, "bad-socks"},
         {GREETING "\x01\x01"
                   "a"
                   "\x00",
-         8, "socks-malformed"},
+         8, "bad-socks"},
     };
     (void)state;
     socks_for_tokens();
@@ -132,7 +132,7 @@ static void what_is_no_socks_is_refused(void **state)
         assert_true(in[0] == '\0' || memcmp(in, "\x05\x02", 3) == 0);
         close(fd);
     }
-    UNTIL(refused("e2b", "socks-malformed") == sizeof(bad) / sizeof(bad[0]));
+    UNTIL(refused("e2b", "bad-socks") == sizeof(bad) / sizeof(bad[0]));
     int fd = dial(); /* no method of ours is offered */
     say_bytes(fd, SPAN("\x05\x01\x00"));
     hear_bytes(fd, "\x05\xff", 2);
@@ -267,7 +267,7 @@ static void a_listed_peer_without_a_header_is_refused(void **state)
         assert_string_equal(hear(fd, NULL), "");
         close(fd);
     }
-    UNTIL(refused("behind", "proxy-header") == n);
+    UNTIL(refused("behind", "bad-proxy-header") == n);
     assert_int_equal(s->ngiven, 0);
     covers("A53");
 }
@@ -295,7 +295,7 @@ static void a_header_of_somebody_else_is_refused(void **state)
         assert_null(strstr(in, "a.test"));
         close(fd);
     }
-    UNTIL(refused("tokens", "proxy-header") == 2);
+    UNTIL(refused("tokens", "bad-proxy-header") == 2);
     assert_int_equal(s->ngiven + s->nasked, 0);
     covers("A53");
 }
@@ -311,7 +311,7 @@ static void refusals_are_counted(void **state)
         say_bytes(fd, SPAN("\x04"));
         close(fd);
     }
-    UNTIL(refused("e2b", "socks-malformed") == MANY);
+    UNTIL(refused("e2b", "bad-socks") == MANY);
     int fd = dial();
     say_bytes(fd, SPAN(GREETING LOGIN));
     answer(next_asked("token-1"), true, "ci-7");
