@@ -20,7 +20,7 @@ struct socket {
     size_t given;
     struct dynbuf message;
     /* The search. */
-    struct scrub_stream seen;
+    struct scrub_stream seen, aside; /* messages; pings, pongs and close reasons */
     struct dynbuf scratch;
     size_t owed; /* written, not yet credited */
     uint64_t messages_out, messages_in;
@@ -55,6 +55,7 @@ void socket_free(struct socket **s)
     dynbuf_wipe(&(*s)->message);
     dynbuf_wipe(&(*s)->scratch);
     scrub_end(&(*s)->seen);
+    scrub_end(&(*s)->aside);
     free(*s);
     *s = NULL;
 }
@@ -133,8 +134,10 @@ enum walk_next socket_switch(struct exchange *x)
     (void)dynbuf_add(b, dynbuf_span(&x->head));
     if (chan_send(x->carrier->judge, M_SWITCHED, x->xid, SPAN_NONE) != 0 || chan_commit(x->front->chan) != 0)
         return exchange_fail(x, "cancelled", "the client is gone");
-    if (x->cred != NULL && !scrub_is_empty(x->cred->set))
+    if (x->cred != NULL && !scrub_is_empty(x->cred->set)) {
         scrub_begin(&s->seen, x->cred->set);
+        scrub_begin(&s->aside, x->cred->set);
+    }
     s->on = x->relayed = true;
     return WALK_NEXT;
 }
@@ -154,15 +157,11 @@ static int search(struct socket *s, const struct ws_message *m)
 {
     if (s->seen.set == NULL || m->data.n == 0)
         return 0;
+    struct scrub_stream *stream = m->op == WS_TEXT || m->op == WS_BINARY ? &s->seen : &s->aside;
     dynbuf_reset(&s->scratch);
-    if (m->op == WS_TEXT || m->op == WS_BINARY) {
-        if (scrub_feed(&s->seen, m->data, false, &s->scratch) != 0)
-            return -1;
-        return s->seen.found > 0 || scrub_is_near(&s->seen);
-    }
-    if (dynbuf_add(&s->scratch, m->data) != 0)
+    if (scrub_feed(stream, m->data, false, &s->scratch) != 0)
         return -1;
-    return scrub_cover(s->seen.set, s->scratch.p, s->scratch.n);
+    return stream->found > 0 || scrub_is_near(stream);
 }
 
 static enum walk_next take_message(struct exchange *x, const struct ws_message *m)

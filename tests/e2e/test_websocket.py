@@ -349,6 +349,7 @@ def secret_frames(secret):
     yield "in base64", [server(TEXT, b"x" + base64.b64encode(b"y" + secret))], 0
     yield "in hex", [server(TEXT, secret.hex())], 0
     yield "in a ping", [server(PING, secret)], 0
+    yield "over two pings", [server(PING, a), server(PING, b)], 0
     yield "in a close", [close(1000, "bye " + secret.decode(), mask=None)], 0
 
 
@@ -357,12 +358,13 @@ def a_secret_in_what_the_server_sends_ends_it(rig, transport):
     for n, (what, frames, before) in enumerate(secret_frames(rig.secret.encode())):
         rig.up.script({"/ws/feed": f"/ws?b64={raw(*frames)}"})
         ws = opened(rig, transport, "/ws/feed")
-        got = []
+        got, aside = [], []
         while (message := ws.reader.message())[0] != CLOSE:
-            got += [message] if message[0] != PING else []
+            (aside if message[0] == PING else got).append(message)
         assert message[1][0] == 1011 and "secret" in message[1][1], (what, message)
         assert len(got) <= before, (what, got)
         rig.holds(f"B42 {what}", rig.secret[:len(rig.secret) // 2 + 2].encode() not in b"".join(m for _, m in got), got)
+        rig.holds(f"B42 {what}", rig.secret.encode() not in b"".join(m for _, m in aside), aside)
         ws.wire.close()
         assert ends(rig, n + 1)[-1].get("code") == "secret-in-message", what
 
