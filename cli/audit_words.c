@@ -65,7 +65,7 @@ static struct span code_words(struct span code)
         struct span code, words;
     } known[] = {
         {SPAN("no-rule"), SPAN("no rule allows it")},
-        {SPAN("host-not-named"), SPAN("no rule names this host")},
+        {SPAN("host-not-named"), SPAN("no rule names this host with this port and scheme")},
         {SPAN("unclassified"), SPAN("it could not be understood")},
         {SPAN("ticket-denied"), SPAN("its ticket was denied")},
         {SPAN("ticket-expired"), SPAN("its ticket expired")},

@@ -8,7 +8,7 @@
 /* Does it tell what happened, or only how (a sandbox that comes or goes, the marks before and while a write is sent)?
  */
 bool audit_is_news(const struct json *record);
-/* What happened: "push held: ticket ny5v9j8y3k", "denied: no rule names this host". Never empty. */
+/* What happened: "push held: ticket ny5v9j8y3k", "denied: no rule allows it". Never empty. */
 void audit_words(const struct json *record, struct dynbuf *out);
 /* To what: "POST api.example.com/v1/things", at most 100 bytes, or nothing. */
 void audit_target(const struct json *record, struct dynbuf *out);

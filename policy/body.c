@@ -131,6 +131,27 @@ static void look(struct body_view *v, const struct request *r, struct arena *a)
         v->kind = BODY_OPEN;
 }
 
+const char *body_why_open(const struct request *r, struct arena *a)
+{
+    struct body_view v;
+    size_t types, codings;
+    struct span type = media_type(only_value(r, SPAN("Content-Type"), &types));
+    struct span coding = only_value(r, SPAN("Content-Encoding"), &codings);
+    look(&v, r, a);
+    if (v.kind != BODY_OPEN)
+        return NULL;
+    if (!r->body_complete)
+        return "not all of the body is here";
+    if (types != 1)
+        return types ? "the body has several Content-Types" : "the body has no Content-Type";
+    if (codings > 1 || (codings == 1 && !span_ieq(coding, SPAN("identity"))))
+        return "the body is in a content coding";
+    if (!span_ieq(type, SPAN("application/x-www-form-urlencoded")) && !span_ieq(type, SPAN("application/json")) &&
+        !ends_folded(type, SPAN("+json")))
+        return "the body is of a type that is not looked into: only JSON and forms in UTF-8 are";
+    return "the body is malformed, or has more parts than are looked into";
+}
+
 /* ---- one value ---- */
 
 /* A whole number in its one spelling, of at most 18 digits. */

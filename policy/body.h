@@ -28,6 +28,9 @@ struct body_view {
 enum fit body_fits(struct body_view *v, const struct policy *p, const struct img_cond *c, const struct request *r,
                    bool strictly, struct arena *a);
 
+/* Why nothing is seen of this body, in words; NULL when it is seen, or there is none. */
+const char *body_why_open(const struct request *r, struct arena *a);
+
 /* May this name be that field to some server: the same in another spelling, or a member of it, as in a[] and a[b]? */
 bool body_field_may_be(struct span name, struct span want);
 

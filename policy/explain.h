@@ -16,6 +16,8 @@ struct near_miss { /* a rule that decided nothing, though all of it but one key 
 /* Near misses of a request that was judged as d; in order of id. Returns how many. */
 size_t policy_near_misses(const struct policy *p, const struct subject *s, const struct request *r,
                           const struct decision *d, struct arena *a, struct near_miss out[NEAR_MAX]);
+/* Why a request was judged "unclassified", in words; NULL when it was not. */
+const char *policy_why_unclear(const struct request *r, const struct decision *d, struct arena *a);
 /* How many rules there are, and where rule i stands (for coverage). */
 size_t policy_rules(const struct policy *p);
 struct rule_ref policy_rule(const struct policy *p, size_t i);

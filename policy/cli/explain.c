@@ -63,6 +63,7 @@ void print_explain(const struct loaded *l, struct asked *q, const char *indent)
     static const char *const words[] = {"DENY ", "HOLD ", "ALLOW"};
     const struct decision *d = &q->decision;
     struct near_miss near[NEAR_MAX];
+    const char *why = policy_why_unclear(&q->request, d, &q->a);
     printf("%s%s", indent, d->need_body ? "needs the body to decide" : words[d->verdict]);
     if (d->rule.id.n) {
         printf(" by %s ", strcmp(d->code, "floor") == 0 ? "floor" : "rule");
@@ -78,6 +79,8 @@ void print_explain(const struct loaded *l, struct asked *q, const char *indent)
     printf(" (pack ");
     show(d->pack.n ? d->pack : SPAN("none"));
     printf(")\n");
+    if (why)
+        line_of(indent, "why:", span_str(why));
     line_of(indent, "summary:", d->summary);
     print_credential(l->p, d, indent);
     print_approve(d, indent);
@@ -124,12 +127,15 @@ static void json_near(struct jsonw *w, const struct loaded *l, struct asked *q)
 void json_explain(const struct loaded *l, struct asked *q, struct dynbuf *out)
 {
     const struct decision *d = &q->decision;
+    const char *why = policy_why_unclear(&q->request, d, &q->a);
     struct credential c;
     struct jsonw w;
     jsonw_begin(&w, out);
     jsonw_object(&w);
     jsonw_kv(&w, "decide", span_str(verdict_name(d->verdict)));
     jsonw_kv(&w, "code", span_str(d->code));
+    if (why)
+        jsonw_kv(&w, "why", span_str(why));
     jsonw_key(&w, "need_body");
     jsonw_bool(&w, d->need_body);
     json_rule(&w, d);

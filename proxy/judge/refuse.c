@@ -107,7 +107,7 @@ static const struct row rows[REFUSE_COUNT] = {
                      "The gateway could not make a certificate for this host.", "Try again in a few seconds.", true,
                      5},
     [REFUSE_LEAF_BUDGET] = {403, "denied", "deny", "Denied by policy",
-                            "No rule of this sandbox's policy names this host.",
+                            "No rule of this sandbox's policy names this host with this port and scheme.",
                             "Do not try other hosts: only those "
                             "named by the policy can be reached.",
                             false, 0},

@@ -59,4 +59,19 @@ expect "explain: denied, near misses" 11 "write (scope)" $cs policy explain POST
 expect "explain: in JSON" 11 '"code":"no-rule"' $cs policy explain --json POST https://api.example.com/v1/a "$policy"
 expect "explain: no URL" 2 "https://" $cs policy explain GET api.example.com "$policy"
 expect "explain: what the gateway would not take" 2 "400" $cs policy explain GET https://api.example.com/a/../b "$policy"
+cat > "$tmp"/body.yaml <<'YAML'
+version: 1
+credentials: { c: { source: { env: A }, inject: { basic: true }, only: [{ host: a.example, scheme: http }] } }
+rules:
+  - { id: small, match: { host: a.example, method: POST, json: [{ pointer: /n, int_lte: 5 }] }, decide: allow }
+  - { id: open, match: { host: a.example, scheme: http, effect: read }, decide: allow, use: c }
+YAML
+echo '{"n": 3}' > "$tmp"/body.json
+small="POST https://a.example/x $tmp/body.yaml"
+expect "explain: a body that is seen" 0 "ALLOW by rule small" $cs policy explain --body "$tmp"/body.json --header "Content-Type: application/json" $small
+expect "explain: a body of no type" 11 "why: the body has no Content-Type" $cs policy explain --body "$tmp"/body.json $small
+expect "explain: a body in a coding" 11 '"why":"the body is in a content coding"' $cs policy explain --json --body "$tmp"/body.json --header "Content-Type: application/json" --header "Content-Encoding: gzip" $small
+expect "explain: a body that is none" 11 "why: the body is malformed" $cs policy explain --body "$tmp"/body.yaml --header "Content-Type: application/json" $small
+expect "explain: a credential in clear text" 11 "because credential-cleartext" $cs policy explain GET http://a.example/x "$tmp"/body.yaml
+expect "check: a credential in clear text" 0 "P111" $cs policy check "$tmp"/body.yaml
 exit $failed

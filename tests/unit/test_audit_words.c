@@ -46,7 +46,7 @@ static const struct {
      "ticket ny5v9j8y3k expired: nobody decided in time", "", true},
     {"{\"kind\":\"denied\",\"verdict\":\"deny\",\"code\":\"host-not-named\",\"method\":\"GET\",\"scheme\":\"http\","
      "\"host\":\"b.example\",\"port\":8080,\"path\":\"/y?z\"}",
-     "denied: no rule names this host", "GET b.example:8080/y?z", true},
+     "denied: no rule names this host with this port and scheme", "GET b.example:8080/y?z", true},
     {"{\"kind\":\"denied\",\"verdict\":\"deny\",\"code\":\"rule\",\"rule\":{\"id\":\"no-push\",\"file\":\"p.yaml\","
      "\"line\":7}}",
      "denied by rule no-push (p.yaml:7)", "", true},
