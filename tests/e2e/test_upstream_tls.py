@@ -139,6 +139,7 @@ rules:
 """
         self.gw = Gateway(self.lab, edit(policy), {"api": self.secret.encode(), **secrets}, config=config)
         self.tls = ssl.create_default_context(cafile=str(self.gw.state / "bundle.crt"))
+        self.tls.options &= ~ssl.OP_IGNORE_UNEXPECTED_EOF  # an end without close_notify is an error here
 
     def ask(self, name, head="GET /here HTTP/1.1\r\n"):
         """(status, body) of a read there."""
