@@ -65,6 +65,8 @@ static struct span code_words(struct span code)
         struct span code, words;
     } known[] = {
         {SPAN("no-rule"), SPAN("no rule allows it")},
+        {SPAN("learning"), SPAN("the policy is learning")},
+        {SPAN("residency"), SPAN("the host is not in a region that the sandbox may reach")},
         {SPAN("host-not-named"), SPAN("no rule names this host with this port and scheme")},
         {SPAN("unclassified"), SPAN("it could not be understood")},
         {SPAN("ticket-denied"), SPAN("its ticket was denied")},
@@ -165,6 +167,19 @@ static void decided(const struct json *r, struct dynbuf *out)
         say(out, SPAN(": "), reason);
 }
 
+/* How a policy came, or did not come, to be in force. */
+static void say_how(const struct json *what, struct dynbuf *out)
+{
+    say(out, SPAN(" ("), get(what, SPAN("how")));
+    if (get(what, SPAN("by")).n)
+        say(out, SPAN(" by "), get(what, SPAN("by")));
+    if (get(what, SPAN("from")).n)
+        say(out, SPAN(", before it "), span_first(get(what, SPAN("from")), SHORT_ID));
+    if (get(what, SPAN("pinned_by")).n)
+        add(out, SPAN(", pinned"));
+    add(out, SPAN(")"));
+}
+
 static void note(const struct json *r, struct dynbuf *out)
 {
     const struct json *what = json_get(r, SPAN("what"));
@@ -172,6 +187,12 @@ static void note(const struct json *r, struct dynbuf *out)
     if (span_eq(about, SPAN("policy")) && get(what, SPAN("policy")).n) {
         say(out, SPAN("policy "), span_first(get(what, SPAN("policy")), SHORT_ID));
         add(out, SPAN(" is in force"));
+        if (get(what, SPAN("how")).n)
+            say_how(what, out);
+    } else if (span_eq(about, SPAN("policy-refused"))) {
+        add(out, SPAN("a policy was refused, and nothing changed"));
+        say_how(what, out);
+        say(out, SPAN(": "), get(what, SPAN("why")));
     } else if (span_eq(about, SPAN("secret")) && get(what, SPAN("secret")).n) {
         say(out, SPAN("secret "), get(what, SPAN("secret")));
         say(out, SPAN(": "), get(what, SPAN("act")));

@@ -1,11 +1,12 @@
 /* countersign VERB: the table of verbs and the way into it. */
+#include "cli/api.h"
 #include "cli/cli.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "cli/verbs.h"
-#include "policy/cli/policy_cli.h"
+#include "policy/cli/source.h"
 #include "sandbox-shim/run.h"
 
 static int verb_version(int argc, char **argv);
@@ -20,13 +21,8 @@ const struct verb cli_verbs[] = {
      "[--policy FILE] [--with NAME]... [--workspace DIR] [--name NAME] [--read DIR]... [--setenv NAME=VALUE]... "
      "[--state-dir DIR] [--transparent] [--bwrap FILE] -- CMD [ARG...]",
      "run a command in a sandbox that holds no secret", run_main},
-    {"policy",
-     "check [--floors FILE] FILE... | test FILE_test.yaml... | explain [--as SANDBOX] [--label KEY=VALUE]... "
-     "[--header "
-     "\"NAME: VALUE\"]... [--body FILE] [--floors FILE] METHOD URL FILE... | schema [policy | floors | pack]; each "
-     "but "
-     "schema also [--json] [--packs DIR]",
-     "check, test and explain policy files", policy_cli_main},
+    {"policy", "VERB [ARGUMENT...], or help [VERB]",
+     "check, test, explain and compare policies; the versions that were in force", policy_main},
     {"secret", "set|rotate|rm NAME | list [--json]", "seal a credential's value, read from standard input",
      verb_secret},
     {"approvals",
@@ -42,7 +38,9 @@ const struct verb cli_verbs[] = {
      "NAME [--token TOKEN | --revoke-others] [--format shell|docker|compose|kubernetes|github] [--via http|socks5] "
      "[--dir DIR]",
      "the variables that lead a sandbox's tools through the gateway", env_main},
-    {"audit", "tail [-f] [-n LINES] [--all] | verify [--head SEQ:HASH]",
+    {"audit",
+     "tail [-f] [-n LINES] [--all] | export [--since 24h|TIME] [--until TIME] [--kind KIND] | verify [--head "
+     "SEQ:HASH]",
      "the record of everything that was decided and sent", audit_main},
     {"ca", "show | bundle | truststore | export DIR | nss DIR", "the certificate that sandboxes trust", ca_main},
     {"freeze", "[--reason WORDS]", "refuse every write, at once", freeze_main},
@@ -133,5 +131,6 @@ int main(int argc, char **argv)
         help_verb(v);
         return CLI_OK;
     }
+    source_state_dir(api_state_dir);
     return v->fn(argc - 1, argv + 1);
 }

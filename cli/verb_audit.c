@@ -1,15 +1,17 @@
-/* countersign audit tail|verify */
+/* countersign audit tail|export|verify */
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cli/audit_words.h"
 #include "cli/verb.h"
 #include "cli/verbs.h"
 #include "common/id.h"
+#include "policy/cli/source.h"
 
-enum { OPT_ALL = OPT_OWN + 1 };
+enum { OPT_ALL = OPT_OWN + 1, OPT_SINCE, OPT_UNTIL, OPT_KIND };
 enum {
     PAGE_ROWS = 500,
     PATH_ROOM = 128,
@@ -27,6 +29,8 @@ struct audit {
     bool counting; /* lines, not printing them */
     uint64_t shown, skip;
     const char *head; /* SEQ:HASH kept elsewhere */
+    const char *kind; /* what is exported; NULL: all */
+    uint64_t since, until;
     uint64_t after;
     /* the chain so far */
     struct digest hash;
@@ -149,6 +153,39 @@ static int tail(struct audit *a)
     return rc;
 }
 
+/* --- export --------------------------------------------------------------- */
+
+static void export_row(const struct audit *a, const struct json *r)
+{
+    uint64_t ms = member_u64(r, "time_ms");
+    if (ms < a->since || ms > a->until || (a->kind && !span_eq(member_text(r, "kind"), span_str(a->kind))))
+        return;
+    print_lines(member_text(r, "json"));
+    putchar('\n');
+}
+
+/* Up to the record that was the last when it began: what comes meanwhile would never let it end. */
+static int export_all(struct audit *a)
+{
+    const struct json *r;
+    int rc = page(a, 1, &r);
+    uint64_t head = rc == CLI_OK ? member_u64(a->g.tree, "head") : 0;
+
+    while (rc == CLI_OK && a->after < head) {
+        uint64_t before = a->after;
+        rc = page(a, PAGE_ROWS, &r);
+        for (; rc == CLI_OK && r && a->after < head; r = r->next) {
+            export_row(a, r);
+            a->after = member_u64(r, "seq");
+        }
+        if (rc == CLI_OK && a->after == before)
+            return verb_fail(CLI_RUNTIME, "records after %llu are missing", (unsigned long long)before);
+        if (rc == CLI_OK && (fflush(stdout) != 0 || ferror(stdout)))
+            return verb_fail(CLI_RUNTIME, "the records cannot be written");
+    }
+    return rc;
+}
+
 /* --- verify --------------------------------------------------------------- */
 
 static int broken(uint64_t seq, const char *what)
@@ -246,6 +283,12 @@ static int count(const char *arg, unsigned long *n)
     return 0;
 }
 
+static bool bad_moment(const char *option, const char *text, uint64_t *ms)
+{
+    struct err e = {""};
+    return source_moment(text, option, (uint64_t)time(NULL) * 1000, ms, &e) != 0 && verb_fail(1, "%s", e.text);
+}
+
 int audit_main(int argc, char **argv)
 {
     static const struct option options[] = {VERB_OPTIONS,
@@ -253,8 +296,11 @@ int audit_main(int argc, char **argv)
                                             {"lines", required_argument, NULL, 'n'},
                                             {"head", required_argument, NULL, OPT_OWN},
                                             {"all", no_argument, NULL, OPT_ALL},
+                                            {"since", required_argument, NULL, OPT_SINCE},
+                                            {"until", required_argument, NULL, OPT_UNTIL},
+                                            {"kind", required_argument, NULL, OPT_KIND},
                                             {NULL, 0, NULL, 0}};
-    struct audit a = {.count = 20};
+    struct audit a = {.count = 20, .until = UINT64_MAX};
     const char *state_dir = NULL;
     bool json = false, bad = false;
     int o, rc;
@@ -267,14 +313,19 @@ int audit_main(int argc, char **argv)
         case 'n': bad |= count(optarg, &a.count) != 0; break;
         case OPT_OWN: a.head = optarg; break;
         case OPT_ALL: a.all = true; break;
+        case OPT_SINCE: bad |= bad_moment("--since", optarg, &a.since); break;
+        case OPT_UNTIL: bad |= bad_moment("--until", optarg, &a.until); break;
+        case OPT_KIND: a.kind = optarg; break;
         default: return cli_usage("audit");
         }
-    bool is_tail = argc - optind == 1 && strcmp(argv[optind], "tail") == 0;
-    if (bad || (!is_tail && !(argc - optind == 1 && strcmp(argv[optind], "verify") == 0)))
+    const char *what = argc - optind == 1 ? argv[optind] : "";
+    bool is_tail = strcmp(what, "tail") == 0, is_export = strcmp(what, "export") == 0;
+    bool narrows = a.since || a.until != UINT64_MAX || a.kind;
+    if (bad || (!is_tail && !is_export && strcmp(what, "verify") != 0) || (narrows && !is_export))
         return cli_usage("audit");
     rc = verb_begin(&a.g, state_dir, json);
     if (rc == CLI_OK)
-        rc = is_tail ? tail(&a) : verify(&a);
+        rc = is_tail ? tail(&a) : is_export ? export_all(&a) : verify(&a);
     verb_end(&a.g);
     return rc;
 }

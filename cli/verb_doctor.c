@@ -166,6 +166,19 @@ static void check_roles(struct doctor *d)
                 (long long)((skew < 0 ? -skew : skew) / 1000));
 }
 
+/* A policy file that is changed, and nothing else changes. Of the status that was asked for. */
+static void check_pin(struct doctor *d)
+{
+    const struct json *pinned = json_get(d->g.tree, SPAN("pinned"));
+    struct span hex = span_first(member_text(pinned, "digest"), 12), by = member_text(pinned, "by");
+
+    if (pinned)
+        finding(&d->f, FINDING_NOTE, "gateway", NULL, NULL,
+                "the policy is pinned to version %.*s by a rollback of %.*s: the policy files are not in force until "
+                "`countersign policy rollback --end`",
+                SPAN_FMT(hex), SPAN_FMT(by));
+}
+
 /* Writes that are refused look like a fault to who does not know of it. */
 static void check_freeze(struct doctor *d)
 {
@@ -198,7 +211,7 @@ static void check_secrets(struct doctor *d)
         n++;
         if (!present || !present->truth)
             finding(&d->f, FINDING_BAD, "secrets", "requests that a rule would give it to are refused",
-                    "countersign secret set NAME, or the source that the policy names",
+                    "countersign secret set with the name in its store:, or what its file: or env: names",
                     "the policy names the credential %.*s, and it has no value", SPAN_FMT(name));
     }
     finding(&d->f, FINDING_OK, "secrets", NULL, NULL, "%u credential%s named by the policy", n,
@@ -248,6 +261,7 @@ static void check_gateway(struct doctor *d)
         return;
     }
     check_roles(d);
+    check_pin(d);
     check_freeze(d);
     check_secrets(d);
     if (get(d, "/api/v1/sandboxes", &e) == 0) {

@@ -73,12 +73,17 @@ static void print_refused(const struct json *rows)
 /* The policy, then a line for each process, then what was refused. */
 static void print_status(const struct json *j)
 {
-    const struct json *roles = json_get(j, SPAN("roles"));
+    const struct json *roles = json_get(j, SPAN("roles")), *pinned = json_get(j, SPAN("pinned"));
 
     fputs("mode      ", stdout);
     print_text(member_text(j, "mode"));
     fputs("\npolicy    ", stdout);
     print_text(member_text(j, "policy"));
+    if (pinned) {
+        fputs("\n          PINNED by a rollback of ", stdout);
+        print_text(member_text(pinned, "by"));
+        fputs(": the policy files are not in force (countersign policy rollback --end)", stdout);
+    }
     putchar('\n');
     for (const struct json *r = roles ? roles->child : NULL; r; r = r->next) {
         const struct json *ready = json_get(r, SPAN("ready"));

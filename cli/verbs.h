@@ -10,6 +10,7 @@ int ca_main(int argc, char **argv);     /* verb_ca.c */
 int up_main(int argc, char **argv);     /* verb_misc.c */
 int freeze_main(int argc, char **argv); /* verb_freeze.c */
 int thaw_main(int argc, char **argv);
+int policy_main(int argc, char **argv);
 int reload_main(int argc, char **argv);
 int status_main(int argc, char **argv);
 int signin_main(int argc, char **argv);

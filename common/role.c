@@ -65,6 +65,8 @@ static void on_frame(void *arg, struct chan *c, struct frame *f)
         on_peer(r, f);
     else if (f->type == ROLE_MSG_STOP)
         stop(r);
+    else if (f->type == ROLE_MSG_SYNC) /* all that was said before it has been acted on */
+        (void)chan_send(r->parent, ROLE_MSG_SYNC, f->id, SPAN_NONE);
     else if (r->ops->frame != NULL)
         r->ops->frame(r->arg, f);
 }

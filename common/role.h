@@ -28,7 +28,7 @@ enum {
 };
 
 /* Frames that role.c itself reads and writes; proxy/msgs.h has the whole list, with these numbers. */
-enum { ROLE_MSG_CONFIG = 1, ROLE_MSG_READY = 2, ROLE_MSG_PEER = 3, ROLE_MSG_STOP = 4 };
+enum { ROLE_MSG_CONFIG = 1, ROLE_MSG_READY = 2, ROLE_MSG_PEER = 3, ROLE_MSG_STOP = 4, ROLE_MSG_SYNC = 7 };
 
 struct wall {
     unsigned calls;              /* WALL_* */

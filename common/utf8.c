@@ -47,3 +47,13 @@ size_t utf8_run(struct span s)
     }
     return i;
 }
+
+size_t utf8_put(uint32_t c, uint8_t to[4])
+{
+    size_t n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+    static const uint8_t lead[] = {0, 0, 0xc0, 0xe0, 0xf0};
+    for (size_t i = n - 1; i > 0; i--, c >>= 6)
+        to[i] = (uint8_t)(0x80 | (c & 0x3f));
+    to[0] = (uint8_t)(lead[n] | c);
+    return n;
+}

@@ -4,6 +4,7 @@
 #include "policy/glob.h"
 
 enum { FIELDS_MAX = 10000, DIGITS_MAX = 18 };
+#define AMOUNT_MAX (UINT64_C(1) << 53)
 
 /* ---- what it is ---- */
 
@@ -242,7 +243,8 @@ static bool token_is(struct span token, struct span key, bool fold)
     return k == key.n;
 }
 
-/* The member or element; *doubt when another key differs in case alone: some servers take it for the same. */
+/* The member or element; *doubt when another key differs in case alone: some servers take it for the same, or when a
+ * name is asked of a list: to a server that takes batches each of its elements is a request. */
 static const struct json *child_of(const struct json *j, struct span token, bool *doubt)
 {
     const struct json *found = NULL, *at = j->child;
@@ -256,23 +258,33 @@ static const struct json *child_of(const struct json *j, struct span token, bool
         }
         return found;
     }
-    if (j->type != JSON_ARRAY || span_u64(token, JSON_NODES_MAX, &index) != 0)
+    if (j->type != JSON_ARRAY)
         return NULL;
+    if (span_u64(token, JSON_NODES_MAX, &index) != 0) {
+        *doubt |= at != NULL;
+        return NULL;
+    }
     for (; at && index; index--)
         at = at->next;
     return at;
 }
 
-static enum fit json_fits(const struct body_view *v, const struct policy *p, const struct img_cond *c, bool strictly)
+static const struct json *json_at(const struct json *j, struct span pointer, bool *doubt)
 {
-    struct span pointer = img_span(p, c->key), token;
-    const struct json *j = v->json;
-    bool doubt = false, more = pointer.n > 0;
+    struct span token;
+    bool more = pointer.n > 0;
     pointer = span_from(pointer, 1);
     while (more && j) {
         more = span_cut(pointer, '/', &token, &pointer);
-        j = child_of(j, token, &doubt);
+        j = child_of(j, token, doubt);
     }
+    return j;
+}
+
+static enum fit json_fits(const struct body_view *v, const struct policy *p, const struct img_cond *c, bool strictly)
+{
+    bool doubt = false;
+    const struct json *j = json_at(v->json, img_span(p, c->key), &doubt);
     if (doubt)
         return FIT_MAYBE;
     if (asks_presence(c))
@@ -335,14 +347,28 @@ static bool in_query(struct span query, struct span want, struct arena *a)
     return false;
 }
 
-static enum fit form_fits(const struct body_view *v, const struct policy *p, const struct img_cond *c,
-                          const struct request *r, bool strictly, struct arena *a)
+/* A field by its name; of a JSON pointer the member that it begins with, which is what servers mix with the query. */
+static bool key_in_query(const struct request *r, uint32_t kind, struct span key, struct arena *a)
+{
+    if (kind == COND_FORM || r->query.n == 0 || key.n < 2)
+        return kind == COND_FORM && in_query(r->query, key, a);
+    struct span token = span_from(key, 1);
+    token = span_first(token, span_index(token, '/'));
+    uint8_t *name = arena_alloc(a, token.n + 1);
+    size_t n = 0;
+    for (size_t i = 0; name && i < token.n; i++) {
+        bool escape = token.p[i] == '~' && i + 1 < token.n;
+        i += escape;
+        name[n++] = !escape ? token.p[i] : token.p[i] == '0' ? '~' : '/';
+    }
+    return name == NULL || in_query(r->query, span_of(name, n), a);
+}
+
+static enum fit form_fits(const struct body_view *v, const struct policy *p, const struct img_cond *c, bool strictly)
 {
     struct span name = img_span(p, c->key);
     bool seen = false, all = true;
     enum fit best = FIT_NO;
-    if (in_query(r->query, name, a))
-        return FIT_MAYBE;
     for (size_t i = 0; i < v->nfields; i++) {
         if (!span_eq(v->field[i].name, name)) {
             if (body_field_may_be(v->field[i].name, name))
@@ -364,11 +390,52 @@ enum fit body_fits(struct body_view *v, const struct policy *p, const struct img
 {
     if (!v->looked)
         look(v, r, a);
+    if (key_in_query(r, c->kind, img_span(p, c->key), a))
+        return FIT_MAYBE;
     switch (v->kind) {
     case BODY_ABSENT: return FIT_NO;
     case BODY_JSON: return c->kind == COND_JSON ? json_fits(v, p, c, strictly) : strictly ? FIT_NO : FIT_MAYBE;
-    case BODY_FORM: return c->kind == COND_FORM ? form_fits(v, p, c, r, strictly, a) : strictly ? FIT_NO : FIT_MAYBE;
+    case BODY_FORM: return c->kind == COND_FORM ? form_fits(v, p, c, strictly) : strictly ? FIT_NO : FIT_MAYBE;
     case BODY_OPEN: break;
     }
     return FIT_MAYBE;
+}
+
+/* ---- an amount ---- */
+
+static bool form_amount(const struct body_view *v, struct span name, struct span *out)
+{
+    size_t found = 0;
+    for (size_t i = 0; i < v->nfields; i++) {
+        if (span_eq(v->field[i].name, name)) {
+            *out = v->field[i].value;
+            found++;
+        } else if (body_field_may_be(v->field[i].name, name)) {
+            return false;
+        }
+    }
+    return found == 1;
+}
+
+enum amount body_amount(struct body_view *v, uint32_t kind, struct span key, const struct request *r, struct arena *a,
+                        uint64_t *out)
+{
+    struct span text = SPAN_NONE;
+    bool doubt = false;
+    int64_t n;
+    if (!v->looked)
+        look(v, r, a);
+    *out = 0;
+    if (v->kind == BODY_OPEN)
+        return AMOUNT_OPEN;
+    if (key_in_query(r, kind, key, a) || (kind == COND_FORM && v->kind == BODY_FORM && !form_amount(v, key, &text)))
+        return AMOUNT_NONE;
+    if (kind == COND_JSON && v->kind == BODY_JSON) {
+        const struct json *j = json_at(v->json, key, &doubt);
+        text = j && j->type == JSON_NUMBER && !doubt ? j->text : SPAN_NONE;
+    }
+    if (!whole(text, &n) || n < 0 || n > (int64_t)AMOUNT_MAX)
+        return AMOUNT_NONE;
+    *out = (uint64_t)n;
+    return AMOUNT_SEEN;
 }

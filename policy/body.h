@@ -28,6 +28,12 @@ struct body_view {
 enum fit body_fits(struct body_view *v, const struct policy *p, const struct img_cond *c, const struct request *r,
                    bool strictly, struct arena *a);
 
+/* The whole number that this field (COND_FORM) or pointer (COND_JSON) has, at most 2^53, in its one spelling and at
+ * one place that no server takes for another; AMOUNT_NONE: there is no such; AMOUNT_OPEN: the body cannot be seen. */
+enum amount { AMOUNT_OPEN = 0, AMOUNT_NONE, AMOUNT_SEEN };
+enum amount body_amount(struct body_view *v, uint32_t kind, struct span key, const struct request *r, struct arena *a,
+                        uint64_t *out);
+
 /* Why nothing is seen of this body, in words; NULL when it is seen, or there is none. */
 const char *body_why_open(const struct request *r, struct arena *a);
 

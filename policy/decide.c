@@ -1,22 +1,12 @@
 /* floor -> deny -> hold -> allow -> deny, whatever the order of the files. A
  * request that has several readings, classes or members (a push of many refs)
  * gets the strictest of what each would get. */
-#include "policy/match.h"
+#include "policy/capture.h"
+#include "policy/outcome.h"
 
 enum { BODY_MAX_DEFAULT = 64 * 1024 * 1024 };
 
-struct outcome {
-    enum verdict verdict;
-    bool need_body;
-    const char *code;
-    int rule;
-    uint32_t credential, approver;
-    bool reason;
-    uint64_t within_ms, inline_wait_ms;
-    struct ws_terms messages;
-};
-
-static struct outcome refusal(const char *code, int rule)
+struct outcome outcome_refusal(const char *code, int rule)
 {
     return (struct outcome){.verdict = VERDICT_DENY,
                             .code = code,
@@ -26,12 +16,12 @@ static struct outcome refusal(const char *code, int rule)
                             .inline_wait_ms = UINT64_MAX};
 }
 
-static struct outcome from_hold(const struct hold_sum *h)
+struct outcome outcome_of_hold(const struct hold_sum *h)
 {
     if (h->clash_credential)
-        return refusal("ambiguous-credential", h->rule);
+        return outcome_refusal("ambiguous-credential", h->rule);
     if (h->clash_approver)
-        return refusal("ambiguous-approvers", h->rule);
+        return outcome_refusal("ambiguous-approvers", h->rule);
     return (struct outcome){.verdict = VERDICT_HOLD,
                             .code = "rule",
                             .rule = h->rule,
@@ -40,37 +30,57 @@ static struct outcome from_hold(const struct hold_sum *h)
                             .reason = h->reason,
                             .within_ms = h->within_ms,
                             .inline_wait_ms = h->inline_wait_ms,
-                            .messages = h->messages};
+                            .messages = h->messages,
+                            .limited = h->limited};
 }
 
 static struct outcome from_allow(const struct policy *p, const struct tally *t)
 {
-    struct outcome o = refusal("rule", t->allow);
+    struct outcome o = outcome_refusal("rule", t->allow);
     if (t->loose.rule >= 0)
-        return from_hold(&t->loose);
+        return outcome_of_hold(&t->loose);
     if (t->clash_allow)
-        return refusal("ambiguous-credential", t->allow);
+        return outcome_refusal("ambiguous-credential", t->allow);
     o.verdict = VERDICT_ALLOW;
     o.credential = t->credential_allow;
+    o.limited = t->limited_allow;
     o.messages = ws_terms_of(img_at(p, IMG_RULE, (uint32_t)t->allow));
     return o;
 }
 
-static struct outcome from_tally(const struct policy *p, const struct tally *t, bool pending)
+static bool is_learning(const struct ask *k)
+{
+    return k->now_ms < k->p->head->learning_until_ms;
+}
+
+/* Nothing fits, while the policy learns: a read passes, all else is asked about. What a hold means in another
+ * spelling stays that hold's. */
+static struct outcome from_learning(const struct tally *t, enum effect effect)
+{
+    struct outcome o = t->loose.rule >= 0 ? outcome_of_hold(&t->loose) : outcome_refusal("learning", -1);
+    if (t->loose.rule < 0)
+        o.verdict = effect == EFFECT_READ ? VERDICT_ALLOW : VERDICT_HOLD;
+    o.learned = true;
+    return o;
+}
+
+static struct outcome from_tally(const struct ask *k, const struct tally *t, bool pending)
 {
     if (t->floor >= 0)
-        return refusal("floor", t->floor);
+        return outcome_refusal("floor", t->floor);
     if (t->deny >= 0)
-        return refusal("rule", t->deny);
-    bool could = t->hold.rule >= 0 || t->allow >= 0 || t->maybe_hold || t->maybe_allow;
-    if (could && (pending || t->maybe_deny || t->maybe_hold || t->maybe_allow)) {
-        struct outcome o = refusal("unclassified", -1);
+        return outcome_refusal("rule", t->deny);
+    bool could = t->hold.rule >= 0 || t->allow >= 0 || t->maybe_hold || t->maybe_allow || is_learning(k);
+    if (could && (pending || t->maybe_deny || t->maybe_hold || t->maybe_allow || (t->allow >= 0 && t->maybe_bound))) {
+        struct outcome o = outcome_refusal("unclassified", -1);
         o.need_body = true;
         return o;
     }
     if (t->hold.rule >= 0)
-        return from_hold(&t->hold);
-    return t->allow >= 0 ? from_allow(p, t) : refusal("no-rule", -1);
+        return outcome_of_hold(&t->hold);
+    if (t->allow >= 0)
+        return from_allow(k->p, t);
+    return is_learning(k) ? from_learning(t, k->effect) : outcome_refusal("no-rule", -1);
 }
 
 static uint32_t credential_of(const struct policy *p, int rule)
@@ -84,7 +94,7 @@ static struct outcome judge_could(struct ask k, const struct class *c)
     struct tally t;
     tally_rules(&k, &t);
     if (t.floor >= 0 || t.deny >= 0)
-        return from_tally(k.p, &t, false);
+        return from_tally(&k, &t, false);
     k.op = c->could_op;
     k.method = c->could_method.n ? c->could_method : k.method;
     k.path = c->could_path.n ? c->could_path : k.path;
@@ -92,14 +102,16 @@ static struct outcome judge_could(struct ask k, const struct class *c)
     k.push_unknown = true;
     tally_rules(&k, &t);
     if (t.floor >= 0 || t.deny >= 0)
-        return from_tally(k.p, &t, false);
+        return from_tally(&k, &t, false);
     const int rules[] = {t.hold.rule, t.allow, t.hold_maybe, t.allow_maybe};
     int best = -1;
     for (size_t i = 0; i < 4; i++)
         if (rules[i] >= 0 &&
             (best < 0 || (credential_of(k.p, best) == IMG_NONE && credential_of(k.p, rules[i]) != IMG_NONE)))
             best = rules[i];
-    struct outcome o = refusal(best < 0 ? "no-rule" : "rule", best);
+    if (best < 0 && is_learning(&k))
+        return from_learning(&t, c->effect);
+    struct outcome o = outcome_refusal(best < 0 ? "no-rule" : "rule", best);
     o.verdict = best < 0 ? VERDICT_DENY : VERDICT_ALLOW;
     o.credential = credential_of(k.p, best);
     return o;
@@ -117,7 +129,7 @@ static bool rules_before(const struct outcome *a, const struct outcome *b)
 }
 
 /* The stricter of two; true when it is b. What both ask of approval and credential adds up. */
-static bool outcome_add(struct outcome *a, const struct outcome *b)
+static bool outcome_merge(struct outcome *a, const struct outcome *b)
 {
     struct outcome old = *a;
     int la = looseness(a), lb = looseness(b);
@@ -127,18 +139,21 @@ static bool outcome_add(struct outcome *a, const struct outcome *b)
     if (looseness(a) < 2)
         return take;
     const struct outcome *other = take ? &old : b;
-    if (other->verdict == a->verdict)
+    if (other->verdict == a->verdict) {
         a->messages = ws_terms_meet(a->messages, other->messages);
+        if (other->limited.n)
+            limited_join(&a->limited, &other->limited);
+    }
     if (a->credential == IMG_NONE)
         a->credential = other->credential;
     else if (other->credential != IMG_NONE && other->credential != a->credential)
-        *a = refusal("ambiguous-credential", a->rule);
+        *a = outcome_refusal("ambiguous-credential", a->rule);
     if (other->verdict != VERDICT_HOLD || a->verdict != VERDICT_HOLD)
         return take;
     if (a->approver == IMG_NONE)
         a->approver = other->approver;
     else if (other->approver != IMG_NONE && other->approver != a->approver)
-        *a = refusal("ambiguous-approvers", a->rule);
+        *a = outcome_refusal("ambiguous-approvers", a->rule);
     a->reason |= other->reason;
     if (other->within_ms && (a->within_ms == 0 || other->within_ms < a->within_ms))
         a->within_ms = other->within_ms;
@@ -147,25 +162,24 @@ static bool outcome_add(struct outcome *a, const struct outcome *b)
     return take;
 }
 
-static bool all_zero(struct span id)
+static bool outcome_add(struct outcome *a, const struct outcome *b)
 {
-    for (size_t i = 0; i < id.n; i++)
-        if (id.p[i] != '0')
-            return false;
-    return true;
+    bool learned = a->learned || b->learned, take = outcome_merge(a, b);
+    a->learned = learned;
+    return take;
 }
 
 static struct outcome judge_members(struct ask k, const struct class *c)
 {
-    struct outcome total = refusal("unclassified", -1);
+    struct outcome total = outcome_refusal("unclassified", -1);
     struct tally t;
     for (size_t i = 0; i < c->push->nrefs; i++) {
         const struct git_ref *r = &c->push->refs[i];
         /* Whether an update is forced cannot be known without walking history: it counts as forced. */
-        struct member m = {r->name, !all_zero(r->old_id), all_zero(r->new_id)};
+        struct member m = {r->name, !git_id_is_zero(r->old_id), git_id_is_zero(r->new_id)};
         k.member = &m;
         tally_rules(&k, &t);
-        struct outcome o = from_tally(k.p, &t, false);
+        struct outcome o = from_tally(&k, &t, false);
         if (i == 0)
             total = o;
         else
@@ -181,6 +195,8 @@ static struct outcome judge_class(struct ask k, const struct class *c)
     k.resource = c->resource;
     k.lifted = k.upgrade && c->effect == EFFECT_READ;
     k.effect = k.lifted ? EFFECT_WRITE : c->effect;
+    k.overridden = c->overridden;
+    k.beside = c->beside;
     k.git_service = c->git_service;
     k.push_unknown = c->pending || c->bad != NULL;
     if (c->bad == NULL && c->could_op.n)
@@ -189,8 +205,8 @@ static struct outcome judge_class(struct ask k, const struct class *c)
         return judge_members(k, c);
     tally_rules(&k, &t);
     if (c->bad && t.floor < 0 && t.deny < 0)
-        return refusal(c->bad, -1);
-    return from_tally(k.p, &t, c->pending);
+        return outcome_refusal(c->bad, -1);
+    return from_tally(&k, &t, c->pending);
 }
 
 static void take_class(struct decision *d, const struct class *c)
@@ -208,8 +224,9 @@ static void take_class(struct decision *d, const struct class *c)
     d->nfacts = c->nfacts;
 }
 
-static void take_outcome(const struct policy *p, struct decision *d, const struct outcome *o)
+static void take_outcome(const struct ask *k, struct decision *d, const struct outcome *o)
 {
+    const struct policy *p = k->p;
     d->verdict = o->verdict;
     d->need_body = o->need_body;
     d->code = o->code;
@@ -218,14 +235,16 @@ static void take_outcome(const struct policy *p, struct decision *d, const struc
     d->inline_wait_ms = o->inline_wait_ms;
     d->messages = o->messages;
     d->credential = o->credential == IMG_NONE ? -1 : (int)o->credential;
+    d->approve_by = d->say = d->instead = SPAN_NONE;
+    d->rule = (struct rule_ref){0};
     if (o->approver != IMG_NONE)
         d->approve_by = img_span(p, ((const struct img_approver *)img_at(p, IMG_APPROVER, o->approver))->name);
     if (o->rule < 0)
         return;
     const struct img_rule *r = img_at(p, IMG_RULE, (uint32_t)o->rule);
     d->rule = (struct rule_ref){img_span(p, r->id), img_span(p, r->file), r->line};
-    d->say = img_span(p, r->say);
-    d->instead = img_span(p, r->instead);
+    d->say = capture_fill(p, r, k->request->path, img_span(p, r->say), k->arena);
+    d->instead = capture_fill(p, r, k->request->path, img_span(p, r->instead), k->arena);
 }
 
 /* What is asked for is a connection both may write to: no read, unless the rule that decides says it is one. */
@@ -233,23 +252,50 @@ static void take_upgrade(const struct ask *k, struct decision *d, int rule)
 {
     const struct img_rule *r = rule < 0 ? NULL : img_at(k->p, IMG_RULE, (uint32_t)rule);
     const struct img_match *m = r ? img_at(k->p, IMG_MATCH, r->match.first) : NULL;
+    static const struct img_match any = {.ws = 1};
     uint32_t says = m && m->ws ? m->effects & (1u << EFFECT_READ | 1u << EFFECT_WRITE) : 0;
     d->upgrade = true;
     if (d->effect == EFFECT_READ && says != 1u << EFFECT_READ)
         d->effect = EFFECT_WRITE;
     /* Beside a credential only a subprotocol that is named may leave: a token can stand in one (D34). */
-    if (d->verdict != VERDICT_DENY &&
-        (m == NULL || match_subprotocols(k, m, d->credential < 0, &d->subprotocols) != 0)) {
+    if (d->verdict != VERDICT_DENY && match_subprotocols(k, m ? m : &any, d->credential < 0, &d->subprotocols) != 0) {
         d->verdict = VERDICT_DENY;
         d->code = "no-memory";
     }
+}
+
+/* http:// carries no credential unless the policy says so of this place. */
+static bool wire_may_show(const struct policy *p, const struct request *r, struct arena *a)
+{
+    struct upstream u = {.cleartext_credentials = false};
+    return span_eq(r->scheme, SPAN("https")) ||
+           (policy_upstream(p, r->host, r->port, a, &u) && u.cleartext_credentials);
+}
+
+void outcome_settle(const struct ask *k, struct outcome o, struct decision *d)
+{
+    const struct request *r = k->request;
+    if (o.verdict != VERDICT_DENY && o.credential != IMG_NONE &&
+        !policy_credential_may_go(k->p, o.credential, r->scheme, r->host, r->port, r->path))
+        o = outcome_refusal("credential-not-for-here", o.rule);
+    if (o.verdict != VERDICT_DENY && o.credential != IMG_NONE && !wire_may_show(k->p, r, k->arena))
+        o = outcome_refusal("credential-cleartext", o.rule);
+    const char *why = limits_of(k, &o.limited, d);
+    if (why) {
+        bool open = strcmp(why, "unclassified") == 0;
+        o = outcome_refusal(why, open ? -1 : o.rule);
+        o.need_body = open;
+    }
+    take_outcome(k, d, &o);
+    if (k->upgrade)
+        take_upgrade(k, d, o.rule);
 }
 
 static bool judge_readings(const struct ask *base, const struct span *path, size_t n, struct outcome *total,
                            struct decision *d)
 {
     struct class c[CLASSES_MAX];
-    bool first = true;
+    bool first = true, overridden = false;
     for (size_t i = 0; i < n; i++) {
         struct ask k = *base;
         k.path = path[i];
@@ -260,9 +306,12 @@ static bool judge_readings(const struct ask *base, const struct span *path, size
                 *total = o;
             if (first || outcome_add(total, &o))
                 take_class(d, &c[j]);
+            overridden |= c[j].overridden;
             first = false;
         }
     }
+    if (overridden && d->effect == EFFECT_READ)
+        d->effect = EFFECT_WRITE;
     return !first;
 }
 
@@ -275,25 +324,35 @@ static bool is_method(struct span m)
     return m.n > 0 && m.n <= 32;
 }
 
-/* http:// carries no credential unless the policy says so of this place. */
-static bool wire_may_show(const struct policy *p, const struct request *r, struct arena *a)
+/* No key of ours goes with what no rule speaks of, and nothing is sent on a connection. */
+static void take_learning(struct outcome *o)
 {
-    struct upstream u = {.cleartext_credentials = false};
-    return span_eq(r->scheme, SPAN("https")) ||
-           (policy_upstream(p, r->host, r->port, a, &u) && u.cleartext_credentials);
+    o->code = "learning";
+    o->credential = IMG_NONE;
+    o->messages = (struct ws_terms){0};
+}
+
+/* It goes on, or may yet: floors and denies have their own words. */
+static bool is_open(const struct outcome *o)
+{
+    return o->verdict != VERDICT_DENY || o->need_body;
 }
 
 void policy_judge(const struct policy *p, const struct subject *s, const struct request *r, uint64_t now_ms,
                   struct arena *a, struct decision *d)
 {
-    struct ask k = {
-        .p = p, .subject = s, .request = r, .method = r->method, .arena = a, .upgrade = match_is_upgrade(r)};
+    struct ask k = {.p = p,
+                    .subject = s,
+                    .request = r,
+                    .method = r->method,
+                    .arena = a,
+                    .upgrade = match_is_upgrade(r),
+                    .now_ms = now_ms};
     struct span path[READINGS_MAX];
     struct body_view body = {.looked = false};
-    struct outcome o = refusal("internal", -1);
+    struct outcome o = outcome_refusal("internal", -1);
     size_t n;
     k.body = &body;
-    (void)now_ms; /* no rule asks for the time yet */
     *d = (struct decision){.code = "internal", .credential = -1, .inline_wait_ms = UINT64_MAX};
     d->body_max = BODY_MAX_DEFAULT;
     if (span_eq(r->method, SPAN("TRACE")) || span_eq(r->method, SPAN("CONNECT")) || !is_method(r->method)) {
@@ -307,15 +366,13 @@ void policy_judge(const struct policy *p, const struct subject *s, const struct 
     }
     if (!judge_readings(&k, path, n, &o, d))
         return;
-    if (o.verdict != VERDICT_DENY && o.credential != IMG_NONE &&
-        !policy_credential_may_go(p, o.credential, r->scheme, r->host, r->port, r->path))
-        o = refusal("credential-not-for-here", o.rule);
-    if (o.verdict != VERDICT_DENY && o.credential != IMG_NONE && !wire_may_show(p, r, a))
-        o = refusal("credential-cleartext", o.rule);
+    if (o.learned && o.verdict != VERDICT_DENY)
+        take_learning(&o);
     if (o.rule < 0 && !o.need_body && strcmp(o.code, "no-rule") == 0 &&
-        !policy_names_host(p, s, r->scheme, r->host, r->port))
+        !policy_names_host(p, s, r->scheme, r->host, r->port, now_ms))
         o.code = "host-not-named";
-    take_outcome(p, d, &o);
-    if (k.upgrade)
-        take_upgrade(&k, d, o.rule);
+    const struct img_scope *scope = is_open(&o) ? region_keeps_out(p, s, r->host, r->port) : NULL;
+    outcome_settle(&k, scope ? outcome_refusal("residency", -1) : o, d);
+    if (scope)
+        d->say = region_words(p, scope, r->host, a);
 }

@@ -38,14 +38,16 @@ struct request {
     bool has_query;
     const struct http_field *fields; /* with an Upgrade among them it is a WebSocket upgrade */
     size_t nfields;
-    bool has_body;      /* the request declares a body, even an empty one */
-    bool body_complete; /* body below is all of it */
+    bool fields_unknown; /* there may have been others: a recorded request. What asks for one is open, as of a body */
+    bool has_body;       /* the request declares a body, even an empty one */
+    bool body_complete;  /* body below is all of it */
     struct span body;
 };
 
 struct git_ref {
     struct span name, old_id, new_id; /* as in the ref commands, hex */
 };
+bool git_id_is_zero(struct span id); /* old of a ref that is made, new of one that is deleted */
 
 struct git_push {
     const struct git_ref *refs;
@@ -68,7 +70,7 @@ struct decision {
     enum verdict verdict;
     bool need_body; /* not decided yet: read the whole body (at most body_max bytes), then call again */
     uint64_t body_max;
-    const char *code; /* stable: "rule", "floor", "no-rule", "host-not-named", "unclassified", "bad-method" ... */
+    const char *code; /* stable: "rule", "floor", "no-rule", "host-not-named", "unclassified", "residency" ... */
     struct rule_ref rule;
     struct span say;     /* the rule's own sentence, or empty */
     struct span instead; /* what is allowed instead, in words, or empty */
@@ -88,6 +90,8 @@ struct decision {
     struct span summary; /* "Push 1 ref to demo/app: refs/heads/main a1b2c3d -> d4e5f6a" */
     const struct fact *facts;
     size_t nfacts;
+    const struct limit *limits; /* policy/limit.h: all must have room before it leaves */
+    size_t nlimits;
 };
 
 const char *verdict_name(enum verdict v);

@@ -39,7 +39,8 @@ static const struct field host_fields[] = {
     STR(img_host, text), BELOW(img_host, kind, HOST_ANY_LABELS + 1), BELOW(img_host, port, 65536), {0}};
 static const struct field port_fields[] = {{F_BELOW, 0, 65536}, {0}};
 static const struct field scope_fields[] = {
-    STR(img_scope, name), RANGE(img_scope, sandboxes, IMG_GLOB), RANGE(img_scope, labels, IMG_PAIR), {0}};
+    STR(img_scope, name),          RANGE(img_scope, sandboxes, IMG_GLOB), RANGE(img_scope, labels, IMG_PAIR),
+    BELOW(img_scope, resident, 2), RANGE(img_scope, regions, IMG_STR),    {0}};
 static const struct field scope_ref_fields[] = {{F_BELOW, 0, IMG_NONE}, {0}};
 static const struct field match_fields[] = {RANGE(img_match, hosts, IMG_HOST),
                                             RANGE(img_match, ports, IMG_PORT),
@@ -59,6 +60,9 @@ static const struct field match_fields[] = {RANGE(img_match, hosts, IMG_HOST),
                                             BELOW(img_match, ws, 2),
                                             RANGE(img_match, ws_protocols, IMG_GLOB),
                                             RANGE(img_match, body, IMG_COND),
+                                            BELOW(img_match, query_only, 2),
+                                            RANGE(img_match, query_names, IMG_STR),
+                                            RANGE(img_match, written, IMG_STR),
                                             {0}};
 static const struct field rule_fields[] = {STR(img_rule, id),
                                            STR(img_rule, file),
@@ -74,6 +78,9 @@ static const struct field rule_fields[] = {STR(img_rule, id),
                                            BELOW(img_rule, ws_send, (WS_SENDS_TEXT | WS_SENDS_BINARY) + 1),
                                            STR(img_rule, say),
                                            STR(img_rule, instead),
+                                           RANGE(img_rule, limits, IMG_LIMIT),
+                                           RANGE(img_rule, windows, IMG_WINDOW),
+                                           INDEX(img_rule, over, IMG_RULE),
                                            {0}};
 static const struct field rule_ref_fields[] = {{F_BELOW, 0, IMG_NONE}, {0}};
 static const struct field slot_fields[] = {RANGE(img_slot, rules, IMG_RULE_REF), {0}};
@@ -96,6 +103,7 @@ static const struct field upstream_fields[] = {STR(img_upstream, host),
                                                STR(img_upstream, address),
                                                STR(img_upstream, ca),
                                                STR(img_upstream, crl),
+                                               STR(img_upstream, region),
                                                BELOW(img_upstream, port, 65536),
                                                BELOW(img_upstream, cleartext, 2),
                                                BELOW(img_upstream, only_tls13, 2),
@@ -131,6 +139,16 @@ static const struct field cond_fields[] = {
     BELOW(img_cond, kind, COND_KINDS), BELOW(img_cond, op, COND_OPS),    STR(img_cond, key),
     RANGE(img_cond, texts, IMG_STR),   RANGE(img_cond, globs, IMG_GLOB), {0}};
 
+static const struct field limit_fields[] = {
+    BELOW(img_limit, measure, LIMIT_MEASURES), BELOW(img_limit, per, LIMIT_PERS), STR(img_limit, key), {0}};
+static const struct field window_fields[] = {BELOW(img_window, days, WINDOW_DAYS_ALL + 1),
+                                             BELOW(img_window, from_min, 24 * 60 + 1),
+                                             BELOW(img_window, to_min, 24 * 60 + 1),
+                                             INDEX(img_window, zone, IMG_ZONE),
+                                             {0}};
+static const struct field zone_fields[] = {STR(img_zone, name), RANGE(img_zone, shifts, IMG_SHIFT), {0}};
+static const struct field shift_fields[] = {{0}};
+
 static const struct {
     size_t size;
     const struct field *fields;
@@ -154,6 +172,10 @@ static const struct {
     [IMG_OP] = {sizeof(struct img_op), op_fields},
     [IMG_RESOURCE] = {sizeof(struct img_resource), resource_fields},
     [IMG_COND] = {sizeof(struct img_cond), cond_fields},
+    [IMG_LIMIT] = {sizeof(struct img_limit), limit_fields},
+    [IMG_WINDOW] = {sizeof(struct img_window), window_fields},
+    [IMG_ZONE] = {sizeof(struct img_zone), zone_fields},
+    [IMG_SHIFT] = {sizeof(struct img_shift), shift_fields},
 };
 
 size_t img_record_size(enum img_table t)
@@ -209,11 +231,19 @@ static bool extras_ok(const struct policy *p)
         if (g->head > g->text.n || g->tail > g->text.n)
             return false;
     }
+    for (uint32_t i = 0; i < p->n[IMG_MATCH]; i++) {
+        const struct img_match *m = img_at(p, IMG_MATCH, i);
+        if (m->written.n && m->written.n != m->paths.n)
+            return false;
+    }
     for (uint32_t i = 0; i < p->n[IMG_SCOPE_REF]; i++)
         if (*(const uint32_t *)img_at(p, IMG_SCOPE_REF, i) >= p->n[IMG_SCOPE])
             return false;
     for (uint32_t i = 0; i < p->n[IMG_RULE_REF]; i++)
         if (*(const uint32_t *)img_at(p, IMG_RULE_REF, i) >= p->n[IMG_RULE])
+            return false;
+    for (uint32_t i = 0; i < p->n[IMG_WINDOW]; i++)
+        if (((const struct img_window *)img_at(p, IMG_WINDOW, i))->zone == IMG_NONE)
             return false;
     for (uint32_t i = 0; i < p->n[IMG_UPSTREAM]; i++) {
         const struct img_upstream *u = img_at(p, IMG_UPSTREAM, i);
@@ -244,7 +274,7 @@ static bool all_ok(struct policy *p)
             for (const struct field *f = tables[t].fields; f->kind != F_END; f++)
                 if (!field_ok(p, img_at(p, (enum img_table)t, i), f))
                     return false;
-    return extras_ok(p);
+    return range_ok(p, (const uint8_t *)&h->residents, IMG_SCOPE_REF) && extras_ok(p);
 }
 
 struct policy *policy_open(struct span image, struct err *e)

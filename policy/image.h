@@ -14,8 +14,9 @@
 
 #include "policy/policy.h"
 #include "policy/records_pack.h"
+#include "policy/records_terms.h"
 
-enum { IMG_VERSION = 5 };
+enum { IMG_VERSION = 7 };
 #define IMG_MAGIC "CSPOLICY"
 #define IMG_NONE  UINT32_MAX
 
@@ -39,6 +40,10 @@ enum img_table {
     IMG_OP,
     IMG_RESOURCE,
     IMG_COND,
+    IMG_LIMIT,
+    IMG_WINDOW,
+    IMG_ZONE,
+    IMG_SHIFT,
     IMG_TABLES
 };
 
@@ -47,6 +52,8 @@ struct img_head {
     uint32_t version, size;
     uint8_t digest[32]; /* SHA-256 of the image with these 32 bytes zero */
     struct img_str name;
+    uint64_t learning_until_ms;         /* Unix time; 0: never */
+    struct img_range residents;         /* IMG_SCOPE_REF: the scopes that have regions */
     struct img_range table[IMG_TABLES]; /* first: byte offset of the table */
 };
 

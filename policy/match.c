@@ -56,15 +56,31 @@ bool match_names_place(const struct policy *p, const struct img_match *m, struct
     return named && scheme_fits(m, scheme, how) && port_fits(p, m, scheme, port, how);
 }
 
+bool match_names_op(const struct policy *p, const struct img_match *m, struct span op)
+{
+    return m->ops.n == 0 || any_glob(p, m->ops, op, '.', false);
+}
+
+/* A rule about overrides says so by name. */
+static bool names_override(const struct ask *k, const struct img_match *m)
+{
+    for (uint32_t i = 0; i < m->ops.n; i++)
+        if (span_eq(glob_at(k->p, m->ops.first + i).text, SPAN("http.override")))
+            return true;
+    return false;
+}
+
 static bool method_fits(const struct ask *k, const struct img_match *m, enum strictness how)
 {
+    if (k->overridden && how == AS_WRITTEN && m->methods.n && !names_override(k, m))
+        return false;
     for (uint32_t i = 0; i < m->methods.n; i++) {
         const struct img_str *s = img_at(k->p, IMG_STR, m->methods.first + i);
         struct span one = img_span(k->p, *s);
         if (how != AS_WRITTEN ? span_ieq(one, k->method) : span_eq(one, k->method))
             return true;
     }
-    return m->methods.n == 0;
+    return m->methods.n == 0 || (k->overridden && how != AS_WRITTEN);
 }
 
 static int nibble(uint8_t c)
@@ -133,6 +149,60 @@ static enum fit query_fits(const struct ask *k, const struct img_pair *want, enu
     return seen.fit && (how != AS_WRITTEN || !seen.unfit) ? FIT_YES : FIT_NO;
 }
 
+/* Which of a rule's names were met, in either reading of ';'. Asked only strictly. */
+struct names_met {
+    uint8_t *whole, *pieces;
+};
+
+/* Strictly: exactly one of the names, and not for the second time; else one that some server may take for one of
+ * them. */
+static bool is_named(const struct ask *k, const struct img_match *m, struct span param, struct seen *seen,
+                     uint8_t *met)
+{
+    struct span name = decoded(span_first(param, span_index(param, '=')), k->arena, &seen->failed);
+    for (uint32_t i = 0; i < m->query_names.n; i++) {
+        struct span one = img_span(k->p, *(const struct img_str *)img_at(k->p, IMG_STR, m->query_names.first + i));
+        if (met ? span_eq(one, name) : body_field_may_be(name, one))
+            return met == NULL || met[i]++ == 0;
+    }
+    return false;
+}
+
+/* Whether ';' parts parameters is the server's business (B12): strictly, all of both readings must be named, else all
+ * of one of them. */
+static bool param_is_named(const struct ask *k, const struct img_match *m, struct span param, struct seen *seen,
+                           const struct names_met *met)
+{
+    bool strict = met->whole != NULL, whole = is_named(k, m, param, seen, met->whole), pieces = true;
+    if (!strict && span_index(param, ';') == param.n)
+        return whole;
+    for (struct span more = param; more.n && pieces;) {
+        struct span piece = span_first(more, span_index(more, ';'));
+        more = span_from(more, piece.n + 1);
+        pieces = piece.n == 0 || is_named(k, m, piece, seen, met->pieces);
+    }
+    return strict ? whole && pieces : whole || pieces;
+}
+
+/* Has the query no other names than these, and strictly none of them twice? Servers differ in which of two counts. */
+static enum fit names_fit(const struct ask *k, const struct img_match *m, enum strictness how)
+{
+    struct seen seen = {.fit = true};
+    struct names_met met = {NULL, NULL};
+    if (how == AS_WRITTEN) {
+        met.whole = arena_alloc(k->arena, 2 * (size_t)m->query_names.n + 1);
+        if (met.whole == NULL)
+            return FIT_MAYBE;
+        met.pieces = met.whole + m->query_names.n;
+    }
+    for (struct span rest = k->request->query; rest.n && seen.fit;) {
+        struct span param = span_first(rest, span_index(rest, '&'));
+        rest = span_from(rest, param.n + 1);
+        seen.fit = param.n == 0 || param_is_named(k, m, param, &seen, &met);
+    }
+    return seen.failed ? FIT_MAYBE : seen.fit ? FIT_YES : FIT_NO;
+}
+
 static enum fit header_fits(const struct ask *k, const struct img_pair *want, enum strictness how)
 {
     struct seen seen = {0};
@@ -144,12 +214,14 @@ static enum fit header_fits(const struct ask *k, const struct img_pair *want, en
         seen.fit |= fits;
         seen.unfit |= !fits;
     }
+    if (k->request->fields_unknown)
+        return FIT_MAYBE;
     return seen.fit && (how != AS_WRITTEN || !seen.unfit) ? FIT_YES : FIT_NO;
 }
 
 static enum fit pairs_fit(const struct ask *k, const struct img_match *m, enum strictness how)
 {
-    enum fit fit = FIT_YES;
+    enum fit fit = m->query_only ? names_fit(k, m, how) : FIT_YES;
     for (uint32_t i = 0; i < m->query.n + m->header.n && fit != FIT_NO; i++) {
         bool is_query = i < m->query.n;
         uint32_t at = is_query ? m->query.first + i : m->header.first + i - m->query.n;
@@ -244,11 +316,15 @@ int match_subprotocols(const struct ask *k, const struct img_match *m, bool all,
 }
 
 /* A rule about upgrades may say that this one is a read; a deny of reads means it too. All others do not fit. */
-static bool effect_fits(const struct ask *k, const struct img_match *m)
+static bool effect_fits(const struct ask *k, const struct img_match *m, enum strictness how)
 {
     uint32_t is = 1u << k->effect;
     if (k->lifted)
         is |= 1u << EFFECT_READ;
+    if (k->overridden)
+        is |= 1u << EFFECT_WRITE | 1u << EFFECT_DELETE;
+    if (k->overridden && how == AS_WRITTEN && !names_override(k, m))
+        return m->effects == 0 || (m->effects & is) == is;
     return m->effects == 0 || (m->effects & is) != 0;
 }
 
@@ -268,55 +344,22 @@ enum fit match_fits(const struct ask *k, const struct img_match *m, enum strictn
 {
     const struct request *r = k->request;
     bool fold = how != AS_WRITTEN;
-    if (!ws_fits(k, m, how) || !effect_fits(k, m))
+    if (!ws_fits(k, m, how) || !effect_fits(k, m, how))
         return FIT_NO;
     if (!match_names_place(k->p, m, r->scheme, r->host, r->port, how) || !method_fits(k, m, how))
         return FIT_NO;
     if (m->paths.n && !path_fits(k, m, how))
         return FIT_NO;
-    if (m->ops.n && !any_glob(k->p, m->ops, k->op, '.', false))
+    bool any_op = k->overridden && how != AS_WRITTEN; /* nobody can say which */
+    if (!any_op && !match_names_op(k->p, m, k->op))
         return FIT_NO;
-    if (m->resources.n && !any_glob(k->p, m->resources, k->resource, '/', fold))
+    if (m->resources.n && !any_op && !any_glob(k->p, m->resources, k->resource, '/', fold))
         return FIT_NO;
     enum fit a = pairs_fit(k, m, how);
     enum fit b = a == FIT_NO ? FIT_NO : git_fits(k, m, how);
     enum fit c = b == FIT_NO ? FIT_NO : conds_fit(k, m, how);
     a = a < b ? a : b;
     return a < c ? a : c;
-}
-
-unsigned match_misses(const struct ask *k, const struct img_match *m, const char *out[MISSES_MAX])
-{
-    const struct request *r = k->request;
-    unsigned n = 0;
-    bool named = m->hosts.n == 0;
-    for (uint32_t i = 0; i < m->hosts.n && !named; i++)
-        named = host_matches(k->p, img_at(k->p, IMG_HOST, m->hosts.first + i), r->host);
-    if (!named)
-        out[n++] = "host";
-    if (!scheme_fits(m, r->scheme, AS_WRITTEN))
-        out[n++] = "scheme";
-    if (!port_fits(k->p, m, r->scheme, r->port, AS_WRITTEN))
-        out[n++] = "port";
-    if (!method_fits(k, m, AS_WRITTEN))
-        out[n++] = "method";
-    if (m->paths.n && !path_fits(k, m, AS_WRITTEN))
-        out[n++] = "path";
-    if (m->ops.n && !any_glob(k->p, m->ops, k->op, '.', false))
-        out[n++] = "op";
-    if (!effect_fits(k, m))
-        out[n++] = "effect";
-    if (!ws_fits(k, m, AS_WRITTEN))
-        out[n++] = "ws";
-    if (m->resources.n && !any_glob(k->p, m->resources, k->resource, '/', false))
-        out[n++] = "resource";
-    if (pairs_fit(k, m, AS_WRITTEN) != FIT_YES)
-        out[n++] = "query or header";
-    if (git_fits(k, m, AS_WRITTEN) != FIT_YES)
-        out[n++] = "git";
-    if (conds_fit(k, m, AS_WRITTEN) != FIT_YES)
-        out[n++] = "body";
-    return n;
 }
 
 static bool label_fits(const struct policy *p, const struct subject *s, const struct img_pair *want)
@@ -328,7 +371,7 @@ static bool label_fits(const struct policy *p, const struct subject *s, const st
     return false;
 }
 
-static bool one_scope_fits(const struct policy *p, const struct subject *s, const struct img_scope *c)
+bool one_scope_fits(const struct policy *p, const struct subject *s, const struct img_scope *c)
 {
     if (c->sandboxes.n && !any_glob(p, c->sandboxes, s->sandbox, 0, false))
         return false;

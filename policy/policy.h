@@ -26,9 +26,9 @@ void policy_judge(const struct policy *p, const struct subject *s, const struct 
                   struct arena *a, struct decision *d);
 
 /* Is any rule for this subject about this host and port at all? Asked at CONNECT,
- * before a name is resolved or a leaf minted. */
+ * before a name is resolved or a leaf minted. While the policy learns, every host is. */
 bool policy_names_host(const struct policy *p, const struct subject *s, struct span scheme, struct span host,
-                       uint16_t port);
+                       uint16_t port, uint64_t now_ms);
 
 /* Does a pack for this host read %2F in a path as part of a name (npm's /@scope%2Fname)?
  * Then http_canonical_path is called with keep_slash. */

@@ -17,9 +17,10 @@ static bool any_names(const struct policy *p, const struct subject *s, uint32_t 
 }
 
 bool policy_names_host(const struct policy *p, const struct subject *s, struct span scheme, struct span host,
-                       uint16_t port)
+                       uint16_t port, uint64_t now_ms)
 {
-    if (any_names(p, s, img_hash_add(img_hash_begin('N'), host), scheme, host, port))
+    if (now_ms < p->head->learning_until_ms ||
+        any_names(p, s, img_hash_add(img_hash_begin('N'), host), scheme, host, port))
         return true;
     for (struct span rest = host; rest.n;) {
         rest = span_from(rest, span_index(rest, '.') + 1);
@@ -71,7 +72,7 @@ static void fill_upstream(const struct policy *p, const struct img_upstream *e, 
                            .nallow_private = cidr ? e->allow_private.n : 0};
 }
 
-bool policy_upstream(const struct policy *p, struct span host, uint16_t port, struct arena *a, struct upstream *u)
+const struct img_upstream *upstream_at(const struct policy *p, struct span host, uint16_t port)
 {
     uint32_t lo = 0, hi = p->n[IMG_UPSTREAM];
     while (lo < hi) {
@@ -83,11 +84,18 @@ bool policy_upstream(const struct policy *p, struct span host, uint16_t port, st
         } else if (c > 0) {
             hi = mid;
         } else {
-            fill_upstream(p, e, a, u);
-            return true;
+            return e;
         }
     }
-    return false;
+    return NULL;
+}
+
+bool policy_upstream(const struct policy *p, struct span host, uint16_t port, struct arena *a, struct upstream *u)
+{
+    const struct img_upstream *e = upstream_at(p, host, port);
+    if (e)
+        fill_upstream(p, e, a, u);
+    return e != NULL;
 }
 
 size_t policy_credentials(const struct policy *p)
@@ -182,6 +190,14 @@ bool policy_may_approve(const struct policy *p, struct span approvers, struct sp
                 return true;
     }
     return approvers.n == 0;
+}
+
+bool git_id_is_zero(struct span id)
+{
+    for (size_t i = 0; i < id.n; i++)
+        if (id.p[i] != '0')
+            return false;
+    return true;
 }
 
 const char *verdict_name(enum verdict v)

@@ -31,6 +31,8 @@ struct img_host {
 struct img_scope {
     struct img_str name;
     struct img_range sandboxes, labels; /* IMG_GLOB, IMG_PAIR */
+    uint32_t resident;                  /* 1: only upstreams of these regions may be reached */
+    struct img_range regions;           /* IMG_STR */
 };
 /* One thing that must hold of a body. */
 enum { COND_JSON = 0, COND_FORM, COND_KINDS };
@@ -52,6 +54,8 @@ struct img_match {
     uint32_t ws;                                 /* 1: WebSocket upgrades, and nothing else */
     struct img_range ws_protocols;               /* IMG_GLOB; none: any */
     struct img_range body;                       /* IMG_COND: all of them */
+    uint32_t query_only;                         /* 1: the query has no names but these */
+    struct img_range query_names, written;       /* IMG_STR; written: each of paths with its {name}s; or none */
 };
 struct img_rule { /* sorted by id: the lowest index is the lowest id */
     struct img_str id, file;
@@ -64,6 +68,10 @@ struct img_rule { /* sorted by id: the lowest index is the lowest id */
     uint32_t ws_send; /* enum ws_kinds: what may be sent after an upgrade */
     uint64_t within_ms, inline_wait_ms, ws_max, ws_total, ws_within_ms;
     struct img_str say, instead;
+    struct img_range limits;  /* IMG_LIMIT */
+    struct img_range windows; /* IMG_WINDOW: none is always; else it is in force in any of them */
+    uint32_t over;            /* IMG_RULE: the hold that takes what is past a limit; IMG_NONE: it is denied */
+    uint32_t spare;
 };
 struct img_slot { /* open addressing; n 0: free. Keys are not kept: a collision costs a look, no more */
     uint32_t hash;
@@ -80,7 +88,7 @@ struct img_cred {
     struct img_range only; /* IMG_PLACE */
 };
 struct img_upstream {
-    struct img_str host, address, ca, crl;
+    struct img_str host, address, ca, crl, region;
     uint32_t port, cleartext, only_tls13;
     struct img_range allow_private, pins; /* IMG_STR; a pin has 32 bytes */
 };

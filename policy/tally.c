@@ -62,8 +62,25 @@ struct ws_terms ws_terms_meet(struct ws_terms a, struct ws_terms b)
                              least(a.within_ms, b.within_ms)};
 }
 
-static void add_hold(const struct policy *p, const struct img_rule *r, uint32_t i, struct hold_sum *h)
+const struct hold_sum hold_sum_none = {
+    .rule = -1, .credential = IMG_NONE, .approver = IMG_NONE, .inline_wait_ms = UINT64_MAX};
+
+/* What fits in another spelling lends no credential and no name; who must agree to it, and its bounds, stay. */
+static void hold_sum_also(struct hold_sum *h, const struct hold_sum *loose)
 {
+    h->clash_approver |= loose->clash_approver;
+    merge_credential(&h->approver, loose->approver, &h->clash_approver);
+    h->messages = ws_terms_meet(h->messages, loose->messages);
+    h->reason |= loose->reason;
+    if (loose->within_ms && (h->within_ms == 0 || loose->within_ms < h->within_ms))
+        h->within_ms = loose->within_ms;
+    h->inline_wait_ms = least(h->inline_wait_ms, loose->inline_wait_ms);
+    limited_join(&h->limited, &loose->limited);
+}
+
+void hold_sum_add(const struct policy *p, uint32_t i, struct hold_sum *h)
+{
+    const struct img_rule *r = img_at(p, IMG_RULE, i);
     h->messages = h->rule < 0 ? ws_terms_of(r) : ws_terms_meet(h->messages, ws_terms_of(r));
     h->rule = prefer(p, h->rule, i);
     merge_credential(&h->credential, r->credential, &h->clash_credential);
@@ -73,40 +90,63 @@ static void add_hold(const struct policy *p, const struct img_rule *r, uint32_t 
         h->within_ms = r->within_ms;
     if (r->inline_wait_ms < h->inline_wait_ms)
         h->inline_wait_ms = r->inline_wait_ms;
+    if (r->limits.n)
+        limited_add(&h->limited, i);
+}
+
+/* A rule whose limits count what cannot be seen yet may or may not let this through. */
+static enum fit less_unseen(const struct ask *k, const struct img_rule *r, enum fit fit)
+{
+    return fit == FIT_YES && r->limits.n && !limits_seen(k, r) ? FIT_MAYBE : fit;
 }
 
 static void weigh_hold(const struct ask *k, const struct img_rule *r, uint32_t i, struct tally *t)
 {
-    enum fit fit = rule_fits(k, r, AS_WRITTEN);
+    enum fit fit = less_unseen(k, r, rule_fits(k, r, k->overridden ? ANY_SPELLING : AS_WRITTEN));
     if (fit == FIT_YES) {
-        add_hold(k->p, r, i, &t->hold);
+        hold_sum_add(k->p, i, &t->hold);
     } else if (fit == FIT_MAYBE) {
         t->maybe_hold = true;
         t->hold_maybe = prefer(k->p, t->hold_maybe, i);
     } else {
-        fit = rule_fits(k, r, ANY_SPELLING);
+        fit = less_unseen(k, r, rule_fits(k, r, ANY_SPELLING));
         if (fit == FIT_YES)
-            add_hold(k->p, r, i, &t->loose);
+            hold_sum_add(k->p, i, &t->loose);
         t->maybe_hold |= fit == FIT_MAYBE;
     }
 }
 
+/* What a rule is bounded by holds in any spelling that a server may take for the same, as a hold does: or the bound
+ * would be evaded where a wider rule lets the other spelling through. */
+static void weigh_bound(const struct ask *k, const struct img_rule *r, uint32_t i, struct tally *t)
+{
+    enum fit fit = match_fits(k, img_at(k->p, IMG_MATCH, r->match.first), ANY_SPELLING);
+    fit = less_unseen(k, r, less_excepts(k, r, fit, AS_WRITTEN));
+    if (fit == FIT_YES)
+        limited_add(&t->limited_allow, i);
+    t->maybe_bound |= fit == FIT_MAYBE;
+}
+
 static void weigh_allow(const struct ask *k, const struct img_rule *r, uint32_t i, struct tally *t)
 {
-    enum fit fit = rule_fits(k, r, AS_WRITTEN);
+    enum fit fit = less_unseen(k, r, rule_fits(k, r, AS_WRITTEN));
     if (fit == FIT_YES) {
         t->allow = prefer(k->p, t->allow, i);
+        if (r->limits.n)
+            limited_add(&t->limited_allow, i);
         merge_credential(&t->credential_allow, r->credential, &t->clash_allow);
     } else if (fit == FIT_MAYBE) {
         t->maybe_allow = true;
         t->allow_maybe = prefer(k->p, t->allow_maybe, i);
+    } else if (r->limits.n) {
+        weigh_bound(k, r, i, t);
     }
 }
 
 static void weigh(const struct ask *k, uint32_t i, struct tally *t)
 {
     const struct img_rule *r = img_at(k->p, IMG_RULE, i);
-    if (!scope_fits(k->p, k->subject, r))
+    if (!scope_fits(k->p, k->subject, r) || (r->windows.n && !when_in_force(k->p, r, k->now_ms)))
         return;
     if (r->verdict == VERDICT_HOLD) {
         weigh_hold(k, r, i, t);
@@ -146,7 +186,8 @@ static void weigh_by_host(const struct ask *k, struct tally *t)
     }
 }
 
-/* Keys F (a resource), R (a resource up to its first '/'), O (first word of the operation), A (all). */
+/* Keys F (a resource), R (a resource up to its first '/'), O (first word of the operation), A (all). Of what may mean
+ * another method nobody can say what it is done to: V has all that are looked for by a resource. */
 static void weigh_by_words(const struct ask *k, struct tally *t)
 {
     if (k->resource.n) {
@@ -155,21 +196,29 @@ static void weigh_by_words(const struct ask *k, struct tally *t)
         weigh_key(k, img_hash_add(img_hash_begin('R'), owner), t);
     }
     weigh_key(k, img_hash_add(img_hash_begin('O'), span_first(k->op, span_index(k->op, '.'))), t);
+    if (k->beside.n && !span_starts(k->beside, SPAN("http.")))
+        weigh_key(k, img_hash_add(img_hash_begin('O'), span_first(k->beside, span_index(k->beside, '.'))), t);
+    if (k->overridden) {
+        weigh_key(k, img_hash_add(img_hash_begin('V'), k->request->host), t);
+        weigh_key(k, img_hash_begin('V'), t);
+        if (k->resource.n)
+            weigh_key(k, img_hash_add(img_hash_begin('V'), span_first(k->resource, span_index(k->resource, ':'))), t);
+    }
     weigh_key(k, img_hash_begin('A'), t);
 }
 
 void tally_rules(const struct ask *k, struct tally *t)
 {
-    const struct hold_sum none = {
-        .rule = -1, .credential = IMG_NONE, .approver = IMG_NONE, .inline_wait_ms = UINT64_MAX};
     *t = (struct tally){.floor = -1,
                         .deny = -1,
                         .allow = -1,
-                        .hold = none,
-                        .loose = none,
+                        .hold = hold_sum_none,
+                        .loose = hold_sum_none,
                         .hold_maybe = -1,
                         .allow_maybe = -1,
                         .credential_allow = IMG_NONE};
     weigh_by_host(k, t);
     weigh_by_words(k, t);
+    if (t->hold.rule >= 0 && t->loose.rule >= 0)
+        hold_sum_also(&t->hold, &t->loose);
 }

@@ -16,8 +16,9 @@ enum msg_type {
     M_READY = 2,   /* R>P */
     M_PEER = 3,    /* P>R u8 role, u64 instance, span info; fd */
     M_STOP = 4,    /* P>R end now, in order */
-    M_IMAGE = 5,   /* P>judge,keeper,ledger,desk  digest; fd of a memfd with all seals */
+    M_IMAGE = 5,   /* P>judge,keeper,desk  digest; fd of a memfd with all seals */
     M_TRUST = 6,   /* P>C on a reload: fd of the file of roots; fd of the file of revocation lists, if there is one */
+    M_SYNC = 7,    /* P>R id: its own; R>P the same id: all that came before it was acted on. Asked after a reload */
     /* parent, lobby and front; id 0. kind: enum listen_kind of proxy/words.h */
     M_LISTEN = 10,   /* P>lobby,front,desk,keeper,resolver u8 kind, span name, [lobby: wire_listener]; fds */
     M_ADOPT = 11,    /* P>F u8 way, u16 port (captured: of the original destination, else 0), span proxy_authorization, span bytes already read; fd */

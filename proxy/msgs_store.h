@@ -4,17 +4,21 @@
 /* clang-format off */
 enum msg_store_type {
     /* judge and ledger */
-    M_TICKET_OPEN = 80,    /* J>Lg wire_ticket, u64 size, span inline or fd: the body */
-    M_TICKET = 81,         /* Lg>J wire_ticket_state: of the ticket opened or joined */
+    M_TICKET_OPEN = 80,    /* J>Lg wire_ticket, limits (wire_limit.h; what a ticket reserves counts from its claim on, and while it is open always; freed when it ends unsent), u64 size, span inline or fd: the body */
+    M_TICKET = 81,         /* Lg>J wire_ticket_state: of the ticket opened or joined; of none, for "over-limit": wire_over follows */
     M_TICKET_CHANGED = 82, /* Lg>J id 0; wire_ticket_state */
     M_CLAIM = 83,          /* J>Lg id ticket, span credential, span host, u16 port, digest policy, span rule: approved -> executing, and the intent, in one transaction */
     M_CLAIMED = 84,        /* Lg>J bool ok, u8 state, digest, span signature, wire_request, u64 size, span inline or fd: the bytes first held. Not ok: nothing after state */
-    M_INTENT = 85,         /* J>Lg wire_record: an allowed unsafe request, before it is sent */
+    M_INTENT = 85,         /* J>Lg wire_record, digest join (zero: none of it can become a hold), limits: an allowed unsafe request, or one with limits, before it is sent; reserves them. A ticket this one would join (of this session and join key, live, with an answer that waits, or denied a moment ago) makes all of them past */
+    M_INTENT_OVER = 94,    /* Lg>J wire_over: nothing was written or reserved; of none: the store failed */
     M_INTENT_OK = 86,      /* Lg>J bool ok: false, the store cannot keep it; nothing may be sent */
     M_SENT_MARK = 87,      /* J>Lg */
     M_OUTCOME = 88,        /* J>Lg wire_record, id ticket (none: all zero), u8 outcome, u16 status, u64 out, u64 in, bool delivered, bool kept, [wire_answer, u64 size, span inline] */
     M_AUDIT = 89,          /* J>Lg wire_record: decided without being sent (deny, refusal) */
     M_TICKET_VOID = 90,    /* J>Lg id ticket, span why: the policy of now would not hold this request so: pending or approved -> cancelled */
+    M_REVIEW = 95,         /* J>Lg id: number of the policy: it is another now; show me what is open */
+    M_TICKET_REVIEW = 96,  /* Lg>J id: as asked; one of them, the next when this one was answered: wire_review, u64 size, span inline or fd: the bytes first held */
+    M_REVIEWED = 97,       /* J>Lg id: as asked; id ticket, bool keep: false, the policy of now would not hold it so: pending or approved -> cancelled */
     M_SANDBOX = 91,        /* Lg>J id 0; wire_sandbox, bool gone */
     M_WEBSOCKET = 93,      /* J>Lg wire_record, u64 messages out, u64 messages in, u64 bytes out, u64 bytes in, u16 close code: its end */
     M_STORE = 92,          /* Lg>J id 0; bool ok: when it changes, and as a sign of life every second it is spoken to */
@@ -34,7 +38,10 @@ enum msg_store_type {
     M_SANDBOX_OPEN = 110,   /* D>P span name, bool captured: make its Unix listener (captured: LISTEN_CAPTURED_UNIX) */
     M_SANDBOX_OPENED = 111, /* P>D bool ok, span path or why */
     M_SANDBOX_CLOSE = 112,  /* D>P span name */
-    M_RELOAD = 113,         /* D>P */
+    M_RELOAD = 113,         /* D>P span operator */
+    M_ROLLBACK = 119,       /* D>P span operator, span first digits of a version's digest (empty: back to the files); answered by M_RELOADED */
+    M_VERSIONS = 117,       /* D>P; P>D span json: the versions of the policy that are kept */
+    M_POLICY_NOTICE = 99,   /* P>D id 0; span (empty: the policy is not pinned), span (empty: the last change was not refused): words for the page */
     M_RELOADED = 114,       /* P>D bool ok, span text */
     M_STATUS = 115,         /* D>P; P>D span json */
     M_SIGNIN = 116,         /* D>P span url: a sign-in link that opens once, for the terminal */

@@ -1,6 +1,7 @@
 #include "proxy/wire_ticket.h"
 
 enum { NAME_BYTES = 256, CODE_BYTES = 64, PATH_BYTES = 2048, FACTS_BYTES = 256 * 1024, WORDS_BYTES = 4096 };
+enum { TYPE_BYTES = 100, REFS_BYTES = 1024 };
 
 static int ok(const struct msg_in *m)
 {
@@ -28,6 +29,10 @@ void wire_put_record(struct dynbuf *b, const struct wire_record *r)
     msg_put_u32(b, r->rule.line);
     msg_put_digest(b, &r->policy);
     msg_put_digest(b, &r->request);
+    msg_put_u8(b, r->has_body);
+    msg_put_u8(b, r->upgrade);
+    msg_put_span(b, span_first(r->content_type, TYPE_BYTES));
+    msg_put_span(b, r->refs);
     msg_put_u8(b, r->shadow);
 }
 
@@ -51,6 +56,10 @@ int wire_get_record(struct msg_in *m, struct wire_record *r)
     r->rule.line = msg_get_u32(m);
     msg_get_digest(m, &r->policy);
     msg_get_digest(m, &r->request);
+    r->has_body = msg_get_bool(m);
+    r->upgrade = msg_get_bool(m);
+    r->content_type = msg_get_span(m, TYPE_BYTES);
+    r->refs = msg_get_span(m, REFS_BYTES);
     r->shadow = msg_get_bool(m);
     return ok(m);
 }
@@ -109,6 +118,32 @@ int wire_get_ticket_state(struct msg_in *m, struct wire_ticket_state *s)
     if (s->state > TICKET_UNKNOWN)
         m->bad = true;
     return ok(m);
+}
+
+void wire_put_review(struct dynbuf *b, const struct wire_review *r)
+{
+    msg_put_id(b, &r->ticket);
+    msg_put_span(b, r->sandbox);
+    msg_put_span(b, r->session);
+    msg_put_span(b, r->rule);
+    msg_put_span(b, r->op);
+    msg_put_span(b, r->credential);
+    msg_put_span(b, r->code);
+    msg_put_u8(b, r->has_body);
+    wire_put_request(b, &r->request);
+}
+
+int wire_get_review(struct msg_in *m, struct wire_review *r)
+{
+    msg_get_id(m, &r->ticket);
+    r->sandbox = msg_get_span(m, NAME_BYTES);
+    r->session = msg_get_span(m, NAME_BYTES);
+    r->rule = msg_get_span(m, NAME_BYTES);
+    r->op = msg_get_span(m, NAME_BYTES);
+    r->credential = msg_get_span(m, NAME_BYTES);
+    r->code = msg_get_span(m, CODE_BYTES);
+    r->has_body = msg_get_bool(m);
+    return wire_get_request(m, &r->request);
 }
 
 void wire_put_sandbox(struct dynbuf *b, const struct wire_sandbox *s)

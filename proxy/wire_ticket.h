@@ -18,6 +18,10 @@ struct wire_record {
     struct span verdict, code, op, effect, resource, credential;
     struct wire_rule rule;
     struct digest policy, request; /* digests; request all zero when none was computed */
+    bool has_body, upgrade;        /* what else the policy saw of it: for replay and learn */
+    struct span content_type;      /* of the body, lower case, without parameters; at most 100 bytes */
+    struct span refs;              /* of a push: "create|update|delete REF" a line, at most 1 KiB; a last line "..."
+                                      when there are more */
     bool shadow;                   /* the verdict is what enforcement would have done; the request passed */
 };
 void wire_put_record(struct dynbuf *b, const struct wire_record *r);
@@ -37,14 +41,25 @@ int wire_get_ticket(struct msg_in *m, struct wire_ticket *t) MUSTCHECK;
 
 struct wire_ticket_state {
     struct id ticket;
-    uint8_t state;       /* enum ticket_state; TICKET_NONE: refused, `words` says why ("too-many-pending", "store") */
-    bool joined;         /* there before */
-    uint64_t expires_ms; /* Unix time */
+    uint8_t state; /* enum ticket_state; TICKET_NONE: refused, `words` says why ("too-many-pending", "over-limit",
+                      "store") */
+    bool joined;   /* there before */
+    uint64_t expires_ms;   /* Unix time */
     struct span by, words; /* who decided, and what they said */
     bool has_answer;       /* done, and its answer was kept: wire_answer, u64 size, span inline or fd follow */
 };
 void wire_put_ticket_state(struct dynbuf *b, const struct wire_ticket_state *s);
 int wire_get_ticket_state(struct msg_in *m, struct wire_ticket_state *s) MUSTCHECK;
+
+/* An open ticket, for a judge that has another policy by now. */
+struct wire_review {
+    struct id ticket;
+    struct span sandbox, session, rule, op, credential, code;
+    bool has_body;
+    struct wire_request request;
+};
+void wire_put_review(struct dynbuf *b, const struct wire_review *r);
+int wire_get_review(struct msg_in *m, struct wire_review *r) MUSTCHECK;
 
 enum { WIRE_TOKENS_OLDER = 7 };
 struct wire_sandbox {

@@ -1,4 +1,4 @@
-/* The rest of /api/v1: credentials, audit, events, status, reload, sign-in links. */
+/* The rest of /api/v1: credentials, audit, events, status, sign-in links. */
 #include <stdio.h>
 
 #include "common/msg.h"
@@ -168,35 +168,6 @@ static void status_came(struct exchange *x, struct frame *f)
 void api_status(struct exchange *x)
 {
     if (ask_begin(x, ASK_PARENT, M_STATUS, M_STATUS, status_came))
-        ask_send(x);
-}
-
-static void reloaded(struct exchange *x, struct frame *f)
-{
-    struct msg_in m = msg_in(f ? f->payload : SPAN_NONE);
-    bool ok = msg_get_bool(&m);
-    struct span text = msg_get_span(&m, 16 * 1024);
-    struct jsonw w;
-
-    if (msg_end(&m) != 0) {
-        reply_problem(x, 503, "Not known", "the gateway's parent process did not answer; see its log");
-        return;
-    }
-    if (!ok) {
-        reply_problem(x, 422, "Not reloaded", "%.*s", (int)(text.n < 480 ? text.n : 480), (const char *)text.p);
-        return;
-    }
-    reply_json(x, 200, &w);
-    jsonw_object(&w);
-    jsonw_kv(&w, "text", text);
-    jsonw_end_object(&w);
-}
-
-void api_reload(struct exchange *x)
-{
-    struct member none[1];
-
-    if (body_members(x, none, 0) == 0 && ask_begin(x, ASK_PARENT, M_RELOAD, M_RELOADED, reloaded))
         ask_send(x);
 }
 

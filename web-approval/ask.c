@@ -30,7 +30,8 @@ struct dynbuf *ask_begin(struct exchange *x, enum ask_whom whom, uint16_t type, 
                            : "the other process does not take more");
         return NULL;
     }
-    *a = (struct ask){++d->last_id, x->now_ms + DESK_ASK_MS, whom == ASK_PARENT, want, x, fn};
+    uint64_t most = want == M_RELOADED ? DESK_RELOAD_MS : DESK_ASK_MS;
+    *a = (struct ask){++d->last_id, x->now_ms + most, whom == ASK_PARENT, want, x, fn};
     return b;
 }
 

@@ -7,7 +7,8 @@
 enum ask_whom { ASK_LEDGER = 1, ASK_PARENT };
 
 /* Begin a question; add its fields with msg_put_*, then ask_send. `want` is the type of the answer; anything
- * else, or none within DESK_ASK_MS, calls fn with NULL. NULL: not possible now; the exchange is answered 503. */
+ * else, or none within DESK_ASK_MS (of a reload DESK_RELOAD_MS), calls fn with NULL. NULL: not possible now; the
+ * exchange is answered 503. */
 struct dynbuf *ask_begin(struct exchange *x, enum ask_whom whom, uint16_t type, uint16_t want, ask_fn *fn) MUSTCHECK;
 /* Send what was begun last. On failure fn is called with NULL. */
 void ask_send(struct exchange *x);

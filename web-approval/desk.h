@@ -27,6 +27,7 @@ enum {
     DESK_ARENA_MAX = 32 * 1024 * 1024,
     DESK_ASKS = 128,
     DESK_ASK_MS = 10 * 1000,
+    DESK_RELOAD_MS = 40 * 1000, /* compiling a policy and running its tests may take 30 s */
     DESK_TEXT = 512,
 };
 
@@ -59,6 +60,7 @@ struct desk {
     char mode[16];             /* enforce or shadow */
     uint64_t owner_uid;
     struct dynbuf secrets; /* payload of the last M_SECRETS */
+    struct dynbuf notice;  /* payload of the last M_POLICY_NOTICE */
     struct policy *policy;
     struct span image;
 };

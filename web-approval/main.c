@@ -112,6 +112,10 @@ static void parent_frame(void *arg, struct frame *f)
         dynbuf_reset(&d->secrets);
         (void)dynbuf_add(&d->secrets, f->payload);
         break;
+    case M_POLICY_NOTICE:
+        dynbuf_reset(&d->notice);
+        (void)dynbuf_add(&d->notice, f->payload);
+        break;
     default: (void)ask_answer(d, true, f);
     }
 }
@@ -151,6 +155,7 @@ int main(void)
     if (!d->loop)
         log_die("no event loop");
     dynbuf_init(&d->secrets, CHAN_PAYLOAD_MAX);
+    dynbuf_init(&d->notice, CHAN_PAYLOAD_MAX);
     struct role *r = role_start("desk", d->loop, &ops, d);
     d->parent = role_parent(r);
     if (guard_init(&d->guard, span_str(d->desk_url)) != 0)

@@ -2,7 +2,23 @@
 
 #include <stdio.h>
 
+#include "common/msg.h"
 #include "web-approval/route.h"
+
+/* Of the policy: that it is not the one of the files, and that the last change of it was refused. */
+static void policy_notice(struct exchange *x)
+{
+    struct msg_in m = msg_in(dynbuf_span(&x->desk->notice));
+
+    for (int i = 0; i < 2; i++) {
+        struct span words = msg_get_span(&m, 4096);
+        if (m.bad || words.n == 0)
+            continue;
+        PUT(x, "<p class=\"alert\" role=\"note\"><b>Policy.</b> ");
+        show_cut(&x->out, words, 1000);
+        PUT(x, "</p>\n");
+    }
+}
 
 /* What every page must say, whatever it is about. */
 static void alerts(struct exchange *x)
@@ -13,6 +29,7 @@ static void alerts(struct exchange *x)
     if (strcmp(x->desk->mode, "shadow") == 0)
         PUT(x, "<p class=\"alert\" role=\"note\"><b>Shadow mode.</b> Nothing is held or denied; the audit says what "
                "would have been.</p>\n");
+    policy_notice(x);
     if (freeze_read(x, &f, &e) != 0 || !f.on)
         return;
     PUT(x, "<p class=\"alert\" role=\"note\"><b>Writes are frozen</b> by ");

@@ -25,6 +25,8 @@ static const struct route {
     {"GET", "/api/v1/credentials", BOTH, api_credentials},
     {"GET", "/api/v1/status", BOTH, api_status},
     {"POST", "/api/v1/reload", PLACE_CONTROL, api_reload},
+    {"GET", "/api/v1/policy/versions", BOTH, api_policy_versions},
+    {"POST", "/api/v1/policy/rollback", PLACE_CONTROL, api_policy_rollback},
     {"GET", "/api/v1/freeze", BOTH, api_frozen},
     {"POST", "/api/v1/freeze", PLACE_CONTROL, api_freeze},
     {"POST", "/api/v1/thaw", PLACE_CONTROL, api_thaw},

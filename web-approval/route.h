@@ -25,6 +25,8 @@ void api_frozen(struct exchange *x);
 void api_freeze(struct exchange *x);
 void api_thaw(struct exchange *x);
 void api_reload(struct exchange *x);
+void api_policy_versions(struct exchange *x);
+void api_policy_rollback(struct exchange *x);
 void api_signin(struct exchange *x);
 
 void page_list(struct exchange *x);

@@ -280,8 +280,12 @@ size_t classify(const struct policy *p, const struct request *r, struct span pat
         out[n++] = (struct class){.op = rest_op(r->method), .effect = rest_effect(r->method, r->has_body)};
     if (!overrides_method(r))
         return n;
-    for (size_t i = 0; i < n; i++)
-        out[i].effect = out[i].effect == EFFECT_READ ? EFFECT_WRITE : out[i].effect;
-    out[n] = (struct class){.op = SPAN("http.override"), .effect = EFFECT_WRITE, .dialect = out[0].dialect};
+    /* The same request twice: as it stands, and as the server may take it. */
+    out[n] = (struct class){.op = SPAN("http.override"),
+                            .resource = out[0].resource,
+                            .effect = EFFECT_WRITE,
+                            .dialect = out[0].dialect,
+                            .overridden = true,
+                            .beside = out[0].op};
     return n + 1;
 }

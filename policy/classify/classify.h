@@ -23,6 +23,8 @@ struct class
     struct span could_op, could_method, could_path;
     uint32_t git_service; /* GIT_*, 0 when it is not git */
     bool pending;         /* the body decides and is not complete yet */
+    bool overridden;      /* a server that takes another method from the query or a field: any may be meant */
+    struct span beside;   /* ... instead of this operation */
     const char *bad;      /* the code of a refusal; no rule can help */
     const struct git_push *push;
     struct span join_body;

@@ -56,14 +56,6 @@ static bool is_object_id(struct span s)
     return true;
 }
 
-static bool is_zero_id(struct span s)
-{
-    for (size_t i = 0; i < s.n; i++)
-        if (s.p[i] != '0')
-            return false;
-    return true;
-}
-
 /* git check-ref-format, and below refs/ only. */
 static bool is_ref_name(struct span s)
 {
@@ -107,7 +99,7 @@ static int parse_command(struct span line, struct git_ref *ref)
     ref->name = span_from(rest, id + 1);
     if (!is_object_id(ref->old_id) || !is_object_id(ref->new_id) || rest.n <= id || rest.p[id] != ' ')
         return -1;
-    if (is_zero_id(ref->old_id) && is_zero_id(ref->new_id))
+    if (git_id_is_zero(ref->old_id) && git_id_is_zero(ref->new_id))
         return -1;
     return is_ref_name(ref->name) ? 0 : -1;
 }
@@ -159,7 +151,7 @@ static int parse_lines(struct pkt *k, struct push_parse *s)
             return -1;
         if (named_before(s->refs, s->n, s->refs[s->n].name))
             return -1;
-        s->all_delete &= is_zero_id(s->refs[s->n].new_id);
+        s->all_delete &= git_id_is_zero(s->refs[s->n].new_id);
         s->n++;
     }
     return kind == PKT_FLUSH && s->n > 0 ? 0 : -1;
@@ -182,7 +174,7 @@ static struct span words(struct arena *a, bool whole, const struct git_ref *r)
     char *dst = arena_alloc(a, max);
     if (dst == NULL)
         return SPAN_NONE;
-    bool creates = is_zero_id(r->old_id), deletes = is_zero_id(r->new_id);
+    bool creates = git_id_is_zero(r->old_id), deletes = git_id_is_zero(r->new_id);
     struct span from = span_first(creates ? SPAN("nothing") : r->old_id, whole ? 64 : 7);
     struct span to = span_first(deletes ? SPAN("nothing") : r->new_id, whole ? 64 : 7);
     int n = snprintf(dst, max, "%.*s %.*s -> %.*s", SPAN_FMT(r->name), SPAN_FMT(from), SPAN_FMT(to));
@@ -201,7 +193,7 @@ static int describe(struct arena *a, struct class *c, const struct push_parse *s
     facts[0] = (struct fact){SPAN("Repository"), repo};
     for (size_t i = 0; i < s->n; i++) {
         const struct git_ref *r = &s->refs[i];
-        bool creates = is_zero_id(r->old_id), deletes = is_zero_id(r->new_id);
+        bool creates = git_id_is_zero(r->old_id), deletes = git_id_is_zero(r->new_id);
         facts[i + 1].label = creates ? SPAN("Create") : deletes ? SPAN("Delete") : SPAN("Update");
         facts[i + 1].value = words(a, true, r);
         if (facts[i + 1].value.n == 0)

@@ -1,6 +1,8 @@
 /* A request written by a person, as the gateway would see it. */
 #include "policy/cli/policy_cli.h"
 
+#include <time.h>
+
 #include "common/http/uri.h"
 #include "policy/load/names.h"
 
@@ -13,6 +15,7 @@ void asked_init(struct asked *q)
     q->subject.sandbox = SPAN("sandbox");
     q->request.method = SPAN("GET");
     q->request.body_complete = true;
+    q->now_ms = (uint64_t)time(NULL) * 1000;
 }
 
 void asked_free(struct asked *q)
@@ -40,6 +43,15 @@ int asked_label(struct asked *q, struct span key, struct span value)
         return -1;
     l[q->subject.nlabels++] = (struct label){key, value};
     return 0;
+}
+
+void put_percent(struct dynbuf *b, struct span s, const char *plain)
+{
+    for (size_t i = 0; i < s.n; i++) {
+        uint8_t c = s.p[i];
+        bool as_is = (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || (c && strchr(plain, c));
+        (void)(as_is ? dynbuf_add_byte(b, c) : dynbuf_addf(b, "%%%02X", c));
+    }
 }
 
 static int canonical(struct asked *q, struct span in, bool path, struct span *out)
@@ -117,36 +129,49 @@ static void pkt(struct dynbuf *b, const struct git_ref *r, bool first)
     }
 }
 
-int asked_push(struct asked *q, struct span url, const struct git_ref *refs, size_t n, struct err *e)
+int asked_refs(struct arena *a, const struct git_ref *refs, size_t n, struct span *out)
 {
     struct dynbuf b;
     bool pack = false;
     dynbuf_init(&b, 1 << 20);
-    (void)dynbuf_add(&b, url);
-    (void)dynbuf_add(&b, SPAN("/git-receive-pack"));
-    int rc = asked_url(q, arena_copy(&q->a, dynbuf_span(&b)), e);
-    dynbuf_reset(&b);
     for (size_t i = 0; i < n; i++) {
         pkt(&b, &refs[i], i == 0);
         for (size_t k = 0; k < refs[i].new_id.n; k++)
             pack |= refs[i].new_id.p[k] != '0';
     }
     (void)dynbuf_add(&b, pack ? SPAN("0000PACK") : SPAN("0000"));
-    q->request.method = SPAN("POST");
-    q->request.has_body = true;
-    q->request.body = arena_copy(&q->a, dynbuf_span(&b));
-    rc |= asked_header(q, SPAN("Content-Type"), SPAN("application/x-git-receive-pack-request"));
+    *out = dynbuf_ok(&b) ? arena_copy(a, dynbuf_span(&b)) : SPAN_NONE;
     dynbuf_free(&b);
-    return rc;
+    return out->p ? 0 : -1;
 }
 
-void asked_judge(struct asked *q, const struct policy *p)
+int asked_push(struct asked *q, struct span url, const struct git_ref *refs, size_t n, struct err *e)
 {
-    struct decision *d = &q->decision;
-    policy_judge(p, &q->subject, &q->request, 0, &q->a, d);
-    if (!d->need_body || !q->request.body_complete)
+    struct dynbuf b;
+    dynbuf_init(&b, 1 << 20);
+    (void)dynbuf_add(&b, url);
+    (void)dynbuf_add(&b, SPAN("/git-receive-pack"));
+    int rc = asked_url(q, arena_copy(&q->a, dynbuf_span(&b)), e);
+    dynbuf_free(&b);
+    q->request.method = SPAN("POST");
+    q->request.has_body = true;
+    rc |= asked_refs(&q->a, refs, n, &q->request.body);
+    return rc | asked_header(q, SPAN("Content-Type"), SPAN("application/x-git-receive-pack-request"));
+}
+
+void judge_asked(const struct policy *p, const struct subject *s, const struct request *r, uint64_t now_ms,
+                 struct arena *a, struct decision *d)
+{
+    policy_judge(p, s, r, now_ms, a, d);
+    if (!d->need_body || !r->body_complete)
         return;
     d->need_body = false; /* it is all there, and not enough: as the gateway says it */
     d->verdict = VERDICT_DENY;
     d->code = "unclassified";
+}
+
+void asked_judge(struct asked *q, const struct policy *p)
+{
+    judge_asked(p, &q->subject, &q->request, q->now_ms, &q->a, &q->decision);
+    judge_limits(p, &q->request, q->now_ms, q->used, q->nused, &q->a, &q->decision);
 }

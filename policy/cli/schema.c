@@ -89,6 +89,7 @@ static void one(struct schema *s, const struct key *k)
     switch (k->type) {
     case KEY_COUNTS: number(s, k); break;
     case KEY_SOME_OF: words(s, k->choices); break;
+    case KEY_RATES: pattern(s, "^[0-9]+/[0-9]+(ms|s|m|h|d)$"); break;
     default: type(s, "string");
     }
 }
@@ -103,12 +104,34 @@ static void one_or_many(struct schema *s, const struct key *k)
     end(s);
     begin(s, NULL);
     type(s, "array");
-    jsonw_kv_u64(&s->w, "minItems", 1);
+    jsonw_kv_u64(&s->w, "minItems", !(k->flags & KEY_EMPTY));
     begin(s, "items");
     one(s, k);
     end(s);
     end(s);
     jsonw_end_array(&s->w);
+}
+
+static void maps(struct schema *s, const struct key *k, bool one_too)
+{
+    if (one_too) {
+        jsonw_key(&s->w, "anyOf");
+        jsonw_array(&s->w);
+        begin(s, NULL);
+        ref(s, k->table);
+        end(s);
+        begin(s, NULL);
+    }
+    type(s, "array");
+    if (one_too)
+        jsonw_kv_u64(&s->w, "minItems", 1);
+    begin(s, "items");
+    ref(s, k->table);
+    end(s);
+    if (one_too) {
+        end(s);
+        jsonw_end_array(&s->w);
+    }
 }
 
 static void mapping(struct schema *s, const struct key *k)
@@ -129,23 +152,25 @@ static void value(struct schema *s, const struct key *k)
     case KEY_PROSE: type(s, "string"); break;
     case KEY_TEXTS:
     case KEY_COUNTS:
+    case KEY_RATES:
     case KEY_SOME_OF: one_or_many(s, k); break;
     case KEY_BOOL: type(s, "boolean"); break;
     case KEY_COUNT: number(s, k); break;
     case KEY_TIME: pattern(s, "^[0-9]+(ms|s|m|h|d)$"); break;
+    case KEY_INSTANT: pattern(s, "^20[0-9]{2}-[0-9]{2}-[0-9]{2}T[0-9:]{8}(Z|[+-][0-9]{2}:[0-9]{2})$"); break;
     case KEY_SIZE: pattern(s, "^[0-9]+(KiB|MiB|GiB)$"); break;
     case KEY_ONE_OF: words(s, k->choices); break;
     case KEY_MAP: ref(s, k->table); break;
     case KEY_LIST:
-        type(s, "array");
-        begin(s, "items");
-        ref(s, k->table);
-        end(s);
-        break;
+    case KEY_MAPS: maps(s, k, k->type == KEY_MAPS); break;
     case KEY_NAMED:
     case KEY_PAIRS: mapping(s, k); break;
+    case KEY_NEVER:
     case KEY_LATER: jsonw_key(&s->w, "not"), jsonw_object(&s->w), jsonw_end_object(&s->w); break;
     case KEY_CALL: /* more than one shape: the loader's own function knows them */
+        if (k->pattern)
+            pattern(s, k->pattern);
+        break;
     case KEY_END: break;
     }
 }

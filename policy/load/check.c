@@ -2,11 +2,12 @@
 #include <stdio.h>
 
 #include "policy/glob.h"
+#include "policy/load/captures.h"
 #include "policy/load/derive.h"
 #include "policy/load/names.h"
 #include "policy/load/scalar.h"
 
-enum { PINS_MAX = 16 };
+enum { PINS_MAX = 16, PLACES_MAX = 1000 };
 
 static void bad_value(struct loader *l, const struct item *v, const char *code, const char *why)
 {
@@ -96,17 +97,6 @@ static void check_op_known(struct loader *l, const struct model *m, const struct
             near ? "; did you mean \"" : ", so the rule could never match", near ? near : "", near ? "\"?" : "");
 }
 
-/* RFC 6901, with the two escapes it has; "" would be the whole body, which has no value to compare. */
-static const char *why_pointer(struct span s)
-{
-    if (s.n == 0 || s.p[0] != '/')
-        return "is no JSON pointer: it begins with a slash, such as /amount";
-    for (size_t i = 0; i < s.n; i++)
-        if (s.p[i] == '~' && (i + 1 == s.n || (s.p[i + 1] != '0' && s.p[i + 1] != '1')))
-            return "is no JSON pointer: a ~ in a name is written ~0, a slash in it ~1";
-    return NULL;
-}
-
 static void check_conds(struct loader *l, const struct list *conds)
 {
     const struct m_cond *v = conds->v;
@@ -117,7 +107,7 @@ static void check_conds(struct loader *l, const struct list *conds)
         int asked = (c->equals.at != NULL) + (c->in.at != NULL) + (c->glob.at != NULL) + (c->at_most.at != NULL) +
                     (c->at_least.at != NULL) + (c->exists.at != NULL) + (c->absent.at != NULL);
         if (c->pointer.at)
-            bad_value(l, &c->pointer, "P013", why_pointer(c->pointer.text));
+            bad_value(l, &c->pointer, "P013", scalar_pointer(c->pointer.text));
         check_texts(l, &c->glob, why_free);
         if (c->at && asked != 1)
             problem(l, c->at, "P015",
@@ -126,6 +116,21 @@ static void check_conds(struct loader *l, const struct list *conds)
         if (flag->at && !flag->v)
             problem(l, flag->at, "P015",
                     "only true says something here; its opposite is the other of exists and absent");
+    }
+}
+
+/* A value that is asked of a name which may not be there never fits. */
+static void check_query_names(struct loader *l, const struct m_match *t)
+{
+    const struct pair *v = t->query.v;
+    for (size_t i = 0; i < t->query.n && t->query_names.at; i++) {
+        bool named = v[i].name.at == NULL;
+        for (size_t k = 0; k < t->query_names.n && !named; k++)
+            named = span_eq(t->query_names.v[k].text, v[i].name.text);
+        if (!named)
+            problem(l, v[i].at, "P015",
+                    "query_names: does not have \"%.*s\", so the rule could never fit: add it there",
+                    SPAN_FMT(span_first(v[i].name.text, 60)));
     }
 }
 
@@ -138,6 +143,7 @@ static void check_match(struct loader *l, const struct model *m, const struct m_
     check_texts(l, &t->resources, why_resource);
     check_texts(l, &t->git.refs, why_ref);
     check_pairs(l, &t->query, false);
+    check_query_names(l, t);
     check_pairs(l, &t->header, true);
     check_texts(l, &t->ws.subprotocols, why_free);
     check_conds(l, &t->json);
@@ -159,8 +165,8 @@ static void check_match(struct loader *l, const struct model *m, const struct m_
 static bool says_something(const struct m_match *t)
 {
     return t->hosts.at || t->ports.at || t->methods.at || t->paths.at || t->ops.at || t->resources.at ||
-           t->schemes.at || t->effects.at || t->query.at || t->header.at || t->git.at || t->ws.at || t->json.at ||
-           t->form.at;
+           t->schemes.at || t->effects.at || t->query.at || t->query_names.at || t->header.at || t->git.at ||
+           t->ws.at || t->json.at || t->form.at;
 }
 
 static void check_rule_parts(struct loader *l, const struct model *m, const struct m_rule *r)
@@ -194,11 +200,14 @@ static void check_wide(struct loader *l, const struct items *hosts)
         bad_value(l, &hosts->v[i], "P013", names_too_wide(hosts->v[i].text));
 }
 
-static void check_rule(struct loader *l, const struct model *m, struct m_rule *r)
+static void check_rule(struct loader *l, struct model *m, struct m_rule *r)
 {
     if (r->id.at && !scalar_is_name(r->id.text))
         problem(l, r->id.at, "P008", "an id is letters, digits, '.', '_' and '-', at most 64");
     check_rule_parts(l, m, r);
+    read_captures(l, r);
+    check_when(l, m, r);
+    check_limits(l, m, r);
     if (r->decide.v != VERDICT_DENY)
         check_wide(l, &r->match.hosts);
     check_match(l, m, &r->match);
@@ -294,6 +303,9 @@ static void check_credential(struct loader *l, struct m_credential *c)
     check_inject(l, c);
     if (c->only.at && c->only.n == 0)
         problem(l, c->only.at, "P015", "only: names no place, so the credential could never be used");
+    if (c->only.n > PLACES_MAX)
+        problem(l, c->only.at, "P017", "only: names %zu places, more than %d: write several credentials", c->only.n,
+                PLACES_MAX);
     for (size_t i = 0; i < c->only.n; i++) {
         if (p[i].host.at)
             bad_value(l, &p[i].host, "P013", scalar_host(p[i].host.text, false));
@@ -314,12 +326,33 @@ static const char *why_pin(struct span s)
     return scalar_pin(s, raw);
 }
 
+static const char *why_region(struct span s)
+{
+    return scalar_is_name(s) ? NULL : "is no name of a region: letters, digits, '.', '_' and '-', at most 64";
+}
+
+/* A region that no upstream has lets nothing through, which is likely a slip. */
+static void check_regions(struct loader *l, const struct model *m, const struct m_scope *s)
+{
+    check_texts(l, &s->regions, why_region);
+    for (size_t i = 0; i < s->regions.n; i++) {
+        bool had = false;
+        for (size_t k = 0; k < m->nupstreams && !had; k++)
+            had = span_eq(m->upstreams[k]->region.text, s->regions.v[i].text);
+        if (!had && why_region(s->regions.v[i].text) == NULL)
+            problem(l, s->regions.v[i].at, "P112", "no upstream has region: %.*s: this scope reaches nothing by it",
+                    SPAN_FMT(s->regions.v[i].text));
+    }
+}
+
 static void check_upstream(struct loader *l, const struct m_upstream *u)
 {
     if (u->host.at)
         bad_value(l, &u->host, "P013", scalar_host(u->host.text, false));
     if (u->address.at)
         bad_value(l, &u->address, "P013", scalar_ip(u->address.text));
+    if (u->region.at)
+        bad_value(l, &u->region, "P008", why_region(u->region.text));
     check_texts(l, &u->allow_private, scalar_cidr);
     check_texts(l, &u->tls.pins, why_pin);
     if (u->ca.at && u->tls.ca.at)
@@ -342,6 +375,8 @@ void check_model(struct loader *l, struct model *m)
         check_pack(l, m->packs[i]);
     for (size_t i = 0; i < m->nscopes; i++)
         check_scope(l, m->scopes[i]);
+    for (size_t i = 0; i < m->nscopes; i++)
+        check_regions(l, m, m->scopes[i]);
     for (size_t i = 0; i < m->ncredentials; i++)
         check_credential(l, m->credentials[i]);
     for (size_t i = 0; i < m->nupstreams; i++)

@@ -2,11 +2,16 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { DISK_MEMORY_MAX = 128 * 1024 * 1024, DISK_FILES_MAX = 64, CA_MAX = 256 * 1024 };
+#include "policy/load/signed.h"
+#include "policy/load/zone.h"
+
+enum { DISK_MEMORY_MAX = 128 * 1024 * 1024, PATH_MAX_BYTES = 4096, CA_MAX = 256 * 1024 };
 
 static int check_file(int fd, const char *path, size_t max, struct stat *st, struct err *e)
 {
@@ -37,27 +42,50 @@ static int read_all(int fd, const char *path, uint8_t *to, size_t n, struct err 
     return 0;
 }
 
-int policy_read_file(const char *path, size_t max, struct arena *a, struct span *out, struct err *e)
+/* Half of a file can be a policy too, with fewer denies: what grows or is written meanwhile is not read. */
+static int same_still(int fd, const char *path, const struct stat *st, struct err *e)
 {
-    struct stat st = {0};
-    uint8_t *bytes = NULL;
-    int rc = -1;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+    struct stat now = {0};
+    uint8_t more;
+    bool same = read(fd, &more, 1) == 0 && fstat(fd, &now) == 0 && now.st_size == st->st_size &&
+                now.st_mtim.tv_sec == st->st_mtim.tv_sec && now.st_mtim.tv_nsec == st->st_mtim.tv_nsec;
+    return same ? 0 : err_set(e, "%s changed while it was read: try again", path);
+}
+
+/* Ends fd. */
+static int read_open(int fd, const char *path, const struct stat *st, struct arena *a, struct span *out,
+                     struct err *e)
+{
+    size_t n = (size_t)st->st_size;
+    uint8_t *bytes = arena_alloc(a, n + 1);
+    int rc = bytes ? read_all(fd, path, bytes, n, e) : err_set(e, "no memory to read %s", path);
+    if (rc == 0)
+        rc = same_still(fd, path, st, e);
+    *out = span_of(bytes, n);
+    close(fd);
+    return rc;
+}
+
+enum { OPEN_FLAGS = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY };
+
+/* Open and looked at; -1 with *e. */
+static int open_file(int dir, const char *name, const char *path, size_t max, struct stat *st, struct err *e)
+{
+    int fd = openat(dir, name, OPEN_FLAGS);
     if (fd < 0)
         return errno == ELOOP ? err_set(e, "%s is a symbolic link: name the file itself", path)
                               : err_errno(e, "cannot open %s", path);
-    if (check_file(fd, path, max, &st, e) != 0)
-        goto out;
-    bytes = arena_alloc(a, (size_t)st.st_size + 1);
-    if (bytes == NULL) {
-        (void)err_set(e, "no memory to read %s", path);
-        goto out;
-    }
-    rc = read_all(fd, path, bytes, (size_t)st.st_size, e);
-    *out = span_of(bytes, (size_t)st.st_size);
-out:
+    if (check_file(fd, path, max, st, e) == 0)
+        return fd;
     close(fd);
-    return rc;
+    return -1;
+}
+
+int policy_read_file(const char *path, size_t max, struct arena *a, struct span *out, struct err *e)
+{
+    struct stat st = {0};
+    int fd = open_file(AT_FDCWD, path, path, max, &st, e);
+    return fd < 0 ? -1 : read_open(fd, path, &st, a, out, e);
 }
 
 struct disk {
@@ -65,7 +93,58 @@ struct disk {
     const char *const *paths;
     size_t n;
     const char *packs;
+    const struct signers *signers; /* NULL: nothing has to be signed */
+    policy_saw_fn *saw;
+    void *saw_arg;
+    policy_input_fn *input;
+    void *input_arg;
+    struct seen { /* policy files, so that one by two names is one */
+        dev_t dev;
+        ino_t ino;
+        struct span text;
+    } seen[POLICY_FILES_MAX];
+    size_t nseen;
 };
+
+/* Before anything is made of it: is what was read signed, where it has to be? */
+static int take_read(struct disk *d, const char *path, struct span text, struct err *e)
+{
+    if (d->signers && signed_check(d->signers, path, text, &d->a, d->saw, d->saw_arg, e) != 0)
+        return -1;
+    if (d->saw)
+        d->saw(d->saw_arg, path, text);
+    return 0;
+}
+
+/* As policy_read_file, of what belongs to the policy. */
+static int read_seen(struct disk *d, const char *path, size_t max, struct span *out, struct err *e)
+{
+    int rc = policy_read_file(path, max, &d->a, out, e);
+    return rc == 0 ? take_read(d, path, *out, e) : rc;
+}
+
+/* The same of a policy file, fd, which this ends: its text is the one of before when it was read before. */
+static int read_once(struct disk *d, int fd, const char *path, const struct stat *st, struct span *out, struct err *e)
+{
+    for (size_t i = 0; i < d->nseen; i++)
+        if (d->seen[i].dev == st->st_dev && d->seen[i].ino == st->st_ino) {
+            *out = d->seen[i].text;
+            close(fd);
+            return 0;
+        }
+    if (read_open(fd, path, st, &d->a, out, e) != 0 || take_read(d, path, *out, e) != 0)
+        return -1;
+    if (d->nseen < POLICY_FILES_MAX)
+        d->seen[d->nseen++] = (struct seen){st->st_dev, st->st_ino, *out};
+    return 0;
+}
+
+static int read_top(struct disk *d, const char *path, struct span *out, struct err *e)
+{
+    struct stat st = {0};
+    int fd = open_file(AT_FDCWD, path, path, POLICY_FILE_MAX, &st, e);
+    return fd < 0 ? -1 : read_once(d, fd, path, &st, out, e);
+}
 
 static bool is_plain(struct span s)
 {
@@ -82,36 +161,142 @@ static int fetch_pack(struct disk *d, struct span name, struct span *text, struc
         return err_set(e, "no name of a pack");
     for (size_t i = 0; i < 2 && dirs[i]; i++) {
         snprintf(path, sizeof(path), "%s/%.*s.yaml", dirs[i], SPAN_FMT(stem));
-        if (i == 1 || d->packs || access(path, F_OK) == 0)
-            return policy_read_file(path, POLICY_FILE_MAX, &d->a, text, e);
+        if (i == 0 && !d->packs && access(path, F_OK) != 0)
+            continue;
+        if (strcmp(dirs[i], PKGDATADIR "/packs") != 0)
+            return read_seen(d, path, POLICY_FILE_MAX, text, e);
+        /* Installed with this program: whoever can write there needs no signature. */
+        int rc = policy_read_file(path, POLICY_FILE_MAX, &d->a, text, e);
+        if (rc == 0 && d->saw)
+            d->saw(d->saw_arg, path, *text);
+        return rc;
     }
     return -1;
 }
 
-/* Beside the policy file that exists with it; a policy of several files may lie in several folders. */
+static bool is_path(struct span s)
+{
+    return s.n > 0 && s.n < PATH_MAX_BYTES && memchr(s.p, 0, s.n) == NULL;
+}
+
 static int fetch_ca(struct disk *d, struct span name, struct span *text, struct err *e)
 {
-    char path[4096];
-    if (!is_plain(name))
-        return err_set(
-            e, "a file of CAs or CRLs lies in the policy's folder or below, or its path is absolute, without \"..\"");
-    if (name.p[0] == '/') {
-        snprintf(path, sizeof(path), "%.*s", SPAN_FMT(name));
-        return policy_read_file(path, CA_MAX, &d->a, text, e);
-    }
+    char path[PATH_MAX_BYTES];
+    if (!is_path(name))
+        return err_set(e, "this is no path");
+    snprintf(path, sizeof(path), "%.*s", SPAN_FMT(name));
+    return read_seen(d, path, CA_MAX, text, e);
+}
+
+static int folder_length(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? (int)(slash - path + 1) : 0;
+}
+
+/* The widest folder of a top file that path is in: what lies below it is not followed through any link. */
+static int widest_folder(const struct disk *d, const char *path)
+{
+    int widest = -1;
     for (size_t i = 0; i < d->n; i++) {
-        const char *slash = strrchr(d->paths[i], '/');
-        int dir = slash ? (int)(slash - d->paths[i] + 1) : 0;
-        snprintf(path, sizeof(path), "%.*s%.*s", dir, d->paths[i], SPAN_FMT(name));
-        if (i + 1 == d->n || access(path, F_OK) == 0)
-            return policy_read_file(path, CA_MAX, &d->a, text, e);
+        int n = folder_length(d->paths[i]);
+        bool here = n == 0 ? path[0] != '/' : strncmp(d->paths[i], path, (size_t)n) == 0;
+        if (here && (widest < 0 || n < widest))
+            widest = n;
     }
-    return -1;
+    return widest;
+}
+
+/* Step by step through the folders below dir, which this ends; a step that is a link, or back, is refused. The path
+ * is changed on the way and whole again at the end. */
+static int open_below(int dir, char *path, size_t done, struct stat *st, struct err *e)
+{
+    char *slash;
+    while (dir >= 0 && (slash = strchr(path + done, '/')) != NULL) {
+        *slash = '\0';
+        bool odd = path[done] == '\0' || strcmp(path + done, ".") == 0 || strcmp(path + done, "..") == 0;
+        int next = odd ? -1 : openat(dir, path + done, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (odd)
+            (void)err_set(e, "%s is no folder to go through", path);
+        else if (next < 0 && (errno == ELOOP || errno == ENOTDIR))
+            (void)err_set(e, "%s is a symbolic link or no folder: name files by the folders they are in", path);
+        else if (next < 0)
+            (void)err_errno(e, "cannot open %s", path);
+        *slash = '/';
+        close(dir);
+        dir = next;
+        done = (size_t)(slash - path) + 1;
+    }
+    if (dir < 0)
+        return -1;
+    int fd = open_file(dir, path + done, path, POLICY_FILE_MAX, st, e);
+    close(dir);
+    return fd;
+}
+
+static int fetch_include(struct disk *d, struct span name, struct span *text, struct err *e)
+{
+    char path[PATH_MAX_BYTES], top[PATH_MAX_BYTES];
+    struct stat st = {0};
+    if (!is_path(name))
+        return err_set(e, "this is no path");
+    snprintf(path, sizeof(path), "%.*s", SPAN_FMT(name));
+    int n = widest_folder(d, path);
+    if (n < 0)
+        return err_set(e, "%s is not in the folder of the policy", path);
+    snprintf(top, sizeof(top), "%.*s", n, path);
+    int dir = open(n ? top : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (dir < 0)
+        return err_errno(e, "cannot open %s", n ? top : "the folder");
+    int fd = open_below(dir, path, (size_t)n, &st, e);
+    return fd < 0 ? -1 : read_once(d, fd, path, &st, text, e);
+}
+
+/* The system's own: links lead from one name to another there, but never out. */
+static int fetch_zone(struct disk *d, struct span name, struct span *text, struct err *e)
+{
+    static const char dir[] = "/usr/share/zoneinfo";
+    char path[256], root[PATH_MAX], real[PATH_MAX];
+    if (!zone_is_name(name))
+        return err_set(e, "it is no name of a time zone");
+    snprintf(path, sizeof(path), "%s/%.*s", dir, SPAN_FMT(name));
+    if (realpath(dir, root) == NULL)
+        return err_errno(e, "%s (install the package tzdata)", dir);
+    if (realpath(path, real) == NULL)
+        return err_errno(e, "%s", path);
+    struct span below = span_str(real), top = span_str(root);
+    if (!span_starts(below, top) || !span_starts(span_from(below, top.n), SPAN("/")))
+        return err_set(e, "%s leads out of %s", path, dir);
+    return policy_read_file(real, ZONE_FILE_MAX, &d->a, text, e);
+}
+
+/* Whoever has signers has had every file's signature checked already. */
+static int signed_is_asked(const struct disk *d, struct err *e)
+{
+    return d->signers ? 0
+                      : err_set(e, "nobody said whose signatures count: name a file of keys, policy_signers: in "
+                                   "countersign.yaml and --signers for the verbs");
+}
+
+static int fetch_any(struct disk *arg, enum policy_ref kind, struct span name, struct span *text, struct err *e)
+{
+    switch (kind) {
+    case POLICY_REF_PACK: return fetch_pack(arg, name, text, e);
+    case POLICY_REF_CA: return fetch_ca(arg, name, text, e);
+    case POLICY_REF_INCLUDE: return fetch_include(arg, name, text, e);
+    case POLICY_REF_SIGNED: *text = SPAN_NONE; return signed_is_asked(arg, e);
+    case POLICY_REF_ZONE: return fetch_zone(arg, name, text, e);
+    }
+    return err_set(e, "is not available yet");
 }
 
 static int fetch(void *arg, enum policy_ref kind, struct span name, struct span *text, struct err *e)
 {
-    return kind == POLICY_REF_PACK ? fetch_pack(arg, name, text, e) : fetch_ca(arg, name, text, e);
+    struct disk *d = arg;
+    int rc = fetch_any(d, kind, name, text, e);
+    if (rc == 0 && d->input && kind != POLICY_REF_SIGNED)
+        d->input(d->input_arg, (enum policy_input)kind, name, *text);
+    return rc;
 }
 
 /* A file that cannot be read is a problem like any other, so that --json has it too. */
@@ -126,28 +311,46 @@ static void unreadable(struct policy_problems *p, const char *path, const struct
     snprintf(v->text, sizeof(v->text), "%s", e->text);
 }
 
-int policy_load_from_disk(const char *const *paths, size_t n, const char *floors, const char *packs,
-                          struct dynbuf *out, struct policy_problems *problems, struct err *e)
+int policy_load_from_disk(const struct policy_place *from, struct dynbuf *out, struct policy_problems *problems,
+                          struct err *e)
 {
-    struct disk d = {.paths = paths, .n = n, .packs = packs};
-    struct policy_file files[DISK_FILES_MAX + 1] = {{0}};
+    const char *const *paths = from->paths;
+    size_t n = from->n;
+    struct disk d = {.paths = paths,
+                     .n = n,
+                     .packs = from->packs,
+                     .saw = from->saw,
+                     .saw_arg = from->saw_arg,
+                     .input = from->input,
+                     .input_arg = from->input_arg};
+    struct policy_file files[POLICY_FILES_MAX + 1] = {{0}};
     struct err own = {""};
-    size_t all = n + (floors ? 1 : 0);
+    size_t all = n + (from->floors ? 1 : 0);
     int rc = -1;
     arena_init(&d.a, DISK_MEMORY_MAX);
-    if (n == 0 || n > DISK_FILES_MAX) {
-        (void)err_set(e, "%zu policy files: there must be 1 to %d", n, DISK_FILES_MAX);
+    if (n == 0 || n > POLICY_FILES_MAX) {
+        (void)err_set(e, "%zu policy files: there must be 1 to %d", n, POLICY_FILES_MAX);
         goto out;
     }
+    if (from->signers && (d.signers = signers_read(from->signers, &d.a, &own)) == NULL) {
+        unreadable(problems, from->signers, &own);
+        (void)err_set(e, "%s", own.text);
+        goto out;
+    }
+    if (d.signers && d.input)
+        d.input(d.input_arg, (enum policy_input)POLICY_REF_SIGNED, span_str(from->signers), SPAN_NONE);
     for (size_t i = 0; i < all; i++) {
-        files[i] = (struct policy_file){i < n ? paths[i] : floors, SPAN_NONE, i == n};
-        if (policy_read_file(files[i].name, POLICY_FILE_MAX, &d.a, &files[i].text, &own) != 0) {
+        files[i] = (struct policy_file){i < n ? paths[i] : from->floors, SPAN_NONE, i == n};
+        if (read_top(&d, files[i].name, &files[i].text, &own) != 0) {
             unreadable(problems, files[i].name, &own);
             (void)err_set(e, "%s", own.text);
             goto out;
         }
+        if (d.input)
+            d.input(d.input_arg, i < n ? POLICY_INPUT_FILE : POLICY_INPUT_FLOORS, span_str(files[i].name),
+                    files[i].text);
     }
-    rc = policy_load(files, all, fetch, &d, out, problems, e);
+    rc = policy_load(files, all, fetch, &d, from->now_ms, out, problems, e);
 out:
     arena_free(&d.a);
     return rc;

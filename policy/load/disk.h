@@ -8,11 +8,33 @@
 #include "common/arena.h"
 #include "policy/load/load.h"
 
-/* paths: the policy's files, one policy together. floors, packs: NULL for none and for the default
- * search (the installed packs, then ./conf/packs). CA files are relative to the folder of a policy
- * file. out is born with POLICY_IMAGE_MAX by the caller. 0, or -1 with *e as policy_load. */
-int policy_load_from_disk(const char *const *paths, size_t n, const char *floors, const char *packs,
-                          struct dynbuf *out, struct policy_problems *problems, struct err *e) MUSTCHECK;
+/* What to read. paths: the policy's files, one policy together. floors, packs: NULL for none and for the default
+ * search (the installed packs, then ./conf/packs). CA files and includes are relative to the folder of the file that
+ * names them. signers: a file of keys (NULL: none); with it every
+ * file that is read is signed by one of them, but for the installed packs. now_ms: Unix time. saw (may be NULL): told
+ * of every file of the policy that was read, once, with its content; time zones are the system's and not among them.
+ */
+typedef void policy_saw_fn(void *arg, const char *path, struct span text);
+/* input (may be NULL): told of every text that goes into the image, by the name it was asked for. These alone, given
+ * to policy_load again, make the same image. The text is gone when policy_load_from_disk returns; one file by two
+ * names is one span. The values below 16 are those of enum policy_ref; POLICY_REF_SIGNED: all of them are signed, by
+ * a key in the file of this name. */
+enum policy_input { POLICY_INPUT_FILE = 16, POLICY_INPUT_FLOORS };
+typedef void policy_input_fn(void *arg, enum policy_input kind, struct span name, struct span text);
+struct policy_place {
+    const char *const *paths;
+    size_t n;
+    const char *floors, *packs, *signers;
+    uint64_t now_ms;
+    policy_saw_fn *saw;
+    void *saw_arg;
+    policy_input_fn *input;
+    void *input_arg;
+};
+
+/* out is born with POLICY_IMAGE_MAX by the caller. 0, or -1 with *e as policy_load. */
+int policy_load_from_disk(const struct policy_place *from, struct dynbuf *out, struct policy_problems *problems,
+                          struct err *e) MUSTCHECK;
 /* The whole of a regular file of at most max bytes, in the arena. */
 int policy_read_file(const char *path, size_t max, struct arena *a, struct span *out, struct err *e) MUSTCHECK;
 

@@ -127,6 +127,7 @@ static uint32_t put_match(struct emit *w, const struct m_match *t)
     out.ports = range_from(w, IMG_PORT, out.ports.first);
     out.methods = put_texts(w, &t->methods);
     out.paths = put_globs(w, &t->paths, '/');
+    out.written = put_texts(w, &t->written);
     out.ops = put_globs(w, &t->ops, '.');
     out.resources = put_globs(w, &t->resources, '/');
     out.git_refs = put_globs(w, &t->git.refs, '/');
@@ -136,6 +137,8 @@ static uint32_t put_match(struct emit *w, const struct m_match *t)
     put_conds(w, &t->form, COND_FORM);
     out.body = range_from(w, IMG_COND, out.body.first);
     out.query = put_pairs(w, &t->query);
+    out.query_only = t->query_names.at != NULL;
+    out.query_names = put_texts(w, &t->query_names);
     out.header = put_pairs(w, &t->header);
     return put_record(w, IMG_MATCH, &out);
 }
@@ -160,7 +163,8 @@ static void put_rule(struct emit *w, const struct m_rule *r)
                            .ws_send = (uint32_t)r->messages.send.v,
                            .ws_max = r->messages.max.at ? r->messages.max.v : WS_MAX_USUAL,
                            .ws_total = r->messages.total.at ? r->messages.total.v : WS_TOTAL_USUAL,
-                           .ws_within_ms = r->messages.within.at ? r->messages.within.v : WS_WITHIN_USUAL};
+                           .ws_within_ms = r->messages.within.at ? r->messages.within.v : WS_WITHIN_USUAL,
+                           .over = r->over.at ? index_or_none(find_rule(w->m, r->over.text)) : IMG_NONE};
     const struct m_match *except = r->except.v;
     out.file = put_str(w, span_str(r->at->file));
     out.scopes.first = table_count(w, IMG_SCOPE_REF);
@@ -174,6 +178,8 @@ static void put_rule(struct emit *w, const struct m_rule *r)
     for (size_t i = 0; i < r->except.n; i++)
         (void)put_match(w, &except[i]);
     out.except = range_from(w, IMG_MATCH, out.except.first);
+    out.windows = put_windows(w, r);
+    out.limits = put_limits(w, r);
     out.id = put_str(w, r->id.text);
     out.say = put_str(w, r->say.text);
     out.instead = put_str(w, r->instead.text);
@@ -182,7 +188,7 @@ static void put_rule(struct emit *w, const struct m_rule *r)
 }
 
 /* The path of a file as whoever opens it needs it: a relative one begins at the folder of the file that names it. */
-static struct span beside(struct emit *w, const struct item *f)
+struct span beside(struct emit *w, const struct item *f)
 {
     struct span name = span_str(f->at->file);
     while (name.n && name.p[name.n - 1] != '/')
@@ -277,12 +283,25 @@ static void put_pack(struct emit *w, const struct m_pack *k)
     (void)put_record(w, IMG_PACK, &out);
 }
 
+/* The scopes that say where their sandboxes may reach, so that a policy without any asks nobody. */
+static struct img_range put_residents(struct emit *w)
+{
+    uint32_t first = table_count(w, IMG_SCOPE_REF);
+    for (uint32_t i = 0; i < w->m->nscopes; i++)
+        if (w->m->scopes[i]->regions.at)
+            (void)put_record(w, IMG_SCOPE_REF, &i);
+    return range_from(w, IMG_SCOPE_REF, first);
+}
+
 static void put_names(struct emit *w)
 {
     const struct model *m = w->m;
     for (size_t i = 0; i < m->nscopes; i++) {
-        struct img_scope out = {put_str(w, m->scopes[i]->name.text), put_globs(w, &m->scopes[i]->sandboxes, 0),
-                                put_pairs(w, &m->scopes[i]->labels)};
+        struct img_scope out = {.name = put_str(w, m->scopes[i]->name.text),
+                                .sandboxes = put_globs(w, &m->scopes[i]->sandboxes, 0),
+                                .labels = put_pairs(w, &m->scopes[i]->labels),
+                                .resident = m->scopes[i]->regions.at != NULL,
+                                .regions = put_texts(w, &m->scopes[i]->regions)};
         (void)put_record(w, IMG_SCOPE, &out);
     }
     for (size_t i = 0; i < m->napprovers; i++) {
@@ -304,7 +323,8 @@ static int pad(struct dynbuf *out)
 /* Join the parts: head, strings, tables; then the digest over all of it. */
 static int join(struct emit *w, struct dynbuf *out)
 {
-    struct img_head head = {.version = IMG_VERSION};
+    struct img_head head = {
+        .version = IMG_VERSION, .learning_until_ms = w->m->learning.v, .residents = put_residents(w)};
     struct digest d;
     memcpy(head.magic, IMG_MAGIC, sizeof(head.magic));
     head.name = put_str(w, w->m->name.at ? w->m->name.text : SPAN("policy"));

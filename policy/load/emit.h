@@ -22,8 +22,13 @@ uint32_t put_record(struct emit *w, enum img_table t, const void *record); /* it
 uint32_t table_count(const struct emit *w, enum img_table t);
 struct img_range range_from(const struct emit *w, enum img_table t, uint32_t first); /* up to the last record */
 struct img_range put_texts(struct emit *w, const struct items *v);                   /* IMG_STR */
+/* The path of a file that the policy names, for whoever opens it. */
+struct span beside(struct emit *w, const struct item *f);
 /* With the text of the files it names. -1: a problem was told. */
 int put_upstream(struct emit *w, const struct m_upstream *u) MUSTCHECK;
+/* IMG_WINDOW records of a rule, with the zones they need. */
+struct img_range put_windows(struct emit *w, const struct m_rule *r);
+struct img_range put_limits(struct emit *w, const struct m_rule *r); /* IMG_LIMIT */
 /* The keys under which rule i is looked for (policy/tally.c says which there are). */
 void index_rule(struct emit *w, uint32_t i, const struct m_rule *r);
 void emit_index(struct emit *w);

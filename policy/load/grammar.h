@@ -3,12 +3,14 @@
 #ifndef POLICY_LOAD_GRAMMAR_H
 #define POLICY_LOAD_GRAMMAR_H
 
+#include "policy/load/grammar_limits.h"
 #include "policy/load/grammar_match.h"
+#include "policy/load/grammar_terms.h"
 
 struct m_scope {
     const struct node *at;
     struct item name;
-    struct items sandboxes;
+    struct items sandboxes, regions;
     struct list labels; /* struct pair */
 };
 
@@ -36,7 +38,7 @@ struct m_credential {
 
 struct m_upstream {
     const struct node *at;
-    struct item host, address, ca;
+    struct item host, address, ca, region;
     struct number port, cleartext;
     struct items allow_private;
     struct m_tls {
@@ -55,7 +57,7 @@ struct m_approver {
 
 struct m_rule {
     const struct node *at;
-    struct item id, use, say, instead;
+    struct item id, use, say, instead, over;
     struct items scope;
     struct m_match match;
     struct list except; /* m_match */
@@ -66,6 +68,8 @@ struct m_rule {
         struct number within, reason, inline_wait;
     } approve;
     struct m_messages messages;
+    struct list when; /* m_window */
+    struct m_limits limits;
     bool floor;
 };
 
@@ -77,8 +81,10 @@ struct m_packuse {
 
 struct m_file {
     const struct node *at;
-    struct number version;
+    struct number version, learning; /* learning: Unix ms it ends */
     struct item name;
+    struct items include;
+    struct number require_signed;
     struct list packs; /* m_packuse */
     struct m_defaults {
         const struct node *at;

@@ -33,6 +33,8 @@ struct m_match {
     struct items hosts, ports, methods, paths, ops, resources;
     struct number schemes, effects;
     struct list query, header; /* struct pair */
+    struct items query_names;
+    struct items written; /* each of paths, where one has {name}; paths has * there */
     struct m_git git;
     struct m_ws ws;
     struct list json, form; /* m_cond */

@@ -6,6 +6,7 @@
  *      F resource  R resource/       the whole of it, or up to its first '/'
  *      W suffix                      a wildcard host
  *      O word                        first word of an operation
+ *      V host  V kind               those under F and R once more: by host ("" for wildcards), by kind of resource
  *      A                             anything
  *      N host  M suffix              which rules name a host at all (policy_names_host) */
 #include <stdlib.h>
@@ -82,6 +83,7 @@ static void add_resource_keys(struct emit *w, uint32_t rule, const struct items 
             add_key(w, img_hash_add(img_hash_begin('R'), span_first(s, span_index(s, '/'))), rule);
         else
             add_key(w, img_hash_add(img_hash_begin('F'), s), rule);
+        add_key(w, img_hash_add(img_hash_begin('V'), span_first(s, span_index(s, ':'))), rule);
     }
 }
 
@@ -105,6 +107,8 @@ void index_rule(struct emit *w, uint32_t i, const struct m_rule *r)
         add_key(w, img_hash_add(img_hash_begin(wild ? 'M' : 'N'), name), i);
         if (!by_path && !by_resource)
             add_key(w, img_hash_add(img_hash_begin(wild ? 'W' : 'H'), name), i);
+        if (by_resource)
+            add_key(w, img_hash_add(img_hash_begin('V'), wild ? SPAN_NONE : name), i);
     }
     if (by_path)
         add_path_keys(w, i, hosts, &t->paths);

@@ -2,9 +2,10 @@
 
 #include <stdio.h>
 
+#include "policy/load/instant.h"
 #include "policy/load/scalar.h"
 
-enum { KEYS_MAX = 40 };
+enum { KEYS_MAX = 40, TEXT_BYTES_MAX = 8192 };
 
 static const char *kind_name(enum node_kind k)
 {
@@ -35,6 +36,10 @@ static bool decode_any_text(struct loader *l, const struct node *n, struct item 
     }
     if (n->text.n == 0) {
         problem(l, n, "P008", n->plain ? "the value is missing" : "the value is empty");
+        return false;
+    }
+    if (n->text.n > TEXT_BYTES_MAX) {
+        problem(l, n, "P017", "the value has %zu bytes, more than %d", n->text.n, TEXT_BYTES_MAX);
         return false;
     }
     for (size_t i = 0; i < n->text.n; i++)
@@ -88,6 +93,24 @@ static void decode_counts(struct loader *l, const struct node *n, const struct k
     }
 }
 
+static void decode_rates(struct loader *l, const struct node *n, const struct key *k, struct items *out)
+{
+    uint64_t count, ms;
+    if (n->kind == NODE_MAP) {
+        (void)is_kind(l, n, NODE_TEXT);
+        return;
+    }
+    decode_texts(l, n, out);
+    for (size_t i = 0; i < out->n; i++) {
+        const char *why = scalar_rate(out->v[i].text, &count, &ms);
+        if (why)
+            problem(l, out->v[i].at, "P008", "%s %s", k->name, why);
+        else if (count < k->lo || count > k->hi)
+            problem(l, out->v[i].at, "P008", "%s must be from %llu to %llu", k->name, (unsigned long long)k->lo,
+                    (unsigned long long)k->hi);
+    }
+}
+
 static void choices_text(const struct choice *c, char *out, size_t max)
 {
     size_t n = 0;
@@ -132,6 +155,8 @@ static void decode_number(struct loader *l, const struct node *n, const struct k
             why = scalar_bool(n->text, n->plain, &out->v);
         else if (k->type == KEY_TIME)
             why = scalar_time(n->text, &out->v);
+        else if (k->type == KEY_INSTANT)
+            why = scalar_instant(n->text, &out->v);
         else if (k->type == KEY_SIZE)
             why = scalar_size(n->text, &out->v);
         else if (!n->plain || span_u64(n->text, UINT64_MAX, &out->v) != 0)
@@ -156,6 +181,23 @@ void decode_list(struct loader *l, const struct node *n, const struct table *t, 
     }
     for (const struct node *c = n->child; c; c = c->next)
         decode_map(l, c, t, (uint8_t *)out->v + t->size * out->n++);
+}
+
+static void decode_maps(struct loader *l, const struct node *n, const struct table *t, struct list *out)
+{
+    if (n->kind == NODE_LIST && n->count == 0)
+        problem(l, n, "P008", "an empty list says nothing: name something, or leave the key out");
+    if (n->kind == NODE_LIST) {
+        decode_list(l, n, t, out);
+        return;
+    }
+    out->at = n;
+    out->v = arena_alloc(&l->a, t->size);
+    if (out->v == NULL)
+        problem(l, n, "P003", "no memory for the file");
+    else
+        decode_map(l, n, t, out->v);
+    out->n = out->v != NULL;
 }
 
 struct named {
@@ -224,24 +266,30 @@ static void decode_key(struct loader *l, const struct node *n, const struct key 
     case KEY_TEXTS:
         if (n->kind == NODE_MAP)
             (void)is_kind(l, n, NODE_TEXT);
+        else if (n->kind == NODE_LIST && n->count == 0 && (k->flags & KEY_EMPTY))
+            ((struct items *)field)->at = n;
         else
             decode_texts(l, n, field);
         break;
     case KEY_COUNTS: decode_counts(l, n, k, field); break;
+    case KEY_RATES: decode_rates(l, n, k, field); break;
     case KEY_BOOL:
     case KEY_COUNT:
     case KEY_TIME:
+    case KEY_INSTANT:
     case KEY_SIZE:
     case KEY_ONE_OF:
     case KEY_SOME_OF: decode_number(l, n, k, field); break;
     case KEY_MAP: decode_map(l, n, k->table, field); break;
     case KEY_LIST: decode_list(l, n, k->table, field); break;
+    case KEY_MAPS: decode_maps(l, n, k->table, field); break;
     case KEY_NAMED: decode_named(l, n, k->table, field); break;
     case KEY_PAIRS: decode_pairs(l, n, field); break;
     case KEY_CALL: k->call(l, n, field); break;
     case KEY_LATER:
         problem(l, n->key, "P007", "\"%s\" is not available yet: nothing enforces it, so it is refused", k->name);
         break;
+    case KEY_NEVER: problem(l, n->key, "P006", "\"%s\" cannot be here: %s", k->name, k->help); break;
     case KEY_END: break;
     }
 }

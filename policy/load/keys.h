@@ -42,18 +42,22 @@ enum key_type {
     KEY_BOOL,    /* struct number, 0 or 1 */
     KEY_COUNT,   /* struct number, bounds lo..hi */
     KEY_COUNTS,  /* struct items of which each is such a number */
+    KEY_RATES,   /* struct items of which each is such a rate: 20/1d */
     KEY_TIME,    /* struct number, ms: 500ms, 30s, 15m, 2h, 7d */
+    KEY_INSTANT, /* struct number, Unix ms: 2026-11-23T09:00:00Z */
     KEY_SIZE,    /* struct number, bytes: 512KiB, 64MiB */
     KEY_ONE_OF,  /* struct number: the value of a choice */
     KEY_SOME_OF, /* struct number: the values of choices, or'ed; one or a list */
     KEY_MAP,     /* the struct itself */
     KEY_LIST,    /* struct list of mappings */
+    KEY_MAPS,    /* struct list: one mapping or a list of them */
     KEY_NAMED,   /* struct list: a mapping from names to mappings */
     KEY_PAIRS,   /* struct list of struct pair: a mapping from names to texts */
     KEY_CALL,    /* a function reads the node */
-    KEY_LATER    /* refused: "not available yet" */
+    KEY_LATER,   /* refused: "not available yet" */
+    KEY_NEVER    /* refused: help says what to do instead */
 };
-enum { KEY_NEEDED = 1 };
+enum { KEY_NEEDED = 1, KEY_EMPTY = 2 }; /* KEY_EMPTY: a KEY_TEXTS that may be [] */
 
 struct choice {
     const char *name;
@@ -73,7 +77,8 @@ struct key {
     const struct choice *choices; /* KEY_ONE_OF, KEY_SOME_OF; ends with a NULL name */
     key_fn *call;
     uint64_t lo, hi;
-    const char *help; /* one line, for the schema and the manual */
+    const char *pattern; /* KEY_CALL: a regular expression for the schema, or NULL */
+    const char *help;    /* one line, for the schema and the manual */
 };
 
 struct table {

@@ -84,6 +84,13 @@ void gather(struct loader *l, struct m_file *const *files, size_t n, struct mode
     for (size_t i = n; i > 0; i--)
         if (files[i - 1]->name.at)
             m->name = files[i - 1]->name;
+    for (size_t i = 0; i < n; i++) {
+        const struct number *v = &files[i]->learning;
+        if (v->at && m->learning.at)
+            problem(l, v->at, "P012", "learning: is also at %s:%u", m->learning.at->file, m->learning.at->line);
+        else if (v->at)
+            m->learning = *v;
+    }
     m->scopes = collect(l, files, n, offsetof(struct m_file, scopes), sizeof(struct m_scope), "scope", &m->nscopes);
     m->credentials = collect(l, files, n, offsetof(struct m_file, credentials), sizeof(struct m_credential),
                              "credential", &m->ncredentials);
@@ -135,6 +142,11 @@ int find_credential(const struct model *m, struct span name)
 int find_approver(const struct model *m, struct span name)
 {
     return find_named(m->approvers, m->napprovers, name);
+}
+
+int find_rule(const struct model *m, struct span id)
+{
+    return find_named(m->rules, m->nrules, id);
 }
 
 static bool is_pack_name(struct span s)

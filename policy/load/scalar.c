@@ -5,6 +5,7 @@
 
 #include "common/id.h"
 #include "policy/classify/classify.h"
+#include "policy/load/grammar_limits.h"
 
 static bool is_digit(uint8_t c)
 {
@@ -109,6 +110,15 @@ const char *scalar_size(struct span s, uint64_t *bytes)
         scaled(s, SPAN("GiB"), 1024 * 1024 * 1024, bytes))
         return NULL;
     return "is a size such as 512KiB or 64MiB";
+}
+
+const char *scalar_rate(struct span s, uint64_t *count, uint64_t *ms)
+{
+    struct span n, every;
+    if (span_cut(s, '/', &n, &every) && span_u64(n, UINT64_MAX, count) == 0 && scalar_time(every, ms) == NULL &&
+        *ms >= LIMIT_WINDOW_LEAST && *ms <= LIMIT_WINDOW_MOST)
+        return NULL;
+    return "is a number in a time, such as 20/1d or 100/1h, of 1s to 31d";
 }
 
 bool scalar_is_name(struct span s)
@@ -261,7 +271,9 @@ const char *scalar_path(struct span s)
     if (span_index(s, '?') < s.n)
         return "has a query: write it as query: on its own";
     if (span_index(s, '{') < s.n || span_index(s, '}') < s.n)
-        return "has a {name}: captures are not available yet, use * for one segment";
+        return "has a brace: only {name}, of a-z, 0-9 and _, for a whole segment of a rule's path, means something; "
+               "use "
+               "* elsewhere";
     arena_init(&a, 4 * s.n + 256);
     int rc = readings_of(s, &a, reading, &n);
     arena_free(&a);
@@ -272,4 +284,15 @@ const char *scalar_path(struct span s)
         return "is not in the one spelling that requests are compared in: no dot segments, empty segments, ';', "
                "spaces, or escapes of what needs none; escapes in upper case";
     return scalar_glob(s, '/');
+}
+
+/* RFC 6901, with the two escapes it has; "" would be the whole body, which has no value to compare. */
+const char *scalar_pointer(struct span s)
+{
+    if (s.n == 0 || s.p[0] != '/')
+        return "is no JSON pointer: it begins with a slash, such as /amount";
+    for (size_t i = 0; i < s.n; i++)
+        if (s.p[i] == '~' && (i + 1 == s.n || (s.p[i + 1] != '0' && s.p[i + 1] != '1')))
+            return "is no JSON pointer: a ~ in a name is written ~0, a slash in it ~1";
+    return NULL;
 }

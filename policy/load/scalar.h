@@ -10,6 +10,7 @@ const char *scalar_surprise(struct span s);
 const char *scalar_bool(struct span s, bool plain, uint64_t *v);
 const char *scalar_time(struct span s, uint64_t *ms);
 const char *scalar_size(struct span s, uint64_t *bytes);
+const char *scalar_rate(struct span s, uint64_t *count, uint64_t *ms); /* 20/1d */
 
 bool scalar_is_name(struct span s);   /* letters, digits, . _ - ; 1 to 64 */
 bool scalar_is_word(struct span s);   /* an HTTP token */
@@ -18,6 +19,7 @@ bool scalar_is_method(struct span s); /* upper-case */
 const char *scalar_host(struct span s, bool wildcards);
 const char *scalar_path(struct span s); /* "/a/x/" and wildcards */
 const char *scalar_glob(struct span s, uint8_t sep);
+const char *scalar_pointer(struct span s); /* RFC 6901, of something in the body */
 const char *scalar_ip(struct span s);
 const char *scalar_cidr(struct span s);
 /* "sha256/" and base64, as curl and browsers write pins. */

@@ -8,8 +8,18 @@ enum { CA_TEXT_MAX = 64 * 1024, CRL_TEXT_MAX = 128 * 1024 };
 static int fetch_pem(struct emit *w, const struct item *file, const char *what, struct span mark, struct span *pem)
 {
     struct err why = {""};
-    struct span name = span_first(file->text, 100);
-    if (w->l->fetch == NULL || w->l->fetch(w->l->fetch_arg, POLICY_REF_CA, file->text, pem, &why) != 0) {
+    struct span name = span_first(file->text, 100), rest = file->text, part;
+    while (rest.n) {
+        (void)span_cut(rest, '/', &part, &rest);
+        if (span_eq(part, SPAN(".."))) {
+            problem(w->l, file->at, "P011",
+                    "the %s file %.*s: it lies in the folder of this file or below, or its path is absolute, without "
+                    "\"..\"",
+                    what, SPAN_FMT(name));
+            return -1;
+        }
+    }
+    if (w->l->fetch == NULL || w->l->fetch(w->l->fetch_arg, POLICY_REF_CA, beside(w, file), pem, &why) != 0) {
         problem(w->l, file->at, "P011", "the %s file %.*s is not there: %.300s", what, SPAN_FMT(name), why.text);
         return -1;
     }
@@ -83,6 +93,7 @@ int put_upstream(struct emit *w, const struct m_upstream *u)
                                .address = put_str(w, u->address.text),
                                .ca = put_str(w, ca),
                                .crl = put_str(w, crl),
+                               .region = put_str(w, u->region.text),
                                .port = (uint32_t)u->port.v,
                                .cleartext = u->cleartext.v != 0,
                                .only_tls13 = u->tls.min.v != 0};

@@ -1,16 +1,19 @@
 /* What loads, but is likely not what was meant. */
+#include <stdlib.h>
+
 #include "policy/load/model.h"
 
 #include "policy/glob.h"
 #include "policy/load/derive.h"
 #include "policy/load/names.h"
+#include "policy/load/warn.h"
 
-static const struct items *rule_hosts(const struct m_rule *r)
+const struct items *rule_hosts(const struct m_rule *r)
 {
     return r->match.hosts.at ? &r->match.hosts : &r->match.derived;
 }
 
-static bool pattern_covers(struct span pattern, struct span host)
+bool pattern_covers(struct span pattern, struct span host)
 {
     bool deep = span_starts(pattern, SPAN("**.")), one = !deep && span_starts(pattern, SPAN("*."));
     if (!deep && !one)
@@ -28,22 +31,52 @@ static bool names_host(const struct m_rule *r, struct span host)
     return false;
 }
 
+static int order(struct span a, struct span b)
+{
+    size_t n = a.n < b.n ? a.n : b.n;
+    int c = n ? memcmp(a.p, b.p, n) : 0;
+    return c ? c : (a.n > b.n) - (a.n < b.n);
+}
+
+static int by_use(const void *a, const void *b)
+{
+    return order((*(struct m_rule *const *)a)->use.text, (*(struct m_rule *const *)b)->use.text);
+}
+
+/* The rules that use something, by its name: thousands of credentials must not each look at thousands of rules. */
+struct users {
+    struct m_rule **v;
+    size_t n;
+};
+
+static struct users users_of(struct users all, struct span name)
+{
+    size_t lo = 0, hi = all.n, end;
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+        if (order(all.v[mid]->use.text, name) < 0)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    for (end = lo; end < all.n && span_eq(all.v[end]->use.text, name);)
+        end++;
+    return (struct users){all.v + lo, end - lo};
+}
+
 /* B45: a host where a credential may go and no rule says when. */
-static void warn_credential(struct loader *l, const struct model *m, const struct m_credential *c)
+static void warn_credential(struct loader *l, struct users all, const struct m_credential *c)
 {
     const struct m_place *p = c->only.v;
-    bool used = false;
-    for (size_t k = 0; k < m->nrules; k++)
-        used |= m->rules[k]->use.at && span_eq(m->rules[k]->use.text, c->name.text);
-    if (!used) {
+    struct users of = users_of(all, c->name.text);
+    if (of.n == 0) {
         problem(l, c->at, "P105", "no rule uses the credential \"%.*s\"", SPAN_FMT(c->name.text));
         return;
     }
     for (size_t i = 0; i < c->only.n; i++) {
         bool guarded = false;
-        for (size_t k = 0; k < m->nrules && !guarded; k++)
-            guarded = m->rules[k]->use.at && span_eq(m->rules[k]->use.text, c->name.text) &&
-                      names_host(m->rules[k], p[i].host.text);
+        for (size_t k = 0; k < of.n && !guarded; k++)
+            guarded = names_host(of.v[k], p[i].host.text);
         if (!guarded)
             problem(l, p[i].at, "P101",
                     "the credential \"%.*s\" may go to %.*s, but no rule about that host uses it: "
@@ -153,86 +186,39 @@ static void warn_use(struct loader *l, const struct model *m, const struct m_rul
     }
 }
 
-static bool covers_list(const struct items *a, const struct items *b, uint8_t sep)
+/* Does one of the match's conditions keep what is added up from being 0? */
+static bool takes_some(const struct m_match *t, const struct m_sum *s)
 {
-    if (a->n == 0)
-        return true;
-    for (size_t i = 0; i < b->n; i++) {
-        bool covered = false;
-        for (size_t k = 0; k < a->n && !covered; k++) {
-            struct glob g = glob_of(a->v[k].text, sep);
-            covered = span_eq(a->v[k].text, b->v[i].text) || glob_match(&g, b->v[i].text, sep, false);
-        }
-        if (!covered)
-            return false;
+    const struct list *conds = s->pointer.at ? &t->json : &t->form;
+    struct span key = s->pointer.at ? s->pointer.text : s->field.text;
+    const struct m_cond *c = conds->v;
+    uint64_t n;
+    for (size_t i = 0; i < conds->n; i++) {
+        const struct items *texts = c[i].in.at ? &c[i].in : &c[i].equals;
+        bool some = texts->n > 0 || (c[i].at_least.at && c[i].at_least.v > 0);
+        for (size_t k = 0; k < texts->n; k++)
+            some &= span_u64(texts->v[k].text, UINT64_MAX, &n) == 0 && n > 0;
+        if (some && span_eq(c[i].pointer.at ? c[i].pointer.text : c[i].field.text, key))
+            return true;
     }
-    return b->n > 0;
+    return false;
 }
 
-static bool covers_hosts(const struct items *a, const struct items *b)
+/* One sum that every request takes some of bounds their number too. */
+static void warn_sums(struct loader *l, const struct m_rule *r)
 {
-    bool all = b->n > 0;
-    for (size_t i = 0; i < b->n && all; i++) {
-        all = false;
-        for (size_t k = 0; k < a->n && !all; k++)
-            all = span_eq(a->v[k].text, b->v[i].text) || pattern_covers(a->v[k].text, b->v[i].text);
-    }
-    return a->n == 0 || all;
-}
-
-static bool covers_mask(uint64_t a, uint64_t b)
-{
-    return a == 0 || (b != 0 && (b & ~a) == 0);
-}
-
-/* Is everything that b is about certainly something that deny rule a is about? */
-static bool covers(const struct m_rule *a, const struct m_rule *b)
-{
-    const struct m_match *x = &a->match, *y = &b->match;
-    if (a->except.n || x->query.n || x->header.n || x->git.at || x->json.n || x->form.n || x->ws.at)
-        return false;
-    if (a->scope.at && (!b->scope.at || !covers_list(&a->scope, &b->scope, 0)))
-        return false;
-    return covers_hosts(rule_hosts(a), rule_hosts(b)) && covers_list(&x->ports, &y->ports, 0) &&
-           covers_list(&x->methods, &y->methods, 0) && covers_list(&x->paths, &y->paths, '/') &&
-           covers_list(&x->ops, &y->ops, '.') && covers_list(&x->resources, &y->resources, '/') &&
-           covers_mask(x->schemes.v, y->schemes.v) && covers_mask(x->effects.v, y->effects.v);
-}
-
-static void warn_shadowed(struct loader *l, const struct model *m)
-{
-    size_t budget = 200 * 1000; /* pairs looked at; a very large policy is not worth minutes of warnings */
-    for (size_t i = 0; i < m->nrules; i++) {
-        const struct m_rule *a = m->rules[i];
-        if (a->decide.v != VERDICT_DENY)
-            continue;
-        for (size_t k = 0; k < m->nrules && budget; k++, budget--) {
-            const struct m_rule *b = m->rules[k];
-            if (b->decide.v != VERDICT_DENY && covers(a, b))
-                problem(l, b->at, "P103",
-                        "the rule \"%.*s\" never decides: the %s \"%.*s\" at %s:%u denies all it is about",
-                        SPAN_FMT(b->id.text), a->floor ? "floor" : "rule", SPAN_FMT(a->id.text), a->at->file,
-                        a->at->line);
-        }
-    }
-}
-
-/* An operation has one effect: asking for another one never fits. */
-static void warn_never(struct loader *l, const struct model *m, const struct m_rule *r)
-{
-    const struct m_match *t = &r->match;
-    bool fits = t->ops.n == 0 || t->effects.v == 0 || t->ws.at; /* an upgrade of a read is a write */
-    for (size_t o = 0; o < t->ops.n && !fits; o++) {
-        struct glob g = glob_of(t->ops.v[o].text, '.');
-        fits = span_starts(t->ops.v[o].text, SPAN("http."));
-        for (size_t i = 0; i < m->npacks && !fits; i++) {
-            const struct m_op *ops = m->packs[i]->ops.v;
-            for (size_t k = 0; k < m->packs[i]->ops.n && !fits; k++)
-                fits = glob_match(&g, ops[k].op.text, '.', false) && (t->effects.v & 1u << ops[k].effect.v);
-        }
-    }
-    if (!fits)
-        problem(l, t->effects.at, "P102", "the rule can never fit: none of its operations has this effect");
+    const struct m_sum *v = r->limits.sum.v;
+    if (r->limits.sum.n == 0 || r->limits.requests.n)
+        return;
+    for (size_t i = 0; i < r->limits.sum.n; i++)
+        if (takes_some(&r->match, &v[i]))
+            return;
+    struct span what = v->pointer.at ? v->pointer.text : v->field.text;
+    problem(
+        l, v->at, "P116",
+        "a request with %.*s of 0 takes nothing of the sum, and so there may be any number of them: add requests:, "
+        "or int_gte: 1 to the match",
+        SPAN_FMT(span_first(what, 100)));
 }
 
 static void warn_rule(struct loader *l, const struct model *m, const struct m_rule *r)
@@ -241,6 +227,7 @@ static void warn_rule(struct loader *l, const struct model *m, const struct m_ru
     if (r->use.at)
         warn_use(l, m, r);
     warn_never(l, m, r);
+    warn_sums(l, r);
     bool narrowed = t->effects.at || t->methods.at || t->ops.at || t->ws.at;
     if (r->decide.v == VERDICT_ALLOW && !narrowed)
         problem(l, r->at, "P104",
@@ -258,13 +245,47 @@ static void warn_rule(struct loader *l, const struct model *m, const struct m_ru
                     SPAN_FMT(hosts->v[i].text));
 }
 
+static void warn_credentials(struct loader *l, const struct model *m)
+{
+    struct users all = {arena_alloc(&l->a, (m->nrules + 1) * sizeof(*all.v)), 0};
+    if (all.v == NULL) {
+        problem(l, NULL, "P003", "no memory for the rules");
+        return;
+    }
+    for (size_t i = 0; i < m->nrules; i++)
+        if (m->rules[i]->use.at)
+            all.v[all.n++] = m->rules[i];
+    if (all.n)
+        qsort(all.v, all.n, sizeof(*all.v), by_use);
+    for (size_t i = 0; i < m->ncredentials; i++)
+        warn_credential(l, all, m->credentials[i]);
+}
+
+/* Operators are the users of this machine who may open the gateway's socket or its sign-in link. */
+static bool is_operator(struct span name)
+{
+    uint64_t uid;
+    return span_starts(name, SPAN("uid ")) && span_u64(span_from(name, 4), UINT32_MAX, &uid) == 0;
+}
+
+static void warn_approver(struct loader *l, const struct m_approver *a)
+{
+    for (size_t i = 0; i < a->operators.n; i++)
+        if (!is_operator(a->operators.v[i].text))
+            problem(l, a->operators.v[i].at, "P117",
+                    "no operator is called \"%.*s\", so nobody approves by that name: operators are called \"uid N\" "
+                    "after the user who signs in or calls countersign approvals",
+                    SPAN_FMT(span_first(a->operators.v[i].text, 100)));
+}
+
 void warn_model(struct loader *l, const struct model *m)
 {
-    for (size_t i = 0; i < m->ncredentials; i++)
-        warn_credential(l, m, m->credentials[i]);
+    warn_credentials(l, m);
     for (size_t i = 0; i < m->nrules; i++)
         warn_rule(l, m, m->rules[i]);
-    warn_shadowed(l, m);
+    for (size_t i = 0; i < m->napprovers; i++)
+        warn_approver(l, m->approvers[i]);
+    warn_covered(l, m);
     if (m->nrules == 0)
         problem(l, NULL, "P107", "no rules: everything is denied");
 }

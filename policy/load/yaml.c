@@ -6,6 +6,16 @@
 
 #include "common/utf8.h"
 
+/* Of more problems than there is room for, the first that refuses is kept rather than a warning. */
+static struct policy_problem *next_problem(struct policy_problems *all, bool refuses)
+{
+    if (all == NULL || all->max == 0)
+        return NULL;
+    if (all->n < all->max)
+        return &all->v[all->n++];
+    return refuses && all->v[all->max - 1].severity == 'W' ? &all->v[all->max - 1] : NULL;
+}
+
 static void problem_at(struct loader *l, const char *where, const char *code, const char *text)
 {
     bool refuses = code[1] == '0';
@@ -13,9 +23,9 @@ static void problem_at(struct loader *l, const char *where, const char *code, co
         err_set(l->e, "%s: %s", where, text);
     l->told |= refuses;
     l->failed |= refuses;
-    if (l->problems == NULL || l->problems->n >= l->problems->max)
+    struct policy_problem *p = next_problem(l->problems, refuses);
+    if (p == NULL)
         return;
-    struct policy_problem *p = &l->problems->v[l->problems->n++];
     snprintf(p->code, sizeof(p->code), "%s", code);
     p->severity = refuses ? 'E' : 'W';
     snprintf(p->where, sizeof(p->where), "%s", where);

@@ -8,7 +8,7 @@
 #include "common/arena.h"
 #include "policy/load/load.h"
 
-enum { NODES_MAX = 400 * 1000 };
+enum { NODES_MAX = 1000 * 1000 };
 
 enum node_kind { NODE_TEXT = 1, NODE_LIST, NODE_MAP };
 
@@ -32,6 +32,7 @@ struct loader {
     const char *file; /* being read */
     policy_fetch_fn *fetch;
     void *fetch_arg;
+    uint64_t now_ms;
 };
 
 /* at: where (NULL: the file as a whole). code "P0xx" refuses, "P1xx" warns. */

@@ -14,6 +14,7 @@ static bool may_retry(const struct exchange *x)
 static void start_over(struct exchange *x)
 {
     conn_free(&x->conn);
+    x->begun |= x->written;
     x->up = x->reused = x->written = x->is_lost = x->body_done = false;
     x->retried = true;
     x->body_out = x->out_bytes = 0;

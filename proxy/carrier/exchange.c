@@ -38,7 +38,9 @@ enum walk_next exchange_fail(struct exchange *x, const char *code, const char *f
 static void send_result(struct exchange *x)
 {
     struct chan *judge = x->carrier->judge;
-    enum outcome outcome = x->answered ? OUTCOME_ANSWERED : x->written ? OUTCOME_UNKNOWN : OUTCOME_NOT_SENT;
+    enum outcome outcome = x->answered              ? OUTCOME_ANSWERED
+                           : x->written || x->begun ? OUTCOME_UNKNOWN
+                                                    : OUTCOME_NOT_SENT;
     struct dynbuf *b = judge ? chan_begin(judge, M_RESULT, x->xid) : NULL;
     if (b == NULL)
         return;

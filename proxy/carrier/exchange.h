@@ -53,6 +53,7 @@ struct exchange {
     size_t nto, tried;
     struct addr addr;
     bool asked_name, addressed, in_tls, up, reused, retried, written, got_any;
+    bool begun;           /* an earlier try was written to, before it was lost */
     enum conn_event lost; /* CONN_EOF, CONN_TRUNCATED or CONN_FAILED once is_lost */
     bool is_lost;
     struct conn *conn;

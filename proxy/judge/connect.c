@@ -123,7 +123,7 @@ static bool may_mint(struct judge *j, struct front *f, struct span scheme, struc
     struct sandbox *s = f->sandbox;
     struct subject who = {s->name, s->label, s->nlabels};
     if (j->config.shadow || inside_is(host) ||
-        (j->image && policy_names_host(j->image->policy, &who, scheme, host, port)))
+        (j->image && policy_names_host(j->image->policy, &who, scheme, host, port, j->ports.wall(j->ports.arg))))
         return true;
     return sandbox_take_leaf(s, j->ports.now(j->ports.arg));
 }

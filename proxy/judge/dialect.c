@@ -49,8 +49,16 @@ static void line(struct dynbuf *out, struct span s)
 void dialect_lines(const struct refusal *r, struct dynbuf *out)
 {
     line(out, r->detail);
+    if (r->asked.n && span_find(r->detail, r->asked) == r->detail.n) {
+        dynbuf_add(out, SPAN("Asked: "));
+        line(out, r->asked);
+    }
     line(out, r->next);
     line(out, r->instead);
+    for (size_t i = 0; i < r->nallowed && r->instead.n == 0; i++) {
+        dynbuf_add(out, SPAN("Here: "));
+        line(out, r->allowed[i]);
+    }
     if (r->approval_url.n) {
         dynbuf_add(out, SPAN("Page: "));
         line(out, r->approval_url);

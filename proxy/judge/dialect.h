@@ -9,13 +9,16 @@
 
 struct refusal {
     unsigned status;
-    const char *code;     /* stable: "denied", "held", ...; NULL: there is no refusal */
-    const char *decision; /* "deny", "hold" or "error" */
-    struct span title;    /* one short sentence: reason phrase, git's ng line */
-    struct span detail;   /* the whole story in plain words */
-    struct span next;     /* what to do now, or empty */
-    struct span instead;  /* what is allowed instead, or empty */
-    struct span ticket;   /* its text, or empty */
+    const char *code;           /* stable: "denied", "held", ...; NULL: there is no refusal */
+    const char *decision;       /* "deny", "hold" or "error" */
+    struct span title;          /* one short sentence: reason phrase, git's ng line */
+    struct span detail;         /* the whole story in plain words */
+    struct span next;           /* what to do now, or empty */
+    struct span instead;        /* what is allowed instead, or empty */
+    struct span asked;          /* of a denial: METHOD URL, or empty */
+    const struct span *allowed; /* of a denial: what may be asked there, a sentence each */
+    size_t nallowed;
+    struct span ticket; /* its text, or empty */
     struct span status_url, approval_url;
     struct span rule;     /* only where rules are disclosed */
     uint64_t expires_ms;  /* 0: nothing expires */

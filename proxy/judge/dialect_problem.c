@@ -38,6 +38,16 @@ int dialect_problem(const struct refusal *r, struct arena *a, struct wire_reply 
     jsonw_bool(&w, r->retry);
     some(&w, "next_steps", r->next);
     some(&w, "instead", r->instead);
+    some(&w, "asked", r->asked);
+    if (r->nallowed) {
+        jsonw_key(&w, "allowed");
+        jsonw_array(&w);
+        for (size_t i = 0; i < r->nallowed; i++)
+            jsonw_string(&w, r->allowed[i]);
+        jsonw_end_array(&w);
+    }
+    if (r->asked.n)
+        jsonw_kv(&w, "manifest", SPAN("http://countersign.internal/v1/manifest"));
     some(&w, "rule", r->rule);
     jsonw_end_object(&w);
     dynbuf_add_byte(&b, '\n');

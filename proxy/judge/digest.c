@@ -122,6 +122,7 @@ static void make(const struct digest_input *in, struct span title, bool join, st
     if (join) {
         digest_add_field(d, in->rule);
         digest_add_field(d, in->op);
+        digest_add_field(d, in->approve_by);
     }
     bool part = join && in->has_join_body;
     number(d, part);

@@ -12,6 +12,7 @@ struct digest_input {
     bool has_join_body;
     struct span join_body; /* what of the body a retry repeats exactly */
     struct span rule, op; /* join key only: an approval asked for by another rule, or as another op, is another one */
+    struct span approve_by; /* join key only, of what is past a limit: other rules may hold it the next time */
 };
 
 /* SHA-256 over every field with its length before it. Header fields are taken by name in sorted order, so that their

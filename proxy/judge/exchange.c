@@ -1,14 +1,12 @@
 #include "proxy/judge/exchange.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "common/log.h"
 #include "proxy/judge/steps.h"
 
-/* An exchange holds at most a request, the request first held and a kept answer, each one frame; what judging
- * needs on top of them is the parsed body. */
-enum { ARENA_MAX = 3 * 1024 * 1024, FACTS_MAX = 24 * 1024 * 1024, SUMMARY_MAX = 121 };
+/* An exchange holds at most a request, the request first held and a kept answer, each one frame. */
+enum { ARENA_MAX = 3 * 1024 * 1024 };
 
 const char *exchange_wait_name(enum x_wait w)
 {
@@ -109,54 +107,29 @@ void exchange_end(struct exchange *x, const char *why)
     free(x);
 }
 
-void judged_drop(struct judged *v)
+struct request exchange_asks(const struct exchange *x)
 {
-    image_unref(v->image);
-    arena_free(&v->facts);
-    *v = (struct judged){0};
-}
-
-/* A request that no pack has words for is named by where it goes: "POST api.example.com/v1/things". */
-static struct span target_words(const struct wire_request *r, bool upgrade, struct arena *a)
-{
-    char text[SUMMARY_MAX], port[8] = "";
-    if (r->port != (span_eq(r->scheme, SPAN("https")) ? 443 : 80))
-        snprintf(port, sizeof(port), ":%u", r->port);
-    int n = snprintf(text, sizeof(text), "%.*s %.*s%s%.*s", SPAN_FMT(upgrade ? SPAN("WebSocket to") : r->method),
-                     SPAN_FMT(r->host), port, SPAN_FMT(r->path));
-    if (n >= (int)sizeof(text))
-        memcpy(text + sizeof(text) - 4, "...", 4);
-    return arena_copy(a, span_str(text));
-}
-
-void exchange_judge(struct exchange *x, struct judged *out)
-{
-    struct judge *j = x->judge;
-    struct subject s = {x->sandbox->name, x->sandbox->label, x->sandbox->nlabels};
-    struct request r = {
-        .scheme = x->request.scheme,
-        .host = x->request.host,
-        .method = x->request.method,
-        .path = x->request.path,
-        .query = x->request.query,
-        .port = x->request.port,
-        .has_query = x->request.has_query,
-        .fields = x->request.field,
-        .nfields = x->request.nfields,
+    const struct wire_request *r = &x->request;
+    return (struct request){
+        .scheme = r->scheme,
+        .host = r->host,
+        .method = r->method,
+        .path = r->path,
+        .query = r->query,
+        .port = r->port,
+        .has_query = r->has_query,
+        .fields = r->field,
+        .nfields = r->nfields,
         .has_body = x->has_body,
         .body_complete = !x->body_to_come,
         .body = x->body.bytes,
     };
-    struct credential c;
-    *out = (struct judged){.image = image_ref(j->image), .d.credential = -1};
-    arena_init(&out->facts, FACTS_MAX);
-    policy_judge(out->image->policy, &s, &r, j->ports.wall(j->ports.arg), &out->facts, &out->d);
-    if (out->d.credential >= 0 && policy_credential(out->image->policy, (size_t)out->d.credential, &c))
-        out->credential = c.name;
-    if (out->d.code == NULL)
-        out->d.code = "internal";
-    if (out->d.verdict == VERDICT_HOLD && out->d.summary.n == 0)
-        out->d.summary = target_words(&x->request, out->d.upgrade, &out->facts);
+}
+
+void exchange_judge(struct exchange *x, struct judged *out)
+{
+    struct request r = exchange_asks(x);
+    judged_make(x->judge, x->sandbox, &r, x->over, out);
 }
 
 bool exchange_still(struct exchange *x, enum verdict verdict)
@@ -164,7 +137,8 @@ bool exchange_still(struct exchange *x, enum verdict verdict)
     struct judged v;
     exchange_judge(x, &v);
     bool same = v.d.verdict == verdict && !v.d.need_body && span_eq(v.d.rule.id, x->now.d.rule.id) &&
-                span_eq(v.d.op, x->now.d.op) && span_eq(v.credential, x->now.credential);
+                span_eq(v.d.op, x->now.d.op) && span_eq(v.credential, x->now.credential) &&
+                judged_counts_same(&v.d, &x->now.d);
     judged_drop(&x->now);
     x->now = v;
     return same;

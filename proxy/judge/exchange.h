@@ -5,8 +5,7 @@
 
 #include "proxy/judge/body.h"
 #include "proxy/judge/dialect.h"
-#include "proxy/judge/image.h"
-#include "proxy/judge/sandbox.h"
+#include "proxy/judge/judged.h"
 #include "proxy/judge/websocket.h"
 #include "proxy/walk.h"
 
@@ -18,14 +17,6 @@ enum x_wait {
     X_CLAIM,  /* the ledger takes the approval */
     X_INTENT, /* the ledger writes down what is about to happen */
     X_RESULT, /* the carrier has it */
-};
-
-/* A decision and all that its spans point into. */
-struct judged {
-    struct image *image;
-    struct arena facts;
-    struct decision d;
-    struct span credential; /* its name, empty for none */
 };
 
 struct exchange {
@@ -48,6 +39,7 @@ struct exchange {
 
     /* what was decided */
     struct judged now;
+    struct over *over; /* NULL: of no limit is it known that it is used up */
     bool judged, held, ticket_told;
     struct digest digest, join; /* zero until they are needed */
     struct wire_ticket_state ticket;
@@ -82,9 +74,9 @@ void exchange_end(struct exchange *x, const char *why);
 void exchange_wait(struct exchange *x, enum x_wait w, uint64_t ms);
 /* Decide by the policy of now. *out is always filled; drop it with judged_drop. */
 void exchange_judge(struct exchange *x, struct judged *out);
-void judged_drop(struct judged *v);
+struct request exchange_asks(const struct exchange *x);
 /* Decide again, at the moment of use; that decision stands from now on. True: the same verdict by the same rule,
- * with the same op and credential. */
+ * with the same op, credential and counts. */
 bool exchange_still(struct exchange *x, enum verdict verdict);
 /* Call fn for each; it may end the one it is called for and no other. */
 void exchange_each(struct judge *j, void (*fn)(struct exchange *x, void *arg), void *arg);

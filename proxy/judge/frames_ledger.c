@@ -1,7 +1,9 @@
 #include "common/log.h"
 #include "proxy/judge/frames.h"
+#include "proxy/judge/over.h"
 #include "proxy/judge/record.h"
 #include "proxy/judge/refuse.h"
+#include "proxy/judge/review.h"
 
 static int keep_state(struct exchange *x, const struct wire_ticket_state *t)
 {
@@ -13,12 +15,33 @@ static int keep_state(struct exchange *x, const struct wire_ticket_state *t)
     return x->ticket.words.n == t->words.n ? 0 : -1;
 }
 
+/* No ticket was opened: what the hold itself is bounded by is used up. */
+static int ticket_over(struct judge *j, uint64_t xid, struct msg_in *m)
+{
+    struct exchange *x = exchange_find(j, xid);
+    struct wire_over said;
+    if (wire_get_over(m, &said) != 0 || msg_end(m) != 0)
+        return -1;
+    if (x == NULL || x->wait != X_TICKET)
+        return 0;
+    struct request r = exchange_asks(x);
+    if (over_take(x, &said) != 0 || !judged_over(&x->now, &r, x->over) || x->now.d.verdict != VERDICT_DENY)
+        refuse_now(x, REFUSE_STORE); /* the ledger speaks of something else */
+    else
+        refuse_now(x, REFUSE_OVER_LIMIT);
+    return 0;
+}
+
 static int ticket(struct judge *j, struct frame *f)
 {
     struct msg_in m = msg_in(f->payload);
     struct wire_ticket_state t;
     struct exchange *x = exchange_find(j, f->id);
-    if (wire_get_ticket_state(&m, &t) != 0 || (!t.has_answer && msg_end(&m) != 0))
+    if (wire_get_ticket_state(&m, &t) != 0)
+        return -1;
+    if (t.state == TICKET_NONE && span_eq(t.words, SPAN("over-limit")))
+        return ticket_over(j, f->id, &m);
+    if (!t.has_answer && msg_end(&m) != 0)
         return -1;
     if (x == NULL || x->wait != X_TICKET)
         return 0; /* its client is gone; the ticket stays */
@@ -137,6 +160,28 @@ static int intent_ok(struct judge *j, struct frame *f)
     return 0;
 }
 
+/* Nothing was written. With what is used up, the policy is asked again: it becomes a hold, or is denied. */
+static int intent_over(struct judge *j, struct frame *f)
+{
+    struct msg_in m = msg_in(f->payload);
+    struct wire_over said;
+    struct exchange *x = exchange_find(j, f->id);
+    if (wire_get_over(&m, &said) != 0 || msg_end(&m) != 0)
+        return -1;
+    if (x == NULL || x->wait != X_INTENT)
+        return 0;
+    x->intent = false;
+    if (x->replied || x->client_gone || x->front == NULL || said.n == 0)
+        refuse_now(x, REFUSE_STORE);
+    else if (over_take(x, &said) != 0)
+        refuse_now(x, REFUSE_INTERNAL);
+    else {
+        x->step = WALK_CLASSIFY;
+        exchange_resume(j, x->xid);
+    }
+    return 0;
+}
+
 static void end_if_gone(struct exchange *x, void *arg)
 {
     if (!exchange_session_lives(x) && (x->wait == X_BODY || x->wait == X_TICKET || x->wait == X_PARKED))
@@ -216,7 +261,9 @@ int frames_ledger(struct judge *j, struct frame *f)
     case M_TICKET_CHANGED: return ticket_changed(j, f);
     case M_CLAIMED: return claimed(j, f);
     case M_INTENT_OK: return intent_ok(j, f);
+    case M_INTENT_OVER: return intent_over(j, f);
     case M_SANDBOX: return sandbox(j, f);
+    case M_TICKET_REVIEW: return review_ticket(j, f);
     case M_STORE: return store(j, f);
     case M_FREEZE: return freeze(j, f);
     default: return -1;

@@ -3,6 +3,7 @@
 #include "common/log.h"
 #include "proxy/judge/frames.h"
 #include "proxy/judge/refuse.h"
+#include "proxy/judge/review.h"
 #include "proxy/judge/ticket.h"
 
 /* What is held is decided again as soon as there is another policy, so that nobody approves in vain. */
@@ -13,7 +14,7 @@ static void judge_again(struct exchange *x, void *arg)
         return;
     bool deny = x->now.d.verdict != VERDICT_HOLD && x->now.d.verdict != VERDICT_ALLOW;
     ticket_void(x, "the policy changed while this waited");
-    refuse_now(x, deny ? REFUSE_DENIED : REFUSE_POLICY_CHANGED);
+    refuse_now(x, deny ? refuse_why_of(x) : REFUSE_POLICY_CHANGED);
 }
 
 static int image(struct judge *j, struct frame *f)
@@ -38,6 +39,7 @@ static int image(struct judge *j, struct frame *f)
     j->image = i;
     log_info("policy %.*s", SPAN_FMT(policy_name(i->policy)));
     exchange_each(j, judge_again, NULL);
+    review_ask(j);
     return 0;
 }
 

@@ -1,9 +1,10 @@
 #include "proxy/judge/inside.h"
 
 #include "common/json/json.h"
+#include "policy/manifest.h"
 #include "proxy/judge/refuse.h"
 
-enum { ANSWER_MAX = 64 * 1024 };
+enum { ANSWER_MAX = 250 * 1024, MANIFEST_MAX = 200 * 1024 /* of it for the list */ };
 
 bool inside_is(struct span host)
 {
@@ -32,6 +33,57 @@ static void whoami(struct exchange *x, struct jsonw *w)
     if (x->judge->image)
         jsonw_kv(w, "policy", policy_name(x->judge->image->policy));
     jsonw_end_object(w);
+}
+
+/* "host=NAME" alone narrows the list; a query that says anything else is not understood. */
+static int manifest_host(const struct wire_request *r, struct span *host)
+{
+    struct span name = span_from(r->query, 5);
+    *host = SPAN_NONE;
+    if (!r->has_query || r->query.n == 0)
+        return 0;
+    if (!span_starts(r->query, SPAN("host=")) || name.n == 0 || name.n > HTTP_HOST_MAX)
+        return -1;
+    for (size_t i = 0; i < name.n; i++)
+        if (!memchr("abcdefghijklmnopqrstuvwxyz0123456789-._", name.p[i], 39))
+            return -1;
+    *host = name;
+    return 0;
+}
+
+/* What exists for this sandbox, to generate requests against instead of trying. */
+static int manifest(struct exchange *x, struct jsonw *w)
+{
+    const struct sandbox *s = x->sandbox;
+    struct subject who = {s->name, s->label, s->nlabels};
+    struct manifest_want want = {.subject = &who,
+                                 .ids = x->judge->config.disclose_rules,
+                                 .room = MANIFEST_MAX,
+                                 .now_ms = x->judge->ports.wall(x->judge->ports.arg)};
+    char hex[2 * DIGEST_BYTES + 1];
+    if (x->judge->image == NULL || manifest_host(&x->request, &want.host) != 0)
+        return -1;
+    hex_text(span_of(x->judge->image->digest.b, DIGEST_BYTES), hex);
+    jsonw_object(w);
+    jsonw_kv_u64(w, "version", 1);
+    jsonw_kv(w, "sandbox", s->name);
+    jsonw_kv(w, "policy", policy_name(x->judge->image->policy));
+    jsonw_kv(w, "policy_digest", span_str(hex));
+    jsonw_kv(w, "mode", x->judge->config.shadow ? SPAN("shadow") : SPAN("enforce"));
+    jsonw_key(w, "writes_frozen");
+    jsonw_bool(w, !x->judge->thawed);
+    jsonw_kv(w, "order",
+             SPAN("A request that a deny fits is denied; else one that a hold fits waits for a person; else "
+                  "one that an allow fits passes; everything else is denied. Only what policy rules say of "
+                  "a request is listed: * is one segment, ** any number."));
+    jsonw_key(w, "operations");
+    size_t left = policy_manifest(x->judge->image->policy, &want, w);
+    if (left) {
+        jsonw_kv_u64(w, "left_out", left);
+        jsonw_kv(w, "hint", SPAN("There are more: ask for one host with ?host=NAME."));
+    }
+    jsonw_end_object(w);
+    return 0;
 }
 
 static int ticket(struct exchange *x, struct span text, struct jsonw *w)
@@ -67,6 +119,8 @@ enum walk_next inside_answer(struct exchange *x)
     if (span_eq(r->path, SPAN("/v1/whoami"))) {
         whoami(x, &w);
         rc = 0;
+    } else if (span_eq(r->path, SPAN("/v1/manifest"))) {
+        rc = manifest(x, &w);
     } else if (span_starts(r->path, SPAN("/v1/tickets/"))) {
         rc = ticket(x, span_from(r->path, sizeof("/v1/tickets/") - 1), &w);
     }

@@ -6,6 +6,7 @@
 #include "proxy/judge/frames.h"
 #include "proxy/judge/record.h"
 #include "proxy/judge/refuse.h"
+#include "proxy/judge/review.h"
 
 struct judge *judge_new(const struct judge_ports *ports)
 {
@@ -127,6 +128,7 @@ void judge_peer(struct judge *j, enum role_id role, uint64_t instance, struct sp
         j->thawed = false;
         judge_heard_ledger(j);
         backlog_flush(j);
+        review_ask(j);
         break;
     default: break;
     }

@@ -122,7 +122,55 @@ void backlog_flush(struct judge *j)
     k->bytes = 0;
 }
 
-void record_fill(const struct exchange *x, struct wire_record *r, uint8_t path[RECORD_PATH_MAX])
+static struct span path_with_query(const struct wire_request *q, uint8_t to[RECORD_PATH_MAX])
+{
+    size_t n = q->path.n < RECORD_PATH_MAX - 1 ? q->path.n : RECORD_PATH_MAX - 1;
+    memcpy(to, q->path.p, n);
+    to[n++] = '?';
+    struct span query = span_first(q->query, RECORD_PATH_MAX - n);
+    if (query.n)
+        memcpy(to + n, query.p, query.n);
+    return span_of(to, n + query.n);
+}
+
+/* "Text/Plain; charset=x" -> "text/plain" */
+static struct span content_type(const struct wire_request *q, uint8_t to[RECORD_TYPE_MAX])
+{
+    struct span type = SPAN_NONE, rest;
+    for (size_t i = 0; i < q->nfields && type.n == 0; i++)
+        if (span_ieq(q->field[i].name, SPAN("content-type")))
+            span_cut(q->field[i].value, ';', &type, &rest);
+    type = span_first(span_trim(type), RECORD_TYPE_MAX);
+    for (size_t i = 0; i < type.n; i++)
+        to[i] = type.p[i] >= 'A' && type.p[i] <= 'Z' ? (uint8_t)(type.p[i] + 32) : type.p[i];
+    return span_of(to, type.n);
+}
+
+/* A line a ref; one that does not fit any more becomes "...", and so do those after it. */
+static struct span refs_of(const struct git_push *push, uint8_t to[RECORD_REFS_MAX])
+{
+    const struct span more = SPAN("...");
+    size_t n = 0;
+    for (size_t i = 0; i < push->nrefs; i++) {
+        const struct git_ref *r = &push->refs[i];
+        struct span what = git_id_is_zero(r->new_id)   ? SPAN("delete ")
+                           : git_id_is_zero(r->old_id) ? SPAN("create ")
+                                                       : SPAN("update ");
+        size_t line = (n > 0) + what.n + r->name.n;
+        bool fits = line <= RECORD_REFS_MAX - n && (i + 1 == push->nrefs || line + 1 + more.n <= RECORD_REFS_MAX - n);
+        if (n > 0)
+            to[n++] = '\n';
+        memcpy(to + n, fits ? what.p : more.p, fits ? what.n : more.n);
+        n += fits ? what.n : more.n;
+        if (!fits)
+            break;
+        memcpy(to + n, r->name.p, r->name.n);
+        n += r->name.n;
+    }
+    return span_of(to, n);
+}
+
+void record_fill(const struct exchange *x, struct wire_record *r, struct record_text *t)
 {
     const struct wire_request *q = &x->request;
     const struct decision *d = &x->now.d;
@@ -143,6 +191,8 @@ void record_fill(const struct exchange *x, struct wire_record *r, uint8_t path[R
         .credential = x->now.credential,
         .rule = {d->rule.id, d->rule.file, d->rule.line},
         .request = x->digest,
+        .has_body = x->has_body,
+        .upgrade = d->upgrade,
         .shadow = x->judge->config.shadow && (x->forwarded || x->refusal.code == NULL),
     };
     if (x->cause.n)
@@ -153,23 +203,20 @@ void record_fill(const struct exchange *x, struct wire_record *r, uint8_t path[R
     }
     if (x->now.image)
         r->policy = x->now.image->digest;
-    if (q->has_query) {
-        size_t n = q->path.n < RECORD_PATH_MAX - 1 ? q->path.n : RECORD_PATH_MAX - 1;
-        memcpy(path, q->path.p, n);
-        path[n++] = '?';
-        struct span query = span_first(q->query, RECORD_PATH_MAX - n);
-        if (query.n)
-            memcpy(path + n, query.p, query.n);
-        r->path = span_of(path, n + query.n);
-    }
+    if (q->has_query)
+        r->path = path_with_query(q, t->path);
+    if (x->has_body)
+        r->content_type = content_type(q, t->type);
+    if (d->push != NULL)
+        r->refs = refs_of(d->push, t->refs);
 }
 
 void record_audit(struct exchange *x)
 {
-    uint8_t path[RECORD_PATH_MAX];
+    struct record_text text;
     struct wire_record r;
     bool later;
-    record_fill(x, &r, path);
+    record_fill(x, &r, &text);
     struct dynbuf *b = begin(x->judge, M_AUDIT, x->xid, &later);
     wire_put_record(b, &r);
     commit(x->judge, b, later, true);
@@ -177,11 +224,11 @@ void record_audit(struct exchange *x)
 
 void record_outcome(struct exchange *x)
 {
-    uint8_t path[RECORD_PATH_MAX];
+    struct record_text text;
     struct wire_record r;
     static const struct id none;
     bool later;
-    record_fill(x, &r, path);
+    record_fill(x, &r, &text);
     if (x->intent)
         r.effect = span_str(effect_name(x->intent_effect));
     struct dynbuf *b = begin(x->judge, M_OUTCOME, x->xid, &later);
@@ -254,10 +301,10 @@ void record_refused(struct judge *j, struct front *f, const struct refused *r)
 
 void record_message(struct exchange *x, const char *code)
 {
-    uint8_t path[RECORD_PATH_MAX];
+    struct record_text text;
     struct wire_record r;
     bool later;
-    record_fill(x, &r, path);
+    record_fill(x, &r, &text);
     r.verdict = SPAN("deny");
     r.code = span_str(code);
     struct dynbuf *b = begin(x->judge, M_AUDIT, x->xid, &later);
@@ -268,10 +315,10 @@ void record_message(struct exchange *x, const char *code)
 void record_websocket(struct exchange *x)
 {
     const struct socket_state *s = &x->socket;
-    uint8_t path[RECORD_PATH_MAX];
+    struct record_text text;
     struct wire_record r;
     bool later;
-    record_fill(x, &r, path);
+    record_fill(x, &r, &text);
     r.code = s->code ? span_str(s->code) : x->cause;
     struct dynbuf *b = begin(x->judge, M_WEBSOCKET, x->xid, &later);
     wire_put_record(b, &r);

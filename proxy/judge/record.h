@@ -7,6 +7,7 @@
 #include "proxy/judge/exchange.h"
 
 enum { BACKLOG_FRAMES = 4096, BACKLOG_BYTES = 8 * 1024 * 1024, RECORD_PATH_MAX = 2048 };
+enum { RECORD_TYPE_MAX = 100, RECORD_REFS_MAX = 1024 };
 enum { LEDGER_SILENT_MS = 5000 }; /* it speaks every second when it is spoken to */
 
 struct backlog;
@@ -15,8 +16,11 @@ void backlog_free(struct backlog **b);
 /* The ledger is back: send all that waited. */
 void backlog_flush(struct judge *j);
 
-/* Fill r; its path is joined in `path`, which must live as long as r. */
-void record_fill(const struct exchange *x, struct wire_record *r, uint8_t path[RECORD_PATH_MAX]);
+/* What a record says in bytes of its own; it must live as long as the record. */
+struct record_text {
+    uint8_t path[RECORD_PATH_MAX], type[RECORD_TYPE_MAX], refs[RECORD_REFS_MAX];
+};
+void record_fill(const struct exchange *x, struct wire_record *r, struct record_text *t);
 void record_audit(struct exchange *x);                     /* decided, not sent */
 void record_outcome(struct exchange *x);                   /* what came of what may have been sent */
 void record_sent(struct exchange *x);                      /* its first byte left */

@@ -3,6 +3,10 @@
 #include <stdio.h>
 
 #include "common/log.h"
+#include "policy/manifest.h"
+#include "proxy/judge/over.h"
+
+enum { ALLOWED_MAX = 4, WAIT_BY_ITSELF = 60 };
 
 struct row {
     unsigned status;
@@ -23,6 +27,9 @@ static const struct row rows[REFUSE_COUNT] = {
                              "The policy needs to understand this request to decide it, and could not.",
                              "Send it in the usual form of this API: no unusual encodings, a complete body.", false,
                              0},
+    [REFUSE_OVER_LIMIT] = {403, "over-limit", "deny", "Over its limit",
+                           "This request is past what the policy allows in a given time. Nothing was sent.",
+                           "Ask for less, or wait until some of what was used no longer counts.", false, 0},
     [REFUSE_UNKNOWN_SANDBOX] = {403, "unknown-sandbox", "deny", "This sandbox is not known (any more)",
                                 "The gateway does not know this sandbox, or its session has ended.",
                                 "Ask whoever runs the sandbox to register it again.", false, 0},
@@ -113,9 +120,11 @@ static const struct row rows[REFUSE_COUNT] = {
                             false, 0},
     [REFUSE_METHOD] = {405, "bad-method", "deny", "Only GET and HEAD here",
                        "http://countersign.internal/ only answers questions.", "Use GET.", false, 0},
-    [REFUSE_NOT_HERE] = {404, "not-found", "deny", "There is no such thing here",
-                         "http://countersign.internal/ has /v1/whoami and /v1/tickets/ID, for your own tickets.",
-                         "Use one of these.", false, 0},
+    [REFUSE_NOT_HERE] =
+        {404, "not-found", "deny", "There is no such thing here",
+         "http://countersign.internal/ has /v1/whoami, /v1/manifest (also with ?host=NAME) and /v1/tickets/ID, "
+         "for your own tickets.",
+         "Use one of these.", false, 0},
 };
 
 void refuse_plain(enum refuse_why why, struct refusal *r)
@@ -144,24 +153,64 @@ static struct span format(struct arena *a, const char *fmt, ...)
     return arena_copy(a, span_of(text, (size_t)n < sizeof(text) ? (size_t)n : sizeof(text) - 1));
 }
 
+/* METHOD URL, without the query: it may be long, and it may hold what should not be repeated. */
+static struct span asked(struct exchange *x)
+{
+    const struct wire_request *q = &x->request;
+    char port[8] = "";
+    if (q->port != (span_eq(q->scheme, SPAN("https")) ? 443 : 80))
+        (void)snprintf(port, sizeof(port), ":%u", q->port);
+    return format(&x->arena, "%.*s %.*s://%.*s%s%.*s",
+                  SPAN_FMT(x->now.d.upgrade ? SPAN("A WebSocket to") : q->method), SPAN_FMT(q->scheme),
+                  SPAN_FMT(q->host), port, SPAN_FMT(span_first(q->path, 300)));
+}
+
+/* What this sandbox may ask there: nothing that its manifest does not say. */
+static void add_allowed(struct exchange *x, struct refusal *r)
+{
+    const struct wire_request *q = &x->request;
+    struct subject who = {x->sandbox->name, x->sandbox->label, x->sandbox->nlabels};
+    struct request at = {.scheme = q->scheme, .host = q->host, .port = q->port};
+    struct span *v = arena_alloc(&x->arena, ALLOWED_MAX * sizeof(*v));
+    if (v == NULL || x->now.image == NULL)
+        return;
+    r->nallowed = policy_allowed_here(x->now.image->policy, &who, &at, &x->arena, v, ALLOWED_MAX);
+    r->allowed = v;
+}
+
 static void denied(struct exchange *x, struct refusal *r)
 {
     const struct decision *d = &x->now.d;
-    struct span path = span_first(x->request.path, 300);
-    char port[8] = "";
     r->instead = d->instead;
+    r->asked = asked(x);
     if (d->say.n) {
         r->title = dialect_one_line(d->say, 200, &x->arena);
         r->detail = d->say;
     } else {
-        if (x->request.port != (span_eq(x->request.scheme, SPAN("https")) ? 443 : 80))
-            (void)snprintf(port, sizeof(port), ":%u", x->request.port);
-        r->detail = format(&x->arena, "%.*s %.*s://%.*s%s%.*s is not allowed by the policy.",
-                           SPAN_FMT(d->upgrade ? SPAN("A WebSocket to") : x->request.method),
-                           SPAN_FMT(x->request.scheme), SPAN_FMT(x->request.host), port, SPAN_FMT(path));
+        r->detail = format(&x->arena, "%.*s is not allowed by the policy.", SPAN_FMT(r->asked));
     }
+    if (x->sandbox)
+        add_allowed(x, r);
     if (x->judge->config.disclose_rules)
         r->rule = d->rule.id;
+}
+
+/* A client may wait by itself for a minute; one that would wait for a day is to tell who uses it. */
+static void over_limit(struct exchange *x, struct refusal *r)
+{
+    struct span say = span_trim(x->now.d.say), words = over_words(x);
+    denied(x, r);
+    r->retry_after = over_wait(x);
+    r->retry = r->retry_after > 0;
+    if (r->retry && r->retry_after <= WAIT_BY_ITSELF)
+        r->status = 429;
+    if (r->retry)
+        r->next = format(&x->arena, "Repeat the same request after %.*s.",
+                         SPAN_FMT(dialect_time(x->over->room_ms + 999, &x->arena)));
+    if (say.n == 0 && words.n)
+        r->title = format(&x->arena, "Over its limit: %.*s", SPAN_FMT(words));
+    r->detail = format(&x->arena, "%.*s is over its limit%s%.*s.%s%.*s", SPAN_FMT(r->asked), words.n ? ": " : "",
+                       SPAN_FMT(words), say.n ? " " : "", SPAN_FMT(say));
 }
 
 /* A person's words are the title too: for some clients it is all that is shown. */
@@ -212,11 +261,15 @@ enum walk_next refuse(struct exchange *x, enum refuse_why why)
     name_ticket(x, r);
     if (why == REFUSE_DENIED)
         denied(x, r);
+    else if (why == REFUSE_OVER_LIMIT)
+        over_limit(x, r);
+    else if (why == REFUSE_UNCLASSIFIED)
+        r->asked = asked(x);
     else if (why == REFUSE_TICKET_DENIED || why == REFUSE_TICKET_CANCELLED)
         decided(x, r);
     else if (why == REFUSE_HELD)
         held(x, r);
-    else if (why == REFUSE_CREDENTIAL && x->now.credential.n)
+    else if (why == REFUSE_CREDENTIAL && x->now.credential.n && x->judge->config.disclose_rules)
         r->detail = format(&x->arena,
                            "This request needs the credential \"%.*s\", which the gateway could not get. "
                            "Nothing was sent.",
@@ -228,6 +281,19 @@ enum walk_next refuse(struct exchange *x, enum refuse_why why)
                            (unsigned long long)x->body_max);
     r->close = x->body_to_come; /* what follows on the connection is a body nobody reads */
     return WALK_REPLY;
+}
+
+enum refuse_why refuse_why_of(const struct exchange *x)
+{
+    struct span code = span_str(x->now.d.code);
+    if (span_eq(code, SPAN("over-limit")))
+        return REFUSE_OVER_LIMIT;
+    return span_eq(code, SPAN("unclassified")) && x->now.d.say.n == 0 ? REFUSE_UNCLASSIFIED : REFUSE_DENIED;
+}
+
+enum walk_next refuse_denial(struct exchange *x)
+{
+    return refuse(x, refuse_why_of(x));
 }
 
 enum walk_next refuse_step(struct exchange *x, enum walk_step s)

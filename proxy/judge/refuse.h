@@ -8,6 +8,7 @@ enum refuse_why {
     REFUSE_INTERNAL = 0,
     REFUSE_DENIED,
     REFUSE_UNCLASSIFIED,
+    REFUSE_OVER_LIMIT,
     REFUSE_UNKNOWN_SANDBOX,
     REFUSE_NO_POLICY,
     REFUSE_STORE,
@@ -41,6 +42,9 @@ enum refuse_why {
 
 /* Set the exchange's refusal, with the words of its decision or ticket. Always WALK_REPLY. */
 enum walk_next refuse(struct exchange *x, enum refuse_why why);
+/* Which denial its decision is, by its code. */
+enum refuse_why refuse_why_of(const struct exchange *x);
+enum walk_next refuse_denial(struct exchange *x);
 /* As the code of a step, for a step that said no more than FAIL. */
 enum walk_next refuse_step(struct exchange *x, enum walk_step s);
 /* Set it, send it and record it: for what happens while the exchange waits. */

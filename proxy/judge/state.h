@@ -88,6 +88,7 @@ struct judge {
     struct front *fronts;
     struct exchange *by_xid[XID_BUCKETS];
     struct exchange *timed; /* those with a deadline */
+    uint64_t reviews;       /* asked for so far */
     uint64_t alarm;         /* what ports.wake was last told, as a time; 0: none */
     bool carrier, keeper, ledger, store_lost, silent, ending;
     bool thawed, frozen; /* the ledger said that writes may leave; that an operator has frozen them */

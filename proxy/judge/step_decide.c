@@ -33,8 +33,7 @@ enum walk_next step_decide(struct exchange *x)
     if (x->judge->config.shadow)
         return shadow(x);
     if (d->verdict != VERDICT_ALLOW && d->verdict != VERDICT_HOLD) {
-        bool unclear = span_eq(span_str(d->code), SPAN("unclassified"));
-        return refuse(x, unclear && d->say.n == 0 ? REFUSE_UNCLASSIFIED : REFUSE_DENIED);
+        return refuse_denial(x);
     }
     if (d->credential >= 0 && !policy_credential_may_go(x->now.image->policy, (size_t)d->credential, r->scheme,
                                                         r->host, r->port, r->path)) {
@@ -42,7 +41,8 @@ enum walk_next step_decide(struct exchange *x)
         d->code = "credential-not-here";
         return refuse(x, REFUSE_DENIED);
     }
-    if (!judge_store_ok(x->judge) && (d->verdict != VERDICT_ALLOW || d->effect != EFFECT_READ))
+    if (!judge_store_ok(x->judge) &&
+        (d->verdict != VERDICT_ALLOW || d->effect != EFFECT_READ || d->nlimits > 0)) /* who counts is away */
         return refuse(x, REFUSE_STORE);
     return websocket_offer(x) == 0 ? WALK_NEXT : WALK_FAIL;
 }

@@ -5,10 +5,17 @@
 #include "proxy/judge/steps.h"
 #include "proxy/judge/ticket.h"
 
+static enum walk_next no_longer(struct exchange *x);
+
 static enum walk_next park(struct exchange *x)
 {
     struct judge *j = x->judge;
     uint64_t now = j->ports.now(j->ports.arg);
+    /* The policy changed while its ticket was opened: nobody is to approve in vain. */
+    if (x->now.image != j->image && !exchange_still(x, VERDICT_HOLD)) {
+        ticket_void(x, "the policy changed while this waited");
+        return no_longer(x);
+    }
     if (x->park_until == 0) {
         uint64_t wait = j->config.inline_wait_ms;
         if (x->now.d.inline_wait_ms < wait)
@@ -26,7 +33,7 @@ static enum walk_next park(struct exchange *x)
 static enum walk_next no_longer(struct exchange *x)
 {
     bool deny = x->now.d.verdict != VERDICT_HOLD && x->now.d.verdict != VERDICT_ALLOW;
-    return refuse(x, deny ? REFUSE_DENIED : REFUSE_POLICY_CHANGED);
+    return deny ? refuse_denial(x) : refuse(x, REFUSE_POLICY_CHANGED);
 }
 
 static enum walk_next claim(struct exchange *x)

@@ -1,6 +1,7 @@
-/* RECORD INTENT: an allowed effect is on disk before its first byte leaves. A held one
- * was written down by the claim, a read needs nothing. */
+/* RECORD INTENT: an allowed effect is on disk before its first byte leaves, and what limits count is reserved. A held
+ * one was written down by the claim; a read that no limit counts needs nothing. */
 #include "proxy/judge/digest.h"
+#include "proxy/judge/over.h"
 #include "proxy/judge/record.h"
 #include "proxy/judge/refuse.h"
 #include "proxy/judge/steps.h"
@@ -10,19 +11,25 @@ enum { INTENT_WAIT_MS = 10 * 1000 };
 static enum walk_next ask(struct exchange *x)
 {
     struct judge *j = x->judge;
-    uint8_t path[RECORD_PATH_MAX];
+    struct record_text text;
     struct wire_record r;
+    struct wire_limits limits;
+    struct digest join;
     struct digest_input in = {.session = x->sandbox->session,
                               .credential = x->now.credential,
                               .request = &x->request,
                               .body = x->body.bytes};
     if (!x->body_to_come) /* of a body that streams through there is no digest */
         request_digest(&in, &x->digest);
-    record_fill(x, &r, path);
+    record_fill(x, &r, &text);
+    over_wire(x, &limits);
+    over_join(x, &join);
     struct dynbuf *b = j->ports.begin(j->ports.arg, ROLE_LEDGER, 0, M_INTENT, x->xid);
     if (b == NULL)
         return WALK_FAIL;
     wire_put_record(b, &r);
+    msg_put_digest(b, &join);
+    wire_put_limits(b, &limits);
     if (judge_commit_ledger(j, -1) != 0)
         return WALK_FAIL;
     x->intent = true;
@@ -33,7 +40,8 @@ static enum walk_next ask(struct exchange *x)
 
 enum walk_next step_record(struct exchange *x)
 {
-    if (x->held || x->now.d.effect == EFFECT_READ)
+    bool counted = x->now.d.nlimits > 0 && !x->judge->config.shadow;
+    if (x->held || (x->now.d.effect == EFFECT_READ && !counted && !x->intent))
         return WALK_NEXT;
     if (!x->intent)
         return ask(x);
@@ -47,7 +55,7 @@ enum walk_next step_record(struct exchange *x)
     if (exchange_is_frozen(x))
         return refuse(x, REFUSE_FROZEN);
     if (x->now.image != x->judge->image && !x->judge->config.shadow && !exchange_still(x, VERDICT_ALLOW)) {
-        return refuse(x, x->now.d.verdict == VERDICT_DENY ? REFUSE_DENIED : REFUSE_POLICY_CHANGED);
+        return x->now.d.verdict == VERDICT_DENY ? refuse_denial(x) : refuse(x, REFUSE_POLICY_CHANGED);
     }
     return WALK_NEXT;
 }

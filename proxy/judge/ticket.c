@@ -3,6 +3,7 @@
 #include "common/json/json.h"
 #include "common/log.h"
 #include "proxy/judge/digest.h"
+#include "proxy/judge/over.h"
 #include "proxy/judge/push_facts.h"
 #include "proxy/judge/record.h"
 #include "proxy/judge/refuse.h"
@@ -11,32 +12,53 @@
 /* What a message holds beside the request, the body and the facts. */
 enum { REST_MAX = 24 * 1024, FACTS_END = 512 };
 
-/* From here on the request is as it will leave: what the ticket shows, the digest covers and the carrier sends. */
-static void as_it_leaves(struct exchange *x)
+/* The request as it will leave: what the ticket shows, the digest covers and the carrier sends. */
+static void as_it_leaves(struct policy *p, int credential, struct wire_request *r)
 {
-    struct policy *p = x->now.image->policy;
     struct credential c;
-    struct leaving l = {.secrets = policy_host_bound(p, x->request.scheme, x->request.host, x->request.port)};
-    if (x->now.d.credential >= 0 && policy_credential(p, (size_t)x->now.d.credential, &c) && !c.certificate)
+    struct leaving l = {.secrets = policy_host_bound(p, r->scheme, r->host, r->port)};
+    if (credential >= 0 && policy_credential(p, (size_t)credential, &c) && !c.certificate)
         l.slot = c.header.n ? c.header : SPAN("Authorization");
-    leaving_apply(&l, &x->request);
+    leaving_apply(&l, r);
+}
+
+/* r is as it leaves. What is held for being past a limit may be so by other rules the next time: who may approve it
+ * is then part of what it is. */
+static struct digest_input input_of(const struct exchange *x, const struct decision *d, const struct wire_request *r,
+                                    struct span credential)
+{
+    bool past = span_eq(span_str(d->code), SPAN("over-limit"));
+    return (struct digest_input){
+        .session = x->sandbox->session,
+        .credential = credential,
+        .request = r,
+        .body = x->body.bytes,
+        .has_join_body = d->join_body.n != 0,
+        .join_body = d->join_body,
+        .rule = d->rule.id,
+        .approve_by = past ? d->approve_by : SPAN_NONE,
+        .op = d->op,
+    };
 }
 
 void ticket_digests(struct exchange *x)
 {
-    as_it_leaves(x);
-    struct digest_input in = {
-        .session = x->sandbox->session,
-        .credential = x->now.credential,
-        .request = &x->request,
-        .body = x->body.bytes,
-        .has_join_body = x->now.d.join_body.n != 0,
-        .join_body = x->now.d.join_body,
-        .rule = x->now.d.rule.id,
-        .op = x->now.d.op,
-    };
+    as_it_leaves(x->now.image->policy, x->now.d.credential, &x->request);
+    struct digest_input in = input_of(x, &x->now.d, &x->request, x->now.credential);
     request_digest(&in, &x->digest);
     request_join_key(&in, &x->join);
+}
+
+void ticket_join(struct exchange *x, const struct decision *d, struct digest *join)
+{
+    struct policy *p = x->now.image->policy;
+    struct wire_request r = x->request;
+    struct credential c = {.name = SPAN_NONE};
+    as_it_leaves(p, d->credential, &r);
+    if (d->credential >= 0 && !policy_credential(p, (size_t)d->credential, &c))
+        c.name = SPAN_NONE;
+    struct digest_input in = input_of(x, d, &r, c.name);
+    request_join_key(&in, join);
 }
 
 static size_t request_size(const struct wire_request *r)
@@ -77,14 +99,15 @@ int ticket_open(struct exchange *x)
 {
     struct judge *j = x->judge;
     const struct decision *d = &x->now.d;
-    uint8_t path[RECORD_PATH_MAX];
+    struct record_text text;
     struct wire_ticket t;
+    struct wire_limits limits;
     bool inl = x->body.kind == BODY_INLINE;
     size_t n = REST_MAX + request_size(&x->request) + (inl ? x->body.bytes.n : 0);
     if (n > CHAN_PAYLOAD_MAX)
         return -2;
     ticket_digests(x);
-    record_fill(x, &t.record, path);
+    record_fill(x, &t.record, &text);
     t.join = x->join;
     t.request = x->request;
     t.summary = span_first(d->summary, TICKET_SUMMARY_MAX);
@@ -98,6 +121,8 @@ int ticket_open(struct exchange *x)
     if (b == NULL)
         return -1;
     wire_put_ticket(b, &t);
+    over_wire(x, &limits);
+    wire_put_limits(b, &limits);
     msg_put_u64(b, x->body.bytes.n);
     msg_put_span(b, inl ? x->body.bytes : SPAN_NONE);
     if (judge_commit_ledger(j, x->body.kind == BODY_FD ? x->body.fd : -1) != 0)

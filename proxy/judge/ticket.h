@@ -8,6 +8,8 @@ enum { TICKET_WAIT_MS = 10 * 1000, TICKET_REASON_MAX = 500, TICKET_SUMMARY_MAX =
 
 /* Digest and join key of the request as it is in x now. */
 void ticket_digests(struct exchange *x);
+/* The join key it would have if it were held so; x->request stays as it is. */
+void ticket_join(struct exchange *x, const struct decision *d, struct digest *join);
 /* 0; -1: no ledger; -2: request and body together do not fit into one message. */
 int ticket_open(struct exchange *x) MUSTCHECK;
 int ticket_claim(struct exchange *x) MUSTCHECK;

@@ -57,6 +57,33 @@ static void put_if(struct jsonw *w, const char *key, struct span v)
         jsonw_kv(w, key, v);
 }
 
+static void put_true(struct jsonw *w, const char *key, bool v)
+{
+    if (!v)
+        return;
+    jsonw_key(w, key);
+    jsonw_bool(w, true);
+}
+
+/* What else the policy saw: enough to put the same question to another one. */
+static void put_seen(struct jsonw *w, const struct wire_record *r)
+{
+    struct span rest = r->refs;
+    put_true(w, "body", r->has_body);
+    put_if(w, "type", r->content_type);
+    put_true(w, "upgrade", r->upgrade);
+    if (rest.n == 0)
+        return;
+    jsonw_key(w, "refs");
+    jsonw_array(w);
+    while (rest.n) {
+        struct span line;
+        span_cut(rest, '\n', &line, &rest);
+        jsonw_string(w, line);
+    }
+    jsonw_end_array(w);
+}
+
 void audit_record(struct audit *a, const struct wire_record *r)
 {
     struct jsonw *w = &a->w;
@@ -82,6 +109,7 @@ void audit_record(struct audit *a, const struct wire_record *r)
         jsonw_kv_u64(w, "line", r->rule.line);
         jsonw_end_object(w);
     }
+    put_seen(w, r);
     put_digest(w, "policy", &r->policy);
     put_digest(w, "request", &r->request);
     if (r->shadow) {

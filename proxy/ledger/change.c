@@ -1,6 +1,6 @@
 /* The one way a ticket changes: compare and set, audit record, word to the judge and the desk. */
 #include "common/log.h"
-#include "proxy/ledger/store_in.h"
+#include "proxy/ledger/reserve.h"
 
 int ticket_told(struct store *s, const struct row *r)
 {
@@ -38,6 +38,8 @@ int ticket_decide(struct store *s, struct row *r, enum ticket_state to, struct s
         return -1;
     if (db_changes(&s->db) != 1)
         return db_doom(&s->db, "a ticket changed under the ledger's hands; is there a second writer?");
+    if (ends(to) && reserve_free_ticket(s, r->id) != 0)
+        return -1;
     r->state = to;
     r->by = by;
     r->channel = channel;
@@ -79,6 +81,8 @@ int ticket_end(struct store *s, struct row *r, enum ticket_state to, const struc
         return -1;
     if (db_changes(&s->db) != 1)
         return 0;
+    if (to == TICKET_FAILED && reserve_free_ticket(s, r->id) != 0)
+        return -1;
     r->state = to;
     return 1;
 }

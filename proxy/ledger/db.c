@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/log.h"
+#include "proxy/ledger/schema_2_sql.h"
 #include "proxy/ledger/schema_sql.h"
 
 static const char *const text[SQL_COUNT] = {
@@ -109,7 +111,8 @@ static int make(const char *path, struct err *e)
     (void)unlink(journal);
     if (sqlite3_open_v2(beside, &d.sqlite, flags, NULL) != SQLITE_OK)
         err_set(&why, "%s", d.sqlite ? sqlite3_errmsg(d.sqlite) : "out of memory");
-    else if (exec(&d, "PRAGMA synchronous=FULL; BEGIN IMMEDIATE;", &why) == 0 && exec(&d, schema_sql, &why) == 0)
+    else if (exec(&d, "PRAGMA synchronous=FULL; BEGIN IMMEDIATE;", &why) == 0 && exec(&d, schema_sql, &why) == 0 &&
+             exec(&d, schema_2_sql, &why) == 0)
         r = exec(&d, stamp, &why);
     sqlite3_close(d.sqlite);
     if (r == 0 && (renameat2(AT_FDCWD, beside, AT_FDCWD, path, RENAME_NOREPLACE) != 0 || sync_dir(path) != 0))
@@ -117,24 +120,42 @@ static int make(const char *path, struct err *e)
     return r == 0 ? 0 : err_set(e, "cannot make the store %s: %s", path, why.text);
 }
 
-static int check_schema(struct db *d, const char *path, struct err *e)
+/* *version: a known one. */
+static int check_schema(struct db *d, const char *path, int64_t *version, struct err *e)
 {
-    int64_t application = 0, version = 0, tables = 0;
+    int64_t application = 0, tables = 0;
     if (pragma_int(d, "PRAGMA application_id", &application) != 0 ||
-        pragma_int(d, "PRAGMA user_version", &version) != 0 ||
+        pragma_int(d, "PRAGMA user_version", version) != 0 ||
         pragma_int(d,
                    "SELECT count(*) FROM sqlite_schema WHERE type='table' AND name IN"
-                   " ('meta','sandbox','ticket','body','answer','effect','audit')",
+                   " ('meta','sandbox','ticket','body','answer','effect','audit','reserved')",
                    &tables) != 0)
         return err_set(e, "the store %s cannot be read (%s); restore it from a backup, it is not made anew", path,
                        sqlite3_errmsg(d->sqlite));
     if (application != DB_APPLICATION)
         return err_set(e, "%s is not a store of this program; point the store elsewhere", path);
-    if (version != DB_SCHEMA || tables != 7)
+    if (*version < 1 || *version > DB_SCHEMA || tables != (*version == 1 ? 7 : 8))
         return err_set(e,
                        "the store %s has schema version %lld, this program reads %d; use the program that wrote it",
-                       path, (long long)version, DB_SCHEMA);
+                       path, (long long)*version, DB_SCHEMA);
     return 0;
+}
+
+/* All of it or nothing: who is interrupted finds the old version again. */
+static int migrate(struct db *d, const char *path, int64_t version, struct err *e)
+{
+    struct err why = {"out of memory"};
+    char stamp[64];
+    if (version == DB_SCHEMA)
+        return 0;
+    snprintf(stamp, sizeof(stamp), "PRAGMA user_version=%d; COMMIT;", DB_SCHEMA);
+    if (exec(d, "BEGIN IMMEDIATE", &why) == 0 && exec(d, schema_2_sql, &why) == 0 && exec(d, stamp, &why) == 0) {
+        log_warn("the store %s is of version %d now; it was of version %lld", path, DB_SCHEMA, (long long)version);
+        return 0;
+    }
+    sqlite3_exec(d->sqlite, "ROLLBACK", NULL, NULL, NULL);
+    return err_set(e, "the store %s cannot be brought from version %lld to %d: %s; nothing of it was changed", path,
+                   (long long)version, DB_SCHEMA, why.text);
 }
 
 static int settings(struct db *d, unsigned max_pages, struct err *e)
@@ -179,7 +200,7 @@ int db_open(struct db *d, const char *given, unsigned max_pages, bool *fresh, st
 {
     struct err why = {"synchronous=FULL cannot be had"};
     char path[PATH_MAX];
-    int64_t mode = -1;
+    int64_t mode = -1, version = 0;
     *d = (struct db){.sqlite = NULL};
     if (real_path(given, path, e) != 0)
         return -1;
@@ -193,13 +214,13 @@ int db_open(struct db *d, const char *given, unsigned max_pages, bool *fresh, st
         goto fail;
     }
     /* What is there is looked at before anything is written to it. */
-    if (check_schema(d, path, e) != 0)
+    if (check_schema(d, path, &version, e) != 0)
         goto fail;
     if (settings(d, max_pages, &why) != 0 || pragma_int(d, "PRAGMA synchronous", &mode) != 0 || mode != 2) {
         err_set(e, "cannot set the store %s up: %s", path, why.text);
         goto fail;
     }
-    if (check_whole(d, path, e) != 0)
+    if (check_whole(d, path, e) != 0 || migrate(d, path, version, e) != 0)
         goto fail;
     return 0;
 fail:

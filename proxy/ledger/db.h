@@ -11,7 +11,7 @@
 #include "proxy/ledger/sql.h"
 
 enum db_result { DB_FAIL = 0, DB_ROW, DB_DONE };
-enum { DB_SCHEMA = 1, DB_APPLICATION = 0x43736c67 /* "Cslg" */, DB_WAL_MAX = 64 * 1024 * 1024 };
+enum { DB_SCHEMA = 2, DB_APPLICATION = 0x43736c67 /* "Cslg" */, DB_WAL_MAX = 64 * 1024 * 1024 };
 
 struct db {
     sqlite3 *sqlite;
@@ -20,9 +20,9 @@ struct db {
     struct err why; /* of the first failure */
 };
 
-/* Opens, or makes, the store. Refused with words: a link or another kind of file, a store of another program or
- * version, a damaged one, one somebody else holds. max_pages: 0, or a limit for tests of a full disk.
- * *fresh: it was made just now. */
+/* Opens, or makes, the store; one of an earlier version is brought to this one. Refused with words: a link or another
+ * kind of file, a store of another program or version, a damaged one, one somebody else holds. max_pages: 0, or a
+ * limit for tests of a full disk. *fresh: it was made just now. */
 int db_open(struct db *d, const char *path, unsigned max_pages, bool *fresh, struct err *e) MUSTCHECK;
 void db_close(struct db *d);
 

@@ -138,30 +138,11 @@ static int freeze(struct ledger *l, struct frame *f)
     return bad;
 }
 
-static int image(struct ledger *l, struct frame *f)
-{
-    struct msg_in m = msg_in(f->payload);
-    struct digest d;
-    char text[2 * DIGEST_BYTES + 1];
-    struct dynbuf json;
-    msg_get_digest(&m, &d);
-    if (msg_end(&m) != 0)
-        return -1;
-    hex_text(span_of(d.b, DIGEST_BYTES), text);
-    dynbuf_init(&json, 256);
-    dynbuf_addf(&json, "{\"policy\":\"%s\"}", text);
-    if (!l->lost && store_note(l->store, SPAN("parent"), SPAN("policy"), dynbuf_span(&json)) != 0)
-        log_warn("a change of policy could not be written down");
-    dynbuf_free(&json);
-    return 0;
-}
-
 int ledger_desk(struct ledger *l, struct frame *f, enum role_id from)
 {
     switch (f->type) {
     case M_SANDBOX_PUT: return sandbox_put(l, f, from);
     case M_NOTE: return note(l, f, from);
-    case M_IMAGE: return from == ROLE_PARENT ? image(l, f) : -1;
     case M_DECIDE: return from == ROLE_DESK ? decide(l, f) : -1;
     case M_BODY_GET: return from == ROLE_DESK ? body_get(l, f) : -1;
     case M_FREEZE: return from == ROLE_DESK ? freeze(l, f) : -1;

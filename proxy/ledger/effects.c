@@ -1,7 +1,7 @@
 /* Writes: the intent before, the outcome after. */
 #include <stdio.h>
 
-#include "proxy/ledger/store_in.h"
+#include "proxy/ledger/reserve.h"
 
 /* 1 written, 0 this exchange has an intent already, -1. */
 static int add_effect(struct store *s, uint64_t xid, struct span ticket, struct span sandbox)
@@ -15,6 +15,17 @@ static int add_effect(struct store *s, uint64_t xid, struct span ticket, struct 
     db_text(q, 4, sandbox);
     db_int(q, 5, s->wall);
     return db_run(&s->db, q) != 0 ? -1 : db_changes(&s->db) == 1;
+}
+
+/* As if it had never been asked for. */
+static int drop_effect(struct store *s, uint64_t xid)
+{
+    sqlite3_stmt *q = db_stmt(&s->db, SQL_EFFECT_DROP);
+    if (q == NULL)
+        return -1;
+    db_text(q, 1, span_str(s->boot));
+    db_int(q, 2, xid);
+    return db_run(&s->db, q);
 }
 
 static int set_claimed(struct store *s, const struct row *r, uint64_t xid)
@@ -47,7 +58,7 @@ static int claim_audit(struct store *s, const struct store_claim *c, struct row 
     return audit_end(&a);
 }
 
-static int fetch_request(struct store *s, const struct row *r, struct store_bytes *out)
+int ticket_request(struct store *s, const struct row *r, struct store_bytes *out)
 {
     sqlite3_stmt *q = db_stmt(&s->db, SQL_TICKET_HEAD);
     if (q == NULL)
@@ -83,11 +94,11 @@ int store_claim(struct store *s, const struct store_claim *c, bool *ok, uint8_t 
     if (r.state != TICKET_APPROVED || c->xid == 0 || !span_eq(c->credential, r.credential) ||
         !span_eq(c->host, r.host) || c->port != r.port)
         return 0;
-    if ((got = fetch_request(s, &r, request)) <= 0)
+    if ((got = ticket_request(s, &r, request)) <= 0)
         return got;
     if ((got = add_effect(s, c->xid, r.id, r.sandbox)) <= 0)
         return got;
-    if (set_claimed(s, &r, c->xid) != 0 || claim_audit(s, c, &r) != 0)
+    if (set_claimed(s, &r, c->xid) != 0 || reserve_claimed(s, r.id) != 0 || claim_audit(s, c, &r) != 0)
         return -1;
     r.state = TICKET_EXECUTING;
     *state = TICKET_EXECUTING;
@@ -96,15 +107,40 @@ int store_claim(struct store *s, const struct store_claim *c, bool *ok, uint8_t 
     return ticket_told(s, &r);
 }
 
-int store_intent(struct store *s, uint64_t xid, const struct wire_record *r, bool *ok)
+/* 1 all are reserved, 0 not one. What would be held and join its ticket does not slip through because there is room
+ * again. */
+static int intent_reserve(struct store *s, uint64_t xid, const struct wire_record *r, const struct digest *join,
+                          const struct wire_limits *limits, struct wire_over *over)
+{
+    static const struct digest none;
+    int joins = memcmp(join, &none, sizeof(none)) == 0 ? 0 : ticket_joinable(s, r->session, join);
+    if (joins < 0)
+        return -1;
+    if (joins == 0)
+        return reserve(s, limits, r, SPAN_NONE, xid, over);
+    over->n = limits->n;
+    for (size_t i = 0; i < limits->n; i++)
+        over->past[i] = true;
+    return 0;
+}
+
+int store_intent(struct store *s, uint64_t xid, const struct wire_record *r, const struct digest *join,
+                 const struct wire_limits *limits, bool *ok, struct wire_over *over)
 {
     struct audit a;
     *ok = false;
+    *over = (struct wire_over){.n = 0};
     if (store_begin(s) != 0)
         return -1;
     int got = xid ? add_effect(s, xid, SPAN_NONE, r->sandbox) : 0;
     if (got <= 0)
         return got;
+    if (limits->n > 0) {
+        got = intent_reserve(s, xid, r, join, limits, over);
+        if (got <= 0)
+            return got < 0 ? -1 : drop_effect(s, xid);
+        s->read_intents |= span_eq(r->effect, SPAN("read"));
+    }
     audit_begin(&a, s, "intent", NULL, &xid, SPAN_NONE);
     audit_record(&a, r);
     *ok = audit_end(&a) == 0;
@@ -173,7 +209,9 @@ static int end_effect(struct store *s, const struct store_outcome *o)
     db_text(q, 3, span_str(outcome_name(o->outcome)));
     db_int(q, 4, s->wall);
     db_int(q, 5, o->status);
-    return db_run(&s->db, q);
+    if (db_run(&s->db, q) != 0)
+        return -1;
+    return o->outcome == OUTCOME_NOT_SENT && db_changes(&s->db) == 1 ? reserve_free_exchange(s, o->xid) : 0;
 }
 
 static int result_audit(struct store *s, const struct store_outcome *o, struct span ticket)
@@ -220,9 +258,9 @@ int store_outcome(struct store *s, const struct store_outcome *given)
         return -1;
     if ((unsigned)o.outcome > OUTCOME_ANSWERED)
         o.outcome = OUTCOME_UNKNOWN;
-    /* A read has no intent to look for. */
+    /* A read has no intent to look for, unless it was counted. */
     bool read = id_is_none(&o.ticket) && span_eq(o.record.effect, SPAN("read"));
-    int intent = read ? 0 : weigh(s, o.xid, &o.outcome);
+    int intent = read && !s->read_intents ? 0 : weigh(s, o.xid, &o.outcome);
     if (intent < 0 || (intent == 1 && end_effect(s, &o) != 0))
         return -1;
     if (!id_is_none(&o.ticket)) {
@@ -231,7 +269,7 @@ int store_outcome(struct store *s, const struct store_outcome *given)
         if ((ended = end_ticket(s, &o, id, &r)) < 0)
             return -1;
     }
-    if (read && !s->c.audit_reads)
+    if (read && intent == 0 && !s->c.audit_reads)
         return 0;
     if (result_audit(s, &o, id) != 0)
         return -1;

@@ -8,7 +8,8 @@ enum { WHY_MAX = 4096, NAME_MAX_BYTES = 256 };
 static const struct span fail_no = {(const uint8_t *)"\0", 1};      /* false */
 static const struct span fail_claim = {(const uint8_t *)"\0\0", 2}; /* false, no state */
 
-static void put_state(struct ledger *l, uint64_t id, const struct wire_ticket_state *st, struct store_bytes *kept)
+static void put_state(struct ledger *l, uint64_t id, const struct wire_ticket_state *st, struct store_bytes *kept,
+                      const struct wire_over *over)
 {
     struct dynbuf fail;
     struct wire_ticket_state refused = {.state = TICKET_NONE, .words = SPAN("store")};
@@ -24,6 +25,8 @@ static void put_state(struct ledger *l, uint64_t id, const struct wire_ticket_st
         if (fd == -2)
             b->failed = true;
     }
+    if (over->n > 0)
+        wire_put_over(b, over);
     ledger_reply(l, TO_JUDGE, M_TICKET, id, fd < 0 ? -1 : fd, &on_failure);
     dynbuf_free(&fail);
 }
@@ -31,21 +34,25 @@ static void put_state(struct ledger *l, uint64_t id, const struct wire_ticket_st
 static int ticket_open(struct ledger *l, struct frame *f)
 {
     static struct wire_ticket t; /* too large for a stack */
+    static struct wire_limits limits;
+    struct wire_over over = {.n = 0};
     struct msg_in m = msg_in(f->payload);
     struct wire_ticket_state st = {.state = TICKET_NONE};
     struct store_bytes kept = {.head = SPAN_NONE};
     struct span body, map = SPAN_NONE;
     dynbuf_init(&kept.body, ANSWER_KEPT_MAX + 1);
-    if (wire_get_ticket(&m, &t) != 0 || ledger_get_body(&m, f, STORE_BODY_MAX, &body, &map) != 0 ||
-        msg_end(&m) != 0) {
+    if (wire_get_ticket(&m, &t) != 0 || wire_get_limits(&m, &limits) != 0 ||
+        ledger_get_body(&m, f, STORE_BODY_MAX, &body, &map) != 0 || msg_end(&m) != 0) {
         st.words = SPAN("store");
-        put_state(l, f->id, &st, &kept);
+        put_state(l, f->id, &st, &kept, &over);
         memfd_unmap(&map);
         return -1;
     }
-    if (l->lost || store_ticket_open(l->store, &t, body, &st, &kept) != 0)
+    if (l->lost || store_ticket_open(l->store, &t, &limits, body, &st, &kept, &over) != 0) {
         st = (struct wire_ticket_state){.state = TICKET_NONE, .words = SPAN("store")};
-    put_state(l, f->id, &st, &kept);
+        over.n = 0;
+    }
+    put_state(l, f->id, &st, &kept, &over);
     memfd_unmap(&map);
     dynbuf_free(&kept.body);
     return 0;
@@ -99,16 +106,35 @@ static int claim(struct ledger *l, struct frame *f)
     return bad;
 }
 
+/* If the turn fails, what they were past was not kept either: nothing is known of them. */
+static void put_over(struct ledger *l, uint64_t xid, const struct wire_over *over)
+{
+    static const struct span unknown = {(const uint8_t *)"\0\0\0\0\0\0\0\0", 9};
+    wire_put_over(ledger_scratch(l), over);
+    ledger_reply(l, TO_JUDGE, M_INTENT_OVER, xid, -1, &unknown);
+}
+
 static int intent(struct ledger *l, struct frame *f)
 {
+    static struct wire_limits limits;
     struct msg_in m = msg_in(f->payload);
+    struct wire_over over = {.n = 0};
     struct wire_record r;
+    struct digest join = {{0}};
     bool ok = false;
-    int bad = wire_get_record(&m, &r) != 0 || msg_end(&m) != 0 ? -1 : 0;
-    if (bad == 0 && !l->lost && store_intent(l->store, f->id, &r, &ok) != 0)
+    int bad = wire_get_record(&m, &r);
+    msg_get_digest(&m, &join);
+    bad = bad != 0 || wire_get_limits(&m, &limits) != 0 || msg_end(&m) != 0 ? -1 : 0;
+    if (bad == 0 && !l->lost && store_intent(l->store, f->id, &r, &join, &limits, &ok, &over) != 0) {
         ok = false;
-    msg_put_u8(ledger_scratch(l), ok);
-    ledger_reply(l, TO_JUDGE, M_INTENT_OK, f->id, -1, &fail_no);
+        over.n = 0;
+    }
+    if (over.n > 0)
+        put_over(l, f->id, &over);
+    else {
+        msg_put_u8(ledger_scratch(l), ok);
+        ledger_reply(l, TO_JUDGE, M_INTENT_OK, f->id, -1, &fail_no);
+    }
     return bad;
 }
 
@@ -211,6 +237,8 @@ int ledger_judge(struct ledger *l, struct frame *f)
     case M_AUDIT: return audit(l, f);
     case M_WEBSOCKET: return websocket(l, f);
     case M_TICKET_VOID: return void_ticket(l, f);
+    case M_REVIEW: return review_begin(l, f);
+    case M_REVIEWED: return review_answered(l, f);
     default: return -1;
     }
 }

@@ -240,6 +240,7 @@ static void every_second(void *arg)
     if (!l->lost) {
         if (store_tick(l->store) != 0)
             log_warn("the store fails: %s", store_why(l->store));
+        review_next(l);
         flush(l);
     }
     if (l->judge_spoke)
@@ -301,6 +302,7 @@ void ledger_peer(struct ledger *l, unsigned role, int fd)
         return;
     set_clock(l);
     if (role == ROLE_JUDGE) {
+        review_stop(&l->review);
         ledger_welcome_judge(l);
         ledger_touch(l);
     }
@@ -338,6 +340,7 @@ void ledger_stop(struct ledger *l)
     timer_free(&l->second);
     timer_free(&l->later);
     outbox_free(&l->out);
+    review_stop(&l->review);
     dynbuf_free(&l->scratch);
     dynbuf_free(&l->turn);
     dynbuf_free(&l->backlog);

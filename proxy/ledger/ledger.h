@@ -17,6 +17,13 @@ enum {
     LATER_BYTES = 1024 * 1024, /* ... and how many of them there may be */
 };
 
+struct review {
+    uint64_t number; /* of the judge's policy */
+    struct id *ids;
+    size_t n, at;
+    bool asked, large;
+};
+
 struct ledger {
     struct loop *loop;
     struct store *store;
@@ -29,8 +36,9 @@ struct ledger {
     unsigned waiting; /* records in the open transaction that nobody waits for */
     bool scheduled, lost;
     bool ending;
-    bool judge_spoke;  /* since the last second: it waits for a sign of life */
-    bool patient;      /* the frame at hand is such a record */
+    bool judge_spoke; /* since the last second: it waits for a sign of life */
+    bool patient;     /* the frame at hand is such a record */
+    struct review review;
     bool owed_welcome; /* a judge came, and what it was told is not committed yet */
 };
 
@@ -60,6 +68,11 @@ int ledger_desk(struct ledger *l, struct frame *f, enum role_id from) MUSTCHECK;
 void ledger_tell(void *arg, enum store_change what, uint64_t sequence, const struct wire_ticket_state *ticket,
                  const struct wire_sandbox *sandbox);
 void ledger_welcome_judge(struct ledger *l);
+/* review.c */
+int review_begin(struct ledger *l, struct frame *f) MUSTCHECK;
+int review_answered(struct ledger *l, struct frame *f) MUSTCHECK;
+void review_next(struct ledger *l);
+void review_stop(struct review *r);
 /* Must it be written down even if not now? */
 bool ledger_must_keep(uint16_t type);
 

@@ -11,9 +11,11 @@ struct store_bytes {
     struct dynbuf body;
 };
 
-/* state.state TICKET_NONE: refused, state.words says why. With state.has_answer, kept is the answer. */
-int store_ticket_open(struct store *s, const struct wire_ticket *t, struct span body, struct wire_ticket_state *state,
-                      struct store_bytes *kept) MUSTCHECK;
+/* state.state TICKET_NONE: refused, state.words says why; "over-limit": over says which. With state.has_answer, kept
+ * is the answer. */
+int store_ticket_open(struct store *s, const struct wire_ticket *t, const struct wire_limits *limits,
+                      struct span body, struct wire_ticket_state *state, struct store_bytes *kept,
+                      struct wire_over *over) MUSTCHECK;
 
 struct store_claim {
     uint64_t xid;
@@ -27,7 +29,9 @@ struct store_claim {
 int store_claim(struct store *s, const struct store_claim *c, bool *ok, uint8_t *state, struct digest *digest,
                 struct store_bytes *request) MUSTCHECK;
 
-int store_intent(struct store *s, uint64_t xid, const struct wire_record *r, bool *ok) MUSTCHECK;
+/* over->n: nothing was written, these limits are past. */
+int store_intent(struct store *s, uint64_t xid, const struct wire_record *r, const struct digest *join,
+                 const struct wire_limits *limits, bool *ok, struct wire_over *over) MUSTCHECK;
 int store_sent(struct store *s, uint64_t xid) MUSTCHECK;
 
 struct store_outcome {
@@ -65,6 +69,11 @@ enum decided {
 int store_decide(struct store *s, const struct id *ticket, enum decide what, struct span by, struct span channel,
                  struct span reason, const struct digest *shown, enum decided *result, uint8_t *state) MUSTCHECK;
 int store_void(struct store *s, const struct id *ticket, struct span why) MUSTCHECK;
+/* The ids of all that are pending or approved, to be freed; *ids NULL: none. */
+int store_open_tickets(struct store *s, struct id **ids, size_t *n) MUSTCHECK;
+/* 1: r (but its request) and the bytes first held; 0: it is not open any more, or its bytes are gone. */
+int store_review(struct store *s, const struct id *ticket, struct wire_review *r,
+                 struct store_bytes *request) MUSTCHECK;
 /* *ok false: no such ticket, or its body is gone. */
 int store_body(struct store *s, const struct id *ticket, bool *ok, struct dynbuf *body) MUSTCHECK;
 

@@ -35,6 +35,10 @@ enum {
     COL_BOOT,
     COL_XID,
     COL_BODY_SIZE,
+    COL_HAS_BODY,
+    COL_UPGRADE,
+    COL_TYPE,
+    COL_REFS,
 };
 
 struct span store_copy(struct store *s, struct span v)
@@ -88,6 +92,10 @@ static int read_record(struct store *s, sqlite3_stmt *q, struct wire_record *r)
         .credential = store_copy(s, db_col(q, COL_CREDENTIAL)),
         .rule = {store_copy(s, db_col(q, COL_RULE_ID)), store_copy(s, db_col(q, COL_RULE_FILE)),
                  (uint32_t)db_col_int(q, COL_RULE_LINE)},
+        .has_body = db_col_int(q, COL_HAS_BODY) != 0 || db_col_int(q, COL_BODY_SIZE) != 0,
+        .upgrade = db_col_int(q, COL_UPGRADE) != 0,
+        .content_type = store_copy(s, db_col(q, COL_TYPE)),
+        .refs = store_copy(s, db_col(q, COL_REFS)),
     };
     if (!db_col_digest(q, COL_POLICY, &r->policy) || !db_col_digest(q, COL_DIGEST, &r->request))
         return db_doom(&s->db, "a ticket in the store is damaged");

@@ -7,7 +7,8 @@
 -- Digests, keys and hashes are 32-byte blobs; ids are the 26 characters of id_text().
 -- Text that came from a sandbox is kept as it came: escape it before it is shown.
 -- Bytes that are not UTF-8 are replaced by U+FFFD in *_json, and kept in the sealed bodies.
--- A change here raises user_version; a ledger refuses a file of any other.
+-- This is version 1; schema_2.sql is what came to it. A ledger raises user_version as it adds what is missing, and
+-- refuses a file of a version it does not know.
 
 CREATE TABLE meta (
     key   TEXT NOT NULL PRIMARY KEY,   -- 'kernel_boot', 'last_ms', 'created_ms', 'boot'

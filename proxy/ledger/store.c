@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "common/log.h"
-#include "proxy/ledger/store_in.h"
+#include "proxy/ledger/reserve.h"
 
 enum { SWEEP_MS = 60000 };
 
@@ -154,7 +154,7 @@ static int sweep(struct store *s)
     if (db_run(&s->db, q) != 0 || (q = db_stmt(&s->db, SQL_BODIES_OLD)) == NULL)
         return -1;
     db_int(q, 1, s->wall > STORE_BODIES_MS ? s->wall - STORE_BODIES_MS : 0);
-    return db_run(&s->db, q);
+    return db_run(&s->db, q) == 0 ? reserve_prune(s) : -1;
 }
 
 /* An idle second costs one SELECT and no transaction. */

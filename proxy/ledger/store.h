@@ -16,6 +16,7 @@
 #include "common/err.h"
 #include "common/secret.h"
 #include "proxy/ledger/limits.h"
+#include "proxy/wire_limit.h"
 #include "proxy/wire_ticket.h"
 
 struct store;

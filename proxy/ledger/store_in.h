@@ -25,6 +25,7 @@ struct store {
     struct arena arena;     /* results of one operation */
     struct dynbuf json;
     uint64_t swept_ms;
+    bool read_intents; /* of reads with limits: since this process began there was one */
 };
 
 /* Every operation that may write starts with this. */
@@ -81,6 +82,13 @@ int body_fetch(struct store *s, struct span ticket, struct dynbuf *out) MUSTCHEC
 /* Without a head: there was an answer, nobody took it, and it cannot be given again. */
 int answer_keep(struct store *s, struct span ticket, struct span head, struct span body) MUSTCHECK;
 int answer_fetch(struct store *s, struct span ticket, struct store_bytes *out) MUSTCHECK;
+
+/* effects.c: the request and the bytes first held. 1, 0 they are gone, -1. */
+int ticket_request(struct store *s, const struct row *r, struct store_bytes *out) MUSTCHECK;
+
+/* tickets.c: would the same request, if it were held, join something? A live ticket, an answer that waits for it, a
+ * denial of a moment ago. 1, 0, -1. */
+int ticket_joinable(struct store *s, struct span session, const struct digest *join) MUSTCHECK;
 
 /* recover.c */
 int recover_start(struct store *s, struct err *e) MUSTCHECK;

@@ -1,20 +1,40 @@
 /* Tickets: opening or joining one, deciding it, voiding it. */
 #include <stdio.h>
+#include <stdlib.h>
 
-#include "proxy/ledger/store_in.h"
+#include "proxy/ledger/reserve.h"
 
 /* 1 a row was read, 0 none, -1. */
-static int find_live(struct store *s, const struct wire_ticket *t, struct row *r)
+static int find_live(struct store *s, struct span session, const struct digest *join, struct row *r)
 {
     sqlite3_stmt *q = db_stmt(&s->db, SQL_TICKET_LIVE);
     if (q == NULL)
         return -1;
-    db_text(q, 1, t->record.session);
-    db_blob(q, 2, span_of(t->join.b, DIGEST_BYTES));
+    db_text(q, 1, session);
+    db_blob(q, 2, span_of(join->b, DIGEST_BYTES));
     enum db_result got = db_step(&s->db, q);
     int found = got == DB_ROW ? (row_read(s, q, r) == 0 ? 1 : -1) : got == DB_DONE ? 0 : -1;
     sqlite3_reset(q);
-    return found;
+    if (found != 1 || r->state == TICKET_EXECUTING || !row_overdue(s, r))
+        return found;
+    return ticket_expire(s, r) == 0 ? 0 : -1; /* too late to join it */
+}
+
+int ticket_joinable(struct store *s, struct span session, const struct digest *join)
+{
+    struct row r;
+    int got = find_live(s, session, join, &r);
+    sqlite3_stmt *q = got == 0 ? db_stmt(&s->db, SQL_TICKET_MEMORY) : NULL;
+    if (q == NULL)
+        return got == 0 ? -1 : got;
+    db_text(q, 1, session);
+    db_blob(q, 2, span_of(join->b, DIGEST_BYTES));
+    db_int(q, 3, s->wall);
+    db_int(q, 4, s->uptime);
+    db_int(q, 5, s->wall > STORE_DENIED_MS ? s->wall - STORE_DENIED_MS : 0);
+    enum db_result found = db_step(&s->db, q);
+    sqlite3_reset(q);
+    return found == DB_FAIL ? -1 : found == DB_ROW;
 }
 
 static int repeat(struct store *s, const struct row *r)
@@ -173,6 +193,10 @@ static void bind_judgement(sqlite3_stmt *q, const struct wire_ticket *t)
     db_text(q, 28, t->approve_by);
     db_text(q, 29, t->dialect);
     db_int(q, 30, t->reason_required);
+    db_int(q, 34, r->has_body);
+    db_int(q, 35, r->upgrade);
+    db_text(q, 36, r->content_type);
+    db_text(q, 37, r->refs);
 }
 
 static int insert(struct store *s, const struct wire_ticket *t, struct span id, struct span body, uint64_t lives_ms)
@@ -198,7 +222,18 @@ static int insert(struct store *s, const struct wire_ticket *t, struct span id, 
     return body.n ? body_keep(s, id, body) : 0;
 }
 
-static int open_new(struct store *s, const struct wire_ticket *t, struct span body, struct wire_ticket_state *st)
+/* 1 reserved, 0 refused. */
+static int reserve_or_refuse(struct store *s, const struct wire_ticket *t, const struct wire_limits *limits,
+                             struct span id, struct wire_ticket_state *st, struct wire_over *over)
+{
+    int got = reserve(s, limits, &t->record, id, 0, over);
+    if (got == 0)
+        *st = (struct wire_ticket_state){.state = TICKET_NONE, .words = SPAN("over-limit")};
+    return got;
+}
+
+static int open_new(struct store *s, const struct wire_ticket *t, const struct wire_limits *limits, struct span body,
+                    struct wire_ticket_state *st, struct wire_over *over)
 {
     struct id id;
     struct audit a;
@@ -221,6 +256,9 @@ static int open_new(struct store *s, const struct wire_ticket *t, struct span bo
     if (id_new(&id) != 0)
         return db_doom(&s->db, "no randomness for a ticket's id");
     id_text(&id, text);
+    int got = reserve_or_refuse(s, t, limits, span_of(text, ID_TEXT), st, over);
+    if (got <= 0)
+        return got;
     if (insert(s, t, span_of(text, ID_TEXT), body, lives) != 0)
         return -1;
     audit_begin(&a, s, "ticket-opened", NULL, NULL, span_of(text, ID_TEXT));
@@ -232,29 +270,33 @@ static int open_new(struct store *s, const struct wire_ticket *t, struct span bo
     return ticket_told(s, &r);
 }
 
-int store_ticket_open(struct store *s, const struct wire_ticket *t, struct span body, struct wire_ticket_state *st,
-                      struct store_bytes *kept)
+/* The rule may count more by now than when the ticket was opened. */
+static int join_live(struct store *s, const struct wire_ticket *t, const struct wire_limits *limits,
+                     const struct row *r, struct wire_ticket_state *st, struct wire_over *over)
+{
+    row_state(r, st);
+    st->joined = true;
+    int got = r->state == TICKET_EXECUTING ? 1 : reserve_or_refuse(s, t, limits, r->id, st, over);
+    return got <= 0 ? got : repeat(s, r);
+}
+
+int store_ticket_open(struct store *s, const struct wire_ticket *t, const struct wire_limits *limits,
+                      struct span body, struct wire_ticket_state *st, struct store_bytes *kept,
+                      struct wire_over *over)
 {
     struct row r;
     *st = (struct wire_ticket_state){.state = TICKET_NONE};
+    *over = (struct wire_over){.n = 0};
     if (store_begin(s) != 0)
         return -1;
-    int got = find_live(s, t, &r);
-    if (got == 1 && r.state != TICKET_EXECUTING && row_overdue(s, &r)) {
-        if (ticket_expire(s, &r) != 0)
-            return -1;
-        got = 0;
-    }
-    if (got == 1) {
-        row_state(&r, st);
-        st->joined = true;
-        return repeat(s, &r);
-    }
+    int got = find_live(s, t->record.session, &t->join, &r);
+    if (got == 1)
+        return join_live(s, t, limits, &r, st, over);
     if (got == 0)
         got = take_answer(s, t, st, kept);
     if (got == 0)
         got = same_denial(s, t, st);
-    return got == 0 ? open_new(s, t, body, st) : got < 0 ? -1 : 0;
+    return got == 0 ? open_new(s, t, limits, body, st, over) : got < 0 ? -1 : 0;
 }
 
 static int decide_open(struct store *s, struct row *r, enum decide what, struct span by, struct span channel,
@@ -316,6 +358,49 @@ int store_void(struct store *s, const struct id *ticket, struct span why)
     if (r.state != TICKET_PENDING && r.state != TICKET_APPROVED)
         return 0;
     return ticket_decide(s, &r, TICKET_CANCELLED, SPAN("policy"), SPAN_NONE, why);
+}
+
+int store_open_tickets(struct store *s, struct id **ids, size_t *n)
+{
+    struct id *v = calloc(2 * STORE_OPEN_MAX, sizeof(*v));
+    sqlite3_stmt *q = v ? db_stmt(&s->db, SQL_TICKETS_OPEN_ALL) : NULL;
+    enum db_result got = DB_FAIL;
+    *ids = NULL;
+    *n = 0;
+    while (q != NULL && *n < 2 * STORE_OPEN_MAX && (got = db_step(&s->db, q)) == DB_ROW)
+        *n += id_parse(db_col(q, 0), &v[*n]) == 0;
+    if (q != NULL)
+        sqlite3_reset(q);
+    if (got == DB_FAIL || *n == 0) {
+        free(v);
+        *n = 0;
+        return got == DB_FAIL ? -1 : 0;
+    }
+    *ids = v;
+    return 0;
+}
+
+int store_review(struct store *s, const struct id *ticket, struct wire_review *r, struct store_bytes *request)
+{
+    struct row row;
+    char text[ID_TEXT + 1];
+    if (store_begin(s) != 0)
+        return -1;
+    id_text(ticket, text);
+    int got = row_find(s, span_of(text, ID_TEXT), &row);
+    if (got <= 0)
+        return got;
+    if (row.state != TICKET_PENDING && row.state != TICKET_APPROVED)
+        return 0;
+    *r = (struct wire_review){.ticket = *ticket,
+                              .sandbox = row.sandbox,
+                              .session = row.session,
+                              .rule = row.record.rule.id,
+                              .op = row.record.op,
+                              .credential = row.credential,
+                              .code = row.record.code,
+                              .has_body = row.record.has_body};
+    return ticket_request(s, &row, request);
 }
 
 int store_body(struct store *s, const struct id *ticket, bool *ok, struct dynbuf *body)

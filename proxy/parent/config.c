@@ -30,7 +30,7 @@ struct row_dns {
 struct row_file {
     const struct node *at;
     struct number version, mode, store_lost, disclose;
-    struct item state_dir, store, floors, roots, crl;
+    struct item state_dir, store, floors, signers, roots, crl;
     struct row_dns dns;
     struct items policy;
     struct list listeners;
@@ -91,6 +91,7 @@ static const struct key file_keys[] = {
      .help = "enforce; or shadow: decide and record, let everything pass without credentials of ours"},
     {"policy", KEY_TEXTS, AT(row_file, policy), 0, .help = "policy files, relative to this file"},
     {"floors", KEY_TEXT, AT(row_file, floors), 0, .help = "the operator's own denies"},
+    {"policy_signers", KEY_TEXT, AT(row_file, signers), 0, .help = "keys, of which one has signed each policy file"},
     {"roots", KEY_TEXT, AT(row_file, roots), 0, .help = "PEM file of the roots upstream servers are verified with"},
     {"crl", KEY_TEXT, AT(row_file, crl), 0, .help = "PEM file of revocation lists, one for each issuer below roots"},
     {"dns", KEY_MAP, AT(row_file, dns), 0, .table = &dns_table, .help = "name resolution"},
@@ -176,6 +177,7 @@ static void take(struct loader *l, const struct row_file *r, const char *file, s
     if (r->state_dir.at != NULL)
         config_copy_path(l, c->state_dir, CONFIG_PATH, file, &r->state_dir);
     take_file(l, c->floors, file, "floors", &r->floors);
+    take_file(l, c->signers, file, "policy_signers", &r->signers);
     if (r->roots.at != NULL)
         config_copy_path(l, c->roots, CONFIG_PATH, file, &r->roots);
     take_file(l, c->crl, file, "crl", &r->crl);

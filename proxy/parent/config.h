@@ -28,6 +28,7 @@ struct config_listener {
 
 struct config {
     char state_dir[CONFIG_PATH], packs_dir[CONFIG_PATH], policy[CONFIG_POLICIES][CONFIG_PATH], floors[CONFIG_PATH];
+    char signers[CONFIG_PATH];                 /* of the policy; empty: none */
     char roots[CONFIG_PATH], crl[CONFIG_PATH]; /* crl: empty for none */
     char dns_servers[512];                     /* address:port, separated by commas; empty: resolv.conf's */
     size_t npolicy;

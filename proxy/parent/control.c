@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/json/json.h"
 #include "common/log.h"
 #include "common/msg.h"
 #include "proxy/parent/parent.h"
@@ -38,6 +39,9 @@ static void announce(struct parent *p)
     p->announced = true;
     if (!p->quiet)
         printf("page     %s  (opens once)\n", p->signin);
+    if (!p->quiet && p->pin.hex[0] != '\0')
+        printf("policy   pinned to version %.12s by a rollback of %s; the policy files are not in force\n",
+               p->pin.hex, p->pin.by);
     if (!p->quiet && p->config->shadow)
         printf("mode     shadow: nothing is held or denied\n");
     if (!p->quiet)
@@ -59,6 +63,10 @@ static void on_ready(struct parent *p, struct child *c)
     c->ready = true;
     if (c->role == ROLE_DESK && p->secrets.n)
         chan_send(c->chan, M_SECRETS, 0, dynbuf_span(&p->secrets));
+    if (c->role == ROLE_DESK)
+        parent_say_notice(p, c);
+    if (c->role == ROLE_LEDGER)
+        parent_say_notes(p, c);
     announce(p);
 }
 
@@ -99,14 +107,55 @@ static void on_sandbox(struct parent *p, struct child *c, struct frame *f)
     answer(c, M_SANDBOX_OPENED, f->id, ok, ok ? path : e.text);
 }
 
-static void on_reload(struct parent *p, struct child *c, struct frame *f)
+/* reload, rollback and its end: who, and for a rollback which (empty: the end). */
+static void on_policy(struct parent *p, struct child *c, struct frame *f)
 {
+    struct msg_in m = msg_in(f->payload);
+    struct span who = msg_get_span(&m, 256), which = f->type == M_ROLLBACK ? msg_get_span(&m, 256) : SPAN_NONE;
     struct err e = {{0}};
     char said[512];
-    bool ok = parent_reload(p, said, sizeof(said), &e) == 0;
-    if (!ok)
-        log_error("reload refused, the old policy stays: %s", e.text);
-    answer(c, M_RELOADED, f->id, ok, ok ? said : e.text);
+    if (msg_end(&m) != 0)
+        return;
+    int bad = f->type == M_RELOAD ? parent_reload(p, who, said, sizeof(said), &e)
+              : which.n           ? parent_rollback(p, which, who, said, sizeof(said), &e)
+                                  : parent_unpin(p, who, said, sizeof(said), &e);
+    if (bad)
+        log_error("%s refused, the policy stays: %s", f->type == M_RELOAD ? "reload" : "rollback", e.text);
+    else
+        log_info("%s: %s", f->type == M_RELOAD ? "reloaded" : "policy", said);
+    if (bad)
+        answer(c, M_RELOADED, f->id, false, e.text);
+    else
+        parent_await(p, f->id, said);
+}
+
+static void on_versions(struct parent *p, struct child *c, struct frame *f)
+{
+    struct dynbuf *b, json;
+    char current[STORED_HEX + 1];
+    hex_text(span_of(p->policy.digest.b, DIGEST_BYTES), current);
+    dynbuf_init(&json, CHAN_PAYLOAD_MAX - 64);
+    if (versions_json(p->config->state_dir, current, &p->pin, &json) == 0 &&
+        (b = chan_begin(c->chan, M_VERSIONS, f->id)) != NULL) {
+        msg_put_span(b, dynbuf_span(&json));
+        (void)chan_commit(c->chan);
+    }
+    dynbuf_free(&json);
+}
+
+/* A text of our own in JSON. */
+static void json_pin(const struct parent *p, struct dynbuf *json)
+{
+    struct jsonw w;
+    if (p->pin.hex[0] == '\0')
+        return;
+    dynbuf_addf(json, ",\"pinned\":");
+    jsonw_begin(&w, json);
+    jsonw_object(&w);
+    jsonw_kv(&w, "digest", span_str(p->pin.hex));
+    jsonw_kv(&w, "by", span_str(p->pin.by));
+    jsonw_kv_u64(&w, "since_ms", p->pin.since_ms);
+    jsonw_end_object(&w);
 }
 
 static void on_status(struct parent *p, struct child *c, struct frame *f)
@@ -117,7 +166,7 @@ static void on_status(struct parent *p, struct child *c, struct frame *f)
     if (b == NULL)
         return;
     dynbuf_init(&json, 64 * 1024);
-    hex_text(span_of(p->image_digest.b, DIGEST_BYTES), digest);
+    hex_text(span_of(p->policy.digest.b, DIGEST_BYTES), digest);
     dynbuf_addf(&json, "{\"policy\":\"%s\",\"mode\":\"%s\",\"time_ms\":%llu,\"roles\":[", digest,
                 p->config->shadow ? "shadow" : "enforce", (unsigned long long)loop_wall(p->loop));
     for (struct child *o = p->children; o != NULL; o = o->next)
@@ -127,7 +176,9 @@ static void on_status(struct parent *p, struct child *c, struct frame *f)
     for (size_t i = 0; i < p->refused.n; i++)
         dynbuf_addf(&json, "%s{\"listener\":\"%s\",\"code\":\"%s\",\"count\":%llu}", i ? "," : "",
                     p->refused.row[i].listener, p->refused.row[i].code, (unsigned long long)p->refused.row[i].count);
-    dynbuf_addf(&json, "]}");
+    dynbuf_addf(&json, "]");
+    json_pin(p, &json);
+    dynbuf_addf(&json, "}");
     msg_put_span(b, dynbuf_span(&json));
     (void)chan_commit(c->chan);
     dynbuf_free(&json);
@@ -145,6 +196,7 @@ static void on_refused(struct parent *p, struct child *c, struct frame *f)
 static bool may_say(enum role_id r, uint16_t type)
 {
     switch (type) {
+    case M_SYNC:
     case M_READY: return true;
     case M_HANDOVER: return r == ROLE_LOBBY;
     case M_REFUSED: return r == ROLE_LOBBY || r == ROLE_FRONT;
@@ -155,6 +207,8 @@ static bool may_say(enum role_id r, uint16_t type)
     case M_SANDBOX_OPEN:
     case M_SANDBOX_CLOSE:
     case M_RELOAD:
+    case M_ROLLBACK:
+    case M_VERSIONS:
     case M_STATUS: return r == ROLE_DESK;
     default: return false;
     }
@@ -180,6 +234,7 @@ void parent_frame(void *arg, struct chan *ch, struct frame *f)
     }
     switch (f->type) {
     case M_READY: on_ready(p, c); break;
+    case M_SYNC: parent_synced(p, f->id); break;
     case M_HANDOVER: parent_handover(p, f); break;
     case M_IDLE: parent_front_idle(p, c, f); break;
     case M_REFUSED: on_refused(p, c, f); break;
@@ -187,7 +242,9 @@ void parent_frame(void *arg, struct chan *ch, struct frame *f)
     case M_SIGNIN: on_signin(p, f); break;
     case M_SANDBOX_OPEN:
     case M_SANDBOX_CLOSE: on_sandbox(p, c, f); break;
-    case M_RELOAD: on_reload(p, c, f); break;
+    case M_RELOAD:
+    case M_ROLLBACK: on_policy(p, c, f); break;
+    case M_VERSIONS: on_versions(p, c, f); break;
     case M_STATUS: on_status(p, c, f); break;
     case M_CA: {
         struct msg_in m = msg_in(f->payload);

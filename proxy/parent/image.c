@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common/file.h"
@@ -14,6 +15,8 @@
 #include "common/memfd.h"
 #include "common/msg.h"
 #include "common/net/tls.h"
+#include "policy/cli/beside.h"
+#include "policy/explain.h"
 #include "policy/load/disk.h"
 #include "policy/policy.h"
 #include "proxy/parent/parent.h"
@@ -56,27 +59,106 @@ static int tls_check(const struct config *c, struct err *e)
     return bad;
 }
 
-/* In the child: write the image to fd, or the words to report, and leave. */
-static void compile(const struct config *c, int fd, int report)
+/* A policy that fails its own tests is not what its author meant. */
+static int run_tests(const struct policy_place *from, struct span image, struct err *e)
+{
+    struct tests_ran ran;
+    struct policy *p = policy_open(image, e);
+    int bad = p == NULL || policy_tests_run(p, from->paths, from->n, &ran, e) != 0 ? -1 : 0;
+    if (bad == 0 && ran.files > 0)
+        log_info("the policy's own tests passed: %zu cases in %zu files", ran.cases, ran.files);
+    policy_close(p);
+    return bad;
+}
+
+struct job {
+    const struct config *c;
+    const char *stored; /* a version to compile again; NULL: the files that the configuration names */
+    int image, bundle, report;
+};
+
+static int write_out(int fd, const struct dynbuf *b, struct err *e)
+{
+    for (size_t off = 0; off < b->n;) {
+        ssize_t n = write(fd, b->p + off, b->n - off);
+        if (n <= 0)
+            return err_errno(e, "cannot write the policy image");
+        off += (size_t)n;
+    }
+    return 0;
+}
+
+/* All that went into the image, for those that are kept. That it cannot be kept is no reason to go without it. */
+static void put_bundle(struct stored *s, struct span image, int fd)
+{
+    struct err e = {{0}};
+    struct dynbuf b;
+    struct policy *p = policy_open(image, &e);
+    dynbuf_init(&b, STORED_BYTES_MAX + STORED_MANIFEST_MAX);
+    if (p != NULL) {
+        hex_text(policy_digest(p), s->hex);
+        s->name = span_index(policy_name(p), '\n') < policy_name(p).n ? SPAN_NONE : policy_name(p);
+        s->rules = policy_rules(p);
+        s->stored_ms = (uint64_t)time(NULL) * 1000;
+    }
+    if (p != NULL && stored_finish(s, &e) == 0)
+        stored_put(s, &b);
+    if (b.n == 0 || !dynbuf_ok(&b) || write_out(fd, &b, &e) != 0) {
+        log_error("this version of the policy cannot be kept: %s", e.text);
+        if (ftruncate(fd, 0) != 0)
+            _exit(2);
+    }
+    dynbuf_free(&b);
+    policy_close(p);
+}
+
+static int compile_files(const struct job *j, struct dynbuf *image, struct err *e)
+{
+    struct stored s;
+    const struct config *c = j->c;
+    const char *paths[CONFIG_POLICIES];
+    for (size_t i = 0; i < c->npolicy; i++)
+        paths[i] = c->policy[i];
+    if (stored_begin(&s, e) != 0)
+        return -1;
+    const struct policy_place from = {.paths = paths,
+                                      .n = c->npolicy,
+                                      .floors = c->floors[0] ? c->floors : NULL,
+                                      .packs = c->packs_dir,
+                                      .signers = c->signers[0] ? c->signers : NULL,
+                                      .now_ms = (uint64_t)time(NULL) * 1000,
+                                      .input = stored_add,
+                                      .input_arg = &s};
+    int bad = policy_load_from_disk(&from, image, NULL, e);
+    if (bad == 0)
+        bad = run_tests(&from, dynbuf_span(image), e);
+    if (bad == 0)
+        put_bundle(&s, dynbuf_span(image), j->bundle);
+    stored_free(&s);
+    return bad;
+}
+
+static int compile_stored(const struct job *j, struct dynbuf *image, struct err *e)
+{
+    char dir[VERSIONS_PATH];
+    if (versions_dir(j->c->state_dir, dir, e) != 0)
+        return -1;
+    return stored_compile(dir, j->stored, j->c->signers[0] != 0, (uint64_t)time(NULL) * 1000, image, e);
+}
+
+/* In the child: write the image, or the words to report, and leave. */
+static void compile(const struct job *j)
 {
     struct dynbuf image;
     struct err e = {{0}};
     alarm(COMPILE_SECONDS);
-    const char *paths[CONFIG_POLICIES];
-    for (size_t i = 0; i < c->npolicy; i++)
-        paths[i] = c->policy[i];
     dynbuf_init(&image, POLICY_IMAGE_MAX);
-    int bad = tls_check(c, &e) != 0 ? -1
-                                    : policy_load_from_disk(paths, c->npolicy, c->floors[0] ? c->floors : NULL,
-                                                            c->packs_dir, &image, NULL, &e);
-    for (size_t off = 0; !bad && off < image.n;) {
-        ssize_t n = write(fd, image.p + off, image.n - off);
-        if (n <= 0)
-            bad = err_errno(&e, "cannot write the policy image");
-        else
-            off += (size_t)n;
-    }
-    if (bad && write(report, e.text, strlen(e.text)) < 0)
+    int bad = tls_check(j->c, &e);
+    if (bad == 0)
+        bad = j->stored ? compile_stored(j, &image, &e) : compile_files(j, &image, &e);
+    if (bad == 0)
+        bad = write_out(j->image, &image, &e);
+    if (bad && write(j->report, e.text, strlen(e.text)) < 0)
         _exit(2);
     _exit(bad ? 1 : 0);
 }
@@ -94,16 +176,18 @@ static int await(int pid, int report, struct err *e)
             return err_errno(e, "cannot tell how the policy compiler ended");
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
         return 0;
+    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
+        return err_set(e, "compiling the policy and running its tests took more than %d s", COMPILE_SECONDS);
     return n ? -1 : err_set(e, "the policy compiler died; is the policy sane?");
 }
 
 /* Open it as a role would: an image nobody can open must not replace one that works. */
-static int accept_image(struct parent *p, int fd, struct err *e)
+static int accept_image(struct compiled *c, struct err *e)
 {
     struct policy *image = NULL;
     struct span map = SPAN_NONE;
     int bad = -1;
-    if (memfd_seal(fd) != 0 || memfd_map(fd, POLICY_IMAGE_MAX, &map) != 0) {
+    if (memfd_seal(c->image) != 0 || memfd_map(c->image, POLICY_IMAGE_MAX, &map) != 0) {
         err_errno(e, "cannot seal the policy image");
         goto out;
     }
@@ -113,7 +197,7 @@ static int accept_image(struct parent *p, int fd, struct err *e)
         err_set(e, "the policy image has no digest");
         goto out;
     }
-    memcpy(p->image_digest.b, policy_digest(image).p, DIGEST_BYTES);
+    memcpy(c->digest.b, policy_digest(image).p, DIGEST_BYTES);
     bad = 0;
 out:
     policy_close(image);
@@ -121,38 +205,52 @@ out:
     return bad;
 }
 
-int parent_compile(struct parent *p, struct err *e)
+int parent_compile(const struct config *conf, const char *stored, struct compiled *out, struct err *e)
 {
     int fds[2] = {-1, -1}, bad = -1;
-    int fd = memfd_create("countersign-policy", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (fd < 0 || pipe2(fds, O_CLOEXEC) != 0) {
+    *out = (struct compiled){.image = memfd_create("countersign-policy", MFD_CLOEXEC | MFD_ALLOW_SEALING),
+                             .bundle = memfd_create("countersign-texts", MFD_CLOEXEC | MFD_ALLOW_SEALING)};
+    if (out->image < 0 || out->bundle < 0 || pipe2(fds, O_CLOEXEC) != 0) {
         err_errno(e, "cannot compile the policy");
         goto out;
     }
     int pid = fork();
     if (pid == 0) {
+        const struct job j = {conf, stored, out->image, out->bundle, fds[1]};
         signal(SIGCHLD, SIG_DFL);
-        compile(p->config, fd, fds[1]);
+        compile(&j);
     }
     close(fds[1]);
     fds[1] = -1;
     if (pid < 0)
         err_errno(e, "cannot start the policy compiler");
-    if (pid < 0 || await(pid, fds[0], e) != 0 || accept_image(p, fd, e) != 0)
-        goto out;
-    if (p->image_fd >= 0)
-        close(p->image_fd);
-    p->image_fd = fd;
-    fd = -1;
-    bad = 0;
+    else
+        bad = await(pid, fds[0], e) != 0 || memfd_seal(out->bundle) != 0 || accept_image(out, e) != 0 ? -1 : 0;
 out:
-    if (fd >= 0)
-        close(fd);
     if (fds[0] >= 0)
         close(fds[0]);
     if (fds[1] >= 0)
         close(fds[1]);
+    if (bad)
+        parent_drop(out);
     return bad;
+}
+
+void parent_drop(struct compiled *c)
+{
+    if (c->image >= 0)
+        close(c->image);
+    if (c->bundle >= 0)
+        close(c->bundle);
+    *c = (struct compiled){.image = -1, .bundle = -1};
+}
+
+void parent_take(struct parent *p, struct compiled *c)
+{
+    struct compiled old = p->policy;
+    p->policy = *c;
+    *c = (struct compiled){.image = -1, .bundle = -1};
+    parent_drop(&old);
 }
 
 /* The keeper's file sources: opened here, read only there. */
@@ -160,7 +258,7 @@ static void send_sources(struct parent *p, struct child *keeper)
 {
     struct span map;
     struct credential cred;
-    if (memfd_map(p->image_fd, POLICY_IMAGE_MAX, &map) != 0)
+    if (memfd_map(p->policy.image, POLICY_IMAGE_MAX, &map) != 0)
         return;
     struct policy *image = policy_open(map, NULL);
     for (size_t i = 0; image != NULL && policy_credential(image, i, &cred); i++) {
@@ -186,14 +284,14 @@ static void send_sources(struct parent *p, struct child *keeper)
 
 void parent_send_image(struct parent *p, struct child *c)
 {
-    bool wants = c->role == ROLE_JUDGE || c->role == ROLE_KEEPER || c->role == ROLE_LEDGER || c->role == ROLE_DESK;
-    if (!wants || c->chan == NULL || p->image_fd < 0)
+    bool wants = c->role == ROLE_JUDGE || c->role == ROLE_KEEPER || c->role == ROLE_DESK;
+    if (!wants || c->chan == NULL || p->policy.image < 0)
         return;
     struct dynbuf *b = chan_begin(c->chan, M_IMAGE, 0);
     if (b == NULL)
         return;
-    msg_put_digest(b, &p->image_digest);
-    (void)chan_commit_fd(c->chan, p->image_fd);
+    msg_put_digest(b, &p->policy.digest);
+    (void)chan_commit_fd(c->chan, p->policy.image);
     if (c->role == ROLE_KEEPER)
         send_sources(p, c);
 }

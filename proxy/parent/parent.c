@@ -149,10 +149,27 @@ static void on_reload(void *arg, int signo)
     struct parent *p = arg;
     struct err e = {{0}};
     char said[512];
-    if (parent_reload(p, said, sizeof(said), &e) != 0)
+    if (parent_reload(p, SPAN("SIGHUP"), said, sizeof(said), &e) != 0)
         log_error("reload refused, the old policy stays: %s", e.text);
     else
         log_info("reloaded: %s", said);
+}
+
+/* From the files, or from the version that a rollback has pinned. */
+static int first_policy(struct parent *p, struct err *e)
+{
+    struct compiled made;
+    struct err why = {{0}};
+    const char *state = p->config->state_dir;
+    if (pin_read(state, &p->pin, e) != 0)
+        return -1;
+    const char *pinned = p->pin.hex[0] ? p->pin.hex : NULL;
+    if (parent_compile(p->config, pinned, &made, &why) != 0)
+        return err_set(e, "%s%s%s%s", pinned ? "the policy is pinned by a rollback: " : "", why.text,
+                       pinned ? "; to go back to the policy files, remove " : "",
+                       pinned ? "the file policies/pin of the state directory" : "");
+    parent_take(p, &made);
+    return 0;
 }
 
 static int run(struct parent *p, struct err *e)
@@ -163,8 +180,10 @@ static int run(struct parent *p, struct err *e)
         loop_on_signal(p->loop, SIGINT, on_end, p) != 0 || loop_on_signal(p->loop, SIGHUP, on_reload, p) != 0)
         return err_set(e, "cannot watch signals");
     signal(SIGPIPE, SIG_IGN);
-    if (parent_compile(p, e) != 0 || parent_prepare(p, e) != 0)
+    if (first_policy(p, e) != 0 || parent_prepare(p, e) != 0)
         return -1;
+    versions_last(p->config->state_dir, p->from);
+    parent_switched(p, "start", SPAN_NONE);
     for (size_t i = 0; i < sizeof(standing) / sizeof(standing[0]); i++) {
         struct child *c = parent_child_new(p, standing[i], "");
         if (c == NULL || parent_spawn(p, c) != 0)
@@ -203,7 +222,8 @@ static int options(int argc, char **argv, struct parent *p, struct config_args *
 
 int main(int argc, char **argv)
 {
-    static struct parent p = {.image_fd = -1, .keeper_dir = -1, .ready_fd = -1, .next_instance = 1};
+    static struct parent p = {
+        .policy = {.image = -1, .bundle = -1}, .keeper_dir = -1, .ready_fd = -1, .next_instance = 1};
     struct config_args args = {0};
     struct err e = {{0}};
     log_init("parent", LOG_INFO);
@@ -213,6 +233,7 @@ int main(int argc, char **argv)
         return 2;
     }
     dynbuf_init(&p.secrets, 64 * 1024);
+    dynbuf_init(&p.notes, 64 * 1024);
     /* Ours to say to roles, nobody's to say to us. */
     unsetenv("COUNTERSIGN_UID");
     unsetenv("COUNTERSIGN_GID");
@@ -224,7 +245,8 @@ int main(int argc, char **argv)
         return 3;
     }
     if (args.check_only) {
-        int bad = parent_compile(&p, &e);
+        struct compiled made;
+        int bad = parent_compile(p.config, NULL, &made, &e);
         fprintf(stderr, "%s\n", bad ? e.text : "configuration and policy are in order");
         return bad ? 3 : 0;
     }

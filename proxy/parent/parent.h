@@ -10,6 +10,7 @@
 #include "proxy/msgs.h"
 #include "proxy/parent/config.h"
 #include "proxy/parent/listeners.h"
+#include "proxy/parent/in_force.h"
 #include "proxy/refusals.h"
 
 enum { FRONTS_MAX = 256, LISTENERS_MAX = 64, SOURCES_MAX = 64 };
@@ -38,14 +39,24 @@ struct parent {
     uint64_t next_instance;
     struct listener listeners[LISTENERS_MAX];
     size_t nlisteners;
-    int image_fd, keeper_dir, uid_base, ready_fd, exit_status;
-    struct digest image_digest;
+    struct compiled policy; /* in force */
+    struct pin pin;
+    char from[STORED_HEX + 1]; /* what was in force before; empty: not known */
+    struct dynbuf notes;       /* for the audit, until the ledger is there */
+    char notice[700];          /* of the policy, on the page; empty: none */
+    int keeper_dir, uid_base, ready_fd, exit_status;
     int stage, told; /* of stopping */
     bool stopping, announced, quiet, locked;
     char boot[33], exe_dir[512], signin[520];
     struct refusals refused; /* summed since the start */
     struct dynbuf secrets;   /* last M_SECRETS, passed on to the desk */
     struct timer *grace, *rest;
+    struct reloading { /* the desk is answered once the roles have what it asked for */
+        struct timer *patience;
+        uint64_t sync, desk_id; /* desk_id 0: nobody waits */
+        unsigned left;
+        char said[512];
+    } reloading;
 };
 
 /* parent.c */
@@ -72,15 +83,13 @@ int parent_sandbox_bind(struct parent *p, const char *name, const char *path, un
                         const struct config_listener *conf, struct err *e) MUSTCHECK;
 /* To the ledger: which sandboxes the configuration names. */
 void parent_say_sandboxes(struct parent *p, struct child *ledger);
-/* image.c: compile the policy in a child; on success it is the image of all. */
-int parent_compile(struct parent *p, struct err *e) MUSTCHECK;
-void parent_send_image(struct parent *p, struct child *c);
-/* reload.c. -1: nothing has changed. said: what has, and what needs a restart. */
-int parent_reload(struct parent *p, char *said, size_t cap, struct err *e) MUSTCHECK;
 /* boot.c: folders, sockets, files. */
 int parent_prepare(struct parent *p, struct err *e) MUSTCHECK;
 void parent_sweep(struct parent *p);
 int parent_write_public(struct parent *p, struct span ca_pem) MUSTCHECK;
+/* synced.c: answer the desk's question about a reload once all roles have acted on it. */
+void parent_await(struct parent *p, uint64_t desk_id, const char *said);
+void parent_synced(struct parent *p, uint64_t sync);
 /* control.c: what roles tell the parent. */
 void parent_frame(void *arg, struct chan *ch, struct frame *f);
 

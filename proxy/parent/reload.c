@@ -129,27 +129,58 @@ static void tell(struct parent *p)
         parent_give_listeners(p, lobby);
 }
 
-int parent_reload(struct parent *p, char *said, size_t cap, struct err *e)
+static int read_again(struct parent *p, struct config *fresh, struct compiled *out, struct err *e)
+{
+    return readable(fresh, e) != 0 ? -1 : parent_compile(fresh, NULL, out, e);
+}
+
+/* From the files. before: what must be done between knowing that they are good and using them. */
+static int from_files(struct parent *p, int before(const char *state, struct err *e), const char *how,
+                      struct span who, char *said, size_t cap, struct err *e)
 {
     char list[NEEDS_MAX] = "";
+    struct compiled made;
     struct config *old = p->config, *fresh = config_load(&p->args, e);
-    if (fresh == NULL)
-        return -1;
-    p->config = fresh;
-    int bad = readable(fresh, e) != 0 || parent_compile(p, e) != 0 ? -1 : 0;
-    p->config = old;
+    int bad = fresh == NULL || read_again(p, fresh, &made, e) != 0 ? -1 : 0;
+    if (bad == 0 && before != NULL && before(old->state_dir, e) != 0) {
+        parent_drop(&made);
+        bad = -1;
+    }
     if (bad == 0) {
+        p->pin.hex[0] = '\0';
+        parent_take(p, &made);
         differences(old, fresh, list);
         memcpy(old->policy, fresh->policy, sizeof(old->policy));
         old->npolicy = fresh->npolicy;
         memcpy(old->floors, fresh->floors, sizeof(old->floors));
+        memcpy(old->signers, fresh->signers, sizeof(old->signers));
         memcpy(old->roots, fresh->roots, sizeof(old->roots));
         memcpy(old->crl, fresh->crl, sizeof(old->crl));
         take_listeners(old, fresh);
         tell(p);
+        parent_switched(p, how, who);
         snprintf(said, cap, "the new policy is in force%s%s%s", list[0] ? "; what changed in " : "", list,
                  list[0] ? " needs a restart of countersign up" : "");
+    } else {
+        parent_refused(p, how, who, e->text);
     }
     config_free(&fresh);
     return bad;
+}
+
+int parent_reload(struct parent *p, struct span who, char *said, size_t cap, struct err *e)
+{
+    if (p->pin.hex[0] != '\0')
+        return err_set(e,
+                       "the policy is pinned to version %.12s by a rollback of %s; nothing was changed. `countersign "
+                       "policy rollback --end` goes back to the files",
+                       p->pin.hex, p->pin.by);
+    return from_files(p, NULL, "reload", who, said, cap, e);
+}
+
+int parent_unpin(struct parent *p, struct span who, char *said, size_t cap, struct err *e)
+{
+    if (p->pin.hex[0] == '\0')
+        return err_set(e, "the policy is not pinned: it is that of the files already");
+    return from_files(p, pin_remove, "rollback-end", who, said, cap, e);
 }

@@ -148,7 +148,9 @@ def main():
         sys.exit(f"bench: {why}")
     shutil.rmtree(bench.dir)
     table(rows)
-    pathlib.Path(args.out).write_text(json.dumps(rows, indent=1) + "\n")
+    out = pathlib.Path(args.out)
+    old = json.loads(out.read_text()) if out.exists() else []
+    out.write_text(json.dumps(rows + [r for r in old if r["case"] not in CASES], indent=1) + "\n")
     sys.exit(1 if any(r["metric"] == "errors" and r["value"] for r in rows) else 0)
 
 

@@ -209,7 +209,7 @@ def start(args):
     config = {"db": store + "/ledger.db", "desk_url": url, "proxy_url": "http://127.0.0.1:3128", "ca": args.dir + "/ca.crt",
               "bundle": args.dir + "/bundle.crt", "state_dir": args.dir, "owner_uid": str(os.getuid()), "boot": "b0",
               "mode": "shadow"}
-    chan.send(CONFIG, 0, struct.pack(">IH", 1, len(config)) + b"".join(span(k) + span(v) for k, v in config.items()))
+    chan.send(CONFIG, 0, struct.pack(">IH", 2, len(config)) + b"".join(span(k) + span(v) for k, v in config.items()))
     chan.send(LISTEN, 0, bytes([DESK_HTTP]) + span("desk"), [http.fileno()])
     chan.send(LISTEN, 0, bytes([CONTROL]) + span("control"), [control.fileno()])
     chan.send(PEER, 0, bytes([ROLE_LEDGER]) + struct.pack(">Q", 0) + span(""), [ledger_theirs.fileno()])

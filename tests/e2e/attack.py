@@ -17,6 +17,7 @@ import base64
 import collections
 import contextlib
 import json
+import pathlib
 import re
 import secrets
 import socket
@@ -32,6 +33,7 @@ from ways import LISTENER, PATIENCE, WAYS, Got, Wire, answers  # noqa: F401
 
 SETTLE_SECONDS = 5
 AUDIT_PAGE = 500
+READS_LOOKED_AT = 8  # of a rig that is about something else, each by itself
 SAFE = ("GET", "HEAD", "OPTIONS")
 TUNNELS_KEPT = 16  # opened before each reload
 ALLOWED = re.compile(rb"([A-Z]+) (/[!-~]*) HTTP/1\.1\r\n((?:[!-9;-~]+: [ -~\t]*\r\n)+)\r\n")
@@ -79,6 +81,7 @@ class Rig:
         self.ids, self.named, self.asserted = None, set(), 0
         self.records, self.offset, self.seen = [], 0, 0
         self.raw, self.decided, self.after = {}, collections.Counter(), 0
+        self.reloads_refused, self.reads = False, []
         self.sockets = collections.Counter()  # messages over WebSockets that ended, by path, as the audit counts them
         self.authorities = {f"{name}:{port}".encode() for name, port in
                             (("upstream.test", self.up.port), ("upstream.test", self.up.plain_port), ("other.test", self.up.port))}
@@ -247,6 +250,8 @@ class Rig:
             assert status == 200, page
             for row in page["audit"]:
                 record, self.after = json.loads(row["json"]), row["seq"]
+                if record.get("verdict") == "allow" and record.get("effect") == "read":
+                    self.reads.append(record)
                 if record["kind"] == "result":
                     self.decided[record["outcome"], record["method"], record["path"].partition("?")[0]] += 1
                 elif record["kind"] == "websocket":
@@ -275,6 +280,8 @@ class Rig:
         assert not (sure - seen) and not (seen - sure - maybe), \
             f"audit but not seen {sure - seen}, seen but not in the audit {seen - sure - maybe}"
         said = self.gw.process.seen
+        if self.reloads_refused:  # which the test asked for, and which is an error to the operator
+            said = b"\n".join(line for line in said.splitlines() if b"reload refused, the policy stays: " not in line)
         for word in (b'"level":"error"', b"was killed", b"ended with", b"restarting", b"Sanitizer"):
             assert word not in said, said[-2000:].decode("utf-8", "replace")
 
@@ -298,9 +305,39 @@ class Rig:
         return found
 
     def settle(self, cut=False):
-        """The account, and that the audit's chain is whole."""
+        """The account, that the audit's chain is whole, and that what passed as a read was one."""
         self.account(cut)
+        self.covered()
         assert self.gw.cli("audit", "verify").rc == 0
+
+    def covered(self, most=READS_LOOKED_AT):
+        """B55: each request that passed as a read has a rule of the policy of its time that allows it, in the canonical
+        form that was recorded; gives how many different ones there were."""
+        keys, ours = ("policy", "sandbox", "method", "scheme", "host", "port", "path", "body", "type", "upgrade"), set()
+        for record in self.reads:
+            one = tuple(record.get(k) for k in keys)
+            if one in ours or len(ours) == most:
+                continue
+            ours.add(one)
+            path = self.lab.dir / "read.json"
+            path.write_text(json.dumps(record))
+            done = self.gw.cli("policy", "explain", "--json", "--record", path, self.version(record["policy"]))
+            said = json.loads(done.out)
+            assert done.rc == 0 and (said["decide"], said["effect"], said["rule"]["id"]) == ("allow", "read", record["rule"]["id"]), (record, said)
+            rule = re.split(r"\bid: ", pathlib.Path(said["rule"]["file"]).read_text().partition(f"id: {said['rule']['id']}")[2])[0]
+            probe = record["op"] in ("git.push.refs", "git.push.probe")  # pass where a push may, or may be asked for
+            assert re.search(r"\bdecide: (allow|hold)\b" if probe else r"\bdecide: allow\b", rule), (record, rule)
+        return len(ours)
+
+    def version(self, digest):
+        """The files of a policy that was in force; the first one's path."""
+        place = self.lab.dir / f"version-{digest[:12]}"
+        if not place.exists():
+            place.mkdir()
+            for file in self.gw.cli_json("policy", "show", digest)["files"]:
+                if file["kind"] in ("policy", "include"):
+                    (place / pathlib.Path(file["name"]).name).write_bytes(self.gw.cli("policy", "show", digest, file["name"], rc=0).out)
+        return place / "policy.yaml"
 
 
 def messages(path, cut, authorities):

@@ -97,7 +97,10 @@ class Process:
             return found
 
     def wait(self, timeout=20):
-        return self.popen.wait(timeout)
+        """Its exit status; what it said until then has been seen."""
+        status = self.popen.wait(timeout)
+        self.reader.join(2)  # a child of its own may hold the pipe open
+        return status
 
     def signal(self, number):
         self.popen.send_signal(number)

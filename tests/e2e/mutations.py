@@ -60,6 +60,31 @@ MUTATIONS = [
     Mutation("scrub", "bodies are searched for the credential",
              [("proxy/carrier/answer.c", "    if (!looked_at(x)) {", "    if (true || !looked_at(x)) {")],
              [("test_attacks_secret.py", "an_echo_shows_no_credential_over_connect", "an_echo_shows_no_credential_over_absolute")], "D1 D3 D6"),
+    Mutation("exceptions-as-written", "what an allow leaves out it leaves out in any spelling",
+             [("policy/tally.c", "r->verdict == VERDICT_ALLOW ? ANY_SPELLING : AS_WRITTEN", "AS_WRITTEN")],
+             [("test_attacks_decided.py", "needs_over_connect", "needs_over_absolute")], "B50"),
+    Mutation("limits", "what a rule allows so often it allows no more often",
+             [("policy/tally.c", "        if (r->limits.n)\n            limited_add(&t->limited_allow, i);", "        if (r->limits.n && false)\n            limited_add(&t->limited_allow, i);")],
+             [("test_attacks_decided.py", "of_its_own_over_connect", "of_its_own_over_unix")], "B55"),
+    Mutation("when", "out of its hours a rule is not there",
+             [("policy/tally.c", "(r->windows.n && !when_in_force(k->p, r, k->now_ms))", "(false && !when_in_force(k->p, r, k->now_ms))")],
+             [("test_attacks_decided.py", "of_its_own_over_connect", "of_its_own_over_captured")], "B55"),
+    Mutation("residency", "a sandbox of a region reaches hosts of that region alone",
+             [("policy/decide.c", "= is_open(&o) ? region_keeps_out(", "= is_open(&o) && false ? region_keeps_out(")],
+             [("test_attacks_decided.py", "of_its_own_over_connect", "of_its_own_over_socks")], "B55"),
+    Mutation("keys-of-other-case", "a body whose keys differ in case alone is not decided by one of them",
+             [("policy/body.c", "                *doubt |= token_is(token, at->key, true);", "                *doubt |= token_is(token, at->key, true) && false;")],
+             [("test_attacks_decided.py", "is_whole_over_connect", "is_whole_over_socks")], "B49"),
+    Mutation("no-credential-no-request", "what needs a credential does not leave without it",
+             [("proxy/carrier/walk.c", "    if (x->timer == NULL) {\n        x->timer = timer_new(c->loop, release_late, x);",
+               "    if (x->f.credential.n)\n        return WALK_NEXT;\n    if (x->timer == NULL) {\n        x->timer = timer_new(c->loop, release_late, x);")],
+             [("test_attacks_decided.py", "needs_over_connect", "needs_over_later")], "B50"),
+    Mutation("credential-named", "a refusal does not name credentials",
+             [("proxy/judge/refuse.c", "x->now.credential.n && x->judge->config.disclose_rules)", "x->now.credential.n)")],
+             [("test_attacks_decided.py", "maps_no_policy_over_connect", "maps_no_policy_over_reload")], "B54"),
+    Mutation("ranges", "no ranges beside a credential",
+             [("proxy/leaving.c", "&& !same_slot(name, SPAN(\"range\")) &&", "&&")],
+             [("test_attacks_decided.py", "no_other_request_over_connect", "no_other_request_over_unix")], "B48"),
 ]
 
 
@@ -70,7 +95,7 @@ class Copy:
         self.place, self.src, self.inst = place, place / "src", place / "inst"
         self.build = self.src / "build"
         if not self.src.exists():
-            shutil.copytree(TOP, self.src, ignore=lambda _, names: [n for n in names if n.startswith("build-") and n != "build-aux" or n in (".git", ".quickstart", "__pycache__")])
+            shutil.copytree(TOP, self.src, ignore=lambda _, names: [n for n in names if n.startswith("build-") and n != "build-aux" or n in ("build", ".git", ".quickstart", "__pycache__")])
         if not (self.src / "configure").exists():
             self.run("autoreconf", "autoreconf", "-fi", cwd=self.src)
         self.build.mkdir(exist_ok=True)

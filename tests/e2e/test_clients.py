@@ -12,6 +12,20 @@ from servers import npm_modules
 import pathlib
 
 
+def exported(gw):
+    """Every record whole, in order and without a gap; of one kind; of a time."""
+    out = gw.cli("audit", "export", rc=0).out
+    records = [json.loads(line) for line in out.decode().splitlines()]
+    assert [record["seq"] for record in records] == list(range(1, len(records) + 1)) and len(records) > 3
+    kinds = gw.cli("audit", "export", "--kind", "result", rc=0).out.decode().splitlines()
+    want = [record for record in records if record["kind"] == "result"]
+    assert want and [json.loads(line) for line in kinds][:len(want)] == want
+    assert gw.cli("audit", "export", "--until", "2020-01-01T00:00:00Z", rc=0).out == b""
+    assert len(gw.cli("audit", "export", "--since", "24h", rc=0).out.splitlines()) >= len(records)
+    assert gw.cli("audit", "export", "--since", "soon").rc == 2
+    assert gw.cli("audit", "tail", "--kind", "result").rc == 2
+
+
 @test()
 def git_clones_fetches_and_pushes_once_approved(lab):
     git, gw, env, work = git_setup(lab)
@@ -32,6 +46,7 @@ def git_clones_fetches_and_pushes_once_approved(lab):
     assert "sandbox made known" not in story and "sandbox made known" in gw.cli("audit", "tail", "--all", rc=0).out.decode()
     assert len(gw.cli("audit", "tail", "-n", "3", rc=0).out.splitlines()) == 3
     assert gw.cli("audit", "tail", "-n", "x").rc == 2
+    exported(gw)
 
 
 @test()

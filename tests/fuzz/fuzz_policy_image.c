@@ -1,8 +1,15 @@
 /* Bytes that claim to be a compiled policy, and a request: whatever opens can be judged by, without a
  * read outside of it, and what it decides is one of the three. The input begins with the request:
  * a length byte and that many bytes each for method, host, path, query and body; the image follows. */
-#include "policy/policy.h"
+#include "policy/limit.h"
 #include "tests/fuzz/fuzz.h"
+
+static bool opened;
+
+bool fuzz_reached(void)
+{
+    return opened;
+}
 
 static struct span take(struct span *in)
 {
@@ -10,6 +17,23 @@ static struct span take(struct span *in)
     struct span out = span_first(span_from(*in, 1), n);
     *in = span_from(*in, 1 + out.n);
     return out;
+}
+
+/* All limits are used up: an allow is held at most, and what is held is denied. */
+static void use_up(const struct policy *p, const struct request *r, struct arena *a, struct decision *d)
+{
+    static const bool past[LIMITS_MAX] = {true, true, true, true, true, true, true, true,
+                                          true, true, true, true, true, true, true, true};
+    enum verdict was = d->verdict;
+    bool limited = d->nlimits > 0;
+    for (size_t i = 0; i < d->nlimits; i++)
+        (void)limit_is_past(&d->limits[i], d->limits[i].max);
+    policy_over(p, r, past, 0, a, d);
+    MUST_HOLD(d->code != NULL && d->verdict <= was);
+    MUST_HOLD(!limited || d->verdict < was);
+    limited = d->nlimits > 0;
+    policy_over(p, r, past, 0, a, d);
+    MUST_HOLD(!limited || d->verdict == VERDICT_DENY);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
@@ -34,11 +58,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     uint8_t *image = fuzz_copy(in);
     struct policy *p = policy_open(span_of(image, in.n), NULL);
     arena_init(&a, 1 << 20);
+    opened |= p != NULL;
     if (p) {
         policy_judge(p, &s, &r, 0, &a, &d);
         MUST_HOLD(d.code != NULL && d.verdict <= VERDICT_ALLOW);
         MUST_HOLD(!d.need_body || d.verdict == VERDICT_DENY);
-        (void)policy_names_host(p, &s, r.scheme, r.host, r.port);
+        MUST_HOLD(d.nlimits <= LIMITS_MAX && (d.nlimits == 0 || d.verdict != VERDICT_DENY));
+        use_up(p, &r, &a, &d);
+        (void)policy_names_host(p, &s, r.scheme, r.host, r.port, 0);
         (void)policy_upstream(p, r.host, r.port, &a, &u);
         (void)policy_credential(p, 0, &c);
         (void)policy_host_bound(p, r.scheme, r.host, r.port);

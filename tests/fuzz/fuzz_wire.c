@@ -1,6 +1,7 @@
 /* First byte: which message between processes. The rest: its bytes. What decodes, encoded again, is the same bytes:
  * so there is one spelling of a message, and nothing of it is lost. */
 #include "proxy/refusals.h"
+#include "proxy/wire_limit.h"
 #include "proxy/wire_listener.h"
 #include "proxy/wire_ticket.h"
 #include "tests/fuzz/fuzz.h"
@@ -16,6 +17,9 @@ static union {
     struct wire_ticket_state state;
     struct wire_sandbox sandbox;
     struct wire_listener listener;
+    struct wire_limits limits;
+    struct wire_over over;
+    struct wire_review review;
 } u;
 
 #define PAIR(name, member)                                                                                           \
@@ -37,6 +41,9 @@ PAIR(ticket, ticket)
 PAIR(ticket_state, state)
 PAIR(sandbox, sandbox)
 PAIR(listener, listener)
+PAIR(limits, limits)
+PAIR(over, over)
+PAIR(review, review)
 
 static const struct {
     int (*get)(struct msg_in *m);
@@ -47,6 +54,8 @@ static const struct {
     {get_forward, put_forward}, {get_record, put_record},
     {get_ticket, put_ticket},   {get_ticket_state, put_ticket_state},
     {get_sandbox, put_sandbox}, {get_listener, put_listener},
+    {get_limits, put_limits},   {get_over, put_over},
+    {get_review, put_review},
 };
 
 /* A table of counts adds up what a message says more than once, so only the second time is it the same. */

@@ -69,5 +69,9 @@ int main(int argc, char **argv)
     for (int i = 1; i < argc; i++)
         bad |= replay(argv[i], &files);
     printf("%zu files replayed\n", files);
+    if (fuzz_reached != NULL && !fuzz_reached()) {
+        fprintf(stderr, "not one of them got past the first check: the corpus is of another version\n");
+        bad = -1;
+    }
     return bad || files == 0 ? 1 : 0;
 }

@@ -2,6 +2,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "policy/manifest.h"
+#include "policy/limit.h"
 #include "tests/play/play.h"
 
 struct policy {
@@ -61,6 +63,29 @@ static uint64_t number(struct span line, const char *key, uint64_t otherwise)
     return option(line, key, &v) && span_u64(v, UINT64_MAX, &n) == 0 ? n : otherwise;
 }
 
+static struct limit limit_of(struct span rule, struct span measure, struct span bound, uint64_t amount)
+{
+    struct span max, window;
+    struct limit l = {.rule = rule, .measure = measure, .amount = amount, .uncountable = amount == UINT64_MAX};
+    span_cut(bound, '/', &max, &window);
+    if (span_u64(max, UINT64_MAX, &l.max) != 0 || span_u64(window, UINT64_MAX, &l.window_ms) != 0)
+        abort(); /* a play that is misspelt */
+    return l;
+}
+
+static void limits(struct span line, struct arena *a, struct decision *d)
+{
+    struct limit *l = arena_alloc(a, 2 * sizeof(*l));
+    struct span v;
+    d->nlimits = 0;
+    if ((d->limits = l) == NULL)
+        return;
+    if (option(line, "limit=", &v))
+        l[d->nlimits++] = limit_of(d->rule.id, SPAN("requests"), v, 1);
+    if (option(line, "sum=", &v))
+        l[d->nlimits++] = limit_of(d->rule.id, SPAN("json:/amount"), v, number(line, "amount=", UINT64_MAX));
+}
+
 static void decide(struct span line, const struct request *r, struct arena *a, struct decision *d)
 {
     struct span v;
@@ -75,6 +100,7 @@ static void decide(struct span line, const struct request *r, struct arena *a, s
     }
     if (option(line, "rule=", &v))
         d->rule = (struct rule_ref){v, SPAN("policy.yaml"), 3};
+    limits(line, a, d);
     d->op = option(line, "op=", &v) ? v : SPAN("op");
     d->summary = option(line, "wordless", &v) ? SPAN_NONE : SPAN("Do the thing");
     d->code = "rule";
@@ -122,8 +148,40 @@ void policy_judge(const struct policy *p, const struct subject *s, const struct 
     }
 }
 
+/* The line of a rule, past its verdict, effect, method and path. */
+static bool line_of(const struct policy *p, struct span id, struct span *verdict, struct span *line)
+{
+    struct span rest = p->text, v;
+    while (rest.n) {
+        span_cut(rest, '\n', line, &rest);
+        *verdict = word(line);
+        for (int i = 0; i < 3; i++)
+            (void)word(line);
+        if (option(*line, "rule=", &v) && span_eq(v, id))
+            return true;
+    }
+    return false;
+}
+
+void policy_over(const struct policy *p, const struct request *r, const bool *past, uint64_t now_ms, struct arena *a,
+                 struct decision *d)
+{
+    struct span verdict, line, id;
+    size_t i = 0;
+    while (i < d->nlimits && !past[i])
+        i++;
+    if (i == d->nlimits)
+        return;
+    bool held = d->verdict == VERDICT_ALLOW && line_of(p, d->rule.id, &verdict, &line) &&
+                option(line, "over=", &id) && line_of(p, id, &verdict, &line);
+    d->verdict = held ? VERDICT_HOLD : VERDICT_DENY;
+    if (held)
+        decide(line, r, a, d);
+    d->code = "over-limit";
+}
+
 bool policy_names_host(const struct policy *p, const struct subject *s, struct span scheme, struct span host,
-                       uint16_t port)
+                       uint16_t port, uint64_t now_ms)
 {
     return span_eq(host, SPAN("api.example"));
 }
@@ -159,6 +217,11 @@ bool policy_host_bound(const struct policy *p, struct span scheme, struct span h
     return span_find(p->text, SPAN("cred=")) < p->text.n;
 }
 
+bool git_id_is_zero(struct span id)
+{
+    return span_starts(id, SPAN("0000000000"));
+}
+
 const char *verdict_name(enum verdict v)
 {
     return v == VERDICT_ALLOW ? "allow" : v == VERDICT_HOLD ? "hold" : "deny";
@@ -167,4 +230,22 @@ const char *verdict_name(enum verdict v)
 const char *effect_name(enum effect e)
 {
     return e == EFFECT_READ ? "read" : "write";
+}
+
+size_t policy_manifest(const struct policy *p, const struct manifest_want *want, struct jsonw *w)
+{
+    jsonw_array(w);
+    jsonw_string(w, want->host.n ? want->host : SPAN("all"));
+    jsonw_string(w, want->subject->sandbox);
+    jsonw_end_array(w);
+    return span_eq(want->host, SPAN("full.example")) ? 7 : 0;
+}
+
+size_t policy_allowed_here(const struct policy *p, const struct subject *s, const struct request *r, struct arena *a,
+                           struct span *out, size_t max)
+{
+    if (max == 0 || !span_eq(r->host, SPAN("api.example")))
+        return 0;
+    out[0] = SPAN("GET /r: allowed");
+    return 1;
 }

@@ -39,6 +39,11 @@ static int port_commit(void *arg, enum role_id to, uint64_t instance, int fd)
     assert_true(dynbuf_ok(&p->open.payload));
     assert_true(p->open.payload.n <= CHAN_PAYLOAD_MAX);
     assert_true(p->n < sizeof(p->out) / sizeof(p->out[0]));
+    if (p->open.type == M_REVIEW && !p->reviews) {
+        dynbuf_free(&p->open.payload);
+        p->open = (struct sent){0};
+        return 0;
+    }
     p->open.fd = fd >= 0 ? dup(fd) : -1;
     p->out[p->n++] = p->open;
     p->open = (struct sent){0};
@@ -308,6 +313,7 @@ struct wire_ticket expect_ticket_open(struct play *p, uint64_t xid)
     struct wire_ticket t;
     struct msg_in m = expect(p, ROLE_LEDGER, M_TICKET_OPEN, xid);
     assert_int_equal(wire_get_ticket(&m, &t), 0);
+    assert_int_equal(wire_get_limits(&m, &p->limits), 0);
     (void)msg_get_u64(&m);
     (void)msg_get_span(&m, BODY_INLINE_MAX);
     assert_int_equal(msg_end(&m), 0);

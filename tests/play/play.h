@@ -4,6 +4,8 @@
  * The policy is text, one rule a line, first match wins, nothing matched is a denial:
  *   VERDICT EFFECT METHOD PATH-PREFIX [rule=ID] [cred=N] [say=WORDS_WITH_UNDERSCORES] [need] [dialect=N]
  *   [join=N: only the first N bytes of the body] [wait=MS] [op=OP] [bodymax=N] [wordless: no summary]
+ *   [limit=MAX/MS: requests] [sum=MAX/MS amount=N: of json:/amount; without amount it cannot be counted]
+ *   [over=RULE: the hold that takes what is past them]
  *   [ws: WebSocket upgrades alone] [send=N] [max=N] [total=N] [within=MS]
  * Credential N is named "credN" and may go to api.example:443 alone. */
 #ifndef TESTS_PLAY_PLAY_H
@@ -16,6 +18,7 @@
 
 #include "policy/policy.h"
 #include "proxy/judge/judge.h"
+#include "proxy/wire_limit.h"
 #include "proxy/wire_ticket.h"
 #include "tests/kit.h"
 
@@ -39,6 +42,8 @@ struct play {
     size_t first, n;
     struct sent got; /* the last one expected */
     uint8_t digest;  /* of the policy, its first byte */
+    struct wire_limits limits;
+    bool reviews; /* show M_REVIEW too, which every policy and every ledger brings */
 };
 
 struct ask {
@@ -76,7 +81,7 @@ void expect_nothing(struct play *p);
 /* M_REPLY with this status and code (in the body) and these words somewhere in it (NULL: any). */
 void expect_reply(struct play *p, uint64_t xid, unsigned status, const char *words);
 struct wire_forward expect_forward(struct play *p, uint64_t xid, struct span *inline_body);
-struct wire_ticket expect_ticket_open(struct play *p, uint64_t xid);
+struct wire_ticket expect_ticket_open(struct play *p, uint64_t xid); /* its limits: p->limits */
 enum outcome expect_outcome(struct play *p, uint64_t xid, bool with_ticket);
 void expect_audit(struct play *p, uint64_t xid, const char *verdict, const char *code);
 /* True while the judge runs: when the torture play lets allocations fail. Then frames may fail to be built, too. */

@@ -251,7 +251,8 @@ static void a_credential_is_released_or_nothing_is_sent(void **state)
     msg_put_span(b, SPAN("the file is gone"));
     assert_int_equal(give(&p, ROLE_KEEPER, 0, M_RELEASE_FAILED, XID(2), -1), 0);
     expect(&p, ROLE_CARRIER, M_CANCEL, XID(2));
-    expect_reply(&p, XID(2), 502, "cred1");
+    expect_reply(&p, XID(2), 502, "credential-unavailable");
+    assert_true(span_find(dynbuf_span(&p.got.payload), SPAN("cred1")) == p.got.payload.n); /* B54 */
     assert_true(span_find(dynbuf_span(&p.got.payload), SPAN("file")) == p.got.payload.n);
     give_result(&p, XID(2), OUTCOME_NOT_SENT, 0, false, "credential-unavailable");
     assert_int_equal(expect_outcome(&p, XID(2), false), OUTCOME_NOT_SENT);
@@ -277,7 +278,8 @@ static void a_ledger_that_says_nothing_is_a_lost_one(void **state)
 {
     struct play p;
     play_all(&p, READS "deny write POST /d rule=d\n");
-    play_time(&p, 60000); /* nobody spoke to it */
+    give_bool(&p, ROLE_LEDGER, M_STORE, 0, true); /* it was asked what is held, and lives */
+    play_time(&p, 60000);                         /* nobody spoke to it */
     give_request(&p, XID(1), POST("/d", ""));
     expect_reply(&p, XID(1), 403, "denied");
     expect_audit(&p, XID(1), "deny", "rule");

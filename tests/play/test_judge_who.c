@@ -214,7 +214,7 @@ static void ask_inside(struct play *p, uint64_t xid, uint64_t front, const char 
     struct wire_request r = {.scheme = SPAN("http"), .host = SPAN("countersign.internal"), .port = 80};
     struct dynbuf *b = from(p);
     r.method = span_str(method);
-    r.path = span_str(path);
+    r.has_query = span_cut(span_str(path), '?', &r.path, &r.query);
     wire_put_request(b, &r);
     msg_put_span(b, SPAN_NONE);
     msg_put_u8(b, 0);
@@ -255,6 +255,29 @@ static void a_sandbox_sees_itself_and_its_own_tickets(void **state)
     ask_inside(&p, XID(7), FRONT, "GET", "/v1/tickets/../whoami");
     expect_reply(&p, XID(7), 404, NULL);
     covers("E25");
+    play_close(&p);
+}
+
+/* What a sandbox is told is about itself; a query that is not understood is not answered. */
+static void a_sandbox_reads_its_manifest(void **state)
+{
+    struct play p;
+    play_all(&p, "deny write POST /no rule=nope\n");
+    ask_inside(&p, XID(1), FRONT, "GET", "/v1/manifest");
+    expect_reply(&p, XID(1), 200, "\"operations\":[\"all\",\"sb\"]}");
+    ask_inside(&p, XID(2), FRONT, "GET", "/v1/manifest?host=api.example");
+    expect_reply(&p, XID(2), 200, "\"operations\":[\"api.example\",\"sb\"]}");
+    ask_inside(&p, XID(3), FRONT, "GET", "/v1/manifest?host=full.example");
+    expect_reply(&p, XID(3), 200, "\"left_out\":7,\"hint\":");
+    ask_inside(&p, XID(4), FRONT, "GET", "/v1/manifest?hosts=x");
+    expect_reply(&p, XID(4), 404, NULL);
+    ask_inside(&p, XID(5), FRONT, "POST", "/v1/manifest");
+    expect_reply(&p, XID(5), 405, "bad-method");
+    give_request(&p, XID(6), POST("/no", "x")); /* a denial says what was asked and what there is instead */
+    expect_reply(&p, XID(6), 403,
+                 "\"asked\":\"POST https://api.example/no\",\"allowed\":[\"GET /r: allowed\"],"
+                 "\"manifest\":\"http://countersign.internal/v1/manifest\"");
+    expect_audit(&p, XID(6), "deny", "rule");
     play_close(&p);
 }
 
@@ -300,6 +323,7 @@ int main(void)
         cmocka_unit_test(a_front_without_its_key_or_sandbox_gets_no_leaf),
         cmocka_unit_test(refusals_of_a_front_are_recorded),
         cmocka_unit_test(a_sandbox_sees_itself_and_its_own_tickets),
+        cmocka_unit_test(a_sandbox_reads_its_manifest),
         cmocka_unit_test(settings_are_checked),
         cmocka_unit_test(without_a_policy_nothing_passes),
     };

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The example policies by the users' own verbs: each is valid without a warning and passes its tests;
+# The cookbook by the users' own verbs: each policy is valid without a warning, has at least eight cases, passes them
+# and is reached by them in every rule and exception;
 # a wrong expectation fails; a broken file is refused with its place.
 set -u
 src=${srcdir:-.}
@@ -22,18 +23,53 @@ expect() { # NAME WANTED-EXIT WORDS-IN-OUTPUT COMMAND...
 	fi
 }
 
-for f in "$src"/conf/examples/*.yaml; do
+for f in "$src"/conf/cookbook/*.yaml; do
 	case $f in
-	*_test.yaml) expect "test ${f##*/}" 0 ", 0 failed" $cs policy test --packs "$packs" "$f" ;;
-	*) expect "check ${f##*/}" 0 ", 0 warnings" $cs policy check --packs "$packs" "$f" ;;
+	*_test.yaml)
+		expect "test ${f##*/}" 0 ", 0 failed" $cs policy test --coverage --fail-under 100 --packs "$packs" "$f"
+		[ "$(grep -c '^  - name: ' "$f")" -ge 8 ] || { echo "FAILED ${f##*/} has fewer than eight cases"; failed=1; }
+		;;
+	*)
+		expect "check ${f##*/}" 0 ", 0 warnings" $cs policy check --packs "$packs" "$f"
+		[ -f "${f%.yaml}_test.yaml" ] || { echo "FAILED ${f##*/} has no tests"; failed=1; }
+		grep -q "^- .${f##*/}. " "$src"/conf/cookbook/README.md || { echo "FAILED ${f##*/} is not in the README"; failed=1; }
+		;;
 	esac
 done
 
-cp "$src"/conf/examples/held-writes.yaml "$tmp"/
-sed 's/decide: hold/decide: allow/' "$src"/conf/examples/held-writes_test.yaml >"$tmp"/wrong_test.yaml
+cp "$src"/tests/policy/held-writes.yaml "$tmp"/
+sed 's/decide: hold/decide: allow/' "$src"/tests/policy/held-writes_test.yaml >"$tmp"/wrong_test.yaml
 chmod -R u+w "$tmp"
 expect "a wrong expectation fails and explains" 1 "HOLD  by rule write" $cs policy test "$tmp"/wrong_test.yaml
 printf 'policy: held-writes.yaml\ncases: []\n' >"$tmp"/empty_test.yaml
+expect "a failure in JSON has its differences and the explanation" 1 '"key":"decide","wanted":"allow","got":"hold"' $cs policy test --json "$tmp"/wrong_test.yaml
+expect "a failure in JSON has the near misses" 1 '"near_misses":[' $cs policy test --json "$tmp"/wrong_test.yaml
+cat >"$tmp"/few.yaml <<'YAML'
+version: 1
+rules:
+  - { id: a, match: { host: a.example, effect: read }, decide: allow }
+  - id: b
+    match: { host: b.example, effect: read }
+    except: [{ path: /x }, { path: /y }]
+    decide: allow
+YAML
+cat >"$tmp"/few_test.yaml <<'YAML'
+policy: few.yaml
+cases:
+  - { name: a, request: { method: GET, url: "https://a.example/" }, expect: { decide: allow } }
+  - { name: b, request: { method: GET, url: "https://b.example/y" }, expect: { decide: deny } }
+YAML
+sed 's/a.example/b.example/' "$tmp"/few_test.yaml >"$tmp"/more_test.yaml
+expect "coverage: a rule and an exception of four" 0 "coverage: 2 of 4 rules and exceptions, 50%" $cs policy test --coverage "$tmp"/few_test.yaml
+expect "coverage: which rule was not reached" 0 "few.yaml:4 b"$'\n' $cs policy test --coverage "$tmp"/few_test.yaml
+expect "coverage: which exception was not reached" 0 "few.yaml:4 b, entry 1 of its except:" $cs policy test --coverage "$tmp"/few_test.yaml
+expect "coverage: of several files together" 0 "coverage: 3 of 4 rules and exceptions, 75%" $cs policy test --coverage "$tmp"/few_test.yaml "$tmp"/more_test.yaml
+expect "coverage: in JSON" 0 '"coverage":{"reached":2,"all":4,"percent":50,"not_reached":[{"file":' $cs policy test --json --coverage "$tmp"/few_test.yaml
+expect "coverage: enough" 0 "2 passed" $cs policy test --fail-under 50 "$tmp"/few_test.yaml
+expect "coverage: not enough" 1 "the coverage is under 51%" $cs policy test --fail-under 51 "$tmp"/few_test.yaml
+expect "coverage: no percentage" 2 "0 to 100" $cs policy test --fail-under 101 "$tmp"/few_test.yaml
+expect "a policy in place of its tests" 3 "few.yaml is a policy, not a file of tests: countersign policy test $tmp/few_test.yaml" $cs policy test "$tmp"/few.yaml
+expect "a folder in place of tests" 3 "is a folder: name its files of tests" $cs policy test "$tmp"
 expect "no case proves nothing" 1 "0 passed, 0 failed" $cs policy test "$tmp"/empty_test.yaml
 printf 'version: 1\nrules:\n  - id: a\n    match: { hots: a.example }\n    decide: allow\n' >"$tmp"/bad.yaml
 expect "B51 policy: a misspelt key" 3 'bad.yaml:4:14: error P006: match: has no key "hots"; did you mean "host"?' \
@@ -46,19 +82,29 @@ cp "$tmp"/held-writes.yaml "$tmp"/open.yaml
 chmod o+w "$tmp"/open.yaml
 expect "B51 policy: a file that anybody may write" 3 "anybody may write" $cs policy check "$tmp"/open.yaml
 truncate -s 2G "$tmp"/large.yaml
-expect "B51 policy: a file of 2 GiB" 3 "more than the 1048576 that are read" $cs policy check "$tmp"/large.yaml
+expect "B51 policy: a file of 2 GiB" 3 "more than the 8388608 that are read" $cs policy check "$tmp"/large.yaml
 expect "no file" 3 "No such file" $cs policy check "$tmp"/none.yaml
 expect "no argument" 2 "usage:" $cs policy check
 expect "an option of nobody" 2 "no option" $cs policy check --frce "$tmp"/bad.yaml
-expect "not available yet" 2 "not available yet" $cs policy diff a b
+expect "not available yet" 2 "not available yet" $cs policy import a b
 
-policy=$src/conf/examples/held-writes.yaml
+policy=$src/tests/policy/held-writes.yaml
 expect "explain: allowed" 0 "ALLOW by rule read" $cs policy explain GET https://api.example.com/v1/a "$policy"
 expect "explain: held" 10 "HOLD  by rule write" $cs policy explain --label team=billing POST https://api.example.com/v1/a "$policy"
-expect "explain: denied, near misses" 11 "write (scope)" $cs policy explain POST https://api.example.com/v1/a "$policy"
+expect "explain: denied, near misses" 11 "is not in scope billing (label team=billing)" $cs policy explain POST https://api.example.com/v1/a "$policy"
 expect "explain: in JSON" 11 '"code":"no-rule"' $cs policy explain --json POST https://api.example.com/v1/a "$policy"
 expect "explain: no URL" 2 "https://" $cs policy explain GET api.example.com "$policy"
 expect "explain: what the gateway would not take" 2 "400" $cs policy explain GET https://api.example.com/a/../b "$policy"
+hours=$src/conf/cookbook/office-hours.yaml
+deploy="POST https://deploy.example.com/v1/deployments $hours"
+expect "explain: in its hours" 10 "HOLD  by rule deploy" $cs policy explain --at 2026-11-23T09:00:00+01:00 $deploy
+expect "explain: out of its hours" 11 "deploy (hold, " $cs policy explain --at 2026-11-23T08:00:00+01:00 $deploy
+expect "explain: no time" 2 "--at is a time with its zone" $cs policy explain --at 09:00 $deploy
+cp "$hours" "$tmp"/office-hours.yaml
+printf 'policy: office-hours.yaml\ncases:\n  - name: a\n    request: { method: GET, url: "https://deploy.example.com/" }\n    expect: { decide: allow }\n  - name: b\n    request: { method: POST, url: "https://deploy.example.com/v1/deployments" }\n    expect: { because: none, decide: deny }\n' >"$tmp"/now_test.yaml
+expect "test: a case without at: that asks the time says so" 1 "note: the case has no at:" $cs policy test "$tmp"/now_test.yaml
+sed -i '/name: b/,$d' "$tmp"/now_test.yaml
+[[ $($cs policy test "$tmp"/now_test.yaml) == *note:* ]] && { echo "FAILED a note without need"; failed=1; }
 cat > "$tmp"/body.yaml <<'YAML'
 version: 1
 credentials: { c: { source: { env: A }, inject: { basic: true }, only: [{ host: a.example, scheme: http }] } }
@@ -68,10 +114,20 @@ rules:
 YAML
 echo '{"n": 3}' > "$tmp"/body.json
 small="POST https://a.example/x $tmp/body.yaml"
+printf '{"n": "\xc2\x9b2J\xe2\x80\xae"}' > "$tmp"/odd.json
+expect "explain: nothing in a body moves the cursor or turns the text" 11 'n is \u{9b}2J\u{202e}, the rule wants' $cs policy explain --body "$tmp"/odd.json --header "Content-Type: application/json" $small
 expect "explain: a body that is seen" 0 "ALLOW by rule small" $cs policy explain --body "$tmp"/body.json --header "Content-Type: application/json" $small
 expect "explain: a body of no type" 11 "why: the body has no Content-Type" $cs policy explain --body "$tmp"/body.json $small
 expect "explain: a body in a coding" 11 '"why":"the body is in a content coding"' $cs policy explain --json --body "$tmp"/body.json --header "Content-Type: application/json" --header "Content-Encoding: gzip" $small
 expect "explain: a body that is none" 11 "why: the body is malformed" $cs policy explain --body "$tmp"/body.yaml --header "Content-Type: application/json" $small
 expect "explain: a credential in clear text" 11 "because credential-cleartext" $cs policy explain GET http://a.example/x "$tmp"/body.yaml
 expect "check: a credential in clear text" 0 "P111" $cs policy check "$tmp"/body.yaml
+refund="POST https://api.pay.example/v1/refunds $src/conf/cookbook/payments.yaml"
+expect "explain: a limit, in words" 0 "at most 20000 of amount in 1d, of all together (this one: 100); past that: held by rule refunds" \
+	$cs policy explain --data 'amount=100&currency=eur' $refund
+expect "explain: a limit, as JSON" 0 '"of":"form:amount","max":20000' $cs policy explain --json --data 'amount=100&currency=eur' $refund
+cp "$src"/conf/cookbook/payments.yaml "$tmp"/
+sed 's/rule: small-refunds, field/rule: smal-refunds, field/' "$src"/conf/cookbook/payments_test.yaml >"$tmp"/payments_test.yaml
+chmod -R u+w "$tmp"
+expect "a case that says a limit is used which no rule has" 1 "names a limit that no rule has" $cs policy test "$tmp"/payments_test.yaml
 exit $failed

@@ -17,13 +17,16 @@ except ImportError as why:
     sys.exit(77)
 
 SRC = pathlib.Path(os.environ.get("srcdir", "."))
-POLICY = {"version": 1, "name": "x", "packs": ["git@1"],
-          "scopes": {"bots": {"sandboxes": ["ci-*"], "labels": {"team": ["a", "b"]}}},
+POLICY = {"version": 1, "name": "x", "learning": "until 2020-01-01T00:00:00Z", "packs": ["git@1"],
+          "scopes": {"bots": {"sandboxes": ["ci-*"], "labels": {"team": ["a", "b"]}, "regions": ["eu"]}},
+          "upstreams": [{"host": "a.example", "port": 8443, "region": "eu"}],
           "credentials": {"c": {"source": {"store": "c"}, "inject": {"header": "Authorization", "format": "Bearer {}"},
                                 "only": [{"host": "a.example", "port": 8443}]}},
-          "rules": [{"id": "r", "scope": "bots", "match": {"host": "a.example", "port": [8443], "effect": ["read", "write"]},
+          "rules": [{"id": "r", "scope": "bots", "match": {"host": "a.example", "query_names": [], "port": [8443], "effect": ["read", "write"]},
                      "except": [{"method": "DELETE"}], "decide": "hold", "use": "c",
-                     "approve": {"within": "10m", "reason": "required"}}]}
+                     "approve": {"within": "10m", "reason": "required"}, "limits": {"per": "session", "requests": ["5/1h", "20/1d"],
+                                "sum": {"field": "amount", "max": 500, "every": "1d"}},
+                     "when": [{"days": ["mon-fri"], "hours": "08:00-18:00", "zone": "UTC"}, {"zone": "UTC"}]}]}
 BROKEN = {  # what is wrong: a change to POLICY
     "no version": lambda p: p.pop("version"),
     "another version": lambda p: p.update(version=2),
@@ -41,6 +44,19 @@ BROKEN = {  # what is wrong: a change to POLICY
     "a list where a mapping is": lambda p: p.update(scopes=[]),
     "a matcher that waits": lambda p: p["rules"][0]["match"].update(graphql={"type": "query"}),
     "a source that waits": lambda p: p["credentials"]["c"].update(source={"vault": {}}),
+    "hours without a zone": lambda p: p["rules"][0].update(when={"hours": "08:00-18:00"}),
+    "no hours at all": lambda p: p["rules"][0].update(when=[]),
+    "no region": lambda p: p["scopes"]["bots"].update(regions=[]),
+    "two regions": lambda p: p["upstreams"][0].update(region=["eu", "us"]),
+    "a rate without a time": lambda p: p["rules"][0]["limits"].update(requests="20"),
+    "no rate": lambda p: p["rules"][0]["limits"].update(requests=[]),
+    "no sum": lambda p: p["rules"][0]["limits"].update(sum=[]),
+    "a sum without end": lambda p: p["rules"][0]["limits"]["sum"].pop("max"),
+    "a sum of a sum": lambda p: p["rules"][0]["limits"]["sum"].update(sum={}),
+    "a limit per host": lambda p: p["rules"][0]["limits"].update(per="host"),
+    "learning for ever": lambda p: p.update(learning=True),
+    "learning without an end": lambda p: p.update(learning="until tomorrow"),
+    "names that are none": lambda p: p["rules"][0]["match"].update(query_names={"a": "b"}),
     "no place": lambda p: p["credentials"]["c"].pop("only"),
 }
 bad = 0
@@ -68,7 +84,7 @@ def loads(policy, where):
 
 policy, pack = schema("policy"), schema("pack")
 schema("floors")
-for path in sorted([*SRC.glob("conf/policies/*.yaml"), *SRC.glob("conf/examples/*.yaml")]):
+for path in sorted([*SRC.glob("conf/policies/*.yaml"), *SRC.glob("conf/cookbook/**/*.yaml")]):
     if not path.name.endswith("_test.yaml"):
         errors = [e.message for e in policy.iter_errors(yaml.safe_load(path.read_text()))]
         said(not errors, f"{path.name} fits {errors[:1] or ''}")

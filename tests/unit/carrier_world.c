@@ -159,7 +159,8 @@ void world_free(struct world **at)
     }
     watch_free(&w->watch);
     timer_free(&w->limit);
-    close(w->listener);
+    if (w->listener >= 0)
+        close(w->listener);
     loop_free(&w->loop);
     free(w);
     *at = NULL;

@@ -13,6 +13,8 @@ struct store_config fix_config;
 struct err fix_err;
 unsigned fix_told[TICKET_UNKNOWN + 1], fix_sandboxes, fix_gone;
 struct secret *fix_key;
+struct wire_limits fix_limits;
+struct wire_over fix_over;
 
 void fix_changed(void *arg, enum store_change what, uint64_t seq, const struct wire_ticket_state *t,
                  const struct wire_sandbox *b)
@@ -59,6 +61,7 @@ int fix_setup(void **state)
     fix_boot = 5000;
     memset(fix_told, 0, sizeof(fix_told));
     fix_sandboxes = fix_gone = 0;
+    fix_limits.n = 0;
     fix_key = seal_key_new();
     fix_open();
     return 0;
@@ -144,7 +147,7 @@ struct wire_ticket_state fix_hold(const char *sandbox, unsigned join, unsigned d
     struct store_bytes kept = {.head = {NULL, 0}};
     dynbuf_init(&kept.body, ANSWER_KEPT_MAX + 1);
     fix_ticket(&t, sandbox, join, digest);
-    assert_int_equal(store_ticket_open(fix, &t, body, &st, &kept), 0);
+    assert_int_equal(store_ticket_open(fix, &t, &fix_limits, body, &st, &kept, &fix_over), 0);
     dynbuf_free(&kept.body);
     assert_int_equal(store_commit(fix), 0);
     return st;

@@ -25,6 +25,8 @@ extern struct store_config fix_config;
 extern struct err fix_err;
 extern unsigned fix_told[TICKET_UNKNOWN + 1], fix_sandboxes, fix_gone;
 extern struct secret *fix_key;
+extern struct wire_limits fix_limits; /* of what is held */
+extern struct wire_over fix_over;     /* what of them was past, the last time */
 
 void fix_changed(void *arg, enum store_change what, uint64_t seq, const struct wire_ticket_state *t,
                  const struct wire_sandbox *b);

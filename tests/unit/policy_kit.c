@@ -25,8 +25,11 @@ static int fetch(void *arg, enum policy_ref kind, struct span name, struct span 
         *text = span_of(large, span_starts(name, SPAN("large")) ? sizeof(large) : strlen(mark));
         return span_eq(name, SPAN("none.pem")) ? err_set(e, "no such file") : 0;
     }
-    snprintf(path, sizeof(path), "%s/conf/packs/%.*s.yaml", dir ? dir : ".", (int)span_index(name, '@'),
-             (const char *)name.p);
+    if (kind == POLICY_REF_ZONE)
+        snprintf(path, sizeof(path), "/usr/share/zoneinfo/%.*s", SPAN_FMT(name));
+    else
+        snprintf(path, sizeof(path), "%s/conf/packs/%.*s.yaml", dir ? dir : ".", (int)span_index(name, '@'),
+                 (const char *)name.p);
     FILE *f = fopen(path, "r");
     if (f == NULL)
         return err_errno(e, "%s", path);
@@ -38,6 +41,11 @@ static int fetch(void *arg, enum policy_ref kind, struct span name, struct span 
 
 bool kit_load(struct kit *k, const char *yaml, const char *floors)
 {
+    return kit_load_at(k, yaml, floors, 0);
+}
+
+bool kit_load_at(struct kit *k, const char *yaml, const char *floors, uint64_t now_ms)
+{
     struct policy_problem v[64];
     struct policy_problems problems = {v, 0, 64};
     struct policy_file files[2] = {{"policy.yaml", span_str(yaml), false}, {"floors.yaml", span_str(floors), true}};
@@ -45,7 +53,7 @@ bool kit_load(struct kit *k, const char *yaml, const char *floors)
     *k = (struct kit){0};
     arena_init(&k->a, 1 << 20);
     dynbuf_init(&out, POLICY_IMAGE_MAX);
-    int rc = policy_load(files, floors ? 2 : 1, fetch, NULL, &out, &problems, &k->e);
+    int rc = policy_load(files, floors ? 2 : 1, fetch, NULL, now_ms, &out, &problems, &k->e);
     for (k->nproblems = 0; k->nproblems < problems.n; k->nproblems++)
         snprintf(k->problems[k->nproblems], sizeof(k->problems[0]), "%s %c %s %s", v[k->nproblems].code,
                  v[k->nproblems].severity, v[k->nproblems].where, v[k->nproblems].text);
@@ -104,7 +112,7 @@ const struct decision *kit_judge(struct kit *k, const char *sandbox, const char 
     r.nfields = split_fields(fields, f, 16);
     r.body = span_of(body, body_n);
     split_url(url, &r);
-    policy_judge(k->p, &s, &r, 0, &k->a, &k->d);
+    policy_judge(k->p, &s, &r, k->now_ms, &k->a, &k->d);
     return &k->d;
 }
 

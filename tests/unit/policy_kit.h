@@ -10,6 +10,7 @@ struct kit {
     size_t image_n;
     struct arena a;
     struct decision d;
+    uint64_t now_ms;        /* of what is judged; kit_load makes it 0 */
     char problems[64][900]; /* "P006 W policy.yaml:3:5 text" */
     size_t nproblems;
     struct err e;
@@ -17,6 +18,8 @@ struct kit {
 
 /* Load (floors may be NULL). False: it was refused; the problems say why. */
 bool kit_load(struct kit *k, const char *yaml, const char *floors);
+/* The same, loaded at a time. */
+bool kit_load_at(struct kit *k, const char *yaml, const char *floors, uint64_t now_ms);
 void kit_free(struct kit *k);
 /* Fields as "Name: value\n..." or NULL, body NULL for none. url: scheme://host[:port]/path[?query] */
 const struct decision *kit_judge(struct kit *k, const char *sandbox, const char *method, const char *url,

@@ -62,6 +62,12 @@ static const struct {
     {"{\"kind\":\"start\"}", "the gateway started", "", true},
     {"{\"kind\":\"note\",\"from\":\"parent\",\"about\":\"policy\",\"what\":{\"policy\":\"656da4495616c3ca\"}}",
      "policy 656da44956 is in force", "", true},
+    {"{\"kind\":\"note\",\"from\":\"parent\",\"about\":\"policy\",\"what\":{\"policy\":\"656da4495616c3ca\",\"how\":"
+     "\"rollback\",\"by\":\"uid 0\",\"from\":\"1234567890abcd\",\"pinned_by\":\"uid 0\"}}",
+     "policy 656da44956 is in force (rollback by uid 0, before it 1234567890, pinned)", "", true},
+    {"{\"kind\":\"note\",\"from\":\"parent\",\"about\":\"policy-refused\",\"what\":{\"how\":\"reload\",\"why\":\"a:"
+     "1\"}}",
+     "a policy was refused, and nothing changed (reload): a:1", "", true},
     {"{\"kind\":\"note\",\"from\":\"keeper\",\"about\":\"secret\",\"what\":{\"secret\":\"s\",\"act\":\"set\",\"uid\":"
      "0}}",
      "secret s: set by uid 0", "", true},

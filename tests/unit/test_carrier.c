@@ -88,6 +88,15 @@ static void stale(void **state)
     expect_code(w, XID(4), OUTCOME_UNKNOWN, "upstream-closed");
     world_settle(w);
     assert_int_equal(w->nups, 3);
+    /* What was written to the first connection may have been done, though the second was never up. */
+    get(w, 5, 3, OK5, "hello");
+    watch_free(&w->watch); /* from now on nobody listens */
+    close(w->listener);
+    w->listener = -1;
+    world_forward(w, XID(6), (struct request){.path = "/6"});
+    world_wait_up(w, 3, "GET /6");
+    close_up(w, 3);
+    expect_code(w, XID(6), OUTCOME_UNKNOWN, "connect-failed");
     world_free(&w);
 }
 

@@ -123,6 +123,7 @@ static int group_setup(void **state)
     desk.ledger = desk.parent = (struct chan *)&desk;
     dynbuf_init(&sent, 1 << 16);
     dynbuf_init(&desk.secrets, 1024);
+    dynbuf_init(&desk.notice, 1024);
     (void)snprintf(desk.desk_url, sizeof(desk.desk_url), "http://localhost:8088");
     exchange_answered = answered;
     if (guard_init(&desk.guard, span_str(desk.desk_url)) != 0 || guard_link_new(&desk.guard, "uid 0", 1, token) != 0)
@@ -137,6 +138,7 @@ static int group_teardown(void **state)
     store_free(&desk.store);
     dynbuf_free(&sent);
     dynbuf_free(&desk.secrets);
+    dynbuf_free(&desk.notice);
     (void)unlink(db_path);
     return rmdir(path);
 }
@@ -411,12 +413,59 @@ static void cut(void **state)
     print_message("ok E17 unit\n");
 }
 
+/* The policy is rolled back on the control socket alone, by digits or by its end, never both; the page says so. */
+static void rolls_back(void **state)
+{
+    static const char *const bad[] = {"{}",
+                                      "[]",
+                                      "{\"end\":false}",
+                                      "{\"end\":1}",
+                                      "{\"digest\":\"\"}",
+                                      "{\"digest\":\"" DIGEST "1\"}",
+                                      "{\"digest\":\"111111\",\"end\":true}"};
+    const char *line = "POST /api/v1/policy/rollback", *versions = "{\"versions\":[]}";
+    struct dynbuf said;
+
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        if (control(line, bad[i]) != 400 || nsent != 0)
+            fail_msg("%s: %u", bad[i], x.status);
+    assert_int_equal(page("POST /api/v1/policy/rollback", ORIGIN, "digest=111111"), 404);
+    assert_int_equal(nsent, 0);
+    assert_int_equal(control(line, "{\"digest\":\"111111\"}"), 0);
+    assert_int_equal(sent_type, M_ROLLBACK);
+    struct msg_in m = msg_in(dynbuf_span(&sent));
+    assert_true(span_eq(msg_get_span(&m, 128), SPAN("uid 0")));
+    assert_true(span_eq(msg_get_span(&m, 128), SPAN("111111")));
+    assert_int_equal(msg_end(&m), 0);
+    dynbuf_init(&said, 1024);
+    msg_put_u8(&said, false);
+    msg_put_span(&said, SPAN("no such version"));
+    struct frame f = {.type = M_RELOADED, .id = sent_id, .payload = dynbuf_span(&said)};
+    assert_true(ask_answer(&desk, true, &f));
+    assert_int_equal(x.status, 422);
+    assert_true(says("no such version"));
+    assert_int_equal(control("GET /api/v1/policy/versions", NULL), 0);
+    dynbuf_reset(&said);
+    msg_put_span(&said, span_str(versions));
+    f = (struct frame){.type = M_VERSIONS, .id = sent_id, .payload = dynbuf_span(&said)};
+    assert_true(ask_answer(&desk, true, &f));
+    assert_int_equal(x.status, 200);
+    assert_true(says(versions));
+    dynbuf_free(&said);
+    msg_put_span(&desk.notice, SPAN_NONE);
+    msg_put_span(&desk.notice, SPAN("refused: <b>\x1b"));
+    assert_int_equal(page("GET /", "Host: localhost:8088\r\n", NULL), 200);
+    assert_true(says("refused: &lt;b&gt;"));
+    dynbuf_reset(&desk.notice);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lists),     cmocka_unit_test(strict), cmocka_unit_test(decides),
-        cmocka_unit_test(no_ledger), cmocka_unit_test(full),   cmocka_unit_test(tokens),
-        cmocka_unit_test(strangers), cmocka_unit_test(forms),  cmocka_unit_test(cut),
+        cmocka_unit_test(lists),      cmocka_unit_test(strict), cmocka_unit_test(decides),
+        cmocka_unit_test(no_ledger),  cmocka_unit_test(full),   cmocka_unit_test(tokens),
+        cmocka_unit_test(strangers),  cmocka_unit_test(forms),  cmocka_unit_test(cut),
+        cmocka_unit_test(rolls_back),
     };
     int failed = cmocka_run_group_tests(tests, group_setup, group_teardown);
     end();

@@ -114,6 +114,7 @@ static void send_open(uint64_t xid, unsigned n, struct span body, int fd)
     struct dynbuf *b = chan_begin(judge, M_TICKET_OPEN, xid);
     fix_ticket(&ticket, "s1", n, n);
     wire_put_ticket(b, &ticket);
+    wire_put_limits(b, &fix_limits);
     msg_put_u64(b, body.n);
     msg_put_span(b, fd < 0 ? body : SPAN_NONE);
     assert_int_equal(chan_commit_fd(judge, fd), 0);
@@ -124,6 +125,7 @@ static void send_open_inline(uint64_t xid, unsigned n)
     struct dynbuf *b = chan_begin(judge, M_TICKET_OPEN, xid);
     fix_ticket(&ticket, "s1", n, n);
     wire_put_ticket(b, &ticket);
+    wire_put_limits(b, &fix_limits);
     msg_put_u64(b, 4);
     msg_put_span(b, SPAN("body"));
     assert_int_equal(chan_commit(judge), 0);
@@ -262,6 +264,8 @@ static void send_intent(uint64_t xid)
     struct dynbuf *b = chan_begin(judge, M_INTENT, xid);
     fix_ticket(&ticket, "s1", 1, 1);
     wire_put_record(b, &ticket.record);
+    msg_put_digest(b, &ticket.join);
+    wire_put_limits(b, &fix_limits);
     assert_int_equal(chan_commit(judge), 0);
 }
 
@@ -432,6 +436,91 @@ static void a_judge_that_comes_again_learns_of_all(void **state)
     assert_int_equal(fix_count("SELECT count(*) FROM effect WHERE state='unknown'"), 1);
 }
 
+static void what_is_past_its_limit_is_said_to_the_judge(void **state)
+{
+    struct wire_over over;
+    (void)state;
+    fix_limits = (struct wire_limits){
+        .n = 1,
+        .limit = {{.rule = SPAN("r"), .measure = SPAN("requests"), .max = 1, .window_ms = 60000, .amount = 1}}};
+    send_intent(1); /* of two in one turn the second is past it */
+    send_intent(2);
+    send_open_inline(3, 5);
+    await(3);
+    assert_int_equal(got[0].type, M_INTENT_OK);
+    assert_int_equal(got[0].payload[0], 1);
+    assert_int_equal(got[1].type, M_INTENT_OVER);
+    struct msg_in m = msg_in(span_of(got[1].payload, got[1].n));
+    assert_int_equal(wire_get_over(&m, &over), 0);
+    assert_int_equal(msg_end(&m), 0);
+    assert_true(over.n == 1 && over.past[0] && over.room_ms > 0);
+    m = msg_in(span_of(got[2].payload, got[2].n));
+    struct wire_ticket_state st;
+    assert_int_equal(wire_get_ticket_state(&m, &st), 0);
+    assert_true(st.state == TICKET_NONE && span_eq(st.words, SPAN("over-limit")));
+    assert_int_equal(wire_get_over(&m, &over), 0);
+    assert_int_equal(msg_end(&m), 0);
+    fix_limits.limit[0].rule = SPAN("another");
+    send_open_inline(4, 5);
+    await(6); /* its state, the change, the desk's event */
+    m = msg_in(span_of(find(M_TICKET)->payload, find(M_TICKET)->n));
+    assert_int_equal(wire_get_ticket_state(&m, &st), 0);
+    assert_int_equal(msg_end(&m), 0); /* nothing of limits behind it */
+    assert_int_equal(st.state, TICKET_PENDING);
+}
+
+static void send_reviewed(uint64_t number, const struct id *id, bool keep)
+{
+    struct dynbuf *b = chan_begin(judge, M_REVIEWED, number);
+    msg_put_id(b, id);
+    msg_put_u8(b, keep);
+    assert_int_equal(chan_commit(judge), 0);
+}
+
+static struct id shown(const struct got *g)
+{
+    static struct wire_review w;
+    struct msg_in m = msg_in(span_of(g->payload, g->n));
+    assert_int_equal(g->type, M_TICKET_REVIEW);
+    assert_int_equal(wire_get_review(&m, &w), 0);
+    assert_int_equal(msg_get_u64(&m), 4);
+    assert_true(span_eq(msg_get_span(&m, 100), SPAN("body")));
+    assert_int_equal(msg_end(&m), 0);
+    assert_true(span_eq(w.sandbox, SPAN("s1")) && span_eq(w.rule, SPAN("push")) && w.has_body);
+    return w.ticket;
+}
+
+/* B52: one at a time, the next when the last was answered. */
+static void open_tickets_are_shown_to_a_judge_that_asks(void **state)
+{
+    (void)state;
+    for (unsigned i = 1; i <= 3; i++)
+        send_open_inline(i, i);
+    await(9);
+    size_t before = ngot;
+    for (uint64_t number = 8; number <= 9; number++) { /* the policy changed twice: only the last counts */
+        assert_non_null(chan_begin(judge, M_REVIEW, number));
+        assert_int_equal(chan_commit(judge), 0);
+    }
+    await(before + 2);
+    struct id first = shown(&got[before + 1]);
+    assert_true(got[before].id == 8 && got[before + 1].id == 9);
+    send_reviewed(8, &first, false); /* of the earlier one: not heard */
+    send_reviewed(9, &first, true);
+    await(before + 3);
+    struct id second = shown(&got[before + 2]);
+    assert_false(id_eq(&first, &second));
+    send_reviewed(9, &second, false);
+    await(before + 6); /* the judge, the desk's event, the third */
+    assert_int_equal(fix_count("SELECT count(*) FROM ticket WHERE state='cancelled' AND decided_by='policy'"), 1);
+    struct id third = shown(find(M_TICKET_REVIEW));
+    assert_false(id_eq(&third, &second) || id_eq(&third, &first));
+    send_reviewed(9, &third, true);
+    send_intent(50);
+    await(before + 7); /* and there is no fourth */
+    assert_int_equal(fix_count("SELECT count(*) FROM ticket WHERE state='pending'"), 2);
+}
+
 static void nobody_may_say_what_is_anothers_to_say(void **state)
 {
     struct id any = {{1}};
@@ -464,6 +553,8 @@ int main(void)
         WITH_LOOP(records_nobody_waits_for_are_written_together),
         WITH_LOOP(the_end_of_a_websocket_is_a_record),
         WITH_LOOP(a_judge_that_comes_again_learns_of_all),
+        WITH_LOOP(what_is_past_its_limit_is_said_to_the_judge),
+        WITH_LOOP(open_tickets_are_shown_to_a_judge_that_asks),
         WITH_LOOP(nobody_may_say_what_is_anothers_to_say),
     };
     return cmocka_run_group_tests_name("ledger", tests, NULL, NULL);

@@ -323,11 +323,11 @@ static void test_names_host(void **state)
 {
     (void)state;
     struct subject ci = {.sandbox = SPAN("ci-1")}, vm = {.sandbox = SPAN("vm")};
-    assert_true(policy_names_host(kit.p, &ci, SPAN("https"), SPAN("api.demo.test"), 443));
-    assert_false(policy_names_host(kit.p, &ci, SPAN("https"), SPAN("api.demo.test"), 8080));
-    assert_true(policy_names_host(kit.p, &ci, SPAN("https"), SPAN("github.com"), 443));
-    assert_false(policy_names_host(kit.p, &vm, SPAN("https"), SPAN("github.com"), 443));
-    assert_false(policy_names_host(kit.p, &ci, SPAN("http"), SPAN("api.demo.test"), 80));
+    assert_true(policy_names_host(kit.p, &ci, SPAN("https"), SPAN("api.demo.test"), 443, 0));
+    assert_false(policy_names_host(kit.p, &ci, SPAN("https"), SPAN("api.demo.test"), 8080, 0));
+    assert_true(policy_names_host(kit.p, &ci, SPAN("https"), SPAN("github.com"), 443, 0));
+    assert_false(policy_names_host(kit.p, &vm, SPAN("https"), SPAN("github.com"), 443, 0));
+    assert_false(policy_names_host(kit.p, &ci, SPAN("http"), SPAN("api.demo.test"), 80, 0));
     assert_true(policy_credential_may_go(kit.p, 0, SPAN("https"), SPAN("git.demo.test"), 8443, SPAN("/demo/x")));
     assert_false(policy_credential_may_go(kit.p, 0, SPAN("https"), SPAN("git.demo.test"), 8443, SPAN("/demo;/../x")));
     assert_false(policy_credential_may_go(kit.p, 0, SPAN("https"), SPAN("git.demo.test"), 443, SPAN("/demo/x")));

@@ -153,6 +153,33 @@ static void test_spelt_holds(void **state)
     kit_free(&k);
 }
 
+/* Who must agree to the other spelling must agree where another hold has it, too. */
+static void test_spelt_holds_together(void **state)
+{
+    static const char yaml[] =
+        "version: 1\n"
+        "approvers: { dev: { operators: [a] }, sec: { operators: [b] } }\n"
+        "rules:\n"
+        "  - { id: all, match: { host: [h.test, i.test] }, except: [{ path: /admin }], decide: hold, approve: { by: "
+        "dev } }\n"
+        "  - { id: few, match: { host: h.test, path: /admin }, decide: hold, approve: { by: sec } }\n"
+        "  - { id: why, match: { host: i.test, path: [/admin, /why] }, decide: hold, approve: { by: dev, reason: "
+        "required, within: 5m } }\n";
+    struct kit k;
+    (void)state;
+    assert_true(kit_load(&k, yaml, NULL));
+    kit_expect(kit_get(&k, "https://h.test/x"), VERDICT_HOLD, "rule", "all");
+    kit_expect(kit_get(&k, "https://h.test/admin"), VERDICT_HOLD, "rule", "few");
+    kit_expect(kit_get(&k, "https://h.test/Admin"), VERDICT_DENY, "ambiguous-approvers", "all");
+    kit_expect(kit_get(&k, "https://h.test/admin/"), VERDICT_DENY, "ambiguous-approvers", "all");
+    kit_expect(kit_get(&k, "https://i.test/WHY"), VERDICT_HOLD, "rule", "all");
+    assert_true(k.d.reason_required && k.d.within_ms == 300000 && span_eq(k.d.approve_by, SPAN("dev")));
+    kit_expect(kit_get(&k, "https://i.test/x"), VERDICT_HOLD, "rule", "all");
+    assert_true(!k.d.reason_required && k.d.within_ms == 0);
+    kit_covered("B6 B8");
+    kit_free(&k);
+}
+
 static void test_npm(void **state)
 {
     struct kit k;
@@ -201,6 +228,55 @@ static void test_git_matcher(void **state)
                          RP_TYPE "\nX-HTTP-Method-Override: GET", "0000", 4, true),
                VERDICT_DENY, "no-rule", "");
     kit_covered("B19");
+    kit_free(&k);
+}
+
+/* A request that may mean another method to the server gets the stricter of what stands there and what may be meant:
+ * a deny or hold of any method or operation fits, an allow of one method does not (B1, B2). */
+static void test_override(void **state)
+{
+    static const char yaml[] =
+        "version: 1\n"
+        "packs: [npm@1]\n"
+        "rules:\n"
+        "  - { id: n-any, match: { host: registry.npmjs.org }, decide: allow }\n"
+        "  - { id: n-never, match: { op: npm.unpublish, resource: \"npm:@x/y\" }, decide: deny }\n"
+        "  - { id: n-held, match: { op: npm.unpublish, resource: \"npm:@z/*\" }, decide: hold }\n"
+        "  - { id: a-post, match: { host: a.test, method: POST }, decide: allow }\n"
+        "  - { id: a-never, match: { host: a.test, path: /kept, effect: delete }, decide: deny }\n"
+        "  - { id: b-all, match: { host: b.test, effect: [read, write, delete] }, decide: allow }\n"
+        "  - { id: b-never, match: { host: b.test, method: DELETE, path: /kept }, decide: deny }\n"
+        "  - { id: b-held, match: { host: b.test, path: /held, method: PUT }, decide: hold }\n"
+        "  - { id: c-said, match: { host: c.test, op: [http.post, http.override], method: POST }, decide: allow }\n"
+        "  - { id: d-none, match: { host: d.test, effect: delete }, decide: hold }\n";
+    struct kit k;
+    (void)state;
+    assert_true(kit_load(&k, yaml, NULL));
+    static const struct {
+        const char *method, *url, *rule;
+        enum verdict v;
+        const char *code;
+    } rows[] = {
+        {"POST", "https://a.test/x", "a-post", VERDICT_ALLOW, "rule"},
+        /* a GET there is of nothing that has a name; a DELETE is of a package */
+        {"GET", "https://registry.npmjs.org/@x/y/-rev/1", "n-any", VERDICT_ALLOW, "rule"},
+        {"GET", "https://registry.npmjs.org/@x/y/-rev/1?_method=DELETE", "n-never", VERDICT_DENY, "rule"},
+        {"POST", "https://a.test/x?_method=DELETE", "", VERDICT_DENY, "no-rule"},
+        {"POST", "https://a.test/kept?_method=DELETE", "a-never", VERDICT_DENY, "rule"},
+        {"POST", "https://b.test/x?_method=PUT", "b-all", VERDICT_ALLOW, "rule"},
+        {"POST", "https://b.test/kept?x=1;_method=DELETE", "b-never", VERDICT_DENY, "rule"},
+        {"POST", "https://b.test/held", "b-all", VERDICT_ALLOW, "rule"},
+        {"POST", "https://b.test/held?a=b&_method=PUT", "b-held", VERDICT_HOLD, "rule"},
+        {"POST", "https://c.test/x?_method=DELETE", "c-said", VERDICT_ALLOW, "rule"},
+        {"POST", "https://d.test/x?_method=DELETE", "", VERDICT_DENY, "no-rule"}, /* nothing lets the POST through */
+        {"DELETE", "https://d.test/x?_method=GET", "d-none", VERDICT_HOLD, "rule"},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        kit_expect(kit_judge(&k, "s", rows[i].method, rows[i].url, NULL, NULL, 0, true), rows[i].v, rows[i].code,
+                   rows[i].rule);
+    assert_int_equal(kit_judge(&k, "s", "GET", "https://b.test/x?_method=GET", NULL, NULL, 0, true)->effect,
+                     EFFECT_WRITE);
+    kit_covered("B1 B2");
     kit_free(&k);
 }
 
@@ -315,10 +391,20 @@ static void test_no_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_credentials),  cmocka_unit_test(test_holds),     cmocka_unit_test(test_query),
-        cmocka_unit_test(test_spelt_holds),  cmocka_unit_test(test_npm),       cmocka_unit_test(test_git_matcher),
-        cmocka_unit_test(test_push_options), cmocka_unit_test(test_except),    cmocka_unit_test(test_held_together),
-        cmocka_unit_test(test_refs_unknown), cmocka_unit_test(test_many_refs), cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_credentials),
+        cmocka_unit_test(test_holds),
+        cmocka_unit_test(test_query),
+        cmocka_unit_test(test_spelt_holds),
+        cmocka_unit_test(test_spelt_holds_together),
+        cmocka_unit_test(test_npm),
+        cmocka_unit_test(test_git_matcher),
+        cmocka_unit_test(test_push_options),
+        cmocka_unit_test(test_except),
+        cmocka_unit_test(test_override),
+        cmocka_unit_test(test_held_together),
+        cmocka_unit_test(test_refs_unknown),
+        cmocka_unit_test(test_many_refs),
+        cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -98,7 +98,7 @@ static void a_ticket_may_live_shorter_and_never_longer_than_the_cap(void **state
     for (unsigned i = 0; i < 3; i++) {
         fix_ticket(&t, "s1", 50 + i, i);
         t.within_ms = lives[i][0];
-        assert_int_equal(store_ticket_open(fix, &t, no_body, &st, &kept), 0);
+        assert_int_equal(store_ticket_open(fix, &t, &fix_limits, no_body, &st, &kept, &fix_over), 0);
         assert_true(st.expires_ms == T0 + lives[i][1]);
     }
     assert_int_equal(store_commit(fix), 0);
@@ -322,7 +322,7 @@ static void e29_retries_join_and_one_send_comes_of_them(void **state)
     struct wire_answer a;
     dynbuf_init(&kept.body, ANSWER_KEPT_MAX + 1);
     fix_ticket(&t, "s1", 1, 1);
-    assert_int_equal(store_ticket_open(fix, &t, no_body, &got, &kept), 0);
+    assert_int_equal(store_ticket_open(fix, &t, &fix_limits, no_body, &got, &kept, &fix_over), 0);
     assert_int_equal(got.state, TICKET_DONE);
     assert_true(got.joined && got.has_answer);
     assert_true(span_eq(dynbuf_span(&kept.body), SPAN("answer body")));
@@ -359,7 +359,7 @@ static void the_largest_kept_answer(void **state)
     fix_outcome(&st.ticket, 10, OUTCOME_ANSWERED, false, span_of(body, sizeof(body)));
     dynbuf_init(&kept.body, ANSWER_KEPT_MAX + 1);
     fix_ticket(&t, "s1", 1, 1);
-    assert_int_equal(store_ticket_open(fix, &t, no_body, &got, &kept), 0);
+    assert_int_equal(store_ticket_open(fix, &t, &fix_limits, no_body, &got, &kept, &fix_over), 0);
     assert_true(got.has_answer && kept.body.n == sizeof(body));
     dynbuf_free(&kept.body);
     assert_int_equal(store_commit(fix), 0);
@@ -434,11 +434,11 @@ static void f13_a_judge_that_dies_leaves_unknown_and_a_late_word_settles_it(void
     assert_int_equal(fix_decide(&st.ticket, DECIDE_APPROVE, NULL), DECIDED_DONE);
     assert_true(fix_claim(&st.ticket, 10, NULL));
     fix_ticket(&t, "s1", 5, 5);
-    assert_int_equal(store_intent(fix, 11, &t.record, &ok), 0);
+    assert_int_equal(store_intent(fix, 11, &t.record, &t.join, &fix_limits, &ok, &fix_over), 0);
     assert_true(ok);
-    assert_int_equal(store_intent(fix, 11, &t.record, &ok), 0);
+    assert_int_equal(store_intent(fix, 11, &t.record, &t.join, &fix_limits, &ok, &fix_over), 0);
     assert_false(ok); /* an exchange has one intent */
-    assert_int_equal(store_intent(fix, 0, &t.record, &ok), 0);
+    assert_int_equal(store_intent(fix, 0, &t.record, &t.join, &fix_limits, &ok, &fix_over), 0);
     assert_false(ok);
     assert_int_equal(store_judge_came(fix), 0);
     assert_int_equal(store_commit(fix), 0);
@@ -471,7 +471,7 @@ static void a_required_reason_is_required(void **state)
     uint8_t s;
     fix_ticket(&t, "s1", 1, 1);
     t.reason_required = true;
-    assert_int_equal(store_ticket_open(fix, &t, no_body, &st, &kept), 0);
+    assert_int_equal(store_ticket_open(fix, &t, &fix_limits, no_body, &st, &kept, &fix_over), 0);
     struct id id = st.ticket;
     assert_int_equal(store_decide(fix, &id, DECIDE_APPROVE, SPAN("ann"), SPAN("cli"), SPAN("  "), &none, &r, &s), 0);
     assert_int_equal(r, DECIDED_NO_REASON);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "proxy/refusals.h"
+#include "proxy/wire_limit.h"
 #include "proxy/wire_listener.h"
 #include "proxy/wire_ticket.h"
 
@@ -155,6 +156,109 @@ static void a_long_path_is_cut_and_a_longer_one_refused(void **state)
     dynbuf_free(&b);
 }
 
+static int get_record(struct msg_in *m)
+{
+    struct wire_record r;
+    if (wire_get_record(m, &r) != 0)
+        return -1;
+    return r.has_body && r.upgrade && span_eq(r.content_type, SPAN("text/plain")) && span_ends(r.refs, SPAN("/x")) &&
+                   r.shadow
+               ? 0
+               : -1;
+}
+
+static void a_record_says_what_else_was_seen(void **state)
+{
+    static char long_type[101], long_refs[1025];
+    struct wire_record out, r = {.has_body = true,
+                                 .upgrade = true,
+                                 .content_type = SPAN("text/plain"),
+                                 .refs = SPAN("create refs/heads/x"),
+                                 .shadow = true};
+    struct dynbuf b;
+    dynbuf_init(&b, 1 << 16);
+    wire_put_record(&b, &r);
+    every_truncation_is_refused(dynbuf_span(&b), get_record);
+    dynbuf_reset(&b);
+    r.content_type = span_of(long_type, sizeof(long_type));
+    wire_put_record(&b, &r);
+    struct msg_in m = msg_in(dynbuf_span(&b));
+    assert_int_equal(wire_get_record(&m, &out), 0);
+    assert_int_equal(out.content_type.n, 100);
+    dynbuf_reset(&b);
+    r.refs = span_of(long_refs, sizeof(long_refs));
+    wire_put_record(&b, &r);
+    m = msg_in(dynbuf_span(&b));
+    assert_int_equal(wire_get_record(&m, &out), -1);
+    dynbuf_free(&b);
+}
+
+static struct wire_limits sample_limits(size_t n)
+{
+    struct wire_limits l = {.n = n};
+    for (size_t i = 0; i < n; i++)
+        l.limit[i] = (struct wire_limit){.rule = SPAN("refunds"),
+                                         .measure = SPAN("json:/amount"),
+                                         .per = WIRE_PER_SESSION,
+                                         .max = 20000 + i,
+                                         .window_ms = 1000,
+                                         .amount = 7,
+                                         .uncountable = i % 2};
+    return l;
+}
+
+static int get_limits(struct msg_in *m)
+{
+    struct wire_limits l;
+    if (wire_get_limits(m, &l) != 0 || l.n != WIRE_LIMITS_MAX)
+        return -1;
+    const struct wire_limit *k = &l.limit[WIRE_LIMITS_MAX - 1];
+    return span_eq(k->measure, SPAN("json:/amount")) && k->max == 20015 && k->amount == 7 && k->uncountable ? 0 : -1;
+}
+
+static int get_over(struct msg_in *m)
+{
+    struct wire_over o;
+    return wire_get_over(m, &o) == 0 && o.n == 2 && !o.past[0] && o.past[1] && o.room_ms == 5 ? 0 : -1;
+}
+
+static void limits_mirror_each_other_and_have_bounds(void **state)
+{
+    struct wire_limits l = sample_limits(WIRE_LIMITS_MAX), out;
+    struct wire_over o = {.n = 2, .past = {false, true}, .room_ms = 5};
+    struct dynbuf b;
+    dynbuf_init(&b, 1 << 16);
+    wire_put_limits(&b, &l);
+    every_truncation_is_refused(dynbuf_span(&b), get_limits);
+    b.p[0]++; /* one more than there may be */
+    struct msg_in m = msg_in(dynbuf_span(&b));
+    assert_int_equal(wire_get_limits(&m, &out), -1);
+    assert_true(m.bad);
+    static const struct {
+        const char *rule, *measure;
+        uint64_t window;
+        uint8_t per;
+    } bad[] = {{"", "m", 1, 0}, {"r", "", 1, 0}, {"r", "m", 0, 0}, {"r", "m", 1, WIRE_PER_ALL + 1}};
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        dynbuf_reset(&b);
+        l = (struct wire_limits){.n = 1};
+        l.limit[0] = (struct wire_limit){.rule = span_str(bad[i].rule),
+                                         .measure = span_str(bad[i].measure),
+                                         .window_ms = bad[i].window,
+                                         .per = bad[i].per};
+        wire_put_limits(&b, &l);
+        m = msg_in(dynbuf_span(&b));
+        assert_int_equal(wire_get_limits(&m, &out), -1);
+    }
+    dynbuf_reset(&b);
+    wire_put_over(&b, &o);
+    every_truncation_is_refused(dynbuf_span(&b), get_over);
+    b.p[0] = WIRE_LIMITS_MAX + 1;
+    m = msg_in(dynbuf_span(&b));
+    assert_int_equal(wire_get_over(&m, &o), -1);
+    dynbuf_free(&b);
+}
+
 /* Too many of something is a fault that sticks, however the message goes on. */
 static void a_listener_has_limits(void **state)
 {
@@ -260,6 +364,8 @@ int main(void)
                                        cmocka_unit_test(a_listener_is_what_was_put),
                                        cmocka_unit_test(a_long_path_is_cut_and_a_longer_one_refused),
                                        cmocka_unit_test(a_listener_has_limits),
+                                       cmocka_unit_test(a_record_says_what_else_was_seen),
+                                       cmocka_unit_test(limits_mirror_each_other_and_have_bounds),
                                        cmocka_unit_test(refusals_are_summed_and_capped)};
     return cmocka_run_group_tests_name("wire", tests, NULL, NULL);
 }

@@ -1,0 +1,50 @@
+/* A request in the words of a person, of a curl command or of a record. */
+#ifndef POLICY_CLI_ASKED_H
+#define POLICY_CLI_ASKED_H
+
+#include "common/dynbuf.h"
+#include "policy/explain.h"
+
+/* A request as a person writes it, made canonical as the gateway would. */
+struct asked {
+    struct arena a;
+    struct subject subject;
+    struct request request;
+    struct decision decision;
+    const char *note; /* what is to be known about how it was read; NULL: nothing */
+    uint64_t now_ms;  /* Unix time it is judged at */
+    const struct used *used;
+    size_t nused;
+    bool recorded; /* the request's fields are not known, nor its body but for the refs of a push */
+};
+void asked_init(struct asked *q);
+void asked_free(struct asked *q);
+int asked_url(struct asked *q, struct span url, struct err *e) MUSTCHECK;
+int asked_header(struct asked *q, struct span name, struct span value) MUSTCHECK;
+int asked_label(struct asked *q, struct span key, struct span value) MUSTCHECK;
+/* The body of a push that git would send: refs are name, old and new. */
+int asked_push(struct asked *q, struct span url, const struct git_ref *refs, size_t n, struct err *e) MUSTCHECK;
+/* A curl command line; one JSON record of the audit. */
+int asked_curl(struct asked *q, struct span line, struct err *e) MUSTCHECK;
+int asked_record(struct asked *q, struct span text, struct err *e) MUSTCHECK;
+/* The words of a shell's command line; *variable: a $NAME is in it, left as it is. Returns how many, or -1. */
+int shell_words(struct span line, struct arena *a, struct span *out, size_t max, bool *variable,
+                struct err *e) MUSTCHECK;
+/* Escaped but for letters, digits and these. */
+void put_percent(struct dynbuf *b, struct span s, const char *plain);
+/* The same body alone. */
+int asked_refs(struct arena *a, const struct git_ref *refs, size_t n, struct span *out) MUSTCHECK;
+void asked_judge(struct asked *q, const struct policy *p);
+/* As the gateway would end it: a body that is all there and not enough is a denial. */
+void judge_asked(const struct policy *p, const struct subject *s, const struct request *r, uint64_t now_ms,
+                 struct arena *a, struct decision *d);
+/* limits.c: what follows of what is used up (what is not named: nothing); why it cannot be, or NULL; and the limits
+ * in words. */
+void judge_limits(const struct policy *p, const struct request *r, uint64_t now_ms, const struct used *used,
+                  size_t nused, struct arena *a, struct decision *d);
+const char *asked_why_unused(const struct asked *q, const struct policy *p);
+void print_limits(const struct policy *p, const struct decision *d, const char *indent);
+struct jsonw;
+void json_limits(const struct policy *p, const struct decision *d, struct jsonw *w);
+
+#endif

@@ -1,0 +1,177 @@
+/* policy learn: arguments, and the way through. What it prints was loaded and judged before. */
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "policy/cli/learn.h"
+#include "policy/cli/replay.h"
+
+struct learn_args {
+    struct source_args source;
+    const char *packs, *policy, *signers, *as;
+    bool patch;
+};
+
+static int read_options(int argc, char **argv, struct learn_args *a)
+{
+    static const struct option options[] = {
+        {"since", required_argument, NULL, 's'},   {"until", required_argument, NULL, 'u'},
+        {"from", required_argument, NULL, 'r'},    {"state-dir", required_argument, NULL, 'd'},
+        {"packs", required_argument, NULL, 'p'},   {"policy", required_argument, NULL, 'f'},
+        {"signers", required_argument, NULL, 'k'}, {"as", required_argument, NULL, 'a'},
+        {"patch", no_argument, NULL, 'P'},         {NULL, 0, NULL, 0}};
+    int o;
+    optind = 1;
+    while ((o = getopt_long(argc, argv, "", options, NULL)) != -1)
+        switch (o) {
+        case 's': a->source.since = optarg; break;
+        case 'u': a->source.until = optarg; break;
+        case 'r': a->source.from = optarg; break;
+        case 'd': a->source.state_dir = optarg; break;
+        case 'p': a->packs = optarg; break;
+        case 'f': a->policy = optarg; break;
+        case 'k': a->signers = optarg; break;
+        case 'a': a->as = optarg; break;
+        case 'P': a->patch = true; break;
+        default: return -1;
+        }
+    return optind == argc && !(a->source.from && a->source.state_dir) && (a->policy || !a->patch) ? 0 : -1;
+}
+
+/* The proposal from a file nobody else can write, loaded as any policy. */
+static int load_text(struct span text, const char *packs, struct loaded *l)
+{
+    char path[] = "/tmp/countersign-learn-XXXXXX";
+    int fd = mkstemp(path);
+    const char *const paths[] = {path};
+    *l = (struct loaded){0};
+    if (fd < 0)
+        return err_errno(&l->e, "no file for the proposal");
+    bool wrote = write(fd, text.p, text.n) == (ssize_t)text.n;
+    close(fd);
+    int rc = wrote ? loaded_open(l, paths, 1, NULL, packs) : err_set(&l->e, "the proposal could not be written down");
+    (void)unlink(path);
+    return rc;
+}
+
+/* Is a read allowed by it and all else held, and nothing not judged? What is not is left out: how many? */
+static int check(struct learnt *t, const char *packs, size_t *wrong)
+{
+    struct dynbuf text;
+    struct loaded l = {0};
+    struct bench *b = NULL;
+    size_t rules = 0;
+    *wrong = 0;
+    dynbuf_init(&text, LEARNT_MAX);
+    learn_write(t, true, &text);
+    for (size_t i = 0; i < t->n; i++)
+        rules += t->shape[i]->left_out == NULL;
+    int rc = !dynbuf_ok(&text) ? -1 : rules == 0 ? 0 : load_text(dynbuf_span(&text), packs, &l);
+    if (rc != 0)
+        print_problems(&l, false);
+    if (rc == 0 && rules)
+        b = bench_new(l.p, NULL);
+    for (size_t i = 0; b && i < t->n; i++) {
+        struct opinion o;
+        struct shape *s = t->shape[i];
+        if (s->left_out)
+            continue;
+        bench_judge(b, &s->sample, s->sample_ms, &o);
+        if (o.unknown != UNKNOWN_NOTHING || o.verdict != (s->read ? VERDICT_ALLOW : VERDICT_HOLD)) {
+            s->left_out = "an exact rule for it does not do what it should: it may be read in several ways";
+            ++*wrong;
+        }
+    }
+    bench_free(&b);
+    loaded_close(&l);
+    dynbuf_free(&text);
+    return rc;
+}
+
+static int print(const struct learn_args *a, struct span text)
+{
+    struct dynbuf patch;
+    struct err e = {""};
+    int rc = EXIT_POLICY_OK;
+    if (!a->patch) {
+        printf("%.*s", SPAN_FMT(text));
+        return rc;
+    }
+    dynbuf_init(&patch, 4 * LEARNT_MAX);
+    if (learn_patch(a->policy, text, &patch, &e) != 0) {
+        fprintf(stderr, "countersign policy learn: %s: no patch: %s\n", a->policy, e.text);
+        rc = EXIT_POLICY_RUNTIME;
+    } else {
+        printf("%.*s", SPAN_FMT(dynbuf_span(&patch)));
+    }
+    dynbuf_free(&patch);
+    return rc;
+}
+
+static int run(struct learnt *t, struct source *s, const struct learn_args *a)
+{
+    struct err e = {""};
+    struct dynbuf out;
+    size_t wrong = 0;
+    int rc = source_read(s, learn_take, t, &e);
+    if (rc != SOURCE_OK) {
+        fprintf(stderr, "countersign policy learn: %s\n", e.text);
+        return EXIT_POLICY_STORE;
+    }
+    rc = check(t, a->packs, &wrong);
+    if (rc == 0 && wrong)
+        rc = check(t, a->packs, &wrong);
+    dynbuf_init(&out, LEARNT_MAX);
+    learn_write(t, a->policy == NULL, &out);
+    if (rc != 0 || wrong || !dynbuf_ok(&out)) {
+        fputs("countersign policy learn: what it would propose does not hold when it is tried; nothing is proposed. "
+              "Narrow what is read with --since and --until\n",
+              stderr);
+        rc = EXIT_POLICY_RUNTIME;
+    } else {
+        rc = print(a, dynbuf_span(&out));
+    }
+    const struct source_seen *n = source_seen(s);
+    fprintf(stderr,
+            "%llu requests read, %llu of them let through by the policy there is and %llu denied by its rules, %zu "
+            "kinds of others\n",
+            (unsigned long long)n->requests, (unsigned long long)t->allowed, (unsigned long long)t->denied, t->n);
+    if (n->damaged)
+        fprintf(stderr, "%llu records could not be read. %s\n", (unsigned long long)n->damaged, n->damage.text);
+    dynbuf_free(&out);
+    return rc ? rc : n->damaged ? EXIT_POLICY_RUNTIME : EXIT_POLICY_OK;
+}
+
+int policy_cli_learn(int argc, char **argv)
+{
+    struct learn_args a = {0};
+    struct learnt *t = calloc(1, sizeof(*t));
+    struct source *s = NULL;
+    struct loaded l = {0};
+    struct err e = {""};
+    int rc = t == NULL                           ? EXIT_POLICY_RUNTIME
+             : read_options(argc, argv, &a) != 0 ? policy_usage("learn")
+                                                 : EXIT_POLICY_OK;
+    if (rc == EXIT_POLICY_OK && a.policy && loaded_open_signed(&l, &a.policy, 1, NULL, a.packs, a.signers) != 0) {
+        print_problems(&l, false);
+        rc = EXIT_POLICY_INVALID;
+    }
+    if (rc == EXIT_POLICY_OK) {
+        t->as = a.as ? span_str(a.as) : SPAN_NONE;
+        arena_init(&t->a, 256 * 1024 * 1024);
+        rc = source_open(&s, &a.source, (uint64_t)time(NULL) * 1000, &e);
+        t->present = rc == SOURCE_OK && l.p ? bench_new(l.p, s) : NULL;
+        if (rc != SOURCE_OK || (l.p && t->present == NULL))
+            fprintf(stderr, "countersign policy learn: %s\n", rc ? e.text : "no memory");
+        else
+            rc = run(t, s, &a);
+        bench_free(&t->present);
+        source_close(&s);
+        arena_free(&t->a);
+    }
+    loaded_close(&l);
+    free(t);
+    return rc;
+}

@@ -1,0 +1,46 @@
+/* policy learn: what was recorded, as rules to review. Exact: a neighbour of what was seen stays denied. */
+#ifndef POLICY_CLI_LEARN_H
+#define POLICY_CLI_LEARN_H
+
+#include "common/dynbuf.h"
+#include "policy/cli/replay_judge.h"
+
+enum { SHAPES_MAX = 2000, VALUES_MOST = 8, NAMES_MOST = 16, REFS_MOST = 32, LEARNT_MAX = 1024 * 1024 };
+
+struct learnt_name {
+    struct span name;
+    struct span value[VALUES_MOST];
+    size_t n; /* VALUES_MOST + 1: too many to list, any */
+};
+
+/* Requests that one rule is about. */
+struct shape {
+    struct span key, scheme, host, method, path, op, effect, resource, sandbox;
+    struct record sample; /* its texts are kept too */
+    uint64_t port, count, first_ms, last_ms, sample_ms;
+    struct learnt_name names[NAMES_MOST];
+    size_t nnames, nrefs;
+    struct span refs[REFS_MOST];
+    bool read, deletes, more_sandboxes;
+    const char *left_out; /* why there is no rule */
+};
+
+struct learnt {
+    struct arena a;
+    struct shape *shape[SHAPES_MAX];
+    size_t n;
+    uint64_t beyond, allowed, denied; /* the last two: by the policy there is */
+    struct span as;                   /* only sandboxes that it covers, or empty */
+    struct bench *present;            /* the policy there is, or NULL */
+};
+
+/* learn_shapes.c: source_fn */
+int learn_take(void *arg, const struct record *r, uint64_t time_ms);
+/* learn_yaml.c: whole: with what a file begins with. */
+void learn_write(const struct learnt *t, bool whole, struct dynbuf *out);
+/* learn_patch.c: what learn_write wrote, as a unified diff against the file; nothing when there is no rule. */
+int learn_patch(const char *path, struct span rules, struct dynbuf *out, struct err *e) MUSTCHECK;
+/* In double quotes, whatever it is. */
+void learn_quoted(struct dynbuf *out, struct span s);
+
+#endif

@@ -1,0 +1,157 @@
+/* Shapes as YAML. Every text is in double quotes, and what is not printable ASCII is escaped: nothing that a sandbox
+ * sent can be read as anything but a text. */
+#include <stdio.h>
+
+#include "policy/cli/learn.h"
+#include "policy/cli/once.h"
+#include "policy/cli/replay.h"
+
+void learn_quoted(struct dynbuf *out, struct span s)
+{
+    (void)dynbuf_add_byte(out, '"');
+    for (size_t i = 0; i < s.n; i++) {
+        uint8_t c = s.p[i];
+        if (c == '"' || c == '\\')
+            (void)dynbuf_addf(out, "\\%c", c);
+        else if (c < 0x20 || c >= 0x7f)
+            (void)dynbuf_addf(out, "\\x%02X", c);
+        else
+            (void)dynbuf_add_byte(out, c);
+    }
+    (void)dynbuf_add_byte(out, '"');
+}
+
+static void line(struct dynbuf *out, const char *key, struct span s)
+{
+    (void)dynbuf_addf(out, "      %s: ", key);
+    learn_quoted(out, s);
+    (void)dynbuf_add_byte(out, '\n');
+}
+
+static void list(struct dynbuf *out, const struct span *v, size_t n)
+{
+    (void)dynbuf_add_byte(out, '[');
+    for (size_t i = 0; i < n; i++) {
+        (void)dynbuf_add(out, i ? SPAN(", ") : SPAN_NONE);
+        learn_quoted(out, v[i]);
+    }
+    (void)dynbuf_add_byte(out, ']');
+}
+
+/* Foreign text in a comment: printable, short, on its line. */
+static void shown(struct dynbuf *out, struct span s)
+{
+    char text[160];
+    plain_text(s, text, sizeof(text));
+    (void)dynbuf_add(out, span_str(text));
+}
+
+static void evidence(struct dynbuf *out, const struct shape *s)
+{
+    char first[32], last[32];
+    moment_text(s->first_ms, first);
+    moment_text(s->last_ms, last);
+    (void)dynbuf_addf(out, "  # seen %llu times from %s to %s by sandbox ", (unsigned long long)s->count, first,
+                      last);
+    shown(out, s->sandbox);
+    (void)dynbuf_add(out, s->more_sandboxes ? SPAN(" and others\n") : SPAN("\n"));
+}
+
+static void put_query(struct dynbuf *out, const struct shape *s)
+{
+    struct span names[NAMES_MOST];
+    for (size_t i = 0; i < s->nnames; i++)
+        names[i] = s->names[i].name;
+    (void)dynbuf_add(out, SPAN("      query_names: "));
+    list(out, names, s->nnames);
+    (void)dynbuf_add(out, s->nnames ? SPAN("\n      query:\n") : SPAN("\n"));
+    for (size_t i = 0; i < s->nnames;
+         i++) { /* also where any value will do: without the name it is another request */
+        const struct span any = SPAN("*");
+        bool listed = s->names[i].n <= VALUES_MOST;
+        (void)dynbuf_add(out, SPAN("        "));
+        learn_quoted(out, s->names[i].name);
+        (void)dynbuf_add(out, SPAN(": "));
+        list(out, listed ? s->names[i].value : &any, listed ? s->names[i].n : 1);
+        (void)dynbuf_add_byte(out, '\n');
+    }
+}
+
+static void put_rule(struct dynbuf *out, const struct shape *s)
+{
+    bool git = s->resource.n && (span_eq(s->op, SPAN("git.fetch")) || span_eq(s->op, SPAN("git.push")));
+    evidence(out, s);
+    if (!s->read)
+        (void)dynbuf_addf(out, "  # WARNING: a %.*s; it waits for approval\n", SPAN_FMT(s->effect));
+    (void)dynbuf_addf(out, "  - id: learned-%016llx\n    match:\n", (unsigned long long)hash_bytes(7, s->key));
+    line(out, "scheme", s->scheme);
+    line(out, "host", s->host);
+    (void)dynbuf_addf(out, "      port: %llu\n", (unsigned long long)s->port);
+    if (git) {
+        bool push = span_eq(s->op, SPAN("git.push"));
+        (void)dynbuf_add(out, push ? SPAN("      op: git.push\n") : SPAN("      op: [git.fetch, git.fetch.refs]\n"));
+        line(out, "resource", s->resource);
+        if (push) {
+            (void)dynbuf_add(out, SPAN("      git: { refs: "));
+            list(out, s->refs, s->nrefs);
+            (void)dynbuf_add(out, s->deletes ? SPAN(" }\n") : SPAN(", delete: false }\n"));
+        }
+    } else {
+        line(out, "method", s->method);
+        line(out, "path", s->path);
+        put_query(out, s);
+    }
+    (void)dynbuf_addf(out, "      effect: %.*s\n    decide: %s\n", SPAN_FMT(s->effect), s->read ? "allow" : "hold");
+}
+
+static void put_packs(struct dynbuf *out, const struct learnt *t)
+{
+    static const struct {
+        struct span op;
+        const char *pack;
+    } packs[] = {{SPAN("git."), "git@1"}, {SPAN("npm."), "npm@1"}, {SPAN("pypi."), "pypi@1"}};
+    bool first = true;
+    for (size_t k = 0; k < sizeof(packs) / sizeof(packs[0]); k++) {
+        bool used = false;
+        for (size_t i = 0; i < t->n; i++)
+            used |= span_starts(t->shape[i]->op, packs[k].op);
+        if (used)
+            (void)dynbuf_addf(out, "%s%s", first ? "packs: [" : ", ", packs[k].pack);
+        first = first && !used;
+    }
+    (void)dynbuf_add(out, first ? SPAN_NONE : SPAN("]\n"));
+}
+
+static void put_left(struct dynbuf *out, const struct shape *s)
+{
+    (void)dynbuf_add(out, SPAN("# left out: "));
+    shown(out, s->method);
+    (void)dynbuf_add(out, SPAN(" "));
+    shown(out, s->host);
+    (void)dynbuf_addf(out, ", %llu times: %s\n", (unsigned long long)s->count, s->left_out);
+}
+
+void learn_write(const struct learnt *t, bool whole, struct dynbuf *out)
+{
+    bool rules = false;
+    if (whole) {
+        (void)dynbuf_add(out,
+                         SPAN("# Proposed from recorded requests by `countersign policy learn`. Review every rule.\n"
+                              "version: 1\nname: learned\n"));
+        put_packs(out, t);
+    }
+    for (size_t i = 0; i < t->n; i++)
+        if (t->shape[i]->left_out)
+            put_left(out, t->shape[i]);
+    if (t->beyond)
+        (void)dynbuf_addf(out, "# left out: %llu requests beyond the first %d kinds\n", (unsigned long long)t->beyond,
+                          SHAPES_MAX);
+    for (size_t i = 0; i < t->n; i++) {
+        if (t->shape[i]->left_out)
+            continue;
+        if (!rules && whole)
+            (void)dynbuf_add(out, SPAN("rules:\n"));
+        rules = true;
+        put_rule(out, t->shape[i]);
+    }
+}

@@ -1,0 +1,115 @@
+/* limits: in the verbs of an author: how much is said to be used up already, and what it comes to, in words. */
+#include <stdio.h>
+
+#include "common/json/json.h"
+#include "policy/cli/policy_cli.h"
+#include "policy/image.h"
+#include "policy/limit.h"
+
+/* ---- what is used up ---- */
+
+static uint64_t used_of(const struct used *v, size_t n, const struct limit *l)
+{
+    for (size_t i = 0; i < n; i++)
+        if (span_eq(v[i].rule, l->rule) && span_eq(v[i].measure, l->measure))
+            return v[i].n;
+    return 0;
+}
+
+void judge_limits(const struct policy *p, const struct request *r, uint64_t now_ms, const struct used *used,
+                  size_t nused, struct arena *a, struct decision *d)
+{
+    enum verdict was = VERDICT_ALLOW;
+    do { /* an allow may become a hold, which has limits of its own; a hold past them is denied */
+        bool past[LIMITS_MAX] = {false};
+        was = d->verdict;
+        for (size_t i = 0; i < d->nlimits && i < LIMITS_MAX; i++)
+            past[i] = limit_is_past(&d->limits[i], used_of(used, nused, &d->limits[i]));
+        if (d->nlimits)
+            policy_over(p, r, past, now_ms, a, d);
+    } while (was == VERDICT_ALLOW && d->verdict == VERDICT_HOLD);
+}
+
+const char *asked_why_unused(const struct asked *q, const struct policy *p)
+{
+    for (size_t i = 0; i < q->nused; i++) {
+        bool found = false;
+        struct span measure = q->used[i].measure, kind, key;
+        bool requests = !span_cut(measure, ':', &kind, &key);
+        for (uint32_t r = 0; r < p->n[IMG_RULE] && !found; r++) {
+            const struct img_rule *rule = img_at(p, IMG_RULE, r);
+            for (uint32_t k = 0; k < rule->limits.n && !found && span_eq(img_span(p, rule->id), q->used[i].rule);
+                 k++) {
+                const struct img_limit *l = img_at(p, IMG_LIMIT, rule->limits.first + k);
+                found = requests ? l->measure == LIMIT_REQUESTS
+                                 : l->measure == (span_eq(kind, SPAN("json")) ? LIMIT_JSON : LIMIT_FORM) &&
+                                       span_eq(img_span(p, l->key), key);
+            }
+        }
+        if (!found)
+            return "used: names a limit that no rule has";
+    }
+    return NULL;
+}
+
+/* ---- in words ---- */
+
+static const char *const whose[LIMIT_PERS] = {
+    [LIMIT_PER_SANDBOX] = "sandbox", [LIMIT_PER_SESSION] = "session", [LIMIT_PER_ALL] = "all"};
+
+/* The hold that takes what is past a limit of this rule; empty: it is denied. */
+static struct span over_of(const struct policy *p, const struct limit *l)
+{
+    for (uint32_t i = 0; i < p->n[IMG_RULE]; i++) {
+        const struct img_rule *r = img_at(p, IMG_RULE, i);
+        if (span_eq(img_span(p, r->id), l->rule) && r->verdict == VERDICT_ALLOW && r->over != IMG_NONE)
+            return img_span(p, ((const struct img_rule *)img_at(p, IMG_RULE, r->over))->id);
+    }
+    return SPAN_NONE;
+}
+
+void print_limits(const struct policy *p, const struct decision *d, const char *indent)
+{
+    for (size_t i = 0; i < d->nlimits; i++) {
+        const struct limit *l = &d->limits[i];
+        struct span over = over_of(p, l), kind, key;
+        printf("%s  limit of %.*s: at most %llu ", indent, SPAN_FMT(l->rule), (unsigned long long)l->max);
+        if (span_cut(l->measure, ':', &kind, &key))
+            printf("of %.*s", SPAN_FMT(key));
+        else
+            fputs(l->max == 1 ? "request" : "requests", stdout);
+        fputs(" in ", stdout);
+        print_span_of_time(l->window_ms);
+        printf(l->per == LIMIT_PER_ALL ? ", of all together" : ", per %s", whose[l->per]);
+        if (key.n && !l->uncountable)
+            printf(" (this one: %llu)", (unsigned long long)l->amount);
+        if (over.n)
+            printf("; past that: held by rule %.*s\n", SPAN_FMT(over));
+        else
+            printf("; past that: denied\n");
+    }
+}
+
+void json_limits(const struct policy *p, const struct decision *d, struct jsonw *w)
+{
+    if (d->nlimits == 0)
+        return;
+    jsonw_key(w, "limits");
+    jsonw_array(w);
+    for (size_t i = 0; i < d->nlimits; i++) {
+        const struct limit *l = &d->limits[i];
+        struct span over = over_of(p, l);
+        jsonw_object(w);
+        jsonw_kv(w, "rule", l->rule);
+        jsonw_kv(w, "of", l->measure);
+        jsonw_kv_u64(w, "max", l->max);
+        jsonw_kv_u64(w, "every_seconds", l->window_ms / 1000);
+        jsonw_kv(w, "per", span_str(whose[l->per]));
+        jsonw_kv_u64(w, "amount", l->amount);
+        jsonw_kv(w, "past_limit", over.n ? SPAN("hold") : SPAN("deny"));
+        if (over.n)
+            jsonw_kv(w, "over", over);
+        jsonw_end_object(w);
+    }
+    jsonw_end_array(w);
+}

@@ -1,0 +1,18 @@
+/* Between the files that warn. */
+#ifndef POLICY_LOAD_WARN_H
+#define POLICY_LOAD_WARN_H
+
+#include "policy/load/model.h"
+
+/* The hosts a rule is about: those it names, or those its resource or operation implies. */
+const struct items *rule_hosts(const struct m_rule *r);
+/* Does a pattern of hosts cover this host, or narrower pattern? */
+bool pattern_covers(struct span pattern, struct span host);
+
+/* warn_never.c: rules and exceptions that fit nothing; warn_covers.c: rules that others leave nothing to. */
+void warn_never(struct loader *l, const struct model *m, const struct m_rule *r);
+void warn_covered(struct loader *l, const struct model *m);
+/* Is everything that y is about certainly something that x is about, each taken as a deny takes it? */
+bool match_covers(const struct m_match *x, const struct m_match *y);
+
+#endif

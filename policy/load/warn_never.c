@@ -1,0 +1,129 @@
+/* Rules that can fit nothing, and exceptions that take nothing away or everything. */
+#include "policy/glob.h"
+#include "policy/load/warn.h"
+
+/* An operation has one effect: asking for another one never fits. */
+static void warn_effect(struct loader *l, const struct model *m, const struct m_rule *r)
+{
+    const struct m_match *t = &r->match;
+    bool fits = t->ops.n == 0 || t->effects.v == 0 || t->ws.at; /* an upgrade of a read is a write */
+    for (size_t o = 0; o < t->ops.n && !fits; o++) {
+        struct glob g = glob_of(t->ops.v[o].text, '.');
+        fits = span_starts(t->ops.v[o].text, SPAN("http."));
+        for (size_t i = 0; i < m->npacks && !fits; i++) {
+            const struct m_op *ops = m->packs[i]->ops.v;
+            for (size_t k = 0; k < m->packs[i]->ops.n && !fits; k++)
+                fits = glob_match(&g, ops[k].op.text, '.', false) && (t->effects.v & 1u << ops[k].effect.v);
+        }
+    }
+    if (!fits)
+        problem(l, t->effects.at, "P102", "the rule can never fit: none of its operations has this effect");
+}
+
+static bool in_list(const struct items *v, struct span s)
+{
+    for (size_t i = 0; i < v->n; i++)
+        if (span_eq(v->v[i].text, s))
+            return true;
+    return false;
+}
+
+/* Both name some, and none that the other names. */
+static bool apart(const struct items *a, const struct items *b)
+{
+    for (size_t i = 0; i < a->n; i++)
+        if (in_list(b, a->v[i].text))
+            return false;
+    return a->n > 0 && b->n > 0;
+}
+
+static const struct items *texts_of(const struct m_cond *c)
+{
+    return c->in.at ? &c->in : &c->equals;
+}
+
+static bool same_key(const struct m_cond *a, const struct m_cond *b)
+{
+    return span_eq(a->pointer.at ? a->pointer.text : a->field.text, b->pointer.at ? b->pointer.text : b->field.text);
+}
+
+/* May one value be as both conditions say? */
+static bool exclude(const struct m_cond *a, const struct m_cond *b)
+{
+    if (a->absent.at)
+        return !b->absent.at;
+    if (a->at_most.at && b->at_least.at)
+        return a->at_most.v < b->at_least.v;
+    return apart(texts_of(a), texts_of(b));
+}
+
+static void warn_conds(struct loader *l, const struct list *conds)
+{
+    enum { COMPARED = 32 }; /* a longer list is not compared whole */
+    const struct m_cond *v = conds->v;
+    size_t n = conds->n < COMPARED ? conds->n : COMPARED;
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < n; k++)
+            if (i != k && same_key(&v[i], &v[k]) && exclude(&v[i], &v[k])) {
+                problem(l, v[i].at, "P102",
+                        "the rule can never fit: this and what line %u says of the same value exclude each other",
+                        v[k].at->line);
+                return;
+            }
+}
+
+/* Without a pack the method alone says what the effect is; a GET with a body is a write too. */
+static void warn_method(struct loader *l, const struct model *m, const struct m_match *t)
+{
+    uint64_t can = 0;
+    if (m->npacks || t->methods.n == 0 || t->effects.v == 0 || t->ws.at)
+        return;
+    for (size_t i = 0; i < t->methods.n; i++) {
+        struct span s = t->methods.v[i].text;
+        bool reads = span_eq(s, SPAN("GET")) || span_eq(s, SPAN("HEAD")) || span_eq(s, SPAN("OPTIONS"));
+        can |= span_eq(s, SPAN("DELETE")) ? 1u << EFFECT_DELETE : 1u << EFFECT_WRITE;
+        can |= reads ? 1u << EFFECT_READ : 0;
+    }
+    if ((can & t->effects.v) == 0)
+        problem(l, t->effects.at, "P102",
+                "the rule can never fit: none of its methods has this effect without a pack");
+}
+
+static bool literal(const struct items *v)
+{
+    for (size_t i = 0; i < v->n; i++)
+        if (span_index(v->v[i].text, '*') < v->v[i].text.n)
+            return false;
+    return true;
+}
+
+static bool apart_names(const struct items *a, const struct items *b)
+{
+    return literal(a) && literal(b) && apart(a, b);
+}
+
+static void warn_except(struct loader *l, const struct m_rule *r, const struct m_match *e)
+{
+    const struct m_match *t = &r->match;
+    bool nothing = apart(&e->methods, &t->methods) || apart(&e->ports, &t->ports) ||
+                   apart_names(&e->hosts, &t->hosts) || apart_names(&e->paths, &t->paths) ||
+                   apart_names(&e->ops, &t->ops) || apart_names(&e->resources, &t->resources) ||
+                   (e->effects.v && t->effects.v && !(e->effects.v & t->effects.v)) ||
+                   (e->schemes.v && t->schemes.v && !(e->schemes.v & t->schemes.v));
+    if (nothing)
+        problem(l, e->at, "P102", "this entry of except: takes nothing away: the rule is about nothing of it");
+    else if (match_covers(e, t))
+        problem(l, e->at, "P102", "the rule can never fit: this entry of its except: takes everything away");
+}
+
+void warn_never(struct loader *l, const struct model *m, const struct m_rule *r)
+{
+    const struct m_match *e = r->except.v;
+    warn_effect(l, m, r);
+    if (r->decide.v != VERDICT_DENY)
+        warn_method(l, m, &r->match);
+    warn_conds(l, &r->match.json);
+    warn_conds(l, &r->match.form);
+    for (size_t i = 0; i < r->except.n; i++)
+        warn_except(l, r, &e[i]);
+}

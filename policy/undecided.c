@@ -1,0 +1,107 @@
+#include "policy/undecided.h"
+
+#include "policy/glob.h"
+#include "policy/match.h"
+
+static enum undecided asks(const struct img_match *m, bool push)
+{
+    if (push && (m->git_refs.n || m->git_force != TRI_UNSET || m->git_delete != TRI_UNSET))
+        return UNDECIDED_REFS;
+    return m->header.n ? UNDECIDED_HEADER : UNDECIDED_BODY;
+}
+
+static bool may_fit(const struct ask *k, const struct img_rule *r, bool push, enum undecided *what)
+{
+    static const enum strictness how[] = {
+        [VERDICT_DENY] = ANY_PLACE, [VERDICT_HOLD] = ANY_SPELLING, [VERDICT_ALLOW] = AS_WRITTEN};
+    const struct img_match *m = img_at(k->p, IMG_MATCH, r->match.first);
+    enum fit fit = match_fits(k, m, how[r->verdict]);
+    if (fit == FIT_MAYBE)
+        *what = asks(m, push);
+    for (uint32_t i = 0; fit == FIT_YES && i < r->except.n; i++) {
+        const struct img_match *x = img_at(k->p, IMG_MATCH, r->except.first + i);
+        if (match_fits(k, x, AS_WRITTEN) == FIT_MAYBE || match_fits(k, x, ANY_SPELLING) == FIT_MAYBE) {
+            *what = asks(x, push);
+            return true;
+        }
+    }
+    return fit == FIT_MAYBE;
+}
+
+struct rule_ref policy_undecided(const struct policy *p, const struct subject *s, const struct request *r,
+                                 const struct decision *d, struct arena *a, enum undecided *what)
+{
+    struct body_view body = {.looked = false};
+    bool push = span_starts(d->op, SPAN("git.push"));
+    struct ask k = {.p = p,
+                    .subject = s,
+                    .request = r,
+                    .path = r->path,
+                    .method = r->method,
+                    .op = d->op,
+                    .resource = d->resource,
+                    .effect = d->effect,
+                    .body = &body,
+                    .arena = a,
+                    .push_unknown = push,
+                    .git_service = push ? GIT_RECEIVE_PACK : GIT_UPLOAD_PACK,
+                    .upgrade = match_is_upgrade(r)};
+    *what = push ? UNDECIDED_REFS : UNDECIDED_BODY;
+    for (uint32_t i = 0; i < p->n[IMG_RULE]; i++) {
+        const struct img_rule *rule = img_at(p, IMG_RULE, i);
+        if (scope_fits(p, s, rule) && may_fit(&k, rule, push, what))
+            return (struct rule_ref){img_span(p, rule->id), img_span(p, rule->file), rule->line};
+    }
+    return (struct rule_ref){0};
+}
+
+static bool sandboxes_fit(const struct policy *p, const struct img_scope *c, struct span sandbox)
+{
+    for (uint32_t i = 0; i < c->sandboxes.n; i++) {
+        const struct img_glob *g = img_at(p, IMG_GLOB, c->sandboxes.first + i);
+        struct glob glob = {img_span(p, g->text), g->head, g->tail, g->literal, g->deep, g->after};
+        if (glob_match(&glob, sandbox, 0, false))
+            return true;
+    }
+    return c->sandboxes.n == 0;
+}
+
+bool policy_asks_labels(const struct policy *p, struct span sandbox)
+{
+    for (uint32_t i = 0; i < p->n[IMG_SCOPE]; i++) {
+        const struct img_scope *c = img_at(p, IMG_SCOPE, i);
+        if (c->labels.n && sandboxes_fit(p, c, sandbox))
+            return true;
+    }
+    return false;
+}
+
+bool policy_scopes_of(const struct policy *p, const struct subject *s, uint64_t *bits)
+{
+    *bits = 0;
+    if (p->n[IMG_SCOPE] > 64)
+        return false;
+    for (uint32_t i = 0; i < p->n[IMG_SCOPE]; i++)
+        *bits |= (uint64_t)one_scope_fits(p, s, img_at(p, IMG_SCOPE, i)) << i;
+    return true;
+}
+
+bool policy_asks_hours(const struct policy *p)
+{
+    return p->n[IMG_WINDOW] > 0;
+}
+
+bool policy_asks_moment(const struct policy *p)
+{
+    return p->head->learning_until_ms != 0;
+}
+
+bool policy_asks_subprotocol(const struct policy *p)
+{
+    for (uint32_t i = 0; i < p->n[IMG_MATCH]; i++) {
+        const struct img_match *m = img_at(p, IMG_MATCH, i);
+        if (m->ws && m->ws_protocols.n)
+            return true;
+    }
+    return false;
+}

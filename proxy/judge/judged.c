@@ -1,0 +1,73 @@
+#include "proxy/judge/judged.h"
+
+#include <stdio.h>
+
+/* What judging needs on top of a request is the parsed body. */
+enum { FACTS_MAX = 24 * 1024 * 1024, SUMMARY_MAX = 121 };
+
+void judged_drop(struct judged *v)
+{
+    image_unref(v->image);
+    arena_free(&v->facts);
+    *v = (struct judged){0};
+}
+
+/* A request that no pack has words for is named by where it goes: "POST api.example.com/v1/things". */
+static struct span target_words(const struct request *r, bool upgrade, struct arena *a)
+{
+    char text[SUMMARY_MAX], port[8] = "";
+    if (r->port != (span_eq(r->scheme, SPAN("https")) ? 443 : 80))
+        snprintf(port, sizeof(port), ":%u", r->port);
+    int n = snprintf(text, sizeof(text), "%.*s %.*s%s%.*s", SPAN_FMT(upgrade ? SPAN("WebSocket to") : r->method),
+                     SPAN_FMT(r->host), port, SPAN_FMT(r->path));
+    if (n >= (int)sizeof(text))
+        memcpy(text + sizeof(text) - 4, "...", 4);
+    return arena_copy(a, span_str(text));
+}
+
+bool judged_over(struct judged *v, const struct request *r, const struct over *over)
+{
+    bool past[LIMITS_MAX] = {false}, any = false;
+    for (size_t i = 0; i < v->d.nlimits && i < LIMITS_MAX; i++)
+        for (size_t k = 0; k < over->n && !past[i]; k++)
+            any |= past[i] = span_eq(v->d.limits[i].rule, over->past[k].rule) &&
+                             span_eq(v->d.limits[i].measure, over->past[k].measure);
+    if (any)
+        policy_over(v->image->policy, r, past, v->at_ms, &v->facts, &v->d);
+    return any;
+}
+
+void judged_make(struct judge *j, const struct sandbox *s, const struct request *r, const struct over *over,
+                 struct judged *out)
+{
+    struct subject who = {s->name, s->label, s->nlabels};
+    struct credential c;
+    *out = (struct judged){.image = image_ref(j->image), .d.credential = -1, .at_ms = j->ports.wall(j->ports.arg)};
+    arena_init(&out->facts, FACTS_MAX);
+    policy_judge(out->image->policy, &who, r, out->at_ms, &out->facts, &out->d);
+    if (out->d.nlimits > LIMITS_MAX) { /* it says itself that there are no more */
+        out->d.verdict = VERDICT_DENY;
+        out->d.nlimits = 0;
+    }
+    if (over != NULL && out->d.verdict == VERDICT_ALLOW)
+        (void)judged_over(out, r, over);
+    if (out->d.credential >= 0 && policy_credential(out->image->policy, (size_t)out->d.credential, &c))
+        out->credential = c.name;
+    if (out->d.code == NULL)
+        out->d.code = "internal";
+    if (out->d.verdict == VERDICT_HOLD && out->d.summary.n == 0)
+        out->d.summary = target_words(r, out->d.upgrade, &out->facts);
+}
+
+bool judged_counts_same(const struct decision *a, const struct decision *b)
+{
+    if (a->nlimits != b->nlimits)
+        return false;
+    for (size_t i = 0; i < a->nlimits; i++) {
+        const struct limit *x = &a->limits[i], *y = &b->limits[i];
+        if (!span_eq(x->rule, y->rule) || !span_eq(x->measure, y->measure) || x->per != y->per ||
+            x->amount != y->amount)
+            return false;
+    }
+    return true;
+}

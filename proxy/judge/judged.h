@@ -1,0 +1,35 @@
+/* A decision and all that its spans point into; and what the ledger found of its limits. */
+#ifndef PROXY_JUDGE_JUDGED_H
+#define PROXY_JUDGE_JUDGED_H
+
+#include "policy/limit.h"
+#include "proxy/judge/image.h"
+#include "proxy/judge/sandbox.h"
+
+struct judged {
+    struct image *image;
+    struct arena facts;
+    struct decision d;
+    struct span credential; /* its name, empty for none */
+    uint64_t at_ms;         /* Unix time it was judged at; what follows of its limits is of then too */
+};
+
+/* Limits of a request that were found used up, by rule and measure: they outlive a reload. Bytes in the exchange's
+ * arena. */
+struct over {
+    size_t n;
+    struct limit past[LIMITS_MAX];
+    uint64_t room_ms; /* Unix ms when there may be room; 0: not known */
+};
+
+/* Decide by the policy of now. *out is always filled; drop it with judged_drop. over: what is known to be used up, or
+ * NULL. */
+void judged_make(struct judge *j, const struct sandbox *s, const struct request *r, const struct over *over,
+                 struct judged *out);
+void judged_drop(struct judged *v);
+/* As if these were used up: the decision that follows. False: it asks for none of them. */
+bool judged_over(struct judged *v, const struct request *r, const struct over *over);
+/* Do both ask for the same counts? */
+bool judged_counts_same(const struct decision *a, const struct decision *b);
+
+#endif

@@ -1,0 +1,214 @@
+#!/usr/bin/env python3
+"""`countersign policy explain` by what it prints: who decided, what each near miss lacks, and changes that were tried."""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+SRC = pathlib.Path(os.environ.get("srcdir", "."))
+bad = 0
+
+POLICY = """\
+version: 1
+packs: [git@1]
+scopes: { bots: { sandboxes: ["ci-*"], labels: { team: [core, infra] } } }
+credentials:
+  key: { source: { env: KEY }, inject: { header: Authorization, format: "Bearer {}" },
+         only: [{ host: a.example, path: /v2/** }, { host: a.example, path: /v1/** }] }
+approvers: { leads: { operators: [ann, ben, cy] } }
+rules:
+  - { id: allow-read, match: { host: a.example, effect: read, path: "/v1/**" }, decide: allow, use: key }
+  - { id: hold-write, scope: bots, match: { host: a.example, effect: write, path: "/v1/**" }, decide: hold, use: key,
+      approve: { by: leads, within: 15m, reason: required } }
+  - { id: no-admin, match: { host: a.example, path: "/v1/admin/**" }, decide: deny, say: "Not for agents." }
+  - { id: pay, match: { host: p.example, method: POST, json: [{ pointer: /amount, int_lte: 5000 }] }, decide: allow }
+  - { id: order, match: { host: f.example, method: POST, form: [{ field: kind, in: [a, b] }] }, decide: allow }
+  - { id: list, match: { host: q.example, method: GET, query: { state: open } }, decide: allow }
+  - { id: beta, match: { host: h.example, method: GET, header: { X-Beta: "on*" } }, decide: allow }
+  - { id: talk, match: { host: w.example, ws: {} }, decide: allow, messages: { send: text } }
+  - { id: topic, match: { op: git.push, resource: "github:acme/*", git: { refs: ["refs/heads/agent/*"] } }, decide: allow }
+  - { id: days, match: { host: d.example, method: GET }, decide: allow, when: { days: [mon-fri], zone: Europe/Berlin } }
+  - { id: wrong-place, match: { host: a.example, effect: read, path: /v3 }, decide: allow, use: key }
+"""
+
+
+def said(good, what, words=""):
+    global bad
+    bad += not good
+    print(f"{'ok' if good else 'not ok'} {what}{'' if good else chr(10) + str(words)}")
+
+
+def explain(*args, stdin=None):
+    done = subprocess.run(["./countersign", "policy", "explain", "--packs", str(SRC / "conf/packs"), *map(str, args)],
+                          capture_output=True, text=True, input=stdin)
+    return done.returncode, done.stdout, done.stderr
+
+
+def pkt(text):
+    return b"%04x" % (len(text) + 4) + text
+
+
+with tempfile.TemporaryDirectory() as tmp:
+    os.chmod(tmp, 0o700)
+    policy = pathlib.Path(tmp, "p.yaml")
+    policy.write_text(POLICY)
+    body = pathlib.Path(tmp, "body")
+
+    def golden(name, code, want, *args, **more):
+        rc, out, err = explain(*args, policy, **more)
+        out = out.replace(str(policy), "p.yaml")
+        said(rc == code and out == want, name, f"exit {rc}, wanted {code}\n{out}{err}--- wanted\n{want}")
+
+    def has(name, code, words, *args, **more):
+        rc, out, err = explain(*args, policy, **more)
+        out = out.replace(str(policy), "p.yaml") + err
+        said(rc == code and all(w in out for w in words), name, f"exit {rc}, wanted {code} {words}\n{out}")
+
+    golden("a read that passes", 0, """\
+ALLOW by rule allow-read (p.yaml:9)
+  op=http.get effect=read resource=- (pack none)
+  credential key -> header Authorization (inside only[1]: https://a.example/v1/**)
+  near misses:
+    no-admin (deny, p.yaml:12): path is /v1/x, the rule wants /v1/admin/**
+    wrong-place (allow, p.yaml:20): path is /v1/x, the rule wants /v3
+  what would change it:
+    with path /v1/admin/x: DENY  by rule no-admin (p.yaml:12)
+    with path /v3: DENY  by rule wrong-place (p.yaml:20) because credential-not-for-here
+""", "GET", "https://a.example/v1/x")
+    golden("a held write", 10, """\
+HOLD  by rule hold-write (p.yaml:10)
+  op=http.post effect=write resource=- (pack none)
+  credential key -> header Authorization (inside only[1]: https://a.example/v1/**)
+  approve: by leads (ann, ben or cy), within 15m, with a reason
+  near misses:
+    allow-read (allow, p.yaml:9): effect is write, the rule wants read
+    no-admin (deny, p.yaml:12): path is /v1/x, the rule wants /v1/admin/**
+  what would change it:
+    with method GET: ALLOW by rule allow-read (p.yaml:9)
+    with path /v1/admin/x: DENY  by rule no-admin (p.yaml:12)
+""", "--as", "ci-7", "--label", "team=core", "POST", "https://a.example/v1/x")
+    golden("a denial by a rule, and what it outranks", 11, """\
+DENY  by rule no-admin (p.yaml:12)
+  op=http.get effect=read resource=- (pack none)
+  say: Not for agents.
+  near misses:
+    allow-read (allow, p.yaml:9): all of it fits, but the deny "no-admin" goes before it: an except: there would let it decide
+    wrong-place (allow, p.yaml:20): path is /v1/admin/x, the rule wants /v3
+""", "GET", "https://a.example/v1/admin/x")
+    has("who is asked for", 11, ["hold-write (hold, p.yaml:10): sandbox lab is not in scope bots (ci-*, label team=core or infra)",
+        "with a sandbox of scope bots: HOLD  by rule hold-write"], "--as", "lab", "POST", "https://a.example/v1/x")
+    has("a credential that may not go there", 11, ["because credential-not-for-here",
+        "credential key may not go there: its only: names https://a.example/v2/**, https://a.example/v1/**"],
+        "GET", "https://a.example/v3")
+    body.write_text('{"currency": "eur", "amount": 9900}')
+    json_type = ["-H", "Content-Type: application/json"]
+    has("a value in JSON", 11, ["pay (allow, p.yaml:13): /amount is 9900, the rule wants at most 5000",
+        "with body /amount: 5000: ALLOW by rule pay"], *json_type, "--body", body, "POST", "https://p.example/")
+    body.write_text("{}")
+    has("a value that is not there", 11, ["/amount is not there", "with body /amount: 5000: ALLOW by rule pay"],
+        *json_type, "--body", body, "POST", "https://p.example/")
+    body.write_text("kind=c&n=1")
+    has("a field of a form", 11, ["order (allow, p.yaml:14): kind is c, the rule wants a or b",
+        "with body kind: a: ALLOW by rule order"],
+        "-H", "Content-Type: application/x-www-form-urlencoded", "--body", body, "POST", "https://f.example/")
+    has("a form where JSON is wanted", 11, ["the body is a form, the rule asks for JSON"],
+        "-H", "Content-Type: application/x-www-form-urlencoded", "--body", body, "POST", "https://p.example/")
+    has("a parameter", 11, ["list (allow, p.yaml:15): query parameter state is closed, the rule wants open",
+        "with query parameter state: open: ALLOW by rule list"], "GET", "https://q.example/?state=closed")
+    has("a header", 11, ["beta (allow, p.yaml:16): header X-Beta is not there, the rule wants on*",
+        "with header X-Beta: onx: ALLOW by rule beta"], "GET", "https://h.example/")
+    has("no upgrade", 11, ["talk (allow, p.yaml:17): it asks for no WebSocket upgrade",
+        "with a WebSocket upgrade: ALLOW by rule talk"], "GET", "https://w.example/")
+    has("a port", 11, ["port is 8443, the rule wants the scheme's own, 443", "with port 443: ALLOW by rule allow-read"],
+        "GET", "https://a.example:8443/v1/x")
+    has("a scheme", 11, ["scheme is http, the rule wants https", "with scheme https: ALLOW by rule allow-read"],
+        "GET", "http://a.example/v1/x")
+    has("a host", 11, ["host is b.example, the rule wants a.example", "with host a.example: ALLOW by rule allow-read"],
+        "GET", "https://b.example/v1/x")
+    body.write_bytes(pkt(b"a" * 40 + b" " + b"b" * 40 + b" refs/heads/main\0 report-status-v2 object-format=sha1") + b"0000PACK")
+    push = ["-H", "Content-Type: application/x-git-receive-pack-request", "--body", body, "POST"]
+    has("a ref", 11, ["topic (allow, p.yaml:18): ref refs/heads/main is not refs/heads/agent/*",
+        "with ref refs/heads/agent/x: ALLOW by rule topic"], *push, "https://github.com/acme/app.git/git-receive-pack")
+
+    def curl(name, code, words, line):
+        has(f"curl: {name}", code, words, "--curl", line)
+
+    curl("a plain one", 0, ["ALLOW by rule allow-read"], "curl https://a.example/v1/x")
+    curl("a prompt, flags, quotes and continued lines", 0, ["ALLOW by rule allow-read"],
+         "$ curl -sSL \\\n  -o /dev/null --compressed 'https://a.example/v1/x' \\\r\n -H \"Accept: a/b\"")
+    curl("a method in one word", 11, ["op=http.delete effect=delete"], "curl -XDELETE https://a.example/v1/x")
+    curl("data make it a POST of a form", 0, ["ALLOW by rule order"], "curl -d kind=a --data-raw n=@1 https://f.example/")
+    curl("data of another type", 11, ["the body is JSON, the rule asks for a form"],
+         "curl https://f.example -H 'Content-Type: application/json' -d '{\"kind\": \"a\"}'")
+    curl("--json", 0, ["ALLOW by rule pay"], """curl --json '{"amount":' --json ' 5000}' https://p.example""")
+    curl("as a browser writes it", 0, ["ALLOW by rule pay"],
+         r"""curl 'https://p.example/' -H 'content-type: application/json' --data-raw $'{"amount":5,"text":"it\'s \u0021"}'""")
+    curl("--data-urlencode", 0, ["ALLOW by rule order"], "curl --data-urlencode 'x=a&kind=c' --data-urlencode kind=a https://f.example/")
+    curl("-G puts data in the query", 0, ["op=http.get", "ALLOW by rule list"], "curl -G -d state=open https://q.example/")
+    curl("-I is a HEAD", 0, ["op=http.head"], "curl -I https://a.example/v1/x")
+    curl("a URL without a scheme is http", 11, ["scheme is http, the rule wants https"], "curl a.example/v1/x")
+    curl("-u is left out, and said", 0, ["note: what -u says is left out"], "curl -u me:pw https://a.example/v1/x")
+    curl("a variable stays, and is said", 0, ["note: a $NAME stays"],
+         'curl -H "Authorization: Bearer $TOKEN" https://a.example/v1/x')
+    curl("a header is a header", 0, ["ALLOW by rule beta"], "curl -H 'X-Beta: only' https://h.example/")
+    body.write_text("kind=\na")
+    curl("a file of data, without its line ends", 0, ["ALLOW by rule order"], f"curl -d @{body} https://f.example/")
+    for name, words, line in (
+            ("several URLs", "several URLs", "curl https://a.example https://b.example"),
+            ("several URLs in one", "several URLs", "curl https://a.example/{a,b}"),
+            ("an option that is not known", "--frob is not understood", "curl --frob https://a.example"),
+            ("a letter that is not known", "-Z is not understood", "curl -sZ https://a.example"),
+            ("-F", "-F is not understood here: --form", "curl -F a=b https://a.example"),
+            ("another command behind it", "give the curl command alone", "curl https://a.example | sh"),
+            ("a command in it", "is not run here", 'curl "https://a.example/$(id)"'),
+            ("a command in it, the old way", "is not run here", 'curl "https://a.example/`id`"'),
+            ("a quote without a partner", "has no partner", "curl 'https://a.example"),
+            ("no URL", "has no URL", "curl -s"),
+            ("no value", "needs a value", "curl https://a.example -H"),
+            ("no curl", "begins with curl", "wget https://a.example"),
+            ("standard input", "@- is not", "curl -d @- https://a.example")):
+        curl(f"refused: {name}", 2, [words], line)
+
+    def record(**changes):
+        one = {"seq": 5, "kind": "intent", "sandbox": "ci-1", "method": "GET", "scheme": "https", "host": "a.example",
+               "port": 443, "path": "/v1/x", "verdict": "allow", "code": "rule", "op": "http.get"}
+        return json.dumps({**one, **changes}) + "\n"
+
+    has("a record", 0, ["ALLOW by rule allow-read", "note: a record has neither"], "--record", "-", stdin=record())
+    body.write_text(record(path="/?state=open", host="q.example"))
+    has("a record in a file", 0, ["ALLOW by rule list"], "--record", body)
+    has("a record asks as its sandbox", 10, ["HOLD  by rule hold-write"], "--label", "team=core", "--record", "-",
+        stdin=record(method="POST"))
+    has("a record with a body that decides", 11, ["needs the body to decide", "depends on what is not seen, in rules: pay"],
+        "--record", "-", stdin=record(method="POST", host="p.example", path="/", body=True, type="application/json"))
+    has("a record, and a rule about a header", 11, ["DENY  because unclassified", "depends on what is not seen, in rules: beta",
+        "why: the fields of the request are not recorded, and a rule asks about one"],
+        "--record", "-", stdin=record(host="h.example", path="/"))
+    has("a record is of its time: a Sunday", 11, ["DENY"], "--record", "-",
+        stdin=record(host="d.example", path="/", time="2026-11-22T10:00:00.123Z"))
+    has("a record is of its time: a Monday", 0, ["ALLOW by rule days"], "--record", "-",
+        stdin=record(host="d.example", path="/", time="2026-11-23T10:00:00.123Z"))
+    has("a record at another time", 11, ["DENY"], "--at", "2026-11-22T10:00:00Z", "--record", "-",
+        stdin=record(host="d.example", path="/", time="2026-11-23T10:00:00.123Z"))
+    push = {"method": "POST", "host": "github.com", "path": "/acme/app.git/git-receive-pack", "body": True,
+            "type": "application/x-git-receive-pack-request"}
+    has("a recorded push", 0, ["ALLOW by rule topic"], "--record", "-", stdin=record(**push, refs=["create refs/heads/agent/a"]))
+    has("a recorded push of another ref", 11, ["ref refs/heads/main is not refs/heads/agent/*"], "--record", "-",
+        stdin=record(**push, refs=["update refs/heads/main"]))
+    has("a recorded push of too many refs", 2, ["does not have all refs"], "--record", "-",
+        stdin=record(**push, refs=["create refs/heads/a", "..."]))
+    has("a record of no request", 2, ["has no request in it"], "--record", "-", stdin='{"seq": 1, "kind": "start"}')
+    has("two records", 2, ["one line of"], "--record", "-", stdin=record() + record())
+    has("--curl and --record", 2, ["not both"], "--curl", "curl x", "--record", "-")
+    has("--curl and --body", 2, ["have their own"], "--curl", "curl x", "--body", body)
+    has("--data", 0, ["ALLOW by rule pay", "note: --data is taken for JSON"], "--data", '{"amount": 1}', "POST", "https://p.example/")
+    has("--data, a form", 0, ["ALLOW by rule order"], "--data", "kind=b", "POST", "https://f.example/")
+    rc, out, err = explain("--json", "POST", "https://a.example/v1/x", policy)
+    found = json.loads(out)
+    said(rc == 11 and found["near_misses"][0] == {"id": "allow-read", "file": str(policy), "line": 9, "decide": "allow",
+         "because": "effect", "open": False, "words": "effect is write, the rule wants read"}, "JSON: a near miss", out)
+    said(found["changes"][0] == {"change": "with method GET", "decide": "allow", "code": "rule", "need_body": False,
+         "rule": {"id": "allow-read", "file": str(policy), "line": 9}}, "JSON: a change", out)
+sys.exit(bad != 0)

@@ -1,0 +1,182 @@
+#!/usr/bin/env python3
+"""policy learn: reads that were seen are allowed, writes that were seen are held, 1,000 neighbours of them are
+denied, and nothing that a sandbox sent gets out of its quotes or into the file when it looks like a secret."""
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+TOP = pathlib.Path(os.environ.get("srcdir", pathlib.Path(__file__).resolve().parents[2])).resolve()
+PROGRAM = pathlib.Path("countersign").resolve()
+TOKEN = "ghp0a1b2c3d4e5f6g7h8i9j0klmn"
+
+
+def url(r):
+    return f"{r['scheme']}://{r['host']}:{r['port']}{r['path']}"
+
+
+def record(method, path, effect="read", **more):
+    return {"sandbox": "ci-1", "method": method, "scheme": "https", "host": "api.test", "port": 443, "path": path,
+            "verdict": "deny", "code": "no-rule", "op": "http." + method.lower(), "effect": effect, **more}
+
+
+def seen():
+    reads = [record("GET", f"/v1/{name}/{i}") for name in ("repos", "users") for i in range(15)]
+    reads += [record("GET", "/search?q=cats&page=1"), record("GET", "/search?q=dogs&page=2"),
+              record("HEAD", "/v1/x"), record("GET", "/odd/~a!$'()b:@,=/"),
+              record("GET", "/plain", scheme="http", port=80), record("GET", "/port", port=8443)]
+    reads += [record("GET", f"/list?page={i}") for i in range(12)]  # more values than are listed
+    git = {"host": "git.test", "resource": "git:git.test/acme/app"}
+    fetches = [record("GET", "/acme/app.git/info/refs?service=git-upload-pack", **{**git, "op": "git.fetch.refs"})]
+    writes = [record("POST", "/v1/notes", "write", body=True, type="application/json"),
+              record("PUT", "/v1/notes/1", "write", body=True), record("DELETE", "/v1/notes/1", "delete")]
+    push = record("POST", "/acme/app.git/git-receive-pack", "write", body=True, refs=["create refs/heads/agent/x"],
+                  **{**git, "op": "git.push"})
+    return reads + fetches, writes, push
+
+
+def hostile():
+    for text in ('"', "\\", "\n  - id: evil\n    decide: allow", "\u202e", "\x00", "*", "**", "{x}", "a: b", "#", "\x7f"):
+        for key in ("path", "method", "host", "sandbox", "effect", "resource", "op", "scheme"):
+            r = record("GET", "/h")
+            r[key] = ("/h" if key == "path" else "x") + text
+            yield r
+    yield record("GET", "/t/" + TOKEN)
+    yield record("GET", "/t?key=" + TOKEN)
+    yield record("GET", "/long/" + "a" * 2100)
+    yield record("GET", "/ws", "write", upgrade=True)
+    yield record("GET", "/a//b")
+    yield record("GET", "/a?b=1&b=2")
+    yield record("GET", "/a?b")
+    yield record("GET", "/a?")
+
+
+def lines(records):
+    return "".join(json.dumps({"seq": i + 1, "time": "2026-11-22T10:00:00.000Z", "kind": "denied",
+                               "exchange": f"x-{i}", **r}) + "\n" for i, r in enumerate(records))
+
+
+def neighbours(r):
+    """Other requests, each of which differs in one thing."""
+    path, _, query = r["path"].partition("?")
+    last, fetch = path.rstrip("/"), path.endswith("/info/refs")
+    for to in (last + "x", last + "/more", "/" + last.lstrip("/")[1:], last.upper(), last[:-1] + "_", "/", "/other"):
+        yield {"path": to + ("?" + query if query else "")}
+    for to in ("POST", "PUT", "PATCH", "DELETE", "OPTIONS", "GET", "HEAD"):
+        yield {"method": to}
+    for to in ("more=1", "q=fish&page=1", "q=cats&page=1&x=1", "q=cats&q=fish&page=1"):
+        yield {"path": path + "?" + to}
+    for to in ("other.test", "x.api.test", "api.test.evil.test"):
+        yield {"host": to}
+    yield {"port": 9443}
+    yield {"scheme": "http" if r["scheme"] == "https" else "https", "port": r["port"]}
+    if r["effect"] == "read" and not fetch:
+        yield {"body": True}
+        yield {"upgrade": True}
+
+
+def key(r):
+    return (r["method"], r["scheme"], r["host"], r["port"], r["path"], r["effect"] == "read" and bool(r.get("body")),
+            bool(r.get("upgrade")))
+
+
+def case(r, decide):
+    request = {"method": r["method"], "url": url(r)}
+    if r.get("upgrade"):
+        request["headers"] = {"Upgrade": ["websocket"], "Connection": ["Upgrade"]}
+    if r.get("body"):
+        request["body"] = "x"
+    return {"name": f"{decide} {r['method']} {url(r)}", "request": request, "as": {"sandbox": "ci-1"},
+            "expect": {"decide": decide}}
+
+
+def push_case(ref, decide, old=None, new=None):
+    one = {"name": ref, **({"old": old} if old else {}), **({"new": new} if new else {})}
+    return {"name": f"push {ref} {old} {new}", "as": {"sandbox": "ci-1"}, "expect": {"decide": decide},
+            "git_push": {"url": "https://git.test/acme/app.git", "refs": [one]}}
+
+
+def run(*args, rc=0, stdin=None):
+    done = subprocess.run([PROGRAM, "policy", *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,
+                          input=stdin)
+    assert done.returncode == rc, (args, done.returncode, "\n".join(l for l in done.stdout.decode().splitlines() if not l.startswith("ok "))[-3000:], done.stderr[-3000:])
+    return done.stdout.decode(), done.stderr.decode()
+
+
+def patched(here, file, packs):
+    """--patch, on files that have their rules in several places; --as."""
+    head, policy = "version: 1\npacks: [git@1]\n", here / "policy.yaml"
+    if not shutil.which("patch"):
+        print("ok policy learn --patch # skip no patch(1) here")
+        return
+    rule = "- id: a\n{0}  match: {{ host: a.test, effect: read }}\n{0}  decide: allow\n{0}  say: |\n{0}    # words\n"
+    scope = "scopes:\n  ci: { sandboxes: [ci-*] }\n"
+    for text in (head + "rules:\n  " + rule.format("  "), head + "rules: # mine\n" + rule.format("") + scope,
+                 head + "rules:\n\n      " + rule.format("      ") + "\n# about scopes\n" + scope, "rules:\n  # one\n  "
+                 + rule.format("  ") + "  # the end\n" + head):
+        policy.write_text(text, encoding="utf-8")
+        diff, _ = run("learn", "--from", file, "--policy", policy, "--patch", *packs)
+        assert policy.read_text(encoding="utf-8") == text and diff.startswith("--- "), diff
+        subprocess.run(["patch", "-s", "-p0", str(policy)], input=diff.encode(), cwd=here, check=True)
+        run("check", *packs, policy)
+        kept = [l for l in policy.read_text(encoding="utf-8").splitlines(True)]
+        assert sum(l in kept for l in text.splitlines(True)) == len(text.splitlines()), kept
+        again, _ = run("learn", "--from", file, "--policy", policy, "--patch", *packs)
+        assert again == "", again
+        assert run("learn", "--from", file, "--as", "other-*", *packs)[0].count("- id:") == 0
+        assert run("learn", "--from", file, "--as", "ci-*", *packs)[0].count("- id:") > 30
+    for text, words in ((head + "rules: [{ id: a, match: { host: a.test, effect: read }, decide: allow }]\n", "is not a list of lines"),
+                        (head, "it has no rule yet"),
+                        (head + "rules:\n  " + rule.format("  ").rstrip(), "has no line end")):
+        policy.write_text(text, encoding="utf-8")
+        _, said = run("learn", "--from", file, "--policy", policy, "--patch", *packs, rc=1)
+        assert words in said, said
+    run("learn", "--from", file, "--patch", *packs, rc=2)
+    print("ok policy learn --patch")
+
+
+def main():
+    packs = ["--packs", TOP / "conf/packs"]
+    reads, writes, push = seen()
+    with tempfile.TemporaryDirectory() as name:
+        here = pathlib.Path(name)
+        learned, file = here / "learned.yaml", here / "audit.jsonl"
+        file.write_text(lines(reads + writes + [push]), encoding="utf-8")
+        text, _ = run("learn", "--from", file, *packs)
+        learned.write_text(text, encoding="utf-8")
+        run("check", *packs, learned)
+        assert text.count("# WARNING") == 4 == text.count("decide: hold"), text
+        assert "left out" not in text, text
+        cases = [case(r, "allow") for r in reads] + [case(r, "hold") for r in writes]
+        cases += [push_case("refs/heads/agent/x", "hold", "0", "b2"), push_case("refs/heads/main", "deny"),
+                  push_case("refs/heads/agent/y", "deny"), push_case("refs/heads/agent/x", "deny", "a1", "0")]
+        known, near = {key(r) for r in reads + writes}, {}
+        for r in reads + writes:
+            for change in neighbours(r):
+                other = {**r, **change}
+                page = other["path"].startswith("/list?page=")
+                if key(other) not in known and not (page and other["method"] == "GET" and other["host"] == "api.test"):
+                    near[key(other)] = other
+        assert len(near) >= 1000, len(near)
+        cases += [case(r, "deny") for r in near.values()]
+        (here / "learned_test.yaml").write_text(json.dumps({"policy": "learned.yaml", "cases": cases}),
+                                                encoding="utf-8")
+        run("test", *packs, here / "learned_test.yaml")
+        print(f"ok policy learn: {len(near)} neighbours are denied")
+        again, said = run("learn", "--from", file, "--policy", learned, *packs)
+        assert again == "", (again, said)  # what it allows is not proposed again
+        patched(here, file, packs)
+        file.write_text(lines(hostile()), encoding="utf-8")
+        text, _ = run("learn", "--from", file, *packs)
+        learned.write_text(text, encoding="utf-8")
+        run("check", *packs, learned)
+        assert TOKEN not in text and "evil" not in text.replace("xn  -", "") or "\n  - id: evil" not in text, text
+        assert all(" " <= c < "\x7f" or c == "\n" for c in text) and "left out" in text
+        print("ok policy learn: hostile records")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

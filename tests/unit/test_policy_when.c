@@ -1,0 +1,297 @@
+/* when: of a rule: what a window means, what the system's zones say, and what neither of them may be. The oracle for
+ * many times and zones is tests/policy/when.py. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "policy/load/instant.h"
+#include "policy/load/zone.h"
+#include "policy_kit.h"
+
+static uint64_t at(const char *text)
+{
+    uint64_t ms;
+    assert_null(scalar_instant(span_str(text), &ms));
+    return ms;
+}
+
+static void test_instants(void **state)
+{
+    static const char *const none[] = {"",
+                                       "2026-11-23",
+                                       "2026-11-23T09:00:00",
+                                       "2026-11-23 09:00:00Z",
+                                       "2026-11-23T09:00Z",
+                                       "2026-11-23T09:00:00z",
+                                       "2026-11-23T09:00:00.5Z",
+                                       "2026-02-29T09:00:00Z",
+                                       "2026-13-01T09:00:00Z",
+                                       "2026-11-31T09:00:00Z",
+                                       "2026-11-23T24:00:00Z",
+                                       "2026-11-23T09:60:00Z",
+                                       "2026-11-23T09:00:60Z",
+                                       "1999-11-23T09:00:00Z",
+                                       "2100-11-23T09:00:00Z",
+                                       "2026-11-23T09:00:00+1:00",
+                                       "2026-11-23T09:00:00+24:00",
+                                       "2026-11-23T09:00:00Z ",
+                                       "+026-11-23T09:00:00Z"};
+    uint64_t ms;
+    (void)state;
+    for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
+        assert_non_null(scalar_instant(span_str(none[i]), &ms));
+    assert_int_equal(at("2026-11-23T09:00:00Z"), 1795424400000u);
+    assert_int_equal(at("2026-11-23T10:30:00+01:30"), 1795424400000u);
+    assert_int_equal(at("2026-11-22T21:00:00-12:00"), 1795424400000u);
+    assert_int_equal(at("2024-02-29T23:59:59Z"), 1709251199000u);
+    assert_int_equal(at("2000-01-01T00:00:00Z"), 946684800000u);
+    assert_int_equal(at("2099-12-31T23:59:59Z"), 4102444799000u);
+}
+
+static const char week[] =
+    "version: 1\n"
+    "rules:\n"
+    "  - { id: work, match: { host: work.test, effect: read }, decide: allow,\n"
+    "      when: { days: [mon-fri], hours: \"08:00-18:00\", zone: Europe/Berlin } }\n"
+    "  - { id: night, match: { host: night.test }, decide: hold,\n"
+    "      when: { days: fri, hours: \"22:00-06:00\", zone: UTC } }\n"
+    "  - { id: turn, match: { host: turn.test }, decide: hold, when: { days: sat-mon, zone: UTC } }\n"
+    "  - { id: two, match: { host: two.test }, decide: hold,\n"
+    "      when: [{ days: mon, hours: [\"08:00-09:00\", \"10:00-24:00\"], zone: UTC }, { days: tue, zone: UTC }] }\n"
+    "  - { id: all, match: { host: \"**.test\", effect: [read, write] }, except: [{ method: GET }], decide: deny,\n"
+    "      when: { hours: \"00:00-12:00\", zone: UTC } }\n"
+    "  - { id: always, match: { host: always.test, effect: [read, write] }, decide: allow }\n";
+
+struct row {
+    const char *at, *url;
+    enum verdict verdict;
+};
+
+/* 2026-11-23 is a Monday; Berlin is at +1 then, and at +2 in July. */
+static const struct row rows[] = {
+    {"2026-11-23T06:59:59Z", "https://work.test/", VERDICT_DENY},
+    {"2026-11-23T07:00:00Z", "https://work.test/", VERDICT_ALLOW},
+    {"2026-11-23T16:59:59Z", "https://work.test/", VERDICT_ALLOW},
+    {"2026-11-23T17:00:00Z", "https://work.test/", VERDICT_DENY},
+    {"2026-11-22T12:00:00Z", "https://work.test/", VERDICT_DENY},
+    {"2026-11-21T12:00:00Z", "https://work.test/", VERDICT_DENY},
+    {"2026-07-20T06:00:00Z", "https://work.test/", VERDICT_ALLOW},
+    {"2026-07-20T05:59:59Z", "https://work.test/", VERDICT_DENY},
+    {"2026-07-20T16:00:00Z", "https://work.test/", VERDICT_DENY},
+    {"2026-11-27T21:59:59Z", "https://night.test/", VERDICT_DENY},
+    {"2026-11-27T22:00:00Z", "https://night.test/", VERDICT_HOLD},
+    {"2026-11-28T05:59:59Z", "https://night.test/", VERDICT_HOLD},
+    {"2026-11-28T06:00:00Z", "https://night.test/", VERDICT_DENY},
+    {"2026-11-28T22:00:00Z", "https://night.test/", VERDICT_DENY},
+    {"2026-11-27T05:00:00Z", "https://night.test/", VERDICT_DENY},
+    {"2026-11-27T23:59:59Z", "https://turn.test/", VERDICT_DENY},
+    {"2026-11-28T00:00:00Z", "https://turn.test/", VERDICT_HOLD},
+    {"2026-11-30T23:59:59Z", "https://turn.test/", VERDICT_HOLD},
+    {"2026-12-01T00:00:00Z", "https://turn.test/", VERDICT_DENY},
+    {"2026-11-23T08:30:00Z", "https://two.test/", VERDICT_HOLD},
+    {"2026-11-23T09:30:00Z", "https://two.test/", VERDICT_DENY},
+    {"2026-11-23T23:59:59Z", "https://two.test/", VERDICT_HOLD},
+    {"2026-11-24T09:30:00Z", "https://two.test/", VERDICT_HOLD},
+    {"2026-11-25T09:30:00Z", "https://two.test/", VERDICT_DENY},
+    /* what is known ends; what lets through is not in force then */
+    {"2060-12-29T12:00:00Z", "https://work.test/", VERDICT_ALLOW},
+    {"2061-01-03T12:00:00Z", "https://work.test/", VERDICT_DENY},
+    {"2019-12-30T12:00:00Z", "https://work.test/", VERDICT_DENY},
+    {"2020-01-01T12:00:00Z", "https://work.test/", VERDICT_ALLOW},
+};
+
+static void test_windows(void **state)
+{
+    struct kit k;
+    (void)state;
+    assert_true(kit_load(&k, week, NULL));
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        k.now_ms = at(rows[i].at);
+        if (kit_get(&k, rows[i].url)->verdict != rows[i].verdict)
+            fail_msg("%s at %s: %s", rows[i].url, rows[i].at, verdict_name(k.d.verdict));
+    }
+    kit_free(&k);
+}
+
+/* A rule that denies is in force in its window, and when nobody knows the time. */
+static void test_denies(void **state)
+{
+    struct kit k;
+    (void)state;
+    assert_true(kit_load(&k, week, NULL));
+    static const struct row posts[] = {{"2026-11-23T11:59:59Z", "https://always.test/", VERDICT_DENY},
+                                       {"2026-11-23T12:00:00Z", "https://always.test/", VERDICT_ALLOW},
+                                       {"2061-01-03T13:00:00Z", "https://always.test/", VERDICT_DENY},
+                                       {"2019-12-30T13:00:00Z", "https://always.test/", VERDICT_DENY}};
+    for (size_t i = 0; i < sizeof(posts) / sizeof(posts[0]); i++) {
+        k.now_ms = at(posts[i].at);
+        kit_judge(&k, "ci-1", "POST", posts[i].url, NULL, NULL, 0, true);
+        if (k.d.verdict != posts[i].verdict)
+            fail_msg("at %s: %s", posts[i].at, verdict_name(k.d.verdict));
+    }
+    kit_expect(kit_judge(&k, "ci-1", "POST", "https://always.test/", NULL, NULL, 0, true), VERDICT_DENY, "rule",
+               "all");
+    k.now_ms = UINT64_MAX;
+    kit_expect(kit_judge(&k, "ci-1", "POST", "https://always.test/", NULL, NULL, 0, true), VERDICT_DENY, "rule",
+               "all");
+    kit_expect(kit_get(&k, "https://work.test/"), VERDICT_DENY, "no-rule", "");
+    kit_free(&k);
+}
+
+#define R "version: 1\nrules:\n  - { id: a, match: { host: a.test }, decide: deny, when: "
+static const struct {
+    const char *when, *code, *words;
+} refused[] = {
+    {"{ days: mon }", "P010", "\"zone\""},
+    {"[]", "P008", "empty list"},
+    {"always", "P008", "mapping"},
+    {"{ days: [], zone: UTC }", "P008", "empty list"},
+    {"{ days: monday, zone: UTC }", "P013", "is no day"},
+    {"{ days: Mon, zone: UTC }", "P013", "is no day"},
+    {"{ days: mon-, zone: UTC }", "P013", "is no day"},
+    {"{ days: mon-tue-wed, zone: UTC }", "P013", "is no day"},
+    {"{ hours: \"8-18\", zone: UTC }", "P013", "no part of a day"},
+    {"{ hours: \"08:00\", zone: UTC }", "P013", "no part of a day"},
+    {"{ hours: \"08:60-09:00\", zone: UTC }", "P013", "no part of a day"},
+    {"{ hours: \"24:00-09:00\", zone: UTC }", "P013", "no part of a day"},
+    {"{ hours: \"08:00-24:01\", zone: UTC }", "P013", "no part of a day"},
+    {"{ hours: \"08:00-18:00 \", zone: UTC }", "P013", "no part of a day"},
+    {"{ hours: \"08:00-08:00\", zone: UTC }", "P013", "begins and ends at once"},
+    {"{ zone: Europe/Berlyn }", "P011", "no time zone"},
+    {"{ zone: ../../etc/passwd }", "P013", "no name of a time zone"},
+    {"{ zone: /etc/localtime }", "P013", "no name of a time zone"},
+    {"{ zone: \"Europe//Berlin\" }", "P013", "no name of a time zone"},
+    {"{ zone: tzdata.zi }", "P013", "no name of a time zone"},
+    {"{ zone: UTC, day: mon }", "P006", "did you mean \"days\"?"},
+};
+
+static void test_refused(void **state)
+{
+    char yaml[400];
+    struct kit k;
+    (void)state;
+    for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+        snprintf(yaml, sizeof(yaml), R "%s }\n", refused[i].when);
+        if (kit_load(&k, yaml, NULL) || !kit_problem(&k, refused[i].code, "policy.yaml:3:", refused[i].words))
+            fail_msg("%s: %s", refused[i].when, k.nproblems ? k.problems[0] : "it loads");
+        kit_free(&k);
+    }
+    /* A deny for some hours does not shadow a rule. */
+    assert_true(kit_load(&k,
+                         R "{ hours: \"08:00-09:00\", zone: UTC } }\n"
+                           "  - { id: b, match: { host: a.test, effect: read }, decide: allow }\n",
+                         NULL));
+    assert_false(kit_problem(&k, "P103", NULL, NULL));
+    kit_free(&k);
+}
+
+/* TZif data of one type and no change, but for its footer; n times the v1 block's types. */
+static struct span tzif(const char *footer, uint8_t version)
+{
+    static uint8_t b[300];
+    static const uint8_t types[] = {0, 0, 0x0e, 0x10, 0, 0, 'C', 'E', 'T', 0}; /* 3600 */
+    size_t n = 0;
+    for (int block = 0; block < 2; block++) {
+        memset(b + n, 0, 44);
+        memcpy(b + n, "TZif", 4);
+        b[n + 4] = version;
+        b[n + 39] = 1; /* types */
+        b[n + 43] = 4; /* characters */
+        memcpy(b + n + 44, types, sizeof(types));
+        n += 44 + sizeof(types);
+    }
+    b[n++] = '\n';
+    memcpy(b + n, footer, strlen(footer));
+    n += strlen(footer);
+    b[n++] = '\n';
+    return span_of(b, n);
+}
+
+static size_t read_system(const char *name, uint8_t *to, size_t max)
+{
+    char path[200];
+    snprintf(path, sizeof(path), "/usr/share/zoneinfo/%s", name);
+    FILE *f = fopen(path, "r");
+    assert_non_null(f);
+    size_t n = fread(to, 1, max, f);
+    fclose(f);
+    return n;
+}
+
+/* What the footer alone says is what a file says that writes its changes out. */
+static void test_footers(void **state)
+{
+    static const char *const zones[][2] = {{"Europe/Berlin", "CET-1CEST,M3.5.0,M10.5.0/3"},
+                                           {"Europe/Dublin", "IST-1GMT0,M10.5.0,M3.5.0/1"},
+                                           {"Asia/Kathmandu", "<+0545>-5:45"},
+                                           {"Australia/Lord_Howe", "<+1030>-10:30<+11>-11,M10.1.0,M4.1.0"},
+                                           {"America/New_York", "EST5EDT,M3.2.0,M11.1.0"}};
+    static uint8_t file[ZONE_FILE_MAX];
+    (void)state;
+    for (size_t i = 0; i < sizeof(zones) / sizeof(zones[0]); i++) {
+        struct arena a;
+        struct err e = {""};
+        struct zone is, says;
+        arena_init(&a, 1 << 20);
+        size_t n = read_system(zones[i][0], file, sizeof(file));
+        assert_int_equal(zone_read(span_of(file, n), &a, &is, &e), 0);
+        assert_int_equal(zone_read(tzif(zones[i][1], '2'), &a, &says, &e), 0);
+        assert_int_equal(is.until_s, says.until_s);
+        assert_int_equal(is.n, says.n);
+        assert_memory_equal(is.shift, says.shift, is.n * sizeof(is.shift[0]));
+        for (size_t cut = 0; cut < n; cut++)
+            assert_int_equal(zone_read(span_of(file, cut), &a, &is, &e), -1);
+        arena_free(&a);
+    }
+}
+
+static void test_odd_footers(void **state)
+{
+    static const char *const none[] = {"C-1",
+                                       "CET",
+                                       "CET-25",
+                                       "CET-1CEST",
+                                       "CET-1CEST,M3.5.0",
+                                       "CET-1CEST,M13.5.0,M10.5.0",
+                                       "CET-1CEST,M3.6.0,M10.5.0",
+                                       "CET-1CEST,M3.5.7,M10.5.0",
+                                       "CET-1CEST,M3.5.0,M10.5.0/168",
+                                       "CET-1CEST,M3.5.0,M10.5.0x",
+                                       "<+01-1",
+                                       "CET-1:",
+                                       "CET-1CEST,J0,J1",
+                                       "CET-1CEST,366,1"};
+    struct arena a;
+    struct err e = {""};
+    struct zone z;
+    (void)state;
+    arena_init(&a, 1 << 20);
+    for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
+        if (zone_read(tzif(none[i], '2'), &a, &z, &e) == 0)
+            fail_msg("%s is taken", none[i]);
+    assert_int_equal(zone_read(tzif("CET-1", '\0'), &a, &z, &e), -1);
+    /* Summer all year round is one offset; no footer leaves the one that is there. */
+    assert_int_equal(zone_read(tzif("EST5EDT,0/0,J365/25", '3'), &a, &z, &e), 0);
+    assert_int_equal(z.n, 1);
+    assert_int_equal(z.shift[0].offset_s, -4 * 3600);
+    assert_int_equal(zone_read(tzif("", '2'), &a, &z, &e), 0);
+    assert_int_equal(z.n, 1);
+    assert_int_equal(z.shift[0].offset_s, 3600);
+    /* Day 60 of a year without its 29 February is the first of March in every year. */
+    assert_int_equal(zone_read(tzif("AAA0BBB,J60/0,J61/0", '2'), &a, &z, &e), 0);
+    assert_int_equal(z.shift[1].from_s, days_to(2020, 3, 1) * 86400);
+    assert_int_equal(z.shift[3].from_s, days_to(2021, 3, 1) * 86400);
+    arena_free(&a);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_instants), cmocka_unit_test(test_windows), cmocka_unit_test(test_denies),
+        cmocka_unit_test(test_refused),  cmocka_unit_test(test_footers), cmocka_unit_test(test_odd_footers),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
