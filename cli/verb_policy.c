@@ -1,7 +1,9 @@
 /* countersign policy: the versions that a gateway keeps are here; what needs no gateway is in policy/cli */
+#include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/verb.h"
 #include "cli/verbs.h"
@@ -188,6 +190,8 @@ static int show(int argc, char **argv)
     if (api_state_dir(o.state_dir, dir, &e) != 0)
         return verb_fail(CLI_USAGE, "%s", e.text);
     (void)strcat(dir, "/policies");
+    if (access(dir, R_OK | X_OK) != 0)
+        return verb_fail(CLI_STORE, "no policy is stored in %s: %s", dir, strerror(errno));
     if (stored_find(dir, span_str(argv[optind]), hex, &e) != 0 || stored_open(dir, hex, &s, &e) != 0 ||
         stored_read(dir, &s, &e) != 0)
         rc = verb_fail(CLI_RUNTIME, "%s", e.text);

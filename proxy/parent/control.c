@@ -234,7 +234,7 @@ void parent_frame(void *arg, struct chan *ch, struct frame *f)
     }
     switch (f->type) {
     case M_READY: on_ready(p, c); break;
-    case M_SYNC: parent_synced(p, f->id); break;
+    case M_SYNC: parent_synced(p, c, f->id); break;
     case M_HANDOVER: parent_handover(p, f); break;
     case M_IDLE: parent_front_idle(p, c, f); break;
     case M_REFUSED: on_refused(p, c, f); break;

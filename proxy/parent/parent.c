@@ -119,6 +119,7 @@ static void child_died(struct parent *p, struct child *c, int status)
     c->pid = 0;
     c->ready = false;
     chan_free(&c->chan);
+    parent_sync_gone(p, c);
     if (c->role == ROLE_FRONT)
         parent_front_died(p, c);
     else if (!p->stopping)

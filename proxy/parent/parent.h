@@ -21,9 +21,9 @@ struct child {
     uint64_t instance; /* 0; for fronts their number, never reused */
     int pid;           /* 0: not running */
     struct chan *chan;
-    bool ready, leaving;
-    char info[256];   /* a front's sandbox */
-    uint64_t adopted; /* connections handed to a front */
+    bool ready, leaving, awaited; /* awaited: has not said yet that it acts on the last reload */
+    char info[256];               /* a front's sandbox */
+    uint64_t adopted;             /* connections handed to a front */
     unsigned fails;
     uint64_t started_ms;
     struct timer *again;
@@ -54,7 +54,6 @@ struct parent {
     struct reloading { /* the desk is answered once the roles have what it asked for */
         struct timer *patience;
         uint64_t sync, desk_id; /* desk_id 0: nobody waits */
-        unsigned left;
         char said[512];
     } reloading;
 };
@@ -89,7 +88,8 @@ void parent_sweep(struct parent *p);
 int parent_write_public(struct parent *p, struct span ca_pem) MUSTCHECK;
 /* synced.c: answer the desk's question about a reload once all roles have acted on it. */
 void parent_await(struct parent *p, uint64_t desk_id, const char *said);
-void parent_synced(struct parent *p, uint64_t sync);
+void parent_synced(struct parent *p, struct child *c, uint64_t sync);
+void parent_sync_gone(struct parent *p, struct child *c);
 /* control.c: what roles tell the parent. */
 void parent_frame(void *arg, struct chan *ch, struct frame *f);
 

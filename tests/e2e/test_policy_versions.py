@@ -6,7 +6,7 @@ import secrets
 import signal
 import time
 
-from gateway import Gateway, Page, simple_policy
+from gateway import Gateway, Page, program, simple_policy
 from harness import main, test
 
 
@@ -83,6 +83,36 @@ def a_test_file_that_is_none_refuses_a_reload(lab):
     write_tests(gw, case(up, "a write is off", "POST", "deny", ", rule: writes"), policy="[nowhere.yaml]")
     gw.cli("reload", rc=0)
     assert gw.cli_json("status")["policy"] != before
+
+
+@test("B51 reload")
+def a_reload_is_not_confirmed_by_a_role_that_says_nothing(lab):
+    up, gw = setup(lab)
+    gw.policy.write_text(simple_policy(up, write="deny"))
+    judge = gw.pid("judge")
+    os.kill(judge, signal.SIGSTOP)
+    try:
+        done = gw.cli("reload", rc=3)
+    finally:
+        os.kill(judge, signal.SIGCONT)
+    assert b"the judge has not said that it acts on it" in done.err and b"reload again" in done.err, done.text()
+    gw.cli("reload", rc=0)
+    assert b"Writes are off" in post(lab, gw, up)
+
+
+@test("B51 reload")
+def a_role_that_dies_meanwhile_is_waited_for_no_longer(lab):
+    up, gw = setup(lab)
+    gw.policy.write_text(simple_policy(up, write="deny"))
+    before = gw.cli_json("status")["policy"]
+    judge = gw.pid("judge")
+    os.kill(judge, signal.SIGSTOP)
+    asked = lab.start([program(), "reload"], env={"COUNTERSIGN_STATE": gw.state, "PATH": os.environ["PATH"]})
+    lab.wait_for("the new policy", lambda: gw.cli_json("status")["policy"] != before)
+    assert asked.popen.poll() is None, "answered before the judge was"
+    os.kill(judge, signal.SIGKILL)
+    assert asked.wait(20) == 0, asked.seen
+    lab.wait_for("the judge's return", lambda: b"Writes are off" in post(lab, gw, up))
 
 
 def versions(gw):
@@ -182,6 +212,7 @@ def what_is_stored_is_used_only_if_it_is_what_it_was(lab):
     assert text == simple_policy(up)
     shown = gw.cli_json("policy", "show", first)
     assert shown["digest"] == first and shown["rules"] == 2 and shown["name"] == "test", shown
+    assert b"no policy is stored in " in gw.cli("policy", "show", first, "--state-dir", lab.dir / "nowhere", rc=4).err
     stored = here / first / next(f["stored_as"] for f in shown["files"] if f["kind"] == "policy")
     for name, change in (
             ("a byte", lambda: stored.write_text(text.replace("hold", "allow", 1))),
