@@ -118,7 +118,8 @@ def on_a_full_disk_every_request_is_refused_in_words(lab):
     assert w.state_of(ticket) == "pending", "the ticket was lost"
     w.gw.approve(ticket)
     client.wait_line(r"HTTP/1.1 200")  # it waited through all of it
-    assert w.up.effects().get("POST /things", 0) == 1 and w.state_of(ticket) == "done"
+    lab.wait_for("the ticket's end", lambda: w.state_of(ticket) == "done")
+    assert w.up.effects().get("POST /things", 0) == 1
     assert w.ask("/free", "a=1")[0] == 200 and w.gw.cli("audit", "verify").rc == 0
 
 

@@ -326,7 +326,7 @@ def a_held_upgrade_joins_its_ticket(rig, transport):
     ws = opened(rig, transport, "/ws/held?echo=1")
     ws.say("approved")
     assert ws.reader.message() == (TEXT, b"approved")
-    assert rig.gw.show(ticket["id"])["state"] == "done", "a ticket is done with the upgrade"
+    rig.lab.wait_for("the ticket's end, which the upgrade is", lambda: rig.gw.show(ticket["id"])["state"] == "done")
     second = Socket(rig, transport, "/ws/held?echo=1")
     assert second.status == 403 and second.fields["countersign-ticket"] != ticket["id"], "an approval is used once"
     ws.send(frame(BINARY, b"not that"))

@@ -1,7 +1,7 @@
 /* E40: random lives of tickets against a small model of what they may be. The seed is fixed. */
 #include "tests/unit/ledger_fix.h"
 
-enum { SEQUENCES = 5000, STEPS = 14, REQUESTS = 3 };
+enum { SEQUENCES = 2000, STEPS = 14, REQUESTS = 3 };
 
 struct model {
     enum ticket_state state;
