@@ -11,17 +11,22 @@
 struct learn_args {
     struct source_args source;
     const char *packs, *policy, *signers, *as;
-    bool patch;
+    bool patch, json;
 };
 
 static int read_options(int argc, char **argv, struct learn_args *a)
 {
-    static const struct option options[] = {
-        {"since", required_argument, NULL, 's'},   {"until", required_argument, NULL, 'u'},
-        {"from", required_argument, NULL, 'r'},    {"state-dir", required_argument, NULL, 'd'},
-        {"packs", required_argument, NULL, 'p'},   {"policy", required_argument, NULL, 'f'},
-        {"signers", required_argument, NULL, 'k'}, {"as", required_argument, NULL, 'a'},
-        {"patch", no_argument, NULL, 'P'},         {NULL, 0, NULL, 0}};
+    static const struct option options[] = {{"since", required_argument, NULL, 's'},
+                                            {"until", required_argument, NULL, 'u'},
+                                            {"from", required_argument, NULL, 'r'},
+                                            {"state-dir", required_argument, NULL, 'd'},
+                                            {"packs", required_argument, NULL, 'p'},
+                                            {"policy", required_argument, NULL, 'f'},
+                                            {"signers", required_argument, NULL, 'k'},
+                                            {"as", required_argument, NULL, 'a'},
+                                            {"patch", no_argument, NULL, 'P'},
+                                            {"json", no_argument, NULL, 'j'},
+                                            {NULL, 0, NULL, 0}};
     int o;
     optind = 1;
     while ((o = getopt_long(argc, argv, "", options, NULL)) != -1)
@@ -35,6 +40,7 @@ static int read_options(int argc, char **argv, struct learn_args *a)
         case 'k': a->signers = optarg; break;
         case 'a': a->as = optarg; break;
         case 'P': a->patch = true; break;
+        case 'j': a->json = true; break;
         default: return -1;
         }
     return optind == argc && !(a->source.from && a->source.state_dir) && (a->policy || !a->patch) ? 0 : -1;
@@ -67,7 +73,7 @@ static int check(struct learnt *t, const char *packs, size_t *wrong)
     dynbuf_init(&text, LEARNT_MAX);
     learn_write(t, true, &text);
     for (size_t i = 0; i < t->n; i++)
-        rules += t->shape[i]->left_out == NULL;
+        rules += t->shape[i]->left == LEFT_NOT;
     int rc = !dynbuf_ok(&text) ? -1 : rules == 0 ? 0 : load_text(dynbuf_span(&text), packs, &l);
     if (rc != 0)
         print_problems(&l, false);
@@ -76,11 +82,11 @@ static int check(struct learnt *t, const char *packs, size_t *wrong)
     for (size_t i = 0; b && i < t->n; i++) {
         struct opinion o;
         struct shape *s = t->shape[i];
-        if (s->left_out)
+        if (s->left)
             continue;
         bench_judge(b, &s->sample, s->sample_ms, &o);
         if (o.unknown != UNKNOWN_NOTHING || o.verdict != (s->read ? VERDICT_ALLOW : VERDICT_HOLD)) {
-            s->left_out = "an exact rule for it does not do what it should: it may be read in several ways";
+            s->left = LEFT_UNSURE;
             ++*wrong;
         }
     }
@@ -90,24 +96,31 @@ static int check(struct learnt *t, const char *packs, size_t *wrong)
     return rc;
 }
 
-static int print(const struct learn_args *a, struct span text)
+/* What was proposed, in the form that was asked for. */
+static int print(const struct learnt *t, const struct source_seen *seen, const struct learn_args *a, struct span text)
 {
     struct dynbuf patch;
     struct err e = {""};
     int rc = EXIT_POLICY_OK;
-    if (!a->patch) {
-        printf("%.*s", SPAN_FMT(text));
-        return rc;
-    }
     dynbuf_init(&patch, 4 * LEARNT_MAX);
-    if (learn_patch(a->policy, text, &patch, &e) != 0) {
+    if (a->patch && learn_patch(a->policy, text, &patch, &e) != 0) {
         fprintf(stderr, "countersign policy learn: %s: no patch: %s\n", a->policy, e.text);
         rc = EXIT_POLICY_RUNTIME;
-    } else {
-        printf("%.*s", SPAN_FMT(dynbuf_span(&patch)));
     }
+    if (a->json && learn_json(t, seen, a->patch ? &patch : NULL, rc ? e.text : NULL) != 0)
+        rc = EXIT_POLICY_RUNTIME;
+    else if (!a->json && rc == EXIT_POLICY_OK)
+        printf("%.*s", SPAN_FMT(a->patch ? dynbuf_span(&patch) : text));
     dynbuf_free(&patch);
     return rc;
+}
+
+static int say_damage(const struct source_seen *seen)
+{
+    if (seen->damaged == 0)
+        return EXIT_POLICY_OK;
+    fprintf(stderr, "%llu records could not be read. %s\n", (unsigned long long)seen->damaged, seen->damage.text);
+    return EXIT_POLICY_RUNTIME;
 }
 
 static int run(struct learnt *t, struct source *s, const struct learn_args *a)
@@ -115,6 +128,7 @@ static int run(struct learnt *t, struct source *s, const struct learn_args *a)
     struct err e = {""};
     struct dynbuf out;
     size_t wrong = 0;
+    const struct source_seen *seen = source_seen(s);
     int rc = source_read(s, learn_take, t, &e);
     if (rc != SOURCE_OK) {
         fprintf(stderr, "countersign policy learn: %s\n", e.text);
@@ -131,17 +145,17 @@ static int run(struct learnt *t, struct source *s, const struct learn_args *a)
               stderr);
         rc = EXIT_POLICY_RUNTIME;
     } else {
-        rc = print(a, dynbuf_span(&out));
+        rc = print(t, seen, a, dynbuf_span(&out));
     }
-    const struct source_seen *n = source_seen(s);
-    fprintf(stderr,
-            "%llu requests read, %llu of them let through by the policy there is and %llu denied by its rules, %zu "
-            "kinds of others\n",
-            (unsigned long long)n->requests, (unsigned long long)t->allowed, (unsigned long long)t->denied, t->n);
-    if (n->damaged)
-        fprintf(stderr, "%llu records could not be read. %s\n", (unsigned long long)n->damaged, n->damage.text);
+    if (!a->json)
+        fprintf(stderr,
+                "%llu requests read, %llu of them let through by the policy there is and %llu denied by its rules, "
+                "%zu kinds of others\n",
+                (unsigned long long)seen->requests, (unsigned long long)t->allowed, (unsigned long long)t->denied,
+                t->n);
+    int damaged = say_damage(seen);
     dynbuf_free(&out);
-    return rc ? rc : n->damaged ? EXIT_POLICY_RUNTIME : EXIT_POLICY_OK;
+    return rc ? rc : damaged;
 }
 
 int policy_cli_learn(int argc, char **argv)
@@ -155,7 +169,7 @@ int policy_cli_learn(int argc, char **argv)
              : read_options(argc, argv, &a) != 0 ? policy_usage("learn")
                                                  : EXIT_POLICY_OK;
     if (rc == EXIT_POLICY_OK && a.policy && loaded_open_signed(&l, &a.policy, 1, NULL, a.packs, a.signers) != 0) {
-        print_problems(&l, false);
+        print_problems(&l, a.json);
         rc = EXIT_POLICY_INVALID;
     }
     if (rc == EXIT_POLICY_OK) {

@@ -5,7 +5,31 @@
 #include "common/dynbuf.h"
 #include "policy/cli/replay_judge.h"
 
-enum { SHAPES_MAX = 2000, VALUES_MOST = 8, NAMES_MOST = 16, REFS_MOST = 32, LEARNT_MAX = 1024 * 1024 };
+enum { SHAPES_MAX = 2000, VALUES_MOST = 8, NAMES_MOST = 16, REFS_MOST = 32, SANDBOXES_MOST = 16 };
+enum { LEARNT_MAX = 1024 * 1024, LEARNT_PACKS = 3, LEARNT_ID = 48 };
+
+/* Why there is no rule for a request. Codes are for programs and stay; words are for people. */
+enum left {
+    LEFT_NOT = 0,
+    LEFT_EFFECT,
+    LEFT_WEBSOCKET,
+    LEFT_CUT,
+    LEFT_PLACE,
+    LEFT_PATH,
+    LEFT_PATH_SECRET,
+    LEFT_QUERY,
+    LEFT_QUERY_SECRET,
+    LEFT_REFS_UNKNOWN,
+    LEFT_REFS,
+    LEFT_REPOSITORY,
+    LEFT_UNSURE,
+    LEFT_KINDS,
+    LEFTS
+};
+struct left_words {
+    const char *code, *words;
+};
+const struct left_words *learn_left(enum left why);
 
 struct learnt_name {
     struct span name;
@@ -15,14 +39,16 @@ struct learnt_name {
 
 /* Requests that one rule is about. */
 struct shape {
-    struct span key, scheme, host, method, path, op, effect, resource, sandbox;
+    struct span key, scheme, host, method, path, op, effect, resource;
+    struct span sandbox[SANDBOXES_MOST];
+    char id[LEARNT_ID];   /* of its rule */
     struct record sample; /* its texts are kept too */
     uint64_t port, count, first_ms, last_ms, sample_ms;
     struct learnt_name names[NAMES_MOST];
-    size_t nnames, nrefs;
+    size_t nnames, nrefs, nsandboxes;
     struct span refs[REFS_MOST];
     bool read, deletes, more_sandboxes;
-    const char *left_out; /* why there is no rule */
+    enum left left; /* why there is no rule */
 };
 
 struct learnt {
@@ -38,6 +64,14 @@ struct learnt {
 int learn_take(void *arg, const struct record *r, uint64_t time_ms);
 /* learn_yaml.c: whole: with what a file begins with. */
 void learn_write(const struct learnt *t, bool whole, struct dynbuf *out);
+/* Is it about a repository: a fetch or a push? */
+bool learn_is_git(const struct shape *s);
+/* The packs that its rules speak of; how many. */
+size_t learn_packs(const struct learnt *t, const char *out[LEARNT_PACKS]);
+/* learn_json.c: all of it in one document; patch: what learn_patch wrote, or why it wrote none, or NULL: not asked.
+ */
+int learn_json(const struct learnt *t, const struct source_seen *seen, const struct dynbuf *patch,
+               const char *no_patch) MUSTCHECK;
 /* learn_patch.c: what learn_write wrote, as a unified diff against the file; nothing when there is no rule. */
 int learn_patch(const char *path, struct span rules, struct dynbuf *out, struct err *e) MUSTCHECK;
 /* In double quotes, whatever it is. */

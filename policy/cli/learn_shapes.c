@@ -1,11 +1,34 @@
 /* Recorded requests to shapes: exact in everything but the values of a query that are too many. */
-#include <stdlib.h>
+#include <stdio.h>
 
 #include "common/http/uri.h"
 #include "policy/cli/learn.h"
+#include "policy/cli/once.h"
 #include "policy/glob.h"
 
 enum { TOKEN_LEAST = 20, TEXT_MOST = 200 };
+
+const struct left_words *learn_left(enum left why)
+{
+    static const struct left_words words[LEFTS] = {
+        [LEFT_EFFECT] = {"effect-not-recorded", "what it does is not recorded"},
+        [LEFT_WEBSOCKET] = {"websocket", "a WebSocket: write the rule and what it may send yourself"},
+        [LEFT_CUT] = {"path-cut", "its path is longer than the record"},
+        [LEFT_PLACE] = {"odd-host-or-method", "its host or method has characters that no rule names"},
+        [LEFT_PATH] = {"odd-path", "its path has more than one spelling, or what a pattern would take for others, or "
+                                   "an empty query"},
+        [LEFT_PATH_SECRET] = {"secret-in-path", "a part of its path looks like a secret, which belongs in no file"},
+        [LEFT_QUERY] = {"odd-query", "its query is not made of plain names and values, each once"},
+        [LEFT_QUERY_SECRET] = {"secret-in-query",
+                               "a value of its query looks like a secret, which belongs in no file"},
+        [LEFT_REFS_UNKNOWN] = {"refs-not-recorded", "a push of which the refs are not recorded"},
+        [LEFT_REFS] = {"odd-refs", "a push of refs that cannot be listed"},
+        [LEFT_REPOSITORY] = {"odd-repository", "its repository has characters that a pattern would take for others"},
+        [LEFT_UNSURE] = {"not-exact", "an exact rule for it does not do what it should: it may be read in several "
+                                      "ways"},
+        [LEFT_KINDS] = {"too-many-kinds", "beyond the kinds that are told apart"}};
+    return &words[why];
+}
 
 /* Long, with digits and letters mixed and no words in it: it may open something, so it is not written down. */
 static bool like_a_token(struct span s)
@@ -69,27 +92,27 @@ static bool known_effect(struct span s)
     return false;
 }
 
-static const char *why_not(const struct record *r)
+static enum left why_not(const struct record *r)
 {
     struct span path, query, segment;
     bool has = span_cut(r->path, '?', &path, &query);
     if (!known_effect(r->effect))
-        return "what it does is not recorded";
+        return LEFT_EFFECT;
     if (r->upgrade)
-        return "a WebSocket: write the rule and what it may send yourself";
+        return LEFT_WEBSOCKET;
     if (r->path.n >= RECORD_CUT - 1)
-        return "its path is longer than the record";
+        return LEFT_CUT;
     if (!plain_host(r->host) || !plain_method(r->method) ||
         (!span_eq(r->scheme, SPAN("https")) && !span_eq(r->scheme, SPAN("http"))))
-        return "its host or method has characters that no rule names";
+        return LEFT_PLACE;
     if (!plain_path(path) || (has && query.n == 0))
-        return "its path has more than one spelling, or what a pattern would take for others, or an empty query";
+        return LEFT_PATH;
     for (struct span rest = span_from(path, 1); rest.n;) {
         (void)span_cut(rest, '/', &segment, &rest);
         if (like_a_token(segment))
-            return "a part of its path looks like a secret, which belongs in no file";
+            return LEFT_PATH_SECRET;
     }
-    return NULL;
+    return LEFT_NOT;
 }
 
 static struct shape *find(struct learnt *t, struct span key)
@@ -131,11 +154,11 @@ static void add_query(struct learnt *t, struct shape *s, struct span query)
         for (size_t k = 0; k < i && k < NAMES_MOST; k++)
             plain = plain && (i != k && !span_eq(s->names[k].name, name));
         if (!plain || i == NAMES_MOST || value.n == 0) {
-            s->left_out = "its query is not made of plain names and values, each once";
+            s->left = LEFT_QUERY;
             return;
         }
         if (like_a_token(value)) {
-            s->left_out = "a value of its query looks like a secret, which belongs in no file";
+            s->left = LEFT_QUERY_SECRET;
             return;
         }
         if (i == s->nnames)
@@ -147,13 +170,13 @@ static void add_query(struct learnt *t, struct shape *s, struct span query)
 static void add_refs(struct learnt *t, struct shape *s, struct span refs)
 {
     if (refs.n == 0)
-        s->left_out = "a push of which the refs are not recorded";
+        s->left = LEFT_REFS_UNKNOWN;
     while (refs.n) {
         struct span line, what, name;
         size_t i = 0;
         (void)span_cut(refs, '\n', &line, &refs);
         if (!span_cut(line, ' ', &what, &name) || !writable(name, "*{}") || s->nrefs == REFS_MOST) {
-            s->left_out = "a push of refs that cannot be listed";
+            s->left = LEFT_REFS;
             return;
         }
         s->deletes |= span_eq(what, SPAN("delete"));
@@ -204,11 +227,21 @@ static void begin(struct learnt *t, struct shape *s, const struct record *r, uin
     s->op = arena_copy(&t->a, op);
     s->effect = s->sample.effect;
     s->resource = s->sample.resource;
-    s->sandbox = s->sample.sandbox;
     s->port = r->port;
     s->first_ms = s->sample_ms = ms;
     s->read = span_eq(r->effect, SPAN("read"));
-    s->left_out = why_not(r);
+    s->left = why_not(r);
+    (void)snprintf(s->id, sizeof(s->id), "learned-%016llx", (unsigned long long)hash_bytes(7, s->key));
+}
+
+static void add_sandbox(struct learnt *t, struct shape *s, struct span sandbox)
+{
+    for (size_t i = 0; i < s->nsandboxes; i++)
+        if (span_eq(s->sandbox[i], sandbox))
+            return;
+    s->more_sandboxes |= s->nsandboxes == SANDBOXES_MOST;
+    if (s->nsandboxes < SANDBOXES_MOST)
+        s->sandbox[s->nsandboxes++] = arena_copy(&t->a, sandbox);
 }
 
 /* Does the policy there is have a rule for it already? One that denies is not answered with one that allows. */
@@ -222,6 +255,11 @@ static bool has_rule(struct learnt *t, const struct record *r, uint64_t ms)
     t->allowed += through;
     t->denied += !through && o.rule.id.n;
     return through || o.rule.id.n;
+}
+
+bool learn_is_git(const struct shape *s)
+{
+    return s->resource.n && (span_eq(s->op, SPAN("git.fetch")) || span_eq(s->op, SPAN("git.push")));
 }
 
 int learn_take(void *arg, const struct record *r, uint64_t ms)
@@ -246,12 +284,12 @@ int learn_take(void *arg, const struct record *r, uint64_t ms)
     if (s->count++ == 0)
         begin(t, s, r, ms, op);
     s->last_ms = ms;
-    s->more_sandboxes |= !span_eq(s->sandbox, r->sandbox);
+    add_sandbox(t, s, r->sandbox);
     if (git && (!writable(r->resource, "*{}\"\\") || !span_starts(r->resource, SPAN("git:"))))
-        s->left_out = "its repository has characters that a pattern would take for others";
-    if (!git && s->left_out == NULL && span_cut(r->path, '?', &path, &query))
+        s->left = LEFT_REPOSITORY;
+    if (!git && s->left == LEFT_NOT && span_cut(r->path, '?', &path, &query))
         add_query(t, s, query);
-    if (span_eq(op, SPAN("git.push")) && s->left_out == NULL)
+    if (span_eq(op, SPAN("git.push")) && s->left == LEFT_NOT)
         add_refs(t, s, r->refs);
     return 0;
 }

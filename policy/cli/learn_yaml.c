@@ -3,7 +3,6 @@
 #include <stdio.h>
 
 #include "policy/cli/learn.h"
-#include "policy/cli/once.h"
 #include "policy/cli/replay.h"
 
 void learn_quoted(struct dynbuf *out, struct span s)
@@ -53,8 +52,8 @@ static void evidence(struct dynbuf *out, const struct shape *s)
     moment_text(s->last_ms, last);
     (void)dynbuf_addf(out, "  # seen %llu times from %s to %s by sandbox ", (unsigned long long)s->count, first,
                       last);
-    shown(out, s->sandbox);
-    (void)dynbuf_add(out, s->more_sandboxes ? SPAN(" and others\n") : SPAN("\n"));
+    shown(out, s->sandbox[0]);
+    (void)dynbuf_add(out, s->nsandboxes > 1 ? SPAN(" and others\n") : SPAN("\n"));
 }
 
 static void put_query(struct dynbuf *out, const struct shape *s)
@@ -79,15 +78,14 @@ static void put_query(struct dynbuf *out, const struct shape *s)
 
 static void put_rule(struct dynbuf *out, const struct shape *s)
 {
-    bool git = s->resource.n && (span_eq(s->op, SPAN("git.fetch")) || span_eq(s->op, SPAN("git.push")));
     evidence(out, s);
     if (!s->read)
         (void)dynbuf_addf(out, "  # WARNING: a %.*s; it waits for approval\n", SPAN_FMT(s->effect));
-    (void)dynbuf_addf(out, "  - id: learned-%016llx\n    match:\n", (unsigned long long)hash_bytes(7, s->key));
+    (void)dynbuf_addf(out, "  - id: %s\n    match:\n", s->id);
     line(out, "scheme", s->scheme);
     line(out, "host", s->host);
     (void)dynbuf_addf(out, "      port: %llu\n", (unsigned long long)s->port);
-    if (git) {
+    if (learn_is_git(s)) {
         bool push = span_eq(s->op, SPAN("git.push"));
         (void)dynbuf_add(out, push ? SPAN("      op: git.push\n") : SPAN("      op: [git.fetch, git.fetch.refs]\n"));
         line(out, "resource", s->resource);
@@ -104,22 +102,30 @@ static void put_rule(struct dynbuf *out, const struct shape *s)
     (void)dynbuf_addf(out, "      effect: %.*s\n    decide: %s\n", SPAN_FMT(s->effect), s->read ? "allow" : "hold");
 }
 
-static void put_packs(struct dynbuf *out, const struct learnt *t)
+size_t learn_packs(const struct learnt *t, const char *out[LEARNT_PACKS])
 {
     static const struct {
         struct span op;
         const char *pack;
-    } packs[] = {{SPAN("git."), "git@1"}, {SPAN("npm."), "npm@1"}, {SPAN("pypi."), "pypi@1"}};
-    bool first = true;
-    for (size_t k = 0; k < sizeof(packs) / sizeof(packs[0]); k++) {
+    } packs[LEARNT_PACKS] = {{SPAN("git."), "git@1"}, {SPAN("npm."), "npm@1"}, {SPAN("pypi."), "pypi@1"}};
+    size_t n = 0;
+    for (size_t k = 0; k < LEARNT_PACKS; k++) {
         bool used = false;
         for (size_t i = 0; i < t->n; i++)
             used |= span_starts(t->shape[i]->op, packs[k].op);
         if (used)
-            (void)dynbuf_addf(out, "%s%s", first ? "packs: [" : ", ", packs[k].pack);
-        first = first && !used;
+            out[n++] = packs[k].pack;
     }
-    (void)dynbuf_add(out, first ? SPAN_NONE : SPAN("]\n"));
+    return n;
+}
+
+static void put_packs(struct dynbuf *out, const struct learnt *t)
+{
+    const char *packs[LEARNT_PACKS];
+    size_t n = learn_packs(t, packs);
+    for (size_t i = 0; i < n; i++)
+        (void)dynbuf_addf(out, "%s%s", i ? ", " : "packs: [", packs[i]);
+    (void)dynbuf_add(out, n ? SPAN("]\n") : SPAN_NONE);
 }
 
 static void put_left(struct dynbuf *out, const struct shape *s)
@@ -128,7 +134,7 @@ static void put_left(struct dynbuf *out, const struct shape *s)
     shown(out, s->method);
     (void)dynbuf_add(out, SPAN(" "));
     shown(out, s->host);
-    (void)dynbuf_addf(out, ", %llu times: %s\n", (unsigned long long)s->count, s->left_out);
+    (void)dynbuf_addf(out, ", %llu times: %s\n", (unsigned long long)s->count, learn_left(s->left)->words);
 }
 
 void learn_write(const struct learnt *t, bool whole, struct dynbuf *out)
@@ -141,13 +147,13 @@ void learn_write(const struct learnt *t, bool whole, struct dynbuf *out)
         put_packs(out, t);
     }
     for (size_t i = 0; i < t->n; i++)
-        if (t->shape[i]->left_out)
+        if (t->shape[i]->left)
             put_left(out, t->shape[i]);
     if (t->beyond)
         (void)dynbuf_addf(out, "# left out: %llu requests beyond the first %d kinds\n", (unsigned long long)t->beyond,
                           SHAPES_MAX);
     for (size_t i = 0; i < t->n; i++) {
-        if (t->shape[i]->left_out)
+        if (t->shape[i]->left)
             continue;
         if (!rules && whole)
             (void)dynbuf_add(out, SPAN("rules:\n"));

@@ -120,6 +120,8 @@ def patched(here, file, packs):
         policy.write_text(text, encoding="utf-8")
         diff, _ = run("learn", "--from", file, "--policy", policy, "--patch", *packs)
         assert policy.read_text(encoding="utf-8") == text and diff.startswith("--- "), diff
+        told = json.loads(run("learn", "--from", file, "--policy", policy, "--patch", "--json", *packs)[0])
+        assert told["patch"] == diff and diff.count("- id:") == len(told["rules"]), told
         subprocess.run(["patch", "-s", "-p0", str(policy)], input=diff.encode(), cwd=here, check=True)
         run("check", *packs, policy)
         kept = [l for l in policy.read_text(encoding="utf-8").splitlines(True)]
@@ -134,8 +136,31 @@ def patched(here, file, packs):
         policy.write_text(text, encoding="utf-8")
         _, said = run("learn", "--from", file, "--policy", policy, "--patch", *packs, rc=1)
         assert words in said, said
+        told = json.loads(run("learn", "--from", file, "--policy", policy, "--patch", "--json", *packs, rc=1)[0])
+        assert words in told["no_patch"] and "patch" not in told and told["rules"], told
     run("learn", "--from", file, "--patch", *packs, rc=2)
     print("ok policy learn --patch")
+
+
+def as_json(here, file, learned, packs):
+    """--json: the same rules, by the policy that they make; what was warned of and left out, with codes."""
+    said = json.loads(run("learn", "--from", file, "--json", *packs)[0])
+    again, rules = here / "again.yaml", said["rules"]
+    keys = {"id", "match", "decide", "use", "scope"}
+    again.write_text(json.dumps({"version": 1, "name": "learned", "packs": said["packs"], "rules": [
+        {k: v for k, v in r.items() if k in keys} for r in rules]}), encoding="utf-8")
+    assert json.loads(run("diff", "--json", "--fail-on", "any", *packs, learned, again)[0])["entries"] == []
+    assert run("check", "--json", *packs, learned)[0].count('"code"') == 0
+    assert all(r["first_seen"] == r["last_seen"] == "2026-11-22T10:00:00Z" and r["sandboxes"] == ["ci-1"] for r in rules)
+    pages = next(r for r in rules if r["match"].get("path") == "/list")
+    assert pages["count"] == 12 and pages["match"]["query"] == {"page": ["*"]} and pages["decide"] == "allow", pages
+    held = [r["id"] for r in rules if r["decide"] == "hold"]
+    assert [(w["code"], w["rule"]) for w in said["warnings"]] == [("held-write", id_) for id_ in held] and len(held) == 4
+    assert said["requests"] == sum(r["count"] for r in rules) and said["left_out"] == [] and "patch" not in said, said
+    # with a policy that is no policy, without a store
+    assert json.loads(run("learn", "--from", file, "--policy", file, "--json", *packs, rc=3)[0])["valid"] is False
+    assert run("learn", "--state-dir", here / "none", "--json", *packs, rc=4)[0] == ""
+    print("ok policy learn --json")
 
 
 def main():
@@ -166,6 +191,7 @@ def main():
                                                 encoding="utf-8")
         run("test", *packs, here / "learned_test.yaml")
         print(f"ok policy learn: {len(near)} neighbours are denied")
+        as_json(here, file, learned, packs)
         again, said = run("learn", "--from", file, "--policy", learned, *packs)
         assert again == "", (again, said)  # what it allows is not proposed again
         patched(here, file, packs)
@@ -175,6 +201,13 @@ def main():
         run("check", *packs, learned)
         assert TOKEN not in text and "evil" not in text.replace("xn  -", "") or "\n  - id: evil" not in text, text
         assert all(" " <= c < "\x7f" or c == "\n" for c in text) and "left out" in text
+        out, _ = run("learn", "--from", file, "--json", *packs)
+        told = json.loads(out)
+        assert TOKEN not in out and all(" " <= c < "\x7f" or c == "\n" for c in out), out
+        assert sum(x["count"] for x in told["left_out"] + told["rules"]) == told["requests"]
+        codes = {"effect-not-recorded", "websocket", "path-cut", "odd-host-or-method", "odd-path", "odd-query",
+                 "secret-in-path", "secret-in-query"}
+        assert {x["code"] for x in told["left_out"]} == codes and all(x["reason"] for x in told["left_out"]), told
         print("ok policy learn: hostile records")
 
 
