@@ -21,12 +21,13 @@ int loaded_open(struct loaded *l, const char *const *paths, size_t n, const char
 int loaded_open_signed(struct loaded *l, const char *const *paths, size_t n, const char *floors, const char *packs,
                        const char *signers)
 {
-    const struct policy_place from = {.paths = paths,
-                                      .n = n,
-                                      .floors = floors,
-                                      .packs = packs,
-                                      .signers = signers,
-                                      .now_ms = (uint64_t)time(NULL) * 1000};
+    return loaded_open_place(
+        l, (struct policy_place){.paths = paths, .n = n, .floors = floors, .packs = packs, .signers = signers});
+}
+
+int loaded_open_place(struct loaded *l, struct policy_place from)
+{
+    from.now_ms = (uint64_t)time(NULL) * 1000;
     *l = (struct loaded){0};
     dynbuf_init(&l->image, POLICY_IMAGE_MAX);
     l->v = calloc(PROBLEMS_MAX, sizeof(*l->v));

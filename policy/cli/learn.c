@@ -3,10 +3,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "policy/cli/learn.h"
 #include "policy/cli/replay.h"
+#include "policy/load/disk.h"
 
 struct learn_args {
     struct source_args source;
@@ -46,20 +46,11 @@ static int read_options(int argc, char **argv, struct learn_args *a)
     return optind == argc && !(a->source.from && a->source.state_dir) && (a->policy || !a->patch) ? 0 : -1;
 }
 
-/* The proposal from a file nobody else can write, loaded as any policy. */
+/* Loaded as any policy, though it is in no file. */
 static int load_text(struct span text, const char *packs, struct loaded *l)
 {
-    char path[] = "/tmp/countersign-learn-XXXXXX";
-    int fd = mkstemp(path);
-    const char *const paths[] = {path};
-    *l = (struct loaded){0};
-    if (fd < 0)
-        return err_errno(&l->e, "no file for the proposal");
-    bool wrote = write(fd, text.p, text.n) == (ssize_t)text.n;
-    close(fd);
-    int rc = wrote ? loaded_open(l, paths, 1, NULL, packs) : err_set(&l->e, "the proposal could not be written down");
-    (void)unlink(path);
-    return rc;
+    static const char *const name = "(proposed)";
+    return loaded_open_place(l, (struct policy_place){.paths = &name, .texts = &text, .n = 1, .packs = packs});
 }
 
 /* Is a read allowed by it and all else held, and nothing not judged? What is not is left out: how many? */

@@ -48,6 +48,9 @@ int loaded_open(struct loaded *l, const char *const *paths, size_t n, const char
 /* The same of files that those in signers (a path, or NULL) signed. */
 int loaded_open_signed(struct loaded *l, const char *const *paths, size_t n, const char *floors, const char *packs,
                        const char *signers) MUSTCHECK;
+/* The same, of a place (policy/load/disk.h) at the present time. */
+struct policy_place;
+int loaded_open_place(struct loaded *l, struct policy_place from) MUSTCHECK;
 void loaded_close(struct loaded *l);
 void print_problems(const struct loaded *l, bool json);
 

@@ -341,7 +341,10 @@ int policy_load_from_disk(const struct policy_place *from, struct dynbuf *out, s
         d.input(d.input_arg, (enum policy_input)POLICY_REF_SIGNED, span_str(from->signers), SPAN_NONE);
     for (size_t i = 0; i < all; i++) {
         files[i] = (struct policy_file){i < n ? paths[i] : from->floors, SPAN_NONE, i == n};
-        if (read_top(&d, files[i].name, &files[i].text, &own) != 0) {
+        bool here = i < n && from->texts && from->texts[i].n;
+        if (here)
+            files[i].text = from->texts[i];
+        else if (read_top(&d, files[i].name, &files[i].text, &own) != 0) {
             unreadable(problems, files[i].name, &own);
             (void)err_set(e, "%s", own.text);
             goto out;

@@ -13,6 +13,8 @@
  * names them. signers: a file of keys (NULL: none); with it every
  * file that is read is signed by one of them, but for the installed packs. now_ms: Unix time. saw (may be NULL): told
  * of every file of the policy that was read, once, with its content; time zones are the system's and not among them.
+ * texts (may be NULL): what each of paths would have, in place of reading it, where it is not empty: for a verb that
+ * asks what a file would do before there is one. Nobody signed such a text: never for what is to be in force.
  */
 typedef void policy_saw_fn(void *arg, const char *path, struct span text);
 /* input (may be NULL): told of every text that goes into the image, by the name it was asked for. These alone, given
@@ -23,6 +25,7 @@ enum policy_input { POLICY_INPUT_FILE = 16, POLICY_INPUT_FLOORS };
 typedef void policy_input_fn(void *arg, enum policy_input kind, struct span name, struct span text);
 struct policy_place {
     const char *const *paths;
+    const struct span *texts;
     size_t n;
     const char *floors, *packs, *signers;
     uint64_t now_ms;
