@@ -46,40 +46,53 @@ static int read_options(int argc, char **argv, struct learn_args *a)
     return optind == argc && !(a->source.from && a->source.state_dir) && (a->policy || !a->patch) ? 0 : -1;
 }
 
-/* Loaded as any policy, though it is in no file. */
-static int load_text(struct span text, const char *packs, struct loaded *l)
+/* Loaded as any policy, though it is in no file: with the policy there is, or alone. */
+static int load_text(struct span text, const struct learn_args *a, const char *name, struct loaded *l)
 {
-    static const char *const name = "(proposed)";
-    return loaded_open_place(l, (struct policy_place){.paths = &name, .texts = &text, .n = 1, .packs = packs});
+    const char *const paths[] = {a->policy ? a->policy : name, name};
+    const struct span texts[] = {a->policy ? SPAN_NONE : text, text};
+    return loaded_open_place(
+        l, (struct policy_place){
+               .paths = paths, .texts = texts, .n = a->policy ? 2 : 1, .packs = a->packs, .signers = a->signers});
+}
+
+/* Does the rule for it decide, as it should, and with the credential that it says? */
+static enum left judge(struct bench *b, const struct shape *s, const char *name)
+{
+    struct opinion o;
+    bench_judge(b, &s->sample, s->sample_ms, &o);
+    if (o.unknown == UNKNOWN_NOTHING && strcmp(o.code, "residency") == 0)
+        return LEFT_RESIDENCY;
+    bool right = o.unknown == UNKNOWN_NOTHING && o.verdict == (s->read ? VERDICT_ALLOW : VERDICT_HOLD) &&
+                 span_eq(o.rule.file, span_str(name)) &&
+                 span_eq(o.credential, s->use == USE_GIVEN ? s->used[0] : SPAN_NONE);
+    return right ? LEFT_NOT : LEFT_UNSURE;
 }
 
 /* Is a read allowed by it and all else held, and nothing not judged? What is not is left out: how many? */
-static int check(struct learnt *t, const char *packs, size_t *wrong)
+static int check(struct learnt *t, struct source *source, const struct learn_args *a, size_t *wrong)
 {
     struct dynbuf text;
     struct loaded l = {0};
     struct bench *b = NULL;
     size_t rules = 0;
+    char name[PATH_MAX];
     *wrong = 0;
+    (void)snprintf(name, sizeof(name), "%s(proposed)", a->policy ? a->policy : "");
     dynbuf_init(&text, LEARNT_MAX);
-    learn_write(t, true, &text);
+    (void)dynbuf_add(&text, a->policy ? SPAN("version: 1\nrules:\n") : SPAN_NONE);
+    learn_write(t, a->policy == NULL, &text);
     for (size_t i = 0; i < t->n; i++)
         rules += t->shape[i]->left == LEFT_NOT;
-    int rc = !dynbuf_ok(&text) ? -1 : rules == 0 ? 0 : load_text(dynbuf_span(&text), packs, &l);
+    int rc = !dynbuf_ok(&text) ? -1 : rules == 0 ? 0 : load_text(dynbuf_span(&text), a, name, &l);
     if (rc != 0)
         print_problems(&l, false);
-    if (rc == 0 && rules)
-        b = bench_new(l.p, NULL);
+    if (rc == 0 && rules && (b = bench_new(l.p, source)) == NULL)
+        rc = -1;
     for (size_t i = 0; b && i < t->n; i++) {
-        struct opinion o;
         struct shape *s = t->shape[i];
-        if (s->left)
-            continue;
-        bench_judge(b, &s->sample, s->sample_ms, &o);
-        if (o.unknown != UNKNOWN_NOTHING || o.verdict != (s->read ? VERDICT_ALLOW : VERDICT_HOLD)) {
-            s->left = LEFT_UNSURE;
+        if (s->left == LEFT_NOT && (s->left = judge(b, s, name)) != LEFT_NOT)
             ++*wrong;
-        }
     }
     bench_free(&b);
     loaded_close(&l);
@@ -125,9 +138,10 @@ static int run(struct learnt *t, struct source *s, const struct learn_args *a)
         fprintf(stderr, "countersign policy learn: %s\n", e.text);
         return EXIT_POLICY_STORE;
     }
-    rc = check(t, a->packs, &wrong);
+    learn_use(t);
+    rc = check(t, s, a, &wrong);
     if (rc == 0 && wrong)
-        rc = check(t, a->packs, &wrong);
+        rc = check(t, s, a, &wrong);
     dynbuf_init(&out, LEARNT_MAX);
     learn_write(t, a->policy == NULL, &out);
     if (rc != 0 || wrong || !dynbuf_ok(&out)) {
@@ -167,6 +181,7 @@ int policy_cli_learn(int argc, char **argv)
         t->as = a.as ? span_str(a.as) : SPAN_NONE;
         arena_init(&t->a, 256 * 1024 * 1024);
         rc = source_open(&s, &a.source, (uint64_t)time(NULL) * 1000, &e);
+        t->policy = l.p;
         t->present = rc == SOURCE_OK && l.p ? bench_new(l.p, s) : NULL;
         if (rc != SOURCE_OK || (l.p && t->present == NULL))
             fprintf(stderr, "countersign policy learn: %s\n", rc ? e.text : "no memory");

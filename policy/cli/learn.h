@@ -3,33 +3,18 @@
 #define POLICY_CLI_LEARN_H
 
 #include "common/dynbuf.h"
+#include "policy/cli/learn_words.h"
 #include "policy/cli/replay_judge.h"
 
-enum { SHAPES_MAX = 2000, VALUES_MOST = 8, NAMES_MOST = 16, REFS_MOST = 32, SANDBOXES_MOST = 16 };
+enum {
+    SHAPES_MAX = 2000,
+    VALUES_MOST = 8,
+    NAMES_MOST = 16,
+    REFS_MOST = 32,
+    SANDBOXES_MOST = 16,
+    CREDENTIALS_MOST = 4
+};
 enum { LEARNT_MAX = 1024 * 1024, LEARNT_PACKS = 3, LEARNT_ID = 48 };
-
-/* Why there is no rule for a request. Codes are for programs and stay; words are for people. */
-enum left {
-    LEFT_NOT = 0,
-    LEFT_EFFECT,
-    LEFT_WEBSOCKET,
-    LEFT_CUT,
-    LEFT_PLACE,
-    LEFT_PATH,
-    LEFT_PATH_SECRET,
-    LEFT_QUERY,
-    LEFT_QUERY_SECRET,
-    LEFT_REFS_UNKNOWN,
-    LEFT_REFS,
-    LEFT_REPOSITORY,
-    LEFT_UNSURE,
-    LEFT_KINDS,
-    LEFTS
-};
-struct left_words {
-    const char *code, *words;
-};
-const struct left_words *learn_left(enum left why);
 
 struct learnt_name {
     struct span name;
@@ -47,23 +32,31 @@ struct shape {
     struct learnt_name names[NAMES_MOST];
     size_t nnames, nrefs, nsandboxes;
     struct span refs[REFS_MOST];
-    bool read, deletes, more_sandboxes;
-    enum left left; /* why there is no rule */
+    struct span used[CREDENTIALS_MOST]; /* credentials that it went with, by their names */
+    size_t nused;
+    bool read, deletes, more_sandboxes, bare; /* bare: also without one, as a rule said */
+    enum left left;                           /* why there is no rule */
+    enum use use;
 };
 
 struct learnt {
     struct arena a;
     struct shape *shape[SHAPES_MAX];
     size_t n;
-    uint64_t beyond, allowed, denied; /* the last two: by the policy there is */
-    struct span as;                   /* only sandboxes that it covers, or empty */
-    struct bench *present;            /* the policy there is, or NULL */
+    uint64_t beyond, unlabelled;
+    uint64_t allowed, denied;    /* by the policy there is */
+    struct span as;              /* only sandboxes that it covers, or empty */
+    const struct policy *policy; /* the one there is, or NULL */
+    struct bench *present;       /* that judges by it, or NULL */
 };
 
 /* learn_shapes.c: source_fn */
 int learn_take(void *arg, const struct record *r, uint64_t time_ms);
 /* learn_yaml.c: whole: with what a file begins with. */
 void learn_write(const struct learnt *t, bool whole, struct dynbuf *out);
+/* learn_use.c */
+void learn_take_credential(struct learnt *t, struct shape *s, const struct record *r);
+void learn_use(struct learnt *t);
 /* Is it about a repository: a fetch or a push? */
 bool learn_is_git(const struct shape *s);
 /* The packs that its rules speak of; how many. */
@@ -72,6 +65,8 @@ size_t learn_packs(const struct learnt *t, const char *out[LEARNT_PACKS]);
  */
 int learn_json(const struct learnt *t, const struct source_seen *seen, const struct dynbuf *patch,
                const char *no_patch) MUSTCHECK;
+/* Which credentials it went with, and why its rule uses none of them; in words. */
+void learn_used(struct dynbuf *out, const struct shape *s);
 /* learn_patch.c: what learn_write wrote, as a unified diff against the file; nothing when there is no rule. */
 int learn_patch(const char *path, struct span rules, struct dynbuf *out, struct err *e) MUSTCHECK;
 /* In double quotes, whatever it is. */

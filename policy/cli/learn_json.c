@@ -95,6 +95,8 @@ static void json_rule(struct jsonw *w, const struct shape *s)
     jsonw_kv(w, "id", span_str(s->id));
     json_match(w, s);
     jsonw_kv(w, "decide", s->read ? SPAN("allow") : SPAN("hold"));
+    if (s->use == USE_GIVEN)
+        jsonw_kv(w, "use", s->used[0]);
     jsonw_kv_u64(w, "count", s->count);
     jsonw_kv(w, "first_seen", span_str(first));
     jsonw_kv(w, "last_seen", span_str(last));
@@ -105,32 +107,57 @@ static void json_rule(struct jsonw *w, const struct shape *s)
     jsonw_end_array(w);
     jsonw_key(w, "more_sandboxes");
     jsonw_bool(w, s->more_sandboxes);
+    jsonw_key(w, "credentials");
+    jsonw_array(w);
+    for (size_t i = 0; i < s->nused; i++)
+        shown(w, NULL, s->used[i]);
+    jsonw_end_array(w);
     jsonw_end_object(w);
 }
 
-static void json_warning(struct jsonw *w, const struct shape *s, const char *code, const char *text)
+static void json_warning(struct jsonw *w, const struct shape *s, const char *code, struct span text)
 {
     jsonw_object(w);
     jsonw_kv(w, "code", span_str(code));
     jsonw_kv(w, "severity", SPAN("warning"));
     jsonw_kv(w, "rule", span_str(s->id));
-    jsonw_kv(w, "text", span_str(text));
+    jsonw_kv(w, "text", text);
     jsonw_end_object(w);
 }
 
 static void json_warnings(struct jsonw *w, const struct learnt *t)
 {
     char text[80];
+    struct dynbuf used;
+    dynbuf_init(&used, 8192);
     jsonw_key(w, "warnings");
     jsonw_array(w);
     for (size_t i = 0; i < t->n; i++) {
         const struct shape *s = t->shape[i];
-        if (s->left || s->read)
+        if (s->left)
+            continue;
+        dynbuf_reset(&used);
+        learn_used(&used, s);
+        if (s->use != USE_NONE && s->use != USE_GIVEN)
+            json_warning(w, s, learn_use_words(s->use)->code, dynbuf_span(&used));
+        if (s->read)
             continue;
         (void)snprintf(text, sizeof(text), "a %.*s; it waits for approval", SPAN_FMT(s->effect));
-        json_warning(w, s, "held-write", text);
+        json_warning(w, s, "held-write", span_str(text));
     }
+    dynbuf_free(&used);
     jsonw_end_array(w);
+}
+
+static void json_many(struct jsonw *w, enum left why, uint64_t count)
+{
+    if (count == 0)
+        return;
+    jsonw_object(w);
+    jsonw_kv(w, "code", span_str(learn_left(why)->code));
+    jsonw_kv(w, "reason", span_str(learn_left(why)->words));
+    jsonw_kv_u64(w, "count", count);
+    jsonw_end_object(w);
 }
 
 static void json_left(struct jsonw *w, const struct learnt *t)
@@ -149,13 +176,8 @@ static void json_left(struct jsonw *w, const struct learnt *t)
         jsonw_kv_u64(w, "count", s->count);
         jsonw_end_object(w);
     }
-    if (t->beyond) {
-        jsonw_object(w);
-        jsonw_kv(w, "code", span_str(learn_left(LEFT_KINDS)->code));
-        jsonw_kv(w, "reason", span_str(learn_left(LEFT_KINDS)->words));
-        jsonw_kv_u64(w, "count", t->beyond);
-        jsonw_end_object(w);
-    }
+    json_many(w, LEFT_LABELS, t->unlabelled);
+    json_many(w, LEFT_KINDS, t->beyond);
     jsonw_end_array(w);
 }
 

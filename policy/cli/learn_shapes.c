@@ -5,30 +5,9 @@
 #include "policy/cli/learn.h"
 #include "policy/cli/once.h"
 #include "policy/glob.h"
+#include "policy/image.h"
 
 enum { TOKEN_LEAST = 20, TEXT_MOST = 200 };
-
-const struct left_words *learn_left(enum left why)
-{
-    static const struct left_words words[LEFTS] = {
-        [LEFT_EFFECT] = {"effect-not-recorded", "what it does is not recorded"},
-        [LEFT_WEBSOCKET] = {"websocket", "a WebSocket: write the rule and what it may send yourself"},
-        [LEFT_CUT] = {"path-cut", "its path is longer than the record"},
-        [LEFT_PLACE] = {"odd-host-or-method", "its host or method has characters that no rule names"},
-        [LEFT_PATH] = {"odd-path", "its path has more than one spelling, or what a pattern would take for others, or "
-                                   "an empty query"},
-        [LEFT_PATH_SECRET] = {"secret-in-path", "a part of its path looks like a secret, which belongs in no file"},
-        [LEFT_QUERY] = {"odd-query", "its query is not made of plain names and values, each once"},
-        [LEFT_QUERY_SECRET] = {"secret-in-query",
-                               "a value of its query looks like a secret, which belongs in no file"},
-        [LEFT_REFS_UNKNOWN] = {"refs-not-recorded", "a push of which the refs are not recorded"},
-        [LEFT_REFS] = {"odd-refs", "a push of refs that cannot be listed"},
-        [LEFT_REPOSITORY] = {"odd-repository", "its repository has characters that a pattern would take for others"},
-        [LEFT_UNSURE] = {"not-exact", "an exact rule for it does not do what it should: it may be read in several "
-                                      "ways"},
-        [LEFT_KINDS] = {"too-many-kinds", "beyond the kinds that are told apart"}};
-    return &words[why];
-}
 
 /* Long, with digits and letters mixed and no words in it: it may open something, so it is not written down. */
 static bool like_a_token(struct span s)
@@ -211,6 +190,24 @@ static void put_key(struct dynbuf *b, const struct record *r, bool git, struct s
     }
 }
 
+static bool has_id(const struct policy *p, struct span id)
+{
+    for (uint32_t i = 0; p && i < p->n[IMG_RULE]; i++)
+        if (span_eq(img_span(p, ((const struct img_rule *)img_at(p, IMG_RULE, i))->id), id))
+            return true;
+    return false;
+}
+
+/* The same for the same requests, and no name that the policy there is has: a proposal that was taken and narrowed
+ * keeps its id there. */
+static void name_rule(const struct learnt *t, struct shape *s)
+{
+    unsigned long long hash = hash_bytes(7, s->key);
+    (void)snprintf(s->id, sizeof(s->id), "learned-%016llx", hash);
+    for (unsigned n = 2; has_id(t->policy, span_str(s->id)); n++)
+        (void)snprintf(s->id, sizeof(s->id), "learned-%016llx-%u", hash, n);
+}
+
 static void begin(struct learnt *t, struct shape *s, const struct record *r, uint64_t ms, struct span op)
 {
     struct span *const texts[] = {&s->sample.sandbox, &s->sample.method, &s->sample.scheme, &s->sample.host,
@@ -231,7 +228,7 @@ static void begin(struct learnt *t, struct shape *s, const struct record *r, uin
     s->first_ms = s->sample_ms = ms;
     s->read = span_eq(r->effect, SPAN("read"));
     s->left = why_not(r);
-    (void)snprintf(s->id, sizeof(s->id), "learned-%016llx", (unsigned long long)hash_bytes(7, s->key));
+    name_rule(t, s);
 }
 
 static void add_sandbox(struct learnt *t, struct shape *s, struct span sandbox)
@@ -244,17 +241,19 @@ static void add_sandbox(struct learnt *t, struct shape *s, struct span sandbox)
         s->sandbox[s->nsandboxes++] = arena_copy(&t->a, sandbox);
 }
 
-/* Does the policy there is have a rule for it already? One that denies is not answered with one that allows. */
-static bool has_rule(struct learnt *t, const struct record *r, uint64_t ms)
+/* Does the policy there is have a rule for it already? One that denies is not answered with one that allows. *o: what
+ * it says. While it learns, it lets through what it has no rule for. */
+static bool has_rule(struct learnt *t, const struct record *r, uint64_t ms, struct opinion *o)
 {
-    struct opinion o;
+    *o = (struct opinion){.op = r->op};
     if (t->present == NULL)
         return false;
-    bench_judge(t->present, r, ms, &o);
-    bool through = o.unknown == UNKNOWN_NOTHING && o.verdict != VERDICT_DENY;
+    bench_judge(t->present, r, ms, o);
+    bool through = o->unknown == UNKNOWN_NOTHING && o->verdict != VERDICT_DENY && strcmp(o->code, "learning") != 0;
     t->allowed += through;
-    t->denied += !through && o.rule.id.n;
-    return through || o.rule.id.n;
+    t->denied += !through && o->rule.id.n;
+    t->unlabelled += o->unknown == UNKNOWN_LABELS;
+    return through || o->rule.id.n || o->unknown == UNKNOWN_LABELS;
 }
 
 bool learn_is_git(const struct shape *s)
@@ -268,8 +267,9 @@ int learn_take(void *arg, const struct record *r, uint64_t ms)
     struct dynbuf key;
     struct shape *s;
     struct span path, query, op = r->op;
+    struct opinion o;
     struct glob as = glob_of(t->as, 0);
-    if (r->method.n == 0 || (t->as.n && !glob_match(&as, r->sandbox, 0, false)) || has_rule(t, r, ms))
+    if (r->method.n == 0 || (t->as.n && !glob_match(&as, r->sandbox, 0, false)) || has_rule(t, r, ms, &o))
         return 0;
     if (span_eq(op, SPAN("git.fetch.refs")))
         op = SPAN("git.fetch");
@@ -285,11 +285,14 @@ int learn_take(void *arg, const struct record *r, uint64_t ms)
         begin(t, s, r, ms, op);
     s->last_ms = ms;
     add_sandbox(t, s, r->sandbox);
+    learn_take_credential(t, s, r);
     if (git && (!writable(r->resource, "*{}\"\\") || !span_starts(r->resource, SPAN("git:"))))
         s->left = LEFT_REPOSITORY;
     if (!git && s->left == LEFT_NOT && span_cut(r->path, '?', &path, &query))
         add_query(t, s, query);
     if (span_eq(op, SPAN("git.push")) && s->left == LEFT_NOT)
         add_refs(t, s, r->refs);
+    if (git && s->left == LEFT_NOT && !span_eq(o.op, r->op))
+        s->left = LEFT_PACK;
     return 0;
 }

@@ -76,11 +76,32 @@ static void put_query(struct dynbuf *out, const struct shape *s)
     }
 }
 
+void learn_used(struct dynbuf *out, const struct shape *s)
+{
+    (void)dynbuf_add(out,
+                     s->nused > 1 ? SPAN("it went with the credentials ") : SPAN("it went with the credential "));
+    for (size_t i = 0; i < s->nused; i++) {
+        (void)dynbuf_add(out, i ? SPAN(", ") : SPAN_NONE);
+        shown(out, s->used[i]);
+    }
+    (void)dynbuf_addf(out, ", %s; this rule sends it without", learn_use_words(s->use)->words);
+}
+
+static void credential(struct dynbuf *out, const struct shape *s)
+{
+    if (s->use == USE_NONE || s->use == USE_GIVEN)
+        return;
+    (void)dynbuf_add(out, s->use == USE_NO_POLICY ? SPAN("  # ") : SPAN("  # WARNING: "));
+    learn_used(out, s);
+    (void)dynbuf_add_byte(out, '\n');
+}
+
 static void put_rule(struct dynbuf *out, const struct shape *s)
 {
     evidence(out, s);
     if (!s->read)
         (void)dynbuf_addf(out, "  # WARNING: a %.*s; it waits for approval\n", SPAN_FMT(s->effect));
+    credential(out, s);
     (void)dynbuf_addf(out, "  - id: %s\n    match:\n", s->id);
     line(out, "scheme", s->scheme);
     line(out, "host", s->host);
@@ -100,6 +121,11 @@ static void put_rule(struct dynbuf *out, const struct shape *s)
         put_query(out, s);
     }
     (void)dynbuf_addf(out, "      effect: %.*s\n    decide: %s\n", SPAN_FMT(s->effect), s->read ? "allow" : "hold");
+    if (s->use == USE_GIVEN) {
+        (void)dynbuf_add(out, SPAN("    use: "));
+        learn_quoted(out, s->used[0]);
+        (void)dynbuf_add_byte(out, '\n');
+    }
 }
 
 size_t learn_packs(const struct learnt *t, const char *out[LEARNT_PACKS])
@@ -149,6 +175,9 @@ void learn_write(const struct learnt *t, bool whole, struct dynbuf *out)
     for (size_t i = 0; i < t->n; i++)
         if (t->shape[i]->left)
             put_left(out, t->shape[i]);
+    if (t->unlabelled)
+        (void)dynbuf_addf(out, "# left out: %llu requests: %s\n", (unsigned long long)t->unlabelled,
+                          learn_left(LEFT_LABELS)->words);
     if (t->beyond)
         (void)dynbuf_addf(out, "# left out: %llu requests beyond the first %d kinds\n", (unsigned long long)t->beyond,
                           SHAPES_MAX);

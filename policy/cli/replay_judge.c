@@ -224,6 +224,9 @@ static void decide(struct bench *b, const struct record *r, uint64_t time_ms, st
                               .rule = d->rule,
                               .op = d->op,
                               .limited = d->nlimits > 0 && d->verdict != VERDICT_DENY};
+        struct credential c;
+        if (d->credential >= 0 && policy_credential(b->p, (size_t)d->credential, &c))
+            o->credential = c.name;
         if (d->need_body)
             open_question(b, &w->subject, &q, o);
         else if (r->upgrade && b->asks_subprotocol && d->verdict != VERDICT_DENY)

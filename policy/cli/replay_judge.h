@@ -26,7 +26,8 @@ struct opinion {
     enum unknown unknown;
     struct rule_ref rule; /* that decides, or that asks for what is not known */
     struct span op;       /* as the policy names it */
-    bool limited;         /* within limits */
+    struct span credential;
+    bool limited; /* within limits */
 };
 
 struct bench; /* a policy, what it asks about, and the answers of before */

@@ -199,6 +199,16 @@ rules:
                push_case(url + "x", "refs/heads/agent/x", "deny", ZERO), push_case(url, "refs/heads/agent/X", "deny", ZERO)]
     text, _ = judge(lab, gw, asks, others)
     assert 'git: { refs: ["refs/heads/agent/x"], delete: false }' in text, text
+    keys = lab.dir / "keys.yaml"  # the same credentials, and no rule of theirs
+    keys.write_text((lab.dir / "policy.yaml").read_text().partition("rules:")[0]
+                    + "rules:\n  - { id: other, match: { host: other.example, method: GET, path: / }, decide: allow }\n")
+    told = json.loads(gw.cli("policy", "learn", "--policy", keys, "--json", rc=0).out)
+    uses = {r["match"]["host"]: set() for r in told["rules"]}
+    for r in told["rules"]:
+        uses[r["match"]["host"]].add((r.get("use"), r["decide"]))
+    assert uses[git.host] == {("git", "allow"), ("git", "hold")} and uses[registry.host] == {("npm", "allow")}, told
+    assert uses[up.name] == {(None, "allow"), (None, "hold")}, told
+    assert {w["code"] for w in told["warnings"]} == {"held-write"}, told["warnings"]
     with_policy = gw.cli("policy", "learn", "--policy", lab.dir / "learned.yaml", rc=0)
     assert b"  - id:" not in with_policy.out, "what it allows is not proposed again"
 

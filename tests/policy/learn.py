@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 TOP = pathlib.Path(os.environ.get("srcdir", pathlib.Path(__file__).resolve().parents[2])).resolve()
 PROGRAM = pathlib.Path("countersign").resolve()
@@ -168,6 +169,76 @@ def as_json(here, file, learned, packs):
     print("ok policy learn --json")
 
 
+WITH_KEYS = """version: 1
+name: mine
+packs: [{ pack: git@1 }]
+upstreams: [{ host: clear.test, port: 80, cleartext_credentials: true }]
+credentials:
+  api: { source: { env: A }, inject: { basic: true }, only: [{ host: api.test, path: "/v1/**" }, { host: clear.test, scheme: http },
+         { host: open.test, scheme: http }] }
+  forge: { source: { env: F }, inject: { basic: true }, only: [{ host: git.test, path: "/acme/**" }, { host: git.test, path: "/half/x.git/info/refs" }] }
+rules:
+  - { id: other, match: { host: other.test, method: GET, path: / }, decide: allow }
+"""
+
+
+def credentials(here, packs):
+    """use: where every request went with one credential, which the policy has and lets go there; else the words."""
+    file, policy, both = here / "used.jsonl", here / "keys.yaml", here / "both.yaml"
+    policy.write_text(WITH_KEYS, encoding="utf-8")
+    through = {"verdict": "allow", "code": "rule"}
+    git = {"host": "git.test", **through, "credential": "forge"}
+    fetch = {**git, "op": "git.fetch.refs"}
+    asked = [
+        ("api", record("GET", "/v1/a", credential="api", **through), record("GET", "/v1/a")),
+        ("api", record("POST", "/v1/a", "write", body=True, credential="api", verdict="hold", code="rule")),
+        ("api", record("GET", "/c", scheme="http", port=80, **{**through, "host": "clear.test"}, credential="api")),
+        ("api", record("GET", "/v1/shadow", credential="api", **through), record("GET", "/v1/shadow", **through, enforced=False),
+         record("GET", "/v1/shadow", **{**through, "code": "learning"})),
+        ("forge", record("GET", "/acme/app.git/info/refs?service=git-upload-pack", resource="git:git.test/acme/app", **fetch)),
+        ("credential-not-for-here", record("GET", "/half/x.git/info/refs?service=git-upload-pack", resource="git:git.test/half/x", **fetch)),
+        ("credential-not-for-here", record("GET", "/v2/a", credential="api", **through)),
+        ("credential-cleartext", record("GET", "/c", scheme="http", port=80, **{**through, "host": "open.test"}, credential="api")),
+        ("credential-unknown", record("GET", "/v1/b", credential="gone", **through)),
+        ("ambiguous-credential", record("GET", "/v1/c", credential="api", **through), record("GET", "/v1/c", credential="forge", **through)),
+        ("credential-sometimes", record("GET", "/v1/d", credential="api", **through), record("GET", "/v1/d", **through)),
+        (None, record("GET", "/v1/e", **through))]
+    file.write_text(lines([r for _, *some in asked for r in some]), encoding="utf-8")
+    said = json.loads(run("learn", "--from", file, "--policy", policy, "--json", *packs)[0])
+    assert said["left_out"] == [] and len(said["rules"]) == len(asked), said
+    for rule, (want, *some) in zip(said["rules"], asked):
+        codes = [w["code"] for w in said["warnings"] if w["rule"] == rule["id"] and w["code"] != "held-write"]
+        assert (rule.get("use"), codes) in ((want, []), (None, [want] if want else [])), (rule, codes, want)
+        assert rule["credentials"] == sorted({r["credential"] for r in some if "credential" in r}), rule
+    text, _ = run("learn", "--from", file, "--policy", policy, *packs)
+    assert text.count('    use: "api"') == 4 and text.count('    use: "forge"') == 1 and text.count("this rule sends it without") == 6, text
+    both.write_text(WITH_KEYS + text, encoding="utf-8")
+    assert "P106" not in run("check", "--json", *packs, both)[0]
+    text, _ = run("learn", "--from", file, *packs)
+    assert "use:" not in text.replace("use: narrow", "") and text.count("  # it went with the credential api, and without --policy") == 6, text
+    # an id that was taken and narrowed stays that rule's
+    taken = said["rules"][0]["id"]
+    policy.write_text(WITH_KEYS + f"  - {{ id: {taken}, match: {{ host: narrow.test, method: GET, path: / }}, decide: allow }}\n", encoding="utf-8")
+    again = json.loads(run("learn", "--from", file, "--policy", policy, "--json", *packs)[0])
+    assert [r["id"] for r in again["rules"]] == [taken + "-2"] + [r["id"] for r in said["rules"][1:]]
+    # without the pack its operations have no name
+    policy.write_text("version: 1\nrules: [{ id: x, match: { host: x.test, method: GET, path: / }, decide: allow }]\n", encoding="utf-8")
+    again = json.loads(run("learn", "--from", file, "--policy", policy, "--json", *packs)[0])
+    assert [x["code"] for x in again["left_out"]] == ["pack-not-listed"] * 2, again["left_out"]
+    # what it lets through while it learns has no rule; a sandbox whose labels decide is not guessed about
+    soon = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 3600))
+    policy.write_text(WITH_KEYS + f"learning: until {soon}\n", encoding="utf-8")
+    again = json.loads(run("learn", "--from", file, "--policy", policy, "--json", *packs)[0])
+    assert again["let_through"] == 0 and again["rules"] == said["rules"], again
+    policy.write_text(WITH_KEYS + "scopes: { eng: { labels: { team: [eng] }, regions: [eu] } }\n", encoding="utf-8")
+    again = json.loads(run("learn", "--from", file, "--policy", policy, "--json", *packs)[0])
+    assert again["rules"] == [] and [(x["code"], x["count"]) for x in again["left_out"]] == [("labels-not-known", 17)], again
+    policy.write_text(WITH_KEYS + "scopes: { eng: { sandboxes: [ci-1], regions: [eu] } }\n", encoding="utf-8")
+    again = json.loads(run("learn", "--from", file, "--policy", policy, "--json", *packs)[0])
+    assert again["rules"] == [] and {x["code"] for x in again["left_out"]} == {"residency"}, again
+    print("ok policy learn: credentials")
+
+
 def main():
     packs = ["--packs", TOP / "conf/packs"]
     reads, writes, push = seen()
@@ -197,6 +268,7 @@ def main():
         run("test", *packs, here / "learned_test.yaml")
         print(f"ok policy learn: {len(near)} neighbours are denied")
         as_json(here, file, learned, packs)
+        credentials(here, packs)
         again, said = run("learn", "--from", file, "--policy", learned, *packs)
         assert again == "", (again, said)  # what it allows is not proposed again
         patched(here, file, packs)
