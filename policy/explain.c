@@ -1,5 +1,6 @@
 #include "policy/explain.h"
 
+#include "policy/about.h"
 #include "policy/glob.h"
 #include "policy/why.h"
 
@@ -87,7 +88,7 @@ static unsigned rule_misses(const struct ask *k, const struct img_rule *r, bool 
 }
 
 /* The list of refs before a push is judged by the push it may lead to. */
-static bool take_could(struct ask *k)
+bool ask_could(struct ask *k)
 {
     for (uint32_t i = 0; i < k->p->n[IMG_OP]; i++) {
         const struct img_op *o = img_at(k->p, IMG_OP, i);
@@ -103,8 +104,8 @@ static bool take_could(struct ask *k)
     return false;
 }
 
-static struct ask ask_again(const struct policy *p, const struct subject *s, const struct request *r,
-                            const struct decision *d, struct body_view *body, struct arena *a)
+struct ask ask_again(const struct policy *p, const struct subject *s, const struct request *r,
+                     const struct decision *d, struct body_view *body, struct arena *a)
 {
     struct ask k = {.p = p,
                     .subject = s,
@@ -181,7 +182,7 @@ size_t policy_near_misses(const struct policy *p, const struct subject *s, const
     size_t n = 0;
     if (d->op.n == 0)
         return 0;
-    bool could = take_could(&k);
+    bool could = ask_could(&k);
     for (uint32_t i = 0; i < p->n[IMG_RULE] && n < NEAR_MAX; i++) {
         const struct img_rule *rule = img_at(p, IMG_RULE, i);
         unsigned open = 0, bits = push_misses(&k, rule, d, could, &member, &open);
@@ -312,7 +313,7 @@ void policy_cover(const struct policy *p, const struct subject *s, const struct 
     struct ask k = ask_again(p, s, r, d, &body, a);
     struct member member = {0};
     k.now_ms = now_ms;
-    bool could = take_could(&k);
+    bool could = ask_could(&k);
     for (uint32_t i = 0; i < p->n[IMG_RULE]; i++) {
         const struct img_rule *rule = img_at(p, IMG_RULE, i);
         unsigned open = 0;

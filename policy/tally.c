@@ -1,7 +1,7 @@
 /* Ask every rule that could be about the request; the index of the image
  * (hash of host and path, of a resource, of an operation's family) keeps those
  * few however many rules there are. */
-#include "policy/match.h"
+#include "policy/about.h"
 
 /* An except takes away what it fits: from an allow in any spelling, from a deny or a
  * hold only what is written, so that it never takes away too little or too much. */
@@ -160,51 +160,55 @@ static void weigh(const struct ask *k, uint32_t i, struct tally *t)
     }
 }
 
-static void weigh_key(const struct ask *k, uint32_t hash, struct tally *t)
+static void weigh_key(const struct ask *k, uint32_t hash, void *arg)
 {
     struct img_range r = img_find(k->p, img_hash_end(hash));
     for (uint32_t i = 0; i < r.n; i++)
-        weigh(k, *(const uint32_t *)img_at(k->p, IMG_RULE_REF, r.first + i), t);
+        weigh(k, *(const uint32_t *)img_at(k->p, IMG_RULE_REF, r.first + i), arg);
 }
 
+/* What is done with each key; known where it is called, so that the decision pays for no pointer. */
+typedef void key_fn(const struct ask *k, uint32_t hash, void *arg);
+#define INLINE static inline __attribute__((always_inline))
+
 /* Keys H (host, then up to three segments of the path) and W (what follows a dot of the host). */
-static void weigh_by_host(const struct ask *k, struct tally *t)
+INLINE void keys_of_host(const struct ask *k, key_fn *fn, void *arg)
 {
     struct span host = k->request->host, path = span_from(k->path, 1);
     uint32_t h = img_hash_add(img_hash_begin('H'), host);
-    weigh_key(k, h, t);
+    fn(k, h, arg);
     for (unsigned depth = 0; depth < 3 && path.n; depth++) {
         struct span segment = span_first(path, span_index(path, '/'));
         h = img_hash_add(img_hash_add(h, SPAN("/")), segment);
-        weigh_key(k, h, t);
+        fn(k, h, arg);
         path = span_from(path, segment.n + 1);
     }
     for (struct span rest = host; rest.n;) {
         rest = span_from(rest, span_index(rest, '.') + 1);
         if (rest.n)
-            weigh_key(k, img_hash_add(img_hash_begin('W'), rest), t);
+            fn(k, img_hash_add(img_hash_begin('W'), rest), arg);
     }
 }
 
 /* Keys F (a resource), R (a resource up to its first '/'), O (first word of the operation), A (all). Of what may mean
  * another method nobody can say what it is done to: V has all that are looked for by a resource. */
-static void weigh_by_words(const struct ask *k, struct tally *t)
+INLINE void keys_of_words(const struct ask *k, key_fn *fn, void *arg)
 {
     if (k->resource.n) {
-        weigh_key(k, img_hash_add(img_hash_begin('F'), k->resource), t);
+        fn(k, img_hash_add(img_hash_begin('F'), k->resource), arg);
         struct span owner = span_first(k->resource, span_index(k->resource, '/'));
-        weigh_key(k, img_hash_add(img_hash_begin('R'), owner), t);
+        fn(k, img_hash_add(img_hash_begin('R'), owner), arg);
     }
-    weigh_key(k, img_hash_add(img_hash_begin('O'), span_first(k->op, span_index(k->op, '.'))), t);
+    fn(k, img_hash_add(img_hash_begin('O'), span_first(k->op, span_index(k->op, '.'))), arg);
     if (k->beside.n && !span_starts(k->beside, SPAN("http.")))
-        weigh_key(k, img_hash_add(img_hash_begin('O'), span_first(k->beside, span_index(k->beside, '.'))), t);
+        fn(k, img_hash_add(img_hash_begin('O'), span_first(k->beside, span_index(k->beside, '.'))), arg);
     if (k->overridden) {
-        weigh_key(k, img_hash_add(img_hash_begin('V'), k->request->host), t);
-        weigh_key(k, img_hash_begin('V'), t);
+        fn(k, img_hash_add(img_hash_begin('V'), k->request->host), arg);
+        fn(k, img_hash_begin('V'), arg);
         if (k->resource.n)
-            weigh_key(k, img_hash_add(img_hash_begin('V'), span_first(k->resource, span_index(k->resource, ':'))), t);
+            fn(k, img_hash_add(img_hash_begin('V'), span_first(k->resource, span_index(k->resource, ':'))), arg);
     }
-    weigh_key(k, img_hash_begin('A'), t);
+    fn(k, img_hash_begin('A'), arg);
 }
 
 void tally_rules(const struct ask *k, struct tally *t)
@@ -217,8 +221,28 @@ void tally_rules(const struct ask *k, struct tally *t)
                         .hold_maybe = -1,
                         .allow_maybe = -1,
                         .credential_allow = IMG_NONE};
-    weigh_by_host(k, t);
-    weigh_by_words(k, t);
+    keys_of_host(k, weigh_key, t);
+    keys_of_words(k, weigh_key, t);
     if (t->hold.rule >= 0 && t->loose.rule >= 0)
         hold_sum_also(&t->hold, &t->loose);
+}
+
+struct about {
+    about_fn *fn;
+    void *arg;
+};
+
+static void about_key(const struct ask *k, uint32_t hash, void *arg)
+{
+    const struct about *b = arg;
+    struct img_range r = img_find(k->p, img_hash_end(hash));
+    for (uint32_t i = 0; i < r.n; i++)
+        b->fn(k, *(const uint32_t *)img_at(k->p, IMG_RULE_REF, r.first + i), b->arg);
+}
+
+void about_rules(const struct ask *k, about_fn *fn, void *arg)
+{
+    struct about b = {fn, arg};
+    keys_of_host(k, about_key, &b);
+    keys_of_words(k, about_key, &b);
 }

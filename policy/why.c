@@ -165,37 +165,44 @@ static void git_words(const struct ask *k, const struct img_match *m, struct dyn
     }
 }
 
-static struct span json_word(const struct json *j)
+/* With its type: "5" is no 5 to the judge, and null is not nothing. */
+static void json_words(const struct json *j, struct dynbuf *out)
 {
-    switch (j->type) {
-    case JSON_BOOL: return j->truth ? SPAN("true") : SPAN("false");
-    case JSON_NULL: return SPAN("null");
-    case JSON_ARRAY: return SPAN("a list");
-    case JSON_OBJECT: return SPAN("an object");
-    default: return j->text;
+    switch (j ? j->type : JSON_BAD) {
+    case JSON_BAD: (void)dynbuf_addf(out, "not there"); break;
+    case JSON_NULL: (void)dynbuf_addf(out, "null"); break;
+    case JSON_BOOL: (void)dynbuf_addf(out, j->truth ? "true" : "false"); break;
+    case JSON_ARRAY: (void)dynbuf_addf(out, j->child ? "a list" : "an empty list"); break;
+    case JSON_OBJECT: (void)dynbuf_addf(out, j->child ? "an object" : "an empty object"); break;
+    case JSON_NUMBER:
+        (void)dynbuf_addf(out, "the number ");
+        why_value(out, j->text);
+        break;
+    case JSON_STRING:
+        (void)dynbuf_addf(out, "the string \"");
+        why_value(out, j->text);
+        (void)dynbuf_add_byte(out, '"');
     }
 }
 
-/* The value that a condition is about, once the body was looked into; false: it is not there. */
-static bool cond_value(const struct ask *k, const struct img_cond *c, struct span *out)
+static void form_words(const struct ask *k, struct span name, struct dynbuf *out)
 {
-    struct span key = img_span(k->p, c->key);
-    const struct json *j = c->kind == COND_JSON ? json_pointer(k->body->json, key) : NULL;
-    if (c->kind == COND_JSON && j)
-        *out = json_word(j);
-    for (size_t i = 0; c->kind == COND_FORM && i < k->body->nfields; i++)
-        if (span_eq(k->body->field[i].name, key)) {
-            *out = k->body->field[i].value;
-            return true;
+    for (size_t i = 0; i < k->body->nfields; i++)
+        if (span_eq(k->body->field[i].name, name)) {
+            struct span value = k->body->field[i].value;
+            why_value(out, value.n ? value : SPAN("empty"));
+            return;
         }
-    return c->kind == COND_JSON && j;
+    (void)dynbuf_addf(out, "not there");
 }
 
 static void cond_wants(const struct ask *k, const struct img_cond *c, struct dynbuf *out)
 {
+    const char *type = c->kind == COND_JSON ? "a whole number, " : ""; /* all of a form is text */
+    unsigned long long n = c->number;
     switch (c->op) {
-    case COND_AT_MOST: (void)dynbuf_addf(out, "at most %llu", (unsigned long long)c->number); break;
-    case COND_AT_LEAST: (void)dynbuf_addf(out, "at least %llu", (unsigned long long)c->number); break;
+    case COND_AT_MOST: (void)dynbuf_addf(out, "%sat most %llu", type, n); break;
+    case COND_AT_LEAST: (void)dynbuf_addf(out, "%sat least %llu", type, n); break;
     case COND_EXISTS: (void)dynbuf_addf(out, "it to be there"); break;
     case COND_ABSENT: (void)dynbuf_addf(out, "it not to be there"); break;
     default:
@@ -208,19 +215,21 @@ static void cond_wants(const struct ask *k, const struct img_cond *c, struct dyn
 
 static void cond_words(const struct ask *k, const struct img_cond *c, struct dynbuf *out)
 {
-    struct span value = SPAN_NONE;
+    struct span key = img_span(k->p, c->key);
     if (k->body->kind == BODY_ABSENT || k->body->kind == BODY_OPEN) {
         const char *why = k->body->kind == BODY_OPEN ? body_why_open(k->request, k->arena) : NULL;
         (void)dynbuf_addf(out, "%s; the rule asks about ", why ? why : "there is no body");
-        why_value(out, img_span(k->p, c->key));
+        why_value(out, key);
     } else if ((k->body->kind == BODY_JSON) != (c->kind == COND_JSON)) {
         (void)dynbuf_addf(out, "the body is %s, the rule asks for %s", k->body->kind == BODY_JSON ? "JSON" : "a form",
                           c->kind == COND_JSON ? "JSON" : "a form");
     } else {
-        bool there = cond_value(k, c, &value);
-        why_value(out, img_span(k->p, c->key));
-        (void)dynbuf_addf(out, " is ");
-        why_value(out, !there ? SPAN("not there") : value.n ? value : SPAN("empty"));
+        why_value(out, key);
+        (void)dynbuf_addf(out, key.n ? " is " : "the body is ");
+        if (c->kind == COND_JSON)
+            json_words(json_pointer(k->body->json, key), out);
+        else
+            form_words(k, key, out);
         (void)dynbuf_addf(out, ", the rule wants ");
         cond_wants(k, c, out);
     }
@@ -258,6 +267,55 @@ static void scope_words(const struct ask *k, const struct img_rule *r, struct dy
     }
 }
 
+static void days_words(struct dynbuf *out, uint32_t days)
+{
+    static const char *const names[] = {"mon", "tue", "wed", "thu", "fri", "sat", "sun"};
+    bool any = false;
+    if (days == WINDOW_DAYS_ALL)
+        (void)dynbuf_addf(out, "every day");
+    for (unsigned d = 0; d < 7 && days != WINDOW_DAYS_ALL; d++) {
+        unsigned last = d;
+        if ((days & 1u << d) == 0)
+            continue;
+        while (last < 6 && (days & 1u << (last + 1)))
+            last++;
+        (void)dynbuf_addf(out, "%s%s", any ? ", " : "", names[d]);
+        if (last > d)
+            (void)dynbuf_addf(out, "%s%s", last > d + 1 ? "-" : ", ", names[last]);
+        any = true;
+        d = last;
+    }
+}
+
+void why_hours(struct dynbuf *out, const struct policy *p, const struct img_rule *r)
+{
+    uint32_t shown = r->windows.n > LIST_SHOWN + 1 ? LIST_SHOWN : r->windows.n;
+    for (uint32_t i = 0; i < shown; i++) {
+        const struct img_window *w = img_at(p, IMG_WINDOW, r->windows.first + i);
+        const struct img_zone *z = img_at(p, IMG_ZONE, w->zone);
+        (void)dynbuf_addf(out, "%s", i == 0 ? "" : i + 1 == r->windows.n ? " or " : ", ");
+        days_words(out, w->days);
+        (void)dynbuf_addf(out, " %02u:%02u-%02u:%02u %.*s", w->from_min / 60, w->from_min % 60, w->to_min / 60,
+                          w->to_min % 60, SPAN_FMT(img_span(p, z->name)));
+    }
+    if (shown < r->windows.n)
+        (void)dynbuf_addf(out, " or %u more", r->windows.n - shown);
+}
+
+/* Years begin in March here, so that the day that some years lack is the last. */
+void why_time(struct dynbuf *out, uint64_t ms)
+{
+    uint64_t s = ms / 1000, days = s / 86400 + 719468, era = days / 146097, of_era = days % 146097;
+    uint64_t year = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
+    uint64_t day = of_era - (365 * year + year / 4 - year / 100), month = (5 * day + 2) / 153;
+    day -= (153 * month + 2) / 5;
+    month = month < 10 ? month + 3 : month - 9;
+    year += era * 400 + (month <= 2);
+    (void)dynbuf_addf(out, "%04llu-%02llu-%02lluT%02llu:%02llu:%02lluZ", (unsigned long long)year,
+                      (unsigned long long)month, (unsigned long long)day + 1, (unsigned long long)(s / 3600 % 24),
+                      (unsigned long long)(s / 60 % 60), (unsigned long long)(s % 60));
+}
+
 void why_words(const struct ask *k, const struct img_rule *r, enum miss key, struct dynbuf *out)
 {
     const struct img_match *m = img_at(k->p, IMG_MATCH, r->match.first);
@@ -282,7 +340,10 @@ void why_words(const struct ask *k, const struct img_rule *r, enum miss key, str
     case MISS_GIT: git_words(k, m, out); break;
     case MISS_BODY: body_words(k, m, out); break;
     case MISS_SCOPE: scope_words(k, r, out); break;
-    case MISS_WHEN: (void)dynbuf_addf(out, "it is out of the hours of its when:"); break;
+    case MISS_WHEN:
+        (void)dynbuf_addf(out, "it is in force only ");
+        why_hours(out, k->p, r);
+        break;
     case MISS_EXCEPT: (void)dynbuf_addf(out, "its except: takes this request out of it"); break;
     case MISS_NONE: break;
     }

@@ -4,6 +4,7 @@
 #include "common/json/json.h"
 #include "policy/cli/policy_cli.h"
 #include "policy/cli/show.h"
+#include "policy/opens.h"
 #include "policy/undecided.h"
 
 enum { CHANGES_MAX = 8, TRIES_MAX = 6 };
@@ -23,6 +24,7 @@ struct explained {
     struct span place;            /* of its only: */
     int entry;
     struct span operators;
+    struct opening opening; /* at empty: the clock alone changes nothing */
 };
 
 static bool told_already(const struct explained *x, struct span words)
@@ -87,6 +89,8 @@ static struct explained *explained_of(const struct loaded *l, struct asked *q)
             x->near[i].words = SPAN("the fields of the request are not recorded, and the rule asks about one");
         }
     try_changes(l, q, x);
+    if (!policy_opens(l->p, &q->subject, &q->request, d, q->now_ms, &q->a, &x->opening))
+        x->opening.at = SPAN_NONE;
     return x;
 }
 
@@ -206,13 +210,17 @@ static void print_near(const struct explained *x, const char *indent)
         show_text(m->words);
         putchar('\n');
     }
-    if (x->nchanges)
+    if (x->nchanges || x->opening.at.n)
         printf("%s  what would change it:\n", indent);
     for (size_t i = 0; i < x->nchanges; i++) {
         printf("%s    ", indent);
         show_text(x->change[i].words);
         printf(": ");
         print_verdict(&x->change[i].decision);
+    }
+    if (x->opening.at.n) {
+        printf("%s    from %.*s on: ", indent, SPAN_FMT(x->opening.at));
+        print_verdict(&x->opening.decision);
     }
 }
 
@@ -289,6 +297,14 @@ static void json_near(struct jsonw *w, const struct explained *x)
         jsonw_end_object(w);
     }
     jsonw_end_array(w);
+    if (x->opening.at.n == 0)
+        return;
+    jsonw_key(w, "opens");
+    jsonw_object(w);
+    jsonw_kv(w, "at", x->opening.at);
+    jsonw_kv(w, "hours", x->opening.hours);
+    json_verdict(w, &x->opening.decision);
+    jsonw_end_object(w);
 }
 
 static void json_messages(struct jsonw *w, const struct ws_terms *t)

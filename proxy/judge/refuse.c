@@ -4,6 +4,7 @@
 
 #include "common/log.h"
 #include "policy/manifest.h"
+#include "policy/opens.h"
 #include "proxy/judge/over.h"
 
 enum { ALLOWED_MAX = 4, WAIT_BY_ITSELF = 60 };
@@ -178,6 +179,28 @@ static void add_allowed(struct exchange *x, struct refusal *r)
     r->allowed = v;
 }
 
+/* Denied for the hours of a rule: then the same request is good later, and when that is can be said. */
+static void add_hours(struct exchange *x, struct refusal *r)
+{
+    struct subject who = {x->sandbox->name, x->sandbox->label, x->sandbox->nlabels};
+    struct request q = exchange_asks(x);
+    uint64_t now = x->judge->ports.wall(x->judge->ports.arg);
+    struct opening o;
+    if (x->now.image == NULL ||
+        !policy_opens(x->now.image->policy, &who, &q, &x->now.d, x->now.at_ms, &x->now.facts, &o))
+        return;
+    const char *how = o.decision.need_body                 ? "may be allowed, depending on its body,"
+                      : o.decision.verdict == VERDICT_HOLD ? "is held for approval"
+                                                           : "is allowed";
+    r->retry = true;
+    r->retry_after = o.at_ms > now ? (unsigned)((o.at_ms - now + 999) / 1000) : 1;
+    r->next = format(&x->arena, "Repeat the same request after %.*s.", SPAN_FMT(o.at));
+    struct span said = span_trim(r->detail);
+    bool ended = said.n && span_index(SPAN(".!?"), said.p[said.n - 1]) < 3;
+    r->detail = format(&x->arena, "%.*s%s It %s %.*s%sfrom %.*s on.", SPAN_FMT(said), ended ? "" : ".", how,
+                       SPAN_FMT(o.hours), o.hours.n ? ", next " : "", SPAN_FMT(o.at));
+}
+
 static void denied(struct exchange *x, struct refusal *r)
 {
     const struct decision *d = &x->now.d;
@@ -189,8 +212,10 @@ static void denied(struct exchange *x, struct refusal *r)
     } else {
         r->detail = format(&x->arena, "%.*s is not allowed by the policy.", SPAN_FMT(r->asked));
     }
-    if (x->sandbox)
+    if (x->sandbox) {
         add_allowed(x, r);
+        add_hours(x, r);
+    }
     if (x->judge->config.disclose_rules)
         r->rule = d->rule.id;
 }

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """What an agent is told beforehand (/v1/manifest) and when it is refused: what was asked, why, and what there is instead."""
+import datetime as dt
 import json
 
 from gateway import Gateway
@@ -48,6 +49,46 @@ def an_agent_can_read_what_it_may_ask_and_is_told_when_it_is_refused(lab):
     assert no["allowed"] == ["GET /v1/**: allowed"] and no["manifest"].endswith("/v1/manifest"), no
     far = ask(lab, gw, "https://elsewhere.test/", sandbox="vm")
     assert far["allowed"] == [f"nothing at this host; hosts that can be reached: {up.name}"], far
+    assert not up.effects(), up.effects()
+
+
+HOURS = """version: 1
+scopes:
+  ci: {{ sandboxes: ["ci-*"] }}
+upstreams:
+  - {{ host: {host}, port: {port}, address: 127.0.0.1, ca: {ca}, allow_private: [127.0.0.0/8] }}
+rules:
+  - {{ id: read, match: {{ host: {host}, port: {port}, method: GET }}, decide: allow }}
+  - id: deploy
+    scope: ci
+    match: {{ host: {host}, port: {port}, method: POST, path: /deploy }}
+    decide: allow
+    when: {{ days: {day}, hours: "09:00-17:00", zone: UTC }}
+"""
+
+
+@test()
+def a_denial_of_these_hours_says_when_to_come_back(lab):
+    up = lab.upstream()
+    now = dt.datetime.now(dt.timezone.utc)
+    then = (now + dt.timedelta(days=2)).replace(hour=9, minute=0, second=0, microsecond=0)
+    day = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"][then.weekday()]
+    gw = Gateway(lab, HOURS.format(host=up.name, port=up.port, ca=up.ca, day=day))
+    url = f"https://{up.name}:{up.port}"
+    done = lab.run(["curl", "-sS", "-i", "--max-time", "30", "-X", "POST", url + "/deploy"], env=gw.client_env("ci-7"), rc=0)
+    head, body = done.out.decode().replace("\r\n", "\n").rsplit("\n\n", 1)
+    no, wait = json.loads(body), (then - now).total_seconds()
+    at = then.strftime("%Y-%m-%dT%H:%M:%SZ")
+    assert no["retry"] is True and no["next_steps"] == f"Repeat the same request after {at}.", no
+    assert no["detail"] == (f"POST {url}/deploy is not allowed by the policy. It is allowed {day} 09:00-17:00 UTC, next from "
+                            f"{at} on."), no
+    told = [int(line.split(":")[1]) for line in head.splitlines() if line.lower().startswith("retry-after:")]
+    assert len(told) == 1 and wait - 120 < told[0] <= wait + 1, (told, wait)
+    # To whom the manifest does not show the rule, its hours are not told either.
+    for sandbox, path in (("vm", "/deploy"), ("ci-7", "/other")):
+        no = ask(lab, gw, url + path, "-X", "POST", sandbox=sandbox)
+        assert no["retry"] is False and no["detail"].endswith("is not allowed by the policy."), no
+        assert no["next_steps"] == "Do not repeat it unchanged: the answer will be the same." and day not in no["detail"], no
     assert not up.effects(), up.effects()
 
 

@@ -4,6 +4,7 @@
 
 #include "policy/manifest.h"
 #include "policy/limit.h"
+#include "policy/opens.h"
 #include "tests/play/play.h"
 
 struct policy {
@@ -248,4 +249,17 @@ size_t policy_allowed_here(const struct policy *p, const struct subject *s, cons
         return 0;
     out[0] = SPAN("GET /r: allowed");
     return 1;
+}
+
+bool policy_opens(const struct policy *p, const struct subject *s, const struct request *r, const struct decision *d,
+                  uint64_t now_ms, struct arena *a, struct opening *out)
+{
+    struct span verdict, line;
+    *out = (struct opening){.hours = SPAN("mon-fri 09:00-17:00 UTC"), .at = SPAN("2026-11-23T09:00:00Z")};
+    if (d->rule.id.n == 0 || !line_of(p, d->rule.id, &verdict, &line))
+        return false;
+    uint64_t wait = number(line, "opens=", 0);
+    out->at_ms = now_ms + wait;
+    out->decision.verdict = VERDICT_HOLD;
+    return wait > 0;
 }

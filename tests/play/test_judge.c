@@ -39,11 +39,33 @@ static void a_denial_says_why_and_is_recorded(void **state)
     play_close(&p);
 }
 
+/* What the clock alone will change is not refused for good. */
+static void a_denial_of_these_hours_says_when_to_repeat_it(void **state)
+{
+    struct play p;
+    play_all(&p, "deny write POST /no rule=nope\n"
+                 "deny write POST /later rule=shut say=Not_on_Fridays opens=90000\n");
+    give_request(&p, XID(1), POST("/no", "x"));
+    expect_reply(&p, XID(1), 403, "\"retry\":false,\"next_steps\":\"Do not repeat it unchanged");
+    expect_audit(&p, XID(1), "deny", "rule");
+    give_request(&p, XID(2), POST("/later", "x"));
+    expect_reply(&p, XID(2), 403,
+                 "\"retry\":true,\"next_steps\":\"Repeat the same request after 2026-11-23T09:00:00Z.\"");
+    expect_audit(&p, XID(2), "deny", "rule");
+    give_request(&p, XID(3), POST("/later", "x"));
+    expect_reply(&p, XID(3), 403,
+                 "\"detail\":\"Not on Fridays. It is held for approval mon-fri 09:00-17:00 UTC, next from "
+                 "2026-11-23T09:00:00Z on.\"");
+    expect_audit(&p, XID(3), "deny", "rule");
+    play_close(&p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_allowed_read_passes),
         cmocka_unit_test(a_denial_says_why_and_is_recorded),
+        cmocka_unit_test(a_denial_of_these_hours_says_when_to_repeat_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

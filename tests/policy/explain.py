@@ -30,6 +30,7 @@ rules:
   - { id: talk, match: { host: w.example, ws: {} }, decide: allow, messages: { send: text } }
   - { id: topic, match: { op: git.push, resource: "github:acme/*", git: { refs: ["refs/heads/agent/*"] } }, decide: allow }
   - { id: days, match: { host: d.example, method: GET }, decide: allow, when: { days: [mon-fri], zone: Europe/Berlin } }
+  - { id: quiet, match: { host: g.example, method: POST, json: [{ pointer: /draft, equals: "false" }] }, decide: allow }
   - { id: wrong-place, match: { host: a.example, effect: read, path: /v3 }, decide: allow, use: key }
 """
 
@@ -72,10 +73,10 @@ ALLOW by rule allow-read (p.yaml:9)
   credential key -> header Authorization (inside only[1]: https://a.example/v1/**)
   near misses:
     no-admin (deny, p.yaml:12): path is /v1/x, the rule wants /v1/admin/**
-    wrong-place (allow, p.yaml:20): path is /v1/x, the rule wants /v3
+    wrong-place (allow, p.yaml:21): path is /v1/x, the rule wants /v3
   what would change it:
     with path /v1/admin/x: DENY  by rule no-admin (p.yaml:12)
-    with path /v3: DENY  by rule wrong-place (p.yaml:20) because credential-not-for-here
+    with path /v3: DENY  by rule wrong-place (p.yaml:21) because credential-not-for-here
 """, "GET", "https://a.example/v1/x")
     golden("a held write", 10, """\
 HOLD  by rule hold-write (p.yaml:10)
@@ -95,7 +96,7 @@ DENY  by rule no-admin (p.yaml:12)
   say: Not for agents.
   near misses:
     allow-read (allow, p.yaml:9): all of it fits, but the deny "no-admin" goes before it: an except: there would let it decide
-    wrong-place (allow, p.yaml:20): path is /v1/admin/x, the rule wants /v3
+    wrong-place (allow, p.yaml:21): path is /v1/admin/x, the rule wants /v3
 """, "GET", "https://a.example/v1/admin/x")
     has("who is asked for", 11, ["hold-write (hold, p.yaml:10): sandbox lab is not in scope bots (ci-*, label team=core or infra)",
         "with a sandbox of scope bots: HOLD  by rule hold-write"], "--as", "lab", "POST", "https://a.example/v1/x")
@@ -104,11 +105,18 @@ DENY  by rule no-admin (p.yaml:12)
         "GET", "https://a.example/v3")
     body.write_text('{"currency": "eur", "amount": 9900}')
     json_type = ["-H", "Content-Type: application/json"]
-    has("a value in JSON", 11, ["pay (allow, p.yaml:13): /amount is 9900, the rule wants at most 5000",
+    has("a value in JSON", 11, ["pay (allow, p.yaml:13): /amount is the number 9900, the rule wants a whole number, at most 5000",
         "with body /amount: 5000: ALLOW by rule pay"], *json_type, "--body", body, "POST", "https://p.example/")
     body.write_text("{}")
     has("a value that is not there", 11, ["/amount is not there", "with body /amount: 5000: ALLOW by rule pay"],
         *json_type, "--body", body, "POST", "https://p.example/")
+    for value, words in (('"5"', 'the string "5"'), ('""', 'the string ""'), ("null", "null"), ("true", "true"), ("5.0", "the number 5.0"),
+                         ("{}", "an empty object"), ('{"x": 1}', "an object"), ("[]", "an empty list"), ("[5]", "a list")):
+        has(f"a value of another type: {value}", 11, [f"/amount is {words}, the rule wants a whole number, at most 5000"],
+            "--data", f'{{"amount": {value}}}', "POST", "https://p.example/")
+    has("a quoted false is no false", 11, ['/draft is the string "false", the rule wants false'],
+        "--data", '{"draft": "false"}', "POST", "https://g.example/")
+    has("a false is one", 0, ["ALLOW by rule quiet"], "--data", '{"draft": false}', "POST", "https://g.example/")
     body.write_text("kind=c&n=1")
     has("a field of a form", 11, ["order (allow, p.yaml:14): kind is c, the rule wants a or b",
         "with body kind: a: ALLOW by rule order"],
@@ -205,6 +213,13 @@ DENY  by rule no-admin (p.yaml:12)
     has("--curl and --body", 2, ["have their own"], "--curl", "curl x", "--body", body)
     has("--data", 0, ["ALLOW by rule pay", "note: --data is taken for JSON"], "--data", '{"amount": 1}', "POST", "https://p.example/")
     has("--data, a form", 0, ["ALLOW by rule order"], "--data", "kind=b", "POST", "https://f.example/")
+    has("out of its hours", 11, ["days (allow, p.yaml:19): it is in force only mon-fri 00:00-24:00 Europe/Berlin",
+        "what would change it:", "from 2026-11-22T23:00:00Z on: ALLOW by rule days"], "--at", "2026-11-22T10:00:00Z", "GET", "https://d.example/")
+    rc, out, err = explain("--json", "--at", "2026-11-22T10:00:00Z", "GET", "https://d.example/", policy)
+    said(json.loads(out)["opens"] == {"at": "2026-11-22T23:00:00Z", "hours": "mon-fri 00:00-24:00 Europe/Berlin", "decide": "allow",
+         "code": "rule", "need_body": False, "rule": {"id": "days", "file": str(policy), "line": 19}}, "JSON: when it opens", out)
+    rc, out, err = explain("--json", "--at", "2026-11-22T10:00:00Z", "GET", "https://a.example/", policy)
+    said("opens" not in json.loads(out), "JSON: the clock alone changes nothing", out)
     rc, out, err = explain("--json", "POST", "https://a.example/v1/x", policy)
     found = json.loads(out)
     said(rc == 11 and found["near_misses"][0] == {"id": "allow-read", "file": str(policy), "line": 9, "decide": "allow",

@@ -9,6 +9,7 @@
 
 #include "policy/load/instant.h"
 #include "policy/load/zone.h"
+#include "policy/opens.h"
 #include "policy_kit.h"
 
 static uint64_t at(const char *text)
@@ -287,11 +288,195 @@ static void test_odd_footers(void **state)
     arena_free(&a);
 }
 
+static const char shop[] =
+    "version: 1\n"
+    "packs: [git@1]\n"
+    "scopes: { ci: { sandboxes: [\"ci-*\"] }, other: { sandboxes: [\"vm-*\"] } }\n"
+    "rules:\n"
+    "  - { id: work, match: { host: work.test, effect: read }, decide: allow,\n"
+    "      when: { days: [mon-fri], hours: \"08:00-18:00\", zone: Europe/Berlin } }\n"
+    "  - { id: two, match: { host: two.test }, decide: hold,\n"
+    "      when: [{ days: mon, hours: [\"08:00-09:00\", \"10:00-24:00\"], zone: UTC }, { days: tue, zone: UTC }] }\n"
+    "  - { id: howe, match: { host: howe.test }, decide: allow,\n"
+    "      when: { days: [sat-sun], hours: \"01:45-02:15\", zone: Australia/Lord_Howe } }\n"
+    "  - { id: night, match: { host: night.test }, decide: allow,\n"
+    "      when: { days: [fri], hours: \"22:00-06:00\", zone: America/New_York } }\n"
+    "  - { id: free, match: { host: frozen.test }, decide: allow }\n"
+    "  - { id: freeze, match: { host: frozen.test }, decide: deny, say: Frozen,\n"
+    "      when: { days: [fri-sun], hours: \"16:00-08:00\", zone: Europe/Berlin } }\n"
+    "  - { id: never, match: { host: never.test }, decide: deny }\n"
+    "  - { id: nearly, match: { host: never.test }, decide: allow, when: { days: mon, zone: UTC } }\n"
+    "  - { id: theirs, scope: other, match: { host: theirs.test }, decide: allow, when: { days: mon, zone: UTC } }\n"
+    "  - { id: other-path, match: { host: path.test, path: /b }, decide: allow, when: { days: mon, zone: UTC } }\n"
+    "  - { id: small, match: { host: body.test, json: [{ pointer: /n, int_lte: 5 }] }, decide: allow,\n"
+    "      when: { days: mon, zone: UTC } }\n"
+    "  - { id: push, match: { op: git.push, resource: \"github:acme/*\" }, decide: hold,\n"
+    "      when: { days: mon, zone: UTC } }\n"
+    "  - { id: both, match: { host: both.test }, decide: allow,\n"
+    "      when: { days: mon, hours: \"08:00-10:00\", zone: UTC } }\n"
+    "  - { id: both-not, match: { host: both.test }, decide: deny, when: { hours: \"00:00-09:00\", zone: UTC } }\n";
+
+static struct request get(const char *host)
+{
+    return (struct request){.scheme = SPAN("https"),
+                            .host = span_str(host),
+                            .method = SPAN("GET"),
+                            .path = SPAN("/"),
+                            .port = 443,
+                            .body_complete = true};
+}
+
+static const struct subject ci = {SPAN("ci-1"), NULL, 0};
+
+/* Judge it, and ask when it opens: "" for never, else "TIME VERDICT HOURS". */
+static const char *opens(struct kit *k, const struct request *r, const struct subject *s)
+{
+    static char text[300];
+    struct opening o;
+    policy_judge(k->p, s, r, k->now_ms, &k->a, &k->d);
+    if (!policy_opens(k->p, s, r, &k->d, k->now_ms, &k->a, &o))
+        return "";
+    snprintf(text, sizeof(text), "%.*s %s %.*s", SPAN_FMT(o.at),
+             o.decision.need_body ? "body" : verdict_name(o.decision.verdict), SPAN_FMT(o.hours));
+    assert_int_equal(at(span_str(text).n > 20 ? (text[20] = 0, text) : text), o.at_ms);
+    text[20] = ' ';
+    return text;
+}
+
+/* 2026-11-27 is a Friday. */
+static void test_opens(void **state)
+{
+    static const struct {
+        const char *at, *host, *want;
+    } cases[] = {
+        {"2026-11-27T20:00:00Z", "work.test", "2026-11-30T07:00:00Z allow mon-fri 08:00-18:00 Europe/Berlin"},
+        {"2026-11-27T10:00:00Z", "work.test", ""}, /* it is allowed */
+        {"2026-11-30T06:59:59Z", "work.test", "2026-11-30T07:00:00Z allow mon-fri 08:00-18:00 Europe/Berlin"},
+        {"2026-11-27T10:00:00Z", "two.test",
+         "2026-11-30T08:00:00Z hold mon 08:00-09:00 UTC, mon 10:00-24:00 UTC or tue 00:00-24:00 UTC"},
+        {"2026-11-27T10:00:00Z", "night.test", "2026-11-28T03:00:00Z allow fri 22:00-06:00 America/New_York"},
+        {"2026-11-29T20:00:00Z", "frozen.test", "2026-11-30T07:00:00Z allow "},
+        {"2026-11-27T10:00:00Z", "both.test", "2026-11-30T09:00:00Z allow mon 08:00-10:00 UTC"},
+        {"2026-11-27T10:00:00Z", "never.test", ""},
+        {"2026-11-27T10:00:00Z", "path.test", ""},
+        {"2026-11-27T10:00:00Z", "nowhere.test", ""},
+        {"2061-01-03T12:00:00Z", "work.test", ""}, /* past what is known of zones */
+    };
+    struct kit k;
+    (void)state;
+    assert_true(kit_load(&k, shop, NULL));
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct request r = get(cases[i].host);
+        k.now_ms = at(cases[i].at);
+        assert_string_equal(opens(&k, &r, &ci), cases[i].want);
+    }
+    kit_free(&k);
+}
+
+/* A rule that the manifest would not show is not told, whenever it would let something through. */
+static void test_opens_in_scope(void **state)
+{
+    static const struct subject vm = {SPAN("vm-1"), NULL, 0};
+    struct request r = get("theirs.test");
+    struct kit k;
+    (void)state;
+    assert_true(kit_load(&k, shop, NULL));
+    k.now_ms = at("2026-11-27T10:00:00Z");
+    assert_string_equal(opens(&k, &r, &ci), "");
+    assert_string_equal(opens(&k, &r, &vm), "2026-11-30T00:00:00Z allow mon 00:00-24:00 UTC");
+    kit_free(&k);
+    assert_true(kit_load(&k,
+                         "version: 1\n"
+                         "scopes: { eu: { sandboxes: [\"ci-*\"], regions: [eu] } }\n"
+                         "upstreams: [{ host: us.test, region: us }, { host: eu.test, region: eu }]\n"
+                         "rules: [{ id: a, match: { host: [us.test, eu.test] }, decide: allow,\n"
+                         "          when: { days: mon, zone: UTC } }]\n",
+                         NULL));
+    k.now_ms = at("2026-11-27T10:00:00Z");
+    r = get("us.test");
+    assert_string_equal(opens(&k, &r, &ci), "");
+    r = get("eu.test");
+    assert_string_equal(opens(&k, &r, &ci), "2026-11-30T00:00:00Z allow mon 00:00-24:00 UTC");
+    kit_free(&k);
+}
+
+static void test_opens_for_a_body(void **state)
+{
+    static uint8_t large[100 * 1024];
+    struct http_field json = {SPAN("Content-Type"), SPAN("application/json")};
+    struct request r = get("body.test");
+    struct kit k;
+    (void)state;
+    assert_true(kit_load(&k, shop, NULL));
+    k.now_ms = at("2026-11-27T10:00:00Z");
+    r.method = SPAN("POST");
+    r.fields = &json;
+    r.nfields = 1;
+    r.has_body = true;
+    r.body = SPAN("{\"n\":5}");
+    assert_string_equal(opens(&k, &r, &ci), "2026-11-30T00:00:00Z allow mon 00:00-24:00 UTC");
+    r.body = SPAN("{\"n\":6}");
+    assert_string_equal(opens(&k, &r, &ci), "");
+    r.body_complete = false;
+    assert_string_equal(opens(&k, &r, &ci), "2026-11-30T00:00:00Z body mon 00:00-24:00 UTC");
+    memset(large, ' ', sizeof(large));
+    memcpy(large, "{\"n\":6}", 7);
+    r.body = span_of(large, sizeof(large));
+    r.body_complete = true;
+    assert_string_equal(opens(&k, &r, &ci), "2026-11-30T00:00:00Z body mon 00:00-24:00 UTC");
+    r = get("github.com");
+    r.path = SPAN("/acme/app.git/info/refs");
+    r.query = SPAN("service=git-receive-pack");
+    r.has_query = true;
+    assert_string_equal(opens(&k, &r, &ci), "2026-11-30T00:00:00Z allow mon 00:00-24:00 UTC");
+    kit_free(&k);
+}
+
+/* Against judging every quarter of an hour, over the days on which clocks are set and over others. */
+static void test_opens_is_the_first_time(void **state)
+{
+    static const char *const hosts[] = {"work.test",  "two.test",    "howe.test",
+                                        "night.test", "frozen.test", "both.test"};
+    static const char *const starts[] = {"2026-03-25T11:15:00Z", "2026-04-03T11:15:00Z", "2026-10-02T02:00:00Z",
+                                         "2026-10-24T13:30:00Z", "2026-12-30T23:45:00Z"};
+    enum { QUARTER = 15 * 60 * 1000, QUARTERS = 8 * 24 * 4 };
+    struct kit k;
+    (void)state;
+    assert_true(kit_load(&k, shop, NULL));
+    for (size_t h = 0; h < sizeof(hosts) / sizeof(hosts[0]); h++)
+        for (size_t i = 0; i < 40; i++) {
+            struct request r = get(hosts[h]);
+            struct opening o;
+            uint64_t begin = at(starts[i % 5]) + i / 5 * 11 * 4 * QUARTER, t = begin;
+            policy_judge(k.p, &ci, &r, begin, &k.a, &k.d);
+            if (k.d.verdict != VERDICT_DENY)
+                continue;
+            bool said = policy_opens(k.p, &ci, &r, &k.d, begin, &k.a, &o);
+            for (size_t n = 0; n < QUARTERS && k.d.verdict == VERDICT_DENY; n++)
+                policy_judge(k.p, &ci, &r, t += QUARTER, &k.a, &k.d);
+            assert_int_equal(said, k.d.verdict != VERDICT_DENY);
+            if (said && o.at_ms != t)
+                fail_msg("%s from %llu: %.*s, not %llu", hosts[h], (unsigned long long)begin, SPAN_FMT(o.at),
+                         (unsigned long long)t);
+            arena_free(&k.a);
+            arena_init(&k.a, 1 << 20);
+        }
+    kit_free(&k);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_instants), cmocka_unit_test(test_windows), cmocka_unit_test(test_denies),
-        cmocka_unit_test(test_refused),  cmocka_unit_test(test_footers), cmocka_unit_test(test_odd_footers),
+        cmocka_unit_test(test_instants),
+        cmocka_unit_test(test_windows),
+        cmocka_unit_test(test_denies),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_footers),
+        cmocka_unit_test(test_odd_footers),
+        cmocka_unit_test(test_opens),
+        cmocka_unit_test(test_opens_in_scope),
+        cmocka_unit_test(test_opens_for_a_body),
+        cmocka_unit_test(test_opens_is_the_first_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

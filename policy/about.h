@@ -1,0 +1,21 @@
+/* For what looks at rules again after the decision: which of them were asked, and when one changes with the hours. */
+#ifndef POLICY_ABOUT_H
+#define POLICY_ABOUT_H
+
+#include "policy/match.h"
+
+/* Calls fn for every rule that the index has for this question, once for each key that it is found under. */
+typedef void about_fn(const struct ask *k, uint32_t rule, void *arg);
+void about_rules(const struct ask *k, about_fn *fn, void *arg);
+
+/* The next time, in Unix seconds, at which a window of the rule begins or ends or its zone's clock is set, at most
+ * eight days after now; INT64_MAX: none. Between two such times the rule is either in force or not. */
+int64_t when_next(const struct policy *p, const struct img_rule *r, int64_t now);
+
+/* The question again that led to d, of the path as it is written. */
+struct ask ask_again(const struct policy *p, const struct subject *s, const struct request *r,
+                     const struct decision *d, struct body_view *body, struct arena *a);
+/* True: it is one that stands before a push, and the question is made the one about the push it may lead to. */
+bool ask_could(struct ask *k);
+
+#endif

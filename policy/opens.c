@@ -1,0 +1,106 @@
+/* Denied for the hours of a rule: when would it not be? The times at which a rule about this request begins or ends
+ * are few; at each of them in turn the request is judged as it would be then, until it is not denied. */
+#include "policy/opens.h"
+
+#include "policy/about.h"
+#include "policy/why.h"
+
+/* How much is looked at: a denial must stay cheap, whatever the policy. */
+enum { ROUNDS = 24, LOOKS = 2000, BODY_SMALL = 64 * 1024, HORIZON_MS = 8 * 86400 * 1000 };
+
+struct turn {
+    int64_t now, next; /* Unix seconds */
+    int rule;          /* of which */
+    unsigned looks;
+};
+
+static void see(const struct ask *k, uint32_t rule, void *arg)
+{
+    struct turn *t = arg;
+    const struct img_rule *r = img_at(k->p, IMG_RULE, rule);
+    if (r->windows.n == 0 || t->looks >= LOOKS || !scope_fits(k->p, k->subject, r) ||
+        match_fits(k, img_at(k->p, IMG_MATCH, r->match.first), ANY_PLACE) == FIT_NO)
+        return;
+    t->looks += r->windows.n;
+    int64_t next = when_next(k->p, r, t->now);
+    if (next >= t->next)
+        return;
+    t->next = next;
+    t->rule = (int)rule;
+}
+
+/* The codes of a denial that other rules in force could change. */
+static bool by_rules(const struct decision *d)
+{
+    static const struct span codes[] = {SPAN("no-rule"), SPAN("host-not-named"), SPAN("rule"), SPAN("floor")};
+    bool found = false;
+    for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
+        found |= span_eq(span_str(d->code), codes[i]);
+    return found && d->verdict == VERDICT_DENY && !d->need_body && d->op.n > 0;
+}
+
+static const struct img_rule *rule_of(const struct policy *p, struct span id)
+{
+    for (uint32_t i = 0; i < p->n[IMG_RULE] && id.n; i++) {
+        const struct img_rule *r = img_at(p, IMG_RULE, i);
+        if (span_eq(img_span(p, r->id), id))
+            return r;
+    }
+    return NULL;
+}
+
+/* Of the rule that will decide; where that is not known without the body, of the one that begins then. */
+static void describe(const struct policy *p, const struct turn *t, struct arena *a, struct opening *o)
+{
+    const struct img_rule *r = rule_of(p, o->decision.rule.id);
+    struct dynbuf b;
+    if (r == NULL && o->decision.need_body)
+        r = img_at(p, IMG_RULE, (uint32_t)t->rule);
+    if (r && r->verdict == VERDICT_DENY)
+        r = NULL;
+    dynbuf_init(&b, WORDS_MAX);
+    if (r)
+        why_hours(&b, p, r);
+    o->hours = why_keep(&b, a);
+    dynbuf_init(&b, WORDS_MAX);
+    why_time(&b, o->at_ms);
+    o->at = why_keep(&b, a);
+}
+
+bool policy_opens(const struct policy *p, const struct subject *s, const struct request *r, const struct decision *d,
+                  uint64_t now_ms, struct arena *a, struct opening *out)
+{
+    struct body_view body = {.looked = false};
+    struct request asked = *r, head = *r;
+    *out = (struct opening){.at_ms = now_ms};
+    if (p->n[IMG_WINDOW] == 0 || !by_rules(d) || now_ms > INT64_MAX / 2)
+        return false;
+    head.body_complete = !head.has_body;
+    head.body = SPAN_NONE;
+    if (asked.body.n > BODY_SMALL)
+        asked = head;
+    if (!asked.body_complete) {
+        policy_judge(p, s, &asked, now_ms, a, &out->decision);
+        if (out->decision.need_body)
+            return false; /* only its large body says more, and that is not looked into once more */
+    }
+    struct ask k = ask_again(p, s, &head, d, &body, a), could = k;
+    bool leads = ask_could(&could);
+    struct turn t = {.now = (int64_t)(now_ms / 1000)};
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        t.next = INT64_MAX;
+        about_rules(&k, see, &t);
+        if (leads)
+            about_rules(&could, see, &t);
+        if (t.next == INT64_MAX || (uint64_t)t.next * 1000 > now_ms + HORIZON_MS)
+            return false;
+        out->at_ms = (uint64_t)t.next * 1000;
+        policy_judge(p, s, &asked, out->at_ms, a, &out->decision);
+        if (out->decision.need_body ? !asked.body_complete : out->decision.verdict != VERDICT_DENY) {
+            describe(p, &t, a, out);
+            return out->at.n > 0;
+        }
+        t.now = t.next;
+    }
+    return false;
+}
