@@ -86,6 +86,31 @@ bool policy_scopes_of(const struct policy *p, const struct subject *s, uint64_t 
     return true;
 }
 
+struct span policy_scope_name(const struct policy *p, int scope)
+{
+    bool is = scope >= 0 && (uint32_t)scope < p->n[IMG_SCOPE];
+    return is ? img_span(p, ((const struct img_scope *)img_at(p, IMG_SCOPE, (uint32_t)scope))->name) : SPAN_NONE;
+}
+
+int policy_scope(const struct policy *p, struct span name)
+{
+    for (int i = 0; (uint32_t)i < p->n[IMG_SCOPE]; i++)
+        if (span_eq(policy_scope_name(p, i), name))
+            return i;
+    return -1;
+}
+
+enum covers policy_scope_covers(const struct policy *p, int scope, const struct subject *s, bool known)
+{
+    const struct img_scope *c =
+        scope >= 0 && (uint32_t)scope < p->n[IMG_SCOPE] ? img_at(p, IMG_SCOPE, (uint32_t)scope) : NULL;
+    if (c == NULL || !sandboxes_fit(p, c, s->sandbox))
+        return COVERS_NOT;
+    if (c->labels.n && !known)
+        return COVERS_MAYBE;
+    return one_scope_fits(p, s, c) ? COVERS_IT : COVERS_NOT;
+}
+
 bool policy_asks_hours(const struct policy *p)
 {
     return p->n[IMG_WINDOW] > 0;

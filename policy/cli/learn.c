@@ -10,23 +10,19 @@
 
 struct learn_args {
     struct source_args source;
-    const char *packs, *policy, *signers, *as;
+    const char *packs, *policy, *signers, *as, *scope;
     bool patch, json;
 };
 
 static int read_options(int argc, char **argv, struct learn_args *a)
 {
-    static const struct option options[] = {{"since", required_argument, NULL, 's'},
-                                            {"until", required_argument, NULL, 'u'},
-                                            {"from", required_argument, NULL, 'r'},
-                                            {"state-dir", required_argument, NULL, 'd'},
-                                            {"packs", required_argument, NULL, 'p'},
-                                            {"policy", required_argument, NULL, 'f'},
-                                            {"signers", required_argument, NULL, 'k'},
-                                            {"as", required_argument, NULL, 'a'},
-                                            {"patch", no_argument, NULL, 'P'},
-                                            {"json", no_argument, NULL, 'j'},
-                                            {NULL, 0, NULL, 0}};
+    static const struct option options[] = {
+        {"since", required_argument, NULL, 's'},   {"until", required_argument, NULL, 'u'},
+        {"from", required_argument, NULL, 'r'},    {"state-dir", required_argument, NULL, 'd'},
+        {"packs", required_argument, NULL, 'p'},   {"policy", required_argument, NULL, 'f'},
+        {"signers", required_argument, NULL, 'k'}, {"as", required_argument, NULL, 'a'},
+        {"patch", no_argument, NULL, 'P'},         {"json", no_argument, NULL, 'j'},
+        {"scope", required_argument, NULL, 'c'},   {NULL, 0, NULL, 0}};
     int o;
     optind = 1;
     while ((o = getopt_long(argc, argv, "", options, NULL)) != -1)
@@ -39,11 +35,13 @@ static int read_options(int argc, char **argv, struct learn_args *a)
         case 'f': a->policy = optarg; break;
         case 'k': a->signers = optarg; break;
         case 'a': a->as = optarg; break;
+        case 'c': a->scope = optarg; break;
         case 'P': a->patch = true; break;
         case 'j': a->json = true; break;
         default: return -1;
         }
-    return optind == argc && !(a->source.from && a->source.state_dir) && (a->policy || !a->patch) ? 0 : -1;
+    return optind == argc && !(a->source.from && a->source.state_dir) && (a->policy || !(a->patch || a->scope)) ? 0
+                                                                                                                : -1;
 }
 
 /* Loaded as any policy, though it is in no file: with the policy there is, or alone. */
@@ -119,6 +117,16 @@ static int print(const struct learnt *t, const struct source_seen *seen, const s
     return rc;
 }
 
+static void say_counts(const struct learnt *t, const struct source_seen *seen)
+{
+    fprintf(stderr,
+            "%llu requests read, %llu of them let through by the policy there is and %llu denied by its rules, "
+            "%zu kinds of others\n",
+            (unsigned long long)seen->requests, (unsigned long long)t->allowed, (unsigned long long)t->denied, t->n);
+    if (t->others)
+        fprintf(stderr, "%llu of them were of other sandboxes\n", (unsigned long long)t->others);
+}
+
 static int say_damage(const struct source_seen *seen)
 {
     if (seen->damaged == 0)
@@ -153,23 +161,52 @@ static int run(struct learnt *t, struct source *s, const struct learn_args *a)
         rc = print(t, seen, a, dynbuf_span(&out));
     }
     if (!a->json)
-        fprintf(stderr,
-                "%llu requests read, %llu of them let through by the policy there is and %llu denied by its rules, "
-                "%zu kinds of others\n",
-                (unsigned long long)seen->requests, (unsigned long long)t->allowed, (unsigned long long)t->denied,
-                t->n);
+        say_counts(t, seen);
     int damaged = say_damage(seen);
     dynbuf_free(&out);
     return rc ? rc : damaged;
+}
+
+/* 0, or EXIT_POLICY_USAGE with the names that there are. */
+static int find_scope(struct learnt *t, const struct learn_args *a)
+{
+    t->scope = a->scope ? span_str(a->scope) : SPAN_NONE;
+    t->scope_at = a->scope ? policy_scope(t->policy, t->scope) : -1;
+    if (a->scope == NULL || t->scope_at >= 0)
+        return EXIT_POLICY_OK;
+    fprintf(stderr, "countersign policy learn: %s has no scope \"%s\"; it has ", a->policy, a->scope);
+    struct span name = policy_scope_name(t->policy, 0);
+    if (name.n == 0)
+        fputs("none", stderr);
+    for (int i = 0; name.n; name = policy_scope_name(t->policy, ++i))
+        fprintf(stderr, "%s%.*s", i ? ", " : "", SPAN_FMT(name));
+    fputs("\n", stderr);
+    return EXIT_POLICY_USAGE;
+}
+
+static int open_and_run(struct learnt *t, const struct learn_args *a)
+{
+    struct source *s = NULL;
+    struct err e = {""};
+    int rc = source_open(&s, &a->source, (uint64_t)time(NULL) * 1000, &e);
+    if (rc == SOURCE_OK && t->policy && (t->present = bench_new(t->policy, s)) == NULL) {
+        (void)err_set(&e, "no memory");
+        rc = EXIT_POLICY_RUNTIME;
+    }
+    if (rc == SOURCE_OK)
+        rc = run(t, s, a);
+    else
+        fprintf(stderr, "countersign policy learn: %s\n", e.text);
+    bench_free(&t->present);
+    source_close(&s);
+    return rc;
 }
 
 int policy_cli_learn(int argc, char **argv)
 {
     struct learn_args a = {0};
     struct learnt *t = calloc(1, sizeof(*t));
-    struct source *s = NULL;
     struct loaded l = {0};
-    struct err e = {""};
     int rc = t == NULL                           ? EXIT_POLICY_RUNTIME
              : read_options(argc, argv, &a) != 0 ? policy_usage("learn")
                                                  : EXIT_POLICY_OK;
@@ -179,16 +216,11 @@ int policy_cli_learn(int argc, char **argv)
     }
     if (rc == EXIT_POLICY_OK) {
         t->as = a.as ? span_str(a.as) : SPAN_NONE;
-        arena_init(&t->a, 256 * 1024 * 1024);
-        rc = source_open(&s, &a.source, (uint64_t)time(NULL) * 1000, &e);
         t->policy = l.p;
-        t->present = rc == SOURCE_OK && l.p ? bench_new(l.p, s) : NULL;
-        if (rc != SOURCE_OK || (l.p && t->present == NULL))
-            fprintf(stderr, "countersign policy learn: %s\n", rc ? e.text : "no memory");
-        else
-            rc = run(t, s, &a);
-        bench_free(&t->present);
-        source_close(&s);
+        arena_init(&t->a, 256 * 1024 * 1024);
+        rc = find_scope(t, &a);
+        if (rc == EXIT_POLICY_OK)
+            rc = open_and_run(t, &a);
         arena_free(&t->a);
     }
     loaded_close(&l);

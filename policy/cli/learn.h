@@ -43,9 +43,10 @@ struct learnt {
     struct arena a;
     struct shape *shape[SHAPES_MAX];
     size_t n;
-    uint64_t beyond, unlabelled;
-    uint64_t allowed, denied;    /* by the policy there is */
-    struct span as;              /* only sandboxes that it covers, or empty */
+    uint64_t beyond, unlabelled, others; /* others: of sandboxes that were not asked about */
+    uint64_t allowed, denied;            /* by the policy there is */
+    struct span as, scope;               /* only sandboxes that they cover, or empty */
+    int scope_at;
     const struct policy *policy; /* the one there is, or NULL */
     struct bench *present;       /* that judges by it, or NULL */
 };

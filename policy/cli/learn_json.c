@@ -86,13 +86,15 @@ static void json_match(struct jsonw *w, const struct shape *s)
     jsonw_end_object(w);
 }
 
-static void json_rule(struct jsonw *w, const struct shape *s)
+static void json_rule(struct jsonw *w, const struct learnt *t, const struct shape *s)
 {
     char first[32], last[32];
     moment_text(s->first_ms, first);
     moment_text(s->last_ms, last);
     jsonw_object(w);
     jsonw_kv(w, "id", span_str(s->id));
+    if (t->scope.n)
+        jsonw_kv(w, "scope", t->scope);
     json_match(w, s);
     jsonw_kv(w, "decide", s->read ? SPAN("allow") : SPAN("hold"));
     if (s->use == USE_GIVEN)
@@ -189,6 +191,7 @@ static void json_counts(struct jsonw *w, const struct learnt *t, const struct so
     jsonw_kv_u64(w, "requests", seen->requests);
     jsonw_kv_u64(w, "damaged", seen->damaged);
     jsonw_kv_u64(w, "not_judged", seen->unjudged);
+    jsonw_kv_u64(w, "other_sandboxes", t->others);
     jsonw_kv_u64(w, "let_through", t->allowed);
     jsonw_kv_u64(w, "denied", t->denied);
     jsonw_kv_u64(w, "kinds", t->n);
@@ -212,7 +215,7 @@ int learn_json(const struct learnt *t, const struct source_seen *seen, const str
     jsonw_array(&w);
     for (size_t i = 0; i < t->n; i++)
         if (t->shape[i]->left == LEFT_NOT)
-            json_rule(&w, t->shape[i]);
+            json_rule(&w, t, t->shape[i]);
     jsonw_end_array(&w);
     json_warnings(&w, t);
     json_left(&w, t);

@@ -261,6 +261,20 @@ bool learn_is_git(const struct shape *s)
     return s->resource.n && (span_eq(s->op, SPAN("git.fetch")) || span_eq(s->op, SPAN("git.push")));
 }
 
+/* Is it of a sandbox that was asked about? */
+static bool is_of(struct learnt *t, const struct record *r)
+{
+    struct glob as = glob_of(t->as, 0);
+    enum covers scope = COVERS_IT;
+    if (t->as.n && !glob_match(&as, r->sandbox, 0, false))
+        scope = COVERS_NOT;
+    else if (t->scope.n)
+        scope = bench_covers(t->present, t->scope_at, r->sandbox);
+    t->unlabelled += scope == COVERS_MAYBE;
+    t->others += scope == COVERS_NOT;
+    return scope == COVERS_IT;
+}
+
 int learn_take(void *arg, const struct record *r, uint64_t ms)
 {
     struct learnt *t = arg;
@@ -268,14 +282,15 @@ int learn_take(void *arg, const struct record *r, uint64_t ms)
     struct shape *s;
     struct span path, query, op = r->op;
     struct opinion o;
-    struct glob as = glob_of(t->as, 0);
-    if (r->method.n == 0 || (t->as.n && !glob_match(&as, r->sandbox, 0, false)) || has_rule(t, r, ms, &o))
+    if (r->method.n == 0 || !is_of(t, r) || has_rule(t, r, ms, &o))
         return 0;
     if (span_eq(op, SPAN("git.fetch.refs")))
         op = SPAN("git.fetch");
     bool git = (span_eq(op, SPAN("git.fetch")) || span_eq(op, SPAN("git.push"))) && r->resource.n;
     dynbuf_init(&key, 8 * RECORD_BYTES_MAX);
     put_key(&key, r, git, op);
+    if (t->scope.n)
+        put(&key, t->scope);
     s = dynbuf_ok(&key) ? find(t, dynbuf_span(&key)) : NULL;
     dynbuf_free(&key);
     t->beyond += s == NULL;

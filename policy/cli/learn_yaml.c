@@ -96,13 +96,19 @@ static void credential(struct dynbuf *out, const struct shape *s)
     (void)dynbuf_add_byte(out, '\n');
 }
 
-static void put_rule(struct dynbuf *out, const struct shape *s)
+static void put_rule(struct dynbuf *out, const struct learnt *t, const struct shape *s)
 {
     evidence(out, s);
     if (!s->read)
         (void)dynbuf_addf(out, "  # WARNING: a %.*s; it waits for approval\n", SPAN_FMT(s->effect));
     credential(out, s);
-    (void)dynbuf_addf(out, "  - id: %s\n    match:\n", s->id);
+    (void)dynbuf_addf(out, "  - id: %s\n", s->id);
+    if (t->scope.n) {
+        (void)dynbuf_add(out, SPAN("    scope: "));
+        learn_quoted(out, t->scope);
+        (void)dynbuf_add_byte(out, '\n');
+    }
+    (void)dynbuf_add(out, SPAN("    match:\n"));
     line(out, "scheme", s->scheme);
     line(out, "host", s->host);
     (void)dynbuf_addf(out, "      port: %llu\n", (unsigned long long)s->port);
@@ -187,6 +193,6 @@ void learn_write(const struct learnt *t, bool whole, struct dynbuf *out)
         if (!rules && whole)
             (void)dynbuf_add(out, SPAN("rules:\n"));
         rules = true;
-        put_rule(out, t->shape[i]);
+        put_rule(out, t, t->shape[i]);
     }
 }

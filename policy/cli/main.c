@@ -41,7 +41,7 @@ static const struct policy_verb verbs[] = {
      NULL, NULL, policy_cli_replay},
     {"learn", "rules proposed from recorded requests",
      "[--since 24h|TIME] [--until TIME] [--from FILE|- | --state-dir DIR]\n"
-     "    [--as GLOB] [--policy FILE [--patch]] [--json] [--packs DIR] [--signers FILE]",
+     "    [--as GLOB] [--policy FILE [--scope NAME] [--patch]] [--json] [--packs DIR] [--signers FILE]",
      NULL, NULL, policy_cli_learn},
     {"schema", "the JSON Schema of a policy, for editors", "[policy | floors | pack]", " ", policy_cli_schema, NULL},
 };

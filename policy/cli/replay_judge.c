@@ -4,7 +4,6 @@
 
 #include "common/dynbuf.h"
 #include "policy/cli/once.h"
-#include "policy/undecided.h"
 
 /* Answers kept: a slot for each hash, with the facts they hold for. Past the memory all are forgotten. */
 enum { ANSWERS = 1 << 16, ANSWERS_MEMORY = 64 * 1024 * 1024, JUDGE_MEMORY = 64 * 1024 * 1024, LABELS_KEPT = 1024 };
@@ -174,6 +173,12 @@ static const struct who *who_is(struct bench *b, struct span sandbox)
     if (!w->known || !policy_scopes_of(b->p, &w->subject, &w->scopes))
         w->name = w->subject.sandbox;
     return w;
+}
+
+enum covers bench_covers(struct bench *b, int scope, struct span sandbox)
+{
+    const struct who *w = who_is(b, sandbox);
+    return policy_scope_covers(b->p, scope, &w->subject, w->known);
 }
 
 static void cannot_tell(struct opinion *o, enum unknown why, struct rule_ref rule)

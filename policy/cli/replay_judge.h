@@ -5,6 +5,7 @@
 
 #include "policy/cli/source.h"
 #include "policy/policy.h"
+#include "policy/undecided.h"
 
 enum unknown {
     UNKNOWN_NOTHING = 0,
@@ -35,5 +36,7 @@ struct bench *bench_new(const struct policy *p, struct source *s);
 void bench_free(struct bench **b);
 /* Spans of the answer point into the policy's image. */
 void bench_judge(struct bench *b, const struct record *r, uint64_t time_ms, struct opinion *o);
+/* Does the policy's scope cover the sandbox, by the labels it has now? */
+enum covers bench_covers(struct bench *b, int scope, struct span sandbox);
 
 #endif

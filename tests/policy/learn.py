@@ -6,6 +6,7 @@ import os
 import pathlib
 import resource
 import shutil
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -239,6 +240,63 @@ def credentials(here, packs):
     print("ok policy learn: credentials")
 
 
+SCOPED = """version: 1
+scopes:
+  ci: { sandboxes: ["ci-*"] }
+  eng: { sandboxes: ["w*"], labels: { team: [eng] } }
+rules:
+  - { id: other, match: { host: other.test, method: GET, path: / }, decide: allow }
+  - { id: web, scope: eng, match: { host: api.test, method: GET, path: /v1/has }, decide: allow }
+"""
+
+
+def scopes(here, packs):
+    """--scope: what its sandboxes asked, for its sandboxes; nobody's labels are guessed."""
+    file, policy, both = here / "scoped.jsonl", here / "scoped.yaml", here / "scoped-both.yaml"
+    policy.write_text(SCOPED, encoding="utf-8")
+    asked = [record("GET", "/v1/a", sandbox="ci-1"), record("GET", "/v1/a", sandbox="ci-2"), record("GET", "/v1/has", sandbox="ci-1"),
+             record("POST", "/v1/n", "write", body=True, sandbox="ci-1"), record("GET", "/v1/b", sandbox="web-1"),
+             record("GET", "/v1/has", sandbox="web-1"), record("GET", "/v1/c", sandbox="web-2"), record("GET", "/v1/d", sandbox="other")]
+    file.write_text(lines(asked), encoding="utf-8")
+    store = here / "store" / "ledger.db"
+    store.parent.mkdir()
+    db = sqlite3.connect(store)
+    db.executescript((TOP / "proxy/ledger/schema.sql").read_text(encoding="utf-8"))
+    for i, line in enumerate(lines(asked).splitlines()):
+        db.execute("insert into audit values (?, ?, 'denied', ?, NULL, ?, x'00')", (i + 1, 1793000000000 + i, f"x-{i}", line))
+    for name, team in (("web-1", "eng"), ("web-2", "sales"), ("ci-1", "eng")):
+        db.execute("insert into sandbox values (?, 's', '', '', 'run', 1, NULL, ?, 1, 1)", (name, json.dumps({"team": team})))
+    db.commit()
+    db.close()
+
+    def of(source, scope):
+        said = json.loads(run("learn", *source, "--policy", policy, "--scope", scope, "--json", *packs)[0])
+        assert all(r["scope"] == scope for r in said["rules"]), said
+        return [(r["match"]["path"], r["decide"], r["count"]) for r in said["rules"]], said
+    lists, here_it_is = ["--from", file], ["--state-dir", here]
+    for source in (lists, here_it_is):
+        rules, said = of(source, "ci")
+        assert rules == [("/v1/a", "allow", 2), ("/v1/has", "allow", 1), ("/v1/n", "hold", 1)] and said["other_sandboxes"] == 4, said
+    rules, said = of(here_it_is, "eng")
+    assert rules == [("/v1/b", "allow", 1)] and said["other_sandboxes"] == 6 and said["let_through"] == 1 and said["left_out"] == [], said
+    rules, said = of(lists, "eng")
+    assert rules == [] and [(x["code"], x["count"]) for x in said["left_out"]] == [("labels-not-known", 3)], said
+    text, said = run("learn", *lists, "--policy", policy, "--scope", "ci", *packs)
+    assert "4 of them were of other sandboxes" in said, said
+    both.write_text(SCOPED + text, encoding="utf-8")
+    cases = [{**case(r, want), "as": {"sandbox": who}} for r in asked[:4] for who, want in (
+        ("ci-3", "hold" if r["effect"] == "write" else "allow"), ("web-2", "deny"), ("xci-3", "deny"))]
+    (here / "scoped-both_test.yaml").write_text(json.dumps({"policy": both.name, "cases": cases}), encoding="utf-8")
+    run("test", *packs, here / "scoped-both_test.yaml")
+    # two scopes of one request have two rules; and all of them another
+    ids = [r["id"] for scope in (["--scope", "ci"], []) for r in json.loads(
+        run("learn", *lists, "--policy", policy, "--as", "ci-*", *scope, "--json", *packs)[0])["rules"]]
+    assert len(ids) == 6 == len(set(ids)), ids
+    assert 'no scope "CI"; it has ci, eng' in run("learn", *lists, "--policy", policy, "--scope", "CI", *packs, rc=2)[1]
+    run("learn", *lists, "--scope", "ci", *packs, rc=2)
+    print("ok policy learn --scope")
+
+
 def main():
     packs = ["--packs", TOP / "conf/packs"]
     reads, writes, push = seen()
@@ -269,6 +327,7 @@ def main():
         print(f"ok policy learn: {len(near)} neighbours are denied")
         as_json(here, file, learned, packs)
         credentials(here, packs)
+        scopes(here, packs)
         again, said = run("learn", "--from", file, "--policy", learned, *packs)
         assert again == "", (again, said)  # what it allows is not proposed again
         patched(here, file, packs)
