@@ -6,6 +6,7 @@
 #include "policy/load/derive.h"
 #include "policy/load/names.h"
 #include "policy/load/scalar.h"
+#include "policy/load/set.h"
 
 enum { PINS_MAX = 16, PLACES_MAX = 1000 };
 
@@ -92,7 +93,7 @@ static void check_op_known(struct loader *l, const struct model *m, const struct
             }
         }
     }
-    const char *near = nearest(op->text, names);
+    const char *near = problem_kept(l, true) ? nearest(op->text, names) : NULL;
     problem(l, op->at, "P011", "no pack in packs: names an operation \"%.*s\"%s%s%s", SPAN_FMT(op->text),
             near ? "; did you mean \"" : ", so the rule could never match", near ? near : "", near ? "\"?" : "");
 }
@@ -123,15 +124,15 @@ static void check_conds(struct loader *l, const struct list *conds)
 static void check_query_names(struct loader *l, const struct m_match *t)
 {
     const struct pair *v = t->query.v;
-    for (size_t i = 0; i < t->query.n && t->query_names.at; i++) {
-        bool named = v[i].name.at == NULL;
-        for (size_t k = 0; k < t->query_names.n && !named; k++)
-            named = span_eq(t->query_names.v[k].text, v[i].name.text);
-        if (!named)
+    struct set names = {0};
+    if (t->query.n)
+        set_add_all(l, &names, &t->query_names);
+    for (size_t i = 0; i < t->query.n && t->query_names.at; i++)
+        if (v[i].name.at && !set_has(&names, v[i].name.text))
             problem(l, v[i].at, "P015",
                     "query_names: does not have \"%.*s\", so the rule could never fit: add it there",
                     SPAN_FMT(span_first(v[i].name.text, 60)));
-    }
+    set_free(&names);
 }
 
 static void check_match(struct loader *l, const struct model *m, const struct m_match *t)
@@ -332,17 +333,13 @@ static const char *why_region(struct span s)
 }
 
 /* A region that no upstream has lets nothing through, which is likely a slip. */
-static void check_regions(struct loader *l, const struct model *m, const struct m_scope *s)
+static void check_regions(struct loader *l, const struct set *had, const struct m_scope *s)
 {
     check_texts(l, &s->regions, why_region);
-    for (size_t i = 0; i < s->regions.n; i++) {
-        bool had = false;
-        for (size_t k = 0; k < m->nupstreams && !had; k++)
-            had = span_eq(m->upstreams[k]->region.text, s->regions.v[i].text);
-        if (!had && why_region(s->regions.v[i].text) == NULL)
+    for (size_t i = 0; i < s->regions.n; i++)
+        if (!set_has(had, s->regions.v[i].text) && why_region(s->regions.v[i].text) == NULL)
             problem(l, s->regions.v[i].at, "P112", "no upstream has region: %.*s: this scope reaches nothing by it",
                     SPAN_FMT(s->regions.v[i].text));
-    }
 }
 
 static void check_upstream(struct loader *l, const struct m_upstream *u)
@@ -375,8 +372,12 @@ void check_model(struct loader *l, struct model *m)
         check_pack(l, m->packs[i]);
     for (size_t i = 0; i < m->nscopes; i++)
         check_scope(l, m->scopes[i]);
+    struct set regions = {0};
+    for (size_t i = 0; i < m->nupstreams; i++)
+        (void)set_add(l, &regions, m->upstreams[i]->region.text);
     for (size_t i = 0; i < m->nscopes; i++)
-        check_regions(l, m, m->scopes[i]);
+        check_regions(l, &regions, m->scopes[i]);
+    set_free(&regions);
     for (size_t i = 0; i < m->ncredentials; i++)
         check_credential(l, m->credentials[i]);
     for (size_t i = 0; i < m->nupstreams; i++)

@@ -2,6 +2,7 @@
 
 #include "policy/glob.h"
 #include "policy/load/scalar.h"
+#include "policy/load/set.h"
 
 const char *host_and_port(struct span s, struct span *host, uint64_t *port)
 {
@@ -65,14 +66,14 @@ struct derived {
     struct loader *l;
     struct m_match *t;
     size_t max_hosts, max_ports;
+    struct set hosts, ports;                /* that are there already */
     bool default_port, explicit_port, open; /* open: something may be on any host */
 };
 
 static void add_item(struct derived *d, struct items *to, size_t *max, struct span text, const struct node *at)
 {
-    for (size_t i = 0; i < to->n; i++)
-        if (span_eq(to->v[i].text, text))
-            return;
+    if (!set_add(d->l, to == &d->t->ports ? &d->ports : &d->hosts, text))
+        return;
     if (to->n == *max) {
         struct item *bigger = arena_alloc(&d->l->a, (*max * 2 + 8) * sizeof(*bigger));
         if (bigger == NULL) {
@@ -180,4 +181,6 @@ void derive_hosts(struct loader *l, const struct model *m, struct m_match *t)
         add_item(&d, &t->ports, &d.max_ports, SPAN("443"), t->at);
     if (d.open)
         t->derived.n = 0;
+    set_free(&d.hosts);
+    set_free(&d.ports);
 }

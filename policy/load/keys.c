@@ -338,7 +338,7 @@ static void unknown_key(struct loader *l, const struct node *key, const struct t
     size_t n = 0;
     for (const struct key *k = t->keys; k->type != KEY_END && n < KEYS_MAX; k++)
         names[n++] = k->name;
-    const char *near = nearest(key->text, names);
+    const char *near = problem_kept(l, true) ? nearest(key->text, names) : NULL;
     if (near)
         problem(l, key, "P006", "%s has no key \"%.*s\"; did you mean \"%s\"?", t->what,
                 SPAN_FMT(span_first(key->text, 60)), near);

@@ -30,7 +30,7 @@ int policy_load(const struct policy_file *files, size_t nfiles, policy_fetch_fn 
         if (m.rules && m.packs)
             check_model(&l, &m);
     }
-    if (!l.failed)
+    if (!l.failed && problem_kept(&l, false))
         warn_model(&l, &m);
     if (!l.failed && emit_image(&l, &m, out) == 0)
         check_opens(&l, out);

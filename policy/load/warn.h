@@ -9,10 +9,17 @@ const struct items *rule_hosts(const struct m_rule *r);
 /* Does a pattern of hosts cover this host, or narrower pattern? */
 bool pattern_covers(struct span pattern, struct span host);
 
+/* warn_use.c: credentials and the rules that use them. First all credentials; then each rule that uses one, with what
+ * that made (NULL: no memory, which was told). */
+struct uses;
+struct uses *warn_uses(struct loader *l, const struct model *m);
+void warn_use(struct loader *l, struct uses *u, const struct m_rule *r);
+
 /* warn_never.c: rules and exceptions that fit nothing; warn_covers.c: rules that others leave nothing to. */
 void warn_never(struct loader *l, const struct model *m, const struct m_rule *r);
 void warn_covered(struct loader *l, const struct model *m);
-/* Is everything that y is about certainly something that x is about, each taken as a deny takes it? */
-bool match_covers(const struct m_match *x, const struct m_match *y);
+/* Is everything that y is about certainly something that x is about, each taken as a deny takes it? No, also when
+ * l->compared says that enough was compared. */
+bool match_covers(struct loader *l, const struct m_match *x, const struct m_match *y);
 
 #endif

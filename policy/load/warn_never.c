@@ -1,5 +1,6 @@
 /* Rules that can fit nothing, and exceptions that take nothing away or everything. */
 #include "policy/glob.h"
+#include "policy/load/set.h"
 #include "policy/load/warn.h"
 
 /* An operation has one effect: asking for another one never fits. */
@@ -20,19 +21,11 @@ static void warn_effect(struct loader *l, const struct model *m, const struct m_
         problem(l, t->effects.at, "P102", "the rule can never fit: none of its operations has this effect");
 }
 
-static bool in_list(const struct items *v, struct span s)
-{
-    for (size_t i = 0; i < v->n; i++)
-        if (span_eq(v->v[i].text, s))
-            return true;
-    return false;
-}
-
 /* Both name some, and none that the other names. */
-static bool apart(const struct items *a, const struct items *b)
+static bool apart(const struct items *a, const struct set *b)
 {
     for (size_t i = 0; i < a->n; i++)
-        if (in_list(b, a->v[i].text))
+        if (set_has(b, a->v[i].text))
             return false;
     return a->n > 0 && b->n > 0;
 }
@@ -48,28 +41,41 @@ static bool same_key(const struct m_cond *a, const struct m_cond *b)
 }
 
 /* May one value be as both conditions say? */
-static bool exclude(const struct m_cond *a, const struct m_cond *b)
+static bool exclude(const struct m_cond *a, const struct m_cond *b, const struct set *texts_of_b)
 {
     if (a->absent.at)
         return !b->absent.at;
     if (a->at_most.at && b->at_least.at)
         return a->at_most.v < b->at_least.v;
-    return apart(texts_of(a), texts_of(b));
+    return apart(texts_of(a), texts_of_b);
 }
 
-static void warn_conds(struct loader *l, const struct list *conds)
+enum { COMPARED = 32 }; /* conditions; a longer list is not compared whole */
+
+static void warn_excluded(struct loader *l, const struct m_cond *v, const struct set *texts, size_t n)
 {
-    enum { COMPARED = 32 }; /* a longer list is not compared whole */
-    const struct m_cond *v = conds->v;
-    size_t n = conds->n < COMPARED ? conds->n : COMPARED;
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k < n; k++)
-            if (i != k && same_key(&v[i], &v[k]) && exclude(&v[i], &v[k])) {
+            if (i != k && same_key(&v[i], &v[k]) && exclude(&v[i], &v[k], &texts[k])) {
                 problem(l, v[i].at, "P102",
                         "the rule can never fit: this and what line %u says of the same value exclude each other",
                         v[k].at->line);
                 return;
             }
+}
+
+static void warn_conds(struct loader *l, const struct list *conds)
+{
+    const struct m_cond *v = conds->v;
+    struct set texts[COMPARED] = {{0}};
+    size_t n = conds->n < COMPARED ? conds->n : COMPARED;
+    if (n < 2)
+        return;
+    for (size_t i = 0; i < n; i++)
+        set_add_all(l, &texts[i], texts_of(&v[i]));
+    warn_excluded(l, v, texts, n);
+    for (size_t i = 0; i < n; i++)
+        set_free(&texts[i]);
 }
 
 /* Without a pack the method alone says what the effect is; a GET with a body is a write too. */
@@ -97,33 +103,69 @@ static bool literal(const struct items *v)
     return true;
 }
 
-static bool apart_names(const struct items *a, const struct items *b)
+/* What a rule names, to be asked once for each entry of its except:. */
+struct about {
+    struct set methods, ports, hosts, paths, ops, resources;
+};
+
+static struct about about_of(struct loader *l, const struct m_match *t)
 {
-    return literal(a) && literal(b) && apart(a, b);
+    struct about b = {0};
+    set_add_all(l, &b.methods, &t->methods);
+    set_add_all(l, &b.ports, &t->ports);
+    if (literal(&t->hosts))
+        set_add_all(l, &b.hosts, &t->hosts);
+    if (literal(&t->paths))
+        set_add_all(l, &b.paths, &t->paths);
+    if (literal(&t->ops))
+        set_add_all(l, &b.ops, &t->ops);
+    if (literal(&t->resources))
+        set_add_all(l, &b.resources, &t->resources);
+    return b;
 }
 
-static void warn_except(struct loader *l, const struct m_rule *r, const struct m_match *e)
+static void about_free(struct about *b)
 {
-    const struct m_match *t = &r->match;
-    bool nothing = apart(&e->methods, &t->methods) || apart(&e->ports, &t->ports) ||
-                   apart_names(&e->hosts, &t->hosts) || apart_names(&e->paths, &t->paths) ||
-                   apart_names(&e->ops, &t->ops) || apart_names(&e->resources, &t->resources) ||
+    struct set *const all[] = {&b->methods, &b->ports, &b->hosts, &b->paths, &b->ops, &b->resources};
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+        set_free(all[i]);
+}
+
+/* A rule that has a pattern has an empty set: nothing is apart from it. */
+static bool apart_names(const struct items *a, const struct set *b)
+{
+    return b->n > 0 && literal(a) && apart(a, b);
+}
+
+static void warn_except(struct loader *l, const struct m_match *t, const struct about *b, const struct m_match *e)
+{
+    bool nothing = apart(&e->methods, &b->methods) || apart(&e->ports, &b->ports) ||
+                   apart_names(&e->hosts, &b->hosts) || apart_names(&e->paths, &b->paths) ||
+                   apart_names(&e->ops, &b->ops) || apart_names(&e->resources, &b->resources) ||
                    (e->effects.v && t->effects.v && !(e->effects.v & t->effects.v)) ||
                    (e->schemes.v && t->schemes.v && !(e->schemes.v & t->schemes.v));
     if (nothing)
         problem(l, e->at, "P102", "this entry of except: takes nothing away: the rule is about nothing of it");
-    else if (match_covers(e, t))
+    else if (match_covers(l, e, t))
         problem(l, e->at, "P102", "the rule can never fit: this entry of its except: takes everything away");
+}
+
+static void warn_excepts(struct loader *l, const struct m_rule *r)
+{
+    const struct m_match *e = r->except.v;
+    struct about b = about_of(l, &r->match);
+    for (size_t i = 0; i < r->except.n; i++)
+        warn_except(l, &r->match, &b, &e[i]);
+    about_free(&b);
 }
 
 void warn_never(struct loader *l, const struct model *m, const struct m_rule *r)
 {
-    const struct m_match *e = r->except.v;
     warn_effect(l, m, r);
     if (r->decide.v != VERDICT_DENY)
         warn_method(l, m, &r->match);
     warn_conds(l, &r->match.json);
     warn_conds(l, &r->match.form);
-    for (size_t i = 0; i < r->except.n; i++)
-        warn_except(l, r, &e[i]);
+    if (r->except.n)
+        warn_excepts(l, r);
 }

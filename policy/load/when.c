@@ -2,7 +2,7 @@
 #include "policy/load/emit.h"
 #include "policy/load/zone.h"
 
-enum { DAYS = 7, DAY_MINUTES = 24 * 60, WINDOWS_MAX = 64 };
+enum { DAYS = 7, DAY_MINUTES = 24 * 60, WINDOWS_MAX = 64, ZONES_MAX = 1000 };
 
 struct model_zone {
     struct zone zone;
@@ -75,9 +75,14 @@ static struct zone *zone_named(struct loader *l, struct model *m, const struct i
     struct err why = {""};
     struct span text = SPAN_NONE, name = span_first(v->text, 100);
     struct zone read;
-    for (struct model_zone *z = m->zones; z; z = z->next)
+    size_t zones = 0;
+    for (struct model_zone *z = m->zones; z; z = z->next, zones++)
         if (span_eq(z->zone.name, v->text))
             return z->known ? &z->zone : NULL;
+    if (zones == ZONES_MAX) {
+        problem(l, v->at, "P017", "more than %d time zones in one policy", ZONES_MAX);
+        return NULL;
+    }
     struct model_zone *z = add_zone(l, m, v->text);
     if (z == NULL) {
         problem(l, v->at, "P003", "no memory for the zone");

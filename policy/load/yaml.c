@@ -16,6 +16,13 @@ static struct policy_problem *next_problem(struct policy_problems *all, bool ref
     return refuses && all->v[all->max - 1].severity == 'W' ? &all->v[all->max - 1] : NULL;
 }
 
+bool problem_kept(const struct loader *l, bool refuses)
+{
+    const struct policy_problems *p = l->problems;
+    bool room = p && p->max && (p->n < p->max || (refuses && p->v[p->max - 1].severity == 'W'));
+    return room || (refuses && !l->told && l->e);
+}
+
 static void problem_at(struct loader *l, const char *where, const char *code, const char *text)
 {
     bool refuses = code[1] == '0';
@@ -77,9 +84,12 @@ static const char *bad_character(struct span s, size_t i, size_t n)
     return NULL;
 }
 
+/* libyaml compares each %TAG with all before it, and only then says that there are any. */
+enum { DIRECTIVES_MAX = 100 };
+
 static bool bytes_ok(struct loader *l, struct span s)
 {
-    uint32_t line = 1, col = 1;
+    uint32_t line = 1, col = 1, directives = 0;
     if (s.n > POLICY_FILE_MAX) {
         problem(l, NULL, "P002", "the file has %zu bytes, more than the %d that are read: split it", s.n,
                 POLICY_FILE_MAX);
@@ -90,6 +100,10 @@ static bool bytes_ok(struct loader *l, struct span s)
         const char *why = n == 1 && s.p[i] >= 0x20 && s.p[i] < 0x7f ? NULL : bad_character(s, i, n);
         if (why) {
             problem_line(l, l->file, line, col, "P002", why);
+            return false;
+        }
+        if (col == 1 && s.p[i] == '%' && ++directives > DIRECTIVES_MAX) {
+            problem_line(l, l->file, line, col, "P005", "directives (%) are not read: remove them");
             return false;
         }
         col = s.p[i] == '\n' ? 1 : col + 1;

@@ -10,13 +10,16 @@
 #include "policy/load/disk.h"
 #include "policy/policy.h"
 
+/* With room for warnings, as policy check has it: without, nobody looks for them. */
 static int load(const char *file, struct dynbuf *image)
 {
+    static struct policy_problem kept[1000];
+    struct policy_problems problems = {kept, 0, sizeof(kept) / sizeof(kept[0])};
     struct err e = {""};
     const char *const paths[] = {file};
     struct policy_place from = {.paths = paths, .n = 1, .packs = "."};
     dynbuf_init(image, POLICY_IMAGE_MAX);
-    if (policy_load_from_disk(&from, image, NULL, &e) == 0)
+    if (policy_load_from_disk(&from, image, &problems, &e) == 0)
         return 0;
     fprintf(stderr, "%s\n", e.text);
     return -1;

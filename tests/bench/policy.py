@@ -2,8 +2,8 @@
 """What a decision and the loading of a policy cost, in instructions that callgrind counts: no clock, no noise.
 
 Policies of 10 and of 10,000 rules, shapes() says which; of each, what policy_judge takes for one REST request, as the
-difference of two counts of judgements. And loading 10,000 rules, against libyaml alone reading the same file. Fails
-past the bounds in MOST. Adds its rows to bench.json: case, proxy, metric, unit, value.
+difference of two counts of judgements. And loading 10,000 rules, against libyaml alone reading the same file; and how
+that grows with what a policy has long lists of, lists() says which. Fails past the bounds in MOST. Adds its rows to bench.json: case, proxy, metric, unit, value.
 """
 import argparse
 import json
@@ -14,7 +14,7 @@ import sys
 import tempfile
 
 MANY, FEW = 10000, 10
-MOST = {"instructions": 10000, "ratio": 1.05, "load": 3}
+MOST = {"instructions": 10000, "ratio": 1.05, "load": 3, "grows": 2.5, "places": 4}
 SCOPES = [f"team-{n}" for n in range(20)]
 WANTED = "  - { id: wanted, match: { host: api.example, method: GET, path: /v1/items/* }, decide: allow }\n"
 
@@ -50,6 +50,35 @@ def shapes():
     yield "1 host", policy(FEW, 1), policy(MANY, 1), True
     # Not bounded, but told: each of the 100 rules about the host is asked.
     yield "100 hosts, no paths", policy(FEW, 1, True), policy(MANY, 100, True), False
+
+
+def texts(n, form):
+    return ", ".join(form.format(i) for i in range(n))
+
+
+def lists():
+    """Of what there may be n, and what could be walked once for each of them: name, how many, policy. The last number
+    of "places" is the most that one credential may have."""
+    head = "version: 1\nname: bench\n"
+    one = "rules:\n  - { id: r, match: { host: a.example, method: GET%s }, decide: allow%s }\n"
+    key = "credentials:\n  c:\n    source: { env: TOKEN }\n    inject: { header: A, format: \"{}\" }\n    only: ["
+    yield "places", 1000, lambda n: (
+        head + key + texts(n, "{{ host: h{}.example }}") + "]\n" +
+        one.replace("a.example", f"[{texts(n, 'h{}.example')}]") % ("", ", use: c"))
+    yield "regions", 4000, lambda n: (
+        head + "scopes:\n" + "".join(f"  s{i}: {{ sandboxes: [s], regions: [g{i}] }}\n" for i in range(n)) +
+        "upstreams:\n" + "".join(f"  - {{ host: h{i}.example, region: g{i} }}\n" for i in range(n)) +
+        one % ("", ""))
+    yield "exceptions", 4000, lambda n: (
+        head + one % (f", path: [{texts(n, '/p{}')}]", f", except: [{texts(n, '{{ path: /p{} }}')}]"))
+    yield "names of a query", 4000, lambda n: (
+        head + one % (f", query_names: [{texts(n, 'q{}')}], query: {{{texts(n, ' q{}: x')} }}", ""))
+    yield "values of a field", 4000, lambda n: (
+        head + "rules:\n  - { id: r, match: { host: a.example, json: [" + ", ".join(
+            f"{{ pointer: /a, in: [{texts(n, w + '{}')}] }}" for w in ("b", "c")) + "] }, decide: allow }\n")
+    yield "two rules with hosts", 4000, lambda n: (
+        head + "rules:\n" + "".join(f"  - {{ id: {r}, match: {{ host: [{texts(n, 'h{}.example')}], method: GET }}, "
+                                    f"decide: {d} }}\n" for r, d in (("a", "allow"), ("h", "hold"))))
 
 
 def count(*command):
@@ -96,6 +125,18 @@ def main():
             loaded, parsed = count(args.program, "load", many), count(args.program, "parse", many)
             row(f"load, {MANY} rules, {name}", "instructions", "/load", loaded, None)
             row(f"load, {MANY} rules, {name}", "ratio", "x libyaml", loaded / parsed, MOST["load"])
+        for name, most, make in lists():
+            if args.only not in name:
+                continue
+            cost = []
+            for n in (most // 4, most // 2, most):
+                many.write_text(make(n))
+                cost.append(count(args.program, "load", many))
+            row(f"load, {most // 2} to {most} {name}", "grows", "x before",
+                (cost[2] - cost[1]) / (cost[1] - cost[0]), MOST["grows"])
+            if name == "places":
+                row(f"load, {most} {name}", "ratio", "x libyaml", cost[2] / count(args.program, "parse", many),
+                    MOST["places"])
     out = pathlib.Path(args.out)
     kept = json.loads(out.read_text(encoding="utf-8")) if out.exists() else []
     cases = {r["case"] for r in rows}

@@ -396,6 +396,36 @@ static void test_size(void **state)
     free(text);
 }
 
+/* What costs the square of its number before it is refused is refused by its number. */
+static void test_number(void **state)
+{
+    static char text[256 * 1024];
+    struct kit k;
+    size_t n = 0;
+    (void)state;
+    for (int i = 0; i < 101; i++)
+        n += (size_t)snprintf(text + n, sizeof(text) - n, "%%TAG !a%d! x\n", i);
+    (void)snprintf(text + n, sizeof(text) - n, "---\n%s", V);
+    assert_false(kit_load(&k, text, NULL));
+    assert_true(kit_problem(&k, "P005", "policy.yaml:101:1", "directives"));
+    kit_free(&k);
+    static struct policy_problem kept[1100];
+    struct policy_problems all = {kept, 0, 1100};
+    struct dynbuf image;
+    struct err e = {""};
+    n = (size_t)snprintf(text, sizeof(text), "%s  - { id: a, match: { host: a.example }, decide: deny, when: [",
+                         RULES);
+    for (int i = 0; i <= 1000; i++)
+        n += (size_t)snprintf(text + n, sizeof(text) - n, "%s{ days: mon, zone: \"?%d\" }", i ? ",\n" : "", i);
+    (void)snprintf(text + n, sizeof(text) - n, "] }\n");
+    const struct policy_file file = {"policy.yaml", span_str(text), false};
+    dynbuf_init(&image, POLICY_IMAGE_MAX);
+    assert_int_equal(policy_load(&file, 1, NULL, NULL, 0, &image, &all, &e), -1);
+    assert_true(all.n > 1000 && strcmp(kept[1000].text, "more than 1000 time zones in one policy") == 0);
+    assert_string_equal(kept[1000].code, "P017");
+    dynbuf_free(&image);
+}
+
 /* The path in the image is the one to open, wherever the daemon stands. */
 static void test_source_file(void **state)
 {
@@ -435,9 +465,9 @@ static void test_source_file(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_refused),     cmocka_unit_test(test_accepted), cmocka_unit_test(test_warned),
-        cmocka_unit_test(test_not_warned),  cmocka_unit_test(test_floors),   cmocka_unit_test(test_size),
-        cmocka_unit_test(test_source_file),
+        cmocka_unit_test(test_refused),    cmocka_unit_test(test_accepted),    cmocka_unit_test(test_warned),
+        cmocka_unit_test(test_not_warned), cmocka_unit_test(test_floors),      cmocka_unit_test(test_size),
+        cmocka_unit_test(test_number),     cmocka_unit_test(test_source_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

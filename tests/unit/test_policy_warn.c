@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "policy/load/set.h"
+#include "policy/load/warn.h"
 #include "policy_kit.h"
 
 static const struct row {
@@ -121,8 +123,97 @@ static void floors(void **state)
     kit_free(&k);
 }
 
+/* Where a credential may go, and rules with another idea of it: patterns of hosts, ports and schemes. */
+static void places(void **state)
+{
+    static const char head[] =
+        "version: 1\ncredentials:\n  c:\n    source: { env: T }\n    inject: { header: A, format: \"{}\" }\n"
+        "    only: [{ host: a.x.corp.example }, { host: b.y.x.corp.example, port: 8443 }, { host: x.corp.example, "
+        "scheme: http }]\n"
+        "rules:\n  - { id: r, decide: hold, use: c, match: { %s } }\n";
+    static const struct row of[] = {
+        {"host: [\"*.x.corp.example\", \"**.corp.example\"]", "P101", NULL},
+        {"host: [\"*.x.corp.example\", \"*.y.x.corp.example\", x.corp.example]", "P101", NULL},
+        {"host: \"*.x.corp.example\"", "P101", "may go to b.y.x.corp.example, but no rule"},
+        {"host: \"**.x.corp.example\"", "P101", "may go to x.corp.example, but no rule"},
+        {"host: \"*.x.corp.example\"", "P106", NULL},
+        {"host: \"*.y.x.corp.example\"", "P106", "names *.y.x.corp.example, but with another port"},
+        {"host: \"*.y.x.corp.example\", port: 8443", "P106", NULL},
+        {"host: \"*.y.x.corp.example\", port: [8443, 8444]", "P106",
+         "names *.y.x.corp.example, but not its port 8444"},
+        {"host: [b.y.x.corp.example, a.x.corp.example], port: [8443, 443]", "P106",
+         "names b.y.x.corp.example, but not its port 443"},
+        {"host: [b.y.x.corp.example, a.x.corp.example], port: [8443, 443]", "P106",
+         "names a.x.corp.example, but not its port 8443"},
+        {"host: ax.corp.example", "P106", "about ax.corp.example, where only:"},
+        {"host: \"*.a.x.corp.example\"", "P106", "about *.a.x.corp.example, where only:"},
+        {"host: \"**.corp.example\", scheme: [https, http]", "P106", NULL},
+        {"host: a.x.corp.example, scheme: [https, http]", "P106", "a.x.corp.example, but not over http"},
+        {"host: \"**.corp.example\", scheme: http", "P111", "would travel to http://x.corp.example:80"},
+        {"host: \"**.corp.example\"", "P111", NULL},
+    };
+    static char yaml[4096];
+    struct kit k;
+    (void)state;
+    for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
+        snprintf(yaml, sizeof(yaml), head, of[i].rules);
+        if (!kit_load(&k, yaml, NULL))
+            fail_msg("%s: %s", of[i].rules, k.e.text);
+        if (kit_problem(&k, of[i].code, NULL, of[i].words) != (of[i].words != NULL))
+            fail_msg("%s: %s %s; got %s", of[i].rules, of[i].words ? "no" : "there is a", of[i].code,
+                     k.nproblems ? k.problems[0] : "nothing");
+        kit_free(&k);
+    }
+}
+
+/* Lists are compared name by name, and so long ones only so far; the same list in the same order at once. */
+static void bounded(void **state)
+{
+    enum { MANY = 20000, ENOUGH = 20 * 1000 * 1000 };
+    static struct item up[MANY], down[MANY];
+    static char text[MANY][8];
+    struct m_match x = {.paths = {NULL, up, MANY}}, y = {.paths = {NULL, down, MANY}};
+    struct loader l = {0};
+    (void)state;
+    for (size_t i = 0; i < MANY; i++) {
+        snprintf(text[i], sizeof(text[i]), "/%zu", i);
+        up[i].text = down[MANY - 1 - i].text = span_str(text[i]);
+    }
+    assert_true(match_covers(&l, &x, &x));
+    assert_in_range(l.compared, 0, MANY);
+    assert_false(match_covers(&l, &x, &y));
+    assert_in_range(l.compared, ENOUGH - MANY, ENOUGH + MANY);
+    x.paths.n = y.paths.n = 1;
+    assert_false(match_covers(&l, &x, &y));
+    l.compared = 0;
+    x.paths.n = y.paths.n = 1000;
+    y.paths.v = down + MANY - 1000;
+    assert_true(match_covers(&l, &x, &y));
+}
+
+static void sets(void **state)
+{
+    enum { MANY = 5000 };
+    static char text[MANY][8];
+    struct loader l = {0};
+    struct set s = {0};
+    (void)state;
+    assert_false(set_has(&s, SPAN("0")));
+    for (size_t i = 0; i < MANY; i++) {
+        snprintf(text[i], sizeof(text[i]), "%zu", i);
+        assert_true(set_add(&l, &s, span_str(text[i])));
+        assert_false(set_add(&l, &s, span_str(text[i / 2])));
+    }
+    for (size_t i = 0; i < MANY; i++)
+        assert_true(set_has(&s, span_str(text[i])));
+    assert_false(set_has(&s, SPAN("5000")));
+    assert_false(set_has(&s, SPAN_NONE));
+    set_free(&s);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(reports), cmocka_unit_test(floors)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(reports), cmocka_unit_test(floors), cmocka_unit_test(places),
+                                       cmocka_unit_test(bounded), cmocka_unit_test(sets)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
