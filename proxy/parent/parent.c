@@ -150,10 +150,13 @@ static void on_reload(void *arg, int signo)
     struct parent *p = arg;
     struct err e = {{0}};
     char said[512];
-    if (parent_reload(p, SPAN("SIGHUP"), said, sizeof(said), &e) != 0)
+    int bad = parent_reload(p, SPAN("SIGHUP"), said, sizeof(said), &e);
+    if (bad)
         log_error("reload refused, the old policy stays: %s", e.text);
     else
         log_info("reloaded: %s", said);
+    if (!bad)
+        parent_await(p, 0, said); /* a question that still waits is not about what is in force now */
 }
 
 /* From the files, or from the version that a rollback has pinned. */

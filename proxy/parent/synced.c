@@ -39,14 +39,15 @@ static void too_slow(void *arg)
 {
     struct parent *p = arg;
     struct child *c = silent(p);
-    if (p->reloading.desk_id == 0 || c == NULL)
+    if (c == NULL)
         return;
-    log_warn("the %s has not said that it has the new policy", role_name(c->role));
-    snprintf(
-        p->reloading.said, sizeof(p->reloading.said),
-        "the new policy was sent, but the %s has not said that it acts on it and may still go by the one before: "
-        "see 'countersign status' and the log, then reload again",
-        role_name(c->role));
+    bool of = c->role == ROLE_FRONT; /* there are many of them */
+    log_warn("the %s%s%s has not said that it has the new policy", role_name(c->role), of ? " of " : "",
+             of ? c->info : "");
+    snprintf(p->reloading.said, sizeof(p->reloading.said),
+             "the new policy was sent, but the %s%s%s has not said that it acts on it and may still go by the one "
+             "before: see 'countersign status' and the log, then reload again",
+             role_name(c->role), of ? " of " : "", of ? c->info : "");
     say(p, false);
 }
 

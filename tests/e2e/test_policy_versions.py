@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """What happens around a policy in a running gateway: its own tests run before it is in force, its versions are kept,
 and an earlier one can be put in force again."""
+import contextlib
 import os
 import secrets
 import signal
@@ -113,6 +114,113 @@ def a_role_that_dies_meanwhile_is_waited_for_no_longer(lab):
     os.kill(judge, signal.SIGKILL)
     assert asked.wait(20) == 0, asked.seen
     lab.wait_for("the judge's return", lambda: b"Writes are off" in post(lab, gw, up))
+
+
+def reload_that_waits(lab, gw, policy):
+    """`countersign reload` of that policy, which is in force but not confirmed by everybody."""
+    before = gw.cli_json("status")["policy"]
+    gw.policy.write_text(policy)
+    asked = lab.start([program(), "reload"], env={"COUNTERSIGN_STATE": gw.state, "PATH": os.environ["PATH"]})
+    lab.wait_for("the new policy", lambda: gw.cli_json("status")["policy"] != before)
+    assert asked.popen.poll() is None, f"answered before every role was: {asked.seen}"
+    return asked
+
+
+@contextlib.contextmanager
+def stopped(gw, role):
+    pid = gw.pid(role)
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield pid
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGCONT)
+
+
+@test("B51 reload")
+def of_two_reloads_at_once_each_is_told_what_became_of_it(lab):
+    up, gw = setup(lab)
+    with stopped(gw, "judge"):
+        first = reload_that_waits(lab, gw, simple_policy(up, write="deny"))
+        second = reload_that_waits(lab, gw, simple_policy(up, within="9m"))
+        assert first.wait(20) == 3, first.seen
+        assert b"another change of the policy came before every role had confirmed this one" in first.seen, first.seen
+        assert second.popen.poll() is None, f"the first one's answers are not the second's: {second.seen}"
+    assert second.wait(20) == 0 and b"in force" in second.seen, second.seen
+    assert b'"held"' in post(lab, gw, up)
+
+
+@test("B51 reload")
+def a_refused_reload_meanwhile_leaves_the_first_one_waiting(lab):
+    up, gw = setup(lab)
+    with stopped(gw, "judge"):
+        first = reload_that_waits(lab, gw, simple_policy(up, write="deny"))
+        inforce = gw.cli_json("status")["policy"]
+        gw.policy.write_text("version: 1\n- broken")
+        assert b"policy.yaml:" in gw.cli("reload", rc=3).err
+        assert gw.cli_json("status")["policy"] == inforce and first.popen.poll() is None, first.seen
+    assert first.wait(20) == 0, first.seen
+    assert b"Writes are off" in post(lab, gw, up)
+
+
+@test("B51 reload")
+def a_signal_meanwhile_is_another_change(lab):
+    up, gw = setup(lab)
+    with stopped(gw, "judge"):
+        first = reload_that_waits(lab, gw, simple_policy(up, write="deny"))
+        gw.policy.write_text(simple_policy(up, within="9m"))
+        os.kill(gw.daemon(), signal.SIGHUP)
+        assert first.wait(20) == 3, first.seen
+        assert b"another change of the policy came" in first.seen, first.seen
+    assert b'"held"' in post(lab, gw, up)
+
+
+@test("B51 reload")
+def a_sandboxs_front_is_waited_for_until_it_ends(lab):
+    up, gw = setup(lab)
+    assert b" 200" in ask(lab, gw, up, "/ok").splitlines()[0]
+    with stopped(gw, "front") as front:
+        asked = reload_that_waits(lab, gw, simple_policy(up, write="deny"))
+        os.kill(front, signal.SIGKILL)
+        assert asked.wait(20) == 0 and b"in force" in asked.seen, asked.seen
+    assert b"Writes are off" in post(lab, gw, up)
+    assert gw.pid("front") not in (None, front)
+
+
+@test("B51 reload")
+def a_front_that_says_nothing_is_named_with_its_sandbox(lab):
+    up, gw = setup(lab)
+    ask(lab, gw, up, "/ok")
+    gw.policy.write_text(simple_policy(up, write="deny"))
+    with stopped(gw, "front"):
+        done = gw.cli("reload", rc=3)
+        assert b"the front of agent has not said that it acts on it" in done.err, done.text()
+    gw.cli("reload", rc=0)
+    assert b"Writes are off" in post(lab, gw, up)
+
+
+@test("B51 reload")
+def a_front_that_starts_meanwhile_is_not_waited_for(lab):
+    up, gw = setup(lab)
+    env = gw.client_env()
+    with stopped(gw, "judge"):
+        asked = reload_that_waits(lab, gw, simple_policy(up, write="deny"))
+        client = lab.start(["curl", "-sS", "--max-time", "30", f"https://{up.name}:{up.port}/ok"], env=env)
+    assert asked.wait(20) == 0, asked.seen
+    assert client.wait(30) == 0, client.seen
+    assert b"Writes are off" in post(lab, gw, up)
+
+
+@test("B51 reload")
+def a_desk_that_dies_takes_its_question_along(lab):
+    up, gw = setup(lab)
+    with stopped(gw, "judge"):
+        first = reload_that_waits(lab, gw, simple_policy(up, write="deny"))
+        gw.kill("desk")
+        assert first.wait(20) != 0 and b"in force" not in first.seen, first.seen
+        second = reload_that_waits(lab, gw, simple_policy(up, within="9m"))
+    assert second.wait(20) == 0, second.seen
+    assert b'"held"' in post(lab, gw, up)
 
 
 def versions(gw):
