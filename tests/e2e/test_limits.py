@@ -1,13 +1,18 @@
 #!/usr/bin/env python3
 """Limits, end to end: what is allowed until it is used up, held or denied past that, counted over restarts and kills,
 and given back only when nothing left."""
+import hashlib
 import os
 import secrets
 import signal
+import socket
 import sqlite3
+import ssl
+import types
 
 from gateway import Gateway, upstream_yaml
 from harness import main, test
+from ways import Wire
 
 
 def stored(gw, query):
@@ -149,6 +154,104 @@ def what_could_not_be_sent_is_given_back(lab):
     for _ in range(2): # of one a day: the first never left
         assert p.ask("/x", "n=1", url=closed)[0] == 502
     lab.wait_for("what was reserved to be given back", lambda: p.reserved() == 0)
+    assert [r["outcome"] for r in p.records(kind="result")] == ["not-sent"] * 2
+
+
+class Stream:
+    """A POST whose body goes out as it is given: not all of it is there yet."""
+
+    def __init__(self, p, path="/pay", port=None, name=None):
+        def knock(_door, _who):
+            host, _, number = p.gw.proxy.rpartition(":")
+            return socket.create_connection((host, int(number)), 20)
+        up = types.SimpleNamespace(name=name or p.up.name, port=port or p.up.port, plain_port=None)
+        self.wire = Wire(types.SimpleNamespace(up=up, gw=p.gw, lab=p.lab, knock=knock,
+                                               tls=ssl.create_default_context(cafile=str(p.gw.state / "bundle.crt"))), "connect")
+        self.wire.sock.settimeout(20)
+        self.wire.sock.sendall(self.wire.fill(self.wire.head("POST", path, "Transfer-Encoding: chunked")))
+
+    def give(self, data):
+        self.wire.sock.sendall(b"%x\r\n%s\r\n" % (len(data), data))
+
+    def answer(self, end=b""):
+        """(status, text), after the end of the body or with end=b"" before it."""
+        got = self.wire.talk(end, 1)
+        self.wire.close()
+        assert len(got.status) == 1, got
+        return got.status[0], got.data.decode()
+
+    def end(self):
+        return self.answer(b"0\r\n\r\n")[0]
+
+
+def came(up, what=b"POST /pay"):
+    """How much came of each request of that kind, whole or not."""
+    return [len(rest) for path in up.dir.glob("*.in") for rest in path.read_bytes().split(what)[1:]]
+
+
+LARGE = b"0123456789abcdef" * 65536  # 1 MiB, four body windows
+
+
+@test("a streamed body connect")
+def a_body_that_streams_counts_once(lab):
+    p = Payments(lab, over="")
+    for n in range(2):
+        one = Stream(p)
+        one.give(LARGE)
+        lab.wait_for("its beginning upstream, before its end is sent", lambda: len([size for size in came(p.up) if size > 700_000]) > n)
+        assert p.reserved() == n + 1 and p.sent() == n, "counted before it left, once"
+        one.give(LARGE)
+        assert one.end() == 200 and p.reserved() == n + 1 == p.sent()
+    assert [len(p.up.body(r["n"])) for r in p.up.requests()] == [2 * len(LARGE)] * 2
+    before = sum(came(p.up))
+    third = Stream(p)
+    third.give(LARGE[:4096])
+    for answer in (third.answer(), p.pay()):  # its head decides: nobody waits for its body
+        assert over(answer, "the limit of 2 requests in 1 day is used up"), answer
+    assert sum(came(p.up)) == before and p.sent() == 2 == p.reserved()
+    assert [r["outcome"] for r in p.records(kind="result") if r["code"] != "over-limit"] == ["answered"] * 2
+
+
+@test("a streamed body cut connect")
+def a_client_that_goes_away_in_the_middle_keeps_its_count(lab):
+    p = Payments(lab, over="")
+    for n in range(2):
+        one = Stream(p)
+        one.give(LARGE)
+        lab.wait_for("its beginning upstream", lambda: len([size for size in came(p.up) if size > 700_000]) > n)
+        one.wire.close()
+        result = lab.wait_for("its result", lambda: p.records(kind="result")[n:])
+        assert [r["outcome"] for r in result] == ["unknown"], result
+        assert p.reserved() == n + 1 and p.sent() == 0
+    assert over(p.pay(), "2 requests in 1 day") and p.sent() == 0
+
+
+@test("a streamed body held connect")
+def what_a_person_may_be_asked_about_is_read_whole(lab):
+    p = Payments(lab, limit="requests: 1/1d")
+
+    def whole():
+        one = Stream(p)
+        one.give(LARGE)
+        assert p.sent() == len(came(p.up)), "nothing of it leaves before all of it is there"
+        return one.answer(b"0\r\n\r\n")
+    assert whole()[0] == 200 and p.sent() == 1
+    assert held(whole()) and len(came(p.up)) == 1
+    ticket = p.gw.pending()
+    assert ticket["body_sha256"] == hashlib.sha256(LARGE).hexdigest(), ticket
+    p.gw.approve(ticket["id"])
+    assert whole()[0] == 200 and p.sent() == 2
+    assert [len(p.up.body(r["n"])) for r in p.up.requests()] == [len(LARGE)] * 2
+
+
+@test("a streamed body not sent connect")
+def a_body_that_had_nowhere_to_stream_to_is_given_back(lab):
+    p = Payments(lab)
+    for _ in range(2):  # of one a day
+        one = Stream(p, "/x", p.up.port + 1, "closed.test")
+        one.give(LARGE[:100_000])
+        assert one.answer()[0] == 502
+        lab.wait_for("what was reserved to be given back", lambda: p.reserved() == 0)
     assert [r["outcome"] for r in p.records(kind="result")] == ["not-sent"] * 2
 
 

@@ -8,6 +8,7 @@ import pathlib
 import re
 import secrets
 import select
+import sqlite3
 import ssl
 
 import attack
@@ -34,6 +35,7 @@ def rules(up):
             text += f'  - {{ id: {name}{n}, match: {{ {place}, {more}path: "/ws/{name}", ws: {{}} }}, decide: allow{use}{then} }}\n'
         text += f'  - {{ id: held{n}, match: {{ {place}, path: "/ws/held", ws: {{}} }}, decide: hold{use}, messages: {{ send: text }} }}\n'
         text += f'  - {{ id: named{n}, match: {{ {place}, path: "/ws/named", ws: {{ subprotocol: [v1, "graphql-*"] }} }}, decide: allow{use}, messages: {{ send: text }} }}\n'
+        text += f'  - {{ id: limited{n}, match: {{ {place}, path: "/ws/limited", ws: {{}} }}, decide: allow{use}, messages: {{ send: text }}, limits: {{ requests: 2/1d }} }}\n'
         text += f'  - {{ id: answers{n}, match: {{ {place}, path: "/raw", ws: {{}} }}, decide: allow{use} }}\n'
     return text
 
@@ -423,6 +425,85 @@ def a_token_in_a_subprotocol_does_not_leave(rig, transport):
     assert ws.status == 403, ws.data
     ws = Socket(rig, transport, f"/ws/named?protocol={token}", f"Sec-WebSocket-Protocol: {token}, v1")
     assert ws.status == 502, ws.data
+
+
+def counted(rig):
+    """What limits count: one a request that left, or may have."""
+    store = sqlite3.connect(f"file:{rig.gw.state}/store/ledger.db?mode=ro", uri=True, timeout=10)
+    try:
+        return store.execute("SELECT coalesce(sum(amount),0) FROM reserved").fetchone()[0]
+    finally:
+        store.close()
+
+
+def past_the_limit(rig, transport):
+    rig.aside = arrived(rig)  # a way in may look for what it sends itself
+    wire = rig.open(transport)
+    got = wire.talk(wire.head("GET", "/ws/limited?echo=1", *HANDSHAKE), 1)
+    rig.refused("B42 past its limit", got, closed=False)
+    assert b'"code":"over-limit"' in got.data and b"2 requests in 1 day" in got.data, got
+    wire.close()
+
+
+@everywhere("B42")
+def an_upgrade_counts_once_against_a_limit(rig, transport):
+    first = opened(rig, transport, "/ws/limited?echo=1")
+    for n in range(5):
+        first.say(f"message {n}")
+        assert first.reader.message() == (TEXT, f"message {n}".encode())
+    assert counted(rig) == 1, "messages are not requests"
+    second = opened(rig, transport, "/ws/limited?echo=1")
+    assert counted(rig) == 2
+    first.hang_up()
+    ends(rig)
+    assert counted(rig) == 2, "an end gives nothing back"
+    past_the_limit(rig, transport)
+    second.say("what was let through before stays open")
+    assert second.reader.message() == (TEXT, b"what was let through before stays open")
+    second.hang_up()
+    ends(rig, 2)
+    past_the_limit(rig, transport)
+    sent = [r for r in arrived(rig) if "/ws/limited" in r["target"]]
+    rig.holds("B42 what left is what was counted", len(sent) == 2 == counted(rig), sent)
+
+
+@everywhere("B42", ("connect", "unix", "socks", "captured", "reload"))
+def of_an_upgrade_only_what_did_not_leave_is_given_back(rig, transport):
+    def results():
+        return [r for r in rig.gw.audit() if r["kind"] == "result" and r["path"].startswith("/ws/limited")]
+
+    def another_policy(text):
+        rig.gw.policy.write_text(text)
+        status, said = rig.control("POST", "/api/v1/reload")
+        assert status == 200, said
+
+    def ends_in(status, outcome, kept):
+        before = len(results())
+        ws = Socket(rig, transport, "/ws/limited?echo=1")
+        assert ws.status == status, (ws.head, ws.data)
+        ws.wire.close()
+        result = rig.lab.wait_for("its result", lambda: results()[before:])
+        assert [r["outcome"] for r in result] == [outcome], result
+        assert counted(rig) == kept, (outcome, counted(rig))
+
+    rig.open(transport).close()
+    text = rig.gw.policy.read_text()
+    another_policy(text.replace("127.0.0.1", "127.0.0.2"))  # where nobody listens
+    for _ in range(3):  # of two a day
+        ends_in(502, "not-sent", 0)
+    another_policy(text)
+    rig.gw.cli("secret", "rm", "api", rc=0)
+    for _ in range(3):
+        ends_in(502, "not-sent", 0)
+    rig.gw.cli("secret", "set", "api", stdin=rig.secret.encode(), rc=0)
+    rig.up.script({"/ws/limited": "/drop"})
+    ends_in(502, "unknown", 1)
+    rig.up.script({"/ws/limited": "/status?code=403"})
+    ends_in(403, "answered", 2)
+    rig.up.script({})
+    past_the_limit(rig, transport)
+    sent = [r for r in arrived(rig) if "/ws/limited" in r["target"]]
+    rig.holds("B42 what left is counted", len(sent) == 2 == counted(rig), sent)
 
 
 @everywhere("B42")
