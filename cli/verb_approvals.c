@@ -210,6 +210,10 @@ static void show_head(const struct json *t)
         print_text(member_text(rule, "file"));
         printf(":%llu\n", (unsigned long long)member_u64(rule, "line"));
     }
+    if (span_eq(member_text(t, "code"), SPAN("over-limit")))
+        row("Because", SPAN("what another rule allows is past its limit"));
+    else if (span_eq(member_text(t, "code"), SPAN("learning")))
+        row("Because", SPAN("no rule fits it, and the policy is learning"));
     row("Approvers", member_text(t, "approve_by"));
     row("Agent says", member_text(t, "agent_reason"));
     printf("%-12s%s\n", "Asked", time_text(member_u64(t, "created_ms"), when));

@@ -322,6 +322,11 @@ struct span policy_digest(const struct policy *p)
     return span_of(p->head->digest, sizeof(p->head->digest));
 }
 
+uint64_t policy_learning_until(const struct policy *p)
+{
+    return p->head->learning_until_ms;
+}
+
 uint32_t img_hash_begin(uint8_t kind)
 {
     return (2166136261u ^ kind) * 16777619u;

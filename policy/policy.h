@@ -17,6 +17,7 @@ void policy_close(struct policy *p);
 struct span policy_name(const struct policy *p);
 /* SHA-256 of the image's content, 32 bytes, stamped by the loader. */
 struct span policy_digest(const struct policy *p);
+uint64_t policy_learning_until(const struct policy *p); /* Unix ms; 0: never */
 
 /* Classify and decide one request. Never fails: whatever cannot be understood or
  * allocated is VERDICT_DENY with a code. Spans in *d point into the image, the

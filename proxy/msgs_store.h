@@ -41,7 +41,7 @@ enum msg_store_type {
     M_RELOAD = 113,         /* D>P span operator */
     M_ROLLBACK = 119,       /* D>P span operator, span first digits of a version's digest (empty: back to the files); answered by M_RELOADED */
     M_VERSIONS = 117,       /* D>P; P>D span json: the versions of the policy that are kept */
-    M_POLICY_NOTICE = 99,   /* P>D id 0; span (empty: the policy is not pinned), span (empty: the last change was not refused): words for the page */
+    M_POLICY_NOTICE = 99,   /* P>D id 0; span version (empty: the policy is not pinned), span who, u64 since; span how (empty: the last change was not refused), span who, u64 when, span why */
     M_RELOADED = 114,       /* P>D bool ok, span text */
     M_STATUS = 115,         /* D>P; P>D span json */
     M_SIGNIN = 116,         /* D>P span url: a sign-in link that opens once, for the terminal */

@@ -2,49 +2,7 @@
 
 #include <stdio.h>
 
-#include "common/msg.h"
 #include "web-approval/route.h"
-
-/* Of the policy: that it is not the one of the files, and that the last change of it was refused. */
-static void policy_notice(struct exchange *x)
-{
-    struct msg_in m = msg_in(dynbuf_span(&x->desk->notice));
-
-    for (int i = 0; i < 2; i++) {
-        struct span words = msg_get_span(&m, 4096);
-        if (m.bad || words.n == 0)
-            continue;
-        PUT(x, "<p class=\"alert\" role=\"note\"><b>Policy.</b> ");
-        show_cut(&x->out, words, 1000);
-        PUT(x, "</p>\n");
-    }
-}
-
-/* What every page must say, whatever it is about. */
-static void alerts(struct exchange *x)
-{
-    struct freeze f;
-    struct err e;
-
-    if (strcmp(x->desk->mode, "shadow") == 0)
-        PUT(x, "<p class=\"alert\" role=\"note\"><b>Shadow mode.</b> Nothing is held or denied; the audit says what "
-               "would have been.</p>\n");
-    policy_notice(x);
-    if (freeze_read(x, &f, &e) != 0 || !f.on)
-        return;
-    PUT(x, "<p class=\"alert\" role=\"note\"><b>Writes are frozen</b> by ");
-    show_cut(&x->out, f.by, 80);
-    if (f.since_ms && x->wall_ms > f.since_ms) {
-        PUT(x, " for ");
-        show_span_of_time(&x->out, x->wall_ms - f.since_ms);
-    }
-    if (f.reason.n) {
-        PUT(x, ": <q>");
-        show_cut(&x->out, f.reason, 300);
-        PUT(x, "</q>");
-    }
-    PUT(x, ". Every write is refused until <code>countersign thaw</code>.</p>\n");
-}
 
 void page_begin(struct exchange *x, unsigned status, const char *kind, const char *title)
 {
@@ -71,7 +29,7 @@ void page_begin(struct exchange *x, unsigned status, const char *kind, const cha
     }
     PUT(x, "</header>\n<div id=\"news\" class=\"news\" role=\"status\"></div>\n<main id=\"main\">\n");
     if (x->session)
-        alerts(x);
+        page_notices(x, kind);
 }
 
 void page_end(struct exchange *x)
@@ -128,6 +86,30 @@ void page_state(struct dynbuf *out, struct span state)
             return;
         }
     show_cut(out, state, 40);
+}
+
+const char *page_unusual(const struct ticket *t)
+{
+    return span_eq(t->code, SPAN("over-limit")) ? "past a limit"
+           : span_eq(t->code, SPAN("learning")) ? "no rule fits it"
+                                                : NULL;
+}
+
+void page_decider(struct exchange *x, const struct ticket *t, size_t max)
+{
+    static const struct {
+        struct span by;
+        const char *words;
+    } nobody[] = {{SPAN("policy"), "a change of the policy"},
+                  {SPAN("session"), "the end of its session"},
+                  {SPAN("time"), "the end of its time"}};
+
+    for (size_t i = 0; t->decided_channel.n == 0 && i < sizeof nobody / sizeof nobody[0]; i++)
+        if (span_eq(t->decided_by, nobody[i].by)) {
+            show_own(&x->out, nobody[i].words);
+            return;
+        }
+    show_cut(&x->out, t->decided_by, max);
 }
 
 void page_summary(struct exchange *x, const struct ticket *t, size_t max)

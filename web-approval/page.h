@@ -21,11 +21,19 @@ void page_end(struct exchange *x);
 void page_problem(struct exchange *x, unsigned status, const char *title, const char *detail);
 void page_see(struct exchange *x, const char *path); /* 303 */
 
+/* page_notices.c: what every page says of this moment: frozen, shadow, learning, which policy. */
+void page_notices(struct exchange *x, const char *kind);
+bool page_frozen(struct exchange *x, struct freeze *f);
+
 /* An effect or a state as a shape and a word; unknown words are shown as they are. */
 void page_badge(struct dynbuf *out, struct span effect);
 void page_state(struct dynbuf *out, struct span state);
 /* What it would do in at most max bytes: the pack's sentence, or without one the method and the place. */
 void page_summary(struct exchange *x, const struct ticket *t, size_t max);
+/* Why it is held other than by a rule's own word; NULL: it is by that. */
+const char *page_unusual(const struct ticket *t);
+/* Who or what decided it: a person, or what did so without one. */
+void page_decider(struct exchange *x, const struct ticket *t, size_t max);
 /* How long it still waits; the script counts it down. attributes: our own, each followed by a space. */
 void page_expires(struct exchange *x, const struct ticket *t, const char *attributes);
 /* <dt>label</dt><dd> ... </dd> */
@@ -40,5 +48,7 @@ void page_body_text(struct exchange *x, struct span bytes);
 void page_decision(struct exchange *x, const struct ticket *t, bool body);
 void page_decision_whole(struct exchange *x, const struct ticket *t);
 bool page_is_cut(const struct ticket *t);
+/* page_ticket.c: the policy in force lets its credential go there. */
+bool page_released(struct exchange *x, const struct ticket *t);
 
 #endif

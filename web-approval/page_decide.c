@@ -7,6 +7,8 @@
 #include "web-approval/page.h"
 #include "web-approval/route.h"
 
+enum { DECIDER_SHOWN = 256 };
+
 bool page_is_cut(const struct ticket *t)
 {
     return t->body_size > PAGE_BODY_INLINE;
@@ -39,9 +41,33 @@ static void approve_fields(struct exchange *x, const struct ticket *t)
         t->reason_required ? " required" : "");
 }
 
+/* What happens on a yes, at this moment. */
+static void yes_means(struct exchange *x, const struct ticket *t)
+{
+    struct freeze f;
+
+    PUT(x, "<h3>Approve</h3>\n<p>It leaves once, exactly as ");
+    show_own(&x->out, page_is_cut(t) ? "it is" : "shown");
+    if (t->credential.n) {
+        PUT(x, ", with the credential <b>");
+        show_cut(&x->out, t->credential, 80);
+        PUT(x, "</b>");
+    } else {
+        PUT(x, ", without a credential");
+    }
+    PUT(x, ": at once if the agent still waits, else when it asks again.</p>\n");
+    if (t->credential.n && !page_released(x, t))
+        PUT(x, "<p class=\"note\">As the policy is now, that credential is not released: a yes would send "
+               "nothing.</p>\n");
+    if (page_frozen(x, &f))
+        PUT(x, "<p class=\"note\">Writes are frozen: a yes counts, but nothing leaves before "
+               "<code>countersign thaw</code>.</p>\n");
+}
+
 static void approve(struct exchange *x, const struct ticket *t, bool body)
 {
-    PUT(x, "<div class=\"choice\">\n<h3>Approve</h3>\n<p class=\"meta\">It leaves once, exactly as shown.</p>\n");
+    PUT(x, "<div class=\"choice\">\n");
+    yes_means(x, t);
     if (!body) {
         PUT(x, "<p class=\"note\">What cannot be shown cannot be approved here.</p>\n</div>\n");
         return;
@@ -60,8 +86,7 @@ static void approve(struct exchange *x, const struct ticket *t, bool body)
 
 static void deny(struct exchange *x, const struct ticket *t)
 {
-    PUT(x, "<div class=\"choice\">\n<h3>Deny</h3>\n<p class=\"meta\">It never leaves. Your words reach the "
-           "agent.</p>\n");
+    PUT(x, "<div class=\"choice\">\n<h3>Deny</h3>\n<p>It never leaves. Your words reach the agent.</p>\n");
     form_begin(x, t, "deny", "deny");
     PUT(x,
         "<label for=\"why-no\">Words to the agent</label>\n<input id=\"why-no\" name=\"reason\" maxlength=\"300\">\n"
@@ -79,12 +104,16 @@ static const char *sentence(const struct ticket *t)
         {"done", "It was approved and sent, and was answered."},
         {"failed", "It was approved, but could not be sent."},
         {"denied", "It was denied and never leaves."},
-        {"expired", "Nobody decided in time. That is a no."},
-        {"cancelled", "It was withdrawn before anybody decided."},
+        {"expired", "Its time was over. That is a no: it never leaves."},
+        {"cancelled", "It was withdrawn and never leaves."},
         {"unknown",
          "It was sent, but what came of it is not known. It is not sent again by itself: look at the other "
          "side before you approve another."},
     };
+    if (span_eq(t->state, SPAN("cancelled")) && span_eq(t->decided_by, SPAN("policy")))
+        return "It was withdrawn and never leaves: another policy came into force, and that one would not have held "
+               "it "
+               "like this. If the agent asks again, that policy decides.";
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
         if (span_eq(t->state, span_str(table[i].state)))
             return table[i].words;
@@ -100,9 +129,11 @@ static void outcome(struct exchange *x, const struct ticket *t)
     PUT(x, "</p>\n<dl class=\"about\">\n");
     if (t->decided_by.n) {
         PUT(x, "<dt>Decided by</dt><dd>");
-        show_text(out, t->decided_by);
-        PUT(x, " on the ");
-        show_text(out, t->decided_channel);
+        page_decider(x, t, DECIDER_SHOWN);
+        if (t->decided_channel.n) {
+            PUT(x, " on the ");
+            show_text(out, t->decided_channel);
+        }
         PUT(x, ", ");
         show_time(out, t->decided_ms);
         PUT(x, "</dd>\n");
@@ -137,8 +168,8 @@ void page_decision_whole(struct exchange *x, const struct ticket *t)
         return;
     }
     PUT(x, "<section class=\"decide\" aria-labelledby=\"decide\">\n<h2 id=\"decide\">Your decision</h2>\n"
-           "<div class=\"choices\">\n<div class=\"choice\">\n<h3>Approve</h3>\n"
-           "<p class=\"meta\">It leaves once, exactly as it is.</p>\n");
+           "<div class=\"choices\">\n<div class=\"choice\">\n");
+    yes_means(x, t);
     form_begin(x, t, "approve", "approve-whole");
     PUT(x, "<input type=\"hidden\" name=\"whole\" value=\"1\">\n<label class=\"check\"><input type=\"checkbox\" "
            "name=\"read\" value=\"1\" required> I have read all ");

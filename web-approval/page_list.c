@@ -22,7 +22,13 @@ static void card_when(struct exchange *x, const struct ticket *t)
 
     PUT(x, "<p class=\"meta\"><span>from <b>");
     show_cut(out, t->sandbox, 80);
-    PUT(x, "</b></span> <span>asked ");
+    PUT(x, "</b></span> ");
+    if (page_unusual(t)) {
+        PUT(x, "<span><b>");
+        show_own(out, page_unusual(t));
+        PUT(x, "</b></span> ");
+    }
+    PUT(x, "<span>asked ");
     show_span_of_time(out, x->wall_ms > t->created_ms ? x->wall_ms - t->created_ms : 0);
     PUT(x, " ago</span> ");
     if (t->repeats > 0) {
@@ -80,7 +86,7 @@ static int recent_row(void *ctx, const struct ticket *t)
     PUT(x, "</span>");
     if (t->decided_by.n) {
         PUT(x, " <span>by ");
-        show_cut(out, t->decided_by, 60);
+        page_decider(x, t, 60);
         PUT(x, "</span>");
     }
     if (t->decided_ms) {

@@ -188,8 +188,12 @@ static void body(struct exchange *x, const struct ticket *t, const struct body *
 
 void page_request(struct exchange *x, const struct ticket *t, const struct body *b)
 {
-    PUT(x, "<section aria-labelledby=\"request\">\n<h2 id=\"request\">The request, as it leaves</h2>\n"
-           "<div class=\"url mono\" tabindex=\"0\" role=\"region\" aria-label=\"Target\"><b class=\"method\">");
+    bool leaves = span_eq(t->state, SPAN("pending")) || span_eq(t->state, SPAN("approved"));
+
+    PUT(x, "<section aria-labelledby=\"request\">\n<h2 id=\"request\">The request");
+    show_own(&x->out, leaves ? ", as it leaves" : "");
+    PUT(x,
+        "</h2>\n<div class=\"url mono\" tabindex=\"0\" role=\"region\" aria-label=\"Target\"><b class=\"method\">");
     show_text(&x->out, t->method);
     PUT(x, "</b> ");
     url(x, t);

@@ -21,7 +21,34 @@ static void head(struct exchange *x, const struct ticket *t)
     page_state(out, t->state);
     PUT(x, "</p>\n<h1>");
     page_summary(x, t, 400);
-    PUT(x, "</h1>\n</div>\n");
+    PUT(x, "</h1>\n<p class=\"meta\"><span>asked by <b>");
+    show_cut(out, t->sandbox, 80);
+    PUT(x, "</b></span> <span>held");
+    if (t->rule_id.n) {
+        PUT(x, " by <b>");
+        show_cut(out, t->rule_id, 80);
+        PUT(x, "</b>");
+    }
+    if (page_unusual(t)) {
+        show_own(out, t->rule_id.n ? ", " : ": ");
+        show_own(out, page_unusual(t));
+    }
+    PUT(x, "</span>");
+    if (span_eq(t->state, SPAN("pending"))) {
+        PUT(x, " ");
+        page_expires(x, t, "");
+    }
+    PUT(x, "</p>\n</div>\n");
+}
+
+/* The judge's first fact of what is past a limit says which. */
+static struct span which_limit(const struct json *facts, const struct ticket *t)
+{
+    const struct json *first = facts && facts->type == JSON_ARRAY ? facts->child : NULL;
+
+    if (!first || !span_eq(t->code, SPAN("over-limit")) || !span_eq(json_text(first, SPAN("label")), SPAN("Limit")))
+        return SPAN_NONE;
+    return json_text(first, SPAN("value"));
 }
 
 /* The pack's facts: a push as its refs, an API call as its parameters. */
@@ -29,10 +56,12 @@ static void facts(struct exchange *x, const struct ticket *t)
 {
     const struct json *list = json_parse(t->facts_json, &x->arena);
 
-    if (!list || list->type != JSON_ARRAY || list->count == 0)
+    size_t skip = which_limit(list, t).n ? 1 : 0;
+
+    if (!list || list->type != JSON_ARRAY || list->count <= skip)
         return;
     PUT(x, "<section aria-labelledby=\"does\">\n<h2 id=\"does\">What it does</h2>\n<dl class=\"facts\">\n");
-    for (const struct json *f = list->child; f; f = f->next) {
+    for (const struct json *f = skip ? list->child->next : list->child; f; f = f->next) {
         PUT(x, "<div><dt>");
         show_text(&x->out, json_text(f, SPAN("label")));
         PUT(x, "</dt><dd class=\"mono\">");
@@ -53,6 +82,16 @@ static void agent(struct exchange *x, const struct ticket *t)
     PUT(x, "</blockquote>\n</section>\n");
 }
 
+bool page_released(struct exchange *x, const struct ticket *t)
+{
+    struct desk *d = x->desk;
+    struct credential c;
+    int i = image_credential(d, t->credential);
+
+    return i >= 0 && policy_credential(d->policy, (size_t)i, &c) &&
+           policy_credential_may_go(d->policy, (size_t)i, t->scheme, t->host, (uint16_t)t->port, t->path);
+}
+
 static void credential(struct exchange *x, const struct ticket *t)
 {
     struct desk *d = x->desk;
@@ -60,8 +99,9 @@ static void credential(struct exchange *x, const struct ticket *t)
     int i = image_credential(d, t->credential);
 
     PUT(x, "<dt>Credential</dt><dd>");
-    if (t->credential.n == 0) {
-        PUT(x, "none: it leaves without one</dd>\n");
+    if (t->credential.n == 0 || t->ended_ms) {
+        t->credential.n ? show_text(&x->out, t->credential) : show_own(&x->out, "none: it leaves without one");
+        PUT(x, "</dd>\n");
         return;
     }
     PUT(x, "<b>");
@@ -75,13 +115,13 @@ static void credential(struct exchange *x, const struct ticket *t)
             show_text(&x->out, c.basic || c.basic_user.n || c.header.n == 0 ? SPAN("Authorization") : c.header);
             PUT(x, "</span> after a yes. ");
         }
-        if (policy_credential_may_go(d->policy, (size_t)i, t->scheme, t->host, (uint16_t)t->port, t->path))
+        if (page_released(x, t))
             PUT(x, "Its <span class=\"mono\">only:</span> list names this place.");
         else
             PUT(x,
                 "<strong class=\"warn\">Its only: list does not name this place: it will not be released.</strong>");
     } else {
-        PUT(x, ". <strong class=\"warn\">The policy of now does not know it.</strong>");
+        PUT(x, ". <strong class=\"warn\">The policy in force does not know it: it will not be released.</strong>");
     }
     PUT(x, "</dd>\n");
 }
@@ -105,6 +145,36 @@ static void times(struct exchange *x, const struct ticket *t)
     PUT(x, "</dd>\n");
 }
 
+static void held_by(struct exchange *x, const struct ticket *t)
+{
+    struct dynbuf *out = &x->out;
+
+    PUT(x, "<dt>Held by</dt><dd>");
+    if (t->rule_id.n) {
+        show_text(out, t->rule_id);
+        if (t->rule_file.n) {
+            PUT(x, " <span class=\"mono\">");
+            show_text(out, t->rule_file);
+            (void)dynbuf_addf(out, ":%llu</span>", (unsigned long long)t->rule_line);
+        }
+    } else if (!span_eq(t->code, SPAN("learning"))) {
+        show_text(out, t->code);
+    }
+    if (span_eq(t->code, SPAN("learning"))) {
+        show_own(out, t->rule_id.n ? ": " : "No rule: ");
+        PUT(x, "what no rule fits waits while the policy is learning, and would be denied otherwise.");
+    } else if (span_eq(t->code, SPAN("over-limit"))) {
+        struct span limit = which_limit(json_parse(t->facts_json, &x->arena), t);
+        PUT(x, ": what another rule allows is past its limit");
+        if (limit.n) {
+            PUT(x, ". ");
+            show_text(out, limit);
+        }
+        PUT(x, ".");
+    }
+    PUT(x, "</dd>\n");
+}
+
 static void about(struct exchange *x, const struct ticket *t)
 {
     struct dynbuf *out = &x->out;
@@ -117,14 +187,8 @@ static void about(struct exchange *x, const struct ticket *t)
         page_row(x, "Session", t->session);
     PUT(x, "<dt>Destination</dt><dd>");
     show_host(out, t->host);
-    PUT(x, "</dd>\n<dt>Held by</dt><dd>");
-    show_text(out, t->rule_id.n ? t->rule_id : t->code);
-    if (t->rule_file.n) {
-        PUT(x, " <span class=\"mono\">");
-        show_text(out, t->rule_file);
-        (void)dynbuf_addf(out, ":%llu</span>", (unsigned long long)t->rule_line);
-    }
     PUT(x, "</dd>\n");
+    held_by(x, t);
     if (t->op.n)
         page_row(x, "Operation", t->op);
     if (t->resource.n)

@@ -10,7 +10,7 @@
 #include "proxy/leaving.h"
 
 /* What a message holds beside the request, the body and the facts. */
-enum { REST_MAX = 24 * 1024, FACTS_END = 512 };
+enum { REST_MAX = 24 * 1024, FACTS_END = 512, LIMIT_WORDS = 2048 };
 
 /* The request as it will leave: what the ticket shows, the digest covers and the carrier sends. */
 static void as_it_leaves(struct policy *p, int credential, struct wire_request *r)
@@ -69,6 +69,20 @@ static size_t request_size(const struct wire_request *r)
     return n;
 }
 
+/* What the page shows as the reason of the hold; it must come first, where no fact of a request's own can stand. */
+static void limit_row(struct exchange *x, struct jsonw *w, size_t room)
+{
+    struct dynbuf b;
+    if (x->over == NULL || x->over->n == 0)
+        return;
+    dynbuf_init(&b, LIMIT_WORDS);
+    dynbuf_addf(&b, "Rule %.*s: ", SPAN_FMT(x->over->past[0].rule));
+    dynbuf_add(&b, over_words(x));
+    if (dynbuf_ok(&b))
+        (void)fact_row(w, room, SPAN("Limit"), dynbuf_span(&b));
+    dynbuf_free(&b);
+}
+
 /* What the policy found, then what the pack of a push holds. */
 static struct span facts_json(struct exchange *x, size_t room)
 {
@@ -81,6 +95,7 @@ static struct span facts_json(struct exchange *x, size_t room)
     dynbuf_init(&b, room);
     jsonw_begin(&w, &b);
     jsonw_array(&w);
+    limit_row(x, &w, room - FACTS_END);
     if (d->upgrade)
         (void)fact_row(&w, room - FACTS_END, SPAN("WebSocket"), websocket_words(x));
     while (i < d->nfacts && fact_row(&w, room - FACTS_END, d->facts[i].label, d->facts[i].value))

@@ -43,7 +43,10 @@ struct parent {
     struct pin pin;
     char from[STORED_HEX + 1]; /* what was in force before; empty: not known */
     struct dynbuf notes;       /* for the audit, until the ledger is there */
-    char notice[700];          /* of the policy, on the page; empty: none */
+    struct {
+        char how[16], by[300], why[700];
+        uint64_t when_ms;
+    } refused_change; /* of the policy, the last one, for the page; how empty: it was not refused */
     int keeper_dir, uid_base, ready_fd, exit_status;
     int stage, told; /* of stopping */
     bool stopping, announced, quiet, locked;

@@ -55,16 +55,15 @@ static void begin(struct dynbuf *b, struct jsonw *w, const char *how, struct spa
 void parent_say_notice(struct parent *p, struct child *desk)
 {
     struct dynbuf *b = desk && desk->chan ? chan_begin(desk->chan, M_POLICY_NOTICE, 0) : NULL;
-    char pinned[300] = "";
     if (b == NULL)
         return;
-    if (p->pin.hex[0] != '\0')
-        snprintf(pinned, sizeof(pinned),
-                 "The policy is pinned to version %.12s by a rollback of %s: the policy files are not in force until "
-                 "countersign policy rollback --end.%s",
-                 p->pin.hex, p->pin.by, p->notice[0] ? " " : "");
-    msg_put_span(b, span_str(pinned));
-    msg_put_span(b, span_str(p->notice));
+    msg_put_span(b, span_str(p->pin.hex));
+    msg_put_span(b, span_str(p->pin.by));
+    msg_put_u64(b, p->pin.since_ms);
+    msg_put_span(b, span_str(p->refused_change.how));
+    msg_put_span(b, span_str(p->refused_change.by));
+    msg_put_u64(b, p->refused_change.when_ms);
+    msg_put_span(b, span_str(p->refused_change.why));
     (void)chan_commit(desk->chan);
 }
 
@@ -90,7 +89,7 @@ void parent_switched(struct parent *p, const char *how, struct span who)
     struct jsonw w;
     hex_text(span_of(p->policy.digest.b, DIGEST_BYTES), hex);
     bool start = strcmp(how, "start") == 0, same = strcmp(hex, p->from) == 0;
-    p->notice[0] = '\0';
+    p->refused_change.how[0] = '\0';
     keep(p, hex);
     if (!same || start || strcmp(how, "reload") != 0) {
         begin(&b, &w, how, who);
@@ -116,6 +115,9 @@ void parent_refused(struct parent *p, const char *how, struct span who, const ch
     jsonw_end_object(&w);
     note(p, "policy-refused", &b);
     dynbuf_free(&b);
-    snprintf(p->notice, sizeof(p->notice), "A %s was refused, and the policy is the one of before: %s", how, why);
+    snprintf(p->refused_change.how, sizeof(p->refused_change.how), "%s", how);
+    snprintf(p->refused_change.by, sizeof(p->refused_change.by), "%.*s", SPAN_FMT(who));
+    snprintf(p->refused_change.why, sizeof(p->refused_change.why), "%s", why);
+    p->refused_change.when_ms = loop_wall(p->loop);
     parent_say_notice(p, parent_child(p, ROLE_DESK, 0));
 }

@@ -10,6 +10,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 SCHEMA = os.path.join(HERE, "../../proxy/ledger/schema.sql")
 CONFIG, READY, PEER, STOP, LISTEN, SECRETS = 1, 2, 3, 4, 10, 77
 DECIDE, DECIDED, BODY_GET, BODY_IS, SANDBOX_PUT, SANDBOX_RM, SANDBOX_DONE, EVENT, NOTE = 100, 101, 102, 103, 104, 105, 106, 107, 108
+POLICY_NOTICE = 99
 SB_OPEN, SB_OPENED, SB_CLOSE, RELOAD, RELOADED, STATUS, SIGNIN = 110, 111, 112, 113, 114, 115, 116
 ROLE_LEDGER, DESK_HTTP, CONTROL = 8, 3, 4
 B32 = "0123456789abcdefghjkmnpqrstvwxyz"
@@ -186,6 +187,15 @@ def listeners(directory, port):
     return http, control
 
 
+def notice():
+    """The policy is pinned, and its last change was refused, for a reason that somebody else wrote."""
+    import sample_tickets
+    now = int(time.time() * 1000)
+    why = 'policy_test.yaml:6:5: "a write waits" failed: decide: wanted hold, got allow by rule ' + "\n".join(sample_tickets.XSS) + sample_tickets.SPOOF
+    return (span("4f0c" * 16) + span("uid 1000") + struct.pack(">Q", now - 3 * 3600 * 1000)
+            + span("rollback-end") + span("uid 1000") + struct.pack(">Q", now - 240000) + span(why))
+
+
 def start(args):
     store = os.path.join(args.dir, "store")
     os.makedirs(store, exist_ok=True)
@@ -215,6 +225,7 @@ def start(args):
     chan.send(PEER, 0, bytes([ROLE_LEDGER]) + struct.pack(">Q", 0) + span(""), [ledger_theirs.fileno()])
     ledger_theirs.close()
     chan.send(SECRETS, 0, struct.pack(">H", 1) + span("github"))
+    chan.send(POLICY_NOTICE, 0, notice())
     return child, chan, ledger
 
 

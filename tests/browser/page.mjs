@@ -1,9 +1,10 @@
 // Signs in, reads and approves in a real browser. Given a desk and a sign-in link:
 //
-//   node page.mjs --link URL --modules DIR/node_modules --shots DIR [--sample] [--approve ID]
+//   node page.mjs --link URL --modules DIR/node_modules --shots DIR [--sample] [--approve ID] [--pages FILE]
 //
 // Always: axe finds nothing serious and nothing scrolls sideways, on the list and on a ticket, at 320 and
 // 1280 px, light and dark; screenshots go to --shots. --approve decides one ticket with the page's own button.
+// --pages: JSON, [[name, path, selector, [words that must be there]], ...], looked at instead of those two.
 // --sample: the desk is desk_parent.py's, whose tickets are known (E11-E18, E24, E35). Prints `ok ID page` for
 // each id of attacks that it covered; exits 1 on the first failure.
 import { createRequire } from "node:module";
@@ -118,6 +119,16 @@ async function approve(context, id) {
   await page.close();
 }
 
+async function says(context, pages) {
+  const page = await context.newPage();
+  for (const [name, path, selector, words] of pages) {
+    await page.goto(origin + path);
+    const text = (await page.locator(selector).allInnerTexts()).join("\n").replace(/\s+/g, " ");
+    for (const w of words) check(text.includes(w), `${name} ${selector} says "${w}": ${text}`);
+  }
+  await page.close();
+}
+
 export { args, approve, axe, check, chromium, covered, flags, guard, looks, origin, signIn };
 
 if (!args.sample) {
@@ -127,8 +138,10 @@ if (!args.sample) {
     await signIn(context);
     const page = await context.newPage();
     await page.goto(origin);
-    const first = args.approve ?? (await page.locator("[data-ticket]").first().getAttribute("data-ticket"));
-    await looks(context, [["list", "/"], ["ticket", `/tickets/${first}`]]);
+    const first = args.approve ?? (args.pages || (await page.locator("[data-ticket]").first().getAttribute("data-ticket")));
+    const pages = args.pages ? JSON.parse(readFileSync(args.pages, "utf8")) : [];
+    await says(context, pages);
+    await looks(context, args.pages ? [...new Map(pages)] : [["list", "/"], ["ticket", `/tickets/${first}`]]);
     if (args.approve) await approve(context, args.approve);
   } catch (e) {
     console.error(e.message);

@@ -2,6 +2,7 @@
 import { approve, args, check, chromium, covered, flags, guard, looks, origin, signIn } from "./page.mjs";
 
 const hostile = "hst" + "0".repeat(23), twice = "dp0" + "0".repeat(23), big = "bng" + "0".repeat(23), bin = "bnr" + "0".repeat(23);
+const [past, fresh, gone] = ["past", "new0", "g0ne"].map((n) => n + "0".repeat(22));
 
 async function hostileTicket(context) {
   const page = await context.newPage(), strangers = [];
@@ -43,6 +44,36 @@ async function longBodies(context) {
   check(statSync(await download.path()).size === 2 * 1024 * 1024, "the download has every byte");
   await page.close();
   covered("E15", "E17");
+}
+
+// What an approver is to know beside the request: of this moment, of why it is held, of what a yes does.
+async function notices(context) {
+  const page = await context.newPage();
+  const has = async (path, where, yes, no = []) => {
+    await page.goto(origin + path);
+    const text = (await page.locator(where).allInnerTexts()).join("\n").replace(/\s+/g, " ");
+    for (const words of yes) check(text.includes(words), `${path} ${where} says "${words}": ${text.slice(0, 400)}`);
+    for (const words of no) check(!text.includes(words), `${path} ${where} does not say "${words}": ${text.slice(0, 400)}`);
+  };
+  const moment = ["Writes are frozen by uid 0", "Shadow mode.", "An earlier policy is in force: version 4f0c4f0c4f0c, pinned by a rollback by uid 1000, 3 h ago.",
+    "A change of the policy was refused: the end of a rollback by uid 1000, "];
+  await has("/", ".alert", moment, ["wanted hold"]);
+  await page.getByText("Why it was refused").click();
+  check((await page.locator(".alert details p").innerText()).includes("wanted hold, got allow"), "the reason of a refusal opens");
+  await has("/", ".card", ["past a limit", "no rule fits it"]);
+  await has("/", ".row", ["by a change of the policy", "by the end of its time", "by uid 0"]);
+  await has(`/tickets/${past}`, ".alert", moment.slice(0, 3), ["A change of the policy"]);
+  await has(`/tickets/${past}`, ".title", ["asked by builder", "held by large-payments, past a limit", "expires in"]);
+  await has(`/tickets/${past}`, "aside", ["is past its limit. Rule small-payments: the limit of 2 requests in 1 day is used up"]);
+  await has(`/tickets/${past}`, "section[aria-labelledby=does]", ["amount 250"], ["small-payments"]);
+  await has(`/tickets/${past}`, ".decide", ["exactly as shown, with the credential pay: at once if the agent still waits, else when it asks again.",
+    "As the policy is now, that credential is not released: a yes would send nothing.", "Writes are frozen: a yes counts, but nothing leaves before countersign thaw."]);
+  await has(`/tickets/${fresh}`, ".title", ["held: no rule fits it"]);
+  await has(`/tickets/${fresh}`, "aside", ["No rule: what no rule fits waits while the policy is learning"], ["not the judge's"]);
+  await has(`/tickets/${fresh}`, "section[aria-labelledby=does]", ["Limit not the judge's"]);
+  await has(`/tickets/${fresh}`, ".decide", ["exactly as shown, without a credential"], ["not released"]);
+  await has(`/tickets/${gone}`, ".outcome", ["withdrawn and never leaves: another policy came into force", "Decided by a change of the policy, 20"], ["on the"]);
+  await page.close();
 }
 
 // Forms that come from elsewhere, too early, or for something else.
@@ -116,7 +147,9 @@ try {
   await page.close();
   const denied = "den" + "1".repeat(22) + "0";
   await looks(context, [["list", "/"], ["push", `/tickets/${push}`], ["pull", `/tickets/${pull}`],
-    ["hostile", `/tickets/${hostile}`], ["big", `/tickets/${big}`], ["denied", `/tickets/${denied}`], ["signin", "/sign-in?t=x"]]);
+    ["hostile", `/tickets/${hostile}`], ["big", `/tickets/${big}`], ["denied", `/tickets/${denied}`],
+    ["past", `/tickets/${past}`], ["learning", `/tickets/${fresh}`], ["withdrawn", `/tickets/${gone}`], ["signin", "/sign-in?t=x"]]);
+  await notices(context);
   await hostileTicket(context);
   await forged(context);
   await longBodies(context);

@@ -59,9 +59,24 @@ def decided(led):
     for state, extra in (("denied", {"decided_reason": "Not on a Friday."}), ("approved", {}), ("expired", {}),
                          ("done", {"status": 201, "bytes_out": 812, "bytes_in": 90, "delivered": 1, "ended_ms": now}),
                          ("unknown", {"ended_ms": now})):
-        by = {} if state == "expired" else {"decided_by": "uid 0", "decided_channel": "page"}
+        by = {"decided_by": "uid 0", "decided_channel": "page"}
+        if state == "expired":  # by nobody, as the ledger says it
+            by = {"decided_by": "time", "decided_channel": "", "decided_reason": "nobody decided in time"}
         led.ticket(id=state[:3].replace("u", "v").replace("o", "0") + "1" * 22 + "0", state=state, summary=f"An earlier request that is {state}",
                    decided_ms=now - 600000, **by, **extra)
+
+
+def unusual(led):
+    """Held for something else than a rule's own word, and withdrawn by a change of the policy."""
+    pay = dict(host="api.pay.example", path="/v1/payments", op="rest.write", credential="pay", body=b'{"amount": 250}',
+               fields_json=json.dumps([["content-type", "application/json"]]), summary="POST to api.pay.example/v1/payments")
+    led.ticket(id="past" + "0" * 22, code="over-limit", rule_id="large-payments", rule_file="policies/pay.yaml", rule_line=31,
+               facts_json=json.dumps([{"label": "Limit", "value": "Rule small-payments: the limit of 2 requests in 1 day is used up"},
+                                      {"label": "amount", "value": "250"}]), **pay)
+    led.ticket(id="new0" + "0" * 22, code="learning", rule_id="", rule_file="", rule_line=0, host="new.example", path="/v1/jobs", op="",
+               summary="POST to new.example/v1/jobs", body=b"{}", facts_json=json.dumps([{"label": "Limit", "value": "not the judge's"}]))
+    led.ticket(id="g0ne" + "0" * 22, state="cancelled", decided_ms=int(time.time() * 1000) - 60000, decided_by="policy",
+               decided_channel="", decided_reason="the policy changed while this waited", **pay)
 
 
 def fill(led):
@@ -69,4 +84,5 @@ def fill(led):
     decided(led)
     hostile(led)
     plain(led)
+    unusual(led)
     git_push(led)

@@ -3,10 +3,12 @@
 
 usage: test_page.py [NAME...]      PREFIX/bin first in PATH; SHOTS=DIR keeps the screenshots
 """
+import json
 import os
 import pathlib
 import secrets
 import sys
+import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "e2e"), str(HERE.parent / "e2e/lab")]
@@ -50,6 +52,61 @@ def a_person_approves_on_the_page_and_the_write_passes(lab):
     client.wait_line(r"HTTP/1.1 200", 60)
     assert up.effects() == {"POST /pay": 1}
     assert any(r.get("channel") == "page" for r in gw.audit())
+
+
+@test()
+def what_a_person_is_told_of_the_policy(lab):
+    """Learning, past a limit, a reload that was refused, a ticket that the next policy would not hold."""
+    up = lab.upstream()
+    place = f"host: {up.name}, port: {up.port}"
+    until = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 5 * 3600 + 600))
+    small = f"""  - id: small
+    match: {{ {place}, method: POST, path: /pay }}
+    decide: allow
+    use: api
+    limits: {{ requests: 1/1d }}
+    over: writes
+"""
+    # a hold of /large, and of /pay past its limit; other writes are what no rule fits
+    policy = simple_policy(up, extra=small).replace("effect: [write, delete]", "effect: [write, delete], path: /large").replace(
+        "name: test\n", f"name: test\nlearning: until {until}\n")
+    gw = Gateway(lab, policy, {"api": lab.canary(secrets.token_urlsafe(40)).encode()}, hold="inline_wait: 0s, expires: 10m")
+
+    def post(path):
+        lab.run(["curl", "-sS", "--max-time", "60", "--data-binary", '{"amount": 5}', "-H", "Content-Type: application/json",
+                 f"https://{up.name}:{up.port}{path}"], env=gw.client_env(), rc=0)
+        return up.effects().get(f"POST {path}", 0)
+    assert post("/pay") == 1 and post("/pay") == 1
+    past = gw.pending()["id"]
+    assert post("/other") == 0
+    new = next(t["id"] for t in gw.pending(2) if t["id"] != past)
+    gw.policy.write_text("version: 1\n- broken")
+    gw.cli("reload", rc=3)
+    pages = lab.dir / "pages.json"
+
+    def look(name, wanted):
+        pages.write_text(json.dumps(wanted))
+        link = gw.cli_json("signin")["url"]
+        lab.run(["node", HERE / "page.mjs", "--link", link, "--modules", MODULES, "--shots", shots(lab, name), "--pages", pages],
+                env={"PATH": os.environ["PATH"]}, rc=0, timeout=180)
+    here = "The policy is learning, for 5 h more"
+    look("policy", [
+        ["list", "/", ".alert", [here, "A change of the policy was refused: a reload by uid ", "The policy in force did not change."]],
+        ["list", "/", ".card", ["past a limit", "no rule fits it"]],
+        ["past", f"/tickets/{past}", ".alert", [here]],
+        ["past", f"/tickets/{past}", ".title", ["held by writes, past a limit"]],
+        ["past", f"/tickets/{past}", "aside", ["is past its limit. Rule small: the limit of 1 request in 1 day is used up.", "names this place"]],
+        ["past", f"/tickets/{past}", ".decide", ["with the credential api: at once if the agent still waits"]],
+        ["new", f"/tickets/{new}", ".title", ["held: no rule fits it"]],
+        ["new", f"/tickets/{new}", "aside", ["No rule: what no rule fits waits while the policy is learning"]],
+        ["new", f"/tickets/{new}", ".decide", ["exactly as shown, without a credential"]]])
+    gw.policy.write_text(simple_policy(up, write="deny"))
+    gw.cli("reload", rc=0)
+    lab.wait_for("their end", lambda: not gw.tickets())
+    look("withdrawn", [
+        ["list", "/", "main", ["Nothing waits.", "by a change of the policy"]],
+        ["past", f"/tickets/{past}", ".outcome", ["withdrawn and never leaves: another policy came into force", "Decided by a change of the policy, "]]])
+    assert up.effects() == {"POST /pay": 1}
 
 
 main()

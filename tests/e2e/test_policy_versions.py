@@ -262,7 +262,7 @@ def an_earlier_version_is_in_force_until_it_is_ended(lab):
     assert b"PINNED by a rollback of uid" in gw.cli("status", rc=0).out
     assert b"is pinned to version " + first[:12].encode() in gw.cli("doctor").out
     answer, page = Page(gw).ask("GET", "/")
-    assert b"The policy is pinned to version " + first[:12].encode() in page, page
+    assert b"An earlier policy is in force</b>: version <code>" + first[:12].encode() in page, page
     # the user's files are as they were, and a reload says that they are not in force
     assert gw.policy.read_text() == simple_policy(up, write="deny")
     refused = gw.cli("reload", rc=3)

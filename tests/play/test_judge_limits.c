@@ -72,6 +72,7 @@ static void past_it_is_held_and_sent_once_approved(void **state)
     give_over(&p, XID(1), 1, 1, 0);
     struct wire_ticket t = expect_ticket_open(&p, XID(1));
     assert_true(span_eq(t.record.code, SPAN("over-limit")) && span_eq(t.record.rule.id, SPAN("large")));
+    assert_true(span_starts(t.facts_json, SPAN("[{\"label\":\"Limit\",\"value\":\"Rule small: the limit of ")));
     assert_true(span_eq(t.record.verdict, SPAN("hold")) && span_eq(t.record.credential, SPAN("cred2")));
     assert_memory_equal(&would, &t.join, sizeof(would)); /* the retry's intent is known by it */
     assert_int_equal(p.limits.n, 0);                     /* the hold has none of its own */

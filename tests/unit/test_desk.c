@@ -453,9 +453,15 @@ static void rolls_back(void **state)
     assert_true(says(versions));
     dynbuf_free(&said);
     msg_put_span(&desk.notice, SPAN_NONE);
+    msg_put_span(&desk.notice, SPAN_NONE);
+    msg_put_u64(&desk.notice, 0);
+    msg_put_span(&desk.notice, SPAN("rollback-end"));
+    msg_put_span(&desk.notice, SPAN("uid <i>0"));
+    msg_put_u64(&desk.notice, 0);
     msg_put_span(&desk.notice, SPAN("refused: <b>\x1b"));
     assert_int_equal(page("GET /", "Host: localhost:8088\r\n", NULL), 200);
-    assert_true(says("refused: &lt;b&gt;"));
+    assert_true(says("refused: &lt;b&gt;") && says("the end of a rollback by uid &lt;i&gt;0.") &&
+                !says("earlier policy"));
     dynbuf_reset(&desk.notice);
 }
 
