@@ -67,53 +67,93 @@ static enum left judge(struct bench *b, const struct shape *s, const char *name)
     return right ? LEFT_NOT : LEFT_UNSURE;
 }
 
-/* Is a read allowed by it and all else held, and nothing not judged? What is not is left out: how many? */
+/* Is a read allowed by it and all else held, and nothing not judged? How many are not; leave: they are left out. */
+static int judge_all(struct learnt *t, const struct loaded *l, struct source *source, const char *name, bool leave,
+                     size_t *wrong)
+{
+    struct bench *b = bench_new(l->p, source);
+    *wrong = 0;
+    for (size_t i = 0; b && i < t->n; i++) {
+        struct shape *s = t->shape[i];
+        enum left why = s->left ? s->left : judge(b, s, name);
+        *wrong += why != s->left;
+        s->left = leave ? why : s->left;
+    }
+    int rc = b ? 0 : -1;
+    bench_free(&b);
+    return rc;
+}
+
+static size_t count_rules(const struct learnt *t)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < t->n; i++)
+        n += t->shape[i]->left == LEFT_NOT;
+    return n;
+}
+
 static int check(struct learnt *t, struct source *source, const struct learn_args *a, size_t *wrong)
 {
     struct dynbuf text;
     struct loaded l = {0};
-    struct bench *b = NULL;
-    size_t rules = 0;
     char name[PATH_MAX];
     *wrong = 0;
+    if (count_rules(t) == 0)
+        return 0;
     (void)snprintf(name, sizeof(name), "%s(proposed)", a->policy ? a->policy : "");
     dynbuf_init(&text, LEARNT_MAX);
     (void)dynbuf_add(&text, a->policy ? SPAN("version: 1\nrules:\n") : SPAN_NONE);
     learn_write(t, a->policy == NULL, &text);
-    for (size_t i = 0; i < t->n; i++)
-        rules += t->shape[i]->left == LEFT_NOT;
-    int rc = !dynbuf_ok(&text) ? -1 : rules == 0 ? 0 : load_text(dynbuf_span(&text), a, name, &l);
+    int rc = dynbuf_ok(&text) ? load_text(dynbuf_span(&text), a, name, &l) : err_set(&l.e, "it would be too long");
     if (rc != 0)
         print_problems(&l, false);
-    if (rc == 0 && rules && (b = bench_new(l.p, source)) == NULL)
-        rc = -1;
-    for (size_t i = 0; b && i < t->n; i++) {
-        struct shape *s = t->shape[i];
-        if (s->left == LEFT_NOT && (s->left = judge(b, s, name)) != LEFT_NOT)
-            ++*wrong;
-    }
-    bench_free(&b);
+    else
+        rc = judge_all(t, &l, source, name, true, wrong);
     loaded_close(&l);
     dynbuf_free(&text);
     return rc;
 }
 
-/* What was proposed, in the form that was asked for. */
-static int print(const struct learnt *t, const struct source_seen *seen, const struct learn_args *a, struct span text)
+/* The same of the file as it would be: where the lines of a patch go is found without reading YAML. */
+static int check_patched(struct learnt *t, struct source *source, const struct learn_args *a, struct span text,
+                         struct err *e)
 {
-    struct dynbuf patch;
+    struct loaded l = {0};
+    size_t wrong = 0, rules = count_rules(t);
+    if (text.n == 0)
+        return 0;
+    int rc = loaded_open_place(
+        &l,
+        (struct policy_place){.paths = &a->policy, .texts = &text, .n = 1, .packs = a->packs, .signers = a->signers});
+    if (rc != 0)
+        (void)err_set(e, "the file would not be valid with it, leave --patch out and copy the rules: %.200s",
+                      l.e.text);
+    else if (judge_all(t, &l, source, a->policy, false, &wrong) != 0 || wrong ||
+             policy_rules(l.p) != policy_rules(t->policy) + rules)
+        rc = err_set(e, "the file would not do with it what is proposed: leave --patch out and copy the rules");
+    loaded_close(&l);
+    return rc;
+}
+
+/* What was proposed, in the form that was asked for. */
+static int print(struct learnt *t, struct source *s, const struct learn_args *a, struct span text)
+{
+    struct dynbuf patch, patched;
     struct err e = {""};
     int rc = EXIT_POLICY_OK;
     dynbuf_init(&patch, 4 * LEARNT_MAX);
-    if (a->patch && learn_patch(a->policy, text, &patch, &e) != 0) {
+    dynbuf_init(&patched, POLICY_FILE_MAX);
+    if (a->patch && (learn_patch(a->policy, text, &patch, &patched, &e) != 0 ||
+                     check_patched(t, s, a, dynbuf_span(&patched), &e) != 0)) {
         fprintf(stderr, "countersign policy learn: %s: no patch: %s\n", a->policy, e.text);
         rc = EXIT_POLICY_RUNTIME;
     }
-    if (a->json && learn_json(t, seen, a->patch ? &patch : NULL, rc ? e.text : NULL) != 0)
+    if (a->json && learn_json(t, source_seen(s), a->patch ? &patch : NULL, rc ? e.text : NULL) != 0)
         rc = EXIT_POLICY_RUNTIME;
     else if (!a->json && rc == EXIT_POLICY_OK)
         printf("%.*s", SPAN_FMT(a->patch ? dynbuf_span(&patch) : text));
     dynbuf_free(&patch);
+    dynbuf_free(&patched);
     return rc;
 }
 
@@ -158,7 +198,7 @@ static int run(struct learnt *t, struct source *s, const struct learn_args *a)
               stderr);
         rc = EXIT_POLICY_RUNTIME;
     } else {
-        rc = print(t, seen, a, dynbuf_span(&out));
+        rc = print(t, s, a, dynbuf_span(&out));
     }
     if (!a->json)
         say_counts(t, seen);

@@ -68,8 +68,10 @@ int learn_json(const struct learnt *t, const struct source_seen *seen, const str
                const char *no_patch) MUSTCHECK;
 /* Which credentials it went with, and why its rule uses none of them; in words. */
 void learn_used(struct dynbuf *out, const struct shape *s);
-/* learn_patch.c: what learn_write wrote, as a unified diff against the file; nothing when there is no rule. */
-int learn_patch(const char *path, struct span rules, struct dynbuf *out, struct err *e) MUSTCHECK;
+/* learn_patch.c: what learn_write wrote, as a unified diff against the file, and the file as it would be; nothing
+ * when there is no rule. */
+int learn_patch(const char *path, struct span rules, struct dynbuf *out, struct dynbuf *patched,
+                struct err *e) MUSTCHECK;
 /* In double quotes, whatever it is. */
 void learn_quoted(struct dynbuf *out, struct span s);
 

@@ -121,24 +121,33 @@ def patched(here, file, packs):
         return
     rule = "- id: a\n{0}  match: {{ host: a.test, effect: read }}\n{0}  decide: allow\n{0}  say: |\n{0}    # words\n"
     scope = "scopes:\n  ci: { sandboxes: [ci-*] }\n"
-    for text in (head + "rules:\n  " + rule.format("  "), head + "rules: # mine\n" + rule.format("") + scope,
-                 head + "rules:\n\n      " + rule.format("      ") + "\n# about scopes\n" + scope, "rules:\n  # one\n  "
-                 + rule.format("  ") + "  # the end\n" + head):
-        policy.write_text(text, encoding="utf-8")
+    (here / "more.yaml").write_text("version: 1\nrules:\n  " + rule.format("  ").replace("id: a", "id: more"), encoding="utf-8")
+    flow = "rules: [{ id: a, match: { host: a.test, effect: read }, decide: allow }]\n"
+    for text, empty in ((head + "rules:\n  " + rule.format("  "), None), (head + "rules: # mine\n" + rule.format("") + scope, None),
+                        (head + "rules:\n\n      " + rule.format("      ") + "\n# about scopes\n" + scope, None),
+                        ("rules:\n  # one\n  " + rule.format("  ") + "  # the end\n" + head, None), (head, None),
+                        (head + scope + "# rules: []\n", None), (head + "rules: []\n", "rules:\n"),
+                        (head + "rules: [ ]  # none: yet\n" + scope, "rules:  # none: yet\n"), ("rules:    []\n" + head, "rules:\n"),
+                        (head + "include: [more.yaml]\nrules: []\n", "rules:\n")):
+        policy.write_bytes(text.encode())
         diff, _ = run("learn", "--from", file, "--policy", policy, "--patch", *packs)
-        assert policy.read_text(encoding="utf-8") == text and diff.startswith("--- "), diff
+        assert policy.read_bytes() == text.encode() and diff.startswith("--- "), diff
         told = json.loads(run("learn", "--from", file, "--policy", policy, "--patch", "--json", *packs)[0])
         assert told["patch"] == diff and diff.count("- id:") == len(told["rules"]), told
         subprocess.run(["patch", "-s", "-p0", str(policy)], input=diff.encode(), cwd=here, check=True)
         run("check", *packs, policy)
-        kept = [l for l in policy.read_text(encoding="utf-8").splitlines(True)]
-        assert sum(l in kept for l in text.splitlines(True)) == len(text.splitlines()), kept
+        kept = policy.read_bytes().decode().splitlines(True)
+        gone = [l for l in text.splitlines(True) if l not in kept]
+        assert len(gone) == (empty is not None) and (empty is None or gone[0].startswith("rules:") and empty in kept), (gone, kept)
         again, _ = run("learn", "--from", file, "--policy", policy, "--patch", *packs)
         assert again == "", again
-        assert run("learn", "--from", file, "--as", "other-*", *packs)[0].count("- id:") == 0
-        assert run("learn", "--from", file, "--as", "ci-*", *packs)[0].count("- id:") > 30
-    for text, words in ((head + "rules: [{ id: a, match: { host: a.test, effect: read }, decide: allow }]\n", "is not a list of lines"),
-                        (head, "it has no rule yet"),
+    assert run("learn", "--from", file, "--as", "other-*", *packs)[0].count("- id:") == 0
+    assert run("learn", "--from", file, "--as", "ci-*", *packs)[0].count("- id:") > 30
+    for text, words in ((head + flow, "is not a list of lines"), (head + "rules: [\n]\n", "is not a list of lines"),
+                        (head + "rules:\n  []\n", "is not a list of lines"), (head + "rules: []", "has no line end"),
+                        (head + '"rules": []\n', "would not be valid with it"), ("{ version: 1, packs: [git@1] }\n", "would not be valid with it"),
+                        (head + "...\n", "would not be valid with it"),
+                        (head + 'name: "a\nrules: []\nb"\n', "would not be valid with it"),
                         (head + "rules:\n  " + rule.format("  ").rstrip(), "has no line end")):
         policy.write_text(text, encoding="utf-8")
         _, said = run("learn", "--from", file, "--policy", policy, "--patch", *packs, rc=1)
