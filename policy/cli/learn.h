@@ -4,6 +4,7 @@
 
 #include "common/dynbuf.h"
 #include "policy/cli/learn_words.h"
+#include "policy/cli/policy_cli.h"
 #include "policy/cli/replay_judge.h"
 
 enum {
@@ -68,6 +69,11 @@ int learn_json(const struct learnt *t, const struct source_seen *seen, const str
                const char *no_patch) MUSTCHECK;
 /* Which credentials it went with, and why its rule uses none of them; in words. */
 void learn_used(struct dynbuf *out, const struct shape *s);
+/* learn_check.c: with the policy there is or alone; how many kinds it gets wrong, which are left out. */
+int learn_check(struct learnt *t, struct source *source, const struct policy_args *a, size_t *wrong) MUSTCHECK;
+/* The same of the policy's file as it would be. */
+int learn_check_patched(struct learnt *t, struct source *source, const struct policy_args *a, struct span text,
+                        struct err *e) MUSTCHECK;
 /* learn_patch.c: what learn_write wrote, as a unified diff against the file, and the file as it would be; nothing
  * when there is no rule. */
 int learn_patch(const char *path, struct span rules, struct dynbuf *out, struct dynbuf *patched,

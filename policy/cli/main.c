@@ -3,23 +3,20 @@
 
 #include <stdio.h>
 
-#include "policy/cli/replay.h"
-
-/* takes: the options of read_args, a blank around each; NULL: the verb reads its own. */
+/* takes: the options of read_args, a blank around each. */
 struct policy_verb {
     const char *name, *about, *usage, *takes;
     int (*fn)(const struct policy_args *a);
-    int (*own)(int argc, char **argv);
 };
 
 static const struct policy_verb verbs[] = {
     {"check", "is the file valid, and what is likely not meant",
      "[--format text|json|sarif] [--floors FILE] [--packs DIR] [--signers FILE] FILE...\n"
      "--explain CODE",
-     " --format --json --floors --packs --signers --explain ", policy_cli_check, NULL},
+     " --format --json --floors --packs --signers --explain ", policy_cli_check},
     {"test", "requests with what must come of them, from FILE_test.yaml",
      "[--coverage] [--fail-under PERCENT] [--json] [--packs DIR] [--signers FILE] FILE_test.yaml...",
-     " --coverage --fail-under --json --packs --signers ", policy_cli_test, NULL},
+     " --coverage --fail-under --json --packs --signers ", policy_cli_test},
     {"explain", "what comes of one request, by which rule, and what would change it",
      "[OPTIONS] METHOD URL FILE...\n"
      "[OPTIONS] --curl 'curl ...' FILE...\n"
@@ -28,29 +25,29 @@ static const struct policy_verb verbs[] = {
      "    the request   --header \"NAME: VALUE\"  --body FILE  --data TEXT  --ref \"create|update|delete REF\"\n"
      "    the policy    --floors FILE  --packs DIR  --signers FILE  --json",
      " --as --label --at --header -H --body --data --ref --curl --record --floors --packs --signers --json ",
-     policy_cli_explain, NULL},
+     policy_cli_explain},
     {"diff", "what one policy lets through that another does not, each with a request",
      "[OPTIONS] OLD NEW\n"
      "[OPTIONS] OLD... -- NEW...\n"
      "    --fail-on widened|any|never  --witness DIR  --json\n"
      "    --floors FILE  --old-floors FILE  --new-floors FILE  --packs DIR  --signers FILE",
-     " --fail-on --witness --json --floors --old-floors --new-floors --packs --signers ", policy_cli_diff, NULL},
+     " --fail-on --witness --json --floors --old-floors --new-floors --packs --signers ", policy_cli_diff},
     {"replay", "recorded requests, judged by another policy",
      "[--since 24h|TIME] [--until TIME] [--from FILE|- | --state-dir DIR]\n"
      "    [--fail-on widened|any|never] [--json] [--floors FILE] [--packs DIR] [--signers FILE] FILE...",
-     NULL, NULL, policy_cli_replay},
+     " --since --until --from --state-dir --fail-on --json --floors --packs --signers ", policy_cli_replay},
     {"learn", "rules proposed from recorded requests",
      "[--since 24h|TIME] [--until TIME] [--from FILE|- | --state-dir DIR]\n"
      "    [--as GLOB] [--policy FILE [--scope NAME] [--patch]] [--json] [--packs DIR] [--signers FILE]",
-     NULL, NULL, policy_cli_learn},
-    {"schema", "the JSON Schema of a policy, for editors", "[policy | floors | pack]", " ", policy_cli_schema, NULL},
+     " --since --until --from --state-dir --as --policy --scope --patch --json --packs --signers ", policy_cli_learn},
+    {"schema", "the JSON Schema of a policy, for editors", "[policy | floors | pack]", " ", policy_cli_schema},
 };
 /* These ask a gateway and are another room's (cli/verb_policy.c); they are listed here all the same. */
 static const struct policy_verb elsewhere[] = {
-    {"history", "the versions that were in force", "[--json] [--state-dir DIR]", NULL, NULL, NULL},
-    {"show", "one of them, or a file of it", "DIGEST [--files | FILE] [--json] [--state-dir DIR]", NULL, NULL, NULL},
+    {"history", "the versions that were in force", "[--json] [--state-dir DIR]", NULL, NULL},
+    {"show", "one of them, or a file of it", "DIGEST [--files | FILE] [--json] [--state-dir DIR]", NULL, NULL},
     {"rollback", "put one of them in force again, or end that",
-     "DIGEST [--json] [--state-dir DIR]\n--end [--json] [--state-dir DIR]", NULL, NULL, NULL},
+     "DIGEST [--json] [--state-dir DIR]\n--end [--json] [--state-dir DIR]", NULL, NULL},
 };
 
 enum { VERBS = sizeof(verbs) / sizeof(verbs[0]), ELSEWHERE = sizeof(elsewhere) / sizeof(elsewhere[0]) };
@@ -134,65 +131,95 @@ static int add_word(const char **list, size_t *n, const char *word)
     return 0;
 }
 
+/* one: of the last; list: of all; flag: there is no value. */
+struct option {
+    const char *name;
+    const char **one, **list;
+    size_t *n;
+    bool *flag;
+};
+
+static int take_option(const struct policy_verb *verb, const struct option *o, const char *value)
+{
+    if (o->flag == NULL && value == NULL) {
+        fprintf(stderr, "countersign policy %s: %s needs a value\n", verb->name, o->name);
+        return -1;
+    }
+    if (o->list)
+        return add_word(o->list, o->n, value);
+    if (o->flag)
+        *o->flag = true;
+    else
+        *o->one = value;
+    return 0;
+}
+
+/* argv[*i], and what follows it if that is its value. */
+static int read_option(const struct policy_verb *verb, const struct option *options, size_t known, int argc,
+                       char **argv, int *i)
+{
+    const char *word = argv[*i], *value = strncmp(word, "--", 2) == 0 ? strchr(word, '=') : NULL;
+    size_t k = 0, n = value ? (size_t)(value - word) : strlen(word);
+    while (k < known && (strlen(options[k].name) != n || memcmp(options[k].name, word, n) != 0))
+        k++;
+    if (k == known || !takes(verb, options[k].name) || (value && options[k].flag)) {
+        fprintf(stderr, "countersign policy %s: %s is no option of it\n", verb->name, word);
+        return -1;
+    }
+    if (value)
+        value++;
+    else if (options[k].flag == NULL && *i + 1 < argc)
+        value = argv[++*i];
+    return take_option(verb, &options[k], value);
+}
+
 static int read_args(const struct policy_verb *verb, int argc, char **argv, struct policy_args *a)
 {
-    struct {
-        const char *name;
-        const char **one, **list;
-        size_t *n;
-    } options[] = {
-        {"--packs", &a->packs, NULL, NULL},
-        {"--signers", &a->signers, NULL, NULL},
-        {"--format", &a->format, NULL, NULL},
-        {"--explain", &a->code, NULL, NULL},
-        {"--floors", &a->floors, NULL, NULL},
-        {"--as", &a->as, NULL, NULL},
-        {"--body", &a->body, NULL, NULL},
-        {"--fail-under", &a->fail_under, NULL, NULL},
-        {"--at", &a->at, NULL, NULL},
-        {"--data", &a->data, NULL, NULL},
-        {"--curl", &a->curl, NULL, NULL},
-        {"--record", &a->record, NULL, NULL},
-        {"--header", NULL, a->headers, &a->nheaders},
-        {"-H", NULL, a->headers, &a->nheaders},
-        {"--label", NULL, a->labels, &a->nlabels},
-        {"--ref", NULL, a->refs, &a->nrefs},
-        {"--old-floors", &a->old_floors, NULL, NULL},
-        {"--new-floors", &a->new_floors, NULL, NULL},
-        {"--witness", &a->witness, NULL, NULL},
-        {"--fail-on", &a->fail_on, NULL, NULL},
+    const struct option options[] = {
+        {"--packs", &a->packs, NULL, NULL, NULL},
+        {"--signers", &a->signers, NULL, NULL, NULL},
+        {"--format", &a->format, NULL, NULL, NULL},
+        {"--explain", &a->code, NULL, NULL, NULL},
+        {"--floors", &a->floors, NULL, NULL, NULL},
+        {"--as", &a->as, NULL, NULL, NULL},
+        {"--body", &a->body, NULL, NULL, NULL},
+        {"--fail-under", &a->fail_under, NULL, NULL, NULL},
+        {"--at", &a->at, NULL, NULL, NULL},
+        {"--data", &a->data, NULL, NULL, NULL},
+        {"--curl", &a->curl, NULL, NULL, NULL},
+        {"--record", &a->record, NULL, NULL, NULL},
+        {"--header", NULL, a->headers, &a->nheaders, NULL},
+        {"-H", NULL, a->headers, &a->nheaders, NULL},
+        {"--label", NULL, a->labels, &a->nlabels, NULL},
+        {"--ref", NULL, a->refs, &a->nrefs, NULL},
+        {"--old-floors", &a->old_floors, NULL, NULL, NULL},
+        {"--new-floors", &a->new_floors, NULL, NULL, NULL},
+        {"--witness", &a->witness, NULL, NULL, NULL},
+        {"--fail-on", &a->fail_on, NULL, NULL, NULL},
+        {"--since", &a->source.since, NULL, NULL, NULL},
+        {"--until", &a->source.until, NULL, NULL, NULL},
+        {"--from", &a->source.from, NULL, NULL, NULL},
+        {"--state-dir", &a->source.state_dir, NULL, NULL, NULL},
+        {"--policy", &a->policy, NULL, NULL, NULL},
+        {"--scope", &a->scope, NULL, NULL, NULL},
+        {"--json", NULL, NULL, NULL, &a->json},
+        {"--coverage", NULL, NULL, NULL, &a->coverage},
+        {"--patch", NULL, NULL, NULL, &a->patch},
     };
     bool only_words = false;
-    for (int i = 0; i < argc; i++) {
-        size_t k = 0, known = sizeof(options) / sizeof(options[0]);
-        if ((only_words && strcmp(argv[i], "--") != 0) || argv[i][0] != '-' || argv[i][1] == 0) {
-            if (add_word(a->words, &a->nwords, argv[i]) != 0)
-                return -1;
-            continue;
-        }
-        while (k < known && strcmp(argv[i], options[k].name) != 0)
-            k++;
+    int rc = 0;
+    for (int i = 0; i < argc && rc == 0; i++) {
         if (strcmp(argv[i], "--") == 0) {
             only_words = true;
             a->dashes += 1;
             a->dash = a->nwords;
-        } else if (!takes(verb, argv[i])) {
-            fprintf(stderr, "countersign policy %s: %s is no option of it\n", verb->name, argv[i]);
-            return -1;
-        } else if (strcmp(argv[i], "--json") == 0) {
-            a->json = true;
-        } else if (strcmp(argv[i], "--coverage") == 0) {
-            a->coverage = true;
-        } else if (k == known || i + 1 == argc) {
-            fprintf(stderr, "countersign policy %s: %s needs a value\n", verb->name, argv[i]);
-            return -1;
-        } else if (options[k].one) {
-            *options[k].one = argv[++i];
-        } else if (add_word(options[k].list, options[k].n, argv[++i]) != 0) {
-            return -1;
+        } else if (only_words || argv[i][0] != '-' || argv[i][1] == 0) {
+            rc = add_word(a->words, &a->nwords, argv[i]);
+        } else {
+            rc = read_option(verb, options, sizeof(options) / sizeof(options[0]), argc, argv, &i);
         }
     }
-    return 0;
+    return rc;
 }
 
 int policy_cli_main(int argc, char **argv)
@@ -209,11 +236,9 @@ int policy_cli_main(int argc, char **argv)
     const struct policy_verb *v = find(argv[1]);
     if (v == NULL)
         fprintf(stderr, "countersign policy has no \"%s\"\n", argv[1]);
-    if (v == NULL || (v->fn == NULL && v->own == NULL))
+    if (v == NULL || v->fn == NULL)
         return policy_usage(v ? v->name : NULL);
     if (argc > 2 && strcmp(argv[2], "--help") == 0)
         return help(v->name);
-    if (v->own)
-        return v->own(argc - 1, argv + 1);
     return read_args(v, argc - 2, argv + 2, &a) == 0 ? v->fn(&a) : policy_usage(v->name);
 }

@@ -5,6 +5,7 @@
 #define POLICY_CLI_POLICY_CLI_H
 
 #include "policy/cli/asked.h"
+#include "policy/cli/source.h"
 #include "policy/load/load.h"
 
 enum {
@@ -27,12 +28,13 @@ int policy_usage(const char *verb);
 enum { CLI_WORDS_MAX = 64 };
 struct policy_args {
     const char *packs, *floors, *as, *body, *at, *data, *curl, *record, *fail_under;
-    const char *signers, *format, *code;
+    const char *signers, *format, *code, *policy, *scope;
+    struct source_args source;
     const char *words[CLI_WORDS_MAX], *headers[CLI_WORDS_MAX], *labels[CLI_WORDS_MAX];
     const char *refs[CLI_WORDS_MAX], *old_floors, *new_floors, *witness, *fail_on;
     size_t nwords, nheaders, nlabels, nrefs;
     size_t dash, dashes; /* how many words stood before the last "--" */
-    bool json, coverage;
+    bool json, coverage, patch;
 };
 
 /* A loaded policy with what was said about it. */
@@ -69,6 +71,8 @@ int policy_cli_check(const struct policy_args *a);
 int policy_cli_explain(const struct policy_args *a);
 int policy_cli_diff(const struct policy_args *a);
 int policy_cli_schema(const struct policy_args *a);
+int policy_cli_replay(const struct policy_args *a);
+int policy_cli_learn(const struct policy_args *a);
 int policy_cli_test(const struct policy_args *a);
 
 #endif

@@ -1,44 +1,15 @@
 /* policy replay: arguments, and the way through. */
 #include "policy/cli/replay.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
-struct replay_args {
-    struct source_args source;
-    const char *packs, *floors, *signers, *fail_on;
-    bool json;
-};
-
-static int read_options(int argc, char **argv, struct replay_args *a)
+static bool args_fit(const struct policy_args *a, const char *fail_on)
 {
-    static const struct option options[] = {
-        {"since", required_argument, NULL, 's'},   {"until", required_argument, NULL, 'u'},
-        {"from", required_argument, NULL, 'r'},    {"state-dir", required_argument, NULL, 'd'},
-        {"packs", required_argument, NULL, 'p'},   {"floors", required_argument, NULL, 'f'},
-        {"json", no_argument, NULL, 'j'},          {"fail-on", required_argument, NULL, 'o'},
-        {"signers", required_argument, NULL, 'k'}, {NULL, 0, NULL, 0}};
-    int o;
-    optind = 1;
-    while ((o = getopt_long(argc, argv, "", options, NULL)) != -1)
-        switch (o) {
-        case 's': a->source.since = optarg; break;
-        case 'u': a->source.until = optarg; break;
-        case 'r': a->source.from = optarg; break;
-        case 'd': a->source.state_dir = optarg; break;
-        case 'p': a->packs = optarg; break;
-        case 'f': a->floors = optarg; break;
-        case 'o': a->fail_on = optarg; break;
-        case 'k': a->signers = optarg; break;
-        case 'j': a->json = true; break;
-        default: return -1;
-        }
-    bool known =
-        strcmp(a->fail_on, "widened") == 0 || strcmp(a->fail_on, "any") == 0 || strcmp(a->fail_on, "never") == 0;
-    return known && optind < argc && !(a->source.from && a->source.state_dir) ? 0 : -1;
+    bool known = strcmp(fail_on, "widened") == 0 || strcmp(fail_on, "any") == 0 || strcmp(fail_on, "never") == 0;
+    return known && a->nwords && !(a->source.from && a->source.state_dir);
 }
 
 static int say_damage(const struct source *s)
@@ -51,7 +22,7 @@ static int say_damage(const struct source *s)
     return EXIT_POLICY_RUNTIME;
 }
 
-static int run(struct replayed *t, const struct replay_args *a)
+static int run(struct replayed *t, const struct policy_args *a, const char *fail_on)
 {
     struct err e = {""};
     int rc = source_read(t->source, replay_take, t, &e);
@@ -67,32 +38,30 @@ static int run(struct replayed *t, const struct replay_args *a)
     else if (replay_json(t) != 0)
         return EXIT_POLICY_RUNTIME;
     rc = say_damage(t->source);
-    if (strcmp(a->fail_on, "never") != 0 &&
-        (t->widened || (strcmp(a->fail_on, "any") == 0 && t->narrowed + t->unknown)))
+    if (strcmp(fail_on, "never") != 0 && (t->widened || (strcmp(fail_on, "any") == 0 && t->narrowed + t->unknown)))
         rc = EXIT_POLICY_RUNTIME;
     return rc;
 }
 
-int policy_cli_replay(int argc, char **argv)
+int policy_cli_replay(const struct policy_args *a)
 {
-    struct replay_args a = {.fail_on = "widened"};
+    const char *fail_on = a->fail_on ? a->fail_on : "widened";
     struct replayed t = {.tell = isatty(STDERR_FILENO) == 1};
     struct loaded l = {0};
     struct err e = {""};
-    if (read_options(argc, argv, &a) != 0)
+    if (!args_fit(a, fail_on))
         return policy_usage("replay");
-    if (loaded_open_signed(&l, (const char *const *)argv + optind, (size_t)(argc - optind), a.floors, a.packs,
-                           a.signers) != 0) {
-        print_problems(&l, a.json);
+    if (loaded_open_signed(&l, a->words, a->nwords, a->floors, a->packs, a->signers) != 0) {
+        print_problems(&l, a->json);
         loaded_close(&l);
         return EXIT_POLICY_INVALID;
     }
     arena_init(&t.a, 64 * 1024 * 1024);
-    int rc = source_open(&t.source, &a.source, (uint64_t)time(NULL) * 1000, &e);
+    int rc = source_open(&t.source, &a->source, (uint64_t)time(NULL) * 1000, &e);
     t.groups = calloc((size_t)2 * GROUPS_MAX, sizeof(*t.groups));
     t.bench = bench_new(l.p, t.source);
     if (rc == SOURCE_OK && t.groups && t.bench) {
-        rc = run(&t, &a);
+        rc = run(&t, a, fail_on);
     } else {
         fprintf(stderr, "countersign policy replay: %s\n", rc ? e.text : "no memory");
         rc = rc ? rc : EXIT_POLICY_RUNTIME;

@@ -43,8 +43,4 @@ int replay_json(const struct replayed *t) MUSTCHECK;
 void plain_text(struct span s, char *out, size_t cap);
 void moment_text(uint64_t ms, char out[32]);
 
-/* argv[0] is "replay" and "learn". */
-int policy_cli_replay(int argc, char **argv);
-int policy_cli_learn(int argc, char **argv);
-
 #endif

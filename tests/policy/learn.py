@@ -303,6 +303,12 @@ def scopes(here, packs):
     assert len(ids) == 6 == len(set(ids)), ids
     assert 'no scope "CI"; it has ci, eng' in run("learn", *lists, "--policy", policy, "--scope", "CI", *packs, rc=2)[1]
     run("learn", *lists, "--scope", "ci", *packs, rc=2)
+    # one reader of options for all verbs
+    assert run("learn", f"--from={file}", *packs)[0] == run("learn", "--from", file, *packs)[0]
+    for wrong in (["--json=x"], ["--floors", "x"], ["--since"], ["a.yaml"], ["--fromm", "x"], ["--state-dir", here]):
+        assert "usage: countersign policy learn" in run("learn", "--from", file, *packs, *wrong, rc=2)[1], wrong
+    for wrong in ([], ["--scope", "ci", "a.yaml"], ["--fail-on", "some", "a.yaml"], ["--state-dir", here, "a.yaml"]):
+        assert "usage: countersign policy replay" in run("replay", "--from", file, *packs, *wrong, rc=2)[1], wrong
     print("ok policy learn --scope")
 
 
