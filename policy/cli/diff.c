@@ -123,8 +123,10 @@ static void keep_sites(struct space *s)
         bool kept = true;
         for (size_t k = 0; k < DIM_MASKED && kept; k++) {
             kept = false;
-            for (size_t j = 0; j < s->dim[k].n && !kept; j++)
-                kept = s->dim[k].v[j].mask && option_may_fit(s, &s->site[i], &s->dim[k], &s->dim[k].v[j]);
+            for (size_t j = 0; j < 2 * s->dim[k].n && !kept; j++) {
+                const struct option *o = &s->dim[k].v[j / 2];
+                kept = o->mask[j % 2] && option_may_fit(s, &s->site[i], &s->dim[k], o, j % 2);
+            }
         }
         s->site[i].kept = kept;
         if (kept)
@@ -282,6 +284,7 @@ int policy_cli_diff(const struct policy_args *a)
         d.p[v] = d.side[v].p;
     }
     look_at_all(&d);
+    diff_drop_overrides(&d);
     if (!d.failed)
         diff_lists(&d);
     rc = EXIT_POLICY_RUNTIME;

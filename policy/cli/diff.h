@@ -14,9 +14,9 @@ enum { OLD = 0, NEW = 1, DIMS_MAX = 48, DIFF_BUDGET = 2 * 1000 * 1000, DIFF_MEMO
 
 /* One value of one dimension. */
 struct option {
-    uint64_t mask;            /* of the rules that differ: which of them may fit it */
+    uint64_t mask[2]; /* of the rules that differ: which of them may fit it; [1]: where it may mean any method */
     struct span text, second; /* method, path, parameter; a field's value and its second; a body and its type */
-    bool body, upgrade, ref;
+    bool body, upgrade, ref, override;
     uint16_t port;
     const struct label *labels;
     size_t nlabels;
@@ -54,9 +54,8 @@ struct site {
 struct space {
     const struct policy *p[2];
     struct span host;
-    bool all;      /* more than rules differs: every request is looked at */
-    bool could;    /* a pack takes another path and method for the one that decides */
-    bool override; /* requests that may mean another method differ from those that have it */
+    bool all;   /* more than rules differs: every request is looked at */
+    bool could; /* a pack takes another path and method for the one that decides */
     uint64_t now_ms;
     struct arena *a;
     struct site *site;

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-enum { KEYS_MAX = 24, PAIRED_MAX = 6 };
+enum { KEYS_MAX = 24, PAIRED_MAX = 64 };
 
 struct key {
     struct span name;
@@ -39,14 +39,11 @@ static int add_pairs(struct space *s, struct keys *k, const struct policy *p, st
 
 /* ---- the query ---- */
 
-static struct span param(struct space *s, struct span before, struct span name, struct span value)
+static struct span param(struct space *s, struct span name, struct span value)
 {
     struct dynbuf b;
     const struct span part[] = {name, value};
     dynbuf_init(&b, 1 << 20);
-    (void)dynbuf_add(&b, before);
-    if (before.n)
-        (void)dynbuf_add_byte(&b, '&');
     for (size_t k = 0; k < 2; k++) {
         for (size_t i = 0; i < part[k].n; i++) {
             uint8_t c = part[k].p[i], low = c | 0x20;
@@ -59,6 +56,17 @@ static struct span param(struct space *s, struct span before, struct span name, 
     struct span out = arena_copy(s->a, dynbuf_span(&b));
     dynbuf_free(&b);
     return out;
+}
+
+static struct span joined(struct space *s, struct span a, struct span b)
+{
+    uint8_t *dst = a.p && b.p ? arena_alloc(s->a, a.n + 1 + b.n) : NULL;
+    if (dst == NULL)
+        return SPAN_NONE;
+    memcpy(dst, a.p, a.n);
+    dst[a.n] = '&';
+    memcpy(dst + a.n + 1, b.p, b.n);
+    return span_of(dst, a.n + 1 + b.n);
 }
 
 static struct span shout(struct space *s, struct span name)
@@ -74,23 +82,43 @@ static int add_text(struct space *s, struct dim *d, struct span text)
     return text.p && dim_add(s, d, (struct option){.text = text}) ? 0 : -1;
 }
 
+/* A query that is answered as none before. */
+static int add_new(struct space *s, struct dim *d, struct signs *l, struct span text)
+{
+    struct request r = {.scheme = SPAN("https"),
+                        .host = s->host,
+                        .port = 443,
+                        .method = SPAN("GET"),
+                        .path = SPAN("/"),
+                        .query = text,
+                        .has_query = true};
+    int rc = text.p ? signs_add(s, l, &r) : -1;
+    return rc == 1 ? add_text(s, d, text) : rc;
+}
+
 /* Absent; each value; two values, of which an allow wants both and a deny one; the name in another spelling. */
 static int add_param(struct space *s, const struct key *k)
 {
     struct dim *d = space_dim(s, DIM_PARAM, SPAN_NONE);
+    struct signs l = {0};
     struct minterms found;
+    struct span one[PAIRED_MAX], other = shout(s, k->name);
     if (d == NULL || dim_add(s, d, (struct option){0}) == NULL ||
         minterms_find(k->l.v, k->l.n, MINTERM_TEXT, s->a, &found) != 0)
         return -1;
     int rc = 0;
-    for (size_t i = 0; i < found.n; i++)
-        rc |= add_text(s, d, param(s, SPAN_NONE, k->name, found.v[i].text));
-    for (size_t i = 0; i < found.n && found.n <= PAIRED_MAX; i++)
-        for (size_t j = 0; j < i; j++)
-            rc |= add_text(s, d, param(s, param(s, SPAN_NONE, k->name, found.v[i].text), k->name, found.v[j].text));
-    struct span other = shout(s, k->name);
-    for (size_t i = 0; i < found.n && other.n && !span_eq(other, k->name); i++)
-        rc |= add_text(s, d, param(s, SPAN_NONE, other, found.v[i].text));
+    for (size_t i = 0; i < found.n && rc == 0; i++)
+        rc = add_new(s, d, &l, param(s, k->name, found.v[i].text));
+    size_t n = d->n - 1;
+    if (rc != 0 || n > PAIRED_MAX)
+        return -1;
+    for (size_t i = 0; i < n; i++)
+        one[i] = d->v[i + 1].text;
+    for (size_t i = 0; i < n && rc == 0; i++)
+        for (size_t j = 0; j <= i && rc == 0; j++)
+            rc = add_new(s, d, &l, joined(s, one[i], one[j]));
+    for (size_t i = 0; i < found.n && rc == 0 && other.n && !span_eq(other, k->name); i++)
+        rc = add_new(s, d, &l, param(s, other, found.v[i].text));
     return rc;
 }
 
@@ -142,36 +170,48 @@ static int add_query(struct space *s)
 
 /* ---- header fields ---- */
 
+/* Which of the subprotocols are passed on is told of each by itself: those stay apart. */
+static int add_field(struct space *s, struct dim *d, struct signs *l, struct span text, struct span second)
+{
+    const struct http_field f[] = {{d->name, text}, {d->name, second}};
+    struct request r = {.scheme = SPAN("https"),
+                        .host = s->host,
+                        .port = 443,
+                        .method = SPAN("GET"),
+                        .path = SPAN("/"),
+                        .fields = f,
+                        .nfields = second.p ? 2 : 1};
+    int rc = span_ieq(d->name, SPAN("sec-websocket-protocol")) ? 1 : signs_add(s, l, &r);
+    return rc == 1 ? (dim_add(s, d, (struct option){.text = text, .second = second}) ? 0 : -1) : rc;
+}
+
 static int add_header(struct space *s, const struct key *k)
 {
     struct dim *d = space_dim(s, DIM_HEADER, k->name);
+    struct signs l = {0};
+    struct span one[PAIRED_MAX];
     struct minterms found;
     if (d == NULL || dim_add(s, d, (struct option){0}) == NULL ||
         minterms_find(k->l.v, k->l.n, MINTERM_NAME, s->a, &found) != 0)
         return -1;
     int rc = 0;
-    for (size_t i = 0; i < found.n; i++)
-        rc |= add_text(s, d, found.v[i].text);
-    for (size_t i = 0; i < found.n && found.n <= PAIRED_MAX; i++)
-        for (size_t j = 0; j < i; j++)
-            rc |= dim_add(s, d, (struct option){.text = found.v[i].text, .second = found.v[j].text}) ? 0 : -1;
+    for (size_t i = 0; i < found.n && rc == 0; i++)
+        rc = add_field(s, d, &l, found.v[i].text, SPAN_NONE);
+    size_t n = d->n - 1;
+    if (rc != 0 || n > PAIRED_MAX)
+        return -1;
+    for (size_t i = 0; i < n; i++)
+        one[i] = d->v[i + 1].text;
+    for (size_t i = 0; i < n && rc == 0; i++)
+        for (size_t j = 0; j < i && rc == 0; j++)
+            rc = add_field(s, d, &l, one[i], one[j]);
     return rc;
-}
-
-static bool asks_override(const struct policy *p, const struct img_match *m)
-{
-    for (uint32_t i = 0; i < m->ops.n; i++)
-        if (span_starts(img_span(p, ((const struct img_glob *)img_at(p, IMG_GLOB, m->ops.first + i))->text),
-                        SPAN("http.override")))
-            return true;
-    return false;
 }
 
 static int add_headers(struct space *s)
 {
     struct keys *keys = arena_alloc(s->a, sizeof(*keys));
     const struct img_match *m;
-    bool override = s->override;
     int rc = keys ? 0 : -1;
     for (size_t i = 0; i < s->nsites && rc == 0; i++)
         for (uint32_t n = 0; s->site[i].kept && site_match(&s->site[i], n, &m); n++) {
@@ -181,15 +221,9 @@ static int add_headers(struct space *s)
             rc |= add_pairs(s, keys, p, m->header);
             if (m->ws_protocols.n)
                 rc |= protocol ? patterns_add_globs(s, &protocol->l, p, m->ws_protocols) : -1;
-            override |= asks_override(p, m);
         }
     for (size_t i = 0; rc == 0 && i < keys->n; i++)
         rc = span_ieq(keys->v[i].name, SPAN("content-type")) ? 0 : add_header(s, &keys->v[i]);
-    if (rc == 0 && override) {
-        struct dim *d = space_dim(s, DIM_HEADER, SPAN("X-HTTP-Method-Override"));
-        rc =
-            d && dim_add(s, d, (struct option){0}) && dim_add(s, d, (struct option){.text = SPAN("DELETE")}) ? 0 : -1;
-    }
     return rc;
 }
 

@@ -115,16 +115,16 @@ static bool op_fits(const struct site *r, struct span op)
 }
 
 /* What restricts is asked whatever method such a request has. */
-static bool may_be_overridden(const struct space *s, const struct site *r)
+static bool may_be_overridden(const struct site *r, bool over)
 {
-    return s->override && r->rule->verdict != VERDICT_ALLOW;
+    return over && r->rule->verdict != VERDICT_ALLOW;
 }
 
 /* Can a request of this path be one of the operations that the rule is about? */
-static bool ops_may_fit(const struct space *s, const struct site *r, struct span path)
+static bool ops_may_fit(const struct space *s, const struct site *r, struct span path, bool over)
 {
     const struct img_pack *k;
-    if (r->match->ops.n == 0 || names_methods(r->p, r->match) || may_be_overridden(s, r))
+    if (r->match->ops.n == 0 || names_methods(r->p, r->match) || may_be_overridden(r, over))
         return true;
     for (uint32_t i = 0; i < r->p->n[IMG_PACK]; i++)
         for (uint32_t j = 0; applies(s, r->p, i, &k) && j < k->ops.n; j++) {
@@ -138,13 +138,19 @@ static bool ops_may_fit(const struct space *s, const struct site *r, struct span
     return false;
 }
 
-bool option_may_fit(const struct space *s, const struct site *r, const struct dim *d, const struct option *o)
+bool option_overrides(const struct dim *d, const struct option *o, bool over)
+{
+    return d->kind == DIM_METHOD ? o->override : over;
+}
+
+bool option_may_fit(const struct space *s, const struct site *r, const struct dim *d, const struct option *o,
+                    bool over)
 {
     struct subject who = {o->text, o->labels, o->nlabels};
     switch (d->kind) {
     case DIM_PLACE: return match_names_place(r->p, r->match, o->text, s->host, o->port, ANY_PLACE);
-    case DIM_METHOD: return s->could || may_be_overridden(s, r) || method_may_fit(r, o->text);
-    case DIM_PATH: return ops_may_fit(s, r, o->text) && (s->could || path_may_fit(r, o->text));
+    case DIM_METHOD: return s->could || may_be_overridden(r, over) || method_may_fit(r, o->text);
+    case DIM_PATH: return ops_may_fit(s, r, o->text, over) && (s->could || path_may_fit(r, o->text));
     case DIM_WHO: return scope_fits(r->p, &who, r->rule);
     case DIM_UPGRADE: return o->upgrade ? r->match->ws || r->rule->verdict == VERDICT_DENY : !r->match->ws;
     default: return true;
@@ -311,6 +317,9 @@ static int find_methods(struct space *s, struct dim *d)
             for (uint32_t j = 0; applies(s, s->p[v], i, &k) && j < k->ops.n; j++)
                 rc |= add_methods_of(s, d, s->p[v],
                                      ((const struct img_op *)img_at(s->p[v], IMG_OP, k->ops.first + j))->methods);
+    /* Each again in a request that asks the server for another one: it is judged as both. */
+    for (size_t i = 0, n = d->n; i < n && rc == 0; i++)
+        rc = dim_add(s, d, (struct option){.text = d->v[i].text, .override = true}) ? 0 : -1;
     return rc;
 }
 
@@ -331,10 +340,12 @@ static void set_masks(struct space *s)
     for (size_t i = 0; i < s->ndims; i++)
         for (size_t k = 0; k < s->dim[i].n; k++) {
             struct option *o = &s->dim[i].v[k];
-            o->mask = s->all ? UINT64_MAX : 0;
-            for (size_t j = 0; j < s->nsites && !s->all; j++)
-                if (s->site[j].mask && option_may_fit(s, &s->site[j], &s->dim[i], o))
-                    o->mask |= s->site[j].mask;
+            for (unsigned over = 0; over < 2; over++) {
+                o->mask[over] = s->all ? UINT64_MAX : 0;
+                for (size_t j = 0; j < s->nsites && !s->all; j++)
+                    if (s->site[j].mask && option_may_fit(s, &s->site[j], &s->dim[i], o, over))
+                        o->mask[over] |= s->site[j].mask;
+            }
         }
 }
 
@@ -347,9 +358,6 @@ int space_masked(struct space *s)
                                                                           [DIM_UPGRADE] = find_upgrades};
     static const char *const names[DIM_MASKED] = {"places", "methods", "paths", "sandboxes", "upgrades"};
     s->ndims = 0;
-    s->override = false;
-    for (size_t i = 0; i < s->nsites; i++)
-        s->override |= s->site[i].rule->verdict != VERDICT_DENY && names_methods(s->site[i].p, s->site[i].match);
     for (unsigned i = 0; i < DIM_MASKED; i++) {
         struct dim *d = space_dim(s, (enum dim_kind)i, SPAN_NONE);
         if (d == NULL || find[i](s, d) != 0) {

@@ -44,6 +44,7 @@ struct entry {
     struct span op, text; /* text: the whole of it, when no request shows it */
     struct decided was[2];
     struct witness witness;
+    bool plain; /* a request that asks for no other method shows it, too */
     size_t classes;
     struct span last_host;
     size_t hosts;

@@ -18,10 +18,22 @@ int space_who(struct space *s, struct dim *d);
 struct option *dim_add(struct space *s, struct dim *d, struct option o);
 struct dim *space_dim(struct space *s, enum dim_kind kind, struct span name);
 int space_masked(struct space *s); /* the dimensions up to DIM_MASKED */
-bool option_may_fit(const struct space *s, const struct site *r, const struct dim *d, const struct option *o);
+/* over: the request asks the server for another method, too. */
+bool option_may_fit(const struct space *s, const struct site *r, const struct dim *d, const struct option *o,
+                    bool over);
+/* The mask that counts from here on. */
+bool option_overrides(const struct dim *d, const struct option *o, bool over);
 /* diff_asked.c: query, headers, upgrade's subprotocols, time; diff_body.c: bodies and pushes */
 int space_asked(struct space *s);
 int space_bodies(struct space *s);
+
+/* diff_sign.c: what every part of every kept rule answers to the request. 1: nothing so far was answered so; 0: it
+ * was; -1: no memory. */
+struct signs {
+    struct span *v;
+    size_t n, max;
+};
+int signs_add(struct space *s, struct signs *l, const struct request *r);
 
 /* Patterns that grow; both as written and in any spelling. */
 struct patterns {
@@ -36,6 +48,9 @@ bool site_match(const struct site *r, uint32_t i, const struct img_match **m);
 /* diff_points.c: judge all combinations; how many there are at most */
 uint64_t space_size(const struct space *s);
 void space_judge(struct space *s, struct diff *d);
+/* Drop what only requests show that ask for another method, where it is stricter, or told of others by the same rule.
+ */
+void diff_drop_overrides(struct diff *d);
 
 /* diff_compare.c */
 struct drift decisions_compare(const struct diff *d, const struct request *r, uint64_t now_ms,

@@ -50,10 +50,11 @@ static bool holes_of(const struct space *s, struct span text, struct span glob, 
     bool any = false;
     while (text.n) {
         if (span_starts(text, SPAN("{host}"))) {
-            if (glob.n < s->host.n || !span_ieq(span_first(glob, s->host.n), s->host))
+            struct span first = span_first(glob, span_index(glob, '/'));
+            if (!glob_segment(first, s->host, true))
                 return false;
             text = span_from(text, 6);
-            glob = span_from(glob, s->host.n);
+            glob = span_from(glob, first.n);
         } else if (text.n >= 3 && text.p[0] == '{' && text.p[1] >= '1' && text.p[1] <= '4') {
             struct span rest = span_from(text, 3), take = glob;
             if (rest.n && span_index(rest, '{') == rest.n)

@@ -16,20 +16,23 @@ struct walk {
 
 /* ---- how many ---- */
 
-static uint64_t masked_size(const struct space *s, size_t dim, uint64_t mask)
+static uint64_t masked_size(const struct space *s, size_t dim, uint64_t mask, bool over)
 {
     uint64_t n = 0;
     if (dim == DIM_MASKED)
         return 1;
-    for (size_t i = 0; i < s->dim[dim].n; i++)
-        if (s->dim[dim].v[i].mask & mask)
-            n += masked_size(s, dim + 1, mask & s->dim[dim].v[i].mask);
+    for (size_t i = 0; i < s->dim[dim].n; i++) {
+        const struct option *o = &s->dim[dim].v[i];
+        bool to = option_overrides(&s->dim[dim], o, over);
+        if (o->mask[to] & mask)
+            n += masked_size(s, dim + 1, mask & o->mask[to], to);
+    }
     return n;
 }
 
 uint64_t space_size(const struct space *s)
 {
-    uint64_t n = masked_size(s, 0, UINT64_MAX);
+    uint64_t n = masked_size(s, 0, UINT64_MAX, false);
     for (size_t i = DIM_MASKED; i < s->ndims; i++) {
         if (s->dim[i].n && n > UINT64_MAX / s->dim[i].n)
             return UINT64_MAX;
@@ -69,7 +72,11 @@ static void take_option(struct walk *w, const struct dim *d, const struct option
         r->scheme = o->text;
         r->port = o->port;
         break;
-    case DIM_METHOD: r->method = o->text; break;
+    case DIM_METHOD:
+        r->method = o->text;
+        if (o->override)
+            add_field(w, SPAN("X-HTTP-Method-Override"), SPAN("DELETE"));
+        break;
     case DIM_PATH: r->path = o->text; break;
     case DIM_WHO: w->subject = (struct subject){o->text, o->labels, o->nlabels}; break;
     case DIM_UPGRADE:
@@ -256,6 +263,7 @@ static void report(struct walk *w, const struct drift *c, const struct decision 
     }
     size_t cost = cost_of(w, body, now_ms);
     e->classes++;
+    e->plain |= !w->at[DIM_METHOD]->override;
     if (!span_eq(e->last_host, w->s->host)) {
         e->last_host = keep(w->d, w->s->host);
         e->hosts++;
@@ -287,7 +295,29 @@ static void judge_both(struct walk *w)
         arena_free(&w->a[v]);
 }
 
-static void walk_from(struct walk *w, size_t dim, uint64_t mask)
+static bool told_of_others(const struct diff *d, const struct entry *of)
+{
+    for (size_t i = 0; i < d->nentries; i++) {
+        const struct entry *e = &d->entry[i];
+        if (e->text.n == 0 && e->plain && e->kind >= of->kind && e->was[NEW].verdict == of->was[NEW].verdict &&
+            span_eq(e->was[NEW].rule, of->was[NEW].rule))
+            return true;
+    }
+    return false;
+}
+
+void diff_drop_overrides(struct diff *d)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < d->nentries; i++) {
+        const struct entry *e = &d->entry[i];
+        if (e->text.n || e->plain || (e->kind > DIFF_NARROWED && !told_of_others(d, e)))
+            d->entry[n++] = *e;
+    }
+    d->nentries = n;
+}
+
+static void walk_from(struct walk *w, size_t dim, uint64_t mask, bool over)
 {
     if (w->d->failed)
         return;
@@ -298,10 +328,11 @@ static void walk_from(struct walk *w, size_t dim, uint64_t mask)
     }
     const struct dim *d = &w->s->dim[dim];
     for (size_t i = 0; i < d->n; i++) {
-        uint64_t left = dim < DIM_MASKED ? mask & d->v[i].mask : mask;
+        bool to = option_overrides(d, &d->v[i], over);
+        uint64_t left = dim < DIM_MASKED ? mask & d->v[i].mask[to] : mask;
         w->at[dim] = &d->v[i];
         if (left)
-            walk_from(w, dim + 1, left);
+            walk_from(w, dim + 1, left, to);
     }
 }
 
@@ -315,6 +346,6 @@ void space_judge(struct space *s, struct diff *d)
     w->s = s;
     w->d = d;
     dynbuf_init(&w->query, QUERY_MAX);
-    walk_from(w, 0, UINT64_MAX);
+    walk_from(w, 0, UINT64_MAX, false);
     dynbuf_free(&w->query);
 }

@@ -269,6 +269,8 @@ void diff_print(const struct diff *d, const struct diff_args *a)
     }
     printf("%zu widened, %zu changed, %zu narrowed; %zu hosts, %zu requests judged under both\n", n[DIFF_WIDENED],
            n[DIFF_CHANGED], n[DIFF_NARROWED], d->hosts, d->points);
+    if (d->points)
+        puts("not looked at: names given three times, pushes of several refs, what countersign-policy(5) lists");
 }
 
 /* ---- as JSON ---- */

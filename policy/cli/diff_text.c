@@ -146,6 +146,7 @@ static void put_outcome(struct dynbuf *b, const struct policy *p, const struct i
     put_credential(b, p, r->credential);
     if (r->approver != IMG_NONE) {
         const struct img_approver *v = img_at(p, IMG_APPROVER, r->approver);
+        put_str(b, p, v->name); /* two holds that ask two of them deny, whoever these are */
         put_texts(b, p, v->operators);
     }
     put_terms(b, p, r);
