@@ -3,9 +3,10 @@
 is held, and neighbours of them, a thousand and more, are denied."""
 import json
 import re
+import shutil
 
 from gateway import Gateway, commit, upstream_yaml
-from harness import main, test
+from harness import Skip, main, test
 
 UPGRADE = ("Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==", "Sec-WebSocket-Version: 13")
 ZERO, ONE, TWO = "0" * 40, "a" * 40, "b" * 40
@@ -211,6 +212,29 @@ rules:
     assert {w["code"] for w in told["warnings"]} == {"held-write"}, told["warnings"]
     with_policy = gw.cli("policy", "learn", "--policy", lab.dir / "learned.yaml", rc=0)
     assert b"  - id:" not in with_policy.out, "what it allows is not proposed again"
+
+
+@test()
+def a_patch_for_one_scope_is_in_force_after_a_reload(lab):
+    if not shutil.which("patch"):
+        raise Skip("no patch(1) here")
+    up = lab.upstream()
+    (lab.dir / "host.yaml").write_text("version: 1\nrules:\n  - { id: one, match: "
+                                       f"{{ host: {up.name}, port: {up.port}, method: GET, path: /one }}, decide: allow }}\n")
+    gw = Gateway(lab, "version: 1\nname: first\nscopes: { team: { sandboxes: [agent] } }\ninclude: [host.yaml]\nupstreams:\n"
+                 + upstream_yaml(up.name, up.port, up.ca) + "rules: []\n")
+
+    def status(path, who="agent", method="GET"):
+        return lab.run(["curl", "-sS", "--max-time", "20", "-o", "/dev/null", "-w", "%{http_code}", "-X", method,
+                        f"https://{up.name}:{up.port}{path}"], env=gw.client_env(who), rc=0).text().strip()
+    assert [status(*x) for x in (("/two",), ("/three", "other"), ("/one",))] == ["403", "403", "200"]
+    lab.wait_for("the records", lambda: {"/two", "/three", "/one"} <= {r.get("path") for r in gw.audit()})
+    patch = gw.cli("policy", "learn", "--policy", gw.policy, "--scope", "team", "--patch", rc=0).out
+    assert patch.count(b"- id:") == 1 and b'scope: "team"' in patch, patch
+    lab.run(["patch", "-s", "-p0", str(gw.policy)], stdin=patch, rc=0)
+    gw.cli("reload", rc=0)
+    assert [status(*x) for x in (("/two",), ("/two", "other"), ("/three",), ("/three", "other"), ("/two/x",), ("/one",))] == [
+        "200", "403", "403", "403", "403", "200"]
 
 
 main()
