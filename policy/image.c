@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "policy/quick.h"
+
 enum field_kind { F_END = 0, F_STR, F_RANGE, F_ONE, F_INDEX, F_BELOW };
 
 /* One row a field that holds an offset, an index or an enumeration. */
@@ -304,11 +306,21 @@ struct policy *policy_open(struct span image, struct err *e)
         err_set(e, "the compiled policy is damaged: something in it points outside; compile it again");
         return NULL;
     }
+    p->never = calloc((size_t)p->n[IMG_RULE] + 1, sizeof(*p->never));
+    if (p->never == NULL) {
+        free(p);
+        err_set(e, "no memory to open the compiled policy");
+        return NULL;
+    }
+    for (uint32_t i = 0; i < p->n[IMG_RULE]; i++)
+        p->never[i] = quick_never(p, img_at(p, IMG_RULE, i));
     return p;
 }
 
 void policy_close(struct policy *p)
 {
+    if (p)
+        free(p->never);
     free(p);
 }
 

@@ -62,6 +62,7 @@ struct policy {
     const struct img_head *head;
     const void *table[IMG_TABLES];
     uint32_t n[IMG_TABLES];
+    uint64_t *never; /* of each rule: in which classes of requests it never fits (quick.h) */
 };
 
 static inline struct span img_span(const struct policy *p, struct img_str s)

@@ -2,6 +2,7 @@
  * (hash of host and path, of a resource, of an operation's family) keeps those
  * few however many rules there are. */
 #include "policy/about.h"
+#include "policy/quick.h"
 
 /* An except takes away what it fits: from an allow in any spelling, from a deny or a
  * hold only what is written, so that it never takes away too little or too much. */
@@ -143,10 +144,36 @@ static void weigh_allow(const struct ask *k, const struct img_rule *r, uint32_t 
     }
 }
 
-static void weigh(const struct ask *k, uint32_t i, struct tally *t)
+/* While the rules are gone through. */
+struct weighing {
+    struct tally *t;
+    uint64_t is;                          /* the classes of the question */
+    uint64_t scopes_asked, scopes_fitted; /* of the first 64: many rules have one scope */
+};
+
+static bool in_scope(const struct ask *k, const struct img_rule *r, struct weighing *w)
+{
+    const uint32_t *at = img_at(k->p, IMG_SCOPE_REF, r->scopes.first);
+    for (uint32_t i = 0; i < r->scopes.n; i++) {
+        uint64_t bit = at[i] < 64 ? UINT64_C(1) << at[i] : 0;
+        if (bit == 0 || !(w->scopes_asked & bit)) {
+            bool fits = one_scope_fits(k->p, k->subject, img_at(k->p, IMG_SCOPE, at[i]));
+            w->scopes_asked |= bit;
+            w->scopes_fitted |= fits ? bit : 0;
+            if (fits)
+                return true;
+        } else if (w->scopes_fitted & bit) {
+            return true;
+        }
+    }
+    return !r->scoped;
+}
+
+static void weigh(const struct ask *k, uint32_t i, struct weighing *w)
 {
     const struct img_rule *r = img_at(k->p, IMG_RULE, i);
-    if (!scope_fits(k->p, k->subject, r) || (r->windows.n && !when_in_force(k->p, r, k->now_ms)))
+    struct tally *t = w->t;
+    if (!in_scope(k, r, w) || (r->windows.n && !when_in_force(k->p, r, k->now_ms)))
         return;
     if (r->verdict == VERDICT_HOLD) {
         weigh_hold(k, r, i, t);
@@ -162,9 +189,14 @@ static void weigh(const struct ask *k, uint32_t i, struct tally *t)
 
 static void weigh_key(const struct ask *k, uint32_t hash, void *arg)
 {
+    struct weighing *w = arg;
     struct img_range r = img_find(k->p, img_hash_end(hash));
+    if (r.n == 0)
+        return;
+    const uint32_t *rule = img_at(k->p, IMG_RULE_REF, r.first);
     for (uint32_t i = 0; i < r.n; i++)
-        weigh(k, *(const uint32_t *)img_at(k->p, IMG_RULE_REF, r.first + i), arg);
+        if ((k->p->never[rule[i]] & w->is) == 0)
+            weigh(k, rule[i], w);
 }
 
 /* What is done with each key; known where it is called, so that the decision pays for no pointer. */
@@ -221,8 +253,9 @@ void tally_rules(const struct ask *k, struct tally *t)
                         .hold_maybe = -1,
                         .allow_maybe = -1,
                         .credential_allow = IMG_NONE};
-    keys_of_host(k, weigh_key, t);
-    keys_of_words(k, weigh_key, t);
+    struct weighing w = {.t = t, .is = quick_classes(k)};
+    keys_of_host(k, weigh_key, &w);
+    keys_of_words(k, weigh_key, &w);
     if (t->hold.rule >= 0 && t->loose.rule >= 0)
         hold_sum_also(&t->hold, &t->loose);
 }

@@ -48,7 +48,7 @@ def policy(rules, hosts, anywhere=False):
 def shapes():
     yield "100 hosts", policy(FEW, 1), policy(MANY, 100), True
     yield "1 host", policy(FEW, 1), policy(MANY, 1), True
-    # Not bounded, but told: each of the 100 rules about the host is asked.
+    # Not bounded, but told: the 60 of the 100 rules about the host that fit are all asked.
     yield "100 hosts, no paths", policy(FEW, 1, True), policy(MANY, 100, True), False
 
 
