@@ -49,7 +49,7 @@ static void proposal_loads(const struct record *r)
     MUST_HOLD(dynbuf_ok(&text));
     for (size_t i = 0; i < text.n; i++)
         MUST_HOLD(text.p[i] == '\n' || (text.p[i] >= 0x20 && text.p[i] < 0x7f));
-    bool rule = t->n && t->shape[0]->left_out == NULL;
+    bool rule = t->n && t->shape[0]->left == LEFT_NOT;
     for (size_t i = 0; i < 3; i++)
         rule = rule && !span_starts(r->op, packs[i]);
     const struct policy_file file = {.name = "learned.yaml", .text = dynbuf_span(&text)};
