@@ -40,7 +40,7 @@ static const struct policy_verb verbs[] = {
      "[--since 24h|TIME] [--until TIME] [--from FILE|- | --state-dir DIR]\n"
      "    [--as GLOB] [--policy FILE [--scope NAME] [--patch]] [--json] [--packs DIR] [--signers FILE]",
      " --since --until --from --state-dir --as --policy --scope --patch --json --packs --signers ", policy_cli_learn},
-    {"schema", "the JSON Schema of a policy, for editors", "[policy | floors | pack]", " ", policy_cli_schema},
+    {"schema", "the JSON Schema of a policy, for editors", "[policy | floors | pack | test]", " ", policy_cli_schema},
 };
 /* These ask a gateway and are another room's (cli/verb_policy.c); they are listed here all the same. */
 static const struct policy_verb elsewhere[] = {

@@ -4,6 +4,7 @@
 
 #include "common/json/json.h"
 #include "policy/cli/policy_cli.h"
+#include "policy/cli/test_file.h"
 #include "policy/load/model.h"
 
 enum { SCHEMA_MAX = 1024 * 1024, TABLES_MAX = 64, NAME_ROOM = 64 };
@@ -140,6 +141,8 @@ static void mapping(struct schema *s, const struct key *k)
     begin(s, "additionalProperties");
     if (k->type == KEY_NAMED)
         ref(s, k->table);
+    else if (k->flags & KEY_SINGLE)
+        one(s, k);
     else
         one_or_many(s, k);
     end(s);
@@ -228,14 +231,17 @@ int policy_cli_schema(const struct policy_args *a)
         const struct table *table;
     } kinds[] = {{"policy", "A Countersign policy", &file_table},
                  {"floors", "Countersign floors", &floors_table},
-                 {"pack", "A Countersign pack", &pack_table}};
+                 {"pack", "A Countersign pack", &pack_table},
+                 {"test", "Tests of a Countersign policy", &test_file_table}};
     const char *want = a->nwords ? a->words[0] : "policy";
     size_t k = 0, known = sizeof(kinds) / sizeof(kinds[0]);
     struct dynbuf out;
     while (k < known && strcmp(kinds[k].name, want) != 0)
         k++;
     if (k == known || a->nwords > 1) {
-        fputs("countersign policy schema: of a policy, floors or pack\n", stderr);
+        fputs(
+            "countersign policy schema: of a policy, floors, a pack or a file of tests: policy, floors, pack, test\n",
+            stderr);
         return EXIT_POLICY_USAGE;
     }
     dynbuf_init(&out, SCHEMA_MAX);

@@ -32,8 +32,8 @@ struct t_used { /* of a limit, by earlier requests */
 };
 struct t_expect {
     const struct node *at;
-    struct number decide;
-    struct item because, rule, credential, op, effect, resource, say;
+    struct number decide, because, effect; /* because: test_code_name says which */
+    struct item rule, credential, op, resource, say;
 };
 struct t_case {
     const struct node *at;
@@ -52,7 +52,10 @@ struct t_file {
     struct list cases;
 };
 
-/* test_file.c: l has its arena and problems; the text lives as long as the tree. */
+/* test_file.c: the table is the schema's too; a decision's code by its number there. l has its arena and problems;
+ * the text lives as long as the tree. */
+extern const struct table test_file_table;
+const char *test_code_name(uint64_t code);
 int test_file_decode(struct loader *l, const char *file, struct span text, struct t_file *out) MUSTCHECK;
 
 /* test_run.c: what came instead of what a case expects. */
@@ -63,7 +66,7 @@ struct test_diff {
 };
 struct tested {
     struct asked q;  /* its decision, if it could be asked */
-    const char *why; /* the case makes no sense: it fails whatever it expects */
+    const char *why; /* the case makes no sense of this policy: it fails whatever it expects */
     struct err e;    /* the gateway would answer this request with 400: it is denied because bad-request */
     bool asked, ok;
     bool asks_time; /* it has no at:, and might end otherwise at another time */

@@ -201,10 +201,18 @@ static void check_wide(struct loader *l, const struct items *hosts)
         bad_value(l, &hosts->v[i], "P013", names_too_wide(hosts->v[i].text));
 }
 
+/* A test says "rule: none" where no rule decides, and "credential: none". */
+static void check_not_none(struct loader *l, const struct item *name)
+{
+    if (name->at && span_eq(name->text, SPAN("none")))
+        problem(l, name->at, "P008", "\"none\" is what a test says where there is none: take another name");
+}
+
 static void check_rule(struct loader *l, struct model *m, struct m_rule *r)
 {
     if (r->id.at && !scalar_is_name(r->id.text))
         problem(l, r->id.at, "P008", "an id is letters, digits, '.', '_' and '-', at most 64");
+    check_not_none(l, &r->id);
     check_rule_parts(l, m, r);
     read_captures(l, r);
     check_when(l, m, r);
@@ -300,6 +308,7 @@ static void check_inject(struct loader *l, const struct m_credential *c)
 static void check_credential(struct loader *l, struct m_credential *c)
 {
     struct m_place *p = c->only.v;
+    check_not_none(l, &c->name);
     check_source(l, c);
     check_inject(l, c);
     if (c->only.at && c->only.n == 0)

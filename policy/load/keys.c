@@ -5,7 +5,7 @@
 #include "policy/load/instant.h"
 #include "policy/load/scalar.h"
 
-enum { KEYS_MAX = 40, TEXT_BYTES_MAX = 8192 };
+enum { KEYS_MAX = 40, TEXT_BYTES_MAX = 8192, CHOICES_TEXT = 400 };
 
 static const char *kind_name(enum node_kind k)
 {
@@ -119,9 +119,18 @@ static void choices_text(const struct choice *c, char *out, size_t max)
             n += (size_t)snprintf(out + n, max - n, "%s%s", n ? ", " : "", c->name);
 }
 
+static const char *nearest_choice(struct span word, const struct choice *c)
+{
+    const char *names[KEYS_MAX + 1] = {0};
+    for (size_t n = 0; c->name && n < KEYS_MAX; c++)
+        if (c->value != CHOICE_LATER)
+            names[n++] = c->name;
+    return nearest(word, names);
+}
+
 static uint64_t decode_choice(struct loader *l, const struct node *n, const struct key *k)
 {
-    char all[200];
+    char all[CHOICES_TEXT];
     if (!is_kind(l, n, NODE_TEXT))
         return 0;
     for (const struct choice *c = k->choices; c->name; c++) {
@@ -134,7 +143,9 @@ static uint64_t decode_choice(struct loader *l, const struct node *n, const stru
     }
     choices_text(k->choices, all, sizeof(all));
     bool some = k->type == KEY_SOME_OF;
-    problem(l, n, "P008", "%s cannot be \"%.*s\": it is %s%s%s", k->name, SPAN_FMT(span_first(n->text, 60)),
+    const char *near = nearest_choice(n->text, k->choices);
+    problem(l, n, "P008", "%s cannot be \"%.*s\"%s%s%s is %s%s%s", k->name, SPAN_FMT(span_first(n->text, 60)),
+            near ? "; did you mean \"" : "", near ? near : "", near ? "\"? It" : ": it",
             some ? "one of these or a list, as in [" : "one of ", all, some ? "]" : "");
     return 0;
 }
@@ -235,7 +246,7 @@ static void decode_named(struct loader *l, const struct node *n, const struct ta
     }
 }
 
-static void decode_pairs(struct loader *l, const struct node *n, struct list *out)
+static void decode_pairs(struct loader *l, const struct node *n, const struct key *k, struct list *out)
 {
     out->at = n;
     if (!is_kind(l, n, NODE_MAP))
@@ -252,6 +263,8 @@ static void decode_pairs(struct loader *l, const struct node *n, struct list *ou
             problem(l, c, "P008", "one value or a list of values is wanted here");
             continue;
         }
+        if ((k->flags & KEY_SINGLE) && !is_kind(l, c, NODE_TEXT))
+            continue;
         (void)decode_text(l, c->key, &v->name);
         decode_texts(l, c, &v->values);
     }
@@ -284,7 +297,7 @@ static void decode_key(struct loader *l, const struct node *n, const struct key 
     case KEY_LIST: decode_list(l, n, k->table, field); break;
     case KEY_MAPS: decode_maps(l, n, k->table, field); break;
     case KEY_NAMED: decode_named(l, n, k->table, field); break;
-    case KEY_PAIRS: decode_pairs(l, n, field); break;
+    case KEY_PAIRS: decode_pairs(l, n, k, field); break;
     case KEY_CALL: k->call(l, n, field); break;
     case KEY_LATER:
         problem(l, n->key, "P007", "\"%s\" is not available yet: nothing enforces it, so it is refused", k->name);

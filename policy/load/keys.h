@@ -57,7 +57,8 @@ enum key_type {
     KEY_LATER,   /* refused: "not available yet" */
     KEY_NEVER    /* refused: help says what to do instead */
 };
-enum { KEY_NEEDED = 1, KEY_EMPTY = 2 }; /* KEY_EMPTY: a KEY_TEXTS that may be [] */
+/* KEY_EMPTY: a KEY_TEXTS that may be []; KEY_SINGLE: a KEY_PAIRS whose names have one text each. */
+enum { KEY_NEEDED = 1, KEY_EMPTY = 2, KEY_SINGLE = 4 };
 
 struct choice {
     const char *name;

@@ -101,7 +101,7 @@ expect "explain: in its hours" 10 "HOLD  by rule deploy" $cs policy explain --at
 expect "explain: out of its hours" 11 "deploy (hold, " $cs policy explain --at 2026-11-23T08:00:00+01:00 $deploy
 expect "explain: no time" 2 "--at is a time with its zone" $cs policy explain --at 09:00 $deploy
 cp "$hours" "$tmp"/office-hours.yaml
-printf 'policy: office-hours.yaml\ncases:\n  - name: a\n    request: { method: GET, url: "https://deploy.example.com/" }\n    expect: { decide: allow }\n  - name: b\n    request: { method: POST, url: "https://deploy.example.com/v1/deployments" }\n    expect: { because: none, decide: deny }\n' >"$tmp"/now_test.yaml
+printf 'policy: office-hours.yaml\ncases:\n  - name: a\n    request: { method: GET, url: "https://deploy.example.com/" }\n    expect: { decide: allow }\n  - name: b\n    request: { method: POST, url: "https://deploy.example.com/v1/deployments" }\n    expect: { because: floor, decide: deny }\n' >"$tmp"/now_test.yaml
 expect "test: a case without at: that asks the time says so" 1 "note: the case has no at:" $cs policy test "$tmp"/now_test.yaml
 sed -i '/name: b/,$d' "$tmp"/now_test.yaml
 [[ $($cs policy test "$tmp"/now_test.yaml) == *note:* ]] && { echo "FAILED a note without need"; failed=1; }
@@ -130,4 +130,22 @@ cp "$src"/conf/cookbook/payments.yaml "$tmp"/
 sed 's/rule: small-refunds, field/rule: smal-refunds, field/' "$src"/conf/cookbook/payments_test.yaml >"$tmp"/payments_test.yaml
 chmod -R u+w "$tmp"
 expect "a case that says a limit is used which no rule has" 1 "names a limit that no rule has" $cs policy test "$tmp"/payments_test.yaml
+cat >"$tmp"/none_test.yaml <<'YAML'
+policy: few.yaml
+cases:
+  - name: no rule
+    request: { method: GET, url: "https://b.example/y" }
+    expect: { decide: deny, because: no-rule, rule: none }
+YAML
+expect "test: rule: none is that no rule decides" 0 "1 passed" $cs policy test "$tmp"/none_test.yaml
+sed 's,/y",/z",; s/deny, because: no-rule/allow/' "$tmp"/none_test.yaml >"$tmp"/some_test.yaml
+expect "test: and not that one does" 1 "rule: wanted none, got b" $cs policy test "$tmp"/some_test.yaml
+sed 's/no-rule/norule/' "$tmp"/none_test.yaml >"$tmp"/code_test.yaml
+expect "test: a code of nothing has its place" 3 'code_test.yaml:5:38: error P008: because cannot be "norule"; did you mean "no-rule"?' \
+	$cs policy test "$tmp"/code_test.yaml
+sed '4i\    as: { labels: { region: [eu, us] } }' "$tmp"/none_test.yaml >"$tmp"/labels_test.yaml
+expect "test: a label has one value" 3 "labels_test.yaml:4:29: error P008: a single value is wanted here, this is a list" \
+	$cs policy test "$tmp"/labels_test.yaml
+sed '4d' "$tmp"/none_test.yaml >"$tmp"/nothing_test.yaml
+expect "test: a case of nothing" 3 "nothing_test.yaml:3:5: error P015: a case has request: or git_push:" $cs policy test "$tmp"/nothing_test.yaml
 exit $failed

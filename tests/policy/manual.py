@@ -58,7 +58,7 @@ with tempfile.TemporaryDirectory() as name:
     for i, block in enumerate(policies):
         (where / "x.yaml").write_text(whole(block))
         floors = ["--floors", "x.yaml", "none.yaml"] if "name: floors" in block else ["x.yaml"]
-        (where / "none.yaml").write_text("version: 1\nrules: [{ id: none, match: { host: n.example, effect: read }, decide: allow }]\n")
+        (where / "none.yaml").write_text("version: 1\nrules: [{ id: nobody, match: { host: n.example, effect: read }, decide: allow }]\n")
         rc, words = run(where, "check", "--packs", SRC.resolve() / "conf/packs", *floors)
         said(rc == 0, f"example {i + 1} loads", f"{whole(block)}\n{words}")
         warned = set(re.findall(r"warning (P\d+)", words))

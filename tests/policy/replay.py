@@ -103,7 +103,7 @@ def main():
         here = pathlib.Path(name)
         policy, file, empty = here / "new.yaml", here / "audit.jsonl", here / "empty.yaml"
         policy.write_text(POLICY.replace('eng: { sandboxes', 'eng: { sandboxes'), encoding="utf-8")
-        empty.write_text("version: 1\nrules: [{ id: none, match: { host: x.test }, decide: deny }]\n", encoding="utf-8")
+        empty.write_text("version: 1\nrules: [{ id: nobody, match: { host: x.test }, decide: deny }]\n", encoding="utf-8")
         file.write_text("".join(line + "\n" for _, _, _, line in lines()), encoding="utf-8")
         store = here / "store" / "ledger.db"  # where a gateway has it
         store.parent.mkdir()

@@ -5,6 +5,7 @@ import copy
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -59,7 +60,43 @@ BROKEN = {  # what is wrong: a change to POLICY
     "names that are none": lambda p: p["rules"][0]["match"].update(query_names={"a": "b"}),
     "no place": lambda p: p["credentials"]["c"].pop("only"),
 }
+TESTS = {"policy": ["p.yaml"], "floors": "f.yaml", "cases": [
+    {"name": "a request", "as": {"sandbox": "ci-1", "labels": {"team": "web"}}, "at": "2026-11-23T09:00:00Z",
+     "request": {"method": "POST", "url": "https://a.example/", "headers": {"X": ["1", "2"]}, "form": {"a": ["1", "2"]}},
+     "used": [{"rule": "r", "requests": 3}, {"rule": "r", "field": "amount", "sum": 7}],
+     "expect": {"decide": "deny", "because": "no-rule", "rule": "none", "credential": "none", "op": "http.post",
+                "effect": "write", "resource": "x", "say": "No."}},
+    {"name": "a push", "git_push": {"url": "https://github.com/a/b", "refs": [{"name": "refs/heads/x", "old": "0", "new": "b2"}]},
+     "used": {"rule": "r", "pointer": "/n", "sum": 7}, "expect": {"decide": "allow"}},
+    {"name": "a body", "request": {"method": "POST", "url": "https://a.example/", "body": "x"}, "expect": {"decide": "hold"}},
+    {"name": "JSON", "request": {"method": "POST", "url": "https://a.example/", "json": "{}"}, "expect": {"decide": "hold"}}]}
+FLOORS = {"version": 1, "rules": [{"id": "f", "match": {"host": "f.example"}, "decide": "deny"}]}
+BROKEN_TESTS = {
+    "no policy": lambda t: t.pop("policy"),
+    "no cases": lambda t: t.pop("cases"),
+    "an unknown key": lambda t: t.update(case=[]),
+    "two values of a label": lambda t: t["cases"][0]["as"]["labels"].update(team=["web", "core"]),
+    "a label of none": lambda t: t["cases"][0]["as"]["labels"].update(team=[]),
+    "a code that no decision has": lambda t: t["cases"][0]["expect"].update(because="norule"),
+    "an effect that is none": lambda t: t["cases"][0]["expect"].update(effect="reads"),
+    "a decision of its own": lambda t: t["cases"][0]["expect"].update(decide="denied"),
+    "no expectation": lambda t: t["cases"][0].pop("expect"),
+    "a time without a zone": lambda t: t["cases"][0].update(at="2026-11-23T09:00:00"),
+    "a push of a word": lambda t: t["cases"][1]["git_push"].update(refs="refs/heads/x"),
+}
+BEYOND_SCHEMA = {  # and what only the loader sees
+    "a request and a push": lambda t: t["cases"][1].update(request=t["cases"][0]["request"]),
+    "neither a request nor a push": lambda t: t["cases"][0].pop("request"),
+    "two bodies": lambda t: t["cases"][0]["request"].update(json="{}"),
+    "a sum of requests": lambda t: t["cases"][0]["used"][0].update(sum=3),
+}
 bad = 0
+
+
+class NoTimes(yaml.SafeLoader):
+    """As the gateway reads: 2026-11-23T09:00:00Z is a text."""
+    yaml_implicit_resolvers = {first: [r for r in rs if r[0] != "tag:yaml.org,2002:timestamp"]
+                               for first, rs in yaml.SafeLoader.yaml_implicit_resolvers.items()}
 
 
 def said(good, what):
@@ -82,11 +119,23 @@ def loads(policy, where):
     return done.returncode == 0, done.stderr.decode()
 
 
-policy, pack = schema("policy"), schema("pack")
+def runs(tests, where):
+    """False and where it is wrong: refused before a case is run."""
+    path = pathlib.Path(where, "t_test.yaml")
+    path.write_text(yaml.safe_dump(tests, default_flow_style=False))
+    done = subprocess.run(["./countersign", "policy", "test", "--packs", SRC / "conf/packs", path], capture_output=True, text=True)
+    at = re.search(r"t_test.yaml:\d+:\d+: error (P\d+): (.*)", done.stderr)
+    return not at, (done.returncode, at and at.groups(), done.stderr)
+
+
+policy, pack, tests = schema("policy"), schema("pack"), schema("test")
 schema("floors")
 for path in sorted([*SRC.glob("conf/policies/*.yaml"), *SRC.glob("conf/cookbook/**/*.yaml")]):
     if not path.name.endswith("_test.yaml"):
         errors = [e.message for e in policy.iter_errors(yaml.safe_load(path.read_text()))]
+        said(not errors, f"{path.name} fits {errors[:1] or ''}")
+    else:
+        errors = [e.message for e in tests.iter_errors(yaml.load(path.read_text(), NoTimes))]
         said(not errors, f"{path.name} fits {errors[:1] or ''}")
 for path in sorted(SRC.glob("conf/packs/*.yaml")):
     errors = [e.message for e in pack.iter_errors(yaml.safe_load(path.read_text()))]
@@ -99,4 +148,21 @@ with tempfile.TemporaryDirectory() as where:
         change(broken)
         said(not policy.is_valid(broken), f"the schema refuses {what}")
         said(not loads(broken, where)[0], f"the loader refuses {what}")
+    for name, text in (("p.yaml", POLICY), ("f.yaml", FLOORS)):
+        pathlib.Path(where, name).write_text(yaml.safe_dump(text, default_flow_style=False))
+    good, words = runs(TESTS, where)
+    said(tests.is_valid(TESTS) and good and words[0] == 1, f"the tests fit both, and fail when they are run: {words}")
+    for what, change in {**BROKEN_TESTS, **BEYOND_SCHEMA}.items():
+        broken = copy.deepcopy(TESTS)
+        change(broken)
+        said(tests.is_valid(broken) == (what in BEYOND_SCHEMA), f"the schema of tests and {what}")
+        good, words = runs(broken, where)
+        said(not good and words[0] == 3, f"the loader of tests refuses {what} {words if good else ''}")
+# A code that a decision may have is one that a test may expect, and so it is in the manual.
+codes = set(tests.schema["$defs"]["expect"]["properties"]["because"]["enum"])
+room = "".join(p.read_text() for p in [SRC / "policy/decide.c", SRC / "policy/limit.c", *SRC.glob("policy/classify/*.c")])
+used = set(re.findall(r'(?:outcome_refusal\(|code = |bad = |return )"([a-z-]+)"', room))
+said(len(used) > 15 and not used - codes, f"every code can be expected {sorted(used - codes)}")
+text = (SRC / "policy/countersign-policy.5").read_text()
+said(not [c for c in codes if not re.search(rf"(?<![\w-]){c}(?![\w-])", text)], "every code is in the manual")
 sys.exit(bad != 0)

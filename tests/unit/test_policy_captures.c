@@ -56,8 +56,9 @@ static void other_spellings_go_by_place(void **state)
 {
     struct kit k;
     (void)state;
-    load(&k, RULES "  - { id: none, match: { host: a.test, path: \"/Del/{id}\" }, decide: deny, say: \"not {id}\" }\n"
-                   "  - { id: w, match: { host: a.test, path: \"/w/**/{id}\" }, decide: deny, say: \"not {id}\" }\n");
+    load(&k,
+         RULES "  - { id: no-hole, match: { host: a.test, path: \"/Del/{id}\" }, decide: deny, say: \"not {id}\" }\n"
+               "  - { id: w, match: { host: a.test, path: \"/w/**/{id}\" }, decide: deny, say: \"not {id}\" }\n");
     says(&k, "/del/9", "not 9");
     says(&k, "/DEL/9/", "not 9");
     says(&k, "/w/a/9/", "not 9");

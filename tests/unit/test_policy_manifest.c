@@ -127,7 +127,7 @@ static void it_says_when_and_where(void **state)
         "  - { id: both, match: { host: [a.eu.test, c.us.test], method: GET }, decide: allow }\n"
         "  - { id: hours, match: { host: a.eu.test, method: PUT }, decide: allow,\n"
         "      when: { days: mon, hours: \"08:00-18:00\", zone: UTC } }\n"
-        "  - { id: none, match: { host: c.us.test, method: DELETE }, decide: deny }\n"
+        "  - { id: nobody, match: { host: c.us.test, method: DELETE }, decide: deny }\n"
         "  - { id: port, match: { host: \"*.eu.test\", port: 8443, method: GET }, decide: hold }\n"
         "  - { id: us, match: { host: c.us.test, method: POST }, decide: hold }\n"
         "  - { id: wild, match: { host: \"**.eu.test\", method: GET }, decide: allow }\n";
@@ -144,7 +144,7 @@ static void it_says_when_and_where(void **state)
     tell(&k, want, text, sizeof(text), &left);
     assert_true(left == 0 && !has(text, "in_force"));
     assert_true(has(text, "\"rule\":\"both\",\"request\":{\"host\":[\"a.eu.test\"],"));
-    assert_true(has(text, "\"rule\":\"none\",\"request\":{\"host\":[\"c.us.test\"],"));
+    assert_true(has(text, "\"rule\":\"nobody\",\"request\":{\"host\":[\"c.us.test\"],"));
     assert_true(has(text, "\"rule\":\"port\",\"request\":{\"host\":[\"b.eu.test\"],"));
     assert_true(has(text, "\"rule\":\"wild\",\"request\":{\"host\":[\"a.eu.test\"],"));
     assert_false(has(text, "\"us\""));
