@@ -103,6 +103,15 @@ static int print_token(struct sandbox *s)
     return print_variables(s, name, token);
 }
 
+static bool labelled_before(const struct sandbox *s, size_t n, struct span key)
+{
+    struct span other, value;
+    for (size_t i = 0; i < n; i++)
+        if (span_cut(span_str(s->label[i]), '=', &other, &value) && span_eq(other, key))
+            return true;
+    return false;
+}
+
 static int labels_put(struct jsonw *w, struct sandbox *s)
 {
     jsonw_key(w, "labels");
@@ -112,6 +121,9 @@ static int labels_put(struct jsonw *w, struct sandbox *s)
         char name[128];
         if (!span_cut(span_str(s->label[i]), '=', &key, &value) || key.n == 0 || key.n >= sizeof(name))
             return verb_fail(CLI_USAGE, "a label is KEY=VALUE");
+        if (labelled_before(s, i, key))
+            return verb_fail(CLI_USAGE, "--label %.*s is there twice: a sandbox has one value of each label",
+                             SPAN_FMT(key));
         (void)snprintf(name, sizeof(name), "%.*s", SPAN_FMT(key));
         jsonw_kv(w, name, value);
     }

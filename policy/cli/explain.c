@@ -90,13 +90,28 @@ static int ask_when(const struct policy_args *a, struct asked *q, struct err *e)
     return why ? err_set(e, "--at %s", why) : 0;
 }
 
+static int ask_labels(const struct policy_args *a, struct asked *q, struct err *e)
+{
+    struct span name, value;
+    for (size_t i = 0; i < a->nlabels; i++) {
+        if (!span_cut(span_str(a->labels[i]), '=', &name, &value) || name.n == 0)
+            return err_set(e, "--label is KEY=VALUE");
+        for (size_t k = 0; k < q->subject.nlabels; k++)
+            if (span_eq(q->subject.labels[k].key, name))
+                return err_set(e, "--label %.*s is there twice: a sandbox has one value of each label",
+                               SPAN_FMT(span_first(name, 100)));
+        if (asked_label(q, name, value) != 0)
+            return err_set(e, "too many labels");
+    }
+    return 0;
+}
+
 static int ask(const struct policy_args *a, struct asked *q, struct err *e)
 {
-    struct span name, value, text = SPAN_NONE;
-    int rc = 0;
-    for (size_t i = 0; i < a->nlabels; i++)
-        if (!span_cut(span_str(a->labels[i]), '=', &name, &value) || asked_label(q, name, value) != 0)
-            return err_set(e, "--label is KEY=VALUE");
+    struct span text = SPAN_NONE;
+    int rc = ask_labels(a, q, e);
+    if (rc != 0)
+        return rc;
     if (a->record)
         rc = strcmp(a->record, "-") == 0 ? read_stdin(&q->a, &text, e)
                                          : policy_read_file(a->record, RECORD_MAX, &q->a, &text, e);

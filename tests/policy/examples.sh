@@ -148,4 +148,8 @@ expect "test: a label has one value" 3 "labels_test.yaml:4:29: error P008: a sin
 	$cs policy test "$tmp"/labels_test.yaml
 sed '4d' "$tmp"/none_test.yaml >"$tmp"/nothing_test.yaml
 expect "test: a case of nothing" 3 "nothing_test.yaml:3:5: error P015: a case has request: or git_push:" $cs policy test "$tmp"/nothing_test.yaml
+expect "explain: a label twice" 2 "--label region is there twice" \
+	$cs policy explain --label region=eu --label region=us GET https://b.example/ "$tmp"/few.yaml
+expect "explain: a label of no name" 2 "--label is KEY=VALUE" $cs policy explain --label =us GET https://b.example/ "$tmp"/few.yaml
+expect "sandbox create: a label twice" 2 "--label a is there twice" $cs sandbox create two --label a=b --label c=b --label a=c
 exit $failed
