@@ -64,6 +64,13 @@ static struct outcome from_learning(const struct tally *t, enum effect effect)
     return o;
 }
 
+static struct outcome open_refusal(void)
+{
+    struct outcome o = outcome_refusal("unclassified", -1);
+    o.need_body = true;
+    return o;
+}
+
 static struct outcome from_tally(const struct ask *k, const struct tally *t, bool pending)
 {
     if (t->floor >= 0)
@@ -71,11 +78,8 @@ static struct outcome from_tally(const struct ask *k, const struct tally *t, boo
     if (t->deny >= 0)
         return outcome_refusal("rule", t->deny);
     bool could = t->hold.rule >= 0 || t->allow >= 0 || t->maybe_hold || t->maybe_allow || is_learning(k);
-    if (could && (pending || t->maybe_deny || t->maybe_hold || t->maybe_allow || (t->allow >= 0 && t->maybe_bound))) {
-        struct outcome o = outcome_refusal("unclassified", -1);
-        o.need_body = true;
-        return o;
-    }
+    if (could && (pending || t->maybe_deny || t->maybe_hold || t->maybe_allow || (t->allow >= 0 && t->maybe_bound)))
+        return open_refusal();
     if (t->hold.rule >= 0)
         return outcome_of_hold(&t->hold);
     if (t->allow >= 0)
@@ -88,6 +92,21 @@ static uint32_t credential_of(const struct policy *p, int rule)
     return rule < 0 ? IMG_NONE : ((const struct img_rule *)img_at(p, IMG_RULE, (uint32_t)rule))->credential;
 }
 
+/* Of a record, whose fields are not known: would it be another answer if there were none? */
+static bool fields_matter(const struct ask *k, const struct tally *t)
+{
+    struct request none = *k->request;
+    struct ask known = *k;
+    struct tally u;
+    if (!none.fields_unknown)
+        return false;
+    none.fields_unknown = false;
+    known.request = &none;
+    tally_rules(&known, &u);
+    return t->maybe_deny != u.maybe_deny || t->maybe_hold != u.maybe_hold || t->maybe_allow != u.maybe_allow ||
+           t->hold_maybe != u.hold_maybe || t->allow_maybe != u.allow_maybe;
+}
+
 /* The list of refs before a push, and its probe: fine exactly where a push might be. */
 static struct outcome judge_could(struct ask k, const struct class *c)
 {
@@ -95,6 +114,8 @@ static struct outcome judge_could(struct ask k, const struct class *c)
     tally_rules(&k, &t);
     if (t.floor >= 0 || t.deny >= 0)
         return from_tally(&k, &t, false);
+    if (fields_matter(&k, &t))
+        return open_refusal();
     k.op = c->could_op;
     k.method = c->could_method.n ? c->could_method : k.method;
     k.path = c->could_path.n ? c->could_path : k.path;
@@ -103,6 +124,8 @@ static struct outcome judge_could(struct ask k, const struct class *c)
     tally_rules(&k, &t);
     if (t.floor >= 0 || t.deny >= 0)
         return from_tally(&k, &t, false);
+    if (fields_matter(&k, &t))
+        return open_refusal();
     const int rules[] = {t.hold.rule, t.allow, t.hold_maybe, t.allow_maybe};
     int best = -1;
     for (size_t i = 0; i < 4; i++)

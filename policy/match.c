@@ -280,16 +280,16 @@ static bool next_offer(const struct request *r, size_t *field, struct span *rest
 }
 
 /* An upgrade is covered only by a rule that speaks of upgrades; a deny and an exception reach it all the same. */
-static bool ws_fits(const struct ask *k, const struct img_match *m, enum strictness how)
+static enum fit ws_fits(const struct ask *k, const struct img_match *m, enum strictness how)
 {
     size_t field = 0;
     struct span rest = SPAN_NONE, offer;
     if (!k->upgrade || !m->ws)
-        return k->upgrade ? how == ANY_PLACE || m->any_place : !m->ws;
+        return (k->upgrade ? how == ANY_PLACE || m->any_place : !m->ws) ? FIT_YES : FIT_NO;
     while (m->ws_protocols.n && next_offer(k->request, &field, &rest, &offer))
         if (any_glob(k->p, m->ws_protocols, offer, 0, how != AS_WRITTEN))
-            return true;
-    return m->ws_protocols.n == 0;
+            return FIT_YES;
+    return m->ws_protocols.n == 0 ? FIT_YES : k->request->fields_unknown ? FIT_MAYBE : FIT_NO;
 }
 
 int match_subprotocols(const struct ask *k, const struct img_match *m, bool all, struct span *out)
@@ -344,7 +344,8 @@ enum fit match_fits(const struct ask *k, const struct img_match *m, enum strictn
 {
     const struct request *r = k->request;
     bool fold = how != AS_WRITTEN;
-    if (!ws_fits(k, m, how) || !effect_fits(k, m, how))
+    enum fit w = ws_fits(k, m, how);
+    if (w == FIT_NO || !effect_fits(k, m, how))
         return FIT_NO;
     if (!match_names_place(k->p, m, r->scheme, r->host, r->port, how) || !method_fits(k, m, how))
         return FIT_NO;
@@ -359,6 +360,7 @@ enum fit match_fits(const struct ask *k, const struct img_match *m, enum strictn
     enum fit b = a == FIT_NO ? FIT_NO : git_fits(k, m, how);
     enum fit c = b == FIT_NO ? FIT_NO : conds_fit(k, m, how);
     a = a < b ? a : b;
+    a = a < w ? a : w;
     return a < c ? a : c;
 }
 

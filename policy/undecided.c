@@ -7,6 +7,8 @@ static enum undecided asks(const struct img_match *m, bool push)
 {
     if (push && (m->git_refs.n || m->git_force != TRI_UNSET || m->git_delete != TRI_UNSET))
         return UNDECIDED_REFS;
+    if (m->ws_protocols.n)
+        return UNDECIDED_SUBPROTOCOL;
     return m->header.n ? UNDECIDED_HEADER : UNDECIDED_BODY;
 }
 
@@ -119,14 +121,4 @@ bool policy_asks_hours(const struct policy *p)
 bool policy_asks_moment(const struct policy *p)
 {
     return p->head->learning_until_ms != 0;
-}
-
-bool policy_asks_subprotocol(const struct policy *p)
-{
-    for (uint32_t i = 0; i < p->n[IMG_MATCH]; i++) {
-        const struct img_match *m = img_at(p, IMG_MATCH, i);
-        if (m->ws && m->ws_protocols.n)
-            return true;
-    }
-    return false;
 }

@@ -4,7 +4,7 @@
 
 #include "policy/policy.h"
 
-enum undecided { UNDECIDED_BODY = 0, UNDECIDED_HEADER, UNDECIDED_REFS };
+enum undecided { UNDECIDED_BODY = 0, UNDECIDED_HEADER, UNDECIDED_REFS, UNDECIDED_SUBPROTOCOL };
 /* Of a request whose decision says need_body the first rule that may fit and what it asks for; an empty id when none
  * is found (a pack that needs the body). */
 struct rule_ref policy_undecided(const struct policy *p, const struct subject *s, const struct request *r,
@@ -23,7 +23,5 @@ enum covers policy_scope_covers(const struct policy *p, int scope, const struct 
 /* Does the time decide anything: rules in force at some hours, or a policy that learns until then? */
 bool policy_asks_hours(const struct policy *p);
 bool policy_asks_moment(const struct policy *p);
-/* Does any rule about upgrades name subprotocols? */
-bool policy_asks_subprotocol(const struct policy *p);
 
 #endif

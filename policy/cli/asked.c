@@ -173,5 +173,10 @@ void judge_asked(const struct policy *p, const struct subject *s, const struct r
 void asked_judge(struct asked *q, const struct policy *p)
 {
     judge_asked(p, &q->subject, &q->request, q->now_ms, &q->a, &q->decision);
+    if (record_overrode(&q->decision, q->wrote) &&
+        asked_header(q, SPAN("X-HTTP-Method-Override"), SPAN("POST")) == 0) {
+        q->wrote = SPAN_NONE;
+        judge_asked(p, &q->subject, &q->request, q->now_ms, &q->a, &q->decision);
+    }
     judge_limits(p, &q->request, q->now_ms, q->used, q->nused, &q->a, &q->decision);
 }

@@ -15,7 +15,8 @@ struct asked {
     uint64_t now_ms;  /* Unix time it is judged at */
     const struct used *used;
     size_t nused;
-    bool recorded; /* the request's fields are not known, nor its body but for the refs of a push */
+    bool recorded;     /* the request's fields are not known, nor its body but for the refs of a push */
+    struct span wrote; /* of a record: the operation that counted as a write */
 };
 void asked_init(struct asked *q);
 void asked_free(struct asked *q);
@@ -35,6 +36,10 @@ void put_percent(struct dynbuf *b, struct span s, const char *plain);
 /* The same body alone. */
 int asked_refs(struct arena *a, const struct git_ref *refs, size_t n, struct span *out) MUSTCHECK;
 void asked_judge(struct asked *q, const struct policy *p);
+/* Of what a record says, without an upgrade: did a field ask for another method? wrote: its op, if it was a write. */
+bool record_overrides(struct span method, bool body, struct span op, struct span wrote);
+/* The same, now that the decision says what it is without such a field. */
+bool record_overrode(const struct decision *d, struct span wrote);
 /* As the gateway would end it: a body that is all there and not enough is a denial. */
 void judge_asked(const struct policy *p, const struct subject *s, const struct request *r, uint64_t now_ms,
                  struct arena *a, struct decision *d);

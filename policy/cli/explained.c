@@ -64,8 +64,10 @@ static const char *why_unclear(const struct loaded *l, struct asked *q)
 {
     enum undecided what = UNDECIDED_BODY;
     const char *why = policy_why_unclear(&q->request, &q->decision, &q->a);
-    if (why && q->recorded)
+    if (q->recorded && strcmp(q->decision.code, "unclassified") == 0)
         (void)policy_undecided(l->p, &q->subject, &q->request, &q->decision, &q->a, &what);
+    if (what == UNDECIDED_SUBPROTOCOL)
+        return "the subprotocols that were offered are not recorded, and a rule asks about them";
     return what == UNDECIDED_HEADER ? "the fields of the request are not recorded, and a rule asks about one" : why;
 }
 

@@ -24,6 +24,17 @@ static int add_refs(struct asked *q, const struct json *refs, struct span url, s
     return v ? asked_push(q, span_first(url, url.n - end.n), v, n, e) : err_set(e, "no memory");
 }
 
+bool record_overrides(struct span method, bool body, struct span op, struct span wrote)
+{
+    bool bare = span_eq(method, SPAN("GET")) || span_eq(method, SPAN("HEAD")) || span_eq(method, SPAN("OPTIONS"));
+    return span_eq(op, SPAN("http.override")) || (bare && !body && span_starts(wrote, SPAN("http.")));
+}
+
+bool record_overrode(const struct decision *d, struct span wrote)
+{
+    return wrote.n && d->effect == EFFECT_READ && !d->upgrade && span_eq(d->op, wrote);
+}
+
 static int add_seen(struct asked *q, const struct json *j, struct err *e)
 {
     const struct json *body = json_get(j, SPAN("body")), *upgrade = json_get(j, SPAN("upgrade"));
@@ -33,6 +44,8 @@ static int add_seen(struct asked *q, const struct json *j, struct err *e)
         rc |= asked_header(q, SPAN("Content-Type"), type);
     if (upgrade && upgrade->type == JSON_BOOL && upgrade->truth)
         rc |= asked_header(q, SPAN("Upgrade"), SPAN("websocket"));
+    else if (record_overrides(q->request.method, body != NULL, json_text(j, SPAN("op")), q->wrote))
+        rc |= asked_header(q, SPAN("X-HTTP-Method-Override"), SPAN("POST"));
     if (rc != 0)
         return err_set(e, "no memory");
     q->request.has_body = body && body->type == JSON_BOOL && body->truth;
@@ -81,6 +94,8 @@ int asked_record(struct asked *q, struct span text, struct err *e)
     dynbuf_free(&b);
     q->recorded = true;
     q->request.fields_unknown = true;
+    if (span_eq(json_text(j, SPAN("effect")), SPAN("write")))
+        q->wrote = json_text(j, SPAN("op"));
     take_time(q, json_text(j, SPAN("time")));
     q->note = "a record has neither the fields nor the body of the request, nor the labels of the sandbox (--label)";
     if (refs && refs->count && span_ends(url, SPAN("/git-receive-pack")))

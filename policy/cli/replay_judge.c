@@ -4,6 +4,7 @@
 
 #include "common/dynbuf.h"
 #include "policy/cli/once.h"
+#include "policy/cli/policy_cli.h"
 
 /* Answers kept: a slot for each hash, with the facts they hold for. Past the memory all are forgotten. */
 enum { ANSWERS = 1 << 16, ANSWERS_MEMORY = 64 * 1024 * 1024, JUDGE_MEMORY = 64 * 1024 * 1024, LABELS_KEPT = 1024 };
@@ -26,12 +27,11 @@ struct who {
 struct bench {
     const struct policy *p;
     struct source *source;
-    bool asks_subprotocol;
     uint64_t tick; /* times that differ by less are one to this policy; 0: it does not ask */
     struct arena kept, judging, people;
     struct answer *answers;
     struct who *who;
-    uint8_t facts[8 * RECORD_BYTES_MAX];
+    uint8_t facts[9 * RECORD_BYTES_MAX];
     struct decision decision;
 };
 
@@ -84,16 +84,18 @@ static bool may_be_bare(struct span method)
     return span_eq(method, SPAN("GET")) || span_eq(method, SPAN("HEAD")) || span_eq(method, SPAN("OPTIONS"));
 }
 
-/* A GET that was a write, without a body: a field asked for another method. */
+static struct span wrote(const struct record *r)
+{
+    return span_eq(r->effect, SPAN("write")) ? r->op : SPAN_NONE;
+}
+
 static bool overridden(const struct record *r)
 {
-    return span_eq(r->op, SPAN("http.override")) ||
-           (may_be_bare(r->method) && !r->body && !r->upgrade && span_starts(r->op, SPAN("http.")) &&
-            span_eq(r->effect, SPAN("write")));
+    return !r->upgrade && record_overrides(r->method, r->body, r->op, wrote(r));
 }
 
 /* The request of a record, for policy_judge; its memory is the arena's and the record's. False: out of memory. */
-static bool recorded_request(const struct record *r, struct arena *a, struct request *q)
+static bool recorded_request(const struct record *r, bool override, struct arena *a, struct request *q)
 {
     struct http_field *f = arena_alloc(a, 4 * sizeof(*f));
     struct dynbuf b;
@@ -109,7 +111,7 @@ static bool recorded_request(const struct record *r, struct arena *a, struct req
     q->has_query = span_cut(r->path, '?', &q->path, &q->query);
     if (r->upgrade)
         f[q->nfields++] = (struct http_field){SPAN("Upgrade"), SPAN("websocket")};
-    if (overridden(r))
+    if (override)
         f[q->nfields++] = (struct http_field){SPAN("X-HTTP-Method-Override"), SPAN("POST")};
     if (is_push(r))
         f[q->nfields++] = (struct http_field){SPAN("Content-Type"), SPAN("application/x-git-receive-pack-request")};
@@ -132,7 +134,6 @@ struct bench *bench_new(const struct policy *p, struct source *s)
         return NULL;
     b->p = p;
     b->source = s;
-    b->asks_subprotocol = policy_asks_subprotocol(p);
     b->tick = policy_asks_moment(p) ? TICK_MOMENT : policy_asks_hours(p) ? TICK_HOURS : 0;
     arena_init(&b->kept, ANSWERS_MEMORY);
     arena_init(&b->judging, JUDGE_MEMORY);
@@ -190,8 +191,10 @@ static void cannot_tell(struct opinion *o, enum unknown why, struct rule_ref rul
 
 static void open_question(struct bench *b, const struct subject *s, const struct request *q, struct opinion *o)
 {
-    static const enum unknown of[] = {
-        [UNDECIDED_BODY] = UNKNOWN_BODY, [UNDECIDED_HEADER] = UNKNOWN_HEADER, [UNDECIDED_REFS] = UNKNOWN_REFS};
+    static const enum unknown of[] = {[UNDECIDED_BODY] = UNKNOWN_BODY,
+                                      [UNDECIDED_HEADER] = UNKNOWN_HEADER,
+                                      [UNDECIDED_REFS] = UNKNOWN_REFS,
+                                      [UNDECIDED_SUBPROTOCOL] = UNKNOWN_SUBPROTOCOL};
     enum undecided what = UNDECIDED_BODY;
     struct rule_ref rule = policy_undecided(b->p, s, q, &b->decision, &b->judging, &what);
     cannot_tell(o, of[what], rule);
@@ -222,20 +225,19 @@ static void decide(struct bench *b, const struct record *r, uint64_t time_ms, st
         judge_tunnel(b, r, time_ms, &w->subject, o);
     } else if (r->path.n >= RECORD_CUT - 1) {
         cannot_tell(o, UNKNOWN_PATH, (struct rule_ref){0});
-    } else if (recorded_request(r, &b->judging, &q)) {
+    } else if (recorded_request(r, overridden(r), &b->judging, &q)) {
         policy_judge(b->p, &w->subject, &q, time_ms, &b->judging, d);
-        *o = (struct opinion){.verdict = d->verdict,
-                              .code = d->code,
-                              .rule = d->rule,
-                              .op = d->op,
-                              .limited = d->nlimits > 0 && d->verdict != VERDICT_DENY};
+        if (record_overrode(d, wrote(r)) && recorded_request(r, true, &b->judging, &q))
+            policy_judge(b->p, &w->subject, &q, time_ms, &b->judging, d);
+        bool limited = d->nlimits > 0 && d->verdict != VERDICT_DENY;
+        judge_limits(b->p, &q, time_ms, NULL, 0, &b->judging, d);
+        *o = (struct opinion){
+            .verdict = d->verdict, .code = d->code, .rule = d->rule, .op = d->op, .limited = limited};
         struct credential c;
         if (d->credential >= 0 && policy_credential(b->p, (size_t)d->credential, &c))
             o->credential = c.name;
         if (d->need_body)
             open_question(b, &w->subject, &q, o);
-        else if (r->upgrade && b->asks_subprotocol && d->verdict != VERDICT_DENY)
-            cannot_tell(o, UNKNOWN_SUBPROTOCOL, d->rule);
     }
 }
 
@@ -252,7 +254,7 @@ static struct span facts_of(struct bench *b, const struct record *r, uint64_t ti
               .body = r->body,
               .upgrade = r->upgrade,
               .override = overridden(r)};
-    const struct span texts[] = {w->name, r->scheme, r->host, r->method, r->path, r->type, r->refs};
+    const struct span texts[] = {w->name, r->scheme, r->host, r->method, r->path, r->type, r->refs, wrote(r)};
     uint8_t *to = b->facts;
     memcpy(to, &rest, sizeof(rest));
     to += sizeof(rest);

@@ -98,6 +98,30 @@ rules: [{ id: ci, scope: ci, match: { host: api.test, path: "/**" }, decide: all
         assert (said["widened"], said["same"], said["damaged"]) == (2, 2, 1), said
 
 
+def not_guessed(here):
+    """A subprotocol that was offered is in no record; a read that counted as a write asked for another method by a field."""
+    policy, file = here / "ws.yaml", here / "ws.jsonl"
+    policy.write_text("""version: 1
+packs: [{ pack: npm@1, hosts: [reg.test] }]
+rules:
+  - { id: chat, match: { host: ws.test, ws: { subprotocol: chat } }, decide: allow }
+  - { id: npm, match: { host: reg.test, op: npm.metadata }, decide: allow }
+""", encoding="utf-8")
+    asked = [request("allow", "GET", "/feed", host="ws.test", upgrade=True, effect="write"),
+             request("allow", "GET", "/left", host="reg.test", op="npm.metadata"),
+             request("deny", "GET", "/left", host="reg.test", op="npm.metadata", effect="write")]
+    text = [json.dumps({"seq": i + 1, "time": "2026-10-26T07:33:20.000Z", "kind": "denied", "exchange": f"z-{i}", **v})
+            for i, v in enumerate(asked)]
+    file.write_text("\n".join(text) + "\n", encoding="utf-8")
+    said = replay("--from", file, policy, rc=0)
+    assert (said["same"], said["widened"], said["cannot_tell"]) == (2, 0, 1), said
+    assert said["groups"][0]["not_recorded"] == "the subprotocols it offered", said
+    for record, rc in zip(text, (11, 0, 11)):
+        done = subprocess.run([PROGRAM, "policy", "explain", "--packs", TOP / "conf/packs", "--record", "-", policy],
+                              input=record.encode(), stdout=subprocess.PIPE, check=False)
+        assert done.returncode == rc, (record, done)
+
+
 def main():
     with tempfile.TemporaryDirectory() as name:
         here = pathlib.Path(name)
@@ -128,6 +152,7 @@ def main():
         assert "--from" in replay("--state-dir", here / "none", policy, rc=4)
         assert "--since" in replay("--state-dir", here, "--since", "yesterday", policy, rc=2)
         two_sandboxes(here)
+        not_guessed(here)
     print("ok policy replay")
 
 
