@@ -165,7 +165,8 @@ static void outranked_words(const struct img_rule *r, const struct decision *d, 
     } else if (d->rule.id.n && (strcmp(kind, "floor") == 0 || strcmp(d->code, "rule") == 0)) {
         (void)dynbuf_addf(out, "all of it fits, but the %s \"%.*s\" goes before it", kind, SPAN_FMT(d->rule.id));
         if (strcmp(kind, "floor") != 0)
-            (void)dynbuf_addf(out, ": an except: there would let it decide");
+            (void)dynbuf_addf(out, r->windows.n ? ": a when: of the other hours there would let it decide"
+                                                : ": an except: there would let it decide");
     } else {
         (void)dynbuf_addf(out, "all of it fits, but the answer is: %s", d->code);
     }

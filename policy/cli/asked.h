@@ -48,8 +48,8 @@ void judge_asked(const struct policy *p, const struct subject *s, const struct r
 void judge_limits(const struct policy *p, const struct request *r, uint64_t now_ms, const struct used *used,
                   size_t nused, struct arena *a, struct decision *d);
 const char *asked_why_unused(const struct asked *q, const struct policy *p);
-void print_limits(const struct policy *p, const struct decision *d, const char *indent);
+void print_limits(const struct policy *p, struct asked *q, const char *indent);
 struct jsonw;
-void json_limits(const struct policy *p, const struct decision *d, struct jsonw *w);
+void json_limits(const struct policy *p, struct asked *q, struct jsonw *w);
 
 #endif

@@ -246,7 +246,7 @@ void print_explain(const struct loaded *l, struct asked *q, const char *indent)
     line_of(indent, "summary:", d->summary);
     print_credential(x, d, indent);
     print_approve(x, d, indent);
-    print_limits(l->p, d, indent);
+    print_limits(l->p, q, indent);
     print_messages(d, indent);
     line_of(indent, "say:", d->say);
     line_of(indent, "instead:", d->instead);
@@ -361,7 +361,7 @@ void json_explain(const struct loaded *l, struct asked *q, struct dynbuf *out)
         jsonw_kv(&w, "note", span_str(q->note));
     if (x)
         json_terms(&w, x, d);
-    json_limits(l->p, d, &w);
+    json_limits(l->p, q, &w);
     jsonw_kv(&w, "say", d->say);
     jsonw_kv(&w, "instead", d->instead);
     jsonw_kv(&w, "summary", d->summary);

@@ -49,9 +49,9 @@ static const struct policy_code codes[] = {
     {"P102", "a rule that can never fit, or an entry of except: that takes nothing away, or everything",
      "What excludes each other is named: loosen one of the two, or remove the rule or the entry."},
     {"P103", "a rule that never decides: another has all it is about, or says the same",
-     "Deny goes before hold, hold before allow, and a floor before all: give the other rule an except:, or remove "
+     "Deny goes before hold, hold before allow, and a floor before all: give the other rule an except: (or, where "
      "this "
-     "one."},
+     "one has a when:, a when: of the other hours), or remove this one."},
     {"P104", "a rule allows writes and does not say so",
      "Add effect: read, or effect: [read, write] if that is meant."},
     {"P105", "no rule uses the credential", "Write use: in the rule it is for, or remove it."},
@@ -77,6 +77,8 @@ static const struct policy_code codes[] = {
      "what is added up."},
     {"P117", "an operator's name that nobody has",
      "Name who may approve as the audit names them: \"uid 1000\" for the user with that number (id -u)."},
+    {"P118", "the hold of an over: is never in force in the hours of its rule",
+     "What is past the limits is denied then: name a hold without when:, or with the hours of the limited rule."},
 };
 
 const struct policy_code *policy_code_at(size_t i)

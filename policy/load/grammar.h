@@ -70,7 +70,7 @@ struct m_rule {
     struct m_messages messages;
     struct list when; /* m_window */
     struct m_limits limits;
-    bool floor;
+    bool floor, taken; /* taken: some over: names it, which does not ask its match: */
 };
 
 struct m_packuse {

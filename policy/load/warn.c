@@ -99,6 +99,11 @@ static void warn_approver(struct loader *l, const struct m_approver *a)
 void warn_model(struct loader *l, const struct model *m)
 {
     struct uses *uses = warn_uses(l, m);
+    for (size_t i = 0; i < m->nrules; i++) {
+        int hold = m->rules[i]->over.at ? find_rule(m, m->rules[i]->over.text) : -1;
+        if (hold >= 0)
+            m->rules[hold]->taken = true;
+    }
     for (size_t i = 0; i < m->nrules; i++)
         warn_rule(l, m, uses, m->rules[i]);
     for (size_t i = 0; i < m->napprovers; i++)

@@ -21,5 +21,7 @@ void warn_covered(struct loader *l, const struct model *m);
 /* Is everything that y is about certainly something that x is about, each taken as a deny takes it? No, also when
  * l->compared says that enough was compared. */
 bool match_covers(struct loader *l, const struct m_match *x, const struct m_match *y);
+/* when.c: two rules with when:, all of it in one zone, and no minute in which both are in force. */
+bool when_apart(const struct m_rule *a, const struct m_rule *b);
 
 #endif

@@ -90,6 +90,15 @@ static bool same_text(const struct item *a, const struct item *b)
     return (a->at != NULL) == (b->at != NULL) && (a->at == NULL || span_eq(a->text, b->text));
 }
 
+/* A hold goes before an allow. One of some hours is not helped by an except:, which leaves the others to no rule. */
+static const char *what_helps(const struct m_rule *hold, const struct m_rule *allow)
+{
+    if (hold->decide.v != VERDICT_HOLD)
+        return "";
+    return allow->when.n ? ", and a hold goes before an allow: give it a when: of the other hours"
+                         : ", and a hold goes before an allow: give it an except:";
+}
+
 static void compare(struct loader *l, const struct m_rule *a, const struct m_rule *b)
 {
     const char *does = a->decide.v == VERDICT_DENY ? "denies" : "holds";
@@ -105,7 +114,7 @@ static void compare(struct loader *l, const struct m_rule *a, const struct m_rul
                          !(b->over.at && span_eq(b->over.text, a->id.text)) && covers_as_written(l, a, b)) {
         problem(l, b->at, "P103", "the rule \"%.*s\" never decides: the %s \"%.*s\" at %s:%u %s all it is about%s",
                 SPAN_FMT(b->id.text), a->floor ? "floor" : "rule", SPAN_FMT(a->id.text), a->at->file, a->at->line,
-                does, a->decide.v == VERDICT_HOLD ? ", and a hold goes before an allow: give it an except:" : "");
+                does, what_helps(a, b));
     }
 }
 
@@ -113,11 +122,19 @@ static void compare(struct loader *l, const struct m_rule *a, const struct m_rul
 static void warn_over(struct loader *l, const struct model *m, const struct m_rule *r)
 {
     int at = r->over.at ? find_rule(m, r->over.text) : -1;
-    if (at >= 0 && m->rules[at]->decide.v == VERDICT_HOLD && covers_as_written(l, m->rules[at], r))
+    const struct m_rule *hold = at >= 0 && m->rules[at]->decide.v == VERDICT_HOLD ? m->rules[at] : NULL;
+    if (hold && covers_as_written(l, hold, r))
         problem(l, r->over.at, "P113",
-                "the rule \"%.*s\" never decides: \"%.*s\" holds all it is about from the first request on; add "
-                "except: to that one",
-                SPAN_FMT(r->id.text), SPAN_FMT(r->over.text));
+                "the rule \"%.*s\" never decides: \"%.*s\" holds all it is about from the first request on; %s",
+                SPAN_FMT(r->id.text), SPAN_FMT(r->over.text),
+                r->when.n ? "add except: to that one, and hold the other hours by one with a when:"
+                          : "add except: to that one");
+    if (hold && when_apart(r, hold))
+        problem(
+            l, r->over.at, "P118",
+            "\"%.*s\" is never in force when \"%.*s\" is: what is past the limits is denied; name a hold that has "
+            "these hours, or no when:",
+            SPAN_FMT(r->over.text), SPAN_FMT(r->id.text));
 }
 
 /* Of one verdict with all others; so many pairs: a very large policy is not worth minutes of warnings. */

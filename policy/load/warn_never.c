@@ -137,8 +137,9 @@ static bool apart_names(const struct items *a, const struct set *b)
     return b->n > 0 && literal(a) && apart(a, b);
 }
 
-static void warn_except(struct loader *l, const struct m_match *t, const struct about *b, const struct m_match *e)
+static void warn_except(struct loader *l, const struct m_rule *r, const struct about *b, const struct m_match *e)
 {
+    const struct m_match *t = &r->match;
     bool nothing = apart(&e->methods, &b->methods) || apart(&e->ports, &b->ports) ||
                    apart_names(&e->hosts, &b->hosts) || apart_names(&e->paths, &b->paths) ||
                    apart_names(&e->ops, &b->ops) || apart_names(&e->resources, &b->resources) ||
@@ -146,7 +147,7 @@ static void warn_except(struct loader *l, const struct m_match *t, const struct 
                    (e->schemes.v && t->schemes.v && !(e->schemes.v & t->schemes.v));
     if (nothing)
         problem(l, e->at, "P102", "this entry of except: takes nothing away: the rule is about nothing of it");
-    else if (match_covers(l, e, t))
+    else if (!r->taken && match_covers(l, e, t))
         problem(l, e->at, "P102", "the rule can never fit: this entry of its except: takes everything away");
 }
 
@@ -155,7 +156,7 @@ static void warn_excepts(struct loader *l, const struct m_rule *r)
     const struct m_match *e = r->except.v;
     struct about b = about_of(l, &r->match);
     for (size_t i = 0; i < r->except.n; i++)
-        warn_except(l, &r->match, &b, &e[i]);
+        warn_except(l, r, &b, &e[i]);
     about_free(&b);
 }
 

@@ -1,8 +1,9 @@
 /* when: of a rule: words of days, hours and zones into the records of windows. */
 #include "policy/load/emit.h"
+#include "policy/load/warn.h"
 #include "policy/load/zone.h"
 
-enum { DAYS = 7, DAY_MINUTES = 24 * 60, WINDOWS_MAX = 64, ZONES_MAX = 1000 };
+enum { DAYS = 7, DAY_MINUTES = 24 * 60, WEEK_MINUTES = DAYS * DAY_MINUTES, WINDOWS_MAX = 64, ZONES_MAX = 1000 };
 
 struct model_zone {
     struct zone zone;
@@ -139,6 +140,68 @@ void check_when(struct loader *l, struct model *m, struct m_rule *r)
     }
     if (windows > WINDOWS_MAX)
         problem(l, r->when.at, "P017", "more than %d hours: of one rule", WINDOWS_MAX);
+}
+
+/* The minutes of a week, by the clock of one zone. */
+struct week {
+    uint8_t marked[WEEK_MINUTES];
+    bool asks; /* are any marked? Else: mark them */
+};
+
+static bool minutes(struct week *w, uint32_t from, uint32_t n)
+{
+    if (w->asks)
+        return n && memchr(w->marked + from, 1, n) != NULL;
+    memset(w->marked + from, 1, n);
+    return false;
+}
+
+static bool minutes_of_window(struct week *w, uint32_t days, uint32_t from, uint32_t to)
+{
+    bool found = false, over_midnight = from >= to;
+    for (uint32_t d = 0; d < DAYS; d++) {
+        if ((days & 1u << d) == 0)
+            continue;
+        uint32_t today = d * DAY_MINUTES, next = (d + 1) % DAYS * DAY_MINUTES;
+        found |= minutes(w, today + from, (over_midnight ? DAY_MINUTES : to) - from);
+        found |= over_midnight && minutes(w, next, to);
+    }
+    return found;
+}
+
+static bool minutes_of(struct week *w, const struct m_rule *r)
+{
+    const struct m_window *v = r->when.v;
+    bool found = false;
+    for (size_t i = 0; i < r->when.n; i++) {
+        uint32_t from = 0, to = DAY_MINUTES;
+        if (v[i].hours.n == 0)
+            found |= minutes_of_window(w, v[i].mask, from, to);
+        for (size_t k = 0; k < v[i].hours.n; k++)
+            if (hours_of(v[i].hours.v[k].text, &from, &to) == NULL)
+                found |= minutes_of_window(w, v[i].mask, from, to);
+    }
+    return found;
+}
+
+static bool in_zone(const struct m_rule *r, const struct zone *z)
+{
+    const struct m_window *v = r->when.v;
+    for (size_t i = 0; i < r->when.n; i++)
+        if (v[i].in != z)
+            return false;
+    return r->when.n > 0;
+}
+
+bool when_apart(const struct m_rule *a, const struct m_rule *b)
+{
+    struct week w = {.asks = false};
+    const struct m_window *v = a->when.v;
+    if (a->when.n == 0 || !in_zone(a, v->in) || !in_zone(b, v->in))
+        return false;
+    (void)minutes_of(&w, a);
+    w.asks = true;
+    return !minutes_of(&w, b);
 }
 
 static uint32_t put_zone(struct emit *w, struct zone *z)

@@ -32,6 +32,13 @@ rules:
   - { id: days, match: { host: d.example, method: GET }, decide: allow, when: { days: [mon-fri], zone: Europe/Berlin } }
   - { id: quiet, match: { host: g.example, method: POST, json: [{ pointer: /draft, equals: "false" }] }, decide: allow }
   - { id: wrong-place, match: { host: a.example, effect: read, path: /v3 }, decide: allow, use: key }
+  - { id: often, match: { host: o.example, method: PATCH }, decide: allow, limits: { requests: 5/1h }, over: often-asked,
+      when: { hours: "06:00-18:00", zone: UTC } }
+  - { id: often-asked, match: { host: o.example, method: PATCH, path: /x }, decide: hold, when: { hours: "05:00-07:00", zone: UTC } }
+  - { id: keyed, match: { host: k.example, method: PATCH }, decide: allow, limits: { requests: 5/1h }, over: keyed-asked }
+  - { id: keyed-asked, match: { host: a.example, method: PUT, path: /v2/x }, decide: hold, use: key }
+  - { id: daily, match: { host: n.example, method: PATCH }, decide: allow, when: { hours: "06:00-18:00", zone: UTC } }
+  - { id: nightly, match: { host: n.example, method: PATCH }, decide: hold }
 """
 
 
@@ -220,6 +227,19 @@ DENY  by rule no-admin (p.yaml:12)
          "code": "rule", "need_body": False, "rule": {"id": "days", "file": str(policy), "line": 19}}, "JSON: when it opens", out)
     rc, out, err = explain("--json", "--at", "2026-11-22T10:00:00Z", "GET", "https://a.example/", policy)
     said("opens" not in json.loads(out), "JSON: the clock alone changes nothing", out)
+    post = ["PATCH", "https://o.example/y"]
+    has("past the limit while the hold is in force", 0, ["in 1h, per sandbox; past that: held by rule often-asked"],
+        "--at", "2026-11-23T06:30:00Z", *post)
+    has("past the limit while it is not", 0, ["past that: denied, as often-asked is in force only every day 05:00-07:00 UTC"],
+        "--at", "2026-11-23T12:00:00Z", *post)
+    rc, out, err = explain("--json", "--at", "2026-11-23T12:00:00Z", *post, policy)
+    limit = json.loads(out)["limits"][0]
+    said((limit["past_limit"], limit["over"], limit["over_only"]) == ("deny", "often-asked", "every day 05:00-07:00 UTC"),
+         "JSON: past the limit", limit)
+    has("past the limit with a credential that may not go there", 0, ["past that: denied because credential-not-for-here"],
+        "PATCH", "https://k.example/")
+    has("a hold of all hours over an allow of some", 10, ['daily (allow, p.yaml:27): all of it fits, but the hold "nightly" '
+        "goes before it: a when: of the other hours there would let it decide"], "--at", "2026-11-23T12:00:00Z", "PATCH", "https://n.example/")
     rc, out, err = explain("--json", "POST", "https://a.example/v1/x", policy)
     found = json.loads(out)
     said(rc == 11 and found["near_misses"][0] == {"id": "allow-read", "file": str(policy), "line": 9, "decide": "allow",

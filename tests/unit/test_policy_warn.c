@@ -11,6 +11,13 @@
 #include "policy/load/warn.h"
 #include "policy_kit.h"
 
+/* Past its limits "a" asks "h", which is about nothing else. */
+#define LIMITED(when_a, when_h)                                                                                      \
+    "{ id: a, decide: allow, match: { host: a.example, method: POST }, when: " when_a ",\n"                          \
+    "      limits: { requests: 5/1h }, over: h }\n"                                                                  \
+    "  - { id: h, decide: hold, match: { host: a.example, method: POST }, except: [{ method: POST }],\n"             \
+    "      when: " when_h " }"
+
 static const struct row {
     const char *rules, *code, *words; /* words NULL: no such code at all */
 } rows[] = {
@@ -33,6 +40,12 @@ static const struct row {
     {"{ id: a, decide: allow, match: { host: a.example, effect: read, path: /x } }\n"
      "  - { id: h, decide: hold, match: { host: a.example }, except: [{ path: /x }] }",
      "P103", NULL},
+    {"{ id: a, decide: allow, match: { host: a.example, method: POST }, when: { days: mon, zone: UTC } }\n"
+     "  - { id: h, decide: hold, match: { host: a.example } }",
+     "P103", "give it a when: of the other hours"},
+    {"{ id: a, decide: allow, match: { host: a.example, method: POST } }\n"
+     "  - { id: h, decide: hold, match: { host: a.example } }",
+     "P103", "give it an except:"},
     /* a deny over others, in both orders of id */
     {"{ id: a, decide: deny, match: { host: a.example } }\n"
      "  - { id: b, decide: hold, match: { host: a.example, scheme: http, port: 81 } }",
@@ -77,6 +90,27 @@ static const struct row {
      "none of its methods has this effect"},
     {"{ id: a, decide: hold, match: { host: a.example, method: GET, effect: write } }", "P102", NULL},
     {"{ id: a, decide: hold, match: { host: a.example, method: [DELETE, GET], effect: read } }", "P102", NULL},
+    /* the hold of an over: */
+    {LIMITED(
+         "{ days: [mon-fri], hours: \"08:00-18:00\", zone: UTC }",
+         "[{ days: mon-fri, hours: [\"00:00-08:00\", \"18:00-24:00\"], zone: UTC }, { days: sat-sun, zone: UTC }]"),
+     "P118", "\"h\" is never in force when \"a\" is"},
+    {LIMITED(
+         "{ days: [mon-fri], hours: \"08:00-18:00\", zone: UTC }",
+         "[{ days: mon-fri, hours: [\"00:00-08:01\", \"18:00-24:00\"], zone: UTC }, { days: sat-sun, zone: UTC }]"),
+     "P118", NULL},
+    {LIMITED("{ hours: \"08:00-18:00\", zone: UTC }", "{ hours: [\"18:00-08:00\", \"19:00-07:00\"], zone: UTC }"),
+     "P118", "never in force"},
+    {LIMITED("{ days: mon, zone: UTC }", "{ days: sun, hours: \"23:00-01:00\", zone: UTC }"), "P118", NULL},
+    {LIMITED("{ days: mon, zone: UTC }", "{ days: sun, hours: \"23:00-24:00\", zone: UTC }"), "P118",
+     "never in force"},
+    {LIMITED("{ days: sun, hours: \"22:00-23:00\", zone: UTC }", "{ days: mon, zone: Europe/Berlin }"), "P118", NULL},
+    {LIMITED("{ days: mon, zone: UTC }", "{ days: mon, zone: UTC }"), "P118", NULL},
+    {LIMITED("{ days: mon, zone: UTC }", "{ days: mon, zone: UTC }"), "P102", NULL}, /* its match is not asked */
+    {"{ id: a, decide: allow, match: { host: a.example, method: POST }, when: { days: mon, zone: UTC },\n"
+     "      limits: { requests: 5/1h }, over: h }\n"
+     "  - { id: h, decide: hold, match: { host: a.example } }",
+     "P113", "add except: to that one, and hold the other hours by one with a when:"},
     /* exceptions */
     {"{ id: a, decide: hold, match: { host: a.example, method: POST }, except: [{ method: GET }] }", "P102",
      "takes nothing away"},
