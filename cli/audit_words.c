@@ -124,6 +124,8 @@ static void refused(const struct json *r, struct dynbuf *out)
         say_rule(r, out);
     } else {
         say(out, deny ? SPAN("denied: ") : SPAN("refused: "), code_words(code));
+        if (get(r, SPAN("cause")).n)
+            say(out, SPAN(": "), get(r, SPAN("cause")));
     }
 }
 

@@ -15,6 +15,8 @@ int64_t when_next(const struct policy *p, const struct img_rule *r, int64_t now)
 /* The question again that led to d, of the path as it is written. */
 struct ask ask_again(const struct policy *p, const struct subject *s, const struct request *r,
                      const struct decision *d, struct body_view *body, struct arena *a);
+/* The question is about this class of the request. */
+void ask_class(struct ask *k, const struct class *c);
 /* True: it is one that stands before a push, and the question is made the one about the push it may lead to. */
 bool ask_could(struct ask *k);
 

@@ -123,34 +123,39 @@ static int parse_form(struct span body, struct body_view *v, struct arena *a)
     return 0;
 }
 
-static void look(struct body_view *v, const struct request *r, struct arena *a)
+/* Of a body of a kind that is not looked into. */
+static enum unclear_cause why_open(const struct request *r)
 {
-    *v = (struct body_view){.looked = true, .kind = kind_of(r)};
-    if (v->kind == BODY_JSON && (v->json = json_parse(r->body, a)) == NULL)
-        v->kind = BODY_OPEN;
-    if (v->kind == BODY_FORM && parse_form(r->body, v, a) != 0)
-        v->kind = BODY_OPEN;
-}
-
-const char *body_why_open(const struct request *r, struct arena *a)
-{
-    struct body_view v;
     size_t types, codings;
     struct span type = media_type(only_value(r, SPAN("Content-Type"), &types));
     struct span coding = only_value(r, SPAN("Content-Encoding"), &codings);
-    look(&v, r, a);
-    if (v.kind != BODY_OPEN)
-        return NULL;
     if (!r->body_complete)
-        return "not all of the body is here";
+        return UNCLEAR_BODY_CUT;
     if (types != 1)
-        return types ? "the body has several Content-Types" : "the body has no Content-Type";
+        return types ? UNCLEAR_TYPES : UNCLEAR_NO_TYPE;
     if (codings > 1 || (codings == 1 && !span_ieq(coding, SPAN("identity"))))
-        return "the body is in a content coding";
-    if (!span_ieq(type, SPAN("application/x-www-form-urlencoded")) && !span_ieq(type, SPAN("application/json")) &&
-        !ends_folded(type, SPAN("+json")))
-        return "the body is of a type that is not looked into: only JSON and forms in UTF-8 are";
-    return "the body is malformed, or has more parts than are looked into";
+        return UNCLEAR_CODING;
+    return type.n && span_ieq(type, SPAN("application/x-www-form-urlencoded")) ? UNCLEAR_FORM : UNCLEAR_TYPE;
+}
+
+static void look(struct body_view *v, const struct request *r, struct arena *a)
+{
+    static const uint8_t faults[] = {[JSON_MALFORMED] = UNCLEAR_JSON,
+                                     [JSON_BYTES] = UNCLEAR_ENCODING,
+                                     [JSON_KEY_TWICE] = UNCLEAR_KEY_TWICE,
+                                     [JSON_OVER_LIMIT] = UNCLEAR_BODY_LARGE};
+    enum json_fault why;
+    *v = (struct body_view){.looked = true, .kind = kind_of(r)};
+    if (v->kind == BODY_OPEN)
+        v->open = (uint8_t)why_open(r);
+    if (v->kind == BODY_JSON && (v->json = json_parse_or(r->body, a, &why)) == NULL) {
+        v->kind = BODY_OPEN;
+        v->open = faults[why];
+    }
+    if (v->kind == BODY_FORM && parse_form(r->body, v, a) != 0) {
+        v->kind = BODY_OPEN;
+        v->open = UNCLEAR_FORM;
+    }
 }
 
 /* ---- one value ---- */
@@ -245,7 +250,7 @@ static bool token_is(struct span token, struct span key, bool fold)
 
 /* The member or element; *doubt when another key differs in case alone: some servers take it for the same, or when a
  * name is asked of a list: to a server that takes batches each of its elements is a request. */
-static const struct json *child_of(const struct json *j, struct span token, bool *doubt)
+static const struct json *child_of(const struct json *j, struct span token, enum unclear_cause *doubt)
 {
     const struct json *found = NULL, *at = j->child;
     uint64_t index = 0;
@@ -253,15 +258,16 @@ static const struct json *child_of(const struct json *j, struct span token, bool
         for (; at; at = at->next) {
             if (token_is(token, at->key, false))
                 found = at;
-            else
-                *doubt |= token_is(token, at->key, true);
+            else if (token_is(token, at->key, true))
+                *doubt = UNCLEAR_KEY_CASE;
         }
         return found;
     }
     if (j->type != JSON_ARRAY)
         return NULL;
     if (span_u64(token, JSON_NODES_MAX, &index) != 0) {
-        *doubt |= at != NULL;
+        if (at != NULL)
+            *doubt = UNCLEAR_BATCH;
         return NULL;
     }
     for (; at && index; index--)
@@ -269,7 +275,7 @@ static const struct json *child_of(const struct json *j, struct span token, bool
     return at;
 }
 
-static const struct json *json_at(const struct json *j, struct span pointer, bool *doubt)
+static const struct json *json_at(const struct json *j, struct span pointer, enum unclear_cause *doubt)
 {
     struct span token;
     bool more = pointer.n > 0;
@@ -283,9 +289,9 @@ static const struct json *json_at(const struct json *j, struct span pointer, boo
 
 static enum fit json_fits(const struct body_view *v, const struct policy *p, const struct img_cond *c, bool strictly)
 {
-    bool doubt = false;
+    enum unclear_cause doubt = UNCLEAR_NONE;
     const struct json *j = json_at(v->json, img_span(p, c->key), &doubt);
-    if (doubt)
+    if (doubt != UNCLEAR_NONE)
         return FIT_MAYBE;
     if (asks_presence(c))
         return (j != NULL) == (c->op == COND_EXISTS) ? FIT_YES : FIT_NO;
@@ -401,6 +407,26 @@ enum fit body_fits(struct body_view *v, const struct policy *p, const struct img
     return FIT_MAYBE;
 }
 
+enum unclear_cause body_unclear(const struct body_view *v, const struct policy *p, const struct img_cond *c,
+                                const struct request *r, struct arena *a)
+{
+    struct span key = img_span(p, c->key);
+    enum unclear_cause doubt = UNCLEAR_NONE;
+    if (v->kind == BODY_OPEN)
+        return (enum unclear_cause)v->open; /* first: whatever the rule asks about */
+    if (key_in_query(r, c->kind, key, a))
+        return UNCLEAR_QUERY;
+    if ((v->kind == BODY_JSON) != (c->kind == COND_JSON))
+        return UNCLEAR_KIND;
+    for (size_t i = 0; v->kind == BODY_FORM && i < v->nfields; i++)
+        if (!span_eq(v->field[i].name, key) && body_field_may_be(v->field[i].name, key))
+            return UNCLEAR_FIELD;
+    const struct json *j = v->kind == BODY_JSON ? json_at(v->json, key, &doubt) : NULL;
+    if (doubt != UNCLEAR_NONE)
+        return doubt;
+    return v->kind == BODY_FORM || (j && j->type == JSON_NUMBER) ? UNCLEAR_NUMBER : UNCLEAR_VALUE;
+}
+
 /* ---- an amount ---- */
 
 static bool form_amount(const struct body_view *v, struct span name, struct span *out)
@@ -421,7 +447,7 @@ enum amount body_amount(struct body_view *v, uint32_t kind, struct span key, con
                         uint64_t *out)
 {
     struct span text = SPAN_NONE;
-    bool doubt = false;
+    enum unclear_cause doubt = UNCLEAR_NONE;
     int64_t n;
     if (!v->looked)
         look(v, r, a);
@@ -432,7 +458,7 @@ enum amount body_amount(struct body_view *v, uint32_t kind, struct span key, con
         return AMOUNT_NONE;
     if (kind == COND_JSON && v->kind == BODY_JSON) {
         const struct json *j = json_at(v->json, key, &doubt);
-        text = j && j->type == JSON_NUMBER && !doubt ? j->text : SPAN_NONE;
+        text = j && j->type == JSON_NUMBER && doubt == UNCLEAR_NONE ? j->text : SPAN_NONE;
     }
     if (!whole(text, &n) || n < 0 || n > (int64_t)AMOUNT_MAX)
         return AMOUNT_NONE;

@@ -6,6 +6,7 @@
 
 #include "common/json/json.h"
 #include "policy/image.h"
+#include "policy/unclear.h"
 
 enum fit { FIT_NO = 0, FIT_MAYBE, FIT_YES };
 /* BODY_OPEN: not all here, of another type, encoded, malformed or too large to look into. */
@@ -17,6 +18,7 @@ struct form_field {
 
 struct body_view {
     bool looked;
+    uint8_t open; /* enum unclear_cause: why nothing is seen of it, when it is BODY_OPEN */
     enum body_kind kind;
     const struct json *json;
     const struct form_field *field;
@@ -34,8 +36,9 @@ enum amount { AMOUNT_OPEN = 0, AMOUNT_NONE, AMOUNT_SEEN };
 enum amount body_amount(struct body_view *v, uint32_t kind, struct span key, const struct request *r, struct arena *a,
                         uint64_t *out);
 
-/* Why nothing is seen of this body, in words; NULL when it is seen, or there is none. */
-const char *body_why_open(const struct request *r, struct arena *a);
+/* What leaves this condition open, about which body_fits said FIT_MAYBE. */
+enum unclear_cause body_unclear(const struct body_view *v, const struct policy *p, const struct img_cond *c,
+                                const struct request *r, struct arena *a);
 
 /* May this name be that field to some server: the same in another spelling, or a member of it, as in a[] and a[b]? */
 bool body_field_may_be(struct span name, struct span want);

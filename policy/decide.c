@@ -1,6 +1,7 @@
 /* floor -> deny -> hold -> allow -> deny, whatever the order of the files. A
  * request that has several readings, classes or members (a push of many refs)
  * gets the strictest of what each would get. */
+#include "policy/about.h"
 #include "policy/capture.h"
 #include "policy/outcome.h"
 
@@ -211,17 +212,22 @@ static struct outcome judge_members(struct ask k, const struct class *c)
     return total;
 }
 
+void ask_class(struct ask *k, const struct class *c)
+{
+    k->op = c->op;
+    k->resource = c->resource;
+    k->lifted = k->upgrade && c->effect == EFFECT_READ;
+    k->effect = k->lifted ? EFFECT_WRITE : c->effect;
+    k->overridden = c->overridden;
+    k->beside = c->beside;
+    k->git_service = c->git_service;
+    k->push_unknown = c->pending || c->bad != NULL;
+}
+
 static struct outcome judge_class(struct ask k, const struct class *c)
 {
     struct tally t;
-    k.op = c->op;
-    k.resource = c->resource;
-    k.lifted = k.upgrade && c->effect == EFFECT_READ;
-    k.effect = k.lifted ? EFFECT_WRITE : c->effect;
-    k.overridden = c->overridden;
-    k.beside = c->beside;
-    k.git_service = c->git_service;
-    k.push_unknown = c->pending || c->bad != NULL;
+    ask_class(&k, c);
     if (c->bad == NULL && c->could_op.n)
         return judge_could(k, c);
     if (c->bad == NULL && c->push)

@@ -208,19 +208,6 @@ size_t policy_near_misses(const struct policy *p, const struct subject *s, const
     return n;
 }
 
-const char *policy_why_unclear(const struct request *r, const struct decision *d, struct arena *a)
-{
-    const char *why = NULL;
-    if (!span_eq(span_str(d->code), SPAN("unclassified")))
-        return NULL;
-    if (span_starts(d->op, SPAN("git.push")))
-        return "a push is understood by its list of refs alone: whole, of git's own type, in no content coding";
-    if (r->has_body)
-        why = body_why_open(r, a);
-    return why ? why
-               : "its path, query, a field or the body may mean one thing to this policy and another to the server";
-}
-
 static bool place_lets(const struct policy *p, const struct img_place *l, const struct request *r)
 {
     uint32_t bit = span_eq(r->scheme, SPAN("https")) ? SCHEME_HTTPS : SCHEME_HTTP;

@@ -54,8 +54,6 @@ struct change {
 bool policy_change(const struct policy *p, const struct subject *s, const struct request *r,
                    const struct near_miss *miss, unsigned nth, struct arena *a, struct change *out);
 
-/* Why a request was judged "unclassified", in words; NULL when it was not. */
-const char *policy_why_unclear(const struct request *r, const struct decision *d, struct arena *a);
 /* The entry of a credential's only: list that lets it go with this request, in words; -1 and all of them: none does.
  */
 int policy_only_entry(const struct policy *p, size_t credential, const struct request *r, struct arena *a,

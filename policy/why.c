@@ -217,8 +217,9 @@ static void cond_words(const struct ask *k, const struct img_cond *c, struct dyn
 {
     struct span key = img_span(k->p, c->key);
     if (k->body->kind == BODY_ABSENT || k->body->kind == BODY_OPEN) {
-        const char *why = k->body->kind == BODY_OPEN ? body_why_open(k->request, k->arena) : NULL;
-        (void)dynbuf_addf(out, "%s; the rule asks about ", why ? why : "there is no body");
+        bool open = k->body->kind == BODY_OPEN;
+        const char *why = open ? unclear_words((enum unclear_cause)k->body->open) : "there is no body";
+        (void)dynbuf_addf(out, "%s; the rule asks about ", why);
         why_value(out, key);
     } else if ((k->body->kind == BODY_JSON) != (c->kind == COND_JSON)) {
         (void)dynbuf_addf(out, "the body is %s, the rule asks for %s", k->body->kind == BODY_JSON ? "JSON" : "a form",

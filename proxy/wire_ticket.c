@@ -19,6 +19,7 @@ void wire_put_record(struct dynbuf *b, const struct wire_record *r)
     msg_put_u16(b, r->port);
     msg_put_span(b, r->verdict);
     msg_put_span(b, r->code);
+    msg_put_span(b, r->cause);
     msg_put_span(b, r->op);
     msg_put_span(b, r->effect);
     msg_put_span(b, span_first(r->resource, PATH_BYTES));
@@ -47,6 +48,7 @@ int wire_get_record(struct msg_in *m, struct wire_record *r)
     r->port = msg_get_u16(m);
     r->verdict = msg_get_span(m, CODE_BYTES);
     r->code = msg_get_span(m, CODE_BYTES);
+    r->cause = msg_get_span(m, CODE_BYTES);
     r->op = msg_get_span(m, NAME_BYTES);
     r->effect = msg_get_span(m, CODE_BYTES);
     r->resource = msg_get_span(m, PATH_BYTES);

@@ -14,6 +14,7 @@ struct build {
     struct arena *arena;
     struct json *top;
     size_t nodes, depth;
+    enum json_fault fault; /* of what a callback refused */
     struct frame frame[JSON_DEPTH_MAX];
 };
 
@@ -73,11 +74,13 @@ static int pool_init(struct pool *p, size_t text)
 
 static struct json *add(struct build *b, enum json_type type)
 {
-    if (b->nodes == JSON_NODES_MAX || (b->depth == 0 && b->top))
+    struct json *j = NULL;
+    if (b->nodes < JSON_NODES_MAX && (b->depth > 0 || b->top == NULL))
+        j = arena_alloc(b->arena, sizeof *j);
+    if (j == NULL) {
+        b->fault = JSON_OVER_LIMIT;
         return NULL;
-    struct json *j = arena_alloc(b->arena, sizeof *j);
-    if (j == NULL)
-        return NULL;
+    }
     b->nodes++;
     j->type = type;
     if (b->depth == 0) {
@@ -133,16 +136,20 @@ static int on_key(void *ctx, const unsigned char *p, size_t n)
     struct build *b = ctx;
     struct span s = span_of(p, n);
     struct frame *f = &b->frame[b->depth - 1];
-    if (span_index(s, 0) < n) /* a C program behind us would see a shorter name */
+    if (span_index(s, 0) < n) { /* a C program behind us would see a shorter name */
+        b->fault = JSON_BYTES;
         return 0;
+    }
     f->key = arena_copy(b->arena, s);
     return f->key.n == n && (n == 0 || f->key.p);
 }
 
 static int open_container(struct build *b, enum json_type type)
 {
-    if (b->depth == JSON_DEPTH_MAX)
+    if (b->depth == JSON_DEPTH_MAX) {
+        b->fault = JSON_OVER_LIMIT;
         return 0;
+    }
     struct json *j = add(b, type);
     if (j == NULL)
         return 0;
@@ -205,7 +212,10 @@ static int on_object_end(void *ctx)
 {
     struct build *b = ctx;
     const struct json *object = b->frame[--b->depth].node;
-    return object->count <= 16 ? few_keys_differ(object) : many_keys_differ(object);
+    bool differ = object->count <= 16 ? few_keys_differ(object) : many_keys_differ(object);
+    if (!differ)
+        b->fault = JSON_KEY_TWICE;
+    return differ;
 }
 
 static int hex4(struct span s)
@@ -286,11 +296,18 @@ static const yajl_callbacks callbacks = {
 
 const struct json *json_parse(struct span text, struct arena *a)
 {
+    enum json_fault why;
+    return json_parse_or(text, a, &why);
+}
+
+const struct json *json_parse_or(struct span text, struct arena *a, enum json_fault *why)
+{
     struct build b = {.arena = a};
     struct pool pool = {0};
     yajl_alloc_funcs alloc = {pool_alloc, pool_realloc, pool_free, &pool};
     bool good = false;
-    if (text.n == 0 || !text_is_clean(text) || pool_init(&pool, text.n))
+    b.fault = text_is_clean(text) ? JSON_MALFORMED : JSON_BYTES;
+    if (text.n == 0 || b.fault == JSON_BYTES || pool_init(&pool, text.n))
         goto out;
     yajl_handle h = yajl_alloc(&callbacks, &alloc, &b);
     if (h == NULL || !yajl_config(h, yajl_allow_comments, 0) || !yajl_config(h, yajl_allow_trailing_garbage, 0) ||
@@ -300,5 +317,6 @@ const struct json *json_parse(struct span text, struct arena *a)
     yajl_free(h);
 out:
     free(pool.p);
+    *why = b.fault;
     return good && b.depth == 0 ? b.top : NULL;
 }

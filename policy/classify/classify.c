@@ -210,13 +210,21 @@ static bool method_listed(const struct policy *p, struct img_range methods, stru
     return methods.n == 0;
 }
 
+static void unclear(struct class *c, enum unclear_cause why)
+{
+    c->bad = "unclassified";
+    c->unclear = (uint8_t)why;
+}
+
 static void by_body(const struct request *r, const struct img_op *row, struct arena *a, struct class *c)
 {
     if (row->body == BODY_NONE)
         return;
-    if (row->body != BODY_GIT_RECEIVE_PACK || !r->has_body || has_field(r, SPAN("Content-Encoding")) ||
+    if (row->body != BODY_GIT_RECEIVE_PACK || !r->has_body ||
         !content_type_is(r, SPAN("application/x-git-receive-pack-request")))
-        c->bad = "unclassified";
+        unclear(c, UNCLEAR_PUSH_TYPE);
+    else if (has_field(r, SPAN("Content-Encoding")))
+        unclear(c, UNCLEAR_PUSH_CODING);
     else if (!r->body_complete)
         c->pending = true;
     else
@@ -252,7 +260,7 @@ static bool by_pack(const struct policy *p, const struct img_pack *k, const stru
         else if (span_starts(c->op, SPAN("git.push")))
             c->git_service = GIT_RECEIVE_PACK;
         if (!glob_match(&glob, path, '/', false))
-            c->bad = "unclassified"; /* only another spelling of what the pack knows (B8) */
+            unclear(c, UNCLEAR_PATH); /* only another spelling of what the pack knows (B8) */
         if (fill_words(p, k, row, r, path, a, c) != 0)
             c->bad = "no-memory";
         if (c->bad == NULL)
@@ -274,7 +282,7 @@ size_t classify(const struct policy *p, const struct request *r, struct span pat
         if (n < CLASSES_MAX - 1)
             out[n++] = c;
         else
-            out[0].bad = "unclassified"; /* more readings than are judged */
+            unclear(&out[0], UNCLEAR_PACKS); /* more readings than are judged */
     }
     if (n == 0)
         out[n++] = (struct class){.op = rest_op(r->method), .effect = rest_effect(r->method, r->has_body)};

@@ -5,6 +5,7 @@
 #define POLICY_CLASSIFY_CLASSIFY_H
 
 #include "policy/image.h"
+#include "policy/unclear.h"
 
 enum {
     READINGS_MAX = 4, /* of one path: as it is, empty segments merged, ;params dropped, both */
@@ -24,6 +25,7 @@ struct class
     uint32_t git_service; /* GIT_*, 0 when it is not git */
     bool pending;         /* the body decides and is not complete yet */
     bool overridden;      /* a server that takes another method from the query or a field: any may be meant */
+    uint8_t unclear;      /* enum unclear_cause: of bad, when that is "unclassified" */
     struct span beside;   /* ... instead of this operation */
     const char *bad;      /* the code of a refusal; no rule can help */
     const struct git_push *push;

@@ -5,7 +5,7 @@
 #include "policy/cli/policy_cli.h"
 #include "policy/cli/show.h"
 #include "policy/opens.h"
-#include "policy/undecided.h"
+#include "policy/unclear.h"
 
 enum { CHANGES_MAX = 8, TRIES_MAX = 6 };
 
@@ -19,7 +19,7 @@ struct explained {
     size_t n;
     struct tried change[CHANGES_MAX];
     size_t nchanges;
-    const char *why;
+    struct unclear why;
     struct credential credential; /* name empty: none */
     struct span place;            /* of its only: */
     int entry;
@@ -58,19 +58,6 @@ static void try_changes(const struct loaded *l, struct asked *q, struct explaine
         }
 }
 
-/* A record has no fields but those that the gateway notes: one that a rule asks about is not absent, it is not known.
- */
-static const char *why_unclear(const struct loaded *l, struct asked *q)
-{
-    enum undecided what = UNDECIDED_BODY;
-    const char *why = policy_why_unclear(&q->request, &q->decision, &q->a);
-    if (q->recorded && strcmp(q->decision.code, "unclassified") == 0)
-        (void)policy_undecided(l->p, &q->subject, &q->request, &q->decision, &q->a, &what);
-    if (what == UNDECIDED_SUBPROTOCOL)
-        return "the subprotocols that were offered are not recorded, and a rule asks about them";
-    return what == UNDECIDED_HEADER ? "the fields of the request are not recorded, and a rule asks about one" : why;
-}
-
 static struct explained *explained_of(const struct loaded *l, struct asked *q)
 {
     const struct decision *d = &q->decision;
@@ -79,7 +66,7 @@ static struct explained *explained_of(const struct loaded *l, struct asked *q)
     int credential = elsewhere ? policy_rule_credential(l->p, d->rule.id) : d->credential;
     if (x == NULL)
         return NULL;
-    x->why = why_unclear(l, q);
+    x->why = policy_unclear(l->p, &q->subject, &q->request, d, q->now_ms, &q->a);
     x->entry = -1;
     if (credential >= 0 && policy_credential(l->p, (size_t)credential, &x->credential))
         x->entry = policy_only_entry(l->p, (size_t)credential, &q->request, &q->a, &x->place);
@@ -241,7 +228,9 @@ void print_explain(const struct loaded *l, struct asked *q, const char *indent)
     printf(" (pack ");
     show_text(d->pack.n ? d->pack : SPAN("none"));
     printf(")\n");
-    line_of(indent, "why:", span_str(x->why));
+    line_of(indent, "cause:", span_str(x->why.word));
+    line_of(indent, "why:", x->why.words);
+    line_of(indent, "a rule asks about", x->why.asked);
     line_of(indent, "note:", span_str(q->note));
     line_of(indent, "summary:", d->summary);
     print_credential(x, d, indent);
@@ -355,8 +344,11 @@ void json_explain(const struct loaded *l, struct asked *q, struct dynbuf *out)
     jsonw_kv(&w, "effect", span_str(effect_name(d->effect)));
     jsonw_kv(&w, "resource", d->resource);
     jsonw_kv(&w, "pack", d->pack);
-    if (x && x->why)
-        jsonw_kv(&w, "why", span_str(x->why));
+    if (x && x->why.words.n) {
+        jsonw_kv(&w, "cause", span_str(x->why.word));
+        jsonw_kv(&w, "why", x->why.words);
+        jsonw_kv(&w, "asked_about", x->why.asked);
+    }
     if (q->note)
         jsonw_kv(&w, "note", span_str(q->note));
     if (x)

@@ -324,6 +324,7 @@ static const struct member members[] = {
     MEMBER("path", MEMBER_TEXT, path),
     MEMBER("verdict", MEMBER_TEXT, verdict),
     MEMBER("code", MEMBER_TEXT, code),
+    MEMBER("cause", MEMBER_OTHER, seq),
     MEMBER("op", MEMBER_TEXT, op),
     MEMBER("effect", MEMBER_TEXT, effect),
     MEMBER("resource", MEMBER_TEXT, resource),

@@ -10,6 +10,7 @@
 struct refusal {
     unsigned status;
     const char *code;           /* stable: "denied", "held", ...; NULL: there is no refusal */
+    struct span cause;          /* of "unclassified": a stable word, or empty */
     const char *decision;       /* "deny", "hold" or "error" */
     struct span title;          /* one short sentence: reason phrase, git's ng line */
     struct span detail;         /* the whole story in plain words */

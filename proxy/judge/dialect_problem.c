@@ -28,6 +28,7 @@ int dialect_problem(const struct refusal *r, struct arena *a, struct wire_reply 
     jsonw_kv_u64(&w, "status", r->status);
     jsonw_kv(&w, "detail", r->detail);
     jsonw_kv(&w, "code", span_str(r->code));
+    some(&w, "cause", r->cause);
     jsonw_kv(&w, "error", r->title);
     jsonw_kv(&w, "message", r->detail);
     some(&w, "ticket", r->ticket);

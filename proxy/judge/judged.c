@@ -59,6 +59,12 @@ void judged_make(struct judge *j, const struct sandbox *s, const struct request 
         out->d.summary = target_words(r, out->d.upgrade, &out->facts);
 }
 
+void judged_unclear(struct judged *v, const struct sandbox *s, const struct request *r)
+{
+    struct subject who = {s->name, s->label, s->nlabels};
+    v->unclear = policy_unclear(v->image->policy, &who, r, &v->d, v->at_ms, &v->facts);
+}
+
 bool judged_counts_same(const struct decision *a, const struct decision *b)
 {
     if (a->nlimits != b->nlimits)

@@ -3,6 +3,7 @@
 #define PROXY_JUDGE_JUDGED_H
 
 #include "policy/limit.h"
+#include "policy/unclear.h"
 #include "proxy/judge/image.h"
 #include "proxy/judge/sandbox.h"
 
@@ -11,6 +12,7 @@ struct judged {
     struct arena facts;
     struct decision d;
     struct span credential; /* its name, empty for none */
+    struct unclear unclear; /* of a denial as "unclassified", once it is known that it is one; word NULL before */
     uint64_t at_ms;         /* Unix time it was judged at; what follows of its limits is of then too */
 };
 
@@ -27,6 +29,8 @@ struct over {
 void judged_make(struct judge *j, const struct sandbox *s, const struct request *r, const struct over *over,
                  struct judged *out);
 void judged_drop(struct judged *v);
+/* Why it was not understood, if it was not. */
+void judged_unclear(struct judged *v, const struct sandbox *s, const struct request *r);
 /* As if these were used up: the decision that follows. False: it asks for none of them. */
 bool judged_over(struct judged *v, const struct request *r, const struct over *over);
 /* Do both ask for the same counts? */

@@ -185,6 +185,7 @@ void record_fill(const struct exchange *x, struct wire_record *r, struct record_
         .code = span_str(x->refusal.code && (!x->judged || d->verdict != VERDICT_DENY || x->judge->config.shadow)
                              ? x->refusal.code
                              : d->code),
+        .cause = x->now.unclear.word ? span_str(x->now.unclear.word) : SPAN_NONE,
         .op = d->op,
         .effect = span_str(effect_name(d->effect)),
         .resource = d->resource,

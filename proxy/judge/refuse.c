@@ -220,6 +220,18 @@ static void denied(struct exchange *x, struct refusal *r)
         r->rule = d->rule.id;
 }
 
+/* What was not understood, in a word for programs and in words that say what to send instead. */
+static void unclassified(struct exchange *x, struct refusal *r)
+{
+    const struct unclear *u = &x->now.unclear;
+    r->asked = asked(x);
+    if (u->told == NULL || u->told_words.n == 0)
+        return;
+    r->cause = span_str(u->told);
+    r->detail = format(&x->arena, "The policy needs to understand this request to decide it, and could not: %.*s.",
+                       SPAN_FMT(u->told_words));
+}
+
 /* A client may wait by itself for a minute; one that would wait for a day is to tell who uses it. */
 static void over_limit(struct exchange *x, struct refusal *r)
 {
@@ -289,7 +301,7 @@ enum walk_next refuse(struct exchange *x, enum refuse_why why)
     else if (why == REFUSE_OVER_LIMIT)
         over_limit(x, r);
     else if (why == REFUSE_UNCLASSIFIED)
-        r->asked = asked(x);
+        unclassified(x, r);
     else if (why == REFUSE_TICKET_DENIED || why == REFUSE_TICKET_CANCELLED)
         decided(x, r);
     else if (why == REFUSE_HELD)

@@ -30,6 +30,10 @@ enum walk_next step_decide(struct exchange *x)
         d->need_body = false;
         d->code = "unclassified";
     }
+    if (d->verdict == VERDICT_DENY && strcmp(d->code, "unclassified") == 0) {
+        struct request asked = exchange_asks(x);
+        judged_unclear(&x->now, x->sandbox, &asked);
+    }
     if (x->judge->config.shadow)
         return shadow(x);
     if (d->verdict != VERDICT_ALLOW && d->verdict != VERDICT_HOLD) {

@@ -97,6 +97,7 @@ void audit_record(struct audit *a, const struct wire_record *r)
     put_if(w, "path", r->path);
     put_if(w, "verdict", r->verdict);
     put_if(w, "code", r->code);
+    put_if(w, "cause", r->cause);
     put_if(w, "op", r->op);
     put_if(w, "effect", r->effect);
     put_if(w, "resource", r->resource);

@@ -52,6 +52,29 @@ def an_agent_can_read_what_it_may_ask_and_is_told_when_it_is_refused(lab):
     assert not up.effects(), up.effects()
 
 
+@test()
+def what_is_not_understood_is_told_and_recorded_with_its_cause(lab):
+    up = lab.upstream()
+    gw = Gateway(lab, POLICY.format(host=up.name, port=up.port, ca=up.ca))
+    url = f"https://{up.name}:{up.port}/v1/things"
+    for body, query, cause, why in (
+            ('{"n": 1, "n": 9}', "", "key-twice", "an object in the JSON body has a key twice"),
+            ('{"n": 1', "", "bad-json", "the body is not well-formed JSON"),
+            ('{"n": 1}', "?n=9", "in-query",  # which would tell what the rule asks about: only the audit has it (B54)
+             "its path, query, a field or the body may mean one thing to this policy and another to the server")):
+        no = ask(lab, gw, url + query, "-H", "Content-Type: application/json", "-d", body, sandbox="ci-7")
+        assert (no["code"], no["cause"], no["retry"]) == ("unclassified", "ambiguous" if query else cause, False), no
+        assert no["detail"] == f"The policy needs to understand this request to decide it, and could not: {why}.", no
+        assert "\"/n" not in json.dumps(no) and " /n" not in no["detail"], no  # B54
+        lab.wait_for(f"the record of {cause}", lambda: [r for r in gw.audit() if r.get("cause") == cause])
+    record = [r for r in gw.audit() if r.get("cause") == "in-query"][0]
+    assert (record["kind"], record["verdict"], record["code"]) == ("denied", "deny", "unclassified"), record
+    # To whom no rule asks about the body it is not allowed, whatever it says.
+    no = ask(lab, gw, url, "-H", "Content-Type: application/json", "-d", '{"n": 1, "n": 9}', sandbox="vm")
+    assert no["code"] == "denied" and "cause" not in no and "/n" not in no["detail"], no
+    assert not up.effects(), up.effects()
+
+
 HOURS = """version: 1
 scopes:
   ci: {{ sandboxes: ["ci-*"] }}

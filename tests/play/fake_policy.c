@@ -5,6 +5,7 @@
 #include "policy/manifest.h"
 #include "policy/limit.h"
 #include "policy/opens.h"
+#include "policy/unclear.h"
 #include "tests/play/play.h"
 
 struct policy {
@@ -104,7 +105,7 @@ static void decide(struct span line, const struct request *r, struct arena *a, s
     limits(line, a, d);
     d->op = option(line, "op=", &v) ? v : SPAN("op");
     d->summary = option(line, "wordless", &v) ? SPAN_NONE : SPAN("Do the thing");
-    d->code = "rule";
+    d->code = option(line, "unclear", &v) ? "unclassified" : "rule";
     if (option(line, "say=", &v)) {
         struct span own = arena_copy(a, v);
         for (size_t i = 0; i < own.n; i++)
@@ -262,4 +263,10 @@ bool policy_opens(const struct policy *p, const struct subject *s, const struct 
     out->at_ms = now_ms + wait;
     out->decision.verdict = VERDICT_HOLD;
     return wait > 0;
+}
+
+struct unclear policy_unclear(const struct policy *p, const struct subject *s, const struct request *r,
+                              const struct decision *d, uint64_t now_ms, struct arena *a)
+{
+    return (struct unclear){"in-query", SPAN("secret"), SPAN("secret"), "ambiguous", SPAN("it may mean two things")};
 }

@@ -5,7 +5,7 @@
  *   VERDICT EFFECT METHOD PATH-PREFIX [rule=ID] [cred=N] [say=WORDS_WITH_UNDERSCORES] [need] [dialect=N]
  *   [join=N: only the first N bytes of the body] [wait=MS] [op=OP] [bodymax=N] [wordless: no summary]
  *   [limit=MAX/MS: requests] [sum=MAX/MS amount=N: of json:/amount; without amount it cannot be counted]
- *   [over=RULE: the hold that takes what is past them] [opens=MS: held after so long]
+ *   [over=RULE: the hold that takes what is past them] [opens=MS: held after so long] [unclear]
  *   [ws: WebSocket upgrades alone] [send=N] [max=N] [total=N] [within=MS]
  * Credential N is named "credN" and may go to api.example:443 alone. */
 #ifndef TESTS_PLAY_PLAY_H

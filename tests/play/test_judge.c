@@ -60,11 +60,28 @@ static void a_denial_of_these_hours_says_when_to_repeat_it(void **state)
     play_close(&p);
 }
 
+static void what_is_not_understood_has_a_cause(void **state)
+{
+    struct play p;
+    play_all(&p, "deny write POST /odd unclear\n");
+    give_request(&p, XID(1), POST("/odd", "x"));
+    expect_reply(&p, XID(1), 403, "\"code\":\"unclassified\",\"cause\":\"ambiguous\"");
+    struct msg_in m = expect(&p, ROLE_LEDGER, M_AUDIT, XID(1));
+    struct wire_record r;
+    assert_int_equal(wire_get_record(&m, &r), 0);
+    assert_true(span_eq(r.code, SPAN("unclassified")) && span_eq(r.cause, SPAN("in-query")));
+    give_request(&p, XID(2), POST("/odd", "x"));
+    expect_reply(&p, XID(2), 403, "and could not: it may mean two things.\"");
+    expect_audit(&p, XID(2), "deny", "unclassified");
+    play_close(&p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_allowed_read_passes),
         cmocka_unit_test(a_denial_says_why_and_is_recorded),
+        cmocka_unit_test(what_is_not_understood_has_a_cause),
         cmocka_unit_test(a_denial_of_these_hours_says_when_to_repeat_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -118,8 +118,8 @@ printf '{"n": "\xc2\x9b2J\xe2\x80\xae"}' > "$tmp"/odd.json
 expect "explain: nothing in a body moves the cursor or turns the text" 11 'n is the string "\u{9b}2J\u{202e}", the rule wants' $cs policy explain --body "$tmp"/odd.json --header "Content-Type: application/json" $small
 expect "explain: a body that is seen" 0 "ALLOW by rule small" $cs policy explain --body "$tmp"/body.json --header "Content-Type: application/json" $small
 expect "explain: a body of no type" 11 "why: the body has no Content-Type" $cs policy explain --body "$tmp"/body.json $small
-expect "explain: a body in a coding" 11 '"why":"the body is in a content coding"' $cs policy explain --json --body "$tmp"/body.json --header "Content-Type: application/json" --header "Content-Encoding: gzip" $small
-expect "explain: a body that is none" 11 "why: the body is malformed" $cs policy explain --body "$tmp"/body.yaml --header "Content-Type: application/json" $small
+expect "explain: a body in a coding" 11 '"cause":"content-coding","why":"the body is in a content coding","asked_about":"/n"' $cs policy explain --json --body "$tmp"/body.json --header "Content-Type: application/json" --header "Content-Encoding: gzip" $small
+expect "explain: a body that is none" 11 "why: the body is not well-formed JSON" $cs policy explain --body "$tmp"/body.yaml --header "Content-Type: application/json" $small
 expect "explain: a credential in clear text" 11 "because credential-cleartext" $cs policy explain GET http://a.example/x "$tmp"/body.yaml
 expect "check: a credential in clear text" 0 "P111" $cs policy check "$tmp"/body.yaml
 refund="POST https://api.pay.example/v1/refunds $src/conf/cookbook/payments.yaml"

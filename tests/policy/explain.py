@@ -220,6 +220,13 @@ DENY  by rule no-admin (p.yaml:12)
     has("--curl and --body", 2, ["have their own"], "--curl", "curl x", "--body", body)
     has("--data", 0, ["ALLOW by rule pay", "note: --data is taken for JSON"], "--data", '{"amount": 1}', "POST", "https://p.example/")
     has("--data, a form", 0, ["ALLOW by rule order"], "--data", "kind=b", "POST", "https://f.example/")
+    has("not understood, and why", 11, ["DENY  because unclassified", "cause: key-twice", "why: an object in the JSON body has a key twice", "a rule asks about /amount"],
+        "--data", '{"amount": 1, "amount": 9}', "POST", "https://p.example/")
+    rc, out, err = explain("--json", "--data", '{"amount": 1, "amount": 9}', "POST", "https://p.example/", policy)
+    said([json.loads(out)[key] for key in ("cause", "why", "asked_about")] == ["key-twice", "an object in the JSON body has a key twice", "/amount"],
+         "JSON: the cause", out)
+    rc, out, err = explain("--json", "POST", "https://p.example/", policy)
+    said("cause" not in json.loads(out), "JSON: no cause of what was understood", out)
     has("out of its hours", 11, ["days (allow, p.yaml:19): it is in force only mon-fri 00:00-24:00 Europe/Berlin",
         "what would change it:", "from 2026-11-22T23:00:00Z on: ALLOW by rule days"], "--at", "2026-11-22T10:00:00Z", "GET", "https://d.example/")
     rc, out, err = explain("--json", "--at", "2026-11-22T10:00:00Z", "GET", "https://d.example/", policy)

@@ -53,6 +53,8 @@ static const struct {
     {"{\"kind\":\"result\",\"effect\":\"read\",\"outcome\":\"not-sent\",\"code\":\"credential-unavailable\"}",
      "read not sent: its credential is not there: see `countersign doctor`", "", true},
     {"{\"kind\":\"denied\",\"verdict\":\"deny\",\"code\":\"strange\"}", "denied: strange", "", true},
+    {"{\"kind\":\"denied\",\"verdict\":\"deny\",\"code\":\"unclassified\",\"cause\":\"key-twice\"}",
+     "denied: it could not be understood: key-twice", "", true},
     {"{\"kind\":\"denied\",\"verdict\":\"hold\",\"code\":\"held\",\"op\":\"git.push\"}",
      "push waits; its client may repeat it", "", true},
     {"{\"kind\":\"denied\",\"verdict\":\"hold\",\"code\":\"ticket-denied\"}", "refused: its ticket was denied", "",

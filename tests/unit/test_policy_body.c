@@ -226,6 +226,87 @@ static void a_query_is_no_way_around(void **state)
     kit_free(&k);
 }
 
+/* Each cause by its stable word, with the name of what the rule asks about. */
+static void what_is_not_understood_has_a_cause(void **state)
+{
+    static const struct {
+        const char *url, *fields, *body, *word, *key;
+    } rows[] = {
+        {R, FORM, "amount=5&currency=eur;amount=900000", "bad-form", "amount"},
+        {R, FORM, "amount=5%&currency=eur", "bad-form", "amount"},
+        {R, FORM, "amount=5&currency=eur&Amount=900000", "field-spelling", "amount"},
+        {R, FORM, "amount=5&currency=eur&to[]=me", "field-spelling", "to"},
+        {R "?amount=900000", FORM, "amount=5&currency=eur", "in-query", "amount"},
+        {R, FORM "Content-Encoding: gzip\n", "amount=5&currency=eur", "content-coding", "amount"},
+        {R, FORM FORM, "amount=5&currency=eur", "content-types", "amount"},
+        {R, "Content-Type: text/plain\n", "amount=5&currency=eur", "body-type", "amount"},
+        {R, NULL, "amount=5&currency=eur", "no-content-type", "amount"},
+        {N, JSON, "{\"kind\":\"note\",\"Kind\":\"x\",\"meta\":{\"draft\":true}}", "key-case", "/kind"},
+        {N, JSON, "{\"kind\":\"x\",\"kind\":\"note\"}", "key-twice", "/kind"},
+        {N, JSON, "{\"a\":{\"b\":1,\"c\":[{\"b\":1,\"b\":2}]},\"kind\":\"note\"}", "key-twice", "/kind"},
+        {N, JSON, "{\"kind\":\"note\"} ,", "bad-json", "/kind"},
+        {N, JSON, "{\"kind\":\"no", "bad-json", "/kind"},
+        {N, JSON, "", "bad-json", "/kind"},
+        {N, JSON, "{\"kind\":\"note\",\"x\":\"\xff\"}", "bad-encoding", "/kind"},
+        {N, JSON, "{\"kind\":\"note\",\"x\":\"\\ud800\"}", "bad-encoding", "/kind"},
+        {N, JSON, "{\"kind\\u0000\":\"note\"}", "bad-encoding", "/kind"},
+        {N, JSON, "[{\"kind\":\"note\"}]", "batch", "/kind"},
+        {D, JSON, "{\"action\":[\"drop\"]}", "value-type", "/action"},
+        {D, FORM, "action=drop", "body-kind", "/action"},
+        {H, JSON, "{\"sum\":1e9}", "number-spelling", "/sum"},
+        {H, JSON, "{\"sum\":\"100\"}", "value-type", "/sum"},
+    };
+    char deep[200] = "";
+    struct kit k;
+    (void)state;
+    assert_true(kit_load(&k, money, NULL));
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        (void)kit_judge(&k, "sb", "POST", rows[i].url, rows[i].fields, rows[i].body, strlen(rows[i].body), true);
+        if (strcmp(k.unclear.word, rows[i].word) != 0 || !span_eq(k.unclear.asked, span_str(rows[i].key)))
+            fail_msg("%s with %s: %s, %.*s; wanted %s of %s", rows[i].url, rows[i].body, k.unclear.word,
+                     SPAN_FMT(k.unclear.asked), rows[i].word, rows[i].key);
+    }
+    /* A refusal says of what the rule asks about nothing: not by a guess in the query of a body that is none, either.
+     */
+    (void)kit_judge(&k, "sb", "POST", H, JSON, "{\"sum\":1e9}", 11, true);
+    assert_string_equal(k.unclear.told, "ambiguous");
+    (void)kit_judge(&k, "sb", "POST", H "?sum=1", JSON, "{}", 2, true);
+    assert_string_equal(k.unclear.told, "ambiguous");
+    (void)kit_judge(&k, "sb", "POST", H "?sum=1", JSON, "{", 1, true);
+    assert_string_equal(k.unclear.told, "bad-json");
+    (void)kit_judge(&k, "sb", "POST", H "?other=1", JSON, "{", 1, true);
+    assert_string_equal(k.unclear.told, "bad-json");
+    memset(deep, '[', 70);
+    memset(deep + 70, ']', 70);
+    (void)kit_judge(&k, "sb", "POST", N, JSON, deep, strlen(deep), true);
+    assert_string_equal(k.unclear.word, "body-large");
+    (void)kit_judge(&k, "sb", "POST", N, JSON, NULL, 0, true);
+    assert_string_equal(k.unclear.word, "");
+    (void)kit_judge(&k, "sb", "POST", N, JSON, "{", 1, false);
+    assert_string_equal(k.unclear.word, "body-cut");
+    kit_free(&k);
+}
+
+/* The cause names only what a rule in the subject's own scope asks about. */
+static void the_cause_is_of_a_rule_in_scope(void **state)
+{
+    static const char yaml[] =
+        "version: 1\n"
+        "scopes: { theirs: { sandboxes: [\"vm-*\"] }, ours: { sandboxes: [\"ci-*\"] } }\n"
+        "rules:\n"
+        "  - { id: a, scope: theirs, match: { host: a.test, json: [{ pointer: /secret, equals: x }] }, decide: allow "
+        "}\n"
+        "  - { id: b, scope: ours, match: { host: a.test, json: [{ pointer: /open, equals: x }] }, decide: allow }\n";
+    struct kit k;
+    (void)state;
+    assert_true(kit_load(&k, yaml, NULL));
+    (void)kit_judge(&k, "ci-1", "POST", "https://a.test/", JSON, "{", 1, true);
+    assert_true(span_eq(k.unclear.asked, SPAN("/open")));
+    (void)kit_judge(&k, "vm-1", "POST", "https://a.test/", JSON, "{", 1, true);
+    assert_true(span_eq(k.unclear.asked, SPAN("/secret")));
+    kit_free(&k);
+}
+
 static void a_body_is_asked_for_only_where_a_rule_needs_it(void **state)
 {
     struct kit k;
@@ -278,6 +359,8 @@ int main(void)
         cmocka_unit_test(json),
         cmocka_unit_test(denies_and_holds_reach_further),
         cmocka_unit_test(a_query_is_no_way_around),
+        cmocka_unit_test(what_is_not_understood_has_a_cause),
+        cmocka_unit_test(the_cause_is_of_a_rule_in_scope),
         cmocka_unit_test(a_body_is_asked_for_only_where_a_rule_needs_it),
         cmocka_unit_test(what_is_no_condition_is_refused),
     };

@@ -162,7 +162,7 @@ static int get_record(struct msg_in *m)
     if (wire_get_record(m, &r) != 0)
         return -1;
     return r.has_body && r.upgrade && span_eq(r.content_type, SPAN("text/plain")) && span_ends(r.refs, SPAN("/x")) &&
-                   r.shadow
+                   span_eq(r.cause, SPAN("in-query")) && r.shadow
                ? 0
                : -1;
 }
@@ -172,6 +172,7 @@ static void a_record_says_what_else_was_seen(void **state)
     static char long_type[101], long_refs[1025];
     struct wire_record out, r = {.has_body = true,
                                  .upgrade = true,
+                                 .cause = SPAN("in-query"),
                                  .content_type = SPAN("text/plain"),
                                  .refs = SPAN("create refs/heads/x"),
                                  .shadow = true};
