@@ -1,5 +1,5 @@
-/* Denied for the hours of a rule: when would it not be? The times at which a rule about this request begins or ends
- * are few; at each of them in turn the request is judged as it would be then, until it is not denied. */
+/* Denied or held for the hours of a rule: when would it not be? The times at which a rule about this request begins
+ * or ends are few; at each of them in turn the request is judged as it would be then, until more is let through. */
 #include "policy/opens.h"
 
 #include "policy/about.h"
@@ -29,14 +29,14 @@ static void see(const struct ask *k, uint32_t rule, void *arg)
     t->rule = (int)rule;
 }
 
-/* The codes of a denial that other rules in force could change. */
+/* The codes of a denial, or hold, that other rules in force could change. */
 static bool by_rules(const struct decision *d)
 {
     static const struct span codes[] = {SPAN("no-rule"), SPAN("host-not-named"), SPAN("rule"), SPAN("floor")};
     bool found = false;
     for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
         found |= span_eq(span_str(d->code), codes[i]);
-    return found && d->verdict == VERDICT_DENY && !d->need_body && d->op.n > 0;
+    return found && d->verdict != VERDICT_ALLOW && !d->need_body && d->op.n > 0;
 }
 
 static const struct img_rule *rule_of(const struct policy *p, struct span id)
@@ -96,7 +96,7 @@ bool policy_opens(const struct policy *p, const struct subject *s, const struct 
             return false;
         out->at_ms = (uint64_t)t.next * 1000;
         policy_judge(p, s, &asked, out->at_ms, a, &out->decision);
-        if (out->decision.need_body ? !asked.body_complete : out->decision.verdict != VERDICT_DENY) {
+        if (out->decision.need_body ? !asked.body_complete : out->decision.verdict > d->verdict) {
             describe(p, &t, a, out);
             return out->at.n > 0;
         }

@@ -1,4 +1,4 @@
-/* A denial that the clock alone will change. For the refusal, not for the decision: it judges anew. */
+/* A denial, or a hold, that the clock alone will change. For the refusal, not for the decision: it judges anew. */
 #ifndef POLICY_OPENS_H
 #define POLICY_OPENS_H
 
@@ -11,8 +11,9 @@ struct opening {
     struct span at;           /* that time in words: 2026-11-23T08:00:00Z */
 };
 
-/* The first time within eight days at which this request, denied as d at now_ms, would not be denied any more. False:
- * none is known, or it was denied for something else. What it says comes from rules in the subject's own scope. */
+/* The first time within eight days at which this request, denied or held as d at now_ms, would not be denied any
+ * more, or would be allowed. False: none is known, or it was for something else. What it says comes from rules in the
+ * subject's own scope. */
 bool policy_opens(const struct policy *p, const struct subject *s, const struct request *r, const struct decision *d,
                   uint64_t now_ms, struct arena *a, struct opening *out);
 

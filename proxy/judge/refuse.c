@@ -186,7 +186,7 @@ static void add_hours(struct exchange *x, struct refusal *r)
     struct request q = exchange_asks(x);
     uint64_t now = x->judge->ports.wall(x->judge->ports.arg);
     struct opening o;
-    if (x->now.image == NULL ||
+    if (x->now.image == NULL || x->now.d.verdict != VERDICT_DENY ||
         !policy_opens(x->now.image->policy, &who, &q, &x->now.d, x->now.at_ms, &x->now.facts, &o))
         return;
     const char *how = o.decision.need_body                 ? "may be allowed, depending on its body,"

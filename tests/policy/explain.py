@@ -39,6 +39,8 @@ rules:
   - { id: keyed-asked, match: { host: a.example, method: PUT, path: /v2/x }, decide: hold, use: key }
   - { id: daily, match: { host: n.example, method: PATCH }, decide: allow, when: { hours: "06:00-18:00", zone: UTC } }
   - { id: nightly, match: { host: n.example, method: PATCH }, decide: hold }
+  - { id: by-day, match: { host: z.example, method: PATCH }, decide: allow, when: { hours: "06:00-18:00", zone: UTC } }
+  - { id: by-night, match: { host: z.example, method: PATCH }, decide: hold, when: { hours: "18:00-06:00", zone: UTC } }
 """
 
 
@@ -247,6 +249,8 @@ DENY  by rule no-admin (p.yaml:12)
         "PATCH", "https://k.example/")
     has("a hold of all hours over an allow of some", 10, ['daily (allow, p.yaml:27): all of it fits, but the hold "nightly" '
         "goes before it: a when: of the other hours there would let it decide"], "--at", "2026-11-23T12:00:00Z", "PATCH", "https://n.example/")
+    has("held out of hours, allowed in them", 10, ["what would change it:", "from 2026-11-23T06:00:00Z on: ALLOW by rule by-day"],
+        "--at", "2026-11-22T20:00:00Z", "PATCH", "https://z.example/")
     rc, out, err = explain("--json", "POST", "https://a.example/v1/x", policy)
     found = json.loads(out)
     said(rc == 11 and found["near_misses"][0] == {"id": "allow-read", "file": str(policy), "line": 9, "decide": "allow",

@@ -314,6 +314,12 @@ static const char shop[] =
     "      when: { days: mon, zone: UTC } }\n"
     "  - { id: both, match: { host: both.test }, decide: allow,\n"
     "      when: { days: mon, hours: \"08:00-10:00\", zone: UTC } }\n"
+    "  - { id: day, match: { host: ask.test }, decide: allow, when: { days: mon-fri, hours: \"08:00-18:00\", zone: "
+    "UTC } }\n"
+    "  - { id: rest, match: { host: ask.test }, decide: hold, when: [{ days: sat, zone: UTC },\n"
+    "        { days: mon-fri, hours: [\"00:00-08:00\", \"18:00-24:00\"], zone: UTC }] }\n"
+    "  - { id: always, match: { host: always.test }, decide: hold }\n"
+    "  - { id: sometimes, match: { host: always.test }, decide: allow, when: { days: mon, zone: UTC } }\n"
     "  - { id: both-not, match: { host: both.test }, decide: deny, when: { hours: \"00:00-09:00\", zone: UTC } }\n";
 
 static struct request get(const char *host)
@@ -358,6 +364,11 @@ static void test_opens(void **state)
         {"2026-11-29T20:00:00Z", "frozen.test", "2026-11-30T07:00:00Z allow "},
         {"2026-11-27T10:00:00Z", "both.test", "2026-11-30T09:00:00Z allow mon 08:00-10:00 UTC"},
         {"2026-11-27T10:00:00Z", "never.test", ""},
+        {"2026-11-27T19:00:00Z", "ask.test", "2026-11-30T08:00:00Z allow mon-fri 08:00-18:00 UTC"}, /* held */
+        {"2026-11-29T19:00:00Z", "ask.test",
+         "2026-11-30T00:00:00Z hold sat 00:00-24:00 UTC, mon-fri 00:00-08:00 UTC or mon-fri 18:00-24:00 UTC"},
+        {"2026-11-27T10:00:00Z", "ask.test", ""}, /* allowed */
+        {"2026-11-27T10:00:00Z", "always.test", ""},
         {"2026-11-27T10:00:00Z", "path.test", ""},
         {"2026-11-27T10:00:00Z", "nowhere.test", ""},
         {"2061-01-03T12:00:00Z", "work.test", ""}, /* past what is known of zones */
@@ -435,8 +446,8 @@ static void test_opens_for_a_body(void **state)
 /* Against judging every quarter of an hour, over the days on which clocks are set and over others. */
 static void test_opens_is_the_first_time(void **state)
 {
-    static const char *const hosts[] = {"work.test",  "two.test",    "howe.test",
-                                        "night.test", "frozen.test", "both.test"};
+    static const char *const hosts[] = {"work.test",   "two.test",  "howe.test", "night.test",
+                                        "frozen.test", "both.test", "ask.test"};
     static const char *const starts[] = {"2026-03-25T11:15:00Z", "2026-04-03T11:15:00Z", "2026-10-02T02:00:00Z",
                                          "2026-10-24T13:30:00Z", "2026-12-30T23:45:00Z"};
     enum { QUARTER = 15 * 60 * 1000, QUARTERS = 8 * 24 * 4 };
@@ -449,12 +460,13 @@ static void test_opens_is_the_first_time(void **state)
             struct opening o;
             uint64_t begin = at(starts[i % 5]) + i / 5 * 11 * 4 * QUARTER, t = begin;
             policy_judge(k.p, &ci, &r, begin, &k.a, &k.d);
-            if (k.d.verdict != VERDICT_DENY)
+            enum verdict was = k.d.verdict;
+            if (was == VERDICT_ALLOW)
                 continue;
             bool said = policy_opens(k.p, &ci, &r, &k.d, begin, &k.a, &o);
-            for (size_t n = 0; n < QUARTERS && k.d.verdict == VERDICT_DENY; n++)
+            for (size_t n = 0; n < QUARTERS && k.d.verdict <= was; n++)
                 policy_judge(k.p, &ci, &r, t += QUARTER, &k.a, &k.d);
-            assert_int_equal(said, k.d.verdict != VERDICT_DENY);
+            assert_int_equal(said, k.d.verdict > was);
             if (said && o.at_ms != t)
                 fail_msg("%s from %llu: %.*s, not %llu", hosts[h], (unsigned long long)begin, SPAN_FMT(o.at),
                          (unsigned long long)t);
