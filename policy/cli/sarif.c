@@ -140,9 +140,10 @@ int print_code(const char *code)
 {
     const struct policy_code *c = policy_code_find(code);
     if (c == NULL) {
-        fprintf(stderr,
-                "countersign policy check: there is no code %s; a message has its own before its words, as P006\n",
-                code);
+        fprintf(stderr, "countersign policy check: there is no code %.20s. ", code);
+        fputs(
+            "In the message \"p.yaml:4:7: error P006: ...\" the code is P006; countersign-policy(5) lists them all\n",
+            stderr);
         return EXIT_POLICY_USAGE;
     }
     printf("%s (%s): %s\n\n%s\n", c->code, c->code[1] == '0' ? "refuses" : "warns", c->means, c->todo);

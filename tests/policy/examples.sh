@@ -148,6 +148,8 @@ expect "test: a label has one value" 3 "labels_test.yaml:4:29: error P008: a sin
 	$cs policy test "$tmp"/labels_test.yaml
 sed '4d' "$tmp"/none_test.yaml >"$tmp"/nothing_test.yaml
 expect "test: a case of nothing" 3 "nothing_test.yaml:3:5: error P015: a case has request: or git_push:" $cs policy test "$tmp"/nothing_test.yaml
+expect "check: no code" 2 'there is no code P200. In the message "p.yaml:4:7: error P006: ..." the code is P006' $cs policy check --explain P200
+expect "check: a code" 0 "P118 (warns)" $cs policy check --explain P118
 expect "explain: a label twice" 2 "--label region is there twice" \
 	$cs policy explain --label region=eu --label region=us GET https://b.example/ "$tmp"/few.yaml
 expect "explain: a label of no name" 2 "--label is KEY=VALUE" $cs policy explain --label =us GET https://b.example/ "$tmp"/few.yaml

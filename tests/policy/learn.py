@@ -346,6 +346,9 @@ def main():
         again, said = run("learn", "--from", file, "--policy", learned, *packs)
         assert again == "", (again, said)  # what it allows is not proposed again
         patched(here, file, packs)
+        for bad in ('{"kind":"read"}', "{not json"):  # the rest is proposed all the same, and the exit says that it is not all
+            text, said = run("learn", "--from", "-", *packs, rc=1, stdin=(lines([record("GET", "/v1/x")]) + bad + "\n").encode())
+            assert "/v1/x" in text and "1 records could not be read" in said, (text, said)
         file.write_text(lines(hostile()), encoding="utf-8")
         text, _ = run("learn", "--from", file, *packs)
         learned.write_text(text, encoding="utf-8")

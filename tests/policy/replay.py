@@ -149,6 +149,7 @@ def main():
         replay("--from", file, "--fail-on", "any", empty, rc=1)
         file.write_text("{not json\n" + file.read_text(encoding="utf-8"), encoding="utf-8")
         assert replay("--from", file, empty, rc=1)["damaged"] == 1
+        assert replay("--from", file, "--fail-on", "never", empty, rc=1)["damaged"] == 1
         assert "--from" in replay("--state-dir", here / "none", policy, rc=4)
         assert "--since" in replay("--state-dir", here, "--since", "yesterday", policy, rc=2)
         two_sandboxes(here)
