@@ -16,7 +16,17 @@ int64_t when_next(const struct policy *p, const struct img_rule *r, int64_t now)
 struct ask ask_again(const struct policy *p, const struct subject *s, const struct request *r,
                      const struct decision *d, struct body_view *body, struct arena *a);
 /* The question is about this class of the request. */
-void ask_class(struct ask *k, const struct class *c);
+static inline void ask_class(struct ask *k, const struct class *c)
+{
+    k->op = c->op;
+    k->resource = c->resource;
+    k->lifted = k->upgrade && c->effect == EFFECT_READ;
+    k->effect = k->lifted ? EFFECT_WRITE : c->effect;
+    k->overridden = c->overridden;
+    k->beside = c->beside;
+    k->git_service = c->git_service;
+    k->push_unknown = c->pending || c->bad != NULL;
+}
 /* True: it is one that stands before a push, and the question is made the one about the push it may lead to. */
 bool ask_could(struct ask *k);
 

@@ -212,18 +212,6 @@ static struct outcome judge_members(struct ask k, const struct class *c)
     return total;
 }
 
-void ask_class(struct ask *k, const struct class *c)
-{
-    k->op = c->op;
-    k->resource = c->resource;
-    k->lifted = k->upgrade && c->effect == EFFECT_READ;
-    k->effect = k->lifted ? EFFECT_WRITE : c->effect;
-    k->overridden = c->overridden;
-    k->beside = c->beside;
-    k->git_service = c->git_service;
-    k->push_unknown = c->pending || c->bad != NULL;
-}
-
 static struct outcome judge_class(struct ask k, const struct class *c)
 {
     struct tally t;
