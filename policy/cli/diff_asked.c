@@ -229,6 +229,19 @@ static int add_headers(struct space *s)
 
 /* ---- when ---- */
 
+/* The hold that takes what is past the rule's limits has hours of its own, wherever it may fit; NULL: none. */
+static const struct img_rule *over_of(const struct site *r)
+{
+    return r->rule->over == IMG_NONE ? NULL : img_at(r->p, IMG_RULE, r->rule->over);
+}
+
+static bool in_force_alike(const struct site *r, uint64_t a_ms, uint64_t b_ms)
+{
+    const struct img_rule *over = over_of(r);
+    return when_in_force(r->p, r->rule, a_ms) == when_in_force(r->p, r->rule, b_ms) &&
+           (over == NULL || when_in_force(r->p, over, a_ms) == when_in_force(r->p, over, b_ms));
+}
+
 /* One time for every set of rules that are in force together. */
 static int add_time(struct space *s, struct dim *d, uint64_t at_ms)
 {
@@ -237,8 +250,7 @@ static int add_time(struct space *s, struct dim *d, uint64_t at_ms)
     for (size_t i = 0; i < d->n && !learning; i++) {
         bool same = true;
         for (size_t k = 0; k < s->nsites && same; k++)
-            same = !s->site[k].kept || when_in_force(s->site[k].p, s->site[k].rule, d->v[i].now_ms) ==
-                                           when_in_force(s->site[k].p, s->site[k].rule, at_ms);
+            same = !s->site[k].kept || in_force_alike(&s->site[k], d->v[i].now_ms, at_ms);
         if (same)
             return 0;
     }
@@ -275,6 +287,17 @@ static int add_window(struct space *s, struct dim *d, const struct policy *p, co
     return rc;
 }
 
+static int add_windows(struct space *s, struct dim *d, const struct policy *p, const struct img_rule *r,
+                       int64_t monday)
+{
+    int rc = 0;
+    for (uint32_t k = 0; r && k < r->windows.n; k++) {
+        const struct img_window *w = img_at(p, IMG_WINDOW, r->windows.first + k);
+        rc |= add_window(s, d, p, w, monday + 7 * 86400) | add_window(s, d, p, w, monday + 33 * 7 * 86400);
+    }
+    return rc;
+}
+
 static int add_times(struct space *s)
 {
     struct dim *d = space_dim(s, DIM_TIME, SPAN_NONE);
@@ -288,11 +311,9 @@ static int add_times(struct space *s)
         if (ends[v] > s->now_ms)
             rc |= add_time(s, d, ends[v] - 1000);
     for (size_t i = 0; i < s->nsites; i++)
-        for (uint32_t k = 0; s->site[i].kept && k < s->site[i].rule->windows.n; k++) {
-            const struct policy *p = s->site[i].p;
-            const struct img_window *w = img_at(p, IMG_WINDOW, s->site[i].rule->windows.first + k);
-            rc |= add_window(s, d, p, w, monday + 7 * 86400) | add_window(s, d, p, w, monday + 33 * 7 * 86400);
-        }
+        if (s->site[i].kept)
+            rc |= add_windows(s, d, s->site[i].p, s->site[i].rule, monday) |
+                  add_windows(s, d, s->site[i].p, over_of(&s->site[i]), monday);
     return rc;
 }
 
