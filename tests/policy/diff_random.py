@@ -15,11 +15,11 @@ import pairs
 SRC = os.environ.get("srcdir", ".")
 PACKS = os.path.join(SRC, "conf", "packs")
 SEED = int(os.environ.get("DIFF_SEED", "1"))
-PAIRS = int(os.environ.get("DIFF_PAIRS", "40"))
-MOST = int(os.environ.get("DIFF_SECONDS", "8"))  # then no further pair is begun
+PAIRS = int(os.environ.get("DIFF_PAIRS", "10"))
+MOST = int(os.environ.get("DIFF_SECONDS", "30"))  # then no further pair is begun
 ASKED = int(os.environ.get("DIFF_ASKED", "300"))
 KEEP = os.environ.get("DIFF_KEEP")
-SECONDS, RANK = 120, {"deny": 0, "hold": 1, "allow": 2}
+SECONDS, RANK = 300, {"deny": 0, "hold": 1, "allow": 2}
 MONDAY = int(time.time()) // 86400 * 86400 - (int(time.time()) // 86400 + 3) % 7 * 86400 + 7 * 86400
 FIELDS = ["decide", "code", "rule", "op", "effect", "credential", "approvers", "reason", "within", "messages", "limits"]
 
