@@ -4,7 +4,7 @@ store with hostile tickets in it. Prints the sign-in link and serves until its i
 
 usage: desk_parent.py --desk build/countersign-desk --dir EMPTY_DIR [--port N]
 """
-import argparse, hashlib, json, os, select, signal, socket, sqlite3, struct, subprocess, sys, time
+import argparse, hashlib, json, os, re, select, signal, socket, sqlite3, struct, subprocess, sys, time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SCHEMA = os.path.join(HERE, "../../proxy/ledger/schema.sql")
@@ -14,6 +14,11 @@ POLICY_NOTICE = 99
 SB_OPEN, SB_OPENED, SB_CLOSE, RELOAD, RELOADED, STATUS, SIGNIN = 110, 111, 112, 113, 114, 115, 116
 ROLE_LEDGER, DESK_HTTP, CONTROL = 8, 3, 4
 B32 = "0123456789abcdefghjkmnpqrstvwxyz"
+
+
+def message_version():
+    with open(os.path.join(HERE, "../../common/msg.h")) as header:
+        return int(re.search(r"MSG_VERSION = (\d+)", header.read())[1])
 
 
 def span(b):
@@ -219,7 +224,7 @@ def start(args):
     config = {"db": store + "/ledger.db", "desk_url": url, "proxy_url": "http://127.0.0.1:3128", "ca": args.dir + "/ca.crt",
               "bundle": args.dir + "/bundle.crt", "state_dir": args.dir, "owner_uid": str(os.getuid()), "boot": "b0",
               "mode": "shadow"}
-    chan.send(CONFIG, 0, struct.pack(">IH", 2, len(config)) + b"".join(span(k) + span(v) for k, v in config.items()))
+    chan.send(CONFIG, 0, struct.pack(">IH", message_version(), len(config)) + b"".join(span(k) + span(v) for k, v in config.items()))
     chan.send(LISTEN, 0, bytes([DESK_HTTP]) + span("desk"), [http.fileno()])
     chan.send(LISTEN, 0, bytes([CONTROL]) + span("control"), [control.fileno()])
     chan.send(PEER, 0, bytes([ROLE_LEDGER]) + struct.pack(">Q", 0) + span(""), [ledger_theirs.fileno()])

@@ -10,7 +10,7 @@ import sys
 import tempfile
 import urllib.parse
 
-SEED = int(sys.argv[1]) if len(sys.argv) > 1 else random.SystemRandom().randrange(1 << 32)
+SEED = int(sys.argv[1]) if len(sys.argv) > 1 else 1
 ROUNDS = int(sys.argv[2]) if len(sys.argv) > 2 else 80
 R = random.Random(SEED)
 ORDER = {"refused": 0, "deny": 0, "hold": 1, "allow": 2}
@@ -218,8 +218,8 @@ def spellings(q):
     else:
         more = [body.replace("{", '{"amount": 1, ', 1), body.replace("}", ', "amount": 1}')] if "amount" in q["json"] else []
         for b in (*more, body.replace(":", " : "), body.replace('"amount"', '"\\u0061mount"'),
-                  body.replace('"amount"', '"Amount"'), re.sub(r"(\d+)", r"\1.0", body),
-                  re.sub(r"(\d+)", r"\1e0", body), "\ufeff" + body, body + body, "[" + body + "]", body.replace('"', "'")):
+                  body.replace('"amount"', '"Amount"'), re.sub(r"(amount\W+)(-?\d+)\b", r"\1\2.0", body),
+                  re.sub(r"(amount\W+)(-?\d+)\b", r"\1\2e0", body), "\ufeff" + body, body + body, "[" + body + "]", body.replace('"', "'")):
             yield line(q, body=b)
 
 
