@@ -283,15 +283,17 @@ def main():
 
 
 def excused(rules, q, a):
-    """Stricter than the reference only where a body that has another type than the condition leaves it open, a name of a
-    condition stands in the query too, or holds ask different people."""
+    """Stricter than the reference only where a body that has another type than the condition leaves it open, or a value
+    that is no number where one is asked for, a name of a condition stands in the query too, or holds ask different people."""
     body = "form" if q["form"] is not None else "json" if q["json"] is not None else None
     other = {"form": "json", "json": "form", None: None}[body]
     if a[1] == "ambiguous-approvers":  # two holds that ask different people
         return len({r["approve"]["by"] for r in rules if "approve" in r}) > 1
     twice = "amount" in dict(q["query"])
-    return a[1] == "unclassified" and any(other in m or twice and ("form" in m or "json" in m)
-                                          for r in rules for m in [r["match"], *r["except"]])
+    no_number = body is not None and not re.fullmatch(r"0|-?[1-9]\d*", q[body].get("amount", "0"))
+    return a[1] == "unclassified" and any(
+        other in m or twice and ("form" in m or "json" in m) or no_number and any("int_lte" in c for c in m.get(body, ()))
+        for r in rules for m in [r["match"], *r["except"]])
 
 
 def looser_for_a_reason(rules, q, s, a):
