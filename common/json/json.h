@@ -24,7 +24,7 @@ struct json {
 /* The whole text as one tree in the arena (its strings are copied there), or NULL:
  * not JSON, over a limit, or out of memory. At most JSON_DEPTH_MAX nested, JSON_NODES_MAX values. */
 const struct json *json_parse(struct span text, struct arena *a) MUSTCHECK;
-/* The same, with the reason for NULL. */
+/* The same, with the reason for NULL. JSON_OVER_LIMIT: also out of memory. */
 enum json_fault { JSON_MALFORMED = 0, JSON_BYTES, JSON_KEY_TWICE, JSON_OVER_LIMIT };
 const struct json *json_parse_or(struct span text, struct arena *a, enum json_fault *why) MUSTCHECK;
 /* A member by name; NULL if absent or not an object. */

@@ -112,13 +112,19 @@ static int on_bool(void *ctx, int truth)
     return j != NULL;
 }
 
+/* False: no room, which is no fault of the text. */
+static bool copy(struct build *b, struct span from, struct span *to)
+{
+    *to = arena_copy(b->arena, from);
+    if (to->n != from.n)
+        b->fault = JSON_OVER_LIMIT;
+    return to->n == from.n;
+}
+
 static int on_text(struct build *b, enum json_type type, struct span s)
 {
     struct json *j = add(b, type);
-    if (j == NULL)
-        return 0;
-    j->text = arena_copy(b->arena, s);
-    return j->text.n == s.n && (s.n == 0 || j->text.p);
+    return j != NULL && copy(b, s, &j->text);
 }
 
 static int on_number(void *ctx, const char *p, size_t n)
@@ -140,8 +146,7 @@ static int on_key(void *ctx, const unsigned char *p, size_t n)
         b->fault = JSON_BYTES;
         return 0;
     }
-    f->key = arena_copy(b->arena, s);
-    return f->key.n == n && (n == 0 || f->key.p);
+    return copy(b, s, &f->key);
 }
 
 static int open_container(struct build *b, enum json_type type)
@@ -192,13 +197,15 @@ static bool few_keys_differ(const struct json *object)
 }
 
 /* Sorted, so that an object of many members costs n log n whatever its names are. */
-static bool many_keys_differ(const struct json *object)
+static bool many_keys_differ(const struct json *object, enum json_fault *why)
 {
     bool differ = true;
     size_t n = 0;
     const struct json **list = calloc(object->count, sizeof *list);
-    if (list == NULL)
+    if (list == NULL) {
+        *why = JSON_OVER_LIMIT;
         return false;
+    }
     for (const struct json *j = object->child; j; j = j->next)
         list[n++] = j;
     qsort(list, n, sizeof *list, by_key);
@@ -212,9 +219,10 @@ static int on_object_end(void *ctx)
 {
     struct build *b = ctx;
     const struct json *object = b->frame[--b->depth].node;
-    bool differ = object->count <= 16 ? few_keys_differ(object) : many_keys_differ(object);
+    enum json_fault why = JSON_KEY_TWICE;
+    bool differ = object->count <= 16 ? few_keys_differ(object) : many_keys_differ(object, &why);
     if (!differ)
-        b->fault = JSON_KEY_TWICE;
+        b->fault = why;
     return differ;
 }
 
@@ -307,8 +315,12 @@ const struct json *json_parse_or(struct span text, struct arena *a, enum json_fa
     yajl_alloc_funcs alloc = {pool_alloc, pool_realloc, pool_free, &pool};
     bool good = false;
     b.fault = text_is_clean(text) ? JSON_MALFORMED : JSON_BYTES;
-    if (text.n == 0 || b.fault == JSON_BYTES || pool_init(&pool, text.n))
+    if (text.n == 0 || b.fault == JSON_BYTES)
         goto out;
+    if (pool_init(&pool, text.n) != 0) {
+        b.fault = JSON_OVER_LIMIT;
+        goto out;
+    }
     yajl_handle h = yajl_alloc(&callbacks, &alloc, &b);
     if (h == NULL || !yajl_config(h, yajl_allow_comments, 0) || !yajl_config(h, yajl_allow_trailing_garbage, 0) ||
         !yajl_config(h, yajl_allow_multiple_values, 0) || !yajl_config(h, yajl_allow_partial_values, 0))

@@ -62,7 +62,10 @@ void judged_make(struct judge *j, const struct sandbox *s, const struct request 
 void judged_unclear(struct judged *v, const struct sandbox *s, const struct request *r)
 {
     struct subject who = {s->name, s->label, s->nlabels};
-    v->unclear = policy_unclear(v->image->policy, &who, r, &v->d, v->at_ms, &v->facts);
+    struct arena again; /* the body is parsed once more, for which v->facts may have no room; nothing of it is kept */
+    arena_init(&again, FACTS_MAX);
+    v->unclear = policy_unclear(v->image->policy, &who, r, &v->d, v->at_ms, &again);
+    arena_free(&again);
 }
 
 bool judged_counts_same(const struct decision *a, const struct decision *b)

@@ -255,6 +255,37 @@ static void limits(void **state)
     dynbuf_free(&b);
 }
 
+/* A good text that has no room is too large, and never called something it is not: neither its values nor its keys,
+ * whichever of them it is that does not fit. */
+static void no_room_is_no_fault_of_the_text(void **state)
+{
+    static const char *const around[][2] = {{"[\"", "\"]"}, {"{\"", "\":1}"}, {"[", "]"}};
+    for (size_t i = 0; i < sizeof(around) / sizeof(around[0]); i++) {
+        struct dynbuf b;
+        struct arena a;
+        enum json_fault why = JSON_BYTES;
+        dynbuf_init(&b, 64 * 1024);
+        fill(&b, around[i][0], 1);
+        fill(&b, "1234567890", 200);
+        fill(&b, around[i][1], 1);
+        for (size_t room = 0; room < 2000; room += 100) {
+            arena_init(&a, room);
+            assert_null(json_parse_or(dynbuf_span(&b), &a, &why));
+            assert_int_equal(why, JSON_OVER_LIMIT);
+            arena_free(&a);
+        }
+        arena_init(&a, 64 * 1024);
+        assert_non_null(json_parse_or(dynbuf_span(&b), &a, &why));
+        arena_free(&a);
+        b.n--; /* without its end it is malformed, given the room */
+        arena_init(&a, 64 * 1024);
+        assert_null(json_parse_or(dynbuf_span(&b), &a, &why));
+        assert_int_equal(why, JSON_MALFORMED);
+        arena_free(&a);
+        dynbuf_free(&b);
+    }
+}
+
 static void many_members(void **state)
 {
     for (size_t twice = 0; twice < 2; twice++) {
@@ -412,6 +443,7 @@ int main(void)
         cmocka_unit_test(taken),
         cmocka_unit_test(refused),
         cmocka_unit_test(limits),
+        cmocka_unit_test(no_room_is_no_fault_of_the_text),
         cmocka_unit_test(many_members),
         cmocka_unit_test(numbers_stay_text),
         cmocka_unit_test(found),
