@@ -114,8 +114,8 @@ struct unclear policy_unclear(const struct policy *p, const struct subject *s, c
     struct seek is = seek(p, s, r, now_ms, a);
     if (is.found == UNCLEAR_NONE)
         is.found = UNCLEAR_OTHER;
-    bool of_rule = is.found >= UNCLEAR_KIND && is.found <= UNCLEAR_OFFERS;
-    enum unclear_cause told = of_rule ? UNCLEAR_OTHER : is.found;
+    bool of_policy = is.found >= UNCLEAR_KIND && is.found <= UNCLEAR_PACKS;
+    enum unclear_cause told = of_policy ? UNCLEAR_OTHER : is.found;
     return (struct unclear){.word = causes[is.found].word,
                             .words = span_str(causes[is.found].words),
                             .asked = is.key,

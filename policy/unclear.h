@@ -19,7 +19,7 @@
     X(ENCODING, "bad-encoding", "the body is not all clean UTF-8: a bad byte, half of a pair, a control character")  \
     X(FORM, "bad-form", "the form has a ';', a broken escape, bytes that are not UTF-8, or a field _charset_")       \
     X(BODY_LARGE, "body-large", "the body has more parts, or nests deeper, than is looked into")                     \
-    /* These tell what a rule asks about. */                                                                         \
+    /* These tell what a rule asks about, or which packs there are. */                                               \
     X(KIND, "body-kind", "the body is JSON and a form is asked about, or the other way round")                       \
     X(KEY_CASE, "key-case", "the JSON body has a key that differs in case alone from the one asked about")           \
     X(BATCH, "batch", "the JSON body has a list where one object is asked about")                                    \
@@ -46,13 +46,13 @@ struct unclear {
     const char *word;  /* stable, "" when it was understood */
     struct span words; /* the end of a sentence */
     struct span asked; /* the field or pointer that a rule asks about, or empty */
-    /* Both as a refusal may say them: by what the request alone shows. What follows from what a rule asks about is
-     * the one UNCLEAR_OTHER, or refusals would map the policy (B54). */
+    /* Both as a refusal may say them: by what the request alone shows. What follows from what a rule asks about, or
+     * from a pack, is the one UNCLEAR_OTHER, or refusals would map the policy (B54). */
     const char *told;
     struct span told_words;
 };
 
-/* Of a request that was judged as d at now_ms. */
+/* Of a request that was judged as d at now_ms. What it says lives as long as p; a is for the way there. */
 struct unclear policy_unclear(const struct policy *p, const struct subject *s, const struct request *r,
                               const struct decision *d, uint64_t now_ms, struct arena *a);
 const char *unclear_words(enum unclear_cause c);

@@ -329,6 +329,7 @@ def coarse(got):
 def a_refusal_maps_no_policy(rig, transport):
     mapped(rig)
     kind, form = "Content-Type: application/json", "Content-Type: application/x-www-form-urlencoded"
+    push = "Content-Type: application/x-git-receive-pack-request"
     rows = [("GET", "/m/denied/a", "", b""), ("POST", "/m/denied/a", "", b"x"), ("DELETE", "/m/denied/b/c?d=e", "", b""), ("GET", "/m/DENIED/a", "", b""),
             ("GET", "/m/not/a", "", b""), ("GET", "/m/not/a?zzquery=no", "", b""), ("GET", "/m/not/a?zzquery=yes1&zzquery=2", "", b""), ("GET", "/m/not/a?zzquery=YES1", "", b""),
             ("GET", "/m/scope/a", "", b""), ("POST", "/w/m/json", kind, b'{"zzamount": 100}'), ("POST", "/w/m/json", kind, b'{"zzamount": 100000}'),
@@ -359,6 +360,11 @@ def a_refusal_maps_no_policy(rig, transport):
         causes = {alone.get(body, b"ambiguous") for body in bodies}
         rig.holds("B54 what is unclear is told by the body alone", len(causes) == 1 and b'"cause":"%s"' % causes.pop() in text, (bodies, text))
     rig.holds("B54 all else that is unclear is one", len(unclear) <= 3, unclear)
+    # Another spelling of what a pack knows: git is answered in its own form, in which the cause has words alone.
+    got = rig.open(transport).talk(wire.head("POST", "/w/m/r.git/git-receive-PACK", push, "Content-Length: 4") + b"0000", 1)
+    rig.refused("B54 a path in another spelling", got, closed=False, status=403)
+    rig.holds("B54 packs are not told", b"may mean one thing to this policy" in got.data and b"spelling" not in got.data and b"pack knows" not in got.data, got)
+    tells(rig, "B54 a path in another spelling", got)
     wire = rig.open(transport)
     got = wire.talk(wire.head("GET", "/m/say/a"), 1)
     rig.refused("B54 with a sentence", got, closed=False, status=403)
