@@ -50,8 +50,7 @@ static const struct policy_code codes[] = {
      "What excludes each other is named: loosen one of the two, or remove the rule or the entry."},
     {"P103", "a rule that never decides: another has all it is about, or says the same",
      "Deny goes before hold, hold before allow, and a floor before all: give the other rule an except: (or, where "
-     "this "
-     "one has a when:, a when: of the other hours), or remove this one."},
+     "this one has a when:, a when: of the other hours), or remove this one."},
     {"P104", "a rule allows writes and does not say so",
      "Add effect: read, or effect: [read, write] if that is meant."},
     {"P105", "no rule uses the credential", "Write use: in the rule it is for, or remove it."},
