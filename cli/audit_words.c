@@ -72,7 +72,7 @@ static struct span code_words(struct span code)
         {SPAN("ticket-denied"), SPAN("its ticket was denied")},
         {SPAN("ticket-expired"), SPAN("its ticket expired")},
         {SPAN("ticket-cancelled"), SPAN("its ticket was cancelled")},
-        {SPAN("policy-changed"), SPAN("the policy changed while it was held")},
+        {SPAN("policy-changed"), SPAN("the policy would not hold it like this any more")},
         {SPAN("executing"), SPAN("it is under way for another connection")},
         {SPAN("executed"), SPAN("it was carried out before")},
         {SPAN("too-many-pending"), SPAN("too many of this sandbox's requests wait")},

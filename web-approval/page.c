@@ -100,7 +100,7 @@ void page_decider(struct exchange *x, const struct ticket *t, size_t max)
     static const struct {
         struct span by;
         const char *words;
-    } nobody[] = {{SPAN("policy"), "a change of the policy"},
+    } nobody[] = {{SPAN("policy"), "the policy"},
                   {SPAN("session"), "the end of its session"},
                   {SPAN("time"), "the end of its time"}};
 

@@ -56,7 +56,7 @@ static void yes_means(struct exchange *x, const struct ticket *t)
         PUT(x, ", without a credential");
     }
     PUT(x, ": at once if the agent still waits, else when it asks again.</p>\n");
-    if (t->credential.n && !page_released(x, t))
+    if (t->credential.n && x->desk->policy && !page_released(x, t))
         PUT(x, "<p class=\"note\">As the policy is now, that credential is not released: a yes would send "
                "nothing.</p>\n");
     if (page_frozen(x, &f))
@@ -111,9 +111,9 @@ static const char *sentence(const struct ticket *t)
          "side before you approve another."},
     };
     if (span_eq(t->state, SPAN("cancelled")) && span_eq(t->decided_by, SPAN("policy")))
-        return "It was withdrawn and never leaves: another policy came into force, and that one would not have held "
-               "it "
-               "like this. If the agent asks again, that policy decides.";
+        return "It was withdrawn and never leaves: by the policy as it was then, it would not have been held "
+               "like this any more (another policy, or the hours of a rule). If the agent asks again, the policy "
+               "decides.";
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
         if (span_eq(t->state, span_str(table[i].state)))
             return table[i].words;

@@ -30,9 +30,14 @@ static void by_whom(struct exchange *x, struct span who, uint64_t when_ms)
     }
 }
 
+static bool is_shadow(const struct exchange *x)
+{
+    return span_eq(span_str(x->desk->mode), SPAN("shadow"));
+}
+
 static void shadow(struct exchange *x)
 {
-    if (!span_eq(span_str(x->desk->mode), SPAN("shadow")))
+    if (!is_shadow(x))
         return;
     begin(x);
     PUT(x, "<b>Shadow mode.</b> Nothing is held or denied; the audit says what would have been.");
@@ -76,8 +81,9 @@ static void learning(struct exchange *x)
     begin(x);
     PUT(x, "<b>The policy is learning</b>, for ");
     show_span_of_time(&x->out, until - x->wall_ms);
-    PUT(x,
-        " more: what no rule fits is not denied. Such reads pass without a credential; all else of it waits here.");
+    PUT(x, " more: what no rule fits is not denied.");
+    if (!is_shadow(x)) /* there it passes, as all does */
+        PUT(x, " Such reads pass without a credential; all else of it waits here.");
     end(x);
 }
 

@@ -76,8 +76,7 @@ static void agent(struct exchange *x, const struct ticket *t)
     if (t->agent_reason.n == 0)
         return;
     PUT(x, "<section class=\"agent\" aria-labelledby=\"says\">\n<h2 id=\"says\">The agent says <small>untrusted: "
-           "written "
-           "by whoever asks</small></h2>\n<blockquote class=\"mono\">");
+           "written by whoever asks</small></h2>\n<blockquote class=\"mono\">");
     show_text(&x->out, t->agent_reason);
     PUT(x, "</blockquote>\n</section>\n");
 }
@@ -120,6 +119,8 @@ static void credential(struct exchange *x, const struct ticket *t)
         else
             PUT(x,
                 "<strong class=\"warn\">Its only: list does not name this place: it will not be released.</strong>");
+    } else if (d->policy == NULL) {
+        PUT(x, ". Whether it will be released is not known: this page has no policy.");
     } else {
         PUT(x, ". <strong class=\"warn\">The policy in force does not know it: it will not be released.</strong>");
     }

@@ -342,9 +342,9 @@ int policy_load_from_disk(const struct policy_place *from, struct dynbuf *out, s
     for (size_t i = 0; i < all; i++) {
         files[i] = (struct policy_file){i < n ? paths[i] : from->floors, SPAN_NONE, i == n};
         bool here = i < n && from->texts && from->texts[i].n;
-        if (here)
+        if (here) {
             files[i].text = from->texts[i];
-        else if (read_top(&d, files[i].name, &files[i].text, &own) != 0) {
+        } else if (read_top(&d, files[i].name, &files[i].text, &own) != 0) {
             unreadable(problems, files[i].name, &own);
             (void)err_set(e, "%s", own.text);
             goto out;

@@ -13,7 +13,7 @@ static void judge_again(struct exchange *x, void *arg)
     if (x->wait != X_PARKED || exchange_still(x, VERDICT_HOLD))
         return;
     bool deny = x->now.d.verdict != VERDICT_HOLD && x->now.d.verdict != VERDICT_ALLOW;
-    ticket_void(x, "the policy changed while this waited");
+    ticket_void(x, "the policy would not hold it like this any more");
     refuse_now(x, deny ? refuse_why_of(x) : REFUSE_POLICY_CHANGED);
 }
 

@@ -86,9 +86,9 @@ static const struct row rows[REFUSE_COUNT] = {
     [REFUSE_PENDING_FULL] = {429, "too-many-pending", "error", "Too many requests wait for approval",
                              "This sandbox has as many held requests as it may have.",
                              "Wait until some are decided, then repeat this one.", true, 30},
-    [REFUSE_POLICY_CHANGED] = {403, "policy-changed", "deny", "The policy changed while this was held",
-                               "The policy changed while this request was held, so its ticket no longer counts. "
-                               "Nothing was sent.",
+    [REFUSE_POLICY_CHANGED] = {403, "policy-changed", "deny", "The policy would not hold this any more",
+                               "By the policy as it is now, this request would not be held like this, so its ticket "
+                               "no longer counts. Nothing was sent.",
                                "Repeat the same request: it is decided anew.", true, 0},
     [REFUSE_CREDENTIAL] = {502, "credential-unavailable", "error", "The credential for this is not available",
                            "This request needs a credential that the gateway could not get. Nothing was sent.",

@@ -13,7 +13,7 @@ static enum walk_next park(struct exchange *x)
     uint64_t now = j->ports.now(j->ports.arg);
     /* The policy changed while its ticket was opened: nobody is to approve in vain. */
     if (x->now.image != j->image && !exchange_still(x, VERDICT_HOLD)) {
-        ticket_void(x, "the policy changed while this waited");
+        ticket_void(x, "the policy would not hold it like this any more");
         return no_longer(x);
     }
     if (x->park_until == 0) {
@@ -43,7 +43,7 @@ static enum walk_next claim(struct exchange *x)
     if (exchange_is_frozen(x)) /* the approval stays for when it is lifted */
         return refuse(x, REFUSE_FROZEN);
     if (!exchange_still(x, VERDICT_HOLD)) {
-        ticket_void(x, "the policy changed while this waited");
+        ticket_void(x, "the policy would not hold it like this any more");
         return no_longer(x);
     }
     return ticket_claim(x) == 0 ? WALK_WAIT : refuse(x, REFUSE_STORE);

@@ -76,7 +76,7 @@ def unusual(led):
     led.ticket(id="new0" + "0" * 22, code="learning", rule_id="", rule_file="", rule_line=0, host="new.example", path="/v1/jobs", op="",
                summary="POST to new.example/v1/jobs", body=b"{}", facts_json=json.dumps([{"label": "Limit", "value": "not the judge's"}]))
     led.ticket(id="g0ne" + "0" * 22, state="cancelled", decided_ms=int(time.time() * 1000) - 60000, decided_by="policy",
-               decided_channel="", decided_reason="the policy changed while this waited", **pay)
+               decided_channel="", decided_reason="the policy would not hold it like this any more", **pay)
 
 
 def fill(led):

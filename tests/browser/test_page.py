@@ -104,8 +104,8 @@ def what_a_person_is_told_of_the_policy(lab):
     gw.cli("reload", rc=0)
     lab.wait_for("their end", lambda: not gw.tickets())
     look("withdrawn", [
-        ["list", "/", "main", ["Nothing waits.", "by a change of the policy"]],
-        ["past", f"/tickets/{past}", ".outcome", ["withdrawn and never leaves: another policy came into force", "Decided by a change of the policy, "]]])
+        ["list", "/", "main", ["Nothing waits.", "by the policy"]],
+        ["past", f"/tickets/{past}", ".outcome", ["withdrawn and never leaves: by the policy as it was then", "Decided by the policy, "]]])
     assert up.effects() == {"POST /pay": 1}
 
 

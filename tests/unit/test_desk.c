@@ -14,6 +14,7 @@
 #include "common/net/chan.h"
 #include "common/net/loop.h"
 #include "proxy/msgs.h"
+#include "tests/unit/policy_kit.h"
 #include "web-approval/ask.h"
 #include "web-approval/route.h"
 
@@ -465,13 +466,63 @@ static void rolls_back(void **state)
     dynbuf_reset(&desk.notice);
 }
 
+static bool shows(const char *id, const char *words)
+{
+    char line[64];
+    (void)snprintf(line, sizeof(line), "GET /tickets/%s", id);
+    assert_int_equal(page(line, "Host: localhost:8088\r\n", NULL), 200);
+    return says(words);
+}
+
+/* What the page says of a policy is true of the one that is there, or is not said. */
+static void true_of_the_policy(void **state)
+{
+    static const char *const only[] = {"host: h.example", "host: h.example, path: /else/**"};
+    const char *gone = "cccc0000000000000000000000", *waits = "dddd0000000000000000000000";
+    const char *no = "that credential is not released", *held = "all else of it waits here";
+    char yaml[1024];
+    sqlite3 *db;
+    struct kit k;
+
+    assert_int_equal(sqlite3_open(db_path, &db), SQLITE_OK);
+    sql(db,
+        "UPDATE ticket SET credential='api' WHERE id='dddd0000000000000000000000';"
+        "UPDATE ticket SET state='cancelled',decided_by='policy',decided_ms=1 WHERE id='cccc0000000000000000000000'");
+    (void)sqlite3_close(db);
+    assert_true(shows(gone, "(another policy, or the hours of a rule)") && says("<dd>the policy, "));
+    assert_true(shows(waits, "Whether it will be released is not known") && !says(no) && !says("does not know it"));
+    for (unsigned i = 0; i < 4; i++) {
+        (void)snprintf(yaml, sizeof(yaml),
+                       "version: 1\nlearning: until 2030-01-01T05:00:00Z\n"
+                       "upstreams:\n  - { host: h.example }\ncredentials:\n  api:\n    source: { store: api }\n"
+                       "    inject: { header: Authorization, format: \"Bearer {}\" }\n    only: [{ %s }]\n",
+                       only[i & 1]);
+        if (!kit_load_at(&k, yaml, NULL, 1893456000000u))
+            fail_msg("%s %s", k.e.text, k.nproblems ? k.problems[0] : "");
+        desk.policy = k.p;
+        (void)snprintf(desk.mode, sizeof(desk.mode), i < 2 ? "enforce" : "shadow");
+        assert_int_equal(shows(waits, no), i & 1);
+        assert_true(says("The policy is learning") && says(held) == (i < 2));
+        desk.policy = NULL;
+        kit_free(&k);
+    }
+    desk.mode[0] = '\0';
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lists),      cmocka_unit_test(strict), cmocka_unit_test(decides),
-        cmocka_unit_test(no_ledger),  cmocka_unit_test(full),   cmocka_unit_test(tokens),
-        cmocka_unit_test(strangers),  cmocka_unit_test(forms),  cmocka_unit_test(cut),
+        cmocka_unit_test(lists),
+        cmocka_unit_test(strict),
+        cmocka_unit_test(decides),
+        cmocka_unit_test(no_ledger),
+        cmocka_unit_test(full),
+        cmocka_unit_test(tokens),
+        cmocka_unit_test(strangers),
+        cmocka_unit_test(forms),
+        cmocka_unit_test(cut),
         cmocka_unit_test(rolls_back),
+        cmocka_unit_test(true_of_the_policy),
     };
     int failed = cmocka_run_group_tests(tests, group_setup, group_teardown);
     end();
