@@ -8,7 +8,7 @@
 
 enum { IMAGE_MAX = 64 * 1024 * 1024 };
 
-void image_take(struct desk *d, int fd)
+int image_take(struct desk *d, int fd)
 {
     struct span image;
     struct err e;
@@ -17,14 +17,14 @@ void image_take(struct desk *d, int fd)
     if (fd >= 0)
         close(fd);
     if (rc != 0) {
-        log_warn("the policy image cannot be mapped; the page says nothing of credentials");
-        return;
+        log_error("the policy image cannot be mapped, or is not a memfd with all its seals");
+        return -1;
     }
     struct policy *fresh = policy_open(image, &e);
     if (!fresh) {
-        log_warn("the policy image is not one: %s", e.text);
+        log_error("the policy image is not one: %s", e.text);
         memfd_unmap(&image);
-        return;
+        return -1;
     }
     if (d->policy) {
         policy_close(d->policy);
@@ -32,6 +32,7 @@ void image_take(struct desk *d, int fd)
     }
     d->policy = fresh;
     d->image = image;
+    return 0;
 }
 
 int image_credential(const struct desk *d, struct span name)

@@ -107,7 +107,10 @@ static void parent_frame(void *arg, struct frame *f)
 
     switch (f->type) {
     case M_LISTEN: listen_on(d, f); break;
-    case M_IMAGE: image_take(d, frame_take_fd(f, 0)); break;
+    case M_IMAGE:
+        if (image_take(d, frame_take_fd(f, 0)) != 0) /* the next one begins with what is in force */
+            log_die("the page does not show requests by a policy that is in force no more");
+        break;
     case M_SECRETS:
         dynbuf_reset(&d->secrets);
         (void)dynbuf_add(&d->secrets, f->payload);

@@ -32,8 +32,8 @@ static int image(struct judge *j, struct frame *f)
     struct image *i = image_open(fd, &want, &e);
     close(fd);
     if (i == NULL) {
-        log_error("the policy was not changed: %s", e.text);
-        return 0;
+        log_error("the new policy cannot be used: %s", e.text);
+        return -1; /* never the old one meanwhile: who asked for this one is told that it is in force */
     }
     image_unref(j->image);
     j->image = i;

@@ -34,7 +34,7 @@ struct image *image_open(int fd, const struct digest *want, struct err *e)
     i->refs = 1;
     arena_init(&i->arena, 64 * 1024 * 1024);
     if (memfd_map(fd, IMAGE_MAX, &i->map) != 0) {
-        err_set(e, "the policy image is not a memfd with all its seals");
+        err_set(e, "its image cannot be mapped, or is not a memfd with all its seals");
         goto bad;
     }
     i->policy = policy_open(i->map, e);
@@ -42,7 +42,7 @@ struct image *image_open(int fd, const struct digest *want, struct err *e)
         goto bad;
     struct span stamp = policy_digest(i->policy);
     if (stamp.n != DIGEST_BYTES || memcmp(stamp.p, want->b, DIGEST_BYTES) != 0) {
-        err_set(e, "the policy image is another one than announced");
+        err_set(e, "its image is another one than announced");
         goto bad;
     }
     i->digest = *want;

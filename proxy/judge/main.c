@@ -126,8 +126,8 @@ static void peer(void *arg, unsigned role, uint64_t instance, struct span info, 
 static void from_parent(void *arg, struct frame *f)
 {
     struct app *a = arg;
-    if (judge_frame(a->judge, ROLE_PARENT, 0, f) != 0)
-        log_error("the parent sent a message %u that cannot be used", f->type);
+    if (judge_frame(a->judge, ROLE_PARENT, 0, f) != 0) /* the next one begins with what is in force */
+        log_die("the parent sent a message %u that cannot be used", f->type);
 }
 
 static void config(void *arg, struct span key, struct span value)

@@ -196,21 +196,17 @@ static void on_peer(void *arg, unsigned peer, uint64_t instance, struct span inf
     secret_free(&key);
 }
 
-/* A new policy: map it, look it over, and only then forget the old one. */
+/* A new policy: map it, look it over, and only then forget the old one. Without it there is nothing to release
+ * credentials by: the old one may name places that they are not to go to any more. The next keeper begins anew. */
 static void on_image(struct keeper *k, int fd)
 {
     struct err e = {{0}};
     struct span image;
-    if (memfd_map(fd, IMAGE_MAX, &image) != 0) {
-        log_error("a policy image without its seals is refused");
-        return;
-    }
+    if (memfd_map(fd, IMAGE_MAX, &image) != 0)
+        log_die("the policy image cannot be mapped, or is not a memfd with all its seals");
     struct policy *p = policy_open(image, &e);
-    if (p == NULL) {
-        log_error("the policy image cannot be opened: %s", e.text);
-        memfd_unmap(&image);
-        return;
-    }
+    if (p == NULL)
+        log_die("the policy image cannot be opened: %s", e.text);
     releaser_policy(k->releaser, p);
     policy_close(k->policy);
     memfd_unmap(&k->image);
@@ -225,8 +221,11 @@ static void on_frame(void *arg, struct frame *f)
     struct msg_in m = msg_in(f->payload);
     struct err e = {{0}};
     int fd = frame_take_fd(f, 0);
-    if (fd < 0)
+    if (fd < 0) {
+        if (f->type == M_IMAGE)
+            log_die("a policy came without its image");
         return;
+    }
     if (f->type == M_SOURCE) {
         struct span name = msg_get_span(&m, 256);
         if (msg_end(&m) != 0) {

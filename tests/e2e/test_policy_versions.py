@@ -3,8 +3,11 @@
 and an earlier one can be put in force again."""
 import contextlib
 import os
+import pathlib
+import re
 import secrets
 import signal
+import subprocess
 import time
 
 from gateway import Gateway, Page, program, simple_policy
@@ -114,6 +117,30 @@ def a_role_that_dies_meanwhile_is_waited_for_no_longer(lab):
     os.kill(judge, signal.SIGKILL)
     assert asked.wait(20) == 0, asked.seen
     lab.wait_for("the judge's return", lambda: b"Writes are off" in post(lab, gw, up))
+
+
+def map_no_more(pid):
+    """Asked by the user whom the process belongs to: another one needs CAP_SYS_RESOURCE, which not every root has."""
+    status = pathlib.Path(f"/proc/{pid}/status").read_text()
+    uid, gid = (int(re.search(rf"^{who}:\s+(\d+)", status, re.M)[1]) for who in ("Uid", "Gid"))
+    other = {} if uid == os.getuid() else {"user": uid, "group": gid, "extra_groups": []}
+    subprocess.run(["prlimit", "--pid", str(pid), "--as=4096:"], check=True, **other)
+
+
+@test("B51 reload")
+def a_role_that_cannot_take_the_new_policy_begins_anew_with_it(lab):
+    up, gw = setup(lab)
+    for n, role in enumerate(("judge", "keeper", "desk")):
+        ask(lab, gw, up, "/ok")
+        old = gw.pid(role)
+        gw.policy.write_text(simple_policy(up, write="hold" if n % 2 else "deny"))
+        map_no_more(old)
+        gw.cli("reload", rc=None if role == "desk" else 0)  # the desk's client loses it
+        gw.process.wait_line(rf"the {role} \(pid {old}\) ended by exit")
+        lab.wait_for(f"the next {role}", lambda: all(r["ready"] for r in gw.cli_json("status")["roles"]))
+        assert gw.pid(role) != old
+        assert gw.process.seen.count(b"cannot be mapped") == n + 1, gw.process.seen[-800:]
+        lab.wait_for("the new policy", lambda: (b'"held"' if n % 2 else b"Writes are off") in post(lab, gw, up))
 
 
 def reload_that_waits(lab, gw, policy):

@@ -148,11 +148,24 @@ static void a_memfd_that_can_change_is_refused(void **state)
     int fd = play_policy_fd("allow read GET / rule=all\n", 9, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE);
     struct digest d = {{9}};
     msg_put_digest(from(&p), &d);
-    assert_int_equal(give(&p, ROLE_PARENT, 0, M_IMAGE, 0, fd), 0); /* the old policy stays */
-    give_request(&p, XID(6), GET("/"));
-    expect_reply(&p, XID(6), 403, "denied");
-    expect_audit(&p, XID(6), "deny", "no-rule");
+    assert_int_equal(give(&p, ROLE_PARENT, 0, M_IMAGE, 0, fd), -1);
     covers("E1");
+    play_close(&p);
+}
+
+/* Whoever asked for another policy is told that it is in force: the judge ends rather than go on by the old one. */
+static void a_policy_that_cannot_be_taken_is_its_end(void **state)
+{
+    static const char *const text[] = {"allow read GET / rule=all\n", ""};
+    static const uint8_t said[] = {8, 9};
+    struct play p;
+    play_all(&p, "hold write POST /w rule=w\n");
+    for (unsigned i = 0; i < 3; i++) {
+        struct digest d = {{said[i & 1]}};
+        int fd = i < 2 ? play_policy_fd(text[i], 9, i == 0 ? ALL_SEALS : ALL_SEALS & ~F_SEAL_WRITE) : -1;
+        msg_put_digest(from(&p), &d);
+        assert_int_equal(give(&p, ROLE_PARENT, 0, M_IMAGE, 0, fd), -1);
+    }
     play_close(&p);
 }
 
@@ -490,6 +503,7 @@ int main(void)
         cmocka_unit_test(an_allowed_write_is_recorded_before_it_leaves),
         cmocka_unit_test(what_needs_its_body_is_read_whole_first),
         cmocka_unit_test(a_memfd_that_can_change_is_refused),
+        cmocka_unit_test(a_policy_that_cannot_be_taken_is_its_end),
         cmocka_unit_test(a_body_over_the_limit_is_a_413),
         cmocka_unit_test(a_body_streams_when_its_head_was_enough),
         cmocka_unit_test(body_bytes_stay_within_the_credit),
