@@ -216,10 +216,10 @@ static void cond_wants(const struct ask *k, const struct img_cond *c, struct dyn
 static void cond_words(const struct ask *k, const struct img_cond *c, struct dynbuf *out)
 {
     struct span key = img_span(k->p, c->key);
-    if (k->body->kind == BODY_ABSENT || k->body->kind == BODY_OPEN) {
-        bool open = k->body->kind == BODY_OPEN;
-        const char *why = open ? unclear_words((enum unclear_cause)k->body->open) : "there is no body";
-        (void)dynbuf_addf(out, "%s; the rule asks about ", why);
+    bool open = body_fits(k->body, k->p, c, k->request, true, k->arena) == FIT_MAYBE;
+    if (open || k->body->kind == BODY_ABSENT) {
+        enum unclear_cause why = open ? body_unclear(k->body, k->p, c, k->request, k->arena) : UNCLEAR_NONE;
+        (void)dynbuf_addf(out, "%s; the rule asks about ", open ? unclear_words(why) : "there is no body");
         why_value(out, key);
     } else if ((k->body->kind == BODY_JSON) != (c->kind == COND_JSON)) {
         (void)dynbuf_addf(out, "the body is %s, the rule asks for %s", k->body->kind == BODY_JSON ? "JSON" : "a form",

@@ -123,6 +123,18 @@ DENY  by rule no-admin (p.yaml:12)
                          ("{}", "an empty object"), ('{"x": 1}', "an object"), ("[]", "an empty list"), ("[5]", "a list")):
         has(f"a value of another type: {value}", 11, [f"/amount is {words}, the rule wants a whole number, at most 5000"],
             "--data", f'{{"amount": {value}}}', "POST", "https://p.example/")
+    for cause, data, at, words in (("key-case", '{"amount": 9900, "Amount": 1}', "", "has a key that differs in case alone"),
+                                   ("batch", '[{"amount": 9900}]', "", "has a list where one object is asked about"),
+                                   ("in-query", '{"amount": 9900}', "?amount=1", "the query has what the body is asked about"),
+                                   ("in-query", "", "?amount=1", "the query has what the body is asked about")):
+        rc, out, err = explain(*(["--data", data] if data else []), "POST", "https://p.example/" + at, policy)
+        near = [line for line in out.splitlines() if "    pay (allow, " in line]
+        said(rc == 11 and f"cause: {cause}\n" in out and len(near) == 1 and words in near[0] and near[0].endswith("; the rule asks about /amount"),
+             f"a near miss that is open: {cause}", out)
+    rc, out, err = explain("--data", "amount[]=1", "POST", "https://f.example/?kind=a", policy)
+    said("order (allow, p.yaml:14): the query has what".replace("p.yaml", str(policy)) in out, "a near miss that is open, of a form", out)
+    has("a field in another spelling", 11, ["the form has a field that servers may take for the one asked about; the rule asks about kind"],
+        "--data", "kind[]=a", "POST", "https://f.example/")
     has("a quoted false is no false", 11, ['/draft is the string "false", the rule wants false'],
         "--data", '{"draft": "false"}', "POST", "https://g.example/")
     has("a false is one", 0, ["ALLOW by rule quiet"], "--data", '{"draft": false}', "POST", "https://g.example/")
