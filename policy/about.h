@@ -12,6 +12,10 @@ void about_rules(const struct ask *k, about_fn *fn, void *arg);
  * eight days after now; INT64_MAX: none. Between two such times the rule is either in force or not. */
 int64_t when_next(const struct policy *p, const struct img_rule *r, int64_t now);
 
+/* policy_judge, of a request that is judged for several times: its body is parsed once, into *body. */
+void judge_again(const struct policy *p, const struct subject *s, const struct request *r, uint64_t now_ms,
+                 struct body_view *body, struct arena *a, struct decision *d);
+
 /* The question again that led to d, of the path as it is written. */
 struct ask ask_again(const struct policy *p, const struct subject *s, const struct request *r,
                      const struct decision *d, struct body_view *body, struct arena *a);

@@ -355,21 +355,20 @@ static bool is_open(const struct outcome *o)
     return o->verdict != VERDICT_DENY || o->need_body;
 }
 
-void policy_judge(const struct policy *p, const struct subject *s, const struct request *r, uint64_t now_ms,
-                  struct arena *a, struct decision *d)
+void judge_again(const struct policy *p, const struct subject *s, const struct request *r, uint64_t now_ms,
+                 struct body_view *body, struct arena *a, struct decision *d)
 {
     struct ask k = {.p = p,
                     .subject = s,
                     .request = r,
                     .method = r->method,
+                    .body = body,
                     .arena = a,
                     .upgrade = match_is_upgrade(r),
                     .now_ms = now_ms};
     struct span path[READINGS_MAX];
-    struct body_view body = {.looked = false};
     struct outcome o = outcome_refusal("internal", -1);
     size_t n;
-    k.body = &body;
     *d = (struct decision){.code = "internal", .credential = -1, .inline_wait_ms = UINT64_MAX};
     d->body_max = BODY_MAX_DEFAULT;
     if (span_eq(r->method, SPAN("TRACE")) || span_eq(r->method, SPAN("CONNECT")) || !is_method(r->method)) {
@@ -392,4 +391,11 @@ void policy_judge(const struct policy *p, const struct subject *s, const struct 
     outcome_settle(&k, scope ? outcome_refusal("residency", -1) : o, d);
     if (scope)
         d->say = region_words(p, scope, r->host, a);
+}
+
+void policy_judge(const struct policy *p, const struct subject *s, const struct request *r, uint64_t now_ms,
+                  struct arena *a, struct decision *d)
+{
+    struct body_view body = {.looked = false};
+    judge_again(p, s, r, now_ms, &body, a, d);
 }

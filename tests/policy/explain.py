@@ -41,6 +41,8 @@ rules:
   - { id: nightly, match: { host: n.example, method: PATCH }, decide: hold }
   - { id: by-day, match: { host: z.example, method: PATCH }, decide: allow, when: { hours: "06:00-18:00", zone: UTC } }
   - { id: by-night, match: { host: z.example, method: PATCH }, decide: hold, when: { hours: "18:00-06:00", zone: UTC } }
+  - { id: topic-mondays, match: { op: git.push, resource: "github:shop/*", git: { refs: ["refs/heads/agent/*"] } }, decide: hold,
+      when: { days: mon, zone: UTC } }
 """
 
 
@@ -261,6 +263,13 @@ DENY  by rule no-admin (p.yaml:12)
         "PATCH", "https://k.example/")
     has("a hold of all hours over an allow of some", 10, ['daily (allow, p.yaml:27): all of it fits, but the hold "nightly" '
         "goes before it: a when: of the other hours there would let it decide"], "--at", "2026-11-23T12:00:00Z", "PATCH", "https://n.example/")
+    for verb, ref in (("update", "agent/x"), ("create", "agent/x")):
+        has(f"a push out of the hours of a rule about refs: {verb}", 11, ["it is in force only mon 00:00-24:00 UTC", "what would change it:",
+            "from 2026-11-23T00:00:00Z on: HOLD  by rule topic-mondays"], "--at", "2026-11-22T10:00:00Z", "--ref", f"{verb} refs/heads/{ref}",
+            "POST", "https://github.com/shop/app.git/git-receive-pack")
+    rc, out, err = explain("--at", "2026-11-22T10:00:00Z", "--ref", "update refs/heads/main", "POST",
+                           "https://github.com/shop/app.git/git-receive-pack", policy)
+    said(rc == 11 and " on: " not in out, "a push of another ref than that rule is about", out)
     has("held out of hours, allowed in them", 10, ["what would change it:", "from 2026-11-23T06:00:00Z on: ALLOW by rule by-day"],
         "--at", "2026-11-22T20:00:00Z", "PATCH", "https://z.example/")
     rc, out, err = explain("--json", "POST", "https://a.example/v1/x", policy)

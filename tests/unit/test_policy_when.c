@@ -443,6 +443,109 @@ static void test_opens_for_a_body(void **state)
     kit_free(&k);
 }
 
+/* A denial stays cheap: a deny of all hours is asked about no hour, and for all other hours the body is parsed once.
+ * By what is taken of the arena, which a parsed body fills. */
+static void test_opens_cheaply(void **state)
+{
+    static char large[63 * 1024];
+    struct http_field json = {SPAN("Content-Type"), SPAN("application/json")};
+    struct request r = get("x.test");
+    struct opening o;
+    struct kit k;
+    (void)state;
+    assert_true(kit_load(&k,
+                         "version: 1\n"
+                         "rules:\n"
+                         "  - { id: bad, match: { host: x.test, json: [{ pointer: /d, in: [a] }] }, decide: deny }\n"
+                         "  - { id: odd, match: { host: x.test, json: [{ pointer: /d, in: [b] }] }, decide: deny,\n"
+                         "      when: { zone: UTC, hours: \"00:00-23:00\" } }\n"
+                         "  - { id: good, match: { host: x.test, json: [{ pointer: /d, in: [c] }] }, decide: allow,\n"
+                         "      when: { zone: UTC, hours: [\"01:00-02:00\", \"03:00-04:00\", \"05:00-06:00\"] } }\n"
+                         "  - { id: late, match: { host: x.test, json: [{ pointer: /d, in: [e] }] }, decide: allow,\n"
+                         "      when: { zone: UTC, hours: \"05:00-06:00\" } }\n",
+                         NULL));
+    size_t n = (size_t)snprintf(large, sizeof(large), "{\"d\":\"x\",\"l\":[0");
+    while (n + 3 < sizeof(large))
+        n += (size_t)snprintf(large + n, sizeof(large) - n, ",0");
+    memcpy(large + n, "]}", 2);
+    n += 2;
+    r.method = SPAN("POST");
+    r.fields = &json;
+    r.nfields = 1;
+    r.has_body = true;
+    r.body = span_of((const uint8_t *)large, n);
+    k.now_ms = at("2026-11-27T00:30:00Z");
+    for (const char *d = "abd"; *d; d++) {
+        large[6] = *d;
+        arena_free(&k.a);
+        arena_init(&k.a, 64 << 20);
+        policy_judge(k.p, &ci, &r, k.now_ms, &k.a, &k.d);
+        assert_int_equal(k.d.verdict, VERDICT_DENY);
+        size_t judged = k.a.used;
+        assert_false(policy_opens(k.p, &ci, &r, &k.d, k.now_ms, &k.a, &o));
+        assert_in_range(k.a.used - judged, 0, *d == 'a' ? 0 : judged + judged / 4);
+    }
+    large[6] = 'e'; /* the fifth time that anything changes */
+    assert_string_equal(opens(&k, &r, &ci), "");
+    r.body = SPAN("{\"d\":\"e\"}");
+    assert_string_equal(opens(&k, &r, &ci), "2026-11-27T05:00:00Z allow every day 05:00-06:00 UTC");
+    kit_free(&k);
+}
+
+/* Of a push of many refs, that would be asked about one by one for each hour, only the head is. */
+static void test_opens_for_a_push(void **state)
+{
+    static const char *const some[] = {AAAA40 " " BBBB40 " refs/heads/agent/x", NULL};
+    static const char *const other[] = {AAAA40 " " BBBB40 " refs/heads/main", NULL};
+    static char body[16384], name[80][120];
+    const char *many[81] = {NULL};
+    struct http_field type = {SPAN("Content-Type"), SPAN("application/x-git-receive-pack-request")};
+    struct request r = get("github.com");
+    struct kit k;
+    (void)state;
+    assert_true(
+        kit_load(&k,
+                 "version: 1\n"
+                 "packs: [git@1]\n"
+                 "rules:\n"
+                 "  - { id: push, match: { op: git.push, host: github.com, git: { refs: [\"refs/heads/agent/*\"] } "
+                 "}, decide: hold,\n"
+                 "      when: { days: mon, zone: UTC } }\n"
+                 "  - { id: new, match: { op: git.push, resource: \"github:acme/new\", git: { force: false } },\n"
+                 "      decide: allow, when: { days: tue, zone: UTC } }\n",
+                 NULL));
+    for (size_t i = 0; i < 80; i++) {
+        snprintf(name[i], sizeof(name[i]), AAAA40 " " BBBB40 " refs/heads/agent/%zu", i);
+        many[i] = name[i];
+    }
+    r.method = SPAN("POST");
+    r.path = SPAN("/acme/app.git/git-receive-pack");
+    r.fields = &type;
+    r.nfields = 1;
+    r.has_body = true;
+    k.now_ms = at("2026-11-29T10:00:00Z");
+    r.body = span_of((const uint8_t *)body, kit_push(body, sizeof(body), "report-status", some, "PACK"));
+    assert_string_equal(opens(&k, &r, &ci), "2026-11-30T00:00:00Z hold mon 00:00-24:00 UTC");
+    r.body = span_of((const uint8_t *)body, kit_push(body, sizeof(body), "report-status", other, "PACK"));
+    assert_string_equal(opens(&k, &r, &ci), "");
+    r.body = span_of((const uint8_t *)body, kit_push(body, sizeof(body), "report-status", many, "PACK"));
+    assert_string_equal(opens(&k, &r, &ci), "2026-11-30T00:00:00Z body mon 00:00-24:00 UTC");
+    r.body_complete = false; /* as the head is denied */
+    assert_string_equal(opens(&k, &r, &ci), "2026-11-30T00:00:00Z body mon 00:00-24:00 UTC");
+    r.path = SPAN("/acme/app.git/info/refs");
+    r.query = SPAN("service=git-receive-pack");
+    r = (struct request){.scheme = r.scheme,
+                         .host = r.host,
+                         .port = 443,
+                         .method = SPAN("GET"),
+                         .path = r.path,
+                         .query = r.query,
+                         .has_query = true,
+                         .body_complete = true};
+    assert_string_equal(opens(&k, &r, &ci), "2026-11-30T00:00:00Z allow mon 00:00-24:00 UTC");
+    kit_free(&k);
+}
+
 /* Against judging every quarter of an hour, over the days on which clocks are set and over others. */
 static void test_opens_is_the_first_time(void **state)
 {
@@ -488,6 +591,8 @@ int main(void)
         cmocka_unit_test(test_opens),
         cmocka_unit_test(test_opens_in_scope),
         cmocka_unit_test(test_opens_for_a_body),
+        cmocka_unit_test(test_opens_cheaply),
+        cmocka_unit_test(test_opens_for_a_push),
         cmocka_unit_test(test_opens_is_the_first_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
