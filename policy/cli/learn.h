@@ -38,6 +38,7 @@ struct shape {
     bool read, deletes, more_sandboxes, bare; /* bare: also without one, as a rule said */
     enum left left;                           /* why there is no rule */
     enum use use;
+    bool doubt[DOUBTS];
 };
 
 struct learnt {

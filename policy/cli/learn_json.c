@@ -142,6 +142,9 @@ static void json_warnings(struct jsonw *w, const struct learnt *t)
         learn_used(&used, s);
         if (s->use != USE_NONE && s->use != USE_GIVEN)
             json_warning(w, s, learn_use_words(s->use)->code, dynbuf_span(&used));
+        for (enum doubt d = 0; d < DOUBTS; d++)
+            if (s->doubt[d])
+                json_warning(w, s, learn_doubt(d)->code, span_str(learn_doubt(d)->words));
         if (s->read)
             continue;
         (void)snprintf(text, sizeof(text), "a %.*s; it waits for approval", SPAN_FMT(s->effect));

@@ -94,12 +94,12 @@ static enum left why_not(const struct record *r)
     return LEFT_NOT;
 }
 
-static struct shape *find(struct learnt *t, struct span key)
+static struct shape *find(struct learnt *t, struct span key, bool only)
 {
     for (size_t i = 0; i < t->n; i++)
         if (span_eq(t->shape[i]->key, key))
             return t->shape[i];
-    if (t->n == SHAPES_MAX)
+    if (only || t->n == SHAPES_MAX)
         return NULL;
     struct shape *s = arena_alloc(&t->a, sizeof(*s));
     if (s == NULL)
@@ -261,38 +261,65 @@ bool learn_is_git(const struct shape *s)
     return s->resource.n && (span_eq(s->op, SPAN("git.fetch")) || span_eq(s->op, SPAN("git.push")));
 }
 
+static enum covers covers(const struct learnt *t, const struct record *r)
+{
+    struct glob as = glob_of(t->as, 0);
+    if (t->as.n && !glob_match(&as, r->sandbox, 0, false))
+        return COVERS_NOT;
+    return t->scope.n ? bench_covers(t->present, t->scope_at, r->sandbox) : COVERS_IT;
+}
+
 /* Is it of a sandbox that was asked about? */
 static bool is_of(struct learnt *t, const struct record *r)
 {
-    struct glob as = glob_of(t->as, 0);
-    enum covers scope = COVERS_IT;
-    if (t->as.n && !glob_match(&as, r->sandbox, 0, false))
-        scope = COVERS_NOT;
-    else if (t->scope.n)
-        scope = bench_covers(t->present, t->scope_at, r->sandbox);
+    enum covers scope = covers(t, r);
     t->unlabelled += scope == COVERS_MAYBE;
     t->others += scope == COVERS_NOT;
     return scope == COVERS_IT;
 }
 
-int learn_take(void *arg, const struct record *r, uint64_t ms)
+/* only: if it is there already. */
+static struct shape *shape_of(struct learnt *t, const struct record *r, bool git, struct span op, bool only)
 {
-    struct learnt *t = arg;
     struct dynbuf key;
-    struct shape *s;
-    struct span path, query, op = r->op;
-    struct opinion o;
-    if (r->method.n == 0 || !is_of(t, r) || has_rule(t, r, ms, &o))
-        return 0;
-    if (span_eq(op, SPAN("git.fetch.refs")))
-        op = SPAN("git.fetch");
-    bool git = (span_eq(op, SPAN("git.fetch")) || span_eq(op, SPAN("git.push"))) && r->resource.n;
     dynbuf_init(&key, 8 * RECORD_BYTES_MAX);
     put_key(&key, r, git, op);
     if (t->scope.n)
         put(&key, t->scope);
-    s = dynbuf_ok(&key) ? find(t, dynbuf_span(&key)) : NULL;
+    struct shape *s = dynbuf_ok(&key) ? find(t, dynbuf_span(&key), only) : NULL;
     dynbuf_free(&key);
+    return s;
+}
+
+/* What came of it where somebody was asked. A read that an operator denied is not proposed as one that nobody is
+ * asked about; everything else would wait again. */
+static void take_end(struct shape *s, const struct record *r)
+{
+    bool refused = r->again ? span_eq(r->state, SPAN("denied")) : span_eq(r->code, SPAN("ticket-denied"));
+    s->doubt[DOUBT_REFUSED] |= refused;
+    s->doubt[DOUBT_EXPIRED] |= span_eq(r->again ? r->kind : r->code, SPAN("ticket-expired"));
+    if (refused && s->read)
+        s->left = LEFT_REFUSED;
+}
+
+int learn_take(void *arg, const struct record *r, uint64_t ms)
+{
+    struct learnt *t = arg;
+    struct shape *s;
+    struct span path, query, op = r->op;
+    struct opinion o;
+    if (span_eq(op, SPAN("git.fetch.refs")))
+        op = SPAN("git.fetch");
+    bool git = (span_eq(op, SPAN("git.fetch")) || span_eq(op, SPAN("git.push"))) && r->resource.n;
+    if (r->again) {
+        s = r->method.n && covers(t, r) == COVERS_IT ? shape_of(t, r, git, op, true) : NULL;
+        if (s != NULL)
+            take_end(s, r);
+        return 0;
+    }
+    if (r->method.n == 0 || !is_of(t, r) || has_rule(t, r, ms, &o))
+        return 0;
+    s = shape_of(t, r, git, op, false);
     t->beyond += s == NULL;
     if (s == NULL)
         return 0;
@@ -301,6 +328,7 @@ int learn_take(void *arg, const struct record *r, uint64_t ms)
     s->last_ms = ms;
     add_sandbox(t, s, r->sandbox);
     learn_take_credential(t, s, r);
+    take_end(s, r);
     if (git && (!writable(r->resource, "*{}\"\\") || !span_starts(r->resource, SPAN("git:"))))
         s->left = LEFT_REPOSITORY;
     if (!git && s->left == LEFT_NOT && span_cut(r->path, '?', &path, &query))

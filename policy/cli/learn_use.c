@@ -2,12 +2,26 @@
  * and lets it go there. Never one that some of them went without: that would give them more than they had. */
 #include "policy/cli/learn.h"
 
+/* A denied one was never sent with it, nor one that went no further for another reason. */
+static bool went_or_waits(const struct record *r)
+{
+    static const struct span codes[] = {SPAN("rule"), SPAN("floor"), SPAN("over-limit")};
+    bool decided = false;
+    for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
+        decided |= span_eq(r->code, codes[i]);
+    return decided && (span_eq(r->verdict, SPAN("allow")) || span_eq(r->verdict, SPAN("hold")));
+}
+
 void learn_take_credential(struct learnt *t, struct shape *s, const struct record *r)
 {
     size_t i = 0;
     /* Of what is refused, only learned or not enforced, no rule said that it goes without. */
     if (r->credential.n == 0) {
         s->bare |= !r->shadow && !span_eq(r->verdict, SPAN("deny")) && span_eq(r->code, SPAN("rule"));
+        return;
+    }
+    if (!went_or_waits(r)) {
+        s->doubt[DOUBT_UNSENT] = true;
         return;
     }
     while (i < s->nused && !span_eq(s->used[i], r->credential))
@@ -63,6 +77,7 @@ void learn_use(struct learnt *t)
         struct shape *s = t->shape[i];
         struct credential c;
         size_t at = 0;
+        s->doubt[DOUBT_UNSENT] &= s->nused == 0;
         s->use = s->nused == 0                                      ? USE_NONE
                  : s->nused > 1                                     ? USE_SEVERAL
                  : s->bare                                          ? USE_SOMETIMES

@@ -21,6 +21,7 @@ const struct learn_words *learn_left(enum left why)
         [LEFT_LABELS] = {"labels-not-known", "the policy asks for labels of their sandboxes, which are not known"},
         [LEFT_UNSURE] = {"not-exact", "an exact rule for it does not do what it should: it may be read in several "
                                       "ways"},
+        [LEFT_REFUSED] = {"ticket-denied", "a read that waited for approval, and that an operator denied"},
         [LEFT_KINDS] = {"too-many-kinds", "beyond the kinds that are told apart"}};
     return &words[why];
 }
@@ -36,4 +37,14 @@ const struct learn_words *learn_use_words(enum use u)
         [USE_SOMETIMES] = {"credential-sometimes", "but some were let through or held without it: narrow it with "
                                                    "--scope or --as"}};
     return &words[u];
+}
+
+const struct learn_words *learn_doubt(enum doubt d)
+{
+    static const struct learn_words words[DOUBTS] = {
+        [DOUBT_REFUSED] = {"ticket-denied", "an operator denied one that waited for approval"},
+        [DOUBT_EXPIRED] = {"ticket-expired", "one that waited for approval expired"},
+        [DOUBT_UNSENT] = {"credential-not-sent", "it was to go with a credential, and was never let through or held "
+                                                 "with it; this rule sends it without"}};
+    return &words[d];
 }

@@ -24,6 +24,7 @@ enum left {
     LEFT_RESIDENCY,
     LEFT_UNSURE,
     LEFT_LABELS,
+    LEFT_REFUSED,
     LEFT_KINDS,
     LEFTS
 };
@@ -42,5 +43,9 @@ enum use {
     USES
 };
 const struct learn_words *learn_use_words(enum use u);
+
+/* What else a reviewer of its rule has to know. */
+enum doubt { DOUBT_REFUSED = 0, DOUBT_EXPIRED, DOUBT_UNSENT, DOUBTS };
+const struct learn_words *learn_doubt(enum doubt d);
 
 #endif

@@ -101,6 +101,9 @@ static void put_rule(struct dynbuf *out, const struct learnt *t, const struct sh
     evidence(out, s);
     if (!s->read)
         (void)dynbuf_addf(out, "  # WARNING: a %.*s; it waits for approval\n", SPAN_FMT(s->effect));
+    for (enum doubt d = 0; d < DOUBTS; d++)
+        if (s->doubt[d])
+            (void)dynbuf_addf(out, "  # WARNING: %s\n", learn_doubt(d)->words);
     credential(out, s);
     (void)dynbuf_addf(out, "  - id: %s\n", s->id);
     if (t->scope.n) {

@@ -310,6 +310,7 @@ static const struct member members[] = {
     MEMBER("kind", MEMBER_TEXT, kind),
     MEMBER("exchange", MEMBER_TEXT, exchange),
     MEMBER("ticket", MEMBER_TEXT, ticket),
+    MEMBER("state", MEMBER_TEXT, state),
     MEMBER("outcome", MEMBER_OTHER, seq),
     MEMBER("status", MEMBER_OTHER, seq),
     MEMBER("bytes_out", MEMBER_OTHER, seq),

@@ -11,10 +11,11 @@ enum { RECORD_BYTES_MAX = 64 * 1024, RECORD_CUT = 2048, RECORD_REFS_MOST = 256 }
 struct record {
     struct span time, kind, exchange, ticket, sandbox, method, scheme, host, path, verdict, code, op, effect,
         resource;
-    struct span credential, type, request, rule, rule_file;
-    struct span refs; /* a line each */
+    struct span credential, type, request, rule, rule_file, state; /* state: of its ticket, once it was decided */
+    struct span refs;                                              /* a line each */
     uint64_t seq, port, rule_line;
     bool body, upgrade, shadow;
+    bool again; /* what came of the ticket of one that was told before; source.h */
 };
 
 /* Unescaped texts are put into room, which has RECORD_BYTES_MAX bytes. False: this is no record; *why says where it

@@ -100,6 +100,8 @@ int replay_take(void *arg, const struct record *r, uint64_t time_ms)
     struct replayed *t = arg;
     struct opinion o;
     enum verdict was;
+    if (r->again)
+        return 0;
     progress(t);
     if (!verdict_of(r->verdict, &was))
         return 0;

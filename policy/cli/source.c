@@ -133,6 +133,12 @@ static bool was_asked(const struct record *r)
     return r->path.n && r->path.p[0] == '/' && r->op.n && r->port && r->port <= UINT16_MAX;
 }
 
+/* Decided or expired: a record that has all of its request once more. */
+static bool ends_ticket(const struct record *r)
+{
+    return span_eq(r->kind, SPAN("ticket-decided")) || span_eq(r->kind, SPAN("ticket-expired"));
+}
+
 /* ms: 0 where only the record itself says when. */
 static int take(struct source *s, struct span json, uint64_t where, uint64_t ms, source_fn *fn, void *arg)
 {
@@ -147,6 +153,9 @@ static int take(struct source *s, struct span json, uint64_t where, uint64_t ms,
         s->seen.older++;
         return 0;
     }
+    r.again = ends_ticket(&r);
+    if (r.again)
+        return was_asked(&r) ? fn(arg, &r, ms) : 0;
     if (once_ask(&s->once, &r) != ONCE_NEW)
         return 0;
     if (!was_asked(&r)) {
@@ -162,8 +171,9 @@ static int take(struct source *s, struct span json, uint64_t where, uint64_t ms,
 /* The others say nothing of what was asked. */
 static bool of_request(struct span kind)
 {
-    static const struct span kinds[] = {SPAN("result"), SPAN("intent"), SPAN("denied"), SPAN("ticket-opened"),
-                                        SPAN("websocket")};
+    static const struct span kinds[] = {SPAN("result"),        SPAN("intent"),    SPAN("denied"),
+                                        SPAN("ticket-opened"), SPAN("websocket"), SPAN("ticket-decided"),
+                                        SPAN("ticket-expired")};
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
         if (span_eq(kind, kinds[i]))
             return true;

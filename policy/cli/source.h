@@ -31,7 +31,8 @@ struct source;
 enum { SOURCE_OK = 0, SOURCE_USAGE = 2, SOURCE_AWAY = 4 };
 /* SOURCE_*; *e says why and what to do. now_ms: what "24h" is counted back from. */
 int source_open(struct source **s, const struct source_args *a, uint64_t now_ms, struct err *e) MUSTCHECK;
-/* Every request, in order; a fn that is not 0 ends it. */
+/* Every request, in order, and what came of its ticket as a record of the same that is marked again; a fn that is not
+ * 0 ends it. */
 typedef int source_fn(void *arg, const struct record *r, uint64_t time_ms);
 int source_read(struct source *s, source_fn *fn, void *arg, struct err *e) MUSTCHECK;
 /* The labels that the store has of a sandbox today; false: it has none of that name, or there is no store. */

@@ -215,6 +215,26 @@ rules:
 
 
 @test()
+def a_read_that_an_operator_denied_is_not_proposed(lab):
+    """The request of a denied ticket stands in the store as opened, decided and refused: one request, and no rule."""
+    up = lab.upstream()
+    gw = Gateway(lab, "version: 1\nname: asks\nupstreams:\n" + upstream_yaml(up.name, up.port, up.ca) + f"""rules:
+  - {{ id: ask, match: {{ host: {up.name}, port: {up.port}, effect: read }}, decide: hold }}
+""", hold="inline_wait: 0s, expires: 10m")
+
+    def ask(path):
+        lab.run(["curl", "-sS", "--max-time", "20", "-o", "/dev/null", f"https://{up.name}:{up.port}{path}"], env=gw.client_env(), rc=0)
+    ask("/denied")
+    gw.deny(gw.pending()["id"], "not this one")
+    ask("/waits")
+    ask("/denied")
+    lab.wait_for("the refusals", lambda: sum(r.get("kind") == "denied" for r in gw.audit()) >= 3)
+    said = json.loads(gw.cli("policy", "learn", "--json", rc=0).out)
+    assert [(r["match"]["path"], r["decide"]) for r in said["rules"]] == [("/waits", "allow")], said
+    assert [x["code"] for x in said["left_out"]] == ["ticket-denied"], said
+
+
+@test()
 def a_patch_for_one_scope_is_in_force_after_a_reload(lab):
     if not shutil.which("patch"):
         raise Skip("no patch(1) here")
