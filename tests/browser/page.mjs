@@ -114,7 +114,7 @@ async function approve(context, id) {
   check((await page.evaluate(() => document.activeElement.tagName)) === "BODY", "neither button has the focus");
   await button.click();
   await page.waitForURL(`${origin}/tickets/${id}`);
-  await page.getByText("What became of it").waitFor();
+  await page.getByRole("heading", { name: "What became of it" }).waitFor();
   console.log(`approved ${id}`);
   await page.close();
 }

@@ -118,7 +118,7 @@ async function live(context) {
   await page.locator("#news a").waitFor();
   check((await page.evaluate(() => document.activeElement.tagName)) === "BODY", "news takes no focus");
   await page.locator("#news a").click();
-  await page.getByText("One that came later").waitFor();
+  await page.getByText("One that came later").first().waitFor();
   await page.close();
 }
 

@@ -331,7 +331,7 @@ def a_reload_ends_what_could_never_be_used(lab):
     lab.wait_for("the tickets' end", lambda: not p.gw.tickets())
     assert {t["state"] for t in p.gw.tickets("all")} == {"cancelled"}
     ends = p.records(kind="ticket-decided", state="cancelled", by="policy")
-    assert len(ends) == 2 and all("policy changed" in r["reason"] for r in ends), ends
+    assert len(ends) == 2 and all("the policy would not hold it" in r["reason"] for r in ends), ends
     assert p.sent() == 1 and p.sent("POST /large") == 0
 
 
