@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """policy diff on random pairs of policies (pairs.py): whatever request is decided differently is told, with these rules and
 in this direction; what diff shows of its witnesses is what the judge says of them; and it is silent where nothing but
-order, form and names differ. DIFF_ROUNDS pairs of DIFF_SEED; after DIFF_SECONDS no further one is begun, which is said, and
+order, form and names differ. DIFF_RANDOM pairs of DIFF_SEED; after DIFF_SECONDS no further one is begun, which is said, and
 fewer than LEAST of them prove nothing. A failure prints its pair."""
 import json
 import os
@@ -16,7 +16,7 @@ import pairs
 SRC = os.environ.get("srcdir", ".")
 PACKS = os.path.join(SRC, "conf", "packs")
 SEED = int(os.environ.get("DIFF_SEED", "1"))
-PAIRS = int(os.environ.get("DIFF_ROUNDS", "10"))
+PAIRS = int(os.environ.get("DIFF_RANDOM", "10"))
 MOST = int(os.environ.get("DIFF_SECONDS", "60"))
 LEAST = min(3, PAIRS)
 ASKED = int(os.environ.get("DIFF_ASKED", "300"))
