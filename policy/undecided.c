@@ -1,7 +1,7 @@
 #include "policy/undecided.h"
 
+#include "policy/about.h"
 #include "policy/glob.h"
-#include "policy/match.h"
 
 static enum undecided asks(const struct img_match *m, bool push)
 {
@@ -35,19 +35,10 @@ struct rule_ref policy_undecided(const struct policy *p, const struct subject *s
 {
     struct body_view body = {.looked = false};
     bool push = span_starts(d->op, SPAN("git.push"));
-    struct ask k = {.p = p,
-                    .subject = s,
-                    .request = r,
-                    .path = r->path,
-                    .method = r->method,
-                    .op = d->op,
-                    .resource = d->resource,
-                    .effect = d->effect,
-                    .body = &body,
-                    .arena = a,
-                    .push_unknown = push,
-                    .git_service = push ? GIT_RECEIVE_PACK : GIT_UPLOAD_PACK,
-                    .upgrade = match_is_upgrade(r)};
+    struct ask k = ask_again(p, s, r, d, &body, a);
+    k.push_unknown = push;
+    k.git_service = push ? GIT_RECEIVE_PACK : GIT_UPLOAD_PACK;
+    k.upgrade = match_is_upgrade(r);
     *what = push ? UNDECIDED_REFS : UNDECIDED_BODY;
     for (uint32_t i = 0; i < p->n[IMG_RULE]; i++) {
         const struct img_rule *rule = img_at(p, IMG_RULE, i);

@@ -225,20 +225,26 @@ static int read_store(struct source *s, source_fn *fn, void *arg, struct err *e)
     return rc == 0 ? SOURCE_OK : SOURCE_AWAY;
 }
 
+/* A line without its end, of which room is kept for one byte more than a record has: NUL bytes are bytes. False: none
+ * is left. */
+static bool next_line(FILE *f, char *line, size_t *len)
+{
+    int c;
+    *len = 0;
+    while ((c = getc_unlocked(f)) != EOF && c != '\n')
+        if (*len <= RECORD_BYTES_MAX)
+            line[(*len)++] = (char)c;
+    return c != EOF || *len > 0;
+}
+
 static int read_lines(struct source *s, source_fn *fn, void *arg, struct err *e)
 {
-    char *line = malloc(RECORD_BYTES_MAX + 2);
+    char *line = malloc(RECORD_BYTES_MAX + 1);
     uint64_t n = 0;
-    bool cut = false;
-    while (line && fgets(line, RECORD_BYTES_MAX + 2, s->file)) {
-        const char *end = strchr(line, '\n'); /* behind its NUL stands what longer lines have left */
-        size_t len = end ? (size_t)(end - line) : strlen(line);
-        bool rest = cut;
-        cut = end == NULL && len > RECORD_BYTES_MAX;
-        if (rest)
-            continue;
+    size_t len;
+    while (line && next_line(s->file, line, &len)) {
         n++;
-        if (cut)
+        if (len > RECORD_BYTES_MAX)
             take_damaged(s, n, "longer than records are");
         else if (len && take(s, span_of(line, len), n, 0, fn, arg) != 0)
             break;

@@ -150,6 +150,10 @@ def main():
         file.write_text("{not json\n" + file.read_text(encoding="utf-8"), encoding="utf-8")
         assert replay("--from", file, empty, rc=1)["damaged"] == 1
         assert replay("--from", file, "--fail-on", "never", empty, rc=1)["damaged"] == 1
+        whole = [line for line in file.read_text(encoding="utf-8").splitlines() if line.startswith("{\"")]
+        for hidden in (whole[0] + "\0 and more", whole[0] + "\0" + "x" * 9000 + whole[0]):  # a NUL ends no record
+            file.write_text(hidden + "\n" + whole[1] + "\n", encoding="utf-8")
+            assert replay("--from", file, "--fail-on", "never", empty, rc=1)["damaged"] == 1
         assert "--from" in replay("--state-dir", here / "none", policy, rc=4)
         assert "--since" in replay("--state-dir", here, "--since", "yesterday", policy, rc=2)
         two_sandboxes(here)
