@@ -55,76 +55,160 @@ int place_resolve(const char *path, char out[PATH_MAX])
     return -1;
 }
 
+/* never, nor anything in them; */
+static const char *const whole[] = {"/etc",  "/usr", "/bin",  "/sbin", "/lib", "/lib64",
+                                    "/boot", "/dev", "/proc", "/sys",  "/run", NULL};
+/* not as they are: other people's and programs' files and sockets lie in them */
+static const char *const exact[] = {"/home",      "/media",     "/mnt",     "/opt",     "/srv",
+                                    "/tmp",       "/var",       "/var/tmp", "/var/lib", "/var/run",
+                                    "/var/spool", "/var/cache", "/var/log", NULL};
+
+static bool is_exact(const char *real)
+{
+    for (const char *const *p = exact; *p; p++)
+        if (strcmp(real, *p) == 0)
+            return true;
+    return false;
+}
+
 static int check_system(const char *real, bool writable, struct err *e)
 {
-    /* never, nor anything in them; */
-    static const char *const whole[] = {"/etc",  "/usr", "/bin",  "/sbin", "/lib", "/lib64",
-                                        "/boot", "/dev", "/proc", "/sys",  "/run", NULL};
-    /* not as they are: other people's and programs' files and sockets lie in them */
-    static const char *const exact[] = {"/home",      "/media",     "/mnt",     "/opt",     "/srv",
-                                        "/tmp",       "/var",       "/var/tmp", "/var/lib", "/var/run",
-                                        "/var/spool", "/var/cache", "/var/log", NULL};
-
     for (const char *const *p = whole; *p; p++)
         if (inside(real, *p))
             return err_set(e,
                            "%s belongs to the system (%s): a sandbox must not have it; make a directory of "
                            "its own for the work and say --workspace DIR",
                            real, *p);
-    for (const char *const *p = exact; writable && *p; p++)
-        if (strcmp(real, *p) == 0)
-            return err_set(e,
-                           "%s is shared with others: make a directory of its own for the work and say "
-                           "--workspace DIR",
-                           real);
+    if (writable && is_exact(real))
+        return err_set(e,
+                       "%s is shared with others: make a directory of its own for the work and say "
+                       "--workspace DIR",
+                       real);
     return 0;
 }
 
-int place_check(const char *dir, bool writable, const char *state_dir, const char *home, char out[PATH_MAX],
-                struct err *e)
+int place_check(const char *real, bool writable, const char *state_dir, const char *home, struct err *e)
 {
     char state[PATH_MAX], house[PATH_MAX];
-    struct stat st;
 
-    if (!realpath(dir, out))
-        return err_errno(e, "the directory %s cannot be used", dir);
-    if (stat(out, &st) != 0 || !S_ISDIR(st.st_mode))
-        return err_set(e, "the directory %s is not a directory", out);
-    if (strcmp(out, "/") == 0)
+    if (strcmp(real, "/") == 0)
         return err_set(e, "the directory must not be /: the sandbox could read every secret on this machine; say "
                           "--workspace DIR with the project's own directory");
     if (place_resolve(state_dir, state) != 0)
         return err_errno(e, "the state directory %s cannot be resolved", state_dir);
-    if (place_overlaps(out, state))
+    if (place_overlaps(real, state))
         return err_set(e,
                        "the directory %s overlaps the state directory %s, where the credentials are sealed: use "
                        "another directory, or keep the state elsewhere with --state-dir",
-                       out, state);
+                       real, state);
     if (home && home[0] == '/' && strcmp(home, "/") != 0) {
         if (place_resolve(home, house) != 0)
             return err_errno(e, "the home directory %s cannot be resolved", home);
-        if (inside(house, out))
+        if (inside(house, real))
             return err_set(e,
                            "the directory %s is your home directory or holds it, with its keys and tokens: say "
                            "--workspace DIR with the project's own directory",
-                           out);
+                           real);
     }
-    return check_system(out, writable, e);
+    return check_system(real, writable, e);
 }
 
-int place_open(const char *resolved, struct err *e)
+/* Where an open directory lies; -1 when it lies nowhere any more. */
+static int path_of(int fd, char out[PATH_MAX])
 {
-    char link[64], now[PATH_MAX];
-    int fd = open(resolved, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    char link[64];
+    struct stat opened, named;
+
+    (void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+    ssize_t n = readlink(link, out, PATH_MAX - 1);
+    if (n <= 0)
+        return -1;
+    out[n] = '\0';
+    errno = ESTALE;
+    return fstat(fd, &opened) == 0 && lstat(out, &named) == 0 && opened.st_dev == named.st_dev &&
+                   opened.st_ino == named.st_ino
+               ? 0
+               : -1;
+}
+
+/* Whoever owns a link says nothing: what a sandbox makes in its workspace belongs to its caller, who may be root. So
+ * a link counts only where no sandbox can ever have written: in a directory that none is given, and that none but
+ * root can write (/home on another disk, /opt/tool for its newest version). */
+static bool link_is_the_systems(int dir, const char *path)
+{
+    struct stat st;
+
+    return (strcmp(path, "/") == 0 || is_exact(path)) && fstat(dir, &st) == 0 && st.st_uid == 0 &&
+           !(st.st_mode & (S_IWGRP | S_IWOTH));
+}
+
+static int walk(const char *dir, int at, const char *path, int depth, struct err *e);
+
+/* The link `name` in `at`: what it leads to, opened. */
+static int follow(const char *dir, int at, const char *name, int depth, struct err *e)
+{
+    char where[PATH_MAX], target[PATH_MAX], real[PATH_MAX];
+    ssize_t n = readlinkat(at, name, target, sizeof(target) - 1);
+
+    if (n <= 0 || path_of(at, where) != 0 || depth == 0 || !realpath(dir, real))
+        return err_errno(e, "the directory %s cannot be used", dir);
+    target[n] = '\0';
+    if (!link_is_the_systems(at, where))
+        return err_set(e,
+                       "the directory %s leads through the symbolic link %s%s%s, and a sandbox that could once write "
+                       "there may have made it: if %s is what you mean, say that",
+                       dir, where, where[1] ? "/" : "", name, real);
+    return walk(dir, at, target, depth - 1, e);
+}
+
+/* Part by part, each opened before it is looked at: what is exchanged meanwhile is not what we have. */
+static int walk(const char *dir, int from, const char *path, int depth, struct err *e)
+{
+    int at = path[0] == '/' ? open("/", O_PATH | O_DIRECTORY | O_CLOEXEC)
+                            : openat(from, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+    while (at >= 0 && *(path += strspn(path, "/"))) {
+        char name[NAME_MAX + 1];
+        struct stat st;
+        size_t n = strcspn(path, "/");
+        int next = -1;
+        errno = ENAMETOOLONG;
+        if (n <= NAME_MAX) {
+            memcpy(name, path, n);
+            name[n] = '\0';
+            next = openat(at, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+        }
+        if (next >= 0 && (fstat(next, &st) != 0 || S_ISLNK(st.st_mode))) {
+            close(next);
+            next = follow(dir, at, name, depth, e);
+            close(at);
+            if (next < 0)
+                return -1;
+        } else {
+            close(at);
+        }
+        at = next;
+        path += n;
+    }
+    return at >= 0 ? at : err_errno(e, "the directory %s cannot be used", dir);
+}
+
+int place_open(const char *dir, char out[PATH_MAX], struct err *e)
+{
+    enum { LINKS_MAX = 8 }; /* one behind the other */
+    struct stat st;
+    int fd = *dir ? walk(dir, AT_FDCWD, dir, LINKS_MAX, e) : err_set(e, "a directory without a name cannot be used");
 
     if (fd < 0)
-        return err_errno(e, "%s cannot be opened", resolved);
-    (void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-    ssize_t n = readlink(link, now, sizeof(now) - 1);
-    if (n > 0 && (size_t)n == strlen(resolved) && memcmp(now, resolved, (size_t)n) == 0)
+        return -1;
+    if (fstat(fd, &st) == 0 && !S_ISDIR(st.st_mode))
+        (void)err_set(e, "the directory %s is not a directory", dir);
+    else if (path_of(fd, out) != 0)
+        (void)err_errno(e, "the directory %s cannot be found again", dir);
+    else
         return fd;
     close(fd);
-    return err_set(e, "%s was moved or replaced while it was being opened", resolved);
+    return -1;
 }
 
 /* The directory this program lies in. */

@@ -11,15 +11,15 @@ bool place_overlaps(const char *a, const char *b);
 /* Resolve a path whose last parts may not exist yet. -1 with errno. */
 int place_resolve(const char *path, char out[PATH_MAX]) MUSTCHECK;
 
-/* Resolve `dir` and refuse it, in words, when a sandbox must not have it: the state
- * directory or what holds it or lies in it, /, the home directory itself or what
- * holds it, the system's own directories, and (when writable) directories shared
- * with other people and programs. home may be NULL. */
-int place_check(const char *dir, bool writable, const char *state_dir, const char *home, char out[PATH_MAX],
-                struct err *e) MUSTCHECK;
-/* A descriptor (O_PATH, CLOEXEC) of exactly that resolved directory: no part of it
- * became a link since. */
-int place_open(const char *resolved, struct err *e) MUSTCHECK;
+/* Open `dir` (O_PATH, CLOEXEC) part by part; out: its resolved path. A symbolic link on the way is refused, in words
+ * that name the real path: a sandbox may have planted it in what once was its workspace. Those in directories of the
+ * system that only root can write are followed. What is checked and mounted is this descriptor, whatever the path
+ * leads to by then. -1 in words. */
+int place_open(const char *dir, char out[PATH_MAX], struct err *e) MUSTCHECK;
+/* Refuse a resolved directory, in words, when a sandbox must not have it: the state directory or what holds it or
+ * lies in it, /, the home directory itself or what holds it, the system's own directories, and (when writable)
+ * directories shared with other people and programs. home may be NULL. */
+int place_check(const char *real, bool writable, const char *state_dir, const char *home, struct err *e) MUSTCHECK;
 
 /* The file of one of our programs: beside this program when it lies in a build
  * tree, else in LIBEXECDIR. -1 when it cannot be executed. */

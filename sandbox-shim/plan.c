@@ -146,7 +146,7 @@ static void put_writable(struct plan *p)
     put(p, "--symlink", "../run", "/var/run", NULL);
     put(p, "--dir", INSIDE_HOME, NULL);
     for (size_t i = 0; i < p->nread; i++)
-        put(p, "--ro-bind", p->read[i], p->read[i], NULL);
+        put(p, "--ro-bind-fd", pass(p, p->read[i].fd, number), p->read[i].path, NULL);
     put(p, "--bind-fd", pass(p, p->workspace, number), INSIDE_WORKSPACE, NULL);
     put(p, "--chdir", INSIDE_WORKSPACE, NULL);
 }

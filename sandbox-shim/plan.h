@@ -7,7 +7,7 @@
 #include "common/dynbuf.h"
 #include "common/err.h"
 
-enum { PLAN_FDS_MAX = 16, PLAN_LIST_MAX = 32, PLAN_ARGS_MAX = 256 * 1024 };
+enum { PLAN_READ_MAX = 32, PLAN_FDS_MAX = 16 + PLAN_READ_MAX, PLAN_LIST_MAX = 32, PLAN_ARGS_MAX = 256 * 1024 };
 
 /* Where things are inside. All of it is read-only but the last two. */
 #define INSIDE_SHIM       "/countersign/countersign-shim"
@@ -19,13 +19,19 @@ enum { PLAN_FDS_MAX = 16, PLAN_LIST_MAX = 32, PLAN_ARGS_MAX = 256 * 1024 };
 #define INSIDE_HOME       "/home/agent"
 #define INSIDE_WORKSPACE  "/workspace"
 
+/* A directory mounted read-only where it is: what was opened, not what its path leads to by then. */
+struct plan_read {
+    char path[PATH_MAX];
+    int fd; /* O_PATH */
+};
+
 struct plan {
     /* what the gateway gave: paths outside */
     const char *name, *listener, *ca, *bundle, *truststore;
     /* what the caller asked for */
     int workspace; /* O_PATH descriptor */
-    const char *read[PLAN_LIST_MAX];
-    size_t nread; /* resolved directories, mounted read-only where they are */
+    struct plan_read read[PLAN_READ_MAX];
+    size_t nread;
     const char *setenv[PLAN_LIST_MAX];
     size_t nsetenv;   /* NAME=VALUE */
     bool transparent; /* no proxy variables: whatever a program sends is captured */

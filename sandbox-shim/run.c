@@ -22,7 +22,8 @@ struct run {
     const char *policy, *workspace, *name, *state_dir, *bwrap, *nft;
     const char *with[GATEWAY_WITH_MAX];
     size_t nwith;
-    char read[PLAN_LIST_MAX][PATH_MAX]; /* resolved by run_places */
+    const char *read[PLAN_READ_MAX];
+    size_t nread;
     char resolved[PATH_MAX];
     struct gateway gateway;
     struct plan plan;
@@ -66,9 +67,9 @@ static int option_take(struct run *r, int option, const char *value)
     case 't': r->plan.transparent = true; return 0;
     case 'b': r->bwrap = value; return 0;
     case 'r':
-        if (r->plan.nread == PLAN_LIST_MAX)
+        if (r->nread == PLAN_READ_MAX)
             break;
-        r->plan.read[r->plan.nread++] = value;
+        r->read[r->nread++] = value;
         return 0;
     case 'e':
         if (r->plan.nsetenv == PLAN_LIST_MAX)
@@ -104,33 +105,33 @@ static int options_parse(struct run *r, int argc, char **argv)
     return argv[optind] ? 0 : -1;
 }
 
-/* The caller's home by name and by $HOME: neither may be handed in. */
+/* Opened, and the caller's home by name and by $HOME refused. -1 in words. */
 static int place_take(const struct run *r, const char *dir, bool writable, char out[PATH_MAX], struct err *e)
 {
     const struct passwd *pw = getpwuid(geteuid());
-    const char *home = getenv("HOME");
+    int fd = place_open(dir, out, e);
 
-    if (pw && place_check(dir, writable, r->gateway.state_dir, pw->pw_dir, out, e) != 0)
-        return -1;
-    return place_check(dir, writable, r->gateway.state_dir, home, out, e);
+    if (fd >= 0 && ((pw && place_check(out, writable, r->gateway.state_dir, pw->pw_dir, e) != 0) ||
+                    place_check(out, writable, r->gateway.state_dir, getenv("HOME"), e) != 0)) {
+        close(fd);
+        fd = -1;
+    }
+    return fd;
 }
 
 static int run_places(struct run *r, struct err *e)
 {
-    char cwd[PATH_MAX];
-    const char *dir = r->workspace ? r->workspace : getcwd(cwd, sizeof(cwd));
-
-    if (!dir)
-        return err_errno(e, "the current directory cannot be found");
-    if (place_take(r, dir, true, r->resolved, e) != 0)
+    r->plan.workspace = place_take(r, r->workspace ? r->workspace : ".", true, r->resolved, e);
+    if (r->plan.workspace < 0)
         return -1;
-    for (size_t i = 0; i < r->plan.nread; i++) {
-        if (place_take(r, r->plan.read[i], false, r->read[i], e) != 0)
+    for (size_t i = 0; i < r->nread; i++) {
+        struct plan_read *read = &r->plan.read[r->plan.nread];
+        read->fd = place_take(r, r->read[i], false, read->path, e);
+        if (read->fd < 0)
             return -1;
-        r->plan.read[i] = r->read[i];
+        r->plan.nread++;
     }
-    r->plan.workspace = place_open(r->resolved, e);
-    return r->plan.workspace < 0 ? -1 : 0;
+    return 0;
 }
 
 static void session_put(const struct run *r, char *dst, size_t room)

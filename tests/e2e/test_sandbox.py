@@ -419,6 +419,45 @@ def only_the_workspace_and_fresh_memory_can_be_written(lab):
                                  "home", "var", "countersign", "workspace"}, seen
 
 
+@test("G29 run")
+def a_workspace_behind_a_planted_link_is_refused(lab):
+    """An earlier run had the folder above and left a link where the next one's workspace is."""
+    secret = lab.canary("canary-planted-link-secret-0123456789")
+    keys = lab.dir / "keys"
+    keys.mkdir()
+    lab.exempt(keys / "id").write_text(secret)
+    (lab.dir / "work").mkdir()
+    (lab.dir / "work/real").mkdir()
+    control = Control(lab)
+    run(lab, control=control, command=f"ln -s ../keys sub; ln -s {keys} abs; ln -s real near; ln -s sub second; mkdir -p a; ln -s ../.. a/up")
+    for n, planted in enumerate(("sub", "abs", "near", "second", "a/up/keys", "near/../sub", "./sub/.")):
+        for options in ([], ["--read", lab.dir / "work" / planted]):
+            place = lab.dir / "work" / (planted if not options else "real")
+            done = run(lab, "cat id; echo ran", *options, workspace=place, control=control, rc=2)
+            assert b"symbolic link" in done.both and b"ran" not in done.out and secret.encode() not in done.both, done.text()
+            assert str(lab.dir / "work/real" if planted == "near" else keys).encode() in done.both, done.text()
+    assert run(lab, "echo ran", workspace=lab.dir / "work/real", control=control).out == b"ran\n"
+
+
+@test("G30 run")
+def what_is_read_is_what_was_checked(lab):
+    """--read and --workspace are exchanged for links between the check and the mounts: by what stands for bubblewrap."""
+    secret = lab.canary("canary-exchanged-read-secret-0123456789")
+    keys = lab.dir / "keys"
+    for directory in (keys, lab.dir / "tools", lab.dir / "work"):
+        directory.mkdir()
+    lab.exempt(keys / "id").write_text(secret)
+    for directory in ("tools", "work"):
+        (lab.dir / directory / "id").write_text("what was checked")
+    late = lab.dir / "late"
+    late.write_text(f"#!/bin/sh\nPATH=/usr/bin:/bin\ncd {lab.dir}\n"
+                    'for d in tools work; do mv $d $d.old && ln -s keys $d || exit 9; done\nexec bwrap "$@"\n')
+    late.chmod(0o700)
+    done = run(lab, f"cat {lab.dir}/tools/id; cat id; ls /proc/self/fd | wc -l", "--bwrap", late, "--read", lab.dir / "tools", rc=0)
+    assert done.out.split() == b"what was checkedwhat was checked4".split(), done.text()  # 0 to 2, and the listing
+    assert secret.encode() not in done.both
+
+
 @test("G17 run")
 def the_callers_environment_reaches_no_program_of_ours(lab):
     """A preloaded library would say something: neither bubblewrap nor the shim may load it."""
@@ -521,7 +560,7 @@ def a_workspace_that_would_give_secrets_away_is_refused(lab):
     mine = pathlib.Path(lab.dir / "fine")
     mine.mkdir()
     for where, words in ((control.state, b"state directory"), (control.state / "inner", b"state directory"),
-                         (lab.dir, b"state directory"), (link, b"state directory"), ("/", b"must not be /"),
+                         (lab.dir, b"state directory"), (link, b"symbolic link"), ("/", b"must not be /"),
                          (home, b"home directory"), ("/etc", b"belongs to the system"), ("/usr/share", b"belongs to"),
                          ("/proc", b"belongs to"), ("/var/lib", b"shared"), ("/nonexistent/x", b"cannot be used"),
                          (control.state / "ca.crt", b"not a directory")):

@@ -1,4 +1,4 @@
-/* run: the environment table and what a caller may lend. Attacks G1, G17, G28. */
+/* run: the environment table and what a caller may lend. Attacks G1, G17, G28, G29, G30. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -279,19 +279,22 @@ static int check(const char *top, const char *dir, const char *state)
 {
     char a[2 * PATH_MAX], b[2 * PATH_MAX], home[2 * PATH_MAX], out[PATH_MAX];
     struct err e = {""};
-    int rc;
+    int rc, fd;
 
     (void)snprintf(a, sizeof(a), "%s/%s", top, dir);
     (void)snprintf(b, sizeof(b), "%s/%s", top, state);
     (void)snprintf(home, sizeof(home), "%s/home", top);
-    rc = place_check(a, true, b, home, out, &e);
+    fd = place_open(a, out, &e);
+    rc = fd < 0 ? -1 : place_check(out, true, b, home, &e);
+    if (fd >= 0)
+        close(fd);
     assert_true(rc == 0 || e.text[0] != '\0');
     return rc;
 }
 
 static void place_refuses_what_holds_secrets(void **state)
 {
-    char top[PATH_MAX], out[PATH_MAX];
+    char top[PATH_MAX];
     struct err e;
 
     tree_make(top);
@@ -305,28 +308,79 @@ static void place_refuses_what_holds_secrets(void **state)
     assert_int_equal(check(top, "work", "not/../work"), -1);
     assert_int_equal(check(top, ".", "state"), -1);
     assert_int_equal(check(top, "home", "state"), -1);
-    assert_int_equal(place_check("/", true, "/nonexistent", NULL, out, &e), -1);
-    assert_int_equal(place_check("/etc", false, "/nonexistent", NULL, out, &e), -1);
-    assert_int_equal(place_check("/opt", true, "/nonexistent", NULL, out, &e), -1);
-    assert_int_equal(place_check("/opt", false, "/nonexistent", NULL, out, &e), 0);
+    assert_int_equal(place_check("/", true, "/nonexistent", NULL, &e), -1);
+    assert_int_equal(place_check("/etc", false, "/nonexistent", NULL, &e), -1);
+    assert_int_equal(place_check("/opt", true, "/nonexistent", NULL, &e), -1);
+    assert_int_equal(place_check("/opt", false, "/nonexistent", NULL, &e), 0);
     tree_remove(top);
 }
 
+/* G29: what a sandbox could have planted in its workspace belongs to its caller, as everything there does. */
 static void place_opens_no_link(void **state)
 {
-    char top[PATH_MAX], path[2 * PATH_MAX];
+    static const char *const led[] = {"link",           "work/in",          "work/in/deep",
+                                      "work/in/deep/",  "work/up/state",    "./link",
+                                      "work/../link/.", "work/around/work", NULL};
+    char top[PATH_MAX], path[2 * PATH_MAX], out[PATH_MAX];
+    struct err e;
+    int fd;
+
+    tree_make(top);
+    assert_int_equal(mkdir("state/deep", 0700), 0);
+    assert_int_equal(symlink("../state", "work/in") | symlink("..", "work/up") | symlink(top, "work/around"), 0);
+    (void)snprintf(path, sizeof(path), "%s/work/../state//deep/.", top);
+    fd = place_open(path, out, &e);
+    assert_true(fd >= 0);
+    close(fd);
+    (void)snprintf(path, sizeof(path), "%s/state/deep", top);
+    assert_string_equal(out, path);
+    for (const char *const *l = led; *l; l++) {
+        (void)snprintf(path, sizeof(path), "%s/%s", top, *l);
+        assert_int_equal(place_open(path, out, &e), -1);
+        assert_non_null(strstr(e.text, "symbolic link"));
+        assert_int_equal(place_open(*l, out, &e), -1); /* from where we are */
+    }
+    assert_int_equal(place_open("/proc/self/cwd/work", out, &e), -1);
+    assert_int_equal(place_open("", out, &e), -1);
+    assert_int_equal(unlink("work/in") | unlink("work/up") | unlink("work/around") | rmdir("state/deep"), 0);
+    tree_remove(top);
+}
+
+/* A link in the root directory is the system's own, where that is so. */
+static void place_follows_the_systems_own(void **state)
+{
+    char out[PATH_MAX], real[PATH_MAX];
+    struct stat st;
+    struct err e;
+    int fd;
+
+    if (stat("/", &st) != 0 || st.st_uid != 0 || (st.st_mode & 022) || !realpath("/lib", real) ||
+        strcmp(real, "/lib") == 0)
+        skip();
+    fd = place_open("/lib", out, &e);
+    assert_true(fd >= 0);
+    close(fd);
+    assert_string_equal(out, real);
+}
+
+/* G30: what was opened is what is mounted, whatever takes its name. */
+static void place_keeps_what_it_opened(void **state)
+{
+    char top[PATH_MAX], path[2 * PATH_MAX], out[PATH_MAX];
+    struct stat before, after;
     struct err e;
     int fd;
 
     tree_make(top);
     (void)snprintf(path, sizeof(path), "%s/work", top);
-    fd = place_open(path, &e);
+    assert_int_equal(stat(path, &before), 0);
+    fd = place_open(path, out, &e);
     assert_true(fd >= 0);
+    assert_int_equal(rename("work", "old") | symlink("state", "work"), 0);
+    assert_int_equal(fstat(fd, &after), 0);
+    assert_true(before.st_ino == after.st_ino);
     close(fd);
-    (void)snprintf(path, sizeof(path), "%s/link", top);
-    assert_int_equal(place_open(path, &e), -1);
-    (void)snprintf(path, sizeof(path), "%s/work/../state", top);
-    assert_int_equal(place_open(path, &e), -1);
+    assert_int_equal(unlink("work") | rename("old", "work"), 0);
     tree_remove(top);
 }
 
@@ -344,6 +398,8 @@ int main(void)
         cmocka_unit_test(place_overlap_goes_both_ways),
         cmocka_unit_test(place_refuses_what_holds_secrets),
         cmocka_unit_test(place_opens_no_link),
+        cmocka_unit_test(place_follows_the_systems_own),
+        cmocka_unit_test(place_keeps_what_it_opened),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
