@@ -34,7 +34,6 @@ struct exchange *exchange_new(struct judge *j, struct front *f, uint64_t xid)
     x->front = f;
     x->sandbox = f->sandbox ? sandbox_ref(f->sandbox) : NULL;
     x->step = WALK_CLASSIFY;
-    x->body.fd = -1;
     arena_init(&x->arena, ARENA_MAX);
     x->next_xid = j->by_xid[xid % XID_BUCKETS];
     j->by_xid[xid % XID_BUCKETS] = x;
@@ -101,8 +100,8 @@ void exchange_end(struct exchange *x, const char *why)
     if (x->sandbox)
         x->sandbox->body_bytes -= x->body_reserved;
     sandbox_unref(x->sandbox);
-    body_free(&x->body);
     judged_drop(&x->now);
+    body_unref(&x->body);
     arena_free(&x->arena);
     free(x);
 }
@@ -122,14 +121,14 @@ struct request exchange_asks(const struct exchange *x)
         .nfields = r->nfields,
         .has_body = x->has_body,
         .body_complete = !x->body_to_come,
-        .body = x->body.bytes,
+        .body = body_bytes(x->body),
     };
 }
 
 void exchange_judge(struct exchange *x, struct judged *out)
 {
     struct request r = exchange_asks(x);
-    judged_make(x->judge, x->sandbox, &r, x->over, out);
+    judged_make(x->judge, x->sandbox, &r, x->body, x->over, out);
 }
 
 bool exchange_still(struct exchange *x, enum verdict verdict)

@@ -35,7 +35,7 @@ struct exchange {
     struct span reason; /* the agent's word */
     bool has_body, body_to_come, client_gone, quiet;
     uint64_t declared, body_max, body_reserved, body_credit;
-    struct body body;
+    struct body *body; /* NULL: none, or it streams; of what is held, the bytes first held */
 
     /* what was decided */
     struct judged now;

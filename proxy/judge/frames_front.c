@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 #include "common/log.h"
 #include "proxy/judge/frames.h"
 #include "proxy/judge/record.h"
@@ -64,8 +66,7 @@ static int take_request(struct exchange *x, struct span payload)
         return -1;
     x->has_body = kind != BODY_KIND_NONE;
     x->body_to_come = kind == BODY_KIND_TO_COME;
-    if (kind == BODY_KIND_INLINE)
-        x->body = (struct body){.kind = BODY_INLINE, .bytes = body, .fd = -1};
+    x->body = kind == BODY_KIND_INLINE ? body_inline(body) : NULL;
     return 0;
 }
 
@@ -89,7 +90,9 @@ static int request(struct judge *j, struct front *front, struct frame *f)
         exchange_end(x, "the front sent no request");
         return -1;
     }
-    if (x->body.kind == BODY_INLINE && x->sandbox && !exchange_reserve(x, x->body.bytes.n))
+    if (x->has_body && !x->body_to_come && x->body == NULL)
+        refuse_now(x, REFUSE_INTERNAL);
+    else if (x->body && x->sandbox && !exchange_reserve(x, x->body->bytes.n))
         refuse_now(x, REFUSE_BODIES);
     else
         walk_run(x);
@@ -105,13 +108,16 @@ static int body_whole(struct exchange *x, struct frame *f)
         return -1;
     int fd = frame_take_fd(f, 0);
     if (size > x->body_max) {
-        if (fd >= 0)
-            return body_of_memfd(&x->body, fd, size, 0); /* closes it: there was to be none */
+        if (fd >= 0) {
+            close(fd); /* there was to be none */
+            return -1;
+        }
         refuse_now(x, REFUSE_BODY_TOO_LARGE);
         return 0;
     }
     if (fd >= 0) {
-        if (bytes.n != 0 || body_of_memfd(&x->body, fd, size, x->body_max) != 0) {
+        x->body = body_of_memfd(fd, size, x->body_max);
+        if (bytes.n != 0 || x->body == NULL) {
             log_error("a front gave a body that is not a sealed memfd of its size");
             return -1;
         }
@@ -119,11 +125,11 @@ static int body_whole(struct exchange *x, struct frame *f)
         return -1;
     } else {
         struct span own = arena_copy(&x->arena, bytes);
-        if (own.n != bytes.n) {
+        x->body = own.n == bytes.n ? body_inline(own) : NULL;
+        if (x->body == NULL) {
             refuse_now(x, REFUSE_INTERNAL);
             return 0;
         }
-        x->body = (struct body){.kind = BODY_INLINE, .bytes = own, .fd = -1};
     }
     x->body_to_come = false;
     (void)exchange_reserve(x, size); /* never more than was reserved before */
@@ -132,7 +138,7 @@ static int body_whole(struct exchange *x, struct frame *f)
 }
 
 /* Body bytes on their way through: within the credit, and only of a request that was let go. */
-static int body_bytes(struct exchange *x, struct frame *f)
+static int body_more(struct exchange *x, struct frame *f)
 {
     struct judge *j = x->judge;
     if (x->replied || x->finished)
@@ -220,7 +226,7 @@ int frames_front(struct judge *j, struct front *front, struct frame *f)
                    : -1;
     switch (f->type) {
     case M_BODY_WHOLE: return x->replied ? 0 : body_whole(x, f);
-    case M_BODY: return body_bytes(x, f);
+    case M_BODY: return body_more(x, f);
     case M_BODY_END: return body_end(x, f);
     case M_CANCEL: exchange_client_gone(x); return 0;
     case M_MESSAGE: return websocket_message(x, f);

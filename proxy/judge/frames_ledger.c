@@ -114,14 +114,15 @@ static int take_claimed(struct exchange *x, struct msg_in *m, struct frame *f)
         return -1;
     memcpy(x->signature, signature.p, sizeof(x->signature));
     int fd = frame_take_fd(f, 0);
-    body_free(&x->body);
-    if (fd >= 0)
-        return body_of_memfd(&x->body, fd, size, x->judge->config.body_max);
-    if (bytes.n != size)
+    body_unref(&x->body); /* x->now was read from it and keeps it until it is judged again */
+    if (fd >= 0) {
+        x->body = body_of_memfd(fd, size, x->judge->config.body_max);
+        return x->body ? 0 : -1;
+    }
+    if (bytes.n != size || (size > 0 && !x->has_body))
         return -1;
-    if (x->has_body)
-        x->body = (struct body){.kind = BODY_INLINE, .bytes = bytes, .fd = -1};
-    return size == 0 || x->has_body ? 0 : -1;
+    x->body = x->has_body ? body_inline(bytes) : NULL;
+    return x->has_body && x->body == NULL ? -1 : 0;
 }
 
 static int claimed(struct judge *j, struct frame *f)

@@ -9,7 +9,16 @@ void judged_drop(struct judged *v)
 {
     image_unref(v->image);
     arena_free(&v->facts);
+    body_unref(&v->body);
     *v = (struct judged){0};
+}
+
+/* The request with the bytes that the decision keeps, and no others. */
+static struct request with_body(const struct judged *v, const struct request *r)
+{
+    struct request q = *r;
+    q.body = body_bytes(v->body);
+    return q;
 }
 
 /* A request that no pack has words for is named by where it goes: "POST api.example.com/v1/things". */
@@ -32,19 +41,24 @@ bool judged_over(struct judged *v, const struct request *r, const struct over *o
         for (size_t k = 0; k < over->n && !past[i]; k++)
             any |= past[i] = span_eq(v->d.limits[i].rule, over->past[k].rule) &&
                              span_eq(v->d.limits[i].measure, over->past[k].measure);
+    struct request q = with_body(v, r);
     if (any)
-        policy_over(v->image->policy, r, past, v->at_ms, &v->facts, &v->d);
+        policy_over(v->image->policy, &q, past, v->at_ms, &v->facts, &v->d);
     return any;
 }
 
-void judged_make(struct judge *j, const struct sandbox *s, const struct request *r, const struct over *over,
-                 struct judged *out)
+void judged_make(struct judge *j, const struct sandbox *s, const struct request *r, struct body *body,
+                 const struct over *over, struct judged *out)
 {
     struct subject who = {s->name, s->label, s->nlabels};
     struct credential c;
-    *out = (struct judged){.image = image_ref(j->image), .d.credential = -1, .at_ms = j->ports.wall(j->ports.arg)};
+    *out = (struct judged){.image = image_ref(j->image),
+                           .body = body_ref(body),
+                           .d.credential = -1,
+                           .at_ms = j->ports.wall(j->ports.arg)};
+    struct request q = with_body(out, r);
     arena_init(&out->facts, FACTS_MAX);
-    policy_judge(out->image->policy, &who, r, out->at_ms, &out->facts, &out->d);
+    policy_judge(out->image->policy, &who, &q, out->at_ms, &out->facts, &out->d);
     if (out->d.nlimits > LIMITS_MAX) { /* it says itself that there are no more */
         out->d.verdict = VERDICT_DENY;
         out->d.nlimits = 0;
@@ -62,9 +76,10 @@ void judged_make(struct judge *j, const struct sandbox *s, const struct request 
 void judged_unclear(struct judged *v, const struct sandbox *s, const struct request *r)
 {
     struct subject who = {s->name, s->label, s->nlabels};
+    struct request q = with_body(v, r);
     struct arena again; /* the body is parsed once more, for which v->facts may have no room; nothing of it is kept */
     arena_init(&again, FACTS_MAX);
-    v->unclear = policy_unclear(v->image->policy, &who, r, &v->d, v->at_ms, &again);
+    v->unclear = policy_unclear(v->image->policy, &who, &q, &v->d, v->at_ms, &again);
     arena_free(&again);
 }
 

@@ -4,12 +4,14 @@
 
 #include "policy/limit.h"
 #include "policy/unclear.h"
+#include "proxy/judge/body.h"
 #include "proxy/judge/image.h"
 #include "proxy/judge/sandbox.h"
 
 struct judged {
     struct image *image;
     struct arena facts;
+    struct body *body; /* what d.push and d.join_body are read from */
     struct decision d;
     struct span credential; /* its name, empty for none */
     struct unclear unclear; /* of a denial as "unclassified", once it is known that it is one; word NULL before */
@@ -24,10 +26,10 @@ struct over {
     uint64_t room_ms; /* Unix ms when there may be room; 0: not known */
 };
 
-/* Decide by the policy of now. *out is always filled; drop it with judged_drop. over: what is known to be used up, or
- * NULL. */
-void judged_make(struct judge *j, const struct sandbox *s, const struct request *r, const struct over *over,
-                 struct judged *out);
+/* Decide by the policy of now. *out is always filled; drop it with judged_drop. body: the request's, of which *out
+ * keeps a reference; r->body is not looked at, here and below. over: what is known to be used up, or NULL. */
+void judged_make(struct judge *j, const struct sandbox *s, const struct request *r, struct body *body,
+                 const struct over *over, struct judged *out);
 void judged_drop(struct judged *v);
 /* Why it was not understood, if it was not. */
 void judged_unclear(struct judged *v, const struct sandbox *s, const struct request *r);

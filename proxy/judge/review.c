@@ -19,11 +19,11 @@ static bool is_same(const struct judged *v, const struct wire_review *w)
            span_eq(v->credential, w->credential);
 }
 
-static bool holds_if(struct judge *j, const struct sandbox *s, const struct request *r, const struct over *over,
-                     const struct wire_review *w)
+static bool holds_if(struct judge *j, const struct sandbox *s, const struct request *r, struct body *body,
+                     const struct over *over, const struct wire_review *w)
 {
     struct judged v;
-    judged_make(j, s, r, over, &v);
+    judged_make(j, s, r, body, over, &v);
     bool same = is_same(&v, w);
     judged_drop(&v);
     return same;
@@ -38,14 +38,14 @@ static bool holds_past_limits(struct judge *j, const struct sandbox *s, const st
     for (size_t i = 0; i < v->d.nlimits && i < LIMITS_MAX; i++) {
         all.past[all.n++] = v->d.limits[i];
         one = (struct over){.n = 1, .past = {v->d.limits[i]}};
-        if (holds_if(j, s, r, &one, w))
+        if (holds_if(j, s, r, v->body, &one, w))
             return true;
     }
-    return holds_if(j, s, r, &all, w);
+    return holds_if(j, s, r, v->body, &all, w);
 }
 
 /* Would the policy of now hold it as it was held? */
-static bool still_held(struct judge *j, const struct sandbox *s, const struct wire_review *w, const struct body *body)
+static bool still_held(struct judge *j, const struct sandbox *s, const struct wire_review *w, struct body *body)
 {
     const struct wire_request *q = &w->request;
     struct request r = {.scheme = q->scheme,
@@ -57,11 +57,10 @@ static bool still_held(struct judge *j, const struct sandbox *s, const struct wi
                         .has_query = q->has_query,
                         .fields = q->field,
                         .nfields = q->nfields,
-                        .has_body = w->has_body || body->bytes.n > 0,
-                        .body_complete = true,
-                        .body = body->bytes};
+                        .has_body = w->has_body || body_bytes(body).n > 0,
+                        .body_complete = true};
     struct judged v;
-    judged_make(j, s, &r, NULL, &v);
+    judged_make(j, s, &r, body, NULL, &v);
     bool same = is_same(&v, w);
     if (!same && v.d.verdict == VERDICT_ALLOW && span_eq(w->code, SPAN("over-limit")))
         same = holds_past_limits(j, s, &r, &v, w);
@@ -72,26 +71,27 @@ static bool still_held(struct judge *j, const struct sandbox *s, const struct wi
 int review_ticket(struct judge *j, struct frame *f)
 {
     static struct wire_review w; /* too large for a stack */
-    struct body body = {.fd = -1};
+    struct body *body = NULL;
     struct msg_in m = msg_in(f->payload);
     if (wire_get_review(&m, &w) != 0)
         return -1;
     uint64_t size = msg_get_u64(&m);
     struct span bytes = msg_get_span(&m, BODY_INLINE_MAX);
     int fd = frame_take_fd(f, 0);
-    bool lost =
-        fd >= 0 && body_of_memfd(&body, fd, size, HELD_MAX) != 0; /* no memory for it: judged when it is used */
+    if (fd >= 0)
+        body = body_of_memfd(fd, size, HELD_MAX);
     if (msg_end(&m) != 0 || (fd < 0 && bytes.n != size)) {
-        body_free(&body);
+        body_unref(&body);
         return -1;
     }
     if (fd < 0 && size > 0)
-        body = (struct body){.kind = BODY_INLINE, .bytes = bytes, .fd = -1};
+        body = body_inline(bytes);
+    bool lost = body == NULL && (fd >= 0 || size > 0); /* no memory for it: judged when it is used */
     /* Of a sandbox that is gone, or a session that has ended, nothing can be used, and nothing is to be said here. */
     const struct sandbox *s = sandbox_find(j, w.sandbox);
     bool keep = lost || s == NULL || j->image == NULL || j->config.shadow || !span_eq(s->session, w.session) ||
-                still_held(j, s, &w, &body);
-    body_free(&body);
+                still_held(j, s, &w, body);
+    body_unref(&body);
     struct dynbuf *b = j->ports.begin(j->ports.arg, ROLE_LEDGER, 0, M_REVIEWED, f->id);
     if (b == NULL)
         return 0;

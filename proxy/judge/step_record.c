@@ -18,7 +18,7 @@ static enum walk_next ask(struct exchange *x)
     struct digest_input in = {.session = x->sandbox->session,
                               .credential = x->now.credential,
                               .request = &x->request,
-                              .body = x->body.bytes};
+                              .body = body_bytes(x->body)};
     if (!x->body_to_come) /* of a body that streams through there is no digest */
         request_digest(&in, &x->digest);
     record_fill(x, &r, &text);

@@ -48,19 +48,19 @@ static int release(struct exchange *x, struct wire_forward *f)
 static int forward(struct exchange *x, struct wire_forward *f)
 {
     struct judge *j = x->judge;
-    const struct body *body = &x->body;
+    struct span body = body_bytes(x->body);
     f->upstream = x->upstream->number;
     f->unsafe = x->now.d.effect != EFFECT_READ;
     f->credential = x->now.credential;
     f->request = x->request;
-    f->body = x->body_to_come ? BODY_STREAM : body->kind;
+    f->body = x->body_to_come ? BODY_STREAM : body_kind(x->body);
     struct dynbuf *b = j->ports.begin(j->ports.arg, ROLE_CARRIER, 0, M_FORWARD, x->xid);
     if (b == NULL)
         return -1;
     wire_put_forward(b, f);
-    msg_put_u64(b, x->body_to_come ? x->declared : body->bytes.n);
-    msg_put_span(b, f->body == BODY_INLINE ? body->bytes : SPAN_NONE);
-    return j->ports.commit(j->ports.arg, ROLE_CARRIER, 0, f->body == BODY_FD ? body->fd : -1);
+    msg_put_u64(b, x->body_to_come ? x->declared : body.n);
+    msg_put_span(b, f->body == BODY_INLINE ? body : SPAN_NONE);
+    return j->ports.commit(j->ports.arg, ROLE_CARRIER, 0, f->body == BODY_FD ? body_fd(x->body) : -1);
 }
 
 /* The carrier has taken it over: from here on the body streams. */
@@ -97,7 +97,5 @@ enum walk_next step_release(struct exchange *x)
         if (j->ports.begin(j->ports.arg, ROLE_CARRIER, 0, M_CANCEL, x->xid))
             (void)j->ports.commit(j->ports.arg, ROLE_CARRIER, 0, -1);
     }
-    if (!x->body_to_come)
-        body_free(&x->body);
     return WALK_NEXT;
 }

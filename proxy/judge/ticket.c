@@ -32,7 +32,7 @@ static struct digest_input input_of(const struct exchange *x, const struct decis
         .session = x->sandbox->session,
         .credential = credential,
         .request = r,
-        .body = x->body.bytes,
+        .body = body_bytes(x->body),
         .has_join_body = d->join_body.n != 0,
         .join_body = d->join_body,
         .rule = d->rule.id,
@@ -89,7 +89,7 @@ static struct span facts_json(struct exchange *x, size_t room)
     const struct decision *d = &x->now.d;
     struct dynbuf b;
     struct jsonw w;
-    struct span out;
+    struct span out, body = body_bytes(x->body);
     size_t i = 0;
     room = room < TICKET_FACTS_MAX ? room : TICKET_FACTS_MAX;
     dynbuf_init(&b, room);
@@ -102,8 +102,8 @@ static struct span facts_json(struct exchange *x, size_t room)
         i++;
     if (i < d->nfacts)
         (void)fact_row(&w, room, SPAN("More"), SPAN("There is more than can be listed here: see the body."));
-    else if (d->push != NULL && x->body.bytes.n > d->join_body.n)
-        push_facts(&w, room - FACTS_END, d->push, span_from(x->body.bytes, d->join_body.n));
+    else if (d->push != NULL && body.n > d->join_body.n)
+        push_facts(&w, room - FACTS_END, d->push, span_from(body, d->join_body.n));
     jsonw_end_array(&w);
     if (dialect_keep(&b, &x->arena, &out) != 0)
         return SPAN("[{\"label\":\"facts\",\"value\":\"could not be listed: see the body\"}]");
@@ -117,8 +117,9 @@ int ticket_open(struct exchange *x)
     struct record_text text;
     struct wire_ticket t;
     struct wire_limits limits;
-    bool inl = x->body.kind == BODY_INLINE;
-    size_t n = REST_MAX + request_size(&x->request) + (inl ? x->body.bytes.n : 0);
+    bool inl = body_kind(x->body) == BODY_INLINE;
+    struct span body = body_bytes(x->body);
+    size_t n = REST_MAX + request_size(&x->request) + (inl ? body.n : 0);
     if (n > CHAN_PAYLOAD_MAX)
         return -2;
     ticket_digests(x);
@@ -138,9 +139,9 @@ int ticket_open(struct exchange *x)
     wire_put_ticket(b, &t);
     over_wire(x, &limits);
     wire_put_limits(b, &limits);
-    msg_put_u64(b, x->body.bytes.n);
-    msg_put_span(b, inl ? x->body.bytes : SPAN_NONE);
-    if (judge_commit_ledger(j, x->body.kind == BODY_FD ? x->body.fd : -1) != 0)
+    msg_put_u64(b, body.n);
+    msg_put_span(b, inl ? body : SPAN_NONE);
+    if (judge_commit_ledger(j, body_fd(x->body)) != 0)
         return -1;
     exchange_wait(x, X_TICKET, TICKET_WAIT_MS);
     return 0;

@@ -120,7 +120,8 @@ static void decide(struct span line, const struct request *r, struct arena *a, s
     if (d->dialect == DIALECT_GIT_RECEIVE_PACK) {
         struct git_ref *ref = arena_alloc(a, sizeof(*ref));
         struct git_push *push = arena_alloc(a, sizeof(*push));
-        *ref = (struct git_ref){SPAN("refs/heads/main"), SPAN("a1"), SPAN("b2")};
+        struct span name = option(line, "refs=", &v) ? span_first(r->body, number(line, "refs=", 0)) : SPAN_NONE;
+        *ref = (struct git_ref){name.n ? name : SPAN("refs/heads/main"), SPAN("a1"), SPAN("b2")};
         *push = (struct git_push){.refs = ref, .nrefs = 1, .report_status = true, .side_band = true};
         d->push = push;
     }

@@ -229,6 +229,12 @@ void give_changed(struct play *p, uint8_t n, enum ticket_state s, const char *by
 
 void give_claimed(struct play *p, uint64_t xid, const struct ask *first, const struct digest *d)
 {
+    give_claimed_fd(p, xid, first, d, first ? span_str(first->body).n : 0, -1);
+}
+
+void give_claimed_fd(struct play *p, uint64_t xid, const struct ask *first, const struct digest *d, uint64_t n,
+                     int fd)
+{
     uint8_t signature[64] = {42};
     struct dynbuf *b = from(p);
     msg_put_u8(b, first != NULL);
@@ -238,10 +244,10 @@ void give_claimed(struct play *p, uint64_t xid, const struct ask *first, const s
         msg_put_digest(b, d);
         msg_put_span(b, span_of(signature, sizeof(signature)));
         wire_put_request(b, &r);
-        msg_put_u64(b, span_str(first->body).n);
+        msg_put_u64(b, n);
         msg_put_span(b, span_str(first->body));
     }
-    assert_int_equal(give(p, ROLE_LEDGER, 0, M_CLAIMED, xid, -1), 0);
+    assert_int_equal(give(p, ROLE_LEDGER, 0, M_CLAIMED, xid, fd), 0);
 }
 
 void give_result(struct play *p, uint64_t xid, enum outcome o, uint16_t status, bool relayed, const char *code)

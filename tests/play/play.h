@@ -72,6 +72,9 @@ void give_request(struct play *p, uint64_t xid, const struct ask *a);
 void give_ticket(struct play *p, uint64_t xid, uint8_t n, enum ticket_state s);
 void give_changed(struct play *p, uint8_t n, enum ticket_state s, const char *by, const char *words);
 void give_claimed(struct play *p, uint64_t xid, const struct ask *first, const struct digest *d);
+/* The same with a body in a memfd of so many bytes; takes fd over. */
+void give_claimed_fd(struct play *p, uint64_t xid, const struct ask *first, const struct digest *d, uint64_t n,
+                     int fd);
 void give_result(struct play *p, uint64_t xid, enum outcome o, uint16_t status, bool relayed, const char *code);
 void give_bool(struct play *p, enum role_id r, uint16_t type, uint64_t id, bool v);
 

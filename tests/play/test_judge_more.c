@@ -131,6 +131,40 @@ static void what_needs_its_body_is_read_whole_first(void **state)
     play_close(&p);
 }
 
+/* The decision names a ref by bytes of the body; the ledger's copy takes the place of the client's at the claim, and
+ * what the decision was read from must be there until the last word about it. */
+static void a_large_body_is_there_until_its_outcome_is_recorded(void **state)
+{
+    static const struct ask none = {.method = "POST", .path = "/w"};
+    struct play p;
+    struct wire_record r;
+    play_all(&p, "hold write POST /w rule=w dialect=2 refs=9\n");
+    ask_with_body(&p, XID(1), "/w", UINT64_MAX);
+    expect_wanted(&p, XID(1), 2, BODYMAX);
+    assert_int_equal(give_whole(&p, XID(1), 300000, "", memfd_of(300000, ALL_SEALS)), 0);
+    struct digest d = expect_ticket_open(&p, XID(1)).record.request;
+    give_ticket(&p, XID(1), 1, TICKET_APPROVED);
+    expect(&p, ROLE_LEDGER, M_CLAIM, XID(1));
+    give_claimed_fd(&p, XID(1), &none, &d, 300000, memfd_of(300000, ALL_SEALS));
+    expect(&p, ROLE_CARRIER, M_UPSTREAM, 0);
+    assert_int_equal(expect_forward(&p, XID(1), NULL).body, BODY_FD);
+    give_result(&p, XID(1), OUTCOME_ANSWERED, 200, true, "");
+    struct msg_in m = expect(&p, ROLE_LEDGER, M_OUTCOME, XID(1));
+    assert_int_equal(wire_get_record(&m, &r), 0);
+    assert_true(span_eq(r.refs, SPAN("update bbbbbbbbb")));
+
+    ask_with_body(&p, XID(2), "/w", UINT64_MAX); /* refused after the claim: the refs are told the client */
+    expect_wanted(&p, XID(2), 2, BODYMAX);
+    assert_int_equal(give_whole(&p, XID(2), 300000, "", memfd_of(300000, ALL_SEALS)), 0);
+    d = expect_ticket_open(&p, XID(2)).record.request;
+    give_ticket(&p, XID(2), 1, TICKET_APPROVED);
+    expect(&p, ROLE_LEDGER, M_CLAIM, XID(2));
+    give_claimed_fd(&p, XID(2), &none, &d, 300001, memfd_of(300000, ALL_SEALS)); /* not of its size */
+    expect_reply(&p, XID(2), 200, "ng bbbbbbbbb ");
+    expect(&p, ROLE_LEDGER, M_OUTCOME, XID(2));
+    play_close(&p);
+}
+
 static void a_memfd_that_can_change_is_refused(void **state)
 {
     static const unsigned missing[] = {F_SEAL_SEAL, F_SEAL_SHRINK, F_SEAL_GROW, F_SEAL_WRITE};
@@ -502,6 +536,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_allowed_write_is_recorded_before_it_leaves),
         cmocka_unit_test(what_needs_its_body_is_read_whole_first),
+        cmocka_unit_test(a_large_body_is_there_until_its_outcome_is_recorded),
         cmocka_unit_test(a_memfd_that_can_change_is_refused),
         cmocka_unit_test(a_policy_that_cannot_be_taken_is_its_end),
         cmocka_unit_test(a_body_over_the_limit_is_a_413),
