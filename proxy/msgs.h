@@ -46,12 +46,12 @@ enum msg_type {
     M_UPSTREAM = 50, /* J>C id 0; wire_upstream */
     M_FORWARD = 51,  /* J>C wire_forward, u64 size or ~0, span inline; fd */
     M_NEED_RELEASE = 52, /* C>J no live credential: ask the keeper for this xid */
-    M_SENT = 53,         /* C>J the first byte of the request has left (only for unsafe ones) */
+    M_SENT = 53,         /* C>J the first byte of the request has left (not of repeatable ones) */
     M_RESULT = 54,       /* C>J u8 outcome (enum outcome), u16 status, u64 bytes out, u64 bytes in, bool head_relayed, span code, span why */
     M_WS_CLOSE = 56,     /* J>C u16 code, span words: end the WebSocket; the client is told this */
     M_SWITCHED = 57,     /* C>J beside M_SWITCH: the upgrade was answered with a verified 101 */
     M_WS_ENDED = 58,     /* C>J before M_RESULT of a WebSocket: u64 messages out, u64 messages in, u16 the code it was closed with (0: none) */
-    M_KEPT = 55,         /* C>J before M_RESULT: wire_answer, u64 size, span inline: an unsafe request's answer nobody took */
+    M_KEPT = 55,         /* C>J before M_RESULT: wire_answer, u64 size, span inline: the answer nobody took, of a request that is sent at most once */
     /* keeper; id: xid or the asker's own */
     M_MINT = 70,           /* J>K span host, span spki */
     M_MINTED = 71,         /* K>J span leaf der, span ca der (empty: refused) */

@@ -160,7 +160,7 @@ int wire_get_upstream(struct msg_in *m, struct wire_upstream *u)
 void wire_put_forward(struct dynbuf *b, const struct wire_forward *f)
 {
     msg_put_u32(b, f->upstream);
-    msg_put_u8(b, f->unsafe);
+    msg_put_u8(b, f->repeatable);
     msg_put_u8(b, (uint8_t)f->release);
     msg_put_span(b, f->credential);
     wire_put_request(b, &f->request);
@@ -170,7 +170,7 @@ void wire_put_forward(struct dynbuf *b, const struct wire_forward *f)
 int wire_get_forward(struct msg_in *m, struct wire_forward *f)
 {
     f->upstream = msg_get_u32(m);
-    f->unsafe = msg_get_bool(m);
+    f->repeatable = msg_get_bool(m);
     uint8_t release = msg_get_u8(m);
     f->credential = msg_get_span(m, NAME_MAX_BYTES);
     if (wire_get_request(m, &f->request) != 0)

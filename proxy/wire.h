@@ -58,7 +58,9 @@ enum wire_release { RELEASE_NONE = 0, RELEASE_COMES, RELEASE_LIVE };
 enum wire_body { BODY_NONE = 0, BODY_INLINE, BODY_STREAM, BODY_FD };
 struct wire_forward {
     uint32_t upstream;
-    bool unsafe; /* has an effect: recorded, never re-sent, its answer kept if nobody takes it */
+    /* A read that was let through with nothing written down. Whatever else, zero included, is sent at most once: it
+     * is reported as sent before its first byte, and its answer is kept if nobody takes it. */
+    bool repeatable;
     enum wire_release release;
     struct span credential;
     struct wire_request request;

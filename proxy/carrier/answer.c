@@ -199,7 +199,7 @@ static enum walk_next search(struct exchange *x, struct span data, bool last)
 
 static void keep(struct exchange *x, size_t from)
 {
-    if (!x->f.unsafe || x->kept_over || x->ready.n == from)
+    if (x->f.repeatable || x->kept_over || x->ready.n == from)
         return;
     if (x->ready.n - from > x->kept.max - x->kept.n) {
         x->kept_over = true;
@@ -272,7 +272,7 @@ enum walk_next answer_body(struct exchange *x)
     if (take_input(x) != WALK_NEXT)
         return WALK_FAIL;
     if (!x->nobody && relay_ready(x, x->complete) != 0) {
-        if (!x->f.unsafe)
+        if (x->f.repeatable)
             return exchange_fail(x, "cancelled", "the client is gone");
         x->nobody = true;
     }

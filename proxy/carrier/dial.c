@@ -3,12 +3,12 @@
 
 static enum walk_next dial_next(struct exchange *x);
 
-/* A pooled connection may have died while it waited. What had no effect, or was not begun, gets a fresh one, once. */
+/* A pooled connection may have died while it waited. What is repeatable, or was not begun, gets a fresh one, once. */
 static bool may_retry(const struct exchange *x)
 {
     if (!x->reused || x->got_any || x->answered)
         return false;
-    return !x->written || (!x->f.unsafe && x->f.body != BODY_STREAM);
+    return !x->written || (x->f.repeatable && x->f.body != BODY_STREAM);
 }
 
 static void start_over(struct exchange *x)
@@ -164,7 +164,7 @@ enum walk_next dial_go(struct exchange *x)
     if (x->conn != NULL || x->asked_name)
         return WALK_WAIT;
     if (!x->addressed) {
-        switch (names_ask(&c->names, x->upstream, x->f.unsafe, addresses, x, &code, &why)) {
+        switch (names_ask(&c->names, x->upstream, !x->f.repeatable, addresses, x, &code, &why)) {
         case NAMES_REFUSED:
             return exchange_fail(x, span_eq(code, SPAN("private-address")) ? "private-address" : "dns-failed", "%.*s",
                                  SPAN_FMT(why));
@@ -173,7 +173,7 @@ enum walk_next dial_go(struct exchange *x)
         }
     }
     struct pool_key k = {x->front->instance, x->upstream, x->addr, x->f.credential};
-    uint64_t idle = x->f.unsafe ? REUSE_UNSAFE_MS : c->settings.pool_idle_ms;
+    uint64_t idle = x->f.repeatable ? c->settings.pool_idle_ms : REUSE_ONCE_MS;
     bool own = x->socket != NULL || (x->cred != NULL && x->cred->certificate);
     x->conn = x->retried || own ? NULL : pool_take(&c->pool, &k, idle, &x->addr);
     if (x->conn == NULL)

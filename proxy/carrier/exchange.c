@@ -52,7 +52,7 @@ static void send_result(struct exchange *x)
     msg_put_span(b, span_str(x->code ? x->code : ""));
     msg_put_span(b, span_str(x->why));
     /* A read that was answered well: all that follows is its record. */
-    bool done = !x->f.unsafe && x->code == NULL && x->relayed_end && !x->nobody;
+    bool done = x->f.repeatable && x->code == NULL && x->relayed_end && !x->nobody;
     (void)(done ? chan_commit_soon(judge) : chan_commit(judge));
 }
 
@@ -89,7 +89,7 @@ static void release_all(struct exchange *x)
 
 void exchange_end(struct exchange *x)
 {
-    if (x->nobody && x->f.unsafe && x->complete && x->code == NULL)
+    if (x->nobody && !x->f.repeatable && x->complete && x->code == NULL)
         relay_kept(x);
     if (x->socket != NULL)
         socket_over(x);
@@ -225,7 +225,7 @@ void exchange_cancel(struct exchange *x)
         exchange_end(x);
         return;
     }
-    bool see_to_its_end = x->f.unsafe && x->written && (x->body_done || x->body_ended || x->answered);
+    bool see_to_its_end = !x->f.repeatable && x->written && (x->body_done || x->body_ended || x->answered);
     if (see_to_its_end) {
         x->nobody = true;
         exchange_resume(x);

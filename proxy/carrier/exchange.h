@@ -19,7 +19,7 @@ enum {
     INTERIM_MAX = 8,             /* 1xx answers before the real one */
     PIECE = 64 * 1024,           /* of a body, at a time */
     NO_KEEPER_MS = 2000,         /* for a credential, while there is no keeper */
-    REUSE_UNSAFE_MS = 1000,      /* older connections may be stale, and an unsafe request is never sent twice */
+    REUSE_ONCE_MS = 1000,        /* older connections may be stale, and what is sent once has no second try */
 };
 
 struct exchange {

@@ -39,7 +39,7 @@ static enum walk_next write_head(struct exchange *x)
         (void)exchange_fail(x, "bad-request", "the request cannot be written as HTTP/1.1");
         goto out;
     }
-    if (x->f.unsafe && chan_send(x->carrier->judge, M_SENT, x->xid, SPAN_NONE) != 0)
+    if (!x->f.repeatable && chan_send(x->carrier->judge, M_SENT, x->xid, SPAN_NONE) != 0)
         goto out;
     x->written = true;
     if (conn_write(x->conn, dynbuf_span(&out)) != 0) {

@@ -163,6 +163,16 @@ bool exchange_is_frozen(const struct exchange *x)
     return !x->judge->thawed && (!x->judged || x->now.d.effect != EFFECT_READ);
 }
 
+bool exchange_is_repeatable(const struct exchange *x)
+{
+    return x->now.d.effect == EFFECT_READ && !x->held && !x->intent && !x->claimed;
+}
+
+bool exchange_in_doubt(const struct exchange *x)
+{
+    return x->outcome != OUTCOME_NOT_SENT && (x->now.d.effect != EFFECT_READ || x->held);
+}
+
 bool exchange_reserve(struct exchange *x, uint64_t bytes)
 {
     uint64_t others = x->sandbox->body_bytes - x->body_reserved, max = SANDBOX_BODIES_MAX;

@@ -84,6 +84,11 @@ void exchange_each(struct judge *j, void (*fn)(struct exchange *x, void *arg), v
 bool exchange_session_lives(const struct exchange *x);
 /* Is it a write, or not known to be a read, while writes are frozen? */
 bool exchange_is_frozen(const struct exchange *x);
+/* An allowed read of which nothing is written down: no ticket, no intent, no limit that counts it. Only such a one
+ * may be sent again without being asked for again; whatever the ledger was told of is sent at most once. */
+bool exchange_is_repeatable(const struct exchange *x);
+/* Is the client told that it may have been done? Not of a read that was only counted: it may ask for that again. */
+bool exchange_in_doubt(const struct exchange *x);
 /* Reserve bytes of body for the sandbox. False: it has too many. */
 bool exchange_reserve(struct exchange *x, uint64_t bytes);
 const char *exchange_wait_name(enum x_wait w);

@@ -7,7 +7,6 @@
 /* What the client is told of a failure upstream is coarse: no port scan through our codes. */
 static enum refuse_why told(const struct exchange *x, struct span code)
 {
-    bool unsafe = x->now.d.effect != EFFECT_READ;
     if (x->stopped && x->outcome == OUTCOME_NOT_SENT)
         return REFUSE_FROZEN;
     if (span_eq(code, SPAN("credential-unavailable")))
@@ -16,7 +15,7 @@ static enum refuse_why told(const struct exchange *x, struct span code)
     if (span_eq(code, SPAN("answer-refused")) || span_eq(code, SPAN("answer-encoded")) ||
         span_eq(code, SPAN("secret-in-answer")))
         return REFUSE_ANSWER;
-    if (unsafe && x->outcome != OUTCOME_NOT_SENT)
+    if (exchange_in_doubt(x))
         return REFUSE_OUTCOME_UNKNOWN;
     return span_find(code, SPAN("timeout")) < code.n ? REFUSE_UPSTREAM_SLOW : REFUSE_UPSTREAM;
 }

@@ -154,7 +154,7 @@ static void lost_carrier(struct exchange *x, void *arg)
         return;
     }
     x->outcome = OUTCOME_UNKNOWN;
-    refuse_now(x, x->now.d.effect == EFFECT_READ ? REFUSE_CARRIER : REFUSE_OUTCOME_UNKNOWN);
+    refuse_now(x, exchange_in_doubt(x) ? REFUSE_OUTCOME_UNKNOWN : REFUSE_CARRIER);
 }
 
 static void lost_front(struct exchange *x, void *arg)

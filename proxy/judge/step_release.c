@@ -50,7 +50,7 @@ static int forward(struct exchange *x, struct wire_forward *f)
     struct judge *j = x->judge;
     struct span body = body_bytes(x->body);
     f->upstream = x->upstream->number;
-    f->unsafe = x->now.d.effect != EFFECT_READ;
+    f->repeatable = exchange_is_repeatable(x);
     f->credential = x->now.credential;
     f->request = x->request;
     f->body = x->body_to_come ? BODY_STREAM : body_kind(x->body);

@@ -81,7 +81,7 @@ class Rig:
         self.ids, self.named, self.asserted = None, set(), 0
         self.records, self.offset, self.seen = [], 0, 0
         self.raw, self.decided, self.after = {}, collections.Counter(), 0
-        self.reloads_refused, self.reads = False, []
+        self.reloads_refused, self.reads, self.once = False, [], set()
         self.sockets = collections.Counter()  # messages over WebSockets that ended, by path, as the audit counts them
         self.authorities = {f"{name}:{port}".encode() for name, port in
                             (("upstream.test", self.up.port), ("upstream.test", self.up.plain_port), ("other.test", self.up.port))}
@@ -297,10 +297,11 @@ class Rig:
         return whole, begun
 
     def silent(self):
-        """Safe requests that met the end of a kept connection and were sent once more, which is the one that counts."""
+        """Safe requests that met the end of a kept connection and were sent once more, which is the one that counts.
+        Those of self.once are never sent again."""
         path, found = self.up.dir / "silent.jsonl", collections.Counter()
         for row in map(json.loads, path.read_bytes().rpartition(b"\n")[0].splitlines() if path.exists() else ()):
-            if row["method"] in SAFE:
+            if row["method"] in SAFE and row["target"] not in self.once:
                 found[row["method"], row["target"].partition("?")[0]] += 1
         return found
 

@@ -43,7 +43,7 @@ static int commit(void *arg, enum role_id to, uint64_t instance, int fd)
         struct wire_forward f;
         MUST_HOLD(wire_get_forward(&m, &f) == 0);
         bool upgrade = f.request.nfields > 0 && span_eq(f.request.field[0].name, SPAN("Upgrade"));
-        MUST_HOLD(!f.unsafe && span_starts(f.request.path, upgrade ? SPAN("/ws") : SPAN("/free")));
+        MUST_HOLD(f.repeatable && span_starts(f.request.path, upgrade ? SPAN("/ws") : SPAN("/free")));
     }
     if (out_to == ROLE_CARRIER && out_type == M_MESSAGE)
         MUST_HOLD(out.p[0] == WS_TEXT || out.p[0] >= WS_CLOSE);

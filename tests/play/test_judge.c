@@ -10,7 +10,7 @@ static void an_allowed_read_passes(void **state)
     give_request(&p, XID(1), &(struct ask){.method = "GET", .path = "/free/x", .query = "a=1"});
     expect(&p, ROLE_CARRIER, M_UPSTREAM, 0);
     struct wire_forward f = expect_forward(&p, XID(1), NULL);
-    assert_false(f.unsafe);
+    assert_true(f.repeatable);
     assert_int_equal(f.release, RELEASE_NONE);
     assert_int_equal(f.body, BODY_NONE);
     expect_nothing(&p);

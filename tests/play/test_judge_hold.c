@@ -43,7 +43,7 @@ static struct span expect_sending(struct play *p, uint64_t xid, bool first)
     assert_int_equal(signature.n, 64);
     assert_int_equal(signature.p[0], 42);
     struct wire_forward f = expect_forward(p, xid, &body);
-    assert_true(f.unsafe);
+    assert_false(f.repeatable);
     assert_int_equal(f.release, RELEASE_COMES);
     return body;
 }
@@ -63,6 +63,22 @@ static void approved_in_time_is_sent_once(void **state)
     expect(&p, ROLE_LEDGER, M_SENT_MARK, XID(1));
     give_result(&p, XID(1), OUTCOME_ANSWERED, 201, true, "");
     assert_int_equal(expect_outcome(&p, XID(1), true), OUTCOME_ANSWERED);
+    play_close(&p);
+}
+
+/* E42: nothing that was held is repeated, whatever its effect; and its end is in doubt when it is not known. */
+static void a_held_read_is_sent_once(void **state)
+{
+    struct play p;
+    play_all(&p, "hold read POST /w rule=reads cred=1\n");
+    struct digest d = park(&p, 1, "/w", "hello");
+    give_changed(&p, 1, TICKET_APPROVED, "ada", "");
+    expect_claim(&p, XID(1));
+    give_claimed(&p, XID(1), POST("/w", "hello"), &d);
+    expect_sending(&p, XID(1), true); /* not repeatable */
+    give_result(&p, XID(1), OUTCOME_UNKNOWN, 0, false, "upstream-closed");
+    expect_reply(&p, XID(1), 502, "outcome-unknown");
+    assert_int_equal(expect_outcome(&p, XID(1), true), OUTCOME_UNKNOWN);
     play_close(&p);
 }
 
@@ -530,6 +546,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(approved_in_time_is_sent_once),
+        cmocka_unit_test(a_held_read_is_sent_once),
         cmocka_unit_test(the_words_of_a_denial_reach_the_client),
         cmocka_unit_test(the_inline_wait_ends_in_a_refusal),
         cmocka_unit_test(a_rule_can_shorten_the_wait),

@@ -184,7 +184,7 @@ static void reads_are_counted_where_they_are_limited(void **state)
     expect_intent(&p, XID(2));
     give_bool(&p, ROLE_LEDGER, M_INTENT_OK, XID(2), true);
     expect(&p, ROLE_CARRIER, M_UPSTREAM, 0);
-    assert_false(expect_forward(&p, XID(2), NULL).unsafe);
+    assert_false(expect_forward(&p, XID(2), NULL).repeatable);
     give_result(&p, XID(2), OUTCOME_ANSWERED, 200, true, "");
     expect_outcome(&p, XID(2), false);
     play_close(&p);

@@ -32,7 +32,7 @@ static void an_allowed_write_is_recorded_before_it_leaves(void **state)
     expect_nothing(&p);
     give_bool(&p, ROLE_LEDGER, M_INTENT_OK, XID(1), true);
     expect(&p, ROLE_CARRIER, M_UPSTREAM, 0);
-    assert_true(expect_forward(&p, XID(1), &body).unsafe);
+    assert_false(expect_forward(&p, XID(1), &body).repeatable);
     assert_true(span_eq(body, SPAN("data")));
     answered(&p, XID(1));
 

@@ -233,7 +233,7 @@ void world_upstream(struct world *w, uint32_t n, const char *address, bool has_s
 void world_forward(struct world *w, uint64_t xid, struct request r)
 {
     struct wire_forward f = {.upstream = r.upstream ? r.upstream : 1,
-                             .unsafe = r.unsafe,
+                             .repeatable = !r.once,
                              .release = r.release,
                              .credential = span_str(r.credential ? r.credential : ""),
                              .body = r.body};

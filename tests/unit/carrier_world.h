@@ -65,7 +65,7 @@ void world_upstream(struct world *w, uint32_t n, const char *address, bool has_s
 struct request {
     const char *method, *path, *credential, *field;
     uint32_t upstream;
-    bool unsafe, upgrade;
+    bool once, upgrade;
     enum wire_release release;
     enum wire_body body;
     struct span data; /* inline */

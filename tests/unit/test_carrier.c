@@ -29,7 +29,7 @@ static void keep_alive(void **state)
     expect_code(w, XID(1), OUTCOME_ANSWERED, "");
     get(w, 2, 0, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n", "abc");
     assert_int_equal(w->nups, 1);
-    /* M_SENT is for unsafe ones */
+    /* M_SENT is for what is sent at most once */
     assert_int_equal(world_count(w, ROLE_JUDGE, M_SENT, XID(1)), 0);
     world_free(&w);
 }
@@ -75,7 +75,7 @@ static void stale(void **state)
     world_wait_up(w, 1, "GET /2");
     world_answer(w, 1, OK5);
     expect_answer(w, XID(2), "hello", true);
-    world_forward(w, XID(3), (struct request){.path = "/3", .method = "POST", .unsafe = true});
+    world_forward(w, XID(3), (struct request){.path = "/3", .method = "POST", .once = true});
     world_wait_up(w, 1, "POST /3");
     close_up(w, 1);
     expect_code(w, XID(3), OUTCOME_UNKNOWN, "upstream-closed");
@@ -267,7 +267,7 @@ static void answer_kept(void **state)
 {
     struct world *w = world_new();
     uint64_t size;
-    struct request post = {.path = "/p", .method = "POST", .unsafe = true, .body = BODY_INLINE, .data = SPAN("x")};
+    struct request post = {.path = "/p", .method = "POST", .once = true, .body = BODY_INLINE, .data = SPAN("x")};
     world_forward(w, XID(1), post);
     world_wait_up(w, 0, "\r\n\r\nx");
     world_say(w, ROLE_JUDGE, M_CANCEL, XID(1), SPAN_NONE);
@@ -285,7 +285,7 @@ static void answer_kept(void **state)
 static struct world *front_dies_in(size_t size)
 {
     struct world *w = world_new();
-    struct request post = {.path = "/p", .method = "POST", .unsafe = true, .body = BODY_INLINE, .data = SPAN("x")};
+    struct request post = {.path = "/p", .method = "POST", .once = true, .body = BODY_INLINE, .data = SPAN("x")};
     char head[80], *rest = calloc(1, size - 5 + 1);
     assert_non_null(rest);
     world_forward(w, XID(1), post);
@@ -327,7 +327,7 @@ static void cancelled(void **state)
     world_say(w, ROLE_JUDGE, M_CANCEL, XID(1), SPAN_NONE);
     expect_code(w, XID(1), OUTCOME_UNKNOWN, "cancelled");
     world_wait_closed(w, 0);
-    world_forward(w, XID(2), (struct request){.credential = "c", .release = RELEASE_COMES, .unsafe = true});
+    world_forward(w, XID(2), (struct request){.credential = "c", .release = RELEASE_COMES, .once = true});
     world_say(w, ROLE_JUDGE, M_CANCEL, XID(2), SPAN_NONE);
     expect_code(w, XID(2), OUTCOME_NOT_SENT, "cancelled");
     world_free(&w);
@@ -396,19 +396,19 @@ static void names(void **state)
     world_wait_up(w, 0, "GET /2");
     world_answer(w, 0, OK5);
     (void)world_result(w, XID(2));
-    world_forward(w, XID(3), (struct request){.path = "/3", .upstream = 2, .unsafe = true});
+    world_forward(w, XID(3), (struct request){.path = "/3", .upstream = 2, .once = true});
     (void)world_wait(w, ROLE_RESOLVER, M_RESOLVE, 2);
     addresses(w, 2, "10.0.0.1", NULL);
     expect_code(w, XID(3), OUTCOME_NOT_SENT, "private-address");
-    world_forward(w, XID(4), (struct request){.path = "/4", .upstream = 2, .unsafe = true});
+    world_forward(w, XID(4), (struct request){.path = "/4", .upstream = 2, .once = true});
     (void)world_wait(w, ROLE_RESOLVER, M_RESOLVE, 3);
     addresses(w, 3, NULL, "name-not-found");
     expect_code(w, XID(4), OUTCOME_NOT_SENT, "name-not-found");
-    world_forward(w, XID(5), (struct request){.path = "/5", .upstream = 2, .unsafe = true});
+    world_forward(w, XID(5), (struct request){.path = "/5", .upstream = 2, .once = true});
     (void)world_wait(w, ROLE_RESOLVER, M_RESOLVE, 4);
     chan_free(&w->peer[ROLE_RESOLVER]);
     expect_code(w, XID(5), OUTCOME_NOT_SENT, "dns-failed");
-    world_forward(w, XID(7), (struct request){.path = "/7", .upstream = 2, .unsafe = true});
+    world_forward(w, XID(7), (struct request){.path = "/7", .upstream = 2, .once = true});
     world_settle(w); /* nobody to ask: it waits for the next resolver */
     assert_int_equal(world_count(w, ROLE_JUDGE, M_RESULT, XID(7)), 0);
     world_resolver(w);
@@ -426,7 +426,7 @@ static void unreachable(void **state)
 {
     struct world *w = world_new();
     world_upstream(w, 2, "127.0.0.2", false, true); /* nobody listens there */
-    world_forward(w, XID(1), (struct request){.path = "/1", .upstream = 2, .unsafe = true});
+    world_forward(w, XID(1), (struct request){.path = "/1", .upstream = 2, .once = true});
     expect_code(w, XID(1), OUTCOME_NOT_SENT, "connect-failed");
     world_forward(w, XID(2), (struct request){.path = "/1", .upstream = 99});
     expect_code(w, XID(2), OUTCOME_NOT_SENT, "unknown-upstream");

@@ -18,12 +18,12 @@ static void accept_of(struct world *w, size_t up, char out[WS_ACCEPT_TEXT + 1])
     assert_int_equal(websocket_accept(span_first(span_from(got, at + name.n), WS_KEY_TEXT), out), 0);
 }
 
-static void ask(struct world *w, uint64_t n, size_t up, bool unsafe)
+static void ask(struct world *w, uint64_t n, size_t up, bool once)
 {
     char path[32], line[48];
     snprintf(path, sizeof(path), "/%llu", (unsigned long long)n);
     snprintf(line, sizeof(line), "GET /%llu HTTP/1.1\r\n", (unsigned long long)n);
-    world_forward(w, XID(n), (struct request){.path = path, .upgrade = true, .unsafe = unsafe});
+    world_forward(w, XID(n), (struct request){.path = path, .upgrade = true, .once = once});
     world_wait_up(w, up, line);
     world_wait_up(w, up, "Connection: Upgrade\r\n\r\n");
 }
