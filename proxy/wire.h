@@ -41,6 +41,9 @@ struct wire_reply {
 void wire_put_reply(struct dynbuf *b, const struct wire_reply *r);
 int wire_get_reply(struct msg_in *m, struct wire_reply *r) MUSTCHECK;
 
+/* How many places the carrier knows at once. The judge numbers them so that the number modulo this is a place in its
+ * table: what is told with a later number takes that place, and the earlier number means nothing any more. */
+enum { WIRE_UPSTREAMS_MAX = 8192 };
 struct wire_upstream {
     uint32_t number;
     struct span scheme, host, address, ca_pem, crl_pem;

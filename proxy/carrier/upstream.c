@@ -15,7 +15,7 @@ struct roots {
 
 void upstreams_init(struct upstreams *s, struct span system_roots, struct span system_crl)
 {
-    *s = (struct upstreams){.n = 0};
+    memset(s, 0, sizeof(*s));
     dynbuf_init(&s->system, SYSTEM_MAX);
     dynbuf_init(&s->system_crl, SYSTEM_MAX);
     (void)dynbuf_add(&s->system, system_roots);
@@ -61,17 +61,12 @@ static void sweep(struct upstreams *s)
 
 void upstreams_clear(struct upstreams *s)
 {
-    for (size_t i = 0; i < UPSTREAM_BUCKETS; i++)
-        while (s->bucket[i] != NULL) {
-            struct upstream *u = s->bucket[i];
-            s->bucket[i] = u->next;
-            upstream_unref(&u);
-        }
+    for (size_t i = 0; i < WIRE_UPSTREAMS_MAX; i++)
+        upstream_unref(&s->place[i]);
     roots_unref(&s->warm);
     sweep(s);
     dynbuf_free(&s->system);
     dynbuf_free(&s->system_crl);
-    s->n = 0;
 }
 
 static int trust_digest(const struct tls_trust *t, struct digest *d)
@@ -150,10 +145,9 @@ int upstreams_system(struct upstreams *s, struct span roots, struct span crl, st
     /* Without memory for them no server that needs them is trusted any more. */
     (void)dynbuf_add(&s->system, roots);
     (void)dynbuf_add(&s->system_crl, crl);
-    for (size_t i = 0; i < UPSTREAM_BUCKETS; i++)
-        for (struct upstream *u = s->bucket[i]; u != NULL; u = u->next)
-            if (u->trust.roots_pem.n == 0)
-                roots_unref(&u->roots);
+    for (size_t i = 0; i < WIRE_UPSTREAMS_MAX; i++)
+        if (s->place[i] != NULL && s->place[i]->trust.roots_pem.n == 0)
+            roots_unref(&s->place[i]->roots);
     return 0;
 }
 
@@ -220,11 +214,8 @@ static int fill(struct upstream *u, const struct wire_upstream *w, struct err *e
 
 int upstreams_put(struct upstreams *s, const struct wire_upstream *w, struct err *e)
 {
-    struct upstream **at = &s->bucket[w->number % UPSTREAM_BUCKETS];
-    while (*at != NULL && (*at)->number != w->number)
-        at = &(*at)->next;
-    if (*at == NULL && s->n == UPSTREAMS_MAX)
-        return err_set(e, "more than %d upstreams", UPSTREAMS_MAX);
+    struct upstream **at = &s->place[w->number % WIRE_UPSTREAMS_MAX];
+    upstream_unref(at);
     struct upstream *u = calloc(1, sizeof(*u));
     if (u == NULL)
         return err_set(e, "no memory for an upstream");
@@ -234,24 +225,15 @@ int upstreams_put(struct upstreams *s, const struct wire_upstream *w, struct err
         upstream_unref(&u);
         return -1;
     }
-    if (*at != NULL) {
-        struct upstream *old = *at;
-        *at = old->next;
-        upstream_unref(&old);
-    } else {
-        s->n++;
-    }
-    u->next = s->bucket[w->number % UPSTREAM_BUCKETS];
-    s->bucket[w->number % UPSTREAM_BUCKETS] = u;
+    *at = u;
     return 0;
 }
 
 struct upstream *upstreams_get(struct upstreams *s, uint32_t number)
 {
-    for (struct upstream *u = s->bucket[number % UPSTREAM_BUCKETS]; u != NULL; u = u->next)
-        if (u->number == number) {
-            u->refs++;
-            return u;
-        }
-    return NULL;
+    struct upstream *u = s->place[number % WIRE_UPSTREAMS_MAX];
+    if (u == NULL || u->number != number)
+        return NULL;
+    u->refs++;
+    return u;
 }

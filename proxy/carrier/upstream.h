@@ -8,13 +8,12 @@
 #include "common/net/tls.h"
 #include "proxy/wire.h"
 
-enum { UPSTREAMS_MAX = 8192, UPSTREAM_BUCKETS = 256, UPSTREAM_ADDRS = 8 };
+enum { UPSTREAM_ADDRS = 8 };
 
 struct roots; /* one set of trusted roots, counted */
 
 struct upstream {
     unsigned refs;
-    struct upstream *next;
     struct arena a;
     uint32_t number;
     struct span scheme, host;
@@ -33,8 +32,7 @@ struct upstream {
 };
 
 struct upstreams {
-    struct upstream *bucket[UPSTREAM_BUCKETS];
-    size_t n;
+    struct upstream *place[WIRE_UPSTREAMS_MAX]; /* by number, modulo that */
     struct roots *roots, *warm;
     struct dynbuf system, system_crl; /* PEM */
 };
@@ -46,8 +44,8 @@ int upstreams_warm(struct upstreams *s, struct err *e) MUSTCHECK;
  * stay. */
 int upstreams_system(struct upstreams *s, struct span roots, struct span crl, struct err *e) MUSTCHECK;
 void upstreams_clear(struct upstreams *s);
-/* Remember, or replace the one of that number (exchanges under way keep the one they began with). -1: too many, an
- * address that is none, or no memory; e says it. */
+/* Remember, in the place of the one before it (exchanges under way keep the one they began with). -1: an address that
+ * is none, or no memory; e says it, and the place is empty. */
 int upstreams_put(struct upstreams *s, const struct wire_upstream *w, struct err *e) MUSTCHECK;
 /* A new reference, or NULL. */
 struct upstream *upstreams_get(struct upstreams *s, uint32_t number) MUSTCHECK;

@@ -6,6 +6,7 @@
 #include "proxy/judge/body.h"
 #include "proxy/judge/dialect.h"
 #include "proxy/judge/judged.h"
+#include "proxy/judge/upstreams.h"
 #include "proxy/judge/websocket.h"
 #include "proxy/walk.h"
 
@@ -58,7 +59,7 @@ struct exchange {
     uint64_t bytes_out, bytes_in;
     struct span kept_answer;
     struct socket_state socket;
-    struct upstream_ref *upstream;
+    struct upstream_ref *upstream; /* a reference; NULL until it is released */
     struct refusal refusal;
     struct span cause; /* the carrier's own code: for the audit, finer than what the client is told */
 };

@@ -5,6 +5,7 @@
 #include "proxy/judge/refuse.h"
 #include "proxy/judge/review.h"
 #include "proxy/judge/ticket.h"
+#include "proxy/judge/upstreams.h"
 
 /* What is held is decided again as soon as there is another policy, so that nobody approves in vain. */
 static void judge_again(struct exchange *x, void *arg)
@@ -36,7 +37,9 @@ static int image(struct judge *j, struct frame *f)
         return -1; /* never the old one meanwhile: who asked for this one is told that it is in force */
     }
     image_unref(j->image);
+    i->serial = ++j->policies;
     j->image = i;
+    upstreams_forget(j->upstreams);
     log_info("policy %.*s", SPAN_FMT(policy_name(i->policy)));
     exchange_each(j, judge_again, NULL);
     review_ask(j);

@@ -7,6 +7,7 @@
 #include "proxy/judge/record.h"
 #include "proxy/judge/refuse.h"
 #include "proxy/judge/review.h"
+#include "proxy/judge/upstreams.h"
 
 struct judge *judge_new(const struct judge_ports *ports)
 {
@@ -18,7 +19,10 @@ struct judge *judge_new(const struct judge_ports *ports)
     j->config.expires_ms = 30 * 60 * 1000;
     j->config.body_max = 64ull * 1024 * 1024;
     j->backlog = backlog_new();
-    if (j->backlog == NULL) {
+    j->upstreams = upstreams_new();
+    if (j->backlog == NULL || j->upstreams == NULL) {
+        backlog_free(&j->backlog);
+        upstreams_free(&j->upstreams);
         free(j);
         return NULL;
     }
@@ -40,6 +44,7 @@ void judge_free(struct judge **jp)
         judge_gone(j, ROLE_FRONT, j->fronts->instance);
     while (j->sandboxes != NULL)
         sandbox_remove(j, j->sandboxes->name);
+    upstreams_free(&j->upstreams);
     image_unref(j->image);
     backlog_free(&j->backlog);
     free(j);

@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "proxy/judge/account.h"
+
 enum { HOUR_MS = 3600 * 1000, TOKEN_MAX = 1024 };
 
 struct sandbox *sandbox_ref(struct sandbox *s)
@@ -15,6 +17,7 @@ void sandbox_unref(struct sandbox *s)
     if (s == NULL || --s->refs > 0)
         return;
     arena_free(&s->text);
+    account_unref(s->account);
     free(s);
 }
 
@@ -32,7 +35,7 @@ static int copy(struct arena *a, struct span from, struct span *to)
     return to->n == from.n ? 0 : -1;
 }
 
-static struct sandbox *make(const struct wire_sandbox *w)
+static struct sandbox *make(const struct wire_sandbox *w, struct account *account)
 {
     struct sandbox *s = calloc(1, sizeof(*s));
     if (s == NULL)
@@ -50,7 +53,8 @@ static struct sandbox *make(const struct wire_sandbox *w)
     s->nolder = w->nolder;
     memcpy(s->older, w->older, sizeof(s->older));
     s->leafs_left = DENIED_LEAFS;
-    if (bad) {
+    s->account = account ? account_ref(account) : account_new();
+    if (bad || s->account == NULL) {
         sandbox_unref(s);
         return NULL;
     }
@@ -83,7 +87,7 @@ int sandbox_put(struct judge *j, const struct wire_sandbox *w)
     struct sandbox *old = sandbox_find(j, w->name);
     if (old == NULL && j->nsandboxes >= SANDBOXES_MAX)
         return -1;
-    struct sandbox *s = make(w);
+    struct sandbox *s = make(w, old ? old->account : NULL);
     if (s == NULL)
         return -1;
     if (old != NULL) {

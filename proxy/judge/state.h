@@ -15,6 +15,7 @@ enum {
     DENIED_LEAFS = 32, /* leafs for hosts no rule names: so many at once, and so many an hour */
     SEEN_TICKETS = 64, /* a sandbox's tickets that /v1/tickets can tell of */
     SANDBOXES_MAX = 10000,
+    UPSTREAMS_EACH = 1024, /* of the places told to the carrier (WIRE_UPSTREAMS_MAX), one sandbox's */
 };
 #define SANDBOX_BODIES_MAX (256ull * 1024 * 1024) /* bytes of bodies read whole, at once, for one sandbox */
 
@@ -27,6 +28,7 @@ struct seen_ticket {
 struct sandbox {
     struct sandbox *next;
     unsigned refs; /* the table's, a front's and each exchange's */
+    struct account *account;
     struct span name, session;
     size_t nlabels;
     struct label label[16];
@@ -70,8 +72,10 @@ struct front {
     uint8_t name_bytes[];
 };
 
+struct account;
 struct exchange;
 struct image;
+struct upstreams;
 struct backlog;
 
 struct judge {
@@ -93,7 +97,9 @@ struct judge {
     bool carrier, keeper, ledger, store_lost, silent, ending;
     bool thawed, frozen; /* the ledger said that writes may leave; that an operator has frozen them */
     uint64_t unheard;    /* monotonic ms of the first word to the ledger since it last said one; 0: none */
-    uint32_t carrier_boot, upstreams;
+    uint32_t carrier_boot;
+    uint64_t policies; /* images so far */
+    struct upstreams *upstreams;
     struct backlog *backlog;
 };
 

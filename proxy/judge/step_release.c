@@ -80,7 +80,7 @@ enum walk_next step_release(struct exchange *x)
 {
     struct wire_forward f = {0};
     const struct decision *d = &x->now.d;
-    x->upstream = image_upstream(x->judge, x->now.image, &x->request);
+    x->upstream = upstream_of(x->judge, x->now.image, x->sandbox->account, &x->request);
     if (x->upstream == NULL)
         return refuse(x, REFUSE_CARRIER);
     if (d->credential >= 0 && !x->upstream->cleartext && span_eq(x->request.scheme, SPAN("http")))

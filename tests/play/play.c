@@ -183,6 +183,7 @@ void play_sandbox(struct play *p, const char *name, const char *session, const c
 static struct wire_request request_of(const struct ask *a)
 {
     struct wire_request r = {.scheme = SPAN("https"), .host = SPAN("api.example"), .port = 443};
+    r.host = a->host ? span_str(a->host) : r.host;
     r.method = span_str(a->method);
     r.path = span_str(a->path);
     r.query = span_str(a->query);

@@ -23,7 +23,8 @@
 #include "tests/kit.h"
 
 enum { FRONT = 7, OTHER_FRONT = 9 };
-#define XID(n) ((uint64_t)FRONT << 40 | (n))
+#define XID(n)   ((uint64_t)FRONT << 40 | (n))
+#define OTHER(n) ((uint64_t)OTHER_FRONT << 40 | (n))
 
 struct sent {
     enum role_id to;
@@ -47,6 +48,7 @@ struct play {
 };
 
 struct ask {
+    const char *host; /* NULL: api.example */
     const char *method, *path, *query, *header, *value, *body, *reason;
     uint8_t kind; /* 0: none, or inline when there is a body; 2: to come */
     uint64_t declared;

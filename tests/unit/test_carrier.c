@@ -438,6 +438,22 @@ static void unreachable(void **state)
     world_free(&w);
 }
 
+/* F32: a later number takes the place of the one before it, and that one means nothing any more; the table never
+ * fills up. */
+static void a_later_number_takes_the_place(void **state)
+{
+    struct world *w = world_new();
+    for (uint32_t i = 1; i <= 9000; i++)
+        world_upstream(w, i, "127.0.0.1", false, true);
+    world_forward(w, XID(1), (struct request){.path = "/1", .upstream = 9000});
+    world_wait_up(w, 0, "GET /1");
+    world_answer(w, 0, OK5);
+    expect_answer(w, XID(1), "hello", true);
+    world_forward(w, XID(2), (struct request){.path = "/2", .upstream = 9000 - WIRE_UPSTREAMS_MAX});
+    expect_code(w, XID(2), OUTCOME_NOT_SENT, "unknown-upstream");
+    world_free(&w);
+}
+
 /* A front that speaks of another's exchange loses its channel. */
 static void foreign_credit(void **state)
 {
@@ -481,6 +497,7 @@ int main(void)
         cmocka_unit_test(backpressure),
         cmocka_unit_test(names),
         cmocka_unit_test(unreachable),
+        cmocka_unit_test(a_later_number_takes_the_place),
         cmocka_unit_test(foreign_credit),
         cmocka_unit_test(limit_of_a_front),
     };
