@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "common/visible.h"
 
@@ -20,14 +21,14 @@ int verb_fail(int code, const char *fmt, ...)
     return code;
 }
 
-int verb_begin(struct gateway_call *g, const char *state_dir, bool json)
+int verb_begin(struct gateway_call *g, const struct cli_call *c)
 {
     struct err e;
 
-    *g = (struct gateway_call){.json = json};
+    *g = (struct gateway_call){.json = c->json};
     dynbuf_init(&g->answer, API_ANSWER_MAX);
     arena_init(&g->arena, TREE_MAX);
-    return api_socket(state_dir, g->sock, &e) == 0 ? CLI_OK : verb_fail(CLI_USAGE, "%s", e.text);
+    return api_socket(c->state_dir, g->sock, &e) == 0 ? CLI_OK : verb_fail(CLI_USAGE, "%s", e.text);
 }
 
 void verb_end(struct gateway_call *g)
@@ -58,6 +59,12 @@ void verb_print_answer(const struct gateway_call *g)
 {
     (void)fwrite(g->answer.p, 1, g->answer.n, stdout);
     putchar('\n');
+}
+
+void table_head(const char *head)
+{
+    if (isatty(STDOUT_FILENO))
+        puts(head);
 }
 
 static void print_visible(struct span s, bool lines)

@@ -3,7 +3,7 @@
 #define CLI_VERB_H
 
 #include "cli/api.h"
-#include "cli/cli.h"
+#include "cli/verbs.h"
 #include "common/json/json.h"
 
 struct gateway_call {
@@ -15,16 +15,8 @@ struct gateway_call {
     const struct json *tree; /* of the answer; NULL when it is empty or too large for a tree */
 };
 
-/* Options every such verb takes; getopt_long's own codes are below 256. */
-enum { OPT_STATE_DIR = 256, OPT_JSON, OPT_OWN = 300 };
-#define VERB_OPTIONS                                                                                                 \
-    {"state-dir", required_argument, NULL, OPT_STATE_DIR},                                                           \
-    {                                                                                                                \
-        "json", no_argument, NULL, OPT_JSON                                                                          \
-    }
-
 /* Must be ended with verb_end. CLI_OK, or what to exit with after words on stderr. */
-int verb_begin(struct gateway_call *g, const char *state_dir, bool json) MUSTCHECK;
+int verb_begin(struct gateway_call *g, const struct cli_call *c) MUSTCHECK;
 void verb_end(struct gateway_call *g);
 /* One call; the earlier answer and its tree are gone. CLI_OK when the status is `want`; else words on stderr. */
 int verb_ask(struct gateway_call *g, const char *method, const char *path, struct span body, unsigned want) MUSTCHECK;
@@ -33,6 +25,8 @@ void verb_print_answer(const struct gateway_call *g);
 /* "countersign: words" on stderr; returns code. */
 int verb_fail(int code, const char *fmt, ...) PRINTF(2, 3);
 
+/* The head of a table, for people alone: nothing unless stdout is a terminal. */
+void table_head(const char *head);
 /* Foreign text to stdout: nothing in it reaches the terminal as a control character. */
 void print_text(struct span s);
 void print_lines(struct span s);

@@ -1,10 +1,8 @@
 /* countersign approvals list|show|approve|deny|watch */
-#include <getopt.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #include "cli/verb.h"
-#include "cli/verbs.h"
 #include "common/id.h"
 #include "common/utf8.h"
 
@@ -12,8 +10,8 @@ enum { SHORT_ID = 10, PATH_ROOM = 512, BODY_SHOWN = 1024 * 1024 };
 
 struct approvals {
     struct gateway_call g;
-    const char *id, *reason, *state, *digest;
-    bool raw; /* the body's bytes and nothing else */
+    const struct cli_call *c;
+    const char *id;
 };
 
 /* --- finding one ---------------------------------------------------------- */
@@ -78,14 +76,14 @@ static void print_line(const struct json *t)
 
 static int list(struct approvals *a)
 {
+    const char *state = cli_value(a->c, "state");
     char path[PATH_ROOM];
     const struct json *tickets;
     int rc;
 
-    if (strspn(a->state, "abcdefghijklmnopqrstuvwxyz") != strlen(a->state))
-        return cli_usage("approvals");
-    (void)snprintf(path, sizeof(path), "/api/v1/tickets?state=%s&limit=500",
-                   strcmp(a->state, "all") == 0 ? "" : a->state);
+    if (cli_flag(a->c, "all") || (state && strcmp(state, "all") == 0))
+        state = "";
+    (void)snprintf(path, sizeof(path), "/api/v1/tickets?state=%s&limit=500", state ? state : "pending");
     rc = verb_ask(&a->g, "GET", path, SPAN_NONE, 200);
     if (rc != CLI_OK)
         return rc;
@@ -94,6 +92,8 @@ static int list(struct approvals *a)
         return CLI_OK;
     }
     tickets = json_get(a->g.tree, SPAN("tickets"));
+    if (tickets && tickets->count > 0)
+        table_head("ID          STATE    EFFECT  ASKED                SANDBOX  WHAT");
     for (const struct json *t = tickets ? tickets->child : NULL; t; t = t->next)
         print_line(t);
     if ((!tickets || tickets->count == 0) && isatty(1))
@@ -238,9 +238,10 @@ static void show_hex(struct span s)
 
 static int show_body(struct approvals *a, const char *id, uint64_t size)
 {
+    bool raw = cli_flag(a->c, "body");
     char path[PATH_ROOM];
 
-    if (size > BODY_SHOWN && !a->raw) {
+    if (size > BODY_SHOWN && !raw) {
         printf("(body of %llu bytes: too long for a terminal, read it on the page)\n", (unsigned long long)size);
         return CLI_OK;
     }
@@ -249,7 +250,7 @@ static int show_body(struct approvals *a, const char *id, uint64_t size)
     if (rc != CLI_OK)
         return rc;
     struct span body = dynbuf_span(&a->g.answer);
-    if (a->raw)
+    if (raw)
         return fwrite(body.p, 1, body.n, stdout) == body.n && fflush(stdout) == 0 ? CLI_OK : CLI_RUNTIME;
     if (utf8_run(body) == body.n)
         print_lines(body);
@@ -276,7 +277,7 @@ static int show(struct approvals *a)
         return CLI_OK;
     }
     uint64_t size = member_u64(a->g.tree, "body_size");
-    if (a->raw)
+    if (cli_flag(a->c, "body"))
         return size ? show_body(a, id, size) : CLI_OK;
     show_head(a->g.tree);
     show_pairs(a->g.tree);
@@ -287,6 +288,7 @@ static int show(struct approvals *a)
 
 static int decide(struct approvals *a, const char *how)
 {
+    const char *digest = cli_value(a->c, "digest"), *reason = cli_value(a->c, "reason");
     char id[ID_TEXT + 1], path[PATH_ROOM];
     const struct json *t;
     struct dynbuf body;
@@ -298,9 +300,9 @@ static int decide(struct approvals *a, const char *how)
     dynbuf_init(&body, 8 * 1024);
     jsonw_begin(&w, &body);
     jsonw_object(&w);
-    jsonw_kv(&w, "digest", a->digest ? span_str(a->digest) : member_text(t, "digest"));
-    if (a->reason)
-        jsonw_kv(&w, "reason", span_str(a->reason));
+    jsonw_kv(&w, "digest", digest ? span_str(digest) : member_text(t, "digest"));
+    if (reason)
+        jsonw_kv(&w, "reason", span_str(reason));
     jsonw_end_object(&w);
     (void)snprintf(path, sizeof(path), "/api/v1/tickets/%s/%s", id, how);
     rc = dynbuf_ok(&body) ? verb_ask(&a->g, "POST", path, dynbuf_span(&body), 200)
@@ -318,52 +320,48 @@ static int decide(struct approvals *a, const char *how)
     return CLI_OK;
 }
 
-static int dispatch(struct approvals *a, const char *what)
+static int approve(struct approvals *a)
 {
-    if (strcmp(what, "list") == 0 && !a->id)
-        return list(a);
-    if (strcmp(what, "watch") == 0 && !a->id)
-        return watch(a);
-    if (!a->id)
-        return cli_usage("approvals");
-    if (strcmp(what, "show") == 0)
-        return show(a);
-    if (strcmp(what, "approve") == 0 || strcmp(what, "deny") == 0)
-        return decide(a, what);
-    return cli_usage("approvals");
+    return decide(a, "approve");
 }
 
-int approvals_main(int argc, char **argv)
+static int deny(struct approvals *a)
 {
-    static const struct option options[] = {VERB_OPTIONS,
-                                            {"reason", required_argument, NULL, OPT_OWN},
-                                            {"state", required_argument, NULL, OPT_OWN + 1},
-                                            {"all", no_argument, NULL, OPT_OWN + 2},
-                                            {"digest", required_argument, NULL, OPT_OWN + 3},
-                                            {"body", no_argument, NULL, OPT_OWN + 4},
-                                            {NULL, 0, NULL, 0}};
-    struct approvals a = {.state = "pending"};
-    const char *state_dir = NULL;
-    bool json = false;
-    int o, rc;
+    return decide(a, "deny");
+}
 
-    while ((o = getopt_long(argc, argv, "", options, NULL)) != -1)
-        switch (o) {
-        case OPT_STATE_DIR: state_dir = optarg; break;
-        case OPT_JSON: json = true; break;
-        case OPT_OWN: a.reason = optarg; break;
-        case OPT_OWN + 1: a.state = optarg; break;
-        case OPT_OWN + 2: a.state = "all"; break;
-        case OPT_OWN + 3: a.digest = optarg; break;
-        case OPT_OWN + 4: a.raw = true; break;
-        default: return cli_usage("approvals");
-        }
-    if (argc - optind < 1 || argc - optind > 2)
-        return cli_usage("approvals");
-    a.id = argv[optind + 1];
-    rc = verb_begin(&a.g, state_dir, json);
+static int with_gateway(const struct cli_call *c, int (*fn)(struct approvals *a))
+{
+    struct approvals a = {.c = c, .id = c->nwords ? c->word[0] : NULL};
+    int rc = verb_begin(&a.g, c);
+
     if (rc == CLI_OK)
-        rc = dispatch(&a, argv[optind]);
+        rc = fn(&a);
     verb_end(&a.g);
     return rc;
+}
+
+int approvals_list(const struct cli_call *c)
+{
+    return with_gateway(c, list);
+}
+
+int approvals_watch(const struct cli_call *c)
+{
+    return with_gateway(c, watch);
+}
+
+int approvals_show(const struct cli_call *c)
+{
+    return with_gateway(c, show);
+}
+
+int approvals_approve(const struct cli_call *c)
+{
+    return with_gateway(c, approve);
+}
+
+int approvals_deny(const struct cli_call *c)
+{
+    return with_gateway(c, deny);
 }

@@ -1,5 +1,4 @@
 /* countersign audit tail|export|verify */
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -7,11 +6,9 @@
 
 #include "cli/audit_words.h"
 #include "cli/verb.h"
-#include "cli/verbs.h"
 #include "common/id.h"
 #include "policy/cli/source.h"
 
-enum { OPT_ALL = OPT_OWN + 1, OPT_SINCE, OPT_UNTIL, OPT_KIND };
 enum {
     PAGE_ROWS = 500,
     PATH_ROOM = 128,
@@ -283,49 +280,49 @@ static int count(const char *arg, unsigned long *n)
     return 0;
 }
 
-static bool bad_moment(const char *option, const char *text, uint64_t *ms)
+/* "24h" before now, or a moment; as it was when nothing is given. */
+static int moment(const struct cli_call *c, const char *option, uint64_t *ms)
 {
+    const char *text = cli_value(c, option);
     struct err e = {""};
-    return source_moment(text, option, (uint64_t)time(NULL) * 1000, ms, &e) != 0 && verb_fail(1, "%s", e.text);
+
+    if (!text || source_moment(text, option, (uint64_t)time(NULL) * 1000, ms, &e) == 0)
+        return CLI_OK;
+    return verb_fail(CLI_USAGE, "--%s", e.text);
 }
 
-int audit_main(int argc, char **argv)
+static int with_gateway(const struct cli_call *c, struct audit *a, int (*fn)(struct audit *a))
 {
-    static const struct option options[] = {VERB_OPTIONS,
-                                            {"follow", no_argument, NULL, 'f'},
-                                            {"lines", required_argument, NULL, 'n'},
-                                            {"head", required_argument, NULL, OPT_OWN},
-                                            {"all", no_argument, NULL, OPT_ALL},
-                                            {"since", required_argument, NULL, OPT_SINCE},
-                                            {"until", required_argument, NULL, OPT_UNTIL},
-                                            {"kind", required_argument, NULL, OPT_KIND},
-                                            {NULL, 0, NULL, 0}};
-    struct audit a = {.count = 20, .until = UINT64_MAX};
-    const char *state_dir = NULL;
-    bool json = false, bad = false;
-    int o, rc;
+    int rc = verb_begin(&a->g, c);
 
-    while ((o = getopt_long(argc, argv, "fn:", options, NULL)) != -1)
-        switch (o) {
-        case OPT_STATE_DIR: state_dir = optarg; break;
-        case OPT_JSON: json = true; break;
-        case 'f': a.follow = true; break;
-        case 'n': bad |= count(optarg, &a.count) != 0; break;
-        case OPT_OWN: a.head = optarg; break;
-        case OPT_ALL: a.all = true; break;
-        case OPT_SINCE: bad |= bad_moment("--since", optarg, &a.since); break;
-        case OPT_UNTIL: bad |= bad_moment("--until", optarg, &a.until); break;
-        case OPT_KIND: a.kind = optarg; break;
-        default: return cli_usage("audit");
-        }
-    const char *what = argc - optind == 1 ? argv[optind] : "";
-    bool is_tail = strcmp(what, "tail") == 0, is_export = strcmp(what, "export") == 0;
-    bool narrows = a.since || a.until != UINT64_MAX || a.kind;
-    if (bad || (!is_tail && !is_export && strcmp(what, "verify") != 0) || (narrows && !is_export))
-        return cli_usage("audit");
-    rc = verb_begin(&a.g, state_dir, json);
     if (rc == CLI_OK)
-        rc = is_tail ? tail(&a) : is_export ? export_all(&a) : verify(&a);
-    verb_end(&a.g);
+        rc = fn(a);
+    verb_end(&a->g);
     return rc;
+}
+
+int audit_tail(const struct cli_call *c)
+{
+    struct audit a = {.count = 20, .follow = cli_flag(c, "follow"), .all = cli_flag(c, "all")};
+    const char *lines = cli_value(c, "lines");
+
+    if (lines && count(lines, &a.count) != 0)
+        return CLI_USAGE;
+    return with_gateway(c, &a, tail);
+}
+
+int audit_export(const struct cli_call *c)
+{
+    struct audit a = {.until = UINT64_MAX, .kind = cli_value(c, "kind")};
+
+    if (moment(c, "since", &a.since) != CLI_OK || moment(c, "until", &a.until) != CLI_OK)
+        return CLI_USAGE;
+    return with_gateway(c, &a, export_all);
+}
+
+int audit_verify(const struct cli_call *c)
+{
+    struct audit a = {.head = cli_value(c, "head")};
+
+    return with_gateway(c, &a, verify);
 }

@@ -1,7 +1,6 @@
 /* countersign ca: the certificates that sandboxes trust, for whoever wants them in some form */
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +13,6 @@
 #include <openssl/x509.h>
 
 #include "cli/verb.h"
-#include "cli/verbs.h"
 #include "common/id.h"
 
 static const char *const files[] = {"ca.crt", "bundle.crt", "truststore.p12", NULL};
@@ -135,40 +133,63 @@ static int nss(const char *state, const char *dir)
     return certutil(added);
 }
 
-int ca_main(int argc, char **argv)
+static int in_state(const struct cli_call *c, int (*fn)(const char *state, const char *dir))
 {
-    static const struct option options[] = {VERB_OPTIONS, {NULL, 0, NULL, 0}};
-    const char *state_dir = NULL, *file = NULL;
-    char dir[PATH_MAX], path[PATH_MAX];
+    char dir[PATH_MAX];
     struct err e;
-    int o;
 
-    while ((o = getopt_long(argc, argv, "", options, NULL)) != -1)
-        if (o == OPT_STATE_DIR)
-            state_dir = optarg;
-        else
-            return cli_usage("ca");
-    char **word = argv + optind;
-    int n = argc - optind;
-    if (n < 1 || n > 2)
-        return cli_usage("ca");
-    if (api_state_dir(state_dir, dir, &e) != 0)
+    if (api_state_dir(c->state_dir, dir, &e) != 0)
         return verb_fail(CLI_USAGE, "%s", e.text);
-    if (n == 2)
-        return strcmp(word[0], "export") == 0 ? export_to(dir, word[1])
-               : strcmp(word[0], "nss") == 0  ? nss(dir, word[1])
-                                              : cli_usage("ca");
-    file = strcmp(word[0], "show") == 0         ? "ca.crt"
-           : strcmp(word[0], "bundle") == 0     ? "bundle.crt"
-           : strcmp(word[0], "truststore") == 0 ? "truststore.p12"
-                                                : NULL;
-    if (!file)
-        return cli_usage("ca");
-    if (path_put(path, dir, file) != CLI_OK)
+    return fn(dir, c->nwords ? c->word[0] : NULL);
+}
+
+int ca_export(const struct cli_call *c)
+{
+    return in_state(c, export_to);
+}
+
+int ca_nss(const struct cli_call *c)
+{
+    return in_state(c, nss);
+}
+
+static int show(const char *state, const char *unused)
+{
+    char path[PATH_MAX];
+
+    if (path_put(path, state, "ca.crt") != CLI_OK)
         return CLI_USAGE;
-    if (strcmp(word[0], "truststore") == 0 && isatty(STDOUT_FILENO))
+    int rc = describe(path);
+    return rc == CLI_OK ? copy(path, stdout, "standard output") : rc;
+}
+
+static int bundle(const char *state, const char *unused)
+{
+    char path[PATH_MAX];
+
+    return path_put(path, state, "bundle.crt") == CLI_OK ? copy(path, stdout, "standard output") : CLI_USAGE;
+}
+
+static int truststore(const char *state, const char *unused)
+{
+    char path[PATH_MAX];
+
+    if (isatty(STDOUT_FILENO))
         return verb_fail(CLI_USAGE, "a truststore is not for a terminal: countersign ca truststore > truststore.p12");
-    if (strcmp(word[0], "show") == 0 && describe(path) != CLI_OK)
-        return CLI_RUNTIME;
-    return copy(path, stdout, "standard output");
+    return path_put(path, state, "truststore.p12") == CLI_OK ? copy(path, stdout, "standard output") : CLI_USAGE;
+}
+
+int ca_show(const struct cli_call *c)
+{
+    return in_state(c, show);
+}
+
+int ca_bundle(const struct cli_call *c)
+{
+    return in_state(c, bundle);
+}
+
+int ca_truststore(const struct cli_call *c)
+{
+    return in_state(c, truststore);
 }

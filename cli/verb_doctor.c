@@ -1,6 +1,5 @@
 /* countersign doctor: on the gateway's host, what it needs and whether it has it; --from-sandbox: doctor_sandbox.c */
 #include <errno.h>
-#include <getopt.h>
 #include <netdb.h>
 #include <sched.h>
 #include <stdio.h>
@@ -15,7 +14,6 @@
 
 #include "cli/findings.h"
 #include "cli/probe.h"
-#include "cli/verbs.h"
 
 enum { DIRECT_MAX = 8, SKEW_MS = 60 * 1000, SOON_DAYS = 30, DIAL_MS = 3000 };
 
@@ -23,9 +21,6 @@ struct doctor {
     struct findings f;
     struct gateway_call g;
     char dir[PATH_MAX];
-    const char *direct[DIRECT_MAX + 1];
-    size_t ndirect;
-    bool from_sandbox;
 };
 
 /* --- files ---------------------------------------------------------------- */
@@ -307,46 +302,25 @@ static void check_run(struct doctor *d)
                 "user namespaces cannot be made");
 }
 
-static int options(struct doctor *d, int argc, char **argv, const char **state_dir, bool *json)
-{
-    static const struct option known[] = {VERB_OPTIONS,
-                                          {"from-sandbox", no_argument, NULL, OPT_OWN},
-                                          {"direct", required_argument, NULL, OPT_OWN + 1},
-                                          {NULL, 0, NULL, 0}};
-    int o;
-
-    while ((o = getopt_long(argc, argv, "", known, NULL)) != -1)
-        if (o == OPT_STATE_DIR)
-            *state_dir = optarg;
-        else if (o == OPT_JSON)
-            *json = true;
-        else if (o == OPT_OWN)
-            d->from_sandbox = true;
-        else if (o == OPT_OWN + 1 && d->ndirect < DIRECT_MAX)
-            d->direct[d->ndirect++] = optarg;
-        else
-            return -1;
-    return optind != argc || (d->ndirect && !d->from_sandbox) ? -1 : 0;
-}
-
-int doctor_main(int argc, char **argv)
+int doctor_main(const struct cli_call *c)
 {
     static const char *const places[] = {"1.1.1.1:443", "[2606:4700:4700::1111]:443", NULL};
-    struct doctor d = {.from_sandbox = false};
-    const char *state_dir = NULL;
-    bool json = false;
+    const char *direct[DIRECT_MAX + 1];
+    size_t ndirect = cli_values(c, "direct", direct, DIRECT_MAX);
+    struct doctor d = {.dir = ""};
     struct err e;
 
-    if (options(&d, argc, argv, &state_dir, &json) != 0)
-        return cli_usage("doctor");
-    findings_begin(&d.f, json);
-    if (d.from_sandbox) {
-        doctor_sandbox(&d.f, d.ndirect ? d.direct : places);
+    direct[ndirect] = NULL;
+    if (ndirect && !cli_flag(c, "from-sandbox"))
+        return cli_usage(c->verb);
+    findings_begin(&d.f, c->json);
+    if (cli_flag(c, "from-sandbox")) {
+        doctor_sandbox(&d.f, ndirect ? direct : places);
         return findings_end(&d.f);
     }
-    if (api_state_dir(state_dir, d.dir, &e) != 0)
+    if (api_state_dir(c->state_dir, d.dir, &e) != 0)
         return verb_fail(CLI_USAGE, "%s", e.text);
-    int rc = verb_begin(&d.g, state_dir, json);
+    int rc = verb_begin(&d.g, c);
     if (rc == CLI_OK) {
         check_state(&d);
         check_ca(&d);

@@ -1,28 +1,10 @@
 /* countersign up, reload, status, signin */
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "cli/verb.h"
-#include "cli/verbs.h"
-
-/* Only the two options that every verb has; no words left over. */
-static int plain_options(int argc, char **argv, const char **state_dir, bool *json)
-{
-    static const struct option options[] = {VERB_OPTIONS, {NULL, 0, NULL, 0}};
-    int o;
-
-    while ((o = getopt_long(argc, argv, "", options, NULL)) != -1)
-        if (o == OPT_STATE_DIR)
-            *state_dir = optarg;
-        else if (o == OPT_JSON)
-            *json = true;
-        else
-            return -1;
-    return 0;
-}
 
 /* --- up ------------------------------------------------------------------- */
 
@@ -99,21 +81,16 @@ static void print_status(const struct json *j)
     print_refused(json_get(j, SPAN("refused")));
 }
 
-static int one_call(int argc, char **argv, const char *method, const char *path, unsigned want, const char *member)
+static int one_call(const struct cli_call *c, const char *method, const char *path, unsigned want, const char *member)
 {
-    const char *state_dir = NULL;
-    bool json = false;
     struct gateway_call g;
-    int rc;
+    int rc = verb_begin(&g, c);
 
-    if (plain_options(argc, argv, &state_dir, &json) != 0 || optind != argc)
-        return cli_usage(argv[0]);
-    rc = verb_begin(&g, state_dir, json);
     if (rc == CLI_OK)
         rc = verb_ask(&g, method, path, SPAN_NONE, want);
     if (rc == CLI_RUNTIME && g.status == 422)
         rc = CLI_INVALID; /* of a reload: the policy */
-    if (rc == CLI_OK && json) {
+    if (rc == CLI_OK && c->json) {
         verb_print_answer(&g);
     } else if (rc == CLI_OK) {
         print_lines(member_text(g.tree, member));
@@ -123,9 +100,9 @@ static int one_call(int argc, char **argv, const char *method, const char *path,
     return rc;
 }
 
-int reload_main(int argc, char **argv)
+int reload_main(const struct cli_call *c)
 {
-    return one_call(argc, argv, "POST", "/api/v1/reload", 200, "text");
+    return one_call(c, "POST", "/api/v1/reload", 200, "text");
 }
 
 static void print_frozen(const struct json *j)
@@ -145,19 +122,14 @@ static void print_frozen(const struct json *j)
     putchar('\n');
 }
 
-int status_main(int argc, char **argv)
+int status_main(const struct cli_call *c)
 {
-    const char *state_dir = NULL;
-    bool json = false;
     struct gateway_call g;
-    int rc;
+    int rc = verb_begin(&g, c);
 
-    if (plain_options(argc, argv, &state_dir, &json) != 0 || optind != argc)
-        return cli_usage("status");
-    rc = verb_begin(&g, state_dir, json);
     if (rc == CLI_OK)
         rc = verb_ask(&g, "GET", "/api/v1/status", SPAN_NONE, 200);
-    if (rc == CLI_OK && json) {
+    if (rc == CLI_OK && c->json) {
         verb_print_answer(&g);
     } else if (rc == CLI_OK) {
         print_status(g.tree);
@@ -169,7 +141,7 @@ int status_main(int argc, char **argv)
     return rc;
 }
 
-int signin_main(int argc, char **argv)
+int signin_main(const struct cli_call *c)
 {
-    return one_call(argc, argv, "POST", "/api/v1/signin", 201, "url");
+    return one_call(c, "POST", "/api/v1/signin", 201, "url");
 }

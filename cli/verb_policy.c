@@ -1,41 +1,14 @@
 /* countersign policy: the versions that a gateway keeps are here; what needs no gateway is in policy/cli */
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "cli/verb.h"
-#include "cli/verbs.h"
 #include "policy/cli/policy_cli.h"
 #include "policy/load/stored.h"
 
-enum { OPT_FILES = OPT_OWN + 1, OPT_END, SHORT_DIGEST = 12, ASK_ROOM = 4096 };
-
-struct options {
-    const char *state_dir;
-    bool json, files, end;
-};
-
-static int options_read(int argc, char **argv, struct options *o)
-{
-    static const struct option options[] = {VERB_OPTIONS,
-                                            {"files", no_argument, NULL, OPT_FILES},
-                                            {"end", no_argument, NULL, OPT_END},
-                                            {NULL, 0, NULL, 0}};
-    int c;
-
-    *o = (struct options){.json = false};
-    while ((c = getopt_long(argc, argv, "", options, NULL)) != -1)
-        switch (c) {
-        case OPT_STATE_DIR: o->state_dir = optarg; break;
-        case OPT_JSON: o->json = true; break;
-        case OPT_FILES: o->files = true; break;
-        case OPT_END: o->end = true; break;
-        default: return -1;
-        }
-    return 0;
-}
+enum { SHORT_DIGEST = 12, ASK_ROOM = 4096 };
 
 /* --- history ---------------------------------------------------------------- */
 
@@ -79,20 +52,19 @@ static void print_version(const struct json *v)
     puts(current && pinned ? "  (in force, pinned)" : current ? "  (in force)" : pinned ? "  (pinned)" : "");
 }
 
-static int history(int argc, char **argv)
+int policy_history(const struct cli_call *c)
 {
     struct gateway_call g;
-    struct options o;
+    int rc = verb_begin(&g, c);
 
-    if (options_read(argc, argv, &o) != 0 || optind != argc || o.files || o.end)
-        return policy_usage("history");
-    int rc = verb_begin(&g, o.state_dir, o.json);
     if (rc == CLI_OK)
         rc = verb_ask(&g, "GET", "/api/v1/policy/versions", SPAN_NONE, 200);
-    if (rc == CLI_OK && o.json) {
+    if (rc == CLI_OK && c->json) {
         verb_print_answer(&g);
     } else if (rc == CLI_OK) {
         const struct json *all = json_get(g.tree, SPAN("versions"));
+        if (all && all->count)
+            table_head("IN FORCE SINCE       DIGEST        RULES  FILES  NAME");
         for (const struct json *v = all ? all->child : NULL; v; v = v->next)
             print_version(v);
         if (member_text(g.tree, "pinned").n) {
@@ -177,30 +149,27 @@ static int print_one(const struct stored *s, const char *name)
     return CLI_OK;
 }
 
-static int show(int argc, char **argv)
+int policy_show(const struct cli_call *c)
 {
     char dir[PATH_MAX + 16], hex[STORED_HEX + 1];
-    struct options o;
     struct stored s = {.n = 0};
     struct err e;
     int rc = CLI_OK;
 
-    if (options_read(argc, argv, &o) != 0 || optind == argc || argc - optind > 2 || o.end)
-        return policy_usage("show");
-    if (api_state_dir(o.state_dir, dir, &e) != 0)
+    if (api_state_dir(c->state_dir, dir, &e) != 0)
         return verb_fail(CLI_USAGE, "%s", e.text);
     (void)strcat(dir, "/policies");
     if (access(dir, R_OK | X_OK) != 0)
         return verb_fail(CLI_STORE, "no policy is stored in %s: %s", dir, strerror(errno));
-    if (stored_find(dir, span_str(argv[optind]), hex, &e) != 0 || stored_open(dir, hex, &s, &e) != 0 ||
+    if (stored_find(dir, span_str(c->word[0]), hex, &e) != 0 || stored_open(dir, hex, &s, &e) != 0 ||
         stored_read(dir, &s, &e) != 0)
         rc = verb_fail(CLI_RUNTIME, "%s", e.text);
-    else if (argc - optind == 2)
-        rc = print_one(&s, argv[optind + 1]);
-    else if (o.json)
+    else if (c->nwords == 2)
+        rc = print_one(&s, c->word[1]);
+    else if (c->json)
         json_show(&s);
     else
-        text_show(&s, o.files);
+        text_show(&s, cli_flag(c, "files"));
     stored_free(&s);
     return rc;
 }
@@ -228,17 +197,17 @@ static int roll_back(struct gateway_call *g, const char *digest)
     return rc == CLI_RUNTIME && g->status == 422 ? CLI_INVALID : rc;
 }
 
-static int rollback(int argc, char **argv)
+int policy_rollback(const struct cli_call *c)
 {
+    bool end = cli_flag(c, "end");
     struct gateway_call g;
-    struct options o;
 
-    if (options_read(argc, argv, &o) != 0 || argc - optind != (o.end ? 0 : 1) || o.files)
-        return policy_usage("rollback");
-    int rc = verb_begin(&g, o.state_dir, o.json);
+    if (c->nwords != (end ? 0 : 1))
+        return cli_usage(c->verb);
+    int rc = verb_begin(&g, c);
     if (rc == CLI_OK)
-        rc = roll_back(&g, o.end ? NULL : argv[optind]);
-    if (rc == CLI_OK && o.json) {
+        rc = roll_back(&g, end ? NULL : c->word[0]);
+    if (rc == CLI_OK && c->json) {
         verb_print_answer(&g);
     } else if (rc == CLI_OK) {
         print_lines(member_text(g.tree, "text"));
@@ -248,15 +217,72 @@ static int rollback(int argc, char **argv)
     return rc;
 }
 
-int policy_main(int argc, char **argv)
+/* --- those that need no gateway: policy/cli ------------------------------------ */
+
+static const char *value_if(const struct cli_call *c, const char *name)
+{
+    return cli_has(c, name) ? cli_value(c, name) : NULL;
+}
+
+static size_t values_if(const struct cli_call *c, const char *name, const char **out)
+{
+    return cli_has(c, name) ? cli_values(c, name, out, CLI_WORDS_MAX) : 0;
+}
+
+static void fill(const struct cli_call *c, struct policy_args *a)
+{
+    *a = (struct policy_args){
+        .packs = value_if(c, "packs"),
+        .floors = value_if(c, "floors"),
+        .signers = value_if(c, "signers"),
+        .format = value_if(c, "format"),
+        .code = value_if(c, "explain"),
+        .as = value_if(c, "as"),
+        .body = value_if(c, "body"),
+        .at = value_if(c, "at"),
+        .data = value_if(c, "data"),
+        .curl = value_if(c, "curl"),
+        .record = value_if(c, "record"),
+        .fail_under = value_if(c, "fail-under"),
+        .policy = value_if(c, "policy"),
+        .scope = value_if(c, "scope"),
+        .old_floors = value_if(c, "old-floors"),
+        .new_floors = value_if(c, "new-floors"),
+        .witness = value_if(c, "witness"),
+        .fail_on = value_if(c, "fail-on"),
+        .source = {.state_dir = c->state_dir,
+                   .from = value_if(c, "from"),
+                   .since = value_if(c, "since"),
+                   .until = value_if(c, "until")},
+        .json = c->json,
+        .coverage = value_if(c, "coverage") != NULL,
+        .patch = value_if(c, "patch") != NULL,
+        .dash = c->dash,
+        .dashes = c->dashes,
+    };
+    a->nheaders = values_if(c, "header", a->headers);
+    a->nlabels = values_if(c, "label", a->labels);
+    a->nrefs = values_if(c, "ref", a->refs);
+    for (size_t i = 0; i < c->nwords && i < CLI_WORDS_MAX; i++)
+        a->words[a->nwords++] = c->word[i];
+}
+
+int policy_verb(const struct cli_call *c)
 {
     static const struct {
         const char *name;
-        int (*fn)(int argc, char **argv);
-    } verbs[] = {{"history", history}, {"show", show}, {"rollback", rollback}};
+        int (*fn)(const struct policy_args *a);
+    } verbs[] = {{"check", policy_cli_check},  {"test", policy_cli_test},     {"explain", policy_cli_explain},
+                 {"diff", policy_cli_diff},    {"replay", policy_cli_replay}, {"learn", policy_cli_learn},
+                 {"schema", policy_cli_schema}};
+    struct policy_args a;
+    int rc = POLICY_SHOW_USAGE;
 
-    for (size_t i = 0; argc > 1 && i < sizeof verbs / sizeof verbs[0]; i++)
-        if (strcmp(argv[1], verbs[i].name) == 0)
-            return verbs[i].fn(argc - 1, argv + 1);
-    return policy_cli_main(argc, argv);
+    if (c->nwords > CLI_WORDS_MAX)
+        return verb_fail(CLI_USAGE, "more than %d words", CLI_WORDS_MAX);
+    fill(c, &a);
+    for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++)
+        if (strcmp(strchr(c->verb->name, ' ') + 1, verbs[i].name) == 0)
+            rc = verbs[i].fn(&a);
+    return rc == POLICY_SHOW_USAGE ? cli_usage(c->verb) : rc;
 }

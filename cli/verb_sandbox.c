@@ -1,13 +1,15 @@
 /* countersign sandbox create|list|rm, countersign env */
-#include <getopt.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #include "cli/verb.h"
-#include "cli/verbs.h"
 #include "sandbox-shim/env.h"
 
-enum { LABELS_MAX = 16, URL_ROOM = 1024, TEXT_ROOM = 64 * 1024 };
+enum {
+    LABELS_MAX = 17 /* one more than a sandbox may have, so that too many are seen */,
+    URL_ROOM = 1024,
+    TEXT_ROOM = 64 * 1024
+};
 
 struct sandbox {
     struct gateway_call g;
@@ -116,6 +118,8 @@ static int labels_put(struct jsonw *w, struct sandbox *s)
 {
     jsonw_key(w, "labels");
     jsonw_object(w);
+    if (s->nlabels == LABELS_MAX)
+        return verb_fail(CLI_USAGE, "a sandbox has up to %d labels", LABELS_MAX - 1);
     for (size_t i = 0; i < s->nlabels; i++) {
         struct span key, value;
         char name[128];
@@ -208,6 +212,8 @@ static int list(struct sandbox *s)
         return CLI_OK;
     }
     rows = json_get(s->g.tree, SPAN("sandboxes"));
+    if (rows && rows->count)
+        table_head("NAME  KIND  GENERATION  SINCE  WAITING  SESSION");
     for (const struct json *r = rows ? rows->child : NULL; r; r = r->next) {
         print_text(member_text(r, "name"));
         fputs("  ", stdout);
@@ -235,99 +241,60 @@ static int rm(struct sandbox *s)
     return verb_ask(&s->g, "DELETE", path, SPAN_NONE, 204);
 }
 
-static int sandbox_option(struct sandbox *s, int o)
+/* What the options of printing and making say. */
+static int begin(struct sandbox *s, const struct cli_call *c)
 {
-    switch (o) {
-    case OPT_OWN: s->name = optarg; return 0;
-    case OPT_OWN + 1: s->session = optarg; return 0;
-    case OPT_OWN + 2: s->format = optarg; return 0;
-    case OPT_OWN + 3:
-        if (s->nlabels == LABELS_MAX)
-            return -1;
-        s->label[s->nlabels++] = optarg;
-        return 0;
-    case OPT_OWN + 4: s->end_session = true; return 0;
-    case OPT_OWN + 5: s->token = optarg; return 0;
-    case OPT_OWN + 6: s->via = optarg; return strcmp(optarg, "http") == 0 || strcmp(optarg, "socks5") == 0 ? 0 : -1;
-    case OPT_OWN + 7: s->dir = optarg; return optarg[0] == '/' ? 0 : -1;
-    case OPT_OWN + 8: s->revoke_others = true; return 0;
-    default: return -1;
-    }
+    s->format = cli_value(c, "format");
+    s->via = cli_value(c, "via");
+    s->dir = cli_value(c, "dir");
+    if (c->nwords)
+        s->name = c->word[0];
+    if (s->dir && s->dir[0] != '/')
+        return verb_fail(CLI_USAGE, "--dir is an absolute path");
+    return verb_begin(&s->g, c);
 }
 
-static int parse(struct sandbox *s, int argc, char **argv, const char **state_dir, bool *json)
+int sandbox_create(const struct cli_call *c)
 {
-    static const struct option options[] = {VERB_OPTIONS,
-                                            {"name", required_argument, NULL, OPT_OWN},
-                                            {"session", required_argument, NULL, OPT_OWN + 1},
-                                            {"format", required_argument, NULL, OPT_OWN + 2},
-                                            {"label", required_argument, NULL, OPT_OWN + 3},
-                                            {"end-session", no_argument, NULL, OPT_OWN + 4},
-                                            {"token", required_argument, NULL, OPT_OWN + 5},
-                                            {"via", required_argument, NULL, OPT_OWN + 6},
-                                            {"dir", required_argument, NULL, OPT_OWN + 7},
-                                            {"revoke-others", no_argument, NULL, OPT_OWN + 8},
-                                            {NULL, 0, NULL, 0}};
-    int o;
+    struct sandbox s = {.name = cli_value(c, "name"), .session = cli_value(c, "session")};
 
-    while ((o = getopt_long(argc, argv, "", options, NULL)) != -1)
-        if (o == OPT_STATE_DIR)
-            *state_dir = optarg;
-        else if (o == OPT_JSON)
-            *json = true;
-        else if (sandbox_option(s, o) != 0)
-            return -1;
-    return s->format && env_format_named(s->format) == ENV_FORMAT_BAD
-               ? verb_fail(-1, "--format is shell, docker, compose, kubernetes or github")
-               : 0;
-}
-
-static int dispatch(struct sandbox *s, int n, char **words)
-{
-    if ((n == 1 || n == 2) && strcmp(words[0], "create") == 0) {
-        if (n == 2)
-            s->name = words[1];
-        return create(s);
-    }
-    if (n == 1 && strcmp(words[0], "list") == 0)
-        return list(s);
-    if (n == 2 && strcmp(words[0], "rm") == 0) {
-        s->name = words[1];
-        return rm(s);
-    }
-    return cli_usage("sandbox");
-}
-
-int sandbox_main(int argc, char **argv)
-{
-    struct sandbox s = {0};
-    const char *state_dir = NULL;
-    bool json = false;
-    int rc;
-
-    if (parse(&s, argc, argv, &state_dir, &json) != 0)
-        return cli_usage("sandbox");
-    rc = verb_begin(&s.g, state_dir, json);
+    s.nlabels = cli_values(c, "label", s.label, LABELS_MAX);
+    int rc = begin(&s, c);
     if (rc == CLI_OK)
-        rc = dispatch(&s, argc - optind, argv + optind);
+        rc = create(&s);
     verb_end(&s.g);
     return rc;
 }
 
-int env_main(int argc, char **argv)
+int sandbox_list(const struct cli_call *c)
 {
     struct sandbox s = {0};
-    const char *state_dir = NULL;
-    bool json = false;
-    int rc;
+    int rc = verb_begin(&s.g, c);
 
-    if (parse(&s, argc, argv, &state_dir, &json) != 0 || argc - optind > 1)
-        return cli_usage("env");
-    if (optind < argc)
-        s.name = argv[optind];
-    if ((!s.name && !s.token) || (s.name && !name_ok(s.name)) || (s.token && s.revoke_others))
-        return cli_usage("env");
-    rc = verb_begin(&s.g, state_dir, json);
+    if (rc == CLI_OK)
+        rc = list(&s);
+    verb_end(&s.g);
+    return rc;
+}
+
+int sandbox_rm(const struct cli_call *c)
+{
+    struct sandbox s = {.name = c->word[0], .end_session = cli_flag(c, "end-session")};
+    int rc = verb_begin(&s.g, c);
+
+    if (rc == CLI_OK)
+        rc = rm(&s);
+    verb_end(&s.g);
+    return rc;
+}
+
+int env_main(const struct cli_call *c)
+{
+    struct sandbox s = {.token = cli_value(c, "token"), .revoke_others = cli_flag(c, "revoke-others")};
+
+    if ((!c->nwords && !s.token) || (c->nwords && !name_ok(c->word[0])) || (s.token && s.revoke_others))
+        return cli_usage(c->verb);
+    int rc = begin(&s, c);
     if (rc == CLI_OK && !s.token)
         rc = fresh(&s);
     else if (rc == CLI_OK && (rc = verb_ask(&s.g, "GET", "/api/v1/sandboxes", SPAN_NONE, 200)) == CLI_OK)

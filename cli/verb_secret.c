@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "cli/api.h"
-#include "cli/cli.h"
+#include "cli/verbs.h"
 #include "common/json/json.h"
 
 enum { VALUE_MAX = 64 * 1024, NAME_LEN = 128 };
@@ -89,8 +89,9 @@ static int call(const char *sock, const char *method, const char *name, struct s
     return status >= 400 ? api_explain(status, dynbuf_span(answer), e) : 0;
 }
 
-static int set(const char *sock, const char *name)
+static int set(const char *sock, const struct cli_call *c)
 {
+    const char *name = c->word[0];
     struct dynbuf value, answer = {0};
     struct err e = {{0}};
     int rc = CLI_OK;
@@ -108,7 +109,7 @@ static int set(const char *sock, const char *name)
     return rc;
 }
 
-static int list(const char *sock, bool json)
+static int list(const char *sock, const struct cli_call *c)
 {
     struct dynbuf answer = {0};
     struct arena a;
@@ -119,7 +120,7 @@ static int list(const char *sock, bool json)
         rc = say(&e);
         goto out;
     }
-    if (json) {
+    if (c->json) {
         printf("%.*s\n", SPAN_FMT(dynbuf_span(&answer)));
         goto out;
     }
@@ -132,40 +133,38 @@ out:
     return rc;
 }
 
-static int drop(const char *sock, const char *name)
+static int drop(const char *sock, const struct cli_call *c)
 {
     struct dynbuf answer = {0};
     struct err e = {{0}};
-    int rc = call(sock, "DELETE", name, SPAN_NONE, &answer, &e) != 0 ? say(&e) : CLI_OK;
+    int rc = call(sock, "DELETE", c->word[0], SPAN_NONE, &answer, &e) != 0 ? say(&e) : CLI_OK;
     dynbuf_free(&answer);
     return rc;
 }
 
-int verb_secret(int argc, char **argv)
+static int with_keeper(const struct cli_call *c, int (*fn)(const char *sock, const struct cli_call *c))
 {
-    const char *what = NULL, *name = NULL, *state = NULL;
     char sock[PATH_MAX];
-    bool json = false;
     struct err e = {{0}};
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--json") == 0)
-            json = true;
-        else if (strcmp(argv[i], "--state-dir") == 0 && i + 1 < argc)
-            state = argv[++i];
-        else if (what == NULL)
-            what = argv[i];
-        else if (name == NULL)
-            name = argv[i];
-        else
-            return cli_usage("secret");
+
+    if (c->nwords && !name_ok(c->word[0])) {
+        fputs("countersign: a credential's name has letters, digits, dots, hyphens and underscores\n", stderr);
+        return CLI_USAGE;
     }
-    if (what == NULL || (strcmp(what, "list") != 0 && (name == NULL || !name_ok(name))))
-        return cli_usage("secret");
-    if (keeper_socket(state, sock, &e) != 0)
-        return say(&e);
-    if (strcmp(what, "set") == 0 || strcmp(what, "rotate") == 0)
-        return set(sock, name);
-    if (strcmp(what, "rm") == 0)
-        return drop(sock, name);
-    return strcmp(what, "list") == 0 && name == NULL ? list(sock, json) : cli_usage("secret");
+    return keeper_socket(c->state_dir, sock, &e) != 0 ? say(&e) : fn(sock, c);
+}
+
+int secret_set(const struct cli_call *c)
+{
+    return with_keeper(c, set);
+}
+
+int secret_rm(const struct cli_call *c)
+{
+    return with_keeper(c, drop);
+}
+
+int secret_list(const struct cli_call *c)
+{
+    return with_keeper(c, list);
 }

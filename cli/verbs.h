@@ -1,19 +1,120 @@
-/* The verbs of this room: argv[0] is the verb's name; each returns an enum cli_exit. */
+/* The verbs of `countersign`: one table (verbs.c), from which the command line is read (read.c) and help and
+ * completions are printed (help.c, completion.c); tests/policy/verbs.py holds the man page against it. */
 #ifndef CLI_VERBS_H
 #define CLI_VERBS_H
 
-int approvals_main(int argc, char **argv); /* verb_approvals.c */
-int sandbox_main(int argc, char **argv);   /* verb_sandbox.c */
-int env_main(int argc, char **argv);
-int audit_main(int argc, char **argv);  /* verb_audit.c */
-int ca_main(int argc, char **argv);     /* verb_ca.c */
-int up_main(int argc, char **argv);     /* verb_misc.c */
-int freeze_main(int argc, char **argv); /* verb_freeze.c */
-int thaw_main(int argc, char **argv);
-int policy_main(int argc, char **argv);
-int reload_main(int argc, char **argv);
-int status_main(int argc, char **argv);
-int signin_main(int argc, char **argv);
-int doctor_main(int argc, char **argv); /* verb_doctor.c */
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "cli/exit.h"
+
+enum { CLI_GIVEN_MAX = 256 }; /* options on one command line */
+
+struct cli_option {
+    const char *name, *arg, *help; /* without dashes; what its value is called, NULL: it has none; one line */
+    const char *choices;           /* its values, parted by blanks; NULL: free */
+    char letter;                   /* short form, 0: none */
+    bool many;                     /* may be given more than once; else the last one counts */
+};
+
+/* Options that many verbs take: where the state directory is, and --json. */
+enum cli_takes { TAKES_NOTHING = 0, TAKES_STATE = 1, TAKES_JSON = 2, TAKES_BOTH = 3 };
+
+struct cli_call;
+struct cli_verb {
+    const char *name;  /* its words, parted by one blank: "approvals list" */
+    const char *words; /* what follows them beside options, like "ID" or "[NAME]" or "FILE..."; a line for each way */
+    const char *help;  /* one line */
+    const char *example;              /* a command line, or lines */
+    const struct cli_option *options; /* ends with a NULL name; NULL: none of its own */
+    enum cli_takes takes;
+    int (*fn)(const struct cli_call *c); /* returns an enum cli_exit */
+    int (*raw)(int argc, char **argv);   /* reads its own options; argv[0] is the last word of its name */
+};
+
+/* A command line that was read. */
+struct cli_call {
+    const struct cli_verb *verb;
+    char **word;
+    size_t nwords, dash, dashes; /* dash: how many words stood before the last "--", of which there were `dashes` */
+    const char *state_dir;       /* NULL: not said */
+    bool json;
+    size_t ngiven;
+    struct {
+        const struct cli_option *option;
+        const char *value;
+    } given[CLI_GIVEN_MAX];
+};
+
+extern const struct cli_verb cli_verbs[]; /* ends with a NULL name */
+extern const struct cli_option cli_state_option, cli_json_option;
+
+/* read.c */
+
+/* The verb that the first of these words name; *used: how many. NULL: none. */
+const struct cli_verb *cli_find(int argc, char **argv, int *used);
+/* Read what follows the verb's name. argv is reordered: the words come to its front. CLI_OK, or CLI_USAGE after words
+ * on stderr. */
+int cli_read(const struct cli_verb *v, int argc, char **argv, struct cli_call *c);
+/* The last value of an option of the verb's row, NULL: not given. Asked for one that is not in the row, it aborts. */
+const char *cli_value(const struct cli_call *c, const char *name);
+/* Is it in the row at all? */
+bool cli_has(const struct cli_call *c, const char *name);
+bool cli_flag(const struct cli_call *c, const char *name);
+/* All values, in their order, at most max of them. */
+size_t cli_values(const struct cli_call *c, const char *name, const char **out, size_t max);
+/* The i-th option that the verb takes, its own and the common ones; NULL: there are no more. */
+const struct cli_option *cli_option_at(const struct cli_verb *v, size_t i);
+/* Of NULL-ended names the one most like `wrong`; NULL: none is like it. */
+const char *cli_nearest(const char *wrong, const char *const *names);
+
+/* help.c */
+
+/* "usage: ..." of this verb on stderr; CLI_USAGE. */
+int cli_usage(const struct cli_verb *v);
+/* The same by its name, which is in the table. */
+int cli_usage_of(const char *name);
+/* All of a verb on stdout. */
+void cli_help_verb(const struct cli_verb *v);
+/* The verbs whose names begin with these words (none: all of them, by their first word). How many. */
+size_t cli_help_group(const char *group, bool to_stderr);
+/* "no verb ..." with what may have been meant, on stderr; CLI_USAGE. */
+int cli_unknown(const char *group, const char *word);
+int help_main(int argc, char **argv);
+int completion_main(const struct cli_call *c); /* completion.c */
+
+/* One file a verb, or a few that belong together. */
+int approvals_list(const struct cli_call *c);
+int approvals_show(const struct cli_call *c);
+int approvals_approve(const struct cli_call *c);
+int approvals_deny(const struct cli_call *c);
+int approvals_watch(const struct cli_call *c);
+int sandbox_create(const struct cli_call *c);
+int sandbox_list(const struct cli_call *c);
+int sandbox_rm(const struct cli_call *c);
+int env_main(const struct cli_call *c);
+int audit_tail(const struct cli_call *c);
+int audit_export(const struct cli_call *c);
+int audit_verify(const struct cli_call *c);
+int secret_set(const struct cli_call *c);
+int secret_list(const struct cli_call *c);
+int secret_rm(const struct cli_call *c);
+int ca_show(const struct cli_call *c);
+int ca_bundle(const struct cli_call *c);
+int ca_truststore(const struct cli_call *c);
+int ca_export(const struct cli_call *c);
+int ca_nss(const struct cli_call *c);
+int policy_verb(const struct cli_call *c); /* those of policy/cli */
+int policy_history(const struct cli_call *c);
+int policy_show(const struct cli_call *c);
+int policy_rollback(const struct cli_call *c);
+int freeze_main(const struct cli_call *c);
+int thaw_main(const struct cli_call *c);
+int reload_main(const struct cli_call *c);
+int status_main(const struct cli_call *c);
+int signin_main(const struct cli_call *c);
+int doctor_main(const struct cli_call *c);
+int version_main(const struct cli_call *c);
+int up_main(int argc, char **argv);
 
 #endif

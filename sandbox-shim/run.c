@@ -31,9 +31,7 @@ struct run {
 
 static int usage(void)
 {
-    fputs("usage: countersign run [--policy FILE] [--with NAME]... [--workspace DIR] [--name NAME]\n"
-          "                       [--read DIR]... [--setenv NAME=VALUE]... [--state-dir DIR]\n"
-          "                       [--transparent] -- CMD [ARG...]\n",
+    fputs("usage: countersign run [OPTION...] -- CMD [ARG...]\n`countersign run --help` lists the options.\n",
           stderr);
     return CLI_USAGE;
 }

@@ -123,7 +123,7 @@ int policy_cli_check(const struct policy_args *a)
     if (a->code && a->nwords == 0)
         return print_code(a->code);
     if (a->nwords == 0 || a->code)
-        return policy_usage("check");
+        return POLICY_SHOW_USAGE;
     if (a->format && !sarif && !json && strcmp(a->format, "text") != 0) {
         fprintf(stderr, "countersign policy check: --format is text, json or sarif\n");
         return EXIT_POLICY_USAGE;

@@ -233,7 +233,7 @@ static void look_at_all(struct diff *d)
 static int usage(const char *why)
 {
     fprintf(stderr, "countersign policy diff: %s\n", why);
-    return policy_usage("diff");
+    return POLICY_SHOW_USAGE;
 }
 
 static const char *read_args(const struct policy_args *a, struct diff_args *out)

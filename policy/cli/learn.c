@@ -118,7 +118,7 @@ int policy_cli_learn(const struct policy_args *a)
     bool fits = a->nwords == 0 && !(a->source.from && a->source.state_dir) && (a->policy || !(a->patch || a->scope));
     struct learnt *t = calloc(1, sizeof(*t));
     struct loaded l = {0};
-    int rc = t == NULL ? EXIT_POLICY_RUNTIME : !fits ? policy_usage("learn") : EXIT_POLICY_OK;
+    int rc = t == NULL ? EXIT_POLICY_RUNTIME : !fits ? POLICY_SHOW_USAGE : EXIT_POLICY_OK;
     if (rc == EXIT_POLICY_OK && a->policy && loaded_open_signed(&l, &a->policy, 1, NULL, a->packs, a->signers) != 0) {
         print_problems(&l, a->json);
         rc = EXIT_POLICY_INVALID;

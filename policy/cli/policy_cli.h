@@ -18,13 +18,9 @@ enum {
     EXIT_POLICY_DENY = 11
 };
 
-/* argv[0] is "policy". */
-int policy_cli_main(int argc, char **argv);
+/* What a verb returns that was called wrongly: its caller says how it is used. */
+enum { POLICY_SHOW_USAGE = -1 };
 
-/* How a verb of it is used, or (NULL) which there are, to stderr. EXIT_POLICY_USAGE. */
-int policy_usage(const char *verb);
-
-/* The rest is between the files of this folder. */
 enum { CLI_WORDS_MAX = 64 };
 struct policy_args {
     const char *packs, *floors, *as, *body, *at, *data, *curl, *record, *fail_under;

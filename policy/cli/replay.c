@@ -50,7 +50,7 @@ int policy_cli_replay(const struct policy_args *a)
     struct loaded l = {0};
     struct err e = {""};
     if (!args_fit(a, fail_on))
-        return policy_usage("replay");
+        return POLICY_SHOW_USAGE;
     if (loaded_open_signed(&l, a->words, a->nwords, a->floors, a->packs, a->signers) != 0) {
         print_problems(&l, a->json);
         loaded_close(&l);

@@ -86,7 +86,7 @@ expect "B51 policy: a file of 2 GiB" 3 "more than the 8388608 that are read" $cs
 expect "no file" 3 "No such file" $cs policy check "$tmp"/none.yaml
 expect "no argument" 2 "usage:" $cs policy check
 expect "an option of nobody" 2 "no option" $cs policy check --frce "$tmp"/bad.yaml
-expect "not available yet" 2 "not available yet" $cs policy import a b
+expect "no verb" 2 "no verb" $cs policy import a b
 
 policy=$src/tests/policy/held-writes.yaml
 expect "explain: allowed" 0 "ALLOW by rule read" $cs policy explain GET https://api.example.com/v1/a "$policy"

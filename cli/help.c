@@ -1,0 +1,233 @@
+/* What the table says, for people: one verb, a group of them, all. And the table itself, for programs. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/verbs.h"
+#include "common/dynbuf.h"
+#include "common/json/json.h"
+
+enum { COLUMNS = 80, OPTION_COLUMN = 22, TABLE_ROOM = 256 * 1024, GROUPS_MAX = 64 };
+
+/* --- usage --------------------------------------------------------------------- */
+
+/* One piece of a usage, on a line of its own when the line is full. */
+static void piece(FILE *to, const char *text, size_t indent, size_t *column)
+{
+    size_t n = strlen(text);
+    if (*column > indent && *column + 1 + n > COLUMNS) {
+        fprintf(to, "\n%*s", (int)indent, "");
+        *column = indent;
+    }
+    fprintf(to, " %s", text);
+    *column += 1 + n;
+}
+
+static void option_text(const struct cli_option *o, char out[64])
+{
+    (void)snprintf(out, 64, "[--%s%s%s]%s", o->name, o->arg ? " " : "", o->arg ? o->arg : "", o->many ? "..." : "");
+}
+
+static void usage_print(FILE *to, const struct cli_verb *v)
+{
+    const char *line = v->words;
+    for (bool first = true; first || *line; first = false) {
+        char words[256], option[64];
+        const struct cli_option *o;
+        size_t n = strcspn(line, "\n");
+        int indent = fprintf(to, "%s countersign %s", first ? "usage:" : "      ", v->name);
+        size_t column = (size_t)indent;
+        bool own = strncmp(line, "-- ", 3) == 0; /* options stand before it */
+        (void)snprintf(words, sizeof words, "%.*s", (int)n, line);
+        if (n && !own)
+            piece(to, words, column, &column);
+        for (size_t i = 0; first && (o = cli_option_at(v, i)) != NULL; i++) {
+            option_text(o, option);
+            piece(to, option, (size_t)indent, &column);
+        }
+        if (n && own)
+            piece(to, words, (size_t)indent, &column);
+        fputc('\n', to);
+        line += n + (line[n] == '\n');
+    }
+}
+
+int cli_usage(const struct cli_verb *v)
+{
+    usage_print(stderr, v);
+    fprintf(stderr, "`countersign %s --help` says more.\n", v->name);
+    return CLI_USAGE;
+}
+
+int cli_usage_of(const char *name)
+{
+    for (const struct cli_verb *v = cli_verbs; v->name; v++)
+        if (strcmp(v->name, name) == 0)
+            return cli_usage(v);
+    abort();
+}
+
+/* --- help ----------------------------------------------------------------------- */
+
+static void option_help(const struct cli_option *o)
+{
+    char text[96];
+    int n = snprintf(text, sizeof text, "  %c%c%s--%s%s%s", o->letter ? '-' : ' ', o->letter ? o->letter : ' ',
+                     o->letter ? ", " : "  ", o->name, o->arg ? " " : "", o->arg ? o->arg : "");
+    printf("%-*s%s%s", OPTION_COLUMN + 4, text, n >= OPTION_COLUMN + 4 ? "  " : "", o->help);
+    if (o->choices)
+        printf(": %s", o->choices);
+    puts(o->many ? "; may be repeated" : "");
+}
+
+void cli_help_verb(const struct cli_verb *v)
+{
+    const struct cli_option *o;
+    usage_print(stdout, v);
+    printf("\n  %s\n", v->help);
+    for (size_t i = 0; (o = cli_option_at(v, i)) != NULL; i++) {
+        if (i == 0)
+            putchar('\n');
+        option_help(o);
+    }
+    if (v->example)
+        printf("\nExample:\n  %s\n", v->example);
+}
+
+/* Does the name begin with the words of the group? *rest: what follows them. */
+static bool in_group(const char *name, const char *group, const char **rest)
+{
+    size_t n = strlen(group);
+    *rest = n ? name + n + 1 : name;
+    return n == 0 || (strncmp(name, group, n) == 0 && name[n] == ' ');
+}
+
+/* What is said of several verbs with one first word. */
+static const struct {
+    const char *name, *help;
+} groups[] = {
+    {"policy", "check, test, explain and compare policies; the versions that were in force"},
+    {"secret", "seal a credential's value, read from standard input"},
+    {"approvals", "what waits for a decision, and deciding it"},
+    {"sandbox", "identities for sandboxes that exist already"},
+    {"audit", "the record of everything that was decided and sent"},
+    {"ca", "the certificate that sandboxes trust"},
+};
+
+static const char *group_help(const char *name, size_t n)
+{
+    for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++)
+        if (strlen(groups[i].name) == n && memcmp(groups[i].name, name, n) == 0)
+            return groups[i].help;
+    return NULL;
+}
+
+size_t cli_help_group(const char *group, bool to_stderr)
+{
+    FILE *to = to_stderr ? stderr : stdout;
+    const char *rest, *last = "";
+    size_t n = 0;
+    for (const struct cli_verb *v = cli_verbs; v->name; v++) {
+        if (!in_group(v->name, group, &rest))
+            continue;
+        size_t len = strcspn(rest, " ");
+        if (strncmp(last, rest, len) == 0 && (last[len] == ' ' || last[len] == '\0'))
+            continue;
+        last = rest;
+        if (n++ == 0)
+            fprintf(to, "usage: countersign %s%s%s [ARGUMENT...]\n\n", group, *group ? " " : "", "VERB");
+        const char *words = rest[len] == ' ' ? group_help(rest, len) : NULL;
+        fprintf(to, "  %-12.*s%s\n", (int)len, rest, words ? words : v->help);
+    }
+    if (n)
+        fprintf(to, "\n`countersign %s%sVERB --help` says how one is used; countersign(1) says more.\n", group,
+                *group ? " " : "");
+    return n;
+}
+
+int cli_unknown(const char *group, const char *word)
+{
+    const char *names[GROUPS_MAX + 1], *rest;
+    char heads[GROUPS_MAX][32];
+    size_t n = 0;
+    for (const struct cli_verb *v = cli_verbs; v->name && n < GROUPS_MAX; v++)
+        if (in_group(v->name, group, &rest)) {
+            (void)snprintf(heads[n], sizeof heads[n], "%.*s", (int)strcspn(rest, " "), rest);
+            names[n] = heads[n];
+            n++;
+        }
+    names[n] = NULL;
+    const char *near = cli_nearest(word, names);
+    fprintf(stderr, "countersign: no verb `%s%s%s`", group, *group ? " " : "", word);
+    if (near)
+        fprintf(stderr, "; did you mean `%s`?", near);
+    fprintf(stderr, " `countersign %s%s--help` lists them.\n", group, *group ? " " : "");
+    return CLI_USAGE;
+}
+
+/* --- the table, for programs ------------------------------------------------------ */
+
+static void option_json(struct jsonw *w, const struct cli_option *o)
+{
+    jsonw_object(w);
+    jsonw_kv(w, "name", span_str(o->name));
+    if (o->arg)
+        jsonw_kv(w, "arg", span_str(o->arg));
+    if (o->letter)
+        jsonw_kv(w, "letter", span_of(&o->letter, 1));
+    if (o->choices)
+        jsonw_kv(w, "choices", span_str(o->choices));
+    jsonw_kv(w, "help", span_str(o->help));
+    jsonw_key(w, "many");
+    jsonw_bool(w, o->many);
+    jsonw_end_object(w);
+}
+
+static int print_json(void)
+{
+    const struct cli_option *o;
+    struct dynbuf out;
+    struct jsonw w;
+    dynbuf_init(&out, TABLE_ROOM);
+    jsonw_begin(&w, &out);
+    jsonw_array(&w);
+    for (const struct cli_verb *v = cli_verbs; v->name; v++) {
+        jsonw_object(&w);
+        jsonw_kv(&w, "name", span_str(v->name));
+        jsonw_kv(&w, "words", span_str(v->words));
+        jsonw_kv(&w, "help", span_str(v->help));
+        jsonw_kv(&w, "example", v->example ? span_str(v->example) : SPAN_NONE);
+        jsonw_key(&w, "options");
+        jsonw_array(&w);
+        for (size_t i = 0; (o = cli_option_at(v, i)) != NULL; i++)
+            option_json(&w, o);
+        jsonw_end_array(&w);
+        jsonw_end_object(&w);
+    }
+    jsonw_end_array(&w);
+    bool ok = dynbuf_ok(&out) && fwrite(out.p, 1, out.n, stdout) == out.n && putchar('\n') != EOF;
+    dynbuf_free(&out);
+    return ok ? CLI_OK : CLI_RUNTIME;
+}
+
+int help_main(int argc, char **argv)
+{
+    const char *rest = "";
+    char group[64] = "";
+    int used;
+    if (argc > 1 && strcmp(argv[1], "--json") == 0)
+        return print_json();
+    if (argc < 2)
+        return cli_help_group("", false) ? CLI_OK : CLI_RUNTIME;
+    const struct cli_verb *v = cli_find(argc - 1, argv + 1, &used);
+    if (v && used == argc - 1) {
+        cli_help_verb(v);
+        return CLI_OK;
+    }
+    (void)snprintf(group, sizeof group, "%s", argv[1]);
+    for (v = cli_verbs; v->name && !in_group(v->name, group, &rest);)
+        v++;
+    if (v->name == NULL)
+        return cli_unknown("", argv[1]);
+    return argc > 2 ? cli_unknown(group, argv[2]) : cli_help_group(group, false) ? CLI_OK : CLI_RUNTIME;
+}

@@ -1,0 +1,241 @@
+/* The table of verbs. A new one: a row here, its function in verbs.h and its own file, its paragraph in
+ * countersign(1). Options in the order in which help shows them. */
+#include "cli/verbs.h"
+
+#include "sandbox-shim/run.h"
+
+/* --- the gateway and the sandbox ----------------------------------------------- */
+
+static const struct cli_option up[] = {
+    {.name = "config", .arg = "FILE", .help = "the configuration; without it embedded defaults hold"},
+    {.name = "policy", .arg = "FILE", .help = "the policy, instead of the configuration's"},
+    {.name = "data-dir", .arg = "DIR", .help = "where packs and shipped policies lie"},
+    {.name = "private", .help = "no listener for tokens, and any free port for the approval page"},
+    {.name = "quiet", .help = "print nothing on standard output"},
+    {.name = "ready-fd", .arg = "N", .help = "write `ready` to this descriptor when every role is up"},
+    {.name = "check-config", .help = "load configuration and policy, say what is wrong, and end"},
+    {.name = NULL}};
+static const struct cli_option run[] = {
+    {.name = "policy", .arg = "FILE", .help = "the policy of a gateway started for this command"},
+    {.name = "with", .arg = "NAME", .help = "the gateway must have this credential", .many = true},
+    {.name = "workspace", .arg = "DIR", .help = "where the command works and may write; the current directory"},
+    {.name = "name", .arg = "NAME", .help = "a name for the sandbox"},
+    {.name = "read", .arg = "DIR", .help = "mounted read-only where it is", .many = true},
+    {.name = "setenv", .arg = "NAME=VALUE", .help = "a variable for the command", .many = true},
+    {.name = "transparent", .help = "capture what programs send that know of no proxy"},
+    {.name = "bwrap", .arg = "FILE", .help = "another bubblewrap than the system's"},
+    {.name = NULL}};
+static const struct cli_option doctor[] = {
+    {.name = "from-sandbox", .help = "look from inside a sandbox, where nothing but this program is needed"},
+    {.name = "direct",
+     .arg = "HOST:PORT",
+     .help = "with --from-sandbox: must not be reached past the gateway",
+     .many = true},
+    {.name = NULL}};
+static const struct cli_option why[] = {
+    {.name = "reason", .arg = "WORDS", .help = "kept in the record, and told to those who are refused"},
+    {.name = NULL}};
+
+/* --- policies -------------------------------------------------------------------- */
+
+#define PACKS                                                                                                        \
+    {.name = "packs", .arg = "DIR", .help = "packs from here instead of those that were installed"},                 \
+    {                                                                                                                \
+        .name = "signers", .arg = "FILE", .help = "refuse files that none of these keys signed"                      \
+    }
+#define FLOORS                                                                                                       \
+    {                                                                                                                \
+        .name = "floors", .arg = "FILE", .help = "the operator's denies, which no policy lifts"                      \
+    }
+#define RECORDS                                                                                                      \
+    {.name = "since", .arg = "TIME", .help = "from then on: 24h ago, or a moment like 2026-11-22T10:00:00Z"},        \
+        {.name = "until", .arg = "TIME", .help = "up to then"},                                                      \
+    {                                                                                                                \
+        .name = "from", .arg = "FILE", .help = "records from a file (-: standard input) instead of the store"        \
+    }
+static const struct cli_option check[] = {
+    {.name = "format", .arg = "FORMAT", .help = "how problems are printed", .choices = "text json sarif"},
+    FLOORS,
+    PACKS,
+    {.name = "explain", .arg = "CODE", .help = "what a problem's code means; no file is read"},
+    {.name = NULL}};
+static const struct cli_option test[] = {
+    {.name = "coverage", .help = "list the rules that no test reaches"},
+    {.name = "fail-under", .arg = "PERCENT", .help = "fail when fewer of the rules are reached"},
+    PACKS,
+    {.name = NULL}};
+static const struct cli_option explain[] = {
+    {.name = "as", .arg = "SANDBOX", .help = "who asks"},
+    {.name = "label", .arg = "KEY=VALUE", .help = "a label of it", .many = true},
+    {.name = "at", .arg = "TIME", .help = "when, instead of now"},
+    {.name = "header", .arg = "\"NAME: VALUE\"", .help = "a field of the request", .letter = 'H', .many = true},
+    {.name = "body", .arg = "FILE", .help = "its body"},
+    {.name = "data", .arg = "TEXT", .help = "its body, from the command line"},
+    {.name = "ref", .arg = "\"create|update|delete REF\"", .help = "what it pushes", .many = true},
+    {.name = "curl", .arg = "COMMAND", .help = "the request that this curl command line would send"},
+    {.name = "record", .arg = "FILE", .help = "the request of an audit record (-: standard input)"},
+    FLOORS,
+    PACKS,
+    {.name = NULL}};
+static const struct cli_option diff[] = {
+    {.name = "fail-on", .arg = "WHAT", .help = "which differences exit with 1", .choices = "widened any never"},
+    {.name = "witness", .arg = "DIR", .help = "write each request that shows a difference into a file"},
+    FLOORS,
+    {.name = "old-floors", .arg = "FILE", .help = "those of the old one alone"},
+    {.name = "new-floors", .arg = "FILE", .help = "those of the new one alone"},
+    PACKS,
+    {.name = NULL}};
+static const struct cli_option replay[] = {
+    RECORDS,
+    {.name = "fail-on", .arg = "WHAT", .help = "which differences exit with 1", .choices = "widened any never"},
+    FLOORS,
+    PACKS,
+    {.name = NULL}};
+static const struct cli_option learn[] = {
+    RECORDS,
+    {.name = "as", .arg = "GLOB", .help = "what these sandboxes asked"},
+    {.name = "policy", .arg = "FILE", .help = "only what this policy does not allow yet"},
+    {.name = "scope", .arg = "NAME", .help = "rules for this scope of the policy"},
+    {.name = "patch", .help = "a patch to the policy instead of a policy"},
+    PACKS,
+    {.name = NULL}};
+static const struct cli_option show_version[] = {{.name = "files", .help = "only the files it was made of"},
+                                                 {.name = NULL}};
+static const struct cli_option rollback[] = {{.name = "end", .help = "back to the policy files"}, {.name = NULL}};
+
+/* --- approvals, sandboxes, records, secrets ---------------------------------------- */
+
+static const struct cli_option list[] = {
+    {.name = "state",
+     .arg = "STATE",
+     .help = "what is in this state instead of what waits",
+     .choices = "pending approved denied expired cancelled executing done failed unknown decided all"},
+    {.name = "all", .help = "in any state"},
+    {.name = NULL}};
+static const struct cli_option show[] = {{.name = "body", .help = "the body's exact bytes and nothing else"},
+                                         {.name = NULL}};
+static const struct cli_option decide[] = {
+    {.name = "reason", .arg = "WORDS", .help = "kept in the record; of a denial, told to the agent"},
+    {.name = "digest", .arg = "HEX", .help = "only if this is still its digest"},
+    {.name = NULL}};
+#define VARIABLES                                                                                                    \
+    {.name = "format",                                                                                               \
+     .arg = "FORMAT",                                                                                                \
+     .help = "how the variables are printed",                                                                        \
+     .choices = "shell docker compose kubernetes github"},                                                           \
+        {.name = "via", .arg = "WAY", .help = "which listener they lead to", .choices = "http socks5"},              \
+    {                                                                                                                \
+        .name = "dir", .arg = "DIR", .help = "where the sandbox sees the files they name, an absolute path"          \
+    }
+static const struct cli_option create[] = {
+    {.name = "name", .arg = "NAME", .help = "its name, as the word does"},
+    {.name = "session", .arg = "NAME", .help = "what its tickets belong to; its name otherwise"},
+    {.name = "label", .arg = "KEY=VALUE", .help = "policies name it in scopes", .many = true},
+    VARIABLES,
+    {.name = NULL}};
+static const struct cli_option rm[] = {{.name = "end-session", .help = "withdraw its requests that wait, too"},
+                                       {.name = NULL}};
+static const struct cli_option env[] = {
+    VARIABLES,
+    {.name = "token", .arg = "TOKEN", .help = "print for this token; none is made"},
+    {.name = "revoke-others", .help = "its earlier tokens are worth nothing from now on"},
+    {.name = NULL}};
+static const struct cli_option tail[] = {
+    {.name = "follow", .help = "also what comes", .letter = 'f'},
+    {.name = "lines", .arg = "N", .help = "how many, 20", .letter = 'n'},
+    {.name = "all", .help = "also sandboxes that come and go, and the marks before and while a write is sent"},
+    {.name = NULL}};
+static const struct cli_option export[] = {
+    {.name = "since", .arg = "TIME", .help = "from then on: 24h ago, or a moment like 2026-11-22T10:00:00Z"},
+    {.name = "until", .arg = "TIME", .help = "up to then"},
+    {.name = "kind", .arg = "KIND", .help = "only records of this kind"},
+    {.name = NULL}};
+static const struct cli_option verify[] = {
+    {.name = "head", .arg = "SEQ:HASH", .help = "the head that was kept elsewhere: shows a cut tail"},
+    {.name = NULL}};
+
+/* name, words, help, example, options, takes, function */
+const struct cli_verb cli_verbs[] = {
+    {"up", "", "run the gateway in the foreground",
+     "countersign up --policy /usr/local/share/countersign/policies/github.yaml", up, TAKES_STATE, NULL, up_main},
+    {"run", "-- CMD [ARG...]", "run a command in a sandbox that holds no secret",
+     "countersign run --with github -- git clone https://github.com/acme/app.git", run, TAKES_STATE, NULL, run_main},
+    {"policy check", "FILE...\n--explain CODE", "is the file valid, and what is likely not meant",
+     "countersign policy check policy.yaml", check, TAKES_JSON, policy_verb, NULL},
+    {"policy test", "FILE_test.yaml...", "requests with what must come of them",
+     "countersign policy test --coverage policy_test.yaml", test, TAKES_JSON, policy_verb, NULL},
+    {"policy explain", "METHOD URL FILE...\nFILE... --curl 'curl ...'\nFILE... --record FILE",
+     "what comes of one request, by which rule, and what would change it",
+     "countersign policy explain POST https://api.github.com/repos/acme/app/issues policy.yaml", explain, TAKES_JSON,
+     policy_verb, NULL},
+    {"policy diff", "OLD NEW\nOLD... -- NEW...",
+     "what one policy lets through that another does not, each with a request",
+     "countersign policy diff policy.yaml new.yaml", diff, TAKES_JSON, policy_verb, NULL},
+    {"policy replay", "FILE...", "recorded requests, judged by another policy",
+     "countersign policy replay --since 24h new.yaml", replay, TAKES_BOTH, policy_verb, NULL},
+    {"policy learn", "", "rules proposed from recorded requests",
+     "countersign policy learn --since 24h --policy policy.yaml --patch", learn, TAKES_BOTH, policy_verb, NULL},
+    {"policy schema", "[KIND]", "the JSON Schema of a policy, floors, pack or test, for editors",
+     "countersign policy schema > policy.schema.json", NULL, TAKES_NOTHING, policy_verb, NULL},
+    {"policy history", "", "the versions that were in force", "countersign policy history", NULL, TAKES_BOTH,
+     policy_history, NULL},
+    {"policy show", "DIGEST [FILE]", "one of them, or a file of it", "countersign policy show 3f2a policy.yaml",
+     show_version, TAKES_BOTH, policy_show, NULL},
+    {"policy rollback", "DIGEST\n--end", "put one of them in force again, or end that",
+     "countersign policy rollback 3f2a", rollback, TAKES_BOTH, policy_rollback, NULL},
+    {"secret set", "NAME", "seal a credential's value, read from standard input", "countersign secret set github",
+     NULL, TAKES_STATE, secret_set, NULL},
+    {"secret rotate", "NAME", "the same; the older value is still looked for in answers",
+     "countersign secret rotate github", NULL, TAKES_STATE, secret_set, NULL},
+    {"secret list", "", "the names there are", "countersign secret list", NULL, TAKES_BOTH, secret_list, NULL},
+    {"secret rm", "NAME", "forget a value", "countersign secret rm github", NULL, TAKES_STATE, secret_rm, NULL},
+    {"approvals list", "", "what waits for a decision, the newest first", "countersign approvals list --state denied",
+     list, TAKES_BOTH, approvals_list, NULL},
+    {"approvals show", "ID", "the whole request as it would leave, who asks, and the rule that held it",
+     "countersign approvals show 8z3k", show, TAKES_BOTH, approvals_show, NULL},
+    {"approvals approve", "ID", "let the request leave, once, exactly as it is", "countersign approvals approve 8z3k",
+     decide, TAKES_BOTH, approvals_approve, NULL},
+    {"approvals deny", "ID", "refuse the request", "countersign approvals deny 8z3k --reason 'not on a Friday'",
+     decide, TAKES_BOTH, approvals_deny, NULL},
+    {"approvals watch", "", "what waits, then a line for each change", "countersign approvals watch", list,
+     TAKES_BOTH, approvals_watch, NULL},
+    {"sandbox create", "[NAME]", "an identity for a container, machine or job, and the variables for it",
+     "countersign sandbox create ci-7 --format docker > ci.env", create, TAKES_BOTH, sandbox_create, NULL},
+    {"sandbox list", "", "every sandbox, and how many of its requests wait", "countersign sandbox list", NULL,
+     TAKES_BOTH, sandbox_list, NULL},
+    {"sandbox rm", "NAME", "take its identity away", "countersign sandbox rm ci-7 --end-session", rm, TAKES_BOTH,
+     sandbox_rm, NULL},
+    {"env", "[NAME]", "the variables that lead a sandbox's tools through the gateway, with a fresh token",
+     "countersign env ci-7 --format github", env, TAKES_BOTH, env_main, NULL},
+    {"audit tail", "", "what happened last, a line a record", "countersign audit tail -f", tail, TAKES_BOTH,
+     audit_tail, NULL},
+    {"audit export", "", "every record whole, a JSON object a line",
+     "countersign audit export --since 24h > day.jsonl", export, TAKES_BOTH, audit_export, NULL},
+    {"audit verify", "", "compute the hash chain over every record again",
+     "countersign audit verify --head \"$(cat head.txt)\"", verify, TAKES_BOTH, audit_verify, NULL},
+    {"ca show", "", "the certificate that sandboxes trust, with its fingerprint", "countersign ca show", NULL,
+     TAKES_STATE, ca_show, NULL},
+    {"ca bundle", "", "the same together with the system's own", "countersign ca bundle > bundle.crt", NULL,
+     TAKES_STATE, ca_bundle, NULL},
+    {"ca truststore", "", "the same as a PKCS#12 file for Java; its password is changeit",
+     "countersign ca truststore > truststore.p12", NULL, TAKES_STATE, ca_truststore, NULL},
+    {"ca export", "DIR", "all three as files in a directory that may be mounted into a sandbox",
+     "countersign ca export /srv/public", NULL, TAKES_STATE, ca_export, NULL},
+    {"ca nss", "DIR", "add it to the database of Chromium or Firefox", "countersign ca nss ~/.pki/nssdb", NULL,
+     TAKES_STATE, ca_nss, NULL},
+    {"freeze", "", "refuse every write, at once", "countersign freeze --reason 'incident 12'", why, TAKES_BOTH,
+     freeze_main, NULL},
+    {"thaw", "", "let writes be decided again", "countersign thaw", why, TAKES_BOTH, thaw_main, NULL},
+    {"reload", "", "read the configuration and the policy again", "countersign reload", NULL, TAKES_BOTH, reload_main,
+     NULL},
+    {"status", "", "what runs, by which policy, and what waits", "countersign status", NULL, TAKES_BOTH, status_main,
+     NULL},
+    {"signin", "", "print a link to the approval page that opens once", "countersign signin", NULL, TAKES_BOTH,
+     signin_main, NULL},
+    {"doctor", "", "what is wrong, here or in a sandbox, and what to do", "countersign doctor", doctor, TAKES_BOTH,
+     doctor_main, NULL},
+    {"completion", "SHELL", "a completion script for bash, zsh or fish", "source <(countersign completion bash)",
+     NULL, TAKES_NOTHING, completion_main, NULL},
+    {"version", "", "print the version", NULL, NULL, TAKES_NOTHING, version_main, NULL},
+    {"help", "[VERB...]", "how a verb is used", "countersign help approvals deny", NULL, TAKES_JSON, NULL, help_main},
+    {.name = NULL}};
