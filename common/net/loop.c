@@ -7,6 +7,7 @@
  * a change a turn that it could save. */
 #include "common/net/loop_in.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -227,7 +228,11 @@ int loop_on_signal(struct loop *l, int signo, void (*fn)(void *arg, int signo), 
     }
     s->next = l->signals;
     l->signals = s;
-    return 0;
+    /* Whoever started us may have had it blocked, and that is inherited. */
+    sigset_t one;
+    sigemptyset(&one);
+    sigaddset(&one, signo);
+    return sigprocmask(SIG_UNBLOCK, &one, NULL);
 }
 
 static void on_timer(evutil_socket_t fd, short what, void *arg)

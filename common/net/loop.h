@@ -22,7 +22,7 @@ uint64_t loop_now(const struct loop *l);
 uint64_t loop_wall(const struct loop *l);
 /* Call fn(arg) at the end of this turn, before the flush. */
 int loop_defer(struct loop *l, void (*fn)(void *arg), void *arg) MUSTCHECK;
-/* fn(arg, signo) from the loop, not from the handler. */
+/* fn(arg, signo) from the loop, not from the handler. A signal that was blocked when we were started no longer is. */
 int loop_on_signal(struct loop *l, int signo, void (*fn)(void *arg, int signo), void *arg) MUSTCHECK;
 
 struct timer *timer_new(struct loop *l, void (*fn)(void *arg), void *arg) MUSTCHECK;

@@ -199,6 +199,30 @@ def ctrl_c_at_a_terminal_reaches_every_role_and_still_ends_in_order(lab):
     assert sockets(gw) == []
 
 
+@test("F17 blocked")
+def signals_that_were_blocked_at_the_start_are_heeded(lab):
+    """A service manager or a shell that blocks them hands that down: without SIGCHLD no role is started again."""
+    theirs = {signal.SIGTERM, signal.SIGINT, signal.SIGCHLD, signal.SIGHUP}
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, theirs)
+    try:
+        up, gw = setup(lab)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    gw.kill("carrier")
+    lab.wait_for("the next request", lambda: b" 200" in lab.run([*CURL, f"https://{up.name}:{up.port}/ok"], env=gw.client_env()).out)
+    gw.process.signal(signal.SIGHUP)
+    gw.process.wait_line("reloaded: ")
+    for pid in (gw.process.pid, *(gw.pid(role) for role in (*ROLES, "front"))):
+        with open(f"/proc/{pid}/status", encoding="ascii") as status:
+            blocked = next(line for line in status if line.startswith("SigBlk"))
+        assert int(blocked.split()[1], 16) == 0, (pid, blocked)
+    gw.process.signal(signal.SIGTERM)
+    assert gw.process.wait(10) == 0
+    gw.up()
+    gw.process.signal(signal.SIGINT)
+    assert gw.process.wait(10) == 0
+
+
 @test("F17 waiting")
 def the_end_answers_who_waits_in_words(lab):
     up, gw = setup(lab)
