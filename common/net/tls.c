@@ -130,11 +130,17 @@ fail:
     return NULL;
 }
 
+struct tls_leaf *tls_leaf_keep(struct tls_leaf *leaf)
+{
+    leaf->more++;
+    return leaf;
+}
+
 void tls_leaf_free(struct tls_leaf **lp)
 {
     struct tls_leaf *leaf = *lp;
     *lp = NULL;
-    if (leaf == NULL)
+    if (leaf == NULL || leaf->more-- > 0)
         return;
     X509_free(leaf->cert);
     sk_X509_pop_free(leaf->chain, X509_free);

@@ -17,6 +17,8 @@ void tls_key_free(struct tls_key **k);
 
 /* DER of the leaf and of the CA that issued it. The key must match. Reference counted by connections. */
 struct tls_leaf *tls_leaf_new(const struct tls_key *k, struct span leaf_der, struct span ca_der) MUSTCHECK;
+/* For one more who keeps it, and frees it. */
+struct tls_leaf *tls_leaf_keep(struct tls_leaf *leaf) MUSTCHECK;
 void tls_leaf_free(struct tls_leaf **leaf);
 
 struct tls_server *tls_server_new(struct err *e) MUSTCHECK;

@@ -25,6 +25,7 @@ struct tls_leaf {
     X509 *cert;
     STACK_OF(X509) * chain;
     EVP_PKEY *pkey;
+    unsigned more; /* who keeps it besides the first */
 };
 
 struct tls_server {

@@ -14,6 +14,8 @@ void front_look(struct client *c);
 enum walk_next front_connect(struct client *c, const struct http_head *h, struct http_err *e) MUSTCHECK;
 /* Ask the judge for a leaf for c->host and c->port. -1: it cannot be asked. */
 int front_ask_leaf(struct client *c) MUSTCHECK;
+/* TLS begins, with this leaf. The client may be gone. */
+void front_handshake(struct client *c, struct tls_leaf *leaf);
 void front_leaf(struct client *c, struct frame *f);
 bool front_same_identity(const struct client *c, const struct http_head *h, struct http_err *e) MUSTCHECK;
 /* request.c: one request, canonical, to the judge. behind: what came after its head; *taken: how much of that went

@@ -40,7 +40,7 @@ static uint64_t new_xid(struct front *f)
 /* Of a request that reached the judge, the judge writes the record. */
 void front_note(struct client *c, const char *code)
 {
-    bool begins = c->hello || c->state == CLIENT_LEAF || c->state == CLIENT_HANDSHAKE;
+    bool begins = c->hello || c->leaf != NULL || c->state == CLIENT_LEAF || c->state == CLIENT_HANDSHAKE;
     bool tls = begins || c->state == CLIENT_TUNNEL;
     front_count(c->front, code);
     if (c->on && c->state != CLIENT_LEAF)

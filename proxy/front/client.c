@@ -70,6 +70,7 @@ static void forget(struct client *c)
         c->next->prev = c->prev;
     f->nclients--;
     dynbuf_free(&c->auth);
+    tls_leaf_free(&c->leaf);
     client_state(c, CLIENT_GONE);
     free(c);
     front_counted(f);

@@ -49,14 +49,15 @@ struct client {
     struct dynbuf auth; /* the Proxy-Authorization it came with; a second identity ends it */
     char host[HTTP_HOST_MAX + 1];
     size_t nhost;
-    uint16_t port;    /* 0: not known */
-    bool named;       /* the host was said before the first byte: SNI and Host must be it */
-    bool hello;       /* the client speaks TLS, we do not yet: only an alert would be understood */
-    size_t seen;      /* of the head being read */
-    uint64_t written; /* to conn, in all */
-    uint64_t mark;    /* how far body or output were when the deadline was set */
-    uint64_t stalled; /* WAIT_CLOSE: when too long nothing was taken */
-    bool used;        /* a request was read: CONNECT may not follow */
+    uint16_t port;         /* 0: not known */
+    bool named;            /* the host was said before the first byte: SNI and Host must be it */
+    struct tls_leaf *leaf; /* CONNECT was answered: for the TLS that may follow */
+    bool hello;            /* the client speaks TLS, we do not yet: only an alert would be understood */
+    size_t seen;           /* of the head being read */
+    uint64_t written;      /* to conn, in all */
+    uint64_t mark;         /* how far body or output were when the deadline was set */
+    uint64_t stalled;      /* WAIT_CLOSE: when too long nothing was taken */
+    bool used;             /* a request was read: CONNECT may not follow */
     bool on, eof;
     struct exchange x; /* on: in use */
     struct client *next, *prev;

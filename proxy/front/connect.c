@@ -1,4 +1,5 @@
-/* INTERCEPT: CONNECT is accepted, a leaf for its host is asked for, and TLS begins. */
+/* INTERCEPT: a leaf for the host of a CONNECT is asked for, CONNECT is accepted, and TLS begins; or plain HTTP does,
+ * which some clients (undici, Node's own proxy support) send through a tunnel also to http:// targets. */
 #include "common/log.h"
 #include "proxy/front/client.h"
 
@@ -73,11 +74,26 @@ void front_leaf(struct client *c, struct frame *f)
         return;
     }
     exchange_end(c, "the leaf is there");
+    if (c->hello) {
+        front_handshake(c, own);
+        return;
+    }
+    c->named = true;
+    c->leaf = tls_leaf_keep(own);
+    client_state(c, CLIENT_LOOK);
+    client_wait(c, WAIT_TLS);
+    if (client_write(c, SPAN("HTTP/1.1 200 Connection established\r\n\r\n")) != 0)
+        client_free(c);
+    else
+        client_go_on(c); /* what is behind the CONNECT is the beginning of what it is for (A42) */
+}
+
+void front_handshake(struct client *c, struct tls_leaf *leaf)
+{
     client_state(c, CLIENT_HANDSHAKE);
     client_wait(c, WAIT_TLS);
-    /* What is there is the beginning of the handshake (A42); conn_tls_accept takes it. */
-    if ((!c->hello && client_write(c, SPAN("HTTP/1.1 200 Connection established\r\n\r\n")) != 0) ||
-        conn_tls_accept(c->conn, c->front->tls, own, span_of(c->host, c->nhost)) != 0)
+    /* It takes what is there. */
+    if (conn_tls_accept(c->conn, c->front->tls, leaf, span_of(c->host, c->nhost)) != 0)
         client_free(c);
     else
         c->hello = false;

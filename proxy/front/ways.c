@@ -103,7 +103,13 @@ void front_look(struct client *c)
     if (in.n == 0)
         return;
     c->hello = hello_begins(in.p[0]);
-    if (!c->hello) {
+    if (c->hello && c->leaf != NULL) {
+        struct tls_leaf *leaf = c->leaf;
+        c->leaf = NULL;
+        front_handshake(c, leaf);
+        tls_leaf_free(&leaf);
+    } else if (!c->hello) {
+        tls_leaf_free(&c->leaf);
         client_state(c, CLIENT_PLAIN);
         client_go_on(c);
     } else if ((c->named || name_of_hello(c, in)) && front_ask_leaf(c) != 0) {

@@ -116,14 +116,20 @@ static int mint(struct judge *j, struct front *f, uint64_t xid, struct span host
     return j->ports.commit(j->ports.arg, ROLE_KEEPER, 0, -1);
 }
 
+static bool is_named(struct judge *j, const struct subject *who, struct span scheme, struct span host, uint16_t port)
+{
+    return policy_names_host(j->image->policy, who, scheme, host, port, j->ports.wall(j->ports.arg));
+}
+
 /* May a leaf be made at all? A host that no rule names gets one too, out of a small budget, so that the
- * client can be told inside TLS, where its user sees it. */
+ * client can be told inside TLS, where its user sees it. A host that is named for http alone is none of those: plain
+ * HTTP comes through a CONNECT too, and what it carries is known only behind it. */
 static bool may_mint(struct judge *j, struct front *f, struct span scheme, struct span host, uint16_t port)
 {
     struct sandbox *s = f->sandbox;
     struct subject who = {s->name, s->label, s->nlabels};
     if (j->config.shadow || inside_is(host) ||
-        (j->image && policy_names_host(j->image->policy, &who, scheme, host, port, j->ports.wall(j->ports.arg))))
+        (j->image && (is_named(j, &who, scheme, host, port) || is_named(j, &who, SPAN("http"), host, port))))
         return true;
     return sandbox_take_leaf(s, j->ports.now(j->ports.arg));
 }

@@ -6,7 +6,7 @@ import struct
 
 from attack import Rig, everywhere, fields_of
 from harness import main, test
-from ways import WAYS, proxy2
+from ways import TUNNELLED, WAYS, proxy2
 
 TARGET_MAX, FIELDS_MAX, HEAD_MAX = 16 * 1024, 100, 32 * 1024  # common/http/http.h
 
@@ -189,7 +189,7 @@ table("transfer_encodings", heads(*[("A4", f"Content-Length: 5\r\n{line}") for l
 everywhere("A39 A52 A53")(at_the_door)
 
 
-@everywhere("A4 A22")
+@everywhere("A4 A22", TUNNELLED)
 def what_is_legal_though_odd_is_what_it_says(rig, transport):
     wire = rig.open(transport)
     for line in ("Content-Encoding: chunked", "Content-Encoding: CHUNKED"):

@@ -2,6 +2,7 @@
 """Hostile requests that are well-formed: what leaves is what was decided (attacks.md A, B)."""
 from attack import everywhere, fields_of
 from harness import main
+from ways import TUNNELLED
 
 
 @everywhere("A14")
@@ -56,7 +57,7 @@ def what_is_between_client_and_gateway_stays_there(rig, transport, case):
         rig.stopped(f"A38 upgrade on {method}", wire.talk(wire.head(method, "/h/1", "Connection: Upgrade", "Upgrade: h2c", more), 1))
 
 
-@everywhere("A31 A32 A33")
+@everywhere("A31 A32 A33", TUNNELLED)
 def every_request_of_a_connection_is_decided_by_itself(rig, transport):
     wire = rig.open(transport)
     read, body = wire.head("GET", "/ok"), b"n=1"
@@ -144,7 +145,7 @@ def what_could_be_a_write_is_held(rig, transport):
     assert b"100 Continue" not in got.data
 
 
-@everywhere("B5 B6 B8 B9 INV10")
+@everywhere("B5 B6 B8 B9 INV10", TUNNELLED)
 def no_spelling_of_a_denied_path_gets_through(rig, transport):
     wire = rig.open(transport)
     for path in ("/guard", "/guard/", "/guard/x", "/%67uard", "/g%75ard/x", "/GUARD", "/Guard/x", "/%47uard", "/guard//x", "/guard;a=b",

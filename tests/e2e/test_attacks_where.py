@@ -51,6 +51,32 @@ def the_tunnel_the_sni_and_the_host_are_one(rig, transport):
     rig.passed("C7 upper case", wire.talk(f"GET /ok HTTP/1.1\r\nHost: UPSTREAM.Test:{port}\r\n\r\n", 1), [("GET", "/ok", b"")])
 
 
+@everywhere("C2 C3 C7 C30 C35 A24", ("tunnel",))
+def the_host_of_plain_http_is_where_the_tunnel_goes(rig, transport):
+    up = rig.up
+    for ids, named in (("C2,C3,C30", "other.test"), ("C2,C3,C30", f"other.test:{up.plain_port}"), ("C3", "evil.test"), ("C7,C35", up.name),
+                       ("C7,C35", f"{up.name}:80"), ("C7,C35", f"{up.name}:{up.port}")):
+        wire = rig.open(transport)
+        rig.refused(f"{ids} Host {named}", wire.talk(f"GET /ok HTTP/1.1\r\nHost: {named}\r\n\r\n"), status=421)
+    for scheme in ("http", "https"):
+        got = rig.open(transport).talk(f"GET {scheme}://{up.name}:{up.plain_port}/ok HTTP/1.1\r\nHost: {{H}}\r\n\r\n")
+        rig.refused(f"A24,C35 {scheme} absolute-form inside", got)
+    got = rig.open(transport).talk(f"GET /ok HTTP/1.1\r\nHost: {{H}}\r\nProxy-Authorization: {rig.gw.basic('b')}\r\n\r\n")
+    rig.refused("C3 another identity inside", got, status=407)
+    at = f"{up.name}:{up.port}"  # the port where TLS is spoken is not that of a rule for http
+    sock = rig.knock(transport)
+    sock.sendall(f"CONNECT {at} HTTP/1.1\r\nHost: {at}\r\nProxy-Authorization: {rig.gw.basic()}\r\n\r\n".encode())
+    assert b" 200 " in sock.recv(65536)
+    sock.sendall(f"POST /w/1 HTTP/1.1\r\nHost: {at}\r\nContent-Length: 0\r\n\r\n".encode())
+    got = Got()
+    got.data = sock.recv(65536)
+    got.status = [int(got.data[9:12])]
+    sock.close()
+    rig.refused("C7 without TLS to the port of TLS", got, closed=False, status=403)
+    wire = rig.open(transport)
+    rig.passed("C7 upper case", wire.talk(f"GET /ok HTTP/1.1\r\nHost: UPSTREAM.Test:{up.plain_port}\r\n\r\n", 1), [("GET", "/ok", b"")])
+
+
 def connect(rig, target, host=None, transport="connect", more="", auth="{A}", eof=False):
     return rig.plain(f"CONNECT {target} HTTP/1.1\r\nHost: {host or target}\r\n{auth}{more}\r\n".encode("latin-1"), transport, eof=eof)
 
@@ -149,9 +175,9 @@ def a_connection_has_one_connect_and_then_tls(rig, transport):
     rig.refused("A42 CL 0 on CONNECT", connect(rig, at, transport=transport, more="Content-Length: 0\r\n"))
     rig.refused("A42 TE on CONNECT", connect(rig, at, transport=transport, more="Transfer-Encoding: chunked\r\n"))
     ok = f"CONNECT {at} HTTP/1.1\r\nHost: {at}\r\n{{A}}\r\n"
-    for behind in ("GET /ok HTTP/1.1\r\nHost: {H}\r\n\r\n", "SSH-2.0-x\r\n", ok, "\x05\x01\x00\x03\x01", "\x16\x03\x01\xff\xff" + "x" * 70000, "\x80\x2e\x01\x00\x02" + "\0" * 60):
+    for behind in ("GET /ok HTTP/1.1\r\nHost: {H}\r\nConnection: close\r\n\r\n", "SSH-2.0-x\r\n", ok, "\x05\x01\x00\x03\x01", "\x16\x03\x01\xff\xff" + "x" * 70000, "\x80\x2e\x01\x00\x02" + "\0" * 60):
         got = rig.plain((ok + behind).encode("latin-1"), transport)
-        rig.holds(f"B43 {behind[:40]!r} in a tunnel", got.closed and not rig.arrived() and got.data.count(b"HTTP/1.1") <= 1, got)
+        rig.holds(f"B43 {behind[:40]!r} in a tunnel", got.closed and not rig.arrived() and got.data.count(b"HTTP/1.1 200") <= 1, got)
     auth = "" if transport == "unix" else f"Proxy-Authorization: {rig.gw.basic()}\r\n"
     tls = coalesced(rig, rig.knock(LISTENER.get(transport, transport)), ok.replace("{A}", auth).encode(), b"\r\n\r\n")
     rig.holds("A42 a hello behind the head", tls.selected_alpn_protocol() == "http/1.1" and len(rig.arrived()) == 1)
@@ -235,7 +261,7 @@ def a_connection_is_a_tunnel_or_has_requests(rig, transport):
     rig.holds("C37 CONNECT in a tunnel", got.status == [200, 400] and got.closed and len(rig.arrived()) == 1, got)
 
 
-@everywhere("C37", ("absolute", "socks", "captured", "later"))
+@everywhere("C37", ("absolute", "socks", "captured", "later", "tunnel"))
 def no_connect_comes_where_a_request_is_due(rig, transport):
     at = f"{rig.up.name}:{rig.up.port}"
     for plain in (False, True) if transport in ("socks", "captured") else (False,):

@@ -196,6 +196,48 @@ def node_with_a_proxy_agent(lab):
     assert b"200" in done.out and b"403" in done.out and b"ask in #platform" in done.out, done.text()
 
 
+TUNNELS = """
+const http = require("http"), proxy = new URL(process.env.HTTP_PROXY);
+const auth = "Basic " + Buffer.from(decodeURIComponent(proxy.username + ":" + proxy.password)).toString("base64");
+const tunnel = url => new Promise((done, bad) => http.request({ host: proxy.hostname, port: proxy.port, method: "CONNECT",
+  path: url.hostname + ":" + (url.port || 80), headers: { Host: url.host, "Proxy-Authorization": auth } }).on("error", bad).on("connect",
+  (r, socket) => r.statusCode === 200 ? done(socket) : bad(new Error("CONNECT " + r.statusCode))).end());
+const ask = async (method, text) => {
+  const url = new URL(text), socket = await tunnel(url);
+  return new Promise((done, bad) => http.request({ host: url.hostname, port: url.port || 80, path: url.pathname, method,
+    createConnection: () => socket }, r => {
+    let body = ""; r.on("data", d => body += d).on("end", () => done(r.statusCode + " " + body));
+  }).on("error", bad).end(method === "POST" ? "a=1" : undefined));
+};
+(async () => { for (let n = 1; n < process.argv.length; n += 2) console.log(await ask(process.argv[n], process.argv[n + 1])); })();
+"""
+
+
+@test()
+def node_tunnels_plain_http(lab):
+    """As undici and Node's own proxy support do: CONNECT also for http://, and no TLS behind it."""
+    up = lab.upstream("upstream.test")
+    place = f"host: {up.name}, port: {up.plain_port}, scheme: http"
+    gw = Gateway(lab, f"""version: 1
+name: plain
+upstreams:
+  - {{ host: {up.name}, port: {up.plain_port}, address: 127.0.0.1, allow_private: ["127.0.0.1/32"] }}
+rules:
+  - {{ id: reads, match: {{ {place}, effect: read }}, decide: allow }}
+  - {{ id: writes, match: {{ {place}, effect: [write, delete] }}, decide: deny, say: "Writes are off, ask in #platform." }}
+""")
+    base = f"http://{up.name}:{up.plain_port}"
+    # More often than a sandbox has leafs for hosts that no rule names.
+    words = ["GET", f"{base}/ok"] * 12 + ["POST", f"{base}/x", "GET", "http://countersign.internal/v1/whoami"]
+    done = lab.run(["node", "-e", TUNNELS, *words], env=gw.client_env(), rc=0)
+    lines = done.out.decode().split("\n\n")[:-1]
+    assert sum(line.startswith("200 ") for line in lines) == 13 and '"sandbox":"agent"' in lines[-1], done.text()
+    assert any(line.startswith("403 ") for line in lines) and "ask in #platform" in done.text(), done.text()
+    assert up.effects() == {"GET /ok": 12}, up.effects()
+    done = lab.run(["node", "-e", TUNNELS, "GET", "http://nobody-named-this.test/"], env=gw.client_env(), rc=0)
+    assert done.out.startswith(b"403 ") and b"is not allowed by the policy" in done.out, done.text()
+
+
 @test()
 def npm_installs_and_shows_a_denied_publish(lab):
     registry = lab.verdaccio()

@@ -4,6 +4,7 @@ connect   CONNECT, then TLS, on the listener of many       unix      the same on
 absolute  http:// absolute-form, no tunnel                 socks     SOCKS5 with a token, then TLS (plain=True: HTTP)
 captured  a PROXY v2 header says where it was going, then TLS with an SNI (plain=True: HTTP)
 later     a tunnel that has carried two good requests      reload    a tunnel from before the policy was replaced
+tunnel    CONNECT, then HTTP without TLS (undici, Node 24): the cases where that could make a difference
 """
 import random
 import re
@@ -13,8 +14,9 @@ import struct
 
 PATIENCE = 8
 WAYS = ("connect", "absolute", "unix", "socks", "captured", "later", "reload")
+TUNNELLED = (*WAYS, "tunnel")
 TUNNELS = tuple(way for way in WAYS if way != "absolute")
-LISTENER = {"later": "connect", "reload": "connect"}  # the rest is met on a listener of its own
+LISTENER = {"later": "connect", "reload": "connect", "tunnel": "connect"}  # the rest is met on a listener of its own
 BYTES_MAX = 1500  # of a message that goes out byte by byte, the rest in one piece
 
 
@@ -83,7 +85,7 @@ class Wire:
     def __init__(self, rig, transport, who="agent", host=None, sni=True, auth=True, plain=False, split=None):
         self.rig, self.transport, self.who, self.split = rig, transport, who, split
         up = rig.up
-        self.plain = plain or transport == "absolute"
+        self.plain = plain or transport in ("absolute", "tunnel")
         self.host, self.port = host or up.name, up.plain_port if self.plain else up.port
         door = LISTENER.get(transport, transport)
         self.auth = f"Proxy-Authorization: {rig.gw.basic(who)}\r\n" if auth and door in ("connect", "absolute") else ""

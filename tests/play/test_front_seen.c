@@ -136,8 +136,9 @@ static void a_handshake_that_fails_has_a_code(void **state)
     SAY(&c, "CONNECT a.test:443 HTTP/1.1\r\nHost: a.test:443\r\n\r\n");
     give_leaf(&s, take_connect(&s, "a.test", 443), "a.test");
     cl_expect(&c, "\r\n\r\n");
-    SAY(&c, GET_A);
-    took_note(&s, WALK_INTERCEPT, "plaintext-in-tunnel", "https", "a.test", 443);
+    SAY(&c, "\x80\x2e\1\0\2"); /* SSL 2 is no TLS, and no HTTP */
+    cl_expect(&c, "\"code\":\"not-http\"");
+    took_note(&s, WALK_PARSE, "not-http", "http", "a.test", 443);
     cl_close(&c);
     stage_close(&s);
     covers("A39 C6");

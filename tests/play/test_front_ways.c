@@ -75,6 +75,89 @@ static void socks_leads_to_http(void **state)
     covers("C7");
 }
 
+/* After CONNECT, up to the 200; `behind` comes in one piece with it. */
+static void connect_open(struct stage *s, struct cl *c, uint16_t port, const char *behind)
+{
+    char head[512];
+    snprintf(head, sizeof(head), "CONNECT a.test:%u HTTP/1.1\r\nHost: a.test:%u\r\n\r\n%s", port, port, behind);
+    cl_open(s, c);
+    SAY(c, head);
+    give_leaf(s, take_connect(s, "a.test", port), "a.test");
+    cl_expect(c, "HTTP/1.1 200 Connection established\r\n\r\n");
+    cl_forget(c);
+}
+
+/* What undici and Node send for an http:// URL: judged as http, and held to what CONNECT named. */
+static void connect_leads_to_http(void **state)
+{
+    static const struct {
+        uint16_t port;
+        const char *head, *code;
+    } bad[] = {
+        {80, "GET /x HTTP/1.1\r\nHost: b.test\r\n\r\n", "misdirected"},
+        {80, "GET /x HTTP/1.1\r\nHost: a.test:443\r\n\r\n", "misdirected"},
+        {443, GET_A, "misdirected"},
+        {8080, GET_A, "misdirected"},
+        {80, "GET http://a.test/x HTTP/1.1\r\nHost: a.test\r\n\r\n", "target-form"},
+        {80, "CONNECT a.test:80 HTTP/1.1\r\nHost: a.test:80\r\n\r\n", "connect-in-tunnel"},
+        {80, "\x80\x2e\1\0\2", "not-http"},
+        {80, "SSH-2.0-client\r\n\r\n", "bad-method"},
+    };
+    struct stage s;
+    struct cl c;
+    (void)state;
+    stage_open(&s);
+    connect_open(&s, &c, 80, "");
+    silent(&s, &s.judge);
+    SAY(&c, GET_A GET_A);
+    answered(&s, &c, "http", "a.test", 80);
+    answered(&s, &c, "http", "a.test", 80);
+    cl_close(&c);
+    connect_open(&s, &c, 80, GET_A);
+    answered(&s, &c, "http", "a.test", 80);
+    cl_close(&c);
+    connect_open(&s, &c, 443, "");
+    SAY(&c, "GET /x HTTP/1.1\r\nHost: a.test:443\r\n\r\n"); /* the port of TLS, without TLS */
+    answered(&s, &c, "http", "a.test", 443);
+    cl_close(&c);
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        connect_open(&s, &c, bad[i].port, "");
+        SAY(&c, bad[i].head);
+        cl_expect(&c, bad[i].code);
+        assert_int_equal(cl_end(&c), END_FIN);
+        took_note(&s, WALK_PARSE, bad[i].code, "http", "a.test", bad[i].port);
+        cl_close(&c);
+    }
+    silent(&s, &s.judge);
+    stage_close(&s);
+    covers("C2 C3 C7 C37");
+}
+
+/* The leaf is waiting for a hello when it is replaced by others; and for one that never comes. */
+static void connect_keeps_its_leaf_until_the_hello(void **state)
+{
+    char host[32];
+    struct stage s;
+    struct cl c, other;
+    (void)state;
+    stage_open(&s);
+    connect_open(&s, &c, 443, "");
+    for (int i = 0; i < FRONT_LEAFS_MAX; i++) {
+        snprintf(host, sizeof(host), "h%d.test", i);
+        cl_tunnel(&s, &other, host);
+        cl_close(&other);
+    }
+    cl_tls_begin(&c, "a.test", NULL);
+    assert_true(cl_tls_end(&c));
+    cl_close(&c);
+    s.f->limits.tls_ms = 20;
+    connect_open(&s, &c, 443, "");
+    assert_int_equal(cl_end(&c), END_FIN);
+    took_note(&s, WALK_INTERCEPT, "tls-too-slow", "https", "a.test", 443);
+    cl_close(&c);
+    stage_close(&s);
+}
+
 /* The address is a claim nobody uses: who is asked for is what TLS or Host says, the port is what was asked. */
 static void an_address_in_socks_is_not_the_destination(void **state)
 {
@@ -357,6 +440,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(socks_leads_to_tls),
         cmocka_unit_test(socks_leads_to_http),
+        cmocka_unit_test(connect_leads_to_http),
+        cmocka_unit_test(connect_keeps_its_leaf_until_the_hello),
         cmocka_unit_test(an_address_in_socks_is_not_the_destination),
         cmocka_unit_test(captured_tls_goes_where_its_name_says),
         cmocka_unit_test(captured_http_goes_where_its_host_says),
