@@ -1,4 +1,5 @@
-/* See addr.h. Ranges: IANA special-purpose registries (RFC 6890) and the metadata addresses of clouds. */
+/* See addr.h; pure but for addr_own. Ranges: IANA special-purpose registries (RFC 6890) and the metadata addresses of
+ * clouds. */
 #include "common/net/addr.h"
 
 #include <arpa/inet.h>

@@ -78,6 +78,12 @@ static const struct policy_code codes[] = {
      "Name who may approve as the audit names them: \"uid 1000\" for the user with that number (id -u)."},
     {"P118", "the hold of an over: is never in force in the hours of its rule",
      "What is past the limits is denied then: name a hold without when:, or with the hours of the limited rule."},
+    {"P119", "a path that looks like a regular expression or a template",
+     "Paths are compared as they are written: * is one segment, ** any number of them, {name} one segment with a "
+     "name. "
+     "Write it with these, or leave it if the characters are meant."},
+    {"P120", "an upstream's address that connections may not go to",
+     "Addresses that are not public are dialled only where allow_private: of the upstream has them: add the range."},
 };
 
 const struct policy_code *policy_code_at(size_t i)

@@ -1,5 +1,6 @@
 #include "policy/load/disk.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -152,6 +153,23 @@ static bool is_plain(struct span s)
            span_find(s, SPAN("/../")) == s.n;
 }
 
+/* Which packs the folder has, for whoever named one that it has not. */
+static int no_pack(const char *dir, struct span stem, struct err *e)
+{
+    char list[256] = "";
+    size_t n = 0;
+    DIR *d = opendir(dir);
+    for (struct dirent *f; d && (f = readdir(d));) {
+        struct span name = span_str(f->d_name);
+        if (span_ends(name, SPAN(".yaml")) && n + name.n < sizeof(list))
+            n += (size_t)snprintf(list + n, sizeof(list) - n, "%s%.*s", n ? ", " : "", (int)name.n - 5, f->d_name);
+    }
+    if (d)
+        closedir(d);
+    return n ? err_set(e, "%s has no %.*s, but %s", dir, SPAN_FMT(span_first(stem, 64)), list)
+             : err_set(e, "there are no packs in %s", dir);
+}
+
 static int fetch_pack(struct disk *d, struct span name, struct span *text, struct err *e)
 {
     const char *const dirs[] = {d->packs ? d->packs : PKGDATADIR "/packs", d->packs ? NULL : "conf/packs"};
@@ -161,8 +179,11 @@ static int fetch_pack(struct disk *d, struct span name, struct span *text, struc
         return err_set(e, "no name of a pack");
     for (size_t i = 0; i < 2 && dirs[i]; i++) {
         snprintf(path, sizeof(path), "%s/%.*s.yaml", dirs[i], SPAN_FMT(stem));
-        if (i == 0 && !d->packs && access(path, F_OK) != 0)
-            continue;
+        if (access(path, F_OK) != 0 && errno == ENOENT) {
+            if (i == 0 && !d->packs && access(dirs[1], F_OK) == 0)
+                continue;
+            return no_pack(dirs[0], stem, e);
+        }
         if (strcmp(dirs[i], PKGDATADIR "/packs") != 0)
             return read_seen(d, path, POLICY_FILE_MAX, text, e);
         /* Installed with this program: whoever can write there needs no signature. */

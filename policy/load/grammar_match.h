@@ -39,6 +39,7 @@ struct m_match {
     struct m_ws ws;
     struct list json, form; /* m_cond */
     struct items derived;   /* hosts that the resource or operation implies; at is set when they are used */
+    uint64_t can;           /* effects it can have, as far as effect:, op: and method: tell; 0: any. warn_never.c */
     bool except;
 };
 

@@ -161,7 +161,10 @@ static struct m_pack *read_pack(struct loader *l, const struct m_packuse *u)
     struct err why = {""};
     struct span text = SPAN_NONE;
     if (!is_pack_name(u->name.text)) {
-        problem(l, u->name.at, "P008", "a pack is named with its version, such as git@1");
+        struct span stem = span_first(u->name.text, span_index(u->name.text, '@'));
+        bool there = l->fetch && l->fetch(l->fetch_arg, POLICY_REF_PACK, stem, &text, &why) == 0;
+        problem(l, u->name.at, "P008", "a pack is named with its version, such as git@1%s%.300s",
+                there || !why.text[0] ? "" : "; ", there ? "" : why.text);
         return NULL;
     }
     if (l->fetch == NULL || l->fetch(l->fetch_arg, POLICY_REF_PACK, u->name.text, &text, &why) != 0) {

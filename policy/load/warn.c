@@ -61,6 +61,7 @@ static void warn_rule(struct loader *l, const struct model *m, struct uses *uses
     if (r->use.at && uses)
         warn_use(l, uses, r);
     warn_never(l, m, r);
+    warn_words(l, r);
     warn_sums(l, r);
     bool narrowed = t->effects.at || t->methods.at || t->ops.at || t->ws.at;
     if (r->decide.v == VERDICT_ALLOW && !narrowed)
@@ -103,9 +104,15 @@ void warn_model(struct loader *l, const struct model *m)
         int hold = m->rules[i]->over.at ? find_rule(m, m->rules[i]->over.text) : -1;
         if (hold >= 0)
             m->rules[hold]->taken = true;
+        struct m_match *except = m->rules[i]->except.v;
+        m->rules[i]->match.can = effects_of(m, &m->rules[i]->match);
+        for (size_t k = 0; k < m->rules[i]->except.n; k++)
+            except[k].can = effects_of(m, &except[k]);
     }
     for (size_t i = 0; i < m->nrules; i++)
         warn_rule(l, m, uses, m->rules[i]);
+    for (size_t i = 0; i < m->nupstreams; i++)
+        warn_address(l, m->upstreams[i]);
     for (size_t i = 0; i < m->napprovers; i++)
         warn_approver(l, m->approvers[i]);
     warn_covered(l, m);

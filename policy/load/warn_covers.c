@@ -64,7 +64,7 @@ bool match_covers(struct loader *l, const struct m_match *x, const struct m_matc
            covers_list(l, &x->ports, &y->ports, 0) && covers_list(l, &x->methods, &y->methods, 0) &&
            covers_list(l, &x->paths, &y->paths, '/') && covers_list(l, &x->ops, &y->ops, '.') &&
            covers_list(l, &x->resources, &y->resources, '/') && covers_mask(x->schemes.v, y->schemes.v) &&
-           covers_mask(x->effects.v, y->effects.v);
+           covers_mask(x->effects.v, y->can);
 }
 
 /* Is everything that b is about certainly something that rule a is about? */

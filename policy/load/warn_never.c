@@ -3,6 +3,41 @@
 #include "policy/load/set.h"
 #include "policy/load/warn.h"
 
+static uint64_t effects_of_op(const struct model *m, struct span op)
+{
+    struct glob g = glob_of(op, '.');
+    uint64_t can = 0;
+    for (size_t i = 0; i < m->npacks; i++) {
+        const struct m_op *ops = m->packs[i]->ops.v;
+        for (size_t k = 0; k < m->packs[i]->ops.n; k++)
+            can |= glob_match(&g, ops[k].op.text, '.', false) ? UINT64_C(1) << ops[k].effect.v : 0;
+    }
+    return span_starts(op, SPAN("http.")) || span_starts(op, SPAN("*")) ? 0 : can;
+}
+
+/* Without a pack the method alone says what the effect is; a GET with a body is a write too. */
+static uint64_t effects_of_method(struct span s)
+{
+    bool reads = span_eq(s, SPAN("GET")) || span_eq(s, SPAN("HEAD")) || span_eq(s, SPAN("OPTIONS"));
+    return (span_eq(s, SPAN("DELETE")) ? 1u << EFFECT_DELETE : 1u << EFFECT_WRITE) | (reads ? 1u << EFFECT_READ : 0);
+}
+
+uint64_t effects_of(const struct model *m, const struct m_match *t)
+{
+    uint64_t can = 0;
+    if (t->effects.v || t->ws.at)
+        return t->effects.v;
+    for (size_t i = 0; i < t->ops.n; i++) {
+        uint64_t one = effects_of_op(m, t->ops.v[i].text);
+        if (one == 0)
+            return 0;
+        can |= one;
+    }
+    for (size_t i = 0; t->ops.n == 0 && m->npacks == 0 && i < t->methods.n; i++)
+        can |= effects_of_method(t->methods.v[i].text);
+    return can;
+}
+
 /* An operation has one effect: asking for another one never fits. */
 static void warn_effect(struct loader *l, const struct model *m, const struct m_rule *r)
 {
@@ -78,18 +113,13 @@ static void warn_conds(struct loader *l, const struct list *conds)
         set_free(&texts[i]);
 }
 
-/* Without a pack the method alone says what the effect is; a GET with a body is a write too. */
 static void warn_method(struct loader *l, const struct model *m, const struct m_match *t)
 {
     uint64_t can = 0;
     if (m->npacks || t->methods.n == 0 || t->effects.v == 0 || t->ws.at)
         return;
-    for (size_t i = 0; i < t->methods.n; i++) {
-        struct span s = t->methods.v[i].text;
-        bool reads = span_eq(s, SPAN("GET")) || span_eq(s, SPAN("HEAD")) || span_eq(s, SPAN("OPTIONS"));
-        can |= span_eq(s, SPAN("DELETE")) ? 1u << EFFECT_DELETE : 1u << EFFECT_WRITE;
-        can |= reads ? 1u << EFFECT_READ : 0;
-    }
+    for (size_t i = 0; i < t->methods.n; i++)
+        can |= effects_of_method(t->methods.v[i].text);
     if ((can & t->effects.v) == 0)
         problem(l, t->effects.at, "P102",
                 "the rule can never fit: none of its methods has this effect without a pack");

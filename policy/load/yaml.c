@@ -291,8 +291,10 @@ static int parse_events(struct build *b, yaml_parser_t *parser)
             struct node here = {.file = b->l->file,
                                 .line = (uint32_t)parser->problem_mark.line + 1,
                                 .col = (uint32_t)parser->problem_mark.column + 1};
-            problem(b->l, &here, "P001", "not YAML: %s%s%s", parser->problem ? parser->problem : "unreadable",
-                    parser->context ? ", " : "", parser->context ? parser->context : "");
+            bool star = parser->context && strstr(parser->context, "alias") != NULL;
+            problem(b->l, &here, "P001", "not YAML: %s%s%s%s", parser->problem ? parser->problem : "unreadable",
+                    parser->context ? ", " : "", parser->context ? parser->context : "",
+                    star ? ": a value that begins with * stands in quotes, such as \"*.example.com\"" : "");
             return -1;
         }
         bool end = ev.type == YAML_STREAM_END_EVENT;

@@ -46,6 +46,46 @@ static const struct row {
     {"{ id: a, decide: allow, match: { host: a.example, method: POST } }\n"
      "  - { id: h, decide: hold, match: { host: a.example } }",
      "P103", "give it an except:"},
+    /* what a method can do, the hold takes by its effect */
+    {"{ id: a, decide: allow, match: { host: a.example, method: [POST, PATCH] } }\n"
+     "  - { id: h, decide: hold, match: { host: a.example, effect: [write, delete] } }",
+     "P103", "\"a\" never decides: the rule \"h\" at policy.yaml:4 holds all it is about"},
+    {"{ id: a, decide: allow, match: { host: a.example, method: [POST, DELETE] } }\n"
+     "  - { id: h, decide: hold, match: { host: a.example, effect: write } }",
+     "P103", NULL},
+    {"{ id: a, decide: allow, match: { host: a.example, method: [GET, POST] } }\n"
+     "  - { id: h, decide: hold, match: { host: a.example, effect: [write, delete] } }",
+     "P103", NULL},
+    {"{ id: a, decide: hold, match: { host: a.example, method: POST }, except: [{ effect: write }] }", "P102",
+     "takes everything away"},
+    /* words of something else */
+    {"{ id: a, decide: deny, match: { host: a.example, path: \"/v1/.*\" } }", "P119",
+     "\"/v1/.*\" is taken as it is written, and looks like \".*\" of a regular expression"},
+    {"{ id: a, decide: deny, match: { host: a.example, path: \"/v1/users$\" } }", "P119", "an anchor"},
+    {"{ id: a, decide: deny, match: { host: a.example, path: \"/v1/[0-9]+/x\" } }", "P119", "a class"},
+    {"{ id: a, decide: deny, match: { host: a.example, path: \"/v1/(a|b)\" } }", "P119",
+     "a path for each alternative"},
+    {"{ id: a, decide: deny, match: { host: a.example, path: \"/v1/:id\" } }", "P119",
+     "{name} stands for one segment"},
+    {"{ id: a, decide: deny, match: { host: a.example, path: \"/v1/<id>\" } }", "P119", "a template"},
+    {"{ id: a, decide: deny, match: { host: a.example }, except: [{ path: \"/v1/<id>\" }] }", "P119", "a template"},
+    {"{ id: a, decide: deny, match: { host: a.example, path: \"/v1/{id}/*:cancel\" } }", "P119", NULL},
+    {"{ id: a, decide: deny, match: { host: a.example, path: [\"/v1/**\", \"/a.b/c(d)\", \"/x/*.json\"] } }", "P119",
+     NULL},
+    /* an address that is not dialled */
+    {"{ id: a, decide: deny, match: { host: a.example } }\n"
+     "upstreams:\n  - { host: a.example, address: 10.0.0.7 }",
+     "P120", "10.0.0.7 is a private address, which no range of allow_private: has"},
+    {"{ id: a, decide: deny, match: { host: a.example } }\n"
+     "upstreams:\n  - { host: a.example, address: 10.0.0.7, allow_private: [10.0.0.0/24] }",
+     "P120", NULL},
+    {"{ id: a, decide: deny, match: { host: a.example } }\n"
+     "upstreams:\n  - { host: a.example, address: 10.0.0.7, allow_private: [10.0.1.0/24] }",
+     "P120", "add allow_private: [10.0.0.7/32]"},
+    {"{ id: a, decide: deny, match: { host: 127.0.0.1 } }\nupstreams:\n  - { host: 127.0.0.1, port: 8443 }", "P120",
+     "loopback address"},
+    {"{ id: a, decide: deny, match: { host: a.example } }\nupstreams:\n  - { host: a.example, address: 8.8.8.8 }",
+     "P120", NULL},
     /* a deny over others, in both orders of id */
     {"{ id: a, decide: deny, match: { host: a.example } }\n"
      "  - { id: b, decide: hold, match: { host: a.example, scheme: http, port: 81 } }",
