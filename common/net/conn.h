@@ -69,6 +69,8 @@ size_t conn_queued(const struct conn *c);
 int conn_push(struct conn *c) MUSTCHECK;
 /* Half-close our side after the queue. */
 void conn_end(struct conn *c);
+/* The same without close_notify: over TLS the peer knows that what it has may not be all. */
+void conn_end_cut(struct conn *c);
 void conn_pause(struct conn *c, bool paused);
 /* One deadline; 0 clears it. */
 void conn_deadline(struct conn *c, uint64_t ms);

@@ -107,7 +107,7 @@ void conn_flush(struct conn *c)
         return;
     if (c->ending && !c->ended && c->out.n == c->out_off && c->mode != CONN_HANDSHAKE) {
         c->ended = true;
-        if (c->mode == CONN_TLS)
+        if (c->mode == CONN_TLS && !c->abrupt)
             conn_tls_end(c);
     }
     if (c->mode == CONN_BROKEN || c->write_lost)
@@ -142,6 +142,12 @@ void conn_end(struct conn *c)
 {
     c->ending = true;
     task_flush(c->loop, &c->flush);
+}
+
+void conn_end_cut(struct conn *c)
+{
+    c->abrupt = true;
+    conn_end(c);
 }
 
 int conn_push(struct conn *c)

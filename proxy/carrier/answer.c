@@ -227,13 +227,15 @@ static enum walk_next take_piece(struct exchange *x, struct span in)
     return used == 0 && !x->complete ? WALK_WAIT : WALK_NEXT;
 }
 
+/* Nothing more will come. What did is the client's, also of an answer that is cut short: it may say that a write was
+ * done. */
 static enum walk_next at_end(struct exchange *x)
 {
     size_t before = x->ready.n;
-    if (x->lost != CONN_EOF || http_body_eof(&x->in) != HTTP_OK)
-        return exchange_fail(x, "answer-cut", "the upstream's answer was cut short");
-    x->complete = true;
-    if (search(x, SPAN_NONE, true) != WALK_NEXT)
+    x->complete = x->lost == CONN_EOF && http_body_eof(&x->in) == HTTP_OK;
+    x->cut = !x->complete;
+    /* Of a coding that breaks off there is nothing more to look at. */
+    if ((x->complete || x->decode == NULL) && search(x, SPAN_NONE, true) != WALK_NEXT)
         return WALK_FAIL;
     keep(x, before);
     return WALK_NEXT;
@@ -249,7 +251,7 @@ static size_t room(const struct exchange *x)
 
 static enum walk_next take_input(struct exchange *x)
 {
-    while (!x->complete) {
+    while (!x->complete && !x->cut) {
         enum walk_next next = take_piece(x, span_first(conn_input(x->conn), room(x)));
         if (next == WALK_FAIL)
             return next;
@@ -271,20 +273,24 @@ enum walk_next answer_body(struct exchange *x)
         return socket_go(x);
     if (take_input(x) != WALK_NEXT)
         return WALK_FAIL;
-    if (!x->nobody && relay_ready(x, x->complete) != 0) {
+    if (!x->nobody && relay_ready(x, x->complete || x->cut) != 0) {
         if (x->f.repeatable)
             return exchange_fail(x, "cancelled", "the client is gone");
         x->nobody = true;
     }
     if (x->nobody) {
         dynbuf_reset(&x->ready);
-        if (!x->complete && take_input(x) != WALK_NEXT)
+        if (take_input(x) != WALK_NEXT)
             return WALK_FAIL;
     }
+    if (x->cut && (x->nobody || x->relayed_end))
+        return exchange_fail(x, "answer-cut", "the upstream's answer was cut short");
     if (x->complete && (x->nobody || x->relayed_end))
         return WALK_DONE;
-    if (x->is_lost)
+    if (x->is_lost) { /* now it waits for the client alone */
+        conn_deadline(x->conn, 0);
         return WALK_WAIT;
+    }
     bool stuck = room(x) == 0;
     conn_deadline(x->conn, stuck ? 0 : x->carrier->settings.idle_ms);
     conn_pause(x->conn, stuck);

@@ -32,20 +32,23 @@ static void lost(struct exchange *x, enum conn_event ev)
 
 static void not_up(struct exchange *x, enum conn_event ev)
 {
-    const char *why = ev == CONN_TIMEOUT ? "no answer in time" : conn_why(x->conn);
+    struct conn *failed = x->conn;
+    const char *why = ev == CONN_TIMEOUT ? "no answer in time" : conn_why(failed);
     bool in_tls = x->in_tls;
-    (void)exchange_fail(x, in_tls ? "tls-failed" : "connect-failed", "the upstream could not be reached: %s", why);
-    conn_free(&x->conn);
-    /* Another address may answer; one that shows the wrong certificate ends it (D17). */
-    if (in_tls || dial_next(x) == WALK_FAIL)
+    x->conn = NULL;
+    /* Another address may answer, and until none does nothing has failed: a body that comes meanwhile waits. One that
+     * shows the wrong certificate ends it (D17). */
+    bool over = in_tls || dial_next(x) == WALK_FAIL;
+    if (over)
+        (void)exchange_fail(x, in_tls ? "tls-failed" : "connect-failed", "the upstream could not be reached: %s", why);
+    conn_free(&failed);
+    if (over)
         exchange_end(x);
 }
 
 static void is_up(struct exchange *x)
 {
     x->up = true;
-    x->code = NULL;
-    x->why[0] = '\0';
     exchange_resume(x);
 }
 
@@ -124,9 +127,7 @@ static enum walk_next dial_next(struct exchange *x)
         conn_deadline(x->conn, x->tried < x->nto && wait > 3000 ? 3000 : wait);
         return WALK_WAIT;
     }
-    if (x->code == NULL)
-        return exchange_fail(x, "connect-failed", "no address of the upstream can be connected to");
-    return WALK_FAIL;
+    return exchange_fail(x, "connect-failed", "no address of the upstream can be connected to");
 }
 
 /* The addresses that were checked are the ones that are dialled. */

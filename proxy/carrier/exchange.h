@@ -69,6 +69,7 @@ struct exchange {
     bool flows;      /* of unknown length, or nothing to wait for: the head goes at once */
     bool text, digests, covered;
     bool complete; /* its last byte is here */
+    bool cut;      /* it ended before that: what came is handed on, and marked as not all */
     bool relayed, relayed_end;
     struct dynbuf head; /* wire_answer, encoded */
     struct scrub_stream scrub;

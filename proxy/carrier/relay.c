@@ -41,7 +41,7 @@ static int send_head(struct exchange *x, bool end)
         (void)write_head_again(x, b, true, false, 0);
     else
         (void)dynbuf_add(b, dynbuf_span(&x->head));
-    bool all = end && n == x->ready.n;
+    bool all = end && !x->cut && n == x->ready.n;
     msg_put_u8(b, all);
     msg_put_span(b, span_of(x->ready.p, n));
     if (chan_commit(front) != 0)
@@ -73,9 +73,9 @@ int relay_ready(struct exchange *x, bool end)
     }
     if (!end || x->relayed_end || x->ready.n > 0)
         return 0;
-    static const uint8_t yes = 1;
+    const uint8_t whole = !x->cut;
     x->relayed_end = true;
-    return chan_send(front, M_ANSWER_END, x->xid, span_of(&yes, 1));
+    return chan_send(front, M_ANSWER_END, x->xid, span_of(&whole, 1));
 }
 
 void relay_cut(struct exchange *x)

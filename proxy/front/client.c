@@ -79,20 +79,45 @@ static void forget(struct client *c)
 void client_free(struct client *c)
 {
     leave_exchange(c, "the connection was cut");
-    conn_free(&c->conn);
-    forget(c);
-}
-
-/* In plain text an answer that ends with the connection would look complete. */
-void client_cut(struct client *c)
-{
-    bool looks_whole = c->on && c->x.answering && c->x.until_close && c->state != CLIENT_TUNNEL;
-    leave_exchange(c, "the answer was cut");
-    if (looks_whole)
+    if (c->reset)
         conn_reset(&c->conn);
     else
         conn_free(&c->conn);
     forget(c);
+}
+
+/* In plain text an answer that ends with the connection would look complete. */
+static bool looks_whole(const struct client *c)
+{
+    return c->on && c->x.answering && c->x.until_close && c->state != CLIENT_TUNNEL;
+}
+
+void client_drop(struct client *c)
+{
+    c->reset |= looks_whole(c);
+    client_free(c);
+}
+
+static void closing(struct client *c)
+{
+    client_wait(c, WAIT_CLOSE);
+    client_state(c, CLIENT_CLOSING);
+    /* What still comes is taken and dropped: unread bytes would turn the close into a reset. */
+    conn_consume(c->conn, conn_input(c->conn).n);
+    conn_pause(c->conn, false);
+}
+
+void client_cut(struct client *c)
+{
+    c->reset |= looks_whole(c);
+    leave_exchange(c, "the answer was cut");
+    if (c->state == CLIENT_HANDSHAKE || c->eof) {
+        client_free(c);
+        return;
+    }
+    closing(c);
+    if (!c->reset) /* else the reset comes when the time to read is over: it would take what is on its way */
+        conn_end_cut(c->conn);
 }
 
 void client_finish(struct client *c)
@@ -102,11 +127,7 @@ void client_finish(struct client *c)
         client_free(c);
         return;
     }
-    client_wait(c, WAIT_CLOSE);
-    client_state(c, CLIENT_CLOSING);
-    /* What still comes is taken and dropped: unread bytes would turn the close into a reset. */
-    conn_consume(c->conn, conn_input(c->conn).n);
-    conn_pause(c->conn, false);
+    closing(c);
     conn_end(c->conn);
 }
 

@@ -59,6 +59,7 @@ struct client {
     uint64_t stalled;      /* WAIT_CLOSE: when too long nothing was taken */
     bool used;             /* a request was read: CONNECT may not follow */
     bool on, eof;
+    bool reset;        /* closing, in a way that is no proper end */
     struct exchange x; /* on: in use */
     struct client *next, *prev;
 };
@@ -68,7 +69,8 @@ void client_adopt(struct front *f, int fd, const struct arrival *a);
 /* It came straight to a listener of captured connections. */
 void client_not_captured(struct front *f, int fd);
 void client_free(struct client *c);   /* closes at once */
-void client_cut(struct client *c);    /* the same, so that the client cannot take what it has for all */
+void client_drop(struct client *c);   /* the same, so that the client cannot take what it has for all */
+void client_cut(struct client *c);    /* the same behind what is queued, which the client is given time to read */
 void client_finish(struct client *c); /* flushes, gives time to read, then closes */
 void client_go_on(struct client *c);  /* as far as the input reaches */
 int client_write(struct client *c, struct span s) MUSTCHECK;

@@ -53,7 +53,7 @@ static void write_passed(struct client *c)
         return;
     }
     log_debug("a client does not read its answer");
-    client_cut(c);
+    client_drop(c);
 }
 
 static void close_passed(struct client *c)

@@ -1,6 +1,8 @@
 /* One request through a real carrier: INV1, INV2, A44-A48, C12, C14, C21, C25, D19. */
 #include "tests/unit/carrier_world.h"
 
+#include <arpa/inet.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -174,6 +176,58 @@ static void cut_short(void **state)
     world_wait_up(w, 3, "HEAD /4");
     world_answer(w, 3, "HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n");
     expect_answer(w, XID(4), "", true);
+    world_free(&w);
+}
+
+/* What came of an answer is handed on even if its end is there at once, and is marked as not all. */
+static void cut_at_once(void **state)
+{
+    static const struct {
+        const char *answer, *body;
+    } rows[] = {{"HTTP/1.1 201 Created\r\nContent-Length: 9\r\n\r\nhello", "hello"},
+                {"HTTP/1.1 201 Created\r\nContent-Length: 9\r\n\r\n", ""},
+                {"HTTP/1.1 201 Created\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n3\r\na", "helloa"}};
+    struct world *w = world_new();
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        uint64_t id = XID(1 + i);
+        world_forward(w, id, (struct request){.path = "/1", .method = "POST", .once = true});
+        world_wait_up(w, i, "POST /1");
+        world_answer(w, i, rows[i].answer);
+        conn_finish(&w->up[i].conn);
+        expect_code(w, id, OUTCOME_ANSWERED, "answer-cut");
+        assert_true(world_result(w, id).relayed);
+        expect_answer(w, id, rows[i].body, false);
+    }
+    world_free(&w);
+}
+
+/* More than the client has taken when its end comes: it gets the rest, and then the mark. */
+static void cut_behind_the_credit(void **state)
+{
+    struct world *w = world_new();
+    struct dynbuf answer;
+    static const uint8_t more[4] = {0, 64, 64, 0};
+    dynbuf_init(&answer, 1024 * 1024);
+    (void)dynbuf_add(&answer, SPAN("HTTP/1.1 200 OK\r\nContent-Length: 999999\r\n\r\n"));
+    for (size_t i = 0; i < ANSWER_WINDOW + 5000; i++)
+        (void)dynbuf_add_byte(&answer, 'a');
+    (void)dynbuf_add_byte(&answer, 0);
+    world_forward(w, XID(1), (struct request){.path = "/1"});
+    world_wait_up(w, 0, "GET /1");
+    world_answer(w, 0, (const char *)answer.p);
+    conn_finish(&w->up[0].conn);
+    (void)world_wait(w, ROLE_FRONT, M_ANSWER, XID(1));
+    world_settle(w);
+    assert_int_equal(world_count(w, ROLE_FRONT, M_ANSWER_END, XID(1)), 0);
+    world_say(w, ROLE_FRONT, M_ANSWER_CREDIT, XID(1), span_of(more, sizeof(more)));
+    struct answer got;
+    expect_code(w, XID(1), OUTCOME_ANSWERED, "answer-cut");
+    world_settle(w);
+    world_front_answer(w, XID(1), &got);
+    assert_int_equal(got.body.n, ANSWER_WINDOW + 5000);
+    assert_false(got.ok);
+    dynbuf_free(&got.body);
+    dynbuf_free(&answer);
     world_free(&w);
 }
 
@@ -380,6 +434,62 @@ static void addresses(struct world *w, uint64_t id, const char *text, const char
     assert_int_equal(chan_commit(w->peer[ROLE_RESOLVER]), 0);
 }
 
+/* A listener that answers nobody any more: two connections have filled its queue. */
+static void full_listener(const char *address, uint16_t port, int fd[3])
+{
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(port)};
+    assert_int_equal(inet_pton(AF_INET, address, &at.sin_addr), 1);
+    for (int i = 0; i < 3; i++)
+        fd[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+    assert_int_equal(bind(fd[0], (struct sockaddr *)&at, sizeof(at)), 0);
+    assert_int_equal(listen(fd[0], 0), 0);
+    for (int i = 1; i < 3; i++)
+        assert_true(connect(fd[i], (struct sockaddr *)&at, sizeof(at)) == 0 || errno == EINPROGRESS);
+}
+
+/* What comes of a body while other addresses are tried is kept for the one that answers. */
+static void upload_to_a_later_address(void **state)
+{
+    static const char *const text[] = {"127.0.0.2", "127.0.0.3", "127.0.0.1"};
+    struct world *w = world_new();
+    struct dynbuf *b;
+    int full[2][3];
+    size_t sent = 0;
+    for (int i = 0; i < 2; i++)
+        full_listener(text[i], w->port, full[i]);
+    w->carrier->settings.connect_ms = 100;
+    world_upstream(w, 2, "", false, true);
+    world_forward(w, XID(1),
+                  (struct request){
+                      .path = "/1", .method = "PUT", .upstream = 2, .once = true, .body = BODY_STREAM, .size = UINT64_MAX});
+    (void)world_wait(w, ROLE_RESOLVER, M_RESOLVE, 1);
+    b = chan_begin(w->peer[ROLE_RESOLVER], M_ADDRESSES, 1);
+    assert_non_null(b);
+    msg_put_u8(b, 3);
+    for (int i = 0; i < 3; i++) {
+        struct addr a;
+        assert_int_equal(addr_parse(span_str(text[i]), &a), 0);
+        msg_put_u8(b, (uint8_t)a.family);
+        msg_put_span(b, span_of(a.b, addr_bytes(&a)));
+    }
+    assert_int_equal(chan_commit(w->peer[ROLE_RESOLVER]), 0);
+    for (; w->nups == 0 && world_count(w, ROLE_JUDGE, M_RESULT, XID(1)) == 0; sent++) {
+        world_say(w, ROLE_JUDGE, M_BODY, XID(1), SPAN("x"));
+        world_settle(w);
+    }
+    world_say(w, ROLE_JUDGE, M_BODY_END, XID(1), SPAN("\1"));
+    world_wait_up(w, 0, "\r\n0\r\n\r\n");
+    size_t came = 0;
+    for (size_t i = 0; i < w->up[0].got.n; i++)
+        came += w->up[0].got.p[i] == 'x';
+    assert_int_equal(came, sent);
+    world_answer(w, 0, OK5);
+    expect_answer(w, XID(1), "hello", true);
+    for (int i = 0; i < 6; i++)
+        close(full[i / 3][i % 3]);
+    world_free(&w);
+}
+
 /* C12, C14, C21: what the resolver says is checked again; a write asks afresh; nothing of ours is a destination. */
 static void names(void **state)
 {
@@ -488,6 +598,8 @@ int main(void)
         cmocka_unit_test(unasked),
         cmocka_unit_test(interim),
         cmocka_unit_test(cut_short),
+        cmocka_unit_test(cut_at_once),
+        cmocka_unit_test(cut_behind_the_credit),
         cmocka_unit_test(early_answer),
         cmocka_unit_test(streamed_body),
         cmocka_unit_test(body_in_a_descriptor),
@@ -496,6 +608,7 @@ int main(void)
         cmocka_unit_test(cancelled),
         cmocka_unit_test(backpressure),
         cmocka_unit_test(names),
+        cmocka_unit_test(upload_to_a_later_address),
         cmocka_unit_test(unreachable),
         cmocka_unit_test(a_later_number_takes_the_place),
         cmocka_unit_test(foreign_credit),
