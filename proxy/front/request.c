@@ -96,6 +96,26 @@ static void begin(struct client *c, const struct http_head *h)
     http_body_begin(&x->reader, h);
 }
 
+/* What is here of the body already is looked at before anybody is asked: a head whose body is known to be malformed
+ * leaves no beginning upstream. */
+static enum walk_next look_ahead(const struct http_head *h, struct span behind, struct http_err *e)
+{
+    struct http_body reader;
+    struct span data;
+    size_t used;
+    enum http_result r;
+    http_body_begin(&reader, h);
+    do {
+        used = 0;
+        r = behind.n ? http_body_step(&reader, behind, &used, &data) : HTTP_MORE;
+        behind = span_from(behind, used);
+    } while (r == HTTP_MORE && used > 0);
+    if (r != HTTP_BAD)
+        return WALK_NEXT;
+    *e = reader.err;
+    return WALK_FAIL;
+}
+
 static enum walk_next send_request(struct client *c, const struct http_head *h, const struct wire_request *r,
                                    const char *accept, struct span behind, size_t *taken)
 {
@@ -141,6 +161,8 @@ enum walk_next front_request(struct client *c, const struct http_head *h, struct
     r.query = dynbuf_span(&f->query);
     r.has_query = h->has_query;
     copy_fields(h, front_socket_asked(h, accept), &r);
+    if (has_body(h) && look_ahead(h, behind, e) != WALK_NEXT)
+        return WALK_FAIL;
     *e = (struct http_err){503, "gateway-restarting", "the gateway is restarting; repeat the request"};
     return f->judge != NULL ? send_request(c, h, &r, accept, behind, taken) : WALK_FAIL;
 }

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Between the gateway and the upstream: what was decided once is sent once (attacks.md E42)."""
+"""Between the gateway and the upstream: what was decided once is sent once (attacks.md E42), and what is known to be no
+request is not begun."""
 from attack import everywhere
 from harness import main
 
@@ -30,6 +31,15 @@ def what_was_held_or_counted_is_sent_at_most_once(rig, transport):
     got = wire.talk(wire.head("GET", "/drop/held/1"), 1)
     rig.holds("E42 nor when it is asked for again", got.status != [200] and not rig.arrived(), got)
 
+
+@everywhere(["A9", "A12", "A13"])
+def a_head_whose_body_is_known_to_be_malformed_leaves_no_beginning(rig, transport, case):
+    rows = {"A9": ("0x5\r\nhello\r\n0\r\n\r\n", "5\r\nhello\r\n5g\r\n"), "A12": ("5\r\nhelloXX0\r\n\r\n", "4\r\nhello\r\n0\r\n\r\n"),
+            "A13": ("5\r\nhello\r\n00\r\n\r\n", "5\r\nhello\r\n0;x\r\n\r\n")}
+    for body in rows[case]:
+        wire = rig.open(transport)
+        got = wire.talk(wire.head("POST", "/w/1", "Transfer-Encoding: chunked") + body.encode())
+        rig.refused(f"{case} {body!r}", got, status=400)  # allowed by its head alone, and yet not a byte of it upstream
 
 
 if __name__ == "__main__":

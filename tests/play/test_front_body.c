@@ -250,8 +250,8 @@ static void a_malformed_body_is_refused(void **state)
         for (size_t i = 0; i < sizeof(bodies) / sizeof(bodies[0]); i++) {
             cl_open(&s, &c);
             SAY(&c, POST_TO "Transfer-Encoding: chunked\r\n\r\n");
-            SAY(&c, bodies[i]);
             struct ask a = take_request(&s);
+            SAY(&c, bodies[i]);
             give_wanted(&s, a.id, mode, 1000);
             UNTIL(&s, s.judge.last != NULL && s.judge.last->type != M_BODY);
             while (s.judge.first->type == M_BODY)
@@ -262,6 +262,16 @@ static void a_malformed_body_is_refused(void **state)
             assert_int_equal(cl_end(&c), END_FIN);
             cl_close(&c);
         }
+    for (size_t i = 0; i < sizeof(bodies) / sizeof(bodies[0]); i++) { /* with its head: nobody is asked about it */
+        char whole[300];
+        cl_open(&s, &c);
+        snprintf(whole, sizeof(whole), POST_TO "Transfer-Encoding: chunked\r\n\r\n%s", bodies[i]);
+        SAY(&c, whole);
+        cl_expect(&c, "HTTP/1.1 400 ");
+        assert_int_equal(cl_end(&c), END_FIN);
+        cl_close(&c);
+        silent(&s, &s.judge);
+    }
     /* After the upstream has begun to answer there is no room for a refusal. */
     cl_open(&s, &c);
     SAY(&c, POST_TO "Transfer-Encoding: chunked\r\n\r\n");
