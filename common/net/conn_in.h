@@ -50,7 +50,7 @@ struct conn {
 
     int write_lost; /* errno of the write that failed; what the peer said before is still read */
     bool paused, eof, eof_told, ending, ended, shut, finishing, above;
-    bool abrupt; /* ending, without a farewell */
+    bool abrupt;  /* ending, without a farewell */
     bool more;    /* there is input that the owner was not told of */
     bool stalled; /* raw_in or SSL may hold more than the input has room for */
     bool tell_failed, failed_told, tell_ready;

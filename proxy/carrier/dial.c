@@ -40,7 +40,8 @@ static void not_up(struct exchange *x, enum conn_event ev)
      * shows the wrong certificate ends it (D17). */
     bool over = in_tls || dial_next(x) == WALK_FAIL;
     if (over)
-        (void)exchange_fail(x, in_tls ? "tls-failed" : "connect-failed", "the upstream could not be reached: %s", why);
+        (void)exchange_fail(x, in_tls ? "tls-failed" : "connect-failed", "the upstream could not be reached: %s",
+                            why);
     conn_free(&failed);
     if (over)
         exchange_end(x);

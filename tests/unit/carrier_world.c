@@ -206,6 +206,12 @@ void world_settle(struct world *w)
     }
 }
 
+void world_close_up(struct world *w, size_t i)
+{
+    conn_free(&w->up[i].conn);
+    w->up[i].ended = true;
+}
+
 /* ---- what the peers say ---- */
 
 void world_say(struct world *w, enum role_id from, uint16_t type, uint64_t id, struct span payload)
@@ -328,4 +334,15 @@ void expect_answer(struct world *w, uint64_t xid, const char *body, bool ok)
     if (!span_eq(dynbuf_span(&a.body), span_str(body)))
         fail_msg("body is %.*s", SPAN_FMT(dynbuf_span(&a.body)));
     dynbuf_free(&a.body);
+}
+
+void world_get(struct world *w, uint64_t n, size_t up, const char *answer, const char *body)
+{
+    char path[32], line[48];
+    snprintf(path, sizeof(path), "/%llu", (unsigned long long)n);
+    snprintf(line, sizeof(line), "GET /%llu HTTP/1.1\r\n", (unsigned long long)n);
+    world_forward(w, XID(n), (struct request){.path = path});
+    world_wait_up(w, up, line);
+    world_answer(w, up, answer);
+    expect_answer(w, XID(n), body, true);
 }

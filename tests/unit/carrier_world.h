@@ -57,6 +57,8 @@ void world_settle(struct world *w);
 /* Upstream connection i has got something that contains this. */
 void world_wait_up(struct world *w, size_t i, const char *part);
 void world_wait_closed(struct world *w, size_t i);
+/* The upstream closes it. */
+void world_close_up(struct world *w, size_t i);
 void world_answer(struct world *w, size_t i, const char *text);
 bool world_up_has(const struct world *w, size_t i, const char *part);
 
@@ -95,6 +97,8 @@ void world_front_answer(struct world *w, uint64_t xid, struct answer *a);
 
 #define OK5 "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
 void expect_code(struct world *w, uint64_t xid, enum outcome o, const char *code);
+/* Ask for /n over connection up, answer that, and expect the body. */
+void world_get(struct world *w, uint64_t n, size_t up, const char *answer, const char *body);
 void expect_answer(struct world *w, uint64_t xid, const char *body, bool ok);
 
 #endif
