@@ -1,8 +1,10 @@
 /* Looking into an answer that was encoded although identity was asked for. Pure; zlib.
  *
- * Feed what came; what may go on comes out, byte for byte as it came. Encoded bytes are held until
- * no prefix of a secret ends in what they decode to, so a secret never leaves, not even all but its last byte.
- * gzip and deflate in its zlib form, one coding; anything else cannot be looked into and is refused. */
+ * Feed what came; what may go on comes out, byte for byte as it came. Searched are both the bytes as they came (a
+ * gzip header has room for names and comments) and what they decode to. A block of the encoding goes on when the
+ * whole block and all before it may, by plan/plan.h, so nothing of a secret leaves, and no cut depends on one. gzip
+ * and deflate in its zlib form without a dictionary, one coding; anything else cannot be looked into and is refused.
+ */
 #ifndef CARRIER_DECODE_H
 #define CARRIER_DECODE_H
 

@@ -1,5 +1,6 @@
 #include "proxy/carrier/scrub.h"
 #include "common/secret.h"
+#include "proxy/carrier/plan/plan.h"
 
 #include <stdlib.h>
 
@@ -14,8 +15,7 @@
 enum { STRIDE_MAX = 32, LONG_FROM = 24, HASH_BITS_MIN = 12, HASH_BITS_MAX = 20 };
 
 struct form {
-    uint32_t at, n;      /* in bytes */
-    uint32_t same_first; /* next form with the same first byte, + 1 */
+    uint32_t at, n; /* in bytes */
 };
 
 struct entry {
@@ -28,17 +28,17 @@ struct scrub {
     size_t nbytes;
     struct form *form;
     size_t nforms;
-    uint32_t first[256]; /* form + 1 */
     struct entry *entry;
     size_t nentries;
     uint8_t *filter;
     uint32_t *head; /* entry + 1 */
     unsigned shift;
-    size_t longest, stride, gram;
+    size_t reach, stride, gram;
 };
 
 struct build {
     struct dynbuf bytes;
+    size_t most; /* bytes a form of this secret may have */
     struct form *form;
     size_t nforms;
 };
@@ -46,6 +46,8 @@ struct build {
 static int build_add(void *arg, struct span s)
 {
     struct build *b = arg;
+    if (s.n > b->most) /* the plan would let its beginning go */
+        return -1;
     for (size_t i = 0; i < b->nforms; i++)
         if (b->form[i].n == s.n && memcmp(b->bytes.p + b->form[i].at, s.p, s.n) == 0)
             return 0;
@@ -73,10 +75,8 @@ static size_t hash(const struct scrub *s, uint64_t v)
 static int index_forms(struct scrub *s)
 {
     size_t shortest = SIZE_MAX;
-    for (size_t i = 0; i < s->nforms; i++) {
+    for (size_t i = 0; i < s->nforms; i++)
         shortest = s->form[i].n < shortest ? s->form[i].n : shortest;
-        s->longest = s->form[i].n > s->longest ? s->form[i].n : s->longest;
-    }
     s->gram = shortest >= LONG_FROM ? 8 : 4;
     s->stride = shortest - s->gram + 1;
     if (s->stride > STRIDE_MAX)
@@ -94,8 +94,6 @@ static int index_forms(struct scrub *s)
     const uint8_t *bytes = secret_bytes(s->bytes).p;
     for (size_t i = 0; i < s->nforms; i++) {
         const uint8_t *p = bytes + s->form[i].at;
-        s->form[i].same_first = s->first[p[0]];
-        s->first[p[0]] = (uint32_t)i + 1;
         for (size_t off = 0; off < s->stride; off++) {
             size_t h = hash(s, load(s, p + off));
             s->entry[s->nentries] = (struct entry){(uint32_t)i, (uint32_t)off, s->head[h]};
@@ -111,12 +109,15 @@ static int check_secrets(const struct span *secret, size_t n, struct err *e)
     if (n > SCRUB_SECRETS_MAX)
         return err_set(e, "%zu secrets for one host are more than %d; narrow the credentials' only: lists", n,
                        SCRUB_SECRETS_MAX);
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         if (secret[i].n < SCRUB_SECRET_MIN || secret[i].n > SCRUB_SECRET_MAX)
             return err_set(e,
                            "a secret of %zu bytes cannot be recognised in answers (%d to %d bytes can); "
                            "store another one",
                            secret[i].n, SCRUB_SECRET_MIN, SCRUB_SECRET_MAX);
+        if (span_index(secret[i], '\n') < secret[i].n) /* plan/plan.h cuts there */
+            return err_set(e, "a secret with a line end in it cannot be recognised in answers; store another one");
+    }
     return 0;
 }
 
@@ -134,9 +135,14 @@ struct scrub *scrub_new(const struct span *secret, size_t n, struct err *e)
     if (s == NULL || b.form == NULL)
         goto out;
     s->refs = 1;
-    for (size_t i = 0; i < n; i++)
+    size_t longest = 0;
+    for (size_t i = 0; i < n; i++) {
+        longest = secret[i].n > longest ? secret[i].n : longest;
+        b.most = secret[i].n * PLAN_FORM_MOST;
         if (scrub_forms(secret[i], build_add, &b) != 0)
             goto out;
+    }
+    s->reach = plan_reach(longest);
     s->nforms = b.nforms;
     s->nbytes = b.bytes.n;
     if (b.nforms > 0) {
@@ -184,6 +190,11 @@ void scrub_unref(struct scrub **s)
 bool scrub_is_empty(const struct scrub *s)
 {
     return s == NULL || s->nforms == 0;
+}
+
+size_t scrub_reach(const struct scrub *s)
+{
+    return s == NULL ? 0 : s->reach;
 }
 
 size_t scrub_forms_count(const struct scrub *s)
@@ -282,29 +293,6 @@ int scrub_cover(const struct scrub *s, uint8_t *p, size_t n)
     return rc;
 }
 
-/* Is all of p..p+n the beginning of a longer form? */
-static bool may_begin(const struct scrub *s, const uint8_t *p, size_t n)
-{
-    const uint8_t *bytes = secret_bytes(s->bytes).p;
-    for (uint32_t i = s->first[p[0]]; i != 0; i = s->form[i - 1].same_first) {
-        const struct form *f = &s->form[i - 1];
-        if (f->n > n && memcmp(bytes + f->at, p, n) == 0)
-            return true;
-    }
-    return false;
-}
-
-/* The first position from which the rest may begin a form; n if none. */
-static size_t hold_from(const struct scrub *s, const uint8_t *p, size_t n)
-{
-    size_t at = s->longest > 0 && n >= s->longest ? n - (s->longest - 1) : 0;
-    if (s->nforms == 0)
-        return n;
-    while (at < n && (s->first[p[at]] == 0 || !may_begin(s, p + at, n - at)))
-        at++;
-    return at;
-}
-
 void scrub_begin(struct scrub_stream *t, struct scrub *set)
 {
     *t = (struct scrub_stream){.set = scrub_ref(set)};
@@ -343,7 +331,7 @@ int scrub_feed(struct scrub_stream *t, struct span in, bool last, struct dynbuf 
         goto out;
     t->found += r.found;
     size_t was = t->covered;
-    size_t hold = last ? n : hold_from(t->set, p, n);
+    size_t hold = last ? n : plan_release(t->set->reach, span_of(p, n));
     if (keep(t, p, n, hold, &r) != 0)
         goto out;
     cover(p, hold, &r);
@@ -356,21 +344,6 @@ out:
     if (rc != 0)
         explicit_bzero(p, n);
     return rc;
-}
-
-bool scrub_is_near(const struct scrub_stream *t)
-{
-    const struct scrub *s = t->set;
-    for (size_t at = 0; at < t->held.n; at++) {
-        const uint8_t *p = t->held.p + at, *bytes = secret_bytes(s->bytes).p;
-        size_t n = t->held.n - at;
-        for (uint32_t i = s->first[p[0]]; i != 0; i = s->form[i - 1].same_first) {
-            const struct form *f = &s->form[i - 1];
-            if (f->n > n && f->n <= 2 * n && memcmp(bytes + f->at, p, n) == 0)
-                return true;
-        }
-    }
-    return false;
 }
 
 void scrub_end(struct scrub_stream *t)

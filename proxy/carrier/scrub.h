@@ -4,8 +4,8 @@
  *
  * Every byte that lies in any occurrence of any form is replaced, so the result
  * has the length of the input and does not depend on where the input was cut.
- * A stream holds back only bytes that may begin a form (with event streams: as a
- * rule none). What is caught and what is not: proxy/carrier/SCRUB.md. */
+ * What a stream holds back does not depend on the secrets' bytes (plan/plan.h): never
+ * anything before a line feed. What is caught and what is not: proxy/carrier/SCRUB.md. */
 #ifndef CARRIER_SCRUB_H
 #define CARRIER_SCRUB_H
 
@@ -22,12 +22,14 @@ enum {
 
 struct scrub;
 
-/* NULL: a secret is shorter or longer than the limits, there are too many, or no memory; e says which, without
- * their bytes. n 0 gives a set that finds nothing. */
+/* NULL: a secret is shorter or longer than the limits or has a line feed in it, there are too many, or no memory; e
+ * says which, without their bytes. n 0 gives a set that finds nothing. */
 struct scrub *scrub_new(const struct span *secret, size_t n, struct err *e) MUSTCHECK;
 struct scrub *scrub_ref(struct scrub *s);
 void scrub_unref(struct scrub **s);
 bool scrub_is_empty(const struct scrub *s);
+/* The most bytes a form can have, from the length of the longest secret alone (plan/plan.h); 0 when there is none. */
+size_t scrub_reach(const struct scrub *s);
 size_t scrub_forms_count(const struct scrub *s);
 
 /* Cover what is found in a complete run of bytes. How often something was found, or -1: no memory. */
@@ -35,7 +37,7 @@ int scrub_cover(const struct scrub *s, uint8_t *p, size_t n) MUSTCHECK;
 
 struct scrub_stream {
     struct scrub *set;
-    struct dynbuf held; /* may begin a form; not yet given out */
+    struct dynbuf held; /* a form that is not complete may begin in it; not yet given out */
     size_t covered;     /* the first bytes of held belong to something found already */
     uint64_t found;
 };
@@ -45,8 +47,6 @@ void scrub_begin(struct scrub_stream *t, struct scrub *set);
 /* Append to out what can be given out, covered. last: nothing follows, give everything. -1: no memory or out is full;
  * the stream cannot go on and the answer has to be cut. */
 int scrub_feed(struct scrub_stream *t, struct span in, bool last, struct dynbuf *out) MUSTCHECK;
-/* Does what came so far end in half of a form or more? Then the next bytes could complete it elsewhere. */
-bool scrub_is_near(const struct scrub_stream *t);
 /* Wipe and release; also after a failure. */
 void scrub_end(struct scrub_stream *t);
 

@@ -1,5 +1,5 @@
 /* After a verified 101: messages both ways. What the server says is searched whole, as one stream of all its
- * messages: none of them is passed on that completes a secret, or that ends in half of one (SCRUB.md). */
+ * messages: none of them is passed on that completes a secret (SCRUB.md). */
 #include <stdlib.h>
 
 #include "common/http/ws.h"
@@ -152,7 +152,8 @@ static void say(struct socket *s, uint16_t code, struct span words)
         memcpy(s->words, words.p, s->nwords);
 }
 
-/* Does it hold a secret, or with what came before it? -1: it cannot be searched. */
+/* Does it complete a secret, with what came before it? Nothing short of a whole one may show: an end that depended on
+ * the beginning of a secret would confirm guesses of it. -1: it cannot be searched. */
 static int search(struct socket *s, const struct ws_message *m)
 {
     if (s->seen.set == NULL || m->data.n == 0)
@@ -161,7 +162,7 @@ static int search(struct socket *s, const struct ws_message *m)
     dynbuf_reset(&s->scratch);
     if (scrub_feed(stream, m->data, false, &s->scratch) != 0)
         return -1;
-    return stream->found > 0 || scrub_is_near(stream);
+    return stream->found > 0;
 }
 
 static enum walk_next take_message(struct exchange *x, const struct ws_message *m)

@@ -116,6 +116,7 @@ NEVER = [
     (r"proxy/(parent|lobby|resolver)/|web-approval/|sandbox-shim/|cli/", r"common/(secret|seal)\.h"),
     ("common/", r"^(policy|proxy|web-approval|broker|cli|sandbox-shim)/"),
     ("policy/", r"^(proxy|web-approval|broker|cli)/|<(event2/|openssl/|sys/socket|netdb|curl)"),
+    ("proxy/carrier/plan/", r"secret|scrub|cred|inject|proxy/(keeper|carrier/[^p])"),
     ("proxy/", r"^(web-approval|broker|cli)/"),
 ]
 LIBRARY = re.compile(r"^<(event|openssl/|yaml|yajl/|sqlite3|ares|seccomp|zlib|cmocka|curl|nghttp2|idn2|libpsl|brotli|zstd)")

@@ -1,5 +1,5 @@
 /* Credentials and answers that echo them, through a real carrier: INV4, INV7, D1, D2, D4, D5, D10, D14, D16, D25,
- * D27, D38, C23, C24. */
+ * D27, D38, D41, C23, C24. */
 #include "tests/unit/carrier_world.h"
 
 #include <stdio.h>
@@ -109,7 +109,7 @@ static void echoed_in_pieces(void **state)
 {
     struct world *w = world_new();
     const char *secret = TOKEN;
-    credentialed(w, 1, 0, "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 42\r\n\r\n<");
+    credentialed(w, 1, 0, "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 43\r\n\r\n\n<");
     (void)world_wait(w, ROLE_FRONT, M_ANSWER, XID(1));
     for (size_t i = 0; i < 40; i++) {
         assert_int_equal(conn_write(w->up[0].conn, span_of(secret + i, 1)), 0);
@@ -117,15 +117,57 @@ static void echoed_in_pieces(void **state)
             world_settle(w);
     }
     world_answer(w, 0, ">");
-    expect_answer(w, XID(1), "<****************************************>", true);
+    expect_answer(w, XID(1), "\n<****************************************>", true);
     credentialed(w, 2, 0, "HTTP/1.1 200 OK\r\nContent-Type: image/png\r\nContent-Length: 45\r\n\r\nab " TOKEN "cd");
     expect_code(w, XID(2), OUTCOME_ANSWERED, "secret-in-answer");
     assert_int_equal(world_count(w, ROLE_FRONT, M_ANSWER, XID(2)), 0);
-    credentialed(w, 3, 1, "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nDigest: x\r\nContent-Length: 45\r\n\r\nab");
+    credentialed(w, 3, 1,
+                 "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nDigest: x\r\nContent-Length: 46\r\n\r\nab\n");
     (void)world_wait(w, ROLE_FRONT, M_ANSWER, XID(3));
     world_answer(w, 1, " " TOKEN "cd");
     expect_code(w, XID(3), OUTCOME_ANSWERED, "secret-in-answer");
-    expect_answer(w, XID(3), "ab", false);
+    expect_answer(w, XID(3), "ab\n", false);
+    world_free(&w);
+}
+
+/* What the front was sent for an exchange: types and sizes, in order. */
+static size_t frames_of(const struct world *w, uint64_t xid, size_t *out, size_t max)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < w->nseen; i++)
+        if (w->seen[i].at == ROLE_FRONT && w->seen[i].id == xid && n < max)
+            out[n++] = (size_t)w->seen[i].type << 32 | w->seen[i].payload.n;
+    return n;
+}
+
+/* D41: a stream that ends in the beginning of the secret, now and then, is cut as one that does not; and each event
+ * is with the front when its end has come. */
+static void guesses(void **state)
+{
+    static const char *const secret[] = {TOKEN, "zhp_16C7e42F292c6912E7710c838347Ae178B4a"};
+    struct world *w = world_new();
+    char chunk[1000];
+    for (size_t v = 0; v < 2; v++) {
+        credentialed(w, v + 1, 0,
+                     "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n");
+        (void)world_wait(w, ROLE_FRONT, M_ANSWER, XID(v + 1));
+        for (int n = 1; n < 40; n += 3) {
+            size_t before = world_count(w, ROLE_FRONT, M_ANSWER_BODY, XID(v + 1));
+            snprintf(chunk, sizeof(chunk), "%x\r\n%0600d%.*s\r\n", 600 + n, 7, n, secret[v]);
+            world_answer(w, 0, chunk);
+            world_settle(w);
+            snprintf(chunk, sizeof(chunk), "2\r\n\n\n\r\n");
+            world_answer(w, 0, chunk);
+            while (world_count(w, ROLE_FRONT, M_ANSWER_BODY, XID(v + 1)) < before + 2)
+                world_settle(w);
+        }
+        world_answer(w, 0, "0\r\n\r\n");
+        (void)world_result(w, XID(v + 1));
+    }
+    world_settle(w);
+    size_t a[100], b[100], n = frames_of(w, XID(1), a, 100);
+    assert_int_equal(frames_of(w, XID(2), b, 100), n);
+    assert_memory_equal(a, b, n * sizeof(a[0]));
     world_free(&w);
 }
 
@@ -189,7 +231,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(credentials),      cmocka_unit_test(release_late), cmocka_unit_test(echoed),
         cmocka_unit_test(echoed_in_pieces), cmocka_unit_test(encoded),      cmocka_unit_test(patterns_only),
-        cmocka_unit_test(keeper_gone),
+        cmocka_unit_test(keeper_gone),      cmocka_unit_test(guesses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* Encoded answers are looked into: D5, F5, F6. */
+/* Encoded answers are looked into: D5, D42, F5, F6. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -123,6 +123,84 @@ static void secret_across_members(void **state)
     dynbuf_free(&out);
 }
 
+/* A gzip with room for a name (flag 8), a comment (16) or a field (4) in its header, and a member behind it. */
+static struct dynbuf with_header(uint8_t flag, const char *text)
+{
+    struct dynbuf out, body = packed(SPAN("hello"), 31, 6);
+    uint8_t head[] = {0x1f, 0x8b, 8, flag, 0, 0, 0, 0, 0, 3};
+    uint8_t size[] = {(uint8_t)strlen(text), 0};
+    dynbuf_init(&out, 10000);
+    dynbuf_add(&out, span_of(head, sizeof(head)));
+    if (flag == 4)
+        dynbuf_add(&out, span_of(size, 2));
+    dynbuf_add(&out, span_str(text));
+    if (flag != 4)
+        dynbuf_add_byte(&out, 0);
+    dynbuf_add(&out, span_from(dynbuf_span(&body), 10));
+    dynbuf_free(&body);
+    return out;
+}
+
+/* D42: what no decoder shows is searched as well; so is what a later member says, and a dictionary is refused. */
+static void beside_the_data(void **state)
+{
+    const uint8_t flags[] = {4, 8, 16};
+    const char *const bad[] = {TOKEN, "a " TOKEN ".txt", "Z2hwXzE2QzdlNDJGMjkyYzY5MTJFNzcxMGM4MzgzNDdBZTE3OEI0YQ"};
+    for (size_t f = 0; f < 3; f++)
+        for (size_t member = 0; member < 2; member++)
+            for (size_t step = 1; step < 120; step += 17) {
+                struct dynbuf in = packed(SPAN("first"), 31, 6), more, out;
+                if (member == 0)
+                    dynbuf_reset(&in);
+                more = with_header(flags[f], bad[step % 3]);
+                dynbuf_add(&in, dynbuf_span(&more));
+                assert_int_equal(run(DECODE_GZIP, dynbuf_span(&in), step, &out), -1);
+                assert_int_equal(span_find(dynbuf_span(&out), SPAN(TOKEN)), out.n);
+                assert_true(out.n < 10 + sizeof("first") + 40);
+                dynbuf_free(&in);
+                dynbuf_free(&more);
+                dynbuf_free(&out);
+            }
+    struct dynbuf in = with_header(8, "a-file.txt"), out;
+    assert_int_equal(run(DECODE_GZIP, dynbuf_span(&in), 5, &out), 0);
+    assert_true(span_eq(dynbuf_span(&in), dynbuf_span(&out)));
+    dynbuf_free(&in);
+    dynbuf_free(&out);
+    z_stream z = {0};
+    uint8_t body[200];
+    assert_int_equal(deflateInit(&z, 9), Z_OK);
+    assert_int_equal(deflateSetDictionary(&z, (const Bytef *)TOKEN, sizeof(TOKEN) - 1), Z_OK);
+    z.next_in = (Bytef *)(uintptr_t)TOKEN;
+    z.avail_in = sizeof(TOKEN) - 1;
+    z.next_out = body;
+    z.avail_out = sizeof(body);
+    assert_int_equal(deflate(&z, Z_FINISH), Z_STREAM_END);
+    assert_int_equal(run(DECODE_DEFLATE, span_of(body, sizeof(body) - z.avail_out), 7, &out), -1);
+    assert_int_equal(out.n, 0);
+    dynbuf_free(&out);
+    deflateEnd(&z);
+}
+
+/* Blocks of no bytes, many to a byte of input: each of them is still decoded. */
+static void empty_blocks(void **state)
+{
+    uint8_t body[2 + 40 * 5 + 5 + 4] = {0x78, 0x9c};
+    size_t n = 2;
+    struct dynbuf out;
+    for (int i = 0; i < 10; i++) { /* "fixed, not last, no bytes" four times in five bytes */
+        const uint8_t four[] = {0x02, 0x08, 0x20, 0x80, 0x00};
+        memcpy(body + n, four, 5);
+        n += 5;
+    }
+    memcpy(body + n, "\x01\x00\x00\xff\xff\x00\x00\x00\x01", 9);
+    n += 9;
+    for (size_t step = 1; step < 20; step++) {
+        assert_int_equal(run(DECODE_DEFLATE, span_of(body, n), step, &out), 0);
+        assert_true(span_eq(dynbuf_span(&out), span_of(body, n)));
+        dynbuf_free(&out);
+    }
+}
+
 static void broken_is_refused(void **state)
 {
     struct dynbuf in = packed(SPAN("hello hello hello"), 31, 6), out;
@@ -165,6 +243,7 @@ int main(void)
         cmocka_unit_test(codings),           cmocka_unit_test(clean_passes_as_it_came),
         cmocka_unit_test(secret_is_refused), cmocka_unit_test(secret_across_members),
         cmocka_unit_test(broken_is_refused), cmocka_unit_test(bomb),
+        cmocka_unit_test(beside_the_data),   cmocka_unit_test(empty_blocks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
