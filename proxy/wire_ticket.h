@@ -33,7 +33,9 @@ struct wire_ticket {
     struct wire_record record;
     struct digest join;
     struct wire_request request;
-    struct span summary, facts_json, agent_reason, approve_by, dialect;
+    struct span summary, facts_json, agent_reason, approve_by, dialect; /* facts_json empty: not made yet; to a
+                                                                           request that no ticket is there for, the
+                                                                           answer is "facts-wanted" */
     bool reason_required;
     uint64_t within_ms;
 };
@@ -43,7 +45,7 @@ int wire_get_ticket(struct msg_in *m, struct wire_ticket *t) MUSTCHECK;
 struct wire_ticket_state {
     struct id ticket;
     uint8_t state; /* enum ticket_state; TICKET_NONE: refused, `words` says why ("too-many-pending", "over-limit",
-                      "store") */
+                      "facts-wanted", "store") */
     bool joined;   /* there before */
     uint64_t expires_ms;   /* Unix time */
     struct span by, words; /* who decided, and what they said */

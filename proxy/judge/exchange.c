@@ -4,6 +4,7 @@
 
 #include "common/log.h"
 #include "proxy/judge/steps.h"
+#include "proxy/judge/turn.h"
 
 /* An exchange holds at most a request, the request first held and a kept answer, each one frame. */
 enum { ARENA_MAX = 3 * 1024 * 1024 };
@@ -49,6 +50,7 @@ void exchange_resume(struct judge *j, uint64_t xid)
         log_debug("exchange %llx: resumed, but it is over", (unsigned long long)xid);
         return;
     }
+    turn_for(j, x->sandbox);
     exchange_wait(x, X_RUNS, 0);
     walk_run(x);
 }
@@ -71,6 +73,8 @@ void exchange_wait(struct exchange *x, enum x_wait w, uint64_t ms)
               exchange_wait_name(x->wait), exchange_wait_name(w));
     if (x->deadline != 0)
         untime(x);
+    if (w != X_RUNS && x->judged)
+        judged_pack(&x->now);
     x->wait = w;
     if (ms == 0)
         return;
@@ -78,10 +82,7 @@ void exchange_wait(struct exchange *x, enum x_wait w, uint64_t ms)
     x->deadline = now + ms;
     x->next_timed = j->timed;
     j->timed = x;
-    if (j->alarm == 0 || x->deadline < j->alarm) {
-        j->alarm = x->deadline;
-        j->ports.wake(j->ports.arg, ms);
-    }
+    judge_wake_in(j, ms);
 }
 
 void exchange_end(struct exchange *x, const char *why)

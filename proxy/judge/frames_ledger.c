@@ -32,6 +32,20 @@ static int ticket_over(struct judge *j, uint64_t xid, struct msg_in *m)
     return 0;
 }
 
+/* No ticket is there yet. Decided again, because by now no more is left of it than its words. */
+static int facts_wanted(struct judge *j, uint64_t xid)
+{
+    struct exchange *x = exchange_find(j, xid);
+    if (x == NULL || x->wait != X_TICKET)
+        return 0;
+    if (x->facts_wanted)
+        return -1;
+    x->facts_wanted = true;
+    x->step = WALK_CLASSIFY;
+    exchange_resume(j, xid);
+    return 0;
+}
+
 static int ticket(struct judge *j, struct frame *f)
 {
     struct msg_in m = msg_in(f->payload);
@@ -41,6 +55,8 @@ static int ticket(struct judge *j, struct frame *f)
         return -1;
     if (t.state == TICKET_NONE && span_eq(t.words, SPAN("over-limit")))
         return ticket_over(j, f->id, &m);
+    if (t.state == TICKET_NONE && span_eq(t.words, SPAN("facts-wanted")))
+        return msg_end(&m) == 0 ? facts_wanted(j, f->id) : -1;
     if (!t.has_answer && msg_end(&m) != 0)
         return -1;
     if (x == NULL || x->wait != X_TICKET)

@@ -5,14 +5,20 @@
 #include "proxy/judge/refuse.h"
 #include "proxy/judge/review.h"
 #include "proxy/judge/ticket.h"
+#include "proxy/judge/turn.h"
 #include "proxy/judge/upstreams.h"
 
 /* What is held is decided again as soon as there is another policy, so that nobody approves in vain. */
 static void judge_again(struct exchange *x, void *arg)
 {
     websocket_again(x);
-    if (x->wait != X_PARKED || exchange_still(x, VERDICT_HOLD))
+    if (x->wait != X_PARKED)
         return;
+    turn_for(x->judge, x->sandbox);
+    if (exchange_still(x, VERDICT_HOLD)) {
+        judged_pack(&x->now);
+        return;
+    }
     bool deny = x->now.d.verdict != VERDICT_HOLD && x->now.d.verdict != VERDICT_ALLOW;
     ticket_void(x, "the policy would not hold it like this any more");
     refuse_now(x, deny ? refuse_why_of(x) : REFUSE_POLICY_CHANGED);

@@ -7,6 +7,7 @@
 #include "proxy/judge/record.h"
 #include "proxy/judge/refuse.h"
 #include "proxy/judge/review.h"
+#include "proxy/judge/turn.h"
 #include "proxy/judge/upstreams.h"
 
 struct judge *judge_new(const struct judge_ports *ports)
@@ -189,6 +190,7 @@ static void front_gone(struct judge *j, uint64_t instance)
 
 void judge_gone(struct judge *j, enum role_id role, uint64_t instance)
 {
+    turn_begin(j, NULL);
     switch (role) {
     case ROLE_FRONT: front_gone(j, instance); break;
     case ROLE_CARRIER:
@@ -205,20 +207,38 @@ void judge_gone(struct judge *j, enum role_id role, uint64_t instance)
         break;
     default: break;
     }
+    turn_end(j, 0);
 }
 
-int judge_frame(struct judge *j, enum role_id role, uint64_t instance, struct frame *f)
+static int frame(struct judge *j, enum role_id role, uint64_t instance, struct front *front, struct frame *f)
 {
-    struct front *front;
     switch (role) {
     case ROLE_PARENT: return frames_parent(j, f);
     case ROLE_LOBBY: return frames_lobby(j, instance, f);
-    case ROLE_FRONT: front = front_find(j, instance); return front ? frames_front(j, front, f) : -1;
+    case ROLE_FRONT: return front ? frames_front(j, front, f) : -1;
     case ROLE_CARRIER: return frames_carrier(j, f);
     case ROLE_KEEPER: return frames_keeper(j, f);
     case ROLE_LEDGER: return frames_ledger(j, f);
     default: return -1;
     }
+}
+
+int judge_frame(struct judge *j, enum role_id role, uint64_t instance, struct frame *f)
+{
+    struct front *front = role == ROLE_FRONT ? front_find(j, instance) : NULL;
+    turn_begin(j, front);
+    int rc = frame(j, role, instance, front, f);
+    turn_end(j, front ? instance : 0);
+    return rc;
+}
+
+void judge_wake_in(struct judge *j, uint64_t ms)
+{
+    uint64_t at = j->ports.now(j->ports.arg) + ms;
+    if (j->alarm != 0 && at >= j->alarm)
+        return;
+    j->alarm = at;
+    j->ports.wake(j->ports.arg, ms);
 }
 
 static void told_of_the_end(struct exchange *x, void *arg)
@@ -232,7 +252,10 @@ static void told_of_the_end(struct exchange *x, void *arg)
 void judge_end(struct judge *j)
 {
     j->ending = true;
+    turn_begin(j, NULL);
+    (void)turn_look(j); /* who was made to wait is refused as well */
     exchange_each(j, told_of_the_end, NULL);
+    turn_end(j, 0);
 }
 
 static void timed_out(struct exchange *x)
@@ -253,7 +276,8 @@ static void timed_out(struct exchange *x)
 
 void judge_tick(struct judge *j)
 {
-    uint64_t now = j->ports.now(j->ports.arg), next = UINT64_MAX;
+    uint64_t now = j->ports.now(j->ports.arg), next;
+    turn_begin(j, NULL);
     for (struct exchange *x = j->timed; x != NULL;) {
         if (x->deadline > now) {
             x = x->next_timed;
@@ -262,9 +286,12 @@ void judge_tick(struct judge *j)
         timed_out(x);
         x = j->timed; /* the list has changed */
     }
+    next = turn_look(j);
+    next = next == UINT64_MAX ? next : now + next;
     for (struct exchange *x = j->timed; x != NULL; x = x->next_timed)
         if (x->deadline < next)
             next = x->deadline;
     j->alarm = next == UINT64_MAX ? 0 : next;
     j->ports.wake(j->ports.arg, next == UINT64_MAX ? UINT64_MAX : next - now);
+    turn_end(j, 0);
 }

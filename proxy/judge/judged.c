@@ -13,6 +13,69 @@ void judged_drop(struct judged *v)
     *v = (struct judged){0};
 }
 
+static bool keep(struct arena *a, struct span *s)
+{
+    size_t n = s->n;
+    *s = arena_copy(a, *s);
+    return s->n == n;
+}
+
+static bool keep_push(struct arena *a, struct decision *d)
+{
+    struct git_push *push = d->push ? arena_alloc(a, sizeof(*push)) : NULL;
+    struct git_ref *refs = push ? arena_alloc(a, d->push->nrefs * sizeof(*refs)) : NULL;
+    if (d->push == NULL || refs == NULL)
+        return d->push == NULL;
+    *push = *d->push;
+    push->refs = refs;
+    for (size_t i = 0; i < push->nrefs; i++) {
+        refs[i] = d->push->refs[i];
+        if (!keep(a, &refs[i].name) || !keep(a, &refs[i].old_id) || !keep(a, &refs[i].new_id))
+            return false;
+    }
+    d->push = push;
+    return true;
+}
+
+static bool keep_limits(struct arena *a, struct decision *d)
+{
+    struct limit *l = d->nlimits ? arena_alloc(a, d->nlimits * sizeof(*l)) : NULL;
+    if (d->nlimits == 0 || l == NULL)
+        return d->nlimits == 0;
+    for (size_t i = 0; i < d->nlimits; i++) {
+        l[i] = d->limits[i];
+        if (!keep(a, &l[i].rule) || !keep(a, &l[i].measure))
+            return false;
+    }
+    d->limits = l;
+    return true;
+}
+
+void judged_pack(struct judged *v)
+{
+    struct decision d = v->d;
+    struct span *const text[] = {&d.rule.id,  &d.rule.file, &d.say,        &d.instead,      &d.op,
+                                 &d.resource, &d.pack,      &d.approve_by, &d.subprotocols, &d.summary};
+    struct arena a;
+    bool whole = true;
+    if (v->facts.used <= JUDGED_PACKED)
+        return;
+    arena_init(&a, FACTS_MAX);
+    for (size_t i = 0; i < sizeof(text) / sizeof(text[0]) && whole; i++)
+        whole = keep(&a, text[i]);
+    if (!whole || !keep_push(&a, &d) || !keep_limits(&a, &d)) {
+        arena_free(&a);
+        return;
+    }
+    d.facts = NULL;
+    d.nfacts = 0;
+    d.join_body = SPAN_NONE;
+    arena_free(&v->facts);
+    v->facts = a;
+    v->d = d;
+    body_unref(&v->body);
+}
+
 /* The request with the bytes that the decision keeps, and no others. */
 static struct request with_body(const struct judged *v, const struct request *r)
 {

@@ -31,6 +31,11 @@ struct over {
 void judged_make(struct judge *j, const struct sandbox *s, const struct request *r, struct body *body,
                  const struct over *over, struct judged *out);
 void judged_drop(struct judged *v);
+/* Before a wait: a body taken apart is many times as large as it was, and one sandbox may have hundreds that wait.
+ * What was decided stays, and so do its words, refs and limits; the facts for a ticket, join_body and the body go.
+ * Below JUDGED_PACKED bytes, and without memory, nothing changes. */
+enum { JUDGED_PACKED = 16 * 1024 };
+void judged_pack(struct judged *v);
 /* Why it was not understood, if it was not. */
 void judged_unclear(struct judged *v, const struct sandbox *s, const struct request *r);
 /* As if these were used up: the decision that follows. False: it asks for none of them. */

@@ -1,5 +1,6 @@
 /* countersign-judge: its start-up, as a checklist; and struct judge_ports made of channels and the loop. */
 #include <stdlib.h>
+#include <time.h>
 
 #include "common/log.h"
 #include "common/role.h"
@@ -60,6 +61,32 @@ static uint64_t port_now(void *arg)
 static uint64_t port_wall(void *arg)
 {
     return loop_wall(((struct app *)arg)->loop);
+}
+
+static uint64_t micros(clockid_t which)
+{
+    struct timespec t = {0};
+    clock_gettime(which, &t);
+    return (uint64_t)t.tv_sec * 1000000u + (uint64_t)t.tv_nsec / 1000u;
+}
+
+static uint64_t port_clock(void *arg)
+{
+    (void)arg;
+    return micros(CLOCK_MONOTONIC);
+}
+
+static uint64_t port_cpu(void *arg)
+{
+    (void)arg;
+    return micros(CLOCK_THREAD_CPUTIME_ID);
+}
+
+static void port_hold_back(void *arg, uint64_t instance, bool on)
+{
+    const struct link *l = *place(arg, ROLE_FRONT, instance);
+    if (l != NULL)
+        chan_pause(l->chan, on);
 }
 
 static void port_wake(void *arg, uint64_t in_ms)
@@ -173,7 +200,8 @@ int main(void)
     static struct app a;
     static const struct role_ops ops = {.frame = from_parent, .peer = peer, .config = config, .stop = stop};
     static const struct wall wall = {.calls = WALL_MEMFD};
-    const struct judge_ports ports = {&a, port_begin, port_commit, port_now, port_wall, port_wake, port_commit_soon};
+    const struct judge_ports ports = {&a,        port_begin,       port_commit, port_now, port_wall,
+                                      port_wake, port_commit_soon, port_clock,  port_cpu, port_hold_back};
     a.loop = loop_new();
     a.judge = judge_new(&ports);
     a.alarm = a.loop ? timer_new(a.loop, on_alarm, &a) : NULL;

@@ -36,7 +36,8 @@ void backlog_free(struct backlog **b)
 
 bool judge_store_ok(struct judge *j)
 {
-    bool silent = j->unheard && j->ports.now(j->ports.arg) - j->unheard >= LEDGER_SILENT_MS;
+    uint64_t now_us = j->ports.now(j->ports.arg) * 1000;
+    bool silent = j->unheard_us && now_us > j->unheard_us && now_us - j->unheard_us >= LEDGER_SILENT_MS * 1000ull;
     if (silent && !j->silent)
         log_error("the ledger has not said a word for %d s: requests are refused until it does",
                   LEDGER_SILENT_MS / 1000);
@@ -46,8 +47,8 @@ bool judge_store_ok(struct judge *j)
 
 static void spoke(struct judge *j)
 {
-    if (j->unheard == 0)
-        j->unheard = j->ports.now(j->ports.arg);
+    if (j->unheard_us == 0)
+        j->unheard_us = j->ports.clock(j->ports.arg);
 }
 
 int judge_commit_ledger(struct judge *j, int fd)
@@ -69,7 +70,7 @@ void judge_heard_ledger(struct judge *j)
     if (j->silent)
         log_warn("the ledger speaks again");
     j->silent = false;
-    j->unheard = 0;
+    j->unheard_us = 0;
 }
 
 /* Begin a record: to the ledger, else to the backlog. Never NULL. */

@@ -2,6 +2,7 @@
 
 #include "common/log.h"
 #include "proxy/judge/record.h"
+#include "proxy/judge/turn.h"
 
 enum { HELD_MAX = 1024 * 1024 * 1024 };
 
@@ -89,6 +90,7 @@ int review_ticket(struct judge *j, struct frame *f)
     bool lost = body == NULL && (fd >= 0 || size > 0); /* no memory for it: judged when it is used */
     /* Of a sandbox that is gone, or a session that has ended, nothing can be used, and nothing is to be said here. */
     const struct sandbox *s = sandbox_find(j, w.sandbox);
+    turn_for(j, s);
     bool keep = lost || s == NULL || j->image == NULL || j->config.shadow || !span_eq(s->session, w.session) ||
                 still_held(j, s, &w, body);
     body_unref(&body);

@@ -66,6 +66,7 @@ struct front {
     struct span name;
     uint8_t spki[SPKI_MAX];
     size_t nspki, nexchanges, nconnects, nleafs;
+    bool held_back;                                                /* not read, because its sandbox has overspent */
     uint64_t refused_since, refused_last, refused_n, refused_more; /* record.c: in this second, from ms; last xid */
     struct connect *connects;
     struct leaf *leafs; /* newest use first */
@@ -96,11 +97,21 @@ struct judge {
     uint64_t alarm;         /* what ports.wake was last told, as a time; 0: none */
     bool carrier, keeper, ledger, store_lost, silent, ending;
     bool thawed, frozen; /* the ledger said that writes may leave; that an operator has frozen them */
-    uint64_t unheard;    /* monotonic ms of the first word to the ledger since it last said one; 0: none */
+    /* When the first word was said to the ledger since it last said one, by ports.clock, and later by all the time
+     * that was spent on turns since: it could not have been heard then. 0: none. */
+    uint64_t unheard_us;
+    struct {
+        struct account *pays; /* NULL: nobody */
+        uint64_t cpu;         /* by ports.cpu, when that began */
+        uint64_t began_us;
+    } turn;
     uint32_t carrier_boot;
     uint64_t policies; /* images so far */
     struct upstreams *upstreams;
     struct backlog *backlog;
 };
+
+/* See that judge_tick is called in so many ms, or before. */
+void judge_wake_in(struct judge *j, uint64_t ms);
 
 #endif

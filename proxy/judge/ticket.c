@@ -110,6 +110,12 @@ static struct span facts_json(struct exchange *x, size_t room)
     return out;
 }
 
+/* Reading a pack takes long, and whoever is held may ask again at any rate: only a new ticket is worth it. */
+static bool facts_can_wait(const struct exchange *x)
+{
+    return x->now.d.push != NULL && body_bytes(x->body).n > x->now.d.join_body.n && !x->facts_wanted;
+}
+
 int ticket_open(struct exchange *x)
 {
     struct judge *j = x->judge;
@@ -127,7 +133,7 @@ int ticket_open(struct exchange *x)
     t.join = x->join;
     t.request = x->request;
     t.summary = span_first(d->summary, TICKET_SUMMARY_MAX);
-    t.facts_json = facts_json(x, CHAN_PAYLOAD_MAX - n);
+    t.facts_json = facts_can_wait(x) ? SPAN_NONE : facts_json(x, CHAN_PAYLOAD_MAX - n);
     t.agent_reason = x->reason;
     t.approve_by = d->approve_by;
     t.dialect = span_str(dialect_name(d->dialect));

@@ -249,6 +249,10 @@ static int open_new(struct store *s, const struct wire_ticket *t, const struct w
         st->words = SPAN("too-many-pending");
         return 0;
     }
+    if (t->facts_json.n == 0) { /* the judge reads what costs much for new tickets alone */
+        st->words = SPAN("facts-wanted");
+        return 0;
+    }
     if (body.n && s->data_key == NULL) { /* the keeper has not come yet: nobody else's turn need fail for it */
         st->words = SPAN("store");
         return 0;

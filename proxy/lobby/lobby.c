@@ -8,7 +8,7 @@
 #include "proxy/lobby/guest.h"
 #include "proxy/lobby/relay.h"
 
-enum { SAY_AGAIN_MS = 10 * 1000, ACCEPTS_A_TURN = 32 };
+enum { SAY_AGAIN_MS = 10 * 1000, ACCEPTS_A_TURN = 32, SOURCES = 1024 };
 
 static const struct lobby_limits usual = {
     .guests = LOBBY_GUESTS_MAX, .head_ms = 10 * 1000, .close_ms = 2 * 1000, .rest_ms = 100};
@@ -39,14 +39,36 @@ static void on_rested(void *arg)
     doors(l);
 }
 
-/* The lobby is everybody's: who fills it with connections that say nothing only drives out his own. Who has said
- * his word and waits for the judge stays. */
+/* Sources are told apart by their address; of IPv6 by the 64 bits that one subscriber has. */
+static unsigned source_of(const struct guest *g)
+{
+    struct addr a = addr_unwrap(&g->from);
+    size_t n = addr_bytes(&a) < 8 ? addr_bytes(&a) : 8;
+    uint32_t h = 2166136261u;
+    for (size_t i = 0; i < n; i++)
+        h = (h ^ a.b[i]) * 16777619u;
+    return h % SOURCES;
+}
+
+static bool is_silent(const struct guest *g)
+{
+    return g->tries == 0 && g->step != GUEST_LOGIN && conn_input(g->conn).n == 0;
+}
+
+/* Nobody's sandbox is known yet, so room is shared by source: when it is full, the source that has most of it makes
+ * room, first with who has said nothing for longest. Who has said his word and waits for the judge stays. */
 static struct guest *who_makes_room(struct lobby *l)
 {
-    struct guest *g = l->oldest;
-    while (g != NULL && g->asked)
-        g = g->newer;
-    return g;
+    uint16_t of[SOURCES] = {0};
+    struct guest *goes = NULL;
+    for (struct guest *g = l->oldest; g != NULL; g = g->newer)
+        of[source_of(g)]++;
+    for (struct guest *g = l->oldest; g != NULL; g = g->newer) {
+        unsigned here = of[source_of(g)], best = goes ? of[source_of(goes)] : 0;
+        if (!g->asked && (here > best || (here == best && is_silent(g) && !is_silent(goes))))
+            goes = g;
+    }
+    return goes;
 }
 
 static void on_knock(void *arg, unsigned ready)

@@ -12,7 +12,7 @@
 
 enum {
     LOBBY_DOORS_MAX = 16,
-    LOBBY_GUESTS_MAX = 512, /* past it the one who has said nothing for longest makes room */
+    LOBBY_GUESTS_MAX = 512, /* past it the source address that has most of them makes room */
     LOBBY_INPUT_MAX = 64 * 1024,
     LOBBY_AUTH_MAX = 8 * 1024, /* a Proxy-Authorization value */
     LOBBY_TOKEN_MAX = 256,

@@ -60,6 +60,10 @@ static void wake(void *arg, uint64_t ms)
 {
 }
 
+static void hold_back(void *arg, uint64_t instance, bool on)
+{
+}
+
 static void policy(struct judge *j)
 {
     static const char text[] =
@@ -75,7 +79,7 @@ static void policy(struct judge *j)
 
 static struct judge *start(void)
 {
-    static const struct judge_ports ports = {NULL, begin, commit, tell, tell, wake, NULL};
+    static const struct judge_ports ports = {NULL, begin, commit, tell, tell, wake, NULL, tell, tell, hold_back};
     struct wire_sandbox s = {.name = SPAN("sb"), .session = SPAN("ses")};
     struct judge *j = judge_new(&ports);
     struct dynbuf b;

@@ -8,6 +8,8 @@
 #include "policy/unclear.h"
 #include "tests/play/play.h"
 
+uint64_t play_spent_us;
+
 struct policy {
     struct span digest, text;
 };
@@ -100,6 +102,7 @@ static void decide(struct span line, const struct request *r, struct arena *a, s
         d->need_body = true;
         return;
     }
+    play_spent_us += number(line, "cost=", 0);
     if (option(line, "rule=", &v))
         d->rule = (struct rule_ref){v, SPAN("policy.yaml"), 3};
     limits(line, a, d);
@@ -115,6 +118,8 @@ static void decide(struct span line, const struct request *r, struct arena *a, s
     }
     d->messages = (struct ws_terms){(uint32_t)number(line, "send=", 0), number(line, "max=", 1024),
                                     number(line, "total=", 4096), number(line, "within=", 60000)};
+    if (number(line, "bulk=", 0) > 0 && arena_alloc(a, number(line, "bulk=", 0)) == NULL)
+        return;
     if (option(line, "join=", &v))
         d->join_body = span_first(r->body, number(line, "join=", 0));
     if (d->dialect == DIALECT_GIT_RECEIVE_PACK) {

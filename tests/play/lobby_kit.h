@@ -53,6 +53,7 @@ void settle(void);
     fail_msg("%s did not come to pass", #what)
 
 int dial(void);
+int dial_from(uint32_t source); /* an address of 127.0.0.0/8 */
 void say(int fd, const char *text);
 void say_bytes(int fd, struct span bytes);
 /* What came until the text did; to the end of the connection if there is none. */

@@ -60,6 +60,31 @@ static uint64_t port_wall(void *arg)
     return 1767225600000u + ((struct play *)arg)->now;
 }
 
+static uint64_t port_clock(void *arg)
+{
+    return ((struct play *)arg)->now * 1000 + play_spent_us;
+}
+
+static uint64_t port_cpu(void *arg)
+{
+    return ((struct play *)arg)->cpu + play_spent_us;
+}
+
+static void port_hold_back(void *arg, uint64_t instance, bool on)
+{
+    struct play *p = arg;
+    assert_true(instance < sizeof(p->held_back) / sizeof(p->held_back[0]));
+    p->held_back[instance] = on;
+}
+
+/* `now` stands still during a turn. */
+static void turn_over(struct play *p)
+{
+    p->cpu += play_spent_us;
+    p->now += play_spent_us / 1000;
+    play_spent_us %= 1000;
+}
+
 static void port_wake(void *arg, uint64_t in_ms)
 {
     struct play *p = arg;
@@ -68,7 +93,8 @@ static void port_wake(void *arg, uint64_t in_ms)
 
 void play_open(struct play *p)
 {
-    struct judge_ports ports = {p, port_begin, port_commit, port_now, port_wall, port_wake, NULL};
+    struct judge_ports ports = {p,         port_begin, port_commit, port_now, port_wall,
+                                port_wake, NULL,       port_clock,  port_cpu, port_hold_back};
     memset(p, 0, sizeof(*p));
     p->now = 1000000;
     p->j = judge_new(&ports);
@@ -163,6 +189,7 @@ int give(struct play *p, enum role_id r, uint64_t instance, uint16_t type, uint6
     play_inside = true;
     int rc = judge_frame(p->j, r, instance, &f);
     play_inside = false;
+    turn_over(p);
     if (fd >= 0 && f.fd[0] >= 0)
         close(f.fd[0]);
     dynbuf_free(&building);

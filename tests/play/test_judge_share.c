@@ -1,7 +1,9 @@
 /* What one sandbox spends is its own: at its limit and past it, another one is answered as ever. */
 #include <stdio.h>
 
-#include "proxy/judge/state.h"
+#include "common/log.h"
+#include "proxy/judge/account.h"
+#include "proxy/judge/exchange.h"
 #include "tests/play/play.h"
 
 #define READS "allow read GET /r rule=reads\n"
@@ -103,12 +105,180 @@ static void reloads_without_end(void **state)
     covers("F32");
 }
 
+/* Whatever was sent. */
+static void pass_over(struct play *p)
+{
+    while (p->first < p->n)
+        expect(p, p->out[p->first].to, p->out[p->first].type, p->out[p->first].id);
+}
+
+/* F34 F36: hundreds that wait for one decision keep their requests and the words of what was decided, no more. */
+static void what_waits_is_small(void **state)
+{
+    enum { PARKED = FRONT_EXCHANGES_MAX };
+    struct play p;
+    struct wire_ticket t = {.facts_json = SPAN_NONE};
+    struct digest d;
+    bool told;
+    with_a_neighbour(&p, READS "hold write POST / rule=w bulk=8000000 say=Ask_first limit=9/1000\n");
+    for (unsigned i = 0; i < PARKED; i++) {
+        give_request(&p, XID(1 + i), POST("/w", "body"));
+        t = expect_ticket_open(&p, XID(1 + i));
+        d = t.record.request;
+        if (i % 2) /* some wait for the ticket, some for the decision */
+            give_ticket(&p, XID(1 + i), 1, TICKET_PENDING);
+        const struct exchange *x = exchange_find(p.j, XID(1 + i));
+        assert_true(x->now.facts.used <= JUDGED_PACKED && x->arena.used <= 64 * 1024);
+        assert_true(span_eq(x->now.d.rule.id, SPAN("w")) && span_eq(x->now.d.say, SPAN("Ask first")));
+        assert_true(x->now.d.nlimits == 1 && span_eq(x->now.d.limits[0].measure, SPAN("requests")));
+    }
+    give_request(&p, XID(1000), POST("/w", "body")); /* one past what a sandbox may have open */
+    expect_reply(&p, XID(1000), 429, "too-many-requests");
+    reads(&p, OTHER(1), "its.example", &told);
+    give_changed(&p, 1, TICKET_APPROVED, "ada", "");
+    expect(&p, ROLE_LEDGER, M_CLAIM, XID(2));
+    pass_over(&p); /* the others are told that it is on its way */
+    give_claimed(&p, XID(2), POST("/w", "body"), &d);
+    expect(&p, ROLE_CARRIER, M_UPSTREAM, 0);
+    expect_forward(&p, XID(2), NULL);
+    play_close(&p);
+    covers("F34 F36");
+}
+
+static void give_words(struct play *p, uint64_t xid, const char *words)
+{
+    struct wire_ticket_state t = {.words = span_str(words)};
+    wire_put_ticket_state(from(p), &t);
+    assert_int_equal(give(p, ROLE_LEDGER, 0, M_TICKET, xid, -1), 0);
+}
+
+/* F33: the pack of a push is read for a new ticket, and not again for those who ask whether it was decided. */
+static void a_pack_is_read_once(void **state)
+{
+    struct play p;
+    struct wire_ticket t;
+    play_all(&p, "hold write POST / rule=w dialect=2 join=1 wait=0\n");
+    give_request(&p, XID(1), POST("/w", "0PACK of so many bytes"));
+    t = expect_ticket_open(&p, XID(1));
+    assert_int_equal(t.facts_json.n, 0);
+    give_words(&p, XID(1), "facts-wanted");
+    t = expect_ticket_open(&p, XID(1));
+    assert_true(span_find(t.facts_json, SPAN("Objects")) < t.facts_json.n);
+    give_ticket(&p, XID(1), 1, TICKET_PENDING);
+    expect_reply(&p, XID(1), 200, "Do the thing");
+    expect_audit(&p, XID(1), "hold", "held");
+    for (unsigned i = 2; i < 5; i++) {
+        give_request(&p, XID(i), POST("/w", "0PACK of so many bytes"));
+        assert_int_equal(expect_ticket_open(&p, XID(i)).facts_json.n, 0);
+        give_ticket(&p, XID(i), 1, TICKET_PENDING);
+        expect_reply(&p, XID(i), 200, "Do the thing");
+        expect_audit(&p, XID(i), "hold", "held");
+    }
+    give_request(&p, XID(9), POST("/w", "0PACK of so many bytes"));
+    expect_ticket_open(&p, XID(9));
+    give_words(&p, XID(9), "facts-wanted");
+    expect_ticket_open(&p, XID(9));
+    wire_put_ticket_state(from(&p), &(struct wire_ticket_state){.words = SPAN("facts-wanted")});
+    assert_int_equal(give(&p, ROLE_LEDGER, 0, M_TICKET, XID(9), -1), -1); /* they were given */
+    play_close(&p);
+    covers("F33");
+}
+
+#define COSTS READS "allow read GET /dear rule=dear cost=100000\n"
+
+static void asks_dearly(struct play *p, uint64_t xid)
+{
+    struct ask a = {.host = "its.example", .method = "GET", .path = "/dear"};
+    give_request(p, xid, &a);
+    if (p->out[p->first].type == M_UPSTREAM)
+        expect(p, ROLE_CARRIER, M_UPSTREAM, 0);
+    expect_forward(p, xid, NULL);
+    give_result(p, xid, OUTCOME_ANSWERED, 200, true, "");
+    expect(p, ROLE_LEDGER, M_OUTCOME, xid);
+}
+
+/* F33 F36: who spends without end has a quarter of the time, and a neighbour never waits for two turns of it. */
+static void a_neighbour_is_served_first(void **state)
+{
+    enum { ROUNDS = 400, EVERY_MS = 50, COST_US = 100000 };
+    struct play p;
+    bool told;
+    uint64_t turns = 0;
+    with_a_neighbour(&p, COSTS);
+    uint64_t began = p.now;
+    for (unsigned i = 1; i <= ROUNDS; i++) {
+        if (!p.held_back[FRONT]) {
+            asks_dearly(&p, XID(i));
+            turns++;
+        }
+        assert_false(p.held_back[OTHER_FRONT]);
+        reads(&p, OTHER(i), "mine.example", &told); /* answered, always; before it at most one turn of the other's */
+        give_bool(&p, ROLE_LEDGER, M_STORE, 0, true);
+        play_time(&p, EVERY_MS);
+    }
+    uint64_t share = (p.now - began) * 1000 / ACCOUNT_SHARE;
+    assert_true(turns * COST_US <= share + ACCOUNT_BURST_US + COST_US);
+    assert_true(turns * COST_US + 2 * COST_US >= share); /* it waits, and is not shut out */
+    play_close(&p);
+    covers("F33 F36");
+}
+
+/* F33: where nobody else asks nobody waits; and not for one who asked long ago. */
+static void alone_nobody_waits(void **state)
+{
+    struct play p;
+    bool told;
+    with_a_neighbour(&p, COSTS);
+    for (unsigned i = 1; i <= 20; i++) {
+        asks_dearly(&p, XID(i));
+        assert_false(p.held_back[FRONT]);
+    }
+    reads(&p, OTHER(1), "mine.example", &told);
+    asks_dearly(&p, XID(21));
+    assert_true(p.held_back[FRONT]);
+    play_time(&p, 1000);
+    assert_false(p.held_back[FRONT]);
+    reads(&p, OTHER(2), "mine.example", &told);
+    asks_dearly(&p, XID(22));
+    assert_true(p.held_back[FRONT]);
+    play_sandbox(&p, "sb", "ses2", "token", false); /* another session, the same account */
+    play_time(&p, 10);
+    assert_true(p.held_back[FRONT]);
+    judge_end(p.j); /* all who wait are told of the end */
+    assert_false(p.held_back[FRONT]);
+    play_close(&p);
+    covers("F33");
+}
+
+/* F33: a ledger that could not be heard during long turns was not silent. */
+static void no_false_silence(void **state)
+{
+    struct play p;
+    play_all(&p, "allow write POST / rule=w cost=1700000\n");
+    for (unsigned i = 1; i <= 8; i++) { /* its answers are there, but nobody has read them yet */
+        give_request(&p, XID(i), POST("/w", "x"));
+        expect(&p, ROLE_LEDGER, M_INTENT, XID(i));
+    }
+    expect_nothing(&p);
+    play_time(&p, 5000); /* now it had the time */
+    give_request(&p, XID(9), POST("/w", "x"));
+    expect_reply(&p, XID(9), 503, "store-unavailable");
+    expect(&p, ROLE_LEDGER, M_AUDIT, XID(9));
+    for (unsigned i = 1; i <= 8; i++)
+        give_bool(&p, ROLE_LEDGER, M_INTENT_OK, XID(i), false);
+    pass_over(&p);
+    play_close(&p);
+    covers("F33");
+}
+
 int main(void)
 {
+    log_init("test", LOG_ERROR);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_without_end),
-        cmocka_unit_test(a_full_table_takes_from_the_largest),
-        cmocka_unit_test(reloads_without_end),
+        cmocka_unit_test(names_without_end),   cmocka_unit_test(a_full_table_takes_from_the_largest),
+        cmocka_unit_test(reloads_without_end), cmocka_unit_test(what_waits_is_small),
+        cmocka_unit_test(a_pack_is_read_once), cmocka_unit_test(a_neighbour_is_served_first),
+        cmocka_unit_test(alone_nobody_waits),  cmocka_unit_test(no_false_silence),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

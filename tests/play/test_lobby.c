@@ -238,6 +238,46 @@ static void a_full_lobby_still_serves(void **state)
     covers("F1 F7");
 }
 
+/* F35 F36: who says his head slowly gets in, however many come and say nothing: from elsewhere, and from where he is,
+ * once he has begun. */
+static void a_slow_one_gets_in_beside_a_flood(void **state)
+{
+    enum { MANY = 16, FLOOD = 900, FLOODER = INADDR_LOOPBACK + 1, SLOW = INADDR_LOOPBACK + 2 };
+    static int flood[FLOOD];
+    (void)state;
+    s->lobby.limits.guests = MANY;
+    int slow = dial_from(SLOW), beside = dial_from(FLOODER), asked = dial_from(FLOODER);
+    say(beside, "CONNECT a.test:443");
+    say(asked, HEAD WITH);
+    uint64_t id = next_asked("token-1");
+    for (unsigned i = 0; i < FLOOD; i++) {
+        flood[i] = dial_from(FLOODER);
+        assert_true(s->lobby.nguests <= MANY);
+        if (i == FLOOD / 3)
+            say(slow, HEAD);
+    }
+    settle();
+    assert_int_equal(s->lobby.nguests, MANY);
+    say(slow, WITH);
+    answer(next_asked("token-1"), true, "ci-8");
+    was_given("ci-8", TOKEN, HEAD WITH);
+    close(s->given.fd);
+    say(beside, " HTTP/1.1\r\nHost: a.test:443\r\n" WITH);
+    answer(next_asked("token-1"), true, "ci-9");
+    was_given("ci-9", TOKEN, HEAD WITH);
+    close(s->given.fd);
+    answer(id, true, "ci-7");
+    was_given("ci-7", TOKEN, HEAD WITH);
+    close(s->given.fd);
+    close(slow);
+    close(beside);
+    close(asked);
+    for (unsigned i = 0; i < FLOOD; i++)
+        close(flood[i]);
+    UNTIL(s->lobby.nguests == 0);
+    covers("F35 F36");
+}
+
 static double at_work(uint64_t ms)
 {
     struct timespec a, b;
@@ -304,6 +344,7 @@ int main(void)
         PLAY(without_a_judge_it_is_said_so),
         PLAY(who_is_slow_is_sent_away),
         PLAY(a_full_lobby_still_serves),
+        PLAY(a_slow_one_gets_in_beside_a_flood),
         PLAY(nothing_spins),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
