@@ -1,5 +1,6 @@
 #include "tests/unit/carrier_world.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
