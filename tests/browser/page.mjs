@@ -135,6 +135,7 @@ if (!args.sample) {
   const browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: flags });
   try {
     const context = await browser.newContext();
+    context.setDefaultTimeout(300000); // of a page that is stuck: a busy machine is not
     await signIn(context);
     const page = await context.newPage();
     await page.goto(origin);

@@ -50,7 +50,7 @@ def main():
             return play(parent, link, os.path.abspath(args.modules), args.shots or tmp + "/shots")
         finally:
             parent.stdin.close()
-            parent.wait(10)
+            parent.wait(60)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,9 @@ import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "../e2e/lab"))
+from patience import PATIENCE  # noqa: E402
+
 BIG = "bnr" + "0" * 23
 
 
@@ -24,7 +27,7 @@ class Unix(http.client.HTTPConnection):
 
     def connect(self):
         self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.settimeout(10)
+        self.sock.settimeout(PATIENCE)
         self.sock.connect(self.path)
 
 
@@ -87,10 +90,10 @@ def crowd(port):
     except TimeoutError:
         pass
     held.pop().close()
-    late.settimeout(10)
+    late.settimeout(PATIENCE)
     assert late.recv(12) == b"HTTP/1.1 200"
     for s in held:
-        s.settimeout(15)
+        s.settimeout(PATIENCE)
         assert s.recv(1) == b"", "half a request is not waited for"
     print("ok E34 server")
 

@@ -27,14 +27,14 @@ def shots(lab, name):
 def the_page_alone_with_hostile_tickets(lab):
     desk = pathlib.Path(program()).resolve().parent.parent / "libexec/countersign/countersign-desk"
     done = lab.run([sys.executable, HERE / "run.py", "--desk", desk, "--modules", MODULES, "--shots", shots(lab, "sample")],
-                   env={"PATH": os.environ["PATH"]}, timeout=240)
+                   env={"PATH": os.environ["PATH"]})
     assert done.rc == 0 and b"browser: all well" in done.out, done.text()
 
 
 @test("E12 page", "E15 page", "E27 page", "E34 page")
 def the_desks_server_alone(lab):
     desk = pathlib.Path(program()).resolve().parent.parent / "libexec/countersign/countersign-desk"
-    done = lab.run([sys.executable, HERE / "server.py", "--desk", desk], env={"PATH": os.environ["PATH"]}, timeout=120)
+    done = lab.run([sys.executable, HERE / "server.py", "--desk", desk], env={"PATH": os.environ["PATH"]})
     assert done.rc == 0, done.text()
 
 
@@ -48,7 +48,7 @@ def a_person_approves_on_the_page_and_the_write_passes(lab):
                        env=gw.client_env())
     ticket = gw.pending()["id"]
     lab.run(["node", HERE / "page.mjs", "--link", gw.page, "--modules", MODULES, "--shots", shots(lab, "gateway"),
-             "--approve", ticket], env={"PATH": os.environ["PATH"]}, rc=0, timeout=180)
+             "--approve", ticket], env={"PATH": os.environ["PATH"]}, rc=0)
     client.wait_line(r"HTTP/1.1 200", 60)
     assert up.effects() == {"POST /pay": 1}
     assert any(r.get("channel") == "page" for r in gw.audit())
@@ -88,7 +88,7 @@ def what_a_person_is_told_of_the_policy(lab):
         pages.write_text(json.dumps(wanted))
         link = gw.cli_json("signin")["url"]
         lab.run(["node", HERE / "page.mjs", "--link", link, "--modules", MODULES, "--shots", shots(lab, name), "--pages", pages],
-                env={"PATH": os.environ["PATH"]}, rc=0, timeout=180)
+                env={"PATH": os.environ["PATH"]}, rc=0)
     here = "The policy is learning, for 5 h more"
     look("policy", [
         ["list", "/", ".alert", [here, "A change of the policy was refused: a reload by uid ", "The policy in force did not change."]],

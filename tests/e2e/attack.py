@@ -31,7 +31,6 @@ from harness import Skip, test
 import websocket  # noqa: E402  of lab, which harness made known
 from ways import LISTENER, PATIENCE, WAYS, Got, Wire, answers  # noqa: F401
 
-SETTLE_SECONDS = 5
 AUDIT_PAGE = 500
 READS_LOOKED_AT = 8  # of a rig that is about something else, each by itself
 SAFE = ("GET", "HEAD", "OPTIONS")
@@ -267,7 +266,7 @@ class Rig:
         complete, seen = sum(1 for r in self.requests() if r["complete"]), whole + begun - self.silent()
         assert complete <= sum(whole.values()) <= len(self.records) and (cut or complete == sum(whole.values())), \
             f"{sum(whole.values())} raw messages, {complete} requests"
-        end, pause = time.monotonic() + SETTLE_SECONDS, threading.Event()
+        end, pause = time.monotonic() + PATIENCE, threading.Event()
         while True:  # a result is written down behind the answer
             sure, maybe = collections.Counter(), collections.Counter()
             for (outcome, *message), n in self.outcomes().items():

@@ -19,13 +19,15 @@ import signal
 import subprocess
 import urllib.parse
 
+from harness import PATIENCE
+
 WORDS = "Pushes to main are for people, ask in #release."
 AGENTS = '{ name: agents, http: "127.0.0.1:0", identity: token }'
 ROLES = ("ledger", "keeper", "resolver", "judge", "carrier", "lobby", "desk")
 
 
 class Gateway:
-    def __init__(self, lab, policy, secrets=(), hold="inline_wait: 20s, expires: 10m", config="", ca=(), listeners=(),
+    def __init__(self, lab, policy, secrets=(), hold="inline_wait: 5m, expires: 10m", config="", ca=(), listeners=(),
                  listen="127.0.0.1"):
         self.lab, self.state = lab, lab.dir / "state"
         self.policy, self.config = lab.dir / "policy.yaml", lab.dir / "countersign.yaml"
@@ -39,13 +41,13 @@ class Gateway:
             self.cli("secret", "set", name, stdin=value, rc=0)
 
     def up(self):
-        self.process = self.lab.start([program(), "up", "--config", self.config], ready=r"countersign is up", timeout=60)
+        self.process = self.lab.start([program(), "up", "--config", self.config], ready=r"countersign is up")
         self.proxy = re.search(rb"proxy +http://(\S+)", self.process.seen)[1].decode()
         socks = re.search(rb"socks5?(?:h)?://(\S+)", self.process.seen)
         self.socks = socks and socks[1].decode()
         self.page = re.search(rb"page +(\S+)", self.process.seen)[1].decode()
 
-    def cli(self, *words, stdin=None, rc=None, timeout=30):
+    def cli(self, *words, stdin=None, rc=None, timeout=PATIENCE):
         return self.lab.run([program(), *words], env={"COUNTERSIGN_STATE": self.state, "PATH": os.environ["PATH"]},
                             stdin=stdin, rc=rc, timeout=timeout)
 
@@ -84,7 +86,7 @@ class Gateway:
     def tickets(self, state="pending"):
         return self.cli_json("approvals", "list", *(["--all"] if state == "all" else ["--state", state]))["tickets"]
 
-    def pending(self, n=1, timeout=20):
+    def pending(self, n=1, timeout=PATIENCE):
         """Waits until n tickets are pending; the newest one's facts (all of them when n is not 1)."""
         def enough():
             found = self.tickets()
@@ -115,6 +117,12 @@ class Gateway:
 
     def daemon(self):
         return self.process.pid
+
+    def unread(self, pid):
+        """Whether something was sent to a process that it has not taken, for a role that was stopped: a message, or a
+        connection at its door."""
+        lines = subprocess.run(["ss", "-xtanHp"], capture_output=True, text=True, check=True).stdout.splitlines()
+        return any(f"pid={pid}," in line and int(line.split()[2]) for line in lines)
 
     def kill(self, role):
         """SIGKILL it; for a standing role, wait until another one is up."""
@@ -181,7 +189,7 @@ class Page:
         self.cookie = answer.getheader("Set-Cookie").split(";")[0]
 
     def ask(self, method, path, body=None):
-        conn = http.client.HTTPConnection("127.0.0.1", int(self.host.rsplit(":")[-1]), timeout=20)
+        conn = http.client.HTTPConnection("127.0.0.1", int(self.host.rsplit(":")[-1]), timeout=PATIENCE)
         fields = {"Host": self.host, "Origin": self.origin, "Sec-Fetch-Site": "same-origin"}
         if self.cookie:
             fields["Cookie"] = self.cookie
@@ -219,7 +227,7 @@ rules:
 """
 
 
-def git_setup(lab, push="hold", hold="inline_wait: 20s, expires: 10m"):
+def git_setup(lab, push="hold", hold="inline_wait: 5m, expires: 10m"):
     """A Git server behind a gateway, and a clone of its repository: (server, gateway, environment, clone)."""
     git = lab.git_server()
     gw = Gateway(lab, git_policy(git, push), {"demo": f"{git.user}:{git.password}".encode()}, hold=hold)

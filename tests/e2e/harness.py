@@ -36,6 +36,7 @@ TOP = HERE.parent.parent
 sys.path.insert(0, str(HERE / "lab"))
 import canary  # noqa: E402
 import servers  # noqa: E402
+from patience import PATIENCE  # noqa: E402
 
 TESTS = []
 PR_SET_CHILD_SUBREAPER = 36
@@ -67,6 +68,7 @@ class Process:
     def __init__(self, command, env, cwd, log, stdin=subprocess.DEVNULL):
         self.name, self.log = str(command[0]), log
         self.seen, self.news, self.ended = b"", threading.Condition(), False
+        self.ready, self.told = None, False  # told: the test itself ended it
         self.popen = subprocess.Popen(command, env=env, cwd=cwd, stdin=stdin, stdout=subprocess.PIPE,
                                       stderr=subprocess.STDOUT, start_new_session=True)
         self.pid = self.popen.pid
@@ -84,7 +86,7 @@ class Process:
             self.ended = True
             self.news.notify_all()
 
-    def wait_line(self, pattern, timeout=20):
+    def wait_line(self, pattern, timeout=PATIENCE):
         """The first match of pattern in the output so far or to come; an error when the process ends before."""
         wanted = re.compile(pattern.encode() if isinstance(pattern, str) else pattern)
         with self.news:
@@ -96,17 +98,19 @@ class Process:
                                      + self.seen[-3000:].decode("utf-8", "replace"))
             return found
 
-    def wait(self, timeout=20):
+    def wait(self, timeout=PATIENCE):
         """Its exit status; what it said until then has been seen."""
         status = self.popen.wait(timeout)
         self.reader.join(2)  # a child of its own may hold the pipe open
         return status
 
     def signal(self, number):
+        self.told = True
         self.popen.send_signal(number)
 
-    def stop(self, grace=10):
+    def stop(self, grace=60):
         """TERM, then after the grace KILL, to the whole group. Returns the exit status (negative: a signal)."""
+        self.told = True
         if self.popen.poll() is None:
             self._group(signal.SIGTERM)
             try:
@@ -137,7 +141,7 @@ class Lab:
 
     # what tests call
 
-    def run(self, command, env=None, cwd=None, stdin=None, timeout=60, rc=None):
+    def run(self, command, env=None, cwd=None, stdin=None, timeout=PATIENCE, rc=None):
         """Runs to the end and keeps its output; with rc given, another status is a failure."""
         base = self._record(command)
         with open(f"{base}.out", "wb") as out, open(f"{base}.err", "wb") as err:
@@ -157,7 +161,7 @@ class Lab:
             raise AssertionError(f"{' '.join(map(str, command))}: status {done.rc}, not {rc}:\n{done.text()[-3000:]}")
         return done
 
-    def start(self, command, env=None, cwd=None, ready=None, timeout=20, stdin=subprocess.DEVNULL):
+    def start(self, command, env=None, cwd=None, ready=None, timeout=PATIENCE, stdin=subprocess.DEVNULL):
         """Starts what stays; with ready, waits for a line that matches. Its match is process.ready."""
         process = Process(command, self.env(env), cwd or self.dir, self._record(command) + ".log", stdin)
         self.processes.append(process)
@@ -169,11 +173,16 @@ class Lab:
         env.update(HOME=str(self.home), **{k: str(v) for k, v in (more or {}).items()})
         return env
 
-    def wait_for(self, what, condition, timeout=20):
-        """For what announces itself nowhere (a file, a row): asks until it is true, and returns that."""
-        end = time.monotonic() + timeout
-        pause = threading.Event()
+    def wait_for(self, what, condition, timeout=PATIENCE):
+        """For what announces itself nowhere (a file, a row): asks until it is true, and returns that. A server that ends
+        meanwhile by itself ends the wait, with its words."""
+        end, pause = time.monotonic() + timeout, threading.Event()
+        standing = [p for p in self.processes if p.ready and not p.ended]
         while not (value := condition()):
+            for process in standing:
+                if process.ended and not process.told and process.popen.poll() is not None:
+                    raise AssertionError(f"{what}: but {process.name} ended ({process.popen.returncode}):\n"
+                                         + process.seen[-3000:].decode("utf-8", "replace"))
             if time.monotonic() > end:
                 raise AssertionError(f"{what}: not in {timeout} s")
             pause.wait(0.01)
@@ -264,7 +273,7 @@ def children():
                 continue
 
 
-def leftovers(grace=3):
+def leftovers(grace=60):
     """What did not end within the grace; it is killed."""
     end, pause = time.monotonic() + grace, threading.Event()
     while (left := list(children())) and time.monotonic() < end:

@@ -12,7 +12,7 @@ import urllib.parse
 
 from attack import Rig, everywhere, raw_answer
 from gateway import program
-from harness import main, test
+from harness import PATIENCE, main, test
 from ways import TUNNELS
 
 OK = b"HTTP/1.1 200 OK\r\n"
@@ -266,7 +266,7 @@ def an_approval_is_used_once_however_many_come_for_it(lab):
 # ---- the desk ----
 
 def page(port, method, path, body=None, **fields):
-    conn = http.client.HTTPConnection("127.0.0.1", port, timeout=8)
+    conn = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
     conn.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
     data = urllib.parse.urlencode(body).encode() if isinstance(body, dict) else body or b""
     fields = {"Host": f"localhost:{port}", **{k.replace("_", "-"): v for k, v in fields.items()}}
@@ -352,10 +352,10 @@ def hostile_bytes_do_not_stop_the_desk_or_the_control_socket(lab):
     desk = rig.gw.pid("desk")
     for data in RAW_DESK:
         for where in (("localhost", port), str(rig.gw.state / "control.sock")):
-            sock = socket.socket(socket.AF_UNIX) if isinstance(where, str) else socket.create_connection(where, 8)
+            sock = socket.socket(socket.AF_UNIX) if isinstance(where, str) else socket.create_connection(where, PATIENCE)
             if isinstance(where, str):
                 sock.connect(where)
-            sock.settimeout(4)
+            sock.settimeout(PATIENCE)
             try:
                 sock.sendall(data.replace(b"{D}", b"localhost:%d" % port))
                 sock.shutdown(socket.SHUT_WR)

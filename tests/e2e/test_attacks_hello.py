@@ -9,7 +9,7 @@ import threading
 import warnings
 
 from attack import everywhere
-from harness import main
+from harness import PATIENCE, main
 from ways import LISTENER, TUNNELS, Got, Refused, Wire
 
 ENTRIES = tuple(way for way in TUNNELS if way != "later")
@@ -85,9 +85,9 @@ def entered(rig, transport, host="upstream.test"):
 
 
 def raw(rig, transport, data, one_by_one=False):
-    """What comes back on a hello, until the end or for a moment."""
+    """What comes back on a hello, until the end or the first bytes of a handshake."""
     sock, got = entered(rig, transport), Got()
-    sock.settimeout(1.5)
+    sock.settimeout(PATIENCE)
     try:
         for piece in ([data[n:n + 1] for n in range(len(data))] if one_by_one else [data]):
             sock.sendall(piece)
@@ -158,7 +158,7 @@ def s_client(rig, transport, data, *options):
         relay = threading.Thread(target=lambda: join(server.accept()[0], sock), daemon=True)
         relay.start()
         done = subprocess.run(["openssl", "s_client", "-connect", f"127.0.0.1:{server.getsockname()[1]}", "-servername", rig.up.name, "-quiet", "-ign_eof",
-                               "-CAfile", str(rig.gw.state / "bundle.crt"), *options], input=data.encode(), capture_output=True, timeout=20)
+                               "-CAfile", str(rig.gw.state / "bundle.crt"), *options], input=data.encode(), capture_output=True, timeout=PATIENCE)
         relay.join(10)
     got.data, got.closed = done.stdout, True
     got.status = [int(got.data[9:12])] if got.data.startswith(b"HTTP/1.1 ") else []

@@ -295,7 +295,7 @@ def the_gateways_own_doors_are_never_dialled(rig, transport):
                 assert b"Sign in" not in got.data and b" 407 " not in got.data, (host, port, got)
     # (Nobody listens on [::1] here: that is simply refused by the kernel, as 0.0.0.0 is by its class.)
     if transport != "later":  # there the Host alone is another, and that is not looked up
-        rig.lab.wait_for("the reasons", lambda: rig.gw.process.seen.count(b"address is the gateway's own") >= 4, 5)
+        rig.lab.wait_for("the reasons", lambda: rig.gw.process.seen.count(b"address is the gateway's own") >= 4)
 
 
 if __name__ == "__main__":

@@ -133,7 +133,7 @@ def what_a_sandbox_sends_raw_is_refused_too(lab):
         def raw(protocol, data):
             s = socket.socket(socket.AF_INET, socket.SOCK_RAW, protocol)
             listen = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP)
-            listen.settimeout(5)
+            listen.settimeout(300)
             s.sendto(data, ("192.0.2.7", 0))
             while True:
                 got = listen.recv(2000)

@@ -12,7 +12,7 @@ import threading
 
 import harness
 from gateway import Gateway, program, simple_policy
-from harness import Skip, main, test
+from harness import PATIENCE, Skip, main, test
 
 sys.path.insert(0, str(harness.HERE / "lab"))
 import netns  # noqa: E402
@@ -76,7 +76,7 @@ def go(work):
     need("go")
     env = {"GOFLAGS": "-mod=mod", "GOPROXY": "off", "GOTOOLCHAIN": "local", "CGO_ENABLED": "0", "GOTELEMETRY": "off",
            "GOCACHE": work.parent / "go-cache", "GOPATH": work.parent / "go-path", "PATH": os.environ["PATH"]}
-    go.lab.run(["go", "build", "-o", work / "fetch-go", "."], cwd=harness.HERE / "lab/go", env=env, rc=0, timeout=300)
+    go.lab.run(["go", "build", "-o", work / "fetch-go", "."], cwd=harness.HERE / "lab/go", env=env, rc=0)
     return lambda method, url, *body: ["./fetch-go", method, url, *body]
 
 
@@ -222,7 +222,7 @@ def what_a_captured_network_asks_and_sends_ends_at_the_gateway(lab):
     assert where.up.effects() == {"GET /ok": 2}
     literal = where.run(["curl", "-ksS", f"https://192.0.2.1:{where.up.port}/ok"])
     assert literal.rc != 0 or b"403" in literal.out, literal.text()
-    quic = where.run(["python3", "-c", "import socket as s; c = s.socket(s.AF_INET, s.SOCK_DGRAM); c.settimeout(5);"
+    quic = where.run(["python3", "-c", "import socket as s; c = s.socket(s.AF_INET, s.SOCK_DGRAM); c.settimeout(300);"
                       "c.connect(('192.0.2.1', 443)); c.send(b'x'); c.recv(1)"], rc=1)
     assert b"ConnectionRefusedError" in quic.err, quic.text()
     stream = where.run(["python3", "-c", "import socket as s; q = b'\\0\\7\\1\\0\\0\\1' + bytes(6) + b'\\1x\\0\\0\\1\\0\\1';"
@@ -239,11 +239,11 @@ def the_gateways_own_doors_stay_shut(lab):
     ports = [where.gw.proxy.rsplit(":")[-1], where.gw.page.split("/")[2].rsplit(":")[-1], "15001", "15053"]
     for address in ("10.99.0.1", "[fd00:99::1]"):
         for port in ports:
-            done = where.run(["curl", "-sS", "--max-time", "5", f"http://{address}:{port}/"])
+            done = where.run(["curl", "-sS", "--max-time", str(PATIENCE), f"http://{address}:{port}/"])
             assert done.rc == 7, (address, port, done.text())  # could not connect
     # Not redirected, from the gateway's own side: it was on its way to the listener itself.
     for host in (f"{where.up.name}:{where.up.port}", "10.99.0.1:15001"):
-        done = lab.run(["curl", "-sS", "-i", "--max-time", "5", "-H", f"Host: {host}", "http://10.99.0.1:15001/ok"])
+        done = lab.run(["curl", "-sS", "-i", "--max-time", str(PATIENCE), "-H", f"Host: {host}", "http://10.99.0.1:15001/ok"])
         assert b" 200" not in done.out, done.text()
     assert where.up.effects() == {}
 

@@ -8,7 +8,7 @@ import stat
 import threading
 
 from gateway import ROLES, Gateway, simple_policy
-from harness import main, test
+from harness import PATIENCE, main, test
 
 WHOAMI = b"GET http://countersign.internal/v1/whoami HTTP/1.1\r\nHost: countersign.internal\r\n"
 
@@ -32,7 +32,7 @@ def gateway(lab):
 
 def ask(way, head=""):
     """Who the gateway says one is, over an open connection; b"" when it was closed instead."""
-    way.settimeout(20)
+    way.settimeout(PATIENCE)
     try:
         way.sendall(WHOAMI + head.encode() + b"\r\n")
         return way.recv(65536)

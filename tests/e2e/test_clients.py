@@ -141,7 +141,7 @@ def curl_streams_events_as_they_come(lab):
     assert client.popen.poll() is None
     up.release("g")
     up.release("g")
-    client.wait(20)
+    client.wait()
 
 
 @test()
@@ -268,10 +268,10 @@ rules:
     work = lab.dir / "npmwork"
     work.mkdir()
     (work / "package.json").write_text('{"name":"agent-thing","version":"1.0.0","description":"x"}')
-    lab.run(["npm", "install", "left-pad-demo@1.0.0"], env=env, cwd=work, rc=0, timeout=120)
+    lab.run(["npm", "install", "left-pad-demo@1.0.0"], env=env, cwd=work, rc=0)
     assert (work / "node_modules/left-pad-demo/index.js").exists()
     token = {f"npm_config_//{registry.host}:{registry.port}/:_authToken": "not-a-real-token"}
-    done = lab.run(["npm", "publish"], env={**env, **token}, cwd=work, timeout=120)
+    done = lab.run(["npm", "publish"], env={**env, **token}, cwd=work)
     assert done.rc != 0 and b"published by the release job" in done.both, done.text()
 
 
@@ -299,7 +299,7 @@ rules:
     up.script({"/simple/demo/": "/raw?b64=" + base64.urlsafe_b64encode(answer).decode()})
     done = lab.run(["/usr/bin/python3", "-m", "pip", "download", "--no-deps", "--disable-pip-version-check", "--no-cache-dir",
                     "--index-url", f"https://{up.name}:{up.port}/simple/", "-d", lab.dir / "wheels", "demo"],
-                   env=gw.client_env(), timeout=120)
+                   env=gw.client_env())
     assert done.rc != 0 and b"not on the reviewed list" in done.both, done.text()
 
 

@@ -7,11 +7,11 @@ import subprocess
 
 from existing import api_setup, fetch_class, variables
 from gateway import program
-from harness import Skip, main, test
+from harness import PATIENCE, Skip, main, test
 
 
 def curl(lab, env, url, *more):
-    return lab.run(["curl", "-sS", "--max-time", "20", *more, url], env=env)
+    return lab.run(["curl", "-sS", "--max-time", str(PATIENCE), *more, url], env=env)
 
 
 def printed_again(done):

@@ -7,16 +7,16 @@ import signal
 import sqlite3
 
 from gateway import ROLES, Gateway, simple_policy
-from harness import main, test
+from harness import PATIENCE, main, test
 
 POINTS = ("HOLD", "INTENT", "SENT", "RESULT")
 ENDED = {"done", "failed", "unknown", "denied", "expired", "cancelled"}
-CURL = ["curl", "-sS", "--max-time", "20", "--suppress-connect-headers", "-D", "-"]
+CURL = ["curl", "-sS", "--max-time", str(PATIENCE), "--suppress-connect-headers", "-D", "-"]
 
 
 def stored(gw, query):
     """What the store says, asked beside everybody: it answers also while roles are stopped or gone."""
-    store = sqlite3.connect(f"file:{gw.state}/store/ledger.db?mode=ro", uri=True, timeout=10)
+    store = sqlite3.connect(f"file:{gw.state}/store/ledger.db?mode=ro", uri=True, timeout=PATIENCE)
     try:
         return store.execute(query).fetchall()
     finally:

@@ -4,11 +4,11 @@ import secrets
 
 from attack import Rig
 from gateway import Gateway, Page, simple_policy
-from harness import main, test
+from harness import PATIENCE, main, test
 
 
 def curl(lab, gw, up, path, *more, host=None):
-    done = lab.run(["curl", "-sS", "--max-time", "60", "--suppress-connect-headers", "-D", "-", *more,
+    done = lab.run(["curl", "-sS", "--max-time", str(PATIENCE), "--suppress-connect-headers", "-D", "-", *more,
                     f"https://{host or up.name}:{up.port}{path}"], env=gw.client_env())
     return done.out
 

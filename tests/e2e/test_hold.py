@@ -4,11 +4,11 @@ import json
 import secrets
 
 from gateway import Gateway, Page, simple_policy
-from harness import main, test
+from harness import PATIENCE, main, test
 
 
 def curl(gw, up, path, *more, name="agent"):
-    return ["curl", "-sS", "--max-time", "60", "--suppress-connect-headers", "-D", "-", *more, f"https://{up.name}:{up.port}{path}"], gw.client_env(name)
+    return ["curl", "-sS", "--max-time", str(PATIENCE), "--suppress-connect-headers", "-D", "-", *more, f"https://{up.name}:{up.port}{path}"], gw.client_env(name)
 
 
 def start_post(lab, gw, up, path, body):
@@ -92,7 +92,7 @@ def a_ticket_nobody_decides_expires_and_denies(lab):
     up, secret, gw = setup(lab, within="2s", hold="inline_wait: 1s, expires: 10m")
     command, env = curl(gw, up, "/things", "-X", "POST", "--data-binary", "a=1")
     lab.run(command, env=env, rc=0)
-    ticket = gw.pending()["id"]
+    ticket = gw.tickets("all")[0]["id"]
     lab.wait_for("expiry", lambda: not gw.tickets())
     assert gw.cli("approvals", "approve", ticket).rc != 0
     done = lab.run(command, env=env, rc=0)

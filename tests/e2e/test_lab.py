@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The lab itself: its servers do what tests rely on, and its searches and checks can fail."""
 import base64
+import os
 import subprocess
 import sys
 
@@ -99,6 +100,45 @@ def verdaccio_serves_npm(lab):
         assert refused.code in (401, 403), refused
     finally:
         registry.password = kept
+
+
+NPM = """#!/bin/sh
+[ "$1" != --version ] || { echo 10.0.0; exit 0; }
+echo "$1" >>"$RUNS"
+until [ -e "$RUNS.go" ]; do sleep 0.02; done
+mkdir node_modules
+"""
+
+
+@test()
+def packages_are_installed_once_when_two_ask(lab):
+    """With nothing cached, and both at once: one installs, and the other one waits until all of it is there."""
+    tools, runs = lab.dir / "tools", lab.dir / "runs"
+    tools.mkdir()
+    (tools / "npm").write_text(NPM)
+    (tools / "npm").chmod(0o755)
+    env = {"PATH": f"{tools}:{os.environ['PATH']}", "COUNTERSIGN_LAB_CACHE": lab.dir / "cache", "RUNS": runs}
+    code = f"import sys; sys.path.insert(0, {str(harness.HERE / 'lab')!r}); import pathlib, servers; print('asks', flush=True);" \
+           f"place = servers.npm_modules(pathlib.Path({str(harness.HERE / 'npm')!r})); print('has', (place / 'node_modules').is_dir())"
+    both = [lab.start([sys.executable, "-c", code], env=env, ready="asks") for _ in range(2)]
+    lab.wait_for("the first one's npm", runs.exists)
+    (lab.dir / "runs.go").touch()
+    for one in both:
+        one.wait_line("has True")
+        assert one.wait() == 0
+    assert runs.read_text() == "ci\n", runs.read_text()
+
+
+@test()
+def a_wait_ends_with_the_server_it_is_for(lab):
+    server = lab.start(["sh", "-c", "echo ready; read line; echo no further; exit 3"], ready="ready", stdin=subprocess.PIPE)
+    server.popen.stdin.close()
+    try:
+        lab.wait_for("what never comes", lambda: False)
+    except AssertionError as why:
+        assert "ended (3)" in str(why) and "no further" in str(why), why
+    else:
+        raise AssertionError("it waited to the end")
 
 
 @test()

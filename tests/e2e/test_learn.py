@@ -6,7 +6,7 @@ import re
 import shutil
 
 from gateway import Gateway, commit, upstream_yaml
-from harness import Skip, main, test
+from harness import PATIENCE, Skip, main, test
 
 UPGRADE = ("Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==", "Sec-WebSocket-Version: 13")
 ZERO, ONE, TWO = "0" * 40, "a" * 40, "b" * 40
@@ -33,7 +33,7 @@ class Ask:
     def curl(self):
         how = ["-I"] if self.method == "HEAD" else ["-X", self.method]
         body = [] if self.body is None else ["--data-binary", self.body]
-        return ["curl", "-sS", "--max-time", "20", "--path-as-is", "-g", "-o", "/dev/null", *how, *body,
+        return ["curl", "-sS", "--max-time", str(PATIENCE), "--path-as-is", "-g", "-o", "/dev/null", *how, *body,
                 *(x for f in self.fields for x in ("-H", f)), self.base + self.path]
 
     def case(self):
@@ -125,7 +125,7 @@ def judge(lab, gw, asks, cases=()):
         del near[o.key()]  # of a name with more values than are listed any will do
     assert len(near) >= 1000, len(near)
     tests.write_text(json.dumps({"policy": "learned.yaml", "cases": [a.case() for a in [*asks, *near.values()]] + list(cases)}))
-    said = gw.cli("policy", "test", tests, timeout=120)
+    said = gw.cli("policy", "test", tests)
     failed = "\n".join(line for line in said.text().splitlines() if not line.startswith("ok "))
     assert said.rc == 0, failed[:6000] + text
     print(f"# {len(asks)} seen, {len(near)} neighbours, {len(cases)} others: as they must be")
@@ -182,7 +182,7 @@ rules:
     app = lab.dir / "app"
     app.mkdir()
     (app / "package.json").write_text('{"name":"agent-thing","version":"1.0.0"}')
-    lab.run(["npm", "install", "left-pad-demo@1.0.0"], cwd=app, rc=0, timeout=120, env={
+    lab.run(["npm", "install", "left-pad-demo@1.0.0"], cwd=app, rc=0, env={
         **env, "npm_config_registry": registry.url, "npm_config_audit": "false", "npm_config_fund": "false",
         "npm_config_update_notifier": "false"})
     recorded(lab, gw, [a for a in asks if "/key/" not in a.path])
@@ -223,7 +223,7 @@ def a_read_that_an_operator_denied_is_not_proposed(lab):
 """, hold="inline_wait: 0s, expires: 10m")
 
     def ask(path):
-        lab.run(["curl", "-sS", "--max-time", "20", "-o", "/dev/null", f"https://{up.name}:{up.port}{path}"], env=gw.client_env(), rc=0)
+        lab.run(["curl", "-sS", "--max-time", str(PATIENCE), "-o", "/dev/null", f"https://{up.name}:{up.port}{path}"], env=gw.client_env(), rc=0)
     ask("/denied")
     gw.deny(gw.pending()["id"], "not this one")
     ask("/waits")
@@ -245,7 +245,7 @@ def a_patch_for_one_scope_is_in_force_after_a_reload(lab):
                  + upstream_yaml(up.name, up.port, up.ca) + "rules: []\n")
 
     def status(path, who="agent", method="GET"):
-        return lab.run(["curl", "-sS", "--max-time", "20", "-o", "/dev/null", "-w", "%{http_code}", "-X", method,
+        return lab.run(["curl", "-sS", "--max-time", str(PATIENCE), "-o", "/dev/null", "-w", "%{http_code}", "-X", method,
                         f"https://{up.name}:{up.port}{path}"], env=gw.client_env(who), rc=0).text().strip()
     assert [status(*x) for x in (("/two",), ("/three", "other"), ("/one",))] == ["403", "403", "200"]
     lab.wait_for("the records", lambda: {"/two", "/three", "/one"} <= {r.get("path") for r in gw.audit()})

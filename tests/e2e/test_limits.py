@@ -11,13 +11,13 @@ import ssl
 import types
 
 from gateway import Gateway, upstream_yaml
-from harness import main, test
+from harness import PATIENCE, main, test
 from ways import Wire
 
 
 def stored(gw, query):
     """What the store says, asked beside everybody."""
-    store = sqlite3.connect(f"file:{gw.state}/store/ledger.db?mode=ro", uri=True, timeout=10)
+    store = sqlite3.connect(f"file:{gw.state}/store/ledger.db?mode=ro", uri=True, timeout=PATIENCE)
     try:
         return store.execute(query).fetchall()
     finally:
@@ -54,7 +54,7 @@ class Payments:
 
     def command(self, path, body=None, url=None):
         what = [] if body is None else ["--data-binary", body, "-H", "Content-Type: application/json"]
-        return ["curl", "-sS", "--max-time", "30", "--suppress-connect-headers", "-D", "-", *what, (url or self.url) + path]
+        return ["curl", "-sS", "--max-time", str(PATIENCE), "--suppress-connect-headers", "-D", "-", *what, (url or self.url) + path]
 
     def ask(self, path, body=None, name="agent", url=None):
         """(status, text) of the answer."""
@@ -163,11 +163,11 @@ class Stream:
     def __init__(self, p, path="/pay", port=None, name=None):
         def knock(_door, _who):
             host, _, number = p.gw.proxy.rpartition(":")
-            return socket.create_connection((host, int(number)), 20)
+            return socket.create_connection((host, int(number)), PATIENCE)
         up = types.SimpleNamespace(name=name or p.up.name, port=port or p.up.port, plain_port=None)
         self.wire = Wire(types.SimpleNamespace(up=up, gw=p.gw, lab=p.lab, knock=knock,
                                                tls=ssl.create_default_context(cafile=str(p.gw.state / "bundle.crt"))), "connect")
-        self.wire.sock.settimeout(20)
+        self.wire.sock.settimeout(PATIENCE)
         self.wire.sock.sendall(self.wire.fill(self.wire.head("POST", path, "Transfer-Encoding: chunked")))
 
     def give(self, data):

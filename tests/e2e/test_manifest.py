@@ -4,7 +4,7 @@ import datetime as dt
 import json
 
 from gateway import Gateway
-from harness import main, test
+from harness import PATIENCE, main, test
 
 POLICY = """version: 1
 scopes:
@@ -27,7 +27,7 @@ rules:
 
 
 def ask(lab, gw, url, *more, sandbox="agent"):
-    done = lab.run(["curl", "-sS", "--max-time", "30", *more, url], env=gw.client_env(sandbox), rc=0)
+    done = lab.run(["curl", "-sS", "--max-time", str(PATIENCE), *more, url], env=gw.client_env(sandbox), rc=0)
     return json.loads(done.out)
 
 
@@ -98,7 +98,7 @@ def a_denial_of_these_hours_says_when_to_come_back(lab):
     day = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"][then.weekday()]
     gw = Gateway(lab, HOURS.format(host=up.name, port=up.port, ca=up.ca, day=day))
     url = f"https://{up.name}:{up.port}"
-    done = lab.run(["curl", "-sS", "-i", "--max-time", "30", "-X", "POST", url + "/deploy"], env=gw.client_env("ci-7"), rc=0)
+    done = lab.run(["curl", "-sS", "-i", "--max-time", str(PATIENCE), "-X", "POST", url + "/deploy"], env=gw.client_env("ci-7"), rc=0)
     head, body = done.out.decode().replace("\r\n", "\n").rsplit("\n\n", 1)
     no, wait = json.loads(body), (then - now).total_seconds()
     at = then.strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -12,7 +12,7 @@ import subprocess
 import time
 
 from gateway import Gateway, Page, program, simple_policy
-from harness import main, test
+from harness import PATIENCE, main, test
 
 
 def setup(lab, **more):
@@ -22,7 +22,7 @@ def setup(lab, **more):
 
 
 def ask(lab, gw, up, path, *more):
-    done = lab.run(["curl", "-sS", "--max-time", "60", "--suppress-connect-headers", "-D", "-", *more,
+    done = lab.run(["curl", "-sS", "--max-time", str(PATIENCE), "--suppress-connect-headers", "-D", "-", *more,
                     f"https://{up.name}:{up.port}{path}"], env=gw.client_env())
     return done.out
 
@@ -186,7 +186,7 @@ def a_role_that_dies_meanwhile_is_waited_for_no_longer(lab):
         with attempt, stopped(gw, "judge") as judge:
             asked = reload_that_waits(lab, gw, simple_policy(up, write="deny"))
             os.kill(judge, signal.SIGKILL)
-            assert asked.wait(20) == 0, asked.seen
+            assert asked.wait() == 0, asked.seen
     lab.wait_for("the judge's return", lambda: b"Writes are off" in post(lab, gw, up))
 
 
@@ -198,10 +198,10 @@ def of_two_reloads_at_once_each_is_told_what_became_of_it(lab):
             with stopped(gw, "judge"):
                 first = reload_that_waits(lab, gw, simple_policy(up, write="deny"))
                 second = reload_that_waits(lab, gw, simple_policy(up, within="9m"))
-                assert first.wait(20) == 3, first.seen
+                assert first.wait() == 3, first.seen
                 assert b"another change of the policy came before every role had confirmed this one" in first.seen, first.seen
                 assert second.popen.poll() is None, f"the first one's answers are not the second's: {second.seen}"
-            assert second.wait(20) == 0 and b"in force" in second.seen, second.seen
+            assert second.wait() == 0 and b"in force" in second.seen, second.seen
     assert b'"held"' in post(lab, gw, up)
 
 
@@ -216,7 +216,7 @@ def a_refused_reload_meanwhile_leaves_the_first_one_waiting(lab):
                 gw.policy.write_text("version: 1\n- broken")
                 assert b"policy.yaml:" in gw.cli("reload", rc=3).err
                 assert gw.cli_json("status")["policy"] == inforce and first.popen.poll() is None, first.seen
-            assert first.wait(20) == 0, first.seen
+            assert first.wait() == 0, first.seen
     assert b"Writes are off" in post(lab, gw, up)
 
 
@@ -228,7 +228,7 @@ def a_signal_meanwhile_is_another_change(lab):
             first = reload_that_waits(lab, gw, simple_policy(up, write="deny"))
             gw.policy.write_text(another(simple_policy(up, within="9m")))
             os.kill(gw.daemon(), signal.SIGHUP)
-            assert first.wait(20) == 3, first.seen
+            assert first.wait() == 3, first.seen
             assert b"another change of the policy came" in first.seen, first.seen
     lab.wait_for("the last policy", lambda: b'"held"' in post(lab, gw, up))  # a signal is not answered
 
@@ -241,7 +241,7 @@ def a_sandboxs_front_is_waited_for_until_it_ends(lab):
         with attempt, stopped(gw, "front") as front:
             asked = reload_that_waits(lab, gw, simple_policy(up, write="deny"))
             os.kill(front, signal.SIGKILL)
-            assert asked.wait(20) == 0 and b"in force" in asked.seen, asked.seen
+            assert asked.wait() == 0 and b"in force" in asked.seen, asked.seen
     assert b"Writes are off" in post(lab, gw, up)
     assert gw.pid("front") not in (None, front)
 
@@ -268,14 +268,14 @@ def a_front_that_starts_meanwhile_is_not_waited_for(lab):
         with attempt:
             with stopped(gw, "resolver"):
                 asked = reload_that_waits(lab, gw, simple_policy(up, write="deny"))
-                client = lab.start(["curl", "-sS", "--max-time", "30", f"https://{up.name}:{up.port}/ok"], env=env)
+                client = lab.start(["curl", "-sS", "--max-time", str(PATIENCE), f"https://{up.name}:{up.port}/ok"], env=env)
                 lab.wait_for("the front", lambda: [r for r in gw.cli_json("status")["roles"] if r["role"] == "front"
                                                    and r["ready"] and r["pid"] == gw.pid("front")])
                 assert asked.popen.poll() is None, asked.seen
                 front = gw.pid("front")
                 os.kill(front, signal.SIGSTOP)  # so that it could not say anything, were it asked
             try:
-                assert asked.wait(20) == 0, asked.seen
+                assert asked.wait() == 0, asked.seen
             finally:
                 os.kill(front, signal.SIGCONT)
             assert client.wait(30) == 0, client.seen
@@ -290,9 +290,9 @@ def a_desk_that_dies_takes_its_question_along(lab):
             with stopped(gw, "judge"):
                 first = reload_that_waits(lab, gw, simple_policy(up, write="deny"))
                 gw.kill("desk")
-                assert first.wait(20) != 0 and b"in force" not in first.seen, first.seen
+                assert first.wait() != 0 and b"in force" not in first.seen, first.seen
                 second = reload_that_waits(lab, gw, simple_policy(up, within="9m"))
-            assert second.wait(20) == 0, second.seen
+            assert second.wait() == 0, second.seen
     assert b'"held"' in post(lab, gw, up)
 
 

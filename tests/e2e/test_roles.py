@@ -9,10 +9,9 @@ import socket
 import time
 
 from gateway import ROLES, Gateway, commit, git_setup, simple_policy
-from harness import main, test
+from harness import PATIENCE, main, test
 
-CURL = ["curl", "-sS", "--max-time", "20", "--suppress-connect-headers", "-D", "-"]
-SOON = 5
+CURL = ["curl", "-sS", "--max-time", str(PATIENCE), "--suppress-connect-headers", "-D", "-"]
 
 
 def setup(lab, named=False, **more):
@@ -33,20 +32,17 @@ def cut_off(lab, role, path="/ok", data=None, named=False, warm=True):
     env = gw.client_env()
     if warm:
         lab.run([*CURL, url + "/ok"], env=env, rc=0)
+        lab.wait_for("its record", lambda: [r for r in gw.audit() if r["kind"] == "result"])
         time.sleep(1.1)  # longer than a released credential is used again
     before = len(up.requests())
     old = gw.pid(role)
     os.kill(old, signal.SIGSTOP)
     client = lab.start(ask, env=env)
-    stuck = client.popen.poll
-    time.sleep(0.4)
-    assert stuck() is None, client.seen
+    lab.wait_for("the request at its door", lambda: gw.unread(old))
+    assert client.popen.poll() is None, client.seen
     os.kill(old, signal.SIGKILL)
-    began = time.monotonic()
-    client.wait(20)
+    client.wait()
     client.reader.join(5)
-    took = time.monotonic() - began
-    assert took < SOON, f"answered after {took:.1f} s"
     lab.wait_for("the next request", lambda: b" 200" in lab.run([*CURL, url + "/ok"], env=env).out)
     assert gw.cli("audit", "verify").rc == 0
     return client.seen, len(up.requests()) - before - 1, gw, up
@@ -105,7 +101,7 @@ def a_dead_judge_is_a_gateway_that_restarts(lab):
     client = lab.start([*CURL, "--data-binary", "a=1", f"https://{up.name}:{up.port}/things"], env=gw.client_env())
     gw.pending()
     os.kill(gw.pid("judge"), signal.SIGKILL)
-    client.wait(SOON)
+    client.wait()
     client.reader.join(5)
     assert refusal(client.seen) == "gateway-restarting" and b"repeat the request" in client.seen, client.seen
 
@@ -132,10 +128,10 @@ def a_dead_front_closes_its_connections(lab):
 def an_answer_the_carrier_did_not_finish_is_cut_not_ended(lab):
     up, gw = setup(lab)
     up.script({"/long": "/big?kib=600&split=100000&gate=g"})
-    client = lab.start(["curl", "-sS", "--max-time", "20", "-o", "part", f"https://{up.name}:{up.port}/long"], env=gw.client_env())
+    client = lab.start(["curl", "-sS", "--max-time", str(PATIENCE), "-o", "part", f"https://{up.name}:{up.port}/long"], env=gw.client_env())
     lab.wait_for("the first bytes", lambda: (lab.dir / "part").exists() and (lab.dir / "part").stat().st_size)
     os.kill(gw.pid("carrier"), signal.SIGKILL)
-    assert client.wait(SOON) == 18, client.seen  # a partial file
+    assert client.wait() == 18, client.seen  # a partial file
 
 
 @test("F15 git")
@@ -146,7 +142,7 @@ def a_push_that_waits_when_the_judge_dies_is_told_by_git(lab):
     push = lab.start(["git", "push", "-q", "origin", "HEAD:main"], cwd=work, env=env)
     ticket = gw.pending()["id"]
     os.kill(gw.pid("judge"), signal.SIGKILL)
-    assert push.wait(SOON) != 0 and b"503" in push.seen, push.seen
+    assert push.wait() != 0 and b"503" in push.seen, push.seen
     lab.wait_for("the ticket", lambda: [t["id"] for t in gw.tickets()] == [ticket])
     gw.approve(ticket)
     lab.wait_for("another judge", lambda: lab.run(["git", "ls-remote", git.url], env=env).rc == 0)
@@ -166,10 +162,8 @@ def ends_clean(lab, number):
     roles = [gw.pid(role) for role in (*ROLES, "front")]
     port = int(gw.proxy.rpartition(":")[2])
     assert "control.sock" in sockets(gw), sockets(gw)
-    began = time.monotonic()
     gw.process.signal(number)
-    assert gw.process.wait(10) == 0
-    assert time.monotonic() - began < 4
+    assert gw.process.wait() == 0
     lab.wait_for("the end of all", lambda: not any(os.path.exists(f"/proc/{pid}") for pid in roles))
     assert sockets(gw) == [], sockets(gw)
     with socket.socket() as probe:
@@ -194,7 +188,7 @@ def ctrl_c_leaves_nothing_running_and_no_socket(lab):
 def ctrl_c_at_a_terminal_reaches_every_role_and_still_ends_in_order(lab):
     up, gw = setup(lab)
     os.killpg(gw.process.pid, signal.SIGINT)
-    assert gw.process.wait(10) == 0
+    assert gw.process.wait() == 0
     assert b"restarting it" not in gw.process.seen, gw.process.seen
     assert sockets(gw) == []
 
@@ -229,8 +223,8 @@ def the_end_answers_who_waits_in_words(lab):
     client = lab.start([*CURL, "--data-binary", "a=1", f"https://{up.name}:{up.port}/things"], env=gw.client_env())
     ticket = gw.pending()["id"]
     os.killpg(gw.process.pid, signal.SIGTERM)  # as a service manager does: to every process
-    assert gw.process.wait(10) == 0
-    client.wait(SOON)
+    assert gw.process.wait() == 0
+    client.wait()
     client.reader.join(5)
     assert refusal(client.seen) == "gateway-ending" and ticket.encode() in client.seen, client.seen
     gw.up()
@@ -244,8 +238,8 @@ def the_end_answers_git_in_its_dialect(lab):
     push = lab.start(["git", "push", "origin", "HEAD:main"], cwd=work, env=env)
     gw.pending()
     gw.process.signal(signal.SIGTERM)
-    assert gw.process.wait(10) == 0
-    assert push.wait(SOON) == 1 and b"is being stopped" in push.seen, push.seen
+    assert gw.process.wait() == 0
+    assert push.wait() == 1 and b"is being stopped" in push.seen, push.seen
 
 
 @test("F17 effect")
@@ -255,8 +249,8 @@ def the_end_lets_what_was_sent_be_answered(lab):
     client = lab.start([*CURL, "--data-binary", "a=1", f"https://{up.name}:{up.port}/things"], env=gw.client_env())
     lab.wait_for("the effect", lambda: up.effects().get("POST /things"))
     gw.process.signal(signal.SIGTERM)
-    assert gw.process.wait(10) == 0
-    client.wait(SOON)
+    assert gw.process.wait() == 0
+    client.wait()
     client.reader.join(5)
     assert b"HTTP/1.1 200" in client.seen, client.seen
     gw.up()
@@ -269,7 +263,7 @@ def the_end_loses_no_record(lab):
     for n in range(5):
         lab.run([*CURL, f"https://{up.name}:{up.port}/ok"], env=gw.client_env(), rc=0)
     gw.process.signal(signal.SIGTERM)
-    assert gw.process.wait(10) == 0
+    assert gw.process.wait() == 0
     gw.up()
     assert sum(r["kind"] == "result" and r.get("path") == "/ok" for r in gw.audit()) == 5
 
@@ -278,7 +272,7 @@ def the_end_loses_no_record(lab):
 def a_second_start_on_the_same_state_is_refused_and_harms_nothing(lab):
     up, gw = setup(lab)
     before = sockets(gw)
-    done = lab.run(["countersign", "up", "--config", gw.config], timeout=20)
+    done = lab.run(["countersign", "up", "--config", gw.config])
     assert done.rc not in (0, 10, 11) and b"runs on" in done.both and str(gw.state).encode() in done.both, done.text()
     assert sockets(gw) == before and gw.cli("status").rc == 0
     assert b" 200" in lab.run([*CURL, f"https://{up.name}:{up.port}/ok"], env=gw.client_env(), rc=0).out

@@ -8,10 +8,10 @@ import signal
 import subprocess
 
 from gateway import Gateway, commit, git_policy, program, simple_policy
-from harness import main, test
+from harness import PATIENCE, main, test
 
 WHO = ["-c", "user.name=Agent", "-c", "user.email=agent@sandbox.invalid"]
-CURL = ["curl", "-sS", "--max-time", "30", "-D", "-"]
+CURL = ["curl", "-sS", "--max-time", str(PATIENCE), "-D", "-"]
 
 
 class Run:
@@ -120,7 +120,7 @@ def two_at_once_are_two_sandboxes(lab):
     assert len(names) == len(set(names)) == 2, names
     for one in both:
         one.popen.stdin.close()
-        assert one.wait(20) == 0
+        assert one.wait() == 0
         one.wait_line(r"HTTP/1.1 200")
     assert run.sandboxes() == []
 
@@ -159,10 +159,10 @@ def nothing_of_the_gateway_can_be_reached_from_inside(lab):
     inside = f"""
         ls {run.gw.state} {run.gw.state}/control.sock 2>&1
         find / -xdev \\( -name control.sock -o -name keeper.sock -o -name master.key -o -name ledger.db \\) 2>/dev/null
-        for port in {port} {proxy}; do curl -sS --noproxy '*' --max-time 5 http://127.0.0.1:$port/ 2>&1; done
+        for port in {port} {proxy}; do curl -sS --noproxy '*' --max-time {PATIENCE} http://127.0.0.1:$port/ 2>&1; done
         for host in localhost 127.0.0.1 '[::1]' 0.0.0.0; do
-            curl -s --noproxy '' --max-time 10 -o /dev/null -w '%{{http_code}} proxied\\n' http://$host:{port}/
-            curl -sk --noproxy '' --max-time 10 -o /dev/null -w '%{{http_code}} proxied\\n' https://$host:{port}/
+            curl -s --noproxy '' --max-time {PATIENCE} -o /dev/null -w '%{{http_code}} proxied\\n' http://$host:{port}/
+            curl -sk --noproxy '' --max-time {PATIENCE} -o /dev/null -w '%{{http_code}} proxied\\n' https://$host:{port}/
         done; true"""
     text = run("sh", "-c", inside).text()
     assert text.count("No such file") == 2 and text.count("Failed to connect") == 2, text
@@ -218,7 +218,7 @@ def when_the_gateway_ends_the_command_is_told_and_goes_on(lab):
                        ready=r"HTTP/1.1 200 OK\r\n\r\n|ok", stdin=-1)
     run.gw.stop()
     inside.popen.stdin.close()
-    assert inside.wait(20) == 9
+    assert inside.wait() == 9
     assert b"curl: (" in inside.seen, inside.seen
 
 
@@ -248,7 +248,7 @@ def with_a_policy_and_no_gateway_one_runs_for_this_command_alone(lab):
         return done.rc == 0 and json.loads(done.out)["tickets"]
     ticket = lab.wait_for("a ticket", waiting)[0]["id"]
     lab.run([program(), "approvals", "approve", ticket], env=here, rc=0)
-    assert client.wait(20) == 0 and b"HTTP/1.1 200" in client.seen, client.seen
+    assert client.wait() == 0 and b"HTTP/1.1 200" in client.seen, client.seen
     assert up.effects()["POST /things"] == 1
 
 
@@ -262,7 +262,7 @@ def two_private_gateways_do_not_stand_in_each_others_way(lab):
                               env={"MY_API_TOKEN": token}, ready="here", stdin=-1))
     for one in both:
         one.popen.stdin.close()
-        assert one.wait(20) == 0
+        assert one.wait() == 0
         one.wait_line(r"HTTP/1.1 200")
 
 

@@ -16,7 +16,7 @@ import termios
 import textwrap
 
 import harness
-from harness import Skip, main, test
+from harness import PATIENCE, Skip, main, test
 
 sys.path.insert(0, str(harness.HERE / "lab"))
 from control import Control  # noqa: E402
@@ -67,7 +67,7 @@ def only_three_descriptors_are_open(lab):
     (lab.dir / "work").mkdir()
     done = subprocess.run([program(), "run", "--state-dir", control.state, "--workspace", lab.dir / "work", "--",
                            "/usr/bin/python3", "-c", "import os; print(sorted(os.listdir('/proc/self/fd'), key=int))"],
-                          env=lab.env(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, close_fds=False, timeout=60,
+                          env=lab.env(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, close_fds=False, timeout=PATIENCE,
                           check=True)
     for fd in extra:
         os.close(fd)
@@ -75,7 +75,7 @@ def only_three_descriptors_are_open(lab):
     directory = os.open("/", os.O_RDONLY | os.O_DIRECTORY)
     refused = subprocess.run([program(), "run", "--state-dir", control.state, "--workspace", lab.dir / "work", "--",
                               "true"], env=lab.env(), stdin=directory, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                             timeout=60, check=False)
+                             timeout=PATIENCE, check=False)
     os.close(directory)
     assert refused.returncode == 1 and b"is a directory" in refused.stderr
 
@@ -117,7 +117,7 @@ def there_is_no_route_out(lab):
         def attempt(family, kind, address, proto=0):
             try:
                 with socket.socket(family, kind, proto) as s:
-                    s.settimeout(3)
+                    s.settimeout({PATIENCE})
                     s.connect(address) if kind != socket.SOCK_DGRAM else s.sendto(b"x", address)
                 return "reached"
             except OSError as why:
@@ -296,7 +296,7 @@ class Terminal:
     def until(self, words):
         """Reads to the end of the next such words."""
         while (at := self.said.find(words, self.read)) < 0:
-            if not select.select([self.fd], [], [], 20)[0]:
+            if not select.select([self.fd], [], [], PATIENCE)[0]:
                 raise AssertionError(f"no {words!r} in {self.said!r}")
             self.said += os.read(self.fd, 4096)
         self.read = at + len(words)

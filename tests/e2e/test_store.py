@@ -11,10 +11,10 @@ import subprocess
 import threading
 
 from gateway import Gateway, simple_policy
-from harness import Skip, main, test
+from harness import PATIENCE, Skip, main, test
 
 CLONE_NEWNS = 0x20000
-CURL = ["curl", "-sS", "--max-time", "20", "--suppress-connect-headers", "-D", "-"]
+CURL = ["curl", "-sS", "--max-time", str(PATIENCE), "--suppress-connect-headers", "-D", "-"]
 
 
 def private_mounts():
@@ -89,15 +89,15 @@ def lock(world):
     held, release = threading.Event(), threading.Event()
 
     def hold():
-        store = sqlite3.connect(world.store / "ledger.db", isolation_level=None, timeout=10)
+        store = sqlite3.connect(world.store / "ledger.db", isolation_level=None, timeout=PATIENCE)
         store.execute("BEGIN EXCLUSIVE")
         held.set()
-        release.wait(120)
+        release.wait()
         store.execute("ROLLBACK")
         store.close()
     thread = threading.Thread(target=hold, daemon=True)
     thread.start()
-    assert held.wait(20)
+    assert held.wait()
     return lambda: (release.set(), thread.join(20))
 
 
@@ -135,7 +135,7 @@ def what_was_sent_when_the_disk_filled_is_written_down_later(lab):
     w.fill()
     os.kill(w.up.process.pid, signal.SIGCONT)
     client.wait_line(r"HTTP/1.1 200")
-    client.wait(20)
+    client.wait()
     lab.wait_for("a refusal", lambda: w.ask()[0] == 503)
     assert w.state_of(ticket) == "executing"
     (w.store / "ballast").unlink()
@@ -186,7 +186,7 @@ def while_the_ledger_hangs_clients_are_refused_soon(lab):
     try:
         asked = [lab.start(w.command(path, "a=1"), env=w.env) for path in ("/free", "/things")]
         for client in asked:
-            client.wait(20)
+            client.wait()
             assert b"HTTP/1.1 503" in client.seen and b"store-unavailable" in client.seen, client.seen
         w.all_refused()
     finally:
@@ -219,7 +219,7 @@ def a_start_on_a_full_disk_is_refused_in_words(lab):
         file.unlink()
     w.fill()
     start = ["countersign", "up", "--config", w.gw.config]
-    done = lab.run(start, timeout=30)
+    done = lab.run(start)
     assert done.rc == 4 and b"full" in done.both and b"giving up" in done.both, done.text()
     (w.store / "ballast").unlink()
     w.gw.up()
@@ -231,7 +231,7 @@ def a_start_on_a_locked_database_is_refused_in_words(lab):
     w.gw.stop()
     unlock = lock(w)
     try:
-        done = lab.run(["countersign", "up", "--config", w.gw.config], timeout=30)
+        done = lab.run(["countersign", "up", "--config", w.gw.config])
         assert done.rc == 4 and b"locked" in done.both, done.text()
     finally:
         unlock()

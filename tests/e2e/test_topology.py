@@ -13,7 +13,7 @@ import yaml
 
 from existing import fetch_class
 from gateway import Gateway, program, upstream_yaml
-from harness import HERE, TOP, Skip, main, test
+from harness import HERE, PATIENCE, TOP, Skip, main, test
 from servers import npm_modules
 
 sys.path.insert(0, str(HERE / "lab"))
@@ -30,7 +30,7 @@ PYTHON = "/usr/bin/python3"  # Debian's, with Debian's requests and PySocks
 # the files
 
 def schemas(lab, kind, *files, rc=0):
-    return lab.run(["node", HERE / "lab/schemas.mjs", MODULES, kind, *files], rc=rc, timeout=400)
+    return lab.run(["node", HERE / "lab/schemas.mjs", MODULES, kind, *files], rc=rc)
 
 
 @test()
@@ -114,7 +114,7 @@ class Composed(Gateway):
             self.cli("secret", "set", name, stdin=value.encode(), rc=0)
 
     def up(self):
-        self.process = self.lab.start([COMPOSE / "gateway"], ready=r"countersign is up", timeout=60, env={
+        self.process = self.lab.start([COMPOSE / "gateway"], ready=r"countersign is up", env={
             "COUNTERSIGN_STATE": self.state, "COUNTERSIGN_CONFIG": self.config, "COUNTERSIGN_PUBLIC": self.public,
             "COUNTERSIGN_INSIDE": self.public})
         self.lab.wait_for("what the health check looks for", (self.public / "env.sh").exists)
@@ -189,19 +189,19 @@ def use_git(gw, env, work):
 
 
 def curl(gw, path, *more):
-    return ["curl", "-sS", "--max-time", "40", *more, gw.base + path]
+    return ["curl", "-sS", "--max-time", str(PATIENCE), *more, gw.base + path]
 
 
 def wget(gw, env, path, *more):
     """wget reads no variable for its roots: in a container, update-ca-certificates tells it."""
-    return ["wget", "-nv", "-O-", "--content-on-error", "--tries=1", "--timeout=40",
+    return ["wget", "-nv", "-O-", "--content-on-error", "--tries=1", f"--timeout={PATIENCE}",
             f"--ca-certificate={env['SSL_CERT_FILE']}", *more, gw.base + path]
 
 
 REQUESTS = """
 import sys, requests
 method, url = sys.argv[1:]
-answer = requests.request(method, url, data={"a": "1"} if method == "POST" else None, timeout=40)
+answer = requests.request(method, url, data={"a": "1"} if method == "POST" else None, timeout=300)
 print(answer.text)
 """
 
@@ -277,7 +277,7 @@ seen = {}
 for kind, host, port in json.loads(sys.argv[1]):
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     s = socket.socket(family, socket.SOCK_STREAM if kind == "tcp" else socket.SOCK_DGRAM)
-    s.settimeout(5)
+    s.settimeout(300)
     try:
         s.connect((host, port))
         if kind == "udp":
@@ -307,7 +307,7 @@ def there_is_no_other_way_out(lab):
     assert desk in lab.run(["curl", "-sS", "http://localhost:18088/"], rc=0).out
     for host in ("localhost", "127.0.0.1", ours, "gateway", "[::1]"):
         for scheme in ("http", "https"):
-            done = gw.agent.run(["curl", "-sSk", "--max-time", "20", "-w", "\n%{http_code}", f"{scheme}://{host}:18088/"],
+            done = gw.agent.run(["curl", "-sSk", "--max-time", str(PATIENCE), "-w", "\n%{http_code}", f"{scheme}://{host}:18088/"],
                                 env={**env, "NO_PROXY": "", "no_proxy": ""})
             assert not done.out.endswith(b"\n200") and desk not in done.out, (scheme, host, done.text())
 

@@ -14,11 +14,10 @@ import threading
 import warnings
 
 from gateway import Gateway
-from harness import main, test
+from harness import PATIENCE, main, test
 import der
 from der import ANY_USE, CLIENT, Issuer, Key, extension
 
-PATIENCE = 20
 warnings.simplefilter("ignore", DeprecationWarning)  # an old version of TLS is what is tested
 
 

@@ -8,7 +8,7 @@ import ssl
 import subprocess
 
 from gateway import Gateway, simple_policy
-from harness import Skip, main, test
+from harness import PATIENCE, Skip, main, test
 from lab.certs import CA
 from ways import answers, exactly, proxy2
 
@@ -30,7 +30,7 @@ def door(gw, name):
 
 
 def curl(gw, up, path, *more):
-    return ["curl", "-sS", "--max-time", "30", "--suppress-connect-headers", "-D", "-", "--cacert", gw.state / "bundle.crt",
+    return ["curl", "-sS", "--max-time", str(PATIENCE), "--suppress-connect-headers", "-D", "-", "--cacert", gw.state / "bundle.crt",
             "--noproxy", "", *more, f"https://{up.name}:{up.port}{path}"]
 
 
@@ -71,7 +71,7 @@ def socks5_with_curl(lab):
 
 PYTHON = """
 import sys, requests
-print(requests.request(sys.argv[1], sys.argv[2], data=sys.argv[3] or None, timeout=60).text)
+print(requests.request(sys.argv[1], sys.argv[2], data=sys.argv[3] or None, timeout=300).text)
 """
 
 
@@ -132,7 +132,7 @@ def other_protocols_are_refused_and_not_reflected(lab):
 
 def connect_to(where):
     host, port = where.rsplit(":", 1)
-    return socket.create_connection((host, int(port)), timeout=10)
+    return socket.create_connection((host, int(port)), PATIENCE)
 
 
 def ask(where, data, end=False):
@@ -301,10 +301,10 @@ def a_transparent_listener_takes_only_the_captured_and_answers_dns(lab):
     lab.wait_for("the counts", lambda: gw.refused().get(("vms", "not-captured")) == 1 and [k for k in gw.refused() if k[0] == "vm1"])
     host, port = re.search(r"^dns +(\S+):(\d+) ", gw.process.seen.decode(), re.M).groups()
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
-        s.settimeout(10)
+        s.settimeout(PATIENCE)
         s.sendto(query("never-asked.test"), (host, int(port)))
         udp = s.recv(4096)
-    with socket.create_connection((host, int(port)), timeout=10) as s:
+    with socket.create_connection((host, int(port)), PATIENCE) as s:
         s.sendall(len(query("never-asked.test")).to_bytes(2, "big") + query("never-asked.test"))
         tcp = exactly(s, int.from_bytes(exactly(s, 2), "big"))
     for answer in (udp, tcp):
@@ -343,7 +343,7 @@ def what_a_reload_changes_and_what_it_cannot(lab):
     assert b" 200 " in lab.run(curl(gw, up, "/ok", *proxy, other.cert), rc=0).out
     assert lab.run(curl(gw, up, "/ok", *proxy, ca.cert)).rc != 0
     assert b" 403 " in lab.run(curl(gw, up, "/x", *far, "-d", "a=1"), rc=0).out
-    said = reload(text.replace("inline_wait: 20s", "inline_wait: 5s").replace("name: far", "name: near"))
+    said = reload(text.replace("inline_wait: 5m", "inline_wait: 5s").replace("name: far", "name: near"))
     assert "listeners, hold needs a restart" in said, said
 
 
@@ -354,13 +354,13 @@ def what_sandboxes_are_told(lab):
     text = gw.config.read_text()
     everywhere = text.replace("127.0.0.1:0", "0.0.0.0:0")
     gw.config.write_text(everywhere)
-    gw.process = lab.start(["countersign", "up", "--config", gw.config], ready=r"countersign is up", timeout=60)
+    gw.process = lab.start(["countersign", "up", "--config", gw.config], ready=r"countersign is up")
     done = gw.cli("sandbox", "create", "ci-7")
     assert done.rc != 0 and b"advertise" in done.both and b"0.0.0.0:0" not in done.both, done.text()
     assert [s for s in gw.cli_json("sandbox", "list")["sandboxes"] if s["name"] == "ci-7"] == []
     gw.stop()
     gw.config.write_text(everywhere.replace("identity: token", 'identity: token, advertise: "gw.internal:3128"'))
-    gw.process = lab.start(["countersign", "up", "--config", gw.config], ready=r"countersign is up", timeout=60)
+    gw.process = lab.start(["countersign", "up", "--config", gw.config], ready=r"countersign is up")
     done = gw.cli("sandbox", "create", "ci-7", rc=0)
     assert b"@gw.internal:3128" in done.out and b"0.0.0.0" not in done.out, done.text()
 

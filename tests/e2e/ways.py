@@ -12,7 +12,8 @@ import socket
 import ssl
 import struct
 
-PATIENCE = 8
+from harness import PATIENCE
+
 WAYS = ("connect", "absolute", "unix", "socks", "captured", "later", "reload")
 TUNNELLED = (*WAYS, "tunnel")
 TUNNELS = tuple(way for way in WAYS if way != "absolute")

@@ -11,7 +11,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "e2e"))
 PROBE = os.path.abspath(sys.argv.pop(1))
 from gateway import ROLES, Gateway, simple_policy  # noqa: E402
-from harness import Skip, main, test  # noqa: E402
+from harness import PATIENCE, Skip, main, test  # noqa: E402
 
 ALL = ROLES + ("front",)
 EPOLL_WAIT = "232"  # x86-64, as the probe itself
@@ -36,7 +36,7 @@ def tried(lab, gw, up, role, *call):
         ask = ["curl", "-sS", "--max-time", "5", f"https://{up.name}:{up.port}/ok"]
         lab.wait_for("an answer through a front", lambda: lab.run(ask, env=gw.client_env()).rc == 0)
     pid = lab.wait_for(f"a {role}", lambda: waiting(gw, role))
-    done = subprocess.run([PROBE, str(pid), *map(str, call)], capture_output=True, text=True, timeout=20)
+    done = subprocess.run([PROBE, str(pid), *map(str, call)], capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr
     word = done.stdout.strip()
     if word != "killed":
@@ -180,7 +180,7 @@ def the_parents_death_ends_every_role(lab):
     pids = [gw.pid(role) for role in ALL]
     gw.process.signal(9)
     gw.process.wait()
-    lab.wait_for("the end of all", lambda: not any(runs(pid) for pid in pids), 5)
+    lab.wait_for("the end of all", lambda: not any(runs(pid) for pid in pids))
 
 
 main()

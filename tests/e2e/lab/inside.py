@@ -1,5 +1,5 @@
 """Commands in a sandbox of `countersign run`, with a stand-in for the gateway; and Python that tries ways out of a
-place: tcp(address), udp(address) give what was answered, or the error, and say when it took long."""
+place: tcp(address), udp(address) give what was answered, or the error ("silence" when nothing came at all)."""
 import json
 import os
 import pathlib
@@ -9,12 +9,11 @@ import textwrap
 from control import Control
 
 TRIES = """
-import errno, json, socket, struct, sys, time
+import errno, json, socket, struct, sys
 
 def attempt(kind, address, family=socket.AF_INET):
     s = socket.socket(family, kind)
-    s.settimeout(5)
-    began = time.monotonic()
+    s.settimeout(300)
     try:
         s.connect(address)
         if kind == socket.SOCK_STREAM:
@@ -26,7 +25,7 @@ def attempt(kind, address, family=socket.AF_INET):
             said = s.recv(200).decode()
     except OSError as e:
         said = "silence" if isinstance(e, TimeoutError) else errno.errorcode[e.errno]
-    return said if time.monotonic() - began < 1 else "late " + said
+    return said
 
 tcp = lambda *a: attempt(socket.SOCK_STREAM, *a)
 udp = lambda *a: attempt(socket.SOCK_DGRAM, *a)

@@ -9,6 +9,8 @@ import socket
 import struct
 import threading
 
+from patience import PATIENCE
+
 TYPES = {"A": 1, "CNAME": 5, "TXT": 16, "AAAA": 28, "SVCB": 64, "HTTPS": 65}
 
 
@@ -112,7 +114,7 @@ class NameServer:
 
     def serve_one(self, sock):
         with sock:
-            sock.settimeout(20)
+            sock.settimeout(PATIENCE)
             try:
                 while head := sock.recv(2, socket.MSG_WAITALL):
                     packet = sock.recv(struct.unpack("!H", head)[0], socket.MSG_WAITALL)

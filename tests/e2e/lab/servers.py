@@ -1,5 +1,6 @@
 """The real servers a Lab can start: Git over TLS, the recording upstream, the npm registry Verdaccio."""
 import base64
+import fcntl
 import hashlib
 import io
 import json
@@ -12,9 +13,11 @@ import ssl
 import subprocess
 import sys
 import tarfile
+import tempfile
 import urllib.request
 
 import certs
+from patience import PATIENCE
 
 HERE = pathlib.Path(__file__).resolve().parent
 
@@ -25,7 +28,7 @@ class GitServer:
     def __init__(self, lab, program, port=None):
         self.lab, self.program, self.dir = lab, program, lab.dir / "git"
         lab.exempt(self.dir)
-        lab.at_end.append(lambda: subprocess.run([program, "stop", self.dir], check=True, timeout=20))
+        lab.at_end.append(lambda: subprocess.run([program, "stop", self.dir], check=True, timeout=PATIENCE))
         lab.run([program, "start", self.dir] + ([str(port)] if port else []), rc=0)
         self.port, self.url = int(self._read("port")), self._read("url")
         self.user, self.password = self._read("user"), lab.canary(self._read("password"), self._read("user"))
@@ -71,9 +74,10 @@ class Upstream:
         text = path.read_bytes().rpartition(b"\n")[0] if path.exists() else b""
         return [json.loads(line) for line in text.splitlines()]
 
-    def messages(self):
-        """What came over WebSockets: (op, data), in the order it came."""
-        return [(r["op"], r["data"].encode("latin-1")) for r in self._lines("ws.jsonl")]
+    def messages(self, conn=None):
+        """What came over WebSockets, or one of them: (op, data). In the order it came, which says something of a single
+        connection and nothing of two."""
+        return [(r["op"], r["data"].encode("latin-1")) for r in self._lines("ws.jsonl") if conn in (None, r["conn"])]
 
     def effects(self):
         return json.loads((self.dir / "effects.json").read_text())
@@ -94,28 +98,39 @@ class Upstream:
         os.replace(self.dir / "script.new", self.dir / "script.json")
 
     def release(self, key):
-        with socket.create_connection(("127.0.0.1", self.plain_port), 10) as sock:
+        with socket.create_connection(("127.0.0.1", self.plain_port), PATIENCE) as sock:
             sock.sendall(f"GET /release?gate={key} HTTP/1.1\r\nHost: lab\r\n\r\n".encode())
             sock.recv(1024)
 
 
 def npm_modules(source):
-    """node_modules of tests/e2e/npm, installed once a lock file; returns the directory that holds it."""
+    """node_modules of tests/e2e/npm, installed once a lock file; returns the directory that holds it. Several may ask at
+    once: one installs, aside, and only what is whole gets the name that the others look for."""
     lock = hashlib.sha256((source / "package-lock.json").read_bytes()).hexdigest()[:16]
-    base = os.environ.get("COUNTERSIGN_LAB_CACHE") or os.path.expanduser("~/.cache/countersign-lab")
-    place = pathlib.Path(base) / lock
-    if not (place / "done").exists():
-        shutil.rmtree(place, ignore_errors=True)
-        place.mkdir(parents=True)
-        for name in ("package.json", "package-lock.json", ".npmrc"):
-            shutil.copy(source / name, place / name)
-        # Debian's npm 9 cannot read aliases from a lock that names no registry; one that can is asked to do it.
-        major = int(subprocess.run(["npm", "--version"], check=True, capture_output=True, text=True).stdout.split(".")[0])
-        npm = ["npm"] if major >= 10 else ["npm", "exec", "--yes", "npm@10.9.2", "--"]
-        subprocess.run([*npm, "ci", "--no-progress"], cwd=place, check=True, stdin=subprocess.DEVNULL,
-                       stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300)
-        (place / "done").touch()
+    base = pathlib.Path(os.environ.get("COUNTERSIGN_LAB_CACHE") or os.path.expanduser("~/.cache/countersign-lab"))
+    place = base / f"npm-{lock}"
+    base.mkdir(parents=True, exist_ok=True)
+    with open(base / f"npm-{lock}.lock", "w", encoding="utf-8") as one:
+        fcntl.flock(one, fcntl.LOCK_EX)
+        if not place.exists():
+            with tempfile.TemporaryDirectory(prefix="new-", dir=base) as aside:
+                npm_install(source, pathlib.Path(aside) / "it", base / "npm")
+                os.rename(pathlib.Path(aside) / "it", place)
     return place
+
+
+def npm_install(source, place, cache):
+    place.mkdir()
+    for name in ("package.json", "package-lock.json", ".npmrc"):
+        shutil.copy(source / name, place / name)
+    # Debian's npm 9 cannot read aliases from a lock that names no registry; one that can is asked to do it.
+    major = int(subprocess.run(["npm", "--version"], check=True, capture_output=True, text=True).stdout.split(".")[0])
+    npm = ["npm"] if major >= 10 else ["npm", "exec", "--yes", "npm@10.9.2", "--"]
+    done = subprocess.run([*npm, "ci", "--no-progress"], cwd=place, check=False, stdin=subprocess.DEVNULL,
+                          env={**os.environ, "npm_config_cache": str(cache)}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          timeout=2 * PATIENCE)
+    if done.returncode:
+        raise AssertionError(f"npm ci: {done.returncode}:\n{done.stdout[-3000:].decode('utf-8', 'replace')}")
 
 
 class Verdaccio:
@@ -140,7 +155,7 @@ class Verdaccio:
             "url_prefix": "/", "log": {"type": "stdout", "format": "json", "level": "http"}}))
         self.process = lab.start(["node", npm_modules(source) / "node_modules/verdaccio/bin/verdaccio",
                                   "--config", self.dir / "config.json", "--listen", f"https://127.0.0.1:{self.port}"],
-                                 ready=r"http address", timeout=60)
+                                 ready=r"http address")
         lab.exempt(self.process.log)
 
     def publish(self, name, version, files):
@@ -168,7 +183,7 @@ class Verdaccio:
             "Authorization": "Basic " + basic, "Content-Type": "application/json"})
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(
             context=ssl.create_default_context(cafile=str(self.ca))))
-        with opener.open(request, timeout=20) as answer:
+        with opener.open(request, timeout=PATIENCE) as answer:
             return answer.status, answer.read()
 
 
