@@ -107,6 +107,9 @@ static void decide(struct span line, const struct request *r, struct arena *a, s
         d->rule = (struct rule_ref){v, SPAN("policy.yaml"), 3};
     limits(line, a, d);
     d->op = option(line, "op=", &v) ? v : SPAN("op");
+    d->approve_by = option(line, "by=", &v) ? v : SPAN_NONE;
+    d->reason_required = option(line, "reason", &v);
+    d->within_ms = number(line, "stands=", 0);
     d->summary = option(line, "wordless", &v) ? SPAN_NONE : SPAN("Do the thing");
     d->code = option(line, "unclear", &v) ? "unclassified" : "rule";
     if (option(line, "say=", &v)) {
@@ -150,7 +153,9 @@ void policy_judge(const struct policy *p, const struct subject *s, const struct 
         d->verdict = span_eq(verdict, SPAN("allow"))  ? VERDICT_ALLOW
                      : span_eq(verdict, SPAN("hold")) ? VERDICT_HOLD
                                                       : VERDICT_DENY;
-        d->effect = span_eq(effect, SPAN("read")) ? EFFECT_READ : EFFECT_WRITE;
+        d->effect = span_eq(effect, SPAN("read"))     ? EFFECT_READ
+                    : span_eq(effect, SPAN("delete")) ? EFFECT_DELETE
+                                                      : EFFECT_WRITE;
         decide(line, r, a, d);
         return;
     }
@@ -237,7 +242,7 @@ const char *verdict_name(enum verdict v)
 
 const char *effect_name(enum effect e)
 {
-    return e == EFFECT_READ ? "read" : "write";
+    return e == EFFECT_READ ? "read" : e == EFFECT_DELETE ? "delete" : "write";
 }
 
 size_t policy_manifest(const struct policy *p, const struct manifest_want *want, struct jsonw *w)

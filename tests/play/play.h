@@ -2,7 +2,8 @@
  * sends is a queue; expect() takes its head, so that the order across all peers is part of the play.
  *
  * The policy is text, one rule a line, first match wins, nothing matched is a denial:
- *   VERDICT EFFECT METHOD PATH-PREFIX [rule=ID] [cred=N] [say=WORDS_WITH_UNDERSCORES] [need] [dialect=N]
+ *   VERDICT EFFECT METHOD PATH-PREFIX [rule=ID] [by=APPROVERS] [reason: required] [stands=MS: once approved]
+ *   [cred=N] [say=WORDS_WITH_UNDERSCORES] [need] [dialect=N]
  *   [join=N: only the first N bytes of the body] [wait=MS] [op=OP] [bodymax=N] [wordless: no summary]
  *   [limit=MAX/MS: requests] [sum=MAX/MS amount=N: of json:/amount; without amount it cannot be counted]
  *   [over=RULE: the hold that takes what is past them] [opens=MS: held after so long] [unclear]

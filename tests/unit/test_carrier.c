@@ -283,6 +283,50 @@ static void names(void **state)
     world_free(&w);
 }
 
+/* C21: a listener on every address is met by any of this machine's, whatever allow_private has. */
+static const struct {
+    const char *own, *address;
+    uint16_t port;
+    bool ours;
+} ours[] = {
+    {"0.0.0.0:3128", "10.9.8.7", 3128, true},    {"0.0.0.0:3128", "10.9.8.7", 3129, false},
+    {"0.0.0.0:3128", "10.9.8.8", 3128, false},   {"0.0.0.0:3128", "127.0.0.1", 3128, true},
+    {"[::]:3128", "fd00::7", 3128, true},        {"0.0.0.0:3128", "::ffff:10.9.8.7", 3128, true},
+    {"10.9.8.7:3128", "10.9.8.7", 3128, true},   {"127.0.0.1:3128", "10.9.8.7", 3128, false},
+    {"localhost:3128", "127.0.0.1", 3128, true}, {"localhost:3128", "127.0.0.1", 80, false},
+    {"[::1]:9 0.0.0.0:8", "10.9.8.7", 8, true},  {"", "10.9.8.7", 3128, false},
+    {"10.1.1.1:3128", "10.9.8.7", 3128, false},
+};
+
+static void own_listeners(void **state)
+{
+    struct world *w = world_new();
+    struct names *n = &w->carrier->names;
+    struct upstream *u = calloc(1, sizeof(*u)); /* large, as the carrier has it */
+    struct span code, why;
+    assert_int_equal(cidr_parse(SPAN("10.0.0.0/8"), &u->cidr[0]), 0);
+    assert_int_equal(cidr_parse(SPAN("127.0.0.0/8"), &u->cidr[1]), 0);
+    assert_int_equal(cidr_parse(SPAN("fd00::/8"), &u->cidr[2]), 0);
+    u->ncidrs = 3;
+    u->literal = true;
+    u->naddr = 1;
+    n->ninterfaces = 2;
+    assert_int_equal(addr_parse(SPAN("10.9.8.7"), &n->interface[0]), 0);
+    assert_int_equal(addr_parse(SPAN("fd00::7"), &n->interface[1]), 0);
+    for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++) {
+        n->nown = 0;
+        assert_int_equal(names_own(n, span_str(ours[i].own)), 0);
+        assert_int_equal(addr_parse(span_str(ours[i].address), &u->addr[0]), 0);
+        u->port = ours[i].port;
+        if ((names_ask(n, u, false, NULL, NULL, &code, &why) == NAMES_HERE) == ours[i].ours)
+            fail_msg("%s at %s:%u", ours[i].own, ours[i].address, ours[i].port);
+    }
+    u->ncidrs = 0; /* an interface's address without leave */
+    assert_int_equal(names_ask(n, u, false, NULL, NULL, &code, &why), NAMES_REFUSED);
+    free(u);
+    world_free(&w);
+}
+
 static void unreachable(void **state)
 {
     struct world *w = world_new();
@@ -352,6 +396,7 @@ int main(void)
         cmocka_unit_test(cancelled),
         cmocka_unit_test(names),
         cmocka_unit_test(upload_to_a_later_address),
+        cmocka_unit_test(own_listeners),
         cmocka_unit_test(unreachable),
         cmocka_unit_test(a_later_number_takes_the_place),
         cmocka_unit_test(foreign_credit),

@@ -300,6 +300,20 @@ static void a_held_write_needs_the_ledgers_word(void **state)
     expect(held(5), SPAN_NONE);
 }
 
+/* It remembers as many as it says, whatever came between. */
+static void none_is_served_twice_after_many_others(void **state)
+{
+    struct release r;
+    for (uint64_t i = 1; i <= RELEASE_ONCE; i++) {
+        struct release_ask a = held(i);
+        assert_int_equal(releaser_ask(releaser, &a, &r), 0);
+        release_clear(&r);
+    }
+    for (uint64_t i = 1; i <= RELEASE_ONCE; i += RELEASE_ONCE / 8 - 1)
+        expect(held(i), SPAN_NONE);
+    expect(held(RELEASE_ONCE), SPAN_NONE);
+}
+
 static void a_file_is_read_again_when_it_changes(void **state)
 {
     struct release r;
@@ -365,7 +379,7 @@ int main(void)
         FRESH(each_source_gives_its_value),          FRESH(only_where_the_policy_says),
         FRESH(the_scrub_list_is_that_of_the_host),   FRESH(a_held_write_needs_the_ledgers_word),
         FRESH(a_file_is_read_again_when_it_changes), FRESH(d15_d24_bad_files_are_refused),
-        FRESH(too_many_sources_are_refused),
+        FRESH(too_many_sources_are_refused),         FRESH(none_is_served_twice_after_many_others),
     };
     return cmocka_run_group_tests_name("release", tests, NULL, NULL);
 }

@@ -220,18 +220,21 @@ static void a_turn_that_fails_reserves_nothing(void **state)
 
 static void a_restart_forgets_nothing(void **state)
 {
-    fix_limits = (struct wire_limits){.n = 1, .limit = {requests(2, 60000)}};
-    assert_true(ask(1, requests(2, 60000)));
+    fix_limits = (struct wire_limits){.n = 1, .limit = {requests(3, 60000)}};
+    assert_true(ask(1, requests(3, 60000)));
     commit();
     (void)fix_hold("s1", 1, 1, no_body);
     fix_config.boot = SPAN("boot2");
     fix_reopen();
-    assert_false(ask(1, requests(2, 60000)));
+    assert_true(ask(1, requests(3, 60000)));
+    assert_false(ask(2, requests(3, 60000)));
     commit();
-    /* The exchange of another boot with that number is not this one. */
+    /* The exchange of another boot with that number is not this one: only this boot's use is given back. */
     assert_int_equal(store_judge_came(fix), 0);
     fix_outcome(NULL, 1, OUTCOME_NOT_SENT, true, no_body);
     assert_int_equal(rows(), 2);
+    assert_int_equal(fix_count("SELECT count(*) FROM reserved WHERE boot='boot1' AND xid=1"), 1);
+    assert_int_equal(fix_count("SELECT count(*) FROM reserved WHERE boot='boot2'"), 0);
 }
 
 static void a_ticket_counts_while_it_is_open_and_then_from_its_claim(void **state)

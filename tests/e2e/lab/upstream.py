@@ -266,6 +266,7 @@ class Connection:
         while True:
             op, data = reader.message()
             self.server.recorder.message(self.number, op, data if op != websocket.CLOSE else repr(data).encode(), reader.masks)
+            reader.masks = []
             if op == websocket.CLOSE:
                 if not params("noclose"):
                     self.send(websocket.close(data[0], mask=None))

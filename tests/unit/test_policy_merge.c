@@ -1,0 +1,216 @@
+/* Where two holds, refs, fields or readings meet, the stricter of each part wins, whichever comes first: every row is
+ * tried in both directions. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "policy_kit.h"
+
+#define RULE(ref, approve)                                                                                           \
+    "  - { id: " ref ", match: { host: g.test, op: git.push, git: { refs: refs/heads/" ref " } }, decide: hold, "    \
+    "approve: { " approve " } }\n"
+
+static const char policy[] = "version: 1\npacks: [git@1]\n"
+                             "credentials:\n"
+                             "  a: { source: { env: A }, inject: { basic: true }, only: [{ host: g.test }] }\n"
+                             "  b: { source: { env: B }, inject: { basic: true }, only: [{ host: g.test }] }\n"
+                             "approvers: { m: { operators: [x] }, o: { operators: [z] } }\n"
+                             "rules:\n"
+    /* clang-format off */
+    RULE("plain", "within: 9h")
+    RULE("reason", "within: 9h, reason: required")
+    RULE("by", "within: 9h, by: m")
+    RULE("other", "within: 9h, by: o")
+    RULE("short", "within: 1h")
+    RULE("soon", "within: 9h, inline_wait: 3s")
+    /* clang-format on */
+    "  - { id: key, match: { host: g.test, op: git.push, git: { refs: refs/heads/key } }, decide: hold, use: a, "
+    "approve: { within: 9h } }\n"
+    "  - { id: key2, match: { host: g.test, op: git.push, git: { refs: refs/heads/key2 } }, decide: hold, use: b, "
+    "approve: { within: 9h } }\n"
+    "  - { id: free, match: { host: g.test, op: git.push, git: { refs: refs/heads/free } }, decide: allow }\n"
+    "  - { id: never, match: { host: g.test, op: git.push, git: { refs: refs/heads/never } }, decide: deny }\n";
+
+struct wanted {
+    enum verdict verdict;
+    const char *code, *by;
+    bool reason;
+    uint64_t within, wait;
+    bool credential;
+};
+
+enum { HOURS = 3600 * 1000 };
+static const struct {
+    const char *a, *b;
+    struct wanted w;
+} refs[] = {
+    {"plain", "reason", {VERDICT_HOLD, "rule", "", true, 9 * HOURS, UINT64_MAX, false}},
+    {"plain", "by", {VERDICT_HOLD, "rule", "m", false, 9 * HOURS, UINT64_MAX, false}},
+    {"reason", "by", {VERDICT_HOLD, "rule", "m", true, 9 * HOURS, UINT64_MAX, false}},
+    {"by", "other", {.verdict = VERDICT_DENY, .code = "ambiguous-approvers"}},
+    {"plain", "short", {VERDICT_HOLD, "rule", "", false, 1 * HOURS, UINT64_MAX, false}},
+    {"short", "by", {VERDICT_HOLD, "rule", "m", false, 1 * HOURS, UINT64_MAX, false}},
+    {"plain", "soon", {VERDICT_HOLD, "rule", "", false, 9 * HOURS, 3000, false}},
+    {"soon", "short", {VERDICT_HOLD, "rule", "", false, 1 * HOURS, 3000, false}},
+    {"plain", "key", {VERDICT_HOLD, "rule", "", false, 9 * HOURS, UINT64_MAX, true}},
+    {"key", "key2", {.verdict = VERDICT_DENY, .code = "ambiguous-credential"}},
+    {"free", "reason", {VERDICT_HOLD, "rule", "", true, 9 * HOURS, UINT64_MAX, false}},
+    {"free", "by", {VERDICT_HOLD, "rule", "m", false, 9 * HOURS, UINT64_MAX, false}},
+    {"never", "by", {.verdict = VERDICT_DENY, .code = "rule"}},
+    {"never", "free", {.verdict = VERDICT_DENY, .code = "rule"}},
+    {"unheard-of", "free", {.verdict = VERDICT_DENY, .code = "no-rule"}},
+};
+
+static void push_of(struct kit *k, const char *first, const char *second, const struct wanted *w)
+{
+    char one[200], two[200];
+    snprintf(one, sizeof(one), AAAA40 " " BBBB40 " refs/heads/%s", first);
+    snprintf(two, sizeof(two), AAAA40 " " BBBB40 " refs/heads/%s", second);
+    const char *const commands[] = {one, two, NULL};
+    const struct decision *d = kit_judge_push(k, "https://g.test/acme/app.git", commands);
+    bool terms = span_eq(d->approve_by, span_str(w->by)) && d->reason_required == w->reason &&
+                 d->within_ms == w->within && d->inline_wait_ms == w->wait && (d->credential >= 0) == w->credential;
+    if (d->verdict != w->verdict || strcmp(d->code, w->code) != 0 || (d->verdict == VERDICT_HOLD && !terms))
+        fail_msg("%s then %s: %s %s by %.*s, reason %d, within %llu, wait %llu, credential %d", first, second,
+                 verdict_name(d->verdict), d->code, SPAN_FMT(d->approve_by), d->reason_required,
+                 (unsigned long long)d->within_ms, (unsigned long long)d->inline_wait_ms, d->credential);
+}
+
+static void refs_of_one_push_meet(void **state)
+{
+    struct kit k;
+    if (!kit_load(&k, policy, NULL))
+        fail_msg("%s", k.e.text);
+    for (size_t i = 0; i < sizeof(refs) / sizeof(refs[0]); i++) {
+        push_of(&k, refs[i].a, refs[i].b, &refs[i].w);
+        push_of(&k, refs[i].b, refs[i].a, &refs[i].w);
+    }
+    kit_free(&k);
+}
+
+/* The same of one request that several holds take: in whatever order the rules stand. */
+static void holds_of_one_request_meet(void **state)
+{
+    static const char *const terms[] = {"within: 2h, by: m", "within: 1h, reason: required",
+                                        "within: 3h, inline_wait: 3s"};
+    static const unsigned order[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
+    for (size_t i = 0; i < 6; i++) {
+        struct kit k;
+        char yaml[1500];
+        int n = snprintf(yaml, sizeof(yaml), "version: 1\napprovers: { m: { operators: [x] } }\nrules:\n");
+        for (size_t r = 0; r < 3; r++)
+            n += snprintf(yaml + n, sizeof(yaml) - (size_t)n,
+                          "  - { id: r%zu, match: { host: a.test, method: POST }, decide: hold, approve: { %s } }\n",
+                          r, terms[order[i][r]]);
+        if (!kit_load(&k, yaml, NULL))
+            fail_msg("%s", k.e.text);
+        const struct decision *d = kit_judge(&k, "s", "POST", "https://a.test/x", NULL, "b", 1, true);
+        kit_expect(d, VERDICT_HOLD, "rule", "r0");
+        assert_true(span_eq(d->approve_by, SPAN("m")) && d->reason_required);
+        assert_int_equal(d->within_ms, 1 * HOURS);
+        assert_int_equal(d->inline_wait_ms, 3000);
+        kit_free(&k);
+    }
+}
+
+static const char fields_policy[] =
+    "version: 1\nrules:\n"
+    "  - { id: danger, match: { host: a.test, header: { X-Danger: \"1\" } }, decide: deny }\n"
+    "  - { id: mode, match: { host: b.test, header: { X-Mode: [safe, safer] } }, decide: allow }\n"
+    "  - { id: but, match: { host: c.test }, except: [{ header: { X-Danger: \"1\" } }], decide: allow }\n"
+    "  - { id: ask, match: { host: d.test, header: { X-Danger: \"1\" } }, decide: hold }\n"
+    "  - { id: rest, match: { host: [a.test, d.test] }, decide: allow }\n";
+
+static const struct {
+    const char *host, *fields;
+    enum verdict verdict;
+} fields[] = {
+    {"a.test", "X-Danger: 1", VERDICT_DENY},
+    {"a.test", "X-Other: 1", VERDICT_ALLOW},
+    {"a.test", "X-Danger: 1\nX-Danger: 0", VERDICT_DENY},
+    {"a.test", "X-Danger: 0\nX-Danger: 1", VERDICT_DENY},
+    {"a.test", "X-Danger: 0\nX-Other: 1\nx-danger: 1\nX-Danger: 0", VERDICT_DENY},
+    {"b.test", "X-Mode: safe", VERDICT_ALLOW},
+    {"b.test", "X-Mode: safe\nX-Mode: safer", VERDICT_ALLOW},
+    {"b.test", "X-Mode: safe\nX-Mode: wild", VERDICT_DENY},
+    {"b.test", "X-Mode: wild\nX-Mode: safe", VERDICT_DENY},
+    {"b.test", "X-Other: safe", VERDICT_DENY},
+    {"c.test", "X-Danger: 0", VERDICT_ALLOW},
+    {"c.test", "X-Danger: 1\nX-Danger: 0", VERDICT_DENY},
+    {"c.test", "X-Danger: 0\nX-Danger: 1", VERDICT_DENY},
+    {"d.test", "X-Danger: 1\nX-Danger: 0", VERDICT_HOLD},
+    {"d.test", "X-Danger: 0\nX-Danger: 1", VERDICT_HOLD},
+};
+
+static void fields_of_one_name_meet(void **state)
+{
+    struct kit k;
+    char url[60];
+    if (!kit_load(&k, fields_policy, NULL))
+        fail_msg("%s", k.e.text);
+    for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+        snprintf(url, sizeof(url), "https://%s/x", fields[i].host);
+        const struct decision *d = kit_judge(&k, "s", "GET", url, fields[i].fields, NULL, 0, true);
+        if (d->verdict != fields[i].verdict)
+            fail_msg("%s %s: %s", fields[i].host, fields[i].fields, verdict_name(d->verdict));
+    }
+    kit_free(&k);
+}
+
+static const char effects_policy[] =
+    "version: 1\nrules:\n"
+    "  - { id: reads, match: { host: r.test, effect: read }, decide: allow }\n"
+    "  - { id: writes, match: { host: w.test, effect: write }, decide: allow }\n"
+    "  - { id: both, match: { host: b.test, effect: [write, delete] }, decide: allow }\n"
+    "  - { id: all, match: { host: a.test, effect: [read, write, delete] }, decide: allow }\n"
+    "  - { id: but, match: { host: d.test, effect: delete }, decide: deny }\n"
+    "  - { id: rest, match: { host: d.test }, decide: allow }\n";
+
+static const struct {
+    const char *method, *host, *fields;
+    enum verdict verdict;
+} effects[] = {
+    {"GET", "r.test", NULL, VERDICT_ALLOW},
+    {"GET", "r.test", "X-HTTP-Method-Override: DELETE", VERDICT_DENY},
+    {"POST", "w.test", NULL, VERDICT_ALLOW},
+    {"POST", "w.test", "X-HTTP-Method-Override: DELETE", VERDICT_DENY}, /* a delete to who follows it */
+    {"POST", "w.test", "X-HTTP-Method-Override: PUT", VERDICT_DENY},    /* whichever one it names */
+    {"POST", "b.test", "X-HTTP-Method-Override: DELETE", VERDICT_ALLOW},
+    {"GET", "b.test", "X-HTTP-Method-Override: DELETE", VERDICT_DENY}, /* a read to who does not follow it */
+    {"GET", "a.test", "X-HTTP-Method-Override: DELETE", VERDICT_ALLOW},
+    {"DELETE", "b.test", NULL, VERDICT_ALLOW},
+    {"DELETE", "w.test", NULL, VERDICT_DENY},
+    {"POST", "d.test", NULL, VERDICT_ALLOW},
+    {"POST", "d.test", "X-HTTP-Method-Override: DELETE", VERDICT_DENY},
+    {"POST", "d.test", "X-Method-Override: PUT", VERDICT_DENY},
+};
+
+static void an_overridden_method_is_each_of_its_effects(void **state)
+{
+    struct kit k;
+    char url[60];
+    if (!kit_load(&k, effects_policy, NULL))
+        fail_msg("%s", k.e.text);
+    for (size_t i = 0; i < sizeof(effects) / sizeof(effects[0]); i++) {
+        snprintf(url, sizeof(url), "https://%s/x", effects[i].host);
+        const struct decision *d = kit_judge(&k, "s", effects[i].method, url, effects[i].fields, NULL, 0, true);
+        if (d->verdict != effects[i].verdict)
+            fail_msg("%s %s %s: %s", effects[i].method, effects[i].host, effects[i].fields, verdict_name(d->verdict));
+        assert_true(effects[i].fields == NULL || d->effect != EFFECT_READ || d->verdict == VERDICT_DENY);
+    }
+    kit_free(&k);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(refs_of_one_push_meet),
+        cmocka_unit_test(holds_of_one_request_meet),
+        cmocka_unit_test(fields_of_one_name_meet),
+        cmocka_unit_test(an_overridden_method_is_each_of_its_effects),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
