@@ -9,30 +9,43 @@
 
 #include "policy_kit.h"
 
-#define RULE(ref, approve)                                                                                           \
-    "  - { id: " ref ", match: { host: g.test, op: git.push, git: { refs: refs/heads/" ref " } }, decide: hold, "    \
-    "approve: { " approve " } }\n"
-
-static const char policy[] = "version: 1\npacks: [git@1]\n"
+static const char before[] = "version: 1\npacks: [git@1]\n"
                              "credentials:\n"
                              "  a: { source: { env: A }, inject: { basic: true }, only: [{ host: g.test }] }\n"
                              "  b: { source: { env: B }, inject: { basic: true }, only: [{ host: g.test }] }\n"
                              "approvers: { m: { operators: [x] }, o: { operators: [z] } }\n"
-                             "rules:\n"
-    /* clang-format off */
-    RULE("plain", "within: 9h")
-    RULE("reason", "within: 9h, reason: required")
-    RULE("by", "within: 9h, by: m")
-    RULE("other", "within: 9h, by: o")
-    RULE("short", "within: 1h")
-    RULE("soon", "within: 9h, inline_wait: 3s")
-    /* clang-format on */
-    "  - { id: key, match: { host: g.test, op: git.push, git: { refs: refs/heads/key } }, decide: hold, use: a, "
-    "approve: { within: 9h } }\n"
-    "  - { id: key2, match: { host: g.test, op: git.push, git: { refs: refs/heads/key2 } }, decide: hold, use: b, "
-    "approve: { within: 9h } }\n"
-    "  - { id: free, match: { host: g.test, op: git.push, git: { refs: refs/heads/free } }, decide: allow }\n"
-    "  - { id: never, match: { host: g.test, op: git.push, git: { refs: refs/heads/never } }, decide: deny }\n";
+                             "rules:\n";
+
+static const struct {
+    const char *ref, *decide;
+} rules[] = {
+    {"plain", "hold, approve: { within: 9h }"},
+    {"reason", "hold, approve: { within: 9h, reason: required }"},
+    {"by", "hold, approve: { within: 9h, by: m }"},
+    {"other", "hold, approve: { within: 9h, by: o }"},
+    {"short", "hold, approve: { within: 1h }"},
+    {"soon", "hold, approve: { within: 9h, inline_wait: 3s }"},
+    {"key", "hold, use: a, approve: { within: 9h }"},
+    {"key2", "hold, use: b, approve: { within: 9h }"},
+    {"free", "allow"},
+    {"never", "deny"},
+};
+enum { RULES = sizeof(rules) / sizeof(rules[0]) };
+
+/* Rules stand in the order of their ids: this one, or the other one. */
+static void load_rules(struct kit *k, bool reversed)
+{
+    char yaml[4096];
+    int n = snprintf(yaml, sizeof(yaml), "%s", before);
+    for (size_t i = 0; i < RULES; i++)
+        n += snprintf(
+            yaml + n, sizeof(yaml) - (size_t)n,
+            "  - { id: r%zu, match: { host: g.test, op: git.push, git: { refs: refs/heads/%s } }, decide: %s "
+            "}\n",
+            reversed ? RULES - 1 - i : i, rules[i].ref, rules[i].decide);
+    if (!kit_load(k, yaml, NULL))
+        fail_msg("%s", k->e.text);
+}
 
 struct wanted {
     enum verdict verdict;
@@ -81,14 +94,15 @@ static void push_of(struct kit *k, const char *first, const char *second, const 
 
 static void refs_of_one_push_meet(void **state)
 {
-    struct kit k;
-    if (!kit_load(&k, policy, NULL))
-        fail_msg("%s", k.e.text);
-    for (size_t i = 0; i < sizeof(refs) / sizeof(refs[0]); i++) {
-        push_of(&k, refs[i].a, refs[i].b, &refs[i].w);
-        push_of(&k, refs[i].b, refs[i].a, &refs[i].w);
+    for (unsigned reversed = 0; reversed < 2; reversed++) {
+        struct kit k;
+        load_rules(&k, reversed);
+        for (size_t i = 0; i < sizeof(refs) / sizeof(refs[0]); i++) {
+            push_of(&k, refs[i].a, refs[i].b, &refs[i].w);
+            push_of(&k, refs[i].b, refs[i].a, &refs[i].w);
+        }
+        kit_free(&k);
     }
-    kit_free(&k);
 }
 
 /* The same of one request that several holds take: in whatever order the rules stand. */
