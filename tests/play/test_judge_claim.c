@@ -80,12 +80,12 @@ static void a_grant_is_for_the_bytes_that_were_approved(void **state)
     }
 }
 
-/* The carrier never repeats what is unsafe: each effect but a read is. */
-static void each_effect_but_a_read_is_unsafe(void **state)
+/* What the carrier may repeat is a read, and nothing else. */
+static void what_is_no_plain_read_is_sent_once(void **state)
 {
     static const struct {
         const char *policy, *method;
-        bool unsafe;
+        bool once;
     } rows[] = {{"allow read GET /x rule=r\n", "GET", false},
                 {"allow read POST /x rule=r\n", "POST", false},
                 {"allow write PUT /x rule=r\n", "PUT", true},
@@ -95,12 +95,12 @@ static void each_effect_but_a_read_is_unsafe(void **state)
         struct play p;
         play_all(&p, rows[i].policy);
         give_request(&p, XID(1), &(struct ask){.method = rows[i].method, .path = "/x"});
-        if (rows[i].unsafe) {
+        if (rows[i].once) {
             expect(&p, ROLE_LEDGER, M_INTENT, XID(1));
             give_bool(&p, ROLE_LEDGER, M_INTENT_OK, XID(1), true);
         }
         expect(&p, ROLE_CARRIER, M_UPSTREAM, 0);
-        assert_int_equal(expect_forward(&p, XID(1), NULL).unsafe, rows[i].unsafe);
+        assert_int_equal(expect_forward(&p, XID(1), NULL).repeatable, !rows[i].once);
         give_result(&p, XID(1), OUTCOME_ANSWERED, 200, true, "");
         assert_int_equal(expect_outcome(&p, XID(1), false), OUTCOME_ANSWERED);
         play_close(&p);
@@ -263,7 +263,7 @@ int main(void)
         cmocka_unit_test(a_policy_between_claim_and_grant_wins),
         cmocka_unit_test(a_client_that_goes_between_claim_and_grant_sends_nothing),
         cmocka_unit_test(a_grant_is_for_the_bytes_that_were_approved),
-        cmocka_unit_test(each_effect_but_a_read_is_unsafe),
+        cmocka_unit_test(what_is_no_plain_read_is_sent_once),
         cmocka_unit_test(a_ticket_carries_what_its_hold_says),
         cmocka_unit_test(other_approvers_are_another_ticket),
         cmocka_unit_test(nothing_is_missing_from_a_digest),
