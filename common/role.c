@@ -23,6 +23,14 @@ extern char **environ;
 
 enum { PARENT_FD = 3, PAIRS_MAX = 256, KEY_MAX = 64, VALUE_MAX = 64 * 1024, INFO_MAX = 4096, FILES_MAX = 65536 };
 
+/* A peer's channel, by its descriptor. */
+struct peer {
+    struct peer *next;
+    int fd;
+    uint8_t role;
+    uint64_t instance, link; /* link: the parent's number of this channel */
+};
+
 struct role {
     const struct role_ops *ops;
     void *arg;
@@ -30,7 +38,10 @@ struct role {
     int config_fd[CHAN_FDS_MAX];
     unsigned nconfig_fds;
     long uid, gid; /* -1: stay who we are */
+    struct peer *peers;
 };
+
+static struct role role; /* one a process */
 
 /* ---- frames of the parent ---- */
 
@@ -42,15 +53,51 @@ static void stop(struct role *r)
         exit(0);
 }
 
+/* A descriptor that ends here and is used again would be taken for the one before: there is one of each. */
+static void note_peer(struct role *r, int fd, unsigned peer, uint64_t instance, uint64_t link)
+{
+    struct peer *p = r->peers;
+    while (p != NULL && p->fd != fd)
+        p = p->next;
+    if (p == NULL) {
+        if ((p = malloc(sizeof(*p))) == NULL)
+            log_die("no memory");
+        p->next = r->peers;
+        r->peers = p;
+    }
+    *p = (struct peer){.next = p->next, .fd = fd, .role = (uint8_t)peer, .instance = instance, .link = link};
+}
+
+/* Of a peer that has died the parent knows; of one that lives it makes another channel. */
+static void peer_lost(int fd)
+{
+    struct peer **at = &role.peers, *p;
+    while ((p = *at) != NULL && p->fd != fd)
+        at = &p->next;
+    if (p == NULL)
+        return;
+    *at = p->next;
+    struct dynbuf *b = role.parent ? chan_begin(role.parent, ROLE_MSG_LOST, 0) : NULL;
+    if (b != NULL) {
+        msg_put_u8(b, p->role);
+        msg_put_u64(b, p->instance);
+        msg_put_u64(b, p->link);
+        (void)chan_commit(role.parent);
+    }
+    free(p);
+}
+
 static void on_peer(struct role *r, struct frame *f)
 {
     struct msg_in m = msg_in(f->payload);
     unsigned peer = msg_get_u8(&m);
     uint64_t instance = msg_get_u64(&m);
     struct span info = msg_get_span(&m, INFO_MAX);
+    uint64_t link = msg_get_u64(&m);
     int fd = msg_end(&m) == 0 ? frame_take_fd(f, 0) : -1;
     if (fd < 0)
         log_die("the parent's message about a peer cannot be read; is this the same version of countersignd?");
+    note_peer(r, fd, peer, instance, link);
     if (r->ops->peer != NULL)
         r->ops->peer(r->arg, peer, instance, info, fd);
     else
@@ -166,7 +213,6 @@ static void read_config(struct role *r)
 
 struct role *role_start(const char *name, struct loop *l, const struct role_ops *ops, void *arg)
 {
-    static struct role role; /* one a process */
     struct role *r = &role;
     log_init(name, LOG_INFO);
     *r = (struct role){.ops = ops, .arg = arg};
@@ -187,6 +233,7 @@ struct role *role_start(const char *name, struct loop *l, const struct role_ops 
     limits();
     die_with_parent();
     read_config(r);
+    chan_on_end(peer_lost);
     r->parent = chan_new(l, PARENT_FD, &parent_ops, r);
     if (r->parent == NULL)
         log_die("no memory");

@@ -28,7 +28,14 @@ enum {
 };
 
 /* Frames that role.c itself reads and writes; proxy/msgs.h has the whole list, with these numbers. */
-enum { ROLE_MSG_CONFIG = 1, ROLE_MSG_READY = 2, ROLE_MSG_PEER = 3, ROLE_MSG_STOP = 4, ROLE_MSG_SYNC = 7 };
+enum {
+    ROLE_MSG_CONFIG = 1,
+    ROLE_MSG_READY = 2,
+    ROLE_MSG_PEER = 3,
+    ROLE_MSG_STOP = 4,
+    ROLE_MSG_SYNC = 7,
+    ROLE_MSG_LOST = 8
+};
 
 struct wall {
     unsigned calls;              /* WALL_* */
@@ -42,7 +49,8 @@ struct role_ops {
     void (*frame)(void *arg, struct frame *f);
     /* A channel to a peer role was handed over (peer: enum role_id of proxy/msgs.h; instance: 0, or a front's number;
      * info: for a front its sandbox's name). Replaces an earlier one of the same peer and instance: the peer was
-     * restarted, what was asked of the old one is lost. Ownership of fd passes. */
+     * restarted, or the channel broke, and what was asked of the old one is lost. Ownership of fd passes; when a
+     * channel made of it ends, the parent is told and may hand over another one. */
     void (*peer)(void *arg, unsigned peer, uint64_t instance, struct span info, int fd);
     /* The role's settings, as key and value; called for each pair before role_start returns. Descriptors
      * that come with them are fetched with role_config_fd. */

@@ -14,17 +14,19 @@ enum msg_type {
     /* parent and any role; id 0 */
     M_CONFIG = 1,  /* P>R u32 MSG_VERSION, u16 n, n x (span key, span value); descriptors by role */
     M_READY = 2,   /* R>P */
-    M_PEER = 3,    /* P>R u8 role, u64 instance, span info; fd */
+    M_PEER = 3,    /* P>R u8 role, u64 instance, span info, u64 link: the number of this channel; fd */
     M_STOP = 4,    /* P>R end now, in order */
     M_IMAGE = 5,   /* P>judge,keeper,desk  digest; fd of a memfd with all seals */
     M_TRUST = 6,   /* P>C on a reload: fd of the file of roots; fd of the file of revocation lists, if there is one */
-    M_SYNC = 7,    /* P>R id: its own; R>P the same id: all that came before it was acted on. Asked after a reload */
+    M_SYNC = 7,    /* P>R id: its own; R>P the same id: all that came before it was acted on. Asked after a reload, and now and then */
+    M_LOST = 8,    /* R>P u8 role, u64 instance, u64 link: that channel to that peer has ended; P makes another one if both live */
     /* parent, lobby and front; id 0. kind: enum listen_kind of proxy/words.h */
     M_LISTEN = 10,   /* P>lobby,front,desk,keeper,resolver u8 kind, span name, [lobby: wire_listener]; fds */
     M_ADOPT = 11,    /* P>F u8 way, u16 port (captured: of the original destination, else 0), span proxy_authorization, span bytes already read; fd */
     M_HANDOVER = 12, /* lobby>P u8 way, u16 port, span sandbox, span proxy_authorization, span bytes already read; fd */
     M_IDLE = 13,     /* F>P u64 adopted so far; P answers M_STOP when it has sent no more than that */
     M_REFUSED = 14,   /* lobby,F>P u16 n, n x (span listener, span code, u32 how many more): at most every 250 ms */
+    M_FRONT_OVER = 15, /* J>P u64 instance: the session that front was bound to is over; P ends it */
     /* lobby and judge; id: the lobby's own */
     M_IDENTIFY = 20, /* span token */
     M_IDENTITY = 21, /* bool known, span sandbox */

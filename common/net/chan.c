@@ -349,6 +349,13 @@ static void on_readable(evutil_socket_t fd, short what, void *arg)
     (void)leave(c);
 }
 
+static void (*on_end)(int fd);
+
+void chan_on_end(void (*fn)(int fd))
+{
+    on_end = fn;
+}
+
 /* Deferred word to the owner: the queue has drained, frames wait after a pause, or the end. */
 static void on_news(void *arg)
 {
@@ -364,6 +371,8 @@ static void on_news(void *arg)
     if (!c->dead && c->gone && !c->told) {
         c->told = true;
         task_cancel(&c->news);
+        if (on_end != NULL)
+            on_end(c->fd);
         c->ops->gone(c->arg, c);
     }
     (void)leave(c);

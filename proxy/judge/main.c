@@ -12,6 +12,7 @@ struct app {
     struct loop *loop;
     struct timer *alarm, *end;
     struct judge *judge;
+    struct role *role;
     struct link *links[LINK_BUCKETS];
 };
 
@@ -33,24 +34,30 @@ static struct link **place(struct app *a, enum role_id role, uint64_t instance)
 
 /* ---- ports ---- */
 
+static struct chan *chan_of(struct app *a, enum role_id to, uint64_t instance)
+{
+    const struct link *l = to == ROLE_PARENT ? NULL : *place(a, to, instance);
+    return to == ROLE_PARENT ? role_parent(a->role) : l ? l->chan : NULL;
+}
+
 static struct dynbuf *port_begin(void *arg, enum role_id to, uint64_t instance, uint16_t type, uint64_t id)
 {
-    const struct link *l = *place(arg, to, instance);
-    return l ? chan_begin(l->chan, type, id) : NULL;
+    struct chan *c = chan_of(arg, to, instance);
+    return c ? chan_begin(c, type, id) : NULL;
 }
 
 static int port_commit(void *arg, enum role_id to, uint64_t instance, int fd)
 {
-    const struct link *l = *place(arg, to, instance);
-    if (l == NULL)
+    struct chan *c = chan_of(arg, to, instance);
+    if (c == NULL)
         return -1;
-    return fd >= 0 ? chan_commit_fd(l->chan, fd) : chan_commit(l->chan);
+    return fd >= 0 ? chan_commit_fd(c, fd) : chan_commit(c);
 }
 
 static int port_commit_soon(void *arg, enum role_id to, uint64_t instance)
 {
-    const struct link *l = *place(arg, to, instance);
-    return l ? chan_commit_soon(l->chan) : -1;
+    struct chan *c = chan_of(arg, to, instance);
+    return c ? chan_commit_soon(c) : -1;
 }
 
 static uint64_t port_now(void *arg)
@@ -207,8 +214,8 @@ int main(void)
     a.alarm = a.loop ? timer_new(a.loop, on_alarm, &a) : NULL;
     if (a.judge == NULL || a.alarm == NULL)
         return 1;
-    struct role *r = role_start("judge", a.loop, &ops, &a);
-    role_confine(r, &wall);
-    role_ready(r);
+    a.role = role_start("judge", a.loop, &ops, &a);
+    role_confine(a.role, &wall);
+    role_ready(a.role);
     return loop_run(a.loop) == 0 ? 0 : 1;
 }

@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "common/log.h"
+
 #include "proxy/judge/account.h"
 
 enum { HOUR_MS = 3600 * 1000, TOKEN_MAX = 1024 };
@@ -71,14 +73,28 @@ static void unlink_sandbox(struct judge *j, struct sandbox *s)
     j->nsandboxes--;
 }
 
-/* Fronts serve a name, so they follow who has that name now. */
+/* Its connections are those of a sandbox that is gone, whoever has the name now. The parent ends it. */
+static void end_front(struct judge *j, struct front *f)
+{
+    f->over = true;
+    struct dynbuf *b = j->ports.begin(j->ports.arg, ROLE_PARENT, 0, M_FRONT_OVER, 0);
+    if (b == NULL)
+        return;
+    msg_put_u64(b, f->instance);
+    if (j->ports.commit(j->ports.arg, ROLE_PARENT, 0, -1) != 0)
+        log_warn("the parent could not be told that a front is over");
+}
+
+/* Fronts of the name follow the sandbox through new labels and tokens, and never into another session. */
 static void point_fronts(struct judge *j, struct span name, struct sandbox *s)
 {
     for (struct front *f = j->fronts; f != NULL; f = f->next) {
-        if (!span_eq(f->name, name))
+        if (f->over || !span_eq(f->name, name) || (f->sandbox == NULL && s == NULL))
             continue;
+        if (s == NULL || (f->sandbox != NULL && !span_eq(f->sandbox->session, s->session)))
+            end_front(j, f);
         sandbox_unref(f->sandbox);
-        f->sandbox = s ? sandbox_ref(s) : NULL;
+        f->sandbox = f->over ? NULL : sandbox_ref(s);
     }
 }
 

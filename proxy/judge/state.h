@@ -62,7 +62,8 @@ struct leaf {
 struct front {
     struct front *next;
     uint64_t instance;
-    struct sandbox *sandbox; /* NULL: not known (any more) */
+    struct sandbox *sandbox; /* NULL: not known yet, or over */
+    bool over;               /* the session it was bound to has ended: it serves no other one */
     struct span name;
     uint8_t spki[SPKI_MAX];
     size_t nspki, nexchanges, nconnects, nleafs;

@@ -197,7 +197,9 @@ static bool may_say(enum role_id r, uint16_t type)
 {
     switch (type) {
     case M_SYNC:
+    case M_LOST:
     case M_READY: return true;
+    case M_FRONT_OVER: return r == ROLE_JUDGE;
     case M_HANDOVER: return r == ROLE_LOBBY;
     case M_REFUSED: return r == ROLE_LOBBY || r == ROLE_FRONT;
     case M_IDLE: return r == ROLE_FRONT;
@@ -234,7 +236,12 @@ void parent_frame(void *arg, struct chan *ch, struct frame *f)
     }
     switch (f->type) {
     case M_READY: on_ready(p, c); break;
-    case M_SYNC: parent_synced(p, c, f->id); break;
+    case M_SYNC:
+        if (!parent_sign_of_life(c, f->id))
+            parent_synced(p, c, f->id);
+        break;
+    case M_LOST: parent_link_lost(p, c, f); break;
+    case M_FRONT_OVER: parent_front_over(p, f); break;
     case M_HANDOVER: parent_handover(p, f); break;
     case M_IDLE: parent_front_idle(p, c, f); break;
     case M_REFUSED: on_refused(p, c, f); break;

@@ -1,5 +1,6 @@
 /* Fronts, one a sandbox: started when somebody knocks, gone when idle. */
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,7 +10,37 @@
 #include "proxy/parent/parent.h"
 #include "proxy/wire_ticket.h"
 
-enum { AUTH_MAX = 8 * 1024, READ_MAX = 64 * 1024, REST_MS = 1000 };
+enum { AUTH_MAX = 8 * 1024, READ_MAX = 64 * 1024, REST_MS = 1000, LEAVE_MS = 1000 };
+
+static void too_late(void *arg)
+{
+    struct child *c = arg;
+    if (c->pid > 0)
+        kill(c->pid, SIGKILL);
+}
+
+void parent_front_leave(struct child *c)
+{
+    if (c->leaving)
+        return;
+    c->leaving = true;
+    if (c->chan != NULL)
+        chan_send(c->chan, M_STOP, 0, SPAN_NONE);
+    c->end = timer_new(c->parent->loop, too_late, c);
+    if (c->end != NULL)
+        timer_set(c->end, LEAVE_MS);
+    else
+        too_late(c);
+}
+
+void parent_front_over(struct parent *p, struct frame *f)
+{
+    struct msg_in m = msg_in(f->payload);
+    uint64_t instance = msg_get_u64(&m);
+    struct child *c = msg_end(&m) == 0 ? parent_child(p, ROLE_FRONT, instance) : NULL;
+    if (c != NULL)
+        parent_front_leave(c);
+}
 
 static struct child *front_of(struct parent *p, const char *sandbox)
 {
@@ -109,7 +140,7 @@ void parent_handover(struct parent *p, struct frame *f)
             c->adopted++;
             break;
         }
-        c->leaving = true; /* its channel is broken: this one has died, or soon will have */
+        parent_front_leave(c); /* its channel is broken: this one has died, or soon will have */
     }
     close(fd);
 }
@@ -121,8 +152,7 @@ void parent_front_idle(struct parent *p, struct child *c, struct frame *f)
     uint64_t adopted = msg_get_u64(&m);
     if (msg_end(&m) != 0 || adopted != c->adopted)
         return;
-    c->leaving = true;
-    chan_send(c->chan, M_STOP, 0, SPAN_NONE);
+    parent_front_leave(c);
 }
 
 void parent_front_died(struct parent *p, struct child *c)
@@ -243,9 +273,6 @@ void parent_sandbox_close(struct parent *p, struct span name)
     }
     /* Also without a listener of its own: what came in by a token must not outlive it. */
     for (struct child *c = p->children; c != NULL; c = c->next)
-        if (c->role == ROLE_FRONT && strcmp(c->info, own) == 0 && !c->leaving) {
-            c->leaving = true;
-            if (c->chan != NULL)
-                chan_send(c->chan, M_STOP, 0, SPAN_NONE);
-        }
+        if (c->role == ROLE_FRONT && strcmp(c->info, own) == 0)
+            parent_front_leave(c);
 }

@@ -16,13 +16,14 @@ static const struct {
     {ROLE_DESK, ROLE_LEDGER},
 };
 
-static void introduce(struct child *to, const struct child *peer, int fd)
+static void introduce(struct child *to, const struct child *peer, int fd, uint64_t link)
 {
     struct dynbuf *b = chan_begin(to->chan, M_PEER, 0);
     if (b != NULL) {
         msg_put_u8(b, (uint8_t)peer->role);
         msg_put_u64(b, peer->instance);
         msg_put_span(b, span_str(peer->info));
+        msg_put_u64(b, link);
         if (chan_commit_fd(to->chan, fd) != 0)
             log_warn("cannot introduce the %s to the %s", role_name(peer->role), role_name(to->role));
     }
@@ -36,8 +37,45 @@ static void link_two(struct child *a, struct child *b)
         log_error("no socketpair for %s and %s", role_name(a->role), role_name(b->role));
         return;
     }
-    introduce(a, b, fds[0]);
-    introduce(b, a, fds[1]);
+    a->link[b->role] = b->link[a->role] =
+        ++a->parent->links; /* of fronts a role has many: the number is the front's */
+    introduce(a, b, fds[0], a->link[b->role]);
+    introduce(b, a, fds[1], a->link[b->role]);
+}
+
+enum { HEAL_MS = 200 }; /* so that a channel that breaks at once is not all there is to do, and a death is heard of */
+
+static void heal(void *arg)
+{
+    struct parent *p = arg;
+    for (struct child *c = p->children; c != NULL && !p->stopping; c = c->next)
+        for (unsigned r = 0; r < ROLE_COUNT; r++) {
+            struct child *o = c->broken[r] != 0 ? parent_child(p, (enum role_id)r, 0) : NULL;
+            bool still = c->broken[r] == c->link[r]; /* else one of them was started anew, and linked */
+            c->broken[r] = 0;
+            if (o == NULL || !still || c->chan == NULL || o->chan == NULL || c->leaving)
+                continue;
+            log_warn("the channel between the %s and the %s broke; they get another one", role_name(c->role),
+                     role_name(o->role));
+            link_two(c, o);
+        }
+}
+
+void parent_link_lost(struct parent *p, struct child *c, struct frame *f)
+{
+    struct msg_in m = msg_in(f->payload);
+    uint8_t role = msg_get_u8(&m);
+    uint64_t instance = msg_get_u64(&m), link = msg_get_u64(&m);
+    struct child *o = parent_child(p, (enum role_id)role, instance);
+    if (msg_end(&m) != 0 || role >= ROLE_COUNT || o == NULL)
+        return;
+    if (o->role == ROLE_FRONT)
+        o->broken[c->role] = link;
+    else
+        c->broken[o->role] = link;
+    if (p->heal == NULL && (p->heal = timer_new(p->loop, heal, p)) == NULL)
+        log_die("out of memory");
+    timer_set(p->heal, HEAL_MS);
 }
 
 static bool linked(enum role_id a, enum role_id b)

@@ -117,7 +117,7 @@ static void child_died(struct parent *p, struct child *c, int status)
                  WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status),
                  c->role == ROLE_FRONT ? "its connections are closed" : "restarting it");
     c->pid = 0;
-    c->ready = false;
+    c->ready = c->asked = false;
     chan_free(&c->chan);
     parent_sync_gone(p, c);
     if (c->role == ROLE_FRONT)
@@ -194,6 +194,8 @@ static int run(struct parent *p, struct err *e)
             return err_set(e, "cannot start the %s from %s; is the installation complete?", role_name(standing[i]),
                            p->exe_dir);
     }
+    if (parent_look_after(p) != 0)
+        return err_set(e, "no timer: out of memory");
     return loop_run(p->loop) != 0 ? err_set(e, "the event loop failed") : 0;
 }
 

@@ -26,7 +26,10 @@ struct child {
     uint64_t adopted;             /* connections handed to a front */
     unsigned fails;
     uint64_t started_ms;
-    struct timer *again;
+    struct timer *again, *end;                     /* end: of a front that was told to go */
+    bool asked;                                    /* M_SYNC is on its way, for a sign of life */
+    uint64_t silent_ms, cpu_ms;                    /* alive.c */
+    uint64_t link[ROLE_COUNT], broken[ROLE_COUNT]; /* to that standing role: the last channel, and one that ended */
     struct parent *parent;
     struct child *next;
 };
@@ -53,7 +56,8 @@ struct parent {
     char boot[33], exe_dir[512], signin[520];
     struct refusals refused; /* summed since the start */
     struct dynbuf secrets;   /* last M_SECRETS, passed on to the desk */
-    struct timer *grace, *rest;
+    struct timer *grace, *rest, *look, *heal;
+    uint64_t looks, links;
     struct reloading { /* the desk is answered once the roles have what it asked for */
         struct timer *patience;
         uint64_t sync, desk_id; /* desk_id 0: nobody waits */
@@ -70,11 +74,20 @@ struct child *parent_child_new(struct parent *p, enum role_id role, const char *
 void parent_child_free(struct parent *p, struct child **c);
 /* links.c: the table of who talks to whom. */
 void parent_link_all(struct parent *p, struct child *c);
+/* One side has lost its channel to the other: another one, if both live. */
+void parent_link_lost(struct parent *p, struct child *c, struct frame *f);
+/* alive.c: roles that do not answer any more are ended, so that they are started anew. */
+int parent_look_after(struct parent *p) MUSTCHECK;
+/* An answer to M_SYNC: was it asked for that? */
+bool parent_sign_of_life(struct child *c, uint64_t sync);
 /* settings.c: M_CONFIG of each role. */
 void parent_configure(struct parent *p, struct child *c);
 /* fronts.c */
 void parent_handover(struct parent *p, struct frame *f);
 void parent_front_idle(struct parent *p, struct child *c, struct frame *f);
+/* Told to go, and ended when it has not gone a second later. Nobody is given to it any more. */
+void parent_front_leave(struct child *c);
+void parent_front_over(struct parent *p, struct frame *f);
 void parent_front_died(struct parent *p, struct child *c);
 int parent_sandbox_open(struct parent *p, struct span name, bool captured, char *path, size_t cap,
                         struct err *e) MUSTCHECK;

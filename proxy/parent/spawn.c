@@ -36,6 +36,7 @@ void parent_child_free(struct parent *p, struct child **c)
         }
     chan_free(&(*c)->chan);
     timer_free(&(*c)->again);
+    timer_free(&(*c)->end);
     free(*c);
     *c = NULL;
 }

@@ -116,5 +116,20 @@ def what_came_in_by_a_token_ends_with_its_sandbox(lab):
     assert b'"gone"' not in ask(way, auth)
     way.close()
 
+@test()
+def a_front_serves_the_session_it_was_started_for_and_no_other(lab):
+    """The name is given to another one while the old front hangs: it is ended, and what it had is not the new one's."""
+    gw = gateway(lab)
+    way, head = by_token(gw, "agent")
+    assert sandbox_of(ask(way, head)) == "agent"
+    old = gw.pid("front")
+    os.kill(old, signal.SIGSTOP)
+    gw.cli("sandbox", "rm", "agent", rc=0)
+    del gw.tokens["agent"]
+    new, head = by_token(gw, "agent")
+    assert sandbox_of(ask(new, head)) == "agent"
+    lab.wait_for("the end of the old front", lambda: not os.path.exists(f"/proc/{old}"))
+    assert ask(way) == b"" and sandbox_of(ask(new, head)) == "agent"
+
 
 main()

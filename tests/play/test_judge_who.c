@@ -33,6 +33,48 @@ static void a_token_is_one_sandboxs(void **state)
     play_close(&p);
 }
 
+static void expect_over(struct play *p, uint64_t instance)
+{
+    struct msg_in m = expect(p, ROLE_PARENT, M_FRONT_OVER, 0);
+    assert_true(msg_get_u64(&m) == instance);
+    assert_int_equal(msg_end(&m), 0);
+}
+
+/* A front is its session's: whoever gets the name later has nothing to do with what comes through it. */
+static void a_front_serves_one_session(void **state)
+{
+    static const char *const sessions[] = {"ses", "another"}; /* of the next one of that name */
+    for (size_t i = 0; i < 2; i++) {
+        struct play p;
+        play_all(&p, "allow read GET /\n");
+        p.up[ROLE_PARENT] = true;
+        play_sandbox(&p, "sb", "ses", "new-token", false); /* the same one */
+        give_request(&p, XID(1), GET("/x"));
+        expect(&p, ROLE_CARRIER, M_UPSTREAM, 0);
+        expect_forward(&p, XID(1), NULL);
+        give_result(&p, XID(1), OUTCOME_ANSWERED, 200, true, "");
+        expect_outcome(&p, XID(1), false);
+        if (i == 0) {
+            play_sandbox(&p, "sb", "ses", NULL, true);
+            expect_over(&p, FRONT);
+        }
+        play_sandbox(&p, "sb", sessions[i], "token", false);
+        if (i == 1)
+            expect_over(&p, FRONT);
+        play_sandbox(&p, "sb", sessions[i], "token2", false); /* said once */
+        give_request(&p, XID(2), GET("/x"));
+        expect_reply(&p, XID(2), 403, "unknown-sandbox");
+        (void)expect(&p, ROLE_LEDGER, M_AUDIT, XID(2));
+        play_peer(&p, ROLE_FRONT, OTHER_FRONT, "sb");
+        give_request(&p, OTHER(1), GET("/x"));
+        expect_forward(&p, OTHER(1), NULL);
+        give_result(&p, OTHER(1), OUTCOME_ANSWERED, 200, true, "");
+        expect_outcome(&p, OTHER(1), false);
+        expect_nothing(&p);
+        play_close(&p);
+    }
+}
+
 static void connect_to(struct play *p, uint64_t xid, const char *host)
 {
     struct dynbuf *b = from(p);
@@ -318,6 +360,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_token_is_one_sandboxs),
+        cmocka_unit_test(a_front_serves_one_session),
         cmocka_unit_test(a_leaf_is_minted_once),
         cmocka_unit_test(leafs_for_denied_hosts_have_a_budget),
         cmocka_unit_test(a_front_without_its_key_or_sandbox_gets_no_leaf),

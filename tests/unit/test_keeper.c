@@ -116,6 +116,7 @@ static struct chan *introduce(enum role_id role)
     msg_put_u8(b, (uint8_t)role);
     msg_put_u64(b, 0);
     msg_put_span(b, SPAN_NONE);
+    msg_put_u64(b, 1);
     assert_int_equal(chan_commit_fd(parent, fd[0]), 0);
     close(fd[0]);
     return chan_new(loop, fd[1], &ops, NULL);

@@ -186,6 +186,7 @@ static void test_life(void **state)
     msg_put_u8(b, 7);
     msg_put_u64(b, 1234567890123u);
     msg_put_span(b, SPAN("box"));
+    msg_put_u64(b, 77);
     assert_int_equal(chan_commit_fd(k.c, pipes[1]), 0);
     assert_int_equal(chan_send(k.c, 99, 0, SPAN("anything")), 0);
     assert_int_equal(loop_run(k.l), 0);
