@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "common/poison.h"
+
 struct arena_block {
     struct arena_block *next;
     size_t n, cap;
@@ -25,8 +27,9 @@ void arena_free(struct arena *a)
     a->used = 0;
 }
 
-void *arena_alloc(struct arena *a, size_t n)
+void *arena_alloc(struct arena *a, size_t wanted)
 {
+    size_t n = wanted;
     const size_t align = _Alignof(max_align_t);
     if (n > a->max)
         return NULL;
@@ -39,6 +42,7 @@ void *arena_alloc(struct arena *a, size_t n)
         b = calloc(1, sizeof(*b) + cap);
         if (b == NULL)
             return NULL;
+        poison(b->bytes, cap);
         b->cap = cap;
         b->next = a->blocks;
         a->blocks = b;
@@ -46,6 +50,7 @@ void *arena_alloc(struct arena *a, size_t n)
     void *out = b->bytes + b->n;
     b->n += n;
     a->used += n;
+    unpoison(out, wanted);
     return out;
 }
 

@@ -3,9 +3,26 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "common/poison.h"
+
 void dynbuf_init(struct dynbuf *b, size_t max)
 {
     *b = (struct dynbuf){.max = max};
+}
+
+/* What stands behind the bytes means nothing, until room is made for more. */
+static void spare(struct dynbuf *b)
+{
+    if (b->p != NULL)
+        poison(b->p + b->n, b->cap - b->n);
+}
+
+static void wipe(struct dynbuf *b)
+{
+    if (b->p == NULL)
+        return;
+    unpoison(b->p, b->cap);
+    explicit_bzero(b->p, b->cap);
 }
 
 void dynbuf_free(struct dynbuf *b)
@@ -18,8 +35,8 @@ void dynbuf_free(struct dynbuf *b)
 
 void dynbuf_wipe(struct dynbuf *b)
 {
-    if (b != NULL && b->p != NULL)
-        explicit_bzero(b->p, b->cap);
+    if (b != NULL)
+        wipe(b);
     dynbuf_free(b);
 }
 
@@ -27,12 +44,12 @@ void dynbuf_reset(struct dynbuf *b)
 {
     b->n = 0;
     b->failed = false;
+    spare(b);
 }
 
 static int fail(struct dynbuf *b)
 {
-    if (b->p != NULL)
-        explicit_bzero(b->p, b->cap);
+    wipe(b);
     free(b->p);
     *b = (struct dynbuf){.max = b->max, .failed = true};
     return -1;
@@ -57,13 +74,16 @@ uint8_t *dynbuf_room(struct dynbuf *b, size_t n)
         }
         b->p = grown;
         b->cap = want;
+        spare(b);
     }
+    unpoison(b->p + b->n, n);
     return b->p + b->n;
 }
 
 void dynbuf_grew(struct dynbuf *b, size_t n)
 {
     b->n += n <= b->cap - b->n ? n : b->cap - b->n;
+    spare(b);
 }
 
 int dynbuf_add(struct dynbuf *b, struct span s)
@@ -86,14 +106,16 @@ int dynbuf_add_byte(struct dynbuf *b, uint8_t c)
 int dynbuf_addf(struct dynbuf *b, const char *fmt, ...)
 {
     va_list ap;
-    size_t spare = b->cap - b->n;
+    size_t room = b->cap - b->n;
+    if (room > 0)
+        unpoison(b->p + b->n, room);
     va_start(ap, fmt);
-    int n = vsnprintf(spare ? (char *)b->p + b->n : NULL, spare, fmt, ap); /* mostly it fits at once */
+    int n = vsnprintf(room ? (char *)b->p + b->n : NULL, room, fmt, ap); /* mostly it fits at once */
     va_end(ap);
     if (n < 0)
         return fail(b), -1;
-    if ((size_t)n < spare) {
-        b->n += (size_t)n;
+    if ((size_t)n < room) {
+        dynbuf_grew(b, (size_t)n);
         return 0;
     }
     uint8_t *to = dynbuf_room(b, (size_t)n + 1);
@@ -102,7 +124,7 @@ int dynbuf_addf(struct dynbuf *b, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf((char *)to, (size_t)n + 1, fmt, ap);
     va_end(ap);
-    b->n += (size_t)n;
+    dynbuf_grew(b, (size_t)n);
     return 0;
 }
 
@@ -114,6 +136,7 @@ void dynbuf_drop(struct dynbuf *b, size_t n)
     if (b->n > left)
         explicit_bzero(b->p + left, b->n - left);
     b->n = left;
+    spare(b);
 }
 
 bool dynbuf_ok(const struct dynbuf *b)

@@ -1,4 +1,5 @@
 #include "common/memfd.h"
+#include "common/poison.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -50,7 +51,14 @@ int memfd_map(int fd, uint64_t max, struct span *out)
 
 void memfd_unmap(struct span *s)
 {
-    if (s->p != NULL)
-        munmap((void *)(uintptr_t)s->p, s->n);
+    void *p = (void *)(uintptr_t)s->p;
+#ifdef COMMON_POISON /* the place stays taken: a stale span must not find other bytes there */
+    if (p != NULL &&
+        mmap(p, s->n, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED)
+        munmap(p, s->n);
+#else
+    if (p != NULL)
+        munmap(p, s->n);
+#endif
     *s = SPAN_NONE;
 }

@@ -16,6 +16,7 @@
 
 #include "common/net/chan_wire.h"
 #include "common/net/loop_in.h"
+#include "common/poison.h"
 
 enum {
     READ_ROOM = 64 * 1024,
@@ -85,8 +86,10 @@ static void destroy(struct chan *c)
     chan_fds_close(c->fds, c->nfds);
     timer_free(&c->retry);
     free(c->marks);
-    if (c->in != NULL)
+    if (c->in != NULL) {
+        unpoison(c->in, c->in_cap);
         explicit_bzero(c->in, c->in_cap);
+    }
     free(c->in);
     free(c);
 }
@@ -258,6 +261,7 @@ static int take_frame(struct chan *c)
     memmove(c->fds, c->fds + f.nfds, c->nfds * sizeof(int));
     c->in_off += CHAN_HEAD + n;
     c->ops->frame(c->arg, c, &f);
+    poison(c->in, c->in_off); /* what it was given is gone */
     chan_fds_close(f.fd, f.nfds);
     return 1;
 }
@@ -311,6 +315,7 @@ static int make_room(struct chan *c)
     if (have >= CHAN_HEAD && chan_head_get(c->in + c->in_off, &f, &n) == 0 && CHAN_HEAD + n > need)
         need = CHAN_HEAD + n;
     if (c->in_off > 0) {
+        unpoison(c->in, c->in_off);
         memmove(c->in, c->in + c->in_off, have);
         explicit_bzero(c->in + have, c->in_n - have);
         c->in_off = 0;
@@ -376,6 +381,11 @@ static void on_news(void *arg)
         c->ops->gone(c->arg, c);
     }
     (void)leave(c);
+}
+
+bool chan_is_lost(const struct chan *c)
+{
+    return c->lost;
 }
 
 struct chan *chan_new(struct loop *l, int fd, const struct chan_ops *ops, void *arg)

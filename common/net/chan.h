@@ -60,6 +60,8 @@ int frame_take_fd(struct frame *f, unsigned i) MUSTCHECK;
  * falls from above `below` to it or under it, until another call replaces it; fn NULL ends it. */
 size_t chan_queued(const struct chan *c);
 void chan_on_drain(struct chan *c, size_t below, void (*fn)(void *arg), void *arg);
+/* The peer has ended: nothing reaches it any more, and gone() follows. */
+bool chan_is_lost(const struct chan *c);
 /* Stop and go on reading from the peer. */
 void chan_pause(struct chan *c, bool paused);
 void chan_set_arg(struct chan *c, void *arg);

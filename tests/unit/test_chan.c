@@ -13,7 +13,9 @@
 
 #include "common/msg.h"
 #include "common/net/chan.h"
+#include "common/net/chan_wire.h"
 #include "common/net/loop.h"
+#include "common/poison.h"
 #include "tests/kit.h"
 
 enum { HEAD = 16, SEEN_MAX = 64 };
@@ -31,6 +33,24 @@ struct side {
     bool take, free_in_frame, pause_in_frame;
 };
 
+#ifdef COMMON_POISON
+int __asan_address_is_poisoned(void const volatile *p);
+#endif
+
+/* What an earlier frame of the same read pointed to cannot be read any more. */
+static void assert_stale_is_poisoned(struct span payload)
+{
+#ifdef COMMON_POISON
+    static struct span before;
+    /* AddressSanitizer counts in eights: the end of a frame may share one with the next, its head does not. */
+    if (before.p != NULL && payload.p > before.p && (size_t)(payload.p - before.p) == before.n + CHAN_HEAD)
+        assert_true(__asan_address_is_poisoned(before.p - CHAN_HEAD));
+    before = payload;
+#else
+    (void)payload;
+#endif
+}
+
 static void on_frame(void *arg, struct chan *c, struct frame *f)
 {
     struct side *s = arg;
@@ -38,6 +58,7 @@ static void on_frame(void *arg, struct chan *c, struct frame *f)
     s->type[s->frames] = f->type;
     s->id[s->frames] = f->id;
     s->n[s->frames] = f->payload.n;
+    assert_stale_is_poisoned(f->payload);
     memcpy(s->last, f->payload.p, f->payload.n < sizeof(s->last) ? f->payload.n : sizeof(s->last));
     s->nfds += f->nfds;
     s->frames++;

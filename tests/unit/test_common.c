@@ -15,6 +15,7 @@
 #include "common/id.h"
 #include "common/memfd.h"
 #include "common/msg.h"
+#include "common/poison.h"
 
 #ifndef F_SEAL_EXEC
 #define F_SEAL_EXEC 0x20
@@ -129,6 +130,56 @@ static void arena_stops_at_its_limit(void **state)
     assert_null(arena_alloc(&a, SIZE_MAX - 8));
 }
 
+#ifdef COMMON_POISON
+int __asan_address_is_poisoned(void const volatile *p);
+
+static bool is_gone(const void *p)
+{
+    return __asan_address_is_poisoned(p) != 0;
+}
+
+static bool is_unmapped(const void *p) /* the kernel reads it for us */
+{
+    int fd = memfd_create("probe", MFD_CLOEXEC);
+    bool gone = write(fd, p, 1) < 0 && errno == EFAULT;
+    close(fd);
+    return gone;
+}
+
+/* Else a span that outlives its bytes is seen by nobody: the memory is still there. */
+static void what_is_used_again_cannot_be_read_in_between(void **state)
+{
+    struct dynbuf b;
+    struct arena a;
+    struct span map;
+    dynbuf_init(&b, 4096);
+    assert_int_equal(dynbuf_add(&b, SPAN("0123456789")), 0);
+    const uint8_t *p = b.p;
+    assert_true(!is_gone(p + 9) && is_gone(p + 10));
+    dynbuf_drop(&b, 4);
+    assert_true(!is_gone(p + 5) && is_gone(p + 6));
+    dynbuf_reset(&b);
+    assert_true(is_gone(p));
+    assert_int_equal(dynbuf_addf(&b, "%s", "ab"), 0);
+    assert_true(b.p == p && !is_gone(p + 1) && is_gone(p + 2));
+    dynbuf_wipe(&b);
+    arena_init(&a, 4096);
+    uint8_t *one = arena_alloc(&a, 3), *two = arena_alloc(&a, 3);
+    assert_true(two > one && !is_gone(one + 2) && is_gone(one + 3) && !is_gone(two + 2) && is_gone(two + 3));
+    arena_free(&a);
+    int fd = memfd_of(SPAN("bytes"));
+    assert_int_equal(memfd_map(fd, 5, &map), 0);
+    const void *was = map.p;
+    assert_false(is_unmapped(was));
+    memfd_unmap(&map);
+    assert_true(is_unmapped(was));
+    void *next = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(next != was);
+    munmap(next, 4096);
+    close(fd);
+}
+#endif
+
 static void ids_round_trip(void **state)
 {
     struct id a, b;
@@ -199,6 +250,9 @@ int main(void)
         cmocka_unit_test(dynbuf_stops_at_its_limit),
         cmocka_unit_test(dynbuf_overwrites_what_it_drops),
         cmocka_unit_test(arena_stops_at_its_limit),
+#ifdef COMMON_POISON
+        cmocka_unit_test(what_is_used_again_cannot_be_read_in_between),
+#endif
         cmocka_unit_test(ids_round_trip),
         cmocka_unit_test(base64_is_strict),
         cmocka_unit_test(a_bad_message_sticks),
