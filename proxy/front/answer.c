@@ -68,8 +68,10 @@ void front_reply(struct client *c, struct span payload)
 {
     struct msg_in m = msg_in(payload);
     struct wire_reply r;
-    if (c->x.answering || wire_get_reply(&m, &r) != 0 || msg_end(&m) != 0) {
+    bool bad = wire_get_reply(&m, &r) != 0 || msg_end(&m) != 0;
+    if (bad)
         log_error("the judge's reply cannot be passed on");
+    if (bad || c->x.answering) { /* an answer has begun, and its carrier is gone */
         client_cut(c);
         return;
     }

@@ -24,7 +24,7 @@ static void say(void *arg, enum outbox_to to, uint16_t type, uint64_t id, struct
     if (c == NULL)
         return;
     int r = fd >= 0 ? chan_send_fd(c, type, id, payload, fd) : chan_send(c, type, id, payload);
-    if (r != 0)
+    if (r != 0 && !chan_is_lost(c))
         log_warn("message %u could not be given to its peer", type);
 }
 

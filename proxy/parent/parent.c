@@ -108,14 +108,23 @@ static void restart_later(struct parent *p, struct child *c)
     timer_set(c->again, wait);
 }
 
+/* One that was told to end may still end as it was not told to: by a fault of its own. */
+static bool is_wanted(const struct parent *p, const struct child *c, int status)
+{
+    int signo = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    bool fault = signo ? signo != SIGKILL && signo != SIGTERM && signo != SIGINT : WEXITSTATUS(status) != 0;
+    return (p->stopping || c->leaving) && !fault;
+}
+
 static void child_died(struct parent *p, struct child *c, int status)
 {
-    bool wanted = p->stopping || c->leaving;
-    if (!wanted)
+    if (!is_wanted(p, c, status))
         log_warn("the %s (pid %d) ended by %s %d; %s", role_name(c->role), c->pid,
                  WIFSIGNALED(status) ? "signal" : "exit",
                  WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status),
-                 c->role == ROLE_FRONT ? "its connections are closed" : "restarting it");
+                 c->role == ROLE_FRONT ? "its connections are closed"
+                 : p->stopping         ? "it was to end"
+                                       : "restarting it");
     c->pid = 0;
     c->ready = c->asked = false;
     chan_free(&c->chan);

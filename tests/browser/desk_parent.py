@@ -271,7 +271,9 @@ def main():
     finally:
         if child:
             child.terminate()
-            child.wait(5)
+            status = child.wait(5)
+            if status not in (0, -signal.SIGTERM):
+                sys.exit(f"the desk ended with status {status}")
 
 
 if __name__ == "__main__":

@@ -47,10 +47,11 @@ def main():
                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         try:
             link = wait_for(parent, "signin")
-            return play(parent, link, os.path.abspath(args.modules), args.shots or tmp + "/shots")
+            rc = play(parent, link, os.path.abspath(args.modules), args.shots or tmp + "/shots")
         finally:
             parent.stdin.close()
-            parent.wait(60)
+            ended = parent.wait(60)
+        return rc or ended  # not 0: the desk died
 
 
 if __name__ == "__main__":

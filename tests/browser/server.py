@@ -168,10 +168,11 @@ def main():
             streams(sock, parent)
             strict(sock)
             crowd(port)
-            print("server: all well")
         finally:
             parent.stdin.close()
-            parent.wait(10)
+            ended = parent.wait(10)
+        assert ended == 0, "the desk died"
+        print("server: all well")
 
 
 if __name__ == "__main__":

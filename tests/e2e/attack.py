@@ -70,6 +70,7 @@ class Rig:
         self.lab = lab
         self.up = lab.upstream("upstream.test", "other.test")
         self.secret = lab.canary(secrets.token_urlsafe(32))
+        lab.leaves("pending")  # what is held is held, and nobody decides
         self.gw = Gateway(lab, policy(self.up, more, private, cleartext), {"api": self.secret.encode()}, hold=hold, config=config,
                           listeners=('{ name: socks, socks5: "127.0.0.1:0", identity: token }',))
         self.tls = self.tls_context()

@@ -12,7 +12,8 @@
 
 Each test has a Lab: a directory of its own (lab.dir), an empty home, an environment of only PATH, HOME and LANG
 plus what the test gives. After the test everything it started is ended, whatever else still runs below us is a
-failure, and every canary is searched in everything below lab.dir (lab.exempt(path) takes out what must hold it).
+failure, every canary is searched in everything below lab.dir (lab.exempt(path) takes out what must hold it), and what
+no test announced fails it: a role that ended, a warning or an error in a log, a ticket left open (watch.py).
 The ids of groups A and C and D1 to D19 (attacks.tsv) cannot be given so: only the oracle of attack.py
 says those, case by case (lab.proved). Prints "ok NAME" or "not ok NAME" lines and, last, the counts as one line of JSON. Arguments: names to run
 (substrings). LAB_KEEP=1 keeps the directories; a failed test's directory is always kept.
@@ -37,6 +38,7 @@ sys.path.insert(0, str(HERE / "lab"))
 import canary  # noqa: E402
 import servers  # noqa: E402
 from patience import PATIENCE  # noqa: E402
+from watch import Watch  # noqa: E402
 
 TESTS = []
 PR_SET_CHILD_SUBREAPER = 36
@@ -67,6 +69,7 @@ class Process:
 
     def __init__(self, command, env, cwd, log, stdin=subprocess.DEVNULL):
         self.name, self.log = str(command[0]), log
+        self.is_gateway = "up" in command[1:2]
         self.seen, self.news, self.ended = b"", threading.Condition(), False
         self.ready, self.told = None, False  # told: the test itself ended it
         self.popen = subprocess.Popen(command, env=env, cwd=cwd, stdin=stdin, stdout=subprocess.PIPE,
@@ -137,6 +140,8 @@ class Lab:
         self.out.mkdir()
         self.home.mkdir()
         self.count, self.processes, self.at_end, self.secrets, self.exempted = 0, [], [], [], []
+        self.watch = Watch(self.dir)
+        self.expects, self.kills, self.leaves = self.watch.expects, self.watch.kills, self.watch.leaves
         self.proved, self.failures = [], []  # by the oracle: "ID transport"; the same and what did not hold, in words
 
     # what tests call
@@ -233,7 +238,10 @@ class Lab:
         """Ends everything; returns what is wrong after that, in words."""
         wrong = []
         for process in reversed(self.processes):
-            process.stop()
+            told = process.told
+            status = process.stop()
+            if process.is_gateway and status != 0 and not told and process.pid not in self.watch.killed:
+                wrong.append(f"the gateway (pid {process.pid}) ended with status {status}")
         for action in reversed(self.at_end):
             try:
                 action()
@@ -241,6 +249,7 @@ class Lab:
                 wrong.append(f"at the end: {why}")
         for pid, command in leftovers():
             wrong.append(f"still runs: {command} ({pid})")
+        wrong += self.watch.wrong()
         if self.secrets:
             try:
                 wrong += [f"the canary is in {f.path}: {f.form}, {f.view}"

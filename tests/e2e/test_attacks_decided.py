@@ -5,6 +5,7 @@ import re
 import time
 
 from attack import Rig, everywhere, fields_of
+from gateway import NOT_RELEASED
 from harness import main, test
 from ways import Refused, Wire, pieces
 
@@ -229,6 +230,7 @@ def ticket_of(got):
 
 @everywhere("B50", cleartext=True)
 def nothing_goes_without_the_credential_it_needs(rig, transport):
+    rig.lab.expects(NOT_RELEASED)
     with_managed(rig, f"host: {rig.up.name}, port: " + (f"{rig.up.plain_port}, scheme: http" if transport == "absolute" else f"{rig.up.port}"))
     for n, split in enumerate((None, "bytes", 11)):
         fresh = lambda: rig.open(transport, split=split) if split else rig.open(transport)  # noqa: E731
@@ -327,6 +329,7 @@ def coarse(got):
 
 @everywhere("B54")
 def a_refusal_maps_no_policy(rig, transport):
+    rig.lab.expects(NOT_RELEASED)
     mapped(rig)
     kind, form = "Content-Type: application/json", "Content-Type: application/x-www-form-urlencoded"
     push = "Content-Type: application/x-git-receive-pack-request"

@@ -7,6 +7,7 @@ import subprocess
 
 from attack import Rig, everywhere, fields_of
 from harness import main, test
+from gateway import REFUSED
 from ways import Refused, Wire
 
 V = b"version: 1\n"
@@ -15,7 +16,10 @@ V = b"version: 1\n"
 def reload(rig):
     """None when the new policy is in force, else what was said."""
     status, said = rig.control("POST", "/api/v1/reload")
-    return None if status == 200 else str(said)
+    if status == 200:
+        return None
+    rig.lab.expects(REFUSED)
+    return str(said)
 
 
 def decides(rig, what):

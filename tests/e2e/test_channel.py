@@ -86,7 +86,7 @@ def a_front_that_dies_takes_nobody_with_it(lab):
     others = {role: gw.pid(role) for role in ROLES}
     os.kill(gw.daemon(), signal.SIGSTOP)
     try:
-        os.kill(gw.pid("front"), signal.SIGKILL)
+        lab.kills(gw.pid("front"))
         assert way.recv(1) == b""  # its connections are closed with it
         ways = [by_token(gw, "busy") for _ in range(8)]
         for new, auth in ways:

@@ -9,7 +9,7 @@ import socket
 import sys
 
 from existing import api_setup, variables
-from gateway import program
+from gateway import NOT_RELEASED, program
 from harness import HERE, Skip, main, test
 
 sys.path.insert(0, str(HERE / "lab"))
@@ -236,6 +236,7 @@ def on_the_host(lab):
     assert "writes are frozen by " in text, text
     gw.cli("thaw", rc=0)
     gw.cli("secret", "rm", "api", rc=0)
+    lab.expects(NOT_RELEASED)
     found = lab.wait_for("the keeper's word", doctor)
     assert found == {"secrets": ["the policy names the credential api, and it has no value"]}, found
     answer = lab.run(["curl", "-si", base + "/x"], env=gw.client_env()).out

@@ -78,6 +78,7 @@ class Write:
 
 def scenario(role, point):
     def run(lab):
+        lab.leaves("pending", "unknown")  # what is repeated is held again
         w = Write(lab)
         w.reach(point)
         if role == "parent":
@@ -88,7 +89,7 @@ def scenario(role, point):
             w.env.update(w.gw.client_env())
         else:
             old = w.gw.pid(role)
-            os.kill(old, signal.SIGKILL)
+            lab.kills(old)
             w.thaw()
             if role != "front":
                 lab.wait_for(f"another {role}", lambda: w.gw.pid(role) not in (None, old))
@@ -122,7 +123,7 @@ def a_ledger_that_ended_is_back_by_itself(lab):
     env = gw.client_env()
     ask = ["curl", "-sS", "--suppress-connect-headers", "-D", "-", f"https://{up.name}:{up.port}/ok"]
     assert b" 200" in lab.run(ask, env=env, rc=0).out
-    os.kill(gw.pid("ledger"), signal.SIGKILL)
+    lab.kills(gw.pid("ledger"))
     lab.run(ask, env=env)
     lab.wait_for("the ledger's return", lambda: b" 200" in lab.run(ask, env=env).out)
 

@@ -69,6 +69,7 @@ def a_denial_says_the_operators_words(lab):
 
 @test("E29 connect", "E30 connect")
 def the_retry_joins_its_ticket_and_collects_the_answer(lab):
+    lab.leaves("pending")
     up, secret, gw = setup(lab, hold="inline_wait: 1s, expires: 10m")
     command, env = curl(gw, up, "/things", "-X", "POST", "--data-binary", "a=1")
     first = lab.run(command, env=env, rc=0)
@@ -89,6 +90,7 @@ def the_retry_joins_its_ticket_and_collects_the_answer(lab):
 
 @test("E28 connect")
 def a_ticket_nobody_decides_expires_and_denies(lab):
+    lab.leaves("pending")
     up, secret, gw = setup(lab, within="2s", hold="inline_wait: 1s, expires: 10m")
     command, env = curl(gw, up, "/things", "-X", "POST", "--data-binary", "a=1")
     lab.run(command, env=env, rc=0)
@@ -119,6 +121,7 @@ def tickets_survive_a_restart_of_everything(lab):
 
 @test("E21 connect")
 def at_most_64_tickets_wait_for_one_sandbox(lab):
+    lab.leaves("pending")
     up, secret, gw = setup(lab, hold="inline_wait: 0s, expires: 10m, pending: 3")
     for n in range(3):
         lab.run(curl(gw, up, f"/t{n}", "-X", "POST", "--data-binary", "x")[0], env=gw.client_env(), rc=0)

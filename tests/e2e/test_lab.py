@@ -2,6 +2,7 @@
 """The lab itself: its servers do what tests rely on, and its searches and checks can fail."""
 import base64
 import os
+import sqlite3
 import subprocess
 import sys
 
@@ -152,6 +153,41 @@ def what_is_left_running_is_seen(lab):
     wrong = inner.close()
     assert len(wrong) == 1 and "the canary is in" in wrong[0], wrong
     harness.shutil.rmtree(inner.dir)
+
+
+@test()
+def what_no_test_announced_is_seen(lab):
+    """A role that dies, before or at the end; an error line; a sanitizer's report; a ticket left open; a gateway that
+    ends by itself. And each of them, announced, is not."""
+    died = '{"time":"t","role":"parent","pid":1,"level":"warn","msg":"the judge (pid 7) ended by signal 11; restarting it"}'
+    lost = '{"time":"t","role":"ledger","pid":1,"level":"error","msg":"the store failed: disk \\"x\\""}'
+    made = '{"time":"t","role":"ledger","pid":1,"level":"warn","msg":"%s/state/store/ledger.db was not there; made a new store"}'
+    asan = "==7==ERROR: AddressSanitizer: heap-use-after-free on address 0x1"
+    for announced in (False, True):
+        inner = harness.Lab("inner")
+        said = "\n".join(("countersign is up", died, lost, made % inner.dir, '{"level":"error"}', ""))
+        inner.start(["sh", "-c", 'printf %s "$1"', "-", said]).wait()
+        if not announced:
+            inner.start(["sh", "-c", "echo; echo '" + asan + "'"]).wait()
+        (inner.dir / "state/store").mkdir(parents=True)
+        store = sqlite3.connect(inner.dir / "state/store/ledger.db")
+        store.executescript("CREATE TABLE ticket (state TEXT); INSERT INTO ticket VALUES ('done'), ('unknown'), ('unknown')")
+        store.close()
+        program = inner.dir / "gateway"
+        program.write_text("#!/bin/sh\nexit 3\n")
+        program.chmod(0o755)
+        gateway = inner.start([program, "up"])
+        gateway.wait()
+        if announced:
+            inner.expects(r"parent: the judge \(pid 7\) ended", "ledger: the store failed: ")
+            inner.leaves("unknown")
+            gateway.told = True
+        wrong = inner.close()
+        seen = [any(part in text for text in wrong) for part in
+                ("the judge (pid 7) ended by signal 11", 'the store failed: disk "x"', "AddressSanitizer: heap", "2 tickets are left unknown",
+                 "ended with status 3")]
+        assert seen == [not announced] * 5 and len(wrong) == (0 if announced else 5), wrong
+        harness.shutil.rmtree(inner.dir)
 
 
 main()

@@ -150,6 +150,7 @@ def what_a_gateway_in_shadow_mode_saw(lab):
 
 @test()
 def what_an_enforcing_gateway_saw_of_curl_git_and_npm(lab):
+    lab.leaves("pending")
     up, git, registry = lab.upstream(), lab.git_server(), lab.verdaccio()
     registry.publish("left-pad-demo", "1.0.0", {"index.js": "module.exports = 1;\n"})
     at, repository, npm = f"host: {up.name}", f"host: {git.host}, port: {git.port}", f"host: {registry.host}, port: {registry.port}"
@@ -217,6 +218,7 @@ rules:
 @test()
 def a_read_that_an_operator_denied_is_not_proposed(lab):
     """The request of a denied ticket stands in the store as opened, decided and refused: one request, and no rule."""
+    lab.leaves("pending")
     up = lab.upstream()
     gw = Gateway(lab, "version: 1\nname: asks\nupstreams:\n" + upstream_yaml(up.name, up.port, up.ca) + f"""rules:
   - {{ id: ask, match: {{ host: {up.name}, port: {up.port}, effect: read }}, decide: hold }}

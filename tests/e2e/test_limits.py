@@ -84,6 +84,7 @@ def over(answer, *words):
 
 @test("the limit connect")
 def past_the_limit_a_person_is_asked(lab):
+    lab.leaves("pending")
     p = Payments(lab)
     assert [p.pay()[0] for _ in range(2)] == [200, 200]
     third = p.pay()
@@ -117,6 +118,7 @@ def without_over_it_is_denied_and_says_why(lab):
 
 @test("a sum connect")
 def a_sum_counts_what_the_body_says(lab):
+    lab.leaves("pending")
     p = Payments(lab, limit="requests: 10/1d, sum: { pointer: /amount, max: 100, every: 1d }")
     assert p.pay('{"amount": 60}')[0] == 200
     assert held(p.pay('{"amount": 41}'))
@@ -293,7 +295,7 @@ def killed(role, stop):
         client = lab.start(p.command("/pay", "n=1"), env=p.gw.client_env())
         lab.wait_for("the intent", lambda: stored(p.gw, "SELECT 1 FROM effect"))
         old = p.gw.pid(role)
-        os.kill(old, signal.SIGKILL)
+        lab.kills(old)
         os.kill(frozen, signal.SIGCONT) if frozen != old else None
         lab.wait_for(f"another {role}", lambda: p.gw.pid(role) not in (None, old))
         client.wait(30)
@@ -337,6 +339,7 @@ def a_reload_ends_what_could_never_be_used(lab):
 
 @test("B52 connect")
 def an_approval_that_waits_is_taken_back_too(lab):
+    lab.leaves("pending")
     p = Payments(lab)
     assert held(p.ask("/large", "y=1"))
     ticket = p.gw.pending()["id"]

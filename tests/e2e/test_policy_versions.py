@@ -92,6 +92,7 @@ def a_test_file_that_is_none_refuses_a_reload(lab):
 
 @test("B51 reload")
 def a_reload_is_not_confirmed_by_a_role_that_says_nothing(lab):
+    lab.expects("parent: the judge has not said that it has the new policy")
     up, gw = setup(lab)
     gw.policy.write_text(simple_policy(up, write="deny"))
     judge = gw.pid("judge")
@@ -115,10 +116,13 @@ def map_no_more(pid):
 
 @test("B51 reload")
 def a_role_that_cannot_take_the_new_policy_begins_anew_with_it(lab):
+    lab.leaves("pending")
+    lab.expects(r"\w+: .*(cannot be mapped|message 5 that cannot be used|in force no more)")
     up, gw = setup(lab)
     for n, role in enumerate(("judge", "keeper", "desk")):
         ask(lab, gw, up, "/ok")
         old = gw.pid(role)
+        lab.expects(rf"parent: the {role} \(pid {old}\) ended by exit 1; restarting it")
         gw.policy.write_text(simple_policy(up, write="hold" if n % 2 else "deny"))
         map_no_more(old)
         gw.cli("reload", rc=None if role == "desk" else 0)  # the desk's client loses it
@@ -135,6 +139,7 @@ def in_time(lab, gw):
     def ended():
         return gw.process.seen.count(b"has not said that it has the new policy")
 
+    lab.expects("parent: the .* has not said that it has the new policy")
     for last in (False, False, False, True):
         before, done = ended(), []
 
@@ -185,13 +190,14 @@ def a_role_that_dies_meanwhile_is_waited_for_no_longer(lab):
     for attempt in in_time(lab, gw):
         with attempt, stopped(gw, "judge") as judge:
             asked = reload_that_waits(lab, gw, simple_policy(up, write="deny"))
-            os.kill(judge, signal.SIGKILL)
+            lab.kills(judge)
             assert asked.wait() == 0, asked.seen
     lab.wait_for("the judge's return", lambda: b"Writes are off" in post(lab, gw, up))
 
 
 @test("B51 reload")
 def of_two_reloads_at_once_each_is_told_what_became_of_it(lab):
+    lab.leaves("pending")
     up, gw = setup(lab)
     for attempt in in_time(lab, gw):
         with attempt:
@@ -222,6 +228,7 @@ def a_refused_reload_meanwhile_leaves_the_first_one_waiting(lab):
 
 @test("B51 reload")
 def a_signal_meanwhile_is_another_change(lab):
+    lab.leaves("pending")
     up, gw = setup(lab)
     for attempt in in_time(lab, gw):
         with attempt, stopped(gw, "judge"):
@@ -240,7 +247,7 @@ def a_sandboxs_front_is_waited_for_until_it_ends(lab):
         assert b" 200" in ask(lab, gw, up, "/ok").splitlines()[0]
         with attempt, stopped(gw, "front") as front:
             asked = reload_that_waits(lab, gw, simple_policy(up, write="deny"))
-            os.kill(front, signal.SIGKILL)
+            lab.kills(front)
             assert asked.wait() == 0 and b"in force" in asked.seen, asked.seen
     assert b"Writes are off" in post(lab, gw, up)
     assert gw.pid("front") not in (None, front)
@@ -248,6 +255,7 @@ def a_sandboxs_front_is_waited_for_until_it_ends(lab):
 
 @test("B51 reload")
 def a_front_that_says_nothing_is_named_with_its_sandbox(lab):
+    lab.expects("parent: the front of agent has not said that it has the new policy")
     up, gw = setup(lab)
     ask(lab, gw, up, "/ok")
     gw.policy.write_text(simple_policy(up, write="deny"))
@@ -284,6 +292,7 @@ def a_front_that_starts_meanwhile_is_not_waited_for(lab):
 
 @test("B51 reload")
 def a_desk_that_dies_takes_its_question_along(lab):
+    lab.leaves("pending")
     up, gw = setup(lab)
     for attempt in in_time(lab, gw):
         with attempt:
@@ -440,7 +449,7 @@ def an_end_in_the_middle_of_storing_leaves_no_half_version(lab):
         pid = gw.daemon()
         os.kill(pid, signal.SIGHUP)
         time.sleep(0.004 * n)
-        os.kill(pid, signal.SIGKILL)
+        lab.kills(pid)
         gw.process.wait()
         for version in (v for v in here.iterdir() if v.is_dir() and len(v.name) == 64):
             gw.cli("policy", "show", version.name, rc=0)

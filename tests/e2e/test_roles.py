@@ -42,7 +42,7 @@ def cut_off(lab, role, path="/ok", data=None, named=False, warm=True):
     client = lab.start(ask, env=env)
     lab.wait_for("the request at its door", lambda: gw.unread(old))
     assert client.popen.poll() is None, client.seen
-    os.kill(old, signal.SIGKILL)
+    lab.kills(old)
     client.wait()
     client.reader.join(5)
     lab.wait_for("the next request", lambda: b" 200" in lab.run([*CURL, url + "/ok"], env=env).out)
@@ -99,10 +99,11 @@ def a_dead_judge_refuses_the_connect(lab):
 
 @test("F15 judge-hold")
 def a_dead_judge_is_a_gateway_that_restarts(lab):
+    lab.leaves("pending")
     up, gw = setup(lab)
     client = lab.start([*CURL, "--data-binary", "a=1", f"https://{up.name}:{up.port}/things"], env=gw.client_env())
     gw.pending()
-    os.kill(gw.pid("judge"), signal.SIGKILL)
+    lab.kills(gw.pid("judge"))
     client.wait()
     client.reader.join(5)
     assert refusal(client.seen) == "gateway-restarting" and b"repeat the request" in client.seen, client.seen
@@ -132,7 +133,7 @@ def an_answer_the_carrier_did_not_finish_is_cut_not_ended(lab):
     up.script({"/long": "/big?kib=600&split=100000&gate=g"})
     client = lab.start(["curl", "-sS", "--max-time", str(PATIENCE), "-o", "part", f"https://{up.name}:{up.port}/long"], env=gw.client_env())
     lab.wait_for("the first bytes", lambda: (lab.dir / "part").exists() and (lab.dir / "part").stat().st_size)
-    os.kill(gw.pid("carrier"), signal.SIGKILL)
+    lab.kills(gw.pid("carrier"))
     assert client.wait() == 18, client.seen  # a partial file
 
 
@@ -143,7 +144,7 @@ def a_push_that_waits_when_the_judge_dies_is_told_by_git(lab):
     commit(lab, work, env)
     push = lab.start(["git", "push", "-q", "origin", "HEAD:main"], cwd=work, env=env)
     ticket = gw.pending()["id"]
-    os.kill(gw.pid("judge"), signal.SIGKILL)
+    lab.kills(gw.pid("judge"))
     assert push.wait() != 0 and b"503" in push.seen, push.seen
     lab.wait_for("the ticket", lambda: [t["id"] for t in gw.tickets()] == [ticket])
     gw.approve(ticket)
@@ -283,6 +284,7 @@ def signals_that_were_blocked_at_the_start_are_heeded(lab):
 
 @test("F17 waiting")
 def the_end_answers_who_waits_in_words(lab):
+    lab.leaves("pending")
     up, gw = setup(lab)
     client = lab.start([*CURL, "--data-binary", "a=1", f"https://{up.name}:{up.port}/things"], env=gw.client_env())
     ticket = gw.pending()["id"]
@@ -297,6 +299,7 @@ def the_end_answers_who_waits_in_words(lab):
 
 @test("F17 git")
 def the_end_answers_git_in_its_dialect(lab):
+    lab.leaves("pending")
     git, gw, env, work = git_setup(lab)
     commit(lab, work, env)
     push = lab.start(["git", "push", "origin", "HEAD:main"], cwd=work, env=env)
@@ -344,6 +347,7 @@ def a_second_start_on_the_same_state_is_refused_and_harms_nothing(lab):
 
 @test("B51 hup")
 def a_hangup_with_a_broken_policy_keeps_the_old_one(lab):
+    lab.expects("parent: reload refused, the old policy stays: ")
     up, gw = setup(lab)
     ask = [*CURL, f"https://{up.name}:{up.port}/ok"]
     good = gw.policy.read_text()

@@ -90,6 +90,7 @@ def the_session_is_the_workspaces_a_later_run_joins_the_ticket(lab):
 
 @test()
 def another_workspaces_approval_is_not_this_ones(lab):
+    lab.leaves("approved", "pending")
     run = Run(lab, hold="inline_wait: 1s, expires: 10m")
     ask = [*CURL, "--data-binary", "a=1", run.url("/things")]
     run(*ask)
@@ -271,6 +272,7 @@ def a_private_gateway_ends_with_a_killed_run(lab):
     up, token = lab.upstream(), lab.canary(secrets.token_urlsafe(32))
     state, run = private(lab, up)
     one = lab.start([*run, "--", "sh", "-c", "echo here; cat"], env={"MY_API_TOKEN": token}, ready="here", stdin=-1)
+    lab.expects("parent: nobody waits on --ready-fd")
     one.signal(signal.SIGKILL)
     one.popen.stdin.close()
     one.wait()

@@ -314,6 +314,7 @@ def there_is_no_other_way_out(lab):
 
 @test()
 def the_token_outlives_a_restart_and_not_its_state(lab):
+    lab.expects("ledger: .* made a new store")
     gw = composed(lab)
     env = gw.variables()
     gw.stop()

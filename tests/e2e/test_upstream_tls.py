@@ -424,6 +424,7 @@ def lists_of_the_operator_are_about_the_operators_roots(lab):
         assert w.gw.cli("reload").rc == 0
         w.passes("gone.test")
         w.file("lists.pem", "no list\n")
+        lab.expects("carrier: the new roots or revocation lists cannot be used, the old ones stay")
         w.gw.cli("reload")
         w.gw.process.wait_line(rb"the old ones stay")
         w.passes("gone.test")
@@ -570,6 +571,7 @@ def a_server_that_starts_over_gets_nothing_more(lab):
 
 def again(lab):
     """A second world in the same lab."""
+    lab.expects("ledger: .* made a new store")
     for path in ("state", "certs"):
         (lab.dir / path).rename(lab.dir / f"{path}-{len(list(lab.dir.iterdir()))}")
 
