@@ -42,6 +42,7 @@ struct conn {
     unsigned later;       /* handshake messages since the last byte of data, once the handshake was done */
     uint8_t (*pin)[32];   /* of whom is connected to; a copy, since those settings may go before the handshake ends */
     size_t npins;
+    bool (*public_suffix)(struct span name);
     const char *cert_why; /* which check of ours the peer's certificate failed */
 
     uint64_t deadline; /* 0: none */

@@ -321,6 +321,7 @@ int conn_tls_connect(struct conn *c, struct tls_client *t, struct span name)
         memcpy(c->pin, t->pin, sizeof(t->pin));
         c->npins = t->npins;
     }
+    c->public_suffix = t->public_suffix;
     const char *host = (const char *)c->name.p;
     SSL_set_connect_state(c->ssl);
     X509_VERIFY_PARAM *p = SSL_get0_param(c->ssl);

@@ -232,15 +232,50 @@ void tls_server_free(struct tls_server **sp)
     free(s);
 }
 
+/* Errors that only the strict reading has, below a root that fails it itself, are none. */
+static int where_strict(int ok, X509_STORE_CTX *x)
+{
+    STACK_OF(X509) *chain = X509_STORE_CTX_get0_chain(x);
+    if (ok || chain == NULL || sk_X509_num(chain) == 0)
+        return ok;
+    switch (X509_STORE_CTX_get_error(x)) {
+    case X509_V_ERR_PATHLEN_INVALID_FOR_NON_CA:
+    case X509_V_ERR_PATHLEN_WITHOUT_KU_KEY_CERT_SIGN:
+    case X509_V_ERR_KU_KEY_CERT_SIGN_INVALID_FOR_NON_CA:
+    case X509_V_ERR_CA_BCONS_NOT_CRITICAL:
+    case X509_V_ERR_CA_CERT_MISSING_KEY_USAGE:
+    case X509_V_ERR_ISSUER_NAME_EMPTY:
+    case X509_V_ERR_SUBJECT_NAME_EMPTY:
+    case X509_V_ERR_EMPTY_SUBJECT_ALT_NAME:
+    case X509_V_ERR_EMPTY_SUBJECT_SAN_NOT_CRITICAL:
+    case X509_V_ERR_SIGNATURE_ALGORITHM_INCONSISTENCY:
+    case X509_V_ERR_AUTHORITY_KEY_IDENTIFIER_CRITICAL:
+    case X509_V_ERR_SUBJECT_KEY_IDENTIFIER_CRITICAL:
+    case X509_V_ERR_MISSING_AUTHORITY_KEY_IDENTIFIER:
+    case X509_V_ERR_MISSING_SUBJECT_KEY_IDENTIFIER: break;
+    case X509_V_ERR_INVALID_CA: /* version 1 without extensions */
+        if (X509_check_ca(X509_STORE_CTX_get_current_cert(x)) != 0 &&
+            X509_STORE_CTX_get_error_depth(x) == sk_X509_num(chain) - 1)
+            break;
+        return 0;
+    default: return 0;
+    }
+    if (tls_ca_fault(sk_X509_value(chain, sk_X509_num(chain) - 1)) == NULL)
+        return 0;
+    X509_STORE_CTX_set_error(x, X509_V_OK);
+    return 1;
+}
+
 /* In place of OpenSSL's own: its verdict first, then ours, before a byte of a request can leave. */
 static int on_verify(X509_STORE_CTX *x, void *arg)
 {
     SSL *ssl = X509_STORE_CTX_get_ex_data(x, SSL_get_ex_data_X509_STORE_CTX_idx());
     struct conn *c = SSL_get_app_data(ssl);
     (void)arg;
+    X509_STORE_CTX_set_verify_cb(x, where_strict);
     if (X509_verify_cert(x) != 1)
         return 0;
-    c->cert_why = tls_leaf_fault(X509_STORE_CTX_get0_chain(x), c->name);
+    c->cert_why = tls_leaf_fault(X509_STORE_CTX_get0_chain(x), c->name, c->public_suffix);
     if (c->cert_why == NULL)
         c->cert_why = tls_pin_fault(X509_STORE_CTX_get0_chain(x), (const uint8_t(*)[TLS_PIN_BYTES])c->pin, c->npins);
     if (c->cert_why == NULL)
@@ -328,6 +363,9 @@ struct tls_client *tls_client_new(const struct tls_trust *trust, struct err *e)
     if (t->ctx == NULL || tls_add_roots(SSL_CTX_get_cert_store(t->ctx), trust->roots_pem, e) != 0 ||
         (trust->crl_pem.n > 0 && add_crls(SSL_CTX_get_cert_store(t->ctx), trust->crl_pem, e) != 0) ||
         add_pins(t, trust, e) != 0)
+        goto fail;
+    t->public_suffix = trust->public_suffix;
+    if (X509_STORE_set_flags(SSL_CTX_get_cert_store(t->ctx), X509_V_FLAG_X509_STRICT) != 1)
         goto fail;
     SSL_CTX_set_verify(t->ctx, SSL_VERIFY_PEER, NULL);
     SSL_CTX_set_verify_depth(t->ctx, TLS_CHAIN_DEPTH);

@@ -31,7 +31,8 @@ struct tls_server *tls_server_own(struct span chain_pem, struct span key_pem, st
                                   struct err *e) MUSTCHECK;
 
 /* Whom to trust. Beyond OpenSSL's own checks the leaf must carry a SAN that matches without CN fallback or partial
- * wildcard, EKU serverAuth, be v3 and not a CA. */
+ * wildcard, EKU serverAuth, be v3, not a CA and without name constraints; the chain's keys are RSA of 2048 bits, EC
+ * of 224 or Edwards ones, or larger. */
 enum { TLS_PINS_MAX = 16, TLS_PIN_BYTES = 32 };
 struct tls_trust {
     struct span
@@ -41,7 +42,13 @@ struct tls_trust {
         pin[TLS_PINS_MAX]; /* SHA-256 of a SubjectPublicKeyInfo; with any, one of the verified chain must fit */
     size_t npins;
     bool only_13; /* TLS 1.3, not 1.2 */
+    /* Can anybody have a name below this one? A wildcard over it then vouches for nobody. NULL: not asked. */
+    bool (*public_suffix)(struct span name);
 };
+/* Chains are held to RFC 5280 to the letter (X509_V_FLAG_X509_STRICT) below a root that keeps to it itself; below one
+ * that does not none would pass, and they are held to the rest. Do all of these roots keep to it? -1: one does not,
+ * or cannot be read; *e names it and says why. */
+int tls_roots_strict(struct span roots_pem, struct err *e) MUSTCHECK;
 struct tls_client *tls_client_new(const struct tls_trust *t, struct err *e) MUSTCHECK;
 void tls_client_free(struct tls_client **t);
 

@@ -36,6 +36,7 @@ struct tls_client {
     SSL_CTX *ctx;
     uint8_t pin[TLS_PINS_MAX][TLS_PIN_BYTES];
     size_t npins;
+    bool (*public_suffix)(struct span name);
 };
 
 enum { TLS_CHAIN_DEPTH = 8, TLS_CHAIN_BYTES = 64 * 1024 };
@@ -52,8 +53,11 @@ int tls_add_roots(X509_STORE *store, struct span pem, struct err *e) MUSTCHECK;
 /* What the library says of its last error, in words of its own; clears the queue. */
 const char *tls_words(void);
 /* Checks of a server's leaf beyond OpenSSL's: NULL when it passes, else what is wrong with it.
- * chain: as verified, leaf first; name: the name it must serve (a DNS name or an IP literal). */
-const char *tls_leaf_fault(STACK_OF(X509) * chain, struct span name);
+ * chain: as verified, leaf first; name: the name it must serve (a DNS name or an IP literal); public_suffix: NULL, or
+ * as in tls_trust. */
+const char *tls_leaf_fault(STACK_OF(X509) * chain, struct span name, bool (*public_suffix)(struct span));
+/* What a strict reading of RFC 5280 finds wrong with a CA, by itself; NULL: nothing. */
+const char *tls_ca_fault(X509 *x);
 /* Is the key of one of the chain's certificates among the pins? NULL: it is, or there are none. */
 const char *tls_pin_fault(STACK_OF(X509) * chain, const uint8_t (*pin)[TLS_PIN_BYTES], size_t npins);
 

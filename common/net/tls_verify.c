@@ -3,9 +3,11 @@
 #include "common/net/addr.h"
 #include "common/net/tls_in.h"
 
+#include <openssl/err.h>
+#include <openssl/pem.h>
 #include <openssl/x509v3.h>
 
-enum { SANS_MAX = 2000 };
+enum { SANS_MAX = 2000, RSA_BITS_MIN = 2048, EC_BITS_MIN = 224 };
 
 static const char *key_fault(X509 *x)
 {
@@ -15,7 +17,8 @@ static const char *key_fault(X509 *x)
     switch (k == NULL ? EVP_PKEY_NONE : EVP_PKEY_get_base_id(k)) {
     case EVP_PKEY_RSA:
     case EVP_PKEY_RSA_PSS:
-        return bits >= 2048 && bits <= 16384 && bits % 8 == 0 ? NULL : "the certificate's RSA key has an unfit size";
+        return bits >= RSA_BITS_MIN && bits <= 16384 && bits % 8 == 0 ? NULL
+                                                                      : "the certificate's RSA key has an unfit size";
     case EVP_PKEY_EC:
         if (EVP_PKEY_get_group_name(k, curve, sizeof(curve), NULL) == 1 &&
             (strcmp(curve, "prime256v1") == 0 || strcmp(curve, "secp384r1") == 0 || strcmp(curve, "secp521r1") == 0))
@@ -144,7 +147,84 @@ const char *tls_pin_fault(STACK_OF(X509) * chain, const uint8_t (*pin)[TLS_PIN_B
     return npins == 0 ? NULL : "no key of the certificate's chain is among the pins of this upstream";
 }
 
-const char *tls_leaf_fault(STACK_OF(X509) * chain, struct span name)
+/* Of what may sign others more kinds pass than of a leaf, but no DSA and nothing small. */
+static const char *issuer_key_fault(STACK_OF(X509) * chain)
+{
+    for (int i = 1; i < sk_X509_num(chain); i++) {
+        EVP_PKEY *k = X509_get0_pubkey(sk_X509_value(chain, i));
+        int bits = k == NULL ? 0 : EVP_PKEY_get_bits(k);
+        switch (k == NULL ? EVP_PKEY_NONE : EVP_PKEY_get_base_id(k)) {
+        case EVP_PKEY_RSA:
+        case EVP_PKEY_RSA_PSS:
+            if (bits < RSA_BITS_MIN)
+                return "an RSA key of the certificate's issuers is too small";
+            break;
+        case EVP_PKEY_EC:
+            if (bits < EC_BITS_MIN)
+                return "an EC key of the certificate's issuers is too small";
+            break;
+        case EVP_PKEY_ED25519:
+        case EVP_PKEY_ED448: break;
+        default: return "a key of the certificate's issuers is of a kind that is not accepted";
+        }
+    }
+    return NULL;
+}
+
+/* Where anybody can have a name, only the name itself says whose the host is. */
+static bool is_too_wide(X509 *leaf, struct span name, bool (*public_suffix)(struct span))
+{
+    struct span above = span_from(name, span_index(name, '.') + 1);
+    unsigned plain = X509_CHECK_FLAG_NO_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT;
+    if (public_suffix == NULL || above.n == 0 || !public_suffix(above))
+        return false;
+    return X509_check_host(leaf, (const char *)name.p, name.n, plain, NULL) != 1;
+}
+
+/* As OpenSSL with X509_V_FLAG_X509_STRICT. */
+const char *tls_ca_fault(X509 *x)
+{
+    uint32_t flags = X509_get_extension_flags(x);
+    if (X509_get_version(x) != X509_VERSION_3)
+        return "is not of version 3";
+    if (flags & EXFLAG_INVALID)
+        return "has extensions that cannot be read";
+    if (!(flags & EXFLAG_CA))
+        return "is not a CA's";
+    if (!(flags & EXFLAG_BCONS_CRITICAL))
+        return "has basic constraints that are not critical";
+    if (!(flags & EXFLAG_KUSAGE) || !(X509_get_key_usage(x) & KU_KEY_CERT_SIGN))
+        return "has no key usage that lets it sign certificates";
+    if (X509_NAME_entry_count(X509_get_subject_name(x)) == 0 || X509_NAME_entry_count(X509_get_issuer_name(x)) == 0)
+        return "has no name";
+    if (X509_get0_subject_key_id(x) == NULL)
+        return "has no subject key identifier";
+    if (flags & (EXFLAG_AKID_CRITICAL | EXFLAG_SKID_CRITICAL))
+        return "has a key identifier that is critical";
+    return NULL;
+}
+
+int tls_roots_strict(struct span roots_pem, struct err *e)
+{
+    X509 *x;
+    char name[80];
+    int n = 0;
+    const char *fault = NULL;
+    BIO *b = roots_pem.n > 0 && roots_pem.n <= INT32_MAX ? BIO_new_mem_buf(roots_pem.p, (int)roots_pem.n) : NULL;
+    while (b != NULL && fault == NULL && (x = PEM_read_bio_X509(b, NULL, tls_no_password, NULL)) != NULL) {
+        /* Not a CA in any reading: it is trusted as the server's own. */
+        fault = X509_check_ca(x) == 0 ? NULL : tls_ca_fault(x);
+        if (fault != NULL && X509_NAME_oneline(X509_get_subject_name(x), name, sizeof(name)) != NULL)
+            err_set(e, "the CA \"%s\" %s", name, fault);
+        X509_free(x);
+        n++;
+    }
+    BIO_free(b);
+    ERR_clear_error();
+    return n > 0 && fault == NULL ? 0 : -1;
+}
+
+const char *tls_leaf_fault(STACK_OF(X509) * chain, struct span name, bool (*public_suffix)(struct span))
 {
     X509 *leaf = chain == NULL ? NULL : sk_X509_value(chain, 0);
     struct addr a;
@@ -161,7 +241,14 @@ const char *tls_leaf_fault(STACK_OF(X509) * chain, struct span name)
     if (!(flags & EXFLAG_XKUSAGE) || !(X509_get_extended_key_usage(leaf) & XKU_SSL_SERVER))
         return "the certificate is not for servers (no extended key usage serverAuth)";
     if ((fault = san_fault(leaf)) != NULL || (fault = key_fault(leaf)) != NULL ||
-        (fault = serial_fault(leaf)) != NULL || (fault = aia_fault(leaf)) != NULL)
+        (fault = serial_fault(leaf)) != NULL || (fault = aia_fault(leaf)) != NULL ||
+        (fault = issuer_key_fault(chain)) != NULL)
         return fault;
-    return addr_parse(name, &a) == 0 ? NULL : constraint_fault(chain, name);
+    if (X509_get_ext_by_NID(leaf, NID_name_constraints, -1) >= 0)
+        return "the certificate has name constraints, which only a CA's may have";
+    if (addr_parse(name, &a) == 0)
+        return NULL;
+    if (is_too_wide(leaf, name, public_suffix))
+        return "the certificate has a wildcard over a public suffix, which vouches for nobody";
+    return constraint_fault(chain, name);
 }

@@ -2,7 +2,9 @@
 
 #include <stdlib.h>
 
+#include "common/log.h"
 #include "common/msg.h"
+#include "proxy/carrier/suffix.h"
 
 enum { SYSTEM_MAX = 8 * 1024 * 1024 };
 
@@ -108,14 +110,25 @@ static struct roots *roots_of(struct upstreams *s, const struct tls_trust *t)
     return r;
 }
 
+/* host: of the upstream whose CA this is; none: they are everybody's. */
+static struct tls_client *client_new(struct tls_trust *t, struct span host, struct err *e)
+{
+    struct err why = {""};
+    t->public_suffix = suffix_is_public;
+    if (host.n && tls_roots_strict(t->roots_pem, &why) != 0 && why.text[0])
+        log_warn("upstream %.*s: %s; certificates it issues are checked without X509_STRICT", SPAN_FMT(host),
+                 why.text);
+    return tls_client_new(t, e);
+}
+
 /* Settings for the system's trust, made now, with a reference for s->warm. */
-static int warm(struct upstreams *s, const struct tls_trust *t, struct err *e)
+static int warm(struct upstreams *s, struct tls_trust *t, struct err *e)
 {
     struct roots *r = roots_of(s, t);
     if (r == NULL)
         return err_set(e, "no memory for trusted roots");
     if (r->tls == NULL)
-        r->tls = tls_client_new(t, e);
+        r->tls = client_new(t, SPAN_NONE, e);
     if (r->tls == NULL) {
         roots_unref(&r);
         return -1;
@@ -127,13 +140,13 @@ static int warm(struct upstreams *s, const struct tls_trust *t, struct err *e)
 
 int upstreams_warm(struct upstreams *s, struct err *e)
 {
-    const struct tls_trust t = {.roots_pem = dynbuf_span(&s->system), .crl_pem = dynbuf_span(&s->system_crl)};
+    struct tls_trust t = {.roots_pem = dynbuf_span(&s->system), .crl_pem = dynbuf_span(&s->system_crl)};
     return t.roots_pem.n == 0 ? 0 : warm(s, &t, e);
 }
 
 int upstreams_system(struct upstreams *s, struct span roots, struct span crl, struct err *e)
 {
-    const struct tls_trust t = {.roots_pem = roots, .crl_pem = crl};
+    struct tls_trust t = {.roots_pem = roots, .crl_pem = crl};
     if (roots.n == 0)
         return err_set(e, "there are no roots in their file");
     if (roots.n > SYSTEM_MAX || crl.n > SYSTEM_MAX)
@@ -166,7 +179,7 @@ struct tls_client *upstream_tls(struct upstreams *s, struct upstream *u, struct 
     if (u->roots->tls == NULL && t.roots_pem.n == 0)
         err_set(e, "no trusted roots: install ca-certificates, or name the CA in the policy's upstreams:");
     else if (u->roots->tls == NULL)
-        u->roots->tls = tls_client_new(&t, e);
+        u->roots->tls = client_new(&t, u->trust.roots_pem.n ? u->host : SPAN_NONE, e);
     return u->roots->tls;
 }
 

@@ -216,7 +216,8 @@ WORDS = {"hostname mismatch": """wrong-host.test prefix.test cn-only.test cn-rig
          "permitted subtree": "outside.test", "vouch for": "bar.hole.test", "checked for this name": "a.starred.test",
          "certificate revoked": "revoked.test revoked-issuer.test gone.test", "unable to get certificate CRL": "no-list.test",
          "CRL has expired": "old-list.test", "among the pins": "pin-wrong.test pin-unused.test",
-         "protocol version": "only11.test min13-has12.test"}
+         "protocol version": "only11.test min13-has12.test", "public suffix": "foo.co.uk", "of a kind": "dsa-issuer.test",
+         "which only a CA's": "fenced-leaf.test", "Missing Authority Key Identifier": "not-to-the-letter.test"}
 WHY = {name: words for words, names in WORDS.items() for name in names.split()}
 
 
@@ -240,6 +241,9 @@ def wrong_certificates(w):
     case(bad, "cn-right.test", sans=["DNS:other.test"], cn="cn-right.test")
     case(bad, "cn-and-mail.test", sans=["email:x@cn-and-mail.test"], cn="cn-and-mail.test")
     case(bad, "ip-san.test", sans=["IP:127.0.0.1"])
+    case(bad, "foo.co.uk", sans=["DNS:*.co.uk"])
+    case(good, "bar.co.uk", sans=["DNS:*.co.uk", "DNS:bar.co.uk"])
+    case(good, "a.bar.co.uk", sans=["DNS:*.bar.co.uk"])
     case(bad, "star.com", sans=["DNS:*.com"])
     case(bad, "a.b.stars.test", sans=["DNS:*.*.stars.test"])
     case(bad, "foo.part.test", sans=["DNS:f*o.part.test"])
@@ -275,6 +279,16 @@ def wrong_certificates(w):
     case(bad, "weak-issuer.test", weak, chain=weak.pem)
     old = Issuer(w.dir, "Old", root, md="sha1")
     case(bad, "sha1-issuer.test", old, chain=old.pem)
+
+    dsa = Issuer(w.dir, "Dsa", root, key=Key.dsa(w.dir, "dsa-issuer", 2048))
+    case(bad, "dsa-issuer.test", dsa, chain=dsa.pem)
+    case(bad, "fenced-leaf.test", more=[der.constraints(permitted=["DNS:fenced-leaf.test"])])
+
+    # to the letter, below a CA that is
+    letter = Issuer(w.dir, "Letter", more=[extension("2.5.29.14", der.tlv(4, b"letter"))])
+    w.file("letter.pem", letter.pem)
+    case(good, "letter.test", letter, tls="ca: letter.pem", more=[extension("2.5.29.35", der.seq(der.tlv(0x80, b"letter")))])
+    case(bad, "not-to-the-letter.test", letter, tls="ca: letter.pem")
 
     # issuers
     middle, other = Issuer(w.dir, "Middle", root), Issuer(w.dir, "Other")

@@ -1,5 +1,6 @@
 #include "certs.h"
 
+#include <openssl/dsa.h>
 #include <openssl/pem.h>
 #include <openssl/rsa.h>
 #include <openssl/x509v3.h>
@@ -56,6 +57,8 @@ X509 *cert_make(const struct cert_wish *w, EVP_PKEY *key, const X509 *issuer, EV
         ext(x, issuer, NID_ext_key_usage, w->eku);
         ext(x, issuer, NID_subject_alt_name, w->san);
         ext(x, issuer, NID_name_constraints, w->nc);
+        ext(x, issuer, NID_subject_key_identifier, w->ids ? "hash" : NULL);
+        ext(x, issuer, NID_authority_key_identifier, w->ids ? "keyid:always" : NULL);
         ext_odd(x, w->odd);
     }
     must(X509_sign(x, signer, w->md != NULL ? w->md : EVP_sha256()) > 0);
@@ -73,6 +76,20 @@ EVP_PKEY *cert_key_rsa(unsigned bits)
 {
     EVP_PKEY *k = EVP_RSA_gen(bits);
     must(k != NULL);
+    return k;
+}
+
+EVP_PKEY *cert_key_dsa(void)
+{
+    EVP_PKEY *params = NULL, *k = NULL;
+    EVP_PKEY_CTX *c = EVP_PKEY_CTX_new_from_name(NULL, "DSA", NULL), *d = NULL;
+    must(c != NULL && EVP_PKEY_paramgen_init(c) == 1 && EVP_PKEY_CTX_set_dsa_paramgen_bits(c, 2048) == 1 &&
+         EVP_PKEY_paramgen(c, &params) == 1);
+    d = EVP_PKEY_CTX_new_from_pkey(NULL, params, NULL);
+    must(d != NULL && EVP_PKEY_keygen_init(d) == 1 && EVP_PKEY_keygen(d, &k) == 1);
+    EVP_PKEY_CTX_free(c);
+    EVP_PKEY_CTX_free(d);
+    EVP_PKEY_free(params);
     return k;
 }
 

@@ -14,6 +14,7 @@ struct cert_wish {
     const char *usage; /* NULL: none */
     const char *nc;    /* name constraints of a CA: "excluded;DNS:bar.a.test" */
     const char *basic; /* "critical,CA:TRUE"; NULL: none */
+    bool ids;          /* subject and authority key identifiers */
     const char *odd;   /* an authorityInfoAccess that is no such thing: any bytes */
     long from, to;     /* seconds from now; both 0: valid for a day around now */
     bool v1;
@@ -26,6 +27,7 @@ struct cert_wish {
 X509 *cert_make(const struct cert_wish *w, EVP_PKEY *key, const X509 *issuer, EVP_PKEY *signer);
 EVP_PKEY *cert_key_ec(const char *curve);
 EVP_PKEY *cert_key_rsa(unsigned bits);
+EVP_PKEY *cert_key_dsa(void); /* of 2048 bits */
 /* To be freed with OPENSSL_free. */
 struct span cert_der(X509 *x);
 /* To be freed with free(). */

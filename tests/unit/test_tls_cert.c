@@ -47,6 +47,7 @@ static const struct bad bads[] = {
      {.san = "DNS:a.test", LEAF, .serial = "374144419156711147060143317175368453031918731001857"},
      "serial",
      NULL},
+    {"name constraints", {.san = "DNS:a.test", LEAF, .nc = "permitted;DNS:a.test"}, "constraints", NULL},
     {"AIA that is none", {.san = "DNS:a.test", LEAF, .odd = "\x30\x05nonsense"}, "authority information", NULL},
 };
 
@@ -133,6 +134,18 @@ static void test_keys_and_issuers(void **state)
     shake_key(&(struct bad){"excluded", plain, NULL, "bar.x.example"}, cert_key_ec("P-256"), other, other_key);
     X509_free(other);
 
+    /* An issuer with a key that may not sign. */
+    EVP_PKEY *dsa = cert_key_dsa();
+    other = cert_make(&good_ca, dsa, keys.ca, keys.ca_key);
+    shake_key(&(struct bad){"issued with DSA", leaf, "kind", NULL}, cert_key_ec("P-256"), other, dsa);
+    X509_free(other);
+    EVP_PKEY_free(dsa);
+    EVP_PKEY *small = cert_key_ec("prime192v1");
+    other = cert_make(&good_ca, small, keys.ca, keys.ca_key);
+    shake_key(&(struct bad){"issued with 192 bits", leaf, NULL, NULL}, cert_key_ec("P-256"), other, small);
+    X509_free(other);
+    EVP_PKEY_free(small);
+
     /* An issuer that is no CA. */
     other = cert_make(&leaf, other_key, keys.ca, keys.ca_key);
     shake_key(&(struct bad){"issued by a leaf", leaf, NULL, NULL}, cert_key_ec("P-256"), other, other_key);
@@ -141,6 +154,81 @@ static void test_keys_and_issuers(void **state)
 }
 
 /* D18: what the environment says is of no interest. */
+/* As the carrier has it: names that anybody can have are below co.uk and nowhere else. */
+static bool below_couk(struct span name)
+{
+    return span_eq(name, SPAN("co.uk"));
+}
+
+/* A server of this certificate, by the CA itself, to a client that trusts it like this. */
+static void shake_trust(const struct bad *b, X509 *ca, EVP_PKEY *ca_key, const struct tls_trust *how)
+{
+    struct tls_trust trust = *how;
+    struct err e = {""};
+    struct tls_client *before = keys.client;
+    struct span pem = cert_pem(ca);
+    trust.roots_pem = pem;
+    keys.client = tls_client_new(&trust, &e);
+    assert_non_null(keys.client);
+    shake_key(b, cert_key_ec("P-256"), ca, ca_key);
+    tls_client_free(&keys.client);
+    keys.client = before;
+    free((void *)pem.p);
+}
+
+static void test_wildcards_of_everybody(void **state)
+{
+    const struct tls_trust asked = {.public_suffix = below_couk}, not_asked = {.only_13 = false};
+    struct bad row = {"a wildcard over co.uk", {.san = "DNS:*.co.uk", LEAF}, "public suffix", "foo.co.uk"};
+    (void)state;
+    shake_trust(&row, keys.ca, keys.ca_key, &asked);
+    row = (struct bad){"and the name itself", {.san = "DNS:*.co.uk,DNS:foo.co.uk", LEAF}, "", "foo.co.uk"};
+    shake_trust(&row, keys.ca, keys.ca_key, &asked);
+    row = (struct bad){"one label below", {.san = "DNS:*.foo.co.uk", LEAF}, "", "a.foo.co.uk"};
+    shake_trust(&row, keys.ca, keys.ca_key, &asked);
+    shake_trust(&row, keys.ca, keys.ca_key, &not_asked);
+    covers("D17");
+}
+
+/* By the letter where the CA itself is; what one lacks is said by name. */
+static void test_strict(void **state)
+{
+    static const struct {
+        const char *lacks;
+        struct cert_wish ca;
+    } rows[] = {{NULL, {.cn = "root", .basic = "critical,CA:TRUE", .usage = "keyCertSign", .ids = true}},
+                {"not critical", {.cn = "root", .basic = "CA:TRUE", .usage = "keyCertSign", .ids = true}},
+                {"key usage", {.cn = "root", .basic = "critical,CA:TRUE", .ids = true}},
+                {"subject key identifier", {.cn = "root", .basic = "critical,CA:TRUE", .usage = "keyCertSign"}}};
+    const struct tls_trust trust = {.npins = 0};
+    EVP_PKEY *key = cert_key_ec("P-256");
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct err e = {""};
+        X509 *ca = cert_make(&rows[i].ca, key, NULL, key);
+        struct span pem = cert_pem(ca);
+        struct bad leaf = {"a leaf by the letter", {.san = "DNS:a.test", LEAF, .ids = rows[i].ca.ids}, "", NULL};
+        assert_int_equal(tls_roots_strict(pem, &e), rows[i].lacks ? -1 : 0);
+        if (rows[i].lacks != NULL && (strstr(e.text, rows[i].lacks) == NULL || strstr(e.text, "root") == NULL))
+            fail_msg("said \"%s\"", e.text);
+        shake_trust(&leaf, ca, key, &trust);
+        /* Below a CA that keeps to the letter, and only there, everybody has to. */
+        struct bad loose = {"a leaf without identifiers", {.san = "DNS:a.test", LEAF}, "Identifier", NULL};
+        loose.why = rows[i].lacks ? "" : "Identifier";
+        shake_trust(&loose, ca, key, &trust);
+        /* What else is wrong stays wrong. */
+        struct bad old = {"expired",
+                          {.san = "DNS:a.test", LEAF, .from = -86400, .to = -3600, .ids = rows[i].ca.ids},
+                          "expired",
+                          NULL};
+        shake_trust(&old, ca, key, &trust);
+        free((void *)pem.p);
+        X509_free(ca);
+    }
+    EVP_PKEY_free(key);
+    covers("D17");
+}
+
 static void test_environment(void **state)
 {
     struct err e;
@@ -234,8 +322,12 @@ int main(int argc, char **argv)
     if (argc == 2 && strcmp(argv[1], "configured") == 0)
         return in_a_new_process();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_certificates),     cmocka_unit_test(test_keys_and_issuers),
-        cmocka_unit_test(test_environment),      cmocka_unit_test(test_configuration),
+        cmocka_unit_test(test_certificates),
+        cmocka_unit_test(test_keys_and_issuers),
+        cmocka_unit_test(test_wildcards_of_everybody),
+        cmocka_unit_test(test_strict),
+        cmocka_unit_test(test_environment),
+        cmocka_unit_test(test_configuration),
         cmocka_unit_test(test_settings_refused),
     };
     return cmocka_run_group_tests(tests, keys_new, keys_free);

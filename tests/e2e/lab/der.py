@@ -80,7 +80,8 @@ SAN, BASIC, USAGE, EKU, CONSTRAINTS, AIA = ("2.5.29.17", "2.5.29.19", "2.5.29.15
                                             "1.3.6.1.5.5.7.1.1")
 SERVER, CLIENT, ANY_USE = "1.3.6.1.5.5.7.3.1", "1.3.6.1.5.5.7.3.2", "2.5.29.37.0"
 ALGORITHM = {("ec", "sha256"): "1.2.840.10045.4.3.2", ("ec", "sha1"): "1.2.840.10045.4.1",
-             ("rsa", "sha256"): "1.2.840.113549.1.1.11", ("rsa", "sha1"): "1.2.840.113549.1.1.5"}
+             ("rsa", "sha256"): "1.2.840.113549.1.1.11", ("rsa", "sha1"): "1.2.840.113549.1.1.5",
+             ("dsa", "sha256"): "2.16.840.1.101.3.4.3.2"}
 
 
 class Key:
@@ -101,10 +102,10 @@ class Key:
         return cls(path, "rsa")
 
     @classmethod
-    def dsa(cls, directory, stem):
-        """A small one, from parameters made once: only its kind matters."""
+    def dsa(cls, directory, stem, bits=1024):
+        """A small one, unless its size is not to matter."""
         path, params = pathlib.Path(directory) / f"{stem}.key", pathlib.Path(directory) / f"{stem}.params"
-        openssl("genpkey", "-genparam", "-algorithm", "DSA", "-pkeyopt", "dsa_paramgen_bits:1024", "-out", params)
+        openssl("genpkey", "-genparam", "-algorithm", "DSA", "-pkeyopt", f"dsa_paramgen_bits:{bits}", "-out", params)
         openssl("genpkey", "-paramfile", params, "-out", path)
         return cls(path, "dsa")
 
