@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+enum { FRONTS = 256 };
+
 struct pooled {
     struct pooled *next;
     struct pool *pool;
@@ -47,13 +49,28 @@ static bool same(const struct pooled *d, const struct pool_key *k)
     return d->front == k->front && d->upstream == k->upstream && span_eq(dynbuf_span(&d->credential), k->credential);
 }
 
+/* The pool is everybody's: of the front that has most of it, the one that has waited longest. */
+static struct pooled **who_goes(struct pool *p)
+{
+    uint16_t of[FRONTS] = {0};
+    struct pooled **goes = &p->first;
+    for (const struct pooled *d = p->first; d != NULL; d = d->next)
+        of[d->front % FRONTS]++;
+    for (struct pooled **at = &p->first; *at != NULL; at = &(*at)->next)
+        if (of[(*at)->front % FRONTS] >= of[(*goes)->front % FRONTS])
+            goes = at;
+    return goes;
+}
+
 void pool_put(struct pool *p, const struct pool_key *k, struct upstream *u, struct conn **c)
 {
     size_t each = 0;
     for (struct pooled *d = p->n < POOL_EACH ? NULL : p->first; d != NULL; d = d->next)
         each += same(d, k);
     struct pooled *d = NULL;
-    if (each < POOL_EACH && p->n < POOL_MAX && conn_input(*c).n == 0 && conn_queued(*c) == 0)
+    if (each < POOL_EACH && p->n >= POOL_MAX)
+        drop(p, who_goes(p));
+    if (each < POOL_EACH && conn_input(*c).n == 0 && conn_queued(*c) == 0)
         d = calloc(1, sizeof(*d));
     if (d == NULL) {
         conn_free(c);

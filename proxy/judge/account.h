@@ -16,6 +16,7 @@ enum {
 struct account {
     unsigned refs;
     size_t upstreams;   /* places of the table in upstreams.h */
+    size_t records;     /* that wait for the ledger: record.h */
     int64_t left_us;    /* of processor time; below 0 it is owed */
     uint64_t filled_ms; /* monotonic: left_us is of then */
     uint64_t asked_ms;  /* when its front last said something */

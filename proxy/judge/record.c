@@ -4,8 +4,10 @@
 #include <stdlib.h>
 
 #include "common/log.h"
+#include "proxy/judge/account.h"
 
 struct waiting {
+    struct account *of; /* NULL: of no sandbox */
     uint16_t type;
     uint64_t id;
     struct dynbuf payload;
@@ -23,12 +25,20 @@ struct backlog *backlog_new(void)
     return calloc(1, sizeof(struct backlog));
 }
 
+static void waiting_free(struct waiting *w)
+{
+    if (w->of != NULL)
+        w->of->records--;
+    account_unref(w->of);
+    dynbuf_free(&w->payload);
+}
+
 void backlog_free(struct backlog **b)
 {
     if (*b == NULL)
         return;
     for (size_t i = 0; i < (*b)->n; i++)
-        dynbuf_free(&(*b)->w[i].payload);
+        waiting_free(&(*b)->w[i]);
     dynbuf_free(&(*b)->spill);
     free(*b);
     *b = NULL;
@@ -73,23 +83,27 @@ void judge_heard_ledger(struct judge *j)
     j->unheard_us = 0;
 }
 
-/* Begin a record: to the ledger, else to the backlog. Never NULL. */
-static struct dynbuf *begin(struct judge *j, uint16_t type, uint64_t id, bool *later)
+/* Begin a record of this sandbox's (NULL: nobody's): to the ledger, else to the backlog. Never NULL. */
+static struct dynbuf *begin(struct judge *j, const struct sandbox *s, uint16_t type, uint64_t id, bool *later)
 {
     struct backlog *k = j->backlog;
+    struct account *of = s ? s->account : NULL;
     struct dynbuf *b = j->ledger ? j->ports.begin(j->ports.arg, ROLE_LEDGER, 0, type, id) : NULL;
     *later = b == NULL;
     if (b != NULL)
         return b;
-    if (k->n == BACKLOG_FRAMES || k->bytes >= BACKLOG_BYTES) {
+    if (k->n == BACKLOG_FRAMES || k->bytes >= BACKLOG_BYTES || (of && of->records >= BACKLOG_EACH)) {
         if (k->lost++ % 1000 == 0)
-            log_error("the ledger is away and its backlog is full: %llu records lost", (unsigned long long)k->lost);
+            log_error("the ledger is away and there is no room for what happens: %llu records lost",
+                      (unsigned long long)k->lost);
         dynbuf_free(&k->spill);
         dynbuf_init(&k->spill, 64 * 1024);
         return &k->spill;
     }
     struct waiting *w = &k->w[k->n++];
-    *w = (struct waiting){.type = type, .id = id};
+    *w = (struct waiting){.of = of ? account_ref(of) : NULL, .type = type, .id = id};
+    if (of != NULL)
+        of->records++;
     dynbuf_init(&w->payload, CHAN_PAYLOAD_MAX);
     return &w->payload;
 }
@@ -115,7 +129,7 @@ void backlog_flush(struct judge *j)
             dynbuf_add(b, dynbuf_span(&w->payload));
             commit(j, b, false, false);
         }
-        dynbuf_free(&w->payload);
+        waiting_free(w);
     }
     if (k->n)
         log_info("the ledger is back: %zu records followed", k->n);
@@ -219,7 +233,7 @@ void record_audit(struct exchange *x)
     struct wire_record r;
     bool later;
     record_fill(x, &r, &text);
-    struct dynbuf *b = begin(x->judge, M_AUDIT, x->xid, &later);
+    struct dynbuf *b = begin(x->judge, x->sandbox, M_AUDIT, x->xid, &later);
     wire_put_record(b, &r);
     commit(x->judge, b, later, true);
 }
@@ -233,7 +247,7 @@ void record_outcome(struct exchange *x)
     record_fill(x, &r, &text);
     if (x->intent)
         r.effect = span_str(effect_name(x->intent_effect));
-    struct dynbuf *b = begin(x->judge, M_OUTCOME, x->xid, &later);
+    struct dynbuf *b = begin(x->judge, x->sandbox, M_OUTCOME, x->xid, &later);
     wire_put_record(b, &r);
     msg_put_id(b, x->claimed ? &x->ticket.ticket : &none);
     msg_put_u8(b, x->outcome);
@@ -250,7 +264,7 @@ void record_outcome(struct exchange *x)
 void record_sent(struct exchange *x)
 {
     bool later;
-    struct dynbuf *b = begin(x->judge, M_SENT_MARK, x->xid, &later);
+    struct dynbuf *b = begin(x->judge, x->sandbox, M_SENT_MARK, x->xid, &later);
     commit(x->judge, b, later, false);
 }
 
@@ -269,7 +283,7 @@ static void put_refused(struct judge *j, const struct front *f, const struct ref
         r.session = f->sandbox->session;
     if (j->image)
         r.policy = j->image->digest;
-    struct dynbuf *b = begin(j, M_AUDIT, q->xid, &later);
+    struct dynbuf *b = begin(j, f->sandbox, M_AUDIT, q->xid, &later);
     wire_put_record(b, &r);
     commit(j, b, later, true);
 }
@@ -309,7 +323,7 @@ void record_message(struct exchange *x, const char *code)
     record_fill(x, &r, &text);
     r.verdict = SPAN("deny");
     r.code = span_str(code);
-    struct dynbuf *b = begin(x->judge, M_AUDIT, x->xid, &later);
+    struct dynbuf *b = begin(x->judge, x->sandbox, M_AUDIT, x->xid, &later);
     wire_put_record(b, &r);
     commit(x->judge, b, later, true);
 }
@@ -322,7 +336,7 @@ void record_websocket(struct exchange *x)
     bool later;
     record_fill(x, &r, &text);
     r.code = s->code ? span_str(s->code) : x->cause;
-    struct dynbuf *b = begin(x->judge, M_WEBSOCKET, x->xid, &later);
+    struct dynbuf *b = begin(x->judge, x->sandbox, M_WEBSOCKET, x->xid, &later);
     wire_put_record(b, &r);
     msg_put_u64(b, s->messages_out);
     msg_put_u64(b, s->messages_in);

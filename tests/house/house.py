@@ -5,6 +5,7 @@ usage: house.py SRCDIR [BUILDDIR]
   .may_include  in each folder with C: one glob a line for house headers and, in <...>, library headers;
                 the C library and the kernel's own headers are open to all (purity is checked by symbols)
   exceptions    tests/house/exceptions.txt: "FILE LINES" or "FILE:FUNCTION LINES"; it only shrinks
+  limits        every bound in a role's headers has a row in tests/limits.tsv, with a test beside it
   purity        libpolicy.a of BUILDDIR must not reach for files, sockets, clock, environment or random
 """
 import fnmatch
@@ -19,6 +20,8 @@ SKIP = ("build", ".git", "node_modules", "autom4te.cache")
 IMPURE = re.compile(
     r"^(open|openat|fopen|read|write|socket|connect|bind|accept|getenv|secure_getenv|time|clock_gettime|"
     r"gettimeofday|random|rand|getrandom|arc4random.*|fork|exec.*|system|popen|EVP_.*|SSL_.*|event_.*|sqlite3_.*|yaml_.*)$")
+BOUND = re.compile(r"\b([A-Z][A-Z0-9_]*(?:_MAX|_EACH|_LEAFS|_TICKETS|_SHARE|_A_FRONT|_FRAMES))\s*=|"
+                   r"#define\s+([A-Z][A-Z0-9_]*(?:_MAX|_BYTES))\s")
 problems = []
 
 
@@ -181,6 +184,27 @@ def check_purity(build):
             bad("libpolicy.a", f"reaches for {symbol}()")
 
 
+def check_limits(top, paths):
+    """tests/limits.tsv: each bound has a row, and one that a sandbox can reach names a test that is there."""
+    rows = [line.split("\t") for line in open(os.path.join(top, "tests/limits.tsv"), encoding="utf-8").read().splitlines()
+            if not line.startswith("#")][1:]
+    found = set()
+    for path in paths:
+        if re.fullmatch(r"proxy/(judge|front|lobby|carrier|ledger|keeper|resolver)/\w+\.h", path):
+            found |= {(a or b, path) for a, b in BOUND.findall(open(os.path.join(top, path), encoding="utf-8").read())}
+    for name, header in sorted(found ^ {(row[0], row[1]) for row in rows}):
+        bad(header, f"{name} has no row in tests/limits.tsv, or the row no {name}")
+    for name, header, whose, past, test in rows:
+        file, _, function = test.partition(":")
+        there = os.path.join(top, file)
+        if whose not in ("sandbox", "source", "message", "process", "config", "all") or not past:
+            bad("tests/limits.tsv", f"{name}: whose is it, and what is past it?")
+        elif whose in ("sandbox", "source") and not function:
+            bad("tests/limits.tsv", f"{name}: no test finds a neighbour served")
+        elif function and not (os.path.exists(there) and f" {function}(void **state)" in open(there, encoding="utf-8").read()):
+            bad("tests/limits.tsv", f"{name}: there is no {test}")
+
+
 def main():
     top = sys.argv[1]
     allowed = exceptions(top)
@@ -193,6 +217,7 @@ def main():
         check_shim(path, lines)
     check_readmes(top)
     check_format(top, paths)
+    check_limits(top, paths)
     if len(sys.argv) > 2:
         check_purity(sys.argv[2])
     for line in problems:

@@ -3,7 +3,7 @@
 
 #include "common/log.h"
 #include "proxy/judge/account.h"
-#include "proxy/judge/exchange.h"
+#include "proxy/judge/record.h"
 #include "tests/play/play.h"
 
 #define READS "allow read GET /r rule=reads\n"
@@ -271,14 +271,95 @@ static void no_false_silence(void **state)
     covers("F33");
 }
 
+/* F36: each of these is one sandbox's own, however often it goes past it. */
+static void what_is_refused_is_refused_to_one(void **state)
+{
+    struct play p;
+    bool told;
+    with_a_neighbour(&p, READS "hold write POST / rule=w\n");
+    for (unsigned front = 0; front < 2; front++) {
+        uint64_t instance = front ? OTHER_FRONT : FRONT;
+        msg_put_span(from(&p), SPAN("spki"));
+        assert_int_equal(give(&p, ROLE_FRONT, instance, M_FRONT_KEY, 0, -1), 0);
+    }
+    /* SANDBOX_BODIES_MAX: four bodies of unknown length, of the largest size there may be */
+    struct ask large = {.method = "POST", .path = "/w", .kind = 2, .declared = UINT64_MAX};
+    for (unsigned i = 1; i <= 6; i++) {
+        give_request(&p, XID(i), &large);
+        if (i <= 4)
+            expect(&p, ROLE_FRONT, M_BODY_WANTED, XID(i));
+        else
+            expect_reply(&p, XID(i), 429, "too-many-bytes");
+        pass_over(&p);
+    }
+    give_request(&p, OTHER(1), &large);
+    expect(&p, ROLE_FRONT, M_BODY_WANTED, OTHER(1));
+    /* DENIED_LEAFS, then FRONT_CONNECTS_MAX: nobody answers for the keeper */
+    for (unsigned named = 0; named < 2; named++) {
+        unsigned most = named ? FRONT_CONNECTS_MAX - DENIED_LEAFS : DENIED_LEAFS;
+        for (unsigned i = 0; i <= most; i++) {
+            char host[40];
+            snprintf(host, sizeof(host), "h%u.%u.example", i, named);
+            struct dynbuf *b = from(&p);
+            msg_put_span(b, SPAN("https"));
+            msg_put_span(b, named ? SPAN("api.example") : span_str(host));
+            msg_put_u16(b, 443);
+            assert_int_equal(give(&p, ROLE_FRONT, FRONT, M_CONNECT, XID(100 + 1000 * named + i), -1), 0);
+            if (i == most)
+                expect(&p, ROLE_FRONT, M_LEAF, XID(100 + 1000 * named + i));
+            pass_over(&p);
+        }
+        struct dynbuf *b = from(&p);
+        msg_put_span(b, SPAN("https"));
+        msg_put_span(b, named ? SPAN("api.example") : SPAN("no.example"));
+        msg_put_u16(b, 443);
+        assert_int_equal(give(&p, ROLE_FRONT, OTHER_FRONT, M_CONNECT, OTHER(100 + named), -1), 0);
+        expect(&p, ROLE_KEEPER, M_MINT, OTHER(100 + named));
+    }
+    reads(&p, OTHER(2), "mine.example", &told);
+    play_close(&p);
+    covers("F36");
+}
+
+/* F36: the ledger is away, and one sandbox is refused again and again: what became of another one's is not lost. */
+static void records_that_wait_are_shared_out(void **state)
+{
+    struct play p;
+    unsigned own = 0;
+    with_a_neighbour(&p, READS);
+    give_request(&p, OTHER(1), GET("/r"));
+    pass_over(&p);
+    play_gone(&p, ROLE_LEDGER, 0);
+    for (unsigned i = 1; i <= BACKLOG_FRAMES + 10; i++) {
+        give_request(&p, XID(i), GET("/r"));
+        expect_reply(&p, XID(i), 503, "store-unavailable");
+    }
+    give_result(&p, OTHER(1), OUTCOME_ANSWERED, 200, true, "");
+    expect_nothing(&p);
+    p.up[ROLE_LEDGER] = true;
+    judge_peer(p.j, ROLE_LEDGER, 0, SPAN_NONE);
+    for (; p.first < p.n && p.out[p.first].type == M_AUDIT; own++)
+        expect(&p, ROLE_LEDGER, M_AUDIT, p.out[p.first].id);
+    assert_int_equal(own, BACKLOG_EACH);
+    expect_outcome(&p, OTHER(1), false);
+    play_close(&p);
+    covers("F36");
+}
+
 int main(void)
 {
     log_init("test", LOG_ERROR);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_without_end),   cmocka_unit_test(a_full_table_takes_from_the_largest),
-        cmocka_unit_test(reloads_without_end), cmocka_unit_test(what_waits_is_small),
-        cmocka_unit_test(a_pack_is_read_once), cmocka_unit_test(a_neighbour_is_served_first),
-        cmocka_unit_test(alone_nobody_waits),  cmocka_unit_test(no_false_silence),
+        cmocka_unit_test(names_without_end),
+        cmocka_unit_test(a_full_table_takes_from_the_largest),
+        cmocka_unit_test(reloads_without_end),
+        cmocka_unit_test(what_waits_is_small),
+        cmocka_unit_test(a_pack_is_read_once),
+        cmocka_unit_test(a_neighbour_is_served_first),
+        cmocka_unit_test(alone_nobody_waits),
+        cmocka_unit_test(no_false_silence),
+        cmocka_unit_test(what_is_refused_is_refused_to_one),
+        cmocka_unit_test(records_that_wait_are_shared_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
