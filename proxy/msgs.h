@@ -17,7 +17,7 @@ enum msg_type {
     M_PEER = 3,    /* P>R u8 role, u64 instance, span info, u64 link: the number of this channel; fd */
     M_STOP = 4,    /* P>R end now, in order */
     M_IMAGE = 5,   /* P>judge,keeper,desk  digest; fd of a memfd with all seals */
-    M_TRUST = 6,   /* P>C on a reload: fd of the file of roots; fd of the file of revocation lists, if there is one */
+    M_TRUST = 6,   /* P>C on a reload: bool roots, bool crl; an fd for each that is there: the file of roots, of revocation lists */
     M_SYNC = 7,    /* P>R id: its own; R>P the same id: all that came before it was acted on. Asked after a reload, and now and then */
     M_LOST = 8,    /* R>P u8 role, u64 instance, u64 link: that channel to that peer has ended; P makes another one if both live */
     /* parent, lobby and front; id 0. kind: enum listen_kind of proxy/words.h */
@@ -57,13 +57,13 @@ enum msg_type {
     /* keeper; id: xid or the asker's own */
     M_MINT = 70,           /* J>K span host, span spki */
     M_MINTED = 71,         /* K>J span leaf der, span ca der (empty: refused) */
-    M_RELEASE = 72,        /* J>K span credential (may be empty: scrub patterns only), span scheme, span host, u16 port, span path, bool held, digest, span signature (64 bytes if held) */
+    M_RELEASE = 72,        /* J>K span credential (may be empty: scrub patterns only), span scheme, span host, u16 port, span path, bool held, digest, span signature (64 bytes if held), digest place (identity.h) */
     M_RELEASE_FAILED = 73, /* K>J span code, span why */
-    M_CREDENTIAL = 74,     /* K>C u32 ttl ms, span scheme, span host, u16 port, span credential, span header (empty with a credential: value is PEM, a client certificate), span value, u16 n, n x span secret to scrub */
+    M_CREDENTIAL = 74,     /* K>C u32 ttl ms, span scheme, span host, u16 port, digest place (as asked), span credential, span header (empty with a credential: value is PEM, a client certificate), span value, u16 n, n x span secret to scrub */
     M_LEDGER_KEY = 75,     /* ledger>K span Ed25519 public key, 32 bytes */
     M_DATA_KEY = 76,       /* K>ledger span 32 bytes for held bodies */
     M_SECRETS = 77,        /* K>P>desk u16 n, n x span name: what the sealed store and the sources can give */
-    M_SOURCE = 78,         /* P>K span credential, fd: its source file, opened by the parent, unread */
+    M_SOURCE = 78,         /* P>K digest policy, span path; fd: a source file of that policy, opened by the parent, unread; in use from the M_IMAGE that follows */
     M_CA = 79,             /* K>P span pem */
     /* carrier and front */
     M_ANSWER = 120,        /* C>F wire_answer, bool end, span first body bytes */

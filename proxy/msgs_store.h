@@ -7,7 +7,7 @@ enum msg_store_type {
     M_TICKET_OPEN = 80,    /* J>Lg wire_ticket, limits (wire_limit.h; what a ticket reserves counts from its claim on, and while it is open always; freed when it ends unsent), u64 size, span inline or fd: the body */
     M_TICKET = 81,         /* Lg>J wire_ticket_state: of the ticket opened or joined; of none, for "over-limit": wire_over follows */
     M_TICKET_CHANGED = 82, /* Lg>J id 0; wire_ticket_state */
-    M_CLAIM = 83,          /* J>Lg id ticket, span credential, span host, u16 port, digest policy, span rule: approved -> executing, and the intent, in one transaction */
+    M_CLAIM = 83,          /* J>Lg id ticket, span credential, span host, u16 port, digest policy, span rule, digest terms (identity.h): approved -> executing, and the intent, in one transaction */
     M_CLAIMED = 84,        /* Lg>J bool ok, u8 state, digest, span signature, wire_request, u64 size, span inline or fd: the bytes first held. Not ok: nothing after state */
     M_INTENT = 85,         /* J>Lg wire_record, digest join (zero: none of it can become a hold), limits: an allowed unsafe request, or one with limits, before it is sent; reserves them. A ticket this one would join (of this session and join key, live, with an answer that waits, or denied a moment ago) makes all of them past */
     M_INTENT_OVER = 94,    /* Lg>J wire_over: nothing was written or reserved; of none: the store failed */
@@ -28,7 +28,7 @@ enum msg_store_type {
     M_BODY_GET = 102,     /* D>Lg id ticket */
     M_BODY_IS = 103,      /* Lg>D bool ok, u64 size, span inline or fd */
     M_SANDBOX_PUT = 104,  /* D>Lg, P>Lg wire_sandbox */
-    M_SANDBOX_RM = 105,   /* D>Lg span name, bool end_session: true cancels its tickets too */
+    M_SANDBOX_RM = 105,   /* D>Lg span name, bool end_session: true ends a session of a name of its own too (tickets, kept answers) */
     M_SANDBOX_TOKEN = 118, /* D>Lg span name, digest of one more token, bool alone: true ends the earlier ones; answered like M_SANDBOX_PUT */
     M_SANDBOX_DONE = 106, /* Lg>D bool ok, span why */
     M_EVENT = 107,        /* Lg>D id: sequence; span kind ("ticket", "sandbox"), span subject */

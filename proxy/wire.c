@@ -121,6 +121,7 @@ void wire_put_upstream(struct dynbuf *b, const struct wire_upstream *u)
     msg_put_span(b, u->crl_pem);
     msg_put_u8(b, u->cleartext_credentials);
     msg_put_u8(b, u->has_secrets);
+    msg_put_digest(b, &u->place);
     msg_put_u8(b, u->only_tls13);
     msg_put_u16(b, (uint16_t)u->npins);
     for (size_t i = 0; i < u->npins; i++)
@@ -141,6 +142,7 @@ int wire_get_upstream(struct msg_in *m, struct wire_upstream *u)
     u->crl_pem = msg_get_span(m, CRL_MAX);
     u->cleartext_credentials = msg_get_bool(m);
     u->has_secrets = msg_get_bool(m);
+    msg_get_digest(m, &u->place);
     u->only_tls13 = msg_get_bool(m);
     size_t n = msg_get_u16(m);
     if (n > sizeof(u->pin) / sizeof(u->pin[0]))

@@ -49,6 +49,7 @@ struct wire_upstream {
     struct span scheme, host, address, ca_pem, crl_pem;
     uint16_t port;
     bool cleartext_credentials, has_secrets, only_tls13;
+    struct digest place; /* what the policy binds to it (identity.h); all zero without secrets */
     size_t npins;
     struct span pin[16]; /* 32 bytes each */
     size_t ncidrs;

@@ -70,6 +70,7 @@ void wire_put_ticket(struct dynbuf *b, const struct wire_ticket *t)
 {
     wire_put_record(b, &t->record);
     msg_put_digest(b, &t->join);
+    msg_put_digest(b, &t->terms);
     wire_put_request(b, &t->request);
     msg_put_span(b, t->summary);
     msg_put_span(b, t->facts_json);
@@ -85,6 +86,7 @@ int wire_get_ticket(struct msg_in *m, struct wire_ticket *t)
     if (wire_get_record(m, &t->record) != 0)
         return -1;
     msg_get_digest(m, &t->join);
+    msg_get_digest(m, &t->terms);
     if (wire_get_request(m, &t->request) != 0)
         return -1;
     t->summary = msg_get_span(m, WORDS_BYTES);
@@ -127,9 +129,7 @@ void wire_put_review(struct dynbuf *b, const struct wire_review *r)
     msg_put_id(b, &r->ticket);
     msg_put_span(b, r->sandbox);
     msg_put_span(b, r->session);
-    msg_put_span(b, r->rule);
-    msg_put_span(b, r->op);
-    msg_put_span(b, r->credential);
+    msg_put_digest(b, &r->terms);
     msg_put_span(b, r->code);
     msg_put_u8(b, r->has_body);
     wire_put_request(b, &r->request);
@@ -140,9 +140,7 @@ int wire_get_review(struct msg_in *m, struct wire_review *r)
     msg_get_id(m, &r->ticket);
     r->sandbox = msg_get_span(m, NAME_BYTES);
     r->session = msg_get_span(m, NAME_BYTES);
-    r->rule = msg_get_span(m, NAME_BYTES);
-    r->op = msg_get_span(m, NAME_BYTES);
-    r->credential = msg_get_span(m, NAME_BYTES);
+    msg_get_digest(m, &r->terms);
     r->code = msg_get_span(m, CODE_BYTES);
     r->has_body = msg_get_bool(m);
     return wire_get_request(m, &r->request);

@@ -31,7 +31,7 @@ int wire_get_record(struct msg_in *m, struct wire_record *r) MUSTCHECK;
 /* A request to be held. */
 struct wire_ticket {
     struct wire_record record;
-    struct digest join;
+    struct digest join, terms; /* terms: on which it is held (proxy/identity.h) */
     struct wire_request request;
     struct span summary, facts_json, agent_reason, approve_by, dialect; /* facts_json empty: not made yet; to a
                                                                            request that no ticket is there for, the
@@ -57,7 +57,8 @@ int wire_get_ticket_state(struct msg_in *m, struct wire_ticket_state *s) MUSTCHE
 /* An open ticket, for a judge that has another policy by now. */
 struct wire_review {
     struct id ticket;
-    struct span sandbox, session, rule, op, credential, code;
+    struct span sandbox, session, code;
+    struct digest terms; /* on which it was held; all zero: of a store that kept none */
     bool has_body;
     struct wire_request request;
 };

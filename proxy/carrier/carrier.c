@@ -6,7 +6,7 @@
 #include "common/log.h"
 #include "proxy/carrier/exchange.h"
 
-enum { SWEEP_MS = 1000, XID_FRONT_SHIFT = 40 };
+enum { SWEEP_MS = 1000 };
 
 /* ---- fronts ---- */
 

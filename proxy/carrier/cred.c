@@ -45,6 +45,7 @@ static void read_names(struct cred *c, struct msg_in *m)
     c->scheme = arena_copy(&c->a, msg_get_span(m, 5));
     c->host = arena_copy(&c->a, msg_get_span(m, HTTP_HOST_MAX));
     c->port = msg_get_u16(m);
+    msg_get_digest(m, &c->place);
     c->name = arena_copy(&c->a, msg_get_span(m, 256));
     c->header = arena_copy(&c->a, msg_get_span(m, 256));
 }
@@ -83,7 +84,8 @@ struct cred *cred_read(struct span payload, uint32_t *ttl)
 
 bool cred_fits(const struct cred *c, const struct upstream *u, struct span name)
 {
-    return span_eq(c->name, name) && span_eq(c->scheme, u->scheme) && span_eq(c->host, u->host) && c->port == u->port;
+    return span_eq(c->name, name) && span_eq(c->scheme, u->scheme) && span_eq(c->host, u->host) &&
+           c->port == u->port && memcmp(&c->place, &u->place, sizeof(c->place)) == 0;
 }
 
 static bool same_place(const struct cred *a, const struct cred *b)
@@ -95,7 +97,7 @@ static bool same_place(const struct cred *a, const struct cred *b)
 struct cred_slot {
     struct cred_slot *next;
     struct cred *cred;
-    uint64_t until, xid;
+    uint64_t until, of; /* of: the exchange it was released for, or, while it is live, the front */
 };
 
 static void take_out(struct cred_list *l, struct cred_slot **at)
@@ -107,30 +109,30 @@ static void take_out(struct cred_list *l, struct cred_slot **at)
     free(gone);
 }
 
-static void put(struct cred_list *l, struct cred *c, uint64_t xid, uint64_t until)
+static void put(struct cred_list *l, struct cred *c, uint64_t of, uint64_t until)
 {
     struct cred_slot *s = l->n < CREDS_MAX ? malloc(sizeof(*s)) : NULL;
     if (s == NULL) /* not remembered: it is asked for again, or missed and refused */
         return;
-    *s = (struct cred_slot){.next = l->first, .cred = cred_ref(c), .until = until, .xid = xid};
+    *s = (struct cred_slot){.next = l->first, .cred = cred_ref(c), .until = until, .of = of};
     l->first = s;
     l->n++;
 }
 
-void creds_live(struct creds *s, struct cred *c, uint64_t until)
+void creds_live(struct creds *s, struct cred *c, uint64_t front, uint64_t until)
 {
     for (struct cred_slot **at = &s->live.first; *at != NULL; at = &(*at)->next)
-        if (same_place((*at)->cred, c)) {
+        if ((*at)->of == front && same_place((*at)->cred, c)) {
             take_out(&s->live, at);
             break;
         }
-    put(&s->live, c, 0, until);
+    put(&s->live, c, front, until);
 }
 
-struct cred *creds_find(struct creds *s, const struct upstream *u, struct span name, uint64_t now)
+struct cred *creds_find(struct creds *s, const struct upstream *u, struct span name, uint64_t front, uint64_t now)
 {
     for (struct cred_slot *at = s->live.first; at != NULL; at = at->next)
-        if (at->until > now && cred_fits(at->cred, u, name))
+        if (at->until > now && at->of == front && cred_fits(at->cred, u, name))
             return cred_ref(at->cred);
     return NULL;
 }
@@ -143,7 +145,7 @@ void creds_keep(struct creds *s, struct cred *c, uint64_t xid, uint64_t until)
 struct cred *creds_claim(struct creds *s, uint64_t xid)
 {
     for (struct cred_slot **at = &s->unclaimed.first; *at != NULL; at = &(*at)->next)
-        if ((*at)->xid == xid) {
+        if ((*at)->of == xid) {
             struct cred *c = cred_ref((*at)->cred);
             take_out(&s->unclaimed, at);
             return c;

@@ -16,7 +16,8 @@ struct cred {
     struct arena a;
     struct span scheme, host, name, header; /* name empty: nothing to inject, patterns only */
     uint16_t port;
-    bool certificate; /* value is PEM, a key and its chain, for a connection of this exchange's own */
+    struct digest place; /* what was bound to that place when it was released: the name alone is no identity */
+    bool certificate;    /* value is PEM, a key and its chain, for a connection of this exchange's own */
     struct secret *value;
     struct scrub *set;
 };
@@ -36,13 +37,14 @@ struct creds {
 struct cred *cred_read(struct span payload, uint32_t *ttl) MUSTCHECK;
 struct cred *cred_ref(struct cred *c);
 void cred_unref(struct cred **c);
-/* Is it for exactly this upstream, under this name? */
+/* Is it for exactly this upstream, under this name, by a policy that binds the same to it? */
 bool cred_fits(const struct cred *c, const struct upstream *u, struct span name);
 
-/* Remember as live; replaces an older one of the same name and place. Takes a reference of its own. */
-void creds_live(struct creds *s, struct cred *c, uint64_t until);
+/* Remember as live for one front; replaces an older one of the same name and place. Takes a reference of its own. */
+void creds_live(struct creds *s, struct cred *c, uint64_t front, uint64_t until);
 /* A new reference, or NULL. */
-struct cred *creds_find(struct creds *s, const struct upstream *u, struct span name, uint64_t now) MUSTCHECK;
+struct cred *creds_find(struct creds *s, const struct upstream *u, struct span name, uint64_t front,
+                        uint64_t now) MUSTCHECK;
 /* Keep for the exchange whose M_FORWARD has not come yet. */
 void creds_keep(struct creds *s, struct cred *c, uint64_t xid, uint64_t until);
 /* The reference that was kept, or NULL. */

@@ -58,6 +58,7 @@ static void start_tls(struct exchange *x)
     struct err e = {""};
     struct tls_client *t = upstream_tls(&x->carrier->upstreams, x->upstream, &e);
     x->in_tls = true;
+    x->trust = x->carrier->upstreams.changes;
     bool begun = t != NULL && conn_tls_connect(x->conn, t, x->upstream->host) == 0;
     if (begun && x->cred != NULL && x->cred->certificate)
         begun = conn_tls_certificate(x->conn, secret_bytes(x->cred->value), &e) == 0;
@@ -121,6 +122,7 @@ static enum walk_next dial_next(struct exchange *x)
         x->addr = x->to[x->tried++];
         socklen_t n = addr_sockaddr(&x->addr, x->upstream->port, &ss);
         x->in_tls = false;
+        x->trust = x->carrier->upstreams.changes;
         x->conn = n ? conn_dial(x->carrier->loop, (struct sockaddr *)&ss, n, CONN_IN, on_conn, x) : NULL;
         if (x->conn == NULL)
             continue;
@@ -181,6 +183,7 @@ enum walk_next dial_go(struct exchange *x)
     if (x->conn == NULL)
         return dial_next(x);
     x->reused = x->up = true;
+    x->trust = c->upstreams.changes; /* or it would not be in the pool */
     conn_set_callback(x->conn, on_conn, x);
     return WALK_NEXT;
 }

@@ -61,8 +61,9 @@ static void let_connection_go(struct exchange *x)
     if (x->conn == NULL)
         return;
     struct pool_key k = {x->front->instance, x->upstream, x->addr, x->f.credential};
-    bool own = x->cred != NULL && x->cred->certificate; /* it speaks for that credential: nobody else's */
-    if (x->code == NULL && x->complete && x->keep_alive && !x->is_lost && !own)
+    bool own = x->cred != NULL && x->cred->certificate;   /* it speaks for that credential: nobody else's */
+    bool old = x->trust != x->carrier->upstreams.changes; /* by roots or lists that are not in force any more */
+    if (x->code == NULL && x->complete && x->keep_alive && !x->is_lost && !own && !old)
         pool_put(&x->carrier->pool, &k, x->upstream, &x->conn);
     else
         conn_free(&x->conn);
@@ -278,7 +279,7 @@ void exchange_credential(struct carrier *c, struct frame *f)
     if (cred == NULL)
         return;
     if (ttl > 0 && cred->bad.text[0] == '\0')
-        creds_live(&c->creds, cred, now + (ttl < CRED_TTL_MAX ? ttl : CRED_TTL_MAX));
+        creds_live(&c->creds, cred, f->id >> XID_FRONT_SHIFT, now + (ttl < CRED_TTL_MAX ? ttl : CRED_TTL_MAX));
     struct exchange *x = exchange_find(c, f->id);
     if (x != NULL && x->step == WALK_INJECT && x->cred == NULL) {
         x->cred = cred;

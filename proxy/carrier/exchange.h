@@ -52,6 +52,7 @@ struct exchange {
     struct addr to[UPSTREAM_ADDRS]; /* checked for this exchange */
     size_t nto, tried;
     struct addr addr;
+    unsigned trust; /* upstreams.changes when the connection was verified */
     bool asked_name, addressed, in_tls, up, reused, retried, written, got_any;
     bool begun;           /* an earlier try was written to, before it was lost */
     enum conn_event lost; /* CONN_EOF, CONN_TRUNCATED or CONN_FAILED once is_lost */

@@ -32,7 +32,8 @@ static void peer(void *arg, unsigned role, uint64_t instance, struct span info, 
     carrier_peer(s->carrier, role, instance, fd);
 }
 
-/* M_TRUST: the operator has other roots or lists. What was verified with the old ones is not used again. */
+/* M_TRUST: the operator has other roots or lists. What was verified with the old ones is not used again; a carrier
+ * that cannot take the new ones ends, and the next one begins with them or not at all. */
 static void frame(void *arg, struct frame *f)
 {
     struct start *s = arg;
@@ -40,14 +41,16 @@ static void frame(void *arg, struct frame *f)
     struct err e = {"a file cannot be read"};
     if (f->type != M_TRUST)
         return;
-    int fd = frame_take_fd(f, 0), list = frame_take_fd(f, 1);
+    struct msg_in m = msg_in(f->payload);
+    bool has_roots = msg_get_bool(&m), has_crl = msg_get_bool(&m);
+    int fd = has_roots ? frame_take_fd(f, 0) : -1, list = has_crl ? frame_take_fd(f, has_roots) : -1;
     dynbuf_init(&roots, ROOTS_MAX);
     dynbuf_init(&crl, ROOTS_MAX);
-    if (file_read_fd(fd, &roots) != 0 || (list >= 0 && (file_read_fd(list, &crl) != 0 || crl.n == 0)) ||
+    if (msg_end(&m) != 0 || (has_roots && (file_read_fd(fd, &roots) != 0 || roots.n == 0)) ||
+        (has_crl && (file_read_fd(list, &crl) != 0 || crl.n == 0)) ||
         upstreams_system(&s->carrier->upstreams, dynbuf_span(&roots), dynbuf_span(&crl), &e) != 0)
-        log_error("the new roots or revocation lists cannot be used, the old ones stay: %s", e.text);
-    else
-        pool_clear(&s->carrier->pool);
+        log_die("the new roots or revocation lists cannot be used: %s", e.text);
+    pool_clear(&s->carrier->pool);
     dynbuf_free(&roots);
     dynbuf_free(&crl);
     if (fd >= 0)

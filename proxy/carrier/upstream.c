@@ -147,12 +147,13 @@ int upstreams_warm(struct upstreams *s, struct err *e)
 int upstreams_system(struct upstreams *s, struct span roots, struct span crl, struct err *e)
 {
     struct tls_trust t = {.roots_pem = roots, .crl_pem = crl};
-    if (roots.n == 0)
-        return err_set(e, "there are no roots in their file");
     if (roots.n > SYSTEM_MAX || crl.n > SYSTEM_MAX)
         return err_set(e, "they have more than %d bytes", SYSTEM_MAX);
-    if (warm(s, &t, e) != 0)
+    if (roots.n == 0)
+        roots_unref(&s->warm);
+    else if (warm(s, &t, e) != 0)
         return -1;
+    s->changes++;
     dynbuf_reset(&s->system);
     dynbuf_reset(&s->system_crl);
     /* Without memory for them no server that needs them is trusted any more. */
@@ -206,6 +207,7 @@ static int fill(struct upstream *u, const struct wire_upstream *w, struct err *e
     u->tls = span_eq(w->scheme, SPAN("https"));
     u->cleartext_credentials = w->cleartext_credentials;
     u->has_secrets = w->has_secrets;
+    u->place = w->place;
     for (u->ncidrs = 0; u->ncidrs < w->ncidrs; u->ncidrs++) {
         u->cidr_text[u->ncidrs] = arena_copy(&u->a, w->cidr[u->ncidrs]);
         if (cidr_parse(u->cidr_text[u->ncidrs], &u->cidr[u->ncidrs]) != 0)

@@ -23,6 +23,7 @@ struct upstream {
     size_t ncidrs;
     struct cidr cidr[16];
     struct span cidr_text[16];
+    struct digest place;    /* what the policy may send there: which credential a name means */
     struct tls_trust trust; /* roots empty: the system's, with its lists */
     struct roots *roots;    /* at first use */
     /* What the resolver said last, already filtered. */
@@ -34,14 +35,15 @@ struct upstream {
 struct upstreams {
     struct upstream *place[WIRE_UPSTREAMS_MAX]; /* by number, modulo that */
     struct roots *roots, *warm;
+    unsigned changes;                 /* of the operator's roots and lists */
     struct dynbuf system, system_crl; /* PEM */
 };
 
 void upstreams_init(struct upstreams *s, struct span system_roots, struct span system_crl);
 /* Make the TLS settings of the system's roots now: what OpenSSL loads at first use cannot be loaded once confined. */
 int upstreams_warm(struct upstreams *s, struct err *e) MUSTCHECK;
-/* Other roots and lists of the operator's, from the next connection on. -1: they cannot be used, and the old ones
- * stay. */
+/* Other roots and lists of the operator's, from the next connection on; no roots: only upstreams with a CA of their
+ * own are trusted. -1: they cannot be used, and the old ones are not to be used any more. */
 int upstreams_system(struct upstreams *s, struct span roots, struct span crl, struct err *e) MUSTCHECK;
 void upstreams_clear(struct upstreams *s);
 /* Remember, in the place of the one before it (exchanges under way keep the one they began with). -1: an address that

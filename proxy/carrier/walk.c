@@ -32,7 +32,8 @@ static enum walk_next check_credential(struct exchange *x)
     if (x->cred->bad.text[0] != '\0')
         return exchange_fail(x, "credential-unavailable", "the credential cannot be used: %s", x->cred->bad.text);
     if (!cred_fits(x->cred, x->upstream, x->f.credential))
-        return exchange_fail(x, "credential-unavailable", "the released credential is for another place");
+        return exchange_fail(x, "credential-unavailable",
+                             "the released credential is for another place, or of another policy");
     if (x->cred->certificate && !x->upstream->tls)
         return exchange_fail(x, "cleartext-credential", "a client certificate goes over https only");
     scrub_begin(&x->scrub, x->cred->set);
@@ -57,7 +58,7 @@ enum walk_next step_inject(struct exchange *x)
     if (x->cred == NULL)
         x->cred = x->f.release == RELEASE_COMES
                       ? creds_claim(&c->creds, x->xid)
-                      : creds_find(&c->creds, x->upstream, x->f.credential, loop_now(c->loop));
+                      : creds_find(&c->creds, x->upstream, x->f.credential, x->front->instance, loop_now(c->loop));
     if (x->cred == NULL && x->asked_cred) /* what answers an ask is kept under its exchange */
         x->cred = creds_claim(&c->creds, x->xid);
     if (x->cred != NULL) {

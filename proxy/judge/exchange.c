@@ -137,8 +137,7 @@ bool exchange_still(struct exchange *x, enum verdict verdict)
 {
     struct judged v;
     exchange_judge(x, &v);
-    bool same = v.d.verdict == verdict && !v.d.need_body && span_eq(v.d.rule.id, x->now.d.rule.id) &&
-                span_eq(v.d.op, x->now.d.op) && span_eq(v.credential, x->now.credential) &&
+    bool same = v.d.verdict == verdict && !v.d.need_body && judged_terms_same(&v, &x->now) &&
                 judged_counts_same(&v.d, &x->now.d);
     judged_drop(&x->now);
     x->now = v;

@@ -76,8 +76,8 @@ void exchange_wait(struct exchange *x, enum x_wait w, uint64_t ms);
 /* Decide by the policy of now. *out is always filled; drop it with judged_drop. */
 void exchange_judge(struct exchange *x, struct judged *out);
 struct request exchange_asks(const struct exchange *x);
-/* Decide again, at the moment of use; that decision stands from now on. True: the same verdict by the same rule,
- * with the same op, credential and counts. */
+/* Decide again, at the moment of use; that decision stands from now on. True: the same verdict on the same terms
+ * (rule, op, what the credential is, who approves and how: proxy/identity.h) and with the same counts. */
 bool exchange_still(struct exchange *x, enum verdict verdict);
 /* Call fn for each; it may end the one it is called for and no other. */
 void exchange_each(struct judge *j, void (*fn)(struct exchange *x, void *arg), void *arg);

@@ -2,6 +2,8 @@
 
 #include <stdio.h>
 
+#include "proxy/identity.h"
+
 /* What judging needs on top of a request is the parsed body. */
 enum { FACTS_MAX = 24 * 1024 * 1024, SUMMARY_MAX = 121 };
 
@@ -144,6 +146,13 @@ void judged_unclear(struct judged *v, const struct sandbox *s, const struct requ
     arena_init(&again, FACTS_MAX);
     v->unclear = policy_unclear(v->image->policy, &who, &q, &v->d, v->at_ms, &again);
     arena_free(&again);
+}
+
+bool judged_terms_same(const struct judged *a, const struct judged *b)
+{
+    struct digest x, y;
+    return identity_of_terms(a->image->policy, &a->d, &x) == 0 &&
+           identity_of_terms(b->image->policy, &b->d, &y) == 0 && memcmp(&x, &y, sizeof(x)) == 0;
 }
 
 bool judged_counts_same(const struct decision *a, const struct decision *b)

@@ -40,6 +40,8 @@ void judged_pack(struct judged *v);
 void judged_unclear(struct judged *v, const struct sandbox *s, const struct request *r);
 /* As if these were used up: the decision that follows. False: it asks for none of them. */
 bool judged_over(struct judged *v, const struct request *r, const struct over *over);
+/* Do both stand on the same terms (proxy/identity.h)? Without memory to tell they do not. */
+bool judged_terms_same(const struct judged *a, const struct judged *b);
 /* Do both ask for the same counts? */
 bool judged_counts_same(const struct decision *a, const struct decision *b);
 

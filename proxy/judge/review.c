@@ -1,6 +1,7 @@
 #include "proxy/judge/review.h"
 
 #include "common/log.h"
+#include "proxy/identity.h"
 #include "proxy/judge/record.h"
 #include "proxy/judge/turn.h"
 
@@ -16,8 +17,9 @@ void review_ask(struct judge *j)
 
 static bool is_same(const struct judged *v, const struct wire_review *w)
 {
-    return v->d.verdict == VERDICT_HOLD && span_eq(v->d.rule.id, w->rule) && span_eq(v->d.op, w->op) &&
-           span_eq(v->credential, w->credential);
+    struct digest terms;
+    return v->d.verdict == VERDICT_HOLD && identity_of_terms(v->image->policy, &v->d, &terms) == 0 &&
+           memcmp(&terms, &w->terms, sizeof(terms)) == 0;
 }
 
 static bool holds_if(struct judge *j, const struct sandbox *s, const struct request *r, struct body *body,

@@ -22,6 +22,7 @@ int release_ask(struct exchange *x)
     msg_put_u8(b, x->held);
     msg_put_digest(b, x->held ? &x->digest : &none);
     msg_put_span(b, x->held ? span_of(x->signature, sizeof(x->signature)) : SPAN_NONE);
+    msg_put_digest(b, &x->upstream->place);
     return j->ports.commit(j->ports.arg, ROLE_KEEPER, 0, -1);
 }
 

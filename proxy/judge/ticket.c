@@ -2,6 +2,7 @@
 
 #include "common/json/json.h"
 #include "common/log.h"
+#include "proxy/identity.h"
 #include "proxy/judge/digest.h"
 #include "proxy/judge/over.h"
 #include "proxy/judge/push_facts.h"
@@ -129,6 +130,8 @@ int ticket_open(struct exchange *x)
     if (n > CHAN_PAYLOAD_MAX)
         return -2;
     ticket_digests(x);
+    if (identity_of_terms(x->now.image->policy, d, &t.terms) != 0)
+        return -1;
     record_fill(x, &t.record, &text);
     t.join = x->join;
     t.request = x->request;
@@ -156,6 +159,9 @@ int ticket_open(struct exchange *x)
 int ticket_claim(struct exchange *x)
 {
     struct judge *j = x->judge;
+    struct digest terms;
+    if (identity_of_terms(x->now.image->policy, &x->now.d, &terms) != 0)
+        return -1;
     struct dynbuf *b = j->ports.begin(j->ports.arg, ROLE_LEDGER, 0, M_CLAIM, x->xid);
     if (b == NULL)
         return -1;
@@ -165,6 +171,7 @@ int ticket_claim(struct exchange *x)
     msg_put_u16(b, x->request.port);
     msg_put_digest(b, &x->now.image->digest);
     msg_put_span(b, x->now.d.rule.id);
+    msg_put_digest(b, &terms);
     if (judge_commit_ledger(j, -1) != 0)
         return -1;
     exchange_wait(x, X_CLAIM, TICKET_WAIT_MS);

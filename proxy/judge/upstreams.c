@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "proxy/identity.h"
 #include "proxy/judge/account.h"
 #include "proxy/judge/image.h"
 
@@ -151,6 +152,9 @@ static int tell(struct judge *j, struct image *i, struct upstream_ref *u)
     u->cleartext = say.cleartext_credentials;
     u->bound = policy_host_bound(i->policy, u->scheme, u->host, u->port);
     w.has_secrets = u->bound;
+    if (identity_of_place(i->policy, u->scheme, u->host, u->port, &u->place) != 0)
+        goto out;
+    w.place = u->place;
     struct dynbuf *b = j->ports.begin(j->ports.arg, ROLE_CARRIER, 0, M_UPSTREAM, 0);
     if (b == NULL)
         goto out;

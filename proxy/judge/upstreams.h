@@ -22,6 +22,7 @@ struct upstream_ref {
     uint32_t number;
     uint32_t told; /* the carrier's boot in which it was told; 0: not yet */
     bool cleartext, bound;
+    struct digest place; /* what the policy binds to it */
     struct {
         uint32_t boot;
         int credential; /* -1: scrub patterns only */

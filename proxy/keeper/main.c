@@ -109,6 +109,7 @@ static void give(struct keeper *k, const struct release_ask *ask, const struct r
     msg_put_span(b, ask->scheme);
     msg_put_span(b, ask->host);
     msg_put_u16(b, ask->port);
+    msg_put_digest(b, &ask->place);
     msg_put_span(b, ask->credential);
     msg_put_span(b, r->header);
     msg_put_span(b, secret_bytes(r->value));
@@ -131,6 +132,7 @@ static void on_release(struct keeper *k, struct frame *f)
     ask.held = msg_get_bool(&m);
     msg_get_digest(&m, &ask.digest);
     ask.signature = msg_get_span(&m, RELEASE_SIGNATURE);
+    msg_get_digest(&m, &ask.place);
     if (msg_end(&m) != 0)
         release_failed(k, f->id, "bad-release", "the release cannot be read");
     else if (releaser_ask(k->releaser, &ask, &out) != 0)
@@ -196,18 +198,25 @@ static void on_peer(void *arg, unsigned peer, uint64_t instance, struct span inf
     secret_free(&key);
 }
 
-/* A new policy: map it, look it over, and only then forget the old one. Without it there is nothing to release
- * credentials by: the old one may name places that they are not to go to any more. The next keeper begins anew. */
-static void on_image(struct keeper *k, int fd)
+/* A new policy: map it, look it over, and only then forget the old one, with its files. Without it there is nothing
+ * to release credentials by: the old one may name places that they are not to go to any more. The next keeper begins
+ * anew. */
+static void on_image(struct keeper *k, struct span payload, int fd)
 {
     struct err e = {{0}};
     struct span image;
+    struct digest announced;
+    struct msg_in m = msg_in(payload);
+    msg_get_digest(&m, &announced);
     if (memfd_map(fd, IMAGE_MAX, &image) != 0)
         log_die("the policy image cannot be mapped, or is not a memfd with all its seals");
     struct policy *p = policy_open(image, &e);
     if (p == NULL)
         log_die("the policy image cannot be opened: %s", e.text);
+    if (msg_end(&m) != 0 || !span_eq(policy_digest(p), span_of(announced.b, DIGEST_BYTES)))
+        log_die("the policy image is another one than announced");
     releaser_policy(k->releaser, p);
+    sources_switch(k->sources, &announced);
     policy_close(k->policy);
     memfd_unmap(&k->image);
     k->policy = p;
@@ -227,19 +236,20 @@ static void on_frame(void *arg, struct frame *f)
         return;
     }
     if (f->type == M_SOURCE) {
-        struct span name = msg_get_span(&m, 256);
+        struct digest policy;
+        msg_get_digest(&m, &policy);
+        struct span path = msg_get_span(&m, SOURCES_PATH);
         if (msg_end(&m) != 0) {
             close(fd);
             return;
         }
-        if (sources_add_file(k->sources, name, fd, &e) != 0)
+        if (sources_add_file(k->sources, &policy, path, fd, &e) != 0)
             log_warn("a credential's source file is refused: %s", e.text);
-        keeper_tell_secrets(k);
     } else if (f->type == M_LISTEN) {
         keeper_door_open(k, fd);
     } else {
         if (f->type == M_IMAGE)
-            on_image(k, fd);
+            on_image(k, f->payload, fd);
         close(fd);
     }
 }

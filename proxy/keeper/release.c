@@ -3,6 +3,7 @@
 #include <openssl/evp.h>
 #include <stdlib.h>
 
+#include "proxy/identity.h"
 #include "proxy/keeper/value.h"
 #include "proxy/wire_ticket.h"
 
@@ -180,10 +181,14 @@ static int check(struct releaser *r, const struct release_ask *a, struct credent
 
 int releaser_ask(struct releaser *r, const struct release_ask *a, struct release *out)
 {
+    struct digest place;
     struct credential c;
     *out = (struct release){.ttl_ms = a->held ? 0 : RELEASE_TTL_MS};
     if (r->policy == NULL)
         return refuse(out, "credential-unavailable", "no policy is in force yet");
+    if (identity_of_place(r->policy, a->scheme, a->host, a->port, &place) != 0 ||
+        memcmp(&place, &a->place, sizeof(place)) != 0)
+        return refuse(out, "policy-changed", "the policy has just redefined what may go there; repeat the request");
     if (a->credential.n) {
         if (check(r, a, &c, out) != 0)
             return -1;

@@ -5,6 +5,9 @@
  *   held      that, and the ledger's signature over {exchange, credential, host,
  *             port, digest}: a person approved these bytes; once for each exchange
  *
+ * In both cases keeper and judge must mean the same by the names of credentials at that place: while a reload has
+ * reached one of them and not yet the other, nothing of what it redefines is released.
+ *
  * Everything not proven is refused, with a code and words that hold no secret. */
 #ifndef PROXY_KEEPER_RELEASE_H
 #define PROXY_KEEPER_RELEASE_H
@@ -29,6 +32,7 @@ struct release_ask {
     bool held;
     struct digest digest;
     struct span signature;
+    struct digest place; /* what the judge's policy binds to that place (proxy/identity.h) */
 };
 
 struct release {

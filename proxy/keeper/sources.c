@@ -7,8 +7,8 @@
 #include "proxy/keeper/value.h"
 
 struct file {
-    char credential[256];
-    size_t ncredential;
+    char path[SOURCES_PATH];
+    size_t npath;
     int fd;
     struct timespec changed, modified;
     off_t size;
@@ -20,8 +20,11 @@ struct sources {
     const struct vault *vault;
     unsigned owner;
     struct secret *env; /* NAME=value, NUL, NAME=value, NUL ... */
-    struct file file[SOURCES_FILES];
-    size_t nfiles;
+    struct files {
+        struct digest policy;
+        struct file *v[SOURCES_FILES];
+        size_t n;
+    } now, next; /* next: of a policy that is about to come */
 };
 
 void sources_store(struct sources *s, const struct vault *vault)
@@ -38,17 +41,28 @@ struct sources *sources_new(unsigned owner)
     return s;
 }
 
+static void file_free(struct file *f)
+{
+    close(f->fd);
+    secret_free(&f->value);
+    for (size_t k = 0; k < SOURCES_PREVIOUS; k++)
+        secret_free(&f->previous[k]);
+    free(f);
+}
+
+static void files_free(struct files *l)
+{
+    for (size_t i = 0; i < l->n; i++)
+        file_free(l->v[i]);
+    *l = (struct files){.n = 0};
+}
+
 void sources_free(struct sources **s)
 {
     if (s == NULL || *s == NULL)
         return;
-    for (size_t i = 0; i < (*s)->nfiles; i++) {
-        struct file *f = &(*s)->file[i];
-        close(f->fd);
-        secret_free(&f->value);
-        for (size_t k = 0; k < SOURCES_PREVIOUS; k++)
-            secret_free(&f->previous[k]);
-    }
+    files_free(&(*s)->now);
+    files_free(&(*s)->next);
     secret_free(&(*s)->env);
     free(*s);
     *s = NULL;
@@ -86,33 +100,6 @@ static struct span env_find(const struct sources *s, struct span name)
     return SPAN_NONE;
 }
 
-static struct file *find(const struct sources *s, struct span credential)
-{
-    for (size_t i = 0; i < s->nfiles; i++)
-        if (span_eq(span_of(s->file[i].credential, s->file[i].ncredential), credential))
-            return (struct file *)&s->file[i];
-    return NULL;
-}
-
-int sources_add_file(struct sources *s, struct span credential, int fd, struct err *e)
-{
-    struct file *f = find(s, credential);
-    if (f == NULL && (s->nfiles == SOURCES_FILES || credential.n > sizeof(f->credential))) {
-        close(fd);
-        return err_set(e, "more than %d credentials have a file as their source", SOURCES_FILES);
-    }
-    if (f == NULL) {
-        f = &s->file[s->nfiles++];
-        memcpy(f->credential, credential.p, credential.n);
-        f->ncredential = credential.n;
-    } else {
-        close(f->fd);
-    }
-    f->fd = fd;
-    f->size = -1; /* read it anew */
-    return 0;
-}
-
 static void retire(struct file *f)
 {
     if (f->value == NULL)
@@ -121,6 +108,66 @@ static void retire(struct file *f)
     memmove(&f->previous[1], &f->previous[0], sizeof(f->previous) - sizeof(f->previous[0]));
     f->previous[0] = f->value;
     f->value = NULL;
+}
+
+static struct file *find(const struct files *l, struct span path)
+{
+    for (size_t i = 0; i < l->n; i++)
+        if (span_eq(span_of(l->v[i]->path, l->v[i]->npath), path))
+            return l->v[i];
+    return NULL;
+}
+
+int sources_add_file(struct sources *s, const struct digest *policy, struct span path, int fd, struct err *e)
+{
+    struct files *l = &s->next;
+    if (memcmp(&l->policy, policy, sizeof(*policy)) != 0)
+        files_free(l);
+    l->policy = *policy;
+    struct file *f = find(l, path);
+    if (f != NULL) { /* of two credentials */
+        close(f->fd);
+        f->fd = fd;
+        return 0;
+    }
+    f = l->n < SOURCES_FILES && path.n <= sizeof(f->path) ? calloc(1, sizeof(*f)) : NULL;
+    if (f == NULL) {
+        close(fd);
+        return err_set(e, "more than %d files are sources of credentials, or no memory", SOURCES_FILES);
+    }
+    memcpy(f->path, path.p, path.n);
+    f->npath = path.n;
+    f->fd = fd;
+    f->size = -1; /* read it when it is asked for */
+    l->v[l->n++] = f;
+    return 0;
+}
+
+/* What the same file held before may still be echoed. */
+static void inherit(struct file *to, struct file *from)
+{
+    if (from->value != NULL)
+        retire(from);
+    for (size_t k = 0; k < SOURCES_PREVIOUS; k++) {
+        to->previous[k] = from->previous[k];
+        from->previous[k] = NULL;
+    }
+}
+
+void sources_switch(struct sources *s, const struct digest *policy)
+{
+    struct files old = s->now;
+    bool fits = memcmp(&s->next.policy, policy, sizeof(*policy)) == 0;
+    if (!fits)
+        files_free(&s->next);
+    s->now = s->next;
+    s->next = (struct files){.n = 0};
+    for (size_t i = 0; i < s->now.n; i++) {
+        struct file *before = find(&old, span_of(s->now.v[i]->path, s->now.v[i]->npath));
+        if (before != NULL)
+            inherit(s->now.v[i], before);
+    }
+    files_free(&old);
 }
 
 static int file_check(const struct sources *s, const struct stat *st, struct err *e)
@@ -200,7 +247,7 @@ struct secret *sources_value(struct sources *s, const struct credential *c, stru
     struct span env;
     switch (c->source) {
     case SOURCE_FILE:
-        if ((f = find(s, c->name)) != NULL)
+        if ((f = find(&s->now, c->source_arg)) != NULL)
             v = file_value(s, f, &why);
         else
             err_set(&why, "its file could not be opened");
@@ -227,6 +274,6 @@ struct secret *sources_previous(const struct sources *s, const struct credential
 {
     if (c->source == SOURCE_STORE && s->vault != NULL)
         return vault_previous(s->vault, c->source_arg, i);
-    const struct file *f = c->source == SOURCE_FILE ? find(s, c->name) : NULL;
+    const struct file *f = c->source == SOURCE_FILE ? find(&s->now, c->source_arg) : NULL;
     return f && i < SOURCES_PREVIOUS && f->previous[i] ? secret_new(secret_bytes(f->previous[i])) : NULL;
 }

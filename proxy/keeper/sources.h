@@ -1,13 +1,18 @@
 /* Where values come from: a file the parent opened, the environment at start, the
  * sealed store. Whatever a source had before in this process's life is kept (the
- * last SOURCES_PREVIOUS values), because an upstream may still echo it. */
+ * last SOURCES_PREVIOUS values), because an upstream may still echo it.
+ *
+ * Files belong to a policy: those of the next one are put beside them and take their place, all of them and no
+ * others, with that policy. A file is known by its path, never by the name of a credential, which the next policy may
+ * give to another one. */
 #ifndef PROXY_KEEPER_SOURCES_H
 #define PROXY_KEEPER_SOURCES_H
 
+#include "common/id.h"
 #include "policy/policy.h"
 #include "proxy/keeper/vault.h"
 
-enum { SOURCES_FILES = 64, SOURCES_PREVIOUS = 3, SOURCES_ENV_MAX = 512 * 1024 };
+enum { SOURCES_FILES = 64, SOURCES_PATH = 4096, SOURCES_PREVIOUS = 3, SOURCES_ENV_MAX = 512 * 1024 };
 
 struct sources;
 
@@ -19,8 +24,12 @@ void sources_free(struct sources **s);
 /* Copy the environment into locked memory and wipe it where it was. Once, at start, before
  * role_confine, which leaves nothing of it. */
 int sources_take_env(struct sources *s, char **environment, struct err *e) MUSTCHECK;
-/* The open file of a credential; takes fd over, replaces an earlier one. */
-int sources_add_file(struct sources *s, struct span credential, int fd, struct err *e) MUSTCHECK;
+/* An open file of the policy with this digest, which is not in force yet; takes fd over. What was put there for
+ * another policy is forgotten. */
+int sources_add_file(struct sources *s, const struct digest *policy, struct span path, int fd,
+                     struct err *e) MUSTCHECK;
+/* That policy is in force from now on: its files, and none of the one before. */
+void sources_switch(struct sources *s, const struct digest *policy);
 /* The checked value now, or NULL with words that name the credential and never the value. */
 struct secret *sources_value(struct sources *s, const struct credential *c, struct err *e) MUSTCHECK;
 /* Its earlier values, newest first; NULL past the last. */

@@ -61,6 +61,14 @@ int ticket_expire(struct store *s, struct row *r)
                                                      : SPAN("nobody decided in time"));
 }
 
+int ticket_keeps_terms(struct store *s, struct row *r, const struct digest *terms)
+{
+    bool open = r->state == TICKET_PENDING || r->state == TICKET_APPROVED;
+    if (!open || memcmp(&r->terms, terms, sizeof(*terms)) == 0)
+        return 1;
+    return ticket_decide(s, r, TICKET_CANCELLED, SPAN("policy"), SPAN_NONE, span_str(TICKET_OTHER_TERMS));
+}
+
 int ticket_end(struct store *s, struct row *r, enum ticket_state to, const struct store_outcome *o)
 {
     sqlite3_stmt *q = db_stmt(&s->db, SQL_TICKET_END);

@@ -10,6 +10,7 @@
 
 #include "common/log.h"
 #include "proxy/ledger/schema_2_sql.h"
+#include "proxy/ledger/schema_3_sql.h"
 #include "proxy/ledger/schema_sql.h"
 
 static const char *const text[SQL_COUNT] = {
@@ -112,7 +113,7 @@ static int make(const char *path, struct err *e)
     if (sqlite3_open_v2(beside, &d.sqlite, flags, NULL) != SQLITE_OK)
         err_set(&why, "%s", d.sqlite ? sqlite3_errmsg(d.sqlite) : "out of memory");
     else if (exec(&d, "PRAGMA synchronous=FULL; BEGIN IMMEDIATE;", &why) == 0 && exec(&d, schema_sql, &why) == 0 &&
-             exec(&d, schema_2_sql, &why) == 0)
+             exec(&d, schema_2_sql, &why) == 0 && exec(&d, schema_3_sql, &why) == 0)
         r = exec(&d, stamp, &why);
     sqlite3_close(d.sqlite);
     if (r == 0 && (renameat2(AT_FDCWD, beside, AT_FDCWD, path, RENAME_NOREPLACE) != 0 || sync_dir(path) != 0))
@@ -128,13 +129,13 @@ static int check_schema(struct db *d, const char *path, int64_t *version, struct
         pragma_int(d, "PRAGMA user_version", version) != 0 ||
         pragma_int(d,
                    "SELECT count(*) FROM sqlite_schema WHERE type='table' AND name IN"
-                   " ('meta','sandbox','ticket','body','answer','effect','audit','reserved')",
+                   " ('meta','sandbox','ticket','body','answer','effect','audit','reserved','checkpoint')",
                    &tables) != 0)
         return err_set(e, "the store %s cannot be read (%s); restore it from a backup, it is not made anew", path,
                        sqlite3_errmsg(d->sqlite));
     if (application != DB_APPLICATION)
         return err_set(e, "%s is not a store of this program; point the store elsewhere", path);
-    if (*version < 1 || *version > DB_SCHEMA || tables != (*version == 1 ? 7 : 8))
+    if (*version < 1 || *version > DB_SCHEMA || tables != 6 + *version)
         return err_set(e,
                        "the store %s has schema version %lld, this program reads %d; use the program that wrote it",
                        path, (long long)*version, DB_SCHEMA);
@@ -149,7 +150,8 @@ static int migrate(struct db *d, const char *path, int64_t version, struct err *
     if (version == DB_SCHEMA)
         return 0;
     snprintf(stamp, sizeof(stamp), "PRAGMA user_version=%d; COMMIT;", DB_SCHEMA);
-    if (exec(d, "BEGIN IMMEDIATE", &why) == 0 && exec(d, schema_2_sql, &why) == 0 && exec(d, stamp, &why) == 0) {
+    if (exec(d, "BEGIN IMMEDIATE", &why) == 0 && (version > 1 || exec(d, schema_2_sql, &why) == 0) &&
+        exec(d, schema_3_sql, &why) == 0 && exec(d, stamp, &why) == 0) {
         log_warn("the store %s is of version %d now; it was of version %lld", path, DB_SCHEMA, (long long)version);
         return 0;
     }

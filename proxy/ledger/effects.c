@@ -89,6 +89,8 @@ int store_claim(struct store *s, const struct store_claim *c, bool *ok, uint8_t 
         return got;
     if ((r.state == TICKET_PENDING || r.state == TICKET_APPROVED) && row_overdue(s, &r) && ticket_expire(s, &r) != 0)
         return -1;
+    if (ticket_keeps_terms(s, &r, &c->terms) < 0)
+        return -1;
     *state = (uint8_t)r.state;
     /* Another credential or place than the person saw is another request. */
     if (r.state != TICKET_APPROVED || c->xid == 0 || !span_eq(c->credential, r.credential) ||

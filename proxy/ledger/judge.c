@@ -90,6 +90,7 @@ static int claim(struct ledger *l, struct frame *f)
     c.port = msg_get_u16(&m);
     msg_get_digest(&m, &c.policy);
     c.rule = msg_get_span(&m, NAME_MAX_BYTES);
+    msg_get_digest(&m, &c.terms);
     int bad = msg_end(&m);
     dynbuf_init(&request.body, STORE_BODY_MAX + 1);
     if (bad == 0 && !l->lost && store_claim(l->store, &c, &ok, &state, &d, &request) != 0)

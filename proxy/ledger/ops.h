@@ -22,10 +22,11 @@ struct store_claim {
     struct id ticket;
     struct span credential, host;
     uint16_t port;
-    struct digest policy;
+    struct digest policy, terms;
     struct span rule;
 };
-/* *ok: it is yours, once; digest and request are filled. Else state says where the ticket stands. */
+/* *ok: it is yours, once; digest and request are filled. Else state says where the ticket stands: held on other terms
+ * than the claim's, it is cancelled by this. */
 int store_claim(struct store *s, const struct store_claim *c, bool *ok, uint8_t *state, struct digest *digest,
                 struct store_bytes *request) MUSTCHECK;
 
@@ -82,6 +83,8 @@ int store_sandbox_put(struct store *s, const struct wire_sandbox *b, const char 
 /* One more token for a sandbox that has one already; alone: the earlier ones are good no more. */
 int store_sandbox_token(struct store *s, struct span name, const struct digest *hash, bool alone,
                         const char **why) MUSTCHECK;
+/* The session of a token's sandbox that has no name of its own ends with it; any with end_session: open tickets are
+ * cancelled, answers that nobody took forgotten. */
 int store_sandbox_remove(struct store *s, struct span name, bool end_session, const char **why) MUSTCHECK;
 /* No write leaves until it is lifted; nothing happens if it is so already. */
 int store_freeze(struct store *s, bool on, struct span by, struct span reason) MUSTCHECK;

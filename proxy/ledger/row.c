@@ -39,6 +39,7 @@ enum {
     COL_UPGRADE,
     COL_TYPE,
     COL_REFS,
+    COL_TERMS,
 };
 
 struct span store_copy(struct store *s, struct span v)
@@ -121,6 +122,8 @@ int row_read(struct store *s, sqlite3_stmt *q, struct row *r)
     };
     if (read_record(s, q, &r->record) != 0)
         return -1;
+    if (!db_col_null(q, COL_TERMS) && !db_col_digest(q, COL_TERMS, &r->terms))
+        return db_doom(&s->db, "a ticket in the store is damaged");
     r->sandbox = r->record.sandbox;
     r->session = r->record.session;
     r->credential = r->record.credential;

@@ -220,7 +220,8 @@ int store_sandbox_token(struct store *s, struct span name, const struct digest *
 }
 
 /* Everything still open of the session, in steps, for one answer must not hold all of them in memory. */
-static int end_tickets(struct store *s, struct span session)
+/* Nothing of it is for the next session of that name: open tickets end, and answers that nobody took. */
+static int end_session_of(struct store *s, struct span session)
 {
     char ids[256][ID_TEXT];
     size_t n;
@@ -243,7 +244,11 @@ static int end_tickets(struct store *s, struct span session)
                     0)
                 return -1;
     } while (n == 256);
-    return 0;
+    sqlite3_stmt *q = db_stmt(&s->db, SQL_ANSWERS_OF_SESSION);
+    if (q == NULL)
+        return -1;
+    db_text(q, 1, session);
+    return db_run(&s->db, q);
 }
 
 int store_sandbox_remove(struct store *s, struct span name, bool end_session, const char **why)
@@ -263,7 +268,9 @@ int store_sandbox_remove(struct store *s, struct span name, bool end_session, co
     db_text(q, 1, name);
     if (db_run(&s->db, q) != 0 || tell(s, &b, CHANGE_SANDBOX_GONE) != 0)
         return -1;
-    return end_session ? end_tickets(s, b.session) : 0;
+    /* A session that was given no name of its own is that sandbox, and not the next one of its name. */
+    bool own = span_eq(b.kind, SPAN("token")) && span_eq(b.session, b.name);
+    return end_session || own ? end_session_of(s, b.session) : 0;
 }
 
 int store_sandboxes(struct store *s, void (*each)(void *arg, const struct wire_sandbox *b), void *arg)

@@ -7,7 +7,7 @@
 #define SQL_TICKET_COLUMNS \
     "id,state,sandbox,session,method,scheme,host,port,path,query,op,effect,resource,credential,code," \
     "rule_id,rule_file,rule_line,policy,digest,join_key,reason_required,created_ms,expires_ms,expires_boot_ms," \
-    "decided_ms,decided_by,decided_channel,decided_reason,boot,xid,body_size,has_body,upgrade,content_type,refs"
+    "decided_ms,decided_by,decided_channel,decided_reason,boot,xid,body_size,has_body,upgrade,content_type,refs,terms"
 #define SQL_LIVE "('pending','approved','executing')"
 
 #define SQL_STATEMENTS(X) \
@@ -31,9 +31,9 @@
     X(TICKET_ADD, "INSERT INTO ticket(id,state,sandbox,session,tenant,method,scheme,host,port,path,query,fields_json,head," \
         "body_size,body_sha256,digest,join_key,op,effect,resource,credential,code,rule_id,rule_file,rule_line,policy," \
         "summary,facts_json,agent_reason,approve_by,dialect,reason_required,created_ms,expires_ms,expires_boot_ms," \
-        "has_body,upgrade,content_type,refs)" \
+        "has_body,upgrade,content_type,refs,terms)" \
         " VALUES(?1,'pending',?2,?3,coalesce((SELECT tenant FROM sandbox WHERE name=?2),''),?4,?5,?6,?7,?8,?9,?10,?11,?12," \
-        "?13,?14,?15,?16,?17,?18,?19,?20,?21,?22,?23,?24,?25,?26,?27,?28,?29,?30,?31,?32,?33,?34,?35,?36,?37)") \
+        "?13,?14,?15,?16,?17,?18,?19,?20,?21,?22,?23,?24,?25,?26,?27,?28,?29,?30,?31,?32,?33,?34,?35,?36,?37,?38)") \
     X(TICKET_DECIDE, "UPDATE ticket SET state=?3,decided_ms=?4,decided_by=?5,decided_channel=?6,decided_reason=?7," \
         "ended_ms=?8 WHERE id=?1 AND state=?2") \
     X(TICKET_CLAIM, "UPDATE ticket SET state='executing',claimed_ms=?2,boot=?3,xid=?4 WHERE id=?1 AND state='approved'") \
@@ -59,6 +59,7 @@
     X(ANSWER_REMOVE, "DELETE FROM answer WHERE ticket=?1") \
     X(ANSWERS_OLD, "DELETE FROM answer WHERE until_ms<=?1 OR until_boot_ms<=?2") \
     X(ANSWERS_ALL, "DELETE FROM answer") \
+    X(ANSWERS_OF_SESSION, "DELETE FROM answer WHERE ticket IN (SELECT id FROM ticket WHERE session=?1)") \
     X(EFFECT_ADD, "INSERT OR IGNORE INTO effect(boot,xid,ticket,state,sandbox,intent_ms) VALUES(?1,?2,?3,'intent',?4,?5)") \
     X(EFFECT_DROP, "DELETE FROM effect WHERE boot=?1 AND xid=?2 AND state='intent'") \
     X(EFFECT_SENT, "UPDATE effect SET state='sent',sent_ms=?3 WHERE boot=?1 AND xid=?2 AND state='intent'") \

@@ -21,6 +21,9 @@
 
 struct store;
 
+/* Said of an open ticket that ends because it was held on other terms than the policy of now would. */
+#define TICKET_OTHER_TERMS "the policy would not hold it like this any more"
+
 enum store_change {
     CHANGE_NONE = 0,
     CHANGE_TICKET,

@@ -54,7 +54,7 @@ struct row {
     struct span id, sandbox, session, credential, host, by, channel, reason, boot;
     enum ticket_state state;
     struct wire_record record;
-    struct digest digest, join;
+    struct digest digest, join, terms; /* terms all zero: none were kept */
     bool reason_required;
     uint16_t port;
     uint64_t created_ms, expires_ms, expires_boot_ms, decided_ms, xid, body_size;
@@ -71,6 +71,8 @@ bool row_overdue(const struct store *s, const struct row *r);
 int ticket_decide(struct store *s, struct row *r, enum ticket_state to, struct span by, struct span channel,
                   struct span reason) MUSTCHECK;
 int ticket_expire(struct store *s, struct row *r) MUSTCHECK;
+/* An open ticket that was held on other terms than these ends here. 1 it goes on, 0 it was cancelled, -1. */
+int ticket_keeps_terms(struct store *s, struct row *r, const struct digest *terms) MUSTCHECK;
 /* Returns 1 changed, 0 it was not there to be changed, -1. o NULL: nobody knows. */
 int ticket_end(struct store *s, struct row *r, enum ticket_state to, const struct store_outcome *o) MUSTCHECK;
 int ticket_told(struct store *s, const struct row *r);

@@ -197,6 +197,7 @@ static void bind_judgement(sqlite3_stmt *q, const struct wire_ticket *t)
     db_int(q, 35, r->upgrade);
     db_text(q, 36, r->content_type);
     db_text(q, 37, r->refs);
+    db_blob(q, 38, span_of(t->terms.b, DIGEST_BYTES));
 }
 
 static int insert(struct store *s, const struct wire_ticket *t, struct span id, struct span body, uint64_t lives_ms)
@@ -294,6 +295,8 @@ int store_ticket_open(struct store *s, const struct wire_ticket *t, const struct
     if (store_begin(s) != 0)
         return -1;
     int got = find_live(s, t->record.session, &t->join, &r);
+    if (got == 1) /* who decides on a request by the rules of now must not have decided by others */
+        got = ticket_keeps_terms(s, &r, &t->terms);
     if (got == 1)
         return join_live(s, t, limits, &r, st, over);
     if (got == 0)
@@ -399,9 +402,7 @@ int store_review(struct store *s, const struct id *ticket, struct wire_review *r
     *r = (struct wire_review){.ticket = *ticket,
                               .sandbox = row.sandbox,
                               .session = row.session,
-                              .rule = row.record.rule.id,
-                              .op = row.record.op,
-                              .credential = row.credential,
+                              .terms = row.terms,
                               .code = row.record.code,
                               .has_body = row.record.has_body};
     return ticket_request(s, &row, request);

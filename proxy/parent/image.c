@@ -21,7 +21,7 @@
 #include "policy/policy.h"
 #include "proxy/parent/parent.h"
 
-enum { COMPILE_SECONDS = 30, TLS_FILES_MAX = 256 * 1024 };
+enum { COMPILE_SECONDS = 30, TLS_FILES_MAX = 256 * 1024, TRUST_FILES_MAX = 8 * 1024 * 1024 };
 
 static int read_pem(const char *path, struct dynbuf *b, struct err *e)
 {
@@ -56,6 +56,36 @@ static int tls_check(const struct config *c, struct err *e)
             bad = err_set(e, "listener %s: tls: %s", l->name, why.text);
         tls_server_free(&s);
     }
+    return bad;
+}
+
+/* What the carrier will make of the roots and the revocation lists, which come into force with the policy or not at
+ * all. Roots that are not there are no error: it does without, as when it starts. */
+static int trust_check(const struct config *c, struct err *e)
+{
+    struct dynbuf roots, crl;
+    struct err why = {{0}};
+    int bad = -1;
+    dynbuf_init(&roots, TRUST_FILES_MAX);
+    dynbuf_init(&crl, TRUST_FILES_MAX);
+    if (c->crl[0] && (file_read(c->crl, &crl) != 0 || crl.n == 0)) {
+        err_set(e, "crl: %s is empty, or cannot be read", c->crl);
+        goto out;
+    }
+    if (file_read(c->roots, &roots) == 0 && roots.n > 0) {
+        const struct tls_trust t = {.roots_pem = dynbuf_span(&roots), .crl_pem = dynbuf_span(&crl)};
+        struct tls_client *made = tls_client_new(&t, &why);
+        if (made == NULL) {
+            err_set(e, "the roots in %s%s%s cannot be used: %s", c->roots, c->crl[0] ? " or the lists in " : "",
+                    c->crl, why.text);
+            goto out;
+        }
+        tls_client_free(&made);
+    }
+    bad = 0;
+out:
+    dynbuf_free(&roots);
+    dynbuf_free(&crl);
     return bad;
 }
 
@@ -154,6 +184,8 @@ static void compile(const struct job *j)
     alarm(COMPILE_SECONDS);
     dynbuf_init(&image, POLICY_IMAGE_MAX);
     int bad = tls_check(j->c, &e);
+    if (bad == 0 && j->stored == NULL)
+        bad = trust_check(j->c, &e);
     if (bad == 0)
         bad = j->stored ? compile_stored(j, &image, &e) : compile_files(j, &image, &e);
     if (bad == 0)
@@ -253,7 +285,8 @@ void parent_take(struct parent *p, struct compiled *c)
     parent_drop(&old);
 }
 
-/* The keeper's file sources: opened here, read only there. */
+/* The keeper's file sources: opened here, read only there. They come before the policy that they are of, and are used
+ * with it only: what cannot be opened now has no value by that policy, whatever a file of an earlier one held. */
 static void send_sources(struct parent *p, struct child *keeper)
 {
     struct span map;
@@ -273,7 +306,8 @@ static void send_sources(struct parent *p, struct child *keeper)
         }
         struct dynbuf *b = chan_begin(keeper->chan, M_SOURCE, 0);
         if (b != NULL) {
-            msg_put_span(b, cred.name);
+            msg_put_digest(b, &p->policy.digest);
+            msg_put_span(b, cred.source_arg);
             (void)chan_commit_fd(keeper->chan, fd);
         }
         close(fd);
@@ -287,11 +321,11 @@ void parent_send_image(struct parent *p, struct child *c)
     bool wants = c->role == ROLE_JUDGE || c->role == ROLE_KEEPER || c->role == ROLE_DESK;
     if (!wants || c->chan == NULL || p->policy.image < 0)
         return;
+    if (c->role == ROLE_KEEPER)
+        send_sources(p, c);
     struct dynbuf *b = chan_begin(c->chan, M_IMAGE, 0);
     if (b == NULL)
         return;
     msg_put_digest(b, &p->policy.digest);
     (void)chan_commit_fd(c->chan, p->policy.image);
-    if (c->role == ROLE_KEEPER)
-        send_sources(p, c);
 }

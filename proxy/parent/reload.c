@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "common/log.h"
+#include "common/msg.h"
 #include "proxy/parent/parent.h"
 
 enum { NEEDS_MAX = 256 };
@@ -87,21 +88,30 @@ static int may_read(const char *path, const char *key, struct err *e)
     return 0;
 }
 
-/* The carrier has no way to a file any more. */
+/* The carrier has no way to a file any more. As when it starts: without roots it trusts no CA but those of the
+ * policy, without the lists that are configured it does not run (what was promised are two files, and it ends for
+ * want of one). */
 static void give_trust(struct parent *p, struct child *carrier)
 {
-    int fd[2] = {open(p->config->roots, O_RDONLY | O_CLOEXEC), -1};
-    unsigned n = 1;
-    if (p->config->crl[0] != '\0')
-        fd[n++] = open(p->config->crl, O_RDONLY | O_CLOEXEC);
-    struct dynbuf *b = fd[0] >= 0 && (n == 1 || fd[1] >= 0) ? chan_begin(carrier->chan, M_TRUST, 0) : NULL;
-    if (b == NULL)
-        log_error("the carrier keeps the roots and revocation lists that it has");
-    else
+    const char *crl = p->config->crl;
+    int fd[2], roots = open(p->config->roots, O_RDONLY | O_CLOEXEC);
+    int list = crl[0] != '\0' ? open(crl, O_RDONLY | O_CLOEXEC) : -1;
+    unsigned n = 0;
+    if (roots < 0)
+        log_warn("no system roots can be read from %s: only upstreams with a CA of their own can be reached over TLS",
+                 p->config->roots);
+    if (roots >= 0)
+        fd[n++] = roots;
+    if (list >= 0)
+        fd[n++] = list;
+    struct dynbuf *b = chan_begin(carrier->chan, M_TRUST, 0);
+    if (b != NULL) {
+        msg_put_u8(b, roots >= 0);
+        msg_put_u8(b, crl[0] != '\0');
         (void)chan_commit_fds(carrier->chan, fd, n);
+    }
     for (unsigned i = 0; i < n; i++)
-        if (fd[i] >= 0)
-            close(fd[i]);
+        close(fd[i]);
 }
 
 static int readable(const struct config *c, struct err *e)

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "policy/manifest.h"
+#include "policy/identity.h"
 #include "policy/limit.h"
 #include "policy/opens.h"
 #include "policy/unclear.h"
@@ -106,6 +107,9 @@ static void decide(struct span line, const struct request *r, struct arena *a, s
     if (option(line, "rule=", &v))
         d->rule = (struct rule_ref){v, SPAN("policy.yaml"), 3};
     limits(line, a, d);
+    if (option(line, "by=", &v))
+        d->approve_by = v;
+    d->reason_required = option(line, "reasoned", &v);
     d->op = option(line, "op=", &v) ? v : SPAN("op");
     d->approve_by = option(line, "by=", &v) ? v : SPAN_NONE;
     d->reason_required = option(line, "reason", &v);
@@ -228,6 +232,21 @@ bool policy_credential_may_go(const struct policy *p, size_t i, struct span sche
 bool policy_host_bound(const struct policy *p, struct span scheme, struct span host, uint16_t port)
 {
     return span_find(p->text, SPAN("cred=")) < p->text.n;
+}
+
+void policy_put_place(const struct policy *p, struct span scheme, struct span host, uint16_t port, struct dynbuf *out)
+{
+    if (policy_host_bound(p, scheme, host, port))
+        msg_put_span(out, host);
+}
+
+void policy_put_terms(const struct policy *p, const struct decision *d, struct dynbuf *out)
+{
+    msg_put_span(out, d->rule.id);
+    msg_put_span(out, d->op);
+    msg_put_u32(out, (uint32_t)d->credential);
+    msg_put_span(out, d->approve_by);
+    msg_put_u8(out, d->reason_required);
 }
 
 bool git_id_is_zero(struct span id)

@@ -39,6 +39,7 @@ static struct span expect_sending(struct play *p, uint64_t xid, bool first)
     assert_true(msg_get_bool(&m));
     msg_get_digest(&m, &d);
     struct span signature = msg_get_span(&m, 64);
+    msg_get_digest(&m, &d); /* of what the policy binds to the place */
     assert_int_equal(msg_end(&m), 0);
     assert_int_equal(signature.n, 64);
     assert_int_equal(signature.p[0], 42);
@@ -339,6 +340,8 @@ static void a_new_policy_decides_what_is_held_again(void **state)
         {"hold write POST /w rule=writes cred=2\n", "policy-changed", "hold", "policy-changed"},
         {"hold write POST /w rule=writes cred=1 op=else\n", "policy-changed", "hold", "policy-changed"},
         {"allow write POST /w rule=writes cred=1\n", "policy-changed", "allow", "policy-changed"},
+        {"hold write POST /w rule=writes cred=1 by=leads\n", "policy-changed", "hold", "policy-changed"},
+        {"hold write POST /w rule=writes cred=1 reasoned\n", "policy-changed", "hold", "policy-changed"},
     };
     for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
         struct play p;
@@ -352,7 +355,7 @@ static void a_new_policy_decides_what_is_held_again(void **state)
         expect_audit(&p, XID(1), changes[i].verdict, changes[i].code);
         play_close(&p);
     }
-    covers("B52 E2 INV6");
+    covers("B52 E2 E41 INV6");
 }
 
 static void a_policy_that_came_between_claim_and_grant_wins(void **state)

@@ -1,6 +1,7 @@
 /* Limits: asked of the ledger before anything leaves; what is past them is held or denied, in words. */
 #include <stdio.h>
 
+#include "proxy/identity.h"
 #include "tests/play/play.h"
 
 #define PAYS                                                                                                         \
@@ -290,6 +291,15 @@ static void a_reload_while_it_is_parked(void **state)
     covers("B52 INV6");
 }
 
+/* As the policy of these plays would put them. */
+static struct digest terms_of(const char *rule, const char *op, int credential)
+{
+    struct decision d = {.rule.id = span_str(rule), .op = span_str(op), .credential = credential};
+    struct digest terms;
+    assert_int_equal(identity_of_terms(NULL, &d, &terms), 0);
+    return terms;
+}
+
 static void give_review(struct play *p, uint64_t number, uint8_t n, const char *path, const struct wire_review *as)
 {
     struct wire_review w = *as;
@@ -319,27 +329,24 @@ static void expect_reviewed(struct play *p, uint64_t number, uint8_t n, bool kee
 /* B52: nobody waits for it, and the policy is another by now. */
 static void tickets_nobody_waits_for_are_looked_at_again(void **state)
 {
-    static const struct wire_review held = {.sandbox = SPAN("sb"),
-                                            .session = SPAN("ses"),
-                                            .rule = SPAN("large"),
-                                            .op = SPAN("op"),
-                                            .credential = SPAN("cred2"),
-                                            .code = SPAN("rule")};
+    static const struct wire_review held = {.sandbox = SPAN("sb"), .session = SPAN("ses"), .code = SPAN("rule")};
     static const struct {
-        const char *path, *sandbox, *session, *rule, *op, *credential, *code;
+        const char *path, *sandbox, *session, *rule, *op;
+        int credential;
+        const char *code;
         bool keep;
     } cases[] = {
-        {"/large", "sb", "ses", "large", "op", "cred2", "rule", true},
-        {"/none", "sb", "ses", "large", "op", "cred2", "rule", false},
-        {"/large", "sb", "ses", "other", "op", "cred2", "rule", false},
-        {"/large", "sb", "ses", "large", "other", "cred2", "rule", false},
-        {"/large", "sb", "ses", "large", "op", "cred1", "rule", false},
-        {"/pay", "sb", "ses", "large", "op", "cred2", "rule", false}, /* allowed by now */
-        {"/pay", "sb", "ses", "large", "op", "cred2", "over-limit", true},
-        {"/pay", "sb", "ses", "other", "op", "cred2", "over-limit", false},
-        {"/free", "sb", "ses", "large", "op", "cred2", "over-limit", false},
-        {"/none", "gone", "ses", "large", "op", "cred2", "rule", true}, /* no sandbox: nobody can use it */
-        {"/none", "sb", "earlier", "large", "op", "cred2", "rule", true},
+        {"/large", "sb", "ses", "large", "op", 2, "rule", true},
+        {"/none", "sb", "ses", "large", "op", 2, "rule", false},
+        {"/large", "sb", "ses", "other", "op", 2, "rule", false},
+        {"/large", "sb", "ses", "large", "other", 2, "rule", false},
+        {"/large", "sb", "ses", "large", "op", 1, "rule", false},
+        {"/pay", "sb", "ses", "large", "op", 2, "rule", false}, /* allowed by now */
+        {"/pay", "sb", "ses", "large", "op", 2, "over-limit", true},
+        {"/pay", "sb", "ses", "other", "op", 2, "over-limit", false},
+        {"/free", "sb", "ses", "large", "op", 2, "over-limit", false},
+        {"/none", "gone", "ses", "large", "op", 2, "rule", true}, /* no sandbox: nobody can use it */
+        {"/none", "sb", "earlier", "large", "op", 2, "rule", true},
     };
     struct play p;
     play_all(&p, PAYS);
@@ -351,9 +358,7 @@ static void tickets_nobody_waits_for_are_looked_at_again(void **state)
         struct wire_review w = held;
         w.sandbox = span_str(cases[i].sandbox);
         w.session = span_str(cases[i].session);
-        w.rule = span_str(cases[i].rule);
-        w.op = span_str(cases[i].op);
-        w.credential = span_str(cases[i].credential);
+        w.terms = terms_of(cases[i].rule, cases[i].op, cases[i].credential);
         w.code = span_str(cases[i].code);
         give_review(&p, number, (uint8_t)(i + 1), cases[i].path, &w);
         expect_reviewed(&p, number, (uint8_t)(i + 1), cases[i].keep);

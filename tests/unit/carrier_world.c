@@ -229,6 +229,7 @@ void world_upstream(struct world *w, uint32_t n, const char *address, bool has_s
                               .port = w->port,
                               .cleartext_credentials = cleartext,
                               .has_secrets = has_secrets,
+                              .place = w->place,
                               .ncidrs = 1};
     u.cidr[0] = SPAN("127.0.0.0/8");
     struct dynbuf *b = chan_begin(w->peer[ROLE_JUDGE], M_UPSTREAM, 0);
@@ -271,6 +272,7 @@ void world_credential(struct world *w, uint64_t xid, uint32_t ttl, const char *h
     msg_put_span(b, SPAN("http"));
     msg_put_span(b, span_str(host));
     msg_put_u16(b, w->port);
+    msg_put_digest(b, &w->place);
     msg_put_span(b, span_str(name));
     msg_put_span(b, name[0] ? SPAN("Authorization") : SPAN_NONE);
     msg_put_span(b, span_str(value));

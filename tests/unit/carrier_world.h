@@ -42,6 +42,7 @@ struct world {
     size_t nups;
     struct timer *limit;
     bool late;
+    struct digest place; /* what upstreams and credentials say from now on */
 };
 
 struct world *world_new(void);

@@ -13,6 +13,7 @@ struct store_config fix_config;
 struct err fix_err;
 unsigned fix_told[TICKET_UNKNOWN + 1], fix_sandboxes, fix_gone;
 struct secret *fix_key;
+struct digest fix_terms;
 struct wire_limits fix_limits;
 struct wire_over fix_over;
 
@@ -62,6 +63,7 @@ int fix_setup(void **state)
     memset(fix_told, 0, sizeof(fix_told));
     fix_sandboxes = fix_gone = 0;
     fix_limits.n = 0;
+    fix_terms = fix_digest(42);
     fix_key = seal_key_new();
     fix_open();
     return 0;
@@ -135,6 +137,7 @@ void fix_ticket(struct wire_ticket *t, const char *sandbox, unsigned join, unsig
                                        .port = 443,
                                        .nfields = 1};
     t->request.field[0] = (struct http_field){SPAN("content-type"), SPAN("application/x-git")};
+    t->terms = fix_terms;
     t->summary = SPAN("Push 1 ref");
     t->facts_json = SPAN("[]");
 }
@@ -173,7 +176,8 @@ bool fix_claim(const struct id *id, uint64_t xid, uint8_t *state)
                             .host = SPAN("git.example"),
                             .port = 443,
                             .policy = fix_digest(999),
-                            .rule = SPAN("push")};
+                            .rule = SPAN("push"),
+                            .terms = fix_terms};
     struct store_bytes req = {.head = {NULL, 0}};
     struct digest d;
     bool ok;

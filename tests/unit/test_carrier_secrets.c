@@ -44,6 +44,32 @@ static void credentials(void **state)
     world_free(&w);
 }
 
+/* E45: what is live is so for one sandbox's front, and for a policy that means the same by the name. */
+static void live_is_what_it_is_not_what_it_is_called(void **state)
+{
+    struct world *w = world_new();
+    struct request r = {.path = "/c", .credential = "c", .release = RELEASE_COMES};
+    const uint64_t other = (uint64_t)(FRONT + 1) << 40 | 1;
+    world_forward(w, XID(1), r);
+    world_credential(w, XID(1), 60000, "up.test", "c", "Bearer " TOKEN);
+    world_wait_up(w, 0, "Authorization: Bearer " TOKEN);
+    world_answer(w, 0, OK5);
+    (void)world_result(w, XID(1));
+    r.release = RELEASE_LIVE;
+    world_forward(w, other, r);
+    (void)world_wait(w, ROLE_JUDGE, M_NEED_RELEASE, other);
+    w->place.b[0] = 1; /* the same name and place, by the next policy */
+    world_upstream(w, 4, "127.0.0.1", true, true);
+    r.upstream = 4;
+    world_forward(w, XID(2), r);
+    (void)world_wait(w, ROLE_JUDGE, M_NEED_RELEASE, XID(2));
+    w->place.b[0] = 0; /* what the policy before released comes too late */
+    world_credential(w, XID(2), 0, "up.test", "c", "Bearer " TOKEN);
+    expect_code(w, XID(2), OUTCOME_NOT_SENT, "credential-unavailable");
+    assert_int_equal(w->nups, 1);
+    world_free(&w);
+}
+
 /* A release that never comes is a refusal. */
 static void release_late(void **state)
 {
@@ -229,9 +255,11 @@ static void keeper_gone(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(credentials),      cmocka_unit_test(release_late), cmocka_unit_test(echoed),
-        cmocka_unit_test(echoed_in_pieces), cmocka_unit_test(encoded),      cmocka_unit_test(patterns_only),
-        cmocka_unit_test(keeper_gone),      cmocka_unit_test(guesses),
+        cmocka_unit_test(credentials),      cmocka_unit_test(live_is_what_it_is_not_what_it_is_called),
+        cmocka_unit_test(release_late),     cmocka_unit_test(echoed),
+        cmocka_unit_test(echoed_in_pieces), cmocka_unit_test(encoded),
+        cmocka_unit_test(patterns_only),    cmocka_unit_test(keeper_gone),
+        cmocka_unit_test(guesses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,6 +19,7 @@
 
 #include "common/net/chan.h"
 #include "common/net/loop.h"
+#include "proxy/identity.h"
 #include "proxy/msgs.h"
 #include "proxy/wire_ticket.h"
 #include "tests/unit/policy_kit.h"
@@ -50,6 +51,7 @@ static size_t ngot, wanted;
 static char folder[64], sock[96];
 static int child, dir = -1;
 static bool ended;
+static struct digest place; /* what the policy binds to a.example */
 
 static void on_frame(void *arg, struct chan *c, struct frame *f)
 {
@@ -150,14 +152,16 @@ static void spawn(void)
 static void send_image(void)
 {
     struct kit k;
-    struct digest none = {{0}};
+    struct digest of;
     if (!kit_load(&k, policy_text, NULL))
         fail_msg("%s", k.e.text);
+    memcpy(of.b, policy_digest(k.p).p, sizeof(of));
+    assert_int_equal(identity_of_place(k.p, SPAN("https"), SPAN("a.example"), 443, &place), 0);
     int fd = memfd_create("image", MFD_ALLOW_SEALING | MFD_CLOEXEC);
     assert_int_equal(write(fd, k.image, k.image_n), (ssize_t)k.image_n);
     assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE), 0);
     struct dynbuf *b = chan_begin(parent, M_IMAGE, 0);
-    msg_put_digest(b, &none);
+    msg_put_digest(b, &of);
     assert_int_equal(chan_commit_fd(parent, fd), 0);
     close(fd);
     kit_free(&k);
@@ -230,6 +234,7 @@ static void ask_release(struct chan *c, uint64_t xid, struct span credential, bo
     msg_put_u8(b, held);
     msg_put_digest(b, &d);
     msg_put_span(b, signature);
+    msg_put_digest(b, &place);
     assert_int_equal(chan_commit(c), 0);
 }
 

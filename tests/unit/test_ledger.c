@@ -154,6 +154,7 @@ static void send_claim(uint64_t xid, const struct id *id)
     msg_put_u16(b, 443);
     msg_put_digest(b, &policy);
     msg_put_span(b, SPAN("push"));
+    msg_put_digest(b, &fix_terms);
     assert_int_equal(chan_commit(judge), 0);
 }
 
@@ -486,7 +487,7 @@ static struct id shown(const struct got *g)
     assert_int_equal(msg_get_u64(&m), 4);
     assert_true(span_eq(msg_get_span(&m, 100), SPAN("body")));
     assert_int_equal(msg_end(&m), 0);
-    assert_true(span_eq(w.sandbox, SPAN("s1")) && span_eq(w.rule, SPAN("push")) && w.has_body);
+    assert_true(span_eq(w.sandbox, SPAN("s1")) && memcmp(&w.terms, &fix_terms, sizeof(fix_terms)) == 0 && w.has_body);
     return w.ticket;
 }
 

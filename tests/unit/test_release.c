@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "policy/identity.h"
 #include "proxy/keeper/keep.h"
 #include "proxy/keeper/release.h"
 #include "proxy/wire_ticket.h"
@@ -25,7 +26,8 @@ static const struct {
     struct credential c;
     const char *host;
 } creds[] = {
-    {{.name = SPAN("file"), .source = SOURCE_FILE, .format = SPAN("Bearer {}")}, "a.example"},
+    {{.name = SPAN("file"), .source = SOURCE_FILE, .source_arg = SPAN("/source"), .format = SPAN("Bearer {}")},
+     "a.example"},
     {{.name = SPAN("env"), .source = SOURCE_ENV, .source_arg = SPAN("TOKEN"), .header = SPAN("X-Key")}, "a.example"},
     {{.name = SPAN("store"),
       .source = SOURCE_STORE,
@@ -58,6 +60,25 @@ bool policy_credential_may_go(const struct policy *p, size_t i, struct span sche
     return policy_credential_bound(p, i, scheme, host, port) && span_starts(path, SPAN("/api/"));
 }
 
+/* Which of two policies is in force is all that a place differs by here. */
+static uint8_t version = 1;
+static struct digest place_of_now(void)
+{
+    struct digest d;
+    digest_of(span_of(&version, 1), &d);
+    return d;
+}
+
+void policy_put_place(const struct policy *p, struct span scheme, struct span host, uint16_t port, struct dynbuf *out)
+{
+    (void)dynbuf_add_byte(out, version);
+}
+
+void policy_put_terms(const struct policy *p, const struct decision *d, struct dynbuf *out)
+{
+    (void)dynbuf_add_byte(out, version);
+}
+
 bool policy_upstream(const struct policy *p, struct span host, uint16_t port, struct arena *a, struct upstream *u)
 {
     u->cleartext_credentials = span_eq(host, SPAN("open.example"));
@@ -72,6 +93,7 @@ static struct sources *sources;
 static struct releaser *releaser;
 static EVP_PKEY *ledger;
 static uint8_t signature[RELEASE_SIGNATURE];
+static const struct digest policy = {{1}};
 
 static void write_file(const char *text, size_t n, unsigned mode)
 {
@@ -85,7 +107,8 @@ static void give_file(void)
 {
     int fd = open(path, O_RDONLY | O_NONBLOCK);
     assert_true(fd >= 0);
-    assert_int_equal(sources_add_file(sources, SPAN("file"), fd, &e), 0);
+    assert_int_equal(sources_add_file(sources, &policy, SPAN("/source"), fd, &e), 0);
+    sources_switch(sources, &policy);
 }
 
 static void put(struct span name, struct span value)
@@ -148,6 +171,7 @@ static struct release_ask ask(const char *credential, const char *host)
                                 .scheme = SPAN("https"),
                                 .host = span_str(host),
                                 .path = SPAN("/api/x"),
+                                .place = place_of_now(),
                                 .port = 443};
 }
 
@@ -356,19 +380,63 @@ static void d15_d24_bad_files_are_refused(void **state)
     give_file();
     expect(ask("file", "a.example"), SPAN_NONE);
     assert_int_equal(unlink(path), 0);
-    assert_int_equal(sources_add_file(sources, SPAN("file"), open(folder, O_RDONLY), &e), 0);
+    assert_int_equal(sources_add_file(sources, &policy, SPAN("/source"), open(folder, O_RDONLY), &e), 0);
+    sources_switch(sources, &policy);
     expect(ask("file", "a.example"), SPAN_NONE);
+}
+
+/* D44: the next policy gives the name another file, which cannot be opened: never the old file's value. */
+static void a_file_belongs_to_its_policy(void **state)
+{
+    struct digest next = {{2}}, third = {{3}};
+    struct release r;
+    struct release_ask scrub = ask("", "a.example");
+    expect(ask("file", "a.example"), SPAN("Bearer file-canary-1"));
+    assert_int_equal(sources_add_file(sources, &next, SPAN("/elsewhere"), open(path, O_RDONLY), &e), 0);
+    expect(ask("file", "a.example"), SPAN("Bearer file-canary-1")); /* not yet */
+    sources_switch(sources, &next);
+    expect(ask("file", "a.example"), SPAN_NONE);
+    give_file();
+    expect(ask("file", "a.example"), SPAN("Bearer file-canary-1"));
+    assert_int_equal(sources_add_file(sources, &next, SPAN("/source"), open(path, O_RDONLY), &e), 0);
+    sources_switch(sources, &third); /* what was opened for another policy is not of this one */
+    expect(ask("file", "a.example"), SPAN_NONE);
+    give_file();
+    write_file("file-canary-2", 13, 0600);
+    expect(ask("file", "a.example"), SPAN("Bearer file-canary-2"));
+    write_file("file-canary-3", 13, 0600);
+    give_file(); /* the same file, opened anew: what it held is scrubbed all the same */
+    expect(ask("file", "a.example"), SPAN("Bearer file-canary-3"));
+    assert_int_equal(releaser_ask(releaser, &scrub, &r), 0);
+    assert_true(scrubs(&r, SPAN("file-canary-2")));
+    release_clear(&r);
+}
+
+/* E45: judge and keeper mean the same by the name, or nothing leaves. */
+static void what_the_names_mean_must_be_the_same_here_and_there(void **state)
+{
+    struct release_ask a = ask("file", "a.example"), scrub = ask("", "a.example");
+    version = 2;
+    expect(a, SPAN_NONE);
+    struct release r;
+    assert_int_equal(releaser_ask(releaser, &scrub, &r), -1);
+    release_clear(&r);
+    expect(ask("file", "a.example"), SPAN("Bearer file-canary-1"));
+    version = 1;
+    expect(a, SPAN("Bearer file-canary-1"));
 }
 
 static void too_many_sources_are_refused(void **state)
 {
     char name[32];
-    for (int i = 0; i < SOURCES_FILES - 1; i++)
-        assert_int_equal(sources_add_file(sources, span_of(name, (size_t)snprintf(name, sizeof(name), "n%d", i)),
+    for (int i = 0; i < SOURCES_FILES; i++)
+        assert_int_equal(sources_add_file(sources, &policy,
+                                          span_of(name, (size_t)snprintf(name, sizeof(name), "n%d", i)),
                                           open("/dev/null", O_RDONLY), &e),
                          0);
-    assert_int_equal(sources_add_file(sources, SPAN("more"), open("/dev/null", O_RDONLY), &e), -1);
-    give_file(); /* an old one may still be replaced */
+    assert_int_equal(sources_add_file(sources, &policy, SPAN("more"), open("/dev/null", O_RDONLY), &e), -1);
+    int fd = open(path, O_RDONLY | O_NONBLOCK);
+    assert_int_equal(sources_add_file(sources, &policy, SPAN("n1"), fd, &e), 0); /* of one that is there, once more */
 }
 
 #define FRESH(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -376,10 +444,16 @@ static void too_many_sources_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        FRESH(each_source_gives_its_value),          FRESH(only_where_the_policy_says),
-        FRESH(the_scrub_list_is_that_of_the_host),   FRESH(a_held_write_needs_the_ledgers_word),
-        FRESH(a_file_is_read_again_when_it_changes), FRESH(d15_d24_bad_files_are_refused),
-        FRESH(too_many_sources_are_refused),         FRESH(none_is_served_twice_after_many_others),
+        FRESH(each_source_gives_its_value),
+        FRESH(only_where_the_policy_says),
+        FRESH(the_scrub_list_is_that_of_the_host),
+        FRESH(a_held_write_needs_the_ledgers_word),
+        FRESH(a_file_is_read_again_when_it_changes),
+        FRESH(d15_d24_bad_files_are_refused),
+        FRESH(too_many_sources_are_refused),
+        FRESH(a_file_belongs_to_its_policy),
+        FRESH(what_the_names_mean_must_be_the_same_here_and_there),
+        FRESH(none_is_served_twice_after_many_others),
     };
     return cmocka_run_group_tests_name("release", tests, NULL, NULL);
 }

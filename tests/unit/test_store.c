@@ -47,86 +47,6 @@ static void f12_what_is_not_our_store_is_refused(void **state)
     fix_open();
 }
 
-static void f12_another_schema_is_refused(void **state)
-{
-    store_close(&fix);
-    assert_int_equal(fix_sql("PRAGMA user_version=3"), SQLITE_OK);
-    refused("schema version 3");
-    assert_int_equal(fix_sql("PRAGMA user_version=0"), SQLITE_OK);
-    refused("schema version 0");
-    assert_int_equal(fix_sql("PRAGMA user_version=1"), SQLITE_OK); /* it is not: a table more */
-    refused("schema version 1");
-    assert_int_equal(fix_sql("PRAGMA user_version=2; DROP TABLE answer"), SQLITE_OK);
-    refused("schema version");
-}
-
-/* The file of fix_path as version 1 would have written it: its own schema, the same rows. */
-static void as_version_1(void)
-{
-    static const char *const tables[] = {"meta", "sandbox", "ticket", "body", "answer", "effect", "audit"};
-    char name[512], sql[2048], schema[16384], old[120];
-    const char *src = getenv("srcdir");
-    sqlite3 *c = NULL;
-    snprintf(name, sizeof(name), "%s/proxy/ledger/schema.sql", src ? src : ".");
-    FILE *f = fopen(name, "r");
-    assert_non_null(f);
-    schema[fread(schema, 1, sizeof(schema) - 1, f)] = '\0';
-    fclose(f);
-    snprintf(old, sizeof(old), "%s/version1.db", fix_folder);
-    assert_int_equal(sqlite3_open(old, &c), SQLITE_OK);
-    assert_int_equal(sqlite3_exec(c, schema, NULL, NULL, NULL), SQLITE_OK);
-    snprintf(sql, sizeof(sql), "PRAGMA application_id=%d; PRAGMA user_version=1; ATTACH '%s' AS now", DB_APPLICATION,
-             fix_path);
-    assert_int_equal(sqlite3_exec(c, sql, NULL, NULL, NULL), SQLITE_OK);
-    for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
-        sqlite3_stmt *s = NULL;
-        snprintf(sql, sizeof(sql), "SELECT group_concat(name) FROM pragma_table_info('%s')", tables[i]);
-        assert_int_equal(sqlite3_prepare_v2(c, sql, -1, &s, NULL), SQLITE_OK);
-        assert_int_equal(sqlite3_step(s), SQLITE_ROW);
-        const char *columns = (const char *)sqlite3_column_text(s, 0);
-        snprintf(sql, sizeof(sql), "INSERT INTO main.%s(%s) SELECT %s FROM now.%s", tables[i], columns, columns,
-                 tables[i]);
-        sqlite3_finalize(s);
-        assert_int_equal(sqlite3_exec(c, sql, NULL, NULL, NULL), SQLITE_OK);
-    }
-    sqlite3_close(c);
-    snprintf(sql, sizeof(sql), "%s-wal", fix_path);
-    (void)unlink(sql);
-    assert_int_equal(rename(old, fix_path), 0);
-    assert_int_equal(fix_count("PRAGMA user_version"), 1);
-}
-
-static void a_store_of_version_1_is_brought_to_this_one(void **state)
-{
-    uint64_t before, after;
-    struct wire_ticket_state open = fix_hold("s1", 1, 1, SPAN("the body"));
-    assert_int_equal(store_verify(fix, &before, &fix_err), 0);
-    store_close(&fix);
-    as_version_1();
-    fix_open();
-    assert_int_equal(fix_count("PRAGMA user_version"), DB_SCHEMA);
-    assert_int_equal(store_verify(fix, &after, &fix_err), 0);
-    assert_int_equal(after, before + 1); /* and the record of this start */
-    /* What was open can still be decided and used, with the bytes that were kept. */
-    assert_int_equal(fix_decide(&open.ticket, DECIDE_APPROVE, NULL), DECIDED_DONE);
-    assert_true(fix_claim(&open.ticket, 7, NULL));
-    assert_int_equal(fix_count("SELECT count(*) FROM reserved"), 0);
-    fix_reopen(); /* once is enough */
-}
-
-static void a_store_that_cannot_be_brought_here_stays_what_it_was(void **state)
-{
-    (void)fix_hold("s1", 1, 1, no_body);
-    store_close(&fix);
-    as_version_1();
-    assert_int_equal(fix_sql("CREATE INDEX reserved_old ON audit (kind)"),
-                     SQLITE_OK); /* in the way of the last step */
-    refused("cannot be brought from version 1");
-    assert_int_equal(fix_count("PRAGMA user_version"), 1);
-    assert_int_equal(fix_count("SELECT count(*) FROM pragma_table_info('ticket') WHERE name='refs'"), 0);
-    assert_int_equal(fix_count("SELECT count(*) FROM sqlite_schema WHERE name='reserved'"), 0);
-}
-
 static void a_record_says_what_the_policy_saw(void **state)
 {
     static struct wire_ticket t;
@@ -501,6 +421,22 @@ static void the_end_of_a_session_cancels_what_it_left_open(void **state)
     assert_int_equal(fix_decide(&one.ticket, DECIDE_APPROVE, NULL), DECIDED_NOT_PENDING);
     assert_int_equal(fix_decide(&other.ticket, DECIDE_APPROVE, NULL), DECIDED_DONE);
     assert_int_equal(fix_gone, 2);
+    b.kind = SPAN("token"); /* E45: made by name alone, its session is no longer than it */
+    struct digest hash = fix_digest(5);
+    b.has_token = true;
+    b.token_hash = hash;
+    assert_int_equal(store_sandbox_put(fix, &b, &why), 0);
+    assert_null(why);
+    one = fix_hold("s1", 3, 3, no_body);
+    two = fix_hold("s1", 4, 4, no_body);
+    assert_int_equal(fix_decide(&two.ticket, DECIDE_APPROVE, NULL), DECIDED_DONE);
+    assert_true(fix_claim(&two.ticket, 9, NULL));
+    fix_outcome(&two.ticket, 9, OUTCOME_ANSWERED, false, SPAN("kept"));
+    assert_int_equal(fix_count("SELECT count(*) FROM answer"), 1);
+    assert_int_equal(store_sandbox_remove(fix, SPAN("s1"), false, &why), 0);
+    assert_int_equal(store_commit(fix), 0);
+    assert_int_equal(fix_decide(&one.ticket, DECIDE_APPROVE, NULL), DECIDED_NOT_PENDING);
+    assert_int_equal(fix_count("SELECT count(*) FROM answer"), 0);
 }
 
 static void the_label_of_a_body_is_part_of_its_seal(void **state)
@@ -544,9 +480,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         FRESH(f12_what_is_not_our_store_is_refused),
-        FRESH(f12_another_schema_is_refused),
-        FRESH(a_store_of_version_1_is_brought_to_this_one),
-        FRESH(a_store_that_cannot_be_brought_here_stays_what_it_was),
         FRESH(a_record_says_what_the_policy_saw),
         FRESH(f12_a_corrupt_page_is_refused),
         FRESH(f12_a_store_that_somebody_holds_fails_the_turn_and_comes_back),

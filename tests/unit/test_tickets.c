@@ -251,7 +251,8 @@ static void a_claim_names_what_was_approved(void **state)
                                .ticket = st.ticket,
                                .credential = SPAN("demo"),
                                .host = SPAN("git.example"),
-                               .port = 443},
+                               .port = 443,
+                               .terms = fix_terms},
                        bad[4] = {good, good, good, good};
     struct store_bytes req = {.head = {NULL, 0}};
     struct digest d;
@@ -280,8 +281,12 @@ static void what_is_claimed_is_what_was_first_held(void **state)
     struct wire_ticket_state joined = fix_hold("s1", 1, 2, SPAN("others, under the same join key"));
     assert_true(id_eq(&joined.ticket, &st.ticket));
     assert_int_equal(fix_decide(&st.ticket, DECIDE_APPROVE, NULL), DECIDED_DONE);
-    struct store_claim c = {
-        .xid = 3, .ticket = st.ticket, .credential = SPAN("demo"), .host = SPAN("git.example"), .port = 443};
+    struct store_claim c = {.xid = 3,
+                            .ticket = st.ticket,
+                            .credential = SPAN("demo"),
+                            .host = SPAN("git.example"),
+                            .port = 443,
+                            .terms = fix_terms};
     struct store_bytes req = {.head = {NULL, 0}};
     struct digest d, want = fix_digest(1);
     uint8_t s;
@@ -516,9 +521,38 @@ static void without_the_keepers_key_no_body_is_held(void **state)
     assert_int_equal(fix_hold("s1", 2, 2, no_body).state, TICKET_PENDING);
 }
 
+/* E41: who approved did so on the terms of then; on others nothing is joined, and nothing is claimed. */
+static void on_other_terms_it_is_another_ticket(void **state)
+{
+    struct wire_ticket_state pending = fix_hold("s1", 1, 1, SPAN("x")), approved = fix_hold("s1", 2, 2, SPAN("x"));
+    uint8_t s;
+    fix_decide(&approved.ticket, DECIDE_APPROVE, NULL);
+    fix_terms = fix_digest(43);
+    struct wire_ticket_state again = fix_hold("s1", 1, 1, SPAN("x"));
+    assert_int_equal(again.state, TICKET_PENDING);
+    assert_false(again.joined || id_eq(&again.ticket, &pending.ticket));
+    assert_false(fix_claim(&approved.ticket, 7, &s));
+    assert_int_equal(s, TICKET_CANCELLED);
+    assert_int_equal(fix_count("SELECT count(*) FROM ticket WHERE state='cancelled' AND decided_by='policy'"), 2);
+    again = fix_hold("s1", 1, 1, SPAN("x"));
+    assert_true(again.joined);
+    fix_sql("UPDATE ticket SET terms=NULL WHERE state='pending'"); /* of an earlier version of the store */
+    again = fix_hold("s1", 1, 1, SPAN("x"));
+    assert_false(again.joined);
+    fix_decide(&again.ticket, DECIDE_APPROVE, NULL);
+    assert_true(fix_claim(&again.ticket, 8, &s));
+    fix_terms = fix_digest(44);
+    again = fix_hold("s1", 1, 1, SPAN("x"));
+    assert_true(again.joined && again.state == TICKET_EXECUTING); /* what is on its way is not asked for again */
+    fix_outcome(&again.ticket, 8, OUTCOME_ANSWERED, false, SPAN("kept"));
+    again = fix_hold("s1", 1, 1, SPAN("x"));
+    assert_true(again.joined && again.state == TICKET_DONE);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        FRESH(on_other_terms_it_is_another_ticket),
         FRESH(a_ticket_is_held_approved_executed_and_done),
         FRESH(e3_a_decision_is_taken_once),
         FRESH(an_approval_may_be_taken_back_until_it_is_used),

@@ -1,0 +1,358 @@
+#!/usr/bin/env python3
+"""A name is not an identity: what outlives a policy, under a reload that gives its name to something else (attacks.md D44,
+E41, E45). One table: a row is a long-lived object, what happens to its name, and what must be true then. Every row is run,
+and prints itself."""
+import json
+import os
+import pathlib
+import re
+import secrets
+
+from attack import Rig, fields_of
+from gateway import NOT_RELEASED, REFUSED
+from harness import main, test
+from ways import Refused, Wire
+
+BASE = {"name": "api", "file": "a.key", "hosts": ("upstream.test",), "header": "Authorization", "rule": "writes", "by": None,
+        "operators": (f"uid {os.getuid()}",), "reason": "optional", "within": "10m", "hold": "hold", "max": 3, "limited": "limited",
+        "more": ""}
+
+
+class World:
+    """A gateway whose policy is BASE and what a row makes of it. Reads of both hosts use the credential where it may go."""
+
+    def __init__(self, lab):
+        self.rig, self.lab = Rig(lab), lab
+        self.value = {name: secrets.token_urlsafe(32) for name in ("a", "b")}
+        for name, value in self.value.items():
+            lab.secret_file(f"{name}.key", value)
+        self.terms, self.first, self.count = dict(BASE), None, 0
+
+    def text(self):
+        t, up = self.terms, self.rig.up
+        only = ", ".join(f"{{ host: {h}, port: {up.port} }}" for h in t["hosts"])
+        upstreams = re.search(r"upstreams:\n(  - .*\n)+", self.rig.gw.policy.read_text())[0]
+        use = {h: f", use: {t['name']}" if t["name"] and h in t["hosts"] else "" for h in ("upstream.test", "other.test")}
+        who = f"approvers:\n  people: {{ operators: [{', '.join(json.dumps(o) for o in t['operators'])}] }}\n" if t["by"] else ""
+        inject = f"{{ header: {t['header']}, format: \"Bearer {{}}\" }}"
+        creds = f"credentials:\n  {t['name']}:\n    source: {{ file: {self.lab.dir / t['file']} }}\n    inject: {inject}\n    only: [{only}]\n" if t["name"] else ""
+        approve = f", approve: {{ within: {t['within']}, reason: {t['reason']}{', by: people' if t['by'] else ''} }}" if t["hold"] == "hold" else ""
+        place = f"host: upstream.test, port: {up.port}"
+        return (f"version: 1\nname: identity\n{upstreams}{creds}{who}rules:\n"
+                + "".join(f"  - {{ id: read-{h.split('.')[0]}, match: {{ host: {h}, port: {up.port}, effect: read }}, decide: allow{use[h]} }}\n" for h in use)
+                + f"  - {{ id: {t['rule']}, match: {{ {place}, method: POST, path: \"/hold/**\" }}, decide: {t['hold']}{use['upstream.test'] if t['hold'] != 'deny' else ''}{approve} }}\n"
+                + f"  - {{ id: {t['limited']}, match: {{ {place}, method: POST, path: /limited }}, decide: allow, limits: {{ requests: {t['max']}/1d }} }}\n"
+                + t["more"])
+
+    def use(self, **change):
+        """The policy with these terms is in force; its digest."""
+        self.terms = {**BASE, **change}
+        self.rig.gw.policy.write_text(self.text())
+        status, said = self.rig.control("POST", "/api/v1/reload")
+        assert status == 200, said
+        return self.digest()
+
+    def digest(self):
+        return self.rig.gw.cli_json("policy", "history")["current"]
+
+    def read(self, host="upstream.test", who="agent"):
+        wire = Wire(self.rig, "connect", who=who, host=host)
+        got = wire.talk(wire.head("GET", "/ok"), 1)
+        wire.close()
+        return got
+
+    def hold(self, path, body=b"x", who="agent", *fields):
+        """A write that is held: (what came back, its ticket)."""
+        wire = Wire(self.rig, "connect", who=who)
+        got = wire.talk(wire.head("POST", path, *fields, f"Content-Length: {len(body)}") + body, 1)
+        wire.close()
+        found = re.search(rb"Countersign-Ticket: (\S+)", got.data)
+        return got, found and found[1].decode()
+
+    def state(self, ticket):
+        return self.rig.gw.show(ticket)["state"]
+
+    def decide(self, ticket, reason=None):
+        self.rig.gw.cli("approvals", "approve", ticket, *(["--reason", reason] if reason else []), rc=0)
+
+    # what a row may expect
+
+    def sends(self, row, value, host="upstream.test", header="authorization"):
+        new = self.rig.passed(row, self.read(host), [("GET", "/ok", b"")])
+        sent = fields_of(new[0])
+        self.rig.holds(row, sent.get(header) == (value and f"Bearer {value}") and not (header != "authorization" and "authorization" in sent), sent)
+
+    def sends_nothing(self, row, host):
+        self.rig.refused(row, self.read(host), closed=False)
+
+
+def source(w, row, change, expect):
+    """A credential that was used a moment ago, so that its file is open, its value read, released and on a connection."""
+    w.use()
+    w.sends(f"E45 before {row}", w.value["a"])
+    w.use(**change)
+    expect(w, f"D44 {row}")
+
+
+def ticket(w, row, change, expect, approved=False):
+    """A held write, pending or approved, whose client comes back when the policy is another."""
+    w.count += 1
+    path = f"/hold/{w.count}"
+    w.use()
+    got, old = w.hold(path)
+    w.rig.held(f"E45 before {row}", got)
+    if approved:
+        w.decide(old)
+    w.use(**change)
+    expect(w, f"E41 {row}", path, old, approved)
+
+
+def void(w, row, path, old, approved):
+    """The old ticket ends by the policy's hand, whoever comes back or not; the new one has not been approved."""
+    w.lab.wait_for(f"{row}: {old} is cancelled", lambda: w.state(old) == "cancelled")
+    got, new = w.hold(path)
+    w.rig.held(row, got)
+    w.rig.holds(row, new and new != old and w.state(new) == "pending", (old, new))
+
+
+def denied(w, row, path, old, approved):
+    w.lab.wait_for(f"{row}: {old} is cancelled", lambda: w.state(old) == "cancelled")
+    got, new = w.hold(path)
+    w.rig.refused(row, got, closed=False, status=403)
+
+
+def stays(w, row, path, old, approved):
+    """Nothing that was agreed on is different: the same ticket, and its approval is good."""
+    if not approved:
+        got, new = w.hold(path)
+        w.rig.held(row, got)
+        w.rig.holds(row, new == old, (old, new))
+        w.decide(old)
+    got, _ = w.hold(path)
+    sent = fields_of(w.rig.passed(row, got, [("POST", path, b"x")])[0])
+    w.rig.holds(row, sent["authorization"] == f"Bearer {w.value['a']}" and w.state(old) == "done", sent)
+
+
+def gone(host):
+    return lambda w, row: w.sends_nothing(row, host)
+
+
+def value(name, host="upstream.test", header="authorization"):
+    return lambda w, row: w.sends(row, name and w.value[name], host, header)
+
+
+def both(w, row):
+    value("a")(w, row)
+    value("a", "other.test")(w, row)
+
+
+OTHER = ("other.test",)
+NOBODY = {"by": True, "operators": ("uid 4000000",)}
+MINE = {"by": True}
+SOURCES = [  # what the reload does with the credential's name, what the policy says then, what must be sent
+    ("rebinds it to a file that is not there, for another host", {"file": "none.key", "hosts": OTHER}, gone("other.test")),
+    ("rebinds it to a link, for another host", {"file": "link.key", "hosts": OTHER}, gone("other.test")),
+    ("rebinds it to an empty file, for another host", {"file": "empty.key", "hosts": OTHER}, gone("other.test")),
+    ("rebinds it to a folder, for another host", {"file": "out", "hosts": OTHER}, gone("other.test")),
+    ("rebinds it to a file that is not there, for the same host", {"file": "none.key"}, gone("upstream.test")),
+    ("rebinds it to another file", {"file": "b.key"}, value("b")),
+    ("rebinds it to another file and host", {"file": "b.key", "hosts": OTHER}, value("b", "other.test")),
+    ("rebinds it to another field", {"header": "X-Api-Key"}, value("a", header="x-api-key")),
+    ("renames it", {"name": "renamed"}, value("a")),
+    ("narrows it to another host", {"hosts": OTHER}, value(None)),
+    ("widens it to another host as well", {"hosts": ("upstream.test", "other.test")}, both),
+    ("removes it", {"name": ""}, value(None)),
+]
+TICKETS = [  # what the reload does with the terms of a hold, what the policy says then, what becomes of the ticket
+    ("renames its rule", {"rule": "other-writes"}, void),
+    ("rebinds its credential to another file", {"file": "b.key"}, void),
+    ("rebinds its credential to another field", {"header": "X-Api-Key"}, void),
+    ("renames its credential", {"name": "renamed"}, void),
+    ("widens its credential to another host", {"hosts": ("upstream.test", "other.test")}, void),
+    ("takes its credential away", {"name": ""}, void),
+    ("narrows who may approve", MINE, void),
+    ("narrows who may approve to somebody else", NOBODY, void),
+    ("wants a reason", {"reason": "required"}, void),
+    ("shortens its life", {"within": "5m"}, void),
+    ("removes its rule", {"hold": "deny"}, denied),
+    ("says more of something else", {"more": "  - { id: more, match: { host: other.test, path: /more }, decide: deny }\n"}, stays),
+]
+
+
+def prepare(w):
+    (w.lab.dir / "empty.key").touch(0o600)
+    (w.lab.dir / "link.key").symlink_to(w.lab.dir / "a.key")
+    (w.lab.dir / "none.key").unlink(missing_ok=True)
+
+
+@test()
+def a_credentials_name_is_not_its_source(lab):
+    w = World(lab)
+    prepare(w)
+    lab.expects(NOT_RELEASED, r"parent: credential api: cannot open")
+    for what, change, expect in SOURCES:
+        with w.rig.case("D44 E45", "reload"):
+            source(w, f"a source: a reload {what}", change, expect)
+        print(f"row: a credential's source, value, connection: a reload {what}", flush=True)
+    with w.rig.case("D44 E45", "rollback"):
+        first = w.use()
+        w.sends("D44 before", w.value["a"])
+        w.use(file="b.key", hosts=OTHER)
+        w.sends("D44 the other", w.value["b"], "other.test")
+        (lab.dir / "a.key").rename(lab.dir / "away.key")
+        lab.exempt(lab.dir / "away.key")
+        w.rig.gw.cli("policy", "rollback", first, rc=0)
+        w.sends_nothing("D44 back, and its file is not there any more", "upstream.test")
+        w.sends("E45 and the other host gets nothing", None, "other.test")
+        (lab.dir / "away.key").rename(lab.dir / "a.key")
+        w.rig.gw.cli("policy", "rollback", first, rc=0)
+        w.sends("D44 back", w.value["a"])
+        w.rig.gw.cli("policy", "rollback", "--end", rc=0)
+    print("row: a credential's source, value, connection: a rollback", flush=True)
+    w.rig.settle()
+
+
+@test()
+def a_ticket_is_of_the_terms_it_was_held_on(lab):
+    w = World(lab)
+    prepare(w)
+    for what, change, expect in TICKETS:
+        for approved in (False, True):
+            how = "an approved" if approved else "a pending"
+            with w.rig.case("E41 E45", "reload"):
+                ticket(w, f"{how} ticket: a reload {what}", change, expect, approved)
+            print(f"row: {how} ticket: a reload {what}", flush=True)
+    with w.rig.case("E41 E45", "reload"):
+        w.use(**MINE)  # the same approvers entry, with other people in it
+        got, old = w.hold("/hold/who")
+        w.decide(old)
+        w.use(**NOBODY)
+        void(w, "E41 an approved ticket: a reload narrows an approvers entry", "/hold/who", old, True)
+        w.use(**NOBODY)  # and widened: it was for nobody to approve, and is asked for again
+        got, old = w.hold("/hold/wide")
+        w.use()
+        void(w, "E45 a pending ticket: a reload widens who may approve", "/hold/wide", old, False)
+    print("row: a ticket: a reload narrows an approvers entry, and widens it", flush=True)
+    w.rig.settle()
+
+
+def main_rollback(w, row):
+    first = w.use()
+    got, old = w.hold("/hold/back")
+    w.decide(old)
+    w.use(reason="required")
+    w.lab.wait_for("cancelled", lambda: w.state(old) == "cancelled")
+    w.rig.gw.cli("policy", "rollback", first, rc=0)
+    got, new = w.hold("/hold/back")
+    w.rig.held(row, got)
+    w.rig.holds(row, new != old and w.state(old) == "cancelled" and w.state(new) == "pending", (old, new))
+    w.rig.gw.cli("policy", "rollback", "--end", rc=0)
+
+
+def recreate(w, name):
+    w.rig.gw.cli("sandbox", "rm", name, rc=0)
+    w.rig.gw.tokens.pop(name)
+    w.rig.gw.token(name)
+
+
+@test()
+def what_else_outlives_a_policy_or_a_sandbox(lab):
+    w = World(lab)
+    rig = w.rig
+
+    def row(what, way, check, ids="E45"):
+        with rig.case(ids, way):
+            check(f"E45 {what}")
+        print(f"row: {what}", flush=True)
+
+    def withdrawn(what):
+        main_rollback(w, what)
+
+    def frozen(what):
+        first = w.use()
+        rig.gw.cli("freeze", rc=0)
+        for step in (lambda: w.use(rule="other-writes"), lambda: rig.gw.cli("policy", "rollback", first, rc=0), lambda: rig.gw.cli("policy", "rollback", "--end", rc=0), lambda: recreate(w, "agent")):
+            step()
+            got, made = w.hold("/hold/frozen")
+            rig.refused(what, got, closed=False, status=403)
+            rig.holds(what, b"Writes are frozen" in got.data, got)
+        rig.gw.cli("thaw", rc=0)
+
+    def counted(what):
+        """A limit is known by its rule's id: what was used under it counts on, whatever the rule means by now."""
+        w.use(limited="spent")
+        for n in range(3):
+            rig.passed(what, w.hold("/limited")[0], [("POST", "/limited", b"x")])
+        for change in ({"max": 2}, {"name": "renamed"}, {"max": 3}):
+            w.use(limited="spent", **change)
+            rig.refused(what, w.hold("/limited")[0], closed=False)
+        recreate(w, "agent")
+        w.use(limited="spent")
+        rig.refused(f"{what}, as a sandbox of the same name", w.hold("/limited")[0], closed=False)
+
+    def counted_anew(what):
+        """Renamed, it begins at nothing: `policy diff` says so."""
+        w.use(limited="again")
+        rig.passed(what, w.hold("/limited")[0], [("POST", "/limited", b"x")])
+
+    def tokens(what):
+        """rm and create: the tunnel and the token of before are nobody's."""
+        w.use()
+        open_one, token = Wire(rig, "connect", who="short"), rig.gw.token("short")
+        rig.passed(what, open_one.talk(open_one.head("GET", "/ok"), 1), [("GET", "/ok", b"")])
+        recreate(w, "short")
+        new, rig.gw.tokens["short"] = rig.gw.tokens["short"], token
+        try:
+            Wire(rig, "connect", who="short")
+            rig.holds(f"{what}: the old token", False)
+        except Refused:
+            rig.holds(f"{what}: the old token", True)
+        rig.gw.tokens["short"] = new
+        try:
+            got = open_one.talk(open_one.head("GET", "/ok"), 1)
+        except OSError:
+            got = None
+        rig.holds(f"{what}: the old tunnel", got is None or got.status != [200], got)
+        rig.arrived()
+        rig.holds(f"{what}: the new one", w.read(who="short").status == [200])
+        rig.arrived()
+
+    def tickets(what):
+        """rm and create under the same name: the ticket of the first is not the second's, to see or to use."""
+        w.use()
+        got, old = w.hold("/hold/mine", who="first")
+        w.decide(old)
+        recreate(w, "first")
+        got, new = w.hold("/hold/mine", who="first")
+        rig.held(what, got)
+        rig.holds(what, new != old and w.state(new) == "pending", (old, new))
+        seen = rig.plain(f"GET http://countersign.internal/v1/tickets/{old} HTTP/1.1\r\nHost: countersign.internal\r\n"
+                         f"Proxy-Authorization: {rig.gw.basic('first')}\r\n\r\n".encode(), expect=1)
+        rig.holds(f"{what}: seen", seen.status == [404], seen)
+
+    def trust(what):
+        """Lists that cannot be read as such: the reload is refused, and nothing of it is in force."""
+        good, before = rig.gw.config.read_text(), w.use()
+        (lab.dir / "bad.crl").write_text("this is no list\n")
+        rig.gw.config.write_text(good + "crl: bad.crl\n")
+        w.terms = {**BASE, "file": "b.key"}
+        rig.gw.policy.write_text(w.text())
+        status, said = rig.control("POST", "/api/v1/reload")
+        rig.holds(what, status != 200, said)
+        rig.holds(what, w.digest() == before, said)
+        w.sends(what, w.value["a"])
+        rig.gw.config.write_text(good)
+        w.use()
+
+    lab.expects(REFUSED)
+    row("an approved ticket: a reload narrows, a rollback takes it back", "rollback", withdrawn, "E45")
+    row("a freeze: reload, rollback, sandbox rm and create", "reload", frozen)
+    row("what a limit counts: a reload narrows, renames a credential, widens; sandbox rm and create", "reload", counted)
+    row("what a limit counts: a reload renames its rule", "reload", counted_anew)
+    row("a token and a tunnel: sandbox rm and create", "connect", tokens)
+    row("a ticket, approved and seen: sandbox rm and create", "connect", tickets)
+    row("roots and lists: a reload with lists that are none", "reload", trust)
+    rig.settle()
+
+
+main()
