@@ -344,6 +344,7 @@ def what_else_outlives_a_policy_or_a_sandbox(lab):
         rig.gw.config.write_text(good)
         w.use()
 
+    rig.reloads_refused = True
     lab.expects(REFUSED)
     row("an approved ticket: a reload narrows, a rollback takes it back", "rollback", withdrawn, "E45")
     row("a freeze: reload, rollback, sandbox rm and create", "reload", frozen)
