@@ -324,6 +324,21 @@ class Terminal:
         return status
 
 
+@test()
+def every_namespace_is_its_own_and_so_is_the_session(lab):
+    """Compared with those outside: a sandbox that shared one would look the same from within."""
+    kinds = ("cgroup", "ipc", "mnt", "net", "pid", "user", "uts")
+    inside = python(lab, f"""
+        import json, os
+        names = {{kind: os.readlink("/proc/self/ns/" + kind) for kind in {kinds!r}}}
+        print(json.dumps({{"names": names, "session": os.getsid(0), "group": os.getpgid(0)}}))
+    """)
+    shared = [kind for kind in kinds if inside["names"][kind] == os.readlink(f"/proc/self/ns/{kind}")]
+    assert not shared, f"shared with the outside: {shared}"
+    # 0 is what a number outside the PID namespace looks like from within.
+    assert inside["session"] != 0 and inside["group"] != 0, inside
+
+
 @test("G12 run", "G2 run")
 def nothing_types_into_the_terminal(lab):
     if os.uname().machine != "x86_64":
