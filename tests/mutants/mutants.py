@@ -6,7 +6,7 @@ usage: mutants.py [-j N] [WORD...]       all rows, or those whose file or texts 
        mutants.py --texts                only whether each row's text still stands in its file, once
 
 A row: file, what stands there once, what stands there then, the tests that see it (programs of `make check`, or
-e2e:FILE:PART, for what no lower layer can see), and, when none sees it, why that is right. \\n is a line's end.
+e2e:FILE:PART, for what no lower layer can see), and, when none sees it, why that is right. \\n is a line's end and \\\\ a backslash.
 The tree as it is must be green first. A row that does not compile is broken, not noticed. It takes a scratch directory
 below TMPDIR (MUTANTS_DIR: one that is kept, and used again).
 """
@@ -16,6 +16,7 @@ import json
 import os
 import pathlib
 import queue
+import re
 import shutil
 import signal
 import subprocess
@@ -35,7 +36,7 @@ class Row:
     def __init__(self, number, fields):
         fields += [""] * (5 - len(fields))
         self.number, self.file, self.tests, self.why = number, fields[0], fields[3].split(), fields[4]
-        self.old, self.new = (text.replace("\\n", "\n") for text in fields[1:3])
+        self.old, self.new = (re.sub(r"\\(.)", lambda m: "\n" if m[1] == "n" else m[1], text) for text in fields[1:3])
         self.programs = [t for t in self.tests if not t.startswith("e2e:")]
         self.e2e = [t.split(":")[1:] for t in self.tests if t.startswith("e2e:")]
 
@@ -142,31 +143,34 @@ class Tree:
         return ("explained", row.why) if row.why else ("unnoticed", "by none of " + " ".join(row.tests))
 
 
-def green(tree, rows):
+def green(tree, programs):
     """Seconds each test takes on the tree as it is. Ends when one fails there."""
     took = {}
-    for program in sorted({p for r in rows for p in r.programs}):
+    for program in programs:
         began = time.monotonic()
         status, out = tree.test(program, None)
         took[program] = time.monotonic() - began
         if status != 0:
             sys.exit(f"{program} fails without a fault:\n{out[-4000:].decode('utf-8', 'replace')}")
+    return took
+
+
+def green_e2e(tree, rows):
+    tree.ready_plain()
     for file, part in sorted({tuple(e) for r in rows for e in r.e2e}):
         status, out = tree.test_e2e(file, part, None)
         if status != 0:
             sys.exit(f"{file} {part} fails without a fault:\n{out[-4000:].decode('utf-8', 'replace')}")
-    return took
 
 
 def trees(scratch, n, rows):
+    programs = sorted({p for r in rows for p in r.programs})
     first = Tree(scratch / "0")
     first.top.mkdir(parents=True, exist_ok=True)
     first.fill()
-    print("==> the tree as it is", flush=True)
-    first.ready(sorted({p for r in rows for p in r.programs}))
-    if any(r.e2e for r in rows):
-        first.ready_plain()
-    took = green(first, rows)
+    print(f"==> {len(programs)} test programs are built and run as they are", flush=True)
+    first.ready(programs)
+    took = green(first, programs)
     found = [first]
     for i in range(1, n):
         other = Tree(scratch / str(i))
@@ -209,7 +213,10 @@ def work(rows, every, took):
     with concurrent.futures.ThreadPoolExecutor(len(every)) as pool:
         for done in [pool.submit(one, batch) for batch in small]:
             done.result()
-    one(last, every[0])
+    if last:
+        print("==> the whole is built and installed for what only e2e sees", flush=True)
+        green_e2e(every[0], last)
+        one(last, every[0])
     return results
 
 
