@@ -1,5 +1,7 @@
 #include "proxy/carrier/scrub.h"
 #include "common/id.h"
+#include "common/utf8.h"
+#include "proxy/carrier/plan/plan.h"
 
 #include <stdlib.h>
 
@@ -80,15 +82,74 @@ static int hexes(struct forms *f, struct span s)
     return 0;
 }
 
-/* JSON strings: quote and backslash must be escaped, the slash may be. */
-static int jsons(struct forms *f, struct span s)
+/* One character, whole or (of what is no UTF-8) a byte: its code point. */
+static uint32_t code_point(struct span c)
 {
-    const char *escaped[2] = {"\"\\", "\"\\/"};
-    for (int v = 0; v < 2; v++) {
-        for (size_t i = 0; i < s.n; i++) {
-            if (among(s.p[i], escaped[v]))
+    static const uint8_t first_bits[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
+    uint32_t v = c.p[0] & (c.n > 1 ? first_bits[c.n] : 0xffu);
+    for (size_t i = 1; i < c.n; i++)
+        v = v << 6 | (c.p[i] & 0x3fu);
+    return v;
+}
+
+/* How an encoder writes a text: what it puts a backslash before, what it writes as a number, what it leaves. Each row
+ * is what widespread ones do unless they are told otherwise; many agree on most secrets, and a form is entered once.
+ */
+struct json_style {
+    const char *slashed, *numbered;
+    bool ascii; /* beyond ASCII as numbers, too */
+    bool upper;
+    bool all; /* every character as a number */
+};
+
+static const struct json_style json_styles[] = {
+    {"\"\\", "", false, false, false},         /* RFC 8259: only what must be */
+    {"\"\\", "", true, false, false},          /* Python */
+    {"\"\\/", "", false, false, false},        /* the slash as well */
+    {"\"\\/", "", true, false, false},         /* PHP */
+    {"\"\\", "<>&", false, false, false},      /* Go, Rails */
+    {"\"\\", "<>&'", false, false, false},     /* Jinja's tojson */
+    {"\"\\", "<>&='", false, false, false},    /* Gson */
+    {"\\", "\"&'+<>`\x7f", true, true, false}, /* .NET */
+    {"\\/", "\"<>&'", true, true, false},      /* PHP with JSON_HEX_* */
+    {"\"\\", "<>/", false, true, false},       /* JavaScript's for script elements */
+    {"\"\\", "<>&", false, true, false},       /* Django's json_script */
+    {"", "\\'\"><&=-;`", false, true, false},  /* Django's escapejs */
+    {"", "", false, false, true},              /* every one */
+    {"", "", false, true, true},
+};
+
+static void json_number(struct dynbuf *out, uint32_t c, bool upper)
+{
+    uint32_t unit[2] = {c, 0};
+    size_t n = 1;
+    if (c > 0xffff) {
+        unit[0] = 0xd800 + ((c - 0x10000) >> 10);
+        unit[1] = 0xdc00 + ((c - 0x10000) & 0x3ff);
+        n = 2;
+    }
+    for (size_t i = 0; i < n; i++)
+        (void)dynbuf_addf(out, upper ? "\\u%04X" : "\\u%04x", unit[i]);
+}
+
+/* JSON strings. whole: also in the styles that spare nothing. */
+static int jsons(struct forms *f, struct span s, bool whole)
+{
+    for (size_t v = 0; v < sizeof(json_styles) / sizeof(json_styles[0]); v++) {
+        const struct json_style *y = &json_styles[v];
+        if (y->all && !whole)
+            continue;
+        for (size_t i = 0, n; i < s.n; i += n) {
+            struct span rest = span_from(s, i);
+            n = utf8_char(rest) ? utf8_char(rest) : 1;
+            struct span c = span_first(rest, n);
+            if (y->all || among(c.p[0], y->numbered) || (y->ascii && n > 1)) {
+                json_number(&f->tmp, code_point(c), y->upper);
+                continue;
+            }
+            if (among(c.p[0], y->slashed))
                 dynbuf_add_byte(&f->tmp, '\\');
-            dynbuf_add_byte(&f->tmp, s.p[i]);
+            dynbuf_add(&f->tmp, c);
         }
         if (give(f) != 0)
             return -1;
@@ -96,20 +157,56 @@ static int jsons(struct forms *f, struct span s)
     return 0;
 }
 
-/* Text in HTML and XML: the five characters, the two that have a numeric name in both its spellings. */
+/* Text in HTML and XML. What has a name: & < > " ' in this order; an empty one is left as it is. */
+struct html_style {
+    const char *name[5];
+    const char *numbered; /* NULL: all but letters and digits */
+    enum { DECIMAL, HEX_UPPER, HEX_LOWER } number;
+};
+
+#define AMP_LT_GT "&amp;", "&lt;", "&gt;"
+static const struct html_style html_styles[] = {
+    {{AMP_LT_GT, "&quot;", "&#39;"}, "", DECIMAL},      /* Rails, lodash */
+    {{AMP_LT_GT, "&#34;", "&#39;"}, "", DECIMAL},       /* Go's EscapeString, MarkupSafe */
+    {{AMP_LT_GT, "&quot;", "&#x27;"}, "", DECIMAL},     /* Python, Django, React */
+    {{AMP_LT_GT, "&quot;", "&#039;"}, "", DECIMAL},     /* PHP */
+    {{AMP_LT_GT, "&quot;", "&apos;"}, "", DECIMAL},     /* XML */
+    {{AMP_LT_GT, "&quot;", ""}, "", DECIMAL},           /* Commons Text */
+    {{AMP_LT_GT, "", ""}, "", DECIMAL},                 /* text between tags */
+    {{AMP_LT_GT, "&#34;", "&#39;"}, "+", DECIMAL},      /* Go's templates */
+    {{AMP_LT_GT, "&#34;", "&#39;"}, "+`= ", DECIMAL},   /* the same, in attributes without quotes */
+    {{AMP_LT_GT, "&quot;", "&#x27;"}, "+`", HEX_UPPER}, /* .NET */
+    {{AMP_LT_GT, "&quot;", "&#x27;"}, "`=", HEX_UPPER}, /* Handlebars */
+    {{AMP_LT_GT, "&quot;", "&#39;"}, "/`=", HEX_UPPER}, /* Mustache */
+    {{AMP_LT_GT, "&quot;", "&#x27;"}, "/", HEX_UPPER},  /* OWASP's six */
+    {{AMP_LT_GT, "&quot;", "&#x27;"}, NULL, HEX_LOWER}, /* ESAPI */
+    {{AMP_LT_GT, "&#34;", "&#39;"}, NULL, DECIMAL},
+};
+
+static void html_char(struct dynbuf *out, const struct html_style *y, struct span c)
+{
+    static const char order[] = "&<>\"'";
+    const char *at = c.p[0] ? strchr(order, c.p[0]) : NULL;
+    bool plain = c.n == 1 && kept(c.p[0], KEEP_UNRESERVED) && !among(c.p[0], "-._~");
+    if (at != NULL && y->name[at - order][0])
+        dynbuf_add(out, span_str(y->name[at - order]));
+    else if (y->numbered == NULL ? !plain : among(c.p[0], y->numbered))
+        (void)dynbuf_addf(out,
+                          y->number == DECIMAL     ? "&#%u;"
+                          : y->number == HEX_UPPER ? "&#x%X;"
+                                                   : "&#x%x;",
+                          (unsigned)code_point(c));
+    else
+        dynbuf_add(out, c);
+}
+
 static int htmls(struct forms *f, struct span s)
 {
-    static const char *const name[3][5] = {{"&amp;", "&lt;", "&gt;", "&quot;", "&#39;"},
-                                           {"&amp;", "&lt;", "&gt;", "&#34;", "&#39;"},
-                                           {"&amp;", "&lt;", "&gt;", "&quot;", "&#x27;"}};
-    for (int v = 0; v < 3; v++) {
-        for (size_t i = 0; i < s.n; i++) {
-            const char *at = s.p[i] ? strchr("&<>\"'", s.p[i]) : NULL;
-            static const char order[] = "&<>\"'";
-            if (at != NULL)
-                dynbuf_add(&f->tmp, span_str(name[v][strchr(order, s.p[i]) - order]));
-            else
-                dynbuf_add_byte(&f->tmp, s.p[i]);
+    for (size_t v = 0; v < sizeof(html_styles) / sizeof(html_styles[0]); v++) {
+        for (size_t i = 0, n; i < s.n; i += n) {
+            struct span rest = span_from(s, i);
+            n = utf8_char(rest) ? utf8_char(rest) : 1;
+            html_char(&f->tmp, &html_styles[v], span_first(rest, n));
         }
         if (give(f) != 0)
             return -1;
@@ -131,7 +228,7 @@ static int base64_inner(struct forms *f, struct span s, size_t before)
     (void)base64_encode(span_of(plain, n), text);
     size_t from = (8 * before + 5) / 6, to = 8 * n / 6;
     struct span inner = span_of(text + from, to - from);
-    if (f->emit(f->arg, inner) != 0 || jsons(f, inner) != 0 ||
+    if (f->emit(f->arg, inner) != 0 || jsons(f, inner, false) != 0 || htmls(f, inner) != 0 ||
         percent(f, inner, KEEP_UNRESERVED, "0123456789ABCDEF") != 0 ||
         percent(f, inner, KEEP_UNRESERVED, "0123456789abcdef") != 0)
         goto out;
@@ -151,7 +248,7 @@ out:
 int scrub_forms(struct span secret, int (*emit)(void *arg, struct span form), void *arg)
 {
     struct forms f = {.emit = emit, .arg = arg};
-    dynbuf_init(&f.tmp, 6 * (size_t)SCRUB_SECRET_MAX);
+    dynbuf_init(&f.tmp, PLAN_FORM_MOST * (size_t)SCRUB_SECRET_MAX + 64);
     int rc = emit(arg, secret);
     for (size_t before = 0; rc == 0 && before < 3; before++)
         rc = base64_inner(&f, secret, before);
@@ -160,7 +257,7 @@ int scrub_forms(struct span secret, int (*emit)(void *arg, struct span form), vo
     if (rc == 0)
         rc = hexes(&f, secret);
     if (rc == 0)
-        rc = jsons(&f, secret);
+        rc = jsons(&f, secret, true);
     if (rc == 0)
         rc = htmls(&f, secret);
     dynbuf_wipe(&f.tmp);

@@ -1,4 +1,4 @@
-/* D1-D4, D6, D26, D37, D39 and INV4 as far as bytes go: what the scrub finds, wherever the stream was cut. */
+/* D1-D4, D6, D26, D37, D39, D45 and INV4 as far as bytes go: what the scrub finds, wherever the stream was cut. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -128,6 +128,37 @@ static void other_forms(void **state)
     covered(set, "<p>", SPAN("p/s+s w&amp;rd=%x&quot;\\&lt;7&gt;~!"), "</p>");
     covered(set, "", SPAN("702f732b7320772672643d2578225c3c373e7e21"), "0");
     covered(set, "", SPAN("702F732B7320772672643D2578225C3C373E7E21"), "0");
+    scrub_unref(&set);
+}
+
+/* D45: as encoders write it unless they are told otherwise. */
+static void default_escapes(void **state)
+{
+    struct scrub *set = set_of(ODD, NULL);
+    covered(set, "\"", SPAN("p/s\\u002Bs w\\u0026rd=%x\\u0022\\\\\\u003C7\\u003E~!"), "\"");    /* .NET */
+    covered(set, "\"", SPAN("p/s+s w\\u0026rd=%x\\\"\\\\\\u003c7\\u003e~!"), "\"");             /* Go */
+    covered(set, "\"", SPAN("p/s+s w\\u0026rd\\u003d%x\\\"\\\\\\u003c7\\u003e~!"), "\"");       /* Gson */
+    covered(set, "\"", SPAN("p\\/s+s w\\u0026rd=%x\\u0022\\\\\\u003C7\\u003E~!"), "\"");        /* PHP, JSON_HEX */
+    covered(set, "\"", SPAN("p/s+s w\\u0026rd\\u003D%x\\u0022\\u005C\\u003C7\\u003E~!"), "\""); /* escapejs */
+    covered(set, "<p>", SPAN("p/s&#43;s w&amp;rd=%x&#34;\\&lt;7&gt;~!"), "</p>");               /* Go */
+    covered(set, "<p>", SPAN("p/s&#43;s&#32;w&amp;rd&#61;%x&#34;\\&lt;7&gt;~!"), "</p>");       /* Go, no quotes */
+    covered(set, "<p>", SPAN("p/s&#x2B;s w&amp;rd=%x&quot;\\&lt;7&gt;~!"), "</p>");             /* .NET */
+    covered(set, "<p>", SPAN("p&#x2F;s+s w&amp;rd&#x3D;%x&quot;\\&lt;7&gt;~!"), "</p>");        /* Mustache */
+    covered(set, "<p>", SPAN("p/s+s w&amp;rd=%x\"\\&lt;7&gt;~!"), "</p>");                      /* between tags */
+    scrub_unref(&set);
+    set = set_of("it's\xc3\xa9\xf0\x9f\x94\x91 8", NULL);
+    covered(set, "\"", SPAN("it's\\u00e9\\ud83d\\udd11 8"), "\""); /* Python, PHP */
+    covered(set, "\"", SPAN("it\\u0027s\\u00E9\\uD83D\\uDD11 8"), "\"");
+    covered(set, "\"", SPAN("\\u0069\\u0074\\u0027\\u0073\\u00e9\\ud83d\\udd11\\u0020\\u0038"), "\"");
+    covered(set, "<", SPAN("it&#039;s\xc3\xa9\xf0\x9f\x94\x91 8"), ">");
+    covered(set, "<", SPAN("it&apos;s\xc3\xa9\xf0\x9f\x94\x91 8"), ">");
+    scrub_unref(&set);
+    set = set_of("~~?>~~?>~~?>", NULL); /* in base64: fn4/Pn5+Pz5+fj8+ */
+    const char *const whole[] = {
+        "fn4\\/Pn5+Pz5+fj8+",           "fn4/Pn5\\u002BPz5\\u002Bfj8\\u002B", "fn4\\u002FPn5+Pz5+fj8+",
+        "fn4/Pn5&#43;Pz5&#43;fj8&#43;", "fn4/Pn5&#x2B;Pz5&#x2B;fj8&#x2B;",    "fn4&#x2F;Pn5+Pz5+fj8+"};
+    for (size_t i = 0; i < sizeof(whole) / sizeof(whole[0]); i++)
+        covered(set, "\"", span_str(whole[i]), "\"");
     scrub_unref(&set);
 }
 
@@ -285,7 +316,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(literal),     cmocka_unit_test(base64),  cmocka_unit_test(other_forms),
         cmocka_unit_test(overlapping), cmocka_unit_test(decoys),  cmocka_unit_test(clean_body),
-        cmocka_unit_test(limits),      cmocka_unit_test(no_room),
+        cmocka_unit_test(limits),      cmocka_unit_test(no_room), cmocka_unit_test(default_escapes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
