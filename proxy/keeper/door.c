@@ -107,11 +107,22 @@ static void list(struct caller *c)
     dynbuf_free(&body);
 }
 
+/* What a credential of the policy in force could not use is refused now, not at its first request. */
+static int fits_policy(const struct policy *p, struct span name, struct span value, struct err *e)
+{
+    struct credential c;
+    for (size_t i = 0; p != NULL && policy_credential(p, i, &c); i++)
+        if (c.source == SOURCE_STORE && span_eq(c.source_arg, name) && value_fits(&c, value, e) != 0)
+            return -1;
+    return 0;
+}
+
 static void put(struct caller *c, struct span name, struct span raw)
 {
     struct err e = {{0}};
     struct span value = value_trim(raw);
-    if (!vault_name_ok(name) || value_check(value, &e) != 0) {
+    if (!vault_name_ok(name) || value_check(value, &e) != 0 ||
+        fits_policy(c->keeper->policy, name, value, &e) != 0) {
         refuse(c, 400, "Bad Request", e.text[0] ? e.text : "a secret's name is A-Z a-z 0-9 . _ -");
         return;
     }

@@ -64,9 +64,22 @@ struct secret *value_basic(const struct credential *c, struct span v)
 struct span value_password(const struct credential *c, struct span v)
 {
     struct span user, password;
-    if (!is_basic(c) || c->basic_user.n || !span_cut(v, ':', &user, &password) || password.n < VALUE_MIN)
+    if (!is_basic(c) || c->basic_user.n || !span_cut(v, ':', &user, &password))
         return SPAN_NONE;
-    return password;
+    if (password.n == 0) /* a key goes as the user of some services */
+        password = user;
+    return password.n < VALUE_MIN ? SPAN_NONE : password;
+}
+
+int value_fits(const struct credential *c, struct span v, struct err *e)
+{
+    if (!is_basic(c) || c->basic_user.n)
+        return 0;
+    if (span_index(v, ':') == v.n)
+        return err_set(e, "the value must be user:password, for the policy names no user");
+    if (value_password(c, v).n == 0)
+        return err_set(e, "the password in it is shorter than %d bytes: answers could not be scrubbed of it", VALUE_MIN);
+    return 0;
 }
 
 static struct secret *render_basic(const struct credential *c, struct span v, struct err *e)
@@ -76,10 +89,8 @@ static struct secret *render_basic(const struct credential *c, struct span v, st
         err_set(e, "the user of Basic has a colon in it or is too long");
         goto out;
     }
-    if (c->basic_user.n == 0 && span_index(v, ':') == v.n) {
-        err_set(e, "the value must be user:password, for the policy names no user");
+    if (value_fits(c, v, e) != 0)
         goto out;
-    }
     if ((pair = value_basic(c, v)) == NULL) {
         err_set(e, "out of memory");
         goto out;

@@ -335,8 +335,11 @@ static void values_are_rendered_as_the_policy_says(void **state)
     c.basic_user = SPAN("a:b");
     expect_rendered(c, SPAN("pass"), SPAN_NONE);
     c.basic_user = SPAN_NONE;
-    expect_rendered(c, SPAN("user:pass"), SPAN("Basic dXNlcjpwYXNz"));
+    expect_rendered(c, SPAN("user:password"), SPAN("Basic dXNlcjpwYXNzd29yZA=="));
+    expect_rendered(c, SPAN("sk_live_1234:"), SPAN("Basic c2tfbGl2ZV8xMjM0Og=="));
     expect_rendered(c, SPAN("pass"), SPAN_NONE);
+    expect_rendered(c, SPAN("user-of-many-letters:passwor"), SPAN_NONE); /* D45 */
+    expect_rendered(c, SPAN("user:"), SPAN_NONE);
     assert_true(span_eq(value_header(&c), SPAN("Authorization")));
 }
 
