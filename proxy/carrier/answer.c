@@ -30,10 +30,14 @@ static bool dropped(const struct exchange *x, const struct http_head *h, struct 
                                span_ieq(name, SPAN("server-timing")));
 }
 
-static bool is_digest(struct span name)
+bool answer_is_digest(struct span name)
 {
-    return span_ieq(name, SPAN("content-digest")) || span_ieq(name, SPAN("repr-digest")) ||
-           span_ieq(name, SPAN("digest")) || span_ieq(name, SPAN("content-md5"));
+    static const char *const names[] = {"content-digest", "repr-digest", "digest",      "content-md5",       "etag",
+                                        "signature",      "x-goog-hash", "x-amz-crc32", "x-ms-content-crc64"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (span_ieq(name, span_str(names[i])))
+            return true;
+    return begins(name, SPAN("x-amz-checksum-")) || begins(name, SPAN("x-checksum-"));
 }
 
 /* May bytes in it be covered without breaking it? */
@@ -108,7 +112,7 @@ static enum walk_next keep_head(struct exchange *x, const struct http_head *h, s
         const struct http_field *f = &h->field[i];
         if (dropped(x, h, f->name))
             continue;
-        x->digests |= is_digest(f->name);
+        x->digests |= answer_is_digest(f->name);
         a.field[a.nfields++] = (struct http_field){moved(f->name, raw.p, copy.p), moved(f->value, raw.p, copy.p)};
     }
     note_framing(x, h, &a);
@@ -174,7 +178,8 @@ static enum walk_next something_found(struct exchange *x)
     if (!x->text)
         return exchange_fail(x, "secret-in-answer", "a secret stood in an answer that is not text; it was cut off");
     if (x->relayed && x->digests)
-        return exchange_fail(x, "secret-in-answer", "a secret stood in an answer under a digest; it was cut off");
+        return exchange_fail(x, "secret-in-answer",
+                             "a secret stood in an answer whose head had a digest of it; it was cut off");
     x->covered = true;
     return WALK_NEXT;
 }

@@ -14,11 +14,7 @@ static int write_head_again(struct exchange *x, struct dynbuf *out, bool digests
     b = a;
     b.nfields = 0;
     for (size_t i = 0; i < a.nfields; i++) {
-        struct span name = a.field[i].name;
-        bool digest = span_ieq(name, SPAN("content-digest")) || span_ieq(name, SPAN("repr-digest")) ||
-                      span_ieq(name, SPAN("digest")) || span_ieq(name, SPAN("content-md5")) ||
-                      span_ieq(name, SPAN("etag"));
-        if (!digests_go || !digest)
+        if (!digests_go || !answer_is_digest(a.field[i].name))
             b.field[b.nfields++] = a.field[i];
     }
     if (own_length && b.framing != HTTP_NO_BODY) {

@@ -32,6 +32,8 @@ void send_body_frame(struct exchange *x, struct frame *f);
 /* answer.c, relay.c */
 enum walk_next answer_head(struct exchange *x);
 enum walk_next answer_body(struct exchange *x);
+/* Does the field tell which bytes the body has? Then it is wrong once one of them is covered (D38, D47). */
+bool answer_is_digest(struct span name);
 void relay_credit(struct exchange *x, struct frame *f);
 /* Give on what is ready within the credit. -1: the front does not take it. */
 int relay_ready(struct exchange *x, bool end) MUSTCHECK;

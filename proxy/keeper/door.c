@@ -121,8 +121,7 @@ static void put(struct caller *c, struct span name, struct span raw)
 {
     struct err e = {{0}};
     struct span value = value_trim(raw);
-    if (!vault_name_ok(name) || value_check(value, &e) != 0 ||
-        fits_policy(c->keeper->policy, name, value, &e) != 0) {
+    if (!vault_name_ok(name) || value_check(value, &e) != 0 || fits_policy(c->keeper->policy, name, value, &e) != 0) {
         refuse(c, 400, "Bad Request", e.text[0] ? e.text : "a secret's name is A-Z a-z 0-9 . _ -");
         return;
     }

@@ -78,7 +78,8 @@ int value_fits(const struct credential *c, struct span v, struct err *e)
     if (span_index(v, ':') == v.n)
         return err_set(e, "the value must be user:password, for the policy names no user");
     if (value_password(c, v).n == 0)
-        return err_set(e, "the password in it is shorter than %d bytes: answers could not be scrubbed of it", VALUE_MIN);
+        return err_set(e, "the password in it is shorter than %d bytes: answers could not be scrubbed of it",
+                       VALUE_MIN);
     return 0;
 }
 

@@ -21,11 +21,11 @@ int value_check(struct span v, struct err *e) MUSTCHECK;
 struct secret *value_render(const struct credential *c, struct span v, struct err *e) MUSTCHECK;
 /* "user:secret", which Basic carries; NULL when the credential is not Basic, or memory is out. */
 struct secret *value_basic(const struct credential *c, struct span v) MUSTCHECK;
-/* What comes after "user:" when the value itself is such a pair (the user, when nothing does) and that part can be told
- * from chance; or empty. */
+/* What comes after "user:" when the value itself is such a pair (the user, when nothing does) and that part can be
+ * told from chance; or empty. */
 struct span value_password(const struct credential *c, struct span v);
-/* Can this credential carry the value? Not a pair without a password, or with one shorter than VALUE_MIN. 0, or -1 with
- * words. */
+/* Can this credential carry the value? Not a pair without a password, or with one shorter than VALUE_MIN. 0, or -1
+ * with words. */
 int value_fits(const struct credential *c, struct span v, struct err *e) MUSTCHECK;
 /* The name of the field: the policy's, or Authorization. */
 struct span value_header(const struct credential *c);

@@ -1,5 +1,5 @@
 /* Credentials and answers that echo them, through a real carrier: INV4, INV7, D1, D2, D4, D5, D10, D14, D16, D25,
- * D27, D38, D41, C23, C24. */
+ * D27, D38, D41, D47, C23, C24. */
 #include "tests/unit/carrier_world.h"
 
 #include <stdio.h>
@@ -156,6 +156,49 @@ static void echoed_in_pieces(void **state)
     world_free(&w);
 }
 
+/* D47: what tells which bytes a body has goes when one of them is covered; and when it has gone already, the rest of
+ * the body does not. Where nothing is found it stays. */
+static void digests(void **state)
+{
+    static const char *const name[] = {"ETag",           "Content-MD5",     "Digest",
+                                       "Content-Digest", "Repr-Digest",     "x-goog-hash",
+                                       "X-Amz-Crc32",    "X-Checksum-Sha1", "x-amz-checksum-sha256"};
+    struct world *w = world_new();
+    struct answer a;
+    char text[300];
+    size_t up = 0;
+    for (size_t i = 0; i < sizeof(name) / sizeof(name[0]); i++) {
+        uint64_t n = 10 * i;
+        snprintf(text, sizeof(text),
+                 "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n%s: x\r\nContent-Length: %d\r\n\r\n%s", name[i], 40,
+                 TOKEN);
+        credentialed(w, n + 1, up, text);
+        (void)world_result(w, XID(n + 1));
+        world_settle(w);
+        world_front_answer(w, XID(n + 1), &a);
+        assert_false(has_field(&a, name[i]));
+        assert_true(a.ok && a.body.n == 40 && a.body.p[0] == '*');
+        dynbuf_free(&a.body);
+        snprintf(text, sizeof(text),
+                 "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n%s: x\r\nContent-Length: 5\r\n\r\nhello", name[i]);
+        credentialed(w, n + 2, up, text);
+        (void)world_result(w, XID(n + 2));
+        world_settle(w);
+        world_front_answer(w, XID(n + 2), &a);
+        assert_true(has_field(&a, name[i]));
+        dynbuf_free(&a.body);
+        snprintf(text, sizeof(text),
+                 "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n%s: x\r\nContent-Length: 43\r\n\r\nab\n", name[i]);
+        credentialed(w, n + 3, up, text);
+        (void)world_wait(w, ROLE_FRONT, M_ANSWER, XID(n + 3));
+        world_answer(w, up, TOKEN);
+        expect_code(w, XID(n + 3), OUTCOME_ANSWERED, "secret-in-answer");
+        expect_answer(w, XID(n + 3), "ab\n", false);
+        up++;
+    }
+    world_free(&w);
+}
+
 /* What the front was sent for an exchange: types and sizes, in order. */
 static size_t frames_of(const struct world *w, uint64_t xid, size_t *out, size_t max)
 {
@@ -259,7 +302,7 @@ int main(void)
         cmocka_unit_test(release_late),     cmocka_unit_test(echoed),
         cmocka_unit_test(echoed_in_pieces), cmocka_unit_test(encoded),
         cmocka_unit_test(patterns_only),    cmocka_unit_test(keeper_gone),
-        cmocka_unit_test(guesses),
+        cmocka_unit_test(guesses),          cmocka_unit_test(digests),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
