@@ -12,6 +12,7 @@ import time
 
 from gateway import ROLES, Gateway, commit, git_setup, simple_policy
 from harness import PATIENCE, Skip, main, test
+from watch import UNHEARD
 
 CURL = ["curl", "-sS", "--max-time", str(PATIENCE), "--suppress-connect-headers", "-D", "-"]
 
@@ -176,6 +177,7 @@ def break_channels(pid):
 
 @test()
 def a_channel_that_breaks_between_two_that_live_is_made_anew(lab):
+    lab.expects("parent: the channel between .* broke; they get another one", UNHEARD)
     up, gw = setup(lab, named=True)
     url, env = f"https://{up.name}:{up.port}", gw.client_env()
     lab.run([*CURL, url + "/ok"], env=env, rc=0)
@@ -202,6 +204,7 @@ def a_channel_that_breaks_between_two_that_live_is_made_anew(lab):
 @test()
 def a_role_that_hangs_is_replaced(lab):
     """Four of them at once, stopped: each is asked for a sign of life, and ended when it gives none for half a minute."""
+    lab.expects("parent: the .* does not answer; it is ended", "parent: the .* ended by signal 9; ")
     up, gw = setup(lab, named=True)
     url, env = f"https://{up.name}:{up.port}", gw.client_env()
     lab.run([*CURL, url + "/ok"], env=env, rc=0)

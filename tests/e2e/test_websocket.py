@@ -13,7 +13,7 @@ import ssl
 
 import attack
 from attack import PATIENCE, WAYS
-from gateway import Gateway, upstream_yaml
+from gateway import NOT_RELEASED, Gateway, upstream_yaml
 from harness import main, test
 import certs  # noqa: E402  of the lab, which harness made known
 import websocket  # noqa: E402
@@ -479,6 +479,7 @@ def an_upgrade_counts_once_against_a_limit(rig, transport):
 
 @everywhere("B42", ("connect", "unix", "socks", "captured", "reload"))
 def of_an_upgrade_only_what_did_not_leave_is_given_back(rig, transport):
+    rig.lab.expects(NOT_RELEASED)
     def results():
         return [r for r in rig.gw.audit() if r["kind"] == "result" and r["path"].startswith("/ws/limited")]
 
