@@ -36,7 +36,7 @@ static bool never(struct span name)
 }
 
 /* A sandbox's own credential beside the one that is injected would say whose account it is (C40). */
-static bool own_credential(struct span name)
+bool leaving_is_credential(struct span name)
 {
     static const char *const names[] = {
         "authorization", "cookie",         "x-api-key",           "api-key",       "apikey",
@@ -70,7 +70,7 @@ bool leaving_keeps(const struct leaving *l, const struct http_field *f)
         return false;
     if (l->slot.n == 0)
         return true;
-    return !same_slot(name, l->slot) && !own_credential(name) && !same_slot(name, SPAN("range")) &&
+    return !same_slot(name, l->slot) && !leaving_is_credential(name) && !same_slot(name, SPAN("range")) &&
            !same_slot(name, SPAN("if-range"));
 }
 
@@ -84,6 +84,19 @@ void leaving_apply(const struct leaving *l, struct wire_request *r)
     if (l->secrets && kept < HTTP_FIELDS_MAX)
         r->field[kept++] = (struct http_field){SPAN("Accept-Encoding"), SPAN("identity")};
     r->nfields = kept;
+}
+
+void leaving_mask(struct span name, struct span value, struct dynbuf *out)
+{
+    struct span scheme, rest;
+    struct digest d;
+    char hex[2 * DIGEST_BYTES + 1];
+    digest_of(value, &d);
+    hex_text(span_of(d.b, DIGEST_BYTES), hex);
+    if (same_slot(name, SPAN("authorization")) && span_cut(value, ' ', &scheme, &rest) && scheme.n <= 20 &&
+        http_is_token(scheme))
+        dynbuf_addf(out, "%.*s, ", SPAN_FMT(scheme));
+    dynbuf_addf(out, "%zu bytes, SHA-256 %.12s", value.n, hex);
 }
 
 bool leaving_slot_ok(struct span header)

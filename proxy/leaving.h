@@ -22,6 +22,12 @@ bool leaving_keeps(const struct leaving *l, const struct http_field *f);
 bool leaving_is_upgrade(const struct wire_request *r);
 /* Drop from r what does not leave, and put Accept-Encoding in its place. Twice is as once. */
 void leaving_apply(const struct leaving *l, struct wire_request *r);
+/* A field that is known to carry a credential: in a request as it leaves, the sandbox's own. */
+bool leaving_is_credential(struct span name);
+/* Such a field's value for people, and for the store's readers: "Bearer, 47 bytes, SHA-256 1a2b3c4d5e6f". The first
+ * word only where it cannot be the secret. */
+void leaving_mask(struct span name, struct span value, struct dynbuf *out);
+#define LEAVING_MASKED "masked: " /* before it, in the place of a value */
 /* May a credential be put into this field at all? */
 bool leaving_slot_ok(struct span header);
 

@@ -43,11 +43,13 @@ static void url_decoded(struct exchange *x, const struct ticket *t)
     dynbuf_free(&text);
 }
 
-/* Whatever a client says of itself is not shown to people: what really leaves is the gateway's own credential. */
-static bool is_masked(struct span name)
+/* A credential of the sandbox's own is not shown to people. The ledger writes down in its place which it is, but an
+ * earlier version of it did not. */
+static bool is_masked(struct span name, struct span value)
 {
-    return span_ieq(name, SPAN("authorization")) || span_ieq(name, SPAN("proxy-authorization")) ||
-           span_ieq(name, SPAN("cookie"));
+    return !span_starts(value, SPAN("masked: ")) &&
+           (span_ieq(name, SPAN("authorization")) || span_ieq(name, SPAN("proxy-authorization")) ||
+            span_ieq(name, SPAN("cookie")));
 }
 
 static void fields(struct exchange *x, const struct ticket *t)
@@ -63,7 +65,7 @@ static void fields(struct exchange *x, const struct ticket *t)
         PUT(x, "<div><dt>");
         show_text(out, name);
         PUT(x, "</dt><dd>");
-        if (is_masked(name))
+        if (is_masked(name, value))
             (void)dynbuf_addf(out, "<i>%zu bytes, not shown</i>", value.n);
         else
             show_text(out, value);

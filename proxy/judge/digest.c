@@ -1,5 +1,7 @@
 #include "proxy/judge/digest.h"
 
+#include "proxy/leaving.h"
+
 /* Fields that honest clients vary from one try to the next. What is not in the table counts for both: an unknown
  * field may change what the request does. What an approval sends are the bytes first held, whatever a retry says. */
 enum { IN_NEITHER = 0, IN_DIGEST_ONLY, IN_BOTH };
@@ -19,8 +21,6 @@ static const struct {
     {SPAN("sec-"), true, IN_NEITHER},
     {SPAN("date"), false, IN_NEITHER},
     {SPAN("x-amz-date"), false, IN_NEITHER},
-    {SPAN("authorization"), false, IN_NEITHER}, /* replaced or removed before it leaves, and re-signed by many */
-    {SPAN("x-amz-security-token"), false, IN_NEITHER},
     {SPAN("amz-sdk-"), true, IN_NEITHER},
     {SPAN("x-stainless-"), true, IN_NEITHER},
     {SPAN("traceparent"), false, IN_NEITHER},
@@ -34,7 +34,6 @@ static const struct {
     {SPAN("x-cloud-trace-context"), false, IN_NEITHER},
     {SPAN("x-request-id"), false, IN_NEITHER},
     {SPAN("x-correlation-id"), false, IN_NEITHER},
-    {SPAN("cookie"), false, IN_DIGEST_ONLY},
     {SPAN("idempotency-key"), false, IN_DIGEST_ONLY},
     {SPAN("x-idempotency-key"), false, IN_DIGEST_ONLY},
     {SPAN("content-md5"), false, IN_DIGEST_ONLY}, /* of the body, which counts itself */
@@ -43,8 +42,12 @@ static const struct {
     {SPAN("x-amz-content-sha256"), false, IN_DIGEST_ONLY},
 };
 
+/* The sandbox's own credential, if one leaves, says in whose name: it counts always. Who signs each try anew is asked
+ * for each anew. */
 static bool counts(struct span name, bool join)
 {
+    if (leaving_is_credential(name))
+        return true;
     for (size_t i = 0; i < sizeof(varying) / sizeof(varying[0]); i++) {
         struct span n = varying[i].name;
         if (varying[i].prefix ? span_ieq(span_first(name, n.n), n) : span_ieq(name, n))

@@ -84,6 +84,24 @@ static void limit_row(struct exchange *x, struct jsonw *w, size_t room)
     dynbuf_free(&b);
 }
 
+/* In whose name it is sent, where that is not the policy's business: the sandbox brought it. */
+static void own_rows(struct exchange *x, struct jsonw *w, size_t room)
+{
+    struct dynbuf b;
+    dynbuf_init(&b, REST_MAX);
+    for (size_t i = 0; i < x->request.nfields; i++) {
+        const struct http_field *f = &x->request.field[i];
+        if (!leaving_is_credential(f->name))
+            continue;
+        dynbuf_reset(&b);
+        dynbuf_addf(&b, "%.*s: ", SPAN_FMT(span_first(f->name, 64)));
+        leaving_mask(f->name, f->value, &b);
+        if (dynbuf_ok(&b))
+            (void)fact_row(w, room, SPAN("The sandbox's own credential"), dynbuf_span(&b));
+    }
+    dynbuf_free(&b);
+}
+
 /* What the policy found, then what the pack of a push holds. */
 static struct span facts_json(struct exchange *x, size_t room)
 {
@@ -97,6 +115,7 @@ static struct span facts_json(struct exchange *x, size_t room)
     jsonw_begin(&w, &b);
     jsonw_array(&w);
     limit_row(x, &w, room - FACTS_END);
+    own_rows(x, &w, room - FACTS_END);
     if (d->upgrade)
         (void)fact_row(&w, room - FACTS_END, SPAN("WebSocket"), websocket_words(x));
     while (i < d->nfacts && fact_row(&w, room - FACTS_END, d->facts[i].label, d->facts[i].value))

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "proxy/leaving.h"
 #include "proxy/ledger/reserve.h"
 
 /* 1 a row was read, 0 none, -1. */
@@ -130,6 +131,21 @@ static int room_for(struct store *s, const struct wire_ticket *t, uint64_t bytes
     return room == 1 ? count_below(s, db_stmt(&s->db, SQL_OPEN_ALL), s->c.open_max, bytes, STORE_ALL_BYTES) : room;
 }
 
+/* A credential of the sandbox's own is for the upstream alone: who reads the ticket sees which it is. */
+static void put_value(struct jsonw *w, const struct http_field *f)
+{
+    struct dynbuf b;
+    if (!leaving_is_credential(f->name)) {
+        jsonw_string(w, f->value);
+        return;
+    }
+    dynbuf_init(&b, 256);
+    dynbuf_add(&b, SPAN(LEAVING_MASKED));
+    leaving_mask(f->name, f->value, &b);
+    jsonw_string(w, dynbuf_span(&b));
+    dynbuf_free(&b);
+}
+
 static struct span fields_json(struct store *s, const struct wire_request *r)
 {
     struct jsonw w;
@@ -139,7 +155,7 @@ static struct span fields_json(struct store *s, const struct wire_request *r)
     for (size_t i = 0; i < r->nfields; i++) {
         jsonw_array(&w);
         jsonw_string(&w, r->field[i].name);
-        jsonw_string(&w, r->field[i].value);
+        put_value(&w, &r->field[i]);
         jsonw_end_array(&w);
     }
     jsonw_end_array(&w);

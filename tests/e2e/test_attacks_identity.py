@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 """A name is not an identity: what outlives a policy, under a reload that gives its name to something else (attacks.md D44,
-E41, E45). One table: a row is a long-lived object, what happens to its name, and what must be true then. Every row is run,
+E41, E45); and the name in which a write is sent is shown (E44). One table: a row is a long-lived object, what happens to its name, and what must be true then. Every row is run,
 and prints itself."""
+import hashlib
 import json
 import os
 import pathlib
 import re
 import secrets
 
-from attack import Rig, fields_of
-from gateway import NOT_RELEASED, REFUSED
+from attack import Rig, everywhere, fields_of
+from gateway import NOT_RELEASED, REFUSED, Page
 from harness import main, test
 from ways import Refused, Wire
 
@@ -354,6 +355,39 @@ def what_else_outlives_a_policy_or_a_sandbox(lab):
     row("a ticket, approved and seen: sandbox rm and create", "connect", tickets)
     row("roots and lists: a reload with lists that are none", "reload", trust)
     rig.settle()
+
+
+def own_holds(up):
+    return f"  - {{ id: own, match: {{ host: other.test, port: {up.port}, method: POST }}, decide: hold, approve: {{ within: 10m }} }}\n"
+
+
+@everywhere("E44", more=own_holds)
+def a_credential_of_the_sandboxs_own_is_shown_and_counts(rig, transport):
+    page = Page(rig.gw)
+    for field, scheme in (("Authorization", "Bearer "), ("authorization", "Basic "), ("Cookie", ""), ("X-Api-Key", ""), ("X_Auth_Token", ""), ("X-Amz-Security-Token", "")):
+        tickets, values = [], [scheme + secrets.token_urlsafe(30) for _ in range(2)]
+        for value in (values[0], values[1], values[0]):
+            wire = rig.open(transport) if transport == "absolute" else rig.open(transport, host="other.test")
+            got = wire.talk(wire.head("POST", f"/own/{field}", f"{field}: {value}", "Content-Length: 1") + b"x", 1)
+            rig.held(f"E44 {field}", got)
+            tickets.append(re.search(rb"Countersign-Ticket: (\S+)", got.data)[1].decode())
+            wire.close()
+        rig.holds(f"E44 {field}: another one is another ticket, the same one joins", tickets[0] == tickets[2] != tickets[1], tickets)
+        shown = [rig.gw.show(t) for t in tickets[:2]]
+        rig.holds(f"E44 {field}: another digest", shown[0]["digest"] != shown[1]["digest"], shown)
+        for value, facts in zip(values, shown):
+            mark = hashlib.sha256(value.encode()).hexdigest()[:12]
+            said = [f["value"] for f in facts["facts"] if f["label"] == "The sandbox's own credential"]
+            rig.holds(f"E44 {field}: said", len(said) == 1 and said[0].startswith(f"{field}: {scheme.strip()}") and mark in said[0], facts)
+            texts = {"api": json.dumps(facts), "cli": rig.gw.cli("approvals", "show", facts["id"], rc=0).text(), "page": page.ask("GET", f"/tickets/{facts['id']}")[1].decode()}
+            for where, text in texts.items():
+                rig.holds(f"E44 {field}: masked on {where}", value.split()[-1] not in text and mark in text, text)
+        rig.gw.approve(tickets[0])
+        wire = rig.open(transport) if transport == "absolute" else rig.open(transport, host="other.test")
+        got = wire.talk(wire.head("POST", f"/own/{field}", f"{field}: {values[0]}", "Content-Length: 1") + b"x", 1)
+        sent = fields_of(rig.passed(f"E44 {field}", got, [("POST", f"/own/{field}", b"x")])[0])
+        rig.holds(f"E44 {field}: sent in that name", sent[field.lower()] == values[0], sent)
+        wire.close()
 
 
 main()

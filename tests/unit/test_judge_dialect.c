@@ -211,7 +211,7 @@ static bool eq(const struct digest *a, const struct digest *b)
 static void every_field_that_counts_is_covered(void **state)
 {
     struct wire_request r = request();
-    struct keys first = keys(&r, "ses", "cred", "body"), k[16];
+    struct keys first = keys(&r, "ses", "cred", "body"), k[20];
     size_t n = 0;
     k[n++] = keys(&r, "ses2", "cred", "body");
     k[n++] = keys(&r, "ses", "cred2", "body");
@@ -231,6 +231,10 @@ static void every_field_that_counts_is_covered(void **state)
     WITH(r.field[0].value = SPAN("text/plain"));
     WITH(r.field[1].value = SPAN("slow"));
     WITH(r.field[1].name = SPAN("X-Made"));
+    WITH(r.field[2] = ((struct http_field){SPAN("Authorization"), SPAN("Bearer one")})); /* E44 */
+    WITH(r.field[2] = ((struct http_field){SPAN("authorization"), SPAN("Bearer two")}));
+    WITH(r.field[2] = ((struct http_field){SPAN("Cookie"), SPAN("id=1")}));
+    WITH(r.field[2] = ((struct http_field){SPAN("X_Api_Key"), SPAN("k")}));
 #undef WITH
     for (size_t i = 0; i < n; i++) {
         assert_false(eq(&first.digest, &k[i].digest));
