@@ -24,8 +24,10 @@ void account_unref(struct account *a)
 
 static void fill(struct account *a, uint64_t now_ms)
 {
-    uint64_t ms = now_ms > a->filled_ms ? now_ms - a->filled_ms : 0;
     const uint64_t all = (uint64_t)(ACCOUNT_DEBT_US + ACCOUNT_BURST_US) * ACCOUNT_SHARE / 1000;
+    if (now_ms <= a->filled_ms) /* what is called now may be the begin of this turn */
+        return;
+    uint64_t ms = now_ms - a->filled_ms;
     a->left_us += (int64_t)(ms < all ? ms : all) * 1000 / ACCOUNT_SHARE;
     if (a->left_us > ACCOUNT_BURST_US)
         a->left_us = ACCOUNT_BURST_US;

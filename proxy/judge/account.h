@@ -1,11 +1,12 @@
-/* What one sandbox has spent here: processor time, and places in tables that all sandboxes share. It is kept by name:
- * another session, other labels or a new policy fill nothing up again. */
+/* What one sandbox has spent here: time of the judge, which does one thing at a time, and places in tables that all
+ * sandboxes share. It is kept by name: another session, other labels or a new policy fill nothing up again. */
 #ifndef PROXY_JUDGE_ACCOUNT_H
 #define PROXY_JUDGE_ACCOUNT_H
 
 #include "common/span.h"
 
-/* A sandbox may spend so much processor time at once, and one part in ACCOUNT_SHARE of all time for ever. */
+/* A sandbox may spend so much of the judge's time at once, and one part in ACCOUNT_SHARE of all time for ever. It is
+ * measured by the clock and not in processor time: on a busy machine, too, it is what the others wait. */
 enum {
     ACCOUNT_BURST_US = 250 * 1000,
     ACCOUNT_SHARE = 4,
@@ -17,7 +18,7 @@ struct account {
     unsigned refs;
     size_t upstreams;   /* places of the table in upstreams.h */
     size_t records;     /* that wait for the ledger: record.h */
-    int64_t left_us;    /* of processor time; below 0 it is owed */
+    int64_t left_us;    /* below 0 it is owed */
     uint64_t filled_ms; /* monotonic: left_us is of then */
     uint64_t asked_ms;  /* when its front last said something */
 };

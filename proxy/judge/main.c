@@ -70,23 +70,12 @@ static uint64_t port_wall(void *arg)
     return loop_wall(((struct app *)arg)->loop);
 }
 
-static uint64_t micros(clockid_t which)
-{
-    struct timespec t = {0};
-    clock_gettime(which, &t);
-    return (uint64_t)t.tv_sec * 1000000u + (uint64_t)t.tv_nsec / 1000u;
-}
-
 static uint64_t port_clock(void *arg)
 {
+    struct timespec t = {0};
     (void)arg;
-    return micros(CLOCK_MONOTONIC);
-}
-
-static uint64_t port_cpu(void *arg)
-{
-    (void)arg;
-    return micros(CLOCK_THREAD_CPUTIME_ID);
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000u + (uint64_t)t.tv_nsec / 1000u;
 }
 
 static void port_hold_back(void *arg, uint64_t instance, bool on)
@@ -207,8 +196,8 @@ int main(void)
     static struct app a;
     static const struct role_ops ops = {.frame = from_parent, .peer = peer, .config = config, .stop = stop};
     static const struct wall wall = {.calls = WALL_MEMFD};
-    const struct judge_ports ports = {&a,        port_begin,       port_commit, port_now, port_wall,
-                                      port_wake, port_commit_soon, port_clock,  port_cpu, port_hold_back};
+    const struct judge_ports ports = {&a,        port_begin,       port_commit, port_now,      port_wall,
+                                      port_wake, port_commit_soon, port_clock,  port_hold_back};
     a.loop = loop_new();
     a.judge = judge_new(&ports);
     a.alarm = a.loop ? timer_new(a.loop, on_alarm, &a) : NULL;

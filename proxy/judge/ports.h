@@ -21,7 +21,6 @@ struct judge_ports {
     /* As commit, for what nobody waits for: it may stay here some milliseconds. NULL: commit does. */
     int (*commit_soon)(void *arg, enum role_id to, uint64_t instance);
     uint64_t (*clock)(void *arg); /* microseconds, monotonic, of this very moment: `now` may stand still for a turn */
-    uint64_t (*cpu)(void *arg);   /* microseconds of processor time that this thread has had */
     /* Read nothing more from this front for now (on), or go on. What it says meanwhile is kept, in order. */
     void (*hold_back)(void *arg, uint64_t instance, bool on);
 };

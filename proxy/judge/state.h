@@ -103,7 +103,7 @@ struct judge {
     uint64_t unheard_us;
     struct {
         struct account *pays; /* NULL: nobody */
-        uint64_t cpu;         /* by ports.cpu, when that began */
+        uint64_t since_us;
         uint64_t began_us;
     } turn;
     uint32_t carrier_boot;

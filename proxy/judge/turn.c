@@ -9,12 +9,12 @@ static void hand_over(struct judge *j, struct account *to)
 {
     if (to == j->turn.pays)
         return;
-    uint64_t cpu = j->ports.cpu(j->ports.arg);
+    uint64_t now_us = j->ports.clock(j->ports.arg);
     if (j->turn.pays != NULL)
-        account_spend(j->turn.pays, j->ports.now(j->ports.arg), cpu - j->turn.cpu);
+        account_spend(j->turn.pays, now_us / 1000, now_us - j->turn.since_us);
     account_unref(j->turn.pays);
     j->turn.pays = to ? account_ref(to) : NULL;
-    j->turn.cpu = cpu;
+    j->turn.since_us = now_us;
 }
 
 void turn_for(struct judge *j, const struct sandbox *s)
@@ -55,7 +55,7 @@ static void hold_back(struct judge *j, struct front *f, bool on)
     if (f->held_back == on)
         return;
     f->held_back = on;
-    log_debug("sandbox %.*s has spent its processor time here: %s", SPAN_FMT(f->name), on ? "waits" : "goes on");
+    log_debug("sandbox %.*s has spent its time here: %s", SPAN_FMT(f->name), on ? "waits" : "goes on");
     j->ports.hold_back(j->ports.arg, f->instance, on);
 }
 

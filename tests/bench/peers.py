@@ -192,14 +192,15 @@ rules:
 """
 
 
-def start_countersign(bench):
-    """The whole gateway, with policy, interception, injection, scrubbing and audit."""
+def start_countersign(bench, rules="", others=()):
+    """The whole gateway, with policy, interception, injection, scrubbing and audit. rules: YAML, more of them; others:
+    more sandboxes, whose credentials are in the peer's `others`."""
     if not bench.prefix:
         raise Missing("no --prefix with an installed countersign")
     prefix, port, home = pathlib.Path(bench.prefix).resolve(), free_port(), bench.dir / "countersign"
     program = prefix / "bin/countersign" if (prefix / "bin").is_dir() else prefix / "countersign"
     home.mkdir(exist_ok=True)
-    (home / "policy.yaml").write_text(COUNTERSIGN_POLICY.format(port=bench.origin_port, ca=bench.ca))
+    (home / "policy.yaml").write_text(COUNTERSIGN_POLICY.format(port=bench.origin_port, ca=bench.ca) + rules)
     (home / "countersign.yaml").write_text(
         "version: 1\nstate_dir: state\npolicy: [policy.yaml]\ndesk: { http: \"localhost:0\" }\n"
         f'listeners: [{{ name: agents, http: "127.0.0.1:{port}", identity: token }}]\n')
@@ -216,9 +217,13 @@ def start_countersign(bench):
             pause.wait(0.05)
 
     cli("secret", "set", "origin", stdin=bench.secret.encode())
-    token = json.loads(cli("sandbox", "create", "bench", "--json"))["token"]
-    auth = base64.b64encode(f"bench:{token}".encode()).decode()
-    return Peer("countersign", popen, port, home / "state/ca.crt", auth=auth)
+
+    def create(name):
+        token = json.loads(cli("sandbox", "create", name, "--json"))["token"]
+        return base64.b64encode(f"{name}:{token}".encode()).decode()
+    peer = Peer("countersign", popen, port, home / "state/ca.crt", auth=create("bench"))
+    peer.others = {name: create(name) for name in others}
+    return peer
 
 
 PEERS = {"countersign": start_countersign, "nginx": start_nginx, "haproxy": start_haproxy, "squid": start_squid,

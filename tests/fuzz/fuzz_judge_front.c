@@ -79,7 +79,7 @@ static void policy(struct judge *j)
 
 static struct judge *start(void)
 {
-    static const struct judge_ports ports = {NULL, begin, commit, tell, tell, wake, NULL, tell, tell, hold_back};
+    static const struct judge_ports ports = {NULL, begin, commit, tell, tell, wake, NULL, tell, hold_back};
     struct wire_sandbox s = {.name = SPAN("sb"), .session = SPAN("ses")};
     struct judge *j = judge_new(&ports);
     struct dynbuf b;

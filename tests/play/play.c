@@ -65,11 +65,6 @@ static uint64_t port_clock(void *arg)
     return ((struct play *)arg)->now * 1000 + play_spent_us;
 }
 
-static uint64_t port_cpu(void *arg)
-{
-    return ((struct play *)arg)->cpu + play_spent_us;
-}
-
 static void port_hold_back(void *arg, uint64_t instance, bool on)
 {
     struct play *p = arg;
@@ -80,7 +75,6 @@ static void port_hold_back(void *arg, uint64_t instance, bool on)
 /* `now` stands still during a turn. */
 static void turn_over(struct play *p)
 {
-    p->cpu += play_spent_us;
     p->now += play_spent_us / 1000;
     play_spent_us %= 1000;
 }
@@ -93,8 +87,8 @@ static void port_wake(void *arg, uint64_t in_ms)
 
 void play_open(struct play *p)
 {
-    struct judge_ports ports = {p,         port_begin, port_commit, port_now, port_wall,
-                                port_wake, NULL,       port_clock,  port_cpu, port_hold_back};
+    struct judge_ports ports = {p,         port_begin, port_commit, port_now,      port_wall,
+                                port_wake, NULL,       port_clock,  port_hold_back};
     memset(p, 0, sizeof(*p));
     p->now = 1000000;
     p->j = judge_new(&ports);

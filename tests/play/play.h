@@ -7,7 +7,7 @@
  *   [join=N: only the first N bytes of the body] [wait=MS] [op=OP] [bodymax=N] [wordless: no summary]
  *   [limit=MAX/MS: requests] [sum=MAX/MS amount=N: of json:/amount; without amount it cannot be counted]
  *   [over=RULE: the hold that takes what is past them] [opens=MS: held after so long] [unclear]
- *   [bulk=N: bytes of what it parses] [cost=US: of processor time, at each decision]
+ *   [bulk=N: bytes of what it parses] [cost=US: the time each decision takes]
  *   [ws: WebSocket upgrades alone] [send=N] [max=N] [total=N] [within=MS]
  * Credential N is named "credN" and may go to api.example:443 alone. */
 #ifndef TESTS_PLAY_PLAY_H
@@ -46,7 +46,6 @@ struct play {
     struct sent got; /* the last one expected */
     uint8_t digest;  /* of the policy, its first byte */
     struct wire_limits limits;
-    uint64_t cpu;        /* microseconds spent */
     bool held_back[512]; /* by a front's instance: it is not read */
     bool reviews;        /* show M_REVIEW too, which every policy and every ledger brings */
 };
@@ -95,6 +94,6 @@ enum outcome expect_outcome(struct play *p, uint64_t xid, bool with_ticket);
 void expect_audit(struct play *p, uint64_t xid, const char *verdict, const char *code);
 /* True while the judge runs: when the torture play lets allocations fail. Then frames may fail to be built, too. */
 extern bool play_inside, play_torture;
-extern uint64_t play_spent_us; /* of processor time, in this turn */
+extern uint64_t play_spent_us; /* in this turn */
 
 #endif
