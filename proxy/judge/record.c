@@ -11,6 +11,7 @@ struct waiting {
     uint16_t type;
     uint64_t id;
     struct dynbuf payload;
+    bool told; /* it goes when the ledger says that it is written, and not when it was sent */
 };
 
 struct backlog {
@@ -83,29 +84,45 @@ void judge_heard_ledger(struct judge *j)
     j->unheard_us = 0;
 }
 
-/* Begin a record of this sandbox's (NULL: nobody's): to the ledger, else to the backlog. Never NULL. */
-static struct dynbuf *begin(struct judge *j, const struct sandbox *s, uint16_t type, uint64_t id, bool *later)
+static struct waiting *wait_in_line(struct backlog *k, const struct sandbox *s, uint16_t type, uint64_t id)
 {
-    struct backlog *k = j->backlog;
     struct account *of = s ? s->account : NULL;
-    struct dynbuf *b = j->ledger ? j->ports.begin(j->ports.arg, ROLE_LEDGER, 0, type, id) : NULL;
-    *later = b == NULL;
-    if (b != NULL)
-        return b;
-    if (k->n == BACKLOG_FRAMES || k->bytes >= BACKLOG_BYTES || (of && of->records >= BACKLOG_EACH)) {
-        if (k->lost++ % 1000 == 0)
-            log_error("the ledger is away and there is no room for what happens: %llu records lost",
-                      (unsigned long long)k->lost);
-        dynbuf_free(&k->spill);
-        dynbuf_init(&k->spill, 64 * 1024);
-        return &k->spill;
-    }
+    if (k->n == BACKLOG_FRAMES || k->bytes >= BACKLOG_BYTES || (of && of->records >= BACKLOG_EACH))
+        return NULL;
     struct waiting *w = &k->w[k->n++];
     *w = (struct waiting){.of = of ? account_ref(of) : NULL, .type = type, .id = id};
     if (of != NULL)
         of->records++;
     dynbuf_init(&w->payload, CHAN_PAYLOAD_MAX);
-    return &w->payload;
+    return w;
+}
+
+/* Out of the line, at i. */
+static void forget(struct backlog *k, size_t i)
+{
+    size_t n = k->w[i].payload.n;
+    k->bytes -= n < k->bytes ? n : k->bytes;
+    waiting_free(&k->w[i]);
+    memmove(&k->w[i], &k->w[i + 1], (--k->n - i) * sizeof(k->w[0]));
+}
+
+/* Begin a record of this sandbox's (NULL: nobody's): to the ledger, else to the backlog. Never NULL. */
+static struct dynbuf *begin(struct judge *j, const struct sandbox *s, uint16_t type, uint64_t id, bool *later)
+{
+    struct backlog *k = j->backlog;
+    struct dynbuf *b = j->ledger ? j->ports.begin(j->ports.arg, ROLE_LEDGER, 0, type, id) : NULL;
+    *later = b == NULL;
+    if (b != NULL)
+        return b;
+    struct waiting *w = wait_in_line(k, s, type, id);
+    if (w != NULL)
+        return &w->payload;
+    if (k->lost++ % 1000 == 0)
+        log_error("the ledger is away and there is no room for what happens: %llu records lost",
+                  (unsigned long long)k->lost);
+    dynbuf_free(&k->spill);
+    dynbuf_init(&k->spill, 64 * 1024);
+    return &k->spill;
 }
 
 /* soon: the record may wait a few milliseconds for others, so that not each of them wakes the ledger. */
@@ -119,22 +136,40 @@ static void commit(struct judge *j, struct dynbuf *b, bool later, bool soon)
     }
 }
 
+static bool repeat(struct judge *j, const struct waiting *w)
+{
+    struct dynbuf *b =
+        j->ledger && dynbuf_ok(&w->payload) ? j->ports.begin(j->ports.arg, ROLE_LEDGER, 0, w->type, w->id) : NULL;
+    if (b == NULL)
+        return false;
+    dynbuf_add(b, dynbuf_span(&w->payload));
+    commit(j, b, false, false);
+    return true;
+}
+
 void backlog_flush(struct judge *j)
 {
     struct backlog *k = j->backlog;
-    for (size_t i = 0; i < k->n; i++) {
-        struct waiting *w = &k->w[i];
-        struct dynbuf *b = j->ports.begin(j->ports.arg, ROLE_LEDGER, 0, w->type, w->id);
-        if (b != NULL && dynbuf_ok(&w->payload)) {
-            dynbuf_add(b, dynbuf_span(&w->payload));
-            commit(j, b, false, false);
-        }
-        waiting_free(w);
+    size_t n = 0;
+    for (size_t i = 0; i < k->n;) {
+        n += repeat(j, &k->w[i]);
+        if (k->w[i].told)
+            i++;
+        else
+            forget(k, i);
     }
-    if (k->n)
-        log_info("the ledger is back: %zu records followed", k->n);
-    k->n = 0;
-    k->bytes = 0;
+    if (n)
+        log_info("the ledger is back: %zu records followed", n);
+}
+
+void record_written(struct judge *j, uint64_t xid)
+{
+    struct backlog *k = j->backlog;
+    size_t i = 0;
+    while (i < k->n && !(k->w[i].told && k->w[i].id == xid))
+        i++;
+    if (i < k->n)
+        forget(k, i);
 }
 
 static struct span path_with_query(const struct wire_request *q, uint8_t to[RECORD_PATH_MAX])
@@ -238,16 +273,14 @@ void record_audit(struct exchange *x)
     commit(x->judge, b, later, true);
 }
 
-void record_outcome(struct exchange *x)
+static void put_outcome(struct dynbuf *b, const struct exchange *x, bool told)
 {
     struct record_text text;
     struct wire_record r;
     static const struct id none;
-    bool later;
     record_fill(x, &r, &text);
     if (x->intent)
         r.effect = span_str(effect_name(x->intent_effect));
-    struct dynbuf *b = begin(x->judge, x->sandbox, M_OUTCOME, x->xid, &later);
     wire_put_record(b, &r);
     msg_put_id(b, x->claimed ? &x->ticket.ticket : &none);
     msg_put_u8(b, x->outcome);
@@ -256,9 +289,37 @@ void record_outcome(struct exchange *x)
     msg_put_u64(b, x->bytes_in);
     msg_put_u8(b, x->head_relayed && !x->kept);
     msg_put_u8(b, x->kept);
+    msg_put_u8(b, told);
     if (x->kept)
         dynbuf_add(b, x->kept_answer); /* as the carrier wrote it: wire_answer, size, span */
-    commit(x->judge, b, later, !x->intent && !x->claimed && !x->kept);
+}
+
+/* What came of a write is known here alone until it is written down: it may be on its way to a ledger that dies. */
+static bool keep_outcome(struct exchange *x)
+{
+    struct backlog *k = x->judge->backlog;
+    struct waiting *w = wait_in_line(k, x->sandbox, M_OUTCOME, x->xid);
+    if (w == NULL)
+        return false;
+    w->told = true;
+    put_outcome(&w->payload, x, true);
+    k->bytes += w->payload.n;
+    if (dynbuf_ok(&w->payload)) {
+        (void)repeat(x->judge, w); /* without a ledger it waits for one */
+        return true;
+    }
+    forget(k, k->n - 1);
+    return false;
+}
+
+void record_outcome(struct exchange *x)
+{
+    bool later, write = x->intent || x->claimed || x->kept;
+    if (write && keep_outcome(x))
+        return;
+    struct dynbuf *b = begin(x->judge, x->sandbox, M_OUTCOME, x->xid, &later);
+    put_outcome(b, x, false);
+    commit(x->judge, b, later, !write);
 }
 
 void record_sent(struct exchange *x)

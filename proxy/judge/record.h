@@ -15,6 +15,8 @@ struct backlog *backlog_new(void) MUSTCHECK;
 void backlog_free(struct backlog **b);
 /* The ledger is back: send all that waited. */
 void backlog_flush(struct judge *j);
+/* M_OUTCOME_OK: what was kept of this exchange, to be said again to the next ledger, may go. */
+void record_written(struct judge *j, uint64_t xid);
 
 /* What a record says in bytes of its own; it must live as long as the record. */
 struct record_text {

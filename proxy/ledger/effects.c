@@ -191,14 +191,17 @@ int store_sent(struct store *s, uint64_t xid)
 }
 
 /* "Not sent" against a mark that the first byte left is a contradiction, and so is no knowledge. 1 there is an
- * intent, 0 there is none, -1. */
+ * intent, 0 there is none, 2 its end is written already (it was said to a ledger that died before it could answer),
+ * -1. An unknown end gives way to a known one. */
 static int weigh(struct store *s, uint64_t xid, enum outcome *o)
 {
     struct span state, ticket, sandbox;
     int found = find_effect(s, xid, &state, &ticket, &sandbox);
     if (found == 1 && span_eq(state, SPAN("sent")) && *o == OUTCOME_NOT_SENT)
         *o = OUTCOME_UNKNOWN;
-    return found;
+    if (found != 1 || span_eq(state, SPAN("intent")) || span_eq(state, SPAN("sent")))
+        return found;
+    return span_eq(state, SPAN("unknown")) && *o != OUTCOME_UNKNOWN ? 1 : 2;
 }
 
 static int end_effect(struct store *s, const struct store_outcome *o)
@@ -265,6 +268,8 @@ int store_outcome(struct store *s, const struct store_outcome *given)
     int intent = read && !s->read_intents ? 0 : weigh(s, o.xid, &o.outcome);
     if (intent < 0 || (intent == 1 && end_effect(s, &o) != 0))
         return -1;
+    if (intent == 2)
+        return 0;
     if (!id_is_none(&o.ticket)) {
         id_text(&o.ticket, text);
         id = span_of(text, ID_TEXT);

@@ -165,12 +165,17 @@ static int outcome(struct ledger *l, struct frame *f)
     o.in = msg_get_u64(&m);
     o.delivered = msg_get_bool(&m);
     o.kept = msg_get_bool(&m);
+    bool told = msg_get_bool(&m);
     o.outcome = how <= OUTCOME_ANSWERED ? (enum outcome)how : OUTCOME_UNKNOWN;
     if (o.kept)
         get_answer(&m, &o);
     int bad = msg_end(&m);
     if (bad == 0 && !l->lost && store_outcome(l->store, &o) != 0)
         log_debug("an outcome waits for the store");
+    else if (bad == 0 && !l->lost && told) {
+        (void)ledger_scratch(l);
+        ledger_reply(l, TO_JUDGE, M_OUTCOME_OK, f->id, -1, NULL); /* with the turn, or not at all */
+    }
     l->patient = id_is_none(&o.ticket) && !o.kept && span_eq(o.record.effect, SPAN("read"));
     return bad;
 }

@@ -116,6 +116,20 @@ for role in (*ROLES, "front", "parent"):
         test("F13 " + f"{role}-{point}")(scenario(role, point))
 
 
+@test("F15 outcome")
+def an_outcome_on_its_way_to_a_ledger_that_dies_is_not_lost(lab):
+    w = Write(lab)
+    w.reach("RESULT")
+    old = w.gw.pid("ledger")
+    assert w.client.wait() == 0 and b" 200" in w.client.seen, w.client.seen
+    lab.wait_for("the outcome", lambda: w.gw.unread(old))
+    lab.kills(old)
+    lab.wait_for("what came of it", lambda: w.gw.cli("status").rc == 0 and w.state() == "done")
+    said = [r["outcome"] for r in w.gw.audit() if r["kind"] == "result" and r.get("path") == "/pay"]
+    assert said == ["answered"] and w.up.effects()["POST /pay"] == 1, said
+    assert w.gw.cli("audit", "verify").rc == 0
+
+
 @test("F15 ledger-return")
 def a_ledger_that_ended_is_back_by_itself(lab):
     up = lab.upstream()

@@ -356,7 +356,17 @@ enum outcome expect_outcome(struct play *p, uint64_t xid, bool with_ticket)
     assert_int_equal(wire_get_record(&m, &r), 0);
     msg_get_id(&m, &ticket);
     assert_int_equal(!id_is_none(&ticket), with_ticket);
-    return (enum outcome)msg_get_u8(&m);
+    enum outcome o = (enum outcome)msg_get_u8(&m);
+    (void)msg_get_u16(&m);
+    (void)msg_get_u64(&m);
+    (void)msg_get_u64(&m);
+    (void)msg_get_bool(&m); /* delivered */
+    (void)msg_get_bool(&m); /* kept */
+    if (msg_get_bool(&m) && p->up[ROLE_LEDGER] && !p->unwritten) {
+        (void)from(p);
+        assert_int_equal(give(p, ROLE_LEDGER, 0, M_OUTCOME_OK, xid, -1), 0);
+    }
+    return o;
 }
 
 void expect_audit(struct play *p, uint64_t xid, const char *verdict, const char *code)

@@ -47,6 +47,7 @@ struct play {
     uint8_t digest;  /* of the policy, its first byte */
     struct wire_limits limits;
     bool held_back[512]; /* by a front's instance: it is not read */
+    bool unwritten;      /* an outcome that is expected is not answered as written */
     bool reviews;        /* show M_REVIEW too, which every policy and every ledger brings */
 };
 

@@ -76,6 +76,39 @@ static void what_is_not_understood_has_a_cause(void **state)
     play_close(&p);
 }
 
+/* F15: what came of a write is said until it is written, also to the ledger after one that died. */
+static void an_outcome_is_kept_until_it_is_written(void **state)
+{
+    struct play p;
+    play_all(&p, "allow write POST /ok rule=ok\nallow read GET /r rule=r\n");
+    p.unwritten = true;
+    for (unsigned n = 1; n <= 3; n++) {
+        give_request(&p, XID(n), n < 3 ? POST("/ok", "c") : GET("/r"));
+        if (n < 3) {
+            expect(&p, ROLE_LEDGER, M_INTENT, XID(n));
+            give_bool(&p, ROLE_LEDGER, M_INTENT_OK, XID(n), true);
+        }
+        if (n == 1)
+            expect(&p, ROLE_CARRIER, M_UPSTREAM, 0);
+        expect_forward(&p, XID(n), NULL);
+        give_result(&p, XID(n), OUTCOME_ANSWERED, 200, true, "");
+        expect_outcome(&p, XID(n), false);
+    }
+    (void)from(&p);
+    assert_int_equal(give(&p, ROLE_LEDGER, 0, M_OUTCOME_OK, XID(2), -1), 0);
+    play_gone(&p, ROLE_LEDGER, 0);
+    expect_nothing(&p);
+    play_peer(&p, ROLE_LEDGER, 0, "");
+    p.unwritten = false;
+    assert_int_equal(expect_outcome(&p, XID(1), false), OUTCOME_ANSWERED); /* and no other, and no read */
+    expect_nothing(&p);
+    play_gone(&p, ROLE_LEDGER, 0);
+    play_peer(&p, ROLE_LEDGER, 0, "");
+    expect_nothing(&p);
+    covers("F15");
+    play_close(&p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -83,6 +116,7 @@ int main(void)
         cmocka_unit_test(a_denial_says_why_and_is_recorded),
         cmocka_unit_test(what_is_not_understood_has_a_cause),
         cmocka_unit_test(a_denial_of_these_hours_says_when_to_repeat_it),
+        cmocka_unit_test(an_outcome_is_kept_until_it_is_written),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -282,6 +282,7 @@ static void send_outcome(uint64_t xid)
     msg_put_u64(b, 20);
     msg_put_u8(b, 1);
     msg_put_u8(b, 0);
+    msg_put_u8(b, 1);
     assert_int_equal(chan_commit(judge), 0);
 }
 
@@ -341,13 +342,17 @@ static void a_failing_store_refuses_and_forgets_no_result(void **state)
     await(6);
     assert_int_equal(find(M_DECIDED)->payload[0], DECIDED_STORE);
     sqlite3_close(other);
-    await(7); /* within a second it has noticed */
+    await(8); /* within a second it has noticed */
     assert_int_equal(find(M_STORE)->payload[0], 1);
+    assert_int_equal(find(M_OUTCOME_OK)->id, 7); /* only now */
     assert_int_equal(fix_count("SELECT count(*) FROM effect WHERE state='answered' AND status=201"), 1);
     assert_int_equal(fix_count("SELECT count(*) FROM effect"), 1);
     send_intent(11);
-    await(8);
+    await(9);
     assert_int_equal(find(M_INTENT_OK)->payload[0], 1);
+    send_outcome(7); /* of a judge that has not heard that it is written: said, and nothing changes */
+    await(10);
+    assert_int_equal(fix_count("SELECT count(*) FROM audit WHERE kind='result'"), 1);
 }
 
 static void send_audit(uint64_t xid)
