@@ -80,6 +80,64 @@ static void a_grant_is_for_the_bytes_that_were_approved(void **state)
     }
 }
 
+/* The one of its name that comes later has not been approved anything. */
+static void a_session_that_ended_claims_nothing(void **state)
+{
+    struct play p;
+    play_all(&p, HOLDS);
+    p.up[ROLE_PARENT] = true;
+    give_request(&p, XID(1), POST("/w", "hello"));
+    expect_ticket_open(&p, XID(1));
+    give_ticket(&p, XID(1), 1, TICKET_PENDING);
+    play_sandbox(&p, "sb", "another", NULL, false);
+    while (p.first != p.n && p.out[p.first].to == ROLE_PARENT)
+        expect(&p, ROLE_PARENT, p.out[p.first].type, p.out[p.first].id);
+    give_changed(&p, 1, TICKET_APPROVED, "ada", "");
+    expect_reply(&p, XID(1), 403, "unknown-sandbox");
+    expect_audit(&p, XID(1), "hold", "unknown-sandbox");
+    play_close(&p);
+}
+
+/* The ticket that a request joins is approved already, and writes were frozen while it was asked for. */
+static void a_freeze_before_the_claim_wins(void **state)
+{
+    struct play p;
+    play_all(&p, HOLDS);
+    give_request(&p, XID(1), POST("/w", "hello"));
+    expect_ticket_open(&p, XID(1));
+    give_bool(&p, ROLE_LEDGER, M_FREEZE, 0, true);
+    if (p.first == p.n)
+        give_ticket(&p, XID(1), 1, TICKET_APPROVED);
+    expect_reply(&p, XID(1), 403, "frozen");
+    expect_audit(&p, XID(1), "hold", "frozen");
+    play_close(&p);
+}
+
+/* A credential that was released a moment ago is not used for what needs an approval. */
+static void each_held_write_is_released_by_its_own_approval(void **state)
+{
+    struct play p;
+    play_all(&p, HOLDS "allow write POST /a rule=a cred=1\n");
+    give_request(&p, XID(9), POST("/a", "x"));
+    expect(&p, ROLE_LEDGER, M_INTENT, XID(9));
+    give_bool(&p, ROLE_LEDGER, M_INTENT_OK, XID(9), true);
+    expect(&p, ROLE_CARRIER, M_UPSTREAM, 0);
+    expect(&p, ROLE_KEEPER, M_RELEASE, XID(9));
+    assert_int_equal(expect_forward(&p, XID(9), NULL).release, RELEASE_COMES);
+    give_request(&p, XID(1), POST("/w", "hello"));
+    struct digest d = expect_ticket_open(&p, XID(1)).record.request;
+    give_ticket(&p, XID(1), 1, TICKET_APPROVED);
+    expect(&p, ROLE_LEDGER, M_CLAIM, XID(1));
+    give_claimed(&p, XID(1), POST("/w", "hello"), &d);
+    expect(&p, ROLE_KEEPER, M_RELEASE, XID(1));
+    assert_int_equal(expect_forward(&p, XID(1), NULL).release, RELEASE_COMES);
+    give_result(&p, XID(9), OUTCOME_ANSWERED, 200, true, "");
+    expect_outcome(&p, XID(9), false);
+    give_result(&p, XID(1), OUTCOME_ANSWERED, 200, true, "");
+    expect_outcome(&p, XID(1), true);
+    play_close(&p);
+}
+
 /* What the carrier may repeat is a read, and nothing else. */
 static void what_is_no_plain_read_is_sent_once(void **state)
 {
@@ -90,7 +148,8 @@ static void what_is_no_plain_read_is_sent_once(void **state)
                 {"allow read POST /x rule=r\n", "POST", false},
                 {"allow write PUT /x rule=r\n", "PUT", true},
                 {"allow delete DELETE /x rule=r\n", "DELETE", true},
-                {"allow write GET /x rule=r\n", "GET", true}};
+                {"allow write GET /x rule=r\n", "GET", true},
+                {"allow read GET /x rule=r limit=9/1000\n", "GET", true}}; /* it was counted */
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct play p;
         play_all(&p, rows[i].policy);
@@ -215,6 +274,34 @@ static void nothing_is_missing_from_a_digest(void **state)
     }
 }
 
+/* Which header fields count: for the bytes that are approved, and for what makes a retry the same request. */
+static const struct {
+    const char *name;
+    bool digest, join;
+} header_fields[] = {
+    {"X-Any", true, true},           {"Content-Type", true, true},     {"Sec-WebSocket-Protocol", true, true},
+    {"Cookie", true, false},         {"Idempotency-Key", true, false}, {"Content-MD5", true, false},
+    {"Content-Digest", true, false}, {"User-Agent", false, false},     {"Sec-Fetch-Mode", false, false},
+    {"Accept", false, false},        {"X-Request-Id", false, false},   {"Traceparent", false, false},
+};
+
+static void each_field_counts_as_it_should(void **state)
+{
+    for (size_t i = 0; i < sizeof(header_fields) / sizeof(header_fields[0]); i++) {
+        struct digest d[2][2];
+        for (unsigned k = 0; k < 2; k++) {
+            struct wire_request r = {.method = SPAN("POST"), .path = SPAN("/a"), .nfields = 1};
+            struct digest_input in = {.request = &r};
+            r.field[0] = (struct http_field){span_str(header_fields[i].name), k ? SPAN("1") : SPAN("2")};
+            request_digest(&in, &d[k][0]);
+            request_join_key(&in, &d[k][1]);
+        }
+        if ((memcmp(&d[0][0], &d[1][0], sizeof(d[0][0])) != 0) != header_fields[i].digest ||
+            (memcmp(&d[0][1], &d[1][1], sizeof(d[0][0])) != 0) != header_fields[i].join)
+            fail_msg("%s", header_fields[i].name);
+    }
+}
+
 /* A reload tells every sandbox anew. */
 static void connect_to(struct play *p, uint64_t n)
 {
@@ -268,6 +355,10 @@ int main(void)
         cmocka_unit_test(other_approvers_are_another_ticket),
         cmocka_unit_test(nothing_is_missing_from_a_digest),
         cmocka_unit_test(a_reload_fills_no_budget),
+        cmocka_unit_test(a_session_that_ended_claims_nothing),
+        cmocka_unit_test(a_freeze_before_the_claim_wins),
+        cmocka_unit_test(each_held_write_is_released_by_its_own_approval),
+        cmocka_unit_test(each_field_counts_as_it_should),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

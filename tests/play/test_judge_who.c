@@ -1,4 +1,5 @@
 /* The judge: tokens, CONNECT and its leafs, and what a sandbox may ask about itself. */
+#include "proxy/judge/sandbox.h"
 #include "proxy/walk.h"
 #include "tests/play/play.h"
 
@@ -73,6 +74,47 @@ static void a_front_serves_one_session(void **state)
         expect_nothing(&p);
         play_close(&p);
     }
+}
+
+/* Its last token was taken away: neither that nor an earlier one is good; nor is an empty one that was ever set. */
+static void without_a_token_no_earlier_one_is_good(void **state)
+{
+    struct play p;
+    struct wire_sandbox s = {.name = SPAN("sb"), .session = SPAN("ses"), .nolder = 1};
+    play_all(&p, "");
+    for (unsigned has = 0; has < 2; has++) {
+        s.has_token = has != 0;
+        digest_of(SPAN("earlier"), &s.older[0]);
+        digest_of(SPAN(""), &s.token_hash);
+        struct dynbuf *b = from(&p);
+        wire_put_sandbox(b, &s);
+        msg_put_u8(b, false);
+        assert_int_equal(give(&p, ROLE_LEDGER, 0, M_SANDBOX, 0, -1), has ? 0 : -1);
+        expect_identity(&p, "earlier", has ? "sb" : NULL);
+        expect_identity(&p, "", NULL);
+    }
+    play_close(&p);
+}
+
+/* What became of a ticket is for the session it was held for. */
+static void the_next_session_knows_no_earlier_ticket(void **state)
+{
+    static const struct id first = {{1}};
+    struct play p;
+    play_all(&p, "hold write POST /w rule=writes wait=0\n");
+    p.up[ROLE_PARENT] = true;
+    give_request(&p, XID(1), POST("/w", "x"));
+    expect_ticket_open(&p, XID(1));
+    give_ticket(&p, XID(1), 1, TICKET_PENDING);
+    expect_reply(&p, XID(1), 403, "held");
+    expect_audit(&p, XID(1), "hold", "held");
+    play_sandbox(&p, "sb", "ses", "rotated", false);
+    assert_non_null(sandbox_ticket(sandbox_find(p.j, SPAN("sb")), &first));
+    play_sandbox(&p, "sb", "another", "token", false);
+    assert_null(sandbox_ticket(sandbox_find(p.j, SPAN("sb")), &first));
+    while (p.first != p.n)
+        expect(&p, ROLE_PARENT, p.out[p.first].type, p.out[p.first].id);
+    play_close(&p);
 }
 
 static void connect_to(struct play *p, uint64_t xid, const char *host)
@@ -361,6 +403,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_token_is_one_sandboxs),
         cmocka_unit_test(a_front_serves_one_session),
+        cmocka_unit_test(without_a_token_no_earlier_one_is_good),
+        cmocka_unit_test(the_next_session_knows_no_earlier_ticket),
         cmocka_unit_test(a_leaf_is_minted_once),
         cmocka_unit_test(leafs_for_denied_hosts_have_a_budget),
         cmocka_unit_test(a_front_without_its_key_or_sandbox_gets_no_leaf),

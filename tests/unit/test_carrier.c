@@ -321,8 +321,13 @@ static void own_listeners(void **state)
         if ((names_ask(n, u, false, NULL, NULL, &code, &why) == NAMES_HERE) == ours[i].ours)
             fail_msg("%s at %s:%u", ours[i].own, ours[i].address, ours[i].port);
     }
-    u->ncidrs = 0; /* an interface's address without leave */
+    assert_int_equal(addr_parse(SPAN("93.184.216.34"), &u->addr[0]),
+                     0); /* a public address, which is this machine's */
+    assert_int_equal(names_ask(n, u, false, NULL, NULL, &code, &why), NAMES_HERE);
+    n->interface[1] = u->addr[0];
     assert_int_equal(names_ask(n, u, false, NULL, NULL, &code, &why), NAMES_REFUSED);
+    assert_int_equal(cidr_parse(SPAN("93.184.216.34/32"), &u->cidr[0]), 0);
+    assert_int_equal(names_ask(n, u, false, NULL, NULL, &code, &why), NAMES_HERE);
     free(u);
     world_free(&w);
 }

@@ -336,6 +336,7 @@ static void none_is_served_twice_after_many_others(void **state)
     for (uint64_t i = 1; i <= RELEASE_ONCE; i += RELEASE_ONCE / 8 - 1)
         expect(held(i), SPAN_NONE);
     expect(held(RELEASE_ONCE), SPAN_NONE);
+    expect(held(0), SPAN_NONE); /* no exchange at all */
 }
 
 static void a_file_is_read_again_when_it_changes(void **state)
