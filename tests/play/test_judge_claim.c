@@ -279,10 +279,20 @@ static const struct {
     const char *name;
     bool digest, join;
 } header_fields[] = {
-    {"X-Any", true, true},           {"Content-Type", true, true},     {"Sec-WebSocket-Protocol", true, true},
-    {"Cookie", true, false},         {"Idempotency-Key", true, false}, {"Content-MD5", true, false},
-    {"Content-Digest", true, false}, {"User-Agent", false, false},     {"Sec-Fetch-Mode", false, false},
-    {"Accept", false, false},        {"X-Request-Id", false, false},   {"Traceparent", false, false},
+    {"X-Any", true, true},
+    {"Content-Type", true, true},
+    {"Sec-WebSocket-Protocol", true, true},
+    {"Cookie", true, true},
+    {"Authorization", true, true},
+    {"X-Amz-Security-Token", true, true},
+    {"Idempotency-Key", true, false},
+    {"Content-MD5", true, false},
+    {"Content-Digest", true, false},
+    {"User-Agent", false, false},
+    {"Sec-Fetch-Mode", false, false},
+    {"Accept", false, false},
+    {"X-Request-Id", false, false},
+    {"Traceparent", false, false},
 };
 
 static void each_field_counts_as_it_should(void **state)
