@@ -19,9 +19,12 @@ void judge_again(const struct policy *p, const struct subject *s, const struct r
 /* The question again that led to d, of the path as it is written. */
 struct ask ask_again(const struct policy *p, const struct subject *s, const struct request *r,
                      const struct decision *d, struct body_view *body, struct arena *a);
-/* The question is about this class of the request. */
-static inline void ask_class(struct ask *k, const struct class *c)
+/* The question is about this class of a reading of the request, which is written as `as` and there the path is
+ * `path`: both its own, but where the reading is another spelling. */
+static inline void ask_class(struct ask *k, const struct class *c, const struct class *as, struct span path)
 {
+    bool lifted = k->upgrade && as->effect == EFFECT_READ;
+    k->written = (struct written){path, as->op, as->resource, lifted ? EFFECT_WRITE : as->effect, lifted};
     k->op = c->op;
     k->resource = c->resource;
     k->lifted = k->upgrade && c->effect == EFFECT_READ;

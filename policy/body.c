@@ -3,7 +3,7 @@
 #include "common/utf8.h"
 #include "policy/glob.h"
 
-enum { FIELDS_MAX = 10000, DIGITS_MAX = 18 };
+enum { DIGITS_MAX = 18 };
 #define AMOUNT_MAX (UINT64_C(1) << 53)
 
 /* ---- what it is ---- */
@@ -13,9 +13,9 @@ static struct span only_value(const struct request *r, struct span name, size_t 
     struct span value = SPAN_NONE;
     *count = 0;
     for (size_t i = 0; i < r->nfields; i++)
-        if (span_ieq(r->fields[i].name, name)) {
+        if (spelling_of_name(r->fields[i].name, name)) {
             value = r->fields[i].value;
-            ++*count;
+            *count += span_ieq(r->fields[i].name, name) ? 1 : 2; /* in another spelling: not everybody reads it */
         }
     return value;
 }
@@ -65,64 +65,6 @@ static enum body_kind kind_of(const struct request *r)
     return span_ieq(type, SPAN("application/json")) || ends_folded(type, SPAN("+json")) ? BODY_JSON : BODY_OPEN;
 }
 
-static int nibble(uint8_t c)
-{
-    return c >= '0' && c <= '9' ? c - '0' : (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10 : -1;
-}
-
-/* -1: an escape that is none, a control character, bytes that are no UTF-8, or no memory. */
-static int decode(struct span s, struct arena *a, struct span *out)
-{
-    uint8_t *dst = arena_alloc(a, s.n + 1);
-    size_t n = 0;
-    if (dst == NULL)
-        return -1;
-    for (size_t i = 0; i < s.n; i++) {
-        uint8_t c = s.p[i] == '+' ? ' ' : s.p[i];
-        if (c == '%') {
-            int hi = s.n - i > 2 ? nibble(s.p[i + 1]) : -1, lo = hi >= 0 ? nibble(s.p[i + 2]) : -1;
-            if (lo < 0)
-                return -1;
-            c = (uint8_t)(hi * 16 + lo);
-            i += 2;
-        }
-        if (c == 0)
-            return -1;
-        dst[n++] = c;
-    }
-    *out = span_of(dst, n);
-    return utf8_run(*out) == out->n ? 0 : -1;
-}
-
-/* A ';' may part fields for one server and not for another: then nobody knows what the fields are. */
-static int parse_form(struct span body, struct body_view *v, struct arena *a)
-{
-    size_t max = 1, n = 0;
-    for (size_t i = 0; i < body.n; i++) {
-        if (body.p[i] == ';')
-            return -1;
-        max += body.p[i] == '&';
-    }
-    struct form_field *f = max <= FIELDS_MAX ? arena_alloc(a, max * sizeof(*f)) : NULL;
-    if (f == NULL)
-        return -1;
-    while (body.n) {
-        struct span pair = span_first(body, span_index(body, '&'));
-        size_t eq = span_index(pair, '=');
-        body = span_from(body, pair.n + 1);
-        if (pair.n == 0)
-            continue;
-        if (decode(span_first(pair, eq), a, &f[n].name) != 0 || decode(span_from(pair, eq + 1), a, &f[n].value) != 0)
-            return -1;
-        if (span_eq(f[n].name, SPAN("_charset_")))
-            return -1;
-        n++;
-    }
-    v->field = f;
-    v->nfields = n;
-    return 0;
-}
-
 /* Of a body of a kind that is not looked into. */
 static enum unclear_cause why_open(const struct request *r)
 {
@@ -145,14 +87,15 @@ static void look(struct body_view *v, const struct request *r, struct arena *a)
                                      [JSON_KEY_TWICE] = UNCLEAR_KEY_TWICE,
                                      [JSON_OVER_LIMIT] = UNCLEAR_BODY_LARGE};
     enum json_fault why;
-    *v = (struct body_view){.looked = true, .kind = kind_of(r)};
+    v->looked = true;
+    v->kind = kind_of(r);
     if (v->kind == BODY_OPEN)
         v->open = (uint8_t)why_open(r);
     if (v->kind == BODY_JSON && (v->json = json_parse_or(r->body, a, &why)) == NULL) {
         v->kind = BODY_OPEN;
         v->open = faults[why];
     }
-    if (v->kind == BODY_FORM && parse_form(r->body, v, a) != 0) {
+    if (v->kind == BODY_FORM && params_of_form(&v->form, r->body, a) != 0) {
         v->kind = BODY_OPEN;
         v->open = UNCLEAR_FORM;
     }
@@ -173,35 +116,63 @@ static bool whole(struct span s, int64_t *out)
     return true;
 }
 
-static bool any_text(const struct policy *p, const struct img_cond *c, struct span s, bool fold)
+static bool any_text(const struct policy *p, const struct img_cond *c, struct span s)
 {
-    for (uint32_t i = 0; i < c->texts.n; i++) {
-        struct span want = img_span(p, *(const struct img_str *)img_at(p, IMG_STR, c->texts.first + i));
-        if (fold ? span_ieq(want, s) : span_eq(want, s))
+    for (uint32_t i = 0; i < c->texts.n; i++)
+        if (span_eq(img_span(p, *(const struct img_str *)img_at(p, IMG_STR, c->texts.first + i)), s))
             return true;
-    }
     for (uint32_t i = 0; i < c->globs.n; i++) {
         const struct img_glob *g = img_at(p, IMG_GLOB, c->globs.first + i);
         struct glob glob = {img_span(p, g->text), g->head, g->tail, g->literal, g->deep, g->after};
-        if (glob_match(&glob, s, 0, fold))
+        if (glob_match(&glob, s, 0, false))
             return true;
     }
     return false;
 }
 
+static bool any_spelling(const struct policy *p, const struct img_cond *c, struct span s, struct arena *a)
+{
+    for (uint32_t i = 0; i < c->texts.n; i++)
+        if (spelling_same(s, img_span(p, *(const struct img_str *)img_at(p, IMG_STR, c->texts.first + i)), a))
+            return true;
+    return spelling_fits(p, c->globs, s, a);
+}
+
+/* other: its other spellings, where they count; without memory for them there are none, and it may fit. */
+struct value {
+    struct span text;
+    bool plain;
+    const struct spellings *other;
+};
+
+static enum fit text_fits(const struct policy *p, const struct img_cond *c, const struct value *v, bool strictly,
+                          struct arena *a)
+{
+    if (strictly)
+        return any_text(p, c, v->text) ? FIT_YES : FIT_NO;
+    if (any_spelling(p, c, v->text, a))
+        return FIT_YES;
+    if (v->other == NULL || v->other->failed)
+        return FIT_MAYBE;
+    for (size_t i = 0; i < v->other->n; i++)
+        if (any_spelling(p, c, v->other->v[i], a))
+            return FIT_YES;
+    return FIT_NO;
+}
+
 /* What is no plain value, or a number in a spelling that may be another's, leaves the question open unless only what
  * is written counts. */
-static enum fit value_fits(const struct policy *p, const struct img_cond *c, struct span text, bool plain,
-                           bool strictly)
+static enum fit value_fits(const struct policy *p, const struct img_cond *c, const struct value *v, bool strictly,
+                           struct arena *a)
 {
     enum fit otherwise = strictly ? FIT_NO : FIT_MAYBE;
     int64_t n;
-    if (!plain)
+    if (!v->plain)
         return otherwise;
     switch (c->op) {
-    case COND_TEXT: return any_text(p, c, text, !strictly) ? FIT_YES : FIT_NO;
-    case COND_AT_MOST: return !whole(text, &n) ? otherwise : n <= (int64_t)c->number ? FIT_YES : FIT_NO;
-    case COND_AT_LEAST: return !whole(text, &n) ? otherwise : n >= (int64_t)c->number ? FIT_YES : FIT_NO;
+    case COND_TEXT: return text_fits(p, c, v, strictly, a);
+    case COND_AT_MOST: return !whole(v->text, &n) ? otherwise : n <= (int64_t)c->number ? FIT_YES : FIT_NO;
+    case COND_AT_LEAST: return !whole(v->text, &n) ? otherwise : n >= (int64_t)c->number ? FIT_YES : FIT_NO;
     default: return FIT_NO;
     }
 }
@@ -231,6 +202,20 @@ static uint8_t next_folded(struct span key, size_t *at)
     return low(key.p[(*at)++]);
 }
 
+/* A reference token with ~0 and ~1 undone. -1: no memory. */
+static int token_name(struct span token, struct arena *a, struct span *out)
+{
+    uint8_t *name = arena_alloc(a, token.n + 1);
+    size_t n = 0;
+    for (size_t i = 0; name && i < token.n; i++) {
+        bool escape = token.p[i] == '~' && i + 1 < token.n;
+        i += escape;
+        name[n++] = !escape ? token.p[i] : token.p[i] == '0' ? '~' : '/';
+    }
+    *out = span_of(name, n);
+    return name ? 0 : -1;
+}
+
 /* A reference token with ~0 and ~1 undone, against a key. fold: case aside. */
 static bool token_is(struct span token, struct span key, bool fold)
 {
@@ -248,21 +233,92 @@ static bool token_is(struct span token, struct span key, bool fold)
     return k == key.n;
 }
 
-/* The member or element; *doubt when another key differs in case alone: some servers take it for the same, or when a
- * name is asked of a list: to a server that takes batches each of its elements is a request. */
-static const struct json *child_of(const struct json *j, struct span token, enum unclear_cause *doubt)
+/* The members of a large object by their names, case aside: made when it is first asked for one. */
+struct json_object {
+    const struct json *node;
+    struct json_object *next;
+    struct json_member {
+        const struct json *at;
+        uint64_t key;
+        uint32_t next;
+    } * member;
+    uint32_t *slot;
+    size_t slots;
+};
+enum { OBJECT_SMALL = 16 };
+
+static uint64_t key_of(struct span name)
 {
-    const struct json *found = NULL, *at = j->child;
-    uint64_t index = 0;
-    if (j->type == JSON_OBJECT) {
-        for (; at; at = at->next) {
-            if (token_is(token, at->key, false))
-                found = at;
-            else if (token_is(token, at->key, true))
-                *doubt = UNCLEAR_KEY_CASE;
-        }
+    uint64_t key = UINT64_C(0xcbf29ce484222325);
+    for (size_t i = 0; i < name.n;)
+        key = (key ^ next_folded(name, &i)) * UINT64_C(0x100000001b3);
+    return key;
+}
+
+/* NULL: no memory. */
+static const struct json_object *object_of(struct body_view *v, const struct json *j, struct arena *a)
+{
+    size_t n = 0;
+    for (struct json_object *o = v->object; o; o = o->next)
+        if (o->node == j)
+            return o;
+    struct json_object *o = arena_alloc(a, sizeof(*o));
+    if (o == NULL)
+        return NULL;
+    *o = (struct json_object){.node = j, .next = v->object, .slots = OBJECT_SMALL};
+    while (o->slots < 2 * j->count)
+        o->slots *= 2;
+    o->member = arena_alloc(a, j->count * sizeof(*o->member));
+    o->slot = arena_alloc(a, o->slots * sizeof(*o->slot));
+    if (o->member == NULL || o->slot == NULL)
+        return NULL;
+    memset(o->slot, 0xff, o->slots * sizeof(*o->slot));
+    for (const struct json *at = j->child; at; at = at->next, n++) {
+        uint64_t key = key_of(at->key);
+        uint32_t *slot = &o->slot[key % o->slots];
+        o->member[n] = (struct json_member){at, key, *slot};
+        *slot = (uint32_t)n;
+    }
+    v->object = o;
+    return o;
+}
+
+/* Of one member: is it the one, or may it be? */
+static void see_member(const struct json *at, struct span token, const struct json **found, enum unclear_cause *doubt)
+{
+    if (token_is(token, at->key, false))
+        *found = at;
+    else if (token_is(token, at->key, true))
+        *doubt = UNCLEAR_KEY_CASE;
+}
+
+static const struct json *member_of(struct body_view *v, const struct json *j, struct span token,
+                                    enum unclear_cause *doubt, struct arena *a)
+{
+    const struct json *found = NULL;
+    const struct json_object *o = j->count > OBJECT_SMALL ? object_of(v, j, a) : NULL;
+    struct span name;
+    if (o == NULL || token_name(token, a, &name) != 0) {
+        for (const struct json *at = j->child; at; at = at->next)
+            see_member(at, token, &found, doubt);
         return found;
     }
+    uint64_t key = key_of(name);
+    for (uint32_t i = o->slot[key % o->slots]; i != IMG_NONE && *doubt == UNCLEAR_NONE; i = o->member[i].next)
+        if (o->member[i].key == key)
+            see_member(o->member[i].at, token, &found, doubt);
+    return found;
+}
+
+/* The member or element; *doubt when another key differs in case alone: some servers take it for the same, or when a
+ * name is asked of a list: to a server that takes batches each of its elements is a request. */
+static const struct json *child_of(struct body_view *v, const struct json *j, struct span token,
+                                   enum unclear_cause *doubt, struct arena *a)
+{
+    const struct json *at = j->child;
+    uint64_t index = 0;
+    if (j->type == JSON_OBJECT)
+        return member_of(v, j, token, doubt, a);
     if (j->type != JSON_ARRAY)
         return NULL;
     if (span_u64(token, JSON_NODES_MAX, &index) != 0) {
@@ -275,22 +331,25 @@ static const struct json *child_of(const struct json *j, struct span token, enum
     return at;
 }
 
-static const struct json *json_at(const struct json *j, struct span pointer, enum unclear_cause *doubt)
+static const struct json *json_at(struct body_view *v, struct span pointer, enum unclear_cause *doubt,
+                                  struct arena *a)
 {
+    const struct json *j = v->json;
     struct span token;
     bool more = pointer.n > 0;
     pointer = span_from(pointer, 1);
     while (more && j) {
         more = span_cut(pointer, '/', &token, &pointer);
-        j = child_of(j, token, doubt);
+        j = child_of(v, j, token, doubt, a);
     }
     return j;
 }
 
-static enum fit json_fits(const struct body_view *v, const struct policy *p, const struct img_cond *c, bool strictly)
+static enum fit json_fits(struct body_view *v, const struct policy *p, const struct img_cond *c, bool strictly,
+                          struct arena *a)
 {
     enum unclear_cause doubt = UNCLEAR_NONE;
-    const struct json *j = json_at(v->json, img_span(p, c->key), &doubt);
+    const struct json *j = json_at(v, img_span(p, c->key), &doubt, a);
     if (doubt != UNCLEAR_NONE)
         return FIT_MAYBE;
     if (asks_presence(c))
@@ -308,83 +367,68 @@ static enum fit json_fits(const struct body_view *v, const struct policy *p, con
         plain = false; /* quoted, it is true to many */
     else if (j->type == JSON_NUMBER && !strictly)
         plain = whole(text, &n); /* 5.0 and 5e0 are 5 to many */
-    return value_fits(p, c, text, plain, strictly);
+    if (j->type == JSON_STRING && span_index(text, 0) < text.n)
+        plain = false; /* to a C program it ends there */
+    struct spellings other;
+    struct value is = {text, plain, &other};
+    if (plain && !strictly && c->op == COND_TEXT)
+        spellings_of(text, SPAN_NONE, a, &other);
+    return value_fits(p, c, &is, strictly, a);
 }
 
 /* ---- forms ---- */
 
-/* The next byte of a name that tells two names apart for everybody: PHP makes an underscore of '.', ' ' and a '['
- * that nothing closes, and cuts blanks in front; Rack cuts brackets in front. 0: none is left. */
-static uint8_t next_sure(struct span name, size_t *at)
-{
-    static const struct span unsure = SPAN("[]._+ ");
-    while (*at < name.n) {
-        uint8_t c = next_folded(name, at);
-        if (c > ' ' && span_index(unsure, c) == unsure.n)
-            return c;
-    }
-    return 0;
-}
-
-bool body_field_may_be(struct span name, struct span want)
-{
-    size_t i = 0, k = 0;
-    uint8_t c;
-    while ((c = next_sure(want, &k)) != 0)
-        if (next_sure(name, &i) != c)
-            return false;
-    name = span_from(name, i);
-    i = 0;
-    return next_sure(span_first(name, span_index(name, '[')), &i) == 0;
-}
-
 /* Is it in the query too? Servers differ on which of the two counts (B13), and on whether ';' parts (B12). */
-static bool in_query(struct span query, struct span want, struct arena *a)
+static bool in_query(struct body_view *v, const struct request *r, struct span want, struct arena *a)
 {
-    while (query.n) {
-        size_t n = span_index(query, '&'), semicolon = span_index(query, ';');
-        struct span param = span_first(query, n < semicolon ? n : semicolon), name;
-        query = span_from(query, param.n + 1);
-        name = span_first(param, span_index(param, '='));
-        bool plain = span_index(name, '%') == name.n && span_index(name, '+') == name.n;
-        if ((!plain && decode(name, a, &name) != 0) || (name.n && body_field_may_be(name, want)))
+    uint32_t at = IMG_NONE;
+    params_of_query(&v->query, r->query, a);
+    if (v->query.failed || v->query.doubtful)
+        return true;
+    for (const struct param *one; (one = params_next(&v->query, params_key(want), &at)) != NULL;)
+        if (one->name.n)
             return true;
-    }
     return false;
 }
 
 /* A field by its name; of a JSON pointer the member that it begins with, which is what servers mix with the query. */
-static bool key_in_query(const struct request *r, uint32_t kind, struct span key, struct arena *a)
+static bool key_in_query(struct body_view *v, const struct request *r, uint32_t kind, struct span key,
+                         struct arena *a)
 {
-    if (kind == COND_FORM || r->query.n == 0 || key.n < 2)
-        return kind == COND_FORM && in_query(r->query, key, a);
-    struct span token = span_from(key, 1);
+    if (r->query.n == 0)
+        return false;
+    if (kind == COND_FORM || key.n < 2)
+        return kind == COND_FORM && in_query(v, r, key, a);
+    struct span token = span_from(key, 1), name;
     token = span_first(token, span_index(token, '/'));
-    uint8_t *name = arena_alloc(a, token.n + 1);
-    size_t n = 0;
-    for (size_t i = 0; name && i < token.n; i++) {
-        bool escape = token.p[i] == '~' && i + 1 < token.n;
-        i += escape;
-        name[n++] = !escape ? token.p[i] : token.p[i] == '0' ? '~' : '/';
-    }
-    return name == NULL || in_query(r->query, span_of(name, n), a);
+    return token_name(token, a, &name) != 0 || in_query(v, r, name, a);
 }
 
-static enum fit form_fits(const struct body_view *v, const struct policy *p, const struct img_cond *c, bool strictly)
+/* Another name that some server may take for this one: nobody knows. */
+static bool form_in_doubt(const struct body_view *v, struct span name)
+{
+    uint32_t at = IMG_NONE;
+    for (const struct param *one; (one = params_next(&v->form, params_key(name), &at)) != NULL;)
+        if (!span_eq(one->name, name))
+            return true;
+    return false;
+}
+
+static enum fit form_fits(const struct body_view *v, const struct policy *p, const struct img_cond *c, bool strictly,
+                          struct arena *a)
 {
     struct span name = img_span(p, c->key);
     bool seen = false, all = true;
     enum fit best = FIT_NO;
-    for (size_t i = 0; i < v->nfields; i++) {
-        if (!span_eq(v->field[i].name, name)) {
-            if (body_field_may_be(v->field[i].name, name))
-                return FIT_MAYBE;
-            continue;
-        }
+    uint32_t at = IMG_NONE;
+    if (form_in_doubt(v, name))
+        return FIT_MAYBE;
+    for (struct param *one; (one = params_next(&v->form, params_key(name), &at)) != NULL;) {
+        struct value is = {one->value, true, strictly ? NULL : param_spellings(one, a)};
         seen = true;
-        enum fit one = asks_presence(c) ? FIT_YES : value_fits(p, c, v->field[i].value, true, strictly);
-        best = one > best ? one : best;
-        all &= one == FIT_YES;
+        enum fit fit = asks_presence(c) ? FIT_YES : value_fits(p, c, &is, strictly, a);
+        best = fit > best ? fit : best;
+        all &= fit == FIT_YES;
     }
     if (asks_presence(c))
         return seen == (c->op == COND_EXISTS) ? FIT_YES : FIT_NO;
@@ -396,32 +440,31 @@ enum fit body_fits(struct body_view *v, const struct policy *p, const struct img
 {
     if (!v->looked)
         look(v, r, a);
-    if (key_in_query(r, c->kind, img_span(p, c->key), a))
+    if (key_in_query(v, r, c->kind, img_span(p, c->key), a))
         return FIT_MAYBE;
     switch (v->kind) {
     case BODY_ABSENT: return FIT_NO;
-    case BODY_JSON: return c->kind == COND_JSON ? json_fits(v, p, c, strictly) : strictly ? FIT_NO : FIT_MAYBE;
-    case BODY_FORM: return c->kind == COND_FORM ? form_fits(v, p, c, strictly) : strictly ? FIT_NO : FIT_MAYBE;
+    case BODY_JSON: return c->kind == COND_JSON ? json_fits(v, p, c, strictly, a) : strictly ? FIT_NO : FIT_MAYBE;
+    case BODY_FORM: return c->kind == COND_FORM ? form_fits(v, p, c, strictly, a) : strictly ? FIT_NO : FIT_MAYBE;
     case BODY_OPEN: break;
     }
     return FIT_MAYBE;
 }
 
-enum unclear_cause body_unclear(const struct body_view *v, const struct policy *p, const struct img_cond *c,
+enum unclear_cause body_unclear(struct body_view *v, const struct policy *p, const struct img_cond *c,
                                 const struct request *r, struct arena *a)
 {
     struct span key = img_span(p, c->key);
     enum unclear_cause doubt = UNCLEAR_NONE;
     if (v->kind == BODY_OPEN)
         return (enum unclear_cause)v->open; /* first: whatever the rule asks about */
-    if (key_in_query(r, c->kind, key, a))
+    if (key_in_query(v, r, c->kind, key, a))
         return UNCLEAR_QUERY;
     if ((v->kind == BODY_JSON) != (c->kind == COND_JSON))
         return UNCLEAR_KIND;
-    for (size_t i = 0; v->kind == BODY_FORM && i < v->nfields; i++)
-        if (!span_eq(v->field[i].name, key) && body_field_may_be(v->field[i].name, key))
-            return UNCLEAR_FIELD;
-    const struct json *j = v->kind == BODY_JSON ? json_at(v->json, key, &doubt) : NULL;
+    if (v->kind == BODY_FORM && form_in_doubt(v, key))
+        return UNCLEAR_FIELD;
+    const struct json *j = v->kind == BODY_JSON ? json_at(v, key, &doubt, a) : NULL;
     if (doubt != UNCLEAR_NONE)
         return doubt;
     return v->kind == BODY_FORM || (j && j->type == JSON_NUMBER) ? UNCLEAR_NUMBER : UNCLEAR_VALUE;
@@ -432,13 +475,11 @@ enum unclear_cause body_unclear(const struct body_view *v, const struct policy *
 static bool form_amount(const struct body_view *v, struct span name, struct span *out)
 {
     size_t found = 0;
-    for (size_t i = 0; i < v->nfields; i++) {
-        if (span_eq(v->field[i].name, name)) {
-            *out = v->field[i].value;
-            found++;
-        } else if (body_field_may_be(v->field[i].name, name)) {
+    uint32_t at = IMG_NONE;
+    for (const struct param *one; (one = params_next(&v->form, params_key(name), &at)) != NULL; found++) {
+        if (!span_eq(one->name, name))
             return false;
-        }
+        *out = one->value;
     }
     return found == 1;
 }
@@ -454,10 +495,11 @@ enum amount body_amount(struct body_view *v, uint32_t kind, struct span key, con
     *out = 0;
     if (v->kind == BODY_OPEN)
         return AMOUNT_OPEN;
-    if (key_in_query(r, kind, key, a) || (kind == COND_FORM && v->kind == BODY_FORM && !form_amount(v, key, &text)))
+    if (key_in_query(v, r, kind, key, a) ||
+        (kind == COND_FORM && v->kind == BODY_FORM && !form_amount(v, key, &text)))
         return AMOUNT_NONE;
     if (kind == COND_JSON && v->kind == BODY_JSON) {
-        const struct json *j = json_at(v->json, key, &doubt);
+        const struct json *j = json_at(v, key, &doubt, a);
         text = j && j->type == JSON_NUMBER && doubt == UNCLEAR_NONE ? j->text : SPAN_NONE;
     }
     if (!whole(text, &n) || n < 0 || n > (int64_t)AMOUNT_MAX)

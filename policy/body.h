@@ -6,23 +6,21 @@
 
 #include "common/json/json.h"
 #include "policy/image.h"
+#include "policy/params.h"
 #include "policy/unclear.h"
 
 enum fit { FIT_NO = 0, FIT_MAYBE, FIT_YES };
 /* BODY_OPEN: not all here, of another type, encoded, malformed or too large to look into. */
 enum body_kind { BODY_OPEN = 0, BODY_ABSENT, BODY_JSON, BODY_FORM };
 
-struct form_field {
-    struct span name, value; /* decoded */
-};
-
 struct body_view {
     bool looked;
     uint8_t open; /* enum unclear_cause: why nothing is seen of it, when it is BODY_OPEN */
     enum body_kind kind;
     const struct json *json;
-    const struct form_field *field;
-    size_t nfields;
+    struct params form;
+    struct params query;        /* of the same request: servers mix the two; of its own looking */
+    struct json_object *object; /* the members by name, of those that were asked about */
 };
 
 /* Is the request's body as this condition says? strictly: as it is written, for what a rule lets through; else in any
@@ -37,10 +35,7 @@ enum amount body_amount(struct body_view *v, uint32_t kind, struct span key, con
                         uint64_t *out);
 
 /* What leaves this condition open, about which body_fits said FIT_MAYBE. */
-enum unclear_cause body_unclear(const struct body_view *v, const struct policy *p, const struct img_cond *c,
+enum unclear_cause body_unclear(struct body_view *v, const struct policy *p, const struct img_cond *c,
                                 const struct request *r, struct arena *a);
-
-/* May this name be that field to some server: the same in another spelling, or a member of it, as in a[] and a[b]? */
-bool body_field_may_be(struct span name, struct span want);
 
 #endif

@@ -109,7 +109,7 @@ static bool fields_matter(const struct ask *k, const struct tally *t)
 }
 
 /* The list of refs before a push, and its probe: fine exactly where a push might be. */
-static struct outcome judge_could(struct ask k, const struct class *c)
+static struct outcome judge_could(struct ask k, const struct class *c, const struct class *as)
 {
     struct tally t;
     tally_rules(&k, &t);
@@ -121,6 +121,9 @@ static struct outcome judge_could(struct ask k, const struct class *c)
     k.method = c->could_method.n ? c->could_method : k.method;
     k.path = c->could_path.n ? c->could_path : k.path;
     k.effect = EFFECT_WRITE;
+    k.written.op = as->could_op.n ? as->could_op : k.op;
+    k.written.path = as->could_path.n ? as->could_path : k.written.path;
+    k.written.effect = EFFECT_WRITE;
     k.push_unknown = true;
     tally_rules(&k, &t);
     if (t.floor >= 0 || t.deny >= 0)
@@ -212,12 +215,12 @@ static struct outcome judge_members(struct ask k, const struct class *c)
     return total;
 }
 
-static struct outcome judge_class(struct ask k, const struct class *c)
+static struct outcome judge_class(struct ask k, const struct class *c, const struct class *as, struct span path)
 {
     struct tally t;
-    ask_class(&k, c);
+    ask_class(&k, c, as, path);
     if (c->bad == NULL && c->could_op.n)
-        return judge_could(k, c);
+        return judge_could(k, c, as);
     if (c->bad == NULL && c->push)
         return judge_members(k, c);
     tally_rules(&k, &t);
@@ -308,28 +311,47 @@ void outcome_settle(const struct ask *k, struct outcome o, struct decision *d)
         take_upgrade(k, d, o.rule);
 }
 
-static bool judge_readings(const struct ask *base, const struct span *path, size_t n, struct outcome *total,
-                           struct decision *d)
+/* What is judged on the way through the readings of a path. */
+struct judged {
+    struct outcome total;
+    bool any, write; /* write: to one reading at least it is no read */
+    struct class written[CLASSES_MAX];
+    size_t nwritten;
+    struct span path; /* of those */
+};
+
+/* Which of the classes of what is written a decoded reading's class is another spelling of: the same operation; where
+ * no pack knows the decoded one, what it is as it is written; else none, and that operation must be let through too,
+ * unless it is one that a pack told apart: by a %2F that is a part of a name, or by a slash at the end. */
+static const struct class *class_as_written(const struct judged *t, const struct class *c, const struct reading *r)
 {
-    struct class c[CLASSES_MAX];
-    bool first = true, overridden = false;
-    for (size_t i = 0; i < n; i++) {
-        struct ask k = *base;
-        k.path = path[i];
-        size_t classes = classify(k.p, k.request, k.path, k.arena, c);
-        for (size_t j = 0; j < classes; j++) {
-            struct outcome o = judge_class(k, &c[j]);
-            if (first)
-                *total = o;
-            if (first || outcome_add(total, &o))
-                take_class(d, &c[j]);
-            overridden |= c[j].overridden;
-            first = false;
-        }
+    for (size_t i = 0; i < t->nwritten; i++)
+        if (span_eq(c->pack, t->written[i].pack) && span_eq(c->op, t->written[i].op))
+            return &t->written[i];
+    return r->how != READ_DECODED || (c->pack.n == 0 && !c->overridden) ? &t->written[0] : c;
+}
+
+static void judge_reading(struct ask k, const struct reading *r, struct judged *t, struct decision *d)
+{
+    struct class other[CLASSES_MAX], *c = r->how == READ_WHOLE ? t->written : other;
+    size_t n = classify(k.p, k.request, r->path, k.arena, c);
+    if (r->how == READ_WHOLE) {
+        t->nwritten = n;
+        t->path = r->path;
     }
-    if (overridden && d->effect == EFFECT_READ)
-        d->effect = EFFECT_WRITE;
-    return !first;
+    k.path = r->path;
+    for (size_t i = 0; i < n; i++) {
+        const struct class *as = r->how == READ_WHOLE ? &c[i] : class_as_written(t, &c[i], r);
+        if (r->how == READ_BARE && c[i].rest)
+            c[i] = *as; /* a pack that names paths with a slash at their end has no word on those without it */
+        struct outcome o = judge_class(k, &c[i], as, t->path);
+        if (!t->any)
+            t->total = o;
+        if (!t->any || outcome_add(&t->total, &o))
+            take_class(d, &c[i]);
+        t->write |= c[i].overridden || c[i].effect != EFFECT_READ;
+        t->any = true;
+    }
 }
 
 /* Upper-case letters, '-' and '_': what servers know as methods, in the one spelling of each. */
@@ -366,8 +388,8 @@ void judge_again(const struct policy *p, const struct subject *s, const struct r
                     .arena = a,
                     .upgrade = match_is_upgrade(r),
                     .now_ms = now_ms};
-    struct span path[READINGS_MAX];
-    struct outcome o = outcome_refusal("internal", -1);
+    struct reading reading[READINGS_MAX];
+    struct judged t;
     size_t n;
     *d = (struct decision){.code = "internal", .credential = -1, .inline_wait_ms = UINT64_MAX};
     d->body_max = BODY_MAX_DEFAULT;
@@ -375,13 +397,19 @@ void judge_again(const struct policy *p, const struct subject *s, const struct r
         d->code = "bad-method";
         return;
     }
-    if (readings_of(r->path, a, path, &n) != 0 ||
+    if (readings_of(r->path, a, reading, &n) != 0 ||
         (path_keeps_slash(r->path) && !policy_keeps_slash(p, r->scheme, r->host, r->port))) {
         d->code = "bad-path";
         return;
     }
-    if (!judge_readings(&k, path, n, &o, d))
+    t.any = t.write = false;
+    for (size_t i = 0; i < n; i++)
+        judge_reading(k, &reading[i], &t, d);
+    if (!t.any)
         return;
+    if (t.write && d->effect == EFFECT_READ)
+        d->effect = EFFECT_WRITE;
+    struct outcome o = t.total;
     if (o.learned && o.verdict != VERDICT_DENY)
         take_learning(&o);
     if (o.rule < 0 && !o.need_body && strcmp(o.code, "no-rule") == 0 &&

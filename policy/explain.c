@@ -99,6 +99,7 @@ bool ask_could(struct ask *k)
         k->push_unknown = true;
         if (o->could_method.n)
             k->method = img_span(k->p, o->could_method);
+        ask_written(k);
         return true;
     }
     return false;
@@ -122,6 +123,7 @@ struct ask ask_again(const struct policy *p, const struct subject *s, const stru
                     .lifted = d->upgrade && (d->effect == EFFECT_READ || d->effect == EFFECT_WRITE)};
     if (span_starts(d->op, SPAN("git.")))
         k.git_service = span_starts(d->op, SPAN("git.fetch")) ? GIT_UPLOAD_PACK : GIT_RECEIVE_PACK;
+    ask_written(&k);
     return k;
 }
 

@@ -18,16 +18,41 @@ static bool any_glob(const struct policy *p, struct img_range r, struct span s, 
     return false;
 }
 
+/* The same, where a pattern may be written in another spelling than the request, too. Without memory it fits. */
+static bool any_spelling(const struct ask *k, struct img_range r, struct span s)
+{
+    if (any_glob(k->p, r, s, '/', true))
+        return true;
+    for (uint32_t i = 0; i < r.n; i++) {
+        struct span text = glob_at(k->p, r.first + i).text, is;
+        if (span_index(text, '%') == text.n)
+            continue;
+        for (int slashes = 0; slashes < 2; slashes++) {
+            if (path_decoded(text, slashes, k->arena, &is) != 0)
+                return true;
+            struct glob g = glob_of(is, '/');
+            if (glob_match(&g, s, '/', true))
+                return true;
+        }
+    }
+    return false;
+}
+
 static bool path_fits(const struct ask *k, const struct img_match *m, enum strictness how)
 {
-    if (any_glob(k->p, m->paths, k->path, '/', how != AS_WRITTEN))
+    struct span s = k->path;
+    if (how == AS_WRITTEN)
+        return any_glob(k->p, m->paths, k->written.path, '/', false);
+    if (any_spelling(k, m->paths, s))
         return true;
     /* Many servers take "/delete/" for "/delete" (B6). */
-    struct span s = k->path;
-    if (how == AS_WRITTEN || s.n < 2 || s.p[s.n - 1] != '/')
-        return false;
-    s.n--;
-    return any_glob(k->p, m->paths, s, '/', true);
+    return s.n > 1 && s.p[s.n - 1] == '/' && any_spelling(k, m->paths, span_first(s, s.n - 1));
+}
+
+static bool resource_fits(const struct ask *k, const struct img_match *m, enum strictness how)
+{
+    return how == AS_WRITTEN ? any_glob(k->p, m->resources, k->written.resource, '/', false)
+                             : any_spelling(k, m->resources, k->resource);
 }
 
 static bool scheme_fits(const struct img_match *m, struct span scheme, enum strictness how)
@@ -81,155 +106,6 @@ static bool method_fits(const struct ask *k, const struct img_match *m, enum str
             return true;
     }
     return m->methods.n == 0 || (k->overridden && how != AS_WRITTEN);
-}
-
-static int nibble(uint8_t c)
-{
-    return c >= '0' && c <= '9' ? c - '0' : (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10 : -1;
-}
-
-/* A name or value of a query, decoded the way forms are. */
-static struct span decoded(struct span s, struct arena *a, bool *failed)
-{
-    if (span_index(s, '%') == s.n && span_index(s, '+') == s.n)
-        return s;
-    uint8_t *dst = arena_alloc(a, s.n);
-    size_t n = 0;
-    if (dst == NULL) {
-        *failed = true;
-        return SPAN_NONE;
-    }
-    for (size_t i = 0; i < s.n; i++) {
-        int hi = s.p[i] == '%' && s.n - i > 2 ? nibble(s.p[i + 1]) : -1;
-        int lo = hi >= 0 ? nibble(s.p[i + 2]) : -1;
-        dst[n++] = lo >= 0 ? (uint8_t)(hi * 16 + lo) : s.p[i] == '+' ? ' ' : s.p[i];
-        i += lo >= 0 ? 2 : 0;
-    }
-    return span_of(dst, n);
-}
-
-struct seen {
-    bool fit, unfit, failed;
-};
-
-static void see_param(const struct ask *k, const struct img_pair *want, struct span param, enum strictness how,
-                      struct seen *seen)
-{
-    struct span name, value;
-    (void)span_cut(param, '=', &name, &value);
-    name = decoded(name, k->arena, &seen->failed);
-    struct span key = img_span(k->p, want->key);
-    if (!body_field_may_be(name, key))
-        return;
-    value = decoded(value, k->arena, &seen->failed);
-    bool fits = any_glob(k->p, want->values, value, 0, how != AS_WRITTEN);
-    seen->fit |= fits;
-    seen->unfit |= !fits || !span_eq(name, key);
-}
-
-/* Every occurrence counts, in any spelling that a server may take for the name, and ';' may separate too (B12): an
- * allow needs all to fit, a deny one. */
-static enum fit query_fits(const struct ask *k, const struct img_pair *want, enum strictness how)
-{
-    struct seen seen = {0};
-    for (struct span rest = k->request->query; rest.n;) {
-        struct span param = span_first(rest, span_index(rest, '&'));
-        rest = span_from(rest, param.n + 1);
-        see_param(k, want, param, how, &seen);
-        if (span_index(param, ';') == param.n)
-            continue;
-        for (struct span more = param; more.n;) {
-            struct span piece = span_first(more, span_index(more, ';'));
-            more = span_from(more, piece.n + 1);
-            see_param(k, want, piece, how, &seen);
-        }
-    }
-    if (seen.failed)
-        return FIT_MAYBE;
-    return seen.fit && (how != AS_WRITTEN || !seen.unfit) ? FIT_YES : FIT_NO;
-}
-
-/* Which of a rule's names were met, in either reading of ';'. Asked only strictly. */
-struct names_met {
-    uint8_t *whole, *pieces;
-};
-
-/* Strictly: exactly one of the names, and not for the second time; else one that some server may take for one of
- * them. */
-static bool is_named(const struct ask *k, const struct img_match *m, struct span param, struct seen *seen,
-                     uint8_t *met)
-{
-    struct span name = decoded(span_first(param, span_index(param, '=')), k->arena, &seen->failed);
-    for (uint32_t i = 0; i < m->query_names.n; i++) {
-        struct span one = img_span(k->p, *(const struct img_str *)img_at(k->p, IMG_STR, m->query_names.first + i));
-        if (met ? span_eq(one, name) : body_field_may_be(name, one))
-            return met == NULL || met[i]++ == 0;
-    }
-    return false;
-}
-
-/* Whether ';' parts parameters is the server's business (B12): strictly, all of both readings must be named, else all
- * of one of them. */
-static bool param_is_named(const struct ask *k, const struct img_match *m, struct span param, struct seen *seen,
-                           const struct names_met *met)
-{
-    bool strict = met->whole != NULL, whole = is_named(k, m, param, seen, met->whole), pieces = true;
-    if (!strict && span_index(param, ';') == param.n)
-        return whole;
-    for (struct span more = param; more.n && pieces;) {
-        struct span piece = span_first(more, span_index(more, ';'));
-        more = span_from(more, piece.n + 1);
-        pieces = piece.n == 0 || is_named(k, m, piece, seen, met->pieces);
-    }
-    return strict ? whole && pieces : whole || pieces;
-}
-
-/* Has the query no other names than these, and strictly none of them twice? Servers differ in which of two counts. */
-static enum fit names_fit(const struct ask *k, const struct img_match *m, enum strictness how)
-{
-    struct seen seen = {.fit = true};
-    struct names_met met = {NULL, NULL};
-    if (how == AS_WRITTEN) {
-        met.whole = arena_alloc(k->arena, 2 * (size_t)m->query_names.n + 1);
-        if (met.whole == NULL)
-            return FIT_MAYBE;
-        met.pieces = met.whole + m->query_names.n;
-    }
-    for (struct span rest = k->request->query; rest.n && seen.fit;) {
-        struct span param = span_first(rest, span_index(rest, '&'));
-        rest = span_from(rest, param.n + 1);
-        seen.fit = param.n == 0 || param_is_named(k, m, param, &seen, &met);
-    }
-    return seen.failed ? FIT_MAYBE : seen.fit ? FIT_YES : FIT_NO;
-}
-
-static enum fit header_fits(const struct ask *k, const struct img_pair *want, enum strictness how)
-{
-    struct seen seen = {0};
-    for (size_t i = 0; i < k->request->nfields; i++) {
-        const struct http_field *f = &k->request->fields[i];
-        if (!span_ieq(f->name, img_span(k->p, want->key)))
-            continue;
-        bool fits = any_glob(k->p, want->values, f->value, 0, how != AS_WRITTEN);
-        seen.fit |= fits;
-        seen.unfit |= !fits;
-    }
-    if (k->request->fields_unknown)
-        return FIT_MAYBE;
-    return seen.fit && (how != AS_WRITTEN || !seen.unfit) ? FIT_YES : FIT_NO;
-}
-
-static enum fit pairs_fit(const struct ask *k, const struct img_match *m, enum strictness how)
-{
-    enum fit fit = m->query_only ? names_fit(k, m, how) : FIT_YES;
-    for (uint32_t i = 0; i < m->query.n + m->header.n && fit != FIT_NO; i++) {
-        bool is_query = i < m->query.n;
-        uint32_t at = is_query ? m->query.first + i : m->header.first + i - m->query.n;
-        const struct img_pair *want = img_at(k->p, IMG_PAIR, at);
-        enum fit one = is_query ? query_fits(k, want, how) : header_fits(k, want, how);
-        fit = one < fit ? one : fit;
-    }
-    return fit;
 }
 
 static bool tri_fits(uint32_t want, bool is)
@@ -318,8 +194,8 @@ int match_subprotocols(const struct ask *k, const struct img_match *m, bool all,
 /* A rule about upgrades may say that this one is a read; a deny of reads means it too. All others do not fit. */
 static bool effect_fits(const struct ask *k, const struct img_match *m, enum strictness how)
 {
-    uint32_t is = 1u << k->effect;
-    if (k->lifted)
+    uint32_t is = 1u << (how == AS_WRITTEN ? k->written.effect : k->effect);
+    if (how == AS_WRITTEN ? k->written.lifted : k->lifted)
         is |= 1u << EFFECT_READ;
     if (k->overridden)
         is |= 1u << EFFECT_WRITE | 1u << EFFECT_DELETE;
@@ -343,7 +219,6 @@ static enum fit conds_fit(const struct ask *k, const struct img_match *m, enum s
 enum fit match_fits(const struct ask *k, const struct img_match *m, enum strictness how)
 {
     const struct request *r = k->request;
-    bool fold = how != AS_WRITTEN;
     enum fit w = ws_fits(k, m, how);
     if (w == FIT_NO || !effect_fits(k, m, how))
         return FIT_NO;
@@ -352,11 +227,11 @@ enum fit match_fits(const struct ask *k, const struct img_match *m, enum strictn
     if (m->paths.n && !path_fits(k, m, how))
         return FIT_NO;
     bool any_op = k->overridden && how != AS_WRITTEN; /* nobody can say which */
-    if (!any_op && !match_names_op(k->p, m, k->op))
+    if (!any_op && !match_names_op(k->p, m, how == AS_WRITTEN ? k->written.op : k->op))
         return FIT_NO;
-    if (m->resources.n && !any_op && !any_glob(k->p, m->resources, k->resource, '/', fold))
+    if (m->resources.n && !any_op && !resource_fits(k, m, how))
         return FIT_NO;
-    enum fit a = pairs_fit(k, m, how);
+    enum fit a = pairs_fit(k, m, how == AS_WRITTEN);
     enum fit b = a == FIT_NO ? FIT_NO : git_fits(k, m, how);
     enum fit c = b == FIT_NO ? FIT_NO : conds_fit(k, m, how);
     a = a < b ? a : b;

@@ -17,6 +17,13 @@ struct member {
     bool force, delete;
 };
 
+/* What lets a request through is asked about: what is written, where the reading is another spelling of it. */
+struct written {
+    struct span path, op, resource;
+    enum effect effect;
+    bool lifted;
+};
+
 /* What the rules are asked about: one reading of one request, one member of it. */
 struct ask {
     const struct policy *p;
@@ -24,6 +31,7 @@ struct ask {
     const struct request *request;
     struct span path, method, op, resource;
     enum effect effect;
+    struct written written; /* of AS_WRITTEN: as above, or of the spelling that this is another one of */
     uint32_t git_service;
     const struct member *member; /* NULL: not a push, or not known yet */
     bool push_unknown;           /* a push whose commands are not known yet */
@@ -51,6 +59,15 @@ bool scope_fits(const struct policy *p, const struct subject *s, const struct im
 /* Does a host pattern of the match name the host, on a port it means? */
 bool match_names_place(const struct policy *p, const struct img_match *m, struct span scheme, struct span host,
                        uint16_t port, enum strictness how);
+
+/* The question of the request itself, no reading of it: what is written is what is asked. */
+static inline void ask_written(struct ask *k)
+{
+    k->written = (struct written){k->path, k->op, k->resource, k->effect, k->lifted};
+}
+
+/* query:, query_names: and header: of a match (policy/pairs.c). */
+enum fit pairs_fit(const struct ask *k, const struct img_match *m, bool strictly);
 
 /* Does the match name the operation? One that names none does. */
 bool match_names_op(const struct policy *p, const struct img_match *m, struct span op);

@@ -121,7 +121,7 @@ bool policy_credential(const struct policy *p, size_t i, struct credential *c)
 }
 
 static bool place_fits(const struct policy *p, const struct img_place *l, struct span scheme, struct span host,
-                       uint16_t port, struct span path)
+                       uint16_t port, const struct reading *path, struct arena *a)
 {
     uint32_t bit = span_eq(scheme, SPAN("https")) ? SCHEME_HTTPS : span_eq(scheme, SPAN("http")) ? SCHEME_HTTP : 0;
     if ((l->scheme & bit) == 0 || l->port != port || !span_eq(img_span(p, l->host), host))
@@ -130,25 +130,35 @@ static bool place_fits(const struct policy *p, const struct img_place *l, struct
         return true;
     const struct img_glob *g = img_at(p, IMG_GLOB, l->path.first);
     struct glob glob = {img_span(p, g->text), g->head, g->tail, g->literal, g->deep, g->after};
-    return glob_match(&glob, path, '/', false);
+    struct span is;
+    if (glob_match(&glob, path->path, '/', false))
+        return true;
+    for (int slashes = 0; path->how != READ_WHOLE && slashes < 2; slashes++) {
+        if (path_decoded(glob.text, slashes, a, &is) != 0)
+            return false;
+        struct glob decoded = glob_of(is, '/');
+        if (glob_match(&decoded, path->path, '/', false))
+            return true;
+    }
+    return false;
 }
 
 bool policy_credential_may_go(const struct policy *p, size_t i, struct span scheme, struct span host, uint16_t port,
                               struct span path)
 {
-    struct span reading[READINGS_MAX];
+    struct reading reading[READINGS_MAX];
     struct arena a;
     size_t n = 0;
     bool ok = false;
-    arena_init(&a, 4 * path.n + 256);
+    arena_init(&a, 1024 * 1024); /* decoded readings, and decoded patterns */
     if (i >= p->n[IMG_CRED] || readings_of(path, &a, reading, &n) != 0)
         goto out;
     const struct img_cred *c = img_at(p, IMG_CRED, (uint32_t)i);
     ok = n > 0;
     for (size_t k = 0; k < n && ok; k++) {
-        bool fits = false;
+        bool fits = reading[k].how == READ_BARE;
         for (uint32_t j = 0; j < c->only.n && !fits; j++)
-            fits = place_fits(p, img_at(p, IMG_PLACE, c->only.first + j), scheme, host, port, reading[k]);
+            fits = place_fits(p, img_at(p, IMG_PLACE, c->only.first + j), scheme, host, port, &reading[k], &a);
         ok = fits;
     }
 out:
@@ -164,7 +174,7 @@ bool policy_credential_bound(const struct policy *p, size_t i, struct span schem
     for (uint32_t j = 0; j < c->only.n; j++) {
         struct img_place l = *(const struct img_place *)img_at(p, IMG_PLACE, c->only.first + j);
         l.path.n = 0;
-        if (place_fits(p, &l, scheme, host, port, SPAN("/")))
+        if (place_fits(p, &l, scheme, host, port, NULL, NULL))
             return true;
     }
     return false;

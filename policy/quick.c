@@ -118,6 +118,8 @@ uint64_t quick_classes(const struct ask *k)
         is |= bit(NO_QUERY, 0);
     if (k->overridden) /* any method may be meant, and so any effect and operation */
         return is;
-    is |= method_class(k->method) | op_class(k->op);
-    return k->lifted ? is : is | bit(EFFECT_0, k->effect);
+    is |= method_class(k->method);
+    if (k->op.p == k->written.op.p)
+        is |= op_class(k->op);
+    return k->lifted || k->effect != k->written.effect ? is : is | bit(EFFECT_0, k->effect);
 }

@@ -4,12 +4,22 @@
 #include "policy/about.h"
 #include "policy/quick.h"
 
+/* What takes away from a deny or a hold must fit what is written, and be no less true of another reading of it. */
+static enum fit gone_fits(const struct ask *k, const struct img_match *m, enum strictness how)
+{
+    enum fit fit = match_fits(k, m, how);
+    if (fit == FIT_NO || how != AS_WRITTEN || span_eq(k->path, k->written.path))
+        return fit;
+    enum fit read = match_fits(k, m, ANY_SPELLING);
+    return read < fit ? read : fit;
+}
+
 /* An except takes away what it fits: from an allow in any spelling, from a deny or a
  * hold only what is written, so that it never takes away too little or too much. */
 static enum fit less_excepts(const struct ask *k, const struct img_rule *r, enum fit fit, enum strictness how)
 {
     for (uint32_t i = 0; i < r->except.n && fit != FIT_NO; i++) {
-        enum fit gone = match_fits(k, img_at(k->p, IMG_MATCH, r->except.first + i), how);
+        enum fit gone = gone_fits(k, img_at(k->p, IMG_MATCH, r->except.first + i), how);
         if (gone == FIT_YES)
             return FIT_NO;
         if (gone == FIT_MAYBE)
@@ -203,18 +213,40 @@ static void weigh_key(const struct ask *k, uint32_t hash, void *arg)
 typedef void key_fn(const struct ask *k, uint32_t hash, void *arg);
 #define INLINE static inline __attribute__((always_inline))
 
-/* Keys H (host, then up to three segments of the path) and W (what follows a dot of the host). */
-INLINE void keys_of_host(const struct ask *k, key_fn *fn, void *arg)
+INLINE void keys_of_path(const struct ask *k, uint32_t h, struct span path, key_fn *fn, void *arg)
 {
-    struct span host = k->request->host, path = span_from(k->path, 1);
-    uint32_t h = img_hash_add(img_hash_begin('H'), host);
-    fn(k, h, arg);
+    path = span_from(path, 1);
     for (unsigned depth = 0; depth < 3 && path.n; depth++) {
         struct span segment = span_first(path, span_index(path, '/'));
         h = img_hash_add(img_hash_add(h, SPAN("/")), segment);
         fn(k, h, arg);
         path = span_from(path, segment.n + 1);
     }
+}
+
+INLINE void keys_of_resource(const struct ask *k, struct span resource, key_fn *fn, void *arg)
+{
+    if (resource.n == 0)
+        return;
+    fn(k, img_hash_add(img_hash_begin('F'), resource), arg);
+    struct span owner = span_first(resource, span_index(resource, '/'));
+    fn(k, img_hash_add(img_hash_begin('R'), owner), arg);
+}
+
+INLINE void keys_of_op(const struct ask *k, struct span op, key_fn *fn, void *arg)
+{
+    fn(k, img_hash_add(img_hash_begin('O'), span_first(op, span_index(op, '.'))), arg);
+}
+
+/* Keys H (host, then up to three segments of the path) and W (what follows a dot of the host). */
+INLINE void keys_of_host(const struct ask *k, key_fn *fn, void *arg)
+{
+    struct span host = k->request->host;
+    uint32_t h = img_hash_add(img_hash_begin('H'), host);
+    fn(k, h, arg);
+    keys_of_path(k, h, k->path, fn, arg);
+    if (k->path.p != k->written.path.p)
+        keys_of_path(k, h, k->written.path, fn, arg);
     for (struct span rest = host; rest.n;) {
         rest = span_from(rest, span_index(rest, '.') + 1);
         if (rest.n)
@@ -226,12 +258,12 @@ INLINE void keys_of_host(const struct ask *k, key_fn *fn, void *arg)
  * another method nobody can say what it is done to: V has all that are looked for by a resource. */
 INLINE void keys_of_words(const struct ask *k, key_fn *fn, void *arg)
 {
-    if (k->resource.n) {
-        fn(k, img_hash_add(img_hash_begin('F'), k->resource), arg);
-        struct span owner = span_first(k->resource, span_index(k->resource, '/'));
-        fn(k, img_hash_add(img_hash_begin('R'), owner), arg);
-    }
-    fn(k, img_hash_add(img_hash_begin('O'), span_first(k->op, span_index(k->op, '.'))), arg);
+    keys_of_resource(k, k->resource, fn, arg);
+    if (k->resource.p != k->written.resource.p)
+        keys_of_resource(k, k->written.resource, fn, arg);
+    keys_of_op(k, k->op, fn, arg);
+    if (k->op.p != k->written.op.p)
+        keys_of_op(k, k->written.op, fn, arg);
     if (k->beside.n && !span_starts(k->beside, SPAN("http.")))
         fn(k, img_hash_add(img_hash_begin('O'), span_first(k->beside, span_index(k->beside, '.'))), arg);
     if (k->overridden) {

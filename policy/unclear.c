@@ -75,7 +75,7 @@ static void seek_class(struct ask k, const struct class *c, struct seek *s)
         s->found = c->pending ? UNCLEAR_BODY_CUT : (enum unclear_cause)c->unclear;
         return;
     }
-    ask_class(&k, c);
+    ask_class(&k, c, c, k.path);
     about_rules(&k, seek_rule, s);
 }
 
@@ -84,7 +84,7 @@ static struct seek seek(const struct policy *p, const struct subject *s, const s
 {
     struct seek found = {UNCLEAR_NONE, SPAN_NONE};
     struct body_view body = {.looked = false};
-    struct span path[READINGS_MAX];
+    struct reading reading[READINGS_MAX];
     struct class c[CLASSES_MAX];
     struct ask k = {.p = p,
                     .subject = s,
@@ -95,11 +95,11 @@ static struct seek seek(const struct policy *p, const struct subject *s, const s
                     .upgrade = match_is_upgrade(r),
                     .now_ms = now_ms};
     size_t n = 0;
-    if (readings_of(r->path, a, path, &n) != 0)
+    if (readings_of(r->path, a, reading, &n) != 0)
         return found;
     for (size_t i = 0; i < n; i++) {
-        k.path = path[i];
-        size_t classes = classify(p, r, path[i], a, c);
+        k.path = reading[i].path;
+        size_t classes = classify(p, r, reading[i].path, a, c);
         for (size_t j = 0; j < classes && found.found == UNCLEAR_NONE; j++)
             seek_class(k, &c[j], &found);
     }

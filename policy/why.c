@@ -187,10 +187,10 @@ static void json_words(const struct json *j, struct dynbuf *out)
 
 static void form_words(const struct ask *k, struct span name, struct dynbuf *out)
 {
-    for (size_t i = 0; i < k->body->nfields; i++)
-        if (span_eq(k->body->field[i].name, name)) {
-            struct span value = k->body->field[i].value;
-            why_value(out, value.n ? value : SPAN("empty"));
+    uint32_t at = IMG_NONE;
+    for (const struct param *one; (one = params_next(&k->body->form, params_key(name), &at)) != NULL;)
+        if (span_eq(one->name, name)) {
+            why_value(out, one->value.n ? one->value : SPAN("empty"));
             return;
         }
     (void)dynbuf_addf(out, "not there");

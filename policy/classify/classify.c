@@ -1,6 +1,7 @@
 #include "policy/classify/classify.h"
 
 #include "policy/glob.h"
+#include "policy/spelling.h"
 
 uint16_t default_port(struct span scheme)
 {
@@ -61,9 +62,9 @@ static bool only_field(const struct request *r, struct span name, struct span *v
 {
     *count = 0;
     for (size_t i = 0; i < r->nfields; i++)
-        if (span_ieq(r->fields[i].name, name)) {
+        if (spelling_of_name(r->fields[i].name, name)) {
             *value = r->fields[i].value;
-            (*count)++;
+            *count += span_ieq(r->fields[i].name, name) ? 1 : 2; /* in another spelling: not everybody reads it */
         }
     return *count == 1;
 }
@@ -83,26 +84,13 @@ static bool has_field(const struct request *r, struct span name)
     return count > 0;
 }
 
-/* '_' counts as '-': some servers read X_HTTP_Method for X-HTTP-Method. */
-static bool same_name(struct span name, struct span want)
-{
-    if (name.n != want.n)
-        return false;
-    for (size_t i = 0; i < name.n; i++) {
-        uint8_t c = name.p[i] == '_' ? '-' : name.p[i];
-        if ((c >= 'A' && c <= 'Z' ? c | 0x20 : c) != want.p[i])
-            return false;
-    }
-    return true;
-}
-
 static bool is_override_name(struct span name)
 {
     if (name.n < 7 || name.n > 22)
         return false;
-    return same_name(name, SPAN("x-http-method-override")) || same_name(name, SPAN("x-http-method")) ||
-           same_name(name, SPAN("x-method-override")) || same_name(name, SPAN("-method")) ||
-           same_name(name, SPAN("$method")) || same_name(name, SPAN("%24method"));
+    return spelling_of_name(name, SPAN("x-http-method-override")) || spelling_of_name(name, SPAN("x-http-method")) ||
+           spelling_of_name(name, SPAN("x-method-override")) || spelling_of_name(name, SPAN("-method")) ||
+           spelling_of_name(name, SPAN("%24method"));
 }
 
 /* Does anything ask the server to take another method than the one that stands there (B1, B2)? */
@@ -253,6 +241,7 @@ static bool by_pack(const struct policy *p, const struct img_pack *k, const stru
                             .effect = (enum effect)row->effect,
                             .dialect = (enum dialect)row->dialect,
                             .body_max = row->body_max,
+                            .rest = span_ends(glob.text, SPAN("**")),
                             .could_op = img_span(p, row->could_op),
                             .could_method = img_span(p, row->could_method)};
         if (span_starts(c->op, SPAN("git.fetch")))

@@ -8,8 +8,10 @@
 #include "policy/unclear.h"
 
 enum {
-    READINGS_MAX = 4, /* of one path: as it is, empty segments merged, ;params dropped, both */
-    CLASSES_MAX = 4,  /* of one reading: a pack each, and one for a method override */
+    /* Of one path: as it is, empty segments merged, ;params dropped, both; each of them decoded in four ways; and all
+     * without the slash at their end. */
+    READINGS_MAX = 40,
+    CLASSES_MAX = 4, /* of one reading: a pack each, and one for a method override */
     PUSH_REFS_MAX = 1000,
     PUSH_COMMANDS_MAX = 1024 * 1024,
 };
@@ -23,6 +25,7 @@ struct class
     /* This stands only where a rule could let another thing happen (info/refs before a push). */
     struct span could_op, could_method, could_path;
     uint32_t git_service; /* GIT_*, 0 when it is not git */
+    bool rest;            /* by a row for all that the pack does not name: its path ends in "**" */
     bool pending;         /* the body decides and is not complete yet */
     bool overridden;      /* a server that takes another method from the query or a field: any may be meant */
     uint8_t unclear;      /* enum unclear_cause: of bad, when that is "unclassified" */
@@ -34,9 +37,24 @@ struct class
     size_t nfacts;
 };
 
+/* One way a server might read a path. What is not decoded is judged whole: something must let it through as well.
+ * A decoded one (after the one it was made of) is another spelling of it: what restricts is tried on it, what lets
+ * through on what was written. */
+enum how_read {
+    READ_WHOLE = 0,
+    READ_DECODED,
+    READ_SLASHES, /* decoded, with a slash for each %2F too */
+    READ_BARE,    /* without the slash at the end of the one before it */
+};
+struct reading {
+    struct span path;
+    enum how_read how;
+};
 /* The ways a server might read a path, or -1 when it must not be read at all (dot segments,
- * escapes that hide something, not canonical). Usually one. */
-int readings_of(struct span path, struct arena *a, struct span out[READINGS_MAX], size_t *n) MUSTCHECK;
+ * escapes that hide something, not canonical). Usually one; `path` itself is the first. */
+int readings_of(struct span path, struct arena *a, struct reading out[READINGS_MAX], size_t *n) MUSTCHECK;
+/* Every escape decoded; a %2F only with `slashes`. -1: no memory. */
+int path_decoded(struct span path, bool slashes, struct arena *a, struct span *out) MUSTCHECK;
 /* Is there a %2F? Only packs that ask for it are given one. */
 bool path_keeps_slash(struct span path);
 /* Classes of r under one reading of its path; at least one. */

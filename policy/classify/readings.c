@@ -1,8 +1,8 @@
 /* A path that two servers could read differently is judged in every reading
- * (attacks B4 to B9); one that hides something is not judged at all. */
+ * (attacks B4 to B9, B60, B61); one that hides something is not judged at all. */
 #include "policy/classify/classify.h"
 
-enum { EMPTY_SEGMENT = 1, PARAMS = 2 };
+enum { EMPTY_SEGMENT = 1, PARAMS = 2, ESCAPES = 4, SLASHES = 8 };
 
 static int hex_digit(uint8_t c)
 {
@@ -72,8 +72,11 @@ static int inspect(struct span path)
             size_t used = escape_ok(path, i);
             if (used == 0)
                 return -1;
+            odd |= ESCAPES;
             if (escape_at(path, i) == ';')
                 odd |= PARAMS; /* who decodes before he cuts parameters off reads it so */
+            if (escape_at(path, i) == '/')
+                odd |= SLASHES;
             i += used;
             continue;
         }
@@ -142,18 +145,89 @@ bool path_keeps_slash(struct span path)
     return false;
 }
 
-int readings_of(struct span path, struct arena *a, struct span out[READINGS_MAX], size_t *n)
+int path_decoded(struct span path, bool slashes, struct arena *a, struct span *out)
+{
+    uint8_t *dst = arena_alloc(a, path.n ? path.n : 1);
+    size_t n = 0;
+    if (dst == NULL)
+        return -1;
+    for (size_t i = 0; i < path.n; n++) {
+        int c = escape_at(path, i);
+        bool escape = c >= 0 && (c != '/' || slashes);
+        dst[n] = escape ? (uint8_t)c : path.p[i];
+        i += escape ? 3 : 1;
+    }
+    *out = span_of(dst, n);
+    return 0;
+}
+
+static bool has_dots(struct span path)
+{
+    struct span segment, rest = path;
+    for (bool more = true; more;) {
+        more = span_cut(rest, '/', &segment, &rest);
+        if (is_dots(segment))
+            return true;
+    }
+    return false;
+}
+
+/* Up to what is a query or a fragment to a server that decodes first and parses then. */
+static struct span before_query(struct span decoded)
+{
+    return span_first(span_first(decoded, span_index(decoded, '?')), span_index(decoded, '#'));
+}
+
+/* Many servers take "/delete/" for "/delete" (B6). */
+static void add(struct reading out[READINGS_MAX], size_t *n, struct span path, enum how_read how)
+{
+    out[(*n)++] = (struct reading){path, how};
+    if (path.n > 1 && path.p[path.n - 1] == '/')
+        out[(*n)++] = (struct reading){span_first(path, path.n - 1), READ_BARE};
+}
+
+/* The decoded readings of `of`: with a %2F left as it is, with a slash for it, and of both what is before a '?'. */
+static int add_decoded(struct span of, int odd, struct arena *a, struct reading out[READINGS_MAX], size_t *n)
+{
+    struct span kept, slashed;
+    if (path_decoded(of, false, a, &kept) != 0 || path_decoded(of, true, a, &slashed) != 0)
+        return -1;
+    if (has_dots(slashed) || has_dots(before_query(slashed)))
+        return -1;
+    bool cut = before_query(kept).n < kept.n;
+    add(out, n, kept, READ_DECODED);
+    if (odd & SLASHES)
+        add(out, n, slashed, READ_SLASHES);
+    if (cut)
+        add(out, n, before_query(kept), READ_DECODED);
+    if (cut && (odd & SLASHES))
+        add(out, n, before_query(slashed), READ_SLASHES);
+    return 0;
+}
+
+static int add_reread(struct span path, int odd, struct arena *a, struct reading out[READINGS_MAX], size_t *n)
+{
+    struct span is;
+    if (reread(path, odd, a, &is) != 0)
+        return -1;
+    add(out, n, is, READ_WHOLE);
+    return span_index(is, '%') < is.n ? add_decoded(is, inspect(is), a, out, n) : 0;
+}
+
+int readings_of(struct span path, struct arena *a, struct reading out[READINGS_MAX], size_t *n)
 {
     int odd = inspect(path);
-    if (odd < 0 || (path_keeps_slash(path) && inspect_slashes(path, a) != 0))
+    if (odd < 0 || ((odd & SLASHES) && inspect_slashes(path, a) != 0))
         return -1;
     *n = 0;
-    out[(*n)++] = path;
+    add(out, n, path, READ_WHOLE);
+    if ((odd & ESCAPES) && add_decoded(path, odd, a, out, n) != 0)
+        return -1;
     if (odd & PARAMS) {
-        if (reread(path, PARAMS, a, &out[(*n)++]) != 0 || reread(path, PARAMS | EMPTY_SEGMENT, a, &out[(*n)++]) != 0)
+        if (add_reread(path, PARAMS, a, out, n) != 0 || add_reread(path, PARAMS | EMPTY_SEGMENT, a, out, n) != 0)
             return -1;
     }
-    if (odd & EMPTY_SEGMENT && reread(path, EMPTY_SEGMENT, a, &out[(*n)++]) != 0)
+    if ((odd & EMPTY_SEGMENT) && add_reread(path, EMPTY_SEGMENT, a, out, n) != 0)
         return -1;
     return 0;
 }

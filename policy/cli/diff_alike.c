@@ -132,6 +132,26 @@ static void sign_places(const struct space *s, struct span path, struct dynbuf *
         }
 }
 
+/* Of all that some server may take the path for: what restricts is asked about each. */
+static int sign_readings(struct space *s, const struct shown *w, size_t places, struct span path, struct dynbuf *b)
+{
+    struct reading reading[READINGS_MAX] = {{path, READ_WHOLE}};
+    struct arena a;
+    size_t n = 0;
+    arena_init(&a, SIGN_MAX);
+    if (readings_of(path, &a, reading, &n) != 0)
+        n = 1;
+    for (size_t i = 0; i < n; i++) {
+        (void)dynbuf_addf(b, "/%d", (int)reading[i].how);
+        sign_path(s, reading[i].path, b);
+        sign_places(s, reading[i].path, b);
+        for (size_t p = 0; p < places; p++)
+            sign_classes(s, w, &s->dim[DIM_PLACE].v[p], reading[i].path, b);
+    }
+    arena_free(&a);
+    return dynbuf_ok(b) ? 0 : -1;
+}
+
 int paths_merge(struct space *s, struct dim *d)
 {
     struct shown *w = arena_alloc(s->a, sizeof(*w));
@@ -143,10 +163,7 @@ int paths_merge(struct space *s, struct dim *d)
     for (size_t i = 0; i < d->n && rc == 0; i++) {
         size_t k = 0;
         dynbuf_reset(&b);
-        sign_path(s, d->v[i].text, &b);
-        sign_places(s, d->v[i].text, &b);
-        for (size_t p = 0; p < places; p++)
-            sign_classes(s, w, &s->dim[DIM_PLACE].v[p], d->v[i].text, &b);
+        rc = sign_readings(s, w, places, d->v[i].text, &b);
         while (k < n && !span_eq(sign[k], dynbuf_span(&b)))
             k++;
         if (k < n)

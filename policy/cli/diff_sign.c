@@ -43,6 +43,7 @@ int signs_add(struct space *s, struct signs *l, const struct request *r)
 {
     struct body_view body = {.looked = false};
     struct ask k = {.request = r, .path = r->path, .method = r->method, .body = &body};
+    ask_written(&k);
     const struct img_match *m;
     struct dynbuf b;
     struct arena a;

@@ -24,6 +24,12 @@ static bool has_star(struct span s)
     return span_index(s, '*') < s.n;
 }
 
+/* It fits other spellings, too. */
+static bool has_escape(struct span s)
+{
+    return span_index(s, '%') < s.n;
+}
+
 static struct span host_suffix(struct span host)
 {
     return span_from(host, span_starts(host, SPAN("**.")) ? 3 : 2);
@@ -35,7 +41,7 @@ static unsigned path_depth(struct span path)
     unsigned depth = 0;
     for (struct span rest = span_from(path, 1); rest.n && depth < 3; depth++) {
         struct span segment = span_first(rest, span_index(rest, '/'));
-        if (segment.n == 0 || has_star(segment))
+        if (segment.n == 0 || has_star(segment) || has_escape(segment))
             break;
         rest = span_from(rest, segment.n + 1);
     }
@@ -70,7 +76,7 @@ static void add_path_keys(struct emit *w, uint32_t rule, const struct items *hos
 static bool usable_resources(const struct items *v)
 {
     for (size_t i = 0; i < v->n; i++)
-        if (has_star(span_first(v->v[i].text, span_index(v->v[i].text, '/'))))
+        if (has_escape(v->v[i].text) || has_star(span_first(v->v[i].text, span_index(v->v[i].text, '/'))))
             return false;
     return v->n > 0;
 }

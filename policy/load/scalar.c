@@ -263,9 +263,9 @@ const char *scalar_glob(struct span s, uint8_t sep)
 
 const char *scalar_path(struct span s)
 {
-    struct span reading[READINGS_MAX];
+    struct reading reading[READINGS_MAX];
     struct arena a;
-    size_t n = 0;
+    size_t n = 0, whole = 0;
     if (s.n == 0 || s.p[0] != '/')
         return "must begin with '/'";
     if (span_index(s, '?') < s.n)
@@ -274,13 +274,15 @@ const char *scalar_path(struct span s)
         return "has a brace: only {name}, of a-z, 0-9 and _, for a whole segment of a rule's path, means something; "
                "use "
                "* elsewhere";
-    arena_init(&a, 4 * s.n + 256);
+    arena_init(&a, READINGS_MAX * (s.n + 64));
     int rc = readings_of(s, &a, reading, &n);
     arena_free(&a);
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        whole += reading[i].how == READ_WHOLE;
     for (size_t i = 0; rc == 0 && i < s.n; i++)
         if (s.p[i] == '%' && s.n - i > 2 && !(all_in(span_of(s.p + i + 1, 2), "0123456789ABCDEF")))
             rc = -1;
-    if (rc != 0 || n != 1)
+    if (rc != 0 || whole != 1)
         return "is not in the one spelling that requests are compared in: no dot segments, empty segments, ';', "
                "spaces, or escapes of what needs none; escapes in upper case";
     return scalar_glob(s, '/');

@@ -14,8 +14,13 @@
 static struct ask ask_of(const struct policy *p, const struct request *r, struct span op, enum effect effect)
 {
     static const struct subject nobody;
-    return (struct ask){
+    static struct body_view body;
+    struct ask k = {
         .p = p, .subject = &nobody, .request = r, .path = SPAN("/"), .method = r->method, .op = op, .effect = effect};
+    body = (struct body_view){.looked = false};
+    k.body = &body;
+    ask_written(&k);
+    return k;
 }
 
 static struct request request_of(struct span method, struct span scheme, uint16_t port, struct span query)
@@ -88,6 +93,7 @@ static void sound(void **state)
         ask.upgrade = n % 2;
         ask.lifted = ask.upgrade && n / 2 % 2;
         ask.overridden = n / 4 % 2;
+        ask_written(&ask);
         said += agree(k.p, &ask);
     }
     assert_in_range(said, ALL, SIZE_MAX);

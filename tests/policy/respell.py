@@ -1,0 +1,312 @@
+#!/usr/bin/env python3
+"""No spelling of a request is answered more loosely than the plain one (B60 to B64): random policies over the whole
+grammar, requests, and other spellings of each part of a request that some server takes for the same. What a floor, a
+deny or a hold stops in its plain spelling is stopped in all of them; approvers, reasons, credentials and limits stay.
+Usage: respell.py [SEED [ROUNDS]]; a failure prints its seed."""
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+import tempfile
+import urllib.parse
+
+SEED = int(sys.argv[1]) if len(sys.argv) > 1 else 1
+ROUNDS = int(sys.argv[2]) if len(sys.argv) > 2 else 60
+R = random.Random(SEED)
+ORDER = {"refused": 0, "deny": 0, "hold": 1, "allow": 2}
+NPM = "registry.npmjs.org"
+HOSTS = ["a.test", "b.a.test", NPM]
+WORDS = ["v1", "items", "p:setIamPolicy", "@acme", "a+b", "x(1)", "it's", "k=v", "a,b", "R&D", "!bang", "$x", "Über"]
+FIELDS = ["X-Danger", "X-Mode", "Prefer"]
+FIELD_VALUES = ["1", "on", "safe mode", "1, 2", "text/xml"]
+NAMES = ["mode", "amount", "a_b"]
+VALUES = ["on", "5", "A b", "a+b", "it's", "50%"]
+SOME_SCOPES = {"approvers": {"ann": {"operators": ["ann"]}, "ben": {"operators": ["ben"]}}}
+
+
+def pick(v):
+    return R.choice(v)
+
+
+def some(v, most=2):
+    return R.sample(v, R.randint(1, min(most, len(v))))
+
+
+def path_literal(word):
+    """As a policy has to write it: escapes only where something must be escaped."""
+    return "".join(c if ord(c) < 0x80 else urllib.parse.quote(c) for c in word)
+
+
+# ---- policies ----
+
+def path_pattern():
+    parts = [pick([path_literal(pick(WORDS)), path_literal(pick(WORDS)), "*", "p:*", "**"]) for _ in range(R.randint(1, 3))]
+    if parts.count("**") > 1:
+        parts = ["v1", "**"]
+    return "/" + "/".join(parts)
+
+
+def match(decide):
+    m = {"host": some(HOSTS + ["*.a.test"])}
+    chance = {"allow": 0.15, "hold": 0.35, "deny": 0.35}[decide]
+    for key, make in (("method", lambda: some(["GET", "POST", "PUT", "DELETE"])),
+                      ("path", lambda: [path_pattern() for _ in range(R.randint(1, 2))]),
+                      ("effect", lambda: some(["read", "write", "delete"])),
+                      ("query", lambda: {pick(NAMES): some(VALUES)}),
+                      ("query_names", lambda: sorted(some(NAMES))),
+                      ("header", lambda: {pick(FIELDS): some(FIELD_VALUES)}),
+                      ("resource", lambda: some(["npm:@acme/*", "npm:@acme/R&D", "npm:p:*", "npm:*"])),
+                      ("op", lambda: some(["http.post", "http.get", "npm.publish", "npm.metadata", "npm.*"]))):
+        if R.random() < chance / (3 if key in ("query_names", "resource", "op") else 1):
+            m[key] = make()
+    if "query_names" in m and ("query" in m or decide != "allow"):
+        del m["query_names"]  # a name more is another request to what restricts
+    if R.random() < 2 * chance / 3:
+        kind = pick(["form", "json"])
+        one = {"field": pick(NAMES)} if kind == "form" else {"pointer": "/" + pick(NAMES)}
+        m[kind] = [{**one, **pick([{"in": some(VALUES)}, {"in": some(VALUES)}, {"int_gte": 5}, {"exists": True}])}]
+    return m
+
+
+def rule(i):
+    decide = pick(["allow", "hold", "deny"]) if i else "allow"
+    m = match(decide) if i else {"host": HOSTS}
+    r = {"id": f"r{i}", "match": m, "decide": decide}
+    if decide == "hold" and R.random() < 0.5:
+        r["approve"] = {"by": pick(["ann", "ben"]), **({"reason": "required"} if R.random() < 0.3 else {})}
+    if decide == "allow" and i and "query_names" not in m and R.random() < 0.5:
+        r["limits"] = {"requests": "9/1h"}
+    if R.random() < 0.25:
+        r["except"] = [{k: v for k, v in match("deny").items() if k != "host" or R.random() < 0.5} or {"method": "PUT"}]
+    return r
+
+
+def policy():
+    head = {"version": 1, "packs": ["npm@1"], **SOME_SCOPES}
+    return json.dumps({**head, "rules": [rule(i) for i in range(R.randint(2, 7))]}, ensure_ascii=False, indent=1)
+
+
+# ---- requests: [method, scheme host, path, query, fields, body] ----
+
+def request():
+    q = {"method": pick(["GET", "POST", "PUT", "DELETE"]), "host": pick(HOSTS),
+         "path": [pick(WORDS) for _ in range(R.randint(1, 3))],
+         "query": [(n, pick(VALUES)) for n in some(NAMES)] if R.random() < 0.4 else [],
+         "fields": [(n, pick(FIELD_VALUES)) for n in some(FIELDS)] if R.random() < 0.5 else [], "form": None, "json": None}
+    if q["method"] in ("POST", "PUT") and R.random() < 0.6:
+        q[pick(["form", "json"])] = {n: pick(VALUES) for n in some(NAMES)}
+    return q
+
+
+SAFE_PATH, SAFE_FORM = "!$&'()*+,;=:@", "'()!*"
+
+
+def line(q, **over):
+    fields, body = list(q["fields"]), None
+    if q["form"] is not None:
+        fields.append(("Content-Type", "application/x-www-form-urlencoded"))
+        body = "&".join(f"{k}={urllib.parse.quote_plus(v, safe=SAFE_FORM)}" for k, v in q["form"].items())
+    if q["json"] is not None:
+        fields.append(("Content-Type", "application/json"))
+        body = json.dumps({k: int(v) if v.isdigit() else v for k, v in q["json"].items()})
+    parts = {"method": q["method"], "host": q["host"], "path": "/" + "/".join(urllib.parse.quote(w, safe=SAFE_PATH) for w in q["path"]),
+             "query": "&".join(f"{k}={urllib.parse.quote(v, safe=SAFE_FORM)}" for k, v in q["query"]), "fields": fields, "body": body, **over}
+    url = f"https://{parts['host']}{parts['path']}{'?' + parts['query'] if parts['query'] else ''}"
+    return ["vm", parts["method"], url, "".join(f"{n}: {v}\n" for n, v in parts["fields"]), parts["body"], "", "1000000000"]
+
+
+# ---- spellings ----
+
+def escaped(text, which, share=0.5):
+    """Some of these characters as escapes, in either case of hex."""
+    out = ""
+    for c in text:
+        if c in which and R.random() < share:
+            out += "".join(f"%{b:02{pick('xX')}}" for b in c.encode())
+        else:
+            out += c
+    return out
+
+
+def swap_case(s):
+    return re.sub("%..|[a-zA-Z]", lambda m: m[0] if m[0][0] == "%" else m[0].swapcase() if R.random() < 0.5 else m[0], s)
+
+
+def paths(path):
+    yield escaped(path, SAFE_PATH)
+    yield escaped(path, SAFE_PATH, 1)
+    yield escaped(path, SAFE_PATH + "abcdefgpsv@:")
+    yield swap_case(path)
+    yield swap_case(escaped(path, SAFE_PATH))
+    for p in (path + "/", path + ";x=1", path.replace("/", "//", 2), path + "%3Bx", path + "%3Fx=1", path + "%23x"):
+        yield p
+        yield escaped(p, SAFE_PATH)
+    yield "/" + escaped(path[1:], "/", 1)
+    yield "/" + escaped(escaped(path[1:], "/"), SAFE_PATH, 1)
+
+
+def numbers(v):
+    return [f"+{v}", f"0{v}", f"{v}.0", f"{v}e0", f" {v} "] if v.isdigit() else []
+
+
+def values(v):
+    """What a server may read as this text."""
+    yield from numbers(v)
+    yield swap_case(v)
+    yield f" {v}"
+    yield f"{v}\t "
+    yield v.replace(" ", "  ")
+    yield v.replace(" ", "\t")
+
+
+def queries(pairs):
+    for i, (k, v) in enumerate(pairs):
+        quoted = urllib.parse.quote(v, safe=SAFE_FORM)
+        others = [f"{a}={urllib.parse.quote(b, safe=SAFE_FORM)}" for n, (a, b) in enumerate(pairs) if n != i]
+        for one in (f"{k}={quoted}&{k}=other", f"{k}=other&{k}={quoted}", f"{k.upper()}={quoted}", f"{k}[]={quoted}", f"{k}[x]={quoted}",
+                    f"{escaped(k, 'amode_b', 1)}={escaped(v.replace('%', '%25').replace(' ', '%20'), 'aonb5+', 1)}", f"{k}={urllib.parse.quote(quoted)}",
+                    f"{k}={quoted.replace('%20', '+')}", f"{k}={quoted};z=1", f"z=1;{k}={quoted}", f"{k.replace('_', '.')}={quoted}",
+                    *(f"{k}={urllib.parse.quote(w)}" for w in values(v))):
+            yield "&".join([*others, one])
+            yield "&".join([one, *others])
+
+
+def headers(fields):
+    for i, (n, v) in enumerate(fields):
+        rest = fields[:i] + fields[i + 1:]
+        for name in (n.replace("-", "_"), n.upper(), n.replace("-", ".")):
+            yield rest + [(name, v)]
+        for value in (f"{v}, other", f"other, {v}", f"other,{v},", f"{v};q=1", f'"{v}"', *(w for w in values(v) if w.strip() == w or True)):
+            yield rest + [(n, value)]
+            yield rest + [(n.replace("-", "_"), value)]
+        yield rest + [(n, v), (n, "other")]
+        yield rest + [(n, "other"), (n, v)]
+        if ", " in v:
+            yield rest + [(n, part) for part in v.split(", ")]
+            yield rest + [(n, v.replace(", ", ","))]
+            yield rest + [(n, v.replace(", ", " ,\t"))]
+
+
+def forms(form):
+    for k, v in form.items():
+        quoted = urllib.parse.quote_plus(v, safe=SAFE_FORM)
+        others = [f"{a}={urllib.parse.quote_plus(b, safe=SAFE_FORM)}" for a, b in form.items() if a != k]
+        for one in (f"{k}={quoted}&{k}=other", f"{k}=other&{k}={quoted}", f"{k.upper()}={quoted}", f"{k}[]={quoted}", f"{escaped(k, 'amode_b', 1)}={quoted}",
+                    f"{k}={quoted}%00", f"{k}={quoted}%00x", f"{k}={quoted};z=1", f"{k}={urllib.parse.quote(quoted)}", f"{k.replace('_', '.')}={quoted}",
+                    *(f"{k}={urllib.parse.quote(w)}" for w in values(v))):
+            yield "&".join([*others, one])
+
+
+def jsons(body):
+    for k, v in body.items():
+        is_number = v.isdigit()
+        text = json.dumps({a: int(b) if b.isdigit() else b for a, b in body.items() if a != k})[1:-1]
+        text = text + ", " if text else ""
+        key, value = json.dumps(k), v if is_number else json.dumps(v)
+        escapes = '"' + "".join(f"\\u{ord(c):04x}" for c in v) + '"'
+        for k2, v2 in ((json.dumps(k.upper()), value), ('"' + "".join(f"\\u{ord(c):04X}" for c in k) + '"', value), (key, escapes),
+                       (key, escapes[:-1] + '\\u0000"'), (key, escapes[:-1] + '\\u0000x"'), (key, '"\\u0000' + escapes[1:]),
+                       *((key, n) for n in ([f"{v}.0", f"{v}e0", f"{v}0e-1", f'"{v}"'] if is_number else [])),
+                       *((key, json.dumps(w)) for w in values(v))):
+            yield "{" + text + k2 + ":" + v2 + "}"
+            yield "\n{" + text + k2 + " : " + v2 + "\t}"
+        yield "[{" + text + key + ":" + value + "}]"
+        yield "{" + text + key + ":" + value + "," + key + ":" + value + "}"
+
+
+def spellings(q):
+    base = line(q)
+    path = urllib.parse.urlsplit(base[2]).path
+    query = base[2].partition("?")[2]
+    for host in (swap_case(q["host"]), q["host"] + ".", q["host"] + ":443"):
+        yield "host", line(q, host=host)
+    for p in paths(path):
+        yield "path", line(q, path=p)
+        yield "path", line(q, path=p, host=swap_case(q["host"]))
+    for text in queries(q["query"]):
+        yield "query", line(q, query=text)
+    yield "query", line(q, query="&" + query + "&&")
+    for fields in headers(q["fields"]):
+        more = [f for f in (("Content-Type", "application/x-www-form-urlencoded") if q["form"] is not None else None,
+                            ("Content-Type", "application/json") if q["json"] is not None else None) if f]
+        yield "header", line(q, fields=fields + more)
+    for body in (forms(q["form"]) if q["form"] is not None else jsons(q["json"]) if q["json"] is not None else ()):
+        yield "body", line(q, body=body)
+        yield "body", line(q, body=body, path=next(paths(path)))
+    if base[4] is not None:
+        kind = "application/json" if q["json"] is not None else "application/x-www-form-urlencoded"
+        for fields in ([("Content-Type", kind), ("Content_Type", "text/plain")], [("Content_Type", kind)], [("content-type", kind.upper())],
+                       [("Content-Type", kind + ";charset=utf-8")], [("Content-Type", kind), ("Content-Encoding", "gzip")]):
+            yield "type", line(q, fields=q["fields"] + fields)
+
+
+# ---- the question ----
+
+def fail(words):
+    print("not ok " + words[:20000])
+    sys.exit(1)
+
+
+def ask(text, lines):
+    with tempfile.TemporaryDirectory() as d:
+        file = os.path.join(d, "policy.yaml")
+        with open(file, "w", encoding="utf-8") as f:
+            f.write(text)
+        packs = os.path.join(os.environ.get("srcdir", "."), "conf", "packs")
+        done = subprocess.run(["tests/policy/judge_lines", file], input="\n".join(map(json.dumps, lines)) + "\n", capture_output=True, text=True,
+                              env={**os.environ, "PACKS": packs}, check=False)
+    if done.returncode != 0:
+        fail(f"seed {SEED}: {done.returncode} {done.stderr}\n{text}")
+    return [a.split() for a in done.stdout.splitlines()]
+
+
+def limits(answer):
+    return {one for one in answer[10].rstrip("-").split(",") if one}
+
+
+def looser(plain, other):
+    """Why, or nothing. An answer: verdict code rule op effect credential approvers reason within send limits."""
+    if ORDER[other[0]] == 0:
+        return None
+    if plain[0] == "hold" or (plain[0] == "deny" and plain[1] in ("rule", "floor")):
+        if ORDER[other[0]] > ORDER[plain[0]]:
+            return "verdict"
+    if plain[0] == "hold":
+        if plain[6] not in ("-", other[6]):
+            return "approvers"
+        if plain[7] == "1" != other[7]:
+            return "reason"
+    if plain[4] != "read" and other[4] == "read" and plain[0] != "deny":
+        return "effect"
+    if plain[0] == other[0] and not limits(plain) <= limits(other):
+        return "limits"
+    return None
+
+
+def main():
+    counts = dict.fromkeys(("requests", "spellings", "deny", "hold", "allow", "stricter"), 0)
+    for _ in range(ROUNDS):
+        text = policy()
+        asked = [request() for _ in range(16)]
+        plain = ask(text, [line(q) for q in asked])
+        variants = [(i, part, s) for i, q in enumerate(asked) for part, s in spellings(q)]
+        for q, a in zip(asked, plain):
+            counts["requests"] += 1
+            if a[0] == "refused":
+                fail(f"seed {SEED}: {line(q)} is refused")
+            counts[a[0]] += 1
+        for (i, part, s), a in zip(variants, ask(text, [s for _, _, s in variants])):
+            counts["spellings"] += 1
+            counts["stricter"] += ORDER[a[0]] < ORDER[plain[i][0]]
+            why = looser(plain[i], a)
+            if why:
+                fail(f"seed {SEED}: {line(asked[i])}\nis {plain[i]}, but with another spelling of its {part}\n{s}\nit is {a}: looser in {why}\n{text}")
+    if min(counts.values()) < ROUNDS / 10:
+        fail(f"seed {SEED}: the generator makes too little of something: {counts}")
+    print(f"ok {ROUNDS} policies, seed {SEED}: {counts}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,233 @@
+/* One request in many spellings: what restricts fits each of them, what lets through fits what is written (B60 to
+ * B63). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "policy_kit.h"
+
+static const char rules[] =
+    "version: 1\n"
+    "packs: [npm@1]\n"
+    "rules:\n"
+    "  - { id: all, match: { host: [a.test, registry.npmjs.org] }, decide: allow }\n"
+    "  - { id: iam, match: { host: a.test, path: \"/v1/projects/*:setIamPolicy\" }, decide: deny }\n"
+    "  - { id: core, match: { host: a.test, path: /v1/teams/@core/members }, decide: hold }\n"
+    "  - { id: odd, match: { host: a.test, path: \"/v1/odd%20name%3Ax\" }, decide: deny }\n"
+    "  - { id: less, match: { host: a.test, path: /less/** }, except: [{ path: /less/a+b }, { path: \"/less/*/*\" "
+    "}], "
+    "decide: deny }\n"
+    "  - { id: acme, match: { resource: \"npm:@acme/app\", op: npm.publish }, decide: deny }\n"
+    "  - { id: tags, match: { host: registry.npmjs.org, op: npm.tag.set }, decide: hold }\n"
+    "  - { id: slash, match: { host: registry.npmjs.org, path: \"/@corp/**\" }, decide: deny }\n"
+    "  - { id: danger, match: { host: a.test, header: { X-Danger: \"1\" } }, decide: deny }\n"
+    "  - { id: pair, match: { host: a.test, header: { X-Pair: \"1, 2\" } }, decide: deny }\n"
+    "  - { id: words, match: { host: a.test, header: { X-Words: \"safe mode\" } }, decide: hold }\n"
+    "  - { id: json, match: { host: a.test, path: /json, json: [{ pointer: /mode, equals: wipe }] }, decide: deny }\n"
+    "  - { id: many, match: { host: a.test, path: /json, json: [{ pointer: /num, equals: \"5\" }] }, decide: deny }\n"
+    "  - { id: form, match: { host: a.test, path: /form, form: [{ field: mode, equals: wipe }] }, decide: deny }\n"
+    "  - { id: five, match: { host: a.test, path: /form, form: [{ field: num, equals: \"5\" }] }, decide: deny }\n"
+    "  - { id: query, match: { host: a.test, query: { mode: [wipe, \"7\"] } }, decide: deny }\n";
+
+static enum verdict ask(struct kit *k, const char *method, const char *url, const char *fields, const char *body)
+{
+    return kit_judge(k, "vm", method, url, fields, body, body ? strlen(body) : 0, true)->verdict;
+}
+
+struct row {
+    const char *method, *url, *fields, *body;
+    enum verdict most; /* looser than this it must not be; exactly this where `exact` */
+    bool exact;
+};
+
+static void run(const struct row *rows, size_t n, const char *ids)
+{
+    struct kit k;
+    if (!kit_load(&k, rules, NULL))
+        fail_msg("%s", k.problems[0]);
+    for (size_t i = 0; i < n; i++) {
+        enum verdict is = ask(&k, rows[i].method, rows[i].url, rows[i].fields, rows[i].body);
+        if (is > rows[i].most || (rows[i].exact && is != rows[i].most))
+            fail_msg("%s %s %s %s: %s by %.*s", rows[i].method, rows[i].url, rows[i].fields ? rows[i].fields : "",
+                     rows[i].body ? rows[i].body : "", verdict_name(is), (int)k.d.rule.id.n,
+                     (const char *)k.d.rule.id.p);
+    }
+    kit_free(&k);
+    kit_covered(ids);
+}
+#define RUN(rows, ids) run(rows, sizeof(rows) / sizeof((rows)[0]), ids)
+
+static void paths(void **state)
+{
+    static const struct row rows[] = {
+        {"POST", "https://a.test/v1/projects/p:setIamPolicy", NULL, "x", VERDICT_DENY, true},
+        {"POST", "https://a.test/v1/projects/p%3AsetIamPolicy", NULL, "x", VERDICT_DENY, true},
+        {"POST", "https://a.test/v1/projects/p%3asetIAMpolicy/", NULL, "x", VERDICT_DENY, true},
+        {"POST", "https://a.test/v1//projects/p%3AsetIamPolicy;v=1", NULL, "x", VERDICT_DENY, true},
+        {"POST", "https://a.test/v1/projects/p%3AsetIamPolicy%3Fx", NULL, "x", VERDICT_DENY, true},
+        {"POST", "https://a.test/v1/projects/p:getIamPolicy", NULL, "x", VERDICT_ALLOW, true},
+        {"PUT", "https://a.test/v1/teams/@core/members", NULL, "x", VERDICT_HOLD, true},
+        {"PUT", "https://a.test/v1/teams/%40core/members", NULL, "x", VERDICT_HOLD, true},
+        {"PUT", "https://a.test/v1/teams/%40core/members/", NULL, "x", VERDICT_HOLD, true},
+        {"PUT", "https://a.test/v1/teams/%40core%23/members", NULL, "x", VERDICT_ALLOW, true},
+        {"PUT", "https://a.test/v1/teams/%40core/members%23", NULL, "x", VERDICT_HOLD, true},
+        {"GET", "https://a.test/v1/odd%20name%3Ax", NULL, NULL, VERDICT_DENY, true},
+        {"GET", "https://a.test/v1/odd%20name:x", NULL, NULL, VERDICT_DENY, true},
+        {"GET", "https://a.test/less/a+b", NULL, NULL, VERDICT_ALLOW, true},
+        {"GET", "https://a.test/less/a%2Bb", NULL, NULL, VERDICT_DENY, true}, /* what takes away is what is written */
+        {"GET", "https://a.test/less/x/", NULL, NULL, VERDICT_DENY, true},
+        {"GET", "https://a.test/a/%2E%2E/b", NULL, NULL, VERDICT_DENY, true},
+        {"GET", "https://a.test/a/..%3Fx", NULL, NULL, VERDICT_DENY, true},
+    };
+    (void)state;
+    RUN(rows, "B60");
+}
+
+static void resources(void **state)
+{
+    static const struct row rows[] = {
+        {"PUT", "https://registry.npmjs.org/@acme%2fapp", NULL, "{}", VERDICT_DENY, true},
+        {"PUT", "https://registry.npmjs.org/%40acme%2Fapp", NULL, "{}", VERDICT_DENY, true},
+        {"PUT", "https://registry.npmjs.org/%40acme/app", NULL, "{}", VERDICT_DENY, true},
+        {"PUT", "https://registry.npmjs.org/@acme/app/", NULL, "{}", VERDICT_DENY, true},
+        {"PUT", "https://registry.npmjs.org/@acme%2Fother", NULL, "{}", VERDICT_ALLOW, true},
+        {"PUT", "https://registry.npmjs.org/-/package/@x%2Fy/dist-tags/latest", NULL, "1", VERDICT_HOLD, true},
+        {"PUT", "https://registry.npmjs.org/-/package/%40x%2Fy/dist-tags/latest", NULL, "1", VERDICT_HOLD, true},
+        {"PUT", "https://registry.npmjs.org/-%2Fpackage%2Fx%2Fdist-tags%2Flatest", NULL, "1", VERDICT_HOLD, true},
+        {"GET", "https://registry.npmjs.org/@corp/app", NULL, NULL, VERDICT_DENY, true},
+        {"GET", "https://registry.npmjs.org/%40corp%2Fapp", NULL, NULL, VERDICT_DENY, true},
+        {"GET", "https://registry.npmjs.org/@x%2Fy", NULL, NULL, VERDICT_ALLOW, true},
+    };
+    (void)state;
+    RUN(rows, "B61");
+}
+
+static void fields(void **state)
+{
+    static const char *const danger[] = {"X-Danger: 1",
+                                         "x-danger: 1",
+                                         "X_Danger: 1",
+                                         "X.Danger: 1",
+                                         "X-Danger: 1, 2",
+                                         "X-Danger: 2,1",
+                                         "X-Danger: 2 ,\t1 ",
+                                         "X-Danger: 01",
+                                         "X-Danger: +1",
+                                         "X-Danger: 1.0",
+                                         "X-Danger: \"1\"",
+                                         "X-Danger: 1;q=0",
+                                         "X-Danger: 2\nX-Danger: 1",
+                                         "X-Danger: 1\nX_Danger: 2",
+                                         "X-Pair: 1, 2",
+                                         "X-Pair: 1,2",
+                                         "X_Pair: 1 ,2,",
+                                         "X-Pair: 1\nX-Pair: 2",
+                                         "X-Pair: 1\nX_PAIR: 2"};
+    static const char *const words[] = {"X-Words: safe mode", "X-Words: safe  mode", "X-Words: safe\tmode",
+                                        "X_Words: SAFE \t mode", "X-Words: a, safe mode"};
+    struct kit k;
+    (void)state;
+    assert_true(kit_load(&k, rules, NULL));
+    for (size_t i = 0; i < sizeof(danger) / sizeof(danger[0]); i++)
+        if (ask(&k, "GET", "https://a.test/x", danger[i], NULL) != VERDICT_DENY)
+            fail_msg("%s passes", danger[i]);
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        if (ask(&k, "GET", "https://a.test/x", words[i], NULL) != VERDICT_HOLD)
+            fail_msg("%s is not held", words[i]);
+    assert_int_equal(ask(&k, "GET", "https://a.test/x", "X-Danger: 12\nX-Pair: 1\nX-Words: safemode", NULL),
+                     VERDICT_ALLOW);
+    kit_free(&k);
+    kit_covered("B62");
+}
+
+/* Where a field lets something through, it must be all that any server sees of that name. */
+static void fields_that_allow(void **state)
+{
+    struct kit k;
+    (void)state;
+    assert_true(kit_load(
+        &k, "version: 1\nrules:\n  - { id: r, match: { host: a.test, header: { X-Safe: \"1\" } }, decide: allow }\n",
+        NULL));
+    assert_int_equal(ask(&k, "GET", "https://a.test/x", "X-Safe: 1", NULL), VERDICT_ALLOW);
+    assert_int_equal(ask(&k, "GET", "https://a.test/x", "X_Safe: 1", NULL), VERDICT_DENY);
+    assert_int_equal(ask(&k, "GET", "https://a.test/x", "X-Safe: 1\nX_Safe: 2", NULL), VERDICT_DENY);
+    assert_int_equal(ask(&k, "GET", "https://a.test/x", "X-Safe: 1, 2", NULL), VERDICT_DENY);
+    assert_int_equal(ask(&k, "GET", "https://a.test/x", "X-Safe: 01", NULL), VERDICT_DENY);
+    kit_free(&k);
+}
+
+#define JSON "Content-Type: application/json"
+#define FORM "Content-Type: application/x-www-form-urlencoded"
+
+static void bodies(void **state)
+{
+    static const struct row rows[] = {
+        {"POST", "https://a.test/json", JSON, "{\"mode\": \"wipe\"}", VERDICT_DENY, true},
+        {"POST", "https://a.test/json", JSON, "{\"mode\": \"wipe\\u0000\"}", VERDICT_DENY, true},
+        {"POST", "https://a.test/json", JSON, "{\"mode\": \"wi\\u0000pe\"}", VERDICT_DENY, true},
+        {"POST", "https://a.test/json", JSON, "{\"mode\": \"\\u0000wipe\"}", VERDICT_DENY, true},
+        {"POST", "https://a.test/json", JSON, "{\"mode\": \" wipe\\n\"}", VERDICT_DENY, true},
+        {"POST", "https://a.test/json", JSON, "{\"mode\": \"list\"}", VERDICT_ALLOW, true},
+        {"POST", "https://a.test/json", JSON, "{\"num\": 5}", VERDICT_DENY, true},
+        {"POST", "https://a.test/json", JSON, "{\"num\": \"05\"}", VERDICT_DENY, true},
+        {"POST", "https://a.test/json", JSON, "{\"num\": \"5.0\"}", VERDICT_DENY, true},
+        {"POST", "https://a.test/json", JSON, "{\"num\": 5e0}", VERDICT_DENY, true},
+        {"POST", "https://a.test/json", JSON "\nContent_Type: text/plain", "{\"mode\": \"list\"}", VERDICT_DENY,
+         true},
+        {"POST", "https://a.test/json", JSON, "{\"num\": \"15\"}", VERDICT_ALLOW, true},
+        {"POST", "https://a.test/form", FORM, "mode=wipe", VERDICT_DENY, true},
+        {"POST", "https://a.test/form", FORM, "mode=wipe%00", VERDICT_DENY, true},
+        {"POST", "https://a.test/form", FORM, "mode=wi%00pe", VERDICT_DENY, true},
+        {"POST", "https://a.test/form", FORM, "mode=+wipe+", VERDICT_DENY, true},
+        {"POST", "https://a.test/form", FORM, "mode=wip%2565", VERDICT_DENY, true},
+        {"POST", "https://a.test/form", FORM, "num=05", VERDICT_DENY, true},
+        {"POST", "https://a.test/form", FORM, "num=%2B5", VERDICT_DENY, true},
+        {"POST", "https://a.test/form", FORM, "mode=list&num=6", VERDICT_ALLOW, true},
+        {"GET", "https://a.test/q?mode=wip%2565", NULL, NULL, VERDICT_DENY, true},
+        {"GET", "https://a.test/q?mode=+wipe", NULL, NULL, VERDICT_DENY, true},
+        {"GET", "https://a.test/q?mode=07", NULL, NULL, VERDICT_DENY, true},
+        {"GET", "https://a.test/q?mode=list", NULL, NULL, VERDICT_ALLOW, true},
+    };
+    (void)state;
+    RUN(rows, "B63");
+}
+
+/* A credential goes only where every reading of the path is one that its only: names. */
+static void narrowing(void **state)
+{
+    static const struct {
+        const char *url;
+        bool goes;
+    } rows[] = {
+        {"/@acme%2Fapp", true}, {"/@acme/app", true},  {"/@acme%2Fapp%3Ax", true},
+        {"/pub/x", true},       {"/pub/a%2Fb", false}, {"/pub/%40acme", true},
+        {"/one:two", true},     {"/one%3Atwo", false}, {"/pub/", true},
+    };
+    struct kit k;
+    (void)state;
+    assert_true(kit_load(
+        &k,
+        "version: 1\npacks: [npm@1]\ncredentials:\n  c:\n    source: { env: T }\n    inject: { header: A, format: "
+        "\"{}\" }\n"
+        "    only: [{ host: registry.npmjs.org, path: \"/@acme%2F*\" }, { host: registry.npmjs.org, path: "
+        "\"/@acme/*\" },\n"
+        "      { host: registry.npmjs.org, path: \"/pub/*\" }, { host: registry.npmjs.org, path: \"/one:two\" }]\n"
+        "rules:\n  - { id: r, match: { host: registry.npmjs.org, effect: read }, decide: allow, use: c }\n",
+        NULL));
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        if (policy_credential_may_go(k.p, 0, SPAN("https"), SPAN("registry.npmjs.org"), 443, span_str(rows[i].url)) !=
+            rows[i].goes)
+            fail_msg("%s: not %d", rows[i].url, rows[i].goes);
+    kit_free(&k);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(paths),  cmocka_unit_test(resources),
+                                       cmocka_unit_test(fields), cmocka_unit_test(fields_that_allow),
+                                       cmocka_unit_test(bodies), cmocka_unit_test(narrowing)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
