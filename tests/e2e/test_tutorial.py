@@ -9,7 +9,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "policy"))
 import tutorial  # noqa: E402
-from gateway import Gateway  # noqa: E402
+from gateway import REFUSED, Gateway  # noqa: E402
 from harness import main, test  # noqa: E402
 
 WRITE = "--write" in sys.argv
@@ -27,6 +27,7 @@ def previous(gw, body):
 
 @test("tutorial, with a gateway")
 def the_tutorial_in_force(lab):
+    lab.expects(REFUSED)  # the tutorial shows one
     text, gw, out, last, wrong = tutorial.TEXT.read_text(), None, "", 0, ""
     files = {"policy.yaml": "", "policy_test.yaml": ""}
     for kind, words, body, (start, end) in tutorial.blocks(text):

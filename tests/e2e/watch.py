@@ -51,7 +51,9 @@ class Watch:
         for path in sorted(p for p in (self.dir / "out").iterdir() if p.suffix != ".cmd"):
             data = path.read_bytes()
             for found in SANITIZER.finditer(data):
-                yield f"{path.name}: {found[0].decode(errors='replace')}"
+                text = found[0].decode(errors="replace")
+                if not known.search(text):
+                    yield f"{path.name}: {text}"
             said = {}
             for found in LINE.finditer(data):
                 try:
