@@ -33,6 +33,13 @@ static uint32_t reads(struct play *p, uint64_t xid, const char *host, bool *told
     return f.upstream;
 }
 
+/* Whatever was sent. */
+static void pass_over(struct play *p)
+{
+    while (p->first < p->n)
+        expect(p, p->out[p->first].to, p->out[p->first].type, p->out[p->first].id);
+}
+
 /* F32 F36: more names than the carrier has places for, under one wildcard. */
 static void names_without_end(void **state)
 {
@@ -48,6 +55,8 @@ static void names_without_end(void **state)
         uint32_t n = reads(&p, XID(2 + i), host, &told);
         assert_true(told && n % WIRE_UPSTREAMS_MAX != others % WIRE_UPSTREAMS_MAX); /* its place is not taken */
         assert_true(n != mine);                                                     /* no number means two places */
+        reads(&p, XID(10000 + i), "hot.example", &told);
+        assert_true(told == (i == 0)); /* what goes is what was used longest ago */
     }
     assert_int_equal(reads(&p, OTHER(2), "its.example", &told), others);
     assert_false(told);
@@ -105,11 +114,25 @@ static void reloads_without_end(void **state)
     covers("F32");
 }
 
-/* Whatever was sent. */
-static void pass_over(struct play *p)
+/* What shadow mode still lets go by an earlier policy leaves no place behind that a later one would take for its own.
+ */
+static void a_place_is_of_its_policy(void **state)
 {
-    while (p->first < p->n)
-        expect(p, p->out[p->first].to, p->out[p->first].type, p->out[p->first].id);
+    struct play p;
+    bool told;
+    play_all(&p, READS "allow write POST / rule=w\n");
+    assert_int_equal(judge_config(p.j, SPAN("mode"), SPAN("shadow")), JUDGE_CONFIG_OK);
+    give_request(&p, XID(1), POST("/w", "x"));
+    expect(&p, ROLE_LEDGER, M_INTENT, XID(1));
+    play_policy(&p, READS);
+    give_bool(&p, ROLE_LEDGER, M_INTENT_OK, XID(1), true);
+    expect(&p, ROLE_CARRIER, M_UPSTREAM, 0);
+    expect_forward(&p, XID(1), NULL);
+    reads(&p, XID(2), "api.example", &told);
+    assert_true(told);
+    give_result(&p, XID(1), OUTCOME_ANSWERED, 200, true, "");
+    pass_over(&p);
+    play_close(&p);
 }
 
 /* F34 F36: hundreds that wait for one decision keep their requests and the words of what was decided, no more. */
@@ -346,6 +369,37 @@ static void records_that_wait_are_shared_out(void **state)
     covers("F36");
 }
 
+/* F33 F36: what others do for a sandbox, it pays for as well: the keeper's certificates. */
+static void certificates_are_paid_for(void **state)
+{
+    enum { MANY = ACCOUNT_BURST_US / ACCOUNT_LEAF_US + 2 };
+    struct play p;
+    bool told;
+    with_a_neighbour(&p, READS);
+    assert_int_equal(judge_config(p.j, SPAN("mode"), SPAN("shadow")), JUDGE_CONFIG_OK);
+    msg_put_span(from(&p), SPAN("spki"));
+    assert_int_equal(give(&p, ROLE_FRONT, FRONT, M_FRONT_KEY, 0, -1), 0);
+    reads(&p, OTHER(1), "mine.example", &told);
+    for (unsigned i = 0; i < MANY; i++) {
+        char host[40];
+        snprintf(host, sizeof(host), "h%u.example", i);
+        struct dynbuf *b = from(&p);
+        msg_put_span(b, SPAN("https"));
+        msg_put_span(b, span_str(host));
+        msg_put_u16(b, 443);
+        assert_int_equal(give(&p, ROLE_FRONT, FRONT, M_CONNECT, XID(i), -1), 0);
+        expect(&p, ROLE_KEEPER, M_MINT, XID(i));
+        b = from(&p);
+        msg_put_span(b, SPAN("leaf"));
+        msg_put_span(b, SPAN("ca"));
+        assert_int_equal(give(&p, ROLE_KEEPER, 0, M_MINTED, XID(i), -1), 0);
+        expect(&p, ROLE_FRONT, M_LEAF, XID(i));
+    }
+    assert_true(p.held_back[FRONT] && !p.held_back[OTHER_FRONT]);
+    play_close(&p);
+    covers("F33 F36");
+}
+
 int main(void)
 {
     log_init("test", LOG_ERROR);
@@ -353,6 +407,7 @@ int main(void)
         cmocka_unit_test(names_without_end),
         cmocka_unit_test(a_full_table_takes_from_the_largest),
         cmocka_unit_test(reloads_without_end),
+        cmocka_unit_test(a_place_is_of_its_policy),
         cmocka_unit_test(what_waits_is_small),
         cmocka_unit_test(a_pack_is_read_once),
         cmocka_unit_test(a_neighbour_is_served_first),
@@ -360,6 +415,7 @@ int main(void)
         cmocka_unit_test(no_false_silence),
         cmocka_unit_test(what_is_refused_is_refused_to_one),
         cmocka_unit_test(records_that_wait_are_shared_out),
+        cmocka_unit_test(certificates_are_paid_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

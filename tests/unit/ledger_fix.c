@@ -14,6 +14,7 @@ struct err fix_err;
 unsigned fix_told[TICKET_UNKNOWN + 1], fix_sandboxes, fix_gone;
 struct secret *fix_key;
 struct digest fix_terms;
+bool fix_no_facts;
 struct wire_limits fix_limits;
 struct wire_over fix_over;
 
@@ -64,6 +65,7 @@ int fix_setup(void **state)
     fix_sandboxes = fix_gone = 0;
     fix_limits.n = 0;
     fix_terms = fix_digest(42);
+    fix_no_facts = false;
     fix_key = seal_key_new();
     fix_open();
     return 0;
@@ -139,7 +141,7 @@ void fix_ticket(struct wire_ticket *t, const char *sandbox, unsigned join, unsig
     t->request.field[0] = (struct http_field){SPAN("content-type"), SPAN("application/x-git")};
     t->terms = fix_terms;
     t->summary = SPAN("Push 1 ref");
-    t->facts_json = SPAN("[]");
+    t->facts_json = fix_no_facts ? SPAN_NONE : SPAN("[]");
 }
 
 /* Open or join, commit; the state comes back, its texts do not live on. */

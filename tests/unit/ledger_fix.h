@@ -25,6 +25,7 @@ extern struct store_config fix_config;
 extern struct err fix_err;
 extern unsigned fix_told[TICKET_UNKNOWN + 1], fix_sandboxes, fix_gone;
 extern struct secret *fix_key;
+extern bool fix_no_facts;             /* the judge has not made them yet */
 extern struct digest fix_terms;       /* on which all is held and claimed */
 extern struct wire_limits fix_limits; /* of what is held */
 extern struct wire_over fix_over;     /* what of them was past, the last time */

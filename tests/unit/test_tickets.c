@@ -194,6 +194,18 @@ static void e21_a_flood_is_capped_and_a_denial_stands_for_a_minute(void **state)
                      4);
 }
 
+/* F33 */
+static void facts_are_wanted_for_a_new_ticket_alone(void **state)
+{
+    fix_no_facts = true;
+    assert_true(span_eq(fix_hold("s1", 1, 1, no_body).words, SPAN("facts-wanted")));
+    assert_int_equal(fix_count("SELECT count(*) FROM ticket"), 0);
+    fix_no_facts = false;
+    assert_int_equal(fix_hold("s1", 1, 1, no_body).state, TICKET_PENDING);
+    fix_no_facts = true;
+    assert_true(fix_hold("s1", 1, 1, no_body).joined);
+}
+
 static void e22_one_sandbox_cannot_use_up_what_is_there_for_all(void **state)
 {
     char name[16];
@@ -563,6 +575,7 @@ int main(void)
         FRESH(e28_over_a_restart_and_a_reboot),
         FRESH(e8_ids_are_random_and_a_wrong_one_says_nothing),
         FRESH(e21_a_flood_is_capped_and_a_denial_stands_for_a_minute),
+        FRESH(facts_are_wanted_for_a_new_ticket_alone),
         FRESH(e22_one_sandbox_cannot_use_up_what_is_there_for_all),
         FRESH(held_bytes_are_capped),
         FRESH(e24_an_approval_carries_what_was_shown),
