@@ -74,6 +74,8 @@ def the_kubernetes_files_fit_their_schemas_and_say_what_matters(lab):
 
 @test()
 def the_image_has_every_library(lab):
+    if b"__asan_init" in pathlib.Path(program()).read_bytes():
+        raise Skip("a build with sanitizers needs theirs, and no image holds it")
     root = pathlib.Path(program()).resolve().parent.parent
     needed = set()
     for binary in [*(root / "bin").iterdir(), *(root / "libexec/countersign").iterdir()]:
