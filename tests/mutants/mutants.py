@@ -5,8 +5,8 @@ built and run, and one of them must fail.
 usage: mutants.py [-j N] [WORD...]       all rows, or those whose file or texts have one of the words: `make mutants`
        mutants.py --texts                only whether each row's text still stands in its file, once
 
-A row: file, what stands there once, what stands there then, the tests that see it (programs of `make check`, or
-e2e:FILE:PART, for what no lower layer can see), and, when none sees it, why that is right. \\n is a line's end and \\\\ a backslash.
+A row: file, what stands there once, what stands there then, the tests that see it (programs of `make check`;
+plain:PROGRAM without sanitizers, which are not confined; e2e:FILE:PART for what no lower layer can see), and, when none sees it, why that is right. \\n is a line's end and \\\\ a backslash.
 The tree as it is must be green first. A row that does not compile is broken, not noticed. It takes a scratch directory
 below TMPDIR (MUTANTS_DIR: one that is kept, and used again).
 """
@@ -38,7 +38,8 @@ class Row:
         fields += [""] * (5 - len(fields))
         self.number, self.file, self.tests, self.why = number, fields[0], fields[3].split(), fields[4]
         self.old, self.new = (re.sub(r"\\(.)", lambda m: "\n" if m[1] == "n" else m[1], text) for text in fields[1:3])
-        self.programs = [t for t in self.tests if not t.startswith("e2e:")]
+        self.programs = [t for t in self.tests if ":" not in t]
+        self.plain = [t.removeprefix("plain:") for t in self.tests if t.startswith("plain:")]
         self.e2e = [t.split(":")[1:] for t in self.tests if t.startswith("e2e:")]
 
     def __str__(self):
@@ -141,10 +142,14 @@ class Tree:
                     status, _ = self.test(program, max(ENOUGH, TIMES * took[program]))
                     if status != 0:
                         return "noticed", f"{program}{' (it hangs)' if status is None else ''}"
-            for file, part in row.e2e:
-                status, out = self.make(self.plain, "all", "install")
+            if row.plain or row.e2e:
+                status, out = self.make(self.plain, *(["all", "install"] if row.e2e else row.plain))
                 if status != 0:
                     return "broken", "does not compile: " + out[-600:].decode("utf-8", "replace")
+            for program in row.plain:
+                if run([f"./{program}"], self.plain, 600)[0] != 0:
+                    return "noticed", f"{program}, without sanitizers"
+            for file, part in row.e2e:
                 status, _ = self.test_e2e(file, part, 600)
                 if status != 0:
                     return "noticed", f"{file} {part}"
@@ -167,6 +172,9 @@ def green(tree, programs):
 
 def green_e2e(tree, rows):
     tree.ready_plain()
+    for program in sorted({p for r in rows for p in r.plain}):
+        must(["make", program], tree.plain)
+        must([f"./{program}"], tree.plain)
     for file, part in sorted({tuple(e) for r in rows for e in r.e2e}):
         status, out = tree.test_e2e(file, part, None)
         if status != 0:
@@ -192,11 +200,11 @@ def trees(scratch, n, rows):
 
 
 def batches(rows):
-    """Rows of one file follow each other in one tree, so that little is built anew. Those with e2e need the first tree."""
+    """Rows of one file follow each other in one tree, so that little is built anew. Those with e2e or plain need the first tree."""
     by = {}
     for row in rows:
-        by.setdefault((bool(row.e2e), row.file), []).append(row)
-    return [found for (e2e, _), found in by.items() if not e2e], [r for (e2e, _), found in by.items() if e2e for r in found]
+        by.setdefault((bool(row.e2e or row.plain), row.file), []).append(row)
+    return [found for (late, _), found in by.items() if not late], [r for (late, _), found in by.items() if late for r in found]
 
 
 def work(rows, every, took):
@@ -224,7 +232,7 @@ def work(rows, every, took):
         for done in [pool.submit(one, batch) for batch in small]:
             done.result()
     if last:
-        print("==> the whole is built and installed for what only e2e sees", flush=True)
+        print("==> the whole is built and installed for what only e2e and programs without sanitizers see", flush=True)
         green_e2e(every[0], last)
         one(last, every[0])
     return results

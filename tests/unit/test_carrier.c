@@ -342,6 +342,10 @@ static void unreachable(void **state)
     expect_code(w, XID(2), OUTCOME_NOT_SENT, "unknown-upstream");
     world_say(w, ROLE_JUDGE, M_FORWARD, XID(3), SPAN("rubbish"));
     expect_code(w, XID(3), OUTCOME_NOT_SENT, "bad-message");
+    /* one that needs a credential and is to have none is not sent without it */
+    world_upstream(w, 3, "127.0.0.1", false, true);
+    world_forward(w, XID(5), (struct request){.path = "/5", .upstream = 3, .credential = "c"});
+    expect_code(w, XID(5), OUTCOME_NOT_SENT, "credential-unavailable");
     w->carrier->settings.first_byte_ms = 20;
     world_forward(w, XID(4), (struct request){.path = "/4"});
     expect_code(w, XID(4), OUTCOME_UNKNOWN, "upstream-timeout");

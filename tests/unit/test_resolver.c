@@ -61,7 +61,8 @@ static void records(struct world *w, struct dynbuf *b, unsigned type, unsigned *
                 {"metadata", {"169.254.169.254"}},
                 {"any", {"0.0.0.0"}},
                 {"inner", {"10.1.2.3"}},
-                {"own", {"93.184.216.99"}}};
+                {"own", {"93.184.216.99"}},
+                {"inown", {"2606:2800:220:1::1", "::ffff:93.184.216.99"}}};
     if (strncmp(w->asked, "rebind", 6) == 0 && type == 1)
         record(b, type, w->rebinds++ == 0 ? "93.184.216.34" : "127.0.0.1", count);
     for (unsigned i = 0; strncmp(w->asked, "many", 4) == 0 && type == 1 && i < 25; i++)
@@ -288,6 +289,9 @@ static void own_addresses(void **state)
                      0);
     expect(&w, "own.test", NULL, -1, "private-address");
     expect(&w, "own.test", "93.184.216.99", 1, "");
+    expect(&w, "inown.test", NULL, -1, "private-address"); /* in another form */
+    assert_int_equal(resolver_judge(w.resolver, NULL, 0, NULL, 0),
+                     VERDICT_PRIVATE); /* no address is not a good one */
     assert_int_equal(resolver_own(w.resolver, SPAN("somewhere")), -1);
     end_world(&w);
 }
