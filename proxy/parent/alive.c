@@ -10,7 +10,7 @@
 #include "common/log.h"
 #include "proxy/parent/parent.h"
 
-enum { LOOK_MS = 1000, ASK_EVERY = 5, PATIENCE_MS = 30 * 1000, STAT_MAX = 1024 };
+enum { LOOK_MS = 1000, ASK_EVERY = 5, PATIENCE_MS = 60 * 1000, STAT_MAX = 1024 };
 #define LIFE (UINT64_C(1) << 63) /* in the id of M_SYNC; reloads count from 1 */
 
 /* Its state (proc_pid_stat(5)) and the time it ran; 0: not known. */

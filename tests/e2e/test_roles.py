@@ -203,7 +203,7 @@ def a_channel_that_breaks_between_two_that_live_is_made_anew(lab):
 
 @test()
 def a_role_that_hangs_is_replaced(lab):
-    """Five of them at once, stopped: each is asked for a sign of life, and ended when it gives none for half a minute."""
+    """Five of them at once, stopped: each is asked for a sign of life, and ended when it gives none for a minute."""
     lab.expects("parent: the .* does not answer; it is ended", "parent: the .* ended by signal 9; ", UNHEARD)
     up, gw = setup(lab, named=True)
     url, env = f"https://{up.name}:{up.port}", gw.client_env()
