@@ -8,7 +8,7 @@ static bool credentialed(const struct exchange *x)
 
 static bool looked_at(const struct exchange *x)
 {
-    return x->cred != NULL && !scrub_is_empty(x->cred->set);
+    return !scrub_is_empty(x->scrub.set);
 }
 
 static bool begins(struct span name, struct span prefix)
@@ -77,7 +77,7 @@ static enum walk_next open_coding(struct exchange *x, const struct http_head *h)
                              "although identity was asked for");
     if (coding == DECODE_IDENTITY || h->framing == HTTP_NO_BODY)
         return WALK_NEXT;
-    x->decode = decode_new(coding, x->cred->set);
+    x->decode = decode_new(coding, x->scrub.set);
     return x->decode != NULL ? WALK_NEXT : exchange_fail(x, "answer-refused", "no memory to look into the answer");
 }
 
@@ -105,7 +105,7 @@ static enum walk_next keep_head(struct exchange *x, const struct http_head *h, s
     struct dynbuf copy;
     enum walk_next next = WALK_FAIL;
     dynbuf_init(&copy, HTTP_HEAD_MAX + 1024);
-    if (dynbuf_add(&copy, raw) != 0 || (looked_at(x) && scrub_cover(x->cred->set, copy.p, copy.n) < 0))
+    if (dynbuf_add(&copy, raw) != 0 || (looked_at(x) && scrub_cover(x->scrub.set, copy.p, copy.n) < 0))
         goto out;
     a.reason = moved(h->reason, raw.p, copy.p);
     for (size_t i = 0; i < h->nfields; i++) {

@@ -251,6 +251,7 @@ void carrier_free(struct carrier **c)
     names_clear(&d->names);
     pool_clear(&d->pool);
     creds_clear(&d->creds);
+    places_clear(&d->places);
     upstreams_clear(&d->upstreams);
     timer_free(&d->sweep);
     free(d);

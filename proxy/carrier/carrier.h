@@ -41,6 +41,7 @@ struct carrier {
     struct exchange *bucket[EXCHANGE_BUCKETS];
     size_t nexchanges;
     struct creds creds;
+    struct places places;
     struct upstreams upstreams;
     struct pool pool;
     struct names names;

@@ -30,14 +30,15 @@ void cred_unref(struct cred **c)
 }
 
 /* What an upstream may echo: the secrets, the whole value, and the value behind its scheme word ("Bearer "). */
-static struct scrub *patterns(struct span *secret, size_t n, struct span value, struct err *e)
+static struct scrub *patterns(struct places *places, const struct cred *c, struct span *secret, size_t n,
+                              struct span value, struct err *e)
 {
     struct span word, rest;
     if (value.n)
         secret[n++] = value;
     if (value.n && span_cut(value, ' ', &word, &rest) && rest.n >= SCRUB_SECRET_MIN)
         secret[n++] = rest;
-    return scrub_new(secret, n, e);
+    return places_give(places, c->scheme, c->host, c->port, secret, n, e);
 }
 
 static void read_names(struct cred *c, struct msg_in *m)
@@ -50,7 +51,7 @@ static void read_names(struct cred *c, struct msg_in *m)
     c->header = arena_copy(&c->a, msg_get_span(m, 256));
 }
 
-struct cred *cred_read(struct span payload, uint32_t *ttl)
+struct cred *cred_read(struct places *places, struct span payload, uint32_t *ttl)
 {
     struct msg_in m = msg_in(payload);
     struct span secret[SCRUB_SECRETS_MAX + 2];
@@ -72,7 +73,7 @@ struct cred *cred_read(struct span payload, uint32_t *ttl)
         err_set(&c->bad, "the keeper's message cannot be understood, or names a field no credential may go into");
         return c;
     }
-    c->set = patterns(secret, n, c->certificate ? SPAN_NONE : value, &c->bad);
+    c->set = patterns(places, c, secret, n, c->certificate ? SPAN_NONE : value, &c->bad);
     if (c->set == NULL)
         return c;
     c->bad.text[0] = '\0';

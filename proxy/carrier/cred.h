@@ -5,7 +5,7 @@
 
 #include "common/arena.h"
 #include "common/secret.h"
-#include "proxy/carrier/scrub.h"
+#include "proxy/carrier/places.h"
 #include "proxy/carrier/upstream.h"
 
 enum { CREDS_MAX = 1024, CRED_TTL_MAX = 15 * 60 * 1000 };
@@ -33,8 +33,8 @@ struct creds {
 };
 
 /* Read M_CREDENTIAL; *ttl in ms. NULL: no memory. Malformed, or with a secret that cannot be recognised: bad says so.
- */
-struct cred *cred_read(struct span payload, uint32_t *ttl) MUSTCHECK;
+ * places remember what its place is given; the set is of all that this place ever was. */
+struct cred *cred_read(struct places *places, struct span payload, uint32_t *ttl) MUSTCHECK;
 struct cred *cred_ref(struct cred *c);
 void cred_unref(struct cred **c);
 /* Is it for exactly this upstream, under this name, by a policy that binds the same to it? */

@@ -273,7 +273,7 @@ void exchange_credential(struct carrier *c, struct frame *f)
 {
     uint32_t ttl;
     uint64_t now = loop_now(c->loop);
-    struct cred *cred = cred_read(f->payload, &ttl);
+    struct cred *cred = cred_read(&c->places, f->payload, &ttl);
     /* The channel's buffer must not keep it; the bytes are ours for this callback. */
     explicit_bzero((void *)(uintptr_t)f->payload.p, f->payload.n);
     if (cred == NULL)

@@ -72,8 +72,8 @@ struct exchange {
     bool complete; /* its last byte is here */
     bool cut;      /* it ended before that: what came is handed on, and marked as not all */
     bool relayed, relayed_end;
-    struct dynbuf head; /* wire_answer, encoded */
-    struct scrub_stream scrub;
+    struct dynbuf head;        /* wire_answer, encoded */
+    struct scrub_stream scrub; /* its set: all that this place was ever given; NULL: nothing */
     struct decode *decode;
     struct dynbuf ready, kept;
     bool kept_over;

@@ -26,6 +26,8 @@ struct scrub {
     unsigned refs;
     struct secret *bytes;
     size_t nbytes;
+    uint32_t literal[SCRUB_SECRETS_MAX]; /* the form that is a secret itself */
+    size_t nsecrets;
     struct form *form;
     size_t nforms;
     struct entry *entry;
@@ -38,6 +40,7 @@ struct scrub {
 
 struct build {
     struct dynbuf bytes;
+    size_t last; /* the form that was added, or was there */
     size_t most; /* bytes a form of this secret may have */
     struct form *form;
     size_t nforms;
@@ -49,10 +52,13 @@ static int build_add(void *arg, struct span s)
     if (s.n > b->most) /* the plan would let its beginning go */
         return -1;
     for (size_t i = 0; i < b->nforms; i++)
-        if (b->form[i].n == s.n && memcmp(b->bytes.p + b->form[i].at, s.p, s.n) == 0)
+        if (b->form[i].n == s.n && memcmp(b->bytes.p + b->form[i].at, s.p, s.n) == 0) {
+            b->last = i;
             return 0;
+        }
     if (b->nforms == SCRUB_FORMS_MAX)
         return -1;
+    b->last = b->nforms;
     b->form[b->nforms++] = (struct form){.at = (uint32_t)b->bytes.n, .n = (uint32_t)s.n};
     return dynbuf_add(&b->bytes, s);
 }
@@ -121,6 +127,14 @@ static int check_secrets(const struct span *secret, size_t n, struct err *e)
     return 0;
 }
 
+static void note_secret(struct scrub *s, size_t form)
+{
+    for (size_t i = 0; i < s->nsecrets; i++)
+        if (s->literal[i] == form)
+            return;
+    s->literal[s->nsecrets++] = (uint32_t)form;
+}
+
 struct scrub *scrub_new(const struct span *secret, size_t n, struct err *e)
 {
     struct build b = {.form = NULL};
@@ -139,6 +153,9 @@ struct scrub *scrub_new(const struct span *secret, size_t n, struct err *e)
     for (size_t i = 0; i < n; i++) {
         longest = secret[i].n > longest ? secret[i].n : longest;
         b.most = secret[i].n * PLAN_FORM_MOST;
+        if (build_add(&b, secret[i]) != 0)
+            goto out;
+        note_secret(s, b.last);
         if (scrub_forms(secret[i], build_add, &b) != 0)
             goto out;
     }
@@ -190,6 +207,24 @@ void scrub_unref(struct scrub **s)
 bool scrub_is_empty(const struct scrub *s)
 {
     return s == NULL || s->nforms == 0;
+}
+
+bool scrub_secret(const struct scrub *s, size_t i, struct span *out)
+{
+    if (s == NULL || i >= s->nsecrets)
+        return false;
+    const struct form *f = &s->form[s->literal[i]];
+    *out = span_first(span_from(secret_bytes(s->bytes), f->at), f->n);
+    return true;
+}
+
+bool scrub_has(const struct scrub *s, struct span secret)
+{
+    struct span one;
+    for (size_t i = 0; scrub_secret(s, i, &one); i++)
+        if (span_eq(one, secret))
+            return true;
+    return false;
 }
 
 size_t scrub_reach(const struct scrub *s)

@@ -30,6 +30,10 @@ void scrub_unref(struct scrub **s);
 bool scrub_is_empty(const struct scrub *s);
 /* The most bytes a form can have, from the length of the longest secret alone (plan/plan.h); 0 when there is none. */
 size_t scrub_reach(const struct scrub *s);
+/* Is it one of the set's secrets? */
+bool scrub_has(const struct scrub *s, struct span secret);
+/* The i-th of its different secrets, borrowed; false past the last. */
+bool scrub_secret(const struct scrub *s, size_t i, struct span *out);
 size_t scrub_forms_count(const struct scrub *s);
 
 /* Cover what is found in a complete run of bytes. How often something was found, or -1: no memory. */

@@ -19,7 +19,7 @@ static void framing(const struct exchange *x, struct inject *in)
 
 static enum walk_next write_head(struct exchange *x)
 {
-    struct inject in = {.request = &x->f.request, .identity = x->cred != NULL && !scrub_is_empty(x->cred->set)};
+    struct inject in = {.request = &x->f.request, .identity = !scrub_is_empty(x->scrub.set)};
     struct dynbuf out;
     enum walk_next next = WALK_FAIL;
     dynbuf_init(&out, INJECT_HEAD_MAX);

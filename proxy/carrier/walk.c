@@ -50,8 +50,12 @@ static void release_late(void *arg)
 enum walk_next step_inject(struct exchange *x)
 {
     struct carrier *c = x->carrier;
-    if (x->f.release == RELEASE_NONE && !x->upstream->has_secrets)
+    if (x->f.release == RELEASE_NONE && !x->upstream->has_secrets) {
+        struct scrub *given = places_find(&c->places, x->upstream); /* by an earlier policy */
+        if (given != NULL)
+            scrub_begin(&x->scrub, given);
         return x->f.credential.n == 0 ? WALK_NEXT : WALK_FAIL;
+    }
     if (x->f.credential.n && !x->upstream->tls && !x->upstream->cleartext_credentials)
         return exchange_fail(x, "cleartext-credential",
                              "a credential does not go over http:// unless the upstream says cleartext_credentials");

@@ -134,9 +134,9 @@ enum walk_next socket_switch(struct exchange *x)
     (void)dynbuf_add(b, dynbuf_span(&x->head));
     if (chan_send(x->carrier->judge, M_SWITCHED, x->xid, SPAN_NONE) != 0 || chan_commit(x->front->chan) != 0)
         return exchange_fail(x, "cancelled", "the client is gone");
-    if (x->cred != NULL && !scrub_is_empty(x->cred->set)) {
-        scrub_begin(&s->seen, x->cred->set);
-        scrub_begin(&s->aside, x->cred->set);
+    if (!scrub_is_empty(x->scrub.set)) {
+        scrub_begin(&s->seen, x->scrub.set);
+        scrub_begin(&s->aside, x->scrub.set);
     }
     s->on = x->relayed = true;
     return WALK_NEXT;

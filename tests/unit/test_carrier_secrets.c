@@ -1,5 +1,5 @@
 /* Credentials and answers that echo them, through a real carrier: INV4, INV7, D1, D2, D4, D5, D10, D14, D16, D25,
- * D27, D38, D41, D47, C23, C24. */
+ * D27, D38, D41, D43, D47, C23, C24. */
 #include "tests/unit/carrier_world.h"
 
 #include <stdio.h>
@@ -281,6 +281,55 @@ static void patterns_only(void **state)
     world_free(&w);
 }
 
+/* D43: a policy takes the credential from a place; what the place was given before is searched for all the same. */
+static void given_once(void **state)
+{
+    struct world *w = world_new();
+    struct scrub *set;
+    credentialed(w, 1, 0, OK5);
+    (void)world_result(w, XID(1));
+    world_upstream(w, 2, "127.0.0.1", false, true); /* has no secrets now */
+    world_forward(w, XID(2), (struct request){.path = "/2", .upstream = 2});
+    world_wait_up(w, 1, "Accept-Encoding: identity\r\n");
+    assert_false(world_up_has(w, 1, "Authorization"));
+    world_answer(w, 1, "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 40\r\n\r\n" TOKEN);
+    expect_answer(w, XID(2), "****************************************", true);
+    assert_int_equal(world_count(w, ROLE_JUDGE, M_NEED_RELEASE, XID(2)), 0);
+    /* what it is given later does not replace it; the number of places has a bound, and they share a set */
+    struct places *p = &w->carrier->places;
+    struct err e;
+    char host[32];
+    struct span other = SPAN("another secret");
+    struct upstream u = {.scheme = SPAN("http"), .host = SPAN("up.test"), .port = w->port};
+    set = places_give(p, u.scheme, u.host, u.port, &other, 1, &e);
+    assert_non_null(set);
+    assert_true(scrub_has(set, SPAN(TOKEN)) && scrub_has(set, other) && scrub_has(set, SPAN("Bearer " TOKEN)));
+    scrub_unref(&set);
+    struct scrub *first = NULL;
+    for (int i = 0; i <= PLACES_MAX; i++) {
+        snprintf(host, sizeof(host), "h%d.test", i);
+        set = places_give(p, u.scheme, span_str(host), 443, &other, 1, &e);
+        assert_non_null(set);
+        first = first ? first : set;
+        assert_ptr_equal(first, set);
+        scrub_unref(&set);
+    }
+    assert_int_equal(p->n, PLACES_MAX);
+    assert_null(places_find(p, &u));
+    /* of one place no more secrets than can be searched for: the latest */
+    for (int i = 0; i < 2 * SCRUB_SECRETS_MAX; i++) {
+        snprintf(host, sizeof(host), "secret %d of it", i);
+        struct span one = span_str(host);
+        set = places_give(p, u.scheme, u.host, u.port, &one, 1, &e);
+        assert_non_null(set);
+        assert_true(scrub_has(set, one));
+        scrub_unref(&set);
+    }
+    assert_true(scrub_has(places_find(p, &u), SPAN("secret 64 of it")));
+    assert_false(scrub_has(places_find(p, &u), SPAN("secret 63 of it")));
+    world_free(&w);
+}
+
 /* F15: who waits for the keeper is refused when it ends, not when the time is up. */
 static void keeper_gone(void **state)
 {
@@ -303,6 +352,7 @@ int main(void)
         cmocka_unit_test(echoed_in_pieces), cmocka_unit_test(encoded),
         cmocka_unit_test(patterns_only),    cmocka_unit_test(keeper_gone),
         cmocka_unit_test(guesses),          cmocka_unit_test(digests),
+        cmocka_unit_test(given_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,157 @@
+#include "proxy/carrier/places.h"
+
+#include <stdlib.h>
+
+struct place {
+    struct place *next;          /* in its bucket */
+    struct place *newer, *older; /* by when it was given something */
+    struct arena a;
+    struct span scheme, host;
+    uint16_t port;
+    struct scrub *set;
+};
+
+static size_t bucket_of(struct span host, uint16_t port)
+{
+    size_t h = port;
+    for (size_t i = 0; i < host.n; i++)
+        h = h * 31 + host.p[i];
+    return h % PLACES_BUCKETS;
+}
+
+static struct place *find(const struct places *s, struct span scheme, struct span host, uint16_t port)
+{
+    struct place *p = s->bucket[bucket_of(host, port)];
+    while (p != NULL && !(p->port == port && span_eq(p->host, host) && span_eq(p->scheme, scheme)))
+        p = p->next;
+    return p;
+}
+
+static void unlink_age(struct places *s, struct place *p)
+{
+    *(p->newer ? &p->newer->older : &s->newest) = p->older;
+    *(p->older ? &p->older->newer : &s->oldest) = p->newer;
+}
+
+static void link_newest(struct places *s, struct place *p)
+{
+    p->newer = NULL;
+    p->older = s->newest;
+    *(s->newest ? &s->newest->newer : &s->oldest) = p;
+    s->newest = p;
+}
+
+static void forget(struct places *s, struct place *p)
+{
+    struct place **at = &s->bucket[bucket_of(p->host, p->port)];
+    while (*at != p)
+        at = &(*at)->next;
+    *at = p->next;
+    unlink_age(s, p);
+    s->n--;
+    scrub_unref(&p->set);
+    arena_free(&p->a);
+    free(p);
+}
+
+static struct place *add(struct places *s, struct span scheme, struct span host, uint16_t port)
+{
+    struct place *p = calloc(1, sizeof(*p));
+    if (p == NULL)
+        return NULL;
+    if (s->n == PLACES_MAX)
+        forget(s, s->oldest);
+    arena_init(&p->a, 1024);
+    p->scheme = arena_copy(&p->a, scheme);
+    p->host = arena_copy(&p->a, host);
+    p->port = port;
+    if (p->scheme.n != scheme.n || p->host.n != host.n) {
+        arena_free(&p->a);
+        free(p);
+        return NULL;
+    }
+    struct place **at = &s->bucket[bucket_of(host, port)];
+    p->next = *at;
+    *at = p;
+    link_newest(s, p);
+    s->n++;
+    return p;
+}
+
+static bool has_all(const struct scrub *set, const struct span *secret, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!scrub_has(set, secret[i]))
+            return false;
+    return true;
+}
+
+/* These, and behind them what the place was given before. */
+static struct scrub *both(const struct span *secret, size_t n, const struct scrub *before, struct err *e)
+{
+    struct span all[2 * SCRUB_SECRETS_MAX];
+    if (n > SCRUB_SECRETS_MAX)
+        return scrub_new(secret, n, e); /* which says so */
+    if (n > 0)
+        memcpy(all, secret, n * sizeof(all[0]));
+    struct span old;
+    for (size_t i = 0; n < SCRUB_SECRETS_MAX && scrub_secret(before, i, &old); i++) {
+        size_t k = 0;
+        while (k < n && !span_eq(all[k], old))
+            k++;
+        if (k == n)
+            all[n++] = old;
+    }
+    return scrub_new(all, n, e);
+}
+
+/* Many places are given the same (a credential for all hosts below a name): one set serves them. */
+static struct scrub *shared(const struct places *s, const struct span *secret, size_t n)
+{
+    struct span past;
+    for (const struct place *p = s->newest; p != NULL; p = p->older)
+        if (has_all(p->set, secret, n) && !scrub_secret(p->set, n, &past))
+            return scrub_ref(p->set);
+    return NULL;
+}
+
+struct scrub *places_give(struct places *s, struct span scheme, struct span host, uint16_t port,
+                          const struct span *secret, size_t n, struct err *e)
+{
+    struct place *p = find(s, scheme, host, port);
+    struct scrub *set = NULL;
+    if (p == NULL && n == 0)
+        return scrub_new(secret, 0, e);
+    if (p != NULL && has_all(p->set, secret, n))
+        set = scrub_ref(p->set);
+    else if (p == NULL)
+        set = shared(s, secret, n);
+    if (set == NULL)
+        set = both(secret, n, p ? p->set : NULL, e);
+    if (set == NULL)
+        return NULL;
+    if (p == NULL && (p = add(s, scheme, host, port)) == NULL) {
+        err_set(e, "no memory for what its place is given");
+        scrub_unref(&set);
+        return NULL;
+    }
+    if (p->set != set) {
+        scrub_unref(&p->set);
+        p->set = scrub_ref(set);
+    }
+    unlink_age(s, p);
+    link_newest(s, p);
+    return set;
+}
+
+struct scrub *places_find(const struct places *s, const struct upstream *u)
+{
+    struct place *p = find(s, u->scheme, u->host, u->port);
+    return p ? p->set : NULL;
+}
+
+void places_clear(struct places *s)
+{
+    while (s->oldest != NULL)
+        forget(s, s->oldest);
+}
