@@ -394,6 +394,21 @@ def fields_of(request):
     return {n.lower(): v for n, v in request["fields"]}
 
 
+BOTH = ("socks", "captured")  # these carry HTTP with TLS and without
+
+
+def wires(rig, transport, **more):
+    """A connection, or one of each where there are two."""
+    for plain in (False, True) if transport in BOTH else (False,):
+        yield rig.open(transport, plain=plain, **more) if plain or more else rig.open(transport)
+
+
+def hidden(rig, what, got, status=200):
+    """Not in it, in any form; and it was an answer that would have shown it."""
+    rig.holds(what, rig.secret.encode() not in got.data and got.status == [status], got)
+    return rig.arrived()
+
+
 def everywhere(ids, ways=WAYS, cut=False, **more):
     """The test once a way in, as one case; rig and transport are its arguments. ids as a list: a case each, given too."""
     def add(function):

@@ -7,25 +7,13 @@ import stat
 import threading
 import zlib
 
-from attack import Rig, everywhere, fields_of, raw_answer
+from attack import BOTH, Rig, everywhere, fields_of, hidden, raw_answer, wires
 from harness import main, test
 from test_attacks_hello import join
 from ways import LISTENER
 
 OK = b"HTTP/1.1 200 OK\r\n"
-BOTH = ("socks", "captured")  # these carry HTTP with TLS and without
 MIB = 1024 * 1024
-
-
-def wires(rig, transport, **more):
-    for plain in (False, True) if transport in BOTH else (False,):
-        yield rig.open(transport, plain=plain, **more) if plain or more else rig.open(transport)
-
-
-def hidden(rig, what, got, status=200):
-    """Not in it, in any form; and it was an answer that would have shown it."""
-    rig.holds(what, rig.secret.encode() not in got.data and got.status == [status], got)
-    return rig.arrived()
 
 
 @everywhere("D1 D3 D6", cleartext=True)
