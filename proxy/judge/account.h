@@ -20,6 +20,7 @@ struct account {
     size_t records;     /* that wait for the ledger: record.h */
     int64_t left_us;    /* below 0 it is owed */
     uint64_t filled_ms; /* monotonic: left_us is of then */
+    uint64_t said_ms;   /* when it was logged that it waits */
     uint64_t asked_ms;  /* when its front last said something */
 };
 

@@ -4,6 +4,8 @@
 #include "proxy/judge/account.h"
 #include "proxy/judge/exchange.h"
 
+enum { SAY_AGAIN_MS = 60 * 1000 };
+
 /* What was spent since the last call goes to who had the turn; from now on it is another's. */
 static void hand_over(struct judge *j, struct account *to)
 {
@@ -50,12 +52,24 @@ static uint64_t waits(const struct judge *j, const struct front *f)
     return ms < NEIGHBOUR_MS ? ms : NEIGHBOUR_MS;
 }
 
+/* Whoever wonders why an agent is slow finds it, once a minute. */
+static void say(const struct front *f, uint64_t now_ms)
+{
+    struct account *a = f->sandbox->account;
+    if (a->said_ms != 0 && now_ms - a->said_ms < SAY_AGAIN_MS)
+        return;
+    a->said_ms = now_ms;
+    log_info("sandbox \"%.*s\" asks for more of the gateway's time than its share while others ask: it waits",
+             SPAN_FMT(f->name));
+}
+
 static void hold_back(struct judge *j, struct front *f, bool on)
 {
     if (f->held_back == on)
         return;
     f->held_back = on;
-    log_debug("sandbox %.*s has spent its time here: %s", SPAN_FMT(f->name), on ? "waits" : "goes on");
+    if (on)
+        say(f, j->ports.now(j->ports.arg));
     j->ports.hold_back(j->ports.arg, f->instance, on);
 }
 

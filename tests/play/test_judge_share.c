@@ -54,6 +54,7 @@ static void names_without_end(void **state)
         snprintf(host, sizeof(host), "n%u.wide.example", i);
         uint32_t n = reads(&p, XID(2 + i), host, &told);
         assert_true(told && n % WIRE_UPSTREAMS_MAX != others % WIRE_UPSTREAMS_MAX); /* its place is not taken */
+        assert_true(n % WIRE_UPSTREAMS_MAX < UPSTREAMS_EACH + 2);                   /* nor any past its own share */
         assert_true(n != mine);                                                     /* no number means two places */
         reads(&p, XID(10000 + i), "hot.example", &told);
         assert_true(told == (i == 0)); /* what goes is what was used longest ago */
@@ -249,6 +250,7 @@ static void a_neighbour_is_served_first(void **state)
 /* F33: where nobody else asks nobody waits; and not for one who asked long ago. */
 static void alone_nobody_waits(void **state)
 {
+    enum { AGAIN = OTHER_FRONT + 1 };
     struct play p;
     bool told;
     with_a_neighbour(&p, COSTS);
@@ -265,10 +267,12 @@ static void alone_nobody_waits(void **state)
     asks_dearly(&p, XID(22));
     assert_true(p.held_back[FRONT]);
     play_sandbox(&p, "sb", "ses2", "token", false); /* another session, the same account */
-    play_time(&p, 10);
-    assert_true(p.held_back[FRONT]);
+    pass_over(&p);
+    play_peer(&p, ROLE_FRONT, AGAIN, "sb");
+    asks_dearly(&p, (uint64_t)AGAIN << 40 | 1);
+    assert_true(p.held_back[AGAIN]);
     judge_end(p.j); /* all who wait are told of the end */
-    assert_false(p.held_back[FRONT]);
+    assert_false(p.held_back[AGAIN]);
     play_close(&p);
     covers("F33");
 }
