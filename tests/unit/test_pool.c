@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "proxy/carrier/pool.h"
 #include "tests/kit.h"
@@ -78,8 +79,48 @@ static void a_full_pool_takes_from_the_largest(void **state)
     covers("F36");
 }
 
+static void stop(void *arg)
+{
+    loop_stop(arg);
+}
+
+/* A46 C25: one to an address that the name no longer has is not used, and one that something came on does not wait.
+ */
+static void what_is_not_to_be_used_again_is_not(void **state)
+{
+    struct upstream *u = upstream_new();
+    struct loop *l = loop_new();
+    struct pool p;
+    int sv[2];
+    pool_init(&p, l);
+    wait_in(&p, 1, u);
+    u->addr[0].b[3] = 2;
+    assert_false(has(&p, 1, u));
+    u->addr[0].b[3] = 1;
+    assert_true(has(&p, 1, u));
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, sv), 0);
+    struct pool_key k = {1, u, u->addr[0], SPAN_NONE};
+    struct conn *c = conn_new(l, sv[0], 4096, ignore, NULL);
+    assert_int_equal(write(sv[1], "x", 1), 1);
+    while (conn_input(c).n == 0) {
+        assert_int_equal(loop_defer(l, stop, l), 0);
+        assert_int_equal(loop_run(l), 0);
+    }
+    pool_put(&p, &k, u, &c);
+    assert_null(c);
+    assert_int_equal(p.n, 0);
+    close(sv[1]);
+    pool_clear(&p);
+    upstream_unref(&u);
+    loop_free(&l);
+    covers("A46 C25");
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(a_full_pool_takes_from_the_largest)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_full_pool_takes_from_the_largest),
+        cmocka_unit_test(what_is_not_to_be_used_again_is_not),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
