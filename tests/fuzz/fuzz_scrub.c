@@ -1,8 +1,9 @@
-/* However the bytes are cut: what comes out is what went in, with every byte of every form of the secret covered. */
+/* However the bytes are cut: what comes out is what went in, with every byte of every form of the secret covered; and
+ * how much of it comes out when is the same for another secret of its length. */
 #include "proxy/carrier/scrub.h"
 #include "tests/fuzz/fuzz.h"
 
-enum { FORMS_MAX = 64, STREAM_MAX = 64 * 1024 };
+enum { FORMS_MAX = 256, STREAM_MAX = 64 * 1024 };
 
 struct forms {
     struct span form[FORMS_MAX];
@@ -54,6 +55,35 @@ static void feed(struct scrub *set, struct span in, size_t step, struct dynbuf *
     scrub_end(&t);
 }
 
+/* How much is out after each piece does not depend on which secret of this length is looked for. */
+static void same_plan(struct scrub *set, struct span secret, struct span in, size_t step)
+{
+    uint8_t other[128];
+    struct err e;
+    for (size_t i = 0; i < secret.n; i++)
+        other[i] = (uint8_t)(secret.p[i] == '\n' + 1 ? '!' : secret.p[i] - 1);
+    struct span one = span_of(other, secret.n);
+    struct scrub *set2 = scrub_new(&one, 1, &e);
+    struct scrub_stream a, b;
+    struct dynbuf out, out2;
+    MUST_HOLD(set2 != NULL);
+    dynbuf_init(&out, STREAM_MAX);
+    dynbuf_init(&out2, STREAM_MAX);
+    scrub_begin(&a, set);
+    scrub_begin(&b, set2);
+    for (size_t at = 0; at < in.n; at += step) {
+        struct span piece = span_first(span_from(in, at), step);
+        MUST_HOLD(scrub_feed(&a, piece, false, &out) == 0 && scrub_feed(&b, piece, false, &out2) == 0);
+        MUST_HOLD(out.n == out2.n);
+        MUST_HOLD(piece.p[piece.n - 1] != '\n' || out.n == at + piece.n);
+    }
+    scrub_end(&a);
+    scrub_end(&b);
+    dynbuf_free(&out);
+    dynbuf_free(&out2);
+    scrub_unref(&set2);
+}
+
 /* Two pieces, cut at every offset of what is short and at some of what is long. */
 static void cut_everywhere(struct scrub *set, struct span in, const struct dynbuf *want)
 {
@@ -81,8 +111,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     if (n < 12 || n > 4096)
         return 0;
     struct span secret = span_of(data + 2, 8 + data[0] % (n - 2 - 8 < 64 ? n - 2 - 8 : 64));
-    struct scrub *set = scrub_new(&secret, 1, NULL);
-    MUST_HOLD(set != NULL && scrub_forms(secret, note, &f) == 0);
+    struct err e;
+    struct scrub *set = scrub_new(&secret, 1, &e);
+    MUST_HOLD((set != NULL) == (span_index(secret, '\n') == secret.n)); /* such a one is refused */
+    if (set == NULL)
+        return 0;
+    MUST_HOLD(scrub_forms(secret, note, &f) == 0);
     dynbuf_init(&in, STREAM_MAX);
     dynbuf_init(&want, STREAM_MAX);
     dynbuf_init(&out, STREAM_MAX);
@@ -92,6 +126,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     MUST_HOLD(span_eq(dynbuf_span(&out), dynbuf_span(&want)));
     MUST_HOLD(span_index(secret, '*') < secret.n || span_find(dynbuf_span(&out), secret) == out.n);
     cut_everywhere(set, dynbuf_span(&in), &want);
+    same_plan(set, secret, dynbuf_span(&in), 1 + data[1] % 97);
     MUST_HOLD(scrub_cover(set, in.p, in.n) >= 0);
     MUST_HOLD(span_eq(dynbuf_span(&in), dynbuf_span(&want)));
     for (size_t i = 0; i < f.n; i++)
