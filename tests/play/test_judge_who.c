@@ -208,6 +208,8 @@ static void leafs_for_denied_hosts_have_a_budget(void **state)
     expect_leaf(&p, XID(100), "leaf", 0);
     connect_to(&p, XID(101), "api.example"); /* one that is named */
     expect(&p, ROLE_KEEPER, M_MINT, XID(101));
+    connect_to(&p, XID(104), "plain.example"); /* one that is named for http, which comes through CONNECT too */
+    expect(&p, ROLE_KEEPER, M_MINT, XID(104));
     play_time(&p, 3600 * 1000 / 32);
     connect_to(&p, XID(102), "another.example");
     expect(&p, ROLE_KEEPER, M_MINT, XID(102));

@@ -341,6 +341,10 @@ static void place_opens_no_link(void **state)
         assert_int_equal(place_open(*l, out, &e), -1); /* from where we are */
     }
     assert_int_equal(place_open("/proc/self/cwd/work", out, &e), -1);
+    (void)snprintf(path, sizeof(path), "/tmp/%s.link", strrchr(top, '/') + 1); /* where everybody may write */
+    assert_int_equal(symlink(top, path), 0);
+    assert_int_equal(place_open(path, out, &e), -1);
+    assert_int_equal(unlink(path), 0);
     assert_int_equal(place_open("", out, &e), -1);
     assert_int_equal(unlink("work/in") | unlink("work/up") | unlink("work/around") | rmdir("state/deep"), 0);
     tree_remove(top);
