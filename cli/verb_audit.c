@@ -1,4 +1,5 @@
 /* countersign audit tail|export|verify */
+#include <openssl/evp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -7,6 +8,7 @@
 #include "cli/audit_words.h"
 #include "cli/verb.h"
 #include "common/id.h"
+#include "common/msg.h"
 #include "policy/cli/source.h"
 
 enum {
@@ -16,7 +18,10 @@ enum {
     STRETCH = 8, /* records to a line, more or less */
     NAME_WIDTH = 10,
     WORDS_WIDTH = 42,
-    LINE_MAX_BYTES = 64 * 1024
+    LINE_MAX_BYTES = 64 * 1024,
+    AUDIT_KEY = 32, /* Ed25519 */
+    AUDIT_SIGNATURE = 64,
+    UNSIGNED_MAX = 1024, /* the ledger signs far sooner */
 };
 
 struct audit {
@@ -26,6 +31,7 @@ struct audit {
     bool counting; /* lines, not printing them */
     uint64_t shown, skip;
     const char *head; /* SEQ:HASH kept elsewhere */
+    const char *key;  /* hex, of whose signatures are looked for; NULL: the gateway's own */
     const char *kind; /* what is exported; NULL: all */
     uint64_t since, until;
     uint64_t after;
@@ -33,6 +39,8 @@ struct audit {
     struct digest hash;
     uint64_t seq;
     bool head_seen;
+    char signer[2 * AUDIT_KEY + 1];
+    uint64_t signed_to, signed_last; /* what was found, and what the store says is the last one */
 };
 
 static int page(struct audit *a, unsigned limit, const struct json **rows)
@@ -190,14 +198,75 @@ static int broken(uint64_t seq, const char *what)
     return verb_fail(CLI_RUNTIME, "the chain is broken at record %llu: %s", (unsigned long long)seq, what);
 }
 
+/* What listings print and filter by must be what the text says, of which alone there is a hash. */
+static const char *column_amiss(const struct json *r, const struct json *record, uint64_t seq)
+{
+    static const char *const texts[] = {"kind", "exchange", "ticket"};
+    uint64_t said = 0, ms = member_u64(r, "time_ms");
+    char when[40];
+    struct tm tm;
+    time_t t = (time_t)(ms / 1000);
+
+    if (!record || json_u64(record, SPAN("seq"), &said) != 0 || said != seq)
+        return "seq";
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+        if (!span_eq(member_text(r, texts[i]), json_text(record, span_str(texts[i]))))
+            return texts[i];
+    if (!gmtime_r(&t, &tm) || strftime(when, 24, "%Y-%m-%dT%H:%M:%S", &tm) == 0)
+        return "time";
+    (void)snprintf(when + strlen(when), 8, ".%03uZ", (unsigned)(ms % 1000));
+    return span_eq(json_text(record, SPAN("time")), span_str(when)) ? NULL : "time";
+}
+
+static bool signature_fits(const struct audit *a, const uint8_t key[AUDIT_KEY],
+                           const uint8_t signature[AUDIT_SIGNATURE])
+{
+    EVP_PKEY *k = EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, NULL, key, AUDIT_KEY);
+    EVP_MD_CTX *c = EVP_MD_CTX_new();
+    struct dynbuf b;
+    bool ok;
+
+    dynbuf_init(&b, 256);
+    msg_put_span(&b, SPAN("countersign audit 1"));
+    msg_put_u64(&b, a->seq);
+    msg_put_digest(&b, &a->hash);
+    ok = k && c && dynbuf_ok(&b) && EVP_DigestVerifyInit(c, NULL, NULL, NULL, k) == 1 &&
+         EVP_DigestVerify(c, signature, AUDIT_SIGNATURE, b.p, b.n) == 1;
+    EVP_MD_CTX_free(c);
+    EVP_PKEY_free(k);
+    dynbuf_free(&b);
+    return ok;
+}
+
+/* A signature covers its record and all before it. */
+static int check_signature(struct audit *a, const struct json *r)
+{
+    struct span hex = member_text(r, "signature"), by = member_text(r, "key");
+    uint8_t key[AUDIT_KEY], signature[AUDIT_SIGNATURE];
+
+    if (hex.n == 0)
+        return CLI_OK;
+    if (hex_parse(by, key, AUDIT_KEY) != 0 || hex_parse(hex, signature, AUDIT_SIGNATURE) != 0 ||
+        !signature_fits(a, key, signature))
+        return broken(a->seq, "its signature does not fit");
+    if (!span_eq(by, span_str(a->signer)))
+        return verb_fail(CLI_RUNTIME,
+                         "record %llu is signed with another key, %.*s, and not with %s; if that was this gateway's, "
+                         "give it with --key",
+                         (unsigned long long)a->seq, SPAN_FMT(by), a->signer);
+    a->signed_to = a->seq;
+    return CLI_OK;
+}
+
 /* SHA-256 of the hash before and the record's bytes must be the record's hash. */
 static int check_row(struct audit *a, const struct json *r)
 {
     struct span json = member_text(r, "json"), hex = member_text(r, "hash");
-    uint64_t seq = member_u64(r, "seq"), said = 0;
+    uint64_t seq = member_u64(r, "seq");
     struct digest want, is;
     struct arena arena;
     struct digest_ctx *d;
+    char what[64] = "";
 
     if (seq != a->seq + 1)
         return broken(seq, "records before it are missing");
@@ -210,12 +279,12 @@ static int check_row(struct audit *a, const struct json *r)
     if (memcmp(is.b, want.b, DIGEST_BYTES) != 0)
         return broken(seq, "its text or one before it was changed");
     arena_init(&arena, 4 * API_EVENT_MAX);
-    const struct json *record = json_parse(json, &arena);
-    if (record && json_u64(record, SPAN("seq"), &said) != 0)
-        said = 0;
+    const char *amiss = column_amiss(r, json_parse(json, &arena), seq);
+    if (amiss)
+        (void)snprintf(what, sizeof(what), "its column %s is not what its text says", amiss);
     arena_free(&arena);
-    if (said != seq)
-        return broken(seq, "it says another number of itself");
+    if (what[0])
+        return broken(seq, what);
     a->hash = is;
     a->seq = seq;
     return CLI_OK;
@@ -238,6 +307,36 @@ static int check_head(struct audit *a)
     return CLI_OK;
 }
 
+/* Whose signatures they must be, and how far they went when this began. */
+static int whose(struct audit *a)
+{
+    struct span key = a->key ? span_str(a->key) : json_text(a->g.tree, SPAN("key"));
+    uint8_t raw[AUDIT_KEY];
+
+    a->signed_last = member_u64(a->g.tree, "signed");
+    if (hex_parse(key, raw, sizeof(raw)) != 0)
+        return a->key
+                   ? verb_fail(CLI_USAGE, "--key is %d hexadecimal digits", 2 * AUDIT_KEY)
+                   : verb_fail(CLI_RUNTIME, "the gateway does not say its key yet; try again, or give it with --key");
+    hex_text(span_of(raw, sizeof(raw)), a->signer);
+    return CLI_OK;
+}
+
+static int check_end(const struct audit *a)
+{
+    unsigned long long seq = a->seq, last = a->signed_last, here = a->signed_to;
+
+    if (a->head && !a->head_seen)
+        return verb_fail(CLI_RUNTIME, "the chain ends at record %llu, before the one that was kept elsewhere", seq);
+    if (last > here)
+        return verb_fail(CLI_RUNTIME, "the chain ends at record %llu, and record %llu was signed: its tail was cut",
+                         seq, last);
+    if (seq - here > UNSIGNED_MAX)
+        return verb_fail(CLI_RUNTIME, "no record after %llu is signed, of %llu: signatures were taken away", here,
+                         seq);
+    return CLI_OK;
+}
+
 static int verify(struct audit *a)
 {
     const struct json *r;
@@ -248,25 +347,27 @@ static int verify(struct audit *a)
     do {
         rows = 0;
         rc = page(a, PAGE_ROWS, &r);
+        if (rc == CLI_OK && a->after == 0)
+            rc = whose(a);
         for (; rc == CLI_OK && r; r = r->next, rows++) {
             rc = check_row(a, r);
+            if (rc == CLI_OK)
+                rc = check_signature(a, r);
             if (rc == CLI_OK)
                 rc = check_head(a);
             a->after = a->seq;
         }
     } while (rc == CLI_OK && rows > 0);
-    if (rc != CLI_OK)
+    if (rc != CLI_OK || (rc = check_end(a)) != CLI_OK)
         return rc;
-    if (a->head && !a->head_seen)
-        return verb_fail(CLI_RUNTIME, "the chain ends at record %llu, before the one that was kept elsewhere",
-                         (unsigned long long)a->seq);
     hex_text(span_of(a->hash.b, DIGEST_BYTES), hex);
     if (a->g.json)
-        printf("{\"records\":%llu,\"head\":\"%llu:%s\"}\n", (unsigned long long)a->seq, (unsigned long long)a->seq,
-               hex);
+        printf("{\"records\":%llu,\"head\":\"%llu:%s\",\"signed\":%llu,\"key\":\"%s\"}\n", (unsigned long long)a->seq,
+               (unsigned long long)a->seq, hex, (unsigned long long)a->signed_to, a->signer);
     else
-        printf("%llu records, unbroken. Head: %llu:%s\n", (unsigned long long)a->seq, (unsigned long long)a->seq,
-               hex);
+        printf("%llu records, unbroken. Head: %llu:%s\nSigned up to record %llu by key %s\n",
+               (unsigned long long)a->seq, (unsigned long long)a->seq, hex, (unsigned long long)a->signed_to,
+               a->signer);
     return CLI_OK;
 }
 
@@ -322,7 +423,7 @@ int audit_export(const struct cli_call *c)
 
 int audit_verify(const struct cli_call *c)
 {
-    struct audit a = {.head = cli_value(c, "head")};
+    struct audit a = {.head = cli_value(c, "head"), .key = cli_value(c, "key")};
 
     return with_gateway(c, &a, verify);
 }

@@ -152,6 +152,7 @@ static const struct cli_option export[] = {
     {.name = NULL}};
 static const struct cli_option verify[] = {
     {.name = "head", .arg = "SEQ:HASH", .help = "the head that was kept elsewhere: shows a cut tail"},
+    {.name = "key", .arg = "HEX", .help = "the key that signed it; otherwise the gateway's own"},
     {.name = NULL}};
 
 /* name, words, help, example, options, takes, function */

@@ -26,6 +26,7 @@ enum msg_store_type {
     /* desk and ledger; id: the desk's own */
     M_DECIDE = 100,       /* D>Lg id ticket, u8 (1 approve, 2 deny, 3 cancel), span operator, span channel, span reason, digest shown */
     M_DECIDED = 101,      /* Lg>D u8 (0 store failed, 1 done, 2 not pending any more, 3 no such ticket, 4 expired, 5 another digest, 6 a reason is required), u8 state */
+    M_AUDIT_KEY = 132,    /* Lg>D id 0; span public half (32 bytes) of the key that signs the audit: when it is known */
     M_BODY_GET = 102,     /* D>Lg id ticket */
     M_BODY_IS = 103,      /* Lg>D bool ok, u64 size, span inline or fd */
     M_SANDBOX_PUT = 104,  /* D>Lg, P>Lg wire_sandbox */

@@ -55,7 +55,7 @@ void api_credentials(struct exchange *x)
 static int audit_row(void *ctx, const struct audit_row *r)
 {
     struct jsonw *w = ctx;
-    char hash[2 * DIGEST_BYTES + 1] = "";
+    char hash[2 * DIGEST_BYTES + 1] = "", signature[2 * 64 + 1];
 
     if (r->hash.n == DIGEST_BYTES)
         hex_text(r->hash, hash);
@@ -63,7 +63,17 @@ static int audit_row(void *ctx, const struct audit_row *r)
     jsonw_kv_u64(w, "seq", r->seq);
     jsonw_kv_u64(w, "time_ms", r->time_ms);
     jsonw_kv(w, "kind", r->kind);
+    if (r->exchange.n)
+        jsonw_kv(w, "exchange", r->exchange);
+    if (r->ticket.n)
+        jsonw_kv(w, "ticket", r->ticket);
     jsonw_kv(w, "hash", span_str(hash));
+    if (r->key.n == DIGEST_BYTES && r->signature.n == sizeof(signature) / 2) {
+        hex_text(r->key, hash);
+        hex_text(r->signature, signature);
+        jsonw_kv(w, "key", span_str(hash));
+        jsonw_kv(w, "signature", span_str(signature));
+    }
     jsonw_kv(w, "json", r->json);
     jsonw_end_object(w);
     return 0;
@@ -83,19 +93,21 @@ static int query_number(struct exchange *x, const char *name, uint64_t max, uint
 
 void api_audit(struct exchange *x)
 {
-    uint64_t after = 0, limit = 200, head;
+    uint64_t after = 0, limit = 200, head, last_signed;
     struct jsonw w;
     struct err e;
 
     if (query_number(x, "after", INT64_MAX, &after) != 0 || query_number(x, "limit", STORE_ROWS_MAX, &limit) != 0)
         return;
-    if (store_head(x->desk->store, &head, &e) != 0) {
+    if (store_head(x->desk->store, &head, &e) != 0 || store_signed(x->desk->store, &last_signed, &e) != 0) {
         reply_unable(x, &e);
         return;
     }
     reply_json(x, 200, &w);
     jsonw_object(&w);
     jsonw_kv_u64(&w, "head", head);
+    jsonw_kv_u64(&w, "signed", last_signed);
+    jsonw_kv(&w, "key", span_str(x->desk->audit_key));
     jsonw_key(&w, "audit");
     jsonw_array(&w);
     int rc = store_audit(x->desk->store, after, (size_t)limit, false, &x->arena, audit_row, &w, &e);

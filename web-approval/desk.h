@@ -57,6 +57,7 @@ struct desk {
     char desk_url[DESK_TEXT], proxy_url[DESK_TEXT], socks_url[DESK_TEXT], db[DESK_TEXT], boot[64];
     char ca[DESK_TEXT], bundle[DESK_TEXT], truststore[DESK_TEXT];
     char proxy_why[DESK_TEXT]; /* what to do when there is no URL to give */
+    char audit_key[65];        /* hex, as the ledger said it; empty until then */
     char mode[16];             /* enforce or shadow */
     uint64_t owner_uid;
     struct dynbuf secrets; /* payload of the last M_SECRETS */

@@ -58,6 +58,13 @@ static void ledger_frame(void *arg, struct chan *c, struct frame *f)
             server_event(d->server, f->id, kind, subject);
         return;
     }
+    if (f->type == M_AUDIT_KEY) {
+        struct msg_in m = msg_in(f->payload);
+        struct span key = msg_get_span(&m, (sizeof(d->audit_key) - 1) / 2);
+        if (msg_end(&m) == 0 && key.n == (sizeof(d->audit_key) - 1) / 2)
+            hex_text(key, d->audit_key);
+        return;
+    }
     (void)ask_answer(d, false, f);
 }
 

@@ -394,6 +394,11 @@ int store_sandbox(struct store *s, struct span name, struct arena *a, struct san
 
 /* --- audit ---------------------------------------------------------------- */
 
+int store_signed(struct store *s, uint64_t *seq, struct err *e)
+{
+    return one_number(s, "SELECT coalesce(max(seq), 0) FROM checkpoint", seq, e);
+}
+
 struct audit_walk {
     store_audit_fn *fn;
     void *ctx;
@@ -406,9 +411,12 @@ static int audit_step(void *ctx, struct row *r)
     row.seq = number(r);
     row.time_ms = number(r);
     row.kind = text(r);
+    row.exchange = text(r);
     row.ticket = text(r);
     row.json = text(r);
     row.hash = text(r);
+    row.key = text(r);
+    row.signature = text(r);
     return r->full ? 1 : w->fn(w->ctx, &row);
 }
 
@@ -418,10 +426,12 @@ int store_audit(struct store *s, uint64_t after, size_t limit, bool tickets_only
     struct audit_walk w = {fn, ctx};
     sqlite3_stmt *q;
 
-    if (query(s,
-              "SELECT seq, time_ms, kind, ticket, json, hash FROM audit WHERE seq > :after AND "
-              "(:some = 0 OR (ticket IS NOT NULL AND substr(kind, 1, 7) = 'ticket-')) ORDER BY seq LIMIT :limit",
-              &q, e) != 0)
+    if (query(
+            s,
+            "SELECT a.seq, a.time_ms, a.kind, a.exchange, a.ticket, a.json, a.hash, c.key, c.signature FROM audit a "
+            "LEFT JOIN checkpoint c ON c.seq = a.seq WHERE a.seq > :after AND "
+            "(:some = 0 OR (a.ticket IS NOT NULL AND substr(a.kind, 1, 7) = 'ticket-')) ORDER BY a.seq LIMIT :limit",
+            &q, e) != 0)
         return -1;
     bind_u64(q, ":after", after);
     bind_u64(q, ":some", tickets_only);

@@ -42,7 +42,8 @@ struct sandbox_row {
 
 struct audit_row {
     uint64_t seq, time_ms;
-    struct span kind, ticket, json, hash;
+    struct span kind, exchange, ticket, json, hash;
+    struct span key, signature; /* where a checkpoint ends with it; else empty */
 };
 
 /* path: of ledger.db. It need not exist yet: every question tries again. Borrowed for good. */
@@ -63,6 +64,8 @@ typedef int store_audit_fn(void *ctx, const struct audit_row *r);
 /* Rows with seq > after, oldest first. tickets_only: those of kind "ticket-...". */
 int store_audit(struct store *s, uint64_t after, size_t limit, bool tickets_only, struct arena *a, store_audit_fn *fn,
                 void *ctx, struct err *e) MUSTCHECK;
+/* The sequence number of the last record that is signed, 0: none yet. */
+int store_signed(struct store *s, uint64_t *seq, struct err *e) MUSTCHECK;
 /* The newest sequence number, 0: none yet. */
 int store_head(struct store *s, uint64_t *seq, struct err *e) MUSTCHECK;
 

@@ -2,6 +2,8 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "common/log.h"
+#include "proxy/ledger/sign.h"
 #include "proxy/ledger/store_in.h"
 
 void audit_time(uint64_t ms, char out[32])
@@ -127,6 +129,26 @@ static void link_hash(const struct digest *last, struct span json, struct digest
     digest_end(d, out);
 }
 
+int audit_checkpoint(struct store *s)
+{
+    uint8_t key[SIGN_PUBLIC], signature[SIGN_BYTES];
+    if (s->auditor == NULL || s->now.seq <= s->now.signed_to)
+        return 0;
+    if (signer_public(s->auditor, key) != 0 || signer_head(s->auditor, s->now.seq, &s->now.head, signature) != 0)
+        return db_doom(&s->db, "the audit cannot be signed");
+    sqlite3_stmt *q = db_stmt(&s->db, SQL_CHECKPOINT_ADD);
+    if (q == NULL)
+        return -1;
+    db_int(q, 1, s->now.seq);
+    db_int(q, 2, s->wall);
+    db_blob(q, 3, span_of(key, sizeof(key)));
+    db_blob(q, 4, span_of(signature, sizeof(signature)));
+    if (db_run(&s->db, q) != 0)
+        return -1;
+    s->now.signed_to = s->now.seq;
+    return 0;
+}
+
 int audit_end(struct audit *a)
 {
     struct store *s = a->s;
@@ -147,8 +169,9 @@ int audit_end(struct audit *a)
     db_blob(q, 7, span_of(hash.b, DIGEST_BYTES));
     if (db_run(&s->db, q) != 0)
         return -1;
-    s->now = (struct chain){s->now.seq + 1, hash};
-    return 0;
+    s->now.seq++;
+    s->now.head = hash;
+    return s->now.seq >= s->now.signed_to + AUDIT_SIGNED ? audit_checkpoint(s) : 0;
 }
 
 int audit_resume(struct store *s, struct err *e)
@@ -163,27 +186,61 @@ int audit_resume(struct store *s, struct err *e)
             return err_set(e, "the last audit record has no hash; the store was tampered with or is damaged");
         sqlite3_reset(q);
     }
+    if (r != DB_FAIL && (r = db_step(&s->db, q = db_stmt(&s->db, SQL_CHECKPOINT_LAST))) == DB_ROW) {
+        s->now.signed_to = db_col_int(q, 0);
+        sqlite3_reset(q);
+    }
+    if (s->now.signed_to > s->now.seq)
+        log_error(
+            "audit record %llu was signed and is not there: the last one is %llu. `countersign audit verify` will "
+            "fail from now on",
+            (unsigned long long)s->now.signed_to, (unsigned long long)s->now.seq);
     s->kept = s->now;
     return r == DB_FAIL ? err_set(e, "the audit chain cannot be read: %s", s->db.why.text) : 0;
+}
+
+static bool member_fits(struct span *rest, const char *key, struct span value)
+{
+    char begins[160];
+    int n = snprintf(begins, sizeof(begins), ",\"%s\":\"", key);
+    if (!span_starts(*rest, span_of(begins, (size_t)n)))
+        return value.n == 0; /* not there, here and there */
+    n = snprintf(begins, sizeof(begins), ",\"%s\":\"%.*s\"", key, SPAN_FMT(span_first(value, 100)));
+    if (value.n == 0 || !span_starts(*rest, span_of(begins, (size_t)n)))
+        return false;
+    *rest = span_from(*rest, (size_t)n);
+    return true;
+}
+
+/* What a listing shows or filters by stands in the text too, first and in this order (audit_begin). */
+static bool columns_fit(sqlite3_stmt *q, uint64_t seq, struct span json)
+{
+    char begins[48], when[32];
+    int n = snprintf(begins, sizeof(begins), "{\"seq\":%llu", (unsigned long long)seq);
+    struct span rest = span_from(json, (size_t)n);
+    audit_time(db_col_int(q, 3), when);
+    return span_starts(json, span_of(begins, (size_t)n)) && member_fits(&rest, "time", span_str(when)) &&
+           member_fits(&rest, "kind", db_col(q, 4)) && member_fits(&rest, "exchange", db_col(q, 5)) &&
+           member_fits(&rest, "ticket", db_col(q, 6));
 }
 
 /* The sequence is in the JSON too, first; a record moved elsewhere is found by its hash, one missing by its number.
  */
 static int check_link(sqlite3_stmt *q, struct chain *at, struct err *e)
 {
-    char begins[48];
     struct digest hash, stored;
     uint64_t seq = db_col_int(q, 0);
     struct span json = db_col(q, 1);
     if (seq != at->seq + 1)
         return err_set(e, "audit record %llu is missing: after %llu comes %llu", (unsigned long long)at->seq + 1,
                        (unsigned long long)at->seq, (unsigned long long)seq);
-    snprintf(begins, sizeof(begins), "{\"seq\":%llu,", (unsigned long long)seq);
     link_hash(&at->head, json, &hash);
-    if (!span_starts(json, span_str(begins)) || !db_col_digest(q, 2, &stored) ||
-        memcmp(&hash, &stored, sizeof(hash)) != 0)
+    if (!db_col_digest(q, 2, &stored) || memcmp(&hash, &stored, sizeof(hash)) != 0)
         return err_set(e, "audit record %llu was changed: its hash does not fit", (unsigned long long)seq);
-    *at = (struct chain){seq, hash};
+    if (!columns_fit(q, seq, json))
+        return err_set(e, "audit record %llu was changed: a column is not what its text says",
+                       (unsigned long long)seq);
+    *at = (struct chain){seq, hash, 0};
     return 0;
 }
 

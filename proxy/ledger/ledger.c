@@ -239,13 +239,33 @@ static void every_second(void *arg)
         come_back(l);
     if (!l->lost) {
         if (store_tick(l->store) != 0)
-            log_warn("the store fails: %s", store_why(l->store));
+            log_debug("the store fails: %s", store_why(l->store)); /* the flush says so once */
         review_next(l);
         flush(l);
     }
     if (l->judge_spoke)
         say_store(l);
     timer_set(l->second, 1000);
+}
+
+/* Not from the store: who could write there could write another one. */
+static void say_audit_key(struct ledger *l)
+{
+    uint8_t key[SIGN_PUBLIC];
+    if (l->peer[ROLE_DESK] == NULL || store_audit_key(l->store, key) != 0)
+        return;
+    struct dynbuf *b = ledger_scratch(l);
+    msg_put_span(b, span_of(key, sizeof(key)));
+    if (chan_send(l->peer[ROLE_DESK], M_AUDIT_KEY, 0, dynbuf_span(b)) != 0)
+        log_error("the desk does not take the audit's key");
+}
+
+static void take_data_key(struct ledger *l, struct secret *key)
+{
+    store_data_key(l->store, key);
+    say_audit_key(l);
+    if (!l->lost && store_sign(l->store) == 0)
+        ledger_touch(l);
 }
 
 static void on_frame(void *arg, struct chan *c, struct frame *f)
@@ -264,7 +284,7 @@ static void on_frame(void *arg, struct chan *c, struct frame *f)
         if (s == NULL)
             log_error("the keeper's message %u cannot be understood", f->type);
         else
-            store_data_key(l->store, s);
+            take_data_key(l, s);
         return;
     }
     take(l, c == l->peer[ROLE_JUDGE] ? ROLE_JUDGE : ROLE_DESK, f);
@@ -306,6 +326,8 @@ void ledger_peer(struct ledger *l, unsigned role, int fd)
         ledger_welcome_judge(l);
         ledger_touch(l);
     }
+    if (role == ROLE_DESK)
+        say_audit_key(l);
     if (role == ROLE_KEEPER && signer_public(l->signer, key) == 0) {
         struct dynbuf *b = ledger_scratch(l);
         msg_put_span(b, span_of(key, sizeof(key)));
@@ -334,6 +356,8 @@ int ledger_start(struct ledger *l)
 
 void ledger_stop(struct ledger *l)
 {
+    if (!l->lost && store_sign(l->store) != 0)
+        log_warn("the end of the audit is not signed");
     flush(l);
     for (size_t i = 0; i < ROLE_COUNT; i++)
         chan_free(&l->peer[i]);

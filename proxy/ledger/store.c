@@ -5,7 +5,9 @@
 #include <stdlib.h>
 
 #include "common/log.h"
+#include "common/seal.h"
 #include "proxy/ledger/reserve.h"
+#include "proxy/ledger/sign.h"
 
 enum { SWEEP_MS = 60000 };
 
@@ -54,6 +56,7 @@ void store_close(struct store **s)
     if ((*s)->db.sqlite != NULL)
         db_close(&(*s)->db);
     secret_free(&(*s)->data_key);
+    signer_free(&(*s)->auditor);
     arena_free(&(*s)->arena);
     dynbuf_free(&(*s)->json);
     free(*s);
@@ -68,8 +71,23 @@ void store_clock(struct store *s, uint64_t wall_ms, uint64_t boot_ms)
 
 void store_data_key(struct store *s, struct secret *key)
 {
+    struct secret *seed = seal_key_derive(key, SPAN("countersign audit 1"));
     secret_free(&s->data_key);
     s->data_key = key;
+    signer_free(&s->auditor);
+    if (seed == NULL || (s->auditor = signer_of(seed)) == NULL)
+        log_error("there is no key to sign the audit with: out of memory");
+    secret_free(&seed);
+}
+
+int store_sign(struct store *s)
+{
+    return store_begin(s) != 0 ? -1 : audit_checkpoint(s);
+}
+
+int store_audit_key(const struct store *s, uint8_t out[SIGN_PUBLIC])
+{
+    return s->auditor != NULL ? signer_public(s->auditor, out) : -1;
 }
 
 int store_begin(struct store *s)
@@ -154,7 +172,7 @@ static int sweep(struct store *s)
     if (db_run(&s->db, q) != 0 || (q = db_stmt(&s->db, SQL_BODIES_OLD)) == NULL)
         return -1;
     db_int(q, 1, s->wall > STORE_BODIES_MS ? s->wall - STORE_BODIES_MS : 0);
-    return db_run(&s->db, q) == 0 ? reserve_prune(s) : -1;
+    return db_run(&s->db, q) == 0 && audit_checkpoint(s) == 0 ? reserve_prune(s) : -1;
 }
 
 /* An idle second costs one SELECT and no transaction. */

@@ -52,8 +52,14 @@ struct store_config {
 struct store *store_open(const struct store_config *c, uint64_t wall_ms, uint64_t boot_ms, struct err *e) MUSTCHECK;
 void store_close(struct store **s);
 void store_clock(struct store *s, uint64_t wall_ms, uint64_t boot_ms);
-/* Takes key: what bodies are sealed with. Without it a request with a body cannot be held. */
+/* Takes key: what bodies are sealed with, and what the key follows from that signs the audit. Without it a request
+ * with a body cannot be held, and nothing is signed. */
 void store_data_key(struct store *s, struct secret *key);
+/* Sign the last audit record, if that was not done yet. Else it is done every AUDIT_SIGNED records, and once a
+ * minute. */
+int store_sign(struct store *s) MUSTCHECK;
+/* The public half of that key; -1: there is none yet. */
+int store_audit_key(const struct store *s, uint8_t out[32]) MUSTCHECK;
 int store_commit(struct store *s) MUSTCHECK;
 /* The turn cannot be kept: what it did is undone at its commit, which fails. */
 void store_fail(struct store *s, const char *why);
@@ -65,7 +71,8 @@ int store_tick(struct store *s) MUSTCHECK;
 /* A judge has come; what its forerunner began has no witness. */
 int store_judge_came(struct store *s) MUSTCHECK;
 
-/* Walk the whole chain. 0 and its length, or -1 with what is wrong where. */
+/* Walk the whole chain: hashes, and the columns that repeat what is in the text. 0 and its length, or -1 with what is
+ * wrong where. Signatures are whoever's who has the key to check: `countersign audit verify`. */
 int store_verify(struct store *s, uint64_t *length, struct err *e) MUSTCHECK;
 
 #endif

@@ -12,6 +12,7 @@ enum { STORE_ARENA_MAX = 2 * 1024 * 1024, STORE_JSON_MAX = 1024 * 1024, BOOT_TEX
 struct chain {
     uint64_t seq;
     struct digest head;
+    uint64_t signed_to; /* seq of the last one signed */
 };
 
 struct store {
@@ -21,6 +22,7 @@ struct store {
     uint64_t wall, uptime;
     uint64_t last_ms; /* newest audit record found at start */
     struct secret *data_key;
+    struct signer *auditor; /* NULL: the keeper has not come yet */
     struct chain now, kept; /* in this turn; as committed */
     struct arena arena;     /* results of one operation */
     struct dynbuf json;
@@ -46,6 +48,8 @@ void audit_begin(struct audit *a, struct store *s, const char *kind, const char 
                  struct span ticket);
 void audit_record(struct audit *a, const struct wire_record *r);
 int audit_end(struct audit *a) MUSTCHECK;
+/* Sign the head, if it is not signed and there is a key. */
+int audit_checkpoint(struct store *s) MUSTCHECK;
 void audit_time(uint64_t ms, char out[32]);
 int audit_resume(struct store *s, struct err *e) MUSTCHECK;
 

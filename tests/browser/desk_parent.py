@@ -7,7 +7,7 @@ usage: desk_parent.py --desk build/countersign-desk --dir EMPTY_DIR [--port N]
 import argparse, hashlib, json, os, re, select, signal, socket, sqlite3, struct, subprocess, sys, time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-SCHEMA = os.path.join(HERE, "../../proxy/ledger/schema.sql")
+SCHEMA = [os.path.join(HERE, "../../proxy/ledger", name) for name in ("schema.sql", "schema_2.sql", "schema_3.sql")]
 CONFIG, READY, PEER, STOP, LISTEN, SECRETS = 1, 2, 3, 4, 10, 77
 DECIDE, DECIDED, BODY_GET, BODY_IS, SANDBOX_PUT, SANDBOX_RM, SANDBOX_DONE, EVENT, NOTE = 100, 101, 102, 103, 104, 105, 106, 107, 108
 POLICY_NOTICE = 99
@@ -77,7 +77,7 @@ def id_text(b):
 class Ledger:
     def __init__(self, path, chan):
         self.db = sqlite3.connect(path, isolation_level=None)
-        self.db.executescript("PRAGMA journal_mode=WAL;" + open(SCHEMA, encoding="utf-8").read())
+        self.db.executescript("PRAGMA journal_mode=WAL;" + "".join(open(name, encoding="utf-8").read() for name in SCHEMA))
         self.chan, self.seq, self.hash, self.bodies = chan, 0, bytes(32), {}
         self.note_file = os.path.join(os.path.dirname(path), "notes.jsonl")
 

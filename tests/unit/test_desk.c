@@ -75,11 +75,11 @@ static void sql(sqlite3 *db, const char *text)
         fail_msg("%s", why);
 }
 
-static void schema(sqlite3 *db)
+static void schema(sqlite3 *db, const char *file)
 {
     const char *src = getenv("srcdir");
     char name[512], text[64 * 1024];
-    (void)snprintf(name, sizeof(name), "%s/proxy/ledger/schema.sql", src ? src : ".");
+    (void)snprintf(name, sizeof(name), "%s/proxy/ledger/%s", src ? src : ".", file);
     FILE *f = fopen(name, "r");
     assert_non_null(f);
     size_t n = fread(text, 1, sizeof(text) - 1, f);
@@ -112,7 +112,9 @@ static int group_setup(void **state)
     (void)snprintf(db_path, sizeof(db_path), "%s/l.db", path);
     if (sqlite3_open(db_path, &db) != SQLITE_OK)
         return -1;
-    schema(db);
+    schema(db, "schema.sql");
+    schema(db, "schema_2.sql");
+    schema(db, "schema_3.sql");
     ticket(db, TICKET, "pending", 0, 0, "");
     ticket(db, "aaab0000000000000000000000", "pending", 100000, 0, "");
     ticket(db, "bbbb0000000000000000000000", "pending", 0, 1, "");

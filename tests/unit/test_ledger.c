@@ -95,6 +95,8 @@ static int setup(void **state)
     assert_int_equal(got[1].type, M_STORE);
     assert_int_equal(got[1].payload[0], 1);
     desk = connect_as(ROLE_DESK);
+    await(3);
+    assert_int_equal(got[2].type, M_AUDIT_KEY);
     ngot = 0;
     return 0;
 }

@@ -189,6 +189,14 @@ static void e32_a_changed_chain_is_seen(void **state)
         {"UPDATE audit SET seq=99 WHERE seq=2; UPDATE audit SET seq=2 WHERE seq=3; UPDATE audit SET seq=3 WHERE "
          "seq=99",
          NULL, "record 2 was changed"},
+        /* E43: what listings show and filter by */
+        {"UPDATE audit SET kind='note' WHERE seq=2", NULL, "record 2 was changed: a column"},
+        {"UPDATE audit SET kind='' WHERE seq=2", NULL, "record 2 was changed: a column"},
+        {"UPDATE audit SET kind=substr(kind,1,6) WHERE seq=2", NULL, "record 2 was changed: a column"},
+        {"UPDATE audit SET time_ms=time_ms+1 WHERE seq=2", NULL, "record 2 was changed: a column"},
+        {"UPDATE audit SET ticket=NULL WHERE seq=2", NULL, "record 2 was changed: a column"},
+        {"UPDATE audit SET ticket='x' WHERE seq=1", NULL, "record 1 was changed: a column"},
+        {"UPDATE audit SET exchange='boot1-1' WHERE seq=2", NULL, "record 2 was changed: a column"},
     };
     uint64_t n;
     for (size_t i = 0; i < sizeof(hands) / sizeof(hands[0]); i++) {
@@ -204,6 +212,31 @@ static void e32_a_changed_chain_is_seen(void **state)
         fix_teardown(NULL);
         fix_setup(NULL);
     }
+}
+
+static void the_chain_is_signed_now_and_then(void **state)
+{
+    uint8_t key[32], again[32];
+    assert_int_equal(store_audit_key(fix, key), 0);
+    assert_int_equal(store_sign(fix), 0);
+    assert_int_equal(store_commit(fix), 0);
+    assert_int_equal(store_sign(fix), 0); /* there is nothing new */
+    assert_int_equal(store_commit(fix), 0);
+    assert_int_equal(fix_count("SELECT count(*) FROM checkpoint WHERE seq=(SELECT max(seq) FROM audit)"), 1);
+    for (unsigned i = 0; i < AUDIT_SIGNED; i++)
+        assert_int_equal(store_note(fix, SPAN("desk"), SPAN("more"), SPAN("{}")), 0);
+    assert_int_equal(fix_count("SELECT count(*) FROM checkpoint"), 1);
+    assert_int_equal(store_commit(fix), 0);
+    assert_int_equal(fix_count("SELECT count(*) FROM checkpoint"), 2);
+    fix_reopen();
+    assert_int_equal(store_audit_key(fix, again), 0);
+    assert_memory_equal(key, again, sizeof(key));
+    assert_int_equal(store_sign(fix), 0);
+    store_fail(fix, "by the test"); /* what is not kept is not signed either */
+    assert_int_equal(store_commit(fix), -1);
+    assert_int_equal(store_sign(fix), 0);
+    assert_int_equal(store_commit(fix), 0);
+    assert_int_equal(fix_count("SELECT count(*) FROM checkpoint"), 3);
 }
 
 static void the_chain_goes_on_over_a_restart(void **state)
@@ -487,6 +520,7 @@ int main(void)
         FRESH(e32_no_approval_without_its_record),
         FRESH(e32_a_changed_chain_is_seen),
         FRESH(the_chain_goes_on_over_a_restart),
+        FRESH(the_chain_is_signed_now_and_then),
         FRESH(reads_are_recorded_or_not_as_configured),
         FRESH(a_note_is_a_note),
         FRESH(a_freeze_that_cannot_be_read_stands),
