@@ -1,41 +1,8 @@
 /* PARSE: from the bytes of a head to the canonical request the judge decides on. */
+#include "proxy/canonical.h"
 #include "proxy/front/client.h"
 
 enum { REASON_MAX = 500 };
-
-/* Case aside, and `_` counts as `-`: some servers read X_Method as X-Method. */
-static bool begins(struct span name, struct span lower)
-{
-    if (name.n < lower.n)
-        return false;
-    for (size_t i = 0; i < lower.n; i++) {
-        uint8_t c = name.p[i];
-        if (c >= 'A' && c <= 'Z')
-            c = (uint8_t)(c + 32);
-        if ((c == '_' ? '-' : c) != lower.p[i])
-            return false;
-    }
-    return true;
-}
-
-static bool is(struct span name, struct span lower)
-{
-    return name.n == lower.n && begins(name, lower);
-}
-
-/* What would tell an origin another method than the one decided, or is between client and gateway. */
-static bool never_forwarded(struct span name)
-{
-    switch (name.p[0] | 0x20) {
-    case 'c': return begins(name, SPAN("countersign-"));
-    case 'e': return is(name, SPAN("expect")) || is(name, SPAN("early-data"));
-    case 'h': return is(name, SPAN("http2-settings"));
-    case 'm': return is(name, SPAN("max-forwards"));
-    case 'p': return begins(name, SPAN("proxy-"));
-    case 'x': return begins(name, SPAN("x-http-method")) || is(name, SPAN("x-method-override"));
-    default: return false;
-    }
-}
 
 /* upgrade: what is left of it is one Upgrade field and the subprotocols; in their places there is room. */
 static void copy_fields(const struct http_head *h, bool upgrade, struct wire_request *r)
@@ -43,9 +10,10 @@ static void copy_fields(const struct http_head *h, bool upgrade, struct wire_req
     r->nfields = 0;
     for (size_t i = 0; i < h->nfields; i++) {
         struct span name = h->field[i].name;
-        if (never_forwarded(name) || http_is_framing(name) || http_is_hop_by_hop(h, name) || http_is_forwarding(name))
+        if (canonical_never_leaves(name) || http_is_framing(name) || http_is_hop_by_hop(h, name) ||
+            http_is_forwarding(name))
             continue;
-        if (upgrade && front_socket_own(name))
+        if (upgrade && canonical_made_anew(name))
             continue;
         r->field[r->nfields++] = h->field[i];
     }

@@ -62,20 +62,6 @@ bool front_socket_asked(const struct http_head *h, char accept[WS_ACCEPT_TEXT + 
 }
 
 /* Extensions are not negotiated; the carrier makes a key of its own. '_' counts as '-' here too. */
-bool front_socket_own(struct span name)
-{
-    const struct span prefix = SPAN("sec-websocket-");
-    if (name.n < prefix.n || span_ieq(name, SPAN("sec-websocket-protocol")))
-        return false;
-    for (size_t i = 0; i < prefix.n; i++) {
-        uint8_t c = name.p[i];
-        c = c == '_' ? '-' : c >= 'A' && c <= 'Z' ? (uint8_t)(c + 32) : c;
-        if (c != prefix.p[i])
-            return false;
-    }
-    return true;
-}
-
 void front_socket_free(struct socket *s)
 {
     if (s->on)

@@ -22,8 +22,6 @@ struct socket {
 
 /* Is it a proper upgrade? Then accept is filled. All others are requests whose Upgrade field is dropped. */
 bool front_socket_asked(const struct http_head *h, char accept[WS_ACCEPT_TEXT + 1]);
-/* Of an upgrade's fields: is it the handshake's own and not for the upstream? */
-bool front_socket_own(struct span name);
 void front_switch(struct client *c, struct frame *f);
 void front_socket_go_on(struct client *c);
 void front_socket_credit(struct client *c, uint32_t more);

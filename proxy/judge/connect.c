@@ -1,6 +1,7 @@
 #include <stdlib.h>
 
 #include "common/log.h"
+#include "proxy/canonical.h"
 #include "proxy/judge/account.h"
 #include "proxy/judge/frames.h"
 #include "proxy/judge/inside.h"
@@ -141,7 +142,7 @@ int connect_asked(struct judge *j, struct front *f, struct frame *fr)
     struct msg_in m = msg_in(fr->payload);
     struct span scheme = msg_get_span(&m, 5), host = msg_get_span(&m, HTTP_HOST_MAX);
     uint16_t port = msg_get_u16(&m);
-    if (msg_end(&m) != 0 || host.n == 0 || port == 0 || f->nspki == 0)
+    if (msg_end(&m) != 0 || !canonical_host(host) || port == 0 || f->nspki == 0)
         return -1;
     struct leaf *l = leaf_find(j, f, host);
     if (l != NULL) {

@@ -1,6 +1,7 @@
 #include <unistd.h>
 
 #include "common/log.h"
+#include "proxy/canonical.h"
 #include "proxy/judge/frames.h"
 #include "proxy/judge/record.h"
 #include "proxy/judge/refuse.h"
@@ -86,11 +87,13 @@ static int request(struct judge *j, struct front *front, struct frame *f)
             exchange_end(x, "no memory");
         return 0;
     }
-    if (take_request(x, own) != 0) {
+    enum canonical is = take_request(x, own) == 0 ? canonical_request(&x->request) : CANONICAL_NOT;
+    if (is == CANONICAL_NOT) {
+        log_error("a front sent no request, or one that is not in its canonical form");
         exchange_end(x, "the front sent no request");
         return -1;
     }
-    if (x->has_body && !x->body_to_come && x->body == NULL)
+    if (is == CANONICAL_NO_MEMORY || (x->has_body && !x->body_to_come && x->body == NULL))
         refuse_now(x, REFUSE_INTERNAL);
     else if (x->body && x->sandbox && !exchange_reserve(x, x->body->bytes.n))
         refuse_now(x, REFUSE_BODIES);

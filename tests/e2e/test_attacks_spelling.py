@@ -68,7 +68,7 @@ DANGER = ("X-Danger: 1", "x-danger: 1", "X_Danger: 1", "X.Danger: 1", "X-Danger:
 WORDS = ("X-Words: safe mode", "X-Words: safe  mode", "X-Words: safe\tmode", "X_words: Safe \t Mode", "X-Words: a, safe mode")
 
 
-@everywhere("B62", more=lambda up: wide(up, [("danger: header: { X-Danger: \"1\" }", "deny"), ("words: header: { X-Words: \"safe mode\" }", "hold")]))
+@everywhere("B62", more=lambda up: wide(up, [("danger: path: /w/field, header: { X-Danger: \"1\" }", "deny"), ("words: path: /w/field, header: { X-Words: \"safe mode\" }", "hold")]))
 def a_field_is_one_in_each_of_its_spellings(rig, transport):
     for n, (line, held) in enumerate([(line, False) for line in DANGER] + [(line, True) for line in WORDS]):
         stopped(rig, f"B62 {line!r}", post(rig, transport, "/w/field", *line.split("\r\n"), split=(None, "bytes", 7)[n % 3]), held)

@@ -7,6 +7,7 @@
 
 #include "common/http/ws.h"
 #include "common/log.h"
+#include "proxy/canonical.h"
 #include "proxy/judge/judge.h"
 #include "proxy/wire_ticket.h"
 #include "tests/fuzz/fuzz.h"
@@ -41,7 +42,7 @@ static int commit(void *arg, enum role_id to, uint64_t instance, int fd)
     if (out_type == M_FORWARD) {
         struct msg_in m = msg_in(dynbuf_span(&out));
         struct wire_forward f;
-        MUST_HOLD(wire_get_forward(&m, &f) == 0);
+        MUST_HOLD(wire_get_forward(&m, &f) == 0 && canonical_request(&f.request) == CANONICAL);
         bool upgrade = f.request.nfields > 0 && span_eq(f.request.field[0].name, SPAN("Upgrade"));
         MUST_HOLD(f.repeatable && span_starts(f.request.path, upgrade ? SPAN("/ws") : SPAN("/free")));
     }

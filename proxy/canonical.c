@@ -1,0 +1,89 @@
+#include "proxy/canonical.h"
+
+/* Case aside, and `_` counts as `-`: some servers read X_Method as X-Method. */
+static bool begins(struct span name, struct span lower)
+{
+    if (name.n < lower.n)
+        return false;
+    for (size_t i = 0; i < lower.n; i++) {
+        uint8_t c = name.p[i];
+        if (c >= 'A' && c <= 'Z')
+            c = (uint8_t)(c + 32);
+        if ((c == '_' ? '-' : c) != lower.p[i])
+            return false;
+    }
+    return true;
+}
+
+static bool is(struct span name, struct span lower)
+{
+    return name.n == lower.n && begins(name, lower);
+}
+
+bool canonical_never_leaves(struct span name)
+{
+    switch (name.n ? name.p[0] | 0x20 : 0) {
+    case 'c': return begins(name, SPAN("countersign-"));
+    case 'e': return is(name, SPAN("expect")) || is(name, SPAN("early-data"));
+    case 'h': return is(name, SPAN("http2-settings"));
+    case 'm': return is(name, SPAN("max-forwards"));
+    case 'p': return begins(name, SPAN("proxy-"));
+    case 'x': return begins(name, SPAN("x-http-method")) || is(name, SPAN("x-method-override"));
+    default: return false;
+    }
+}
+
+bool canonical_made_anew(struct span name)
+{
+    return begins(name, SPAN("sec-websocket-")) && !span_ieq(name, SPAN("sec-websocket-protocol"));
+}
+
+/* Visible characters, blanks between them, and whatever is above ASCII. */
+static bool good_value(struct span s)
+{
+    for (size_t i = 0; i < s.n; i++)
+        if ((s.p[i] < 0x20 && s.p[i] != '\t') || s.p[i] == 0x7f)
+            return false;
+    return span_trim(s).n == s.n;
+}
+
+static bool good_fields(const struct wire_request *r)
+{
+    static const struct http_head none = {.nfields = 0};
+    size_t upgrades = 0;
+    for (size_t i = 0; i < r->nfields; i++) {
+        const struct http_field *f = &r->field[i];
+        bool upgrade = span_ieq(f->name, SPAN("upgrade")) && span_eq(f->value, SPAN("websocket"));
+        upgrades += upgrade;
+        if (!http_is_token(f->name) || !good_value(f->value) || canonical_never_leaves(f->name) ||
+            http_is_framing(f->name) || http_is_forwarding(f->name) ||
+            (http_is_hop_by_hop(&none, f->name) && !upgrade))
+            return false;
+    }
+    for (size_t i = 0; i < r->nfields && upgrades; i++)
+        if (canonical_made_anew(r->field[i].name))
+            return false;
+    return upgrades <= 1;
+}
+
+bool canonical_host(struct span host)
+{
+    char is[HTTP_HOST_MAX + 1];
+    size_t n = 0;
+    return http_canonical_host(host, is, &n) == 0 && span_eq(host, span_of(is, n));
+}
+
+enum canonical canonical_request(const struct wire_request *r)
+{
+    struct dynbuf b;
+    bool good = http_is_token(r->method) && r->port != 0 && (r->has_query || r->query.n == 0) &&
+                (span_eq(r->scheme, SPAN("https")) || span_eq(r->scheme, SPAN("http"))) && canonical_host(r->host) &&
+                good_fields(r);
+    dynbuf_init(&b, r->path.n + r->query.n); /* neither grows */
+    good = good && http_canonical_path(r->path, true, &b) == 0 && span_eq(dynbuf_span(&b), r->path);
+    good =
+        good && http_canonical_query(r->query, &b) == 0 && span_eq(span_from(dynbuf_span(&b), r->path.n), r->query);
+    bool memory = dynbuf_ok(&b);
+    dynbuf_free(&b);
+    return !memory ? CANONICAL_NO_MEMORY : good ? CANONICAL : CANONICAL_NOT;
+}
