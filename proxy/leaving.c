@@ -70,8 +70,14 @@ bool leaving_keeps(const struct leaving *l, const struct http_field *f)
         return false;
     if (l->slot.n == 0)
         return true;
-    return !same_slot(name, l->slot) && !leaving_is_credential(name) && !same_slot(name, SPAN("range")) &&
-           !same_slot(name, SPAN("if-range"));
+    return !same_slot(name, l->slot) && !leaving_is_credential(name) &&
+           (l->ranges || (!same_slot(name, SPAN("range")) && !same_slot(name, SPAN("if-range"))));
+}
+
+struct leaving leaving_of(const struct wire_request *r, struct span slot, bool secrets)
+{
+    bool ranges = span_eq(r->method, SPAN("GET")) || span_eq(r->method, SPAN("HEAD"));
+    return (struct leaving){.slot = slot, .secrets = secrets, .ranges = ranges};
 }
 
 void leaving_apply(const struct leaving *l, struct wire_request *r)

@@ -4,8 +4,8 @@
  *   always gone          framing, hop-by-hop, forwarding, Expect, Proxy-*, Countersign-*
  *   beside a credential  its slot (in any case and number, also spelled with '_' for '-': servers that read fields
  *                        as variables take both for one), other fields that are known to carry credentials (Cookie,
- *                        X-Api-Key and the like: they could make it another account's request), Range, If-Range:
- *                        ranges could cut an echoed secret into pieces
+ *                        X-Api-Key and the like: they could make it another account's request), and of other
+ *                        methods than GET and HEAD Range and If-Range, which mean nothing there
  *   at a host of secrets Accept-Encoding becomes identity: an answer must be one that can be looked at */
 #ifndef PROXY_LEAVING_H
 #define PROXY_LEAVING_H
@@ -15,7 +15,9 @@
 struct leaving {
     struct span slot; /* the credential's field; empty: none is injected */
     bool secrets;     /* a secret is bound to the host */
+    bool ranges;      /* a Range means something to this method */
 };
+struct leaving leaving_of(const struct wire_request *r, struct span slot, bool secrets);
 
 /* Does a client's field leave? Upgrade does as what the front makes of a proper WebSocket request: in no other. */
 bool leaving_keeps(const struct leaving *l, const struct http_field *f);

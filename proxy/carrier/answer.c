@@ -116,6 +116,7 @@ static enum walk_next keep_head(struct exchange *x, const struct http_head *h, s
         a.field[a.nfields++] = (struct http_field){moved(f->name, raw.p, copy.p), moved(f->value, raw.p, copy.p)};
     }
     note_framing(x, h, &a);
+    part_head(x, &a);
     wire_put_answer(&x->head, &a);
     if (dynbuf_ok(&x->head))
         next = WALK_NEXT;
@@ -135,7 +136,7 @@ static enum walk_next take_head(struct exchange *x, const struct http_head *h, s
     x->status = (uint16_t)h->status;
     x->keep_alive = h->keep_alive && x->body_done; /* an early answer ends the connection (A48) */
     x->text = is_text(h);
-    if (looked_at(x) && open_coding(x, h) != WALK_NEXT)
+    if (part_begin(x, h) != WALK_NEXT || (looked_at(x) && open_coding(x, h) != WALK_NEXT))
         return WALK_FAIL;
     if (keep_head(x, h, raw) != WALK_NEXT)
         return WALK_FAIL;
@@ -197,8 +198,10 @@ static enum walk_next search(struct exchange *x, struct span data, bool last)
             return exchange_fail(x, "answer-refused", "no memory for the answer");
         return WALK_NEXT;
     }
+    size_t before = x->ready.n;
     if (scrub_feed(&x->scrub, data, last, &x->ready) != 0)
         return exchange_fail(x, "answer-refused", "no memory to search the answer for secrets");
+    part_cut(x, before);
     return x->scrub.found && !x->covered ? something_found(x) : WALK_NEXT;
 }
 
@@ -239,8 +242,10 @@ static enum walk_next at_end(struct exchange *x)
     size_t before = x->ready.n;
     x->complete = x->lost == CONN_EOF && http_body_eof(&x->in) == HTTP_OK;
     x->cut = !x->complete;
-    /* Of a coding that breaks off there is nothing more to look at. */
-    if ((x->complete || x->decode == NULL) && search(x, SPAN_NONE, true) != WALK_NEXT)
+    /* What ends with its connection is all that was sent. Of what says itself that it is longer, its last bytes may
+     * begin a secret and stay back (D2); of a coding that breaks off nothing more can be looked at. */
+    bool whole = x->complete || (x->in.framing == HTTP_UNTIL_CLOSE && x->decode == NULL);
+    if (whole && search(x, SPAN_NONE, true) != WALK_NEXT)
         return WALK_FAIL;
     keep(x, before);
     return WALK_NEXT;

@@ -10,6 +10,7 @@
 
 #include "proxy/carrier/carrier.h"
 #include "proxy/carrier/decode.h"
+#include "proxy/carrier/range.h"
 #include "proxy/carrier/websocket.h"
 #include "proxy/walk.h"
 
@@ -20,6 +21,15 @@ enum {
     PIECE = 64 * 1024,           /* of a body, at a time */
     NO_KEEPER_MS = 2000,         /* for a credential, while there is no keeper */
     REUSE_ONCE_MS = 1000,        /* older connections may be stale, and what is sent once has no second try */
+};
+
+/* One range of a searched answer. */
+struct part {
+    bool on; /* the request that left asks for it */
+    struct range asked, wide;
+    char sent[RANGE_TEXT];
+    enum range_fit fit; /* RANGE_WRONG: the answer is no part */
+    struct range_part part;
 };
 
 struct exchange {
@@ -72,6 +82,7 @@ struct exchange {
     bool complete; /* its last byte is here */
     bool cut;      /* it ended before that: what came is handed on, and marked as not all */
     bool relayed, relayed_end;
+    struct part part;
     struct dynbuf head;        /* wire_answer, encoded */
     struct scrub_stream scrub; /* its set: all that this place was ever given; NULL: nothing */
     struct decode *decode;

@@ -10,6 +10,7 @@
 struct inject {
     const struct wire_request *request;
     struct span header, value; /* the credential's slot; both empty: none is injected */
+    struct span range;         /* in place of the client's Range; empty: that one leaves */
     struct span ws_key;        /* of a WebSocket upgrade, made for it; empty: the request must be none */
     bool identity;             /* the host has secrets: ask for an answer that can be looked at */
     enum http_framing framing; /* HTTP_NO_BODY, HTTP_LENGTH or HTTP_CHUNKED */

@@ -28,6 +28,8 @@ static enum walk_next write_head(struct exchange *x)
         in.value = secret_bytes(x->cred->value);
         in.identity = true;
     }
+    if (part_ask(x, &in.range) != WALK_NEXT)
+        goto out;
     framing(x, &in);
     if (x->socket != NULL)
         in.ws_key = socket_key(x->socket);

@@ -29,6 +29,15 @@ enum walk_next dial_go(struct exchange *x); /* NEXT: x->conn is up, verified whe
 enum walk_next send_go(struct exchange *x); /* NEXT: the head is written; the body as far as it goes */
 void send_body_frame(struct exchange *x, struct frame *f);
 
+/* part.c: a Range beside secrets. The value that leaves in its place; empty: as it came */
+enum walk_next part_ask(struct exchange *x, struct span *value);
+/* The head of what may answer it: refused, or understood. */
+enum walk_next part_begin(struct exchange *x, const struct http_head *h);
+/* The head that is handed on. */
+void part_head(struct exchange *x, struct wire_answer *a);
+/* Of what was searched and is ready from there on, leave what was asked. */
+void part_cut(struct exchange *x, size_t from);
+
 /* answer.c, relay.c */
 enum walk_next answer_head(struct exchange *x);
 enum walk_next answer_body(struct exchange *x);

@@ -11,6 +11,10 @@ static enum refuse_why told(const struct exchange *x, struct span code)
         return REFUSE_FROZEN;
     if (span_eq(code, SPAN("credential-unavailable")))
         return REFUSE_CREDENTIAL;
+    if (span_eq(code, SPAN("range-refused")))
+        return REFUSE_RANGE;
+    if (span_eq(code, SPAN("part-encoded")))
+        return REFUSE_PART;
     /* It was answered, and the answer cannot be passed on: no doubt about the outcome. */
     if (span_eq(code, SPAN("answer-refused")) || span_eq(code, SPAN("answer-encoded")) ||
         span_eq(code, SPAN("secret-in-answer")))

@@ -17,7 +17,7 @@ enum { REST_MAX = 24 * 1024, FACTS_END = 512, LIMIT_WORDS = 2048 };
 static void as_it_leaves(struct policy *p, int credential, struct wire_request *r)
 {
     struct credential c;
-    struct leaving l = {.secrets = policy_host_bound(p, r->scheme, r->host, r->port)};
+    struct leaving l = leaving_of(r, SPAN_NONE, policy_host_bound(p, r->scheme, r->host, r->port));
     if (credential >= 0 && policy_credential(p, (size_t)credential, &c) && !c.certificate)
         l.slot = c.header.n ? c.header : SPAN("Authorization");
     leaving_apply(&l, r);

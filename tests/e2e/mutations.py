@@ -102,9 +102,13 @@ MUTATIONS = [
     Mutation("credential-named", "a refusal does not name credentials",
              [("proxy/judge/refuse.c", "x->now.credential.n && x->judge->config.disclose_rules)", "x->now.credential.n)")],
              [("test_attacks_decided.py", "maps_no_policy_over_connect", "maps_no_policy_over_reload")], "B54"),
-    Mutation("ranges", "no ranges beside a credential",
-             [("proxy/leaving.c", "&& !same_slot(name, SPAN(\"range\")) &&", "&&")],
-             [("test_attacks_decided.py", "no_other_request_over_connect", "no_other_request_over_unix")], "B48"),
+    Mutation("ranges", "a part beside secrets is searched beyond its edges",
+             [("proxy/carrier/part.c", "range_wider(&p->asked, scrub_reach(x->scrub.set))", "range_wider(&p->asked, 0)")],
+             [("test_attacks_upstream.py", "whole_shows_over_connect", "whole_shows_over_unix")], "D46"),
+    Mutation("once", "what was held or counted is sent at most once",
+             [("proxy/judge/exchange.c", "return x->now.d.effect == EFFECT_READ && !x->held && !x->intent && !x->claimed;",
+               "return x->now.d.effect == EFFECT_READ;")],
+             [("test_attacks_upstream.py", "at_most_once_over_connect", "at_most_once_over_unix")], "E42"),
 ]
 
 

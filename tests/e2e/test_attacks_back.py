@@ -125,7 +125,7 @@ def forms(secret):
     return {"raw": whole, "base64": base64.b64encode(whole), "percent": "".join(f"%{c:02X}" for c in whole).encode(), "url": base64.urlsafe_b64encode(b"~" + whole)}
 
 
-@everywhere("D2 D4 D7 D10 D25 D27", TUNNELS)
+@everywhere("D2 D4 D10 D25 D27", TUNNELS)
 def a_secret_is_covered_wherever_an_answer_hides_it(rig, transport):
     for name, text in forms(rig.secret).items():
         places = {
@@ -165,9 +165,9 @@ def a_secret_is_covered_wherever_an_answer_hides_it(rig, transport):
     gone = (b"set-cookie", b"alt-svc", b"x-proxy", b"server-timing", b"countersign-", b"proxy-", b"x-forwarded", b"keep-alive")
     rig.holds("D10,D27 fields of answers", got.status == [200] and b"X-Kept: yes" in got.data and not [n for n in gone if n in got.data.lower()], got)
     rig.arrived()
-    got = wire.talk(wire.head("GET", "/ok", "Range: bytes=0-0", "If-Range: x", "Cookie: a=b", "Accept-Encoding: gzip"), 1)
-    sent = {n.lower() for n, _ in rig.passed("D7,D10 fields of requests", got, [("GET", "/ok", b"")])[0]["fields"]}
-    assert not sent & {"range", "if-range", "cookie"}, sent
+    got = wire.talk(wire.head("GET", "/ok", "Cookie: a=b", "Accept-Encoding: gzip"), 1)
+    sent = {n.lower() for n, _ in rig.passed("D10 fields of requests", got, [("GET", "/ok", b"")])[0]["fields"]}
+    assert not sent & {"cookie"}, sent
 
 
 @everywhere("C23 C24")

@@ -120,7 +120,7 @@ def decoded(body):
     return found
 
 
-@everywhere("D2 D4 D7 D10", ("absolute", "socks", "captured"), cleartext=True)
+@everywhere("D2 D4 D10", ("absolute", "socks", "captured"), cleartext=True)
 def in_the_clear_it_is_covered_as_well(rig, transport):
     secret = rig.secret.encode()
     wire = rig.open(transport, plain=True) if transport in BOTH else rig.open(transport)
@@ -139,9 +139,9 @@ def in_the_clear_it_is_covered_as_well(rig, transport):
         assert fields_of(rig.arrived()[0])["authorization"] == f"Bearer {rig.secret}"
         wire.close()
     wire = rig.open(transport, plain=True) if transport in BOTH else rig.open(transport)
-    got = wire.talk(wire.head("GET", "/ok", "Range: bytes=0-0", "If-Range: x", "Cookie: a=b"), 1)
-    sent = fields_of(rig.passed("D7,D10 fields of requests", got, [("GET", "/ok", b"")])[0])
-    assert not set(sent) & {"range", "if-range", "cookie"}, sent
+    got = wire.talk(wire.head("GET", "/ok", "Cookie: a=b"), 1)
+    sent = fields_of(rig.passed("D10 fields of requests", got, [("GET", "/ok", b"")])[0])
+    assert not set(sent) & {"cookie"}, sent
 
 
 @everywhere("D8 D11", cleartext=True)

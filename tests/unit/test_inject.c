@@ -76,8 +76,20 @@ static void credential(void **state)
     add(&r, "If-Range", "\"x\"");
     add(&r, "Accept-Encoding", "br");
     add(&r, "accept_encoding", "br");
-    expect(&in, "GET /a?x=1 HTTP/1.1\r\nHost: api.example.com\r\nAccept: */*\r\nAuthorization: Bearer real\r\n"
+    expect(&in, "GET /a?x=1 HTTP/1.1\r\nHost: api.example.com\r\nAccept: */*\r\nRANGE: bytes=0-0\r\n"
+                "If-Range: \"x\"\r\nAuthorization: Bearer real\r\n"
                 "Accept-Encoding: identity\r\nConnection: keep-alive\r\nContent-Length: 5\r\n\r\n");
+    /* In the client's place another range may stand; of a method that knows none, none leaves. */
+    r.nfields = 0;
+    add(&r, "Range", "bytes=5-9");
+    in.range = SPAN("bytes=0-99");
+    expect(&in, "GET /a?x=1 HTTP/1.1\r\nHost: api.example.com\r\nRange: bytes=0-99\r\nAuthorization: Bearer real\r\n"
+                "Accept-Encoding: identity\r\nConnection: keep-alive\r\nContent-Length: 5\r\n\r\n");
+    in.range = SPAN_NONE;
+    r.method = SPAN("PUT");
+    expect(&in, "PUT /a?x=1 HTTP/1.1\r\nHost: api.example.com\r\nAuthorization: Bearer real\r\n"
+                "Accept-Encoding: identity\r\nConnection: keep-alive\r\nContent-Length: 5\r\n\r\n");
+    r.method = SPAN("GET");
     r.nfields = 0;
     add(&r, "X_Api_Key", "mine");
     in.header = SPAN("X-Api-Key");

@@ -14,6 +14,8 @@ map a path (or "METHOD path") to such a mode: {"/repos/a/b": "/status?code=500"}
                     form=basic is the decoded user:password, then=FORM writes that in another form
   /sse?n=3          an event stream of n events, each with the echo of the fields
   /big?kib=N        a body of N KiB
+  /part             as /echo, or of bytes=b64 or kib=N, in parts: one range of bytes is honoured, If-Range too (tag "a"); many=1 answers with
+                    multipart/byteranges, whole=1 ignores the range, lie=1 gives one byte less than it says is there
   /status?code=N&reason=TEXT      /redirect?to=URL      /slow?ms=N      /raw?b64=BYTES (sent as they are)
   /early?bytes=N    promises 1000 bytes, sends N, closes      /drop     reads the request, closes without a word
   /drophead         closes after the head   /reset  the same with a TCP reset   /earlyanswer  answers the head alone
@@ -34,6 +36,7 @@ import itertools
 import json
 import os
 import pathlib
+import re
 import signal
 import socket
 import ssl
@@ -239,11 +242,27 @@ class Connection:
             return self.answer(request, params, b"", 302, "Found", [("Location", params("to", "/"))])
         if mode == "big":
             return self.answer(request, params, (b"0123456789abcde\n" * 64) * params.number("kib", 16))
+        if mode == "part":
+            return self.part(request, params)
         if mode == "echo":
             text = echo(request, params)
             extra = [("X-Echo", text.decode("latin-1").replace("\r\n", " "))] if params("header") else []
             return self.answer(request, params, b"." * params.number("pre") + text, extra=extra)
         return self.answer(request, params, b'{"ok":true}\n', extra=[("Content-Type", "application/json")])
+
+    def part(self, request, params):
+        whole = bytes(n * 7 % 251 for n in range(1024)) * params.number("kib") or b"." * params.number("pre") + echo(request, params) + b"." * params.number("post")
+        extra = [("ETag", '"a"'), ("Accept-Ranges", "bytes")]
+        match = re.fullmatch(r"bytes=(\d*)-(\d*)", request.field("range"))
+        if not match or params("whole") or request.field("if-range") not in ("", '"a"'):
+            return self.answer(request, params, whole, extra=extra)
+        first, last = (max(0, len(whole) - int(match[2])), len(whole) - 1) if not match[1] else (int(match[1]), min(int(match[2] or len(whole)), len(whole) - 1))
+        if first >= len(whole):
+            return self.answer(request, params, b"", 416, "Range Not Satisfiable", extra=[("Content-Range", f"bytes */{len(whole)}")])
+        if params("many"):
+            return self.answer(request, params, b"--x\r\nContent-Range: bytes 0-1/9\r\n\r\nab\r\n--x--\r\n", 206, "Partial", extra=[("Content-Type", "multipart/byteranges; boundary=x")])
+        extra += [("Content-Range", f"bytes {first}-{last - bool(params('lie'))}/{len(whole)}"), ("Content-MD5", "of-the-part")]
+        return self.answer(request, params, whole[first:last + 1 - bool(params("lie"))], 206, "Partial Content", extra=extra)
 
     def websocket(self, params, request):
         key = request.field("sec-websocket-key")
