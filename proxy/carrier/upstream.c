@@ -116,7 +116,7 @@ static struct tls_client *client_new(struct tls_trust *t, struct span host, stru
     struct err why = {""};
     t->public_suffix = suffix_is_public;
     if (host.n && tls_roots_strict(t->roots_pem, &why) != 0 && why.text[0])
-        log_warn("upstream %.*s: %s; certificates it issues are checked without X509_STRICT", SPAN_FMT(host),
+        log_info("upstream %.*s: %s; certificates it issues are checked without X509_STRICT", SPAN_FMT(host),
                  why.text);
     return tls_client_new(t, e);
 }
