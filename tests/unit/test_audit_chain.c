@@ -16,6 +16,7 @@ static void each_hash_covers_the_one_before_and_its_own_text(void **state)
     assert_int_equal(fix_decide(&t.ticket, DECIDE_APPROVE, NULL), DECIDED_DONE);
     assert_true(fix_claim(&t.ticket, 7, NULL));
     fix_outcome(&t.ticket, 7, OUTCOME_ANSWERED, true, no_body);
+    assert_int_equal(fix_count("SELECT count(*) FROM audit WHERE kind='intent' AND ticket IS NOT NULL"), 1);
     fix_reopen(); /* the chain goes on */
     (void)fix_hold("s2", 2, 2, no_body);
     assert_int_equal(sqlite3_open_v2(fix_path, &c, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
