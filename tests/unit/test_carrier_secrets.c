@@ -290,7 +290,8 @@ static void given_once(void **state)
     (void)world_result(w, XID(1));
     world_upstream(w, 2, "127.0.0.1", false, true); /* has no secrets now */
     world_forward(w, XID(2), (struct request){.path = "/2", .upstream = 2});
-    world_wait_up(w, 1, "Accept-Encoding: identity\r\n");
+    world_wait_up(w, 1, "GET /2 HTTP/1.1\r\n");
+    assert_true(world_up_has(w, 1, "Accept-Encoding: identity\r\n"));
     assert_false(world_up_has(w, 1, "Authorization"));
     world_answer(w, 1, "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 40\r\n\r\n" TOKEN);
     expect_answer(w, XID(2), "****************************************", true);
