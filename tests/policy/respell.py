@@ -41,7 +41,18 @@ def path_literal(word):
 
 # ---- policies ----
 
+ASKED = []  # the requests of this round: many rules are about one of them
+
+
+def asked_header():
+    pairs = [pair for q in ASKED for pair in q["fields"]]
+    name, value = pick(pairs) if pairs and R.random() < 0.7 else (pick(FIELDS), pick(FIELD_VALUES))
+    return {name: [value]}
+
+
 def path_pattern():
+    if ASKED and R.random() < 0.6:
+        return "/" + "/".join(path_literal(w) for w in pick(ASKED)["path"])
     parts = [pick([path_literal(pick(WORDS)), path_literal(pick(WORDS)), "*", "p:*", "**"]) for _ in range(R.randint(1, 3))]
     if parts.count("**") > 1:
         parts = ["v1", "**"]
@@ -56,7 +67,7 @@ def match(decide):
                       ("effect", lambda: some(["read", "write", "delete"])),
                       ("query", lambda: {pick(NAMES): some(VALUES)}),
                       ("query_names", lambda: sorted(some(NAMES))),
-                      ("header", lambda: {pick(FIELDS): some(FIELD_VALUES)}),
+                      ("header", asked_header),
                       ("resource", lambda: some(["npm:@acme/*", "npm:@acme/R&D", "npm:p:*", "npm:*"])),
                       ("op", lambda: some(["http.post", "http.get", "npm.publish", "npm.metadata", "npm.*"]))):
         if R.random() < chance / (3 if key in ("query_names", "resource", "op") else 1):
@@ -288,8 +299,8 @@ def looser(plain, other):
 def main():
     counts = dict.fromkeys(("requests", "spellings", "deny", "hold", "allow", "stricter"), 0)
     for _ in range(ROUNDS):
+        asked = ASKED[:] = [request() for _ in range(16)]
         text = policy()
-        asked = [request() for _ in range(16)]
         plain = ask(text, [line(q) for q in asked])
         variants = [(i, part, s) for i, q in enumerate(asked) for part, s in spellings(q)]
         for q, a in zip(asked, plain):
