@@ -30,6 +30,9 @@ void doctor_sandbox(struct findings *f, const char *const *direct);
  * holds, as PEM, is in `good` (born here; empty: none is). */
 struct env_url;
 void doctor_trust(struct findings *f, const struct env_url *proxy, struct dynbuf *good);
+/* doctor_policy.c: of the version of the policy that is in force, kept in dir (STATE_DIR/policies), the CA files that
+ * keep chains from being checked strictly. digest: its hex. */
+void doctor_policy(struct findings *f, const char *dir, struct span digest);
 /* A whole file of at most a few MiB into b (born here). -1 with errno. */
 int doctor_file(const char *path, struct dynbuf *b) MUSTCHECK;
 

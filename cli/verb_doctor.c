@@ -174,6 +174,17 @@ static void check_pin(struct doctor *d)
                 SPAN_FMT(hex), SPAN_FMT(by));
 }
 
+static void check_policy(struct doctor *d)
+{
+    char dir[PATH_MAX + 16];
+    struct err e;
+
+    if (get(d, "/api/v1/policy/versions", &e) != 0 || member_text(d->g.tree, "current").n == 0)
+        return;
+    (void)snprintf(dir, sizeof(dir), "%s/policies", d->dir);
+    doctor_policy(&d->f, dir, member_text(d->g.tree, "current"));
+}
+
 /* Writes that are refused look like a fault to who does not know of it. */
 static void check_freeze(struct doctor *d)
 {
@@ -257,6 +268,7 @@ static void check_gateway(struct doctor *d)
     }
     check_roles(d);
     check_pin(d);
+    check_policy(d);
     check_freeze(d);
     check_secrets(d);
     if (get(d, "/api/v1/sandboxes", &e) == 0) {

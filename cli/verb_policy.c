@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "cli/verb.h"
+#include "common/net/tls.h"
 #include "policy/cli/policy_cli.h"
 #include "policy/load/stored.h"
 
@@ -255,6 +256,7 @@ static void fill(const struct cli_call *c, struct policy_args *a)
                    .since = value_if(c, "since"),
                    .until = value_if(c, "until")},
         .json = c->json,
+        .roots_strict = tls_roots_strict,
         .coverage = value_if(c, "coverage") != NULL,
         .patch = value_if(c, "patch") != NULL,
         .dash = c->dash,

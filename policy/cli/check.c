@@ -103,7 +103,13 @@ static int check_files(const struct policy_args *a, bool json, bool sarif)
 {
     struct loaded l;
     int rc = EXIT_POLICY_OK;
-    if (loaded_open_signed(&l, a->words, a->nwords, a->floors, a->packs, a->signers) != 0)
+    struct policy_place place = {.paths = a->words,
+                                 .n = a->nwords,
+                                 .floors = a->floors,
+                                 .packs = a->packs,
+                                 .signers = a->signers,
+                                 .roots_strict = a->roots_strict};
+    if (loaded_open_place(&l, place) != 0)
         rc = EXIT_POLICY_INVALID;
     if (!sarif && !json)
         print_problems(&l, false);

@@ -31,6 +31,7 @@ struct policy_args {
     size_t nwords, nheaders, nlabels, nrefs;
     size_t dash, dashes; /* how many words stood before the last "--" */
     bool json, coverage, patch;
+    int (*roots_strict)(struct span roots_pem, struct err *e); /* tls_roots_strict, for check; NULL: not looked at */
 };
 
 /* A loaded policy with what was said about it. */

@@ -84,6 +84,10 @@ static const struct policy_code codes[] = {
      "Write it with these, or leave it if the characters are meant."},
     {"P120", "an upstream's address that connections may not go to",
      "Addresses that are not public are dialled only where allow_private: of the upstream has them: add the range."},
+    {"P121", "a CA that does not keep to RFC 5280 to the letter",
+     "Certificates below it are checked without X509_STRICT, since none would pass: make the CA anew with what the "
+     "text "
+     "names (with openssl req -x509: -addext keyUsage=critical,keyCertSign,cRLSign), or leave it as it is."},
 };
 
 const struct policy_code *policy_code_at(size_t i)

@@ -99,6 +99,7 @@ struct disk {
     void *saw_arg;
     policy_input_fn *input;
     void *input_arg;
+    int (*roots_strict)(struct span roots_pem, struct err *e);
     struct seen { /* policy files, so that one by two names is one */
         dev_t dev;
         ino_t ino;
@@ -206,7 +207,12 @@ static int fetch_ca(struct disk *d, struct span name, struct span *text, struct 
     if (!is_path(name))
         return err_set(e, "this is no path");
     snprintf(path, sizeof(path), "%.*s", SPAN_FMT(name));
-    return read_seen(d, path, CA_MAX, text, e);
+    if (read_seen(d, path, CA_MAX, text, e) != 0)
+        return -1;
+    if (d->roots_strict)
+        (void)d->roots_strict(*text,
+                              e); /* words in *e: a warning; a revocation list, which comes this way too, has none */
+    return 0;
 }
 
 static int folder_length(const char *path)
@@ -343,7 +349,8 @@ int policy_load_from_disk(const struct policy_place *from, struct dynbuf *out, s
                      .saw = from->saw,
                      .saw_arg = from->saw_arg,
                      .input = from->input,
-                     .input_arg = from->input_arg};
+                     .input_arg = from->input_arg,
+                     .roots_strict = from->roots_strict};
     struct policy_file files[POLICY_FILES_MAX + 1] = {{0}};
     struct err own = {""};
     size_t all = n + (from->floors ? 1 : 0);

@@ -20,7 +20,8 @@ typedef void policy_saw_fn(void *arg, const char *path, struct span text);
 /* input (may be NULL): told of every text that goes into the image, by the name it was asked for. These alone, given
  * to policy_load again, make the same image. The text is gone when policy_load_from_disk returns; one file by two
  * names is one span. The values below 16 are those of enum policy_ref; POLICY_REF_SIGNED: all of them are signed, by
- * a key in the file of this name. */
+ * a key in the file of this name. roots_strict (may be NULL): as tls_roots_strict (common/net/tls.h), for a verb that
+ * warns of what a CA file lacks; this room has no X.509. */
 enum policy_input { POLICY_INPUT_FILE = 16, POLICY_INPUT_FLOORS };
 typedef void policy_input_fn(void *arg, enum policy_input kind, struct span name, struct span text);
 struct policy_place {
@@ -33,6 +34,7 @@ struct policy_place {
     void *saw_arg;
     policy_input_fn *input;
     void *input_arg;
+    int (*roots_strict)(struct span roots_pem, struct err *e);
 };
 
 /* out is born with POLICY_IMAGE_MAX by the caller. 0, or -1 with *e as policy_load. */

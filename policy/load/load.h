@@ -23,7 +23,8 @@ struct policy_file {
 /* Gives the text of what a policy names: a pack ("git@1"), a CA file, an included file (both by the path that the
  * folder of the file that names them and the name make together) or a time zone's TZif data ("Europe/Berlin").
  * POLICY_REF_SIGNED has no text: 0 says that all that was and will be given is signed, as require_signed: asks. The
- * span must live until policy_load returns; one file by two names is one span. -1: not found. */
+ * span must live until policy_load returns; one file by two names is one span. -1: not found. 0 with words in *e, of
+ * a CA file: what in it keeps chains from being held to RFC 5280 to the letter, which is a warning. */
 enum policy_ref { POLICY_REF_PACK = 1, POLICY_REF_CA, POLICY_REF_INCLUDE, POLICY_REF_ZONE, POLICY_REF_SIGNED };
 typedef int policy_fetch_fn(void *arg, enum policy_ref kind, struct span name, struct span *text, struct err *e);
 

@@ -5,9 +5,10 @@
 /* As proxy/wire.c carries them. */
 enum { CA_TEXT_MAX = 64 * 1024, CRL_TEXT_MAX = 128 * 1024 };
 
-static int fetch_pem(struct emit *w, const struct item *file, const char *what, struct span mark, struct span *pem)
+/* *why: words of the file although it is there (policy_fetch_fn). */
+static int fetch_pem(struct emit *w, const struct item *file, const char *what, struct span mark, struct span *pem,
+                     struct err *why)
 {
-    struct err why = {""};
     struct span name = span_first(file->text, 100), rest = file->text, part;
     while (rest.n) {
         (void)span_cut(rest, '/', &part, &rest);
@@ -19,8 +20,8 @@ static int fetch_pem(struct emit *w, const struct item *file, const char *what, 
             return -1;
         }
     }
-    if (w->l->fetch == NULL || w->l->fetch(w->l->fetch_arg, POLICY_REF_CA, beside(w, file), pem, &why) != 0) {
-        problem(w->l, file->at, "P011", "the %s file %.*s is not there: %.300s", what, SPAN_FMT(name), why.text);
+    if (w->l->fetch == NULL || w->l->fetch(w->l->fetch_arg, POLICY_REF_CA, beside(w, file), pem, why) != 0) {
+        problem(w->l, file->at, "P011", "the %s file %.*s is not there: %.300s", what, SPAN_FMT(name), why->text);
         return -1;
     }
     if (span_find(*pem, mark) == pem->n) {
@@ -33,15 +34,21 @@ static int fetch_pem(struct emit *w, const struct item *file, const char *what, 
 static int fetch_ca(struct emit *w, const struct m_upstream *u, struct span *pem)
 {
     const struct item *file = u->ca.at ? &u->ca : &u->tls.ca;
+    struct err why = {""};
     if (file->at == NULL)
         return 0;
-    if (fetch_pem(w, file, "CA", SPAN("-----BEGIN CERTIFICATE-----"), pem) != 0)
+    if (fetch_pem(w, file, "CA", SPAN("-----BEGIN CERTIFICATE-----"), pem, &why) != 0)
         return -1;
-    if (pem->n <= CA_TEXT_MAX)
-        return 0;
-    problem(w->l, file->at, "P017", "the CA file has %zu bytes, more than %d: name the few roots this upstream needs",
-            pem->n, CA_TEXT_MAX);
-    return -1;
+    if (pem->n > CA_TEXT_MAX) {
+        problem(w->l, file->at, "P017",
+                "the CA file has %zu bytes, more than %d: name the few roots this upstream needs", pem->n,
+                CA_TEXT_MAX);
+        return -1;
+    }
+    if (why.text[0])
+        problem(w->l, file->at, "P121", "%.*s: %s; certificates below it are checked without X509_STRICT",
+                SPAN_FMT(span_first(file->text, 100)), why.text);
+    return 0;
 }
 
 /* Several lists, one for each issuer of the chain, become one text. */
@@ -51,7 +58,8 @@ static int fetch_crls(struct emit *w, const struct items *files, struct span *al
     size_t n = 0;
     for (size_t i = 0; i < files->n; i++) {
         struct span pem = SPAN_NONE;
-        if (fetch_pem(w, &files->v[i], "CRL", SPAN("-----BEGIN X509 CRL-----"), &pem) != 0)
+        struct err why = {""};
+        if (fetch_pem(w, &files->v[i], "CRL", SPAN("-----BEGIN X509 CRL-----"), &pem, &why) != 0)
             return -1;
         if (to == NULL || pem.n + 1 > CRL_TEXT_MAX - n) {
             problem(

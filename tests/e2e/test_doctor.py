@@ -231,6 +231,18 @@ def on_the_host(lab):
     text = gw.cli("doctor", rc=0).out.decode()
     assert f"http://{gw.proxy} answers" in text and "BAD" not in text, text
     assert "frozen" not in text and "shadow" not in text and "1 credential is named" in text, text
+    assert "X509_STRICT" not in text, text
+    (gw.policy.parent / "loose.pem").write_bytes((HERE.parent / "policy/loose-ca.pem").read_bytes())
+    strict = gw.policy.read_text()
+    gw.policy.write_text(strict.replace("upstreams:\n", "upstreams:\n  - { host: loose.test, ca: loose.pem }\n", 1))
+    gw.cli("reload", rc=0)
+    text = gw.cli("doctor", rc=0).out.decode()  # which is nothing bad
+    assert re.search(r'loose\.pem: the CA "/CN=Example CA" has no key usage that lets it sign certificates; certificates below it '
+                     r"are checked without X509_STRICT", text), text
+    gw.policy.write_text(strict)
+    gw.cli("reload", rc=0)
+    text = gw.cli("doctor", rc=0).out.decode()
+    assert "X509_STRICT" not in text, text
     gw.cli("freeze", rc=0)
     text = gw.cli("doctor", rc=0).out.decode()
     assert "writes are frozen by " in text, text

@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -38,11 +39,14 @@ for code, means in table.items():
     said(rc == 0 and out.startswith(f"{code} (") and means in out and len(out.splitlines()) >= 3, f"--explain {code}: {out}")
 said(run("--explain", "P555")[0] == 2 and run("--explain", "P001", "x.yaml")[0] == 2, "--explain of nothing")
 with tempfile.TemporaryDirectory() as where:
-    bad, good, warned = (os.path.join(where, name) for name in ("b ad:1.yaml", "good.yaml", "warned.yaml"))
+    bad, good, warned, loose = (os.path.join(where, name) for name in ("b ad:1.yaml", "good.yaml", "warned.yaml", "loose.yaml"))
     pathlib.Path(bad).write_text("version: 1\nrulse: []\nname: no\nrules: [{ id: a, match: { hots: \"\u00fc\" }, decide: allow }]\n")
     pathlib.Path(good).write_text("version: 1\nrules:\n  - { id: a, match: { host: a.example, method: GET }, decide: allow }\n")
     pathlib.Path(warned).write_text("version: 1\n")
-    for path, want in ((bad, 3), (good, 0), (warned, 0), (os.path.join(where, "none.yaml"), 3)):
+    shutil.copy(SRC / "tests/policy/loose-ca.pem", where)
+    pathlib.Path(loose).write_text("version: 1\nupstreams:\n  - { host: a.example, ca: loose-ca.pem }\n"
+                                   "rules:\n  - { id: a, match: { host: a.example }, decide: deny }\n")
+    for path, want in ((bad, 3), (good, 0), (warned, 0), (loose, 0), (os.path.join(where, "none.yaml"), 3)):
         rc, out, _ = run("--format", "sarif", path)
         found = json.loads(run("--json", path)[1])["problems"]
         sarif = json.loads(out)
@@ -55,6 +59,8 @@ with tempfile.TemporaryDirectory() as where:
         have = [(r["ruleId"], r["level"], r["message"]["text"], f'{q["region"]["startLine"]}:{q["region"]["startColumn"]}') for r, q in zip(results, place)]
         said(have == same, f"{path}: SARIF {have}, JSON {same}")
         said(all(q["artifactLocation"]["uri"] == "file://" + path.replace(" ", "%20").replace("b%20ad:1", "b%20ad%3A1") for q in place), f"{path}: {place}")
+    lacks = 'loose-ca.pem: the CA "/CN=Example CA" has no key usage that lets it sign certificates; certificates below it are checked without X509_STRICT'
+    said(run(loose)[2] == f"{loose}:3:28: warning P121: {lacks}\n", f"a CA that is not strict: {run(loose)}")
     said(run("--format", "json", bad)[1] == run("--json", bad)[1], "--format json is --json")
     said(run("--format", "text", good)[:2] == run(good)[:2], "--format text is the usual")
     said(run("--format", "xml", good)[0] == 2, "no other format")

@@ -5,7 +5,7 @@ against the printed schema and the table of codes, so that a new key or code nee
     == NAME: OUTCOME        accepted, with the codes of its warnings; or each refusal's code and line:col
     the snippet             "version: 1" is line 1 of the file, unless NAME begins with "raw"; "floors" in NAME: a floors file
 
-Beside the file lie more.yaml, ca.pem and crl.pem. `--write` prints the list with what check says now, to be read before
+Beside the file lie more.yaml, ca.pem, crl.pem and loose.pem. `--write` prints the list with what check says now, to be read before
 it is believed. Debian's Python: it has python3-yaml."""
 import json
 import os
@@ -25,7 +25,8 @@ SRC, CLI = pathlib.Path(os.environ.get("srcdir", ".")), os.path.abspath("./count
 NOT_BY_TEXT = {"P000", "P003", "P099"}  # files, memory and faults of ours
 OF_PACKS = {"P016"}
 BESIDE = {"more.yaml": "version: 1\nrules: [{ id: more, match: { host: m.example }, decide: deny }]\n",
-          "ca.pem": "-----BEGIN CERTIFICATE-----\n", "crl.pem": "-----BEGIN X509 CRL-----\n"}
+          "ca.pem": "-----BEGIN CERTIFICATE-----\n", "crl.pem": "-----BEGIN X509 CRL-----\n",
+          "loose.pem": (SRC / "tests/policy/loose-ca.pem").read_text()}  # a CA without a key usage
 failed = 0
 
 
