@@ -49,7 +49,7 @@ enum msg_type {
     M_FORWARD = 51,  /* J>C wire_forward, u64 size or ~0, span inline; fd */
     M_NEED_RELEASE = 52, /* C>J no live credential: ask the keeper for this xid */
     M_SENT = 53,         /* C>J the first byte of the request has left (not of repeatable ones) */
-    M_RESULT = 54,       /* C>J u8 outcome (enum outcome), u16 status, u64 bytes out, u64 bytes in, bool head_relayed, span code, span why */
+    M_RESULT = 54,       /* C>J u8 outcome (enum outcome), u16 status, u64 bytes out, u64 bytes in, bool head_relayed, span code, span why, span range: that the upstream was asked for in place of the request's (empty: none), at most 96 bytes */
     M_WS_CLOSE = 56,     /* J>C u16 code, span words: end the WebSocket; the client is told this */
     M_SWITCHED = 57,     /* C>J beside M_SWITCH: the upgrade was answered with a verified 101 */
     M_WS_ENDED = 58,     /* C>J before M_RESULT of a WebSocket: u64 messages out, u64 messages in, u16 the code it was closed with (0: none) */

@@ -1,7 +1,7 @@
 #include "proxy/wire_ticket.h"
 
 enum { NAME_BYTES = 256, CODE_BYTES = 64, PATH_BYTES = 2048, FACTS_BYTES = 256 * 1024, WORDS_BYTES = 4096 };
-enum { TYPE_BYTES = 100, REFS_BYTES = 1024 };
+enum { TYPE_BYTES = 100, REFS_BYTES = 1024, RANGE_BYTES = 96 };
 
 static int ok(const struct msg_in *m)
 {
@@ -34,6 +34,8 @@ void wire_put_record(struct dynbuf *b, const struct wire_record *r)
     msg_put_u8(b, r->upgrade);
     msg_put_span(b, span_first(r->content_type, TYPE_BYTES));
     msg_put_span(b, r->refs);
+    msg_put_span(b, span_first(r->range, RANGE_BYTES));
+    msg_put_span(b, span_first(r->range_sent, RANGE_BYTES));
     msg_put_u8(b, r->shadow);
 }
 
@@ -62,6 +64,8 @@ int wire_get_record(struct msg_in *m, struct wire_record *r)
     r->upgrade = msg_get_bool(m);
     r->content_type = msg_get_span(m, TYPE_BYTES);
     r->refs = msg_get_span(m, REFS_BYTES);
+    r->range = msg_get_span(m, RANGE_BYTES);
+    r->range_sent = msg_get_span(m, RANGE_BYTES);
     r->shadow = msg_get_bool(m);
     return ok(m);
 }

@@ -23,6 +23,8 @@ struct wire_record {
     struct span content_type;      /* of the body, lower case, without parameters; at most 100 bytes */
     struct span refs;              /* of a push: "create|update|delete REF" a line, at most 1 KiB; a last line "..."
                                       when there are more */
+    struct span range, range_sent; /* of a GET: as it was asked for, and of the upstream; at most 96 bytes each. The
+                                      second empty: not sent, or as it was asked for */
     bool shadow;                   /* the verdict is what enforcement would have done; the request passed */
 };
 void wire_put_record(struct dynbuf *b, const struct wire_record *r);

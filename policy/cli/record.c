@@ -335,6 +335,8 @@ static const struct member members[] = {
     MEMBER("type", MEMBER_TEXT, type),
     MEMBER("upgrade", MEMBER_TRUTH, upgrade),
     MEMBER("refs", MEMBER_REFS, refs),
+    MEMBER("range", MEMBER_OTHER, seq),
+    MEMBER("range_sent", MEMBER_OTHER, seq),
     MEMBER("policy", MEMBER_OTHER, seq),
     MEMBER("request", MEMBER_TEXT, request),
     MEMBER("enforced", MEMBER_FALSITY, shadow),

@@ -51,6 +51,7 @@ static void send_result(struct exchange *x)
     msg_put_u8(b, x->relayed && !x->nobody);
     msg_put_span(b, span_str(x->code ? x->code : ""));
     msg_put_span(b, span_str(x->why));
+    msg_put_span(b, span_str(x->part.on && outcome != OUTCOME_NOT_SENT ? x->part.sent : ""));
     /* A read that was answered well: all that follows is its record. */
     bool done = x->f.repeatable && x->code == NULL && x->relayed_end && !x->nobody;
     (void)(done ? chan_commit_soon(judge) : chan_commit(judge));

@@ -11,7 +11,7 @@ enum walk_next part_ask(struct exchange *x, struct span *value)
     struct part *p = &x->part;
     *value = SPAN_NONE;
     p->on = false;
-    if (!is_get(x) || scrub_is_empty(x->scrub.set))
+    if (scrub_is_empty(x->scrub.set))
         return WALK_NEXT;
     switch (range_of(&x->f.request, &p->asked)) {
     case RANGE_NONE: return WALK_NEXT;

@@ -9,22 +9,10 @@
 #ifndef CARRIER_RANGE_H
 #define CARRIER_RANGE_H
 
-#include "proxy/wire.h"
+#include "proxy/range.h"
 
 enum { RANGE_TEXT = 96 };
 
-/* bytes=FROM-TO, bytes=FROM- (to: UINT64_MAX), or the last `from` bytes. */
-struct range {
-    bool suffix;
-    uint64_t from, to;
-};
-
-enum range_asked {
-    RANGE_BAD = 0, /* several, of another unit, malformed, or with a condition that names no one version */
-    RANGE_NONE,
-    RANGE_ONE
-};
-enum range_asked range_of(const struct wire_request *r, struct range *asked) MUSTCHECK;
 struct range range_wider(const struct range *asked, uint64_t more);
 /* As the value of a Range field. */
 void range_text(const struct range *r, char out[RANGE_TEXT]);

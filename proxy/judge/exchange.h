@@ -57,6 +57,7 @@ struct exchange {
     uint8_t outcome;
     uint16_t status;
     uint64_t bytes_out, bytes_in;
+    struct span range_sent; /* the carrier's word: what the upstream was asked for in place of the request's Range */
     struct span kept_answer;
     struct socket_state socket;
     struct upstream_ref *upstream; /* a reference; NULL until it is released */

@@ -32,6 +32,7 @@ static int result(struct exchange *x, struct frame *f)
     uint64_t out = msg_get_u64(&m), in = msg_get_u64(&m);
     bool relayed = msg_get_bool(&m);
     struct span code = msg_get_span(&m, 64), why = msg_get_span(&m, 1024);
+    struct span range = msg_get_span(&m, 96);
     if (msg_end(&m) != 0 || outcome > OUTCOME_ANSWERED || x->finished)
         return -1;
     x->finished = true;
@@ -40,6 +41,7 @@ static int result(struct exchange *x, struct frame *f)
     x->bytes_out = out;
     x->bytes_in = in;
     x->head_relayed = relayed;
+    x->range_sent = arena_copy(&x->arena, range);
     /* What we cancelled ourselves ended for our reason, known before. */
     if (x->stopped && span_eq(code, SPAN("cancelled")))
         x->cause = SPAN("frozen");

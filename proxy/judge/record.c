@@ -5,6 +5,7 @@
 
 #include "common/log.h"
 #include "proxy/judge/account.h"
+#include "proxy/range.h"
 
 struct waiting {
     struct account *of; /* NULL: of no sandbox */
@@ -244,6 +245,8 @@ void record_fill(const struct exchange *x, struct wire_record *r, struct record_
         .request = x->digest,
         .has_body = x->has_body,
         .upgrade = d->upgrade,
+        .range = range_written(q),
+        .range_sent = x->range_sent,
         .shadow = x->judge->config.shadow && (x->forwarded || x->refusal.code == NULL),
     };
     if (x->cause.n)

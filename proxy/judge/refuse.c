@@ -113,9 +113,8 @@ static const struct row rows[REFUSE_COUNT] = {
                        "Do not repeat a request that has an effect: it was carried out.", false, 0},
     [REFUSE_RANGE] =
         {416, "range-refused", "error", "Only a single range of bytes",
-         "The request was allowed, but of an answer beside a credential only one range of bytes can be "
-         "had (bytes=0-99, bytes=100- or bytes=-100), and If-Range only with a strong validator. Nothing "
-         "was sent.",
+         "Of an answer beside a credential only one range of bytes can be had (bytes=0-99, bytes=100- or "
+         "bytes=-100), and If-Range only with a strong validator. Nothing was sent.",
          "Ask for one range at a time, or for all of it.", false, 0},
     [REFUSE_PART] = {502, "part-encoded", "error", "A part of an encoded answer",
                      "The upstream answered with a part of an encoded (compressed) answer, which cannot be searched "

@@ -3,6 +3,7 @@
 #include "proxy/judge/record.h"
 #include "proxy/judge/refuse.h"
 #include "proxy/judge/steps.h"
+#include "proxy/range.h"
 
 /* What enforcement would have done stays in the record; what is done is to let it pass, with no credential of ours.
  * A record that cannot be written would make the mode pointless: that is refused as ever. */
@@ -17,6 +18,16 @@ static enum walk_next shadow(struct exchange *x)
     d->credential = -1;
     x->now.credential = SPAN_NONE;
     return WALK_NEXT;
+}
+
+/* The answer will be searched for secrets, and of several ranges it cannot be: said before a ticket is opened, for
+ * nobody is to approve what will not be sent. The carrier looks at the same again. */
+static bool range_is_in_vain(const struct exchange *x)
+{
+    const struct wire_request *r = &x->request;
+    struct range asked;
+    return range_of(r, &asked) == RANGE_BAD &&
+           (x->now.d.credential >= 0 || policy_host_bound(x->now.image->policy, r->scheme, r->host, r->port));
 }
 
 enum walk_next step_decide(struct exchange *x)
@@ -45,6 +56,8 @@ enum walk_next step_decide(struct exchange *x)
         d->code = "credential-not-here";
         return refuse(x, REFUSE_DENIED);
     }
+    if (range_is_in_vain(x))
+        return refuse(x, REFUSE_RANGE);
     if (!judge_store_ok(x->judge) &&
         (d->verdict != VERDICT_ALLOW || d->effect != EFFECT_READ || d->nlimits > 0)) /* who counts is away */
         return refuse(x, REFUSE_STORE);

@@ -113,6 +113,8 @@ void audit_record(struct audit *a, const struct wire_record *r)
         jsonw_end_object(w);
     }
     put_seen(w, r);
+    put_if(w, "range", r->range);
+    put_if(w, "range_sent", r->range_sent);
     put_digest(w, "policy", &r->policy);
     put_digest(w, "request", &r->request);
     if (r->shadow) {

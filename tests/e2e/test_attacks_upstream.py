@@ -62,15 +62,26 @@ def what_parts_show_is_what_the_whole_shows(rig, transport):
     size, at = len(whole), whole.index(b"*")
     rig.holds("D46 the secret is covered", rig.secret.encode() not in whole and size == 600 + len(f"Bearer {rig.secret}"), whole)
     parts = [(n, n) for n in range(at - 3, size - 297)] + [(at - 3, n) for n in range(at, size - 297, 5)] + [(n, size - 1) for n in range(at, size - 297, 5)]
+    both = []
     for first, last in parts:
         for asked in (f"bytes={first}-{last}", *([f"bytes={first}-", f"bytes=-{size - first}"] if last == size - 1 else [])):
             fields, body, sent = ranged(rig, wire, f"D46 {asked}", ECHO, f"Range: {asked}")
             rig.holds(f"D46 {asked}: what was asked, as the whole shows it", body == whole[first:last + 1], body)
             rig.holds(f"D46 {asked}: and said so", fields["content-range"] == f"bytes {first}-{last}/{size}" and "content-md5" not in fields, fields)
             rig.holds(f"D46 {asked}: more was searched", sent != asked, sent)
+            both.append((asked, sent))
+    rig.account()
+    ranges = [(record.get("range"), record.get("range_sent")) for record in rig.reads if record["kind"] == "result"]
+    rig.holds("D46 the audit has both ranges", ranges[-len(both):] == both, ranges)
+    rig.holds("D46 and none of a request without one", set(ranges[:-len(both)]) == {(None, None)}, ranges)
 
 
-@everywhere("D7", cleartext=True)
+def asked_first(up):
+    return "".join(f"""  - {{ id: asked{n}, match: {{ host: {up.name}, port: {port}{scheme}, path: "/asked/**", method: GET }}, decide: hold{use}, approve: {{ within: 10m }} }}
+""" for n, (port, scheme, use) in enumerate(((up.port, "", ", use: api"), (up.plain_port, ", scheme: http", ", use: api"))))
+
+
+@everywhere("D7", cleartext=True, more=asked_first)
 def a_range_is_what_was_asked_or_refused_in_words(rig, transport):
     wire = rig.open(transport)
     _, whole, _ = ranged(rig, wire, "D7 the whole", "/part?kib=700", status=200)
@@ -80,9 +91,11 @@ def a_range_is_what_was_asked_or_refused_in_words(rig, transport):
         rig.holds(f"D7 {first}-{last}", body == whole[first:last + 1] and fields["content-range"] == f"bytes {first}-{last}/{len(whole)}", fields)
     for lines in (["Range: bytes=0-0,2-2"], ["Range: bytes=-1,0-"], ["Range: lines=1-2"], ["Range: bytes=5-4"],
                   ["Range: bytes=0-1", 'If-Range: W/"a"']):
-        got = wire.talk(wire.head("GET", ECHO, *lines), 1)
-        rig.refused(f"D7 {lines}", got, closed=False, status=416)
-        rig.holds(f"D7 {lines}: in words", b'"code":"range-refused"' in got.data, got)
+        for path in (ECHO, "/asked/1"):  # nobody is asked to approve what will not be sent
+            got = wire.talk(wire.head("GET", path, *lines), 1)
+            rig.refused(f"D7 {path} {lines}", got, closed=False, status=416)
+            rig.holds(f"D7 {path} {lines}: in words", b'"code":"range-refused"' in got.data, got)
+    rig.held("D7 one range is held", wire.talk(wire.head("GET", "/asked/1", "Range: bytes=0-0"), 1))
     size = 600 + len(f"Bearer {rig.secret}")
     for asked in (f"bytes={size}-", f"bytes={size}-{size + 5}", f"bytes={size + 10 ** 9}-", "bytes=-0"):
         fields, body, _ = ranged(rig, wire, f"D7 {asked} is past the end", ECHO, f"Range: {asked}", status=416)

@@ -282,6 +282,7 @@ void give_result(struct play *p, uint64_t xid, enum outcome o, uint16_t status, 
     msg_put_u8(b, relayed);
     msg_put_span(b, span_str(code));
     msg_put_span(b, SPAN("10.0.0.1: connection refused"));
+    msg_put_span(b, span_str(p->range_sent));
     assert_int_equal(give(p, ROLE_CARRIER, 0, M_RESULT, xid, -1), 0);
 }
 

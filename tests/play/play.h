@@ -46,9 +46,10 @@ struct play {
     struct sent got; /* the last one expected */
     uint8_t digest;  /* of the policy, its first byte */
     struct wire_limits limits;
-    bool held_back[512]; /* by a front's instance: it is not read */
-    bool unwritten;      /* an outcome that is expected is not answered as written */
-    bool reviews;        /* show M_REVIEW too, which every policy and every ledger brings */
+    bool held_back[512];    /* by a front's instance: it is not read */
+    bool unwritten;         /* an outcome that is expected is not answered as written */
+    const char *range_sent; /* a result's word of it; NULL: none */
+    bool reviews;           /* show M_REVIEW too, which every policy and every ledger brings */
 };
 
 struct ask {

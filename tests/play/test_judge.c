@@ -109,6 +109,72 @@ static void an_outcome_is_kept_until_it_is_written(void **state)
     play_close(&p);
 }
 
+static void expect_ranges(struct play *p, uint16_t type, uint64_t xid, const char *range, const char *sent)
+{
+    struct wire_record r;
+    struct msg_in m = expect(p, ROLE_LEDGER, type, xid);
+    assert_int_equal(wire_get_record(&m, &r), 0);
+    assert_true(span_eq(r.range, span_str(range)) && span_eq(r.range_sent, span_str(sent)));
+}
+
+/* D46: the record has the range that was asked for and the wider one that the upstream was asked for. */
+static void both_ranges_are_recorded(void **state)
+{
+    struct play p;
+    struct ask a = {.method = "GET", .path = "/free/x", .header = "Range", .value = "bytes=100-199"};
+    play_all(&p, READS "deny read GET /no rule=no\n");
+    give_request(&p, XID(1), &a);
+    expect(&p, ROLE_CARRIER, M_UPSTREAM, 0);
+    struct wire_forward f = expect_forward(&p, XID(1), NULL);
+    assert_true(span_eq(f.request.field[0].value, span_str(a.value)));
+    p.range_sent = "bytes=0-711";
+    give_result(&p, XID(1), OUTCOME_ANSWERED, 206, true, "");
+    expect_ranges(&p, M_OUTCOME, XID(1), "bytes=100-199", "bytes=0-711");
+    p.range_sent = NULL;
+    give_request(&p, XID(2), GET("/free/x"));
+    expect_forward(&p, XID(2), NULL);
+    give_result(&p, XID(2), OUTCOME_ANSWERED, 200, true, "");
+    expect_ranges(&p, M_OUTCOME, XID(2), "", "");
+    a.path = "/no";
+    give_request(&p, XID(3), &a);
+    expect_reply(&p, XID(3), 403, NULL);
+    expect_ranges(&p, M_AUDIT, XID(3), "bytes=100-199", "");
+    play_close(&p);
+}
+
+/* D7: what the carrier would not send is refused before anybody is asked; where nothing is searched, it is sent. */
+static void ranges_that_cannot_be_had_open_no_ticket(void **state)
+{
+    static const char *const bad[] = {"bytes=0-0,2-2", "lines=1-2", "bytes=5-4", ""};
+    struct play p;
+    struct ask a = {.method = "GET", .path = "/w", .header = "Range"};
+    uint64_t n = 0;
+    play_all(&p, "hold read GET /w rule=reads cred=1\nallow read GET /r rule=r limit=1/1000 cred=1\n");
+    for (size_t i = 0; i < 2 * sizeof(bad) / sizeof(bad[0]); i++) {
+        a.path = i % 2 ? "/w" : "/r";
+        a.value = bad[i / 2];
+        give_request(&p, XID(++n), &a);
+        expect_reply(&p, XID(n), 416, "\"code\":\"range-refused\"");
+        expect_audit(&p, XID(n), i % 2 ? "hold" : "allow", "range-refused");
+    }
+    a.path = "/w";
+    a.value = "bytes=0-0";
+    give_request(&p, XID(++n), &a);
+    (void)expect_ticket_open(&p, XID(n));
+    give_ticket(&p, XID(n), 1, TICKET_DENIED);
+    expect_reply(&p, XID(n), 403, NULL);
+    expect_audit(&p, XID(n), "hold", "ticket-denied");
+    play_policy(&p, "hold read GET /w rule=reads\n");
+    a.value = bad[0];
+    give_request(&p, XID(++n), &a);
+    (void)expect_ticket_open(&p, XID(n));
+    give_ticket(&p, XID(n), 2, TICKET_DENIED);
+    expect_reply(&p, XID(n), 403, NULL);
+    expect_audit(&p, XID(n), "hold", "ticket-denied");
+    covers("D7");
+    play_close(&p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -117,6 +183,8 @@ int main(void)
         cmocka_unit_test(what_is_not_understood_has_a_cause),
         cmocka_unit_test(a_denial_of_these_hours_says_when_to_repeat_it),
         cmocka_unit_test(an_outcome_is_kept_until_it_is_written),
+        cmocka_unit_test(both_ranges_are_recorded),
+        cmocka_unit_test(ranges_that_cannot_be_had_open_no_ticket),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -254,6 +254,8 @@ void world_forward(struct world *w, uint64_t xid, struct request r)
         f.request.field[f.request.nfields++] = (struct http_field){SPAN("Upgrade"), SPAN("websocket")};
     if (r.field != NULL)
         f.request.field[f.request.nfields++] = (struct http_field){SPAN("X-Test"), span_str(r.field)};
+    if (r.range != NULL)
+        f.request.field[f.request.nfields++] = (struct http_field){SPAN("Range"), span_str(r.range)};
     struct chan *judge = w->peer[ROLE_JUDGE];
     struct dynbuf *b = chan_begin(judge, M_FORWARD, xid);
     assert_non_null(b);
@@ -293,6 +295,7 @@ struct result world_result(struct world *w, uint64_t xid)
     r.relayed = msg_get_bool(&m);
     r.code = msg_get_span(&m, 64);
     r.why = msg_get_span(&m, 512);
+    r.range = msg_get_span(&m, 96);
     assert_int_equal(msg_end(&m), 0);
     return r;
 }

@@ -66,7 +66,7 @@ bool world_up_has(const struct world *w, size_t i, const char *part);
 /* Upstream number n: http://up.test:port/ on loopback. */
 void world_upstream(struct world *w, uint32_t n, const char *address, bool has_secrets, bool cleartext);
 struct request {
-    const char *method, *path, *credential, *field;
+    const char *method, *path, *credential, *field, *range;
     uint32_t upstream;
     bool once, upgrade;
     enum wire_release release;
@@ -85,7 +85,7 @@ struct result {
     uint16_t status;
     uint64_t out, in;
     bool relayed;
-    struct span code, why;
+    struct span code, why, range;
 };
 struct result world_result(struct world *w, uint64_t xid);
 /* The whole answer the front has got: head fields as "Name: value\n", then the body. ok: ended well. */

@@ -331,6 +331,33 @@ static void given_once(void **state)
     world_free(&w);
 }
 
+/* D46: what was really asked of the upstream is told, for the audit; only that. */
+static void the_wider_range_is_told(void **state)
+{
+    struct world *w = world_new();
+    char line[128];
+    struct request r = {.path = "/1", .credential = "c", .release = RELEASE_COMES, .range = "bytes=100-199"};
+    world_forward(w, XID(1), r);
+    world_credential(w, XID(1), 60000, "up.test", "c", "Bearer " TOKEN);
+    world_wait_up(w, 0, "Range: bytes=0-");
+    world_answer(w, 0, OK5);
+    struct span told = world_result(w, XID(1)).range;
+    snprintf(line, sizeof(line), "Range: %.*s\r\n", SPAN_FMT(told));
+    assert_true(told.n > 0 && !span_eq(told, span_str(r.range)));
+    world_wait_up(w, 0, line);
+    r.release = RELEASE_LIVE;
+    r.range = NULL;
+    world_forward(w, XID(2), r);
+    world_wait_up(w, 0, "keep-alive\r\n\r\nGET /1");
+    world_answer(w, 0, OK5);
+    assert_int_equal(world_result(w, XID(2)).range.n, 0);
+    r.range = "bytes=0-0,2-2";
+    world_forward(w, XID(3), r);
+    expect_code(w, XID(3), OUTCOME_NOT_SENT, "range-refused");
+    assert_int_equal(world_result(w, XID(3)).range.n, 0);
+    world_free(&w);
+}
+
 /* F15: who waits for the keeper is refused when it ends, not when the time is up. */
 static void keeper_gone(void **state)
 {
@@ -353,7 +380,7 @@ int main(void)
         cmocka_unit_test(echoed_in_pieces), cmocka_unit_test(encoded),
         cmocka_unit_test(patterns_only),    cmocka_unit_test(keeper_gone),
         cmocka_unit_test(guesses),          cmocka_unit_test(digests),
-        cmocka_unit_test(given_once),
+        cmocka_unit_test(given_once),       cmocka_unit_test(the_wider_range_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -66,6 +66,10 @@ static void what_is_asked(void **state)
     twice.field[twice.nfields++] = (struct http_field){SPAN("Range"), SPAN("bytes=0-1")};
     struct range asked;
     assert_int_equal(range_of(&twice, &asked), RANGE_BAD);
+    assert_true(span_eq(range_written(&twice), SPAN("bytes=0-1")));
+    twice.method = SPAN("HEAD"); /* none of whose bytes there is anything to search */
+    assert_int_equal(range_of(&twice, &asked), RANGE_NONE);
+    assert_int_equal(range_written(&twice).n, 0);
 }
 
 /* What a server that does as RFC 9110 says makes of this range: first and last byte; false: 416. */

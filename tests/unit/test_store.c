@@ -54,11 +54,14 @@ static void a_record_says_what_the_policy_saw(void **state)
     t.record.has_body = t.record.upgrade = true;
     t.record.content_type = SPAN("text/\"x\"\xff");
     t.record.refs = SPAN("create refs/heads/a\ndelete refs/heads/\"b\"\n...");
+    t.record.range = SPAN("bytes=100-199");
+    t.record.range_sent = SPAN("bytes=0-711");
     assert_int_equal(store_audit(fix, 5, &t.record), 0);
     assert_int_equal(store_commit(fix), 0);
     assert_int_equal(
         fix_count("SELECT count(*) FROM audit WHERE kind='denied' AND json_valid(json)"
                   " AND json->>'body'=1 AND json->>'upgrade'=1 AND json->>'type'='text/\"x\"\xef\xbf\xbd'"
+                  " AND json->>'range'='bytes=100-199' AND json->>'range_sent'='bytes=0-711'"
                   " AND json->>'refs'='[\"create refs/heads/a\",\"delete refs/heads/\\\"b\\\"\",\"...\"]'"),
         1);
     /* A ticket keeps it for its later records. */
@@ -76,7 +79,8 @@ static void a_record_says_what_the_policy_saw(void **state)
     assert_int_equal(store_audit(fix, 6, &t.record), 0); /* nothing to say: no keys */
     assert_int_equal(store_commit(fix), 0);
     assert_int_equal(fix_count("SELECT count(*) FROM audit WHERE json->>'sandbox'='s2' AND json->'body' IS NULL"
-                               " AND json->'upgrade' IS NULL AND json->'type' IS NULL AND json->'refs' IS NULL"),
+                               " AND json->'upgrade' IS NULL AND json->'type' IS NULL AND json->'refs' IS NULL"
+                               " AND json->'range' IS NULL AND json->'range_sent' IS NULL"),
                      1);
 }
 

@@ -162,7 +162,8 @@ static int get_record(struct msg_in *m)
     if (wire_get_record(m, &r) != 0)
         return -1;
     return r.has_body && r.upgrade && span_eq(r.content_type, SPAN("text/plain")) && span_ends(r.refs, SPAN("/x")) &&
-                   span_eq(r.cause, SPAN("in-query")) && r.shadow
+                   span_eq(r.cause, SPAN("in-query")) && span_eq(r.range, SPAN("bytes=1-2")) &&
+                   span_eq(r.range_sent, SPAN("bytes=0-9")) && r.shadow
                ? 0
                : -1;
 }
@@ -175,17 +176,19 @@ static void a_record_says_what_else_was_seen(void **state)
                                  .cause = SPAN("in-query"),
                                  .content_type = SPAN("text/plain"),
                                  .refs = SPAN("create refs/heads/x"),
+                                 .range = SPAN("bytes=1-2"),
+                                 .range_sent = SPAN("bytes=0-9"),
                                  .shadow = true};
     struct dynbuf b;
     dynbuf_init(&b, 1 << 16);
     wire_put_record(&b, &r);
     every_truncation_is_refused(dynbuf_span(&b), get_record);
     dynbuf_reset(&b);
-    r.content_type = span_of(long_type, sizeof(long_type));
+    r.content_type = r.range = span_of(long_type, sizeof(long_type));
     wire_put_record(&b, &r);
     struct msg_in m = msg_in(dynbuf_span(&b));
     assert_int_equal(wire_get_record(&m, &out), 0);
-    assert_int_equal(out.content_type.n, 100);
+    assert_true(out.content_type.n == 100 && out.range.n == 96);
     dynbuf_reset(&b);
     r.refs = span_of(long_refs, sizeof(long_refs));
     wire_put_record(&b, &r);
