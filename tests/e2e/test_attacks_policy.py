@@ -133,7 +133,7 @@ def an_empty_policy_denies_all(lab):
         decides(rig, "B51 before")
         rig.gw.stop()
         rig.gw.policy.write_text("")
-        done = lab.run(["timeout", "-s", "KILL", "20", "countersign", "up", "--config", rig.gw.config])
+        done = lab.run(["timeout", "-s", "KILL", "300", "countersign", "up", "--config", rig.gw.config])
         rig.holds("B51 nothing in it: no start", done.rc not in (0, 137) and "the file is empty" in done.text(), done.text())
         rig.gw.policy.write_bytes(V)
         rig.gw.up()
