@@ -41,6 +41,7 @@ static int facts_wanted(struct judge *j, uint64_t xid)
     if (x->facts_wanted)
         return -1;
     x->facts_wanted = true;
+    x->held = false; /* it may be allowed by now: then it is no held write that its claim wrote down */
     x->step = WALK_CLASSIFY;
     exchange_resume(j, xid);
     return 0;

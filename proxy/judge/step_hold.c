@@ -74,6 +74,8 @@ static enum walk_next claimed(struct exchange *x)
     struct digest approved = x->digest;
     if (x->replied || x->client_gone || x->front == NULL) /* too late for who asked: told so, or gone */
         return x->replied ? WALK_REPLY : refuse(x, REFUSE_NOT_SENT);
+    if (!exchange_session_lives(x))
+        return refuse(x, REFUSE_UNKNOWN_SANDBOX);
     if (exchange_is_frozen(x))
         return refuse(x, REFUSE_FROZEN);
     if (!exchange_still(x, VERDICT_HOLD))

@@ -52,6 +52,8 @@ enum walk_next step_record(struct exchange *x)
     if (x->replied || x->client_gone || x->front == NULL) {
         return x->replied ? WALK_REPLY : refuse(x, REFUSE_INTERNAL);
     }
+    if (!exchange_session_lives(x))
+        return refuse(x, REFUSE_UNKNOWN_SANDBOX);
     if (exchange_is_frozen(x))
         return refuse(x, REFUSE_FROZEN);
     if (x->now.image != x->judge->image && !x->judge->config.shadow && !exchange_still(x, VERDICT_ALLOW)) {

@@ -219,8 +219,8 @@ int store_sandbox_token(struct store *s, struct span name, const struct digest *
     return db_run(&s->db, q) != 0 ? -1 : tell(s, &b, CHANGE_SANDBOX);
 }
 
-/* Everything still open of the session, in steps, for one answer must not hold all of them in memory. */
-/* Nothing of it is for the next session of that name: open tickets end, and answers that nobody took. */
+/* Nothing of it is for the next session of that name: open tickets end (in steps, for one answer must not hold all of
+ * them in memory), and answers that nobody took. */
 static int end_session_of(struct store *s, struct span session)
 {
     char ids[256][ID_TEXT];
@@ -244,11 +244,17 @@ static int end_session_of(struct store *s, struct span session)
                     0)
                 return -1;
     } while (n == 256);
-    sqlite3_stmt *q = db_stmt(&s->db, SQL_ANSWERS_OF_SESSION);
-    if (q == NULL)
-        return -1;
-    db_text(q, 1, session);
-    return db_run(&s->db, q);
+    /* What is on its way goes on to its end, and no request joins it or is given its answer any more. */
+    static const enum sql_id last[] = {SQL_TICKETS_LEFT, SQL_ANSWERS_OF_SESSION};
+    for (size_t i = 0; i < sizeof(last) / sizeof(last[0]); i++) {
+        sqlite3_stmt *q = db_stmt(&s->db, last[i]);
+        if (q == NULL)
+            return -1;
+        db_text(q, 1, session);
+        if (db_run(&s->db, q) != 0)
+            return -1;
+    }
+    return 0;
 }
 
 int store_sandbox_remove(struct store *s, struct span name, bool end_session, const char **why)

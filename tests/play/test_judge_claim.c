@@ -98,6 +98,53 @@ static void a_session_that_ended_claims_nothing(void **state)
     play_close(&p);
 }
 
+/* The sandbox was removed, or its name is another session's by now: what was asked for in the old one does not leave
+ * because the ledger's word was on its way. */
+static void a_session_that_ends_before_the_grant_sends_nothing(void **state)
+{
+    struct play p;
+    struct digest d = claiming(&p, HOLDS);
+    play_sandbox(&p, "sb", "another", NULL, false);
+    granted_and_not_sent(&p, &d, 403, "unknown-sandbox");
+    d = claiming(&p, HOLDS);
+    play_sandbox(&p, "sb", "ses", NULL, true);
+    granted_and_not_sent(&p, &d, 403, "unknown-sandbox");
+    for (int gone = 0; gone < 2; gone++) {
+        play_all(&p, "allow write POST /a rule=a\n");
+        give_request(&p, XID(1), POST("/a", "x"));
+        expect(&p, ROLE_LEDGER, M_INTENT, XID(1));
+        play_sandbox(&p, "sb", gone ? "ses" : "another", NULL, gone);
+        give_bool(&p, ROLE_LEDGER, M_INTENT_OK, XID(1), true);
+        expect_reply(&p, XID(1), 403, "unknown-sandbox");
+        assert_int_equal(expect_outcome(&p, XID(1), false), OUTCOME_NOT_SENT);
+        play_close(&p);
+    }
+    covers("E45");
+}
+
+/* Between the two words of a ticket that is opened (the second one with what its pack holds) the policy may change:
+ * what is allowed by then is written down and counted as whatever was allowed from the beginning. */
+static void what_is_allowed_before_its_ticket_is_there_is_written_down(void **state)
+{
+    struct play p;
+    struct wire_ticket_state wanted = {.words = SPAN("facts-wanted")};
+    play_all(&p, "hold write POST / rule=w dialect=2 join=1\n");
+    give_request(&p, XID(1), POST("/w", "0PACK of so many bytes"));
+    expect_ticket_open(&p, XID(1));
+    play_policy(&p, "allow write POST / rule=w dialect=2 join=1 cred=1\n");
+    wire_put_ticket_state(from(&p), &wanted);
+    assert_int_equal(give(&p, ROLE_LEDGER, 0, M_TICKET, XID(1), -1), 0);
+    expect(&p, ROLE_LEDGER, M_INTENT, XID(1));
+    give_bool(&p, ROLE_LEDGER, M_INTENT_OK, XID(1), true);
+    expect(&p, ROLE_CARRIER, M_UPSTREAM, 0);
+    expect(&p, ROLE_KEEPER, M_RELEASE, XID(1));
+    expect_forward(&p, XID(1), NULL);
+    give_result(&p, XID(1), OUTCOME_ANSWERED, 200, true, "");
+    assert_int_equal(expect_outcome(&p, XID(1), false), OUTCOME_ANSWERED);
+    play_close(&p);
+    covers("E45");
+}
+
 /* The ticket that a request joins is approved already, and writes were frozen while it was asked for. */
 static void a_freeze_before_the_claim_wins(void **state)
 {
@@ -366,6 +413,8 @@ int main(void)
         cmocka_unit_test(nothing_is_missing_from_a_digest),
         cmocka_unit_test(a_reload_fills_no_budget),
         cmocka_unit_test(a_session_that_ended_claims_nothing),
+        cmocka_unit_test(a_session_that_ends_before_the_grant_sends_nothing),
+        cmocka_unit_test(what_is_allowed_before_its_ticket_is_there_is_written_down),
         cmocka_unit_test(a_freeze_before_the_claim_wins),
         cmocka_unit_test(each_held_write_is_released_by_its_own_approval),
         cmocka_unit_test(each_field_counts_as_it_should),

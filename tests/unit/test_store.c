@@ -476,6 +476,31 @@ static void the_end_of_a_session_cancels_what_it_left_open(void **state)
     assert_int_equal(fix_count("SELECT count(*) FROM answer"), 0);
 }
 
+/* E45: what is on its way when its session ends has its end in the record, and no part in the next session of the
+ * name: that one neither waits for it nor is given its answer. */
+static void what_a_session_left_executing_is_not_the_next_ones(void **state)
+{
+    struct wire_sandbox b = {.name = SPAN("s1"), .session = SPAN("s1"), .kind = SPAN("token"), .has_token = true};
+    const char *why;
+    b.token_hash = fix_digest(5);
+    assert_int_equal(store_sandbox_put(fix, &b, &why), 0);
+    struct wire_ticket_state one = fix_hold("s1", 1, 1, no_body), two = fix_hold("s1", 2, 2, no_body);
+    assert_int_equal(fix_decide(&one.ticket, DECIDE_APPROVE, NULL), DECIDED_DONE);
+    assert_int_equal(fix_decide(&two.ticket, DECIDE_APPROVE, NULL), DECIDED_DONE);
+    assert_true(fix_claim(&one.ticket, 8, NULL) && fix_claim(&two.ticket, 9, NULL));
+    assert_int_equal(store_sandbox_remove(fix, SPAN("s1"), false, &why), 0);
+    assert_int_equal(store_sandbox_put(fix, &b, &why), 0);
+    assert_null(why);
+    assert_int_equal(fix_hold("s1", 1, 1, no_body).state, TICKET_PENDING);
+    fix_outcome(&two.ticket, 9, OUTCOME_ANSWERED, false, SPAN("of the one before"));
+    assert_int_equal(fix_count("SELECT count(*) FROM ticket WHERE state='done'"), 1);
+    assert_int_equal(fix_count("SELECT count(*) FROM audit WHERE kind='result'"), 1);
+    struct wire_ticket_state next = fix_hold("s1", 2, 2, no_body);
+    assert_int_equal(next.state, TICKET_PENDING);
+    assert_false(next.has_answer);
+    assert_int_equal(store_commit(fix), 0);
+}
+
 static void the_label_of_a_body_is_part_of_its_seal(void **state)
 {
     struct wire_ticket_state a = fix_hold("s1", 1, 1, SPAN("the bytes of a")),
@@ -532,6 +557,7 @@ int main(void)
         FRESH(a_listeners_sandbox_said_again_is_no_news),
         FRESH(a_sandbox_may_have_several_tokens),
         FRESH(the_end_of_a_session_cancels_what_it_left_open),
+        FRESH(what_a_session_left_executing_is_not_the_next_ones),
         FRESH(the_label_of_a_body_is_part_of_its_seal),
         FRESH(a_reader_without_the_right_to_write_can_read),
     };
