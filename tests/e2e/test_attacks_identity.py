@@ -2,21 +2,27 @@
 """A name is not an identity: what outlives a policy, under a reload that gives its name to something else (attacks.md D44,
 E41, E45); and the name in which a write is sent is shown (E44). One table: a row is a long-lived object, what happens to its name, and what must be true then. Every row is run,
 and prints itself."""
+import base64
+import contextlib
 import hashlib
 import json
 import os
 import pathlib
 import re
 import secrets
+import socket
+import threading
+import urllib.parse
 
 from attack import Rig, everywhere, fields_of
 from gateway import NOT_RELEASED, REFUSED, Page
 from harness import main, test
+import certs  # noqa: E402  of lab, which harness made known
 from ways import Refused, Wire
 
 BASE = {"name": "api", "file": "a.key", "hosts": ("upstream.test",), "header": "Authorization", "rule": "writes", "by": None,
         "operators": (f"uid {os.getuid()}",), "reason": "optional", "within": "10m", "hold": "hold", "max": 3, "limited": "limited",
-        "more": ""}
+        "other": "allow", "where": (), "more": ""}
 
 
 class World:
@@ -28,19 +34,23 @@ class World:
         for name, value in self.value.items():
             lab.secret_file(f"{name}.key", value)
         self.terms, self.first, self.count = dict(BASE), None, 0
+        self.upstreams = re.search(r"upstreams:\n(  - .*\n)+", self.rig.gw.policy.read_text())[0]
 
     def text(self):
         t, up = self.terms, self.rig.up
         only = ", ".join(f"{{ host: {h}, port: {up.port} }}" for h in t["hosts"])
-        upstreams = re.search(r"upstreams:\n(  - .*\n)+", self.rig.gw.policy.read_text())[0]
-        use = {h: f", use: {t['name']}" if t["name"] and h in t["hosts"] else "" for h in ("upstream.test", "other.test")}
+        upstreams = "".join(line for line in self.upstreams.splitlines(True) if t["other"] or "other.test" not in line)
+        for old, new in t["where"]:
+            upstreams = upstreams.replace(old, new)
+        decide = {h: d for h, d in (("upstream.test", "allow"), ("other.test", t["other"])) if d}
+        use = {h: f", use: {t['name']}" if t["name"] and h in t["hosts"] and d == "allow" else "" for h, d in decide.items()}
         who = f"approvers:\n  people: {{ operators: [{', '.join(json.dumps(o) for o in t['operators'])}] }}\n" if t["by"] else ""
         inject = f"{{ header: {t['header']}, format: \"Bearer {{}}\" }}"
         creds = f"credentials:\n  {t['name']}:\n    source: {{ file: {self.lab.dir / t['file']} }}\n    inject: {inject}\n    only: [{only}]\n" if t["name"] else ""
         approve = f", approve: {{ within: {t['within']}, reason: {t['reason']}{', by: people' if t['by'] else ''} }}" if t["hold"] == "hold" else ""
         place = f"host: upstream.test, port: {up.port}"
         return (f"version: 1\nname: identity\n{upstreams}{creds}{who}rules:\n"
-                + "".join(f"  - {{ id: read-{h.split('.')[0]}, match: {{ host: {h}, port: {up.port}, effect: read }}, decide: allow{use[h]} }}\n" for h in use)
+                + "".join(f"  - {{ id: read-{h.split('.')[0]}, match: {{ host: {h}, port: {up.port}, effect: read }}, decide: {decide[h]}{use[h]} }}\n" for h in use)
                 + f"  - {{ id: {t['rule']}, match: {{ {place}, method: POST, path: \"/hold/**\" }}, decide: {t['hold']}{use['upstream.test'] if t['hold'] != 'deny' else ''}{approve} }}\n"
                 + f"  - {{ id: {t['limited']}, match: {{ {place}, method: POST, path: /limited }}, decide: allow, limits: {{ requests: {t['max']}/1d }} }}\n"
                 + t["more"])
@@ -237,6 +247,21 @@ def a_ticket_is_of_the_terms_it_was_held_on(lab):
     w.rig.settle()
 
 
+def form_of(page, ticket):
+    """What the page's form for a yes sends, or None: it has none."""
+    text = page.ask("GET", f"/tickets/{ticket}")[1]
+    form = re.search(rb'<form[^>]* action="/tickets/[^"]*/approve">(.*?)</form>', text, re.S)
+    return form and {n.decode(): v.decode() for n, v in re.findall(rb'<input type="hidden" name="([^"]+)" value="([^"]*)"', form[1])}
+
+
+def say_yes(w, page, ticket, form):
+    """The status of the page's answer to that form, at a human's pace."""
+    def answered():
+        answer, text = page.ask("POST", f"/tickets/{ticket}/approve", urllib.parse.urlencode(form))
+        return None if b"Too fast" in text else answer.status
+    return w.lab.wait_for("the page's answer", answered)
+
+
 def main_rollback(w, row):
     first = w.use()
     got, old = w.hold("/hold/back")
@@ -254,6 +279,31 @@ def recreate(w, name):
     w.rig.gw.cli("sandbox", "rm", name, rc=0)
     w.rig.gw.tokens.pop(name)
     w.rig.gw.token(name)
+
+
+def somebody_else(lab, port):
+    """A server of the upstream's port on another address, that ends whatever comes: (its address, what came)."""
+    came = []
+    for address in (f"127.0.0.{n}" for n in range(2, 255)):
+        try:
+            server = socket.create_server((address, port))
+            break
+        except OSError:  # somebody's port
+            continue
+
+    def serve():
+        with contextlib.suppress(OSError):
+            while True:
+                sock, peer = server.accept()
+                came.append(peer)
+                sock.close()
+
+    def end():
+        server.shutdown(socket.SHUT_RDWR)
+        server.close()
+    threading.Thread(target=serve, daemon=True).start()
+    lab.at_end.append(end)
+    return address, came
 
 
 @test()
@@ -345,8 +395,75 @@ def what_else_outlives_a_policy_or_a_sandbox(lab):
         rig.gw.config.write_text(good)
         w.use()
 
+    def leafs(what):
+        """The certificate for a host is kept for the sandbox; what the policy says of the host is asked anew."""
+        for other in ("deny", ""):
+            w.use()
+            open_one = Wire(rig, "connect", who="leafed", host="other.test")
+            rig.passed(what, open_one.talk(open_one.head("GET", "/ok"), 1), [("GET", "/ok", b"")])
+            w.use(other=other)
+            for wire in (open_one, Wire(rig, "connect", who="leafed", host="other.test")):
+                rig.holds(f"{what}: it is the one that was kept", wire.sock.getpeercert(True) == open_one.sock.getpeercert(True))
+                rig.refused(f"{what}: {other or 'removed'}", wire.talk(wire.head("GET", "/ok"), 1), closed=False, status=403)
+        w.use()
+        was = open_one.sock.getpeercert(True)
+        recreate(w, "leafed")
+        again = Wire(rig, "connect", who="leafed", host="other.test")
+        rig.holds(f"{what}: another sandbox has its own", again.sock.getpeercert(True) != was)
+        rig.passed(what, again.talk(again.head("GET", "/ok"), 1), [("GET", "/ok", b"")])
+
+    def pages(what):
+        """Who is signed in, with a ticket open, when a reload makes it another: the form of before says yes to nothing."""
+        page = Page(rig.gw)
+        for change in ({"rule": "other-writes"}, {"file": "b.key"}, NOBODY):
+            w.use()
+            got, old = w.hold("/hold/seen")
+            form = form_of(page, old)
+            w.use(**change)
+            lab.wait_for(f"{what}: {old} is cancelled", lambda: w.state(old) == "cancelled")
+            rig.holds(f"{what}: a yes to the old one", say_yes(w, page, old, form) >= 400 and w.state(old) == "cancelled")
+            rig.holds(f"{what}: the old one asks nothing", form_of(page, old) is None)
+            got, new = w.hold("/hold/seen")
+            rig.held(what, got)
+            rig.holds(f"{what}: the old form for the new one", say_yes(w, page, new, form) == 403 and w.state(new) == "pending")
+            rig.holds(f"{what}: what waits", new.encode() in page.ask("GET", "/")[1])
+            form = form_of(page, new)
+            mine = change is not NOBODY
+            rig.holds(f"{what}: whose it is", say_yes(w, page, new, form) == (303 if mine else 403), form)
+            rig.holds(f"{what}: and so it is", w.state(new) == ("approved" if mine else "pending"))
+
+    def kept(what):
+        """A connection to the upstream that waits for the next request is one of the policy that it was made by."""
+        other = certs.CA(lab.dir / "other-ca")
+        lab.exempt(lab.dir / "other-ca")
+        elsewhere, came = somebody_else(lab, rig.up.port)
+        moved = (f"port: {rig.up.port}, address: 127.0.0.1, allow_private: [\"127.0.0.1/32\"]", f"port: {rig.up.port}, address: {elsewhere}, allow_private: [\"{elsewhere}/32\"]")
+        trusts = f"ca: \"{rig.up.ca}\""
+
+        def number():
+            return rig.passed(what, w.read(), [("GET", "/ok", b"")])[0]["conn"]
+        for how, where in (("address", moved), ("ca", (trusts, f"ca: \"{other.cert}\"")), ("no ca", (f", {trusts}", "")),
+                           ("pin", (trusts, f"tls: {{ ca: \"{rig.up.ca}\", pin: sha256/{base64.b64encode(bytes(32)).decode()} }}"))):
+            w.use()
+            lab.wait_for("a connection that is kept", lambda: number() == number())
+            was, open_one = number(), rig.open("connect")
+            got, ticket = w.hold(f"/hold/{how.replace(' ', '-')}")
+            w.decide(ticket)
+            w.use(where=(where,))
+            for wire in (open_one, rig.open("connect")):
+                rig.refused(f"{what}: {how}", wire.talk(wire.head("GET", "/ok"), 1), closed=False, status=502)
+            got, _ = w.hold(f"/hold/{how.replace(' ', '-')}")
+            rig.holds(f"{what}: {how}, an approved write", got.status == [502] and not rig.arrived(), got)
+            rig.holds(f"{what}: {how}: where it went", bool(came) == (where is moved), came)
+            came.clear()
+            w.use()
+            rig.holds(f"{what}: {how}, and back: not the one of before", number() != was)
+
     rig.reloads_refused = True
     lab.expects(REFUSED)
+    row("a certificate for a host: a reload denies it, removes it; sandbox rm and create", "connect", leafs)
+    row("a page that is open: a reload renames a rule, rebinds a credential, narrows who may approve", "reload", pages)
+    row("a connection to an upstream that waits: a reload changes its address, its CA, its pin", "reload", kept)
     row("an approved ticket: a reload narrows, a rollback takes it back", "rollback", withdrawn, "E45")
     row("a freeze: reload, rollback, sandbox rm and create", "reload", frozen)
     row("what a limit counts: a reload narrows, renames a credential, widens; sandbox rm and create", "reload", counted)
