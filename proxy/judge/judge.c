@@ -228,6 +228,8 @@ int judge_frame(struct judge *j, enum role_id role, uint64_t instance, struct fr
     struct front *front = role == ROLE_FRONT ? front_find(j, instance) : NULL;
     turn_begin(j, front);
     int rc = frame(j, role, instance, front, f);
+    if (rc != 0 && front != NULL) /* for one that only lost its channel another one is made */
+        sandbox_end_front(j, front);
     turn_end(j, front ? instance : 0);
     return rc;
 }

@@ -73,8 +73,7 @@ static void unlink_sandbox(struct judge *j, struct sandbox *s)
     j->nsandboxes--;
 }
 
-/* Its connections are those of a sandbox that is gone, whoever has the name now. The parent ends it. */
-static void end_front(struct judge *j, struct front *f)
+void sandbox_end_front(struct judge *j, struct front *f)
 {
     f->over = true;
     struct dynbuf *b = j->ports.begin(j->ports.arg, ROLE_PARENT, 0, M_FRONT_OVER, 0);
@@ -92,7 +91,8 @@ static void point_fronts(struct judge *j, struct span name, struct sandbox *s)
         if (!span_eq(f->name, name) || (f->sandbox == NULL && s == NULL))
             continue;
         if (s == NULL || (f->sandbox != NULL && !span_eq(f->sandbox->session, s->session)))
-            end_front(j, f);
+            sandbox_end_front(j,
+                              f); /* its connections are those of a sandbox that is gone, whoever has the name now */
         sandbox_unref(f->sandbox);
         f->sandbox = f->over ? NULL : sandbox_ref(s);
     }

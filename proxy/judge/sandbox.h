@@ -12,6 +12,8 @@ struct sandbox *sandbox_find(struct judge *j, struct span name);
 struct sandbox *sandbox_by_token(struct judge *j, struct span token);
 struct sandbox *sandbox_ref(struct sandbox *s);
 void sandbox_unref(struct sandbox *s); /* NULL is fine */
+/* No sandbox is given to it any more, and the parent ends it. */
+void sandbox_end_front(struct judge *j, struct front *f);
 /* Take one leaf for a host no rule names out of the hourly budget. False: it is used up. */
 bool sandbox_take_leaf(struct sandbox *s, uint64_t now);
 /* Remember what became of a ticket of this sandbox, for /v1/tickets. */

@@ -448,6 +448,22 @@ static void lies_of_more(struct play *p)
     assert_int_equal(lies(p, XID(++n), &r), -1);
 }
 
+/* Another channel is made for whoever lost one, but not for it: the parent is told to end it. */
+static void who_breaks_the_contract_gets_no_other_channel(void **state)
+{
+    struct play p;
+    struct wire_request r = honest();
+    play_all(&p, "allow read GET /read\n");
+    p.up[ROLE_PARENT] = true;
+    r.path = SPAN("//a");
+    assert_int_equal(lies(&p, XID(1), &r), -1);
+    struct msg_in m = expect(&p, ROLE_PARENT, M_FRONT_OVER, 0);
+    assert_int_equal(msg_get_u64(&m), FRONT);
+    play_gone(&p, ROLE_FRONT, FRONT);
+    play_close(&p);
+    covers("B65");
+}
+
 /* What a front calls canonical is so, or its channel ends (B65): the rules of the policy know one spelling alone. */
 static void a_front_that_lies_is_ended(void **state)
 {
@@ -521,6 +537,7 @@ int main(void)
         cmocka_unit_test(settings_are_checked),
         cmocka_unit_test(without_a_policy_nothing_passes),
         cmocka_unit_test(a_front_that_lies_is_ended),
+        cmocka_unit_test(who_breaks_the_contract_gets_no_other_channel),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
