@@ -227,7 +227,7 @@ def start(args):
     chan.send(CONFIG, 0, struct.pack(">IH", message_version(), len(config)) + b"".join(span(k) + span(v) for k, v in config.items()))
     chan.send(LISTEN, 0, bytes([DESK_HTTP]) + span("desk"), [http.fileno()])
     chan.send(LISTEN, 0, bytes([CONTROL]) + span("control"), [control.fileno()])
-    chan.send(PEER, 0, bytes([ROLE_LEDGER]) + struct.pack(">Q", 0) + span(""), [ledger_theirs.fileno()])
+    chan.send(PEER, 0, bytes([ROLE_LEDGER]) + struct.pack(">Q", 0) + span("") + struct.pack(">Q", 1), [ledger_theirs.fileno()])
     ledger_theirs.close()
     chan.send(SECRETS, 0, struct.pack(">H", 1) + span("github"))
     chan.send(POLICY_NOTICE, 0, notice())
