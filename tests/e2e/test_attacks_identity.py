@@ -262,7 +262,13 @@ def say_yes(w, page, ticket, form):
     return w.lab.wait_for("the page's answer", answered)
 
 
-def main_rollback(w, row):
+def row(rig, what, way, check):
+    with rig.case("E45", way):
+        check(f"E45 {what}")
+    print(f"row: {what}", flush=True)
+
+
+def main_rollback(w, what):
     first = w.use()
     got, old = w.hold("/hold/back")
     w.decide(old)
@@ -270,8 +276,8 @@ def main_rollback(w, row):
     w.lab.wait_for("cancelled", lambda: w.state(old) == "cancelled")
     w.rig.gw.cli("policy", "rollback", first, rc=0)
     got, new = w.hold("/hold/back")
-    w.rig.held(row, got)
-    w.rig.holds(row, new != old and w.state(old) == "cancelled" and w.state(new) == "pending", (old, new))
+    w.rig.held(what, got)
+    w.rig.holds(what, new != old and w.state(old) == "cancelled" and w.state(new) == "pending", (old, new))
     w.rig.gw.cli("policy", "rollback", "--end", rc=0)
 
 
@@ -310,11 +316,6 @@ def somebody_else(lab, port):
 def what_else_outlives_a_policy_or_a_sandbox(lab):
     w = World(lab)
     rig = w.rig
-
-    def row(what, way, check, ids="E45"):
-        with rig.case(ids, way):
-            check(f"E45 {what}")
-        print(f"row: {what}", flush=True)
 
     def withdrawn(what):
         main_rollback(w, what)
@@ -412,6 +413,24 @@ def what_else_outlives_a_policy_or_a_sandbox(lab):
         rig.holds(f"{what}: another sandbox has its own", again.sock.getpeercert(True) != was)
         rig.passed(what, again.talk(again.head("GET", "/ok"), 1), [("GET", "/ok", b"")])
 
+    rig.reloads_refused = True
+    lab.expects(REFUSED)
+    row(rig, "a certificate for a host: a reload denies it, removes it; sandbox rm and create", "connect", leafs)
+    row(rig, "an approved ticket: a reload narrows, a rollback takes it back", "rollback", withdrawn)
+    row(rig, "a freeze: reload, rollback, sandbox rm and create", "reload", frozen)
+    row(rig, "what a limit counts: a reload narrows, renames a credential, widens; sandbox rm and create", "reload", counted)
+    row(rig, "what a limit counts: a reload renames its rule", "reload", counted_anew)
+    row(rig, "a token and a tunnel: sandbox rm and create", "connect", tokens)
+    row(rig, "a ticket, approved and seen: sandbox rm and create", "connect", tickets)
+    row(rig, "roots and lists: a reload with lists that are none", "reload", trust)
+    rig.settle()
+
+
+@test()
+def what_is_open_when_a_reload_comes(lab):
+    w = World(lab)
+    rig = w.rig
+
     def pages(what):
         """Who is signed in, with a ticket open, when a reload makes it another: the form of before says yes to nothing."""
         page = Page(rig.gw)
@@ -459,18 +478,8 @@ def what_else_outlives_a_policy_or_a_sandbox(lab):
             w.use()
             rig.holds(f"{what}: {how}, and back: not the one of before", number() != was)
 
-    rig.reloads_refused = True
-    lab.expects(REFUSED)
-    row("a certificate for a host: a reload denies it, removes it; sandbox rm and create", "connect", leafs)
-    row("a page that is open: a reload renames a rule, rebinds a credential, narrows who may approve", "reload", pages)
-    row("a connection to an upstream that waits: a reload changes its address, its CA, its pin", "reload", kept)
-    row("an approved ticket: a reload narrows, a rollback takes it back", "rollback", withdrawn, "E45")
-    row("a freeze: reload, rollback, sandbox rm and create", "reload", frozen)
-    row("what a limit counts: a reload narrows, renames a credential, widens; sandbox rm and create", "reload", counted)
-    row("what a limit counts: a reload renames its rule", "reload", counted_anew)
-    row("a token and a tunnel: sandbox rm and create", "connect", tokens)
-    row("a ticket, approved and seen: sandbox rm and create", "connect", tickets)
-    row("roots and lists: a reload with lists that are none", "reload", trust)
+    row(rig, "a page that is open: a reload renames a rule, rebinds a credential, narrows who may approve", "reload", pages)
+    row(rig, "a connection to an upstream that waits: a reload changes its address, its CA, its pin", "reload", kept)
     rig.settle()
 
 
