@@ -5,6 +5,7 @@ usage: walls.py PROBE        (PREFIX/bin first in PATH; root: the roles are not 
 """
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 
@@ -12,6 +13,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "e2e"))
 PROBE = os.path.abspath(sys.argv.pop(1))
 from gateway import ROLES, Gateway, simple_policy  # noqa: E402
 from harness import PATIENCE, Skip, main, test  # noqa: E402
+from watch import UNHEARD  # noqa: E402
 
 ALL = ROLES + ("front",)
 EPOLL_WAIT = "232"  # x86-64, as the probe itself
@@ -41,6 +43,7 @@ def tried(lab, gw, up, role, *call):
     word = done.stdout.strip()
     if word != "killed":
         return word
+    lab.expects(rf"parent: the [\w -]+ \(pid {pid}\) ended by signal {signal.SIGSYS:d}", UNHEARD)
     lab.wait_for(f"the end of the {role}", lambda: not os.path.exists(f"/proc/{pid}"))
     if role != "front":
         lab.wait_for(f"another {role}", lambda: waiting(gw, role, pid))
