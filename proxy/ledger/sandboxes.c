@@ -162,63 +162,6 @@ static bool is_said_again(const struct wire_sandbox *now, const struct wire_sand
            b->nlabels == 0;
 }
 
-int store_sandbox_put(struct store *s, const struct wire_sandbox *b, const char **why)
-{
-    uint8_t room[(1 + WIRE_TOKENS_OLDER) * DIGEST_BYTES];
-    struct wire_sandbox now;
-    *why = NULL;
-    if (store_begin(s) != 0)
-        return -1;
-    int may = may_put(s, b, why), known = may > 0 ? find(s, b->name, &now) : 0;
-    if (may <= 0 || known < 0)
-        return may <= 0 ? may : -1;
-    if (known == 1 && is_said_again(&now, b))
-        return 0;
-    struct span labels = labels_json(s, b);
-    sqlite3_stmt *q = db_stmt(&s->db, SQL_SANDBOX_PUT);
-    if (q == NULL)
-        return -1;
-    db_text(q, 1, b->name);
-    db_text(q, 2, b->session.n ? b->session : b->name);
-    db_text(q, 3, b->owner);
-    db_text(q, 4, b->tenant);
-    db_text(q, 5, b->kind);
-    if (b->has_token)
-        db_blob(q, 6, tokens_blob(b, room));
-    db_text(q, 7, labels);
-    db_int(q, 8, s->wall);
-    if (db_run(&s->db, q) != 0 || find(s, b->name, &now) != 1)
-        return -1;
-    return tell(s, &now, CHANGE_SANDBOX);
-}
-
-int store_sandbox_token(struct store *s, struct span name, const struct digest *hash, bool alone, const char **why)
-{
-    uint8_t room[(1 + WIRE_TOKENS_OLDER) * DIGEST_BYTES];
-    struct wire_sandbox b;
-    *why = NULL;
-    if (store_begin(s) != 0)
-        return -1;
-    int found = find(s, name, &b);
-    if (found <= 0 || !b.has_token) {
-        *why = found == 0 ? "there is no such sandbox" : "this sandbox is known by its listener and has no token";
-        return found < 0 ? -1 : 0;
-    }
-    /* The oldest one makes room: what lets in must not grow for ever. */
-    size_t keep = alone ? 0 : b.nolder + 1;
-    b.nolder = keep < WIRE_TOKENS_OLDER ? keep : WIRE_TOKENS_OLDER;
-    memmove(b.older + 1, b.older, (WIRE_TOKENS_OLDER - 1) * sizeof(b.older[0]));
-    b.older[0] = b.token_hash;
-    b.token_hash = *hash;
-    sqlite3_stmt *q = db_stmt(&s->db, SQL_SANDBOX_TOKENS);
-    if (q == NULL)
-        return -1;
-    db_text(q, 1, name);
-    db_blob(q, 2, tokens_blob(&b, room));
-    db_int(q, 3, s->wall);
-    return db_run(&s->db, q) != 0 ? -1 : tell(s, &b, CHANGE_SANDBOX);
-}
-
 /* Nothing of it is for the next session of that name: open tickets end (in steps, for one answer must not hold all of
  * them in memory), and answers that nobody took. */
 static int end_session_of(struct store *s, struct span session)
@@ -257,6 +200,72 @@ static int end_session_of(struct store *s, struct span session)
     return 0;
 }
 
+/* A session that was given no name of its own is that sandbox, and not the next one of its name. */
+static bool is_its_own_session(const struct wire_sandbox *b)
+{
+    return span_eq(b->kind, SPAN("token")) && span_eq(b->session, b->name);
+}
+
+int store_sandbox_put(struct store *s, const struct wire_sandbox *b, const char **why)
+{
+    uint8_t room[(1 + WIRE_TOKENS_OLDER) * DIGEST_BYTES];
+    struct wire_sandbox now;
+    *why = NULL;
+    if (store_begin(s) != 0)
+        return -1;
+    int may = may_put(s, b, why), known = may > 0 ? find(s, b->name, &now) : 0;
+    if (may <= 0 || known < 0)
+        return may <= 0 ? may : -1;
+    if (known == 1 && is_said_again(&now, b))
+        return 0;
+    struct span labels = labels_json(s, b);
+    sqlite3_stmt *q = db_stmt(&s->db, SQL_SANDBOX_PUT);
+    if (q == NULL)
+        return -1;
+    db_text(q, 1, b->name);
+    db_text(q, 2, b->session.n ? b->session : b->name);
+    db_text(q, 3, b->owner);
+    db_text(q, 4, b->tenant);
+    db_text(q, 5, b->kind);
+    if (b->has_token)
+        db_blob(q, 6, tokens_blob(b, room));
+    db_text(q, 7, labels);
+    db_int(q, 8, s->wall);
+    if (db_run(&s->db, q) != 0 || find(s, b->name, &now) != 1)
+        return -1;
+    /* What was asked for while the one before was removed may have come after that. */
+    if (known == 0 && is_its_own_session(&now) && end_session_of(s, now.session) != 0)
+        return -1;
+    return tell(s, &now, CHANGE_SANDBOX);
+}
+
+int store_sandbox_token(struct store *s, struct span name, const struct digest *hash, bool alone, const char **why)
+{
+    uint8_t room[(1 + WIRE_TOKENS_OLDER) * DIGEST_BYTES];
+    struct wire_sandbox b;
+    *why = NULL;
+    if (store_begin(s) != 0)
+        return -1;
+    int found = find(s, name, &b);
+    if (found <= 0 || !b.has_token) {
+        *why = found == 0 ? "there is no such sandbox" : "this sandbox is known by its listener and has no token";
+        return found < 0 ? -1 : 0;
+    }
+    /* The oldest one makes room: what lets in must not grow for ever. */
+    size_t keep = alone ? 0 : b.nolder + 1;
+    b.nolder = keep < WIRE_TOKENS_OLDER ? keep : WIRE_TOKENS_OLDER;
+    memmove(b.older + 1, b.older, (WIRE_TOKENS_OLDER - 1) * sizeof(b.older[0]));
+    b.older[0] = b.token_hash;
+    b.token_hash = *hash;
+    sqlite3_stmt *q = db_stmt(&s->db, SQL_SANDBOX_TOKENS);
+    if (q == NULL)
+        return -1;
+    db_text(q, 1, name);
+    db_blob(q, 2, tokens_blob(&b, room));
+    db_int(q, 3, s->wall);
+    return db_run(&s->db, q) != 0 ? -1 : tell(s, &b, CHANGE_SANDBOX);
+}
+
 int store_sandbox_remove(struct store *s, struct span name, bool end_session, const char **why)
 {
     struct wire_sandbox b;
@@ -274,9 +283,7 @@ int store_sandbox_remove(struct store *s, struct span name, bool end_session, co
     db_text(q, 1, name);
     if (db_run(&s->db, q) != 0 || tell(s, &b, CHANGE_SANDBOX_GONE) != 0)
         return -1;
-    /* A session that was given no name of its own is that sandbox, and not the next one of its name. */
-    bool own = span_eq(b.kind, SPAN("token")) && span_eq(b.session, b.name);
-    return end_session || own ? end_session_of(s, b.session) : 0;
+    return end_session || is_its_own_session(&b) ? end_session_of(s, b.session) : 0;
 }
 
 int store_sandboxes(struct store *s, void (*each)(void *arg, const struct wire_sandbox *b), void *arg)
