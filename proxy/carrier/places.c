@@ -86,23 +86,30 @@ static bool has_all(const struct scrub *set, const struct span *secret, size_t n
     return true;
 }
 
-/* These, and behind them what the place was given before. */
+/* These, and behind them what the place was given before; of that the oldest give way where the forms of all would be
+ * too many (long tokens that change often), for what is new must not be refused for what is old. */
 static struct scrub *both(const struct span *secret, size_t n, const struct scrub *before, struct err *e)
 {
     struct span all[2 * SCRUB_SECRETS_MAX];
+    size_t total = n;
     if (n > SCRUB_SECRETS_MAX)
         return scrub_new(secret, n, e); /* which says so */
     if (n > 0)
         memcpy(all, secret, n * sizeof(all[0]));
     struct span old;
-    for (size_t i = 0; n < SCRUB_SECRETS_MAX && scrub_secret(before, i, &old); i++) {
+    for (size_t i = 0; total < SCRUB_SECRETS_MAX && scrub_secret(before, i, &old); i++) {
         size_t k = 0;
-        while (k < n && !span_eq(all[k], old))
+        while (k < total && !span_eq(all[k], old))
             k++;
-        if (k == n)
-            all[n++] = old;
+        if (k == total)
+            all[total++] = old;
     }
-    return scrub_new(all, n, e);
+    struct scrub *set = scrub_new(all, total, e);
+    while (set == NULL && total > n) {
+        total = n + (total - n) / 2;
+        set = scrub_new(all, total, e);
+    }
+    return set;
 }
 
 /* Many places are given the same (a credential for all hosts below a name): one set serves them. */

@@ -17,7 +17,7 @@ struct places {
 };
 
 /* The place is given these: the set of all it was ever given, a reference of the caller's own. At most
- * SCRUB_SECRETS_MAX are remembered of a place, the latest. NULL: e says why. */
+ * SCRUB_SECRETS_MAX are remembered of a place, the latest, and no more than scrub_new takes. NULL: e says why. */
 struct scrub *places_give(struct places *s, struct span scheme, struct span host, uint16_t port,
                           const struct span *secret, size_t n, struct err *e) MUSTCHECK;
 /* What it was given, or NULL; borrowed, until the next places_give. */

@@ -358,6 +358,28 @@ static void the_wider_range_is_told(void **state)
     world_free(&w);
 }
 
+/* D43: long tokens that change often have more forms than are searched for; then the oldest give way. */
+static void changing_tokens(void **state)
+{
+    struct world *w = world_new();
+    struct places *p = &w->carrier->places;
+    struct err e;
+    char token[2000] = {0}, before[2000];
+    for (unsigned i = 0; i < 21; i++) {
+        memcpy(before, token, sizeof(token));
+        for (size_t k = 0; k < sizeof(token); k++)
+            token[k] = (char)('a' + (k * 7 + k / 26 + i * (k % 5 + 1)) % 26);
+        struct span one = span_of(token, sizeof(token));
+        struct scrub *set = places_give(p, SPAN("https"), SPAN("up.test"), 443, &one, 1, &e);
+        if (set == NULL)
+            fail_msg("token %u: %s", i, e.text);
+        assert_true(scrub_has(set, one));
+        assert_true(i == 0 || scrub_has(set, span_of(before, sizeof(before))));
+        scrub_unref(&set);
+    }
+    world_free(&w);
+}
+
 /* F15: who waits for the keeper is refused when it ends, not when the time is up. */
 static void keeper_gone(void **state)
 {
@@ -381,6 +403,7 @@ int main(void)
         cmocka_unit_test(patterns_only),    cmocka_unit_test(keeper_gone),
         cmocka_unit_test(guesses),          cmocka_unit_test(digests),
         cmocka_unit_test(given_once),       cmocka_unit_test(the_wider_range_is_told),
+        cmocka_unit_test(changing_tokens),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
