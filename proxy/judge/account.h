@@ -16,8 +16,9 @@ enum {
 
 struct account {
     unsigned refs;
-    size_t upstreams;   /* places of the table in upstreams.h */
-    size_t records;     /* that wait for the ledger: record.h */
+    size_t upstreams; /* places of the table in upstreams.h */
+    size_t records;   /* that wait for the ledger: record.h */
+    size_t record_bytes;
     int64_t left_us;    /* below 0 it is owed */
     uint64_t filled_ms; /* monotonic: left_us is of then */
     uint64_t said_ms;   /* when it was logged that it waits */

@@ -12,7 +12,8 @@ struct waiting {
     uint16_t type;
     uint64_t id;
     struct dynbuf payload;
-    bool told; /* it goes when the ledger says that it is written, and not when it was sent */
+    size_t counted; /* bytes of it, once it is whole */
+    bool told;      /* it goes when the ledger says that it is written, and not when it was sent */
 };
 
 struct backlog {
@@ -29,8 +30,10 @@ struct backlog *backlog_new(void)
 
 static void waiting_free(struct waiting *w)
 {
-    if (w->of != NULL)
+    if (w->of != NULL) {
         w->of->records--;
+        w->of->record_bytes -= w->counted;
+    }
     account_unref(w->of);
     dynbuf_free(&w->payload);
 }
@@ -88,7 +91,8 @@ void judge_heard_ledger(struct judge *j)
 static struct waiting *wait_in_line(struct backlog *k, const struct sandbox *s, uint16_t type, uint64_t id)
 {
     struct account *of = s ? s->account : NULL;
-    if (k->n == BACKLOG_FRAMES || k->bytes >= BACKLOG_BYTES || (of && of->records >= BACKLOG_EACH))
+    if (k->n == BACKLOG_FRAMES || k->bytes >= BACKLOG_BYTES ||
+        (of && (of->records >= BACKLOG_EACH || of->record_bytes >= BACKLOG_BYTES_EACH)))
         return NULL;
     struct waiting *w = &k->w[k->n++];
     *w = (struct waiting){.of = of ? account_ref(of) : NULL, .type = type, .id = id};
@@ -98,11 +102,20 @@ static struct waiting *wait_in_line(struct backlog *k, const struct sandbox *s, 
     return w;
 }
 
+/* The last in line is whole. */
+static void count(struct backlog *k)
+{
+    struct waiting *w = &k->w[k->n - 1];
+    w->counted = w->payload.n;
+    k->bytes += w->counted;
+    if (w->of != NULL)
+        w->of->record_bytes += w->counted;
+}
+
 /* Out of the line, at i. */
 static void forget(struct backlog *k, size_t i)
 {
-    size_t n = k->w[i].payload.n;
-    k->bytes -= n < k->bytes ? n : k->bytes;
+    k->bytes -= k->w[i].counted;
     waiting_free(&k->w[i]);
     memmove(&k->w[i], &k->w[i + 1], (--k->n - i) * sizeof(k->w[0]));
 }
@@ -133,7 +146,7 @@ static void commit(struct judge *j, struct dynbuf *b, bool later, bool soon)
         if ((soon ? judge_commit_ledger_soon(j) : judge_commit_ledger(j, -1)) != 0)
             log_error("a record could not be given to the ledger");
     } else if (b != &j->backlog->spill) {
-        j->backlog->bytes += b->n;
+        count(j->backlog);
     }
 }
 
@@ -306,7 +319,7 @@ static bool keep_outcome(struct exchange *x)
         return false;
     w->told = true;
     put_outcome(&w->payload, x, true);
-    k->bytes += w->payload.n;
+    count(k);
     if (dynbuf_ok(&w->payload)) {
         (void)repeat(x->judge, w); /* without a ledger it waits for one */
         return true;

@@ -7,6 +7,7 @@
 #include "proxy/judge/exchange.h"
 
 enum { BACKLOG_FRAMES = 4096, BACKLOG_EACH = 1024 /* of one sandbox */, BACKLOG_BYTES = 8 * 1024 * 1024 };
+enum { BACKLOG_BYTES_EACH = BACKLOG_BYTES / 4 }; /* past this one sandbox's wait no more */
 enum { RECORD_PATH_MAX = 2048, RECORD_TYPE_MAX = 100, RECORD_REFS_MAX = 1024 };
 enum { LEDGER_SILENT_MS = 5000 }; /* it speaks every second when it is spoken to */
 

@@ -373,6 +373,48 @@ static void records_that_wait_are_shared_out(void **state)
     covers("F36");
 }
 
+static void sends(struct play *p, uint64_t xid)
+{
+    give_request(p, xid, POST("/ok", "c"));
+    expect(p, ROLE_LEDGER, M_INTENT, xid);
+    give_bool(p, ROLE_LEDGER, M_INTENT_OK, xid, true);
+    pass_over(p);
+}
+
+/* F36: the same with answers that nobody took, which are large: 40 of them are more than all that may wait. */
+static void answers_that_wait_are_shared_out(void **state)
+{
+    static uint8_t body[ANSWER_KEPT_MAX];
+    const unsigned many = BACKLOG_BYTES / ANSWER_KEPT_MAX + 8;
+    struct wire_answer a = {.status = 201, .reason = SPAN("Created")};
+    struct play p;
+    unsigned own = 0;
+    with_a_neighbour(&p, "allow write POST /ok rule=ok\n");
+    sends(&p, OTHER(1));
+    for (unsigned i = 1; i <= many; i++)
+        sends(&p, XID(i));
+    play_gone(&p, ROLE_LEDGER, 0);
+    for (unsigned i = 1; i <= many; i++) {
+        struct dynbuf *b = from(&p);
+        wire_put_answer(b, &a);
+        msg_put_u64(b, sizeof(body));
+        msg_put_span(b, span_of(body, sizeof(body)));
+        assert_int_equal(give(&p, ROLE_CARRIER, 0, M_KEPT, XID(i), -1), 0);
+        give_result(&p, XID(i), OUTCOME_ANSWERED, 201, true, "");
+    }
+    give_result(&p, OTHER(1), OUTCOME_ANSWERED, 200, true, "");
+    expect_nothing(&p);
+    p.up[ROLE_LEDGER] = true;
+    judge_peer(p.j, ROLE_LEDGER, 0, SPAN_NONE);
+    for (; p.first < p.n && p.out[p.first].id != OTHER(1); own++)
+        expect(&p, ROLE_LEDGER, M_OUTCOME, p.out[p.first].id);
+    assert_int_equal(own, BACKLOG_BYTES_EACH / ANSWER_KEPT_MAX + 1);
+    expect_outcome(&p, OTHER(1), false);
+    pass_over(&p);
+    play_close(&p);
+    covers("F36");
+}
+
 /* F33 F36: what others do for a sandbox, it pays for as well: the keeper's certificates. */
 static void certificates_are_paid_for(void **state)
 {
@@ -419,6 +461,7 @@ int main(void)
         cmocka_unit_test(no_false_silence),
         cmocka_unit_test(what_is_refused_is_refused_to_one),
         cmocka_unit_test(records_that_wait_are_shared_out),
+        cmocka_unit_test(answers_that_wait_are_shared_out),
         cmocka_unit_test(certificates_are_paid_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
