@@ -77,14 +77,14 @@ static enum decode_result refuse(struct decode *d, const char *why)
 }
 
 /* Search what was decoded so far. */
-static enum decode_result look(struct decode *d)
+static enum decode_result look(struct decode *d, bool last)
 {
     if (d->out > DECODE_OUT_MAX)
         return refuse(d, "it decodes to more than can be looked at");
     if (d->out > DECODE_RATIO_FROM && d->out / DECODE_RATIO > d->in)
         return refuse(d, "it decodes to far more than it weighs");
     dynbuf_reset(&d->plain);
-    if (scrub_feed(&d->look, span_of(d->piece, d->have), false, &d->plain) != 0)
+    if (scrub_feed(&d->look, span_of(d->piece, d->have), last, &d->plain) != 0)
         return refuse(d, "no memory to look into it");
     d->have = 0;
     d->clear += d->plain.n;
@@ -119,7 +119,7 @@ static enum decode_result inflate_all(struct decode *d, struct span in)
     d->z.avail_in = (uInt)in.n;
     /* Also without input while the piece is full. With input and room inflate always gets on, if only by bits. */
     while (d->z.avail_in > 0 || d->have == PIECE) {
-        if (d->have == PIECE && look(d) != DECODE_OK)
+        if (d->have == PIECE && look(d, false) != DECODE_OK)
             return DECODE_REFUSED;
         if (d->ended && d->z.avail_in > 0 && next_member(d) != DECODE_OK)
             return DECODE_REFUSED;
@@ -133,7 +133,7 @@ static enum decode_result inflate_all(struct decode *d, struct span in)
         note_edge(d);
         d->ended = rc == Z_STREAM_END;
     }
-    return look(d);
+    return look(d, false);
 }
 
 /* Bytes that were searched as they came wait for what they decode to. */
@@ -169,5 +169,7 @@ enum decode_result decode_feed(struct decode *d, struct span in, bool last, stru
         return DECODE_OK;
     if (!d->ended && d->in > 0)
         return refuse(d, "the encoded body is cut short");
+    if (look(d, true) != DECODE_OK)
+        return DECODE_REFUSED;
     return take(d, SPAN_NONE, true) == DECODE_OK ? give(d, d->in, out) : DECODE_REFUSED;
 }

@@ -12,6 +12,7 @@
  *   form:    [ g0 g1 g2 ... g(stride-1) ........ ]    windows entered: those beginning at 0 .. stride-1
  *   input:   |----------|----------|----------|       windows looked up: at 0, stride, 2 stride ...
  */
+enum { GATHER_FROM = 4096, GATHER_PART = 16 };
 enum { STRIDE_MAX = 32, LONG_FROM = 24, HASH_BITS_MIN = 12, HASH_BITS_MAX = 20 };
 
 struct form {
@@ -348,8 +349,21 @@ static int keep(struct scrub_stream *t, const uint8_t *p, size_t n, size_t hold,
     return dynbuf_add(&t->held, span_of(p + hold, n - hold));
 }
 
+/* What is held is searched again with what comes. Where that is much, small pieces gather first, so that an upstream
+ * cannot have all of it searched for each byte. It rests on lengths and line feeds alone, as the plan does. */
+static bool gathers(const struct scrub_stream *t, struct span in, bool last)
+{
+    return !last && !t->at_once && t->held.n >= GATHER_FROM && t->fresh + in.n < t->held.n / GATHER_PART &&
+           span_index(in, '\n') == in.n;
+}
+
 int scrub_feed(struct scrub_stream *t, struct span in, bool last, struct dynbuf *out)
 {
+    if (gathers(t, in, last)) {
+        t->fresh += in.n;
+        return dynbuf_add(&t->held, in);
+    }
+    t->fresh = 0;
     size_t n = t->held.n + in.n;
     struct ranges r = {.found = 0};
     int rc = -1;

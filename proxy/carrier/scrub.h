@@ -43,6 +43,8 @@ struct scrub_stream {
     struct scrub *set;
     struct dynbuf held; /* a form that is not complete may begin in it; not yet given out */
     size_t covered;     /* the first bytes of held belong to something found already */
+    size_t fresh;       /* the last bytes of held were not searched yet */
+    bool at_once;       /* set by the owner: search with every feed, for it asks what was found behind each */
     uint64_t found;
 };
 

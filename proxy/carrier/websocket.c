@@ -137,6 +137,7 @@ enum walk_next socket_switch(struct exchange *x)
     if (!scrub_is_empty(x->scrub.set)) {
         scrub_begin(&s->seen, x->scrub.set);
         scrub_begin(&s->aside, x->scrub.set);
+        s->seen.at_once = s->aside.at_once = true;
     }
     s->on = x->relayed = true;
     return WALK_NEXT;

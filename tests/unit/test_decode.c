@@ -237,13 +237,48 @@ static void bomb(void **state)
     free(zeros);
 }
 
+/* A long secret at the very end, in small pieces: what gathered last is looked at before the end goes. */
+static void long_secret_at_the_end(void **state)
+{
+    enum { SECRET = 4000, ALL = 12 * SECRET };
+    char *text = malloc(ALL);
+    uint32_t seed = 5;
+    struct dynbuf out;
+    assert_non_null(text);
+    for (size_t i = 0; i < ALL; i++) {
+        seed = seed * 1664525u + 1013904223u;
+        text[i] = (char)('a' + (seed >> 16) % 26);
+    }
+    struct span secret = span_of(text + ALL - SECRET, SECRET);
+    struct scrub *set = scrub_new(&secret, 1, NULL);
+    assert_non_null(set);
+    struct dynbuf in = packed(span_of(text, ALL), 31, 6);
+    struct decode *d = decode_new(DECODE_GZIP, set);
+    assert_non_null(d);
+    dynbuf_init(&out, in.n);
+    bool refused = false;
+    for (size_t at = 0; !refused && at < in.n; at++)
+        refused = decode_feed(d, span_of(in.p + at, 1), false, &out) != DECODE_OK;
+    assert_true(refused || decode_feed(d, SPAN_NONE, true, &out) == DECODE_REFUSED);
+    decode_free(&d);
+    dynbuf_free(&in);
+    dynbuf_free(&out);
+    scrub_unref(&set);
+    free(text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(codings),           cmocka_unit_test(clean_passes_as_it_came),
-        cmocka_unit_test(secret_is_refused), cmocka_unit_test(secret_across_members),
-        cmocka_unit_test(broken_is_refused), cmocka_unit_test(bomb),
-        cmocka_unit_test(beside_the_data),   cmocka_unit_test(empty_blocks),
+        cmocka_unit_test(codings),
+        cmocka_unit_test(clean_passes_as_it_came),
+        cmocka_unit_test(secret_is_refused),
+        cmocka_unit_test(secret_across_members),
+        cmocka_unit_test(broken_is_refused),
+        cmocka_unit_test(bomb),
+        cmocka_unit_test(beside_the_data),
+        cmocka_unit_test(empty_blocks),
+        cmocka_unit_test(long_secret_at_the_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -296,6 +296,48 @@ static void limits(void **state)
     free(big);
 }
 
+/* D6: what waits is not searched again for each byte that comes where it is much; and what is found is the same. */
+static void byte_by_byte(void **state)
+{
+    enum { SECRET = 4000, FEEDS = 3 * 8 * SECRET };
+    char *text = malloc(FEEDS);
+    struct err e;
+    unsigned seed = 11;
+    assert_non_null(text);
+    for (size_t i = 0; i < FEEDS; i++)
+        text[i] = (char)('a' + rnd(&seed) % 26);
+    struct span secret = span_of(text + FEEDS - SECRET, SECRET);
+    struct scrub *set = scrub_new(&secret, 1, &e);
+    assert_non_null(set);
+    struct scrub_stream t, now;
+    struct dynbuf out;
+    size_t turns = 0;
+    dynbuf_init(&out, 2 * (size_t)FEEDS);
+    scrub_begin(&t, set);
+    for (size_t i = 0, before = 0; i < FEEDS; i++, before = out.n) {
+        assert_int_equal(scrub_feed(&t, span_of(text + i, 1), false, &out), 0);
+        turns += out.n != before;
+    }
+    assert_in_range(turns, 2, FEEDS / 1000);
+    assert_int_equal(scrub_feed(&t, SPAN("\n"), false, &out), 0); /* it goes at once */
+    assert_int_equal(out.n, FEEDS + 1);
+    for (size_t i = 0; i < SECRET; i++)
+        assert_int_equal(out.p[FEEDS - SECRET + i], '*');
+    assert_int_equal(t.found, 1);
+    scrub_end(&t);
+    scrub_begin(&now, set);
+    now.at_once = true;
+    dynbuf_reset(&out);
+    assert_int_equal(scrub_feed(&now, span_of(text, FEEDS - 1), false, &out), 0);
+    assert_int_equal(now.found, 0);
+    assert_int_equal(scrub_feed(&now, span_of(text + FEEDS - 1, 1), false, &out), 0);
+    assert_int_equal(now.found, 1);
+    scrub_end(&now);
+    dynbuf_free(&out);
+    scrub_unref(&set);
+    free(text);
+}
+
 /* D39: no room for the result is a failure, not bytes that were not looked at. */
 static void no_room(void **state)
 {
@@ -314,9 +356,10 @@ static void no_room(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(literal),     cmocka_unit_test(base64),  cmocka_unit_test(other_forms),
-        cmocka_unit_test(overlapping), cmocka_unit_test(decoys),  cmocka_unit_test(clean_body),
-        cmocka_unit_test(limits),      cmocka_unit_test(no_room), cmocka_unit_test(default_escapes),
+        cmocka_unit_test(literal),      cmocka_unit_test(base64),  cmocka_unit_test(other_forms),
+        cmocka_unit_test(overlapping),  cmocka_unit_test(decoys),  cmocka_unit_test(clean_body),
+        cmocka_unit_test(limits),       cmocka_unit_test(no_room), cmocka_unit_test(default_escapes),
+        cmocka_unit_test(byte_by_byte),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
