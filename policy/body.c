@@ -190,18 +190,6 @@ static uint8_t low(uint8_t c)
     return c >= 'A' && c <= 'Z' ? c | 0x20 : c;
 }
 
-/* The next character of a key for one that ignores case: the long s is an s to it, and the sign for kelvin a k
- * (Unicode's simple case folding; no other character folds to ASCII). */
-static uint8_t next_folded(struct span key, size_t *at)
-{
-    struct span rest = span_from(key, *at);
-    if (span_starts(rest, SPAN("\xc5\xbf")) || span_starts(rest, SPAN("\xe2\x84\xaa"))) {
-        *at += rest.p[0] == 0xc5 ? 2 : 3;
-        return rest.p[0] == 0xc5 ? 's' : 'k';
-    }
-    return low(key.p[(*at)++]);
-}
-
 /* A reference token with ~0 and ~1 undone. -1: no memory. */
 static int token_name(struct span token, struct arena *a, struct span *out)
 {
@@ -226,7 +214,7 @@ static bool token_is(struct span token, struct span key, bool fold)
             c = token.p[++i] == '0' ? '~' : '/';
         if (k == key.n)
             return false;
-        uint8_t d = fold ? next_folded(key, &k) : key.p[k++];
+        uint8_t d = fold ? spelling_letter(key, &k) : key.p[k++];
         if ((fold ? low(c) : c) != d)
             return false;
     }
@@ -251,7 +239,7 @@ static uint64_t key_of(struct span name)
 {
     uint64_t key = UINT64_C(0xcbf29ce484222325);
     for (size_t i = 0; i < name.n;)
-        key = (key ^ next_folded(name, &i)) * UINT64_C(0x100000001b3);
+        key = (key ^ spelling_letter(name, &i)) * UINT64_C(0x100000001b3);
     return key;
 }
 
@@ -345,6 +333,36 @@ static const struct json *json_at(struct body_view *v, struct span pointer, enum
     return j;
 }
 
+/* A value that is nothing to many is as good as absent to what restricts. */
+static enum fit presence_fits(const struct img_cond *c, bool there, bool empty, bool strictly)
+{
+    if (c->op == COND_ABSENT && !strictly)
+        there &= !empty;
+    return there == (c->op == COND_EXISTS) ? FIT_YES : FIT_NO;
+}
+
+/* The other spellings of a text: those of a long one are not looked for again for each rule. */
+struct json_spelt {
+    const struct json *node;
+    struct json_spelt *next;
+    struct spellings other;
+};
+
+/* NULL: no memory. */
+static const struct spellings *json_spellings(struct body_view *v, const struct json *j, struct span text,
+                                              struct arena *a)
+{
+    struct json_spelt *s = v->spelt;
+    while (s && s->node != j)
+        s = s->next;
+    if (s == NULL && (s = arena_alloc(a, sizeof(*s))) != NULL) {
+        *s = (struct json_spelt){.node = j, .next = v->spelt};
+        spellings_of(text, SPAN_NONE, a, &s->other);
+        v->spelt = s;
+    }
+    return s ? &s->other : NULL;
+}
+
 static enum fit json_fits(struct body_view *v, const struct policy *p, const struct img_cond *c, bool strictly,
                           struct arena *a)
 {
@@ -353,7 +371,8 @@ static enum fit json_fits(struct body_view *v, const struct policy *p, const str
     if (doubt != UNCLEAR_NONE)
         return FIT_MAYBE;
     if (asks_presence(c))
-        return (j != NULL) == (c->op == COND_EXISTS) ? FIT_YES : FIT_NO;
+        return presence_fits(c, j != NULL, j && (j->type == JSON_NULL || (j->type == JSON_STRING && j->text.n == 0)),
+                             strictly);
     if (j == NULL)
         return FIT_NO;
     struct span text = j->type == JSON_BOOL   ? (j->truth ? SPAN("true") : SPAN("false"))
@@ -369,10 +388,8 @@ static enum fit json_fits(struct body_view *v, const struct policy *p, const str
         plain = whole(text, &n); /* 5.0 and 5e0 are 5 to many */
     if (j->type == JSON_STRING && span_index(text, 0) < text.n)
         plain = false; /* to a C program it ends there */
-    struct spellings other;
-    struct value is = {text, plain, &other};
-    if (plain && !strictly && c->op == COND_TEXT)
-        spellings_of(text, SPAN_NONE, a, &other);
+    bool others = plain && !strictly && c->op == COND_TEXT;
+    struct value is = {text, plain, others ? json_spellings(v, j, text, a) : NULL};
     return value_fits(p, c, &is, strictly, a);
 }
 
@@ -418,7 +435,7 @@ static enum fit form_fits(const struct body_view *v, const struct policy *p, con
                           struct arena *a)
 {
     struct span name = img_span(p, c->key);
-    bool seen = false, all = true;
+    bool seen = false, all = true, empty = false;
     enum fit best = FIT_NO;
     uint32_t at = IMG_NONE;
     if (form_in_doubt(v, name))
@@ -426,13 +443,21 @@ static enum fit form_fits(const struct body_view *v, const struct policy *p, con
     for (struct param *one; (one = params_next(&v->form, params_key(name), &at)) != NULL;) {
         struct value is = {one->value, true, strictly ? NULL : param_spellings(one, a)};
         seen = true;
+        empty |= one->value.n == 0;
         enum fit fit = asks_presence(c) ? FIT_YES : value_fits(p, c, &is, strictly, a);
         best = fit > best ? fit : best;
         all &= fit == FIT_YES;
     }
     if (asks_presence(c))
-        return seen == (c->op == COND_EXISTS) ? FIT_YES : FIT_NO;
+        return presence_fits(c, seen, empty, strictly);
     return strictly && !all ? FIT_NO : best;
+}
+
+/* No body is an empty one to many servers, where the method is one that has bodies. */
+static bool may_be_empty(const struct request *r)
+{
+    return !span_eq(r->method, SPAN("GET")) && !span_eq(r->method, SPAN("HEAD")) &&
+           !span_eq(r->method, SPAN("OPTIONS"));
 }
 
 enum fit body_fits(struct body_view *v, const struct policy *p, const struct img_cond *c, const struct request *r,
@@ -443,7 +468,7 @@ enum fit body_fits(struct body_view *v, const struct policy *p, const struct img
     if (key_in_query(v, r, c->kind, img_span(p, c->key), a))
         return FIT_MAYBE;
     switch (v->kind) {
-    case BODY_ABSENT: return FIT_NO;
+    case BODY_ABSENT: return c->op == COND_ABSENT && !strictly && may_be_empty(r) ? FIT_YES : FIT_NO;
     case BODY_JSON: return c->kind == COND_JSON ? json_fits(v, p, c, strictly, a) : strictly ? FIT_NO : FIT_MAYBE;
     case BODY_FORM: return c->kind == COND_FORM ? form_fits(v, p, c, strictly, a) : strictly ? FIT_NO : FIT_MAYBE;
     case BODY_OPEN: break;

@@ -20,6 +20,7 @@ struct body_view {
     const struct json *json;
     struct params form;
     struct params query;        /* of the same request: servers mix the two; of its own looking */
+    struct json_spelt *spelt;   /* other spellings of its texts, of those that were asked about */
     struct json_object *object; /* the members by name, of those that were asked about */
 };
 

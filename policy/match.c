@@ -18,6 +18,15 @@ static bool any_glob(const struct policy *p, struct img_range r, struct span s, 
     return false;
 }
 
+/* Many servers take "/delete" for "/delete/" (B6). */
+static bool fits_bare(struct span text, struct span s)
+{
+    if (text.n < 2 || text.p[text.n - 1] != '/')
+        return false;
+    struct glob g = glob_of(span_first(text, text.n - 1), '/');
+    return glob_match(&g, s, '/', true);
+}
+
 /* The same, where a pattern may be written in another spelling than the request, too. Without memory it fits. */
 static bool any_spelling(const struct ask *k, struct img_range r, struct span s)
 {
@@ -25,13 +34,15 @@ static bool any_spelling(const struct ask *k, struct img_range r, struct span s)
         return true;
     for (uint32_t i = 0; i < r.n; i++) {
         struct span text = glob_at(k->p, r.first + i).text, is;
+        if (fits_bare(text, s))
+            return true;
         if (span_index(text, '%') == text.n)
             continue;
         for (int slashes = 0; slashes < 2; slashes++) {
             if (path_decoded(text, slashes, k->arena, &is) != 0)
                 return true;
             struct glob g = glob_of(is, '/');
-            if (glob_match(&g, s, '/', true))
+            if (glob_match(&g, s, '/', true) || fits_bare(is, s))
                 return true;
         }
     }

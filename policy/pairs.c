@@ -83,6 +83,12 @@ static bool names_are(const struct ask *k, const struct img_match *m, struct par
     return whole == ps->whole && pieces == ps->pieces;
 }
 
+/* One of these names, or none: many servers drop what has no name. */
+static bool may_be(const struct params *ps, const struct param *one)
+{
+    return one->met == ps->question || one->name.n == 0;
+}
+
 /* Else: some server may take all of them, or all of what a ';' parts of one, for these names. */
 static bool names_may_be(const struct ask *k, const struct img_match *m, struct params *ps)
 {
@@ -93,10 +99,10 @@ static bool names_may_be(const struct ask *k, const struct img_match *m, struct 
             one->met = ps->question;
     }
     for (size_t i = 0; i < ps->n; i += 1 + ps->v[i].pieces) {
-        bool parts = ps->v[i].pieces > 0;
+        bool parts = ps->v[i].parted; /* of a ';' by itself nothing at all */
         for (size_t n = 1; n <= ps->v[i].pieces; n++)
-            parts &= ps->v[i + n].met == ps->question;
-        if (!parts && ps->v[i].met != ps->question)
+            parts &= may_be(ps, &ps->v[i + n]);
+        if (!parts && !may_be(ps, &ps->v[i]))
             return false;
     }
     return true;

@@ -4,22 +4,6 @@
 
 /* ---- names ---- */
 
-/* The next character of a name for one that ignores case: the long s is an s to it, and the sign for kelvin a k
- * (Unicode's simple case folding; no other character folds to ASCII). */
-static uint8_t folded(struct span name, size_t *at)
-{
-    uint8_t c = name.p[*at];
-    if (c == 0xc5 || c == 0xe2) {
-        struct span rest = span_from(name, *at);
-        if (span_starts(rest, SPAN("\xc5\xbf")) || span_starts(rest, SPAN("\xe2\x84\xaa"))) {
-            *at += c == 0xc5 ? 2 : 3;
-            return c == 0xc5 ? 's' : 'k';
-        }
-    }
-    ++*at;
-    return c >= 'A' && c <= 'Z' ? c | 0x20 : c;
-}
-
 /* Bytes that do not tell two names apart for everybody: PHP makes an underscore of '.', ' ' and a '[' that nothing
  * closes, and cuts blanks in front; Rack cuts brackets in front. */
 static bool is_unsure(uint8_t c)
@@ -33,7 +17,7 @@ uint64_t params_key(struct span want)
 {
     uint64_t key = key_begin;
     for (size_t i = 0; i < want.n;) {
-        uint8_t c = folded(want, &i);
+        uint8_t c = spelling_letter(want, &i);
         if (!is_unsure(c))
             key = (key ^ c) * key_prime;
     }
@@ -50,16 +34,15 @@ static void add_key(struct params *ps, uint64_t key, size_t param)
 }
 
 /* The keys of a name: of all of it, and of what is in front of each '['. */
-static void add_keys(struct params *ps, size_t param)
+static void add_keys(struct params *ps, size_t param, struct span name)
 {
-    struct span name = ps->v[param].name;
     uint64_t key = key_begin, last = 0;
     for (size_t i = 0; i < name.n;) {
         if (name.p[i] == '[' && key != last) {
             add_key(ps, key, param);
             last = key;
         }
-        uint8_t c = folded(name, &i);
+        uint8_t c = spelling_letter(name, &i);
         if (!is_unsure(c))
             key = (key ^ c) * key_prime;
     }
@@ -67,12 +50,19 @@ static void add_keys(struct params *ps, size_t param)
         add_key(ps, key, param);
 }
 
+static size_t most_keys(struct span name)
+{
+    size_t n = 1;
+    for (; name.n; name = span_from(name, span_index(name, '[') + 1))
+        n++;
+    return n;
+}
+
 static void build_index(struct params *ps, struct arena *a)
 {
-    size_t most = ps->n, slots = 16;
+    size_t most = 0, slots = 16;
     for (size_t i = 0; i < ps->n; i++)
-        for (struct span s = ps->v[i].name; s.n; s = span_from(s, span_index(s, '[') + 1))
-            most++;
+        most += most_keys(ps->v[i].name) + (ps->v[i].again.n ? most_keys(ps->v[i].again) : 0);
     most = most < PARAM_KEYS_MAX ? most : PARAM_KEYS_MAX;
     while (slots < 2 * most)
         slots *= 2;
@@ -84,8 +74,11 @@ static void build_index(struct params *ps, struct arena *a)
     }
     ps->slots = slots;
     memset(ps->slot, 0xff, slots * sizeof(*ps->slot));
-    for (size_t i = 0; i < ps->n; i++)
-        add_keys(ps, i);
+    for (size_t i = 0; i < ps->n; i++) {
+        add_keys(ps, i, ps->v[i].name);
+        if (ps->v[i].again.n)
+            add_keys(ps, i, ps->v[i].again);
+    }
     for (size_t i = ps->nkeys; i > 0; i--) {
         uint32_t *slot = &ps->slot[ps->key[i - 1].key % slots];
         ps->key[i - 1].next = *slot;
@@ -111,8 +104,11 @@ static struct param *add_param(struct params *ps, struct span text, bool piece, 
     struct span name, value;
     (void)span_cut(text, '=', &name, &value);
     *one = (struct param){.raw = value, .parted = !piece && span_index(text, ';') < text.n, .piece = piece};
-    if (spelling_decode(name, true, a, &one->name) != 0 || spelling_decode(value, true, a, &one->value) != 0)
+    if (spelling_decode(name, true, a, &one->name) != 0 || spelling_decode(value, true, a, &one->value) != 0 ||
+        spelling_decode(one->name, true, a, &one->again) != 0)
         ps->failed = true;
+    if (span_eq(one->again, one->name))
+        one->again = SPAN_NONE;
     ps->doubtful |= name.n != one->name.n && utf8_run(one->name) != one->name.n;
     return one;
 }

@@ -7,6 +7,7 @@
 
 struct param {
     struct span name, value; /* decoded */
+    struct span again;       /* the name decoded once more, where that makes another one */
     struct span raw;         /* the value as it came */
     size_t pieces;           /* so many follow that to some servers stand in its place */
     bool parted, piece;      /* there is a ';' in it; it is one of those that it parts */
@@ -39,7 +40,7 @@ void params_of_query(struct params *ps, struct span query, struct arena *a);
 int params_of_form(struct params *ps, struct span body, struct arena *a) MUSTCHECK;
 
 /* The parameters that some server may take for this one: the same name in another spelling, or a member of it, as in
- * a[] and a[b]. *at: IMG_NONE to begin with. NULL: no more. */
+ * a[] and a[b]; also decoded once more. *at: IMG_NONE to begin with. NULL: no more. */
 struct param *params_next(const struct params *ps, uint64_t key, uint32_t *at);
 uint64_t params_key(struct span want);
 

@@ -23,6 +23,24 @@ bool spelling_of_name(struct span name, struct span want)
     return true;
 }
 
+uint8_t spelling_letter(struct span s, size_t *at)
+{
+    static const struct {
+        struct span is;
+        uint8_t letter;
+    } others[] = {
+        {SPAN("\xc5\xbf"), 's'}, {SPAN("\xe2\x84\xaa"), 'k'}, {SPAN("\xc4\xb1"), 'i'}, {SPAN("\xc4\xb0"), 'i'}};
+    uint8_t c = s.p[*at];
+    if (c == 0xc4 || c == 0xc5 || c == 0xe2)
+        for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+            if (span_starts(span_from(s, *at), others[i].is)) {
+                *at += others[i].is.n;
+                return others[i].letter;
+            }
+    ++*at;
+    return c >= 'A' && c <= 'Z' ? c | 0x20 : c;
+}
+
 /* ---- escapes ---- */
 
 static int nibble(uint8_t c)
@@ -49,19 +67,19 @@ int spelling_decode(struct span s, bool plus, struct arena *a, struct span *out)
     return 0;
 }
 
-/* ---- blanks ---- */
+/* ---- blanks and letters ---- */
 
 static bool is_blank(uint8_t c)
 {
     return c <= ' ' || c == 0x7f;
 }
 
-/* Nothing in front or behind, and between words one space. */
+/* Nothing in front or behind, and between words one space; nothing above ASCII that may be a letter of it. */
 static bool is_tidy(struct span s)
 {
     bool before = true;
     for (size_t i = 0; i < s.n; i++) {
-        if (is_blank(s.p[i]) && (before || s.p[i] != ' '))
+        if ((is_blank(s.p[i]) && (before || s.p[i] != ' ')) || s.p[i] == 0xc4 || s.p[i] == 0xc5 || s.p[i] == 0xe2)
             return false;
         before = is_blank(s.p[i]);
     }
@@ -77,11 +95,13 @@ static int tidy(struct span s, struct arena *a, struct span *out)
     size_t n = 0;
     if (dst == NULL)
         return -1;
-    for (size_t i = 0; i < s.n; i++)
-        if (!is_blank(s.p[i]))
-            dst[n++] = s.p[i];
+    for (size_t i = 0; i < s.n;) {
+        uint8_t c = s.p[i], letter = spelling_letter(s, &i);
+        if (!is_blank(c))
+            dst[n++] = c < 0x80 ? c : letter;
         else if (n && dst[n - 1] != ' ')
             dst[n++] = ' ';
+    }
     n -= n && dst[n - 1] == ' ';
     *out = span_of(dst, n);
     return 0;
@@ -208,15 +228,14 @@ void spellings_of(struct span value, struct span raw, struct arena *a, struct sp
     }
 }
 
-/* A literal in the spelling that values are brought to; empty: no other than it is written in. */
-static struct span plain_literal(struct span want, char text[NUMBER_MAX], struct arena *a)
+/* A literal in the spelling that values are brought to. -1: no memory. */
+static int plain_literal(struct span want, char text[NUMBER_MAX], struct arena *a, struct span *is)
 {
-    struct span is;
-    if (tidy(want, a, &is) != 0)
-        return SPAN_NONE;
-    size_t n = whole_number(is, text);
-    is = n ? span_of(text, n) : is;
-    return span_eq(is, want) ? SPAN_NONE : is;
+    if (tidy(want, a, is) != 0)
+        return -1;
+    size_t n = whole_number(*is, text);
+    *is = n ? span_of(text, n) : *is;
+    return 0;
 }
 
 bool spelling_same(struct span value, struct span want, struct arena *a)
@@ -224,8 +243,8 @@ bool spelling_same(struct span value, struct span want, struct arena *a)
     char text[NUMBER_MAX];
     if (span_ieq(value, want))
         return true;
-    struct span plain = plain_literal(want, text, a);
-    return plain.n && span_ieq(value, plain);
+    struct span plain;
+    return plain_literal(want, text, a, &plain) != 0 || (!span_eq(plain, want) && span_ieq(value, plain));
 }
 
 bool spelling_fits(const struct policy *p, struct img_range globs, struct span value, struct arena *a)

@@ -89,12 +89,27 @@ static bool is_override_name(struct span name)
     if (name.n < 7 || name.n > 22)
         return false;
     return spelling_of_name(name, SPAN("x-http-method-override")) || spelling_of_name(name, SPAN("x-http-method")) ||
-           spelling_of_name(name, SPAN("x-method-override")) || spelling_of_name(name, SPAN("-method")) ||
-           spelling_of_name(name, SPAN("%24method"));
+           spelling_of_name(name, SPAN("x-method-override")) || spelling_of_name(name, SPAN("-method"));
+}
+
+/* Of a query: decoded, without what PHP and Rack cut off in front, and without the brackets of a list. */
+static bool is_override_param(struct span name, struct arena *a)
+{
+    for (unsigned again = 0; again < 2; again++) {
+        if (spelling_decode(name, true, a, &name) != 0)
+            return true;
+        struct span is = name;
+        while (is.n && (is.p[0] <= ' ' || is.p[0] == '[' || is.p[0] == ']'))
+            is = span_from(is, 1);
+        is = span_first(is, span_index(is, '['));
+        if (is_override_name(span_trim(span_first(is, span_index(is, ']')))))
+            return true;
+    }
+    return false;
 }
 
 /* Does anything ask the server to take another method than the one that stands there (B1, B2)? */
-static bool overrides_method(const struct request *r)
+static bool overrides_method(const struct request *r, struct arena *a)
 {
     for (size_t i = 0; i < r->nfields; i++) {
         struct span name = r->fields[i].name;
@@ -107,7 +122,7 @@ static bool overrides_method(const struct request *r)
         while (param.n) {
             struct span piece = span_first(param, span_index(param, ';'));
             param = span_from(param, piece.n + 1);
-            if (is_override_name(span_first(piece, span_index(piece, '='))))
+            if (is_override_param(span_first(piece, span_index(piece, '=')), a))
                 return true;
         }
     }
@@ -168,6 +183,17 @@ static struct span resource_template(const struct policy *p, const struct img_pa
     return SPAN_NONE;
 }
 
+static void unclear(struct class *c, enum unclear_cause why)
+{
+    c->bad = "unclassified";
+    c->unclear = (uint8_t)why;
+}
+
+static bool ends_folded(struct span s, struct span end)
+{
+    return s.n >= end.n && span_ieq(span_from(s, s.n - end.n), end);
+}
+
 static int fill_words(const struct policy *p, const struct img_pack *k, const struct img_op *row,
                       const struct request *r, struct span path, struct arena *a, struct class *c)
 {
@@ -180,6 +206,8 @@ static int fill_words(const struct policy *p, const struct img_pack *k, const st
     for (size_t i = 0; strip.n && i < ncap; i++)
         if (span_ends(cap[i], strip))
             cap[i].n -= strip.n;
+        else if (ends_folded(cap[i], strip))
+            unclear(c, UNCLEAR_PATH); /* "app.GIT" is app to some servers, and another to others (B8) */
     struct span text = resource_template(p, k, row, r->host);
     if (text.n)
         rc |= fill(a, text, r, cap, ncap, &c->resource);
@@ -196,12 +224,6 @@ static bool method_listed(const struct policy *p, struct img_range methods, stru
             return true;
     }
     return methods.n == 0;
-}
-
-static void unclear(struct class *c, enum unclear_cause why)
-{
-    c->bad = "unclassified";
-    c->unclear = (uint8_t)why;
 }
 
 static void by_body(const struct request *r, const struct img_op *row, struct arena *a, struct class *c)
@@ -275,7 +297,7 @@ size_t classify(const struct policy *p, const struct request *r, struct span pat
     }
     if (n == 0)
         out[n++] = (struct class){.op = rest_op(r->method), .effect = rest_effect(r->method, r->has_body)};
-    if (!overrides_method(r))
+    if (!overrides_method(r, a))
         return n;
     /* The same request twice: as it stands, and as the server may take it. */
     out[n] = (struct class){.op = SPAN("http.override"),

@@ -63,9 +63,15 @@ def fits(m, q, count=all):
         "query": lambda v: all(n in dict(q["query"]) and count(x in w for k, x in q["query"] if k == n)
                                    for n, w in v.items()),
         "query_names": lambda v: all(k in v for k, _ in q["query"]) and len(dict(q["query"])) == len(q["query"]),
-        "form": lambda v: q["form"] is not None and all(cond(c, q["form"].get(c["field"])) for c in v),
-        "json": lambda v: q["json"] is not None and all(cond(c, q["json"].get(c["pointer"][1:])) for c in v),
+        "form": lambda v: of_body(v, q["form"], lambda c: c["field"]),
+        "json": lambda v: of_body(v, q["json"], lambda c: c["pointer"][1:]),
     }
+
+    def of_body(v, body, key):
+        """No body is an empty one to what stops, where the method is one that has bodies."""
+        none = count is any and q["form"] is None and q["json"] is None and q["method"] not in ("GET", "HEAD", "OPTIONS")
+        body = {} if none and all(c.get("absent") for c in v) else body
+        return body is not None and all(cond(c, body.get(key(c))) for c in v)
     return all(checks[k](v) for k, v in m.items())
 
 
@@ -80,12 +86,13 @@ def cond(c, value):
 
 
 def decide(rules, q):
-    best = "none"
+    best, also = "none", False
     for r in rules:
         allow, deny = r["decide"] == "allow", r["decide"] == "deny"
         if fits(r["match"], q, any if deny else all) and not any(fits(x, q, any if allow else all) for x in r["except"]):
             best = min(best, r["decide"], key=["deny", "hold", "allow", "none"].index)
-    return "deny" if best == "none" else best
+        also |= r["decide"] == "hold" and fits(r["match"], q, any) and not any(fits(x, q, all) for x in r["except"])
+    return "deny" if best == "none" else "hold" if best == "allow" and also else best
 
 
 # ---- random ones ----

@@ -170,6 +170,7 @@ def values(v):
     yield f"{v}\t "
     yield v.replace(" ", "  ")
     yield v.replace(" ", "\t")
+    yield v.replace("i", "ı")  # whose upper case is an I
 
 
 def queries(pairs):
@@ -178,7 +179,7 @@ def queries(pairs):
         others = [f"{a}={urllib.parse.quote(b, safe=SAFE_FORM)}" for n, (a, b) in enumerate(pairs) if n != i]
         for one in (f"{k}={quoted}&{k}=other", f"{k}=other&{k}={quoted}", f"{k.upper()}={quoted}", f"{k}[]={quoted}", f"{k}[x]={quoted}",
                     f"{escaped(k, 'amode_b', 1)}={escaped(v.replace('%', '%25').replace(' ', '%20'), 'aonb5+', 1)}", f"{k}={urllib.parse.quote(quoted)}",
-                    f"{k}={quoted.replace('%20', '+')}", f"{k}={quoted};z=1", f"z=1;{k}={quoted}", f"{k.replace('_', '.')}={quoted}",
+                    f"{k}={quoted.replace('%20', '+')}", f"{k}={quoted};z=1", f"z=1;{k}={quoted}", f"%25{ord(k[0]):x}{k[1:]}={quoted}", f"{k.replace('_', '.')}={quoted}",
                     *(f"{k}={urllib.parse.quote(w)}" for w in values(v))):
             yield "&".join([*others, one])
             yield "&".join([one, *others])
@@ -205,7 +206,7 @@ def forms(form):
         quoted = urllib.parse.quote_plus(v, safe=SAFE_FORM)
         others = [f"{a}={urllib.parse.quote_plus(b, safe=SAFE_FORM)}" for a, b in form.items() if a != k]
         for one in (f"{k}={quoted}&{k}=other", f"{k}=other&{k}={quoted}", f"{k.upper()}={quoted}", f"{k}[]={quoted}", f"{escaped(k, 'amode_b', 1)}={quoted}",
-                    f"{k}={quoted}%00", f"{k}={quoted}%00x", f"{k}={quoted};z=1", f"{k}={urllib.parse.quote(quoted)}", f"{k.replace('_', '.')}={quoted}",
+                    f"%25{ord(k[0]):x}{k[1:]}={quoted}", f"{k}={quoted}%00", f"{k}={quoted}%00x", f"{k}={quoted};z=1", f"{k}={urllib.parse.quote(quoted)}", f"{k.replace('_', '.')}={quoted}",
                     *(f"{k}={urllib.parse.quote(w)}" for w in values(v))):
             yield "&".join([*others, one])
 

@@ -7,13 +7,14 @@
 
 #include <cmocka.h>
 
+#include "policy/spelling.h"
 #include "policy_kit.h"
 
 static const char rules[] =
     "version: 1\n"
-    "packs: [npm@1]\n"
+    "packs: [npm@1, git@1, pypi@1]\n"
     "rules:\n"
-    "  - { id: all, match: { host: [a.test, registry.npmjs.org] }, decide: allow }\n"
+    "  - { id: all, match: { host: [a.test, registry.npmjs.org, upload.pypi.org] }, decide: allow }\n"
     "  - { id: iam, match: { host: a.test, path: \"/v1/projects/*:setIamPolicy\" }, decide: deny }\n"
     "  - { id: core, match: { host: a.test, path: /v1/teams/@core/members }, decide: hold }\n"
     "  - { id: odd, match: { host: a.test, path: \"/v1/odd%20name%3Ax\" }, decide: deny }\n"
@@ -30,7 +31,18 @@ static const char rules[] =
     "  - { id: many, match: { host: a.test, path: /json, json: [{ pointer: /num, equals: \"5\" }] }, decide: deny }\n"
     "  - { id: form, match: { host: a.test, path: /form, form: [{ field: mode, equals: wipe }] }, decide: deny }\n"
     "  - { id: five, match: { host: a.test, path: /form, form: [{ field: num, equals: \"5\" }] }, decide: deny }\n"
-    "  - { id: query, match: { host: a.test, query: { mode: [wipe, \"7\"] } }, decide: deny }\n";
+    "  - { id: query, match: { host: a.test, query: { mode: [wipe, \"7\"] } }, decide: deny }\n"
+    "  - { id: shut, match: { host: a.test, path: [/shut/, \"/shut/*/x%21/\"] }, decide: deny }\n"
+    "  - { id: app, match: { resource: \"git:a.test/acme/app\" }, decide: deny }\n"
+    "  - { id: upload, match: { op: pypi.upload }, decide: deny }\n"
+    "  - { id: delete, match: { host: a.test, method: DELETE }, decide: deny }\n"
+    "  - { id: only, match: { host: a.test, path: /only, query_names: [a] }, decide: deny }\n"
+    "  - { id: every, match: { host: a.test, path: /every, query_names: [] }, decide: deny }\n"
+    "  - { id: nokey, match: { host: a.test, path: /once, form: [{ field: key, absent: true }] }, "
+    "decide: deny }\n"
+    "  - { id: nodry, match: { host: a.test, path: /dry, method: POST, json: [{ pointer: /dry, absent: true }] }, "
+    "decide: hold }\n"
+    "  - { id: spaced, match: { host: a.test, query: { w: \"a  b\" } }, decide: deny }\n";
 
 static enum verdict ask(struct kit *k, const char *method, const char *url, const char *fields, const char *body)
 {
@@ -79,6 +91,13 @@ static void paths(void **state)
         {"GET", "https://a.test/less/a+b", NULL, NULL, VERDICT_ALLOW, true},
         {"GET", "https://a.test/less/a%2Bb", NULL, NULL, VERDICT_DENY, true}, /* what takes away is what is written */
         {"GET", "https://a.test/less/x/", NULL, NULL, VERDICT_DENY, true},
+        {"GET", "https://a.test/shut", NULL, NULL, VERDICT_DENY, true}, /* a pattern with a slash at its end */
+        {"GET", "https://a.test/Shut;a=1", NULL, NULL, VERDICT_DENY, true},
+        {"GET", "https://a.test/shut/a/x!", NULL, NULL, VERDICT_DENY, true},
+        {"GET", "https://a.test/shut/a", NULL, NULL, VERDICT_ALLOW, true},
+        {"GET", "https://a.test/acme/app.git/info/refs?service=git-upload-pack", NULL, NULL, VERDICT_DENY, true},
+        {"GET", "https://a.test/acme/app.GIT/info/refs?service=git-upload-pack", NULL, NULL, VERDICT_DENY, true},
+        {"GET", "https://a.test/acme/apps.git/info/refs?service=git-upload-pack", NULL, NULL, VERDICT_ALLOW, true},
         {"GET", "https://a.test/a/%2E%2E/b", NULL, NULL, VERDICT_DENY, true},
         {"GET", "https://a.test/a/..%3Fx", NULL, NULL, VERDICT_DENY, true},
     };
@@ -97,6 +116,12 @@ static void resources(void **state)
         {"PUT", "https://registry.npmjs.org/-/package/@x%2Fy/dist-tags/latest", NULL, "1", VERDICT_HOLD, true},
         {"PUT", "https://registry.npmjs.org/-/package/%40x%2Fy/dist-tags/latest", NULL, "1", VERDICT_HOLD, true},
         {"PUT", "https://registry.npmjs.org/-%2Fpackage%2Fx%2Fdist-tags%2Flatest", NULL, "1", VERDICT_HOLD, true},
+        {"POST", "https://upload.pypi.org/legacy/", NULL, "x", VERDICT_DENY, true},
+        {"POST", "https://upload.pypi.org/legacy", NULL, "x", VERDICT_DENY, true},
+        {"POST", "https://upload.pypi.org//legacy", NULL, "x", VERDICT_DENY, true},
+        {"POST", "https://upload.pypi.org/legacy//", NULL, "x", VERDICT_DENY, true},
+        {"POST", "https://upload.pypi.org/legacy;x", NULL, "x", VERDICT_DENY, true},
+        {"POST", "https://upload.pypi.org/other", NULL, "x", VERDICT_ALLOW, true},
         {"GET", "https://registry.npmjs.org/@corp/app", NULL, NULL, VERDICT_DENY, true},
         {"GET", "https://registry.npmjs.org/%40corp%2Fapp", NULL, NULL, VERDICT_DENY, true},
         {"GET", "https://registry.npmjs.org/@x%2Fy", NULL, NULL, VERDICT_ALLOW, true},
@@ -195,6 +220,84 @@ static void bodies(void **state)
     RUN(rows, "B63");
 }
 
+/* A name in another spelling, and what is no name at all. */
+static void names(void **state)
+{
+    static const struct row rows[] = {
+        {"GET", "https://a.test/q?%6Dode=wipe", NULL, NULL, VERDICT_DENY, true},
+        {"GET", "https://a.test/q?mod%2565=wipe", NULL, NULL, VERDICT_DENY, true},
+        {"GET", "https://a.test/q?mode%255B0%255D=wipe", NULL, NULL, VERDICT_DENY, true},
+        {"GET", "https://a.test/q?mod%65x=wipe", NULL, NULL, VERDICT_ALLOW, true},
+        {"POST", "https://a.test/form", FORM, "mod%2565=wipe", VERDICT_DENY, true},
+        {"GET", "https://a.test/only?a=1", NULL, NULL, VERDICT_DENY, true},
+        {"GET", "https://a.test/only?%2561=1", NULL, NULL, VERDICT_DENY, true},
+        {"GET", "https://a.test/only?a=1&=2", NULL, NULL, VERDICT_DENY, true},
+        {"GET", "https://a.test/only?a=1&b=2", NULL, NULL, VERDICT_ALLOW, true},
+        {"GET", "https://a.test/every", NULL, NULL, VERDICT_DENY, true},
+        {"GET", "https://a.test/every?;", NULL, NULL, VERDICT_DENY, true},
+        {"GET", "https://a.test/every?=", NULL, NULL, VERDICT_DENY, true},
+        {"GET", "https://a.test/every?;b", NULL, NULL, VERDICT_ALLOW, true},
+        {"POST", "https://a.test/x?_method=DELETE", NULL, "x", VERDICT_DENY, true},
+        {"POST", "https://a.test/x?+_method=DELETE", NULL, "x", VERDICT_DENY, true},
+        {"POST", "https://a.test/x?%20_method=DELETE", NULL, "x", VERDICT_DENY, true},
+        {"POST", "https://a.test/x?_method%5B%5D=DELETE", NULL, "x", VERDICT_DENY, true},
+        {"POST", "https://a.test/x?[_method]=DELETE", NULL, "x", VERDICT_DENY, true},
+        {"POST", "https://a.test/x?a;%255Fmethod=DELETE", NULL, "x", VERDICT_DENY, true},
+        {"POST", "https://a.test/x?%24method=DELETE", NULL, "x", VERDICT_DENY, true},
+        {"POST", "https://a.test/x?method=list", NULL, "x", VERDICT_ALLOW, true},
+    };
+    (void)state;
+    RUN(rows, "B60");
+}
+
+/* What is nothing, or is not there at all, is absent to what restricts. */
+static void absent(void **state)
+{
+    static const struct row rows[] = {
+        {"POST", "https://a.test/once", FORM, "key=1", VERDICT_ALLOW, true},
+        {"POST", "https://a.test/once", FORM, "a=1", VERDICT_DENY, true},
+        {"POST", "https://a.test/once", FORM, "a=1&key=", VERDICT_DENY, true},
+        {"POST", "https://a.test/once", FORM, "a=1&key", VERDICT_DENY, true},
+        {"POST", "https://a.test/once", FORM, "key=1&key=", VERDICT_DENY, true},
+        {"POST", "https://a.test/once", NULL, NULL, VERDICT_DENY, true},
+        {"PUT", "https://a.test/once", NULL, NULL, VERDICT_DENY, true},
+        {"GET", "https://a.test/once", NULL, NULL, VERDICT_ALLOW, true},
+        {"POST", "https://a.test/dry", JSON, "{\"dry\": true}", VERDICT_ALLOW, true},
+        {"POST", "https://a.test/dry", JSON, "{}", VERDICT_HOLD, true},
+        {"POST", "https://a.test/dry", JSON, "{\"dry\": null}", VERDICT_HOLD, true},
+        {"POST", "https://a.test/dry", JSON, "{\"dry\": \"\"}", VERDICT_HOLD, true},
+        {"POST", "https://a.test/dry", NULL, NULL, VERDICT_HOLD, true},
+    };
+    (void)state;
+    RUN(rows, "B63");
+}
+
+/* A letter above ASCII that is one of it to who changes its case. */
+static void letters(void **state)
+{
+    static const struct row rows[] = {
+        {"POST", "https://a.test/json", JSON, "{\"mode\": \"w\xc4\xb1pe\"}", VERDICT_DENY, true},
+        {"POST", "https://a.test/json", JSON, "{\"mode\": \"W\\u0130PE\"}", VERDICT_DENY, true},
+        {"POST", "https://a.test/form", FORM, "mode=w%C4%B1pe", VERDICT_DENY, true},
+        {"GET", "https://a.test/q?mode=w%C4%B1pe", NULL, NULL, VERDICT_DENY, true},
+        {"GET", "https://a.test/q?mode=w%C4%B2pe", NULL, NULL, VERDICT_ALLOW, true},
+    };
+    (void)state;
+    RUN(rows, "B63");
+}
+
+/* A literal whose plain spelling cannot be made: nobody knows, and so it fits. */
+static void without_memory(void **state)
+{
+    struct arena none;
+    (void)state;
+    arena_init(&none, 0);
+    assert_true(spelling_same(SPAN("a b"), SPAN("a  b"), &none));
+    assert_true(spelling_same(SPAN("x"), SPAN("a  b"), &none));
+    assert_false(spelling_same(SPAN("x"), SPAN("a b"), &none));
+    arena_free(&none);
+}
+
 /* A credential goes only where every reading of the path is one that its only: names. */
 static void narrowing(void **state)
 {
@@ -226,8 +329,10 @@ static void narrowing(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(paths),  cmocka_unit_test(resources),
-                                       cmocka_unit_test(fields), cmocka_unit_test(fields_that_allow),
-                                       cmocka_unit_test(bodies), cmocka_unit_test(narrowing)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(paths),          cmocka_unit_test(resources),
+                                       cmocka_unit_test(fields),         cmocka_unit_test(fields_that_allow),
+                                       cmocka_unit_test(bodies),         cmocka_unit_test(names),
+                                       cmocka_unit_test(absent),         cmocka_unit_test(letters),
+                                       cmocka_unit_test(without_memory), cmocka_unit_test(narrowing)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
