@@ -48,7 +48,9 @@ static struct child *front_of(struct parent *p, const char *sandbox)
     for (struct child *c = p->children; c != NULL; c = c->next)
         if (c->role == ROLE_FRONT && ++n && c->chan != NULL && !c->leaving && strcmp(c->info, sandbox) == 0)
             return c; /* one without a channel has died and is only not reaped yet */
-    if (n >= FRONTS_MAX || p->stopping) {
+    if (p->stopping)
+        return NULL;
+    if (n >= FRONTS_MAX) {
         log_warn("no front for %s: %zu are running; close sandboxes that are not used", sandbox, n);
         return NULL;
     }
