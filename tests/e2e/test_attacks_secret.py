@@ -200,7 +200,7 @@ def no_credential_goes_over_cleartext(rig, transport):
         sent = fields_of(rig.passed("D16 http has a rule without it", wire.talk(wire.head("GET", "/ok"), 1), [("GET", "/ok", b"")])[0])
         assert "authorization" not in sent and rig.secret not in str(sent), sent
     if transport in ("connect", "unix", "reload"):
-        got = rig.plain(f"CONNECT {at} HTTP/1.1\r\nHost: {at}\r\n{{A}}\r\nGET /ok HTTP/1.1\r\nHost: {at}\r\n\r\n".encode(), transport)
+        got = rig.plain(f"CONNECT {at} HTTP/1.1\r\nHost: {at}\r\n{{A}}\r\nGET /ok HTTP/1.1\r\nHost: {at}\r\nConnection: close\r\n\r\n".encode(), transport)
         rig.holds("D16 plaintext in a tunnel", got.closed and not rig.arrived() and got.data.count(b"HTTP/1.1 2") <= 1, got)
     elif transport == "later":
         wire = rig.open(transport)
