@@ -59,14 +59,6 @@ int cli_usage(const struct cli_verb *v)
     return CLI_USAGE;
 }
 
-int cli_usage_of(const char *name)
-{
-    for (const struct cli_verb *v = cli_verbs; v->name; v++)
-        if (strcmp(v->name, name) == 0)
-            return cli_usage(v);
-    abort();
-}
-
 /* --- help ----------------------------------------------------------------------- */
 
 static void option_help(const struct cli_option *o)

@@ -318,13 +318,13 @@ int doctor_main(const struct cli_call *c)
 {
     static const char *const places[] = {"1.1.1.1:443", "[2606:4700:4700::1111]:443", NULL};
     const char *direct[DIRECT_MAX + 1];
-    size_t ndirect = cli_values(c, "direct", direct, DIRECT_MAX);
+    size_t ndirect = cli_values(c, "direct", direct, DIRECT_MAX + 1);
     struct doctor d = {.dir = ""};
     struct err e;
 
-    direct[ndirect] = NULL;
-    if (ndirect && !cli_flag(c, "from-sandbox"))
+    if (ndirect > DIRECT_MAX || (ndirect && !cli_flag(c, "from-sandbox")))
         return cli_usage(c->verb);
+    direct[ndirect] = NULL;
     findings_begin(&d.f, c->json);
     if (cli_flag(c, "from-sandbox")) {
         doctor_sandbox(&d.f, ndirect ? direct : places);

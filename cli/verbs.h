@@ -8,7 +8,7 @@
 
 #include "cli/exit.h"
 
-enum { CLI_GIVEN_MAX = 256 }; /* options on one command line */
+enum { CLI_GIVEN_MAX = 64 }; /* options on one command line; one more is refused, so no list of values is cut */
 
 struct cli_option {
     const char *name, *arg, *help; /* without dashes; what its value is called, NULL: it has none; one line */
@@ -72,8 +72,6 @@ const char *cli_nearest(const char *wrong, const char *const *names);
 
 /* "usage: ..." of this verb on stderr; CLI_USAGE. */
 int cli_usage(const struct cli_verb *v);
-/* The same by its name, which is in the table. */
-int cli_usage_of(const char *name);
 /* All of a verb on stdout. */
 void cli_help_verb(const struct cli_verb *v);
 /* The verbs whose names begin with these words (none: all of them, by their first word). How many. */

@@ -36,9 +36,9 @@ struct chan_ops {
 
 /* Takes fd over. NULL: no memory (fd is closed). */
 struct chan *chan_new(struct loop *l, int fd, const struct chan_ops *ops, void *arg) MUSTCHECK;
-/* Flushes what it can at once, closes, frees; safe inside its own callbacks. */
 /* fn(fd) when any channel of this process has ended by itself, before its owner hears of it. For role.c. */
 void chan_on_end(void (*fn)(int fd));
+/* Flushes what it can at once, closes, frees; safe inside its own callbacks. */
 void chan_free(struct chan **c);
 /* Queue one frame. -1: too long, over the queue limit or gone (the frame is dropped; gone() will follow). */
 int chan_send(struct chan *c, uint16_t type, uint64_t id, struct span payload);

@@ -94,6 +94,10 @@ def check_help(table):
     for wrong, right in (("aprovals list", "approvals"), ("approvals lst", "list"), ("polcy", "policy"), ("stauts", "status")):
         done = run(*wrong.split())
         assert done.returncode == 2 and f"did you mean `{right}`?" in done.stderr, (wrong, done)
+    done = run("policy", "explain", *["--header", "A: b"] * 65, "GET", "https://a.example/", "none.yaml")
+    assert done.returncode == 2 and "too many options" in done.stderr, done  # none is left out silently
+    done = run("doctor", "--from-sandbox", *["--direct", "127.0.0.1:1"] * 9)
+    assert done.returncode == 2 and "usage:" in done.stderr, done
     done = run("approvals", "list", "--stat", "pending")
     assert done.returncode == 2 and "did you mean --state?" in done.stderr, done
     print("help, and what is said of what is wrong")
