@@ -2,7 +2,7 @@
  * countersign(1). Options in the order in which help shows them. */
 #include "cli/verbs.h"
 
-#include "sandbox-shim/run.h"
+#include "sandbox-shim/run/run.h"
 
 /* --- the gateway and the sandbox ----------------------------------------------- */
 

@@ -13,7 +13,7 @@ import sys
 SRC = pathlib.Path(os.environ.get("srcdir", "."))
 PROGRAM = "./countersign"
 COMMON = {"json", "state-dir"}
-PAGES = [SRC / page for page in ("cli/countersign.1", "cli/countersign-sandbox.7", "sandbox-shim/countersign-run.1",
+PAGES = [SRC / page for page in ("cli/countersign.1", "cli/countersign-sandbox.7", "sandbox-shim/run/countersign-run.1",
                                  "proxy/parent/countersignd.8", "policy/countersign-policy.5")]
 
 
@@ -105,7 +105,7 @@ def check_help(table):
 
 def check_own_readers(table):
     """`up` and `run` read their options themselves: the same ones as the table says, and no others."""
-    for name, source in (("up", "proxy/parent/parent.c"), ("run", "sandbox-shim/run.c")):
+    for name, source in (("up", "proxy/parent/parent.c"), ("run", "sandbox-shim/run/run.c")):
         row = next(v for v in table if v["name"] == name)
         taken = {(n, kind == "required_argument") for n, kind in
                  re.findall(r'\{"([a-z-]+)", (required_argument|no_argument)', (SRC / source).read_text())}

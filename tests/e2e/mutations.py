@@ -83,7 +83,7 @@ MUTATIONS = [
              [("web-approval/page_decide.c", "    if (!api_may_approve(x, t)) {", "    if (false && !api_may_approve(x, t)) {")],
              [("test_attacks_identity.py", "what_is_open_when_a_reload_comes")], "E45"),
     Mutation("audit-columns", "audit verify compares the columns with the hashed text",
-             [("cli/verb_audit.c", "        if (!span_eq(member_text(r, texts[i]), json_text(record, span_str(texts[i]))))\n", "        if (false)\n")],
+             [("cli/verbs/audit.c", "        if (!span_eq(member_text(r, texts[i]), json_text(record, span_str(texts[i]))))\n", "        if (false)\n")],
              [("test_audit_signed.py", "a_column_that_is_not")], "E43"),
     Mutation("spellings", "what restricts fits the decoded path too",
              [("policy/classify/readings.c", "    add(out, n, kept, READ_DECODED);\n", "    (void)kept;\n")],

@@ -1,7 +1,7 @@
 /* What is answered is a whole answer to that question, by whose rules the question is read a second time; and the
  * sandbox's own name server (countersign-shim) says the same, byte for byte. */
 #include "proxy/resolver/answer.h"
-#include "sandbox-shim/shim_names.h"
+#include "sandbox-shim/inside/shim_names.h"
 #include "tests/fuzz/fuzz.h"
 
 enum { HEADER = 12 };

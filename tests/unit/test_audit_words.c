@@ -6,7 +6,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "cli/audit_words.h"
+#include "cli/verbs/audit_words.h"
 
 #define PLACE "\"method\":\"POST\",\"scheme\":\"https\",\"host\":\"a.example\",\"port\":443,\"path\":\"/x\","
 

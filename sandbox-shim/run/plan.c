@@ -1,0 +1,255 @@
+/* The sandbox, mount by mount. Everything starts from nothing (an empty tmpfs, an
+ * empty environment, an empty network); each line adds one thing, and why. */
+#include "sandbox-shim/run/plan.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "sandbox-shim/env.h"
+#include "sandbox-shim/run/filter.h"
+#include "sandbox-shim/run/place.h"
+
+#define TMPFS_BYTES "2147483648" /* of memory, each of /tmp, /var/tmp, /home and /run */
+
+static const char passwd[] = "root:x:0:0:root:/nonexistent:/usr/sbin/nologin\n"
+                             "agent:x:1000:1000:agent:" INSIDE_HOME ":/bin/sh\n"
+                             "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n";
+static const char group[] = "root:x:0:\nagent:x:1000:\nnogroup:x:65534:\n";
+static const char hosts[] = "127.0.0.1 localhost\n::1 localhost\n";
+#define NSSWITCH(hosts)                                                                                              \
+    "passwd: files\ngroup: files\nshadow: files\nhosts: " hosts "\nnetworks: files\nprotocols: files\n"              \
+    "services: files\n"
+static const char nsswitch[] = NSSWITCH("files"), nsswitch_captured[] = NSSWITCH("files dns");
+static const char resolv[] = "# No name server can be reached from here: the proxy resolves names.\n";
+static const char resolv_captured[] =
+    "# Every name has an address of the sandbox's own: the gateway resolves names.\n"
+    "nameserver 127.0.0.1\n";
+
+/* One word, or more up to the first NULL. */
+static void put(struct plan *p, const char *word, ...)
+{
+    va_list ap;
+
+    va_start(ap, word);
+    for (; word; word = va_arg(ap, const char *))
+        (void)dynbuf_add(&p->args, span_of(word, strlen(word) + 1));
+    va_end(ap);
+}
+
+/* Bubblewrap shall inherit this descriptor; its number in words. */
+static const char *pass(struct plan *p, int fd, char text[16])
+{
+    (void)snprintf(text, 16, "%d", fd);
+    p->fds[p->nfds++] = fd;
+    return text;
+}
+
+/* A file with these bytes, 0644. */
+static int put_file(struct plan *p, const char *dest, struct span bytes)
+{
+    char number[16];
+    int fd = p->nfds < PLAN_FDS_MAX ? memfd_create("file", MFD_CLOEXEC) : -1;
+
+    if (fd < 0)
+        return -1;
+    pass(p, fd, number);
+    if (write(fd, bytes.p, bytes.n) != (ssize_t)bytes.n || lseek(fd, 0, SEEK_SET) != 0)
+        return -1;
+    put(p, "--perms", "0644", "--file", number, dest, NULL);
+    return 0;
+}
+
+/* /bin and its like are links into /usr on a merged system, else directories. */
+static void put_roots(struct plan *p)
+{
+    static const char *const roots[] = {"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", NULL};
+    char target[PATH_MAX];
+    struct stat st;
+
+    put(p, "--ro-bind", "/usr", "/usr", NULL);
+    for (const char *const *r = roots; *r; r++) {
+        ssize_t n = readlink(*r, target, sizeof(target) - 1);
+        if (n > 0) {
+            target[n] = '\0';
+            put(p, "--symlink", target, *r, NULL);
+        } else if (stat(*r, &st) == 0 && S_ISDIR(st.st_mode)) {
+            put(p, "--ro-bind", *r, *r, NULL);
+        }
+    }
+}
+
+/* Of /etc only what tools need to start, named one by one: in the rest lie host
+ * keys, password hashes, and tokens in profiles and tool configurations. */
+static int put_etc(struct plan *p)
+{
+    static const char *const shown[] = {
+        "/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d",   "/etc/localtime",
+        "/etc/timezone",     "/etc/mime.types",  "/etc/protocols",  "/etc/services",       "/etc/ssl/openssl.cnf",
+        "/etc/fonts",        "/etc/magic",       "/etc/terminfo",   "/etc/debian_version", NULL};
+    struct dirent *d;
+    DIR *etc;
+
+    for (const char *const *s = shown; *s; s++)
+        put(p, "--ro-bind-try", *s, *s, NULL);
+    /* Java's own configuration is split between /usr and /etc/java-17-openjdk. */
+    etc = opendir("/etc");
+    while (etc && (d = readdir(etc))) {
+        char path[PATH_MAX];
+        size_t n = strlen(d->d_name);
+        if (strncmp(d->d_name, "java-", 5) != 0 || n < 8 || strcmp(d->d_name + n - 8, "-openjdk") != 0)
+            continue;
+        (void)snprintf(path, sizeof(path), "/etc/%s", d->d_name);
+        put(p, "--ro-bind-try", path, path, NULL);
+    }
+    if (etc)
+        (void)closedir(etc);
+    return put_file(p, "/etc/passwd", span_str(passwd)) || put_file(p, "/etc/group", span_str(group)) ||
+                   put_file(p, "/etc/hosts", span_str(hosts)) ||
+                   put_file(p, "/etc/nsswitch.conf", span_str(p->transparent ? nsswitch_captured : nsswitch)) ||
+                   put_file(p, "/etc/resolv.conf", span_str(p->transparent ? resolv_captured : resolv))
+               ? -1
+               : 0;
+}
+
+/* What the gateway gave: the way out, and whom to trust. The bundle also lies
+ * where tools look that read no variable. */
+static void put_gateway(struct plan *p)
+{
+    put(p, "--dir", "/countersign", NULL);
+    put(p, "--ro-bind", p->shim, INSIDE_SHIM, NULL);
+    put(p, "--ro-bind", p->listener, INSIDE_SOCKET, NULL);
+    put(p, "--ro-bind", p->ca, INSIDE_CA, NULL);
+    put(p, "--ro-bind", p->bundle, INSIDE_BUNDLE, NULL);
+    put(p, "--ro-bind", p->truststore, INSIDE_TRUSTSTORE, NULL);
+    put(p, "--ro-bind", p->bundle, "/etc/ssl/certs/ca-certificates.crt", NULL);
+    put(p, "--symlink", "certs/ca-certificates.crt", "/etc/ssl/cert.pem", NULL);
+    put(p, "--ro-bind", p->truststore, "/etc/ssl/certs/java/cacerts", NULL);
+    put(p, "--symlink", "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", NULL);
+}
+
+static void put_writable(struct plan *p)
+{
+    static const char *const fresh[] = {"/tmp", "/var/tmp", "/run", "/home", NULL};
+    char number[16];
+
+    for (const char *const *f = fresh; *f; f++) {
+        bool shared = strcmp(*f, "/tmp") == 0 || strcmp(*f, "/var/tmp") == 0;
+        put(p, "--perms", shared ? "1777" : "0755", "--size", TMPFS_BYTES, "--tmpfs", *f, NULL);
+    }
+    put(p, "--symlink", "../run", "/var/run", NULL);
+    put(p, "--dir", INSIDE_HOME, NULL);
+    for (size_t i = 0; i < p->nread; i++)
+        put(p, "--ro-bind-fd", pass(p, p->read[i].fd, number), p->read[i].path, NULL);
+    put(p, "--bind-fd", pass(p, p->workspace, number), INSIDE_WORKSPACE, NULL);
+    put(p, "--chdir", INSIDE_WORKSPACE, NULL);
+}
+
+static int put_variable(void *ctx, const char *name, const char *value)
+{
+    put(ctx, "--setenv", name, value, NULL);
+    return 0;
+}
+
+static int put_environment(struct plan *p, char *const *environ, struct err *e)
+{
+    struct env_values v = {SPAN("http://" INSIDE_PROXY), INSIDE_BUNDLE, INSIDE_CA, INSIDE_TRUSTSTORE, p->transparent};
+    char name[64];
+
+    put(p, "--clearenv", NULL);
+    for (; *environ; environ++) {
+        const char *eq = strchr(*environ, '=');
+        size_t n = eq ? (size_t)(eq - *environ) : 0;
+        if (n == 0 || n >= sizeof(name))
+            continue;
+        memcpy(name, *environ, n);
+        name[n] = '\0';
+        if (env_may_pass(name, eq + 1))
+            put(p, "--setenv", name, eq + 1, NULL);
+    }
+    put(p, "--setenv", "PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", NULL);
+    put(p, "--setenv", "HOME", INSIDE_HOME, "--setenv", "USER", "agent", "--setenv", "LOGNAME", "agent", NULL);
+    put(p, "--setenv", "SHELL", "/bin/sh", "--setenv", "COUNTERSIGN_SANDBOX", p->name, NULL);
+    for (size_t i = 0; i < p->nsetenv; i++) { /* env_may_set has looked at them */
+        const char *eq = strchr(p->setenv[i], '=');
+        (void)dynbuf_add(&p->args, span_of("--setenv", sizeof("--setenv")));
+        (void)dynbuf_add(&p->args, span_of(p->setenv[i], (size_t)(eq - p->setenv[i])));
+        (void)dynbuf_add_byte(&p->args, 0);
+        put(p, eq + 1, NULL);
+    }
+    return env_each(&v, put_variable, p, e);
+}
+
+/* When root calls, the kernel takes the sandbox's user for root where only the
+ * owner of a file is asked: sysctls (core_pattern!) could be written, and memory
+ * maps of the kernel read. So nothing in /proc can be written, and those are hidden. */
+static void put_proc(struct plan *p)
+{
+    static const char *const hidden[] = {"/proc/kcore",       "/proc/keys",        "/proc/key-users",
+                                         "/proc/kallsyms",    "/proc/kpagecount",  "/proc/kpageflags",
+                                         "/proc/kpagecgroup", "/proc/slabinfo",    "/proc/vmallocinfo",
+                                         "/proc/timer_list",  "/proc/sched_debug", NULL};
+
+    put(p, "--proc", "/proc", "--dev", "/dev", NULL);
+    for (const char *const *h = hidden; *h; h++)
+        if (access(*h, F_OK) == 0)
+            put(p, "--ro-bind", "/dev/null", *h, NULL);
+    put(p, "--remount-ro", "/proc", NULL);
+}
+
+static void put_namespaces(struct plan *p)
+{
+    put(p, "--unshare-user", "--unshare-net", "--unshare-pid", "--unshare-ipc", "--unshare-uts",
+        "--unshare-cgroup-try", NULL);
+    /* The same user inside whoever calls, without a capability, also when root calls. */
+    put(p, "--uid", "1000", "--gid", "1000", "--cap-drop", "ALL", "--hostname", "sandbox", NULL);
+    /* No controlling terminal of the caller's; nothing survives the caller or the command. */
+    put(p, "--new-session", "--die-with-parent", "--as-pid-1", NULL);
+}
+
+int plan_build(struct plan *p, char *const *environ, struct err *e)
+{
+    char number[16];
+    int filter;
+
+    dynbuf_init(&p->args, PLAN_ARGS_MAX);
+    p->args_fd = -1;
+    if (place_program("countersign-shim", p->shim, e) != 0)
+        return -1;
+    put_namespaces(p);
+    put_roots(p);
+    if (put_etc(p) != 0)
+        return err_errno(e, "the sandbox's /etc cannot be made");
+    put_proc(p);
+    put_gateway(p);
+    put_writable(p);
+    if (put_environment(p, environ, e) != 0)
+        return -1;
+    filter = filter_open(e);
+    if (filter < 0)
+        return -1;
+    put(p, "--seccomp", pass(p, filter, number), NULL);
+    put(p, "--remount-ro", "/", NULL); /* last: what is not a mount of its own cannot be written */
+    if (!dynbuf_ok(&p->args))
+        return err_set(e, "the sandbox's arguments are too long");
+    p->args_fd = memfd_create("arguments", MFD_CLOEXEC);
+    if (p->args_fd < 0 || write(p->args_fd, p->args.p, p->args.n) != (ssize_t)p->args.n ||
+        lseek(p->args_fd, 0, SEEK_SET) != 0)
+        return err_errno(e, "the sandbox's arguments cannot be written");
+    pass(p, p->args_fd, number);
+    return 0;
+}
+
+void plan_free(struct plan *p)
+{
+    for (size_t i = 0; i < p->nfds; i++)
+        close(p->fds[i]);
+    p->nfds = 0;
+    dynbuf_free(&p->args);
+}
