@@ -18,6 +18,7 @@
 #include "common/log.h"
 #include "common/msg.h"
 #include "common/role_wall.h"
+#include "common/trace.h"
 
 extern char **environ;
 
@@ -104,12 +105,38 @@ static void on_peer(struct role *r, struct frame *f)
         close(fd);
 }
 
+static void on_log(struct frame *f)
+{
+    struct msg_in m = msg_in(f->payload);
+    struct log_setting s = {.level = (enum log_level)msg_get_u8(&m)};
+    s.from = msg_get_u64(&m);
+    s.upto = msg_get_u64(&m);
+    if (msg_end(&m) != 0)
+        log_die("the parent's message about the log cannot be read");
+    log_set(&s);
+}
+
+static void on_trace(struct role *r, struct frame *f)
+{
+    struct msg_in m = msg_in(f->payload);
+    uint64_t exchange = msg_get_u64(&m);
+    struct dynbuf *b = msg_end(&m) == 0 ? chan_begin(r->parent, ROLE_MSG_TRACE, f->id) : NULL;
+    if (b == NULL)
+        return;
+    trace_put(b, exchange);
+    (void)chan_commit(r->parent);
+}
+
 static void on_frame(void *arg, struct chan *c, struct frame *f)
 {
     struct role *r = arg;
     (void)c;
     if (f->type == ROLE_MSG_PEER)
         on_peer(r, f);
+    else if (f->type == ROLE_MSG_LOG)
+        on_log(f);
+    else if (f->type == ROLE_MSG_TRACE)
+        on_trace(r, f);
     else if (f->type == ROLE_MSG_STOP)
         stop(r);
     else if (f->type == ROLE_MSG_SYNC) /* all that was said before it has been acted on */
@@ -201,7 +228,11 @@ static void read_config(struct role *r)
     unsigned n = msg_get_u16(&m);
     for (unsigned i = 0; i < n && n <= PAIRS_MAX && !m.bad; i++) {
         struct span key = msg_get_span(&m, KEY_MAX), value = msg_get_span(&m, VALUE_MAX);
-        if (!m.bad && r->ops->config != NULL)
+        if (span_eq(key, SPAN("boot")))
+            log_boot(value);
+        if (span_eq(key, SPAN("log_form")))
+            log_form(span_eq(value, SPAN("json")) ? LOG_JSON : span_eq(value, SPAN("text")) ? LOG_TEXT : LOG_AUTO);
+        else if (!m.bad && r->ops->config != NULL)
             r->ops->config(r->arg, key, value);
     }
     if (n > PAIRS_MAX || msg_end(&m) != 0)

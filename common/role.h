@@ -34,7 +34,9 @@ enum {
     ROLE_MSG_PEER = 3,
     ROLE_MSG_STOP = 4,
     ROLE_MSG_SYNC = 7,
-    ROLE_MSG_LOST = 8
+    ROLE_MSG_LOST = 8,
+    ROLE_MSG_LOG = 9,
+    ROLE_MSG_TRACE = 16
 };
 
 struct wall {
@@ -59,9 +61,9 @@ struct role_ops {
     void (*stop)(void *arg);
 };
 
-/* Set up logging, close what was inherited, ignore SIGPIPE, PR_SET_PDEATHSIG, non-dumpable, RLIMIT_CORE 0, attach to
- * descriptor 3, read M_CONFIG from it (blocking; wrong MSG_VERSION: exit). Exits on failure. The environment can be
- * read until role_confine wipes it. */
+/* Set up logging (`boot` and `log_form` of the settings are for it), close what was inherited, ignore SIGPIPE,
+ * PR_SET_PDEATHSIG, non-dumpable, RLIMIT_CORE 0, attach to descriptor 3, read M_CONFIG from it (blocking; wrong
+ * MSG_VERSION: exit). Exits on failure. The environment can be read until role_confine wipes it. */
 struct role *role_start(const char *name, struct loop *l, const struct role_ops *ops, void *arg) MUSTCHECK;
 /* Descriptor i that came with the configuration, or -1. Stays open; the role owns it. */
 int role_config_fd(const struct role *r, unsigned i);

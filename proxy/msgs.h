@@ -20,6 +20,8 @@ enum msg_type {
     M_TRUST = 6,   /* P>C on a reload: bool roots, bool crl; an fd for each that is there: the file of roots, of revocation lists */
     M_SYNC = 7,    /* P>R id: its own; R>P the same id: all that came before it was acted on. Asked after a reload, and now and then */
     M_LOST = 8,    /* R>P u8 role, u64 instance, u64 link: that channel to that peer has ended; P makes another one if both live */
+    M_LOG = 9,     /* P>R u8 enum log_level, u64 from, u64 upto (common/log.h): what is logged from now on */
+    M_TRACE = 16,  /* P>R id: its own; u64 exchange; R>P the same id: u16 n, n x (u64 ns, span what, span came) (common/trace.h) */
     /* parent, lobby and front; id 0. kind: enum listen_kind of proxy/words.h */
     M_LISTEN = 10,   /* P>lobby,front,desk,keeper,resolver u8 kind, span name, [lobby: wire_listener]; fds */
     M_ADOPT = 11,    /* P>F u8 way, u16 port (captured: of the original destination, else 0), span proxy_authorization, span bytes already read; fd */

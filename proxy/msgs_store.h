@@ -46,6 +46,8 @@ enum msg_store_type {
     M_POLICY_NOTICE = 99,   /* P>D id 0; span version (empty: the policy is not pinned), span who, u64 since; span how (empty: the last change was not refused), span who, u64 when, span why */
     M_RELOADED = 114,       /* P>D bool ok, span text */
     M_STATUS = 115,         /* D>P; P>D span json */
+    M_LOG_SET = 133,        /* D>P bool change: false, only say what is in force; u8 enum log_level (LOG_NONE: as it is), bool follow, span sandbox or exchange (empty: none), u64 for how many ms (0: until the next reload); P>D bool ok, span json or why */
+    M_TRACE_OF = 134,       /* D>P span exchange; P>D bool ok, span json or why */
     M_SIGNIN = 116,         /* D>P span url: a sign-in link that opens once, for the terminal */
 };
 #endif

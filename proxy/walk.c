@@ -19,3 +19,9 @@ const char *walk_code(enum walk_step s)
 {
     return (unsigned)s <= WALK_END ? rows[s].code : "internal";
 }
+
+const char *walk_next_name(enum walk_next n)
+{
+    static const char *const names[] = {"fail", "next", "wait", "reply", "done"};
+    return (unsigned)n <= WALK_DONE ? names[n] : names[WALK_FAIL];
+}

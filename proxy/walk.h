@@ -49,5 +49,7 @@ enum walk_next {
 
 const char *walk_name(enum walk_step s);
 const char *walk_code(enum walk_step s);
+/* "fail", "next", "wait", "reply", "done" */
+const char *walk_next_name(enum walk_next n);
 
 #endif

@@ -6,7 +6,8 @@
 /* common/role.c speaks these itself, and may not include what lies above it. */
 _Static_assert((int)M_CONFIG == (int)ROLE_MSG_CONFIG && (int)M_READY == (int)ROLE_MSG_READY &&
                    (int)M_PEER == (int)ROLE_MSG_PEER && (int)M_STOP == (int)ROLE_MSG_STOP &&
-                   (int)M_SYNC == (int)ROLE_MSG_SYNC,
+                   (int)M_SYNC == (int)ROLE_MSG_SYNC && (int)M_LOG == (int)ROLE_MSG_LOG &&
+                   (int)M_TRACE == (int)ROLE_MSG_TRACE,
                "a role and its parent agree on the first messages");
 
 enum {

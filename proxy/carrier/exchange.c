@@ -98,7 +98,7 @@ void exchange_end(struct exchange *x)
     if (x->relayed && !x->relayed_end)
         relay_cut(x);
     if (x->code != NULL)
-        log_info("exchange %llx ends at %s: %s: %s", (unsigned long long)x->xid, walk_name(x->step), x->code, x->why);
+        log_exchange(LOG_INFO, x->xid, "ends at %s: %s: %s", walk_name(x->step), x->code, x->why);
     send_result(x);
     struct exchange **at = place(x->carrier, x->xid);
     *at = x->next;
@@ -200,7 +200,7 @@ void exchange_forward(struct carrier *c, struct frame *f)
 {
     struct span in;
     if (exchange_find(c, f->id) != NULL) {
-        log_error("exchange %llx: the judge forwards it twice; ignored", (unsigned long long)f->id);
+        log_exchange(LOG_ERROR, f->id, "the judge forwards it twice; ignored");
         return;
     }
     struct exchange *x = exchange_new(c, f->id);

@@ -36,7 +36,7 @@ struct exchange {
     struct carrier *carrier;
     struct exchange *next; /* in its bucket */
     uint64_t xid;
-    enum walk_step step;
+    enum walk_step step, waited;
     struct front *front;
     bool nobody;         /* the front is gone or has cancelled: a sent write goes on, for the record */
     struct timer *timer; /* for the credential */

@@ -1,5 +1,5 @@
 /* This role's rows of the walk (proxy/walk.h). */
-#include "common/log.h"
+#include "common/trace.h"
 #include "proxy/carrier/exchange.h"
 
 static enum walk_next run(struct exchange *x)
@@ -15,10 +15,13 @@ static enum walk_next run(struct exchange *x)
 void exchange_resume(struct exchange *x)
 {
     enum walk_next next;
-    while ((next = run(x)) == WALK_NEXT) {
-        x->step++;
-        log_debug("exchange %llx: %s", (unsigned long long)x->xid, walk_name(x->step));
-    }
+    do {
+        next = run(x);
+        if (next != WALK_WAIT || x->waited != x->step) /* one mark for all its waits */
+            trace_step(x->xid, walk_name(x->step), walk_next_name(next));
+        x->waited = x->step;
+        x->step += next == WALK_NEXT;
+    } while (next == WALK_NEXT);
     if (next == WALK_WAIT)
         return;
     if (next != WALK_DONE && x->code == NULL)

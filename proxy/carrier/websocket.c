@@ -317,7 +317,7 @@ static void message(struct exchange *x, struct msg_in m)
     if (!s->on || s->closed_out || x->is_lost)
         return;
     if (m.bad || m.rest.n > WS_MESSAGE_MAX || !(data || op == WS_CLOSE || op == WS_PING || op == WS_PONG)) {
-        log_error("exchange %llx: the judge's message cannot be understood", (unsigned long long)x->xid);
+        log_exchange(LOG_ERROR, x->xid, "the judge's message cannot be understood");
         return;
     }
     if (write_frame(x, (enum ws_op)op, code, m.rest) != 0) {
@@ -339,7 +339,7 @@ void socket_frame(struct exchange *x, struct frame *f)
 {
     struct msg_in m = msg_in(f->payload);
     if (x->socket == NULL) {
-        log_error("exchange %llx: the judge has messages for what is no WebSocket", (unsigned long long)x->xid);
+        log_exchange(LOG_ERROR, x->xid, "the judge has messages for what is no WebSocket");
         return;
     }
     if (f->type == M_MESSAGE) {

@@ -1,5 +1,6 @@
 /* Answers on their way to the client: the upstream's, relayed by the carrier, and the gateway's own. */
 #include "common/log.h"
+#include "common/trace.h"
 #include "proxy/front/client.h"
 
 #include <stdio.h>
@@ -70,11 +71,12 @@ void front_reply(struct client *c, struct span payload)
     struct wire_reply r;
     bool bad = wire_get_reply(&m, &r) != 0 || msg_end(&m) != 0;
     if (bad)
-        log_error("the judge's reply cannot be passed on");
+        log_exchange(LOG_ERROR, c->x.xid, "the judge's reply cannot be passed on");
     if (bad || c->x.answering) { /* an answer has begun, and its carrier is gone */
         client_cut(c);
         return;
     }
+    trace_step(c->x.xid, "reply", "next");
     c->x.answering = true;
     c->x.close_out = r.close || must_close(c) || c->state == CLIENT_LEAF;
     r.head.framing = HTTP_LENGTH;
@@ -145,10 +147,11 @@ void front_answer(struct client *c, struct frame *f)
     bool known = wire_get_answer(&m, &a) == 0, end = msg_get_bool(&m);
     struct span first = msg_get_span(&m, CHAN_PAYLOAD_MAX);
     if (c->x.answering || !known || msg_end(&m) != 0 || a.status < 200) {
-        log_error("the carrier's answer cannot be passed on");
+        log_exchange(LOG_ERROR, c->x.xid, "the carrier's answer cannot be passed on");
         client_cut(c);
         return;
     }
+    trace_step(c->x.xid, "answer", "next");
     c->x.answering = true;
     c->x.close_out = must_close(c);
     if (end && a.framing == HTTP_CHUNKED && !c->x.is_head) { /* all there is: its length is known after all */

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "common/log.h"
+#include "common/trace.h"
 
 enum { UNREAD_MAX = 2 * CONN_OUT_LOW }; /* of earlier answers, before the next request is looked at */
 
@@ -39,7 +40,7 @@ void exchange_end(struct client *c, const char *reason)
 {
     if (!c->on)
         return;
-    log_debug("exchange %llx ends: %s", (unsigned long long)c->x.xid, reason);
+    trace_step(c->x.xid, "end", reason);
     *slot_of(c->front, c->x.xid) = NULL;
     front_body_free(&c->x);
     front_socket_free(&c->x.socket);
@@ -214,7 +215,8 @@ static void on_event(void *arg, struct conn *conn, enum conn_event ev)
     case CONN_TIMEOUT: client_timeout(c); break;
     case CONN_FAILED:
         if (c->state == CLIENT_HANDSHAKE) {
-            log_info("TLS from the sandbox failed for %s: %s", c->host, conn_why(conn));
+            log_exchange(LOG_INFO, c->on ? c->x.xid : 0, "TLS from the sandbox failed for %s: %s", c->host,
+                         conn_why(conn));
             front_note(c, conn_tls_code(conn));
         }
         client_free(c);

@@ -69,7 +69,7 @@ void front_leaf(struct client *c, struct frame *f)
     }
     struct tls_leaf *own = msg_end(&m) == 0 ? front_leaf_of(c->front, leaf, ca) : NULL;
     if (own == NULL) {
-        log_error("no TLS for %s: the keeper's leaf cannot be used", c->host);
+        log_exchange(LOG_ERROR, c->x.xid, "no TLS for %s: the keeper's leaf cannot be used", c->host);
         front_refuse(c, 503, "tls-refused", "the gateway has no usable certificate for this host");
         return;
     }

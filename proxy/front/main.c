@@ -5,6 +5,7 @@
 
 #include "common/log.h"
 #include "common/role.h"
+#include "common/trace.h"
 
 static struct front front;
 static uint64_t instance;
@@ -45,6 +46,7 @@ int main(void)
         log_die("%s", e.text);
     front.name = span_of(name, name_n);
     front.parent = role_parent(role);
+    trace_keep(TRACE_MARKS_SMALL);
     role_confine(role, &wall);
     role_ready(role);
     running = true;

@@ -1,4 +1,5 @@
 /* PARSE: from the bytes of a head to the canonical request the judge decides on. */
+#include "common/trace.h"
 #include "proxy/canonical.h"
 #include "proxy/front/client.h"
 
@@ -107,6 +108,7 @@ static enum walk_next send_request(struct client *c, const struct http_head *h, 
     msg_put_span(b, span_first(behind, *taken));
     if (chan_commit(f->judge) != 0)
         return WALK_FAIL;
+    trace_step(c->x.xid, walk_name(WALK_PARSE), walk_next_name(WALK_NEXT));
     client_wait(c, WAIT_JUDGE);
     return WALK_WAIT;
 }

@@ -52,7 +52,7 @@ static void write_passed(struct client *c)
         set(c, WAIT_WRITE);
         return;
     }
-    log_debug("a client does not read its answer");
+    log_exchange(LOG_DEBUG, c->on ? c->x.xid : 0, "a client does not read its answer");
     client_drop(c);
 }
 

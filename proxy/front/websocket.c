@@ -94,7 +94,7 @@ void front_switch(struct client *c, struct frame *f)
     struct socket *s = &c->x.socket;
     if (wire_get_answer(&m, &a) != 0 || msg_end(&m) != 0 || a.status != 101 || c->x.answering ||
         s->accept[0] == '\0') {
-        log_error("the carrier switches protocols where nobody asked");
+        log_exchange(LOG_ERROR, c->x.xid, "the carrier switches protocols where nobody asked");
         client_cut(c);
         return;
     }
@@ -132,7 +132,7 @@ static int write_close(struct client *c, uint16_t code, struct span words)
 static void refuse(struct client *c, uint16_t code, const char *words)
 {
     bool told = tell(c, WS_NONE, code, SPAN_NONE) == 0;
-    log_info("a WebSocket to the sandbox is closed with %u: %s", code, words);
+    log_exchange(LOG_INFO, c->x.xid, "a WebSocket to the sandbox is closed with %u: %s", code, words);
     if (!c->x.socket.closed_out)
         told = write_close(c, code, span_str(words)) == 0 && told;
     if (told)
@@ -196,7 +196,7 @@ void front_socket_message(struct client *c, struct span payload)
     bool known =
         op == WS_NONE || op == WS_TEXT || op == WS_BINARY || op == WS_CLOSE || op == WS_PING || op == WS_PONG;
     if (!s->on || m.bad || !known) {
-        log_error("the carrier's message cannot be passed on");
+        log_exchange(LOG_ERROR, c->x.xid, "the carrier's message cannot be passed on");
         client_cut(c);
         return;
     }

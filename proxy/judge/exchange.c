@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "common/log.h"
+#include "common/trace.h"
 #include "proxy/judge/steps.h"
 #include "proxy/judge/turn.h"
 
@@ -47,7 +48,7 @@ void exchange_resume(struct judge *j, uint64_t xid)
 {
     struct exchange *x = exchange_find(j, xid);
     if (x == NULL) {
-        log_debug("exchange %llx: resumed, but it is over", (unsigned long long)xid);
+        log_exchange(LOG_DEBUG, xid, "resumed, but it is over");
         return;
     }
     turn_for(j, x->sandbox);
@@ -69,8 +70,7 @@ static void untime(struct exchange *x)
 void exchange_wait(struct exchange *x, enum x_wait w, uint64_t ms)
 {
     struct judge *j = x->judge;
-    log_debug("exchange %llx at %s: %s -> %s", (unsigned long long)x->xid, walk_name(x->step),
-              exchange_wait_name(x->wait), exchange_wait_name(w));
+    trace_state(x->xid, "waits", exchange_wait_name(x->wait), exchange_wait_name(w));
     if (x->deadline != 0)
         untime(x);
     if (w != X_RUNS && x->judged)
@@ -89,7 +89,7 @@ void exchange_end(struct exchange *x, const char *why)
 {
     struct judge *j = x->judge;
     struct exchange **at = &j->by_xid[x->xid % XID_BUCKETS];
-    log_debug("exchange %llx at %s: ends, %s", (unsigned long long)x->xid, walk_name(x->step), why);
+    trace_step(x->xid, "end", why);
     if (x->deadline != 0)
         untime(x);
     while (*at != x)

@@ -48,8 +48,8 @@ static int result(struct exchange *x, struct frame *f)
     else if (x->cause.n == 0 || !span_eq(code, SPAN("cancelled")))
         x->cause = arena_copy(&x->arena, code);
     if (code.n)
-        log_debug("exchange %llx: %.*s: %.*s (%s)", (unsigned long long)x->xid, SPAN_FMT(code), SPAN_FMT(why),
-                  outcome_name((enum outcome)outcome));
+        log_exchange(LOG_DEBUG, x->xid, "%.*s: %.*s (%s)", SPAN_FMT(code), SPAN_FMT(why),
+                     outcome_name((enum outcome)outcome));
     if (!relayed && !x->replied && !x->kept && !x->socket.switched)
         refuse_now(x, told(x, code));
     else
@@ -88,7 +88,7 @@ static int credit(struct exchange *x, struct frame *f)
         return 0;
     msg_put_u32(b, more);
     if (j->ports.commit(j->ports.arg, ROLE_FRONT, x->front->instance, -1) != 0)
-        log_warn("exchange %llx: credit could not be passed on", (unsigned long long)x->xid);
+        log_exchange(LOG_WARN, x->xid, "credit could not be passed on");
     return 0;
 }
 

@@ -15,7 +15,7 @@ void exchange_cancel_carrier(struct exchange *x)
     if (j->ports.begin(j->ports.arg, ROLE_CARRIER, 0, M_CANCEL, x->xid) == NULL)
         return;
     if (j->ports.commit(j->ports.arg, ROLE_CARRIER, 0, -1) != 0)
-        log_warn("exchange %llx: could not be cancelled at the carrier", (unsigned long long)x->xid);
+        log_exchange(LOG_WARN, x->xid, "could not be cancelled at the carrier");
 }
 
 void exchange_client_gone(struct exchange *x)
@@ -154,7 +154,7 @@ static int body_more(struct exchange *x, struct frame *f)
         return 0; /* the carrier's going ends the exchange */
     dynbuf_add(b, f->payload);
     if (j->ports.commit(j->ports.arg, ROLE_CARRIER, 0, -1) != 0)
-        log_warn("exchange %llx: body bytes could not be passed on", (unsigned long long)x->xid);
+        log_exchange(LOG_WARN, x->xid, "body bytes could not be passed on");
     return 0;
 }
 
@@ -179,7 +179,7 @@ static int body_end(struct exchange *x, struct frame *f)
         return 0;
     msg_put_u8(b, ok);
     if (j->ports.commit(j->ports.arg, ROLE_CARRIER, 0, -1) != 0)
-        log_warn("exchange %llx: the end of its body could not be passed on", (unsigned long long)x->xid);
+        log_exchange(LOG_WARN, x->xid, "the end of its body could not be passed on");
     return 0;
 }
 

@@ -13,8 +13,8 @@ static int release_failed(struct judge *j, struct frame *f)
         return -1;
     if (x == NULL || !x->forwarded || x->finished)
         return 0;
-    log_warn("exchange %llx: credential \"%.*s\" was not released: %.*s: %.*s", (unsigned long long)x->xid,
-             SPAN_FMT(x->now.credential), SPAN_FMT(code), SPAN_FMT(why));
+    log_exchange(LOG_WARN, x->xid, "credential \"%.*s\" was not released: %.*s: %.*s", SPAN_FMT(x->now.credential),
+                 SPAN_FMT(code), SPAN_FMT(why));
     if (x->upstream)
         upstream_set_live(j, x->upstream, x->now.d.credential, false);
     x->cause = arena_copy(&x->arena, code);

@@ -156,7 +156,7 @@ static int claimed(struct judge *j, struct frame *f)
     x->claimed = ok;
     x->ticket.state = state;
     if (ok && take_claimed(x, &m, f) != 0) {
-        log_error("exchange %llx: the ledger gave nothing usable for an approved ticket", (unsigned long long)x->xid);
+        log_exchange(LOG_ERROR, x->xid, "the ledger gave nothing usable for an approved ticket");
         refuse_now(x, REFUSE_NOT_SENT);
         return 0;
     }

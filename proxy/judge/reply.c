@@ -9,7 +9,7 @@ void reply_send(struct judge *j, uint64_t instance, uint64_t xid, const struct w
         return;
     wire_put_reply(b, r);
     if (j->ports.commit(j->ports.arg, ROLE_FRONT, instance, -1) != 0)
-        log_warn("exchange %llx: its answer could not be given to the front", (unsigned long long)xid);
+        log_exchange(LOG_WARN, xid, "its answer could not be given to the front");
 }
 
 void refuse_send(struct exchange *x)

@@ -13,8 +13,9 @@ static enum walk_next shadow(struct exchange *x)
     if (!judge_store_ok(x->judge) && d->effect != EFFECT_READ)
         return refuse(x, REFUSE_STORE);
     if (d->verdict != VERDICT_ALLOW)
-        log_info("shadow: %.*s %.*s%.*s would be %s (%s)", SPAN_FMT(x->request.method), SPAN_FMT(x->request.host),
-                 SPAN_FMT(x->request.path), d->verdict == VERDICT_HOLD ? "held" : "denied", d->code);
+        log_exchange(LOG_INFO, x->xid, "shadow: %.*s %.*s%.*s would be %s (%s)", SPAN_FMT(x->request.method),
+                     SPAN_FMT(x->request.host), SPAN_FMT(x->request.path),
+                     d->verdict == VERDICT_HOLD ? "held" : "denied", d->code);
     d->credential = -1;
     x->now.credential = SPAN_NONE;
     return WALK_NEXT;

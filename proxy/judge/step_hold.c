@@ -82,8 +82,7 @@ static enum walk_next claimed(struct exchange *x)
         return no_longer(x);
     ticket_digests(x);
     if (memcmp(&approved, &x->digest, sizeof(approved)) != 0) {
-        log_error("exchange %llx: what the ledger kept is not what was approved; it is not sent",
-                  (unsigned long long)x->xid);
+        log_exchange(LOG_ERROR, x->xid, "what the ledger kept is not what was approved; it is not sent");
         return refuse(x, REFUSE_INTERNAL);
     }
     return WALK_NEXT;

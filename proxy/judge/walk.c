@@ -1,3 +1,4 @@
+#include "common/trace.h"
 #include "proxy/judge/refuse.h"
 #include "proxy/judge/steps.h"
 
@@ -13,6 +14,8 @@ void walk_run(struct exchange *x)
 {
     while (x->step < WALK_END) {
         enum walk_next next = rows[x->step] ? rows[x->step](x) : WALK_NEXT;
+        if (rows[x->step] != NULL)
+            trace_step(x->xid, walk_name(x->step), walk_next_name(next));
         switch (next) {
         case WALK_NEXT: x->step++; break;
         case WALK_WAIT: return;

@@ -89,14 +89,14 @@ void websocket_end(struct exchange *x, uint16_t code, const char *why, const cha
         return;
     x->socket.over = true;
     x->socket.code = why;
-    log_info("exchange %llx: the WebSocket is closed with %u: %s", (unsigned long long)x->xid, code, why);
+    log_exchange(LOG_INFO, x->xid, "the WebSocket is closed with %u: %s", code, why);
     struct dynbuf *b = j->ports.begin(j->ports.arg, ROLE_CARRIER, 0, M_WS_CLOSE, x->xid);
     if (b == NULL)
         return; /* the carrier's going ends it */
     msg_put_u16(b, code);
     msg_put_span(b, span_first(span_str(words), WORDS_MAX));
     if (j->ports.commit(j->ports.arg, ROLE_CARRIER, 0, -1) != 0)
-        log_warn("exchange %llx: could not be ended at the carrier", (unsigned long long)x->xid);
+        log_exchange(LOG_WARN, x->xid, "could not be ended at the carrier");
 }
 
 /* A message that is not passed on ends the connection, and is a record of its own. */
@@ -159,7 +159,7 @@ static void pass_on(struct exchange *x, struct span payload)
         return; /* the carrier's going ends the exchange */
     dynbuf_add(b, payload);
     if (j->ports.commit(j->ports.arg, ROLE_CARRIER, 0, -1) != 0)
-        log_warn("exchange %llx: a message could not be passed on", (unsigned long long)x->xid);
+        log_exchange(LOG_WARN, x->xid, "a message could not be passed on");
 }
 
 static const char *malformed(uint16_t code)

@@ -10,6 +10,7 @@
 #include "common/log.h"
 #include "common/memfd.h"
 #include "common/msg.h"
+#include "common/trace.h"
 #include "proxy/keeper/keeper.h"
 
 extern char **environ;
@@ -77,9 +78,10 @@ static void on_mint(struct keeper *k, struct frame *f)
     enum mint_result r = MINT_REFUSED;
     if (msg_end(&m) == 0)
         r = mint_leaf(k->mint, host, spki, now_s(k), loop_now(k->loop), &leaf);
+    trace_step(f->id, "leaf", r == MINT_OK ? "minted" : "refused");
     if (r != MINT_OK)
-        log_warn("no leaf minted: %s",
-                 r == MINT_TOO_FAST ? "too many new names at once" : "not a host or key it takes");
+        log_exchange(LOG_WARN, f->id, "no leaf minted: %s",
+                     r == MINT_TOO_FAST ? "too many new names at once" : "not a host or key it takes");
     struct dynbuf *b = chan_begin(k->judge, M_MINTED, f->id);
     if (b == NULL)
         return;
@@ -91,6 +93,7 @@ static void on_mint(struct keeper *k, struct frame *f)
 static void release_failed(struct keeper *k, uint64_t xid, const char *code, const char *why)
 {
     struct dynbuf *b = chan_begin(k->judge, M_RELEASE_FAILED, xid);
+    trace_step(xid, "credential", "refused");
     if (b == NULL)
         return;
     msg_put_span(b, span_str(code));
@@ -117,6 +120,7 @@ static void give(struct keeper *k, const struct release_ask *ask, const struct r
     for (size_t i = 0; i < r->nscrub; i++)
         msg_put_span(b, secret_bytes(r->scrub[i]));
     (void)chan_commit(k->carrier);
+    trace_step(ask->xid, "credential", "released");
 }
 
 static void on_release(struct keeper *k, struct frame *f)

@@ -6,7 +6,8 @@ int ticket_told(struct store *s, const struct row *r)
 {
     struct wire_ticket_state st;
     row_state(r, &st);
-    log_info("ticket %.*s is %s", SPAN_FMT(r->id), ticket_state_name(r->state));
+    log_exchange(LOG_INFO, span_eq(r->boot, span_str(s->boot)) ? r->xid : 0, "ticket %.*s is %s", SPAN_FMT(r->id),
+                 ticket_state_name(r->state));
     if (s->c.changed != NULL)
         s->c.changed(s->c.arg, CHANGE_TICKET, s->now.seq, &st, NULL);
     return 0;

@@ -5,6 +5,7 @@
 
 #include "common/log.h"
 #include "common/memfd.h"
+#include "common/trace.h"
 
 enum { SCRATCH_MAX = 2 * 1024 * 1024 };
 
@@ -15,6 +16,27 @@ static void set_clock(struct ledger *l)
     store_clock(l->store, loop_wall(l->loop), (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000);
 }
 
+/* Of what concerns an exchange. */
+static void note(uint16_t type, uint64_t exchange, const char *came)
+{
+    const char *what = NULL;
+    switch (type) {
+    case M_TICKET_OPEN:
+    case M_TICKET: what = "ticket"; break;
+    case M_CLAIM:
+    case M_CLAIMED: what = "claim"; break;
+    case M_INTENT:
+    case M_INTENT_OVER:
+    case M_INTENT_OK: what = "intent"; break;
+    case M_SENT_MARK: what = "sent"; break;
+    case M_OUTCOME:
+    case M_OUTCOME_OK: what = "outcome"; break;
+    case M_AUDIT: what = "refusal"; break;
+    default: return;
+    }
+    trace_step(exchange, what, came);
+}
+
 static void say(void *arg, enum outbox_to to, uint16_t type, uint64_t id, struct span payload, int fd)
 {
     struct ledger *l = arg;
@@ -23,6 +45,7 @@ static void say(void *arg, enum outbox_to to, uint16_t type, uint64_t id, struct
         l->judge_spoke = false;
     if (c == NULL)
         return;
+    note(type, id, l->lost ? "not written" : "written");
     int r = fd >= 0 ? chan_send_fd(c, type, id, payload, fd) : chan_send(c, type, id, payload);
     if (r != 0 && !chan_is_lost(c))
         log_warn("message %u could not be given to its peer", type);
@@ -171,6 +194,8 @@ static void take(struct ledger *l, enum role_id from, struct frame *f)
     if (ledger_must_keep(f->type))
         note_frame(&l->turn, from, f);
     l->patient = false;
+    if (from == ROLE_JUDGE)
+        note(f->type, f->id, "asked");
     if (handle(l, from, f) != 0)
         log_error("message %u from the %s cannot be understood", f->type, role_name(from));
     if (l->patient)
@@ -191,8 +216,8 @@ static int replay_one(struct ledger *l, enum role_id from, struct frame *f)
         return 0;
     if (!ok && store_probe(l->store) != 0)
         return -1;
-    log_error("message %u of exchange %llx cannot be written down (%s); it is dropped", f->type,
-              (unsigned long long)f->id, ok ? "malformed" : store_why(l->store));
+    log_exchange(LOG_ERROR, f->id, "message %u cannot be written down (%s); it is dropped", f->type,
+                 ok ? "malformed" : store_why(l->store));
     return 0;
 }
 

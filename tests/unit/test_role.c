@@ -18,6 +18,7 @@
 #include "common/log.h"
 #include "common/msg.h"
 #include "common/role.h"
+#include "common/trace.h"
 
 enum { TOLD = 50 }; /* the frame in which the role under test says what it sees */
 
@@ -52,6 +53,7 @@ static void on_frame(void *arg, struct frame *f)
 {
     char text[64];
     snprintf(text, sizeof(text), "frame %u", f->type);
+    trace_step(f->id, "frame", "taken");
     tell(arg, text);
 }
 
@@ -93,7 +95,8 @@ struct child {
     struct loop *l;
     struct chan *c;
     char told[400];
-    unsigned ready;
+    unsigned ready, marks; /* marks: in the last answer of that kind */
+    uint64_t marks_id;
     bool gone;
 };
 
@@ -103,7 +106,11 @@ static void child_frame(void *arg, struct chan *c, struct frame *f)
     (void)c;
     if (f->type == ROLE_MSG_READY)
         k->ready++;
-    else
+    else if (f->type == ROLE_MSG_TRACE) {
+        struct msg_in m = msg_in(f->payload);
+        k->marks = msg_get_u16(&m);
+        k->marks_id = f->id;
+    } else
         snprintf(k->told, sizeof(k->told), "%.*s", SPAN_FMT(f->payload));
     loop_stop(k->l);
 }
@@ -188,11 +195,23 @@ static void test_life(void **state)
     msg_put_span(b, SPAN("box"));
     msg_put_u64(b, 77);
     assert_int_equal(chan_commit_fd(k.c, pipes[1]), 0);
-    assert_int_equal(chan_send(k.c, 99, 0, SPAN("anything")), 0);
+    assert_int_equal(chan_send(k.c, 99, 42, SPAN("anything")), 0);
     assert_int_equal(loop_run(k.l), 0);
     assert_string_equal(k.told, "frame 99");
     assert_true(read(pipes[0], text, sizeof(text)) > 0);
     assert_string_equal(text, "peer 7 1234567890123 box");
+
+    /* What became of an exchange is asked of it; what it is told of the log is not passed on. */
+    assert_int_equal(chan_send(k.c, ROLE_MSG_LOG, 0, SPAN("\4\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0")), 0);
+    for (uint64_t exchange = 41; exchange <= 42; exchange++) {
+        b = chan_begin(k.c, ROLE_MSG_TRACE, exchange + 100);
+        msg_put_u64(b, exchange);
+        assert_int_equal(chan_commit(k.c), 0);
+        while (k.marks_id != exchange + 100 && !k.gone)
+            assert_int_equal(loop_run(k.l), 0);
+        assert_int_equal(k.marks, exchange == 42);
+    }
+    assert_string_equal(k.told, "frame 99");
 
     assert_int_equal(chan_send(k.c, ROLE_MSG_STOP, 0, SPAN_NONE), 0);
     assert_int_equal(loop_run(k.l), 0);
@@ -237,6 +256,15 @@ static void test_broken_peer(void **state)
     while (!k.ready && !k.gone)
         assert_int_equal(loop_run(k.l), 0);
     assert_int_equal(chan_send(k.c, ROLE_MSG_PEER, 0, SPAN("\7")), 0);
+    assert_int_equal(loop_run(k.l), 0);
+    assert_true(k.gone);
+    assert_int_equal(WEXITSTATUS(ended(&k)), 1);
+
+    start(&k); /* and so is a message about the log that is cut short */
+    configure(&k, MSG_VERSION, -1);
+    while (!k.ready && !k.gone)
+        assert_int_equal(loop_run(k.l), 0);
+    assert_int_equal(chan_send(k.c, ROLE_MSG_LOG, 0, SPAN("\1")), 0);
     assert_int_equal(loop_run(k.l), 0);
     assert_true(k.gone);
     assert_int_equal(WEXITSTATUS(ended(&k)), 1);
