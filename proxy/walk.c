@@ -4,7 +4,7 @@ static const struct {
     const char *name, *code;
 } rows[] = {
     {"none", "internal"},
-#define X(step, role, name, code) {name, code},
+#define X(step, role, name, code, file) {name, code},
     WALK_STEPS(X)
 #undef X
         {"end", "internal"},
@@ -22,6 +22,6 @@ const char *walk_code(enum walk_step s)
 
 const char *walk_next_name(enum walk_next n)
 {
-    static const char *const names[] = {"fail", "next", "wait", "reply", "done"};
+    static const char *const names[] = {"fail", "next", "wait", "rewind", "reply", "done"};
     return (unsigned)n <= WALK_DONE ? names[n] : names[WALK_FAIL];
 }

@@ -1,38 +1,38 @@
 /* The walk of one request, start here.
  *
  *   sandbox ──► lobby ──► front ──────► judge ──────────► carrier ──► upstream
- *               (who?)    (TLS, parse)  (classify, decide, (inject, send,
+ *               (who?)    (TLS, parse)  (evaluate, enforce, (inject, send,
  *                                        hold, record)      scrub)
  *                           ◄───────────────────────────────┘ answer
  *               keeper: mints leafs for the front, releases credentials to the carrier
  *               ledger: tickets, intents, outcomes, the audit chain · desk: people decide
  *
- * Each row: the step, the role that runs it, its name in logs, and the code a
- * client sees when it refuses there. A role's runner (front/walk.c, judge/walk.c,
- * carrier/walk.c) calls its rows in this order, from the step where the exchange
- * stands, until one does not say NEXT. */
+ * Each row: the step, the role that runs it, its name in logs, the code a client sees when it refuses there, and the
+ * file that has the step. The runners of the judge (proxy/judge/walk.c) and of the carrier (proxy/carrier/walk.c)
+ * call their rows in this order, from the step where the exchange stands, until one does not say NEXT; the front's is
+ * client_go_on (proxy/front/client.c). */
 #ifndef PROXY_WALK_H
 #define PROXY_WALK_H
 
 #define WALK_STEPS(X)                                                                                                \
-    /* step            role     name             code when it refuses */                                             \
-    X(ACCEPT, FRONT, "accept", "too-many-connections")                                                               \
-    X(IDENTIFY, LOBBY, "identify", "unknown-sandbox")                                                                \
-    X(INTERCEPT, FRONT, "intercept", "tls-refused")                                                                  \
-    X(PARSE, FRONT, "parse", "bad-request")                                                                          \
-    X(CLASSIFY, JUDGE, "classify", "unclassified")                                                                   \
-    X(DECIDE, JUDGE, "decide", "denied")                                                                             \
-    X(HOLD, JUDGE, "hold", "held")                                                                                   \
-    X(RECORD_INTENT, JUDGE, "record-intent", "store-unavailable")                                                    \
-    X(RELEASE, JUDGE, "release", "credential-unavailable")                                                           \
-    X(INJECT, CARRIER, "inject", "credential-unavailable")                                                           \
-    X(FORWARD, CARRIER, "forward", "upstream-failed")                                                                \
-    X(SCRUB, CARRIER, "scrub", "answer-refused")                                                                     \
-    X(RECORD_RESULT, JUDGE, "record-result", "store-unavailable")
+    /* step              role     name                code when it refuses        file */                            \
+    X(ACCEPT, FRONT, "accept", "too-many-connections", "proxy/front/front.c")                                        \
+    X(IDENTIFY, LOBBY, "identify", "unknown-sandbox", "proxy/lobby/door.c")                                          \
+    X(INTERCEPT, FRONT, "intercept", "tls-refused", "proxy/front/connect.c")                                         \
+    X(PARSE, FRONT, "parse", "bad-request", "proxy/front/request.c")                                                 \
+    X(EVALUATE, JUDGE, "evaluate", "unclassified", "proxy/judge/step_evaluate.c")                                    \
+    X(ENFORCE, JUDGE, "enforce", "denied", "proxy/judge/step_enforce.c")                                             \
+    X(HOLD, JUDGE, "hold", "held", "proxy/judge/step_hold.c")                                                        \
+    X(RECORD_INTENT, JUDGE, "record-intent", "store-unavailable", "proxy/judge/step_record_intent.c")                \
+    X(RELEASE, JUDGE, "release", "credential-unavailable", "proxy/judge/step_release.c")                             \
+    X(AWAIT_CREDENTIAL, CARRIER, "await-credential", "credential-unavailable", "proxy/carrier/walk.c")               \
+    X(FORWARD, CARRIER, "forward", "upstream-failed", "proxy/carrier/send.c") /* the credential is put in there */   \
+    X(SCRUB, CARRIER, "scrub", "answer-refused", "proxy/carrier/answer.c")                                           \
+    X(RECORD_RESULT, JUDGE, "record-result", "store-unavailable", "proxy/judge/step_record_result.c")
 
 enum walk_step {
     WALK_NONE = 0,
-#define X(step, role, name, code) WALK_##step,
+#define X(step, role, name, code, file) WALK_##step,
     WALK_STEPS(X)
 #undef X
         WALK_END
@@ -43,6 +43,7 @@ enum walk_next {
     WALK_FAIL = 0, /* refuse with the step's code, in the client's dialect */
     WALK_NEXT,     /* done here, go on with the next row */
     WALK_WAIT,     /* exchange_resume(id) will come back to this step */
+    WALK_REWIND,   /* what was evaluated no longer stands: go back to EVALUATE (the judge alone) */
     WALK_REPLY,    /* an answer of our own is ready; skip to RECORD_RESULT */
     WALK_DONE      /* the exchange is over */
 };

@@ -1,5 +1,5 @@
 /* The carrier, start here: what one process holds, and the three rows of the walk it runs
- * (proxy/walk.h): INJECT, FORWARD, SCRUB. exchange.h is one request; the rest are its tools. */
+ * (proxy/walk.h): AWAIT_CREDENTIAL, FORWARD, SCRUB. exchange.h is one request; the rest are its tools. */
 #ifndef CARRIER_CARRIER_H
 #define CARRIER_CARRIER_H
 

@@ -183,7 +183,7 @@ static struct exchange *exchange_new(struct carrier *c, uint64_t xid)
     x->carrier = c;
     x->xid = xid;
     x->front = front;
-    x->step = WALK_INJECT;
+    x->step = WALK_AWAIT_CREDENTIAL;
     x->credit = ANSWER_WINDOW;
     dynbuf_init(&x->head, 2 * (size_t)HTTP_HEAD_MAX);
     dynbuf_init(&x->ready, READY_MAX);
@@ -252,7 +252,7 @@ void exchange_keeper_gone(struct carrier *c)
     for (size_t i = 0; i < EXCHANGE_BUCKETS; i++)
         for (struct exchange *x = c->bucket[i], *next; x != NULL; x = next) {
             next = x->next;
-            if (x->step != WALK_INJECT || x->cred != NULL)
+            if (x->step != WALK_AWAIT_CREDENTIAL || x->cred != NULL)
                 continue;
             (void)exchange_fail(x, "credential-unavailable", "the keeper ended before it released the credential");
             exchange_end(x);
@@ -282,7 +282,7 @@ void exchange_credential(struct carrier *c, struct frame *f)
     if (ttl > 0 && cred->bad.text[0] == '\0')
         creds_live(&c->creds, cred, f->id >> XID_FRONT_SHIFT, now + (ttl < CRED_TTL_MAX ? ttl : CRED_TTL_MAX));
     struct exchange *x = exchange_find(c, f->id);
-    if (x != NULL && x->step == WALK_INJECT && x->cred == NULL) {
+    if (x != NULL && x->step == WALK_AWAIT_CREDENTIAL && x->cred == NULL) {
         x->cred = cred;
         exchange_resume(x);
         return;

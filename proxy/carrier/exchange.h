@@ -1,7 +1,7 @@
 /* One decided request on its way upstream and back.
  *
- *   M_FORWARD ─► INJECT (credential here?) ─► FORWARD (address, connection, head, body; answer's head)
- *                                              ─► SCRUB (answer's body) ─► M_RESULT, always exactly once
+ *   M_FORWARD ─► AWAIT_CREDENTIAL ─► FORWARD (address, connection, head with the credential, body; answer's head)
+ *             ─► SCRUB (answer's body) ─► M_RESULT, always exactly once
  *
  * Events set fields and call exchange_resume; each step looks at the fields and says what comes next.
  * Only exchange_end frees; after a call that may end it, the exchange is not touched again. */

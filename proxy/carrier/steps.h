@@ -18,7 +18,7 @@ void exchange_front_gone(struct carrier *c, struct front *front);
 void exchange_credential(struct carrier *c, struct frame *f);
 
 /* walk.c: the rows of this role */
-enum walk_next step_inject(struct exchange *x);
+enum walk_next step_await_credential(struct exchange *x);
 enum walk_next step_forward(struct exchange *x);
 enum walk_next step_scrub(struct exchange *x);
 

@@ -5,7 +5,7 @@
 static enum walk_next run(struct exchange *x)
 {
     switch (x->step) {
-    case WALK_INJECT: return step_inject(x);
+    case WALK_AWAIT_CREDENTIAL: return step_await_credential(x);
     case WALK_FORWARD: return step_forward(x);
     case WALK_SCRUB: return step_scrub(x);
     default: return WALK_FAIL;
@@ -50,7 +50,7 @@ static void release_late(void *arg)
     exchange_end(x);
 }
 
-enum walk_next step_inject(struct exchange *x)
+enum walk_next step_await_credential(struct exchange *x)
 {
     struct carrier *c = x->carrier;
     if (x->f.release == RELEASE_NONE && !x->upstream->has_secrets) {

@@ -35,7 +35,7 @@ struct exchange *exchange_new(struct judge *j, struct front *f, uint64_t xid)
     x->judge = j;
     x->front = f;
     x->sandbox = f->sandbox ? sandbox_ref(f->sandbox) : NULL;
-    x->step = WALK_CLASSIFY;
+    x->step = WALK_EVALUATE;
     arena_init(&x->arena, ARENA_MAX);
     x->next_xid = j->by_xid[xid % XID_BUCKETS];
     j->by_xid[xid % XID_BUCKETS] = x;

@@ -41,7 +41,7 @@ struct exchange {
     /* what was decided */
     struct judged now;
     struct over *over; /* NULL: of no limit is it known that it is used up */
-    bool judged, held, ticket_told, facts_wanted;
+    bool judged, held, ticket_told, facts_wanted, again;
     struct digest digest, join; /* zero until they are needed */
     struct wire_ticket_state ticket;
     struct span answer; /* of a ticket that is done: wire_answer, u64 size, span inline */

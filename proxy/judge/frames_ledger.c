@@ -40,9 +40,7 @@ static int facts_wanted(struct judge *j, uint64_t xid)
         return 0;
     if (x->facts_wanted)
         return -1;
-    x->facts_wanted = true;
-    x->held = false; /* it may be allowed by now: then it is no held write that its claim wrote down */
-    x->step = WALK_CLASSIFY;
+    x->facts_wanted = x->again = true;
     exchange_resume(j, xid);
     return 0;
 }
@@ -194,7 +192,7 @@ static int intent_over(struct judge *j, struct frame *f)
     else if (over_take(x, &said) != 0)
         refuse_now(x, REFUSE_INTERNAL);
     else {
-        x->step = WALK_CLASSIFY;
+        x->again = true;
         exchange_resume(j, x->xid);
     }
     return 0;

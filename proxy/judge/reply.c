@@ -28,11 +28,3 @@ void refuse_send(struct exchange *x)
     }
     reply_send(x->judge, x->front->instance, x->xid, &out);
 }
-
-void refuse_now(struct exchange *x, enum refuse_why why)
-{
-    refuse(x, why);
-    exchange_wait(x, X_RUNS, 0);
-    x->step = WALK_RECORD_RESULT;
-    walk_run(x);
-}

@@ -92,7 +92,11 @@ enum walk_next step_hold(struct exchange *x)
 {
     if (x->now.d.verdict != VERDICT_HOLD || x->judge->config.shadow)
         return WALK_NEXT;
-    x->held = true;
+    x->held = !x->again; /* it may be allowed by now: then it is no held write that its claim wrote down */
+    if (x->again) {
+        x->again = false;
+        return WALK_REWIND;
+    }
     if (x->claim_told)
         return x->claimed ? claimed(x) : by_state(x);
     if (x->ticket_told)

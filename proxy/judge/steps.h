@@ -4,12 +4,12 @@
 
 #include "proxy/judge/exchange.h"
 
-enum walk_next step_classify(struct exchange *x); /* who, what, by which policy; asks for the body */
-enum walk_next step_decide(struct exchange *x);   /* deny, hold or allow, and whether that can be done now */
-enum walk_next step_hold(struct exchange *x);     /* ticket, wait, claim */
-enum walk_next step_record(struct exchange *x);   /* the intent of an allowed effect, before anything leaves */
-enum walk_next step_release(struct exchange *x);  /* credential to the carrier, request to the carrier */
-enum walk_next step_result(struct exchange *x);   /* the last word to the client, the outcome to the ledger */
+enum walk_next step_evaluate(struct exchange *x);      /* who asks, and what the policy says; asks for the body */
+enum walk_next step_enforce(struct exchange *x);       /* refuses a denial, and what cannot be done now */
+enum walk_next step_hold(struct exchange *x);          /* ticket, wait, claim */
+enum walk_next step_record_intent(struct exchange *x); /* of an allowed effect, before anything leaves */
+enum walk_next step_release(struct exchange *x);       /* credential to the carrier, request to the carrier */
+enum walk_next step_record_result(struct exchange *x); /* the last word to the client, the outcome to the ledger */
 
 /* Run from x->step until a step waits or the exchange is over; x may be gone after it. */
 void walk_run(struct exchange *x);

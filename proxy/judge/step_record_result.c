@@ -4,7 +4,7 @@
 #include "proxy/judge/refuse.h"
 #include "proxy/judge/steps.h"
 
-enum walk_next step_result(struct exchange *x)
+enum walk_next step_record_result(struct exchange *x)
 {
     if (x->refusal.code && !x->replied)
         refuse_send(x);

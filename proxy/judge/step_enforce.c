@@ -1,4 +1,4 @@
-/* DECIDE: what the policy said is acted on, if it can be done now. */
+/* ENFORCE: a denial is refused; what is allowed or held goes on, if it can be done now. */
 #include "common/log.h"
 #include "proxy/judge/record.h"
 #include "proxy/judge/refuse.h"
@@ -31,7 +31,7 @@ static bool range_is_in_vain(const struct exchange *x)
            (x->now.d.credential >= 0 || policy_host_bound(x->now.image->policy, r->scheme, r->host, r->port));
 }
 
-enum walk_next step_decide(struct exchange *x)
+enum walk_next step_enforce(struct exchange *x)
 {
     struct decision *d = &x->now.d;
     const struct wire_request *r = &x->request;

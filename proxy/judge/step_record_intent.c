@@ -38,11 +38,15 @@ static enum walk_next ask(struct exchange *x)
     return WALK_WAIT;
 }
 
-enum walk_next step_record(struct exchange *x)
+enum walk_next step_record_intent(struct exchange *x)
 {
     bool counted = x->now.d.nlimits > 0 && !x->judge->config.shadow;
-    if (x->held || (x->now.d.effect == EFFECT_READ && !counted && !x->intent))
+    if (x->held || (x->now.d.effect == EFFECT_READ && !counted && !x->intent && !x->again))
         return WALK_NEXT;
+    if (x->again) { /* a limit is used up, and nothing was written */
+        x->again = false;
+        return WALK_REWIND;
+    }
     if (!x->intent)
         return ask(x);
     if (!x->intent_ok) {

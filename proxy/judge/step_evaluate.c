@@ -1,5 +1,6 @@
-/* CLASSIFY: who asks and by which policy; then the policy says what it is. If it cannot say
- * without the body, or the request will be held, the body is read whole and this step runs again. */
+/* EVALUATE: who asks; then the policy (policy_judge, policy/decide.c) says what the request is, and whether it is
+ * allowed, held or denied. If that takes the body, or the request will be held, the body is read whole and this step
+ * runs again. */
 #include "proxy/judge/inside.h"
 #include "proxy/judge/record.h"
 #include "proxy/judge/refuse.h"
@@ -35,7 +36,7 @@ static bool wants_body(const struct exchange *x)
     return x->now.d.need_body || x->now.d.verdict == VERDICT_HOLD;
 }
 
-enum walk_next step_classify(struct exchange *x)
+enum walk_next step_evaluate(struct exchange *x)
 {
     struct judge *j = x->judge;
     if (x->front == NULL)
