@@ -264,8 +264,14 @@ static void decided(struct exchange *x, struct refusal *r)
 {
     const char *what = x->ticket.state == TICKET_CANCELLED ? "Cancelled" : "Denied";
     struct span by = span_first(x->ticket.by, 100), words = span_trim(x->ticket.words);
+    struct span until = dialect_time(x->ticket.expires_ms, &x->arena);
     if (by.n == 0)
         by = SPAN("an operator");
+    if (x->ticket.state == TICKET_DENIED && until.n) {
+        r->expires_ms = x->ticket.expires_ms;
+        r->next =
+            format(&x->arena, "Do not repeat it unchanged: until %.*s the answer is the same.", SPAN_FMT(until));
+    }
     if (words.n == 0) {
         r->title = format(&x->arena, "%s by %.*s", what, SPAN_FMT(by));
         return;

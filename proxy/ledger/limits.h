@@ -4,8 +4,7 @@
 
 enum {
     STORE_PENDING_MAX = 64,
-    STORE_OPEN_MAX = 1024,   /* tickets pending or approved, of all sandboxes */
-    STORE_DENIED_MS = 60000, /* the same request gets the same denial that long */
+    STORE_OPEN_MAX = 1024, /* tickets pending or approved, of all sandboxes */
     STORE_ANSWER_MS = 600000,
     AUDIT_SIGNED = 256, /* records between two signatures */
     STORE_SANDBOXES_MAX = 4096,

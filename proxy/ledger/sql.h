@@ -22,11 +22,11 @@
     X(TICKET_LIVE, "SELECT " SQL_TICKET_COLUMNS " FROM ticket WHERE session=?1 AND join_key=?2 AND state IN " SQL_LIVE) \
     X(TICKET_ANSWERED, "SELECT t.id FROM ticket t JOIN answer a ON a.ticket=t.id WHERE t.session=?1 AND t.join_key=?2" \
         " AND t.state='done' AND a.until_ms>?3 AND a.until_boot_ms>?4 ORDER BY t.created_ms DESC LIMIT 1") \
-    X(TICKET_DENIED, "SELECT id FROM ticket WHERE session=?1 AND join_key=?2 AND digest=?3 AND state='denied'" \
-        " AND decided_ms>?4 ORDER BY decided_ms DESC LIMIT 1") \
+    X(TICKET_DENIED, "SELECT id FROM ticket WHERE session=?1 AND join_key=?2 AND terms=?5 AND state='denied'" \
+        " AND expires_ms>?3 AND expires_boot_ms>?4 ORDER BY decided_ms DESC LIMIT 1") \
     X(TICKET_MEMORY, "SELECT 1 FROM ticket t LEFT JOIN answer a ON a.ticket=t.id WHERE t.session=?1 AND t.join_key=?2" \
-        " AND ((t.state='done' AND a.until_ms>?3 AND a.until_boot_ms>?4) OR (t.state='denied' AND t.decided_ms>?5))" \
-        " LIMIT 1") \
+        " AND ((t.state='done' AND a.until_ms>?3 AND a.until_boot_ms>?4) OR (t.state='denied'" \
+        " AND t.expires_ms>?3 AND t.expires_boot_ms>?4)) LIMIT 1") \
     X(TICKET_REPEAT, "UPDATE ticket SET repeats=repeats+1 WHERE id=?1") \
     X(PENDING_OF_SANDBOX, "SELECT count(*),coalesce(sum(body_size),0) FROM ticket WHERE sandbox=?1 AND state='pending'") \
     X(OPEN_ALL, "SELECT count(*),coalesce(sum(body_size),0) FROM ticket WHERE state IN ('pending','approved')") \

@@ -32,7 +32,6 @@ int ticket_joinable(struct store *s, struct span session, const struct digest *j
     db_blob(q, 2, span_of(join->b, DIGEST_BYTES));
     db_int(q, 3, s->wall);
     db_int(q, 4, s->uptime);
-    db_int(q, 5, s->wall > STORE_DENIED_MS ? s->wall - STORE_DENIED_MS : 0);
     enum db_result found = db_step(&s->db, q);
     sqlite3_reset(q);
     return found == DB_FAIL ? -1 : found == DB_ROW;
@@ -92,7 +91,8 @@ static int take_answer(struct store *s, const struct wire_ticket *t, struct wire
     return audit_end(&a) == 0 ? 1 : -1;
 }
 
-/* Asked again too soon after a denial of exactly this: denied again, nobody is asked. */
+/* A denial stands for as long as its ticket would have lived, for the same request on the same terms: it gets the
+ * same words, and nobody is asked again. */
 static int same_denial(struct store *s, const struct wire_ticket *t, struct wire_ticket_state *st)
 {
     struct row r;
@@ -101,8 +101,9 @@ static int same_denial(struct store *s, const struct wire_ticket *t, struct wire
         return -1;
     db_text(q, 1, t->record.session);
     db_blob(q, 2, span_of(t->join.b, DIGEST_BYTES));
-    db_blob(q, 3, span_of(t->record.request.b, DIGEST_BYTES));
-    db_int(q, 4, s->wall > STORE_DENIED_MS ? s->wall - STORE_DENIED_MS : 0);
+    db_int(q, 3, s->wall);
+    db_int(q, 4, s->uptime);
+    db_blob(q, 5, span_of(t->terms.b, DIGEST_BYTES));
     int got = find_through(s, q, &r);
     if (got <= 0)
         return got;

@@ -64,6 +64,15 @@ def a_denial_says_the_operators_words(lab):
     gw.deny(gw.pending()["id"], "not on Fridays")
     client.wait_line(r"not on Fridays")
     client.wait()
+    again = start_post(lab, gw, up, "/things", "{}")  # for as long as the ticket would have lived: nobody is asked again
+    again.wait_line(r"not on Fridays")
+    again.wait()
+    said = json.loads(again.seen[again.seen.index(b"\r\n{") + 2:])
+    assert said["code"] == "ticket-denied" and said["retry"] is False and said["expires"] in said["next_steps"], said
+    assert not gw.tickets() and len(gw.tickets("all")) == 1
+    other = start_post(lab, gw, up, "/things", "{ }")
+    gw.deny(gw.pending()["id"], "nor this")  # another request is another question
+    other.wait()
     assert up.effects() == {}
 
 

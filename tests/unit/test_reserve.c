@@ -341,7 +341,7 @@ static void what_would_join_a_ticket_does_not_slip_through(void **state)
     fix_ticket(&asked, "s1", 2, 2);
     assert_int_equal(store_intent(fix, 62, &asked.record, &asked.join, &l, &ok, &fix_over), 0);
     assert_false(ok); /* a person has just said no to it */
-    fix_time(STORE_DENIED_MS);
+    fix_time(STORE_EXPIRES_MS);
     assert_int_equal(store_intent(fix, 62, &asked.record, &asked.join, &l, &ok, &fix_over), 0);
     assert_true(ok);
     commit();

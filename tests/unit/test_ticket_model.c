@@ -6,7 +6,7 @@ enum { SEQUENCES = 2000, STEPS = 14, REQUESTS = 3 };
 struct model {
     enum ticket_state state;
     struct id id;
-    uint64_t ends, decided_ms, xid;
+    uint64_t ends, xid;
     unsigned approvals, sends;
     bool kept;
 };
@@ -39,7 +39,7 @@ static void send(unsigned i)
 {
     struct model *m = &model[i];
     struct wire_ticket_state st = fix_hold(name, i, i, SPAN_NONE);
-    bool denied = m->state == TICKET_DENIED && m->decided_ms + STORE_DENIED_MS > fix_wall;
+    bool denied = m->state == TICKET_DENIED && m->ends > fix_wall;
     bool answered = m->state == TICKET_DONE && m->kept;
     if (live(m) || denied || answered) {
         assert_true(st.joined && id_eq(&st.ticket, &m->id));
@@ -66,7 +66,6 @@ static void decide(struct model *m, enum decide what)
     assert_int_equal(fix_decide(&m->id, what, NULL), want);
     if (want == DECIDED_DONE) {
         m->state = to[what];
-        m->decided_ms = fix_wall;
         m->approvals += what == DECIDE_APPROVE;
     }
 }
@@ -122,7 +121,7 @@ static void step(void)
     case 19: outcome(m, OUTCOME_ANSWERED, false); break;
     case 20: outcome(m, (enum outcome)pick(2), false); break;
     case 21:
-        fix_time((uint64_t[]){1000, STORE_DENIED_MS, STORE_EXPIRES_MS}[pick(3)]);
+        fix_time((uint64_t[]){1000, 60000, STORE_EXPIRES_MS}[pick(3)]);
         time_passes();
         if (model[0].kept || model[1].kept || model[2].kept) /* kept for ten minutes: let the model forget it too */
             for (int k = 0; k < REQUESTS; k++)
