@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/api.h"
+#include "common/control/api.h"
 #include "cli/verbs.h"
 #include "policy/cli/source.h"
 

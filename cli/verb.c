@@ -5,7 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "common/visible.h"
+#include "common/text/visible.h"
 
 enum { TREE_MAX = 64 * 1024 * 1024, TEXT_MAX = 64 * 1024 * 1024 };
 

@@ -2,7 +2,7 @@
 #ifndef CLI_VERB_H
 #define CLI_VERB_H
 
-#include "cli/api.h"
+#include "common/control/api.h"
 #include "cli/verbs.h"
 #include "common/json/json.h"
 

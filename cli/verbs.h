@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "cli/exit.h"
+#include "common/control/exit.h"
 
 enum { CLI_GIVEN_MAX = 64 }; /* options on one command line; one more is refused, so no list of values is cut */
 

@@ -1,5 +1,5 @@
 /* A region of memory with a cap, freed at once: one per exchange.
- * Secrets never live here (common/secret.h). */
+ * Secrets never live here (common/crypto/secret.h). */
 #ifndef COMMON_ARENA_H
 #define COMMON_ARENA_H
 

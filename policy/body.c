@@ -1,6 +1,6 @@
 #include "policy/body.h"
 
-#include "common/utf8.h"
+#include "common/text/utf8.h"
 #include "policy/glob.h"
 
 enum { DIGITS_MAX = 18 };

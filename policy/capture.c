@@ -1,6 +1,6 @@
 #include "policy/capture.h"
 
-#include "common/visible.h"
+#include "common/text/visible.h"
 #include "policy/glob.h"
 
 enum { FILLED_MAX = 64 * 1024 };

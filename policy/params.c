@@ -1,6 +1,6 @@
 #include "policy/params.h"
 
-#include "common/utf8.h"
+#include "common/text/utf8.h"
 
 /* ---- names ---- */
 

@@ -1,9 +1,9 @@
 #include "proxy/wire.h"
 
-#include "common/role.h"
+#include "common/role/role.h"
 #include "proxy/msgs.h"
 
-/* common/role.c speaks these itself, and may not include what lies above it. */
+/* common/role/role.c speaks these itself, and may not include what lies above it. */
 _Static_assert((int)M_CONFIG == (int)ROLE_MSG_CONFIG && (int)M_READY == (int)ROLE_MSG_READY &&
                    (int)M_PEER == (int)ROLE_MSG_PEER && (int)M_STOP == (int)ROLE_MSG_STOP &&
                    (int)M_SYNC == (int)ROLE_MSG_SYNC && (int)M_LOG == (int)ROLE_MSG_LOG &&

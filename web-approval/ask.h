@@ -28,6 +28,8 @@ void reply_json(struct exchange *x, unsigned status, struct jsonw *w);
 void reply_empty(struct exchange *x, unsigned status);
 /* A refusal: problem+json (RFC 9457) or, on a page, a page. */
 void reply_problem(struct exchange *x, unsigned status, const char *title, const char *fmt, ...) PRINTF(4, 5);
+/* That page (page/page.c). */
+void page_problem(struct exchange *x, unsigned status, const char *title, const char *detail);
 /* 503 with the reason. */
 void reply_unable(struct exchange *x, const struct err *e);
 bool exchange_is_api(const struct exchange *x);

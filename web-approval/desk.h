@@ -2,7 +2,7 @@
  *
  *   server.c   bytes of a client <-> one struct exchange at a time
  *   route.c    which handler, and what a caller must bring to reach it
- *   api_*.c    /api/v1, page_*.c the pages; both fill in the exchange's answer
+ *   api/       /api/v1, page/ the pages; both fill in the exchange's answer
  *   ask.c      questions to the ledger and the parent; the answer comes back by id
  *   store.c    the ledger's store, read only */
 #ifndef WEB_APPROVAL_DESK_H

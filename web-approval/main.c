@@ -6,7 +6,7 @@
 #include "common/log.h"
 #include "common/msg.h"
 #include "common/net/loop.h"
-#include "common/role.h"
+#include "common/role/role.h"
 #include "proxy/msgs.h"
 #include "web-approval/ask.h"
 #include "web-approval/image.h"

@@ -1,10 +1,9 @@
 /* Ways to answer, and to read what was sent. */
 #include <stdio.h>
 
-#include "common/utf8.h"
-#include "common/visible.h"
+#include "common/text/utf8.h"
+#include "common/text/visible.h"
 #include "web-approval/ask.h"
-#include "web-approval/page.h"
 
 bool exchange_is_api(const struct exchange *x)
 {

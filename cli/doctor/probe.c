@@ -10,7 +10,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include "cli/api.h"
+#include "common/control/api.h"
 #include "common/http/http.h"
 #include "common/id.h"
 #include "common/json/json.h"

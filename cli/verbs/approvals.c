@@ -4,7 +4,7 @@
 
 #include "cli/verb.h"
 #include "common/id.h"
-#include "common/utf8.h"
+#include "common/text/utf8.h"
 
 enum { SHORT_ID = 10, PATH_ROOM = 512, BODY_SHOWN = 1024 * 1024 };
 

@@ -7,7 +7,7 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include "cli/api.h"
+#include "common/control/api.h"
 #include "cli/verbs.h"
 #include "common/json/json.h"
 

@@ -3,8 +3,8 @@
 
 #include "common/http/chars.h"
 #include "common/http/http.h"
-#include "common/idna.h"
-#include "common/utf8.h"
+#include "common/text/idna.h"
+#include "common/text/utf8.h"
 
 int http_split_authority(struct span authority, struct span *host, uint16_t *port)
 {

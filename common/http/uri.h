@@ -17,7 +17,7 @@ int http_split_authority(struct span authority, struct span *host, uint16_t *por
 /* A host name of LDH labels, or a bracketed IPv6 literal (in the form of RFC 5952), or a
  * dotted quad; lower-cased into dst (HTTP_HOST_MAX + 1 bytes, NUL-terminated), one trailing
  * dot removed. -1: anything else, among them every exotic spelling of an address (a name
- * whose last label is numeric, a zone) and what only looks like an A-label (common/idna.h). */
+ * whose last label is numeric, a zone) and what only looks like an A-label (common/text/idna.h). */
 int http_canonical_host(struct span host, char *dst, size_t *n) MUSTCHECK;
 /* RFC 3986: percent-encoded unreserved characters decoded, hex upper-cased, nothing else
  * changed. -1 on encoded control bytes, %2F, %5C, dot segments (also before a `;`), a

@@ -1,7 +1,7 @@
 /* WebSocket frames to messages and back. Headers are judged byte by byte in the order in which they come, a text once
  * its message is whole: so what comes out never depends on how the bytes were cut. */
 #include "common/http/ws.h"
-#include "common/utf8.h"
+#include "common/text/utf8.h"
 
 enum { FIN = 0x80, RESERVED = 0x70, OPCODE = 0x0f, MASKED = 0x80, LENGTH = 0x7f, LENGTH_16 = 126, LENGTH_64 = 127 };
 enum { CONTINUATION = 0, CONTROL = 8, KEEP = 4096, MASK_BYTES = 4 };

@@ -3,7 +3,7 @@
 #include <yajl/yajl_parse.h>
 
 #include "common/json/json.h"
-#include "common/utf8.h"
+#include "common/text/utf8.h"
 
 struct frame {
     struct json *node, *last;

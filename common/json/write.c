@@ -1,5 +1,5 @@
 #include "common/json/json.h"
-#include "common/utf8.h"
+#include "common/text/utf8.h"
 
 enum { WRITE_DEPTH_MAX = 63 };
 

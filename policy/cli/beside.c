@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-#include "common/visible.h"
+#include "common/text/visible.h"
 #include "policy/cli/test_file.h"
 
 enum { TESTS_MEMORY_MAX = 64 * 1024 * 1024, TESTS_PATH_MAX = 4096, WORDS_MAX = 4096 };

@@ -2,7 +2,7 @@
  * writes tomorrow is no reason to refuse today. A name that is there twice is. */
 #include "policy/cli/record.h"
 
-#include "common/utf8.h"
+#include "common/text/utf8.h"
 #include "policy/load/instant.h"
 
 struct scan {

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "common/utf8.h"
+#include "common/text/utf8.h"
 
 struct reader {
     struct span in;

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "common/visible.h"
+#include "common/text/visible.h"
 
 enum { SHOWN_MAX = 1 << 20 };
 

@@ -4,7 +4,7 @@
 #include <libpsl.h>
 #include <stdio.h>
 
-#include "common/idna.h"
+#include "common/text/idna.h"
 
 static bool other_script(struct span s)
 {

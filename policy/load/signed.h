@@ -3,7 +3,7 @@
 #ifndef POLICY_LOAD_SIGNED_H
 #define POLICY_LOAD_SIGNED_H
 
-#include "common/signature.h"
+#include "common/crypto/signature.h"
 #include "policy/load/disk.h"
 
 /* The list in a file, in the arena; NULL: *e says why. */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <yaml.h>
 
-#include "common/utf8.h"
+#include "common/text/utf8.h"
 
 /* Of more problems than there is room for, the first that refuses is kept rather than a warning. */
 static struct policy_problem *next_problem(struct policy_problems *all, bool refuses)

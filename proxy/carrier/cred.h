@@ -4,7 +4,7 @@
 #define CARRIER_CRED_H
 
 #include "common/arena.h"
-#include "common/secret.h"
+#include "common/crypto/secret.h"
 #include "proxy/carrier/places.h"
 #include "proxy/carrier/upstream.h"
 

@@ -3,7 +3,7 @@
 
 #include "common/file.h"
 #include "common/log.h"
-#include "common/role.h"
+#include "common/role/role.h"
 #include "proxy/carrier/carrier.h"
 
 enum { ROOTS_MAX = 8 * 1024 * 1024, PATH_LEN = 4096, OWN_LEN = 8192 };

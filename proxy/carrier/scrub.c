@@ -1,5 +1,5 @@
 #include "proxy/carrier/scrub.h"
-#include "common/secret.h"
+#include "common/crypto/secret.h"
 #include "proxy/carrier/plan/plan.h"
 
 #include <stdlib.h>

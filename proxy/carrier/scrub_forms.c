@@ -1,6 +1,6 @@
 #include "proxy/carrier/scrub.h"
 #include "common/id.h"
-#include "common/utf8.h"
+#include "common/text/utf8.h"
 #include "proxy/carrier/plan/plan.h"
 
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "common/log.h"
-#include "common/role.h"
+#include "common/role/role.h"
 #include "common/trace.h"
 
 static struct front front;

@@ -3,7 +3,7 @@
 #include <time.h>
 
 #include "common/log.h"
-#include "common/role.h"
+#include "common/role/role.h"
 #include "proxy/judge/judge.h"
 
 enum { LINK_BUCKETS = 256, END_LOOK_MS = 10 };

@@ -9,7 +9,7 @@
 
 #include "common/dynbuf.h"
 #include "common/err.h"
-#include "common/secret.h"
+#include "common/crypto/secret.h"
 
 enum { CA_DER_MAX = 4096, CA_PEM_MAX = 8192, CA_SPKI = 91, CA_LEAF_DAYS = 30, CA_YEARS = 10 };
 

@@ -1,6 +1,6 @@
 #include "proxy/keeper/keep.h"
 
-#include "common/seal.h"
+#include "common/crypto/seal.h"
 #include "proxy/keeper/files.h"
 
 #define MARK "first-start"

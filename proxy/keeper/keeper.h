@@ -5,7 +5,7 @@
 #include "common/http/http.h"
 #include "common/net/chan.h"
 #include "common/net/loop.h"
-#include "common/role.h"
+#include "common/role/role.h"
 #include "proxy/keeper/keep.h"
 #include "proxy/keeper/mint.h"
 #include "proxy/keeper/release.h"

@@ -4,7 +4,7 @@
 #define PROXY_KEEPER_VALUE_H
 
 #include "common/err.h"
-#include "common/secret.h"
+#include "common/crypto/secret.h"
 #include "policy/policy.h"
 
 /* Shortest: what is shorter turns up by chance, so answers could not be scrubbed of it (carrier/scrub.h). Longest:

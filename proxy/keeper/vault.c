@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "common/msg.h"
-#include "common/seal.h"
+#include "common/crypto/seal.h"
 #include "proxy/keeper/files.h"
 #include "proxy/keeper/value.h"
 

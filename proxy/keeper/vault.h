@@ -13,7 +13,7 @@
 
 #include "common/dynbuf.h"
 #include "common/err.h"
-#include "common/secret.h"
+#include "common/crypto/secret.h"
 
 enum { VAULT_NAME_MAX = 128, VAULT_MAX = 256, VAULT_PREVIOUS = 3, VAULT_FILE_MAX = 64 * 1024 * 1024 };
 

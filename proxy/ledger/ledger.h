@@ -5,9 +5,9 @@
 
 #include "common/net/chan.h"
 #include "common/net/loop.h"
-#include "proxy/ledger/ops.h"
+#include "proxy/ledger/store/ops.h"
 #include "proxy/ledger/outbox.h"
-#include "proxy/ledger/sign.h"
+#include "proxy/ledger/store/sign.h"
 #include "proxy/msgs.h"
 
 enum {

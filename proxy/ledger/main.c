@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "common/log.h"
-#include "common/role.h"
+#include "common/role/role.h"
 #include "proxy/ledger/ledger.h"
 
 struct start {

@@ -3,7 +3,7 @@
 
 #include "common/log.h"
 #include "common/net/tls.h"
-#include "common/role.h"
+#include "common/role/role.h"
 
 static struct lobby lobby;
 

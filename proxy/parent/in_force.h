@@ -2,8 +2,8 @@
 #ifndef PROXY_PARENT_IN_FORCE_H
 #define PROXY_PARENT_IN_FORCE_H
 
-#include "proxy/parent/config.h"
-#include "proxy/parent/versions.h"
+#include "proxy/parent/config/config.h"
+#include "proxy/parent/versions/versions.h"
 
 struct child;
 struct parent;

@@ -3,7 +3,7 @@
 #ifndef PROXY_PARENT_LISTENERS_H
 #define PROXY_PARENT_LISTENERS_H
 
-#include "proxy/parent/config.h"
+#include "proxy/parent/config/config.h"
 #include "proxy/words.h"
 
 struct parent;

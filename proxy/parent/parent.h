@@ -8,7 +8,7 @@
 #include "common/net/chan.h"
 #include "common/net/loop.h"
 #include "proxy/msgs.h"
-#include "proxy/parent/config.h"
+#include "proxy/parent/config/config.h"
 #include "proxy/parent/listeners.h"
 #include "proxy/parent/in_force.h"
 #include "proxy/refusals.h"

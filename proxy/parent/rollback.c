@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "common/log.h"
-#include "common/visible.h"
+#include "common/text/visible.h"
 #include "proxy/parent/parent.h"
 
 /* Floors are what no policy lifts: a version that comes with other ones is not to come unnoticed. */

@@ -4,7 +4,7 @@
 
 #include "common/log.h"
 #include "common/msg.h"
-#include "common/role.h"
+#include "common/role/role.h"
 #include "proxy/msgs.h"
 #include "proxy/resolver/names.h"
 #include "proxy/resolver/resolver.h"

@@ -12,8 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/api.h"
-#include "cli/exit.h"
+#include "common/control/api.h"
+#include "common/control/exit.h"
 #include "common/json/json.h"
 #include "sandbox-shim/run/place.h"
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "cli/exit.h"
+#include "common/control/exit.h"
 #include "sandbox-shim/env.h"
 #include "sandbox-shim/run/gateway.h"
 #include "sandbox-shim/run/network.h"

@@ -80,7 +80,7 @@ def rows(count):
 def build(path, count):
     db = sqlite3.connect(path, isolation_level=None)
     db.executescript("pragma synchronous = off; pragma journal_mode = wal;")
-    db.executescript((TOP / "proxy/ledger/schema.sql").read_text(encoding="utf-8"))
+    db.executescript((TOP / "proxy/ledger/store/schema.sql").read_text(encoding="utf-8"))
     db.execute("begin")
     db.executemany("insert into audit values (?, ?, ?, ?, ?, ?, ?)", rows(count))
     db.execute("commit")

@@ -26,7 +26,7 @@ def run(prefix, what):
     file, _, part = what.partition(":")
     env = {**os.environ, "PATH": f"{prefix}/bin:{os.environ['PATH']}", "COUNTERSIGN_PREFIX": str(prefix)}
     with tempfile.TemporaryFile() as out:
-        status = subprocess.run([sys.executable, HERE / file, *([part] if part else [])], env=env, stdin=subprocess.DEVNULL,
+        status = subprocess.run([sys.executable, next(HERE.rglob(file)), *([part] if part else [])], env=env, stdin=subprocess.DEVNULL,
                                 stdout=out, stderr=subprocess.STDOUT).returncode
         out.seek(0)
         text = out.read().decode("utf-8", "replace")
@@ -50,7 +50,7 @@ def main():
         sys.exit(f"asan.py: {roles} has no sanitizers: build it with --enable-dev")
     sums = {"passed": 0, "failed": 0, "skipped": 0}
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        for what, counts, text in pool.map(lambda f: run(prefix, f), files or sorted(p.name for p in HERE.glob("test_*.py"))):
+        for what, counts, text in pool.map(lambda f: run(prefix, f), files or sorted(p.name for p in HERE.rglob("test_*.py"))):
             print(f"{'not ok' if counts['failed'] else 'ok'} {what} # {counts}", flush=True)
             if counts["failed"]:
                 print("# " + text.rstrip().replace("\n", "\n# "), flush=True)

@@ -3,7 +3,7 @@
 
 usage: attacks_report.py [--all] LOG...
 
-The logs are those of one run of tests/e2e/test_*.py; what counts is the line "ok ID WAY", which only the oracle of
+The logs are those of one run of all test_*.py of tests/e2e; what counts is the line "ok ID WAY", which only the oracle of
 attack.py prints. Prints a table (--all: of every row, else of those with something missing), then the count. Exit 1
 when a due line is missing or also said to be "not ok", when a line names a way that the list does not have, or when a way is left out unexplained.
 """

@@ -80,7 +80,7 @@ MUTATIONS = [
               ("proxy/judge/upstreams.c", "    while (t->oldest != NULL)\n", "    while (t->oldest != NULL && t->n == 0)\n")],
              [("test_attacks_identity.py", "what_is_open_when_a_reload_comes")], "E45"),
     Mutation("approver-of-the-form", "who may approve is asked of the policy in force when the form comes",
-             [("web-approval/page_decide.c", "    if (!api_may_approve(x, t)) {", "    if (false && !api_may_approve(x, t)) {")],
+             [("web-approval/page/page_decide.c", "    if (!api_may_approve(x, t)) {", "    if (false && !api_may_approve(x, t)) {")],
              [("test_attacks_identity.py", "what_is_open_when_a_reload_comes")], "E45"),
     Mutation("audit-columns", "audit verify compares the columns with the hashed text",
              [("cli/verbs/audit.c", "        if (!span_eq(member_text(r, texts[i]), json_text(record, span_str(texts[i]))))\n", "        if (false)\n")],
@@ -167,7 +167,7 @@ class Copy:
         """{(id, way): green?} of these tests against what is installed."""
         found, env = {}, {**os.environ, "PATH": f"{self.inst}/bin:{os.environ['PATH']}", "COUNTERSIGN_PREFIX": str(self.inst)}
         for name, *parts in tests:
-            done = subprocess.run([sys.executable, str(TOP / "tests/e2e" / name), *parts], env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=3600)
+            done = subprocess.run([sys.executable, str(next((TOP / "tests/e2e").rglob(name))), *parts], env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=3600)
             for line in done.stdout.splitlines():
                 match = LINE.match(line)
                 named = TEST.match(line)

@@ -63,7 +63,7 @@ def confirmed(e):
 
 
 def prepared(path, witness):
-    name = os.path.basename(path)[:-len(".expect")]
+    name = os.path.basename(path[:-len("/expect")])
     old, new = (path[:-len("expect")] + side + ".yaml" for side in ("old", "new"))
     more = ["--witness", witness]
     for side in ("old", "new"):
@@ -82,7 +82,7 @@ def prepared(path, witness):
 
 def options():
     """The exits, the printed command and the several files of one policy."""
-    old, new = (os.path.join(PAIRS, "01-path-deeper." + s + ".yaml") for s in ("old", "new"))
+    old, new = (os.path.join(PAIRS, "01-path-deeper", s + ".yaml") for s in ("old", "new"))
     report(run("diff", "--packs", PACKS, new, old)[0] == 0, "only narrowed: exit 0")
     report(run("diff", "--packs", PACKS, "--fail-on", "any", new, old)[0] == 1, "--fail-on any")
     report(run("diff", "--packs", PACKS, "--fail-on", "never", old, new)[0] == 0, "--fail-on never")
@@ -112,7 +112,7 @@ def too_many(tmp):
 
 def learning(tmp):
     """A policy that learns lets reads pass that no rule names, for as long as it says."""
-    with open(os.path.join(PAIRS, "01-path-deeper.old.yaml"), encoding="utf-8") as f:
+    with open(os.path.join(PAIRS, "01-path-deeper", "old.yaml"), encoding="utf-8") as f:
         text = f.read()
     paths = [os.path.join(tmp, n) for n in ("plain.yaml", "learns.yaml")]
     until = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 3600))
@@ -223,7 +223,7 @@ def self_check(tmp, rounds, samples):
 
 def main():
     with tempfile.TemporaryDirectory() as tmp:
-        for path in sorted(glob.glob(os.path.join(PAIRS, "*.expect"))):
+        for path in sorted(glob.glob(os.path.join(PAIRS, "*", "expect"))):
             prepared(path, os.path.join(tmp, "witness"))
         options()
         too_many(tmp)

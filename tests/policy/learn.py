@@ -311,7 +311,7 @@ def scopes(here, packs):
     store = here / "store" / "ledger.db"
     store.parent.mkdir()
     db = sqlite3.connect(store)
-    db.executescript((TOP / "proxy/ledger/schema.sql").read_text(encoding="utf-8"))
+    db.executescript((TOP / "proxy/ledger/store/schema.sql").read_text(encoding="utf-8"))
     for i, line in enumerate(lines(asked).splitlines()):
         db.execute("insert into audit values (?, ?, 'denied', ?, NULL, ?, x'00')", (i + 1, 1793000000000 + i, f"x-{i}", line))
     for name, team in (("web-1", "eng"), ("web-2", "sales"), ("ci-1", "eng")):

@@ -132,7 +132,7 @@ def main():
         store = here / "store" / "ledger.db"  # where a gateway has it
         store.parent.mkdir()
         db = sqlite3.connect(store)
-        db.executescript((TOP / "proxy/ledger/schema.sql").read_text(encoding="utf-8"))
+        db.executescript((TOP / "proxy/ledger/store/schema.sql").read_text(encoding="utf-8"))
         for i, (ms, kind, exchange, line) in enumerate(lines()):
             db.execute("insert into audit values (?, ?, ?, ?, NULL, ?, x'00')", (i + 1, ms, kind, exchange, line))
         db.execute("insert into sandbox values ('ci-1', 's', '', '', 'run', 1, NULL, '{\"team\": \"eng\"}', 1, 1)")

@@ -4,7 +4,7 @@ is what the text shows. `tutorial.py --write` puts the present answers into the 
 
 Fences: `yaml add=FILE` appends; `to=SECTION` puts it at the end of that part of the file, a new one goes to the end;
 `after=RULE/KEY` below that key of a rule. `console` lines with `$` are run in one shell, the others are its answer.
-What says `gateway` or `sandbox` is run by tests/e2e/test_tutorial.py against a running one."""
+What says `gateway` or `sandbox` is run by tests/e2e/policy/test_tutorial.py against a running one."""
 import os
 import pathlib
 import re

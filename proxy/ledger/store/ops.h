@@ -1,0 +1,96 @@
+/* The operations on the store (store.h): one function for each message of
+ * proxy/msgs.h that changes or reads it. */
+#ifndef PROXY_LEDGER_STORE_OPS_H
+#define PROXY_LEDGER_STORE_OPS_H
+
+#include "proxy/ledger/store/store.h"
+
+/* The head of a kept answer or request: as wire_put_answer or wire_put_request wrote it. */
+struct store_bytes {
+    struct span head;
+    struct dynbuf body;
+};
+
+/* state.state TICKET_NONE: refused, state.words says why; "over-limit": over says which. With state.has_answer, kept
+ * is the answer. */
+int store_ticket_open(struct store *s, const struct wire_ticket *t, const struct wire_limits *limits,
+                      struct span body, struct wire_ticket_state *state, struct store_bytes *kept,
+                      struct wire_over *over) MUSTCHECK;
+
+struct store_claim {
+    uint64_t xid;
+    struct id ticket;
+    struct span credential, host;
+    uint16_t port;
+    struct digest policy, terms;
+    struct span rule;
+};
+/* *ok: it is yours, once; digest and request are filled. Else state says where the ticket stands: held on other terms
+ * than the claim's, it is cancelled by this. */
+int store_claim(struct store *s, const struct store_claim *c, bool *ok, uint8_t *state, struct digest *digest,
+                struct store_bytes *request) MUSTCHECK;
+
+/* over->n: nothing was written, these limits are past. */
+int store_intent(struct store *s, uint64_t xid, const struct wire_record *r, const struct digest *join,
+                 const struct wire_limits *limits, bool *ok, struct wire_over *over) MUSTCHECK;
+int store_sent(struct store *s, uint64_t xid) MUSTCHECK;
+
+struct store_outcome {
+    uint64_t xid;
+    struct wire_record record;
+    struct id ticket; /* none: all zero */
+    enum outcome outcome;
+    uint16_t status;
+    uint64_t out, in;
+    bool delivered, kept;
+    struct span answer_head, answer_body; /* if kept */
+};
+int store_outcome(struct store *s, const struct store_outcome *o) MUSTCHECK;
+struct store_websocket { /* how one ended */
+    uint64_t xid;
+    struct wire_record record;
+    uint64_t messages_out, messages_in, out, in;
+    uint16_t closed;
+};
+int store_websocket(struct store *s, const struct store_websocket *w) MUSTCHECK;
+int store_audit(struct store *s, uint64_t xid, const struct wire_record *r) MUSTCHECK;
+/* An operator's or the parent's act. json is taken as it is if it is JSON. */
+int store_note(struct store *s, struct span by, struct span kind, struct span json) MUSTCHECK;
+
+enum decide { DECIDE_NONE = 0, DECIDE_APPROVE, DECIDE_DENY, DECIDE_CANCEL };
+enum decided {
+    DECIDED_STORE = 0,
+    DECIDED_DONE,
+    DECIDED_NOT_PENDING,
+    DECIDED_NO_TICKET,
+    DECIDED_EXPIRED,
+    DECIDED_OTHER_DIGEST,
+    DECIDED_NO_REASON,
+};
+int store_decide(struct store *s, const struct id *ticket, enum decide what, struct span by, struct span channel,
+                 struct span reason, const struct digest *shown, enum decided *result, uint8_t *state) MUSTCHECK;
+int store_void(struct store *s, const struct id *ticket, struct span why) MUSTCHECK;
+/* The ids of all that are pending or approved, to be freed; *ids NULL: none. */
+int store_open_tickets(struct store *s, struct id **ids, size_t *n) MUSTCHECK;
+/* 1: r (but its request) and the bytes first held; 0: it is not open any more, or its bytes are gone. */
+int store_review(struct store *s, const struct id *ticket, struct wire_review *r,
+                 struct store_bytes *request) MUSTCHECK;
+/* *ok false: no such ticket, or its body is gone. */
+int store_body(struct store *s, const struct id *ticket, bool *ok, struct dynbuf *body) MUSTCHECK;
+
+/* *why: a sentence when refused, else NULL. */
+int store_sandbox_put(struct store *s, const struct wire_sandbox *b, const char **why) MUSTCHECK;
+/* One more token for a sandbox that has one already; alone: the earlier ones are good no more. */
+int store_sandbox_token(struct store *s, struct span name, const struct digest *hash, bool alone,
+                        const char **why) MUSTCHECK;
+/* The session of a token's sandbox that has no name of its own ends with it; any with end_session: open tickets are
+ * cancelled, answers that nobody took forgotten. */
+int store_sandbox_remove(struct store *s, struct span name, bool end_session, const char **why) MUSTCHECK;
+/* No write leaves until it is lifted; nothing happens if it is so already. */
+int store_freeze(struct store *s, bool on, struct span by, struct span reason) MUSTCHECK;
+/* -1: it cannot be read, and then they count as frozen. */
+int store_frozen(struct store *s, bool *frozen) MUSTCHECK;
+
+int store_sandboxes(struct store *s, void (*each)(void *arg, const struct wire_sandbox *b), void *arg) MUSTCHECK;
+
+#endif

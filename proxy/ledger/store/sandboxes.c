@@ -1,0 +1,302 @@
+/* Sandboxes: who they are, and the end of their sessions. */
+#include "proxy/ledger/store/store_in.h"
+
+static bool name_ok(struct span n)
+{
+    for (size_t i = 0; i < n.n; i++)
+        if (n.p[i] <= 0x20 || n.p[i] >= 0x7f)
+            return false;
+    return n.n > 0 && n.n <= 128;
+}
+
+/* Labels lie in the store as an object; an arena holds them while one sandbox is looked at. */
+static int read_labels(struct store *s, struct span json, struct wire_sandbox *b)
+{
+    const struct json *all = json_parse(json, &s->arena);
+    if (all == NULL || all->type != JSON_OBJECT)
+        return db_doom(&s->db, "a sandbox in the store is damaged");
+    for (const struct json *l = all->child; l != NULL && b->nlabels < sizeof(b->label) / sizeof(b->label[0]);
+         l = l->next) {
+        b->label[b->nlabels].key = l->key;
+        b->label[b->nlabels++].value = l->text;
+    }
+    return 0;
+}
+
+/* All hashes in one blob, the newest first. */
+static bool read_tokens(struct span v, struct wire_sandbox *b)
+{
+    if (v.n % DIGEST_BYTES != 0 || v.n == 0 || v.n > (1 + WIRE_TOKENS_OLDER) * DIGEST_BYTES)
+        return false;
+    memcpy(b->token_hash.b, v.p, DIGEST_BYTES);
+    for (b->nolder = 0; (b->nolder + 1) * DIGEST_BYTES < v.n; b->nolder++)
+        memcpy(b->older[b->nolder].b, v.p + (b->nolder + 1) * DIGEST_BYTES, DIGEST_BYTES);
+    return true;
+}
+
+static struct span tokens_blob(const struct wire_sandbox *b, uint8_t room[(1 + WIRE_TOKENS_OLDER) * DIGEST_BYTES])
+{
+    memcpy(room, b->token_hash.b, DIGEST_BYTES);
+    for (size_t i = 0; i < b->nolder; i++)
+        memcpy(room + (i + 1) * DIGEST_BYTES, b->older[i].b, DIGEST_BYTES);
+    return span_of(room, (1 + b->nolder) * DIGEST_BYTES);
+}
+
+static int read_row(struct store *s, sqlite3_stmt *q, struct wire_sandbox *b)
+{
+    *b = (struct wire_sandbox){
+        .name = store_copy(s, db_col(q, 0)),
+        .session = store_copy(s, db_col(q, 1)),
+        .owner = store_copy(s, db_col(q, 2)),
+        .tenant = store_copy(s, db_col(q, 3)),
+        .kind = store_copy(s, db_col(q, 4)),
+        .generation = db_col_int(q, 5),
+        .has_token = !db_col_null(q, 6),
+    };
+    if (b->has_token && !read_tokens(db_col(q, 6), b))
+        return db_doom(&s->db, "a sandbox in the store is damaged");
+    return read_labels(s, store_copy(s, db_col(q, 7)), b);
+}
+
+static int find(struct store *s, struct span name, struct wire_sandbox *b)
+{
+    sqlite3_stmt *q = db_stmt(&s->db, SQL_SANDBOX_GET);
+    if (q == NULL)
+        return -1;
+    db_text(q, 1, name);
+    enum db_result got = db_step(&s->db, q);
+    int found = got == DB_ROW ? (read_row(s, q, b) == 0 ? 1 : -1) : got == DB_DONE ? 0 : -1;
+    sqlite3_reset(q);
+    return found;
+}
+
+static int tell(struct store *s, const struct wire_sandbox *b, enum store_change what)
+{
+    struct audit a;
+    audit_begin(&a, s, "sandbox", NULL, NULL, SPAN_NONE);
+    jsonw_kv(&a.w, "sandbox", b->name);
+    jsonw_kv(&a.w, "session", b->session);
+    jsonw_kv(&a.w, "owner", b->owner);
+    jsonw_kv(&a.w, "how", b->kind);
+    jsonw_kv_u64(&a.w, "generation", b->generation);
+    jsonw_key(&a.w, "gone");
+    jsonw_bool(&a.w, what == CHANGE_SANDBOX_GONE);
+    if (audit_end(&a) != 0)
+        return -1;
+    if (s->c.changed != NULL)
+        s->c.changed(s->c.arg, what, s->now.seq, NULL, b);
+    return 0;
+}
+
+static struct span labels_json(struct store *s, const struct wire_sandbox *b)
+{
+    struct jsonw w;
+    dynbuf_reset(&s->json);
+    jsonw_begin(&w, &s->json);
+    jsonw_object(&w);
+    for (size_t i = 0; i < b->nlabels; i++) {
+        char key[257];
+        size_t n = b->label[i].key.n < sizeof(key) - 1 ? b->label[i].key.n : sizeof(key) - 1;
+        memcpy(key, b->label[i].key.p, n);
+        key[n] = '\0';
+        jsonw_kv(&w, key, b->label[i].value);
+    }
+    jsonw_end_object(&w);
+    if (!dynbuf_ok(&s->json))
+        db_doom(&s->db, "out of memory");
+    return store_copy(s, dynbuf_span(&s->json));
+}
+
+/* A sentence when it may not be so, else NULL. */
+static const char *objection(const struct wire_sandbox *b)
+{
+    if (!name_ok(b->name))
+        return "a sandbox's name is up to 128 printable characters without spaces";
+    for (size_t i = 0; i < b->nlabels; i++) {
+        if (!name_ok(b->label[i].key))
+            return "a label's key is up to 128 printable characters without spaces";
+        for (size_t k = 0; k < i; k++)
+            if (span_eq(b->label[i].key, b->label[k].key))
+                return "a label is there twice";
+    }
+    return NULL;
+}
+
+/* 1 it may be put, 0 it may not, -1. */
+static int may_put(struct store *s, const struct wire_sandbox *b, const char **why)
+{
+    sqlite3_stmt *q;
+    if ((*why = objection(b)) != NULL)
+        return 0;
+    if (b->has_token) {
+        if ((q = db_stmt(&s->db, SQL_SANDBOX_TOKEN)) == NULL)
+            return -1;
+        db_blob(q, 1, span_of(b->token_hash.b, DIGEST_BYTES));
+        db_text(q, 2, b->name);
+        enum db_result got = db_step(&s->db, q);
+        sqlite3_reset(q);
+        if (got == DB_ROW)
+            *why = "another sandbox has that token";
+        if (got != DB_DONE)
+            return got == DB_ROW ? 0 : -1;
+    }
+    q = db_stmt(&s->db, SQL_SANDBOX_COUNT);
+    if (db_step(&s->db, q) != DB_ROW)
+        return -1;
+    bool room = db_col_int(q, 0) < STORE_SANDBOXES_MAX;
+    sqlite3_reset(q);
+    struct wire_sandbox old;
+    int there = room ? 1 : find(s, b->name, &old);
+    if (there == 0)
+        *why = "there are too many sandboxes; remove one";
+    return there;
+}
+
+/* Of a listener's own sandbox the parent speaks at every start and reload: the same again is no news, and no new
+ * generation. */
+static bool is_said_again(const struct wire_sandbox *now, const struct wire_sandbox *b)
+{
+    return span_eq(b->kind, SPAN("channel")) && span_eq(now->kind, b->kind) &&
+           span_eq(now->session, b->session.n ? b->session : b->name) && span_eq(now->owner, b->owner) &&
+           span_eq(now->tenant, b->tenant) && !now->has_token && !b->has_token && now->nlabels == 0 &&
+           b->nlabels == 0;
+}
+
+/* Nothing of it is for the next session of that name: open tickets end (in steps, for one answer must not hold all of
+ * them in memory), and answers that nobody took. */
+static int end_session_of(struct store *s, struct span session)
+{
+    char ids[256][ID_TEXT];
+    size_t n;
+    do {
+        struct row r;
+        sqlite3_stmt *q = db_stmt(&s->db, SQL_TICKETS_OF_SESSION);
+        enum db_result got;
+        if (q == NULL)
+            return -1;
+        db_text(q, 1, session);
+        for (n = 0; (got = db_step(&s->db, q)) == DB_ROW && n < 256;)
+            if (db_col(q, 0).n == ID_TEXT)
+                memcpy(ids[n++], db_col(q, 0).p, ID_TEXT);
+        sqlite3_reset(q);
+        if (got == DB_FAIL)
+            return -1;
+        for (size_t i = 0; i < n; i++)
+            if (row_find(s, span_of(ids[i], ID_TEXT), &r) != 1 ||
+                ticket_decide(s, &r, TICKET_CANCELLED, SPAN("session"), SPAN_NONE, SPAN("the session was ended")) !=
+                    0)
+                return -1;
+    } while (n == 256);
+    /* What is on its way goes on to its end, and no request joins it or is given its answer any more. */
+    static const enum sql_id last[] = {SQL_TICKETS_LEFT, SQL_ANSWERS_OF_SESSION};
+    for (size_t i = 0; i < sizeof(last) / sizeof(last[0]); i++) {
+        sqlite3_stmt *q = db_stmt(&s->db, last[i]);
+        if (q == NULL)
+            return -1;
+        db_text(q, 1, session);
+        if (db_run(&s->db, q) != 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* A session that was given no name of its own is that sandbox, and not the next one of its name. */
+static bool is_its_own_session(const struct wire_sandbox *b)
+{
+    return span_eq(b->kind, SPAN("token")) && span_eq(b->session, b->name);
+}
+
+int store_sandbox_put(struct store *s, const struct wire_sandbox *b, const char **why)
+{
+    uint8_t room[(1 + WIRE_TOKENS_OLDER) * DIGEST_BYTES];
+    struct wire_sandbox now;
+    *why = NULL;
+    if (store_begin(s) != 0)
+        return -1;
+    int may = may_put(s, b, why), known = may > 0 ? find(s, b->name, &now) : 0;
+    if (may <= 0 || known < 0)
+        return may <= 0 ? may : -1;
+    if (known == 1 && is_said_again(&now, b))
+        return 0;
+    struct span labels = labels_json(s, b);
+    sqlite3_stmt *q = db_stmt(&s->db, SQL_SANDBOX_PUT);
+    if (q == NULL)
+        return -1;
+    db_text(q, 1, b->name);
+    db_text(q, 2, b->session.n ? b->session : b->name);
+    db_text(q, 3, b->owner);
+    db_text(q, 4, b->tenant);
+    db_text(q, 5, b->kind);
+    if (b->has_token)
+        db_blob(q, 6, tokens_blob(b, room));
+    db_text(q, 7, labels);
+    db_int(q, 8, s->wall);
+    if (db_run(&s->db, q) != 0 || find(s, b->name, &now) != 1)
+        return -1;
+    /* What was asked for while the one before was removed may have come after that. */
+    if (known == 0 && is_its_own_session(&now) && end_session_of(s, now.session) != 0)
+        return -1;
+    return tell(s, &now, CHANGE_SANDBOX);
+}
+
+int store_sandbox_token(struct store *s, struct span name, const struct digest *hash, bool alone, const char **why)
+{
+    uint8_t room[(1 + WIRE_TOKENS_OLDER) * DIGEST_BYTES];
+    struct wire_sandbox b;
+    *why = NULL;
+    if (store_begin(s) != 0)
+        return -1;
+    int found = find(s, name, &b);
+    if (found <= 0 || !b.has_token) {
+        *why = found == 0 ? "there is no such sandbox" : "this sandbox is known by its listener and has no token";
+        return found < 0 ? -1 : 0;
+    }
+    /* The oldest one makes room: what lets in must not grow for ever. */
+    size_t keep = alone ? 0 : b.nolder + 1;
+    b.nolder = keep < WIRE_TOKENS_OLDER ? keep : WIRE_TOKENS_OLDER;
+    memmove(b.older + 1, b.older, (WIRE_TOKENS_OLDER - 1) * sizeof(b.older[0]));
+    b.older[0] = b.token_hash;
+    b.token_hash = *hash;
+    sqlite3_stmt *q = db_stmt(&s->db, SQL_SANDBOX_TOKENS);
+    if (q == NULL)
+        return -1;
+    db_text(q, 1, name);
+    db_blob(q, 2, tokens_blob(&b, room));
+    db_int(q, 3, s->wall);
+    return db_run(&s->db, q) != 0 ? -1 : tell(s, &b, CHANGE_SANDBOX);
+}
+
+int store_sandbox_remove(struct store *s, struct span name, bool end_session, const char **why)
+{
+    struct wire_sandbox b;
+    *why = NULL;
+    if (store_begin(s) != 0)
+        return -1;
+    int found = find(s, name, &b);
+    if (found == 0)
+        *why = "there is no such sandbox";
+    if (found <= 0)
+        return found;
+    sqlite3_stmt *q = db_stmt(&s->db, SQL_SANDBOX_REMOVE);
+    if (q == NULL)
+        return -1;
+    db_text(q, 1, name);
+    if (db_run(&s->db, q) != 0 || tell(s, &b, CHANGE_SANDBOX_GONE) != 0)
+        return -1;
+    return end_session || is_its_own_session(&b) ? end_session_of(s, b.session) : 0;
+}
+
+int store_sandboxes(struct store *s, void (*each)(void *arg, const struct wire_sandbox *b), void *arg)
+{
+    sqlite3_stmt *q = db_stmt(&s->db, SQL_SANDBOX_ALL);
+    struct wire_sandbox b;
+    enum db_result got;
+    while ((got = db_step(&s->db, q)) == DB_ROW) {
+        arena_free(&s->arena);
+        if (read_row(s, q, &b) != 0)
+            break;
+        each(arg, &b);
+    }
+    sqlite3_reset(q);
+    return got == DB_DONE ? 0 : -1;
+}

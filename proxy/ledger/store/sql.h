@@ -1,0 +1,103 @@
+/* Every statement the ledger runs, once. Prepared when first used, kept until the
+ * store is closed. Parameters are numbered as in the text. */
+#ifndef PROXY_LEDGER_STORE_SQL_H
+#define PROXY_LEDGER_STORE_SQL_H
+
+/* clang-format off */
+#define SQL_TICKET_COLUMNS \
+    "id,state,sandbox,session,method,scheme,host,port,path,query,op,effect,resource,credential,code," \
+    "rule_id,rule_file,rule_line,policy,digest,join_key,reason_required,created_ms,expires_ms,expires_boot_ms," \
+    "decided_ms,decided_by,decided_channel,decided_reason,boot,xid,body_size,has_body,upgrade,content_type,refs,terms"
+#define SQL_LIVE "('pending','approved','executing')"
+
+#define SQL_STATEMENTS(X) \
+    X(META_GET, "SELECT value FROM meta WHERE key=?1") \
+    X(META_SET, "INSERT INTO meta(key,value) VALUES(?1,?2) ON CONFLICT(key) DO UPDATE SET value=?2") \
+    X(AUDIT_ADD, "INSERT INTO audit(seq,time_ms,kind,exchange,ticket,json,hash) VALUES(?1,?2,?3,?4,?5,?6,?7)") \
+    X(AUDIT_LAST, "SELECT seq,time_ms,hash FROM audit ORDER BY seq DESC LIMIT 1") \
+    X(AUDIT_ALL, "SELECT seq,json,hash,time_ms,kind,exchange,ticket FROM audit ORDER BY seq") \
+    X(CHECKPOINT_ADD, "INSERT INTO checkpoint(seq,time_ms,key,signature) VALUES(?1,?2,?3,?4)") \
+    X(CHECKPOINT_LAST, "SELECT coalesce(max(seq),0) FROM checkpoint") \
+    X(TICKET_BY_ID, "SELECT " SQL_TICKET_COLUMNS " FROM ticket WHERE id=?1") \
+    X(TICKET_LIVE, "SELECT " SQL_TICKET_COLUMNS " FROM ticket WHERE session=?1 AND join_key=?2 AND state IN " SQL_LIVE) \
+    X(TICKET_ANSWERED, "SELECT t.id FROM ticket t JOIN answer a ON a.ticket=t.id WHERE t.session=?1 AND t.join_key=?2" \
+        " AND t.state='done' AND a.until_ms>?3 AND a.until_boot_ms>?4 ORDER BY t.created_ms DESC LIMIT 1") \
+    X(TICKET_DENIED, "SELECT id FROM ticket WHERE session=?1 AND join_key=?2 AND terms=?5 AND state='denied'" \
+        " AND expires_ms>?3 AND expires_boot_ms>?4 ORDER BY decided_ms DESC LIMIT 1") \
+    X(TICKET_MEMORY, "SELECT 1 FROM ticket t LEFT JOIN answer a ON a.ticket=t.id WHERE t.session=?1 AND t.join_key=?2" \
+        " AND ((t.state='done' AND a.until_ms>?3 AND a.until_boot_ms>?4) OR (t.state='denied'" \
+        " AND t.expires_ms>?3 AND t.expires_boot_ms>?4)) LIMIT 1") \
+    X(TICKET_REPEAT, "UPDATE ticket SET repeats=repeats+1 WHERE id=?1") \
+    X(PENDING_OF_SANDBOX, "SELECT count(*),coalesce(sum(body_size),0) FROM ticket WHERE sandbox=?1 AND state='pending'") \
+    X(OPEN_ALL, "SELECT count(*),coalesce(sum(body_size),0) FROM ticket WHERE state IN ('pending','approved')") \
+    X(TICKET_ADD, "INSERT INTO ticket(id,state,sandbox,session,tenant,method,scheme,host,port,path,query,fields_json,head," \
+        "body_size,body_sha256,digest,join_key,op,effect,resource,credential,code,rule_id,rule_file,rule_line,policy," \
+        "summary,facts_json,agent_reason,approve_by,dialect,reason_required,created_ms,expires_ms,expires_boot_ms," \
+        "has_body,upgrade,content_type,refs,terms)" \
+        " VALUES(?1,'pending',?2,?3,coalesce((SELECT tenant FROM sandbox WHERE name=?2),''),?4,?5,?6,?7,?8,?9,?10,?11,?12," \
+        "?13,?14,?15,?16,?17,?18,?19,?20,?21,?22,?23,?24,?25,?26,?27,?28,?29,?30,?31,?32,?33,?34,?35,?36,?37,?38)") \
+    X(TICKET_DECIDE, "UPDATE ticket SET state=?3,decided_ms=?4,decided_by=?5,decided_channel=?6,decided_reason=?7," \
+        "ended_ms=?8 WHERE id=?1 AND state=?2") \
+    X(TICKET_CLAIM, "UPDATE ticket SET state='executing',claimed_ms=?2,boot=?3,xid=?4 WHERE id=?1 AND state='approved'") \
+    X(TICKET_END, "UPDATE ticket SET state=?2,ended_ms=?3,status=?4,bytes_out=?5,bytes_in=?6,delivered=?7" \
+        " WHERE id=?1 AND boot=?8 AND xid=?9 AND state IN ('executing','unknown')") \
+    X(TICKET_TAKEN, "UPDATE ticket SET delivered=1 WHERE id=?1") \
+    X(TICKET_HEAD, "SELECT head FROM ticket WHERE id=?1") \
+    X(TICKETS_OVERDUE, "SELECT id FROM ticket WHERE state IN ('pending','approved')" \
+        " AND (expires_ms<=?1 OR expires_boot_ms<=?2) LIMIT 256") \
+    X(TICKETS_OPEN, "SELECT id FROM ticket WHERE state IN ('pending','approved') LIMIT 256") \
+    X(TICKETS_OPEN_ALL, "SELECT id FROM ticket INDEXED BY ticket_open WHERE state IN ('pending','approved')" \
+        " ORDER BY expires_ms DESC") \
+    X(TICKETS_OF_SESSION, "SELECT id FROM ticket WHERE session=?1 AND state IN ('pending','approved') LIMIT 256") \
+    X(TICKETS_EXECUTING, "SELECT id FROM ticket WHERE state='executing' LIMIT 256") \
+    X(TICKETS_NEW_BOOT, "UPDATE ticket SET expires_boot_ms=?2+max(0,min(expires_ms-?1,expires_ms-created_ms))" \
+        " WHERE state IN ('pending','approved')") \
+    X(BODY_ADD, "INSERT INTO body(ticket,sealed) VALUES(?1,?2)") \
+    X(BODY_GET, "SELECT sealed FROM body WHERE ticket=?1") \
+    X(BODIES_OLD, "DELETE FROM body WHERE ticket IN (SELECT t.id FROM ticket t JOIN body b ON b.ticket=t.id" \
+        " WHERE t.ended_ms<?1 AND t.state NOT IN " SQL_LIVE " LIMIT 64)") \
+    X(ANSWER_ADD, "INSERT OR REPLACE INTO answer(ticket,until_ms,until_boot_ms,sealed) VALUES(?1,?2,?3,?4)") \
+    X(ANSWER_GET, "SELECT sealed FROM answer WHERE ticket=?1") \
+    X(ANSWER_REMOVE, "DELETE FROM answer WHERE ticket=?1") \
+    X(ANSWERS_OLD, "DELETE FROM answer WHERE until_ms<=?1 OR until_boot_ms<=?2") \
+    X(ANSWERS_ALL, "DELETE FROM answer") \
+    X(TICKETS_LEFT, "UPDATE ticket SET join_key=randomblob(32) WHERE session=?1 AND state='executing'") \
+    X(ANSWERS_OF_SESSION, "DELETE FROM answer WHERE ticket IN (SELECT id FROM ticket WHERE session=?1)") \
+    X(EFFECT_ADD, "INSERT OR IGNORE INTO effect(boot,xid,ticket,state,sandbox,intent_ms) VALUES(?1,?2,?3,'intent',?4,?5)") \
+    X(EFFECT_DROP, "DELETE FROM effect WHERE boot=?1 AND xid=?2 AND state='intent'") \
+    X(EFFECT_SENT, "UPDATE effect SET state='sent',sent_ms=?3 WHERE boot=?1 AND xid=?2 AND state='intent'") \
+    X(EFFECT_GET, "SELECT state,ticket,sandbox FROM effect WHERE boot=?1 AND xid=?2") \
+    X(EFFECT_END, "UPDATE effect SET state=?3,ended_ms=?4,status=?5 WHERE boot=?1 AND xid=?2" \
+        " AND state IN ('intent','sent','unknown')") \
+    X(EFFECTS_OPEN, "SELECT boot,xid,ticket,sandbox FROM effect WHERE state IN ('intent','sent') LIMIT 256") \
+    X(RESERVED_SUM, "SELECT coalesce(sum(amount>>32),0),coalesce(sum(amount&4294967295),0),count(*) FROM reserved" \
+        " WHERE who=?1 AND rule=?2 AND measure=?3 AND at_ms BETWEEN ?4 AND ?5") \
+    X(RESERVED_FROM, "SELECT at_ms,amount FROM reserved WHERE who=?1 AND rule=?2 AND measure=?3 AND at_ms>?4" \
+        " ORDER BY at_ms") \
+    X(RESERVED_HAS, "SELECT 1 FROM reserved INDEXED BY reserved_ticket WHERE who=?1 AND rule=?2 AND measure=?3" \
+        " AND ticket=?4") \
+    X(RESERVED_ADD, "INSERT INTO reserved(who,rule,measure,at_ms,amount,ticket,boot,xid) VALUES(?1,?2,?3,?4,?5,?6,?7,?8)") \
+    X(RESERVED_CLAIM, "UPDATE reserved SET at_ms=?2 WHERE ticket=?1 AND at_ms=0") \
+    X(RESERVED_FREE_TICKET, "DELETE FROM reserved WHERE ticket=?1") \
+    X(RESERVED_FREE_EXCHANGE, "DELETE FROM reserved WHERE boot=?1 AND xid=?2") \
+    X(RESERVED_OLD, "DELETE FROM reserved WHERE rowid IN" \
+        " (SELECT rowid FROM reserved WHERE at_ms>0 AND at_ms<=?1 LIMIT 4096)") \
+    X(SANDBOX_ALL, "SELECT name,session,owner,tenant,kind,generation,token_hash,labels_json FROM sandbox ORDER BY name") \
+    X(SANDBOX_GET, "SELECT name,session,owner,tenant,kind,generation,token_hash,labels_json FROM sandbox WHERE name=?1") \
+    X(SANDBOX_TOKEN, "SELECT 1 FROM sandbox WHERE instr(token_hash,?1)>0 AND name<>?2") \
+    X(SANDBOX_COUNT, "SELECT count(*) FROM sandbox") \
+    X(SANDBOX_PUT, "INSERT INTO sandbox(name,session,owner,tenant,kind,generation,token_hash,labels_json,created_ms," \
+        "changed_ms) VALUES(?1,?2,?3,?4,?5,1,?6,?7,?8,?8) ON CONFLICT(name) DO UPDATE SET session=?2,owner=?3,tenant=?4," \
+        "kind=?5,generation=generation+1,token_hash=?6,labels_json=?7,changed_ms=?8") \
+    X(SANDBOX_TOKENS, "UPDATE sandbox SET token_hash=?2,changed_ms=?3 WHERE name=?1") \
+    X(SANDBOX_REMOVE, "DELETE FROM sandbox WHERE name=?1")
+/* clang-format on */
+
+enum sql_id {
+#define X(name, text) SQL_##name,
+    SQL_STATEMENTS(X)
+#undef X
+        SQL_COUNT
+};
+
+#endif

@@ -1,0 +1,78 @@
+/* What the ledger knows and may do, without a loop or a channel: each operation is
+ * one function over the store, in the turn's transaction. Nothing counts before
+ * store_commit has returned 0; after a failure everything of the turn is undone.
+ *
+ *   pending -> approved | denied | expired | cancelled
+ *   approved -> executing | denied | expired | cancelled
+ *   executing -> done | failed (provably not sent) | unknown
+ *   unknown -> done | failed, when the word of that very exchange comes late
+ *
+ * Operations return 0, or -1: the store failed, and with it the turn. Times are
+ * Unix ms, and ms of CLOCK_BOOTTIME, set by the caller; spans in results live
+ * until the next operation. */
+#ifndef PROXY_LEDGER_STORE_STORE_H
+#define PROXY_LEDGER_STORE_STORE_H
+
+#include "common/err.h"
+#include "common/crypto/secret.h"
+#include "proxy/ledger/store/limits.h"
+#include "proxy/wire_limit.h"
+#include "proxy/wire_ticket.h"
+
+struct store;
+
+/* Said of an open ticket that ends because it was held on other terms than the policy of now would. */
+#define TICKET_OTHER_TERMS "the policy would not hold it like this any more"
+
+enum store_change {
+    CHANGE_NONE = 0,
+    CHANGE_TICKET,
+    CHANGE_SANDBOX,
+    CHANGE_SANDBOX_GONE,
+    CHANGE_FROZEN,
+    CHANGE_THAWED
+};
+
+struct store_config {
+    const char *path;
+    struct span boot;        /* of the gateway: exchanges are numbered within it */
+    struct span kernel_boot; /* while it is the same, CLOCK_BOOTTIME goes on */
+    uint64_t expires_ms;     /* 0: the default; likewise the next three */
+    unsigned pending_max, open_max;
+    uint64_t sandbox_bytes;
+    bool audit_reads;
+    unsigned max_pages; /* for tests of a full disk */
+    /* Told of each change within the turn; sequence is its audit record's. */
+    void (*changed)(void *arg, enum store_change what, uint64_t sequence, const struct wire_ticket_state *ticket,
+                    const struct wire_sandbox *sandbox);
+    void *arg;
+};
+
+/* Opens and mends: what an earlier process left executing becomes unknown. */
+struct store *store_open(const struct store_config *c, uint64_t wall_ms, uint64_t boot_ms, struct err *e) MUSTCHECK;
+void store_close(struct store **s);
+void store_clock(struct store *s, uint64_t wall_ms, uint64_t boot_ms);
+/* Takes key: what bodies are sealed with, and what the key follows from that signs the audit. Without it a request
+ * with a body cannot be held, and nothing is signed. */
+void store_data_key(struct store *s, struct secret *key);
+/* Sign the last audit record, if that was not done yet. Else it is done every AUDIT_SIGNED records, and once a
+ * minute. */
+int store_sign(struct store *s) MUSTCHECK;
+/* The public half of that key; -1: there is none yet. */
+int store_audit_key(const struct store *s, uint8_t out[32]) MUSTCHECK;
+int store_commit(struct store *s) MUSTCHECK;
+/* The turn cannot be kept: what it did is undone at its commit, which fails. */
+void store_fail(struct store *s, const char *why);
+const char *store_why(const struct store *s); /* of the last failure */
+/* Can it be written to again? */
+int store_probe(struct store *s) MUSTCHECK;
+/* Once a second: expiry, kept answers, old bodies. */
+int store_tick(struct store *s) MUSTCHECK;
+/* A judge has come; what its forerunner began has no witness. */
+int store_judge_came(struct store *s) MUSTCHECK;
+
+/* Walk the whole chain: hashes, and the columns that repeat what is in the text. 0 and its length, or -1 with what is
+ * wrong where. Signatures are whoever's who has the key to check: `countersign audit verify`. */
+int store_verify(struct store *s, uint64_t *length, struct err *e) MUSTCHECK;
+
+#endif

@@ -1,0 +1,298 @@
+/* The configuration file, as rows: key, type, where it goes, bounds, one sentence. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "common/log.h"
+#include "policy/load/disk.h"
+#include "policy/load/scalar.h"
+#include "proxy/parent/config/config_in.h"
+
+enum { CONFIG_FILE_MAX = 256 * 1024 };
+
+struct row_desk {
+    const struct node *at;
+    struct item http;
+};
+struct row_hold {
+    const struct node *at;
+    struct number inline_wait, expires, pending;
+};
+struct row_body {
+    const struct node *at;
+    struct number max;
+};
+struct row_dns {
+    const struct node *at;
+    struct items servers;
+};
+struct row_file {
+    const struct node *at;
+    struct number version, mode, store_lost, disclose;
+    struct item state_dir, store, floors, signers, roots, crl;
+    struct row_dns dns;
+    struct items policy;
+    struct list listeners;
+    struct row_desk desk;
+    struct row_hold hold;
+    struct row_body body;
+};
+
+/* One or a list of them; an address of digits and dots is nothing else here. */
+static void take_addresses(struct loader *l, const struct node *n, void *field)
+{
+    struct items *out = field;
+    const struct node *first = n->kind == NODE_LIST ? n->child : n;
+    size_t max = n->kind == NODE_LIST ? n->count : 1;
+    out->at = n;
+    out->v = max ? arena_alloc(&l->a, max * sizeof(*out->v)) : NULL;
+    for (const struct node *c = first; c != NULL && out->v != NULL && out->n < max; c = c->next)
+        out->v[out->n++] = (struct item){c->text, c};
+    if (out->n == 0)
+        problem(l, n, "C009", "at least one address is wanted, such as 10.0.0.2 or 10.0.0.2:53");
+}
+
+static const struct key desk_keys[] = {{"http", KEY_CALL, AT(row_desk, http), KEY_NEEDED, .call = config_read_address,
+                                        .help = "loopback address:port of the approval page"},
+                                       {.name = "https", .type = KEY_LATER},
+                                       {.type = KEY_END}};
+static const struct table desk_table = {"desk", sizeof(struct row_desk), desk_keys};
+
+static const struct key hold_keys[] = {{"inline_wait", KEY_TIME, AT(row_hold, inline_wait), 0, .hi = 600 * 1000,
+                                        .help = "how long a client is kept waiting"},
+                                       {"expires", KEY_TIME, AT(row_hold, expires), 0, .lo = 1000,
+                                        .hi = UINT64_C(7) * 86400 * 1000,
+                                        .help = "how long a ticket waits for a decision"},
+                                       {"pending", KEY_COUNT, AT(row_hold, pending), 0, .lo = 1, .hi = 1024,
+                                        .help = "tickets a sandbox may have waiting"},
+                                       {.type = KEY_END}};
+static const struct table hold_table = {"hold", sizeof(struct row_hold), hold_keys};
+
+static const struct key body_keys[] = {{"max", KEY_SIZE, AT(row_body, max), 0, .lo = 1024, .hi = 1024 * 1024 * 1024,
+                                        .help = "the largest body that is read whole"},
+                                       {.type = KEY_END}};
+static const struct table body_table = {"body", sizeof(struct row_body), body_keys};
+
+static const struct key dns_keys[] = {{"servers", KEY_CALL, AT(row_dns, servers), KEY_NEEDED, .call = take_addresses,
+                                       .help = "name servers as address or address:port, instead of resolv.conf's"},
+                                      {.type = KEY_END}};
+static const struct table dns_table = {"dns", sizeof(struct row_dns), dns_keys};
+
+static const struct choice modes[] = {{"enforce", 1}, {"shadow", 2}, {NULL, 0}};
+static const struct choice lost[] = {{"deny", 0}, {"allow-reads", 1}, {NULL, 0}};
+static const struct choice disclosures[] = {{"none", 0}, {"rules", 1}, {NULL, 0}};
+
+static const struct key file_keys[] = {
+    {"version", KEY_COUNT, AT(row_file, version), KEY_NEEDED, .lo = 1, .hi = 1, .help = "1"},
+    {"state_dir", KEY_TEXT, AT(row_file, state_dir), 0, .help = "CA, sealed secrets, store"},
+    {"store", KEY_TEXT, AT(row_file, store), 0, .help = "sqlite:ledger.db"},
+    {"mode", KEY_ONE_OF, AT(row_file, mode), 0, .choices = modes,
+     .help = "enforce; or shadow: decide and record, let everything pass without credentials of ours"},
+    {"policy", KEY_TEXTS, AT(row_file, policy), 0, .help = "policy files, relative to this file"},
+    {"floors", KEY_TEXT, AT(row_file, floors), 0, .help = "the operator's own denies"},
+    {"policy_signers", KEY_TEXT, AT(row_file, signers), 0, .help = "keys, of which one has signed each policy file"},
+    {"roots", KEY_TEXT, AT(row_file, roots), 0, .help = "PEM file of the roots upstream servers are verified with"},
+    {"crl", KEY_TEXT, AT(row_file, crl), 0, .help = "PEM file of revocation lists, one for each issuer below roots"},
+    {"dns", KEY_MAP, AT(row_file, dns), 0, .table = &dns_table, .help = "name resolution"},
+    {"listeners", KEY_LIST, AT(row_file, listeners), 0, .table = &config_listener_table, .help = "ways in"},
+    {"desk", KEY_MAP, AT(row_file, desk), 0, .table = &desk_table, .help = "the approval page"},
+    {"hold", KEY_MAP, AT(row_file, hold), 0, .table = &hold_table, .help = "held writes"},
+    {"body", KEY_MAP, AT(row_file, body), 0, .table = &body_table, .help = "request bodies"},
+    {"store_lost", KEY_ONE_OF, AT(row_file, store_lost), 0, .choices = lost, .help = "deny, or allow-reads"},
+    {"disclose", KEY_ONE_OF, AT(row_file, disclose), 0, .choices = disclosures,
+     .help = "rules: name them to clients"},
+    {.name = "metrics", .type = KEY_LATER},
+    {.name = "lanes", .type = KEY_LATER},
+    {.type = KEY_END}};
+static const struct table file_table = {"the configuration", sizeof(struct row_file), file_keys};
+
+void config_copy(struct loader *l, char *dst, size_t cap, const struct item *it)
+{
+    if (it->text.n >= cap)
+        problem(l, it->at, "C018", "this is too long: at most %zu bytes", cap - 1);
+    else
+        snprintf(dst, cap, "%.*s", SPAN_FMT(it->text));
+}
+
+void config_copy_path(struct loader *l, char *dst, size_t cap, const char *file, const struct item *it)
+{
+    const char *slash = it->text.n && it->text.p[0] != '/' ? strrchr(file, '/') : NULL;
+    int n = snprintf(dst, cap, "%.*s%.*s", slash ? (int)(slash - file + 1) : 0, file, SPAN_FMT(it->text));
+    if (n < 0 || (size_t)n >= cap)
+        problem(l, it->at, "C018", "this path is too long: at most %zu bytes with the folder of this file", cap - 1);
+}
+
+/* Said here, with its place: whoever needs the file later could only name the file. */
+static void take_file(struct loader *l, char dst[CONFIG_PATH], const char *file, const char *key,
+                      const struct item *it)
+{
+    if (it->at == NULL)
+        return;
+    config_copy_path(l, dst, CONFIG_PATH, file, it);
+    if (!l->failed && access(dst, R_OK) != 0)
+        problem(l, it->at, "C019", "%s: %.200s cannot be read: %s", key, dst, strerror(errno));
+}
+
+static bool loopback(struct span address)
+{
+    return span_starts(address, SPAN("127.")) || span_starts(address, SPAN("localhost:")) ||
+           span_starts(address, SPAN("[::1]:"));
+}
+
+/* As c-ares reads them: address:port, an IPv6 address in brackets. */
+static bool add_server(struct config *c, struct span s)
+{
+    uint64_t port = 53;
+    bool brackets = s.n > 0 && s.p[0] == '[';
+    size_t colon = s.n;
+    while (colon > 0 && s.p[colon - 1] != ':' && s.p[colon - 1] != ']')
+        colon--;
+    bool has_port = colon > 0 && s.p[colon - 1] == ':' && (brackets || span_index(s, ':') == colon - 1);
+    struct span host = has_port ? span_first(s, colon - 1) : s;
+    if (has_port && (span_u64(span_from(s, colon), 65535, &port) != 0 || port == 0))
+        return false;
+    if (brackets && host.n > 2 && host.p[host.n - 1] == ']')
+        host = span_of(host.p + 1, host.n - 2);
+    if (scalar_ip(host) != NULL || brackets != (span_index(host, ':') < host.n && (brackets || has_port)))
+        return false;
+    size_t n = strlen(c->dns_servers), room = sizeof(c->dns_servers) - n;
+    bool six = span_index(host, ':') < host.n;
+    int len = snprintf(c->dns_servers + n, room, "%s%s%.*s%s:%u", n ? "," : "", six ? "[" : "", SPAN_FMT(host),
+                       six ? "]" : "", (unsigned)port);
+    return len > 0 && (size_t)len < room;
+}
+
+static void take_dns(struct loader *l, const struct row_dns *r, struct config *c)
+{
+    for (size_t i = 0; i < r->servers.n; i++)
+        if (r->servers.v[i].at->kind != NODE_TEXT || !add_server(c, r->servers.v[i].text))
+            problem(l, r->servers.v[i].at, "C009",
+                    "a name server is an address, with its port when that is not 53: 10.0.0.2, 10.0.0.2:5353, "
+                    "\"[fd00::2]:53\"; no more than a dozen");
+}
+
+static void take(struct loader *l, const struct row_file *r, const char *file, struct config *c)
+{
+    if (r->state_dir.at != NULL)
+        config_copy_path(l, c->state_dir, CONFIG_PATH, file, &r->state_dir);
+    take_file(l, c->floors, file, "floors", &r->floors);
+    take_file(l, c->signers, file, "policy_signers", &r->signers);
+    if (r->roots.at != NULL)
+        config_copy_path(l, c->roots, CONFIG_PATH, file, &r->roots);
+    take_file(l, c->crl, file, "crl", &r->crl);
+    take_dns(l, &r->dns, c);
+    if (r->store.at != NULL && !span_eq(r->store.text, SPAN("sqlite:ledger.db")))
+        problem(l, r->store.at, "C003", "only sqlite:ledger.db is available yet");
+    if (r->policy.n > CONFIG_POLICIES) {
+        problem(l, r->at, "C004", "too many policy files: at most %d", CONFIG_POLICIES);
+        return;
+    }
+    for (size_t i = 0; i < r->policy.n; i++)
+        config_copy_path(l, c->policy[c->npolicy++], CONFIG_PATH, file, &r->policy.v[i]);
+    if (r->listeners.at != NULL)
+        config_take_listeners(l, &r->listeners, file, c);
+    if (r->desk.at != NULL && !loopback(r->desk.http.text))
+        problem(l, r->desk.at, "C005",
+                "without TLS the page may only listen on loopback: 127.0.0.1, ::1 or localhost");
+    if (r->desk.at != NULL)
+        config_copy(l, c->desk_address, sizeof(c->desk_address), &r->desk.http);
+    if (r->hold.inline_wait.at != NULL)
+        c->inline_wait_ms = r->hold.inline_wait.v;
+    if (r->hold.expires.at != NULL)
+        c->expires_ms = r->hold.expires.v;
+    if (r->hold.pending.at != NULL)
+        c->pending_max = r->hold.pending.v;
+    if (r->body.max.at != NULL)
+        c->body_max = r->body.max.v;
+    c->shadow = r->mode.v == 2;
+    c->store_lost_allow_reads = r->store_lost.v == 1;
+    c->disclose_rules = r->disclose.v == 1;
+}
+
+static int load_file(const char *path, struct config *c, struct err *e)
+{
+    struct span text;
+    struct row_file row = {0};
+    struct loader l = {.e = e, .file = path};
+    int bad = -1;
+    arena_init(&l.a, 16 * 1024 * 1024);
+    if (policy_read_file(path, CONFIG_FILE_MAX, &l.a, &text, e) != 0)
+        goto out;
+    struct node *root = yaml_tree(&l, path, text);
+    if (root != NULL) {
+        decode_map(&l, root, &file_table, &row);
+        if (!l.failed)
+            take(&l, &row, path, c);
+    }
+    bad = root == NULL || l.failed ? -1 : 0;
+out:
+    arena_free(&l.a);
+    return bad;
+}
+
+static void defaults(struct config *c, const struct config_args *a)
+{
+    const char *xdg = getenv("XDG_STATE_HOME"), *home = getenv("HOME"), *given = getenv("COUNTERSIGN_STATE");
+    *c = (struct config){.inline_wait_ms = 50 * 1000,
+                         .expires_ms = 30 * 60 * 1000,
+                         .body_max = 64 * 1024 * 1024,
+                         .pending_max = 64,
+                         .nlisteners = 1};
+    if (given != NULL && *given)
+        snprintf(c->state_dir, CONFIG_PATH, "%s", given);
+    else if (geteuid() == 0)
+        snprintf(c->state_dir, CONFIG_PATH, "/var/lib/countersign");
+    else if (xdg != NULL && *xdg == '/')
+        snprintf(c->state_dir, CONFIG_PATH, "%s/countersign", xdg);
+    else
+        snprintf(c->state_dir, CONFIG_PATH, "%s/.local/state/countersign", home ? home : "");
+    snprintf(c->packs_dir, CONFIG_PATH, "%s/packs", a->data_dir ? a->data_dir : PKGDATADIR);
+    snprintf(c->roots, CONFIG_PATH, "/etc/ssl/certs/ca-certificates.crt");
+    snprintf(c->desk_address, sizeof(c->desk_address), "localhost:8088");
+    if (a->private) { /* several of them may run at once */
+        c->nlisteners = 0;
+        snprintf(c->desk_address, sizeof(c->desk_address), "localhost:0");
+    }
+    c->listener[0] = (struct config_listener){
+        .kind = CONFIG_HTTP, .identity = IDENTITY_TOKEN, .name = "agents", .address = "127.0.0.1:3128"};
+}
+
+struct config *config_load(const struct config_args *a, struct err *e)
+{
+    struct config *c = calloc(1, sizeof(*c));
+    if (c == NULL)
+        log_die("out of memory");
+    defaults(c, a);
+    if (a->config != NULL && load_file(a->config, c, e) != 0)
+        goto bad;
+    if (a->state_dir != NULL)
+        snprintf(c->state_dir, CONFIG_PATH, "%s", a->state_dir);
+    if (a->policy != NULL) {
+        c->npolicy = 1;
+        snprintf(c->policy[0], CONFIG_PATH, "%s", a->policy);
+    }
+    if (c->state_dir[0] != '/') {
+        err_set(e, "the state directory must be an absolute path (--state-dir or state_dir:), not \"%s\"",
+                c->state_dir);
+        goto bad;
+    }
+    while (strlen(c->state_dir) > 1 && c->state_dir[strlen(c->state_dir) - 1] == '/')
+        c->state_dir[strlen(c->state_dir) - 1] = '\0';
+    if (c->npolicy == 0) {
+        snprintf(c->policy[0], CONFIG_PATH, "%s/policies/default.yaml", a->data_dir ? a->data_dir : PKGDATADIR);
+        c->npolicy = 1;
+    }
+    return c;
+bad:
+    config_free(&c);
+    return NULL;
+}
+
+void config_free(struct config **cp)
+{
+    for (size_t i = 0; *cp != NULL && i < CONFIG_LISTENERS; i++)
+        free((*cp)->listener[i].source);
+    free(*cp);
+    *cp = NULL;
+}

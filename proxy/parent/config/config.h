@@ -1,0 +1,61 @@
+/* countersign.yaml: one row a key, with bounds, default and a sentence (config.c; listeners: config_listener.c). */
+#ifndef PROXY_PARENT_CONFIG_CONFIG_H
+#define PROXY_PARENT_CONFIG_CONFIG_H
+
+#include "common/err.h"
+#include "proxy/wire_listener.h"
+
+enum { CONFIG_LISTENERS = 16, CONFIG_POLICIES = 16, CONFIG_PATH = 1024, CONFIG_ADDRESS = 256, CONFIG_NAME = 65 };
+
+enum config_kind { CONFIG_NO_KIND = 0, CONFIG_HTTP, CONFIG_SOCKS5, CONFIG_TRANSPARENT, CONFIG_UNIX };
+
+/* Who comes from this range, or with this DNS name in its certificate, is that sandbox. */
+struct config_source {
+    char key[CONFIG_ADDRESS], sandbox[CONFIG_NAME];
+};
+
+struct config_listener {
+    enum config_kind kind;
+    enum listener_identity identity;
+    char name[CONFIG_NAME], address[CONFIG_ADDRESS]; /* address: host:port, or a path for unix */
+    char sandbox[CONFIG_NAME];                       /* IDENTITY_SANDBOX */
+    struct config_source *source;                    /* IDENTITY_SOURCE, IDENTITY_CERTIFICATE */
+    size_t nsources, npeers;
+    char peer[LISTENER_PEERS_MAX][64];                                     /* must send a PROXY v2 header */
+    char certificate[CONFIG_PATH], key[CONFIG_PATH], clients[CONFIG_PATH]; /* tls; empty: none */
+    char advertise[CONFIG_ADDRESS], dns[CONFIG_ADDRESS];                   /* empty: none */
+};
+
+struct config {
+    char state_dir[CONFIG_PATH], packs_dir[CONFIG_PATH], policy[CONFIG_POLICIES][CONFIG_PATH], floors[CONFIG_PATH];
+    char signers[CONFIG_PATH];                 /* of the policy; empty: none */
+    char roots[CONFIG_PATH], crl[CONFIG_PATH]; /* crl: empty for none */
+    char dns_servers[512];                     /* address:port, separated by commas; empty: resolv.conf's */
+    size_t npolicy;
+    struct config_listener listener[CONFIG_LISTENERS];
+    size_t nlisteners;
+    char desk_address[CONFIG_ADDRESS]; /* host:port */
+    uint64_t inline_wait_ms, expires_ms, body_max, pending_max;
+    bool store_lost_allow_reads, disclose_rules, shadow;
+};
+
+/* From the command line; NULL where not given. */
+struct config_args {
+    const char *config, *state_dir, *policy, *data_dir;
+    bool check_only, private; /* private: no listener for others, and any port for the page */
+};
+
+/* Defaults, then the file, then the arguments. NULL: *e has file:line:col and what to do. */
+struct config *config_load(const struct config_args *a, struct err *e) MUSTCHECK;
+void config_free(struct config **c);
+
+/* Does its sandbox's front accept on it? Else the lobby does, which finds out who that is or ends TLS first. */
+bool config_of_front(const struct config_listener *l);
+/* 1 to 63 of a-z 0-9 . _ -, and not a dot first: it becomes part of a path. */
+bool config_sandbox_ok(struct span name);
+/* Does it listen on every address, so that only advertise: can say which one others are to use? */
+bool config_unspecified(const char *address);
+/* Is the host of host:port a literal address? */
+bool config_literal(const char *address);
+
+#endif

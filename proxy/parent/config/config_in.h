@@ -1,0 +1,21 @@
+/* Inside the configuration only: what config.c and config_listener.c share. */
+#ifndef PROXY_PARENT_CONFIG_CONFIG_IN_H
+#define PROXY_PARENT_CONFIG_CONFIG_IN_H
+
+#include "policy/load/keys.h"
+#include "proxy/parent/config/config.h"
+
+#define AT(type, member) offsetof(struct type, member)
+
+extern const struct table config_listener_table;
+
+/* KEY_CALL: an address with its port, a literal or localhost. */
+void config_read_address(struct loader *l, const struct node *n, void *field);
+/* Fits, or a problem at it. */
+void config_copy(struct loader *l, char *dst, size_t cap, const struct item *it);
+/* The same for a path, relative to the folder of the file that named it. */
+void config_copy_path(struct loader *l, char *dst, size_t cap, const char *file, const struct item *it);
+/* Rows of config_listener_table into c->listener; problems go to l. */
+void config_take_listeners(struct loader *l, const struct list *rows, const char *file, struct config *c);
+
+#endif

@@ -1,0 +1,67 @@
+/* First byte: the method that is answered. Second: how many bytes arrive at once. The rest: a response head. */
+#include "tests/fuzz/common/fuzz_http.h"
+
+struct verdict {
+    enum http_result result;
+    struct http_head head;
+    struct http_err err;
+    size_t used;
+    uint8_t *bytes;
+};
+
+static void deliver(struct verdict *v, struct span in, struct span method, size_t step)
+{
+    size_t seen = 0;
+    memset(v, 0, sizeof *v);
+    for (size_t n = step < in.n ? step : in.n;; n = n + step < in.n ? n + step : in.n) {
+        v->bytes = fuzz_copy(span_first(in, n));
+        v->result = http_parse_response(span_of(v->bytes, n), method, &seen, &v->head, &v->used, &v->err);
+        if (v->result != HTTP_MORE || n == in.n)
+            return;
+        free(v->bytes);
+    }
+}
+
+static void check_round_trip(const struct http_head *h, struct span method)
+{
+    struct dynbuf out;
+    struct http_head again;
+    struct http_err e;
+    size_t seen = 0, used;
+    dynbuf_init(&out, 1 << 20);
+    MUST_HOLD(http_write_status_line(&out, h->status, h->reason) == 0);
+    for (size_t i = 0; i < h->nfields; i++)
+        if (!http_is_framing(h->field[i].name))
+            MUST_HOLD(http_write_field(&out, h->field[i].name, h->field[i].value) == 0);
+    MUST_HOLD(http_write_end(&out, h->framing, h->length) == 0);
+    if (out.n <= HTTP_HEAD_MAX && h->nfields < HTTP_FIELDS_MAX) {
+        MUST_HOLD(http_parse_response(dynbuf_span(&out), method, &seen, &again, &used, &e) == HTTP_OK);
+        MUST_HOLD(used == out.n && h->status == again.status && span_eq(h->reason, again.reason));
+        MUST_HOLD(h->framing == again.framing);
+        MUST_HOLD(h->framing != HTTP_LENGTH || h->length == again.length);
+        fuzz_same_fields(h, &again, true);
+    }
+    dynbuf_free(&out);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+{
+    static const struct span methods[] = {SPAN("GET"), SPAN("HEAD"), SPAN("CONNECT")};
+    struct verdict whole, cut;
+    if (n < 2)
+        return 0;
+    struct span method = methods[data[0] % 3], in = span_of(data + 2, n - 2);
+    deliver(&whole, in, method, in.n ? in.n : 1);
+    deliver(&cut, in, method, data[1] ? data[1] : 1);
+    MUST_HOLD(whole.result == cut.result && whole.used == cut.used);
+    if (whole.result == HTTP_BAD)
+        MUST_HOLD(whole.err.code == cut.err.code && whole.err.status == 502 && whole.err.why);
+    fuzz_same_head(&whole.head, &cut.head);
+    if (whole.result == HTTP_OK) {
+        fuzz_clean_fields(&whole.head);
+        check_round_trip(&whole.head, method);
+    }
+    free(whole.bytes);
+    free(cut.bytes);
+    return 0;
+}

@@ -1,0 +1,190 @@
+/* The judge: what passes, what is refused, and what is written down of it. */
+#include "tests/play/judge/play.h"
+
+#define READS "allow read GET /free rule=reads\n"
+
+static void an_allowed_read_passes(void **state)
+{
+    struct play p;
+    play_all(&p, READS);
+    give_request(&p, XID(1), &(struct ask){.method = "GET", .path = "/free/x", .query = "a=1"});
+    expect(&p, ROLE_CARRIER, M_UPSTREAM, 0);
+    struct wire_forward f = expect_forward(&p, XID(1), NULL);
+    assert_true(f.repeatable);
+    assert_int_equal(f.release, RELEASE_NONE);
+    assert_int_equal(f.body, BODY_NONE);
+    expect_nothing(&p);
+    give_result(&p, XID(1), OUTCOME_ANSWERED, 200, true, "");
+    assert_int_equal(expect_outcome(&p, XID(1), false), OUTCOME_ANSWERED);
+    assert_int_equal(judge_exchanges(p.j), 0);
+
+    give_request(&p, XID(2), GET("/free/y")); /* the upstream is told once */
+    expect_forward(&p, XID(2), NULL);
+    give_result(&p, XID(2), OUTCOME_ANSWERED, 200, true, "");
+    expect_outcome(&p, XID(2), false);
+    play_close(&p);
+}
+
+static void a_denial_says_why_and_is_recorded(void **state)
+{
+    struct play p;
+    play_all(&p, "deny write POST /no rule=nope say=Not_on_Fridays\n");
+    give_request(&p, XID(1), POST("/no/a", "x"));
+    expect_reply(&p, XID(1), 403, "Not on Fridays");
+    expect_audit(&p, XID(1), "deny", "rule");
+    give_request(&p, XID(2), GET("/elsewhere"));
+    expect_reply(&p, XID(2), 403, "\"code\":\"denied\"");
+    expect_audit(&p, XID(2), "deny", "no-rule");
+    covers("A33");
+    play_close(&p);
+}
+
+/* What the clock alone will change is not refused for good. */
+static void a_denial_of_these_hours_says_when_to_repeat_it(void **state)
+{
+    struct play p;
+    play_all(&p, "deny write POST /no rule=nope\n"
+                 "deny write POST /later rule=shut say=Not_on_Fridays opens=90000\n");
+    give_request(&p, XID(1), POST("/no", "x"));
+    expect_reply(&p, XID(1), 403, "\"retry\":false,\"next_steps\":\"Do not repeat it unchanged");
+    expect_audit(&p, XID(1), "deny", "rule");
+    give_request(&p, XID(2), POST("/later", "x"));
+    expect_reply(&p, XID(2), 403,
+                 "\"retry\":true,\"next_steps\":\"Repeat the same request after 2026-11-23T09:00:00Z.\"");
+    expect_audit(&p, XID(2), "deny", "rule");
+    give_request(&p, XID(3), POST("/later", "x"));
+    expect_reply(&p, XID(3), 403,
+                 "\"detail\":\"Not on Fridays. It is held for approval mon-fri 09:00-17:00 UTC, next from "
+                 "2026-11-23T09:00:00Z on.\"");
+    expect_audit(&p, XID(3), "deny", "rule");
+    play_close(&p);
+}
+
+static void what_is_not_understood_has_a_cause(void **state)
+{
+    struct play p;
+    play_all(&p, "deny write POST /odd unclear\n");
+    give_request(&p, XID(1), POST("/odd", "x"));
+    expect_reply(&p, XID(1), 403, "\"code\":\"unclassified\",\"cause\":\"ambiguous\"");
+    struct msg_in m = expect(&p, ROLE_LEDGER, M_AUDIT, XID(1));
+    struct wire_record r;
+    assert_int_equal(wire_get_record(&m, &r), 0);
+    assert_true(span_eq(r.code, SPAN("unclassified")) && span_eq(r.cause, SPAN("in-query")));
+    give_request(&p, XID(2), POST("/odd", "x"));
+    expect_reply(&p, XID(2), 403, "and could not: it may mean two things.\"");
+    expect_audit(&p, XID(2), "deny", "unclassified");
+    play_close(&p);
+}
+
+/* F15: what came of a write is said until it is written, also to the ledger after one that died. */
+static void an_outcome_is_kept_until_it_is_written(void **state)
+{
+    struct play p;
+    play_all(&p, "allow write POST /ok rule=ok\nallow read GET /r rule=r\n");
+    p.unwritten = true;
+    for (unsigned n = 1; n <= 3; n++) {
+        give_request(&p, XID(n), n < 3 ? POST("/ok", "c") : GET("/r"));
+        if (n < 3) {
+            expect(&p, ROLE_LEDGER, M_INTENT, XID(n));
+            give_bool(&p, ROLE_LEDGER, M_INTENT_OK, XID(n), true);
+        }
+        if (n == 1)
+            expect(&p, ROLE_CARRIER, M_UPSTREAM, 0);
+        expect_forward(&p, XID(n), NULL);
+        give_result(&p, XID(n), OUTCOME_ANSWERED, 200, true, "");
+        expect_outcome(&p, XID(n), false);
+    }
+    (void)from(&p);
+    assert_int_equal(give(&p, ROLE_LEDGER, 0, M_OUTCOME_OK, XID(2), -1), 0);
+    play_gone(&p, ROLE_LEDGER, 0);
+    expect_nothing(&p);
+    play_peer(&p, ROLE_LEDGER, 0, "");
+    p.unwritten = false;
+    assert_int_equal(expect_outcome(&p, XID(1), false), OUTCOME_ANSWERED); /* and no other, and no read */
+    expect_nothing(&p);
+    play_gone(&p, ROLE_LEDGER, 0);
+    play_peer(&p, ROLE_LEDGER, 0, "");
+    expect_nothing(&p);
+    covers("F15");
+    play_close(&p);
+}
+
+static void expect_ranges(struct play *p, uint16_t type, uint64_t xid, const char *range, const char *sent)
+{
+    struct wire_record r;
+    struct msg_in m = expect(p, ROLE_LEDGER, type, xid);
+    assert_int_equal(wire_get_record(&m, &r), 0);
+    assert_true(span_eq(r.range, span_str(range)) && span_eq(r.range_sent, span_str(sent)));
+}
+
+/* D46: the record has the range that was asked for and the wider one that the upstream was asked for. */
+static void both_ranges_are_recorded(void **state)
+{
+    struct play p;
+    struct ask a = {.method = "GET", .path = "/free/x", .header = "Range", .value = "bytes=100-199"};
+    play_all(&p, READS "deny read GET /no rule=no\n");
+    give_request(&p, XID(1), &a);
+    expect(&p, ROLE_CARRIER, M_UPSTREAM, 0);
+    struct wire_forward f = expect_forward(&p, XID(1), NULL);
+    assert_true(span_eq(f.request.field[0].value, span_str(a.value)));
+    p.range_sent = "bytes=0-711";
+    give_result(&p, XID(1), OUTCOME_ANSWERED, 206, true, "");
+    expect_ranges(&p, M_OUTCOME, XID(1), "bytes=100-199", "bytes=0-711");
+    p.range_sent = NULL;
+    give_request(&p, XID(2), GET("/free/x"));
+    expect_forward(&p, XID(2), NULL);
+    give_result(&p, XID(2), OUTCOME_ANSWERED, 200, true, "");
+    expect_ranges(&p, M_OUTCOME, XID(2), "", "");
+    a.path = "/no";
+    give_request(&p, XID(3), &a);
+    expect_reply(&p, XID(3), 403, NULL);
+    expect_ranges(&p, M_AUDIT, XID(3), "bytes=100-199", "");
+    play_close(&p);
+}
+
+/* D7: what the carrier would not send is refused before anybody is asked; where nothing is searched, it is sent. */
+static void ranges_that_cannot_be_had_open_no_ticket(void **state)
+{
+    static const char *const bad[] = {"bytes=0-0,2-2", "lines=1-2", "bytes=5-4", ""};
+    struct play p;
+    struct ask a = {.method = "GET", .path = "/w", .header = "Range"};
+    uint64_t n = 0;
+    play_all(&p, "hold read GET /w rule=reads cred=1\nallow read GET /r rule=r limit=1/1000 cred=1\n");
+    for (size_t i = 0; i < 2 * sizeof(bad) / sizeof(bad[0]); i++) {
+        a.path = i % 2 ? "/w" : "/r";
+        a.value = bad[i / 2];
+        give_request(&p, XID(++n), &a);
+        expect_reply(&p, XID(n), 416, "\"code\":\"range-refused\"");
+        expect_audit(&p, XID(n), i % 2 ? "hold" : "allow", "range-refused");
+    }
+    a.path = "/w";
+    a.value = "bytes=0-0";
+    give_request(&p, XID(++n), &a);
+    (void)expect_ticket_open(&p, XID(n));
+    give_ticket(&p, XID(n), 1, TICKET_DENIED);
+    expect_reply(&p, XID(n), 403, NULL);
+    expect_audit(&p, XID(n), "hold", "ticket-denied");
+    play_policy(&p, "hold read GET /w rule=reads\n");
+    a.value = bad[0];
+    give_request(&p, XID(++n), &a);
+    (void)expect_ticket_open(&p, XID(n));
+    give_ticket(&p, XID(n), 2, TICKET_DENIED);
+    expect_reply(&p, XID(n), 403, NULL);
+    expect_audit(&p, XID(n), "hold", "ticket-denied");
+    covers("D7");
+    play_close(&p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_allowed_read_passes),
+        cmocka_unit_test(a_denial_says_why_and_is_recorded),
+        cmocka_unit_test(what_is_not_understood_has_a_cause),
+        cmocka_unit_test(a_denial_of_these_hours_says_when_to_repeat_it),
+        cmocka_unit_test(an_outcome_is_kept_until_it_is_written),
+        cmocka_unit_test(both_ranges_are_recorded),
+        cmocka_unit_test(ranges_that_cannot_be_had_open_no_ticket),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

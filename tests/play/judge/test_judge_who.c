@@ -1,0 +1,543 @@
+/* The judge: tokens, CONNECT and its leafs, and what a sandbox may ask about itself. */
+#include "proxy/judge/sandbox.h"
+#include "proxy/walk.h"
+#include "tests/play/judge/play.h"
+
+#include <stdio.h>
+
+static void expect_identity(struct play *p, const char *token, const char *sandbox)
+{
+    msg_put_span(from(p), span_str(token));
+    assert_int_equal(give(p, ROLE_LOBBY, 0, M_IDENTIFY, 77, -1), 0);
+    struct msg_in m = expect(p, ROLE_LOBBY, M_IDENTITY, 77);
+    assert_int_equal(msg_get_bool(&m), sandbox != NULL);
+    assert_true(span_eq(msg_get_span(&m, 256), span_str(sandbox)));
+    assert_int_equal(msg_end(&m), 0);
+}
+
+static void a_token_is_one_sandboxs(void **state)
+{
+    struct play p;
+    play_all(&p, "");
+    play_sandbox(&p, "other", "o", "token-of-other", false);
+    play_sandbox(&p, "channel", "c", NULL, false);
+    expect_identity(&p, "token-of-sb", "sb");
+    expect_identity(&p, "token-of-other", "other");
+    expect_identity(&p, "token-of-s", NULL);
+    expect_identity(&p, "token-of-sbx", NULL);
+    expect_identity(&p, "", NULL);
+    play_sandbox(&p, "other", "o", "new-token", false); /* rotated */
+    expect_identity(&p, "token-of-other", NULL);
+    expect_identity(&p, "new-token", "other");
+    play_sandbox(&p, "other", "o", NULL, true);
+    expect_identity(&p, "new-token", NULL);
+    play_close(&p);
+}
+
+static void expect_over(struct play *p, uint64_t instance)
+{
+    struct msg_in m = expect(p, ROLE_PARENT, M_FRONT_OVER, 0);
+    assert_true(msg_get_u64(&m) == instance);
+    assert_int_equal(msg_end(&m), 0);
+}
+
+/* A front is its session's: whoever gets the name later has nothing to do with what comes through it. */
+static void a_front_serves_one_session(void **state)
+{
+    static const char *const sessions[] = {"ses", "another"}; /* of the next one of that name */
+    for (size_t i = 0; i < 2; i++) {
+        struct play p;
+        play_all(&p, "allow read GET /\n");
+        p.up[ROLE_PARENT] = true;
+        play_sandbox(&p, "sb", "ses", "new-token", false); /* the same one */
+        give_request(&p, XID(1), GET("/x"));
+        expect(&p, ROLE_CARRIER, M_UPSTREAM, 0);
+        expect_forward(&p, XID(1), NULL);
+        give_result(&p, XID(1), OUTCOME_ANSWERED, 200, true, "");
+        expect_outcome(&p, XID(1), false);
+        if (i == 0) {
+            play_sandbox(&p, "sb", "ses", NULL, true);
+            expect_over(&p, FRONT);
+        }
+        play_sandbox(&p, "sb", sessions[i], "token", false);
+        if (i == 1)
+            expect_over(&p, FRONT);
+        play_sandbox(&p, "sb", sessions[i], "token2", false); /* said once */
+        give_request(&p, XID(2), GET("/x"));
+        expect_reply(&p, XID(2), 403, "unknown-sandbox");
+        (void)expect(&p, ROLE_LEDGER, M_AUDIT, XID(2));
+        play_peer(&p, ROLE_FRONT, OTHER_FRONT, "sb");
+        give_request(&p, OTHER(1), GET("/x"));
+        expect_forward(&p, OTHER(1), NULL);
+        give_result(&p, OTHER(1), OUTCOME_ANSWERED, 200, true, "");
+        expect_outcome(&p, OTHER(1), false);
+        expect_nothing(&p);
+        play_close(&p);
+    }
+}
+
+/* Its last token was taken away: neither that nor an earlier one is good; nor is an empty one that was ever set. */
+static void without_a_token_no_earlier_one_is_good(void **state)
+{
+    struct play p;
+    struct wire_sandbox s = {.name = SPAN("sb"), .session = SPAN("ses"), .nolder = 1};
+    play_all(&p, "");
+    for (unsigned has = 0; has < 2; has++) {
+        s.has_token = has != 0;
+        digest_of(SPAN("earlier"), &s.older[0]);
+        digest_of(SPAN(""), &s.token_hash);
+        struct dynbuf *b = from(&p);
+        wire_put_sandbox(b, &s);
+        msg_put_u8(b, false);
+        assert_int_equal(give(&p, ROLE_LEDGER, 0, M_SANDBOX, 0, -1), has ? 0 : -1);
+        expect_identity(&p, "earlier", has ? "sb" : NULL);
+        expect_identity(&p, "", NULL);
+    }
+    play_close(&p);
+}
+
+/* What became of a ticket is for the session it was held for. */
+static void the_next_session_knows_no_earlier_ticket(void **state)
+{
+    static const struct id first = {{1}};
+    struct play p;
+    play_all(&p, "hold write POST /w rule=writes wait=0\n");
+    p.up[ROLE_PARENT] = true;
+    give_request(&p, XID(1), POST("/w", "x"));
+    expect_ticket_open(&p, XID(1));
+    give_ticket(&p, XID(1), 1, TICKET_PENDING);
+    expect_reply(&p, XID(1), 403, "held");
+    expect_audit(&p, XID(1), "hold", "held");
+    play_sandbox(&p, "sb", "ses", "rotated", false);
+    assert_non_null(sandbox_ticket(sandbox_find(p.j, SPAN("sb")), &first));
+    play_sandbox(&p, "sb", "another", "token", false);
+    assert_null(sandbox_ticket(sandbox_find(p.j, SPAN("sb")), &first));
+    while (p.first != p.n)
+        expect(&p, ROLE_PARENT, p.out[p.first].type, p.out[p.first].id);
+    play_close(&p);
+}
+
+static void connect_to(struct play *p, uint64_t xid, const char *host)
+{
+    struct dynbuf *b = from(p);
+    msg_put_span(b, SPAN("https"));
+    msg_put_span(b, span_str(host));
+    msg_put_u16(b, 443);
+    assert_int_equal(give(p, ROLE_FRONT, FRONT, M_CONNECT, xid, -1), 0);
+}
+
+static void key(struct play *p)
+{
+    msg_put_span(from(p), SPAN("the front's key"));
+    assert_int_equal(give(p, ROLE_FRONT, FRONT, M_FRONT_KEY, 0, -1), 0);
+}
+
+static void minted(struct play *p, uint64_t xid, const char *leaf)
+{
+    struct dynbuf *b = from(p);
+    msg_put_span(b, span_str(leaf));
+    msg_put_span(b, span_str(leaf[0] ? "ca" : ""));
+    assert_int_equal(give(p, ROLE_KEEPER, 0, M_MINTED, xid, -1), 0);
+}
+
+static void expect_leaf(struct play *p, uint64_t xid, const char *leaf, unsigned refused_with)
+{
+    struct wire_reply r;
+    struct msg_in m = expect(p, ROLE_FRONT, M_LEAF, xid);
+    assert_true(span_eq(msg_get_span(&m, 256), span_str(leaf)));
+    assert_true(span_eq(msg_get_span(&m, 256), span_str(leaf[0] ? "ca" : "")));
+    if (!leaf[0]) {
+        assert_int_equal(wire_get_reply(&m, &r), 0);
+        assert_int_equal(r.head.status, refused_with);
+    }
+    assert_int_equal(msg_end(&m), 0);
+    if (!leaf[0])
+        (void)expect(p, ROLE_LEDGER, M_AUDIT, xid); /* a CONNECT that is refused is seen */
+}
+
+static void a_leaf_is_minted_once(void **state)
+{
+    struct play p;
+    play_all(&p, "");
+    key(&p);
+    connect_to(&p, XID(1), "api.example");
+    struct msg_in m = expect(&p, ROLE_KEEPER, M_MINT, XID(1));
+    assert_true(span_eq(msg_get_span(&m, 256), SPAN("api.example")));
+    assert_true(span_eq(msg_get_span(&m, 256), SPAN("the front's key")));
+    connect_to(&p, XID(2), "api.example"); /* waits for the same one */
+    expect_nothing(&p);
+    minted(&p, XID(1), "leaf");
+    expect_leaf(&p, XID(2), "leaf", 0);
+    expect_leaf(&p, XID(1), "leaf", 0);
+    connect_to(&p, XID(3), "api.example");
+    expect_leaf(&p, XID(3), "leaf", 0);
+    play_time(&p, 12 * 3600 * 1000 + 1);
+    connect_to(&p, XID(4), "api.example");
+    expect(&p, ROLE_KEEPER, M_MINT, XID(4));
+    minted(&p, XID(4), "");
+    expect_leaf(&p, XID(4), "", 503);
+    connect_to(&p, XID(5), "api.example");
+    expect(&p, ROLE_KEEPER, M_MINT, XID(5));
+    play_gone(&p, ROLE_KEEPER, 0);
+    expect_leaf(&p, XID(5), "", 503);
+    connect_to(&p, XID(6), "api.example");
+    expect_leaf(&p, XID(6), "", 503);
+    play_close(&p);
+}
+
+/* Denied hosts get leafs, so that the denial shows inside TLS; but not without end. */
+static void leafs_for_denied_hosts_have_a_budget(void **state)
+{
+    struct play p;
+    char host[32];
+    play_all(&p, "");
+    key(&p);
+    for (unsigned i = 0; i <= 32; i++) {
+        int n = snprintf(host, sizeof(host), "h%u.example", i);
+        assert_true(n > 0);
+        connect_to(&p, XID(i), host);
+        if (i == 32) {
+            expect_leaf(&p, XID(i), "", 403);
+            break;
+        }
+        expect(&p, ROLE_KEEPER, M_MINT, XID(i));
+        minted(&p, XID(i), "leaf");
+        expect_leaf(&p, XID(i), "leaf", 0);
+    }
+    connect_to(&p, XID(100), "h3.example"); /* one that it has */
+    expect_leaf(&p, XID(100), "leaf", 0);
+    connect_to(&p, XID(101), "api.example"); /* one that is named */
+    expect(&p, ROLE_KEEPER, M_MINT, XID(101));
+    connect_to(&p, XID(104), "plain.example"); /* one that is named for http, which comes through CONNECT too */
+    expect(&p, ROLE_KEEPER, M_MINT, XID(104));
+    play_time(&p, 3600 * 1000 / 32);
+    connect_to(&p, XID(102), "another.example");
+    expect(&p, ROLE_KEEPER, M_MINT, XID(102));
+    connect_to(&p, XID(103), "yet-another.example");
+    expect_leaf(&p, XID(103), "", 403);
+    play_close(&p);
+}
+
+static void a_front_without_its_key_or_sandbox_gets_no_leaf(void **state)
+{
+    struct play p;
+    play_all(&p, "");
+    struct dynbuf *b = from(&p);
+    msg_put_span(b, SPAN("https"));
+    msg_put_span(b, SPAN("api.example"));
+    msg_put_u16(b, 443);
+    assert_int_equal(give(&p, ROLE_FRONT, FRONT, M_CONNECT, XID(1), -1), -1);
+    key(&p);
+    msg_put_span(from(&p), SPAN("a second key"));
+    assert_int_equal(give(&p, ROLE_FRONT, FRONT, M_FRONT_KEY, 0, -1), -1);
+    play_sandbox(&p, "sb", "ses", NULL, true);
+    connect_to(&p, XID(2), "api.example");
+    expect_leaf(&p, XID(2), "", 403);
+    play_close(&p);
+}
+
+static int front_says(struct play *p, uint64_t xid, uint8_t step, const char *code, const char *scheme)
+{
+    struct dynbuf *b = from(p);
+    msg_put_u8(b, step);
+    msg_put_span(b, span_str(code));
+    msg_put_span(b, span_str(scheme));
+    msg_put_span(b, SPAN("api.example"));
+    msg_put_u16(b, 80);
+    return give(p, ROLE_FRONT, FRONT, M_FRONT_REFUSED, xid, -1);
+}
+
+static void front_says_refused(struct play *p, uint64_t xid, const char *code)
+{
+    assert_int_equal(front_says(p, xid, WALK_PARSE, code, "http"), 0);
+}
+
+/* What a front refuses goes into the audit, so many a second; the rest is counted in one record. */
+static void refusals_of_a_front_are_recorded(void **state)
+{
+    struct play p;
+    struct wire_record r;
+    play_all(&p, "");
+    play_time(&p, 5000);
+    front_says_refused(&p, XID(1), "bad-method");
+    struct msg_in m = expect(&p, ROLE_LEDGER, M_AUDIT, XID(1));
+    assert_int_equal(wire_get_record(&m, &r), 0);
+    assert_true(span_eq(r.sandbox, SPAN("sb")) && span_eq(r.session, SPAN("ses")) &&
+                span_eq(r.verdict, SPAN("deny")));
+    assert_true(span_eq(r.code, SPAN("bad-method")) && span_eq(r.op, SPAN("parse")) && r.effect.n == 0);
+    assert_true(span_eq(r.scheme, SPAN("http")) && span_eq(r.host, SPAN("api.example")) && r.port == 80);
+    for (unsigned i = 2; i <= 60; i++) {
+        front_says_refused(&p, XID(i), "bad-method");
+        if (i <= 50)
+            expect_audit(&p, XID(i), "deny", "bad-method");
+    }
+    expect_nothing(&p);
+    play_time(&p, 1000);
+    front_says_refused(&p, XID(61), "coding-in-1.0");
+    m = expect(&p, ROLE_LEDGER, M_AUDIT, XID(60));
+    assert_int_equal(wire_get_record(&m, &r), 0);
+    assert_true(span_eq(r.code, SPAN("more-refused")) && span_eq(r.resource, SPAN("10 more")));
+    expect_audit(&p, XID(61), "deny", "coding-in-1.0");
+    assert_int_equal(front_says(&p, XID(62), WALK_HOLD, "held", "http"), -1); /* not a front's to say */
+    assert_int_equal(front_says(&p, XID(62), WALK_NONE, "held", "http"), -1);
+    assert_int_equal(front_says(&p, XID(62), 200, "held", "http"), -1);
+    assert_int_equal(front_says(&p, XID(62), WALK_PARSE, "", "http"), -1);
+    assert_int_equal(front_says(&p, XID(62), WALK_PARSE, "two words", "http"), -1);
+    assert_int_equal(front_says(&p, XID(62), WALK_PARSE, "x", "ftp"), -1);
+    assert_int_equal(front_says(&p, (uint64_t)9 << 40 | 1, WALK_PARSE, "x", "http"), -1);
+    for (unsigned i = 0; i < 51; i++) {
+        front_says_refused(&p, XID(100 + i), "not-http");
+        if (i < 49)
+            expect_audit(&p, XID(100 + i), "deny", "not-http");
+    }
+    play_gone(&p, ROLE_FRONT, FRONT);
+    expect_audit(&p, XID(150), "deny", "more-refused");
+    play_close(&p);
+}
+
+static void ask_inside(struct play *p, uint64_t xid, uint64_t front, const char *method, const char *path)
+{
+    struct wire_request r = {.scheme = SPAN("http"), .host = SPAN("countersign.internal"), .port = 80};
+    struct dynbuf *b = from(p);
+    r.method = span_str(method);
+    r.has_query = span_cut(span_str(path), '?', &r.path, &r.query);
+    wire_put_request(b, &r);
+    msg_put_span(b, SPAN_NONE);
+    msg_put_u8(b, 0);
+    msg_put_u64(b, 0);
+    msg_put_span(b, SPAN_NONE);
+    assert_int_equal(give(p, ROLE_FRONT, front, M_REQUEST, xid, -1), 0);
+}
+
+static void a_sandbox_sees_itself_and_its_own_tickets(void **state)
+{
+    struct play p;
+    struct id id = {{1}};
+    char path[64] = "/v1/tickets/", text[ID_TEXT + 1];
+    id_text(&id, text);
+    memcpy(path + 12, text, sizeof(text));
+    play_all(&p, "hold write POST /w rule=w\n");
+    play_sandbox(&p, "other", "o", NULL, false);
+    play_peer(&p, ROLE_FRONT, OTHER_FRONT, "other");
+    ask_inside(&p, XID(1), FRONT, "GET", "/v1/whoami");
+    expect_reply(&p, XID(1), 200, "\"sandbox\":\"sb\",\"session\":\"ses\"");
+    ask_inside(&p, XID(2), FRONT, "GET", path);
+    expect_reply(&p, XID(2), 404, NULL);
+    give_request(&p, XID(3), POST("/w", "x"));
+    expect_ticket_open(&p, XID(3));
+    give_ticket(&p, XID(3), 1, TICKET_PENDING);
+    ask_inside(&p, XID(4), FRONT, "GET", path);
+    expect_reply(&p, XID(4), 200, "\"state\":\"pending\",\"expires\":\"2026-01-01T01:00:00Z\"");
+    uint64_t foreign = (uint64_t)OTHER_FRONT << 40 | 1;
+    ask_inside(&p, foreign, OTHER_FRONT, "GET", path); /* another sandbox's ticket looks like none */
+    expect_reply(&p, foreign, 404, NULL);
+    give_changed(&p, 1, TICKET_DENIED, "ada", "no");
+    expect_reply(&p, XID(3), 403, "Denied by ada: no");
+    expect_audit(&p, XID(3), "hold", "ticket-denied");
+    ask_inside(&p, XID(5), FRONT, "GET", path);
+    expect_reply(&p, XID(5), 200, "\"state\":\"denied\"");
+    ask_inside(&p, XID(6), FRONT, "POST", "/v1/whoami");
+    expect_reply(&p, XID(6), 405, "bad-method");
+    ask_inside(&p, XID(7), FRONT, "GET", "/v1/tickets/none/whoami");
+    expect_reply(&p, XID(7), 404, NULL);
+    covers("E25");
+    play_close(&p);
+}
+
+/* What a sandbox is told is about itself; a query that is not understood is not answered. */
+static void a_sandbox_reads_its_manifest(void **state)
+{
+    struct play p;
+    play_all(&p, "deny write POST /no rule=nope\n");
+    ask_inside(&p, XID(1), FRONT, "GET", "/v1/manifest");
+    expect_reply(&p, XID(1), 200, "\"operations\":[\"all\",\"sb\"]}");
+    ask_inside(&p, XID(2), FRONT, "GET", "/v1/manifest?host=api.example");
+    expect_reply(&p, XID(2), 200, "\"operations\":[\"api.example\",\"sb\"]}");
+    ask_inside(&p, XID(3), FRONT, "GET", "/v1/manifest?host=full.example");
+    expect_reply(&p, XID(3), 200, "\"left_out\":7,\"hint\":");
+    ask_inside(&p, XID(4), FRONT, "GET", "/v1/manifest?hosts=x");
+    expect_reply(&p, XID(4), 404, NULL);
+    ask_inside(&p, XID(5), FRONT, "POST", "/v1/manifest");
+    expect_reply(&p, XID(5), 405, "bad-method");
+    give_request(&p, XID(6), POST("/no", "x")); /* a denial says what was asked and what there is instead */
+    expect_reply(&p, XID(6), 403,
+                 "\"asked\":\"POST https://api.example/no\",\"allowed\":[\"GET /r: allowed\"],"
+                 "\"manifest\":\"http://countersign.internal/v1/manifest\"");
+    expect_audit(&p, XID(6), "deny", "rule");
+    play_close(&p);
+}
+
+static void settings_are_checked(void **state)
+{
+    struct play p;
+    play_open(&p);
+    assert_int_equal(judge_config(p.j, SPAN("hold.inline_wait_ms"), SPAN("10")), 0);
+    assert_int_equal(judge_config(p.j, SPAN("hold.inline_wait_ms"), SPAN("-1")), -1);
+    assert_int_equal(judge_config(p.j, SPAN("body_max"), SPAN("99999999999999")), -1);
+    assert_int_equal(judge_config(p.j, SPAN("store_lost"), SPAN("allow")), -1);
+    assert_int_equal(judge_config(p.j, SPAN("disclose"), SPAN("all")), -1);
+    assert_int_equal(judge_config(p.j, SPAN("nonsense"), SPAN("1")), JUDGE_CONFIG_OTHER);
+    play_close(&p);
+}
+
+static void without_a_policy_nothing_passes(void **state)
+{
+    struct play p;
+    play_open(&p);
+    play_peer(&p, ROLE_FRONT, FRONT, "sb");
+    give_request(&p, XID(1), GET("/"));
+    expect_reply(&p, XID(1), 503, "store-unavailable");
+    play_peer(&p, ROLE_LEDGER, 0, "");
+    expect_audit(&p, XID(1), "deny", "store-unavailable");
+    give_request(&p, XID(2), GET("/"));
+    expect_reply(&p, XID(2), 403, "unknown-sandbox");
+    expect_audit(&p, XID(2), "deny", "unknown-sandbox");
+    play_sandbox(&p, "sb", "ses", NULL, false);
+    give_request(&p, XID(3), GET("/"));
+    expect_reply(&p, XID(3), 503, "policy-unavailable");
+    expect_audit(&p, XID(3), "deny", "policy-unavailable");
+    covers("INV7");
+    play_close(&p);
+}
+
+/* A request as a front that was taken over may write it, whatever the walls of a proper one. */
+static int lies(struct play *p, uint64_t xid, const struct wire_request *r)
+{
+    struct dynbuf *b = from(p);
+    wire_put_request(b, r);
+    msg_put_span(b, SPAN_NONE);
+    msg_put_u8(b, 0);
+    msg_put_u64(b, 0);
+    msg_put_span(b, SPAN_NONE);
+    return give(p, ROLE_FRONT, FRONT, M_REQUEST, xid, -1);
+}
+
+static struct wire_request honest(void)
+{
+    struct wire_request r = {.scheme = SPAN("https"),
+                             .host = SPAN("api.example"),
+                             .method = SPAN("GET"),
+                             .path = SPAN("/read/a:b%3F"),
+                             .query = SPAN("a=b%25"),
+                             .port = 443,
+                             .has_query = true,
+                             .nfields = 1};
+    r.field[0] = (struct http_field){SPAN("X-Field"), SPAN("a \xc3\xbc b")};
+    return r;
+}
+
+/* Parts that contradict each other, and an upgrade with what belongs to another handshake. */
+static void lies_of_more(struct play *p)
+{
+    struct wire_request r = honest();
+    uint64_t n = 200;
+    r.has_query = false;
+    assert_int_equal(lies(p, XID(++n), &r), -1);
+    r = honest();
+    r.port = 0;
+    assert_int_equal(lies(p, XID(++n), &r), -1);
+    r = honest();
+    r.scheme = SPAN("ftp");
+    assert_int_equal(lies(p, XID(++n), &r), -1);
+    r = honest();
+    r.field[0] = (struct http_field){SPAN("Upgrade"), SPAN("websocket")};
+    r.field[1] = (struct http_field){SPAN("Sec-WebSocket-Key"), SPAN("a")};
+    r.nfields = 2;
+    assert_int_equal(lies(p, XID(++n), &r), -1);
+    r.field[1] = r.field[0];
+    assert_int_equal(lies(p, XID(++n), &r), -1);
+}
+
+/* Another channel is made for whoever lost one, but not for it: the parent is told to end it. */
+static void who_breaks_the_contract_gets_no_other_channel(void **state)
+{
+    struct play p;
+    struct wire_request r = honest();
+    play_all(&p, "allow read GET /read\n");
+    p.up[ROLE_PARENT] = true;
+    r.path = SPAN("//a");
+    assert_int_equal(lies(&p, XID(1), &r), -1);
+    struct msg_in m = expect(&p, ROLE_PARENT, M_FRONT_OVER, 0);
+    assert_int_equal(msg_get_u64(&m), FRONT);
+    play_gone(&p, ROLE_FRONT, FRONT);
+    play_close(&p);
+    covers("B65");
+}
+
+/* What a front calls canonical is so, or its channel ends (B65): the rules of the policy know one spelling alone. */
+static void a_front_that_lies_is_ended(void **state)
+{
+    static const struct span hosts[] = {SPAN("API.example"),    SPAN("api.example."), SPAN("127.1"),
+                                        SPAN("a..b"),           SPAN("[::0]"),        SPAN("a b"),
+                                        SPAN("api.example:443")};
+    static const struct span paths[] = {
+        SPAN("/%61"), SPAN("/a%3a"),  SPAN("//a"),     SPAN("/a/../b"), SPAN("/a/%2e"), SPAN("/a%00"), SPAN("/a?b"),
+        SPAN("/a b"), SPAN("/a%5Cb"), SPAN("/a/..;x"), SPAN("/a\r\nb"), SPAN("/%ff"),   SPAN("/a%"),   SPAN("/a#b")};
+    static const struct span queries[] = {SPAN("%61"), SPAN("a=%3a"), SPAN("a b"),
+                                          SPAN("%00"), SPAN("a%"),    SPAN("a#b")};
+    static const struct span methods[] = {SPAN("GE T"), SPAN("GET\r\n"), SPAN("G\xc3\xa9t")};
+    static const struct http_field fields[] = {{SPAN("Host"), SPAN("a")},
+                                               {SPAN("Content-Length"), SPAN("1")},
+                                               {SPAN("Content_Length"), SPAN("1")},
+                                               {SPAN("Connection"), SPAN("x")},
+                                               {SPAN("TE"), SPAN("trailers")},
+                                               {SPAN("Transfer-Encoding"), SPAN("chunked")},
+                                               {SPAN("Upgrade"), SPAN("h2c")},
+                                               {SPAN("X-HTTP-Method"), SPAN("PUT")},
+                                               {SPAN("X_Forwarded_For"), SPAN("1")},
+                                               {SPAN("Expect"), SPAN("a")},
+                                               {SPAN("Proxy-Authorization"), SPAN("a")},
+                                               {SPAN("Countersign-Ticket"), SPAN("a")},
+                                               {SPAN("X Y"), SPAN("a")},
+                                               {SPAN(""), SPAN("a")},
+                                               {SPAN("X"), SPAN("a\r\nY: b")},
+                                               {SPAN("X"), SPAN("a\0")},
+                                               {SPAN("X"), SPAN(" a")},
+                                               {SPAN("X"), SPAN("a\t")}};
+    struct wire_request r;
+    struct play p;
+    uint64_t n = 100;
+    play_all(&p, "allow read GET /read\n");
+    r = honest();
+    assert_int_equal(lies(&p, XID(1), &r), 0);
+    (void)expect(&p, ROLE_CARRIER, M_UPSTREAM, 0);
+    (void)expect_forward(&p, XID(1), NULL);
+#define EACH(list, part)                                                                                             \
+    for (size_t i = 0; i < sizeof(list) / sizeof((list)[0]); i++) {                                                  \
+        r = honest();                                                                                                \
+        r.part = (list)[i];                                                                                          \
+        if (lies(&p, XID(++n), &r) != -1)                                                                            \
+            fail_msg(#part " %zu is believed", i);                                                                   \
+    }
+    EACH(hosts, host)
+    EACH(paths, path)
+    EACH(queries, query)
+    EACH(methods, method)
+    EACH(fields, field[0])
+#undef EACH
+    lies_of_more(&p);
+    judge_free(&p.j); /* the first one is under way still */
+    dynbuf_free(&p.got.payload);
+    covers("B65");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_token_is_one_sandboxs),
+        cmocka_unit_test(a_front_serves_one_session),
+        cmocka_unit_test(without_a_token_no_earlier_one_is_good),
+        cmocka_unit_test(the_next_session_knows_no_earlier_ticket),
+        cmocka_unit_test(a_leaf_is_minted_once),
+        cmocka_unit_test(leafs_for_denied_hosts_have_a_budget),
+        cmocka_unit_test(a_front_without_its_key_or_sandbox_gets_no_leaf),
+        cmocka_unit_test(refusals_of_a_front_are_recorded),
+        cmocka_unit_test(a_sandbox_sees_itself_and_its_own_tickets),
+        cmocka_unit_test(a_sandbox_reads_its_manifest),
+        cmocka_unit_test(settings_are_checked),
+        cmocka_unit_test(without_a_policy_nothing_passes),
+        cmocka_unit_test(a_front_that_lies_is_ended),
+        cmocka_unit_test(who_breaks_the_contract_gets_no_other_channel),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,276 @@
+/* countersign.yaml: what is taken, and what is refused with file:line:col (B51, F26, E39). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "proxy/parent/config/config.h"
+
+static char dir[] = "/tmp/countersign-config-XXXXXX", path[64];
+
+static struct config *load(const char *text, struct err *e)
+{
+    struct config_args a = {.config = path, .state_dir = "/tmp/state", .data_dir = "/tmp/data"};
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fputs(text, f);
+    fclose(f);
+    return config_load(&a, e);
+}
+
+static void touch(const char *name, char *out, size_t cap)
+{
+    snprintf(out, cap, "%s/%s", dir, name);
+    FILE *f = fopen(out, "w");
+    assert_non_null(f);
+    fclose(f);
+}
+
+static int set_up(void **state)
+{
+    if (mkdtemp(dir) == NULL)
+        return -1;
+    snprintf(path, sizeof(path), "%s/c.yaml", dir);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    unlink(path);
+    return rmdir(dir);
+}
+
+static void defaults_hold_where_nothing_is_said(void **state)
+{
+    struct err e;
+    struct config *c = load("version: 1\n", &e);
+    assert_non_null(c);
+    assert_int_equal(c->inline_wait_ms, 50000);
+    assert_int_equal(c->expires_ms, 1800000);
+    assert_int_equal(c->pending_max, 64);
+    assert_int_equal(c->nlisteners, 1);
+    assert_string_equal(c->desk_address, "localhost:8088");
+    assert_string_equal(c->policy[0], "/tmp/data/policies/default.yaml");
+    assert_false(c->store_lost_allow_reads);
+    assert_false(c->disclose_rules);
+    config_free(&c);
+}
+
+static void values_are_taken(void **state)
+{
+    struct err e;
+    char want[128], floors[128], lists[128];
+    touch("f.yaml", floors, sizeof(floors));
+    touch("lists.pem", lists, sizeof(lists));
+    struct config *c = load("version: 1\npolicy: [a.yaml, /b.yaml]\nfloors: f.yaml\nstore_lost: allow-reads\n"
+                            "listeners:\n  - { name: x, http: 127.0.0.1:3128, identity: token }\n"
+                            "  - { name: z, unix: y.sock, identity: { sandbox: y1 } }\n"
+                            "desk: { http: \"127.0.0.1:9\" }\nhold: { inline_wait: 2s, expires: 1h, pending: 3 }\n"
+                            "body: { max: 1MiB }\ncrl: lists.pem\n"
+                            "dns: { servers: [10.0.0.2, 10.0.0.3:5353, \"fd00::2\", \"[fd00::3]:54\"] }\n",
+                            &e);
+    if (c == NULL)
+        fail_msg("%s", e.text);
+    snprintf(want, sizeof(want), "%s/a.yaml", dir);
+    assert_string_equal(c->policy[0], want);
+    assert_string_equal(c->policy[1], "/b.yaml");
+    assert_int_equal(c->nlisteners, 2);
+    assert_int_equal(c->listener[1].kind, CONFIG_UNIX);
+    assert_string_equal(c->listener[1].sandbox, "y1");
+    snprintf(want, sizeof(want), "%s/y.sock", dir);
+    assert_string_equal(c->listener[1].address, want);
+    assert_int_equal(c->inline_wait_ms, 2000);
+    snprintf(want, sizeof(want), "%s/lists.pem", dir);
+    assert_string_equal(c->crl, want);
+    assert_string_equal(c->dns_servers, "10.0.0.2:53,10.0.0.3:5353,[fd00::2]:53,[fd00::3]:54");
+    assert_int_equal(c->pending_max, 3);
+    assert_int_equal(c->body_max, 1024 * 1024);
+    assert_true(c->store_lost_allow_reads);
+    unlink(floors);
+    unlink(lists);
+    config_free(&c);
+}
+
+#define TLS_CLIENTS "tls: { certificate: c.pem, key: k.pem, clients: ca.pem }"
+#define L(one)      "version: 1\nlisteners:\n  - { " one " }\n"
+#define TWO(second) L("name: a, http: \"127.0.0.1:1\", identity: token") "  - { " second " }\n"
+
+static void every_way_in_is_taken(void **state)
+{
+    struct err e;
+    char want[128];
+    struct config *c = load(
+        L("name: web, http: \"0.0.0.0:3128\", identity: token, tls: { certificate: c.pem, key: /k.pem }, advertise: "
+          "\"gw.internal:3128\", proxy_protocol: [10.0.0.1, \"fd00::/8\"]") "  - { name: e2b, socks5: "
+                                                                            "\"127.0.0.1:1080\", identity: token }\n"
+                                                                            "  - { name: own, http: \"127.0.0.1:0\", "
+                                                                            "identity: { sandbox: own1 } }\n"
+                                                                            "  - { name: vm, transparent: "
+                                                                            "\"[::1]:15001\", identity: { sandbox: "
+                                                                            "vm1 }, dns: \"[::1]:15053\" }\n"
+                                                                            "  - { name: vms, transparent: "
+                                                                            "\"127.0.0.1:0\", identity: { source: { "
+                                                                            "10.0.0.5/32: vm1, 10.0.0.0/24: rest } } "
+                                                                            "}\n"
+                                                                            "  - { name: mtls, http: "
+                                                                            "\"127.0.0.1:0\", identity: { "
+                                                                            "certificate: { vm2.example: vm2 } "
+                                                                            "}, " TLS_CLIENTS " }\n",
+        &e);
+    if (c == NULL)
+        fail_msg("%s", e.text);
+    assert_int_equal(c->nlisteners, 6);
+    const struct config_listener *l = c->listener;
+    snprintf(want, sizeof(want), "%s/c.pem", dir);
+    assert_string_equal(l[0].certificate, want);
+    assert_string_equal(l[0].key, "/k.pem");
+    assert_int_equal(l[0].npeers, 2);
+    assert_string_equal(l[0].peer[1], "fd00::/8");
+    assert_string_equal(l[0].advertise, "gw.internal:3128");
+    assert_true(config_unspecified(l[0].address) && !config_unspecified(l[1].address));
+    assert_int_equal(l[1].kind, CONFIG_SOCKS5);
+    assert_false(config_of_front(&l[0]) || config_of_front(&l[1]) || config_of_front(&l[4]) ||
+                 config_of_front(&l[5]));
+    assert_true(config_of_front(&l[2]) && config_of_front(&l[3]));
+    assert_string_equal(l[3].dns, "[::1]:15053");
+    assert_int_equal(l[4].identity, IDENTITY_SOURCE);
+    assert_int_equal(l[4].nsources, 2);
+    assert_string_equal(l[4].source[0].key, "10.0.0.5/32");
+    assert_string_equal(l[4].source[1].sandbox, "rest");
+    assert_int_equal(l[5].identity, IDENTITY_CERTIFICATE);
+    assert_string_equal(l[5].source[0].key, "vm2.example");
+    config_free(&c);
+}
+
+static void as_many_as_there_may_be(void **state)
+{
+    static char text[64 * 1024];
+    struct err e;
+    for (int past = 0; past < 2; past++) {
+        size_t n = (size_t)snprintf(text, sizeof(text), "version: 1\nlisteners:\n");
+        for (int i = 0; i < CONFIG_LISTENERS + past; i++)
+            n += (size_t)snprintf(text + n, sizeof(text) - n,
+                                  "  - { name: l%d, http: \"127.0.0.1:0\", identity: token }\n", i);
+        struct config *c = load(text, &e);
+        assert_true((c != NULL) == !past);
+        config_free(&c);
+        n = (size_t)snprintf(text, sizeof(text),
+                             "version: 1\nlisteners: [{ name: a, http: \"127.0.0.1:0\", identity: { source: {");
+        for (int i = 0; i < LISTENER_SOURCES_MAX + past; i++)
+            n += (size_t)snprintf(text + n, sizeof(text) - n, "%s10.0.%d.%d: s%d", i ? ", " : " ", i / 200, i % 200,
+                                  i);
+        snprintf(text + n, sizeof(text) - n, " } } }]\n");
+        c = load(text, &e);
+        if ((c != NULL) == past)
+            fail_msg("%d: %s", past, e.text);
+        config_free(&c);
+    }
+}
+
+static const struct {
+    const char *text, *where; /* what the words must hold */
+} refused[] = {
+    {"version: 1\ncrl: gone.pem\n", "c.yaml:2:6: crl: "},
+    {"version: 1\nfloors: gone.yaml\n", "gone.yaml cannot be read: No such file"},
+    {"", "c.yaml"},
+    {"version: 2\n", "c.yaml:1:"},
+    {"state_dir: /x\n", "version"},
+    {"version: 1\nlisterners: []\n", "c.yaml:2:1"},
+    {"version: 1\nversion: 1\n", "c.yaml:2:"},
+    {"version: 1\nmode: enfroce\n", "c.yaml:2:"},
+    {"version: 1\nstore_lost: yes\n", "c.yaml:2:"},
+    {"version: 1\nhold: { inline_wait: 10 }\n", "c.yaml:2:"},
+    {"version: 1\nhold: { inline_wait: -1s }\n", "c.yaml:2:"},
+    {"version: 1\nhold: { inline_wait: 100h }\n", "c.yaml:2:"},
+    {"version: 1\nhold: { pending: 0 }\n", "c.yaml:2:"},
+    {"version: 1\nhold: { pending: 99999999999999999999 }\n", "c.yaml:2:"},
+    {"version: 1\nbody: { max: 0 }\n", "c.yaml:2:"},
+    {"version: 1\ndns: { servers: [] }\n", "c.yaml:2:"},
+    {"version: 1\ndns: { servers: ns.example }\n", "c.yaml:2:17"},
+    {"version: 1\ndns: { servers: [10.0.0.2, 10.0.0.2:0] }\n", "c.yaml:2:28"},
+    {"version: 1\ndns: { servers: [10.0.0.2:99999] }\n", "c.yaml:2:18"},
+    {"version: 1\ndns: { servers: [127.1] }\n", "c.yaml:2:18"},
+    {"version: 1\ndns: { servers: [[10.0.0.2]] }\n", "c.yaml:2:18"},
+    {"version: 1\ndns: { search: [x] }\n", "c.yaml:2:8"},
+    {"version: 1\ndesk: { http: \"0.0.0.0:8088\" }\n", "loopback"},
+    {"version: 1\ndesk: { http: \"192.168.1.5:8088\" }\n", "loopback"},
+    {"version: 1\nstore: postgresql://x\n", "sqlite:ledger.db"},
+    {"version: 1\nmetrics: { http: x }\n", "not available yet"},
+    {"version: 1\nlisteners: [{ name: a, unix: a.sock, identity: token }]\n", "identity"},
+    {"version: 1\nlisteners: [{ name: a, identity: token }]\n", "exactly one of"},
+    {"version: 1\nlisteners: [{ name: a, http: \"127.0.0.1:1\" }]\n", "identity"},
+    {L("name: a, http: \"127.0.0.1:1\", socks5: \"127.0.0.1:2\", identity: token"), "exactly one of"},
+    {L("name: a, http: \"127.0.0.1\", identity: token"), "c.yaml:3:22: an address with its port"},
+    {L("name: a, http: \"gateway:3128\", identity: token"), "an address with its port"},
+    {L("name: a, http: \"127.0.0.1:65536\", identity: token"), "an address with its port"},
+    {L("name: a, http: \"127.0.0.1:1\", identity: nobody"), "an identity is"},
+    {L("name: a, http: \"127.0.0.1:1\", identity: {}"), "one of sandbox"},
+    {L("name: a, http: \"127.0.0.1:1\", identity: { sandbox: b, source: { \"10.0.0.1\": c } }"), "one of sandbox"},
+    {L("name: a, http: \"127.0.0.1:1\", identity: { sandbox: ../b }"), "a sandbox's name"},
+    {L("name: a, http: \"127.0.0.1:1\", identity: { source: { \"10.0.0.1/8\": b } }"), "no bits set past"},
+    {L("name: a, http: \"127.0.0.1:1\", identity: { source: { \"10.0.0.1\": B } }"), "a sandbox's name"},
+    {L("name: a, http: \"127.0.0.1:1\", identity: { source: { \"10.0.0.1\": [b, c] } }"), "name of one sandbox"},
+    {L("name: a, http: \"127.0.0.1:1\", identity: { source: { 10.0.0.1: b, 10.0.0.1/32: c } }"), "stands here twice"},
+    {L("name: a, http: \"127.0.0.1:1\", identity: { source: {} }"), "empty"},
+    {L("name: a, http: \"127.0.0.1:1\", identity: { certificate: { a.example: b } }"), "needs tls:"},
+    {L("name: a, http: \"127.0.0.1:1\", identity: { certificate: { \"*.example\": b } }, " TLS_CLIENTS), "exactly"},
+    {L("name: a, http: \"127.0.0.1:1\", identity: token, " TLS_CLIENTS), "clients: goes with"},
+    {L("name: a, http: \"127.0.0.1:1\", identity: token, tls: { certificate: c.pem }"), "key"},
+    {L("name: a, transparent: \"127.0.0.1:1\", identity: token"), "captured says nothing"},
+    {L("name: a, transparent: \"127.0.0.1:1\", identity: { sandbox: b }, tls: { certificate: c, key: k }"),
+     "remove tls"},
+    {L("name: a, unix: a.sock, identity: { sandbox: b }, proxy_protocol: 10.0.0.1"), "remove proxy_protocol"},
+    {L("name: a, http: \"127.0.0.1:1\", identity: token, proxy_protocol: somebody"), "an address or range"},
+    {L("name: a, http: \"127.0.0.1:1\", identity: token, advertise: gw"), "host name or address with its port"},
+    {L("name: a, http: \"127.0.0.1:1\", identity: token, advertise: \"gw:0\""), "host name or address with its port"},
+    {L("name: a, http: \"127.0.0.1:1\", identity: token, dns: \"127.0.0.1:53\""), "dns: goes with"},
+    {L("name: \"a b\", http: \"127.0.0.1:1\", identity: token"), "a listener's name"},
+    {TWO("name: a, http: \"127.0.0.1:2\", identity: token"), "c.yaml:4:13: two listeners are called a"},
+    {TWO("name: b, socks5: \"127.0.0.1:1\", identity: token"), "at this address already"},
+    {TWO("name: b, transparent: \"127.0.0.1:2\", identity: { sandbox: b }, dns: \"127.0.0.1:1\""), "at this address"},
+    {TWO("name: b, http: \"127.0.0.1:2\", identity: { sandbox: s }") "  - { name: c, unix: s, identity: { sandbox: s "
+                                                                     "} }\n",
+     "c.yaml:5:35: sandbox s has the listener b already"},
+    {"version: 1\npolicy: &p [a.yaml]\nfloors: *p\n", "c.yaml:2:"},
+    {"version: 1\n---\nversion: 1\n", "c.yaml:2:"},
+    {"version: !!int 1\n", "c.yaml:1:"},
+    {"- version: 1\n", "c.yaml:1:"},
+};
+
+static void what_is_not_understood_is_refused_with_its_place(void **state)
+{
+    for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+        struct err e = {{0}};
+        struct config *c = load(refused[i].text, &e);
+        if (c != NULL)
+            fail_msg("taken: %s", refused[i].text);
+        if (strstr(e.text, refused[i].where) == NULL)
+            fail_msg("%s\n  says: %s\n  want: %s", refused[i].text, e.text, refused[i].where);
+    }
+}
+
+static void the_state_directory_is_absolute(void **state)
+{
+    struct err e;
+    struct config_args a = {.state_dir = "relative"};
+    assert_null(config_load(&a, &e));
+    assert_non_null(strstr(e.text, "absolute"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(defaults_hold_where_nothing_is_said),
+        cmocka_unit_test(values_are_taken),
+        cmocka_unit_test(every_way_in_is_taken),
+        cmocka_unit_test(as_many_as_there_may_be),
+        cmocka_unit_test(what_is_not_understood_is_refused_with_its_place),
+        cmocka_unit_test(the_state_directory_is_absolute),
+    };
+    return cmocka_run_group_tests_name("config", tests, set_up, tear_down);
+}

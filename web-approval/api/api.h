@@ -1,0 +1,42 @@
+/* What the API's files share, and what the pages use of them. */
+#ifndef WEB_APPROVAL_API_API_H
+#define WEB_APPROVAL_API_API_H
+
+#include "web-approval/ask.h"
+
+/* The ticket of x->arg: 0, or -1 (answered 404 or 503). */
+int api_ticket_find(struct exchange *x, struct ticket *t) MUSTCHECK;
+/* Ask the ledger for the ticket's body; fn gets M_BODY_IS. */
+void api_body_ask(struct exchange *x, const struct id *id, ask_fn *fn);
+/* Read that answer. -1: it is not to be had (no longer kept, or no answer). *fd: -1, or the bytes (owned). */
+struct body {
+    uint64_t size;
+    struct span bytes; /* those in the message */
+    int fd;
+};
+int api_body_read(struct frame *f, struct body *b) MUSTCHECK;
+
+enum choice { DECIDE_NONE = 0, DECIDE_APPROVE, DECIDE_DENY };
+/* Ask the ledger to decide; fn gets M_DECIDED. */
+void api_decide(struct exchange *x, const struct id *id, enum choice what, struct span reason,
+                const struct digest *shown, const char *channel, ask_fn *fn);
+/* Read M_DECIDED: 200 and *state, or the status to answer with and *why. */
+unsigned api_decided(struct frame *f, const char **state, const char **why);
+
+/* May this operator approve it (approvers: of the policy of now)? */
+bool api_may_approve(const struct exchange *x, const struct ticket *t);
+
+struct freeze {
+    bool on;
+    struct span by, reason;
+    uint64_t since_ms;
+};
+/* Are writes frozen, by whom, why and since when. */
+int freeze_read(struct exchange *x, struct freeze *f, struct err *e) MUSTCHECK;
+
+/* The facts of a ticket as an object; full: with fields, facts and everything else. */
+void api_ticket_json(struct jsonw *w, const struct ticket *t, bool full);
+/* Names the policy gives credentials, and whether one is there. */
+bool api_secret_present(const struct desk *d, struct span name);
+
+#endif

@@ -1,0 +1,205 @@
+/* The rest of /api/v1: credentials, audit, events, status, sign-in links. */
+#include <stdio.h>
+
+#include "common/msg.h"
+#include "common/net/chan.h"
+#include "policy/policy.h"
+#include "proxy/msgs.h"
+#include "web-approval/api/api.h"
+#include "web-approval/events.h"
+#include "web-approval/image.h"
+#include "web-approval/route.h"
+
+bool api_secret_present(const struct desk *d, struct span name)
+{
+    struct msg_in m = msg_in(dynbuf_span(&d->secrets));
+    unsigned n = msg_get_u16(&m);
+
+    for (unsigned i = 0; i < n && !m.bad; i++)
+        if (span_eq(msg_get_span(&m, 256), name) && !m.bad)
+            return true;
+    return false;
+}
+
+void api_credentials(struct exchange *x)
+{
+    const struct desk *d = x->desk;
+    struct jsonw w;
+
+    if (!d->policy) {
+        reply_problem(x, 503, "Not possible now", "the policy is not loaded yet; try again in a moment");
+        return;
+    }
+    reply_json(x, 200, &w);
+    jsonw_object(&w);
+    jsonw_key(&w, "credentials");
+    jsonw_array(&w);
+    for (size_t i = 0; i < policy_credentials(d->policy); i++) {
+        struct credential c;
+        if (!policy_credential(d->policy, i, &c))
+            continue;
+        jsonw_object(&w);
+        jsonw_kv(&w, "name", c.name);
+        jsonw_key(&w, "present");
+        jsonw_bool(&w, api_secret_present(d, c.name));
+        jsonw_kv(&w, "header", c.header);
+        jsonw_end_object(&w);
+    }
+    jsonw_end_array(&w);
+    jsonw_end_object(&w);
+}
+
+/* --- audit ---------------------------------------------------------------- */
+
+/* The record as a string: its bytes are what the chain covers, and a re-written object would be others. */
+static int audit_row(void *ctx, const struct audit_row *r)
+{
+    struct jsonw *w = ctx;
+    char hash[2 * DIGEST_BYTES + 1] = "", signature[2 * 64 + 1];
+
+    if (r->hash.n == DIGEST_BYTES)
+        hex_text(r->hash, hash);
+    jsonw_object(w);
+    jsonw_kv_u64(w, "seq", r->seq);
+    jsonw_kv_u64(w, "time_ms", r->time_ms);
+    jsonw_kv(w, "kind", r->kind);
+    if (r->exchange.n)
+        jsonw_kv(w, "exchange", r->exchange);
+    if (r->ticket.n)
+        jsonw_kv(w, "ticket", r->ticket);
+    jsonw_kv(w, "hash", span_str(hash));
+    if (r->key.n == DIGEST_BYTES && r->signature.n == sizeof(signature) / 2) {
+        hex_text(r->key, hash);
+        hex_text(r->signature, signature);
+        jsonw_kv(w, "key", span_str(hash));
+        jsonw_kv(w, "signature", span_str(signature));
+    }
+    jsonw_kv(w, "json", r->json);
+    jsonw_end_object(w);
+    return 0;
+}
+
+static int query_number(struct exchange *x, const char *name, uint64_t max, uint64_t *out)
+{
+    struct span s;
+
+    if (query_field(x, name, &s) != 0)
+        return -1;
+    if (s.n == 0 || span_u64(s, max, out) == 0)
+        return 0;
+    reply_problem(x, 400, "Bad request", "`%s` is a whole number of at most %llu", name, (unsigned long long)max);
+    return -1;
+}
+
+void api_audit(struct exchange *x)
+{
+    uint64_t after = 0, limit = 200, head, last_signed;
+    struct jsonw w;
+    struct err e;
+
+    if (query_number(x, "after", INT64_MAX, &after) != 0 || query_number(x, "limit", STORE_ROWS_MAX, &limit) != 0)
+        return;
+    if (store_head(x->desk->store, &head, &e) != 0 || store_signed(x->desk->store, &last_signed, &e) != 0) {
+        reply_unable(x, &e);
+        return;
+    }
+    reply_json(x, 200, &w);
+    jsonw_object(&w);
+    jsonw_kv_u64(&w, "head", head);
+    jsonw_kv_u64(&w, "signed", last_signed);
+    jsonw_kv(&w, "key", span_str(x->desk->audit_key));
+    jsonw_key(&w, "audit");
+    jsonw_array(&w);
+    int rc = store_audit(x->desk->store, after, (size_t)limit, false, &x->arena, audit_row, &w, &e);
+    jsonw_end_array(&w);
+    jsonw_end_object(&w);
+    if (rc != 0)
+        reply_unable(x, &e);
+}
+
+/* --- events --------------------------------------------------------------- */
+
+static int event_row(void *ctx, const struct audit_row *r)
+{
+    struct exchange *x = ctx;
+    events_write(&x->out, r->seq, SPAN("ticket"), r->ticket);
+    return 0;
+}
+
+/* What was missed since Last-Event-ID (or ?after=), then what comes. */
+void api_events(struct exchange *x)
+{
+    const struct http_field *last = http_find(&x->head, SPAN("last-event-id"));
+    uint64_t after = 0, head;
+    struct err e;
+
+    if (query_number(x, "after", INT64_MAX, &after) != 0)
+        return;
+    bool resume = after > 0 || x->head.has_query;
+    if (last && span_u64(last->value, INT64_MAX, &after) == 0)
+        resume = true;
+    if (store_head(x->desk->store, &head, &e) != 0) {
+        reply_unable(x, &e);
+        return;
+    }
+    dynbuf_reset(&x->out);
+    events_hello(&x->out, resume ? after : head);
+    if (resume && store_audit(x->desk->store, after, STORE_ROWS_MAX, true, &x->arena, event_row, x, &e) != 0) {
+        reply_unable(x, &e);
+        return;
+    }
+    x->status = 200;
+    x->type = "text/event-stream";
+    x->stream = true;
+}
+
+/* --- the gateway itself --------------------------------------------------- */
+
+static void status_came(struct exchange *x, struct frame *f)
+{
+    struct msg_in m = msg_in(f ? f->payload : SPAN_NONE);
+    struct span json = msg_get_span(&m, CHAN_PAYLOAD_MAX);
+    struct arena a;
+    struct jsonw w;
+
+    if (msg_end(&m) != 0) {
+        reply_problem(x, 503, "Not possible now", "the gateway's parent process did not answer");
+        return;
+    }
+    arena_init(&a, DESK_ARENA_MAX);
+    if (json_parse(json, &a)) {
+        reply_json(x, 200, &w);
+        jsonw_raw(&w, json);
+    } else {
+        reply_problem(x, 500, "Broken status",
+                      "the gateway's parent process answered with something that is not JSON");
+    }
+    arena_free(&a);
+}
+
+void api_status(struct exchange *x)
+{
+    if (ask_begin(x, ASK_PARENT, M_STATUS, M_STATUS, status_came))
+        ask_send(x);
+}
+
+void api_signin(struct exchange *x)
+{
+    struct member none[1];
+    char token[ID_TEXT + 1], url[DESK_TEXT + 64];
+    struct jsonw w;
+
+    if (body_members(x, none, 0) != 0)
+        return;
+    if (guard_link_new(&x->desk->guard, x->operator, x->now_ms, token) != 0) {
+        reply_problem(x, 503, "Not possible now", "the system has no randomness to give");
+        return;
+    }
+    (void)snprintf(url, sizeof(url), "%s/sign-in?t=%s", x->desk->desk_url, token);
+    ask_note_operator(x, "signin-link");
+    reply_json(x, 201, &w);
+    jsonw_object(&w);
+    jsonw_kv(&w, "url", span_str(url));
+    jsonw_kv_u64(&w, "expires_ms", x->wall_ms + GUARD_LINK_MS);
+    jsonw_end_object(&w);
+}

@@ -1,0 +1,332 @@
+/* /api/v1/tickets */
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/msg.h"
+#include "common/net/chan.h"
+#include "policy/policy.h"
+#include "proxy/msgs.h"
+#include "web-approval/api/api.h"
+#include "web-approval/route.h"
+
+static void kv_hex(struct jsonw *w, const char *key, struct span bytes)
+{
+    char text[2 * DIGEST_BYTES + 1] = "";
+
+    if (bytes.n <= DIGEST_BYTES)
+        hex_text(bytes, text);
+    jsonw_kv(w, key, span_str(text));
+}
+
+static void kv_bool(struct jsonw *w, const char *key, bool v)
+{
+    jsonw_key(w, key);
+    jsonw_bool(w, v);
+}
+
+static void kv_raw(struct jsonw *w, const char *key, struct span json, const char *otherwise)
+{
+    jsonw_key(w, key);
+    jsonw_raw(w, json.n ? json : span_str(otherwise));
+}
+
+static void rule_json(struct jsonw *w, const struct ticket *t)
+{
+    jsonw_key(w, "rule");
+    jsonw_object(w);
+    jsonw_kv(w, "id", t->rule_id);
+    jsonw_kv(w, "file", t->rule_file);
+    jsonw_kv_u64(w, "line", t->rule_line);
+    jsonw_end_object(w);
+}
+
+static void full_json(struct jsonw *w, const struct ticket *t)
+{
+    kv_raw(w, "fields", t->fields_json, "[]");
+    kv_raw(w, "facts", t->facts_json, "[]");
+    jsonw_kv(w, "tenant", t->tenant);
+    jsonw_kv(w, "code", t->code);
+    kv_hex(w, "policy", t->policy);
+    kv_hex(w, "body_sha256", t->body_sha256);
+    jsonw_kv(w, "agent_reason", t->agent_reason);
+    jsonw_kv(w, "approve_by", t->approve_by);
+    jsonw_kv(w, "dialect", t->dialect);
+    jsonw_kv_u64(w, "repeats", t->repeats);
+    jsonw_kv(w, "decided_channel", t->decided_channel);
+    jsonw_kv_u64(w, "claimed_ms", t->claimed_ms);
+    if (t->has_outcome) {
+        jsonw_kv_u64(w, "bytes_out", t->bytes_out);
+        jsonw_kv_u64(w, "bytes_in", t->bytes_in);
+        kv_bool(w, "delivered", t->delivered);
+    }
+}
+
+void api_ticket_json(struct jsonw *w, const struct ticket *t, bool full)
+{
+    jsonw_object(w);
+    jsonw_kv(w, "id", t->id);
+    jsonw_kv(w, "state", t->state);
+    jsonw_kv(w, "sandbox", t->sandbox);
+    jsonw_kv(w, "session", t->session);
+    jsonw_kv(w, "op", t->op);
+    jsonw_kv(w, "effect", t->effect);
+    jsonw_kv(w, "summary", t->summary);
+    jsonw_kv(w, "resource", t->resource);
+    jsonw_kv(w, "method", t->method);
+    jsonw_kv(w, "scheme", t->scheme);
+    jsonw_kv(w, "host", t->host);
+    jsonw_kv_u64(w, "port", t->port);
+    jsonw_kv(w, "path", t->path);
+    if (t->has_query)
+        jsonw_kv(w, "query", t->query);
+    jsonw_kv(w, "credential", t->credential);
+    rule_json(w, t);
+    kv_bool(w, "reason_required", t->reason_required);
+    jsonw_kv_u64(w, "body_size", t->body_size);
+    kv_hex(w, "digest", t->digest);
+    jsonw_kv_u64(w, "created_ms", t->created_ms);
+    jsonw_kv_u64(w, "expires_ms", t->expires_ms);
+    jsonw_kv_u64(w, "decided_ms", t->decided_ms);
+    jsonw_kv(w, "decided_by", t->decided_by);
+    jsonw_kv(w, "decided_reason", t->decided_reason);
+    jsonw_kv_u64(w, "ended_ms", t->ended_ms);
+    if (t->has_outcome)
+        jsonw_kv_u64(w, "status", t->status);
+    if (full)
+        full_json(w, t);
+    jsonw_end_object(w);
+}
+
+static int list_row(void *ctx, const struct ticket *t)
+{
+    api_ticket_json(ctx, t, false);
+    return 0;
+}
+
+void api_tickets(struct exchange *x)
+{
+    struct ticket_filter f = {.limit = 100};
+    struct span limit;
+    struct jsonw w;
+    struct err e;
+    uint64_t n = f.limit;
+
+    if (query_field(x, "state", &f.state) != 0 || query_field(x, "after", &f.after) != 0 ||
+        query_field(x, "prefix", &f.prefix) != 0 || query_field(x, "limit", &limit) != 0)
+        return;
+    if (limit.n && (span_u64(limit, STORE_ROWS_MAX, &n) != 0 || n == 0)) {
+        reply_problem(x, 400, "Bad request", "limit is a number from 1 to %d", STORE_ROWS_MAX);
+        return;
+    }
+    f.limit = (size_t)n;
+    reply_json(x, 200, &w);
+    jsonw_object(&w);
+    jsonw_key(&w, "tickets");
+    jsonw_array(&w);
+    int rc = store_tickets(x->desk->store, &f, &x->arena, list_row, &w, &e);
+    jsonw_end_array(&w);
+    jsonw_end_object(&w);
+    if (rc != 0)
+        reply_unable(x, &e);
+}
+
+int api_ticket_find(struct exchange *x, struct ticket *t)
+{
+    struct err e;
+    struct id id;
+    int rc = id_parse(x->arg, &id) == 0 ? store_ticket(x->desk->store, x->arg, &x->arena, t, &e) : 0;
+
+    if (rc == 1)
+        return 0;
+    if (rc < 0)
+        reply_unable(x, &e);
+    else
+        reply_problem(x, 404, "No such ticket", "no ticket has this id");
+    return -1;
+}
+
+void api_ticket(struct exchange *x)
+{
+    struct ticket t;
+    struct jsonw w;
+
+    if (api_ticket_find(x, &t) != 0)
+        return;
+    reply_json(x, 200, &w);
+    api_ticket_json(&w, &t, true);
+}
+
+/* --- bodies --------------------------------------------------------------- */
+
+void api_body_ask(struct exchange *x, const struct id *id, ask_fn *fn)
+{
+    struct dynbuf *b = ask_begin(x, ASK_LEDGER, M_BODY_GET, M_BODY_IS, fn);
+    if (!b)
+        return;
+    msg_put_id(b, id);
+    ask_send(x);
+}
+
+int api_body_read(struct frame *f, struct body *b)
+{
+    *b = (struct body){.fd = -1};
+    if (!f)
+        return -1;
+    struct msg_in m = msg_in(f->payload);
+    bool ok = msg_get_bool(&m);
+    b->size = msg_get_u64(&m);
+    b->bytes = msg_get_span(&m, BODY_INLINE_MAX);
+    if (msg_end(&m) != 0 || !ok)
+        return -1;
+    if (b->bytes.n == b->size)
+        return 0;
+    struct stat st;
+    b->fd = frame_take_fd(f, 0);
+    if (b->fd >= 0 && fstat(b->fd, &st) == 0 && (uint64_t)st.st_size == b->size)
+        return 0;
+    if (b->fd >= 0)
+        close(b->fd);
+    b->fd = -1;
+    return -1;
+}
+
+/* As a download and never as a document: whatever the bytes are, no browser renders them. */
+static void body_came(struct exchange *x, struct frame *f)
+{
+    struct body b;
+
+    if (api_body_read(f, &b) != 0) {
+        reply_problem(x, f ? 410 : 503, f ? "No longer kept" : "Not possible now",
+                      f ? "this ticket's body is not kept any more"
+                        : "the ledger did not answer; try again in a moment");
+        return;
+    }
+    x->status = 200;
+    x->type = "text/plain; charset=utf-8";
+    (void)snprintf(x->download, sizeof(x->download), "%.*s.txt", SPAN_FMT(x->arg));
+    dynbuf_reset(&x->out);
+    if (b.fd < 0) {
+        (void)dynbuf_add(&x->out, b.bytes);
+        return;
+    }
+    x->file = b.fd;
+    x->file_size = b.size;
+}
+
+void api_ticket_body(struct exchange *x)
+{
+    struct ticket t;
+    struct id id;
+
+    if (api_ticket_find(x, &t) != 0 || id_parse(x->arg, &id) != 0)
+        return;
+    if (t.body_size > 0) {
+        api_body_ask(x, &id, body_came);
+        return;
+    }
+    reply_empty(x, 200);
+    x->type = "text/plain; charset=utf-8";
+}
+
+/* --- deciding ------------------------------------------------------------- */
+
+void api_decide(struct exchange *x, const struct id *id, enum choice what, struct span reason,
+                const struct digest *shown, const char *channel, ask_fn *fn)
+{
+    struct dynbuf *b = ask_begin(x, ASK_LEDGER, M_DECIDE, M_DECIDED, fn);
+    if (!b)
+        return;
+    msg_put_id(b, id);
+    msg_put_u8(b, (uint8_t)what);
+    msg_put_span(b, span_str(x->operator));
+    msg_put_span(b, span_str(channel));
+    msg_put_span(b, reason);
+    msg_put_digest(b, shown);
+    ask_send(x);
+}
+
+unsigned api_decided(struct frame *f, const char **state, const char **why)
+{
+    static const struct {
+        unsigned status;
+        const char *why;
+    } answers[] = {
+        {503, "the ledger could not write it down, so nothing was decided; try again"},
+        {200, NULL},
+        {409, "it is not pending any more: somebody else decided, it expired, or it was withdrawn"},
+        {404, "no ticket has this id"},
+        {409, "it has expired; the agent has to ask again"},
+        {409, "the request is not the one that was shown: load it again and look at what it says now"},
+        {422, "the rule that held this wants a reason with an approval"},
+    };
+    struct msg_in m = msg_in(f ? f->payload : SPAN_NONE);
+    uint8_t code = msg_get_u8(&m), st = msg_get_u8(&m);
+
+    *state = ticket_state_name(st);
+    if (msg_end(&m) != 0 || code >= sizeof answers / sizeof answers[0]) {
+        *why = "the ledger did not answer: whether it was decided is not known; look at the ticket again";
+        return 503;
+    }
+    *why = answers[code].why;
+    return answers[code].status;
+}
+
+static void decided(struct exchange *x, struct frame *f)
+{
+    const char *state, *why;
+    unsigned status = api_decided(f, &state, &why);
+    struct jsonw w;
+
+    if (status != 200) {
+        reply_problem(x, status, "Not decided", "%s", why);
+        return;
+    }
+    reply_json(x, 200, &w);
+    jsonw_object(&w);
+    jsonw_kv(&w, "id", x->arg);
+    jsonw_kv(&w, "state", span_str(state));
+    jsonw_end_object(&w);
+}
+
+bool api_may_approve(const struct exchange *x, const struct ticket *t)
+{
+    if (t->approve_by.n == 0)
+        return true;
+    return x->desk->policy && policy_may_approve(x->desk->policy, t->approve_by, span_str(x->operator));
+}
+
+static void decide(struct exchange *x, enum choice what)
+{
+    struct member m[] = {{"digest", JSON_STRING, true, NULL}, {"reason", JSON_STRING, false, NULL}};
+    struct span reason = SPAN_NONE;
+    struct digest shown;
+    struct ticket t;
+    struct id id;
+
+    if (body_members(x, m, 2) != 0 || (m[1].value && reason_clean(x, m[1].value->text, &reason) != 0))
+        return;
+    if (hex_parse(m[0].value->text, shown.b, DIGEST_BYTES) != 0) {
+        reply_problem(x, 400, "Bad request", "`digest` is the ticket's digest, %d hexadecimal digits",
+                      2 * DIGEST_BYTES);
+        return;
+    }
+    if (api_ticket_find(x, &t) != 0 || id_parse(x->arg, &id) != 0)
+        return;
+    if (what == DECIDE_APPROVE && t.reason_required && reason.n == 0)
+        reply_problem(x, 422, "Reason needed", "the rule that held this wants a reason with an approval");
+    else if (what == DECIDE_APPROVE && !api_may_approve(x, &t))
+        reply_problem(x, 403, "Not yours to approve", "the rule that held this names who may approve it");
+    else
+        api_decide(x, &id, what, reason, &shown, "cli", decided);
+}
+
+void api_approve(struct exchange *x)
+{
+    decide(x, DECIDE_APPROVE);
+}
+
+void api_deny(struct exchange *x)
+{
+    decide(x, DECIDE_DENY);
+}

@@ -1,0 +1,269 @@
+/* Approve and deny: the two forms, and what they send back. */
+#include <stdio.h>
+
+#include "common/msg.h"
+#include "policy/policy.h"
+#include "proxy/msgs.h"
+#include "web-approval/page/page.h"
+#include "web-approval/route.h"
+
+enum { DECIDER_SHOWN = 256 };
+
+bool page_is_cut(const struct ticket *t)
+{
+    return t->body_size > PAGE_BODY_INLINE;
+}
+
+/* What the form is about: the digest that was shown, and a mark that binds it to this page and moment. */
+static void form_begin(struct exchange *x, const struct ticket *t, const char *action, const char *purpose)
+{
+    char digest[2 * DIGEST_BYTES + 1] = "", mark[GUARD_MARK_TEXT + 1];
+
+    if (t->digest.n == DIGEST_BYTES)
+        hex_text(t->digest, digest);
+    guard_mark(x->session, purpose, t->id, span_str(digest), x->now_ms, mark);
+    (void)dynbuf_addf(&x->out, "<form class=\"%s\" method=\"post\" autocomplete=\"off\" action=\"/tickets/", action);
+    show_text(&x->out, t->id);
+    (void)dynbuf_addf(&x->out,
+                      "/%s\">\n<input type=\"hidden\" name=\"digest\" value=\"%s\">\n"
+                      "<input type=\"hidden\" name=\"mark\" value=\"%s\">\n",
+                      action, digest, mark);
+}
+
+static void approve_fields(struct exchange *x, const struct ticket *t)
+{
+    (void)dynbuf_addf(
+        &x->out,
+        "<label for=\"why-yes\">%s</label>\n<input id=\"why-yes\" name=\"reason\" maxlength=\"300\"%s>\n"
+        "<button class=\"yes arm\">Approve this request</button>\n</form>\n",
+        t->reason_required ? "Why it is right <small>needed, kept in the audit</small>"
+                           : "Note <small>kept in the audit</small>",
+        t->reason_required ? " required" : "");
+}
+
+/* What happens on a yes, at this moment. */
+static void yes_means(struct exchange *x, const struct ticket *t)
+{
+    struct freeze f;
+
+    PUT(x, "<h3>Approve</h3>\n<p>It leaves once, exactly as ");
+    show_own(&x->out, page_is_cut(t) ? "it is" : "shown");
+    if (t->credential.n) {
+        PUT(x, ", with the credential <b>");
+        show_cut(&x->out, t->credential, 80);
+        PUT(x, "</b>");
+    } else {
+        PUT(x, ", without a credential");
+    }
+    PUT(x, ": at once if the agent still waits, else when it asks again.</p>\n");
+    if (t->credential.n && x->desk->policy && !page_released(x, t))
+        PUT(x, "<p class=\"note\">As the policy is now, that credential is not released: a yes would send "
+               "nothing.</p>\n");
+    if (page_frozen(x, &f))
+        PUT(x, "<p class=\"note\">Writes are frozen: a yes counts, but nothing leaves before "
+               "<code>countersign thaw</code>.</p>\n");
+}
+
+static void approve(struct exchange *x, const struct ticket *t, bool body)
+{
+    PUT(x, "<div class=\"choice\">\n");
+    yes_means(x, t);
+    if (!body) {
+        PUT(x, "<p class=\"note\">What cannot be shown cannot be approved here.</p>\n</div>\n");
+        return;
+    }
+    if (page_is_cut(t)) {
+        PUT(x, "<p class=\"note\">The body is longer than this page shows.</p>\n<p><a class=\"button\" "
+               "href=\"/tickets/");
+        show_text(&x->out, t->id);
+        PUT(x, "/whole\">Read all of it, then approve</a></p>\n</div>\n");
+        return;
+    }
+    form_begin(x, t, "approve", "approve");
+    approve_fields(x, t);
+    PUT(x, "</div>\n");
+}
+
+static void deny(struct exchange *x, const struct ticket *t)
+{
+    PUT(x, "<div class=\"choice\">\n<h3>Deny</h3>\n<p>It never leaves. Your words reach the agent.</p>\n");
+    form_begin(x, t, "deny", "deny");
+    PUT(x,
+        "<label for=\"why-no\">Words to the agent</label>\n<input id=\"why-no\" name=\"reason\" maxlength=\"300\">\n"
+        "<button class=\"no arm\">Deny this request</button>\n</form>\n</div>\n");
+}
+
+/* What became of it, in a sentence. */
+static const char *sentence(const struct ticket *t)
+{
+    static const struct {
+        const char *state, *words;
+    } table[] = {
+        {"approved", "It was approved. It leaves when the agent asks again, or at once if it still waits."},
+        {"executing", "It was approved and is being sent."},
+        {"done", "It was approved and sent, and was answered."},
+        {"failed", "It was approved, but could not be sent."},
+        {"denied", "It was denied and never leaves."},
+        {"expired", "Its time was over. That is a no: it never leaves."},
+        {"cancelled", "It was withdrawn and never leaves."},
+        {"unknown",
+         "It was sent, but what came of it is not known. It is not sent again by itself: look at the other "
+         "side before you approve another."},
+    };
+    if (span_eq(t->state, SPAN("cancelled")) && span_eq(t->decided_by, SPAN("policy")))
+        return "It was withdrawn and never leaves: by the policy as it was then, it would not have been held "
+               "like this any more (another policy, or the hours of a rule). If the agent asks again, the policy "
+               "decides.";
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
+        if (span_eq(t->state, span_str(table[i].state)))
+            return table[i].words;
+    return "";
+}
+
+static void outcome(struct exchange *x, const struct ticket *t)
+{
+    struct dynbuf *out = &x->out;
+
+    PUT(x, "<section class=\"outcome\" aria-labelledby=\"became\">\n<h2 id=\"became\">What became of it</h2>\n<p>");
+    show_own(out, sentence(t));
+    PUT(x, "</p>\n<dl class=\"about\">\n");
+    if (t->decided_by.n) {
+        PUT(x, "<dt>Decided by</dt><dd>");
+        page_decider(x, t, DECIDER_SHOWN);
+        if (t->decided_channel.n) {
+            PUT(x, " on the ");
+            show_text(out, t->decided_channel);
+        }
+        PUT(x, ", ");
+        show_time(out, t->decided_ms);
+        PUT(x, "</dd>\n");
+    }
+    if (t->decided_reason.n)
+        page_row(x, "In these words", t->decided_reason);
+    if (t->has_outcome) {
+        (void)dynbuf_addf(out, "<dt>Answer</dt><dd>status %llu, ", (unsigned long long)t->status);
+        show_size(out, t->bytes_in);
+        PUT(x, "</dd>\n");
+    }
+    PUT(x, "</dl>\n</section>\n");
+}
+
+void page_decision(struct exchange *x, const struct ticket *t, bool body)
+{
+    if (!span_eq(t->state, SPAN("pending"))) {
+        outcome(x, t);
+        return;
+    }
+    PUT(x, "<section class=\"decide\" aria-labelledby=\"decide\">\n<h2 id=\"decide\">Your decision</h2>\n"
+           "<div class=\"choices\">\n");
+    approve(x, t, body);
+    deny(x, t);
+    PUT(x, "</div>\n</section>\n");
+}
+
+void page_decision_whole(struct exchange *x, const struct ticket *t)
+{
+    if (!span_eq(t->state, SPAN("pending"))) {
+        outcome(x, t);
+        return;
+    }
+    PUT(x, "<section class=\"decide\" aria-labelledby=\"decide\">\n<h2 id=\"decide\">Your decision</h2>\n"
+           "<div class=\"choices\">\n<div class=\"choice\">\n");
+    yes_means(x, t);
+    form_begin(x, t, "approve", "approve-whole");
+    PUT(x, "<input type=\"hidden\" name=\"whole\" value=\"1\">\n<label class=\"check\"><input type=\"checkbox\" "
+           "name=\"read\" value=\"1\" required> I have read all ");
+    show_size(&x->out, t->body_size);
+    PUT(x, " of it</label>\n");
+    approve_fields(x, t);
+    PUT(x, "</div>\n");
+    deny(x, t);
+    PUT(x, "</div>\n</section>\n");
+}
+
+/* --- what the forms send -------------------------------------------------- */
+
+static bool mark_good(struct exchange *x, const char *purpose, struct span digest, struct span mark)
+{
+    switch (guard_mark_check(x->session, purpose, x->arg, digest, x->now_ms, mark)) {
+    case GUARD_FINE: return true;
+    case GUARD_TOO_FAST:
+        page_problem(
+            x, 409, "Too fast",
+            "That came less than half a second after the page was shown. Nothing was decided: go back and look.");
+        return false;
+    case GUARD_STALE:
+        page_problem(x, 409, "An old page", "This page was open for too long. Load the request again.");
+        return false;
+    default:
+        page_problem(x, 403, "Refused", "This form is not one that this page showed you. Nothing was decided.");
+        return false;
+    }
+}
+
+static void decided(struct exchange *x, struct frame *f)
+{
+    const char *state, *why;
+    char path[64];
+    unsigned status = api_decided(f, &state, &why);
+
+    if (status == 200) {
+        (void)snprintf(path, sizeof(path), "/tickets/%.*s", SPAN_FMT(x->arg));
+        page_see(x, path);
+    } else {
+        page_problem(x, status, "Not decided", why);
+    }
+}
+
+/* Whether this operator may say yes to this ticket, in this way. */
+static bool may_approve(struct exchange *x, const struct ticket *t, struct span reason, bool whole, struct span read)
+{
+    if (page_is_cut(t) && !(whole && span_eq(read, SPAN("1")))) {
+        page_problem(x, 409, "Not read yet", "This body is longer than the page shows. Read all of it first.");
+        return false;
+    }
+    if (t->reason_required && reason.n == 0) {
+        page_problem(x, 422, "Reason needed", "The rule that held this wants a reason with an approval.");
+        return false;
+    }
+    if (!api_may_approve(x, t)) {
+        page_problem(x, 403, "Not yours to approve", "The rule that held this names who may approve it.");
+        return false;
+    }
+    return true;
+}
+
+static void decide(struct exchange *x, enum choice what)
+{
+    struct span digest, mark, words, reason, whole = SPAN_NONE, read = SPAN_NONE;
+    struct digest shown;
+    struct ticket t;
+    struct id id;
+
+    if (form_field(x, "digest", &digest) != 0 || form_field(x, "mark", &mark) != 0 ||
+        form_field(x, "reason", &words) != 0 || form_field(x, "whole", &whole) != 0 ||
+        form_field(x, "read", &read) != 0)
+        return;
+    bool all = whole.n > 0;
+    if (!mark_good(x, what == DECIDE_DENY ? "deny" : all ? "approve-whole" : "approve", digest, mark))
+        return;
+    if (hex_parse(digest, shown.b, DIGEST_BYTES) != 0 || reason_clean(x, words, &reason) != 0 ||
+        api_ticket_find(x, &t) != 0 || id_parse(x->arg, &id) != 0) {
+        if (x->status == 0)
+            page_problem(x, 400, "Bad request", "This is not the form that the page has.");
+        return;
+    }
+    if (what == DECIDE_APPROVE && !may_approve(x, &t, reason, all, read))
+        return;
+    api_decide(x, &id, what, reason, &shown, "page", decided);
+}
+
+void page_approve(struct exchange *x)
+{
+    decide(x, DECIDE_APPROVE);
+}
+
+void page_deny(struct exchange *x)
+{
+    decide(x, DECIDE_DENY);
+}
