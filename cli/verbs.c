@@ -11,6 +11,7 @@ static const struct cli_option up[] = {
     {.name = "policy", .arg = "FILE", .help = "the policy, instead of the configuration's"},
     {.name = "data-dir", .arg = "DIR", .help = "where packs and shipped policies lie"},
     {.name = "private", .help = "no listener for tokens, and any free port for the approval page"},
+    {.name = "secrets-only", .help = "nothing but what seals secrets; no policy is read"},
     {.name = "quiet", .help = "print nothing on standard output"},
     {.name = "ready-fd", .arg = "N", .help = "write `ready` to this descriptor when every role is up"},
     {.name = "check-config", .help = "load configuration and policy, say what is wrong, and end"},
@@ -23,6 +24,8 @@ static const struct cli_option run[] = {
     {.name = "read", .arg = "DIR", .help = "mounted read-only where it is", .many = true},
     {.name = "setenv", .arg = "NAME=VALUE", .help = "a variable for the command", .many = true},
     {.name = "transparent", .help = "capture what programs send that know of no proxy"},
+    {.name = "notify", .help = "say what waits for approval on standard error, also when that is no terminal"},
+    {.name = "quiet", .help = "do not say it"},
     {.name = "bwrap", .arg = "FILE", .help = "another bubblewrap than the system's"},
     {.name = NULL}};
 static const struct cli_option doctor[] = {

@@ -319,6 +319,11 @@ int store_pending(struct store *s, uint64_t *n, struct err *e)
     return one_number(s, "SELECT count(*) FROM ticket WHERE state = 'pending'", n, e);
 }
 
+int store_oldest(struct store *s, uint64_t *created_ms, struct err *e)
+{
+    return one_number(s, "SELECT coalesce(min(created_ms), 0) FROM ticket WHERE state = 'pending'", created_ms, e);
+}
+
 int store_head(struct store *s, uint64_t *seq, struct err *e)
 {
     return one_number(s, "SELECT coalesce(max(seq), 0) FROM audit", seq, e);

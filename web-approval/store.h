@@ -57,6 +57,8 @@ int store_tickets(struct store *s, const struct ticket_filter *f, struct arena *
 int store_ticket(struct store *s, struct span id, struct arena *a, struct ticket *t, struct err *e) MUSTCHECK;
 /* How many are pending. */
 int store_pending(struct store *s, uint64_t *n, struct err *e) MUSTCHECK;
+/* Since when the oldest of them waits; 0: none does. */
+int store_oldest(struct store *s, uint64_t *created_ms, struct err *e) MUSTCHECK;
 typedef int store_sandbox_fn(void *ctx, const struct sandbox_row *r);
 int store_sandboxes(struct store *s, struct arena *a, store_sandbox_fn *fn, void *ctx, struct err *e) MUSTCHECK;
 int store_sandbox(struct store *s, struct span name, struct arena *a, struct sandbox_row *r, struct err *e) MUSTCHECK;

@@ -1,5 +1,6 @@
-/* countersign secret set|rotate|list|rm: the keeper's own socket. The value is read
- * from standard input (at a terminal without echo), goes into the keeper, and is wiped here. */
+/* countersign secret set|rotate|list|rm: the keeper's own socket, or, where no gateway runs, that of a
+ * keeper started for it. The value is read from standard input (at a terminal without echo), goes into the keeper,
+ * and is wiped here. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -8,17 +9,21 @@
 #include <unistd.h>
 
 #include "common/control/api.h"
+#include "common/control/own_gateway.h"
 #include "cli/verbs.h"
 #include "common/json/json.h"
 
 enum { VALUE_MAX = 64 * 1024, NAME_LEN = 128 };
 
-static int keeper_socket(const char *state, char out[PATH_MAX], struct err *e)
+struct keeper {
+    char state_dir[PATH_MAX], sock[PATH_MAX];
+};
+
+static int keeper_find(const char *state, struct keeper *k, struct err *e)
 {
-    char dir[PATH_MAX];
-    if (api_state_dir(state, dir, e) != 0)
+    if (api_state_dir(state, k->state_dir, e) != 0)
         return -1;
-    int n = snprintf(out, PATH_MAX, "%s/keeper.sock", dir);
+    int n = snprintf(k->sock, PATH_MAX, "%s/keeper.sock", k->state_dir);
     return n > 0 && n < PATH_MAX ? 0 : err_set(e, "the state directory's path is too long");
 }
 
@@ -78,18 +83,24 @@ static int read_value(struct dynbuf *value, const char *name)
     return dynbuf_ok(value) && n >= 0 && value->n > 0 ? 0 : -1;
 }
 
-static int call(const char *sock, const char *method, const char *name, struct span body, struct dynbuf *answer,
+/* To the keeper of the gateway that runs; or of one of our own, which is that and the ledger alone. */
+static int call(const struct keeper *k, const char *method, const char *name, struct span body, struct dynbuf *answer,
                 struct err *e)
 {
     char path[NAME_LEN + 32];
     unsigned status = 0;
+    pid_t own = 0;
+    int rc = api_running(k->sock, e);
+    if (rc == 0)
+        rc = own_gateway_start(k->state_dir, "--secrets-only", NULL, &own, e) == CLI_OK ? 1 : -1;
     snprintf(path, sizeof(path), "/v1/secrets%s%s", *name ? "/" : "", name);
-    if (api_call(sock, method, path, body, &status, answer, e) != 0)
-        return -1;
-    return status >= 400 ? api_explain(status, dynbuf_span(answer), e) : 0;
+    if (rc > 0)
+        rc = api_call(k->sock, method, path, body, &status, answer, e);
+    own_gateway_stop(&own);
+    return rc == 0 && status >= 400 ? api_explain(status, dynbuf_span(answer), e) : rc;
 }
 
-static int set(const char *sock, const struct cli_call *c)
+static int set(const struct keeper *k, const struct cli_call *c)
 {
     const char *name = c->word[0];
     struct dynbuf value, answer = {0};
@@ -99,7 +110,7 @@ static int set(const char *sock, const struct cli_call *c)
     if (read_value(&value, name) != 0) {
         fputs("countersign: no value on standard input, or more than 64 KiB\n", stderr);
         rc = CLI_USAGE;
-    } else if (call(sock, "PUT", name, dynbuf_span(&value), &answer, &e) != 0) {
+    } else if (call(k, "PUT", name, dynbuf_span(&value), &answer, &e) != 0) {
         rc = say(&e);
     } else {
         printf("%s is sealed\n", name);
@@ -109,14 +120,14 @@ static int set(const char *sock, const struct cli_call *c)
     return rc;
 }
 
-static int list(const char *sock, const struct cli_call *c)
+static int list(const struct keeper *k, const struct cli_call *c)
 {
     struct dynbuf answer = {0};
     struct arena a;
     struct err e = {{0}};
     int rc = CLI_OK;
     arena_init(&a, 4 * 1024 * 1024);
-    if (call(sock, "GET", "", SPAN_NONE, &answer, &e) != 0) {
+    if (call(k, "GET", "", SPAN_NONE, &answer, &e) != 0) {
         rc = say(&e);
         goto out;
     }
@@ -133,25 +144,25 @@ out:
     return rc;
 }
 
-static int drop(const char *sock, const struct cli_call *c)
+static int drop(const struct keeper *k, const struct cli_call *c)
 {
     struct dynbuf answer = {0};
     struct err e = {{0}};
-    int rc = call(sock, "DELETE", c->word[0], SPAN_NONE, &answer, &e) != 0 ? say(&e) : CLI_OK;
+    int rc = call(k, "DELETE", c->word[0], SPAN_NONE, &answer, &e) != 0 ? say(&e) : CLI_OK;
     dynbuf_free(&answer);
     return rc;
 }
 
-static int with_keeper(const struct cli_call *c, int (*fn)(const char *sock, const struct cli_call *c))
+static int with_keeper(const struct cli_call *c, int (*fn)(const struct keeper *k, const struct cli_call *c))
 {
-    char sock[PATH_MAX];
+    struct keeper k;
     struct err e = {{0}};
 
     if (c->nwords && !name_ok(c->word[0])) {
         fputs("countersign: a credential's name has letters, digits, dots, hyphens and underscores\n", stderr);
         return CLI_USAGE;
     }
-    return keeper_socket(c->state_dir, sock, &e) != 0 ? say(&e) : fn(sock, c);
+    return keeper_find(c->state_dir, &k, &e) != 0 ? say(&e) : fn(&k, c);
 }
 
 int secret_set(const struct cli_call *c)

@@ -34,7 +34,7 @@ static void announce(struct parent *p)
     for (struct child *c = p->children; c != NULL; c = c->next)
         if (!c->ready && c->role != ROLE_FRONT)
             return;
-    if (p->signin[0] == '\0')
+    if (p->signin[0] == '\0' && !p->args.secrets_only)
         return;
     p->announced = true;
     if (!p->quiet)

@@ -123,6 +123,8 @@ static int bind_one(struct parent *p, const struct config_listener *c, struct er
 int parent_bind(struct parent *p, struct err *e)
 {
     const struct config *c = p->config;
+    if (p->args.secrets_only)
+        return bind_unix(p, "keeper.sock", LISTEN_SECRETS, ROLE_KEEPER, e);
     for (size_t i = 0; i < c->nlisteners; i++)
         if (bind_one(p, &c->listener[i], e) != 0)
             return -1;

@@ -14,6 +14,7 @@
 
 static const enum role_id standing[] = {ROLE_LEDGER,  ROLE_KEEPER, ROLE_RESOLVER, ROLE_JUDGE,
                                         ROLE_CARRIER, ROLE_LOBBY,  ROLE_DESK};
+enum { STANDING = sizeof(standing) / sizeof(standing[0]), STANDING_SECRETS = 2 /* of them, with --secrets-only */ };
 
 struct child *parent_child(struct parent *p, enum role_id role, uint64_t instance)
 {
@@ -159,6 +160,8 @@ static void on_reload(void *arg, int signo)
     struct parent *p = arg;
     struct err e = {{0}};
     char said[512];
+    if (p->args.secrets_only)
+        return;
     int bad = parent_reload(p, SPAN("SIGHUP"), said, sizeof(said), &e);
     if (bad)
         log_error("reload refused, the old policy stays: %s", e.text);
@@ -193,11 +196,13 @@ static int run(struct parent *p, struct err *e)
         loop_on_signal(p->loop, SIGINT, on_end, p) != 0 || loop_on_signal(p->loop, SIGHUP, on_reload, p) != 0)
         return err_set(e, "cannot watch signals");
     signal(SIGPIPE, SIG_IGN);
-    if (first_policy(p, e) != 0 || parent_prepare(p, e) != 0)
+    if ((!p->args.secrets_only && first_policy(p, e) != 0) || parent_prepare(p, e) != 0)
         return -1;
-    versions_last(p->config->state_dir, p->from);
-    parent_switched(p, "start", SPAN_NONE);
-    for (size_t i = 0; i < sizeof(standing) / sizeof(standing[0]); i++) {
+    if (!p->args.secrets_only) {
+        versions_last(p->config->state_dir, p->from);
+        parent_switched(p, "start", SPAN_NONE);
+    }
+    for (size_t i = 0; i < (p->args.secrets_only ? STANDING_SECRETS : STANDING); i++) {
         struct child *c = parent_child_new(p, standing[i], "");
         if (c == NULL || parent_spawn(p, c) != 0)
             return err_set(e, "cannot start the %s from %s; is the installation complete?", role_name(standing[i]),
@@ -210,15 +215,12 @@ static int run(struct parent *p, struct err *e)
 
 static int options(int argc, char **argv, struct parent *p, struct config_args *a)
 {
-    static const struct option longs[] = {{"config", required_argument, NULL, 'c'},
-                                          {"state-dir", required_argument, NULL, 's'},
-                                          {"policy", required_argument, NULL, 'p'},
-                                          {"ready-fd", required_argument, NULL, 'r'},
-                                          {"quiet", no_argument, NULL, 'q'},
-                                          {"check-config", no_argument, NULL, 'n'},
-                                          {"data-dir", required_argument, NULL, 'd'},
-                                          {"private", no_argument, NULL, 'P'},
-                                          {NULL, 0, NULL, 0}};
+    static const struct option longs[] = {
+        {"config", required_argument, NULL, 'c'},   {"state-dir", required_argument, NULL, 's'},
+        {"policy", required_argument, NULL, 'p'},   {"ready-fd", required_argument, NULL, 'r'},
+        {"quiet", no_argument, NULL, 'q'},          {"check-config", no_argument, NULL, 'n'},
+        {"data-dir", required_argument, NULL, 'd'}, {"private", no_argument, NULL, 'P'},
+        {"secrets-only", no_argument, NULL, 'S'},   {NULL, 0, NULL, 0}};
     int o;
     while ((o = getopt_long(argc, argv, "", longs, NULL)) != -1)
         switch (o) {
@@ -229,6 +231,7 @@ static int options(int argc, char **argv, struct parent *p, struct config_args *
         case 'r': p->ready_fd = atoi(optarg); break;
         case 'q': p->quiet = true; break;
         case 'P': a->private = true; break;
+        case 'S': a->secrets_only = true; break;
         case 'n': a->check_only = true; break;
         default: return -1;
         }
@@ -244,7 +247,7 @@ int main(int argc, char **argv)
     log_init("parent", LOG_INFO);
     if (options(argc, argv, &p, &args) != 0) {
         fprintf(stderr, "usage: countersignd [--config FILE] [--state-dir DIR] [--policy FILE] [--data-dir DIR] "
-                        "[--ready-fd N] [--quiet] [--private] [--check-config]\n");
+                        "[--ready-fd N] [--quiet] [--private] [--secrets-only] [--check-config]\n");
         return 2;
     }
     dynbuf_init(&p.secrets, 64 * 1024);

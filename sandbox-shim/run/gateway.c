@@ -1,111 +1,29 @@
 #include "sandbox-shim/run/gateway.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/file.h>
-#include <sys/pidfd.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/control/api.h"
 #include "common/control/exit.h"
+#include "common/control/own_gateway.h"
 #include "common/json/json.h"
 #include "sandbox-shim/run/place.h"
 
-enum { READY_WAIT_MS = 30 * 1000, END_WAIT_MS = 10 * 1000, TREE_BYTES = 4 * 1024 * 1024 };
+enum { TREE_BYTES = 4 * 1024 * 1024 };
 
-/* --- a gateway of our own ------------------------------------------------- */
+/* --- the gateway, or one of our own ---------------------------------------- */
 
-static void __attribute__((noreturn)) become_gateway(const struct gateway *g, const char *policy, int ready)
-{
-    char number[16], self[] = "/proc/self/exe";
-    int null = open("/dev/null", O_RDONLY);
-
-    (void)snprintf(number, sizeof(number), "%d", ready);
-    /* Its own group: a Ctrl-C meant for the command must not take the gateway from under it. */
-    if (null < 0 || dup2(null, 0) != 0 || setpgid(0, 0) != 0 || prctl(PR_SET_PDEATHSIG, SIGTERM) != 0 ||
-        close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) != 0 || fcntl(ready, F_SETFD, 0) != 0) {
-        fprintf(stderr, "countersign run: cannot start the gateway: %s\n", strerror(errno));
-        _exit(1);
-    }
-    (void)execl(self, "countersign", "up", "--policy", policy, "--state-dir", g->state_dir, "--quiet", "--private",
-                "--ready-fd", number, (char *)NULL);
-    fprintf(stderr, "countersign run: cannot start the gateway: %s\n", strerror(errno));
-    _exit(1);
-}
-
-/* One byte means ready; the end of the pipe means it gave up (and said why on stderr). */
-static int ready_wait(int fd, struct err *e)
-{
-    struct pollfd p = {.fd = fd, .events = POLLIN};
-    char byte;
-    int rc;
-
-    do
-        rc = poll(&p, 1, READY_WAIT_MS);
-    while (rc < 0 && errno == EINTR);
-    if (rc == 0)
-        return err_set(e, "the gateway was not ready within %d seconds", READY_WAIT_MS / 1000);
-    if (rc < 0 || read(fd, &byte, 1) != 1)
-        return err_set(e, "the gateway did not start; its words stand above");
-    return 0;
-}
-
-/* Its exit status, or -1. */
-static int gateway_stop(struct gateway *g)
-{
-    int pidfd, status = -1;
-
-    if (g->own <= 0)
-        return -1;
-    (void)kill(g->own, SIGTERM);
-    pidfd = pidfd_open(g->own, 0);
-    if (pidfd >= 0) {
-        struct pollfd p = {.fd = pidfd, .events = POLLIN};
-        if (poll(&p, 1, END_WAIT_MS) == 0)
-            (void)kill(g->own, SIGKILL);
-        close(pidfd);
-    }
-    if (waitpid(g->own, &status, 0) != g->own || !WIFEXITED(status))
-        status = -1;
-    g->own = 0;
-    return status < 0 ? -1 : WEXITSTATUS(status);
-}
-
-static int gateway_start(struct gateway *g, const char *policy, struct err *e)
+static int start(struct gateway *g, const char *policy, struct err *e)
 {
     char real[PATH_MAX];
-    int pipe_fd[2], rc, status;
 
-    if (!realpath(policy, real)) {
-        (void)err_errno(e, "the policy %s cannot be read", policy);
-        return CLI_INVALID;
-    }
-    if (pipe2(pipe_fd, O_CLOEXEC) != 0) {
-        (void)err_errno(e, "cannot start the gateway");
-        return CLI_RUNTIME;
-    }
-    g->own = fork();
-    if (g->own == 0)
-        become_gateway(g, real, pipe_fd[1]);
-    close(pipe_fd[1]);
-    if (g->own < 0) {
-        close(pipe_fd[0]);
-        g->own = 0;
-        (void)err_errno(e, "cannot start the gateway");
-        return CLI_RUNTIME;
-    }
-    rc = ready_wait(pipe_fd[0], e);
-    close(pipe_fd[0]);
-    if (rc == 0)
-        return CLI_OK;
-    status = gateway_stop(g);
-    return status == CLI_INVALID || status == CLI_STORE ? status : CLI_RUNTIME;
+    if (realpath(policy, real))
+        return own_gateway_start(g->state_dir, "--policy", real, &g->own, e);
+    (void)err_errno(e, "the policy %s cannot be read", policy);
+    return CLI_INVALID;
 }
 
 int gateway_find(struct gateway *g, const char *state_dir, struct err *e)
@@ -142,7 +60,7 @@ int gateway_open(struct gateway *g, const char *policy, const char *const *with,
                       g->sock);
         return CLI_STORE;
     }
-    return gateway_start(g, policy, e);
+    return start(g, policy, e);
 }
 
 /* --- questions ------------------------------------------------------------ */
@@ -296,5 +214,5 @@ static void sandbox_end(struct gateway *g)
 void gateway_close(struct gateway *g)
 {
     sandbox_end(g);
-    (void)gateway_stop(g);
+    (void)own_gateway_stop(&g->own);
 }

@@ -12,6 +12,7 @@
 #include "sandbox-shim/env.h"
 #include "sandbox-shim/run/gateway.h"
 #include "sandbox-shim/run/network.h"
+#include "sandbox-shim/run/notify.h"
 #include "sandbox-shim/run/place.h"
 #include "sandbox-shim/run/plan.h"
 #include "sandbox-shim/run/spawn.h"
@@ -24,7 +25,8 @@ struct run {
     size_t nwith;
     const char *read[PLAN_READ_MAX];
     size_t nread;
-    char resolved[PATH_MAX];
+    bool notify, quiet;
+    char resolved[PATH_MAX], session[PATH_MAX + 256];
     struct gateway gateway;
     struct plan plan;
 };
@@ -63,6 +65,8 @@ static int option_take(struct run *r, int option, const char *value)
         return 0;
     case 's': r->state_dir = value; return 0;
     case 't': r->plan.transparent = true; return 0;
+    case 'N': r->notify = true; return 0;
+    case 'q': r->quiet = true; return 0;
     case 'b': r->bwrap = value; return 0;
     case 'r':
         if (r->nread == PLAN_READ_MAX)
@@ -91,7 +95,8 @@ static int options_parse(struct run *r, int argc, char **argv)
         {"workspace", required_argument, NULL, 'd'}, {"name", required_argument, NULL, 'n'},
         {"state-dir", required_argument, NULL, 's'}, {"bwrap", required_argument, NULL, 'b'},
         {"read", required_argument, NULL, 'r'},      {"setenv", required_argument, NULL, 'e'},
-        {"transparent", no_argument, NULL, 't'},     {NULL, 0, NULL, 0},
+        {"transparent", no_argument, NULL, 't'},     {"notify", no_argument, NULL, 'N'},
+        {"quiet", no_argument, NULL, 'q'},           {NULL, 0, NULL, 0},
     };
     int option;
 
@@ -132,20 +137,32 @@ static int run_places(struct run *r, struct err *e)
     return 0;
 }
 
-static void session_put(const struct run *r, char *dst, size_t room)
+static void session_put(struct run *r)
 {
     const struct passwd *pw = getpwuid(geteuid());
 
     if (pw)
-        (void)snprintf(dst, room, "%s@%s", pw->pw_name, r->resolved);
+        (void)snprintf(r->session, sizeof(r->session), "%s@%s", pw->pw_name, r->resolved);
     else
-        (void)snprintf(dst, room, "%u@%s", (unsigned)geteuid(), r->resolved);
+        (void)snprintf(r->session, sizeof(r->session), "%u@%s", (unsigned)geteuid(), r->resolved);
+}
+
+/* The command, and meanwhile a word to the caller about what waits. */
+static int run_command(struct run *r, const char *bwrap, int *status, struct err *e)
+{
+    struct notify *n = NULL;
+    int rc;
+
+    if (!r->quiet && (r->notify || isatty(STDERR_FILENO)))
+        n = notify_begin(r->gateway.sock, r->session, r->state_dir);
+    rc = spawn_run(bwrap, r->nft, &r->plan, status, e);
+    notify_end(&n);
+    return rc;
 }
 
 /* Everything that can be refused is refused before the first process starts. */
 static int run_do(struct run *r, int *status, struct err *e)
 {
-    char session[PATH_MAX + 256];
     const char *bwrap;
     int failed;
 
@@ -161,16 +178,16 @@ static int run_do(struct run *r, int *status, struct err *e)
     failed = gateway_open(&r->gateway, r->policy, r->with, r->nwith, e);
     if (failed)
         return failed;
-    session_put(r, session, sizeof(session));
+    session_put(r);
     if (gateway_check_with(&r->gateway, r->with, r->nwith, e) != 0 ||
-        gateway_sandbox(&r->gateway, r->name, session, r->plan.transparent, r->with, r->nwith, e) != 0)
+        gateway_sandbox(&r->gateway, r->name, r->session, r->plan.transparent, r->with, r->nwith, e) != 0)
         return CLI_RUNTIME;
     r->plan.name = r->gateway.name;
     r->plan.listener = r->gateway.listener;
     r->plan.ca = r->gateway.ca;
     r->plan.bundle = r->gateway.bundle;
     r->plan.truststore = r->gateway.truststore;
-    if (plan_build(&r->plan, environ, e) != 0 || spawn_run(bwrap, r->nft, &r->plan, status, e) != 0)
+    if (plan_build(&r->plan, environ, e) != 0 || run_command(r, bwrap, status, e) != 0)
         return CLI_RUNTIME;
     return CLI_OK;
 }

@@ -3,6 +3,7 @@
 of the gateway cannot be reached from inside. (The walls of the sandbox itself: test_sandbox.py.)"""
 import json
 import os
+import re
 import secrets
 import signal
 import subprocess
@@ -291,6 +292,59 @@ def what_cannot_be_started_is_refused_in_words(lab):
     gateway = Run(lab)
     done = gateway("true", options=["--policy", gateway.gw.policy], rc=2)
     assert b"runs already" in done.both, done.text()
+
+
+@test()
+def what_waits_is_said_once_with_where_to_decide_it_and_then_what_became_of_it(lab):
+    run = Run(lab)
+    ask = [*CURL, "--data-binary", "a=1", run.url("/things")]
+    client = run.start(*ask, options=("--notify",))
+    ticket = run.gw.pending()
+    page = run.gw.cli_json("status")["page"]
+    client.wait_line(rf"waits for approval: [^\n]*\n.* approvals approve {ticket['id'][:10]} --state-dir {run.gw.state}\n"
+                     rf".*{page}/tickets/{ticket['id']}\n")
+    assert b"sign-in" not in client.seen, client.seen
+    run.gw.approve(ticket["id"])
+    assert client.wait() == 0 and b" 200 " in client.seen
+    assert client.seen.count(b"waits for approval") == 1, client.seen
+    assert re.search(rf"{ticket['id'][:10]} approved by \w+", client.seen.decode()), client.seen
+    client = run.start(*ask, options=("--notify",))
+    run.gw.deny(run.gw.pending()["id"], "not on a \x1b[31mFriday")
+    assert client.wait() == 0 and b" 403 " in client.seen
+    assert re.search(r"denied by [\w ]+: not on a", client.seen.decode()) and b"\x1b" not in client.seen, client.seen
+
+
+@test()
+def what_waits_is_not_said_where_no_person_looks_unless_asked(lab):
+    lab.leaves("pending")
+    run = Run(lab, hold="inline_wait: 1s, expires: 10m")
+    ask = [*CURL, "--data-binary", "a=1", run.url("/things")]
+    assert b"countersign: waits" not in run(*ask).both
+    # It waits since an earlier run of this workspace: said when the next one begins.
+    assert b"waits for approval" in run("sleep", "1", options=("--notify",)).err
+    assert run("sleep", "1", options=("--notify", "--quiet")).both == b""
+
+
+@test()
+def a_secret_is_sealed_where_no_gateway_runs_and_used_by_the_next_one(lab):
+    up, token = lab.upstream(), lab.canary(secrets.token_urlsafe(32))
+    state, run = private(lab, up, "", policy=simple_policy(up))
+    lab.expects("ledger.db was not there")
+
+    def secret(*words, stdin=None, rc=0):
+        return lab.run([program(), "secret", *words, "--state-dir", state], stdin=stdin, rc=rc)
+    secret("set", "api", stdin=token.encode())
+    assert secret("list").out == b"api\n"
+    assert not [p for p in state.rglob("*") if p.is_socket()]
+    assert b"shorter than" in secret("set", "api", stdin=b"short", rc=1).err
+    done = lab.run([*run, "--with", "api", "--", *CURL, f"https://{up.name}:{up.port}/ok"], rc=0)
+    assert b"HTTP/1.1 200" in done.out, done.text()
+    assert ["Authorization", f"Bearer {token}"] in [list(f) for f in up.requests()[-1]["fields"]]
+    # It is in the record, like one that a running gateway was given.
+    gw = Gateway(lab, simple_policy(up))
+    acts = [r["what"] for r in gw.audit() if r.get("about") == "secret"]
+    assert [(a["secret"], a["act"]) for a in acts] == [("api", "set")], acts
+    assert secret("rm", "api").rc == 0 and secret("list").out == b""  # and now by the one that runs
 
 
 if __name__ == "__main__":

@@ -155,21 +155,40 @@ void api_events(struct exchange *x)
 
 /* --- the gateway itself --------------------------------------------------- */
 
+/* One object of two: what the desk knows, and the parent's members as they came. */
+static void status_put(struct exchange *x, struct span parent)
+{
+    uint64_t waiting, oldest_ms;
+    struct err e;
+    struct jsonw w;
+
+    reply_json(x, 200, &w);
+    jsonw_object(&w);
+    jsonw_kv(&w, "page", span_str(x->desk->desk_url));
+    if (store_pending(x->desk->store, &waiting, &e) == 0 && store_oldest(x->desk->store, &oldest_ms, &e) == 0) {
+        jsonw_kv_u64(&w, "waiting", waiting);
+        if (waiting)
+            jsonw_kv_u64(&w, "oldest_ms", oldest_ms);
+    }
+    (void)dynbuf_add_byte(&x->out, ',');
+    (void)dynbuf_add(&x->out, span_from(parent, 1)); /* without its opening brace */
+}
+
 static void status_came(struct exchange *x, struct frame *f)
 {
     struct msg_in m = msg_in(f ? f->payload : SPAN_NONE);
     struct span json = msg_get_span(&m, CHAN_PAYLOAD_MAX);
+    const struct json *j;
     struct arena a;
-    struct jsonw w;
 
     if (msg_end(&m) != 0) {
         reply_problem(x, 503, "Not possible now", "the gateway's parent process did not answer");
         return;
     }
     arena_init(&a, DESK_ARENA_MAX);
-    if (json_parse(json, &a)) {
-        reply_json(x, 200, &w);
-        jsonw_raw(&w, json);
+    j = json_parse(json, &a);
+    if (j && j->type == JSON_OBJECT && j->child && json.p[0] == '{') {
+        status_put(x, json);
     } else {
         reply_problem(x, 500, "Broken status",
                       "the gateway's parent process answered with something that is not JSON");

@@ -43,6 +43,7 @@ struct config {
 struct config_args {
     const char *config, *state_dir, *policy, *data_dir;
     bool check_only, private; /* private: no listener for others, and any port for the page */
+    bool secrets_only;        /* the keeper, its socket and the ledger: no policy is needed to seal a secret */
 };
 
 /* Defaults, then the file, then the arguments. NULL: *e has file:line:col and what to do. */
