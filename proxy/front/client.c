@@ -129,7 +129,8 @@ void client_finish(struct client *c)
         return;
     }
     closing(c);
-    conn_end(c->conn);
+    if (!c->reset)
+        conn_end(c->conn);
 }
 
 int client_write(struct client *c, struct span s)

@@ -99,6 +99,32 @@ static void our_own_answers_fit_the_request(void **state)
     stage_close(&s);
 }
 
+/* The upstream's side of a relay with as much credit as the front gave. */
+struct flow {
+    uint64_t id;
+    size_t sent, total, credit, most;
+};
+
+static void flow_on(struct stage *s, struct flow *w)
+{
+    while (s->carrier.first != NULL) {
+        struct got g = take(s, &s->carrier, M_ANSWER_CREDIT);
+        struct msg_in m = msg_in(g.payload);
+        assert_int_equal(g.id, w->id);
+        w->credit += msg_get_u32(&m);
+    }
+    while (w->credit > 0 && w->sent < w->total) {
+        size_t n = w->credit < 16384 ? w->credit : 16384;
+        n = n < w->total - w->sent ? n : w->total - w->sent;
+        give_body(s, w->id, span_of(filler + w->sent, n));
+        w->sent += n;
+        w->credit -= n;
+    }
+    settle(s);
+    size_t queued = s->f->clients ? conn_queued(s->f->clients->conn) : 0;
+    w->most = queued > w->most ? queued : w->most;
+}
+
 /* What is not all must not look like all. */
 static void a_cut_answer_is_seen_to_be_cut(void **state)
 {
@@ -144,6 +170,33 @@ static void a_cut_answer_is_seen_to_be_cut(void **state)
     cl_expect(&c, "abc");
     give_end(&s, id, false);
     assert_int_equal(cl_end(&c), END_RESET);
+    cl_close(&c);
+    stage_close(&s);
+}
+
+/* Nor if much of it is still queued, and the client ends its own side. */
+static void a_cut_answer_does_not_end_properly_later(void **state)
+{
+    struct stage s;
+    struct cl c;
+    (void)state;
+    stage_open(&s);
+    s.f->limits.close_ms = 20;
+    cl_open(&s, &c);
+    struct flow w = {.total = sizeof(filler), .credit = sizeof(filler)};
+    w.id = ask_for(&s, &c, "GET http://a.test/ HTTP/1.0\r\n\r\n");
+    give_answer(&s, w.id, 200, HTTP_CHUNKED, 0, false, SPAN("abc"));
+    while (conn_queued(s.f->clients->conn) == 0) {
+        w.credit = 64 * 1024;
+        flow_on(&s, &w);
+    }
+    give_end(&s, w.id, false);
+    UNTIL(&s, s.f->clients->state == CLIENT_CLOSING);
+    shutdown(c.fd, SHUT_WR);
+    UNTIL(&s, s.f->clients->eof);
+    assert_int_equal(cl_end(&c), END_RESET);
+    while (s.carrier.first != NULL)
+        take(&s, &s.carrier, M_ANSWER_CREDIT);
     cl_close(&c);
     stage_close(&s);
 }
@@ -234,32 +287,6 @@ static void behind_a_held_request_little_is_read(void **state)
     cl_close(&c);
     stage_close(&s);
     covers("A31");
-}
-
-/* The upstream's side of a relay with as much credit as the front gave. */
-struct flow {
-    uint64_t id;
-    size_t sent, total, credit, most;
-};
-
-static void flow_on(struct stage *s, struct flow *w)
-{
-    while (s->carrier.first != NULL) {
-        struct got g = take(s, &s->carrier, M_ANSWER_CREDIT);
-        struct msg_in m = msg_in(g.payload);
-        assert_int_equal(g.id, w->id);
-        w->credit += msg_get_u32(&m);
-    }
-    while (w->credit > 0 && w->sent < w->total) {
-        size_t n = w->credit < 16384 ? w->credit : 16384;
-        n = n < w->total - w->sent ? n : w->total - w->sent;
-        give_body(s, w->id, span_of(filler + w->sent, n));
-        w->sent += n;
-        w->credit -= n;
-    }
-    settle(s);
-    size_t queued = s->f->clients ? conn_queued(s->f->clients->conn) : 0;
-    w->most = queued > w->most ? queued : w->most;
 }
 
 static void a_slow_reader_holds_the_upstream_back(void **state)
@@ -470,6 +497,7 @@ int main(void)
         cmocka_unit_test(each_answer_says_where_it_ends),
         cmocka_unit_test(our_own_answers_fit_the_request),
         cmocka_unit_test(a_cut_answer_is_seen_to_be_cut),
+        cmocka_unit_test(a_cut_answer_does_not_end_properly_later),
         cmocka_unit_test(nonsense_of_the_carrier_ends_the_connection),
         cmocka_unit_test(requests_in_one_segment_are_decided_in_turn),
         cmocka_unit_test(behind_a_held_request_little_is_read),
