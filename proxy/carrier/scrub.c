@@ -4,12 +4,13 @@
 
 #include <stdlib.h>
 
-/* How it looks for forms. Let m be the length of the shortest. Every occurrence of any form then contains one of the
- * windows of G bytes that begin at multiples of m - G + 1 (the stride). So only those windows are looked up, in a
+/* How it looks for forms. Let m be the length of the shortest, and the stride m - G + 1. Of any occurrence of any
+ * form, one of the last windows of G bytes begins at a multiple of the stride. So only those are looked up, in a
  * bitmap over a hash of their G bytes; a window that is there names the forms and offsets it may belong to, which are
- * compared byte by byte. Each occurrence is found exactly once, however the windows fall.
+ * compared byte by byte. Each occurrence is found exactly once, however the windows fall; and because it is found at
+ * its end, what was looked at already need not be again when more comes.
  *
- *   form:    [ g0 g1 g2 ... g(stride-1) ........ ]    windows entered: those beginning at 0 .. stride-1
+ *   form:    [ ........ g(stride-1) ... g2 g1 g0 ]    windows entered: the last ones, as many as the stride
  *   input:   |----------|----------|----------|       windows looked up: at 0, stride, 2 stride ...
  */
 enum { GATHER_FROM = 4096, GATHER_PART = 16 };
@@ -101,7 +102,8 @@ static int index_forms(struct scrub *s)
     const uint8_t *bytes = secret_bytes(s->bytes).p;
     for (size_t i = 0; i < s->nforms; i++) {
         const uint8_t *p = bytes + s->form[i].at;
-        for (size_t off = 0; off < s->stride; off++) {
+        size_t end = s->form[i].n - s->gram + 1;
+        for (size_t off = end - s->stride; off < end; off++) {
             size_t h = hash(s, load(s, p + off));
             s->entry[s->nentries] = (struct entry){(uint32_t)i, (uint32_t)off, s->head[h]};
             s->head[h] = (uint32_t)++s->nentries;
@@ -246,6 +248,8 @@ struct range {
 struct ranges {
     struct dynbuf list;
     size_t found;
+    size_t after; /* only what ends behind so many bytes: up to there all was found before */
+    size_t work;  /* windows looked up */
 };
 
 static int ranges_add(struct ranges *r, size_t from, size_t to)
@@ -287,20 +291,22 @@ static int confirm(const struct scrub *s, const uint8_t *p, size_t n, size_t pos
         if (w->offset > pos || f->n > n - (pos - w->offset))
             continue;
         size_t from = pos - w->offset;
+        if (from + f->n <= r->after)
+            continue;
         if (memcmp(p + from, bytes + f->at, f->n) == 0 && ranges_add(r, from, from + f->n) != 0)
             return -1;
     }
     return 0;
 }
 
-static int scan(const struct scrub *s, const uint8_t *p, size_t n, struct ranges *r)
+static int scan(const struct scrub *s, const uint8_t *p, size_t n, size_t after, struct ranges *r)
 {
+    *r = (struct ranges){.after = after};
     dynbuf_init(&r->list, 64 * 1024 * 1024);
-    r->found = 0;
     if (s->nforms == 0)
         return 0;
-    size_t gram = s->gram, stride = s->stride;
-    for (size_t pos = 0; pos + gram <= n; pos += stride) {
+    size_t gram = s->gram, stride = s->stride, back = gram + stride - 2;
+    for (size_t pos = after > back ? after - back : 0; pos + gram <= n; pos += stride, r->work++) {
         size_t h = hash(s, load(s, p + pos));
         if ((s->filter[h >> 3] >> (h & 7)) & 1 && confirm(s, p, n, pos, h, r) != 0)
             return -1;
@@ -320,7 +326,7 @@ static void cover(uint8_t *p, size_t n, const struct ranges *r)
 int scrub_cover(const struct scrub *s, uint8_t *p, size_t n)
 {
     struct ranges r;
-    int rc = scan(s, p, n, &r);
+    int rc = scan(s, p, n, 0, &r);
     if (rc == 0) {
         cover(p, n, &r);
         rc = r.found > INT32_MAX ? INT32_MAX : (int)r.found;
@@ -353,7 +359,7 @@ static int keep(struct scrub_stream *t, const uint8_t *p, size_t n, size_t hold,
  * cannot have all of it searched for each byte. It rests on lengths and line feeds alone, as the plan does. */
 static bool gathers(const struct scrub_stream *t, struct span in, bool last)
 {
-    return !last && !t->at_once && t->held.n >= GATHER_FROM && t->fresh + in.n < t->held.n / GATHER_PART &&
+    return !last && t->held.n >= GATHER_FROM && t->fresh + in.n < t->held.n / GATHER_PART &&
            span_index(in, '\n') == in.n;
 }
 
@@ -376,7 +382,7 @@ int scrub_feed(struct scrub_stream *t, struct span in, bool last, struct dynbuf 
         memcpy(p, t->held.p, t->held.n);
     if (in.n)
         memcpy(p + t->held.n, in.p, in.n);
-    if (scan(t->set, p, n, &r) != 0)
+    if (scan(t->set, p, n, 0, &r) != 0)
         goto out;
     t->found += r.found;
     size_t was = t->covered;
@@ -392,6 +398,23 @@ out:
     dynbuf_free(&r.list);
     if (rc != 0)
         explicit_bzero(p, n);
+    return rc;
+}
+
+int scrub_watch(struct scrub_stream *t, struct span in)
+{
+    struct ranges r;
+    if (t->held.n >= 2 * t->set->reach) { /* not each time: moving it costs no more than what came since */
+        dynbuf_drop(&t->held, t->held.n - t->set->reach);
+        t->work += t->held.n;
+    }
+    size_t before = t->held.n;
+    if (dynbuf_add(&t->held, in) != 0)
+        return -1;
+    int rc = scan(t->set, t->held.p, t->held.n, before, &r);
+    t->work += r.work;
+    t->found += r.found;
+    dynbuf_free(&r.list);
     return rc;
 }
 

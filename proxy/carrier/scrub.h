@@ -44,8 +44,8 @@ struct scrub_stream {
     struct dynbuf held; /* a form that is not complete may begin in it; not yet given out */
     size_t covered;     /* the first bytes of held belong to something found already */
     size_t fresh;       /* the last bytes of held were not searched yet */
-    bool at_once;       /* set by the owner: search with every feed, for it asks what was found behind each */
     uint64_t found;
+    uint64_t work; /* of scrub_watch: windows looked up and bytes moved, so that a test can count them */
 };
 
 /* Takes a reference of set. */
@@ -53,6 +53,9 @@ void scrub_begin(struct scrub_stream *t, struct scrub *set);
 /* Append to out what can be given out, covered. last: nothing follows, give everything. -1: no memory or out is full;
  * the stream cannot go on and the answer has to be cut. */
 int scrub_feed(struct scrub_stream *t, struct span in, bool last, struct dynbuf *out) MUSTCHECK;
+/* The same of a stream of which nothing waits, because its owner asks behind each piece whether found has grown:
+ * nothing is given out. What it costs rests on the length of in, not on that of the secrets. -1: no memory. */
+int scrub_watch(struct scrub_stream *t, struct span in) MUSTCHECK;
 /* Wipe and release; also after a failure. */
 void scrub_end(struct scrub_stream *t);
 

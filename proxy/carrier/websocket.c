@@ -21,8 +21,7 @@ struct socket {
     struct dynbuf message;
     /* The search. */
     struct scrub_stream seen, aside; /* messages; pings, pongs and close reasons */
-    struct dynbuf scratch;
-    size_t owed; /* written, not yet credited */
+    size_t owed;                     /* written, not yet credited */
     uint64_t messages_out, messages_in;
     /* How it ends. */
     uint16_t say, ended, to_server;
@@ -38,7 +37,6 @@ int socket_begin(struct exchange *x)
         return -1;
     x->socket = s;
     dynbuf_init(&s->message, WS_ANSWER_MAX);
-    dynbuf_init(&s->scratch, WS_ANSWER_MAX + SCRUB_BYTES_MAX);
     ws_reader_init(&s->reader, WS_FROM_SERVER, WS_ANSWER_MAX);
     if (!span_eq(x->f.request.method, SPAN("GET")) || x->f.body != BODY_NONE || id_new(&id) != 0)
         return -1;
@@ -53,7 +51,6 @@ void socket_free(struct socket **s)
         return;
     ws_reader_free(&(*s)->reader);
     dynbuf_wipe(&(*s)->message);
-    dynbuf_wipe(&(*s)->scratch);
     scrub_end(&(*s)->seen);
     scrub_end(&(*s)->aside);
     free(*s);
@@ -137,7 +134,6 @@ enum walk_next socket_switch(struct exchange *x)
     if (!scrub_is_empty(x->scrub.set)) {
         scrub_begin(&s->seen, x->scrub.set);
         scrub_begin(&s->aside, x->scrub.set);
-        s->seen.at_once = s->aside.at_once = true;
     }
     s->on = x->relayed = true;
     return WALK_NEXT;
@@ -160,10 +156,7 @@ static int search(struct socket *s, const struct ws_message *m)
     if (s->seen.set == NULL || m->data.n == 0)
         return 0;
     struct scrub_stream *stream = m->op == WS_TEXT || m->op == WS_BINARY ? &s->seen : &s->aside;
-    dynbuf_reset(&s->scratch);
-    if (scrub_feed(stream, m->data, false, &s->scratch) != 0)
-        return -1;
-    return stream->found > 0;
+    return scrub_watch(stream, m->data) == 0 ? stream->found > 0 : -1;
 }
 
 static enum walk_next take_message(struct exchange *x, const struct ws_message *m)
@@ -257,7 +250,7 @@ static enum walk_next take_input(struct exchange *x)
         size_t used = 0;
         if (give(x) != 0)
             return exchange_fail(x, "cancelled", "the client is gone");
-        if (s->waiting || s->closed_in || in.n == 0)
+        if (s->waiting || s->closed_in || in.n == 0 || x->front->held_back)
             return WALK_NEXT;
         enum ws_result r = ws_read(&s->reader, in, &used, &m, &code);
         if (r == WS_BAD)
@@ -279,10 +272,10 @@ enum walk_next socket_go(struct exchange *x)
     give_credit(x);
     if (s->closed_in && !s->waiting && (s->closed_out || x->is_lost))
         return WALK_DONE;
-    if (x->is_lost && !s->waiting)
+    if (x->is_lost && !s->waiting && !x->front->held_back)
         return exchange_fail(x, "answer-cut", "the upstream cut the WebSocket");
     if (!x->is_lost) {
-        conn_pause(x->conn, s->waiting);
+        conn_pause(x->conn, s->waiting || x->front->held_back);
         if (!s->closed_in && !s->closed_out)
             conn_deadline(x->conn, SOCKET_SILENT_MS);
     }

@@ -53,13 +53,31 @@ PEER(keeper, ROLE_KEEPER);
 PEER(resolver, ROLE_RESOLVER);
 PEER(front, ROLE_FRONT);
 
-static void connect_peer(struct world *w, enum role_id role, uint64_t instance, const struct chan_ops *ops)
+static struct chan *peer_of(struct world *w, enum role_id role, uint64_t instance, const struct chan_ops *ops)
 {
     int fd[2];
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fd), 0);
-    w->peer[role] = chan_new(w->loop, fd[0], ops, w);
-    assert_non_null(w->peer[role]);
+    struct chan *c = chan_new(w->loop, fd[0], ops, w);
+    assert_non_null(c);
     carrier_peer(w->carrier, role, instance, fd[1]);
+    return c;
+}
+
+static void connect_peer(struct world *w, enum role_id role, uint64_t instance, const struct chan_ops *ops)
+{
+    w->peer[role] = peer_of(w, role, instance, ops);
+}
+
+static void other_gone(void *arg, struct chan *c)
+{
+    struct world *w = arg;
+    chan_free(&w->other_front);
+}
+
+void world_other_front(struct world *w)
+{
+    static const struct chan_ops ops = {front_frame, other_gone};
+    w->other_front = peer_of(w, ROLE_FRONT, FRONT + 1, &ops);
 }
 
 /* ---- the upstream ---- */
@@ -121,6 +139,7 @@ struct world *world_new(void)
 {
     struct world *w = calloc(1, sizeof(*w));
     assert_non_null(w);
+    w->secret = TOKEN;
     log_init("test", LOG_ERROR);
     w->loop = loop_new();
     w->carrier = carrier_new(w->loop, SPAN_NONE, SPAN_NONE);
@@ -149,6 +168,7 @@ void world_free(struct world **at)
     carrier_free(&w->carrier);
     for (size_t i = 0; i < ROLE_COUNT; i++)
         chan_free(&w->peer[i]);
+    chan_free(&w->other_front);
     for (size_t i = 0; i < w->nups; i++) {
         conn_free(&w->up[i].conn);
         dynbuf_free(&w->up[i].got);
@@ -279,7 +299,7 @@ void world_credential(struct world *w, uint64_t xid, uint32_t ttl, const char *h
     msg_put_span(b, name[0] ? SPAN("Authorization") : SPAN_NONE);
     msg_put_span(b, span_str(value));
     msg_put_u16(b, 1);
-    msg_put_span(b, SPAN(TOKEN));
+    msg_put_span(b, span_str(w->secret));
     assert_int_equal(chan_commit(w->peer[ROLE_KEEPER]), 0);
 }
 

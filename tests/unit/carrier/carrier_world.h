@@ -12,8 +12,9 @@
 #include "proxy/carrier/carrier.h"
 
 enum { SEEN_MAX = 600, UPS_MAX = 16, FRONT = 7 };
-#define XID(n) (((uint64_t)FRONT << 40) | (n))
-#define TOKEN  "ghp_16C7e42F292c6912E7710c838347Ae178B4a"
+#define XID(n)   (((uint64_t)FRONT << 40) | (n))
+#define OTHER(n) (((uint64_t)(FRONT + 1) << 40) | (n)) /* of another sandbox's front: world_other_front */
+#define TOKEN    "ghp_16C7e42F292c6912E7710c838347Ae178B4a"
 
 struct seen {
     enum role_id at;
@@ -32,7 +33,7 @@ struct up {
 struct world {
     struct loop *loop;
     struct carrier *carrier;
-    struct chan *peer[ROLE_COUNT];
+    struct chan *peer[ROLE_COUNT], *other_front;
     struct seen seen[SEEN_MAX];
     size_t nseen;
     int listener;
@@ -43,12 +44,15 @@ struct world {
     struct timer *limit;
     bool late;
     struct digest place; /* what upstreams and credentials say from now on */
+    const char *secret;  /* what the keeper says is to be looked for: TOKEN, unless a test says another */
 };
 
 struct world *world_new(void);
 void world_free(struct world **w);
 /* Another resolver. */
 void world_resolver(struct world *w);
+/* A front beside the first. What it gets is seen at ROLE_FRONT too. */
+void world_other_front(struct world *w);
 /* The first frame of this type for this exchange that reached the role, waiting for it; fails the test if it never
  * comes. */
 struct seen *world_wait(struct world *w, enum role_id at, uint16_t type, uint64_t id);

@@ -175,9 +175,10 @@ static void only_its_own_answer(void **state)
 
 static void ws(struct world *w, uint64_t n, size_t up)
 {
-    char path[32];
+    char path[32], value[8192];
     snprintf(path, sizeof(path), "/%llu", (unsigned long long)n);
-    world_credential(w, XID(n), 0, "up.test", "c", "Bearer " TOKEN);
+    snprintf(value, sizeof(value), "Bearer %s", w->secret);
+    world_credential(w, XID(n), 0, "up.test", "c", value);
     world_forward(w, XID(n),
                   (struct request){.path = path, .upgrade = true, .credential = "c", .release = RELEASE_COMES});
     world_wait_up(w, up, "Connection: Upgrade\r\n\r\n");
@@ -219,6 +220,30 @@ static void secrets(void **state)
     ws(w, 6, 5);
     frames(w, 5, SPAN("\x89\x28" TOKEN)); /* in a ping */
     expect_code(w, XID(6), OUTCOME_ANSWERED, "secret-in-message");
+    leave(w);
+}
+
+/* D1: beside a long secret, too, of which much waits in an answer, the message that completes it does not go on. */
+static void long_secrets(void **state)
+{
+    enum { LONG = 4000, FILL = 6000, EACH = 125 };
+    char text[FILL + LONG + 1];
+    struct world *w = world_new();
+    unsigned seed = 11;
+    (void)state;
+    for (size_t i = 0; i < FILL + LONG; i++) {
+        seed = seed * 1103515245 + 12345;
+        text[i] = (char)('a' + (seed >> 16) % 26);
+    }
+    text[FILL + LONG] = 0;
+    w->secret = text + FILL;
+    ws(w, 1, 0);
+    text_frames(w, 0, span_of(text, FILL + LONG), EACH);
+    expect_code(w, XID(1), OUTCOME_ANSWERED, "secret-in-message");
+    world_settle(w);
+    assert_int_equal(world_count(w, ROLE_FRONT, M_ANSWER_MESSAGE, XID(1)), (FILL + LONG) / EACH - 1 + 1);
+    is_message(w, 1, (FILL + LONG) / EACH - 1, WS_CLOSE, true, WS_INTERNAL, "secret");
+    world_wait_closed(w, 0);
     leave(w);
 }
 
@@ -283,8 +308,8 @@ static void it_is_ended(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(both_ways), cmocka_unit_test(only_its_own_answer),
-                                       cmocka_unit_test(secrets), cmocka_unit_test(beginnings),
-                                       cmocka_unit_test(it_is_ended)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(both_ways),  cmocka_unit_test(only_its_own_answer),
+                                       cmocka_unit_test(secrets),    cmocka_unit_test(long_secrets),
+                                       cmocka_unit_test(beginnings), cmocka_unit_test(it_is_ended)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
