@@ -254,6 +254,8 @@ static enum walk_next at_end(struct exchange *x)
 /* How much more may be taken in now. */
 static size_t room(const struct exchange *x)
 {
+    if (x->front->held_back)
+        return 0;
     if (x->nobody)
         return PIECE;
     return x->credit > x->ready.n ? (size_t)(x->credit - x->ready.n) : 0;

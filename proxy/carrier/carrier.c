@@ -5,6 +5,7 @@
 
 #include "common/log.h"
 #include "proxy/carrier/exchange.h"
+#include "proxy/carrier/share.h"
 
 enum { SWEEP_MS = 1000 };
 
@@ -19,6 +20,7 @@ static struct front *front_of(struct carrier *c, uint64_t instance)
     if (f == NULL)
         return NULL;
     *f = (struct front){.carrier = c, .next = c->fronts, .instance = instance};
+    timeshare_init(&f->time);
     c->fronts = f;
     c->nfronts++;
     return f;
@@ -223,12 +225,15 @@ struct carrier *carrier_new(struct loop *l, struct span roots, struct span crl)
     if (c == NULL)
         return NULL;
     c->loop = l;
+    c->clock = share_clock;
     carrier_settings_default(&c->settings);
     names_init(&c->names, l);
     pool_init(&c->pool, l);
     upstreams_init(&c->upstreams, roots, crl);
     c->sweep = timer_new(l, sweep, c);
-    if (c->sweep == NULL || !dynbuf_ok(&c->upstreams.system) || !dynbuf_ok(&c->upstreams.system_crl))
+    c->share = timer_new(l, share_look, c);
+    if (c->sweep == NULL || c->share == NULL || !dynbuf_ok(&c->upstreams.system) ||
+        !dynbuf_ok(&c->upstreams.system_crl))
         carrier_free(&c);
     else
         timer_set(c->sweep, SWEEP_MS);
@@ -254,5 +259,6 @@ void carrier_free(struct carrier **c)
     places_clear(&d->places);
     upstreams_clear(&d->upstreams);
     timer_free(&d->sweep);
+    timer_free(&d->share);
     free(d);
 }

@@ -10,6 +10,7 @@
 #include "proxy/carrier/pool.h"
 #include "proxy/carrier/upstream.h"
 #include "proxy/msgs.h"
+#include "proxy/timeshare.h"
 
 enum { EXCHANGES_MAX = 4096, EXCHANGES_A_FRONT = 512, EXCHANGE_BUCKETS = 1024, FRONTS_MAX = 4096 };
 enum { XID_FRONT_SHIFT = 40 }; /* an exchange's id begins with its front's instance (proxy/msgs.h) */
@@ -30,10 +31,13 @@ struct front {
     uint64_t instance;
     struct chan *chan; /* NULL: not there yet, or gone */
     size_t nexchanges;
+    struct timeshare time; /* share.h */
+    bool held_back;        /* no more of its answers are read for now */
 };
 
 struct carrier {
     struct loop *loop;
+    uint64_t (*clock)(void); /* share_clock; a test turns its own */
     struct settings settings;
     struct chan *judge, *keeper;
     struct front *fronts;
@@ -45,7 +49,7 @@ struct carrier {
     struct upstreams upstreams;
     struct pool pool;
     struct names names;
-    struct timer *sweep;
+    struct timer *sweep, *share;
 };
 
 /* NULL: no memory. roots: PEM of the system's trust, may be empty (then only hosts with a CA of their own work).

@@ -270,6 +270,17 @@ void exchange_front_gone(struct carrier *c, struct front *front)
     pool_front_gone(&c->pool, front->instance);
 }
 
+void exchange_front_goes_on(struct front *front)
+{
+    struct carrier *c = front->carrier;
+    for (size_t i = 0; i < EXCHANGE_BUCKETS; i++)
+        for (struct exchange *x = c->bucket[i], *next; x != NULL; x = next) {
+            next = x->next;
+            if (x->front == front && x->step == WALK_SCRUB)
+                exchange_resume(x);
+        }
+}
+
 void exchange_credential(struct carrier *c, struct frame *f)
 {
     uint32_t ttl;

@@ -15,6 +15,7 @@ void exchange_cancel(struct exchange *x);
 void exchange_all_gone(struct carrier *c); /* the judge is gone */
 void exchange_keeper_gone(struct carrier *c);
 void exchange_front_gone(struct carrier *c, struct front *front);
+void exchange_front_goes_on(struct front *front); /* it was held back: share.h */
 void exchange_credential(struct carrier *c, struct frame *f);
 
 /* walk.c: the rows of this role */

@@ -1,6 +1,7 @@
 /* This role's rows of the walk (proxy/walk.h). */
 #include "common/trace.h"
 #include "proxy/carrier/exchange.h"
+#include "proxy/carrier/share.h"
 
 static enum walk_next run(struct exchange *x)
 {
@@ -12,7 +13,7 @@ static enum walk_next run(struct exchange *x)
     }
 }
 
-void exchange_resume(struct exchange *x)
+static void go_on(struct exchange *x)
 {
     enum walk_next next;
     do {
@@ -27,6 +28,14 @@ void exchange_resume(struct exchange *x)
     if (next != WALK_DONE && x->code == NULL)
         (void)exchange_fail(x, walk_code(x->step), "the carrier could not go on");
     exchange_end(x);
+}
+
+void exchange_resume(struct exchange *x)
+{
+    struct front *front = x->front;
+    uint64_t began = share_begin(front->carrier);
+    go_on(x);
+    share_end(front, began);
 }
 
 /* A credential that is to be used is here, is for this place, and may be shown there. */

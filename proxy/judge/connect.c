@@ -115,7 +115,7 @@ static int mint(struct judge *j, struct front *f, uint64_t xid, struct span host
         return -1;
     msg_put_span(b, host);
     msg_put_span(b, span_of(f->spki, f->nspki));
-    account_spend(f->sandbox->account, j->ports.now(j->ports.arg), ACCOUNT_LEAF_US);
+    timeshare_spend(&f->sandbox->account->time, j->ports.now(j->ports.arg), ACCOUNT_LEAF_US);
     return j->ports.commit(j->ports.arg, ROLE_KEEPER, 0, -1);
 }
 

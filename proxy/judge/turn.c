@@ -4,8 +4,6 @@
 #include "proxy/judge/account.h"
 #include "proxy/judge/exchange.h"
 
-enum { SAY_AGAIN_MS = 60 * 1000 };
-
 /* What was spent since the last call goes to who had the turn; from now on it is another's. */
 static void hand_over(struct judge *j, struct account *to)
 {
@@ -13,7 +11,7 @@ static void hand_over(struct judge *j, struct account *to)
         return;
     uint64_t now_us = j->ports.clock(j->ports.arg);
     if (j->turn.pays != NULL)
-        account_spend(j->turn.pays, now_us / 1000, now_us - j->turn.since_us);
+        timeshare_spend(&j->turn.pays->time, now_us / 1000, now_us - j->turn.since_us);
     account_unref(j->turn.pays);
     j->turn.pays = to ? account_ref(to) : NULL;
     j->turn.since_us = now_us;
@@ -28,7 +26,7 @@ void turn_begin(struct judge *j, const struct front *f)
 {
     j->turn.began_us = j->ports.clock(j->ports.arg);
     if (f != NULL && f->sandbox != NULL)
-        f->sandbox->account->asked_ms = j->ports.now(j->ports.arg);
+        f->sandbox->account->time.asked_ms = j->ports.now(j->ports.arg);
     turn_for(j, f ? f->sandbox : NULL);
 }
 
@@ -36,8 +34,7 @@ static bool has_neighbour(const struct judge *j, const struct account *a)
 {
     uint64_t now = j->ports.now(j->ports.arg);
     for (const struct front *f = j->fronts; f != NULL; f = f->next)
-        if (f->sandbox != NULL && f->sandbox->account != a && f->sandbox->account->asked_ms != 0 &&
-            now - f->sandbox->account->asked_ms < NEIGHBOUR_MS)
+        if (f->sandbox != NULL && f->sandbox->account != a && timeshare_asks(&f->sandbox->account->time, now))
             return true;
     return false;
 }
@@ -46,21 +43,10 @@ static bool has_neighbour(const struct judge *j, const struct account *a)
 static uint64_t waits(const struct judge *j, const struct front *f)
 {
     struct account *a = f->sandbox ? f->sandbox->account : NULL;
-    uint64_t ms = a ? account_wait(a, j->ports.now(j->ports.arg)) : 0;
+    uint64_t ms = a ? timeshare_wait(&a->time, j->ports.now(j->ports.arg)) : 0;
     if (ms == 0 || j->ending || !has_neighbour(j, a))
         return 0;
-    return ms < NEIGHBOUR_MS ? ms : NEIGHBOUR_MS;
-}
-
-/* Whoever wonders why an agent is slow finds it, once a minute. */
-static void say(const struct front *f, uint64_t now_ms)
-{
-    struct account *a = f->sandbox->account;
-    if (a->said_ms != 0 && now_ms - a->said_ms < SAY_AGAIN_MS)
-        return;
-    a->said_ms = now_ms;
-    log_info("sandbox \"%.*s\" asks for more of the gateway's time than its share while others ask: it waits",
-             SPAN_FMT(f->name));
+    return ms < TIMESHARE_NEIGHBOUR_MS ? ms : TIMESHARE_NEIGHBOUR_MS;
 }
 
 static void hold_back(struct judge *j, struct front *f, bool on)
@@ -68,8 +54,9 @@ static void hold_back(struct judge *j, struct front *f, bool on)
     if (f->held_back == on)
         return;
     f->held_back = on;
-    if (on)
-        say(f, j->ports.now(j->ports.arg));
+    if (on && timeshare_to_say(&f->sandbox->account->time, j->ports.now(j->ports.arg)))
+        log_info("sandbox \"%.*s\" asks for more of the gateway's time than its share while others ask: it waits",
+                 SPAN_FMT(f->name));
     j->ports.hold_back(j->ports.arg, f->instance, on);
 }
 

@@ -6,10 +6,7 @@
 
 #include "proxy/judge/state.h"
 
-enum {
-    NEIGHBOUR_MS = 1000, /* a sandbox that asked within this is not made to wait for one that has overspent */
-    TURN_LONG_US = 10 * 1000,
-};
+enum { TURN_LONG_US = 10 * 1000 };
 
 void turn_begin(struct judge *j, const struct front *f); /* f: whose frame it is, or NULL */
 /* From here on the turn is for this sandbox; NULL: for nobody's account. */

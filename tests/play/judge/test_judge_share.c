@@ -240,8 +240,8 @@ static void a_neighbour_is_served_first(void **state)
         give_bool(&p, ROLE_LEDGER, M_STORE, 0, true);
         play_time(&p, EVERY_MS);
     }
-    uint64_t share = (p.now - began) * 1000 / ACCOUNT_SHARE;
-    assert_true(turns * COST_US <= share + ACCOUNT_BURST_US + COST_US);
+    uint64_t share = (p.now - began) * 1000 / TIMESHARE_SHARE;
+    assert_true(turns * COST_US <= share + TIMESHARE_BURST_US + COST_US);
     assert_true(turns * COST_US + 2 * COST_US >= share); /* it waits, and is not shut out */
     play_close(&p);
     covers("F33 F36");
@@ -418,7 +418,7 @@ static void answers_that_wait_are_shared_out(void **state)
 /* F33 F36: what others do for a sandbox, it pays for as well: the keeper's certificates. */
 static void certificates_are_paid_for(void **state)
 {
-    enum { MANY = ACCOUNT_BURST_US / ACCOUNT_LEAF_US + 2 };
+    enum { MANY = TIMESHARE_BURST_US / ACCOUNT_LEAF_US + 2 };
     struct play p;
     bool told;
     with_a_neighbour(&p, READS);

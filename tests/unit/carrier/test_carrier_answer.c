@@ -237,12 +237,69 @@ static void backpressure(void **state)
     world_free(&w);
 }
 
+/* The carrier's clock, as a test turns it: so much passes with each look. */
+static uint64_t clock_us, clock_step;
+
+static uint64_t turned_clock(void)
+{
+    return clock_us += clock_step;
+}
+
+static bool other_has(struct world *w, uint64_t n, const char *part)
+{
+    for (size_t i = 0; i < w->nseen; i++)
+        if (w->seen[i].at == ROLE_FRONT && w->seen[i].type == M_ANSWER_BODY && w->seen[i].id == OTHER(n) &&
+            span_find(dynbuf_span(&w->seen[i].payload), span_str(part)) < w->seen[i].payload.n)
+            return true;
+    return false;
+}
+
+/* F33: who has spent more than its share of the carrier's time waits while another asks, and for no longer. */
+static void a_neighbour_is_served_first(void **state)
+{
+    struct world *w = world_new();
+    (void)state;
+    clock_us = 1000 * 1000;
+    clock_step = 0;
+    w->carrier->clock = turned_clock;
+    world_other_front(w);
+    world_forward(w, OTHER(1), (struct request){.path = "/dear"});
+    world_wait_up(w, 0, "GET /dear");
+    world_answer(w, 0, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n");
+    (void)world_wait(w, ROLE_FRONT, M_ANSWER, OTHER(1));
+    clock_step = TIMESHARE_BURST_US; /* nobody else is there: it goes on, whatever it costs */
+    for (const char *piece = "1\r\nb\r\n1\r\nc\r\n"; *piece; piece += 6) {
+        char one[7] = {piece[0], piece[1], piece[2], piece[3], piece[4], piece[5], 0}, letter[2] = {piece[3], 0};
+        world_answer(w, 0, one);
+        world_settle(w);
+        assert_true(other_has(w, 1, letter));
+    }
+    clock_step = 0;
+    world_get(w, 1, 1, OK5, "hello");
+    clock_step = TIMESHARE_BURST_US;
+    world_answer(w, 0, "1\r\nd\r\n"); /* the last that it may spend */
+    world_settle(w);
+    clock_step = 0;
+    for (uint64_t n = 2; n < 6; n++) {
+        world_answer(w, 0, "1\r\ne\r\n");
+        world_get(w, n, 1, OK5, "hello");
+        assert_false(other_has(w, 1, "e"));
+    }
+    clock_us += TIMESHARE_NEIGHBOUR_MS * UINT64_C(1000); /* it is alone again */
+    while (!other_has(w, 1, "e"))
+        world_settle(w);
+    world_answer(w, 0, "0\r\n\r\n");
+    assert_true(world_result(w, OTHER(1)).relayed);
+    world_free(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(interim),
         cmocka_unit_test(cut_short),
         cmocka_unit_test(cut_at_once),
+        cmocka_unit_test(a_neighbour_is_served_first),
         cmocka_unit_test(cut_behind_the_credit),
         cmocka_unit_test(early_answer),
         cmocka_unit_test(answer_kept),
