@@ -4,7 +4,7 @@
 
 #include "common/control/api.h"
 #include "cli/verbs.h"
-#include "policy/cli/source.h"
+#include "cli/policy/record/source.h"
 
 static bool asks_for_help(const char *word)
 {

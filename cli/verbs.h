@@ -102,7 +102,7 @@ int ca_bundle(const struct cli_call *c);
 int ca_truststore(const struct cli_call *c);
 int ca_export(const struct cli_call *c);
 int ca_nss(const struct cli_call *c);
-int policy_verb(const struct cli_call *c); /* those of policy/cli */
+int policy_verb(const struct cli_call *c); /* those of cli/policy */
 int policy_history(const struct cli_call *c);
 int policy_show(const struct cli_call *c);
 int policy_rollback(const struct cli_call *c);

@@ -6,7 +6,7 @@
 #include "proxy/wire.h"
 
 enum { WIRE_LIMITS_MAX = 16 };                                 /* LIMITS_MAX of policy/limit.h */
-enum { WIRE_PER_SANDBOX = 0, WIRE_PER_SESSION, WIRE_PER_ALL }; /* LIMIT_PER_* of policy/records_terms.h */
+enum { WIRE_PER_SANDBOX = 0, WIRE_PER_SESSION, WIRE_PER_ALL }; /* LIMIT_PER_* of policy/image/records_terms.h */
 
 struct wire_limit {
     struct span rule, measure;

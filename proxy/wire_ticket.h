@@ -16,7 +16,7 @@ struct wire_record {
     struct span method, scheme, host, path; /* path with query, at most 2 KiB, cut */
     uint16_t port;
     struct span verdict, code, op, effect, resource, credential;
-    struct span cause; /* of the code "unclassified": policy/unclear.h */
+    struct span cause; /* of the code "unclassified": policy/ambiguity.h */
     struct wire_rule rule;
     struct digest policy, request; /* digests; request all zero when none was computed */
     bool has_body, upgrade;        /* what else the policy saw of it: for replay and learn */

@@ -9,7 +9,7 @@
 #include "cli/verb.h"
 #include "common/id.h"
 #include "common/msg.h"
-#include "policy/cli/source.h"
+#include "cli/policy/record/source.h"
 
 enum {
     PAGE_ROWS = 500,

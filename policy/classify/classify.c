@@ -1,7 +1,7 @@
 #include "policy/classify/classify.h"
 
-#include "policy/glob.h"
-#include "policy/spelling.h"
+#include "policy/image/glob.h"
+#include "policy/classify/spelling.h"
 
 uint16_t default_port(struct span scheme)
 {
@@ -183,10 +183,10 @@ static struct span resource_template(const struct policy *p, const struct img_pa
     return SPAN_NONE;
 }
 
-static void unclear(struct class *c, enum unclear_cause why)
+static void ambiguity(struct class *c, enum ambiguity_cause why)
 {
     c->bad = "unclassified";
-    c->unclear = (uint8_t)why;
+    c->ambiguity = (uint8_t)why;
 }
 
 static bool ends_folded(struct span s, struct span end)
@@ -207,7 +207,7 @@ static int fill_words(const struct policy *p, const struct img_pack *k, const st
         if (span_ends(cap[i], strip))
             cap[i].n -= strip.n;
         else if (ends_folded(cap[i], strip))
-            unclear(c, UNCLEAR_PATH); /* "app.GIT" is app to some servers, and another to others (B8) */
+            ambiguity(c, AMBIGUITY_PATH); /* "app.GIT" is app to some servers, and another to others (B8) */
     struct span text = resource_template(p, k, row, r->host);
     if (text.n)
         rc |= fill(a, text, r, cap, ncap, &c->resource);
@@ -232,9 +232,9 @@ static void by_body(const struct request *r, const struct img_op *row, struct ar
         return;
     if (row->body != BODY_GIT_RECEIVE_PACK || !r->has_body ||
         !content_type_is(r, SPAN("application/x-git-receive-pack-request")))
-        unclear(c, UNCLEAR_PUSH_TYPE);
+        ambiguity(c, AMBIGUITY_PUSH_TYPE);
     else if (has_field(r, SPAN("Content-Encoding")))
-        unclear(c, UNCLEAR_PUSH_CODING);
+        ambiguity(c, AMBIGUITY_PUSH_CODING);
     else if (!r->body_complete)
         c->pending = true;
     else
@@ -271,7 +271,7 @@ static bool by_pack(const struct policy *p, const struct img_pack *k, const stru
         else if (span_starts(c->op, SPAN("git.push")))
             c->git_service = GIT_RECEIVE_PACK;
         if (!glob_match(&glob, path, '/', false))
-            unclear(c, UNCLEAR_PATH); /* only another spelling of what the pack knows (B8) */
+            ambiguity(c, AMBIGUITY_PATH); /* only another spelling of what the pack knows (B8) */
         if (fill_words(p, k, row, r, path, a, c) != 0)
             c->bad = "no-memory";
         if (c->bad == NULL)
@@ -293,7 +293,7 @@ size_t classify(const struct policy *p, const struct request *r, struct span pat
         if (n < CLASSES_MAX - 1)
             out[n++] = c;
         else
-            unclear(&out[0], UNCLEAR_PACKS); /* more readings than are judged */
+            ambiguity(&out[0], AMBIGUITY_PACKS); /* more readings than are judged */
     }
     if (n == 0)
         out[n++] = (struct class){.op = rest_op(r->method), .effect = rest_effect(r->method, r->has_body)};

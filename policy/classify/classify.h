@@ -4,8 +4,8 @@
 #ifndef POLICY_CLASSIFY_CLASSIFY_H
 #define POLICY_CLASSIFY_CLASSIFY_H
 
-#include "policy/image.h"
-#include "policy/unclear.h"
+#include "policy/image/image.h"
+#include "policy/ambiguity.h"
 
 enum {
     /* Of one path: as it is, empty segments merged, ;params dropped, both; each of them decoded in four ways; and all
@@ -28,7 +28,7 @@ struct class
     bool rest;            /* by a row for all that the pack does not name: its path ends in "**" */
     bool pending;         /* the body decides and is not complete yet */
     bool overridden;      /* a server that takes another method from the query or a field: any may be meant */
-    uint8_t unclear;      /* enum unclear_cause: of bad, when that is "unclassified" */
+    uint8_t ambiguity;    /* enum ambiguity_cause: of bad, when that is "unclassified" */
     struct span beside;   /* ... instead of this operation */
     const char *bad;      /* the code of a refusal; no rule can help */
     const struct git_push *push;

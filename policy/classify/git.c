@@ -233,7 +233,7 @@ void classify_git_push(const struct request *r, struct arena *a, struct class *c
     struct push_parse s = {.max = count_lines(r->body), .all_delete = true};
     struct git_push *push = arena_alloc(a, sizeof(*push));
     c->bad = "unclassified";
-    c->unclear = UNCLEAR_PUSH;
+    c->ambiguity = AMBIGUITY_PUSH;
     if (s.max == 0 || s.max > 2 * PUSH_REFS_MAX)
         return;
     s.refs = arena_alloc(a, s.max * sizeof(*s.refs));

@@ -144,7 +144,7 @@ void judged_unclear(struct judged *v, const struct sandbox *s, const struct requ
     struct request q = with_body(v, r);
     struct arena again; /* the body is parsed once more, for which v->facts may have no room; nothing of it is kept */
     arena_init(&again, FACTS_MAX);
-    v->unclear = policy_unclear(v->image->policy, &who, &q, &v->d, v->at_ms, &again);
+    v->unclear = policy_ambiguity(v->image->policy, &who, &q, &v->d, v->at_ms, &again);
     arena_free(&again);
 }
 

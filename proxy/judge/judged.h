@@ -3,7 +3,7 @@
 #define PROXY_JUDGE_JUDGED_H
 
 #include "policy/limit.h"
-#include "policy/unclear.h"
+#include "policy/ambiguity.h"
 #include "proxy/judge/body.h"
 #include "proxy/judge/image.h"
 #include "proxy/judge/sandbox.h"
@@ -13,9 +13,9 @@ struct judged {
     struct arena facts;
     struct body *body; /* what d.push and d.join_body are read from */
     struct decision d;
-    struct span credential; /* its name, empty for none */
-    struct unclear unclear; /* of a denial as "unclassified", once it is known that it is one; word NULL before */
-    uint64_t at_ms;         /* Unix time it was judged at; what follows of its limits is of then too */
+    struct span credential;   /* its name, empty for none */
+    struct ambiguity unclear; /* of a denial as "unclassified", once it is known that it is one; word NULL before */
+    uint64_t at_ms;           /* Unix time it was judged at; what follows of its limits is of then too */
 };
 
 /* Limits of a request that were found used up, by rule and measure: they outlive a reload. Bytes in the exchange's

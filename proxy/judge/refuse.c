@@ -4,7 +4,7 @@
 
 #include "common/log.h"
 #include "policy/manifest.h"
-#include "policy/opens.h"
+#include "policy/next_change.h"
 #include "proxy/judge/over.h"
 
 enum { ALLOWED_MAX = 4, WAIT_BY_ITSELF = 60 };
@@ -194,9 +194,9 @@ static void add_hours(struct exchange *x, struct refusal *r)
     struct subject who = {x->sandbox->name, x->sandbox->label, x->sandbox->nlabels};
     struct request q = exchange_asks(x);
     uint64_t now = x->judge->ports.wall(x->judge->ports.arg);
-    struct opening o;
+    struct next_change o;
     if (x->now.image == NULL || x->now.d.verdict != VERDICT_DENY ||
-        !policy_opens(x->now.image->policy, &who, &q, &x->now.d, x->now.at_ms, &x->now.facts, &o))
+        !policy_next_change(x->now.image->policy, &who, &q, &x->now.d, x->now.at_ms, &x->now.facts, &o))
         return;
     const char *how = o.decision.need_body                 ? "may be allowed, depending on its body,"
                       : o.decision.verdict == VERDICT_HOLD ? "is held for approval"
@@ -232,7 +232,7 @@ static void denied(struct exchange *x, struct refusal *r)
 /* What was not understood, in a word for programs and in words that say what to send instead. */
 static void unclassified(struct exchange *x, struct refusal *r)
 {
-    const struct unclear *u = &x->now.unclear;
+    const struct ambiguity *u = &x->now.unclear;
     r->asked = asked(x);
     if (u->told == NULL || u->told_words.n == 0)
         return;

@@ -28,7 +28,7 @@ def run(*args):
 
 sources = [p for folder in ("policy/load", "policy/cli") for p in (SRC / folder).glob("*.c") if p.name != "codes.c"]
 told = {code for p in sources for code in re.findall(r'"(P[01]\d\d)"', p.read_text())}
-table = dict(re.findall(r'\{"(P\d\d\d)", "([^"]+)"', (SRC / "policy/load/codes.c").read_text()))
+table = dict(re.findall(r'\{"(P\d\d\d)", "([^"]+)"', (SRC / "policy/load/check/codes.c").read_text()))
 manual = set(re.findall(r"^\.It (P\d\d\d)$", (SRC / "policy/countersign-policy.5").read_text(), re.M))
 said(len(told) > 25, f"few codes are told: {sorted(told)}")
 said(told == set(table), f"told and in the table differ: {sorted(told ^ set(table))}")

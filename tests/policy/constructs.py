@@ -118,7 +118,7 @@ def main():
     said(len(names) > 150, f"only {len(names)} constructs")
     said(not policy.all - good, f"keys that no accepted construct has: {sorted('.'.join(k) for k in policy.all - good)}")
     said(not policy.later - later, f"keys that are not available yet and no refused construct has: {sorted('.'.join(k) for k in policy.later - later)}")
-    table = set(re.findall(r'\{"(P\d\d\d)", ', (SRC / "policy/load/codes.c").read_text()))
+    table = set(re.findall(r'\{"(P\d\d\d)", ', (SRC / "policy/load/check/codes.c").read_text()))
     said(not table - codes - NOT_BY_TEXT - OF_PACKS, f"codes that no construct has: {sorted(table - codes - NOT_BY_TEXT - OF_PACKS)}")
 
 

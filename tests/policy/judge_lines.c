@@ -7,7 +7,8 @@
 #include <stdlib.h>
 
 #include "common/json/json.h"
-#include "policy/cli/policy_cli.h"
+#include "cli/policy/policy_cli.h"
+#include "policy/test/asked.h"
 #include "policy/limit.h"
 
 static bool add_each(struct asked *q, struct span fields, int (*add)(struct asked *, struct span, struct span))

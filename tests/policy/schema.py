@@ -160,7 +160,7 @@ with tempfile.TemporaryDirectory() as where:
         said(not good and words[0] == 3, f"the loader of tests refuses {what} {words if good else ''}")
 # A code that a decision may have is one that a test may expect, and so it is in the manual.
 codes = set(tests.schema["$defs"]["expect"]["properties"]["because"]["enum"])
-room = "".join(p.read_text() for p in [SRC / "policy/decide.c", SRC / "policy/limit.c", *SRC.glob("policy/classify/*.c")])
+room = "".join(p.read_text() for p in [SRC / "policy/decide/decide.c", SRC / "policy/decide/limit.c", *SRC.glob("policy/classify/*.c")])
 used = set(re.findall(r'(?:outcome_refusal\(|code = |bad = |return )"([a-z-]+)"', room))
 said(len(used) > 15 and not used - codes, f"every code can be expected {sorted(used - codes)}")
 text = (SRC / "policy/countersign-policy.5").read_text()

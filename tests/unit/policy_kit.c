@@ -113,7 +113,7 @@ const struct decision *kit_judge(struct kit *k, const char *sandbox, const char 
     r.body = span_of(body, body_n);
     split_url(url, &r);
     policy_judge(k->p, &s, &r, k->now_ms, &k->a, &k->d);
-    k->unclear = policy_unclear(k->p, &s, &r, &k->d, k->now_ms, &k->a);
+    k->unclear = policy_ambiguity(k->p, &s, &r, &k->d, k->now_ms, &k->a);
     /* Whatever is not understood has a cause of its own. */
     if (strcmp(k->d.code, "unclassified") == 0 ? k->unclear.words.n == 0 || strcmp(k->unclear.word, "ambiguous") == 0
                                                : k->unclear.word[0] != '\0')

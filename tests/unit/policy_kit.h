@@ -3,7 +3,7 @@
 #define TESTS_UNIT_POLICY_KIT_H
 
 #include "policy/policy.h"
-#include "policy/unclear.h"
+#include "policy/ambiguity.h"
 
 struct kit {
     struct policy *p;
@@ -11,9 +11,9 @@ struct kit {
     size_t image_n;
     struct arena a;
     struct decision d;
-    struct unclear unclear; /* of what was judged last */
-    uint64_t now_ms;        /* of what is judged; kit_load makes it 0 */
-    char problems[64][900]; /* "P006 W policy.yaml:3:5 text" */
+    struct ambiguity unclear; /* of what was judged last */
+    uint64_t now_ms;          /* of what is judged; kit_load makes it 0 */
+    char problems[64][900];   /* "P006 W policy.yaml:3:5 text" */
     size_t nproblems;
     struct err e;
 };

@@ -3,8 +3,8 @@
 
 #include <stdio.h>
 
-#include "policy/cli/minterms.h"
-#include "policy/glob.h"
+#include "cli/policy/diff/minterms.h"
+#include "policy/image/glob.h"
 
 enum { PATTERNS_MAX = 8, SHORT = 5 };
 

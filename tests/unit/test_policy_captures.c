@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "policy/capture.h"
+#include "policy/match/capture.h"
 #include "policy/manifest.h"
 #include "policy_kit.h"
 

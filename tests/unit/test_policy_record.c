@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
-#include "policy/cli/once.h"
-#include "policy/cli/record.h"
+#include "cli/policy/record/once.h"
+#include "cli/policy/record/record.h"
 
 static uint8_t room[RECORD_BYTES_MAX];
 

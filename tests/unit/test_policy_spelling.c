@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "policy/spelling.h"
+#include "policy/classify/spelling.h"
 #include "policy_kit.h"
 
 static const char rules[] =

@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "policy/load/set.h"
-#include "policy/load/warn.h"
+#include "policy/load/read/set.h"
+#include "policy/load/check/warn.h"
 #include "policy_kit.h"
 
 /* Past its limits "a" asks "h", which is about nothing else. */

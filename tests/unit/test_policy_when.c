@@ -7,9 +7,9 @@
 
 #include <cmocka.h>
 
-#include "policy/load/instant.h"
-#include "policy/load/zone.h"
-#include "policy/opens.h"
+#include "policy/load/read/instant.h"
+#include "policy/load/emit/zone.h"
+#include "policy/next_change.h"
 #include "policy_kit.h"
 
 static uint64_t at(const char *text)
@@ -338,9 +338,9 @@ static const struct subject ci = {SPAN("ci-1"), NULL, 0};
 static const char *opens(struct kit *k, const struct request *r, const struct subject *s)
 {
     static char text[300];
-    struct opening o;
+    struct next_change o;
     policy_judge(k->p, s, r, k->now_ms, &k->a, &k->d);
-    if (!policy_opens(k->p, s, r, &k->d, k->now_ms, &k->a, &o))
+    if (!policy_next_change(k->p, s, r, &k->d, k->now_ms, &k->a, &o))
         return "";
     snprintf(text, sizeof(text), "%.*s %s %.*s", SPAN_FMT(o.at),
              o.decision.need_body ? "body" : verdict_name(o.decision.verdict), SPAN_FMT(o.hours));
@@ -450,7 +450,7 @@ static void test_opens_cheaply(void **state)
     static char large[63 * 1024];
     struct http_field json = {SPAN("Content-Type"), SPAN("application/json")};
     struct request r = get("x.test");
-    struct opening o;
+    struct next_change o;
     struct kit k;
     (void)state;
     assert_true(kit_load(&k,
@@ -482,7 +482,7 @@ static void test_opens_cheaply(void **state)
         policy_judge(k.p, &ci, &r, k.now_ms, &k.a, &k.d);
         assert_int_equal(k.d.verdict, VERDICT_DENY);
         size_t judged = k.a.used;
-        assert_false(policy_opens(k.p, &ci, &r, &k.d, k.now_ms, &k.a, &o));
+        assert_false(policy_next_change(k.p, &ci, &r, &k.d, k.now_ms, &k.a, &o));
         assert_in_range(k.a.used - judged, 0, *d == 'a' ? 0 : judged + judged / 4);
     }
     large[6] = 'e'; /* the fifth time that anything changes */
@@ -560,13 +560,13 @@ static void test_opens_is_the_first_time(void **state)
     for (size_t h = 0; h < sizeof(hosts) / sizeof(hosts[0]); h++)
         for (size_t i = 0; i < 40; i++) {
             struct request r = get(hosts[h]);
-            struct opening o;
+            struct next_change o;
             uint64_t begin = at(starts[i % 5]) + i / 5 * 11 * 4 * QUARTER, t = begin;
             policy_judge(k.p, &ci, &r, begin, &k.a, &k.d);
             enum verdict was = k.d.verdict;
             if (was == VERDICT_ALLOW)
                 continue;
-            bool said = policy_opens(k.p, &ci, &r, &k.d, begin, &k.a, &o);
+            bool said = policy_next_change(k.p, &ci, &r, &k.d, begin, &k.a, &o);
             for (size_t n = 0; n < QUARTERS && k.d.verdict <= was; n++)
                 policy_judge(k.p, &ci, &r, t += QUARTER, &k.a, &k.d);
             assert_int_equal(said, k.d.verdict > was);

@@ -6,7 +6,7 @@
 
 #include "common/log.h"
 #include "policy/load/disk.h"
-#include "policy/load/scalar.h"
+#include "policy/load/read/scalar.h"
 #include "proxy/parent/config/config_in.h"
 
 enum { CONFIG_FILE_MAX = 256 * 1024 };

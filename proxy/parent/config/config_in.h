@@ -2,7 +2,7 @@
 #ifndef PROXY_PARENT_CONFIG_CONFIG_IN_H
 #define PROXY_PARENT_CONFIG_CONFIG_IN_H
 
-#include "policy/load/keys.h"
+#include "policy/load/read/keys.h"
 #include "proxy/parent/config/config.h"
 
 #define AT(type, member) offsetof(struct type, member)

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "common/net/addr.h"
-#include "policy/load/scalar.h"
+#include "policy/load/read/scalar.h"
 #include "proxy/parent/config/config_in.h"
 
 struct row_identity {

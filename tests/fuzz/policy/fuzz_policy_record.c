@@ -1,6 +1,6 @@
 /* A record that is taken says what JSON says it says; and whatever it says, the rule proposed from it loads. */
 #include "common/json/json.h"
-#include "policy/cli/learn.h"
+#include "cli/policy/learn/learn.h"
 #include "policy/load/load.h"
 #include "tests/fuzz/fuzz.h"
 

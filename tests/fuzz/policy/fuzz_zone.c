@@ -1,5 +1,5 @@
 /* TZif data either gives offsets in order, of bounded number and size, or is refused in words. */
-#include "policy/load/zone.h"
+#include "policy/load/emit/zone.h"
 #include "tests/fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)

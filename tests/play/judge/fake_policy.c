@@ -5,8 +5,8 @@
 #include "policy/manifest.h"
 #include "policy/identity.h"
 #include "policy/limit.h"
-#include "policy/opens.h"
-#include "policy/unclear.h"
+#include "policy/next_change.h"
+#include "policy/ambiguity.h"
 #include "tests/play/judge/play.h"
 
 uint64_t play_spent_us;
@@ -283,11 +283,11 @@ size_t policy_allowed_here(const struct policy *p, const struct subject *s, cons
     return 1;
 }
 
-bool policy_opens(const struct policy *p, const struct subject *s, const struct request *r, const struct decision *d,
-                  uint64_t now_ms, struct arena *a, struct opening *out)
+bool policy_next_change(const struct policy *p, const struct subject *s, const struct request *r,
+                        const struct decision *d, uint64_t now_ms, struct arena *a, struct next_change *out)
 {
     struct span verdict, line;
-    *out = (struct opening){.hours = SPAN("mon-fri 09:00-17:00 UTC"), .at = SPAN("2026-11-23T09:00:00Z")};
+    *out = (struct next_change){.hours = SPAN("mon-fri 09:00-17:00 UTC"), .at = SPAN("2026-11-23T09:00:00Z")};
     if (d->rule.id.n == 0 || !line_of(p, d->rule.id, &verdict, &line))
         return false;
     uint64_t wait = number(line, "opens=", 0);
@@ -296,8 +296,9 @@ bool policy_opens(const struct policy *p, const struct subject *s, const struct 
     return wait > 0;
 }
 
-struct unclear policy_unclear(const struct policy *p, const struct subject *s, const struct request *r,
-                              const struct decision *d, uint64_t now_ms, struct arena *a)
+struct ambiguity policy_ambiguity(const struct policy *p, const struct subject *s, const struct request *r,
+                                  const struct decision *d, uint64_t now_ms, struct arena *a)
 {
-    return (struct unclear){"in-query", SPAN("secret"), SPAN("secret"), "ambiguous", SPAN("it may mean two things")};
+    return (struct ambiguity){"in-query", SPAN("secret"), SPAN("secret"), "ambiguous",
+                              SPAN("it may mean two things")};
 }

@@ -1,0 +1,12 @@
+/* What check found, for other tools; and what a code means. */
+#ifndef CLI_POLICY_CHECK_SARIF_H
+#define CLI_POLICY_CHECK_SARIF_H
+
+#include "cli/policy/policy_cli.h"
+
+/* SARIF 2.1.0; -1 when it is too long. */
+int print_sarif(const struct loaded *l) MUSTCHECK;
+/* What a code means and what to do: an exit code. */
+int print_code(const char *code);
+
+#endif

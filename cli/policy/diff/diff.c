@@ -1,0 +1,307 @@
+/* countersign policy diff OLD NEW: the hosts there are, and what is to be asked of each. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "cli/policy/diff/diff_parts.h"
+
+enum { HOSTS_MAX = 100 * 1000, SPACE_MEMORY = 512 * 1024 * 1024 };
+
+struct hosts {
+    struct span *v;
+    size_t n, max;
+};
+
+/* ---- the hosts ---- */
+
+static void add_host(struct diff *d, struct hosts *h, struct span before, struct span text)
+{
+    if (text.n == 0 || before.n + text.n > 253)
+        return;
+    if (h->n == h->max) {
+        size_t max = h->max ? 2 * h->max : 256;
+        struct span *v = max <= HOSTS_MAX ? reallocarray(h->v, max, sizeof(*v)) : NULL;
+        d->failed |= v == NULL;
+        if (v == NULL)
+            return;
+        h->v = v;
+        h->max = max;
+    }
+    uint8_t *dst = arena_alloc(&d->a, before.n + text.n);
+    d->failed |= dst == NULL;
+    if (dst == NULL)
+        return;
+    memcpy(dst, before.p, before.n);
+    memcpy(dst + before.n, text.p, text.n);
+    h->v[h->n++] = span_of(dst, before.n + text.n);
+}
+
+/* A name, and for a wildcard's suffix itself, one label before it, and two. */
+static void add_hosts(struct diff *d, struct hosts *h, const struct policy *p)
+{
+    add_host(d, h, SPAN(""), SPAN("unnamed.example"));
+    for (uint32_t i = 0; i < p->n[IMG_HOST]; i++) {
+        const struct img_host *r = img_at(p, IMG_HOST, i);
+        add_host(d, h, SPAN(""), img_span(p, r->text));
+        if (r->kind != HOST_EXACT) {
+            add_host(d, h, SPAN("x7."), img_span(p, r->text));
+            add_host(d, h, SPAN("y7.x7."), img_span(p, r->text));
+        }
+    }
+    for (uint32_t i = 0; i < p->n[IMG_PLACE]; i++)
+        add_host(d, h, SPAN(""), img_span(p, ((const struct img_place *)img_at(p, IMG_PLACE, i))->host));
+    for (uint32_t i = 0; i < p->n[IMG_UPSTREAM]; i++)
+        add_host(d, h, SPAN(""), img_span(p, ((const struct img_upstream *)img_at(p, IMG_UPSTREAM, i))->host));
+    for (uint32_t i = 0; i < p->n[IMG_RESOURCE]; i++)
+        add_host(d, h, SPAN(""), img_span(p, ((const struct img_resource *)img_at(p, IMG_RESOURCE, i))->host));
+}
+
+static int by_text(const void *a, const void *b)
+{
+    const struct span *x = a, *y = b;
+    size_t n = x->n < y->n ? x->n : y->n;
+    int c = n ? memcmp(x->p, y->p, n) : 0;
+    return c ? c : (x->n > y->n) - (x->n < y->n);
+}
+
+/* ---- the rules about one ---- */
+
+static int by_id(const struct policy *p, uint32_t i, const struct policy *q, uint32_t k)
+{
+    struct span a = img_span(p, ((const struct img_rule *)img_at(p, IMG_RULE, i))->id);
+    struct span b = img_span(q, ((const struct img_rule *)img_at(q, IMG_RULE, k))->id);
+    return by_text(&a, &b);
+}
+
+/* For each rule, whether the other policy has the very same; rules are in order of their ids. */
+static bool *rules_that_differ(const struct diff *d, unsigned side)
+{
+    const struct policy *p = d->p[side], *q = d->p[1 - side];
+    bool *v = calloc(p->n[IMG_RULE] + 1, sizeof(*v));
+    uint32_t k = 0;
+    for (uint32_t i = 0; v && i < p->n[IMG_RULE]; i++) {
+        while (k < q->n[IMG_RULE] && by_id(p, i, q, k) > 0)
+            k++;
+        v[i] = k == q->n[IMG_RULE] || by_id(p, i, q, k) != 0 ||
+               !span_eq(d->rule_text[side][i], d->rule_text[1 - side][k]);
+    }
+    return v;
+}
+
+static bool is_about(const struct policy *p, uint32_t rule, struct span host)
+{
+    const struct img_rule *r = img_at(p, IMG_RULE, rule);
+    const struct img_match *m = img_at(p, IMG_MATCH, r->match.first);
+    return host_record_fits(p, m->hosts, host);
+}
+
+static int find_sites(struct space *s, bool *const differs[2])
+{
+    size_t max = s->p[OLD]->n[IMG_RULE] + s->p[NEW]->n[IMG_RULE];
+    unsigned bit = 0;
+    s->site = arena_alloc(s->a, (max + 1) * sizeof(*s->site));
+    if (s->site == NULL)
+        return -1;
+    for (unsigned v = OLD; v <= NEW; v++)
+        for (uint32_t i = 0; i < s->p[v]->n[IMG_RULE]; i++) {
+            if (!is_about(s->p[v], i, s->host))
+                continue;
+            const struct img_rule *r = img_at(s->p[v], IMG_RULE, i);
+            struct site *to = &s->site[s->nsites++];
+            *to = (struct site){.p = s->p[v], .rule = r, .match = img_at(s->p[v], IMG_MATCH, r->match.first)};
+            if (differs[v][i])
+                to->mask = UINT64_C(1) << bit++ % 64;
+        }
+    return 0;
+}
+
+/* Rules that fit nothing which a rule that differs may fit do not matter: their questions need no answer. */
+static void keep_sites(struct space *s)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < s->nsites; i++) {
+        bool kept = true;
+        for (size_t k = 0; k < DIM_MASKED && kept; k++) {
+            kept = false;
+            for (size_t j = 0; j < 2 * s->dim[k].n && !kept; j++) {
+                const struct option *o = &s->dim[k].v[j / 2];
+                kept = o->mask[j % 2] && option_may_fit(s, &s->site[i], &s->dim[k], o, j % 2);
+            }
+        }
+        s->site[i].kept = kept;
+        if (kept)
+            s->site[n++] = s->site[i];
+    }
+    s->nsites = n;
+}
+
+static void unread(struct diff *d, struct span host, const char *why, uint64_t n)
+{
+    char text[600];
+    if (d->nunread == d->max_unread) {
+        size_t max = d->max_unread ? 2 * d->max_unread : 16;
+        struct span *v = reallocarray(d->unread, max, sizeof(*v));
+        d->failed |= v == NULL;
+        if (v == NULL)
+            return;
+        d->unread = v;
+        d->max_unread = max;
+    }
+    int len = n ? snprintf(text, sizeof(text), "%.*s (%llu combinations)", SPAN_FMT(host), (unsigned long long)n)
+                : snprintf(text, sizeof(text), "%.*s (too many different %s)", SPAN_FMT(host), why);
+    struct span copy = arena_copy(&d->a, span_of(text, len < 0 ? 0 : (size_t)len));
+    d->failed |= copy.p == NULL;
+    d->unread[d->nunread++] = copy;
+}
+
+static void analyse(struct diff *d, struct space *s)
+{
+    uint64_t n = 0;
+    if (space_masked(s) == 0) {
+        keep_sites(s);
+        if (space_masked(s) == 0 && space_asked(s) == 0 && space_bodies(s) == 0 &&
+            (n = space_size(s)) <= DIFF_BUDGET) {
+            space_judge(s, d);
+            return;
+        }
+    }
+    unread(d, s->host, s->why ? s->why : "requests", n);
+}
+
+static void look_at(struct diff *d, struct span host, bool *const differs[2])
+{
+    struct arena a;
+    bool concerned = false;
+    arena_init(&a, SPACE_MEMORY);
+    struct space s = {.p = {d->p[OLD], d->p[NEW]}, .host = host, .a = &a, .now_ms = d->now_ms};
+    struct span was = diff_around(d->p[OLD], host, &a), is = diff_around(d->p[NEW], host, &a);
+    s.all = !span_eq(was, is);
+    if (find_sites(&s, differs) != 0)
+        d->failed = true;
+    for (size_t i = 0; i < s.nsites; i++)
+        concerned |= s.site[i].mask != 0;
+    if (!d->failed && (concerned || s.all)) {
+        d->hosts++;
+        analyse(d, &s);
+    }
+    arena_free(&a);
+}
+
+static bool any_differs(const struct diff *d, bool *const differs[2], struct span host)
+{
+    for (unsigned v = OLD; v <= NEW; v++)
+        for (uint32_t i = 0; i < d->p[v]->n[IMG_RULE]; i++)
+            if (differs[v][i] && is_about(d->p[v], i, host))
+                return true;
+    return false;
+}
+
+static void look_at_all(struct diff *d)
+{
+    struct hosts h = {0};
+    bool *differs[2] = {NULL, NULL};
+    for (unsigned v = OLD; v <= NEW; v++) {
+        d->rule_text[v] = diff_rule_texts(d->p[v], &d->a);
+        add_hosts(d, &h, d->p[v]);
+    }
+    d->failed |= d->rule_text[OLD] == NULL || d->rule_text[NEW] == NULL;
+    for (unsigned v = OLD; v <= NEW && !d->failed; v++) {
+        differs[v] = rules_that_differ(d, v);
+        d->failed |= differs[v] == NULL;
+    }
+    if (!d->failed)
+        qsort(h.v, h.n, sizeof(*h.v), by_text);
+    struct arena a;
+    arena_init(&a, DIFF_MEMORY);
+    for (size_t i = 0; i < h.n && !d->failed; i++) {
+        if (i && span_eq(h.v[i], h.v[i - 1]))
+            continue;
+        /* Where neither rules nor what is around them differ, nothing can. */
+        arena_free(&a);
+        bool around = !span_eq(diff_around(d->p[OLD], h.v[i], &a), diff_around(d->p[NEW], h.v[i], &a));
+        if (around || any_differs(d, differs, h.v[i]))
+            look_at(d, h.v[i], differs);
+    }
+    arena_free(&a);
+    free(differs[OLD]);
+    free(differs[NEW]);
+    free(h.v);
+}
+
+/* ---- the verb ---- */
+
+static int usage(const char *why)
+{
+    fprintf(stderr, "countersign policy diff: %s\n", why);
+    return POLICY_SHOW_USAGE;
+}
+
+static const char *read_args(const struct policy_args *a, struct diff_args *out)
+{
+    size_t cut = a->dashes == 1 ? a->dash : a->nwords == 2 ? 1 : 0;
+    *out = (struct diff_args){.a = a, .witness = a->witness};
+    if (cut == 0 || cut >= a->nwords)
+        return "needs an old and a new policy";
+    out->paths[OLD] = a->words;
+    out->npaths[OLD] = cut;
+    out->paths[NEW] = a->words + cut;
+    out->npaths[NEW] = a->nwords - cut;
+    out->floors[OLD] = a->old_floors ? a->old_floors : a->floors;
+    out->floors[NEW] = a->new_floors ? a->new_floors : a->floors;
+    if (a->fail_on && strcmp(a->fail_on, "widened") != 0 && strcmp(a->fail_on, "any") != 0 &&
+        strcmp(a->fail_on, "never") != 0)
+        return "--fail-on is widened, any or never";
+    return NULL;
+}
+
+static int exit_of(const struct diff *d, const char *fail_on)
+{
+    bool any = false, widened = d->nunread > 0;
+    for (size_t i = 0; i < d->nentries; i++) {
+        any |= d->entry[i].kind != DIFF_NOTE;
+        widened |= d->entry[i].kind >= DIFF_CHANGED;
+    }
+    if (fail_on && strcmp(fail_on, "never") == 0)
+        return EXIT_POLICY_OK;
+    return widened || (any && fail_on && strcmp(fail_on, "any") == 0) ? EXIT_POLICY_RUNTIME : EXIT_POLICY_OK;
+}
+
+int policy_cli_diff(const struct policy_args *a)
+{
+    struct diff d = {.now_ms = (uint64_t)time(NULL) * 1000};
+    struct diff_args args;
+    int rc = EXIT_POLICY_INVALID;
+    const char *why = read_args(a, &args);
+    if (why)
+        return usage(why);
+    arena_init(&d.a, DIFF_MEMORY);
+    for (unsigned v = OLD; v <= NEW; v++) {
+        if (loaded_open_signed(&d.side[v], args.paths[v], args.npaths[v], args.floors[v], a->packs, a->signers) !=
+            0) {
+            print_problems(&d.side[v], a->json);
+            goto out;
+        }
+        d.p[v] = d.side[v].p;
+    }
+    look_at_all(&d);
+    diff_drop_overrides(&d);
+    if (!d.failed)
+        diff_lists(&d);
+    rc = EXIT_POLICY_RUNTIME;
+    if (d.failed || (args.witness && diff_witness_files(&d, &args) != 0)) {
+        fprintf(stderr, "countersign policy diff: %s\n",
+                d.failed ? "no memory for the whole of it: compare smaller policies" : "cannot write to --witness");
+        goto out;
+    }
+    if (!a->json)
+        diff_print(&d, &args);
+    else if (diff_json(&d, &args) != 0)
+        goto out;
+    rc = exit_of(&d, a->fail_on);
+out:
+    loaded_close(&d.side[OLD]);
+    loaded_close(&d.side[NEW]);
+    free(d.unread);
+    arena_free(&d.a);
+    return rc;
+}

@@ -1,0 +1,439 @@
+/* Bodies: none, one that is not looked into, JSON and forms with a value for every answer, and pushes. */
+#include "cli/policy/diff/diff_parts.h"
+
+#include <stdio.h>
+
+#include "common/json/json.h"
+
+enum { FIELDS_MAX = 16, VALUES_MAX = 128, BODIES_MAX = 20000, TYPES_MAX = 32 };
+
+struct value { /* absent: text.p is NULL */
+    struct span text, second;
+};
+struct field {
+    struct span key;
+    struct patterns l;
+    uint64_t number[VALUES_MAX];
+    size_t nnumbers, nliterals;
+    struct span literal[VALUES_MAX]; /* of texts with a '*', which is no wildcard there */
+    struct value v[VALUES_MAX];
+    size_t n;
+};
+struct fields {
+    struct field v[FIELDS_MAX];
+    size_t n;
+    bool json;
+    struct span type[TYPES_MAX]; /* in which such a body may come */
+    size_t ntypes;
+};
+
+static struct field *field_of(struct fields *f, struct span key)
+{
+    for (size_t i = 0; i < f->n; i++)
+        if (span_eq(f->v[i].key, key))
+            return &f->v[i];
+    if (f->n == FIELDS_MAX)
+        return NULL;
+    f->v[f->n] = (struct field){.key = key};
+    return &f->v[f->n++];
+}
+
+static int add_cond(struct space *s, struct fields *f, const struct policy *p, const struct img_cond *c)
+{
+    struct field *to = field_of(f, img_span(p, c->key));
+    int rc = to ? patterns_add_globs(s, &to->l, p, c->globs) : -1;
+    for (uint32_t i = 0; rc == 0 && i < c->texts.n; i++) {
+        struct span text = img_span(p, *(const struct img_str *)img_at(p, IMG_STR, c->texts.first + i));
+        if (span_index(text, '*') == text.n)
+            rc = patterns_add(s, &to->l, text, false) | patterns_add(s, &to->l, text, true);
+        else if (to->nliterals < VALUES_MAX)
+            to->literal[to->nliterals++] = text;
+        else
+            rc = -1;
+    }
+    if (rc == 0 && (c->op == COND_AT_MOST || c->op == COND_AT_LEAST)) {
+        if (to->nnumbers == VALUES_MAX)
+            return -1;
+        to->number[to->nnumbers++] = c->number;
+    }
+    return rc;
+}
+
+/* What a limit adds up is asked of a body, too. */
+static int add_counted(struct space *s, struct fields *of, const struct site *r)
+{
+    int rc = 0;
+    for (uint32_t i = 0; i < r->rule->limits.n && rc == 0; i++) {
+        const struct img_limit *l = img_at(r->p, IMG_LIMIT, r->rule->limits.first + i);
+        if (l->measure == LIMIT_REQUESTS)
+            continue;
+        struct field *to = field_of(&of[l->measure == LIMIT_JSON ? COND_JSON : COND_FORM], img_span(r->p, l->key));
+        if (to == NULL || to->nnumbers + 2 > VALUES_MAX)
+            return -1;
+        to->number[to->nnumbers++] = l->max;
+        to->number[to->nnumbers++] = 0;
+        rc = patterns_add(s, &to->l, SPAN("*"), false);
+    }
+    return rc;
+}
+
+static int add_value(struct field *f, struct span text, struct span second)
+{
+    for (size_t i = 0; i < f->n; i++)
+        if (f->v[i].text.p && text.p && span_eq(f->v[i].text, text) && span_eq(f->v[i].second, second))
+            return 0;
+    if (f->n == VALUES_MAX)
+        return -1;
+    f->v[f->n++] = (struct value){text, second};
+    return 0;
+}
+
+static void put_form(struct dynbuf *b, struct span text)
+{
+    for (size_t i = 0; i < text.n; i++) {
+        uint8_t c = text.p[i], low = c | 0x20;
+        bool plain = (low >= 'a' && low <= 'z') || (c >= '0' && c <= '9') || span_index(SPAN("-._~"), c) < 4;
+        (void)dynbuf_addf(b, plain ? "%c" : "%%%02X", c);
+    }
+}
+
+static struct span spell(struct space *s, struct span text, bool json)
+{
+    struct dynbuf b;
+    struct jsonw w;
+    dynbuf_init(&b, 1 << 20);
+    jsonw_begin(&w, &b);
+    if (json)
+        jsonw_string(&w, text);
+    if (!json)
+        put_form(&b, text);
+    struct span out = b.n ? arena_copy(s->a, dynbuf_span(&b)) : SPAN("");
+    dynbuf_free(&b);
+    return out;
+}
+
+static bool is_word_of_json(struct span s)
+{
+    uint64_t n;
+    return span_u64(s, UINT64_C(1) << 53, &n) == 0 || span_eq(s, SPAN("true")) || span_eq(s, SPAN("false")) ||
+           span_eq(s, SPAN("null"));
+}
+
+/* ---- documents ---- */
+
+struct put { /* a pointer's rest, and what stands there */
+    struct span rest, text;
+};
+
+static struct span token_of(struct span pointer)
+{
+    return span_first(span_from(pointer, 1), span_index(span_from(pointer, 1), '/'));
+}
+
+static void write_key(struct jsonw *w, struct span token)
+{
+    char key[512];
+    size_t n = 0;
+    for (size_t i = 0; i < token.n && n + 1 < sizeof(key); i++) {
+        uint8_t c = token.p[i];
+        if (c == '~' && i + 1 < token.n)
+            c = token.p[++i] == '0' ? '~' : '/';
+        key[n++] = (char)c;
+    }
+    key[n] = 0;
+    jsonw_key(w, key);
+}
+
+/* -1: two of them cannot stand in one document. */
+static int write_json(struct jsonw *w, const struct put *v, size_t n, unsigned depth)
+{
+    struct put inner[FIELDS_MAX];
+    bool done[FIELDS_MAX] = {false};
+    int rc = 0;
+    for (size_t i = 0; i < n; i++)
+        if (v[i].rest.n == 0) {
+            if (n == 1)
+                jsonw_raw(w, v[i].text);
+            return n == 1 ? 0 : -1;
+        }
+    if (depth > JSON_DEPTH_MAX / 2)
+        return -1;
+    jsonw_object(w);
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        struct span token = token_of(v[i].rest);
+        size_t m = 0;
+        for (size_t k = i; k < n && !done[i]; k++)
+            if (span_eq(token_of(v[k].rest), token)) {
+                inner[m++] = (struct put){span_from(v[k].rest, token.n + 1), v[k].text};
+                done[k] = k != i || done[k];
+            }
+        if (m == 0)
+            continue;
+        write_key(w, token);
+        rc = write_json(w, inner, m, depth + 1);
+    }
+    jsonw_end_object(w);
+    return rc;
+}
+
+static int write_body(struct dynbuf *b, const struct field *f, size_t nfields, const size_t *at, bool json)
+{
+    struct put put[FIELDS_MAX];
+    struct jsonw w;
+    size_t n = 0;
+    for (size_t i = 0; i < nfields; i++) {
+        const struct value *v = &f[i].v[at[i]];
+        if (v->text.p && json)
+            put[n++] = (struct put){f[i].key, v->text};
+        for (unsigned k = 0; k < 2 && v->text.p && !json; k++) {
+            if (k && v->second.p == NULL)
+                break;
+            if (b->n)
+                (void)dynbuf_add_byte(b, '&');
+            put_form(b, f[i].key);
+            (void)dynbuf_add_byte(b, '=');
+            (void)dynbuf_add(b, k ? v->second : v->text);
+        }
+    }
+    jsonw_begin(&w, b);
+    return json ? write_json(&w, put, n, 0) : 0;
+}
+
+/* ---- values ---- */
+
+/* A body of this one value, if it is answered as none before. */
+static int add_new(struct space *s, const struct fields *of, struct field *f, struct signs *l, struct value v)
+{
+    struct field one = {.key = f->key, .v = {v}, .n = 1};
+    struct http_field type = {SPAN("Content-Type"), of->type[0]};
+    struct request r = {.scheme = SPAN("https"),
+                        .host = s->host,
+                        .port = 443,
+                        .method = SPAN("POST"),
+                        .path = SPAN("/"),
+                        .fields = &type,
+                        .nfields = 1,
+                        .has_body = true,
+                        .body_complete = true};
+    struct dynbuf b;
+    dynbuf_init(&b, 1 << 20);
+    int rc = write_body(&b, &one, 1, (size_t[]){0}, of->json);
+    r.body = dynbuf_span(&b);
+    rc = rc == 0 && dynbuf_ok(&b) ? signs_add(s, l, &r) : -1;
+    dynbuf_free(&b);
+    return rc == 1 ? add_value(f, v.text, v.second) : rc;
+}
+
+static int add_numbers(struct space *s, const struct fields *of, struct field *f, struct signs *l)
+{
+    char text[32];
+    int rc = 0;
+    for (size_t i = 0; i < f->nnumbers && rc == 0; i++)
+        for (int step = -1; step <= 1 && rc == 0; step++) {
+            int n = snprintf(text, sizeof(text), "%lld", (long long)f->number[i] + step);
+            struct span copy = arena_copy(s->a, span_of(text, (size_t)n));
+            rc = copy.p ? add_new(s, of, f, l, (struct value){copy, SPAN_NONE}) : -1;
+        }
+    if (rc == 0 && f->nnumbers)
+        rc = add_new(s, of, f, l, (struct value){SPAN("1.5"), SPAN_NONE});
+    return rc == 0 && f->nnumbers ? add_new(s, of, f, l, (struct value){SPAN("-1"), SPAN_NONE}) : rc;
+}
+
+static int add_spelt(struct space *s, const struct fields *of, struct field *f, struct signs *l, struct span text)
+{
+    struct span spelt = spell(s, text, of->json);
+    int rc = spelt.p ? add_new(s, of, f, l, (struct value){spelt, SPAN_NONE}) : -1;
+    if (rc == 0 && of->json && is_word_of_json(text))
+        rc = add_new(s, of, f, l, (struct value){text, SPAN_NONE});
+    return rc;
+}
+
+/* Given twice: an allow wants both to fit, a deny one. */
+static int add_twice(struct space *s, const struct fields *of, struct field *f, struct signs *l)
+{
+    int rc = 0;
+    for (size_t i = 1, n = f->n; i < n && rc == 0; i++)
+        for (size_t k = 1; k <= i && rc == 0; k++)
+            rc = add_new(s, of, f, l, (struct value){f->v[i].text, f->v[k].text});
+    return rc;
+}
+
+static int find_values(struct space *s, const struct fields *of, struct field *f)
+{
+    struct signs l = {0};
+    struct minterms found;
+    int rc = add_value(f, SPAN_NONE, SPAN_NONE);
+    if (rc != 0 || minterms_find(f->l.v, f->l.n, MINTERM_TEXT, s->a, &found) != 0)
+        return -1;
+    for (size_t i = 0; i < found.n && rc == 0; i++)
+        rc = add_spelt(s, of, f, &l, found.v[i].text);
+    for (size_t i = 0; i < f->nliterals && rc == 0; i++)
+        rc = add_spelt(s, of, f, &l, f->literal[i]);
+    rc = rc == 0 ? add_numbers(s, of, f, &l) : rc;
+    if (rc == 0 && of->json)
+        rc = add_new(s, of, f, &l, (struct value){SPAN("{}"), SPAN_NONE});
+    return rc == 0 && !of->json ? add_twice(s, of, f, &l) : rc;
+}
+
+static int add_body(struct space *s, struct dim *d, const struct fields *f, struct span text)
+{
+    int rc = 0;
+    for (size_t i = 0; i < f->ntypes && rc == 0; i++)
+        rc = dim_add(s, d, (struct option){.body = true, .text = text, .second = f->type[i]}) ? 0 : -1;
+    return rc;
+}
+
+static int add_bodies(struct space *s, struct dim *d, struct fields *f)
+{
+    size_t total = f->ntypes, at[FIELDS_MAX];
+    struct dynbuf b;
+    int rc = 0;
+    for (size_t i = 0; i < f->n; i++) {
+        if (find_values(s, f, &f->v[i]) != 0)
+            return -1;
+        total *= f->v[i].n;
+        if (total > BODIES_MAX)
+            return -1;
+    }
+    total /= f->ntypes;
+    dynbuf_init(&b, 4 << 20);
+    for (size_t number = 0; number < total && rc == 0 && (f->n || f->ntypes > 1); number++) {
+        size_t rest = number;
+        for (size_t i = 0; i < f->n; i++) {
+            at[i] = rest % f->v[i].n;
+            rest /= f->v[i].n;
+        }
+        dynbuf_reset(&b);
+        if (write_body(&b, f->v, f->n, at, f->json) != 0)
+            continue;
+        struct span text = b.n ? arena_copy(s->a, dynbuf_span(&b)) : SPAN("");
+        rc = dynbuf_ok(&b) && text.p ? add_body(s, d, f, text) : -1;
+    }
+    dynbuf_free(&b);
+    return rc;
+}
+
+/* ---- other types, and pushes ---- */
+
+static int add_type(struct space *s, struct dim *d, struct span type)
+{
+    for (size_t i = 0; i < d->n; i++)
+        if (d->v[i].body && span_ieq(d->v[i].second, type))
+            return 0;
+    return dim_add(s, d, (struct option){.body = true, .text = SPAN("x"), .second = type}) ? 0 : -1;
+}
+
+static int add_pack_types(struct space *s, struct dim *d, const struct policy *p, bool *push)
+{
+    int rc = 0;
+    for (uint32_t i = 0; i < p->n[IMG_PACK]; i++) {
+        const struct img_pack *k = img_at(p, IMG_PACK, i);
+        for (uint32_t j = 0; host_record_fits(p, k->hosts, s->host) && j < k->ops.n; j++) {
+            const struct img_op *o = img_at(p, IMG_OP, k->ops.first + j);
+            rc |= o->content_type.n ? add_type(s, d, img_span(p, o->content_type)) : 0;
+            *push |= o->body == BODY_GIT_RECEIVE_PACK;
+        }
+    }
+    return rc;
+}
+
+#define ZERO_ID "0000000000000000000000000000000000000000"
+#define A_ID    "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+#define B_ID    "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
+
+static int add_pushes(struct space *s, struct dim *d)
+{
+    static const struct span ids[][2] = {
+        {SPAN(ZERO_ID), SPAN(A_ID)}, {SPAN(A_ID), SPAN(B_ID)}, {SPAN(A_ID), SPAN(ZERO_ID)}};
+    struct patterns l = {0};
+    struct minterms found;
+    const struct img_match *m;
+    int rc = patterns_add(s, &l, SPAN("refs/*/*/**"), false);
+    for (size_t i = 0; i < s->nsites; i++)
+        for (uint32_t n = 0; s->site[i].kept && site_match(&s->site[i], n, &m); n++)
+            rc |= patterns_add_globs(s, &l, s->site[i].p, m->git_refs);
+    if (rc != 0 || minterms_find(l.v, l.n, MINTERM_REF, s->a, &found) != 0)
+        return -1;
+    for (size_t i = 0; i < found.n; i++)
+        for (size_t k = 0; k < 3 && minterm_fits(&found.v[i], 0); k++) {
+            struct option o = {.body = true, .ref = true, .push = {found.v[i].text, ids[k][0], ids[k][1]}};
+            if (asked_refs(s->a, &o.push, 1, &o.text) != 0 || dim_add(s, d, o) == NULL)
+                return -1;
+        }
+    return 0;
+}
+
+static int take_type(struct space *s, struct dim *d, struct fields *of, const struct minterm *m)
+{
+    struct fields *f = minterm_fits(m, 2) ? &of[COND_FORM] : &of[COND_JSON];
+    if (!minterm_fits(m, 0) && !minterm_fits(m, 1) && !minterm_fits(m, 2))
+        return add_type(s, d, m->text) || !dim_add(s, d, (struct option){.second = m->text}) ? -1 : 0;
+    if (f->ntypes == TYPES_MAX)
+        return -1;
+    if (!span_ieq(m->text, f->type[0]))
+        f->type[f->ntypes++] = m->text;
+    return dim_add(s, d, (struct option){.second = m->text}) ? 0 : -1;
+}
+
+/* Where rules ask for the type: one of every class of types, with a body and without; and a body without a type. What
+ * is looked into is asked of types, too. */
+static int add_types_of_rules(struct space *s, struct dim *d, struct fields *of)
+{
+    struct patterns l = {0};
+    struct minterms found;
+    const struct img_match *m;
+    int rc = patterns_add(s, &l, SPAN("application/json"), true) | patterns_add(s, &l, SPAN("*/*+json"), true) |
+             patterns_add(s, &l, SPAN("application/x-www-form-urlencoded"), true);
+    size_t own = l.n;
+    for (size_t i = 0; i < s->nsites; i++)
+        for (uint32_t n = 0; s->site[i].kept && site_match(&s->site[i], n, &m); n++)
+            for (uint32_t k = 0; k < m->header.n; k++) {
+                const struct img_pair *v = img_at(s->site[i].p, IMG_PAIR, m->header.first + k);
+                if (span_ieq(img_span(s->site[i].p, v->key), SPAN("content-type")))
+                    rc |= patterns_add_globs(s, &l, s->site[i].p, v->values);
+            }
+    if (rc != 0 || l.n == own)
+        return rc;
+    if (minterms_find(l.v, l.n, MINTERM_NAME, s->a, &found) != 0)
+        return -1;
+    for (size_t i = 0; i < found.n && rc == 0; i++)
+        rc = take_type(s, d, of, &found.v[i]);
+    return rc == 0 && dim_add(s, d, (struct option){.body = true, .text = SPAN("x")}) ? 0 : -1;
+}
+
+static int add_conds(struct space *s, struct fields *of)
+{
+    const struct img_match *m;
+    int rc = 0;
+    for (size_t i = 0; i < s->nsites; i++)
+        for (uint32_t n = 0; s->site[i].kept && site_match(&s->site[i], n, &m); n++)
+            for (uint32_t k = 0; k < m->body.n; k++) {
+                const struct img_cond *c = img_at(s->site[i].p, IMG_COND, m->body.first + k);
+                rc |= add_cond(s, &of[c->kind], s->site[i].p, c);
+            }
+    for (size_t i = 0; i < s->nsites; i++)
+        rc |= s->site[i].kept ? add_counted(s, of, &s->site[i]) : 0;
+    return rc;
+}
+
+int space_bodies(struct space *s)
+{
+    struct fields *of = arena_alloc(s->a, COND_KINDS * sizeof(*of));
+    struct dim *d = space_dim(s, DIM_BODY, SPAN_NONE);
+    bool push = false;
+    s->why = "bodies";
+    if (of) {
+        of[COND_JSON] = (struct fields){.json = true, .type = {SPAN("application/json")}, .ntypes = 1};
+        of[COND_FORM] = (struct fields){.type = {SPAN("application/x-www-form-urlencoded")}, .ntypes = 1};
+    }
+    if (of == NULL || d == NULL || dim_add(s, d, (struct option){0}) == NULL ||
+        add_type(s, d, SPAN("application/octet-stream")) != 0 || add_pack_types(s, d, s->p[OLD], &push) != 0 ||
+        add_pack_types(s, d, s->p[NEW], &push) != 0 || add_types_of_rules(s, d, of) != 0)
+        return -1;
+    if (push && add_pushes(s, d) != 0)
+        return -1;
+    if (add_conds(s, of) != 0 || add_bodies(s, d, &of[COND_JSON]) != 0 || add_bodies(s, d, &of[COND_FORM]) != 0)
+        return -1;
+    s->why = NULL;
+    return 0;
+}

@@ -1,0 +1,363 @@
+/* Why it was so and what would change it, as text and as JSON. */
+#include <stdio.h>
+
+#include "common/json/json.h"
+#include "cli/policy/explain/explain.h"
+#include "cli/policy/show.h"
+#include "policy/next_change.h"
+#include "policy/ambiguity.h"
+
+enum { CHANGES_MAX = 8, TRIES_MAX = 6 };
+
+/* A change that was tried, and what came of it. */
+struct tried {
+    struct span words;
+    struct decision decision;
+};
+struct explained {
+    struct near_miss near[NEAR_MAX];
+    size_t n;
+    struct tried change[CHANGES_MAX];
+    size_t nchanges;
+    struct ambiguity why;
+    struct credential credential; /* name empty: none */
+    struct span place;            /* of its only: */
+    int entry;
+    struct span operators;
+    struct next_change opening; /* at empty: the clock alone changes nothing */
+};
+
+static bool told_already(const struct explained *x, struct span words)
+{
+    for (size_t i = 0; i < x->nchanges; i++)
+        if (span_eq(x->change[i].words, words))
+            return true;
+    return false;
+}
+
+static int looseness(const struct decision *d)
+{
+    return d->need_body ? 0 : (int)d->verdict;
+}
+
+/* For each near miss the first change of it with which another verdict comes out. */
+static void try_changes(const struct loaded *l, struct asked *q, struct explained *x)
+{
+    struct change *c = arena_alloc(&q->a, x->n * sizeof(*c));
+    struct decision d;
+    for (size_t i = 0; c && i < x->n && x->nchanges < CHANGES_MAX; i++)
+        for (unsigned nth = 0;
+             nth < TRIES_MAX && policy_change(l->p, &q->subject, &q->request, &x->near[i], nth, &q->a, &c[i]);
+             nth++) {
+            judge_asked(l->p, &c[i].subject, &c[i].request, q->now_ms, &q->a, &d);
+            if (looseness(&d) == looseness(&q->decision) || !span_eq(d.rule.id, x->near[i].id))
+                continue;
+            if (!told_already(x, c[i].words))
+                x->change[x->nchanges++] = (struct tried){c[i].words, d};
+            break;
+        }
+}
+
+static struct explained *explained_of(const struct loaded *l, struct asked *q)
+{
+    const struct decision *d = &q->decision;
+    struct explained *x = arena_alloc(&q->a, sizeof(*x));
+    bool elsewhere = strcmp(d->code, "credential-not-for-here") == 0 || strcmp(d->code, "credential-cleartext") == 0;
+    int credential = elsewhere ? policy_rule_credential(l->p, d->rule.id) : d->credential;
+    if (x == NULL)
+        return NULL;
+    x->why = policy_ambiguity(l->p, &q->subject, &q->request, d, q->now_ms, &q->a);
+    x->entry = -1;
+    if (credential >= 0 && policy_credential(l->p, (size_t)credential, &x->credential))
+        x->entry = policy_only_entry(l->p, (size_t)credential, &q->request, &q->a, &x->place);
+    x->operators = policy_operators(l->p, d->approve_by, &q->a);
+    x->n = policy_near_misses(l->p, &q->subject, &q->request, d, q->now_ms, &q->a, x->near);
+    for (size_t i = 0; i < x->n && q->recorded; i++)
+        if (x->near[i].miss == MISS_HEADER) {
+            x->near[i].open = true;
+            x->near[i].words = SPAN("the fields of the request are not recorded, and the rule asks about one");
+        }
+    try_changes(l, q, x);
+    if (!policy_next_change(l->p, &q->subject, &q->request, d, q->now_ms, &q->a, &x->opening))
+        x->opening.at = SPAN_NONE;
+    return x;
+}
+
+static void line_of(const char *indent, const char *word, struct span s)
+{
+    if (s.n == 0)
+        return;
+    printf("%s  %s ", indent, word);
+    show_text(s);
+    putchar('\n');
+}
+
+static void print_credential(const struct explained *x, const struct decision *d, const char *indent)
+{
+    if (x->credential.name.n == 0)
+        return;
+    printf("%s  credential ", indent);
+    show_text(x->credential.name);
+    if (d->credential < 0) {
+        printf(" may not go there: its only: names ");
+        show_text(x->place);
+        putchar('\n');
+        return;
+    }
+    printf(x->credential.certificate ? " -> client certificate" : " -> header ");
+    show_text(x->credential.header);
+    printf(" (inside only[%d]: ", x->entry);
+    show_text(x->place);
+    printf(")\n");
+}
+
+void print_span_of_time(uint64_t ms)
+{
+    static const struct {
+        uint64_t ms;
+        const char *name;
+    } units[] = {{86400000, "d"}, {3600000, "h"}, {60000, "m"}, {1000, "s"}, {1, "ms"}};
+    size_t i = 0;
+    while (ms % units[i].ms)
+        i++;
+    printf("%llu%s", (unsigned long long)(ms / units[i].ms), units[i].name);
+}
+
+static void print_approve(const struct explained *x, const struct decision *d, const char *indent)
+{
+    if (d->verdict != VERDICT_HOLD || d->need_body)
+        return;
+    printf("%s  approve: by ", indent);
+    show_text(d->approve_by.n ? d->approve_by : SPAN("any operator"));
+    if (x->operators.n) {
+        printf(" (");
+        show_text(x->operators);
+        putchar(')');
+    }
+    if (d->within_ms) {
+        printf(", within ");
+        print_span_of_time(d->within_ms);
+    }
+    printf("%s\n", d->reason_required ? ", with a reason" : "");
+}
+
+static void print_messages(const struct decision *d, const char *indent)
+{
+    static const char *const sends[] = {"nothing", "text", "binary", "text and binary"};
+    const struct ws_terms *t = &d->messages;
+    if (!d->upgrade || d->verdict == VERDICT_DENY)
+        return;
+    printf("%s  then the sandbox may send %s", indent, sends[t->send & 3]);
+    if (t->send)
+        printf(": %llu bytes a message, %llu in all, within %llu s", (unsigned long long)t->max,
+               (unsigned long long)t->total, (unsigned long long)(t->within_ms / 1000));
+    putchar('\n');
+}
+
+/* "HOLD  by rule write (policy.yaml:20) because limits" */
+static void print_verdict(const struct decision *d)
+{
+    static const char *const words[] = {"DENY ", "HOLD ", "ALLOW"};
+    fputs(d->need_body ? "needs the body to decide" : words[d->verdict], stdout);
+    if (d->rule.id.n) {
+        printf(" by %s ", strcmp(d->code, "floor") == 0 ? "floor" : "rule");
+        show_text(d->rule.id);
+        fputs(" (", stdout);
+        show_text(d->rule.file);
+        printf(":%u)", d->rule.line);
+    }
+    if (strcmp(d->code, "rule") != 0 && !d->need_body)
+        printf(" because %s", d->code);
+    putchar('\n');
+}
+
+static void print_open(const struct explained *x, const char *indent)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < x->n; i++) {
+        if (!x->near[i].open)
+            continue;
+        printf("%s%s", n ? ", " : indent, n ? "" : "  depends on what is not seen, in rules: ");
+        show_text(x->near[i].id);
+        n++;
+    }
+    fputs(n ? "\n" : "", stdout);
+}
+
+static void print_near(const struct explained *x, const char *indent)
+{
+    print_open(x, indent);
+    if (x->n)
+        printf("%s  near misses:\n", indent);
+    for (size_t i = 0; i < x->n; i++) {
+        const struct near_miss *m = &x->near[i];
+        printf("%s    ", indent);
+        show_text(m->id);
+        printf(" (%s, ", verdict_name(m->verdict));
+        show_text(m->file);
+        printf(":%u): ", m->line);
+        show_text(m->words);
+        putchar('\n');
+    }
+    if (x->nchanges || x->opening.at.n)
+        printf("%s  what would change it:\n", indent);
+    for (size_t i = 0; i < x->nchanges; i++) {
+        printf("%s    ", indent);
+        show_text(x->change[i].words);
+        printf(": ");
+        print_verdict(&x->change[i].decision);
+    }
+    if (x->opening.at.n) {
+        printf("%s    from %.*s on: ", indent, SPAN_FMT(x->opening.at));
+        print_verdict(&x->opening.decision);
+    }
+}
+
+void print_explain(const struct loaded *l, struct asked *q, const char *indent)
+{
+    const struct decision *d = &q->decision;
+    const struct explained *x = explained_of(l, q);
+    fputs(indent, stdout);
+    print_verdict(d);
+    if (x == NULL)
+        return;
+    printf("%s  op=", indent);
+    show_text(d->op.n ? d->op : SPAN("-"));
+    printf(" effect=%s resource=", effect_name(d->effect));
+    show_text(d->resource.n ? d->resource : SPAN("-"));
+    printf(" (pack ");
+    show_text(d->pack.n ? d->pack : SPAN("none"));
+    printf(")\n");
+    line_of(indent, "cause:", span_str(x->why.word));
+    line_of(indent, "why:", x->why.words);
+    line_of(indent, "a rule asks about", x->why.asked);
+    line_of(indent, "note:", span_str(q->note));
+    line_of(indent, "summary:", d->summary);
+    print_credential(x, d, indent);
+    print_approve(x, d, indent);
+    print_limits(l->p, q, indent);
+    print_messages(d, indent);
+    line_of(indent, "say:", d->say);
+    line_of(indent, "instead:", d->instead);
+    print_near(x, indent);
+}
+
+static void json_rule(struct jsonw *w, const struct rule_ref *r)
+{
+    jsonw_kv(w, "id", r->id);
+    jsonw_kv(w, "file", r->file);
+    jsonw_kv_u64(w, "line", r->line);
+}
+
+static void json_verdict(struct jsonw *w, const struct decision *d)
+{
+    jsonw_kv(w, "decide", span_str(verdict_name(d->verdict)));
+    jsonw_kv(w, "code", span_str(d->code));
+    jsonw_key(w, "need_body");
+    jsonw_bool(w, d->need_body);
+    if (d->rule.id.n == 0)
+        return;
+    jsonw_key(w, "rule");
+    jsonw_object(w);
+    json_rule(w, &d->rule);
+    jsonw_end_object(w);
+}
+
+static void json_near(struct jsonw *w, const struct explained *x)
+{
+    jsonw_key(w, "near_misses");
+    jsonw_array(w);
+    for (size_t i = 0; i < x->n; i++) {
+        const struct near_miss *m = &x->near[i];
+        jsonw_object(w);
+        json_rule(w, &(struct rule_ref){m->id, m->file, m->line});
+        jsonw_kv(w, "decide", span_str(verdict_name(m->verdict)));
+        jsonw_kv(w, "because", span_str(miss_name(m->miss)));
+        jsonw_key(w, "open");
+        jsonw_bool(w, m->open);
+        jsonw_kv(w, "words", m->words);
+        jsonw_end_object(w);
+    }
+    jsonw_end_array(w);
+    jsonw_key(w, "changes");
+    jsonw_array(w);
+    for (size_t i = 0; i < x->nchanges; i++) {
+        jsonw_object(w);
+        jsonw_kv(w, "change", x->change[i].words);
+        json_verdict(w, &x->change[i].decision);
+        jsonw_end_object(w);
+    }
+    jsonw_end_array(w);
+    if (x->opening.at.n == 0)
+        return;
+    jsonw_key(w, "opens");
+    jsonw_object(w);
+    jsonw_kv(w, "at", x->opening.at);
+    jsonw_kv(w, "hours", x->opening.hours);
+    json_verdict(w, &x->opening.decision);
+    jsonw_end_object(w);
+}
+
+static void json_messages(struct jsonw *w, const struct ws_terms *t)
+{
+    jsonw_key(w, "messages");
+    jsonw_object(w);
+    jsonw_key(w, "text");
+    jsonw_bool(w, t->send & WS_SENDS_TEXT);
+    jsonw_key(w, "binary");
+    jsonw_bool(w, t->send & WS_SENDS_BINARY);
+    jsonw_kv_u64(w, "max", t->max);
+    jsonw_kv_u64(w, "total", t->total);
+    jsonw_kv_u64(w, "within_ms", t->within_ms);
+    jsonw_end_object(w);
+}
+
+static void json_terms(struct jsonw *w, const struct explained *x, const struct decision *d)
+{
+    if (x->credential.name.n && d->credential >= 0) {
+        jsonw_kv(w, "credential", x->credential.name);
+        jsonw_kv(w, "slot", x->credential.certificate ? SPAN("client certificate") : x->credential.header);
+        jsonw_kv_u64(w, "only_entry", (uint64_t)(x->entry < 0 ? 0 : x->entry));
+    }
+    if (x->credential.name.n)
+        jsonw_kv(w, "only", x->place);
+    if (d->verdict == VERDICT_HOLD) {
+        jsonw_kv(w, "approve_by", d->approve_by);
+        jsonw_kv(w, "operators", x->operators);
+        jsonw_kv_u64(w, "within_ms", d->within_ms);
+        jsonw_key(w, "reason_required");
+        jsonw_bool(w, d->reason_required);
+    }
+    if (d->upgrade && d->verdict != VERDICT_DENY)
+        json_messages(w, &d->messages);
+}
+
+void json_explain(const struct loaded *l, struct asked *q, struct dynbuf *out)
+{
+    const struct decision *d = &q->decision;
+    const struct explained *x = explained_of(l, q);
+    struct jsonw w;
+    jsonw_begin(&w, out);
+    jsonw_object(&w);
+    json_verdict(&w, d);
+    jsonw_kv(&w, "op", d->op);
+    jsonw_kv(&w, "effect", span_str(effect_name(d->effect)));
+    jsonw_kv(&w, "resource", d->resource);
+    jsonw_kv(&w, "pack", d->pack);
+    if (x && x->why.words.n) {
+        jsonw_kv(&w, "cause", span_str(x->why.word));
+        jsonw_kv(&w, "why", x->why.words);
+        jsonw_kv(&w, "asked_about", x->why.asked);
+    }
+    if (q->note)
+        jsonw_kv(&w, "note", span_str(q->note));
+    if (x)
+        json_terms(&w, x, d);
+    json_limits(l->p, q, &w);
+    jsonw_kv(&w, "say", d->say);
+    jsonw_kv(&w, "instead", d->instead);
+    jsonw_kv(&w, "summary", d->summary);
+    if (x)
+        json_near(&w, x);
+    jsonw_end_object(&w);
+}

@@ -1,0 +1,290 @@
+/* countersign policy history, show and rollback: the versions that a gateway keeps. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/verb.h"
+#include "common/net/tls.h"
+#include "cli/policy/policy_cli.h"
+#include "policy/load/stored.h"
+
+enum { SHORT_DIGEST = 12, ASK_ROOM = 4096 };
+
+/* --- history ---------------------------------------------------------------- */
+
+static bool truth(const struct json *j, const char *key)
+{
+    const struct json *b = json_get(j, span_str(key));
+
+    return b && b->type == JSON_BOOL && b->truth;
+}
+
+/* The files that the policy is written in, not what they bring along. */
+static void print_files(const struct json *v)
+{
+    const struct json *files = json_get(v, SPAN("files"));
+    const char *comma = "  ";
+
+    for (const struct json *f = files ? files->child : NULL; f; f = f->next)
+        if (span_eq(member_text(f, "kind"), SPAN("policy")) || span_eq(member_text(f, "kind"), SPAN("floors"))) {
+            fputs(comma, stdout);
+            print_text(member_text(f, "name"));
+            comma = ", ";
+        }
+}
+
+static void print_version(const struct json *v)
+{
+    char when[32];
+    bool current = truth(v, "current"), pinned = truth(v, "pinned");
+
+    printf("%s  ", time_text(member_u64(v, "in_force_ms"), when));
+    print_text(span_first(member_text(v, "digest"), SHORT_DIGEST));
+    if (member_text(v, "broken").n) {
+        fputs("  BROKEN: ", stdout);
+        print_text(member_text(v, "broken"));
+    } else {
+        printf("  %5llu rules  %3llu files  ", (unsigned long long)member_u64(v, "rules"),
+               (unsigned long long)member_u64(v, "nfiles"));
+        print_text(member_text(v, "name").n ? member_text(v, "name") : SPAN("-"));
+        print_files(v);
+    }
+    puts(current && pinned ? "  (in force, pinned)" : current ? "  (in force)" : pinned ? "  (pinned)" : "");
+}
+
+int policy_history(const struct cli_call *c)
+{
+    struct gateway_call g;
+    int rc = verb_begin(&g, c);
+
+    if (rc == CLI_OK)
+        rc = verb_ask(&g, "GET", "/api/v1/policy/versions", SPAN_NONE, 200);
+    if (rc == CLI_OK && c->json) {
+        verb_print_answer(&g);
+    } else if (rc == CLI_OK) {
+        const struct json *all = json_get(g.tree, SPAN("versions"));
+        if (all && all->count)
+            table_head("IN FORCE SINCE       DIGEST        RULES  FILES  NAME");
+        for (const struct json *v = all ? all->child : NULL; v; v = v->next)
+            print_version(v);
+        if (member_text(g.tree, "pinned").n) {
+            fputs("pinned by a rollback of ", stdout);
+            print_text(member_text(g.tree, "pinned_by"));
+            puts(": the policy files are not in force until `countersign policy rollback --end`");
+        }
+    }
+    verb_end(&g);
+    return rc;
+}
+
+/* --- show: from the state directory, also when no gateway runs -------------- */
+
+static void json_show(const struct stored *s)
+{
+    char hex[STORED_HEX + 1];
+    struct dynbuf out;
+    struct jsonw w;
+
+    dynbuf_init(&out, STORED_MANIFEST_MAX);
+    jsonw_begin(&w, &out);
+    jsonw_object(&w);
+    jsonw_kv(&w, "digest", span_str(s->hex));
+    jsonw_kv(&w, "name", s->name);
+    jsonw_kv_u64(&w, "rules", s->rules);
+    jsonw_kv_u64(&w, "stored_ms", s->stored_ms);
+    jsonw_kv_u64(&w, "in_force_ms", s->used_ms);
+    jsonw_key(&w, "files");
+    jsonw_array(&w);
+    for (size_t i = 0; i < s->n; i++) {
+        hex_text(span_of(s->v[i].sha256.b, DIGEST_BYTES), hex);
+        jsonw_object(&w);
+        jsonw_kv(&w, "kind", span_str(stored_kind(s->v[i].kind)));
+        jsonw_kv(&w, "name", s->v[i].name);
+        jsonw_kv(&w, "stored_as", span_str(s->v[i].file));
+        jsonw_kv_u64(&w, "size", s->v[i].size);
+        jsonw_kv(&w, "sha256", span_str(hex));
+        jsonw_end_object(&w);
+    }
+    jsonw_end_array(&w);
+    jsonw_end_object(&w);
+    if (dynbuf_ok(&out))
+        printf("%.*s\n", SPAN_FMT(dynbuf_span(&out)));
+    dynbuf_free(&out);
+}
+
+static void text_show(const struct stored *s, bool only_files)
+{
+    char hex[STORED_HEX + 1], when[32];
+
+    if (!only_files) {
+        printf("digest    %s\nname      ", s->hex);
+        print_text(s->name.n ? s->name : SPAN("-"));
+        printf("\nrules     %llu\n", (unsigned long long)s->rules);
+        printf("stored    %s\n", time_text(s->stored_ms, when));
+        printf("in force  %s (last put)\n", time_text(s->used_ms, when));
+    }
+    for (size_t i = 0; i < s->n; i++) {
+        hex_text(span_of(s->v[i].sha256.b, DIGEST_BYTES), hex);
+        printf("%-8s  %.12s  %8llu  ", stored_kind(s->v[i].kind), hex, (unsigned long long)s->v[i].size);
+        print_text(s->v[i].name);
+        putchar('\n');
+    }
+}
+
+/* By the name it had, the last part of it, or the name it is stored under. */
+static int print_one(const struct stored *s, const char *name)
+{
+    const struct stored_file *found = NULL;
+
+    for (size_t i = 0; i < s->n; i++) {
+        const struct stored_file *f = &s->v[i];
+        struct span want = span_str(name), tail = span_from(f->name, f->name.n > want.n ? f->name.n - want.n : 0);
+        bool whole = span_eq(f->name, want) || strcmp(f->file, name) == 0;
+        if (whole || (found == NULL && span_eq(tail, want) && f->name.p[f->name.n - want.n - 1] == '/'))
+            found = f;
+    }
+    if (found == NULL)
+        return verb_fail(CLI_RUNTIME, "version %.12s has no file %s; --files lists them", s->hex, name);
+    (void)fwrite(found->text.p, 1, found->text.n, stdout);
+    return CLI_OK;
+}
+
+int policy_show(const struct cli_call *c)
+{
+    char dir[PATH_MAX + 16], hex[STORED_HEX + 1];
+    struct stored s = {.n = 0};
+    struct err e;
+    int rc = CLI_OK;
+
+    if (api_state_dir(c->state_dir, dir, &e) != 0)
+        return verb_fail(CLI_USAGE, "%s", e.text);
+    (void)strcat(dir, "/policies");
+    if (access(dir, R_OK | X_OK) != 0)
+        return verb_fail(CLI_STORE, "no policy is stored in %s: %s", dir, strerror(errno));
+    if (stored_find(dir, span_str(c->word[0]), hex, &e) != 0 || stored_open(dir, hex, &s, &e) != 0 ||
+        stored_read(dir, &s, &e) != 0)
+        rc = verb_fail(CLI_RUNTIME, "%s", e.text);
+    else if (c->nwords == 2)
+        rc = print_one(&s, c->word[1]);
+    else if (c->json)
+        json_show(&s);
+    else
+        text_show(&s, cli_flag(c, "files"));
+    stored_free(&s);
+    return rc;
+}
+
+/* --- rollback --------------------------------------------------------------- */
+
+static int roll_back(struct gateway_call *g, const char *digest)
+{
+    struct dynbuf body;
+    struct jsonw w;
+
+    dynbuf_init(&body, ASK_ROOM);
+    jsonw_begin(&w, &body);
+    jsonw_object(&w);
+    if (digest) {
+        jsonw_kv(&w, "digest", span_str(digest));
+    } else {
+        jsonw_key(&w, "end");
+        jsonw_bool(&w, true);
+    }
+    jsonw_end_object(&w);
+    int rc = dynbuf_ok(&body) ? verb_ask(g, "POST", "/api/v1/policy/rollback", dynbuf_span(&body), 200)
+                              : verb_fail(CLI_USAGE, "that is no digest");
+    dynbuf_free(&body);
+    return rc == CLI_RUNTIME && g->status == 422 ? CLI_INVALID : rc;
+}
+
+int policy_rollback(const struct cli_call *c)
+{
+    bool end = cli_flag(c, "end");
+    struct gateway_call g;
+
+    if (c->nwords != (end ? 0 : 1))
+        return cli_usage(c->verb);
+    int rc = verb_begin(&g, c);
+    if (rc == CLI_OK)
+        rc = roll_back(&g, end ? NULL : c->word[0]);
+    if (rc == CLI_OK && c->json) {
+        verb_print_answer(&g);
+    } else if (rc == CLI_OK) {
+        print_lines(member_text(g.tree, "text"));
+        putchar('\n');
+    }
+    verb_end(&g);
+    return rc;
+}
+
+/* --- those that need no gateway ------------------------------------ */
+
+static const char *value_if(const struct cli_call *c, const char *name)
+{
+    return cli_has(c, name) ? cli_value(c, name) : NULL;
+}
+
+static size_t values_if(const struct cli_call *c, const char *name, const char **out)
+{
+    return cli_has(c, name) ? cli_values(c, name, out, CLI_WORDS_MAX) : 0;
+}
+
+static void fill(const struct cli_call *c, struct policy_args *a)
+{
+    *a = (struct policy_args){
+        .packs = value_if(c, "packs"),
+        .floors = value_if(c, "floors"),
+        .signers = value_if(c, "signers"),
+        .format = value_if(c, "format"),
+        .code = value_if(c, "explain"),
+        .as = value_if(c, "as"),
+        .body = value_if(c, "body"),
+        .at = value_if(c, "at"),
+        .data = value_if(c, "data"),
+        .curl = value_if(c, "curl"),
+        .record = value_if(c, "record"),
+        .fail_under = value_if(c, "fail-under"),
+        .policy = value_if(c, "policy"),
+        .scope = value_if(c, "scope"),
+        .old_floors = value_if(c, "old-floors"),
+        .new_floors = value_if(c, "new-floors"),
+        .witness = value_if(c, "witness"),
+        .fail_on = value_if(c, "fail-on"),
+        .source = {.state_dir = c->state_dir,
+                   .from = value_if(c, "from"),
+                   .since = value_if(c, "since"),
+                   .until = value_if(c, "until")},
+        .json = c->json,
+        .roots_strict = tls_roots_strict,
+        .coverage = value_if(c, "coverage") != NULL,
+        .patch = value_if(c, "patch") != NULL,
+        .dash = c->dash,
+        .dashes = c->dashes,
+    };
+    a->nheaders = values_if(c, "header", a->headers);
+    a->nlabels = values_if(c, "label", a->labels);
+    a->nrefs = values_if(c, "ref", a->refs);
+    for (size_t i = 0; i < c->nwords && i < CLI_WORDS_MAX; i++)
+        a->words[a->nwords++] = c->word[i];
+}
+
+int policy_verb(const struct cli_call *c)
+{
+    static const struct {
+        const char *name;
+        int (*fn)(const struct policy_args *a);
+    } verbs[] = {{"check", policy_cli_check},  {"test", policy_cli_test},     {"explain", policy_cli_explain},
+                 {"diff", policy_cli_diff},    {"replay", policy_cli_replay}, {"learn", policy_cli_learn},
+                 {"schema", policy_cli_schema}};
+    struct policy_args a;
+    int rc = POLICY_SHOW_USAGE;
+
+    if (c->nwords > CLI_WORDS_MAX)
+        return verb_fail(CLI_USAGE, "more than %d words", CLI_WORDS_MAX);
+    fill(c, &a);
+    for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++)
+        if (strcmp(strchr(c->verb->name, ' ') + 1, verbs[i].name) == 0)
+            rc = verbs[i].fn(&a);
+    return rc == POLICY_SHOW_USAGE ? cli_usage(c->verb) : rc;
+}

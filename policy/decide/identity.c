@@ -1,0 +1,68 @@
+#include "policy/identity.h"
+
+#include "common/msg.h"
+#include "policy/match/match.h"
+
+static void put_place(const struct policy *p, const struct img_place *l, struct dynbuf *out)
+{
+    msg_put_u32(out, l->scheme);
+    msg_put_span(out, img_span(p, l->host));
+    msg_put_u32(out, l->port);
+    msg_put_u32(out, l->path.n);
+    for (uint32_t i = 0; i < l->path.n; i++) {
+        const struct img_glob *g = img_at(p, IMG_GLOB, l->path.first + i);
+        msg_put_span(out, img_span(p, g->text));
+    }
+}
+
+static void put_credential(const struct policy *p, uint32_t i, struct dynbuf *out)
+{
+    const struct img_cred *c = img_at(p, IMG_CRED, i);
+    const struct img_str text[] = {c->name, c->arg, c->header, c->format, c->user};
+    for (size_t k = 0; k < sizeof(text) / sizeof(text[0]); k++)
+        msg_put_span(out, img_span(p, text[k]));
+    msg_put_u32(out, c->source);
+    msg_put_u32(out, c->basic);
+    msg_put_u32(out, c->certificate);
+    msg_put_u32(out, c->only.n);
+    for (uint32_t k = 0; k < c->only.n; k++)
+        put_place(p, img_at(p, IMG_PLACE, c->only.first + k), out);
+}
+
+void policy_put_place(const struct policy *p, struct span scheme, struct span host, uint16_t port, struct dynbuf *out)
+{
+    for (uint32_t i = 0; i < p->n[IMG_CRED]; i++)
+        if (policy_credential_bound(p, i, scheme, host, port))
+            put_credential(p, i, out);
+}
+
+static void put_approvers(const struct policy *p, struct span name, struct dynbuf *out)
+{
+    for (uint32_t i = 0; i < p->n[IMG_APPROVER] && name.n; i++) {
+        const struct img_approver *v = img_at(p, IMG_APPROVER, i);
+        if (!span_eq(img_span(p, v->name), name))
+            continue;
+        msg_put_u32(out, v->operators.n);
+        for (uint32_t k = 0; k < v->operators.n; k++)
+            msg_put_span(out, img_span(p, *(const struct img_str *)img_at(p, IMG_STR, v->operators.first + k)));
+    }
+}
+
+void policy_put_terms(const struct policy *p, const struct decision *d, struct dynbuf *out)
+{
+    bool has = d->credential >= 0 && (uint32_t)d->credential < p->n[IMG_CRED];
+    msg_put_span(out, d->rule.id);
+    msg_put_span(out, d->op);
+    msg_put_span(out, span_str(effect_name(d->effect)));
+    msg_put_u8(out, has);
+    if (has)
+        put_credential(p, (uint32_t)d->credential, out);
+    msg_put_span(out, d->approve_by);
+    put_approvers(p, d->approve_by, out);
+    msg_put_u8(out, d->reason_required);
+    msg_put_u64(out, d->within_ms);
+    msg_put_u32(out, d->messages.send);
+    msg_put_u64(out, d->messages.max);
+    msg_put_u64(out, d->messages.total);
+    msg_put_u64(out, d->messages.within_ms);
+}

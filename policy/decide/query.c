@@ -1,0 +1,223 @@
+/* Questions about the policy other than "may it?". */
+#include "policy/match/match.h"
+
+#include "policy/image/glob.h"
+
+static bool any_names(const struct policy *p, const struct subject *s, uint32_t hash, struct span scheme,
+                      struct span host, uint16_t port)
+{
+    struct img_range r = img_find(p, img_hash_end(hash));
+    for (uint32_t i = 0; i < r.n; i++) {
+        const struct img_rule *rule = img_at(p, IMG_RULE, *(const uint32_t *)img_at(p, IMG_RULE_REF, r.first + i));
+        const struct img_match *m = img_at(p, IMG_MATCH, rule->match.first);
+        if (m->hosts.n && match_names_place(p, m, scheme, host, port, AS_WRITTEN) && scope_fits(p, s, rule))
+            return true;
+    }
+    return false;
+}
+
+bool policy_names_host(const struct policy *p, const struct subject *s, struct span scheme, struct span host,
+                       uint16_t port, uint64_t now_ms)
+{
+    if (now_ms < p->head->learning_until_ms ||
+        any_names(p, s, img_hash_add(img_hash_begin('N'), host), scheme, host, port))
+        return true;
+    for (struct span rest = host; rest.n;) {
+        rest = span_from(rest, span_index(rest, '.') + 1);
+        if (rest.n && any_names(p, s, img_hash_add(img_hash_begin('M'), rest), scheme, host, port))
+            return true;
+    }
+    return false;
+}
+
+bool policy_keeps_slash(const struct policy *p, struct span scheme, struct span host, uint16_t port)
+{
+    for (uint32_t i = 0; i < p->n[IMG_PACK]; i++) {
+        const struct img_pack *k = img_at(p, IMG_PACK, i);
+        if (k->keep_slash && k->hosts.n && pack_applies(p, k, scheme, host, port))
+            return true;
+    }
+    return false;
+}
+
+static int upstream_cmp(const struct policy *p, const struct img_upstream *u, struct span host, uint16_t port)
+{
+    struct span name = img_span(p, u->host);
+    size_t n = name.n < host.n ? name.n : host.n;
+    int c = n ? memcmp(name.p, host.p, n) : 0;
+    if (c == 0 && name.n != host.n)
+        c = name.n < host.n ? -1 : 1;
+    return c ? c : (int)u->port - (int)port;
+}
+
+static const struct span *texts(const struct policy *p, struct img_range r, struct arena *a)
+{
+    struct span *v = r.n ? arena_alloc(a, r.n * sizeof(*v)) : NULL;
+    for (uint32_t i = 0; v && i < r.n; i++)
+        v[i] = img_span(p, *(const struct img_str *)img_at(p, IMG_STR, r.first + i));
+    return v;
+}
+
+static void fill_upstream(const struct policy *p, const struct img_upstream *e, struct arena *a, struct upstream *u)
+{
+    const struct span *cidr = texts(p, e->allow_private, a);
+    *u = (struct upstream){.address = img_span(p, e->address),
+                           .ca_pem = img_span(p, e->ca),
+                           .crl_pem = img_span(p, e->crl),
+                           .pin = texts(p, e->pins, a),
+                           .npins = e->pins.n, /* without memory for them there are some all the same: nothing fits */
+                           .only_tls13 = e->only_tls13 != 0,
+                           .cleartext_credentials = e->cleartext != 0,
+                           .allow_private = cidr,
+                           .nallow_private = cidr ? e->allow_private.n : 0};
+}
+
+const struct img_upstream *upstream_at(const struct policy *p, struct span host, uint16_t port)
+{
+    uint32_t lo = 0, hi = p->n[IMG_UPSTREAM];
+    while (lo < hi) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        const struct img_upstream *e = img_at(p, IMG_UPSTREAM, mid);
+        int c = upstream_cmp(p, e, host, port);
+        if (c < 0) {
+            lo = mid + 1;
+        } else if (c > 0) {
+            hi = mid;
+        } else {
+            return e;
+        }
+    }
+    return NULL;
+}
+
+bool policy_upstream(const struct policy *p, struct span host, uint16_t port, struct arena *a, struct upstream *u)
+{
+    const struct img_upstream *e = upstream_at(p, host, port);
+    if (e)
+        fill_upstream(p, e, a, u);
+    return e != NULL;
+}
+
+size_t policy_credentials(const struct policy *p)
+{
+    return p->n[IMG_CRED];
+}
+
+bool policy_credential(const struct policy *p, size_t i, struct credential *c)
+{
+    *c = (struct credential){0};
+    if (i >= p->n[IMG_CRED])
+        return false;
+    const struct img_cred *r = img_at(p, IMG_CRED, (uint32_t)i);
+    *c = (struct credential){.name = img_span(p, r->name),
+                             .source = (enum source_kind)r->source,
+                             .source_arg = img_span(p, r->arg),
+                             .header = img_span(p, r->header),
+                             .format = img_span(p, r->format),
+                             .basic_user = img_span(p, r->user),
+                             .basic = r->basic != 0,
+                             .certificate = r->certificate != 0};
+    return true;
+}
+
+static bool place_fits(const struct policy *p, const struct img_place *l, struct span scheme, struct span host,
+                       uint16_t port, const struct reading *path, struct arena *a)
+{
+    uint32_t bit = span_eq(scheme, SPAN("https")) ? SCHEME_HTTPS : span_eq(scheme, SPAN("http")) ? SCHEME_HTTP : 0;
+    if ((l->scheme & bit) == 0 || l->port != port || !span_eq(img_span(p, l->host), host))
+        return false;
+    if (l->path.n == 0)
+        return true;
+    const struct img_glob *g = img_at(p, IMG_GLOB, l->path.first);
+    struct glob glob = {img_span(p, g->text), g->head, g->tail, g->literal, g->deep, g->after};
+    struct span is;
+    if (glob_match(&glob, path->path, '/', false))
+        return true;
+    for (int slashes = 0; path->how != READ_WHOLE && slashes < 2; slashes++) {
+        if (path_decoded(glob.text, slashes, a, &is) != 0)
+            return false;
+        struct glob decoded = glob_of(is, '/');
+        if (glob_match(&decoded, path->path, '/', false))
+            return true;
+    }
+    return false;
+}
+
+bool policy_credential_may_go(const struct policy *p, size_t i, struct span scheme, struct span host, uint16_t port,
+                              struct span path)
+{
+    struct reading reading[READINGS_MAX];
+    struct arena a;
+    size_t n = 0;
+    bool ok = false;
+    arena_init(&a, 1024 * 1024); /* decoded readings, and decoded patterns */
+    if (i >= p->n[IMG_CRED] || readings_of(path, &a, reading, &n) != 0)
+        goto out;
+    const struct img_cred *c = img_at(p, IMG_CRED, (uint32_t)i);
+    ok = n > 0;
+    for (size_t k = 0; k < n && ok; k++) {
+        bool fits = reading[k].how == READ_BARE;
+        for (uint32_t j = 0; j < c->only.n && !fits; j++)
+            fits = place_fits(p, img_at(p, IMG_PLACE, c->only.first + j), scheme, host, port, &reading[k], &a);
+        ok = fits;
+    }
+out:
+    arena_free(&a);
+    return ok;
+}
+
+bool policy_credential_bound(const struct policy *p, size_t i, struct span scheme, struct span host, uint16_t port)
+{
+    if (i >= p->n[IMG_CRED])
+        return false;
+    const struct img_cred *c = img_at(p, IMG_CRED, (uint32_t)i);
+    for (uint32_t j = 0; j < c->only.n; j++) {
+        struct img_place l = *(const struct img_place *)img_at(p, IMG_PLACE, c->only.first + j);
+        l.path.n = 0;
+        if (place_fits(p, &l, scheme, host, port, NULL, NULL))
+            return true;
+    }
+    return false;
+}
+
+bool policy_host_bound(const struct policy *p, struct span scheme, struct span host, uint16_t port)
+{
+    for (size_t i = 0; i < p->n[IMG_CRED]; i++)
+        if (policy_credential_bound(p, i, scheme, host, port))
+            return true;
+    return false;
+}
+
+bool policy_may_approve(const struct policy *p, struct span approvers, struct span operator_name)
+{
+    for (uint32_t i = 0; i < p->n[IMG_APPROVER] && approvers.n; i++) {
+        const struct img_approver *v = img_at(p, IMG_APPROVER, i);
+        if (!span_eq(img_span(p, v->name), approvers))
+            continue;
+        for (uint32_t j = 0; j < v->operators.n; j++)
+            if (span_eq(img_span(p, *(const struct img_str *)img_at(p, IMG_STR, v->operators.first + j)),
+                        operator_name))
+                return true;
+    }
+    return approvers.n == 0;
+}
+
+bool git_id_is_zero(struct span id)
+{
+    for (size_t i = 0; i < id.n; i++)
+        if (id.p[i] != '0')
+            return false;
+    return true;
+}
+
+const char *verdict_name(enum verdict v)
+{
+    static const char *const names[] = {"deny", "hold", "allow"};
+    return (size_t)v < sizeof(names) / sizeof(names[0]) ? names[v] : "deny";
+}
+
+const char *effect_name(enum effect e)
+{
+    static const char *const names[] = {"unknown", "read", "write", "delete", "admin", "spend", "exec"};
+    return (size_t)e < sizeof(names) / sizeof(names[0]) ? names[e] : "unknown";
+}

@@ -1,0 +1,145 @@
+/* What is allowed instead, in sentences: for a denial. The index gives the rules about a host, however many rules
+ * there are; a sandbox that may ask nothing there is told hosts. */
+#include "policy/manifest.h"
+
+#include "policy/match/match.h"
+
+enum { SENTENCE_MAX = 240, LOOK_MAX = 400 };
+
+struct say {
+    const struct policy *p;
+    const struct subject *s;
+    struct arena *a;
+    struct span *out;
+    size_t n, max, looked;
+};
+
+static void add_list(struct dynbuf *b, const struct policy *p, struct img_range r, bool globs)
+{
+    for (uint32_t i = 0; i < r.n && i < 4; i++) {
+        struct span one = globs ? img_span(p, ((const struct img_glob *)img_at(p, IMG_GLOB, r.first + i))->text)
+                                : img_span(p, *(const struct img_str *)img_at(p, IMG_STR, r.first + i));
+        (void)dynbuf_addf(b, "%s%.*s", i ? ", " : "", SPAN_FMT(one));
+    }
+    if (r.n > 4)
+        (void)dynbuf_add(b, SPAN(", ..."));
+}
+
+static void add_what(struct dynbuf *b, const struct policy *p, const struct img_match *m)
+{
+    bool first = true;
+    if (m->ws)
+        (void)dynbuf_add(b, SPAN("a WebSocket"));
+    else if (m->ops.n)
+        add_list(b, p, m->ops, true);
+    else if (m->methods.n)
+        add_list(b, p, m->methods, false);
+    else if (m->effects == 0)
+        (void)dynbuf_add(b, SPAN("requests"));
+    for (unsigned e = EFFECT_READ; e <= EFFECT_EXEC && !m->ws && m->ops.n + m->methods.n == 0; e++)
+        if (m->effects & 1u << e) {
+            (void)dynbuf_addf(b, "%s%s", first ? "" : ", ", effect_name((enum effect)e));
+            first = false;
+        }
+}
+
+static struct span sentence(struct say *y, const struct img_rule *r)
+{
+    const struct img_match *m = img_at(y->p, IMG_MATCH, r->match.first);
+    struct dynbuf b;
+    struct span out = SPAN_NONE;
+    dynbuf_init(&b, 64 * 1024);
+    add_what(&b, y->p, m);
+    if (m->resources.n || m->paths.n)
+        (void)dynbuf_add(&b, m->resources.n ? SPAN(" of ") : SPAN(" "));
+    if (m->resources.n == 0 && m->written.n)
+        add_list(&b, y->p, m->written, false);
+    else
+        add_list(&b, y->p, m->resources.n ? m->resources : m->paths, true);
+    if (m->git_refs.n)
+        (void)dynbuf_add(&b, SPAN(" to "));
+    add_list(&b, y->p, m->git_refs, true);
+    if (m->body.n || m->query.n || m->header.n || r->except.n || r->windows.n)
+        (void)dynbuf_add(&b, SPAN(", under conditions"));
+    if (dynbuf_ok(&b) && b.n > SENTENCE_MAX - 32) {
+        b.n = SENTENCE_MAX - 32;
+        (void)dynbuf_add(&b, SPAN("..."));
+    }
+    (void)dynbuf_add(&b, r->verdict == VERDICT_ALLOW ? SPAN(": allowed") : SPAN(": held for approval"));
+    if (dynbuf_ok(&b))
+        out = arena_copy(y->a, dynbuf_span(&b));
+    dynbuf_free(&b);
+    return out;
+}
+
+static void keep(struct say *y, struct span one)
+{
+    for (size_t i = 0; i < y->n; i++)
+        if (span_eq(y->out[i], one))
+            return;
+    if (one.n && y->n < y->max)
+        y->out[y->n++] = one;
+}
+
+static bool is_offer(struct say *y, const struct img_rule *r)
+{
+    return r->verdict != VERDICT_DENY && y->looked++ < LOOK_MAX && y->n < y->max && scope_fits(y->p, y->s, r);
+}
+
+static void say_key(struct say *y, const struct request *q, uint32_t hash)
+{
+    struct img_range r = img_find(y->p, img_hash_end(hash));
+    for (uint32_t i = 0; i < r.n; i++) {
+        const struct img_rule *rule =
+            img_at(y->p, IMG_RULE, *(const uint32_t *)img_at(y->p, IMG_RULE_REF, r.first + i));
+        const struct img_match *m = img_at(y->p, IMG_MATCH, rule->match.first);
+        if (is_offer(y, rule) && m->hosts.n && match_names_place(y->p, m, q->scheme, q->host, q->port, AS_WRITTEN))
+            keep(y, sentence(y, rule));
+    }
+}
+
+/* Exact names only: a pattern is no host to go to. */
+static void say_hosts(struct say *y)
+{
+    for (uint32_t i = 0; i < y->p->n[IMG_RULE] && y->n < y->max && y->looked < LOOK_MAX; i++) {
+        const struct img_rule *r = img_at(y->p, IMG_RULE, i);
+        const struct img_match *m = img_at(y->p, IMG_MATCH, r->match.first);
+        if (!is_offer(y, r))
+            continue;
+        for (uint32_t k = 0; k < m->hosts.n; k++) {
+            const struct img_host *h = img_at(y->p, IMG_HOST, m->hosts.first + k);
+            if (h->kind == HOST_EXACT && region_lets(y->p, y->s, m, img_span(y->p, h->text)))
+                keep(y, img_span(y->p, h->text));
+        }
+    }
+    if (y->n == 0)
+        return;
+    struct dynbuf b;
+    struct span all = SPAN_NONE;
+    dynbuf_init(&b, 8 * 1024);
+    (void)dynbuf_add(&b, SPAN("nothing at this host; hosts that can be reached: "));
+    for (size_t i = 0; i < y->n; i++)
+        (void)dynbuf_addf(&b, "%s%.*s", i ? ", " : "", SPAN_FMT(y->out[i]));
+    if (dynbuf_ok(&b))
+        all = arena_copy(y->a, dynbuf_span(&b));
+    dynbuf_free(&b);
+    y->out[0] = all;
+    y->n = all.n > 0;
+}
+
+size_t policy_allowed_here(const struct policy *p, const struct subject *s, const struct request *r, struct arena *a,
+                           struct span *out, size_t max)
+{
+    struct say y = {.p = p, .s = s, .a = a, .out = out, .max = max};
+    if (region_keeps_out(p, s, r->host, r->port))
+        return 0;
+    say_key(&y, r, img_hash_add(img_hash_begin('N'), r->host));
+    for (struct span rest = r->host; rest.n;) {
+        rest = span_from(rest, span_index(rest, '.') + 1);
+        if (rest.n)
+            say_key(&y, r, img_hash_add(img_hash_begin('M'), rest));
+    }
+    if (y.n == 0)
+        say_hosts(&y);
+    return y.n;
+}

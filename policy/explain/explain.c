@@ -1,0 +1,319 @@
+#include "policy/explain.h"
+
+#include "policy/match/about.h"
+#include "policy/image/glob.h"
+#include "policy/explain/why.h"
+
+static const char *const miss_names[] = {"host",   "scheme", "port",     "method", "path",     "op",
+                                         "effect", "ws",     "resource", "query",  "header",   "git",
+                                         "body",   "scope",  "when",     "except", "outranked"};
+
+const char *miss_name(enum miss m)
+{
+    return (size_t)m < sizeof(miss_names) / sizeof(miss_names[0]) ? miss_names[m] : "";
+}
+
+/* The match with all else left out: what place it does not say is any. */
+static enum fit miss_fits(const struct ask *k, const struct img_match *m, enum miss key, enum strictness how)
+{
+    struct img_match one = {.any_place = 1};
+    bool any = how == ANY_PLACE || m->any_place;
+    switch (key) {
+    case MISS_HOST: one.hosts = m->hosts; break;
+    case MISS_SCHEME: one.schemes = m->schemes || any ? m->schemes : SCHEME_HTTPS; break;
+    case MISS_PORT:
+        if (m->ports.n == 0)
+            return any || k->request->port == default_port(k->request->scheme) ? FIT_YES : FIT_NO;
+        one.ports = m->ports;
+        break;
+    case MISS_METHOD: one.methods = m->methods; break;
+    case MISS_PATH: one.paths = m->paths; break;
+    case MISS_OP: one.ops = m->ops; break;
+    case MISS_EFFECT: one.effects = m->effects; break;
+    case MISS_WS:
+        if (!m->ws && k->upgrade && !any)
+            return FIT_NO;
+        one.ws = m->ws;
+        one.ws_protocols = m->ws_protocols;
+        break;
+    case MISS_RESOURCE: one.resources = m->resources; break;
+    case MISS_QUERY:
+        one.query = m->query;
+        one.query_only = m->query_only;
+        one.query_names = m->query_names;
+        break;
+    case MISS_HEADER: one.header = m->header; break;
+    case MISS_GIT:
+        one.git_refs = m->git_refs;
+        one.git_force = m->git_force;
+        one.git_delete = m->git_delete;
+        one.git_service = m->git_service;
+        break;
+    case MISS_BODY: one.body = m->body; break;
+    default: break;
+    }
+    return match_fits(k, &one, how);
+}
+
+static bool excepted(const struct ask *k, const struct img_rule *r)
+{
+    for (uint32_t i = 0; i < r->except.n; i++)
+        if (match_fits(k, img_at(k->p, IMG_MATCH, r->except.first + i), AS_WRITTEN) == FIT_YES)
+            return true;
+    return false;
+}
+
+/* Bits 1 << enum miss of what does not fit; *open: of those that nobody can tell. */
+static unsigned rule_misses(const struct ask *k, const struct img_rule *r, bool could, unsigned *open)
+{
+    const struct img_match *m = img_at(k->p, IMG_MATCH, r->match.first);
+    enum strictness how = r->verdict == VERDICT_DENY ? ANY_PLACE : AS_WRITTEN;
+    unsigned bits = 0;
+    for (unsigned key = MISS_HOST; key <= MISS_BODY; key++) {
+        enum fit fit = miss_fits(k, m, (enum miss)key, how);
+        if (could && key == MISS_GIT && fit == FIT_MAYBE && r->verdict != VERDICT_DENY)
+            continue; /* what stands before a push needs no more than that one might be */
+        bits |= fit == FIT_YES ? 0 : 1u << key;
+        *open |= fit == FIT_MAYBE ? 1u << key : 0;
+        if (bits & (bits - 1))
+            return bits; /* two are no near miss */
+    }
+    if (!scope_fits(k->p, k->subject, r))
+        bits |= 1u << MISS_SCOPE;
+    if (!when_in_force(k->p, r, k->now_ms))
+        bits |= 1u << MISS_WHEN;
+    if (bits == 0 && excepted(k, r))
+        bits |= 1u << MISS_EXCEPT;
+    return bits;
+}
+
+/* The list of refs before a push is judged by the push it may lead to. */
+bool ask_could(struct ask *k)
+{
+    for (uint32_t i = 0; i < k->p->n[IMG_OP]; i++) {
+        const struct img_op *o = img_at(k->p, IMG_OP, i);
+        if (o->could_op.n == 0 || !span_eq(img_span(k->p, o->op), k->op))
+            continue;
+        k->op = img_span(k->p, o->could_op);
+        k->effect = EFFECT_WRITE;
+        k->push_unknown = true;
+        if (o->could_method.n)
+            k->method = img_span(k->p, o->could_method);
+        ask_written(k);
+        return true;
+    }
+    return false;
+}
+
+struct ask ask_again(const struct policy *p, const struct subject *s, const struct request *r,
+                     const struct decision *d, struct body_view *body, struct arena *a)
+{
+    struct ask k = {.p = p,
+                    .subject = s,
+                    .request = r,
+                    .path = r->path,
+                    .method = r->method,
+                    .op = d->op,
+                    .resource = d->resource,
+                    .effect = d->effect,
+                    .body = body,
+                    .arena = a,
+                    .push_unknown = d->need_body,
+                    .upgrade = d->upgrade,
+                    .lifted = d->upgrade && (d->effect == EFFECT_READ || d->effect == EFFECT_WRITE)};
+    if (span_starts(d->op, SPAN("git.")))
+        k.git_service = span_starts(d->op, SPAN("git.fetch")) ? GIT_UPLOAD_PACK : GIT_RECEIVE_PACK;
+    ask_written(&k);
+    return k;
+}
+
+/* Of a push every member must fit: what one of them lacks, the rule lacks. *of: the first that lacks something. */
+static unsigned push_misses(struct ask *k, const struct img_rule *r, const struct decision *d, bool could,
+                            struct member *of, unsigned *open)
+{
+    size_t n = d->push && d->push->nrefs ? d->push->nrefs : 0;
+    unsigned all = n ? 0 : rule_misses(k, r, could, open);
+    for (size_t i = 0; i < n && (all & (all - 1)) == 0; i++) {
+        const struct git_ref *ref = &d->push->refs[i];
+        struct member m = {ref->name, !git_id_is_zero(ref->old_id), git_id_is_zero(ref->new_id)};
+        k->member = &m;
+        unsigned bits = rule_misses(k, r, could, open);
+        if (bits && all == 0)
+            *of = m;
+        all |= bits;
+    }
+    if (n && all == 0)
+        *of = (struct member){d->push->refs[0].name, false, false};
+    k->member = n ? of : NULL;
+    return all;
+}
+
+static enum miss miss_of(unsigned bits)
+{
+    unsigned key = 0;
+    while (key < MISS_NONE && (bits & 1u << key) == 0)
+        key++;
+    return (enum miss)key;
+}
+
+/* It all fits, and yet another rule, or none, decided. */
+static void outranked_words(const struct img_rule *r, const struct decision *d, struct dynbuf *out)
+{
+    const char *kind = strcmp(d->code, "floor") == 0 ? "floor" : verdict_name(d->verdict);
+    if (d->rule.id.n && (enum verdict)r->verdict == d->verdict) {
+        (void)dynbuf_addf(out, "all of it fits too; of several such rules one is named");
+    } else if ((enum verdict)r->verdict < d->verdict && span_starts(d->op, SPAN("git.push."))) {
+        (void)dynbuf_addf(out, "it is about the push, not about what git asks for before it");
+    } else if (d->rule.id.n && (strcmp(kind, "floor") == 0 || strcmp(d->code, "rule") == 0)) {
+        (void)dynbuf_addf(out, "all of it fits, but the %s \"%.*s\" goes before it", kind, SPAN_FMT(d->rule.id));
+        if (strcmp(kind, "floor") != 0)
+            (void)dynbuf_addf(out, r->windows.n ? ": a when: of the other hours there would let it decide"
+                                                : ": an except: there would let it decide");
+    } else {
+        (void)dynbuf_addf(out, "all of it fits, but the answer is: %s", d->code);
+    }
+}
+
+size_t policy_near_misses(const struct policy *p, const struct subject *s, const struct request *r,
+                          const struct decision *d, uint64_t now_ms, struct arena *a, struct near_miss out[NEAR_MAX])
+{
+    struct body_view body = {.looked = false};
+    struct ask k = ask_again(p, s, r, d, &body, a);
+    k.now_ms = now_ms;
+    struct member member = {0};
+    struct dynbuf words;
+    size_t n = 0;
+    if (d->op.n == 0)
+        return 0;
+    bool could = ask_could(&k);
+    for (uint32_t i = 0; i < p->n[IMG_RULE] && n < NEAR_MAX; i++) {
+        const struct img_rule *rule = img_at(p, IMG_RULE, i);
+        unsigned open = 0, bits = push_misses(&k, rule, d, could, &member, &open);
+        if ((bits & (bits - 1)) || span_eq(img_span(p, rule->id), d->rule.id))
+            continue;
+        enum miss miss = miss_of(bits);
+        dynbuf_init(&words, WORDS_MAX);
+        if (miss == MISS_NONE)
+            outranked_words(rule, d, &words);
+        else
+            why_words(&k, rule, miss, &words);
+        out[n++] = (struct near_miss){.index = i,
+                                      .id = img_span(p, rule->id),
+                                      .file = img_span(p, rule->file),
+                                      .line = rule->line,
+                                      .verdict = (enum verdict)rule->verdict,
+                                      .miss = miss,
+                                      .open = (open & bits) != 0,
+                                      .resource = d->resource,
+                                      .words = why_keep(&words, a)};
+    }
+    return n;
+}
+
+static bool place_lets(const struct policy *p, const struct img_place *l, const struct request *r)
+{
+    uint32_t bit = span_eq(r->scheme, SPAN("https")) ? SCHEME_HTTPS : SCHEME_HTTP;
+    if ((l->scheme & bit) == 0 || l->port != r->port || !span_eq(img_span(p, l->host), r->host))
+        return false;
+    struct glob g = {0};
+    if (l->path.n)
+        g = glob_of(img_span(p, ((const struct img_glob *)img_at(p, IMG_GLOB, l->path.first))->text), '/');
+    return l->path.n == 0 || glob_match(&g, r->path, '/', false);
+}
+
+static void place_words(const struct policy *p, const struct img_place *l, struct dynbuf *out)
+{
+    (void)dynbuf_addf(out, "%s://%.*s", l->scheme == SCHEME_HTTP ? "http" : "https", SPAN_FMT(img_span(p, l->host)));
+    if (l->port != (l->scheme == SCHEME_HTTP ? 80 : 443))
+        (void)dynbuf_addf(out, ":%u", l->port);
+    if (l->path.n)
+        why_value(out, img_span(p, ((const struct img_glob *)img_at(p, IMG_GLOB, l->path.first))->text));
+}
+
+int policy_only_entry(const struct policy *p, size_t credential, const struct request *r, struct arena *a,
+                      struct span *words)
+{
+    struct dynbuf b;
+    int found = -1;
+    *words = SPAN_NONE;
+    if (credential >= p->n[IMG_CRED])
+        return -1;
+    const struct img_cred *c = img_at(p, IMG_CRED, (uint32_t)credential);
+    dynbuf_init(&b, WORDS_MAX);
+    for (uint32_t i = 0; i < c->only.n && found < 0; i++) {
+        const struct img_place *l = img_at(p, IMG_PLACE, c->only.first + i);
+        if (place_lets(p, l, r)) {
+            found = (int)i;
+            dynbuf_reset(&b);
+        } else if (b.n > WORDS_MAX / 2) {
+            continue;
+        } else if (b.n) {
+            (void)dynbuf_addf(&b, ", ");
+        }
+        place_words(p, l, &b);
+    }
+    *words = why_keep(&b, a);
+    return found;
+}
+
+struct span policy_operators(const struct policy *p, struct span approvers, struct arena *a)
+{
+    struct dynbuf b;
+    dynbuf_init(&b, WORDS_MAX);
+    for (uint32_t i = 0; i < p->n[IMG_APPROVER] && approvers.n; i++) {
+        const struct img_approver *v = img_at(p, IMG_APPROVER, i);
+        if (span_eq(img_span(p, v->name), approvers))
+            why_list(&b, p, IMG_STR, v->operators);
+    }
+    return why_keep(&b, a);
+}
+
+size_t policy_rules(const struct policy *p)
+{
+    return p->n[IMG_RULE];
+}
+
+struct rule_ref policy_rule(const struct policy *p, size_t i)
+{
+    if (i >= p->n[IMG_RULE])
+        return (struct rule_ref){0};
+    const struct img_rule *r = img_at(p, IMG_RULE, (uint32_t)i);
+    return (struct rule_ref){img_span(p, r->id), img_span(p, r->file), r->line};
+}
+
+int policy_rule_credential(const struct policy *p, struct span id)
+{
+    for (uint32_t i = 0; i < p->n[IMG_RULE]; i++) {
+        const struct img_rule *r = img_at(p, IMG_RULE, i);
+        if (span_eq(img_span(p, r->id), id))
+            return r->credential == IMG_NONE ? -1 : (int)r->credential;
+    }
+    return -1;
+}
+
+size_t policy_rule_excepts(const struct policy *p, size_t i)
+{
+    return i < p->n[IMG_RULE] ? ((const struct img_rule *)img_at(p, IMG_RULE, (uint32_t)i))->except.n : 0;
+}
+
+void policy_cover(const struct policy *p, const struct subject *s, const struct request *r, const struct decision *d,
+                  uint64_t now_ms, struct arena *a, policy_cover_fn *fn, void *arg)
+{
+    struct body_view body = {.looked = false};
+    struct ask k = ask_again(p, s, r, d, &body, a);
+    struct member member = {0};
+    k.now_ms = now_ms;
+    bool could = ask_could(&k);
+    for (uint32_t i = 0; i < p->n[IMG_RULE]; i++) {
+        const struct img_rule *rule = img_at(p, IMG_RULE, i);
+        unsigned open = 0;
+        if (d->rule.id.n && span_eq(img_span(p, rule->id), d->rule.id))
+            fn(arg, i, -1);
+        if (rule->except.n == 0 || d->op.n == 0 ||
+            push_misses(&k, rule, d, could, &member, &open) != 1u << MISS_EXCEPT)
+            continue;
+        for (uint32_t e = 0; e < rule->except.n; e++)
+            if (match_fits(&k, img_at(p, IMG_MATCH, rule->except.first + e), AS_WRITTEN) == FIT_YES)
+                fn(arg, i, (int)e);
+    }
+}

@@ -1,0 +1,100 @@
+/* The records of a compiled policy (image.h): fixed sizes, 32-bit offsets from its
+ * start, native byte order. A zero is the narrower meaning everywhere. */
+#ifndef POLICY_IMAGE_RECORDS_H
+#define POLICY_IMAGE_RECORDS_H
+
+#include <stdint.h>
+
+struct img_str {
+    uint32_t off, n;
+};
+struct img_range { /* of the table that the field is about */
+    uint32_t first, n;
+};
+
+/* head and tail: literal bytes before the first and after the last wildcard, less the
+ * separator beside a "**" (which may stand for nothing); deep: where the only "**" is, and after:
+ * how many segments follow it (0: unknown). All for a quick no. */
+struct img_glob {
+    struct img_str text;
+    uint32_t head, tail, literal, deep, after;
+};
+struct img_pair { /* a label, query or header name and the values it may have */
+    struct img_str key;
+    struct img_range values; /* IMG_GLOB */
+};
+enum { HOST_EXACT = 0, HOST_ONE_LABEL, HOST_ANY_LABELS };
+struct img_host {
+    struct img_str text; /* without the "*." or "**." */
+    uint32_t kind, port; /* port 0: not said */
+};
+struct img_scope {
+    struct img_str name;
+    struct img_range sandboxes, labels; /* IMG_GLOB, IMG_PAIR */
+    uint32_t resident;                  /* 1: only upstreams of these regions may be reached */
+    struct img_range regions;           /* IMG_STR */
+};
+/* One thing that must hold of a body. */
+enum { COND_JSON = 0, COND_FORM, COND_KINDS };
+enum { COND_TEXT = 0, COND_AT_MOST, COND_AT_LEAST, COND_EXISTS, COND_ABSENT, COND_OPS };
+struct img_cond {
+    uint32_t kind, op;
+    struct img_str key;            /* a JSON pointer, or a form field's name */
+    struct img_range texts, globs; /* IMG_STR and IMG_GLOB: one of them */
+    uint64_t number;               /* at most 2^53 */
+};
+enum { SCHEME_HTTPS = 1, SCHEME_HTTP = 2 };
+enum { TRI_UNSET = 0, TRI_TRUE, TRI_FALSE };
+enum { GIT_UPLOAD_PACK = 1, GIT_RECEIVE_PACK = 2 };
+struct img_match {
+    struct img_range hosts, ports, methods, paths, query, header, ops, resources, git_refs;
+    uint32_t schemes, effects;                   /* bit masks, 0: not said; effect e is bit 1 << e */
+    uint32_t git_force, git_delete, git_service; /* TRI_*, TRI_*, mask of GIT_* */
+    uint32_t any_place;                          /* an except: what it does not say about place is any */
+    uint32_t ws;                                 /* 1: WebSocket upgrades, and nothing else */
+    struct img_range ws_protocols;               /* IMG_GLOB; none: any */
+    struct img_range body;                       /* IMG_COND: all of them */
+    uint32_t query_only;                         /* 1: the query has no names but these */
+    struct img_range query_names, written;       /* IMG_STR; written: each of paths with its {name}s; or none */
+};
+struct img_rule { /* sorted by id: the lowest index is the lowest id */
+    struct img_str id, file;
+    uint32_t line, verdict, floor;
+    uint32_t scoped;
+    struct img_range scopes; /* IMG_SCOPE_REF */
+    struct img_range match;  /* IMG_MATCH: exactly one */
+    struct img_range except; /* IMG_MATCH */
+    uint32_t credential, approver, reason_required;
+    uint32_t ws_send; /* enum ws_kinds: what may be sent after an upgrade */
+    uint64_t within_ms, inline_wait_ms, ws_max, ws_total, ws_within_ms;
+    struct img_str say, instead;
+    struct img_range limits;  /* IMG_LIMIT */
+    struct img_range windows; /* IMG_WINDOW: none is always; else it is in force in any of them */
+    uint32_t over;            /* IMG_RULE: the hold that takes what is past a limit; IMG_NONE: it is denied */
+    uint32_t spare;
+};
+struct img_slot { /* open addressing; n 0: free. Keys are not kept: a collision costs a look, no more */
+    uint32_t hash;
+    struct img_range rules; /* IMG_RULE_REF */
+};
+struct img_place {
+    struct img_str host;
+    uint32_t port, scheme;
+    struct img_range path; /* IMG_GLOB: none or one */
+};
+struct img_cred {
+    struct img_str name, arg, header, format, user;
+    uint32_t source, basic, certificate;
+    struct img_range only; /* IMG_PLACE */
+};
+struct img_upstream {
+    struct img_str host, address, ca, crl, region;
+    uint32_t port, cleartext, only_tls13;
+    struct img_range allow_private, pins; /* IMG_STR; a pin has 32 bytes */
+};
+struct img_approver {
+    struct img_str name;
+    struct img_range operators; /* IMG_STR */
+};
+
+#endif

@@ -1,9 +1,0 @@
-#ifndef POLICY_LOAD_CAPTURES_H
-#define POLICY_LOAD_CAPTURES_H
-
-#include "policy/load/grammar.h"
-
-/* Paths of the rule with {name} become ones with "*", as written in `written`; what its words name is checked. */
-void read_captures(struct loader *l, struct m_rule *r);
-
-#endif

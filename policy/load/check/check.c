@@ -1,0 +1,396 @@
+/* What the tables cannot say: patterns, references, combinations. */
+#include <stdio.h>
+
+#include "policy/image/glob.h"
+#include "policy/load/check/captures.h"
+#include "policy/load/check/derive.h"
+#include "policy/load/read/names.h"
+#include "policy/load/read/scalar.h"
+#include "policy/load/read/set.h"
+
+enum { PINS_MAX = 16, PLACES_MAX = 1000 };
+
+static void bad_value(struct loader *l, const struct item *v, const char *code, const char *why)
+{
+    if (why)
+        problem(l, v->at, code, "\"%.*s\" %s", SPAN_FMT(span_first(v->text, 100)), why);
+}
+
+static void check_texts(struct loader *l, const struct items *v, const char *(*why)(struct span))
+{
+    for (size_t i = 0; i < v->n; i++)
+        bad_value(l, &v->v[i], "P013", why(v->v[i].text));
+}
+
+static const char *why_host(struct span s)
+{
+    return scalar_host(s, true);
+}
+
+static const char *why_method(struct span s)
+{
+    return scalar_is_method(s) ? NULL : "is no method: upper-case, such as GET";
+}
+
+static const char *why_op(struct span s)
+{
+    for (size_t i = 0; i < s.n; i++)
+        if (!(s.p[i] >= 'a' && s.p[i] <= 'z') && !(s.p[i] >= '0' && s.p[i] <= '9') && !memchr("._-*", s.p[i], 4))
+            return "is no operation: lower-case words and dots, * and **";
+    return scalar_glob(s, '.');
+}
+
+static const char *why_resource(struct span s)
+{
+    size_t colon = span_index(s, ':');
+    if (colon == 0 || colon == s.n)
+        return "is no resource: it begins with a kind and a colon, such as github:acme/*";
+    return scalar_glob(s, '/');
+}
+
+static const char *why_ref(struct span s)
+{
+    if (!span_starts(s, SPAN("refs/")))
+        return "is no full ref name: it begins with refs/, such as refs/heads/main";
+    return scalar_glob(s, '/');
+}
+
+static const char *why_free(struct span s)
+{
+    return scalar_glob(s, 0);
+}
+
+static void check_pairs(struct loader *l, const struct list *pairs, bool header)
+{
+    const struct pair *v = pairs->v;
+    for (size_t i = 0; i < pairs->n; i++) {
+        if (header && v[i].name.at && !scalar_is_word(v[i].name.text))
+            bad_value(l, &v[i].name, "P013", "is no name of a header");
+        check_texts(l, &v[i].values, why_free);
+    }
+}
+
+static void check_op_known(struct loader *l, const struct model *m, const struct item *op)
+{
+    static const char *const own[] = {"http.get",    "http.head",    "http.post",  "http.put",      "http.patch",
+                                      "http.delete", "http.options", "http.other", "http.override", "git.push.probe",
+                                      NULL};
+    const char *names[200] = {0};
+    size_t n = 0;
+    struct glob g = glob_of(op->text, '.');
+    for (size_t i = 0; own[i]; i++)
+        if (glob_match(&g, span_str(own[i]), '.', false))
+            return;
+    for (size_t i = 0; i < m->npacks; i++) {
+        const struct m_op *ops = m->packs[i]->ops.v;
+        for (size_t k = 0; k < m->packs[i]->ops.n; k++) {
+            if (glob_match(&g, ops[k].op.text, '.', false))
+                return;
+            char *copy = n < 199 ? arena_alloc(&l->a, ops[k].op.text.n + 1) : NULL;
+            if (copy && ops[k].op.text.n) {
+                memcpy(copy, ops[k].op.text.p, ops[k].op.text.n);
+                names[n++] = copy;
+            }
+        }
+    }
+    const char *near = problem_kept(l, true) ? nearest(op->text, names) : NULL;
+    problem(l, op->at, "P011", "no pack in packs: names an operation \"%.*s\"%s%s%s", SPAN_FMT(op->text),
+            near ? "; did you mean \"" : ", so the rule could never match", near ? near : "", near ? "\"?" : "");
+}
+
+static void check_conds(struct loader *l, const struct list *conds)
+{
+    const struct m_cond *v = conds->v;
+    if (conds->at && conds->n == 0)
+        problem(l, conds->at, "P008", "an empty list asks nothing: name a condition, or leave the key out");
+    for (size_t i = 0; i < conds->n; i++) {
+        const struct m_cond *c = &v[i];
+        int asked = (c->equals.at != NULL) + (c->in.at != NULL) + (c->glob.at != NULL) + (c->at_most.at != NULL) +
+                    (c->at_least.at != NULL) + (c->exists.at != NULL) + (c->absent.at != NULL);
+        if (c->pointer.at)
+            bad_value(l, &c->pointer, "P013", scalar_pointer(c->pointer.text));
+        check_texts(l, &c->glob, why_free);
+        if (c->at && asked != 1)
+            problem(l, c->at, "P015",
+                    "a condition asks one thing: equals, in, glob, int_lte, int_gte, exists or absent");
+        const struct number *flag = c->exists.at ? &c->exists : &c->absent;
+        if (flag->at && !flag->v)
+            problem(l, flag->at, "P015",
+                    "only true says something here; its opposite is the other of exists and absent");
+    }
+}
+
+/* A value that is asked of a name which may not be there never fits. */
+static void check_query_names(struct loader *l, const struct m_match *t)
+{
+    const struct pair *v = t->query.v;
+    struct set names = {0};
+    if (t->query.n)
+        set_add_all(l, &names, &t->query_names);
+    for (size_t i = 0; i < t->query.n && t->query_names.at; i++)
+        if (v[i].name.at && !set_has(&names, v[i].name.text))
+            problem(l, v[i].at, "P015",
+                    "query_names: does not have \"%.*s\", so the rule could never fit: add it there",
+                    SPAN_FMT(span_first(v[i].name.text, 60)));
+    set_free(&names);
+}
+
+static void check_match(struct loader *l, const struct model *m, const struct m_match *t)
+{
+    check_texts(l, &t->hosts, why_host);
+    check_texts(l, &t->methods, why_method);
+    check_texts(l, &t->paths, scalar_path);
+    check_texts(l, &t->ops, why_op);
+    check_texts(l, &t->resources, why_resource);
+    check_texts(l, &t->git.refs, why_ref);
+    check_pairs(l, &t->query, false);
+    check_query_names(l, t);
+    check_pairs(l, &t->header, true);
+    check_texts(l, &t->ws.subprotocols, why_free);
+    check_conds(l, &t->json);
+    check_conds(l, &t->form);
+    if (t->json.at && t->form.at)
+        problem(l, t->form.at, "P015", "a body is JSON or a form: write two rules");
+    for (size_t i = 0; i < t->ops.n; i++)
+        if (why_op(t->ops.v[i].text) == NULL)
+            check_op_known(l, m, &t->ops.v[i]);
+    bool git_pack = false;
+    for (size_t i = 0; i < m->npacks; i++)
+        git_pack |= span_starts(m->packs[i]->pack.text, SPAN("git@"));
+    if (t->git.at && !git_pack)
+        problem(l, t->git.at, "P011", "git: needs the pack git@1 in packs:");
+    if (t->resources.at && m->npacks == 0)
+        problem(l, t->resources.at, "P011", "a resource is found by a pack, and packs: names none");
+}
+
+static bool says_something(const struct m_match *t)
+{
+    return t->hosts.at || t->ports.at || t->methods.at || t->paths.at || t->ops.at || t->resources.at ||
+           t->schemes.at || t->effects.at || t->query.at || t->query_names.at || t->header.at || t->git.at ||
+           t->ws.at || t->json.at || t->form.at;
+}
+
+static void check_rule_parts(struct loader *l, const struct model *m, const struct m_rule *r)
+{
+    bool deny = r->decide.v == VERDICT_DENY, hold = r->decide.v == VERDICT_HOLD;
+    if (r->floor && r->decide.at && !deny)
+        problem(l, r->decide.at, "P014", "a floor can only deny");
+    if (r->use.at && deny && r->decide.at)
+        problem(l, r->use.at, "P015", "a rule that denies uses no credential");
+    if (r->approve.at && !hold)
+        problem(l, r->approve.at, "P015", "approve: belongs to a rule with decide: hold");
+    if (r->messages.at && (deny || r->match.ws.at == NULL))
+        problem(l, r->messages.at, "P015",
+                "messages: belongs to a rule that allows or holds, with ws: in its match:");
+    if (r->use.at && find_credential(m, r->use.text) < 0)
+        problem(l, r->use.at, "P011", "there is no credential \"%.*s\"", SPAN_FMT(r->use.text));
+    if (r->approve.by.at && find_approver(m, r->approve.by.text) < 0)
+        problem(l, r->approve.by.at, "P011", "there is no approvers entry \"%.*s\"", SPAN_FMT(r->approve.by.text));
+    for (size_t i = 0; i < r->scope.n; i++)
+        if (find_scope(m, r->scope.v[i].text) < 0)
+            problem(l, r->scope.v[i].at, "P011", "there is no scope \"%.*s\"", SPAN_FMT(r->scope.v[i].text));
+    if (r->say.text.n > 500 || r->instead.text.n > 500)
+        problem(l, r->say.text.n > 500 ? r->say.at : r->instead.at, "P008",
+                "is longer than 500 bytes: clients cut it");
+}
+
+/* "*.com" or "*.github.io" in a rule that lets something through is a slip (D30); in one that denies it is fine. */
+static void check_wide(struct loader *l, const struct items *hosts)
+{
+    for (size_t i = 0; i < hosts->n; i++)
+        bad_value(l, &hosts->v[i], "P013", names_too_wide(hosts->v[i].text));
+}
+
+/* A test says "rule: none" where no rule decides, and "credential: none". */
+static void check_not_none(struct loader *l, const struct item *name)
+{
+    if (name->at && span_eq(name->text, SPAN("none")))
+        problem(l, name->at, "P008", "\"none\" is what a test says where there is none: take another name");
+}
+
+static void check_rule(struct loader *l, struct model *m, struct m_rule *r)
+{
+    if (r->id.at && !scalar_is_name(r->id.text))
+        problem(l, r->id.at, "P008", "an id is letters, digits, '.', '_' and '-', at most 64");
+    check_not_none(l, &r->id);
+    check_rule_parts(l, m, r);
+    read_captures(l, r);
+    check_when(l, m, r);
+    check_limits(l, m, r);
+    if (r->decide.v != VERDICT_DENY)
+        check_wide(l, &r->match.hosts);
+    check_match(l, m, &r->match);
+    struct m_match *except = r->except.v;
+    for (size_t i = 0; i < r->except.n; i++) {
+        check_match(l, m, &except[i]);
+        except[i].except = true;
+        if (!says_something(&except[i]))
+            problem(l, except[i].at, "P015", "an empty exception takes everything away: say what it is about");
+    }
+    if (r->decide.at == NULL || r->decide.v == VERDICT_DENY || r->match.hosts.at || r->match.at == NULL)
+        return;
+    derive_hosts(l, m, &r->match);
+    check_wide(l, &r->match.derived);
+    if (r->match.derived.n == 0)
+        problem(l, r->match.at, "P015",
+                "the rule would %s this on every host: add host: (or a resource: that implies it)",
+                r->decide.v == VERDICT_ALLOW ? "allow" : "hold");
+}
+
+static void check_source(struct loader *l, const struct m_credential *c)
+{
+    const struct m_source *s = &c->source;
+    int given = (s->file.at != NULL) + (s->env.at != NULL) + (s->store.at != NULL);
+    if (s->at && given != 1)
+        problem(l, s->at, "P015", "a source is one of file:, env: and store:");
+    if (s->store.at && !scalar_is_name(s->store.text))
+        bad_value(l, &s->store, "P008", "is no name of a stored secret");
+    if (s->env.at && !scalar_is_word(s->env.text))
+        bad_value(l, &s->env, "P008", "is no name of a variable");
+}
+
+/* Fields that say where a message ends, where it goes or whose it is on the way are not a slot for a secret. */
+static bool header_forbidden(struct span name)
+{
+    static const char *const no[] = {"Host",
+                                     "Content-Length",
+                                     "Transfer-Encoding",
+                                     "Connection",
+                                     "TE",
+                                     "Trailer",
+                                     "Upgrade",
+                                     "Expect",
+                                     "Keep-Alive",
+                                     "Proxy-Authorization",
+                                     "Proxy-Connection",
+                                     "Content-Type",
+                                     "Content-Encoding",
+                                     "Date",
+                                     "Via",
+                                     NULL};
+    for (size_t i = 0; no[i]; i++)
+        if (span_ieq(name, span_str(no[i])))
+            return true;
+    return false;
+}
+
+static void check_inject(struct loader *l, const struct m_credential *c)
+{
+    const struct m_inject *j = &c->inject;
+    if (j->at == NULL)
+        return;
+    if (j->certificate.at) {
+        if (j->certificate.v == 0 || j->basic || j->header.at || j->format.at)
+            problem(l, j->at, "P015", "client_certificate: is true, and then nothing else stands in inject:");
+        return;
+    }
+    if (j->basic ? j->header.at || j->format.at : !j->header.at || !j->format.at)
+        problem(l, j->at, "P015",
+                "inject: is { header: NAME, format: \"Bearer {}\" }, { basic: { user: NAME } }, "
+                "{ basic: true } or { client_certificate: true }");
+    if (j->header.at && (!scalar_is_word(j->header.text) || header_forbidden(j->header.text)))
+        bad_value(l, &j->header, "P008", "is no header that a credential may stand in");
+    if (j->user.at && span_index(j->user.text, ':') < j->user.text.n)
+        bad_value(l, &j->user, "P008", "has a colon, which Basic cannot carry in a user name");
+    if (j->format.at) {
+        size_t at = span_find(j->format.text, SPAN("{}"));
+        struct span rest = span_from(j->format.text, at + 2);
+        if (at == j->format.text.n || span_find(rest, SPAN("{}")) < rest.n)
+            bad_value(l, &j->format, "P008", "must have {} once: there goes the secret");
+        for (size_t i = 0; i < j->format.text.n; i++)
+            if (j->format.text.p[i] < 0x20 || j->format.text.p[i] >= 0x7f) {
+                bad_value(l, &j->format, "P008", "must be plain ASCII");
+                break;
+            }
+    }
+}
+
+static void check_credential(struct loader *l, struct m_credential *c)
+{
+    struct m_place *p = c->only.v;
+    check_not_none(l, &c->name);
+    check_source(l, c);
+    check_inject(l, c);
+    if (c->only.at && c->only.n == 0)
+        problem(l, c->only.at, "P015", "only: names no place, so the credential could never be used");
+    if (c->only.n > PLACES_MAX)
+        problem(l, c->only.at, "P017", "only: names %zu places, more than %d: write several credentials", c->only.n,
+                PLACES_MAX);
+    for (size_t i = 0; i < c->only.n; i++) {
+        if (p[i].host.at)
+            bad_value(l, &p[i].host, "P013", scalar_host(p[i].host.text, false));
+        if (p[i].path.at)
+            bad_value(l, &p[i].path, "P013", scalar_path(p[i].path.text));
+        if (p[i].scheme.at == NULL)
+            p[i].scheme.v = SCHEME_HTTPS;
+        if (c->inject.certificate.v && p[i].scheme.v != SCHEME_HTTPS)
+            problem(l, p[i].at, "P015", "a client certificate goes over https only");
+        if (p[i].port.at == NULL)
+            p[i].port.v = p[i].scheme.v == SCHEME_HTTP ? 80 : 443;
+    }
+}
+
+static const char *why_pin(struct span s)
+{
+    uint8_t raw[SCALAR_PIN_BYTES];
+    return scalar_pin(s, raw);
+}
+
+static const char *why_region(struct span s)
+{
+    return scalar_is_name(s) ? NULL : "is no name of a region: letters, digits, '.', '_' and '-', at most 64";
+}
+
+/* A region that no upstream has lets nothing through, which is likely a slip. */
+static void check_regions(struct loader *l, const struct set *had, const struct m_scope *s)
+{
+    check_texts(l, &s->regions, why_region);
+    for (size_t i = 0; i < s->regions.n; i++)
+        if (!set_has(had, s->regions.v[i].text) && why_region(s->regions.v[i].text) == NULL)
+            problem(l, s->regions.v[i].at, "P112", "no upstream has region: %.*s: this scope reaches nothing by it",
+                    SPAN_FMT(s->regions.v[i].text));
+}
+
+static void check_upstream(struct loader *l, const struct m_upstream *u)
+{
+    if (u->host.at)
+        bad_value(l, &u->host, "P013", scalar_host(u->host.text, false));
+    if (u->address.at)
+        bad_value(l, &u->address, "P013", scalar_ip(u->address.text));
+    if (u->region.at)
+        bad_value(l, &u->region, "P008", why_region(u->region.text));
+    check_texts(l, &u->allow_private, scalar_cidr);
+    check_texts(l, &u->tls.pins, why_pin);
+    if (u->ca.at && u->tls.ca.at)
+        problem(l, u->tls.ca.at, "P015", "ca: stands here and beside tls:, one of them is enough");
+    if (u->tls.pins.n > PINS_MAX)
+        problem(l, u->tls.pins.at, "P017", "more than %d pins", PINS_MAX);
+}
+
+static void check_scope(struct loader *l, const struct m_scope *s)
+{
+    if (s->sandboxes.at == NULL && s->labels.at == NULL)
+        problem(l, s->at, "P015", "a scope names sandboxes:, labels: or both");
+    check_texts(l, &s->sandboxes, why_free);
+    check_pairs(l, &s->labels, false);
+}
+
+void check_model(struct loader *l, struct model *m)
+{
+    for (size_t i = 0; i < m->npacks; i++)
+        check_pack(l, m->packs[i]);
+    for (size_t i = 0; i < m->nscopes; i++)
+        check_scope(l, m->scopes[i]);
+    struct set regions = {0};
+    for (size_t i = 0; i < m->nupstreams; i++)
+        (void)set_add(l, &regions, m->upstreams[i]->region.text);
+    for (size_t i = 0; i < m->nscopes; i++)
+        check_regions(l, &regions, m->scopes[i]);
+    set_free(&regions);
+    for (size_t i = 0; i < m->ncredentials; i++)
+        check_credential(l, m->credentials[i]);
+    for (size_t i = 0; i < m->nupstreams; i++)
+        check_upstream(l, m->upstreams[i]);
+    for (size_t i = 0; i < m->nrules; i++)
+        check_rule(l, m, m->rules[i]);
+}

@@ -1,0 +1,24 @@
+/* limits: of a rule as written; the rest is grammar.h. */
+#ifndef POLICY_LOAD_READ_GRAMMAR_LIMITS_H
+#define POLICY_LOAD_READ_GRAMMAR_LIMITS_H
+
+#include "policy/load/read/keys.h"
+
+struct m_sum {
+    const struct node *at;
+    struct item field, pointer;
+    struct number max, every;
+};
+struct m_limits {
+    const struct node *at;
+    struct number per;
+    struct items requests; /* "20/1d" */
+    struct list sum;       /* m_sum */
+};
+
+#define LIMIT_REQUESTS_MOST UINT64_C(10000)
+#define LIMIT_SUM_MOST      (UINT64_C(1) << 53)
+#define LIMIT_WINDOW_LEAST  UINT64_C(1000)
+#define LIMIT_WINDOW_MOST   (31 * UINT64_C(86400000))
+
+#endif

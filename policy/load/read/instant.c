@@ -1,0 +1,58 @@
+#include "policy/load/read/instant.h"
+
+/* Years begin in March here, so that the day that some years lack is the last. */
+int64_t days_to(int64_t year, unsigned month, unsigned day)
+{
+    int64_t y = month <= 2 ? year - 1 : year;
+    int64_t era = (y >= 0 ? y : y - 399) / 400, of_era = y - era * 400;
+    int64_t of_year = (153 * ((int64_t)month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
+    return era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;
+}
+
+unsigned days_of_month(int64_t year, unsigned month)
+{
+    static const unsigned days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+    bool leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    return days[month - 1] + (month == 2 && leap);
+}
+
+/* n digits at a place that is there: no more and no less than hi, no less than lo. */
+static bool digits(struct span s, size_t at, size_t n, unsigned lo, unsigned hi, unsigned *v)
+{
+    *v = 0;
+    for (size_t i = at; i < at + n; i++) {
+        if (s.p[i] < '0' || s.p[i] > '9')
+            return false;
+        *v = *v * 10 + (unsigned)(s.p[i] - '0');
+    }
+    return *v >= lo && *v <= hi;
+}
+
+/* "Z" or "+hh:mm"; a fraction of a second is not taken: nobody means one here. */
+static bool offset_of(struct span s, int64_t *minutes)
+{
+    unsigned h, m;
+    *minutes = 0;
+    if (span_eq(s, SPAN("Z")))
+        return true;
+    if (s.n != 6 || (s.p[0] != '+' && s.p[0] != '-') || s.p[3] != ':' || !digits(s, 1, 2, 0, 23, &h) ||
+        !digits(s, 4, 2, 0, 59, &m))
+        return false;
+    *minutes = (int64_t)(h * 60 + m) * (s.p[0] == '-' ? -1 : 1);
+    return true;
+}
+
+const char *scalar_instant(struct span s, uint64_t *ms)
+{
+    static const char why[] = "is a time with its zone, such as 2026-11-23T09:00:00Z or 2026-11-23T10:00:00+01:00";
+    unsigned y, mon, d, h, min, sec;
+    int64_t offset;
+    *ms = 0;
+    if (s.n < 20 || s.p[4] != '-' || s.p[7] != '-' || s.p[10] != 'T' || s.p[13] != ':' || s.p[16] != ':' ||
+        !digits(s, 0, 4, 2000, 2099, &y) || !digits(s, 5, 2, 1, 12, &mon) ||
+        !digits(s, 8, 2, 1, days_of_month(y, mon), &d) || !digits(s, 11, 2, 0, 23, &h) ||
+        !digits(s, 14, 2, 0, 59, &min) || !digits(s, 17, 2, 0, 59, &sec) || !offset_of(span_from(s, 19), &offset))
+        return why;
+    *ms = (uint64_t)(((days_to(y, mon, d) * 24 + h) * 60 + min - offset) * 60 + sec) * 1000;
+    return NULL;
+}

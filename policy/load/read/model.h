@@ -1,0 +1,45 @@
+/* All files of a policy together, names resolved: what is checked, warned about
+ * and written as an image. Lives in the loader's arena. */
+#ifndef POLICY_LOAD_READ_MODEL_H
+#define POLICY_LOAD_READ_MODEL_H
+
+#include "policy/image/image.h"
+#include "policy/load/read/grammar_pack.h"
+
+/* Everything of all files, in one place. */
+struct model_zone;
+struct model {
+    struct item name;
+    struct number learning; /* Unix ms it ends */
+    struct m_scope **scopes;
+    struct m_credential **credentials;
+    struct m_upstream **upstreams;
+    struct m_approver **approvers;
+    struct m_rule **rules;    /* by id */
+    struct m_pack **packs;    /* by name */
+    struct model_zone *zones; /* that some when: names; policy/load/emit/when.c */
+    size_t nscopes, ncredentials, nupstreams, napprovers, nrules, npacks;
+};
+
+/* Each reports its problems; l->failed says whether any refuses. */
+struct m_file *read_file(struct loader *l, const struct policy_file *f);
+/* Those files and all that they include, each once, into out (POLICY_FILES_MAX of room). -1 when one is missing. */
+int read_files(struct loader *l, const struct policy_file *files, size_t n, struct m_file **out,
+               size_t *nout) MUSTCHECK;
+void gather(struct loader *l, struct m_file *const *files, size_t n, struct model *m);
+void read_packs(struct loader *l, struct m_file *const *files, size_t n, struct model *m);
+void check_model(struct loader *l, struct model *m);
+/* when: of a rule, days and zones understood. */
+void check_when(struct loader *l, struct model *m, struct m_rule *r);
+/* limits: and over: of a rule. */
+void check_limits(struct loader *l, const struct model *m, const struct m_rule *r);
+void warn_model(struct loader *l, const struct model *m);
+int emit_image(struct loader *l, const struct model *m, struct dynbuf *out) MUSTCHECK;
+
+/* Index by name, or -1. */
+int find_scope(const struct model *m, struct span name);
+int find_credential(const struct model *m, struct span name);
+int find_approver(const struct model *m, struct span name);
+int find_rule(const struct model *m, struct span id);
+
+#endif

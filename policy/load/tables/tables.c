@@ -1,0 +1,263 @@
+/* The grammar of a file and what it names; rules and packs have files of their own. One row a key; KEY_LATER rows are
+ * known and refused. */
+#include "policy/load/tables/tables.h"
+
+#include "policy/load/read/instant.h"
+#include "policy/load/read/scalar.h"
+
+static const struct choice deny_only[] = {{"deny", 0}, {"allow-reads", CHOICE_LATER}, {"hold", CHOICE_LATER}, {0}};
+const struct choice scheme_choices[] = {{"https", SCHEME_HTTPS}, {"http", SCHEME_HTTP}, {0}};
+
+static const struct key basic_keys[] = {
+    {.name = "user", .type = KEY_TEXT, .at = AT(m_inject, user), .flags = KEY_NEEDED, .help = "user name of Basic"},
+    {0}};
+static const struct table basic_table = {"basic:", sizeof(struct m_inject), basic_keys};
+
+static void read_basic(struct loader *l, const struct node *n, void *inject)
+{
+    struct m_inject *out = inject, user = {0};
+    uint64_t v = 0;
+    out->basic = true;
+    if (n->kind == NODE_MAP) {
+        decode_map(l, n, &basic_table, &user);
+        out->user = user.user;
+    } else if (n->kind != NODE_TEXT || scalar_bool(n->text, n->plain, &v) != NULL || !v) {
+        problem(l, n, "P008", "basic: is true when the secret is user:password itself, or { user: NAME }");
+    }
+}
+
+static const struct key packuse_keys[] = {
+    {.name = "pack", .type = KEY_TEXT, .at = AT(m_packuse, name), .flags = KEY_NEEDED, .help = "NAME@VERSION"},
+    {.name = "hosts", .type = KEY_TEXTS, .at = AT(m_packuse, hosts), .help = "where it applies, HOST or HOST:PORT"},
+    {0}};
+static const struct table packuse_table = {"an entry of packs:", sizeof(struct m_packuse), packuse_keys};
+
+static void read_packuses(struct loader *l, const struct node *n, void *field)
+{
+    struct list *out = field;
+    out->at = n;
+    if (n->kind != NODE_LIST) {
+        problem(l, n, "P008", "packs: is a list such as [git@1, npm@1]");
+        return;
+    }
+    struct m_packuse *v = arena_alloc(&l->a, (n->count + 1) * sizeof(*v));
+    out->v = v;
+    for (const struct node *c = n->child; c && v; c = c->next, v++, out->n++) {
+        if (c->kind == NODE_MAP) {
+            decode_map(l, c, &packuse_table, v);
+        } else {
+            v->at = c;
+            (void)decode_text(l, c, &v->name);
+        }
+    }
+    if (out->v == NULL)
+        problem(l, n, "P003", "no memory for the file");
+}
+
+static const struct key scope_keys[] = {
+    {.name = "sandboxes", .type = KEY_TEXTS, .at = AT(m_scope, sandboxes), .help = "names, * matches any run"},
+    {.name = "labels", .type = KEY_PAIRS, .at = AT(m_scope, labels), .help = "all of these labels"},
+    {.name = "regions", .type = KEY_TEXTS, .at = AT(m_scope, regions), .help = "only upstreams of these regions"},
+    LATER("tenants"),
+    {0}};
+static const struct table scope_table = {"a scope", sizeof(struct m_scope), scope_keys};
+
+static const struct key place_keys[] = {
+    {.name = "host", .type = KEY_TEXT, .at = AT(m_place, host), .flags = KEY_NEEDED, .help = "exact host name"},
+    {.name = "port",
+     .type = KEY_COUNT,
+     .at = AT(m_place, port),
+     .lo = 1,
+     .hi = 65535,
+     .help = "default 443, with http 80"},
+    {.name = "scheme",
+     .type = KEY_ONE_OF,
+     .at = AT(m_place, scheme),
+     .choices = scheme_choices,
+     .help = "default https"},
+    {.name = "path", .type = KEY_TEXT, .at = AT(m_place, path), .help = "/a/*/b or /a/**; default: all"},
+    {0}};
+static const struct table place_table = {"a place of only:", sizeof(struct m_place), place_keys};
+
+static const struct key source_keys[] = {TEXT(m_source, file, "file", "a file with the secret"),
+                                         TEXT(m_source, env, "env", "an environment variable of the gateway"),
+                                         TEXT(m_source, store, "store", "a name given to: countersign secret set"),
+                                         LATER("vault"),
+                                         LATER("github_app"),
+                                         LATER("systemd"),
+                                         LATER("exec"),
+                                         LATER("oauth"),
+                                         LATER("aws"),
+                                         {0}};
+static const struct table source_table = {"source:", sizeof(struct m_source), source_keys};
+
+static const struct key inject_keys[] = {
+    TEXT(m_inject, header, "header", "the field to set, such as Authorization"),
+    TEXT(m_inject, format, "format", "its value, {} is the secret, such as \"Bearer {}\""),
+    {.name = "basic", .type = KEY_CALL, .at = 0, .call = read_basic, .help = "true, or { user: NAME }"},
+    {.name = "client_certificate",
+     .type = KEY_BOOL,
+     .at = AT(m_inject, certificate),
+     .help = "true: the secret is PEM, a key and its chain, for the TLS handshake"},
+    LATER("query"),
+    LATER("sigv4"),
+    {0}};
+static const struct table inject_table = {"inject:", sizeof(struct m_inject), inject_keys};
+
+static const struct key credential_keys[] = {{.name = "source",
+                                              .type = KEY_MAP,
+                                              .at = AT(m_credential, source),
+                                              .table = &source_table,
+                                              .flags = KEY_NEEDED,
+                                              .help = "{ file: PATH }, { env: NAME } or { store: NAME }"},
+                                             {.name = "inject",
+                                              .type = KEY_MAP,
+                                              .at = AT(m_credential, inject),
+                                              .table = &inject_table,
+                                              .flags = KEY_NEEDED,
+                                              .help = "how it goes into the request"},
+                                             {.name = "only",
+                                              .type = KEY_LIST,
+                                              .at = AT(m_credential, only),
+                                              .table = &place_table,
+                                              .flags = KEY_NEEDED,
+                                              .help = "the only places it may go to"},
+                                             LATER("permissions"),
+                                             LATER("scrub"),
+                                             {0}};
+static const struct table credential_table = {"a credential", sizeof(struct m_credential), credential_keys};
+
+static const struct choice tls_versions[] = {{"1.2", 0}, {"1.3", 1}, {0}};
+static const struct key tls_keys[] = {
+    TEXT(m_tls, ca, "ca", "a PEM file, trusted instead of the system's roots"),
+    {.name = "pin", .type = KEY_TEXTS, .at = AT(m_tls, pins), .help = "sha256/BASE64 of a public key in the chain"},
+    {.name = "crl",
+     .type = KEY_TEXTS,
+     .at = AT(m_tls, crls),
+     .help = "PEM files of revocation lists, one for each issuer of the chain"},
+    {.name = "min", .type = KEY_ONE_OF, .at = AT(m_tls, min), .choices = tls_versions, .help = "default \"1.2\""},
+    {0}};
+static const struct table tls_table = {"tls:", sizeof(struct m_tls), tls_keys};
+
+static const struct key upstream_keys[] = {
+    {.name = "host", .type = KEY_TEXT, .at = AT(m_upstream, host), .flags = KEY_NEEDED, .help = "exact host name"},
+    {.name = "port", .type = KEY_COUNT, .at = AT(m_upstream, port), .lo = 1, .hi = 65535, .help = "default 443"},
+    TEXT(m_upstream, address, "address", "dial this address instead of resolving the name"),
+    TEXT(m_upstream, ca, "ca", "a PEM file, trusted instead of the system's roots"),
+    {.name = "allow_private",
+     .type = KEY_TEXTS,
+     .at = AT(m_upstream, allow_private),
+     .help = "private ranges it may be in"},
+    {.name = "cleartext_credentials",
+     .type = KEY_BOOL,
+     .at = AT(m_upstream, cleartext),
+     .help = "credentials over http://"},
+    TEXT(m_upstream, region, "region", "where its data is, for regions: of a scope"),
+    {.name = "tls", .type = KEY_MAP, .at = AT(m_upstream, tls), .table = &tls_table, .help = "whom to trust there"},
+    {0}};
+static const struct table upstream_table = {"an upstream", sizeof(struct m_upstream), upstream_keys};
+
+static const struct key approver_keys[] = {{.name = "operators",
+                                            .type = KEY_TEXTS,
+                                            .at = AT(m_approver, operators),
+                                            .flags = KEY_NEEDED,
+                                            .help = "names of operators"},
+                                           LATER("groups"),
+                                           LATER("quorum"),
+                                           LATER("self_approval"),
+                                           LATER("step_up"),
+                                           {0}};
+static const struct table approver_table = {"an approvers entry", sizeof(struct m_approver), approver_keys};
+
+/* "until TIME". That it is soon is asked when it is loaded; the image is over by itself. */
+static void read_learning(struct loader *l, const struct node *n, void *field)
+{
+    enum { DAY_MS = 24 * 60 * 60 * 1000 };
+    struct number *out = field;
+    const char *why = "is: until TIME";
+    out->at = n;
+    if (n->kind == NODE_TEXT && span_starts(n->text, SPAN("until ")))
+        why = scalar_instant(span_from(n->text, 6), &out->v);
+    if (why)
+        problem(l, n, "P008", "learning %s, as in: until 2026-11-23T18:00:00Z", why);
+    else if (out->v > l->now_ms && out->v - l->now_ms > DAY_MS)
+        problem(l, n, "P015", "learning ends at most 24 hours from now: what is learnt must become rules");
+    else if (out->v <= l->now_ms)
+        problem(l, n, "P115", "learning is over: take the key out");
+}
+
+#define DEFAULT(n)                                                                                                   \
+    {                                                                                                                \
+        .name = n, .type = KEY_ONE_OF, .at = AT(m_defaults, any), .choices = deny_only,                              \
+        .help = "deny; nothing else yet"                                                                             \
+    }
+static const struct key defaults_keys[] = {DEFAULT("unmatched_host"), DEFAULT("unmatched_request"),
+                                           DEFAULT("unclassified"),   DEFAULT("hold_timeout"),
+                                           DEFAULT("store_lost"),     {0}};
+static const struct table defaults_table = {"defaults:", sizeof(struct m_defaults), defaults_keys};
+
+static const struct key file_keys[] = {
+    {.name = "version",
+     .type = KEY_COUNT,
+     .at = AT(m_file, version),
+     .lo = 1,
+     .hi = 1,
+     .flags = KEY_NEEDED,
+     .help = "1"},
+    TEXT(m_file, name, "name", "shown in the audit and on the page"),
+    {.name = "packs", .type = KEY_CALL, .at = AT(m_file, packs), .call = read_packuses, .help = "what requests are"},
+    {.name = "defaults", .type = KEY_MAP, .at = AT(m_file, defaults), .table = &defaults_table, .help = "all deny"},
+    {.name = "scopes", .type = KEY_NAMED, .at = AT(m_file, scopes), .table = &scope_table, .help = "who is asking"},
+    {.name = "credentials",
+     .type = KEY_NAMED,
+     .at = AT(m_file, credentials),
+     .table = &credential_table,
+     .help = "whose key"},
+    {.name = "upstreams",
+     .type = KEY_LIST,
+     .at = AT(m_file, upstreams),
+     .table = &upstream_table,
+     .help = "how to get there"},
+    {.name = "approvers",
+     .type = KEY_NAMED,
+     .at = AT(m_file, approvers),
+     .table = &approver_table,
+     .help = "who decides"},
+    {.name = "rules", .type = KEY_LIST, .at = AT(m_file, rules), .table = &rule_table, .help = "may it?"},
+    {.name = "include",
+     .type = KEY_TEXTS,
+     .at = AT(m_file, include),
+     .help = "further files, relative to this one's folder"},
+    {.name = "learning",
+     .type = KEY_CALL,
+     .at = AT(m_file, learning),
+     .call = read_learning,
+     .pattern = "^until 20[0-9]{2}-[0-9]{2}-[0-9]{2}T[0-9:]{8}(Z|[+-][0-9]{2}:[0-9]{2})$",
+     .help = "until TIME, at most a day from now: reads pass and writes are held where no rule fits"},
+    {.name = "require_signed",
+     .type = KEY_BOOL,
+     .at = AT(m_file, require_signed),
+     .help = "true: every file is signed by a key that the operator named"},
+    {0}};
+const struct table file_table = {"a policy", sizeof(struct m_file), file_keys};
+
+static const struct key floors_keys[] = {
+    {.name = "version",
+     .type = KEY_COUNT,
+     .at = AT(m_file, version),
+     .lo = 1,
+     .hi = 1,
+     .flags = KEY_NEEDED,
+     .help = "1"},
+    TEXT(m_file, name, "name", "for people"),
+    {.name = "packs", .type = KEY_CALL, .at = AT(m_file, packs), .call = read_packuses, .help = "what requests are"},
+    {.name = "scopes", .type = KEY_NAMED, .at = AT(m_file, scopes), .table = &scope_table, .help = "who is asking"},
+    {.name = "rules",
+     .type = KEY_LIST,
+     .at = AT(m_file, rules),
+     .table = &rule_table,
+     .flags = KEY_NEEDED,
+     .help = "each decide: deny"},
+    {.name = "include", .type = KEY_NEVER, .help = "a floors file stands alone: write its rules into this one"},
+    {0}};
+const struct table floors_table = {"a floors file", sizeof(struct m_file), floors_keys};
