@@ -102,7 +102,13 @@ int ca_bundle(const struct cli_call *c);
 int ca_truststore(const struct cli_call *c);
 int ca_export(const struct cli_call *c);
 int ca_nss(const struct cli_call *c);
-int policy_verb(const struct cli_call *c); /* those of cli/policy */
+int policy_check(const struct cli_call *c);
+int policy_test(const struct cli_call *c);
+int policy_explain(const struct cli_call *c);
+int policy_diff(const struct cli_call *c);
+int policy_replay(const struct cli_call *c);
+int policy_learn(const struct cli_call *c);
+int policy_schema(const struct cli_call *c);
 int policy_history(const struct cli_call *c);
 int policy_show(const struct cli_call *c);
 int policy_rollback(const struct cli_call *c);

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "cli/policy/policy_cli.h"
+#include "cli/policy/loaded.h"
 #include "cli/policy/show.h"
 #include "common/id.h"
 #include "common/json/json.h"
@@ -12,19 +12,17 @@
 
 enum { PROBLEMS_MAX = 1000 };
 
-int loaded_open(struct loaded *l, const char *const *paths, size_t n, const char *floors, const char *packs)
+int loaded_open_for(struct loaded *l, const struct cli_call *c, const char *const *paths, size_t n,
+                    const char *floors)
 {
-    return loaded_open_signed(l, paths, n, floors, packs, NULL);
+    return loaded_open(l, (struct policy_place){.paths = paths,
+                                                .n = n,
+                                                .floors = floors,
+                                                .packs = cli_value(c, "packs"),
+                                                .signers = cli_value(c, "signers")});
 }
 
-int loaded_open_signed(struct loaded *l, const char *const *paths, size_t n, const char *floors, const char *packs,
-                       const char *signers)
-{
-    return loaded_open_place(
-        l, (struct policy_place){.paths = paths, .n = n, .floors = floors, .packs = packs, .signers = signers});
-}
-
-int loaded_open_place(struct loaded *l, struct policy_place from)
+int loaded_open(struct loaded *l, struct policy_place from)
 {
     from.now_ms = (uint64_t)time(NULL) * 1000;
     *l = (struct loaded){0};

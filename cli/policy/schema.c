@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "common/json/json.h"
-#include "cli/policy/policy_cli.h"
+#include "cli/policy/loaded.h"
 #include "policy/test/test_file.h"
 #include "policy/load/read/model.h"
 
@@ -224,7 +224,7 @@ static void print(const struct table *t, const char *title, struct dynbuf *out)
     end(&s);
 }
 
-int policy_cli_schema(const struct policy_args *a)
+int policy_schema(const struct cli_call *c)
 {
     static const struct {
         const char *name, *title;
@@ -233,22 +233,19 @@ int policy_cli_schema(const struct policy_args *a)
                  {"floors", "Countersign floors", &floors_table},
                  {"pack", "A Countersign pack", &pack_table},
                  {"test", "Tests of a Countersign policy", &test_file_table}};
-    const char *want = a->nwords ? a->words[0] : "policy";
+    const char *want = c->nwords ? c->word[0] : "policy";
     size_t k = 0, known = sizeof(kinds) / sizeof(kinds[0]);
     struct dynbuf out;
     while (k < known && strcmp(kinds[k].name, want) != 0)
         k++;
-    if (k == known || a->nwords > 1) {
-        fputs(
-            "countersign policy schema: of a policy, floors, a pack or a file of tests: policy, floors, pack, test\n",
-            stderr);
-        return EXIT_POLICY_USAGE;
-    }
+    if (k == known)
+        return verb_fail(CLI_USAGE,
+                         "policy schema: of a policy, floors, a pack or a file of tests: policy, floors, pack, test");
     dynbuf_init(&out, SCHEMA_MAX);
     print(kinds[k].table, kinds[k].title, &out);
     bool fits = dynbuf_ok(&out);
     if (fits)
         printf("%.*s\n", SPAN_FMT(dynbuf_span(&out)));
     dynbuf_free(&out);
-    return fits ? EXIT_POLICY_OK : EXIT_POLICY_RUNTIME;
+    return fits ? CLI_OK : CLI_RUNTIME;
 }

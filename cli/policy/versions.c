@@ -5,8 +5,6 @@
 #include <unistd.h>
 
 #include "cli/verb.h"
-#include "common/net/tls.h"
-#include "cli/policy/policy_cli.h"
 #include "policy/load/stored.h"
 
 enum { SHORT_DIGEST = 12, ASK_ROOM = 4096 };
@@ -216,75 +214,4 @@ int policy_rollback(const struct cli_call *c)
     }
     verb_end(&g);
     return rc;
-}
-
-/* --- those that need no gateway ------------------------------------ */
-
-static const char *value_if(const struct cli_call *c, const char *name)
-{
-    return cli_has(c, name) ? cli_value(c, name) : NULL;
-}
-
-static size_t values_if(const struct cli_call *c, const char *name, const char **out)
-{
-    return cli_has(c, name) ? cli_values(c, name, out, CLI_WORDS_MAX) : 0;
-}
-
-static void fill(const struct cli_call *c, struct policy_args *a)
-{
-    *a = (struct policy_args){
-        .packs = value_if(c, "packs"),
-        .floors = value_if(c, "floors"),
-        .signers = value_if(c, "signers"),
-        .format = value_if(c, "format"),
-        .code = value_if(c, "explain"),
-        .as = value_if(c, "as"),
-        .body = value_if(c, "body"),
-        .at = value_if(c, "at"),
-        .data = value_if(c, "data"),
-        .curl = value_if(c, "curl"),
-        .record = value_if(c, "record"),
-        .fail_under = value_if(c, "fail-under"),
-        .policy = value_if(c, "policy"),
-        .scope = value_if(c, "scope"),
-        .old_floors = value_if(c, "old-floors"),
-        .new_floors = value_if(c, "new-floors"),
-        .witness = value_if(c, "witness"),
-        .fail_on = value_if(c, "fail-on"),
-        .source = {.state_dir = c->state_dir,
-                   .from = value_if(c, "from"),
-                   .since = value_if(c, "since"),
-                   .until = value_if(c, "until")},
-        .json = c->json,
-        .roots_strict = tls_roots_strict,
-        .coverage = value_if(c, "coverage") != NULL,
-        .patch = value_if(c, "patch") != NULL,
-        .dash = c->dash,
-        .dashes = c->dashes,
-    };
-    a->nheaders = values_if(c, "header", a->headers);
-    a->nlabels = values_if(c, "label", a->labels);
-    a->nrefs = values_if(c, "ref", a->refs);
-    for (size_t i = 0; i < c->nwords && i < CLI_WORDS_MAX; i++)
-        a->words[a->nwords++] = c->word[i];
-}
-
-int policy_verb(const struct cli_call *c)
-{
-    static const struct {
-        const char *name;
-        int (*fn)(const struct policy_args *a);
-    } verbs[] = {{"check", policy_cli_check},  {"test", policy_cli_test},     {"explain", policy_cli_explain},
-                 {"diff", policy_cli_diff},    {"replay", policy_cli_replay}, {"learn", policy_cli_learn},
-                 {"schema", policy_cli_schema}};
-    struct policy_args a;
-    int rc = POLICY_SHOW_USAGE;
-
-    if (c->nwords > CLI_WORDS_MAX)
-        return verb_fail(CLI_USAGE, "more than %d words", CLI_WORDS_MAX);
-    fill(c, &a);
-    for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++)
-        if (strcmp(strchr(c->verb->name, ' ') + 1, verbs[i].name) == 0)
-            rc = verbs[i].fn(&a);
-    return rc == POLICY_SHOW_USAGE ? cli_usage(c->verb) : rc;
 }

@@ -72,7 +72,7 @@ static void seek_rule(const struct ask *k, uint32_t rule, void *arg)
 static void seek_class(struct ask k, const struct class *c, struct seek *s)
 {
     if (c->bad || c->pending) {
-        s->found = c->pending ? AMBIGUITY_BODY_CUT : (enum ambiguity_cause)c->unclear;
+        s->found = c->pending ? AMBIGUITY_BODY_CUT : (enum ambiguity_cause)c->ambiguity;
         return;
     }
     ask_class(&k, c, c, k.path);

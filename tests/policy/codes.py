@@ -26,7 +26,7 @@ def run(*args):
     return done.returncode, done.stdout, done.stderr
 
 
-sources = [p for folder in ("policy/load", "policy/cli") for p in (SRC / folder).glob("*.c") if p.name != "codes.c"]
+sources = [p for folder in ("policy/load", "cli/policy") for p in (SRC / folder).rglob("*.c") if p.name != "codes.c"]
 told = {code for p in sources for code in re.findall(r'"(P[01]\d\d)"', p.read_text())}
 table = dict(re.findall(r'\{"(P\d\d\d)", "([^"]+)"', (SRC / "policy/load/check/codes.c").read_text()))
 manual = set(re.findall(r"^\.It (P\d\d\d)$", (SRC / "policy/countersign-policy.5").read_text(), re.M))

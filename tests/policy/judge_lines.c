@@ -5,11 +5,12 @@
  * Usage: judge_lines [--floors FILE] FILE... */
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "common/json/json.h"
-#include "cli/policy/policy_cli.h"
-#include "policy/test/asked.h"
 #include "policy/limit.h"
+#include "policy/load/disk.h"
+#include "policy/test/asked.h"
 
 static bool add_each(struct asked *q, struct span fields, int (*add)(struct asked *, struct span, struct span))
 {
@@ -80,24 +81,45 @@ static bool answer(const struct policy *p, struct span line)
     return good;
 }
 
+/* The policy of these files, or NULL after words on stderr; image: born here, the caller's to free. */
+static struct policy *open_policy(struct policy_place from, struct dynbuf *image)
+{
+    static struct policy_problem v[1000];
+    struct policy_problems problems = {v, 0, 1000};
+    struct err e = {""};
+    dynbuf_init(image, POLICY_IMAGE_MAX);
+    from.now_ms = (uint64_t)time(NULL) * 1000;
+    struct policy *p =
+        policy_load_from_disk(&from, image, &problems, &e) == 0 ? policy_open(dynbuf_span(image), &e) : NULL;
+    for (size_t i = 0; p == NULL && i < problems.n; i++)
+        fprintf(stderr, "%s: %s: %s\n", v[i].where, v[i].code, v[i].text);
+    if (p == NULL)
+        fprintf(stderr, "%s\n", e.text);
+    return p;
+}
+
 int main(int argc, char **argv)
 {
-    struct loaded l;
+    struct dynbuf image;
     char *line = NULL;
     size_t room = 0, skip = argc > 3 && strcmp(argv[1], "--floors") == 0 ? 3 : 1;
     ssize_t n;
-    const char *const *files = (const char *const *)&argv[skip], *floors = skip == 3 ? argv[2] : NULL;
-    int rc = argc > 1 && loaded_open(&l, files, (size_t)argc - skip, floors, getenv("PACKS")) == 0 ? 0 : 3;
-    if (rc != 0) {
-        if (argc > 1)
-            print_problems(&l, false);
-        return rc;
-    }
+    int rc = 0;
+    if (argc < 2)
+        return 3;
+    struct policy *p = open_policy((struct policy_place){.paths = (const char *const *)&argv[skip],
+                                                         .n = (size_t)argc - skip,
+                                                         .floors = skip == 3 ? argv[2] : NULL,
+                                                         .packs = getenv("PACKS")},
+                                   &image);
+    if (p == NULL)
+        rc = 3;
     while (rc == 0 && (n = getline(&line, &room, stdin)) > 0) {
-        rc = answer(l.p, span_of(line, (size_t)n)) ? 0 : 2;
+        rc = answer(p, span_of(line, (size_t)n)) ? 0 : 2;
         fflush(stdout);
     }
     free(line);
-    loaded_close(&l);
+    policy_close(p);
+    dynbuf_free(&image);
     return rc;
 }

@@ -144,8 +144,8 @@ int print_code(const char *code)
         fputs(
             "In the message \"p.yaml:4:7: error P006: ...\" the code is P006; countersign-policy(5) lists them all\n",
             stderr);
-        return EXIT_POLICY_USAGE;
+        return CLI_USAGE;
     }
     printf("%s (%s): %s\n\n%s\n", c->code, c->code[1] == '0' ? "refuses" : "warns", c->means, c->todo);
-    return EXIT_POLICY_OK;
+    return CLI_OK;
 }

@@ -2,7 +2,7 @@
 #ifndef CLI_POLICY_CHECK_SARIF_H
 #define CLI_POLICY_CHECK_SARIF_H
 
-#include "cli/policy/policy_cli.h"
+#include "cli/policy/loaded.h"
 
 /* SARIF 2.1.0; -1 when it is too long. */
 int print_sarif(const struct loaded *l) MUSTCHECK;

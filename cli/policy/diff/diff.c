@@ -230,28 +230,22 @@ static void look_at_all(struct diff *d)
 
 /* ---- the verb ---- */
 
-static int usage(const char *why)
+static int read_args(const struct cli_call *c, struct diff_args *out)
 {
-    fprintf(stderr, "countersign policy diff: %s\n", why);
-    return POLICY_SHOW_USAGE;
-}
-
-static const char *read_args(const struct policy_args *a, struct diff_args *out)
-{
-    size_t cut = a->dashes == 1 ? a->dash : a->nwords == 2 ? 1 : 0;
-    *out = (struct diff_args){.a = a, .witness = a->witness};
-    if (cut == 0 || cut >= a->nwords)
-        return "needs an old and a new policy";
-    out->paths[OLD] = a->words;
+    const char *floors = cli_value(c, "floors");
+    size_t cut = c->dashes == 1 ? c->dash : c->nwords == 2 ? 1 : 0;
+    *out = (struct diff_args){.call = c, .witness = cli_value(c, "witness")};
+    if (cut == 0 || cut >= c->nwords) {
+        fputs("countersign policy diff: needs an old and a new policy\n", stderr);
+        return -1;
+    }
+    out->paths[OLD] = (const char *const *)c->word;
     out->npaths[OLD] = cut;
-    out->paths[NEW] = a->words + cut;
-    out->npaths[NEW] = a->nwords - cut;
-    out->floors[OLD] = a->old_floors ? a->old_floors : a->floors;
-    out->floors[NEW] = a->new_floors ? a->new_floors : a->floors;
-    if (a->fail_on && strcmp(a->fail_on, "widened") != 0 && strcmp(a->fail_on, "any") != 0 &&
-        strcmp(a->fail_on, "never") != 0)
-        return "--fail-on is widened, any or never";
-    return NULL;
+    out->paths[NEW] = (const char *const *)c->word + cut;
+    out->npaths[NEW] = c->nwords - cut;
+    out->floors[OLD] = cli_value(c, "old-floors") ? cli_value(c, "old-floors") : floors;
+    out->floors[NEW] = cli_value(c, "new-floors") ? cli_value(c, "new-floors") : floors;
+    return 0;
 }
 
 static int exit_of(const struct diff *d, const char *fail_on)
@@ -262,23 +256,21 @@ static int exit_of(const struct diff *d, const char *fail_on)
         widened |= d->entry[i].kind >= DIFF_CHANGED;
     }
     if (fail_on && strcmp(fail_on, "never") == 0)
-        return EXIT_POLICY_OK;
-    return widened || (any && fail_on && strcmp(fail_on, "any") == 0) ? EXIT_POLICY_RUNTIME : EXIT_POLICY_OK;
+        return CLI_OK;
+    return widened || (any && fail_on && strcmp(fail_on, "any") == 0) ? CLI_RUNTIME : CLI_OK;
 }
 
-int policy_cli_diff(const struct policy_args *a)
+int policy_diff(const struct cli_call *c)
 {
     struct diff d = {.now_ms = (uint64_t)time(NULL) * 1000};
     struct diff_args args;
-    int rc = EXIT_POLICY_INVALID;
-    const char *why = read_args(a, &args);
-    if (why)
-        return usage(why);
+    int rc = CLI_INVALID;
+    if (read_args(c, &args) != 0)
+        return cli_usage(c->verb);
     arena_init(&d.a, DIFF_MEMORY);
     for (unsigned v = OLD; v <= NEW; v++) {
-        if (loaded_open_signed(&d.side[v], args.paths[v], args.npaths[v], args.floors[v], a->packs, a->signers) !=
-            0) {
-            print_problems(&d.side[v], a->json);
+        if (loaded_open_for(&d.side[v], c, args.paths[v], args.npaths[v], args.floors[v]) != 0) {
+            print_problems(&d.side[v], c->json);
             goto out;
         }
         d.p[v] = d.side[v].p;
@@ -287,17 +279,17 @@ int policy_cli_diff(const struct policy_args *a)
     diff_drop_overrides(&d);
     if (!d.failed)
         diff_lists(&d);
-    rc = EXIT_POLICY_RUNTIME;
+    rc = CLI_RUNTIME;
     if (d.failed || (args.witness && diff_witness_files(&d, &args) != 0)) {
         fprintf(stderr, "countersign policy diff: %s\n",
                 d.failed ? "no memory for the whole of it: compare smaller policies" : "cannot write to --witness");
         goto out;
     }
-    if (!a->json)
+    if (!c->json)
         diff_print(&d, &args);
     else if (diff_json(&d, &args) != 0)
         goto out;
-    rc = exit_of(&d, a->fail_on);
+    rc = exit_of(&d, cli_value(c, "fail-on"));
 out:
     loaded_close(&d.side[OLD]);
     loaded_close(&d.side[NEW]);

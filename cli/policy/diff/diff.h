@@ -6,7 +6,7 @@
 #define CLI_POLICY_DIFF_DIFF_H
 
 #include "cli/policy/diff/minterms.h"
-#include "cli/policy/policy_cli.h"
+#include "cli/policy/loaded.h"
 #include "policy/limit.h"
 #include "policy/match/match.h"
 #include "policy/test/asked.h"

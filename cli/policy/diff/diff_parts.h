@@ -63,7 +63,7 @@ void diff_lists(struct diff *d);
 struct entry *diff_entry(struct diff *d);
 /* diff_print.c */
 struct diff_args {
-    const struct policy_args *a;
+    const struct cli_call *call;
     const char *const *paths[2];
     size_t npaths[2];
     const char *floors[2], *witness;

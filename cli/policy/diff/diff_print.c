@@ -91,8 +91,8 @@ static void command_of(struct command *c, const struct witness *w, const struct 
     static const char *const start[] = {"countersign", "policy", "explain"};
     for (size_t i = 0; i < 3; i++)
         word(c, span_str(start[i]));
-    if (a->a->packs)
-        words(c, "--packs", "%s", a->a->packs);
+    if (cli_value(a->call, "packs"))
+        words(c, "--packs", "%s", cli_value(a->call, "packs"));
     if (a->floors[side])
         words(c, "--floors", "%s", a->floors[side]);
     if (!span_eq(w->sandbox, SPAN("sandbox")))

@@ -41,60 +41,67 @@ static int add_data(struct asked *q, struct span data)
 #define B_ID    "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
 
 /* --ref "update refs/heads/x": the body of the push that git would send. */
-static int ask_refs(const struct policy_args *a, struct asked *q, struct err *e)
+static int ask_refs(const struct cli_call *c, struct asked *q, struct err *e)
 {
     static const struct {
         struct span verb, old_id, new_id;
     } verbs[] = {{SPAN("create"), SPAN(ZERO_ID), SPAN(A_ID)},
                  {SPAN("update"), SPAN(A_ID), SPAN(B_ID)},
                  {SPAN("delete"), SPAN(A_ID), SPAN(ZERO_ID)}};
-    struct git_ref refs[CLI_WORDS_MAX];
+    const char *texts[CLI_GIVEN_MAX];
+    struct git_ref refs[CLI_GIVEN_MAX];
     struct span verb, name;
-    for (size_t i = 0; i < a->nrefs; i++) {
+    size_t n = cli_values(c, "ref", texts, CLI_GIVEN_MAX);
+    for (size_t i = 0; i < n; i++) {
         size_t k = 0;
-        bool cut = span_cut(span_str(a->refs[i]), ' ', &verb, &name);
+        bool cut = span_cut(span_str(texts[i]), ' ', &verb, &name);
         while (k < 3 && !span_eq(verbs[k].verb, verb))
             k++;
         if (!cut || k == 3)
             return err_set(e, "--ref is \"create REF\", \"update REF\" or \"delete REF\"");
         refs[i] = (struct git_ref){name, verbs[k].old_id, verbs[k].new_id};
     }
-    if (a->nrefs == 0)
+    if (n == 0)
         return 0;
     q->request.has_body = true;
-    if (asked_refs(&q->a, refs, a->nrefs, &q->request.body) != 0)
+    if (asked_refs(&q->a, refs, n, &q->request.body) != 0)
         return err_set(e, "no memory");
     return asked_header(q, SPAN("Content-Type"), SPAN("application/x-git-receive-pack-request"));
 }
 
-static int ask_words(const struct policy_args *a, struct asked *q, struct err *e)
+static int ask_words(const struct cli_call *c, struct asked *q, struct err *e)
 {
     struct span name, value;
-    q->request.method = span_str(a->words[0]);
-    for (size_t i = 0; i < a->nheaders; i++)
-        if (!span_cut(span_str(a->headers[i]), ':', &name, &value) || asked_header(q, name, value) != 0)
+    const char *headers[CLI_GIVEN_MAX], *body = cli_value(c, "body"), *data = cli_value(c, "data");
+    size_t n = cli_values(c, "header", headers, CLI_GIVEN_MAX);
+    q->request.method = span_str(c->word[0]);
+    for (size_t i = 0; i < n; i++)
+        if (!span_cut(span_str(headers[i]), ':', &name, &value) || asked_header(q, name, value) != 0)
             return err_set(e, "--header is \"NAME: VALUE\"");
-    q->request.has_body = a->body != NULL;
-    if (a->body && policy_read_file(a->body, BODY_FILE_MAX, &q->a, &q->request.body, e) != 0)
+    q->request.has_body = body != NULL;
+    if (body && policy_read_file(body, BODY_FILE_MAX, &q->a, &q->request.body, e) != 0)
         return -1;
-    if (a->data && add_data(q, span_str(a->data)) != 0)
+    if (data && add_data(q, span_str(data)) != 0)
         return err_set(e, "too many headers");
-    if (ask_refs(a, q, e) != 0)
+    if (ask_refs(c, q, e) != 0)
         return -1;
-    return asked_url(q, span_str(a->words[1]), e);
+    return asked_url(q, span_str(c->word[1]), e);
 }
 
-static int ask_when(const struct policy_args *a, struct asked *q, struct err *e)
+static int ask_when(const struct cli_call *c, struct asked *q, struct err *e)
 {
-    const char *why = a->at ? scalar_instant(span_str(a->at), &q->now_ms) : NULL;
+    const char *at = cli_value(c, "at");
+    const char *why = at ? scalar_instant(span_str(at), &q->now_ms) : NULL;
     return why ? err_set(e, "--at %s", why) : 0;
 }
 
-static int ask_labels(const struct policy_args *a, struct asked *q, struct err *e)
+static int ask_labels(const struct cli_call *c, struct asked *q, struct err *e)
 {
     struct span name, value;
-    for (size_t i = 0; i < a->nlabels; i++) {
-        if (!span_cut(span_str(a->labels[i]), '=', &name, &value) || name.n == 0)
+    const char *labels[CLI_GIVEN_MAX];
+    size_t n = cli_values(c, "label", labels, CLI_GIVEN_MAX);
+    for (size_t i = 0; i < n; i++) {
+        if (!span_cut(span_str(labels[i]), '=', &name, &value) || name.n == 0)
             return err_set(e, "--label is KEY=VALUE");
         for (size_t k = 0; k < q->subject.nlabels; k++)
             if (span_eq(q->subject.labels[k].key, name))
@@ -106,35 +113,35 @@ static int ask_labels(const struct policy_args *a, struct asked *q, struct err *
     return 0;
 }
 
-static int ask(const struct policy_args *a, struct asked *q, struct err *e)
+static int ask(const struct cli_call *c, struct asked *q, struct err *e)
 {
     struct span text = SPAN_NONE;
-    int rc = ask_labels(a, q, e);
+    const char *record = cli_value(c, "record"), *curl = cli_value(c, "curl"), *as = cli_value(c, "as");
+    int rc = ask_labels(c, q, e);
     if (rc != 0)
         return rc;
-    if (a->record)
-        rc = strcmp(a->record, "-") == 0 ? read_stdin(&q->a, &text, e)
-                                         : policy_read_file(a->record, RECORD_MAX, &q->a, &text, e);
+    if (record)
+        rc = strcmp(record, "-") == 0 ? read_stdin(&q->a, &text, e)
+                                      : policy_read_file(record, RECORD_MAX, &q->a, &text, e);
     if (rc == 0)
-        rc = a->record ? asked_record(q, text, e)
-             : a->curl ? asked_curl(q, span_str(a->curl), e)
-                       : ask_words(a, q, e);
-    if (a->as)
-        q->subject.sandbox = span_str(a->as);
+        rc = record ? asked_record(q, text, e) : curl ? asked_curl(q, span_str(curl), e) : ask_words(c, q, e);
+    if (as)
+        q->subject.sandbox = span_str(as);
     return rc;
 }
 
 /* Where the request comes from: one way, and what belongs to it. */
-static const char *why_usage(const struct policy_args *a)
+static const char *why_usage(const struct cli_call *c)
 {
-    bool words = a->curl == NULL && a->record == NULL;
-    if (a->curl && a->record)
+    bool curl = cli_flag(c, "curl"), record = cli_flag(c, "record"), words = !curl && !record;
+    bool body = cli_flag(c, "body"), data = cli_flag(c, "data"), refs = cli_flag(c, "ref");
+    if (curl && record)
         return "takes --curl or --record, not both";
-    if (!words && (a->body || a->data || a->nheaders || a->nrefs))
+    if (!words && (body || data || refs || cli_flag(c, "header")))
         return "takes --body, --data and --header with METHOD and URL: a curl command and a record have their own";
-    if ((a->body != NULL) + (a->data != NULL) + (a->nrefs > 0) > 1)
+    if (body + data + refs > 1)
         return "takes --body, --data or --ref, not two of them";
-    if (a->nwords < (words ? 3 : 1))
+    if (c->nwords < (words ? 3 : 1))
         return words ? "needs METHOD URL FILE..., in this order: GET https://example.com/ policy.yaml"
                      : "needs the policy: FILE...";
     return NULL;
@@ -142,43 +149,41 @@ static const char *why_usage(const struct policy_args *a)
 
 static int exit_of(const struct decision *d)
 {
-    return d->need_body || d->verdict == VERDICT_DENY ? EXIT_POLICY_DENY
-           : d->verdict == VERDICT_HOLD               ? EXIT_POLICY_HOLD
-                                                      : EXIT_POLICY_OK;
+    return d->need_body || d->verdict == VERDICT_DENY ? CLI_DENY : d->verdict == VERDICT_HOLD ? CLI_HOLD : CLI_OK;
 }
 
-int policy_cli_explain(const struct policy_args *a)
+int policy_explain(const struct cli_call *c)
 {
     struct loaded l = {0};
     struct asked q;
     struct dynbuf out;
     struct err e = {""};
-    int rc = EXIT_POLICY_USAGE;
-    const char *wrong = why_usage(a);
-    size_t skip = a->curl || a->record ? 0 : 2;
+    int rc = CLI_USAGE;
+    const char *wrong = why_usage(c);
+    size_t skip = cli_flag(c, "curl") || cli_flag(c, "record") ? 0 : 2;
     asked_init(&q);
     dynbuf_init(&out, 4 << 20);
     if (wrong) {
         fprintf(stderr, "countersign policy explain %s\n", wrong);
         goto out;
     }
-    if (loaded_open_signed(&l, a->words + skip, a->nwords - skip, a->floors, a->packs, a->signers) != 0) {
-        print_problems(&l, a->json);
-        rc = EXIT_POLICY_INVALID;
+    if (loaded_open_for(&l, c, (const char *const *)c->word + skip, c->nwords - skip, cli_value(c, "floors")) != 0) {
+        print_problems(&l, c->json);
+        rc = CLI_INVALID;
         goto out;
     }
-    if (ask(a, &q, &e) != 0 || ask_when(a, &q, &e) != 0) {
+    if (ask(c, &q, &e) != 0 || ask_when(c, &q, &e) != 0) {
         fprintf(stderr, "countersign policy explain: %s\n", e.text);
         goto out;
     }
     asked_judge(&q, l.p);
     rc = exit_of(&q.decision);
-    if (a->json)
+    if (c->json)
         json_explain(&l, &q, &out);
     else
         print_explain(&l, &q, "");
-    if (a->json && show_json(&out) != 0)
-        rc = EXIT_POLICY_RUNTIME;
+    if (c->json && show_json(&out) != 0)
+        rc = CLI_RUNTIME;
 out:
     dynbuf_free(&out);
     asked_free(&q);

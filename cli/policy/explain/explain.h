@@ -2,7 +2,7 @@
 #ifndef CLI_POLICY_EXPLAIN_EXPLAIN_H
 #define CLI_POLICY_EXPLAIN_EXPLAIN_H
 
-#include "cli/policy/policy_cli.h"
+#include "cli/policy/loaded.h"
 #include "policy/test/asked.h"
 
 /* A curl command line; one JSON record of the audit. */

@@ -7,22 +7,24 @@
 #include "cli/policy/replay/replay.h"
 
 /* What was proposed, in the form that was asked for. */
-static int print(struct learnt *t, struct source *s, const struct policy_args *a, struct span text)
+static int print(struct learnt *t, struct source *s, const struct cli_call *c, struct span text)
 {
     struct dynbuf patch, patched;
     struct err e = {""};
-    int rc = EXIT_POLICY_OK;
+    const char *policy = cli_value(c, "policy");
+    bool patches = cli_flag(c, "patch");
+    int rc = CLI_OK;
     dynbuf_init(&patch, 4 * LEARNT_MAX);
     dynbuf_init(&patched, POLICY_FILE_MAX);
-    if (a->patch && (learn_patch(a->policy, text, &patch, &patched, &e) != 0 ||
-                     learn_check_patched(t, s, a, dynbuf_span(&patched), &e) != 0)) {
-        fprintf(stderr, "countersign policy learn: %s: no patch: %s\n", a->policy, e.text);
-        rc = EXIT_POLICY_RUNTIME;
+    if (patches && (learn_patch(policy, text, &patch, &patched, &e) != 0 ||
+                    learn_check_patched(t, s, c, dynbuf_span(&patched), &e) != 0)) {
+        fprintf(stderr, "countersign policy learn: %s: no patch: %s\n", policy, e.text);
+        rc = CLI_RUNTIME;
     }
-    if (a->json && learn_json(t, source_seen(s), a->patch ? &patch : NULL, rc ? e.text : NULL) != 0)
-        rc = EXIT_POLICY_RUNTIME;
-    else if (!a->json && rc == EXIT_POLICY_OK)
-        printf("%.*s", SPAN_FMT(a->patch ? dynbuf_span(&patch) : text));
+    if (c->json && learn_json(t, source_seen(s), patches ? &patch : NULL, rc ? e.text : NULL) != 0)
+        rc = CLI_RUNTIME;
+    else if (!c->json && rc == CLI_OK)
+        printf("%.*s", SPAN_FMT(patches ? dynbuf_span(&patch) : text));
     dynbuf_free(&patch);
     dynbuf_free(&patched);
     return rc;
@@ -41,12 +43,12 @@ static void say_counts(const struct learnt *t, const struct source_seen *seen)
 static int say_damage(const struct source_seen *seen)
 {
     if (seen->damaged == 0)
-        return EXIT_POLICY_OK;
+        return CLI_OK;
     fprintf(stderr, "%llu records could not be read. %s\n", (unsigned long long)seen->damaged, seen->damage.text);
-    return EXIT_POLICY_RUNTIME;
+    return CLI_RUNTIME;
 }
 
-static int run(struct learnt *t, struct source *s, const struct policy_args *a)
+static int run(struct learnt *t, struct source *s, const struct cli_call *c)
 {
     struct err e = {""};
     struct dynbuf out;
@@ -55,57 +57,58 @@ static int run(struct learnt *t, struct source *s, const struct policy_args *a)
     int rc = source_read(s, learn_take, t, &e);
     if (rc != SOURCE_OK) {
         fprintf(stderr, "countersign policy learn: %s\n", e.text);
-        return EXIT_POLICY_STORE;
+        return CLI_STORE;
     }
     learn_use(t);
-    rc = learn_check(t, s, a, &wrong);
+    rc = learn_check(t, s, c, &wrong);
     if (rc == 0 && wrong)
-        rc = learn_check(t, s, a, &wrong);
+        rc = learn_check(t, s, c, &wrong);
     dynbuf_init(&out, LEARNT_MAX);
-    learn_write(t, a->policy == NULL, &out);
+    learn_write(t, t->policy == NULL, &out);
     if (rc != 0 || wrong || !dynbuf_ok(&out)) {
         fputs("countersign policy learn: what it would propose does not hold when it is tried; nothing is proposed. "
               "Narrow what is read with --since and --until\n",
               stderr);
-        rc = EXIT_POLICY_RUNTIME;
+        rc = CLI_RUNTIME;
     } else {
-        rc = print(t, s, a, dynbuf_span(&out));
+        rc = print(t, s, c, dynbuf_span(&out));
     }
-    if (!a->json)
+    if (!c->json)
         say_counts(t, seen);
     int damaged = say_damage(seen);
     dynbuf_free(&out);
     return rc ? rc : damaged;
 }
 
-/* 0, or EXIT_POLICY_USAGE with the names that there are. */
-static int find_scope(struct learnt *t, const struct policy_args *a)
+/* 0, or CLI_USAGE with the names that there are. */
+static int find_scope(struct learnt *t, const struct cli_call *c)
 {
-    t->scope = a->scope ? span_str(a->scope) : SPAN_NONE;
-    t->scope_at = a->scope ? policy_scope(t->policy, t->scope) : -1;
-    if (a->scope == NULL || t->scope_at >= 0)
-        return EXIT_POLICY_OK;
-    fprintf(stderr, "countersign policy learn: %s has no scope \"%s\"; it has ", a->policy, a->scope);
+    const char *scope = cli_value(c, "scope");
+    t->scope = scope ? span_str(scope) : SPAN_NONE;
+    t->scope_at = scope ? policy_scope(t->policy, t->scope) : -1;
+    if (scope == NULL || t->scope_at >= 0)
+        return CLI_OK;
+    fprintf(stderr, "countersign policy learn: %s has no scope \"%s\"; it has ", cli_value(c, "policy"), scope);
     struct span name = policy_scope_name(t->policy, 0);
     if (name.n == 0)
         fputs("none", stderr);
     for (int i = 0; name.n; name = policy_scope_name(t->policy, ++i))
         fprintf(stderr, "%s%.*s", i ? ", " : "", SPAN_FMT(name));
     fputs("\n", stderr);
-    return EXIT_POLICY_USAGE;
+    return CLI_USAGE;
 }
 
-static int open_and_run(struct learnt *t, const struct policy_args *a)
+static int open_and_run(struct learnt *t, const struct cli_call *c, const struct source_args *from)
 {
     struct source *s = NULL;
     struct err e = {""};
-    int rc = source_open(&s, &a->source, (uint64_t)time(NULL) * 1000, &e);
+    int rc = source_open(&s, from, (uint64_t)time(NULL) * 1000, &e);
     if (rc == SOURCE_OK && t->policy && (t->present = bench_new(t->policy, s)) == NULL) {
         (void)err_set(&e, "no memory");
-        rc = EXIT_POLICY_RUNTIME;
+        rc = CLI_RUNTIME;
     }
     if (rc == SOURCE_OK)
-        rc = run(t, s, a);
+        rc = run(t, s, c);
     else
         fprintf(stderr, "countersign policy learn: %s\n", e.text);
     bench_free(&t->present);
@@ -113,23 +116,26 @@ static int open_and_run(struct learnt *t, const struct policy_args *a)
     return rc;
 }
 
-int policy_cli_learn(const struct policy_args *a)
+int policy_learn(const struct cli_call *c)
 {
-    bool fits = a->nwords == 0 && !(a->source.from && a->source.state_dir) && (a->policy || !(a->patch || a->scope));
+    const struct source_args from = {c->state_dir, cli_value(c, "from"), cli_value(c, "since"),
+                                     cli_value(c, "until")};
+    const char *policy = cli_value(c, "policy"), *as = cli_value(c, "as");
+    bool fits = !(from.from && from.state_dir) && (policy || !(cli_flag(c, "patch") || cli_flag(c, "scope")));
     struct learnt *t = calloc(1, sizeof(*t));
     struct loaded l = {0};
-    int rc = t == NULL ? EXIT_POLICY_RUNTIME : !fits ? POLICY_SHOW_USAGE : EXIT_POLICY_OK;
-    if (rc == EXIT_POLICY_OK && a->policy && loaded_open_signed(&l, &a->policy, 1, NULL, a->packs, a->signers) != 0) {
-        print_problems(&l, a->json);
-        rc = EXIT_POLICY_INVALID;
+    int rc = t == NULL ? CLI_RUNTIME : !fits ? cli_usage(c->verb) : CLI_OK;
+    if (rc == CLI_OK && policy && loaded_open_for(&l, c, &policy, 1, NULL) != 0) {
+        print_problems(&l, c->json);
+        rc = CLI_INVALID;
     }
-    if (rc == EXIT_POLICY_OK) {
-        t->as = a->as ? span_str(a->as) : SPAN_NONE;
+    if (rc == CLI_OK) {
+        t->as = as ? span_str(as) : SPAN_NONE;
         t->policy = l.p;
         arena_init(&t->a, 256 * 1024 * 1024);
-        rc = find_scope(t, a);
-        if (rc == EXIT_POLICY_OK)
-            rc = open_and_run(t, a);
+        rc = find_scope(t, c);
+        if (rc == CLI_OK)
+            rc = open_and_run(t, c, &from);
         arena_free(&t->a);
     }
     loaded_close(&l);

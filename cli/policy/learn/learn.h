@@ -4,7 +4,7 @@
 
 #include "common/dynbuf.h"
 #include "cli/policy/learn/learn_words.h"
-#include "cli/policy/policy_cli.h"
+#include "cli/policy/loaded.h"
 #include "cli/policy/replay/replay_judge.h"
 
 enum {
@@ -71,9 +71,9 @@ int learn_json(const struct learnt *t, const struct source_seen *seen, const str
 /* Which credentials it went with, and why its rule uses none of them; in words. */
 void learn_used(struct dynbuf *out, const struct shape *s);
 /* learn_check.c: with the policy there is or alone; how many kinds it gets wrong, which are left out. */
-int learn_check(struct learnt *t, struct source *source, const struct policy_args *a, size_t *wrong) MUSTCHECK;
+int learn_check(struct learnt *t, struct source *source, const struct cli_call *c, size_t *wrong) MUSTCHECK;
 /* The same of the policy's file as it would be. */
-int learn_check_patched(struct learnt *t, struct source *source, const struct policy_args *a, struct span text,
+int learn_check_patched(struct learnt *t, struct source *source, const struct cli_call *c, struct span text,
                         struct err *e) MUSTCHECK;
 /* learn_patch.c: what learn_write wrote, as a unified diff against the file, and the file as it would be; nothing
  * when there is no rule. */

@@ -3,16 +3,20 @@
 #include <stdio.h>
 
 #include "cli/policy/learn/learn.h"
+#include "policy/explain.h"
 #include "policy/load/disk.h"
 
 /* Loaded as any policy, though it is in no file: with the policy there is, or alone. */
-static int load_text(struct span text, const struct policy_args *a, const char *name, struct loaded *l)
+static int load_text(struct span text, const struct cli_call *c, const char *name, struct loaded *l)
 {
-    const char *const paths[] = {a->policy ? a->policy : name, name};
-    const struct span texts[] = {a->policy ? SPAN_NONE : text, text};
-    return loaded_open_place(
-        l, (struct policy_place){
-               .paths = paths, .texts = texts, .n = a->policy ? 2 : 1, .packs = a->packs, .signers = a->signers});
+    const char *policy = cli_value(c, "policy");
+    const char *const paths[] = {policy ? policy : name, name};
+    const struct span texts[] = {policy ? SPAN_NONE : text, text};
+    return loaded_open(l, (struct policy_place){.paths = paths,
+                                                .texts = texts,
+                                                .n = policy ? 2 : 1,
+                                                .packs = cli_value(c, "packs"),
+                                                .signers = cli_value(c, "signers")});
 }
 
 /* Does the rule for it decide, as it should, and with the credential that it says? */
@@ -53,19 +57,20 @@ static size_t count_rules(const struct learnt *t)
     return n;
 }
 
-int learn_check(struct learnt *t, struct source *source, const struct policy_args *a, size_t *wrong)
+int learn_check(struct learnt *t, struct source *source, const struct cli_call *c, size_t *wrong)
 {
     struct dynbuf text;
     struct loaded l = {0};
     char name[PATH_MAX];
+    const char *policy = cli_value(c, "policy");
     *wrong = 0;
     if (count_rules(t) == 0)
         return 0;
-    (void)snprintf(name, sizeof(name), "%s(proposed)", a->policy ? a->policy : "");
+    (void)snprintf(name, sizeof(name), "%s(proposed)", policy ? policy : "");
     dynbuf_init(&text, LEARNT_MAX);
-    (void)dynbuf_add(&text, a->policy ? SPAN("version: 1\nrules:\n") : SPAN_NONE);
-    learn_write(t, a->policy == NULL, &text);
-    int rc = dynbuf_ok(&text) ? load_text(dynbuf_span(&text), a, name, &l) : err_set(&l.e, "it would be too long");
+    (void)dynbuf_add(&text, policy ? SPAN("version: 1\nrules:\n") : SPAN_NONE);
+    learn_write(t, policy == NULL, &text);
+    int rc = dynbuf_ok(&text) ? load_text(dynbuf_span(&text), c, name, &l) : err_set(&l.e, "it would be too long");
     if (rc != 0)
         print_problems(&l, false);
     else
@@ -76,20 +81,23 @@ int learn_check(struct learnt *t, struct source *source, const struct policy_arg
 }
 
 /* The same of the file as it would be: where the lines of a patch go is found without reading YAML. */
-int learn_check_patched(struct learnt *t, struct source *source, const struct policy_args *a, struct span text,
+int learn_check_patched(struct learnt *t, struct source *source, const struct cli_call *c, struct span text,
                         struct err *e)
 {
     struct loaded l = {0};
     size_t wrong = 0, rules = count_rules(t);
     if (text.n == 0)
         return 0;
-    int rc = loaded_open_place(
-        &l,
-        (struct policy_place){.paths = &a->policy, .texts = &text, .n = 1, .packs = a->packs, .signers = a->signers});
+    const char *policy = cli_value(c, "policy");
+    int rc = loaded_open(&l, (struct policy_place){.paths = &policy,
+                                                   .texts = &text,
+                                                   .n = 1,
+                                                   .packs = cli_value(c, "packs"),
+                                                   .signers = cli_value(c, "signers")});
     if (rc != 0)
         (void)err_set(e, "the file would not be valid with it, leave --patch out and copy the rules: %.200s",
                       l.e.text);
-    else if (judge_all(t, &l, source, a->policy, false, &wrong) != 0 || wrong ||
+    else if (judge_all(t, &l, source, policy, false, &wrong) != 0 || wrong ||
              policy_rules(l.p) != policy_rules(t->policy) + rules)
         rc = err_set(e, "the file would not do with it what is proposed: leave --patch out and copy the rules");
     loaded_close(&l);

@@ -2,7 +2,7 @@
 #ifndef CLI_POLICY_REPLAY_REPLAY_H
 #define CLI_POLICY_REPLAY_REPLAY_H
 
-#include "cli/policy/policy_cli.h"
+#include "cli/policy/loaded.h"
 #include "cli/policy/replay/replay_judge.h"
 
 enum direction { CHANGE_WIDENED = 0, CHANGE_NARROWED, CHANGE_UNKNOWN, CHANGES };

@@ -11,6 +11,7 @@
 #include "policy/load/disk.h"
 
 struct run {
+    const struct cli_call *call;
     struct loader l;
     struct policy_problem problem[20];
     struct policy_problems problems;
@@ -89,7 +90,7 @@ static bool run_case(struct run *t, const struct t_case *c)
     return d.ok;
 }
 
-static int open_policy(struct run *t, const struct t_file *f, const char *file, const struct policy_args *a)
+static int open_policy(struct run *t, const struct t_file *f, const char *file)
 {
     const char *paths[16] = {0}, *floors = NULL;
     const char *slash = strrchr(file, '/');
@@ -108,7 +109,7 @@ static int open_policy(struct run *t, const struct t_file *f, const char *file, 
         else
             floors = path;
     }
-    return loaded_open_signed(&t->policy, paths, n, floors, a->packs, a->signers);
+    return loaded_open_for(&t->policy, t->call, paths, n, floors);
 }
 
 /* What is often given in place of a test file. */
@@ -146,16 +147,16 @@ static int read_test(struct run *t, const char *file, struct t_file *out)
     return rc;
 }
 
-static int run_file(struct run *t, const char *file, const struct policy_args *a)
+static int run_file(struct run *t, const char *file)
 {
     struct t_file f = {0};
-    int rc = EXIT_POLICY_INVALID;
+    int rc = CLI_INVALID;
     t->problems = (struct policy_problems){t->problem, 0, 20};
     t->l = (struct loader){.problems = &t->problems};
     arena_init(&t->l.a, 64 << 20);
     if (read_test(t, file, &f) != 0)
         goto out;
-    if (open_policy(t, &f, file, a) != 0) {
+    if (open_policy(t, &f, file) != 0) {
         print_problems(&t->policy, false);
         loaded_close(&t->policy);
         goto out;
@@ -169,19 +170,20 @@ static int run_file(struct run *t, const char *file, const struct policy_args *a
         t->failed += !ok;
     }
     loaded_close(&t->policy);
-    rc = EXIT_POLICY_OK;
+    rc = CLI_OK;
 out:
     arena_free(&t->l.a);
     return rc;
 }
 
 /* --fail-under N; -1: not said, -2: no percentage. */
-static int percent_of(const struct policy_args *a)
+static int percent_of(const struct cli_call *c)
 {
     uint64_t v;
-    if (a->fail_under == NULL)
+    const char *least = cli_value(c, "fail-under");
+    if (least == NULL)
         return -1;
-    return span_u64(span_str(a->fail_under), 100, &v) == 0 ? (int)v : -2;
+    return span_u64(span_str(least), 100, &v) == 0 ? (int)v : -2;
 }
 
 static int print_sums(struct run *t, const struct dynbuf *out)
@@ -194,48 +196,44 @@ static int print_sums(struct run *t, const struct dynbuf *out)
     return 0;
 }
 
-static int run_files(struct run *t, const struct policy_args *a, struct dynbuf *out)
+static int run_files(struct run *t, struct dynbuf *out)
 {
     struct jsonw w;
-    int rc = EXIT_POLICY_OK;
+    int rc = CLI_OK;
     jsonw_begin(&w, out);
     jsonw_object(&w);
     jsonw_key(&w, "cases");
     jsonw_array(&w);
-    t->json = a->json ? &w : NULL;
-    for (size_t i = 0; i < a->nwords && rc == EXIT_POLICY_OK; i++)
-        rc = run_file(t, a->words[i], a);
+    t->json = t->call->json ? &w : NULL;
+    for (size_t i = 0; i < t->call->nwords && rc == CLI_OK; i++)
+        rc = run_file(t, t->call->word[i]);
     jsonw_end_array(&w);
     jsonw_kv_u64(&w, "passed", t->passed);
     jsonw_kv_u64(&w, "failed", t->failed);
     if (t->covers)
         cover_json(&t->cover, &w);
     jsonw_end_object(&w);
-    int said = rc == EXIT_POLICY_OK || a->json ? print_sums(t, out) : 0;
-    return rc == EXIT_POLICY_OK && said != 0 ? EXIT_POLICY_RUNTIME : rc;
+    int said = rc == CLI_OK || t->json ? print_sums(t, out) : 0;
+    return rc == CLI_OK && said != 0 ? CLI_RUNTIME : rc;
 }
 
-int policy_cli_test(const struct policy_args *a)
+int policy_test(const struct cli_call *c)
 {
-    struct run t = {.covers = a->coverage || a->fail_under};
+    struct run t = {.call = c, .covers = cli_flag(c, "coverage") || cli_flag(c, "fail-under")};
     struct dynbuf out;
-    int percent = percent_of(a), rc = EXIT_POLICY_USAGE;
-    if (a->nwords == 0 || percent == -2) {
-        fputs(a->nwords ? "--fail-under is a percentage, 0 to 100\n"
-                        : "countersign policy test needs FILE_test.yaml...\n",
-              stderr);
-        return EXIT_POLICY_USAGE;
-    }
+    int percent = percent_of(c), rc;
+    if (percent == -2)
+        return verb_fail(CLI_USAGE, "--fail-under is a percentage, 0 to 100");
     dynbuf_init(&out, 16 << 20);
     cover_init(&t.cover);
-    rc = run_files(&t, a, &out);
+    rc = run_files(&t, &out);
     /* A file without a case proves nothing. */
-    if (rc == EXIT_POLICY_OK && (t.failed || t.passed == 0))
-        rc = EXIT_POLICY_RUNTIME;
-    if (rc == EXIT_POLICY_OK && percent >= 0 && cover_is_under(&t.cover, (unsigned)percent)) {
+    if (rc == CLI_OK && (t.failed || t.passed == 0))
+        rc = CLI_RUNTIME;
+    if (rc == CLI_OK && percent >= 0 && cover_is_under(&t.cover, (unsigned)percent)) {
         fflush(stdout); /* the words come after what they are about, also in a pipe */
         fprintf(stderr, "the coverage is under %d%%\n", percent);
-        rc = EXIT_POLICY_RUNTIME;
+        rc = CLI_RUNTIME;
     }
     cover_free(&t.cover);
     dynbuf_free(&out);
