@@ -1,6 +1,6 @@
-/* EVALUATE: who asks; then the policy (policy_judge, policy/decide/decide.c) says what the request is, and whether it is
- * allowed, held or denied. If that takes the body, or the request will be held, the body is read whole and this step
- * runs again. */
+/* EVALUATE: who asks; then the policy (policy_judge, policy/decide/decide.c) says what the request is, and whether it
+ * is allowed, held or denied. If that takes the body, or the request will be held, the body is read whole and this
+ * step runs again. */
 #include "proxy/judge/inside.h"
 #include "proxy/judge/record.h"
 #include "proxy/judge/refuse.h"
