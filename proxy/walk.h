@@ -20,15 +20,15 @@
     X(IDENTIFY, LOBBY, "identify", "unknown-sandbox", "proxy/lobby/door.c")                                          \
     X(INTERCEPT, FRONT, "intercept", "tls-refused", "proxy/front/connect.c")                                         \
     X(PARSE, FRONT, "parse", "bad-request", "proxy/front/request.c")                                                 \
-    X(EVALUATE, JUDGE, "evaluate", "unclassified", "proxy/judge/step_evaluate.c")                                    \
-    X(ENFORCE, JUDGE, "enforce", "denied", "proxy/judge/step_enforce.c")                                             \
-    X(HOLD, JUDGE, "hold", "held", "proxy/judge/step_hold.c")                                                        \
-    X(RECORD_INTENT, JUDGE, "record-intent", "store-unavailable", "proxy/judge/step_record_intent.c")                \
-    X(RELEASE, JUDGE, "release", "credential-unavailable", "proxy/judge/step_release.c")                             \
+    X(EVALUATE, JUDGE, "evaluate", "unclassified", "proxy/judge/steps/step_evaluate.c")                              \
+    X(ENFORCE, JUDGE, "enforce", "denied", "proxy/judge/steps/step_enforce.c")                                       \
+    X(HOLD, JUDGE, "hold", "held", "proxy/judge/steps/step_hold.c")                                                  \
+    X(RECORD_INTENT, JUDGE, "record-intent", "store-unavailable", "proxy/judge/steps/step_record_intent.c")          \
+    X(RELEASE, JUDGE, "release", "credential-unavailable", "proxy/judge/steps/step_release.c")                       \
     X(AWAIT_CREDENTIAL, CARRIER, "await-credential", "credential-unavailable", "proxy/carrier/walk.c")               \
     X(FORWARD, CARRIER, "forward", "upstream-failed", "proxy/carrier/send.c") /* the credential is put in there */   \
     X(SCRUB, CARRIER, "scrub", "answer-refused", "proxy/carrier/answer.c")                                           \
-    X(RECORD_RESULT, JUDGE, "record-result", "store-unavailable", "proxy/judge/step_record_result.c")
+    X(RECORD_RESULT, JUDGE, "record-result", "store-unavailable", "proxy/judge/steps/step_record_result.c")
 
 enum walk_step {
     WALK_NONE = 0,

@@ -3,12 +3,12 @@
 #include <stdlib.h>
 
 #include "common/log.h"
-#include "proxy/judge/frames.h"
-#include "proxy/judge/record.h"
-#include "proxy/judge/refuse.h"
-#include "proxy/judge/review.h"
-#include "proxy/judge/turn.h"
-#include "proxy/judge/upstreams.h"
+#include "proxy/judge/frames/frames.h"
+#include "proxy/judge/exchange/record.h"
+#include "proxy/judge/replies/refuse.h"
+#include "proxy/judge/tickets/review.h"
+#include "proxy/judge/accounts/turn.h"
+#include "proxy/judge/accounts/upstreams.h"
 
 struct judge *judge_new(const struct judge_ports *ports)
 {

@@ -1,7 +1,7 @@
 /* The judge's rows of the walk (proxy/walk.h), and the only place where the step of an exchange changes. */
 #include "common/trace.h"
-#include "proxy/judge/refuse.h"
-#include "proxy/judge/steps.h"
+#include "proxy/judge/replies/refuse.h"
+#include "proxy/judge/steps/steps.h"
 
 typedef enum walk_next step_fn(struct exchange *x);
 

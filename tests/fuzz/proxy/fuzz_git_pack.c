@@ -1,8 +1,8 @@
 /* Whatever a push holds: its facts are JSON, fit where they were told to, and say how it ended.
  * Input: a byte (1: sha256), the id that the ref is set to, the pack. */
 #include "common/id.h"
-#include "proxy/judge/pack.h"
-#include "proxy/judge/push_facts.h"
+#include "proxy/judge/tickets/pack.h"
+#include "proxy/judge/tickets/push_facts.h"
 #include "tests/fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)

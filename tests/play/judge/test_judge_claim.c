@@ -2,7 +2,7 @@
  * and what an approval is for. */
 #include "tests/play/judge/play.h"
 
-#include "proxy/judge/digest.h"
+#include "proxy/judge/tickets/digest.h"
 
 #define HOLDS "hold write POST /w rule=writes cred=1\n"
 

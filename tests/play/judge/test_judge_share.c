@@ -2,8 +2,8 @@
 #include <stdio.h>
 
 #include "common/log.h"
-#include "proxy/judge/account.h"
-#include "proxy/judge/record.h"
+#include "proxy/judge/accounts/account.h"
+#include "proxy/judge/exchange/record.h"
 #include "tests/play/judge/play.h"
 
 #define READS "allow read GET /r rule=reads\n"
@@ -152,7 +152,7 @@ static void what_waits_is_small(void **state)
         if (i % 2) /* some wait for the ticket, some for the decision */
             give_ticket(&p, XID(1 + i), 1, TICKET_PENDING);
         const struct exchange *x = exchange_find(p.j, XID(1 + i));
-        assert_true(x->now.facts.used <= JUDGED_PACKED && x->arena.used <= 64 * 1024);
+        assert_true(x->now.facts.used <= EVALUATION_PACKED && x->arena.used <= 64 * 1024);
         assert_true(span_eq(x->now.d.rule.id, SPAN("w")) && span_eq(x->now.d.say, SPAN("Ask first")));
         assert_true(x->now.d.nlimits == 1 && span_eq(x->now.d.limits[0].measure, SPAN("requests")));
     }

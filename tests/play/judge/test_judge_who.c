@@ -1,5 +1,5 @@
 /* The judge: tokens, CONNECT and its leafs, and what a sandbox may ask about itself. */
-#include "proxy/judge/sandbox.h"
+#include "proxy/judge/accounts/sandbox.h"
 #include "proxy/walk.h"
 #include "tests/play/judge/play.h"
 

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <cmocka.h>
 
-#include "proxy/judge/dialect.h"
-#include "proxy/judge/digest.h"
+#include "proxy/judge/replies/dialect.h"
+#include "proxy/judge/tickets/digest.h"
 
 static struct refusal sample(void)
 {

@@ -9,9 +9,9 @@
 #include <zlib.h>
 
 #include "common/id.h"
-#include "proxy/judge/pack.h"
-#include "proxy/judge/pack_delta.h"
-#include "proxy/judge/push_facts.h"
+#include "proxy/judge/tickets/pack.h"
+#include "proxy/judge/tickets/pack_delta.h"
+#include "proxy/judge/tickets/push_facts.h"
 
 enum { ROOM = 64 * 1024 };
 

@@ -1,0 +1,196 @@
+#include "proxy/judge/accounts/sandbox.h"
+
+#include <stdlib.h>
+
+#include "common/log.h"
+
+#include "proxy/judge/accounts/account.h"
+
+enum { HOUR_MS = 3600 * 1000, TOKEN_MAX = 1024 };
+
+struct sandbox *sandbox_ref(struct sandbox *s)
+{
+    s->refs++;
+    return s;
+}
+
+void sandbox_unref(struct sandbox *s)
+{
+    if (s == NULL || --s->refs > 0)
+        return;
+    arena_free(&s->text);
+    account_unref(s->account);
+    free(s);
+}
+
+struct sandbox *sandbox_find(struct judge *j, struct span name)
+{
+    struct sandbox *s = j->sandboxes;
+    while (s != NULL && !span_eq(s->name, name))
+        s = s->next;
+    return s;
+}
+
+static int copy(struct arena *a, struct span from, struct span *to)
+{
+    *to = arena_copy(a, from);
+    return to->n == from.n ? 0 : -1;
+}
+
+static struct sandbox *make(const struct wire_sandbox *w, struct account *account)
+{
+    struct sandbox *s = calloc(1, sizeof(*s));
+    if (s == NULL)
+        return NULL;
+    s->refs = 1;
+    arena_init(&s->text, 64 * 1024);
+    int bad = copy(&s->text, w->name, &s->name) | copy(&s->text, w->session, &s->session);
+    for (s->nlabels = 0; s->nlabels < w->nlabels; s->nlabels++) {
+        struct label *l = &s->label[s->nlabels];
+        bad |= copy(&s->text, w->label[s->nlabels].key, &l->key);
+        bad |= copy(&s->text, w->label[s->nlabels].value, &l->value);
+    }
+    s->has_token = w->has_token;
+    s->token_hash = w->token_hash;
+    s->nolder = w->nolder;
+    memcpy(s->older, w->older, sizeof(s->older));
+    s->leafs_left = DENIED_LEAFS;
+    s->account = account ? account_ref(account) : account_new();
+    if (bad || s->account == NULL) {
+        sandbox_unref(s);
+        return NULL;
+    }
+    return s;
+}
+
+static void unlink_sandbox(struct judge *j, struct sandbox *s)
+{
+    struct sandbox **at = &j->sandboxes;
+    while (*at != s)
+        at = &(*at)->next;
+    *at = s->next;
+    s->next = NULL;
+    j->nsandboxes--;
+}
+
+void sandbox_end_front(struct judge *j, struct front *f)
+{
+    f->over = true;
+    struct dynbuf *b = j->ports.begin(j->ports.arg, ROLE_PARENT, 0, M_FRONT_OVER, 0);
+    if (b == NULL)
+        return;
+    msg_put_u64(b, f->instance);
+    if (j->ports.commit(j->ports.arg, ROLE_PARENT, 0, -1) != 0)
+        log_warn("the parent could not be told that a front is over");
+}
+
+/* Fronts of the name follow the sandbox through new labels and tokens, and never into another session. */
+static void point_fronts(struct judge *j, struct span name, struct sandbox *s)
+{
+    for (struct front *f = j->fronts; f != NULL; f = f->next) {
+        if (!span_eq(f->name, name) || (f->sandbox == NULL && s == NULL))
+            continue;
+        if (s == NULL || (f->sandbox != NULL && !span_eq(f->sandbox->session, s->session)))
+            sandbox_end_front(j,
+                              f); /* its connections are those of a sandbox that is gone, whoever has the name now */
+        sandbox_unref(f->sandbox);
+        f->sandbox = f->over ? NULL : sandbox_ref(s);
+    }
+}
+
+int sandbox_put(struct judge *j, const struct wire_sandbox *w)
+{
+    struct sandbox *old = sandbox_find(j, w->name);
+    if (old == NULL && j->nsandboxes >= SANDBOXES_MAX)
+        return -1;
+    struct sandbox *s = make(w, old ? old->account : NULL);
+    if (s == NULL)
+        return -1;
+    if (old != NULL) {
+        unlink_sandbox(j, old);
+        s->leafs_left = old->leafs_left;
+        s->leafs_since = old->leafs_since;
+        if (span_eq(old->session, s->session)) {
+            memcpy(s->seen, old->seen, sizeof(s->seen));
+            s->seen_next = old->seen_next;
+        }
+    }
+    s->next = j->sandboxes;
+    j->sandboxes = s;
+    j->nsandboxes++;
+    point_fronts(j, s->name, s);
+    sandbox_unref(old);
+    return 0;
+}
+
+void sandbox_remove(struct judge *j, struct span name)
+{
+    struct sandbox *s = sandbox_find(j, name);
+    if (s == NULL)
+        return;
+    unlink_sandbox(j, s);
+    point_fronts(j, s->name, NULL);
+    sandbox_unref(s);
+}
+
+/* Every one is compared, whichever fits. */
+static bool has_token(const struct sandbox *s, const struct digest *d)
+{
+    const struct span want = span_of(d->b, DIGEST_BYTES);
+    bool same = span_eq_consttime(want, span_of(s->token_hash.b, DIGEST_BYTES));
+    for (size_t i = 0; i < s->nolder; i++)
+        same |= span_eq_consttime(want, span_of(s->older[i].b, DIGEST_BYTES));
+    return same && s->has_token;
+}
+
+struct sandbox *sandbox_by_token(struct judge *j, struct span token)
+{
+    struct sandbox *found = NULL;
+    struct digest d;
+    if (token.n == 0 || token.n > TOKEN_MAX)
+        return NULL;
+    digest_of(token, &d);
+    for (struct sandbox *s = j->sandboxes; s != NULL; s = s->next)
+        if (has_token(s, &d))
+            found = s;
+    return found;
+}
+
+bool sandbox_take_leaf(struct sandbox *s, uint64_t now)
+{
+    const uint64_t each = HOUR_MS / DENIED_LEAFS;
+    uint64_t more = (now - s->leafs_since) / each;
+    if (s->leafs_left + more >= DENIED_LEAFS) {
+        s->leafs_left = DENIED_LEAFS;
+        s->leafs_since = now;
+    } else {
+        s->leafs_left += (unsigned)more;
+        s->leafs_since += more * each;
+    }
+    if (s->leafs_left == 0)
+        return false;
+    s->leafs_left--;
+    return true;
+}
+
+void sandbox_saw_ticket(struct sandbox *s, const struct wire_ticket_state *t)
+{
+    if (id_is_none(&t->ticket))
+        return;
+    struct seen_ticket *at = (struct seen_ticket *)sandbox_ticket(s, &t->ticket);
+    if (at == NULL) {
+        at = &s->seen[s->seen_next];
+        s->seen_next = (s->seen_next + 1) % SEEN_TICKETS;
+    }
+    *at = (struct seen_ticket){t->ticket, t->state, t->expires_ms};
+}
+
+const struct seen_ticket *sandbox_ticket(const struct sandbox *s, const struct id *id)
+{
+    if (id_is_none(id))
+        return NULL;
+    for (unsigned i = 0; i < SEEN_TICKETS; i++)
+        if (id_eq(&s->seen[i].id, id))
+            return &s->seen[i];
+    return NULL;
+}

@@ -1,0 +1,187 @@
+#include "proxy/judge/exchange/exchange.h"
+
+#include <stdlib.h>
+
+#include "common/log.h"
+#include "common/trace.h"
+#include "proxy/judge/steps/steps.h"
+#include "proxy/judge/accounts/turn.h"
+
+/* An exchange holds at most a request, the request first held and a kept answer, each one frame. */
+enum { ARENA_MAX = 3 * 1024 * 1024 };
+
+const char *exchange_wait_name(enum x_wait w)
+{
+    static const char *const names[] = {"runs", "body", "ticket", "parked", "claim", "intent", "result"};
+    return (unsigned)w < sizeof(names) / sizeof(names[0]) ? names[w] : "?";
+}
+
+struct exchange *exchange_find(struct judge *j, uint64_t xid)
+{
+    struct exchange *x = j->by_xid[xid % XID_BUCKETS];
+    while (x != NULL && x->xid != xid)
+        x = x->next_xid;
+    return x;
+}
+
+struct exchange *exchange_new(struct judge *j, struct front *f, uint64_t xid)
+{
+    if (exchange_find(j, xid) != NULL)
+        return NULL;
+    struct exchange *x = calloc(1, sizeof(*x));
+    if (x == NULL)
+        return NULL;
+    x->xid = xid;
+    x->judge = j;
+    x->front = f;
+    x->sandbox = f->sandbox ? sandbox_ref(f->sandbox) : NULL;
+    x->step = WALK_EVALUATE;
+    arena_init(&x->arena, ARENA_MAX);
+    x->next_xid = j->by_xid[xid % XID_BUCKETS];
+    j->by_xid[xid % XID_BUCKETS] = x;
+    j->nexchanges++;
+    f->nexchanges++;
+    return x;
+}
+
+void exchange_resume(struct judge *j, uint64_t xid)
+{
+    struct exchange *x = exchange_find(j, xid);
+    if (x == NULL) {
+        log_exchange(LOG_DEBUG, xid, "resumed, but it is over");
+        return;
+    }
+    turn_for(j, x->sandbox);
+    exchange_wait(x, X_RUNS, 0);
+    walk_run(x);
+}
+
+static void untime(struct exchange *x)
+{
+    struct exchange **at = &x->judge->timed;
+    while (*at != NULL && *at != x)
+        at = &(*at)->next_timed;
+    if (*at == x)
+        *at = x->next_timed;
+    x->next_timed = NULL;
+    x->deadline = 0;
+}
+
+void exchange_wait(struct exchange *x, enum x_wait w, uint64_t ms)
+{
+    struct judge *j = x->judge;
+    trace_state(x->xid, "waits", exchange_wait_name(x->wait), exchange_wait_name(w));
+    if (x->deadline != 0)
+        untime(x);
+    if (w != X_RUNS && x->judged)
+        evaluation_pack(&x->now);
+    x->wait = w;
+    if (ms == 0)
+        return;
+    uint64_t now = j->ports.now(j->ports.arg);
+    x->deadline = now + ms;
+    x->next_timed = j->timed;
+    j->timed = x;
+    judge_wake_in(j, ms);
+}
+
+void exchange_end(struct exchange *x, const char *why)
+{
+    struct judge *j = x->judge;
+    struct exchange **at = &j->by_xid[x->xid % XID_BUCKETS];
+    trace_step(x->xid, "end", why);
+    if (x->deadline != 0)
+        untime(x);
+    while (*at != x)
+        at = &(*at)->next_xid;
+    *at = x->next_xid;
+    j->nexchanges--;
+    if (x->front)
+        x->front->nexchanges--;
+    if (x->sandbox)
+        x->sandbox->body_bytes -= x->body_reserved;
+    sandbox_unref(x->sandbox);
+    upstream_unref(x->upstream);
+    evaluation_drop(&x->now);
+    body_unref(&x->body);
+    arena_free(&x->arena);
+    free(x);
+}
+
+struct request exchange_asks(const struct exchange *x)
+{
+    const struct wire_request *r = &x->request;
+    return (struct request){
+        .scheme = r->scheme,
+        .host = r->host,
+        .method = r->method,
+        .path = r->path,
+        .query = r->query,
+        .port = r->port,
+        .has_query = r->has_query,
+        .fields = r->field,
+        .nfields = r->nfields,
+        .has_body = x->has_body,
+        .body_complete = !x->body_to_come,
+        .body = body_bytes(x->body),
+    };
+}
+
+void exchange_evaluate(struct exchange *x, struct evaluation *out)
+{
+    struct request r = exchange_asks(x);
+    evaluation_make(x->judge, x->sandbox, &r, x->body, x->exceeded, out);
+}
+
+bool exchange_still(struct exchange *x, enum verdict verdict)
+{
+    struct evaluation v;
+    exchange_evaluate(x, &v);
+    bool same = v.d.verdict == verdict && !v.d.need_body && evaluation_terms_same(&v, &x->now) &&
+                evaluation_counts_same(&v.d, &x->now.d);
+    evaluation_drop(&x->now);
+    x->now = v;
+    return same;
+}
+
+void exchange_each(struct judge *j, void (*fn)(struct exchange *x, void *arg), void *arg)
+{
+    for (size_t i = 0; i < XID_BUCKETS; i++)
+        for (struct exchange *x = j->by_xid[i], *next; x != NULL; x = next) {
+            next = x->next_xid;
+            fn(x, arg);
+        }
+}
+
+bool exchange_session_lives(const struct exchange *x)
+{
+    const struct sandbox *now = x->front ? x->front->sandbox : NULL;
+    return now != NULL && x->sandbox != NULL && span_eq(now->session, x->sandbox->session);
+}
+
+bool exchange_is_frozen(const struct exchange *x)
+{
+    return !x->judge->thawed && (!x->judged || x->now.d.effect != EFFECT_READ);
+}
+
+bool exchange_is_repeatable(const struct exchange *x)
+{
+    return x->now.d.effect == EFFECT_READ && !x->held && !x->intent && !x->claimed;
+}
+
+bool exchange_in_doubt(const struct exchange *x)
+{
+    return x->outcome != OUTCOME_NOT_SENT && (x->now.d.effect != EFFECT_READ || x->held);
+}
+
+bool exchange_reserve(struct exchange *x, uint64_t bytes)
+{
+    uint64_t others = x->sandbox->body_bytes - x->body_reserved, max = SANDBOX_BODIES_MAX;
+    if (max < x->judge->config.body_max)
+        max = x->judge->config.body_max; /* one of the largest always fits */
+    if (bytes > max || others > max - bytes)
+        return false;
+    x->sandbox->body_bytes = others + bytes;
+    x->body_reserved = bytes;
+    return true;
+}

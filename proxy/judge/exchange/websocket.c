@@ -1,0 +1,265 @@
+/* After the upgrade: every message is asked about, nothing is passed on that the rule does not let through. */
+#include "proxy/judge/exchange/websocket.h"
+
+#include <stdio.h>
+
+#include "common/log.h"
+#include "proxy/judge/frames/frames.h"
+#include "proxy/judge/exchange/record.h"
+
+enum {
+    WORDS_MAX = 123,           /* of a close frame */
+    CONTROL_MAX = 1024 * 1024, /* bytes of ping and pong, each counted with its header */
+};
+
+int websocket_offer(struct exchange *x)
+{
+    struct wire_request *r = &x->request;
+    const struct span name = SPAN("Sec-WebSocket-Protocol");
+    size_t kept = 0, there = 0;
+    struct span one = SPAN_NONE;
+    if (!x->now.d.upgrade || x->judge->config.shadow)
+        return 0;
+    for (size_t i = 0; i < r->nfields; i++)
+        if (span_ieq(r->field[i].name, name)) {
+            one = r->field[i].value;
+            there++;
+        }
+    if (there == 0 || (there == 1 && span_eq(one, x->now.d.subprotocols)))
+        return 0;
+    one = arena_copy(&x->arena, x->now.d.subprotocols);
+    if (one.n != x->now.d.subprotocols.n)
+        return -1;
+    for (size_t i = 0; i < r->nfields; i++)
+        if (!span_ieq(r->field[i].name, name))
+            r->field[kept++] = r->field[i];
+    if (one.n)
+        r->field[kept++] = (struct http_field){name, one}; /* in the place of one that was there */
+    r->nfields = kept;
+    return 0;
+}
+
+/* "64 KiB": whole ones only, so that nothing is rounded in a sentence somebody approves. */
+static int size_words(char *out, size_t max, uint64_t n)
+{
+    static const char *const unit[] = {"bytes", "KiB", "MiB", "GiB"};
+    unsigned u = 0;
+    for (; u < 3 && n >= 1024 && n % 1024 == 0; u++)
+        n /= 1024;
+    return snprintf(out, max, "%llu %s", (unsigned long long)n, unit[u]);
+}
+
+struct span websocket_words(struct exchange *x)
+{
+    static const char *const kinds[] = {"nothing", "text", "binary data", "text and binary data"};
+    const struct ws_terms *t = &x->now.d.messages;
+    char text[300], one[32], all[32];
+    if (t->send == 0)
+        return SPAN("Once it is open, the agent may send nothing over it, only read.");
+    (void)size_words(one, sizeof(one), t->max);
+    (void)size_words(all, sizeof(all), t->total);
+    int n =
+        snprintf(text, sizeof(text),
+                 "Once it is open, the agent may send %s over it without asking again: messages of up to %s, %s in "
+                 "all, for %llu s.",
+                 kinds[t->send & 3], one, all, (unsigned long long)(t->within_ms / 1000));
+    return arena_copy(&x->arena, span_of(text, n > 0 && (size_t)n < sizeof(text) ? (size_t)n : 0));
+}
+
+void websocket_begin(struct exchange *x)
+{
+    x->socket.on = x->now.d.upgrade;
+    x->socket.credit = BODY_WINDOW;
+    x->socket.since = x->judge->ports.now(x->judge->ports.arg);
+}
+
+uint64_t websocket_left(const struct exchange *x)
+{
+    const struct ws_terms *t = &x->now.d.messages;
+    uint64_t past = x->judge->ports.now(x->judge->ports.arg) - x->socket.since;
+    if (!x->socket.on || x->socket.over || t->send == 0 || x->judge->config.shadow)
+        return 0;
+    return past < t->within_ms ? t->within_ms - past : 1;
+}
+
+void websocket_end(struct exchange *x, uint16_t code, const char *why, const char *words)
+{
+    struct judge *j = x->judge;
+    if (!x->socket.on || x->socket.over || x->finished)
+        return;
+    x->socket.over = true;
+    x->socket.code = why;
+    log_exchange(LOG_INFO, x->xid, "the WebSocket is closed with %u: %s", code, why);
+    struct dynbuf *b = j->ports.begin(j->ports.arg, ROLE_CARRIER, 0, M_WS_CLOSE, x->xid);
+    if (b == NULL)
+        return; /* the carrier's going ends it */
+    msg_put_u16(b, code);
+    msg_put_span(b, span_first(span_str(words), WORDS_MAX));
+    if (j->ports.commit(j->ports.arg, ROLE_CARRIER, 0, -1) != 0)
+        log_exchange(LOG_WARN, x->xid, "could not be ended at the carrier");
+}
+
+/* A message that is not passed on ends the connection, and is a record of its own. */
+static void refuse_message(struct exchange *x, uint16_t code, const char *why, const char *words)
+{
+    char text[WORDS_MAX + 1];
+    struct span say = x->now.d.say.n ? x->now.d.say : span_str(words);
+    snprintf(text, sizeof(text), "countersign: %.*s", SPAN_FMT(span_first(say, WORDS_MAX - 13)));
+    record_message(x, why);
+    websocket_end(x, code, why, text);
+}
+
+/* NULL: it may be sent. */
+static const char *not_allowed(const struct exchange *x, enum ws_op op, size_t n, uint16_t *code, const char **words)
+{
+    const struct ws_terms *t = &x->now.d.messages;
+    *code = WS_POLICY;
+    if ((t->send & (op == WS_TEXT ? WS_SENDS_TEXT : WS_SENDS_BINARY)) == 0) {
+        *words = t->send == 0    ? "not sent: the policy lets nothing be sent on this WebSocket"
+                 : op == WS_TEXT ? "not sent: the policy lets no text messages be sent here"
+                                 : "not sent: the policy lets no binary messages be sent here";
+        return "message-not-allowed";
+    }
+    if (n > t->max) {
+        *code = WS_TOO_BIG;
+        *words = "not sent: the message is larger than the policy lets it be";
+        return "message-too-large";
+    }
+    if (x->socket.bytes > t->total || n > t->total - x->socket.bytes) {
+        *words = "not sent: all that the policy lets be sent on one WebSocket was sent";
+        return "messages-spent";
+    }
+    return NULL;
+}
+
+static bool may_pass(struct exchange *x, enum ws_op op, size_t n)
+{
+    const char *words = NULL, *why = NULL;
+    uint16_t code = WS_POLICY;
+    if (op != WS_TEXT && op != WS_BINARY) {
+        x->socket.control += n + WS_COST;
+        if (x->socket.control > CONTROL_MAX) {
+            why = "pings-spent";
+            words = "more pings than a connection needs";
+        }
+    } else if (!x->judge->config.shadow) {
+        why = not_allowed(x, op, n, &code, &words);
+    }
+    if (why == NULL)
+        return true;
+    refuse_message(x, code, why, words);
+    return false;
+}
+
+static void pass_on(struct exchange *x, struct span payload)
+{
+    struct judge *j = x->judge;
+    struct dynbuf *b = j->ports.begin(j->ports.arg, ROLE_CARRIER, 0, M_MESSAGE, x->xid);
+    if (b == NULL)
+        return; /* the carrier's going ends the exchange */
+    dynbuf_add(b, payload);
+    if (j->ports.commit(j->ports.arg, ROLE_CARRIER, 0, -1) != 0)
+        log_exchange(LOG_WARN, x->xid, "a message could not be passed on");
+}
+
+static const char *malformed(uint16_t code)
+{
+    return code == WS_TOO_BIG ? "message-too-large" : code == WS_NOT_UTF8 ? "message-not-utf8" : "message-malformed";
+}
+
+int websocket_message(struct exchange *x, struct frame *f)
+{
+    struct msg_in m = msg_in(f->payload);
+    struct socket_state *s = &x->socket;
+    uint8_t op = msg_get_u8(&m);
+    uint16_t code = msg_get_u16(&m);
+    size_t n = m.rest.n;
+    bool data = op == WS_TEXT || op == WS_BINARY;
+    if (x->replied || x->finished)
+        return 0;
+    if (!s->on || x->wait != X_RESULT || m.bad || n > WS_MESSAGE_MAX || s->credit <= 0 ||
+        !(data || op == WS_NONE || op == WS_CLOSE || op == WS_PING || op == WS_PONG))
+        return -1;
+    s->credit -= (int64_t)n + WS_COST;
+    if (s->over)
+        return 0;
+    if (op == WS_NONE) { /* the front has told the client why */
+        record_message(x, malformed(code));
+        websocket_end(x, WS_GOING, malformed(code), "");
+        return 0;
+    }
+    if (!may_pass(x, (enum ws_op)op, n))
+        return 0;
+    if (data) {
+        s->bytes += n;
+        s->messages_out++;
+    }
+    pass_on(x, f->payload);
+    return 0;
+}
+
+int websocket_frame(struct exchange *x, struct frame *f)
+{
+    struct msg_in m = msg_in(f->payload);
+    struct socket_state *s = &x->socket;
+    if (!s->on || x->finished)
+        return -1;
+    if (f->type == M_WS_ENDED) {
+        s->messages_out = msg_get_u64(&m);
+        s->messages_in = msg_get_u64(&m);
+        s->closed = msg_get_u16(&m);
+        return msg_end(&m);
+    }
+    if (s->switched || msg_end(&m) != 0)
+        return -1;
+    s->switched = x->head_relayed = true;
+    x->outcome = OUTCOME_ANSWERED;
+    x->status = 101;
+    record_outcome(x);
+    return 0;
+}
+
+void websocket_tick(struct exchange *x)
+{
+    if (x->socket.on && websocket_left(x) == 1)
+        websocket_end(x, WS_POLICY, "websocket-time",
+                      "countersign: the time the policy gives this WebSocket is over");
+    exchange_wait(x, X_RESULT, websocket_left(x));
+}
+
+/* By the policy of now: allowed, or held and this one was approved; with the key it was opened with. */
+static bool still(struct exchange *x)
+{
+    struct evaluation v;
+    if (x->now.image == x->judge->image || x->judge->config.shadow)
+        return true;
+    if (x->judge->image == NULL)
+        return false;
+    exchange_evaluate(x, &v);
+    bool same = (v.d.verdict == VERDICT_ALLOW || (v.d.verdict == VERDICT_HOLD && x->held)) && !v.d.need_body &&
+                span_eq(v.credential, x->now.credential);
+    if (same) {
+        evaluation_drop(&x->now);
+        x->now = v;
+    } else {
+        evaluation_drop(&v);
+    }
+    return same;
+}
+
+void websocket_again(struct exchange *x)
+{
+    if (!x->socket.on || x->socket.over || x->wait != X_RESULT)
+        return;
+    if (x->judge->ending)
+        websocket_end(x, WS_GOING, "gateway-ending", "countersign: the gateway is being stopped");
+    else if (!exchange_session_lives(x))
+        websocket_end(x, WS_POLICY, "unknown-sandbox", "countersign: this sandbox is no longer known");
+    else if (x->judge->frozen && x->now.d.effect != EFFECT_READ) /* not only not known to be thawed */
+        websocket_end(x, WS_POLICY, "frozen", "countersign: an operator has frozen all writes");
+    else if (!still(x))
+        websocket_end(x, WS_POLICY, "policy-changed",
+                      "countersign: the policy no longer lets this WebSocket stay open");
+    else
+        exchange_wait(x, X_RESULT, websocket_left(x));
+}

@@ -1,0 +1,127 @@
+#include "common/log.h"
+#include "proxy/judge/frames/frames.h"
+#include "proxy/judge/exchange/record.h"
+#include "proxy/judge/replies/refuse.h"
+#include "proxy/judge/steps/steps.h"
+
+/* What the client is told of a failure upstream is coarse: no port scan through our codes. */
+static enum refuse_why told(const struct exchange *x, struct span code)
+{
+    if (x->stopped && x->outcome == OUTCOME_NOT_SENT)
+        return REFUSE_FROZEN;
+    if (span_eq(code, SPAN("credential-unavailable")))
+        return REFUSE_CREDENTIAL;
+    if (span_eq(code, SPAN("range-refused")))
+        return REFUSE_RANGE;
+    if (span_eq(code, SPAN("part-encoded")))
+        return REFUSE_PART;
+    /* It was answered, and the answer cannot be passed on: no doubt about the outcome. */
+    if (span_eq(code, SPAN("answer-refused")) || span_eq(code, SPAN("answer-encoded")) ||
+        span_eq(code, SPAN("secret-in-answer")))
+        return REFUSE_ANSWER;
+    if (exchange_in_doubt(x))
+        return REFUSE_OUTCOME_UNKNOWN;
+    return span_find(code, SPAN("timeout")) < code.n ? REFUSE_UPSTREAM_SLOW : REFUSE_UPSTREAM;
+}
+
+static int result(struct exchange *x, struct frame *f)
+{
+    struct msg_in m = msg_in(f->payload);
+    uint8_t outcome = msg_get_u8(&m);
+    uint16_t status = msg_get_u16(&m);
+    uint64_t out = msg_get_u64(&m), in = msg_get_u64(&m);
+    bool relayed = msg_get_bool(&m);
+    struct span code = msg_get_span(&m, 64), why = msg_get_span(&m, 1024);
+    struct span range = msg_get_span(&m, 96);
+    if (msg_end(&m) != 0 || outcome > OUTCOME_ANSWERED || x->finished)
+        return -1;
+    x->finished = true;
+    x->outcome = outcome;
+    x->status = status;
+    x->bytes_out = out;
+    x->bytes_in = in;
+    x->head_relayed = relayed;
+    x->range_sent = arena_copy(&x->arena, range);
+    /* What we cancelled ourselves ended for our reason, known before. */
+    if (x->stopped && span_eq(code, SPAN("cancelled")))
+        x->cause = SPAN("frozen");
+    else if (x->cause.n == 0 || !span_eq(code, SPAN("cancelled")))
+        x->cause = arena_copy(&x->arena, code);
+    if (code.n)
+        log_exchange(LOG_DEBUG, x->xid, "%.*s: %.*s (%s)", SPAN_FMT(code), SPAN_FMT(why),
+                     outcome_name((enum outcome)outcome));
+    if (!relayed && !x->replied && !x->kept && !x->socket.switched)
+        refuse_now(x, told(x, code));
+    else
+        exchange_resume(x->judge, x->xid);
+    return 0;
+}
+
+static int kept(struct exchange *x, struct frame *f)
+{
+    struct msg_in m = msg_in(f->payload);
+    struct wire_answer a;
+    if (x->kept || wire_get_answer(&m, &a) != 0)
+        return -1;
+    uint64_t size = msg_get_u64(&m);
+    struct span bytes = msg_get_span(&m, ANSWER_KEPT_MAX);
+    if (msg_end(&m) != 0 || bytes.n != size)
+        return -1;
+    x->kept_answer = arena_copy(&x->arena, f->payload);
+    x->kept = x->kept_answer.n == f->payload.n;
+    return 0;
+}
+
+static int credit(struct exchange *x, struct frame *f)
+{
+    struct judge *j = x->judge;
+    struct msg_in m = msg_in(f->payload);
+    uint32_t more = msg_get_u32(&m);
+    if (msg_end(&m) != 0)
+        return -1;
+    x->body_credit += more;
+    x->socket.credit += more;
+    if (x->front == NULL || x->client_gone)
+        return 0;
+    struct dynbuf *b = j->ports.begin(j->ports.arg, ROLE_FRONT, x->front->instance, M_BODY_CREDIT, x->xid);
+    if (b == NULL)
+        return 0;
+    msg_put_u32(b, more);
+    if (j->ports.commit(j->ports.arg, ROLE_FRONT, x->front->instance, -1) != 0)
+        log_exchange(LOG_WARN, x->xid, "credit could not be passed on");
+    return 0;
+}
+
+static int need_release(struct exchange *x)
+{
+    if (x->now.d.credential < 0 && !(x->upstream && x->upstream->bound))
+        return -1;
+    if (x->upstream && !x->held)
+        upstream_set_live(x->judge, x->upstream, x->now.d.credential, true);
+    if (release_ask(x) != 0) {
+        x->cause = SPAN("credential-unavailable");
+        exchange_cancel_carrier(x);
+        refuse_now(x, REFUSE_CREDENTIAL);
+    }
+    return 0;
+}
+
+int frames_carrier(struct judge *j, struct frame *f)
+{
+    struct exchange *x = exchange_find(j, f->id);
+    if (x == NULL || !x->forwarded)
+        return x == NULL ? 0 : -1;
+    switch (f->type) {
+    case M_NEED_RELEASE: return need_release(x);
+    case M_SENT:
+        x->sent = true;
+        record_sent(x);
+        return 0;
+    case M_RESULT: return result(x, f);
+    case M_KEPT: return kept(x, f);
+    case M_BODY_CREDIT: return credit(x, f);
+    case M_SWITCHED:
+    case M_WS_ENDED: return websocket_frame(x, f);
+    default: return -1;
+    }
+}

@@ -1,0 +1,33 @@
+#include "common/log.h"
+#include "proxy/judge/frames/frames.h"
+#include "proxy/judge/replies/refuse.h"
+
+/* No credential, no request: the carrier is told to drop it, the client why. The carrier's M_RESULT
+ * still comes and is what is recorded, with the keeper's code as its cause. */
+static int release_failed(struct judge *j, struct frame *f)
+{
+    struct msg_in m = msg_in(f->payload);
+    struct span code = msg_get_span(&m, 64), why = msg_get_span(&m, 1024);
+    struct exchange *x = exchange_find(j, f->id);
+    if (msg_end(&m) != 0)
+        return -1;
+    if (x == NULL || !x->forwarded || x->finished)
+        return 0;
+    log_exchange(LOG_WARN, x->xid, "credential \"%.*s\" was not released: %.*s: %.*s", SPAN_FMT(x->now.credential),
+                 SPAN_FMT(code), SPAN_FMT(why));
+    if (x->upstream)
+        upstream_set_live(j, x->upstream, x->now.d.credential, false);
+    x->cause = arena_copy(&x->arena, code);
+    exchange_cancel_carrier(x);
+    refuse_now(x, REFUSE_CREDENTIAL);
+    return 0;
+}
+
+int frames_keeper(struct judge *j, struct frame *f)
+{
+    switch (f->type) {
+    case M_MINTED: return connect_minted(j, f);
+    case M_RELEASE_FAILED: return release_failed(j, f);
+    default: return -1;
+    }
+}

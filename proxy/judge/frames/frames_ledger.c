@@ -1,0 +1,289 @@
+#include "common/log.h"
+#include "proxy/judge/frames/frames.h"
+#include "proxy/judge/evaluation/rate_limit.h"
+#include "proxy/judge/exchange/record.h"
+#include "proxy/judge/replies/refuse.h"
+#include "proxy/judge/tickets/review.h"
+
+static int keep_state(struct exchange *x, const struct wire_ticket_state *t)
+{
+    x->ticket = *t;
+    x->ticket.by = arena_copy(&x->arena, t->by);
+    x->ticket.words = arena_copy(&x->arena, t->words);
+    if (x->sandbox)
+        sandbox_saw_ticket(x->sandbox, t);
+    return x->ticket.words.n == t->words.n ? 0 : -1;
+}
+
+/* No ticket was opened: what the hold itself is bounded by is used up. */
+static int ticket_over(struct judge *j, uint64_t xid, struct msg_in *m)
+{
+    struct exchange *x = exchange_find(j, xid);
+    struct wire_over said;
+    if (wire_get_over(m, &said) != 0 || msg_end(m) != 0)
+        return -1;
+    if (x == NULL || x->wait != X_TICKET)
+        return 0;
+    struct request r = exchange_asks(x);
+    if (rate_limit_take(x, &said) != 0 || !evaluation_over(&x->now, &r, x->exceeded) ||
+        x->now.d.verdict != VERDICT_DENY)
+        refuse_now(x, REFUSE_STORE); /* the ledger speaks of something else */
+    else
+        refuse_now(x, REFUSE_OVER_LIMIT);
+    return 0;
+}
+
+/* No ticket is there yet. Decided again, because by now no more is left of it than its words. */
+static int facts_wanted(struct judge *j, uint64_t xid)
+{
+    struct exchange *x = exchange_find(j, xid);
+    if (x == NULL || x->wait != X_TICKET)
+        return 0;
+    if (x->facts_wanted)
+        return -1;
+    x->facts_wanted = x->again = true;
+    exchange_resume(j, xid);
+    return 0;
+}
+
+static int ticket(struct judge *j, struct frame *f)
+{
+    struct msg_in m = msg_in(f->payload);
+    struct wire_ticket_state t;
+    struct exchange *x = exchange_find(j, f->id);
+    if (wire_get_ticket_state(&m, &t) != 0)
+        return -1;
+    if (t.state == TICKET_NONE && span_eq(t.words, SPAN("over-limit")))
+        return ticket_over(j, f->id, &m);
+    if (t.state == TICKET_NONE && span_eq(t.words, SPAN("facts-wanted")))
+        return msg_end(&m) == 0 ? facts_wanted(j, f->id) : -1;
+    if (!t.has_answer && msg_end(&m) != 0)
+        return -1;
+    if (x == NULL || x->wait != X_TICKET)
+        return 0; /* its client is gone; the ticket stays */
+    if (keep_state(x, &t) != 0) {
+        refuse_now(x, REFUSE_INTERNAL);
+        return 0;
+    }
+    if (t.has_answer) {
+        x->answer = arena_copy(&x->arena, m.rest);
+    }
+    x->ticket_told = true;
+    exchange_resume(j, x->xid);
+    return 0;
+}
+
+/* The one that has waited longest of those parked for a ticket. */
+static struct exchange *first_parked(struct judge *j, const struct id *id)
+{
+    struct exchange *first = NULL;
+    for (size_t i = 0; i < XID_BUCKETS; i++)
+        for (struct exchange *x = j->by_xid[i]; x != NULL; x = x->next_xid)
+            if (x->wait == X_PARKED && id_eq(&x->ticket.ticket, id) &&
+                (first == NULL || x->park_until < first->park_until ||
+                 (x->park_until == first->park_until && x->xid < first->xid)))
+                first = x;
+    return first;
+}
+
+/* A decision wakes all who wait for it; of an approval exactly one makes use. */
+static int ticket_changed(struct judge *j, struct frame *f)
+{
+    struct msg_in m = msg_in(f->payload);
+    struct wire_ticket_state t;
+    struct exchange *x;
+    if (wire_get_ticket_state(&m, &t) != 0 || msg_end(&m) != 0)
+        return -1;
+    for (struct sandbox *s = j->sandboxes; s != NULL; s = s->next)
+        if (sandbox_ticket(s, &t.ticket) != NULL)
+            sandbox_saw_ticket(s, &t);
+    if (t.state == TICKET_PENDING || t.state == TICKET_NONE)
+        return 0;
+    while ((x = first_parked(j, &t.ticket)) != NULL) {
+        uint64_t xid = x->xid;
+        if (keep_state(x, &t) != 0) {
+            refuse_now(x, REFUSE_INTERNAL);
+            continue;
+        }
+        exchange_resume(j, xid);
+        x = exchange_find(j, xid);
+        if (x != NULL && x->wait == X_CLAIM)
+            t.state = TICKET_EXECUTING; /* for all others */
+    }
+    return 0;
+}
+
+/* What the ledger kept takes the place of what this client sent: same request, the bytes first held. */
+static int take_claimed(struct exchange *x, struct msg_in *m, struct frame *f)
+{
+    struct span rest = arena_copy(&x->arena, m->rest);
+    struct msg_in own = msg_in(rest);
+    if (rest.n != m->rest.n)
+        return -1;
+    msg_get_digest(&own, &x->digest);
+    struct span signature = msg_get_span(&own, sizeof(x->signature));
+    if (wire_get_request(&own, &x->request) != 0)
+        return -1;
+    uint64_t size = msg_get_u64(&own);
+    struct span bytes = msg_get_span(&own, BODY_INLINE_MAX);
+    if (msg_end(&own) != 0 || signature.n != sizeof(x->signature))
+        return -1;
+    memcpy(x->signature, signature.p, sizeof(x->signature));
+    int fd = frame_take_fd(f, 0);
+    body_unref(&x->body); /* x->now was read from it and keeps it until it is judged again */
+    if (fd >= 0) {
+        x->body = body_of_memfd(fd, size, x->judge->config.body_max);
+        return x->body ? 0 : -1;
+    }
+    if (bytes.n != size || (size > 0 && !x->has_body))
+        return -1;
+    x->body = x->has_body ? body_inline(bytes) : NULL;
+    return x->has_body && x->body == NULL ? -1 : 0;
+}
+
+static int claimed(struct judge *j, struct frame *f)
+{
+    struct msg_in m = msg_in(f->payload);
+    bool ok = msg_get_bool(&m);
+    uint8_t state = msg_get_u8(&m);
+    struct exchange *x = exchange_find(j, f->id);
+    if (m.bad || state > TICKET_UNKNOWN)
+        return -1;
+    if (x == NULL || x->wait != X_CLAIM)
+        return 0;
+    x->claim_told = true;
+    x->claimed = ok;
+    x->ticket.state = state;
+    if (ok && take_claimed(x, &m, f) != 0) {
+        log_exchange(LOG_ERROR, x->xid, "the ledger gave nothing usable for an approved ticket");
+        refuse_now(x, REFUSE_NOT_SENT);
+        return 0;
+    }
+    exchange_resume(j, x->xid);
+    return 0;
+}
+
+static int intent_ok(struct judge *j, struct frame *f)
+{
+    struct msg_in m = msg_in(f->payload);
+    bool ok = msg_get_bool(&m);
+    struct exchange *x = exchange_find(j, f->id);
+    if (msg_end(&m) != 0)
+        return -1;
+    if (x == NULL || x->wait != X_INTENT)
+        return 0;
+    x->intent_ok = ok;
+    exchange_resume(j, x->xid);
+    return 0;
+}
+
+/* Nothing was written. With what is used up, the policy is asked again: it becomes a hold, or is denied. */
+static int intent_over(struct judge *j, struct frame *f)
+{
+    struct msg_in m = msg_in(f->payload);
+    struct wire_over said;
+    struct exchange *x = exchange_find(j, f->id);
+    if (wire_get_over(&m, &said) != 0 || msg_end(&m) != 0)
+        return -1;
+    if (x == NULL || x->wait != X_INTENT)
+        return 0;
+    x->intent = false;
+    if (x->replied || x->client_gone || x->front == NULL || said.n == 0)
+        refuse_now(x, REFUSE_STORE);
+    else if (rate_limit_take(x, &said) != 0)
+        refuse_now(x, REFUSE_INTERNAL);
+    else {
+        x->again = true;
+        exchange_resume(j, x->xid);
+    }
+    return 0;
+}
+
+static void end_if_gone(struct exchange *x, void *arg)
+{
+    if (!exchange_session_lives(x) && (x->wait == X_BODY || x->wait == X_TICKET || x->wait == X_PARKED))
+        refuse_now(x, REFUSE_UNKNOWN_SANDBOX);
+    else
+        websocket_again(x);
+}
+
+static int sandbox(struct judge *j, struct frame *f)
+{
+    struct msg_in m = msg_in(f->payload);
+    struct wire_sandbox w;
+    if (wire_get_sandbox(&m, &w) != 0)
+        return -1;
+    bool gone = msg_get_bool(&m);
+    if (msg_end(&m) != 0)
+        return -1;
+    if (gone)
+        sandbox_remove(j, w.name);
+    else if (sandbox_put(j, &w) != 0)
+        log_error("sandbox \"%.*s\" does not fit; it is not known", SPAN_FMT(w.name));
+    exchange_each(j, end_if_gone, NULL);
+    return 0;
+}
+
+static int store(struct judge *j, struct frame *f)
+{
+    struct msg_in m = msg_in(f->payload);
+    bool ok = msg_get_bool(&m);
+    if (msg_end(&m) != 0)
+        return -1;
+    if (ok == j->store_lost)
+        log_warn("the store is %s", ok ? "back" : "lost: requests are refused until it is back");
+    j->store_lost = !ok;
+    return 0;
+}
+
+/* Some of it is still here, or waits for a connection. */
+static bool is_on_its_way(const struct exchange *x)
+{
+    return x->wait == X_RESULT && !x->socket.on && (!x->sent || (x->body_to_come && !x->body_ended));
+}
+
+static void end_if_write(struct exchange *x, void *arg)
+{
+    if (is_on_its_way(x) && exchange_is_frozen(x) && !x->client_gone && !x->stopped) {
+        x->stopped = true;
+        exchange_cancel_carrier(x); /* whose result is the last word on what has left */
+        return;
+    }
+    if ((x->wait == X_PARKED || x->wait == X_TICKET || x->wait == X_BODY) && exchange_is_frozen(x))
+        refuse_now(x, REFUSE_FROZEN);
+    else
+        websocket_again(x);
+}
+
+static int freeze(struct judge *j, struct frame *f)
+{
+    struct msg_in m = msg_in(f->payload);
+    bool on = msg_get_bool(&m);
+    if (msg_end(&m) != 0)
+        return -1;
+    if (on != j->frozen)
+        log_warn("writes %s", on ? "are frozen: every one is refused until `countersign thaw`" : "may leave again");
+    j->frozen = on;
+    j->thawed = !on;
+    if (on)
+        exchange_each(j, end_if_write, NULL);
+    return 0;
+}
+
+int frames_ledger(struct judge *j, struct frame *f)
+{
+    judge_heard_ledger(j);
+    switch (f->type) {
+    case M_TICKET: return ticket(j, f);
+    case M_TICKET_CHANGED: return ticket_changed(j, f);
+    case M_CLAIMED: return claimed(j, f);
+    case M_INTENT_OK: return intent_ok(j, f);
+    case M_INTENT_OVER: return intent_over(j, f);
+    case M_SANDBOX: return sandbox(j, f);
+    case M_TICKET_REVIEW: return review_ticket(j, f);
+    case M_STORE: return store(j, f);
+    case M_OUTCOME_OK: record_written(j, f->id); return 0;
+    case M_FREEZE: return freeze(j, f);
+    default: return -1;
+    }
+}

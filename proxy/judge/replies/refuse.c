@@ -1,0 +1,355 @@
+#include "proxy/judge/replies/refuse.h"
+
+#include <stdio.h>
+
+#include "common/log.h"
+#include "policy/manifest.h"
+#include "policy/next_change.h"
+#include "proxy/judge/evaluation/rate_limit.h"
+
+enum { ALLOWED_MAX = 4, WAIT_BY_ITSELF = 60 };
+
+struct row {
+    unsigned status;
+    const char *code, *decision, *title, *detail, *next;
+    bool retry;
+    unsigned retry_after;
+};
+
+#define REPEAT "Repeat the same request, unchanged."
+#define CHECK  "Check at the upstream whether it happened before you send it again."
+
+static const struct row rows[REFUSE_COUNT] = {
+    [REFUSE_INTERNAL] = {503, "internal", "error", "The gateway failed; nothing was sent",
+                         "The gateway could not go on with this request. Nothing was sent.", REPEAT, true, 5},
+    [REFUSE_DENIED] = {403, "denied", "deny", "Denied by policy", "This request is not allowed by the policy.",
+                       "Do not repeat it unchanged: the answer will be the same.", false, 0},
+    [REFUSE_UNCLASSIFIED] = {403, "unclassified", "deny", "Denied: the request could not be understood",
+                             "The policy needs to understand this request to decide it, and could not.",
+                             "Send it in the usual form of this API: no unusual encodings, a complete body.", false,
+                             0},
+    [REFUSE_OVER_LIMIT] = {403, "over-limit", "deny", "Over its limit",
+                           "This request is past what the policy allows in a given time. Nothing was sent.",
+                           "Ask for less, or wait until some of what was used no longer counts.", false, 0},
+    [REFUSE_UNKNOWN_SANDBOX] = {403, "unknown-sandbox", "deny", "This sandbox is not known (any more)",
+                                "The gateway does not know this sandbox, or its session has ended.",
+                                "Ask whoever runs the sandbox to register it again.", false, 0},
+    [REFUSE_NO_POLICY] = {503, "policy-unavailable", "error", "No policy is loaded yet",
+                          "The gateway has no policy to decide by. Nothing was sent.", REPEAT, true, 5},
+    [REFUSE_STORE] = {503, "store-unavailable", "error", "The record cannot be written; nothing was sent",
+                      "The gateway cannot write its record now, so it sends nothing.",
+                      "Repeat the same request in a few seconds.", true, 5},
+    [REFUSE_TOO_MANY] = {429, "too-many-requests", "error", "Too many requests at once",
+                         "This sandbox has too many requests open at the gateway.",
+                         "Wait for some of them, then repeat this one.", true, 5},
+    [REFUSE_BODY_TOO_LARGE] =
+        {413, "body-too-large", "deny", "The body is too large to be decided on",
+         "This request must be read whole before it is decided, and its body is over the limit.",
+         "Send it in smaller pieces.", false, 0},
+    [REFUSE_BODY_BAD] = {400, "bad-body", "deny", "The body was cut short or malformed",
+                         "The body did not arrive as it was announced. Nothing was sent.", "Send it again, complete.",
+                         true, 0},
+    [REFUSE_BODIES] = {429, "too-many-bytes", "error", "Too many bytes wait for a decision",
+                       "The bodies of this sandbox's open requests are over the limit together.",
+                       "Wait until some of them are decided, then repeat this one.", true, 10},
+    [REFUSE_HELD] = {403, "held", "hold", "Held for approval",
+                     "A person must approve this request before it is sent. Nothing was sent yet.",
+                     "Repeat the same request, unchanged: it joins this ticket, and is sent once it is approved.",
+                     true, 0},
+    [REFUSE_TICKET_DENIED] = {403, "ticket-denied", "deny", "Denied by an operator",
+                              "A person has refused this request. Nothing was sent.", "Do not repeat it unchanged.",
+                              false, 0},
+    [REFUSE_TICKET_EXPIRED] = {403, "ticket-expired", "deny", "Nobody decided in time",
+                               "The ticket expired before anybody decided. Nothing was sent.",
+                               "Repeat the same request to ask again.", true, 0},
+    [REFUSE_TICKET_CANCELLED] = {403, "ticket-cancelled", "deny", "The ticket was cancelled",
+                                 "The ticket of this request was cancelled. Nothing was sent.",
+                                 "Repeat the same request to ask again, if it is still wanted.", true, 0},
+    [REFUSE_EXECUTING] = {409, "executing", "hold", "Approved, and being carried out for an earlier connection",
+                          "This request was approved and is being carried out; the connection that asked first gets "
+                          "the answer.",
+                          "If that connection is gone, repeat the same request in a few seconds to get the answer.",
+                          true, 5},
+    [REFUSE_EXECUTED] = {409, "executed", "hold", "This request was carried out already",
+                         "This request was approved and carried out. Its answer was given to the connection that "
+                         "asked first, or was too large to keep.",
+                         "Look at the upstream for its effect; do not send it again unless you want it twice.", false,
+                         0},
+    [REFUSE_NOT_SENT] = {502, "not-sent", "error", "Approved, but it could not be sent",
+                         "This request was approved but could not be sent: it had no effect.",
+                         "Repeat the same request to ask again.", true, 0},
+    [REFUSE_OUTCOME_UNKNOWN] = {502, "outcome-unknown", "error",
+                                "It may have been sent; whether it took effect is unknown",
+                                "This request was lost from sight when it may have been sent: nobody here knows "
+                                "whether it took effect.",
+                                CHECK, false, 0},
+    [REFUSE_PENDING_FULL] = {429, "too-many-pending", "error", "Too many requests wait for approval",
+                             "This sandbox has as many held requests as it may have.",
+                             "Wait until some are decided, then repeat this one.", true, 30},
+    [REFUSE_POLICY_CHANGED] = {403, "policy-changed", "deny", "The policy would not hold this any more",
+                               "By the policy as it is now, this request would not be held like this, so its ticket "
+                               "no longer counts. Nothing was sent.",
+                               "Repeat the same request: it is decided anew.", true, 0},
+    [REFUSE_CREDENTIAL] = {502, "credential-unavailable", "error", "The credential for this is not available",
+                           "This request needs a credential that the gateway could not get. Nothing was sent.",
+                           "Ask the operator to check that credential, then repeat the same request.", true, 0},
+    [REFUSE_CARRIER] = {503, "gateway-restarting", "error", "The gateway is restarting a part of itself",
+                        "The part of the gateway that sends requests is being restarted. Nothing was sent.",
+                        "Repeat the same request in a few seconds.", true, 5},
+    [REFUSE_ENDING] = {503, "gateway-ending", "error", "The gateway is being stopped; nothing was sent",
+                       "The gateway is being stopped. Nothing was sent; a ticket that waits is kept.",
+                       "Repeat the same request, unchanged, when it runs again.", true, 30},
+    [REFUSE_FROZEN] = {403, "frozen", "deny", "Writes are frozen",
+                       "An operator has frozen all writes. Nothing was sent; reads go on.",
+                       "Wait until the operator thaws them, then repeat the same request.", true, 0},
+    [REFUSE_UPSTREAM] = {502, "upstream-failed", "error", "The upstream gave no usable answer",
+                         "The request was allowed, but the upstream could not be reached or gave no usable answer.",
+                         "Try again later.", true, 0},
+    [REFUSE_UPSTREAM_SLOW] = {504, "upstream-timeout", "error", "The upstream did not answer in time",
+                              "The request was allowed, but the upstream did not answer in time.", "Try again later.",
+                              true, 0},
+    [REFUSE_ANSWER] = {502, "answer-refused", "error", "The upstream's answer was refused",
+                       "The upstream answered, but its answer could not be passed on safely.",
+                       "Do not repeat a request that has an effect: it was carried out.", false, 0},
+    [REFUSE_RANGE] =
+        {416, "range-refused", "error", "Only a single range of bytes",
+         "Of an answer beside a credential only one range of bytes can be had (bytes=0-99, bytes=100- or "
+         "bytes=-100), and If-Range only with a strong validator. Nothing was sent.",
+         "Ask for one range at a time, or for all of it.", false, 0},
+    [REFUSE_PART] = {502, "part-encoded", "error", "A part of an encoded answer",
+                     "The upstream answered with a part of an encoded (compressed) answer, which cannot be searched "
+                     "for credentials.",
+                     "Ask for all of it, without a Range.", false, 0},
+    [REFUSE_LEAF] = {503, "tls-refused", "error", "No certificate for this host now",
+                     "The gateway could not make a certificate for this host.", "Try again in a few seconds.", true,
+                     5},
+    [REFUSE_LEAF_BUDGET] = {403, "denied", "deny", "Denied by policy",
+                            "No rule of this sandbox's policy names this host with this port and scheme.",
+                            "Do not try other hosts: only those "
+                            "named by the policy can be reached.",
+                            false, 0},
+    [REFUSE_METHOD] = {405, "bad-method", "deny", "Only GET and HEAD here",
+                       "http://countersign.internal/ only answers questions.", "Use GET.", false, 0},
+    [REFUSE_NOT_HERE] =
+        {404, "not-found", "deny", "There is no such thing here",
+         "http://countersign.internal/ has /v1/whoami, /v1/manifest (also with ?host=NAME) and /v1/tickets/ID, "
+         "for your own tickets.",
+         "Use one of these.", false, 0},
+};
+
+void refuse_plain(enum refuse_why why, struct refusal *r)
+{
+    const struct row *w = &rows[(unsigned)why < REFUSE_COUNT ? why : REFUSE_INTERNAL];
+    *r = (struct refusal){.status = w->status,
+                          .code = w->code,
+                          .decision = w->decision,
+                          .title = span_str(w->title),
+                          .detail = span_str(w->detail),
+                          .next = span_str(w->next),
+                          .retry = w->retry,
+                          .retry_after = w->retry_after};
+}
+
+static struct span format(struct arena *a, const char *fmt, ...) PRINTF(2, 3);
+static struct span format(struct arena *a, const char *fmt, ...)
+{
+    char text[8192];
+    va_list ap;
+    va_start(ap, fmt);
+    int n = vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+    if (n < 0)
+        return SPAN_NONE;
+    return arena_copy(a, span_of(text, (size_t)n < sizeof(text) ? (size_t)n : sizeof(text) - 1));
+}
+
+/* METHOD URL, without the query: it may be long, and it may hold what should not be repeated. */
+static struct span asked(struct exchange *x)
+{
+    const struct wire_request *q = &x->request;
+    char port[8] = "";
+    if (q->port != (span_eq(q->scheme, SPAN("https")) ? 443 : 80))
+        (void)snprintf(port, sizeof(port), ":%u", q->port);
+    return format(&x->arena, "%.*s %.*s://%.*s%s%.*s",
+                  SPAN_FMT(x->now.d.upgrade ? SPAN("A WebSocket to") : q->method), SPAN_FMT(q->scheme),
+                  SPAN_FMT(q->host), port, SPAN_FMT(span_first(q->path, 300)));
+}
+
+/* What this sandbox may ask there: nothing that its manifest does not say. */
+static void add_allowed(struct exchange *x, struct refusal *r)
+{
+    const struct wire_request *q = &x->request;
+    struct subject who = {x->sandbox->name, x->sandbox->label, x->sandbox->nlabels};
+    struct request at = {.scheme = q->scheme, .host = q->host, .port = q->port};
+    struct span *v = arena_alloc(&x->arena, ALLOWED_MAX * sizeof(*v));
+    if (v == NULL || x->now.image == NULL)
+        return;
+    r->nallowed = policy_allowed_here(x->now.image->policy, &who, &at, &x->arena, v, ALLOWED_MAX);
+    r->allowed = v;
+}
+
+/* Denied for the hours of a rule: then the same request is good later, and when that is can be said. */
+static void add_hours(struct exchange *x, struct refusal *r)
+{
+    struct subject who = {x->sandbox->name, x->sandbox->label, x->sandbox->nlabels};
+    struct request q = exchange_asks(x);
+    uint64_t now = x->judge->ports.wall(x->judge->ports.arg);
+    struct next_change o;
+    if (x->now.image == NULL || x->now.d.verdict != VERDICT_DENY ||
+        !policy_next_change(x->now.image->policy, &who, &q, &x->now.d, x->now.at_ms, &x->now.facts, &o))
+        return;
+    const char *how = o.decision.need_body                 ? "may be allowed, depending on its body,"
+                      : o.decision.verdict == VERDICT_HOLD ? "is held for approval"
+                                                           : "is allowed";
+    r->retry = true;
+    r->retry_after = o.at_ms > now ? (unsigned)((o.at_ms - now + 999) / 1000) : 1;
+    r->next = format(&x->arena, "Repeat the same request after %.*s.", SPAN_FMT(o.at));
+    struct span said = span_trim(r->detail);
+    bool ended = said.n && span_index(SPAN(".!?"), said.p[said.n - 1]) < 3;
+    r->detail = format(&x->arena, "%.*s%s It %s %.*s%sfrom %.*s on.", SPAN_FMT(said), ended ? "" : ".", how,
+                       SPAN_FMT(o.hours), o.hours.n ? ", next " : "", SPAN_FMT(o.at));
+}
+
+static void denied(struct exchange *x, struct refusal *r)
+{
+    const struct decision *d = &x->now.d;
+    r->instead = d->instead;
+    r->asked = asked(x);
+    if (d->say.n) {
+        r->title = dialect_one_line(d->say, 200, &x->arena);
+        r->detail = d->say;
+    } else {
+        r->detail = format(&x->arena, "%.*s is not allowed by the policy.", SPAN_FMT(r->asked));
+    }
+    if (x->sandbox) {
+        add_allowed(x, r);
+        add_hours(x, r);
+    }
+    if (x->judge->config.disclose_rules)
+        r->rule = d->rule.id;
+}
+
+/* What was not understood, in a word for programs and in words that say what to send instead. */
+static void unclassified(struct exchange *x, struct refusal *r)
+{
+    const struct ambiguity *u = &x->now.unclear;
+    r->asked = asked(x);
+    if (u->told == NULL || u->told_words.n == 0)
+        return;
+    r->cause = span_str(u->told);
+    r->detail = format(&x->arena, "The policy needs to understand this request to decide it, and could not: %.*s.",
+                       SPAN_FMT(u->told_words));
+}
+
+/* A client may wait by itself for a minute; one that would wait for a day is to tell who uses it. */
+static void over_limit(struct exchange *x, struct refusal *r)
+{
+    struct span say = span_trim(x->now.d.say), words = rate_limit_words(x);
+    denied(x, r);
+    r->retry_after = rate_limit_wait(x);
+    r->retry = r->retry_after > 0;
+    if (r->retry && r->retry_after <= WAIT_BY_ITSELF)
+        r->status = 429;
+    if (r->retry)
+        r->next = format(&x->arena, "Repeat the same request after %.*s.",
+                         SPAN_FMT(dialect_time(x->exceeded->room_ms + 999, &x->arena)));
+    if (say.n == 0 && words.n)
+        r->title = format(&x->arena, "Over its limit: %.*s", SPAN_FMT(words));
+    r->detail = format(&x->arena, "%.*s is over its limit%s%.*s.%s%.*s", SPAN_FMT(r->asked), words.n ? ": " : "",
+                       SPAN_FMT(words), say.n ? " " : "", SPAN_FMT(say));
+}
+
+/* A person's words are the title too: for some clients it is all that is shown. */
+static void decided(struct exchange *x, struct refusal *r)
+{
+    const char *what = x->ticket.state == TICKET_CANCELLED ? "Cancelled" : "Denied";
+    struct span by = span_first(x->ticket.by, 100), words = span_trim(x->ticket.words);
+    struct span until = dialect_time(x->ticket.expires_ms, &x->arena);
+    if (by.n == 0)
+        by = SPAN("an operator");
+    if (x->ticket.state == TICKET_DENIED && until.n) {
+        r->expires_ms = x->ticket.expires_ms;
+        r->next =
+            format(&x->arena, "Do not repeat it unchanged: until %.*s the answer is the same.", SPAN_FMT(until));
+    }
+    if (words.n == 0) {
+        r->title = format(&x->arena, "%s by %.*s", what, SPAN_FMT(by));
+        return;
+    }
+    r->title = format(&x->arena, "%s by %.*s: %.*s", what, SPAN_FMT(by), SPAN_FMT(span_first(words, 150)));
+    r->detail = format(&x->arena, "%s by %.*s: %.*s", what, SPAN_FMT(by), SPAN_FMT(words));
+}
+
+static void held(struct exchange *x, struct refusal *r)
+{
+    struct span what = span_first(x->now.d.summary, 500), when = dialect_time(x->ticket.expires_ms, &x->arena);
+    r->title = format(&x->arena, "Held for approval, ticket %.*s: repeat the same request", SPAN_FMT(r->ticket));
+    r->detail = format(&x->arena, "%.*s%sa person must approve it before it is sent. Ticket %.*s, open until %.*s.",
+                       SPAN_FMT(what), what.n ? ": " : "", SPAN_FMT(r->ticket), SPAN_FMT(when));
+    r->expires_ms = x->ticket.expires_ms;
+}
+
+static void name_ticket(struct exchange *x, struct refusal *r)
+{
+    char id[ID_TEXT + 1];
+    if (id_is_none(&x->ticket.ticket))
+        return;
+    id_text(&x->ticket.ticket, id);
+    r->ticket = arena_copy(&x->arena, span_of(id, ID_TEXT));
+    r->status_url = format(&x->arena, "http://countersign.internal/v1/tickets/%s", id);
+    if (x->judge->config.desk_url[0])
+        r->approval_url = format(&x->arena, "%s/tickets/%s", x->judge->config.desk_url, id);
+}
+
+enum walk_next refuse(struct exchange *x, enum refuse_why why)
+{
+    struct refusal *r = &x->refusal;
+    if (x->replied)
+        return WALK_REPLY;
+    /* A new ledger has not said yet whether writes are frozen: nobody's decision, and over in a moment. */
+    if (why == REFUSE_FROZEN && !x->judge->frozen)
+        why = REFUSE_STORE;
+    refuse_plain(why, r);
+    name_ticket(x, r);
+    if (why == REFUSE_DENIED)
+        denied(x, r);
+    else if (why == REFUSE_OVER_LIMIT)
+        over_limit(x, r);
+    else if (why == REFUSE_UNCLASSIFIED)
+        unclassified(x, r);
+    else if (why == REFUSE_TICKET_DENIED || why == REFUSE_TICKET_CANCELLED)
+        decided(x, r);
+    else if (why == REFUSE_HELD)
+        held(x, r);
+    else if (why == REFUSE_CREDENTIAL && x->now.credential.n && x->judge->config.disclose_rules)
+        r->detail = format(&x->arena,
+                           "This request needs the credential \"%.*s\", which the gateway could not get. "
+                           "Nothing was sent.",
+                           SPAN_FMT(x->now.credential));
+    else if (why == REFUSE_BODY_TOO_LARGE)
+        r->detail = format(&x->arena,
+                           "This request must be read whole before it is decided, and its body is over "
+                           "%llu bytes.",
+                           (unsigned long long)x->body_max);
+    r->close = x->body_to_come; /* what follows on the connection is a body nobody reads */
+    return WALK_REPLY;
+}
+
+enum refuse_why refuse_why_of(const struct exchange *x)
+{
+    struct span code = span_str(x->now.d.code);
+    if (span_eq(code, SPAN("over-limit")))
+        return REFUSE_OVER_LIMIT;
+    return span_eq(code, SPAN("unclassified")) && x->now.d.say.n == 0 ? REFUSE_UNCLASSIFIED : REFUSE_DENIED;
+}
+
+enum walk_next refuse_denial(struct exchange *x)
+{
+    return refuse(x, refuse_why_of(x));
+}
+
+enum walk_next refuse_step(struct exchange *x, enum walk_step s)
+{
+    refuse(x, s == WALK_RECORD_INTENT ? REFUSE_STORE : s == WALK_RELEASE ? REFUSE_CREDENTIAL : REFUSE_INTERNAL);
+    return WALK_REPLY;
+}

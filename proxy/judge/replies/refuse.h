@@ -1,0 +1,61 @@
+/* The refusals of this gateway, one row each: status, code, words. */
+#ifndef PROXY_JUDGE_REFUSE_H
+#define PROXY_JUDGE_REFUSE_H
+
+#include "proxy/judge/exchange/exchange.h"
+
+enum refuse_why {
+    REFUSE_INTERNAL = 0,
+    REFUSE_DENIED,
+    REFUSE_UNCLASSIFIED,
+    REFUSE_OVER_LIMIT,
+    REFUSE_UNKNOWN_SANDBOX,
+    REFUSE_NO_POLICY,
+    REFUSE_STORE,
+    REFUSE_TOO_MANY,
+    REFUSE_BODY_TOO_LARGE,
+    REFUSE_BODY_BAD,
+    REFUSE_BODIES,
+    REFUSE_HELD,
+    REFUSE_TICKET_DENIED,
+    REFUSE_TICKET_EXPIRED,
+    REFUSE_TICKET_CANCELLED,
+    REFUSE_EXECUTING,
+    REFUSE_EXECUTED,
+    REFUSE_NOT_SENT,
+    REFUSE_OUTCOME_UNKNOWN,
+    REFUSE_PENDING_FULL,
+    REFUSE_POLICY_CHANGED,
+    REFUSE_CREDENTIAL,
+    REFUSE_CARRIER,
+    REFUSE_ENDING,
+    REFUSE_FROZEN,
+    REFUSE_UPSTREAM,
+    REFUSE_UPSTREAM_SLOW,
+    REFUSE_ANSWER,
+    REFUSE_RANGE,
+    REFUSE_PART,
+    REFUSE_LEAF,
+    REFUSE_LEAF_BUDGET,
+    REFUSE_METHOD,
+    REFUSE_NOT_HERE,
+    REFUSE_COUNT
+};
+
+/* Set the exchange's refusal, with the words of its decision or ticket. Always WALK_REPLY. */
+enum walk_next refuse(struct exchange *x, enum refuse_why why);
+/* Which denial its decision is, by its code. */
+enum refuse_why refuse_why_of(const struct exchange *x);
+enum walk_next refuse_denial(struct exchange *x);
+/* As the code of a step, for a step that said no more than FAIL. */
+enum walk_next refuse_step(struct exchange *x, enum walk_step s);
+/* Set it, send it and record it: for what happens while the exchange waits. */
+void refuse_now(struct exchange *x, enum refuse_why why);
+/* The refusal alone, without an exchange: of a CONNECT, or where an exchange has no room. */
+void refuse_plain(enum refuse_why why, struct refusal *r);
+/* Send x->refusal to the front, in the client's dialect. */
+void refuse_send(struct exchange *x);
+/* Send a reply that was made already. */
+void reply_send(struct judge *j, uint64_t instance, uint64_t xid, const struct wire_reply *r);
+
+#endif

@@ -1,0 +1,63 @@
+/* EVALUATE: who asks; then the policy (policy_judge, policy/decide/decide.c) says what the request is, and whether it
+ * is allowed, held or denied. If that takes the body, or the request will be held, the body is read whole and this
+ * step runs again. */
+#include "proxy/judge/replies/self_service.h"
+#include "proxy/judge/exchange/record.h"
+#include "proxy/judge/replies/refuse.h"
+#include "proxy/judge/steps/steps.h"
+
+static enum walk_next want_body(struct exchange *x)
+{
+    struct judge *j = x->judge;
+    uint64_t max = j->config.body_max;
+    if (x->now.d.body_max && x->now.d.body_max < max)
+        max = x->now.d.body_max;
+    x->body_max = max;
+    if (x->declared != UINT64_MAX && x->declared > max)
+        return refuse(x, REFUSE_BODY_TOO_LARGE);
+    if (!exchange_reserve(x, x->declared < max ? x->declared : max))
+        return refuse(x, REFUSE_BODIES);
+    struct dynbuf *b = j->ports.begin(j->ports.arg, ROLE_FRONT, x->front->instance, M_BODY_WANTED, x->xid);
+    if (b == NULL)
+        return WALK_FAIL;
+    msg_put_u8(b, 2);
+    msg_put_u64(b, max);
+    if (j->ports.commit(j->ports.arg, ROLE_FRONT, x->front->instance, -1) != 0)
+        return WALK_FAIL;
+    exchange_wait(x, X_BODY, 0); /* the front has its own timers for a slow client */
+    return WALK_WAIT;
+}
+
+/* Shadow mode looks at what it can, and blocks nothing for being too large to look at. */
+static bool wants_body(const struct exchange *x)
+{
+    if (x->judge->config.shadow)
+        return x->now.d.need_body && x->declared <= x->judge->config.body_max;
+    return x->now.d.need_body || x->now.d.verdict == VERDICT_HOLD;
+}
+
+enum walk_next step_evaluate(struct exchange *x)
+{
+    struct judge *j = x->judge;
+    if (x->front == NULL)
+        return WALK_FAIL;
+    if (self_service_is(x->request.host))
+        return self_service_answer(x);
+    if (j->ending)
+        return refuse(x, REFUSE_ENDING);
+    if (!judge_store_ok(j) && !j->config.allow_reads)
+        return refuse(x, REFUSE_STORE);
+    if (!exchange_session_lives(x))
+        return refuse(x, REFUSE_UNKNOWN_SANDBOX);
+    if (j->image == NULL)
+        return refuse(x, REFUSE_NO_POLICY);
+    if (x->judged)
+        evaluation_drop(&x->now);
+    exchange_evaluate(x, &x->now);
+    x->judged = true;
+    if (x->body_to_come && exchange_is_frozen(x))
+        return WALK_NEXT; /* refused: its body need not come first */
+    if (x->body_to_come && wants_body(x))
+        return want_body(x);
+    return WALK_NEXT;
+}

@@ -1,0 +1,109 @@
+/* HOLD: a ticket in the ledger, a wait of limited length, one claim. The client that still waits gets
+ * the answer; what leaves are the bytes first held, if the policy of this moment still holds them. */
+#include "common/log.h"
+#include "proxy/judge/replies/refuse.h"
+#include "proxy/judge/steps/steps.h"
+#include "proxy/judge/tickets/ticket.h"
+
+static enum walk_next no_longer(struct exchange *x);
+
+static enum walk_next park(struct exchange *x)
+{
+    struct judge *j = x->judge;
+    uint64_t now = j->ports.now(j->ports.arg);
+    /* The policy changed while its ticket was opened: nobody is to approve in vain. */
+    if (x->now.image != j->image && !exchange_still(x, VERDICT_HOLD)) {
+        ticket_void(x, "the policy would not hold it like this any more");
+        return no_longer(x);
+    }
+    if (x->park_until == 0) {
+        uint64_t wait = j->config.inline_wait_ms;
+        if (x->now.d.inline_wait_ms < wait)
+            wait = x->now.d.inline_wait_ms;
+        x->park_until = now + wait;
+    }
+    if (j->ending)
+        return refuse(x, REFUSE_ENDING);
+    if (now >= x->park_until)
+        return refuse(x, REFUSE_HELD);
+    exchange_wait(x, X_PARKED, x->park_until - now);
+    return WALK_WAIT;
+}
+
+static enum walk_next no_longer(struct exchange *x)
+{
+    bool deny = x->now.d.verdict != VERDICT_HOLD && x->now.d.verdict != VERDICT_ALLOW;
+    return deny ? refuse_denial(x) : refuse(x, REFUSE_POLICY_CHANGED);
+}
+
+static enum walk_next claim(struct exchange *x)
+{
+    if (!exchange_session_lives(x))
+        return refuse(x, REFUSE_UNKNOWN_SANDBOX);
+    if (exchange_is_frozen(x)) /* the approval stays for when it is lifted */
+        return refuse(x, REFUSE_FROZEN);
+    if (!exchange_still(x, VERDICT_HOLD)) {
+        ticket_void(x, "the policy would not hold it like this any more");
+        return no_longer(x);
+    }
+    return ticket_claim(x) == 0 ? WALK_WAIT : refuse(x, REFUSE_STORE);
+}
+
+static enum walk_next by_state(struct exchange *x)
+{
+    const struct wire_ticket_state *t = &x->ticket;
+    switch ((enum ticket_state)t->state) {
+    case TICKET_PENDING: return park(x);
+    case TICKET_APPROVED: return x->claim_told ? refuse(x, REFUSE_STORE) : claim(x);
+    case TICKET_DENIED: return refuse(x, REFUSE_TICKET_DENIED);
+    case TICKET_EXPIRED: return refuse(x, REFUSE_TICKET_EXPIRED);
+    case TICKET_CANCELLED: return refuse(x, REFUSE_TICKET_CANCELLED);
+    case TICKET_EXECUTING: return refuse(x, REFUSE_EXECUTING);
+    case TICKET_DONE: return x->answer.n && ticket_replay(x) == 0 ? WALK_REPLY : refuse(x, REFUSE_EXECUTED);
+    case TICKET_FAILED: return refuse(x, REFUSE_NOT_SENT);
+    case TICKET_UNKNOWN: return refuse(x, REFUSE_OUTCOME_UNKNOWN);
+    case TICKET_NONE: break;
+    }
+    return refuse(x, span_eq(t->words, SPAN("too-many-pending")) ? REFUSE_PENDING_FULL : REFUSE_STORE);
+}
+
+/* The claim was granted: x now has the request and the body first held. They are what was shown and approved,
+ * or nothing is sent. */
+static enum walk_next claimed(struct exchange *x)
+{
+    struct digest approved = x->digest;
+    if (x->replied || x->client_gone || x->front == NULL) /* too late for who asked: told so, or gone */
+        return x->replied ? WALK_REPLY : refuse(x, REFUSE_NOT_SENT);
+    if (!exchange_session_lives(x))
+        return refuse(x, REFUSE_UNKNOWN_SANDBOX);
+    if (exchange_is_frozen(x))
+        return refuse(x, REFUSE_FROZEN);
+    if (!exchange_still(x, VERDICT_HOLD))
+        return no_longer(x);
+    ticket_digests(x);
+    if (memcmp(&approved, &x->digest, sizeof(approved)) != 0) {
+        log_exchange(LOG_ERROR, x->xid, "what the ledger kept is not what was approved; it is not sent");
+        return refuse(x, REFUSE_INTERNAL);
+    }
+    return WALK_NEXT;
+}
+
+enum walk_next step_hold(struct exchange *x)
+{
+    if (x->now.d.verdict != VERDICT_HOLD || x->judge->config.shadow)
+        return WALK_NEXT;
+    x->held = !x->again; /* it may be allowed by now: then it is no held write that its claim wrote down */
+    if (x->again) {
+        x->again = false;
+        return WALK_REWIND;
+    }
+    if (x->claim_told)
+        return x->claimed ? claimed(x) : by_state(x);
+    if (x->ticket_told)
+        return by_state(x);
+    switch (ticket_open(x)) {
+    case 0: return WALK_WAIT;
+    case -2: return refuse(x, REFUSE_BODY_TOO_LARGE);
+    default: return refuse(x, REFUSE_STORE);
+    }
+}

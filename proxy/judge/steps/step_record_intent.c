@@ -1,0 +1,67 @@
+/* RECORD INTENT: an allowed effect is on disk before its first byte leaves, and what limits count is reserved. A held
+ * one was written down by the claim; a read that no limit counts needs nothing. */
+#include "proxy/judge/tickets/digest.h"
+#include "proxy/judge/evaluation/rate_limit.h"
+#include "proxy/judge/exchange/record.h"
+#include "proxy/judge/replies/refuse.h"
+#include "proxy/judge/steps/steps.h"
+
+enum { INTENT_WAIT_MS = 10 * 1000 };
+
+static enum walk_next ask(struct exchange *x)
+{
+    struct judge *j = x->judge;
+    struct record_text text;
+    struct wire_record r;
+    struct wire_limits limits;
+    struct digest join;
+    struct digest_input in = {.session = x->sandbox->session,
+                              .credential = x->now.credential,
+                              .request = &x->request,
+                              .body = body_bytes(x->body)};
+    if (!x->body_to_come) /* of a body that streams through there is no digest */
+        request_digest(&in, &x->digest);
+    record_fill(x, &r, &text);
+    rate_limit_wire(x, &limits);
+    rate_limit_join(x, &join);
+    struct dynbuf *b = j->ports.begin(j->ports.arg, ROLE_LEDGER, 0, M_INTENT, x->xid);
+    if (b == NULL)
+        return WALK_FAIL;
+    wire_put_record(b, &r);
+    msg_put_digest(b, &join);
+    wire_put_limits(b, &limits);
+    if (judge_commit_ledger(j, -1) != 0)
+        return WALK_FAIL;
+    x->intent = true;
+    x->intent_effect = x->now.d.effect;
+    exchange_wait(x, X_INTENT, INTENT_WAIT_MS);
+    return WALK_WAIT;
+}
+
+enum walk_next step_record_intent(struct exchange *x)
+{
+    bool counted = x->now.d.nlimits > 0 && !x->judge->config.shadow;
+    if (x->held || (x->now.d.effect == EFFECT_READ && !counted && !x->intent && !x->again))
+        return WALK_NEXT;
+    if (x->again) { /* a limit is used up, and nothing was written */
+        x->again = false;
+        return WALK_REWIND;
+    }
+    if (!x->intent)
+        return ask(x);
+    if (!x->intent_ok) {
+        x->intent = false;
+        return WALK_FAIL;
+    }
+    if (x->replied || x->client_gone || x->front == NULL) {
+        return x->replied ? WALK_REPLY : refuse(x, REFUSE_INTERNAL);
+    }
+    if (!exchange_session_lives(x))
+        return refuse(x, REFUSE_UNKNOWN_SANDBOX);
+    if (exchange_is_frozen(x))
+        return refuse(x, REFUSE_FROZEN);
+    if (x->now.image != x->judge->image && !x->judge->config.shadow && !exchange_still(x, VERDICT_ALLOW)) {
+        return x->now.d.verdict == VERDICT_DENY ? refuse_denial(x) : refuse(x, REFUSE_POLICY_CHANGED);
+    }
+    return WALK_NEXT;
+}

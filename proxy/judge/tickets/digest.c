@@ -1,0 +1,144 @@
+#include "proxy/judge/tickets/digest.h"
+
+#include "proxy/leaving.h"
+
+/* Fields that honest clients vary from one try to the next. What is not in the table counts for both: an unknown
+ * field may change what the request does. What an approval sends are the bytes first held, whatever a retry says. */
+enum { IN_NEITHER = 0, IN_DIGEST_ONLY, IN_BOTH };
+static const struct {
+    struct span name;
+    bool prefix;
+    int where;
+} varying[] = {
+    {SPAN("user-agent"), false, IN_NEITHER},
+    {SPAN("accept"), false, IN_NEITHER},
+    {SPAN("accept-"), true, IN_NEITHER},
+    {SPAN("cache-control"), false, IN_NEITHER},
+    {SPAN("pragma"), false, IN_NEITHER},
+    {SPAN("priority"), false, IN_NEITHER},
+    {SPAN("dnt"), false, IN_NEITHER},
+    {SPAN("sec-websocket-protocol"), false, IN_BOTH},
+    {SPAN("sec-"), true, IN_NEITHER},
+    {SPAN("date"), false, IN_NEITHER},
+    {SPAN("x-amz-date"), false, IN_NEITHER},
+    {SPAN("amz-sdk-"), true, IN_NEITHER},
+    {SPAN("x-stainless-"), true, IN_NEITHER},
+    {SPAN("traceparent"), false, IN_NEITHER},
+    {SPAN("tracestate"), false, IN_NEITHER},
+    {SPAN("baggage"), false, IN_NEITHER},
+    {SPAN("sentry-trace"), false, IN_NEITHER},
+    {SPAN("b3"), false, IN_NEITHER},
+    {SPAN("x-b3-"), true, IN_NEITHER},
+    {SPAN("x-datadog-"), true, IN_NEITHER},
+    {SPAN("x-amzn-trace-id"), false, IN_NEITHER},
+    {SPAN("x-cloud-trace-context"), false, IN_NEITHER},
+    {SPAN("x-request-id"), false, IN_NEITHER},
+    {SPAN("x-correlation-id"), false, IN_NEITHER},
+    {SPAN("idempotency-key"), false, IN_DIGEST_ONLY},
+    {SPAN("x-idempotency-key"), false, IN_DIGEST_ONLY},
+    {SPAN("content-md5"), false, IN_DIGEST_ONLY}, /* of the body, which counts itself */
+    {SPAN("digest"), false, IN_DIGEST_ONLY},
+    {SPAN("content-digest"), false, IN_DIGEST_ONLY},
+    {SPAN("x-amz-content-sha256"), false, IN_DIGEST_ONLY},
+};
+
+/* The sandbox's own credential, if one leaves, says in whose name: it counts always. Who signs each try anew is asked
+ * for each anew. */
+static bool counts(struct span name, bool join)
+{
+    if (leaving_is_credential(name))
+        return true;
+    for (size_t i = 0; i < sizeof(varying) / sizeof(varying[0]); i++) {
+        struct span n = varying[i].name;
+        if (varying[i].prefix ? span_ieq(span_first(name, n.n), n) : span_ieq(name, n))
+            return varying[i].where == IN_BOTH || (!join && varying[i].where == IN_DIGEST_ONLY);
+    }
+    return true;
+}
+
+static uint8_t lower(uint8_t c)
+{
+    return c >= 'A' && c <= 'Z' ? (uint8_t)(c + 32) : c;
+}
+
+static int compare(struct span a, struct span b)
+{
+    for (size_t i = 0; i < a.n && i < b.n; i++)
+        if (lower(a.p[i]) != lower(b.p[i]))
+            return lower(a.p[i]) - lower(b.p[i]);
+    return a.n < b.n ? -1 : a.n > b.n;
+}
+
+/* Insertion sort: stable, so that two fields of one name keep the order that gives them their meaning. */
+static size_t sorted(const struct wire_request *r, bool join, const struct http_field *out[HTTP_FIELDS_MAX])
+{
+    size_t n = 0;
+    for (size_t i = 0; i < r->nfields; i++) {
+        if (!counts(r->field[i].name, join))
+            continue;
+        size_t at = n++;
+        for (; at > 0 && compare(out[at - 1]->name, r->field[i].name) > 0; at--)
+            out[at] = out[at - 1];
+        out[at] = &r->field[i];
+    }
+    return n;
+}
+
+static void add_lower(struct digest_ctx *d, struct span name)
+{
+    uint8_t text[256];
+    size_t n = name.n < sizeof(text) ? name.n : 0; /* too long a name is taken as it is: never equal by accident */
+    for (size_t i = 0; i < n; i++)
+        text[i] = lower(name.p[i]);
+    digest_add_field(d, n ? span_of(text, n) : name);
+}
+
+static void number(struct digest_ctx *d, uint64_t v)
+{
+    uint8_t raw[8];
+    for (int i = 0; i < 8; i++)
+        raw[i] = (uint8_t)(v >> (56 - 8 * i));
+    digest_add_field(d, span_of(raw, sizeof(raw)));
+}
+
+static void make(const struct digest_input *in, struct span title, bool join, struct digest *out)
+{
+    const struct wire_request *r = in->request;
+    const struct http_field *field[HTTP_FIELDS_MAX];
+    size_t n = sorted(r, join, field);
+    struct digest_ctx *d = digest_begin();
+    digest_add_field(d, title);
+    digest_add_field(d, in->session);
+    digest_add_field(d, in->credential);
+    digest_add_field(d, r->method);
+    digest_add_field(d, r->scheme);
+    digest_add_field(d, r->host);
+    number(d, r->port);
+    digest_add_field(d, r->path);
+    number(d, r->has_query);
+    digest_add_field(d, r->query);
+    number(d, n);
+    for (size_t i = 0; i < n; i++) {
+        add_lower(d, field[i]->name);
+        digest_add_field(d, field[i]->value);
+    }
+    if (join) {
+        digest_add_field(d, in->rule);
+        digest_add_field(d, in->op);
+        digest_add_field(d, in->approve_by);
+    }
+    bool part = join && in->has_join_body;
+    number(d, part);
+    digest_add_field(d, part ? in->join_body : in->body);
+    digest_end(d, out);
+}
+
+void request_digest(const struct digest_input *in, struct digest *out)
+{
+    make(in, SPAN("countersign request 1"), false, out);
+}
+
+void request_join_key(const struct digest_input *in, struct digest *out)
+{
+    make(in, SPAN("countersign join 1"), true, out);
+}

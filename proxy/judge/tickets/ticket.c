@@ -1,0 +1,227 @@
+#include "proxy/judge/tickets/ticket.h"
+
+#include "common/json/json.h"
+#include "common/log.h"
+#include "proxy/identity.h"
+#include "proxy/judge/tickets/digest.h"
+#include "proxy/judge/evaluation/rate_limit.h"
+#include "proxy/judge/tickets/push_facts.h"
+#include "proxy/judge/exchange/record.h"
+#include "proxy/judge/replies/refuse.h"
+#include "proxy/leaving.h"
+
+/* What a message holds beside the request, the body and the facts. */
+enum { REST_MAX = 24 * 1024, FACTS_END = 512, LIMIT_WORDS = 2048 };
+
+/* The request as it will leave: what the ticket shows, the digest covers and the carrier sends. */
+static void as_it_leaves(struct policy *p, int credential, struct wire_request *r)
+{
+    struct credential c;
+    struct leaving l = leaving_of(r, SPAN_NONE, policy_host_bound(p, r->scheme, r->host, r->port));
+    if (credential >= 0 && policy_credential(p, (size_t)credential, &c) && !c.certificate)
+        l.slot = c.header.n ? c.header : SPAN("Authorization");
+    leaving_apply(&l, r);
+}
+
+/* r is as it leaves. What is held for being past a limit may be so by other rules the next time: who may approve it
+ * is then part of what it is. */
+static struct digest_input input_of(const struct exchange *x, const struct decision *d, const struct wire_request *r,
+                                    struct span credential)
+{
+    bool past = span_eq(span_str(d->code), SPAN("over-limit"));
+    return (struct digest_input){
+        .session = x->sandbox->session,
+        .credential = credential,
+        .request = r,
+        .body = body_bytes(x->body),
+        .has_join_body = d->join_body.n != 0,
+        .join_body = d->join_body,
+        .rule = d->rule.id,
+        .approve_by = past ? d->approve_by : SPAN_NONE,
+        .op = d->op,
+    };
+}
+
+void ticket_digests(struct exchange *x)
+{
+    as_it_leaves(x->now.image->policy, x->now.d.credential, &x->request);
+    struct digest_input in = input_of(x, &x->now.d, &x->request, x->now.credential);
+    request_digest(&in, &x->digest);
+    request_join_key(&in, &x->join);
+}
+
+void ticket_join(struct exchange *x, const struct decision *d, struct digest *join)
+{
+    struct policy *p = x->now.image->policy;
+    struct wire_request r = x->request;
+    struct credential c = {.name = SPAN_NONE};
+    as_it_leaves(p, d->credential, &r);
+    if (d->credential >= 0 && !policy_credential(p, (size_t)d->credential, &c))
+        c.name = SPAN_NONE;
+    struct digest_input in = input_of(x, d, &r, c.name);
+    request_join_key(&in, join);
+}
+
+static size_t request_size(const struct wire_request *r)
+{
+    size_t n = 128 + r->host.n + r->path.n + r->query.n;
+    for (size_t i = 0; i < r->nfields; i++)
+        n += 8 + r->field[i].name.n + r->field[i].value.n;
+    return n;
+}
+
+/* What the page shows as the reason of the hold; it must come first, where no fact of a request's own can stand. */
+static void limit_row(struct exchange *x, struct jsonw *w, size_t room)
+{
+    struct dynbuf b;
+    if (x->exceeded == NULL || x->exceeded->n == 0)
+        return;
+    dynbuf_init(&b, LIMIT_WORDS);
+    dynbuf_addf(&b, "Rule %.*s: ", SPAN_FMT(x->exceeded->past[0].rule));
+    dynbuf_add(&b, rate_limit_words(x));
+    if (dynbuf_ok(&b))
+        (void)fact_row(w, room, SPAN("Limit"), dynbuf_span(&b));
+    dynbuf_free(&b);
+}
+
+/* In whose name it is sent, where that is not the policy's business: the sandbox brought it. */
+static void own_rows(struct exchange *x, struct jsonw *w, size_t room)
+{
+    struct dynbuf b;
+    dynbuf_init(&b, REST_MAX);
+    for (size_t i = 0; i < x->request.nfields; i++) {
+        const struct http_field *f = &x->request.field[i];
+        if (!leaving_is_credential(f->name))
+            continue;
+        dynbuf_reset(&b);
+        dynbuf_addf(&b, "%.*s: ", SPAN_FMT(span_first(f->name, 64)));
+        leaving_mask(f->name, f->value, &b);
+        if (dynbuf_ok(&b))
+            (void)fact_row(w, room, SPAN("The sandbox's own credential"), dynbuf_span(&b));
+    }
+    dynbuf_free(&b);
+}
+
+/* What the policy found, then what the pack of a push holds. */
+static struct span facts_json(struct exchange *x, size_t room)
+{
+    const struct decision *d = &x->now.d;
+    struct dynbuf b;
+    struct jsonw w;
+    struct span out, body = body_bytes(x->body);
+    size_t i = 0;
+    room = room < TICKET_FACTS_MAX ? room : TICKET_FACTS_MAX;
+    dynbuf_init(&b, room);
+    jsonw_begin(&w, &b);
+    jsonw_array(&w);
+    limit_row(x, &w, room - FACTS_END);
+    own_rows(x, &w, room - FACTS_END);
+    if (d->upgrade)
+        (void)fact_row(&w, room - FACTS_END, SPAN("WebSocket"), websocket_words(x));
+    while (i < d->nfacts && fact_row(&w, room - FACTS_END, d->facts[i].label, d->facts[i].value))
+        i++;
+    if (i < d->nfacts)
+        (void)fact_row(&w, room, SPAN("More"), SPAN("There is more than can be listed here: see the body."));
+    else if (d->push != NULL && body.n > d->join_body.n)
+        push_facts(&w, room - FACTS_END, d->push, span_from(body, d->join_body.n));
+    jsonw_end_array(&w);
+    if (dialect_keep(&b, &x->arena, &out) != 0)
+        return SPAN("[{\"label\":\"facts\",\"value\":\"could not be listed: see the body\"}]");
+    return out;
+}
+
+/* Reading a pack takes long, and whoever is held may ask again at any rate: only a new ticket is worth it. */
+static bool facts_can_wait(const struct exchange *x)
+{
+    return x->now.d.push != NULL && body_bytes(x->body).n > x->now.d.join_body.n && !x->facts_wanted;
+}
+
+int ticket_open(struct exchange *x)
+{
+    struct judge *j = x->judge;
+    const struct decision *d = &x->now.d;
+    struct record_text text;
+    struct wire_ticket t;
+    struct wire_limits limits;
+    bool inl = body_kind(x->body) == BODY_INLINE;
+    struct span body = body_bytes(x->body);
+    size_t n = REST_MAX + request_size(&x->request) + (inl ? body.n : 0);
+    if (n > CHAN_PAYLOAD_MAX)
+        return -2;
+    ticket_digests(x);
+    if (identity_of_terms(x->now.image->policy, d, &t.terms) != 0)
+        return -1;
+    record_fill(x, &t.record, &text);
+    t.join = x->join;
+    t.request = x->request;
+    t.summary = span_first(d->summary, TICKET_SUMMARY_MAX);
+    t.facts_json = facts_can_wait(x) ? SPAN_NONE : facts_json(x, CHAN_PAYLOAD_MAX - n);
+    t.agent_reason = x->reason;
+    t.approve_by = d->approve_by;
+    t.dialect = span_str(dialect_name(d->dialect));
+    t.reason_required = d->reason_required;
+    t.within_ms = d->within_ms ? d->within_ms : j->config.expires_ms;
+    struct dynbuf *b = j->ports.begin(j->ports.arg, ROLE_LEDGER, 0, M_TICKET_OPEN, x->xid);
+    if (b == NULL)
+        return -1;
+    wire_put_ticket(b, &t);
+    rate_limit_wire(x, &limits);
+    wire_put_limits(b, &limits);
+    msg_put_u64(b, body.n);
+    msg_put_span(b, inl ? body : SPAN_NONE);
+    if (judge_commit_ledger(j, body_fd(x->body)) != 0)
+        return -1;
+    exchange_wait(x, X_TICKET, TICKET_WAIT_MS);
+    return 0;
+}
+
+int ticket_claim(struct exchange *x)
+{
+    struct judge *j = x->judge;
+    struct digest terms;
+    if (identity_of_terms(x->now.image->policy, &x->now.d, &terms) != 0)
+        return -1;
+    struct dynbuf *b = j->ports.begin(j->ports.arg, ROLE_LEDGER, 0, M_CLAIM, x->xid);
+    if (b == NULL)
+        return -1;
+    msg_put_id(b, &x->ticket.ticket);
+    msg_put_span(b, x->now.credential);
+    msg_put_span(b, x->request.host);
+    msg_put_u16(b, x->request.port);
+    msg_put_digest(b, &x->now.image->digest);
+    msg_put_span(b, x->now.d.rule.id);
+    msg_put_digest(b, &terms);
+    if (judge_commit_ledger(j, -1) != 0)
+        return -1;
+    exchange_wait(x, X_CLAIM, TICKET_WAIT_MS);
+    return 0;
+}
+
+void ticket_void(struct exchange *x, const char *why)
+{
+    struct judge *j = x->judge;
+    struct dynbuf *b = j->ports.begin(j->ports.arg, ROLE_LEDGER, 0, M_TICKET_VOID, x->xid);
+    if (b == NULL)
+        return;
+    msg_put_id(b, &x->ticket.ticket);
+    msg_put_span(b, span_str(why));
+    if (judge_commit_ledger(j, -1) != 0)
+        log_warn("a ticket the policy no longer allows could not be cancelled");
+}
+
+int ticket_replay(struct exchange *x)
+{
+    struct wire_reply r = {0};
+    struct msg_in m = msg_in(x->answer);
+    if (wire_get_answer(&m, &r.head) != 0)
+        return -1;
+    uint64_t size = msg_get_u64(&m);
+    r.body = msg_get_span(&m, ANSWER_KEPT_MAX);
+    if (msg_end(&m) != 0 || r.body.n != size)
+        return -1;
+    if (x->front && !x->client_gone)
+        reply_send(x->judge, x->front->instance, x->xid, &r);
+    x->replied = true;
+    x->now.d.code = "answer-kept";
+    return 0;
+}
