@@ -103,6 +103,22 @@ uint64_t member_u64(const struct json *j, const char *key)
     return json_u64(j, span_str(key), &v) == 0 ? v : 0;
 }
 
+const char *age_text(uint64_t now_ms, uint64_t then_ms, char out[32])
+{
+    static const struct {
+        uint64_t s;
+        const char *unit;
+    } steps[] = {{2 * 86400, "days"}, {2 * 3600, "h"}, {2 * 60, "min"}, {0, "s"}};
+    static const unsigned of[] = {86400, 3600, 60, 1};
+    uint64_t s = now_ms > then_ms ? (now_ms - then_ms) / 1000 : 0;
+    size_t i = 0;
+
+    while (s < steps[i].s)
+        i++;
+    (void)snprintf(out, 32, "%llu %s", (unsigned long long)(s / of[i]), steps[i].unit);
+    return out;
+}
+
 const char *time_text(uint64_t ms, char out[32])
 {
     time_t t = (time_t)(ms / 1000);

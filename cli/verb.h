@@ -33,6 +33,8 @@ void print_lines(struct span s);
 /* A member of an object as text; numbers as their digits. */
 struct span member_text(const struct json *j, const char *key);
 uint64_t member_u64(const struct json *j, const char *key);
+/* How long ago, as a person says it: "40 s", "12 min", "3 h", "5 days". */
+const char *age_text(uint64_t now_ms, uint64_t then_ms, char out[32]);
 /* Local time of a Unix time in ms, or "-" for 0. */
 const char *time_text(uint64_t ms, char out[32]);
 

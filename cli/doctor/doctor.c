@@ -174,6 +174,40 @@ static void check_pin(struct doctor *d)
                 SPAN_FMT(hex), SPAN_FMT(by));
 }
 
+/* What somebody wrote and thinks to be in force. Of the status that was asked for. */
+static void check_files(struct doctor *d)
+{
+    const struct json *files = json_get(d->g.tree, SPAN("files"));
+    struct span restart = member_text(d->g.tree, "needs_restart");
+
+    for (const struct json *f = files ? files->child : NULL; f; f = f->next) {
+        struct span name = member_text(f, "name"), state = member_text(f, "state"), why = member_text(f, "why");
+        if (span_eq(state, SPAN("changed")))
+            finding(&d->f, FINDING_BAD, "policy", "the gateway goes by what it read before",
+                    "`countersign policy check` it, then `countersign reload`",
+                    "%.*s was changed and is not in force", SPAN_FMT(name));
+        else if (!span_eq(state, SPAN("same")))
+            finding(&d->f, FINDING_BAD, "policy", "the next reload or restart is refused", "put it back, or mend it",
+                    "%.*s is in force and cannot be read any more: %.*s", SPAN_FMT(name), SPAN_FMT(why));
+    }
+    if (restart.n)
+        finding(&d->f, FINDING_BAD, "gateway", "a reload does not bring that into force",
+                "end the gateway and start it again", "these keys of the configuration were changed: %.*s",
+                SPAN_FMT(restart));
+}
+
+/* What a person would have to look at. Of the status that was asked for. */
+static void check_waiting(struct doctor *d)
+{
+    uint64_t n = member_u64(d->g.tree, "waiting"), now_ms = member_u64(d->g.tree, "time_ms");
+    char age[32];
+
+    if (n)
+        finding(&d->f, FINDING_NOTE, "gateway", NULL, NULL,
+                "%llu request%s for approval, the oldest for %s: `countersign approvals list`", (unsigned long long)n,
+                n == 1 ? " waits" : "s wait", age_text(now_ms, member_u64(d->g.tree, "oldest_ms"), age));
+}
+
 static void check_policy(struct doctor *d)
 {
     char dir[PATH_MAX + 16];
@@ -268,6 +302,9 @@ static void check_gateway(struct doctor *d)
     }
     check_roles(d);
     check_pin(d);
+    if (!json_get(d->g.tree, SPAN("pinned")))
+        check_files(d);
+    check_waiting(d);
     check_policy(d);
     check_freeze(d);
     check_secrets(d);

@@ -6,6 +6,8 @@
 
 #include "cli/verb.h"
 
+enum { SHORT_DIGEST = 12 };
+
 /* --- up ------------------------------------------------------------------- */
 
 /* The daemon beside this program (a build tree), below the same prefix, or where it was installed. */
@@ -52,21 +54,84 @@ static void print_refused(const struct json *rows)
     }
 }
 
-/* The policy, then a line for each process, then what was refused. */
-static void print_status(const struct json *j)
+static void print_files(const struct json *files)
 {
-    const struct json *roles = json_get(j, SPAN("roles")), *pinned = json_get(j, SPAN("pinned"));
+    for (const struct json *f = files ? files->child : NULL; f; f = f->next) {
+        struct span state = member_text(f, "state");
+        fputs("          ", stdout);
+        print_text(member_text(f, "name"));
+        if (span_eq(state, SPAN("changed")))
+            fputs("  CHANGED since it was read: not in force until `countersign reload`", stdout);
+        else if (!span_eq(state, SPAN("same")))
+            print_text(member_text(f, "why"));
+        putchar('\n');
+    }
+}
 
-    fputs("mode      ", stdout);
-    print_text(member_text(j, "mode"));
-    fputs("\npolicy    ", stdout);
-    print_text(member_text(j, "policy"));
+static void print_policy(const struct json *j, uint64_t now_ms)
+{
+    const struct json *pinned = json_get(j, SPAN("pinned"));
+    char age[32];
+
+    fputs("policy    ", stdout);
+    print_text(member_text(j, "policy_name").n ? member_text(j, "policy_name") : SPAN("(without a name)"));
+    fputs(", version ", stdout);
+    print_text(span_first(member_text(j, "policy"), SHORT_DIGEST));
+    if (member_u64(j, "in_force_ms"))
+        printf(", %llu rules, in force for %s", (unsigned long long)member_u64(j, "rules"),
+               age_text(now_ms, member_u64(j, "in_force_ms"), age));
     if (pinned) {
         fputs("\n          PINNED by a rollback of ", stdout);
         print_text(member_text(pinned, "by"));
         fputs(": the policy files are not in force (countersign policy rollback --end)", stdout);
     }
     putchar('\n');
+    print_files(json_get(j, SPAN("files")));
+    if (member_text(j, "needs_restart").n) {
+        fputs("restart   needed for what changed in: ", stdout);
+        print_text(member_text(j, "needs_restart"));
+        putchar('\n');
+    }
+}
+
+/* Where to decide, and what waits there. */
+static void print_page(const struct json *j, uint64_t now_ms)
+{
+    uint64_t waiting = member_u64(j, "waiting");
+    char age[32];
+
+    fputs("page      ", stdout);
+    print_text(member_text(j, "page"));
+    fputs("  (countersign signin opens it)\nwaiting   ", stdout);
+    if (!json_get(j, SPAN("waiting")))
+        puts("not known: the store cannot be read");
+    else if (waiting == 0)
+        puts("nothing");
+    else
+        printf("%llu, the oldest for %s (countersign approvals list)\n", (unsigned long long)waiting,
+               age_text(now_ms, member_u64(j, "oldest_ms"), age));
+}
+
+static void print_listeners(const struct json *j)
+{
+    const struct json *rows = json_get(j, SPAN("listeners"));
+
+    for (const struct json *r = rows ? rows->child : NULL; r; r = r->next) {
+        struct span way = member_text(r, "way");
+        print_text(way);
+        printf("%*s", way.n < 10 ? (int)(10 - way.n) : 1, "");
+        print_text(member_text(r, "url"));
+        fputs("  (", stdout);
+        print_text(member_text(r, "name"));
+        fputs(", sandboxes by ", stdout);
+        print_text(member_text(r, "sandbox").n ? SPAN("this listener: ") : member_text(r, "identity"));
+        print_text(member_text(r, "sandbox"));
+        puts(")");
+    }
+}
+
+static void print_roles(const struct json *roles)
+{
     for (const struct json *r = roles ? roles->child : NULL; r; r = r->next) {
         const struct json *ready = json_get(r, SPAN("ready"));
         struct span name = member_text(r, "role");
@@ -78,6 +143,24 @@ static void print_status(const struct json *j)
             printf("  failed %llu times", (unsigned long long)member_u64(r, "fails"));
         putchar('\n');
     }
+}
+
+static void print_status(const struct json *j)
+{
+    uint64_t now_ms = member_u64(j, "time_ms");
+    char age[32], since[32];
+
+    fputs("mode      ", stdout);
+    print_text(member_text(j, "mode"));
+    printf("\nup        for %s, since %s\n", age_text(now_ms, member_u64(j, "started_ms"), age),
+           time_text(member_u64(j, "started_ms"), since));
+    fputs("state     ", stdout);
+    print_text(member_text(j, "state_dir"));
+    putchar('\n');
+    print_policy(j, now_ms);
+    print_page(j, now_ms);
+    print_listeners(j);
+    print_roles(json_get(j, SPAN("roles")));
     print_refused(json_get(j, SPAN("refused")));
 }
 

@@ -3,7 +3,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/json/json.h"
 #include "common/log.h"
 #include "common/msg.h"
 #include "proxy/parent/parent.h"
@@ -16,7 +15,7 @@ static void say_listener(const struct listener *l)
     char url[CONFIG_PATH];
     if (l->fd < 0 || l->conf == NULL || l->conf->kind == CONFIG_UNIX)
         return;
-    const char *what = l->kind == LISTEN_DNS ? "dns" : l->conf->kind == CONFIG_TRANSPARENT ? "captured" : "proxy";
+    const char *what = parent_listener_way(l);
     parent_listener_url(l, url, sizeof(url));
     if (l->kind == LISTEN_DNS)
         printf("%-8s %s  (answers with an address of its own)\n", what, url);
@@ -143,47 +142,6 @@ static void on_versions(struct parent *p, struct child *c, struct frame *f)
     dynbuf_free(&json);
 }
 
-/* A text of our own in JSON. */
-static void json_pin(const struct parent *p, struct dynbuf *json)
-{
-    struct jsonw w;
-    if (p->pin.hex[0] == '\0')
-        return;
-    dynbuf_addf(json, ",\"pinned\":");
-    jsonw_begin(&w, json);
-    jsonw_object(&w);
-    jsonw_kv(&w, "digest", span_str(p->pin.hex));
-    jsonw_kv(&w, "by", span_str(p->pin.by));
-    jsonw_kv_u64(&w, "since_ms", p->pin.since_ms);
-    jsonw_end_object(&w);
-}
-
-static void on_status(struct parent *p, struct child *c, struct frame *f)
-{
-    struct dynbuf *b = chan_begin(c->chan, M_STATUS, f->id);
-    struct dynbuf json;
-    char digest[2 * DIGEST_BYTES + 1];
-    if (b == NULL)
-        return;
-    dynbuf_init(&json, 64 * 1024);
-    hex_text(span_of(p->policy.digest.b, DIGEST_BYTES), digest);
-    dynbuf_addf(&json, "{\"policy\":\"%s\",\"mode\":\"%s\",\"time_ms\":%llu,\"roles\":[", digest,
-                p->config->shadow ? "shadow" : "enforce", (unsigned long long)loop_wall(p->loop));
-    for (struct child *o = p->children; o != NULL; o = o->next)
-        dynbuf_addf(&json, "%s{\"role\":\"%s\",\"pid\":%d,\"ready\":%s,\"fails\":%u}", o == p->children ? "" : ",",
-                    role_name(o->role), o->pid, o->ready ? "true" : "false", o->fails);
-    dynbuf_addf(&json, "],\"refused\":[");
-    for (size_t i = 0; i < p->refused.n; i++)
-        dynbuf_addf(&json, "%s{\"listener\":\"%s\",\"code\":\"%s\",\"count\":%llu}", i ? "," : "",
-                    p->refused.row[i].listener, p->refused.row[i].code, (unsigned long long)p->refused.row[i].count);
-    dynbuf_addf(&json, "]");
-    json_pin(p, &json);
-    dynbuf_addf(&json, "}");
-    msg_put_span(b, dynbuf_span(&json));
-    (void)chan_commit(c->chan);
-    dynbuf_free(&json);
-}
-
 /* A front speaks for its own sandbox alone. */
 static void on_refused(struct parent *p, struct child *c, struct frame *f)
 {
@@ -252,7 +210,7 @@ void parent_frame(void *arg, struct chan *ch, struct frame *f)
     case M_RELOAD:
     case M_ROLLBACK: on_policy(p, c, f); break;
     case M_VERSIONS: on_versions(p, c, f); break;
-    case M_STATUS: on_status(p, c, f); break;
+    case M_STATUS: parent_status(p, c, f); break;
     case M_CA: {
         struct msg_in m = msg_in(f->payload);
         struct span pem = msg_get_span(&m, 16 * 1024);

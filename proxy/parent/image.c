@@ -281,6 +281,7 @@ void parent_take(struct parent *p, struct compiled *c)
 {
     struct compiled old = p->policy;
     p->policy = *c;
+    p->in_force_ms = loop_wall(p->loop);
     *c = (struct compiled){.image = -1, .bundle = -1};
     parent_drop(&old);
 }

@@ -211,6 +211,11 @@ void parent_listener_url(const struct listener *l, char *out, size_t cap)
     snprintf(out, cap, "%s%s", scheme, c->advertise[0] && !bare ? c->advertise : l->path);
 }
 
+const char *parent_listener_way(const struct listener *l)
+{
+    return l->kind == LISTEN_DNS ? "dns" : l->conf->kind == CONFIG_TRANSPARENT ? "captured" : "proxy";
+}
+
 bool parent_token_url(const struct parent *p, unsigned kind, char *out, size_t cap, char *why, size_t whycap)
 {
     const struct listener *best = NULL;

@@ -30,6 +30,8 @@ int parent_files_ok(const struct config_listener *c, struct err *e) MUSTCHECK;
 void parent_give_listeners(struct parent *p, struct child *c);
 /* How clients name it: scheme, address, port. */
 void parent_listener_url(const struct listener *l, char *out, size_t cap);
+/* "proxy", "captured" or "dns". */
+const char *parent_listener_way(const struct listener *l);
 /* LISTEN_HTTP or LISTEN_SOCKS: where sandboxes with a token are told to find us. False: no such listener. True with
  * an empty out: there is one, but no address of it to tell; why says what to do. */
 bool parent_token_url(const struct parent *p, unsigned kind, char *out, size_t cap, char *why, size_t whycap);

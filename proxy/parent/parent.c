@@ -195,6 +195,7 @@ static int run(struct parent *p, struct err *e)
     if (loop_on_signal(p->loop, SIGCHLD, on_child, p) != 0 || loop_on_signal(p->loop, SIGTERM, on_end, p) != 0 ||
         loop_on_signal(p->loop, SIGINT, on_end, p) != 0 || loop_on_signal(p->loop, SIGHUP, on_reload, p) != 0)
         return err_set(e, "cannot watch signals");
+    p->started_ms = loop_wall(p->loop);
     signal(SIGPIPE, SIG_IGN);
     if ((!p->args.secrets_only && first_policy(p, e) != 0) || parent_prepare(p, e) != 0)
         return -1;

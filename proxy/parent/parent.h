@@ -13,7 +13,7 @@
 #include "proxy/parent/in_force.h"
 #include "proxy/refusals.h"
 
-enum { FRONTS_MAX = 256, LISTENERS_MAX = 64, SOURCES_MAX = 64 };
+enum { FRONTS_MAX = 256, LISTENERS_MAX = 64, SOURCES_MAX = 64, PARENT_NEEDS = 256 };
 
 /* One running (or to be restarted) process of a role. */
 struct child {
@@ -54,8 +54,10 @@ struct parent {
     int stage, told; /* of stopping */
     bool stopping, announced, quiet, locked;
     char boot[33], exe_dir[512], signin[520];
-    struct refusals refused; /* summed since the start */
-    struct dynbuf secrets;   /* last M_SECRETS, passed on to the desk */
+    char needs_restart[PARENT_NEEDS]; /* keys of the configuration that changed and are not in force */
+    uint64_t started_ms, in_force_ms; /* since when, and since when this policy; by the wall clock */
+    struct refusals refused;          /* summed since the start */
+    struct dynbuf secrets;            /* last M_SECRETS, passed on to the desk */
     struct timer *grace, *rest, *look, *heal;
     uint64_t looks, links;
     struct reloading { /* the desk is answered once the roles have what it asked for */
@@ -106,6 +108,8 @@ int parent_write_public(struct parent *p, struct span ca_pem) MUSTCHECK;
 void parent_await(struct parent *p, uint64_t desk_id, const char *said);
 void parent_synced(struct parent *p, struct child *c, uint64_t sync);
 void parent_sync_gone(struct parent *p, struct child *c);
+/* status.c: answer the desk's question. */
+void parent_status(struct parent *p, struct child *c, struct frame *f);
 /* control.c: what roles tell the parent. */
 void parent_frame(void *arg, struct chan *ch, struct frame *f);
 

@@ -10,13 +10,11 @@
 #include "common/msg.h"
 #include "proxy/parent/parent.h"
 
-enum { NEEDS_MAX = 256 };
-
-static void needs(char list[NEEDS_MAX], bool differs, const char *key)
+static void needs(char list[PARENT_NEEDS], bool differs, const char *key)
 {
     size_t n = strlen(list);
-    if (differs && n < NEEDS_MAX)
-        snprintf(list + n, NEEDS_MAX - n, "%s%s", n ? ", " : "", key);
+    if (differs && n < PARENT_NEEDS)
+        snprintf(list + n, PARENT_NEEDS - n, "%s%s", n ? ", " : "", key);
 }
 
 static struct config_listener *named(struct config *c, const char *name)
@@ -35,7 +33,7 @@ static bool same_door(const struct config_listener *a, const struct config_liste
            (a->certificate[0] != '\0') == (b->certificate[0] != '\0') && config_of_front(a) == config_of_front(b);
 }
 
-static void differences(struct config *old, struct config *new, char list[NEEDS_MAX])
+static void differences(struct config *old, struct config *new, char list[PARENT_NEEDS])
 {
     bool doors = old->nlisteners != new->nlisteners, advertise = false;
     for (size_t i = 0; i < new->nlisteners; i++) {
@@ -148,7 +146,7 @@ static int read_again(struct parent *p, struct config *fresh, struct compiled *o
 static int from_files(struct parent *p, int before(const char *state, struct err *e), const char *how,
                       struct span who, char *said, size_t cap, struct err *e)
 {
-    char list[NEEDS_MAX] = "";
+    char *list = p->needs_restart;
     struct compiled made;
     struct config *old = p->config, *fresh = config_load(&p->args, e);
     int bad = fresh == NULL || read_again(p, fresh, &made, e) != 0 ? -1 : 0;
@@ -159,7 +157,9 @@ static int from_files(struct parent *p, int before(const char *state, struct err
     if (bad == 0) {
         p->pin.hex[0] = '\0';
         parent_take(p, &made);
+        list[0] = '\0';
         differences(old, fresh, list);
+        old->text = fresh->text;
         memcpy(old->policy, fresh->policy, sizeof(old->policy));
         old->npolicy = fresh->npolicy;
         memcpy(old->floors, fresh->floors, sizeof(old->floors));

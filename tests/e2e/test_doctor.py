@@ -4,13 +4,14 @@ import glob
 import json
 import pathlib
 import re
+import secrets
 import shutil
 import socket
 import sys
 
 from existing import api_setup, variables
-from gateway import NOT_RELEASED, program
-from harness import HERE, Skip, main, test
+from gateway import NOT_RELEASED, Gateway, program, simple_policy
+from harness import HERE, PATIENCE, Skip, main, test
 
 sys.path.insert(0, str(HERE / "lab"))
 import cable  # noqa: E402
@@ -275,6 +276,42 @@ def on_the_host(lab):
     gw.state.chmod(0o755)
     gw.stop()
     assert doctor() == {}, "a gateway that does not run is not a fault"
+
+
+@test()
+def the_status_says_what_is_in_force_what_waits_and_what_the_files_say_now(lab):
+    lab.leaves("pending")
+    up, token = lab.upstream(), lab.canary(secrets.token_urlsafe(32))
+    gw = Gateway(lab, simple_policy(up), {"api": token.encode()}, hold="inline_wait: 1s, expires: 10m")
+
+    def files():
+        return {pathlib.Path(f["name"]).name: f["state"] for f in gw.cli_json("status")["files"]}
+
+    def doctor():
+        return judged(lab.run([program(), "doctor", "--state-dir", gw.state, "--json"])).get("policy")
+    status = gw.cli_json("status")
+    assert files() == {"countersign.yaml": "same", "policy.yaml": "same", "ca.pem": "same"}, status["files"]
+    assert [(r["name"], r["url"]) for r in status["listeners"]] == [("agents", f"http://{gw.proxy}")], status
+    assert status["page"] == gw.page.partition("/sign-in")[0] and status["waiting"] == 0, status
+    assert 0 <= status["time_ms"] - status["started_ms"] < 60_000 * PATIENCE, status
+    text = gw.cli("status", rc=0).out.decode()
+    assert re.search(r"^waiting +nothing$", text, re.M), text
+    assert f"version {status['policy'][:12]}, {status['rules']} rules, in force for" in text, text
+    lab.run(["curl", "-sS", "--data-binary", "a=1", f"https://{up.name}:{up.port}/things"], env=gw.client_env())
+    assert gw.cli_json("status")["waiting"] == 1 and b"waiting   1, the oldest for" in gw.cli("status").out
+    assert doctor() is None
+    for name in (gw.policy, gw.config):
+        name.write_text(name.read_text() + "# changed\n")
+    assert files() == {"countersign.yaml": "changed", "policy.yaml": "changed", "ca.pem": "same"}
+    assert [w for w in doctor() if "policy.yaml" in w] == [f"{gw.policy} was changed and is not in force"], doctor()
+    assert b"CHANGED since it was read" in gw.cli("status").out
+    gw.cli("reload", rc=0)
+    assert set(files().values()) == {"same"} and doctor() is None
+    gw.config.write_text(gw.config.read_text().replace("expires: 10m", "expires: 11m"))
+    gw.cli("reload", rc=0)
+    assert gw.cli_json("status")["needs_restart"] == "hold" and b"in: hold" in gw.cli("status").out
+    gw.policy.unlink()
+    assert files()["policy.yaml"] == "unreadable" and "cannot be read any more" in doctor()[0], doctor()
 
 
 main()

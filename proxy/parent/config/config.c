@@ -219,6 +219,7 @@ static int load_file(const char *path, struct config *c, struct err *e)
     arena_init(&l.a, 16 * 1024 * 1024);
     if (policy_read_file(path, CONFIG_FILE_MAX, &l.a, &text, e) != 0)
         goto out;
+    digest_of(text, &c->text);
     struct node *root = yaml_tree(&l, path, text);
     if (root != NULL) {
         decode_map(&l, root, &file_table, &row);

@@ -3,6 +3,7 @@
 #define PROXY_PARENT_CONFIG_CONFIG_H
 
 #include "common/err.h"
+#include "common/id.h"
 #include "proxy/wire_listener.h"
 
 enum { CONFIG_LISTENERS = 16, CONFIG_POLICIES = 16, CONFIG_PATH = 1024, CONFIG_ADDRESS = 256, CONFIG_NAME = 65 };
@@ -37,6 +38,7 @@ struct config {
     char desk_address[CONFIG_ADDRESS]; /* host:port */
     uint64_t inline_wait_ms, expires_ms, body_max, pending_max;
     bool store_lost_allow_reads, disclose_rules, shadow;
+    struct digest text; /* of the file, as it was read */
 };
 
 /* From the command line; NULL where not given. */
