@@ -256,7 +256,7 @@ void carrier_free(struct carrier **c)
     names_clear(&d->names);
     pool_clear(&d->pool);
     creds_clear(&d->creds);
-    places_clear(&d->places);
+    origins_clear(&d->origins);
     upstreams_clear(&d->upstreams);
     timer_free(&d->sweep);
     timer_free(&d->share);

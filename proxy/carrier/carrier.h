@@ -5,10 +5,10 @@
 
 #include "common/net/chan.h"
 #include "common/net/loop.h"
-#include "proxy/carrier/cred.h"
-#include "proxy/carrier/names.h"
-#include "proxy/carrier/pool.h"
-#include "proxy/carrier/upstream.h"
+#include "proxy/carrier/credential/cred.h"
+#include "proxy/carrier/upstream/names.h"
+#include "proxy/carrier/upstream/pool.h"
+#include "proxy/carrier/upstream/upstream.h"
 #include "proxy/msgs.h"
 #include "proxy/timeshare.h"
 
@@ -45,7 +45,7 @@ struct carrier {
     struct exchange *bucket[EXCHANGE_BUCKETS];
     size_t nexchanges;
     struct creds creds;
-    struct places places;
+    struct origins origins;
     struct upstreams upstreams;
     struct pool pool;
     struct names names;

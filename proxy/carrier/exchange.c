@@ -6,11 +6,11 @@
 
 #include "common/log.h"
 #include "common/memfd.h"
-#include "proxy/leaving.h"
+#include "proxy/outbound.h"
 
 #define BODY_MAX (1024 * (uint64_t)1024 * 1024)
 
-static struct exchange **place(struct carrier *c, uint64_t xid)
+static struct exchange **slot_of(struct carrier *c, uint64_t xid)
 {
     struct exchange **at = &c->bucket[(xid ^ xid >> 40) % EXCHANGE_BUCKETS];
     while (*at != NULL && (*at)->xid != xid)
@@ -20,7 +20,7 @@ static struct exchange **place(struct carrier *c, uint64_t xid)
 
 struct exchange *exchange_find(struct carrier *c, uint64_t xid)
 {
-    return *place(c, xid);
+    return *slot_of(c, xid);
 }
 
 enum walk_next exchange_fail(struct exchange *x, const char *code, const char *fmt, ...)
@@ -100,7 +100,7 @@ void exchange_end(struct exchange *x)
     if (x->code != NULL)
         log_exchange(LOG_INFO, x->xid, "ends at %s: %s: %s", walk_name(x->step), x->code, x->why);
     send_result(x);
-    struct exchange **at = place(x->carrier, x->xid);
+    struct exchange **at = slot_of(x->carrier, x->xid);
     *at = x->next;
     x->carrier->nexchanges--;
     x->front->nexchanges--;
@@ -137,7 +137,7 @@ static int take_body(struct exchange *x, struct frame *f, struct span in)
     return -1;
 }
 
-/* The decided place and the upstream's are one (INV3), and there is room. */
+/* The decided origin and the upstream's are one (INV3), and there is room. */
 static enum walk_next admit(struct exchange *x, struct frame *f, struct span in)
 {
     struct carrier *c = x->carrier;
@@ -152,7 +152,7 @@ static enum walk_next admit(struct exchange *x, struct frame *f, struct span in)
         return exchange_fail(x, "unknown-upstream", "the request's destination is not the upstream's");
     if (take_body(x, f, in) != 0)
         return exchange_fail(x, "bad-body", "the body is not sealed, or not of the size that was said");
-    if (leaving_is_upgrade(r) && socket_begin(x) != 0)
+    if (outbound_is_upgrade(r) && socket_begin(x) != 0)
         return exchange_fail(x, "bad-request", "this cannot be a WebSocket upgrade");
     return WALK_NEXT;
 }
@@ -188,7 +188,7 @@ static struct exchange *exchange_new(struct carrier *c, uint64_t xid)
     dynbuf_init(&x->head, 2 * (size_t)HTTP_HEAD_MAX);
     dynbuf_init(&x->ready, READY_MAX);
     dynbuf_init(&x->kept, ANSWER_KEPT_MAX);
-    struct exchange **at = place(c, xid);
+    struct exchange **at = slot_of(c, xid);
     x->next = *at;
     *at = x;
     c->nexchanges++;
@@ -285,7 +285,7 @@ void exchange_credential(struct carrier *c, struct frame *f)
 {
     uint32_t ttl;
     uint64_t now = loop_now(c->loop);
-    struct cred *cred = cred_read(&c->places, f->payload, &ttl);
+    struct cred *cred = cred_read(&c->origins, f->payload, &ttl);
     /* The channel's buffer must not keep it; the bytes are ours for this callback. */
     explicit_bzero((void *)(uintptr_t)f->payload.p, f->payload.n);
     if (cred == NULL)

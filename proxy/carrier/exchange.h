@@ -9,7 +9,7 @@
 #define CARRIER_EXCHANGE_H
 
 #include "proxy/carrier/carrier.h"
-#include "proxy/carrier/decode.h"
+#include "proxy/carrier/scrub/decode.h"
 #include "proxy/carrier/range.h"
 #include "proxy/carrier/websocket.h"
 #include "proxy/walk.h"
@@ -84,7 +84,7 @@ struct exchange {
     bool relayed, relayed_end;
     struct part part;
     struct dynbuf head;        /* wire_answer, encoded */
-    struct scrub_stream scrub; /* its set: all that this place was ever given; NULL: nothing */
+    struct scrub_stream scrub; /* its set: all that this origin was ever given; NULL: nothing */
     struct decode *decode;
     struct dynbuf ready, kept;
     bool kept_over;

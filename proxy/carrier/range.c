@@ -44,7 +44,7 @@ static int read_content(struct span value, uint64_t *first, uint64_t *last, uint
 }
 
 /* Where what was asked lies in a representation of this size. to: the last byte, if it reaches so far. */
-static void place(const struct range *r, uint64_t size, uint64_t *from, uint64_t *to)
+static void resolve(const struct range *r, uint64_t size, uint64_t *from, uint64_t *to)
 {
     *from = r->from;
     *to = r->to;
@@ -64,10 +64,10 @@ enum range_fit range_fit(const struct range *asked, const struct range *wide, st
         return RANGE_WRONG;
     if (size == UINT64_MAX && (wide->suffix || wide->to == UINT64_MAX))
         return RANGE_WRONG; /* whether that is all of it cannot be told */
-    place(wide, size, &wide_from, &wide_to);
+    resolve(wide, size, &wide_from, &wide_to);
     if (first != wide_from || last != wide_to)
         return RANGE_WRONG;
-    place(asked, size, &from, &to);
+    resolve(asked, size, &from, &to);
     p->came = last - first + 1;
     if (from > last || (asked->suffix && asked->from == 0)) {
         p->skip = p->give = 0;

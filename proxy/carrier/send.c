@@ -1,6 +1,6 @@
 /* The request on the wire: a head written from the model, then the body as fast as the upstream takes it. */
 #include "proxy/carrier/exchange.h"
-#include "proxy/carrier/inject.h"
+#include "proxy/carrier/credential/inject.h"
 
 static bool is_any_of(struct span method, const char *a, const char *b, const char *c)
 {

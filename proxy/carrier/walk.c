@@ -38,14 +38,14 @@ void exchange_resume(struct exchange *x)
     share_end(front, began);
 }
 
-/* A credential that is to be used is here, is for this place, and may be shown there. */
+/* A credential that is to be used is here, is for this origin, and may be shown there. */
 static enum walk_next check_credential(struct exchange *x)
 {
     if (x->cred->bad.text[0] != '\0')
         return exchange_fail(x, "credential-unavailable", "the credential cannot be used: %s", x->cred->bad.text);
     if (!cred_fits(x->cred, x->upstream, x->f.credential))
         return exchange_fail(x, "credential-unavailable",
-                             "the released credential is for another place, or of another policy");
+                             "the released credential is for another origin, or of another policy");
     if (x->cred->certificate && !x->upstream->tls)
         return exchange_fail(x, "cleartext-credential", "a client certificate goes over https only");
     scrub_begin(&x->scrub, x->cred->set);
@@ -63,7 +63,7 @@ enum walk_next step_await_credential(struct exchange *x)
 {
     struct carrier *c = x->carrier;
     if (x->f.release == RELEASE_NONE && !x->upstream->has_secrets) {
-        struct scrub *given = places_find(&c->places, x->upstream); /* by an earlier policy */
+        struct scrub *given = origins_find(&c->origins, x->upstream); /* by an earlier policy */
         if (given != NULL)
             scrub_begin(&x->scrub, given);
         return x->f.credential.n == 0 ? WALK_NEXT : WALK_FAIL;

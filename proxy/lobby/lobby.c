@@ -5,13 +5,13 @@
 #include <unistd.h>
 
 #include "common/log.h"
-#include "proxy/lobby/guest.h"
+#include "proxy/lobby/pending.h"
 #include "proxy/lobby/relay.h"
 
 enum { SAY_AGAIN_MS = 10 * 1000, ACCEPTS_A_TURN = 32, SOURCES = 1024 };
 
 static const struct lobby_limits usual = {
-    .guests = LOBBY_GUESTS_MAX, .head_ms = 10 * 1000, .close_ms = 2 * 1000, .rest_ms = 100};
+    .pending = LOBBY_PENDING_MAX, .head_ms = 10 * 1000, .close_ms = 2 * 1000, .rest_ms = 100};
 
 static void doors(struct lobby *l)
 {
@@ -40,7 +40,7 @@ static void on_rested(void *arg)
 }
 
 /* Sources are told apart by their address; of IPv6 by the 64 bits that one subscriber has. */
-static unsigned source_of(const struct guest *g)
+static unsigned source_of(const struct pending *g)
 {
     struct addr a = addr_unwrap(&g->from);
     size_t n = addr_bytes(&a) < 8 ? addr_bytes(&a) : 8;
@@ -50,20 +50,20 @@ static unsigned source_of(const struct guest *g)
     return h % SOURCES;
 }
 
-static bool is_silent(const struct guest *g)
+static bool is_silent(const struct pending *g)
 {
-    return g->tries == 0 && g->step != GUEST_LOGIN && conn_input(g->conn).n == 0;
+    return g->tries == 0 && g->step != PENDING_LOGIN && conn_input(g->conn).n == 0;
 }
 
 /* Nobody's sandbox is known yet, so room is shared by source: when it is full, the source that has most of it makes
  * room, first with who has said nothing for longest. Who has said his word and waits for the judge stays. */
-static struct guest *who_makes_room(struct lobby *l)
+static struct pending *who_makes_room(struct lobby *l)
 {
     uint16_t of[SOURCES] = {0};
-    struct guest *goes = NULL;
-    for (struct guest *g = l->oldest; g != NULL; g = g->newer)
+    struct pending *goes = NULL;
+    for (struct pending *g = l->oldest; g != NULL; g = g->newer)
         of[source_of(g)]++;
-    for (struct guest *g = l->oldest; g != NULL; g = g->newer) {
+    for (struct pending *g = l->oldest; g != NULL; g = g->newer) {
         unsigned here = of[source_of(g)], best = goes ? of[source_of(goes)] : 0;
         if (!g->asked && (here > best || (here == best && is_silent(g) && !is_silent(goes))))
             goes = g;
@@ -77,8 +77,8 @@ static void on_knock(void *arg, unsigned ready)
     struct lobby *l = door->lobby;
     (void)ready;
     for (int i = 0; i < ACCEPTS_A_TURN; i++) {
-        bool full = l->nguests >= l->limits.guests;
-        struct guest *goes = full ? who_makes_room(l) : NULL;
+        bool full = l->npending >= l->limits.pending;
+        struct pending *goes = full ? who_makes_room(l) : NULL;
         if (full && goes == NULL) {
             rest(l, "the judge is asked about as many as there is room for");
             return;
@@ -91,9 +91,9 @@ static void on_knock(void *arg, unsigned ready)
         }
         if (goes != NULL) {
             lobby_refused(l, goes->door, "lobby-full");
-            guest_free(goes);
+            pending_free(goes);
         }
-        guest_new(door, fd);
+        pending_new(door, fd);
     }
 }
 
@@ -103,16 +103,16 @@ static void from_judge(void *arg, struct chan *c, struct frame *f)
     struct msg_in m = msg_in(f->payload);
     bool known = msg_get_bool(&m);
     struct span sandbox = msg_get_span(&m, 255);
-    struct guest *g = l->oldest;
+    struct pending *g = l->oldest;
     (void)c;
     while (g != NULL && g->asked != f->id)
         g = g->newer;
     if (f->id == 0 || g == NULL || f->type != M_IDENTITY)
         return; /* it left */
     if (msg_end(&m) != 0 || !known || sandbox.n == 0)
-        guest_unknown(g);
+        pending_unknown(g);
     else
-        guest_known(g, sandbox);
+        pending_known(g, sandbox);
 }
 
 static void judge_gone(void *arg, struct chan *c)
@@ -120,10 +120,10 @@ static void judge_gone(void *arg, struct chan *c)
     struct lobby *l = arg;
     (void)c;
     chan_free(&l->judge);
-    for (struct guest *g = l->oldest, *next; g != NULL; g = next) {
+    for (struct pending *g = l->oldest, *next; g != NULL; g = next) {
         next = g->newer;
         if (g->asked)
-            guest_later(g);
+            pending_later(g);
     }
 }
 
@@ -202,7 +202,7 @@ int lobby_init(struct lobby *l, struct loop *loop)
 void lobby_done(struct lobby *l)
 {
     while (l->newest != NULL)
-        guest_free(l->newest);
+        pending_free(l->newest);
     relay_free_all(l);
     for (size_t i = 0; i < l->ndoors; i++)
         door_free(&l->door[i]);

@@ -12,7 +12,7 @@
 
 enum {
     LOBBY_DOORS_MAX = 16,
-    LOBBY_GUESTS_MAX = 512, /* past it the source address that has most of them makes room */
+    LOBBY_PENDING_MAX = 512, /* past it the source address that has most of them makes room */
     LOBBY_INPUT_MAX = 64 * 1024,
     LOBBY_AUTH_MAX = 8 * 1024, /* a Proxy-Authorization value */
     LOBBY_TOKEN_MAX = 256,
@@ -22,21 +22,21 @@ enum {
 };
 
 struct lobby_limits {
-    size_t guests;
+    size_t pending;
     uint64_t head_ms;  /* for all of the handshake, from the start */
     uint64_t close_ms; /* after the last byte, for the client to close first */
     uint64_t rest_ms;  /* before accept is tried again when descriptors or memory ran out */
 };
 
-struct guest;
+struct pending;
 struct relay;
 struct lobby_door;
 struct lobby {
     struct loop *loop;
     struct chan *parent, *judge; /* judge: NULL while it restarts */
     struct lobby_limits limits;
-    struct guest *newest, *oldest;
-    size_t nguests;
+    struct pending *newest, *oldest;
+    size_t npending;
     uint64_t questions;
     struct lobby_door *door[LOBBY_DOORS_MAX];
     size_t ndoors;

@@ -89,7 +89,7 @@ MUTATIONS = [
              [("policy/classify/readings.c", "    add(out, n, kept, READ_DECODED);\n", "    (void)kept;\n")],
              [("test_attacks_spelling.py", "over_connect")], "B60 B61"),
     Mutation("plan", "what is held back of an answer does not depend on a secret's bytes",
-             [("proxy/carrier/scrub.c", "plan_release(t->set->reach, span_of(p, n))",
+             [("proxy/carrier/scrub/scrub.c", "plan_release(t->set->reach, span_of(p, n))",
                "plan_release(memchr(p, secret_bytes(t->set->bytes).p[0], n) ? t->set->reach : 1, span_of(p, n))")],
              [("test_attacks_scrub.py", "over_connect")], "D41"),
     Mutation("body-kept", "what is read from a body keeps it",

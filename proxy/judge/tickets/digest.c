@@ -1,6 +1,6 @@
 #include "proxy/judge/tickets/digest.h"
 
-#include "proxy/leaving.h"
+#include "proxy/outbound.h"
 
 /* Fields that honest clients vary from one try to the next. What is not in the table counts for both: an unknown
  * field may change what the request does. What an approval sends are the bytes first held, whatever a retry says. */
@@ -46,7 +46,7 @@ static const struct {
  * for each anew. */
 static bool counts(struct span name, bool join)
 {
-    if (leaving_is_credential(name))
+    if (outbound_is_credential(name))
         return true;
     for (size_t i = 0; i < sizeof(varying) / sizeof(varying[0]); i++) {
         struct span n = varying[i].name;

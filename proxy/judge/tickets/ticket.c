@@ -8,7 +8,7 @@
 #include "proxy/judge/tickets/push_facts.h"
 #include "proxy/judge/exchange/record.h"
 #include "proxy/judge/replies/refuse.h"
-#include "proxy/leaving.h"
+#include "proxy/outbound.h"
 
 /* What a message holds beside the request, the body and the facts. */
 enum { REST_MAX = 24 * 1024, FACTS_END = 512, LIMIT_WORDS = 2048 };
@@ -17,10 +17,10 @@ enum { REST_MAX = 24 * 1024, FACTS_END = 512, LIMIT_WORDS = 2048 };
 static void as_it_leaves(struct policy *p, int credential, struct wire_request *r)
 {
     struct credential c;
-    struct leaving l = leaving_of(r, SPAN_NONE, policy_host_bound(p, r->scheme, r->host, r->port));
+    struct outbound l = outbound_of(r, SPAN_NONE, policy_host_bound(p, r->scheme, r->host, r->port));
     if (credential >= 0 && policy_credential(p, (size_t)credential, &c) && !c.certificate)
         l.slot = c.header.n ? c.header : SPAN("Authorization");
-    leaving_apply(&l, r);
+    outbound_apply(&l, r);
 }
 
 /* r is as it leaves. What is held for being past a limit may be so by other rules the next time: who may approve it
@@ -91,11 +91,11 @@ static void own_rows(struct exchange *x, struct jsonw *w, size_t room)
     dynbuf_init(&b, REST_MAX);
     for (size_t i = 0; i < x->request.nfields; i++) {
         const struct http_field *f = &x->request.field[i];
-        if (!leaving_is_credential(f->name))
+        if (!outbound_is_credential(f->name))
             continue;
         dynbuf_reset(&b);
         dynbuf_addf(&b, "%.*s: ", SPAN_FMT(span_first(f->name, 64)));
-        leaving_mask(f->name, f->value, &b);
+        outbound_mask(f->name, f->value, &b);
         if (dynbuf_ok(&b))
             (void)fact_row(w, room, SPAN("The sandbox's own credential"), dynbuf_span(&b));
     }

@@ -1,7 +1,7 @@
 -- What version 3 of the store has more than version 2 (schema_2.sql); see there.
 
 -- In ticket.fields_json the value of a field that carries a credential of the sandbox's own is masked from now on
--- (proxy/leaving.h); ticket.head has it, for it is sent.
+-- (proxy/outbound.h); ticket.head has it, for it is sent.
 
 -- On which terms it is held: SHA-256 of its rule, operation, credential's definition, approvers and gates (proxy/identity.h).
 -- NULL: held by an earlier version, which kept none. An open ticket whose terms are not those of now is cancelled.

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "proxy/leaving.h"
+#include "proxy/outbound.h"
 #include "proxy/ledger/store/reserve.h"
 
 /* 1 a row was read, 0 none, -1. */
@@ -136,13 +136,13 @@ static int room_for(struct store *s, const struct wire_ticket *t, uint64_t bytes
 static void put_value(struct jsonw *w, const struct http_field *f)
 {
     struct dynbuf b;
-    if (!leaving_is_credential(f->name)) {
+    if (!outbound_is_credential(f->name)) {
         jsonw_string(w, f->value);
         return;
     }
     dynbuf_init(&b, 256);
-    dynbuf_add(&b, SPAN(LEAVING_MASKED));
-    leaving_mask(f->name, f->value, &b);
+    dynbuf_add(&b, SPAN(OUTBOUND_MASKED));
+    outbound_mask(f->name, f->value, &b);
     jsonw_string(w, dynbuf_span(&b));
     dynbuf_free(&b);
 }

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-#include "proxy/lobby/guest.h"
+#include "proxy/lobby/pending.h"
 #include "tests/kit.h"
 
 enum { FRAMES_MAX = 1200 };

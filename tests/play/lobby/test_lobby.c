@@ -36,7 +36,7 @@ static void a_challenge_is_answered_on_the_same_connection(void **state)
         hear(fd, "hello");
         close(s->given.fd);
         close(fd);
-        assert_int_equal(s->lobby.nguests, 0);
+        assert_int_equal(s->lobby.npending, 0);
     }
     covers("D32");
 }
@@ -89,7 +89,7 @@ static void who_will_not_say_is_sent_away(void **state)
         assert_non_null(strstr(in, "countersign sandbox create"));
         close(fd);
     }
-    UNTIL(s->lobby.nguests == 0);
+    UNTIL(s->lobby.npending == 0);
     assert_int_equal(s->nasked, 0);
 }
 
@@ -182,7 +182,7 @@ static void who_is_slow_is_sent_away(void **state)
     say(asked, HEAD WITH);
     next_asked("token-1"); /* a judge that does not answer */
     uint64_t start = now_ms();
-    while (s->lobby.nguests == 3 && now_ms() < start + 5000) {
+    while (s->lobby.npending == 3 && now_ms() < start + 5000) {
         if (write(slow, "C", 1) != 1)
             break;
         for (uint64_t until = now_ms() + 3; now_ms() < until;)
@@ -194,12 +194,12 @@ static void who_is_slow_is_sent_away(void **state)
     close(slow);
     close(mute);
     close(asked);
-    UNTIL(s->lobby.nguests == 0);
+    UNTIL(s->lobby.npending == 0);
     s->lobby.limits.close_ms = 20; /* words to who does not hang up */
     slow = dial();
     say(slow, "nonsense\r\n");
     hear(slow, "400");
-    UNTIL(s->lobby.nguests == 0);
+    UNTIL(s->lobby.npending == 0);
     close(slow);
     covers("F1");
 }
@@ -210,7 +210,7 @@ static void a_full_lobby_still_serves(void **state)
     enum { MANY = 8, FLOOD = 60 };
     int flood[FLOOD];
     (void)state;
-    s->lobby.limits.guests = MANY;
+    s->lobby.limits.pending = MANY;
     int asked = dial();
     say(asked, HEAD WITH);
     uint64_t id = next_asked("token-1");
@@ -218,8 +218,8 @@ static void a_full_lobby_still_serves(void **state)
         flood[i] = dial();
         settle();
         if (i == MANY - 2)
-            assert_int_equal(s->lobby.nguests, MANY);
-        assert_true(s->lobby.nguests <= MANY);
+            assert_int_equal(s->lobby.npending, MANY);
+        assert_true(s->lobby.npending <= MANY);
     }
     int fd = dial();
     say(fd, HEAD WITH);
@@ -234,7 +234,7 @@ static void a_full_lobby_still_serves(void **state)
     hear(flood[0], NULL);
     for (int i = 0; i < FLOOD; i++)
         close(flood[i]);
-    UNTIL(s->lobby.nguests == 0);
+    UNTIL(s->lobby.npending == 0);
     covers("F1 F7");
 }
 
@@ -245,19 +245,19 @@ static void a_slow_one_gets_in_beside_a_flood(void **state)
     enum { MANY = 16, FLOOD = 900, FLOODER = INADDR_LOOPBACK + 1, SLOW = INADDR_LOOPBACK + 2 };
     static int flood[FLOOD];
     (void)state;
-    s->lobby.limits.guests = MANY;
+    s->lobby.limits.pending = MANY;
     int slow = dial_from(SLOW), beside = dial_from(FLOODER), asked = dial_from(FLOODER);
     say(beside, "CONNECT a.test:443");
     say(asked, HEAD WITH);
     uint64_t id = next_asked("token-1");
     for (unsigned i = 0; i < FLOOD; i++) {
         flood[i] = dial_from(FLOODER);
-        assert_true(s->lobby.nguests <= MANY);
+        assert_true(s->lobby.npending <= MANY);
         if (i == FLOOD / 3)
             say(slow, HEAD);
     }
     settle();
-    assert_int_equal(s->lobby.nguests, MANY);
+    assert_int_equal(s->lobby.npending, MANY);
     say(slow, WITH);
     answer(next_asked("token-1"), true, "ci-8");
     was_given("ci-8", TOKEN, HEAD WITH);
@@ -274,7 +274,7 @@ static void a_slow_one_gets_in_beside_a_flood(void **state)
     close(asked);
     for (unsigned i = 0; i < FLOOD; i++)
         close(flood[i]);
-    UNTIL(s->lobby.nguests == 0);
+    UNTIL(s->lobby.npending == 0);
     covers("F35 F36");
 }
 
@@ -295,7 +295,7 @@ static void nothing_spins(void **state)
     struct rlimit was, few;
     (void)state;
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
-    s->lobby.limits.guests = 1;
+    s->lobby.limits.pending = 1;
     int asked = dial();
     say(asked, HEAD WITH);
     uint64_t id = next_asked("token-1");
@@ -307,9 +307,9 @@ static void nothing_spins(void **state)
     was_given("ci-7", TOKEN, HEAD WITH);
     close(s->given.fd);
     close(asked);
-    UNTIL(s->lobby.nguests == 1);
+    UNTIL(s->lobby.npending == 1);
     close(late);
-    UNTIL(s->lobby.nguests == 0);
+    UNTIL(s->lobby.npending == 0);
 
     struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons((uint16_t)listen_port(s->listener))};
     a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -326,9 +326,9 @@ static void nothing_spins(void **state)
     assert_true(rc == 0 || rc == -1);
     if (share > 0.3)
         fail_msg("the lobby spins without descriptors");
-    UNTIL(s->lobby.nguests == 1);
+    UNTIL(s->lobby.npending == 1);
     close(late);
-    UNTIL(s->lobby.nguests == 0);
+    UNTIL(s->lobby.npending == 0);
     covers("F7");
 }
 

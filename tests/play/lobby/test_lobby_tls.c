@@ -205,7 +205,7 @@ static void the_wrapped_proxy_asks_for_a_token(void **state)
     UNTIL(heard("bye") && t.seen[CONN_EOF]);
     assert_int_equal(t.seen[CONN_TRUNCATED], 0);
     UNTIL(relays() == 0);
-    assert_int_equal(s->lobby.nguests, 0);
+    assert_int_equal(s->lobby.npending, 0);
     covers("D32");
 }
 

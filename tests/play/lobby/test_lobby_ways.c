@@ -75,7 +75,7 @@ static void socks_at_every_split(void **state)
         hear_bytes(fd, "\x01\x00", 2); /* and only now: nothing is promised before the judge has spoken */
         was_given_to("ci-7", WAY_SOCKS, SPAN(REQUEST));
         close(fd);
-        assert_int_equal(s->lobby.nguests, 0);
+        assert_int_equal(s->lobby.npending, 0);
     }
     covers("A41 D32");
 }

@@ -297,37 +297,37 @@ static void given_once(void **state)
     expect_answer(w, XID(2), "****************************************", true);
     assert_int_equal(world_count(w, ROLE_JUDGE, M_NEED_RELEASE, XID(2)), 0);
     /* what it is given later does not replace it; the number of places has a bound, and they share a set */
-    struct places *p = &w->carrier->places;
+    struct origins *p = &w->carrier->places;
     struct err e;
     char host[32];
     struct span other = SPAN("another secret");
     struct upstream u = {.scheme = SPAN("http"), .host = SPAN("up.test"), .port = w->port};
-    set = places_give(p, u.scheme, u.host, u.port, &other, 1, &e);
+    set = origins_give(p, u.scheme, u.host, u.port, &other, 1, &e);
     assert_non_null(set);
     assert_true(scrub_has(set, SPAN(TOKEN)) && scrub_has(set, other) && scrub_has(set, SPAN("Bearer " TOKEN)));
     scrub_unref(&set);
     struct scrub *first = NULL;
-    for (int i = 0; i <= PLACES_MAX; i++) {
+    for (int i = 0; i <= ORIGINS_MAX; i++) {
         snprintf(host, sizeof(host), "h%d.test", i);
-        set = places_give(p, u.scheme, span_str(host), 443, &other, 1, &e);
+        set = origins_give(p, u.scheme, span_str(host), 443, &other, 1, &e);
         assert_non_null(set);
         first = first ? first : set;
         assert_ptr_equal(first, set);
         scrub_unref(&set);
     }
-    assert_int_equal(p->n, PLACES_MAX);
-    assert_null(places_find(p, &u));
+    assert_int_equal(p->n, ORIGINS_MAX);
+    assert_null(origins_find(p, &u));
     /* of one place no more secrets than can be searched for: the latest */
     for (int i = 0; i < 2 * SCRUB_SECRETS_MAX; i++) {
         snprintf(host, sizeof(host), "secret %d of it", i);
         struct span one = span_str(host);
-        set = places_give(p, u.scheme, u.host, u.port, &one, 1, &e);
+        set = origins_give(p, u.scheme, u.host, u.port, &one, 1, &e);
         assert_non_null(set);
         assert_true(scrub_has(set, one));
         scrub_unref(&set);
     }
-    assert_true(scrub_has(places_find(p, &u), SPAN("secret 64 of it")));
-    assert_false(scrub_has(places_find(p, &u), SPAN("secret 63 of it")));
+    assert_true(scrub_has(origins_find(p, &u), SPAN("secret 64 of it")));
+    assert_false(scrub_has(origins_find(p, &u), SPAN("secret 63 of it")));
     world_free(&w);
 }
 
@@ -362,7 +362,7 @@ static void the_wider_range_is_told(void **state)
 static void changing_tokens(void **state)
 {
     struct world *w = world_new();
-    struct places *p = &w->carrier->places;
+    struct origins *p = &w->carrier->places;
     struct err e;
     char token[2000] = {0}, before[2000];
     for (unsigned i = 0; i < 21; i++) {
@@ -370,7 +370,7 @@ static void changing_tokens(void **state)
         for (size_t k = 0; k < sizeof(token); k++)
             token[k] = (char)('a' + (k * 7 + k / 26 + i * (k % 5 + 1)) % 26);
         struct span one = span_of(token, sizeof(token));
-        struct scrub *set = places_give(p, SPAN("https"), SPAN("up.test"), 443, &one, 1, &e);
+        struct scrub *set = origins_give(p, SPAN("https"), SPAN("up.test"), 443, &one, 1, &e);
         if (set == NULL)
             fail_msg("token %u: %s", i, e.text);
         assert_true(scrub_has(set, one));

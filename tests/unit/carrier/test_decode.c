@@ -6,7 +6,7 @@
 #include <cmocka.h>
 #include <zlib.h>
 
-#include "proxy/carrier/decode.h"
+#include "proxy/carrier/scrub/decode.h"
 
 #define TOKEN "ghp_16C7e42F292c6912E7710c838347Ae178B4a"
 

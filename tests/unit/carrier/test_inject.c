@@ -4,7 +4,7 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
-#include "proxy/carrier/inject.h"
+#include "proxy/carrier/credential/inject.h"
 
 static struct wire_request request(void)
 {

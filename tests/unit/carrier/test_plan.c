@@ -7,9 +7,9 @@
 #include <cmocka.h>
 #include <zlib.h>
 
-#include "proxy/carrier/decode.h"
+#include "proxy/carrier/scrub/decode.h"
 #include "proxy/carrier/plan/plan.h"
-#include "proxy/carrier/scrub.h"
+#include "proxy/carrier/scrub/scrub.h"
 
 #define RIGHT "ghp_16C7e42F292c6912E7710c838347Ae178B4a"
 #define WRONG "zzz_99X9x99Z999x9999Z9999x999999Zx999X9x"

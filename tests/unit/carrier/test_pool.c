@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "proxy/carrier/pool.h"
+#include "proxy/carrier/upstream/pool.h"
 #include "tests/kit.h"
 
 static void ignore(void *arg, struct conn *c, enum conn_event ev)

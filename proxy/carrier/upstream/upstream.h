@@ -23,7 +23,7 @@ struct upstream {
     size_t ncidrs;
     struct cidr cidr[16];
     struct span cidr_text[16];
-    struct digest place;    /* what the policy may send there: which credential a name means */
+    struct digest bound;    /* what the policy may send there: which credential a name means */
     struct tls_trust trust; /* roots empty: the system's, with its lists */
     struct roots *roots;    /* at first use */
     /* What the resolver said last, already filtered. */
@@ -33,7 +33,7 @@ struct upstream {
 };
 
 struct upstreams {
-    struct upstream *place[WIRE_UPSTREAMS_MAX]; /* by number, modulo that */
+    struct upstream *slot[WIRE_UPSTREAMS_MAX]; /* by number, modulo that */
     struct roots *roots, *warm;
     unsigned changes;                 /* of the operator's roots and lists */
     struct dynbuf system, system_crl; /* PEM */

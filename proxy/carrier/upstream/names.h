@@ -5,7 +5,7 @@
 
 #include "common/net/chan.h"
 #include "common/net/loop.h"
-#include "proxy/carrier/upstream.h"
+#include "proxy/carrier/upstream/upstream.h"
 
 enum { NAMES_PENDING_MAX = 4096, NAMES_OWN_MAX = 256, NAMES_FRESH_MS = 1000, NAMES_WAIT_MS = 15000 };
 

@@ -1,10 +1,10 @@
-#include "proxy/carrier/upstream.h"
+#include "proxy/carrier/upstream/upstream.h"
 
 #include <stdlib.h>
 
 #include "common/log.h"
 #include "common/msg.h"
-#include "proxy/carrier/suffix.h"
+#include "proxy/carrier/upstream/suffix.h"
 
 enum { SYSTEM_MAX = 8 * 1024 * 1024 };
 
@@ -64,7 +64,7 @@ static void sweep(struct upstreams *s)
 void upstreams_clear(struct upstreams *s)
 {
     for (size_t i = 0; i < WIRE_UPSTREAMS_MAX; i++)
-        upstream_unref(&s->place[i]);
+        upstream_unref(&s->slot[i]);
     roots_unref(&s->warm);
     sweep(s);
     dynbuf_free(&s->system);
@@ -160,8 +160,8 @@ int upstreams_system(struct upstreams *s, struct span roots, struct span crl, st
     (void)dynbuf_add(&s->system, roots);
     (void)dynbuf_add(&s->system_crl, crl);
     for (size_t i = 0; i < WIRE_UPSTREAMS_MAX; i++)
-        if (s->place[i] != NULL && s->place[i]->trust.roots_pem.n == 0)
-            roots_unref(&s->place[i]->roots);
+        if (s->slot[i] != NULL && s->slot[i]->trust.roots_pem.n == 0)
+            roots_unref(&s->slot[i]->roots);
     return 0;
 }
 
@@ -207,7 +207,7 @@ static int fill(struct upstream *u, const struct wire_upstream *w, struct err *e
     u->tls = span_eq(w->scheme, SPAN("https"));
     u->cleartext_credentials = w->cleartext_credentials;
     u->has_secrets = w->has_secrets;
-    u->place = w->place;
+    u->bound = w->place;
     for (u->ncidrs = 0; u->ncidrs < w->ncidrs; u->ncidrs++) {
         u->cidr_text[u->ncidrs] = arena_copy(&u->a, w->cidr[u->ncidrs]);
         if (cidr_parse(u->cidr_text[u->ncidrs], &u->cidr[u->ncidrs]) != 0)
@@ -229,7 +229,7 @@ static int fill(struct upstream *u, const struct wire_upstream *w, struct err *e
 
 int upstreams_put(struct upstreams *s, const struct wire_upstream *w, struct err *e)
 {
-    struct upstream **at = &s->place[w->number % WIRE_UPSTREAMS_MAX];
+    struct upstream **at = &s->slot[w->number % WIRE_UPSTREAMS_MAX];
     upstream_unref(at);
     struct upstream *u = calloc(1, sizeof(*u));
     if (u == NULL)
@@ -246,7 +246,7 @@ int upstreams_put(struct upstreams *s, const struct wire_upstream *w, struct err
 
 struct upstream *upstreams_get(struct upstreams *s, uint32_t number)
 {
-    struct upstream *u = s->place[number % WIRE_UPSTREAMS_MAX];
+    struct upstream *u = s->slot[number % WIRE_UPSTREAMS_MAX];
     if (u == NULL || u->number != number)
         return NULL;
     u->refs++;

@@ -1,4 +1,4 @@
-#include "proxy/carrier/pool.h"
+#include "proxy/carrier/upstream/pool.h"
 
 #include <stdlib.h>
 

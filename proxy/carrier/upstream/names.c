@@ -1,4 +1,4 @@
-#include "proxy/carrier/names.h"
+#include "proxy/carrier/upstream/names.h"
 
 #include <stdlib.h>
 

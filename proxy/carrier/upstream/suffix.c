@@ -1,4 +1,4 @@
-#include "proxy/carrier/suffix.h"
+#include "proxy/carrier/upstream/suffix.h"
 
 #include <libpsl.h>
 #include <stdio.h>

@@ -5,8 +5,8 @@
 
 #include "common/arena.h"
 #include "common/crypto/secret.h"
-#include "proxy/carrier/places.h"
-#include "proxy/carrier/upstream.h"
+#include "proxy/carrier/credential/origins.h"
+#include "proxy/carrier/upstream/upstream.h"
 
 enum { CREDS_MAX = 1024, CRED_TTL_MAX = 15 * 60 * 1000 };
 
@@ -16,7 +16,7 @@ struct cred {
     struct arena a;
     struct span scheme, host, name, header; /* name empty: nothing to inject, patterns only */
     uint16_t port;
-    struct digest place; /* what was bound to that place when it was released: the name alone is no identity */
+    struct digest bound; /* what was bound to that origin when it was released: the name alone is no identity */
     bool certificate;    /* value is PEM, a key and its chain, for a connection of this exchange's own */
     struct secret *value;
     struct scrub *set;
@@ -33,14 +33,14 @@ struct creds {
 };
 
 /* Read M_CREDENTIAL; *ttl in ms. NULL: no memory. Malformed, or with a secret that cannot be recognised: bad says so.
- * places remember what its place is given; the set is of all that this place ever was. */
-struct cred *cred_read(struct places *places, struct span payload, uint32_t *ttl) MUSTCHECK;
+ * origins remember what its origin is given; the set is of all that this origin ever was. */
+struct cred *cred_read(struct origins *origins, struct span payload, uint32_t *ttl) MUSTCHECK;
 struct cred *cred_ref(struct cred *c);
 void cred_unref(struct cred **c);
 /* Is it for exactly this upstream, under this name, by a policy that binds the same to it? */
 bool cred_fits(const struct cred *c, const struct upstream *u, struct span name);
 
-/* Remember as live for one front; replaces an older one of the same name and place. Takes a reference of its own. */
+/* Remember as live for one front; replaces an older one of the same name and origin. Takes a reference of its own. */
 void creds_live(struct creds *s, struct cred *c, uint64_t front, uint64_t until);
 /* A new reference, or NULL. */
 struct cred *creds_find(struct creds *s, const struct upstream *u, struct span name, uint64_t front,

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "proxy/canonical.h"
-#include "proxy/leaving.h"
+#include "proxy/outbound.h"
 
 #define PAGE  "cli/countersign-sandbox.7"
 #define TABLE ".Ss Fields that leave otherwise than they came\n"
@@ -76,15 +76,15 @@ static bool stands_there(struct span name)
 /* By any of the rules, of a request that is none of those that may. */
 static bool leaves_otherwise(struct span name)
 {
-    const struct leaving beside = {.slot = SPAN("Authorization"), .secrets = true};
+    const struct outbound beside = {.slot = SPAN("Authorization"), .secrets = true};
     const struct http_field f = {name, SPAN("x")};
-    return !leaving_keeps(&beside, &f) || canonical_never_leaves(name) || canonical_made_anew(name);
+    return !outbound_keeps(&beside, &f) || canonical_never_leaves(name) || canonical_made_anew(name);
 }
 
 /* The names are those that the rules themselves are written with: one that is added is looked for in the page. */
 static void what_the_code_drops_stands_in_the_page(void **state)
 {
-    static const char *const rules[] = {"common/http/fields.c", "proxy/leaving.c", "proxy/canonical.c"};
+    static const char *const rules[] = {"common/http/fields.c", "proxy/outbound.c", "proxy/canonical.c"};
     static char text[64 * 1024];
     unsigned found = 0;
     for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {

@@ -1,31 +1,31 @@
 /* The HTTP way in: one request head with a token, and 407 until there is one. */
 #include "common/http/http.h"
 #include "common/id.h"
-#include "proxy/lobby/guest.h"
+#include "proxy/lobby/pending.h"
 
-void guest_say_problem(struct guest *g, unsigned status, const char *code, const char *why)
+void pending_say_problem(struct pending *g, unsigned status, const char *code, const char *why)
 {
     struct dynbuf b;
     dynbuf_init(&b, 2048);
-    (void)dynbuf_addf(&b, "HTTP/1.1 %u Refused\r\n" GUEST_LAST "%s: %s.\n", status, code, why);
-    guest_refuse(g, code, dynbuf_span(&b));
+    (void)dynbuf_addf(&b, "HTTP/1.1 %u Refused\r\n" PENDING_LAST "%s: %s.\n", status, code, why);
+    pending_refuse(g, code, dynbuf_span(&b));
     dynbuf_free(&b);
 }
 
 /* git and Java send nothing before they are asked. A body would have to be read: close then.
  * True: there is more input to look at. */
-static bool challenge(struct guest *g, const struct http_head *h, size_t used)
+static bool challenge(struct pending *g, const struct http_head *h, size_t used)
 {
     if (h->framing != HTTP_NO_BODY || !h->keep_alive || ++g->tries == LOBBY_TRIES) {
-        guest_refuse(g, "no-token",
-                     SPAN(GUEST_CHALLENGE GUEST_LAST
-                          "unknown-sandbox: this proxy wants a token as the password of Basic. Get one with "
-                          "`countersign sandbox create` on the host.\n"));
+        pending_refuse(g, "no-token",
+                       SPAN(PENDING_CHALLENGE PENDING_LAST
+                            "unknown-sandbox: this proxy wants a token as the password of Basic. Get one with "
+                            "`countersign sandbox create` on the host.\n"));
         return false;
     }
     conn_consume(g->conn, used);
-    if (conn_write(g->conn, SPAN(GUEST_CHALLENGE "Content-Length: 0\r\n\r\n")) != 0) {
-        guest_free(g);
+    if (conn_write(g->conn, SPAN(PENDING_CHALLENGE "Content-Length: 0\r\n\r\n")) != 0) {
+        pending_free(g);
         return false;
     }
     return conn_input(g->conn).n > 0;
@@ -46,14 +46,14 @@ static struct span token_of(struct span value, uint8_t *room)
     return span_cut(span_of(room, n), ':', &user, &token) ? token : SPAN_NONE;
 }
 
-static void identify(struct guest *g, struct span value)
+static void identify(struct pending *g, struct span value)
 {
     uint8_t room[LOBBY_AUTH_MAX];
     struct span token = value.n <= LOBBY_AUTH_MAX ? token_of(value, room) : SPAN_NONE;
     if (token.n == 0 || token.n > LOBBY_TOKEN_MAX || dynbuf_add(&g->auth, value) != 0)
-        guest_unknown(g);
+        pending_unknown(g);
     else
-        guest_ask(g, token);
+        pending_ask(g, token);
     explicit_bzero(room, sizeof(room));
 }
 
@@ -63,13 +63,13 @@ static bool begins_with_proxy(struct span in)
     return span_starts(in, SPAN("PROXY ")) || span_starts(in, SPAN("\r\n\r\n\0\r\nQUIT\n"));
 }
 
-bool guest_read_head(struct guest *g)
+bool pending_read_head(struct pending *g)
 {
     struct http_head h;
     struct http_err e = {400, "bad-request", "the request cannot be understood"};
     size_t used;
     if (begins_with_proxy(conn_input(g->conn))) {
-        guest_say_problem(g, 400, "bad-proxy-header", "this listener takes no PROXY header from there");
+        pending_say_problem(g, 400, "bad-proxy-header", "this listener takes no PROXY header from there");
         return false;
     }
     enum http_result r = http_parse_request(conn_input(g->conn), HTTP_ON_PROXY_PORT, &g->seen, &h, &used, &e);
@@ -77,7 +77,7 @@ bool guest_read_head(struct guest *g)
         return false;
     g->seen = 0;
     if (r != HTTP_OK) {
-        guest_say_problem(g, e.status, e.code, e.why);
+        pending_say_problem(g, e.status, e.code, e.why);
         return false;
     }
     const struct http_field *auth = http_find(&h, SPAN("Proxy-Authorization"));

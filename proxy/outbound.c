@@ -1,4 +1,4 @@
-#include "proxy/leaving.h"
+#include "proxy/outbound.h"
 
 /* Hop-by-hop by its own name; what a client's Connection field named was removed by the front. */
 static bool hop_by_hop(struct span name)
@@ -36,7 +36,7 @@ static bool never(struct span name)
 }
 
 /* A sandbox's own credential beside the one that is injected would say whose account it is (C40). */
-bool leaving_is_credential(struct span name)
+bool outbound_is_credential(struct span name)
 {
     static const char *const names[] = {
         "authorization", "cookie",         "x-api-key",           "api-key",       "apikey",
@@ -53,7 +53,7 @@ static bool is_upgrade(const struct http_field *f)
     return span_ieq(f->name, SPAN("upgrade")) && span_eq(f->value, SPAN("websocket"));
 }
 
-bool leaving_is_upgrade(const struct wire_request *r)
+bool outbound_is_upgrade(const struct wire_request *r)
 {
     for (size_t i = 0; i < r->nfields; i++)
         if (is_upgrade(&r->field[i]))
@@ -61,7 +61,7 @@ bool leaving_is_upgrade(const struct wire_request *r)
     return false;
 }
 
-bool leaving_keeps(const struct leaving *l, const struct http_field *f)
+bool outbound_keeps(const struct outbound *l, const struct http_field *f)
 {
     struct span name = f->name;
     if (is_upgrade(f))
@@ -70,21 +70,21 @@ bool leaving_keeps(const struct leaving *l, const struct http_field *f)
         return false;
     if (l->slot.n == 0)
         return true;
-    return !same_slot(name, l->slot) && !leaving_is_credential(name) &&
+    return !same_slot(name, l->slot) && !outbound_is_credential(name) &&
            (l->ranges || (!same_slot(name, SPAN("range")) && !same_slot(name, SPAN("if-range"))));
 }
 
-struct leaving leaving_of(const struct wire_request *r, struct span slot, bool secrets)
+struct outbound outbound_of(const struct wire_request *r, struct span slot, bool secrets)
 {
     bool ranges = span_eq(r->method, SPAN("GET")) || span_eq(r->method, SPAN("HEAD"));
-    return (struct leaving){.slot = slot, .secrets = secrets, .ranges = ranges};
+    return (struct outbound){.slot = slot, .secrets = secrets, .ranges = ranges};
 }
 
-void leaving_apply(const struct leaving *l, struct wire_request *r)
+void outbound_apply(const struct outbound *l, struct wire_request *r)
 {
     size_t kept = 0;
     for (size_t i = 0; i < r->nfields; i++)
-        if (leaving_keeps(l, &r->field[i]))
+        if (outbound_keeps(l, &r->field[i]))
             r->field[kept++] = r->field[i];
     /* With no room left the carrier says it all the same; only the ticket is silent about it. */
     if (l->secrets && kept < HTTP_FIELDS_MAX)
@@ -92,7 +92,7 @@ void leaving_apply(const struct leaving *l, struct wire_request *r)
     r->nfields = kept;
 }
 
-void leaving_mask(struct span name, struct span value, struct dynbuf *out)
+void outbound_mask(struct span name, struct span value, struct dynbuf *out)
 {
     struct span scheme, rest;
     struct digest d;
@@ -105,7 +105,7 @@ void leaving_mask(struct span name, struct span value, struct dynbuf *out)
     dynbuf_addf(out, "%zu bytes, SHA-256 %.12s", value.n, hex);
 }
 
-bool leaving_slot_ok(struct span header)
+bool outbound_slot_ok(struct span header)
 {
     return http_is_token(header) && !never(header) && !same_slot(header, SPAN("accept-encoding"));
 }

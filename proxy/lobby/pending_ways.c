@@ -1,15 +1,15 @@
 /* What comes before a request: PROXY header, TLS, SOCKS greeting and login. */
 #include "common/handshake/proxy2.h"
 #include "common/handshake/socks5.h"
-#include "proxy/lobby/guest.h"
+#include "proxy/lobby/pending.h"
 
-static bool by_token(const struct guest *g)
+static bool by_token(const struct pending *g)
 {
     return g->door->identity == IDENTITY_TOKEN;
 }
 
 /* The listener alone, the source or the certificate says it. Empty: nobody of ours. */
-static struct span whose(const struct guest *g)
+static struct span whose(const struct pending *g)
 {
     switch (g->door->identity) {
     case IDENTITY_SANDBOX: return span_str(g->door->sandbox);
@@ -20,50 +20,50 @@ static struct span whose(const struct guest *g)
 }
 
 /* Header and TLS are over: now to the protocol itself. True: there may be input to look at. */
-static bool go_on(struct guest *g)
+static bool go_on(struct pending *g)
 {
     bool http = g->door->way == WAY_HTTP;
     if (!by_token(g) && whose(g).n == 0) {
         const char *code = g->door->identity == IDENTITY_SOURCE ? "unknown-source" : "unknown-certificate";
         if (http)
-            guest_say_problem(g, 403, code, "no sandbox of this gateway comes from there; see countersign.yaml");
+            pending_say_problem(g, 403, code, "no sandbox of this gateway comes from there; see countersign.yaml");
         else
-            guest_refuse(g, code, SPAN_NONE);
+            pending_refuse(g, code, SPAN_NONE);
         return false;
     }
     if (g->door->way != WAY_SOCKS && !by_token(g)) {
-        guest_handover(g, whose(g));
+        pending_handover(g, whose(g));
         return false;
     }
-    g->step = http ? GUEST_HEAD : GUEST_GREETING;
+    g->step = http ? PENDING_HEAD : PENDING_GREETING;
     return true;
 }
 
-void guest_tls_ready(struct guest *g)
+void pending_tls_ready(struct pending *g)
 {
     (void)go_on(g); /* input is told of next */
 }
 
-static bool plain_or_tls(struct guest *g)
+static bool plain_or_tls(struct pending *g)
 {
     if (g->door->tls == NULL)
         return go_on(g);
-    g->step = GUEST_TLS;
+    g->step = PENDING_TLS;
     g->tls = true;
     if (conn_tls_accept_own(g->conn, g->door->tls) != 0)
-        guest_refuse(g, "tls-failed", SPAN_NONE);
+        pending_refuse(g, "tls-failed", SPAN_NONE);
     return false;
 }
 
-void guest_begin(struct guest *g)
+void pending_begin(struct pending *g)
 {
     if (door_wants_header(g->door, &g->from))
-        g->step = GUEST_PROXY;
+        g->step = PENDING_PROXY;
     else
         (void)plain_or_tls(g);
 }
 
-static bool read_proxy(struct guest *g)
+static bool read_proxy(struct pending *g)
 {
     struct proxy2 p;
     size_t used;
@@ -72,14 +72,14 @@ static bool read_proxy(struct guest *g)
         return false;
     if (r != PROXY2_OK ||
         (!p.local && addr_from_bytes(p.family, span_of(p.src, p.family == 4 ? 4 : 16), &g->from) != 0)) {
-        guest_refuse(g, "bad-proxy-header", SPAN_NONE);
+        pending_refuse(g, "bad-proxy-header", SPAN_NONE);
         return false;
     }
     conn_consume(g->conn, used);
     return plain_or_tls(g);
 }
 
-static bool read_greeting(struct guest *g)
+static bool read_greeting(struct pending *g)
 {
     enum socks5_method method = SOCKS5_NO_METHOD;
     size_t used;
@@ -89,23 +89,23 @@ static bool read_greeting(struct guest *g)
         return false;
     uint8_t answer[] = {5, (uint8_t)method};
     if (r != SOCKS5_OK || method == SOCKS5_NO_METHOD) {
-        guest_refuse(g, r == SOCKS5_OK ? "socks-no-method" : "bad-socks",
-                     r == SOCKS5_OK ? span_of(answer, sizeof(answer)) : SPAN_NONE);
+        pending_refuse(g, r == SOCKS5_OK ? "socks-no-method" : "bad-socks",
+                       r == SOCKS5_OK ? span_of(answer, sizeof(answer)) : SPAN_NONE);
         return false;
     }
     conn_consume(g->conn, used);
     if (conn_write(g->conn, span_of(answer, sizeof(answer))) != 0) {
-        guest_free(g);
+        pending_free(g);
         return false;
     }
-    g->step = GUEST_LOGIN;
+    g->step = PENDING_LOGIN;
     if (by_token(g))
         return true;
-    guest_handover(g, whose(g));
+    pending_handover(g, whose(g));
     return false;
 }
 
-static bool read_login(struct guest *g)
+static bool read_login(struct pending *g)
 {
     struct span user, token;
     size_t used;
@@ -113,20 +113,20 @@ static bool read_login(struct guest *g)
     if (r == SOCKS5_MORE)
         return false;
     if (r != SOCKS5_OK) {
-        guest_refuse(g, "bad-socks", SPAN_NONE);
+        pending_refuse(g, "bad-socks", SPAN_NONE);
         return false;
     }
-    guest_ask(g, token);
+    pending_ask(g, token);
     return false;
 }
 
-bool guest_read_step(struct guest *g)
+bool pending_read_step(struct pending *g)
 {
     switch (g->step) {
-    case GUEST_PROXY: return read_proxy(g);
-    case GUEST_GREETING: return read_greeting(g);
-    case GUEST_LOGIN: return read_login(g);
-    case GUEST_HEAD: return guest_read_head(g);
+    case PENDING_PROXY: return read_proxy(g);
+    case PENDING_GREETING: return read_greeting(g);
+    case PENDING_LOGIN: return read_login(g);
+    case PENDING_HEAD: return pending_read_head(g);
     default: return false; /* in TLS the connection reads for itself */
     }
 }

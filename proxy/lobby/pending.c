@@ -1,5 +1,5 @@
 /* One connection in the lobby: IDENTIFY of proxy/walk.h. */
-#include "proxy/lobby/guest.h"
+#include "proxy/lobby/pending.h"
 
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -9,26 +9,26 @@
 #include "common/http/http.h"
 #include "proxy/lobby/relay.h"
 
-void guest_free(struct guest *g)
+void pending_free(struct pending *g)
 {
     struct lobby *l = g->lobby;
     conn_free(&g->conn);
     *(g->newer ? &g->newer->older : &l->newest) = g->older;
     *(g->older ? &g->older->newer : &l->oldest) = g->newer;
-    l->nguests--;
+    l->npending--;
     dynbuf_wipe(&g->auth);
     free(g);
 }
 
 /* What still comes is taken and dropped: unread bytes would turn the close into a reset. */
-void guest_refuse(struct guest *g, const char *code, struct span words)
+void pending_refuse(struct pending *g, const char *code, struct span words)
 {
     lobby_refused(g->lobby, g->door, code);
     g->closing = true;
     g->asked = 0;
     conn_consume(g->conn, conn_input(g->conn).n);
     if (words.n == 0 || conn_write(g->conn, words) != 0) {
-        guest_free(g);
+        pending_free(g);
         return;
     }
     conn_end(g->conn);
@@ -39,32 +39,32 @@ void guest_refuse(struct guest *g, const char *code, struct span words)
 static const uint8_t login_no[] = {1, 1};
 
 /* Nothing that came in is reflected; the words say what to do. */
-void guest_unknown(struct guest *g)
+void pending_unknown(struct pending *g)
 {
-    if (g->step == GUEST_LOGIN)
-        guest_refuse(g, "unknown-token", span_of(login_no, sizeof(login_no)));
+    if (g->step == PENDING_LOGIN)
+        pending_refuse(g, "unknown-token", span_of(login_no, sizeof(login_no)));
     else
-        guest_refuse(g, "unknown-token",
-                     SPAN(GUEST_CHALLENGE GUEST_LAST "unknown-sandbox: no sandbox has this token. Get one with "
-                                                     "`countersign sandbox create` on the host.\n"));
+        pending_refuse(g, "unknown-token",
+                       SPAN(PENDING_CHALLENGE PENDING_LAST "unknown-sandbox: no sandbox has this token. Get one with "
+                                                           "`countersign sandbox create` on the host.\n"));
 }
 
-void guest_later(struct guest *g)
+void pending_later(struct pending *g)
 {
-    if (g->step == GUEST_LOGIN)
-        guest_refuse(g, "gateway-restarting", span_of(login_no, sizeof(login_no)));
+    if (g->step == PENDING_LOGIN)
+        pending_refuse(g, "gateway-restarting", span_of(login_no, sizeof(login_no)));
     else
-        guest_refuse(g, "gateway-restarting",
-                     SPAN("HTTP/1.1 503 Service Unavailable\r\nRetry-After: 2\r\n" GUEST_LAST
-                          "gateway-restarting: a part of the gateway is restarting; repeat the request.\n"));
+        pending_refuse(g, "gateway-restarting",
+                       SPAN("HTTP/1.1 503 Service Unavailable\r\nRetry-After: 2\r\n" PENDING_LAST
+                            "gateway-restarting: a part of the gateway is restarting; repeat the request.\n"));
 }
 
-void guest_ask(struct guest *g, struct span token)
+void pending_ask(struct pending *g, struct span token)
 {
     struct lobby *l = g->lobby;
     struct dynbuf *b = l->judge ? chan_begin(l->judge, M_IDENTIFY, ++l->questions) : NULL;
     if (b == NULL) {
-        guest_later(g);
+        pending_later(g);
         return;
     }
     g->asked = l->questions;
@@ -73,7 +73,7 @@ void guest_ask(struct guest *g, struct span token)
 }
 
 /* The login is read only when the judge has said yes: until then it may be asked about again. */
-static int login_done(struct guest *g)
+static int login_done(struct pending *g)
 {
     static const uint8_t yes[] = {1, 0};
     struct span user, token;
@@ -84,15 +84,15 @@ static int login_done(struct guest *g)
     return conn_write(g->conn, span_of(yes, sizeof(yes)));
 }
 
-void guest_known(struct guest *g, struct span sandbox)
+void pending_known(struct pending *g, struct span sandbox)
 {
-    if (g->step == GUEST_LOGIN && login_done(g) != 0)
-        guest_free(g);
+    if (g->step == PENDING_LOGIN && login_done(g) != 0)
+        pending_free(g);
     else
-        guest_handover(g, sandbox);
+        pending_handover(g, sandbox);
 }
 
-static void give(struct guest *g, struct span sandbox, struct span bytes, int fd)
+static void give(struct pending *g, struct span sandbox, struct span bytes, int fd)
 {
     struct chan *parent = g->lobby->parent;
     struct dynbuf *b = parent == NULL ? NULL : chan_begin(parent, M_HANDOVER, 0);
@@ -106,17 +106,17 @@ static void give(struct guest *g, struct span sandbox, struct span bytes, int fd
     (void)chan_commit_fd(parent, fd);
 }
 
-void guest_handover(struct guest *g, struct span sandbox)
+void pending_handover(struct pending *g, struct span sandbox)
 {
     struct dynbuf rest;
     int fd = -1;
     dynbuf_init(&rest, LOBBY_INPUT_MAX);
     if (g->tls && !relay_room(g->lobby, sandbox)) {
         if (g->door->way == WAY_HTTP)
-            guest_say_problem(g, 503, "too-many-connections",
-                              "this sandbox has as many connections open as one may have; close some");
+            pending_say_problem(g, 503, "too-many-connections",
+                                "this sandbox has as many connections open as one may have; close some");
         else
-            guest_refuse(g, "too-many-connections", SPAN_NONE);
+            pending_refuse(g, "too-many-connections", SPAN_NONE);
         return;
     }
     if (g->tls)
@@ -128,48 +128,48 @@ void guest_handover(struct guest *g, struct span sandbox)
         close(fd);
     }
     dynbuf_wipe(&rest);
-    guest_free(g);
+    pending_free(g);
 }
 
-static void timed_out(struct guest *g)
+static void timed_out(struct pending *g)
 {
     if (g->closing)
-        guest_free(g);
+        pending_free(g);
     else if (g->asked)
-        guest_later(g);
-    else if (g->step == GUEST_HEAD && conn_input(g->conn).n > 0)
-        guest_say_problem(g, 408, "head-too-slow", "the request's head did not come within the time it is given");
+        pending_later(g);
+    else if (g->step == PENDING_HEAD && conn_input(g->conn).n > 0)
+        pending_say_problem(g, 408, "head-too-slow", "the request's head did not come within the time it is given");
     else
-        guest_refuse(g, "handshake-too-slow", SPAN_NONE);
+        pending_refuse(g, "handshake-too-slow", SPAN_NONE);
 }
 
 static void on_event(void *arg, struct conn *c, enum conn_event ev)
 {
-    struct guest *g = arg;
+    struct pending *g = arg;
     switch (ev) {
     case CONN_DATA:
         if (g->closing) {
             conn_consume(c, conn_input(c).n);
             break;
         }
-        while (!g->asked && guest_read_step(g))
+        while (!g->asked && pending_read_step(g))
             ;
         break;
     case CONN_TIMEOUT: timed_out(g); break;
-    case CONN_TLS_READY: guest_tls_ready(g); break;
+    case CONN_TLS_READY: pending_tls_ready(g); break;
     case CONN_DRAINED:
     case CONN_CONNECTED: break;
     case CONN_FAILED:
-        if (g->step == GUEST_TLS && !g->closing)
+        if (g->step == PENDING_TLS && !g->closing)
             lobby_refused(g->lobby, g->door, "tls-failed");
-        guest_free(g);
+        pending_free(g);
         break;
-    default: guest_free(g); break;
+    default: pending_free(g); break;
     }
 }
 
 /* Where from, and for the captured where to. */
-static const char *where(struct guest *g, int fd)
+static const char *where(struct pending *g, int fd)
 {
     struct sockaddr_storage a = {0};
     socklen_t n = sizeof(a);
@@ -182,10 +182,10 @@ static const char *where(struct guest *g, int fd)
     return NULL;
 }
 
-void guest_new(struct lobby_door *d, int fd)
+void pending_new(struct lobby_door *d, int fd)
 {
     struct lobby *l = d->lobby;
-    struct guest *g = calloc(1, sizeof(*g));
+    struct pending *g = calloc(1, sizeof(*g));
     if (g == NULL) {
         close(fd);
         return;
@@ -205,7 +205,7 @@ void guest_new(struct lobby_door *d, int fd)
     g->older = l->newest;
     *(g->older ? &g->older->newer : &l->oldest) = g;
     l->newest = g;
-    l->nguests++;
+    l->npending++;
     conn_deadline(g->conn, l->limits.head_ms);
-    guest_begin(g);
+    pending_begin(g);
 }

@@ -1,7 +1,7 @@
 /* The request head that goes upstream, written from the decided model and nothing else (INV1). Pure.
  *
  * Request line with path and query, Host from the decided authority, the model's fields but those that
- * proxy/leaving.h keeps back, the credential in its one slot, one framing field. */
+ * proxy/outbound.h keeps back, the credential in its one slot, one framing field. */
 #ifndef CARRIER_INJECT_H
 #define CARRIER_INJECT_H
 

@@ -7,30 +7,30 @@
  *                        X-Api-Key and the like: they could make it another account's request), and of other
  *                        methods than GET and HEAD Range and If-Range, which mean nothing there
  *   at a host of secrets Accept-Encoding becomes identity: an answer must be one that can be looked at */
-#ifndef PROXY_LEAVING_H
-#define PROXY_LEAVING_H
+#ifndef PROXY_OUTBOUND_H
+#define PROXY_OUTBOUND_H
 
 #include "proxy/wire.h"
 
-struct leaving {
+struct outbound {
     struct span slot; /* the credential's field; empty: none is injected */
     bool secrets;     /* a secret is bound to the host */
     bool ranges;      /* a Range means something to this method */
 };
-struct leaving leaving_of(const struct wire_request *r, struct span slot, bool secrets);
+struct outbound outbound_of(const struct wire_request *r, struct span slot, bool secrets);
 
 /* Does a client's field leave? Upgrade does as what the front makes of a proper WebSocket request: in no other. */
-bool leaving_keeps(const struct leaving *l, const struct http_field *f);
-bool leaving_is_upgrade(const struct wire_request *r);
+bool outbound_keeps(const struct outbound *l, const struct http_field *f);
+bool outbound_is_upgrade(const struct wire_request *r);
 /* Drop from r what does not leave, and put Accept-Encoding in its place. Twice is as once. */
-void leaving_apply(const struct leaving *l, struct wire_request *r);
+void outbound_apply(const struct outbound *l, struct wire_request *r);
 /* A field that is known to carry a credential: in a request as it leaves, the sandbox's own. */
-bool leaving_is_credential(struct span name);
+bool outbound_is_credential(struct span name);
 /* Such a field's value for people, and for the store's readers: "Bearer, 47 bytes, SHA-256 1a2b3c4d5e6f". The first
  * word only where it cannot be the secret. */
-void leaving_mask(struct span name, struct span value, struct dynbuf *out);
-#define LEAVING_MASKED "masked: " /* before it, in the place of a value */
+void outbound_mask(struct span name, struct span value, struct dynbuf *out);
+#define OUTBOUND_MASKED "masked: " /* before it, in the place of a value */
 /* May a credential be put into this field at all? */
-bool leaving_slot_ok(struct span header);
+bool outbound_slot_ok(struct span header);
 
 #endif

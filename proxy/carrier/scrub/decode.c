@@ -1,4 +1,4 @@
-#include "proxy/carrier/decode.h"
+#include "proxy/carrier/scrub/decode.h"
 
 #include <stdlib.h>
 #include <zlib.h>

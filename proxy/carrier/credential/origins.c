@@ -1,10 +1,10 @@
-#include "proxy/carrier/places.h"
+#include "proxy/carrier/credential/origins.h"
 
 #include <stdlib.h>
 
-struct place {
-    struct place *next;          /* in its bucket */
-    struct place *newer, *older; /* by when it was given something */
+struct origin {
+    struct origin *next;          /* in its bucket */
+    struct origin *newer, *older; /* by when it was given something */
     struct arena a;
     struct span scheme, host;
     uint16_t port;
@@ -16,24 +16,24 @@ static size_t bucket_of(struct span host, uint16_t port)
     size_t h = port;
     for (size_t i = 0; i < host.n; i++)
         h = h * 31 + host.p[i];
-    return h % PLACES_BUCKETS;
+    return h % ORIGINS_BUCKETS;
 }
 
-static struct place *find(const struct places *s, struct span scheme, struct span host, uint16_t port)
+static struct origin *find(const struct origins *s, struct span scheme, struct span host, uint16_t port)
 {
-    struct place *p = s->bucket[bucket_of(host, port)];
+    struct origin *p = s->bucket[bucket_of(host, port)];
     while (p != NULL && !(p->port == port && span_eq(p->host, host) && span_eq(p->scheme, scheme)))
         p = p->next;
     return p;
 }
 
-static void unlink_age(struct places *s, struct place *p)
+static void unlink_age(struct origins *s, struct origin *p)
 {
     *(p->newer ? &p->newer->older : &s->newest) = p->older;
     *(p->older ? &p->older->newer : &s->oldest) = p->newer;
 }
 
-static void link_newest(struct places *s, struct place *p)
+static void link_newest(struct origins *s, struct origin *p)
 {
     p->newer = NULL;
     p->older = s->newest;
@@ -41,9 +41,9 @@ static void link_newest(struct places *s, struct place *p)
     s->newest = p;
 }
 
-static void forget(struct places *s, struct place *p)
+static void forget(struct origins *s, struct origin *p)
 {
-    struct place **at = &s->bucket[bucket_of(p->host, p->port)];
+    struct origin **at = &s->bucket[bucket_of(p->host, p->port)];
     while (*at != p)
         at = &(*at)->next;
     *at = p->next;
@@ -54,12 +54,12 @@ static void forget(struct places *s, struct place *p)
     free(p);
 }
 
-static struct place *add(struct places *s, struct span scheme, struct span host, uint16_t port)
+static struct origin *add(struct origins *s, struct span scheme, struct span host, uint16_t port)
 {
-    struct place *p = calloc(1, sizeof(*p));
+    struct origin *p = calloc(1, sizeof(*p));
     if (p == NULL)
         return NULL;
-    if (s->n == PLACES_MAX)
+    if (s->n == ORIGINS_MAX)
         forget(s, s->oldest);
     arena_init(&p->a, 1024);
     p->scheme = arena_copy(&p->a, scheme);
@@ -70,7 +70,7 @@ static struct place *add(struct places *s, struct span scheme, struct span host,
         free(p);
         return NULL;
     }
-    struct place **at = &s->bucket[bucket_of(host, port)];
+    struct origin **at = &s->bucket[bucket_of(host, port)];
     p->next = *at;
     *at = p;
     link_newest(s, p);
@@ -86,8 +86,8 @@ static bool has_all(const struct scrub *set, const struct span *secret, size_t n
     return true;
 }
 
-/* These, and behind them what the place was given before; of that the oldest give way where the forms of all would be
- * too many (long tokens that change often), for what is new must not be refused for what is old. */
+/* These, and behind them what the origin was given before; of that the oldest give way where the forms of all would
+ * be too many (long tokens that change often), for what is new must not be refused for what is old. */
 static struct scrub *both(const struct span *secret, size_t n, const struct scrub *before, struct err *e)
 {
     struct span all[2 * SCRUB_SECRETS_MAX];
@@ -112,20 +112,20 @@ static struct scrub *both(const struct span *secret, size_t n, const struct scru
     return set;
 }
 
-/* Many places are given the same (a credential for all hosts below a name): one set serves them. */
-static struct scrub *shared(const struct places *s, const struct span *secret, size_t n)
+/* Many origins are given the same (a credential for all hosts below a name): one set serves them. */
+static struct scrub *shared(const struct origins *s, const struct span *secret, size_t n)
 {
     struct span past;
-    for (const struct place *p = s->newest; p != NULL; p = p->older)
+    for (const struct origin *p = s->newest; p != NULL; p = p->older)
         if (has_all(p->set, secret, n) && !scrub_secret(p->set, n, &past))
             return scrub_ref(p->set);
     return NULL;
 }
 
-struct scrub *places_give(struct places *s, struct span scheme, struct span host, uint16_t port,
-                          const struct span *secret, size_t n, struct err *e)
+struct scrub *origins_give(struct origins *s, struct span scheme, struct span host, uint16_t port,
+                           const struct span *secret, size_t n, struct err *e)
 {
-    struct place *p = find(s, scheme, host, port);
+    struct origin *p = find(s, scheme, host, port);
     struct scrub *set = NULL;
     if (p == NULL && n == 0)
         return scrub_new(secret, 0, e);
@@ -138,7 +138,7 @@ struct scrub *places_give(struct places *s, struct span scheme, struct span host
     if (set == NULL)
         return NULL;
     if (p == NULL && (p = add(s, scheme, host, port)) == NULL) {
-        err_set(e, "no memory for what its place is given");
+        err_set(e, "no memory for what its origin is given");
         scrub_unref(&set);
         return NULL;
     }
@@ -151,13 +151,13 @@ struct scrub *places_give(struct places *s, struct span scheme, struct span host
     return set;
 }
 
-struct scrub *places_find(const struct places *s, const struct upstream *u)
+struct scrub *origins_find(const struct origins *s, const struct upstream *u)
 {
-    struct place *p = find(s, u->scheme, u->host, u->port);
+    struct origin *p = find(s, u->scheme, u->host, u->port);
     return p ? p->set : NULL;
 }
 
-void places_clear(struct places *s)
+void origins_clear(struct origins *s)
 {
     while (s->oldest != NULL)
         forget(s, s->oldest);

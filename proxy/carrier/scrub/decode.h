@@ -8,7 +8,7 @@
 #ifndef CARRIER_DECODE_H
 #define CARRIER_DECODE_H
 
-#include "proxy/carrier/scrub.h"
+#include "proxy/carrier/scrub/scrub.h"
 
 enum {
     DECODE_HELD_MAX = 1024 * 1024,

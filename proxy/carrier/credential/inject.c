@@ -1,10 +1,10 @@
-#include "proxy/carrier/inject.h"
+#include "proxy/carrier/credential/inject.h"
 
-#include "proxy/leaving.h"
+#include "proxy/outbound.h"
 
 bool inject_slot_ok(struct span header)
 {
-    return leaving_slot_ok(header);
+    return outbound_slot_ok(header);
 }
 
 static int write_target(struct dynbuf *out, const struct wire_request *r)
@@ -37,17 +37,17 @@ static int write_host(struct dynbuf *out, const struct wire_request *r)
 int inject_head(struct dynbuf *out, const struct inject *in)
 {
     const struct wire_request *r = in->request;
-    const struct leaving leaving = leaving_of(r, in->header, in->identity);
+    const struct outbound outbound = outbound_of(r, in->header, in->identity);
     if (in->header.n == 0 ? in->value.n != 0 : (in->value.n == 0 || !inject_slot_ok(in->header)))
         return -1;
-    if ((in->ws_key.n != 0) != leaving_is_upgrade(r))
+    if ((in->ws_key.n != 0) != outbound_is_upgrade(r))
         return -1;
     if (in->framing == HTTP_UNTIL_CLOSE || write_target(out, r) != 0 || write_host(out, r) != 0)
         return -1;
     for (size_t i = 0; i < r->nfields; i++) {
         const struct http_field *f = &r->field[i];
         struct span value = in->range.n && span_ieq(f->name, SPAN("range")) ? in->range : f->value;
-        if (leaving_keeps(&leaving, f) && http_write_field(out, f->name, value) != 0)
+        if (outbound_keeps(&outbound, f) && http_write_field(out, f->name, value) != 0)
             return -1;
     }
     if (in->header.n && http_write_field(out, in->header, in->value) != 0)

@@ -1,4 +1,4 @@
-#include "proxy/carrier/scrub.h"
+#include "proxy/carrier/scrub/scrub.h"
 #include "common/id.h"
 #include "common/text/utf8.h"
 #include "proxy/carrier/plan/plan.h"

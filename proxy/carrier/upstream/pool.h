@@ -5,7 +5,7 @@
 
 #include "common/net/conn.h"
 #include "common/net/loop.h"
-#include "proxy/carrier/upstream.h"
+#include "proxy/carrier/upstream/upstream.h"
 
 enum { POOL_MAX = 512, POOL_EACH = 64 };
 

@@ -1,4 +1,4 @@
-#include "proxy/carrier/scrub.h"
+#include "proxy/carrier/scrub/scrub.h"
 #include "common/crypto/secret.h"
 #include "proxy/carrier/plan/plan.h"
 

@@ -1,9 +1,9 @@
-#include "proxy/carrier/cred.h"
+#include "proxy/carrier/credential/cred.h"
 
 #include <stdlib.h>
 
 #include "common/msg.h"
-#include "proxy/carrier/inject.h"
+#include "proxy/carrier/credential/inject.h"
 
 enum { CRED_NAMES_MAX = 4096, CRED_VALUE_MAX = SCRUB_SECRET_MAX };
 
@@ -30,7 +30,7 @@ void cred_unref(struct cred **c)
 }
 
 /* What an upstream may echo: the secrets, the whole value, and the value behind its scheme word ("Bearer "). */
-static struct scrub *patterns(struct places *places, const struct cred *c, struct span *secret, size_t n,
+static struct scrub *patterns(struct origins *origins, const struct cred *c, struct span *secret, size_t n,
                               struct span value, struct err *e)
 {
     struct span word, rest;
@@ -38,7 +38,7 @@ static struct scrub *patterns(struct places *places, const struct cred *c, struc
         secret[n++] = value;
     if (value.n && span_cut(value, ' ', &word, &rest) && rest.n >= SCRUB_SECRET_MIN)
         secret[n++] = rest;
-    return places_give(places, c->scheme, c->host, c->port, secret, n, e);
+    return origins_give(origins, c->scheme, c->host, c->port, secret, n, e);
 }
 
 static void read_names(struct cred *c, struct msg_in *m)
@@ -46,12 +46,12 @@ static void read_names(struct cred *c, struct msg_in *m)
     c->scheme = arena_copy(&c->a, msg_get_span(m, 5));
     c->host = arena_copy(&c->a, msg_get_span(m, HTTP_HOST_MAX));
     c->port = msg_get_u16(m);
-    msg_get_digest(m, &c->place);
+    msg_get_digest(m, &c->bound);
     c->name = arena_copy(&c->a, msg_get_span(m, 256));
     c->header = arena_copy(&c->a, msg_get_span(m, 256));
 }
 
-struct cred *cred_read(struct places *places, struct span payload, uint32_t *ttl)
+struct cred *cred_read(struct origins *origins, struct span payload, uint32_t *ttl)
 {
     struct msg_in m = msg_in(payload);
     struct span secret[SCRUB_SECRETS_MAX + 2];
@@ -73,7 +73,7 @@ struct cred *cred_read(struct places *places, struct span payload, uint32_t *ttl
         err_set(&c->bad, "the keeper's message cannot be understood, or names a field no credential may go into");
         return c;
     }
-    c->set = patterns(places, c, secret, n, c->certificate ? SPAN_NONE : value, &c->bad);
+    c->set = patterns(origins, c, secret, n, c->certificate ? SPAN_NONE : value, &c->bad);
     if (c->set == NULL)
         return c;
     c->bad.text[0] = '\0';
@@ -86,7 +86,7 @@ struct cred *cred_read(struct places *places, struct span payload, uint32_t *ttl
 bool cred_fits(const struct cred *c, const struct upstream *u, struct span name)
 {
     return span_eq(c->name, name) && span_eq(c->scheme, u->scheme) && span_eq(c->host, u->host) &&
-           c->port == u->port && memcmp(&c->place, &u->place, sizeof(c->place)) == 0;
+           c->port == u->port && memcmp(&c->bound, &u->bound, sizeof(c->bound)) == 0;
 }
 
 static bool same_place(const struct cred *a, const struct cred *b)

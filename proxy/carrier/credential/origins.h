@@ -1,0 +1,27 @@
+/* What each origin (scheme, host, port) was given: its answers are searched for all of it as long as this process
+ * remembers it, whatever a later policy binds there (a host that lost a credential may still hand it back). */
+#ifndef CARRIER_ORIGINS_H
+#define CARRIER_ORIGINS_H
+
+#include "proxy/carrier/scrub/scrub.h"
+#include "proxy/carrier/upstream/upstream.h"
+
+/* Past them the origin that was given nothing for longest is forgotten. */
+enum { ORIGINS_MAX = 4096, ORIGINS_BUCKETS = 256 };
+
+struct origin;
+struct origins {
+    struct origin *bucket[ORIGINS_BUCKETS];
+    struct origin *newest, *oldest;
+    size_t n;
+};
+
+/* The origin is given these: the set of all it was ever given, a reference of the caller's own. At most
+ * SCRUB_SECRETS_MAX are remembered of an origin, the latest, and no more than scrub_new takes. NULL: e says why. */
+struct scrub *origins_give(struct origins *s, struct span scheme, struct span host, uint16_t port,
+                           const struct span *secret, size_t n, struct err *e) MUSTCHECK;
+/* What it was given, or NULL; borrowed, until the next origins_give. */
+struct scrub *origins_find(const struct origins *s, const struct upstream *u) MUSTCHECK;
+void origins_clear(struct origins *s);
+
+#endif
