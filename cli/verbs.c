@@ -35,6 +35,11 @@ static const struct cli_option doctor[] = {
      .help = "with --from-sandbox: must not be reached past the gateway",
      .many = true},
     {.name = NULL}};
+static const struct cli_option log_options[] = {
+    {.name = "level", .arg = "LEVEL", .help = "lines of this level and worse", .choices = "error warn info debug"},
+    {.name = "trace", .arg = "NAME|EXCHANGE", .help = "all lines of a sandbox's exchanges, or of one; '' for nobody"},
+    {.name = "for", .arg = "TIME", .help = "for so long, such as 10m; otherwise until the next reload"},
+    {.name = NULL}};
 static const struct cli_option why[] = {
     {.name = "reason", .arg = "WORDS", .help = "kept in the record, and told to those who are refused"},
     {.name = NULL}};
@@ -234,6 +239,11 @@ const struct cli_verb cli_verbs[] = {
      NULL},
     {"status", "", "what runs, by which policy, and what waits", "countersign status", NULL, TAKES_BOTH, status_main,
      NULL},
+    {"log", "", "what is written to the log, or whom it follows; changed at once, in every process",
+     "countersign log --level debug --for 10m\ncountersign log --trace ci-7", log_options, TAKES_BOTH, log_main,
+     NULL},
+    {"trace", "EXCHANGE", "one exchange, step by step through all processes, with times",
+     "countersign trace 1099511627777", NULL, TAKES_BOTH, trace_main, NULL},
     {"signin", "", "print a link to the approval page that opens once", "countersign signin", NULL, TAKES_BOTH,
      signin_main, NULL},
     {"doctor", "", "what is wrong, here or in a sandbox, and what to do", "countersign doctor", doctor, TAKES_BOTH,

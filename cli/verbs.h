@@ -117,6 +117,8 @@ int thaw_main(const struct cli_call *c);
 int reload_main(const struct cli_call *c);
 int status_main(const struct cli_call *c);
 int signin_main(const struct cli_call *c);
+int log_main(const struct cli_call *c);
+int trace_main(const struct cli_call *c);
 int doctor_main(const struct cli_call *c);
 int version_main(const struct cli_call *c);
 int up_main(int argc, char **argv);

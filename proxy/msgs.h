@@ -79,6 +79,7 @@ enum msg_type {
     M_ADDRESSES = 131, /* u8 n, n x (u8 family 4 or 6, span bytes); n 0: span code, span why */
 };
 
+enum { XID_FRONT_SHIFT = 40 /* of an exchange's id: above it is its front's instance */ };
 enum { WS_COST = 32, WS_MESSAGE_MAX = 192 * 1024 /* of a client */, WS_ANSWER_MAX = 1024 * 1024 /* of a server */ };
 enum { BODY_INLINE_MAX = 256 * 1024, ANSWER_WINDOW = 256 * 1024, BODY_WINDOW = 256 * 1024, ANSWER_KEPT_MAX = 250 * 1024 /* fits into one M_REPLY with its head */ };
 #endif

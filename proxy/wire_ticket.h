@@ -40,6 +40,7 @@ struct wire_ticket {
                                                                            answer is "facts-wanted" */
     bool reason_required;
     uint64_t within_ms;
+    uint64_t exchange; /* the frame's id, and not among the fields */
 };
 void wire_put_ticket(struct dynbuf *b, const struct wire_ticket *t);
 int wire_get_ticket(struct msg_in *m, struct wire_ticket *t) MUSTCHECK;

@@ -27,6 +27,9 @@ void api_thaw(struct exchange *x);
 void api_reload(struct exchange *x);
 void api_policy_versions(struct exchange *x);
 void api_policy_rollback(struct exchange *x);
+void api_log(struct exchange *x);
+void api_log_change(struct exchange *x);
+void api_trace(struct exchange *x);
 void api_signin(struct exchange *x);
 
 void page_list(struct exchange *x);

@@ -13,7 +13,6 @@
 #include "proxy/timeshare.h"
 
 enum { EXCHANGES_MAX = 4096, EXCHANGES_A_FRONT = 512, EXCHANGE_BUCKETS = 1024, FRONTS_MAX = 4096 };
-enum { XID_FRONT_SHIFT = 40 }; /* an exchange's id begins with its front's instance (proxy/msgs.h) */
 
 /* Milliseconds. From the configuration, or these defaults (carrier_settings_default). */
 struct settings {

@@ -48,6 +48,7 @@ static int ticket_open(struct ledger *l, struct frame *f)
         memfd_unmap(&map);
         return -1;
     }
+    t.exchange = f->id;
     if (l->lost || store_ticket_open(l->store, &t, &limits, body, &st, &kept, &over) != 0) {
         st = (struct wire_ticket_state){.state = TICKET_NONE, .words = SPAN("store")};
         over.n = 0;

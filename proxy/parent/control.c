@@ -156,6 +156,7 @@ static bool may_say(enum role_id r, uint16_t type)
     switch (type) {
     case M_SYNC:
     case M_LOST:
+    case M_TRACE:
     case M_READY: return true;
     case M_FRONT_OVER: return r == ROLE_JUDGE;
     case M_HANDOVER: return r == ROLE_LOBBY;
@@ -169,6 +170,8 @@ static bool may_say(enum role_id r, uint16_t type)
     case M_RELOAD:
     case M_ROLLBACK:
     case M_VERSIONS:
+    case M_LOG_SET:
+    case M_TRACE_OF:
     case M_STATUS: return r == ROLE_DESK;
     default: return false;
     }
@@ -211,6 +214,9 @@ void parent_frame(void *arg, struct chan *ch, struct frame *f)
     case M_ROLLBACK: on_policy(p, c, f); break;
     case M_VERSIONS: on_versions(p, c, f); break;
     case M_STATUS: parent_status(p, c, f); break;
+    case M_LOG_SET: parent_log_set(p, c, f); break;
+    case M_TRACE_OF: parent_trace_of(p, c, f); break;
+    case M_TRACE: parent_trace_came(p, c, f); break;
     case M_CA: {
         struct msg_in m = msg_in(f->payload);
         struct span pem = msg_get_span(&m, 16 * 1024);

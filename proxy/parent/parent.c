@@ -199,6 +199,7 @@ static int run(struct parent *p, struct err *e)
     signal(SIGPIPE, SIG_IGN);
     if ((!p->args.secrets_only && first_policy(p, e) != 0) || parent_prepare(p, e) != 0)
         return -1;
+    parent_log_configured(p);
     if (!p->args.secrets_only) {
         versions_last(p->config->state_dir, p->from);
         parent_switched(p, "start", SPAN_NONE);
@@ -263,6 +264,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "countersign: %s\n", e.text);
         return 3;
     }
+    log_form(p.config->log_form);
     if (args.check_only) {
         struct compiled made;
         int bad = parent_compile(p.config, NULL, &made, &e);

@@ -11,6 +11,7 @@
 #include "proxy/parent/config/config.h"
 #include "proxy/parent/listeners.h"
 #include "proxy/parent/in_force.h"
+#include "proxy/parent/observe/observe.h"
 #include "proxy/refusals.h"
 
 enum { FRONTS_MAX = 256, LISTENERS_MAX = 64, SOURCES_MAX = 64, PARENT_NEEDS = 256 };
@@ -27,6 +28,7 @@ struct child {
     unsigned fails;
     uint64_t started_ms;
     struct timer *again, *end;                     /* end: of a front that was told to go */
+    bool trace_awaited;                            /* has not said yet what it remembers */
     bool asked;                                    /* M_SYNC is on its way, for a sign of life */
     uint64_t silent_ms, cpu_ms;                    /* alive.c */
     uint64_t link[ROLE_COUNT], broken[ROLE_COUNT]; /* to that standing role: the last channel, and one that ended */
@@ -58,6 +60,7 @@ struct parent {
     uint64_t started_ms, in_force_ms; /* since when, and since when this policy; by the wall clock */
     struct refusals refused;          /* summed since the start */
     struct dynbuf secrets;            /* last M_SECRETS, passed on to the desk */
+    struct observe observe;
     struct timer *grace, *rest, *look, *heal;
     uint64_t looks, links;
     struct reloading { /* the desk is answered once the roles have what it asked for */

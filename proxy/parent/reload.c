@@ -55,6 +55,7 @@ static void differences(struct config *old, struct config *new, char list[PARENT
     needs(list, old->body_max != new->body_max, "body");
     needs(list, old->store_lost_allow_reads != new->store_lost_allow_reads, "store_lost");
     needs(list, old->disclose_rules != new->disclose_rules, "disclose");
+    needs(list, old->log_form != new->log_form, "log.format");
 }
 
 /* Whose they are, who may speak for others, and with which certificate. */
@@ -166,8 +167,11 @@ static int from_files(struct parent *p, int before(const char *state, struct err
         memcpy(old->signers, fresh->signers, sizeof(old->signers));
         memcpy(old->roots, fresh->roots, sizeof(old->roots));
         memcpy(old->crl, fresh->crl, sizeof(old->crl));
+        old->log_level = fresh->log_level;
+        memcpy(old->log_trace, fresh->log_trace, sizeof(old->log_trace));
         take_listeners(old, fresh);
         tell(p);
+        parent_log_configured(p);
         parent_switched(p, how, who);
         snprintf(said, cap, "the new policy is in force%s%s%s", list[0] ? "; what changed in " : "", list,
                  list[0] ? " needs a restart of countersign up" : "");

@@ -84,6 +84,7 @@ void parent_configure(struct parent *p, struct child *c)
     struct settings s = {.n = 0};
     dynbuf_init(&s.pairs, 64 * 1024);
     text(&s, "boot", p->boot);
+    text(&s, "log_form", conf->log_form == LOG_JSON ? "json" : conf->log_form == LOG_TEXT ? "text" : "auto");
     number(&s, "owner_uid", geteuid());
     if (c->role == ROLE_LEDGER) {
         path_below(&s, "db", conf, "store/ledger.db");

@@ -132,6 +132,7 @@ int parent_spawn(struct parent *p, struct child *c)
         goto out;
     }
     parent_configure(p, c);
+    parent_log_tell(p, c);
     parent_send_image(p, c);
     if (c->role == ROLE_LEDGER)
         parent_say_sandboxes(p, c);

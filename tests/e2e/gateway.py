@@ -24,7 +24,7 @@ from harness import PATIENCE
 WORDS = "Pushes to main are for people, ask in #release."
 AGENTS = '{ name: agents, http: "127.0.0.1:0", identity: token }'
 REFUSED = r"parent: (reload|rollback) refused, the policy stays: "
-NOT_RELEASED = r"judge: exchange .*: credential .* was not released: credential-unavailable|parent: credential .*: cannot open "
+NOT_RELEASED = r"judge: credential .* was not released: credential-unavailable|parent: credential .*: cannot open "
 ROLES = ("ledger", "keeper", "resolver", "judge", "carrier", "lobby", "desk")
 
 

@@ -283,7 +283,7 @@ static int open_new(struct store *s, const struct wire_ticket *t, const struct w
         return got;
     if (insert(s, t, span_of(text, ID_TEXT), body, lives) != 0)
         return -1;
-    audit_begin(&a, s, "ticket-opened", NULL, NULL, span_of(text, ID_TEXT));
+    audit_begin(&a, s, "ticket-opened", NULL, t->exchange ? &t->exchange : NULL, span_of(text, ID_TEXT));
     audit_record(&a, &t->record);
     jsonw_kv(&a.w, "summary", t->summary);
     if (audit_end(&a) != 0 || row_find(s, span_of(text, ID_TEXT), &r) != 1)

@@ -27,6 +27,11 @@ struct row_dns {
     const struct node *at;
     struct items servers;
 };
+struct row_log {
+    const struct node *at;
+    struct number level, format;
+    struct item trace;
+};
 struct row_file {
     const struct node *at;
     struct number version, mode, store_lost, disclose;
@@ -37,6 +42,7 @@ struct row_file {
     struct row_desk desk;
     struct row_hold hold;
     struct row_body body;
+    struct row_log log;
 };
 
 /* One or a list of them; an address of digits and dots is nothing else here. */
@@ -79,6 +85,16 @@ static const struct key dns_keys[] = {{"servers", KEY_CALL, AT(row_dns, servers)
                                       {.type = KEY_END}};
 static const struct table dns_table = {"dns", sizeof(struct row_dns), dns_keys};
 
+static const struct choice levels[] = {
+    {"error", LOG_ERROR}, {"warn", LOG_WARN}, {"info", LOG_INFO}, {"debug", LOG_DEBUG}, {NULL, 0}};
+static const struct choice forms[] = {{"auto", LOG_AUTO}, {"json", LOG_JSON}, {"text", LOG_TEXT}, {NULL, 0}};
+static const struct key log_keys[] = {
+    {"level", KEY_ONE_OF, AT(row_log, level), 0, .choices = levels, .help = "what is written, and what is worse"},
+    {"trace", KEY_TEXT, AT(row_log, trace), 0, .help = "a sandbox of whose exchanges everything is written"},
+    {"format", KEY_ONE_OF, AT(row_log, format), 0, .choices = forms, .help = "auto: words on a terminal, else JSON"},
+    {.type = KEY_END}};
+static const struct table log_table = {"log", sizeof(struct row_log), log_keys};
+
 static const struct choice modes[] = {{"enforce", 1}, {"shadow", 2}, {NULL, 0}};
 static const struct choice lost[] = {{"deny", 0}, {"allow-reads", 1}, {NULL, 0}};
 static const struct choice disclosures[] = {{"none", 0}, {"rules", 1}, {NULL, 0}};
@@ -99,6 +115,7 @@ static const struct key file_keys[] = {
     {"desk", KEY_MAP, AT(row_file, desk), 0, .table = &desk_table, .help = "the approval page"},
     {"hold", KEY_MAP, AT(row_file, hold), 0, .table = &hold_table, .help = "held writes"},
     {"body", KEY_MAP, AT(row_file, body), 0, .table = &body_table, .help = "request bodies"},
+    {"log", KEY_MAP, AT(row_file, log), 0, .table = &log_table, .help = "what is written to standard error"},
     {"store_lost", KEY_ONE_OF, AT(row_file, store_lost), 0, .choices = lost, .help = "deny, or allow-reads"},
     {"disclose", KEY_ONE_OF, AT(row_file, disclose), 0, .choices = disclosures,
      .help = "rules: name them to clients"},
@@ -172,6 +189,17 @@ static void take_dns(struct loader *l, const struct row_dns *r, struct config *c
                     "\"[fd00::2]:53\"; no more than a dozen");
 }
 
+static void take_log(struct loader *l, const struct row_log *r, struct config *c)
+{
+    if (r->level.at != NULL)
+        c->log_level = (enum log_level)r->level.v;
+    c->log_form = (enum log_form)r->format.v;
+    if (r->trace.at != NULL && !config_sandbox_ok(r->trace.text))
+        problem(l, r->trace.at, "C020", "a sandbox's name is 1 to 63 of a-z 0-9 . _ -");
+    else if (r->trace.at != NULL)
+        config_copy(l, c->log_trace, sizeof(c->log_trace), &r->trace);
+}
+
 static void take(struct loader *l, const struct row_file *r, const char *file, struct config *c)
 {
     if (r->state_dir.at != NULL)
@@ -205,6 +233,7 @@ static void take(struct loader *l, const struct row_file *r, const char *file, s
         c->pending_max = r->hold.pending.v;
     if (r->body.max.at != NULL)
         c->body_max = r->body.max.v;
+    take_log(l, &r->log, c);
     c->shadow = r->mode.v == 2;
     c->store_lost_allow_reads = r->store_lost.v == 1;
     c->disclose_rules = r->disclose.v == 1;
@@ -239,6 +268,7 @@ static void defaults(struct config *c, const struct config_args *a)
                          .expires_ms = 30 * 60 * 1000,
                          .body_max = 64 * 1024 * 1024,
                          .pending_max = 64,
+                         .log_level = LOG_INFO,
                          .nlisteners = 1};
     if (given != NULL && *given)
         snprintf(c->state_dir, CONFIG_PATH, "%s", given);

@@ -4,6 +4,7 @@
 
 #include "common/err.h"
 #include "common/id.h"
+#include "common/log.h"
 #include "proxy/wire_listener.h"
 
 enum { CONFIG_LISTENERS = 16, CONFIG_POLICIES = 16, CONFIG_PATH = 1024, CONFIG_ADDRESS = 256, CONFIG_NAME = 65 };
@@ -39,6 +40,9 @@ struct config {
     uint64_t inline_wait_ms, expires_ms, body_max, pending_max;
     bool store_lost_allow_reads, disclose_rules, shadow;
     struct digest text; /* of the file, as it was read */
+    enum log_level log_level;
+    enum log_form log_form;
+    char log_trace[CONFIG_NAME]; /* a sandbox; empty: none */
 };
 
 /* From the command line; NULL where not given. */

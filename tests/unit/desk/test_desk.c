@@ -307,6 +307,43 @@ static void no_ledger(void **state)
     print_message("ok E32 unit\n");
 }
 
+/* The log and an exchange's steps: of the control socket alone, asked of the parent, in its words. */
+static void observes(void **state)
+{
+    static const char *const bad[] = {"{\"level\":\"loud\"}",     "{\"level\":1}",
+                                      "{\"trace\":[]}",           "{\"for_ms\":-1}",
+                                      "{\"for_ms\":99999999999}", "{\"loud\":true}"};
+    const char *line = "POST /api/v1/log";
+    struct frame f = {.type = M_LOG_SET};
+
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        if (control(line, bad[i]) != 400 || nsent != 0)
+            fail_msg("%s: %u", bad[i], x.status);
+    assert_int_equal(control(line, "{\"level\":\"debug\",\"trace\":\"ci-7\",\"for_ms\":600000}"), 0);
+    assert_int_equal(sent_type, M_LOG_SET);
+    assert_int_equal(nsent, 2); /* the audit has who did it */
+    struct msg_in m = msg_in(dynbuf_span(&sent));
+    assert_true(msg_get_bool(&m));
+    assert_int_equal(msg_get_u8(&m), 1);
+    assert_true(msg_get_bool(&m));
+    assert_true(span_eq(msg_get_span(&m, 100), SPAN("ci-7")));
+    assert_int_equal(msg_get_u64(&m), 600000);
+    assert_int_equal(msg_end(&m), 0);
+    f.id = sent_id;
+    f.payload = SPAN("\1\0\0\0\2{}");
+    assert_true(ask_answer(&desk, true, &f));
+    assert_int_equal(x.status, 200);
+    assert_int_equal(control("GET /api/v1/trace/1099511627777", NULL), 0);
+    f = (struct frame){.type = M_TRACE_OF, .id = sent_id, .payload = SPAN("\0\0\0\0\4none")};
+    assert_int_equal(sent_type, M_TRACE_OF);
+    assert_true(ask_answer(&desk, true, &f));
+    assert_true(x.status == 422 && says("none"));
+    assert_int_equal(control("GET /api/v1/log", NULL), 0);
+    f = (struct frame){.type = M_LOG_SET, .id = sent_id, .payload = SPAN("\1\0\0\0\1{")};
+    assert_true(ask_answer(&desk, true, &f));
+    assert_int_equal(x.status, 500);
+}
+
 /* E34: questions have a limit; the one past it is refused at once. */
 static void full(void **state)
 {
@@ -364,6 +401,9 @@ static void strangers(void **state)
     assert_true(says("&lt;b&gt;it&lt;/b&gt;") && !says("<b>it"));
     /* what changes something is not on the page's API at all */
     assert_int_equal(page("POST /api/v1/signin", ORIGIN, ""), 404);
+    assert_int_equal(page("POST /api/v1/log", ORIGIN, ""), 404);
+    assert_int_equal(page("GET /api/v1/log", ORIGIN, NULL), 404);
+    assert_int_equal(page("GET /api/v1/trace/1099511627777", ORIGIN, NULL), 404);
     assert_int_equal(page("POST /api/v1/tickets/" TICKET "/approve", ORIGIN, ""), 404);
     assert_int_equal(page("GET /tickets/" TICKET "/approve", ORIGIN, NULL), 405);
     print_message("ok E9 unit\n");
@@ -514,17 +554,10 @@ static void true_of_the_policy(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lists),
-        cmocka_unit_test(strict),
-        cmocka_unit_test(decides),
-        cmocka_unit_test(no_ledger),
-        cmocka_unit_test(full),
-        cmocka_unit_test(tokens),
-        cmocka_unit_test(strangers),
-        cmocka_unit_test(forms),
-        cmocka_unit_test(cut),
-        cmocka_unit_test(rolls_back),
-        cmocka_unit_test(true_of_the_policy),
+        cmocka_unit_test(lists),     cmocka_unit_test(strict),     cmocka_unit_test(decides),
+        cmocka_unit_test(no_ledger), cmocka_unit_test(full),       cmocka_unit_test(observes),
+        cmocka_unit_test(tokens),    cmocka_unit_test(strangers),  cmocka_unit_test(forms),
+        cmocka_unit_test(cut),       cmocka_unit_test(rolls_back), cmocka_unit_test(true_of_the_policy),
     };
     int failed = cmocka_run_group_tests(tests, group_setup, group_teardown);
     end();

@@ -58,6 +58,9 @@ static void defaults_hold_where_nothing_is_said(void **state)
     assert_string_equal(c->policy[0], "/tmp/data/policies/default.yaml");
     assert_false(c->store_lost_allow_reads);
     assert_false(c->disclose_rules);
+    assert_int_equal(c->log_level, LOG_INFO);
+    assert_int_equal(c->log_form, LOG_AUTO);
+    assert_string_equal(c->log_trace, "");
     config_free(&c);
 }
 
@@ -71,7 +74,7 @@ static void values_are_taken(void **state)
                             "listeners:\n  - { name: x, http: 127.0.0.1:3128, identity: token }\n"
                             "  - { name: z, unix: y.sock, identity: { sandbox: y1 } }\n"
                             "desk: { http: \"127.0.0.1:9\" }\nhold: { inline_wait: 2s, expires: 1h, pending: 3 }\n"
-                            "body: { max: 1MiB }\ncrl: lists.pem\n"
+                            "body: { max: 1MiB }\ncrl: lists.pem\nlog: { level: debug, trace: ci-7, format: text }\n"
                             "dns: { servers: [10.0.0.2, 10.0.0.3:5353, \"fd00::2\", \"[fd00::3]:54\"] }\n",
                             &e);
     if (c == NULL)
@@ -88,6 +91,9 @@ static void values_are_taken(void **state)
     snprintf(want, sizeof(want), "%s/lists.pem", dir);
     assert_string_equal(c->crl, want);
     assert_string_equal(c->dns_servers, "10.0.0.2:53,10.0.0.3:5353,[fd00::2]:53,[fd00::3]:54");
+    assert_int_equal(c->log_level, LOG_DEBUG);
+    assert_int_equal(c->log_form, LOG_TEXT);
+    assert_string_equal(c->log_trace, "ci-7");
     assert_int_equal(c->pending_max, 3);
     assert_int_equal(c->body_max, 1024 * 1024);
     assert_true(c->store_lost_allow_reads);
@@ -183,6 +189,8 @@ static const struct {
     {"version: 1\nlisterners: []\n", "c.yaml:2:1"},
     {"version: 1\nversion: 1\n", "c.yaml:2:"},
     {"version: 1\nmode: enfroce\n", "c.yaml:2:"},
+    {"version: 1\nlog: { level: loud }\n", "c.yaml:2:"},
+    {"version: 1\nlog: { trace: A/b }\n", "c.yaml:2:15: a sandbox's name"},
     {"version: 1\nstore_lost: yes\n", "c.yaml:2:"},
     {"version: 1\nhold: { inline_wait: 10 }\n", "c.yaml:2:"},
     {"version: 1\nhold: { inline_wait: -1s }\n", "c.yaml:2:"},

@@ -1,0 +1,127 @@
+/* countersign log, trace: what the gateway writes down of itself, and what became of one exchange */
+#include <stdio.h>
+
+#include "cli/verb.h"
+#include "policy/load/read/scalar.h"
+
+enum { REQUEST_MAX = 4096 };
+
+static void print_log(const struct json *j)
+{
+    char until[32];
+
+    fputs("level     ", stdout);
+    print_text(member_text(j, "level"));
+    if (member_text(j, "trace").n) {
+        fputs("\nfollows   ", stdout);
+        print_text(member_text(j, "trace"));
+    }
+    if (member_u64(j, "until_ms"))
+        printf("\nuntil     %s", time_text(member_u64(j, "until_ms"), until));
+    putchar('\n');
+}
+
+/* CLI_OK: the body is made; it is empty when nothing is to be changed. */
+static int log_request(const struct cli_call *c, struct dynbuf *body)
+{
+    const char *level = cli_value(c, "level"), *trace = cli_value(c, "trace"), *how_long = cli_value(c, "for");
+    uint64_t ms = 0;
+    const char *wrong = how_long ? scalar_time(span_str(how_long), &ms) : NULL;
+    struct jsonw w;
+
+    if (wrong)
+        return verb_fail(CLI_USAGE, "--for %s", wrong);
+    if (how_long && !level && !trace)
+        return verb_fail(CLI_USAGE, "--for needs --level or --trace");
+    if (!level && !trace)
+        return CLI_OK;
+    jsonw_begin(&w, body);
+    jsonw_object(&w);
+    if (level)
+        jsonw_kv(&w, "level", span_str(level));
+    if (trace)
+        jsonw_kv(&w, "trace", span_str(trace));
+    if (how_long)
+        jsonw_kv_u64(&w, "for_ms", ms);
+    jsonw_end_object(&w);
+    return dynbuf_ok(body) ? CLI_OK : verb_fail(CLI_USAGE, "that is too long");
+}
+
+int log_main(const struct cli_call *c)
+{
+    struct gateway_call g;
+    struct dynbuf body;
+    int rc = verb_begin(&g, c);
+
+    dynbuf_init(&body, REQUEST_MAX);
+    if (rc == CLI_OK)
+        rc = log_request(c, &body);
+    if (rc == CLI_OK)
+        rc = verb_ask(&g, body.n ? "POST" : "GET", "/api/v1/log", dynbuf_span(&body), 200);
+    if (rc == CLI_OK && c->json)
+        verb_print_answer(&g);
+    else if (rc == CLI_OK)
+        print_log(g.tree);
+    dynbuf_free(&body);
+    verb_end(&g);
+    return rc;
+}
+
+static void print_missing(const struct json *roles)
+{
+    for (const struct json *r = roles ? roles->child : NULL; r; r = r->next) {
+        fputs("The ", stdout);
+        print_text(r->text);
+        fputs(span_eq(r->text, SPAN("front")) ? " of that sandbox has ended since; what it did is forgotten.\n"
+                                              : " did not answer.\n",
+              stdout);
+    }
+}
+
+static void print_padded(struct span s, size_t width)
+{
+    print_text(s);
+    printf("%*s", s.n < width ? (int)(width - s.n) : 1, "");
+}
+
+static int print_trace(const struct json *j)
+{
+    const struct json *steps = json_get(j, SPAN("steps"));
+    char since[32];
+
+    if (!steps || !steps->child)
+        return verb_fail(CLI_RUNTIME, "no role remembers this exchange: it was long ago, or never");
+    fputs("exchange  ", stdout);
+    print_text(member_text(j, "exchange"));
+    printf("\nbegan     %s\n", time_text(member_u64(j, "time_ms"), since));
+    table_head("      \302\265s  ROLE      STEP             RESULT");
+    for (const struct json *s = steps->child; s; s = s->next) {
+        printf("%8llu  ", (unsigned long long)member_u64(s, "us"));
+        print_padded(member_text(s, "role"), 10);
+        print_padded(member_text(s, "step"), 17);
+        print_text(member_text(s, "result"));
+        putchar('\n');
+    }
+    print_missing(json_get(j, SPAN("missing")));
+    return CLI_OK;
+}
+
+int trace_main(const struct cli_call *c)
+{
+    struct gateway_call g;
+    char path[256];
+    int rc = verb_begin(&g, c), n = 0;
+
+    for (const char *p = c->word[0]; *p; p++) /* it becomes part of a path */
+        n |= !((*p >= 'a' && *p <= 'z') || (*p >= '0' && *p <= '9') || *p == '-');
+    if (rc == CLI_OK && (n != 0 || snprintf(path, sizeof(path), "/api/v1/trace/%s", c->word[0]) >= (int)sizeof(path)))
+        rc = verb_fail(CLI_USAGE, "that is no exchange: its id is in the audit and the log");
+    if (rc == CLI_OK)
+        rc = verb_ask(&g, "GET", path, SPAN_NONE, 200);
+    if (rc == CLI_OK && c->json)
+        verb_print_answer(&g);
+    else if (rc == CLI_OK)
+        rc = print_trace(g.tree);
+    verb_end(&g);
+    return rc;
+}

@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+"""`countersign log` and `trace`: what is written, changed on the running gateway, and one exchange through all roles."""
+import json
+import re
+import secrets
+
+from gateway import Gateway, simple_policy
+from harness import PATIENCE, main, test
+
+
+def setup(lab, **more):
+    up = lab.upstream()
+    secret = lab.canary(secrets.token_urlsafe(32))
+    return up, Gateway(lab, simple_policy(up), {"api": secret.encode()}, **more)
+
+
+def curl(gw, up, path, *more, name="agent"):
+    return ["curl", "-sS", "--max-time", str(PATIENCE), *more, f"https://{up.name}:{up.port}{path}"], gw.client_env(name)
+
+
+def get(lab, gw, up, path="/ok", **more):
+    command, env = curl(gw, up, path, **more)
+    lab.run(command, env=env, rc=0)
+
+
+def lines(gw):
+    """What the gateway has written that is a line of its log."""
+    found = re.findall(rb'^\{"time".*\}$', gw.process.seen, re.MULTILINE)
+    return [json.loads(line) for line in found]
+
+
+def exchange_of(lab, gw, path, kind="result"):
+    found = lab.wait_for(f"the record of {path}", lambda: [r for r in gw.audit() if r["kind"] == kind and r["path"] == path])
+    return found[-1]["exchange"]
+
+
+@test()
+def a_held_and_approved_write_is_followed_through_all_roles(lab):
+    up, gw = setup(lab)
+    command, env = curl(gw, up, "/things", "-X", "POST", "--data-binary", "a=1")
+    client = lab.start(command, env=env)
+    ticket = gw.pending()
+    held = exchange_of(lab, gw, "/things", "ticket-opened")
+    before = gw.cli_json("trace", held)  # while it waits
+    assert before["steps"][-1]["role"] == "judge" and before["steps"][-1]["result"] in ("wait", "parked"), before
+    gw.approve(ticket["id"])
+    assert client.wait() == 0
+    assert exchange_of(lab, gw, "/things") == held
+    trace = gw.cli_json("trace", held.split("-")[-1])  # the number alone names it too
+    assert trace["exchange"] == held and trace["missing"] == [], trace
+    steps, times = trace["steps"], [s["us"] for s in trace["steps"]]
+    assert times[0] == 0 and times == sorted(times) and times[-1] > 0, times
+    assert {s["role"] for s in steps} == {"front", "judge", "ledger", "keeper", "carrier"}, steps
+    did = [f"{s['role']} {s['step']} {s['result']}" for s in steps]
+    order = ["front parse next", "ledger ticket written", "ledger claim written", "keeper credential released",
+             "carrier await-credential next", "carrier forward next", "carrier scrub done", "front end answered", "judge end done"]
+    assert [d for d in did if d in order and order] and [did.index(o) for o in order[:-2]] == sorted(did.index(o) for o in order[:-2]), did
+    assert set(order) <= set(did), did
+    shown = gw.cli("trace", held, rc=0).text()
+    assert held in shown and re.search(r"^ +\d+  keeper    credential       released$", shown, re.MULTILINE), shown
+    for wrong, rc in (("7", 1), ("0" * 32 + "-1099511627777", 1), ("../x", 2), (str((99 << 40) + 5), 1)):
+        assert gw.cli("trace", wrong).rc == rc, wrong
+
+
+@test()
+def the_level_is_changed_live_and_a_sandbox_followed(lab):
+    up, gw = setup(lab, config="log: { level: warn }\n")
+    get(lab, gw, up)
+    assert gw.cli_json("log") == {"level": "warn", "trace": ""}
+    assert not [line for line in lines(gw) if line["level"] in ("debug", "info") and line["role"] != "parent"], lines(gw)
+    gw.cli("log", "--level", "debug", rc=0)
+    get(lab, gw, up, "/seen")
+    exchange = exchange_of(lab, gw, "/seen")
+    roles = {"front", "judge", "carrier"}
+    lab.wait_for("lines of all roles", lambda: roles <= {line["role"] for line in lines(gw) if line.get("exchange") == exchange})
+    said = gw.cli_json("log", "--level", "error", "--trace", "other", "--for", "1h")
+    assert said["level"] == "error" and said["trace"] == "other" and said["until_ms"] > 0, said
+    get(lab, gw, up, "/quiet")
+    get(lab, gw, up, "/followed", name="other")  # its front is started now, and is told
+    quiet, followed = exchange_of(lab, gw, "/quiet"), exchange_of(lab, gw, "/followed")
+    lab.wait_for("lines of all roles", lambda: roles <= {line["role"] for line in lines(gw) if line.get("exchange") == followed})
+    assert not [line for line in lines(gw) if line.get("exchange") == quiet], quiet
+    gw.kill("judge")  # the next one is told what is in force
+    lab.wait_for("the judge's return", lambda: lab.run(*curl(gw, up, "/again", name="other")).rc == 0)
+    again = exchange_of(lab, gw, "/again")
+    lab.wait_for("lines of the new judge", lambda: "judge" in {line["role"] for line in lines(gw) if line.get("exchange") == again})
+    gw.cli("log", "--for", "1h", rc=2)
+    gw.cli("log", "--level", "loud", rc=2)
+    assert gw.cli("log", "--trace", "Not A Name").rc == 1
+    gw.cli("reload", rc=0)
+    assert gw.cli_json("log") == {"level": "warn", "trace": ""}
+    gw.cli("log", "--level", "debug", "--for", "200ms", rc=0)
+    lab.wait_for("the end of it", lambda: gw.cli_json("log") == {"level": "warn", "trace": ""})
+    assert "log" in {r.get("act") or r.get("note") for r in gw.audit()} or any("log" in json.dumps(r) for r in gw.audit())
+
+
+if __name__ == "__main__":
+    main()

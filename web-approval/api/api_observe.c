@@ -1,0 +1,84 @@
+/* What an operator sees of the running gateway: the log's level, whom it follows, the steps of one exchange. */
+#include "common/log.h"
+#include "common/msg.h"
+#include "common/net/chan.h"
+#include "proxy/msgs.h"
+#include "web-approval/api/api.h"
+#include "web-approval/route.h"
+
+enum { FOLLOW_MAX = 127 };
+
+/* bool ok, span json or why */
+static void came(struct exchange *x, struct frame *f)
+{
+    struct msg_in m = msg_in(f ? f->payload : SPAN_NONE);
+    bool ok = msg_get_bool(&m);
+    struct span words = msg_get_span(&m, CHAN_PAYLOAD_MAX);
+    struct jsonw w;
+
+    if (msg_end(&m) != 0)
+        reply_problem(x, 503, "Not possible now", "the gateway's parent process did not answer");
+    else if (!ok)
+        reply_problem(x, 422, "Not done", "%.*s", SPAN_FMT(span_first(words, 400)));
+    else if (json_parse(words, &x->arena)) {
+        reply_json(x, 200, &w);
+        jsonw_raw(&w, words);
+    } else
+        reply_problem(x, 500, "Broken answer", "the gateway's parent process answered with what is not JSON");
+}
+
+static void log_ask(struct exchange *x, bool change, enum log_level level, bool follow, struct span whom, uint64_t ms)
+{
+    struct dynbuf *b = ask_begin(x, ASK_PARENT, M_LOG_SET, M_LOG_SET, came);
+
+    if (!b)
+        return;
+    msg_put_u8(b, change);
+    msg_put_u8(b, (uint8_t)level);
+    msg_put_u8(b, follow);
+    msg_put_span(b, whom);
+    msg_put_u64(b, ms);
+    ask_send(x);
+}
+
+void api_log(struct exchange *x)
+{
+    log_ask(x, false, LOG_NONE, false, SPAN_NONE, 0);
+}
+
+void api_log_change(struct exchange *x)
+{
+    struct member m[] = {{"level", JSON_STRING, false, NULL},
+                         {"trace", JSON_STRING, false, NULL},
+                         {"for_ms", JSON_NUMBER, false, NULL}};
+    enum log_level level = LOG_NONE;
+    struct span whom = SPAN_NONE;
+    uint64_t ms = 0;
+
+    if (body_members(x, m, 3) != 0)
+        return;
+    if (m[0].value && (level = log_level_of(m[0].value->text)) == LOG_NONE) {
+        reply_problem(x, 400, "Bad request", "`level` is error, warn, info or debug");
+        return;
+    }
+    if (m[1].value)
+        whom = m[1].value->text;
+    if (whom.n > FOLLOW_MAX || (m[2].value && span_u64(m[2].value->text, UINT32_MAX, &ms) != 0)) {
+        reply_problem(x, 400, "Bad request", "`trace` is a sandbox or an exchange, `for_ms` a whole number");
+        return;
+    }
+    ask_note_operator(x, "log");
+    log_ask(x, true, level, m[1].value != NULL, whom, ms);
+}
+
+void api_trace(struct exchange *x)
+{
+    struct dynbuf *b = x->arg.n <= FOLLOW_MAX ? ask_begin(x, ASK_PARENT, M_TRACE_OF, M_TRACE_OF, came) : NULL;
+
+    if (!b && x->status == 0)
+        reply_problem(x, 400, "Bad request", "that is no exchange");
+    if (!b)
+        return;
+    msg_put_span(b, x->arg);
+    ask_send(x);
+}
