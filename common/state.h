@@ -1,0 +1,24 @@
+/* A thing that is in one state at a time, and a table of the changes it may go through. Each kind of state has one
+ * setter, which asks here first: a change that the table does not have is a fault of the program, and the setter's
+ * owner ends what it is about, as a refusal. */
+#ifndef COMMON_STATE_H
+#define COMMON_STATE_H
+
+#include "common/span.h"
+
+#define STATE(s) (UINT32_C(1) << (s))
+
+struct state_kind {
+    const char *what; /* "connection": for the log */
+    size_t n;         /* states; at most 32 */
+    const struct state_row {
+        const char *name;
+        uint32_t next; /* STATE(a) | STATE(b): what may follow */
+    } * row;
+};
+
+/* May it change so? Logged as a line of this exchange (0: of none): at level debug, or what may not be as an error.
+ */
+bool state_may(const struct state_kind *k, uint64_t exchange, unsigned from, unsigned to) MUSTCHECK;
+
+#endif
