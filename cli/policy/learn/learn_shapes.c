@@ -6,6 +6,7 @@
 #include "cli/policy/record/once.h"
 #include "policy/image/glob.h"
 #include "policy/image/image.h"
+#include "policy/load/read/scalar.h"
 
 enum { TOKEN_LEAST = 20, TEXT_MOST = 200 };
 
@@ -51,13 +52,13 @@ static bool plain_host(struct span s)
     return s.n > 0 && s.n <= 253 && http_canonical_host(s, name, &n) == 0 && span_eq(span_of(name, n), s);
 }
 
-/* In the one spelling that every server takes for the same. */
+/* In the one spelling that every server takes for the same, and that a rule may have. */
 static bool plain_path(struct span s)
 {
     struct dynbuf b;
     dynbuf_init(&b, 2 * RECORD_CUT);
     bool same = s.n && s.p[0] == '/' && writable(s, "*{};\\") && span_find(s, SPAN("//")) == s.n &&
-                span_find(s, SPAN("%2")) == s.n && span_find(s, SPAN("%5")) == s.n &&
+                span_find(s, SPAN("%2")) == s.n && span_find(s, SPAN("%5")) == s.n && scalar_path(s) == NULL &&
                 http_canonical_path(s, false, &b) == 0 && span_eq(dynbuf_span(&b), s);
     dynbuf_free(&b);
     return same;
