@@ -2,9 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/control/api.h"
 #include "cli/verbs.h"
-#include "cli/policy/record/source.h"
 
 static bool asks_for_help(const char *word)
 {
@@ -53,7 +51,6 @@ int main(int argc, char **argv)
         cli_help_verb(v);
         return CLI_OK;
     }
-    source_state_dir(api_state_dir);
     if (v->raw)
         return v->raw(argc - used, argv + used);
     int rc = cli_read(v, argc - used - 1, argv + used + 1, &c);

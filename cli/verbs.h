@@ -1,5 +1,5 @@
 /* The verbs of `countersign`: one table (verbs.c), from which the command line is read (read.c) and help and
- * completions are printed (help.c, completion.c); tests/policy/verbs.py holds the man page against it. */
+ * completions are printed (help.c, completion.c); tests/cli/verbs.py holds the man page against it. */
 #ifndef CLI_VERBS_H
 #define CLI_VERBS_H
 

@@ -2,8 +2,6 @@
 
 #include <stdlib.h>
 
-#include "common/poison.h"
-
 struct arena_block {
     struct arena_block *next;
     size_t n, cap;

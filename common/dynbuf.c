@@ -3,8 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "common/poison.h"
-
 void dynbuf_init(struct dynbuf *b, size_t max)
 {
     *b = (struct dynbuf){.max = max};

@@ -1,5 +1,4 @@
 #include "common/memfd.h"
-#include "common/poison.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>

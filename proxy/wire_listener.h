@@ -16,8 +16,8 @@ struct wire_listener {
     enum way way;
     enum listener_identity identity;
     struct span sandbox; /* IDENTITY_SANDBOX */
-    /* IDENTITY_SOURCE: key is an address or range (addr.h), the longest prefix wins. IDENTITY_CERTIFICATE: key is a
-     * DNS name of the certificate's subjectAltName, exactly. */
+    /* IDENTITY_SOURCE: key is an address or range (common/net/addr.h), the longest prefix wins. IDENTITY_CERTIFICATE:
+     * key is a DNS name of the certificate's subjectAltName, exactly. */
     size_t nsources;
     struct {
         struct span key, sandbox;

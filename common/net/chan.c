@@ -16,7 +16,6 @@
 
 #include "common/net/chan_wire.h"
 #include "common/net/loop_in.h"
-#include "common/poison.h"
 
 enum {
     READ_ROOM = 64 * 1024,

@@ -36,7 +36,7 @@ struct chan_ops {
 
 /* Takes fd over. NULL: no memory (fd is closed). */
 struct chan *chan_new(struct loop *l, int fd, const struct chan_ops *ops, void *arg) MUSTCHECK;
-/* fn(fd) when any channel of this process has ended by itself, before its owner hears of it. For role.c. */
+/* fn(fd) when any channel of this process has ended by itself, before its owner hears of it. For role/role.c. */
 void chan_on_end(void (*fn)(int fd));
 /* Flushes what it can at once, closes, frees; safe inside its own callbacks. */
 void chan_free(struct chan **c);

@@ -1,6 +1,6 @@
 /* The judge, start here: who asks, what it is, whether it may, and the record of it.
  * It holds no socket, file or secret: frames come in through judge_frame, go out
- * through struct judge_ports. The walk of one request is walk.c and one step_*.c a step. */
+ * through struct judge_ports. The walk of one request is walk.c and one steps/step_*.c a step. */
 #ifndef PROXY_JUDGE_JUDGE_H
 #define PROXY_JUDGE_JUDGE_H
 

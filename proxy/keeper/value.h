@@ -7,8 +7,8 @@
 #include "common/crypto/secret.h"
 #include "policy/policy.h"
 
-/* Shortest: what is shorter turns up by chance, so answers could not be scrubbed of it (carrier/scrub.h). Longest:
- * what still fits, as Basic, into a head that upstreams take. */
+/* Shortest: what is shorter turns up by chance, so answers could not be scrubbed of it (proxy/carrier/scrub/scrub.h).
+ * Longest: what still fits, as Basic, into a head that upstreams take. */
 enum { VALUE_MIN = 8, VALUE_MAX = 8 * 1024 };
 
 /* One line feed at the end (with its carriage return) is an editor's, not the secret's. */

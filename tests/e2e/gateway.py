@@ -73,7 +73,7 @@ class Gateway:
         return self.tokens[name]
 
     def client_env(self, name="agent"):
-        """The variables of clients.md section 3, as the shell form of `sandbox create` prints them."""
+        """The variables that clients follow, as the shell form of `sandbox create` prints them."""
         url = f"http://{name}:{self.token(name)}@{self.proxy}"
         bundle, ca = str(self.state / "bundle.crt"), str(self.state / "ca.crt")
         env = {key: url for key in ("HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")}

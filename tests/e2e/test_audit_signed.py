@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The audit as evidence (attacks.md E43): a column that is printed or filtered by says what the hashed text says, and
+"""The audit as evidence (attacks.tsv E43): a column that is printed or filtered by says what the hashed text says, and
 signed heads show a chain that was written anew from somewhere on. Whoever writes to the store here does so by hand."""
 import contextlib
 import hashlib

@@ -1,19 +1,23 @@
 #!/usr/bin/env python3
-"""The law of the house, checked: who may include whom, lengths, purity, format.
+"""The law of the house, checked: rooms (rooms.py), lengths, limits, purity, format. test_house.py plants a breach of each.
 
 usage: house.py SRCDIR [BUILDDIR]
   .may_include  in each folder with C: one glob a line for house headers and, in <...>, library headers;
                 the C library and the kernel's own headers are open to all (purity is checked by symbols)
-  exceptions    tests/house/exceptions.txt: "FILE LINES" or "FILE:FUNCTION LINES"; it only shrinks
+  arrows        cli, web-approval, proxy -> policy -> common, and no circle of rooms; a room is a folder with a .may_include
+  folders       at most 25 files in one; the C in it has a README of at most 20 lines
+  names         a file that a comment, a README or another text for people names is there
+  exceptions    tests/house/exceptions.txt: "lines FILE[:FUNCTION] N", "folder FOLDER"; it only shrinks
   limits        every bound in a role's headers has a row in tests/limits.tsv, with a test beside it
   purity        libpolicy.a of BUILDDIR must not reach for files, sockets, clock, environment or random
 """
-import fnmatch
 import os
 import re
 import shutil
 import subprocess
 import sys
+
+import rooms
 
 LIMITS = {"function": 60, ".c": 600, ".h": 200}
 SKIP = ("build", ".git", "node_modules", "autom4te.cache")
@@ -29,22 +33,27 @@ def bad(where, text):
     problems.append(f"{where}: {text}")
 
 
-def files(top):
+def tree(top):
+    """Every file of it: what git knows or would take, or in a tarball all that stands there."""
+    run = subprocess.run(["git", "ls-files", "-coz", "--exclude-standard"], cwd=top, capture_output=True, text=True)
+    if run.returncode == 0 and os.path.exists(os.path.join(top, ".git")):
+        return sorted(p for p in set(run.stdout.split("\0")) if p and os.path.exists(os.path.join(top, p)))
+    found = []
     for folder, dirs, names in os.walk(top):
         dirs[:] = [d for d in dirs if not d.startswith(SKIP)]
-        for name in sorted(names):
-            if name.endswith((".c", ".h")):
-                yield os.path.relpath(os.path.join(folder, name), top)
+        found += [os.path.relpath(os.path.join(folder, name), top) for name in names]
+    return sorted(found)
 
 
 def exceptions(top):
-    allowed = {}
+    """{kind: {name: limit, or 0 where there is none}}"""
+    allowed = {"lines": {}, "folder": {}}
     path = os.path.join(top, "tests/house/exceptions.txt")
     if os.path.exists(path):
         for line in open(path, encoding="utf-8"):
             if line.strip() and not line.startswith("#"):
-                name, limit = line.split()
-                allowed[name] = int(limit)
+                kind, name, *limit = line.split()
+                allowed[kind][name] = int(limit[0]) if limit else 0
     return allowed
 
 
@@ -67,7 +76,7 @@ def functions(lines):
             start = None
 
 
-def check_lengths(top, path, lines, allowed):
+def check_lengths(path, lines, allowed):
     kind = path[-2:]
     limit = allowed.get(path, LIMITS[kind])
     if len(lines) > limit:
@@ -79,84 +88,13 @@ def check_lengths(top, path, lines, allowed):
                 bad(path, f"{name}() has {length} lines, at most {most}")
 
 
-def rules(top, folder, cache={}):
-    """The folder's own .may_include, or the nearest above it."""
-    if folder not in cache:
-        path = os.path.join(top, folder, ".may_include")
-        if os.path.exists(path):
-            text = open(path, encoding="utf-8").read().splitlines()
-            cache[folder] = [t.strip() for t in text if t.strip() and not t.startswith("#")]
-        else:
-            cache[folder] = rules(top, os.path.dirname(folder)) if folder else None
-            if cache[folder] is None and not folder:
-                cache[folder] = []
-    return cache[folder]
-
-
-def check_includes(top, path, lines):
-    folder = os.path.dirname(path)
-    law = rules(top, folder)
-    if path.startswith("tests/"):
-        return
-    if law is None:
-        bad(path, f"{folder}/.may_include is missing or empty")
-        return
-    for number, line in enumerate(lines, 1):
-        found = re.match(r'\s*#\s*include\s+([<"])([^>"]+)[>"]', line)
-        if not found:
-            continue
-        target = f"<{found[2]}>" if found[1] == "<" else found[2]
-        if found[1] == "<" and not LIBRARY.match(target):
-            continue
-        if not any(fnmatch.fnmatchcase(target, rule) for rule in law):
-            bad(f"{path}:{number}", f"may not include {target} (see {folder}/.may_include)")
-
-
-# Said by the design; no .may_include may loosen it.
-NEVER = [
-    ("proxy/front/", r"proxy/(keeper|ledger)/|policy/load/|common/crypto/secret\.h"),
-    ("proxy/judge/", r"proxy/(keeper|ledger)/|policy/load/|common/crypto/secret\.h"),
-    (r"proxy/(parent|lobby|resolver)/|web-approval/|sandbox-shim/|cli/", r"common/crypto/(secret|seal)\.h"),
-    ("common/", r"^(policy|proxy|web-approval|broker|cli|sandbox-shim)/"),
-    ("policy/", r"^(proxy|web-approval|broker|cli)/|<(event2/|openssl/|sys/socket|netdb|curl)"),
-    ("proxy/carrier/plan/", r"secret|scrub|cred|inject|proxy/(keeper|carrier/[^p])"),
-    ("proxy/", r"^(web-approval|broker|cli)/"),
-]
-LIBRARY = re.compile(r"^<(event|openssl/|yaml|yajl/|sqlite3|ares|seccomp|zlib|cmocka|curl|nghttp2|idn2|libpsl|brotli|zstd)")
-NET_ONLY = re.compile(r"^<(event2/|event\.h|openssl/ssl\.h)")
-
-
-def check_never(path, lines):
-    for number, line in enumerate(lines, 1):
-        found = re.match(r'\s*#\s*include\s+([<"])([^>"]+)[>"]', line)
-        if not found:
-            continue
-        target = f"<{found[2]}" if found[1] == "<" else found[2]
-        for prefix, pattern in NEVER:
-            if re.match(prefix, path) and re.search(pattern, target):
-                bad(f"{path}:{number}", f"the design forbids {target} here")
-        if NET_ONLY.match(target) and not path.startswith(("common/net/", "tests/")):
-            bad(f"{path}:{number}", f"only common/net names {target}>")
-
-
-def check_shim(path, lines):
-    if path.startswith("sandbox-shim/inside/") and path.endswith((".c", ".h")):
-        for number, line in enumerate(lines, 1):
-            if re.match(r'\s*#\s*include\s+"(?!sandbox-shim/inside/shim_\w+\.h")', line):
-                bad(f"{path}:{number}", "the shim links no house code")
-
-
-def check_readmes(top):
-    for folder, dirs, names in os.walk(top):
-        dirs[:] = [d for d in dirs if not d.startswith(SKIP)]
-        rel = os.path.relpath(folder, top)
-        if rel.startswith("tests/") or not any(n.endswith(".c") for n in names):
-            continue
+def check_readmes(top, paths):
+    for folder in sorted({os.path.dirname(p) for p in paths if p.endswith(".c") and not p.startswith("tests/")}):
         path = os.path.join(folder, "README.md")
-        if not os.path.exists(path):
-            bad(rel, "no README.md")
-        elif len(open(path, encoding="utf-8").readlines()) > 20:
-            bad(os.path.join(rel, "README.md"), "over 20 lines")
+        if not os.path.exists(os.path.join(top, path)):
+            bad(folder, "no README.md")
+        elif len(open(os.path.join(top, path), encoding="utf-8").readlines()) > 20:
+            bad(path, "over 20 lines")
 
 
 def check_format(top, paths):
@@ -205,24 +143,33 @@ def check_limits(top, paths):
             bad("tests/limits.tsv", f"{name}: there is no {test}")
 
 
-def main():
-    top = sys.argv[1]
-    allowed = exceptions(top)
-    paths = list(files(top))
+def law(top):
+    """What is wrong by the text alone."""
+    problems.clear()
+    allowed, everything = exceptions(top), tree(top)
+    paths = [p for p in everything if p.endswith((".c", ".h"))]
     for path in paths:
         lines = open(os.path.join(top, path), encoding="utf-8").read().splitlines()
-        check_lengths(top, path, lines, allowed)
-        check_includes(top, path, lines)
-        check_never(path, lines)
-        check_shim(path, lines)
-    check_readmes(top)
-    check_format(top, paths)
+        check_lengths(path, lines, allowed["lines"])
+        for found in (*rooms.check_includes(top, path, lines), *rooms.check_never(path, lines)):
+            bad(*found)
+    for found in (*rooms.check_circles(top, paths), *rooms.check_folders(everything, allowed["folder"]),
+                  *rooms.check_names(top, everything)):
+        bad(*found)
+    check_readmes(top, paths)
     check_limits(top, paths)
+    return problems
+
+
+def main():
+    top = sys.argv[1]
+    law(top)
+    check_format(top, [p for p in tree(top) if p.endswith((".c", ".h"))])
     if len(sys.argv) > 2:
         check_purity(sys.argv[2])
     for line in problems:
         print(line)
-    print(f"house: {len(paths)} files, {len(problems)} problems")
+    print(f"house: {len(problems)} problems")
     return 1 if problems else 0
 
 

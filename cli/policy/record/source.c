@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "common/dynbuf.h"
+#include "common/control/api.h"
 #include "common/json/json.h"
 #include "cli/policy/record/once.h"
 
@@ -23,13 +23,6 @@ struct source {
     struct source_seen seen;
     uint8_t room[RECORD_BYTES_MAX];
 };
-
-static state_dir_fn *state_dir;
-
-void source_state_dir(state_dir_fn *fn)
-{
-    state_dir = fn;
-}
 
 int source_moment(const char *text, const char *option, uint64_t now_ms, uint64_t *out, struct err *e)
 {
@@ -66,7 +59,7 @@ static int open_store(struct source *s, const char *flag, struct err *e)
 {
     char dir[PATH_MAX], file[PATH_MAX + 32], uri[3 * PATH_MAX + 64];
     sqlite3_stmt *q = NULL;
-    if (state_dir == NULL || state_dir(flag, dir, e) != 0)
+    if (api_state_dir(flag, dir, e) != 0)
         return SOURCE_USAGE;
     (void)snprintf(file, sizeof(file), "%s/store/ledger.db", dir);
     if (access(file, R_OK) != 0) {

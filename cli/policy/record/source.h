@@ -3,16 +3,10 @@
 #ifndef CLI_POLICY_RECORD_SOURCE_H
 #define CLI_POLICY_RECORD_SOURCE_H
 
-#include <limits.h>
-
 #include "common/arena.h"
 #include "common/err.h"
 #include "cli/policy/record/record.h"
 #include "policy/decision.h"
-
-typedef int state_dir_fn(const char *flag, char out[PATH_MAX], struct err *e);
-/* Said once by the program that has this answer for all its verbs. */
-void source_state_dir(state_dir_fn *fn);
 
 struct source_args {
     const char *state_dir, *from; /* from: a file, or "-" */

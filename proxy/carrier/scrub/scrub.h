@@ -1,6 +1,6 @@
 /* Finding secrets in a stream of bytes and covering them with '*'. Pure.
  *
- *   secrets -> forms (scrub_forms.c) -> one set -> any number of streams
+ *   secrets -> forms (forms.c) -> one set -> any number of streams
  *
  * Every byte that lies in any occurrence of any form is replaced, so the result
  * has the length of the input and does not depend on where the input was cut.

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Hostile requests, byte by byte (attacks.md group A, and B where the spelling is the attack), over each transport."""
+"""Hostile requests, byte by byte (attacks.tsv group A, and B where the spelling is the attack), over each transport."""
 import os
 import socket
 import struct

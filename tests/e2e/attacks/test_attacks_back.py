@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Hostile answers (attacks.md A44 to A48, D), one sandbox against another (D32, E25), and the desk (E9, E11, E12)."""
+"""Hostile answers (attacks.tsv A44 to A48, D), one sandbox against another (D32, E25), and the desk (E9, E11, E12)."""
 import base64
 import http.client
 import json

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What decides and what does not (attacks.md B47 to B50, B54, B55): who asks is said by the way in and never by a field,
+"""What decides and what does not (attacks.tsv B47 to B50, B54, B55): who asks is said by the way in and never by a field,
 a body is decided on when it is whole, nothing goes without the credential it needs, and a refusal maps no policy."""
 import re
 import time

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The handshake of a client, by hand (attacks.md C4, C5, C6, C26) and the certificates it is shown (C28)."""
+"""The handshake of a client, by hand (attacks.tsv C4, C5, C6, C26) and the certificates it is shown (C28)."""
 import re
 import socket
 import ssl

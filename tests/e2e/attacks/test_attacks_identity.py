@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A name is not an identity: what outlives a policy, under a reload that gives its name to something else (attacks.md D44,
+"""A name is not an identity: what outlives a policy, under a reload that gives its name to something else (attacks.tsv D44,
 E41, E45); and the name in which a write is sent is shown (E44). One table: a row is a long-lived object, what happens to its name, and what must be true then. Every row is run,
 and prints itself."""
 import base64

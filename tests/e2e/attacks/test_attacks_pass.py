@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Hostile requests that are well-formed: what leaves is what was decided (attacks.md A, B)."""
+"""Hostile requests that are well-formed: what leaves is what was decided (attacks.tsv A, B)."""
 import room  # noqa: F401
 from attack import everywhere, fields_of
 from harness import main

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What stands in a policy's files, as a running gateway takes it (attacks.md B45, B46, B51, B53): a bad file is refused and
+"""What stands in a policy's files, as a running gateway takes it (attacks.tsv B45, B46, B51, B53): a bad file is refused and
 the old policy stays in force, the order of rules and files says nothing, patterns end where labels and segments do."""
 import os
 import random

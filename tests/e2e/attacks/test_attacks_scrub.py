@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """What an answer tells of a secret: by its cuts and sizes, beside its data, after a reload, in encoders' escapes, by what
-its head says of its body (attacks.md D41, D42, D43, D45, D47)."""
+its head says of its body (attacks.tsv D41, D42, D43, D45, D47)."""
 import gzip
 import html
 import json

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The credential: where it goes, where it never comes back, whose it is (attacks.md D1 to D16, C22, C25, C29, C34, C40)."""
+"""The credential: where it goes, where it never comes back, whose it is (attacks.tsv D1 to D16, C22, C25, C29, C34, C40)."""
 import gzip
 import os
 import socket

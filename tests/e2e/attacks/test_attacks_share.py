@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What one sandbox spends is its own (attacks.md F32 to F36): it goes to a limit and past it, and another one's requests are
+"""What one sandbox spends is its own (attacks.tsv F32 to F36): it goes to a limit and past it, and another one's requests are
 all answered. Nothing here looks at a clock: whoever waits waits for an answer."""
 import json
 import resource

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""One request in many spellings (attacks.md B60 to B63): beside a wider allow, what is denied or held is so in each."""
+"""One request in many spellings (attacks.tsv B60 to B63): beside a wider allow, what is denied or held is so in each."""
 import room  # noqa: F401
 from attack import everywhere
 from harness import main, test  # noqa: F401

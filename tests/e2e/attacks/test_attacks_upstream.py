@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Between the gateway and the upstream: what was decided once is sent once (attacks.md E42), what is known to be no
+"""Between the gateway and the upstream: what was decided once is sent once (attacks.tsv E42), what is known to be no
 request is not begun, and a part of an answer is searched beyond its edges (D7, D46)."""
 import room  # noqa: F401
 from attack import everywhere, fields_of

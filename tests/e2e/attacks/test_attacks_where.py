@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Where a request goes: the destination that was decided is the one that is reached (attacks.md C, A24, A42)."""
+"""Where a request goes: the destination that was decided is the one that is reached (attacks.tsv C, A24, A42)."""
 import socket
 import ssl
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Names that move, lie or do not answer (attacks.md C12, C14, C15, C16, C31, C39): the gateway asks a name server of
+"""Names that move, lie or do not answer (attacks.tsv C12, C14, C15, C16, C31, C39): the gateway asks a name server of
 the test's for its usual upstream. Requests are writes that pass at once: for them a name is always asked afresh."""
 import re
 import socket

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Upstream servers that are not proven (attacks.md D17, D18, D19, C27): through the gateway's own way out, with a
+"""Upstream servers that are not proven (attacks.tsv D17, D18, D19, C27): through the gateway's own way out, with a
 credential bound to each of them. The server keeps every byte that comes through its TLS: of a request to a server
 that was not proven there must be none."""
 import collections

@@ -1,6 +1,6 @@
 /* First byte: bytes that are written at once. Second: before which write descriptors go along, and how many. The
- * rest: what a peer writes. The frames that a channel gives are those that the contract in chan.h reads from the
- * bytes, however they are cut; where it is broken the channel ends; no descriptor is left open. */
+ * rest: what a peer writes. The frames that a channel gives are those that the contract in common/net/chan.h reads
+ * from the bytes, however they are cut; where it is broken the channel ends; no descriptor is left open. */
 #include <errno.h>
 #include <sys/socket.h>
 #include <unistd.h>

@@ -98,7 +98,7 @@ void stage_peer(struct stage *s, unsigned role)
         assert_true(take(s, to, M_FRONT_KEY).payload.n > 64);
 }
 
-/* What role.c does for a real front. */
+/* What common/role/role.c does for a real front. */
 static void from_parent(void *arg, struct chan *c, struct frame *f)
 {
     (void)c;

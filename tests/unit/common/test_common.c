@@ -15,7 +15,6 @@
 #include "common/id.h"
 #include "common/memfd.h"
 #include "common/msg.h"
-#include "common/poison.h"
 
 #ifndef F_SEAL_EXEC
 #define F_SEAL_EXEC 0x20

@@ -1,4 +1,4 @@
-/* common/role: a role as a process, from its first frame to its end. attacks.md: D18 F16 G2 */
+/* common/role: a role as a process, from its first frame to its end. attacks.tsv: D18 F16 G2 */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

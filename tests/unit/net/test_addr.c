@@ -1,4 +1,4 @@
-/* common/net/addr: literals, classes, ranges. attacks.md: C10 C11 C12 C13 C14 */
+/* common/net/addr: literals, classes, ranges. attacks.tsv: C10 C11 C12 C13 C14 */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

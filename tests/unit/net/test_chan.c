@@ -15,7 +15,6 @@
 #include "common/net/chan.h"
 #include "common/net/chan_wire.h"
 #include "common/net/loop.h"
-#include "common/poison.h"
 #include "tests/kit.h"
 
 enum { HEAD = 16, SEEN_MAX = 64 };

@@ -1,4 +1,4 @@
-/* common/net/conn: plain streams, limits, ends. attacks.md: F2 */
+/* common/net/conn: plain streams, limits, ends. attacks.tsv: F2 */
 #include "tests/unit/net/conn_world.h"
 
 #include <arpa/inet.h>

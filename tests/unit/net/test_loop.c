@@ -1,4 +1,4 @@
-/* common/net/loop: the order of a turn, timers, watches, signals, listeners. attacks.md: F7 */
+/* common/net/loop: the order of a turn, timers, watches, signals, listeners. attacks.tsv: F7 */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* common/net/conn over TLS against itself: names, offers, ends, limits. attacks.md: A39 C4 C6 C26 D19 */
+/* common/net/conn over TLS against itself: names, offers, ends, limits. attacks.tsv: A39 C4 C6 C26 D19 */
 #include "tests/unit/net/conn_world.h"
 
 #include <unistd.h>

@@ -1,5 +1,5 @@
 /* common/net/tls: servers whose certificate is wrong in one way each, through the real client path.
- * attacks.md: D17 D18 */
+ * attacks.tsv: D17 D18 */
 #include "tests/unit/net/conn_world.h"
 
 #include <stdio.h>
