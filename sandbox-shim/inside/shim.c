@@ -25,6 +25,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -55,6 +56,7 @@ struct shim {
     const char *socket;
     struct sockaddr_in listen;
     bool tty;
+    rlim_t processes; /* of ours and the command's; 0: no limit */
     char **cmd;
 
     int run; /* to `countersign run`; -1: none */
@@ -127,6 +129,10 @@ static void __attribute__((noreturn)) command_exec(const struct shim *s)
     /* Everything here is CLOEXEC; this is the second lock on the door. */
     if (close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC) != 0)
         die(EXIT_SETUP, "cannot close descriptors: %s", strerror(errno));
+    /* Here, where the kernel counts those of this user namespace alone: we are one of them. */
+    const struct rlimit most = {.rlim_cur = s->processes + 1, .rlim_max = s->processes + 1};
+    if (s->processes != 0 && setrlimit(RLIMIT_NPROC, &most) != 0)
+        die(EXIT_SETUP, "cannot limit the processes: %s", strerror(errno));
     for (int sig = 1; sig < NSIG; sig++)
         (void)signal(sig, SIG_DFL);
     sigemptyset(&none);
@@ -248,8 +254,8 @@ static void captured_wait(struct shim *s)
 static void __attribute__((noreturn)) usage(void)
 {
     die(EXIT_SETUP,
-        "usage: countersign-shim --socket PATH --listen 127.0.0.1:PORT [--run FD] [--captured] [--tty] -- CMD "
-        "[ARG...]");
+        "usage: countersign-shim --socket PATH --listen 127.0.0.1:PORT [--run FD] [--captured] [--processes N] "
+        "[--tty] -- CMD [ARG...]");
 }
 
 /* "127.x.y.z:port". Only loopback: this port is for the processes in here. */
@@ -282,6 +288,16 @@ static int descriptor_parse(const char *text)
     return (int)fd;
 }
 
+static rlim_t processes_parse(const char *text)
+{
+    char *end;
+    unsigned long n = strtoul(text, &end, 10);
+
+    if (*end != '\0' || n == 0 || n > INT32_MAX)
+        usage();
+    return (rlim_t)n;
+}
+
 static void arguments_parse(struct shim *s, char **argv)
 {
     struct sockaddr_un a;
@@ -298,6 +314,8 @@ static void arguments_parse(struct shim *s, char **argv)
             s->run = descriptor_parse(*++p);
         else if (strcmp(*p, "--captured") == 0)
             s->captured = true;
+        else if (strcmp(*p, "--processes") == 0 && p[1])
+            s->processes = processes_parse(*++p);
         else
             usage();
     }

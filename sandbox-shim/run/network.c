@@ -55,7 +55,7 @@ const char *network_nft(struct err *e)
         if (access(*p, X_OK) == 0)
             return *p;
     (void)err_set(e, "nft is not installed, and without it nothing can be captured: install it (Debian: `apt-get "
-                     "install nftables`), or leave --transparent out");
+                     "install nftables`)");
     return NULL;
 }
 
@@ -230,6 +230,23 @@ static void __attribute__((noreturn)) work_inside(const char *nft, int user, int
     _exit(0);
 }
 
+int network_try(const char *nft, struct err *e)
+{
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+        if (null < 0 || dup2(null, STDERR_FILENO) != STDERR_FILENO || prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 ||
+            unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0)
+            _exit(1);
+        become_nft(nft);
+    }
+    if (pid > 0 && ended_well(pid) == 0)
+        return 0;
+    return err_set(e, "this kernel does not let a user namespace have nftables with NAT (nft_redir, nft_ct, "
+                      "nft_reject_inet)");
+}
+
 /* Never this machine's own network, whatever went wrong. */
 static int network_of(pid_t pid, int pidfd)
 {
@@ -267,7 +284,7 @@ int network_set_up(const char *nft, pid_t pid, int pidfd, struct err *e)
     else if (ended_well(child) != 0)
         (void)err_set(e, "the sandbox's network cannot be captured, and the command was not run; the reason stands "
                          "above (this kernel must let a user namespace have nftables with NAT: nft_redir, nft_ct, "
-                         "nft_reject_inet). Without --transparent, programs that follow proxy variables work");
+                         "nft_reject_inet). With --no-capture, programs that follow proxy variables work");
     else
         rc = 0;
 out:

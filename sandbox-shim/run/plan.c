@@ -16,7 +16,8 @@
 #include "sandbox-shim/run/filter.h"
 #include "sandbox-shim/run/place.h"
 
-#define TMPFS_BYTES "2147483648" /* of memory, each of /tmp, /var/tmp, /home and /run */
+/* Of memory, each of /tmp, /var/tmp, /home and /run. */
+enum { TMPFS_MIB = 2048, MIB = 1024 * 1024 };
 
 static const char passwd[] = "root:x:0:0:root:/nonexistent:/usr/sbin/nologin\n"
                              "agent:x:1000:1000:agent:" INSIDE_HOME ":/bin/sh\n"
@@ -31,6 +32,11 @@ static const char resolv[] = "# No name server can be reached from here: the pro
 static const char resolv_captured[] =
     "# Every name has an address of the sandbox's own: the gateway resolves names.\n"
     "nameserver 127.0.0.1\n";
+
+const char *plan_name(const struct plan_dir *d)
+{
+    return strrchr(d->path, '/') + 1;
+}
 
 /* One word, or more up to the first NULL. */
 static void put(struct plan *p, const char *word, ...)
@@ -112,8 +118,8 @@ static int put_etc(struct plan *p)
         (void)closedir(etc);
     return put_file(p, "/etc/passwd", span_str(passwd)) || put_file(p, "/etc/group", span_str(group)) ||
                    put_file(p, "/etc/hosts", span_str(hosts)) ||
-                   put_file(p, "/etc/nsswitch.conf", span_str(p->transparent ? nsswitch_captured : nsswitch)) ||
-                   put_file(p, "/etc/resolv.conf", span_str(p->transparent ? resolv_captured : resolv))
+                   put_file(p, "/etc/nsswitch.conf", span_str(p->captured ? nsswitch_captured : nsswitch)) ||
+                   put_file(p, "/etc/resolv.conf", span_str(p->captured ? resolv_captured : resolv))
                ? -1
                : 0;
 }
@@ -137,17 +143,25 @@ static void put_gateway(struct plan *p)
 static void put_writable(struct plan *p)
 {
     static const char *const fresh[] = {"/tmp", "/var/tmp", "/run", "/home", NULL};
-    char number[16];
+    char number[16], bytes[32], inside[PATH_MAX + sizeof(INSIDE_WORKSPACES)];
+    uint64_t most = (uint64_t)TMPFS_MIB * MIB, size = p->limits.memory ? p->limits.memory : most;
 
+    (void)snprintf(bytes, sizeof(bytes), "%llu", (unsigned long long)(size < most ? size : most));
     for (const char *const *f = fresh; *f; f++) {
         bool shared = strcmp(*f, "/tmp") == 0 || strcmp(*f, "/var/tmp") == 0;
-        put(p, "--perms", shared ? "1777" : "0755", "--size", TMPFS_BYTES, "--tmpfs", *f, NULL);
+        put(p, "--perms", shared ? "1777" : "0755", "--size", bytes, "--tmpfs", *f, NULL);
     }
     put(p, "--symlink", "../run", "/var/run", NULL);
-    put(p, "--dir", INSIDE_HOME, NULL);
+    if (p->home.path[0])
+        put(p, "--bind-fd", pass(p, p->home.fd, number), INSIDE_HOME, NULL);
+    else
+        put(p, "--dir", INSIDE_HOME, NULL);
     for (size_t i = 0; i < p->nread; i++)
         put(p, "--ro-bind-fd", pass(p, p->read[i].fd, number), p->read[i].path, NULL);
-    put(p, "--bind-fd", pass(p, p->workspace, number), INSIDE_WORKSPACE, NULL);
+    for (size_t i = 0; i < p->nwork; i++) {
+        (void)snprintf(inside, sizeof(inside), INSIDE_WORKSPACES "%s", plan_name(&p->work[i]));
+        put(p, "--bind-fd", pass(p, p->work[i].fd, number), i == 0 ? INSIDE_WORKSPACE : inside, NULL);
+    }
     put(p, "--chdir", INSIDE_WORKSPACE, NULL);
 }
 
@@ -159,7 +173,7 @@ static int put_variable(void *ctx, const char *name, const char *value)
 
 static int put_environment(struct plan *p, char *const *environ, struct err *e)
 {
-    struct env_values v = {SPAN("http://" INSIDE_PROXY), INSIDE_BUNDLE, INSIDE_CA, INSIDE_TRUSTSTORE, p->transparent};
+    struct env_values v = {SPAN("http://" INSIDE_PROXY), INSIDE_BUNDLE, INSIDE_CA, INSIDE_TRUSTSTORE, !p->variables};
     char name[64];
 
     put(p, "--clearenv", NULL);

@@ -6,10 +6,17 @@
 
 #include "common/dynbuf.h"
 #include "common/err.h"
+#include "sandbox-shim/run/limits.h"
 
-enum { PLAN_READ_MAX = 32, PLAN_FDS_MAX = 16 + PLAN_READ_MAX, PLAN_LIST_MAX = 32, PLAN_ARGS_MAX = 256 * 1024 };
+enum {
+    PLAN_WORK_MAX = 16,
+    PLAN_READ_MAX = 32,
+    PLAN_FDS_MAX = 16 + PLAN_WORK_MAX + PLAN_READ_MAX,
+    PLAN_LIST_MAX = 32,
+    PLAN_ARGS_MAX = 256 * 1024
+};
 
-/* Where things are inside. All of it is read-only but the last two. */
+/* Where things are inside. All of it is read-only but the home and the workspaces. */
 #define INSIDE_SHIM       "/countersign/countersign-shim"
 #define INSIDE_SOCKET     "/countersign/proxy.sock"
 #define INSIDE_CA         "/countersign/ca.crt"
@@ -18,23 +25,25 @@ enum { PLAN_READ_MAX = 32, PLAN_FDS_MAX = 16 + PLAN_READ_MAX, PLAN_LIST_MAX = 32
 #define INSIDE_PROXY      "127.0.0.1:3128"
 #define INSIDE_HOME       "/home/agent"
 #define INSIDE_WORKSPACE  "/workspace"
+#define INSIDE_WORKSPACES "/workspaces/" /* the second and further ones, by their names */
 
-/* A directory mounted read-only where it is: what was opened, not what its path leads to by then. */
-struct plan_read {
-    char path[PATH_MAX];
-    int fd; /* O_PATH */
+/* A directory that is mounted: what was opened, not what its path leads to by then. */
+struct plan_dir {
+    char path[PATH_MAX]; /* outside; what is read has the same inside */
+    int fd;              /* O_PATH */
 };
 
 struct plan {
     /* what the gateway gave: paths outside */
     const char *name, *listener, *ca, *bundle, *truststore;
     /* what the caller asked for */
-    int workspace; /* O_PATH descriptor */
-    struct plan_read read[PLAN_READ_MAX];
-    size_t nread;
+    struct plan_dir work[PLAN_WORK_MAX], read[PLAN_READ_MAX];
+    size_t nwork, nread;
+    struct plan_dir home; /* path empty: a fresh one, in memory */
+    struct limits limits;
     const char *setenv[PLAN_LIST_MAX];
-    size_t nsetenv;   /* NAME=VALUE */
-    bool transparent; /* no proxy variables: whatever a program sends is captured */
+    size_t nsetenv;           /* NAME=VALUE */
+    bool captured, variables; /* whatever a program sends is; proxy variables are set */
     char **cmd;
     /* what plan_build made of it */
     char shim[PATH_MAX];
@@ -44,6 +53,8 @@ struct plan {
     int args_fd;
 };
 
+/* The last part of its path. */
+const char *plan_name(const struct plan_dir *d);
 /* Fill the last part. -1 in words; plan_free in either case. */
 int plan_build(struct plan *p, char *const *environ, struct err *e) MUSTCHECK;
 void plan_free(struct plan *p);

@@ -4,6 +4,7 @@
 #include <getopt.h>
 #include <pwd.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -11,6 +12,7 @@
 #include "common/control/exit.h"
 #include "sandbox-shim/env.h"
 #include "sandbox-shim/run/gateway.h"
+#include "sandbox-shim/run/home.h"
 #include "sandbox-shim/run/network.h"
 #include "sandbox-shim/run/notify.h"
 #include "sandbox-shim/run/place.h"
@@ -20,13 +22,12 @@
 extern char **environ;
 
 struct run {
-    const char *policy, *workspace, *name, *state_dir, *bwrap, *nft;
-    const char *with[GATEWAY_WITH_MAX];
-    size_t nwith;
-    const char *read[PLAN_READ_MAX];
-    size_t nread;
+    const char *policy, *name, *state_dir, *bwrap, *nft, *home;
+    const char *with[GATEWAY_WITH_MAX], *work[PLAN_WORK_MAX], *read[PLAN_READ_MAX];
+    size_t nwith, nwork, nread;
     bool notify, quiet;
-    char resolved[PATH_MAX], session[PATH_MAX + 256];
+    enum { CAPTURE_IF_POSSIBLE = 0, CAPTURE_OR_NOT_AT_ALL, CAPTURE_NOT } capture;
+    char homes[PATH_MAX], session[PATH_MAX + 256];
     struct gateway gateway;
     struct plan plan;
 };
@@ -46,57 +47,84 @@ static bool name_is_plain(const char *name)
     return n > 0 && n < GATEWAY_NAME_MAX && name[n] == '\0' && name[0] != '-';
 }
 
+static int PRINTF(1, 2) complain(const char *fmt, ...)
+{
+    va_list ap;
+
+    fputs("countersign run: ", stderr);
+    va_start(ap, fmt);
+    (void)vfprintf(stderr, fmt, ap);
+    va_end(ap);
+    fputc('\n', stderr);
+    return -1;
+}
+
+static int list_add(const char **list, size_t max, size_t *n, const char *value)
+{
+    if (*n == max)
+        return complain("`%s` is one too many", value);
+    list[(*n)++] = value;
+    return 0;
+}
+
+static int name_take(const char **to, const char *value)
+{
+    if (!name_is_plain(value))
+        return complain("`%s` is not a plain name: lower-case letters, digits, - and _", value);
+    *to = value;
+    return 0;
+}
+
 static int option_take(struct run *r, int option, const char *value)
 {
-    struct err e;
+    struct err e = {""};
+    const char *name;
+    int rc = 0;
 
     switch (option) {
-    case 'p': r->policy = value; return 0;
-    case 'w':
-        if (r->nwith == GATEWAY_WITH_MAX || !name_is_plain(value))
-            break;
-        r->with[r->nwith++] = value;
-        return 0;
-    case 'd': r->workspace = value; return 0;
-    case 'n':
-        if (!name_is_plain(value))
-            break;
-        r->name = value;
-        return 0;
-    case 's': r->state_dir = value; return 0;
-    case 't': r->plan.transparent = true; return 0;
-    case 'N': r->notify = true; return 0;
-    case 'q': r->quiet = true; return 0;
-    case 'b': r->bwrap = value; return 0;
-    case 'r':
-        if (r->nread == PLAN_READ_MAX)
-            break;
-        r->read[r->nread++] = value;
-        return 0;
+    case 'p': r->policy = value; break;
+    case 'w': rc = name_take(&name, value) != 0 ? -1 : list_add(r->with, GATEWAY_WITH_MAX, &r->nwith, value); break;
+    case 'd': rc = list_add(r->work, PLAN_WORK_MAX, &r->nwork, value); break;
+    case 'n': rc = name_take(&r->name, value); break;
+    case 'h': rc = name_take(&r->home, value); break;
+    case 's': r->state_dir = value; break;
+    case 't': r->capture = CAPTURE_OR_NOT_AT_ALL; break;
+    case 'x': r->capture = CAPTURE_NOT; break;
+    case 'N': r->notify = true; break;
+    case 'q': r->quiet = true; break;
+    case 'b': r->bwrap = value; break;
+    case 'r': rc = list_add(r->read, PLAN_READ_MAX, &r->nread, value); break;
     case 'e':
-        if (r->plan.nsetenv == PLAN_LIST_MAX)
-            break;
-        if (env_may_set(value, &e) != 0) {
-            fprintf(stderr, "countersign run: %s\n", e.text);
-            return -1;
-        }
-        r->plan.setenv[r->plan.nsetenv++] = value;
-        return 0;
-    default: return -1;
+        rc = env_may_set(value, &e) != 0 ? -1 : list_add(r->plan.setenv, PLAN_LIST_MAX, &r->plan.nsetenv, value);
+        break;
+    case 'm': rc = limits_memory(&r->plan.limits, value, &e); break;
+    case 'P': rc = limits_pids(&r->plan.limits, value, &e); break;
+    case 'c': rc = limits_cpus(&r->plan.limits, value, &e); break;
+    default: rc = -1;
     }
-    fprintf(stderr, "countersign run: `%s` is not a plain name, or one too many\n", value);
-    return -1;
+    return e.text[0] ? complain("%s", e.text) : rc;
 }
 
 static int options_parse(struct run *r, int argc, char **argv)
 {
     static const struct option known[] = {
-        {"policy", required_argument, NULL, 'p'},    {"with", required_argument, NULL, 'w'},
-        {"workspace", required_argument, NULL, 'd'}, {"name", required_argument, NULL, 'n'},
-        {"state-dir", required_argument, NULL, 's'}, {"bwrap", required_argument, NULL, 'b'},
-        {"read", required_argument, NULL, 'r'},      {"setenv", required_argument, NULL, 'e'},
-        {"transparent", no_argument, NULL, 't'},     {"notify", no_argument, NULL, 'N'},
-        {"quiet", no_argument, NULL, 'q'},           {NULL, 0, NULL, 0},
+        {"policy", required_argument, NULL, 'p'},
+        {"with", required_argument, NULL, 'w'},
+        {"workspace", required_argument, NULL, 'd'},
+        {"name", required_argument, NULL, 'n'},
+        {"state-dir", required_argument, NULL, 's'},
+        {"bwrap", required_argument, NULL, 'b'},
+        {"read", required_argument, NULL, 'r'},
+        {"setenv", required_argument, NULL, 'e'},
+        {"home", required_argument, NULL, 'h'},
+        {"memory", required_argument, NULL, 'm'},
+        {"pids", required_argument, NULL, 'P'},
+        {"cpus", required_argument, NULL, 'c'},
+        {"transparent", no_argument, NULL, 't'},
+        {"no-capture", no_argument, NULL, 'x'},
+        {"notify", no_argument, NULL, 'N'},
+        {"quiet", no_argument, NULL, 'q'},
+        {NULL, 0, NULL, 0},
     };
     int option;
 
@@ -109,31 +137,95 @@ static int options_parse(struct run *r, int argc, char **argv)
 }
 
 /* Opened, and the caller's home by name and by $HOME refused. -1 in words. */
-static int place_take(const struct run *r, const char *dir, bool writable, char out[PATH_MAX], struct err *e)
+static int place_take(const struct run *r, const char *dir, bool writable, struct plan_dir *out, struct err *e)
 {
     const struct passwd *pw = getpwuid(geteuid());
-    int fd = place_open(dir, out, e);
 
-    if (fd >= 0 && ((pw && place_check(out, writable, r->gateway.state_dir, pw->pw_dir, e) != 0) ||
-                    place_check(out, writable, r->gateway.state_dir, getenv("HOME"), e) != 0)) {
-        close(fd);
-        fd = -1;
+    out->fd = place_open(dir, out->path, e);
+    if (out->fd >= 0 && ((pw && place_check(out->path, writable, r->gateway.state_dir, pw->pw_dir, e) != 0) ||
+                         place_check(out->path, writable, r->gateway.state_dir, getenv("HOME"), e) != 0)) {
+        close(out->fd);
+        out->fd = -1;
     }
-    return fd;
+    return out->fd < 0 ? -1 : 0;
+}
+
+/* The same of what the caller names; and never the homes of other sandboxes. */
+static int named_take(const struct run *r, const char *dir, bool writable, struct plan_dir *out, struct err *e)
+{
+    char homes[PATH_MAX];
+
+    if (place_take(r, dir, writable, out, e) != 0)
+        return -1;
+    if (place_resolve(r->homes, homes) != 0)
+        return err_errno(e, "the homes of sandboxes (%s) cannot be told from it", r->homes);
+    return place_overlaps(out->path, homes)
+               ? err_set(e, "the directory %s overlaps %s, where the homes of sandboxes lie", out->path, homes)
+               : 0;
+}
+
+static int work_take(struct run *r, const char *dir, struct err *e)
+{
+    struct plan_dir *d = &r->plan.work[r->plan.nwork];
+
+    if (named_take(r, dir, true, d, e) != 0)
+        return -1;
+    for (size_t i = 1; i < r->plan.nwork; i++)
+        if (strcmp(plan_name(&r->plan.work[i]), plan_name(d)) == 0)
+            return err_set(e, "%s and %s would both be " INSIDE_WORKSPACES "%s", r->plan.work[i].path, d->path,
+                           plan_name(d));
+    r->plan.nwork++;
+    return 0;
 }
 
 static int run_places(struct run *r, struct err *e)
 {
-    r->plan.workspace = place_take(r, r->workspace ? r->workspace : ".", true, r->resolved, e);
-    if (r->plan.workspace < 0)
+    char home[PATH_MAX];
+
+    if (home_base(r->homes, e) != 0)
         return -1;
-    for (size_t i = 0; i < r->nread; i++) {
-        struct plan_read *read = &r->plan.read[r->plan.nread];
-        read->fd = place_take(r, r->read[i], false, read->path, e);
-        if (read->fd < 0)
+    if (r->nwork == 0)
+        r->work[r->nwork++] = ".";
+    for (size_t i = 0; i < r->nwork; i++)
+        if (work_take(r, r->work[i], e) != 0)
             return -1;
-        r->plan.nread++;
+    for (; r->plan.nread < r->nread; r->plan.nread++)
+        if (named_take(r, r->read[r->plan.nread], false, &r->plan.read[r->plan.nread], e) != 0)
+            return -1;
+    return r->home && (home_make(r->homes, r->home, home, e) != 0 || place_take(r, home, true, &r->plan.home, e) != 0)
+               ? -1
+               : 0;
+}
+
+/* By default whatever is sent is captured, and the variables are set for who follows them. */
+static int run_capture(struct run *r, struct err *e)
+{
+    r->nft = r->capture == CAPTURE_NOT ? NULL : network_nft(e);
+    if (r->capture == CAPTURE_OR_NOT_AT_ALL && r->nft == NULL)
+        return -1;
+    if (r->capture == CAPTURE_IF_POSSIBLE && (r->nft == NULL || network_try(r->nft, e) != 0)) {
+        r->nft = NULL;
+        if (!r->quiet)
+            fprintf(stderr,
+                    "countersign run: connections are not captured, programs must follow the proxy "
+                    "variables: %s\n",
+                    e->text);
     }
+    r->plan.captured = r->nft != NULL;
+    r->plan.variables = r->capture != CAPTURE_OR_NOT_AT_ALL;
+    return 0;
+}
+
+/* After everything that can be refused: what it makes is given back by run_main. */
+static int run_limits(struct run *r, struct err *e)
+{
+    char said[PATH_MAX + 256];
+
+    if (limits_begin(&r->plan.limits, "/proc/self", e) != 0)
+        return -1;
+    limits_say(&r->plan.limits, said, sizeof(said));
+    if (said[0] && !r->quiet)
+        fprintf(stderr, "countersign run: %s\n", said);
     return 0;
 }
 
@@ -142,9 +234,9 @@ static void session_put(struct run *r)
     const struct passwd *pw = getpwuid(geteuid());
 
     if (pw)
-        (void)snprintf(r->session, sizeof(r->session), "%s@%s", pw->pw_name, r->resolved);
+        (void)snprintf(r->session, sizeof(r->session), "%s@%s", pw->pw_name, r->plan.work[0].path);
     else
-        (void)snprintf(r->session, sizeof(r->session), "%u@%s", (unsigned)geteuid(), r->resolved);
+        (void)snprintf(r->session, sizeof(r->session), "%u@%s", (unsigned)geteuid(), r->plan.work[0].path);
 }
 
 /* The command, and meanwhile a word to the caller about what waits. */
@@ -169,18 +261,18 @@ static int run_do(struct run *r, int *status, struct err *e)
     if (spawn_check_stdio(e) != 0)
         return CLI_RUNTIME;
     bwrap = spawn_bwrap(r->bwrap, e);
-    if (r->plan.transparent && (r->nft = network_nft(e)) == NULL)
-        return CLI_RUNTIME;
     if (!bwrap || gateway_find(&r->gateway, r->state_dir, e) != 0)
         return CLI_RUNTIME;
     if (run_places(r, e) != 0)
         return CLI_USAGE;
+    if (run_capture(r, e) != 0 || run_limits(r, e) != 0)
+        return CLI_RUNTIME;
     failed = gateway_open(&r->gateway, r->policy, r->with, r->nwith, e);
     if (failed)
         return failed;
     session_put(r);
     if (gateway_check_with(&r->gateway, r->with, r->nwith, e) != 0 ||
-        gateway_sandbox(&r->gateway, r->name, r->session, r->plan.transparent, r->with, r->nwith, e) != 0)
+        gateway_sandbox(&r->gateway, r->name, r->session, r->plan.captured, r->with, r->nwith, e) != 0)
         return CLI_RUNTIME;
     r->plan.name = r->gateway.name;
     r->plan.listener = r->gateway.listener;
@@ -200,7 +292,6 @@ int run_main(int argc, char **argv)
 
     if (!r)
         return CLI_RUNTIME;
-    r->plan.workspace = -1;
     if (options_parse(r, argc, argv) != 0) {
         free(r);
         return usage();
@@ -209,6 +300,7 @@ int run_main(int argc, char **argv)
     if (failed)
         fprintf(stderr, "countersign run: %s\n", e.text);
     gateway_close(&r->gateway);
+    limits_end(&r->plan.limits);
     plan_free(&r->plan);
     free(r);
     return failed ? failed : status;

@@ -74,9 +74,9 @@ int spawn_check_stdio(struct err *e)
 static void __attribute__((noreturn))
 become_bwrap(const char *bwrap, const struct plan *p, const struct pty *t, int status_fd, int talk)
 {
-    char args[16], status[16], run[16];
+    char args[16], status[16], run[16], processes[32];
     char *const no_environment[] = {NULL}; /* also no LD_PRELOAD of the caller's */
-    const char *head[18];
+    const char *head[20];
     size_t n = 0, count = 0;
     sigset_t none;
 
@@ -85,7 +85,8 @@ become_bwrap(const char *bwrap, const struct plan *p, const struct pty *t, int s
     const char **argv = calloc(count + sizeof(head) / sizeof(head[0]) + 1, sizeof(*argv));
     (void)snprintf(args, sizeof(args), "%d", p->args_fd);
     (void)snprintf(status, sizeof(status), "%d", status_fd);
-    if (!argv || (t->slave >= 0 && pty_become(t) != 0) || setpgid(0, 0) != 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) != 0)
+    if (!argv || (t->slave >= 0 && pty_become(t) != 0) || setpgid(0, 0) != 0 ||
+        prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || limits_enter(&p->limits) != 0)
         goto fail;
     argv[n++] = "bwrap";
     argv[n++] = "--args";
@@ -101,8 +102,13 @@ become_bwrap(const char *bwrap, const struct plan *p, const struct pty *t, int s
     (void)snprintf(run, sizeof(run), "%d", talk);
     argv[n++] = "--run";
     argv[n++] = run;
-    if (p->transparent)
+    if (p->captured)
         argv[n++] = "--captured";
+    if (p->limits.pids && !p->limits.cgroup[0]) {
+        (void)snprintf(processes, sizeof(processes), "%llu", (unsigned long long)p->limits.pids);
+        argv[n++] = "--processes";
+        argv[n++] = processes;
+    }
     if (t->slave >= 0)
         argv[n++] = "--tty";
     argv[n++] = "--";

@@ -6,7 +6,7 @@
 
 /* 0: *status is the command's own (128 + signal). -1: the sandbox could not be set
  * up and the command did not run; the reason is in e and, from bubblewrap, on
- * stderr. nft is for a plan that is transparent. TERM, INT, HUP, QUIT, WINCH and USR1/2 go to the command meanwhile.
+ * stderr. nft is for a plan that is captured. TERM, INT, HUP, QUIT, WINCH and USR1/2 go to the command meanwhile.
  */
 int spawn_run(const char *bwrap, const char *nft, struct plan *p, int *status, struct err *e) MUSTCHECK;
 

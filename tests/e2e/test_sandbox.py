@@ -145,7 +145,7 @@ def there_is_no_route_out(lab):
             "route": family(16, socket.SOCK_RAW, 0), "dns": dns,
             "interfaces": [name for _, name in socket.if_nameindex()],
         }}))
-        """)
+        """, "--no-capture")
     server.close()
     assert seen["host"] == "ECONNREFUSED" and seen["net"] == "ENETUNREACH" and seen["dns"] == "failed", seen
     assert seen["net6"] in ("ENETUNREACH", "EADDRNOTAVAIL", "EAFNOSUPPORT"), seen
@@ -160,7 +160,7 @@ def the_relay_is_the_one_way_out(lab):
     control = Control(lab)
     done = run(lab, "curl -sS -o /dev/null https://api.example.org/; curl -sS http://plain.example.org/ | wc -c; "
                     "env -u HTTPS_PROXY -u https_proxy -u ALL_PROXY -u all_proxy curl -sS https://api.example.org/",
-               control=control, rc=6)
+               "--no-capture", control=control, rc=6)
     assert b"response 403" in done.err and done.out.strip() == b"1048576", done.text()
     assert control.seen == ["CONNECT api.example.org:443 HTTP/1.1", "GET http://plain.example.org/ HTTP/1.1"]
     assert [c[:2] for c in control.calls] == [("POST", "/api/v1/sandboxes"), ("DELETE", "/api/v1/sandboxes/run-ab12")]
@@ -209,7 +209,7 @@ def other_processes_are_out_of_sight(lab):
         except ProcessLookupError:
             kill = "no such process"
         print(json.dumps([names, mem, kill]))
-        """)
+        """, "--no-capture")
     assert seen == [["countersign-shi", "python3"], "refused", "no such process"], seen
 
 
@@ -590,6 +590,117 @@ def a_workspace_that_would_give_secrets_away_is_refused(lab):
 
 
 @test()
+def several_workspaces_are_there_by_their_names_and_each_is_checked(lab):
+    control = Control(lab)
+    for name in ("one", "two", "a/two", "state/in"):
+        (lab.dir / name).mkdir(parents=True, exist_ok=True)
+    start = [program(), "run", "--state-dir", control.state, "--workspace", lab.dir / "one", "--workspace"]
+    lab.run([*start, lab.dir / "two", "--", "sh", "-c", "pwd >here; touch /workspaces/two/there"], rc=0)
+    assert (lab.dir / "one/here").read_text() == "/workspace\n" and (lab.dir / "two/there").exists()
+    assert control.calls[0][2]["session"].endswith(f"@{lab.dir}/one"), control.calls[0]
+    done = lab.run([*start, lab.dir / "two", "--workspace", lab.dir / "a/two", "--", "true"], rc=2)
+    assert b"would both be /workspaces/two" in done.err, done.text()
+    (lab.dir / "link").symlink_to(lab.dir / "two")
+    for where, words in ((lab.dir / "state/in", b"overlaps the state directory"), (lab.dir, b"overlaps the state directory"),
+                         (lab.dir / "link", b"symbolic link"), ("/etc", b"belongs to the system")):
+        done = lab.run([*start, where, "--", "true"], rc=2)
+        assert words in done.err, (where, done.text())
+
+
+@test()
+def a_home_with_a_name_is_found_again_and_is_nobody_elses(lab):
+    homes = lab.dir / "data/countersign/homes"
+
+    def at_home(command, *options, rc=0):
+        return run(lab, command, *options, env={"XDG_DATA_HOME": lab.dir / "data"}, control=control, rc=rc)
+    control = Control(lab)
+    at_home("echo was here >~/.note", "--home", "mine")
+    assert at_home("cat ~/.note; echo $HOME", "--home", "mine").out == b"was here\n/home/agent\n"
+    assert at_home("ls -A ~", "--home", "other").out == b"" and at_home("ls -A ~").out == b""
+    assert (homes / "mine").stat().st_mode & 0o777 == 0o700 and (homes / "mine/.note").exists()
+    for name in ("..", "a/b", "", "Mine"):
+        at_home("true", "--home", name, rc=2)
+    # What it left is for it alone: no other sandbox gets it as a workspace, or to read.
+    for option, where in (("--workspace", homes / "mine"), ("--read", lab.dir / "data"), ("--read", homes / "mine")):
+        done = at_home("true", option, where, rc=2)
+        assert b"where the homes of sandboxes lie" in done.err, done.text()
+    (homes / "link").symlink_to("mine")
+    assert b"symbolic link" in at_home("true", "--home", "link", rc=2).err
+
+
+def as_nobody(lab):
+    """The begin of a command line: `run` as an ordinary user, in the workspace "work"."""
+    if os.geteuid() != 0:
+        raise Skip("not root: the other tests ran as an ordinary user")
+    where, drop = pathlib.Path(program()), ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
+    if lab.run([*drop, "test", "-x", where]).rc != 0:
+        raise Skip(f"{where} cannot be reached by an ordinary user")
+    control, work = Control(lab), lab.dir / "work"
+    work.mkdir()
+    for path in [work, control.state, *control.state.iterdir()]:
+        os.chown(path, 65534, 65534)
+    return [*drop, where, "run", "--state-dir", control.state, "--workspace", work]
+
+
+TAKE = """
+import os, sys, time
+what, n = sys.argv[1], int(sys.argv[2])
+if what == "memory":
+    bytearray(n << 20)
+else:
+    for _ in range(n):
+        if os.fork() == 0:
+            time.sleep(60)
+            os._exit(0)
+print("had it")
+"""
+
+
+@test()
+def memory_and_processes_are_limited_or_nothing_starts(lab):
+    control = Control(lab)
+    take = [sys.executable if sys.executable.startswith("/usr/") else "/usr/bin/python3", "-c", TAKE]
+    done = run(lab, [*take, "memory", "400"], "--memory", "128M", control=control, rc=None)
+    assert done.rc != 0 and b"had it" not in done.out and b"limits: memory 128 MiB" in done.err, done.text()
+    assert b"had it" in run(lab, [*take, "memory", "40"], "--memory", "512M", control=control).out
+    for wrong in (("--memory", "1M"), ("--memory", "x"), ("--memory", "1GG"), ("--memory", "-1"), ("--pids", "0"),
+                  ("--pids", "1e9"), ("--cpus", "0"), ("--cpus", "nan"), ("--cpus", "0x2")):
+        run(lab, "true", *wrong, control=control, rc=2)
+    controllers = pathlib.Path("/sys/fs/cgroup/cgroup.subtree_control")
+    if controllers.exists() and "pids" in controllers.read_text():
+        done = run(lab, [*take, "processes", "60"], "--pids", "20", control=control, rc=None)
+        assert done.rc != 0 and b"by the cgroup" in done.err, done.text()
+        return
+    for limit in (("--pids", "20"), ("--cpus", "1")):  # root's processes are counted by nothing but a cgroup
+        done = run(lab, "touch ran", *limit, control=control, rc=1)
+        assert b"needs a cgroup" in done.err and not (lab.dir / "work/ran").exists(), done.text()
+
+
+@test()
+def an_ordinary_users_processes_are_limited_too(lab):
+    start = [*as_nobody(lab), "--pids", "20", "--", "/usr/bin/python3", "-c", TAKE, "processes"]
+    done = lab.run([*start, "60"])
+    assert done.rc != 0 and b"had it" not in done.out and b"limits: processes 20" in done.err, done.text()
+    assert b"had it" in lab.run([*start, "10"], rc=0).out
+
+
+@test()
+def without_nft_it_is_said_and_the_variables_lead_out(lab):
+    if os.geteuid() != 0:
+        raise Skip("needs root, to hide nft")
+    control = Control(lab)
+    (lab.dir / "work").mkdir()
+    hidden = ["unshare", "-m", "sh", "-c", 'for nft in /usr/sbin/nft /usr/local/sbin/nft; do [ ! -e $nft ] || '
+              'mount --bind /dev/null $nft; done; exec "$@"', "sh"]
+    start = [*hidden, program(), "run", "--state-dir", control.state, "--workspace", lab.dir / "work"]
+    done = lab.run([*start, "--", "sh", "-c", "curl -sS http://plain.example.org/ | wc -c"], rc=0)
+    assert done.out.strip() == b"1048576" and b"connections are not captured" in done.err, done.text()
+    assert b"nft is not installed" in done.err and "captured" not in control.calls[0][2], done.text()
+    assert lab.run([*start, "--quiet", "--", "true"], rc=0).both == b""
+    assert b"nft is not installed" in lab.run([*start, "--transparent", "--", "true"], rc=1).err
+
+
+@test()
 def read_only_directories_and_variables_can_be_added(lab):
     tools = lab.dir / "tools"
     tools.mkdir()
@@ -635,20 +746,10 @@ def the_gateway_is_asked_and_its_words_are_shown(lab):
 @test("G9 run", "G10 run")
 def an_ordinary_user_gets_the_same_sandbox(lab):
     """Everything else here runs as whoever runs the tests; this one drops root first."""
-    if os.geteuid() != 0:
-        raise Skip("not root: the other tests ran as an ordinary user")
-    where = pathlib.Path(program())
-    if lab.run(["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "test", "-x", where]).rc != 0:
-        raise Skip(f"{where} cannot be reached by an ordinary user")
-    control = Control(lab)
-    work = lab.dir / "work"
-    work.mkdir()
-    for path in [work, control.state, *control.state.iterdir()]:
-        os.chown(path, 65534, 65534)
-    done = lab.run(["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", program(), "run", "--state-dir",
-                    control.state, "--workspace", work, "--", "sh", "-c", "id -u; touch made; curl -sS https://x.test/"],
-                   rc=56)
-    assert done.out == b"1000\n" and b"response 403" in done.err and (work / "made").stat().st_uid == 65534, done.text()
+    start = as_nobody(lab)
+    done = lab.run([*start, "--", "sh", "-c", "id -u; touch made; curl -sS https://x.test/"], rc=56)
+    made = lab.dir / "work/made"
+    assert done.out == b"1000\n" and b"response 403" in done.err and made.stat().st_uid == 65534, done.text()
 
 
 if __name__ == "__main__":

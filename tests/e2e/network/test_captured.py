@@ -95,6 +95,7 @@ def curl(work):
 
 class Inside:
     """Commands inside `countersign run --transparent`."""
+    options = ["--transparent"]
 
     def __init__(self, lab):
         need("nft", "bwrap")
@@ -104,7 +105,7 @@ class Inside:
         self.gw = Gateway(lab, policy(self.up), {"api": lab.canary(secrets.token_urlsafe(32)).encode()})
 
     def command(self, words):
-        return [program(), "run", "--transparent", "--setenv", "NO_COLOR=1", "--state-dir", self.gw.state,
+        return [program(), "run", *self.options, "--setenv", "NO_COLOR=1", "--state-dir", self.gw.state,
                 "--workspace", self.work, "--", *words]
 
     def run(self, words, **more):
@@ -112,6 +113,11 @@ class Inside:
 
     def start(self, words):
         return self.lab.start(self.command(words))
+
+
+class ByDefault(Inside):
+    """Inside `countersign run` as it is: who follows the proxy variables does, and who does not is captured."""
+    options = []
 
 
 class Behind:
@@ -197,9 +203,9 @@ def goes_through(lab, place, client):
 
 def cases():
     inside, behind = (Inside, "inside_a_transparent_run"), (Behind, "behind_a_capturing_gateway")
-    user = (User, "of_a_captured_user")
+    user, default = (User, "of_a_captured_user"), (ByDefault, "inside_a_run")
     for client in (node, java, go, wget, curl):
-        for place, name in (inside, behind, *([user] if client in (node, curl) else [])):
+        for place, name in (inside, behind, *([user] if client in (node, curl) else []), *([default] if client in (node, java) else [])):
             def case(lab, client=client, place=place):
                 goes_through(lab, place, client)
             case.__name__ = f"{client.__name__}_{name}"

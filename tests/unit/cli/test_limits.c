@@ -1,0 +1,197 @@
+/* run --memory --pids --cpus: what they may be, and where a cgroup for them is made. A cgroup file system is not to
+ * be had in every place that builds: a directory plays it, in which a new folder gets its files as the kernel gives
+ * them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "sandbox-shim/run/limits.h"
+
+static char top[] = "/tmp/cs-limits-XXXXXX";
+static const char *without; /* a file that new cgroups lack */
+
+static void put(const char *dir, const char *file, const char *text)
+{
+    char path[PATH_MAX];
+    (void)snprintf(path, sizeof(path), "%s/%s", dir, file);
+    FILE *f = fopen(path, "we");
+    assert_non_null(f);
+    assert_true(fputs(text, f) >= 0);
+    assert_int_equal(fclose(f), 0);
+}
+
+static const char *has(const char *dir, const char *file)
+{
+    static char text[256];
+    char path[PATH_MAX];
+    (void)snprintf(path, sizeof(path), "%s/%s", dir, file);
+    FILE *f = fopen(path, "re");
+    assert_non_null(f);
+    size_t n = fread(text, 1, sizeof(text) - 1, f);
+    text[n] = '\0';
+    assert_int_equal(fclose(f), 0);
+    return text;
+}
+
+int __real_mkdir(const char *path, mode_t mode);
+int __wrap_mkdir(const char *path, mode_t mode);
+int __wrap_mkdir(const char *path, mode_t mode)
+{
+    static const char *const files[] = {"cgroup.procs", "cgroup.kill", "memory.max", "memory.swap.max",
+                                        "pids.max",     "cpu.max",     NULL};
+    if (__real_mkdir(path, mode) != 0)
+        return -1;
+    for (const char *const *f = files; *f; f++)
+        if (without == NULL || strcmp(*f, without) != 0)
+            put(path, *f, "");
+    return 0;
+}
+
+/* What the kernel does with a cgroup's files at rmdir. */
+int __real_rmdir(const char *path);
+int __wrap_rmdir(const char *path);
+int __wrap_rmdir(const char *path)
+{
+    char words[PATH_MAX + 16];
+    (void)snprintf(words, sizeof(words), "rm -f %s/*.*", path);
+    assert_int_equal(system(words), 0);
+    return __real_rmdir(path);
+}
+
+static int begin(void **state)
+{
+    char path[PATH_MAX], text[PATH_MAX];
+    strcpy(top + strlen(top) - 6, "XXXXXX");
+    if (!mkdtemp(top))
+        return -1;
+    without = NULL;
+    for (const char *const *d = (const char *const[]){"proc", "fs", "fs/user", "fs/user/app", NULL}; *d; d++) {
+        (void)snprintf(path, sizeof(path), "%s/%s", top, *d);
+        if (__real_mkdir(path, 0755) != 0)
+            return -1;
+        put(path, "cgroup.subtree_control", "");
+    }
+    (void)snprintf(path, sizeof(path), "%s/proc", top);
+    (void)snprintf(text, sizeof(text),
+                   "22 1 0:20 / /proc rw - proc proc rw\n31 1 0:27 / %s/fs rw,nosuid shared:9 - cgroup2 cgroup2 rw\n",
+                   top);
+    put(path, "mountinfo", text);
+    put(path, "cgroup", "4:memory:/old\n0::/user/app\n");
+    return 0;
+}
+
+static int end(void **state)
+{
+    char words[PATH_MAX];
+    (void)snprintf(words, sizeof(words), "rm -r %s", top);
+    return system(words);
+}
+
+static const char *at(const char *below)
+{
+    static char path[PATH_MAX];
+    (void)snprintf(path, sizeof(path), "%s/%s", top, below);
+    return path;
+}
+
+static void only_amounts_that_make_sense_are_taken(void **state)
+{
+    struct limits l = {0};
+    struct err e;
+    static const char *const bad[] = {"",   "0",   "15M",        "-1",           "+1", " 1G",
+                                      "1T", "1Gb", "0x10000000", "99999999999G", NULL};
+    for (const char *const *b = bad; *b; b++)
+        assert_int_equal(limits_memory(&l, *b, &e), -1);
+    assert_int_equal(l.memory, 0);
+    assert_int_equal(limits_memory(&l, "16M", &e), 0);
+    assert_int_equal(l.memory, 16 << 20);
+    assert_int_equal(limits_memory(&l, "4G", &e), 0);
+    assert_int_equal(l.memory, UINT64_C(4) << 30);
+    assert_int_equal(limits_memory(&l, "16777216", &e), 0);
+    assert_int_equal(l.memory, 16 << 20);
+    assert_int_equal(limits_pids(&l, "7", &e), -1);
+    assert_int_equal(limits_pids(&l, "4194305", &e), -1);
+    assert_int_equal(limits_pids(&l, "8", &e), 0);
+    assert_int_equal(limits_cpus(&l, "0.001", &e), -1);
+    assert_int_equal(limits_cpus(&l, "inf", &e), -1);
+    assert_int_equal(limits_cpus(&l, "1025", &e), -1);
+    assert_int_equal(limits_cpus(&l, "0.5", &e), 0);
+    assert_int_equal(l.cpu_percent, 50);
+}
+
+static void a_cgroup_of_ours_is_made_at_the_nearest_place_that_gives_what_is_needed(void **state)
+{
+    struct limits l = {.memory = 512 << 20, .pids = 100, .cpu_percent = 150};
+    struct err e;
+    char want[PATH_MAX], made[PATH_MAX];
+    put(at("fs"), "cgroup.subtree_control", "cpuset cpu io memory pids\n");
+    put(at("fs/user"), "cgroup.subtree_control", "cpu memory pids\n");
+    put(at("fs/user/app"), "cgroup.subtree_control", "cpuset memory pids\n"); /* no cpu */
+    assert_int_equal(limits_begin(&l, at("proc"), &e), 0);
+    (void)snprintf(want, sizeof(want), "%s/fs/user/countersign-run-%d", top, (int)getpid());
+    assert_string_equal(l.cgroup, want);
+    assert_string_equal(has(want, "memory.max"), "536870912");
+    assert_string_equal(has(want, "memory.swap.max"), "0");
+    assert_string_equal(has(want, "pids.max"), "103"); /* and three of our own */
+    assert_string_equal(has(want, "cpu.max"), "150000 100000");
+    assert_int_equal(limits_enter(&l), 0);
+    assert_string_equal(has(want, "cgroup.procs"), "0");
+    strcpy(made, l.cgroup);
+    limits_end(&l);
+    assert_int_equal(access(made, F_OK), -1);
+    assert_string_equal(has(at("fs/user"), "cgroup.subtree_control"), "cpu memory pids\n");
+}
+
+/* Half of what was asked for is not what was asked for. */
+static void a_cgroup_that_does_not_take_a_limit_is_none(void **state)
+{
+    struct limits l = {.pids = 100, .cpu_percent = 100};
+    struct err e;
+    put(at("fs/user"), "cgroup.subtree_control", "cpu memory pids\n");
+    without = "pids.max";
+    assert_int_equal(limits_begin(&l, at("proc"), &e), -1);
+    assert_non_null(strstr(e.text, "--cpus needs a cgroup"));
+    assert_string_equal(l.cgroup, "");
+    without = "memory.swap.max"; /* a kernel without swap has no such file */
+    l.memory = 64 << 20;
+    assert_int_equal(limits_begin(&l, at("proc"), &e), 0);
+    limits_end(&l);
+}
+
+static void without_one_memory_is_limited_for_each_process(void **state)
+{
+    struct limits l = {.memory = 64 << 20};
+    struct err e;
+    char said[512];
+    put(at("proc"), "mountinfo",
+        "31 1 0:27 / /x rw - tmpfs cgroup2 rw\n32 1 0:28 /part /y rw - cgroup2 cgroup2 rw\n");
+    assert_int_equal(limits_begin(&l, at("proc"), &e), 0);
+    assert_string_equal(l.cgroup, "");
+    limits_say(&l, said, sizeof(said));
+    assert_non_null(strstr(said, "memory is that of each process"));
+    l = (struct limits){0};
+    limits_say(&l, said, sizeof(said));
+    assert_string_equal(said, "");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(only_amounts_that_make_sense_are_taken),
+        cmocka_unit_test_setup_teardown(a_cgroup_of_ours_is_made_at_the_nearest_place_that_gives_what_is_needed,
+                                        begin, end),
+        cmocka_unit_test_setup_teardown(a_cgroup_that_does_not_take_a_limit_is_none, begin, end),
+        cmocka_unit_test_setup_teardown(without_one_memory_is_limited_for_each_process, begin, end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
