@@ -25,7 +25,7 @@
     X(HOLD, JUDGE, "hold", "held", "proxy/judge/steps/step_hold.c")                                                  \
     X(RECORD_INTENT, JUDGE, "record-intent", "store-unavailable", "proxy/judge/steps/step_record_intent.c")          \
     X(RELEASE, JUDGE, "release", "credential-unavailable", "proxy/judge/steps/step_release.c")                       \
-    X(AWAIT_CREDENTIAL, CARRIER, "await-credential", "credential-unavailable", "proxy/carrier/walk.c")               \
+    X(AWAIT_CREDENTIAL, CARRIER, "await-credential", "credential-unavailable", "proxy/carrier/await_credential.c")   \
     X(FORWARD, CARRIER, "forward", "upstream-failed", "proxy/carrier/send.c") /* the credential is put in there */   \
     X(SCRUB, CARRIER, "scrub", "answer-refused", "proxy/carrier/answer.c")                                           \
     X(RECORD_RESULT, JUDGE, "record-result", "store-unavailable", "proxy/judge/steps/step_record_result.c")

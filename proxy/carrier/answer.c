@@ -1,4 +1,4 @@
-/* The upstream's answer: its head read and cleaned, its body searched (SCRUB.md). */
+/* SCRUB. The upstream's answer: its head read and cleaned, its body searched (SCRUB.md). */
 #include "proxy/carrier/exchange.h"
 
 static bool credentialed(const struct exchange *x)
@@ -132,9 +132,9 @@ static enum walk_next take_head(struct exchange *x, const struct http_head *h, s
         return exchange_fail(x, "bad-answer", "the upstream switches protocols though nobody asked");
     if (h->status == 101 && socket_verify(x, h) != WALK_NEXT)
         return WALK_FAIL;
-    x->answered = true;
+    exchange_answer(x, ANSWER_HEAD);
     x->status = (uint16_t)h->status;
-    x->keep_alive = h->keep_alive && x->body_done; /* an early answer ends the connection (A48) */
+    x->keep_alive = h->keep_alive && x->sent == SENT_ALL; /* an early answer ends the connection (A48) */
     x->text = is_text(h);
     if (part_begin(x, h) != WALK_NEXT || (looked_at(x) && open_coding(x, h) != WALK_NEXT))
         return WALK_FAIL;
@@ -153,12 +153,13 @@ enum walk_next answer_head(struct exchange *x)
         struct http_err e;
         size_t used;
         struct span in = conn_input(x->conn);
-        x->got_any |= in.n > 0;
+        if (in.n > 0 && x->answer == ANSWER_NONE)
+            exchange_answer(x, ANSWER_BEGUN);
         enum http_result r =
             in.n == 0 ? HTTP_MORE : http_parse_response(in, x->f.request.method, &x->seen, &h, &used, &e);
         if (r == HTTP_BAD)
             return exchange_fail(x, "bad-answer", "the upstream's answer is not proper HTTP/1.1: %s", e.why);
-        if (r == HTTP_MORE && x->is_lost)
+        if (r == HTTP_MORE && x->link == LINK_LOST)
             return exchange_fail(x, "upstream-closed", "the upstream closed the connection without an answer");
         if (r == HTTP_MORE)
             return WALK_WAIT;
@@ -178,7 +179,7 @@ static enum walk_next something_found(struct exchange *x)
 {
     if (!x->text)
         return exchange_fail(x, "secret-in-answer", "a secret stood in an answer that is not text; it was cut off");
-    if (x->relayed && x->digests)
+    if (x->delivery != DELIVERY_NONE && x->digests)
         return exchange_fail(x, "secret-in-answer",
                              "a secret stood in an answer whose head had a digest of it; it was cut off");
     x->covered = true;
@@ -207,15 +208,8 @@ static enum walk_next search(struct exchange *x, struct span data, bool last)
 
 static void keep(struct exchange *x, size_t from)
 {
-    if (x->f.repeatable || x->kept_over || x->ready.n == from)
-        return;
-    if (x->ready.n - from > x->kept.max - x->kept.n) {
-        x->kept_over = true;
-        dynbuf_free(&x->kept);
-        return;
-    }
-    if (dynbuf_add(&x->kept, span_of(x->ready.p + from, x->ready.n - from)) != 0)
-        x->kept_over = true;
+    if (!x->f.repeatable && x->ready.n > from)
+        (void)dynbuf_add(&x->kept, span_of(x->ready.p + from, x->ready.n - from));
 }
 
 /* One piece of what came, through the search into x->ready. */
@@ -227,12 +221,14 @@ static enum walk_next take_piece(struct exchange *x, struct span in)
     if (r == HTTP_BAD)
         return exchange_fail(x, "bad-answer", "the answer's body is malformed: %s", x->in.err.why);
     x->in_bytes += data.n;
-    x->complete = r == HTTP_OK;
-    if ((data.n || x->complete) && search(x, data, x->complete) != WALK_NEXT)
+    bool last = r == HTTP_OK;
+    if (last)
+        exchange_answer(x, ANSWER_WHOLE);
+    if ((data.n || last) && search(x, data, last) != WALK_NEXT)
         return WALK_FAIL;
     keep(x, before);
     conn_consume(x->conn, used);
-    return used == 0 && !x->complete ? WALK_WAIT : WALK_NEXT;
+    return used == 0 && !last ? WALK_WAIT : WALK_NEXT;
 }
 
 /* Nothing more will come. What did is the client's, also of an answer that is cut short: it may say that a write was
@@ -240,12 +236,12 @@ static enum walk_next take_piece(struct exchange *x, struct span in)
 static enum walk_next at_end(struct exchange *x)
 {
     size_t before = x->ready.n;
-    x->complete = x->lost == CONN_EOF && http_body_eof(&x->in) == HTTP_OK;
-    x->cut = !x->complete;
+    bool whole = x->lost == CONN_EOF && http_body_eof(&x->in) == HTTP_OK;
+    exchange_answer(x, whole ? ANSWER_WHOLE : ANSWER_CUT);
     /* What ends with its connection is all that was sent. Of what says itself that it is longer, its last bytes may
      * begin a secret and stay back (D2); of a coding that breaks off nothing more can be looked at. */
-    bool whole = x->complete || (x->in.framing == HTTP_UNTIL_CLOSE && x->decode == NULL);
-    if (whole && search(x, SPAN_NONE, true) != WALK_NEXT)
+    bool all = whole || (x->in.framing == HTTP_UNTIL_CLOSE && x->decode == NULL);
+    if (all && search(x, SPAN_NONE, true) != WALK_NEXT)
         return WALK_FAIL;
     keep(x, before);
     return WALK_NEXT;
@@ -256,50 +252,51 @@ static size_t room(const struct exchange *x)
 {
     if (x->front->held_back)
         return 0;
-    if (x->nobody)
+    if (x->delivery == DELIVERY_NOBODY)
         return PIECE;
     return x->credit > x->ready.n ? (size_t)(x->credit - x->ready.n) : 0;
 }
 
 static enum walk_next take_input(struct exchange *x)
 {
-    while (!x->complete && !x->cut) {
+    while (x->answer == ANSWER_HEAD) {
         enum walk_next next = take_piece(x, span_first(conn_input(x->conn), room(x)));
         if (next == WALK_FAIL)
             return next;
-        if (next == WALK_WAIT && x->is_lost && room(x) > 0) {
+        if (next == WALK_WAIT && x->link == LINK_LOST && room(x) > 0) {
             if (at_end(x) != WALK_NEXT)
                 return WALK_FAIL;
         } else if (next == WALK_WAIT) {
             return WALK_NEXT;
         }
-        if (x->nobody)
+        if (x->delivery == DELIVERY_NOBODY)
             dynbuf_reset(&x->ready);
     }
     return WALK_NEXT;
 }
 
-enum walk_next answer_body(struct exchange *x)
+enum walk_next step_scrub(struct exchange *x)
 {
     if (x->socket != NULL && socket_is_on(x->socket))
         return socket_go(x);
     if (take_input(x) != WALK_NEXT)
         return WALK_FAIL;
-    if (!x->nobody && relay_ready(x, x->complete || x->cut) != 0) {
+    bool nobody = x->delivery == DELIVERY_NOBODY;
+    if (!nobody && relay_ready(x, x->answer > ANSWER_HEAD) != 0) {
         if (x->f.repeatable)
             return exchange_fail(x, "cancelled", "the client is gone");
-        x->nobody = true;
+        exchange_deliver(x, DELIVERY_NOBODY);
+        nobody = true;
     }
-    if (x->nobody) {
+    if (nobody) {
         dynbuf_reset(&x->ready);
         if (take_input(x) != WALK_NEXT)
             return WALK_FAIL;
     }
-    if (x->cut && (x->nobody || x->relayed_end))
-        return exchange_fail(x, "answer-cut", "the upstream's answer was cut short");
-    if (x->complete && (x->nobody || x->relayed_end))
-        return WALK_DONE;
-    if (x->is_lost) { /* now it waits for the client alone */
+    if (x->answer > ANSWER_HEAD && (nobody || x->delivery == DELIVERY_ENDED))
+        return x->answer == ANSWER_WHOLE ? WALK_DONE
+                                         : exchange_fail(x, "answer-cut", "the upstream's answer was cut short");
+    if (x->link == LINK_LOST) { /* now it waits for the client alone */
         conn_deadline(x->conn, 0);
         return WALK_WAIT;
     }

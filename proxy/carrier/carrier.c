@@ -97,7 +97,7 @@ static void judge_frame(void *arg, struct chan *ch, struct frame *f)
             socket_frame(x, f);
         return;
     case M_CANCEL:
-        if ((x = exchange_find(c, f->id)) != NULL && !x->nobody)
+        if ((x = exchange_find(c, f->id)) != NULL && x->delivery != DELIVERY_NOBODY)
             exchange_cancel(x);
         return;
     default: log_error("the judge sends message %u, which the carrier does not know", f->type);

@@ -6,26 +6,27 @@ static enum walk_next dial_next(struct exchange *x);
 /* A pooled connection may have died while it waited. What is repeatable, or was not begun, gets a fresh one, once. */
 static bool may_retry(const struct exchange *x)
 {
-    if (!x->reused || x->got_any || x->answered)
+    if (x->link != LINK_POOLED || x->answer != ANSWER_NONE)
         return false;
-    return !x->written || (x->f.repeatable && x->f.body != BODY_STREAM);
+    return x->sent < SENT_HEAD || (x->f.repeatable && x->f.body != BODY_STREAM);
 }
 
 static void start_over(struct exchange *x)
 {
     conn_free(&x->conn);
-    x->begun |= x->written;
-    x->up = x->reused = x->written = x->is_lost = x->body_done = false;
-    x->retried = true;
+    exchange_link(x, LINK_ADDRESSED);
+    if (x->sent >= SENT_HEAD)
+        exchange_sent(x, SENT_BEFORE);
     x->body_out = x->out_bytes = 0;
     x->seen = 0;
 }
 
 static void lost(struct exchange *x, enum conn_event ev)
 {
-    x->is_lost = true;
+    bool again = may_retry(x);
+    exchange_link(x, LINK_LOST);
     x->lost = ev;
-    if (may_retry(x))
+    if (again)
         start_over(x);
     exchange_resume(x);
 }
@@ -34,7 +35,7 @@ static void not_up(struct exchange *x, enum conn_event ev)
 {
     struct conn *failed = x->conn;
     const char *why = ev == CONN_TIMEOUT ? "no answer in time" : conn_why(failed);
-    bool in_tls = x->in_tls;
+    bool in_tls = x->link == LINK_HANDSHAKE;
     x->conn = NULL;
     /* Another address may answer, and until none does nothing has failed: a body that comes meanwhile waits. One that
      * shows the wrong certificate ends it (D17). */
@@ -49,7 +50,7 @@ static void not_up(struct exchange *x, enum conn_event ev)
 
 static void is_up(struct exchange *x)
 {
-    x->up = true;
+    exchange_link(x, LINK_UP);
     exchange_resume(x);
 }
 
@@ -57,7 +58,7 @@ static void start_tls(struct exchange *x)
 {
     struct err e = {""};
     struct tls_client *t = upstream_tls(&x->carrier->upstreams, x->upstream, &e);
-    x->in_tls = true;
+    exchange_link(x, LINK_HANDSHAKE);
     x->trust = x->carrier->upstreams.changes;
     bool begun = t != NULL && conn_tls_connect(x->conn, t, x->upstream->host) == 0;
     if (begun && x->cred != NULL && x->cred->certificate)
@@ -84,7 +85,7 @@ static bool is_ours(struct exchange *x)
 static void on_conn(void *arg, struct conn *c, enum conn_event ev)
 {
     struct exchange *x = arg;
-    if (!x->up) {
+    if (x->link < LINK_UP) {
         if (ev == CONN_CONNECTED && is_ours(x))
             return;
         if (ev == CONN_CONNECTED && x->upstream->tls)
@@ -121,11 +122,11 @@ static enum walk_next dial_next(struct exchange *x)
         struct sockaddr_storage ss;
         x->addr = x->to[x->tried++];
         socklen_t n = addr_sockaddr(&x->addr, x->upstream->port, &ss);
-        x->in_tls = false;
         x->trust = x->carrier->upstreams.changes;
         x->conn = n ? conn_dial(x->carrier->loop, (struct sockaddr *)&ss, n, CONN_IN, on_conn, x) : NULL;
         if (x->conn == NULL)
             continue;
+        exchange_link(x, LINK_DIALLING);
         /* An address that swallows packets must not eat the time of the next one. */
         conn_deadline(x->conn, x->tried < x->nto && wait > 3000 ? 3000 : wait);
         return WALK_WAIT;
@@ -136,8 +137,7 @@ static enum walk_next dial_next(struct exchange *x)
 /* The addresses that were checked are the ones that are dialled. */
 static void exchange_addressed(struct exchange *x)
 {
-    x->asked_name = false;
-    x->addressed = true;
+    exchange_link(x, LINK_ADDRESSED);
     x->nto = x->upstream->naddr;
     memcpy(x->to, x->upstream->addr, sizeof(x->to));
 }
@@ -163,26 +163,26 @@ enum walk_next dial_go(struct exchange *x)
 {
     struct carrier *c = x->carrier;
     struct span code, why;
-    if (x->up)
+    if (x->link >= LINK_UP)
         return WALK_NEXT;
-    if (x->conn != NULL || x->asked_name)
-        return WALK_WAIT;
-    if (!x->addressed) {
+    if (x->link == LINK_NONE) {
         switch (names_ask(&c->names, x->upstream, !x->f.repeatable, addresses, x, &code, &why)) {
         case NAMES_REFUSED:
             return exchange_fail(x, span_eq(code, SPAN("private-address")) ? "private-address" : "dns-failed", "%.*s",
                                  SPAN_FMT(why));
-        case NAMES_ASKED: x->asked_name = true; return WALK_WAIT;
+        case NAMES_ASKED: exchange_link(x, LINK_NAMING); return WALK_WAIT;
         case NAMES_HERE: exchange_addressed(x);
         }
     }
+    if (x->link != LINK_ADDRESSED)
+        return WALK_WAIT;
     struct pool_key k = {x->front->instance, x->upstream, x->addr, x->f.credential};
     uint64_t idle = x->f.repeatable ? c->settings.pool_idle_ms : REUSE_ONCE_MS;
     bool own = x->socket != NULL || (x->cred != NULL && x->cred->certificate);
-    x->conn = x->retried || own ? NULL : pool_take(&c->pool, &k, idle, &x->addr);
+    x->conn = x->sent == SENT_BEFORE || own ? NULL : pool_take(&c->pool, &k, idle, &x->addr);
     if (x->conn == NULL)
         return dial_next(x);
-    x->reused = x->up = true;
+    exchange_link(x, LINK_POOLED);
     x->trust = c->upstreams.changes; /* or it would not be in the pool */
     conn_set_callback(x->conn, on_conn, x);
     return WALK_NEXT;

@@ -38,22 +38,21 @@ enum walk_next exchange_fail(struct exchange *x, const char *code, const char *f
 static void send_result(struct exchange *x)
 {
     struct chan *judge = x->carrier->judge;
-    enum outcome outcome = x->answered              ? OUTCOME_ANSWERED
-                           : x->written || x->begun ? OUTCOME_UNKNOWN
-                                                    : OUTCOME_NOT_SENT;
+    bool answered = x->answer >= ANSWER_HEAD;
+    enum outcome outcome = answered ? OUTCOME_ANSWERED : x->sent != SENT_NOTHING ? OUTCOME_UNKNOWN : OUTCOME_NOT_SENT;
     struct dynbuf *b = judge ? chan_begin(judge, M_RESULT, x->xid) : NULL;
     if (b == NULL)
         return;
     msg_put_u8(b, (uint8_t)outcome);
-    msg_put_u16(b, x->answered ? x->status : 0);
+    msg_put_u16(b, answered ? x->status : 0);
     msg_put_u64(b, x->out_bytes);
     msg_put_u64(b, x->in_bytes);
-    msg_put_u8(b, x->relayed && !x->nobody);
+    msg_put_u8(b, x->delivery == DELIVERY_BEGUN || x->delivery == DELIVERY_ENDED);
     msg_put_span(b, span_str(x->code ? x->code : ""));
     msg_put_span(b, span_str(x->why));
-    msg_put_span(b, span_str(x->part.on && outcome != OUTCOME_NOT_SENT ? x->part.sent : ""));
+    msg_put_span(b, span_str(outcome != OUTCOME_NOT_SENT ? x->part.sent : ""));
     /* A read that was answered well: all that follows is its record. */
-    bool done = x->f.repeatable && x->code == NULL && x->relayed_end && !x->nobody;
+    bool done = x->f.repeatable && x->code == NULL && x->delivery == DELIVERY_ENDED;
     (void)(done ? chan_commit_soon(judge) : chan_commit(judge));
 }
 
@@ -64,7 +63,7 @@ static void let_connection_go(struct exchange *x)
     struct pool_key k = {x->front->instance, x->upstream, x->addr, x->f.credential};
     bool own = x->cred != NULL && x->cred->certificate;   /* it speaks for that credential: nobody else's */
     bool old = x->trust != x->carrier->upstreams.changes; /* by roots or lists that are not in force any more */
-    if (x->code == NULL && x->complete && x->keep_alive && !x->is_lost && !own && !old)
+    if (x->code == NULL && x->answer == ANSWER_WHOLE && x->keep_alive && x->link != LINK_LOST && !own && !old)
         pool_put(&x->carrier->pool, &k, x->upstream, &x->conn);
     else
         conn_free(&x->conn);
@@ -91,11 +90,11 @@ static void release_all(struct exchange *x)
 
 void exchange_end(struct exchange *x)
 {
-    if (x->nobody && !x->f.repeatable && x->complete && x->code == NULL)
+    if (x->delivery == DELIVERY_NOBODY && !x->f.repeatable && x->answer == ANSWER_WHOLE && x->code == NULL)
         relay_kept(x);
     if (x->socket != NULL)
         socket_over(x);
-    if (x->relayed && !x->relayed_end)
+    if (x->delivery == DELIVERY_BEGUN)
         relay_cut(x);
     if (x->code != NULL)
         log_exchange(LOG_INFO, x->xid, "ends at %s: %s: %s", walk_name(x->step), x->code, x->why);
@@ -223,13 +222,13 @@ void exchange_forward(struct carrier *c, struct frame *f)
 void exchange_cancel(struct exchange *x)
 {
     if (x->socket != NULL && socket_is_on(x->socket)) {
-        x->nobody = true;
+        exchange_deliver(x, DELIVERY_NOBODY);
         exchange_end(x);
         return;
     }
-    bool see_to_its_end = !x->f.repeatable && x->written && (x->body_done || x->body_ended || x->answered);
-    if (see_to_its_end) {
-        x->nobody = true;
+    bool all_is_here = x->sent == SENT_ALL || x->body_ended || x->answer >= ANSWER_HEAD;
+    if (!x->f.repeatable && x->sent >= SENT_HEAD && all_is_here) { /* it is seen to its end */
+        exchange_deliver(x, DELIVERY_NOBODY);
         exchange_resume(x);
         return;
     }
@@ -264,7 +263,7 @@ void exchange_front_gone(struct carrier *c, struct front *front)
     for (size_t i = 0; i < EXCHANGE_BUCKETS; i++)
         for (struct exchange *x = c->bucket[i], *next; x != NULL; x = next) {
             next = x->next;
-            if (x->front == front && !x->nobody)
+            if (x->front == front && x->delivery != DELIVERY_NOBODY)
                 exchange_cancel(x);
         }
     pool_front_gone(&c->pool, front->instance);

@@ -25,11 +25,42 @@ enum {
 
 /* One range of a searched answer. */
 struct part {
-    bool on; /* the request that left asks for it */
     struct range asked, wide;
-    char sent[RANGE_TEXT];
-    enum range_fit fit; /* RANGE_WRONG: the answer is no part */
+    char sent[RANGE_TEXT]; /* what the request that left asks for; empty: for no part */
+    enum range_fit fit;    /* RANGE_WRONG: the answer is no part */
     struct range_part part;
+};
+
+/* States: one setter each, in states.c, where the changes are that may be. */
+enum link_state { /* with the upstream */
+                  LINK_NONE = 0,
+                  LINK_NAMING,    /* its name was asked for */
+                  LINK_ADDRESSED, /* its addresses are checked */
+                  LINK_DIALLING,  /* one of them */
+                  LINK_HANDSHAKE, /* TLS */
+                  LINK_UP, /* verified where it must be; from here on there is a connection to write to or read from
+                            */
+                  LINK_POOLED, /* the same, of a connection that was kept */
+                  LINK_LOST,   /* it ended; what came can still be read */
+};
+enum sent_state { /* the request */
+                  SENT_NOTHING = 0,
+                  SENT_BEFORE, /* on a connection that was lost; on this one nothing */
+                  SENT_HEAD,   /* at least begun */
+                  SENT_ALL,
+};
+enum answer_state {
+    ANSWER_NONE = 0,
+    ANSWER_BEGUN, /* bytes came */
+    ANSWER_HEAD,  /* understood */
+    ANSWER_WHOLE, /* the last byte came */
+    ANSWER_CUT,   /* it ended before that: what came is handed on, and marked as not all */
+};
+enum delivery_state { /* of the answer, to the front */
+                      DELIVERY_NONE = 0,
+                      DELIVERY_BEGUN,
+                      DELIVERY_ENDED,
+                      DELIVERY_NOBODY, /* the front is gone or has cancelled: a sent write goes on, for the record */
 };
 
 struct exchange {
@@ -38,15 +69,17 @@ struct exchange {
     uint64_t xid;
     enum walk_step step, waited;
     struct front *front;
-    bool nobody;         /* the front is gone or has cancelled: a sent write goes on, for the record */
-    struct timer *timer; /* for the credential */
+    enum link_state link;
+    enum sent_state sent;
+    enum answer_state answer;
+    enum delivery_state delivery;
+    struct timer *timer; /* for the credential, once it was asked for */
 
     /* what is asked */
     uint8_t *payload; /* of M_FORWARD; f borrows from it */
     struct wire_forward f;
     struct upstream *upstream;
     struct cred *cred;
-    bool asked_cred;
 
     /* the body */
     uint64_t size;     /* ~0: not known */
@@ -56,17 +89,13 @@ struct exchange {
     uint64_t body_out, body_came;
     size_t owed;     /* written, not yet credited */
     bool body_ended; /* all of it has come */
-    bool body_done;  /* all of it is written */
 
     /* the connection */
     struct addr to[UPSTREAM_ADDRS]; /* checked for this exchange */
     size_t nto, tried;
     struct addr addr;
-    unsigned trust; /* upstreams.changes when the connection was verified */
-    bool asked_name, addressed, in_tls, up, reused, retried, written, got_any;
-    bool begun;           /* an earlier try was written to, before it was lost */
-    enum conn_event lost; /* CONN_EOF, CONN_TRUNCATED or CONN_FAILED once is_lost */
-    bool is_lost;
+    unsigned trust;       /* upstreams.changes when the connection was verified */
+    enum conn_event lost; /* CONN_EOF, CONN_TRUNCATED or CONN_FAILED of LINK_LOST */
     struct conn *conn;
     struct socket *socket; /* of a WebSocket upgrade */
 
@@ -75,19 +104,14 @@ struct exchange {
     size_t seen;
     unsigned interim;
     uint16_t status;
-    bool answered;   /* its head is here and understood */
     bool keep_alive; /* the connection may serve another one after it */
     bool flows;      /* of unknown length, or nothing to wait for: the head goes at once */
     bool text, digests, covered;
-    bool complete; /* its last byte is here */
-    bool cut;      /* it ended before that: what came is handed on, and marked as not all */
-    bool relayed, relayed_end;
     struct part part;
     struct dynbuf head;        /* wire_answer, encoded */
     struct scrub_stream scrub; /* its set: all that this origin was ever given; NULL: nothing */
     struct decode *decode;
-    struct dynbuf ready, kept;
-    bool kept_over;
+    struct dynbuf ready, kept; /* kept fails for good where there is too much to keep */
     uint64_t credit, in_bytes, out_bytes;
 
     /* why it ends, if not well */

@@ -10,7 +10,7 @@ enum walk_next part_ask(struct exchange *x, struct span *value)
 {
     struct part *p = &x->part;
     *value = SPAN_NONE;
-    p->on = false;
+    p->sent[0] = '\0';
     if (scrub_is_empty(x->scrub.set))
         return WALK_NEXT;
     switch (range_of(&x->f.request, &p->asked)) {
@@ -23,7 +23,6 @@ enum walk_next part_ask(struct exchange *x, struct span *value)
             "answer cannot be searched for secrets");
     }
     p->wide = range_wider(&p->asked, scrub_reach(x->scrub.set));
-    p->on = true;
     range_text(&p->wide, p->sent);
     *value = span_str(p->sent);
     return WALK_NEXT;
@@ -53,7 +52,7 @@ enum walk_next part_begin(struct exchange *x, const struct http_head *h)
     const struct http_field *coding = http_find(h, SPAN("content-encoding"));
     if (h->status != 206 || !is_get(x) || scrub_is_empty(x->scrub.set))
         return WALK_NEXT; /* also when it answers with all of it, as it may */
-    if (!p->on)
+    if (p->sent[0] == '\0')
         return exchange_fail(x, "bad-answer", "the upstream answers with a part though nobody asked for one");
     if (coding != NULL && !span_ieq(coding->value, SPAN("identity")))
         return exchange_fail(x, "part-encoded", "a part of an encoded answer cannot be searched for secrets");

@@ -37,13 +37,14 @@ static int send_head(struct exchange *x, bool end)
         (void)write_head_again(x, b, true, false, 0);
     else
         (void)dynbuf_add(b, dynbuf_span(&x->head));
-    bool all = end && !x->cut && n == x->ready.n;
+    bool all = end && x->answer != ANSWER_CUT && n == x->ready.n;
     msg_put_u8(b, all);
     msg_put_span(b, span_of(x->ready.p, n));
     if (chan_commit(front) != 0)
         return -1;
-    x->relayed = true;
-    x->relayed_end = all;
+    exchange_deliver(x, DELIVERY_BEGUN);
+    if (all)
+        exchange_deliver(x, DELIVERY_ENDED);
     x->credit -= n;
     dynbuf_drop(&x->ready, n);
     return 0;
@@ -55,9 +56,9 @@ int relay_ready(struct exchange *x, bool end)
     if (front == NULL)
         return -1;
     /* The head waits for the first bytes of a body of known length: one frame, one write (speed). */
-    if (!x->relayed && !end && !x->flows && x->ready.n == 0)
+    if (x->delivery == DELIVERY_NONE && !end && !x->flows && x->ready.n == 0)
         return 0;
-    if (!x->relayed && send_head(x, end) != 0)
+    if (x->delivery == DELIVERY_NONE && send_head(x, end) != 0)
         return -1;
     while (x->ready.n > 0 && x->credit > 0) {
         size_t n = x->ready.n < x->credit ? x->ready.n : (size_t)x->credit;
@@ -67,18 +68,20 @@ int relay_ready(struct exchange *x, bool end)
         x->credit -= n;
         dynbuf_drop(&x->ready, n);
     }
-    if (!end || x->relayed_end || x->ready.n > 0)
+    if (!end || x->delivery == DELIVERY_ENDED || x->ready.n > 0)
         return 0;
-    const uint8_t whole = !x->cut;
-    x->relayed_end = true;
-    return chan_send(front, M_ANSWER_END, x->xid, span_of(&whole, 1));
+    const uint8_t whole = x->answer != ANSWER_CUT;
+    if (chan_send(front, M_ANSWER_END, x->xid, span_of(&whole, 1)) != 0)
+        return -1;
+    exchange_deliver(x, DELIVERY_ENDED);
+    return 0;
 }
 
 void relay_cut(struct exchange *x)
 {
     static const uint8_t no = 0;
-    x->relayed_end = true;
-    if (!x->nobody && x->front->chan != NULL)
+    exchange_deliver(x, DELIVERY_ENDED);
+    if (x->front->chan != NULL)
         (void)chan_send(x->front->chan, M_ANSWER_END, x->xid, span_of(&no, 1));
 }
 
@@ -86,7 +89,7 @@ void relay_credit(struct exchange *x, struct frame *f)
 {
     struct msg_in m = msg_in(f->payload);
     uint32_t more = msg_get_u32(&m);
-    if (msg_end(&m) != 0 || x->nobody)
+    if (msg_end(&m) != 0 || x->delivery == DELIVERY_NOBODY)
         return;
     x->credit = x->credit + more < CREDIT_MAX ? x->credit + more : CREDIT_MAX;
     if (x->step == WALK_SCRUB)
@@ -96,7 +99,7 @@ void relay_credit(struct exchange *x, struct frame *f)
 void relay_kept(struct exchange *x)
 {
     struct chan *judge = x->carrier->judge;
-    struct dynbuf *b = x->kept_over || judge == NULL ? NULL : chan_begin(judge, M_KEPT, x->xid);
+    struct dynbuf *b = !dynbuf_ok(&x->kept) || judge == NULL ? NULL : chan_begin(judge, M_KEPT, x->xid);
     if (b == NULL)
         return;
     (void)write_head_again(x, b, x->covered, true, x->kept.n);

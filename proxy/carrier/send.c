@@ -1,4 +1,4 @@
-/* The request on the wire: a head written from the model, then the body as fast as the upstream takes it. */
+/* FORWARD. The request on the wire: a head written from the model, then the body as fast as the upstream takes it. */
 #include "proxy/carrier/exchange.h"
 #include "proxy/carrier/credential/inject.h"
 
@@ -43,7 +43,7 @@ static enum walk_next write_head(struct exchange *x)
     }
     if (!x->f.repeatable && chan_send(x->carrier->judge, M_SENT, x->xid, SPAN_NONE) != 0)
         goto out;
-    x->written = true;
+    exchange_sent(x, SENT_HEAD);
     if (conn_write(x->conn, dynbuf_span(&out)) != 0) {
         (void)exchange_fail(x, "upstream-closed", "the upstream's connection broke while the request was sent");
         goto out;
@@ -98,7 +98,7 @@ static enum walk_next broken(struct exchange *x)
 
 static enum walk_next write_body(struct exchange *x)
 {
-    while (!x->body_done && conn_queued(x->conn) < CONN_OUT_LOW) {
+    while (x->sent != SENT_ALL && conn_queued(x->conn) < CONN_OUT_LOW) {
         struct span piece = piece_of(x);
         if (piece.n == 0 && !x->body_ended)
             return WALK_NEXT; /* more will come */
@@ -107,7 +107,7 @@ static enum walk_next write_body(struct exchange *x)
                 return exchange_fail(x, "body-cut", "the request's body ended before its declared length");
             if (x->f.body == BODY_STREAM && x->size == UINT64_MAX && conn_write(x->conn, SPAN("0\r\n\r\n")) != 0)
                 return broken(x);
-            x->body_done = true;
+            exchange_sent(x, SENT_ALL);
             conn_deadline(x->conn, x->carrier->settings.first_byte_ms);
             return WALK_NEXT;
         }
@@ -124,11 +124,11 @@ static enum walk_next write_body(struct exchange *x)
     return WALK_NEXT;
 }
 
-enum walk_next send_go(struct exchange *x)
+static enum walk_next send_go(struct exchange *x)
 {
-    if (!x->written && write_head(x) != WALK_NEXT)
+    if (x->sent < SENT_HEAD && write_head(x) != WALK_NEXT)
         return WALK_FAIL;
-    return x->is_lost ? WALK_NEXT : write_body(x);
+    return x->link == LINK_LOST ? WALK_NEXT : write_body(x);
 }
 
 static void end_body(struct exchange *x, struct frame *f)
@@ -143,7 +143,7 @@ static void end_body(struct exchange *x, struct frame *f)
 
 void send_body_frame(struct exchange *x, struct frame *f)
 {
-    if (x->f.body != BODY_STREAM || x->body_ended || x->answered)
+    if (x->f.body != BODY_STREAM || x->body_ended || x->answer >= ANSWER_HEAD)
         return; /* after an early answer nobody reads it any more (A48) */
     if (f->type == M_BODY_END) {
         end_body(x, f);
@@ -156,6 +156,14 @@ void send_body_frame(struct exchange *x, struct frame *f)
     }
     if (x->code != NULL)
         exchange_end(x);
-    else if (x->up)
+    else if (x->link >= LINK_UP)
         exchange_resume(x);
+}
+
+enum walk_next step_forward(struct exchange *x)
+{
+    enum walk_next next = dial_go(x);
+    if (next == WALK_NEXT)
+        next = send_go(x);
+    return next == WALK_NEXT ? answer_head(x) : next;
 }

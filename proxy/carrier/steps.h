@@ -3,6 +3,7 @@
 #define CARRIER_STEPS_H
 
 struct exchange;
+struct state_kind;
 
 /* exchange.c: life */
 void exchange_forward(struct carrier *c, struct frame *f);
@@ -18,7 +19,14 @@ void exchange_front_gone(struct carrier *c, struct front *front);
 void exchange_front_goes_on(struct front *front); /* it was held back: share.h */
 void exchange_credential(struct carrier *c, struct frame *f);
 
-/* walk.c: the rows of this role */
+/* states.c: an impossible change is logged, is not made, and ends the exchange when its step comes back. */
+bool exchange_may(struct exchange *x, const struct state_kind *k, unsigned from, unsigned to) MUSTCHECK;
+void exchange_link(struct exchange *x, enum link_state to);
+void exchange_sent(struct exchange *x, enum sent_state to);
+void exchange_answer(struct exchange *x, enum answer_state to);
+void exchange_deliver(struct exchange *x, enum delivery_state to);
+
+/* The rows of this role, run by walk.c: await_credential.c, send.c, answer.c */
 enum walk_next step_await_credential(struct exchange *x);
 enum walk_next step_forward(struct exchange *x);
 enum walk_next step_scrub(struct exchange *x);
@@ -27,7 +35,6 @@ enum walk_next step_scrub(struct exchange *x);
 enum walk_next dial_go(struct exchange *x); /* NEXT: x->conn is up, verified where it must be */
 
 /* send.c */
-enum walk_next send_go(struct exchange *x); /* NEXT: the head is written; the body as far as it goes */
 void send_body_frame(struct exchange *x, struct frame *f);
 
 /* part.c: a Range beside secrets. The value that leaves in its place; empty: as it came */
@@ -41,7 +48,6 @@ void part_cut(struct exchange *x, size_t from);
 
 /* answer.c, relay.c */
 enum walk_next answer_head(struct exchange *x);
-enum walk_next answer_body(struct exchange *x);
 /* Does the field tell which bytes the body has? Then it is wrong once one of them is covered (D38, D47). */
 bool answer_is_digest(struct span name);
 void relay_credit(struct exchange *x, struct frame *f);

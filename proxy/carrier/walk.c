@@ -1,110 +1,36 @@
-/* This role's rows of the walk (proxy/walk.h). */
+/* The carrier's rows of the walk (proxy/walk.h), and the only place where the step of an exchange changes. */
 #include "common/trace.h"
 #include "proxy/carrier/exchange.h"
 #include "proxy/carrier/share.h"
 
-static enum walk_next run(struct exchange *x)
-{
-    switch (x->step) {
-    case WALK_AWAIT_CREDENTIAL: return step_await_credential(x);
-    case WALK_FORWARD: return step_forward(x);
-    case WALK_SCRUB: return step_scrub(x);
-    default: return WALK_FAIL;
-    }
-}
+typedef enum walk_next step_fn(struct exchange *x);
+static step_fn *const rows[WALK_END] = {
+    [WALK_AWAIT_CREDENTIAL] = step_await_credential, [WALK_FORWARD] = step_forward, [WALK_SCRUB] = step_scrub};
 
-static void go_on(struct exchange *x)
+/* False: it waits, and may be resumed. A code stands where something failed; so it does after a change of state that
+ * cannot be. */
+static bool run(struct exchange *x)
 {
-    enum walk_next next;
-    do {
-        next = run(x);
-        if (next != WALK_WAIT || x->waited != x->step) /* one mark for all its waits */
-            trace_step(x->xid, walk_name(x->step), walk_next_name(next));
-        x->waited = x->step;
-        x->step += next == WALK_NEXT;
-    } while (next == WALK_NEXT);
-    if (next == WALK_WAIT)
-        return;
-    if (next != WALK_DONE && x->code == NULL)
+    enum walk_next said = x->code == NULL && rows[x->step] ? rows[x->step](x) : WALK_FAIL;
+    if (x->code != NULL)
+        said = WALK_FAIL;
+    if (said != WALK_WAIT || x->waited != x->step) /* one mark for all its waits */
+        trace_step(x->xid, walk_name(x->step), walk_next_name(said));
+    x->waited = x->step;
+    if (said == WALK_FAIL && x->code == NULL)
         (void)exchange_fail(x, walk_code(x->step), "the carrier could not go on");
-    exchange_end(x);
+    if (said == WALK_NEXT)
+        x->step++;
+    else if (said != WALK_WAIT)
+        exchange_end(x);
+    return said == WALK_NEXT;
 }
 
 void exchange_resume(struct exchange *x)
 {
     struct front *front = x->front;
     uint64_t began = share_begin(front->carrier);
-    go_on(x);
+    while (run(x))
+        ;
     share_end(front, began);
-}
-
-/* A credential that is to be used is here, is for this origin, and may be shown there. */
-static enum walk_next check_credential(struct exchange *x)
-{
-    if (x->cred->bad.text[0] != '\0')
-        return exchange_fail(x, "credential-unavailable", "the credential cannot be used: %s", x->cred->bad.text);
-    if (!cred_fits(x->cred, x->upstream, x->f.credential))
-        return exchange_fail(x, "credential-unavailable",
-                             "the released credential is for another origin, or of another policy");
-    if (x->cred->certificate && !x->upstream->tls)
-        return exchange_fail(x, "cleartext-credential", "a client certificate goes over https only");
-    scrub_begin(&x->scrub, x->cred->set);
-    return WALK_NEXT;
-}
-
-static void release_late(void *arg)
-{
-    struct exchange *x = arg;
-    (void)exchange_fail(x, "credential-unavailable", "the keeper did not release the credential in time; try again");
-    exchange_end(x);
-}
-
-enum walk_next step_await_credential(struct exchange *x)
-{
-    struct carrier *c = x->carrier;
-    if (x->f.release == RELEASE_NONE && !x->upstream->has_secrets) {
-        struct scrub *given = origins_find(&c->origins, x->upstream); /* by an earlier policy */
-        if (given != NULL)
-            scrub_begin(&x->scrub, given);
-        return x->f.credential.n == 0 ? WALK_NEXT : WALK_FAIL;
-    }
-    if (x->f.credential.n && !x->upstream->tls && !x->upstream->cleartext_credentials)
-        return exchange_fail(x, "cleartext-credential",
-                             "a credential does not go over http:// unless the upstream says cleartext_credentials");
-    if (x->cred == NULL)
-        x->cred = x->f.release == RELEASE_COMES
-                      ? creds_claim(&c->creds, x->xid)
-                      : creds_find(&c->creds, x->upstream, x->f.credential, x->front->instance, loop_now(c->loop));
-    if (x->cred == NULL && x->asked_cred) /* what answers an ask is kept under its exchange */
-        x->cred = creds_claim(&c->creds, x->xid);
-    if (x->cred != NULL) {
-        timer_free(&x->timer);
-        return check_credential(x);
-    }
-    if (x->timer == NULL) {
-        x->timer = timer_new(c->loop, release_late, x);
-        if (x->timer == NULL)
-            return WALK_FAIL;
-        /* Without a keeper only one that is just being introduced can still give it. */
-        timer_set(x->timer, c->keeper != NULL ? c->settings.release_ms : NO_KEEPER_MS);
-        x->asked_cred = true;
-        if (x->f.release != RELEASE_COMES && chan_send(c->judge, M_NEED_RELEASE, x->xid, SPAN_NONE) != 0)
-            return WALK_FAIL;
-    }
-    return WALK_WAIT;
-}
-
-enum walk_next step_forward(struct exchange *x)
-{
-    enum walk_next next = dial_go(x);
-    if (next == WALK_NEXT)
-        next = send_go(x);
-    if (next == WALK_NEXT)
-        next = answer_head(x);
-    return next;
-}
-
-enum walk_next step_scrub(struct exchange *x)
-{
-    return answer_body(x);
 }

@@ -4,18 +4,33 @@
 
 #include "common/http/ws.h"
 #include "common/log.h"
+#include "common/state.h"
 #include "proxy/carrier/exchange.h"
 
 enum { WORDS_MAX = 123 }; /* of a close frame */
 
+enum socket_state {
+    SOCKET_ASKED = 0,
+    SOCKET_OPEN,
+    SOCKET_CLOSED_IN,  /* a close of the server came */
+    SOCKET_CLOSED_OUT, /* one was written to it */
+    SOCKET_CLOSED      /* both */
+};
+static const struct state_row sockets[] = {
+    [SOCKET_ASKED] = {"asked", STATE(SOCKET_OPEN)},
+    [SOCKET_OPEN] = {"open", STATE(SOCKET_CLOSED_IN) | STATE(SOCKET_CLOSED_OUT)},
+    [SOCKET_CLOSED_IN] = {"closed by the server", STATE(SOCKET_CLOSED)},
+    [SOCKET_CLOSED_OUT] = {"closed by us", STATE(SOCKET_CLOSED)},
+    [SOCKET_CLOSED] = {"closed", 0},
+};
+static const struct state_kind socket_kind = {"WebSocket", sizeof(sockets) / sizeof(sockets[0]), sockets};
+
 struct socket {
     char key[WS_KEY_TEXT + 4], accept[WS_ACCEPT_TEXT + 1];
-    bool on;
-    bool closed_in, closed_out; /* a close of the server came; one was written to it */
+    enum socket_state state;
     struct ws_reader reader;
     /* A message on its way to the front, as far as its credit goes. */
-    bool waiting, begun;
-    enum ws_op op;
+    enum ws_op op; /* WS_NONE: none waits */
     uint16_t code;
     size_t given;
     struct dynbuf message;
@@ -64,7 +79,26 @@ struct span socket_key(const struct socket *s)
 
 bool socket_is_on(const struct socket *s)
 {
-    return s->on;
+    return s->state != SOCKET_ASKED;
+}
+
+static bool closed_in(const struct socket *s)
+{
+    return s->state == SOCKET_CLOSED_IN || s->state == SOCKET_CLOSED;
+}
+
+static bool closed_out(const struct socket *s)
+{
+    return s->state == SOCKET_CLOSED_OUT || s->state == SOCKET_CLOSED;
+}
+
+static void change(struct exchange *x, enum socket_state to)
+{
+    struct socket *s = x->socket;
+    if (to != SOCKET_OPEN && s->state != SOCKET_OPEN && s->state != to)
+        to = SOCKET_CLOSED;
+    if (exchange_may(x, &socket_kind, s->state, to))
+        s->state = to;
 }
 
 /* ---- the handshake ---- */
@@ -125,7 +159,8 @@ enum walk_next socket_verify(struct exchange *x, const struct http_head *h)
 enum walk_next socket_switch(struct exchange *x)
 {
     struct socket *s = x->socket;
-    struct dynbuf *b = !x->nobody && x->front->chan ? chan_begin(x->front->chan, M_SWITCH, x->xid) : NULL;
+    struct dynbuf *b =
+        x->delivery != DELIVERY_NOBODY && x->front->chan ? chan_begin(x->front->chan, M_SWITCH, x->xid) : NULL;
     if (b == NULL)
         return exchange_fail(x, "cancelled", "the client is gone");
     (void)dynbuf_add(b, dynbuf_span(&x->head));
@@ -135,7 +170,8 @@ enum walk_next socket_switch(struct exchange *x)
         scrub_begin(&s->seen, x->scrub.set);
         scrub_begin(&s->aside, x->scrub.set);
     }
-    s->on = x->relayed = true;
+    change(x, SOCKET_OPEN);
+    exchange_deliver(x, DELIVERY_BEGUN);
     return WALK_NEXT;
 }
 
@@ -173,10 +209,8 @@ static enum walk_next take_message(struct exchange *x, const struct ws_message *
     s->op = m->op;
     s->code = m->code;
     s->given = 0;
-    s->waiting = true;
-    s->begun = false;
     if (m->op == WS_CLOSE) {
-        s->closed_in = true;
+        change(x, SOCKET_CLOSED_IN);
         s->ended = s->ended ? s->ended : m->code;
     }
     return WALK_NEXT;
@@ -199,17 +233,17 @@ static int send_piece(struct exchange *x, enum ws_op op, bool last, uint16_t cod
 static int give(struct exchange *x)
 {
     struct socket *s = x->socket;
-    while (s->waiting && x->credit > WS_COST) {
+    while (s->op != WS_NONE && x->credit > WS_COST) {
         struct span rest = span_from(dynbuf_span(&s->message), s->given);
         size_t room = (size_t)(x->credit - WS_COST), n = rest.n < room ? rest.n : room;
         n = n < PIECE ? n : PIECE;
         bool last = n == rest.n;
-        if (send_piece(x, s->begun ? WS_NONE : s->op, last, s->code, span_first(rest, n)) != 0)
+        if (send_piece(x, s->given > 0 ? WS_NONE : s->op, last, s->code, span_first(rest, n)) != 0)
             return -1;
         x->credit -= n + WS_COST;
         s->given += n;
-        s->begun = true;
-        s->waiting = !last;
+        if (last)
+            s->op = WS_NONE;
     }
     return 0;
 }
@@ -250,7 +284,7 @@ static enum walk_next take_input(struct exchange *x)
         size_t used = 0;
         if (give(x) != 0)
             return exchange_fail(x, "cancelled", "the client is gone");
-        if (s->waiting || s->closed_in || in.n == 0 || x->front->held_back)
+        if (s->op != WS_NONE || closed_in(s) || in.n == 0 || x->front->held_back)
             return WALK_NEXT;
         enum ws_result r = ws_read(&s->reader, in, &used, &m, &code);
         if (r == WS_BAD)
@@ -270,13 +304,14 @@ enum walk_next socket_go(struct exchange *x)
     if (take_input(x) != WALK_NEXT)
         return WALK_FAIL;
     give_credit(x);
-    if (s->closed_in && !s->waiting && (s->closed_out || x->is_lost))
+    bool waits = s->op != WS_NONE || x->front->held_back, lost = x->link == LINK_LOST;
+    if (closed_in(s) && s->op == WS_NONE && (closed_out(s) || lost))
         return WALK_DONE;
-    if (x->is_lost && !s->waiting && !x->front->held_back)
+    if (lost && !waits)
         return exchange_fail(x, "answer-cut", "the upstream cut the WebSocket");
-    if (!x->is_lost) {
-        conn_pause(x->conn, s->waiting || x->front->held_back);
-        if (!s->closed_in && !s->closed_out)
+    if (!lost) {
+        conn_pause(x->conn, waits);
+        if (s->state == SOCKET_OPEN)
             conn_deadline(x->conn, SOCKET_SILENT_MS);
     }
     return WALK_WAIT;
@@ -307,7 +342,7 @@ static void message(struct exchange *x, struct msg_in m)
     uint8_t op = msg_get_u8(&m);
     uint16_t code = msg_get_u16(&m);
     bool data = op == WS_TEXT || op == WS_BINARY;
-    if (!s->on || s->closed_out || x->is_lost)
+    if (s->state == SOCKET_ASKED || closed_out(s) || x->link == LINK_LOST)
         return;
     if (m.bad || m.rest.n > WS_MESSAGE_MAX || !(data || op == WS_CLOSE || op == WS_PING || op == WS_PONG)) {
         log_exchange(LOG_ERROR, x->xid, "the judge's message cannot be understood");
@@ -321,7 +356,7 @@ static void message(struct exchange *x, struct msg_in m)
     s->messages_out += data;
     s->owed += m.rest.n + WS_COST;
     if (op == WS_CLOSE) {
-        s->closed_out = true;
+        change(x, SOCKET_CLOSED_OUT);
         s->ended = s->ended ? s->ended : code;
         conn_deadline(x->conn, SOCKET_CLOSE_MS);
     }
@@ -342,7 +377,7 @@ void socket_frame(struct exchange *x, struct frame *f)
     uint16_t code = msg_get_u16(&m);
     struct span words = msg_get_span(&m, WORDS_MAX);
     say(x->socket, msg_end(&m) == 0 && code ? code : WS_INTERNAL, words);
-    if (!x->socket->on)
+    if (x->socket->state == SOCKET_ASKED)
         (void)exchange_fail(x, "cancelled", "the gateway ended it before it was answered");
     exchange_end(x);
 }
@@ -350,7 +385,7 @@ void socket_frame(struct exchange *x, struct frame *f)
 void socket_timeout(struct exchange *x)
 {
     struct socket *s = x->socket;
-    if (!s->closed_in && !s->closed_out) {
+    if (s->state == SOCKET_OPEN) {
         say(s, WS_GOING, SPAN("countersign: nothing came either way for too long"));
         (void)exchange_fail(x, "upstream-timeout", "the WebSocket was silent for too long");
     }
@@ -362,21 +397,21 @@ void socket_timeout(struct exchange *x)
 static void end_front(struct exchange *x)
 {
     struct socket *s = x->socket;
-    uint8_t ok = s->closed_in && !s->waiting;
-    if (x->nobody || x->front->chan == NULL || x->relayed_end)
+    uint8_t ok = closed_in(s) && s->op == WS_NONE;
+    if (x->delivery != DELIVERY_BEGUN || x->front->chan == NULL)
         return;
     if (!ok && s->say) /* a close may stand between the pieces of a message */
         ok = send_piece(x, WS_CLOSE, true, s->say, span_of(s->words, s->nwords)) == 0;
     (void)chan_send(x->front->chan, M_ANSWER_END, x->xid, span_of(&ok, 1));
-    x->relayed_end = true;
+    exchange_deliver(x, DELIVERY_ENDED);
 }
 
 static void end_server(struct exchange *x)
 {
     struct socket *s = x->socket;
-    if (x->conn == NULL || x->is_lost)
+    if (x->conn == NULL || x->link == LINK_LOST)
         return;
-    if (!s->closed_out && write_frame(x, WS_CLOSE, s->to_server ? s->to_server : WS_GOING, SPAN_NONE) != 0)
+    if (!closed_out(s) && write_frame(x, WS_CLOSE, s->to_server ? s->to_server : WS_GOING, SPAN_NONE) != 0)
         return;
     conn_finish(&x->conn);
 }
@@ -385,7 +420,7 @@ void socket_over(struct exchange *x)
 {
     struct socket *s = x->socket;
     struct chan *judge = x->carrier->judge;
-    if (!s->on)
+    if (s->state == SOCKET_ASKED)
         return;
     if (judge == NULL)
         say(s, WS_GOING, SPAN("countersign: the gateway is restarting"));

@@ -1,4 +1,5 @@
 /* What a real carrier makes of answers that are odd, early, cut short or not taken: A44, A45, A47, A48, D19. */
+#include "proxy/carrier/exchange.h"
 #include "tests/unit/carrier/carrier_world.h"
 
 #include <stdio.h>
@@ -237,6 +238,23 @@ static void backpressure(void **state)
     world_free(&w);
 }
 
+/* A change of state that cannot be is not made, and what follows is a refusal, not an answer. */
+static void an_impossible_change_ends_it(void **state)
+{
+    struct world *w = world_new();
+    (void)state;
+    world_forward(w, XID(1), (struct request){.path = "/1"});
+    world_wait_up(w, 0, "GET /1");
+    struct exchange *x = exchange_find(w->carrier, XID(1));
+    exchange_answer(x, ANSWER_WHOLE);
+    assert_int_equal(x->answer, ANSWER_NONE);
+    world_answer(w, 0, OK5);
+    expect_code(w, XID(1), OUTCOME_UNKNOWN, "upstream-failed");
+    assert_int_equal(world_count(w, ROLE_FRONT, M_ANSWER, XID(1)), 0);
+    world_wait_closed(w, 0); /* and its connection serves nobody else */
+    world_free(&w);
+}
+
 /* The carrier's clock, as a test turns it: so much passes with each look. */
 static uint64_t clock_us, clock_step;
 
@@ -299,6 +317,7 @@ int main(void)
         cmocka_unit_test(interim),
         cmocka_unit_test(cut_short),
         cmocka_unit_test(cut_at_once),
+        cmocka_unit_test(an_impossible_change_ends_it),
         cmocka_unit_test(a_neighbour_is_served_first),
         cmocka_unit_test(cut_behind_the_credit),
         cmocka_unit_test(early_answer),

@@ -297,7 +297,7 @@ static void given_once(void **state)
     expect_answer(w, XID(2), "****************************************", true);
     assert_int_equal(world_count(w, ROLE_JUDGE, M_NEED_RELEASE, XID(2)), 0);
     /* what it is given later does not replace it; the number of places has a bound, and they share a set */
-    struct origins *p = &w->carrier->places;
+    struct origins *p = &w->carrier->origins;
     struct err e;
     char host[32];
     struct span other = SPAN("another secret");
@@ -362,7 +362,7 @@ static void the_wider_range_is_told(void **state)
 static void changing_tokens(void **state)
 {
     struct world *w = world_new();
-    struct origins *p = &w->carrier->places;
+    struct origins *p = &w->carrier->origins;
     struct err e;
     char token[2000] = {0}, before[2000];
     for (unsigned i = 0; i < 21; i++) {
