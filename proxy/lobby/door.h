@@ -5,7 +5,7 @@
 #include "common/net/addr.h"
 #include "common/net/tls.h"
 #include "proxy/lobby/lobby.h"
-#include "proxy/wire_listener.h"
+#include "proxy/wire.h"
 
 enum { DOOR_NAME = 65, DOOR_PEM_MAX = 256 * 1024 };
 

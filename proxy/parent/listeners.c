@@ -8,7 +8,7 @@
 #include "common/log.h"
 #include "common/msg.h"
 #include "proxy/parent/parent.h"
-#include "proxy/wire_listener.h"
+#include "proxy/wire.h"
 
 struct listener *parent_listener_add(struct parent *p, int fd, unsigned kind, enum role_id role, const char *name)
 {

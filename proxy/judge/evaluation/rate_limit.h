@@ -3,7 +3,7 @@
 #define PROXY_JUDGE_RATE_LIMIT_H
 
 #include "proxy/judge/exchange/exchange.h"
-#include "proxy/wire_limit.h"
+#include "proxy/wire_ticket.h"
 
 /* What the decision asks to be counted; nothing in shadow mode. */
 void rate_limit_wire(const struct exchange *x, struct wire_limits *out);

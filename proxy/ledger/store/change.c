@@ -1,6 +1,6 @@
 /* The one way a ticket changes: compare and set, audit record, word to the judge and the desk. */
 #include "common/log.h"
-#include "proxy/ledger/store/reserve.h"
+#include "proxy/ledger/store/store_in.h"
 
 int ticket_told(struct store *s, const struct row *r)
 {

@@ -1,7 +1,7 @@
 /* Writes: the intent before, the outcome after. */
 #include <stdio.h>
 
-#include "proxy/ledger/store/reserve.h"
+#include "proxy/ledger/store/store_in.h"
 
 /* 1 written, 0 this exchange has an intent already, -1. */
 static int add_effect(struct store *s, uint64_t xid, struct span ticket, struct span sandbox)

@@ -1,7 +1,7 @@
 /* What limits count: reserved before a request may leave, all of them or none, in the transaction of its intent or
  * ticket; so the next request of the same batch finds it. A ticket's count from the moment it is opened, for a window
  * from its claim; whatever ended unsent is given back. Times that lie ahead (the clock was set back) count too. */
-#include "proxy/ledger/store/reserve.h"
+#include "proxy/ledger/store/store_in.h"
 
 #include "policy/limit.h"
 

@@ -6,7 +6,7 @@
 
 #include "common/log.h"
 #include "common/crypto/seal.h"
-#include "proxy/ledger/store/reserve.h"
+#include "proxy/ledger/store/store_in.h"
 #include "proxy/ledger/store/sign.h"
 
 enum { SWEEP_MS = 60000 };

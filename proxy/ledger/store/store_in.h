@@ -96,6 +96,16 @@ int ticket_request(struct store *s, const struct row *r, struct store_bytes *out
  * denial of a moment ago. 1, 0, -1. */
 int ticket_joinable(struct store *s, struct span session, const struct digest *join) MUSTCHECK;
 
+/* reserve.c: what limits count (table reserved), in the turn's transaction. */
+/* 1: all of them are reserved for the ticket, or else the exchange; 0: not one, over says which are past.
+ * What a ticket has already it is not asked for again. */
+int reserve(struct store *s, const struct wire_limits *l, const struct wire_record *r, struct span ticket,
+            uint64_t xid, struct wire_over *over) MUSTCHECK;
+int reserve_claimed(struct store *s, struct span ticket) MUSTCHECK; /* counts from now on as of now */
+int reserve_free_ticket(struct store *s, struct span ticket) MUSTCHECK;
+int reserve_free_exchange(struct store *s, uint64_t xid) MUSTCHECK;
+int reserve_prune(struct store *s) MUSTCHECK;
+
 /* recover.c */
 int recover_start(struct store *s, struct err *e) MUSTCHECK;
 int recover_executing(struct store *s, const char *why) MUSTCHECK;

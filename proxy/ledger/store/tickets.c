@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "proxy/outbound.h"
-#include "proxy/ledger/store/reserve.h"
+#include "proxy/ledger/store/store_in.h"
 
 /* 1 a row was read, 0 none, -1. */
 static int find_live(struct store *s, struct span session, const struct digest *join, struct row *r)

@@ -5,7 +5,7 @@
 #include "common/err.h"
 #include "common/id.h"
 #include "common/log.h"
-#include "proxy/wire_listener.h"
+#include "proxy/wire.h"
 
 enum { CONFIG_LISTENERS = 16, CONFIG_POLICIES = 16, CONFIG_PATH = 1024, CONFIG_ADDRESS = 256, CONFIG_NAME = 65 };
 

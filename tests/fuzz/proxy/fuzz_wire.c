@@ -1,9 +1,8 @@
 /* First byte: which message between processes. The rest: its bytes. What decodes, encoded again, is the same bytes:
  * so there is one spelling of a message, and nothing of it is lost. */
 #include "proxy/refusals.h"
-#include "proxy/wire_limit.h"
-#include "proxy/wire_listener.h"
 #include "proxy/wire_ticket.h"
+#include "proxy/wire.h"
 #include "tests/fuzz/fuzz.h"
 
 static union {

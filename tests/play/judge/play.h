@@ -20,7 +20,6 @@
 
 #include "policy/policy.h"
 #include "proxy/judge/judge.h"
-#include "proxy/wire_limit.h"
 #include "proxy/wire_ticket.h"
 #include "tests/kit.h"
 

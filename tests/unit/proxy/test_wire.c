@@ -7,9 +7,8 @@
 #include <stdio.h>
 
 #include "proxy/refusals.h"
-#include "proxy/wire_limit.h"
-#include "proxy/wire_listener.h"
 #include "proxy/wire_ticket.h"
+#include "proxy/wire.h"
 
 static struct wire_request sample_request(void)
 {
