@@ -22,12 +22,19 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "e2e/lab")]
 import certs  # noqa: E402
 import peers  # noqa: E402
 
-SMALL, BIG = 100, 16384
-CASES = {
-    "keep-alive, 32 connections": (SMALL, ["--connections", "32"]),
-    "keep-alive, one at a time": (SMALL, ["--connections", "1"]),
-    "keep-alive, 32, 16 KiB": (BIG, ["--connections", "32"]),
-    "new connection each": (SMALL, ["--connections", "4", "--new"]),
+SMALL, BIG, HUGE = 100, 16384, 100 * 1000 * 1000
+FILES = {"small": SMALL, "big": BIG, "huge": HUGE}
+NEW_HOST, NEW_HOSTS = "first request to a host", 300  # a round asks that many hosts, each once
+CASES = {  # name: (what is asked for, options of the load)
+    "keep-alive, 32 connections": ("small", ["--connections", "32"]),
+    "keep-alive, one at a time": ("small", ["--connections", "1"]),
+    "keep-alive, 32, 16 KiB": ("big", ["--connections", "32"]),
+    "new connection each": ("small", ["--connections", "4", "--new"]),
+    "POST of 1 KiB, 32": ("post", ["--connections", "32", "--post", "1024"]),
+    "POST of 1 KiB, one": ("post", ["--connections", "1", "--post", "1024"]),
+    "100 MB down": ("huge", ["--connections", "1"]),
+    "100 MB up": ("post", ["--connections", "1", "--post", str(HUGE)]),
+    NEW_HOST: ("open", ["--connections", "4", "--requests", str(NEW_HOSTS)]),
 }
 METRICS = {"cpu": "us/request", "cpu_ratio": "x nginx", "rate": "requests/s", "p50": "us", "p99": "us",
            "memory": "KiB", "errors": "requests"}
@@ -43,23 +50,32 @@ class Bench:
         for name in ("tmp", "www"):
             (self.dir / name).mkdir()
         os.chmod(self.dir / "tmp", 0o777)
-        (self.dir / "www/small").write_bytes(b"s" * SMALL)
-        (self.dir / "www/big").write_bytes(b"b" * BIG)
+        for name, size in FILES.items():
+            (self.dir / "www" / name).write_bytes(name[:1].encode() * size)
         ca = certs.CA(self.dir / "ca", "Bench CA")
-        cert, key = ca.leaf("localhost")
+        cert, key = ca.leaf("localhost", ["DNS:localhost", "IP:127.0.0.1", f"DNS:*.{peers.HOSTS}"])
         for out, parts in (("localhost.both.pem", (cert, key)), ("ca.both.pem", (ca.key, ca.cert))):
             certs.bundle(self.dir / "ca" / out, *parts)
             os.chmod(self.dir / "ca" / out, 0o644)  # of this bench alone; some proxies read it as another user
         self.ca, self.secret, self.origin_port = ca.cert, secrets.token_hex(20), peers.free_port()
+        self.hosts = 0  # how many hosts anybody will have asked for
+
+    def command(self, peer, asked, options, host="localhost"):
+        """The load's words: `asked` of the origin, through this proxy."""
+        words = ["taskset", "-c", peers.LOAD_CPU, self.loadgen, "--proxy", f"127.0.0.1:{peer.port}", "--target",
+                 f"{host}:{self.origin_port}", "--ca", peer.ca, "--body", FILES.get(asked, SMALL), "--path", f"/{asked}", *options]
+        words += ["--reverse"] if peer.reverse else []
+        words += ["--auth", peer.auth] if peer.auth else []
+        return [str(word) for word in words]
 
     def load(self, peer, case, seconds):
-        size, options = CASES[case]
-        command = ["taskset", "-c", peers.LOAD_CPU, self.loadgen, "--proxy", f"127.0.0.1:{peer.port}", "--target",
-                   f"localhost:{self.origin_port}", "--ca", peer.ca, "--seconds", seconds, "--body", size,
-                   "--path", "/small" if size == SMALL else "/big", *options]
-        command += ["--reverse"] if peer.reverse else []
-        command += ["--auth", peer.auth] if peer.auth else []
-        done = subprocess.run([str(c) for c in command], capture_output=True, text=True, timeout=seconds * 5 + 60)
+        asked, options = CASES[case]
+        if case == NEW_HOST:
+            command = self.command(peer, asked, [*options, "--hosts", peer.hosts_asked], peers.HOSTS)
+            peer.hosts_asked += NEW_HOSTS
+        else:
+            command = self.command(peer, asked, [*options, "--seconds", seconds])
+        done = subprocess.run(command, capture_output=True, text=True, timeout=seconds * 5 + 60)
         if not done.stdout.strip():
             raise RuntimeError(f"loadgen says: {done.stderr.strip()}")
         if done.stderr:
@@ -79,6 +95,7 @@ class Bench:
 
 def run(bench, names, cases, rounds, seconds):
     """{(case, proxy): [measured, one a round]}"""
+    bench.hosts = NEW_HOSTS * (rounds + 1) if NEW_HOST in cases else 0
     origin, running, measured = peers.start_origin(bench), [], {}
     try:
         for name in names:
@@ -87,10 +104,11 @@ def run(bench, names, cases, rounds, seconds):
             except peers.Missing as why:
                 print(f"# {name} is not measured: {why}", file=sys.stderr)
         for case in cases:
-            for peer in running:
+            able = [peer for peer in running if case != NEW_HOST or peer.any_host]
+            for peer in able:
                 bench.load(peer, case, seconds / 4)
             for _ in range(rounds):
-                for peer in running:
+                for peer in able:
                     measured.setdefault((case, peer.name), []).append(bench.measure(peer, case, seconds))
                     tell(f"{case}: {peer.name}")
     finally:

@@ -1,11 +1,15 @@
-// Load generator for the bench: one thread, epoll, OpenSSL. Small GETs through a proxy (CONNECT, then TLS
+// Load generator for the bench: one thread, epoll, OpenSSL. Requests through a proxy (CONNECT, then TLS
 // inside) or straight at a TLS-terminating one (--reverse). Prints one line of JSON and exits 1 on any error.
 //
 //   loadgen --proxy IP:PORT --target HOST:PORT --ca FILE [--path /small] [--connections 32] [--seconds 2]
-//           [--requests N] [--new] [--reverse] [--auth BASE64] [--body BYTES]
+//           [--requests N] [--new | --hosts FIRST | --idle] [--reverse] [--auth BASE64] [--post BYTES]
+//           [--body BYTES]
 //
-// --new makes a connection and a full handshake for every request. --body is the length every answer must have.
-// Latency is from the first byte of the request (with --new: from connect) to the last of the answer.
+// --new makes a connection and a full handshake for every request; --hosts FIRST does, too, each to a host of its
+// own: hFIRST.HOST and those that follow, HOST being the target's. --idle asks once over every connection, 64 at a
+// time, says "ready" on a line and keeps them until its input ends. --post sends POST with a body of that many bytes
+// in place of GET. --body is the length every answer must have. Latency is from the first byte of the request (with
+// --new: from connect) to the last of the answer.
 #include <arpa/inet.h>
 #include <errno.h>
 #include <getopt.h>
@@ -22,38 +26,47 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { BUF_MAX = 32 * 1024, CONN_MAX = 1024, SAMPLE_MAX = 4 << 20, ERROR_MAX = 100, IDLE_MS = 10000 };
+enum {
+    BUF_MAX = 32 * 1024,
+    CONN_MAX = 8192,
+    SAMPLE_MAX = 4 << 20,
+    ERROR_MAX = 100,
+    IDLE_MS = 60000,
+    HOST_MAX = 256,
+    AT_ONCE = 64
+};
 
-enum phase { OFF, CONNECTING, ASKING, ASKED, SHAKING, SENDING, HEAD, BODY };
+enum phase { OFF, CONNECTING, ASKING, ASKED, SHAKING, SENDING, UPLOADING, HEAD, BODY, IDLE };
 
 struct conn {
     int fd;
     enum phase phase;
     SSL *ssl;
     size_t sent, have; // of the request; in buf
-    uint64_t left;     // body bytes still to come
+    uint64_t left;     // body bytes still to go or to come
     uint64_t began;
     bool closes;
-    char buf[BUF_MAX];
+    char ask[1024], request[2048 + 1024], host[HOST_MAX];
+    size_t ask_len, request_len;
+    char *buf; // BUF_MAX
 };
 
 struct options {
     struct sockaddr_in proxy;
-    const char *target, *host, *ca, *path, *auth;
+    const char *target, *host, *port, *ca, *path, *auth;
     unsigned connections;
     double seconds;
-    uint64_t requests, body;
-    bool fresh, reverse;
+    uint64_t requests, body, post, first;
+    bool fresh, reverse, hosts, idle;
 };
 
 static struct options opt;
 static SSL_CTX *ctx;
 static int epoll_fd;
-static char ask[1024], request[1024];
-static size_t ask_len, request_len;
+static char upload[BUF_MAX]; // what every body is made of
 static struct conn *conns;
 static uint32_t *samples;
-static uint64_t done, started, errors, deadline;
+static uint64_t done, started, errors, deadline, opened, idle;
 static char first_error[256];
 
 static uint64_t now_us(void)
@@ -65,7 +78,12 @@ static uint64_t now_us(void)
 
 static bool finished(void)
 {
-    return opt.requests ? started >= opt.requests : now_us() >= deadline;
+    if (opt.idle)
+        return false;
+    if (opt.requests)
+        return (opt.hosts ? opened - opt.first : started) >=
+               opt.requests; // a host is asked for once, in whatever order
+    return now_us() >= deadline;
 }
 
 static void conn_close(struct conn *c)
@@ -89,9 +107,44 @@ static void conn_fail(struct conn *c, const char *what)
     conn_close(c);
 }
 
+static bool with_head(void)
+{
+    return opt.post <= 1024;
+}
+
+// What this connection asks: a short body goes along with its head, as clients send it.
+static int conn_words(struct conn *c)
+{
+    int h = opt.hosts ? snprintf(c->host, sizeof c->host, "h%llu.%s", (unsigned long long)opened, opt.host)
+                      : snprintf(c->host, sizeof c->host, "%s", opt.host);
+    opened++;
+    int n = snprintf(c->ask, sizeof c->ask, "CONNECT %s:%s HTTP/1.1\r\nHost: %s:%s\r\n%s%s%s\r\n", c->host, opt.port,
+                     c->host, opt.port, opt.auth ? "Proxy-Authorization: Basic " : "", opt.auth ? opt.auth : "",
+                     opt.auth ? "\r\n" : "");
+    char length[80] = "";
+    if (opt.post)
+        snprintf(length, sizeof length, "Content-Type: text/plain\r\nContent-Length: %llu\r\n",
+                 (unsigned long long)opt.post);
+    int m = snprintf(c->request, sizeof c->request - 1024,
+                     "%s %s HTTP/1.1\r\nHost: %s:%s\r\nUser-Agent: loadgen\r\nAccept: */*\r\n%s\r\n",
+                     opt.post ? "POST" : "GET", opt.path, c->host, opt.port, length);
+    if (h < 0 || n < 0 || m < 0 || (size_t)h >= sizeof c->host || (size_t)n >= sizeof c->ask ||
+        (size_t)m >= sizeof c->request - 1024)
+        return -1;
+    c->ask_len = (size_t)n;
+    c->request_len = (size_t)m;
+    if (with_head()) {
+        memcpy(c->request + c->request_len, upload, opt.post);
+        c->request_len += opt.post;
+    }
+    return 0;
+}
+
 static int conn_open(struct conn *c)
 {
     int one = 1;
+    if ((opt.hosts || !c->request_len) && conn_words(c) < 0)
+        return -1;
     c->have = c->sent = 0;
     c->closes = false;
     c->began = now_us();
@@ -112,7 +165,7 @@ static int tls_begin(struct conn *c)
 {
     static const unsigned char alpn[] = "\x08http/1.1";
     c->ssl = SSL_new(ctx);
-    if (!c->ssl || !SSL_set_tlsext_host_name(c->ssl, opt.host) || !SSL_set1_host(c->ssl, opt.host) ||
+    if (!c->ssl || !SSL_set_tlsext_host_name(c->ssl, c->host) || !SSL_set1_host(c->ssl, c->host) ||
         SSL_set_alpn_protos(c->ssl, alpn, sizeof alpn - 1) || !SSL_set_fd(c->ssl, c->fd))
         return -1;
     SSL_set_connect_state(c->ssl);
@@ -148,18 +201,18 @@ static int step_connecting(struct conn *c)
 
 static int step_asking(struct conn *c)
 {
-    ssize_t n = send(c->fd, ask + c->sent, ask_len - c->sent, MSG_NOSIGNAL);
+    ssize_t n = send(c->fd, c->ask + c->sent, c->ask_len - c->sent, MSG_NOSIGNAL);
     if (n < 0)
         return errno == EAGAIN ? 0 : -1;
     c->sent += (size_t)n;
-    if (c->sent == ask_len)
+    if (c->sent == c->ask_len)
         c->phase = ASKED;
     return 1;
 }
 
 static int step_asked(struct conn *c)
 {
-    ssize_t n = recv(c->fd, c->buf + c->have, sizeof c->buf - 1 - c->have, 0);
+    ssize_t n = recv(c->fd, c->buf + c->have, BUF_MAX - 1 - c->have, 0);
     if (n <= 0)
         return n < 0 && errno == EAGAIN ? 0 : -1;
     c->have += (size_t)n;
@@ -190,11 +243,24 @@ static int step_shaking(struct conn *c)
 
 static int step_sending(struct conn *c)
 {
-    int n = SSL_write(c->ssl, request + c->sent, (int)(request_len - c->sent));
+    int n = SSL_write(c->ssl, c->request + c->sent, (int)(c->request_len - c->sent));
     if (n <= 0)
         return tls_result(c, n);
     c->sent += (size_t)n;
-    if (c->sent == request_len)
+    if (c->sent == c->request_len) {
+        c->left = with_head() ? 0 : opt.post;
+        c->phase = c->left ? UPLOADING : HEAD;
+    }
+    return 1;
+}
+
+static int step_uploading(struct conn *c)
+{
+    int n = SSL_write(c->ssl, upload, (int)(c->left < sizeof upload ? c->left : sizeof upload));
+    if (n <= 0)
+        return tls_result(c, n);
+    c->left -= (uint64_t)n;
+    if (!c->left)
         c->phase = HEAD;
     return 1;
 }
@@ -204,6 +270,11 @@ static int answer_done(struct conn *c)
     if (done < SAMPLE_MAX)
         samples[done] = (uint32_t)(now_us() - c->began);
     done++;
+    if (opt.idle) {
+        c->phase = IDLE;
+        idle++;
+        return 0;
+    }
     if (opt.fresh || c->closes || finished()) {
         conn_close(c);
         return 0;
@@ -215,14 +286,14 @@ static int answer_done(struct conn *c)
 // Only Content-Length: the origin sends it, and a proxy of the bench has no reason to take it away.
 static int step_head(struct conn *c)
 {
-    int n = SSL_read(c->ssl, c->buf + c->have, (int)(sizeof c->buf - 1 - c->have));
+    int n = SSL_read(c->ssl, c->buf + c->have, (int)(BUF_MAX - 1 - c->have));
     if (n <= 0)
         return tls_result(c, n);
     c->have += (size_t)n;
     c->buf[c->have] = 0;
     char *end = memmem(c->buf, c->have, "\r\n\r\n", 4);
     if (!end)
-        return c->have < sizeof c->buf - 1 ? 1 : -1;
+        return c->have < BUF_MAX - 1 ? 1 : -1;
     *end = 0;
     char *length = strcasestr(c->buf, "\r\ncontent-length:");
     if (memcmp(c->buf + 8, " 200", 4) != 0 || !length) {
@@ -241,7 +312,7 @@ static int step_head(struct conn *c)
 
 static int step_body(struct conn *c)
 {
-    int n = SSL_read(c->ssl, c->buf, sizeof c->buf);
+    int n = SSL_read(c->ssl, c->buf, BUF_MAX);
     if (n <= 0)
         return tls_result(c, n);
     if ((uint64_t)n > c->left)
@@ -258,8 +329,10 @@ static int conn_step(struct conn *c)
     case ASKED: return step_asked(c);
     case SHAKING: return step_shaking(c);
     case SENDING: return step_sending(c);
+    case UPLOADING: return step_uploading(c);
     case HEAD: return step_head(c);
     case BODY: return step_body(c);
+    case IDLE:
     case OFF: break;
     }
     return 0;
@@ -276,19 +349,33 @@ static void conn_drive(struct conn *c)
         conn_fail(c, "connect");
 }
 
+// All connections stand: whoever started this one looks, and then ends our input.
+static int keep(void)
+{
+    char word;
+    puts("ready");
+    fflush(stdout);
+    while (read(0, &word, 1) > 0)
+        ;
+    return 0;
+}
+
 static int run(void)
 {
     struct epoll_event events[256];
     deadline = now_us() + (uint64_t)(opt.seconds * 1e6);
-    for (unsigned i = 0; i < opt.connections; i++)
-        if (conn_open(&conns[i]) < 0)
-            conn_fail(&conns[i], "connect");
+    unsigned next = 0;
     for (;;) {
+        for (; next < opt.connections && (!opt.idle || next < idle + AT_ONCE); next++)
+            if (conn_open(&conns[next]) < 0)
+                conn_fail(&conns[next], "connect");
         unsigned open = 0;
         for (unsigned i = 0; i < opt.connections; i++)
             open += conns[i].phase != OFF;
         if (!open)
             return 0;
+        if (opt.idle && idle == opt.connections)
+            return keep();
         int n = epoll_wait(epoll_fd, events, 256, IDLE_MS);
         if (n < 0 && errno == EINTR)
             continue;
@@ -339,7 +426,8 @@ static int options_parse(int argc, char **argv)
     static const struct option known[] = {{"proxy", 1, 0, 'p'},    {"target", 1, 0, 't'},      {"ca", 1, 0, 'c'},
                                           {"path", 1, 0, 'P'},     {"connections", 1, 0, 'n'}, {"seconds", 1, 0, 's'},
                                           {"requests", 1, 0, 'r'}, {"new", 0, 0, 'f'},         {"reverse", 0, 0, 'R'},
-                                          {"auth", 1, 0, 'a'},     {"body", 1, 0, 'b'},        {0, 0, 0, 0}};
+                                          {"auth", 1, 0, 'a'},     {"body", 1, 0, 'b'},        {"post", 1, 0, 'o'},
+                                          {"hosts", 1, 0, 'h'},    {"idle", 0, 0, 'i'},        {0, 0, 0, 0}};
     opt = (struct options){.path = "/small", .connections = 32, .seconds = 2};
     for (int o; (o = getopt_long(argc, argv, "", known, NULL)) != -1;) {
         switch (o) {
@@ -356,6 +444,12 @@ static int options_parse(int argc, char **argv)
         case 'f': opt.fresh = true; break;
         case 'R': opt.reverse = true; break;
         case 'a': opt.auth = optarg; break;
+        case 'o': opt.post = strtoull(optarg, NULL, 10); break;
+        case 'h':
+            opt.hosts = opt.fresh = true;
+            opt.first = opened = strtoull(optarg, NULL, 10);
+            break;
+        case 'i': opt.idle = true; break;
         case 'b': opt.body = strtoull(optarg, NULL, 10); break;
         default: return -1;
         }
@@ -363,21 +457,14 @@ static int options_parse(int argc, char **argv)
     const char *colon = opt.target ? strrchr(opt.target, ':') : NULL;
     if (!colon || !opt.proxy.sin_port || !opt.ca || opt.connections < 1 || opt.connections > CONN_MAX)
         return -1;
+    opt.port = colon + 1;
     opt.host = strndup(opt.target, (size_t)(colon - opt.target));
     return opt.host ? 0 : -1;
 }
 
 static int prepare(void)
 {
-    int n = snprintf(ask, sizeof ask, "CONNECT %s HTTP/1.1\r\nHost: %s\r\n%s%s%s\r\n", opt.target, opt.target,
-                     opt.auth ? "Proxy-Authorization: Basic " : "", opt.auth ? opt.auth : "", opt.auth ? "\r\n" : "");
-    int m =
-        snprintf(request, sizeof request, "GET %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: loadgen\r\nAccept: */*\r\n\r\n",
-                 opt.path, opt.target);
-    if (n < 0 || m < 0 || (size_t)n >= sizeof ask || (size_t)m >= sizeof request)
-        return -1;
-    ask_len = (size_t)n;
-    request_len = (size_t)m;
+    memset(upload, 'u', sizeof upload);
     ctx = SSL_CTX_new(TLS_client_method());
     if (!ctx || !SSL_CTX_set_min_proto_version(ctx, TLS1_3_VERSION) || !SSL_CTX_load_verify_file(ctx, opt.ca))
         return -1;
@@ -389,8 +476,11 @@ static int prepare(void)
     samples = calloc(SAMPLE_MAX, sizeof *samples);
     if (epoll_fd < 0 || !conns || !samples)
         return -1;
-    for (unsigned i = 0; i < opt.connections; i++)
+    for (unsigned i = 0; i < opt.connections; i++) {
         conns[i].fd = -1;
+        if (!(conns[i].buf = malloc(BUF_MAX)))
+            return -1;
+    }
     return 0;
 }
 
@@ -398,7 +488,9 @@ int main(int argc, char **argv)
 {
     if (options_parse(argc, argv) < 0) {
         fprintf(stderr, "usage: loadgen --proxy IP:PORT --target HOST:PORT --ca FILE [--path P] [--connections N] "
-                        "[--seconds S | --requests N] [--new] [--reverse] [--auth BASE64] --body BYTES\n");
+                        "[--seconds S | --requests N] [--new | --hosts FIRST | --idle] [--reverse] [--auth BASE64] "
+                        "[--post BYTES] "
+                        "--body BYTES\n");
         return 2;
     }
     if (prepare() < 0) {
@@ -408,8 +500,10 @@ int main(int argc, char **argv)
     uint64_t began = now_us();
     int rc = run();
     report((double)(now_us() - began) / 1e6);
-    for (unsigned i = 0; i < opt.connections; i++)
+    for (unsigned i = 0; i < opt.connections; i++) {
         conn_close(&conns[i]);
+        free(conns[i].buf);
+    }
     free(conns);
     free(samples);
     free((char *)opt.host);

@@ -14,6 +14,7 @@ import threading
 import time
 
 PROXY_CPU, LOAD_CPU = "0", "1"
+HOSTS = "bench.test"  # h0.bench.test and so on are the origin, too
 HERE = pathlib.Path(__file__).resolve().parent
 
 
@@ -22,10 +23,12 @@ class Missing(Exception):
 
 
 class Peer:
-    """A running proxy. reverse: loadgen speaks TLS to it straight; else CONNECT. ca: what its client trusts."""
+    """A running proxy. reverse: loadgen speaks TLS to it straight; else CONNECT. ca: what its client trusts. any_host: it
+    makes a certificate for whatever host is asked for, and finds the bench's hosts."""
 
-    def __init__(self, name, popen, port, ca, reverse=False, auth=None):
+    def __init__(self, name, popen, port, ca, reverse=False, auth=None, any_host=False):
         self.name, self.popen, self.port, self.ca, self.reverse, self.auth = name, popen, port, ca, reverse, auth
+        self.any_host, self.hosts_asked = any_host, 0
 
     def tree(self):
         return family(self.popen.pid)
@@ -156,9 +159,9 @@ def start_squid(bench):
         subprocess.run(["chown", "-R", "proxy", store], check=True)
         (bench.dir / "squid.log").touch()
         shutil.chown(bench.dir / "squid.log", "proxy")
-    # It resolves localhost from /etc/hosts as everybody here does.
+    (bench.dir / "hosts").write_text("127.0.0.1 localhost\n" + "".join(f"127.0.0.1 h{n}.{HOSTS}\n" for n in range(bench.hosts)))
     command = [squid, "-N", "-f", configure(bench, "squid", port)]
-    return Peer("squid", launch(bench, "squid", command, port), port, bench.ca)
+    return Peer("squid", launch(bench, "squid", command, port), port, bench.ca, any_host=True)
 
 
 def start_mitmproxy(bench):
@@ -178,18 +181,18 @@ def start_mitmproxy(bench):
 COUNTERSIGN_POLICY = """version: 1
 name: bench
 upstreams:
-  - {{ host: localhost, port: {port}, address: 127.0.0.1, allow_private: ["127.0.0.1/32"], ca: "{ca}" }}
+{hosts}  - {{ host: localhost, port: {port}, address: 127.0.0.1, allow_private: ["127.0.0.1/32"], ca: "{ca}" }}
 credentials:
   origin:
     source: {{ store: origin }}
     inject: {{ header: Authorization, format: "Bearer {{}}" }}
     only: [{{ host: localhost, port: {port} }}]
 rules:
-  - id: read
-    match: {{ host: localhost, port: {port}, effect: read }}
-    decide: allow
-    use: origin
+  - {{ id: read, match: {{ host: localhost, port: {port}, effect: read }}, decide: allow, use: origin }}
+  - {{ id: post, match: {{ host: localhost, port: {port}, method: POST, path: /post }}, decide: allow, use: origin }}
+  - {{ id: open, match: {{ host: "*.bench.test", port: {port}, effect: read }}, decide: allow }}
 """
+HOST = '  - {{ host: h{n}.bench.test, port: {port}, address: 127.0.0.1, allow_private: ["127.0.0.1/32"], ca: "{ca}" }}\n'
 
 
 def start_countersign(bench, rules="", others=()):
@@ -200,9 +203,12 @@ def start_countersign(bench, rules="", others=()):
     prefix, port, home = pathlib.Path(bench.prefix).resolve(), free_port(), bench.dir / "countersign"
     program = prefix / "bin/countersign" if (prefix / "bin").is_dir() else prefix / "countersign"
     home.mkdir(exist_ok=True)
-    (home / "policy.yaml").write_text(COUNTERSIGN_POLICY.format(port=bench.origin_port, ca=bench.ca) + rules)
+    (home / "policy.yaml").write_text(COUNTERSIGN_POLICY.format(
+        port=bench.origin_port, ca=bench.ca,
+        hosts="".join(HOST.format(n=n, port=bench.origin_port, ca=bench.ca) for n in range(bench.hosts))) + rules)
     (home / "countersign.yaml").write_text(
         "version: 1\nstate_dir: state\npolicy: [policy.yaml]\ndesk: { http: \"localhost:0\" }\n"
+        "limits: { sandboxes: 600, connections: 2500 }\n"
         f'listeners: [{{ name: agents, http: "127.0.0.1:{port}", identity: token }}]\n')
     popen = launch(bench, "countersign", [program, "up", "--config", home / "countersign.yaml"], port)
     env = {"PATH": os.environ["PATH"], "COUNTERSIGN_STATE": str(home / "state")}
@@ -221,7 +227,7 @@ def start_countersign(bench, rules="", others=()):
     def create(name):
         token = json.loads(cli("sandbox", "create", name, "--json"))["token"]
         return base64.b64encode(f"{name}:{token}".encode()).decode()
-    peer = Peer("countersign", popen, port, home / "state/ca.crt", auth=create("bench"))
+    peer = Peer("countersign", popen, port, home / "state/ca.crt", auth=create("bench"), any_host=True)
     peer.others = {name: create(name) for name in others}
     return peer
 
