@@ -10,7 +10,7 @@
 enum { SAY_AGAIN_MS = 10 * 1000, END_MS = 500, END_LOOK_MS = 10 };
 
 static const struct front_limits usual = {
-    .clients = FRONT_CLIENTS_MAX,
+    .clients = FRONT_CLIENTS,
     .head_ms = 10 * 1000,
     .idle_ms = 120 * 1000,
     .leaf_ms = 10 * 1000,

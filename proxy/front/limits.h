@@ -7,8 +7,9 @@
 
 enum {
     FRONT_DOORS_MAX = 8,
-    FRONT_SLOTS = 4096,           /* more than the most clients, so that a free one is always near */
-    FRONT_CLIENTS_MAX = 1024,     /* connections of one sandbox */
+    FRONT_SLOTS = 4096,       /* more than the most clients, so that a free one is always near */
+    FRONT_CLIENTS_MAX = 4000, /* connections of one sandbox, and FRONT_CLIENTS unless limits: says another number */
+    FRONT_CLIENTS = 1024,
     FRONT_INPUT_MAX = 64 * 1024,  /* a head, and what came behind it */
     FRONT_AUTH_MAX = 8 * 1024,    /* a Proxy-Authorization value */
     FRONT_INLINE_MAX = 16 * 1024, /* a body that is all there goes along with its head */

@@ -8,7 +8,7 @@
 #include "common/trace.h"
 
 static struct front front;
-static uint64_t instance;
+static uint64_t instance, clients;
 static uint8_t name[255]; /* the sandbox's */
 static size_t name_n;
 static bool running;
@@ -22,6 +22,8 @@ static void on_config(void *arg, struct span key, struct span value)
         memcpy(name, value.p, name_n);
     if (span_eq(key, SPAN("instance")) && span_u64(value, FRONT_INSTANCE_MAX, &instance) != 0)
         log_die("the instance number is not one");
+    if (span_eq(key, SPAN("connections_max")) && (span_u64(value, FRONT_CLIENTS_MAX, &clients) != 0 || clients == 0))
+        log_die("the number of connections is not one");
 }
 
 static void on_stop(void *arg)
@@ -45,6 +47,8 @@ int main(void)
     if (front_init(&front, loop, instance, &e) != 0)
         log_die("%s", e.text);
     front.name = span_of(name, name_n);
+    if (clients != 0)
+        front.limits.clients = clients;
     front.parent = role_parent(role);
     trace_keep(TRACE_MARKS_SMALL);
     role_confine(role, &wall);

@@ -50,8 +50,9 @@ static struct child *front_of(struct parent *p, const char *sandbox)
             return c; /* one without a channel has died and is only not reaped yet */
     if (p->stopping)
         return NULL;
-    if (n >= FRONTS_MAX) {
-        log_warn("no front for %s: %zu are running; close sandboxes that are not used", sandbox, n);
+    if (n >= p->config->sandboxes_max) {
+        log_warn("no front for %s: %zu are running; close sandboxes that are not used, or raise limits: sandboxes",
+                 sandbox, n);
         return NULL;
     }
     struct child *c = parent_child_new(p, ROLE_FRONT, sandbox);
@@ -112,6 +113,17 @@ void parent_poll(struct listener *l)
         log_error("cannot poll the listener of %s", l->name);
 }
 
+/* Told on the connection that cannot be served; nothing is read from it. */
+static void no_room(struct child *c, int fd, uint8_t way)
+{
+    static const struct span words = SPAN(
+        "HTTP/1.1 503 Service Unavailable\r\nCountersign-Decision: refused\r\nContent-Type: text/plain\r\n"
+        "Connection: close\r\nRetry-After: 30\r\n\r\ntoo-many-sandboxes: the gateway serves as many sandboxes as it "
+        "may; try again later, or have its operator raise `limits: sandboxes`\n");
+    if (c == NULL && way == WAY_HTTP && write(fd, words.p, words.n) < 0)
+        log_debug("a sandbox too many was not told so");
+}
+
 /* The lobby learned who that is: give the connection, with what was read of it, to the sandbox's front. */
 void parent_handover(struct parent *p, struct frame *f)
 {
@@ -131,6 +143,7 @@ void parent_handover(struct parent *p, struct frame *f)
     snprintf(name, sizeof(name), "%.*s", SPAN_FMT(sandbox));
     for (int tries = 0; tries < 2; tries++) {
         struct child *c = front_of(p, name);
+        no_room(c, fd, way);
         if (c == NULL)
             break;
         struct dynbuf *b = chan_begin(c->chan, M_ADOPT, 0);

@@ -114,6 +114,7 @@ void parent_configure(struct parent *p, struct child *c)
     if (c->role == ROLE_FRONT) {
         text(&s, "sandbox", c->info);
         number(&s, "instance", c->instance);
+        number(&s, "connections_max", conf->connections_max);
     }
     struct dynbuf *b = chan_begin(c->chan, M_CONFIG, 0);
     if (b != NULL && dynbuf_ok(&s.pairs)) {

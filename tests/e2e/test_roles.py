@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """A role that dies takes its exchanges with it, never its clients: each is answered soon, in words, and the next
 request goes through. And how the whole begins and ends: signals, a second start, a reload."""
+import base64
 import ctypes
 import errno
 import json
@@ -58,6 +59,35 @@ def refusal(seen):
     assert head.split(b" ")[1] in (b"502", b"503", b"504"), seen
     assert b"Countersign-Decision:" in head, seen
     return json.loads(body)["code"]
+
+
+@test()
+def what_is_past_the_limits_of_the_configuration_is_refused_in_words(lab):
+    up, gw = setup(lab, config="limits: { sandboxes: 2, connections: 2 }\n")
+    target, (host, port) = f"{up.name}:{up.port}", gw.proxy.split(":")
+    lab.expects("no front for third: 2 are running")
+    standing = []
+
+    def connect(name):
+        """What a CONNECT is answered; the connection stands."""
+        sock = socket.create_connection((host, int(port)), PATIENCE)
+        standing.append(sock)
+        login = base64.b64encode(f"{name}:{gw.token(name)}".encode()).decode()
+        sock.sendall(f"CONNECT {target} HTTP/1.1\r\nHost: {target}\r\nProxy-Authorization: Basic {login}\r\n\r\n".encode())
+        said = sock.recv(4096)
+        while said and (b"\r\n\r\n" not in said or b" 503 " in said) and (more := sock.recv(4096)):
+            said += more
+        return said
+
+    for name in ("first", "first", "second"):
+        assert b" 200 " in connect(name), name
+    assert b"too-many-connections" in connect("first")
+    assert b" 200 " in connect("second")
+    assert b"too-many-sandboxes" in connect("third")
+    standing[0].close()  # makes room for another one of its own
+    lab.wait_for("room", lambda: b" 200 " in connect("first"))
+    for sock in standing:
+        sock.close()
 
 
 @test("F15 keeper")

@@ -19,6 +19,10 @@ struct row_hold {
     const struct node *at;
     struct number inline_wait, expires, pending;
 };
+struct row_limits {
+    const struct node *at;
+    struct number sandboxes, connections;
+};
 struct row_body {
     const struct node *at;
     struct number max;
@@ -42,6 +46,7 @@ struct row_file {
     struct row_desk desk;
     struct row_hold hold;
     struct row_body body;
+    struct row_limits limits;
     struct row_log log;
 };
 
@@ -74,6 +79,14 @@ static const struct key hold_keys[] = {{"inline_wait", KEY_TIME, AT(row_hold, in
                                         .help = "tickets a sandbox may have waiting"},
                                        {.type = KEY_END}};
 static const struct table hold_table = {"hold", sizeof(struct row_hold), hold_keys};
+
+static const struct key limits_keys[] = {{"sandboxes", KEY_COUNT, AT(row_limits, sandboxes), 0, .lo = 1,
+                                          .hi = CONFIG_SANDBOXES, .help = "sandboxes that may be connected at once"},
+                                         {"connections", KEY_COUNT, AT(row_limits, connections), 0, .lo = 1,
+                                          .hi = CONFIG_CONNECTIONS,
+                                          .help = "connections that a sandbox may have open"},
+                                         {.type = KEY_END}};
+static const struct table limits_table = {"limits", sizeof(struct row_limits), limits_keys};
 
 static const struct key body_keys[] = {{"max", KEY_SIZE, AT(row_body, max), 0, .lo = 1024, .hi = 1024 * 1024 * 1024,
                                         .help = "the largest body that is read whole"},
@@ -115,6 +128,7 @@ static const struct key file_keys[] = {
     {"desk", KEY_MAP, AT(row_file, desk), 0, .table = &desk_table, .help = "the approval page"},
     {"hold", KEY_MAP, AT(row_file, hold), 0, .table = &hold_table, .help = "held writes"},
     {"body", KEY_MAP, AT(row_file, body), 0, .table = &body_table, .help = "request bodies"},
+    {"limits", KEY_MAP, AT(row_file, limits), 0, .table = &limits_table, .help = "how many at once"},
     {"log", KEY_MAP, AT(row_file, log), 0, .table = &log_table, .help = "what is written to standard error"},
     {"store_lost", KEY_ONE_OF, AT(row_file, store_lost), 0, .choices = lost, .help = "deny, or allow-reads"},
     {"disclose", KEY_ONE_OF, AT(row_file, disclose), 0, .choices = disclosures,
@@ -231,6 +245,10 @@ static void take(struct loader *l, const struct row_file *r, const char *file, s
         c->expires_ms = r->hold.expires.v;
     if (r->hold.pending.at != NULL)
         c->pending_max = r->hold.pending.v;
+    if (r->limits.sandboxes.at != NULL)
+        c->sandboxes_max = r->limits.sandboxes.v;
+    if (r->limits.connections.at != NULL)
+        c->connections_max = r->limits.connections.v;
     if (r->body.max.at != NULL)
         c->body_max = r->body.max.v;
     take_log(l, &r->log, c);
@@ -268,6 +286,8 @@ static void defaults(struct config *c, const struct config_args *a)
                          .expires_ms = 30 * 60 * 1000,
                          .body_max = 64 * 1024 * 1024,
                          .pending_max = 64,
+                         .sandboxes_max = 256,
+                         .connections_max = 1024,
                          .log_level = LOG_INFO,
                          .nlisteners = 1};
     if (given != NULL && *given)

@@ -8,6 +8,7 @@
 #include "proxy/wire.h"
 
 enum { CONFIG_LISTENERS = 16, CONFIG_POLICIES = 16, CONFIG_PATH = 1024, CONFIG_ADDRESS = 256, CONFIG_NAME = 65 };
+enum { CONFIG_SANDBOXES = 2000, CONFIG_CONNECTIONS = 4000 }; /* the most that limits: may say */
 
 enum config_kind { CONFIG_NO_KIND = 0, CONFIG_HTTP, CONFIG_SOCKS5, CONFIG_TRANSPARENT, CONFIG_UNIX };
 
@@ -37,7 +38,7 @@ struct config {
     struct config_listener listener[CONFIG_LISTENERS];
     size_t nlisteners;
     char desk_address[CONFIG_ADDRESS]; /* host:port */
-    uint64_t inline_wait_ms, expires_ms, body_max, pending_max;
+    uint64_t inline_wait_ms, expires_ms, body_max, pending_max, sandboxes_max, connections_max;
     bool store_lost_allow_reads, disclose_rules, shadow;
     struct digest text; /* of the file, as it was read */
     enum log_level log_level;

@@ -74,11 +74,14 @@ static void values_are_taken(void **state)
                             "listeners:\n  - { name: x, http: 127.0.0.1:3128, identity: token }\n"
                             "  - { name: z, unix: y.sock, identity: { sandbox: y1 } }\n"
                             "desk: { http: \"127.0.0.1:9\" }\nhold: { inline_wait: 2s, expires: 1h, pending: 3 }\n"
-                            "body: { max: 1MiB }\ncrl: lists.pem\nlog: { level: debug, trace: ci-7, format: text }\n"
+                            "body: { max: 1MiB }\nlimits: { sandboxes: 7, connections: 9 }\ncrl: lists.pem\nlog: { "
+                            "level: debug, trace: ci-7, format: text }\n"
                             "dns: { servers: [10.0.0.2, 10.0.0.3:5353, \"fd00::2\", \"[fd00::3]:54\"] }\n",
                             &e);
     if (c == NULL)
         fail_msg("%s", e.text);
+    assert_int_equal(c->sandboxes_max, 7);
+    assert_int_equal(c->connections_max, 9);
     snprintf(want, sizeof(want), "%s/a.yaml", dir);
     assert_string_equal(c->policy[0], want);
     assert_string_equal(c->policy[1], "/b.yaml");
@@ -198,6 +201,8 @@ static const struct {
     {"version: 1\nhold: { pending: 0 }\n", "c.yaml:2:"},
     {"version: 1\nhold: { pending: 99999999999999999999 }\n", "c.yaml:2:"},
     {"version: 1\nbody: { max: 0 }\n", "c.yaml:2:"},
+    {"version: 1\nlimits: { sandboxes: 0 }\n", "c.yaml:2:"},
+    {"version: 1\nlimits: { connections: 4001 }\n", "c.yaml:2:"},
     {"version: 1\ndns: { servers: [] }\n", "c.yaml:2:"},
     {"version: 1\ndns: { servers: ns.example }\n", "c.yaml:2:17"},
     {"version: 1\ndns: { servers: [10.0.0.2, 10.0.0.2:0] }\n", "c.yaml:2:28"},
