@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """policy diff on random pairs of policies (pairs.py): whatever request is decided differently is told, with these rules and
 in this direction; what diff shows of its witnesses is what the judge says of them; and it is silent where nothing but
-order, form and names differ. DIFF_RANDOM pairs of DIFF_SEED; after DIFF_SECONDS no further one is begun, which is said, and
-fewer than LEAST of them prove nothing. A failure prints its pair."""
+order, form and names differ. DIFF_RANDOM pairs of DIFF_SEED; once LEAST of them are done, none is begun after DIFF_SECONDS.
+A failure prints its pair."""
 import json
 import os
 import random
@@ -181,7 +181,7 @@ def main():
     bad, began, done = 0, time.time(), 0
     with tempfile.TemporaryDirectory() as tmp:
         for i in range(first, first + PAIRS):
-            if time.time() > began + MOST:
+            if done >= LEAST and time.time() > began + MOST:
                 break
             good = one(i, tmp, counts)
             done += 1
@@ -191,9 +191,8 @@ def main():
                     os.rename(os.path.join(tmp, n + ".yaml"), os.path.join(KEEP, f"{i}.{n}.yaml"))
             if bad and not KEEP:
                 break
-    few = not bad and done < LEAST
-    print(f"{'not ok' if bad or few else 'ok'} {done} of {PAIRS} pairs, DIFF_SEED={SEED}{f': fewer than {LEAST} in {MOST} s' if few else ''}: {counts}")
-    return 1 if bad or few else 0
+    print(f"{'not ok' if bad else 'ok'} {done} of {PAIRS} pairs, DIFF_SEED={SEED}: {counts}")
+    return 1 if bad else 0
 
 
 if __name__ == "__main__":
