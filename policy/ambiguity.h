@@ -43,9 +43,11 @@ enum ambiguity_cause {
 };
 
 struct ambiguity {
-    const char *word;  /* stable, "" when it was understood */
-    struct span words; /* the end of a sentence */
-    struct span asked; /* the field or pointer that a rule asks about, or empty */
+    enum ambiguity_cause cause;
+    struct rule_ref rule; /* the one that asks about it, or empty */
+    const char *word;     /* stable, "" when it was understood */
+    struct span words;    /* the end of a sentence */
+    struct span asked;    /* the field or pointer that a rule asks about, or empty */
     /* Both as a refusal may say them: by what the request alone shows. What follows from what a rule asks about, or
      * from a pack, is the one AMBIGUITY_OTHER, or refusals would map the policy (B54). */
     const char *told;

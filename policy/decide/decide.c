@@ -1,9 +1,9 @@
 /* floor -> deny -> hold -> allow -> deny, whatever the order of the files. A
  * request that has several readings, classes or members (a push of many refs)
  * gets the strictest of what each would get. */
-#include "policy/match/about.h"
-#include "policy/match/capture.h"
+#include "policy/decide/evaluate.h"
 #include "policy/decide/outcome.h"
+#include "policy/match/capture.h"
 
 enum { BODY_MAX_DEFAULT = 64 * 1024 * 1024 };
 
@@ -108,15 +108,16 @@ static bool fields_matter(const struct ask *k, const struct rule_votes *t)
            t->hold_maybe != u.hold_maybe || t->allow_maybe != u.allow_maybe;
 }
 
-/* The list of refs before a push, and its probe: fine exactly where a push might be. */
-static struct outcome judge_could(struct ask k, const struct class *c, const struct class *as)
+static inline void observe(const struct observer *o, const struct ask *k, const struct class *c)
 {
-    struct rule_votes t;
-    rule_votes_of(&k, &t);
-    if (t.floor >= 0 || t.deny >= 0)
-        return from_votes(&k, &t, false);
-    if (fields_matter(&k, &t))
-        return open_refusal();
+    if (o)
+        o->asked(o->arg, k, c);
+}
+
+/* The question about the push that this one stands before. */
+static struct ask ask_could(struct ask k, const struct class *c, const struct class *as)
+{
+    k.could = true;
     k.op = c->could_op;
     k.method = c->could_method.n ? c->could_method : k.method;
     k.path = c->could_path.n ? c->could_path : k.path;
@@ -125,11 +126,24 @@ static struct outcome judge_could(struct ask k, const struct class *c, const str
     k.written.path = as->could_path.n ? as->could_path : k.written.path;
     k.written.effect = EFFECT_WRITE;
     k.push_unknown = true;
-    rule_votes_of(&k, &t);
-    if (t.floor >= 0 || t.deny >= 0)
-        return from_votes(&k, &t, false);
-    if (fields_matter(&k, &t))
-        return open_refusal();
+    return k;
+}
+
+/* The list of refs before a push, and its probe: fine exactly where a push might be. */
+static struct outcome judge_could(const struct ask *self, const struct class *c, const struct class *as,
+                                  const struct observer *look)
+{
+    const struct ask k = ask_could(*self, c, as), *const both[] = {self, &k};
+    struct rule_votes t;
+    observe(look, self, c);
+    observe(look, &k, c);
+    for (size_t i = 0; i < 2; i++) {
+        rule_votes_of(both[i], &t);
+        if (t.floor >= 0 || t.deny >= 0)
+            return from_votes(both[i], &t, false);
+        if (fields_matter(both[i], &t))
+            return open_refusal();
+    }
     const int rules[] = {t.hold.rule, t.allow, t.hold_maybe, t.allow_maybe};
     int best = -1;
     for (size_t i = 0; i < 4; i++)
@@ -196,7 +210,7 @@ static bool outcome_add(struct outcome *a, const struct outcome *b)
     return take;
 }
 
-static struct outcome judge_members(struct ask k, const struct class *c)
+static struct outcome judge_members(struct ask k, const struct class *c, const struct observer *look)
 {
     struct outcome total = outcome_refusal("unclassified", -1);
     struct rule_votes t;
@@ -205,6 +219,7 @@ static struct outcome judge_members(struct ask k, const struct class *c)
         /* Whether an update is forced cannot be known without walking history: it counts as forced. */
         struct member m = {r->name, !git_id_is_zero(r->old_id), git_id_is_zero(r->new_id)};
         k.member = &m;
+        observe(look, &k, c);
         rule_votes_of(&k, &t);
         struct outcome o = from_votes(&k, &t, false);
         if (i == 0)
@@ -215,18 +230,35 @@ static struct outcome judge_members(struct ask k, const struct class *c)
     return total;
 }
 
-static struct outcome judge_class(struct ask k, const struct class *c, const struct class *as, struct span path)
+/* The question is about this class of a reading of the request, which is written as `as` and there the path is
+ * `path`: both its own, but where the reading is another spelling. */
+static void ask_class(struct ask *k, const struct class *c, const struct class *as, struct span path)
+{
+    bool lifted = k->upgrade && as->effect == EFFECT_READ;
+    k->written = (struct written){path, as->op, as->resource, lifted ? EFFECT_WRITE : as->effect, lifted};
+    k->op = c->op;
+    k->resource = c->resource;
+    k->lifted = k->upgrade && c->effect == EFFECT_READ;
+    k->effect = k->lifted ? EFFECT_WRITE : c->effect;
+    k->overridden = c->overridden;
+    k->beside = c->beside;
+    k->git_service = c->git_service;
+    k->push_unknown = c->pending || c->bad != NULL;
+}
+
+static struct outcome judge_class(const struct ask *k, const struct class *c, const struct class *as,
+                                  const struct observer *look)
 {
     struct rule_votes t;
-    ask_class(&k, c, as, path);
     if (c->bad == NULL && c->could_op.n)
-        return judge_could(k, c, as);
+        return judge_could(k, c, as, look);
     if (c->bad == NULL && c->push)
-        return judge_members(k, c);
-    rule_votes_of(&k, &t);
+        return judge_members(*k, c, look);
+    observe(look, k, c);
+    rule_votes_of(k, &t);
     if (c->bad && t.floor < 0 && t.deny < 0)
         return outcome_refusal(c->bad, -1);
-    return from_votes(&k, &t, c->pending);
+    return from_votes(k, &t, c->pending);
 }
 
 static void take_class(struct decision *d, const struct class *c)
@@ -311,8 +343,8 @@ void outcome_settle(const struct ask *k, struct outcome o, struct decision *d)
         take_upgrade(k, d, o.rule);
 }
 
-/* What is judged on the way through the readings of a path. */
-struct judged {
+/* On the way through the readings of a path. */
+struct evaluation {
     struct outcome total;
     bool any, write; /* write: to one reading at least it is no read */
     struct class written[CLASSES_MAX];
@@ -323,7 +355,8 @@ struct judged {
 /* Which of the classes of what is written a decoded reading's class is another spelling of: the same operation; where
  * no pack knows the decoded one, what it is as it is written; else none, and that operation must be let through too,
  * unless it is one that a pack told apart: by a %2F that is a part of a name, or by a slash at the end. */
-static const struct class *class_as_written(const struct judged *t, const struct class *c, const struct reading *r)
+static const struct class *class_as_written(const struct evaluation *t, const struct class *c,
+                                            const struct reading *r)
 {
     for (size_t i = 0; i < t->nwritten; i++)
         if (span_eq(c->pack, t->written[i].pack) && span_eq(c->op, t->written[i].op))
@@ -331,24 +364,29 @@ static const struct class *class_as_written(const struct judged *t, const struct
     return r->how != READ_DECODED || (c->pack.n == 0 && !c->overridden) ? &t->written[0] : c;
 }
 
-static void judge_reading(struct ask k, const struct reading *r, struct judged *t, struct decision *d)
+static void judge_reading(struct ask *k, const struct reading *r, struct evaluation *t, const struct observer *look,
+                          struct decision *d)
 {
     struct class other[CLASSES_MAX], *c = r->how == READ_WHOLE ? t->written : other;
-    size_t n = classify(k.p, k.request, r->path, k.arena, c);
+    size_t n = classify(k->p, k->request, r->path, k->arena, c);
     if (r->how == READ_WHOLE) {
         t->nwritten = n;
         t->path = r->path;
     }
-    k.path = r->path;
+    k->path = r->path;
     for (size_t i = 0; i < n; i++) {
         const struct class *as = r->how == READ_WHOLE ? &c[i] : class_as_written(t, &c[i], r);
         if (r->how == READ_BARE && c[i].rest)
             c[i] = *as; /* a pack that names paths with a slash at their end has no word on those without it */
-        struct outcome o = judge_class(k, &c[i], as, t->path);
+        ask_class(k, &c[i], as, t->path);
+        struct outcome o = judge_class(k, &c[i], as, look);
         if (!t->any)
             t->total = o;
-        if (!t->any || outcome_add(&t->total, &o))
+        if (!t->any || outcome_add(&t->total, &o)) {
             take_class(d, &c[i]);
+            if (look && look->taken)
+                look->taken(look->arg);
+        }
         t->write |= c[i].overridden || c[i].effect != EFFECT_READ;
         t->any = true;
     }
@@ -377,8 +415,8 @@ static bool is_open(const struct outcome *o)
     return o->verdict != VERDICT_DENY || o->need_body;
 }
 
-void judge_again(const struct policy *p, const struct subject *s, const struct request *r, uint64_t now_ms,
-                 struct body_view *body, struct arena *a, struct decision *d)
+void evaluate(const struct policy *p, const struct subject *s, const struct request *r, uint64_t now_ms,
+              struct body_view *body, struct arena *a, const struct observer *o, struct decision *d)
 {
     struct ask k = {.p = p,
                     .subject = s,
@@ -389,7 +427,7 @@ void judge_again(const struct policy *p, const struct subject *s, const struct r
                     .upgrade = match_is_upgrade(r),
                     .now_ms = now_ms};
     struct reading reading[READINGS_MAX];
-    struct judged t;
+    struct evaluation t;
     size_t n;
     *d = (struct decision){.code = "internal", .credential = -1, .inline_wait_ms = UINT64_MAX};
     d->body_max = BODY_MAX_DEFAULT;
@@ -404,19 +442,19 @@ void judge_again(const struct policy *p, const struct subject *s, const struct r
     }
     t.any = t.write = false;
     for (size_t i = 0; i < n; i++)
-        judge_reading(k, &reading[i], &t, d);
+        judge_reading(&k, &reading[i], &t, o, d);
     if (!t.any)
         return;
     if (t.write && d->effect == EFFECT_READ)
         d->effect = EFFECT_WRITE;
-    struct outcome o = t.total;
-    if (o.learned && o.verdict != VERDICT_DENY)
-        take_learning(&o);
-    if (o.rule < 0 && !o.need_body && strcmp(o.code, "no-rule") == 0 &&
+    struct outcome *out = &t.total;
+    if (out->learned && out->verdict != VERDICT_DENY)
+        take_learning(out);
+    if (out->rule < 0 && !out->need_body && strcmp(out->code, "no-rule") == 0 &&
         !policy_names_host(p, s, r->scheme, r->host, r->port, now_ms))
-        o.code = "host-not-named";
-    const struct img_scope *scope = is_open(&o) ? region_keeps_out(p, s, r->host, r->port) : NULL;
-    outcome_settle(&k, scope ? outcome_refusal("residency", -1) : o, d);
+        out->code = "host-not-named";
+    const struct img_scope *scope = is_open(out) ? region_keeps_out(p, s, r->host, r->port) : NULL;
+    outcome_settle(&k, scope ? outcome_refusal("residency", -1) : *out, d);
     if (scope)
         d->say = region_words(p, scope, r->host, a);
 }
@@ -425,5 +463,5 @@ void policy_judge(const struct policy *p, const struct subject *s, const struct 
                   struct arena *a, struct decision *d)
 {
     struct body_view body = {.looked = false};
-    judge_again(p, s, r, now_ms, &body, a, d);
+    evaluate(p, s, r, now_ms, &body, a, NULL, d);
 }

@@ -3,8 +3,7 @@
 #ifndef POLICY_DECIDE_OUTCOME_H
 #define POLICY_DECIDE_OUTCOME_H
 
-#include "policy/limit.h"
-#include "policy/match/match.h"
+#include "policy/decide/rule_votes.h"
 
 struct outcome {
     enum verdict verdict;

@@ -1,7 +1,8 @@
 /* Ask every rule that could be about the request; the index of the image
  * (hash of host and path, of a resource, of an operation's family) keeps those
  * few however many rules there are. */
-#include "policy/match/about.h"
+#include "policy/decide/rule_votes.h"
+
 #include "policy/match/prefilter.h"
 
 /* What takes away from a deny or a hold must fit what is written, and be no less true of another reading of it. */
@@ -28,10 +29,27 @@ static enum fit less_excepts(const struct ask *k, const struct img_rule *r, enum
     return fit;
 }
 
+static enum strictness except_strictness(const struct img_rule *r)
+{
+    return r->verdict == VERDICT_ALLOW ? ANY_SPELLING : AS_WRITTEN;
+}
+
+enum fit rule_except_fits(const struct ask *k, const struct img_rule *r, uint32_t i)
+{
+    return gone_fits(k, img_at(k->p, IMG_MATCH, r->except.first + i), except_strictness(r));
+}
+
+enum strictness rule_strictness(const struct ask *k, const struct img_rule *r)
+{
+    if (r->verdict == VERDICT_HOLD)
+        return k->overridden ? ANY_SPELLING : AS_WRITTEN;
+    return r->verdict == VERDICT_ALLOW ? AS_WRITTEN : ANY_PLACE;
+}
+
 static enum fit rule_fits(const struct ask *k, const struct img_rule *r, enum strictness how)
 {
     enum fit fit = match_fits(k, img_at(k->p, IMG_MATCH, r->match.first), how);
-    return less_excepts(k, r, fit, r->verdict == VERDICT_ALLOW ? ANY_SPELLING : AS_WRITTEN);
+    return less_excepts(k, r, fit, except_strictness(r));
 }
 
 static int lower(int best, uint32_t i)
@@ -73,8 +91,7 @@ struct ws_terms ws_terms_meet(struct ws_terms a, struct ws_terms b)
                              least(a.within_ms, b.within_ms)};
 }
 
-const struct hold_sum hold_sum_none = {
-    .rule = -1, .credential = IMG_NONE, .approver = IMG_NONE, .inline_wait_ms = UINT64_MAX};
+const struct hold_sum hold_sum_none = HOLD_SUM_NONE;
 
 /* What fits in another spelling lends no credential and no name; who must agree to it, and its bounds, stay. */
 static void hold_sum_also(struct hold_sum *h, const struct hold_sum *loose)
@@ -113,7 +130,7 @@ static enum fit less_unseen(const struct ask *k, const struct img_rule *r, enum 
 
 static void weigh_hold(const struct ask *k, const struct img_rule *r, uint32_t i, struct rule_votes *t)
 {
-    enum fit fit = less_unseen(k, r, rule_fits(k, r, k->overridden ? ANY_SPELLING : AS_WRITTEN));
+    enum fit fit = less_unseen(k, r, rule_fits(k, r, rule_strictness(k, r)));
     if (fit == FIT_YES) {
         hold_sum_add(k->p, i, &t->hold);
     } else if (fit == FIT_MAYBE) {
@@ -275,16 +292,25 @@ INLINE void keys_of_words(const struct ask *k, key_fn *fn, void *arg)
     fn(k, img_hash_begin('A'), arg);
 }
 
+static const struct rule_votes no_votes = {.floor = -1,
+                                           .deny = -1,
+                                           .allow = -1,
+                                           .hold = HOLD_SUM_NONE,
+                                           .loose = HOLD_SUM_NONE,
+                                           .hold_maybe = -1,
+                                           .allow_maybe = -1,
+                                           .credential_allow = IMG_NONE};
+
+void rule_votes_of_one(const struct ask *k, uint32_t rule, struct rule_votes *t)
+{
+    struct weighing w = {.t = t};
+    *t = no_votes;
+    weigh(k, rule, &w);
+}
+
 void rule_votes_of(const struct ask *k, struct rule_votes *t)
 {
-    *t = (struct rule_votes){.floor = -1,
-                             .deny = -1,
-                             .allow = -1,
-                             .hold = hold_sum_none,
-                             .loose = hold_sum_none,
-                             .hold_maybe = -1,
-                             .allow_maybe = -1,
-                             .credential_allow = IMG_NONE};
+    *t = no_votes;
     struct weighing w = {.t = t, .is = prefilter_classes(k)};
     keys_of_host(k, weigh_key, &w);
     keys_of_words(k, weigh_key, &w);
@@ -292,22 +318,22 @@ void rule_votes_of(const struct ask *k, struct rule_votes *t)
         hold_sum_also(&t->hold, &t->loose);
 }
 
-struct about {
-    about_fn *fn;
+struct each {
+    rule_fn *fn;
     void *arg;
 };
 
-static void about_key(const struct ask *k, uint32_t hash, void *arg)
+static void each_key(const struct ask *k, uint32_t hash, void *arg)
 {
-    const struct about *b = arg;
+    const struct each *b = arg;
     struct img_range r = img_find(k->p, img_hash_end(hash));
     for (uint32_t i = 0; i < r.n; i++)
         b->fn(k, *(const uint32_t *)img_at(k->p, IMG_RULE_REF, r.first + i), b->arg);
 }
 
-void about_rules(const struct ask *k, about_fn *fn, void *arg)
+void rule_votes_each(const struct ask *k, rule_fn *fn, void *arg)
 {
-    struct about b = {fn, arg};
-    keys_of_host(k, about_key, &b);
-    keys_of_words(k, about_key, &b);
+    struct each b = {fn, arg};
+    keys_of_host(k, each_key, &b);
+    keys_of_words(k, each_key, &b);
 }

@@ -1,7 +1,8 @@
-/* Asks once more what the decision asked, until the first thing that left it open. */
+/* The request is evaluated once more, until the first thing that leaves a question open. */
 #include "policy/ambiguity.h"
 
-#include "policy/match/about.h"
+#include "policy/decide/evaluate.h"
+#include "policy/explain.h"
 
 static const struct {
     const char *word, *words;
@@ -19,6 +20,7 @@ const char *ambiguity_words(enum ambiguity_cause c)
 struct seek {
     enum ambiguity_cause found;
     struct span key; /* of the body, that the rule asks about */
+    int rule;        /* which; -1: none does */
 };
 
 static bool asks_refs(const struct img_match *m)
@@ -49,74 +51,57 @@ static void seek_match(const struct ask *k, const struct img_match *m, enum stri
         s->found = AMBIGUITY_PUSH;
 }
 
+/* What is open of a rule that is: the first such is told, of the lowest id. */
 static void seek_rule(const struct ask *k, uint32_t rule, void *arg)
 {
-    struct seek *s = arg;
+    struct seek *s = arg, of = {.rule = (int)rule};
     const struct img_rule *r = img_at(k->p, IMG_RULE, rule);
     const struct img_match *m = img_at(k->p, IMG_MATCH, r->match.first);
-    enum strictness loosest = r->verdict == VERDICT_DENY ? ANY_PLACE : ANY_SPELLING;
-    if (s->found != AMBIGUITY_NONE || !scope_fits(k->p, k->subject, r) || !when_in_force(k->p, r, k->now_ms) ||
-        match_fits(k, m, loosest) == FIT_NO)
+    struct rule_votes t;
+    rule_votes_of_one(k, rule, &t);
+    if (!(t.maybe_deny || t.maybe_hold || t.maybe_allow || t.maybe_bound) || (s->rule >= 0 && s->rule <= of.rule))
         return;
-    if (r->verdict != VERDICT_DENY)
-        seek_match(k, m, AS_WRITTEN, s);
-    if (s->found == AMBIGUITY_NONE && (r->verdict != VERDICT_ALLOW || r->limits.n))
-        seek_match(k, m, loosest, s);
-    for (uint32_t i = 0; i < r->except.n && s->found == AMBIGUITY_NONE; i++)
-        seek_match(k, img_at(k->p, IMG_MATCH, r->except.first + i),
-                   r->verdict == VERDICT_ALLOW ? ANY_SPELLING : AS_WRITTEN, s);
-    if (s->found == AMBIGUITY_NONE && r->limits.n && !limits_seen(k, r))
-        s->found = k->body->open != AMBIGUITY_NONE ? (enum ambiguity_cause)k->body->open : AMBIGUITY_BODY_CUT;
+    seek_match(k, m, rule_strictness(k, r), &of);
+    if (of.found == AMBIGUITY_NONE && r->verdict != VERDICT_DENY)
+        seek_match(k, m, ANY_SPELLING, &of);
+    for (uint32_t i = 0; i < r->except.n && of.found == AMBIGUITY_NONE; i++)
+        if (rule_except_fits(k, r, i) == FIT_MAYBE)
+            seek_match(k, img_at(k->p, IMG_MATCH, r->except.first + i),
+                       r->verdict == VERDICT_ALLOW ? ANY_SPELLING : AS_WRITTEN, &of);
+    if (of.found == AMBIGUITY_NONE) /* it is what its limits add up that is not seen */
+        of.found = k->body->open != AMBIGUITY_NONE ? (enum ambiguity_cause)k->body->open : AMBIGUITY_BODY_CUT;
+    *s = of;
 }
 
-static void seek_class(struct ask k, const struct class *c, struct seek *s)
+/* The first question that something leaves open. */
+static void seek_question(void *arg, const struct ask *k, const struct class *c)
 {
-    if (c->bad || c->pending) {
-        s->found = c->pending ? AMBIGUITY_BODY_CUT : (enum ambiguity_cause)c->ambiguity;
+    struct seek *s = arg;
+    if (s->found != AMBIGUITY_NONE)
         return;
-    }
-    ask_class(&k, c, c, k.path);
-    about_rules(&k, seek_rule, s);
-}
-
-static struct seek seek(const struct policy *p, const struct subject *s, const struct request *r, uint64_t now_ms,
-                        struct arena *a)
-{
-    struct seek found = {AMBIGUITY_NONE, SPAN_NONE};
-    struct body_view body = {.looked = false};
-    struct reading reading[READINGS_MAX];
-    struct class c[CLASSES_MAX];
-    struct ask k = {.p = p,
-                    .subject = s,
-                    .request = r,
-                    .method = r->method,
-                    .body = &body,
-                    .arena = a,
-                    .upgrade = match_is_upgrade(r),
-                    .now_ms = now_ms};
-    size_t n = 0;
-    if (readings_of(r->path, a, reading, &n) != 0)
-        return found;
-    for (size_t i = 0; i < n; i++) {
-        k.path = reading[i].path;
-        size_t classes = classify(p, r, reading[i].path, a, c);
-        for (size_t j = 0; j < classes && found.found == AMBIGUITY_NONE; j++)
-            seek_class(k, &c[j], &found);
-    }
-    return found;
+    if (c->bad == NULL)
+        rule_votes_each(k, seek_rule, s);
+    if (c->bad || c->pending)
+        *s = (struct seek){c->pending ? AMBIGUITY_BODY_CUT : (enum ambiguity_cause)c->ambiguity, SPAN_NONE, s->rule};
 }
 
 struct ambiguity policy_ambiguity(const struct policy *p, const struct subject *s, const struct request *r,
                                   const struct decision *d, uint64_t now_ms, struct arena *a)
 {
+    struct seek is = {.rule = -1};
+    struct body_view body = {.looked = false};
+    const struct observer look = {.asked = seek_question, .arg = &is};
+    struct decision again;
     if (!span_eq(span_str(d->code), SPAN("unclassified")))
         return (struct ambiguity){.word = "", .told = ""};
-    struct seek is = seek(p, s, r, now_ms, a);
+    evaluate(p, s, r, now_ms, &body, a, &look, &again);
     if (is.found == AMBIGUITY_NONE)
         is.found = AMBIGUITY_OTHER;
     bool of_policy = is.found >= AMBIGUITY_KIND && is.found <= AMBIGUITY_PACKS;
     enum ambiguity_cause told = of_policy ? AMBIGUITY_OTHER : is.found;
-    return (struct ambiguity){.word = causes[is.found].word,
+    return (struct ambiguity){.cause = is.found,
+                              .rule = policy_rule(p, (size_t)is.rule), /* -1: no rule, nothing */
+                              .word = causes[is.found].word,
                               .words = span_str(causes[is.found].words),
                               .asked = is.key,
                               .told = causes[told].word,

@@ -1,6 +1,6 @@
 #include "policy/explain.h"
 
-#include "policy/match/about.h"
+#include "policy/decide/evaluate.h"
 #include "policy/image/glob.h"
 #include "policy/explain/why.h"
 
@@ -58,20 +58,20 @@ static enum fit miss_fits(const struct ask *k, const struct img_match *m, enum m
 static bool excepted(const struct ask *k, const struct img_rule *r)
 {
     for (uint32_t i = 0; i < r->except.n; i++)
-        if (match_fits(k, img_at(k->p, IMG_MATCH, r->except.first + i), AS_WRITTEN) == FIT_YES)
+        if (rule_except_fits(k, r, i) == FIT_YES)
             return true;
     return false;
 }
 
 /* Bits 1 << enum miss of what does not fit; *open: of those that nobody can tell. */
-static unsigned rule_misses(const struct ask *k, const struct img_rule *r, bool could, unsigned *open)
+static unsigned rule_misses(const struct ask *k, const struct img_rule *r, unsigned *open)
 {
     const struct img_match *m = img_at(k->p, IMG_MATCH, r->match.first);
-    enum strictness how = r->verdict == VERDICT_DENY ? ANY_PLACE : AS_WRITTEN;
+    enum strictness how = rule_strictness(k, r);
     unsigned bits = 0;
     for (unsigned key = MISS_HOST; key <= MISS_BODY; key++) {
         enum fit fit = miss_fits(k, m, (enum miss)key, how);
-        if (could && key == MISS_GIT && fit == FIT_MAYBE && r->verdict != VERDICT_DENY)
+        if (k->could && key == MISS_GIT && fit == FIT_MAYBE && r->verdict != VERDICT_DENY)
             continue; /* what stands before a push needs no more than that one might be */
         bits |= fit == FIT_YES ? 0 : 1u << key;
         *open |= fit == FIT_MAYBE ? 1u << key : 0;
@@ -87,57 +87,48 @@ static unsigned rule_misses(const struct ask *k, const struct img_rule *r, bool 
     return bits;
 }
 
-/* The list of refs before a push is judged by the push it may lead to. */
-bool ask_could(struct ask *k)
+/* The question that the decision speaks of, in the end that of the class which was taken last. */
+struct decisive {
+    struct ask asked, k;
+    bool found;
+};
+
+static void see_asked(void *arg, const struct ask *k, const struct class *c)
 {
-    for (uint32_t i = 0; i < k->p->n[IMG_OP]; i++) {
-        const struct img_op *o = img_at(k->p, IMG_OP, i);
-        if (o->could_op.n == 0 || !span_eq(img_span(k->p, o->op), k->op))
-            continue;
-        k->op = img_span(k->p, o->could_op);
-        k->effect = EFFECT_WRITE;
-        k->push_unknown = true;
-        if (o->could_method.n)
-            k->method = img_span(k->p, o->could_method);
-        ask_written(k);
-        return true;
-    }
-    return false;
+    ((struct decisive *)arg)->asked = *k;
 }
 
-struct ask ask_again(const struct policy *p, const struct subject *s, const struct request *r,
-                     const struct decision *d, struct body_view *body, struct arena *a)
+static void see_taken(void *arg)
 {
-    struct ask k = {.p = p,
-                    .subject = s,
-                    .request = r,
-                    .path = r->path,
-                    .method = r->method,
-                    .op = d->op,
-                    .resource = d->resource,
-                    .effect = d->effect,
-                    .body = body,
-                    .arena = a,
-                    .push_unknown = d->need_body,
-                    .upgrade = d->upgrade,
-                    .lifted = d->upgrade && (d->effect == EFFECT_READ || d->effect == EFFECT_WRITE)};
-    if (span_starts(d->op, SPAN("git.")))
-        k.git_service = span_starts(d->op, SPAN("git.fetch")) ? GIT_UPLOAD_PACK : GIT_RECEIVE_PACK;
-    ask_written(&k);
-    return k;
+    struct decisive *x = arg;
+    x->k = x->asked;
+    x->k.member = NULL;
+    x->found = true;
+}
+
+/* The request is evaluated once more. False: no rule is asked about it. */
+static bool ask_again(const struct policy *p, const struct subject *s, const struct request *r, uint64_t now_ms,
+                      struct body_view *body, struct arena *a, struct ask *k)
+{
+    struct decisive x = {.found = false};
+    const struct observer look = {see_asked, see_taken, &x};
+    struct decision d;
+    evaluate(p, s, r, now_ms, body, a, &look, &d);
+    *k = x.k;
+    return x.found;
 }
 
 /* Of a push every member must fit: what one of them lacks, the rule lacks. *of: the first that lacks something. */
-static unsigned push_misses(struct ask *k, const struct img_rule *r, const struct decision *d, bool could,
-                            struct member *of, unsigned *open)
+static unsigned push_misses(struct ask *k, const struct img_rule *r, const struct decision *d, struct member *of,
+                            unsigned *open)
 {
     size_t n = d->push && d->push->nrefs ? d->push->nrefs : 0;
-    unsigned all = n ? 0 : rule_misses(k, r, could, open);
+    unsigned all = n ? 0 : rule_misses(k, r, open);
     for (size_t i = 0; i < n && (all & (all - 1)) == 0; i++) {
         const struct git_ref *ref = &d->push->refs[i];
         struct member m = {ref->name, !git_id_is_zero(ref->old_id), git_id_is_zero(ref->new_id)};
         k->member = &m;
-        unsigned bits = rule_misses(k, r, could, open);
+        unsigned bits = rule_misses(k, r, open);
         if (bits && all == 0)
             *of = m;
         all |= bits;
@@ -178,17 +169,15 @@ size_t policy_near_misses(const struct policy *p, const struct subject *s, const
                           const struct decision *d, uint64_t now_ms, struct arena *a, struct near_miss out[NEAR_MAX])
 {
     struct body_view body = {.looked = false};
-    struct ask k = ask_again(p, s, r, d, &body, a);
-    k.now_ms = now_ms;
     struct member member = {0};
     struct dynbuf words;
+    struct ask k;
     size_t n = 0;
-    if (d->op.n == 0)
+    if (!ask_again(p, s, r, now_ms, &body, a, &k))
         return 0;
-    bool could = ask_could(&k);
     for (uint32_t i = 0; i < p->n[IMG_RULE] && n < NEAR_MAX; i++) {
         const struct img_rule *rule = img_at(p, IMG_RULE, i);
-        unsigned open = 0, bits = push_misses(&k, rule, d, could, &member, &open);
+        unsigned open = 0, bits = push_misses(&k, rule, d, &member, &open);
         if ((bits & (bits - 1)) || span_eq(img_span(p, rule->id), d->rule.id))
             continue;
         enum miss miss = miss_of(bits);
@@ -300,20 +289,18 @@ void policy_cover(const struct policy *p, const struct subject *s, const struct 
                   uint64_t now_ms, struct arena *a, policy_cover_fn *fn, void *arg)
 {
     struct body_view body = {.looked = false};
-    struct ask k = ask_again(p, s, r, d, &body, a);
     struct member member = {0};
-    k.now_ms = now_ms;
-    bool could = ask_could(&k);
+    struct ask k;
+    bool asked = ask_again(p, s, r, now_ms, &body, a, &k);
     for (uint32_t i = 0; i < p->n[IMG_RULE]; i++) {
         const struct img_rule *rule = img_at(p, IMG_RULE, i);
         unsigned open = 0;
         if (d->rule.id.n && span_eq(img_span(p, rule->id), d->rule.id))
             fn(arg, i, -1);
-        if (rule->except.n == 0 || d->op.n == 0 ||
-            push_misses(&k, rule, d, could, &member, &open) != 1u << MISS_EXCEPT)
+        if (rule->except.n == 0 || !asked || push_misses(&k, rule, d, &member, &open) != 1u << MISS_EXCEPT)
             continue;
         for (uint32_t e = 0; e < rule->except.n; e++)
-            if (match_fits(&k, img_at(p, IMG_MATCH, rule->except.first + e), AS_WRITTEN) == FIT_YES)
+            if (rule_except_fits(&k, rule, e) == FIT_YES)
                 fn(arg, i, (int)e);
     }
 }

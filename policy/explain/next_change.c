@@ -2,7 +2,7 @@
  * or ends are few; at each of them in turn the request is judged as it would be then, until more is let through. */
 #include "policy/next_change.h"
 
-#include "policy/match/about.h"
+#include "policy/decide/evaluate.h"
 #include "policy/explain/why.h"
 
 /* How much is looked at: a denial must stay cheap, whatever the policy and the request. */
@@ -40,6 +40,11 @@ static void see(const struct ask *k, uint32_t rule, void *arg)
         return;
     t->next = next;
     t->rule = (int)rule;
+}
+
+static void see_question(void *arg, const struct ask *k, const struct class *c)
+{
+    rule_votes_each(k, see, arg);
 }
 
 /* The codes of a denial, or hold, that other rules in force could change. */
@@ -93,25 +98,20 @@ bool policy_next_change(const struct policy *p, const struct subject *s, const s
     if (asked.body.n > BODY_SMALL || (d->push && d->push->nrefs > REFS_SMALL))
         asked = head;
     if (!asked.body_complete) {
-        judge_again(p, s, &asked, now_ms, &seen, a, &out->decision);
+        evaluate(p, s, &asked, now_ms, &seen, a, NULL, &out->decision);
         if (out->decision.need_body)
             return false; /* only its large body says more, and that is not looked into once more */
     }
-    struct ask k = ask_again(p, s, &head, d, &unseen, a);
-    k.push_unknown = k.git_service == GIT_RECEIVE_PACK; /* the head has no refs: what asks for some may fit */
-    struct ask could = k;
-    bool leads = ask_could(&could);
     struct turn t = {.now = (int64_t)(now_ms / 1000), .by = d->rule.id};
+    const struct observer look = {.asked = see_question, .arg = &t};
     bool large = d->push ? d->push->nrefs > REFS_FEW : asked.body.n > BODY_FEW;
     for (unsigned i = 0; i < (large && asked.body_complete ? ROUNDS_LARGE : ROUNDS); i++) {
         t.next = INT64_MAX;
-        about_rules(&k, see, &t);
-        if (leads)
-            about_rules(&could, see, &t);
+        evaluate(p, s, &head, out->at_ms, &unseen, a, &look, &out->decision);
         if (t.stays || t.next == INT64_MAX || (uint64_t)t.next * 1000 > now_ms + HORIZON_MS)
             return false;
         out->at_ms = (uint64_t)t.next * 1000;
-        judge_again(p, s, &asked, out->at_ms, &seen, a, &out->decision);
+        evaluate(p, s, &asked, out->at_ms, &seen, a, NULL, &out->decision);
         if (out->decision.need_body ? !asked.body_complete : out->decision.verdict > d->verdict) {
             describe(p, &t, a, out);
             return out->at.n > 0;

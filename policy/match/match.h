@@ -7,7 +7,6 @@
 
 #include "policy/match/body.h"
 #include "policy/classify/classify.h"
-#include "policy/limit.h"
 
 enum strictness { AS_WRITTEN = 0, ANY_SPELLING, ANY_PLACE };
 
@@ -35,6 +34,7 @@ struct ask {
     uint32_t git_service;
     const struct member *member; /* NULL: not a push, or not known yet */
     bool push_unknown;           /* a push whose commands are not known yet */
+    bool could;                  /* asked of the push that this request stands before: it needs that one might be */
     bool upgrade;                /* to a WebSocket; lifted: it would be a read otherwise */
     bool lifted;
     struct span beside; /* the operation that it overrides */
@@ -46,6 +46,9 @@ struct ask {
 
 /* when: of a rule (policy/match/when.c). */
 bool when_in_force(const struct policy *p, const struct img_rule *r, uint64_t now_ms);
+/* The next time, in Unix seconds, at which a window of the rule begins or ends or its zone's clock is set, at most
+ * eight days after now; INT64_MAX: none. Between two such times the rule is either in force or not. */
+int64_t when_next(const struct policy *p, const struct img_rule *r, int64_t now);
 enum fit match_fits(const struct ask *k, const struct img_match *m, enum strictness how);
 bool one_scope_fits(const struct policy *p, const struct subject *s, const struct img_scope *c);
 /* The entry of upstreams: for a host and port, or NULL. */
@@ -77,41 +80,5 @@ bool match_is_upgrade(const struct request *r);
 /* Of the subprotocols it offers those that the match names, as a list; -1: no memory. With `all`, if it names none,
  * all of them. */
 int match_subprotocols(const struct ask *k, const struct img_match *m, bool all, struct span *out) MUSTCHECK;
-
-/* The rules with limits among those that decide together, each once; n past LIMITS_MAX: more than fit. */
-struct limited {
-    uint32_t n, rule[LIMITS_MAX];
-};
-void limited_add(struct limited *set, uint32_t rule);
-void limited_join(struct limited *set, const struct limited *more);
-/* Is what this rule's limits ask of the request here to be seen? */
-bool limits_seen(const struct ask *k, const struct img_rule *r);
-
-/* What several holds ask together. rule: the one to name, -1 for none. */
-struct hold_sum {
-    int rule;
-    uint32_t credential, approver; /* IMG_NONE: none said */
-    bool clash_credential, clash_approver, reason;
-    uint64_t within_ms, inline_wait_ms;
-    struct ws_terms messages; /* what all of them let be sent */
-    struct limited limited;
-};
-extern const struct hold_sum hold_sum_none;
-void hold_sum_add(const struct policy *p, uint32_t rule, struct hold_sum *h);
-struct ws_terms ws_terms_of(const struct img_rule *r);
-struct ws_terms ws_terms_meet(struct ws_terms a, struct ws_terms b);
-
-/* What follows from all rules about one question. Indices of rules, -1 for none. */
-struct rule_votes {
-    int floor, deny, allow;
-    struct hold_sum hold;
-    struct hold_sum loose; /* fits in another spelling only: an allow is a hold, a hold asks this too */
-    bool maybe_deny, maybe_hold, maybe_allow, maybe_bound;
-    int hold_maybe, allow_maybe; /* a rule that might */
-    uint32_t credential_allow;   /* IMG_NONE: none said */
-    bool clash_allow;
-    struct limited limited_allow; /* those that allow, and those that would in another spelling */
-};
-void rule_votes_of(const struct ask *k, struct rule_votes *t);
 
 #endif

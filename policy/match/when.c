@@ -1,7 +1,7 @@
 /* Is a rule in force at this time? when: is a list of windows of the week, each in a zone whose offsets the image
  * has for some years. Outside those years nothing is known: what denies is in force then, what lets through is not.
  */
-#include "policy/match/about.h"
+#include "policy/match/match.h"
 
 enum { DAY = 86400, DAY_MINUTES = 24 * 60, AHEAD_DAYS = 8 };
 

@@ -1,6 +1,6 @@
 /* One case of a test file: asked as the gateway would, and compared with what it expects. */
 #include "policy/test/test_file.h"
-#include "policy/undecided.h"
+#include "policy/scope.h"
 
 /* "a1" stands for an object id that begins so; 0 for none. */
 static struct span object_id(struct asked *q, const struct item *v, struct span otherwise)

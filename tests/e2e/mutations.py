@@ -109,7 +109,7 @@ MUTATIONS = [
              [("policy/decide/rule_votes.c", "(r->windows.n && !when_in_force(k->p, r, k->now_ms))", "(false && !when_in_force(k->p, r, k->now_ms))")],
              [("test_attacks_decided.py", "of_its_own_over_connect", "of_its_own_over_captured")], "B55"),
     Mutation("residency", "a sandbox of a region reaches hosts of that region alone",
-             [("policy/decide/decide.c", "= is_open(&o) ? region_keeps_out(", "= is_open(&o) && false ? region_keeps_out(")],
+             [("policy/decide/decide.c", "= is_open(out) ? region_keeps_out(", "= is_open(out) && false ? region_keeps_out(")],
              [("test_attacks_decided.py", "of_its_own_over_connect", "of_its_own_over_socks")], "B55"),
     Mutation("keys-of-other-case", "a body whose keys differ in case alone is not decided by one of them",
              [("policy/match/body.c", "        *doubt = AMBIGUITY_KEY_CASE;", "        *doubt = AMBIGUITY_NONE;")],

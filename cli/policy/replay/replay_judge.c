@@ -4,6 +4,7 @@
 
 #include "common/dynbuf.h"
 #include "cli/policy/record/once.h"
+#include "policy/ambiguity.h"
 #include "policy/explain.h"
 #include "policy/test/asked.h"
 
@@ -190,15 +191,17 @@ static void cannot_tell(struct opinion *o, enum unknown why, struct rule_ref rul
     o->rule = rule;
 }
 
-static void open_question(struct bench *b, const struct subject *s, const struct request *q, struct opinion *o)
+static void open_question(struct bench *b, const struct subject *s, const struct request *q, uint64_t time_ms,
+                          struct opinion *o)
 {
-    static const enum unknown of[] = {[UNDECIDED_BODY] = UNKNOWN_BODY,
-                                      [UNDECIDED_HEADER] = UNKNOWN_HEADER,
-                                      [UNDECIDED_REFS] = UNKNOWN_REFS,
-                                      [UNDECIDED_SUBPROTOCOL] = UNKNOWN_SUBPROTOCOL};
-    enum undecided what = UNDECIDED_BODY;
-    struct rule_ref rule = policy_undecided(b->p, s, q, &b->decision, &b->judging, &what);
-    cannot_tell(o, of[what], rule);
+    struct ambiguity why = policy_ambiguity(b->p, s, q, &b->decision, time_ms, &b->judging);
+    bool push = span_starts(b->decision.op, SPAN("git.push"));
+    cannot_tell(o,
+                why.cause == AMBIGUITY_OFFERS   ? UNKNOWN_SUBPROTOCOL
+                : why.cause == AMBIGUITY_HEADER ? UNKNOWN_HEADER
+                : push                          ? UNKNOWN_REFS
+                                                : UNKNOWN_BODY,
+                why.rule);
 }
 
 static void judge_tunnel(struct bench *b, const struct record *r, uint64_t time_ms, const struct subject *s,
@@ -238,7 +241,7 @@ static void decide(struct bench *b, const struct record *r, uint64_t time_ms, st
         if (d->credential >= 0 && policy_credential(b->p, (size_t)d->credential, &c))
             o->credential = c.name;
         if (d->need_body)
-            open_question(b, &w->subject, &q, o);
+            open_question(b, &w->subject, &q, time_ms, o);
     }
 }
 

@@ -5,7 +5,7 @@
 
 #include "cli/policy/record/source.h"
 #include "policy/policy.h"
-#include "policy/undecided.h"
+#include "policy/scope.h"
 
 enum unknown {
     UNKNOWN_NOTHING = 0,

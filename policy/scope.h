@@ -1,14 +1,9 @@
-/* A request of which not all is known (a recorded one): what would have to be known? */
-#ifndef POLICY_UNDECIDED_H
-#define POLICY_UNDECIDED_H
+/* Whom a policy takes for one, and whether the time matters to it: for who keeps its answers, as a replay does. */
+#ifndef POLICY_SCOPE_H
+#define POLICY_SCOPE_H
 
 #include "policy/policy.h"
 
-enum undecided { UNDECIDED_BODY = 0, UNDECIDED_HEADER, UNDECIDED_REFS, UNDECIDED_SUBPROTOCOL };
-/* Of a request whose decision says need_body the first rule that may fit and what it asks for; an empty id when none
- * is found (a pack that needs the body). */
-struct rule_ref policy_undecided(const struct policy *p, const struct subject *s, const struct request *r,
-                                 const struct decision *d, struct arena *a, enum undecided *what);
 /* Is a rule about this subject scoped by labels? Then who does not know them cannot tell. */
 bool policy_asks_labels(const struct policy *p, struct span sandbox);
 /* Whom the policy takes for one: a bit for each scope that covers the subject. False: there are more scopes than

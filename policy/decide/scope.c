@@ -1,52 +1,7 @@
-#include "policy/undecided.h"
+#include "policy/scope.h"
 
-#include "policy/match/about.h"
 #include "policy/image/glob.h"
-
-static enum undecided asks(const struct img_match *m, bool push)
-{
-    if (push && (m->git_refs.n || m->git_force != TRI_UNSET || m->git_delete != TRI_UNSET))
-        return UNDECIDED_REFS;
-    if (m->ws_protocols.n)
-        return UNDECIDED_SUBPROTOCOL;
-    return m->header.n ? UNDECIDED_HEADER : UNDECIDED_BODY;
-}
-
-static bool may_fit(const struct ask *k, const struct img_rule *r, bool push, enum undecided *what)
-{
-    static const enum strictness how[] = {
-        [VERDICT_DENY] = ANY_PLACE, [VERDICT_HOLD] = ANY_SPELLING, [VERDICT_ALLOW] = AS_WRITTEN};
-    const struct img_match *m = img_at(k->p, IMG_MATCH, r->match.first);
-    enum fit fit = match_fits(k, m, how[r->verdict]);
-    if (fit == FIT_MAYBE)
-        *what = asks(m, push);
-    for (uint32_t i = 0; fit == FIT_YES && i < r->except.n; i++) {
-        const struct img_match *x = img_at(k->p, IMG_MATCH, r->except.first + i);
-        if (match_fits(k, x, AS_WRITTEN) == FIT_MAYBE || match_fits(k, x, ANY_SPELLING) == FIT_MAYBE) {
-            *what = asks(x, push);
-            return true;
-        }
-    }
-    return fit == FIT_MAYBE;
-}
-
-struct rule_ref policy_undecided(const struct policy *p, const struct subject *s, const struct request *r,
-                                 const struct decision *d, struct arena *a, enum undecided *what)
-{
-    struct body_view body = {.looked = false};
-    bool push = span_starts(d->op, SPAN("git.push"));
-    struct ask k = ask_again(p, s, r, d, &body, a);
-    k.push_unknown = push;
-    k.git_service = push ? GIT_RECEIVE_PACK : GIT_UPLOAD_PACK;
-    k.upgrade = match_is_upgrade(r);
-    *what = push ? UNDECIDED_REFS : UNDECIDED_BODY;
-    for (uint32_t i = 0; i < p->n[IMG_RULE]; i++) {
-        const struct img_rule *rule = img_at(p, IMG_RULE, i);
-        if (scope_fits(p, s, rule) && may_fit(&k, rule, push, what))
-            return (struct rule_ref){img_span(p, rule->id), img_span(p, rule->file), rule->line};
-    }
-    return (struct rule_ref){0};
-}
+#include "policy/match/match.h"
 
 static bool sandboxes_fit(const struct policy *p, const struct img_scope *c, struct span sandbox)
 {
