@@ -140,10 +140,9 @@ void judge_peer(struct judge *j, enum role_id role, uint64_t instance, struct sp
     }
 }
 
+/* Of a claim, granted or not, "not sent" follows when the ledger is back. */
 static void lost_ledger(struct exchange *x, void *arg)
 {
-    if (x->wait == X_CLAIM)
-        x->claimed = true; /* granted or not, it was not used: "not sent" follows when the ledger is back */
     if (x->wait == X_TICKET || x->wait == X_PARKED || x->wait == X_CLAIM || x->wait == X_INTENT)
         refuse_now(x, REFUSE_STORE);
 }
@@ -151,10 +150,10 @@ static void lost_ledger(struct exchange *x, void *arg)
 /* What the carrier had not finished may have been sent: an effect is then of unknown outcome, never repeated. */
 static void lost_carrier(struct exchange *x, void *arg)
 {
-    if (!x->forwarded || x->finished)
+    if (x->delivery < DELIVERY_FORWARDED || x->delivery >= DELIVERY_FINISHED)
         return;
-    x->finished = true;
-    if (x->socket.switched) { /* it has its result; what was its end is not known */
+    exchange_delivery(x, x->delivery == DELIVERY_SWITCHED ? DELIVERY_CLOSED : DELIVERY_FINISHED);
+    if (x->delivery == DELIVERY_CLOSED) { /* it has its result; what was its end is not known */
         x->socket.code = "carrier-lost";
         exchange_resume(x->judge, x->xid);
         return;

@@ -33,7 +33,7 @@ void walk_run(struct exchange *x)
     while (x->step < WALK_END)
         if (rows[x->step] == NULL)
             x->step++;
-        else if (!follow(x, rows[x->step](x)))
+        else if (!follow(x, x->broken && x->step < WALK_RECORD_RESULT ? WALK_FAIL : rows[x->step](x)))
             return;
     exchange_end(x, "done");
 }

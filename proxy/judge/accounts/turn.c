@@ -74,6 +74,7 @@ static void not_heard(struct judge *j)
 void turn_end(struct judge *j, uint64_t instance)
 {
     struct front *f = instance ? j->fronts : NULL;
+    exchange_end_broken(j);
     hand_over(j, NULL);
     not_heard(j);
     while (f != NULL && f->instance != instance)

@@ -4,17 +4,12 @@
 
 #include "common/log.h"
 #include "common/trace.h"
+#include "proxy/judge/replies/refuse.h"
 #include "proxy/judge/steps/steps.h"
 #include "proxy/judge/accounts/turn.h"
 
 /* An exchange holds at most a request, the request first held and a kept answer, each one frame. */
 enum { ARENA_MAX = 3 * 1024 * 1024 };
-
-const char *exchange_wait_name(enum x_wait w)
-{
-    static const char *const names[] = {"runs", "body", "ticket", "parked", "claim", "intent", "result"};
-    return (unsigned)w < sizeof(names) / sizeof(names[0]) ? names[w] : "?";
-}
 
 struct exchange *exchange_find(struct judge *j, uint64_t xid)
 {
@@ -36,6 +31,7 @@ struct exchange *exchange_new(struct judge *j, struct front *f, uint64_t xid)
     x->front = f;
     x->sandbox = f->sandbox ? sandbox_ref(f->sandbox) : NULL;
     x->step = WALK_EVALUATE;
+    x->client = CLIENT_WAITS;
     arena_init(&x->arena, ARENA_MAX);
     x->next_xid = j->by_xid[xid % XID_BUCKETS];
     j->by_xid[xid % XID_BUCKETS] = x;
@@ -70,10 +66,11 @@ static void untime(struct exchange *x)
 void exchange_wait(struct exchange *x, enum x_wait w, uint64_t ms)
 {
     struct judge *j = x->judge;
-    trace_state(x->xid, "waits", exchange_wait_name(x->wait), exchange_wait_name(w));
+    if (!exchange_wait_may(x, w))
+        return;
     if (x->deadline != 0)
         untime(x);
-    if (w != X_RUNS && x->judged)
+    if (w != X_RUNS)
         evaluation_pack(&x->now);
     x->wait = w;
     if (ms == 0)
@@ -121,8 +118,8 @@ struct request exchange_asks(const struct exchange *x)
         .has_query = r->has_query,
         .fields = r->field,
         .nfields = r->nfields,
-        .has_body = x->has_body,
-        .body_complete = !x->body_to_come,
+        .has_body = x->upload != UPLOAD_NONE,
+        .body_complete = x->upload < UPLOAD_TO_COME,
         .body = body_bytes(x->body),
     };
 }
@@ -144,6 +141,24 @@ bool exchange_still(struct exchange *x, enum verdict verdict)
     return same;
 }
 
+static void end_broken(struct exchange *x, void *arg)
+{
+    if (!x->broken)
+        return;
+    bool on_its_way = x->delivery >= DELIVERY_FORWARDED && x->delivery < DELIVERY_FINISHED;
+    if (on_its_way)
+        exchange_cancel(x, CANCEL_BROKEN);
+    refuse_now(x, on_its_way && exchange_in_doubt(x) ? REFUSE_OUTCOME_UNKNOWN : REFUSE_INTERNAL);
+}
+
+void exchange_end_broken(struct judge *j)
+{
+    bool any = j->broken;
+    j->broken = false;
+    if (any)
+        exchange_each(j, end_broken, NULL);
+}
+
 void exchange_each(struct judge *j, void (*fn)(struct exchange *x, void *arg), void *arg)
 {
     for (size_t i = 0; i < XID_BUCKETS; i++)
@@ -161,17 +176,22 @@ bool exchange_session_lives(const struct exchange *x)
 
 bool exchange_is_frozen(const struct exchange *x)
 {
-    return !x->judge->thawed && (!x->judged || x->now.d.effect != EFFECT_READ);
+    return !x->judge->thawed && x->now.d.effect != EFFECT_READ;
 }
 
 bool exchange_is_repeatable(const struct exchange *x)
 {
-    return x->now.d.effect == EFFECT_READ && !x->held && !x->intent && !x->claimed;
+    return x->now.d.effect == EFFECT_READ && x->claim < CLAIM_ASKED && x->intent < INTENT_ASKED;
+}
+
+bool exchange_owes_outcome(const struct exchange *x)
+{
+    return x->intent >= INTENT_ASKED || x->claim >= CLAIM_MADE;
 }
 
 bool exchange_in_doubt(const struct exchange *x)
 {
-    return x->outcome != OUTCOME_NOT_SENT && (x->now.d.effect != EFFECT_READ || x->held);
+    return x->outcome != OUTCOME_NOT_SENT && (x->now.d.effect != EFFECT_READ || x->claim >= CLAIM_ASKED);
 }
 
 bool exchange_reserve(struct exchange *x, uint64_t bytes)

@@ -246,7 +246,8 @@ void record_fill(const struct exchange *x, struct wire_record *r, struct record_
         .path = q->path,
         .verdict = span_str(verdict_name(d->verdict)),
         /* The rule's own code for a denial; where this gateway failed, what failed. */
-        .code = span_str(x->refusal.code && (!x->judged || d->verdict != VERDICT_DENY || x->judge->config.shadow)
+        .code = span_str(x->refusal.code &&
+                                 (x->now.image == NULL || d->verdict != VERDICT_DENY || x->judge->config.shadow)
                              ? x->refusal.code
                              : d->code),
         .cause = x->now.unclear.word ? span_str(x->now.unclear.word) : SPAN_NONE,
@@ -256,11 +257,11 @@ void record_fill(const struct exchange *x, struct wire_record *r, struct record_
         .credential = x->now.credential,
         .rule = {d->rule.id, d->rule.file, d->rule.line},
         .request = x->digest,
-        .has_body = x->has_body,
+        .has_body = x->upload != UPLOAD_NONE,
         .upgrade = d->upgrade,
         .range = range_written(q),
         .range_sent = x->range_sent,
-        .shadow = x->judge->config.shadow && (x->forwarded || x->refusal.code == NULL),
+        .shadow = x->judge->config.shadow && (x->delivery >= DELIVERY_FORWARDED || x->refusal.code == NULL),
     };
     if (x->cause.n)
         r->code = x->cause;
@@ -272,7 +273,7 @@ void record_fill(const struct exchange *x, struct wire_record *r, struct record_
         r->policy = x->now.image->digest;
     if (q->has_query)
         r->path = path_with_query(q, t->path);
-    if (x->has_body)
+    if (x->upload != UPLOAD_NONE)
         r->content_type = content_type(q, t->type);
     if (d->push != NULL)
         r->refs = refs_of(d->push, t->refs);
@@ -294,19 +295,20 @@ static void put_outcome(struct dynbuf *b, const struct exchange *x, bool told)
     struct record_text text;
     struct wire_record r;
     static const struct id none;
+    bool kept = x->kept_answer.n != 0;
     record_fill(x, &r, &text);
-    if (x->intent)
+    if (x->intent >= INTENT_ASKED)
         r.effect = span_str(effect_name(x->intent_effect));
     wire_put_record(b, &r);
-    msg_put_id(b, x->claimed ? &x->ticket.ticket : &none);
+    msg_put_id(b, x->claim >= CLAIM_MADE ? &x->ticket.ticket : &none);
     msg_put_u8(b, x->outcome);
     msg_put_u16(b, x->status);
     msg_put_u64(b, x->bytes_out);
     msg_put_u64(b, x->bytes_in);
-    msg_put_u8(b, x->head_relayed && !x->kept);
-    msg_put_u8(b, x->kept);
+    msg_put_u8(b, (x->delivery == DELIVERY_RELAYED || x->delivery == DELIVERY_SWITCHED) && !kept);
+    msg_put_u8(b, kept);
     msg_put_u8(b, told);
-    if (x->kept)
+    if (kept)
         dynbuf_add(b, x->kept_answer); /* as the carrier wrote it: wire_answer, size, span */
 }
 
@@ -330,7 +332,7 @@ static bool keep_outcome(struct exchange *x)
 
 void record_outcome(struct exchange *x)
 {
-    bool later, write = x->intent || x->claimed || x->kept;
+    bool later, write = exchange_owes_outcome(x) || x->kept_answer.n;
     if (write && keep_outcome(x))
         return;
     struct dynbuf *b = begin(x->judge, x->sandbox, M_OUTCOME, x->xid, &later);

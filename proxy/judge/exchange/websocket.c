@@ -68,7 +68,8 @@ struct span websocket_words(struct exchange *x)
 
 void websocket_begin(struct exchange *x)
 {
-    x->socket.on = x->now.d.upgrade;
+    if (x->now.d.upgrade)
+        exchange_websocket(x, WEBSOCKET_ON);
     x->socket.credit = BODY_WINDOW;
     x->socket.since = x->judge->ports.now(x->judge->ports.arg);
 }
@@ -77,7 +78,7 @@ uint64_t websocket_left(const struct exchange *x)
 {
     const struct ws_terms *t = &x->now.d.messages;
     uint64_t past = x->judge->ports.now(x->judge->ports.arg) - x->socket.since;
-    if (!x->socket.on || x->socket.over || t->send == 0 || x->judge->config.shadow)
+    if (x->websocket != WEBSOCKET_ON || t->send == 0 || x->judge->config.shadow)
         return 0;
     return past < t->within_ms ? t->within_ms - past : 1;
 }
@@ -85,9 +86,9 @@ uint64_t websocket_left(const struct exchange *x)
 void websocket_end(struct exchange *x, uint16_t code, const char *why, const char *words)
 {
     struct judge *j = x->judge;
-    if (!x->socket.on || x->socket.over || x->finished)
+    if (x->websocket != WEBSOCKET_ON || x->delivery >= DELIVERY_FINISHED)
         return;
-    x->socket.over = true;
+    exchange_websocket(x, WEBSOCKET_ENDING);
     x->socket.code = why;
     log_exchange(LOG_INFO, x->xid, "the WebSocket is closed with %u: %s", code, why);
     struct dynbuf *b = j->ports.begin(j->ports.arg, ROLE_CARRIER, 0, M_WS_CLOSE, x->xid);
@@ -175,13 +176,13 @@ int websocket_message(struct exchange *x, struct frame *f)
     uint16_t code = msg_get_u16(&m);
     size_t n = m.rest.n;
     bool data = op == WS_TEXT || op == WS_BINARY;
-    if (x->replied || x->finished)
+    if (x->client == CLIENT_ANSWERED)
         return 0;
-    if (!s->on || x->wait != X_RESULT || m.bad || n > WS_MESSAGE_MAX || s->credit <= 0 ||
+    if (x->websocket == WEBSOCKET_NONE || x->wait != X_RESULT || m.bad || n > WS_MESSAGE_MAX || s->credit <= 0 ||
         !(data || op == WS_NONE || op == WS_CLOSE || op == WS_PING || op == WS_PONG))
         return -1;
     s->credit -= (int64_t)n + WS_COST;
-    if (s->over)
+    if (x->websocket == WEBSOCKET_ENDING)
         return 0;
     if (op == WS_NONE) { /* the front has told the client why */
         record_message(x, malformed(code));
@@ -202,7 +203,7 @@ int websocket_frame(struct exchange *x, struct frame *f)
 {
     struct msg_in m = msg_in(f->payload);
     struct socket_state *s = &x->socket;
-    if (!s->on || x->finished)
+    if (x->websocket == WEBSOCKET_NONE || x->delivery >= DELIVERY_FINISHED)
         return -1;
     if (f->type == M_WS_ENDED) {
         s->messages_out = msg_get_u64(&m);
@@ -210,9 +211,9 @@ int websocket_frame(struct exchange *x, struct frame *f)
         s->closed = msg_get_u16(&m);
         return msg_end(&m);
     }
-    if (s->switched || msg_end(&m) != 0)
+    if (x->delivery == DELIVERY_SWITCHED || msg_end(&m) != 0)
         return -1;
-    s->switched = x->head_relayed = true;
+    exchange_delivery(x, DELIVERY_SWITCHED);
     x->outcome = OUTCOME_ANSWERED;
     x->status = 101;
     record_outcome(x);
@@ -221,7 +222,7 @@ int websocket_frame(struct exchange *x, struct frame *f)
 
 void websocket_tick(struct exchange *x)
 {
-    if (x->socket.on && websocket_left(x) == 1)
+    if (x->websocket == WEBSOCKET_ON && websocket_left(x) == 1)
         websocket_end(x, WS_POLICY, "websocket-time",
                       "countersign: the time the policy gives this WebSocket is over");
     exchange_wait(x, X_RESULT, websocket_left(x));
@@ -236,8 +237,8 @@ static bool still(struct exchange *x)
     if (x->judge->image == NULL)
         return false;
     exchange_evaluate(x, &v);
-    bool same = (v.d.verdict == VERDICT_ALLOW || (v.d.verdict == VERDICT_HOLD && x->held)) && !v.d.need_body &&
-                span_eq(v.credential, x->now.credential);
+    bool same = (v.d.verdict == VERDICT_ALLOW || (v.d.verdict == VERDICT_HOLD && x->claim >= CLAIM_ASKED)) &&
+                !v.d.need_body && span_eq(v.credential, x->now.credential);
     if (same) {
         evaluation_drop(&x->now);
         x->now = v;
@@ -249,7 +250,7 @@ static bool still(struct exchange *x)
 
 void websocket_again(struct exchange *x)
 {
-    if (!x->socket.on || x->socket.over || x->wait != X_RESULT)
+    if (x->websocket != WEBSOCKET_ON || x->wait != X_RESULT)
         return;
     if (x->judge->ending)
         websocket_end(x, WS_GOING, "gateway-ending", "countersign: the gateway is being stopped");

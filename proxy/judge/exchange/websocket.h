@@ -10,9 +10,6 @@ struct exchange;
 struct frame;
 
 struct socket_state {
-    bool on;       /* an upgrade, and the carrier has it */
-    bool switched; /* answered with 101: that is its result; what follows is recorded at its end */
-    bool over;     /* the carrier was told to end it: nothing more is passed on */
     int64_t credit;
     uint64_t since, bytes, control; /* monotonic ms; bytes of messages, and of ping, pong and close */
     uint64_t messages_out, messages_in;

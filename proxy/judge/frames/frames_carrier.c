@@ -7,7 +7,7 @@
 /* What the client is told of a failure upstream is coarse: no port scan through our codes. */
 static enum refuse_why told(const struct exchange *x, struct span code)
 {
-    if (x->stopped && x->outcome == OUTCOME_NOT_SENT)
+    if (x->cancel == CANCEL_FROZEN && x->outcome == OUTCOME_NOT_SENT)
         return REFUSE_FROZEN;
     if (span_eq(code, SPAN("credential-unavailable")))
         return REFUSE_CREDENTIAL;
@@ -33,24 +33,25 @@ static int result(struct exchange *x, struct frame *f)
     bool relayed = msg_get_bool(&m);
     struct span code = msg_get_span(&m, 64), why = msg_get_span(&m, 1024);
     struct span range = msg_get_span(&m, 96);
-    if (msg_end(&m) != 0 || outcome > OUTCOME_ANSWERED || x->finished)
+    if (msg_end(&m) != 0 || outcome > OUTCOME_ANSWERED || x->delivery >= DELIVERY_FINISHED)
         return -1;
-    x->finished = true;
+    exchange_delivery(x, x->delivery == DELIVERY_SWITCHED ? DELIVERY_CLOSED
+                         : relayed                        ? DELIVERY_RELAYED
+                                                          : DELIVERY_FINISHED);
     x->outcome = outcome;
     x->status = status;
     x->bytes_out = out;
     x->bytes_in = in;
-    x->head_relayed = relayed;
     x->range_sent = arena_copy(&x->arena, range);
     /* What we cancelled ourselves ended for our reason, known before. */
-    if (x->stopped && span_eq(code, SPAN("cancelled")))
+    if (x->cancel == CANCEL_FROZEN && span_eq(code, SPAN("cancelled")))
         x->cause = SPAN("frozen");
     else if (x->cause.n == 0 || !span_eq(code, SPAN("cancelled")))
         x->cause = arena_copy(&x->arena, code);
     if (code.n)
         log_exchange(LOG_DEBUG, x->xid, "%.*s: %.*s (%s)", SPAN_FMT(code), SPAN_FMT(why),
                      outcome_name((enum outcome)outcome));
-    if (!relayed && !x->replied && !x->kept && !x->socket.switched)
+    if (x->delivery == DELIVERY_FINISHED && x->client != CLIENT_ANSWERED && x->kept_answer.n == 0)
         refuse_now(x, told(x, code));
     else
         exchange_resume(x->judge, x->xid);
@@ -61,14 +62,13 @@ static int kept(struct exchange *x, struct frame *f)
 {
     struct msg_in m = msg_in(f->payload);
     struct wire_answer a;
-    if (x->kept || wire_get_answer(&m, &a) != 0)
+    if (x->kept_answer.n != 0 || wire_get_answer(&m, &a) != 0)
         return -1;
     uint64_t size = msg_get_u64(&m);
     struct span bytes = msg_get_span(&m, ANSWER_KEPT_MAX);
     if (msg_end(&m) != 0 || bytes.n != size)
         return -1;
     x->kept_answer = arena_copy(&x->arena, f->payload);
-    x->kept = x->kept_answer.n == f->payload.n;
     return 0;
 }
 
@@ -81,7 +81,7 @@ static int credit(struct exchange *x, struct frame *f)
         return -1;
     x->body_credit += more;
     x->socket.credit += more;
-    if (x->front == NULL || x->client_gone)
+    if (x->front == NULL || x->client == CLIENT_GONE)
         return 0;
     struct dynbuf *b = j->ports.begin(j->ports.arg, ROLE_FRONT, x->front->instance, M_BODY_CREDIT, x->xid);
     if (b == NULL)
@@ -96,11 +96,11 @@ static int need_release(struct exchange *x)
 {
     if (x->now.d.credential < 0 && !(x->upstream && x->upstream->bound))
         return -1;
-    if (x->upstream && !x->held)
+    if (x->upstream && x->claim < CLAIM_ASKED)
         upstream_set_live(x->judge, x->upstream, x->now.d.credential, true);
     if (release_ask(x) != 0) {
         x->cause = SPAN("credential-unavailable");
-        exchange_cancel_carrier(x);
+        exchange_cancel(x, CANCEL_CREDENTIAL);
         refuse_now(x, REFUSE_CREDENTIAL);
     }
     return 0;
@@ -109,12 +109,12 @@ static int need_release(struct exchange *x)
 int frames_carrier(struct judge *j, struct frame *f)
 {
     struct exchange *x = exchange_find(j, f->id);
-    if (x == NULL || !x->forwarded)
+    if (x == NULL || x->delivery < DELIVERY_FORWARDED)
         return x == NULL ? 0 : -1;
     switch (f->type) {
     case M_NEED_RELEASE: return need_release(x);
     case M_SENT:
-        x->sent = true;
+        exchange_delivery(x, DELIVERY_SENT);
         record_sent(x);
         return 0;
     case M_RESULT: return result(x, f);

@@ -9,19 +9,10 @@
 
 enum { REASON_BYTES = 500, CODE_BYTES = 64, BODY_KIND_NONE = 0, BODY_KIND_INLINE, BODY_KIND_TO_COME };
 
-void exchange_cancel_carrier(struct exchange *x)
-{
-    struct judge *j = x->judge;
-    if (j->ports.begin(j->ports.arg, ROLE_CARRIER, 0, M_CANCEL, x->xid) == NULL)
-        return;
-    if (j->ports.commit(j->ports.arg, ROLE_CARRIER, 0, -1) != 0)
-        log_exchange(LOG_WARN, x->xid, "could not be cancelled at the carrier");
-}
-
 void exchange_client_gone(struct exchange *x)
 {
-    bool told = x->client_gone;
-    x->client_gone = true;
+    if (x->client == CLIENT_WAITS)
+        exchange_client(x, CLIENT_GONE);
     switch (x->wait) {
     case X_RUNS:
     case X_BODY:
@@ -31,10 +22,7 @@ void exchange_client_gone(struct exchange *x)
         break;
     case X_CLAIM:
     case X_INTENT: /* its answer comes, and then nothing is sent */ break;
-    case X_RESULT:
-        if (!told)
-            exchange_cancel_carrier(x);
-        break;
+    case X_RESULT: exchange_cancel(x, CANCEL_CLIENT_GONE); break;
     }
 }
 
@@ -65,8 +53,8 @@ static int take_request(struct exchange *x, struct span payload)
     struct span body = msg_get_span(&m, BODY_INLINE_MAX);
     if (msg_end(&m) != 0 || kind > BODY_KIND_TO_COME || (kind != BODY_KIND_INLINE && body.n != 0))
         return -1;
-    x->has_body = kind != BODY_KIND_NONE;
-    x->body_to_come = kind == BODY_KIND_TO_COME;
+    if (kind != BODY_KIND_NONE)
+        exchange_upload(x, kind == BODY_KIND_TO_COME ? UPLOAD_TO_COME : UPLOAD_WHOLE);
     x->body = kind == BODY_KIND_INLINE ? body_inline(body) : NULL;
     return 0;
 }
@@ -93,7 +81,7 @@ static int request(struct judge *j, struct front *front, struct frame *f)
         exchange_end(x, "the front sent no request");
         return -1;
     }
-    if (is == CANONICAL_NO_MEMORY || (x->has_body && !x->body_to_come && x->body == NULL))
+    if (is == CANONICAL_NO_MEMORY || (x->upload == UPLOAD_WHOLE && x->body == NULL))
         refuse_now(x, REFUSE_INTERNAL);
     else if (x->body && x->sandbox && !exchange_reserve(x, x->body->bytes.n))
         refuse_now(x, REFUSE_BODIES);
@@ -134,7 +122,7 @@ static int body_whole(struct exchange *x, struct frame *f)
             return 0;
         }
     }
-    x->body_to_come = false;
+    exchange_upload(x, UPLOAD_WHOLE);
     (void)exchange_reserve(x, size); /* never more than was reserved before */
     exchange_resume(x->judge, x->xid);
     return 0;
@@ -144,9 +132,9 @@ static int body_whole(struct exchange *x, struct frame *f)
 static int body_more(struct exchange *x, struct frame *f)
 {
     struct judge *j = x->judge;
-    if (x->replied || x->finished)
+    if (x->client == CLIENT_ANSWERED)
         return 0;
-    if (x->wait != X_RESULT || !x->body_to_come || f->payload.n > x->body_credit)
+    if (x->upload != UPLOAD_STREAMS || f->payload.n > x->body_credit)
         return -1;
     x->body_credit -= f->payload.n;
     struct dynbuf *b = j->ports.begin(j->ports.arg, ROLE_CARRIER, 0, M_BODY, x->xid);
@@ -171,9 +159,9 @@ static int body_end(struct exchange *x, struct frame *f)
         refuse_now(x, REFUSE_BODY_BAD);
         return 0;
     }
-    if (x->wait != X_RESULT || !x->body_to_come)
-        return x->replied ? 0 : -1;
-    x->body_ended = true;
+    if (x->upload != UPLOAD_STREAMS)
+        return x->client == CLIENT_ANSWERED ? 0 : -1;
+    exchange_upload(x, UPLOAD_ENDED);
     struct dynbuf *b = j->ports.begin(j->ports.arg, ROLE_CARRIER, 0, M_BODY_END, x->xid);
     if (b == NULL)
         return 0;
@@ -228,7 +216,7 @@ int frames_front(struct judge *j, struct front *front, struct frame *f)
                    ? 0
                    : -1;
     switch (f->type) {
-    case M_BODY_WHOLE: return x->replied ? 0 : body_whole(x, f);
+    case M_BODY_WHOLE: return x->client == CLIENT_ANSWERED ? 0 : body_whole(x, f);
     case M_BODY: return body_more(x, f);
     case M_BODY_END: return body_end(x, f);
     case M_CANCEL: exchange_client_gone(x); return 0;

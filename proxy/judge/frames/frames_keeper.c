@@ -11,14 +11,14 @@ static int release_failed(struct judge *j, struct frame *f)
     struct exchange *x = exchange_find(j, f->id);
     if (msg_end(&m) != 0)
         return -1;
-    if (x == NULL || !x->forwarded || x->finished)
+    if (x == NULL || x->delivery < DELIVERY_FORWARDED || x->delivery >= DELIVERY_FINISHED)
         return 0;
     log_exchange(LOG_WARN, x->xid, "credential \"%.*s\" was not released: %.*s: %.*s", SPAN_FMT(x->now.credential),
                  SPAN_FMT(code), SPAN_FMT(why));
     if (x->upstream)
         upstream_set_live(j, x->upstream, x->now.d.credential, false);
     x->cause = arena_copy(&x->arena, code);
-    exchange_cancel_carrier(x);
+    exchange_cancel(x, CANCEL_CREDENTIAL);
     refuse_now(x, REFUSE_CREDENTIAL);
     return 0;
 }

@@ -39,9 +39,9 @@ static int facts_wanted(struct judge *j, uint64_t xid)
     struct exchange *x = exchange_find(j, xid);
     if (x == NULL || x->wait != X_TICKET)
         return 0;
-    if (x->facts_wanted)
+    if (x->claim != CLAIM_ASKED)
         return -1;
-    x->facts_wanted = x->again = true;
+    exchange_claim(x, CLAIM_FACTS_WANTED);
     exchange_resume(j, xid);
     return 0;
 }
@@ -68,7 +68,7 @@ static int ticket(struct judge *j, struct frame *f)
     if (t.has_answer) {
         x->answer = arena_copy(&x->arena, m.rest);
     }
-    x->ticket_told = true;
+    exchange_claim(x, CLAIM_TICKET);
     exchange_resume(j, x->xid);
     return 0;
 }
@@ -135,10 +135,10 @@ static int take_claimed(struct exchange *x, struct msg_in *m, struct frame *f)
         x->body = body_of_memfd(fd, size, x->judge->config.body_max);
         return x->body ? 0 : -1;
     }
-    if (bytes.n != size || (size > 0 && !x->has_body))
+    if (bytes.n != size || (size > 0 && x->upload == UPLOAD_NONE))
         return -1;
-    x->body = x->has_body ? body_inline(bytes) : NULL;
-    return x->has_body && x->body == NULL ? -1 : 0;
+    x->body = x->upload != UPLOAD_NONE ? body_inline(bytes) : NULL;
+    return x->upload != UPLOAD_NONE && x->body == NULL ? -1 : 0;
 }
 
 static int claimed(struct judge *j, struct frame *f)
@@ -151,8 +151,7 @@ static int claimed(struct judge *j, struct frame *f)
         return -1;
     if (x == NULL || x->wait != X_CLAIM)
         return 0;
-    x->claim_told = true;
-    x->claimed = ok;
+    exchange_claim(x, ok ? CLAIM_GRANTED : CLAIM_LOST);
     x->ticket.state = state;
     if (ok && take_claimed(x, &m, f) != 0) {
         log_exchange(LOG_ERROR, x->xid, "the ledger gave nothing usable for an approved ticket");
@@ -172,7 +171,7 @@ static int intent_ok(struct judge *j, struct frame *f)
         return -1;
     if (x == NULL || x->wait != X_INTENT)
         return 0;
-    x->intent_ok = ok;
+    exchange_intent(x, ok ? INTENT_WRITTEN : INTENT_REFUSED);
     exchange_resume(j, x->xid);
     return 0;
 }
@@ -187,15 +186,13 @@ static int intent_over(struct judge *j, struct frame *f)
         return -1;
     if (x == NULL || x->wait != X_INTENT)
         return 0;
-    x->intent = false;
-    if (x->replied || x->client_gone || x->front == NULL || said.n == 0)
+    exchange_intent(x, INTENT_OVER_LIMIT);
+    if (x->client != CLIENT_WAITS || said.n == 0)
         refuse_now(x, REFUSE_STORE);
     else if (rate_limit_take(x, &said) != 0)
         refuse_now(x, REFUSE_INTERNAL);
-    else {
-        x->again = true;
+    else
         exchange_resume(j, x->xid);
-    }
     return 0;
 }
 
@@ -239,14 +236,14 @@ static int store(struct judge *j, struct frame *f)
 /* Some of it is still here, or waits for a connection. */
 static bool is_on_its_way(const struct exchange *x)
 {
-    return x->wait == X_RESULT && !x->socket.on && (!x->sent || (x->body_to_come && !x->body_ended));
+    return x->wait == X_RESULT && x->websocket == WEBSOCKET_NONE &&
+           (x->delivery < DELIVERY_SENT || x->upload == UPLOAD_STREAMS);
 }
 
 static void end_if_write(struct exchange *x, void *arg)
 {
-    if (is_on_its_way(x) && exchange_is_frozen(x) && !x->client_gone && !x->stopped) {
-        x->stopped = true;
-        exchange_cancel_carrier(x); /* whose result is the last word on what has left */
+    if (is_on_its_way(x) && exchange_is_frozen(x) && x->cancel == CANCEL_NONE) {
+        exchange_cancel(x, CANCEL_FROZEN); /* whose result is the last word on what has left */
         return;
     }
     if ((x->wait == X_PARKED || x->wait == X_TICKET || x->wait == X_BODY) && exchange_is_frozen(x))

@@ -304,7 +304,7 @@ static void name_ticket(struct exchange *x, struct refusal *r)
 enum walk_next refuse(struct exchange *x, enum refuse_why why)
 {
     struct refusal *r = &x->refusal;
-    if (x->replied)
+    if (x->client == CLIENT_ANSWERED)
         return WALK_REPLY;
     /* A new ledger has not said yet whether writes are frozen: nobody's decision, and over in a moment. */
     if (why == REFUSE_FROZEN && !x->judge->frozen)
@@ -331,7 +331,7 @@ enum walk_next refuse(struct exchange *x, enum refuse_why why)
                            "This request must be read whole before it is decided, and its body is over "
                            "%llu bytes.",
                            (unsigned long long)x->body_max);
-    r->close = x->body_to_come; /* what follows on the connection is a body nobody reads */
+    r->close = x->upload >= UPLOAD_TO_COME; /* what follows on the connection is a body nobody reads */
     return WALK_REPLY;
 }
 
@@ -350,6 +350,8 @@ enum walk_next refuse_denial(struct exchange *x)
 
 enum walk_next refuse_step(struct exchange *x, enum walk_step s)
 {
-    refuse(x, s == WALK_RECORD_INTENT ? REFUSE_STORE : s == WALK_RELEASE ? REFUSE_CREDENTIAL : REFUSE_INTERNAL);
-    return WALK_REPLY;
+    bool store = s == WALK_RECORD_INTENT, credential = s == WALK_RELEASE;
+    if (x->broken)
+        return refuse(x, REFUSE_INTERNAL);
+    return refuse(x, store ? REFUSE_STORE : credential ? REFUSE_CREDENTIAL : REFUSE_INTERNAL);
 }

@@ -55,6 +55,8 @@ void refuse_now(struct exchange *x, enum refuse_why why);
 void refuse_plain(enum refuse_why why, struct refusal *r);
 /* Send x->refusal to the front, in the client's dialect. */
 void refuse_send(struct exchange *x);
+/* Answer the exchange's client, if it still waits, with this. */
+void reply_own(struct exchange *x, const struct wire_reply *r);
 /* Send a reply that was made already. */
 void reply_send(struct judge *j, uint64_t instance, uint64_t xid, const struct wire_reply *r);
 

@@ -102,14 +102,13 @@ static int ticket(struct exchange *x, struct span text, struct jsonw *w)
     return 0;
 }
 
-enum walk_next self_service_answer(struct exchange *x)
+static enum walk_next answer(struct exchange *x)
 {
     const struct wire_request *r = &x->request;
-    struct wire_reply out = {.head.status = 200, .head.reason = SPAN("OK"), .close = x->body_to_come};
+    struct wire_reply out = {.head.status = 200, .head.reason = SPAN("OK"), .close = x->upload >= UPLOAD_TO_COME};
     struct dynbuf b;
     struct jsonw w;
     int rc = -1;
-    x->quiet = true;
     if (!exchange_session_lives(x))
         return refuse(x, REFUSE_UNKNOWN_SANDBOX);
     if (!span_eq(r->method, SPAN("GET")) && !span_eq(r->method, SPAN("HEAD")))
@@ -131,8 +130,14 @@ enum walk_next self_service_answer(struct exchange *x)
         return refuse(x, REFUSE_NOT_HERE);
     dialect_field(&out.head, SPAN("Content-Type"), SPAN("application/json"));
     dialect_field(&out.head, SPAN("Cache-Control"), SPAN("no-store"));
-    if (x->front && !x->client_gone)
-        reply_send(x->judge, x->front->instance, x->xid, &out);
-    x->replied = true;
+    reply_own(x, &out);
     return WALK_REPLY;
+}
+
+enum walk_next self_service_answer(struct exchange *x)
+{
+    if (answer(x) == WALK_FAIL)
+        (void)refuse(x, REFUSE_INTERNAL);
+    refuse_send(x);
+    return WALK_DONE;
 }

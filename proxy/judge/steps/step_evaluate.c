@@ -51,13 +51,11 @@ enum walk_next step_evaluate(struct exchange *x)
         return refuse(x, REFUSE_UNKNOWN_SANDBOX);
     if (j->image == NULL)
         return refuse(x, REFUSE_NO_POLICY);
-    if (x->judged)
-        evaluation_drop(&x->now);
+    evaluation_drop(&x->now);
     exchange_evaluate(x, &x->now);
-    x->judged = true;
-    if (x->body_to_come && exchange_is_frozen(x))
+    if (x->upload >= UPLOAD_TO_COME && exchange_is_frozen(x))
         return WALK_NEXT; /* refused: its body need not come first */
-    if (x->body_to_come && wants_body(x))
+    if (x->upload >= UPLOAD_TO_COME && wants_body(x))
         return want_body(x);
     return WALK_NEXT;
 }

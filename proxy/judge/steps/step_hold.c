@@ -54,7 +54,7 @@ static enum walk_next by_state(struct exchange *x)
     const struct wire_ticket_state *t = &x->ticket;
     switch ((enum ticket_state)t->state) {
     case TICKET_PENDING: return park(x);
-    case TICKET_APPROVED: return x->claim_told ? refuse(x, REFUSE_STORE) : claim(x);
+    case TICKET_APPROVED: return x->claim == CLAIM_LOST ? refuse(x, REFUSE_STORE) : claim(x);
     case TICKET_DENIED: return refuse(x, REFUSE_TICKET_DENIED);
     case TICKET_EXPIRED: return refuse(x, REFUSE_TICKET_EXPIRED);
     case TICKET_CANCELLED: return refuse(x, REFUSE_TICKET_CANCELLED);
@@ -69,11 +69,11 @@ static enum walk_next by_state(struct exchange *x)
 
 /* The claim was granted: x now has the request and the body first held. They are what was shown and approved,
  * or nothing is sent. */
-static enum walk_next claimed(struct exchange *x)
+static enum walk_next granted(struct exchange *x)
 {
     struct digest approved = x->digest;
-    if (x->replied || x->client_gone || x->front == NULL) /* too late for who asked: told so, or gone */
-        return x->replied ? WALK_REPLY : refuse(x, REFUSE_NOT_SENT);
+    if (x->client != CLIENT_WAITS) /* too late for who asked: told so, or gone */
+        return x->refusal.code ? WALK_REPLY : refuse(x, REFUSE_NOT_SENT);
     if (!exchange_session_lives(x))
         return refuse(x, REFUSE_UNKNOWN_SANDBOX);
     if (exchange_is_frozen(x))
@@ -88,22 +88,26 @@ static enum walk_next claimed(struct exchange *x)
     return WALK_NEXT;
 }
 
+static enum walk_next ask(struct exchange *x)
+{
+    int rc = ticket_open(x);
+    return rc == 0 ? WALK_WAIT : refuse(x, rc == -2 ? REFUSE_BODY_TOO_LARGE : REFUSE_STORE);
+}
+
 enum walk_next step_hold(struct exchange *x)
 {
     if (x->now.d.verdict != VERDICT_HOLD || x->judge->config.shadow)
         return WALK_NEXT;
-    x->held = !x->again; /* it may be allowed by now: then it is no held write that its claim wrote down */
-    if (x->again) {
-        x->again = false;
-        return WALK_REWIND;
+    switch (x->claim) {
+    case CLAIM_NONE:
+    case CLAIM_FACTS_DUE: return ask(x);
+    case CLAIM_FACTS_WANTED: exchange_claim(x, CLAIM_FACTS_DUE); return WALK_REWIND;
+    case CLAIM_TICKET:
+    case CLAIM_LOST: return by_state(x);
+    case CLAIM_GRANTED: return granted(x);
+    case CLAIM_ASKED:
+    case CLAIM_ASKED_AGAIN:
+    case CLAIM_MADE: break; /* it waits for an answer */
     }
-    if (x->claim_told)
-        return x->claimed ? claimed(x) : by_state(x);
-    if (x->ticket_told)
-        return by_state(x);
-    switch (ticket_open(x)) {
-    case 0: return WALK_WAIT;
-    case -2: return refuse(x, REFUSE_BODY_TOO_LARGE);
-    default: return refuse(x, REFUSE_STORE);
-    }
+    return WALK_FAIL;
 }

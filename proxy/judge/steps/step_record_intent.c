@@ -19,7 +19,7 @@ static enum walk_next ask(struct exchange *x)
                               .credential = x->now.credential,
                               .request = &x->request,
                               .body = body_bytes(x->body)};
-    if (!x->body_to_come) /* of a body that streams through there is no digest */
+    if (x->upload < UPLOAD_TO_COME) /* of a body that streams through there is no digest */
         request_digest(&in, &x->digest);
     record_fill(x, &r, &text);
     rate_limit_wire(x, &limits);
@@ -32,36 +32,37 @@ static enum walk_next ask(struct exchange *x)
     wire_put_limits(b, &limits);
     if (judge_commit_ledger(j, -1) != 0)
         return WALK_FAIL;
-    x->intent = true;
+    exchange_intent(x, INTENT_ASKED);
     x->intent_effect = x->now.d.effect;
     exchange_wait(x, X_INTENT, INTENT_WAIT_MS);
     return WALK_WAIT;
 }
 
-enum walk_next step_record_intent(struct exchange *x)
+/* It is on disk. Does what was decided before still stand? */
+static enum walk_next written(struct exchange *x)
 {
-    bool counted = x->now.d.nlimits > 0 && !x->judge->config.shadow;
-    if (x->held || (x->now.d.effect == EFFECT_READ && !counted && !x->intent && !x->again))
-        return WALK_NEXT;
-    if (x->again) { /* a limit is used up, and nothing was written */
-        x->again = false;
-        return WALK_REWIND;
-    }
-    if (!x->intent)
-        return ask(x);
-    if (!x->intent_ok) {
-        x->intent = false;
-        return WALK_FAIL;
-    }
-    if (x->replied || x->client_gone || x->front == NULL) {
-        return x->replied ? WALK_REPLY : refuse(x, REFUSE_INTERNAL);
-    }
+    if (x->client != CLIENT_WAITS)
+        return x->refusal.code ? WALK_REPLY : refuse(x, REFUSE_INTERNAL);
     if (!exchange_session_lives(x))
         return refuse(x, REFUSE_UNKNOWN_SANDBOX);
     if (exchange_is_frozen(x))
         return refuse(x, REFUSE_FROZEN);
-    if (x->now.image != x->judge->image && !x->judge->config.shadow && !exchange_still(x, VERDICT_ALLOW)) {
+    if (x->now.image != x->judge->image && !x->judge->config.shadow && !exchange_still(x, VERDICT_ALLOW))
         return x->now.d.verdict == VERDICT_DENY ? refuse_denial(x) : refuse(x, REFUSE_POLICY_CHANGED);
-    }
     return WALK_NEXT;
+}
+
+enum walk_next step_record_intent(struct exchange *x)
+{
+    bool counted = x->now.d.nlimits > 0 && !x->judge->config.shadow;
+    if (x->claim >= CLAIM_ASKED)
+        return WALK_NEXT;
+    switch (x->intent) {
+    case INTENT_NONE: return x->now.d.effect == EFFECT_READ && !counted ? WALK_NEXT : ask(x);
+    case INTENT_OVER_LIMIT: exchange_intent(x, INTENT_NONE); return WALK_REWIND;
+    case INTENT_WRITTEN: return written(x);
+    case INTENT_REFUSED:
+    case INTENT_ASKED: break;
+    }
+    return WALK_FAIL;
 }

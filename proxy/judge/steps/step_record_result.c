@@ -6,19 +6,20 @@
 
 enum walk_next step_record_result(struct exchange *x)
 {
-    if (x->refusal.code && !x->replied)
+    if (x->refusal.code)
         refuse_send(x);
-    if (x->forwarded && !x->finished) {
+    bool forwarded = x->delivery >= DELIVERY_FORWARDED;
+    if (forwarded && x->delivery < DELIVERY_FINISHED) {
         exchange_wait(x, X_RESULT, websocket_left(x)); /* the carrier has all other timers */
         return WALK_WAIT;
     }
-    if (!x->forwarded)
+    if (!forwarded)
         x->outcome = OUTCOME_NOT_SENT;
-    if (x->socket.switched)
+    if (x->delivery == DELIVERY_CLOSED)
         record_websocket(x);
-    else if (x->forwarded || x->intent || x->claimed)
+    else if (forwarded || exchange_owes_outcome(x))
         record_outcome(x);
-    else if (!x->quiet)
+    else
         record_audit(x);
     return WALK_DONE;
 }

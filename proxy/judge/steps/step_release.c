@@ -11,6 +11,7 @@ int release_ask(struct exchange *x)
     struct judge *j = x->judge;
     const struct wire_request *r = &x->request;
     static const struct digest none;
+    bool held = x->claim >= CLAIM_ASKED;
     struct dynbuf *b = j->ports.begin(j->ports.arg, ROLE_KEEPER, 0, M_RELEASE, x->xid);
     if (b == NULL)
         return -1;
@@ -19,9 +20,9 @@ int release_ask(struct exchange *x)
     msg_put_span(b, r->host);
     msg_put_u16(b, r->port);
     msg_put_span(b, r->path);
-    msg_put_u8(b, x->held);
-    msg_put_digest(b, x->held ? &x->digest : &none);
-    msg_put_span(b, x->held ? span_of(x->signature, sizeof(x->signature)) : SPAN_NONE);
+    msg_put_u8(b, held);
+    msg_put_digest(b, held ? &x->digest : &none);
+    msg_put_span(b, held ? span_of(x->signature, sizeof(x->signature)) : SPAN_NONE);
     msg_put_digest(b, &x->upstream->place);
     return j->ports.commit(j->ports.arg, ROLE_KEEPER, 0, -1);
 }
@@ -32,16 +33,17 @@ static int release(struct exchange *x, struct wire_forward *f)
 {
     struct judge *j = x->judge;
     int credential = x->now.d.credential;
+    bool held = x->claim >= CLAIM_ASKED;
     if (credential < 0 && !x->upstream->bound)
         return 0;
-    if (!x->held && upstream_is_live(j, x->upstream, credential)) {
+    if (!held && upstream_is_live(j, x->upstream, credential)) {
         f->release = RELEASE_LIVE;
         return 0;
     }
     if (release_ask(x) != 0)
         return -1;
     f->release = RELEASE_COMES;
-    if (!x->held)
+    if (!held)
         upstream_set_live(j, x->upstream, credential, true);
     return 0;
 }
@@ -54,12 +56,12 @@ static int forward(struct exchange *x, struct wire_forward *f)
     f->repeatable = exchange_is_repeatable(x);
     f->credential = x->now.credential;
     f->request = x->request;
-    f->body = x->body_to_come ? BODY_STREAM : body_kind(x->body);
+    f->body = x->upload >= UPLOAD_TO_COME ? BODY_STREAM : body_kind(x->body);
     struct dynbuf *b = j->ports.begin(j->ports.arg, ROLE_CARRIER, 0, M_FORWARD, x->xid);
     if (b == NULL)
         return -1;
     wire_put_forward(b, f);
-    msg_put_u64(b, x->body_to_come ? x->declared : body.n);
+    msg_put_u64(b, f->body == BODY_STREAM ? x->declared : body.n);
     msg_put_span(b, f->body == BODY_INLINE ? body : SPAN_NONE);
     return j->ports.commit(j->ports.arg, ROLE_CARRIER, 0, f->body == BODY_FD ? body_fd(x->body) : -1);
 }
@@ -74,6 +76,7 @@ static int open_body(struct exchange *x)
     msg_put_u8(b, 1);
     msg_put_u64(b, UINT64_MAX);
     x->body_credit = BODY_WINDOW;
+    exchange_upload(x, UPLOAD_STREAMS);
     return j->ports.commit(j->ports.arg, ROLE_FRONT, x->front->instance, -1);
 }
 
@@ -86,17 +89,15 @@ enum walk_next step_release(struct exchange *x)
         return refuse(x, REFUSE_CARRIER);
     if (d->credential >= 0 && !x->upstream->cleartext && span_eq(x->request.scheme, SPAN("http")))
         return refuse(x, REFUSE_CREDENTIAL);
-    if (release(x, &f) != 0)
+    exchange_delivery(x, DELIVERY_OFFERED);
+    if (x->broken || release(x, &f) != 0)
         return WALK_FAIL;
     if (forward(x, &f) != 0)
         return refuse(x, REFUSE_CARRIER);
-    x->forwarded = true;
+    exchange_delivery(x, DELIVERY_FORWARDED);
     x->outcome = OUTCOME_UNKNOWN;
     websocket_begin(x);
-    if (x->body_to_come && (x->front == NULL || open_body(x) != 0)) {
-        struct judge *j = x->judge;
-        if (j->ports.begin(j->ports.arg, ROLE_CARRIER, 0, M_CANCEL, x->xid))
-            (void)j->ports.commit(j->ports.arg, ROLE_CARRIER, 0, -1);
-    }
+    if (x->upload == UPLOAD_TO_COME && (x->front == NULL || open_body(x) != 0))
+        exchange_cancel(x, CANCEL_CLIENT_GONE);
     return WALK_NEXT;
 }

@@ -133,7 +133,7 @@ static struct span facts_json(struct exchange *x, size_t room)
 /* Reading a pack takes long, and whoever is held may ask again at any rate: only a new ticket is worth it. */
 static bool facts_can_wait(const struct exchange *x)
 {
-    return x->now.d.push != NULL && body_bytes(x->body).n > x->now.d.join_body.n && !x->facts_wanted;
+    return x->now.d.push != NULL && body_bytes(x->body).n > x->now.d.join_body.n && x->claim != CLAIM_FACTS_DUE;
 }
 
 int ticket_open(struct exchange *x)
@@ -171,6 +171,7 @@ int ticket_open(struct exchange *x)
     msg_put_span(b, inl ? body : SPAN_NONE);
     if (judge_commit_ledger(j, body_fd(x->body)) != 0)
         return -1;
+    exchange_claim(x, x->claim == CLAIM_FACTS_DUE ? CLAIM_ASKED_AGAIN : CLAIM_ASKED);
     exchange_wait(x, X_TICKET, TICKET_WAIT_MS);
     return 0;
 }
@@ -193,6 +194,7 @@ int ticket_claim(struct exchange *x)
     msg_put_digest(b, &terms);
     if (judge_commit_ledger(j, -1) != 0)
         return -1;
+    exchange_claim(x, CLAIM_MADE);
     exchange_wait(x, X_CLAIM, TICKET_WAIT_MS);
     return 0;
 }
@@ -219,9 +221,7 @@ int ticket_replay(struct exchange *x)
     r.body = msg_get_span(&m, ANSWER_KEPT_MAX);
     if (msg_end(&m) != 0 || r.body.n != size)
         return -1;
-    if (x->front && !x->client_gone)
-        reply_send(x->judge, x->front->instance, x->xid, &r);
-    x->replied = true;
+    reply_own(x, &r);
     x->now.d.code = "answer-kept";
     return 0;
 }

@@ -1,0 +1,151 @@
+/* States that cannot follow each other: whatever got there, the exchange is given up, and nothing more leaves for it.
+ */
+#include "proxy/judge/exchange/exchange.h"
+#include "tests/play/judge/play.h"
+
+#define HOLDS "hold write POST /w rule=writes cred=1\nallow write POST /a cred=1\nallow read GET / ws send=1\n"
+
+static void client(struct exchange *x)
+{
+    exchange_client(x, CLIENT_WAITS);
+    assert_int_equal(x->client, CLIENT_WAITS);
+}
+
+static void upload(struct exchange *x)
+{
+    exchange_upload(x, UPLOAD_STREAMS);
+    assert_int_equal(x->upload, UPLOAD_WHOLE);
+}
+
+static void claim(struct exchange *x)
+{
+    exchange_claim(x, CLAIM_GRANTED);
+    assert_int_equal(x->claim, CLAIM_TICKET);
+}
+
+static void intent(struct exchange *x)
+{
+    exchange_intent(x, INTENT_WRITTEN);
+    assert_int_equal(x->intent, INTENT_NONE);
+}
+
+static void delivery(struct exchange *x)
+{
+    exchange_delivery(x, DELIVERY_FORWARDED);
+    assert_int_equal(x->delivery, DELIVERY_NONE);
+}
+
+static void websocket(struct exchange *x)
+{
+    exchange_websocket(x, WEBSOCKET_ENDING);
+    assert_int_equal(x->websocket, WEBSOCKET_NONE);
+}
+
+static void wait(struct exchange *x)
+{
+    exchange_wait(x, X_RESULT, 0);
+    assert_int_equal(x->wait, X_PARKED);
+}
+
+static void cancel(struct exchange *x)
+{
+    exchange_cancel(x, CANCEL_NONE);
+    assert_int_equal(x->cancel, CANCEL_NONE);
+}
+
+static struct digest park(struct play *p, uint64_t n)
+{
+    give_request(p, XID(n), POST("/w", "hello"));
+    struct digest d = expect_ticket_open(p, XID(n)).record.request;
+    give_ticket(p, XID(n), 1, TICKET_PENDING);
+    expect_nothing(p);
+    return d;
+}
+
+static void turn(struct play *p)
+{
+    give_bool(p, ROLE_LEDGER, M_STORE, 0, true);
+}
+
+static void of_each_kind_one_that_cannot_be(void **state)
+{
+    static void (*const breaks[])(struct exchange *) = {client,   upload,    claim, intent,
+                                                        delivery, websocket, wait,  cancel};
+    struct play p;
+    play_all(&p, HOLDS);
+    for (uint64_t i = 0; i < sizeof(breaks) / sizeof(breaks[0]); i++) {
+        park(&p, 2 * i + 1);
+        park(&p, 2 * i + 2);
+        breaks[i](exchange_find(p.j, XID(2 * i + 1)));
+        expect_nothing(&p);
+        turn(&p);
+        expect_reply(&p, XID(2 * i + 1), 503, "internal");
+        expect_audit(&p, XID(2 * i + 1), "hold", "internal");
+        expect_nothing(&p);
+        give_changed(&p, 1, TICKET_DENIED, "ada", "no"); /* the other one is none the worse for it */
+        expect_reply(&p, XID(2 * i + 2), 403, "ticket-denied");
+        expect_audit(&p, XID(2 * i + 2), "hold", "ticket-denied");
+    }
+    play_close(&p);
+}
+
+/* It was never to be handed to the carrier: an approval does not change that. */
+static void nothing_is_released_in_an_impossible_state(void **state)
+{
+    struct play p;
+    play_all(&p, HOLDS);
+    struct digest d = park(&p, 1);
+    exchange_delivery(exchange_find(p.j, XID(1)), DELIVERY_OFFERED);
+    give_changed(&p, 1, TICKET_APPROVED, "ada", "");
+    expect(&p, ROLE_LEDGER, M_CLAIM, XID(1));
+    give_claimed(&p, XID(1), POST("/w", "hello"), &d);
+    expect(&p, ROLE_CARRIER, M_UPSTREAM, 0);
+    expect_reply(&p, XID(1), 503, "internal");
+    assert_int_equal(expect_outcome(&p, XID(1), true), OUTCOME_NOT_SENT);
+    expect_nothing(&p);
+    play_close(&p);
+}
+
+static void no_step_runs_for_a_broken_one(void **state)
+{
+    struct play p;
+    play_all(&p, HOLDS);
+    park(&p, 1);
+    exchange_intent(exchange_find(p.j, XID(1)), INTENT_WRITTEN);
+    give_changed(&p, 1, TICKET_APPROVED, "ada", ""); /* in the same turn: it is not claimed */
+    expect_reply(&p, XID(1), 503, "internal");
+    expect_audit(&p, XID(1), "hold", "internal");
+    play_close(&p);
+}
+
+static void what_the_carrier_has_is_cancelled_there(void **state)
+{
+    struct span body;
+    struct play p;
+    play_all(&p, HOLDS);
+    give_request(&p, XID(1), POST("/a", "hello"));
+    expect(&p, ROLE_LEDGER, M_INTENT, XID(1));
+    give_bool(&p, ROLE_LEDGER, M_INTENT_OK, XID(1), true);
+    expect(&p, ROLE_CARRIER, M_UPSTREAM, 0);
+    expect(&p, ROLE_KEEPER, M_RELEASE, XID(1));
+    expect_forward(&p, XID(1), &body);
+    exchange_delivery(exchange_find(p.j, XID(1)), DELIVERY_CLOSED);
+    turn(&p);
+    expect(&p, ROLE_CARRIER, M_CANCEL, XID(1));
+    expect_reply(&p, XID(1), 502, "outcome-unknown");
+    expect_nothing(&p);
+    give_result(&p, XID(1), OUTCOME_UNKNOWN, 0, false, "cancelled");
+    assert_int_equal(expect_outcome(&p, XID(1), false), OUTCOME_UNKNOWN);
+    play_close(&p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(of_each_kind_one_that_cannot_be),
+        cmocka_unit_test(nothing_is_released_in_an_impossible_state),
+        cmocka_unit_test(no_step_runs_for_a_broken_one),
+        cmocka_unit_test(what_the_carrier_has_is_cancelled_there),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
