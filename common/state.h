@@ -17,7 +17,7 @@ struct state_kind {
     } * row;
 };
 
-/* May it change so? Logged as a line of this exchange (0: of none): at level debug, or what may not be as an error.
+/* May it change so? Marked in the trace of this exchange (0: of none); what may not be is logged as an error.
  */
 bool state_may(const struct state_kind *k, uint64_t exchange, unsigned from, unsigned to) MUSTCHECK;
 

@@ -2,110 +2,98 @@
 #include "proxy/judge/exchange/states.h"
 
 #include "common/log.h"
+#include "common/state.h"
 #include "common/trace.h"
 #include "proxy/judge/exchange/exchange.h"
 
-#define TO(state) (1u << (state))
-
-struct state {
-    const char *name;
-    unsigned next;
-};
-
-static const struct state wait_states[] = {
+static const struct state_row wait_states[] = {
     [X_RUNS] = {"runs", ~0u},
-    [X_BODY] = {"body", TO(X_RUNS)},
-    [X_TICKET] = {"ticket", TO(X_RUNS)},
-    [X_PARKED] = {"parked", TO(X_RUNS)},
-    [X_CLAIM] = {"claim", TO(X_RUNS) | TO(X_CLAIM)},
-    [X_INTENT] = {"intent", TO(X_RUNS) | TO(X_INTENT)},
-    [X_RESULT] = {"result", TO(X_RUNS) | TO(X_RESULT)},
+    [X_BODY] = {"body", STATE(X_RUNS)},
+    [X_TICKET] = {"ticket", STATE(X_RUNS)},
+    [X_PARKED] = {"parked", STATE(X_RUNS)},
+    [X_CLAIM] = {"claim", STATE(X_RUNS) | STATE(X_CLAIM)},
+    [X_INTENT] = {"intent", STATE(X_RUNS) | STATE(X_INTENT)},
+    [X_RESULT] = {"result", STATE(X_RUNS) | STATE(X_RESULT)},
 };
 
-static const struct state client_states[] = {
+static const struct state_row client_states[] = {
     [CLIENT_GONE] = {"gone", 0},
-    [CLIENT_WAITS] = {"waits", TO(CLIENT_GONE) | TO(CLIENT_ANSWERED)},
+    [CLIENT_WAITS] = {"waits", STATE(CLIENT_GONE) | STATE(CLIENT_ANSWERED)},
     [CLIENT_ANSWERED] = {"answered", 0},
 };
 
-static const struct state upload_states[] = {
-    [UPLOAD_NONE] = {"none", TO(UPLOAD_WHOLE) | TO(UPLOAD_TO_COME)},
+static const struct state_row upload_states[] = {
+    [UPLOAD_NONE] = {"none", STATE(UPLOAD_WHOLE) | STATE(UPLOAD_TO_COME)},
     [UPLOAD_WHOLE] = {"whole", 0},
-    [UPLOAD_TO_COME] = {"to-come", TO(UPLOAD_WHOLE) | TO(UPLOAD_STREAMS)},
-    [UPLOAD_STREAMS] = {"streams", TO(UPLOAD_ENDED)},
+    [UPLOAD_TO_COME] = {"to-come", STATE(UPLOAD_WHOLE) | STATE(UPLOAD_STREAMS)},
+    [UPLOAD_STREAMS] = {"streams", STATE(UPLOAD_ENDED)},
     [UPLOAD_ENDED] = {"ended", 0},
 };
 
-static const struct state claim_states[] = {
-    [CLAIM_NONE] = {"none", TO(CLAIM_ASKED)},
-    [CLAIM_FACTS_WANTED] = {"facts-wanted", TO(CLAIM_FACTS_DUE)},
-    [CLAIM_FACTS_DUE] = {"facts-due", TO(CLAIM_ASKED_AGAIN)},
-    [CLAIM_ASKED] = {"asked", TO(CLAIM_FACTS_WANTED) | TO(CLAIM_TICKET)},
-    [CLAIM_ASKED_AGAIN] = {"asked-again", TO(CLAIM_TICKET)},
-    [CLAIM_TICKET] = {"ticket", TO(CLAIM_MADE)},
+static const struct state_row claim_states[] = {
+    [CLAIM_NONE] = {"none", STATE(CLAIM_ASKED)},
+    [CLAIM_FACTS_WANTED] = {"facts-wanted", STATE(CLAIM_FACTS_DUE)},
+    [CLAIM_FACTS_DUE] = {"facts-due", STATE(CLAIM_ASKED_AGAIN)},
+    [CLAIM_ASKED] = {"asked", STATE(CLAIM_FACTS_WANTED) | STATE(CLAIM_TICKET)},
+    [CLAIM_ASKED_AGAIN] = {"asked-again", STATE(CLAIM_TICKET)},
+    [CLAIM_TICKET] = {"ticket", STATE(CLAIM_MADE)},
     [CLAIM_LOST] = {"lost", 0},
-    [CLAIM_MADE] = {"made", TO(CLAIM_GRANTED) | TO(CLAIM_LOST)},
+    [CLAIM_MADE] = {"made", STATE(CLAIM_GRANTED) | STATE(CLAIM_LOST)},
     [CLAIM_GRANTED] = {"granted", 0},
 };
 
-static const struct state intent_states[] = {
-    [INTENT_NONE] = {"none", TO(INTENT_ASKED)},
+static const struct state_row intent_states[] = {
+    [INTENT_NONE] = {"none", STATE(INTENT_ASKED)},
     [INTENT_REFUSED] = {"refused", 0},
-    [INTENT_OVER_LIMIT] = {"over-limit", TO(INTENT_NONE)},
-    [INTENT_ASKED] = {"asked", TO(INTENT_WRITTEN) | TO(INTENT_REFUSED) | TO(INTENT_OVER_LIMIT)},
+    [INTENT_OVER_LIMIT] = {"over-limit", STATE(INTENT_NONE)},
+    [INTENT_ASKED] = {"asked", STATE(INTENT_WRITTEN) | STATE(INTENT_REFUSED) | STATE(INTENT_OVER_LIMIT)},
     [INTENT_WRITTEN] = {"written", 0},
 };
 
-#define ENDS (TO(DELIVERY_FINISHED) | TO(DELIVERY_RELAYED))
+#define ENDS (STATE(DELIVERY_FINISHED) | STATE(DELIVERY_RELAYED))
 
-static const struct state delivery_states[] = {
-    [DELIVERY_NONE] = {"none", TO(DELIVERY_OFFERED)},
-    [DELIVERY_OFFERED] = {"offered", TO(DELIVERY_FORWARDED)},
-    [DELIVERY_FORWARDED] = {"forwarded", TO(DELIVERY_SENT) | TO(DELIVERY_SWITCHED) | ENDS},
-    [DELIVERY_SENT] = {"sent", TO(DELIVERY_SWITCHED) | ENDS},
-    [DELIVERY_SWITCHED] = {"switched", TO(DELIVERY_CLOSED)},
+static const struct state_row delivery_states[] = {
+    [DELIVERY_NONE] = {"none", STATE(DELIVERY_OFFERED)},
+    [DELIVERY_OFFERED] = {"offered", STATE(DELIVERY_FORWARDED)},
+    [DELIVERY_FORWARDED] = {"forwarded", STATE(DELIVERY_SENT) | STATE(DELIVERY_SWITCHED) | ENDS},
+    [DELIVERY_SENT] = {"sent", STATE(DELIVERY_SWITCHED) | ENDS},
+    [DELIVERY_SWITCHED] = {"switched", STATE(DELIVERY_CLOSED)},
     [DELIVERY_FINISHED] = {"finished", 0},
     [DELIVERY_RELAYED] = {"relayed", 0},
     [DELIVERY_CLOSED] = {"closed", 0},
 };
 
-static const struct state websocket_states[] = {
-    [WEBSOCKET_NONE] = {"none", TO(WEBSOCKET_ON)},
-    [WEBSOCKET_ON] = {"on", TO(WEBSOCKET_ENDING)},
+static const struct state_row websocket_states[] = {
+    [WEBSOCKET_NONE] = {"none", STATE(WEBSOCKET_ON)},
+    [WEBSOCKET_ON] = {"on", STATE(WEBSOCKET_ENDING)},
     [WEBSOCKET_ENDING] = {"ending", 0},
 };
 
-static bool may(struct exchange *x, const char *what, const struct state *all, unsigned from, unsigned to)
+/* A setter asks here first. */
+static bool may(struct exchange *x, const struct state_kind *k, unsigned from, unsigned to)
 {
-    if ((all[from].next & TO(to)) == 0) {
-        log_exchange(LOG_ERROR, x->xid, "at %s: \"%s\" cannot go from %s to %s: it is given up", walk_name(x->step),
-                     what, all[from].name, all[to].name);
+    bool may = state_may(k, x->xid, from, to);
+    if (!may)
         x->broken = x->judge->broken = true;
-        return false;
+    return may;
+}
+
+#define KIND(what, rows)                                                                                             \
+    &(const struct state_kind)                                                                                       \
+    {                                                                                                                \
+        what, sizeof(rows) / sizeof((rows)[0]), rows                                                                 \
     }
-    trace_state(x->xid, what, all[from].name, all[to].name);
-    return true;
-}
-
-bool exchange_wait_may(struct exchange *x, enum x_wait to)
-{
-    return may(x, "waits", wait_states, x->wait, to);
-}
-
-static const struct state cancel_states[] = {
-    [CANCEL_NONE] = {"none", ~TO(CANCEL_NONE)},
-    [CANCEL_CLIENT_GONE] = {"client-gone", 0},
-    [CANCEL_CREDENTIAL] = {"credential", 0},
-    [CANCEL_FROZEN] = {"frozen", 0},
-    [CANCEL_BROKEN] = {"broken", 0},
-};
-
 #define SETTER(what)                                                                                                 \
     void exchange_##what(struct exchange *x, enum what##_state to)                                                   \
     {                                                                                                                \
-        if (may(x, #what, what##_states, x->what, to))                                                               \
+        if (may(x, KIND(#what, what##_states), x->what, to))                                                         \
             x->what = to;                                                                                            \
     }
+
+bool exchange_wait_may(struct exchange *x, enum x_wait to)
+{
+    return may(x, KIND("waits", wait_states), x->wait, to);
+}
 
 SETTER(client)
 SETTER(upload)
@@ -116,9 +104,11 @@ SETTER(websocket)
 
 void exchange_cancel(struct exchange *x, enum cancel_state why)
 {
+    static const char *const names[] = {"none", "client-gone", "credential", "frozen", "broken"};
     struct judge *j = x->judge;
-    if (x->cancel != CANCEL_NONE || !may(x, "cancel", cancel_states, x->cancel, why))
+    if (x->cancel != CANCEL_NONE)
         return;
+    trace_state(x->xid, "cancel", names[x->cancel], names[why]);
     x->cancel = why;
     if (j->ports.begin(j->ports.arg, ROLE_CARRIER, 0, M_CANCEL, x->xid) != NULL &&
         j->ports.commit(j->ports.arg, ROLE_CARRIER, 0, -1) != 0)

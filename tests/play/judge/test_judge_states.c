@@ -47,12 +47,6 @@ static void wait(struct exchange *x)
     assert_int_equal(x->wait, X_PARKED);
 }
 
-static void cancel(struct exchange *x)
-{
-    exchange_cancel(x, CANCEL_NONE);
-    assert_int_equal(x->cancel, CANCEL_NONE);
-}
-
 static struct digest park(struct play *p, uint64_t n)
 {
     give_request(p, XID(n), POST("/w", "hello"));
@@ -69,8 +63,7 @@ static void turn(struct play *p)
 
 static void of_each_kind_one_that_cannot_be(void **state)
 {
-    static void (*const breaks[])(struct exchange *) = {client,   upload,    claim, intent,
-                                                        delivery, websocket, wait,  cancel};
+    static void (*const breaks[])(struct exchange *) = {client, upload, claim, intent, delivery, websocket, wait};
     struct play p;
     play_all(&p, HOLDS);
     for (uint64_t i = 0; i < sizeof(breaks) / sizeof(breaks[0]); i++) {
