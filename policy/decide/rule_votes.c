@@ -29,14 +29,14 @@ static enum fit less_excepts(const struct ask *k, const struct img_rule *r, enum
     return fit;
 }
 
-static enum strictness except_strictness(const struct img_rule *r)
+enum strictness rule_except_strictness(const struct img_rule *r)
 {
     return r->verdict == VERDICT_ALLOW ? ANY_SPELLING : AS_WRITTEN;
 }
 
 enum fit rule_except_fits(const struct ask *k, const struct img_rule *r, uint32_t i)
 {
-    return gone_fits(k, img_at(k->p, IMG_MATCH, r->except.first + i), except_strictness(r));
+    return gone_fits(k, img_at(k->p, IMG_MATCH, r->except.first + i), rule_except_strictness(r));
 }
 
 enum strictness rule_strictness(const struct ask *k, const struct img_rule *r)
@@ -49,7 +49,7 @@ enum strictness rule_strictness(const struct ask *k, const struct img_rule *r)
 static enum fit rule_fits(const struct ask *k, const struct img_rule *r, enum strictness how)
 {
     enum fit fit = match_fits(k, img_at(k->p, IMG_MATCH, r->match.first), how);
-    return less_excepts(k, r, fit, except_strictness(r));
+    return less_excepts(k, r, fit, rule_except_strictness(r));
 }
 
 static int lower(int best, uint32_t i)

@@ -49,8 +49,10 @@ void rule_votes_of_one(const struct ask *k, uint32_t rule, struct rule_votes *t)
 /* Calls fn for every rule that the index has for this question, once for each key that it is found under. */
 typedef void rule_fn(const struct ask *k, uint32_t rule, void *arg);
 void rule_votes_each(const struct ask *k, rule_fn *fn, void *arg);
-/* How the rule's match is asked first, and whether entry i of its except: takes the question out of it. */
+/* How the rule's match is asked first, and how its except:; and whether entry i of its except: takes the question out
+ * of it. */
 enum strictness rule_strictness(const struct ask *k, const struct img_rule *r);
+enum strictness rule_except_strictness(const struct img_rule *r);
 enum fit rule_except_fits(const struct ask *k, const struct img_rule *r, uint32_t i);
 
 #endif

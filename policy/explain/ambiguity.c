@@ -65,11 +65,11 @@ static void seek_rule(const struct ask *k, uint32_t rule, void *arg)
     if (of.found == AMBIGUITY_NONE && r->verdict != VERDICT_DENY)
         seek_match(k, m, ANY_SPELLING, &of);
     for (uint32_t i = 0; i < r->except.n && of.found == AMBIGUITY_NONE; i++)
-        if (rule_except_fits(k, r, i) == FIT_MAYBE)
-            seek_match(k, img_at(k->p, IMG_MATCH, r->except.first + i),
-                       r->verdict == VERDICT_ALLOW ? ANY_SPELLING : AS_WRITTEN, &of);
-    if (of.found == AMBIGUITY_NONE) /* it is what its limits add up that is not seen */
+        seek_match(k, img_at(k->p, IMG_MATCH, r->except.first + i), rule_except_strictness(r), &of);
+    if (of.found == AMBIGUITY_NONE && r->limits.n && !limits_seen(k, r))
         of.found = k->body->open != AMBIGUITY_NONE ? (enum ambiguity_cause)k->body->open : AMBIGUITY_BODY_CUT;
+    if (of.found == AMBIGUITY_NONE)
+        of.found = AMBIGUITY_OTHER;
     *s = of;
 }
 

@@ -299,6 +299,10 @@ bool policy_next_change(const struct policy *p, const struct subject *s, const s
 struct ambiguity policy_ambiguity(const struct policy *p, const struct subject *s, const struct request *r,
                                   const struct decision *d, uint64_t now_ms, struct arena *a)
 {
-    return (struct ambiguity){"in-query", SPAN("secret"), SPAN("secret"), "ambiguous",
-                              SPAN("it may mean two things")};
+    return (struct ambiguity){.cause = AMBIGUITY_QUERY,
+                              .word = "in-query",
+                              .words = SPAN("secret"),
+                              .asked = SPAN("secret"),
+                              .told = "ambiguous",
+                              .told_words = SPAN("it may mean two things")};
 }
