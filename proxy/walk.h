@@ -8,16 +8,15 @@
  *               ledger: tickets, intents, outcomes, the audit chain · desk: people decide
  *
  * Each row: the step, the role that runs it, its name in logs, the code a client sees when it refuses there, and the
- * file that has the step. The runners of the judge (proxy/judge/walk.c) and of the carrier (proxy/carrier/walk.c)
- * call their rows in this order, from the step where the exchange stands, until one does not say NEXT; the front's is
- * client_go_on (proxy/front/client.c). */
+ * file that has the step. The runner of each role (walk.c in its folder) calls its rows in this order, from the step
+ * where the exchange or the connection stands, until one does not say NEXT. */
 #ifndef PROXY_WALK_H
 #define PROXY_WALK_H
 
 #define WALK_STEPS(X)                                                                                                \
     /* step              role     name                code when it refuses        file */                            \
-    X(ACCEPT, FRONT, "accept", "too-many-connections", "proxy/front/front.c")                                        \
-    X(IDENTIFY, LOBBY, "identify", "unknown-sandbox", "proxy/lobby/door.c")                                          \
+    X(ACCEPT, FRONT, "accept", "too-many-connections", "proxy/front/ways.c")                                         \
+    X(IDENTIFY, LOBBY, "identify", "unknown-sandbox", "proxy/lobby/walk.c")                                          \
     X(INTERCEPT, FRONT, "intercept", "tls-refused", "proxy/front/connect.c")                                         \
     X(PARSE, FRONT, "parse", "bad-request", "proxy/front/request.c")                                                 \
     X(EVALUATE, JUDGE, "evaluate", "unclassified", "proxy/judge/steps/step_evaluate.c")                              \

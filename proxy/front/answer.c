@@ -27,7 +27,7 @@ static void finished(struct client *c)
 static enum http_framing frame(struct exchange *x, const struct wire_answer *a)
 {
     enum http_framing framing = a->framing;
-    x->bodiless = x->is_head || a->status == 204 || a->status == 304;
+    x->out = HTTP_NO_BODY;
     if (a->status == 204 || a->status == 304)
         return HTTP_NO_BODY;
     if (framing == HTTP_NO_BODY && !x->is_head)
@@ -36,9 +36,8 @@ static enum http_framing frame(struct exchange *x, const struct wire_answer *a)
         framing = HTTP_UNTIL_CLOSE;
         x->close_out = true;
     }
-    x->until_close = framing == HTTP_UNTIL_CLOSE && !x->bodiless;
-    x->chunked_out = framing == HTTP_CHUNKED && !x->bodiless;
-    x->sized = framing == HTTP_LENGTH && !x->bodiless;
+    if (!x->is_head)
+        x->out = framing;
     x->left = a->framing == HTTP_LENGTH ? a->length : 0;
     return framing;
 }
@@ -72,16 +71,16 @@ void front_reply(struct client *c, struct span payload)
     bool bad = wire_get_reply(&m, &r) != 0 || msg_end(&m) != 0;
     if (bad)
         log_exchange(LOG_ERROR, c->x.xid, "the judge's reply cannot be passed on");
-    if (bad || c->x.answering) { /* an answer has begun, and its carrier is gone */
+    if (bad || client_answered(c)) { /* an answer has begun, and its carrier is gone */
         client_cut(c);
         return;
     }
     trace_step(c->x.xid, "reply", "next");
-    c->x.answering = true;
+    exchange_change(c, EXCHANGE_ANSWERING);
     c->x.close_out = r.close || must_close(c) || c->state == CLIENT_LEAF;
     r.head.framing = HTTP_LENGTH;
     r.head.length = r.body.n;
-    if (write_head(c, &r.head) != 0 || (!c->x.bodiless && client_write(c, r.body) != 0))
+    if (write_head(c, &r.head) != 0 || (c->x.out != HTTP_NO_BODY && client_write(c, r.body) != 0))
         client_cut(c);
     else
         finished(c);
@@ -101,9 +100,9 @@ static void give_credit(struct client *c)
 
 void front_drained(struct client *c)
 {
-    if (!c->on)
+    if (!client_asks(c))
         client_go_on(c); /* the next request waited for this */
-    else if (c->x.answering)
+    else if (client_answered(c))
         give_credit(c);
 }
 
@@ -120,13 +119,14 @@ static int relay(struct client *c, struct span data)
     struct exchange *x = &c->x;
     char size[20];
     int n = snprintf(size, sizeof(size), "%zx\r\n", data.n);
-    if (data.n == 0 || x->bodiless)
+    if (data.n == 0 || x->out == HTTP_NO_BODY)
         return 0;
-    if (x->sized && data.n > x->left)
+    bool sized = x->out == HTTP_LENGTH, chunked = x->out == HTTP_CHUNKED;
+    if (sized && data.n > x->left)
         return -1;
-    x->left -= x->sized ? data.n : 0;
-    if ((x->chunked_out && client_write(c, span_of(size, (size_t)n)) != 0) || client_write(c, data) != 0 ||
-        (x->chunked_out && client_write(c, SPAN("\r\n")) != 0))
+    x->left -= sized ? data.n : 0;
+    if ((chunked && client_write(c, span_of(size, (size_t)n)) != 0) || client_write(c, data) != 0 ||
+        (chunked && client_write(c, SPAN("\r\n")) != 0))
         return -1;
     front_owe(c, data.n);
     return 0;
@@ -134,9 +134,9 @@ static int relay(struct client *c, struct span data)
 
 static int relay_end(struct client *c)
 {
-    if (c->x.sized && c->x.left != 0)
+    if (c->x.out == HTTP_LENGTH && c->x.left != 0)
         return -1;
-    return c->x.chunked_out ? client_write(c, SPAN("0\r\n\r\n")) : 0;
+    return c->x.out == HTTP_CHUNKED ? client_write(c, SPAN("0\r\n\r\n")) : 0;
 }
 
 /* M_ANSWER: the upstream's head, and perhaps all of it. */
@@ -146,13 +146,13 @@ void front_answer(struct client *c, struct frame *f)
     struct wire_answer a;
     bool known = wire_get_answer(&m, &a) == 0, end = msg_get_bool(&m);
     struct span first = msg_get_span(&m, CHAN_PAYLOAD_MAX);
-    if (c->x.answering || !known || msg_end(&m) != 0 || a.status < 200) {
+    if (client_answered(c) || !known || msg_end(&m) != 0 || a.status < 200) {
         log_exchange(LOG_ERROR, c->x.xid, "the carrier's answer cannot be passed on");
         client_cut(c);
         return;
     }
     trace_step(c->x.xid, "answer", "next");
-    c->x.answering = true;
+    exchange_change(c, EXCHANGE_ANSWERING);
     c->x.close_out = must_close(c);
     if (end && a.framing == HTTP_CHUNKED && !c->x.is_head) { /* all there is: its length is known after all */
         a.framing = HTTP_LENGTH;
@@ -167,7 +167,7 @@ void front_answer(struct client *c, struct frame *f)
 
 void front_answer_body(struct client *c, struct span data)
 {
-    if (!c->x.answering || relay(c, data) != 0)
+    if (!client_answered(c) || relay(c, data) != 0)
         client_cut(c);
 }
 
@@ -176,12 +176,12 @@ void front_answer_end(struct client *c, struct frame *f)
 {
     struct msg_in m = msg_in(f->payload);
     bool ok = msg_get_bool(&m);
-    if (msg_end(&m) == 0 && c->x.socket.on) {
+    if (msg_end(&m) == 0 && c->x.state == EXCHANGE_SWITCHED) {
         exchange_end(c, "the WebSocket ended");
         client_finish(c); /* without a close frame nobody takes it for a proper end */
         return;
     }
-    if (msg_end(&m) != 0 || !ok || !c->x.answering || relay_end(c) != 0)
+    if (msg_end(&m) != 0 || !ok || !client_answered(c) || relay_end(c) != 0)
         client_cut(c);
     else
         finished(c);

@@ -125,7 +125,7 @@ void front_body_credit(struct client *c, struct frame *f)
     uint32_t more = msg_get_u32(&m);
     if (msg_end(&m) != 0)
         return;
-    if (c->x.socket.on) {
+    if (c->x.state == EXCHANGE_SWITCHED) {
         front_socket_credit(c, more);
         return;
     }

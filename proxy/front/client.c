@@ -7,8 +7,6 @@
 #include "common/log.h"
 #include "common/trace.h"
 
-enum { UNREAD_MAX = 2 * CONN_OUT_LOW }; /* of earlier answers, before the next request is looked at */
-
 static struct client **slot_of(struct front *f, uint64_t xid)
 {
     return &f->by_slot[(xid & ((UINT64_C(1) << FRONT_INSTANCE_SHIFT) - 1)) % FRONT_SLOTS];
@@ -24,7 +22,7 @@ uint64_t client_new_xid(struct client *c)
     c->x = (struct exchange){.xid = f->instance << FRONT_INSTANCE_SHIFT | f->counter, .memfd = -1};
     c->x.declared = UINT64_MAX;
     dynbuf_init(&c->x.whole, BODY_INLINE_MAX);
-    c->on = true;
+    exchange_change(c, EXCHANGE_ASKED);
     return c->x.xid;
 }
 
@@ -33,32 +31,24 @@ struct client *client_of(struct front *f, uint64_t xid)
     if (xid >> FRONT_INSTANCE_SHIFT != f->instance)
         return NULL;
     struct client *c = *slot_of(f, xid);
-    return c != NULL && c->on && c->x.xid == xid ? c : NULL; /* a late frame is nobody's */
+    return c != NULL && client_asks(c) && c->x.xid == xid ? c : NULL; /* a late frame is nobody's */
 }
 
 void exchange_end(struct client *c, const char *reason)
 {
-    if (!c->on)
+    if (!client_asks(c))
         return;
     trace_step(c->x.xid, "end", reason);
     *slot_of(c->front, c->x.xid) = NULL;
     front_body_free(&c->x);
     front_socket_free(&c->x.socket);
-    c->on = false;
-}
-
-void client_state(struct client *c, enum client_state s)
-{
-    static const char *const names[] = {"gone",  "first", "socks",     "look",   "plain",
-                                        "proxy", "leaf",  "handshake", "tunnel", "closing"};
-    log_debug("client %s -> %s", names[c->state], names[s]);
-    c->state = s;
+    exchange_change(c, EXCHANGE_NONE);
 }
 
 /* An exchange that is left before its end: the judge need not go on for this client. */
 static void leave_exchange(struct client *c, const char *reason)
 {
-    if (c->on && c->front->judge != NULL)
+    if (client_asks(c) && c->front->judge != NULL)
         (void)chan_send(c->front->judge, M_CANCEL, c->x.xid, SPAN_NONE);
     exchange_end(c, reason);
 }
@@ -72,7 +62,7 @@ static void forget(struct client *c)
     f->nclients--;
     dynbuf_free(&c->auth);
     tls_leaf_free(&c->leaf);
-    client_state(c, CLIENT_GONE);
+    client_change(c, CLIENT_GONE);
     free(c);
     front_counted(f);
 }
@@ -90,7 +80,7 @@ void client_free(struct client *c)
 /* In plain text an answer that ends with the connection would look complete. */
 static bool looks_whole(const struct client *c)
 {
-    return c->on && c->x.answering && c->x.until_close && c->state != CLIENT_TUNNEL;
+    return client_answered(c) && c->x.out == HTTP_UNTIL_CLOSE && c->state != CLIENT_TUNNEL;
 }
 
 void client_drop(struct client *c)
@@ -102,7 +92,7 @@ void client_drop(struct client *c)
 static void closing(struct client *c)
 {
     client_wait(c, WAIT_CLOSE);
-    client_state(c, CLIENT_CLOSING);
+    client_change(c, CLIENT_CLOSING);
     /* What still comes is taken and dropped: unread bytes would turn the close into a reset. */
     conn_consume(c->conn, conn_input(c->conn).n);
     conn_pause(c->conn, false);
@@ -135,67 +125,17 @@ void client_finish(struct client *c)
 
 int client_write(struct client *c, struct span s)
 {
+    if (c->reset) /* what it has is not all: nothing may follow */
+        return -1;
     c->written += s.n;
     return conn_write(c->conn, s);
-}
-
-/* PARSE on the proxy port: CONNECT opens a tunnel, an absolute http:// target is a request. */
-static void read_head(struct client *c)
-{
-    struct http_head h;
-    struct http_err e = {400, "bad-request", "the request cannot be understood"};
-    struct span in = conn_input(c->conn);
-    size_t used = 0, taken = 0;
-    if (in.n == 0 || conn_queued(c->conn) >= UNREAD_MAX)
-        return;
-    enum http_place place = c->state == CLIENT_PROXY ? HTTP_ON_PROXY_PORT : HTTP_IN_TUNNEL;
-    enum http_result r = http_parse_request(in, place, &c->seen, &h, &used, &e);
-    if (r == HTTP_MORE) {
-        client_wait(c, WAIT_HEAD);
-        return;
-    }
-    c->seen = 0;
-    enum walk_next n = WALK_FAIL;
-    if (r == HTTP_OK && h.form == HTTP_AUTHORITY)
-        n = front_connect(c, &h, &e);
-    else if (r == HTTP_OK)
-        n = front_request(c, &h, span_from(in, used), &taken, &e);
-    if (n == WALK_FAIL) {
-        front_refuse(c, e.status, e.code, e.why);
-        return;
-    }
-    c->used = true;
-    conn_consume(c->conn, used + taken);
-}
-
-void client_go_on(struct client *c)
-{
-    switch (c->state) {
-    case CLIENT_FIRST: front_first(c); break;
-    case CLIENT_SOCKS: front_socks(c); break;
-    case CLIENT_LOOK: front_look(c); break;
-    case CLIENT_PLAIN:
-    case CLIENT_PROXY:
-    case CLIENT_TUNNEL:
-        if (c->on && c->x.socket.on)
-            front_socket_go_on(c);
-        else if (c->on)
-            front_body_go_on(c);
-        else
-            read_head(c);
-        break;
-    case CLIENT_CLOSING: conn_consume(c->conn, conn_input(c->conn).n); break;
-    case CLIENT_LEAF:
-    case CLIENT_HANDSHAKE:
-    case CLIENT_GONE: break;
-    }
 }
 
 /* Nobody waits for the answer any more. A ticket stays; what was not sent is not sent. */
 static void peer_left(struct client *c)
 {
     c->eof = true;
-    if (c->on || conn_queued(c->conn) == 0)
+    if (client_asks(c) || conn_queued(c->conn) == 0)
         client_free(c);
     else
         client_finish(c); /* it may still read what was answered before */
@@ -206,7 +146,7 @@ static void on_event(void *arg, struct conn *conn, enum conn_event ev)
     struct client *c = arg;
     switch (ev) {
     case CONN_TLS_READY:
-        client_state(c, CLIENT_TUNNEL);
+        client_change(c, CLIENT_TUNNEL);
         client_wait(c, WAIT_IDLE);
         break;
     case CONN_DATA: client_go_on(c); break;
@@ -216,7 +156,7 @@ static void on_event(void *arg, struct conn *conn, enum conn_event ev)
     case CONN_TIMEOUT: client_timeout(c); break;
     case CONN_FAILED:
         if (c->state == CLIENT_HANDSHAKE) {
-            log_exchange(LOG_INFO, c->on ? c->x.xid : 0, "TLS from the sandbox failed for %s: %s", c->host,
+            log_exchange(LOG_INFO, client_asks(c) ? c->x.xid : 0, "TLS from the sandbox failed for %s: %s", c->host,
                          conn_why(conn));
             front_note(c, conn_tls_code(conn));
         }
@@ -285,7 +225,7 @@ static struct client *born(struct front *f, int fd, const struct arrival *a)
         return NULL;
     }
     c->port = a->port;
-    client_state(c, first);
+    client_change(c, first);
     c->next = f->clients;
     if (f->clients != NULL)
         f->clients->prev = c;

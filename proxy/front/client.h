@@ -58,12 +58,23 @@ struct client {
     uint64_t mark;         /* how far body or output were when the deadline was set */
     uint64_t stalled;      /* WAIT_CLOSE: when too long nothing was taken */
     bool used;             /* a request was read: CONNECT may not follow */
-    bool on, eof;
-    bool reset;        /* closing, in a way that is no proper end */
-    struct exchange x; /* on: in use */
+    bool eof;
+    bool reset; /* closing, in a way that is no proper end */
+    struct exchange x;
     struct client *next, *prev;
 };
 
+/* states.c: a change that cannot be is logged, and closes the connection as cut. */
+void client_change(struct client *c, enum client_state to);
+void exchange_change(struct client *c, enum exchange_state to);
+static inline bool client_asks(const struct client *c)
+{
+    return c->x.state != EXCHANGE_NONE;
+}
+static inline bool client_answered(const struct client *c)
+{
+    return c->x.state >= EXCHANGE_ANSWERING;
+}
 /* client.c */
 void client_adopt(struct front *f, int fd, const struct arrival *a);
 /* It came straight to a listener of captured connections. */
@@ -72,16 +83,16 @@ void client_free(struct client *c);   /* closes at once */
 void client_drop(struct client *c);   /* the same, so that the client cannot take what it has for all */
 void client_cut(struct client *c);    /* the same behind what is queued, which the client is given time to read */
 void client_finish(struct client *c); /* flushes, gives time to read, then closes */
-void client_go_on(struct client *c);  /* as far as the input reaches */
+/* walk.c: as far as the input reaches */
+void client_go_on(struct client *c);
 int client_write(struct client *c, struct span s) MUSTCHECK;
 struct client *client_of(struct front *f, uint64_t xid);
 uint64_t client_new_xid(struct client *c);
-void client_state(struct client *c, enum client_state s);
 void exchange_end(struct client *c, const char *reason);
 /* wait.c. Setting what is set already does not put the deadline off. */
 void client_wait(struct client *c, enum client_wait w);
 void client_timeout(struct client *c);
 
-#include "proxy/front/acts.h"
+#include "proxy/front/steps.h"
 
 #endif

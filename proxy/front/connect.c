@@ -1,5 +1,6 @@
 /* INTERCEPT: a leaf for the host of a CONNECT is asked for, CONNECT is accepted, and TLS begins; or plain HTTP does,
  * which some clients (undici, Node's own proxy support) send through a tunnel also to http:// targets. */
+#include "common/handshake/hello.h"
 #include "common/log.h"
 #include "proxy/front/client.h"
 
@@ -16,7 +17,8 @@ bool front_same_identity(const struct client *c, const struct http_head *h, stru
     return false;
 }
 
-int front_ask_leaf(struct client *c)
+/* Ask the judge for a leaf for c->host and c->port. -1: it cannot be asked. */
+static int ask_leaf(struct client *c)
 {
     struct front *f = c->front;
     struct dynbuf *b = f->judge ? chan_begin(f->judge, M_CONNECT, client_new_xid(c)) : NULL;
@@ -28,7 +30,7 @@ int front_ask_leaf(struct client *c)
     msg_put_u16(b, c->port);
     if (chan_commit(f->judge) != 0)
         return -1;
-    client_state(c, CLIENT_LEAF);
+    client_change(c, CLIENT_LEAF);
     client_wait(c, WAIT_LEAF);
     return 0;
 }
@@ -45,10 +47,21 @@ enum walk_next front_connect(struct client *c, const struct http_head *h, struct
         return WALK_FAIL;
     c->port = h->port;
     *e = (struct http_err){503, "gateway-restarting", "the gateway is restarting; repeat the request"};
-    if (front_ask_leaf(c) != 0)
+    if (ask_leaf(c) != 0)
         return WALK_FAIL;
     c->x.old_client = h->minor == 0;
     return WALK_WAIT;
+}
+
+static void handshake(struct client *c, struct tls_leaf *leaf)
+{
+    client_change(c, CLIENT_HANDSHAKE);
+    client_wait(c, WAIT_TLS);
+    /* It takes what is there. */
+    if (conn_tls_accept(c->conn, c->front->tls, leaf, span_of(c->host, c->nhost)) != 0)
+        client_free(c);
+    else
+        c->hello = false;
 }
 
 void front_leaf(struct client *c, struct frame *f)
@@ -75,12 +88,12 @@ void front_leaf(struct client *c, struct frame *f)
     }
     exchange_end(c, "the leaf is there");
     if (c->hello) {
-        front_handshake(c, own);
+        handshake(c, own);
         return;
     }
     c->named = true;
     c->leaf = tls_leaf_keep(own);
-    client_state(c, CLIENT_LOOK);
+    client_change(c, CLIENT_LOOK);
     client_wait(c, WAIT_TLS);
     if (client_write(c, SPAN("HTTP/1.1 200 Connection established\r\n\r\n")) != 0)
         client_free(c);
@@ -88,13 +101,47 @@ void front_leaf(struct client *c, struct frame *f)
         client_go_on(c); /* what is behind the CONNECT is the beginning of what it is for (A42) */
 }
 
-void front_handshake(struct client *c, struct tls_leaf *leaf)
+/* Which host, of a destination that was an address: what the client expects a certificate for. False: not known
+ * (yet); the client may be gone. */
+static bool name_of_hello(struct client *c, struct span in)
 {
-    client_state(c, CLIENT_HANDSHAKE);
-    client_wait(c, WAIT_TLS);
-    /* It takes what is there. */
-    if (conn_tls_accept(c->conn, c->front->tls, leaf, span_of(c->host, c->nhost)) != 0)
-        client_free(c);
-    else
-        c->hello = false;
+    struct hello h;
+    switch (hello_parse(in, &h)) {
+    case HELLO_MORE:
+        if (in.n < FRONT_INPUT_MAX)
+            return false;
+        break;
+    case HELLO_OK:
+        if (http_canonical_host(span_of(h.name, h.nname), c->host, &c->nhost) == 0)
+            return true;
+        front_refuse_tls(c, ALERT_NO_NAME, "bad-server-name");
+        return false;
+    case HELLO_NO_NAME: front_refuse_tls(c, ALERT_NO_NAME, "no-server-name"); return false;
+    case HELLO_BAD_NAME: front_refuse_tls(c, ALERT_NO_NAME, "bad-server-name"); return false;
+    case HELLO_BAD: break;
+    }
+    front_refuse_tls(c, ALERT_DECODE_ERROR, "bad-hello");
+    return false;
+}
+
+enum walk_next step_intercept(struct client *c, struct http_err *e)
+{
+    (void)e; /* who speaks TLS is told in TLS */
+    struct span in = conn_input(c->conn);
+    if (in.n == 0)
+        return WALK_WAIT;
+    c->hello = hello_begins(in.p[0]);
+    if (c->hello && c->leaf != NULL) {
+        struct tls_leaf *leaf = c->leaf;
+        c->leaf = NULL;
+        handshake(c, leaf);
+        tls_leaf_free(&leaf);
+    } else if (!c->hello) {
+        tls_leaf_free(&c->leaf);
+        client_change(c, CLIENT_PLAIN);
+        return WALK_NEXT;
+    } else if ((c->named || name_of_hello(c, in)) && ask_leaf(c) != 0) {
+        front_refuse_tls(c, ALERT_INTERNAL, "gateway-restarting");
+    }
+    return WALK_DONE;
 }

@@ -16,8 +16,17 @@ enum body_mode {
     BODY_MODE_DONE
 };
 
+/* How far it is; changed by exchange_change alone. */
+enum exchange_state {
+    EXCHANGE_NONE = 0,
+    EXCHANGE_ASKED,     /* the judge was */
+    EXCHANGE_ANSWERING, /* an answer has begun: from here on it can only be ended or cut */
+    EXCHANGE_SWITCHED   /* it is a WebSocket */
+};
+
 /* One request and its answer. A connection has at most one at a time. */
 struct exchange {
+    enum exchange_state state;
     uint64_t xid;
     enum walk_step step;
     struct http_body reader;
@@ -28,7 +37,8 @@ struct exchange {
     int memfd;           /* and when it is not */
     bool is_head, keep_alive, old_client, expects;
     /* the answer */
-    bool answering, bodiless, sized, chunked_out, until_close, close_out;
+    enum http_framing out; /* how its end is told; HTTP_NO_BODY: nothing of a body is passed on */
+    bool close_out;
     uint64_t left; /* of a sized answer */
     uint64_t owed; /* answer bytes taken but not yet credited to the carrier */
     struct socket socket;

@@ -116,7 +116,7 @@ static void refuse_waiting(struct front *f)
 {
     for (struct client *c = f->clients, *next; c != NULL; c = next) {
         next = c->next;
-        if (c->on && !c->x.answering)
+        if (c->x.state == EXCHANGE_ASKED)
             front_refuse(c, 503, "gateway-restarting",
                          "a part of the gateway is restarting; whether a write was sent is in its audit; "
                          "repeat the request");
@@ -127,7 +127,7 @@ static void cut_answers(struct front *f)
 {
     for (struct client *c = f->clients, *next; c != NULL; c = next) {
         next = c->next;
-        if (c->on && c->x.answering)
+        if (client_answered(c))
             client_cut(c);
     }
 }
@@ -264,11 +264,11 @@ static void on_end(void *arg)
         refuse_waiting(f);
     for (struct client *c = f->clients, *next; c != NULL; c = next) {
         next = c->next;
-        if (!c->on && c->state != CLIENT_CLOSING && conn_queued(c->conn) == 0)
+        if (!client_asks(c) && c->state != CLIENT_CLOSING && conn_queued(c->conn) == 0)
             client_finish(c);
     }
     for (const struct client *c = f->clients; c != NULL; c = c->next)
-        more |= c->on || conn_queued(c->conn) > 0;
+        more |= client_asks(c) || conn_queued(c->conn) > 0;
     if (late || !more)
         loop_stop(f->loop);
     else

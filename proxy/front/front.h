@@ -63,7 +63,7 @@ void front_peer(void *arg, unsigned peer, uint64_t instance, struct span info, i
 /* leafs.c: valid until the next call; what uses it keeps it alive. NULL: the bytes are no leaf for our key. */
 struct tls_leaf *front_leaf_of(struct front *f, struct span der, struct span ca) MUSTCHECK;
 void front_leafs_free(struct front *f);
-/* books.c: tell the parent how many were refused. */
+/* audit.c: tell the parent how many were refused. */
 void front_tell(struct front *f);
 /* Say the last words, then stop the loop: at once when there is nobody to say them to. */
 void front_end(struct front *f);

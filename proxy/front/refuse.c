@@ -68,7 +68,7 @@ void front_refuse(struct client *c, unsigned status, const char *code, const cha
         return;
     }
     front_note(c, code);
-    if ((c->on && c->x.answering) || c->state == CLIENT_HANDSHAKE) {
+    if ((client_answered(c)) || c->state == CLIENT_HANDSHAKE) {
         client_cut(c);
         return;
     }
@@ -85,7 +85,7 @@ void front_refuse(struct client *c, unsigned status, const char *code, const cha
                       "%sConnection: close\r\nContent-Length: %zu\r\n\r\n",
                       status, phrase(status),
                       status == 407 ? "Proxy-Authenticate: Basic realm=\"countersign\"\r\n" : "", body->n);
-    bool head_only = c->on && c->x.is_head;
+    bool head_only = client_asks(c) && c->x.is_head;
     if (!dynbuf_ok(body) || !dynbuf_ok(out) || client_write(c, dynbuf_span(out)) != 0 ||
         (!head_only && client_write(c, dynbuf_span(body)) != 0))
         client_free(c);

@@ -3,7 +3,10 @@
 #include "proxy/canonical.h"
 #include "proxy/front/client.h"
 
-enum { REASON_MAX = 500 };
+enum {
+    REASON_MAX = 500,
+    UNREAD_MAX = 2 * CONN_OUT_LOW /* of earlier answers, before the next request is looked at */
+};
 
 /* upgrade: what is left of it is one Upgrade field and the subprotocols; in their places there is room. */
 static void copy_fields(const struct http_head *h, bool upgrade, struct wire_request *r)
@@ -113,8 +116,9 @@ static enum walk_next send_request(struct client *c, const struct http_head *h, 
     return WALK_WAIT;
 }
 
-enum walk_next front_request(struct client *c, const struct http_head *h, struct span behind, size_t *taken,
-                             struct http_err *e)
+/* One request, canonical, to the judge. behind: what came after its head; *taken: how much of that went along. */
+static enum walk_next request(struct client *c, const struct http_head *h, struct span behind, size_t *taken,
+                              struct http_err *e)
 {
     struct front *f = c->front;
     char host[HTTP_HOST_MAX + 1], accept[WS_ACCEPT_TEXT + 1];
@@ -135,4 +139,43 @@ enum walk_next front_request(struct client *c, const struct http_head *h, struct
         return WALK_FAIL;
     *e = (struct http_err){503, "gateway-restarting", "the gateway is restarting; repeat the request"};
     return f->judge != NULL ? send_request(c, h, &r, accept, behind, taken) : WALK_FAIL;
+}
+
+/* PARSE on the proxy port: CONNECT opens a tunnel, an absolute http:// target is a request. */
+static enum walk_next read_head(struct client *c, struct http_err *e)
+{
+    struct http_head h;
+    struct span in = conn_input(c->conn);
+    size_t used = 0, taken = 0;
+    *e = (struct http_err){400, "bad-request", "the request cannot be understood"};
+    if (in.n == 0 || conn_queued(c->conn) >= UNREAD_MAX)
+        return WALK_WAIT;
+    enum http_place place = c->state == CLIENT_PROXY ? HTTP_ON_PROXY_PORT : HTTP_IN_TUNNEL;
+    enum http_result r = http_parse_request(in, place, &c->seen, &h, &used, e);
+    if (r == HTTP_MORE) {
+        client_wait(c, WAIT_HEAD);
+        return WALK_WAIT;
+    }
+    c->seen = 0;
+    enum walk_next n = WALK_FAIL;
+    if (r == HTTP_OK && h.form == HTTP_AUTHORITY)
+        n = front_connect(c, &h, e);
+    else if (r == HTTP_OK)
+        n = request(c, &h, span_from(in, used), &taken, e);
+    if (n == WALK_FAIL)
+        return WALK_FAIL;
+    c->used = true;
+    conn_consume(c->conn, used + taken);
+    return n;
+}
+
+enum walk_next step_parse(struct client *c, struct http_err *e)
+{
+    if (!client_asks(c))
+        return read_head(c, e);
+    if (c->x.state == EXCHANGE_SWITCHED)
+        front_socket_go_on(c);
+    else
+        front_body_go_on(c);
+    return WALK_DONE;
 }

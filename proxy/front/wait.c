@@ -38,7 +38,7 @@ void client_wait(struct client *c, enum client_wait w)
 {
     if (c->wait == w || c->state == CLIENT_CLOSING)
         return;
-    if (c->on && c->x.answering && (w == WAIT_BODY || w == WAIT_JUDGE))
+    if (client_answered(c) && (w == WAIT_BODY || w == WAIT_JUDGE))
         return; /* now it is the client's reading that counts */
     if (w == WAIT_CLOSE)
         c->stalled = loop_now(c->front->loop) + c->front->limits.write_ms;
@@ -52,7 +52,7 @@ static void write_passed(struct client *c)
         set(c, WAIT_WRITE);
         return;
     }
-    log_exchange(LOG_DEBUG, c->on ? c->x.xid : 0, "a client does not read its answer");
+    log_exchange(LOG_DEBUG, client_asks(c) ? c->x.xid : 0, "a client does not read its answer");
     client_drop(c);
 }
 

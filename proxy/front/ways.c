@@ -1,7 +1,6 @@
-/* What comes before the first request on connections that are not HTTP's own: a PROXY header, a SOCKS5 request, the
- * first byte that tells TLS from HTTP, a ClientHello. What is said there is a claim: it names the host that is asked
- * about, and TLS, Host and the address that is dialled are held to it. */
-#include "common/handshake/hello.h"
+/* ACCEPT: what comes first on connections that are not HTTP's own, a PROXY header or a SOCKS5 request. What is said
+ * there is a claim: it names the host that is asked about, and TLS, Host and the address that is dialled are held to
+ * it. */
 #include "common/handshake/proxy2.h"
 #include "common/handshake/socks5.h"
 #include "proxy/front/client.h"
@@ -9,31 +8,30 @@
 static const char proxy2_signature[PROXY2_SIGNATURE + 1] = "\r\n\r\n\0\r\nQUIT\n";
 
 /* The listener `countersign run` makes: the shim's captured connections come with a header, others speak HTTP. */
-void front_first(struct client *c)
+static enum walk_next first(struct client *c, struct http_err *e)
 {
     struct span in = conn_input(c->conn);
     size_t n = in.n < PROXY2_SIGNATURE ? in.n : PROXY2_SIGNATURE, used = 0;
     struct proxy2 p;
     if (n == 0)
-        return;
+        return WALK_WAIT;
     if (memcmp(in.p, proxy2_signature, n) != 0) {
-        client_state(c, CLIENT_PROXY);
-        client_go_on(c);
-        return;
+        client_change(c, CLIENT_PROXY);
+        return WALK_NEXT;
     }
+    *e = (struct http_err){400, "bad-proxy-header", "the PROXY header cannot be understood"};
     switch (proxy2_parse(in, &p, &used)) {
-    case PROXY2_MORE: return;
+    case PROXY2_MORE: return WALK_WAIT;
     case PROXY2_OK: break;
-    default: front_refuse(c, 400, "bad-proxy-header", "the PROXY header cannot be understood"); return;
+    default: return WALK_FAIL;
     }
-    if (p.local || p.dst_port == 0) {
-        front_refuse(c, 400, "bad-proxy-header", "the PROXY header names no destination");
-        return;
-    }
+    e->why = "the PROXY header names no destination";
+    if (p.local || p.dst_port == 0)
+        return WALK_FAIL;
     c->port = p.dst_port;
     conn_consume(c->conn, used);
-    client_state(c, CLIENT_LOOK);
-    client_go_on(c);
+    client_change(c, CLIENT_LOOK);
+    return WALK_NEXT;
 }
 
 static const char *socks_code(enum socks5_reply why)
@@ -46,73 +44,35 @@ static const char *socks_code(enum socks5_reply why)
 }
 
 /* Nothing is dialled for it: whether it may comes with the request, and so does the word that it may not. */
-void front_socks(struct client *c)
+static enum walk_next socks(struct client *c)
 {
     struct socks5_request r;
     enum socks5_reply why = SOCKS5_FAILURE;
     uint8_t reply[SOCKS5_REPLY_BYTES];
     size_t used = 0;
     switch (socks5_request(conn_input(c->conn), &r, &used, &why)) {
-    case SOCKS5_MORE: return;
+    case SOCKS5_MORE: return WALK_WAIT;
     case SOCKS5_OK: break;
-    default: front_refuse_socks(c, why, socks_code(why)); return;
+    default: front_refuse_socks(c, why, socks_code(why)); return WALK_DONE;
     }
     c->port = r.port;
     c->named = r.family == 0;
     if (c->named && http_canonical_host(span_of(r.host, r.nhost), c->host, &c->nhost) != 0) {
         front_refuse_socks(c, SOCKS5_NOT_ALLOWED, "bad-host");
-        return;
+        return WALK_DONE;
     }
     socks5_reply(SOCKS5_SUCCEEDED, reply);
     if (client_write(c, span_of(reply, sizeof(reply))) != 0) {
         client_free(c);
-        return;
+        return WALK_DONE;
     }
     conn_consume(c->conn, used);
-    client_state(c, CLIENT_LOOK);
+    client_change(c, CLIENT_LOOK);
     client_wait(c, WAIT_FIRST);
-    client_go_on(c);
+    return WALK_NEXT;
 }
 
-/* Which host, of a destination that was an address: what the client expects a certificate for. False: not known
- * (yet); the client may be gone. */
-static bool name_of_hello(struct client *c, struct span in)
+enum walk_next step_accept(struct client *c, struct http_err *e)
 {
-    struct hello h;
-    switch (hello_parse(in, &h)) {
-    case HELLO_MORE:
-        if (in.n < FRONT_INPUT_MAX)
-            return false;
-        break;
-    case HELLO_OK:
-        if (http_canonical_host(span_of(h.name, h.nname), c->host, &c->nhost) == 0)
-            return true;
-        front_refuse_tls(c, ALERT_NO_NAME, "bad-server-name");
-        return false;
-    case HELLO_NO_NAME: front_refuse_tls(c, ALERT_NO_NAME, "no-server-name"); return false;
-    case HELLO_BAD_NAME: front_refuse_tls(c, ALERT_NO_NAME, "bad-server-name"); return false;
-    case HELLO_BAD: break;
-    }
-    front_refuse_tls(c, ALERT_DECODE_ERROR, "bad-hello");
-    return false;
-}
-
-void front_look(struct client *c)
-{
-    struct span in = conn_input(c->conn);
-    if (in.n == 0)
-        return;
-    c->hello = hello_begins(in.p[0]);
-    if (c->hello && c->leaf != NULL) {
-        struct tls_leaf *leaf = c->leaf;
-        c->leaf = NULL;
-        front_handshake(c, leaf);
-        tls_leaf_free(&leaf);
-    } else if (!c->hello) {
-        tls_leaf_free(&c->leaf);
-        client_state(c, CLIENT_PLAIN);
-        client_go_on(c);
-    } else if ((c->named || name_of_hello(c, in)) && front_ask_leaf(c) != 0) {
-        front_refuse_tls(c, ALERT_INTERNAL, "gateway-restarting");
-    }
+    return c->state == CLIENT_SOCKS ? socks(c) : first(c, e);
 }

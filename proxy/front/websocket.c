@@ -64,9 +64,7 @@ bool front_socket_asked(const struct http_head *h, char accept[WS_ACCEPT_TEXT + 
 /* Extensions are not negotiated; the carrier makes a key of its own. '_' counts as '-' here too. */
 void front_socket_free(struct socket *s)
 {
-    if (s->on)
-        ws_reader_free(&s->reader);
-    s->on = false;
+    ws_reader_free(&s->reader);
 }
 
 static int write_101(struct client *c, const struct wire_answer *a)
@@ -92,13 +90,14 @@ void front_switch(struct client *c, struct frame *f)
     struct msg_in m = msg_in(f->payload);
     struct wire_answer a;
     struct socket *s = &c->x.socket;
-    if (wire_get_answer(&m, &a) != 0 || msg_end(&m) != 0 || a.status != 101 || c->x.answering ||
+    if (wire_get_answer(&m, &a) != 0 || msg_end(&m) != 0 || a.status != 101 || client_answered(c) ||
         s->accept[0] == '\0') {
         log_exchange(LOG_ERROR, c->x.xid, "the carrier switches protocols where nobody asked");
         client_cut(c);
         return;
     }
-    s->on = c->x.answering = c->x.close_out = true;
+    exchange_change(c, EXCHANGE_SWITCHED);
+    c->x.close_out = true;
     s->credit = BODY_WINDOW;
     ws_reader_init(&s->reader, WS_FROM_CLIENT, WS_MESSAGE_MAX);
     client_wait(c, WAIT_WRITE);
@@ -195,7 +194,7 @@ void front_socket_message(struct client *c, struct span payload)
     struct span data = m.rest;
     bool known =
         op == WS_NONE || op == WS_TEXT || op == WS_BINARY || op == WS_CLOSE || op == WS_PING || op == WS_PONG;
-    if (!s->on || m.bad || !known) {
+    if (c->x.state != EXCHANGE_SWITCHED || m.bad || !known) {
         log_exchange(LOG_ERROR, c->x.xid, "the carrier's message cannot be passed on");
         client_cut(c);
         return;

@@ -14,7 +14,6 @@ struct wire_request;
 /* Lives in the exchange. */
 struct socket {
     char accept[WS_ACCEPT_TEXT + 1]; /* what the client's own key is answered with; empty: no upgrade was asked for */
-    bool on;                         /* switched */
     bool closed_in, closed_out;      /* a close frame came, and one was written */
     struct ws_reader reader;
     int64_t credit;

@@ -152,8 +152,7 @@ static void on_event(void *arg, struct conn *c, enum conn_event ev)
             conn_consume(c, conn_input(c).n);
             break;
         }
-        while (!g->asked && pending_read_step(g))
-            ;
+        pending_go_on(g);
         break;
     case CONN_TIMEOUT: timed_out(g); break;
     case CONN_TLS_READY: pending_tls_ready(g); break;

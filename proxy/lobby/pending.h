@@ -9,8 +9,17 @@
 #define PROXY_LOBBY_PENDING_H
 
 #include "proxy/lobby/door.h"
+#include "proxy/walk.h"
 
-enum pending_step { PENDING_BAD = 0, PENDING_PROXY, PENDING_TLS, PENDING_GREETING, PENDING_LOGIN, PENDING_HEAD };
+enum pending_step {
+    PENDING_BAD = 0,
+    PENDING_PROXY,
+    PENDING_TLS,
+    PENDING_GREETING,
+    PENDING_LOGIN,
+    PENDING_HEAD,
+    PENDING_STEPS
+};
 
 struct pending {
     struct lobby *lobby;
@@ -43,14 +52,18 @@ void pending_later(struct pending *g);
 void pending_handover(struct pending *g, struct span sandbox);
 void pending_refuse(struct pending *g, const char *code, struct span words);
 void pending_ask(struct pending *g, struct span token);
-/* pending_head.c: one HTTP head. False: nothing more to read, or the client is gone. */
-bool pending_read_head(struct pending *g);
+/* walk.c: as far as the input reaches */
+void pending_go_on(struct pending *g);
+/* Its rows, one a step. NEXT: there may be more to look at; DONE: the judge is asked, or the client is gone. */
+enum walk_next pending_proxy(struct pending *g); /* pending_ways.c */
+enum walk_next pending_greeting(struct pending *g);
+enum walk_next pending_login(struct pending *g);
+enum walk_next pending_head(struct pending *g); /* pending_head.c */
 void pending_say_problem(struct pending *g, unsigned status, const char *code, const char *why);
 #define PENDING_CHALLENGE                                                                                            \
     "HTTP/1.1 407 Proxy Authentication Required\r\nProxy-Authenticate: Basic realm=\"countersign\"\r\n"
 #define PENDING_LAST "Connection: close\r\nContent-Type: text/plain\r\n\r\n"
 /* pending_ways.c: the steps before it. */
-bool pending_read_step(struct pending *g);
 void pending_begin(struct pending *g);
 void pending_tls_ready(struct pending *g);
 

@@ -13,22 +13,22 @@ void pending_say_problem(struct pending *g, unsigned status, const char *code, c
 }
 
 /* git and Java send nothing before they are asked. A body would have to be read: close then.
- * True: there is more input to look at. */
-static bool challenge(struct pending *g, const struct http_head *h, size_t used)
+ */
+static enum walk_next challenge(struct pending *g, const struct http_head *h, size_t used)
 {
     if (h->framing != HTTP_NO_BODY || !h->keep_alive || ++g->tries == LOBBY_TRIES) {
         pending_refuse(g, "no-token",
                        SPAN(PENDING_CHALLENGE PENDING_LAST
                             "unknown-sandbox: this proxy wants a token as the password of Basic. Get one with "
                             "`countersign sandbox create` on the host.\n"));
-        return false;
+        return WALK_DONE;
     }
     conn_consume(g->conn, used);
     if (conn_write(g->conn, SPAN(PENDING_CHALLENGE "Content-Length: 0\r\n\r\n")) != 0) {
         pending_free(g);
-        return false;
+        return WALK_DONE;
     }
-    return conn_input(g->conn).n > 0;
+    return conn_input(g->conn).n > 0 ? WALK_NEXT : WALK_WAIT;
 }
 
 /* RFC 7617: the password is the token; Bearer carries it bare. room: LOBBY_AUTH_MAX bytes. */
@@ -63,26 +63,26 @@ static bool begins_with_proxy(struct span in)
     return span_starts(in, SPAN("PROXY ")) || span_starts(in, SPAN("\r\n\r\n\0\r\nQUIT\n"));
 }
 
-bool pending_read_head(struct pending *g)
+enum walk_next pending_head(struct pending *g)
 {
     struct http_head h;
     struct http_err e = {400, "bad-request", "the request cannot be understood"};
     size_t used;
     if (begins_with_proxy(conn_input(g->conn))) {
         pending_say_problem(g, 400, "bad-proxy-header", "this listener takes no PROXY header from there");
-        return false;
+        return WALK_DONE;
     }
     enum http_result r = http_parse_request(conn_input(g->conn), HTTP_ON_PROXY_PORT, &g->seen, &h, &used, &e);
     if (r == HTTP_MORE)
-        return false;
+        return WALK_WAIT;
     g->seen = 0;
     if (r != HTTP_OK) {
         pending_say_problem(g, e.status, e.code, e.why);
-        return false;
+        return WALK_DONE;
     }
     const struct http_field *auth = http_find(&h, SPAN("Proxy-Authorization"));
     if (auth == NULL)
         return challenge(g, &h, used);
     identify(g, auth->value); /* the head stays unread: the front parses it itself */
-    return false;
+    return WALK_DONE;
 }

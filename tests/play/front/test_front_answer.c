@@ -201,6 +201,26 @@ static void a_cut_answer_does_not_end_properly_later(void **state)
     stage_close(&s);
 }
 
+/* A change of state that cannot be: nothing more is passed on, and the client does not take it for an end. */
+static void an_impossible_change_cuts_the_connection(void **state)
+{
+    struct stage s;
+    struct cl c;
+    (void)state;
+    stage_open(&s);
+    s.f->limits.close_ms = 20;
+    cl_open(&s, &c);
+    uint64_t id = ask_for(&s, &c, GET_OF("/"));
+    client_change(s.f->clients, CLIENT_TUNNEL);
+    assert_int_equal(s.f->clients->state, CLIENT_CLOSING);
+    give_answer(&s, id, 200, HTTP_LENGTH, 3, true, SPAN("abc"));
+    assert_int_equal(cl_end(&c), END_RESET);
+    assert_int_equal(c.in.n, 0);
+    assert_int_equal(take(&s, &s.judge, M_CANCEL).id, id);
+    cl_close(&c);
+    stage_close(&s);
+}
+
 static void nonsense_of_the_carrier_ends_the_connection(void **state)
 {
     struct stage s;
@@ -498,6 +518,7 @@ int main(void)
         cmocka_unit_test(our_own_answers_fit_the_request),
         cmocka_unit_test(a_cut_answer_is_seen_to_be_cut),
         cmocka_unit_test(a_cut_answer_does_not_end_properly_later),
+        cmocka_unit_test(an_impossible_change_cuts_the_connection),
         cmocka_unit_test(nonsense_of_the_carrier_ends_the_connection),
         cmocka_unit_test(requests_in_one_segment_are_decided_in_turn),
         cmocka_unit_test(behind_a_held_request_little_is_read),

@@ -43,7 +43,7 @@ void front_note(struct client *c, const char *code)
     bool begins = c->hello || c->leaf != NULL || c->state == CLIENT_LEAF || c->state == CLIENT_HANDSHAKE;
     bool tls = begins || c->state == CLIENT_TUNNEL;
     front_count(c->front, code);
-    if (c->on && c->state != CLIENT_LEAF)
+    if (client_asks(c) && c->state != CLIENT_LEAF)
         return;
     audit(c->front, new_xid(c->front), begins ? WALK_INTERCEPT : WALK_PARSE, code, tls ? SPAN("https") : SPAN("http"),
           span_of(c->host, c->nhost), c->port);

@@ -1,27 +1,20 @@
 /* What is done with a client, a file each; client.h includes it. After any function here that may refuse, finish or
  * free, the client may be gone: return without touching it. */
-#ifndef PROXY_FRONT_ACTS_H
-#define PROXY_FRONT_ACTS_H
+#ifndef PROXY_FRONT_STEPS_H
+#define PROXY_FRONT_STEPS_H
 
 #include "common/handshake/socks5.h"
 #include "proxy/front/client.h"
 
-/* ways.c: what comes before the first request on connections that are not HTTP's own */
-void front_first(struct client *c);
-void front_socks(struct client *c);
-void front_look(struct client *c);
+/* The rows of this role, run by walk.c. NEXT: the connection is in another state, whose row is next; FAIL: e is the
+ * refusal; DONE: the client may be gone. */
+enum walk_next step_accept(struct client *c, struct http_err *e);    /* ways.c */
+enum walk_next step_intercept(struct client *c, struct http_err *e); /* connect.c */
+enum walk_next step_parse(struct client *c, struct http_err *e);     /* request.c */
 /* connect.c */
 enum walk_next front_connect(struct client *c, const struct http_head *h, struct http_err *e) MUSTCHECK;
-/* Ask the judge for a leaf for c->host and c->port. -1: it cannot be asked. */
-int front_ask_leaf(struct client *c) MUSTCHECK;
-/* TLS begins, with this leaf. The client may be gone. */
-void front_handshake(struct client *c, struct tls_leaf *leaf);
 void front_leaf(struct client *c, struct frame *f);
 bool front_same_identity(const struct client *c, const struct http_head *h, struct http_err *e) MUSTCHECK;
-/* request.c: one request, canonical, to the judge. behind: what came after its head; *taken: how much of that went
- * along. */
-enum walk_next front_request(struct client *c, const struct http_head *h, struct span behind, size_t *taken,
-                             struct http_err *e) MUSTCHECK;
 /* body.c */
 void front_body_wanted(struct client *c, struct frame *f);
 void front_body_credit(struct client *c, struct frame *f);
@@ -40,10 +33,10 @@ void front_refuse(struct client *c, unsigned status, const char *code, const cha
 /* The same to who speaks TLS and is not answered in it yet; description: RFC 8446 section 6. */
 enum { ALERT_ACCESS_DENIED = 49, ALERT_DECODE_ERROR = 50, ALERT_INTERNAL = 80, ALERT_NO_NAME = 112 };
 void front_refuse_tls(struct client *c, uint8_t description, const char *code);
-void front_alert(struct client *c, uint8_t description); /* without a word to the books */
+void front_alert(struct client *c, uint8_t description); /* that is not noted */
 /* The same to who waits for the answer to a SOCKS request. */
 void front_refuse_socks(struct client *c, enum socks5_reply why, const char *code);
-/* books.c: what was refused here is seen: in the audit, by way of the judge, and in the parent's counters. */
+/* audit.c: what was refused here is seen: in the audit, by way of the judge, and in the parent's counters. */
 void front_note(struct client *c, const char *code);
 void front_note_stranger(struct front *f, const char *code, uint16_t port);
 void front_count(struct front *f, const char *code);
