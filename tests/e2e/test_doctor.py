@@ -207,9 +207,15 @@ def from_a_run_sandbox(lab):
     inside.expect("trust", r"^SSL_CERT_FILE: /workspace/roots.crt does not verify", SSL_CERT_FILE="/workspace/roots.crt")
     inside.expect("variables", r"^not set: HTTPS_PROXY$", HTTPS_PROXY="-")
     inside.expect("variables", r"^NO_PROXY names \*$", NO_PROXY="*")
-    inside.expect("dns", r"^the proxy cannot be found", **{n: "http://gateway:3128" for n in PROXIES})
     inside.expect("proxy", r"^the proxy cannot be reached", **{n: "http://127.0.0.1:1" for n in PROXIES})
     inside.expect("clock", r"seconds ahead of the gateway's", **faketime("+2h"))
+
+
+@test()
+def from_a_run_sandbox_that_captures_nothing(lab):
+    inside = run_sandbox(lab, "--no-capture")
+    assert inside() == {}
+    inside.expect("dns", r"^the proxy cannot be found", **{n: "http://gateway:3128" for n in PROXIES})
 
 
 @test()
