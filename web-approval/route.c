@@ -87,7 +87,9 @@ static bool page_admits(struct exchange *x)
     struct desk *d = x->desk;
 
     if (!guard_host_ok(&d->guard, &x->head)) {
-        reply_problem(x, 403, "Wrong host", "this page answers only to its own name");
+        reply_problem(x, 403, "Wrong host",
+                      "this page answers only at %s; a tunnel or a port-forward must have the same port on your side",
+                      d->desk_url);
         return false;
     }
     x->session = guard_session(&d->guard, &x->head, x->now_ms);

@@ -23,7 +23,7 @@ expect() { # NAME WANTED-EXIT WORDS-IN-OUTPUT COMMAND...
 	fi
 }
 
-for f in "$src"/conf/cookbook/*.yaml; do
+for f in "$src"/conf/cookbook/*.yaml "$src"/conf/cookbook/agents/*.yaml; do
 	case $f in
 	*_test.yaml)
 		expect "test ${f##*/}" 0 ", 0 failed" $cs policy test --coverage --fail-under 100 --packs "$packs" "$f"
@@ -32,7 +32,7 @@ for f in "$src"/conf/cookbook/*.yaml; do
 	*)
 		expect "check ${f##*/}" 0 ", 0 warnings" $cs policy check --packs "$packs" "$f"
 		[ -f "${f%.yaml}_test.yaml" ] || { echo "FAILED ${f##*/} has no tests"; failed=1; }
-		grep -q "^- .${f##*/}. " "$src"/conf/cookbook/README.md || { echo "FAILED ${f##*/} is not in the README"; failed=1; }
+		grep -q "^- .${f#"$src"/conf/cookbook/}. " "$src"/conf/cookbook/README.md || { echo "FAILED ${f##*/} is not in the README"; failed=1; }
 		;;
 	esac
 done
