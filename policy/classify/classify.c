@@ -1,7 +1,7 @@
 #include "policy/classify/classify.h"
 
 #include "policy/image/glob.h"
-#include "policy/classify/spelling.h"
+#include "policy/classify/params.h"
 
 uint16_t default_port(struct span scheme)
 {
@@ -96,14 +96,29 @@ static bool is_override_name(struct span name)
 static bool is_override_param(struct span name, struct arena *a)
 {
     for (unsigned again = 0; again < 2; again++) {
-        if (spelling_decode(name, true, a, &name) != 0)
+        struct span is;
+        if (spelling_decode(name, true, a, &name) != 0 || spelling_tidy(name, a, &is) != 0)
             return true;
-        struct span is = name;
         while (is.n && (is.p[0] <= ' ' || is.p[0] == '[' || is.p[0] == ']'))
             is = span_from(is, 1);
         is = span_first(is, span_index(is, '['));
         if (is_override_name(span_trim(span_first(is, span_index(is, ']')))))
             return true;
+    }
+    return false;
+}
+
+static bool overrides_in(struct span query, struct arena *a)
+{
+    while (query.n) {
+        struct span param = span_first(query, span_index(query, '&'));
+        query = span_from(query, param.n + 1);
+        while (param.n) {
+            struct span piece = span_first(param, span_index(param, ';'));
+            param = span_from(param, piece.n + 1);
+            if (is_override_param(span_first(piece, span_index(piece, '=')), a))
+                return true;
+        }
     }
     return false;
 }
@@ -116,16 +131,14 @@ static bool overrides_method(const struct request *r, struct arena *a)
         if (name.n > 2 && (name.p[0] | 0x20) == 'x' && is_override_name(name))
             return true;
     }
-    for (struct span rest = r->query; rest.n;) {
-        struct span param = span_first(rest, span_index(rest, '&'));
-        rest = span_from(rest, param.n + 1);
-        while (param.n) {
-            struct span piece = span_first(param, span_index(param, ';'));
-            param = span_from(param, piece.n + 1);
-            if (is_override_param(span_first(piece, span_index(piece, '=')), a))
-                return true;
-        }
-    }
+    struct param_texts texts;
+    if (r->query.n == 0 && !path_hides_query(r->path))
+        return false;
+    if (param_texts_of(r->query, r->path, a, &texts) != 0)
+        return true;
+    for (size_t i = 0; i < texts.n; i++)
+        if (overrides_in(texts.v[i], a))
+            return true;
     return false;
 }
 

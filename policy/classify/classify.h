@@ -8,9 +8,9 @@
 #include "policy/ambiguity.h"
 
 enum {
-    /* Of one path: as it is, empty segments merged, ;params dropped, both; each of them decoded in four ways; and all
-     * without the slash at their end. */
-    READINGS_MAX = 40,
+    /* Of one path: as it is, empty segments merged, ;params dropped, both; each of them decoded in four ways and
+     * folded; and all without the slash at their end. */
+    READINGS_MAX = 48,
     CLASSES_MAX = 4, /* of one reading: a pack each, and one for a method override */
     PUSH_REFS_MAX = 1000,
     PUSH_COMMANDS_MAX = 1024 * 1024,
@@ -44,6 +44,7 @@ enum how_read {
     READ_WHOLE = 0,
     READ_DECODED,
     READ_SLASHES, /* decoded, with a slash for each %2F too */
+    READ_FOLDED,  /* as who is careless with names takes the decoded one: path_folded */
     READ_BARE,    /* without the slash at the end of the one before it */
 };
 struct reading {
@@ -55,6 +56,10 @@ struct reading {
 int readings_of(struct span path, struct arena *a, struct reading out[READINGS_MAX], size_t *n) MUSTCHECK;
 /* Every escape decoded; a %2F only with `slashes`. -1: no memory. */
 int path_decoded(struct span path, bool slashes, struct arena *a, struct span *out) MUSTCHECK;
+/* A decoded path to who folds characters (letters.h), takes '+' for a blank and '\\' for a slash, and drops blanks
+ * around a segment (Spring), those and dots at its end (Windows), and what is empty then. -1: no memory, or a dot
+ * segment. */
+int path_folded(struct span path, struct arena *a, struct span *out) MUSTCHECK;
 /* Is there a %2F? Only packs that ask for it are given one. */
 bool path_keeps_slash(struct span path);
 /* Classes of r under one reading of its path; at least one. */

@@ -1,6 +1,7 @@
 #include "policy/classify/params.h"
 
 #include "common/text/utf8.h"
+#include "policy/classify/letters.h"
 
 /* ---- names ---- */
 
@@ -17,7 +18,7 @@ uint64_t params_key(struct span want)
 {
     uint64_t key = key_begin;
     for (size_t i = 0; i < want.n;) {
-        uint8_t c = spelling_letter(want, &i);
+        uint8_t c = letter_next(want, &i);
         if (!is_unsure(c))
             key = (key ^ c) * key_prime;
     }
@@ -42,7 +43,7 @@ static void add_keys(struct params *ps, size_t param, struct span name)
             add_key(ps, key, param);
             last = key;
         }
-        uint8_t c = spelling_letter(name, &i);
+        uint8_t c = letter_next(name, &i);
         if (!is_unsure(c))
             key = (key ^ c) * key_prime;
     }
@@ -96,63 +97,150 @@ struct param *params_next(const struct params *ps, uint64_t key, uint32_t *at)
     return *at == IMG_NONE ? NULL : &ps->v[ps->key[*at].param];
 }
 
-/* ---- a query ---- */
+/* ---- what may be cut into parameters ---- */
 
-static struct param *add_param(struct params *ps, struct span text, bool piece, struct arena *a)
+/* Would it, decoded, be cut in other places? again: there are escapes of a '%', so that what is decoded may be. */
+static bool hides_cuts(struct span s, bool *again)
 {
+    bool named = false, hides = false;
+    *again = false;
+    for (size_t i = span_index(s, '%'); i < s.n && !hides; i++) {
+        int c = s.p[i] == '%' ? spelling_escape(s, i) : -1;
+        if (s.p[i] == '&' || s.p[i] == ';')
+            named = false;
+        named |= s.p[i] == '=';
+        hides |= c == '&' || c == ';' || (c == '=' && !named);
+        *again |= c == '%';
+    }
+    return hides;
+}
+
+/* Each text decoded once more, as long as that changes where it is cut. */
+static int add_decoded(struct span text, struct arena *a, struct param_texts *out)
+{
+    for (unsigned i = 0; i < 2; i++) {
+        bool again, hides = hides_cuts(text, &again);
+        if (!hides && !again)
+            return 0;
+        if (spelling_decode(text, false, a, &text) != 0)
+            return -1;
+        if (hides)
+            out->v[out->n++] = text;
+    }
+    return 0;
+}
+
+int param_texts_of(struct span text, struct span path, struct arena *a, struct param_texts *out)
+{
+    *out = (struct param_texts){.v[0] = text, .n = 1};
+    if (!path_hides_query(path))
+        return add_decoded(text, a, out);
+    if (add_decoded(text, a, out) != 0 || spelling_decode(path, false, a, &path) != 0)
+        return -1;
+    out->v[out->n++] = span_from(path, span_index(path, '?') + 1);
+    return 0;
+}
+
+bool path_hides_query(struct span path)
+{
+    for (size_t i = span_index(path, '%'); i < path.n; i += 1 + span_index(span_from(path, i + 1), '%'))
+        if (spelling_escape(path, i) == '?')
+            return true;
+    return false;
+}
+
+/* NULL: there are too many, or no memory. */
+static struct param *add_param(struct params *ps, struct span text, bool late, struct arena *a)
+{
+    if (ps->n == ps->room) {
+        size_t room = ps->room ? 2 * ps->room : 8;
+        struct param *more = ps->n < PARAMS_MAX ? arena_alloc(a, room * sizeof(*more)) : NULL;
+        ps->failed |= more == NULL;
+        if (more == NULL)
+            return NULL;
+        if (ps->n)
+            memcpy(more, ps->v, ps->n * sizeof(*more));
+        ps->v = more;
+        ps->room = room;
+    }
     struct param *one = &ps->v[ps->n++];
     struct span name, value;
     (void)span_cut(text, '=', &name, &value);
-    *one = (struct param){.raw = value, .parted = !piece && span_index(text, ';') < text.n, .piece = piece};
-    if (spelling_decode(name, true, a, &one->name) != 0 || spelling_decode(value, true, a, &one->value) != 0 ||
-        spelling_decode(one->name, true, a, &one->again) != 0)
-        ps->failed = true;
+    *one = (struct param){.name = name, .value = value, .raw = value, .late = late};
+    if (!late) /* else it is decoded already */
+        ps->failed |=
+            spelling_decode(name, true, a, &one->name) != 0 || spelling_decode(value, true, a, &one->value) != 0;
+    ps->failed |= spelling_decode(one->name, true, a, &one->again) != 0;
     if (span_eq(one->again, one->name))
         one->again = SPAN_NONE;
     ps->doubtful |= name.n != one->name.n && utf8_run(one->name) != one->name.n;
     return one;
 }
 
-static void add_pieces(struct params *ps, struct span text, struct arena *a)
+/* How many are put behind the one that they are pieces of: cut at ';', and with `all` at '&' too. */
+static size_t add_pieces(struct params *ps, struct span text, bool all, bool late, struct arena *a)
 {
-    struct param *whole = add_param(ps, text, false, a);
-    ps->whole++;
-    ps->pieces += !whole->parted;
-    for (struct span rest = whole->parted ? text : SPAN_NONE; rest.n;) {
-        struct span piece = span_first(rest, span_index(rest, ';'));
-        rest = span_from(rest, piece.n + 1);
-        if (piece.n == 0)
-            continue;
-        (void)add_param(ps, piece, true, a);
-        whole->pieces++;
-        ps->pieces++;
+    size_t n = 0;
+    while (text.n && !ps->failed) {
+        size_t to = span_index(text, ';'), amp = all ? span_index(text, '&') : text.n;
+        struct span piece = span_first(text, to < amp ? to : amp);
+        text = span_from(text, piece.n + 1);
+        struct param *one = piece.n ? add_param(ps, piece, late, a) : NULL;
+        if (one != NULL)
+            one->piece = true;
+        n += one != NULL;
+    }
+    return n;
+}
+
+/* A parameter, and behind it what some take in its place: the pieces that a ';' parts, and those that it is cut into
+ * when it is decoded before, once or twice. */
+static void add_whole(struct params *ps, struct span text, bool late, struct arena *a)
+{
+    size_t at = ps->n, pieces = 0;
+    bool parted = span_index(text, ';') < text.n, again;
+    if (add_param(ps, text, late, a) == NULL)
+        return;
+    if (parted)
+        pieces = add_pieces(ps, text, false, late, a);
+    ps->v[at].parted = parted;
+    ps->v[at].pieces = pieces;
+    ps->whole += !late;
+    ps->pieces += late ? 0 : parted ? pieces : 1;
+    for (unsigned i = 0; i < 2 && !ps->failed; i++) {
+        bool hides = hides_cuts(text, &again);
+        if (!hides && !again)
+            break;
+        ps->failed |= spelling_decode(text, false, a, &text) != 0;
+        size_t n = hides ? add_pieces(ps, text, true, true, a) : 0;
+        ps->v[at].hidden[i] = n;
     }
 }
 
-void params_of_query(struct params *ps, struct span query, struct arena *a)
+static void add_text(struct params *ps, struct span text, bool late, struct arena *a)
 {
-    size_t most = 0;
+    while (text.n && !ps->failed) {
+        struct span one = span_first(text, span_index(text, '&'));
+        text = span_from(text, one.n + 1);
+        if (one.n)
+            add_whole(ps, one, late, a);
+    }
+}
+
+/* ---- a query ---- */
+
+void params_of_query(struct params *ps, struct span query, struct span path, struct arena *a)
+{
     if (ps->looked)
         return;
     *ps = (struct params){.looked = true};
-    for (struct span rest = query; rest.n;) {
-        struct span one = span_first(rest, span_index(rest, '&'));
-        rest = span_from(rest, one.n + 1);
-        most += one.n > 0;
-        for (struct span piece = one; piece.n; piece = span_from(piece, span_index(piece, ';') + 1))
-            most++;
+    add_text(ps, query, false, a);
+    ps->of_query = ps->n;
+    if (path_hides_query(path)) {
+        ps->failed |= spelling_decode(path, false, a, &path) != 0;
+        add_text(ps, span_from(path, span_index(path, '?') + 1), true, a);
     }
-    if (most == 0)
-        return;
-    ps->v = most <= PARAMS_MAX ? arena_alloc(a, most * sizeof(*ps->v)) : NULL;
-    ps->failed = ps->v == NULL;
-    for (struct span rest = query; rest.n && ps->v;) {
-        struct span one = span_first(rest, span_index(rest, '&'));
-        rest = span_from(rest, one.n + 1);
-        if (one.n)
-            add_pieces(ps, one, a);
-    }
-    if (!ps->failed)
+    if (ps->n && !ps->failed)
         build_index(ps, a);
 }
 
@@ -168,38 +256,28 @@ static bool escapes_well(struct span s)
     return true;
 }
 
-static int add_field(struct params *ps, struct span text, struct arena *a)
+static bool is_good(const struct param *one)
 {
-    if (!escapes_well(text))
-        return -1;
-    struct param *one = add_param(ps, text, false, a);
-    ps->whole++;
-    ps->pieces++;
-    bool good = one->name.n <= PARAM_NAME_MAX && span_index(one->name, 0) == one->name.n &&
-                span_index(one->value, 0) == one->value.n && utf8_run(one->name) == one->name.n &&
-                utf8_run(one->value) == one->value.n && !span_eq(one->name, SPAN("_charset_"));
-    return good && !ps->failed ? 0 : -1;
+    return one->name.n <= PARAM_NAME_MAX && span_index(one->name, 0) == one->name.n &&
+           span_index(one->value, 0) == one->value.n && utf8_run(one->name) == one->name.n &&
+           utf8_run(one->value) == one->value.n && !span_eq(one->name, SPAN("_charset_"));
 }
 
 int params_of_form(struct params *ps, struct span body, struct arena *a)
 {
     size_t most = 0;
     *ps = (struct params){.looked = true};
-    if (span_index(body, ';') < body.n)
+    if (span_index(body, ';') < body.n || !escapes_well(body))
         return -1;
     for (struct span rest = body; rest.n; rest = span_from(rest, span_index(rest, '&') + 1))
         if (++most > PARAMS_MAX / 2)
             return -1;
-    ps->v = arena_alloc(a, (most ? most : 1) * sizeof(*ps->v));
-    if (ps->v == NULL)
-        return -1;
-    while (body.n) {
-        struct span one = span_first(body, span_index(body, '&'));
-        body = span_from(body, one.n + 1);
-        if (one.n && add_field(ps, one, a) != 0)
+    add_text(ps, body, false, a);
+    for (size_t i = 0; i < ps->n && !ps->failed; i++)
+        if (!ps->v[i].late && !is_good(&ps->v[i]))
             return -1;
-    }
-    build_index(ps, a);
+    if (!ps->failed)
+        build_index(ps, a);
     return ps->failed ? -1 : 0;
 }
 

@@ -2,23 +2,10 @@
  * (attacks B4 to B9, B60, B61); one that hides something is not judged at all. */
 #include "policy/classify/classify.h"
 
-enum { EMPTY_SEGMENT = 1, PARAMS = 2, ESCAPES = 4, SLASHES = 8 };
+#include "policy/classify/letters.h"
+#include "policy/classify/spelling.h"
 
-static int hex_digit(uint8_t c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c |= 0x20;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-static int escape_at(struct span s, size_t i)
-{
-    if (s.n - i < 3 || s.p[i] != '%')
-        return -1;
-    int hi = hex_digit(s.p[i + 1]), lo = hex_digit(s.p[i + 2]);
-    return hi < 0 || lo < 0 ? -1 : hi * 16 + lo;
-}
+enum { EMPTY_SEGMENT = 1, PARAMS = 2, ESCAPES = 4, SLASHES = 8, LOOSE = 16 };
 
 static bool is_unreserved(int c)
 {
@@ -29,12 +16,12 @@ static bool is_unreserved(int c)
 /* A run of escaped bytes from 0x80 up must be one well-formed UTF-8 character (RFC 3629). Bytes used, or 0. */
 static size_t escaped_utf8(struct span s, size_t i)
 {
-    int c = escape_at(s, i);
+    int c = spelling_escape(s, i);
     size_t more = c >= 0xc2 && c <= 0xdf ? 1 : c >= 0xe0 && c <= 0xef ? 2 : c >= 0xf0 && c <= 0xf4 ? 3 : 0;
     if (more == 0)
         return 0;
     for (size_t k = 1; k <= more; k++) {
-        int d = i + 3 * k < s.n ? escape_at(s, i + 3 * k) : -1;
+        int d = i + 3 * k < s.n ? spelling_escape(s, i + 3 * k) : -1;
         int lo = k > 1 ? 0x80 : c == 0xe0 ? 0xa0 : c == 0xf0 ? 0x90 : 0x80;
         int hi = k > 1 ? 0xbf : c == 0xed ? 0x9f : c == 0xf4 ? 0x8f : 0xbf;
         if (d < lo || d > hi)
@@ -46,11 +33,13 @@ static size_t escaped_utf8(struct span s, size_t i)
 /* An escape that is canonical and hides nothing. Bytes used, or 0. */
 static size_t escape_ok(struct span s, size_t i)
 {
-    int c = escape_at(s, i);
+    int c = spelling_escape(s, i);
     if (c < 0x20 || c == 0x7f || c == '\\' || is_unreserved(c))
         return 0; /* a control byte, a broken escape, or one that http_canonical_path would have decoded */
     if (c == '%')
-        return i + 4 < s.n && hex_digit(s.p[i + 3]) >= 0 && hex_digit(s.p[i + 4]) >= 0 ? 0 : 3; /* double encoding */
+        return i + 4 < s.n && spelling_hex(s.p[i + 3]) >= 0 && spelling_hex(s.p[i + 4]) >= 0
+                   ? 0
+                   : 3; /* double encoding */
     return c >= 0x80 ? escaped_utf8(s, i) : 3;
 }
 
@@ -58,6 +47,11 @@ static bool is_dots(struct span segment)
 {
     struct span s = span_first(segment, span_index(segment, ';'));
     return span_eq(s, SPAN(".")) || span_eq(s, SPAN(".."));
+}
+
+static bool is_end(struct span path, size_t at)
+{
+    return at >= path.n || path.p[at] == '/' || path.p[at] == ';';
 }
 
 /* What is odd about the path, as a mask, or -1. */
@@ -73,9 +67,9 @@ static int inspect(struct span path)
             if (used == 0)
                 return -1;
             odd |= ESCAPES;
-            if (escape_at(path, i) == ';')
+            if (spelling_escape(path, i) == ';')
                 odd |= PARAMS; /* who decodes before he cuts parameters off reads it so */
-            if (escape_at(path, i) == '/')
+            if (spelling_escape(path, i) == '/')
                 odd |= SLASHES;
             i += used;
             continue;
@@ -84,6 +78,8 @@ static int inspect(struct span path)
             return -1;
         if (c == ';')
             odd |= PARAMS;
+        if (c == '+' || (c == '.' && is_end(path, i + 1)))
+            odd |= LOOSE;
         if (c == '/' && i + 1 < path.n) {
             uint8_t next = path.p[i + 1];
             if (next == '/')
@@ -110,7 +106,7 @@ static int reread(struct span path, int odd, struct arena *a, struct span *out)
         uint8_t c = path.p[i];
         if (c == '/')
             in_params = false;
-        else if ((odd & PARAMS) && (c == ';' || escape_at(path, i) == ';'))
+        else if ((odd & PARAMS) && (c == ';' || spelling_escape(path, i) == ';'))
             in_params = true;
         if (in_params || ((odd & EMPTY_SEGMENT) && c == '/' && n > 0 && dst[n - 1] == '/'))
             continue;
@@ -129,7 +125,7 @@ static int inspect_slashes(struct span path, struct arena *a)
     if (dst == NULL)
         return -1;
     for (size_t i = 0; i < path.n; n++) {
-        bool slash = escape_at(path, i) == '/';
+        bool slash = spelling_escape(path, i) == '/';
         dst[n] = slash ? '/' : path.p[i];
         i += slash ? 3 : 1;
     }
@@ -140,7 +136,7 @@ static int inspect_slashes(struct span path, struct arena *a)
 bool path_keeps_slash(struct span path)
 {
     for (size_t i = span_index(path, '%'); i < path.n; i++)
-        if (escape_at(path, i) == '/')
+        if (spelling_escape(path, i) == '/')
             return true;
     return false;
 }
@@ -152,13 +148,58 @@ int path_decoded(struct span path, bool slashes, struct arena *a, struct span *o
     if (dst == NULL)
         return -1;
     for (size_t i = 0; i < path.n; n++) {
-        int c = escape_at(path, i);
+        int c = spelling_escape(path, i);
         bool escape = c >= 0 && (c != '/' || slashes);
         dst[n] = escape ? (uint8_t)c : path.p[i];
         i += escape ? 3 : 1;
     }
     *out = span_of(dst, n);
     return 0;
+}
+
+/* Of a segment that ends at n, without the blanks and dots at its end; one with a '*' is of a pattern and keeps them.
+ * SIZE_MAX: it is nothing but one dot or two. */
+static size_t segment_end(const uint8_t *dst, size_t n)
+{
+    size_t from = n, end = n;
+    while (from > 0 && dst[from - 1] != '/')
+        from--;
+    while (end > from && dst[end - 1] == ' ')
+        end--;
+    if (memchr(dst + from, '*', n - from) != NULL)
+        return n;
+    if (is_dots(span_of(dst + from, end - from)))
+        return SIZE_MAX;
+    while (end > from && (dst[end - 1] == ' ' || dst[end - 1] == '.'))
+        end--;
+    return end;
+}
+
+int path_folded(struct span path, struct arena *a, struct span *out)
+{
+    uint8_t *dst = arena_alloc(a, path.n ? path.n : 1);
+    size_t n = 0;
+    if (dst == NULL)
+        return -1;
+    for (size_t i = 0; i < path.n;) {
+        bool ascii = path.p[i] < 0x80;
+        uint8_t c = path.p[i], letter = letter_next(path, &i);
+        c = ascii ? c : letter;
+        if (c == '/' || c == '\\') {
+            if ((n = segment_end(dst, n)) == SIZE_MAX)
+                return -1;
+            if (n == 0 || dst[n - 1] != '/')
+                dst[n++] = '/';
+        } else if (c == ' ' || c == '+') {
+            if (n && dst[n - 1] != '/' && dst[n - 1] != ' ')
+                dst[n++] = ' ';
+        } else if (c) {
+            dst[n++] = c;
+        }
+    }
+    n = segment_end(dst, n);
+    *out = span_of(dst, n);
+    return n == SIZE_MAX ? -1 : 0;
 }
 
 static bool has_dots(struct span path)
@@ -186,6 +227,16 @@ static void add(struct reading out[READINGS_MAX], size_t *n, struct span path, e
         out[(*n)++] = (struct reading){span_first(path, path.n - 1), READ_BARE};
 }
 
+static int add_folded(struct span path, struct arena *a, struct reading out[READINGS_MAX], size_t *n)
+{
+    struct span folded;
+    if (path_folded(path, a, &folded) != 0)
+        return -1;
+    if (!span_eq(folded, path))
+        add(out, n, folded, READ_FOLDED);
+    return 0;
+}
+
 /* The decoded readings of `of`: with a %2F left as it is, with a slash for it, and of both what is before a '?'. */
 static int add_decoded(struct span of, int odd, struct arena *a, struct reading out[READINGS_MAX], size_t *n)
 {
@@ -202,7 +253,13 @@ static int add_decoded(struct span of, int odd, struct arena *a, struct reading 
         add(out, n, before_query(kept), READ_DECODED);
     if (cut && (odd & SLASHES))
         add(out, n, before_query(slashed), READ_SLASHES);
-    return 0;
+    return add_folded(before_query(slashed), a, out, n);
+}
+
+/* Of what was added as it is. */
+static int add_others(struct span of, int odd, struct arena *a, struct reading out[READINGS_MAX], size_t *n)
+{
+    return (odd & ESCAPES) ? add_decoded(of, odd, a, out, n) : (odd & LOOSE) ? add_folded(of, a, out, n) : 0;
 }
 
 static int add_reread(struct span path, int odd, struct arena *a, struct reading out[READINGS_MAX], size_t *n)
@@ -211,7 +268,7 @@ static int add_reread(struct span path, int odd, struct arena *a, struct reading
     if (reread(path, odd, a, &is) != 0)
         return -1;
     add(out, n, is, READ_WHOLE);
-    return span_index(is, '%') < is.n ? add_decoded(is, inspect(is), a, out, n) : 0;
+    return add_others(is, inspect(is), a, out, n);
 }
 
 int readings_of(struct span path, struct arena *a, struct reading out[READINGS_MAX], size_t *n)
@@ -221,7 +278,7 @@ int readings_of(struct span path, struct arena *a, struct reading out[READINGS_M
         return -1;
     *n = 0;
     add(out, n, path, READ_WHOLE);
-    if ((odd & ESCAPES) && add_decoded(path, odd, a, out, n) != 0)
+    if (add_others(path, odd, a, out, n) != 0)
         return -1;
     if (odd & PARAMS) {
         if (add_reread(path, PARAMS, a, out, n) != 0 || add_reread(path, PARAMS | EMPTY_SEGMENT, a, out, n) != 0)

@@ -1,5 +1,9 @@
 #include "policy/classify/spelling.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "policy/classify/letters.h"
 #include "policy/image/glob.h"
 
 enum { DIGITS_MAX = 40, NUMBER_MAX = 2 * DIGITS_MAX, DECODED_AGAIN = 2 };
@@ -23,30 +27,7 @@ bool spelling_of_name(struct span name, struct span want)
     return true;
 }
 
-uint8_t spelling_letter(struct span s, size_t *at)
-{
-    static const struct {
-        struct span is;
-        uint8_t letter;
-    } others[] = {
-        {SPAN("\xc5\xbf"), 's'}, {SPAN("\xe2\x84\xaa"), 'k'}, {SPAN("\xc4\xb1"), 'i'}, {SPAN("\xc4\xb0"), 'i'}};
-    uint8_t c = s.p[*at];
-    if (c == 0xc4 || c == 0xc5 || c == 0xe2)
-        for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-            if (span_starts(span_from(s, *at), others[i].is)) {
-                *at += others[i].is.n;
-                return others[i].letter;
-            }
-    ++*at;
-    return c >= 'A' && c <= 'Z' ? c | 0x20 : c;
-}
-
 /* ---- escapes ---- */
-
-static int nibble(uint8_t c)
-{
-    return c >= '0' && c <= '9' ? c - '0' : (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10 : -1;
-}
 
 int spelling_decode(struct span s, bool plus, struct arena *a, struct span *out)
 {
@@ -58,10 +39,9 @@ int spelling_decode(struct span s, bool plus, struct arena *a, struct span *out)
     if (dst == NULL)
         return -1;
     for (size_t i = 0; i < s.n; i++) {
-        int hi = s.p[i] == '%' && s.n - i > 2 ? nibble(s.p[i + 1]) : -1;
-        int lo = hi >= 0 ? nibble(s.p[i + 2]) : -1;
-        dst[n++] = lo >= 0 ? (uint8_t)(hi * 16 + lo) : plus && s.p[i] == '+' ? ' ' : s.p[i];
-        i += lo >= 0 ? 2 : 0;
+        int c = spelling_escape(s, i);
+        dst[n++] = c >= 0 ? (uint8_t)c : plus && s.p[i] == '+' ? ' ' : s.p[i];
+        i += c >= 0 ? 2 : 0;
     }
     *out = span_of(dst, n);
     return 0;
@@ -74,19 +54,19 @@ static bool is_blank(uint8_t c)
     return c <= ' ' || c == 0x7f;
 }
 
-/* Nothing in front or behind, and between words one space; nothing above ASCII that may be a letter of it. */
+/* Nothing in front or behind, and between words one space; nothing above ASCII. */
 static bool is_tidy(struct span s)
 {
     bool before = true;
     for (size_t i = 0; i < s.n; i++) {
-        if ((is_blank(s.p[i]) && (before || s.p[i] != ' ')) || s.p[i] == 0xc4 || s.p[i] == 0xc5 || s.p[i] == 0xe2)
+        if ((is_blank(s.p[i]) && (before || s.p[i] != ' ')) || s.p[i] >= 0x80)
             return false;
         before = is_blank(s.p[i]);
     }
     return !before || s.n == 0;
 }
 
-static int tidy(struct span s, struct arena *a, struct span *out)
+int spelling_tidy(struct span s, struct arena *a, struct span *out)
 {
     *out = s;
     if (is_tidy(s))
@@ -96,10 +76,12 @@ static int tidy(struct span s, struct arena *a, struct span *out)
     if (dst == NULL)
         return -1;
     for (size_t i = 0; i < s.n;) {
-        uint8_t c = s.p[i], letter = spelling_letter(s, &i);
+        bool ascii = s.p[i] < 0x80;
+        uint8_t c = s.p[i], letter = letter_next(s, &i);
+        c = ascii ? c : letter;
         if (!is_blank(c))
-            dst[n++] = c < 0x80 ? c : letter;
-        else if (n && dst[n - 1] != ' ')
+            dst[n++] = c;
+        else if (n && dst[n - 1] != ' ' && (ascii || c))
             dst[n++] = ' ';
     }
     n -= n && dst[n - 1] == ' ';
@@ -183,6 +165,56 @@ static size_t whole_number(struct span s, char text[NUMBER_MAX])
     return exponent == 0 ? n : 0;
 }
 
+/* "0x1f", "0o17", "0b1" and "017", as JavaScript, Go and strtol read them. 0: it is none of them. */
+static size_t other_base(struct span s, char text[NUMBER_MAX])
+{
+    unsigned letter = s.n > 1 && s.p[0] == '0' ? s.p[1] | 0x20u : 0, at = letter > '9' ? 2 : 1;
+    unsigned base = letter == 'x'                                       ? 16
+                    : letter == 'b'                                     ? 2
+                    : letter == 'o' || (letter >= '0' && letter <= '7') ? 8
+                                                                        : 0;
+    uint64_t v = 0;
+    if (base == 0 || s.n == at || s.n - at > 16)
+        return 0;
+    for (size_t i = at; i < s.n; i++) {
+        int d = spelling_hex(s.p[i]);
+        if (d < 0 || (unsigned)d >= base)
+            return 0;
+        v = v * base + (unsigned)d;
+    }
+    int n = snprintf(text, NUMBER_MAX, "%" PRIu64, v);
+    return n > 0 ? (size_t)n : 0;
+}
+
+/* ---- yes and no ---- */
+
+enum truth spelling_truth(struct span s)
+{
+    static const struct span words[] = {SPAN("true"),  SPAN("1"), SPAN("yes"), SPAN("on"),  SPAN("y"), SPAN("t"),
+                                        SPAN("false"), SPAN("0"), SPAN("no"),  SPAN("off"), SPAN("n"), SPAN("f")};
+    s = span_trim(s);
+    for (size_t i = 0; i < 12 && s.n && s.n <= 5; i++)
+        if (span_ieq(s, words[i]))
+            return i < 6 ? TRUTH_YES : TRUTH_NO;
+    return TRUTH_NONE;
+}
+
+enum truth spelling_boolean(struct span want)
+{
+    return want.n < 4                      ? TRUTH_NONE
+           : span_ieq(want, SPAN("true"))  ? TRUTH_YES
+           : span_ieq(want, SPAN("false")) ? TRUTH_NO
+                                           : TRUTH_NONE;
+}
+
+/* One letter is rather a code of somebody's than a word. */
+static bool same_truth(struct span value, struct span want)
+{
+    bool word = want.n > 1 || (want.n && want.p[0] <= '9');
+    enum truth asked = word ? spelling_truth(want) : TRUTH_NONE;
+    return asked != TRUTH_NONE && asked == spelling_truth(value);
+}
+
 /* ---- all of a value ---- */
 
 static void add(struct spellings *out, struct span value, struct span one)
@@ -195,19 +227,41 @@ static void add(struct spellings *out, struct span value, struct span one)
         out->v[out->n++] = one;
 }
 
+static void add_number(struct spellings *out, struct span value, const char *text, size_t n, struct arena *a)
+{
+    if (n == 0 || span_eq(span_of(text, n), value))
+        return;
+    struct span is = arena_copy(a, span_of(text, n));
+    out->failed |= is.n == 0;
+    add(out, value, is);
+}
+
+/* The numbers that programs find in a text: in all of it, in what it begins with, in another base, without '_'. */
+static void add_numbers(struct spellings *out, struct span value, struct span is, struct arena *a)
+{
+    char text[NUMBER_MAX], digits[NUMBER_MAX];
+    size_t n = 0, sign = is.n && (is.p[0] == '-' || is.p[0] == '+');
+    struct span front = span_from(is, sign);
+    if (front.n == 0 || front.p[0] < '.' || front.p[0] > '9')
+        return;
+    add_number(out, value, text, whole_number(is, text), a);
+    add_number(out, value, text, other_base(is, text), a);
+    (void)digits_of(&front);
+    add_number(out, value, text, whole_number(span_first(is, is.n - front.n), text), a);
+    for (size_t i = 0; front.n && i < is.n && n < sizeof(digits); i++)
+        if (is.p[i] != '_')
+            digits[n++] = (char)is.p[i];
+    if (n < sizeof(digits))
+        add_number(out, value, text, whole_number(span_of(digits, n), text), a);
+}
+
 static void add_tidy(struct spellings *out, struct span value, struct span one, struct arena *a)
 {
-    char text[NUMBER_MAX];
     struct span is;
     add(out, value, one);
-    out->failed |= tidy(one, a, &is) != 0;
+    out->failed |= spelling_tidy(one, a, &is) != 0;
     add(out, value, is);
-    size_t n = whole_number(is, text);
-    if (n && !span_eq(span_of(text, n), is)) {
-        is = arena_copy(a, span_of(text, n));
-        out->failed |= is.n == 0;
-        add(out, value, is);
-    }
+    add_numbers(out, value, is, a);
 }
 
 void spellings_of(struct span value, struct span raw, struct arena *a, struct spellings *out)
@@ -231,7 +285,7 @@ void spellings_of(struct span value, struct span raw, struct arena *a, struct sp
 /* A literal in the spelling that values are brought to. -1: no memory. */
 static int plain_literal(struct span want, char text[NUMBER_MAX], struct arena *a, struct span *is)
 {
-    if (tidy(want, a, is) != 0)
+    if (spelling_tidy(want, a, is) != 0)
         return -1;
     size_t n = whole_number(*is, text);
     *is = n ? span_of(text, n) : *is;
@@ -241,7 +295,7 @@ static int plain_literal(struct span want, char text[NUMBER_MAX], struct arena *
 bool spelling_same(struct span value, struct span want, struct arena *a)
 {
     char text[NUMBER_MAX];
-    if (span_ieq(value, want))
+    if (span_ieq(value, want) || same_truth(value, want))
         return true;
     struct span plain;
     return plain_literal(want, text, a, &plain) != 0 || (!span_eq(plain, want) && span_ieq(value, plain));
@@ -249,11 +303,13 @@ bool spelling_same(struct span value, struct span want, struct arena *a)
 
 bool spelling_fits(const struct policy *p, struct img_range globs, struct span value, struct arena *a)
 {
+    bool boolean = globs.n > 0;
     for (uint32_t i = 0; i < globs.n; i++) {
         const struct img_glob *g = img_at(p, IMG_GLOB, globs.first + i);
         struct glob glob = {img_span(p, g->text), g->head, g->tail, g->literal, g->deep, g->after};
         if (glob_match(&glob, value, 0, true) || (g->literal && spelling_same(value, glob.text, a)))
             return true;
+        boolean &= g->literal && spelling_boolean(glob.text) != TRUTH_NONE;
     }
-    return false;
+    return boolean && spelling_truth(value) == TRUTH_NONE;
 }

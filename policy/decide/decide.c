@@ -361,7 +361,8 @@ static const struct class *class_as_written(const struct evaluation *t, const st
     for (size_t i = 0; i < t->nwritten; i++)
         if (span_eq(c->pack, t->written[i].pack) && span_eq(c->op, t->written[i].op))
             return &t->written[i];
-    return r->how != READ_DECODED || (c->pack.n == 0 && !c->overridden) ? &t->written[0] : c;
+    bool alike = r->how == READ_DECODED || r->how == READ_FOLDED;
+    return !alike || (c->pack.n == 0 && !c->overridden) ? &t->written[0] : c;
 }
 
 static void judge_reading(struct ask *k, const struct reading *r, struct evaluation *t, const struct observer *look,

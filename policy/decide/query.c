@@ -139,6 +139,10 @@ static bool place_fits(const struct policy *p, const struct img_place *l, struct
         struct glob decoded = glob_of(is, '/');
         if (glob_match(&decoded, path->path, '/', false))
             return true;
+        if (slashes && path->how == READ_FOLDED && path_folded(is, a, &is) == 0) {
+            struct glob folded = glob_of(is, '/');
+            return glob_match(&folded, path->path, '/', false);
+        }
     }
     return false;
 }

@@ -1,6 +1,7 @@
 #include "policy/match/body.h"
 
 #include "common/text/utf8.h"
+#include "policy/classify/letters.h"
 #include "policy/image/glob.h"
 
 enum { DIGITS_MAX = 18 };
@@ -130,12 +131,21 @@ static bool any_text(const struct policy *p, const struct img_cond *c, struct sp
     return false;
 }
 
+/* Is a truth value all that is asked for? */
+static bool is_boolean(const struct policy *p, const struct img_cond *c)
+{
+    bool is = c->op == COND_TEXT && c->texts.n > 0 && c->globs.n == 0;
+    for (uint32_t i = 0; i < c->texts.n && is; i++)
+        is = spelling_boolean(img_span(p, *(const struct img_str *)img_at(p, IMG_STR, c->texts.first + i)));
+    return is;
+}
+
 static bool any_spelling(const struct policy *p, const struct img_cond *c, struct span s, struct arena *a)
 {
     for (uint32_t i = 0; i < c->texts.n; i++)
         if (spelling_same(s, img_span(p, *(const struct img_str *)img_at(p, IMG_STR, c->texts.first + i)), a))
             return true;
-    return spelling_fits(p, c->globs, s, a);
+    return spelling_fits(p, c->globs, s, a) || (is_boolean(p, c) && spelling_truth(s) == TRUTH_NONE);
 }
 
 /* other: its other spellings, where they count; without memory for them there are none, and it may fit. */
@@ -185,15 +195,13 @@ static bool asks_presence(const struct img_cond *c)
 
 /* ---- JSON ---- */
 
-static uint8_t low(uint8_t c)
-{
-    return c >= 'A' && c <= 'Z' ? c | 0x20 : c;
-}
-
 /* A reference token with ~0 and ~1 undone. -1: no memory. */
 static int token_name(struct span token, struct arena *a, struct span *out)
 {
-    uint8_t *name = arena_alloc(a, token.n + 1);
+    *out = token;
+    if (span_index(token, '~') == token.n)
+        return 0;
+    uint8_t *name = arena_alloc(a, token.n);
     size_t n = 0;
     for (size_t i = 0; name && i < token.n; i++) {
         bool escape = token.p[i] == '~' && i + 1 < token.n;
@@ -202,23 +210,6 @@ static int token_name(struct span token, struct arena *a, struct span *out)
     }
     *out = span_of(name, n);
     return name ? 0 : -1;
-}
-
-/* A reference token with ~0 and ~1 undone, against a key. fold: case aside. */
-static bool token_is(struct span token, struct span key, bool fold)
-{
-    size_t k = 0;
-    for (size_t i = 0; i < token.n; i++) {
-        uint8_t c = token.p[i];
-        if (c == '~' && i + 1 < token.n)
-            c = token.p[++i] == '0' ? '~' : '/';
-        if (k == key.n)
-            return false;
-        uint8_t d = fold ? spelling_letter(key, &k) : key.p[k++];
-        if ((fold ? low(c) : c) != d)
-            return false;
-    }
-    return k == key.n;
 }
 
 /* The members of a large object by their names, case aside: made when it is first asked for one. */
@@ -238,8 +229,10 @@ enum { OBJECT_SMALL = 16 };
 static uint64_t key_of(struct span name)
 {
     uint64_t key = UINT64_C(0xcbf29ce484222325);
-    for (size_t i = 0; i < name.n;)
-        key = (key ^ spelling_letter(name, &i)) * UINT64_C(0x100000001b3);
+    for (size_t i = 0; i < name.n;) {
+        uint8_t c = letter_next(name, &i);
+        key = c ? (key ^ c) * UINT64_C(0x100000001b3) : key;
+    }
     return key;
 }
 
@@ -272,30 +265,29 @@ static const struct json_object *object_of(struct body_view *v, const struct jso
 }
 
 /* Of one member: is it the one, or may it be? */
-static void see_member(const struct json *at, struct span token, const struct json **found,
+static void see_member(const struct json *at, struct span name, const struct json **found,
                        enum ambiguity_cause *doubt)
 {
-    if (token_is(token, at->key, false))
+    if (span_eq(name, at->key))
         *found = at;
-    else if (token_is(token, at->key, true))
+    else if (letters_same(name, at->key))
         *doubt = AMBIGUITY_KEY_CASE;
 }
 
-static const struct json *member_of(struct body_view *v, const struct json *j, struct span token,
+static const struct json *member_of(struct body_view *v, const struct json *j, struct span name,
                                     enum ambiguity_cause *doubt, struct arena *a)
 {
     const struct json *found = NULL;
     const struct json_object *o = j->count > OBJECT_SMALL ? object_of(v, j, a) : NULL;
-    struct span name;
-    if (o == NULL || token_name(token, a, &name) != 0) {
+    if (o == NULL) {
         for (const struct json *at = j->child; at; at = at->next)
-            see_member(at, token, &found, doubt);
+            see_member(at, name, &found, doubt);
         return found;
     }
     uint64_t key = key_of(name);
     for (uint32_t i = o->slot[key % o->slots]; i != IMG_NONE && *doubt == AMBIGUITY_NONE; i = o->member[i].next)
         if (o->member[i].key == key)
-            see_member(o->member[i].at, token, &found, doubt);
+            see_member(o->member[i].at, name, &found, doubt);
     return found;
 }
 
@@ -306,8 +298,11 @@ static const struct json *child_of(struct body_view *v, const struct json *j, st
 {
     const struct json *at = j->child;
     uint64_t index = 0;
+    struct span name;
+    if (j->type == JSON_OBJECT && token_name(token, a, &name) == 0)
+        return member_of(v, j, name, doubt, a);
     if (j->type == JSON_OBJECT)
-        return member_of(v, j, token, doubt, a);
+        *doubt = AMBIGUITY_OTHER;
     if (j->type != JSON_ARRAY)
         return NULL;
     if (span_u64(token, JSON_NODES_MAX, &index) != 0) {
@@ -379,8 +374,10 @@ static enum fit json_fits(struct body_view *v, const struct policy *p, const str
     struct span text = j->type == JSON_BOOL   ? (j->truth ? SPAN("true") : SPAN("false"))
                        : j->type == JSON_NULL ? SPAN("null")
                                               : j->text;
-    bool plain = j->type != JSON_ARRAY && j->type != JSON_OBJECT;
+    bool plain = j->type != JSON_ARRAY && j->type != JSON_OBJECT, boolean = !strictly && is_boolean(p, c);
     int64_t n;
+    if (j->type == JSON_NULL && boolean)
+        return any_spelling(p, c, SPAN("false"), a) ? FIT_MAYBE : FIT_NO;
     if (c->op != COND_TEXT)
         plain = j->type == JSON_NUMBER;
     else if (strictly && j->type == JSON_STRING && (span_eq(text, SPAN("false")) || span_eq(text, SPAN("null"))))
@@ -391,7 +388,9 @@ static enum fit json_fits(struct body_view *v, const struct policy *p, const str
         plain = false; /* to a C program it ends there */
     bool others = plain && !strictly && c->op == COND_TEXT;
     struct value is = {text, plain, others ? json_spellings(v, j, text, a) : NULL};
-    return value_fits(p, c, &is, strictly, a);
+    enum fit fit = value_fits(p, c, &is, strictly, a);
+    /* 0 is true in Ruby, and "false" wherever any text is. */
+    return fit == FIT_NO && boolean && j->type != JSON_BOOL ? FIT_MAYBE : fit;
 }
 
 /* ---- forms ---- */
@@ -400,7 +399,7 @@ static enum fit json_fits(struct body_view *v, const struct policy *p, const str
 static bool in_query(struct body_view *v, const struct request *r, struct span want, struct arena *a)
 {
     uint32_t at = IMG_NONE;
-    params_of_query(&v->query, r->query, a);
+    params_of_query(&v->query, r->query, r->path, a);
     if (v->query.failed || v->query.doubtful)
         return true;
     for (const struct param *one; (one = params_next(&v->query, params_key(want), &at)) != NULL;)
@@ -413,7 +412,7 @@ static bool in_query(struct body_view *v, const struct request *r, struct span w
 static bool key_in_query(struct body_view *v, const struct request *r, uint32_t kind, struct span key,
                          struct arena *a)
 {
-    if (r->query.n == 0)
+    if (r->query.n == 0 && !path_hides_query(r->path))
         return false;
     if (kind == COND_FORM || key.n < 2)
         return kind == COND_FORM && in_query(v, r, key, a);
@@ -427,7 +426,7 @@ static bool form_in_doubt(const struct body_view *v, struct span name)
 {
     uint32_t at = IMG_NONE;
     for (const struct param *one; (one = params_next(&v->form, params_key(name), &at)) != NULL;)
-        if (!span_eq(one->name, name))
+        if (one->late || !span_eq(one->name, name))
             return true;
     return false;
 }
@@ -503,7 +502,7 @@ static bool form_amount(const struct body_view *v, struct span name, struct span
     size_t found = 0;
     uint32_t at = IMG_NONE;
     for (const struct param *one; (one = params_next(&v->form, params_key(name), &at)) != NULL; found++) {
-        if (!span_eq(one->name, name))
+        if (one->late || !span_eq(one->name, name))
             return false;
         *out = one->value;
     }

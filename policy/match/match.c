@@ -27,24 +27,29 @@ static bool fits_bare(struct span text, struct span s)
     return glob_match(&g, s, '/', true);
 }
 
+static bool fits_either(struct span pattern, struct span s)
+{
+    struct glob g = glob_of(pattern, '/');
+    return glob_match(&g, s, '/', true) || fits_bare(pattern, s);
+}
+
 /* The same, where a pattern may be written in another spelling than the request, too. Without memory it fits. */
 static bool any_spelling(const struct ask *k, struct img_range r, struct span s)
 {
+    bool as_written = k->path.p == k->written.path.p;
     if (any_glob(k->p, r, s, '/', true))
         return true;
     for (uint32_t i = 0; i < r.n; i++) {
-        struct span text = glob_at(k->p, r.first + i).text, is;
+        struct span text = glob_at(k->p, r.first + i).text, is, folded;
         if (fits_bare(text, s))
             return true;
-        if (span_index(text, '%') == text.n)
+        if (as_written && span_index(text, '%') == text.n)
             continue;
-        for (int slashes = 0; slashes < 2; slashes++) {
-            if (path_decoded(text, slashes, k->arena, &is) != 0)
+        for (int slashes = 0; slashes < 2; slashes++)
+            if (path_decoded(text, slashes, k->arena, &is) != 0 || fits_either(is, s))
                 return true;
-            struct glob g = glob_of(is, '/');
-            if (glob_match(&g, s, '/', true) || fits_bare(is, s))
-                return true;
-        }
+        if (path_folded(is, k->arena, &folded) != 0 || fits_either(folded, s))
+            return true;
     }
     return false;
 }

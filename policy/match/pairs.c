@@ -30,7 +30,7 @@ static enum fit fit_of(const struct seen *seen, bool strictly)
 static const struct params *query_of(const struct ask *k)
 {
     if (!k->body->query.looked)
-        params_of_query(&k->body->query, k->request->query, k->arena);
+        params_of_query(&k->body->query, k->request->query, k->request->path, k->arena);
     return &k->body->query;
 }
 
@@ -44,7 +44,7 @@ static enum fit query_fits(const struct ask *k, const struct img_pair *want, boo
     for (struct param *one; !seen.failed && (one = params_next(ps, key, &at)) != NULL;) {
         if (strictly) {
             bool fits = any_value(k->p, want->values, one->value);
-            seen.fit |= fits;
+            seen.fit |= fits && !one->late;
             seen.unfit |= !fits || !span_eq(one->name, name);
         } else if (param_fits(k->p, want->values, one, k->arena)) {
             return FIT_YES;
@@ -69,7 +69,7 @@ static bool names_are(const struct ask *k, const struct img_match *m, struct par
         uint32_t at = IMG_NONE;
         size_t of_whole = 0, of_pieces = 0;
         for (struct param *one; (one = params_next(ps, key, &at)) != NULL;) {
-            if (one->met == ps->question || !span_eq(one->name, name))
+            if (one->met == ps->question || one->late || !span_eq(one->name, name))
                 continue;
             one->met = ps->question;
             of_whole += !one->piece;
@@ -89,7 +89,30 @@ static bool may_be(const struct params *ps, const struct param *one)
     return one->met == ps->question || one->name.n == 0;
 }
 
-/* Else: some server may take all of them, or all of what a ';' parts of one, for these names. */
+static bool each_may_be(const struct params *ps, size_t from, size_t n)
+{
+    for (size_t i = from; i < from + n; i++)
+        if (!may_be(ps, &ps->v[i]))
+            return false;
+    return true;
+}
+
+/* Of each parameter itself, or all that some take in its place. */
+static bool all_may_be(const struct params *ps, size_t from, size_t to)
+{
+    for (size_t i = from, next; i < to; i = next) {
+        const struct param *one = &ps->v[i];
+        size_t hidden = i + 1 + one->pieces;
+        next = hidden + one->hidden[0] + one->hidden[1];
+        if (!may_be(ps, one) && !(one->parted && each_may_be(ps, i + 1, one->pieces)) && /* of a ';' alone nothing */
+            !(one->hidden[0] && each_may_be(ps, hidden, one->hidden[0])) &&
+            !(one->hidden[1] && each_may_be(ps, hidden + one->hidden[0], one->hidden[1])))
+            return false;
+    }
+    return true;
+}
+
+/* Else: some server may find these names alone, in the query or at the end of the path. */
 static bool names_may_be(const struct ask *k, const struct img_match *m, struct params *ps)
 {
     for (uint32_t i = 0; i < m->query_names.n; i++) {
@@ -98,14 +121,7 @@ static bool names_may_be(const struct ask *k, const struct img_match *m, struct 
         for (struct param *one; (one = params_next(ps, key, &at)) != NULL;)
             one->met = ps->question;
     }
-    for (size_t i = 0; i < ps->n; i += 1 + ps->v[i].pieces) {
-        bool parts = ps->v[i].parted; /* of a ';' by itself nothing at all */
-        for (size_t n = 1; n <= ps->v[i].pieces; n++)
-            parts &= may_be(ps, &ps->v[i + n]);
-        if (!parts && !may_be(ps, &ps->v[i]))
-            return false;
-    }
-    return true;
+    return all_may_be(ps, 0, ps->of_query) || (ps->of_query < ps->n && all_may_be(ps, ps->of_query, ps->n));
 }
 
 static enum fit names_fit(const struct ask *k, const struct img_match *m, bool strictly)
@@ -142,11 +158,32 @@ static struct span unquoted(struct span s)
     return s;
 }
 
+static int without_pairs(struct span s, struct arena *a, struct span *out)
+{
+    uint8_t *dst = arena_alloc(a, s.n);
+    size_t n = 0;
+    for (size_t i = 0; dst && i < s.n; i++) {
+        i += s.p[i] == '\\' && i + 1 < s.n;
+        dst[n++] = s.p[i];
+    }
+    *out = span_of(dst, n);
+    return dst ? 0 : -1;
+}
+
+/* A quoted string without its quotes, and without the '\\' before what it quotes (RFC 9110 section 5.6.4). */
+static bool quoted_fits(const struct ask *k, const struct img_pair *want, struct span item)
+{
+    struct span is = unquoted(item);
+    if (value_fits(k, want, is))
+        return true;
+    return span_index(is, '\\') < is.n && (without_pairs(is, k->arena, &is) != 0 || value_fits(k, want, is));
+}
+
 /* One of a list, with and without the parameters behind its ';', in quotes or not. */
 static bool item_fits(const struct ask *k, const struct img_pair *want, struct span item)
 {
     struct span bare = span_first(item, span_index(item, ';'));
-    return value_fits(k, want, unquoted(item)) || (bare.n < item.n && value_fits(k, want, unquoted(bare)));
+    return quoted_fits(k, want, item) || (bare.n < item.n && quoted_fits(k, want, bare));
 }
 
 /* Does this one of a list of patterns fit one of the items of all fields of that name? */

@@ -114,7 +114,7 @@ uint64_t prefilter_classes(const struct ask *k)
     bool https = span_eq(r->scheme, SPAN("https"));
     if (https || span_eq(r->scheme, SPAN("http")))
         is |= bit(PLACE_0, https ? r->port != 443 : 2u + (r->port != 80));
-    if (r->query.n == 0)
+    if (r->query.n == 0 && !path_hides_query(r->path))
         is |= bit(NO_QUERY, 0);
     if (k->overridden) /* any method may be meant, and so any effect and operation */
         return is;

@@ -28,6 +28,8 @@ CASES = {
     "a query of '&'": (4000, lambda n: line(query="&" * n)),
     "a query of names": (4000, lambda n: line(query="a&" * (n // 2))),
     "a query of ';'": (4000, lambda n: line(query="a;" * (n // 2))),
+    "a query of '%26'": (8000, lambda n: line(query="a=" + "%26a" * (n // 4))),
+    "a query of '&%26'": (8000, lambda n: line(query="&%2526" * (n // 6))),
     "a form of fields": (2500, lambda n: line("/form", "", FORM, "&".join(f"a{i}={i}" for i in range(n)))),
     "a form of one value": (1 << 20, lambda n: line("/form", "", FORM, "a=" + "x" * n)),
     "a form of escapes": (1 << 19, lambda n: line("/form", "", FORM, "a=" + "%41" * (n // 3))),

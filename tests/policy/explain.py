@@ -176,7 +176,7 @@ DENY  by rule no-admin (p.yaml:12)
     curl("--json", 0, ["ALLOW by rule pay"], """curl --json '{"amount":' --json ' 5000}' https://p.example""")
     curl("as a browser writes it", 0, ["ALLOW by rule pay"],
          r"""curl 'https://p.example/' -H 'content-type: application/json' --data-raw $'{"amount":5,"text":"it\'s \u0021"}'""")
-    curl("--data-urlencode", 0, ["ALLOW by rule order"], "curl --data-urlencode 'x=a&kind=c' --data-urlencode kind=a https://f.example/")
+    curl("--data-urlencode", 0, ["ALLOW by rule order"], "curl --data-urlencode 'x=a&kinds=c' --data-urlencode kind=a https://f.example/")
     curl("-G puts data in the query", 0, ["op=http.get", "ALLOW by rule list"], "curl -G -d state=open https://q.example/")
     curl("-I is a HEAD", 0, ["op=http.head"], "curl -I https://a.example/v1/x")
     curl("a URL without a scheme is http", 11, ["scheme is http, the rule wants https"], "curl a.example/v1/x")

@@ -20,9 +20,9 @@ NPM = "registry.npmjs.org"
 HOSTS = ["a.test", "b.a.test", NPM]
 WORDS = ["v1", "items", "p:setIamPolicy", "@acme", "a+b", "x(1)", "it's", "k=v", "a,b", "R&D", "!bang", "$x", "Über"]
 FIELDS = ["X-Danger", "X-Mode", "Prefer"]
-FIELD_VALUES = ["1", "on", "safe mode", "1, 2", "text/xml"]
+FIELD_VALUES = ["1", "on", "safe mode", "1, 2", "text/xml", "true"]
 NAMES = ["mode", "amount", "a_b"]
-VALUES = ["on", "5", "A b", "a+b", "it's", "50%"]
+VALUES = ["on", "5", "A b", "a+b", "it's", "50%", "true"]
 SOME_SCOPES = {"approvers": {"ann": {"operators": ["ann"]}, "ben": {"operators": ["ben"]}}}
 
 
@@ -145,7 +145,23 @@ def swap_case(s):
     return re.sub("%..|[a-zA-Z]", lambda m: m[0] if m[0][0] == "%" else m[0].swapcase() if R.random() < 0.5 else m[0], s)
 
 
+def wide(s, share=0.5):
+    """Some of it as a server that folds characters takes for the same: full width, an accent behind, a soft hyphen."""
+    return "".join(c if not c.isalnum() or ord(c) >= 0x80 or R.random() > share else chr(ord(c) + 0xfee0) if c.isdigit() else pick([chr(ord(c) + 0xfee0), c + "\u0301", c + "\u00ad"])
+                   for c in s)
+
+
+def loose_path(path):
+    """Blanks and dots at the end of segments, '+' for a blank, characters of other widths."""
+    parts = [urllib.parse.unquote(p) for p in path[1:].split("/")]
+    for make in (lambda p: p + ".", lambda p: p + " ", lambda p: " " + p + " .", wide, lambda p: wide(p, 1), lambda p: wide(p) + "."):
+        yield "/" + "/".join(urllib.parse.quote(make(p) if R.random() < 0.7 else p, safe=SAFE_PATH) for p in parts)
+    yield path.replace("%20", "+")
+    yield "/" + "%EF%BC%8F".join(path[1:].split("/"))
+
+
 def paths(path):
+    yield from loose_path(path)
     yield escaped(path, SAFE_PATH)
     yield escaped(path, SAFE_PATH, 1)
     yield escaped(path, SAFE_PATH + "abcdefgpsv@:")
@@ -162,9 +178,19 @@ def numbers(v):
     return [f"+{v}", f"0{v}", f"{v}.0", f"{v}e0", f" {v} "] if v.isdigit() else []
 
 
+def found(v):
+    """What programs that take a number or a truth value out of a text take for the same."""
+    if v.isdigit():
+        return [f"{int(v):#x}", f"{int(v):#o}", f"0{int(v):o}", f"0_{v}", f"{v}x", f"{v}.7", chr(0x660 + int(v))]
+    return ["true", "1", "yes", "ON", "y"] if v in ("true", "on") else []
+
+
 def values(v):
     """What a server may read as this text."""
     yield from numbers(v)
+    yield from found(v)
+    yield wide(v)
+    yield wide(v, 1)
     yield swap_case(v)
     yield f" {v}"
     yield f"{v}\t "
@@ -180,6 +206,7 @@ def queries(pairs):
         for one in (f"{k}={quoted}&{k}=other", f"{k}=other&{k}={quoted}", f"{k.upper()}={quoted}", f"{k}[]={quoted}", f"{k}[x]={quoted}",
                     f"{escaped(k, 'amode_b', 1)}={escaped(v.replace('%', '%25').replace(' ', '%20'), 'aonb5+', 1)}", f"{k}={urllib.parse.quote(quoted)}",
                     f"{k}={quoted.replace('%20', '+')}", f"{k}={quoted};z=1", f"z=1;{k}={quoted}", f"%25{ord(k[0]):x}{k[1:]}={quoted}", f"{k.replace('_', '.')}={quoted}",
+                    f"{urllib.parse.quote(wide(k))}={quoted}", f"z=%26{k}%3D{urllib.parse.quote(quoted)}", f"z=%3B{k}={quoted}", f"{k}%3D{quoted}", f"z=1%2526{k}%253D{quoted}",
                     *(f"{k}={urllib.parse.quote(w)}" for w in values(v))):
             yield "&".join([*others, one])
             yield "&".join([one, *others])
@@ -190,7 +217,7 @@ def headers(fields):
         rest = fields[:i] + fields[i + 1:]
         for name in (n.replace("-", "_"), n.upper(), n.replace("-", ".")):
             yield rest + [(name, v)]
-        for value in (f"{v}, other", f"other, {v}", f"other,{v},", f"{v};q=1", f'"{v}"', *(w for w in values(v) if w.strip() == w or True)):
+        for value in (f"{v}, other", f"other, {v}", f"other,{v},", f"{v};q=1", f'"{v}"', f'"{v[:1]}\\{v[1:]}"' if len(v) > 1 and v[1] != "," else f'"{v}"', *(w for w in values(v) if w.strip() == w or True)):
             yield rest + [(n, value)]
             yield rest + [(n.replace("-", "_"), value)]
         yield rest + [(n, v), (n, "other")]

@@ -42,6 +42,16 @@ static const char rules[] =
     "decide: deny }\n"
     "  - { id: nodry, match: { host: a.test, path: /dry, method: POST, json: [{ pointer: /dry, absent: true }] }, "
     "decide: hold }\n"
+    "  - { id: end, match: { host: a.test, path: [/v1/wipe/all, /v1/items/5, \"/v1/caf%C3%A9/x%20y\"] }, decide: "
+    "deny }\n"
+    "  - { id: force, match: { host: a.test, query: { force: \"true\" } }, decide: deny }\n"
+    "  - { id: fast, match: { host: a.test, query: { fast: \"1\" } }, decide: deny }\n"
+    "  - { id: id, match: { host: a.test, query: { id: \"15\" } }, decide: deny }\n"
+    "  - { id: aye, match: { host: a.test, path: /json, json: [{ pointer: /yes, equals: \"true\" }] }, decide: deny "
+    "}\n"
+    "  - { id: nay, match: { host: a.test, path: /json, json: [{ pointer: /no, equals: \"false\" }] }, decide: deny "
+    "}\n"
+    "  - { id: say, match: { host: a.test, header: { X-Say: [\"a b\", \"wi\\\\pe\", \"true\"] } }, decide: deny }\n"
     "  - { id: spaced, match: { host: a.test, query: { w: \"a  b\" } }, decide: deny }\n";
 
 static enum verdict ask(struct kit *k, const char *method, const char *url, const char *fields, const char *body)
@@ -286,6 +296,133 @@ static void letters(void **state)
     RUN(rows, "B63");
 }
 
+/* What names end with, and what is a letter, a digit or nothing to who folds them. */
+static void ends(void **state)
+{
+    static const struct row rows[] = {
+        {"GET", "https://a.test/v1/wipe/all", NULL, NULL, VERDICT_DENY, true},
+        {"GET", "https://a.test/v1/wipe/all.", NULL, NULL, VERDICT_DENY, true},
+        {"GET", "https://a.test/v1/wipe./all...", NULL, NULL, VERDICT_DENY, true},
+        {"GET", "https://a.test/v1/wipe/all%20", NULL, NULL, VERDICT_DENY, true},
+        {"GET", "https://a.test/v1/wipe+/all%20.", NULL, NULL, VERDICT_DENY, true},
+        {"GET", "https://a.test/v1/%20wipe%20/all/", NULL, NULL, VERDICT_DENY, true},
+        {"GET", "https://a.test/v1/wipe/%E3%80%80all%C2%A0", NULL, NULL, VERDICT_DENY, true},
+        {"GET", "https://a.test/v1/wipe.;x=1/all", NULL, NULL, VERDICT_DENY, true},
+        {"GET", "https://a.test/v1/%EF%BD%97ipe/all", NULL, NULL, VERDICT_DENY, true},
+        {"GET", "https://a.test/v1%EF%BC%8Fwipe%EF%BC%BCall", NULL, NULL, VERDICT_DENY, true},
+        {"GET", "https://a.test/v1/W%C4%B1PE/%F0%9D%90%9All", NULL, NULL, VERDICT_DENY, true},
+        {"GET", "https://a.test/v1/wi%CC%81pe/al%C2%ADl", NULL, NULL, VERDICT_DENY, true},
+        {"GET", "https://a.test/v1/items/%D9%A5", NULL, NULL, VERDICT_DENY, true},
+        {"GET", "https://a.test/v1/cafe/x+y", NULL, NULL, VERDICT_DENY, true},
+        {"GET", "https://a.test/v1/CAFE%CC%81/x%20%20y", NULL, NULL, VERDICT_DENY, true},
+        {"GET", "https://a.test/v1/%EF%BC%8E%EF%BC%8E/x", NULL, NULL, VERDICT_DENY, true}, /* dot segments */
+        {"GET", "https://a.test/v1/%E2%80%A5%20/x", NULL, NULL, VERDICT_DENY, true},
+        {"GET", "https://a.test/v1/wipe/.all", NULL, NULL, VERDICT_ALLOW, true},
+        {"GET", "https://a.test/v1/wipe/a%20ll.", NULL, NULL, VERDICT_ALLOW, true},
+        {"GET", "https://a.test/v1/items/%D9%A6", NULL, NULL, VERDICT_ALLOW, true},
+        {"GET", "https://a.test/v1/%E5%89%8A/all", NULL, NULL, VERDICT_ALLOW, true},
+    };
+    (void)state;
+    RUN(rows, "B10 B11");
+}
+
+/* A query that is decoded before it is cut apart, or that begins in the path; bytes that are more than they need. */
+static void cut_late(void **state)
+{
+    static const struct row rows[] = {
+        {"GET", "https://a.test/q?y=%26mode=wipe", NULL, NULL, VERDICT_DENY, true},
+        {"GET", "https://a.test/q?y=1%3Bmode=wipe", NULL, NULL, VERDICT_DENY, true},
+        {"GET", "https://a.test/q?mode%3Dwipe", NULL, NULL, VERDICT_DENY, true},
+        {"GET", "https://a.test/q?mode%253Dwipe", NULL, NULL, VERDICT_DENY, true},
+        {"GET", "https://a.test/q?y=%2526mode%253Dwip%65", NULL, NULL, VERDICT_DENY, true},
+        {"GET", "https://a.test/q%3Fmode=wipe", NULL, NULL, VERDICT_DENY, true},
+        {"GET", "https://a.test/q%3Fx%26mode%3Dwipe?y=1", NULL, NULL, VERDICT_DENY, true},
+        {"GET", "https://a.test/q?y=%26mode=list", NULL, NULL, VERDICT_ALLOW, true},
+        {"GET", "https://a.test/q?y=mode%3Dwipe", NULL, NULL, VERDICT_ALLOW, true},
+        {"GET", "https://a.test/only?a%3D1", NULL, NULL, VERDICT_DENY, true},
+        {"GET", "https://a.test/only?a=1%26b=2", NULL, NULL, VERDICT_DENY, true},
+        {"GET", "https://a.test/only?b%26a=1", NULL, NULL, VERDICT_ALLOW, true},
+        {"POST", "https://a.test/x?y=%26_method=DELETE", NULL, "x", VERDICT_DENY, true},
+        {"POST", "https://a.test/x%3F_method=DELETE", NULL, "x", VERDICT_DENY, true},
+        {"POST", "https://a.test/x?_%EF%BD%8Dethod=DELETE", NULL, "x", VERDICT_DENY, true},
+        {"POST", "https://a.test/form", FORM, "y=1%26mode=wipe", VERDICT_DENY, true},
+        {"POST", "https://a.test/form", FORM, "y=1%26z=wipe", VERDICT_ALLOW, true},
+        {"POST", "https://a.test/form?y=%26mode=x", FORM, "mode=list", VERDICT_DENY, true},
+        {"GET", "https://a.test/q?mode=%C1%B7ipe", NULL, NULL, VERDICT_DENY, true},
+        {"GET", "https://a.test/q?mod%E0%81%A5=wipe", NULL, NULL, VERDICT_DENY, true},
+        {"GET", "https://a.test/q?%EF%BD%8Dode=%EF%BC%B7%EF%BC%A9pe", NULL, NULL, VERDICT_DENY, true},
+        {"GET", "https://a.test/q?mode=%C1%B8ipe", NULL, NULL, VERDICT_ALLOW, true},
+    };
+    (void)state;
+    RUN(rows, "B12");
+}
+
+/* Words for yes and no, and numbers, as programs find them in a text. */
+static void words(void **state)
+{
+    static const struct row rows[] = {
+        {"GET", "https://a.test/q?force=TRUE", NULL, NULL, VERDICT_DENY, true},
+        {"GET", "https://a.test/q?force=1", NULL, NULL, VERDICT_DENY, true},
+        {"GET", "https://a.test/q?force=yes", NULL, NULL, VERDICT_DENY, true},
+        {"GET", "https://a.test/q?force", NULL, NULL, VERDICT_DENY, true},
+        {"GET", "https://a.test/q?force=x", NULL, NULL, VERDICT_DENY, true},
+        {"GET", "https://a.test/q?force=false", NULL, NULL, VERDICT_ALLOW, true},
+        {"GET", "https://a.test/q?force=0", NULL, NULL, VERDICT_ALLOW, true},
+        {"GET", "https://a.test/q?fast=true", NULL, NULL, VERDICT_DENY, true},
+        {"GET", "https://a.test/q?fast=2", NULL, NULL, VERDICT_ALLOW, true},
+        {"GET", "https://a.test/q?fast=x", NULL, NULL, VERDICT_ALLOW, true},
+        {"GET", "https://a.test/q?id=0xf", NULL, NULL, VERDICT_DENY, true},
+        {"GET", "https://a.test/q?id=017", NULL, NULL, VERDICT_DENY, true},
+        {"GET", "https://a.test/q?id=1_5", NULL, NULL, VERDICT_DENY, true},
+        {"GET", "https://a.test/q?id=15abc", NULL, NULL, VERDICT_DENY, true},
+        {"GET", "https://a.test/q?id=15.7", NULL, NULL, VERDICT_DENY, true},
+        {"GET", "https://a.test/q?id=%D9%A1%D9%A5", NULL, NULL, VERDICT_DENY, true},
+        {"GET", "https://a.test/q?id=%EF%BC%91%EF%BC%95", NULL, NULL, VERDICT_DENY, true},
+        {"GET", "https://a.test/q?id=150", NULL, NULL, VERDICT_ALLOW, true},
+        {"GET", "https://a.test/q?id=x15", NULL, NULL, VERDICT_ALLOW, true},
+        {"POST", "https://a.test/json", JSON, "{\"yes\": true}", VERDICT_DENY, true},
+        {"POST", "https://a.test/json", JSON, "{\"yes\": 1}", VERDICT_DENY, true},
+        {"POST", "https://a.test/json", JSON, "{\"yes\": 0}", VERDICT_DENY, true},
+        {"POST", "https://a.test/json", JSON, "{\"yes\": \"true\"}", VERDICT_DENY, true},
+        {"POST", "https://a.test/json", JSON, "{\"yes\": \"false\"}", VERDICT_DENY, true},
+        {"POST", "https://a.test/json", JSON, "{\"yes\": \"x\"}", VERDICT_DENY, true},
+        {"POST", "https://a.test/json", JSON, "{\"yes\": false}", VERDICT_ALLOW, true},
+        {"POST", "https://a.test/json", JSON, "{\"yes\": null}", VERDICT_ALLOW, true},
+        {"POST", "https://a.test/json", JSON, "{\"no\": null}", VERDICT_DENY, true},
+        {"POST", "https://a.test/json", JSON, "{\"no\": 0}", VERDICT_DENY, true},
+        {"POST", "https://a.test/json", JSON, "{\"no\": \"\"}", VERDICT_DENY, true},
+        {"POST", "https://a.test/json", JSON, "{\"no\": true}", VERDICT_ALLOW, true},
+        {"GET", "https://a.test/x", "X-Say: \"a\\ b\"", NULL, VERDICT_DENY, true},
+        {"GET", "https://a.test/x", "X-Say: x, \"\\a b\";q=1", NULL, VERDICT_DENY, true},
+        {"GET", "https://a.test/x", "X-Say: wi\\pe", NULL, VERDICT_DENY, true},
+        {"GET", "https://a.test/x", "X-Say: \"wi\\\\pe\"", NULL, VERDICT_DENY, true},
+        {"GET", "https://a.test/x", "X-Say: on", NULL, VERDICT_DENY, true},
+        {"GET", "https://a.test/x", "X-Say: a\\ b c", NULL, VERDICT_ALLOW, true},
+    };
+    (void)state;
+    RUN(rows, "B63");
+}
+
+/* What lets through is what is written: a name that only some find, or that comes with another value to them, is not.
+ */
+static void cut_late_that_allow(void **state)
+{
+    struct kit k;
+    (void)state;
+    assert_true(kit_load(&k,
+                         "version: 1\nrules:\n  - { id: r, match: { host: a.test, query: { mode: list } }, decide: "
+                         "allow }\n  - { id: t, match: { host: b.test, query: { aye: \"true\" } }, decide: allow }\n",
+                         NULL));
+    assert_int_equal(ask(&k, "GET", "https://a.test/x?mode=list&y=a%26b=c", NULL, NULL), VERDICT_ALLOW);
+    assert_int_equal(ask(&k, "GET", "https://a.test/x?y=%26mode=list", NULL, NULL), VERDICT_DENY);
+    assert_int_equal(ask(&k, "GET", "https://a.test/x%3Fmode=list", NULL, NULL), VERDICT_DENY);
+    assert_int_equal(ask(&k, "GET", "https://a.test/x?mode=list&y=%26mode=wipe", NULL, NULL), VERDICT_DENY);
+    assert_int_equal(ask(&k, "GET", "https://a.test/x?mode=li%EF%BD%93t", NULL, NULL), VERDICT_DENY);
+    assert_int_equal(ask(&k, "GET", "https://b.test/x?aye=true", NULL, NULL), VERDICT_ALLOW);
+    assert_int_equal(ask(&k, "GET", "https://b.test/x?aye=1", NULL, NULL), VERDICT_DENY);
+    kit_free(&k);
+}
+
 /* A literal whose plain spelling cannot be made: nobody knows, and so it fits. */
 static void without_memory(void **state)
 {
@@ -305,9 +442,21 @@ static void narrowing(void **state)
         const char *url;
         bool goes;
     } rows[] = {
-        {"/@acme%2Fapp", true}, {"/@acme/app", true},  {"/@acme%2Fapp%3Ax", true},
-        {"/pub/x", true},       {"/pub/a%2Fb", false}, {"/pub/%40acme", true},
-        {"/one:two", true},     {"/one%3Atwo", false}, {"/pub/", true},
+        {"/@acme%2Fapp", true},
+        {"/@acme/app", true},
+        {"/@acme%2Fapp%3Ax", true},
+        {"/pub/x", true},
+        {"/pub/a%2Fb", false},
+        {"/pub/%40acme", true},
+        {"/one:two", true},
+        {"/one%3Atwo", false},
+        {"/pub/", true},
+        {"/one:two.", false},
+        {"/pub/x.", true},
+        {"/pub/caf%C3%A9", true},
+        {"/pub/a%EF%BC%8Fb", false},
+        {"/pub/%EF%BC%8E%EF%BC%8E", false},
+        {"/pub%20/x", false},
     };
     struct kit k;
     (void)state;
@@ -333,6 +482,8 @@ int main(void)
                                        cmocka_unit_test(fields),         cmocka_unit_test(fields_that_allow),
                                        cmocka_unit_test(bodies),         cmocka_unit_test(names),
                                        cmocka_unit_test(absent),         cmocka_unit_test(letters),
+                                       cmocka_unit_test(ends),           cmocka_unit_test(cut_late),
+                                       cmocka_unit_test(words),          cmocka_unit_test(cut_late_that_allow),
                                        cmocka_unit_test(without_memory), cmocka_unit_test(narrowing)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,10 +24,14 @@ static bool has_star(struct span s)
     return span_index(s, '*') < s.n;
 }
 
-/* It fits other spellings, too. */
-static bool has_escape(struct span s)
+/* It fits other spellings, too: in escapes, or folded (path_folded). */
+static bool has_others(struct span s)
 {
-    return span_index(s, '%') < s.n;
+    for (size_t i = 0; i < s.n; i++)
+        if (s.p[i] >= 0x80 || s.p[i] == '%' || s.p[i] == '+' || s.p[i] == ' ' ||
+            (s.p[i] == '.' && (i + 1 == s.n || s.p[i + 1] == '/')))
+            return true;
+    return false;
 }
 
 static struct span host_suffix(struct span host)
@@ -41,7 +45,7 @@ static unsigned path_depth(struct span path)
     unsigned depth = 0;
     for (struct span rest = span_from(path, 1); rest.n && depth < 3; depth++) {
         struct span segment = span_first(rest, span_index(rest, '/'));
-        if (segment.n == 0 || has_star(segment) || has_escape(segment))
+        if (segment.n == 0 || has_star(segment) || has_others(segment))
             break;
         rest = span_from(rest, segment.n + 1);
     }
@@ -76,7 +80,7 @@ static void add_path_keys(struct emit *w, uint32_t rule, const struct items *hos
 static bool usable_resources(const struct items *v)
 {
     for (size_t i = 0; i < v->n; i++)
-        if (has_escape(v->v[i].text) || has_star(span_first(v->v[i].text, span_index(v->v[i].text, '/'))))
+        if (has_others(v->v[i].text) || has_star(span_first(v->v[i].text, span_index(v->v[i].text, '/'))))
             return false;
     return v->n > 0;
 }

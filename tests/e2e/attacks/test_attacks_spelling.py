@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""One request in many spellings (attacks.tsv B60 to B63): beside a wider allow, what is denied or held is so in each."""
+"""One request in many spellings (attacks.tsv B10, B11, B60 to B63): beside a wider allow, what is denied or held is so in each."""
 import room  # noqa: F401
 from attack import everywhere
 from harness import main, test  # noqa: F401
@@ -90,6 +90,33 @@ def a_value_is_one_in_each_of_its_spellings(rig, transport):
             rig.refused(f"B63 {body}", got, closed=False, status=403)
         good = b'{"mode": "list", "n1": 6}' if path == "/w/json" else b"mode=list&n1=6"
         rig.passed(f"B63 {good}", post(rig, transport, path, f"Content-Type: {kind}", body=good), [("POST", path, good)])
+
+
+WIDE = ("/w/admin/%EF%BD%84elete", "/w/%F0%9D%90%9Admin/delete", "/w/ADM%C4%B1N/delete", "/w/admin/del%CC%81ete", "/w/ad%C2%ADmin/delete", "/w/admin%EF%BC%8Fdelete",
+        "/w/admin/delete%C2%A0", "/w/%C3%A1dmin/delete", "/w/admin;x/%EF%BD%84elete/")
+
+
+@everywhere("B10", more=lambda up: wide(up, [("admin: path: /w/admin/delete", "deny"), ("five: path: /w/items/5", "hold")]))
+def a_character_that_folds_to_ascii_hides_nothing(rig, transport):
+    for n, path in enumerate(WIDE):
+        stopped(rig, f"B10 {path}", post(rig, transport, path, split=(None, "bytes", 7)[n % 3]), False)
+    for path in ("/w/items/%D9%A5", "/w/items/%EF%BC%95"):
+        stopped(rig, f"B10 {path}", post(rig, transport, path), True)
+    for path in ("/w/x/%EF%BC%8E%EF%BC%8E/admin", "/w/x%EF%BC%8F%E2%80%A5%EF%BC%8Fadmin"):
+        rig.refused(f"B10 {path}", post(rig, transport, path), closed=False)
+    for path in ("/w/admin/%E5%89%8A", "/w/items/%D9%A6"):
+        rig.passed(f"B10 {path} is another", post(rig, transport, path), [("POST", path, b"x")])
+
+
+ENDS = ("/w/delete.", "/w/delete%20", "/w/delete/", "/w/delete?", "/w/delete%23", "/w/delete%20./", "/w/%20delete", "/w/delete...", "/w/delete+", "/w/Delete%3F")
+
+
+@everywhere("B11", more=lambda up: wide(up, [("delete: path: /w/delete", "deny")]))
+def what_a_name_ends_with_hides_nothing(rig, transport):
+    for n, path in enumerate(ENDS):
+        stopped(rig, f"B11 {path}", post(rig, transport, path, split=(None, "bytes", 7)[n % 3]), False)
+    for path in ("/w/delete.json", "/w/deleted", "/w/.delete"):
+        rig.passed(f"B11 {path} is another", post(rig, transport, path), [("POST", path, b"x")])
 
 
 if __name__ == "__main__":
