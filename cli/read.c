@@ -224,11 +224,6 @@ static const struct cli_option *find_option(const struct cli_verb *v, const char
     return NULL;
 }
 
-bool cli_has(const struct cli_call *c, const char *name)
-{
-    return find_option(c->verb, name) != NULL;
-}
-
 static const struct cli_option *row(const struct cli_call *c, const char *name)
 {
     const struct cli_option *o = find_option(c->verb, name);

@@ -58,8 +58,6 @@ const struct cli_verb *cli_find(int argc, char **argv, int *used);
 int cli_read(const struct cli_verb *v, int argc, char **argv, struct cli_call *c);
 /* The last value of an option of the verb's row, NULL: not given. Asked for one that is not in the row, it aborts. */
 const char *cli_value(const struct cli_call *c, const char *name);
-/* Is it in the row at all? */
-bool cli_has(const struct cli_call *c, const char *name);
 bool cli_flag(const struct cli_call *c, const char *name);
 /* All values, in their order, at most max of them. */
 size_t cli_values(const struct cli_call *c, const char *name, const char **out, size_t max);

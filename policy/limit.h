@@ -12,7 +12,7 @@ enum { LIMITS_MAX = 16 }; /* on one request, of all rules that decide it togethe
 struct limit {
     struct span rule;        /* id of the rule that sets it */
     struct span measure;     /* "requests", "form:amount" or "json:/amount" */
-    uint32_t per;            /* LIMIT_PER_* of records_terms.h: whose use is counted */
+    uint32_t per;            /* LIMIT_PER_* of records.h: whose use is counted */
     uint64_t max, window_ms; /* at most `max` in any `window_ms` */
     uint64_t amount;         /* what this request takes: 1, or the field's value */
     bool uncountable;        /* the field is not there, or no whole number: past the limit, whatever was used */

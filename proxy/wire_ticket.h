@@ -60,7 +60,7 @@ int wire_get_ticket_state(struct msg_in *m, struct wire_ticket_state *s) MUSTCHE
 /* Limits on their way to the ledger (policy/limit.h says what one is). The list stands in M_INTENT and M_TICKET_OPEN:
  * u8 n, n x limit. */
 enum { WIRE_LIMITS_MAX = 16 };                                 /* LIMITS_MAX of policy/limit.h */
-enum { WIRE_PER_SANDBOX = 0, WIRE_PER_SESSION, WIRE_PER_ALL }; /* LIMIT_PER_* of policy/image/records_terms.h */
+enum { WIRE_PER_SANDBOX = 0, WIRE_PER_SESSION, WIRE_PER_ALL }; /* LIMIT_PER_* of policy/image/records.h */
 
 struct wire_limit {
     struct span rule, measure;

@@ -297,14 +297,6 @@ int env_print(struct dynbuf *out, enum env_format format, const struct env_value
 
 /* --- what a caller's environment may lend --------------------------------- */
 
-bool env_is_ours(const char *name)
-{
-    for (const struct env_row *r = env_rows; r->name; r++)
-        if (strcmp(r->name, name) == 0)
-            return true;
-    return false;
-}
-
 int env_may_set(const char *assignment, struct err *e)
 {
     const char *eq = strchr(assignment, '=');

@@ -63,8 +63,6 @@ enum env_format env_format_named(const char *name);
  * map. kubernetes: a container's `env:` list. github: lines for $GITHUB_ENV. */
 int env_print(struct dynbuf *out, enum env_format format, const struct env_values *v, struct err *e) MUSTCHECK;
 
-/* Is it one of the table's names? */
-bool env_is_ours(const char *name);
 /* May the caller set this one (NAME=VALUE) by hand? Not the table's, and nothing without a name. */
 int env_may_set(const char *assignment, struct err *e) MUSTCHECK;
 /* May `run` hand this variable of its caller to a sandbox? Names of an allow-list

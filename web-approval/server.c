@@ -531,20 +531,3 @@ fail:
         close(fd);
     return -1;
 }
-
-void server_free(struct server **sp)
-{
-    struct server *s = *sp;
-
-    *sp = NULL;
-    if (!s)
-        return;
-    while (s->clients)
-        client_end(s->clients, false);
-    for (size_t i = 0; i < s->ndoors; i++) {
-        watch_free(&s->door[i].watch);
-        close(s->door[i].fd);
-    }
-    timer_free(&s->tick);
-    free(s);
-}

@@ -20,6 +20,5 @@ struct server *server_new(struct desk *d) MUSTCHECK;
 int server_listen(struct server *s, enum desk_place place, int fd) MUSTCHECK;
 /* An event to every stream. */
 void server_event(struct server *s, uint64_t seq, struct span kind, struct span subject);
-void server_free(struct server **s);
 
 #endif

@@ -232,12 +232,3 @@ int http_canonical_query(struct span query, struct dynbuf *out)
     dynbuf_grew(out, n);
     return 0;
 }
-
-bool http_is_double_encoded(struct span canonical)
-{
-    for (size_t i = 0; i + 4 < canonical.n; i++)
-        if (span_starts(span_from(canonical, i), SPAN("%25")) && http_hex(canonical.p[i + 3]) >= 0 &&
-            http_hex(canonical.p[i + 4]) >= 0)
-            return true;
-    return false;
-}

@@ -28,7 +28,5 @@ int http_canonical_path(struct span path, bool keep_slash, struct dynbuf *out) M
 /* As above for a query, where only %00, a broken escape and bytes that may not stand in a
  * target are refused. */
 int http_canonical_query(struct span query, struct dynbuf *out) MUSTCHECK;
-/* True if a second decoding would change it: %25 followed by two hex digits. */
-bool http_is_double_encoded(struct span canonical);
 
 #endif

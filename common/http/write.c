@@ -63,8 +63,3 @@ int http_write_chunk(struct dynbuf *out, struct span data)
     }
     return dynbuf_ok(out) ? 0 : -1;
 }
-
-int http_write_last_chunk(struct dynbuf *out)
-{
-    return dynbuf_add(out, SPAN("0\r\n\r\n"));
-}

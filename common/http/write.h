@@ -17,6 +17,5 @@ int http_write_field(struct dynbuf *out, struct span name, struct span value) MU
 int http_write_end(struct dynbuf *out, enum http_framing framing, uint64_t length) MUSTCHECK;
 /* Empty data writes nothing: an empty chunk would end the body. */
 int http_write_chunk(struct dynbuf *out, struct span data) MUSTCHECK;
-int http_write_last_chunk(struct dynbuf *out) MUSTCHECK;
 
 #endif

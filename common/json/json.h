@@ -52,9 +52,7 @@ void jsonw_end_array(struct jsonw *w);
 void jsonw_key(struct jsonw *w, const char *key);
 void jsonw_string(struct jsonw *w, struct span s);
 void jsonw_u64(struct jsonw *w, uint64_t v);
-void jsonw_i64(struct jsonw *w, int64_t v);
 void jsonw_bool(struct jsonw *w, bool v);
-void jsonw_null(struct jsonw *w);
 /* Key and value in one. */
 void jsonw_kv(struct jsonw *w, const char *key, struct span s);
 void jsonw_kv_u64(struct jsonw *w, const char *key, uint64_t v);

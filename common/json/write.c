@@ -170,22 +170,10 @@ void jsonw_u64(struct jsonw *w, uint64_t v)
     put(w, span_of(text + at, sizeof(text) - at));
 }
 
-void jsonw_i64(struct jsonw *w, int64_t v)
-{
-    before_value(w);
-    (void)dynbuf_addf(w->out, "%lld", (long long)v);
-}
-
 void jsonw_bool(struct jsonw *w, bool v)
 {
     before_value(w);
     put(w, v ? SPAN("true") : SPAN("false"));
-}
-
-void jsonw_null(struct jsonw *w)
-{
-    before_value(w);
-    put(w, SPAN("null"));
 }
 
 void jsonw_kv(struct jsonw *w, const char *key, struct span s)

@@ -97,12 +97,6 @@ bool addr_eq(const struct addr *a, const struct addr *b)
     return a->family == b->family && memcmp(a->b, b->b, addr_bytes(a)) == 0;
 }
 
-void addr_text(const struct addr *a, char out[ADDR_TEXT])
-{
-    if (a->family == 0 || inet_ntop(a->family == 4 ? AF_INET : AF_INET6, a->b, out, ADDR_TEXT) == NULL)
-        snprintf(out, ADDR_TEXT, "none");
-}
-
 bool cidr_has(const struct cidr *c, const struct addr *a)
 {
     return a->family != 0 && c->base.family == a->family && c->bits <= addr_bytes(a) * 8 &&
@@ -213,11 +207,6 @@ const char *addr_class_name(enum addr_class c)
     case ADDR_BAD: break;
     }
     return "unusable";
-}
-
-bool addr_is_public(const struct addr *a)
-{
-    return addr_class(a) == ADDR_PUBLIC;
 }
 
 bool addr_may_dial(const struct addr *a, const struct cidr *allowed, size_t n)

@@ -29,8 +29,6 @@ enum addr_class {
     ADDR_PUBLIC,
 };
 
-enum { ADDR_TEXT = 46 };
-
 /* "192.0.2.1", "2001:db8::1"; brackets around IPv6 are allowed. -1: not a literal. */
 int addr_parse(struct span s, struct addr *out) MUSTCHECK;
 /* "10.0.0.0/8", "fd00::/8", or an address alone (its own range). No bits may be set past the prefix. */
@@ -41,13 +39,11 @@ static inline size_t addr_bytes(const struct addr *a)
     return a->family == 4 ? 4 : a->family == 6 ? 16 : 0;
 }
 bool addr_eq(const struct addr *a, const struct addr *b);
-void addr_text(const struct addr *a, char out[ADDR_TEXT]);
 
 /* The IPv4 address inside a mapped, compatible, NAT64, 6to4 or Teredo address, else a itself. */
 struct addr addr_unwrap(const struct addr *a);
 enum addr_class addr_class(const struct addr *a);
 const char *addr_class_name(enum addr_class c);
-bool addr_is_public(const struct addr *a);
 /* Both of the same family, without unwrapping. */
 bool cidr_has(const struct cidr *c, const struct addr *a);
 

@@ -50,11 +50,6 @@ struct chan {
     struct mark *marks;
     unsigned nmarks, marks_cap;
 
-    size_t low;
-    bool above;
-    void (*drained)(void *arg);
-    void *drained_arg;
-
     uint8_t *in;
     size_t in_off, in_n, in_cap;
     int fds[2 * CHAN_FDS_MAX];
@@ -172,8 +167,9 @@ static size_t sendable(const struct chan *c)
     return (c->is_building ? c->building : c->out.n) - c->out_off;
 }
 
-static void flush(struct chan *c)
+static void flush(void *arg)
 {
+    struct chan *c = arg;
     if (c->soon > 0)
         timer_clear(c->retry);
     c->soon = 0;
@@ -220,18 +216,10 @@ static void flush(struct chan *c)
     out_trim(c);
 }
 
-static void flush_and_tell(void *arg)
-{
-    struct chan *c = arg;
-    flush(c);
-    if (c->above && c->drained != NULL && !c->gone && chan_queued(c) <= c->low)
-        task_later(c->loop, &c->news);
-}
-
 static void on_writable(evutil_socket_t fd, short what, void *arg)
 {
     (void)fd, (void)what;
-    flush_and_tell(arg);
+    flush(arg);
 }
 
 static bool leave(struct chan *c)
@@ -360,16 +348,11 @@ void chan_on_end(void (*fn)(int fd))
     on_end = fn;
 }
 
-/* Deferred word to the owner: the queue has drained, frames wait after a pause, or the end. */
+/* Deferred word to the owner: frames wait after a pause, or the end. */
 static void on_news(void *arg)
 {
     struct chan *c = arg;
     c->busy++;
-    if (c->above && !c->gone && chan_queued(c) <= c->low) {
-        c->above = false;
-        if (c->drained != NULL)
-            c->drained(c->drained_arg);
-    }
     if (!c->dead && !c->gone && !c->paused)
         (void)take_frames(c);
     if (!c->dead && c->gone && !c->told) {
@@ -398,7 +381,7 @@ struct chan *chan_new(struct loop *l, int fd, const struct chan_ops *ops, void *
     c->ops = ops;
     c->arg = arg;
     dynbuf_init(&c->out, 2 * (size_t)CHAN_QUEUE_MAX);
-    task_init(&c->flush, flush_and_tell, c);
+    task_init(&c->flush, flush, c);
     task_init(&c->news, on_news, c);
     if (event_assign(&c->rd, l->base, fd, EV_READ | EV_PERSIST, on_readable, c) != 0 ||
         event_assign(&c->wr, l->base, fd, EV_WRITE | EV_PERSIST, on_writable, c) != 0 || event_add(&c->rd, NULL) != 0)
@@ -478,8 +461,6 @@ static int finish(struct chan *c, const int *fd, unsigned nfds)
         goto fail;
     chan_head_patch(c->out.p + c->building, n, nfds);
     c->is_building = false;
-    if (chan_queued(c) > c->low)
-        c->above = true;
     return 0;
 fail:
     broken(c);
@@ -541,14 +522,6 @@ size_t chan_queued(const struct chan *c)
     return sendable(c);
 }
 
-void chan_on_drain(struct chan *c, size_t below, void (*fn)(void *arg), void *arg)
-{
-    c->low = below;
-    c->drained = fn;
-    c->drained_arg = arg;
-    c->above = fn != NULL && chan_queued(c) > below;
-}
-
 void chan_pause(struct chan *c, bool paused)
 {
     c->paused = paused;
@@ -558,9 +531,4 @@ void chan_pause(struct chan *c, bool paused)
     /* Whole frames may have stayed in the buffer. */
     if (!paused && c->in_n > c->in_off)
         task_later(c->loop, &c->news);
-}
-
-void chan_set_arg(struct chan *c, void *arg)
-{
-    c->arg = arg;
 }

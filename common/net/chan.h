@@ -56,15 +56,12 @@ int chan_commit_soon(struct chan *c);
 int chan_commit_fds(struct chan *c, const int *fd, unsigned n);
 /* Take a descriptor out of a frame (else it is closed after the callback). -1 if there is none. */
 int frame_take_fd(struct frame *f, unsigned i) MUSTCHECK;
-/* Bytes not yet written. Producers stop above a watermark and go on when drained() is called: each time the queue
- * falls from above `below` to it or under it, until another call replaces it; fn NULL ends it. */
+/* Bytes not yet written. */
 size_t chan_queued(const struct chan *c);
-void chan_on_drain(struct chan *c, size_t below, void (*fn)(void *arg), void *arg);
 /* The peer has ended: nothing reaches it any more, and gone() follows. */
 bool chan_is_lost(const struct chan *c);
 /* Stop and go on reading from the peer. */
 void chan_pause(struct chan *c, bool paused);
-void chan_set_arg(struct chan *c, void *arg);
 
 /* Before the loop runs: wait for exactly one frame on a blocking fd and read not one byte more. The payload goes to
  * *payload, which the frame borrows; the caller owns the descriptors. 0, or -1 with none of them open. */

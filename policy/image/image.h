@@ -13,8 +13,7 @@
 #define POLICY_IMAGE_IMAGE_H
 
 #include "policy/policy.h"
-#include "policy/image/records_pack.h"
-#include "policy/image/records_terms.h"
+#include "policy/image/records.h"
 
 enum { IMG_VERSION = 7 };
 #define IMG_MAGIC "CSPOLICY"

@@ -97,4 +97,52 @@ struct img_approver {
     struct img_range operators; /* IMG_STR */
 };
 
+/* Packs. */
+enum { BODY_NONE = 0, BODY_GIT_RECEIVE_PACK };
+enum { QUERY_ANY = 0, QUERY_EXACT };
+struct img_op { /* one row of a pack: what a request of this shape is */
+    struct img_str op, query, content_type, resource, strip, summary;
+    struct img_str could_op, could_method, could_path; /* allowed only where a rule could let that happen */
+    struct img_range methods, path;                    /* IMG_STR; IMG_GLOB: exactly one */
+    uint32_t effect, dialect, body, query_rule;
+    uint64_t body_max;
+};
+struct img_resource {
+    struct img_str host, text; /* empty host: any */
+};
+struct img_pack {
+    struct img_str name;
+    struct img_range hosts, ops, resources; /* no hosts: every host */
+    uint32_t keep_slash;
+};
+
+/* What bounds a rule in amount and in time. */
+/* limits: of a rule; one record a bound. key: a form field's name or a JSON pointer, empty for requests. */
+enum { LIMIT_REQUESTS = 0, LIMIT_FORM, LIMIT_JSON, LIMIT_MEASURES };
+enum { LIMIT_PER_SANDBOX = 0, LIMIT_PER_SESSION, LIMIT_PER_ALL, LIMIT_PERS };
+struct img_limit {
+    uint32_t measure, per;
+    struct img_str key;
+    uint64_t max, window_ms;
+};
+
+/* when: of a rule. Minutes of the day in the zone's own time; from >= to goes over midnight and belongs to the day it
+ * begins on. */
+enum { WINDOW_DAYS_ALL = 0x7f }; /* bit 0 is Monday */
+struct img_window {
+    uint32_t days, from_min, to_min;
+    uint32_t zone; /* IMG_ZONE */
+};
+/* A zone's offsets from UTC, ascending; before the first and from `until_s` on nothing is known, and a window neither
+ * fits nor does not fit. */
+struct img_shift {
+    int64_t from_s;   /* Unix time */
+    int64_t offset_s; /* of local time from UTC */
+};
+struct img_zone {
+    struct img_str name;
+    struct img_range shifts; /* IMG_SHIFT */
+    int64_t until_s;
+};
+
 #endif

@@ -45,6 +45,17 @@ def a_column_that_is_not_what_its_text_says_is_named(lab):
         assert rc == 1 and f"record {seq}" in said and f"its column {name} " in said, (column, value, said)
         rows(gw, f"UPDATE audit SET {column}=? WHERE seq=?", was, seq)
     assert verify(gw)[0] == 0
+    kept = rows(gw, "SELECT * FROM audit WHERE seq IN (2, 3)")
+    for change in ("UPDATE audit SET json=replace(json, 'time', 'tide') WHERE seq=2", "UPDATE audit SET hash=zeroblob(32) WHERE seq=2",
+                   "DELETE FROM audit WHERE seq=2", "UPDATE audit SET seq=-2 WHERE seq=3; UPDATE audit SET seq=3 WHERE seq=2; UPDATE audit SET seq=2 WHERE seq=-2"):
+        for one in change.split(";"):
+            rows(gw, one)
+        rc, said = verify(gw)
+        assert rc == 1 and "the chain is broken at record" in said, (change, said)
+        rows(gw, "DELETE FROM audit WHERE seq IN (2, 3)")
+        for row in kept:
+            rows(gw, f"INSERT INTO audit VALUES({','.join('?' * len(row))})", *row)
+    assert verify(gw)[0] == 0
 
 
 @test("E43 files")

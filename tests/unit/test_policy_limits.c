@@ -6,7 +6,7 @@
 #include <cmocka.h>
 
 #include "policy/limit.h"
-#include "policy/image/records_terms.h"
+#include "policy/image/records.h"
 #include "policy_kit.h"
 
 #define HEAD                                                                                                         \

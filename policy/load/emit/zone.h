@@ -6,7 +6,7 @@
 
 #include "common/arena.h"
 #include "common/err.h"
-#include "policy/image/records_terms.h"
+#include "policy/image/records.h"
 
 enum { ZONE_FIRST_YEAR = 2020, ZONE_LAST_YEAR = 2060, ZONE_FILE_MAX = 64 * 1024, ZONE_SHIFTS_MAX = 512 };
 

@@ -4,7 +4,7 @@
 #define POLICY_LOAD_READ_MODEL_H
 
 #include "policy/image/image.h"
-#include "policy/load/read/grammar_pack.h"
+#include "policy/load/read/grammar.h"
 
 /* Everything of all files, in one place. */
 struct model_zone;

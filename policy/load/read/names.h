@@ -3,7 +3,7 @@
 #ifndef POLICY_LOAD_READ_NAMES_H
 #define POLICY_LOAD_READ_NAMES_H
 
-#include "policy/load/read/grammar_pack.h"
+#include "policy/load/read/grammar.h"
 
 /* Every host of a file, and of a pack, in the form it has on the wire. What is no name is a problem at its place. */
 void names_of_file(struct loader *l, struct m_file *f);

@@ -235,11 +235,6 @@ size_t scrub_reach(const struct scrub *s)
     return s == NULL ? 0 : s->reach;
 }
 
-size_t scrub_forms_count(const struct scrub *s)
-{
-    return s->nforms;
-}
-
 struct range {
     size_t from, to;
 };

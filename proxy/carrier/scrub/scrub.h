@@ -34,7 +34,6 @@ size_t scrub_reach(const struct scrub *s);
 bool scrub_has(const struct scrub *s, struct span secret);
 /* The i-th of its different secrets, borrowed; false past the last. */
 bool scrub_secret(const struct scrub *s, size_t i, struct span *out);
-size_t scrub_forms_count(const struct scrub *s);
 
 /* Cover what is found in a complete run of bytes. How often something was found, or -1: no memory. */
 int scrub_cover(const struct scrub *s, uint8_t *p, size_t n) MUSTCHECK;

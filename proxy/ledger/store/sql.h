@@ -15,7 +15,6 @@
     X(META_SET, "INSERT INTO meta(key,value) VALUES(?1,?2) ON CONFLICT(key) DO UPDATE SET value=?2") \
     X(AUDIT_ADD, "INSERT INTO audit(seq,time_ms,kind,exchange,ticket,json,hash) VALUES(?1,?2,?3,?4,?5,?6,?7)") \
     X(AUDIT_LAST, "SELECT seq,time_ms,hash FROM audit ORDER BY seq DESC LIMIT 1") \
-    X(AUDIT_ALL, "SELECT seq,json,hash,time_ms,kind,exchange,ticket FROM audit ORDER BY seq") \
     X(CHECKPOINT_ADD, "INSERT INTO checkpoint(seq,time_ms,key,signature) VALUES(?1,?2,?3,?4)") \
     X(CHECKPOINT_LAST, "SELECT coalesce(max(seq),0) FROM checkpoint") \
     X(TICKET_BY_ID, "SELECT " SQL_TICKET_COLUMNS " FROM ticket WHERE id=?1") \

@@ -84,8 +84,4 @@ int store_tick(struct store *s) MUSTCHECK;
 /* A judge has come; what its forerunner began has no witness. */
 int store_judge_came(struct store *s) MUSTCHECK;
 
-/* Walk the whole chain: hashes, and the columns that repeat what is in the text. 0 and its length, or -1 with what is
- * wrong where. Signatures are whoever's who has the key to check: `countersign audit verify`. */
-int store_verify(struct store *s, uint64_t *length, struct err *e) MUSTCHECK;
-
 #endif

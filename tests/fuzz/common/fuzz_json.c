@@ -13,7 +13,7 @@ static void write_value(struct jsonw *w, const struct json *j)
     else if (j->type == JSON_BOOL)
         jsonw_bool(w, j->truth);
     else if (j->type == JSON_NULL)
-        jsonw_null(w);
+        jsonw_raw(w, SPAN("null"));
     else if (j->type == JSON_OBJECT)
         jsonw_object(w);
     else

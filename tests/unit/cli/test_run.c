@@ -56,8 +56,12 @@ static void env_names_every_ecosystem_once(void **state)
                                        "DENO_TLS_CA_STORE",
                                        NULL};
 
-    for (const char *const *p = must; *p; p++)
-        assert_true(env_is_ours(*p));
+    for (const char *const *p = must; *p; p++) {
+        const struct env_row *r = env_rows;
+        while (r->name && strcmp(r->name, *p) != 0)
+            r++;
+        assert_non_null(r->name);
+    }
     for (const struct env_row *a = env_rows; a->name; a++)
         for (const struct env_row *b = a + 1; b->name; b++)
             assert_string_not_equal(a->name, b->name);

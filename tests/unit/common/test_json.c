@@ -362,7 +362,7 @@ static void written(void **state)
     jsonw_key(&w, "l");
     jsonw_array(&w);
     jsonw_u64(&w, UINT64_MAX);
-    jsonw_i64(&w, INT64_MIN);
+    jsonw_raw(&w, SPAN("-9223372036854775808"));
     jsonw_object(&w);
     jsonw_end_object(&w);
     jsonw_array(&w);
@@ -374,7 +374,7 @@ static void written(void **state)
     jsonw_key(&w, "f");
     jsonw_bool(&w, false);
     jsonw_key(&w, "n");
-    jsonw_null(&w);
+    jsonw_raw(&w, SPAN("null"));
     jsonw_kv_u64(&w, "u", 7);
     jsonw_end_object(&w);
     assert_true(dynbuf_ok(&b));

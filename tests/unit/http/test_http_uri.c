@@ -266,16 +266,6 @@ static void queries(void **state)
     dynbuf_free(&out);
 }
 
-static void double_encoding(void **state)
-{
-    assert_true(http_is_double_encoded(SPAN("/%252e")));
-    assert_true(http_is_double_encoded(SPAN("%25AF")));
-    assert_false(http_is_double_encoded(SPAN("/100%25")));
-    assert_false(http_is_double_encoded(SPAN("/100%25x1")));
-    assert_false(http_is_double_encoded(SPAN("/%25e")));
-    assert_false(http_is_double_encoded(SPAN("")));
-}
-
 static void field_classes(void **state)
 {
     struct http_head h = {.nfields = 2};
@@ -317,9 +307,8 @@ static void field_classes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(hosts),         cmocka_unit_test(long_hosts), cmocka_unit_test(authorities),
-        cmocka_unit_test(paths),         cmocka_unit_test(queries),    cmocka_unit_test(double_encoding),
-        cmocka_unit_test(field_classes),
+        cmocka_unit_test(hosts), cmocka_unit_test(long_hosts), cmocka_unit_test(authorities),
+        cmocka_unit_test(paths), cmocka_unit_test(queries),    cmocka_unit_test(field_classes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

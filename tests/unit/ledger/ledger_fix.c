@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <openssl/sha.h>
 #include <stdlib.h>
 
 /* In memory where there is such a place: thousands of turns need no disk. */
@@ -212,4 +213,29 @@ void fix_outcome(const struct id *id, uint64_t xid, enum outcome o, bool deliver
     assert_int_equal(store_outcome(fix, &out), 0);
     dynbuf_free(&head);
     assert_int_equal(store_commit(fix), 0);
+}
+
+uint64_t fix_chain(void)
+{
+    uint8_t last[SHA256_DIGEST_LENGTH] = {0}, hash[SHA256_DIGEST_LENGTH];
+    sqlite3 *c = NULL;
+    sqlite3_stmt *q = NULL;
+    uint64_t n = 0;
+    assert_int_equal(sqlite3_open_v2(fix_path, &c, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_prepare_v2(c, "SELECT seq,json,hash FROM audit ORDER BY seq", -1, &q, NULL), SQLITE_OK);
+    for (; sqlite3_step(q) == SQLITE_ROW; n++) {
+        uint8_t text[sizeof(last) + 16 * 1024];
+        size_t size = (size_t)sqlite3_column_bytes(q, 1);
+        assert_int_equal(sqlite3_column_int64(q, 0), n + 1);
+        assert_true(size > 0 && size <= sizeof(text) - sizeof(last));
+        memcpy(text, last, sizeof(last));
+        memcpy(text + sizeof(last), sqlite3_column_blob(q, 1), size);
+        SHA256(text, sizeof(last) + size, hash);
+        assert_int_equal(sqlite3_column_bytes(q, 2), sizeof(hash));
+        assert_memory_equal(sqlite3_column_blob(q, 2), hash, sizeof(hash));
+        memcpy(last, hash, sizeof(last));
+    }
+    sqlite3_finalize(q);
+    sqlite3_close(c);
+    return n;
 }

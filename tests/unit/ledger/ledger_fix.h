@@ -48,4 +48,7 @@ void fix_outcome(const struct id *id, uint64_t xid, enum outcome o, bool deliver
 
 #define FRESH(f) cmocka_unit_test_setup_teardown(f, fix_setup, fix_teardown)
 
+/* How many records the audit has; each one's number and hash must be right. */
+uint64_t fix_chain(void);
+
 #endif

@@ -75,12 +75,12 @@ static void brought_here(int version)
 {
     uint64_t before, after;
     struct wire_ticket_state open = fix_hold("s1", 1, 1, SPAN("the body"));
-    assert_int_equal(store_verify(fix, &before, &fix_err), 0);
+    before = fix_chain();
     store_close(&fix);
     as_version(version);
     fix_open();
     assert_int_equal(fix_count("PRAGMA user_version"), DB_SCHEMA);
-    assert_int_equal(store_verify(fix, &after, &fix_err), 0);
+    after = fix_chain();
     assert_int_equal(after, before + 1); /* and the record of this start */
     /* What was open was held on terms that nobody wrote down: it is asked for again. */
     uint8_t is;

@@ -22,7 +22,7 @@ enum { HEAD = 16, SEEN_MAX = 64 };
 struct side {
     struct loop *l;
     struct chan *c;
-    unsigned frames, gone, drained, nfds;
+    unsigned frames, gone, nfds;
     uint16_t type[SEEN_MAX];
     uint64_t id[SEEN_MAX];
     size_t n[SEEN_MAX];
@@ -291,44 +291,6 @@ static void test_queue_cap(void **state)
     done(&a, raw);
 }
 
-static void on_drained(void *arg)
-{
-    struct side *s = arg;
-    s->drained++;
-    loop_stop(s->l);
-}
-
-static void test_drain(void **state)
-{
-    static uint8_t big[CHAN_PAYLOAD_MAX];
-    struct side a, b;
-    int fd[2];
-    (void)state;
-    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd), 0);
-    a = (struct side){.l = loop_new(), .kept = -1};
-    b = (struct side){.l = a.l, .kept = -1};
-    a.c = chan_new(a.l, fd[0], &ops, &a);
-    chan_on_drain(a.c, 64 * 1024, on_drained, &a);
-    for (int round = 1; round <= 2; round++) {
-        for (int i = 0; i < 8; i++)
-            assert_int_equal(chan_send(a.c, 1, 1, span_of(big, sizeof(big))), 0);
-        settle(a.l);
-        if (round == 1) {
-            assert_int_equal(a.drained, 0); /* nobody reads yet */
-            b.c = chan_new(a.l, fd[1], &ops, &b);
-        }
-        if (a.drained < (unsigned)round)
-            run(a.l);
-        assert_int_equal(a.drained, round);
-        assert_true(chan_queued(a.c) <= 64 * 1024);
-        settle(a.l);
-    }
-    assert_int_equal(b.frames, 16);
-    chan_free(&a.c);
-    chan_free(&b.c);
-    loop_free(&a.l);
-}
-
 static void expect_gone(struct side *a, int raw)
 {
     if (!a->gone)
@@ -560,12 +522,17 @@ static void test_read_one(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cut_everywhere), cmocka_unit_test(test_both_ways),
-        cmocka_unit_test(test_limit),          cmocka_unit_test(test_queue_cap),
-        cmocka_unit_test(test_drain),          cmocka_unit_test(test_malformed),
-        cmocka_unit_test(test_fds_closed),     cmocka_unit_test(test_free_and_pause_inside),
-        cmocka_unit_test(test_last_words),     cmocka_unit_test(test_flush_on_free),
-        cmocka_unit_test(test_read_one),       cmocka_unit_test(test_soon),
+        cmocka_unit_test(test_cut_everywhere),
+        cmocka_unit_test(test_both_ways),
+        cmocka_unit_test(test_limit),
+        cmocka_unit_test(test_queue_cap),
+        cmocka_unit_test(test_malformed),
+        cmocka_unit_test(test_fds_closed),
+        cmocka_unit_test(test_free_and_pause_inside),
+        cmocka_unit_test(test_last_words),
+        cmocka_unit_test(test_flush_on_free),
+        cmocka_unit_test(test_read_one),
+        cmocka_unit_test(test_soon),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
