@@ -128,3 +128,21 @@ const char *time_text(uint64_t ms, char out[32])
         return "-";
     return out;
 }
+
+int verb_program(const char *name, char out[PATH_MAX])
+{
+    static const char *const places[] = {"", "../libexec/countersign/"};
+    char self[PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+    char *slash;
+
+    self[n > 0 ? n : 0] = '\0';
+    slash = strrchr(self, '/');
+    for (size_t i = 0; slash && i < sizeof places / sizeof places[0]; i++) {
+        int len = snprintf(out, PATH_MAX, "%.*s/%s%s", (int)(slash - self), self, places[i], name);
+        if (len > 0 && len < PATH_MAX && access(out, X_OK) == 0)
+            return 0;
+    }
+    (void)snprintf(out, PATH_MAX, "%s/%s", LIBEXECDIR, name);
+    return access(out, X_OK);
+}

@@ -25,6 +25,10 @@ void verb_print_answer(const struct gateway_call *g);
 /* "countersign: words" on stderr; returns code. */
 int verb_fail(int code, const char *fmt, ...) PRINTF(2, 3);
 
+/* A program of this installation: beside this one (a build tree), below the same prefix, or where it was installed.
+ * 0, or -1 with errno, and out where it was looked for last. */
+int verb_program(const char *name, char out[PATH_MAX]) MUSTCHECK;
+
 /* The head of a table, for people alone: nothing unless stdout is a terminal. */
 void table_head(const char *head);
 /* Foreign text to stdout: nothing in it reaches the terminal as a control character. */

@@ -46,7 +46,12 @@ static const struct cli_option doctor[] = {
 static const struct cli_option log_options[] = {
     {.name = "level", .arg = "LEVEL", .help = "lines of this level and worse", .choices = "error warn info debug"},
     {.name = "trace", .arg = "NAME|EXCHANGE", .help = "all lines of a sandbox's exchanges, or of one; '' for nobody"},
+    {.name = "record", .help = "also what the judge hears and says of them, for replay-exchange"},
     {.name = "for", .arg = "TIME", .help = "for so long, such as 10m; otherwise until the next reload"},
+    {.name = NULL}};
+static const struct cli_option replay_options[] = {
+    {.name = "from", .arg = "FILE", .help = "another recording than the state directory's"},
+    {.name = "debugger", .arg = "PROGRAM", .help = "start it under this one, such as gdb"},
     {.name = NULL}};
 static const struct cli_option why[] = {
     {.name = "reason", .arg = "WORDS", .help = "kept in the record, and told to those who are refused"},
@@ -252,6 +257,10 @@ const struct cli_verb cli_verbs[] = {
      NULL},
     {"trace", "EXCHANGE", "one exchange, step by step through all processes, with times",
      "countersign trace 1099511627777", NULL, TAKES_BOTH, trace_main, NULL},
+    {"replay-exchange", "EXCHANGE",
+     "a recorded exchange once more, by the judge alone, under a debugger if one likes",
+     "countersign log --trace ci-7 --record\ncountersign replay-exchange 1099511627777 --debugger gdb",
+     replay_options, TAKES_STATE, replay_exchange_main, NULL},
     {"signin", "", "print a link to the approval page that opens once", "countersign signin", NULL, TAKES_BOTH,
      signin_main, NULL},
     {"doctor", "", "what is wrong, here or in a sandbox, and what to do", "countersign doctor", doctor, TAKES_BOTH,

@@ -23,6 +23,8 @@ void trace_keep(size_t marks)
 static void mark(uint64_t exchange, const char *what, const char *came)
 {
     struct timespec t = {0};
+    if (exchange == 0)
+        return;
     clock_gettime(CLOCK_MONOTONIC, &t);
     ring[next] = (struct mark){exchange, (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec, what, came};
     next = next + 1 < size ? next + 1 : 0;

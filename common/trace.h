@@ -16,7 +16,7 @@ enum {
 /* Keep no more than so many marks, at most TRACE_MARKS. Those there are go. */
 void trace_keep(size_t marks);
 /* A step of this exchange came to this; a line at debug says so too. Both texts must be static: they are kept by
- * their address. */
+ * their address. Exchange 0 is none. */
 void trace_step(uint64_t exchange, const char *step, const char *came);
 /* The same of a state that changed. */
 void trace_state(uint64_t exchange, const char *of, const char *from, const char *to);

@@ -21,6 +21,8 @@ enum msg_type {
     M_LOST = 8,    /* R>P u8 role, u64 instance, u64 link: that channel to that peer has ended; P makes another one if both live */
     M_LOG = 9,     /* P>R u8 enum log_level, u64 from, u64 upto (common/log.h): what is logged from now on */
     M_TRACE = 16,  /* P>R id: its own; u64 exchange; R>P the same id: u16 n, n x (u64 ns, span what, span came) (common/trace.h) */
+    M_RECORD = 17, /* P>J id 0; u64 from, u64 upto: record these exchanges; both 0: none */
+    M_RECORDED = 18, /* J>P id 0; raw bytes of the recording, for its file */
     /* parent, lobby and front; id 0. kind: enum listen_kind of proxy/words.h */
     M_LISTEN = 10,   /* P>lobby,front,desk,keeper,resolver u8 kind, span name, [lobby: wire_listener]; fds */
     M_ADOPT = 11,    /* P>F u8 way, u16 port (captured: of the original destination, else 0), span proxy_authorization, span bytes already read; fd */
@@ -109,7 +111,7 @@ enum msg_type {
     M_POLICY_NOTICE = 99,   /* P>D id 0; span version (empty: the policy is not pinned), span who, u64 since; span how (empty: the last change was not refused), span who, u64 when, span why */
     M_RELOADED = 114,       /* P>D bool ok, span text */
     M_STATUS = 115,         /* D>P; P>D span json */
-    M_LOG_SET = 133,        /* D>P bool change: false, only say what is in force; u8 enum log_level (LOG_NONE: as it is), bool follow, span sandbox or exchange (empty: none), u64 for how many ms (0: until the next reload); P>D bool ok, span json or why */
+    M_LOG_SET = 133,        /* D>P bool change: false, only say what is in force; u8 enum log_level (LOG_NONE: as it is), bool follow, span sandbox or exchange (empty: none), bool record what the judge hears of them, u64 for how many ms (0: until the next reload); P>D bool ok, span json or why */
     M_TRACE_OF = 134,       /* D>P span exchange; P>D bool ok, span json or why */
     M_SIGNIN = 116,         /* D>P span url: a sign-in link that opens once, for the terminal */
     /* carrier and front */

@@ -10,30 +10,11 @@ enum { SHORT_DIGEST = 12 };
 
 /* --- up ------------------------------------------------------------------- */
 
-/* The daemon beside this program (a build tree), below the same prefix, or where it was installed. */
-static int daemon_path(char out[PATH_MAX])
-{
-    static const char *const places[] = {"countersignd", "../libexec/countersign/countersignd"};
-    char self[PATH_MAX];
-    ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-    char *slash;
-
-    self[n > 0 ? n : 0] = '\0';
-    slash = strrchr(self, '/');
-    for (size_t i = 0; slash && i < sizeof places / sizeof places[0]; i++) {
-        int len = snprintf(out, PATH_MAX, "%.*s/%s", (int)(slash - self), self, places[i]);
-        if (len > 0 && len < PATH_MAX && access(out, X_OK) == 0)
-            return 0;
-    }
-    (void)snprintf(out, PATH_MAX, "%s/countersignd", LIBEXECDIR);
-    return access(out, X_OK);
-}
-
 int up_main(int argc, char **argv)
 {
     char path[PATH_MAX], name[] = "countersignd";
 
-    if (daemon_path(path) != 0)
+    if (verb_program("countersignd", path) != 0)
         return verb_fail(CLI_RUNTIME, "countersignd is not installed: %s: %s", path, strerror(errno));
     argv[0] = name;
     (void)execv(path, argv);

@@ -1,5 +1,8 @@
-/* countersign log, trace: what the gateway writes down of itself, and what became of one exchange */
+/* countersign log, trace, replay-exchange: what the gateway writes down of itself, and what became of one exchange */
+#include <errno.h>
 #include <stdio.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "cli/verb.h"
 #include "policy/load/read/scalar.h"
@@ -16,6 +19,8 @@ static void print_log(const struct json *j)
         fputs("\nfollows   ", stdout);
         print_text(member_text(j, "trace"));
     }
+    if (member_text(j, "recording").n)
+        fputs("\nrecords   what the judge hears and says of them, in the state directory", stdout);
     if (member_u64(j, "until_ms"))
         printf("\nuntil     %s", time_text(member_u64(j, "until_ms"), until));
     putchar('\n');
@@ -33,6 +38,8 @@ static int log_request(const struct cli_call *c, struct dynbuf *body)
         return verb_fail(CLI_USAGE, "--for %s", wrong);
     if (how_long && !level && !trace)
         return verb_fail(CLI_USAGE, "--for needs --level or --trace");
+    if (cli_flag(c, "record") && !trace)
+        return verb_fail(CLI_USAGE, "--record needs --trace");
     if (!level && !trace)
         return CLI_OK;
     jsonw_begin(&w, body);
@@ -41,6 +48,10 @@ static int log_request(const struct cli_call *c, struct dynbuf *body)
         jsonw_kv(&w, "level", span_str(level));
     if (trace)
         jsonw_kv(&w, "trace", span_str(trace));
+    if (cli_flag(c, "record")) {
+        jsonw_key(&w, "record");
+        jsonw_bool(&w, true);
+    }
     if (how_long)
         jsonw_kv_u64(&w, "for_ms", ms);
     jsonw_end_object(&w);
@@ -106,16 +117,22 @@ static int print_trace(const struct json *j)
     return CLI_OK;
 }
 
+/* Letters of an id only: it becomes part of a path, or a program's argument. */
+static bool is_exchange(const char *s)
+{
+    size_t n = strspn(s, "abcdefghijklmnopqrstuvwxyz0123456789-");
+    return n > 0 && n < 128 && s[n] == '\0' && s[0] != '-';
+}
+
 int trace_main(const struct cli_call *c)
 {
     struct gateway_call g;
     char path[256];
-    int rc = verb_begin(&g, c), n = 0;
+    int rc = verb_begin(&g, c);
 
-    for (const char *p = c->word[0]; *p; p++) /* it becomes part of a path */
-        n |= !((*p >= 'a' && *p <= 'z') || (*p >= '0' && *p <= '9') || *p == '-');
-    if (rc == CLI_OK && (n != 0 || snprintf(path, sizeof(path), "/api/v1/trace/%s", c->word[0]) >= (int)sizeof(path)))
+    if (rc == CLI_OK && !is_exchange(c->word[0]))
         rc = verb_fail(CLI_USAGE, "that is no exchange: its id is in the audit and the log");
+    (void)snprintf(path, sizeof(path), "/api/v1/trace/%.127s", c->word[0]);
     if (rc == CLI_OK)
         rc = verb_ask(&g, "GET", path, SPAN_NONE, 200);
     if (rc == CLI_OK && c->json)
@@ -124,4 +141,29 @@ int trace_main(const struct cli_call *c)
         rc = print_trace(g.tree);
     verb_end(&g);
     return rc;
+}
+
+/* The judge itself, which is not confined then: what it reads is the operator's own file. */
+int replay_exchange_main(const struct cli_call *c)
+{
+    char dir[PATH_MAX], judge[PATH_MAX], file[PATH_MAX + 16], args[] = "--args", replay[] = "--replay", id[128];
+    const char *from = cli_value(c, "from"), *debugger = cli_value(c, "debugger"), *dash;
+    struct err e;
+
+    if (!is_exchange(c->word[0]))
+        return verb_fail(CLI_USAGE, "that is no exchange: its id is in the audit and the log");
+    if (!from && api_state_dir(c->state_dir, dir, &e) != 0)
+        return verb_fail(CLI_RUNTIME, "%s", e.text);
+    if (verb_program("countersign-judge", judge) != 0)
+        return verb_fail(CLI_RUNTIME, "countersign-judge is not installed: %s: %s", judge, strerror(errno));
+    (void)snprintf(file, sizeof(file), "%s%s", from ? from : dir, from ? "" : "/recording");
+    if (access(file, R_OK) != 0)
+        return verb_fail(CLI_RUNTIME, "%s: %s; a recording is begun with `countersign log --trace NAME --record`",
+                         file, strerror(errno));
+    dash = strrchr(c->word[0], '-');
+    (void)snprintf(id, sizeof(id), "%s", dash ? dash + 1 : c->word[0]);
+    char *alone[] = {judge, replay, file, id, NULL};
+    char *under[] = {(char *)(uintptr_t)debugger, args, judge, replay, file, id, NULL};
+    (void)execvp(debugger ? debugger : judge, debugger ? under : alone);
+    return verb_fail(CLI_RUNTIME, "cannot start %s: %s", debugger ? debugger : judge, strerror(errno));
 }

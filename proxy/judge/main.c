@@ -1,18 +1,31 @@
 /* countersign-judge: its start-up, as a checklist; and struct judge_ports made of channels and the loop. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
+#include "common/file.h"
 #include "common/log.h"
 #include "common/role/role.h"
 #include "proxy/judge/judge.h"
+#include "proxy/judge/recording/recorder.h"
+#include "proxy/judge/recording/replay.h"
+#include "proxy/msgs.h"
 
-enum { LINK_BUCKETS = 256, END_LOOK_MS = 10 };
+enum { LINK_BUCKETS = 256, END_LOOK_MS = 10, RECORDING_BYTES = 128 * 1024 * 1024, RECORDING_PIECE = 256 * 1024 };
 
 struct app {
     struct loop *loop;
     struct timer *alarm, *end;
     struct judge *judge;
     struct role *role;
+    struct recorder recorder;
+    struct saying { /* what was begun last, while something is recorded */
+        enum role_id to;
+        uint64_t instance, id;
+        uint16_t type;
+        struct dynbuf *b;
+        size_t at; /* where its payload begins */
+    } saying;
     struct link *links[LINK_BUCKETS];
 };
 
@@ -42,8 +55,20 @@ static struct chan *chan_of(struct app *a, enum role_id to, uint64_t instance)
 
 static struct dynbuf *port_begin(void *arg, enum role_id to, uint64_t instance, uint16_t type, uint64_t id)
 {
-    struct chan *c = chan_of(arg, to, instance);
-    return c ? chan_begin(c, type, id) : NULL;
+    struct app *a = arg;
+    struct chan *c = chan_of(a, to, instance);
+    struct dynbuf *b = c ? chan_begin(c, type, id) : NULL;
+    if (a->recorder.upto != 0)
+        a->saying = (struct saying){to, instance, id, type, b, b ? b->n : 0};
+    return b;
+}
+
+static void record_said(struct app *a, enum role_id to, uint64_t instance)
+{
+    struct saying *s = &a->saying;
+    if (s->b != NULL && s->to == to && s->instance == instance)
+        recorder_out(&a->recorder, to, instance, s->type, s->id, span_from(dynbuf_span(s->b), s->at));
+    s->b = NULL;
 }
 
 static int port_commit(void *arg, enum role_id to, uint64_t instance, int fd)
@@ -51,13 +76,17 @@ static int port_commit(void *arg, enum role_id to, uint64_t instance, int fd)
     struct chan *c = chan_of(arg, to, instance);
     if (c == NULL)
         return -1;
+    record_said(arg, to, instance);
     return fd >= 0 ? chan_commit_fd(c, fd) : chan_commit(c);
 }
 
 static int port_commit_soon(void *arg, enum role_id to, uint64_t instance)
 {
     struct chan *c = chan_of(arg, to, instance);
-    return c ? chan_commit_soon(c) : -1;
+    if (c == NULL)
+        return -1;
+    record_said(arg, to, instance);
+    return chan_commit_soon(c);
 }
 
 static uint64_t port_now(void *arg)
@@ -96,7 +125,9 @@ static void port_wake(void *arg, uint64_t in_ms)
 
 static void on_alarm(void *arg)
 {
-    judge_tick(((struct app *)arg)->judge);
+    struct app *a = arg;
+    recorder_event(&a->recorder, ENTRY_TICK, ROLE_NONE, 0, SPAN_NONE);
+    judge_tick(a->judge);
 }
 
 /* ---- peers ---- */
@@ -109,12 +140,14 @@ static void drop(struct link *l)
     *place(a, role, instance) = l->next;
     chan_free(&l->chan);
     free(l);
+    recorder_event(&a->recorder, ENTRY_GONE, role, instance, SPAN_NONE);
     judge_gone(a->judge, role, instance);
 }
 
 static void on_frame(void *arg, struct chan *c, struct frame *f)
 {
     struct link *l = arg;
+    recorder_in(&l->app->recorder, l->role, l->instance, f);
     if (judge_frame(l->app->judge, l->role, l->instance, f) == 0)
         return;
     log_error("the %s sent a message %u that breaks the contract; its channel is closed", role_name(l->role),
@@ -143,12 +176,35 @@ static void peer(void *arg, unsigned role, uint64_t instance, struct span info, 
         log_die("no memory for another channel");
     struct link **at = place(a, role, instance);
     *at = l;
+    recorder_event(&a->recorder, ENTRY_PEER, l->role, instance, info);
     judge_peer(a->judge, l->role, instance, info);
+}
+
+/* To the parent, which has the file. */
+static void to_parent(void *arg, struct span bytes)
+{
+    struct app *a = arg;
+    for (; bytes.n > 0; bytes = span_from(bytes, span_first(bytes, RECORDING_PIECE).n))
+        (void)chan_send(role_parent(a->role), M_RECORDED, 0, span_first(bytes, RECORDING_PIECE));
+}
+
+static void record(struct app *a, struct frame *f)
+{
+    struct msg_in m = msg_in(f->payload);
+    uint64_t from = msg_get_u64(&m), upto = msg_get_u64(&m);
+    if (msg_end(&m) != 0)
+        log_die("the parent's message about a recording cannot be read");
+    recorder_set(&a->recorder, from, upto);
 }
 
 static void from_parent(void *arg, struct frame *f)
 {
     struct app *a = arg;
+    if (f->type == M_RECORD) {
+        record(a, f);
+        return;
+    }
+    recorder_in(&a->recorder, ROLE_PARENT, 0, f);
     if (judge_frame(a->judge, ROLE_PARENT, 0, f) != 0) /* the next one begins with what is in force */
         log_die("the parent sent a message %u that cannot be used", f->type);
 }
@@ -191,18 +247,46 @@ static void stop(void *arg)
     timer_set(a->end, 0);
 }
 
-int main(void)
+/* --replay FILE NUMBER: no role, but a program of the operator's, who may stop it in a debugger. */
+static int replay(const char *path, const char *number)
+{
+    struct err e = {{0}};
+    struct replay_result r;
+    struct dynbuf bytes;
+    uint64_t exchange = 0;
+    log_init("judge", LOG_WARN);
+    dynbuf_init(&bytes, RECORDING_BYTES);
+    int bad = span_u64(span_str(number), UINT64_MAX - 1, &exchange) != 0 ? err_set(&e, "that is no exchange's number")
+              : file_read(path, &bytes) != 0                             ? err_errno(&e, "it cannot be read")
+                                                                         : 0;
+    log_set(&(struct log_setting){LOG_WARN, exchange, exchange + 1});
+    if (bad == 0)
+        bad = replay_run(dynbuf_span(&bytes), exchange, stdout, &r, &e);
+    if (bad != 0)
+        fprintf(stderr, "%s: %s\n", path, e.text);
+    else if (r.differs > 0)
+        printf("%u messages to the judge, %u from it; %u are not as recorded\n", r.heard, r.said, r.differs);
+    else
+        printf("%u messages to the judge, %u from it, all as recorded\n", r.heard, r.said);
+    dynbuf_free(&bytes);
+    return bad != 0 || r.differs > 0;
+}
+
+int main(int argc, char **argv)
 {
     static struct app a;
     static const struct role_ops ops = {.frame = from_parent, .peer = peer, .config = config, .stop = stop};
     static const struct wall wall = {.calls = WALL_MEMFD};
     const struct judge_ports ports = {&a,        port_begin,       port_commit, port_now,      port_wall,
                                       port_wake, port_commit_soon, port_clock,  port_hold_back};
+    if (argc == 4 && span_eq(span_str(argv[1]), SPAN("--replay")))
+        return replay(argv[2], argv[3]);
     a.loop = loop_new();
     a.judge = judge_new(&ports);
     a.alarm = a.loop ? timer_new(a.loop, on_alarm, &a) : NULL;
     if (a.judge == NULL || a.alarm == NULL)
         return 1;
+    a.recorder = (struct recorder){.judge = a.judge, .sink = to_parent, .arg = &a};
     a.role = role_start("judge", a.loop, &ops, &a);
     role_confine(a.role, &wall);
     role_ready(a.role);

@@ -158,6 +158,7 @@ static bool may_say(enum role_id r, uint16_t type)
     case M_LOST:
     case M_TRACE:
     case M_READY: return true;
+    case M_RECORDED:
     case M_FRONT_OVER: return r == ROLE_JUDGE;
     case M_HANDOVER: return r == ROLE_LOBBY;
     case M_REFUSED: return r == ROLE_LOBBY || r == ROLE_FRONT;
@@ -217,6 +218,7 @@ void parent_frame(void *arg, struct chan *ch, struct frame *f)
     case M_LOG_SET: parent_log_set(p, c, f); break;
     case M_TRACE_OF: parent_trace_of(p, c, f); break;
     case M_TRACE: parent_trace_came(p, c, f); break;
+    case M_RECORDED: parent_recorded(p, f); break;
     case M_CA: {
         struct msg_in m = msg_in(f->payload);
         struct span pem = msg_get_span(&m, 16 * 1024);

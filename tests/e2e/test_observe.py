@@ -94,5 +94,45 @@ def the_level_is_changed_live_and_a_sandbox_followed(lab):
     assert "log" in {r.get("act") or r.get("note") for r in gw.audit()} or any("log" in json.dumps(r) for r in gw.audit())
 
 
+@test()
+def a_recorded_exchange_is_judged_again_alone(lab):
+    up, gw = setup(lab)
+    get(lab, gw, up)  # its front runs
+    recording = gw.state / "recording"
+    assert gw.cli("log", "--record").rc == 2 and gw.cli("replay-exchange", "1099511627777").rc == 1
+    assert gw.cli_json("log", "--trace", "agent", "--record")["recording"] == "recording"
+    command, env = curl(gw, up, "/things", "-X", "POST", "--data-binary", "a=1")
+    client = lab.start(command, env=env)
+    ticket = gw.pending()
+    gw.approve(ticket["id"])
+    assert client.wait() == 0
+    get(lab, gw, up, "/read")
+    get(lab, gw, up, "/not-recorded", name="other")
+    held, other = exchange_of(lab, gw, "/things"), exchange_of(lab, gw, "/not-recorded")
+    read = exchange_of(lab, gw, "/read")
+    gw.cli("log", "--trace", "", rc=0)
+    assert "recording" not in gw.cli_json("log") and recording.stat().st_mode & 0o777 == 0o600
+    size = recording.stat().st_size
+    get(lab, gw, up, "/after")
+    assert recording.stat().st_size == size
+    gw.stop()  # nothing of it is needed
+    done = gw.cli("replay-exchange", held, rc=0)
+    said = done.out.decode()
+    assert [word for word in ("REQUEST", "TICKET_OPEN", "CLAIMED", "RELEASE", "FORWARD", "RESULT", "OUTCOME") if word not in said] == [], said
+    assert "all as recorded" in said and "hold: wait" in done.err.decode(), done.text()
+    assert b"all as recorded" in gw.cli("replay-exchange", read, rc=0).out
+    assert gw.cli("replay-exchange", held, "--debugger", "echo", rc=0).out.split()[0] == b"--args"
+    assert b"the exchange is not in it" in gw.cli("replay-exchange", other).err
+    data = bytearray(recording.read_bytes())
+    at = data.rindex(b"/things")
+    data[at:at + 7] = b"/thongs"
+    wrong = lab.dir / "wrong"
+    wrong.write_bytes(data)
+    done = gw.cli("replay-exchange", held, "--from", wrong)
+    assert done.rc == 1 and b"\n! " in done.out and b"not as recorded" in done.out, done.text()
+    wrong.write_bytes(data[:-3])
+    assert b"its end is missing" in gw.cli("replay-exchange", held, "--from", wrong).err
+
+
 if __name__ == "__main__":
     main()

@@ -27,48 +27,57 @@ static void came(struct exchange *x, struct frame *f)
         reply_problem(x, 500, "Broken answer", "the gateway's parent process answered with what is not JSON");
 }
 
-static void log_ask(struct exchange *x, bool change, enum log_level level, bool follow, struct span whom, uint64_t ms)
+struct wish {
+    bool change, follow, record;
+    enum log_level level;
+    struct span whom;
+    uint64_t ms;
+};
+
+static void log_ask(struct exchange *x, const struct wish *w)
 {
     struct dynbuf *b = ask_begin(x, ASK_PARENT, M_LOG_SET, M_LOG_SET, came);
 
     if (!b)
         return;
-    msg_put_u8(b, change);
-    msg_put_u8(b, (uint8_t)level);
-    msg_put_u8(b, follow);
-    msg_put_span(b, whom);
-    msg_put_u64(b, ms);
+    msg_put_u8(b, w->change);
+    msg_put_u8(b, (uint8_t)w->level);
+    msg_put_u8(b, w->follow);
+    msg_put_span(b, w->whom);
+    msg_put_u8(b, w->record);
+    msg_put_u64(b, w->ms);
     ask_send(x);
 }
 
 void api_log(struct exchange *x)
 {
-    log_ask(x, false, LOG_NONE, false, SPAN_NONE, 0);
+    log_ask(x, &(struct wish){.change = false});
 }
 
 void api_log_change(struct exchange *x)
 {
     struct member m[] = {{"level", JSON_STRING, false, NULL},
                          {"trace", JSON_STRING, false, NULL},
-                         {"for_ms", JSON_NUMBER, false, NULL}};
-    enum log_level level = LOG_NONE;
-    struct span whom = SPAN_NONE;
-    uint64_t ms = 0;
+                         {"for_ms", JSON_NUMBER, false, NULL},
+                         {"record", JSON_BOOL, false, NULL}};
+    struct wish w = {.change = true};
 
-    if (body_members(x, m, 3) != 0)
+    if (body_members(x, m, 4) != 0)
         return;
-    if (m[0].value && (level = log_level_of(m[0].value->text)) == LOG_NONE) {
+    if (m[0].value && (w.level = log_level_of(m[0].value->text)) == LOG_NONE) {
         reply_problem(x, 400, "Bad request", "`level` is error, warn, info or debug");
         return;
     }
-    if (m[1].value)
-        whom = m[1].value->text;
-    if (whom.n > FOLLOW_MAX || (m[2].value && span_u64(m[2].value->text, UINT32_MAX, &ms) != 0)) {
+    w.follow = m[1].value != NULL;
+    w.record = m[3].value && m[3].value->truth;
+    if (w.follow)
+        w.whom = m[1].value->text;
+    if (w.whom.n > FOLLOW_MAX || (m[2].value && span_u64(m[2].value->text, UINT32_MAX, &w.ms) != 0)) {
         reply_problem(x, 400, "Bad request", "`trace` is a sandbox or an exchange, `for_ms` a whole number");
         return;
     }
-    ask_note_operator(x, "log");
-    log_ask(x, true, level, m[1].value != NULL, whom, ms);
+    ask_note_operator(x, w.record ? "log-recording" : "log");
+    log_ask(x, &w);
 }
 
 void api_trace(struct exchange *x)

@@ -43,6 +43,7 @@ static void tell_all(struct parent *p)
     log_set(&s);
     for (struct child *c = p->children; c != NULL; c = c->next)
         tell(&s, c);
+    parent_record_tell(p, &s, NULL);
 }
 
 void parent_log_tell(struct parent *p, struct child *c)
@@ -52,6 +53,8 @@ void parent_log_tell(struct parent *p, struct child *c)
         tell_all(p);
     else
         tell(&s, c);
+    if (c->role == ROLE_JUDGE)
+        parent_record_tell(p, &s, c);
 }
 
 void parent_log_configured(struct parent *p)
@@ -60,6 +63,7 @@ void parent_log_configured(struct parent *p)
     o->level = p->config->log_level;
     snprintf(o->follow, sizeof(o->follow), "%s", p->config->log_trace);
     o->until_ms = 0;
+    parent_record_end(p);
     if (o->back != NULL)
         timer_clear(o->back);
     tell_all(p);
@@ -71,7 +75,7 @@ static void time_is_over(void *arg)
     parent_log_configured(arg);
 }
 
-static int change(struct parent *p, enum log_level level, bool follow, struct span whom, uint64_t for_ms,
+static int change(struct parent *p, enum log_level level, bool follow, struct span whom, bool record, uint64_t for_ms,
                   struct err *e)
 {
     struct observe *o = &p->observe;
@@ -79,10 +83,16 @@ static int change(struct parent *p, enum log_level level, bool follow, struct sp
         return err_set(e, "a level is error, warn, info or debug, and a time at most 30 days");
     if (follow && whom.n > 0 && parent_exchange(p, whom) == 0 && !config_sandbox_ok(whom))
         return err_set(e, "whom to follow is a sandbox's name, or the id of an exchange of this run of the gateway");
+    if (record && (!follow || whom.n == 0))
+        return err_set(e, "what is to be recorded is a sandbox or an exchange that is followed");
     if (o->back == NULL && (o->back = timer_new(p->loop, time_is_over, p)) == NULL)
         return err_set(e, "out of memory");
     if (level != LOG_NONE)
         o->level = level;
+    if (follow)
+        parent_record_end(p);
+    if (record && parent_record_begin(p, e) != 0)
+        return -1;
     if (follow)
         snprintf(o->follow, sizeof(o->follow), "%.*s", SPAN_FMT(whom));
     o->until_ms = for_ms > 0 ? loop_now(p->loop) + for_ms : 0;
@@ -102,6 +112,8 @@ static void put(const struct parent *p, struct dynbuf *json)
     jsonw_object(&w);
     jsonw_kv(&w, "level", span_str(log_level_name(o->level)));
     jsonw_kv(&w, "trace", span_str(o->follow));
+    if (o->records)
+        jsonw_kv(&w, "recording", span_str(RECORDING_NAME));
     if (o->until_ms != 0)
         jsonw_kv_u64(&w, "until_ms", loop_wall(p->loop) + (o->until_ms - loop_now(p->loop)));
     jsonw_end_object(&w);
@@ -116,10 +128,11 @@ void parent_log_set(struct parent *p, struct child *desk, struct frame *f)
     enum log_level level = (enum log_level)msg_get_u8(&m);
     bool follow = msg_get_bool(&m);
     struct span whom = msg_get_span(&m, OBSERVE_FOLLOW - 1);
+    bool record = msg_get_bool(&m);
     uint64_t for_ms = msg_get_u64(&m);
     int bad = msg_end(&m) != 0 ? err_set(&e, "what the log is to do cannot be read") : 0;
     if (bad == 0 && changes)
-        bad = change(p, level, follow, whom, for_ms, &e);
+        bad = change(p, level, follow, whom, record, for_ms, &e);
     dynbuf_init(&json, JSON_MAX);
     if (bad == 0)
         put(p, &json);

@@ -44,6 +44,8 @@ static int port_commit(void *arg, enum role_id to, uint64_t instance, int fd)
         p->open = (struct sent){0};
         return 0;
     }
+    if (p->recorder)
+        recorder_out(p->recorder, to, instance, p->open.type, p->open.id, dynbuf_span(&p->open.payload));
     p->open.fd = fd >= 0 ? dup(fd) : -1;
     p->out[p->n++] = p->open;
     p->open = (struct sent){0};
@@ -145,6 +147,8 @@ void play_policy(struct play *p, const char *text)
 void play_peer(struct play *p, enum role_id r, uint64_t instance, const char *info)
 {
     p->up[r] = true;
+    if (p->recorder)
+        recorder_event(p->recorder, ENTRY_PEER, r, instance, span_str(info));
     judge_peer(p->j, r, instance, span_str(info));
     if (r == ROLE_LEDGER)
         give_bool(p, ROLE_LEDGER, M_FREEZE, 0, false); /* its first word */
@@ -153,6 +157,8 @@ void play_peer(struct play *p, enum role_id r, uint64_t instance, const char *in
 void play_gone(struct play *p, enum role_id r, uint64_t instance)
 {
     p->up[r] = false;
+    if (p->recorder)
+        recorder_event(p->recorder, ENTRY_GONE, r, instance, SPAN_NONE);
     judge_gone(p->j, r, instance);
 }
 
@@ -162,6 +168,8 @@ void play_time(struct play *p, uint64_t ms)
     while (p->alarm != 0 && p->alarm <= until) {
         p->now = p->alarm;
         p->alarm = 0;
+        if (p->recorder)
+            recorder_event(p->recorder, ENTRY_TICK, ROLE_NONE, 0, SPAN_NONE);
         judge_tick(p->j);
     }
     p->now = until;
@@ -180,6 +188,8 @@ int give(struct play *p, enum role_id r, uint64_t instance, uint16_t type, uint6
 {
     struct frame f = {.type = type, .id = id, .payload = dynbuf_span(&building), .fd = {fd}, .nfds = fd >= 0};
     assert_true(dynbuf_ok(&building));
+    if (p->recorder)
+        recorder_in(p->recorder, r, instance, &f);
     play_inside = true;
     int rc = judge_frame(p->j, r, instance, &f);
     play_inside = false;

@@ -20,6 +20,7 @@
 
 #include "policy/policy.h"
 #include "proxy/judge/judge.h"
+#include "proxy/judge/recording/recorder.h"
 #include "proxy/wire_ticket.h"
 #include "tests/kit.h"
 
@@ -45,10 +46,11 @@ struct play {
     struct sent got; /* the last one expected */
     uint8_t digest;  /* of the policy, its first byte */
     struct wire_limits limits;
-    bool held_back[512];    /* by a front's instance: it is not read */
-    bool unwritten;         /* an outcome that is expected is not answered as written */
-    const char *range_sent; /* a result's word of it; NULL: none */
-    bool reviews;           /* show M_REVIEW too, which every policy and every ledger brings */
+    bool held_back[512];       /* by a front's instance: it is not read */
+    bool unwritten;            /* an outcome that is expected is not answered as written */
+    const char *range_sent;    /* a result's word of it; NULL: none */
+    struct recorder *recorder; /* of what goes to and fro; NULL: nothing is */
+    bool reviews;              /* show M_REVIEW too, which every policy and every ledger brings */
 };
 
 struct ask {

@@ -319,7 +319,7 @@ static void observes(void **state)
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
         if (control(line, bad[i]) != 400 || nsent != 0)
             fail_msg("%s: %u", bad[i], x.status);
-    assert_int_equal(control(line, "{\"level\":\"debug\",\"trace\":\"ci-7\",\"for_ms\":600000}"), 0);
+    assert_int_equal(control(line, "{\"level\":\"debug\",\"trace\":\"ci-7\",\"for_ms\":600000,\"record\":true}"), 0);
     assert_int_equal(sent_type, M_LOG_SET);
     assert_int_equal(nsent, 2); /* the audit has who did it */
     struct msg_in m = msg_in(dynbuf_span(&sent));
@@ -327,6 +327,7 @@ static void observes(void **state)
     assert_int_equal(msg_get_u8(&m), 1);
     assert_true(msg_get_bool(&m));
     assert_true(span_eq(msg_get_span(&m, 100), SPAN("ci-7")));
+    assert_true(msg_get_bool(&m));
     assert_int_equal(msg_get_u64(&m), 600000);
     assert_int_equal(msg_end(&m), 0);
     f.id = sent_id;

@@ -1,0 +1,127 @@
+/* What is recorded of an exchange is played again by a judge alone, and shows what it would say otherwise. */
+#include "tests/play/judge/play.h"
+
+#include <stdlib.h>
+
+#include "proxy/judge/recording/replay.h"
+
+static struct dynbuf file;
+
+static void sink(void *arg, struct span bytes)
+{
+    (void)arg;
+    assert_int_equal(dynbuf_add(&file, bytes), 0);
+}
+
+static struct recorder recorder;
+
+/* One held write, from its request to its outcome, of two that come; a third comes when nothing is recorded any more.
+ */
+static void record(struct play *p)
+{
+    struct span body;
+    dynbuf_init(&file, 1 << 20);
+    play_all(p, "hold write POST /w rule=writes cred=1\nallow read GET / rule=reads\n");
+    recorder = (struct recorder){.judge = p->j, .sink = sink};
+    p->recorder = &recorder;
+    give_request(p, XID(1), GET("/before"));
+    expect(p, ROLE_CARRIER, M_UPSTREAM, 0);
+    expect(p, ROLE_KEEPER, M_RELEASE, XID(1));
+    (void)expect_forward(p, XID(1), &body);
+    recorder_set(&recorder, XID(0), XID(1000));
+    give_request(p, XID(2), POST("/w", "hello"));
+    struct digest d = expect_ticket_open(p, XID(2)).record.request;
+    give_ticket(p, XID(2), 1, TICKET_PENDING);
+    play_time(p, 10000);
+    give_changed(p, 1, TICKET_APPROVED, "ada", "");
+    expect(p, ROLE_LEDGER, M_CLAIM, XID(2));
+    give_claimed(p, XID(2), POST("/w", "hello"), &d);
+    expect(p, ROLE_CARRIER, M_UPSTREAM, 0);
+    expect(p, ROLE_KEEPER, M_RELEASE, XID(2));
+    (void)expect_forward(p, XID(2), &body);
+    give_result(p, XID(2), OUTCOME_ANSWERED, 201, true, "");
+    assert_int_equal(expect_outcome(p, XID(2), true), OUTCOME_ANSWERED);
+    recorder_set(&recorder, 0, 0);
+    give_result(p, XID(1), OUTCOME_ANSWERED, 200, true, "");
+    assert_int_equal(expect_outcome(p, XID(1), false), OUTCOME_ANSWERED);
+    play_close(p);
+}
+
+static int play_again(uint64_t xid, struct replay_result *r, char *said, size_t cap, struct err *e)
+{
+    FILE *out = fmemopen(said, cap, "w");
+    assert_non_null(out);
+    int rc = replay_run(dynbuf_span(&file), xid, out, r, e);
+    fclose(out);
+    return rc;
+}
+
+static void what_is_recorded_is_said_again(void **state)
+{
+    static struct play p;
+    static char said[8192];
+    struct replay_result r;
+    struct err e = {{0}};
+    (void)state;
+    record(&p);
+    if (play_again(XID(2), &r, said, sizeof(said), &e) != 0)
+        fail_msg("%s", e.text);
+    if (r.differs != 0)
+        fail_msg("%s", said);
+    assert_true(r.heard == 5 && r.said == 5);
+    assert_string_equal(play_again(XID(1), &r, said, sizeof(said), &e) != 0 ? e.text : "",
+                        "the exchange is not in it");
+    assert_int_equal(play_again(XID(3), &r, said, sizeof(said), &e), -1);
+    dynbuf_free(&file);
+}
+
+static void another_policy_says_something_else(void **state)
+{
+    static struct play p;
+    static char said[8192];
+    struct replay_result r;
+    struct err e = {{0}};
+    (void)state;
+    record(&p);
+    size_t at = span_find(dynbuf_span(&file), SPAN("hold write"));
+    assert_true(at < file.n);
+    memcpy(file.p + at, "deny", 4);
+    assert_int_equal(play_again(XID(2), &r, said, sizeof(said), &e), 0);
+    assert_true(r.differs > 0);
+    assert_non_null(strstr(said, "! front     39 REPLY"));
+    assert_non_null(strstr(said, "? ledger    80 TICKET_OPEN"));
+    dynbuf_free(&file);
+}
+
+/* Cut anywhere, or with any byte another one, it is played as far as it goes, or refused. */
+static void a_broken_file_is_refused(void **state)
+{
+    static struct play p;
+    static char said[8192];
+    struct replay_result r;
+    struct err e;
+    (void)state;
+    record(&p);
+    size_t whole = file.n;
+    for (file.n = 0; file.n < whole; file.n += 1 + file.n / 64)
+        (void)play_again(XID(2), &r, said, sizeof(said), &e);
+    file.n = whole - 1;
+    assert_int_equal(play_again(XID(2), &r, said, sizeof(said), &e), -1);
+    assert_non_null(strstr(e.text, "its end is missing"));
+    file.n = whole;
+    for (size_t i = 0; i < whole; i += 7) {
+        file.p[i] ^= 0x55;
+        (void)play_again(XID(2), &r, said, sizeof(said), &e);
+        file.p[i] ^= 0x55;
+    }
+    assert_int_equal(play_again(XID(2), &r, said, sizeof(said), &e), 0);
+    dynbuf_free(&file);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(what_is_recorded_is_said_again),
+                                       cmocka_unit_test(another_policy_says_something_else),
+                                       cmocka_unit_test(a_broken_file_is_refused)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
