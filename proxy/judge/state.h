@@ -107,6 +107,12 @@ struct judge {
         uint64_t since_us;
         uint64_t began_us;
     } turn;
+    struct {
+        enum role_id to;
+        uint64_t instance, xid;
+        bool nobody;
+        struct dynbuf nowhere;
+    } post; /* post.h */
     uint32_t carrier_boot;
     uint64_t policies; /* images so far */
     struct upstreams *upstreams;

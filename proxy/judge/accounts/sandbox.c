@@ -5,6 +5,7 @@
 #include "common/log.h"
 
 #include "proxy/judge/accounts/account.h"
+#include "proxy/judge/post.h"
 
 enum { HOUR_MS = 3600 * 1000, TOKEN_MAX = 1024 };
 
@@ -76,12 +77,8 @@ static void unlink_sandbox(struct judge *j, struct sandbox *s)
 void sandbox_end_front(struct judge *j, struct front *f)
 {
     f->over = true;
-    struct dynbuf *b = j->ports.begin(j->ports.arg, ROLE_PARENT, 0, M_FRONT_OVER, 0);
-    if (b == NULL)
-        return;
-    msg_put_u64(b, f->instance);
-    if (j->ports.commit(j->ports.arg, ROLE_PARENT, 0, -1) != 0)
-        log_warn("the parent could not be told that a front is over");
+    msg_put_u64(post_begin(j, ROLE_PARENT, 0, M_FRONT_OVER, 0), f->instance);
+    post_send(j, "the parent could not be told that a front is over");
 }
 
 /* Fronts of the name follow the sandbox through new labels and tokens, and never into another session. */

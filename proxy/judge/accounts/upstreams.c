@@ -5,6 +5,7 @@
 #include "proxy/identity.h"
 #include "proxy/judge/accounts/account.h"
 #include "proxy/judge/evaluation/image.h"
+#include "proxy/judge/post.h"
 
 enum { BUCKETS = 1024 };
 
@@ -155,11 +156,8 @@ static int tell(struct judge *j, struct image *i, struct upstream_ref *u)
     if (identity_of_place(i->policy, u->scheme, u->host, u->port, &u->place) != 0)
         goto out;
     w.place = u->place;
-    struct dynbuf *b = j->ports.begin(j->ports.arg, ROLE_CARRIER, 0, M_UPSTREAM, 0);
-    if (b == NULL)
-        goto out;
-    wire_put_upstream(b, &w);
-    rc = j->ports.commit(j->ports.arg, ROLE_CARRIER, 0, -1);
+    wire_put_upstream(post_begin(j, ROLE_CARRIER, 0, M_UPSTREAM, 0), &w);
+    rc = post_commit(j, -1);
 out:
     arena_free(&a);
     if (rc == 0)

@@ -49,45 +49,6 @@ void backlog_free(struct backlog **b)
     *b = NULL;
 }
 
-bool judge_store_ok(struct judge *j)
-{
-    uint64_t now_us = j->ports.now(j->ports.arg) * 1000;
-    bool silent = j->unheard_us && now_us > j->unheard_us && now_us - j->unheard_us >= LEDGER_SILENT_MS * 1000ull;
-    if (silent && !j->silent)
-        log_error("the ledger has not said a word for %d s: requests are refused until it does",
-                  LEDGER_SILENT_MS / 1000);
-    j->silent = silent;
-    return j->ledger && !j->store_lost && !silent;
-}
-
-static void spoke(struct judge *j)
-{
-    if (j->unheard_us == 0)
-        j->unheard_us = j->ports.clock(j->ports.arg);
-}
-
-int judge_commit_ledger(struct judge *j, int fd)
-{
-    spoke(j);
-    return j->ports.commit(j->ports.arg, ROLE_LEDGER, 0, fd);
-}
-
-int judge_commit_ledger_soon(struct judge *j)
-{
-    if (j->ports.commit_soon == NULL)
-        return judge_commit_ledger(j, -1);
-    spoke(j);
-    return j->ports.commit_soon(j->ports.arg, ROLE_LEDGER, 0);
-}
-
-void judge_heard_ledger(struct judge *j)
-{
-    if (j->silent)
-        log_warn("the ledger speaks again");
-    j->silent = false;
-    j->unheard_us = 0;
-}
-
 static struct waiting *wait_in_line(struct backlog *k, const struct sandbox *s, uint16_t type, uint64_t id)
 {
     struct account *of = s ? s->account : NULL;
@@ -124,9 +85,9 @@ static void forget(struct backlog *k, size_t i)
 static struct dynbuf *begin(struct judge *j, const struct sandbox *s, uint16_t type, uint64_t id, bool *later)
 {
     struct backlog *k = j->backlog;
-    struct dynbuf *b = j->ledger ? j->ports.begin(j->ports.arg, ROLE_LEDGER, 0, type, id) : NULL;
-    *later = b == NULL;
-    if (b != NULL)
+    struct dynbuf *b = j->ledger ? post_begin(j, ROLE_LEDGER, 0, type, id) : NULL;
+    *later = b == NULL || j->post.nobody;
+    if (!*later)
         return b;
     struct waiting *w = wait_in_line(k, s, type, id);
     if (w != NULL)
@@ -143,7 +104,7 @@ static struct dynbuf *begin(struct judge *j, const struct sandbox *s, uint16_t t
 static void commit(struct judge *j, struct dynbuf *b, bool later, bool soon)
 {
     if (!later) {
-        if ((soon ? judge_commit_ledger_soon(j) : judge_commit_ledger(j, -1)) != 0)
+        if ((soon ? post_commit_soon(j) : post_commit(j, -1)) != 0)
             log_error("a record could not be given to the ledger");
     } else if (b != &j->backlog->spill) {
         count(j->backlog);
@@ -152,9 +113,10 @@ static void commit(struct judge *j, struct dynbuf *b, bool later, bool soon)
 
 static bool repeat(struct judge *j, const struct waiting *w)
 {
-    struct dynbuf *b =
-        j->ledger && dynbuf_ok(&w->payload) ? j->ports.begin(j->ports.arg, ROLE_LEDGER, 0, w->type, w->id) : NULL;
-    if (b == NULL)
+    if (!j->ledger || !dynbuf_ok(&w->payload))
+        return false;
+    struct dynbuf *b = post_begin(j, ROLE_LEDGER, 0, w->type, w->id);
+    if (j->post.nobody)
         return false;
     dynbuf_add(b, dynbuf_span(&w->payload));
     commit(j, b, false, false);
@@ -279,15 +241,30 @@ void record_fill(const struct exchange *x, struct wire_record *r, struct record_
         r->refs = refs_of(d->push, t->refs);
 }
 
-void record_audit(struct exchange *x)
+/* code: of a message that was refused; NULL: of the exchange. */
+static void audit(struct exchange *x, const char *code)
 {
     struct record_text text;
     struct wire_record r;
     bool later;
     record_fill(x, &r, &text);
+    if (code != NULL) {
+        r.verdict = SPAN("deny");
+        r.code = span_str(code);
+    }
     struct dynbuf *b = begin(x->judge, x->sandbox, M_AUDIT, x->xid, &later);
     wire_put_record(b, &r);
     commit(x->judge, b, later, true);
+}
+
+void record_audit(struct exchange *x)
+{
+    audit(x, NULL);
+}
+
+void record_message(struct exchange *x, const char *code)
+{
+    audit(x, code);
 }
 
 static void put_outcome(struct dynbuf *b, const struct exchange *x, bool told)
@@ -392,19 +369,6 @@ void record_refused(struct judge *j, struct front *f, const struct refused *r)
     } else {
         f->refused_more++;
     }
-}
-
-void record_message(struct exchange *x, const char *code)
-{
-    struct record_text text;
-    struct wire_record r;
-    bool later;
-    record_fill(x, &r, &text);
-    r.verdict = SPAN("deny");
-    r.code = span_str(code);
-    struct dynbuf *b = begin(x->judge, x->sandbox, M_AUDIT, x->xid, &later);
-    wire_put_record(b, &r);
-    commit(x->judge, b, later, true);
 }
 
 void record_websocket(struct exchange *x)

@@ -5,11 +5,11 @@
 #define PROXY_JUDGE_RECORD_H
 
 #include "proxy/judge/exchange/exchange.h"
+#include "proxy/judge/post.h"
 
 enum { BACKLOG_FRAMES = 4096, BACKLOG_EACH = 1024 /* of one sandbox */, BACKLOG_BYTES = 8 * 1024 * 1024 };
 enum { BACKLOG_BYTES_EACH = BACKLOG_BYTES / 4 }; /* past this one sandbox's wait no more */
 enum { RECORD_PATH_MAX = 2048, RECORD_TYPE_MAX = 100, RECORD_REFS_MAX = 1024 };
-enum { LEDGER_SILENT_MS = 5000 }; /* it speaks every second when it is spoken to */
 
 struct backlog;
 struct backlog *backlog_new(void) MUSTCHECK;
@@ -42,13 +42,5 @@ struct refused {
 enum { REFUSED_RECORDS = 50 };
 void record_refused(struct judge *j, struct front *f, const struct refused *r);
 void record_refused_rest(struct judge *j, struct front *f);
-
-/* The store can be written, for all the judge knows. */
-bool judge_store_ok(struct judge *j);
-/* As ports.commit to the ledger, for all that begins one: an answer is due from now on. */
-int judge_commit_ledger(struct judge *j, int fd) MUSTCHECK;
-int judge_commit_ledger_soon(struct judge *j) MUSTCHECK;
-/* The ledger said something. */
-void judge_heard_ledger(struct judge *j);
 
 #endif

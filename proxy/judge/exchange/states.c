@@ -5,6 +5,7 @@
 #include "common/state.h"
 #include "common/trace.h"
 #include "proxy/judge/exchange/exchange.h"
+#include "proxy/judge/post.h"
 
 static const struct state_row wait_states[] = {
     [X_RUNS] = {"runs", ~0u},
@@ -105,12 +106,10 @@ SETTER(websocket)
 void exchange_cancel(struct exchange *x, enum cancel_state why)
 {
     static const char *const names[] = {"none", "client-gone", "credential", "frozen", "broken"};
-    struct judge *j = x->judge;
     if (x->cancel != CANCEL_NONE)
         return;
     trace_state(x->xid, "cancel", names[x->cancel], names[why]);
     x->cancel = why;
-    if (j->ports.begin(j->ports.arg, ROLE_CARRIER, 0, M_CANCEL, x->xid) != NULL &&
-        j->ports.commit(j->ports.arg, ROLE_CARRIER, 0, -1) != 0)
-        log_exchange(LOG_WARN, x->xid, "could not be cancelled at the carrier");
+    (void)post_begin(x->judge, ROLE_CARRIER, 0, M_CANCEL, x->xid);
+    post_send(x->judge, "could not be cancelled at the carrier");
 }

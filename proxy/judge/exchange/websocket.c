@@ -85,19 +85,15 @@ uint64_t websocket_left(const struct exchange *x)
 
 void websocket_end(struct exchange *x, uint16_t code, const char *why, const char *words)
 {
-    struct judge *j = x->judge;
     if (x->websocket != WEBSOCKET_ON || x->delivery >= DELIVERY_FINISHED)
         return;
     exchange_websocket(x, WEBSOCKET_ENDING);
     x->socket.code = why;
     log_exchange(LOG_INFO, x->xid, "the WebSocket is closed with %u: %s", code, why);
-    struct dynbuf *b = j->ports.begin(j->ports.arg, ROLE_CARRIER, 0, M_WS_CLOSE, x->xid);
-    if (b == NULL)
-        return; /* the carrier's going ends it */
+    struct dynbuf *b = post_begin(x->judge, ROLE_CARRIER, 0, M_WS_CLOSE, x->xid);
     msg_put_u16(b, code);
     msg_put_span(b, span_first(span_str(words), WORDS_MAX));
-    if (j->ports.commit(j->ports.arg, ROLE_CARRIER, 0, -1) != 0)
-        log_exchange(LOG_WARN, x->xid, "could not be ended at the carrier");
+    post_send(x->judge, "could not be ended at the carrier");
 }
 
 /* A message that is not passed on ends the connection, and is a record of its own. */
@@ -152,17 +148,6 @@ static bool may_pass(struct exchange *x, enum ws_op op, size_t n)
     return false;
 }
 
-static void pass_on(struct exchange *x, struct span payload)
-{
-    struct judge *j = x->judge;
-    struct dynbuf *b = j->ports.begin(j->ports.arg, ROLE_CARRIER, 0, M_MESSAGE, x->xid);
-    if (b == NULL)
-        return; /* the carrier's going ends the exchange */
-    dynbuf_add(b, payload);
-    if (j->ports.commit(j->ports.arg, ROLE_CARRIER, 0, -1) != 0)
-        log_exchange(LOG_WARN, x->xid, "a message could not be passed on");
-}
-
 static const char *malformed(uint16_t code)
 {
     return code == WS_TOO_BIG ? "message-too-large" : code == WS_NOT_UTF8 ? "message-not-utf8" : "message-malformed";
@@ -195,7 +180,8 @@ int websocket_message(struct exchange *x, struct frame *f)
         s->bytes += n;
         s->messages_out++;
     }
-    pass_on(x, f->payload);
+    dynbuf_add(post_begin(x->judge, ROLE_CARRIER, 0, M_MESSAGE, x->xid), f->payload);
+    post_send(x->judge, "a message could not be passed on");
     return 0;
 }
 

@@ -67,13 +67,10 @@ static void leaf_keep(struct judge *j, struct front *f, struct span host, struct
 
 static void answer(struct judge *j, struct front *f, uint64_t xid, struct span der, struct span ca)
 {
-    struct dynbuf *b = j->ports.begin(j->ports.arg, ROLE_FRONT, f->instance, M_LEAF, xid);
-    if (b == NULL)
-        return;
+    struct dynbuf *b = post_begin(j, ROLE_FRONT, f->instance, M_LEAF, xid);
     msg_put_span(b, der);
     msg_put_span(b, ca);
-    if (j->ports.commit(j->ports.arg, ROLE_FRONT, f->instance, -1) != 0)
-        log_warn("a leaf could not be given to the front");
+    post_send(j, "a leaf could not be given to the front");
 }
 
 static void turn_down(struct judge *j, struct front *f, const struct connect *to, enum refuse_why why)
@@ -84,16 +81,12 @@ static void turn_down(struct judge *j, struct front *f, const struct connect *to
     refuse_plain(why, &r);
     r.close = true;
     arena_init(&a, REPLY_BYTES_MAX);
-    if (dialect_reply(DIALECT_PROBLEM, NULL, &r, &a, &out) != 0)
-        out = (struct wire_reply){.head.status = (uint16_t)r.status, .close = true};
-    struct dynbuf *b = j->ports.begin(j->ports.arg, ROLE_FRONT, f->instance, M_LEAF, to->xid);
-    if (b != NULL) {
-        msg_put_span(b, SPAN_NONE);
-        msg_put_span(b, SPAN_NONE);
-        wire_put_reply(b, &out);
-        if (j->ports.commit(j->ports.arg, ROLE_FRONT, f->instance, -1) != 0)
-            log_warn("a refusal could not be given to the front");
-    }
+    dialect_reply(DIALECT_PROBLEM, NULL, &r, &a, &out);
+    struct dynbuf *b = post_begin(j, ROLE_FRONT, f->instance, M_LEAF, to->xid);
+    msg_put_span(b, SPAN_NONE);
+    msg_put_span(b, SPAN_NONE);
+    wire_put_reply(b, &out);
+    post_send(j, "a refusal could not be given to the front");
     record_refused(j, f,
                    &(struct refused){to->xid, WALK_INTERCEPT, span_str(r.code), SPAN("https"),
                                      span_of(to->host, to->nhost), to->port});
@@ -110,13 +103,11 @@ static bool is_waited_for(const struct front *f, struct span host)
 
 static int mint(struct judge *j, struct front *f, uint64_t xid, struct span host)
 {
-    struct dynbuf *b = j->ports.begin(j->ports.arg, ROLE_KEEPER, 0, M_MINT, xid);
-    if (b == NULL)
-        return -1;
+    struct dynbuf *b = post_begin(j, ROLE_KEEPER, 0, M_MINT, xid);
     msg_put_span(b, host);
     msg_put_span(b, span_of(f->spki, f->nspki));
     timeshare_spend(&f->sandbox->account->time, j->ports.now(j->ports.arg), ACCOUNT_LEAF_US);
-    return j->ports.commit(j->ports.arg, ROLE_KEEPER, 0, -1);
+    return post_commit(j, -1);
 }
 
 static bool is_named(struct judge *j, const struct subject *who, struct span scheme, struct span host, uint16_t port)

@@ -74,7 +74,6 @@ static int kept(struct exchange *x, struct frame *f)
 
 static int credit(struct exchange *x, struct frame *f)
 {
-    struct judge *j = x->judge;
     struct msg_in m = msg_in(f->payload);
     uint32_t more = msg_get_u32(&m);
     if (msg_end(&m) != 0)
@@ -83,12 +82,8 @@ static int credit(struct exchange *x, struct frame *f)
     x->socket.credit += more;
     if (x->front == NULL || x->client == CLIENT_GONE)
         return 0;
-    struct dynbuf *b = j->ports.begin(j->ports.arg, ROLE_FRONT, x->front->instance, M_BODY_CREDIT, x->xid);
-    if (b == NULL)
-        return 0;
-    msg_put_u32(b, more);
-    if (j->ports.commit(j->ports.arg, ROLE_FRONT, x->front->instance, -1) != 0)
-        log_exchange(LOG_WARN, x->xid, "credit could not be passed on");
+    msg_put_u32(post_begin(x->judge, ROLE_FRONT, x->front->instance, M_BODY_CREDIT, x->xid), more);
+    post_send(x->judge, "credit could not be passed on");
     return 0;
 }
 

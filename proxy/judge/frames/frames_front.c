@@ -35,8 +35,7 @@ static void refuse_bare(struct judge *j, struct front *front, uint64_t xid, enum
     refuse_plain(why, &r);
     r.close = true;
     arena_init(&a, 16 * 1024);
-    if (dialect_reply(DIALECT_PROBLEM, NULL, &r, &a, &out) != 0)
-        out = (struct wire_reply){.head.status = (uint16_t)r.status, .close = true};
+    dialect_reply(DIALECT_PROBLEM, NULL, &r, &a, &out);
     reply_send(j, front->instance, xid, &out);
     arena_free(&a);
 }
@@ -131,24 +130,18 @@ static int body_whole(struct exchange *x, struct frame *f)
 /* Body bytes on their way through: within the credit, and only of a request that was let go. */
 static int body_more(struct exchange *x, struct frame *f)
 {
-    struct judge *j = x->judge;
     if (x->client == CLIENT_ANSWERED)
         return 0;
     if (x->upload != UPLOAD_STREAMS || f->payload.n > x->body_credit)
         return -1;
     x->body_credit -= f->payload.n;
-    struct dynbuf *b = j->ports.begin(j->ports.arg, ROLE_CARRIER, 0, M_BODY, x->xid);
-    if (b == NULL)
-        return 0; /* the carrier's going ends the exchange */
-    dynbuf_add(b, f->payload);
-    if (j->ports.commit(j->ports.arg, ROLE_CARRIER, 0, -1) != 0)
-        log_exchange(LOG_WARN, x->xid, "body bytes could not be passed on");
+    dynbuf_add(post_begin(x->judge, ROLE_CARRIER, 0, M_BODY, x->xid), f->payload);
+    post_send(x->judge, "body bytes could not be passed on");
     return 0;
 }
 
 static int body_end(struct exchange *x, struct frame *f)
 {
-    struct judge *j = x->judge;
     struct msg_in m = msg_in(f->payload);
     bool ok = msg_get_bool(&m);
     if (msg_end(&m) != 0)
@@ -162,12 +155,8 @@ static int body_end(struct exchange *x, struct frame *f)
     if (x->upload != UPLOAD_STREAMS)
         return x->client == CLIENT_ANSWERED ? 0 : -1;
     exchange_upload(x, UPLOAD_ENDED);
-    struct dynbuf *b = j->ports.begin(j->ports.arg, ROLE_CARRIER, 0, M_BODY_END, x->xid);
-    if (b == NULL)
-        return 0;
-    msg_put_u8(b, ok);
-    if (j->ports.commit(j->ports.arg, ROLE_CARRIER, 0, -1) != 0)
-        log_exchange(LOG_WARN, x->xid, "the end of its body could not be passed on");
+    msg_put_u8(post_begin(x->judge, ROLE_CARRIER, 0, M_BODY_END, x->xid), ok);
+    post_send(x->judge, "the end of its body could not be passed on");
     return 0;
 }
 

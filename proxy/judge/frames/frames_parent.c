@@ -7,6 +7,7 @@
 #include "proxy/judge/tickets/ticket.h"
 #include "proxy/judge/accounts/turn.h"
 #include "proxy/judge/accounts/upstreams.h"
+#include "proxy/judge/post.h"
 
 /* What is held is decided again as soon as there is another policy, so that nobody approves in vain. */
 static void judge_again(struct exchange *x, void *arg)
@@ -64,12 +65,9 @@ int frames_lobby(struct judge *j, uint64_t instance, struct frame *f)
     if (f->type != M_IDENTIFY || msg_end(&m) != 0)
         return -1;
     const struct sandbox *s = sandbox_by_token(j, token);
-    struct dynbuf *b = j->ports.begin(j->ports.arg, ROLE_LOBBY, instance, M_IDENTITY, f->id);
-    if (b == NULL)
-        return 0;
+    struct dynbuf *b = post_begin(j, ROLE_LOBBY, instance, M_IDENTITY, f->id);
     msg_put_u8(b, s != NULL);
     msg_put_span(b, s ? s->name : SPAN_NONE);
-    if (j->ports.commit(j->ports.arg, ROLE_LOBBY, instance, -1) != 0)
-        log_warn("the lobby could not be answered");
+    post_send(j, "the lobby could not be answered");
     return 0;
 }

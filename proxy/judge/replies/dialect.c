@@ -119,8 +119,8 @@ static void common_head(const struct refusal *r, struct arena *a, struct wire_re
         dialect_field(h, SPAN("Retry-After"), decimal(r->retry_after, a));
 }
 
-int dialect_reply(enum dialect d, const struct git_push *push, const struct refusal *r, struct arena *a,
-                  struct wire_reply *out)
+static int in_words(enum dialect d, const struct git_push *push, const struct refusal *r, struct arena *a,
+                    struct wire_reply *out)
 {
     *out = (struct wire_reply){.head.status = (uint16_t)r->status};
     common_head(r, a, out);
@@ -132,4 +132,11 @@ int dialect_reply(enum dialect d, const struct git_push *push, const struct refu
     case DIALECT_PROBLEM: break;
     }
     return dialect_problem(r, a, out);
+}
+
+void dialect_reply(enum dialect d, const struct git_push *push, const struct refusal *r, struct arena *a,
+                   struct wire_reply *out)
+{
+    if (in_words(d, push, r, a, out) != 0)
+        *out = (struct wire_reply){.head = {.status = (uint16_t)r->status, .reason = SPAN("Refused")}, .close = true};
 }

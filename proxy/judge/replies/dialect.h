@@ -28,9 +28,9 @@ struct refusal {
     bool close;
 };
 
-/* Space for the reply comes from the arena. -1: it is used up. */
-int dialect_reply(enum dialect d, const struct git_push *push, const struct refusal *r, struct arena *a,
-                  struct wire_reply *out) MUSTCHECK;
+/* Space for the reply comes from the arena; when it is used up, the status alone still refuses. */
+void dialect_reply(enum dialect d, const struct git_push *push, const struct refusal *r, struct arena *a,
+                   struct wire_reply *out);
 const char *dialect_name(enum dialect d);
 
 /* One for each way of telling it. */

@@ -17,12 +17,10 @@ static enum walk_next want_body(struct exchange *x)
         return refuse(x, REFUSE_BODY_TOO_LARGE);
     if (!exchange_reserve(x, x->declared < max ? x->declared : max))
         return refuse(x, REFUSE_BODIES);
-    struct dynbuf *b = j->ports.begin(j->ports.arg, ROLE_FRONT, x->front->instance, M_BODY_WANTED, x->xid);
-    if (b == NULL)
-        return WALK_FAIL;
+    struct dynbuf *b = post_begin(j, ROLE_FRONT, x->front->instance, M_BODY_WANTED, x->xid);
     msg_put_u8(b, 2);
     msg_put_u64(b, max);
-    if (j->ports.commit(j->ports.arg, ROLE_FRONT, x->front->instance, -1) != 0)
+    if (post_commit(j, -1) != 0)
         return WALK_FAIL;
     exchange_wait(x, X_BODY, 0); /* the front has its own timers for a slow client */
     return WALK_WAIT;

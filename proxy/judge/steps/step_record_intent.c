@@ -10,7 +10,6 @@ enum { INTENT_WAIT_MS = 10 * 1000 };
 
 static enum walk_next ask(struct exchange *x)
 {
-    struct judge *j = x->judge;
     struct record_text text;
     struct wire_record r;
     struct wire_limits limits;
@@ -24,13 +23,11 @@ static enum walk_next ask(struct exchange *x)
     record_fill(x, &r, &text);
     rate_limit_wire(x, &limits);
     rate_limit_join(x, &join);
-    struct dynbuf *b = j->ports.begin(j->ports.arg, ROLE_LEDGER, 0, M_INTENT, x->xid);
-    if (b == NULL)
-        return WALK_FAIL;
+    struct dynbuf *b = post_begin(x->judge, ROLE_LEDGER, 0, M_INTENT, x->xid);
     wire_put_record(b, &r);
     msg_put_digest(b, &join);
     wire_put_limits(b, &limits);
-    if (judge_commit_ledger(j, -1) != 0)
+    if (post_commit(x->judge, -1) != 0)
         return WALK_FAIL;
     exchange_intent(x, INTENT_ASKED);
     x->intent_effect = x->now.d.effect;

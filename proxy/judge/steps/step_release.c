@@ -5,16 +5,14 @@
 
 #include "proxy/judge/replies/refuse.h"
 #include "proxy/judge/steps/steps.h"
+#include "proxy/judge/post.h"
 
 int release_ask(struct exchange *x)
 {
-    struct judge *j = x->judge;
     const struct wire_request *r = &x->request;
     static const struct digest none;
     bool held = x->claim >= CLAIM_ASKED;
-    struct dynbuf *b = j->ports.begin(j->ports.arg, ROLE_KEEPER, 0, M_RELEASE, x->xid);
-    if (b == NULL)
-        return -1;
+    struct dynbuf *b = post_begin(x->judge, ROLE_KEEPER, 0, M_RELEASE, x->xid);
     msg_put_span(b, x->now.credential);
     msg_put_span(b, r->scheme);
     msg_put_span(b, r->host);
@@ -24,7 +22,7 @@ int release_ask(struct exchange *x)
     msg_put_digest(b, held ? &x->digest : &none);
     msg_put_span(b, held ? span_of(x->signature, sizeof(x->signature)) : SPAN_NONE);
     msg_put_digest(b, &x->upstream->place);
-    return j->ports.commit(j->ports.arg, ROLE_KEEPER, 0, -1);
+    return post_commit(x->judge, -1);
 }
 
 /* RELEASE_LIVE spares the keeper a question for reads and allowed writes that follow each other closely; a held
@@ -50,34 +48,28 @@ static int release(struct exchange *x, struct wire_forward *f)
 
 static int forward(struct exchange *x, struct wire_forward *f)
 {
-    struct judge *j = x->judge;
     struct span body = body_bytes(x->body);
     f->upstream = x->upstream->number;
     f->repeatable = exchange_is_repeatable(x);
     f->credential = x->now.credential;
     f->request = x->request;
     f->body = x->upload >= UPLOAD_TO_COME ? BODY_STREAM : body_kind(x->body);
-    struct dynbuf *b = j->ports.begin(j->ports.arg, ROLE_CARRIER, 0, M_FORWARD, x->xid);
-    if (b == NULL)
-        return -1;
+    struct dynbuf *b = post_begin(x->judge, ROLE_CARRIER, 0, M_FORWARD, x->xid);
     wire_put_forward(b, f);
     msg_put_u64(b, f->body == BODY_STREAM ? x->declared : body.n);
     msg_put_span(b, f->body == BODY_INLINE ? body : SPAN_NONE);
-    return j->ports.commit(j->ports.arg, ROLE_CARRIER, 0, f->body == BODY_FD ? body_fd(x->body) : -1);
+    return post_commit(x->judge, f->body == BODY_FD ? body_fd(x->body) : -1);
 }
 
 /* The carrier has taken it over: from here on the body streams. */
 static int open_body(struct exchange *x)
 {
-    struct judge *j = x->judge;
-    struct dynbuf *b = j->ports.begin(j->ports.arg, ROLE_FRONT, x->front->instance, M_BODY_WANTED, x->xid);
-    if (b == NULL)
-        return -1;
+    struct dynbuf *b = post_begin(x->judge, ROLE_FRONT, x->front->instance, M_BODY_WANTED, x->xid);
     msg_put_u8(b, 1);
     msg_put_u64(b, UINT64_MAX);
     x->body_credit = BODY_WINDOW;
     exchange_upload(x, UPLOAD_STREAMS);
-    return j->ports.commit(j->ports.arg, ROLE_FRONT, x->front->instance, -1);
+    return post_commit(x->judge, -1);
 }
 
 enum walk_next step_release(struct exchange *x)

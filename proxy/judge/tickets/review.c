@@ -9,10 +9,10 @@ enum { HELD_MAX = 1024 * 1024 * 1024 };
 
 void review_ask(struct judge *j)
 {
-    if (j->image == NULL || j->ports.begin(j->ports.arg, ROLE_LEDGER, 0, M_REVIEW, ++j->reviews) == NULL)
+    if (j->image == NULL)
         return;
-    if (judge_commit_ledger(j, -1) != 0)
-        log_warn("what is held is not looked at again; it will be when it is used");
+    (void)post_begin(j, ROLE_LEDGER, 0, M_REVIEW, ++j->reviews);
+    post_send(j, "what is held is not looked at again; it will be when it is used");
 }
 
 static bool is_same(const struct evaluation *v, const struct wire_review *w)
@@ -96,12 +96,9 @@ int review_ticket(struct judge *j, struct frame *f)
     bool keep = lost || s == NULL || j->image == NULL || j->config.shadow || !span_eq(s->session, w.session) ||
                 still_held(j, s, &w, body);
     body_unref(&body);
-    struct dynbuf *b = j->ports.begin(j->ports.arg, ROLE_LEDGER, 0, M_REVIEWED, f->id);
-    if (b == NULL)
-        return 0;
+    struct dynbuf *b = post_begin(j, ROLE_LEDGER, 0, M_REVIEWED, f->id);
     msg_put_id(b, &w.ticket);
     msg_put_u8(b, keep);
-    if (judge_commit_ledger(j, -1) != 0)
-        log_warn("a ticket the policy no longer allows could not be cancelled");
+    post_send(j, "a ticket the policy no longer allows could not be cancelled");
     return 0;
 }

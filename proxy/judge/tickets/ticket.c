@@ -161,15 +161,13 @@ int ticket_open(struct exchange *x)
     t.dialect = span_str(dialect_name(d->dialect));
     t.reason_required = d->reason_required;
     t.within_ms = d->within_ms ? d->within_ms : j->config.expires_ms;
-    struct dynbuf *b = j->ports.begin(j->ports.arg, ROLE_LEDGER, 0, M_TICKET_OPEN, x->xid);
-    if (b == NULL)
-        return -1;
+    struct dynbuf *b = post_begin(j, ROLE_LEDGER, 0, M_TICKET_OPEN, x->xid);
     wire_put_ticket(b, &t);
     rate_limit_wire(x, &limits);
     wire_put_limits(b, &limits);
     msg_put_u64(b, body.n);
     msg_put_span(b, inl ? body : SPAN_NONE);
-    if (judge_commit_ledger(j, body_fd(x->body)) != 0)
+    if (post_commit(j, body_fd(x->body)) != 0)
         return -1;
     exchange_claim(x, x->claim == CLAIM_FACTS_DUE ? CLAIM_ASKED_AGAIN : CLAIM_ASKED);
     exchange_wait(x, X_TICKET, TICKET_WAIT_MS);
@@ -178,13 +176,10 @@ int ticket_open(struct exchange *x)
 
 int ticket_claim(struct exchange *x)
 {
-    struct judge *j = x->judge;
     struct digest terms;
     if (identity_of_terms(x->now.image->policy, &x->now.d, &terms) != 0)
         return -1;
-    struct dynbuf *b = j->ports.begin(j->ports.arg, ROLE_LEDGER, 0, M_CLAIM, x->xid);
-    if (b == NULL)
-        return -1;
+    struct dynbuf *b = post_begin(x->judge, ROLE_LEDGER, 0, M_CLAIM, x->xid);
     msg_put_id(b, &x->ticket.ticket);
     msg_put_span(b, x->now.credential);
     msg_put_span(b, x->request.host);
@@ -192,7 +187,7 @@ int ticket_claim(struct exchange *x)
     msg_put_digest(b, &x->now.image->digest);
     msg_put_span(b, x->now.d.rule.id);
     msg_put_digest(b, &terms);
-    if (judge_commit_ledger(j, -1) != 0)
+    if (post_commit(x->judge, -1) != 0)
         return -1;
     exchange_claim(x, CLAIM_MADE);
     exchange_wait(x, X_CLAIM, TICKET_WAIT_MS);
@@ -201,14 +196,10 @@ int ticket_claim(struct exchange *x)
 
 void ticket_void(struct exchange *x, const char *why)
 {
-    struct judge *j = x->judge;
-    struct dynbuf *b = j->ports.begin(j->ports.arg, ROLE_LEDGER, 0, M_TICKET_VOID, x->xid);
-    if (b == NULL)
-        return;
+    struct dynbuf *b = post_begin(x->judge, ROLE_LEDGER, 0, M_TICKET_VOID, x->xid);
     msg_put_id(b, &x->ticket.ticket);
     msg_put_span(b, span_str(why));
-    if (judge_commit_ledger(j, -1) != 0)
-        log_warn("a ticket the policy no longer allows could not be cancelled");
+    post_send(x->judge, "a ticket the policy no longer allows could not be cancelled");
 }
 
 int ticket_replay(struct exchange *x)
