@@ -177,7 +177,7 @@ static int outcome(struct ledger *l, struct frame *f)
         (void)ledger_scratch(l);
         ledger_reply(l, TO_JUDGE, M_OUTCOME_OK, f->id, -1, NULL); /* with the turn, or not at all */
     }
-    l->patient = id_is_none(&o.ticket) && !o.kept && span_eq(o.record.effect, SPAN("read"));
+    l->patient = id_is_none(&o.ticket) && !o.kept; /* else somebody looks at the ticket, or comes for the answer */
     return bad;
 }
 
@@ -230,6 +230,7 @@ static int sent(struct ledger *l, struct frame *f)
 {
     if (!l->lost && store_sent(l->store, f->id) != 0)
         log_debug("a mark waits for the store");
+    l->patient = true; /* after a crash an intent is as unknown with it as without */
     return f->payload.n == 0 ? 0 : -1;
 }
 

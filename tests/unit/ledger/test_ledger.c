@@ -400,6 +400,15 @@ static void records_nobody_waits_for_are_written_together(void **state)
     while (l.waiting != 0)
         run_for(0);
     assert_int_equal(fix_count(denied), 11);
+    assert_int_equal(chan_send(judge, M_SENT_MARK, 20, SPAN_NONE), 0); /* a write without a ticket: once it left, */
+    send_outcome(20);                                                  /* only the record is missing */
+    while (l.waiting < 2)
+        run_for(0);
+    assert_int_equal(fix_count("SELECT count(*) FROM effect WHERE state='intent'"), 1);
+    send_intent(23);
+    await(3);
+    assert_int_equal(find(M_OUTCOME_OK)->id, 20);
+    assert_int_equal(fix_count("SELECT count(*) FROM effect WHERE state='answered'"), 1);
 }
 
 /* Its upgrade has its result already; its end is a record of its own. */
