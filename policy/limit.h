@@ -25,7 +25,7 @@ bool limit_is_past(const struct limit *l, uint64_t used);
  * rule past its limit names a hold in over: becomes that hold (code "over-limit", its own limits in d->limits;
  * several holds add up as always), anything else is denied (code "over-limit", the say: of the rule whose limit it
  * is); so is what a hold that is not in force at now_ms would take. */
-void policy_over(const struct policy *p, const struct request *r, const bool *past, uint64_t now_ms, struct arena *a,
-                 struct decision *d);
+void policy_past_limits(const struct policy *p, const struct request *r, const bool *past, uint64_t now_ms,
+                        struct arena *a, struct decision *d);
 
 #endif

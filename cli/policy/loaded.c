@@ -43,7 +43,7 @@ void loaded_close(struct loaded *l)
     *l = (struct loaded){0};
 }
 
-int json_problems(const struct loaded *l)
+int loaded_json(const struct loaded *l)
 {
     struct dynbuf out;
     struct jsonw w;
@@ -75,10 +75,10 @@ int json_problems(const struct loaded *l)
     return rc;
 }
 
-void print_problems(const struct loaded *l, bool json)
+void loaded_print(const struct loaded *l, bool json)
 {
     if (json) {
-        (void)json_problems(l); /* it says so, and the exit says that the policy is not valid */
+        (void)loaded_json(l); /* it says so, and the exit says that the policy is not valid */
         return;
     }
     for (size_t i = 0; i < l->problems.n; i++)

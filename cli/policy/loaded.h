@@ -20,7 +20,7 @@ int loaded_open_for(struct loaded *l, const struct cli_call *c, const char *cons
                     const char *floors) MUSTCHECK;
 void loaded_close(struct loaded *l);
 /* On stderr, or as JSON on stdout; -1: it did not fit, which is said. */
-void print_problems(const struct loaded *l, bool json);
-int json_problems(const struct loaded *l);
+void loaded_print(const struct loaded *l, bool json);
+int loaded_json(const struct loaded *l);
 
 #endif

@@ -3,12 +3,12 @@
 #include "policy/image/glob.h"
 #include "policy/classify/params.h"
 
-uint16_t default_port(struct span scheme)
+uint16_t classify_default_port(struct span scheme)
 {
     return span_eq(scheme, SPAN("https")) ? 443 : 80;
 }
 
-bool host_matches(const struct policy *p, const struct img_host *h, struct span host)
+bool classify_host_fits(const struct policy *p, const struct img_host *h, struct span host)
 {
     struct span text = img_span(p, h->text);
     if (h->kind == HOST_EXACT)
@@ -20,18 +20,18 @@ bool host_matches(const struct policy *p, const struct img_host *h, struct span 
     return h->kind == HOST_ANY_LABELS || span_index(labels, '.') == labels.n;
 }
 
-bool pack_applies(const struct policy *p, const struct img_pack *k, struct span scheme, struct span host,
-                  uint16_t port)
+bool classify_pack_fits(const struct policy *p, const struct img_pack *k, struct span scheme, struct span host,
+                        uint16_t port)
 {
     for (uint32_t i = 0; i < k->hosts.n; i++) {
         const struct img_host *h = img_at(p, IMG_HOST, k->hosts.first + i);
-        if ((h->port ? h->port : default_port(scheme)) == port && host_matches(p, h, host))
+        if ((h->port ? h->port : classify_default_port(scheme)) == port && classify_host_fits(p, h, host))
             return true;
     }
     return k->hosts.n == 0;
 }
 
-enum effect rest_effect(struct span method, bool has_body)
+enum effect classify_rest_effect(struct span method, bool has_body)
 {
     if (span_eq(method, SPAN("DELETE")))
         return EFFECT_DELETE;
@@ -301,7 +301,7 @@ size_t classify(const struct policy *p, const struct request *r, struct span pat
     struct class c;
     for (uint32_t i = 0; i < p->n[IMG_PACK]; i++) {
         const struct img_pack *k = img_at(p, IMG_PACK, i);
-        if (!pack_applies(p, k, r->scheme, r->host, r->port) || !by_pack(p, k, r, path, a, &c))
+        if (!classify_pack_fits(p, k, r->scheme, r->host, r->port) || !by_pack(p, k, r, path, a, &c))
             continue;
         if (n < CLASSES_MAX - 1)
             out[n++] = c;
@@ -309,7 +309,7 @@ size_t classify(const struct policy *p, const struct request *r, struct span pat
             ambiguity(&out[0], AMBIGUITY_PACKS); /* more readings than are judged */
     }
     if (n == 0)
-        out[n++] = (struct class){.op = rest_op(r->method), .effect = rest_effect(r->method, r->has_body)};
+        out[n++] = (struct class){.op = rest_op(r->method), .effect = classify_rest_effect(r->method, r->has_body)};
     if (!overrides_method(r, a))
         return n;
     /* The same request twice: as it stands, and as the server may take it. */

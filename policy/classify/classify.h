@@ -66,13 +66,13 @@ bool path_keeps_slash(struct span path);
 size_t classify(const struct policy *p, const struct request *r, struct span path, struct arena *a,
                 struct class out[CLASSES_MAX]);
 /* Effect of a method without a pack. */
-enum effect rest_effect(struct span method, bool has_body);
+enum effect classify_rest_effect(struct span method, bool has_body);
 /* The ref commands of a complete receive-pack body: fills push, join_body, facts, summary, or bad. */
 void classify_git_push(const struct request *r, struct arena *a, struct class *c);
 /* Does the pack apply to this host and port? */
-bool pack_applies(const struct policy *p, const struct img_pack *k, struct span scheme, struct span host,
-                  uint16_t port);
-bool host_matches(const struct policy *p, const struct img_host *h, struct span host);
-uint16_t default_port(struct span scheme);
+bool classify_pack_fits(const struct policy *p, const struct img_pack *k, struct span scheme, struct span host,
+                        uint16_t port);
+bool classify_host_fits(const struct policy *p, const struct img_host *h, struct span host);
+uint16_t classify_default_port(struct span scheme);
 
 #endif

@@ -155,8 +155,8 @@ static uint32_t hold_over(const struct policy *p, int rule, uint64_t now_ms)
     return hold->verdict == VERDICT_HOLD && when_in_force(p, hold, now_ms) ? r->over : IMG_NONE;
 }
 
-void policy_over(const struct policy *p, const struct request *r, const bool *past, uint64_t now_ms, struct arena *a,
-                 struct decision *d)
+void policy_past_limits(const struct policy *p, const struct request *r, const bool *past, uint64_t now_ms,
+                        struct arena *a, struct decision *d)
 {
     struct body_view body = {.looked = false};
     struct ask k = {

@@ -184,7 +184,7 @@ static bool in_scope(const struct ask *k, const struct img_rule *r, struct weigh
     for (uint32_t i = 0; i < r->scopes.n; i++) {
         uint64_t bit = at[i] < 64 ? UINT64_C(1) << at[i] : 0;
         if (bit == 0 || !(w->scopes_asked & bit)) {
-            bool fits = one_scope_fits(k->p, k->subject, img_at(k->p, IMG_SCOPE, at[i]));
+            bool fits = match_one_scope(k->p, k->subject, img_at(k->p, IMG_SCOPE, at[i]));
             w->scopes_asked |= bit;
             w->scopes_fitted |= fits ? bit : 0;
             if (fits)

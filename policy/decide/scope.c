@@ -30,7 +30,7 @@ bool policy_scopes_of(const struct policy *p, const struct subject *s, uint64_t 
     if (p->n[IMG_SCOPE] > 64)
         return false;
     for (uint32_t i = 0; i < p->n[IMG_SCOPE]; i++)
-        *bits |= (uint64_t)one_scope_fits(p, s, img_at(p, IMG_SCOPE, i)) << i;
+        *bits |= (uint64_t)match_one_scope(p, s, img_at(p, IMG_SCOPE, i)) << i;
     return true;
 }
 
@@ -56,7 +56,7 @@ enum covers policy_scope_covers(const struct policy *p, int scope, const struct 
         return COVERS_NOT;
     if (c->labels.n && !known)
         return COVERS_MAYBE;
-    return one_scope_fits(p, s, c) ? COVERS_IT : COVERS_NOT;
+    return match_one_scope(p, s, c) ? COVERS_IT : COVERS_NOT;
 }
 
 bool policy_asks_hours(const struct policy *p)

@@ -83,7 +83,7 @@ static void keep(struct say *y, struct span one)
 
 static bool is_offer(struct say *y, const struct img_rule *r)
 {
-    return r->verdict != VERDICT_DENY && y->looked++ < LOOK_MAX && y->n < y->max && scope_fits(y->p, y->s, r);
+    return r->verdict != VERDICT_DENY && y->looked++ < LOOK_MAX && y->n < y->max && match_scope(y->p, y->s, r);
 }
 
 static void say_key(struct say *y, const struct request *q, uint32_t hash)

@@ -16,7 +16,7 @@ static void put_pattern(struct dynbuf *b, struct span pattern)
 }
 
 /* A name that fits the pattern: where a segment has a wildcard, that of `like` in the same place if it fits. */
-struct span witness(struct making *k, struct span pattern, struct span like, uint8_t sep)
+struct span change_witness(struct making *k, struct span pattern, struct span like, uint8_t sep)
 {
     struct dynbuf b;
     bool first = true;
@@ -38,12 +38,12 @@ struct span witness(struct making *k, struct span pattern, struct span like, uin
     return why_keep(&b, k->a);
 }
 
-struct span glob_text(const struct making *k, struct img_range r, uint32_t i)
+struct span change_glob_text(const struct making *k, struct img_range r, uint32_t i)
 {
     return img_span(k->p, ((const struct img_glob *)img_at(k->p, IMG_GLOB, r.first + i))->text);
 }
 
-void say(struct making *k, const char *what, struct span name, struct span value)
+void change_say(struct making *k, const char *what, struct span name, struct span value)
 {
     struct dynbuf b;
     dynbuf_init(&b, WORDS_MAX);
@@ -61,9 +61,9 @@ static bool change_host(struct making *k)
 {
     if (k->nth >= k->m->hosts.n || k->nth > 3)
         return false;
-    struct span pattern = host_pattern(k->p, img_at(k->p, IMG_HOST, k->m->hosts.first + k->nth), k->a);
-    k->out->request.host = witness(k, pattern, SPAN_NONE, '.');
-    say(k, "host", SPAN_NONE, k->out->request.host);
+    struct span pattern = why_host_pattern(k->p, img_at(k->p, IMG_HOST, k->m->hosts.first + k->nth), k->a);
+    k->out->request.host = change_witness(k, pattern, SPAN_NONE, '.');
+    change_say(k, "host", SPAN_NONE, k->out->request.host);
     return true;
 }
 
@@ -71,18 +71,18 @@ static bool change_place(struct making *k, bool scheme)
 {
     struct request *r = &k->out->request;
     char digits[24];
-    uint16_t usual = default_port(r->scheme);
+    uint16_t usual = classify_default_port(r->scheme);
     if (k->nth)
         return false;
     if (scheme) {
         r->scheme = k->m->schemes == SCHEME_HTTP ? SPAN("http") : SPAN("https");
-        r->port = r->port == usual ? default_port(r->scheme) : r->port;
-        say(k, "scheme", SPAN_NONE, r->scheme);
+        r->port = r->port == usual ? classify_default_port(r->scheme) : r->port;
+        change_say(k, "scheme", SPAN_NONE, r->scheme);
         return true;
     }
     r->port = k->m->ports.n ? (uint16_t)(*(const uint32_t *)img_at(k->p, IMG_PORT, k->m->ports.first)) : usual;
     snprintf(digits, sizeof(digits), "%u", r->port);
-    say(k, "port", SPAN_NONE, span_str(digits));
+    change_say(k, "port", SPAN_NONE, span_str(digits));
     return true;
 }
 
@@ -98,7 +98,7 @@ static bool use_method(struct making *k, struct span method)
         r->body = SPAN_NONE;
         r->body_complete = true;
     }
-    say(k, bare ? "no body and method" : "method", SPAN_NONE, method);
+    change_say(k, bare ? "no body and method" : "method", SPAN_NONE, method);
     return true;
 }
 
@@ -115,8 +115,8 @@ static bool change_path(struct making *k)
 {
     if (k->nth >= k->m->paths.n || k->nth > 3)
         return false;
-    k->out->request.path = witness(k, glob_text(k, k->m->paths, k->nth), k->out->request.path, '/');
-    say(k, "path", SPAN_NONE, k->out->request.path);
+    k->out->request.path = change_witness(k, change_glob_text(k, k->m->paths, k->nth), k->out->request.path, '/');
+    change_say(k, "path", SPAN_NONE, k->out->request.path);
     return true;
 }
 
@@ -144,7 +144,8 @@ static bool change_resource(struct making *k, struct span resource)
 {
     if (k->nth >= k->m->resources.n || k->nth > 3)
         return false;
-    struct span pattern = glob_text(k, k->m->resources, k->nth), want = witness(k, pattern, resource, '/');
+    struct span pattern = change_glob_text(k, k->m->resources, k->nth),
+                want = change_witness(k, pattern, resource, '/');
     struct span old = resource, new = want;
     while (old.n && new.n) {
         struct span a = span_first(old, span_index(old, '/')), b = span_first(new, span_index(new, '/'));
@@ -155,7 +156,7 @@ static bool change_resource(struct making *k, struct span resource)
         if (!span_eq(a, b))
             k->out->request.path = path_with(k, k->out->request.path, a, b);
     }
-    say(k, "path", SPAN_NONE, k->out->request.path);
+    change_say(k, "path", SPAN_NONE, k->out->request.path);
     return true;
 }
 
@@ -171,7 +172,7 @@ static void put_encoded(struct dynbuf *b, struct span s)
 }
 
 /* name=value in place of every parameter of that name; SPAN_NONE for value.p: without it. */
-struct span params_with(struct making *k, struct span params, struct span name, struct span value)
+struct span change_params_with(struct making *k, struct span params, struct span name, struct span value)
 {
     struct dynbuf b;
     struct span one, key, was;
@@ -198,10 +199,11 @@ static bool change_query(struct making *k)
     if (k->nth >= k->m->query.n)
         return false;
     const struct img_pair *want = img_at(k->p, IMG_PAIR, k->m->query.first + k->nth);
-    struct span name = img_span(k->p, want->key), value = witness(k, glob_text(k, want->values, 0), SPAN_NONE, 0);
-    k->out->request.query = params_with(k, k->out->request.query, name, value);
+    struct span name = img_span(k->p, want->key),
+                value = change_witness(k, change_glob_text(k, want->values, 0), SPAN_NONE, 0);
+    k->out->request.query = change_params_with(k, k->out->request.query, name, value);
     k->out->request.has_query = true;
-    say(k, "query parameter", name, value);
+    change_say(k, "query parameter", name, value);
     return true;
 }
 
@@ -225,8 +227,9 @@ static bool change_header(struct making *k)
     if (k->nth >= k->m->header.n)
         return false;
     const struct img_pair *want = img_at(k->p, IMG_PAIR, k->m->header.first + k->nth);
-    struct span name = img_span(k->p, want->key), value = witness(k, glob_text(k, want->values, 0), SPAN_NONE, 0);
-    say(k, "header", name, value);
+    struct span name = img_span(k->p, want->key),
+                value = change_witness(k, change_glob_text(k, want->values, 0), SPAN_NONE, 0);
+    change_say(k, "header", name, value);
     return set_field(k, name, value);
 }
 
@@ -234,7 +237,7 @@ static bool change_upgrade(struct making *k)
 {
     if (k->nth || (k->m->ws && match_is_upgrade(&k->out->request)))
         return false;
-    say(k, k->m->ws ? "a WebSocket upgrade" : "no WebSocket upgrade", SPAN_NONE, SPAN_NONE);
+    change_say(k, k->m->ws ? "a WebSocket upgrade" : "no WebSocket upgrade", SPAN_NONE, SPAN_NONE);
     return set_field(k, SPAN("Upgrade"), k->m->ws ? SPAN("websocket") : SPAN_NONE);
 }
 
@@ -259,7 +262,7 @@ static bool change_ref(struct making *k)
     size_t n;
     if (k->nth || k->m->git_refs.n == 0)
         return false;
-    struct glob g = glob_of(glob_text(k, k->m->git_refs, 0), '/');
+    struct glob g = glob_of(change_glob_text(k, k->m->git_refs, 0), '/');
     dynbuf_init(&b, BODY_MADE_MAX);
     while (hex4(rest, &n) && n > 4 + 82 && n <= rest.n) {
         struct span line = span_first(rest, n), ids = span_first(span_from(line, 4), 82);
@@ -268,7 +271,7 @@ static bool change_ref(struct making *k)
         name = span_first(name, span_index(name, '\n'));
         struct span after = span_from(line, 4 + 82 + name.n);
         if (!glob_match(&g, name, '/', false))
-            name = made = witness(k, g.text, name, '/');
+            name = made = change_witness(k, g.text, name, '/');
         (void)dynbuf_addf(&b, "%04zx", 4 + 82 + name.n + after.n);
         (void)dynbuf_add(&b, ids);
         (void)dynbuf_add(&b, name);
@@ -277,13 +280,13 @@ static bool change_ref(struct making *k)
     }
     (void)dynbuf_add(&b, rest);
     r->body = why_keep(&b, k->a);
-    say(k, "ref", SPAN_NONE, made);
+    change_say(k, "ref", SPAN_NONE, made);
     return made.n > 0 && r->body.n > 0;
 }
 
 static struct span label_value(struct making *k, const struct img_pair *want)
 {
-    return witness(k, glob_text(k, want->values, 0), SPAN_NONE, 0);
+    return change_witness(k, change_glob_text(k, want->values, 0), SPAN_NONE, 0);
 }
 
 /* The sandbox and the labels that one of the rule's scopes names. */
@@ -296,7 +299,7 @@ static bool change_scope(struct making *k, const struct img_rule *r)
     uint32_t at = *(const uint32_t *)img_at(k->p, IMG_SCOPE_REF, r->scopes.first + k->nth);
     const struct img_scope *c = img_at(k->p, IMG_SCOPE, at);
     if (c->sandboxes.n)
-        s->sandbox = witness(k, glob_text(k, c->sandboxes, 0), s->sandbox, 0);
+        s->sandbox = change_witness(k, change_glob_text(k, c->sandboxes, 0), s->sandbox, 0);
     size_t n = 0;
     for (; n < s->nlabels; n++)
         k->out->label[n] = s->labels[n];
@@ -306,7 +309,7 @@ static bool change_scope(struct making *k, const struct img_rule *r)
     }
     s->labels = k->out->label;
     s->nlabels = n;
-    say(k, "a sandbox of scope", SPAN_NONE, img_span(k->p, c->name));
+    change_say(k, "a sandbox of scope", SPAN_NONE, img_span(k->p, c->name));
     return true;
 }
 

@@ -22,7 +22,7 @@ static struct span wanted(struct making *k, const struct img_cond *c)
     }
     if (c->texts.n)
         return img_span(k->p, *(const struct img_str *)img_at(k->p, IMG_STR, c->texts.first));
-    return witness(k, glob_text(k, c->globs, 0), SPAN_NONE, 0);
+    return change_witness(k, change_glob_text(k, c->globs, 0), SPAN_NONE, 0);
 }
 
 static bool blank(uint8_t c)
@@ -119,12 +119,12 @@ bool change_body(struct making *k)
     const struct img_cond *c = img_at(k->p, IMG_COND, k->m->body.first + k->nth);
     struct span key = img_span(k->p, c->key), value = wanted(k, c), token = last_token(key);
     if (c->kind == COND_FORM) {
-        r->body = params_with(k, r->body, key, value);
+        r->body = change_params_with(k, r->body, key, value);
     } else {
         if (value.p == NULL || token.n == 0 || span_index(token, '~') < token.n)
             return false;
         r->body = json_with(k, r->body, token, value, key.n == token.n + 1);
     }
-    say(k, value.p ? "body" : "a body without", key, value);
+    change_say(k, value.p ? "body" : "a body without", key, value);
     return r->body.n > 0;
 }

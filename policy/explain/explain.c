@@ -23,7 +23,7 @@ static enum fit miss_fits(const struct ask *k, const struct img_match *m, enum m
     case MISS_SCHEME: one.schemes = m->schemes || any ? m->schemes : SCHEME_HTTPS; break;
     case MISS_PORT:
         if (m->ports.n == 0)
-            return any || k->request->port == default_port(k->request->scheme) ? FIT_YES : FIT_NO;
+            return any || k->request->port == classify_default_port(k->request->scheme) ? FIT_YES : FIT_NO;
         one.ports = m->ports;
         break;
     case MISS_METHOD: one.methods = m->methods; break;
@@ -78,7 +78,7 @@ static unsigned rule_misses(const struct ask *k, const struct img_rule *r, unsig
         if (bits & (bits - 1))
             return bits; /* two are no near miss */
     }
-    if (!scope_fits(k->p, k->subject, r))
+    if (!match_scope(k->p, k->subject, r))
         bits |= 1u << MISS_SCOPE;
     if (!when_in_force(k->p, r, k->now_ms))
         bits |= 1u << MISS_WHEN;

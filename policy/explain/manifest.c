@@ -70,7 +70,7 @@ static bool put_reached(const struct policy *p, struct jsonw *w, const struct im
         }
         for (uint32_t u = 0; h->kind != HOST_EXACT && u < p->n[IMG_UPSTREAM] && (w || !any); u++) {
             host = img_span(p, ((const struct img_upstream *)img_at(p, IMG_UPSTREAM, u))->host);
-            if (span_eq(host, last) || !host_matches(p, h, host) || !region_lets(p, s, m, host))
+            if (span_eq(host, last) || !classify_host_fits(p, h, host) || !region_lets(p, s, m, host))
                 continue;
             last = host; /* the next entry may be another port of it */
             any = true;
@@ -329,11 +329,11 @@ static void put_rule(const struct policy *p, const struct img_rule *r, const str
 static bool is_wanted(const struct policy *p, const struct manifest_want *want, const struct img_rule *r)
 {
     const struct img_match *m = img_at(p, IMG_MATCH, r->match.first);
-    if (!scope_fits(p, want->subject, r))
+    if (!match_scope(p, want->subject, r))
         return false;
     bool named = want->host.n == 0 || m->hosts.n == 0;
     for (uint32_t i = 0; i < m->hosts.n && !named; i++)
-        named = host_matches(p, img_at(p, IMG_HOST, m->hosts.first + i), want->host);
+        named = classify_host_fits(p, img_at(p, IMG_HOST, m->hosts.first + i), want->host);
     return named && (kept_within(p, want->subject, r) == NULL || put_reached(p, NULL, m, want->subject));
 }
 

@@ -31,7 +31,7 @@ static void see(const struct ask *k, uint32_t rule, void *arg)
     const struct img_rule *r = img_at(k->p, IMG_RULE, rule);
     if (r->windows.n == 0 && r->verdict == VERDICT_DENY && span_eq(img_span(k->p, r->id), t->by))
         t->stays = true;
-    if (r->windows.n == 0 || t->looks >= LOOKS || !scope_fits(k->p, k->subject, r) ||
+    if (r->windows.n == 0 || t->looks >= LOOKS || !match_scope(k->p, k->subject, r) ||
         match_fits(k, img_at(k->p, IMG_MATCH, r->match.first), ANY_PLACE) == FIT_NO)
         return;
     t->looks += r->windows.n;

@@ -17,7 +17,7 @@ struct span why_keep(struct dynbuf *b, struct arena *a)
     return s;
 }
 
-struct span host_pattern(const struct policy *p, const struct img_host *h, struct arena *a)
+struct span why_host_pattern(const struct policy *p, const struct img_host *h, struct arena *a)
 {
     struct dynbuf b;
     if (h->kind == HOST_EXACT)
@@ -82,7 +82,7 @@ static void port_words(const struct ask *k, const struct img_match *m, struct dy
     if (m->ports.n)
         why_list(out, k->p, IMG_PORT, m->ports);
     else
-        (void)dynbuf_addf(out, "the scheme's own, %u", default_port(k->request->scheme));
+        (void)dynbuf_addf(out, "the scheme's own, %u", classify_default_port(k->request->scheme));
 }
 
 static void ws_words(const struct ask *k, const struct img_match *m, struct dynbuf *out)

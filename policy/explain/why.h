@@ -19,6 +19,6 @@ void why_hours(struct dynbuf *out, const struct policy *p, const struct img_rule
 void why_time(struct dynbuf *out, uint64_t ms);
 /* A buffer's bytes in the arena, and the buffer freed. */
 struct span why_keep(struct dynbuf *b, struct arena *a);
-struct span host_pattern(const struct policy *p, const struct img_host *h, struct arena *a);
+struct span why_host_pattern(const struct policy *p, const struct img_host *h, struct arena *a);
 
 #endif

@@ -85,7 +85,7 @@ static bool port_fits(const struct policy *p, const struct img_match *m, struct 
     for (uint32_t i = 0; i < m->ports.n; i++)
         if (*(const uint32_t *)img_at(p, IMG_PORT, m->ports.first + i) == port)
             return true;
-    return m->ports.n == 0 && (how == ANY_PLACE || m->any_place || port == default_port(scheme));
+    return m->ports.n == 0 && (how == ANY_PLACE || m->any_place || port == classify_default_port(scheme));
 }
 
 bool match_names_place(const struct policy *p, const struct img_match *m, struct span scheme, struct span host,
@@ -93,7 +93,7 @@ bool match_names_place(const struct policy *p, const struct img_match *m, struct
 {
     bool named = m->hosts.n == 0;
     for (uint32_t i = 0; i < m->hosts.n && !named; i++)
-        named = host_matches(p, img_at(p, IMG_HOST, m->hosts.first + i), host);
+        named = classify_host_fits(p, img_at(p, IMG_HOST, m->hosts.first + i), host);
     return named && scheme_fits(m, scheme, how) && port_fits(p, m, scheme, port, how);
 }
 
@@ -264,7 +264,7 @@ static bool label_fits(const struct policy *p, const struct subject *s, const st
     return false;
 }
 
-bool one_scope_fits(const struct policy *p, const struct subject *s, const struct img_scope *c)
+bool match_one_scope(const struct policy *p, const struct subject *s, const struct img_scope *c)
 {
     if (c->sandboxes.n && !any_glob(p, c->sandboxes, s->sandbox, 0, false))
         return false;
@@ -274,11 +274,11 @@ bool one_scope_fits(const struct policy *p, const struct subject *s, const struc
     return true;
 }
 
-bool scope_fits(const struct policy *p, const struct subject *s, const struct img_rule *r)
+bool match_scope(const struct policy *p, const struct subject *s, const struct img_rule *r)
 {
     for (uint32_t i = 0; i < r->scopes.n; i++) {
         uint32_t at = *(const uint32_t *)img_at(p, IMG_SCOPE_REF, r->scopes.first + i);
-        if (one_scope_fits(p, s, img_at(p, IMG_SCOPE, at)))
+        if (match_one_scope(p, s, img_at(p, IMG_SCOPE, at)))
             return true;
     }
     return !r->scoped;

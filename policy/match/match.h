@@ -50,15 +50,15 @@ bool when_in_force(const struct policy *p, const struct img_rule *r, uint64_t no
  * eight days after now; INT64_MAX: none. Between two such times the rule is either in force or not. */
 int64_t when_next(const struct policy *p, const struct img_rule *r, int64_t now);
 enum fit match_fits(const struct ask *k, const struct img_match *m, enum strictness how);
-bool one_scope_fits(const struct policy *p, const struct subject *s, const struct img_scope *c);
+bool match_one_scope(const struct policy *p, const struct subject *s, const struct img_scope *c);
 /* The entry of upstreams: for a host and port, or NULL. */
-const struct img_upstream *upstream_at(const struct policy *p, struct span host, uint16_t port);
+const struct img_upstream *region_upstream(const struct policy *p, struct span host, uint16_t port);
 /* May this subject reach this host, for its regions (policy/match/region.c)? Or: on any port that the match means? */
 const struct img_scope *region_keeps_out(const struct policy *p, const struct subject *s, struct span host,
                                          uint16_t port);
 bool region_lets(const struct policy *p, const struct subject *s, const struct img_match *m, struct span host);
 struct span region_words(const struct policy *p, const struct img_scope *c, struct span host, struct arena *a);
-bool scope_fits(const struct policy *p, const struct subject *s, const struct img_rule *r);
+bool match_scope(const struct policy *p, const struct subject *s, const struct img_rule *r);
 /* Does a host pattern of the match name the host, on a port it means? */
 bool match_names_place(const struct policy *p, const struct img_match *m, struct span scheme, struct span host,
                        uint16_t port, enum strictness how);

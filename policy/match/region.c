@@ -5,6 +5,34 @@
 
 enum { WORDS = 512 };
 
+static int upstream_cmp(const struct policy *p, const struct img_upstream *u, struct span host, uint16_t port)
+{
+    struct span name = img_span(p, u->host);
+    size_t n = name.n < host.n ? name.n : host.n;
+    int c = n ? memcmp(name.p, host.p, n) : 0;
+    if (c == 0 && name.n != host.n)
+        c = name.n < host.n ? -1 : 1;
+    return c ? c : (int)u->port - (int)port;
+}
+
+const struct img_upstream *region_upstream(const struct policy *p, struct span host, uint16_t port)
+{
+    uint32_t lo = 0, hi = p->n[IMG_UPSTREAM];
+    while (lo < hi) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        const struct img_upstream *e = img_at(p, IMG_UPSTREAM, mid);
+        int c = upstream_cmp(p, e, host, port);
+        if (c < 0) {
+            lo = mid + 1;
+        } else if (c > 0) {
+            hi = mid;
+        } else {
+            return e;
+        }
+    }
+    return NULL;
+}
+
 static bool has_region(const struct policy *p, const struct img_scope *c, const struct img_upstream *u)
 {
     struct span is = u ? img_span(p, u->region) : SPAN_NONE;
@@ -18,10 +46,10 @@ const struct img_scope *region_keeps_out(const struct policy *p, const struct su
                                          uint16_t port)
 {
     struct img_range all = p->head->residents;
-    const struct img_upstream *u = all.n ? upstream_at(p, host, port) : NULL;
+    const struct img_upstream *u = all.n ? region_upstream(p, host, port) : NULL;
     for (uint32_t i = 0; i < all.n; i++) {
         const struct img_scope *c = img_at(p, IMG_SCOPE, *(const uint32_t *)img_at(p, IMG_SCOPE_REF, all.first + i));
-        if (!has_region(p, c, u) && one_scope_fits(p, s, c))
+        if (!has_region(p, c, u) && match_one_scope(p, s, c))
             return c;
     }
     return NULL;

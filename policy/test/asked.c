@@ -45,7 +45,7 @@ int asked_label(struct asked *q, struct span key, struct span value)
     return 0;
 }
 
-void put_percent(struct dynbuf *b, struct span s, const char *plain)
+void asked_put_percent(struct dynbuf *b, struct span s, const char *plain)
 {
     for (size_t i = 0; i < s.n; i++) {
         uint8_t c = s.p[i];
@@ -159,8 +159,8 @@ int asked_push(struct asked *q, struct span url, const struct git_ref *refs, siz
     return rc | asked_header(q, SPAN("Content-Type"), SPAN("application/x-git-receive-pack-request"));
 }
 
-void judge_asked(const struct policy *p, const struct subject *s, const struct request *r, uint64_t now_ms,
-                 struct arena *a, struct decision *d)
+void asked_decide(const struct policy *p, const struct subject *s, const struct request *r, uint64_t now_ms,
+                  struct arena *a, struct decision *d)
 {
     policy_judge(p, s, r, now_ms, a, d);
     if (!d->need_body || !r->body_complete)
@@ -170,24 +170,24 @@ void judge_asked(const struct policy *p, const struct subject *s, const struct r
     d->code = "unclassified";
 }
 
-bool record_overrides(struct span method, bool body, struct span op, struct span wrote)
+bool asked_overrides(struct span method, bool body, struct span op, struct span wrote)
 {
     bool bare = span_eq(method, SPAN("GET")) || span_eq(method, SPAN("HEAD")) || span_eq(method, SPAN("OPTIONS"));
     return span_eq(op, SPAN("http.override")) || (bare && !body && span_starts(wrote, SPAN("http.")));
 }
 
-bool record_overrode(const struct decision *d, struct span wrote)
+bool asked_overrode(const struct decision *d, struct span wrote)
 {
     return wrote.n && d->effect == EFFECT_READ && !d->upgrade && span_eq(d->op, wrote);
 }
 
 void asked_judge(struct asked *q, const struct policy *p)
 {
-    judge_asked(p, &q->subject, &q->request, q->now_ms, &q->a, &q->decision);
-    if (record_overrode(&q->decision, q->wrote) &&
+    asked_decide(p, &q->subject, &q->request, q->now_ms, &q->a, &q->decision);
+    if (asked_overrode(&q->decision, q->wrote) &&
         asked_header(q, SPAN("X-HTTP-Method-Override"), SPAN("POST")) == 0) {
         q->wrote = SPAN_NONE;
-        judge_asked(p, &q->subject, &q->request, q->now_ms, &q->a, &q->decision);
+        asked_decide(p, &q->subject, &q->request, q->now_ms, &q->a, &q->decision);
     }
-    judge_limits(p, &q->request, q->now_ms, q->used, q->nused, &q->a, &q->decision);
+    asked_past_limits(p, &q->request, q->now_ms, q->used, q->nused, &q->a, &q->decision);
 }

@@ -32,20 +32,20 @@ int asked_label(struct asked *q, struct span key, struct span value) MUSTCHECK;
 /* The body of a push that git would send: refs are name, old and new. */
 int asked_push(struct asked *q, struct span url, const struct git_ref *refs, size_t n, struct err *e) MUSTCHECK;
 /* Escaped but for letters, digits and these. */
-void put_percent(struct dynbuf *b, struct span s, const char *plain);
+void asked_put_percent(struct dynbuf *b, struct span s, const char *plain);
 /* The same body alone. */
 int asked_refs(struct arena *a, const struct git_ref *refs, size_t n, struct span *out) MUSTCHECK;
 void asked_judge(struct asked *q, const struct policy *p);
 /* Of what a record says, without an upgrade: did a field ask for another method? wrote: its op, if it was a write. */
-bool record_overrides(struct span method, bool body, struct span op, struct span wrote);
+bool asked_overrides(struct span method, bool body, struct span op, struct span wrote);
 /* The same, now that the decision says what it is without such a field. */
-bool record_overrode(const struct decision *d, struct span wrote);
+bool asked_overrode(const struct decision *d, struct span wrote);
 /* As the gateway would end it: a body that is all there and not enough is a denial. */
-void judge_asked(const struct policy *p, const struct subject *s, const struct request *r, uint64_t now_ms,
-                 struct arena *a, struct decision *d);
+void asked_decide(const struct policy *p, const struct subject *s, const struct request *r, uint64_t now_ms,
+                  struct arena *a, struct decision *d);
 /* used.c: what follows of what is used up (what is not named: nothing); why it cannot be, or NULL. */
-void judge_limits(const struct policy *p, const struct request *r, uint64_t now_ms, const struct used *used,
-                  size_t nused, struct arena *a, struct decision *d);
+void asked_past_limits(const struct policy *p, const struct request *r, uint64_t now_ms, const struct used *used,
+                       size_t nused, struct arena *a, struct decision *d);
 const char *asked_why_unused(const struct asked *q, const struct policy *p);
 
 #endif

@@ -141,7 +141,7 @@ static void check_used(struct loader *l, const struct t_used *u)
 {
     if ((u->field.at != NULL) + (u->pointer.at != NULL) + (u->requests.at != NULL) != 1 ||
         (u->sum.at != NULL) == (u->requests.at != NULL))
-        problem(l, u->at, "P015", "used: is requests: N, or field: or pointer: with sum: N");
+        load_problem(l, u->at, "P015", "used: is requests: N, or field: or pointer: with sum: N");
 }
 
 static void check_case(struct loader *l, const struct t_case *c)
@@ -151,16 +151,16 @@ static void check_case(struct loader *l, const struct t_case *c)
     for (size_t i = 0; i < c->used.n; i++)
         check_used(l, &u[i]);
     if ((r->body.at != NULL) + (r->json.at != NULL) + (r->form.at != NULL) > 1)
-        problem(l, r->at, "P015", "a request has one of body:, json: and form:");
+        load_problem(l, r->at, "P015", "a request has one of body:, json: and form:");
     if ((r->at == NULL) == (c->push.at == NULL))
-        problem(l, c->at, "P015", "a case has request: or git_push:%s", r->at ? ", not both" : "");
+        load_problem(l, c->at, "P015", "a case has request: or git_push:%s", r->at ? ", not both" : "");
 }
 
 int test_file_decode(struct loader *l, const char *file, struct span text, struct t_file *out)
 {
     struct node *root = yaml_tree(l, file, text);
     if (root)
-        decode_map(l, root, &test_file_table, out);
+        keys_decode_map(l, root, &test_file_table, out);
     const struct t_case *c = out->cases.v;
     for (size_t i = 0; c && i < out->cases.n; i++)
         check_case(l, &c[i]);

@@ -11,8 +11,8 @@ static uint64_t used_of(const struct used *v, size_t n, const struct limit *l)
     return 0;
 }
 
-void judge_limits(const struct policy *p, const struct request *r, uint64_t now_ms, const struct used *used,
-                  size_t nused, struct arena *a, struct decision *d)
+void asked_past_limits(const struct policy *p, const struct request *r, uint64_t now_ms, const struct used *used,
+                       size_t nused, struct arena *a, struct decision *d)
 {
     enum verdict was = VERDICT_ALLOW;
     do { /* an allow may become a hold, which has limits of its own; a hold past them is denied */
@@ -21,7 +21,7 @@ void judge_limits(const struct policy *p, const struct request *r, uint64_t now_
         for (size_t i = 0; i < d->nlimits && i < LIMITS_MAX; i++)
             past[i] = limit_is_past(&d->limits[i], used_of(used, nused, &d->limits[i]));
         if (d->nlimits)
-            policy_over(p, r, past, now_ms, a, d);
+            policy_past_limits(p, r, past, now_ms, a, d);
     } while (was == VERDICT_ALLOW && d->verdict == VERDICT_HOLD);
 }
 

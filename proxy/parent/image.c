@@ -15,7 +15,7 @@
 #include "common/memfd.h"
 #include "common/msg.h"
 #include "common/net/tls.h"
-#include "policy/test/beside.h"
+#include "policy/test/own_tests.h"
 #include "policy/explain.h"
 #include "policy/load/disk.h"
 #include "policy/policy.h"

@@ -52,7 +52,7 @@ static void past(struct kit *k, const char *url, uint32_t mask)
         used[i] = mask >> i & 1;
     r.host = span_first(rest, span_index(rest, '/'));
     r.path = span_from(rest, r.host.n);
-    policy_over(k->p, &r, used, k->now_ms, &k->a, &k->d);
+    policy_past_limits(k->p, &r, used, k->now_ms, &k->a, &k->d);
 }
 
 static void is_limit(const struct limit *l, const char *rule, const char *measure, uint64_t max, uint64_t ms,

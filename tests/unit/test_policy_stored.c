@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "policy/test/beside.h"
+#include "policy/test/own_tests.h"
 #include "policy/load/stored.h"
 #include "policy/policy.h"
 

@@ -28,8 +28,8 @@ static int check_files(const struct cli_call *c, bool json, bool sarif)
     if (loaded_open(&l, place) != 0)
         rc = CLI_INVALID;
     if (!sarif && !json)
-        print_problems(&l, false);
-    else if ((sarif ? print_sarif(&l) : json_problems(&l)) != 0)
+        loaded_print(&l, false);
+    else if ((sarif ? sarif_print(&l) : loaded_json(&l)) != 0)
         rc = CLI_RUNTIME;
     if (!json && !sarif && rc == CLI_OK)
         printf("%s: valid, %zu rules, %zu warnings\n", c->word[0], policy_rules(l.p), count(&l, 'W'));
@@ -43,7 +43,7 @@ int policy_check(const struct cli_call *c)
 {
     const char *code = cli_value(c, "explain"), *format = cli_value(c, "format");
     if (code && c->nwords == 0)
-        return print_code(code);
+        return sarif_print_code(code);
     if (c->nwords == 0 || code)
         return cli_usage(c->verb);
     return check_files(c, format ? strcmp(format, "json") == 0 : c->json, format && strcmp(format, "sarif") == 0);

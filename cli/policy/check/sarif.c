@@ -105,7 +105,7 @@ static void write_results(struct jsonw *w, const struct loaded *l)
     jsonw_end_array(w);
 }
 
-int print_sarif(const struct loaded *l)
+int sarif_print(const struct loaded *l)
 {
     struct dynbuf out;
     struct jsonw w;
@@ -136,7 +136,7 @@ int print_sarif(const struct loaded *l)
     return rc;
 }
 
-int print_code(const char *code)
+int sarif_print_code(const char *code)
 {
     const struct policy_code *c = policy_code_find(code);
     if (c == NULL) {

@@ -5,8 +5,8 @@
 #include "cli/policy/loaded.h"
 
 /* SARIF 2.1.0; -1 when it is too long. */
-int print_sarif(const struct loaded *l) MUSTCHECK;
+int sarif_print(const struct loaded *l) MUSTCHECK;
 /* What a code means and what to do: an exit code. */
-int print_code(const char *code);
+int sarif_print_code(const char *code);
 
 #endif

@@ -92,7 +92,7 @@ static bool is_about(const struct policy *p, uint32_t rule, struct span host)
 {
     const struct img_rule *r = img_at(p, IMG_RULE, rule);
     const struct img_match *m = img_at(p, IMG_MATCH, r->match.first);
-    return host_record_fits(p, m->hosts, host);
+    return diff_host_fits(p, m->hosts, host);
 }
 
 static int find_sites(struct space *s, bool *const differs[2])
@@ -125,7 +125,7 @@ static void keep_sites(struct space *s)
             kept = false;
             for (size_t j = 0; j < 2 * s->dim[k].n && !kept; j++) {
                 const struct option *o = &s->dim[k].v[j / 2];
-                kept = o->mask[j % 2] && option_may_fit(s, &s->site[i], &s->dim[k], o, j % 2);
+                kept = o->mask[j % 2] && diff_option_may_fit(s, &s->site[i], &s->dim[k], o, j % 2);
             }
         }
         s->site[i].kept = kept;
@@ -157,11 +157,11 @@ static void unread(struct diff *d, struct span host, const char *why, uint64_t n
 static void analyse(struct diff *d, struct space *s)
 {
     uint64_t n = 0;
-    if (space_masked(s) == 0) {
+    if (diff_space_masked(s) == 0) {
         keep_sites(s);
-        if (space_masked(s) == 0 && space_asked(s) == 0 && space_bodies(s) == 0 &&
-            (n = space_size(s)) <= DIFF_BUDGET) {
-            space_judge(s, d);
+        if (diff_space_masked(s) == 0 && diff_space_asked(s) == 0 && diff_space_bodies(s) == 0 &&
+            (n = diff_space_size(s)) <= DIFF_BUDGET) {
+            diff_space_judge(s, d);
             return;
         }
     }
@@ -270,7 +270,7 @@ int policy_diff(const struct cli_call *c)
     arena_init(&d.a, DIFF_MEMORY);
     for (unsigned v = OLD; v <= NEW; v++) {
         if (loaded_open_for(&d.side[v], c, args.paths[v], args.npaths[v], args.floors[v]) != 0) {
-            print_problems(&d.side[v], c->json);
+            loaded_print(&d.side[v], c->json);
             goto out;
         }
         d.p[v] = d.side[v].p;

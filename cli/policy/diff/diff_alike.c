@@ -30,7 +30,7 @@ static int collect(const struct space *s, struct shown *w)
     for (unsigned v = OLD; v <= NEW; v++)
         for (uint32_t i = 0; i < s->p[v]->n[IMG_PACK]; i++) {
             const struct img_pack *k = img_at(s->p[v], IMG_PACK, i);
-            for (uint32_t j = 0; host_record_fits(s->p[v], k->hosts, s->host) && j < k->ops.n; j++) {
+            for (uint32_t j = 0; diff_host_fits(s->p[v], k->hosts, s->host) && j < k->ops.n; j++) {
                 const struct img_op *o = img_at(s->p[v], IMG_OP, k->ops.first + j);
                 rc |=
                     o->query_rule == QUERY_EXACT ? add_once(w->query, &w->nqueries, img_span(s->p[v], o->query)) : 0;
@@ -58,7 +58,7 @@ static void sign_path(const struct space *s, struct span path, struct dynbuf *b)
     struct span bare = path.n > 1 && path.p[path.n - 1] == '/' ? span_first(path, path.n - 1) : path;
     const struct img_match *m;
     for (size_t i = 0; i < s->nsites; i++)
-        for (uint32_t n = 0; site_match(&s->site[i], n, &m); n++) {
+        for (uint32_t n = 0; diff_site_match(&s->site[i], n, &m); n++) {
             const struct policy *p = s->site[i].p;
             if (m->paths.n)
                 (void)dynbuf_addf(b, "%d%d", globs_fit(p, m->paths, path, false),
@@ -72,7 +72,7 @@ static void sign_class(const struct space *s, const struct class *c, struct dynb
     (void)dynbuf_addf(b, "|%.*s %.*s %d %s %u %d ", SPAN_FMT(c->op), SPAN_FMT(c->could_op), (int)c->effect,
                       c->bad ? c->bad : "", c->git_service, c->pending);
     for (size_t i = 0; i < s->nsites; i++)
-        for (uint32_t n = 0; site_match(&s->site[i], n, &m); n++)
+        for (uint32_t n = 0; diff_site_match(&s->site[i], n, &m); n++)
             if (m->resources.n)
                 (void)dynbuf_addf(b, "%d%d", globs_fit(s->site[i].p, m->resources, c->resource, false),
                                   globs_fit(s->site[i].p, m->resources, c->resource, true));
@@ -152,7 +152,7 @@ static int sign_readings(struct space *s, const struct shown *w, size_t places, 
     return dynbuf_ok(b) ? 0 : -1;
 }
 
-int paths_merge(struct space *s, struct dim *d)
+int diff_paths_merge(struct space *s, struct dim *d)
 {
     struct shown *w = arena_alloc(s->a, sizeof(*w));
     struct span *sign = arena_alloc(s->a, (d->n + 1) * sizeof(*sign));

@@ -32,7 +32,7 @@ static int add_pairs(struct space *s, struct keys *k, const struct policy *p, st
     for (uint32_t i = 0; i < pairs.n; i++) {
         const struct img_pair *v = img_at(p, IMG_PAIR, pairs.first + i);
         struct key *key = key_of(k, img_span(p, v->key));
-        rc |= key ? patterns_add_globs(s, &key->l, p, v->values) : -1;
+        rc |= key ? diff_patterns_add_globs(s, &key->l, p, v->values) : -1;
     }
     return rc;
 }
@@ -79,7 +79,7 @@ static struct span shout(struct space *s, struct span name)
 
 static int add_text(struct space *s, struct dim *d, struct span text)
 {
-    return text.p && dim_add(s, d, (struct option){.text = text}) ? 0 : -1;
+    return text.p && diff_dim_add(s, d, (struct option){.text = text}) ? 0 : -1;
 }
 
 /* A query that is answered as none before. */
@@ -92,18 +92,18 @@ static int add_new(struct space *s, struct dim *d, struct signs *l, struct span 
                         .path = SPAN("/"),
                         .query = text,
                         .has_query = true};
-    int rc = text.p ? signs_add(s, l, &r) : -1;
+    int rc = text.p ? diff_signs_add(s, l, &r) : -1;
     return rc == 1 ? add_text(s, d, text) : rc;
 }
 
 /* Absent; each value; two values, of which an allow wants both and a deny one; the name in another spelling. */
 static int add_param(struct space *s, const struct key *k)
 {
-    struct dim *d = space_dim(s, DIM_PARAM, SPAN_NONE);
+    struct dim *d = diff_space_dim(s, DIM_PARAM, SPAN_NONE);
     struct signs l = {0};
     struct minterms found;
     struct span one[PAIRED_MAX], other = shout(s, k->name);
-    if (d == NULL || dim_add(s, d, (struct option){0}) == NULL ||
+    if (d == NULL || diff_dim_add(s, d, (struct option){0}) == NULL ||
         minterms_find(k->l.v, k->l.n, MINTERM_TEXT, s->a, &found) != 0)
         return -1;
     int rc = 0;
@@ -127,14 +127,14 @@ static int add_pack_queries(struct space *s, struct dim *d, const struct policy 
     int rc = 0;
     for (uint32_t i = 0; i < p->n[IMG_PACK]; i++) {
         const struct img_pack *k = img_at(p, IMG_PACK, i);
-        for (uint32_t j = 0; host_record_fits(p, k->hosts, s->host) && j < k->ops.n; j++) {
+        for (uint32_t j = 0; diff_host_fits(p, k->hosts, s->host) && j < k->ops.n; j++) {
             const struct img_op *o = img_at(p, IMG_OP, k->ops.first + j);
             bool known = false;
             *any_matters |= o->content_type.n && o->effect == EFFECT_READ;
             for (size_t n = 0; n < d->n && o->query_rule == QUERY_EXACT && !known; n++)
                 known = span_eq(d->v[n].text, img_span(p, o->query));
             if (o->query_rule == QUERY_EXACT && !known)
-                rc |= dim_add(s, d, (struct option){.text = img_span(p, o->query)}) ? 0 : -1;
+                rc |= diff_dim_add(s, d, (struct option){.text = img_span(p, o->query)}) ? 0 : -1;
         }
     }
     return rc;
@@ -143,12 +143,12 @@ static int add_pack_queries(struct space *s, struct dim *d, const struct policy 
 static int add_query(struct space *s)
 {
     struct keys *keys = arena_alloc(s->a, sizeof(*keys));
-    struct dim *whole = space_dim(s, DIM_QUERY, SPAN_NONE);
+    struct dim *whole = diff_space_dim(s, DIM_QUERY, SPAN_NONE);
     const struct img_match *m;
     bool fresh = false;
-    int rc = keys && whole && dim_add(s, whole, (struct option){0}) ? 0 : -1;
+    int rc = keys && whole && diff_dim_add(s, whole, (struct option){0}) ? 0 : -1;
     for (size_t i = 0; i < s->nsites && rc == 0; i++)
-        for (uint32_t n = 0; s->site[i].kept && site_match(&s->site[i], n, &m); n++) {
+        for (uint32_t n = 0; s->site[i].kept && diff_site_match(&s->site[i], n, &m); n++) {
             const struct policy *p = s->site[i].p;
             rc |= add_pairs(s, keys, p, m->query);
             fresh |= m->query_only != 0;
@@ -181,17 +181,17 @@ static int add_field(struct space *s, struct dim *d, struct signs *l, struct spa
                         .path = SPAN("/"),
                         .fields = f,
                         .nfields = second.p ? 2 : 1};
-    int rc = span_ieq(d->name, SPAN("sec-websocket-protocol")) ? 1 : signs_add(s, l, &r);
-    return rc == 1 ? (dim_add(s, d, (struct option){.text = text, .second = second}) ? 0 : -1) : rc;
+    int rc = span_ieq(d->name, SPAN("sec-websocket-protocol")) ? 1 : diff_signs_add(s, l, &r);
+    return rc == 1 ? (diff_dim_add(s, d, (struct option){.text = text, .second = second}) ? 0 : -1) : rc;
 }
 
 static int add_header(struct space *s, const struct key *k)
 {
-    struct dim *d = space_dim(s, DIM_HEADER, k->name);
+    struct dim *d = diff_space_dim(s, DIM_HEADER, k->name);
     struct signs l = {0};
     struct span one[PAIRED_MAX];
     struct minterms found;
-    if (d == NULL || dim_add(s, d, (struct option){0}) == NULL ||
+    if (d == NULL || diff_dim_add(s, d, (struct option){0}) == NULL ||
         minterms_find(k->l.v, k->l.n, MINTERM_NAME, s->a, &found) != 0)
         return -1;
     int rc = 0;
@@ -214,13 +214,13 @@ static int add_headers(struct space *s)
     const struct img_match *m;
     int rc = keys ? 0 : -1;
     for (size_t i = 0; i < s->nsites && rc == 0; i++)
-        for (uint32_t n = 0; s->site[i].kept && site_match(&s->site[i], n, &m); n++) {
+        for (uint32_t n = 0; s->site[i].kept && diff_site_match(&s->site[i], n, &m); n++) {
             const struct policy *p = s->site[i].p;
             struct key *protocol = m->ws_protocols.n ? key_of(keys, SPAN("Sec-WebSocket-Protocol")) : NULL;
             keys->fold = true;
             rc |= add_pairs(s, keys, p, m->header);
             if (m->ws_protocols.n)
-                rc |= protocol ? patterns_add_globs(s, &protocol->l, p, m->ws_protocols) : -1;
+                rc |= protocol ? diff_patterns_add_globs(s, &protocol->l, p, m->ws_protocols) : -1;
         }
     for (size_t i = 0; rc == 0 && i < keys->n; i++)
         rc = span_ieq(keys->v[i].name, SPAN("content-type")) ? 0 : add_header(s, &keys->v[i]);
@@ -254,7 +254,7 @@ static int add_time(struct space *s, struct dim *d, uint64_t at_ms)
         if (same)
             return 0;
     }
-    o = dim_add(s, d, (struct option){.now_ms = at_ms});
+    o = diff_dim_add(s, d, (struct option){.now_ms = at_ms});
     return o ? 0 : -1;
 }
 
@@ -300,7 +300,7 @@ static int add_windows(struct space *s, struct dim *d, const struct policy *p, c
 
 static int add_times(struct space *s)
 {
-    struct dim *d = space_dim(s, DIM_TIME, SPAN_NONE);
+    struct dim *d = diff_space_dim(s, DIM_TIME, SPAN_NONE);
     int64_t now = (int64_t)(s->now_ms / 1000), monday = now - now % 86400 - (now / 86400 + 3) % 7 * 86400;
     if (d == NULL)
         return -1;
@@ -317,7 +317,7 @@ static int add_times(struct space *s)
     return rc;
 }
 
-int space_asked(struct space *s)
+int diff_space_asked(struct space *s)
 {
     if (add_times(s) != 0)
         s->why = "times";

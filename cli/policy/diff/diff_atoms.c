@@ -4,7 +4,7 @@
 #include "cli/policy/diff/states.h"
 #include "policy/image/glob.h"
 
-struct option *dim_add(struct space *s, struct dim *d, struct option o)
+struct option *diff_dim_add(struct space *s, struct dim *d, struct option o)
 {
     if (d->n == d->max) {
         size_t max = d->max ? 2 * d->max : 16;
@@ -20,7 +20,7 @@ struct option *dim_add(struct space *s, struct dim *d, struct option o)
     return &d->v[d->n++];
 }
 
-struct dim *space_dim(struct space *s, enum dim_kind kind, struct span name)
+struct dim *diff_space_dim(struct space *s, enum dim_kind kind, struct span name)
 {
     if (s->ndims == DIMS_MAX)
         return NULL;
@@ -28,7 +28,7 @@ struct dim *space_dim(struct space *s, enum dim_kind kind, struct span name)
     return &s->dim[s->ndims++];
 }
 
-int patterns_add(struct space *s, struct patterns *l, struct span text, bool fold)
+int diff_patterns_add(struct space *s, struct patterns *l, struct span text, bool fold)
 {
     for (size_t i = 0; i < l->n; i++)
         if (l->v[i].fold == fold && span_eq(l->v[i].text, text))
@@ -47,17 +47,17 @@ int patterns_add(struct space *s, struct patterns *l, struct span text, bool fol
     return 0;
 }
 
-int patterns_add_globs(struct space *s, struct patterns *l, const struct policy *p, struct img_range globs)
+int diff_patterns_add_globs(struct space *s, struct patterns *l, const struct policy *p, struct img_range globs)
 {
     int rc = 0;
     for (uint32_t i = 0; i < globs.n; i++) {
         struct span text = img_span(p, ((const struct img_glob *)img_at(p, IMG_GLOB, globs.first + i))->text);
-        rc |= patterns_add(s, l, text, false) | patterns_add(s, l, text, true);
+        rc |= diff_patterns_add(s, l, text, false) | diff_patterns_add(s, l, text, true);
     }
     return rc;
 }
 
-bool site_match(const struct site *r, uint32_t i, const struct img_match **m)
+bool diff_site_match(const struct site *r, uint32_t i, const struct img_match **m)
 {
     *m = i == 0 ? r->match : i <= r->rule->except.n ? img_at(r->p, IMG_MATCH, r->rule->except.first + i - 1) : NULL;
     return *m != NULL;
@@ -66,7 +66,7 @@ bool site_match(const struct site *r, uint32_t i, const struct img_match **m)
 static bool applies(const struct space *s, const struct policy *p, uint32_t pack, const struct img_pack **k)
 {
     *k = img_at(p, IMG_PACK, pack);
-    return host_record_fits(p, (*k)->hosts, s->host);
+    return diff_host_fits(p, (*k)->hosts, s->host);
 }
 
 /* ---- which rules a value leaves possible ---- */
@@ -138,20 +138,20 @@ static bool ops_may_fit(const struct space *s, const struct site *r, struct span
     return false;
 }
 
-bool option_overrides(const struct dim *d, const struct option *o, bool over)
+bool diff_option_overrides(const struct dim *d, const struct option *o, bool over)
 {
     return d->kind == DIM_METHOD ? o->override : over;
 }
 
-bool option_may_fit(const struct space *s, const struct site *r, const struct dim *d, const struct option *o,
-                    bool over)
+bool diff_option_may_fit(const struct space *s, const struct site *r, const struct dim *d, const struct option *o,
+                         bool over)
 {
     struct subject who = {o->text, o->labels, o->nlabels};
     switch (d->kind) {
     case DIM_PLACE: return match_names_place(r->p, r->match, o->text, s->host, o->port, ANY_PLACE);
     case DIM_METHOD: return s->could || may_be_overridden(r, over) || method_may_fit(r, o->text);
     case DIM_PATH: return ops_may_fit(s, r, o->text, over) && (s->could || path_may_fit(r, o->text));
-    case DIM_WHO: return scope_fits(r->p, &who, r->rule);
+    case DIM_WHO: return match_scope(r->p, &who, r->rule);
     case DIM_UPGRADE: return o->upgrade ? r->match->ws || r->rule->verdict == VERDICT_DENY : !r->match->ws;
     default: return true;
     }
@@ -175,13 +175,13 @@ static void place_bits(const struct space *s, struct span scheme, uint16_t port,
 {
     const struct img_match *m;
     for (size_t i = 0; i < s->nsites; i++)
-        for (uint32_t k = 0; site_match(&s->site[i], k, &m); k++)
+        for (uint32_t k = 0; diff_site_match(&s->site[i], k, &m); k++)
             for (unsigned how = AS_WRITTEN; how <= ANY_PLACE; how++)
                 push_bit(b, match_names_place(s->site[i].p, m, scheme, s->host, port, (enum strictness)how));
     for (unsigned v = OLD; v <= NEW; v++) {
         const struct policy *p = s->p[v];
         for (uint32_t i = 0; i < p->n[IMG_PACK]; i++)
-            push_bit(b, pack_applies(p, img_at(p, IMG_PACK, i), scheme, s->host, port));
+            push_bit(b, classify_pack_fits(p, img_at(p, IMG_PACK, i), scheme, s->host, port));
         for (uint32_t i = 0; i < p->n[IMG_CRED]; i++)
             push_bit(b, policy_credential_bound(p, i, scheme, s->host, port));
         for (uint32_t i = 0; i < p->n[IMG_UPSTREAM]; i++) {
@@ -203,7 +203,7 @@ static int add_place(struct space *s, struct dim *d, struct states *seen, struct
         return -1;
     place_bits(s, scheme, (uint16_t)port, &b);
     int rc = b.n > 64 * b.words ? -1 : states_add(seen, b.v, (struct state_from){0}, &at);
-    if (rc == 1 && dim_add(s, d, (struct option){.text = scheme, .port = (uint16_t)port}) == NULL)
+    if (rc == 1 && diff_dim_add(s, d, (struct option){.text = scheme, .port = (uint16_t)port}) == NULL)
         return -1;
     return rc < 0 ? -1 : 0;
 }
@@ -214,7 +214,7 @@ static int add_ports(struct space *s, struct dim *d, struct states *seen, struct
     const struct img_pack *k;
     int rc = add_place(s, d, seen, scheme, span_eq(scheme, SPAN("https")) ? 443 : 80);
     for (size_t i = 0; i < s->nsites; i++)
-        for (uint32_t n = 0; site_match(&s->site[i], n, &m); n++)
+        for (uint32_t n = 0; diff_site_match(&s->site[i], n, &m); n++)
             for (uint32_t j = 0; j < m->ports.n; j++)
                 rc |= add_place(s, d, seen, scheme,
                                 *(const uint32_t *)img_at(s->site[i].p, IMG_PORT, m->ports.first + j));
@@ -269,10 +269,10 @@ static bool methods_alike(const struct space *s, struct span a, struct span b)
 {
     const struct img_match *m;
     const struct img_pack *k;
-    if (rest_effect(a, false) != rest_effect(b, false))
+    if (classify_rest_effect(a, false) != classify_rest_effect(b, false))
         return false;
     for (size_t i = 0; i < s->nsites; i++)
-        for (uint32_t n = 0; site_match(&s->site[i], n, &m); n++)
+        for (uint32_t n = 0; diff_site_match(&s->site[i], n, &m); n++)
             if (names_methods(s->site[i].p, m) || !same_methods(s->site[i].p, m->methods, a, b))
                 return false;
     for (unsigned v = OLD; v <= NEW; v++)
@@ -289,7 +289,7 @@ static int add_method(struct space *s, struct dim *d, struct span method)
     for (size_t i = 0; i < d->n; i++)
         if (span_eq(d->v[i].text, method) || methods_alike(s, d->v[i].text, method))
             return 0;
-    return dim_add(s, d, (struct option){.text = method}) ? 0 : -1;
+    return diff_dim_add(s, d, (struct option){.text = method}) ? 0 : -1;
 }
 
 static int add_methods_of(struct space *s, struct dim *d, const struct policy *p, struct img_range list)
@@ -310,7 +310,7 @@ static int find_methods(struct space *s, struct dim *d)
     for (size_t i = 0; i < sizeof(usual) / sizeof(usual[0]); i++)
         rc |= add_method(s, d, span_str(usual[i]));
     for (size_t i = 0; i < s->nsites; i++)
-        for (uint32_t n = 0; site_match(&s->site[i], n, &m); n++)
+        for (uint32_t n = 0; diff_site_match(&s->site[i], n, &m); n++)
             rc |= add_methods_of(s, d, s->site[i].p, m->methods);
     for (unsigned v = OLD; v <= NEW; v++)
         for (uint32_t i = 0; i < s->p[v]->n[IMG_PACK]; i++)
@@ -319,7 +319,7 @@ static int find_methods(struct space *s, struct dim *d)
                                      ((const struct img_op *)img_at(s->p[v], IMG_OP, k->ops.first + j))->methods);
     /* Each again in a request that asks the server for another one: it is judged as both. */
     for (size_t i = 0, n = d->n; i < n && rc == 0; i++)
-        rc = dim_add(s, d, (struct option){.text = d->v[i].text, .override = true}) ? 0 : -1;
+        rc = diff_dim_add(s, d, (struct option){.text = d->v[i].text, .override = true}) ? 0 : -1;
     return rc;
 }
 
@@ -330,9 +330,9 @@ static int find_upgrades(struct space *s, struct dim *d)
     bool asked = false;
     for (size_t i = 0; i < s->nsites; i++)
         asked |= s->site[i].match->ws != 0;
-    if (dim_add(s, d, (struct option){.upgrade = false}) == NULL)
+    if (diff_dim_add(s, d, (struct option){.upgrade = false}) == NULL)
         return -1;
-    return asked && dim_add(s, d, (struct option){.upgrade = true}) == NULL ? -1 : 0;
+    return asked && diff_dim_add(s, d, (struct option){.upgrade = true}) == NULL ? -1 : 0;
 }
 
 static void set_masks(struct space *s)
@@ -343,23 +343,23 @@ static void set_masks(struct space *s)
             for (unsigned over = 0; over < 2; over++) {
                 o->mask[over] = s->all ? UINT64_MAX : 0;
                 for (size_t j = 0; j < s->nsites && !s->all; j++)
-                    if (s->site[j].mask && option_may_fit(s, &s->site[j], &s->dim[i], o, over))
+                    if (s->site[j].mask && diff_option_may_fit(s, &s->site[j], &s->dim[i], o, over))
                         o->mask[over] |= s->site[j].mask;
             }
         }
 }
 
-int space_masked(struct space *s)
+int diff_space_masked(struct space *s)
 {
     static int (*const find[DIM_MASKED])(struct space *, struct dim *) = {[DIM_PLACE] = find_places,
                                                                           [DIM_METHOD] = find_methods,
-                                                                          [DIM_PATH] = space_paths,
-                                                                          [DIM_WHO] = space_who,
+                                                                          [DIM_PATH] = diff_space_paths,
+                                                                          [DIM_WHO] = diff_space_who,
                                                                           [DIM_UPGRADE] = find_upgrades};
     static const char *const names[DIM_MASKED] = {"places", "methods", "paths", "sandboxes", "upgrades"};
     s->ndims = 0;
     for (unsigned i = 0; i < DIM_MASKED; i++) {
-        struct dim *d = space_dim(s, (enum dim_kind)i, SPAN_NONE);
+        struct dim *d = diff_space_dim(s, (enum dim_kind)i, SPAN_NONE);
         if (d == NULL || find[i](s, d) != 0) {
             s->why = names[i];
             return -1;

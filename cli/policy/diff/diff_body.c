@@ -41,11 +41,11 @@ static struct field *field_of(struct fields *f, struct span key)
 static int add_cond(struct space *s, struct fields *f, const struct policy *p, const struct img_cond *c)
 {
     struct field *to = field_of(f, img_span(p, c->key));
-    int rc = to ? patterns_add_globs(s, &to->l, p, c->globs) : -1;
+    int rc = to ? diff_patterns_add_globs(s, &to->l, p, c->globs) : -1;
     for (uint32_t i = 0; rc == 0 && i < c->texts.n; i++) {
         struct span text = img_span(p, *(const struct img_str *)img_at(p, IMG_STR, c->texts.first + i));
         if (span_index(text, '*') == text.n)
-            rc = patterns_add(s, &to->l, text, false) | patterns_add(s, &to->l, text, true);
+            rc = diff_patterns_add(s, &to->l, text, false) | diff_patterns_add(s, &to->l, text, true);
         else if (to->nliterals < VALUES_MAX)
             to->literal[to->nliterals++] = text;
         else
@@ -72,7 +72,7 @@ static int add_counted(struct space *s, struct fields *of, const struct site *r)
             return -1;
         to->number[to->nnumbers++] = l->max;
         to->number[to->nnumbers++] = 0;
-        rc = patterns_add(s, &to->l, SPAN("*"), false);
+        rc = diff_patterns_add(s, &to->l, SPAN("*"), false);
     }
     return rc;
 }
@@ -219,7 +219,7 @@ static int add_new(struct space *s, const struct fields *of, struct field *f, st
     dynbuf_init(&b, 1 << 20);
     int rc = write_body(&b, &one, 1, (size_t[]){0}, of->json);
     r.body = dynbuf_span(&b);
-    rc = rc == 0 && dynbuf_ok(&b) ? signs_add(s, l, &r) : -1;
+    rc = rc == 0 && dynbuf_ok(&b) ? diff_signs_add(s, l, &r) : -1;
     dynbuf_free(&b);
     return rc == 1 ? add_value(f, v.text, v.second) : rc;
 }
@@ -279,7 +279,7 @@ static int add_body(struct space *s, struct dim *d, const struct fields *f, stru
 {
     int rc = 0;
     for (size_t i = 0; i < f->ntypes && rc == 0; i++)
-        rc = dim_add(s, d, (struct option){.body = true, .text = text, .second = f->type[i]}) ? 0 : -1;
+        rc = diff_dim_add(s, d, (struct option){.body = true, .text = text, .second = f->type[i]}) ? 0 : -1;
     return rc;
 }
 
@@ -320,7 +320,7 @@ static int add_type(struct space *s, struct dim *d, struct span type)
     for (size_t i = 0; i < d->n; i++)
         if (d->v[i].body && span_ieq(d->v[i].second, type))
             return 0;
-    return dim_add(s, d, (struct option){.body = true, .text = SPAN("x"), .second = type}) ? 0 : -1;
+    return diff_dim_add(s, d, (struct option){.body = true, .text = SPAN("x"), .second = type}) ? 0 : -1;
 }
 
 static int add_pack_types(struct space *s, struct dim *d, const struct policy *p, bool *push)
@@ -328,7 +328,7 @@ static int add_pack_types(struct space *s, struct dim *d, const struct policy *p
     int rc = 0;
     for (uint32_t i = 0; i < p->n[IMG_PACK]; i++) {
         const struct img_pack *k = img_at(p, IMG_PACK, i);
-        for (uint32_t j = 0; host_record_fits(p, k->hosts, s->host) && j < k->ops.n; j++) {
+        for (uint32_t j = 0; diff_host_fits(p, k->hosts, s->host) && j < k->ops.n; j++) {
             const struct img_op *o = img_at(p, IMG_OP, k->ops.first + j);
             rc |= o->content_type.n ? add_type(s, d, img_span(p, o->content_type)) : 0;
             *push |= o->body == BODY_GIT_RECEIVE_PACK;
@@ -348,16 +348,16 @@ static int add_pushes(struct space *s, struct dim *d)
     struct patterns l = {0};
     struct minterms found;
     const struct img_match *m;
-    int rc = patterns_add(s, &l, SPAN("refs/*/*/**"), false);
+    int rc = diff_patterns_add(s, &l, SPAN("refs/*/*/**"), false);
     for (size_t i = 0; i < s->nsites; i++)
-        for (uint32_t n = 0; s->site[i].kept && site_match(&s->site[i], n, &m); n++)
-            rc |= patterns_add_globs(s, &l, s->site[i].p, m->git_refs);
+        for (uint32_t n = 0; s->site[i].kept && diff_site_match(&s->site[i], n, &m); n++)
+            rc |= diff_patterns_add_globs(s, &l, s->site[i].p, m->git_refs);
     if (rc != 0 || minterms_find(l.v, l.n, MINTERM_REF, s->a, &found) != 0)
         return -1;
     for (size_t i = 0; i < found.n; i++)
         for (size_t k = 0; k < 3 && minterm_fits(&found.v[i], 0); k++) {
             struct option o = {.body = true, .ref = true, .push = {found.v[i].text, ids[k][0], ids[k][1]}};
-            if (asked_refs(s->a, &o.push, 1, &o.text) != 0 || dim_add(s, d, o) == NULL)
+            if (asked_refs(s->a, &o.push, 1, &o.text) != 0 || diff_dim_add(s, d, o) == NULL)
                 return -1;
         }
     return 0;
@@ -367,12 +367,12 @@ static int take_type(struct space *s, struct dim *d, struct fields *of, const st
 {
     struct fields *f = minterm_fits(m, 2) ? &of[COND_FORM] : &of[COND_JSON];
     if (!minterm_fits(m, 0) && !minterm_fits(m, 1) && !minterm_fits(m, 2))
-        return add_type(s, d, m->text) || !dim_add(s, d, (struct option){.second = m->text}) ? -1 : 0;
+        return add_type(s, d, m->text) || !diff_dim_add(s, d, (struct option){.second = m->text}) ? -1 : 0;
     if (f->ntypes == TYPES_MAX)
         return -1;
     if (!span_ieq(m->text, f->type[0]))
         f->type[f->ntypes++] = m->text;
-    return dim_add(s, d, (struct option){.second = m->text}) ? 0 : -1;
+    return diff_dim_add(s, d, (struct option){.second = m->text}) ? 0 : -1;
 }
 
 /* Where rules ask for the type: one of every class of types, with a body and without; and a body without a type. What
@@ -382,15 +382,16 @@ static int add_types_of_rules(struct space *s, struct dim *d, struct fields *of)
     struct patterns l = {0};
     struct minterms found;
     const struct img_match *m;
-    int rc = patterns_add(s, &l, SPAN("application/json"), true) | patterns_add(s, &l, SPAN("*/*+json"), true) |
-             patterns_add(s, &l, SPAN("application/x-www-form-urlencoded"), true);
+    int rc = diff_patterns_add(s, &l, SPAN("application/json"), true) |
+             diff_patterns_add(s, &l, SPAN("*/*+json"), true) |
+             diff_patterns_add(s, &l, SPAN("application/x-www-form-urlencoded"), true);
     size_t own = l.n;
     for (size_t i = 0; i < s->nsites; i++)
-        for (uint32_t n = 0; s->site[i].kept && site_match(&s->site[i], n, &m); n++)
+        for (uint32_t n = 0; s->site[i].kept && diff_site_match(&s->site[i], n, &m); n++)
             for (uint32_t k = 0; k < m->header.n; k++) {
                 const struct img_pair *v = img_at(s->site[i].p, IMG_PAIR, m->header.first + k);
                 if (span_ieq(img_span(s->site[i].p, v->key), SPAN("content-type")))
-                    rc |= patterns_add_globs(s, &l, s->site[i].p, v->values);
+                    rc |= diff_patterns_add_globs(s, &l, s->site[i].p, v->values);
             }
     if (rc != 0 || l.n == own)
         return rc;
@@ -398,7 +399,7 @@ static int add_types_of_rules(struct space *s, struct dim *d, struct fields *of)
         return -1;
     for (size_t i = 0; i < found.n && rc == 0; i++)
         rc = take_type(s, d, of, &found.v[i]);
-    return rc == 0 && dim_add(s, d, (struct option){.body = true, .text = SPAN("x")}) ? 0 : -1;
+    return rc == 0 && diff_dim_add(s, d, (struct option){.body = true, .text = SPAN("x")}) ? 0 : -1;
 }
 
 static int add_conds(struct space *s, struct fields *of)
@@ -406,7 +407,7 @@ static int add_conds(struct space *s, struct fields *of)
     const struct img_match *m;
     int rc = 0;
     for (size_t i = 0; i < s->nsites; i++)
-        for (uint32_t n = 0; s->site[i].kept && site_match(&s->site[i], n, &m); n++)
+        for (uint32_t n = 0; s->site[i].kept && diff_site_match(&s->site[i], n, &m); n++)
             for (uint32_t k = 0; k < m->body.n; k++) {
                 const struct img_cond *c = img_at(s->site[i].p, IMG_COND, m->body.first + k);
                 rc |= add_cond(s, &of[c->kind], s->site[i].p, c);
@@ -416,17 +417,17 @@ static int add_conds(struct space *s, struct fields *of)
     return rc;
 }
 
-int space_bodies(struct space *s)
+int diff_space_bodies(struct space *s)
 {
     struct fields *of = arena_alloc(s->a, COND_KINDS * sizeof(*of));
-    struct dim *d = space_dim(s, DIM_BODY, SPAN_NONE);
+    struct dim *d = diff_space_dim(s, DIM_BODY, SPAN_NONE);
     bool push = false;
     s->why = "bodies";
     if (of) {
         of[COND_JSON] = (struct fields){.json = true, .type = {SPAN("application/json")}, .ntypes = 1};
         of[COND_FORM] = (struct fields){.type = {SPAN("application/x-www-form-urlencoded")}, .ntypes = 1};
     }
-    if (of == NULL || d == NULL || dim_add(s, d, (struct option){0}) == NULL ||
+    if (of == NULL || d == NULL || diff_dim_add(s, d, (struct option){0}) == NULL ||
         add_type(s, d, SPAN("application/octet-stream")) != 0 || add_pack_types(s, d, s->p[OLD], &push) != 0 ||
         add_pack_types(s, d, s->p[NEW], &push) != 0 || add_types_of_rules(s, d, of) != 0)
         return -1;

@@ -35,7 +35,7 @@ static int compare_credentials(const struct diff *d, const struct decision *was,
     return a.n == 0 ? LOOSER : b.n == 0 ? STRICTER : OTHER;
 }
 
-bool texts_within(const struct policy *p, struct img_range r, const struct policy *q, struct img_range of)
+bool diff_texts_within(const struct policy *p, struct img_range r, const struct policy *q, struct img_range of)
 {
     for (uint32_t i = 0; i < r.n; i++) {
         struct span one = img_span(p, *(const struct img_str *)img_at(p, IMG_STR, r.first + i));
@@ -63,7 +63,7 @@ static int approvers_compare(const struct policy *old, struct span was, const st
     if (was.n == 0 || is.n == 0)
         return of_two(was.n && !is.n, is.n && !was.n);
     struct img_range a = operators_of(old, was), b = operators_of(new, is);
-    return of_two(!texts_within(new, b, old, a), !texts_within(old, a, new, b));
+    return of_two(!diff_texts_within(new, b, old, a), !diff_texts_within(old, a, new, b));
 }
 
 /* 0 is the configured default: nobody knows here how long that is. */
@@ -171,7 +171,7 @@ static bool judge_past(const struct policy *p, const struct request *r, uint64_t
         any |= past[i] = rule.n == 0 || span_eq(d->limits[i].rule, rule);
     *out = *d;
     if (any)
-        policy_over(p, r, past, now_ms, a, out);
+        policy_past_limits(p, r, past, now_ms, a, out);
     return any;
 }
 
@@ -198,8 +198,8 @@ static void compare_past(const struct diff *d, struct drift *c, const struct req
     }
 }
 
-struct drift decisions_compare(const struct diff *d, const struct request *r, uint64_t now_ms,
-                               const struct decision *was, const struct decision *is, struct arena *a)
+struct drift diff_decisions(const struct diff *d, const struct request *r, uint64_t now_ms,
+                            const struct decision *was, const struct decision *is, struct arena *a)
 {
     struct drift c = {0};
     if (was->verdict != is->verdict) {
@@ -211,7 +211,7 @@ struct drift decisions_compare(const struct diff *d, const struct request *r, ui
     return c;
 }
 
-enum diff_kind change_kind(const struct drift *c)
+enum diff_kind diff_change_kind(const struct drift *c)
 {
     return c->widened ? DIFF_WIDENED : c->changed ? DIFF_CHANGED : c->narrowed ? DIFF_NARROWED : DIFF_NOTE;
 }

@@ -150,7 +150,7 @@ static void say_operators(struct diff *d, struct span op, unsigned in, struct im
 {
     const struct policy *p = d->p[in], *q = d->p[1 - in];
     for (uint32_t i = 0; i < r.n; i++)
-        if (!texts_within(p, (struct img_range){r.first + i, 1}, q, other))
+        if (!diff_texts_within(p, (struct img_range){r.first + i, 1}, q, other))
             say(d, in == NEW ? DIFF_WIDENED : DIFF_NARROWED, op, "%.*s may %s approve",
                 SPAN_FMT(span_first(img_span(p, *(const struct img_str *)img_at(p, IMG_STR, r.first + i)), 200)),
                 in == NEW ? "now" : "no longer");
@@ -178,7 +178,8 @@ static void compare_pack(struct diff *d, uint32_t was, uint32_t is)
 static void compare_texts(struct diff *d, struct span op, const char *key, struct img_range was, struct img_range is,
                           int more)
 {
-    bool gone = !texts_within(d->p[OLD], was, d->p[NEW], is), came = !texts_within(d->p[NEW], is, d->p[OLD], was);
+    bool gone = !diff_texts_within(d->p[OLD], was, d->p[NEW], is),
+         came = !diff_texts_within(d->p[NEW], is, d->p[OLD], was);
     if (gone || came)
         say(d, gone && came ? DIFF_CHANGED : kind_of(came ? more : -more), op, "%s: %s", key,
             gone && came ? "others than before"

@@ -8,24 +8,24 @@
 struct span *diff_rule_texts(const struct policy *p, struct arena *a);
 struct span diff_around(const struct policy *p, struct span host, struct arena *a);
 struct span diff_pack_text(const struct policy *p, const struct img_pack *k, struct arena *a);
-bool host_record_fits(const struct policy *p, struct img_range hosts, struct span host);
+bool diff_host_fits(const struct policy *p, struct img_range hosts, struct span host);
 
 /* diff_paths.c and diff_who.c: one dimension each */
-int space_paths(struct space *s, struct dim *d);
-int paths_merge(struct space *s, struct dim *d); /* diff_alike.c */
-int space_who(struct space *s, struct dim *d);
+int diff_space_paths(struct space *s, struct dim *d);
+int diff_paths_merge(struct space *s, struct dim *d); /* diff_alike.c */
+int diff_space_who(struct space *s, struct dim *d);
 /* diff_atoms.c */
-struct option *dim_add(struct space *s, struct dim *d, struct option o);
-struct dim *space_dim(struct space *s, enum dim_kind kind, struct span name);
-int space_masked(struct space *s); /* the dimensions up to DIM_MASKED */
+struct option *diff_dim_add(struct space *s, struct dim *d, struct option o);
+struct dim *diff_space_dim(struct space *s, enum dim_kind kind, struct span name);
+int diff_space_masked(struct space *s); /* the dimensions up to DIM_MASKED */
 /* over: the request asks the server for another method, too. */
-bool option_may_fit(const struct space *s, const struct site *r, const struct dim *d, const struct option *o,
-                    bool over);
+bool diff_option_may_fit(const struct space *s, const struct site *r, const struct dim *d, const struct option *o,
+                         bool over);
 /* The mask that counts from here on. */
-bool option_overrides(const struct dim *d, const struct option *o, bool over);
+bool diff_option_overrides(const struct dim *d, const struct option *o, bool over);
 /* diff_asked.c: query, headers, upgrade's subprotocols, time; diff_body.c: bodies and pushes */
-int space_asked(struct space *s);
-int space_bodies(struct space *s);
+int diff_space_asked(struct space *s);
+int diff_space_bodies(struct space *s);
 
 /* diff_sign.c: what every part of every kept rule answers to the request. 1: nothing so far was answered so; 0: it
  * was; -1: no memory. */
@@ -33,31 +33,31 @@ struct signs {
     struct span *v;
     size_t n, max;
 };
-int signs_add(struct space *s, struct signs *l, const struct request *r);
+int diff_signs_add(struct space *s, struct signs *l, const struct request *r);
 
 /* Patterns that grow; both as written and in any spelling. */
 struct patterns {
     struct pattern *v;
     size_t n, max;
 };
-int patterns_add(struct space *s, struct patterns *l, struct span text, bool fold);
-int patterns_add_globs(struct space *s, struct patterns *l, const struct policy *p, struct img_range globs);
+int diff_patterns_add(struct space *s, struct patterns *l, struct span text, bool fold);
+int diff_patterns_add_globs(struct space *s, struct patterns *l, const struct policy *p, struct img_range globs);
 /* Is the rule's match, or one of its excepts, number i of them; false past the last. */
-bool site_match(const struct site *r, uint32_t i, const struct img_match **m);
+bool diff_site_match(const struct site *r, uint32_t i, const struct img_match **m);
 
 /* diff_points.c: judge all combinations; how many there are at most */
-uint64_t space_size(const struct space *s);
-void space_judge(struct space *s, struct diff *d);
+uint64_t diff_space_size(const struct space *s);
+void diff_space_judge(struct space *s, struct diff *d);
 /* Drop what only requests show that ask for another method, where it is stricter, or told of others by the same rule.
  */
 void diff_drop_overrides(struct diff *d);
 
 /* diff_compare.c */
-struct drift decisions_compare(const struct diff *d, const struct request *r, uint64_t now_ms,
-                               const struct decision *was, const struct decision *is, struct arena *a);
-enum diff_kind change_kind(const struct drift *c);
+struct drift diff_decisions(const struct diff *d, const struct request *r, uint64_t now_ms,
+                            const struct decision *was, const struct decision *is, struct arena *a);
+enum diff_kind diff_change_kind(const struct drift *c);
 /* Is every text of a range one of the other's? */
-bool texts_within(const struct policy *p, struct img_range r, const struct policy *q, struct img_range of);
+bool diff_texts_within(const struct policy *p, struct img_range r, const struct policy *q, struct img_range of);
 /* diff_lists.c */
 void diff_lists(struct diff *d);
 struct entry *diff_entry(struct diff *d);

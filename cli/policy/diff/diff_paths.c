@@ -20,19 +20,19 @@ static int add_both(struct space *s, struct patterns *l, struct span text)
 {
     if (text.p == NULL)
         return -1;
-    return patterns_add(s, l, text, false) | patterns_add(s, l, text, true);
+    return diff_patterns_add(s, l, text, false) | diff_patterns_add(s, l, text, true);
 }
 
 /* With a '/' behind it, too: what restricts takes that for the same. */
 static int add_rule_paths(struct space *s, struct patterns *l, const struct policy *p, struct img_range globs)
 {
-    int rc = patterns_add_globs(s, l, p, globs);
+    int rc = diff_patterns_add_globs(s, l, p, globs);
     for (uint32_t i = 0; i < globs.n; i++) {
         struct span text = img_span(p, ((const struct img_glob *)img_at(p, IMG_GLOB, globs.first + i))->text);
         if (span_ends(text, SPAN("/")))
             continue;
         struct span slash = join(s, text, SPAN("/"));
-        rc |= slash.p ? patterns_add(s, l, slash, true) : -1;
+        rc |= slash.p ? diff_patterns_add(s, l, slash, true) : -1;
     }
     return rc;
 }
@@ -151,7 +151,7 @@ static int add_resource_paths(struct space *s, struct patterns *l, struct span g
         const struct policy *p = s->p[v];
         for (uint32_t i = 0; i < p->n[IMG_PACK]; i++) {
             const struct img_pack *k = img_at(p, IMG_PACK, i);
-            for (uint32_t j = 0; host_record_fits(p, k->hosts, s->host) && j < k->ops.n; j++) {
+            for (uint32_t j = 0; diff_host_fits(p, k->hosts, s->host) && j < k->ops.n; j++) {
                 const struct img_op *o = img_at(p, IMG_OP, k->ops.first + j);
                 if (span_starts(glob, SPAN("/")))
                     rc |= o->could_path.n ? add_resource(s, l, p, k, o, o->could_path, glob) : 0;
@@ -172,17 +172,17 @@ static int add_pack_paths(struct space *s, struct patterns *l, const struct poli
     int rc = 0;
     for (uint32_t i = 0; i < p->n[IMG_PACK]; i++) {
         const struct img_pack *k = img_at(p, IMG_PACK, i);
-        for (uint32_t j = 0; host_record_fits(p, k->hosts, s->host) && j < k->ops.n; j++) {
+        for (uint32_t j = 0; diff_host_fits(p, k->hosts, s->host) && j < k->ops.n; j++) {
             const struct img_op *o = img_at(p, IMG_OP, k->ops.first + j);
-            rc |= patterns_add_globs(s, l, p, o->path);
+            rc |= diff_patterns_add_globs(s, l, p, o->path);
             s->could |= o->could_op.n > 0;
         }
     }
     for (uint32_t i = 0; i < p->n[IMG_PLACE]; i++) {
         const struct img_place *c = img_at(p, IMG_PLACE, i);
         if (c->path.n && span_eq(img_span(p, c->host), s->host))
-            rc |= patterns_add(s, l, img_span(p, ((const struct img_glob *)img_at(p, IMG_GLOB, c->path.first))->text),
-                               false);
+            rc |= diff_patterns_add(
+                s, l, img_span(p, ((const struct img_glob *)img_at(p, IMG_GLOB, c->path.first))->text), false);
     }
     return rc;
 }
@@ -196,14 +196,14 @@ static int add_derived(struct space *s, struct patterns *l, const struct policy 
     return rc;
 }
 
-int space_paths(struct space *s, struct dim *d)
+int diff_space_paths(struct space *s, struct dim *d)
 {
     struct patterns l = {0};
     struct minterms found;
     const struct img_match *m;
     int rc = add_pack_paths(s, &l, s->p[OLD]) | add_pack_paths(s, &l, s->p[NEW]);
     for (size_t i = 0; i < s->nsites; i++)
-        for (uint32_t n = 0; site_match(&s->site[i], n, &m); n++) {
+        for (uint32_t n = 0; diff_site_match(&s->site[i], n, &m); n++) {
             const struct policy *p = s->site[i].p;
             rc |= add_rule_paths(s, &l, p, m->paths);
             rc |= add_derived(s, &l, p, m->resources) | add_derived(s, &l, p, m->paths);
@@ -211,7 +211,7 @@ int space_paths(struct space *s, struct dim *d)
     if (rc != 0 || minterms_find(l.v, l.n, MINTERM_PATH, s->a, &found) != 0)
         return -1;
     for (size_t i = 0; i < found.n; i++)
-        if (dim_add(s, d, (struct option){.text = found.v[i].text}) == NULL)
+        if (diff_dim_add(s, d, (struct option){.text = found.v[i].text}) == NULL)
             return -1;
-    return paths_merge(s, d);
+    return diff_paths_merge(s, d);
 }

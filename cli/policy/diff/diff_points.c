@@ -23,14 +23,14 @@ static uint64_t masked_size(const struct space *s, size_t dim, uint64_t mask, bo
         return 1;
     for (size_t i = 0; i < s->dim[dim].n; i++) {
         const struct option *o = &s->dim[dim].v[i];
-        bool to = option_overrides(&s->dim[dim], o, over);
+        bool to = diff_option_overrides(&s->dim[dim], o, over);
         if (o->mask[to] & mask)
             n += masked_size(s, dim + 1, mask & o->mask[to], to);
     }
     return n;
 }
 
-uint64_t space_size(const struct space *s)
+uint64_t diff_space_size(const struct space *s)
 {
     uint64_t n = masked_size(s, 0, UINT64_MAX, false);
     for (size_t i = DIM_MASKED; i < s->ndims; i++) {
@@ -240,7 +240,7 @@ static struct entry *entry_for(struct walk *w, struct span label, const struct d
     struct entry *e = diff_entry(d);
     if (e == NULL)
         return NULL;
-    *e = (struct entry){.kind = change_kind(c), .what = *c, .op = keep(d, label), .was = {one[OLD], one[NEW]}};
+    *e = (struct entry){.kind = diff_change_kind(c), .what = *c, .op = keep(d, label), .was = {one[OLD], one[NEW]}};
     e->witness.cost = SIZE_MAX;
     return e;
 }
@@ -281,13 +281,13 @@ static void judge_both(struct walk *w)
     uint64_t now_ms = build(w);
     for (unsigned v = OLD; v <= NEW; v++)
         arena_init(&w->a[v], POINT_MEMORY);
-    judge_asked(w->s->p[OLD], &w->subject, &w->request, now_ms, &w->a[OLD], &was);
-    judge_asked(w->s->p[NEW], &w->subject, &w->request, now_ms, &w->a[NEW], &is);
+    asked_decide(w->s->p[OLD], &w->subject, &w->request, now_ms, &w->a[OLD], &was);
+    asked_decide(w->s->p[NEW], &w->subject, &w->request, now_ms, &w->a[NEW], &is);
     /* Where nothing was used yet: what cannot be counted, or is too much by itself, is past its limit all the same.
      */
-    judge_limits(w->s->p[OLD], &w->request, now_ms, NULL, 0, &w->a[OLD], &was);
-    judge_limits(w->s->p[NEW], &w->request, now_ms, NULL, 0, &w->a[NEW], &is);
-    struct drift c = decisions_compare(w->d, &w->request, now_ms, &was, &is, &w->a[NEW]);
+    asked_past_limits(w->s->p[OLD], &w->request, now_ms, NULL, 0, &w->a[OLD], &was);
+    asked_past_limits(w->s->p[NEW], &w->request, now_ms, NULL, 0, &w->a[NEW], &is);
+    struct drift c = diff_decisions(w->d, &w->request, now_ms, &was, &is, &w->a[NEW]);
     if (c.widened | c.narrowed | c.changed)
         report(w, &c, &was, &is, now_ms);
     w->d->points++;
@@ -328,7 +328,7 @@ static void walk_from(struct walk *w, size_t dim, uint64_t mask, bool over)
     }
     const struct dim *d = &w->s->dim[dim];
     for (size_t i = 0; i < d->n; i++) {
-        bool to = option_overrides(d, &d->v[i], over);
+        bool to = diff_option_overrides(d, &d->v[i], over);
         uint64_t left = dim < DIM_MASKED ? mask & d->v[i].mask[to] : mask;
         w->at[dim] = &d->v[i];
         if (left)
@@ -336,7 +336,7 @@ static void walk_from(struct walk *w, size_t dim, uint64_t mask, bool over)
     }
 }
 
-void space_judge(struct space *s, struct diff *d)
+void diff_space_judge(struct space *s, struct diff *d)
 {
     struct walk *w = arena_alloc(s->a, sizeof(*w));
     if (w == NULL) {

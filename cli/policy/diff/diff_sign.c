@@ -39,7 +39,7 @@ static void put_limits(struct ask *k, const struct img_rule *rule, struct dynbuf
     }
 }
 
-int signs_add(struct space *s, struct signs *l, const struct request *r)
+int diff_signs_add(struct space *s, struct signs *l, const struct request *r)
 {
     struct body_view body = {.looked = false};
     struct ask k = {.request = r, .path = r->path, .method = r->method, .body = &body};
@@ -53,7 +53,7 @@ int signs_add(struct space *s, struct signs *l, const struct request *r)
     k.arena = &a;
     for (size_t i = 0; i < s->nsites; i++) {
         k.p = s->site[i].p;
-        for (uint32_t n = 0; s->site[i].kept && site_match(&s->site[i], n, &m); n++)
+        for (uint32_t n = 0; s->site[i].kept && diff_site_match(&s->site[i], n, &m); n++)
             put_match(&k, m, &b);
         if (s->site[i].kept)
             put_limits(&k, s->site[i].rule, &b);

@@ -186,10 +186,10 @@ struct span *diff_rule_texts(const struct policy *p, struct arena *a)
     return v;
 }
 
-bool host_record_fits(const struct policy *p, struct img_range hosts, struct span host)
+bool diff_host_fits(const struct policy *p, struct img_range hosts, struct span host)
 {
     for (uint32_t i = 0; i < hosts.n; i++)
-        if (host_matches(p, img_at(p, IMG_HOST, hosts.first + i), host))
+        if (classify_host_fits(p, img_at(p, IMG_HOST, hosts.first + i), host))
             return true;
     return hosts.n == 0;
 }
@@ -241,7 +241,7 @@ struct span diff_around(const struct policy *p, struct span host, struct arena *
     }
     for (uint32_t i = 0; i < p->n[IMG_PACK]; i++) {
         const struct img_pack *k = img_at(p, IMG_PACK, i);
-        if (host_record_fits(p, k->hosts, host))
+        if (diff_host_fits(p, k->hosts, host))
             put_pack(&b, p, k);
     }
     for (uint32_t i = 0; i < p->n[IMG_UPSTREAM]; i++) {

@@ -31,9 +31,9 @@ static int add_labels(struct space *s, struct who *w, const struct policy *p, st
         if (k == w->nkeys)
             w->key[w->nkeys++] = (struct label_key){.key = img_span(p, v->key)};
         for (uint32_t j = 0; j < v->values.n; j++)
-            rc |= patterns_add(s, &w->key[k].l,
-                               img_span(p, ((const struct img_glob *)img_at(p, IMG_GLOB, v->values.first + j))->text),
-                               false);
+            rc |= diff_patterns_add(
+                s, &w->key[k].l,
+                img_span(p, ((const struct img_glob *)img_at(p, IMG_GLOB, v->values.first + j))->text), false);
     }
     return rc;
 }
@@ -42,9 +42,9 @@ static int add_scope(struct space *s, struct who *w, const struct policy *p, con
 {
     int rc = add_labels(s, w, p, c->labels);
     for (uint32_t i = 0; i < c->sandboxes.n; i++)
-        rc |= patterns_add(s, &w->names,
-                           img_span(p, ((const struct img_glob *)img_at(p, IMG_GLOB, c->sandboxes.first + i))->text),
-                           false);
+        rc |= diff_patterns_add(
+            s, &w->names, img_span(p, ((const struct img_glob *)img_at(p, IMG_GLOB, c->sandboxes.first + i))->text),
+            false);
     return rc;
 }
 
@@ -79,7 +79,7 @@ static void who_bits(const struct space *s, const struct subject *who, uint64_t 
 {
     size_t n = 0;
     for (size_t i = 0; i < s->nsites; i++, n++)
-        if (scope_fits(s->site[i].p, who, s->site[i].rule))
+        if (match_scope(s->site[i].p, who, s->site[i].rule))
             bits[n / 64] |= UINT64_C(1) << n % 64;
     for (unsigned v = OLD; v <= NEW; v++)
         for (uint32_t i = 0; i < s->p[v]->n[IMG_SCOPE]; i++, n++) {
@@ -149,12 +149,12 @@ static int add_who(struct space *s, struct dim *d, struct states *seen, const st
     struct subject who = {o.text, o.labels, o.nlabels};
     who_bits(s, &who, bits);
     int rc = states_add(seen, bits, (struct state_from){0}, &at);
-    if (rc == 1 && dim_add(s, d, o) == NULL)
+    if (rc == 1 && diff_dim_add(s, d, o) == NULL)
         return -1;
     return rc < 0 ? -1 : 0;
 }
 
-int space_who(struct space *s, struct dim *d)
+int diff_space_who(struct space *s, struct dim *d)
 {
     struct who *w = arena_alloc(s->a, sizeof(*w));
     struct states seen;

@@ -125,7 +125,7 @@ static int encode(struct curl *c, struct span v, struct dynbuf *out)
         return -1;
     (void)dynbuf_add(out, name);
     (void)dynbuf_add(out, name.n ? SPAN("=") : SPAN_NONE);
-    put_percent(out, content, "-._~");
+    asked_put_percent(out, content, "-._~");
     return 0;
 }
 

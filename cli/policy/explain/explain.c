@@ -168,7 +168,7 @@ int policy_explain(const struct cli_call *c)
         goto out;
     }
     if (loaded_open_for(&l, c, (const char *const *)c->word + skip, c->nwords - skip, cli_value(c, "floors")) != 0) {
-        print_problems(&l, c->json);
+        loaded_print(&l, c->json);
         rc = CLI_INVALID;
         goto out;
     }
@@ -179,9 +179,9 @@ int policy_explain(const struct cli_call *c)
     asked_judge(&q, l.p);
     rc = exit_of(&q.decision);
     if (c->json)
-        json_explain(&l, &q, &out);
+        explain_json(&l, &q, &out);
     else
-        print_explain(&l, &q, "");
+        explain_print(&l, &q, "");
     if (c->json && show_json(&out) != 0)
         rc = CLI_RUNTIME;
 out:

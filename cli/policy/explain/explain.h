@@ -13,13 +13,13 @@ int shell_words(struct span line, struct arena *a, struct span *out, size_t max,
                 struct err *e) MUSTCHECK;
 
 /* Indented, on stdout. */
-void print_span_of_time(uint64_t ms);
-void print_explain(const struct loaded *l, struct asked *q, const char *indent);
-void json_explain(const struct loaded *l, struct asked *q, struct dynbuf *out);
+void explain_print_span(uint64_t ms);
+void explain_print(const struct loaded *l, struct asked *q, const char *indent);
+void explain_json(const struct loaded *l, struct asked *q, struct dynbuf *out);
 
 /* The limits of its decision in words. */
-void print_limits(const struct policy *p, struct asked *q, const char *indent);
+void explain_limits_print(const struct policy *p, struct asked *q, const char *indent);
 struct jsonw;
-void json_limits(const struct policy *p, struct asked *q, struct jsonw *w);
+void explain_limits_json(const struct policy *p, struct asked *q, struct jsonw *w);
 
 #endif

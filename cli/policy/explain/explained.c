@@ -49,7 +49,7 @@ static void try_changes(const struct loaded *l, struct asked *q, struct explaine
         for (unsigned nth = 0;
              nth < TRIES_MAX && policy_change(l->p, &q->subject, &q->request, &x->near[i], nth, &q->a, &c[i]);
              nth++) {
-            judge_asked(l->p, &c[i].subject, &c[i].request, q->now_ms, &q->a, &d);
+            asked_decide(l->p, &c[i].subject, &c[i].request, q->now_ms, &q->a, &d);
             if (looseness(&d) == looseness(&q->decision) || !span_eq(d.rule.id, x->near[i].id))
                 continue;
             if (!told_already(x, c[i].words))
@@ -111,7 +111,7 @@ static void print_credential(const struct explained *x, const struct decision *d
     printf(")\n");
 }
 
-void print_span_of_time(uint64_t ms)
+void explain_print_span(uint64_t ms)
 {
     static const struct {
         uint64_t ms;
@@ -136,7 +136,7 @@ static void print_approve(const struct explained *x, const struct decision *d, c
     }
     if (d->within_ms) {
         printf(", within ");
-        print_span_of_time(d->within_ms);
+        explain_print_span(d->within_ms);
     }
     printf("%s\n", d->reason_required ? ", with a reason" : "");
 }
@@ -213,7 +213,7 @@ static void print_near(const struct explained *x, const char *indent)
     }
 }
 
-void print_explain(const struct loaded *l, struct asked *q, const char *indent)
+void explain_print(const struct loaded *l, struct asked *q, const char *indent)
 {
     const struct decision *d = &q->decision;
     const struct explained *x = explained_of(l, q);
@@ -235,7 +235,7 @@ void print_explain(const struct loaded *l, struct asked *q, const char *indent)
     line_of(indent, "summary:", d->summary);
     print_credential(x, d, indent);
     print_approve(x, d, indent);
-    print_limits(l->p, q, indent);
+    explain_limits_print(l->p, q, indent);
     print_messages(d, indent);
     line_of(indent, "say:", d->say);
     line_of(indent, "instead:", d->instead);
@@ -332,7 +332,7 @@ static void json_terms(struct jsonw *w, const struct explained *x, const struct 
         json_messages(w, &d->messages);
 }
 
-void json_explain(const struct loaded *l, struct asked *q, struct dynbuf *out)
+void explain_json(const struct loaded *l, struct asked *q, struct dynbuf *out)
 {
     const struct decision *d = &q->decision;
     const struct explained *x = explained_of(l, q);
@@ -353,7 +353,7 @@ void json_explain(const struct loaded *l, struct asked *q, struct dynbuf *out)
         jsonw_kv(&w, "note", span_str(q->note));
     if (x)
         json_terms(&w, x, d);
-    json_limits(l->p, q, &w);
+    explain_limits_json(l->p, q, &w);
     jsonw_kv(&w, "say", d->say);
     jsonw_kv(&w, "instead", d->instead);
     jsonw_kv(&w, "summary", d->summary);

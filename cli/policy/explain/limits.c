@@ -34,7 +34,7 @@ static struct past past_of(const struct policy *p, struct asked *q, size_t i)
     bool past[LIMITS_MAX] = {false};
     struct dynbuf b;
     past[i < LIMITS_MAX ? i : 0] = true;
-    policy_over(p, &q->request, past, q->now_ms, &q->a, &x.decision);
+    policy_past_limits(p, &q->request, past, q->now_ms, &q->a, &x.decision);
     x.over = over ? img_span(p, over->id) : SPAN_NONE;
     if (over == NULL || when_in_force(p, over, q->now_ms))
         return x;
@@ -57,7 +57,7 @@ static void print_past(const struct past *x)
         printf("; past that: denied\n");
 }
 
-void print_limits(const struct policy *p, struct asked *q, const char *indent)
+void explain_limits_print(const struct policy *p, struct asked *q, const char *indent)
 {
     for (size_t i = 0; i < q->decision.nlimits; i++) {
         const struct limit *l = &q->decision.limits[i];
@@ -69,7 +69,7 @@ void print_limits(const struct policy *p, struct asked *q, const char *indent)
         else
             fputs(l->max == 1 ? "request" : "requests", stdout);
         fputs(" in ", stdout);
-        print_span_of_time(l->window_ms);
+        explain_print_span(l->window_ms);
         printf(l->per == LIMIT_PER_ALL ? ", of all together" : ", per %s", whose[l->per]);
         if (key.n && !l->uncountable)
             printf(" (this one: %llu)", (unsigned long long)l->amount);
@@ -77,7 +77,7 @@ void print_limits(const struct policy *p, struct asked *q, const char *indent)
     }
 }
 
-void json_limits(const struct policy *p, struct asked *q, struct jsonw *w)
+void explain_limits_json(const struct policy *p, struct asked *q, struct jsonw *w)
 {
     if (q->decision.nlimits == 0)
         return;

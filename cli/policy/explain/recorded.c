@@ -33,7 +33,7 @@ static int add_seen(struct asked *q, const struct json *j, struct err *e)
         rc |= asked_header(q, SPAN("Content-Type"), type);
     if (upgrade && upgrade->type == JSON_BOOL && upgrade->truth)
         rc |= asked_header(q, SPAN("Upgrade"), SPAN("websocket"));
-    else if (record_overrides(q->request.method, body != NULL, json_text(j, SPAN("op")), q->wrote))
+    else if (asked_overrides(q->request.method, body != NULL, json_text(j, SPAN("op")), q->wrote))
         rc |= asked_header(q, SPAN("X-HTTP-Method-Override"), SPAN("POST"));
     if (rc != 0)
         return err_set(e, "no memory");

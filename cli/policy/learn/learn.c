@@ -126,7 +126,7 @@ int policy_learn(const struct cli_call *c)
     struct loaded l = {0};
     int rc = t == NULL ? CLI_RUNTIME : !fits ? cli_usage(c->verb) : CLI_OK;
     if (rc == CLI_OK && policy && loaded_open_for(&l, c, &policy, 1, NULL) != 0) {
-        print_problems(&l, c->json);
+        loaded_print(&l, c->json);
         rc = CLI_INVALID;
     }
     if (rc == CLI_OK) {

@@ -72,7 +72,7 @@ int learn_check(struct learnt *t, struct source *source, const struct cli_call *
     learn_write(t, policy == NULL, &text);
     int rc = dynbuf_ok(&text) ? load_text(dynbuf_span(&text), c, name, &l) : err_set(&l.e, "it would be too long");
     if (rc != 0)
-        print_problems(&l, false);
+        loaded_print(&l, false);
     else
         rc = judge_all(t, &l, source, name, true, wrong);
     loaded_close(&l);

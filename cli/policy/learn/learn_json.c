@@ -9,7 +9,7 @@
 static void shown(struct jsonw *w, const char *key, struct span s)
 {
     char text[160];
-    plain_text(s, text, sizeof(text));
+    replay_plain(s, text, sizeof(text));
     if (key)
         jsonw_kv(w, key, span_str(text));
     else
@@ -89,8 +89,8 @@ static void json_match(struct jsonw *w, const struct shape *s)
 static void json_rule(struct jsonw *w, const struct learnt *t, const struct shape *s)
 {
     char first[32], last[32];
-    moment_text(s->first_ms, first);
-    moment_text(s->last_ms, last);
+    replay_moment(s->first_ms, first);
+    replay_moment(s->last_ms, last);
     jsonw_object(w);
     jsonw_kv(w, "id", span_str(s->id));
     if (t->scope.n)

@@ -203,7 +203,7 @@ static bool has_id(const struct policy *p, struct span id)
  * keeps its id there. */
 static void name_rule(const struct learnt *t, struct shape *s)
 {
-    unsigned long long hash = hash_bytes(7, s->key);
+    unsigned long long hash = once_hash(7, s->key);
     (void)snprintf(s->id, sizeof(s->id), "learned-%016llx", hash);
     for (unsigned n = 2; has_id(t->policy, span_str(s->id)); n++)
         (void)snprintf(s->id, sizeof(s->id), "learned-%016llx-%u", hash, n);

@@ -41,15 +41,15 @@ static void list(struct dynbuf *out, const struct span *v, size_t n)
 static void shown(struct dynbuf *out, struct span s)
 {
     char text[160];
-    plain_text(s, text, sizeof(text));
+    replay_plain(s, text, sizeof(text));
     (void)dynbuf_add(out, span_str(text));
 }
 
 static void evidence(struct dynbuf *out, const struct shape *s)
 {
     char first[32], last[32];
-    moment_text(s->first_ms, first);
-    moment_text(s->last_ms, last);
+    replay_moment(s->first_ms, first);
+    replay_moment(s->last_ms, last);
     (void)dynbuf_addf(out, "  # seen %llu times from %s to %s by sandbox ", (unsigned long long)s->count, first,
                       last);
     shown(out, s->sandbox[0]);

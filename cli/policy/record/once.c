@@ -1,6 +1,6 @@
 #include "cli/policy/record/once.h"
 
-uint64_t hash_bytes(uint64_t h, struct span s)
+uint64_t once_hash(uint64_t h, struct span s)
 {
     size_t i = 0;
     h ^= s.n * 0x9e3779b97f4a7c15u;
@@ -27,7 +27,7 @@ static uint64_t *slot(struct once *o, uint64_t h)
 /* Was it open? open: from now on it is. */
 static bool open_now(struct once *o, struct span what, bool open)
 {
-    uint64_t h = hash_bytes(1, what) | 1, *at = slot(o, h);
+    uint64_t h = once_hash(1, what) | 1, *at = slot(o, h);
     bool was = *at == h;
     *at = open ? h : was ? 0 : *at;
     return was;
@@ -35,7 +35,7 @@ static bool open_now(struct once *o, struct span what, bool open)
 
 static bool is_open(struct once *o, struct span what)
 {
-    uint64_t h = hash_bytes(1, what) | 1;
+    uint64_t h = once_hash(1, what) | 1;
     return *slot(o, h) == h;
 }
 

@@ -14,6 +14,6 @@ enum once_is { ONCE_NEW = 0, ONCE_AGAIN, ONCE_OTHER };
 enum once_is once_ask(struct once *o, const struct record *r);
 /* Is this the result of an exchange whose intent was told? Then nothing of it need be read. */
 bool once_ends(struct once *o, struct span exchange);
-uint64_t hash_bytes(uint64_t seed, struct span s);
+uint64_t once_hash(uint64_t seed, struct span s);
 
 #endif

@@ -498,8 +498,8 @@ int record_time(struct span t, uint64_t *ms)
         return -1;
     if (t.p[4] != '-' || t.p[7] != '-' || t.p[10] != 'T' || t.p[13] != ':' || t.p[16] != ':')
         return -1;
-    if (y < 1970 || mo < 1 || mo > 12 || d < 1 || d > days_of_month(y, mo) || h > 23 || mi > 59 || s > 60)
+    if (y < 1970 || mo < 1 || mo > 12 || d < 1 || d > instant_days_of_month(y, mo) || h > 23 || mi > 59 || s > 60)
         return -1;
-    *ms = (((uint64_t)days_to(y, mo, d) * 24 + h) * 60 + mi) * 60000 + s * 1000 + rest;
+    *ms = (((uint64_t)instant_days_to(y, mo, d) * 24 + h) * 60 + mi) * 60000 + s * 1000 + rest;
     return 0;
 }

@@ -48,7 +48,7 @@ int policy_replay(const struct cli_call *c)
     if (from.from && from.state_dir)
         return cli_usage(c->verb);
     if (loaded_open_for(&l, c, (const char *const *)c->word, c->nwords, cli_value(c, "floors")) != 0) {
-        print_problems(&l, c->json);
+        loaded_print(&l, c->json);
         loaded_close(&l);
         return CLI_INVALID;
     }

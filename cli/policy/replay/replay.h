@@ -40,7 +40,7 @@ void replay_sort(struct replayed *t);
 void replay_print(const struct replayed *t);
 int replay_json(const struct replayed *t) MUSTCHECK;
 /* Foreign bytes for a terminal, shortened; what is not printable ASCII is '?'. */
-void plain_text(struct span s, char *out, size_t cap);
-void moment_text(uint64_t ms, char out[32]);
+void replay_plain(struct span s, char *out, size_t cap);
+void replay_moment(uint64_t ms, char out[32]);
 
 #endif

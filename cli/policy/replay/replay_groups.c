@@ -8,7 +8,7 @@
 
 enum { PROGRESS_RECORDS = 50000 };
 
-void plain_text(struct span s, char *out, size_t cap)
+void replay_plain(struct span s, char *out, size_t cap)
 {
     size_t n = 0;
     if (cap == 0)
@@ -31,7 +31,7 @@ static bool verdict_of(struct span s, enum verdict *v)
 static void add(char *out, size_t cap, struct span s)
 {
     size_t n = strlen(out);
-    plain_text(s, out + n, cap - n);
+    replay_plain(s, out + n, cap - n);
 }
 
 static void example(struct group *g, const struct record *r, uint64_t time_ms)
@@ -44,7 +44,7 @@ static void example(struct group *g, const struct record *r, uint64_t time_ms)
     g->example[0] = '\0';
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
         add(g->example, sizeof(g->example), parts[i]);
-    plain_text(r->sandbox, g->sandbox, sizeof(g->sandbox));
+    replay_plain(r->sandbox, g->sandbox, sizeof(g->sandbox));
     g->example_ms = time_ms;
 }
 
@@ -57,9 +57,9 @@ static bool same_group(const struct group *g, const struct group *want)
 
 static uint64_t group_hash(const struct group *g)
 {
-    uint64_t h = hash_bytes((uint64_t)g->change * 64 + (uint64_t)g->unknown, g->what);
-    h = hash_bytes(h ^ (uint64_t)(g->was * 3 + g->is), g->host);
-    return hash_bytes(hash_bytes(h, g->rule_was), g->rule.id);
+    uint64_t h = once_hash((uint64_t)g->change * 64 + (uint64_t)g->unknown, g->what);
+    h = once_hash(h ^ (uint64_t)(g->was * 3 + g->is), g->host);
+    return once_hash(once_hash(h, g->rule_was), g->rule.id);
 }
 
 /* The table is twice as large as what it may hold. */

@@ -37,7 +37,7 @@ struct bench {
     struct decision decision;
 };
 
-const char *unknown_words(enum unknown u)
+const char *bench_unknown_words(enum unknown u)
 {
     static const char *const words[UNKNOWN_KINDS] = {[UNKNOWN_NOTHING] = "",
                                                      [UNKNOWN_PATH] = "its path, which was too long for the record",
@@ -93,7 +93,7 @@ static struct span wrote(const struct record *r)
 
 static bool overridden(const struct record *r)
 {
-    return !r->upgrade && record_overrides(r->method, r->body, r->op, wrote(r));
+    return !r->upgrade && asked_overrides(r->method, r->body, r->op, wrote(r));
 }
 
 /* The request of a record, for policy_judge; its memory is the arena's and the record's. False: out of memory. */
@@ -162,7 +162,7 @@ void bench_free(struct bench **b)
 
 static const struct who *who_is(struct bench *b, struct span sandbox)
 {
-    struct who *w = &b->who[hash_bytes(2, sandbox) % LABELS_KEPT];
+    struct who *w = &b->who[once_hash(2, sandbox) % LABELS_KEPT];
     if (w->subject.sandbox.p && span_eq(w->subject.sandbox, sandbox))
         return w;
     if (b->people.used > JUDGE_MEMORY / 2) {
@@ -231,10 +231,10 @@ static void decide(struct bench *b, const struct record *r, uint64_t time_ms, st
         cannot_tell(o, UNKNOWN_PATH, (struct rule_ref){0});
     } else if (recorded_request(r, overridden(r), &b->judging, &q)) {
         policy_judge(b->p, &w->subject, &q, time_ms, &b->judging, d);
-        if (record_overrode(d, wrote(r)) && recorded_request(r, true, &b->judging, &q))
+        if (asked_overrode(d, wrote(r)) && recorded_request(r, true, &b->judging, &q))
             policy_judge(b->p, &w->subject, &q, time_ms, &b->judging, d);
         bool limited = d->nlimits > 0 && d->verdict != VERDICT_DENY;
-        judge_limits(b->p, &q, time_ms, NULL, 0, &b->judging, d);
+        asked_past_limits(b->p, &q, time_ms, NULL, 0, &b->judging, d);
         *o = (struct opinion){
             .verdict = d->verdict, .code = d->code, .rule = d->rule, .op = d->op, .limited = limited};
         struct credential c;
@@ -278,7 +278,7 @@ static struct span facts_of(struct bench *b, const struct record *r, uint64_t ti
 void bench_judge(struct bench *b, const struct record *r, uint64_t time_ms, struct opinion *o)
 {
     struct span facts = facts_of(b, r, time_ms);
-    uint64_t hash = hash_bytes(3, facts);
+    uint64_t hash = once_hash(3, facts);
     struct answer *a = &b->answers[hash % ANSWERS];
     if (facts.n && a->hash == hash && span_eq(a->facts, facts)) {
         *o = a->opinion;

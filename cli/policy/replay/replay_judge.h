@@ -19,7 +19,7 @@ enum unknown {
     UNKNOWN_SUBPROTOCOL,
     UNKNOWN_KINDS
 };
-const char *unknown_words(enum unknown u);
+const char *bench_unknown_words(enum unknown u);
 
 struct opinion {
     enum verdict verdict;

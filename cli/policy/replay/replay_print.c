@@ -7,7 +7,7 @@
 #include "cli/policy/replay/replay.h"
 #include "cli/policy/show.h"
 
-void moment_text(uint64_t ms, char out[32])
+void replay_moment(uint64_t ms, char out[32])
 {
     struct tm tm;
     time_t t = (time_t)(ms / 1000);
@@ -25,12 +25,13 @@ static void print_rule(const char *before, const struct rule_ref *r)
 static void print_group(const struct group *g)
 {
     char what[80], host[256], was[200], when[32];
-    plain_text(g->what, what, sizeof(what));
-    plain_text(g->host, host, sizeof(host));
-    plain_text(g->rule_was, was, sizeof(was));
-    moment_text(g->example_ms, when);
+    replay_plain(g->what, what, sizeof(what));
+    replay_plain(g->host, host, sizeof(host));
+    replay_plain(g->rule_was, was, sizeof(was));
+    replay_moment(g->example_ms, when);
     if (g->change == CHANGE_UNKNOWN)
-        printf("%9llu  %s %s  not recorded: %s", (unsigned long long)g->count, what, host, unknown_words(g->unknown));
+        printf("%9llu  %s %s  not recorded: %s", (unsigned long long)g->count, what, host,
+               bench_unknown_words(g->unknown));
     else
         printf("%9llu  %s -> %s  %s %s", (unsigned long long)g->count, verdict_name(g->was), verdict_name(g->is),
                what, host);
@@ -49,8 +50,8 @@ void replay_print(const struct replayed *t)
     const struct source_seen *s = source_seen(t->source);
     char first[32], last[32];
     int above = -1;
-    moment_text(s->first_ms, first);
-    moment_text(s->last_ms, last);
+    replay_moment(s->first_ms, first);
+    replay_moment(s->last_ms, last);
     if (s->requests)
         printf("%llu requests from %s to %s: %llu the same, %llu now allowed, %llu now held, %llu now denied, %llu "
                "cannot be told\n",
@@ -74,13 +75,13 @@ static void json_group(struct jsonw *w, const struct group *g)
 {
     static const char *const names[] = {"widened", "narrowed", "cannot-tell"};
     char when[32];
-    moment_text(g->example_ms, when);
+    replay_moment(g->example_ms, when);
     jsonw_object(w);
     jsonw_kv(w, "change", span_str(names[g->change]));
     jsonw_kv_u64(w, "count", g->count);
     jsonw_kv(w, "was", span_str(verdict_name(g->was)));
     if (g->change == CHANGE_UNKNOWN)
-        jsonw_kv(w, "not_recorded", span_str(unknown_words(g->unknown)));
+        jsonw_kv(w, "not_recorded", span_str(bench_unknown_words(g->unknown)));
     else
         jsonw_kv(w, "now", span_str(verdict_name(g->is)));
     jsonw_kv(w, "what", g->what);

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-#include "policy/test/beside.h"
+#include "policy/test/own_tests.h"
 #include "cli/policy/test/cover.h"
 #include "cli/policy/explain/explain.h"
 #include "cli/policy/show.h"
@@ -39,7 +39,7 @@ static void print_case(const struct run *t, const struct t_case *c, struct teste
         putchar('\n');
     }
     if (d->asked)
-        print_explain(&t->policy, &d->q, "    ");
+        explain_print(&t->policy, &d->q, "    ");
     else
         printf("    %s\n", d->why ? d->why : d->e.text);
 }
@@ -68,7 +68,7 @@ static void json_case(const struct run *t, const struct t_case *c, struct tested
         }
         jsonw_end_array(w);
         dynbuf_init(&explained, 4 << 20);
-        json_explain(&t->policy, &d->q, &explained);
+        explain_json(&t->policy, &d->q, &explained);
         jsonw_key(w, "explain");
         jsonw_raw(w, dynbuf_ok(&explained) ? dynbuf_span(&explained) : SPAN("null"));
         dynbuf_free(&explained);
@@ -157,7 +157,7 @@ static int run_file(struct run *t, const char *file)
     if (read_test(t, file, &f) != 0)
         goto out;
     if (open_policy(t, &f, file) != 0) {
-        print_problems(&t->policy, false);
+        loaded_print(&t->policy, false);
         loaded_close(&t->policy);
         goto out;
     }

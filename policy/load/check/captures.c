@@ -24,7 +24,7 @@ static void read_path(struct loader *l, struct item *path, size_t names)
     struct span text = path->text, *seen = arena_alloc(&l->a, names * sizeof(*seen));
     size_t n = 0, found = 0;
     if (out == NULL || seen == NULL) {
-        problem(l, path->at, "P003", "no memory for the path");
+        load_problem(l, path->at, "P003", "no memory for the path");
         return;
     }
     for (size_t i = 0; i <= text.n;) {
@@ -32,8 +32,8 @@ static void read_path(struct loader *l, struct item *path, size_t names)
         bool named = capture_segment(segment, &name);
         for (size_t k = 0; named && k < found; k++)
             if (span_eq(seen[k], name))
-                problem(l, path->at, "P013", "\"%.*s\" has {%.*s} twice: give one of them another name",
-                        SPAN_FMT(span_first(text, 100)), SPAN_FMT(name));
+                load_problem(l, path->at, "P013", "\"%.*s\" has {%.*s} twice: give one of them another name",
+                             SPAN_FMT(span_first(text, 100)), SPAN_FMT(name));
         if (named)
             seen[found++] = name;
         if (i)
@@ -56,7 +56,7 @@ static void read_paths(struct loader *l, struct m_match *t)
         return;
     t->written = (struct items){t->paths.at, arena_alloc(&l->a, t->paths.n * sizeof(*t->written.v)), t->paths.n};
     if (t->written.v == NULL) {
-        problem(l, t->paths.at, "P003", "no memory for the paths");
+        load_problem(l, t->paths.at, "P003", "no memory for the paths");
         t->written.n = 0;
         return;
     }
@@ -64,8 +64,8 @@ static void read_paths(struct loader *l, struct m_match *t)
         size_t names = count_names(t->paths.v[i].text);
         t->written.v[i] = t->paths.v[i];
         if (names > NAMES_MAX)
-            problem(l, t->paths.v[i].at, "P017", "has %zu names in braces, more than %d: write * for some", names,
-                    NAMES_MAX);
+            load_problem(l, t->paths.v[i].at, "P017", "has %zu names in braces, more than %d: write * for some",
+                         names, NAMES_MAX);
         else if (names)
             read_path(l, &t->paths.v[i], names);
     }
@@ -87,7 +87,7 @@ static struct span likely(struct loader *l, const struct m_match *t, struct span
             memcpy(copy, name.p, name.n);
             names[n++] = copy;
         }
-    const char *near = nearest(word, names);
+    const char *near = keys_nearest(word, names);
     return near ? span_str(near) : span_str(n == 1 ? names[0] : "");
 }
 
@@ -108,18 +108,18 @@ static void check_name(struct loader *l, const struct m_rule *r, const struct it
     name = span_first(name, CAPTURE_NAME_MAX);
     struct span meant = have ? SPAN_NONE : likely(l, t, name);
     if (have == 0 && meant.n)
-        problem(l, words->at, "P020", "%s has {%.*s}, which no path of the rule has; did you mean {%.*s}?", key,
-                SPAN_FMT(name), SPAN_FMT(meant));
+        load_problem(l, words->at, "P020", "%s has {%.*s}, which no path of the rule has; did you mean {%.*s}?", key,
+                     SPAN_FMT(name), SPAN_FMT(meant));
     else if (have == 0)
-        problem(l, words->at, "P020", "%s has {%.*s}, which no path of the rule has: name a segment of path: so", key,
-                SPAN_FMT(name));
+        load_problem(l, words->at, "P020", "%s has {%.*s}, which no path of the rule has: name a segment of path: so",
+                     key, SPAN_FMT(name));
     else if (lacks.n)
-        problem(l, words->at, "P020", "%s has {%.*s}, and the path %.*s does not: every path of the rule must", key,
-                SPAN_FMT(name), SPAN_FMT(span_first(lacks, 100)));
+        load_problem(l, words->at, "P020", "%s has {%.*s}, and the path %.*s does not: every path of the rule must",
+                     key, SPAN_FMT(name), SPAN_FMT(span_first(lacks, 100)));
     else if (unsure.n)
-        problem(l, words->at, "P020",
-                "%s has {%.*s}, which stands between two ** in %.*s, where it could be any segment", key,
-                SPAN_FMT(name), SPAN_FMT(span_first(unsure, 100)));
+        load_problem(l, words->at, "P020",
+                     "%s has {%.*s}, which stands between two ** in %.*s, where it could be any segment", key,
+                     SPAN_FMT(name), SPAN_FMT(span_first(unsure, 100)));
 }
 
 static void check_words(struct loader *l, const struct m_rule *r, const struct item *words, const char *key)
@@ -129,13 +129,13 @@ static void check_words(struct loader *l, const struct m_rule *r, const struct i
     for (size_t from = 0; capture_next(words->text, from, &at, &name); from = at + name.n + 2) {
         check_name(l, r, words, key, name);
         if (++n > CAPTURES_SAID_MAX) {
-            problem(l, words->at, "P017", "%s has more than %d names in braces", key, CAPTURES_SAID_MAX);
+            load_problem(l, words->at, "P017", "%s has more than %d names in braces", key, CAPTURES_SAID_MAX);
             return;
         }
     }
 }
 
-void read_captures(struct loader *l, struct m_rule *r)
+void check_captures(struct loader *l, struct m_rule *r)
 {
     struct m_match *except = r->except.v;
     read_paths(l, &r->match);

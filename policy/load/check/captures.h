@@ -4,6 +4,6 @@
 #include "policy/load/read/grammar.h"
 
 /* Paths of the rule with {name} become ones with "*", as written in `written`; what its words name is checked. */
-void read_captures(struct loader *l, struct m_rule *r);
+void check_captures(struct loader *l, struct m_rule *r);
 
 #endif

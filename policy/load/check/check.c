@@ -13,7 +13,7 @@ enum { PINS_MAX = 16, PLACES_MAX = 1000 };
 static void bad_value(struct loader *l, const struct item *v, const char *code, const char *why)
 {
     if (why)
-        problem(l, v->at, code, "\"%.*s\" %s", SPAN_FMT(span_first(v->text, 100)), why);
+        load_problem(l, v->at, code, "\"%.*s\" %s", SPAN_FMT(span_first(v->text, 100)), why);
 }
 
 static void check_texts(struct loader *l, const struct items *v, const char *(*why)(struct span))
@@ -93,16 +93,16 @@ static void check_op_known(struct loader *l, const struct model *m, const struct
             }
         }
     }
-    const char *near = problem_kept(l, true) ? nearest(op->text, names) : NULL;
-    problem(l, op->at, "P011", "no pack in packs: names an operation \"%.*s\"%s%s%s", SPAN_FMT(op->text),
-            near ? "; did you mean \"" : ", so the rule could never match", near ? near : "", near ? "\"?" : "");
+    const char *near = load_problem_kept(l, true) ? keys_nearest(op->text, names) : NULL;
+    load_problem(l, op->at, "P011", "no pack in packs: names an operation \"%.*s\"%s%s%s", SPAN_FMT(op->text),
+                 near ? "; did you mean \"" : ", so the rule could never match", near ? near : "", near ? "\"?" : "");
 }
 
 static void check_conds(struct loader *l, const struct list *conds)
 {
     const struct m_cond *v = conds->v;
     if (conds->at && conds->n == 0)
-        problem(l, conds->at, "P008", "an empty list asks nothing: name a condition, or leave the key out");
+        load_problem(l, conds->at, "P008", "an empty list asks nothing: name a condition, or leave the key out");
     for (size_t i = 0; i < conds->n; i++) {
         const struct m_cond *c = &v[i];
         int asked = (c->equals.at != NULL) + (c->in.at != NULL) + (c->glob.at != NULL) + (c->at_most.at != NULL) +
@@ -111,12 +111,12 @@ static void check_conds(struct loader *l, const struct list *conds)
             bad_value(l, &c->pointer, "P013", scalar_pointer(c->pointer.text));
         check_texts(l, &c->glob, why_free);
         if (c->at && asked != 1)
-            problem(l, c->at, "P015",
-                    "a condition asks one thing: equals, in, glob, int_lte, int_gte, exists or absent");
+            load_problem(l, c->at, "P015",
+                         "a condition asks one thing: equals, in, glob, int_lte, int_gte, exists or absent");
         const struct number *flag = c->exists.at ? &c->exists : &c->absent;
         if (flag->at && !flag->v)
-            problem(l, flag->at, "P015",
-                    "only true says something here; its opposite is the other of exists and absent");
+            load_problem(l, flag->at, "P015",
+                         "only true says something here; its opposite is the other of exists and absent");
     }
 }
 
@@ -129,9 +129,9 @@ static void check_query_names(struct loader *l, const struct m_match *t)
         set_add_all(l, &names, &t->query_names);
     for (size_t i = 0; i < t->query.n && t->query_names.at; i++)
         if (v[i].name.at && !set_has(&names, v[i].name.text))
-            problem(l, v[i].at, "P015",
-                    "query_names: does not have \"%.*s\", so the rule could never fit: add it there",
-                    SPAN_FMT(span_first(v[i].name.text, 60)));
+            load_problem(l, v[i].at, "P015",
+                         "query_names: does not have \"%.*s\", so the rule could never fit: add it there",
+                         SPAN_FMT(span_first(v[i].name.text, 60)));
     set_free(&names);
 }
 
@@ -150,7 +150,7 @@ static void check_match(struct loader *l, const struct model *m, const struct m_
     check_conds(l, &t->json);
     check_conds(l, &t->form);
     if (t->json.at && t->form.at)
-        problem(l, t->form.at, "P015", "a body is JSON or a form: write two rules");
+        load_problem(l, t->form.at, "P015", "a body is JSON or a form: write two rules");
     for (size_t i = 0; i < t->ops.n; i++)
         if (why_op(t->ops.v[i].text) == NULL)
             check_op_known(l, m, &t->ops.v[i]);
@@ -158,9 +158,9 @@ static void check_match(struct loader *l, const struct model *m, const struct m_
     for (size_t i = 0; i < m->npacks; i++)
         git_pack |= span_starts(m->packs[i]->pack.text, SPAN("git@"));
     if (t->git.at && !git_pack)
-        problem(l, t->git.at, "P011", "git: needs the pack git@1 in packs:");
+        load_problem(l, t->git.at, "P011", "git: needs the pack git@1 in packs:");
     if (t->resources.at && m->npacks == 0)
-        problem(l, t->resources.at, "P011", "a resource is found by a pack, and packs: names none");
+        load_problem(l, t->resources.at, "P011", "a resource is found by a pack, and packs: names none");
 }
 
 static bool says_something(const struct m_match *t)
@@ -174,24 +174,25 @@ static void check_rule_parts(struct loader *l, const struct model *m, const stru
 {
     bool deny = r->decide.v == VERDICT_DENY, hold = r->decide.v == VERDICT_HOLD;
     if (r->floor && r->decide.at && !deny)
-        problem(l, r->decide.at, "P014", "a floor can only deny");
+        load_problem(l, r->decide.at, "P014", "a floor can only deny");
     if (r->use.at && deny && r->decide.at)
-        problem(l, r->use.at, "P015", "a rule that denies uses no credential");
+        load_problem(l, r->use.at, "P015", "a rule that denies uses no credential");
     if (r->approve.at && !hold)
-        problem(l, r->approve.at, "P015", "approve: belongs to a rule with decide: hold");
+        load_problem(l, r->approve.at, "P015", "approve: belongs to a rule with decide: hold");
     if (r->messages.at && (deny || r->match.ws.at == NULL))
-        problem(l, r->messages.at, "P015",
-                "messages: belongs to a rule that allows or holds, with ws: in its match:");
-    if (r->use.at && find_credential(m, r->use.text) < 0)
-        problem(l, r->use.at, "P011", "there is no credential \"%.*s\"", SPAN_FMT(r->use.text));
-    if (r->approve.by.at && find_approver(m, r->approve.by.text) < 0)
-        problem(l, r->approve.by.at, "P011", "there is no approvers entry \"%.*s\"", SPAN_FMT(r->approve.by.text));
+        load_problem(l, r->messages.at, "P015",
+                     "messages: belongs to a rule that allows or holds, with ws: in its match:");
+    if (r->use.at && model_credential(m, r->use.text) < 0)
+        load_problem(l, r->use.at, "P011", "there is no credential \"%.*s\"", SPAN_FMT(r->use.text));
+    if (r->approve.by.at && model_approver(m, r->approve.by.text) < 0)
+        load_problem(l, r->approve.by.at, "P011", "there is no approvers entry \"%.*s\"",
+                     SPAN_FMT(r->approve.by.text));
     for (size_t i = 0; i < r->scope.n; i++)
-        if (find_scope(m, r->scope.v[i].text) < 0)
-            problem(l, r->scope.v[i].at, "P011", "there is no scope \"%.*s\"", SPAN_FMT(r->scope.v[i].text));
+        if (model_scope(m, r->scope.v[i].text) < 0)
+            load_problem(l, r->scope.v[i].at, "P011", "there is no scope \"%.*s\"", SPAN_FMT(r->scope.v[i].text));
     if (r->say.text.n > 500 || r->instead.text.n > 500)
-        problem(l, r->say.text.n > 500 ? r->say.at : r->instead.at, "P008",
-                "is longer than 500 bytes: clients cut it");
+        load_problem(l, r->say.text.n > 500 ? r->say.at : r->instead.at, "P008",
+                     "is longer than 500 bytes: clients cut it");
 }
 
 /* "*.com" or "*.github.io" in a rule that lets something through is a slip (D30); in one that denies it is fine. */
@@ -205,16 +206,16 @@ static void check_wide(struct loader *l, const struct items *hosts)
 static void check_not_none(struct loader *l, const struct item *name)
 {
     if (name->at && span_eq(name->text, SPAN("none")))
-        problem(l, name->at, "P008", "\"none\" is what a test says where there is none: take another name");
+        load_problem(l, name->at, "P008", "\"none\" is what a test says where there is none: take another name");
 }
 
 static void check_rule(struct loader *l, struct model *m, struct m_rule *r)
 {
     if (r->id.at && !scalar_is_name(r->id.text))
-        problem(l, r->id.at, "P008", "an id is letters, digits, '.', '_' and '-', at most 64");
+        load_problem(l, r->id.at, "P008", "an id is letters, digits, '.', '_' and '-', at most 64");
     check_not_none(l, &r->id);
     check_rule_parts(l, m, r);
-    read_captures(l, r);
+    check_captures(l, r);
     check_when(l, m, r);
     check_limits(l, m, r);
     if (r->decide.v != VERDICT_DENY)
@@ -225,16 +226,16 @@ static void check_rule(struct loader *l, struct model *m, struct m_rule *r)
         check_match(l, m, &except[i]);
         except[i].except = true;
         if (!says_something(&except[i]))
-            problem(l, except[i].at, "P015", "an empty exception takes everything away: say what it is about");
+            load_problem(l, except[i].at, "P015", "an empty exception takes everything away: say what it is about");
     }
     if (r->decide.at == NULL || r->decide.v == VERDICT_DENY || r->match.hosts.at || r->match.at == NULL)
         return;
     derive_hosts(l, m, &r->match);
     check_wide(l, &r->match.derived);
     if (r->match.derived.n == 0)
-        problem(l, r->match.at, "P015",
-                "the rule would %s this on every host: add host: (or a resource: that implies it)",
-                r->decide.v == VERDICT_ALLOW ? "allow" : "hold");
+        load_problem(l, r->match.at, "P015",
+                     "the rule would %s this on every host: add host: (or a resource: that implies it)",
+                     r->decide.v == VERDICT_ALLOW ? "allow" : "hold");
 }
 
 static void check_source(struct loader *l, const struct m_credential *c)
@@ -242,7 +243,7 @@ static void check_source(struct loader *l, const struct m_credential *c)
     const struct m_source *s = &c->source;
     int given = (s->file.at != NULL) + (s->env.at != NULL) + (s->store.at != NULL);
     if (s->at && given != 1)
-        problem(l, s->at, "P015", "a source is one of file:, env: and store:");
+        load_problem(l, s->at, "P015", "a source is one of file:, env: and store:");
     if (s->store.at && !scalar_is_name(s->store.text))
         bad_value(l, &s->store, "P008", "is no name of a stored secret");
     if (s->env.at && !scalar_is_word(s->env.text))
@@ -281,13 +282,13 @@ static void check_inject(struct loader *l, const struct m_credential *c)
         return;
     if (j->certificate.at) {
         if (j->certificate.v == 0 || j->basic || j->header.at || j->format.at)
-            problem(l, j->at, "P015", "client_certificate: is true, and then nothing else stands in inject:");
+            load_problem(l, j->at, "P015", "client_certificate: is true, and then nothing else stands in inject:");
         return;
     }
     if (j->basic ? j->header.at || j->format.at : !j->header.at || !j->format.at)
-        problem(l, j->at, "P015",
-                "inject: is { header: NAME, format: \"Bearer {}\" }, { basic: { user: NAME } }, "
-                "{ basic: true } or { client_certificate: true }");
+        load_problem(l, j->at, "P015",
+                     "inject: is { header: NAME, format: \"Bearer {}\" }, { basic: { user: NAME } }, "
+                     "{ basic: true } or { client_certificate: true }");
     if (j->header.at && (!scalar_is_word(j->header.text) || header_forbidden(j->header.text)))
         bad_value(l, &j->header, "P008", "is no header that a credential may stand in");
     if (j->user.at && span_index(j->user.text, ':') < j->user.text.n)
@@ -312,10 +313,10 @@ static void check_credential(struct loader *l, struct m_credential *c)
     check_source(l, c);
     check_inject(l, c);
     if (c->only.at && c->only.n == 0)
-        problem(l, c->only.at, "P015", "only: names no place, so the credential could never be used");
+        load_problem(l, c->only.at, "P015", "only: names no place, so the credential could never be used");
     if (c->only.n > PLACES_MAX)
-        problem(l, c->only.at, "P017", "only: names %zu places, more than %d: write several credentials", c->only.n,
-                PLACES_MAX);
+        load_problem(l, c->only.at, "P017", "only: names %zu places, more than %d: write several credentials",
+                     c->only.n, PLACES_MAX);
     for (size_t i = 0; i < c->only.n; i++) {
         if (p[i].host.at)
             bad_value(l, &p[i].host, "P013", scalar_host(p[i].host.text, false));
@@ -324,7 +325,7 @@ static void check_credential(struct loader *l, struct m_credential *c)
         if (p[i].scheme.at == NULL)
             p[i].scheme.v = SCHEME_HTTPS;
         if (c->inject.certificate.v && p[i].scheme.v != SCHEME_HTTPS)
-            problem(l, p[i].at, "P015", "a client certificate goes over https only");
+            load_problem(l, p[i].at, "P015", "a client certificate goes over https only");
         if (p[i].port.at == NULL)
             p[i].port.v = p[i].scheme.v == SCHEME_HTTP ? 80 : 443;
     }
@@ -347,8 +348,9 @@ static void check_regions(struct loader *l, const struct set *had, const struct 
     check_texts(l, &s->regions, why_region);
     for (size_t i = 0; i < s->regions.n; i++)
         if (!set_has(had, s->regions.v[i].text) && why_region(s->regions.v[i].text) == NULL)
-            problem(l, s->regions.v[i].at, "P112", "no upstream has region: %.*s: this scope reaches nothing by it",
-                    SPAN_FMT(s->regions.v[i].text));
+            load_problem(l, s->regions.v[i].at, "P112",
+                         "no upstream has region: %.*s: this scope reaches nothing by it",
+                         SPAN_FMT(s->regions.v[i].text));
 }
 
 static void check_upstream(struct loader *l, const struct m_upstream *u)
@@ -362,15 +364,15 @@ static void check_upstream(struct loader *l, const struct m_upstream *u)
     check_texts(l, &u->allow_private, scalar_cidr);
     check_texts(l, &u->tls.pins, why_pin);
     if (u->ca.at && u->tls.ca.at)
-        problem(l, u->tls.ca.at, "P015", "ca: stands here and beside tls:, one of them is enough");
+        load_problem(l, u->tls.ca.at, "P015", "ca: stands here and beside tls:, one of them is enough");
     if (u->tls.pins.n > PINS_MAX)
-        problem(l, u->tls.pins.at, "P017", "more than %d pins", PINS_MAX);
+        load_problem(l, u->tls.pins.at, "P017", "more than %d pins", PINS_MAX);
 }
 
 static void check_scope(struct loader *l, const struct m_scope *s)
 {
     if (s->sandboxes.at == NULL && s->labels.at == NULL)
-        problem(l, s->at, "P015", "a scope names sandboxes:, labels: or both");
+        load_problem(l, s->at, "P015", "a scope names sandboxes:, labels: or both");
     check_texts(l, &s->sandboxes, why_free);
     check_pairs(l, &s->labels, false);
 }
@@ -378,7 +380,7 @@ static void check_scope(struct loader *l, const struct m_scope *s)
 void check_model(struct loader *l, struct model *m)
 {
     for (size_t i = 0; i < m->npacks; i++)
-        check_pack(l, m->packs[i]);
+        derive_check_pack(l, m->packs[i]);
     for (size_t i = 0; i < m->nscopes; i++)
         check_scope(l, m->scopes[i]);
     struct set regions = {0};

@@ -4,7 +4,7 @@
 #include "policy/load/read/scalar.h"
 #include "policy/load/read/set.h"
 
-const char *host_and_port(struct span s, struct span *host, uint64_t *port)
+const char *derive_host_and_port(struct span s, struct span *host, uint64_t *port)
 {
     struct span tail;
     size_t bracket = s.n && s.p[0] == '[' ? span_index(s, ']') : 0;
@@ -16,7 +16,7 @@ const char *host_and_port(struct span s, struct span *host, uint64_t *port)
     return scalar_host(*host, true);
 }
 
-const struct items *pack_hosts(const struct m_pack *k)
+const struct items *derive_pack_hosts(const struct m_pack *k)
 {
     return k->use->hosts.at ? &k->use->hosts : &k->hosts;
 }
@@ -37,28 +37,28 @@ static void check_op(struct loader *l, const struct m_op *o)
 {
     const char *why = o->path.at ? scalar_path(o->path.text) : NULL;
     if (why)
-        problem(l, o->path.at, "P016", "the path %s", why);
+        load_problem(l, o->path.at, "P016", "the path %s", why);
     if (o->path.at && count_deep(o->path.text) > 1)
-        problem(l, o->path.at, "P016", "a pack's path has at most one **");
+        load_problem(l, o->path.at, "P016", "a pack's path has at most one **");
     for (size_t i = 0; i < o->methods.n; i++)
         if (!scalar_is_method(o->methods.v[i].text))
-            problem(l, o->methods.v[i].at, "P016", "no method: upper-case, such as GET");
+            load_problem(l, o->methods.v[i].at, "P016", "no method: upper-case, such as GET");
     if (o->op.at && (span_index(o->op.text, '.') == o->op.text.n || span_index(o->op.text, '*') < o->op.text.n))
-        problem(l, o->op.at, "P016", "an operation is two words or more with dots, such as npm.publish");
+        load_problem(l, o->op.at, "P016", "an operation is two words or more with dots, such as npm.publish");
 }
 
-void check_pack(struct loader *l, const struct m_pack *k)
+void derive_check_pack(struct loader *l, const struct m_pack *k)
 {
-    const struct items *hosts = pack_hosts(k);
+    const struct items *hosts = derive_pack_hosts(k);
     const struct m_op *ops = k->ops.v;
     for (size_t i = 0; i < k->ops.n; i++)
         check_op(l, &ops[i]);
     for (size_t i = 0; i < hosts->n; i++) {
         struct span host;
         uint64_t port;
-        const char *why = host_and_port(hosts->v[i].text, &host, &port);
+        const char *why = derive_host_and_port(hosts->v[i].text, &host, &port);
         if (why)
-            problem(l, hosts->v[i].at, "P013", "\"%.*s\" %s", SPAN_FMT(span_first(hosts->v[i].text, 100)), why);
+            load_problem(l, hosts->v[i].at, "P013", "\"%.*s\" %s", SPAN_FMT(span_first(hosts->v[i].text, 100)), why);
     }
 }
 
@@ -96,12 +96,12 @@ static void add_host(struct derived *d, struct span host, const struct node *at)
 
 static void add_pack_hosts(struct derived *d, const struct m_pack *k, const struct node *at)
 {
-    const struct items *hosts = pack_hosts(k);
+    const struct items *hosts = derive_pack_hosts(k);
     d->open |= hosts->n == 0;
     for (size_t i = 0; i < hosts->n; i++) {
         struct span host;
         uint64_t port;
-        if (host_and_port(hosts->v[i].text, &host, &port) != NULL)
+        if (derive_host_and_port(hosts->v[i].text, &host, &port) != NULL)
             continue;
         add_host(d, host, at);
         /* The pack itself holds host and port together, so a list of ports is exact enough here. */
@@ -148,8 +148,8 @@ static void add_by_resource(struct derived *d, const struct model *m, const stru
             found |= add_by_template(d, k, SPAN_NONE, ops[j].resource.text, resource);
     }
     if (!found)
-        problem(d->l, resource->at, "P011", "no pack in packs: has resources like \"%.*s\"",
-                SPAN_FMT(span_first(resource->text, 100)));
+        load_problem(d->l, resource->at, "P011", "no pack in packs: has resources like \"%.*s\"",
+                     SPAN_FMT(span_first(resource->text, 100)));
     d->open |= !found;
 }
 

@@ -4,13 +4,13 @@
 
 #include "policy/load/read/model.h"
 
-void check_pack(struct loader *l, const struct m_pack *k);
+void derive_check_pack(struct loader *l, const struct m_pack *k);
 /* Fill t->derived (and t->ports) from its resources, or else its operations. Left empty when
  * some of them may be on any host. */
 void derive_hosts(struct loader *l, const struct model *m, struct m_match *t);
 /* The hosts of a pack: those of the policy's packs: entry, else its own. */
-const struct items *pack_hosts(const struct m_pack *k);
+const struct items *derive_pack_hosts(const struct m_pack *k);
 /* "HOST" or "HOST:PORT" (port 0: not said); NULL, or why not. */
-const char *host_and_port(struct span s, struct span *host, uint64_t *port);
+const char *derive_host_and_port(struct span s, struct span *host, uint64_t *port);
 
 #endif

@@ -6,12 +6,12 @@
 #include "policy/load/read/names.h"
 #include "policy/load/check/warn.h"
 
-const struct items *rule_hosts(const struct m_rule *r)
+const struct items *warn_rule_hosts(const struct m_rule *r)
 {
     return r->match.hosts.at ? &r->match.hosts : &r->match.derived;
 }
 
-bool pattern_covers(struct span pattern, struct span host)
+bool warn_pattern_covers(struct span pattern, struct span host)
 {
     bool deep = span_starts(pattern, SPAN("**.")), one = !deep && span_starts(pattern, SPAN("*."));
     if (!deep && !one)
@@ -48,7 +48,7 @@ static void warn_sums(struct loader *l, const struct m_rule *r)
         if (takes_some(&r->match, &v[i]))
             return;
     struct span what = v->pointer.at ? v->pointer.text : v->field.text;
-    problem(
+    load_problem(
         l, v->at, "P116",
         "a request with %.*s of 0 takes nothing of the sum, and so there may be any number of them: add requests:, "
         "or int_gte: 1 to the match",
@@ -65,19 +65,19 @@ static void warn_rule(struct loader *l, const struct model *m, struct uses *uses
     warn_sums(l, r);
     bool narrowed = t->effects.at || t->methods.at || t->ops.at || t->ws.at;
     if (r->decide.v == VERDICT_ALLOW && !narrowed)
-        problem(l, r->at, "P104",
-                "the rule allows writes too: add effect: read, or effect: [read, write] if that is meant");
+        load_problem(l, r->at, "P104",
+                     "the rule allows writes too: add effect: read, or effect: [read, write] if that is meant");
     if (r->messages.at && t->effects.v == 1u << EFFECT_READ)
-        problem(
+        load_problem(
             l, r->messages.at, "P110",
             "the rule counts the WebSocket as a read and lets messages be sent: a freeze does not stop them; take "
             "effect: read out if they change something");
-    const struct items *hosts = rule_hosts(r);
+    const struct items *hosts = warn_rule_hosts(r);
     for (size_t i = 0; i < hosts->n && r->decide.v != VERDICT_DENY; i++)
         if (names_shared(hosts->v[i].text))
-            problem(l, hosts->v[i].at, "P109",
-                    "under \"%.*s\" every customer of that service has a name, an attacker too: name your own",
-                    SPAN_FMT(hosts->v[i].text));
+            load_problem(l, hosts->v[i].at, "P109",
+                         "under \"%.*s\" every customer of that service has a name, an attacker too: name your own",
+                         SPAN_FMT(hosts->v[i].text));
 }
 
 /* Operators are the users of this machine who may open the gateway's socket or its sign-in link. */
@@ -91,23 +91,24 @@ static void warn_approver(struct loader *l, const struct m_approver *a)
 {
     for (size_t i = 0; i < a->operators.n; i++)
         if (!is_operator(a->operators.v[i].text))
-            problem(l, a->operators.v[i].at, "P117",
-                    "no operator is called \"%.*s\", so nobody approves by that name: operators are called \"uid N\" "
-                    "after the user who signs in or calls countersign approvals",
-                    SPAN_FMT(span_first(a->operators.v[i].text, 100)));
+            load_problem(
+                l, a->operators.v[i].at, "P117",
+                "no operator is called \"%.*s\", so nobody approves by that name: operators are called \"uid N\" "
+                "after the user who signs in or calls countersign approvals",
+                SPAN_FMT(span_first(a->operators.v[i].text, 100)));
 }
 
 void warn_model(struct loader *l, const struct model *m)
 {
     struct uses *uses = warn_uses(l, m);
     for (size_t i = 0; i < m->nrules; i++) {
-        int hold = m->rules[i]->over.at ? find_rule(m, m->rules[i]->over.text) : -1;
+        int hold = m->rules[i]->over.at ? model_rule(m, m->rules[i]->over.text) : -1;
         if (hold >= 0)
             m->rules[hold]->taken = true;
         struct m_match *except = m->rules[i]->except.v;
-        m->rules[i]->match.can = effects_of(m, &m->rules[i]->match);
+        m->rules[i]->match.can = warn_effects_of(m, &m->rules[i]->match);
         for (size_t k = 0; k < m->rules[i]->except.n; k++)
-            except[k].can = effects_of(m, &except[k]);
+            except[k].can = warn_effects_of(m, &except[k]);
     }
     for (size_t i = 0; i < m->nrules; i++)
         warn_rule(l, m, uses, m->rules[i]);
@@ -117,5 +118,5 @@ void warn_model(struct loader *l, const struct model *m)
         warn_approver(l, m->approvers[i]);
     warn_covered(l, m);
     if (m->nrules == 0)
-        problem(l, NULL, "P107", "no rules: everything is denied");
+        load_problem(l, NULL, "P107", "no rules: everything is denied");
 }

@@ -5,9 +5,9 @@
 #include "policy/load/read/model.h"
 
 /* The hosts a rule is about: those it names, or those its resource or operation implies. */
-const struct items *rule_hosts(const struct m_rule *r);
+const struct items *warn_rule_hosts(const struct m_rule *r);
 /* Does a pattern of hosts cover this host, or narrower pattern? */
-bool pattern_covers(struct span pattern, struct span host);
+bool warn_pattern_covers(struct span pattern, struct span host);
 
 /* warn_use.c: credentials and the rules that use them. First all credentials; then each rule that uses one, with what
  * that made (NULL: no memory, which was told). */
@@ -17,7 +17,7 @@ void warn_use(struct loader *l, struct uses *u, const struct m_rule *r);
 
 /* warn_never.c: rules and exceptions that fit nothing; warn_covers.c: rules that others leave nothing to. */
 /* Which effects can a request have that it fits? Bits by enum effect; 0: any. */
-uint64_t effects_of(const struct model *m, const struct m_match *t);
+uint64_t warn_effects_of(const struct model *m, const struct m_match *t);
 void warn_never(struct loader *l, const struct model *m, const struct m_rule *r);
 void warn_covered(struct loader *l, const struct model *m);
 /* warn_words.c: paths in the words of something else; an upstream's address that may not be dialled. */
@@ -25,8 +25,8 @@ void warn_words(struct loader *l, const struct m_rule *r);
 void warn_address(struct loader *l, const struct m_upstream *u);
 /* Is everything that y is about certainly something that x is about, each taken as a deny takes it? No, also when
  * l->compared says that enough was compared. */
-bool match_covers(struct loader *l, const struct m_match *x, const struct m_match *y);
+bool warn_match_covers(struct loader *l, const struct m_match *x, const struct m_match *y);
 /* when.c: two rules with when:, all of it in one zone, and no minute in which both are in force. */
-bool when_apart(const struct m_rule *a, const struct m_rule *b);
+bool emit_when_apart(const struct m_rule *a, const struct m_rule *b);
 
 #endif

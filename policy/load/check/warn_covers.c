@@ -20,7 +20,7 @@ static bool glob_covers(struct loader *l, struct span a, struct span b, uint8_t 
 static bool host_covers(struct span a, struct span b)
 {
     bool wild = a.n > 0 && a.p[0] == '*';
-    return span_eq(a, b) || (wild && pattern_covers(a, b));
+    return span_eq(a, b) || (wild && warn_pattern_covers(a, b));
 }
 
 /* sep: of patterns; HOSTS: of names as hosts are written. */
@@ -57,7 +57,7 @@ static bool is_plain(const struct m_match *x)
     return !x->query.n && !x->query_names.at && !x->header.n && !x->git.at && !x->json.n && !x->form.n && !x->ws.at;
 }
 
-bool match_covers(struct loader *l, const struct m_match *x, const struct m_match *y)
+bool warn_match_covers(struct loader *l, const struct m_match *x, const struct m_match *y)
 {
     const struct items *hosts = x->hosts.at ? &x->hosts : &x->derived;
     return is_plain(x) && covers_list(l, hosts, y->hosts.at ? &y->hosts : &y->derived, HOSTS) &&
@@ -74,7 +74,7 @@ static bool covers(struct loader *l, const struct m_rule *a, const struct m_rule
         return false;
     if (a->scope.at && (!b->scope.at || !covers_list(l, &a->scope, &b->scope, 0)))
         return false;
-    return match_covers(l, &a->match, &b->match);
+    return warn_match_covers(l, &a->match, &b->match);
 }
 
 /* A hold or an allow that names no port or scheme is about https on 443 alone, and never about an upgrade. */
@@ -106,31 +106,33 @@ static void compare(struct loader *l, const struct m_rule *a, const struct m_rul
         /* Only the first of two by id says so. */
         if (a->floor == b->floor && same_text(&a->use, &b->use) && !b->when.n && !b->except.n && !a->limits.at &&
             !b->limits.at && covers(l, a, b) && covers(l, b, a))
-            problem(l, b->at, "P103", "the rule \"%.*s\" says what \"%.*s\" at %s:%u says: one of them is enough",
-                    SPAN_FMT(b->id.text), SPAN_FMT(a->id.text), a->at->file, a->at->line);
+            load_problem(l, b->at, "P103",
+                         "the rule \"%.*s\" says what \"%.*s\" at %s:%u says: one of them is enough",
+                         SPAN_FMT(b->id.text), SPAN_FMT(a->id.text), a->at->file, a->at->line);
     } else if (a->decide.v == VERDICT_DENY
                    ? covers(l, a, b)
                    : a->decide.v == VERDICT_HOLD && b->decide.v == VERDICT_ALLOW &&
                          !(b->over.at && span_eq(b->over.text, a->id.text)) && covers_as_written(l, a, b)) {
-        problem(l, b->at, "P103", "the rule \"%.*s\" never decides: the %s \"%.*s\" at %s:%u %s all it is about%s",
-                SPAN_FMT(b->id.text), a->floor ? "floor" : "rule", SPAN_FMT(a->id.text), a->at->file, a->at->line,
-                does, what_helps(a, b));
+        load_problem(l, b->at, "P103",
+                     "the rule \"%.*s\" never decides: the %s \"%.*s\" at %s:%u %s all it is about%s",
+                     SPAN_FMT(b->id.text), a->floor ? "floor" : "rule", SPAN_FMT(a->id.text), a->at->file,
+                     a->at->line, does, what_helps(a, b));
     }
 }
 
 /* A hold goes before an allow: over: that names one which holds everything from the first request on. */
 static void warn_over(struct loader *l, const struct model *m, const struct m_rule *r)
 {
-    int at = r->over.at ? find_rule(m, r->over.text) : -1;
+    int at = r->over.at ? model_rule(m, r->over.text) : -1;
     const struct m_rule *hold = at >= 0 && m->rules[at]->decide.v == VERDICT_HOLD ? m->rules[at] : NULL;
     if (hold && covers_as_written(l, hold, r))
-        problem(l, r->over.at, "P113",
-                "the rule \"%.*s\" never decides: \"%.*s\" holds all it is about from the first request on; %s",
-                SPAN_FMT(r->id.text), SPAN_FMT(r->over.text),
-                r->when.n ? "add except: to that one, and hold the other hours by one with a when:"
-                          : "add except: to that one");
-    if (hold && when_apart(r, hold))
-        problem(
+        load_problem(l, r->over.at, "P113",
+                     "the rule \"%.*s\" never decides: \"%.*s\" holds all it is about from the first request on; %s",
+                     SPAN_FMT(r->id.text), SPAN_FMT(r->over.text),
+                     r->when.n ? "add except: to that one, and hold the other hours by one with a when:"
+                               : "add except: to that one");
+    if (hold && emit_when_apart(r, hold))
+        load_problem(
             l, r->over.at, "P118",
             "\"%.*s\" is never in force when \"%.*s\" is: what is past the limits is denied; name a hold that has "
             "these hours, or no when:",

@@ -22,7 +22,7 @@ static uint64_t effects_of_method(struct span s)
     return (span_eq(s, SPAN("DELETE")) ? 1u << EFFECT_DELETE : 1u << EFFECT_WRITE) | (reads ? 1u << EFFECT_READ : 0);
 }
 
-uint64_t effects_of(const struct model *m, const struct m_match *t)
+uint64_t warn_effects_of(const struct model *m, const struct m_match *t)
 {
     uint64_t can = 0;
     if (t->effects.v || t->ws.at)
@@ -53,7 +53,7 @@ static void warn_effect(struct loader *l, const struct model *m, const struct m_
         }
     }
     if (!fits)
-        problem(l, t->effects.at, "P102", "the rule can never fit: none of its operations has this effect");
+        load_problem(l, t->effects.at, "P102", "the rule can never fit: none of its operations has this effect");
 }
 
 /* Both name some, and none that the other names. */
@@ -92,9 +92,10 @@ static void warn_excluded(struct loader *l, const struct m_cond *v, const struct
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k < n; k++)
             if (i != k && same_key(&v[i], &v[k]) && exclude(&v[i], &v[k], &texts[k])) {
-                problem(l, v[i].at, "P102",
-                        "the rule can never fit: this and what line %u says of the same value exclude each other",
-                        v[k].at->line);
+                load_problem(
+                    l, v[i].at, "P102",
+                    "the rule can never fit: this and what line %u says of the same value exclude each other",
+                    v[k].at->line);
                 return;
             }
 }
@@ -121,8 +122,8 @@ static void warn_method(struct loader *l, const struct model *m, const struct m_
     for (size_t i = 0; i < t->methods.n; i++)
         can |= effects_of_method(t->methods.v[i].text);
     if ((can & t->effects.v) == 0)
-        problem(l, t->effects.at, "P102",
-                "the rule can never fit: none of its methods has this effect without a pack");
+        load_problem(l, t->effects.at, "P102",
+                     "the rule can never fit: none of its methods has this effect without a pack");
 }
 
 static bool literal(const struct items *v)
@@ -176,9 +177,9 @@ static void warn_except(struct loader *l, const struct m_rule *r, const struct a
                    (e->effects.v && t->effects.v && !(e->effects.v & t->effects.v)) ||
                    (e->schemes.v && t->schemes.v && !(e->schemes.v & t->schemes.v));
     if (nothing)
-        problem(l, e->at, "P102", "this entry of except: takes nothing away: the rule is about nothing of it");
-    else if (!r->taken && match_covers(l, e, t))
-        problem(l, e->at, "P102", "the rule can never fit: this entry of its except: takes everything away");
+        load_problem(l, e->at, "P102", "this entry of except: takes nothing away: the rule is about nothing of it");
+    else if (!r->taken && warn_match_covers(l, e, t))
+        load_problem(l, e->at, "P102", "the rule can never fit: this entry of its except: takes everything away");
 }
 
 static void warn_excepts(struct loader *l, const struct m_rule *r)

@@ -107,17 +107,17 @@ static void warn_credential(struct loader *l, struct users all, const struct m_c
     struct users of = users_of(all, c->name.text);
     struct set patterns = {0};
     if (of.n == 0) {
-        problem(l, c->at, "P105", "no rule uses the credential \"%.*s\"", SPAN_FMT(c->name.text));
+        load_problem(l, c->at, "P105", "no rule uses the credential \"%.*s\"", SPAN_FMT(c->name.text));
         return;
     }
     for (size_t i = 0; i < of.n; i++)
-        set_add_all(l, &patterns, rule_hosts(of.v[i]));
+        set_add_all(l, &patterns, warn_rule_hosts(of.v[i]));
     for (size_t i = 0; i < c->only.n; i++)
         if (!any_names(&patterns, p[i].host.text))
-            problem(l, p[i].at, "P101",
-                    "the credential \"%.*s\" may go to %.*s, but no rule about that host uses it: "
-                    "take the place out or write the rule",
-                    SPAN_FMT(c->name.text), SPAN_FMT(p[i].host.text));
+            load_problem(l, p[i].at, "P101",
+                         "the credential \"%.*s\" may go to %.*s, but no rule about that host uses it: "
+                         "take the place out or write the rule",
+                         SPAN_FMT(c->name.text), SPAN_FMT(p[i].host.text));
     set_free(&patterns);
 }
 
@@ -186,7 +186,7 @@ static bool may_go(const struct uses *u, struct places at, struct span host, uin
     for (size_t i = 0; i < at.n; i++)
         for (size_t b = 0; b < 2; b++)
             if ((schemes & at.v[i]->scheme.v & bits[b]) && names_port(u, at.v[i]->port.v, bits[b]) &&
-                pattern_covers(host, at.v[i]->host.text))
+                warn_pattern_covers(host, at.v[i]->host.text))
                 return true;
     return false;
 }
@@ -199,12 +199,12 @@ static void warn_ports(struct loader *l, struct uses *u, const struct m_rule *r,
     for (int pass = 0; pass < 2; pass++) {
         for (size_t i = 0; i < at.n; i++)
             if ((schemes_of(r) & at.v[i]->scheme.v) && has_port(&u->reached, at.v[i]->port.v) == (pass == 1) &&
-                pattern_covers(host, at.v[i]->host.text))
+                warn_pattern_covers(host, at.v[i]->host.text))
                 flip_port(&u->reached, at.v[i]->port.v);
-        for (size_t i = 0; pass == 0 && i < u->nports && problem_kept(l, false); i++)
+        for (size_t i = 0; pass == 0 && i < u->nports && load_problem_kept(l, false); i++)
             if (!has_port(&u->reached, u->port[i]))
-                problem(l, r->use.at, "P106", "only: of \"%.*s\" names %.*s, but not its port %u: %s", SPAN_FMT(name),
-                        SPAN_FMT(host), u->port[i], rest);
+                load_problem(l, r->use.at, "P106", "only: of \"%.*s\" names %.*s, but not its port %u: %s",
+                             SPAN_FMT(name), SPAN_FMT(host), u->port[i], rest);
     }
 }
 
@@ -216,17 +216,17 @@ static void warn_place(struct loader *l, struct uses *u, const struct m_rule *r,
     uint64_t schemes = schemes_of(r);
     struct span name = r->use.text;
     if (!may_go(u, at, host, schemes)) {
-        problem(l, r->use.at, "P106",
-                "only: of \"%.*s\" names %.*s, but with another port or scheme than this rule: %s", SPAN_FMT(name),
-                SPAN_FMT(host), rest);
+        load_problem(l, r->use.at, "P106",
+                     "only: of \"%.*s\" names %.*s, but with another port or scheme than this rule: %s",
+                     SPAN_FMT(name), SPAN_FMT(host), rest);
         return;
     }
     if ((schemes & SCHEME_HTTP) && (schemes & SCHEME_HTTPS))
         for (unsigned b = 0; b < 2; b++)
             if (!may_go(u, at, host, b ? SCHEME_HTTP : SCHEME_HTTPS))
-                problem(l, r->use.at, "P106",
-                        "only: of \"%.*s\" names %.*s, but not over %s on this rule's ports: %s", SPAN_FMT(name),
-                        SPAN_FMT(host), b ? "http" : "https", rest);
+                load_problem(l, r->use.at, "P106",
+                             "only: of \"%.*s\" names %.*s, but not over %s on this rule's ports: %s", SPAN_FMT(name),
+                             SPAN_FMT(host), b ? "http" : "https", rest);
     /* Ports that come from a pack stand for several hosts at once; they are not this host's. */
     if (u->nports && r->match.hosts.at)
         warn_ports(l, u, r, at, host, rest);
@@ -261,12 +261,12 @@ static void warn_cleartext(struct loader *l, const struct uses *u, const struct 
     for (size_t i = 0; i < at.n; i++) {
         const struct m_place *p = at.v[i];
         if (!(p->scheme.v & schemes_of(r) & SCHEME_HTTP) || !names_port(u, p->port.v, SCHEME_HTTP) ||
-            !pattern_covers(host, p->host.text) || cleartext_at(u->m, p->host.text, p->port.v))
+            !warn_pattern_covers(host, p->host.text) || cleartext_at(u->m, p->host.text, p->port.v))
             continue;
-        problem(l, r->use.at, "P111",
-                "\"%.*s\" would travel to http://%.*s:%u in clear text: such requests will be denied, unless "
-                "upstreams: has this host and port with cleartext_credentials: true",
-                SPAN_FMT(r->use.text), SPAN_FMT(p->host.text), (unsigned)p->port.v);
+        load_problem(l, r->use.at, "P111",
+                     "\"%.*s\" would travel to http://%.*s:%u in clear text: such requests will be denied, unless "
+                     "upstreams: has this host and port with cleartext_credentials: true",
+                     SPAN_FMT(r->use.text), SPAN_FMT(p->host.text), (unsigned)p->port.v);
     }
 }
 
@@ -276,12 +276,12 @@ static void warn_host(struct loader *l, struct uses *u, const struct m_rule *r, 
     struct places at = places_of(all, host);
     bool covered = false;
     for (size_t i = 0; i < at.n && !covered; i++)
-        covered = pattern_covers(host, at.v[i]->host.text);
+        covered = warn_pattern_covers(host, at.v[i]->host.text);
     if (!covered) {
-        problem(l, r->use.at, "P106",
-                "the rule is about %.*s, where only: of \"%.*s\" does not let it go: such "
-                "requests will be denied",
-                SPAN_FMT(host), SPAN_FMT(r->use.text));
+        load_problem(l, r->use.at, "P106",
+                     "the rule is about %.*s, where only: of \"%.*s\" does not let it go: such "
+                     "requests will be denied",
+                     SPAN_FMT(host), SPAN_FMT(r->use.text));
         return;
     }
     warn_place(l, u, r, at, host);
@@ -290,8 +290,8 @@ static void warn_host(struct loader *l, struct uses *u, const struct m_rule *r, 
 
 void warn_use(struct loader *l, struct uses *u, const struct m_rule *r)
 {
-    int at = find_credential(u->m, r->use.text);
-    const struct items *hosts = rule_hosts(r), *ports = &r->match.ports;
+    int at = model_credential(u->m, r->use.text);
+    const struct items *hosts = warn_rule_hosts(r), *ports = &r->match.ports;
     struct set seen = {0};
     uint64_t n;
     if (at < 0)
@@ -301,7 +301,7 @@ void warn_use(struct loader *l, struct uses *u, const struct m_rule *r)
             flip_port(&u->in_rule, n);
             u->port[u->nports++] = (uint16_t)n;
         }
-    for (size_t i = 0; i < hosts->n && problem_kept(l, false); i++)
+    for (size_t i = 0; i < hosts->n && load_problem_kept(l, false); i++)
         if (hosts->n == 1 || set_add(l, &seen, hosts->v[i].text))
             warn_host(l, u, r, &u->of[at], hosts->v[i].text);
     while (u->nports)
@@ -332,7 +332,7 @@ struct uses *warn_uses(struct loader *l, const struct model *m)
     for (size_t i = 0; u && u->of && i < m->ncredentials && !bad; i++)
         bad = sort_places(l, m->credentials[i], &u->of[i]) != 0;
     if (bad || (m->ncredentials && (u == NULL || u->of == NULL))) {
-        problem(l, NULL, "P003", "no memory for the rules");
+        load_problem(l, NULL, "P003", "no memory for the rules");
         return NULL;
     }
     warn_credentials(l, m, all);

@@ -40,8 +40,8 @@ static void warn_paths(struct loader *l, const struct m_match *t)
     for (size_t i = 0; i < paths->n; i++) {
         const char *what = foreign_words(paths->v[i].text);
         if (what)
-            problem(l, paths->v[i].at, "P119", "\"%.*s\" is taken as it is written, and looks like %s",
-                    SPAN_FMT(span_first(paths->v[i].text, SHOWN)), what);
+            load_problem(l, paths->v[i].at, "P119", "\"%.*s\" is taken as it is written, and looks like %s",
+                         SPAN_FMT(span_first(paths->v[i].text, SHOWN)), what);
     }
 }
 
@@ -65,9 +65,9 @@ void warn_address(struct loader *l, const struct m_upstream *u)
     for (size_t i = 0; i < u->allow_private.n; i++)
         n += cidr_parse(u->allow_private.v[i].text, &allowed[n]) == 0;
     if (!addr_may_dial(&a, allowed, n))
-        problem(l, said->at, "P120",
-                "%.*s is a %s address, which no range of allow_private: has: every request will be refused; add "
-                "allow_private: [%.*s/%d] if it is meant",
-                SPAN_FMT(said->text), addr_class_name(addr_class(&a)), SPAN_FMT(said->text),
-                a.family == 6 ? 128 : 32);
+        load_problem(l, said->at, "P120",
+                     "%.*s is a %s address, which no range of allow_private: has: every request will be refused; add "
+                     "allow_private: [%.*s/%d] if it is meant",
+                     SPAN_FMT(said->text), addr_class_name(addr_class(&a)), SPAN_FMT(said->text),
+                     a.family == 6 ? 128 : 32);
 }

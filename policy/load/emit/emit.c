@@ -4,7 +4,7 @@
 #include "policy/image/glob.h"
 #include "policy/load/check/derive.h"
 
-struct img_str put_str(struct emit *w, struct span s)
+struct img_str emit_str(struct emit *w, struct span s)
 {
     if (s.n == 0)
         return (struct img_str){sizeof(struct img_head), 0};
@@ -17,57 +17,57 @@ struct img_str put_str(struct emit *w, struct span s)
     return out;
 }
 
-uint32_t table_count(const struct emit *w, enum img_table t)
+uint32_t emit_count(const struct emit *w, enum img_table t)
 {
     return (uint32_t)(w->table[t].n / img_record_size(t));
 }
 
-uint32_t put_record(struct emit *w, enum img_table t, const void *record)
+uint32_t emit_record(struct emit *w, enum img_table t, const void *record)
 {
-    uint32_t at = table_count(w, t);
+    uint32_t at = emit_count(w, t);
     (void)dynbuf_add(&w->table[t], span_of(record, img_record_size(t)));
     return at;
 }
 
-struct img_range range_from(const struct emit *w, enum img_table t, uint32_t first)
+struct img_range emit_range(const struct emit *w, enum img_table t, uint32_t first)
 {
-    return (struct img_range){first, table_count(w, t) - first};
+    return (struct img_range){first, emit_count(w, t) - first};
 }
 
-struct img_range put_texts(struct emit *w, const struct items *v)
+struct img_range emit_texts(struct emit *w, const struct items *v)
 {
-    uint32_t first = table_count(w, IMG_STR);
+    uint32_t first = emit_count(w, IMG_STR);
     for (size_t i = 0; i < v->n; i++) {
-        struct img_str s = put_str(w, v->v[i].text);
-        (void)put_record(w, IMG_STR, &s);
+        struct img_str s = emit_str(w, v->v[i].text);
+        (void)emit_record(w, IMG_STR, &s);
     }
-    return range_from(w, IMG_STR, first);
+    return emit_range(w, IMG_STR, first);
 }
 
 static void put_glob(struct emit *w, struct span text, uint8_t sep)
 {
     struct glob g = glob_of(text, sep);
-    struct img_glob out = {put_str(w, text), g.head, g.tail, g.literal, g.deep, g.after};
-    (void)put_record(w, IMG_GLOB, &out);
+    struct img_glob out = {emit_str(w, text), g.head, g.tail, g.literal, g.deep, g.after};
+    (void)emit_record(w, IMG_GLOB, &out);
 }
 
 static struct img_range put_globs(struct emit *w, const struct items *v, uint8_t sep)
 {
-    uint32_t first = table_count(w, IMG_GLOB);
+    uint32_t first = emit_count(w, IMG_GLOB);
     for (size_t i = 0; i < v->n; i++)
         put_glob(w, v->v[i].text, sep);
-    return range_from(w, IMG_GLOB, first);
+    return emit_range(w, IMG_GLOB, first);
 }
 
 static struct img_range put_pairs(struct emit *w, const struct list *list)
 {
     const struct pair *v = list->v;
-    uint32_t first = table_count(w, IMG_PAIR);
+    uint32_t first = emit_count(w, IMG_PAIR);
     for (size_t i = 0; i < list->n; i++) {
-        struct img_pair out = {put_str(w, v[i].name.text), put_globs(w, &v[i].values, 0)};
-        (void)put_record(w, IMG_PAIR, &out);
+        struct img_pair out = {emit_str(w, v[i].name.text), put_globs(w, &v[i].values, 0)};
+        (void)emit_record(w, IMG_PAIR, &out);
     }
-    return range_from(w, IMG_PAIR, first);
+    return emit_range(w, IMG_PAIR, first);
 }
 
 static void put_host(struct emit *w, struct span host, uint64_t port)
@@ -80,8 +80,8 @@ static void put_host(struct emit *w, struct span host, uint64_t port)
         out.kind = HOST_ONE_LABEL;
         host = span_from(host, 2);
     }
-    out.text = put_str(w, host);
-    (void)put_record(w, IMG_HOST, &out);
+    out.text = emit_str(w, host);
+    (void)emit_record(w, IMG_HOST, &out);
 }
 
 static void put_conds(struct emit *w, const struct list *conds, uint32_t kind)
@@ -95,11 +95,11 @@ static void put_conds(struct emit *w, const struct list *conds, uint32_t kind)
                                      : c->exists.at   ? COND_EXISTS
                                      : c->absent.at   ? COND_ABSENT
                                                       : COND_TEXT,
-                               .key = put_str(w, c->pointer.at ? c->pointer.text : c->field.text),
-                               .texts = put_texts(w, c->in.at ? &c->in : &c->equals),
+                               .key = emit_str(w, c->pointer.at ? c->pointer.text : c->field.text),
+                               .texts = emit_texts(w, c->in.at ? &c->in : &c->equals),
                                .globs = put_globs(w, &c->glob, 0),
                                .number = c->at_most.at ? c->at_most.v : c->at_least.v};
-        (void)put_record(w, IMG_COND, &out);
+        (void)emit_record(w, IMG_COND, &out);
     }
 }
 
@@ -113,34 +113,34 @@ static uint32_t put_match(struct emit *w, const struct m_match *t)
                             .git_service = (uint32_t)t->git.service.v,
                             .any_place = t->except,
                             .ws = t->ws.at != NULL};
-    out.hosts.first = table_count(w, IMG_HOST);
+    out.hosts.first = emit_count(w, IMG_HOST);
     for (size_t i = 0; i < hosts->n; i++)
         put_host(w, hosts->v[i].text, 0);
-    out.hosts = range_from(w, IMG_HOST, out.hosts.first);
-    out.ports.first = table_count(w, IMG_PORT);
+    out.hosts = emit_range(w, IMG_HOST, out.hosts.first);
+    out.ports.first = emit_count(w, IMG_PORT);
     for (size_t i = 0; i < t->ports.n; i++) {
         uint64_t v = 0;
         (void)!span_u64(t->ports.v[i].text, 65535, &v); /* checked when it was read */
         uint32_t port = (uint32_t)v;
-        (void)put_record(w, IMG_PORT, &port);
+        (void)emit_record(w, IMG_PORT, &port);
     }
-    out.ports = range_from(w, IMG_PORT, out.ports.first);
-    out.methods = put_texts(w, &t->methods);
+    out.ports = emit_range(w, IMG_PORT, out.ports.first);
+    out.methods = emit_texts(w, &t->methods);
     out.paths = put_globs(w, &t->paths, '/');
-    out.written = put_texts(w, &t->written);
+    out.written = emit_texts(w, &t->written);
     out.ops = put_globs(w, &t->ops, '.');
     out.resources = put_globs(w, &t->resources, '/');
     out.git_refs = put_globs(w, &t->git.refs, '/');
     out.ws_protocols = put_globs(w, &t->ws.subprotocols, 0);
-    out.body.first = table_count(w, IMG_COND);
+    out.body.first = emit_count(w, IMG_COND);
     put_conds(w, &t->json, COND_JSON);
     put_conds(w, &t->form, COND_FORM);
-    out.body = range_from(w, IMG_COND, out.body.first);
+    out.body = emit_range(w, IMG_COND, out.body.first);
     out.query = put_pairs(w, &t->query);
     out.query_only = t->query_names.at != NULL;
-    out.query_names = put_texts(w, &t->query_names);
+    out.query_names = emit_texts(w, &t->query_names);
     out.header = put_pairs(w, &t->header);
-    return put_record(w, IMG_MATCH, &out);
+    return emit_record(w, IMG_MATCH, &out);
 }
 
 static uint32_t index_or_none(int i)
@@ -154,9 +154,9 @@ static void put_rule(struct emit *w, const struct m_rule *r)
                            .verdict = (uint32_t)r->decide.v,
                            .floor = r->floor,
                            .scoped = r->scope.at != NULL,
-                           .credential = r->use.at ? index_or_none(find_credential(w->m, r->use.text)) : IMG_NONE,
+                           .credential = r->use.at ? index_or_none(model_credential(w->m, r->use.text)) : IMG_NONE,
                            .approver =
-                               r->approve.by.at ? index_or_none(find_approver(w->m, r->approve.by.text)) : IMG_NONE,
+                               r->approve.by.at ? index_or_none(model_approver(w->m, r->approve.by.text)) : IMG_NONE,
                            .reason_required = r->approve.reason.v != 0,
                            .within_ms = r->approve.within.v,
                            .inline_wait_ms = r->approve.inline_wait.at ? r->approve.inline_wait.v : UINT64_MAX,
@@ -164,31 +164,31 @@ static void put_rule(struct emit *w, const struct m_rule *r)
                            .ws_max = r->messages.max.at ? r->messages.max.v : WS_MAX_USUAL,
                            .ws_total = r->messages.total.at ? r->messages.total.v : WS_TOTAL_USUAL,
                            .ws_within_ms = r->messages.within.at ? r->messages.within.v : WS_WITHIN_USUAL,
-                           .over = r->over.at ? index_or_none(find_rule(w->m, r->over.text)) : IMG_NONE};
+                           .over = r->over.at ? index_or_none(model_rule(w->m, r->over.text)) : IMG_NONE};
     const struct m_match *except = r->except.v;
-    out.file = put_str(w, span_str(r->at->file));
-    out.scopes.first = table_count(w, IMG_SCOPE_REF);
+    out.file = emit_str(w, span_str(r->at->file));
+    out.scopes.first = emit_count(w, IMG_SCOPE_REF);
     for (size_t i = 0; i < r->scope.n; i++) {
-        uint32_t s = index_or_none(find_scope(w->m, r->scope.v[i].text));
-        (void)put_record(w, IMG_SCOPE_REF, &s);
+        uint32_t s = index_or_none(model_scope(w->m, r->scope.v[i].text));
+        (void)emit_record(w, IMG_SCOPE_REF, &s);
     }
-    out.scopes = range_from(w, IMG_SCOPE_REF, out.scopes.first);
+    out.scopes = emit_range(w, IMG_SCOPE_REF, out.scopes.first);
     out.match = (struct img_range){put_match(w, &r->match), 1};
-    out.except.first = table_count(w, IMG_MATCH);
+    out.except.first = emit_count(w, IMG_MATCH);
     for (size_t i = 0; i < r->except.n; i++)
         (void)put_match(w, &except[i]);
-    out.except = range_from(w, IMG_MATCH, out.except.first);
-    out.windows = put_windows(w, r);
-    out.limits = put_limits(w, r);
-    out.id = put_str(w, r->id.text);
-    out.say = put_str(w, r->say.text);
-    out.instead = put_str(w, r->instead.text);
-    uint32_t at = put_record(w, IMG_RULE, &out);
-    index_rule(w, at, r);
+    out.except = emit_range(w, IMG_MATCH, out.except.first);
+    out.windows = emit_windows(w, r);
+    out.limits = emit_limits(w, r);
+    out.id = emit_str(w, r->id.text);
+    out.say = emit_str(w, r->say.text);
+    out.instead = emit_str(w, r->instead.text);
+    uint32_t at = emit_record(w, IMG_RULE, &out);
+    emit_index_rule(w, at, r);
 }
 
 /* The path of a file as whoever opens it needs it: a relative one begins at the folder of the file that names it. */
-struct span beside(struct emit *w, const struct item *f)
+struct span emit_beside(struct emit *w, const struct item *f)
 {
     struct span name = span_str(f->at->file);
     while (name.n && name.p[name.n - 1] != '/')
@@ -197,7 +197,7 @@ struct span beside(struct emit *w, const struct item *f)
         return f->text;
     uint8_t *path = arena_alloc(&w->l->a, name.n + f->text.n);
     if (path == NULL) {
-        problem(w->l, f->at, "P099", "no memory for the path");
+        load_problem(w->l, f->at, "P099", "no memory for the path");
         return SPAN_NONE;
     }
     memcpy(path, name.p, name.n);
@@ -209,104 +209,106 @@ static void put_credential(struct emit *w, const struct m_credential *c)
 {
     const struct m_source *s = &c->source;
     const struct item *arg = s->file.at ? &s->file : s->env.at ? &s->env : &s->store;
-    struct img_cred out = {.name = put_str(w, c->name.text),
-                           .arg = put_str(w, s->file.at ? beside(w, &s->file) : arg->text),
-                           .header = put_str(w, c->inject.basic ? SPAN("Authorization") : c->inject.header.text),
-                           .format = put_str(w, c->inject.format.text),
-                           .user = put_str(w, c->inject.user.text),
+    struct img_cred out = {.name = emit_str(w, c->name.text),
+                           .arg = emit_str(w, s->file.at ? emit_beside(w, &s->file) : arg->text),
+                           .header = emit_str(w, c->inject.basic ? SPAN("Authorization") : c->inject.header.text),
+                           .format = emit_str(w, c->inject.format.text),
+                           .user = emit_str(w, c->inject.user.text),
                            .source = s->file.at  ? SOURCE_FILE
                                      : s->env.at ? SOURCE_ENV
                                                  : SOURCE_STORE,
                            .basic = c->inject.basic,
                            .certificate = c->inject.certificate.v != 0};
     const struct m_place *p = c->only.v;
-    out.only.first = table_count(w, IMG_PLACE);
+    out.only.first = emit_count(w, IMG_PLACE);
     for (size_t i = 0; i < c->only.n; i++) {
-        struct img_place place = {put_str(w, p[i].host.text), (uint32_t)p[i].port.v, (uint32_t)p[i].scheme.v, {0, 0}};
-        place.path.first = table_count(w, IMG_GLOB);
+        struct img_place place = {
+            emit_str(w, p[i].host.text), (uint32_t)p[i].port.v, (uint32_t)p[i].scheme.v, {0, 0}};
+        place.path.first = emit_count(w, IMG_GLOB);
         if (p[i].path.at)
             put_glob(w, p[i].path.text, '/');
-        place.path = range_from(w, IMG_GLOB, place.path.first);
-        (void)put_record(w, IMG_PLACE, &place);
+        place.path = emit_range(w, IMG_GLOB, place.path.first);
+        (void)emit_record(w, IMG_PLACE, &place);
     }
-    out.only = range_from(w, IMG_PLACE, out.only.first);
-    (void)put_record(w, IMG_CRED, &out);
+    out.only = emit_range(w, IMG_PLACE, out.only.first);
+    (void)emit_record(w, IMG_CRED, &out);
 }
 
 static void put_op(struct emit *w, const struct m_op *o)
 {
-    struct img_op out = {.op = put_str(w, o->op.text),
-                         .query = put_str(w, o->query.text),
-                         .content_type = put_str(w, o->content_type.text),
-                         .resource = put_str(w, o->resource.text),
-                         .strip = put_str(w, o->strip.text),
-                         .summary = put_str(w, o->summary.text),
-                         .could_op = put_str(w, o->could.op.text),
-                         .could_method = put_str(w, o->could.method.text),
-                         .could_path = put_str(w, o->could.path.text),
+    struct img_op out = {.op = emit_str(w, o->op.text),
+                         .query = emit_str(w, o->query.text),
+                         .content_type = emit_str(w, o->content_type.text),
+                         .resource = emit_str(w, o->resource.text),
+                         .strip = emit_str(w, o->strip.text),
+                         .summary = emit_str(w, o->summary.text),
+                         .could_op = emit_str(w, o->could.op.text),
+                         .could_method = emit_str(w, o->could.method.text),
+                         .could_path = emit_str(w, o->could.path.text),
                          .effect = (uint32_t)o->effect.v,
                          .dialect = (uint32_t)o->dialect.v,
                          .body = (uint32_t)o->body.v,
                          .query_rule = o->query.at ? QUERY_EXACT : QUERY_ANY,
                          .body_max = o->body_max.v};
-    out.methods = put_texts(w, &o->methods);
-    out.path.first = table_count(w, IMG_GLOB);
+    out.methods = emit_texts(w, &o->methods);
+    out.path.first = emit_count(w, IMG_GLOB);
     put_glob(w, o->path.text, '/');
-    out.path = range_from(w, IMG_GLOB, out.path.first);
-    (void)put_record(w, IMG_OP, &out);
+    out.path = emit_range(w, IMG_GLOB, out.path.first);
+    (void)emit_record(w, IMG_OP, &out);
 }
 
 static void put_pack(struct emit *w, const struct m_pack *k)
 {
-    const struct items *hosts = pack_hosts(k);
+    const struct items *hosts = derive_pack_hosts(k);
     const struct m_resource *r = k->resources.v;
     const struct m_op *ops = k->ops.v;
-    struct img_pack out = {.name = put_str(w, k->pack.text), .keep_slash = k->encoded_slash.v != 0};
-    out.hosts.first = table_count(w, IMG_HOST);
+    struct img_pack out = {.name = emit_str(w, k->pack.text), .keep_slash = k->encoded_slash.v != 0};
+    out.hosts.first = emit_count(w, IMG_HOST);
     for (size_t i = 0; i < hosts->n; i++) {
         struct span host;
         uint64_t port;
-        if (host_and_port(hosts->v[i].text, &host, &port) == NULL)
+        if (derive_host_and_port(hosts->v[i].text, &host, &port) == NULL)
             put_host(w, host, port);
     }
-    out.hosts = range_from(w, IMG_HOST, out.hosts.first);
-    out.ops.first = table_count(w, IMG_OP);
+    out.hosts = emit_range(w, IMG_HOST, out.hosts.first);
+    out.ops.first = emit_count(w, IMG_OP);
     for (size_t i = 0; i < k->ops.n; i++)
         put_op(w, &ops[i]);
-    out.ops = range_from(w, IMG_OP, out.ops.first);
-    out.resources.first = table_count(w, IMG_RESOURCE);
+    out.ops = emit_range(w, IMG_OP, out.ops.first);
+    out.resources.first = emit_count(w, IMG_RESOURCE);
     for (size_t i = 0; i < k->resources.n; i++) {
-        struct img_resource one = {put_str(w, r[i].host.text), put_str(w, r[i].resource.text)};
-        (void)put_record(w, IMG_RESOURCE, &one);
+        struct img_resource one = {emit_str(w, r[i].host.text), emit_str(w, r[i].resource.text)};
+        (void)emit_record(w, IMG_RESOURCE, &one);
     }
-    out.resources = range_from(w, IMG_RESOURCE, out.resources.first);
-    (void)put_record(w, IMG_PACK, &out);
+    out.resources = emit_range(w, IMG_RESOURCE, out.resources.first);
+    (void)emit_record(w, IMG_PACK, &out);
 }
 
 /* The scopes that say where their sandboxes may reach, so that a policy without any asks nobody. */
 static struct img_range put_residents(struct emit *w)
 {
-    uint32_t first = table_count(w, IMG_SCOPE_REF);
+    uint32_t first = emit_count(w, IMG_SCOPE_REF);
     for (uint32_t i = 0; i < w->m->nscopes; i++)
         if (w->m->scopes[i]->regions.at)
-            (void)put_record(w, IMG_SCOPE_REF, &i);
-    return range_from(w, IMG_SCOPE_REF, first);
+            (void)emit_record(w, IMG_SCOPE_REF, &i);
+    return emit_range(w, IMG_SCOPE_REF, first);
 }
 
 static void put_names(struct emit *w)
 {
     const struct model *m = w->m;
     for (size_t i = 0; i < m->nscopes; i++) {
-        struct img_scope out = {.name = put_str(w, m->scopes[i]->name.text),
+        struct img_scope out = {.name = emit_str(w, m->scopes[i]->name.text),
                                 .sandboxes = put_globs(w, &m->scopes[i]->sandboxes, 0),
                                 .labels = put_pairs(w, &m->scopes[i]->labels),
                                 .resident = m->scopes[i]->regions.at != NULL,
-                                .regions = put_texts(w, &m->scopes[i]->regions)};
-        (void)put_record(w, IMG_SCOPE, &out);
+                                .regions = emit_texts(w, &m->scopes[i]->regions)};
+        (void)emit_record(w, IMG_SCOPE, &out);
     }
     for (size_t i = 0; i < m->napprovers; i++) {
-        struct img_approver out = {put_str(w, m->approvers[i]->name.text), put_texts(w, &m->approvers[i]->operators)};
-        (void)put_record(w, IMG_APPROVER, &out);
+        struct img_approver out = {emit_str(w, m->approvers[i]->name.text),
+                                   emit_texts(w, &m->approvers[i]->operators)};
+        (void)emit_record(w, IMG_APPROVER, &out);
     }
     for (size_t i = 0; i < m->ncredentials; i++)
         put_credential(w, m->credentials[i]);
@@ -327,14 +329,14 @@ static int join(struct emit *w, struct dynbuf *out)
         .version = IMG_VERSION, .learning_until_ms = w->m->learning.v, .residents = put_residents(w)};
     struct digest d;
     memcpy(head.magic, IMG_MAGIC, sizeof(head.magic));
-    head.name = put_str(w, w->m->name.at ? w->m->name.text : SPAN("policy"));
+    head.name = emit_str(w, w->m->name.at ? w->m->name.text : SPAN("policy"));
     if (!dynbuf_ok(&w->strings) || dynbuf_add(out, span_of(&head, sizeof(head))) != 0 ||
         dynbuf_add(out, dynbuf_span(&w->strings)) != 0)
         return -1;
     for (size_t t = 0; t < IMG_TABLES; t++) {
         if (pad(out) != 0 || !dynbuf_ok(&w->table[t]))
             return -1;
-        head.table[t] = (struct img_range){(uint32_t)out->n, table_count(w, (enum img_table)t)};
+        head.table[t] = (struct img_range){(uint32_t)out->n, emit_count(w, (enum img_table)t)};
         if (dynbuf_add(out, dynbuf_span(&w->table[t])) != 0)
             return -1;
     }
@@ -359,12 +361,13 @@ int emit_image(struct loader *l, const struct model *m, struct dynbuf *out)
     for (size_t i = 0; i < m->npacks; i++)
         put_pack(&w, m->packs[i]);
     for (size_t i = 0; i < m->nupstreams; i++)
-        rc |= put_upstream(&w, m->upstreams[i]);
+        rc |= emit_upstream(&w, m->upstreams[i]);
     for (size_t i = 0; i < m->nrules; i++)
         put_rule(&w, m->rules[i]);
     emit_index(&w);
     if (rc == 0 && join(&w, out) != 0) {
-        problem(l, NULL, "P017", "the policy is too large: its compiled form would pass %d bytes", POLICY_IMAGE_MAX);
+        load_problem(l, NULL, "P017", "the policy is too large: its compiled form would pass %d bytes",
+                     POLICY_IMAGE_MAX);
         rc = -1;
     }
     for (size_t t = 0; t < IMG_TABLES; t++)

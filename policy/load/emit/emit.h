@@ -17,20 +17,20 @@ struct emit {
 };
 
 /* Every put fails by leaving its buffer failed; emit_image looks once, at the end. */
-struct img_str put_str(struct emit *w, struct span s);
-uint32_t put_record(struct emit *w, enum img_table t, const void *record); /* its index */
-uint32_t table_count(const struct emit *w, enum img_table t);
-struct img_range range_from(const struct emit *w, enum img_table t, uint32_t first); /* up to the last record */
-struct img_range put_texts(struct emit *w, const struct items *v);                   /* IMG_STR */
+struct img_str emit_str(struct emit *w, struct span s);
+uint32_t emit_record(struct emit *w, enum img_table t, const void *record); /* its index */
+uint32_t emit_count(const struct emit *w, enum img_table t);
+struct img_range emit_range(const struct emit *w, enum img_table t, uint32_t first); /* up to the last record */
+struct img_range emit_texts(struct emit *w, const struct items *v);                  /* IMG_STR */
 /* The path of a file that the policy names, for whoever opens it. */
-struct span beside(struct emit *w, const struct item *f);
+struct span emit_beside(struct emit *w, const struct item *f);
 /* With the text of the files it names. -1: a problem was told. */
-int put_upstream(struct emit *w, const struct m_upstream *u) MUSTCHECK;
+int emit_upstream(struct emit *w, const struct m_upstream *u) MUSTCHECK;
 /* IMG_WINDOW records of a rule, with the zones they need. */
-struct img_range put_windows(struct emit *w, const struct m_rule *r);
-struct img_range put_limits(struct emit *w, const struct m_rule *r); /* IMG_LIMIT */
+struct img_range emit_windows(struct emit *w, const struct m_rule *r);
+struct img_range emit_limits(struct emit *w, const struct m_rule *r); /* IMG_LIMIT */
 /* The keys under which rule i is looked for (policy/decide/rule_votes.c says which there are). */
-void index_rule(struct emit *w, uint32_t i, const struct m_rule *r);
+void emit_index_rule(struct emit *w, uint32_t i, const struct m_rule *r);
 void emit_index(struct emit *w);
 
 #endif

@@ -105,7 +105,7 @@ static bool usable_ops(const struct items *v)
     return v->n > 0;
 }
 
-void index_rule(struct emit *w, uint32_t i, const struct m_rule *r)
+void emit_index_rule(struct emit *w, uint32_t i, const struct m_rule *r)
 {
     const struct m_match *t = &r->match;
     const struct items *hosts = t->hosts.at ? &t->hosts : &t->derived;
@@ -166,11 +166,11 @@ void emit_index(struct emit *w)
     }
     memset(room, 0, n * sizeof(struct img_slot));
     for (size_t i = 0; i < nkeys;) {
-        struct img_slot s = {k[i].hash, {table_count(w, IMG_RULE_REF), 0}};
+        struct img_slot s = {k[i].hash, {emit_count(w, IMG_RULE_REF), 0}};
         for (; i < nkeys && k[i].hash == s.hash; i++) {
             if (i && by_hash(&k[i], &k[i - 1]) == 0)
                 continue;
-            (void)put_record(w, IMG_RULE_REF, &k[i].rule);
+            (void)emit_record(w, IMG_RULE_REF, &k[i].rule);
             s.rules.n++;
         }
         put_slot((void *)room, n, s);

@@ -16,11 +16,11 @@ static void check_twice(struct loader *l, const struct m_limits *m)
         for (size_t k = 0; k < i; k++)
             if (scalar_rate(m->requests.v[i].text, &n, &a) == NULL &&
                 scalar_rate(m->requests.v[k].text, &n, &b) == NULL && a == b)
-                problem(l, m->requests.v[i].at, "P012", "there is a number of requests for this time already");
+                load_problem(l, m->requests.v[i].at, "P012", "there is a number of requests for this time already");
     for (size_t i = 0; i < m->sum.n; i++)
         for (size_t k = 0; k < i; k++)
             if (v[i].every.at && v[i].every.v == v[k].every.v && span_eq(key_of(&v[i]), key_of(&v[k])))
-                problem(l, v[i].at, "P012", "there is a sum of this for this time already");
+                load_problem(l, v[i].at, "P012", "there is a sum of this for this time already");
 }
 
 static void check_sum(struct loader *l, const struct m_rule *r, const struct m_sum *s)
@@ -28,27 +28,29 @@ static void check_sum(struct loader *l, const struct m_rule *r, const struct m_s
     const struct m_match *t = &r->match;
     const char *why = s->pointer.at ? scalar_pointer(s->pointer.text) : NULL;
     if (s->at && (s->field.at != NULL) == (s->pointer.at != NULL))
-        problem(l, s->at, "P015", "a sum is of one thing: field: of a form, or pointer: into JSON");
+        load_problem(l, s->at, "P015", "a sum is of one thing: field: of a form, or pointer: into JSON");
     if (why)
-        problem(l, s->pointer.at, "P013", "\"%.*s\" %s", SPAN_FMT(span_first(s->pointer.text, 100)), why);
+        load_problem(l, s->pointer.at, "P013", "\"%.*s\" %s", SPAN_FMT(span_first(s->pointer.text, 100)), why);
     if (s->field.at && t->json.n)
-        problem(l, s->field.at, "P015", "json: is of JSON bodies, field: of forms: the sum of JSON has pointer:");
+        load_problem(l, s->field.at, "P015",
+                     "json: is of JSON bodies, field: of forms: the sum of JSON has pointer:");
     if (s->pointer.at && t->form.n)
-        problem(l, s->pointer.at, "P015", "form: is of forms, pointer: of JSON bodies: the sum of a form has field:");
+        load_problem(l, s->pointer.at, "P015",
+                     "form: is of forms, pointer: of JSON bodies: the sum of a form has field:");
     if (s->at && t->git.at)
-        problem(l, s->at, "P015", "a push has no fields to add up: a rule with git: limits requests:");
+        load_problem(l, s->at, "P015", "a push has no fields to add up: a rule with git: limits requests:");
 }
 
 static void check_over(struct loader *l, const struct model *m, const struct m_rule *r)
 {
-    int at = find_rule(m, r->over.text);
+    int at = model_rule(m, r->over.text);
     if (r->limits.at == NULL || r->decide.v != VERDICT_ALLOW)
-        problem(l, r->over.at, "P015", "over: belongs to a rule that allows and has limits:");
+        load_problem(l, r->over.at, "P015", "over: belongs to a rule that allows and has limits:");
     if (at < 0)
-        problem(l, r->over.at, "P011", "there is no rule \"%.*s\"", SPAN_FMT(span_first(r->over.text, 100)));
+        load_problem(l, r->over.at, "P011", "there is no rule \"%.*s\"", SPAN_FMT(span_first(r->over.text, 100)));
     else if (m->rules[at]->decide.v != VERDICT_HOLD)
-        problem(l, r->over.at, "P015", "\"%.*s\" does not hold: over: names a rule with decide: hold",
-                SPAN_FMT(r->over.text));
+        load_problem(l, r->over.at, "P015", "\"%.*s\" does not hold: over: names a rule with decide: hold",
+                     SPAN_FMT(r->over.text));
 }
 
 void check_limits(struct loader *l, const struct model *m, const struct m_rule *r)
@@ -60,38 +62,38 @@ void check_limits(struct loader *l, const struct model *m, const struct m_rule *
     if (v->at == NULL)
         return;
     if (r->decide.at && r->decide.v == VERDICT_DENY)
-        problem(l, v->at, "P015", "a rule that denies has nothing to limit");
+        load_problem(l, v->at, "P015", "a rule that denies has nothing to limit");
     if (v->requests.at == NULL && v->sum.at == NULL)
-        problem(l, v->at, "P015", "limits: says how much: requests: 20/1d, or sum:");
+        load_problem(l, v->at, "P015", "limits: says how much: requests: 20/1d, or sum:");
     if (v->requests.n + v->sum.n > LIMITS_MAX)
-        problem(l, v->at, "P017", "more than %d limits", LIMITS_MAX);
+        load_problem(l, v->at, "P017", "more than %d limits", LIMITS_MAX);
     else
         check_twice(l, v);
     for (size_t i = 0; i < v->sum.n; i++) {
         check_sum(l, r, &sums[i]);
         if ((sums[i].pointer.at != NULL) != (sums[0].pointer.at != NULL))
-            problem(l, sums[i].at, "P015",
-                    "a body is of one kind, and its other sums would never count: write two rules");
+            load_problem(l, sums[i].at, "P015",
+                         "a body is of one kind, and its other sums would never count: write two rules");
     }
 }
 
-struct img_range put_limits(struct emit *w, const struct m_rule *r)
+struct img_range emit_limits(struct emit *w, const struct m_rule *r)
 {
     const struct m_limits *v = &r->limits;
     const struct m_sum *sums = v->sum.v;
-    uint32_t first = table_count(w, IMG_LIMIT), per = (uint32_t)v->per.v;
+    uint32_t first = emit_count(w, IMG_LIMIT), per = (uint32_t)v->per.v;
     for (size_t i = 0; i < v->requests.n; i++) {
-        struct img_limit out = {.measure = LIMIT_REQUESTS, .per = per, .key = put_str(w, SPAN_NONE)};
+        struct img_limit out = {.measure = LIMIT_REQUESTS, .per = per, .key = emit_str(w, SPAN_NONE)};
         (void)scalar_rate(v->requests.v[i].text, &out.max, &out.window_ms); /* checked when it was read */
-        (void)put_record(w, IMG_LIMIT, &out);
+        (void)emit_record(w, IMG_LIMIT, &out);
     }
     for (size_t i = 0; i < v->sum.n; i++) {
         struct img_limit out = {.measure = sums[i].pointer.at ? LIMIT_JSON : LIMIT_FORM,
                                 .per = per,
-                                .key = put_str(w, key_of(&sums[i])),
+                                .key = emit_str(w, key_of(&sums[i])),
                                 .max = sums[i].max.v,
                                 .window_ms = sums[i].every.v};
-        (void)put_record(w, IMG_LIMIT, &out);
+        (void)emit_record(w, IMG_LIMIT, &out);
     }
-    return range_from(w, IMG_LIMIT, first);
+    return emit_range(w, IMG_LIMIT, first);
 }

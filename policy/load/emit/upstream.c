@@ -13,19 +13,22 @@ static int fetch_pem(struct emit *w, const struct item *file, const char *what, 
     while (rest.n) {
         (void)span_cut(rest, '/', &part, &rest);
         if (span_eq(part, SPAN(".."))) {
-            problem(w->l, file->at, "P011",
-                    "the %s file %.*s: it lies in the folder of this file or below, or its path is absolute, without "
-                    "\"..\"",
-                    what, SPAN_FMT(name));
+            load_problem(
+                w->l, file->at, "P011",
+                "the %s file %.*s: it lies in the folder of this file or below, or its path is absolute, without "
+                "\"..\"",
+                what, SPAN_FMT(name));
             return -1;
         }
     }
-    if (w->l->fetch == NULL || w->l->fetch(w->l->fetch_arg, POLICY_REF_CA, beside(w, file), pem, why) != 0) {
-        problem(w->l, file->at, "P011", "the %s file %.*s is not there: %.300s", what, SPAN_FMT(name), why->text);
+    if (w->l->fetch == NULL || w->l->fetch(w->l->fetch_arg, POLICY_REF_CA, emit_beside(w, file), pem, why) != 0) {
+        load_problem(w->l, file->at, "P011", "the %s file %.*s is not there: %.300s", what, SPAN_FMT(name),
+                     why->text);
         return -1;
     }
     if (span_find(*pem, mark) == pem->n) {
-        problem(w->l, file->at, "P011", "the %s file %.*s has no \"%.*s\"", what, SPAN_FMT(name), SPAN_FMT(mark));
+        load_problem(w->l, file->at, "P011", "the %s file %.*s has no \"%.*s\"", what, SPAN_FMT(name),
+                     SPAN_FMT(mark));
         return -1;
     }
     return 0;
@@ -40,14 +43,14 @@ static int fetch_ca(struct emit *w, const struct m_upstream *u, struct span *pem
     if (fetch_pem(w, file, "CA", SPAN("-----BEGIN CERTIFICATE-----"), pem, &why) != 0)
         return -1;
     if (pem->n > CA_TEXT_MAX) {
-        problem(w->l, file->at, "P017",
-                "the CA file has %zu bytes, more than %d: name the few roots this upstream needs", pem->n,
-                CA_TEXT_MAX);
+        load_problem(w->l, file->at, "P017",
+                     "the CA file has %zu bytes, more than %d: name the few roots this upstream needs", pem->n,
+                     CA_TEXT_MAX);
         return -1;
     }
     if (why.text[0])
-        problem(w->l, file->at, "P121", "%.*s: %s; certificates below it are checked without X509_STRICT",
-                SPAN_FMT(span_first(file->text, 100)), why.text);
+        load_problem(w->l, file->at, "P121", "%.*s: %s; certificates below it are checked without X509_STRICT",
+                     SPAN_FMT(span_first(file->text, 100)), why.text);
     return 0;
 }
 
@@ -62,7 +65,7 @@ static int fetch_crls(struct emit *w, const struct items *files, struct span *al
         if (fetch_pem(w, &files->v[i], "CRL", SPAN("-----BEGIN X509 CRL-----"), &pem, &why) != 0)
             return -1;
         if (to == NULL || pem.n + 1 > CRL_TEXT_MAX - n) {
-            problem(
+            load_problem(
                 w->l, files->v[i].at, "P017",
                 "the revocation lists of this upstream have more than %d bytes: name those of its issuers only, or "
                 "put the lists into crl: of countersign.yaml",
@@ -79,34 +82,34 @@ static int fetch_crls(struct emit *w, const struct items *files, struct span *al
 
 static struct img_range put_pins(struct emit *w, const struct items *pins)
 {
-    uint32_t first = table_count(w, IMG_STR);
+    uint32_t first = emit_count(w, IMG_STR);
     for (size_t i = 0; i < pins->n; i++) {
         uint8_t *raw = arena_alloc(&w->l->a, SCALAR_PIN_BYTES);
         if (raw == NULL || scalar_pin(pins->v[i].text, raw) != NULL) {
-            problem(w->l, pins->v[i].at, "P003", "no memory for the pin");
+            load_problem(w->l, pins->v[i].at, "P003", "no memory for the pin");
             break;
         }
-        struct img_str s = put_str(w, span_of(raw, SCALAR_PIN_BYTES));
-        (void)put_record(w, IMG_STR, &s);
+        struct img_str s = emit_str(w, span_of(raw, SCALAR_PIN_BYTES));
+        (void)emit_record(w, IMG_STR, &s);
     }
-    return range_from(w, IMG_STR, first);
+    return emit_range(w, IMG_STR, first);
 }
 
-int put_upstream(struct emit *w, const struct m_upstream *u)
+int emit_upstream(struct emit *w, const struct m_upstream *u)
 {
     struct span ca = SPAN_NONE, crl = SPAN_NONE;
     if (fetch_ca(w, u, &ca) != 0 || fetch_crls(w, &u->tls.crls, &crl) != 0)
         return -1;
-    struct img_upstream out = {.host = put_str(w, u->host.text),
-                               .address = put_str(w, u->address.text),
-                               .ca = put_str(w, ca),
-                               .crl = put_str(w, crl),
-                               .region = put_str(w, u->region.text),
+    struct img_upstream out = {.host = emit_str(w, u->host.text),
+                               .address = emit_str(w, u->address.text),
+                               .ca = emit_str(w, ca),
+                               .crl = emit_str(w, crl),
+                               .region = emit_str(w, u->region.text),
                                .port = (uint32_t)u->port.v,
                                .cleartext = u->cleartext.v != 0,
                                .only_tls13 = u->tls.min.v != 0};
-    out.allow_private = put_texts(w, &u->allow_private);
+    out.allow_private = emit_texts(w, &u->allow_private);
     out.pins = put_pins(w, &u->tls.pins);
-    (void)put_record(w, IMG_UPSTREAM, &out);
+    (void)emit_record(w, IMG_UPSTREAM, &out);
     return 0;
 }

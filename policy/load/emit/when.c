@@ -81,27 +81,29 @@ static struct zone *zone_named(struct loader *l, struct model *m, const struct i
         if (span_eq(z->zone.name, v->text))
             return z->known ? &z->zone : NULL;
     if (zones == ZONES_MAX) {
-        problem(l, v->at, "P017", "more than %d time zones in one policy", ZONES_MAX);
+        load_problem(l, v->at, "P017", "more than %d time zones in one policy", ZONES_MAX);
         return NULL;
     }
     struct model_zone *z = add_zone(l, m, v->text);
     if (z == NULL) {
-        problem(l, v->at, "P003", "no memory for the zone");
+        load_problem(l, v->at, "P003", "no memory for the zone");
         return NULL;
     }
     if (!zone_is_name(v->text)) {
-        problem(l, v->at, "P013", "\"%.*s\" is no name of a time zone, such as Europe/Berlin or UTC", SPAN_FMT(name));
+        load_problem(l, v->at, "P013", "\"%.*s\" is no name of a time zone, such as Europe/Berlin or UTC",
+                     SPAN_FMT(name));
         return NULL;
     }
     if (span_eq(v->text, SPAN("UTC"))) {
         z->known = zone_utc(&l->a, &read) == 0;
     } else if (l->fetch == NULL || l->fetch(l->fetch_arg, POLICY_REF_ZONE, v->text, &text, &why) != 0) {
-        problem(l, v->at, "P011", "there is no time zone \"%.*s\" on this system: %.300s", SPAN_FMT(name), why.text);
+        load_problem(l, v->at, "P011", "there is no time zone \"%.*s\" on this system: %.300s", SPAN_FMT(name),
+                     why.text);
         return NULL;
     } else {
         z->known = zone_read(text, &l->a, &read, &why) == 0;
         if (!z->known)
-            problem(l, v->at, "P011", "the system's time zone \"%.*s\" %.300s", SPAN_FMT(name), why.text);
+            load_problem(l, v->at, "P011", "the system's time zone \"%.*s\" %.300s", SPAN_FMT(name), why.text);
     }
     if (!z->known)
         return NULL;
@@ -117,14 +119,16 @@ static void check_window(struct loader *l, struct model *m, struct m_window *w)
     for (size_t i = 0; i < w->days.n; i++) {
         uint32_t days = days_of(w->days.v[i].text);
         if (days == 0)
-            problem(l, w->days.v[i].at, "P013", "\"%.*s\" is no day: mon, tue, wed, thu, fri, sat, sun, or mon-fri",
-                    SPAN_FMT(span_first(w->days.v[i].text, 60)));
+            load_problem(l, w->days.v[i].at, "P013",
+                         "\"%.*s\" is no day: mon, tue, wed, thu, fri, sat, sun, or mon-fri",
+                         SPAN_FMT(span_first(w->days.v[i].text, 60)));
         w->mask |= days;
     }
     for (size_t i = 0; i < w->hours.n; i++) {
         const char *why = hours_of(w->hours.v[i].text, &from, &to);
         if (why)
-            problem(l, w->hours.v[i].at, "P013", "\"%.*s\" %s", SPAN_FMT(span_first(w->hours.v[i].text, 60)), why);
+            load_problem(l, w->hours.v[i].at, "P013", "\"%.*s\" %s", SPAN_FMT(span_first(w->hours.v[i].text, 60)),
+                         why);
     }
     if (w->zone.at)
         w->in = zone_named(l, m, &w->zone);
@@ -139,7 +143,7 @@ void check_when(struct loader *l, struct model *m, struct m_rule *r)
         windows += v[i].hours.n ? v[i].hours.n : 1;
     }
     if (windows > WINDOWS_MAX)
-        problem(l, r->when.at, "P017", "more than %d hours: of one rule", WINDOWS_MAX);
+        load_problem(l, r->when.at, "P017", "more than %d hours: of one rule", WINDOWS_MAX);
 }
 
 /* The minutes of a week, by the clock of one zone. */
@@ -193,7 +197,7 @@ static bool in_zone(const struct m_rule *r, const struct zone *z)
     return r->when.n > 0;
 }
 
-bool when_apart(const struct m_rule *a, const struct m_rule *b)
+bool emit_when_apart(const struct m_rule *a, const struct m_rule *b)
 {
     struct week w = {.asks = false};
     const struct m_window *v = a->when.v;
@@ -207,28 +211,28 @@ bool when_apart(const struct m_rule *a, const struct m_rule *b)
 static uint32_t put_zone(struct emit *w, struct zone *z)
 {
     if (z->written == 0) {
-        struct img_zone out = {.name = put_str(w, z->name), .until_s = z->until_s};
-        out.shifts.first = table_count(w, IMG_SHIFT);
+        struct img_zone out = {.name = emit_str(w, z->name), .until_s = z->until_s};
+        out.shifts.first = emit_count(w, IMG_SHIFT);
         for (size_t i = 0; i < z->n; i++)
-            (void)put_record(w, IMG_SHIFT, &z->shift[i]);
-        out.shifts = range_from(w, IMG_SHIFT, out.shifts.first);
-        z->written = put_record(w, IMG_ZONE, &out) + 1;
+            (void)emit_record(w, IMG_SHIFT, &z->shift[i]);
+        out.shifts = emit_range(w, IMG_SHIFT, out.shifts.first);
+        z->written = emit_record(w, IMG_ZONE, &out) + 1;
     }
     return z->written - 1;
 }
 
-struct img_range put_windows(struct emit *w, const struct m_rule *r)
+struct img_range emit_windows(struct emit *w, const struct m_rule *r)
 {
     const struct m_window *v = r->when.v;
-    uint32_t first = table_count(w, IMG_WINDOW);
+    uint32_t first = emit_count(w, IMG_WINDOW);
     for (size_t i = 0; i < r->when.n; i++) {
         struct img_window out = {.days = v[i].mask, .to_min = DAY_MINUTES, .zone = put_zone(w, v[i].in)};
         for (size_t k = 0; k < v[i].hours.n; k++) {
             (void)hours_of(v[i].hours.v[k].text, &out.from_min, &out.to_min);
-            (void)put_record(w, IMG_WINDOW, &out);
+            (void)emit_record(w, IMG_WINDOW, &out);
         }
         if (v[i].hours.n == 0)
-            (void)put_record(w, IMG_WINDOW, &out);
+            (void)emit_record(w, IMG_WINDOW, &out);
     }
-    return range_from(w, IMG_WINDOW, first);
+    return emit_range(w, IMG_WINDOW, first);
 }

@@ -68,7 +68,7 @@ static int check_block(const struct block *b, struct err *e)
 
 static int64_t begin_of(int64_t year)
 {
-    return days_to(year, 1, 1) * DAY;
+    return instant_days_to(year, 1, 1) * DAY;
 }
 
 /* A change at a time; what is before the run of years only says how it begins. */

@@ -97,13 +97,13 @@ bool zone_rule_read(struct span tz, struct zone_rule *out)
 
 int64_t zone_day_at(const struct zone_day *d, int64_t year, int64_t from_utc)
 {
-    int64_t day = days_to(year, 1, 1) + d->day;
+    int64_t day = instant_days_to(year, 1, 1) + d->day;
     if (d->kind == DAY_OF_365) { /* 1 is the first of January, and 29 February is never counted */
         day -= 1;
-        day += d->day >= 60 && days_of_month(year, 2) == 29;
+        day += d->day >= 60 && instant_days_of_month(year, 2) == 29;
     } else if (d->kind ==
                DAY_WEEK) { /* the week'th such day of the month, 5 being the last; 1970 began on a Thursday */
-        int64_t first = days_to(year, d->month, 1), last = first + days_of_month(year, d->month) - 1;
+        int64_t first = instant_days_to(year, d->month, 1), last = first + instant_days_of_month(year, d->month) - 1;
         int64_t weekday = ((first + 4) % 7 + 7) % 7;
         day = first + (d->day + 7 - weekday) % 7 + 7 * (int64_t)(d->week - 1);
         while (day > last)

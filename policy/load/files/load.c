@@ -9,8 +9,8 @@ static void check_opens(struct loader *l, const struct dynbuf *out)
     struct err why = {""};
     struct policy *p = policy_open(dynbuf_span(out), &why);
     if (p == NULL)
-        problem(l, NULL, "P099", "the compiled policy does not open, which is a fault of this program: %.300s",
-                why.text);
+        load_problem(l, NULL, "P099", "the compiled policy does not open, which is a fault of this program: %.300s",
+                     why.text);
     policy_close(p);
 }
 
@@ -24,13 +24,13 @@ int policy_load(const struct policy_file *files, size_t nfiles, policy_fetch_fn 
     arena_init(&l.a, LOAD_MEMORY_MAX);
     /* Files that could not be read leave names unknown; complaints about those would only mislead. */
     if (read_files(&l, files, nfiles, read, &n) == 0) {
-        gather(&l, read, n, &m);
+        model_gather(&l, read, n, &m);
         read_packs(&l, read, n, &m);
         l.file = files[0].name;
         if (m.rules && m.packs)
             check_model(&l, &m);
     }
-    if (!l.failed && problem_kept(&l, false))
+    if (!l.failed && load_problem_kept(&l, false))
         warn_model(&l, &m);
     if (!l.failed && emit_image(&l, &m, out) == 0)
         check_opens(&l, out);

@@ -48,7 +48,7 @@ static void refuse(struct reading *r, const struct item *at, struct span path, c
 {
     char chain[CHAIN_TEXT];
     chain_text(r, path, chain);
-    problem(r->l, at->at, "P018", "%.200s (%s)", why, chain);
+    load_problem(r->l, at->at, "P018", "%.200s (%s)", why, chain);
 }
 
 /* The path that the including file's folder and the text make, without "." and ".."; NULL after a problem. */
@@ -112,8 +112,8 @@ static void only_in_top(struct reading *r, const struct source *s)
     chain_text(r, span_str(s->name), chain);
     for (size_t i = 0; i < sizeof(at) / sizeof(at[0]); i++)
         if (at[i])
-            problem(r->l, at[i], "P018", "\"%.*s\" stands only in a file that the gateway is given (%s)",
-                    SPAN_FMT(at[i]->key->text), chain);
+            load_problem(r->l, at[i], "P018", "\"%.*s\" stands only in a file that the gateway is given (%s)",
+                         SPAN_FMT(at[i]->key->text), chain);
 }
 
 /* The source that an entry of include: means, read now or before; NULL after a problem. */
@@ -134,8 +134,8 @@ static struct source *included(struct reading *r, const struct source *from, con
         return s;
     if (r->n == POLICY_FILES_MAX) {
         r->full = true;
-        problem(r->l, inc->at, "P018", "more than %d files with those that are included: join some",
-                POLICY_FILES_MAX);
+        load_problem(r->l, inc->at, "P018", "more than %d files with those that are included: join some",
+                     POLICY_FILES_MAX);
         return NULL;
     }
     s = add(r, name, text, from->top, false);
@@ -152,8 +152,9 @@ static int walk(struct reading *r, struct source *s)
     s->walk = WALKING;
     r->chain[r->depth++] = s;
     if (inc->n > POLICY_FILES_MAX) {
-        problem(r->l, inc->at, "P018", "%zu files are included here, more than the %d of a whole policy: join some",
-                inc->n, POLICY_FILES_MAX);
+        load_problem(r->l, inc->at, "P018",
+                     "%zu files are included here, more than the %d of a whole policy: join some", inc->n,
+                     POLICY_FILES_MAX);
         rc = -1;
     }
     for (size_t i = 0; rc == 0 && i < inc->n; i++) {
@@ -180,8 +181,8 @@ static void check_signed(struct reading *r, const struct source *s)
     if (n->at == NULL || n->v == 0)
         return;
     if (r->l->fetch == NULL || r->l->fetch(r->l->fetch_arg, POLICY_REF_SIGNED, span_str(s->name), &none, &why) != 0)
-        problem(r->l, n->at, "P019", "the files of this policy must be signed: %.300s",
-                why.text[0] ? why.text : "nobody here looks at signatures");
+        load_problem(r->l, n->at, "P019", "the files of this policy must be signed: %.300s",
+                     why.text[0] ? why.text : "nobody here looks at signatures");
 }
 
 int read_files(struct loader *l, const struct policy_file *files, size_t n, struct m_file **out, size_t *nout)
@@ -189,7 +190,7 @@ int read_files(struct loader *l, const struct policy_file *files, size_t n, stru
     struct reading r = {.l = l};
     int rc = n == 0 || n > POLICY_FILES_MAX ? -1 : 0;
     if (rc != 0)
-        problem(l, NULL, "P017", "%zu policy files: there must be 1 to %d", n, POLICY_FILES_MAX);
+        load_problem(l, NULL, "P017", "%zu policy files: there must be 1 to %d", n, POLICY_FILES_MAX);
     for (size_t i = 0; i < n && n <= POLICY_FILES_MAX; i++)
         if ((files[i].floors || known(&r, files[i].name, files[i].text) == NULL) &&
             add(&r, files[i].name, files[i].text, folder(files[i].name), files[i].floors) == NULL)

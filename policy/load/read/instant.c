@@ -1,7 +1,7 @@
 #include "policy/load/read/instant.h"
 
 /* Years begin in March here, so that the day that some years lack is the last. */
-int64_t days_to(int64_t year, unsigned month, unsigned day)
+int64_t instant_days_to(int64_t year, unsigned month, unsigned day)
 {
     int64_t y = month <= 2 ? year - 1 : year;
     int64_t era = (y >= 0 ? y : y - 399) / 400, of_era = y - era * 400;
@@ -9,7 +9,7 @@ int64_t days_to(int64_t year, unsigned month, unsigned day)
     return era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;
 }
 
-unsigned days_of_month(int64_t year, unsigned month)
+unsigned instant_days_of_month(int64_t year, unsigned month)
 {
     static const unsigned days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
     bool leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
@@ -50,9 +50,9 @@ const char *scalar_instant(struct span s, uint64_t *ms)
     *ms = 0;
     if (s.n < 20 || s.p[4] != '-' || s.p[7] != '-' || s.p[10] != 'T' || s.p[13] != ':' || s.p[16] != ':' ||
         !digits(s, 0, 4, 2000, 2099, &y) || !digits(s, 5, 2, 1, 12, &mon) ||
-        !digits(s, 8, 2, 1, days_of_month(y, mon), &d) || !digits(s, 11, 2, 0, 23, &h) ||
+        !digits(s, 8, 2, 1, instant_days_of_month(y, mon), &d) || !digits(s, 11, 2, 0, 23, &h) ||
         !digits(s, 14, 2, 0, 59, &min) || !digits(s, 17, 2, 0, 59, &sec) || !offset_of(span_from(s, 19), &offset))
         return why;
-    *ms = (uint64_t)(((days_to(y, mon, d) * 24 + h) * 60 + min - offset) * 60 + sec) * 1000;
+    *ms = (uint64_t)(((instant_days_to(y, mon, d) * 24 + h) * 60 + min - offset) * 60 + sec) * 1000;
     return NULL;
 }

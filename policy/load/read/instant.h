@@ -5,8 +5,8 @@
 #include "common/span.h"
 
 /* Days from 1970-01-01 to a day of the Gregorian calendar; month 1..12, day 1.. */
-int64_t days_to(int64_t year, unsigned month, unsigned day);
-unsigned days_of_month(int64_t year, unsigned month);
+int64_t instant_days_to(int64_t year, unsigned month, unsigned day);
+unsigned instant_days_of_month(int64_t year, unsigned month);
 /* RFC 3339 with its offset, of this century: 2026-11-23T09:00:00Z or +01:00. NULL and Unix ms, or why not, as the end
  * of a sentence that begins with the key. */
 const char *scalar_instant(struct span s, uint64_t *ms);

@@ -17,10 +17,10 @@ static bool is_kind(struct loader *l, const struct node *n, enum node_kind want)
     if (n->kind == want)
         return true;
     if (n->kind == NODE_TEXT && n->text.n == 0 && n->plain && n->key)
-        problem(l, n, "P008", "\"%.*s\" has no value: %s is wanted", SPAN_FMT(span_first(n->key->text, 60)),
-                kind_name(want));
+        load_problem(l, n, "P008", "\"%.*s\" has no value: %s is wanted", SPAN_FMT(span_first(n->key->text, 60)),
+                     kind_name(want));
     else
-        problem(l, n, "P008", "%s is wanted here, this is %s", kind_name(want), kind_name(n->kind));
+        load_problem(l, n, "P008", "%s is wanted here, this is %s", kind_name(want), kind_name(n->kind));
     return false;
 }
 
@@ -30,47 +30,47 @@ static bool decode_any_text(struct loader *l, const struct node *n, struct item 
     if (!is_kind(l, n, NODE_TEXT))
         return false;
     if (n->plain && (why = scalar_surprise(n->text)) != NULL) {
-        problem(l, n, "P009", "%.*s is %s to YAML: write it in quotes if the word is meant",
-                SPAN_FMT(span_first(n->text, 60)), why);
+        load_problem(l, n, "P009", "%.*s is %s to YAML: write it in quotes if the word is meant",
+                     SPAN_FMT(span_first(n->text, 60)), why);
         return false;
     }
     if (n->text.n == 0) {
-        problem(l, n, "P008", n->plain ? "the value is missing" : "the value is empty");
+        load_problem(l, n, "P008", n->plain ? "the value is missing" : "the value is empty");
         return false;
     }
     if (n->text.n > TEXT_BYTES_MAX) {
-        problem(l, n, "P017", "the value has %zu bytes, more than %d", n->text.n, TEXT_BYTES_MAX);
+        load_problem(l, n, "P017", "the value has %zu bytes, more than %d", n->text.n, TEXT_BYTES_MAX);
         return false;
     }
     for (size_t i = 0; i < n->text.n; i++)
         if ((n->text.p[i] < 0x20 && !(prose && n->text.p[i] == '\n')) || n->text.p[i] == 0x7f) {
-            problem(l, n, "P008", "the value has a control character: remove it");
+            load_problem(l, n, "P008", "the value has a control character: remove it");
             return false;
         }
     *out = (struct item){n->text, n};
     return true;
 }
 
-bool decode_text(struct loader *l, const struct node *n, struct item *out)
+bool keys_decode_text(struct loader *l, const struct node *n, struct item *out)
 {
     return decode_any_text(l, n, out, false);
 }
 
-void decode_texts(struct loader *l, const struct node *n, struct items *out)
+void keys_decode_texts(struct loader *l, const struct node *n, struct items *out)
 {
     size_t max = n->kind == NODE_LIST ? n->count : 1;
     out->at = n;
     if (n->kind == NODE_LIST && n->count == 0) {
-        problem(l, n, "P008", "an empty list matches nothing: name something, or leave the key out");
+        load_problem(l, n, "P008", "an empty list matches nothing: name something, or leave the key out");
         return;
     }
     out->v = arena_alloc(&l->a, max * sizeof(*out->v));
     if (out->v == NULL) {
-        problem(l, n, "P003", "no memory for the file");
+        load_problem(l, n, "P003", "no memory for the file");
         return;
     }
     for (const struct node *c = n->kind == NODE_LIST ? n->child : n; c; c = n->kind == NODE_LIST ? c->next : NULL)
-        if (decode_text(l, c, &out->v[out->n]))
+        if (keys_decode_text(l, c, &out->v[out->n]))
             out->n++;
 }
 
@@ -81,13 +81,13 @@ static void decode_counts(struct loader *l, const struct node *n, const struct k
     out->at = n;
     out->v = arena_alloc(&l->a, (max ? max : 1) * sizeof(*out->v));
     if (out->v == NULL || max == 0) {
-        problem(l, n, "P008", "an empty list matches nothing: name something, or leave the key out");
+        load_problem(l, n, "P008", "an empty list matches nothing: name something, or leave the key out");
         return;
     }
     for (const struct node *c = n->kind == NODE_LIST ? n->child : n; c; c = n->kind == NODE_LIST ? c->next : NULL) {
         if (c->kind != NODE_TEXT || !c->plain || span_u64(c->text, k->hi, &v) != 0 || v < k->lo)
-            problem(l, c, "P008", "%s must be a number from %llu to %llu", k->name, (unsigned long long)k->lo,
-                    (unsigned long long)k->hi);
+            load_problem(l, c, "P008", "%s must be a number from %llu to %llu", k->name, (unsigned long long)k->lo,
+                         (unsigned long long)k->hi);
         else
             out->v[out->n++] = (struct item){c->text, c};
     }
@@ -100,14 +100,14 @@ static void decode_rates(struct loader *l, const struct node *n, const struct ke
         (void)is_kind(l, n, NODE_TEXT);
         return;
     }
-    decode_texts(l, n, out);
+    keys_decode_texts(l, n, out);
     for (size_t i = 0; i < out->n; i++) {
         const char *why = scalar_rate(out->v[i].text, &count, &ms);
         if (why)
-            problem(l, out->v[i].at, "P008", "%s %s", k->name, why);
+            load_problem(l, out->v[i].at, "P008", "%s %s", k->name, why);
         else if (count < k->lo || count > k->hi)
-            problem(l, out->v[i].at, "P008", "%s must be from %llu to %llu", k->name, (unsigned long long)k->lo,
-                    (unsigned long long)k->hi);
+            load_problem(l, out->v[i].at, "P008", "%s must be from %llu to %llu", k->name, (unsigned long long)k->lo,
+                         (unsigned long long)k->hi);
     }
 }
 
@@ -125,7 +125,7 @@ static const char *nearest_choice(struct span word, const struct choice *c)
     for (size_t n = 0; c->name && n < KEYS_MAX; c++)
         if (c->value != CHOICE_LATER)
             names[n++] = c->name;
-    return nearest(word, names);
+    return keys_nearest(word, names);
 }
 
 static uint64_t decode_choice(struct loader *l, const struct node *n, const struct key *k)
@@ -138,15 +138,15 @@ static uint64_t decode_choice(struct loader *l, const struct node *n, const stru
             continue;
         if (c->value != CHOICE_LATER)
             return c->value;
-        problem(l, n, "P007", "%s: %s is not available yet", k->name, c->name);
+        load_problem(l, n, "P007", "%s: %s is not available yet", k->name, c->name);
         return 0;
     }
     choices_text(k->choices, all, sizeof(all));
     bool some = k->type == KEY_SOME_OF;
     const char *near = nearest_choice(n->text, k->choices);
-    problem(l, n, "P008", "%s cannot be \"%.*s\"%s%s%s is %s%s%s", k->name, SPAN_FMT(span_first(n->text, 60)),
-            near ? "; did you mean \"" : "", near ? near : "", near ? "\"? It" : ": it",
-            some ? "one of these or a list, as in [" : "one of ", all, some ? "]" : "");
+    load_problem(l, n, "P008", "%s cannot be \"%.*s\"%s%s%s is %s%s%s", k->name, SPAN_FMT(span_first(n->text, 60)),
+                 near ? "; did you mean \"" : "", near ? near : "", near ? "\"? It" : ": it",
+                 some ? "one of these or a list, as in [" : "one of ", all, some ? "]" : "");
     return 0;
 }
 
@@ -156,7 +156,7 @@ static void decode_number(struct loader *l, const struct node *n, const struct k
     out->at = n;
     if (k->type == KEY_SOME_OF && n->kind == NODE_LIST) {
         if (n->count == 0)
-            problem(l, n, "P008", "an empty list matches nothing: name something, or leave the key out");
+            load_problem(l, n, "P008", "an empty list matches nothing: name something, or leave the key out");
         for (const struct node *c = n->child; c; c = c->next)
             out->v |= decode_choice(l, c, k);
     } else if (k->type == KEY_ONE_OF || k->type == KEY_SOME_OF) {
@@ -173,41 +173,41 @@ static void decode_number(struct loader *l, const struct node *n, const struct k
         else if (!n->plain || span_u64(n->text, UINT64_MAX, &out->v) != 0)
             why = "is a number: digits only";
         if (why)
-            problem(l, n, "P008", "%s %s", k->name, why);
+            load_problem(l, n, "P008", "%s %s", k->name, why);
         else if (k->hi && (out->v < k->lo || out->v > k->hi))
-            problem(l, n, "P008", "%s must be from %llu to %llu", k->name, (unsigned long long)k->lo,
-                    (unsigned long long)k->hi);
+            load_problem(l, n, "P008", "%s must be from %llu to %llu", k->name, (unsigned long long)k->lo,
+                         (unsigned long long)k->hi);
     }
 }
 
-void decode_list(struct loader *l, const struct node *n, const struct table *t, struct list *out)
+void keys_decode_list(struct loader *l, const struct node *n, const struct table *t, struct list *out)
 {
     out->at = n;
     if (!is_kind(l, n, NODE_LIST))
         return;
     out->v = n->count ? arena_alloc(&l->a, n->count * t->size) : NULL;
     if (out->v == NULL && n->count) {
-        problem(l, n, "P003", "no memory for the file");
+        load_problem(l, n, "P003", "no memory for the file");
         return;
     }
     for (const struct node *c = n->child; c; c = c->next)
-        decode_map(l, c, t, (uint8_t *)out->v + t->size * out->n++);
+        keys_decode_map(l, c, t, (uint8_t *)out->v + t->size * out->n++);
 }
 
 static void decode_maps(struct loader *l, const struct node *n, const struct table *t, struct list *out)
 {
     if (n->kind == NODE_LIST && n->count == 0)
-        problem(l, n, "P008", "an empty list says nothing: name something, or leave the key out");
+        load_problem(l, n, "P008", "an empty list says nothing: name something, or leave the key out");
     if (n->kind == NODE_LIST) {
-        decode_list(l, n, t, out);
+        keys_decode_list(l, n, t, out);
         return;
     }
     out->at = n;
     out->v = arena_alloc(&l->a, t->size);
     if (out->v == NULL)
-        problem(l, n, "P003", "no memory for the file");
+        load_problem(l, n, "P003", "no memory for the file");
     else
-        decode_map(l, n, t, out->v);
+        keys_decode_map(l, n, t, out->v);
     out->n = out->v != NULL;
 }
 
@@ -218,14 +218,14 @@ struct named {
 
 static bool decode_name(struct loader *l, const struct node *key, struct item *out)
 {
-    if (!decode_text(l, key, out))
+    if (!keys_decode_text(l, key, out))
         return false;
     if (scalar_is_name(key->text))
         return true;
-    problem(l, key, "P008",
-            "\"%.*s\" is no name: letters, digits, '.', '_' and '-', at most 64, and a letter or "
-            "digit first",
-            SPAN_FMT(span_first(key->text, 60)));
+    load_problem(l, key, "P008",
+                 "\"%.*s\" is no name: letters, digits, '.', '_' and '-', at most 64, and a letter or "
+                 "digit first",
+                 SPAN_FMT(span_first(key->text, 60)));
     return false;
 }
 
@@ -236,12 +236,12 @@ static void decode_named(struct loader *l, const struct node *n, const struct ta
         return;
     out->v = n->count ? arena_alloc(&l->a, n->count * t->size) : NULL;
     if (out->v == NULL && n->count) {
-        problem(l, n, "P003", "no memory for the file");
+        load_problem(l, n, "P003", "no memory for the file");
         return;
     }
     for (const struct node *c = n->child; c; c = c->next) {
         void *one = (uint8_t *)out->v + t->size * out->n++;
-        decode_map(l, c, t, one);
+        keys_decode_map(l, c, t, one);
         (void)decode_name(l, c->key, &((struct named *)one)->name);
     }
 }
@@ -253,20 +253,20 @@ static void decode_pairs(struct loader *l, const struct node *n, const struct ke
         return;
     struct pair *v = n->count ? arena_alloc(&l->a, n->count * sizeof(*v)) : NULL;
     if (v == NULL) {
-        problem(l, n, "P008", "an empty mapping matches nothing: name something, or leave the key out");
+        load_problem(l, n, "P008", "an empty mapping matches nothing: name something, or leave the key out");
         return;
     }
     out->v = v;
     for (const struct node *c = n->child; c; c = c->next, v++, out->n++) {
         v->at = c;
         if (c->kind == NODE_MAP) {
-            problem(l, c, "P008", "one value or a list of values is wanted here");
+            load_problem(l, c, "P008", "one value or a list of values is wanted here");
             continue;
         }
         if ((k->flags & KEY_SINGLE) && !is_kind(l, c, NODE_TEXT))
             continue;
-        (void)decode_text(l, c->key, &v->name);
-        decode_texts(l, c, &v->values);
+        (void)keys_decode_text(l, c->key, &v->name);
+        keys_decode_texts(l, c, &v->values);
     }
 }
 
@@ -282,7 +282,7 @@ static void decode_key(struct loader *l, const struct node *n, const struct key 
         else if (n->kind == NODE_LIST && n->count == 0 && (k->flags & KEY_EMPTY))
             ((struct items *)field)->at = n;
         else
-            decode_texts(l, n, field);
+            keys_decode_texts(l, n, field);
         break;
     case KEY_COUNTS: decode_counts(l, n, k, field); break;
     case KEY_RATES: decode_rates(l, n, k, field); break;
@@ -293,16 +293,17 @@ static void decode_key(struct loader *l, const struct node *n, const struct key 
     case KEY_SIZE:
     case KEY_ONE_OF:
     case KEY_SOME_OF: decode_number(l, n, k, field); break;
-    case KEY_MAP: decode_map(l, n, k->table, field); break;
-    case KEY_LIST: decode_list(l, n, k->table, field); break;
+    case KEY_MAP: keys_decode_map(l, n, k->table, field); break;
+    case KEY_LIST: keys_decode_list(l, n, k->table, field); break;
     case KEY_MAPS: decode_maps(l, n, k->table, field); break;
     case KEY_NAMED: decode_named(l, n, k->table, field); break;
     case KEY_PAIRS: decode_pairs(l, n, k, field); break;
     case KEY_CALL: k->call(l, n, field); break;
     case KEY_LATER:
-        problem(l, n->key, "P007", "\"%s\" is not available yet: nothing enforces it, so it is refused", k->name);
+        load_problem(l, n->key, "P007", "\"%s\" is not available yet: nothing enforces it, so it is refused",
+                     k->name);
         break;
-    case KEY_NEVER: problem(l, n->key, "P006", "\"%s\" cannot be here: %s", k->name, k->help); break;
+    case KEY_NEVER: load_problem(l, n->key, "P006", "\"%s\" cannot be here: %s", k->name, k->help); break;
     case KEY_END: break;
     }
 }
@@ -328,7 +329,7 @@ static unsigned distance(struct span a, struct span b)
     return row[b.n];
 }
 
-const char *nearest(struct span word, const char *const *names)
+const char *keys_nearest(struct span word, const char *const *names)
 {
     const char *best = NULL;
     unsigned least = 3;
@@ -351,15 +352,15 @@ static void unknown_key(struct loader *l, const struct node *key, const struct t
     size_t n = 0;
     for (const struct key *k = t->keys; k->type != KEY_END && n < KEYS_MAX; k++)
         names[n++] = k->name;
-    const char *near = problem_kept(l, true) ? nearest(key->text, names) : NULL;
+    const char *near = load_problem_kept(l, true) ? keys_nearest(key->text, names) : NULL;
     if (near)
-        problem(l, key, "P006", "%s has no key \"%.*s\"; did you mean \"%s\"?", t->what,
-                SPAN_FMT(span_first(key->text, 60)), near);
+        load_problem(l, key, "P006", "%s has no key \"%.*s\"; did you mean \"%s\"?", t->what,
+                     SPAN_FMT(span_first(key->text, 60)), near);
     else
-        problem(l, key, "P006", "%s has no key \"%.*s\"", t->what, SPAN_FMT(span_first(key->text, 60)));
+        load_problem(l, key, "P006", "%s has no key \"%.*s\"", t->what, SPAN_FMT(span_first(key->text, 60)));
 }
 
-void decode_map(struct loader *l, const struct node *n, const struct table *t, void *out)
+void keys_decode_map(struct loader *l, const struct node *n, const struct table *t, void *out)
 {
     uint64_t seen = 0;
     *(const struct node **)out = n;
@@ -378,6 +379,6 @@ void decode_map(struct loader *l, const struct node *n, const struct table *t, v
     }
     for (const struct key *k = t->keys; k->type != KEY_END; k++)
         if ((k->flags & KEY_NEEDED) && (seen & (uint64_t)1 << (k - t->keys)) == 0)
-            problem(l, n, "P010", "%s needs the key \"%s\"%s%s", t->what, k->name, k->help ? ": " : "",
-                    k->help ? k->help : "");
+            load_problem(l, n, "P010", "%s needs the key \"%s\"%s%s", t->what, k->name, k->help ? ": " : "",
+                         k->help ? k->help : "");
 }

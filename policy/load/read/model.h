@@ -26,7 +26,7 @@ struct m_file *read_file(struct loader *l, const struct policy_file *f);
 /* Those files and all that they include, each once, into out (POLICY_FILES_MAX of room). -1 when one is missing. */
 int read_files(struct loader *l, const struct policy_file *files, size_t n, struct m_file **out,
                size_t *nout) MUSTCHECK;
-void gather(struct loader *l, struct m_file *const *files, size_t n, struct model *m);
+void model_gather(struct loader *l, struct m_file *const *files, size_t n, struct model *m);
 void read_packs(struct loader *l, struct m_file *const *files, size_t n, struct model *m);
 void check_model(struct loader *l, struct model *m);
 /* when: of a rule, days and zones understood. */
@@ -37,9 +37,9 @@ void warn_model(struct loader *l, const struct model *m);
 int emit_image(struct loader *l, const struct model *m, struct dynbuf *out) MUSTCHECK;
 
 /* Index by name, or -1. */
-int find_scope(const struct model *m, struct span name);
-int find_credential(const struct model *m, struct span name);
-int find_approver(const struct model *m, struct span name);
-int find_rule(const struct model *m, struct span id);
+int model_scope(const struct model *m, struct span name);
+int model_credential(const struct model *m, struct span name);
+int model_approver(const struct model *m, struct span name);
+int model_rule(const struct model *m, struct span id);
 
 #endif

@@ -45,8 +45,9 @@ int names_to_ascii(struct span name, char out[NAMES_TEXT_MAX], const char **why)
 
 static void refuse(struct loader *l, const struct item *v, const char *why)
 {
-    problem(l, v->at, "P013", "\"%.*s\" is no name of IDNA2008: %s; write it as its registry does, in lower case",
-            SPAN_FMT(span_first(v->text, 100)), why);
+    load_problem(l, v->at, "P013",
+                 "\"%.*s\" is no name of IDNA2008: %s; write it as its registry does, in lower case",
+                 SPAN_FMT(span_first(v->text, 100)), why);
 }
 
 /* An A-label stays; one that stands for nothing is no name. */
@@ -86,15 +87,15 @@ static void one(struct loader *l, struct item *v)
     struct span made = span_str(ascii);
     uint8_t *text = arena_alloc(&l->a, before + made.n + port.n + 1);
     if (text == NULL) {
-        problem(l, v->at, "P003", "no memory for the name");
+        load_problem(l, v->at, "P003", "no memory for the name");
         return;
     }
     snprintf((char *)text, before + made.n + port.n + 1, "%.*s%s%.*s", SPAN_FMT(span_first(v->text, before)), ascii,
              SPAN_FMT(port));
     struct span written = v->text;
     v->text = span_of(text, before + made.n + port.n);
-    problem(l, v->at, "P108", "\"%.*s\" is %.*s on the wire, and that is what requests are compared with",
-            SPAN_FMT(span_first(written, 100)), SPAN_FMT(v->text));
+    load_problem(l, v->at, "P108", "\"%.*s\" is %.*s on the wire, and that is what requests are compared with",
+                 SPAN_FMT(span_first(written, 100)), SPAN_FMT(v->text));
 }
 
 static void all(struct loader *l, struct items *v)

@@ -12,7 +12,7 @@ struct m_file *read_file(struct loader *l, const struct policy_file *f)
     struct m_file *out = root ? arena_alloc(&l->a, sizeof(*out)) : NULL;
     if (out == NULL)
         return NULL;
-    decode_map(l, root, t, out);
+    keys_decode_map(l, root, t, out);
     names_of_file(l, out);
     for (size_t i = 0; i < out->rules.n; i++)
         ((struct m_rule *)out->rules.v)[i].floor = f->floors;
@@ -48,7 +48,7 @@ static void *collect(struct loader *l, struct m_file *const *files, size_t nfile
         max += ((const struct list *)(const void *)((const uint8_t *)files[i] + at))->n;
     struct named **v = arena_alloc(&l->a, max * sizeof(*v));
     if (v == NULL) {
-        problem(l, NULL, "P003", "no memory for the files");
+        load_problem(l, NULL, "P003", "no memory for the files");
         return NULL;
     }
     for (size_t i = 0; i < nfiles; i++) {
@@ -61,8 +61,9 @@ static void *collect(struct loader *l, struct m_file *const *files, size_t nfile
     qsort(v, *n, sizeof(*v), by_name);
     for (size_t i = 1; i < *n; i++)
         if (v[i]->name.at && by_name(&v[i - 1], &v[i]) == 0)
-            problem(l, v[i]->name.at, "P012", "the %s \"%.*s\" is also at %s:%u: names are unique over all files",
-                    what, SPAN_FMT(v[i]->name.text), v[i - 1]->name.at->file, v[i - 1]->name.at->line);
+            load_problem(l, v[i]->name.at, "P012",
+                         "the %s \"%.*s\" is also at %s:%u: names are unique over all files", what,
+                         SPAN_FMT(v[i]->name.text), v[i - 1]->name.at->file, v[i - 1]->name.at->line);
     return v;
 }
 
@@ -79,7 +80,7 @@ static int by_host_and_port(const void *a, const void *b)
     return c ? c : (x->port.v > y->port.v) - (x->port.v < y->port.v);
 }
 
-void gather(struct loader *l, struct m_file *const *files, size_t n, struct model *m)
+void model_gather(struct loader *l, struct m_file *const *files, size_t n, struct model *m)
 {
     for (size_t i = n; i > 0; i--)
         if (files[i - 1]->name.at)
@@ -87,7 +88,7 @@ void gather(struct loader *l, struct m_file *const *files, size_t n, struct mode
     for (size_t i = 0; i < n; i++) {
         const struct number *v = &files[i]->learning;
         if (v->at && m->learning.at)
-            problem(l, v->at, "P012", "learning: is also at %s:%u", m->learning.at->file, m->learning.at->line);
+            load_problem(l, v->at, "P012", "learning: is also at %s:%u", m->learning.at->file, m->learning.at->line);
         else if (v->at)
             m->learning = *v;
     }
@@ -107,9 +108,9 @@ void gather(struct loader *l, struct m_file *const *files, size_t n, struct mode
     qsort(m->upstreams, m->nupstreams, sizeof(*m->upstreams), by_host_and_port);
     for (size_t i = 1; i < m->nupstreams; i++)
         if (by_host_and_port(&m->upstreams[i - 1], &m->upstreams[i]) == 0)
-            problem(l, m->upstreams[i]->at, "P012", "the upstream %.*s port %u is also at %s:%u",
-                    SPAN_FMT(m->upstreams[i]->host.text), (unsigned)m->upstreams[i]->port.v,
-                    m->upstreams[i - 1]->at->file, m->upstreams[i - 1]->at->line);
+            load_problem(l, m->upstreams[i]->at, "P012", "the upstream %.*s port %u is also at %s:%u",
+                         SPAN_FMT(m->upstreams[i]->host.text), (unsigned)m->upstreams[i]->port.v,
+                         m->upstreams[i - 1]->at->file, m->upstreams[i - 1]->at->line);
 }
 
 static int find_named(const void *rows, size_t n, struct span name)
@@ -129,22 +130,22 @@ static int find_named(const void *rows, size_t n, struct span name)
     return -1;
 }
 
-int find_scope(const struct model *m, struct span name)
+int model_scope(const struct model *m, struct span name)
 {
     return find_named(m->scopes, m->nscopes, name);
 }
 
-int find_credential(const struct model *m, struct span name)
+int model_credential(const struct model *m, struct span name)
 {
     return find_named(m->credentials, m->ncredentials, name);
 }
 
-int find_approver(const struct model *m, struct span name)
+int model_approver(const struct model *m, struct span name)
 {
     return find_named(m->approvers, m->napprovers, name);
 }
 
-int find_rule(const struct model *m, struct span id)
+int model_rule(const struct model *m, struct span id)
 {
     return find_named(m->rules, m->nrules, id);
 }
@@ -163,13 +164,13 @@ static struct m_pack *read_pack(struct loader *l, const struct m_packuse *u)
     if (!is_pack_name(u->name.text)) {
         struct span stem = span_first(u->name.text, span_index(u->name.text, '@'));
         bool there = l->fetch && l->fetch(l->fetch_arg, POLICY_REF_PACK, stem, &text, &why) == 0;
-        problem(l, u->name.at, "P008", "a pack is named with its version, such as git@1%s%.300s",
-                there || !why.text[0] ? "" : "; ", there ? "" : why.text);
+        load_problem(l, u->name.at, "P008", "a pack is named with its version, such as git@1%s%.300s",
+                     there || !why.text[0] ? "" : "; ", there ? "" : why.text);
         return NULL;
     }
     if (l->fetch == NULL || l->fetch(l->fetch_arg, POLICY_REF_PACK, u->name.text, &text, &why) != 0) {
-        problem(l, u->name.at, "P011", "there is no pack %.*s%s%.300s", SPAN_FMT(u->name.text),
-                why.text[0] ? ": " : "", why.text);
+        load_problem(l, u->name.at, "P011", "there is no pack %.*s%s%.300s", SPAN_FMT(u->name.text),
+                     why.text[0] ? ": " : "", why.text);
         return NULL;
     }
     char *file = arena_alloc(&l->a, u->name.text.n + 16);
@@ -181,10 +182,10 @@ static struct m_pack *read_pack(struct loader *l, const struct m_packuse *u)
     struct node *root = yaml_tree(l, file, text);
     if (root == NULL)
         return NULL;
-    decode_map(l, root, &pack_table, k);
+    keys_decode_map(l, root, &pack_table, k);
     names_of_pack(l, k);
     if (!span_eq(k->pack.text, u->name.text))
-        problem(l, k->pack.at, "P016", "the file says it is another pack than %.*s", SPAN_FMT(u->name.text));
+        load_problem(l, k->pack.at, "P016", "the file says it is another pack than %.*s", SPAN_FMT(u->name.text));
     k->use = u;
     return k;
 }
@@ -216,8 +217,8 @@ void read_packs(struct loader *l, struct m_file *const *files, size_t n, struct 
             if (u->name.at == NULL)
                 continue;
             if (old && (u->hosts.at || old->use->hosts.at))
-                problem(l, u->at, "P012", "the pack is also named at %s:%u, and hosts: stands in one of them",
-                        old->use->at->file, old->use->at->line);
+                load_problem(l, u->at, "P012", "the pack is also named at %s:%u, and hosts: stands in one of them",
+                             old->use->at->file, old->use->at->line);
             struct m_pack *read = old ? NULL : read_pack(l, u);
             if (read)
                 m->packs[m->npacks++] = read;
@@ -226,5 +227,5 @@ void read_packs(struct loader *l, struct m_file *const *files, size_t n, struct 
     if (m->packs)
         qsort(m->packs, m->npacks, sizeof(*m->packs), by_pack);
     else
-        problem(l, NULL, "P003", "no memory for the packs");
+        load_problem(l, NULL, "P003", "no memory for the packs");
 }

@@ -32,7 +32,7 @@ bool set_add(struct loader *l, struct set *s, struct span name)
     if (name.n == 0)
         return false;
     if (2 * s->n >= s->max && grow(s) != 0) {
-        problem(l, NULL, "P003", "no memory to compare names");
+        load_problem(l, NULL, "P003", "no memory to compare names");
         return false;
     }
     size_t at = place_of(s, name);

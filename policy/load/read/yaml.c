@@ -16,7 +16,7 @@ static struct policy_problem *next_problem(struct policy_problems *all, bool ref
     return refuses && all->v[all->max - 1].severity == 'W' ? &all->v[all->max - 1] : NULL;
 }
 
-bool problem_kept(const struct loader *l, bool refuses)
+bool load_problem_kept(const struct loader *l, bool refuses)
 {
     const struct policy_problems *p = l->problems;
     bool room = p && p->max && (p->n < p->max || (refuses && p->v[p->max - 1].severity == 'W'));
@@ -47,7 +47,7 @@ static void problem_line(struct loader *l, const char *file, uint32_t line, uint
     problem_at(l, where, code, text);
 }
 
-void problem(struct loader *l, const struct node *at, const char *code, const char *fmt, ...)
+void load_problem(struct loader *l, const struct node *at, const char *code, const char *fmt, ...)
 {
     char text[512];
     va_list ap;
@@ -91,8 +91,8 @@ static bool bytes_ok(struct loader *l, struct span s)
 {
     uint32_t line = 1, col = 1, directives = 0;
     if (s.n > POLICY_FILE_MAX) {
-        problem(l, NULL, "P002", "the file has %zu bytes, more than the %d that are read: split it", s.n,
-                POLICY_FILE_MAX);
+        load_problem(l, NULL, "P002", "the file has %zu bytes, more than the %d that are read: split it", s.n,
+                     POLICY_FILE_MAX);
         return false;
     }
     for (size_t i = 0; i < s.n;) {
@@ -132,11 +132,11 @@ static int add_node(struct build *b, struct node *n)
     struct node *parent = b->open[d];
     if (parent->kind == NODE_MAP && b->key[d] == NULL) {
         if (n->kind != NODE_TEXT) {
-            problem(b->l, n, "P008", "a key must be a word, not a list or mapping");
+            load_problem(b->l, n, "P008", "a key must be a word, not a list or mapping");
             return -1;
         }
         if (n->plain && span_eq(n->text, SPAN("<<"))) {
-            problem(b->l, n, "P005", "merge keys (<<) are not read: write out what is meant");
+            load_problem(b->l, n, "P005", "merge keys (<<) are not read: write out what is meant");
             return -1;
         }
         b->key[d] = n;
@@ -157,7 +157,7 @@ static struct node *new_node(struct build *b, const yaml_event_t *ev, enum node_
 {
     struct node *n = arena_alloc(&b->l->a, sizeof(*n));
     if (n == NULL || ++b->nodes > NODES_MAX) {
-        problem(b->l, NULL, "P003", "more than %d values, or no memory for them: split the file", NODES_MAX);
+        load_problem(b->l, NULL, "P003", "more than %d values, or no memory for them: split the file", NODES_MAX);
         return NULL;
     }
     n->kind = kind;
@@ -170,9 +170,9 @@ static struct node *new_node(struct build *b, const yaml_event_t *ev, enum node_
 static int refuse_extras(struct build *b, const struct node *n, const yaml_char_t *anchor, const yaml_char_t *tag)
 {
     if (anchor)
-        problem(b->l, n, "P005", "anchors (&%.60s) are not read: write out what is meant", (const char *)anchor);
+        load_problem(b->l, n, "P005", "anchors (&%.60s) are not read: write out what is meant", (const char *)anchor);
     else if (tag)
-        problem(b->l, n, "P005", "tags (%.60s) are not read: remove it", (const char *)tag);
+        load_problem(b->l, n, "P005", "tags (%.60s) are not read: remove it", (const char *)tag);
     return anchor || tag ? -1 : 0;
 }
 
@@ -186,7 +186,7 @@ static int open_node(struct build *b, const yaml_event_t *ev, enum node_kind kin
     if (add_node(b, n) != 0)
         return -1;
     if (b->depth == POLICY_DEPTH_MAX) {
-        problem(b->l, n, "P003", "nested deeper than %d levels", POLICY_DEPTH_MAX);
+        load_problem(b->l, n, "P003", "nested deeper than %d levels", POLICY_DEPTH_MAX);
         return -1;
     }
     b->open[b->depth] = n;
@@ -204,12 +204,12 @@ static int add_scalar(struct build *b, const yaml_event_t *ev)
     n->plain = ev->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
     n->text = span_of(ev->data.scalar.value, ev->data.scalar.length);
     if (n->text.n && memchr(n->text.p, 0, n->text.n)) {
-        problem(b->l, n, "P002", "a NUL byte (\\0) in a value: remove it");
+        load_problem(b->l, n, "P002", "a NUL byte (\\0) in a value: remove it");
         return -1;
     }
     n->text = arena_copy(&b->l->a, n->text);
     if (ev->data.scalar.length && n->text.n == 0) {
-        problem(b->l, n, "P003", "no memory for the file");
+        load_problem(b->l, n, "P003", "no memory for the file");
         return -1;
     }
     return add_node(b, n);
@@ -222,17 +222,17 @@ static int take_event(struct build *b, const yaml_event_t *ev)
     switch (ev->type) {
     case YAML_DOCUMENT_START_EVENT:
         if (b->documents)
-            problem(b->l, &here, "P005", "a second document (---) begins here: one file, one document");
+            load_problem(b->l, &here, "P005", "a second document (---) begins here: one file, one document");
         else if (ev->data.document_start.version_directive ||
                  ev->data.document_start.tag_directives.start != ev->data.document_start.tag_directives.end)
-            problem(b->l, &here, "P005", "directives (%%) are not read: remove them");
+            load_problem(b->l, &here, "P005", "directives (%%) are not read: remove them");
         b->documents = true;
         return b->l->failed ? -1 : 0;
     case YAML_ALIAS_EVENT:
-        problem(b->l, &here, "P005",
-                "aliases (*%.60s) are not read: write out what is meant, or put a value that "
-                "begins with * in quotes",
-                (const char *)ev->data.alias.anchor);
+        load_problem(b->l, &here, "P005",
+                     "aliases (*%.60s) are not read: write out what is meant, or put a value that "
+                     "begins with * in quotes",
+                     (const char *)ev->data.alias.anchor);
         return -1;
     case YAML_SCALAR_EVENT: return add_scalar(b, ev);
     case YAML_SEQUENCE_START_EVENT: return open_node(b, ev, NODE_LIST);
@@ -259,7 +259,7 @@ static void refuse_duplicates(struct loader *l, const struct node *map)
     if (map->count > 32)
         v = arena_alloc(&l->a, map->count * sizeof(*v));
     if (v == NULL) {
-        problem(l, map, "P003", "no memory for the file");
+        load_problem(l, map, "P003", "no memory for the file");
         return;
     }
     for (const struct node *c = map->child; c; c = c->next)
@@ -269,8 +269,8 @@ static void refuse_duplicates(struct loader *l, const struct node *map)
         if (by_key(&v[i - 1], &v[i]) == 0) {
             const struct node *a = v[i - 1]->key, *b = v[i]->key;
             bool swap = a->line > b->line || (a->line == b->line && a->col > b->col);
-            problem(l, swap ? a : b, "P004", "the key \"%.*s\" is here twice (first in line %u): keep one",
-                    SPAN_FMT(span_first(a->text, 60)), swap ? b->line : a->line);
+            load_problem(l, swap ? a : b, "P004", "the key \"%.*s\" is here twice (first in line %u): keep one",
+                         SPAN_FMT(span_first(a->text, 60)), swap ? b->line : a->line);
         }
 }
 
@@ -292,9 +292,9 @@ static int parse_events(struct build *b, yaml_parser_t *parser)
                                 .line = (uint32_t)parser->problem_mark.line + 1,
                                 .col = (uint32_t)parser->problem_mark.column + 1};
             bool star = parser->context && strstr(parser->context, "alias") != NULL;
-            problem(b->l, &here, "P001", "not YAML: %s%s%s%s", parser->problem ? parser->problem : "unreadable",
-                    parser->context ? ", " : "", parser->context ? parser->context : "",
-                    star ? ": a value that begins with * stands in quotes, such as \"*.example.com\"" : "");
+            load_problem(b->l, &here, "P001", "not YAML: %s%s%s%s", parser->problem ? parser->problem : "unreadable",
+                         parser->context ? ", " : "", parser->context ? parser->context : "",
+                         star ? ": a value that begins with * stands in quotes, such as \"*.example.com\"" : "");
             return -1;
         }
         bool end = ev.type == YAML_STREAM_END_EVENT;
@@ -314,17 +314,17 @@ struct node *yaml_tree(struct loader *l, const char *file, struct span text)
     if (!bytes_ok(l, text))
         return NULL;
     if (!yaml_parser_initialize(&parser)) {
-        problem(l, NULL, "P003", "no memory to read the file");
+        load_problem(l, NULL, "P003", "no memory to read the file");
         return NULL;
     }
     l->failed = false; /* of this file */
     yaml_parser_set_encoding(&parser, YAML_UTF8_ENCODING);
     yaml_parser_set_input_string(&parser, text.p ? text.p : (const uint8_t *)"", text.n);
     if (parse_events(&b, &parser) == 0 && b.root == NULL)
-        problem(l, NULL, "P010", "the file is empty: a policy begins with \"version: 1\"");
+        load_problem(l, NULL, "P010", "the file is empty: a policy begins with \"version: 1\"");
     yaml_parser_delete(&parser);
     if (!l->failed && b.root->kind != NODE_MAP)
-        problem(l, b.root, "P008", "the file must be a mapping: it begins with \"version: 1\"");
+        load_problem(l, b.root, "P008", "the file must be a mapping: it begins with \"version: 1\"");
     if (!l->failed)
         walk_duplicates(l, b.root);
     bool ok = !l->failed;

@@ -37,9 +37,9 @@ struct loader {
 };
 
 /* at: where (NULL: the file as a whole). code "P0xx" refuses, "P1xx" warns. */
-void problem(struct loader *l, const struct node *at, const char *code, const char *fmt, ...) PRINTF(4, 5);
+void load_problem(struct loader *l, const struct node *at, const char *code, const char *fmt, ...) PRINTF(4, 5);
 /* Would one more be kept? If not, nobody needs to look for it, or for better words. */
-bool problem_kept(const struct loader *l, bool refuses);
+bool load_problem_kept(const struct loader *l, bool refuses);
 /* The root, or NULL after a problem. */
 struct node *yaml_tree(struct loader *l, const char *file, struct span text) MUSTCHECK;
 

@@ -19,10 +19,10 @@ static void read_basic(struct loader *l, const struct node *n, void *inject)
     uint64_t v = 0;
     out->basic = true;
     if (n->kind == NODE_MAP) {
-        decode_map(l, n, &basic_table, &user);
+        keys_decode_map(l, n, &basic_table, &user);
         out->user = user.user;
     } else if (n->kind != NODE_TEXT || scalar_bool(n->text, n->plain, &v) != NULL || !v) {
-        problem(l, n, "P008", "basic: is true when the secret is user:password itself, or { user: NAME }");
+        load_problem(l, n, "P008", "basic: is true when the secret is user:password itself, or { user: NAME }");
     }
 }
 
@@ -37,21 +37,21 @@ static void read_packuses(struct loader *l, const struct node *n, void *field)
     struct list *out = field;
     out->at = n;
     if (n->kind != NODE_LIST) {
-        problem(l, n, "P008", "packs: is a list such as [git@1, npm@1]");
+        load_problem(l, n, "P008", "packs: is a list such as [git@1, npm@1]");
         return;
     }
     struct m_packuse *v = arena_alloc(&l->a, (n->count + 1) * sizeof(*v));
     out->v = v;
     for (const struct node *c = n->child; c && v; c = c->next, v++, out->n++) {
         if (c->kind == NODE_MAP) {
-            decode_map(l, c, &packuse_table, v);
+            keys_decode_map(l, c, &packuse_table, v);
         } else {
             v->at = c;
-            (void)decode_text(l, c, &v->name);
+            (void)keys_decode_text(l, c, &v->name);
         }
     }
     if (out->v == NULL)
-        problem(l, n, "P003", "no memory for the file");
+        load_problem(l, n, "P003", "no memory for the file");
 }
 
 static const struct key scope_keys[] = {
@@ -179,11 +179,11 @@ static void read_learning(struct loader *l, const struct node *n, void *field)
     if (n->kind == NODE_TEXT && span_starts(n->text, SPAN("until ")))
         why = scalar_instant(span_from(n->text, 6), &out->v);
     if (why)
-        problem(l, n, "P008", "learning %s, as in: until 2026-11-23T18:00:00Z", why);
+        load_problem(l, n, "P008", "learning %s, as in: until 2026-11-23T18:00:00Z", why);
     else if (out->v > l->now_ms && out->v - l->now_ms > DAY_MS)
-        problem(l, n, "P015", "learning ends at most 24 hours from now: what is learnt must become rules");
+        load_problem(l, n, "P015", "learning ends at most 24 hours from now: what is learnt must become rules");
     else if (out->v <= l->now_ms)
-        problem(l, n, "P115", "learning is over: take the key out");
+        load_problem(l, n, "P115", "learning is over: take the key out");
 }
 
 #define DEFAULT(n)                                                                                                   \

@@ -24,7 +24,7 @@ static void read_tri(struct loader *l, const struct node *n, void *field)
     out->at = n;
     const char *why = n->kind == NODE_TEXT ? scalar_bool(n->text, n->plain, &v) : "is true or false";
     if (why)
-        problem(l, n, "P008", "%.*s %s", SPAN_FMT(n->key->text), why);
+        load_problem(l, n, "P008", "%.*s %s", SPAN_FMT(n->key->text), why);
     out->v = v ? TRI_TRUE : TRI_FALSE;
 }
 

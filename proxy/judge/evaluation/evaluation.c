@@ -108,7 +108,7 @@ bool evaluation_over(struct evaluation *v, const struct request *r, const struct
                              span_eq(v->d.limits[i].measure, over->past[k].measure);
     struct request q = with_body(v, r);
     if (any)
-        policy_over(v->image->policy, &q, past, v->at_ms, &v->facts, &v->d);
+        policy_past_limits(v->image->policy, &q, past, v->at_ms, &v->facts, &v->d);
     return any;
 }
 

@@ -35,7 +35,7 @@ void rate_limit_join(struct exchange *x, struct digest *join)
         all[i] = true;
     if (held.nlimits == 0 || x->judge->config.shadow)
         return;
-    policy_over(x->now.image->policy, &r, all, x->now.at_ms, &x->now.facts, &held);
+    policy_past_limits(x->now.image->policy, &r, all, x->now.at_ms, &x->now.facts, &held);
     if (held.verdict == VERDICT_HOLD)
         ticket_join(x, &held, join);
 }

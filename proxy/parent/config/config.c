@@ -61,7 +61,7 @@ static void take_addresses(struct loader *l, const struct node *n, void *field)
     for (const struct node *c = first; c != NULL && out->v != NULL && out->n < max; c = c->next)
         out->v[out->n++] = (struct item){c->text, c};
     if (out->n == 0)
-        problem(l, n, "C009", "at least one address is wanted, such as 10.0.0.2 or 10.0.0.2:53");
+        load_problem(l, n, "C009", "at least one address is wanted, such as 10.0.0.2 or 10.0.0.2:53");
 }
 
 static const struct key desk_keys[] = {{"http", KEY_CALL, AT(row_desk, http), KEY_NEEDED, .call = config_read_address,
@@ -141,7 +141,7 @@ static const struct table file_table = {"the configuration", sizeof(struct row_f
 void config_copy(struct loader *l, char *dst, size_t cap, const struct item *it)
 {
     if (it->text.n >= cap)
-        problem(l, it->at, "C018", "this is too long: at most %zu bytes", cap - 1);
+        load_problem(l, it->at, "C018", "this is too long: at most %zu bytes", cap - 1);
     else
         snprintf(dst, cap, "%.*s", SPAN_FMT(it->text));
 }
@@ -151,7 +151,8 @@ void config_copy_path(struct loader *l, char *dst, size_t cap, const char *file,
     const char *slash = it->text.n && it->text.p[0] != '/' ? strrchr(file, '/') : NULL;
     int n = snprintf(dst, cap, "%.*s%.*s", slash ? (int)(slash - file + 1) : 0, file, SPAN_FMT(it->text));
     if (n < 0 || (size_t)n >= cap)
-        problem(l, it->at, "C018", "this path is too long: at most %zu bytes with the folder of this file", cap - 1);
+        load_problem(l, it->at, "C018", "this path is too long: at most %zu bytes with the folder of this file",
+                     cap - 1);
 }
 
 /* Said here, with its place: whoever needs the file later could only name the file. */
@@ -162,7 +163,7 @@ static void take_file(struct loader *l, char dst[CONFIG_PATH], const char *file,
         return;
     config_copy_path(l, dst, CONFIG_PATH, file, it);
     if (!l->failed && access(dst, R_OK) != 0)
-        problem(l, it->at, "C019", "%s: %.200s cannot be read: %s", key, dst, strerror(errno));
+        load_problem(l, it->at, "C019", "%s: %.200s cannot be read: %s", key, dst, strerror(errno));
 }
 
 static bool loopback(struct span address)
@@ -198,9 +199,9 @@ static void take_dns(struct loader *l, const struct row_dns *r, struct config *c
 {
     for (size_t i = 0; i < r->servers.n; i++)
         if (r->servers.v[i].at->kind != NODE_TEXT || !add_server(c, r->servers.v[i].text))
-            problem(l, r->servers.v[i].at, "C009",
-                    "a name server is an address, with its port when that is not 53: 10.0.0.2, 10.0.0.2:5353, "
-                    "\"[fd00::2]:53\"; no more than a dozen");
+            load_problem(l, r->servers.v[i].at, "C009",
+                         "a name server is an address, with its port when that is not 53: 10.0.0.2, 10.0.0.2:5353, "
+                         "\"[fd00::2]:53\"; no more than a dozen");
 }
 
 static void take_log(struct loader *l, const struct row_log *r, struct config *c)
@@ -209,7 +210,7 @@ static void take_log(struct loader *l, const struct row_log *r, struct config *c
         c->log_level = (enum log_level)r->level.v;
     c->log_form = (enum log_form)r->format.v;
     if (r->trace.at != NULL && !config_sandbox_ok(r->trace.text))
-        problem(l, r->trace.at, "C020", "a sandbox's name is 1 to 63 of a-z 0-9 . _ -");
+        load_problem(l, r->trace.at, "C020", "a sandbox's name is 1 to 63 of a-z 0-9 . _ -");
     else if (r->trace.at != NULL)
         config_copy(l, c->log_trace, sizeof(c->log_trace), &r->trace);
 }
@@ -225,9 +226,9 @@ static void take(struct loader *l, const struct row_file *r, const char *file, s
     take_file(l, c->crl, file, "crl", &r->crl);
     take_dns(l, &r->dns, c);
     if (r->store.at != NULL && !span_eq(r->store.text, SPAN("sqlite:ledger.db")))
-        problem(l, r->store.at, "C003", "only sqlite:ledger.db is available yet");
+        load_problem(l, r->store.at, "C003", "only sqlite:ledger.db is available yet");
     if (r->policy.n > CONFIG_POLICIES) {
-        problem(l, r->at, "C004", "too many policy files: at most %d", CONFIG_POLICIES);
+        load_problem(l, r->at, "C004", "too many policy files: at most %d", CONFIG_POLICIES);
         return;
     }
     for (size_t i = 0; i < r->policy.n; i++)
@@ -235,8 +236,8 @@ static void take(struct loader *l, const struct row_file *r, const char *file, s
     if (r->listeners.at != NULL)
         config_take_listeners(l, &r->listeners, file, c);
     if (r->desk.at != NULL && !loopback(r->desk.http.text))
-        problem(l, r->desk.at, "C005",
-                "without TLS the page may only listen on loopback: 127.0.0.1, ::1 or localhost");
+        load_problem(l, r->desk.at, "C005",
+                     "without TLS the page may only listen on loopback: 127.0.0.1, ::1 or localhost");
     if (r->desk.at != NULL)
         config_copy(l, c->desk_address, sizeof(c->desk_address), &r->desk.http);
     if (r->hold.inline_wait.at != NULL)
@@ -269,7 +270,7 @@ static int load_file(const char *path, struct config *c, struct err *e)
     digest_of(text, &c->text);
     struct node *root = yaml_tree(&l, path, text);
     if (root != NULL) {
-        decode_map(&l, root, &file_table, &row);
+        keys_decode_map(&l, root, &file_table, &row);
         if (!l.failed)
             take(&l, &row, path, c);
     }

@@ -86,7 +86,7 @@ void config_read_address(struct loader *l, const struct node *n, void *field)
     uint64_t port;
     if (n->kind != NODE_TEXT || n->text.n >= CONFIG_ADDRESS || !split(n->text, &host, &port) ||
         (addr_parse(host, &a) != 0 && !span_eq(host, SPAN("localhost"))))
-        problem(l, n, "C006", "an address with its port is wanted, such as 127.0.0.1:3128 or [::1]:3128");
+        load_problem(l, n, "C006", "an address with its port is wanted, such as 127.0.0.1:3128 or [::1]:3128");
     else
         *(struct item *)field = (struct item){n->text, n};
 }
@@ -97,7 +97,7 @@ static void read_advertise(struct loader *l, const struct node *n, void *field)
     uint64_t port = 0;
     bool shape = n->kind == NODE_TEXT && n->text.n < CONFIG_ADDRESS && split(n->text, &host, &port);
     if (!shape || port == 0 || scalar_host(host, false) != NULL)
-        problem(l, n, "C007", "a host name or address with its port is wanted, such as gateway.internal:3128");
+        load_problem(l, n, "C007", "a host name or address with its port is wanted, such as gateway.internal:3128");
     else
         *(struct item *)field = (struct item){n->text, n};
 }
@@ -141,7 +141,8 @@ bool config_of_front(const struct config_listener *l)
 static void take_sandbox(struct loader *l, const struct item *name, char out[CONFIG_NAME])
 {
     if (!config_sandbox_ok(name->text))
-        problem(l, name->at, "C008", "a sandbox's name is 1 to 63 of a-z 0-9 . _ -, and does not begin with a dot");
+        load_problem(l, name->at, "C008",
+                     "a sandbox's name is 1 to 63 of a-z 0-9 . _ -, and does not begin with a dot");
     else
         config_copy(l, out, CONFIG_NAME, name);
 }
@@ -160,18 +161,19 @@ static void take_source(struct loader *l, const struct pair *p, struct config_li
     struct cidr range;
     bool by_source = to->identity == IDENTITY_SOURCE;
     if (p->name.at == NULL || p->values.n != 1) {
-        problem(l, p->at, "C009", "each is the name of one sandbox");
+        load_problem(l, p->at, "C009", "each is the name of one sandbox");
         return;
     }
     if (by_source ? cidr_parse(p->name.text, &range) != 0 : scalar_host(p->name.text, false) != NULL) {
-        problem(l, p->name.at, "C010", "%s",
-                by_source ? "an address or range is wanted, such as 10.0.0.5 or 10.1.0.0/16 (no bits set past the /)"
-                          : "a DNS name is wanted, such as vm1.example: exactly, without wildcards");
+        load_problem(l, p->name.at, "C010", "%s",
+                     by_source
+                         ? "an address or range is wanted, such as 10.0.0.5 or 10.1.0.0/16 (no bits set past the /)"
+                         : "a DNS name is wanted, such as vm1.example: exactly, without wildcards");
         return;
     }
     for (size_t i = 0; by_source && i < to->nsources; i++)
         if (same_range(to->source[i].key, p->name.text)) {
-            problem(l, p->name.at, "C011", "this range stands here twice: one of the two would never be used");
+            load_problem(l, p->name.at, "C011", "this range stands here twice: one of the two would never be used");
             return;
         }
     config_copy(l, s->key, sizeof(s->key), &p->name);
@@ -184,12 +186,12 @@ static void take_sources(struct loader *l, const struct list *rows, enum listene
 {
     to->identity = identity;
     if (rows->n > LISTENER_SOURCES_MAX) {
-        problem(l, rows->at, "C012", "at most %d can be named for one listener", LISTENER_SOURCES_MAX);
+        load_problem(l, rows->at, "C012", "at most %d can be named for one listener", LISTENER_SOURCES_MAX);
         return;
     }
     to->source = calloc(rows->n ? rows->n : 1, sizeof(*to->source));
     if (to->source == NULL)
-        problem(l, rows->at, "P003", "no memory for the file");
+        load_problem(l, rows->at, "P003", "no memory for the file");
     for (size_t i = 0; to->source != NULL && i < rows->n; i++)
         take_source(l, (const struct pair *)rows->v + i, to);
 }
@@ -202,14 +204,15 @@ static void take_identity(struct loader *l, const struct node *n, struct config_
         return;
     }
     if (n->kind == NODE_TEXT) {
-        problem(l, n, "C002", "an identity is token, { sandbox: NAME }, { source: ... } or { certificate: ... }");
+        load_problem(l, n, "C002",
+                     "an identity is token, { sandbox: NAME }, { source: ... } or { certificate: ... }");
         return;
     }
-    decode_map(l, n, &identity_table, &id);
+    keys_decode_map(l, n, &identity_table, &id);
     if (l->failed)
         return;
     if ((id.sandbox.at != NULL) + (id.source.at != NULL) + (id.certificate.at != NULL) != 1) {
-        problem(l, n, "C002", "an identity is one of sandbox, source and certificate");
+        load_problem(l, n, "C002", "an identity is one of sandbox, source and certificate");
     } else if (id.sandbox.at != NULL) {
         to->identity = IDENTITY_SANDBOX;
         take_sandbox(l, &id.sandbox, to->sandbox);
@@ -238,7 +241,7 @@ static const struct item *take_kind(struct loader *l, const struct row_listener 
             n++;
         }
     if (n != 1)
-        problem(l, r->at, "C001", "a listener is exactly one of http:, socks5:, transparent: and unix:");
+        load_problem(l, r->at, "C001", "a listener is exactly one of http:, socks5:, transparent: and unix:");
     else if (to->kind == CONFIG_UNIX)
         config_copy_path(l, to->address, sizeof(to->address), file, found);
     else
@@ -280,10 +283,10 @@ static void take_peers(struct loader *l, const struct items *peers, struct confi
 {
     struct cidr range;
     if (peers->n > LISTENER_PEERS_MAX)
-        problem(l, peers->at, "C013", "at most %d ranges of peers", LISTENER_PEERS_MAX);
+        load_problem(l, peers->at, "C013", "at most %d ranges of peers", LISTENER_PEERS_MAX);
     for (size_t i = 0; i < peers->n && i < LISTENER_PEERS_MAX; i++) {
         if (cidr_parse(peers->v[i].text, &range) != 0)
-            problem(l, peers->v[i].at, "C010", "an address or range is wanted, such as 10.0.0.1 or 10.1.0.0/16");
+            load_problem(l, peers->v[i].at, "C010", "an address or range is wanted, such as 10.0.0.1 or 10.1.0.0/16");
         else
             config_copy(l, to->peer[to->npeers++], sizeof(to->peer[0]), &peers->v[i]);
     }
@@ -301,17 +304,18 @@ static void no_doubles(struct loader *l, const struct row_listener *r, const str
     for (size_t i = 0; i < c->nlisteners && !l->failed; i++) {
         const struct config_listener *o = &c->listener[i];
         if (strcmp(o->name, to->name) == 0)
-            problem(l, r->name.at, "C014", "two listeners are called %s: logs and counts could not tell them apart",
-                    to->name);
+            load_problem(l, r->name.at, "C014",
+                         "two listeners are called %s: logs and counts could not tell them apart", to->name);
         else if (same_address(to->address, o->address) || same_address(to->address, o->dns))
-            problem(l, address->at, "C015", "listener %s is at this address already", o->name);
+            load_problem(l, address->at, "C015", "listener %s is at this address already", o->name);
         else if (same_address(to->dns, o->dns) || same_address(to->dns, o->address))
-            problem(l, r->dns.at, "C015", "listener %s is at this address already", o->name);
+            load_problem(l, r->dns.at, "C015", "listener %s is at this address already", o->name);
         else if (to->identity == IDENTITY_SANDBOX && strcmp(o->sandbox, to->sandbox) == 0)
-            problem(l, r->identity, "C016",
-                    "sandbox %s has the listener %s already: one of a sandbox's own is enough; use { source: ... } "
-                    "where several ways in are wanted",
-                    to->sandbox, o->name);
+            load_problem(
+                l, r->identity, "C016",
+                "sandbox %s has the listener %s already: one of a sandbox's own is enough; use { source: ... } "
+                "where several ways in are wanted",
+                to->sandbox, o->name);
     }
 }
 
@@ -322,14 +326,14 @@ static void take_listener(struct loader *l, const struct row_listener *r, const 
     *to = (struct config_listener){0};
     const struct item *address = take_kind(l, r, file, to);
     if (!l->failed && !scalar_is_name(r->name.text))
-        problem(l, r->name.at, "C017", "a listener's name is of letters, digits, '.', '_' and '-', at most 64");
+        load_problem(l, r->name.at, "C017", "a listener's name is of letters, digits, '.', '_' and '-', at most 64");
     if (l->failed)
         return;
     config_copy(l, to->name, sizeof(to->name), &r->name);
     take_identity(l, r->identity, to);
     const char *why = l->failed ? NULL : fault(r, to, &at);
     if (why != NULL)
-        problem(l, at, "C002", "%s", why);
+        load_problem(l, at, "C002", "%s", why);
     take_peers(l, &r->peers, to);
     config_copy(l, to->advertise, sizeof(to->advertise), &r->advertise);
     config_copy(l, to->dns, sizeof(to->dns), &r->dns);
@@ -343,7 +347,7 @@ static void take_listener(struct loader *l, const struct row_listener *r, const 
 void config_take_listeners(struct loader *l, const struct list *rows, const char *file, struct config *c)
 {
     if (rows->n > CONFIG_LISTENERS) {
-        problem(l, rows->at, "C004", "too many listeners: at most %d", CONFIG_LISTENERS);
+        load_problem(l, rows->at, "C004", "too many listeners: at most %d", CONFIG_LISTENERS);
         return;
     }
     c->nlisteners = 0;

@@ -28,11 +28,11 @@ static void use_up(const struct policy *p, const struct request *r, struct arena
     bool limited = d->nlimits > 0;
     for (size_t i = 0; i < d->nlimits; i++)
         (void)limit_is_past(&d->limits[i], d->limits[i].max);
-    policy_over(p, r, past, 0, a, d);
+    policy_past_limits(p, r, past, 0, a, d);
     MUST_HOLD(d->code != NULL && d->verdict <= was);
     MUST_HOLD(!limited || d->verdict < was);
     limited = d->nlimits > 0;
-    policy_over(p, r, past, 0, a, d);
+    policy_past_limits(p, r, past, 0, a, d);
     MUST_HOLD(!limited || d->verdict == VERDICT_DENY);
 }
 

@@ -180,8 +180,8 @@ static bool line_of(const struct policy *p, struct span id, struct span *verdict
     return false;
 }
 
-void policy_over(const struct policy *p, const struct request *r, const bool *past, uint64_t now_ms, struct arena *a,
-                 struct decision *d)
+void policy_past_limits(const struct policy *p, const struct request *r, const bool *past, uint64_t now_ms,
+                        struct arena *a, struct decision *d)
 {
     struct span verdict, line, id;
     size_t i = 0;

@@ -1,5 +1,5 @@
 /* The policy's own tests, before it is in force. What is said of a failure goes to a log, a terminal and a page. */
-#include "policy/test/beside.h"
+#include "policy/test/own_tests.h"
 
 #include <errno.h>
 #include <stdio.h>

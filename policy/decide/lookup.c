@@ -10,7 +10,7 @@ static bool any_names(const struct policy *p, const struct subject *s, uint32_t 
     for (uint32_t i = 0; i < r.n; i++) {
         const struct img_rule *rule = img_at(p, IMG_RULE, *(const uint32_t *)img_at(p, IMG_RULE_REF, r.first + i));
         const struct img_match *m = img_at(p, IMG_MATCH, rule->match.first);
-        if (m->hosts.n && match_names_place(p, m, scheme, host, port, AS_WRITTEN) && scope_fits(p, s, rule))
+        if (m->hosts.n && match_names_place(p, m, scheme, host, port, AS_WRITTEN) && match_scope(p, s, rule))
             return true;
     }
     return false;
@@ -34,20 +34,10 @@ bool policy_keeps_slash(const struct policy *p, struct span scheme, struct span 
 {
     for (uint32_t i = 0; i < p->n[IMG_PACK]; i++) {
         const struct img_pack *k = img_at(p, IMG_PACK, i);
-        if (k->keep_slash && k->hosts.n && pack_applies(p, k, scheme, host, port))
+        if (k->keep_slash && k->hosts.n && classify_pack_fits(p, k, scheme, host, port))
             return true;
     }
     return false;
-}
-
-static int upstream_cmp(const struct policy *p, const struct img_upstream *u, struct span host, uint16_t port)
-{
-    struct span name = img_span(p, u->host);
-    size_t n = name.n < host.n ? name.n : host.n;
-    int c = n ? memcmp(name.p, host.p, n) : 0;
-    if (c == 0 && name.n != host.n)
-        c = name.n < host.n ? -1 : 1;
-    return c ? c : (int)u->port - (int)port;
 }
 
 static const struct span *texts(const struct policy *p, struct img_range r, struct arena *a)
@@ -72,27 +62,9 @@ static void fill_upstream(const struct policy *p, const struct img_upstream *e, 
                            .nallow_private = cidr ? e->allow_private.n : 0};
 }
 
-const struct img_upstream *upstream_at(const struct policy *p, struct span host, uint16_t port)
-{
-    uint32_t lo = 0, hi = p->n[IMG_UPSTREAM];
-    while (lo < hi) {
-        uint32_t mid = lo + (hi - lo) / 2;
-        const struct img_upstream *e = img_at(p, IMG_UPSTREAM, mid);
-        int c = upstream_cmp(p, e, host, port);
-        if (c < 0) {
-            lo = mid + 1;
-        } else if (c > 0) {
-            hi = mid;
-        } else {
-            return e;
-        }
-    }
-    return NULL;
-}
-
 bool policy_upstream(const struct policy *p, struct span host, uint16_t port, struct arena *a, struct upstream *u)
 {
-    const struct img_upstream *e = upstream_at(p, host, port);
+    const struct img_upstream *e = region_upstream(p, host, port);
     if (e)
         fill_upstream(p, e, a, u);
     return e != NULL;

@@ -1,7 +1,7 @@
 /* The tests that lie beside a policy's files, against an image that is about to be used: X.yaml has its own in
  * X_test.yaml. For the daemon, before a policy is in force. */
-#ifndef POLICY_TEST_BESIDE_H
-#define POLICY_TEST_BESIDE_H
+#ifndef POLICY_TEST_OWN_TESTS_H
+#define POLICY_TEST_OWN_TESTS_H
 
 #include "policy/load/disk.h"
 #include "policy/policy.h"
