@@ -8,6 +8,7 @@ usage: house.py SRCDIR [BUILDDIR]
   folders       at most 25 files in one; the C in it has a README of at most 20 lines
   names         a file that a comment, a README or another text for people names is there
   exceptions    tests/house/exceptions.txt: "lines FILE[:FUNCTION] N", "folder FOLDER"; it only shrinks
+  version       CHANGES begins with the version that configure.ac has
   limits        every bound in a role's headers has a row in tests/limits.tsv, with a test beside it
   purity        libpolicy.a of BUILDDIR must not reach for files, sockets, clock, environment or random
 """
@@ -143,6 +144,17 @@ def check_limits(top, paths):
             bad("tests/limits.tsv", f"{name}: there is no {test}")
 
 
+def check_version(top):
+    """What users are told of this version comes first in CHANGES."""
+    at = [os.path.join(top, name) for name in ("configure.ac", "CHANGES")]
+    if not os.path.exists(at[0]):
+        return
+    version = re.search(r"AC_INIT\(\[\w+\], \[([\d.]+)\]", open(at[0], encoding="utf-8").read())[1]
+    told = re.search(r"^(\d[\d.]*)", open(at[1], encoding="utf-8").read() if os.path.exists(at[1]) else "", re.M)
+    if not told or told[1] != version:
+        bad("CHANGES", f"does not begin with version {version} of configure.ac")
+
+
 def law(top):
     """What is wrong by the text alone."""
     problems.clear()
@@ -158,6 +170,7 @@ def law(top):
         bad(*found)
     check_readmes(top, paths)
     check_limits(top, paths)
+    check_version(top)
     return problems
 
 

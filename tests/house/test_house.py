@@ -50,11 +50,14 @@ BREACHES = [
     ("a long README", {"common/README.md": "\n" * 21}, "over 20 lines"),
     ("a bound without a row", {"proxy/front/limits.h": "enum { HEADS_MAX = 4, BODIES_MAX = 2 };\n"}, "BODIES_MAX has no row"),
     ("a bound in a sub-room", {"proxy/front/way/way.h": "enum { WAYS_MAX = 4 };\n"}, "WAYS_MAX has no row"),
+    ("a version that nobody is told of", {"configure.ac": "AC_INIT([x], [0.2.0], [], [x])\n", "CHANGES": "What changed.\n\n0.1.0\n"},
+     "does not begin with version 0.2.0"),
     ("a row without its test", {"tests/unit/test_front.c": "\n"}, "HEADS_MAX: there is no tests/unit/test_front.c:heads"),
 ]
 # What looks like a breach and is none.
 FINE = [
     ("as it is", {}),
+    ("a version that is told of", {"configure.ac": "AC_INIT([x], [0.2.0], [], [x])\n", "CHANGES": "What changed.\n\n0.2.0\n\n0.1.0\n"}),
     ("folders of one room", {"common/span.h": '#include "common/text/utf8.h"\n', "common/text/utf8.h": '#include "common/span.h"\n'}),
     ("a full folder that is excepted", {**{f"common/f{n}.h": "" for n in range(24)}, "tests/house/exceptions.txt": "folder common\n"}),
     ("names that others have", {"common/README.md": "# `net/loop.h`, `proxy/front/`: `limits.h`, `ma*.c`; [x.md](net/loop.h)\n"}),
