@@ -240,6 +240,24 @@ static void test_refused(void **state)
     printf("ok B51 policy\n");
 }
 
+/* What follows from a word that nobody can have meant is not said besides. */
+static void test_one_mistake_is_one_problem(void **state)
+{
+    static const char *const decides[] = {"alow", "holdd", "[hold]", "\"\""};
+    static const char head[] = V "credentials: { c: { source: { env: A }, inject: { basic: true }, only: [{ host: "
+                                 "a.example }] } }\nrules:\n  - { id: a, match: { host: a.example }, use: c, "
+                                 "approve: { within: 30m }, decide: ";
+    char text[512];
+    (void)state;
+    for (size_t i = 0; i < sizeof(decides) / sizeof(decides[0]); i++) {
+        struct kit k;
+        (void)snprintf(text, sizeof(text), "%s%s }\n", head, decides[i]);
+        assert_false(kit_load(&k, text, NULL));
+        assert_int_equal(k.nproblems, 1);
+        kit_free(&k);
+    }
+}
+
 static void test_accepted(void **state)
 {
     static const char *const good[] = {
@@ -465,9 +483,15 @@ static void test_source_file(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_refused),    cmocka_unit_test(test_accepted),    cmocka_unit_test(test_warned),
-        cmocka_unit_test(test_not_warned), cmocka_unit_test(test_floors),      cmocka_unit_test(test_size),
-        cmocka_unit_test(test_number),     cmocka_unit_test(test_source_file),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_accepted),
+        cmocka_unit_test(test_warned),
+        cmocka_unit_test(test_not_warned),
+        cmocka_unit_test(test_floors),
+        cmocka_unit_test(test_size),
+        cmocka_unit_test(test_number),
+        cmocka_unit_test(test_source_file),
+        cmocka_unit_test(test_one_mistake_is_one_problem),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

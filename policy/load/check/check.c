@@ -172,10 +172,11 @@ static bool says_something(const struct m_match *t)
 
 static void check_rule_parts(struct loader *l, const struct model *m, const struct m_rule *r)
 {
-    bool deny = r->decide.v == VERDICT_DENY, hold = r->decide.v == VERDICT_HOLD;
-    if (r->floor && r->decide.at && !deny)
+    bool known = r->decide.at != NULL; /* else that is what is wrong */
+    bool deny = known && r->decide.v == VERDICT_DENY, hold = !known || r->decide.v == VERDICT_HOLD;
+    if (r->floor && known && !deny)
         load_problem(l, r->decide.at, "P014", "a floor can only deny");
-    if (r->use.at && deny && r->decide.at)
+    if (r->use.at && deny)
         load_problem(l, r->use.at, "P015", "a rule that denies uses no credential");
     if (r->approve.at && !hold)
         load_problem(l, r->approve.at, "P015", "approve: belongs to a rule with decide: hold");

@@ -128,18 +128,19 @@ static const char *nearest_choice(struct span word, const struct choice *c)
     return keys_nearest(word, names);
 }
 
-static uint64_t decode_choice(struct loader *l, const struct node *n, const struct key *k)
+/* False: it is none of them, and that was said. */
+static bool decode_choice(struct loader *l, const struct node *n, const struct key *k, uint64_t *v)
 {
     char all[CHOICES_TEXT];
     if (!is_kind(l, n, NODE_TEXT))
-        return 0;
+        return false;
     for (const struct choice *c = k->choices; c->name; c++) {
         if (!span_eq(n->text, span_str(c->name)))
             continue;
-        if (c->value != CHOICE_LATER)
-            return c->value;
-        load_problem(l, n, "P007", "%s: %s is not available yet", k->name, c->name);
-        return 0;
+        *v |= c->value == CHOICE_LATER ? 0 : c->value;
+        if (c->value == CHOICE_LATER)
+            load_problem(l, n, "P007", "%s: %s is not available yet", k->name, c->name);
+        return c->value != CHOICE_LATER;
     }
     choices_text(k->choices, all, sizeof(all));
     bool some = k->type == KEY_SOME_OF;
@@ -147,7 +148,7 @@ static uint64_t decode_choice(struct loader *l, const struct node *n, const stru
     load_problem(l, n, "P008", "%s cannot be \"%.*s\"%s%s%s is %s%s%s", k->name, SPAN_FMT(span_first(n->text, 60)),
                  near ? "; did you mean \"" : "", near ? near : "", near ? "\"? It" : ": it",
                  some ? "one of these or a list, as in [" : "one of ", all, some ? "]" : "");
-    return 0;
+    return false;
 }
 
 static void decode_number(struct loader *l, const struct node *n, const struct key *k, struct number *out)
@@ -158,9 +159,10 @@ static void decode_number(struct loader *l, const struct node *n, const struct k
         if (n->count == 0)
             load_problem(l, n, "P008", "an empty list matches nothing: name something, or leave the key out");
         for (const struct node *c = n->child; c; c = c->next)
-            out->v |= decode_choice(l, c, k);
+            (void)decode_choice(l, c, k, &out->v);
     } else if (k->type == KEY_ONE_OF || k->type == KEY_SOME_OF) {
-        out->v = decode_choice(l, n, k);
+        if (!decode_choice(l, n, k, &out->v) && k->type == KEY_ONE_OF)
+            out->at = NULL; /* zero is a choice, too: what follows from it would be said of what nobody chose */
     } else if (is_kind(l, n, NODE_TEXT)) {
         if (k->type == KEY_BOOL)
             why = scalar_bool(n->text, n->plain, &out->v);
