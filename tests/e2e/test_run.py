@@ -5,11 +5,12 @@ import json
 import os
 import re
 import secrets
+import shlex
 import signal
 import subprocess
 
 from gateway import Gateway, commit, git_policy, program, simple_policy
-from harness import PATIENCE, main, test
+from harness import HERE, PATIENCE, main, test
 
 WHO = ["-c", "user.name=Agent", "-c", "user.email=agent@sandbox.invalid"]
 CURL = ["curl", "-sS", "--max-time", str(PATIENCE), "-D", "-"]
@@ -345,6 +346,25 @@ def a_secret_is_sealed_where_no_gateway_runs_and_used_by_the_next_one(lab):
     acts = [r["what"] for r in gw.audit() if r.get("about") == "secret"]
     assert [(a["secret"], a["act"]) for a in acts] == [("api", "set")], acts
     assert secret("rm", "api").rc == 0 and secret("list").out == b""  # and now by the one that runs
+
+
+@test()
+def the_readmes_first_steps_work_as_written(lab):
+    """From an empty directory to a write that a person let go."""
+    lab.expects("ledger.db was not there")
+    up = lab.upstream()
+    text = re.search(r"server of your own\n.*?```yaml\n(.*?)```\n(.*?)\n## ", (HERE.parents[1] / "README.md").read_text(), re.S)
+    commands = [shlex.split(line.partition("  #")[0].replace("8000", str(up.plain_port)))
+                for line in text[2].splitlines() if line.startswith("    countersign")]
+    (lab.dir / "app").mkdir()
+    (lab.dir / "mine.yaml").write_text(text[1].replace("8000", str(up.plain_port)))
+    env = {"COUNTERSIGN_STATE": lab.dir / "state", "PATH": os.environ["PATH"]}
+    look, change = commands
+    lab.run(look, cwd=lab.dir / "app", env=env, rc=0)
+    client = lab.start([*change[:2], "--notify", *change[2:]], cwd=lab.dir / "app", env=env)
+    approve = client.wait_line(r"countersign:   (countersign approvals approve \w+)\n")[1].decode()
+    lab.run(shlex.split(approve), env=env, rc=0)
+    assert client.wait() == 0 and up.effects() == {"GET /": 1, "POST /": 1}, (client.seen, up.effects())
 
 
 if __name__ == "__main__":

@@ -305,6 +305,7 @@ static void defaults(struct config *c, const struct config_args *a)
     if (a->private) { /* several of them may run at once */
         c->nlisteners = 0;
         snprintf(c->desk_address, sizeof(c->desk_address), "localhost:0");
+        c->log_level = LOG_WARN; /* it serves another command, whose terminal this is */
     }
     c->listener[0] = (struct config_listener){
         .kind = CONFIG_HTTP, .identity = IDENTITY_TOKEN, .name = "agents", .address = "127.0.0.1:3128"};
