@@ -51,7 +51,8 @@ static void front_frame(void *arg, struct chan *ch, struct frame *f)
     struct front *front = arg;
     struct exchange *x = exchange_find(front->carrier, f->id);
     if (f->type != M_ANSWER_CREDIT || f->id >> XID_FRONT_SHIFT != front->instance) {
-        log_error("front %llu breaks the contract with message %u", (unsigned long long)front->instance, f->type);
+        log_exchange(LOG_ERROR, f->id, "front %llu breaks the contract with message %u",
+                     (unsigned long long)front->instance, f->type);
         chan_free(&front->chan);
         exchange_front_gone(front->carrier, front);
     } else if (x != NULL) {
@@ -100,7 +101,7 @@ static void judge_frame(void *arg, struct chan *ch, struct frame *f)
         if ((x = exchange_find(c, f->id)) != NULL && x->delivery != DELIVERY_NOBODY)
             exchange_cancel(x);
         return;
-    default: log_error("the judge sends message %u, which the carrier does not know", f->type);
+    default: log_exchange(LOG_ERROR, f->id, "the judge sends message %u, which the carrier does not know", f->type);
     }
 }
 
@@ -116,7 +117,7 @@ static void keeper_frame(void *arg, struct chan *ch, struct frame *f)
     if (f->type == M_CREDENTIAL)
         exchange_credential(arg, f);
     else
-        log_error("the keeper sends message %u, which the carrier does not know", f->type);
+        log_exchange(LOG_ERROR, f->id, "the keeper sends message %u, which the carrier does not know", f->type);
 }
 
 static void keeper_gone(void *arg, struct chan *ch)

@@ -151,7 +151,6 @@ void front_answer(struct client *c, struct frame *f)
         client_cut(c);
         return;
     }
-    trace_step(c->x.xid, "answer", "next");
     exchange_change(c, EXCHANGE_ANSWERING);
     c->x.close_out = must_close(c);
     if (end && a.framing == HTTP_CHUNKED && !c->x.is_head) { /* all there is: its length is known after all */

@@ -143,7 +143,7 @@ static void from_judge(void *arg, struct chan *ch, struct frame *fr)
     case M_REPLY: front_reply(c, fr->payload); break;
     case M_BODY_WANTED: front_body_wanted(c, fr); break;
     case M_BODY_CREDIT: front_body_credit(c, fr); break;
-    default: log_error("the judge sends message %u, which the front does not know", fr->type);
+    default: log_exchange(LOG_ERROR, fr->id, "the judge sends message %u, which the front does not know", fr->type);
     }
 }
 
@@ -167,7 +167,7 @@ static void from_carrier(void *arg, struct chan *ch, struct frame *fr)
     case M_ANSWER_END: front_answer_end(c, fr); break;
     case M_SWITCH: front_switch(c, fr); break;
     case M_ANSWER_MESSAGE: front_socket_message(c, fr->payload); break;
-    default: log_error("the carrier sends message %u, which the front does not know", fr->type);
+    default: log_exchange(LOG_ERROR, fr->id, "the carrier sends message %u, which the front does not know", fr->type);
     }
 }
 

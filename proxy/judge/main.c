@@ -150,8 +150,8 @@ static void on_frame(void *arg, struct chan *c, struct frame *f)
     recorder_in(&l->app->recorder, l->role, l->instance, f);
     if (judge_frame(l->app->judge, l->role, l->instance, f) == 0)
         return;
-    log_error("the %s sent a message %u that breaks the contract; its channel is closed", role_name(l->role),
-              f->type);
+    log_exchange(LOG_ERROR, f->id, "the %s sent a message %u that breaks the contract; its channel is closed",
+                 role_name(l->role), f->type);
     drop(l);
 }
 

@@ -153,7 +153,7 @@ static void from_judge(void *arg, struct chan *c, struct frame *f)
     else if (f->type == M_RELEASE)
         on_release(arg, f);
     else
-        log_error("the judge said %u", f->type);
+        log_exchange(LOG_ERROR, f->id, "the judge said %u", f->type);
 }
 
 static void from_ledger(void *arg, struct chan *c, struct frame *f)

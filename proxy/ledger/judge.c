@@ -172,7 +172,7 @@ static int outcome(struct ledger *l, struct frame *f)
         get_answer(&m, &o);
     int bad = msg_end(&m);
     if (bad == 0 && !l->lost && store_outcome(l->store, &o) != 0)
-        log_debug("an outcome waits for the store");
+        log_exchange(LOG_DEBUG, f->id, "an outcome waits for the store");
     else if (bad == 0 && !l->lost && told) {
         (void)ledger_scratch(l);
         ledger_reply(l, TO_JUDGE, M_OUTCOME_OK, f->id, -1, NULL); /* with the turn, or not at all */
@@ -188,7 +188,7 @@ static int audit(struct ledger *l, struct frame *f)
     if (wire_get_record(&m, &r) != 0 || msg_end(&m) != 0)
         return -1;
     if (!l->lost && store_audit(l->store, f->id, &r) != 0)
-        log_debug("a record waits for the store");
+        log_exchange(LOG_DEBUG, f->id, "a record waits for the store");
     l->patient = true;
     return 0;
 }
@@ -208,7 +208,7 @@ static int websocket(struct ledger *l, struct frame *f)
     if (msg_end(&m) != 0)
         return -1;
     if (!l->lost && store_websocket(l->store, &w) != 0)
-        log_debug("a record waits for the store");
+        log_exchange(LOG_DEBUG, f->id, "a record waits for the store");
     l->patient = true;
     return 0;
 }
@@ -229,7 +229,7 @@ static int void_ticket(struct ledger *l, struct frame *f)
 static int sent(struct ledger *l, struct frame *f)
 {
     if (!l->lost && store_sent(l->store, f->id) != 0)
-        log_debug("a mark waits for the store");
+        log_exchange(LOG_DEBUG, f->id, "a mark waits for the store");
     l->patient = true; /* after a crash an intent is as unknown with it as without */
     return f->payload.n == 0 ? 0 : -1;
 }

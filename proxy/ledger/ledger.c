@@ -48,7 +48,7 @@ static void say(void *arg, enum outbox_to to, uint16_t type, uint64_t id, struct
     note(type, id, l->lost ? "not written" : "written");
     int r = fd >= 0 ? chan_send_fd(c, type, id, payload, fd) : chan_send(c, type, id, payload);
     if (r != 0 && !chan_is_lost(c))
-        log_warn("message %u could not be given to its peer", type);
+        log_exchange(LOG_WARN, to == TO_JUDGE ? id : 0, "message %u could not be given to its peer", type);
 }
 
 static void say_store(struct ledger *l)
@@ -197,7 +197,8 @@ static void take(struct ledger *l, enum role_id from, struct frame *f)
     if (from == ROLE_JUDGE)
         note(f->type, f->id, "asked");
     if (handle(l, from, f) != 0)
-        log_error("message %u from the %s cannot be understood", f->type, role_name(from));
+        log_exchange(LOG_ERROR, from == ROLE_JUDGE ? f->id : 0, "message %u from the %s cannot be understood",
+                     f->type, role_name(from));
     if (l->patient)
         touch_later(l);
     else

@@ -95,6 +95,16 @@ def the_level_is_changed_live_and_a_sandbox_followed(lab):
 
 
 @test()
+def lines_are_words_where_a_person_reads_them(lab):
+    up, gw = setup(lab, config="log: { format: text, level: debug }\n")
+    get(lab, gw, up)
+    number = exchange_of(lab, gw, "/ok").split("-")[-1]
+    for role in ("front", "judge", "carrier"):
+        gw.process.wait_line(rf"(?m)^debug {role:8} \d\d:\d\d:\d\d\.\d{{3}}  \S.*  exchange={number}$")
+    assert not lines(gw), lines(gw)
+
+
+@test()
 def a_recorded_exchange_is_judged_again_alone(lab):
     up, gw = setup(lab)
     get(lab, gw, up)  # its front runs

@@ -76,7 +76,7 @@ static int request(struct judge *j, struct front *front, struct frame *f)
     }
     enum canonical is = take_request(x, own) == 0 ? canonical_request(&x->request) : CANONICAL_NOT;
     if (is == CANONICAL_NOT) {
-        log_error("a front sent no request, or one that is not in its canonical form");
+        log_exchange(LOG_ERROR, x->xid, "a front sent no request, or one that is not in its canonical form");
         exchange_end(x, "the front sent no request");
         return -1;
     }
@@ -108,7 +108,7 @@ static int body_whole(struct exchange *x, struct frame *f)
     if (fd >= 0) {
         x->body = body_of_memfd(fd, size, x->body_max);
         if (bytes.n != 0 || x->body == NULL) {
-            log_error("a front gave a body that is not a sealed memfd of its size");
+            log_exchange(LOG_ERROR, x->xid, "a front gave a body that is not a sealed memfd of its size");
             return -1;
         }
     } else if (bytes.n != size) {
