@@ -14,7 +14,7 @@
 #include "common/net/chan.h"
 #include "common/net/loop.h"
 #include "proxy/msgs.h"
-#include "tests/unit/policy_kit.h"
+#include "tests/unit/policy/policy_kit.h"
 #include "web-approval/ask.h"
 #include "web-approval/route.h"
 

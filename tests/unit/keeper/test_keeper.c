@@ -22,7 +22,7 @@
 #include "proxy/identity.h"
 #include "proxy/msgs.h"
 #include "proxy/wire_ticket.h"
-#include "tests/unit/policy_kit.h"
+#include "tests/unit/policy/policy_kit.h"
 
 static const char policy_text[] =
     "version: 1\n"

@@ -157,8 +157,8 @@ static void test_git_lookalikes(void **state)
                "unclassified", "");
     kit_expect(kit_judge(&kit, "ci-1", "POST", GIT "/git-receive-PACK", RP_TYPE, "0000", 4, true), VERDICT_DENY,
                "unclassified", "");
-    assert_string_equal(kit.unclear.word, "path-spelling");
-    assert_string_equal(kit.unclear.told, "ambiguous"); /* or a refusal would tell which packs there are */
+    assert_string_equal(kit.ambiguity.word, "path-spelling");
+    assert_string_equal(kit.ambiguity.told, "ambiguous"); /* or a refusal would tell which packs there are */
     kit_expect(kit_judge(&kit, "ci-1", "POST", GIT "/git-receive-pack?a=b", RP_TYPE, "0000", 4, true), VERDICT_DENY,
                "unclassified", "");
     kit_expect(kit_judge(&kit, "ci-1", "POST", GIT "/git-upload-pack?a=b",

@@ -1,6 +1,6 @@
 /* What the tests of the policy room share: load YAML, judge a request written in one line. */
-#ifndef TESTS_UNIT_POLICY_KIT_H
-#define TESTS_UNIT_POLICY_KIT_H
+#ifndef TESTS_UNIT_POLICY_POLICY_KIT_H
+#define TESTS_UNIT_POLICY_POLICY_KIT_H
 
 #include "policy/policy.h"
 #include "policy/ambiguity.h"
@@ -11,9 +11,9 @@ struct kit {
     size_t image_n;
     struct arena a;
     struct decision d;
-    struct ambiguity unclear; /* of what was judged last */
-    uint64_t now_ms;          /* of what is judged; kit_load makes it 0 */
-    char problems[64][900];   /* "P006 W policy.yaml:3:5 text" */
+    struct ambiguity ambiguity; /* of what was judged last */
+    uint64_t now_ms;            /* of what is judged; kit_load makes it 0 */
+    char problems[64][900];     /* "P006 W policy.yaml:3:5 text" */
     size_t nproblems;
     struct err e;
 };

@@ -262,28 +262,28 @@ static void what_is_not_understood_has_a_cause(void **state)
     assert_true(kit_load(&k, money, NULL));
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         (void)kit_judge(&k, "sb", "POST", rows[i].url, rows[i].fields, rows[i].body, strlen(rows[i].body), true);
-        if (strcmp(k.unclear.word, rows[i].word) != 0 || !span_eq(k.unclear.asked, span_str(rows[i].key)))
-            fail_msg("%s with %s: %s, %.*s; wanted %s of %s", rows[i].url, rows[i].body, k.unclear.word,
-                     SPAN_FMT(k.unclear.asked), rows[i].word, rows[i].key);
+        if (strcmp(k.ambiguity.word, rows[i].word) != 0 || !span_eq(k.ambiguity.asked, span_str(rows[i].key)))
+            fail_msg("%s with %s: %s, %.*s; wanted %s of %s", rows[i].url, rows[i].body, k.ambiguity.word,
+                     SPAN_FMT(k.ambiguity.asked), rows[i].word, rows[i].key);
     }
     /* A refusal says of what the rule asks about nothing: not by a guess in the query of a body that is none, either.
      */
     (void)kit_judge(&k, "sb", "POST", H, JSON, "{\"sum\":1e9}", 11, true);
-    assert_string_equal(k.unclear.told, "ambiguous");
+    assert_string_equal(k.ambiguity.told, "ambiguous");
     (void)kit_judge(&k, "sb", "POST", H "?sum=1", JSON, "{}", 2, true);
-    assert_string_equal(k.unclear.told, "ambiguous");
+    assert_string_equal(k.ambiguity.told, "ambiguous");
     (void)kit_judge(&k, "sb", "POST", H "?sum=1", JSON, "{", 1, true);
-    assert_string_equal(k.unclear.told, "bad-json");
+    assert_string_equal(k.ambiguity.told, "bad-json");
     (void)kit_judge(&k, "sb", "POST", H "?other=1", JSON, "{", 1, true);
-    assert_string_equal(k.unclear.told, "bad-json");
+    assert_string_equal(k.ambiguity.told, "bad-json");
     memset(deep, '[', 70);
     memset(deep + 70, ']', 70);
     (void)kit_judge(&k, "sb", "POST", N, JSON, deep, strlen(deep), true);
-    assert_string_equal(k.unclear.word, "body-large");
+    assert_string_equal(k.ambiguity.word, "body-large");
     (void)kit_judge(&k, "sb", "POST", N, JSON, NULL, 0, true);
-    assert_string_equal(k.unclear.word, "");
+    assert_string_equal(k.ambiguity.word, "");
     (void)kit_judge(&k, "sb", "POST", N, JSON, "{", 1, false);
-    assert_string_equal(k.unclear.word, "body-cut");
+    assert_string_equal(k.ambiguity.word, "body-cut");
     kit_free(&k);
 }
 
@@ -301,9 +301,9 @@ static void the_cause_is_of_a_rule_in_scope(void **state)
     (void)state;
     assert_true(kit_load(&k, yaml, NULL));
     (void)kit_judge(&k, "ci-1", "POST", "https://a.test/", JSON, "{", 1, true);
-    assert_true(span_eq(k.unclear.asked, SPAN("/open")));
+    assert_true(span_eq(k.ambiguity.asked, SPAN("/open")));
     (void)kit_judge(&k, "vm-1", "POST", "https://a.test/", JSON, "{", 1, true);
-    assert_true(span_eq(k.unclear.asked, SPAN("/secret")));
+    assert_true(span_eq(k.ambiguity.asked, SPAN("/secret")));
     kit_free(&k);
 }
 

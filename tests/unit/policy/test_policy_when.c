@@ -350,7 +350,7 @@ static const char *opens(struct kit *k, const struct request *r, const struct su
 }
 
 /* 2026-11-27 is a Friday. */
-static void test_opens(void **state)
+static void test_next_change(void **state)
 {
     static const struct {
         const char *at, *host, *want;
@@ -385,7 +385,7 @@ static void test_opens(void **state)
 }
 
 /* A rule that the manifest would not show is not told, whenever it would let something through. */
-static void test_opens_in_scope(void **state)
+static void test_next_change_in_scope(void **state)
 {
     static const struct subject vm = {SPAN("vm-1"), NULL, 0};
     struct request r = get("theirs.test");
@@ -411,7 +411,7 @@ static void test_opens_in_scope(void **state)
     kit_free(&k);
 }
 
-static void test_opens_for_a_body(void **state)
+static void test_next_change_for_a_body(void **state)
 {
     static uint8_t large[100 * 1024];
     struct http_field json = {SPAN("Content-Type"), SPAN("application/json")};
@@ -445,7 +445,7 @@ static void test_opens_for_a_body(void **state)
 
 /* A denial stays cheap: a deny of all hours is asked about no hour, and for all other hours the body is parsed once.
  * By what is taken of the arena, which a parsed body fills. */
-static void test_opens_cheaply(void **state)
+static void test_next_change_cheaply(void **state)
 {
     static char large[63 * 1024];
     struct http_field json = {SPAN("Content-Type"), SPAN("application/json")};
@@ -493,7 +493,7 @@ static void test_opens_cheaply(void **state)
 }
 
 /* Of a push of many refs, that would be asked about one by one for each hour, only the head is. */
-static void test_opens_for_a_push(void **state)
+static void test_next_change_for_a_push(void **state)
 {
     static const char *const some[] = {AAAA40 " " BBBB40 " refs/heads/agent/x", NULL};
     static const char *const other[] = {AAAA40 " " BBBB40 " refs/heads/main", NULL};
@@ -547,7 +547,7 @@ static void test_opens_for_a_push(void **state)
 }
 
 /* Against judging every quarter of an hour, over the days on which clocks are set and over others. */
-static void test_opens_is_the_first_time(void **state)
+static void test_next_change_is_the_first_time(void **state)
 {
     static const char *const hosts[] = {"work.test",   "two.test",  "howe.test", "night.test",
                                         "frozen.test", "both.test", "ask.test"};
@@ -588,12 +588,12 @@ int main(void)
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_footers),
         cmocka_unit_test(test_odd_footers),
-        cmocka_unit_test(test_opens),
-        cmocka_unit_test(test_opens_in_scope),
-        cmocka_unit_test(test_opens_for_a_body),
-        cmocka_unit_test(test_opens_cheaply),
-        cmocka_unit_test(test_opens_for_a_push),
-        cmocka_unit_test(test_opens_is_the_first_time),
+        cmocka_unit_test(test_next_change),
+        cmocka_unit_test(test_next_change_in_scope),
+        cmocka_unit_test(test_next_change_for_a_body),
+        cmocka_unit_test(test_next_change_cheaply),
+        cmocka_unit_test(test_next_change_for_a_push),
+        cmocka_unit_test(test_next_change_is_the_first_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

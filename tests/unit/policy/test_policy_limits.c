@@ -97,7 +97,7 @@ static void test_what_a_request_takes(void **state)
     kit_free(&k);
 }
 
-static void is_unclear(const struct decision *d)
+static void is_unclassified(const struct decision *d)
 {
     assert_int_equal(d->verdict, VERDICT_DENY);
     assert_string_equal(d->code, "unclassified");
@@ -162,9 +162,9 @@ static void test_amounts(void **state)
         assert_true(d->limits[v[i].type != json].uncountable); /* the other kind of body never counts */
     }
     /* A body that cannot be seen: nobody knows what it takes. */
-    is_unclear(post(&k, URL, "Content-Type: text/plain", "amount=1"));
-    is_unclear(post(&k, URL, FORM, "amount=1;amount=2"));
-    is_unclear(post(&k, URL, JSON, "{\"amount\":1,\"amount\":2}"));
+    is_unclassified(post(&k, URL, "Content-Type: text/plain", "amount=1"));
+    is_unclassified(post(&k, URL, FORM, "amount=1;amount=2"));
+    is_unclassified(post(&k, URL, JSON, "{\"amount\":1,\"amount\":2}"));
     kit_free(&k);
     kit_covered("B12 B13");
 }
@@ -258,7 +258,7 @@ static void test_spelt_bounds(void **state)
     const struct decision *d =
         kit_judge(&k, "s", "GET", "https://pay.example/v1/refunds", "X-HTTP-Method-Override: POST", NULL, 0, true);
     assert_int_equal(d->nlimits, 1);
-    is_unclear(post(&k, "https://pay.example/V3/x", "Content-Type: text/plain", "amount=3"));
+    is_unclassified(post(&k, "https://pay.example/V3/x", "Content-Type: text/plain", "amount=3"));
     /* It lets nothing through itself. */
     kit_expect(kit_get(&k, "https://own.example/X"), VERDICT_DENY, "no-rule", "");
     kit_covered("B1 B6 B7 B8");

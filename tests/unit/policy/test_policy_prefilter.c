@@ -1,4 +1,5 @@
-/* The quick no: never where the whole question would say anything else, and always where one word tells. */
+/* The prefilter: it says no never where the whole question would say anything else, and always where one word tells.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -33,7 +34,7 @@ static struct request request_of(struct span method, struct span scheme, uint16_
                             .query = query};
 }
 
-/* Each rule, each question, each way to ask: what is said no to quickly fits in none. */
+/* Each rule, each question, each way to ask: what the prefilter drops fits in none. */
 static size_t agree(const struct policy *p, const struct ask *k)
 {
     size_t said = 0;
@@ -45,7 +46,7 @@ static size_t agree(const struct policy *p, const struct ask *k)
         said++;
         if (match_fits(k, m, r->verdict == VERDICT_DENY ? ANY_PLACE : ANY_SPELLING) != FIT_NO ||
             match_fits(k, m, AS_WRITTEN) != FIT_NO)
-            fail_msg("rule %.*s fits %.*s %.*s:%u?%.*s, but the quick answer is no", SPAN_FMT(img_span(p, r->id)),
+            fail_msg("rule %.*s fits %.*s %.*s:%u?%.*s, but the prefilter drops it", SPAN_FMT(img_span(p, r->id)),
                      SPAN_FMT(k->method), SPAN_FMT(k->request->scheme), k->request->port,
                      SPAN_FMT(k->request->query));
     }

@@ -113,11 +113,12 @@ const struct decision *kit_judge(struct kit *k, const char *sandbox, const char 
     r.body = span_of(body, body_n);
     split_url(url, &r);
     policy_judge(k->p, &s, &r, k->now_ms, &k->a, &k->d);
-    k->unclear = policy_ambiguity(k->p, &s, &r, &k->d, k->now_ms, &k->a);
+    k->ambiguity = policy_ambiguity(k->p, &s, &r, &k->d, k->now_ms, &k->a);
     /* Whatever is not understood has a cause of its own. */
-    if (strcmp(k->d.code, "unclassified") == 0 ? k->unclear.words.n == 0 || strcmp(k->unclear.word, "ambiguous") == 0
-                                               : k->unclear.word[0] != '\0')
-        fail_msg("%s %s: %s, cause \"%s\"", method, url, k->d.code, k->unclear.word);
+    if (strcmp(k->d.code, "unclassified") == 0
+            ? k->ambiguity.words.n == 0 || strcmp(k->ambiguity.word, "ambiguous") == 0
+            : k->ambiguity.word[0] != '\0')
+        fail_msg("%s %s: %s, cause \"%s\"", method, url, k->d.code, k->ambiguity.word);
     return &k->d;
 }
 
