@@ -93,7 +93,7 @@ size_t judge_exchanges(const struct judge *j)
     return j->nexchanges;
 }
 
-static struct front *front_find(struct judge *j, uint64_t instance)
+struct front *judge_front(const struct judge *j, uint64_t instance)
 {
     struct front *f = j->fronts;
     while (f != NULL && f->instance != instance)
@@ -224,7 +224,7 @@ static int frame(struct judge *j, enum role_id role, uint64_t instance, struct f
 
 int judge_frame(struct judge *j, enum role_id role, uint64_t instance, struct frame *f)
 {
-    struct front *front = role == ROLE_FRONT ? front_find(j, instance) : NULL;
+    struct front *front = role == ROLE_FRONT ? judge_front(j, instance) : NULL;
     turn_begin(j, front);
     int rc = frame(j, role, instance, front, f);
     if (rc != 0 && front != NULL) /* for one that only lost its channel another one is made */

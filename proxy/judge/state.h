@@ -119,6 +119,8 @@ struct judge {
     struct backlog *backlog;
 };
 
+/* NULL: it is gone. */
+struct front *judge_front(const struct judge *j, uint64_t instance);
 /* See that judge_tick is called in so many ms, or before. */
 void judge_wake_in(struct judge *j, uint64_t ms);
 

@@ -73,12 +73,10 @@ static void not_heard(struct judge *j)
 
 void turn_end(struct judge *j, uint64_t instance)
 {
-    struct front *f = instance ? j->fronts : NULL;
     exchange_end_broken(j);
     hand_over(j, NULL);
     not_heard(j);
-    while (f != NULL && f->instance != instance)
-        f = f->next;
+    struct front *f = instance ? judge_front(j, instance) : NULL;
     uint64_t ms = f ? waits(j, f) : 0;
     if (ms == 0)
         return;

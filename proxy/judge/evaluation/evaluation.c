@@ -138,13 +138,13 @@ void evaluation_make(struct judge *j, const struct sandbox *s, const struct requ
         out->d.summary = target_words(r, out->d.upgrade, &out->facts);
 }
 
-void evaluation_unclear(struct evaluation *v, const struct sandbox *s, const struct request *r)
+void evaluation_ambiguity(struct evaluation *v, const struct sandbox *s, const struct request *r)
 {
     struct subject who = {s->name, s->label, s->nlabels};
     struct request q = with_body(v, r);
     struct arena again; /* the body is parsed once more, for which v->facts may have no room; nothing of it is kept */
     arena_init(&again, FACTS_MAX);
-    v->unclear = policy_ambiguity(v->image->policy, &who, &q, &v->d, v->at_ms, &again);
+    v->ambiguity = policy_ambiguity(v->image->policy, &who, &q, &v->d, v->at_ms, &again);
     arena_free(&again);
 }
 

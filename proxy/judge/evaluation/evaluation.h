@@ -13,9 +13,9 @@ struct evaluation {
     struct arena facts;
     struct body *body; /* what d.push and d.join_body are read from */
     struct decision d;
-    struct span credential;   /* its name, empty for none */
-    struct ambiguity unclear; /* of a denial as "unclassified", once it is known that it is one; word NULL before */
-    uint64_t at_ms;           /* Unix time it was judged at; what follows of its limits is of then too */
+    struct span credential;     /* its name, empty for none */
+    struct ambiguity ambiguity; /* of a denial as "unclassified", once it is known that it is one; word NULL before */
+    uint64_t at_ms;             /* Unix time it was judged at; what follows of its limits is of then too */
 };
 
 /* Limits of a request that were found used up, by rule and measure: they outlive a reload. Bytes in the exchange's
@@ -37,7 +37,7 @@ void evaluation_drop(struct evaluation *v);
 enum { EVALUATION_PACKED = 16 * 1024 };
 void evaluation_pack(struct evaluation *v);
 /* Why it was not understood, if it was not. */
-void evaluation_unclear(struct evaluation *v, const struct sandbox *s, const struct request *r);
+void evaluation_ambiguity(struct evaluation *v, const struct sandbox *s, const struct request *r);
 /* As if these were used up: the decision that follows. False: it asks for none of them. */
 bool evaluation_over(struct evaluation *v, const struct request *r, const struct exceeded *over);
 /* Do both stand on the same terms (proxy/identity.h)? Without memory to tell they do not. */

@@ -212,7 +212,7 @@ void record_fill(const struct exchange *x, struct wire_record *r, struct record_
                                  (x->now.image == NULL || d->verdict != VERDICT_DENY || x->judge->config.shadow)
                              ? x->refusal.code
                              : d->code),
-        .cause = x->now.unclear.word ? span_str(x->now.unclear.word) : SPAN_NONE,
+        .cause = x->now.ambiguity.word ? span_str(x->now.ambiguity.word) : SPAN_NONE,
         .op = d->op,
         .effect = span_str(effect_name(d->effect)),
         .resource = d->resource,

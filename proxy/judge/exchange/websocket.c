@@ -83,7 +83,8 @@ uint64_t websocket_left(const struct exchange *x)
     return past < t->within_ms ? t->within_ms - past : 1;
 }
 
-void websocket_end(struct exchange *x, uint16_t code, const char *why, const char *words)
+/* End it: the client is told code and words. why: for the record. */
+static void end(struct exchange *x, uint16_t code, const char *why, const char *words)
 {
     if (x->websocket != WEBSOCKET_ON || x->delivery >= DELIVERY_FINISHED)
         return;
@@ -103,7 +104,7 @@ static void refuse_message(struct exchange *x, uint16_t code, const char *why, c
     struct span say = x->now.d.say.n ? x->now.d.say : span_str(words);
     snprintf(text, sizeof(text), "countersign: %.*s", SPAN_FMT(span_first(say, WORDS_MAX - 13)));
     record_message(x, why);
-    websocket_end(x, code, why, text);
+    end(x, code, why, text);
 }
 
 /* NULL: it may be sent. */
@@ -171,7 +172,7 @@ int websocket_message(struct exchange *x, struct frame *f)
         return 0;
     if (op == WS_NONE) { /* the front has told the client why */
         record_message(x, malformed(code));
-        websocket_end(x, WS_GOING, malformed(code), "");
+        end(x, WS_GOING, malformed(code), "");
         return 0;
     }
     if (!may_pass(x, (enum ws_op)op, n))
@@ -209,8 +210,7 @@ int websocket_frame(struct exchange *x, struct frame *f)
 void websocket_tick(struct exchange *x)
 {
     if (x->websocket == WEBSOCKET_ON && websocket_left(x) == 1)
-        websocket_end(x, WS_POLICY, "websocket-time",
-                      "countersign: the time the policy gives this WebSocket is over");
+        end(x, WS_POLICY, "websocket-time", "countersign: the time the policy gives this WebSocket is over");
     exchange_wait(x, X_RESULT, websocket_left(x));
 }
 
@@ -239,14 +239,13 @@ void websocket_again(struct exchange *x)
     if (x->websocket != WEBSOCKET_ON || x->wait != X_RESULT)
         return;
     if (x->judge->ending)
-        websocket_end(x, WS_GOING, "gateway-ending", "countersign: the gateway is being stopped");
+        end(x, WS_GOING, "gateway-ending", "countersign: the gateway is being stopped");
     else if (!exchange_session_lives(x))
-        websocket_end(x, WS_POLICY, "unknown-sandbox", "countersign: this sandbox is no longer known");
+        end(x, WS_POLICY, "unknown-sandbox", "countersign: this sandbox is no longer known");
     else if (x->judge->frozen && x->now.d.effect != EFFECT_READ) /* not only not known to be thawed */
-        websocket_end(x, WS_POLICY, "frozen", "countersign: an operator has frozen all writes");
+        end(x, WS_POLICY, "frozen", "countersign: an operator has frozen all writes");
     else if (!still(x))
-        websocket_end(x, WS_POLICY, "policy-changed",
-                      "countersign: the policy no longer lets this WebSocket stay open");
+        end(x, WS_POLICY, "policy-changed", "countersign: the policy no longer lets this WebSocket stay open");
     else
         exchange_wait(x, X_RESULT, websocket_left(x));
 }

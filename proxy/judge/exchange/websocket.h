@@ -33,7 +33,5 @@ uint64_t websocket_left(const struct exchange *x);
 void websocket_tick(struct exchange *x);
 /* There is another policy, the sandbox is gone, writes are frozen, or this judge ends: does it stay? */
 void websocket_again(struct exchange *x);
-/* End it: the client is told code and words. why: for the record. */
-void websocket_end(struct exchange *x, uint16_t code, const char *why, const char *words);
 
 #endif

@@ -9,7 +9,7 @@
 #include "proxy/judge/replies/refuse.h"
 
 /* A leaf lives for days, a front for hours; still, none is used for longer than this. */
-enum { LEAF_MS = 12 * 3600 * 1000, LEAF_BYTES_MAX = 8 * 1024, REPLY_BYTES_MAX = 16 * 1024 };
+enum { LEAF_MS = 12 * 3600 * 1000, LEAF_BYTES_MAX = 8 * 1024 };
 
 int connect_key(struct front *f, struct span payload)
 {
@@ -75,20 +75,16 @@ static void answer(struct judge *j, struct front *f, uint64_t xid, struct span d
 
 static void turn_down(struct judge *j, struct front *f, const struct connect *to, enum refuse_why why)
 {
-    struct refusal r;
     struct wire_reply out;
     struct arena a;
-    refuse_plain(why, &r);
-    r.close = true;
-    arena_init(&a, REPLY_BYTES_MAX);
-    dialect_reply(DIALECT_PROBLEM, NULL, &r, &a, &out);
+    const char *code = refuse_bare(why, &a, &out);
     struct dynbuf *b = post_begin(j, ROLE_FRONT, f->instance, M_LEAF, to->xid);
     msg_put_span(b, SPAN_NONE);
     msg_put_span(b, SPAN_NONE);
     wire_put_reply(b, &out);
     post_send(j, "a refusal could not be given to the front");
     record_refused(j, f,
-                   &(struct refused){to->xid, WALK_INTERCEPT, span_str(r.code), SPAN("https"),
+                   &(struct refused){to->xid, WALK_INTERCEPT, span_str(code), SPAN("https"),
                                      span_of(to->host, to->nhost), to->port});
     arena_free(&a);
 }
@@ -188,12 +184,10 @@ int connect_minted(struct judge *j, struct frame *fr)
     struct msg_in m = msg_in(fr->payload);
     struct span der = msg_get_span(&m, LEAF_BYTES_MAX), ca = msg_get_span(&m, LEAF_BYTES_MAX);
     char name[HTTP_HOST_MAX + 1];
-    struct front *f = j->fronts;
+    struct front *f = judge_front(j, fr->id >> XID_FRONT_SHIFT);
     const struct connect *c = NULL;
     if (msg_end(&m) != 0)
         return -1;
-    while (f != NULL && f->instance != fr->id >> 40)
-        f = f->next;
     for (c = f ? f->connects : NULL; c != NULL && c->xid != fr->id;)
         c = c->next;
     if (c == NULL)

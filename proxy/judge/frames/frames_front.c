@@ -27,15 +27,11 @@ void exchange_client_gone(struct exchange *x)
 }
 
 /* A request that cannot even become an exchange. */
-static void refuse_bare(struct judge *j, struct front *front, uint64_t xid, enum refuse_why why)
+static void turn_away(struct judge *j, struct front *front, uint64_t xid, enum refuse_why why)
 {
-    struct refusal r;
     struct wire_reply out;
     struct arena a;
-    refuse_plain(why, &r);
-    r.close = true;
-    arena_init(&a, 16 * 1024);
-    dialect_reply(DIALECT_PROBLEM, NULL, &r, &a, &out);
+    (void)refuse_bare(why, &a, &out);
     reply_send(j, front->instance, xid, &out);
     arena_free(&a);
 }
@@ -63,13 +59,13 @@ static int request(struct judge *j, struct front *front, struct frame *f)
     if (exchange_find(j, f->id) != NULL)
         return -1;
     if (front->nexchanges >= FRONT_EXCHANGES_MAX) {
-        refuse_bare(j, front, f->id, REFUSE_TOO_MANY);
+        turn_away(j, front, f->id, REFUSE_TOO_MANY);
         return 0;
     }
     struct exchange *x = exchange_new(j, front, f->id);
     struct span own = x ? arena_copy(&x->arena, f->payload) : SPAN_NONE;
     if (x == NULL || own.n != f->payload.n) {
-        refuse_bare(j, front, f->id, REFUSE_INTERNAL);
+        turn_away(j, front, f->id, REFUSE_INTERNAL);
         if (x != NULL)
             exchange_end(x, "no memory");
         return 0;
@@ -190,7 +186,7 @@ int frames_front(struct judge *j, struct front *front, struct frame *f)
 {
     if (f->type == M_FRONT_KEY)
         return f->id == 0 ? connect_key(front, f->payload) : -1;
-    if (f->id >> 40 != front->instance)
+    if (f->id >> XID_FRONT_SHIFT != front->instance)
         return -1; /* another front's exchange */
     if (f->type == M_FRONT_REFUSED)
         return front_refused(j, front, f);

@@ -108,14 +108,12 @@ static void put_front(struct recorder *r, const struct front *f)
 void recorder_set(struct recorder *r, uint64_t from, uint64_t upto)
 {
     const struct judge *j = r->judge;
-    const struct front *f = j->fronts;
+    const struct front *f = judge_front(j, from >> XID_FRONT_SHIFT);
     r->from = from;
     r->upto = upto;
     if (!on(r))
         return;
     upstreams_forget(j->upstreams); /* what the carrier was told of before, a new judge would tell it again */
-    while (f != NULL && f->instance != from >> XID_FRONT_SHIFT)
-        f = f->next;
     put(r, &(struct entry){.kind = ENTRY_START, .id = MSG_VERSION});
     put_config(r);
     put_image(r);

@@ -7,7 +7,7 @@
 #include "policy/next_change.h"
 #include "proxy/judge/evaluation/rate_limit.h"
 
-enum { ALLOWED_MAX = 4, WAIT_BY_ITSELF = 60 };
+enum { BARE_MAX = 16 * 1024, ALLOWED_MAX = 4, WAIT_BY_ITSELF = 60 };
 
 struct row {
     unsigned status;
@@ -137,7 +137,7 @@ static const struct row rows[REFUSE_COUNT] = {
          "Use one of these.", false, 0},
 };
 
-void refuse_plain(enum refuse_why why, struct refusal *r)
+static void plain(enum refuse_why why, struct refusal *r)
 {
     const struct row *w = &rows[(unsigned)why < REFUSE_COUNT ? why : REFUSE_INTERNAL];
     *r = (struct refusal){.status = w->status,
@@ -148,6 +148,16 @@ void refuse_plain(enum refuse_why why, struct refusal *r)
                           .next = span_str(w->next),
                           .retry = w->retry,
                           .retry_after = w->retry_after};
+}
+
+const char *refuse_bare(enum refuse_why why, struct arena *a, struct wire_reply *out)
+{
+    struct refusal r;
+    plain(why, &r);
+    r.close = true;
+    arena_init(a, BARE_MAX);
+    dialect_reply(DIALECT_PROBLEM, NULL, &r, a, out);
+    return r.code;
 }
 
 static struct span format(struct arena *a, const char *fmt, ...) PRINTF(2, 3);
@@ -232,7 +242,7 @@ static void denied(struct exchange *x, struct refusal *r)
 /* What was not understood, in a word for programs and in words that say what to send instead. */
 static void unclassified(struct exchange *x, struct refusal *r)
 {
-    const struct ambiguity *u = &x->now.unclear;
+    const struct ambiguity *u = &x->now.ambiguity;
     r->asked = asked(x);
     if (u->told == NULL || u->told_words.n == 0)
         return;
@@ -309,7 +319,7 @@ enum walk_next refuse(struct exchange *x, enum refuse_why why)
     /* A new ledger has not said yet whether writes are frozen: nobody's decision, and over in a moment. */
     if (why == REFUSE_FROZEN && !x->judge->frozen)
         why = REFUSE_STORE;
-    refuse_plain(why, r);
+    plain(why, r);
     name_ticket(x, r);
     if (why == REFUSE_DENIED)
         denied(x, r);

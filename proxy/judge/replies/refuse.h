@@ -51,8 +51,9 @@ enum walk_next refuse_denial(struct exchange *x);
 enum walk_next refuse_step(struct exchange *x, enum walk_step s);
 /* Set it, send it and record it: for what happens while the exchange waits. */
 void refuse_now(struct exchange *x, enum refuse_why why);
-/* The refusal alone, without an exchange: of a CONNECT, or where an exchange has no room. */
-void refuse_plain(enum refuse_why why, struct refusal *r);
+/* The reply alone, after which the connection ends, and its code: of a CONNECT, or where an exchange has no room. Its
+ * words are in a, which is the caller's to free. */
+const char *refuse_bare(enum refuse_why why, struct arena *a, struct wire_reply *out);
 /* Send x->refusal to the front, in the client's dialect. */
 void refuse_send(struct exchange *x);
 /* Answer the exchange's client, if it still waits, with this. */
