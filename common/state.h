@@ -17,6 +17,9 @@ struct state_kind {
     } * row;
 };
 
+/* Of an array of rows, as an argument of state_may. */
+#define STATE_KIND(what, rows) (&(const struct state_kind){what, sizeof(rows) / sizeof((rows)[0]), rows})
+
 /* May it change so? Marked in the trace of this exchange (0: of none); what may not be is logged as an error.
  */
 bool state_may(const struct state_kind *k, uint64_t exchange, unsigned from, unsigned to) MUSTCHECK;

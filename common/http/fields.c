@@ -22,17 +22,14 @@ static bool in_list(struct span name, const struct span *list, size_t n)
     return false;
 }
 
-/* True if a Connection field names it. */
-static bool nominated(const struct http_head *h, struct span name)
+bool http_lists(const struct http_field *field, size_t n, struct span name, struct span item)
 {
-    for (size_t i = 0; i < h->nfields; i++) {
-        struct span item, rest = h->field[i].value;
-        if (h->field[i].name.n != 10 || name.n == 0)
-            continue;
-        bool more = span_ieq(h->field[i].name, SPAN("connection"));
+    for (size_t i = 0; i < n; i++) {
+        struct span one, rest = field[i].value;
+        bool more = field[i].name.n == name.n && span_ieq(field[i].name, name);
         while (more) {
-            more = span_cut(rest, ',', &item, &rest);
-            if (span_ieq(span_trim(item), name))
+            more = span_cut(rest, ',', &one, &rest);
+            if (span_ieq(span_trim(one), item))
                 return true;
         }
     }
@@ -60,7 +57,7 @@ bool http_is_hop_by_hop(const struct http_head *h, struct span name)
     if (name.n < 32 && lengths >> name.n & 1 && in_list(name, list, sizeof list / sizeof list[0]))
         return true;
     /* Host and Content-Length cannot be nominated away (A37). */
-    return !http_is_framing(name) && nominated(h, name);
+    return name.n > 0 && !http_is_framing(name) && http_lists(h->field, h->nfields, SPAN("connection"), name);
 }
 
 bool http_is_framing(struct span name)

@@ -74,6 +74,8 @@ enum http_result http_parse_response(struct span in, struct span method, size_t 
 
 /* The value of a field, or NULL if absent. ASCII case of the name is ignored. */
 const struct http_field *http_find(const struct http_head *h, struct span name);
+/* Do the fields of this name, read as lists, have the item? ASCII case of both is ignored. */
+bool http_lists(const struct http_field *field, size_t n, struct span name, struct span item);
 
 #include "common/http/body.h"
 #include "common/http/uri.h"

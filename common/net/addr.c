@@ -209,6 +209,22 @@ const char *addr_class_name(enum addr_class c)
     return "unusable";
 }
 
+bool addr_among(const struct addr *a, const struct addr *list, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (addr_eq(&list[i], a))
+            return true;
+    return false;
+}
+
+bool cidrs_have(const struct cidr *c, size_t n, const struct addr *a)
+{
+    for (size_t i = 0; i < n; i++)
+        if (cidr_has(&c[i], a))
+            return true;
+    return false;
+}
+
 bool addr_may_dial(const struct addr *a, const struct cidr *allowed, size_t n)
 {
     struct addr in = addr_unwrap(a);

@@ -39,6 +39,7 @@ static inline size_t addr_bytes(const struct addr *a)
     return a->family == 4 ? 4 : a->family == 6 ? 16 : 0;
 }
 bool addr_eq(const struct addr *a, const struct addr *b);
+bool addr_among(const struct addr *a, const struct addr *list, size_t n);
 
 /* The IPv4 address inside a mapped, compatible, NAT64, 6to4 or Teredo address, else a itself. */
 struct addr addr_unwrap(const struct addr *a);
@@ -46,6 +47,8 @@ enum addr_class addr_class(const struct addr *a);
 const char *addr_class_name(enum addr_class c);
 /* Both of the same family, without unwrapping. */
 bool cidr_has(const struct cidr *c, const struct addr *a);
+/* Has any of them? */
+bool cidrs_have(const struct cidr *c, size_t n, const struct addr *a);
 
 /* May this resolved address be dialled? Public ones may; others if a range names them (as they are, or the IPv4
  * address inside). Metadata addresses only if a range is exactly that host; ADDR_BAD never. */

@@ -285,7 +285,7 @@ enum walk_next step_scrub(struct exchange *x)
     if (!nobody && relay_ready(x, x->answer > ANSWER_HEAD) != 0) {
         if (x->f.repeatable)
             return exchange_fail(x, "cancelled", "the client is gone");
-        exchange_deliver(x, DELIVERY_NOBODY);
+        exchange_delivery(x, DELIVERY_NOBODY);
         nobody = true;
     }
     if (nobody) {

@@ -222,13 +222,13 @@ void exchange_forward(struct carrier *c, struct frame *f)
 void exchange_cancel(struct exchange *x)
 {
     if (x->socket != NULL && socket_is_on(x->socket)) {
-        exchange_deliver(x, DELIVERY_NOBODY);
+        exchange_delivery(x, DELIVERY_NOBODY);
         exchange_end(x);
         return;
     }
     bool all_is_here = x->sent == SENT_ALL || x->body_ended || x->answer >= ANSWER_HEAD;
     if (!x->f.repeatable && x->sent >= SENT_HEAD && all_is_here) { /* it is seen to its end */
-        exchange_deliver(x, DELIVERY_NOBODY);
+        exchange_delivery(x, DELIVERY_NOBODY);
         exchange_resume(x);
         return;
     }
@@ -236,48 +236,62 @@ void exchange_cancel(struct exchange *x)
     exchange_end(x);
 }
 
-void exchange_all_gone(struct carrier *c)
-{
-    for (size_t i = 0; i < EXCHANGE_BUCKETS; i++)
-        while (c->bucket[i] != NULL) {
-            (void)exchange_fail(c->bucket[i], "cancelled", "the judge ended");
-            exchange_end(c->bucket[i]);
-        }
-}
-
-/* What it was asked for is lost with it. */
-void exchange_keeper_gone(struct carrier *c)
+/* Each exchange there is, which may end by it; and the front that it is about. */
+static void each(struct carrier *c, void (*fn)(struct exchange *x, struct front *front), struct front *front)
 {
     for (size_t i = 0; i < EXCHANGE_BUCKETS; i++)
         for (struct exchange *x = c->bucket[i], *next; x != NULL; x = next) {
             next = x->next;
-            if (x->step != WALK_AWAIT_CREDENTIAL || x->cred != NULL)
-                continue;
-            (void)exchange_fail(x, "credential-unavailable", "the keeper ended before it released the credential");
-            exchange_end(x);
+            fn(x, front);
         }
+}
+
+static void judge_ended(struct exchange *x, struct front *none)
+{
+    (void)exchange_fail(x, "cancelled", "the judge ended");
+    exchange_end(x);
+}
+
+/* What it was asked for is lost with it. */
+static void keeper_ended(struct exchange *x, struct front *none)
+{
+    if (x->step != WALK_AWAIT_CREDENTIAL || x->cred != NULL)
+        return;
+    (void)exchange_fail(x, "credential-unavailable", "the keeper ended before it released the credential");
+    exchange_end(x);
+}
+
+static void front_ended(struct exchange *x, struct front *front)
+{
+    if (x->front == front && x->delivery != DELIVERY_NOBODY)
+        exchange_cancel(x);
+}
+
+static void front_goes_on(struct exchange *x, struct front *front)
+{
+    if (x->front == front && x->step == WALK_SCRUB)
+        exchange_resume(x);
+}
+
+void exchange_all_gone(struct carrier *c)
+{
+    each(c, judge_ended, NULL);
+}
+
+void exchange_keeper_gone(struct carrier *c)
+{
+    each(c, keeper_ended, NULL);
 }
 
 void exchange_front_gone(struct carrier *c, struct front *front)
 {
-    for (size_t i = 0; i < EXCHANGE_BUCKETS; i++)
-        for (struct exchange *x = c->bucket[i], *next; x != NULL; x = next) {
-            next = x->next;
-            if (x->front == front && x->delivery != DELIVERY_NOBODY)
-                exchange_cancel(x);
-        }
+    each(c, front_ended, front);
     pool_front_gone(&c->pool, front->instance);
 }
 
 void exchange_front_goes_on(struct front *front)
 {
-    struct carrier *c = front->carrier;
-    for (size_t i = 0; i < EXCHANGE_BUCKETS; i++)
-        for (struct exchange *x = c->bucket[i], *next; x != NULL; x = next) {
-            next = x->next;
-            if (x->front == front && x->step == WALK_SCRUB)
-                exchange_resume(x);
-        }
+    each(front->carrier, front_goes_on, front);
 }
 
 void exchange_credential(struct carrier *c, struct frame *f)

@@ -3,7 +3,7 @@
 
 #include "proxy/carrier/exchange.h"
 
-static const struct state_row links[] = {
+static const struct state_row link_states[] = {
     [LINK_NONE] = {"none", STATE(LINK_NAMING) | STATE(LINK_ADDRESSED)},
     [LINK_NAMING] = {"naming", STATE(LINK_ADDRESSED)},
     [LINK_ADDRESSED] = {"addressed", STATE(LINK_DIALLING) | STATE(LINK_POOLED)},
@@ -14,32 +14,25 @@ static const struct state_row links[] = {
     /* It may break after its end. A kept one that was lost unused: once more, on a fresh one. */
     [LINK_LOST] = {"lost", STATE(LINK_LOST) | STATE(LINK_ADDRESSED)},
 };
-static const struct state_row sents[] = {
+static const struct state_row sent_states[] = {
     [SENT_NOTHING] = {"nothing", STATE(SENT_HEAD)},
     [SENT_BEFORE] = {"before", STATE(SENT_HEAD)},
     [SENT_HEAD] = {"head", STATE(SENT_ALL) | STATE(SENT_BEFORE)},
     [SENT_ALL] = {"all", STATE(SENT_BEFORE)},
 };
-static const struct state_row answers[] = {
+static const struct state_row answer_states[] = {
     [ANSWER_NONE] = {"none", STATE(ANSWER_BEGUN)},
     [ANSWER_BEGUN] = {"begun", STATE(ANSWER_HEAD)},
     [ANSWER_HEAD] = {"head", STATE(ANSWER_WHOLE) | STATE(ANSWER_CUT)},
     [ANSWER_WHOLE] = {"whole", 0},
     [ANSWER_CUT] = {"cut", 0},
 };
-static const struct state_row deliveries[] = {
+static const struct state_row delivery_states[] = {
     [DELIVERY_NONE] = {"none", STATE(DELIVERY_BEGUN) | STATE(DELIVERY_NOBODY)},
     [DELIVERY_BEGUN] = {"begun", STATE(DELIVERY_ENDED) | STATE(DELIVERY_NOBODY)},
     [DELIVERY_ENDED] = {"ended", 0},
     [DELIVERY_NOBODY] = {"nobody", 0},
 };
-
-#define KIND(what, rows)                                                                                             \
-    {                                                                                                                \
-        what, sizeof(rows) / sizeof((rows)[0]), rows                                                                 \
-    }
-static const struct state_kind link_kind = KIND("connection", links), sent_kind = KIND("request", sents),
-                               answer_kind = KIND("answer", answers), delivery_kind = KIND("delivery", deliveries);
 
 bool exchange_may(struct exchange *x, const struct state_kind *k, unsigned from, unsigned to)
 {
@@ -49,26 +42,13 @@ bool exchange_may(struct exchange *x, const struct state_kind *k, unsigned from,
     return may;
 }
 
-void exchange_link(struct exchange *x, enum link_state to)
-{
-    if (exchange_may(x, &link_kind, x->link, to))
-        x->link = to;
-}
-
-void exchange_sent(struct exchange *x, enum sent_state to)
-{
-    if (exchange_may(x, &sent_kind, x->sent, to))
-        x->sent = to;
-}
-
-void exchange_answer(struct exchange *x, enum answer_state to)
-{
-    if (exchange_may(x, &answer_kind, x->answer, to))
-        x->answer = to;
-}
-
-void exchange_deliver(struct exchange *x, enum delivery_state to)
-{
-    if (exchange_may(x, &delivery_kind, x->delivery, to))
-        x->delivery = to;
-}
+#define SETTER(what)                                                                                                 \
+    void exchange_##what(struct exchange *x, enum what##_state to)                                                   \
+    {                                                                                                                \
+        if (exchange_may(x, STATE_KIND(#what, what##_states), x->what, to))                                          \
+            x->what = to;                                                                                            \
+    }
+SETTER(link)
+SETTER(sent)
+SETTER(answer)
+SETTER(delivery)

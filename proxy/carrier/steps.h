@@ -24,7 +24,7 @@ bool exchange_may(struct exchange *x, const struct state_kind *k, unsigned from,
 void exchange_link(struct exchange *x, enum link_state to);
 void exchange_sent(struct exchange *x, enum sent_state to);
 void exchange_answer(struct exchange *x, enum answer_state to);
-void exchange_deliver(struct exchange *x, enum delivery_state to);
+void exchange_delivery(struct exchange *x, enum delivery_state to);
 
 /* The rows of this role, run by walk.c: await_credential.c, send.c, answer.c */
 enum walk_next step_await_credential(struct exchange *x);

@@ -23,7 +23,6 @@ static const struct state_row sockets[] = {
     [SOCKET_CLOSED_OUT] = {"closed by us", STATE(SOCKET_CLOSED)},
     [SOCKET_CLOSED] = {"closed", 0},
 };
-static const struct state_kind socket_kind = {"WebSocket", sizeof(sockets) / sizeof(sockets[0]), sockets};
 
 struct socket {
     char key[WS_KEY_TEXT + 4], accept[WS_ACCEPT_TEXT + 1];
@@ -97,7 +96,7 @@ static void change(struct exchange *x, enum socket_state to)
     struct socket *s = x->socket;
     if (to != SOCKET_OPEN && s->state != SOCKET_OPEN && s->state != to)
         to = SOCKET_CLOSED;
-    if (exchange_may(x, &socket_kind, s->state, to))
+    if (exchange_may(x, STATE_KIND("WebSocket", sockets), s->state, to))
         s->state = to;
 }
 
@@ -118,29 +117,15 @@ static bool offered(const struct exchange *x, struct span protocol)
     return false;
 }
 
-static bool names_upgrade(struct span list)
-{
-    struct span item;
-    bool more = true;
-    while (more) {
-        more = span_cut(list, ',', &item, &list);
-        if (span_ieq(span_trim(item), SPAN("upgrade")))
-            return true;
-    }
-    return false;
-}
-
 enum walk_next socket_verify(struct exchange *x, const struct http_head *h)
 {
     unsigned upgrades = 0, accepts = 0, protocols = 0;
-    bool connection = false, good = h->minor == 1;
+    bool good = h->minor == 1 && http_lists(h->field, h->nfields, SPAN("connection"), SPAN("upgrade"));
     for (size_t i = 0; i < h->nfields; i++) {
         const struct http_field *f = &h->field[i];
         if (span_ieq(f->name, SPAN("upgrade"))) {
             upgrades++;
             good &= span_ieq(f->value, SPAN("websocket"));
-        } else if (span_ieq(f->name, SPAN("connection"))) {
-            connection |= names_upgrade(f->value);
         } else if (span_ieq(f->name, SPAN("sec-websocket-accept"))) {
             accepts++;
             good &= span_eq(f->value, span_str(x->socket->accept));
@@ -151,7 +136,7 @@ enum walk_next socket_verify(struct exchange *x, const struct http_head *h)
             good &= offered(x, f->value);
         }
     }
-    if (good && connection && upgrades == 1 && accepts == 1 && protocols <= 1)
+    if (good && upgrades == 1 && accepts == 1 && protocols <= 1)
         return WALK_NEXT;
     return exchange_fail(x, "bad-answer", "the upstream's answer is not that to this WebSocket upgrade");
 }
@@ -171,7 +156,7 @@ enum walk_next socket_switch(struct exchange *x)
         scrub_begin(&s->aside, x->scrub.set);
     }
     change(x, SOCKET_OPEN);
-    exchange_deliver(x, DELIVERY_BEGUN);
+    exchange_delivery(x, DELIVERY_BEGUN);
     return WALK_NEXT;
 }
 
@@ -403,7 +388,7 @@ static void end_front(struct exchange *x)
     if (!ok && s->say) /* a close may stand between the pieces of a message */
         ok = send_piece(x, WS_CLOSE, true, s->say, span_of(s->words, s->nwords)) == 0;
     (void)chan_send(x->front->chan, M_ANSWER_END, x->xid, span_of(&ok, 1));
-    exchange_deliver(x, DELIVERY_ENDED);
+    exchange_delivery(x, DELIVERY_ENDED);
 }
 
 static void end_server(struct exchange *x)

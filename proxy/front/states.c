@@ -22,8 +22,6 @@ static const struct state_row exchanges[] = {
     [EXCHANGE_ANSWERING] = {"answering", STATE(EXCHANGE_NONE)},
     [EXCHANGE_SWITCHED] = {"switched", STATE(EXCHANGE_NONE)},
 };
-static const struct state_kind client_kind = {"client", sizeof(clients) / sizeof(clients[0]), clients},
-                               exchange_kind = {"exchange", sizeof(exchanges) / sizeof(exchanges[0]), exchanges};
 
 /* Nothing more is read or passed on, and what was cannot pass for the whole. */
 static void broken(struct client *c)
@@ -35,7 +33,7 @@ static void broken(struct client *c)
 
 void client_change(struct client *c, enum client_state to)
 {
-    if (state_may(&client_kind, client_asks(c) ? c->x.xid : 0, c->state, to))
+    if (state_may(STATE_KIND("client", clients), client_asks(c) ? c->x.xid : 0, c->state, to))
         c->state = to;
     else
         broken(c);
@@ -43,7 +41,7 @@ void client_change(struct client *c, enum client_state to)
 
 void exchange_change(struct client *c, enum exchange_state to)
 {
-    if (state_may(&exchange_kind, c->x.xid, c->x.state, to))
+    if (state_may(STATE_KIND("exchange", exchanges), c->x.xid, c->x.state, to))
         c->x.state = to;
     else
         broken(c);

@@ -12,21 +12,6 @@ static size_t count(const struct http_head *h, struct span name, struct span *fi
     return n;
 }
 
-/* Connection is a list, and may be there more than once. */
-static bool connection_says(const struct http_head *h, struct span word)
-{
-    for (size_t i = 0; i < h->nfields; i++) {
-        struct span item, rest = h->field[i].value;
-        bool more = span_ieq(h->field[i].name, SPAN("connection"));
-        while (more) {
-            more = span_cut(rest, ',', &item, &rest);
-            if (span_ieq(span_trim(item), word))
-                return true;
-        }
-    }
-    return false;
-}
-
 /* Every subprotocol that is offered is a token. */
 static bool offers_ok(const struct http_head *h)
 {
@@ -51,7 +36,7 @@ bool front_socket_asked(const struct http_head *h, char accept[WS_ACCEPT_TEXT + 
     if (!h->upgrade || h->minor != 1 || h->framing != HTTP_NO_BODY || !span_eq(h->method, SPAN("GET")))
         return false;
     if (count(h, SPAN("upgrade"), &upgrade) != 1 || !span_ieq(upgrade, SPAN("websocket")) ||
-        !connection_says(h, SPAN("upgrade")))
+        !http_lists(h->field, h->nfields, SPAN("connection"), SPAN("upgrade")))
         return false;
     if (count(h, SPAN("sec-websocket-version"), &version) != 1 || !span_eq(version, SPAN("13")) ||
         count(h, SPAN("sec-websocket-key"), &key) != 1)

@@ -165,8 +165,5 @@ struct span door_certificate(const struct lobby_door *d, const struct conn *c)
 
 bool door_wants_header(const struct lobby_door *d, const struct addr *from)
 {
-    for (size_t i = 0; i < d->npeers; i++)
-        if (cidr_has(&d->peer[i], from))
-            return true;
-    return false;
+    return cidrs_have(d->peer, d->npeers, from);
 }

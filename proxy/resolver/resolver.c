@@ -18,22 +18,6 @@ struct ask {
 
 /* ---- the filter ---- */
 
-static bool is_own(const struct resolver *r, const struct addr *a)
-{
-    for (size_t i = 0; i < r->nown; i++)
-        if (addr_eq(&r->own[i], a))
-            return true;
-    return false;
-}
-
-static bool within(const struct addr *a, const struct cidr *allowed, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (cidr_has(&allowed[i], a))
-            return true;
-    return false;
-}
-
 enum verdict resolver_judge(const struct resolver *r, const struct addr *a, size_t n, const struct cidr *allowed,
                             size_t ncidrs)
 {
@@ -41,7 +25,7 @@ enum verdict resolver_judge(const struct resolver *r, const struct addr *a, size
         struct addr inner = addr_unwrap(&a[i]);
         if (!addr_may_dial(&a[i], allowed, ncidrs))
             return VERDICT_PRIVATE;
-        if (is_own(r, &inner) && !within(&inner, allowed, ncidrs))
+        if (addr_among(&inner, r->own, r->nown) && !cidrs_have(allowed, ncidrs, &inner))
             return VERDICT_PRIVATE;
     }
     return n > 0 ? VERDICT_FINE : VERDICT_PRIVATE;

@@ -59,21 +59,13 @@ int names_own_interfaces(struct names *n)
     return 0;
 }
 
-static bool is_interface(const struct names *n, const struct addr *a)
-{
-    for (size_t i = 0; i < n->ninterfaces; i++)
-        if (addr_eq(&n->interface[i], a))
-            return true;
-    return false;
-}
-
 /* Our own proxy port or desk, at any of this machine's addresses. */
 static bool is_listener(const struct names *n, const struct addr *a, uint16_t port)
 {
     for (size_t i = 0; i < n->nown; i++) {
         const struct own *o = &n->own[i];
-        if (o->port == port &&
-            (addr_eq(&o->addr, a) || (o->any && (addr_class(a) == ADDR_LOOPBACK || is_interface(n, a)))))
+        if (o->port == port && (addr_eq(&o->addr, a) || (o->any && (addr_class(a) == ADDR_LOOPBACK ||
+                                                                    addr_among(a, n->interface, n->ninterfaces)))))
             return true;
     }
     return false;
@@ -81,10 +73,7 @@ static bool is_listener(const struct names *n, const struct addr *a, uint16_t po
 
 bool names_allowed(const struct upstream *u, const struct addr *a)
 {
-    for (size_t i = 0; i < u->ncidrs; i++)
-        if (cidr_has(&u->cidr[i], a))
-            return true;
-    return false;
+    return cidrs_have(u->cidr, u->ncidrs, a);
 }
 
 /* Every address, or none: one that may not be dialled condemns the name (C14). */
@@ -97,7 +86,8 @@ static bool check(const struct names *n, const struct upstream *u, struct span *
             *why = SPAN("the host's address is the gateway's own");
             return false;
         }
-        if (!addr_may_dial(&u->addr[i], u->cidr, u->ncidrs) || (is_interface(n, &a) && !names_allowed(u, &a))) {
+        if (!addr_may_dial(&u->addr[i], u->cidr, u->ncidrs) ||
+            (addr_among(&a, n->interface, n->ninterfaces) && !names_allowed(u, &a))) {
             *why = SPAN("the host has a private address; if that is meant, name its network in allow_private of "
                         "this upstream");
             return false;
@@ -109,13 +99,18 @@ static bool check(const struct names *n, const struct upstream *u, struct span *
 
 /* ---- questions ---- */
 
+static void drop(struct names *n, struct name_ask *a)
+{
+    upstream_unref(&a->upstream);
+    free(a);
+    n->npending--;
+}
+
 static void answer(struct names *n, struct name_ask *a, struct span code, struct span why)
 {
     names_fn *fn = a->fn;
     void *arg = a->arg;
-    upstream_unref(&a->upstream);
-    free(a);
-    n->npending--;
+    drop(n, a);
     fn(arg, code, why);
 }
 
@@ -182,21 +177,6 @@ enum names_result names_ask(struct names *n, struct upstream *u, bool fresh, nam
     return NAMES_ASKED;
 }
 
-void names_forget(struct names *n, void *arg)
-{
-    for (struct name_ask **at = &n->pending; *at != NULL;) {
-        struct name_ask *a = *at;
-        if (a->arg != arg) {
-            at = &a->next;
-            continue;
-        }
-        *at = a->next;
-        upstream_unref(&a->upstream);
-        free(a);
-        n->npending--;
-    }
-}
-
 static int read_addresses(struct msg_in *m, struct upstream *u)
 {
     size_t count = msg_get_u8(m);
@@ -240,26 +220,27 @@ int names_frame(struct names *n, struct frame *f)
     return 0;
 }
 
-/* A resolver that is gone takes its questions with it; those it was never asked wait for the next. */
-static void fail_sent(struct names *n)
+/* The first pending question that one of these holds for: sent, due by then, or of this asker. */
+static struct name_ask *first(struct names *n, bool sent, uint64_t due, const void *arg)
 {
-    for (struct name_ask **at = &n->pending; *at != NULL;) {
-        struct name_ask *a = *at;
-        if (!a->sent) {
-            at = &a->next;
-            continue;
-        }
-        *at = a->next;
-        answer(n, a, SPAN("dns-failed"), SPAN("the resolver ended; try again shortly"));
-        at = &n->pending; /* the list may have changed */
-    }
+    struct name_ask *a = n->pending;
+    while (a != NULL && !(sent && a->sent) && a->until > due && (arg == NULL || a->arg != arg))
+        a = a->next;
+    return a == NULL ? NULL : take(n, a->id);
 }
 
+void names_forget(struct names *n, void *arg)
+{
+    for (struct name_ask *a; (a = first(n, false, 0, arg)) != NULL;)
+        drop(n, a);
+}
+
+/* A resolver that is gone takes its questions with it; those it was never asked wait for the next. */
 void names_peer(struct names *n, struct chan *c)
 {
     n->chan = c;
-    if (c == NULL)
-        fail_sent(n);
+    for (struct name_ask *a; c == NULL && (a = first(n, true, 0, NULL)) != NULL;)
+        answer(n, a, SPAN("dns-failed"), SPAN("the resolver ended; try again shortly"));
     for (struct name_ask *a = n->pending; c != NULL && a != NULL; a = a->next)
         if (!a->sent)
             send_ask(n, a);
@@ -267,26 +248,12 @@ void names_peer(struct names *n, struct chan *c)
 
 void names_expire(struct names *n)
 {
-    uint64_t now = loop_now(n->loop);
-    for (struct name_ask **at = &n->pending; *at != NULL;) {
-        struct name_ask *a = *at;
-        if (a->until > now) {
-            at = &a->next;
-            continue;
-        }
-        *at = a->next;
+    for (struct name_ask *a; (a = first(n, false, loop_now(n->loop), NULL)) != NULL;)
         answer(n, a, SPAN("dns-failed"), SPAN("the name server did not answer in time"));
-        at = &n->pending; /* the list may have changed */
-    }
 }
 
 void names_clear(struct names *n)
 {
-    while (n->pending != NULL) {
-        struct name_ask *a = n->pending;
-        n->pending = a->next;
-        upstream_unref(&a->upstream);
-        free(a);
-    }
-    n->npending = 0;
+    for (struct name_ask *a; (a = first(n, false, UINT64_MAX, NULL)) != NULL;)
+        drop(n, a);
 }

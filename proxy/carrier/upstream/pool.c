@@ -98,20 +98,12 @@ void pool_put(struct pool *p, const struct pool_key *k, struct upstream *u, stru
     conn_set_callback(d->conn, unasked, d);
 }
 
-static bool among(const struct upstream *u, const struct addr *a)
-{
-    for (size_t i = 0; i < u->naddr; i++)
-        if (addr_eq(&u->addr[i], a))
-            return true;
-    return false;
-}
-
 struct conn *pool_take(struct pool *p, const struct pool_key *k, uint64_t max_idle, struct addr *addr)
 {
     uint64_t now = loop_now(p->loop);
     for (struct pooled **at = &p->first; *at != NULL; at = &(*at)->next) {
         struct pooled *d = *at;
-        if (!same(d, k) || now - d->since > max_idle || !among(k->upstream, &d->addr))
+        if (!same(d, k) || now - d->since > max_idle || !addr_among(&d->addr, k->upstream->addr, k->upstream->naddr))
             continue;
         struct conn *c = d->conn;
         *addr = d->addr;

@@ -79,21 +79,16 @@ static bool may(struct exchange *x, const struct state_kind *k, unsigned from, u
     return may;
 }
 
-#define KIND(what, rows)                                                                                             \
-    &(const struct state_kind)                                                                                       \
-    {                                                                                                                \
-        what, sizeof(rows) / sizeof((rows)[0]), rows                                                                 \
-    }
 #define SETTER(what)                                                                                                 \
     void exchange_##what(struct exchange *x, enum what##_state to)                                                   \
     {                                                                                                                \
-        if (may(x, KIND(#what, what##_states), x->what, to))                                                         \
+        if (may(x, STATE_KIND(#what, what##_states), x->what, to))                                                   \
             x->what = to;                                                                                            \
     }
 
 bool exchange_wait_may(struct exchange *x, enum x_wait to)
 {
-    return may(x, KIND("waits", wait_states), x->wait, to);
+    return may(x, STATE_KIND("waits", wait_states), x->wait, to);
 }
 
 SETTER(client)
