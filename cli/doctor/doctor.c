@@ -14,6 +14,7 @@
 
 #include "cli/doctor/findings.h"
 #include "cli/doctor/probe.h"
+#include "sandbox-shim/run/network.h"
 
 enum { DIRECT_MAX = 8, SKEW_MS = 60 * 1000, SOON_DAYS = 30, DIAL_MS = 3000 };
 
@@ -330,6 +331,20 @@ static void check_names(struct doctor *d)
         freeaddrinfo(list);
 }
 
+/* Without it programs that know of no proxy do not get out of `run`: no fault, but what somebody wonders about. */
+static void check_capture(struct doctor *d)
+{
+    struct err e;
+    const char *nft = network_nft(&e);
+
+    if (nft && network_try(nft, &e) == 0)
+        finding(&d->f, FINDING_OK, "run", NULL, NULL, "connections of its sandboxes can be captured");
+    else
+        finding(&d->f, FINDING_NOTE, "run", NULL, NULL,
+                "connections of its sandboxes cannot be captured, programs must follow the proxy variables: %s",
+                e.text);
+}
+
 static void check_run(struct doctor *d)
 {
     const char *bwrap = "/usr/bin/bwrap";
@@ -349,6 +364,7 @@ static void check_run(struct doctor *d)
         finding(&d->f, FINDING_BAD, "run", "`countersign run` needs them",
                 "allow them: kernel.unprivileged_userns_clone, AppArmor, or the container's seccomp profile",
                 "user namespaces cannot be made");
+    check_capture(d);
 }
 
 int doctor_main(const struct cli_call *c)

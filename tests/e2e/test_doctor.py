@@ -239,6 +239,7 @@ def on_the_host(lab):
     assert f"http://{gw.proxy} answers" in text and "BAD" not in text, text
     assert "frozen" not in text and "shadow" not in text and "1 credential is named" in text, text
     assert "X509_STRICT" not in text, text
+    assert "can be captured" in text or "cannot be captured" in text and "note run" in text, text
     (gw.policy.parent / "loose.pem").write_bytes((HERE.parent / "policy/loose-ca.pem").read_bytes())
     strict = gw.policy.read_text()
     gw.policy.write_text(strict.replace("upstreams:\n", "upstreams:\n  - { host: loose.test, ca: loose.pem }\n", 1))

@@ -324,6 +324,19 @@ def what_waits_is_not_said_where_no_person_looks_unless_asked(lab):
     # It waits since an earlier run of this workspace: said when the next one begins.
     assert b"waits for approval" in run("sleep", "1", options=("--notify",)).err
     assert run("sleep", "1", options=("--notify", "--quiet")).both == b""
+    run.work = lab.dir / "another"
+    run.work.mkdir()
+    assert run("sleep", "1", options=("--notify",)).both == b"", "another workspace's request was told"
+
+
+@test()
+def at_a_terminal_what_waits_is_said_without_being_asked(lab):
+    run = Run(lab)
+    ask = run.command([*CURL, "--data-binary", "a=1", run.url("/things")])
+    terminal = lab.start(["script", "-qefc", shlex.join(map(str, ask)), "/dev/null"])
+    terminal.wait_line(r"countersign: waits for approval: POST [^\n]*\r\n")
+    run.gw.approve(run.gw.pending()["id"])
+    assert terminal.wait() == 0 and b" approved by " in terminal.seen, terminal.seen
 
 
 @test()
