@@ -4,6 +4,7 @@
 
 #include "common/control/api.h"
 #include "cli/verbs.h"
+#include "common/id.h"
 #include "common/json/json.h"
 
 struct gateway_call {
@@ -22,6 +23,10 @@ void verb_end(struct gateway_call *g);
 int verb_ask(struct gateway_call *g, const char *method, const char *path, struct span body, unsigned want) MUSTCHECK;
 /* Print the answer as it came, with a newline. */
 void verb_print_answer(const struct gateway_call *g);
+/* The ticket that the given id, or the start of one, names, of the list that is asked for; its whole id goes to `id`.
+ */
+int verb_ticket(struct gateway_call *g, const char *given, char id[ID_TEXT + 1],
+                const struct json **ticket) MUSTCHECK;
 /* "countersign: words" on stderr; returns code. */
 int verb_fail(int code, const char *fmt, ...) PRINTF(2, 3);
 

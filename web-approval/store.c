@@ -314,6 +314,18 @@ int store_frozen(struct store *s, struct arena *a, struct span *json, struct err
                                                                                : walk(s, q, a, text_first, json, e);
 }
 
+int store_ticket_exchange(struct store *s, struct span id, struct arena *a, struct span *out, struct err *e)
+{
+    sqlite3_stmt *q;
+
+    *out = SPAN_NONE;
+    if (query(s, "SELECT exchange FROM audit WHERE ticket = :id AND exchange IS NOT NULL ORDER BY seq DESC LIMIT 1",
+              &q, e) != 0)
+        return -1;
+    bind(q, ":id", id);
+    return walk(s, q, a, text_first, out, e);
+}
+
 int store_pending(struct store *s, uint64_t *n, struct err *e)
 {
     return one_number(s, "SELECT count(*) FROM ticket WHERE state = 'pending'", n, e);

@@ -71,6 +71,9 @@ int store_signed(struct store *s, uint64_t *seq, struct err *e) MUSTCHECK;
 /* The newest sequence number, 0: none yet. */
 int store_head(struct store *s, uint64_t *seq, struct err *e) MUSTCHECK;
 
+/* The exchange that last had to do with this ticket, as the audit has it; empty: none. */
+int store_ticket_exchange(struct store *s, struct span id, struct arena *a, struct span *out,
+                          struct err *e) MUSTCHECK;
 /* What the ledger wrote down when writes were frozen, empty when they are not. */
 int store_frozen(struct store *s, struct arena *a, struct span *json, struct err *e) MUSTCHECK;
 

@@ -22,24 +22,23 @@ static bool id_ok(const char *s)
     return n >= 4 && n <= ID_TEXT && strspn(s, "0123456789abcdefghjkmnpqrstvwxyz") == n;
 }
 
-/* The ticket that the given id, or the start of one, names; its whole id goes to `id`. */
-static int find(struct approvals *a, char id[ID_TEXT + 1], const struct json **ticket)
+int verb_ticket(struct gateway_call *g, const char *given, char id[ID_TEXT + 1], const struct json **ticket)
 {
     char path[PATH_ROOM];
     const struct json *list;
     int rc;
 
-    if (!id_ok(a->id))
-        return verb_fail(CLI_USAGE, "%s is not a ticket's id, nor the first four or more characters of one", a->id);
-    (void)snprintf(path, sizeof(path), "/api/v1/tickets?prefix=%s&limit=2", a->id);
-    rc = verb_ask(&a->g, "GET", path, SPAN_NONE, 200);
+    if (!id_ok(given))
+        return verb_fail(CLI_USAGE, "%s is not a ticket's id, nor the first four or more characters of one", given);
+    (void)snprintf(path, sizeof(path), "/api/v1/tickets?prefix=%s&limit=2", given);
+    rc = verb_ask(g, "GET", path, SPAN_NONE, 200);
     if (rc != CLI_OK)
         return rc;
-    list = json_get(a->g.tree, SPAN("tickets"));
+    list = json_get(g->tree, SPAN("tickets"));
     if (!list || list->count == 0)
-        return verb_fail(CLI_RUNTIME, "no ticket begins with %s", a->id);
+        return verb_fail(CLI_RUNTIME, "no ticket begins with %s", given);
     if (list->count > 1)
-        return verb_fail(CLI_USAGE, "more than one ticket begins with %s: say more of it", a->id);
+        return verb_fail(CLI_USAGE, "more than one ticket begins with %s: say more of it", given);
     struct span text = json_text(list->child, SPAN("id"));
     if (text.n != ID_TEXT)
         return verb_fail(CLI_RUNTIME, "the gateway's answer is not understood");
@@ -264,7 +263,7 @@ static int show(struct approvals *a)
 {
     char id[ID_TEXT + 1], path[PATH_ROOM];
     const struct json *t;
-    int rc = find(a, id, &t);
+    int rc = verb_ticket(&a->g, a->id, id, &t);
 
     if (rc != CLI_OK)
         return rc;
@@ -293,7 +292,7 @@ static int decide(struct approvals *a, const char *how)
     const struct json *t;
     struct dynbuf body;
     struct jsonw w;
-    int rc = find(a, id, &t);
+    int rc = verb_ticket(&a->g, a->id, id, &t);
 
     if (rc != CLI_OK)
         return rc;

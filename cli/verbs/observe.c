@@ -127,12 +127,17 @@ static bool is_exchange(const char *s)
 int trace_main(const struct cli_call *c)
 {
     struct gateway_call g;
-    char path[256];
+    const struct json *ticket;
+    char path[256], id[ID_TEXT + 1];
     int rc = verb_begin(&g, c);
 
     if (rc == CLI_OK && !is_exchange(c->word[0]))
         rc = verb_fail(CLI_USAGE, "that is no exchange: its id is in the audit and the log");
-    (void)snprintf(path, sizeof(path), "/api/v1/trace/%.127s", c->word[0]);
+    bool number =
+        strchr(c->word[0], '-') || (strlen(c->word[0]) > 12 && !c->word[0][strspn(c->word[0], "0123456789")]);
+    if (rc == CLI_OK && !number)
+        rc = verb_ticket(&g, c->word[0], id, &ticket);
+    (void)snprintf(path, sizeof(path), "/api/v1/trace/%.127s", number ? c->word[0] : id);
     if (rc == CLI_OK)
         rc = verb_ask(&g, "GET", path, SPAN_NONE, 200);
     if (rc == CLI_OK && c->json)

@@ -56,9 +56,10 @@ def a_held_and_approved_write_is_followed_through_all_roles(lab):
              "carrier await-credential next", "carrier forward next", "carrier scrub done", "front end answered", "judge end done"]
     assert [d for d in did if d in order and order] and [did.index(o) for o in order[:-2]] == sorted(did.index(o) for o in order[:-2]), did
     assert set(order) <= set(did), did
+    assert gw.cli_json("trace", ticket["id"][:8])["exchange"] == held
     shown = gw.cli("trace", held, rc=0).text()
     assert held in shown and re.search(r"^ +\d+  keeper    credential       released$", shown, re.MULTILINE), shown
-    for wrong, rc in (("7", 1), ("0" * 32 + "-1099511627777", 1), ("../x", 2), (str((99 << 40) + 5), 1)):
+    for wrong, rc in (("7", 2), ("zzzz", 1), ("0" * 32 + "-1099511627777", 1), ("../x", 2), (str((99 << 40) + 5), 1)):
         assert gw.cli("trace", wrong).rc == rc, wrong
 
 

@@ -1,4 +1,5 @@
 /* What an operator sees of the running gateway: the log's level, whom it follows, the steps of one exchange. */
+#include "common/id.h"
 #include "common/log.h"
 #include "common/msg.h"
 #include "common/net/chan.h"
@@ -80,14 +81,24 @@ void api_log_change(struct exchange *x)
     log_ask(x, &w);
 }
 
+/* An exchange; or a ticket, for the exchange that opened it, or has it by now. */
 void api_trace(struct exchange *x)
 {
-    struct dynbuf *b = x->arg.n <= FOLLOW_MAX ? ask_begin(x, ASK_PARENT, M_TRACE_OF, M_TRACE_OF, came) : NULL;
+    struct span of = x->arg;
+    struct id id;
+    struct err e;
 
-    if (!b && x->status == 0)
-        reply_problem(x, 400, "Bad request", "that is no exchange");
+    if (id_parse(of, &id) == 0 && store_ticket_exchange(x->desk->store, x->arg, &x->arena, &of, &e) != 0) {
+        reply_unable(x, &e);
+        return;
+    }
+    if (of.n == 0 || of.n > FOLLOW_MAX) {
+        reply_problem(x, 404, "No such exchange", "there is no exchange of this id, nor of this ticket");
+        return;
+    }
+    struct dynbuf *b = ask_begin(x, ASK_PARENT, M_TRACE_OF, M_TRACE_OF, came);
     if (!b)
         return;
-    msg_put_span(b, x->arg);
+    msg_put_span(b, of);
     ask_send(x);
 }

@@ -339,6 +339,8 @@ static void observes(void **state)
     assert_int_equal(sent_type, M_TRACE_OF);
     assert_true(ask_answer(&desk, true, &f));
     assert_true(x.status == 422 && says("none"));
+    assert_int_equal(control("GET /api/v1/trace/" TICKET, NULL), 404); /* the audit names no exchange of it */
+    assert_int_equal(nsent, 0);
     assert_int_equal(control("GET /api/v1/log", NULL), 0);
     f = (struct frame){.type = M_LOG_SET, .id = sent_id, .payload = SPAN("\1\0\0\0\1{")};
     assert_true(ask_answer(&desk, true, &f));
