@@ -182,8 +182,10 @@ static size_t add_pieces(struct params *ps, struct span text, bool all, bool lat
 {
     size_t n = 0;
     while (text.n && !ps->failed) {
-        size_t to = span_index(text, ';'), amp = all ? span_index(text, '&') : text.n;
-        struct span piece = span_first(text, to < amp ? to : amp);
+        size_t to = 0;
+        while (to < text.n && text.p[to] != ';' && !(all && text.p[to] == '&'))
+            to++;
+        struct span piece = span_first(text, to);
         text = span_from(text, piece.n + 1);
         struct param *one = piece.n ? add_param(ps, piece, late, a) : NULL;
         if (one != NULL)
