@@ -1,7 +1,7 @@
 #include "policy/classify/classify.h"
 
 #include "policy/image/glob.h"
-#include "policy/classify/params.h"
+#include "policy/spelling/params.h"
 
 uint16_t classify_default_port(struct span scheme)
 {
@@ -57,31 +57,11 @@ static struct span rest_op(struct span method)
     return SPAN("http.other");
 }
 
-/* The one value of a field; false when it is absent or there more than once. */
-static bool only_field(const struct request *r, struct span name, struct span *value, size_t *count)
-{
-    *count = 0;
-    for (size_t i = 0; i < r->nfields; i++)
-        if (spelling_of_name(r->fields[i].name, name)) {
-            *value = r->fields[i].value;
-            *count += span_ieq(r->fields[i].name, name) ? 1 : 2; /* in another spelling: not everybody reads it */
-        }
-    return *count == 1;
-}
-
 static bool content_type_is(const struct request *r, struct span want)
 {
-    struct span type = SPAN_NONE;
     size_t count;
-    return only_field(r, SPAN("Content-Type"), &type, &count) && span_ieq(type, want);
-}
-
-static bool has_field(const struct request *r, struct span name)
-{
-    struct span value;
-    size_t count;
-    (void)only_field(r, name, &value, &count);
-    return count > 0;
+    struct span type = spelling_field(r, SPAN("Content-Type"), &count);
+    return count == 1 && span_ieq(type, want);
 }
 
 static bool is_override_name(struct span name)
@@ -202,11 +182,6 @@ static void ambiguity(struct class *c, enum ambiguity_cause why)
     c->ambiguity = (uint8_t)why;
 }
 
-static bool ends_folded(struct span s, struct span end)
-{
-    return s.n >= end.n && span_ieq(span_from(s, s.n - end.n), end);
-}
-
 static int fill_words(const struct policy *p, const struct img_pack *k, const struct img_op *row,
                       const struct request *r, struct span path, struct arena *a, struct class *c)
 {
@@ -219,7 +194,7 @@ static int fill_words(const struct policy *p, const struct img_pack *k, const st
     for (size_t i = 0; strip.n && i < ncap; i++)
         if (span_ends(cap[i], strip))
             cap[i].n -= strip.n;
-        else if (ends_folded(cap[i], strip))
+        else if (spelling_ends(cap[i], strip))
             ambiguity(c, AMBIGUITY_PATH); /* "app.GIT" is app to some servers, and another to others (B8) */
     struct span text = resource_template(p, k, row, r->host);
     if (text.n)
@@ -241,17 +216,19 @@ static bool method_listed(const struct policy *p, struct img_range methods, stru
 
 static void by_body(const struct request *r, const struct img_op *row, struct arena *a, struct class *c)
 {
+    enum ambiguity_cause why;
     if (row->body == BODY_NONE)
         return;
-    if (row->body != BODY_GIT_RECEIVE_PACK || !r->has_body ||
-        !content_type_is(r, SPAN("application/x-git-receive-pack-request")))
-        ambiguity(c, AMBIGUITY_PUSH_TYPE);
-    else if (has_field(r, SPAN("Content-Encoding")))
-        ambiguity(c, AMBIGUITY_PUSH_CODING);
-    else if (!r->body_complete)
-        c->pending = true;
-    else
-        classify_git_push(r, a, c);
+    c->bad = body_find(row->body, r, c->resource, a, &c->pending, &why, &c->found);
+    if (c->bad)
+        c->ambiguity = (uint8_t)why;
+    if (c->bad == NULL && c->found.asks.n) {
+        c->could_op = c->op;
+        c->op = c->found.asks;
+        c->effect = EFFECT_READ;
+    }
+    if (c->found.summary.n)
+        c->summary = c->found.summary;
 }
 
 /* One pack's word on the request; false when it has none. */

@@ -4,16 +4,13 @@
 #ifndef POLICY_CLASSIFY_CLASSIFY_H
 #define POLICY_CLASSIFY_CLASSIFY_H
 
-#include "policy/image/image.h"
-#include "policy/ambiguity.h"
+#include "policy/body/body.h"
 
 enum {
     /* Of one path: as it is, empty segments merged, ;params dropped, both; each of them decoded in four ways and
      * folded; and all without the slash at their end. */
     READINGS_MAX = 48,
     CLASSES_MAX = 4, /* of one reading: a pack each, and one for a method override */
-    PUSH_REFS_MAX = 1000,
-    PUSH_COMMANDS_MAX = 1024 * 1024,
 };
 
 struct class
@@ -24,17 +21,14 @@ struct class
     uint64_t body_max;
     /* This stands only where a rule could let another thing happen (info/refs before a push). */
     struct span could_op, could_method, could_path;
-    uint32_t git_service; /* GIT_*, 0 when it is not git */
-    bool rest;            /* by a row for all that the pack does not name: its path ends in "**" */
-    bool pending;         /* the body decides and is not complete yet */
-    bool overridden;      /* a server that takes another method from the query or a field: any may be meant */
-    uint8_t ambiguity;    /* enum ambiguity_cause: of bad, when that is "unclassified" */
-    struct span beside;   /* ... instead of this operation */
-    const char *bad;      /* the code of a refusal; no rule can help */
-    const struct git_push *push;
-    struct span join_body;
-    const struct fact *facts;
-    size_t nfacts;
+    uint32_t git_service;    /* GIT_*, 0 when it is not git */
+    bool rest;               /* by a row for all that the pack does not name: its path ends in "**" */
+    bool pending;            /* the body decides and is not complete yet */
+    bool overridden;         /* a server that takes another method from the query or a field: any may be meant */
+    uint8_t ambiguity;       /* enum ambiguity_cause: of bad, when that is "unclassified" */
+    struct span beside;      /* ... instead of this operation */
+    const char *bad;         /* the code of a refusal; no rule can help */
+    struct body_found found; /* of a pack that says what the body is */
 };
 
 /* One way a server might read a path. What is not decoded is judged whole: something must let it through as well.
@@ -67,8 +61,6 @@ size_t classify(const struct policy *p, const struct request *r, struct span pat
                 struct class out[CLASSES_MAX]);
 /* Effect of a method without a pack. */
 enum effect classify_rest_effect(struct span method, bool has_body);
-/* The ref commands of a complete receive-pack body: fills push, join_body, facts, summary, or bad. */
-void classify_git_push(const struct request *r, struct arena *a, struct class *c);
 /* Does the pack apply to this host and port? */
 bool classify_pack_fits(const struct policy *p, const struct img_pack *k, struct span scheme, struct span host,
                         uint16_t port);

@@ -2,8 +2,8 @@
  * (attacks B4 to B9, B60, B61); one that hides something is not judged at all. */
 #include "policy/classify/classify.h"
 
-#include "policy/classify/letters.h"
-#include "policy/classify/spelling.h"
+#include "policy/spelling/letters.h"
+#include "policy/spelling/spelling.h"
 
 enum { EMPTY_SEGMENT = 1, PARAMS = 2, ESCAPES = 4, SLASHES = 8, LOOSE = 16 };
 

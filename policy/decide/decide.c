@@ -214,11 +214,8 @@ static struct outcome judge_members(struct ask k, const struct class *c, const s
 {
     struct outcome total = outcome_refusal("unclassified", -1);
     struct rule_votes t;
-    for (size_t i = 0; i < c->push->nrefs; i++) {
-        const struct git_ref *r = &c->push->refs[i];
-        /* Whether an update is forced cannot be known without walking history: it counts as forced. */
-        struct member m = {r->name, !git_id_is_zero(r->old_id), git_id_is_zero(r->new_id)};
-        k.member = &m;
+    for (size_t i = 0; i < k.nmembers; i++) {
+        k.member = &k.members[i];
         observe(look, &k, c);
         rule_votes_of(&k, &t);
         struct outcome o = from_votes(&k, &t, false);
@@ -244,6 +241,8 @@ static void ask_class(struct ask *k, const struct class *c, const struct class *
     k->beside = c->beside;
     k->git_service = c->git_service;
     k->push_unknown = c->pending || c->bad != NULL;
+    k->members = c->found.members;
+    k->nmembers = c->found.nmembers;
 }
 
 static struct outcome judge_class(const struct ask *k, const struct class *c, const struct class *as,
@@ -252,7 +251,7 @@ static struct outcome judge_class(const struct ask *k, const struct class *c, co
     struct rule_votes t;
     if (c->bad == NULL && c->could_op.n)
         return judge_could(k, c, as, look);
-    if (c->bad == NULL && c->push)
+    if (c->bad == NULL && k->nmembers)
         return judge_members(*k, c, look);
     observe(look, k, c);
     rule_votes_of(k, &t);
@@ -269,11 +268,11 @@ static void take_class(struct decision *d, const struct class *c)
     d->effect = c->effect;
     d->dialect = c->dialect;
     d->body_max = c->body_max ? c->body_max : BODY_MAX_DEFAULT;
-    d->push = c->push;
-    d->join_body = c->join_body;
+    d->push = c->found.push;
+    d->join_body = c->found.join;
     d->summary = c->summary;
-    d->facts = c->facts;
-    d->nfacts = c->nfacts;
+    d->facts = c->found.facts;
+    d->nfacts = c->found.nfacts;
 }
 
 static void take_outcome(const struct ask *k, struct decision *d, const struct outcome *o)

@@ -118,24 +118,21 @@ static bool ask_again(const struct policy *p, const struct subject *s, const str
     return x.found;
 }
 
-/* Of a push every member must fit: what one of them lacks, the rule lacks. *of: the first that lacks something. */
-static unsigned push_misses(struct ask *k, const struct img_rule *r, const struct decision *d, struct member *of,
-                            unsigned *open)
+/* Of a body with members every one must fit: what one of them lacks, the rule lacks. *of: the first that lacks
+ * something. */
+static unsigned members_miss(struct ask *k, const struct img_rule *r, struct member *of, unsigned *open)
 {
-    size_t n = d->push && d->push->nrefs ? d->push->nrefs : 0;
-    unsigned all = n ? 0 : rule_misses(k, r, open);
-    for (size_t i = 0; i < n && (all & (all - 1)) == 0; i++) {
-        const struct git_ref *ref = &d->push->refs[i];
-        struct member m = {ref->name, !git_id_is_zero(ref->old_id), git_id_is_zero(ref->new_id)};
-        k->member = &m;
+    unsigned all = k->nmembers ? 0 : rule_misses(k, r, open);
+    for (size_t i = 0; i < k->nmembers && (all & (all - 1)) == 0; i++) {
+        k->member = &k->members[i];
         unsigned bits = rule_misses(k, r, open);
         if (bits && all == 0)
-            *of = m;
+            *of = *k->member;
         all |= bits;
     }
-    if (n && all == 0)
-        *of = (struct member){d->push->refs[0].name, false, false};
-    k->member = n ? of : NULL;
+    if (k->nmembers && all == 0)
+        *of = (struct member){k->members[0].ref, false, false};
+    k->member = k->nmembers ? of : NULL;
     return all;
 }
 
@@ -177,7 +174,7 @@ size_t policy_near_misses(const struct policy *p, const struct subject *s, const
         return 0;
     for (uint32_t i = 0; i < p->n[IMG_RULE] && n < NEAR_MAX; i++) {
         const struct img_rule *rule = img_at(p, IMG_RULE, i);
-        unsigned open = 0, bits = push_misses(&k, rule, d, &member, &open);
+        unsigned open = 0, bits = members_miss(&k, rule, &member, &open);
         if ((bits & (bits - 1)) || span_eq(img_span(p, rule->id), d->rule.id))
             continue;
         enum miss miss = miss_of(bits);
@@ -297,7 +294,7 @@ void policy_cover(const struct policy *p, const struct subject *s, const struct 
         unsigned open = 0;
         if (d->rule.id.n && span_eq(img_span(p, rule->id), d->rule.id))
             fn(arg, i, -1);
-        if (rule->except.n == 0 || !asked || push_misses(&k, rule, d, &member, &open) != 1u << MISS_EXCEPT)
+        if (rule->except.n == 0 || !asked || members_miss(&k, rule, &member, &open) != 1u << MISS_EXCEPT)
             continue;
         for (uint32_t e = 0; e < rule->except.n; e++)
             if (rule_except_fits(&k, rule, e) == FIT_YES)

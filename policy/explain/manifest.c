@@ -156,7 +156,7 @@ static void put_git(const struct policy *p, struct jsonw *w, const struct img_ma
 static void put_cond(const struct policy *p, struct jsonw *w, const struct img_cond *c)
 {
     jsonw_object(w);
-    jsonw_kv(w, c->kind == COND_JSON ? "pointer" : "field", img_span(p, c->key));
+    jsonw_kv(w, body_parsers[c->kind].key, img_span(p, c->key));
     put_strs(p, w, "in", c->texts);
     put_globs(p, w, "glob", c->globs);
     if (c->op == COND_AT_MOST)
@@ -175,7 +175,7 @@ static void put_body(const struct policy *p, struct jsonw *w, const struct img_m
 {
     if (m->body.n == 0)
         return;
-    jsonw_key(w, ((const struct img_cond *)img_at(p, IMG_COND, m->body.first))->kind == COND_JSON ? "json" : "form");
+    jsonw_key(w, body_parsers[((const struct img_cond *)img_at(p, IMG_COND, m->body.first))->kind].name);
     jsonw_array(w);
     for (uint32_t i = 0; i < m->body.n; i++)
         put_cond(p, w, img_at(p, IMG_COND, m->body.first + i));

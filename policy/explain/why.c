@@ -165,40 +165,9 @@ static void git_words(const struct ask *k, const struct img_match *m, struct dyn
     }
 }
 
-/* With its type: "5" is no 5 to the judge, and null is not nothing. */
-static void json_words(const struct json *j, struct dynbuf *out)
-{
-    switch (j ? j->type : JSON_BAD) {
-    case JSON_BAD: (void)dynbuf_addf(out, "not there"); break;
-    case JSON_NULL: (void)dynbuf_addf(out, "null"); break;
-    case JSON_BOOL: (void)dynbuf_addf(out, j->truth ? "true" : "false"); break;
-    case JSON_ARRAY: (void)dynbuf_addf(out, j->child ? "a list" : "an empty list"); break;
-    case JSON_OBJECT: (void)dynbuf_addf(out, j->child ? "an object" : "an empty object"); break;
-    case JSON_NUMBER:
-        (void)dynbuf_addf(out, "the number ");
-        why_value(out, j->text);
-        break;
-    case JSON_STRING:
-        (void)dynbuf_addf(out, "the string \"");
-        why_value(out, j->text);
-        (void)dynbuf_add_byte(out, '"');
-    }
-}
-
-static void form_words(const struct ask *k, struct span name, struct dynbuf *out)
-{
-    uint32_t at = IMG_NONE;
-    for (const struct param *one; (one = params_next(&k->body->form, params_key(name), &at)) != NULL;)
-        if (span_eq(one->name, name)) {
-            why_value(out, one->value.n ? one->value : SPAN("empty"));
-            return;
-        }
-    (void)dynbuf_addf(out, "not there");
-}
-
 static void cond_wants(const struct ask *k, const struct img_cond *c, struct dynbuf *out)
 {
-    const char *type = c->kind == COND_JSON ? "a whole number, " : ""; /* all of a form is text */
+    const char *type = body_parsers[c->kind].number;
     unsigned long long n = c->number;
     switch (c->op) {
     case COND_AT_MOST: (void)dynbuf_addf(out, "%sat most %llu", type, n); break;
@@ -217,20 +186,21 @@ static void cond_words(const struct ask *k, const struct img_cond *c, struct dyn
 {
     struct span key = img_span(k->p, c->key);
     bool open = body_fits(k->body, k->p, c, k->request, true, k->arena) == FIT_MAYBE;
-    if (open || k->body->kind == BODY_ABSENT) {
+    const struct body_parser *is = k->body->is, *wants = &body_parsers[c->kind];
+    if (open || k->body->absent) {
         enum ambiguity_cause why = open ? body_ambiguity(k->body, k->p, c, k->request, k->arena) : AMBIGUITY_NONE;
         (void)dynbuf_addf(out, "%s; the rule asks about ", open ? ambiguity_words(why) : "there is no body");
         why_value(out, key);
-    } else if ((k->body->kind == BODY_JSON) != (c->kind == COND_JSON)) {
-        (void)dynbuf_addf(out, "the body is %s, the rule asks for %s", k->body->kind == BODY_JSON ? "JSON" : "a form",
-                          c->kind == COND_JSON ? "JSON" : "a form");
+    } else if (is != wants) {
+        (void)dynbuf_addf(out, "the body is %s, the rule asks for %s", is ? is->words : "not seen", wants->words);
     } else {
+        struct body_shown value = wants->show(k->body, key);
         why_value(out, key);
-        (void)dynbuf_addf(out, key.n ? " is " : "the body is ");
-        if (c->kind == COND_JSON)
-            json_words(json_pointer(k->body->json, key), out);
-        else
-            form_words(k, key, out);
+        (void)dynbuf_addf(out, key.n ? " is %s" : "the body is %s", value.before);
+        if (value.after) {
+            why_value(out, value.value);
+            (void)dynbuf_addf(out, "%s", value.after);
+        }
         (void)dynbuf_addf(out, ", the rule wants ");
         cond_wants(k, c, out);
     }

@@ -5,16 +5,9 @@
 #ifndef POLICY_MATCH_MATCH_H
 #define POLICY_MATCH_MATCH_H
 
-#include "policy/match/body.h"
 #include "policy/classify/classify.h"
 
 enum strictness { AS_WRITTEN = 0, ANY_SPELLING, ANY_PLACE };
-
-/* One member of a push. */
-struct member {
-    struct span ref;
-    bool force, delete;
-};
 
 /* What lets a request through is asked about: what is written, where the reading is another spelling of it. */
 struct written {
@@ -32,10 +25,12 @@ struct ask {
     enum effect effect;
     struct written written; /* of AS_WRITTEN: as above, or of the spelling that this is another one of */
     uint32_t git_service;
-    const struct member *member; /* NULL: not a push, or not known yet */
-    bool push_unknown;           /* a push whose commands are not known yet */
-    bool could;                  /* asked of the push that this request stands before: it needs that one might be */
-    bool upgrade;                /* to a WebSocket; lifted: it would be a read otherwise */
+    const struct member *member; /* NULL: it is not about one, or they are not known yet */
+    const struct member *members;
+    size_t nmembers;
+    bool push_unknown; /* a push whose commands are not known yet */
+    bool could;        /* asked of the push that this request stands before: it needs that one might be */
+    bool upgrade;      /* to a WebSocket; lifted: it would be a read otherwise */
     bool lifted;
     struct span beside; /* the operation that it overrides */
     bool overridden;    /* any method may be meant: what restricts one fits, what lets through must mean them all */

@@ -115,7 +115,7 @@ MUTATIONS = [
              [("policy/decide/decide.c", "= is_open(out) ? region_keeps_out(", "= is_open(out) && false ? region_keeps_out(")],
              [("test_attacks_decided.py", "of_its_own_over_connect", "of_its_own_over_socks")], "B55"),
     Mutation("keys-of-other-case", "a body whose keys differ in case alone is not decided by one of them",
-             [("policy/match/body.c", "        *doubt = AMBIGUITY_KEY_CASE;", "        *doubt = AMBIGUITY_NONE;")],
+             [("policy/body/json.c", "        *doubt = AMBIGUITY_KEY_CASE;", "        *doubt = AMBIGUITY_NONE;")],
              [("test_attacks_decided.py", "is_whole_over_connect", "is_whole_over_socks")], "B49"),
     Mutation("no-credential-no-request", "what needs a credential does not leave without it",
              [("proxy/carrier/walk.c", "    if (x->timer == NULL) {\n        x->timer = timer_new(c->loop, release_late, x);",

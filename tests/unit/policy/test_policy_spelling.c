@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "policy/classify/spelling.h"
+#include "policy/spelling/spelling.h"
 #include "policy_kit.h"
 
 static const char rules[] =

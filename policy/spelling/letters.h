@@ -1,8 +1,8 @@
 /* Characters above ASCII that some server takes for one of ASCII: by width and font (Unicode's NFKC, which user
  * names, identifiers and "best fit" code pages go through), by accent and case (collations of databases), as a digit
  * of another script (\d and int() of several languages), or because their bytes are more than they need. Pure. */
-#ifndef POLICY_CLASSIFY_LETTERS_H
-#define POLICY_CLASSIFY_LETTERS_H
+#ifndef POLICY_SPELLING_LETTERS_H
+#define POLICY_SPELLING_LETTERS_H
 
 #include "common/span.h"
 

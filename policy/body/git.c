@@ -8,7 +8,7 @@
  *
  * Everything before the pack is read strictly; what is not exactly this is not
  * a push that anybody could decide on. A signed push (push-cert) is refused. */
-#include "policy/classify/classify.h"
+#include "policy/body/parsers.h"
 
 #include <stdio.h>
 
@@ -181,14 +181,15 @@ static struct span words(struct arena *a, bool whole, const struct git_ref *r)
     return span_of(dst, n > 0 ? (size_t)n : 0);
 }
 
-static int describe(struct arena *a, struct class *c, const struct push_parse *s)
+static int describe(struct arena *a, struct span resource, struct body_found *found, const struct push_parse *s)
 {
     struct fact *facts = arena_alloc(a, (s->n + 1) * sizeof(*facts));
-    struct span repo = span_from(c->resource, span_index(c->resource, ':') + 1);
+    struct member *members = arena_alloc(a, s->n * sizeof(*members));
+    struct span repo = span_from(resource, span_index(resource, ':') + 1);
     struct span first = words(a, false, &s->refs[0]);
     size_t max = repo.n + first.n + 64;
     char *dst = arena_alloc(a, max);
-    if (facts == NULL || dst == NULL || first.n == 0)
+    if (facts == NULL || members == NULL || dst == NULL || first.n == 0)
         return -1;
     facts[0] = (struct fact){SPAN("Repository"), repo};
     for (size_t i = 0; i < s->n; i++) {
@@ -198,14 +199,18 @@ static int describe(struct arena *a, struct class *c, const struct push_parse *s
         facts[i + 1].value = words(a, true, r);
         if (facts[i + 1].value.n == 0)
             return -1;
+        /* Whether an update is forced cannot be known without walking history: it counts as forced. */
+        members[i] = (struct member){r->name, !creates, deletes};
     }
     int n = s->n == 1 ? snprintf(dst, max, "Push 1 ref to %.*s: %.*s", SPAN_FMT(repo), SPAN_FMT(first))
                       : snprintf(dst, max, "Push %zu refs to %.*s: %.*s, ...", s->n, SPAN_FMT(repo), SPAN_FMT(first));
     if (n < 0 || (size_t)n >= max)
         return -1;
-    c->summary = span_of(dst, (size_t)n);
-    c->facts = facts;
-    c->nfacts = s->n + 1;
+    found->summary = span_of(dst, (size_t)n);
+    found->facts = facts;
+    found->nfacts = s->n + 1;
+    found->members = members;
+    found->nmembers = s->n;
     return 0;
 }
 
@@ -217,36 +222,30 @@ static void fill_push(struct git_push *push, const struct push_parse *s)
     push->side_band = has_capability(s->caps, SPAN("side-band-64k"));
 }
 
-void classify_git_push(const struct request *r, struct arena *a, struct class *c)
+const char *body_git_find(const struct request *r, struct span resource, struct arena *a, struct body_found *found)
 {
     if (span_eq(r->body, SPAN("0000")) && span_eq(r->method, SPAN("POST")) &&
         span_ends(r->path, SPAN("/git-receive-pack")) && r->query.n == 0) {
         /* Before a push over 1 MiB git asks with an empty one whether it may (B39). A DELETE or a PUT with
          * such a body is no such question. */
-        c->could_op = c->op;
-        c->op = SPAN("git.push.probe");
-        c->effect = EFFECT_READ;
-        c->join_body = r->body;
-        return;
+        found->asks = SPAN("git.push.probe");
+        found->join = r->body;
+        return NULL;
     }
     struct pkt k = {r->body, 0};
     struct push_parse s = {.max = count_lines(r->body), .all_delete = true};
     struct git_push *push = arena_alloc(a, sizeof(*push));
-    c->bad = "unclassified";
-    c->ambiguity = AMBIGUITY_PUSH;
     if (s.max == 0 || s.max > 2 * PUSH_REFS_MAX)
-        return;
+        return "unclassified";
     s.refs = arena_alloc(a, s.max * sizeof(*s.refs));
-    if (push == NULL || s.refs == NULL) {
-        c->bad = "no-memory";
-        return;
-    }
+    if (push == NULL || s.refs == NULL)
+        return "no-memory";
     if (parse_lines(&k, &s) != 0 || parse_options(&k, s.caps) != 0)
-        return;
+        return "unclassified";
     if (s.all_delete ? k.in.n != 0 : !span_starts(k.in, SPAN("PACK")))
-        return;
+        return "unclassified";
     fill_push(push, &s);
-    c->push = push;
-    c->join_body = span_first(r->body, k.used);
-    c->bad = describe(a, c, &s) == 0 ? NULL : "no-memory";
+    found->push = push;
+    found->join = span_first(r->body, k.used);
+    return describe(a, resource, found, &s) == 0 ? NULL : "no-memory";
 }

@@ -1,8 +1,8 @@
 /* The spellings of a name or a value that some server takes for the same. What restricts (a floor, a deny, a hold,
  * the except: of an allow, a bound) is tried on all of them, what lets through on what is written. Those of a path
  * are in readings.c, those of a parameter's name in params.h. Pure. */
-#ifndef POLICY_CLASSIFY_SPELLING_H
-#define POLICY_CLASSIFY_SPELLING_H
+#ifndef POLICY_SPELLING_SPELLING_H
+#define POLICY_SPELLING_SPELLING_H
 
 #include "common/arena.h"
 #include "policy/image/image.h"
@@ -10,6 +10,15 @@
 /* Is this header field's name that one, or one that a server behind us may take for it? Case is ignored, and what is
  * no letter and no digit is one and the same: CGI and its heirs make '_' of it. */
 bool spelling_of_name(struct span name, struct span want);
+
+/* The value of a field, and how many there are of it; one in another spelling counts twice: not everybody reads it.
+ */
+struct span spelling_field(const struct request *r, struct span name, size_t *count);
+/* In any case. */
+static inline bool spelling_ends(struct span s, struct span end)
+{
+    return s.n >= end.n && span_ieq(span_from(s, s.n - end.n), end);
+}
 
 /* Other spellings of one value: escapes decoded once and twice more, a '+' that is no blank, blanks trimmed and runs
  * of them made one, characters that are one of ASCII to some (letters.h), whole numbers without sign, zeros, point,

@@ -1,9 +1,9 @@
-#include "policy/classify/spelling.h"
+#include "policy/spelling/spelling.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "policy/classify/letters.h"
+#include "policy/spelling/letters.h"
 #include "policy/image/glob.h"
 
 enum { DIGITS_MAX = 40, NUMBER_MAX = 2 * DIGITS_MAX, DECODED_AGAIN = 2 };
@@ -25,6 +25,18 @@ bool spelling_of_name(struct span name, struct span want)
         if (name_byte(name.p[i]) != name_byte(want.p[i]))
             return false;
     return true;
+}
+
+struct span spelling_field(const struct request *r, struct span name, size_t *count)
+{
+    struct span value = SPAN_NONE;
+    *count = 0;
+    for (size_t i = 0; i < r->nfields; i++)
+        if (spelling_of_name(r->fields[i].name, name)) {
+            value = r->fields[i].value;
+            *count += span_ieq(r->fields[i].name, name) ? 1 : 2;
+        }
+    return value;
 }
 
 /* ---- escapes ---- */

@@ -1,4 +1,4 @@
-#include "policy/classify/letters.h"
+#include "policy/spelling/letters.h"
 
 /* From `first` on, one character each; '~': none. Made of Unicode's data: decompositions without their marks, case
  * folded, and the letters with a stroke, dashes and quotes that code pages fit to ASCII. */

@@ -1,7 +1,7 @@
-#include "policy/classify/params.h"
+#include "policy/spelling/params.h"
 
 #include "common/text/utf8.h"
-#include "policy/classify/letters.h"
+#include "policy/spelling/letters.h"
 
 /* ---- names ---- */
 

@@ -1,9 +1,9 @@
 /* The parameters of a query, or the fields of a form: cut apart and decoded once a request, and found by name in time
  * that does not depend on how many there are. */
-#ifndef POLICY_CLASSIFY_PARAMS_H
-#define POLICY_CLASSIFY_PARAMS_H
+#ifndef POLICY_SPELLING_PARAMS_H
+#define POLICY_SPELLING_PARAMS_H
 
-#include "policy/classify/spelling.h"
+#include "policy/spelling/spelling.h"
 
 struct param {
     struct span name, value; /* decoded */
