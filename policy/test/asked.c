@@ -129,6 +129,19 @@ static void pkt(struct dynbuf *b, const struct git_ref *r, bool first)
     }
 }
 
+bool asked_ref(struct span text, struct git_ref *out)
+{
+    static const struct span none = SPAN("0000000000000000000000000000000000000000");
+    static const struct span one = SPAN("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa");
+    static const struct span other = SPAN("bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb");
+    struct span verb;
+    bool cut = span_cut(text, ' ', &verb, &out->name);
+    bool create = span_eq(verb, SPAN("create")), delete = span_eq(verb, SPAN("delete"));
+    out->old_id = create ? none : one;
+    out->new_id = delete ? none : other;
+    return cut && out->name.n && (create || delete || span_eq(verb, SPAN("update")));
+}
+
 int asked_refs(struct arena *a, const struct git_ref *refs, size_t n, struct span *out)
 {
     struct dynbuf b;

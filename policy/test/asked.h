@@ -33,6 +33,9 @@ int asked_label(struct asked *q, struct span key, struct span value) MUSTCHECK;
 int asked_push(struct asked *q, struct span url, const struct git_ref *refs, size_t n, struct err *e) MUSTCHECK;
 /* Escaped but for letters, digits and these. */
 void asked_put_percent(struct dynbuf *b, struct span s, const char *plain);
+/* "create NAME", "update NAME" or "delete NAME" as a ref of a push, with ids that stand for some. False: it is none.
+ */
+bool asked_ref(struct span text, struct git_ref *out) MUSTCHECK;
 /* The same body alone. */
 int asked_refs(struct arena *a, const struct git_ref *refs, size_t n, struct span *out) MUSTCHECK;
 void asked_judge(struct asked *q, const struct policy *p);

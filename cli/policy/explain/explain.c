@@ -36,31 +36,15 @@ static int add_data(struct asked *q, struct span data)
                         json ? SPAN("application/json") : SPAN("application/x-www-form-urlencoded"));
 }
 
-#define ZERO_ID "0000000000000000000000000000000000000000"
-#define A_ID    "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
-#define B_ID    "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
-
 /* --ref "update refs/heads/x": the body of the push that git would send. */
 static int ask_refs(const struct cli_call *c, struct asked *q, struct err *e)
 {
-    static const struct {
-        struct span verb, old_id, new_id;
-    } verbs[] = {{SPAN("create"), SPAN(ZERO_ID), SPAN(A_ID)},
-                 {SPAN("update"), SPAN(A_ID), SPAN(B_ID)},
-                 {SPAN("delete"), SPAN(A_ID), SPAN(ZERO_ID)}};
     const char *texts[CLI_GIVEN_MAX];
     struct git_ref refs[CLI_GIVEN_MAX];
-    struct span verb, name;
     size_t n = cli_values(c, "ref", texts, CLI_GIVEN_MAX);
-    for (size_t i = 0; i < n; i++) {
-        size_t k = 0;
-        bool cut = span_cut(span_str(texts[i]), ' ', &verb, &name);
-        while (k < 3 && !span_eq(verbs[k].verb, verb))
-            k++;
-        if (!cut || k == 3)
+    for (size_t i = 0; i < n; i++)
+        if (!asked_ref(span_str(texts[i]), &refs[i]))
             return err_set(e, "--ref is \"create REF\", \"update REF\" or \"delete REF\"");
-        refs[i] = (struct git_ref){name, verbs[k].old_id, verbs[k].new_id};
-    }
     if (n == 0)
         return 0;
     q->request.has_body = true;

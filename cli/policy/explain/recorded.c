@@ -9,17 +9,11 @@
 
 static int add_refs(struct asked *q, const struct json *refs, struct span url, struct err *e)
 {
-    static const struct span none = SPAN("0000000000000000000000000000000000000000");
-    static const struct span some = SPAN("1111111111111111111111111111111111111111");
     struct git_ref *v = arena_alloc(&q->a, (refs->count + 1) * sizeof(*v));
     size_t n = 0;
-    for (const struct json *j = refs->child; v && j; j = j->next) {
-        struct span verb, name;
-        if (!span_cut(j->text, ' ', &verb, &name) || name.n == 0)
+    for (const struct json *j = refs->child; v && j; j = j->next)
+        if (!asked_ref(j->text, &v[n++]))
             return err_set(e, "the record does not have all refs of the push");
-        v[n++] = (struct git_ref){name, span_eq(verb, SPAN("create")) ? none : some,
-                                  span_eq(verb, SPAN("delete")) ? none : some};
-    }
     struct span end = SPAN("/git-receive-pack");
     return v ? asked_push(q, span_first(url, url.n - end.n), v, n, e) : err_set(e, "no memory");
 }

@@ -79,7 +79,5 @@ int learn_check_patched(struct learnt *t, struct source *source, const struct cl
  * when there is no rule. */
 int learn_patch(const char *path, struct span rules, struct dynbuf *out, struct dynbuf *patched,
                 struct err *e) MUSTCHECK;
-/* In double quotes, whatever it is. */
-void learn_quoted(struct dynbuf *out, struct span s);
 
 #endif

@@ -5,7 +5,8 @@
 #include "cli/policy/learn/learn.h"
 #include "cli/policy/replay/replay.h"
 
-void learn_quoted(struct dynbuf *out, struct span s)
+/* In double quotes, whatever it is. */
+static void quoted(struct dynbuf *out, struct span s)
 {
     (void)dynbuf_add_byte(out, '"');
     for (size_t i = 0; i < s.n; i++) {
@@ -23,7 +24,7 @@ void learn_quoted(struct dynbuf *out, struct span s)
 static void line(struct dynbuf *out, const char *key, struct span s)
 {
     (void)dynbuf_addf(out, "      %s: ", key);
-    learn_quoted(out, s);
+    quoted(out, s);
     (void)dynbuf_add_byte(out, '\n');
 }
 
@@ -32,7 +33,7 @@ static void list(struct dynbuf *out, const struct span *v, size_t n)
     (void)dynbuf_add_byte(out, '[');
     for (size_t i = 0; i < n; i++) {
         (void)dynbuf_add(out, i ? SPAN(", ") : SPAN_NONE);
-        learn_quoted(out, v[i]);
+        quoted(out, v[i]);
     }
     (void)dynbuf_add_byte(out, ']');
 }
@@ -69,7 +70,7 @@ static void put_query(struct dynbuf *out, const struct shape *s)
         const struct span any = SPAN("*");
         bool listed = s->names[i].n <= VALUES_MOST;
         (void)dynbuf_add(out, SPAN("        "));
-        learn_quoted(out, s->names[i].name);
+        quoted(out, s->names[i].name);
         (void)dynbuf_add(out, SPAN(": "));
         list(out, listed ? s->names[i].value : &any, listed ? s->names[i].n : 1);
         (void)dynbuf_add_byte(out, '\n');
@@ -108,7 +109,7 @@ static void put_rule(struct dynbuf *out, const struct learnt *t, const struct sh
     (void)dynbuf_addf(out, "  - id: %s\n", s->id);
     if (t->scope.n) {
         (void)dynbuf_add(out, SPAN("    scope: "));
-        learn_quoted(out, t->scope);
+        quoted(out, t->scope);
         (void)dynbuf_add_byte(out, '\n');
     }
     (void)dynbuf_add(out, SPAN("    match:\n"));
@@ -132,7 +133,7 @@ static void put_rule(struct dynbuf *out, const struct learnt *t, const struct sh
     (void)dynbuf_addf(out, "      effect: %.*s\n    decide: %s\n", SPAN_FMT(s->effect), s->read ? "allow" : "hold");
     if (s->use == USE_GIVEN) {
         (void)dynbuf_add(out, SPAN("    use: "));
-        learn_quoted(out, s->used[0]);
+        quoted(out, s->used[0]);
         (void)dynbuf_add_byte(out, '\n');
     }
 }

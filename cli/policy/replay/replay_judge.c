@@ -2,7 +2,6 @@
 
 #include <stdlib.h>
 
-#include "common/dynbuf.h"
 #include "cli/policy/record/once.h"
 #include "policy/ambiguity.h"
 #include "policy/explain.h"
@@ -11,7 +10,6 @@
 /* Answers kept: a slot for each hash, with the facts they hold for. Past the memory all are forgotten. */
 enum { ANSWERS = 1 << 16, ANSWERS_MEMORY = 64 * 1024 * 1024, JUDGE_MEMORY = 64 * 1024 * 1024, LABELS_KEPT = 1024 };
 enum { TICK_HOURS = 60 * 1000, TICK_MOMENT = 1 };
-#define ID40(c) c c c c c c c c c c
 
 struct answer {
     uint64_t hash;
@@ -51,28 +49,18 @@ const char *bench_unknown_words(enum unknown u)
     return words[u];
 }
 
-/* The commands as they were; ids stand for some. True when the list is whole. */
-static bool put_push(struct dynbuf *b, struct span refs)
+/* The commands as they were; ids stand for some. False: the list is not whole, or there is no memory. */
+static bool put_push(struct span refs, struct arena *a, struct span *body)
 {
-    static const char zero[] = ID40("0000"), old[] = ID40("aaaa"), new[] = ID40("bbbb");
-    static const char caps[] = "\0 report-status object-format=sha1";
-    bool pack = false;
-    for (bool first = true; refs.n; first = false) {
-        struct span line, what, name;
+    struct git_ref *v = arena_alloc(a, RECORD_REFS_MOST * sizeof(*v));
+    struct span line;
+    size_t n = 0;
+    for (; v && refs.n; n++) {
         (void)span_cut(refs, '\n', &line, &refs);
-        bool cut = !span_cut(line, ' ', &what, &name);
-        bool create = span_eq(what, SPAN("create")), delete = span_eq(what, SPAN("delete"));
-        if (cut || name.n == 0 || !(create || delete || span_eq(what, SPAN("update"))))
+        if (n == RECORD_REFS_MOST || !asked_ref(line, &v[n]))
             return false;
-        size_t n = 4 + 40 + 1 + 40 + 1 + name.n + (first ? sizeof(caps) - 1 : 0);
-        (void)dynbuf_addf(b, "%04zx%s %s ", n, create ? zero : old, delete ? zero : new);
-        (void)dynbuf_add(b, name);
-        if (first)
-            (void)dynbuf_add(b, span_of(caps, sizeof(caps) - 1));
-        pack |= !delete;
     }
-    (void)dynbuf_add(b, pack ? SPAN("0000PACK") : SPAN("0000"));
-    return true;
+    return v && asked_refs(a, v, n, body) == 0;
 }
 
 static bool is_push(const struct record *r)
@@ -100,7 +88,6 @@ static bool overridden(const struct record *r)
 static bool recorded_request(const struct record *r, bool override, struct arena *a, struct request *q)
 {
     struct http_field *f = arena_alloc(a, 4 * sizeof(*f));
-    struct dynbuf b;
     if (f == NULL)
         return false;
     *q = (struct request){.scheme = r->scheme,
@@ -121,12 +108,9 @@ static bool recorded_request(const struct record *r, bool override, struct arena
         f[q->nfields++] = (struct http_field){SPAN("Content-Type"), r->type};
     if (!is_push(r))
         return true;
-    dynbuf_init(&b, 1 << 20);
-    q->body_complete = put_push(&b, r->refs) && dynbuf_ok(&b);
-    q->body = arena_copy(a, dynbuf_span(&b));
+    q->body_complete = put_push(r->refs, a, &q->body);
     q->has_body = true;
-    dynbuf_free(&b);
-    return q->body.p != NULL || !q->body_complete;
+    return true;
 }
 
 struct bench *bench_new(const struct policy *p, struct source *s)

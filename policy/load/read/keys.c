@@ -56,7 +56,7 @@ bool keys_decode_text(struct loader *l, const struct node *n, struct item *out)
     return decode_any_text(l, n, out, false);
 }
 
-void keys_decode_texts(struct loader *l, const struct node *n, struct items *out)
+static void decode_texts(struct loader *l, const struct node *n, struct items *out)
 {
     size_t max = n->kind == NODE_LIST ? n->count : 1;
     out->at = n;
@@ -100,7 +100,7 @@ static void decode_rates(struct loader *l, const struct node *n, const struct ke
         (void)is_kind(l, n, NODE_TEXT);
         return;
     }
-    keys_decode_texts(l, n, out);
+    decode_texts(l, n, out);
     for (size_t i = 0; i < out->n; i++) {
         const char *why = scalar_rate(out->v[i].text, &count, &ms);
         if (why)
@@ -182,7 +182,7 @@ static void decode_number(struct loader *l, const struct node *n, const struct k
     }
 }
 
-void keys_decode_list(struct loader *l, const struct node *n, const struct table *t, struct list *out)
+static void decode_list(struct loader *l, const struct node *n, const struct table *t, struct list *out)
 {
     out->at = n;
     if (!is_kind(l, n, NODE_LIST))
@@ -201,7 +201,7 @@ static void decode_maps(struct loader *l, const struct node *n, const struct tab
     if (n->kind == NODE_LIST && n->count == 0)
         load_problem(l, n, "P008", "an empty list says nothing: name something, or leave the key out");
     if (n->kind == NODE_LIST) {
-        keys_decode_list(l, n, t, out);
+        decode_list(l, n, t, out);
         return;
     }
     out->at = n;
@@ -268,7 +268,7 @@ static void decode_pairs(struct loader *l, const struct node *n, const struct ke
         if ((k->flags & KEY_SINGLE) && !is_kind(l, c, NODE_TEXT))
             continue;
         (void)keys_decode_text(l, c->key, &v->name);
-        keys_decode_texts(l, c, &v->values);
+        decode_texts(l, c, &v->values);
     }
 }
 
@@ -284,7 +284,7 @@ static void decode_key(struct loader *l, const struct node *n, const struct key 
         else if (n->kind == NODE_LIST && n->count == 0 && (k->flags & KEY_EMPTY))
             ((struct items *)field)->at = n;
         else
-            keys_decode_texts(l, n, field);
+            decode_texts(l, n, field);
         break;
     case KEY_COUNTS: decode_counts(l, n, k, field); break;
     case KEY_RATES: decode_rates(l, n, k, field); break;
@@ -296,7 +296,7 @@ static void decode_key(struct loader *l, const struct node *n, const struct key 
     case KEY_ONE_OF:
     case KEY_SOME_OF: decode_number(l, n, k, field); break;
     case KEY_MAP: keys_decode_map(l, n, k->table, field); break;
-    case KEY_LIST: keys_decode_list(l, n, k->table, field); break;
+    case KEY_LIST: decode_list(l, n, k->table, field); break;
     case KEY_MAPS: decode_maps(l, n, k->table, field); break;
     case KEY_NAMED: decode_named(l, n, k->table, field); break;
     case KEY_PAIRS: decode_pairs(l, n, k, field); break;

@@ -90,8 +90,6 @@ struct table {
 
 /* Decode a mapping into out (zeroed, table->size bytes). Problems go to l. */
 void keys_decode_map(struct loader *l, const struct node *n, const struct table *t, void *out);
-void keys_decode_list(struct loader *l, const struct node *n, const struct table *t, struct list *out);
-void keys_decode_texts(struct loader *l, const struct node *n, struct items *out);
 /* A text that YAML 1.1 takes for nothing else; false after a problem. */
 bool keys_decode_text(struct loader *l, const struct node *n, struct item *out);
 /* The nearest name to a misspelt word, or NULL. names ends with NULL. */
