@@ -298,7 +298,7 @@ void why_words(const struct ask *k, const struct img_rule *r, enum miss key, str
         break;
     case MISS_PORT: port_words(k, m, out); break;
     case MISS_METHOD:
-        is_wants(k, out, "method", k->overridden ? SPAN("any, by an override,") : k->method, IMG_STR, m->methods);
+        is_wants(k, out, "method", k->overridden ? SPAN("any (by an override)") : k->method, IMG_STR, m->methods);
         break;
     case MISS_PATH: is_wants(k, out, "path", k->path, IMG_GLOB, m->paths); break;
     case MISS_OP: is_wants(k, out, "op", k->op, IMG_GLOB, m->ops); break;

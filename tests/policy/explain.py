@@ -202,6 +202,10 @@ DENY  by rule no-admin (p.yaml:12)
             ("standard input", "@- is not", "curl -d @- https://a.example")):
         curl(f"refused: {name}", 2, [words], line)
 
+    has("a request that may have another method is explained as it was judged", 11,
+        ["list (allow, p.yaml:15): method is any (by an override), the rule wants GET"],
+        "--header", "X-HTTP-Method-Override: DELETE", "GET", "https://q.example/?state=open")
+
     def record(**changes):
         one = {"seq": 5, "kind": "intent", "sandbox": "ci-1", "method": "GET", "scheme": "https", "host": "a.example",
                "port": 443, "path": "/v1/x", "verdict": "allow", "code": "rule", "op": "http.get"}
