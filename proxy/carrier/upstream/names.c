@@ -64,8 +64,9 @@ static bool is_listener(const struct names *n, const struct addr *a, uint16_t po
 {
     for (size_t i = 0; i < n->nown; i++) {
         const struct own *o = &n->own[i];
-        if (o->port == port && (addr_eq(&o->addr, a) || (o->any && (addr_class(a) == ADDR_LOOPBACK ||
-                                                                    addr_among(a, n->interface, n->ninterfaces)))))
+        bool ours = addr_eq(&o->addr, a) ||
+                    (o->any && (addr_class(a) == ADDR_LOOPBACK || addr_among(a, n->interface, n->ninterfaces)));
+        if (o->port == port && ours)
             return true;
     }
     return false;
