@@ -128,9 +128,9 @@ out:
 static enum walk_next take_head(struct exchange *x, const struct http_head *h, size_t used)
 {
     struct span raw = span_first(conn_input(x->conn), used);
-    if (h->status == 101 && x->socket == NULL)
+    if (h->status == 101 && x->websocket == NULL)
         return exchange_fail(x, "bad-answer", "the upstream switches protocols though nobody asked");
-    if (h->status == 101 && socket_verify(x, h) != WALK_NEXT)
+    if (h->status == 101 && websocket_verify(x, h) != WALK_NEXT)
         return WALK_FAIL;
     exchange_answer(x, ANSWER_HEAD);
     x->status = (uint16_t)h->status;
@@ -143,7 +143,7 @@ static enum walk_next take_head(struct exchange *x, const struct http_head *h, s
     http_body_begin(&x->in, h);
     conn_consume(x->conn, used);
     conn_deadline(x->conn, x->carrier->settings.idle_ms);
-    return h->status == 101 ? socket_switch(x) : WALK_NEXT;
+    return h->status == 101 ? websocket_switch(x) : WALK_NEXT;
 }
 
 enum walk_next answer_head(struct exchange *x)
@@ -277,12 +277,12 @@ static enum walk_next take_input(struct exchange *x)
 
 enum walk_next step_scrub(struct exchange *x)
 {
-    if (x->socket != NULL && socket_is_on(x->socket))
-        return socket_go(x);
+    if (x->websocket != NULL && websocket_is_on(x->websocket))
+        return websocket_go(x);
     if (take_input(x) != WALK_NEXT)
         return WALK_FAIL;
     bool nobody = x->delivery == DELIVERY_NOBODY;
-    if (!nobody && relay_ready(x, x->answer > ANSWER_HEAD) != 0) {
+    if (!nobody && delivery_ready(x, x->answer > ANSWER_HEAD) != 0) {
         if (x->f.repeatable)
             return exchange_fail(x, "cancelled", "the client is gone");
         exchange_delivery(x, DELIVERY_NOBODY);

@@ -56,7 +56,7 @@ static void front_frame(void *arg, struct chan *ch, struct frame *f)
         chan_free(&front->chan);
         exchange_front_gone(front->carrier, front);
     } else if (x != NULL) {
-        relay_credit(x, f);
+        delivery_credit(x, f);
     }
 }
 
@@ -95,7 +95,7 @@ static void judge_frame(void *arg, struct chan *ch, struct frame *f)
     case M_MESSAGE:
     case M_WS_CLOSE:
         if ((x = exchange_find(c, f->id)) != NULL)
-            socket_frame(x, f);
+            websocket_frame(x, f);
         return;
     case M_CANCEL:
         if ((x = exchange_find(c, f->id)) != NULL && x->delivery != DELIVERY_NOBODY)

@@ -101,8 +101,8 @@ static void on_conn(void *arg, struct conn *c, enum conn_event ev)
     case CONN_EOF:
     case CONN_TRUNCATED: lost(x, ev); return;
     case CONN_TIMEOUT:
-        if (x->socket != NULL && socket_is_on(x->socket)) {
-            socket_timeout(x);
+        if (x->websocket != NULL && websocket_is_on(x->websocket)) {
+            websocket_timeout(x);
             return;
         }
         (void)exchange_fail(x, "upstream-timeout", "the upstream was silent for too long");
@@ -178,7 +178,7 @@ enum walk_next dial_go(struct exchange *x)
         return WALK_WAIT;
     struct pool_key k = {x->front->instance, x->upstream, x->addr, x->f.credential};
     uint64_t idle = x->f.repeatable ? c->settings.pool_idle_ms : REUSE_ONCE_MS;
-    bool own = x->socket != NULL || (x->cred != NULL && x->cred->certificate);
+    bool own = x->websocket != NULL || (x->cred != NULL && x->cred->certificate);
     x->conn = x->sent == SENT_BEFORE || own ? NULL : pool_take(&c->pool, &k, idle, &x->addr);
     if (x->conn == NULL)
         return dial_next(x);

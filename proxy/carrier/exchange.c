@@ -82,7 +82,7 @@ static void release_all(struct exchange *x)
     dynbuf_free(&x->head);
     dynbuf_free(&x->ready);
     dynbuf_free(&x->kept);
-    socket_free(&x->socket);
+    websocket_free(&x->websocket);
     memfd_unmap(&x->map);
     free(x->payload);
     free(x);
@@ -91,11 +91,11 @@ static void release_all(struct exchange *x)
 void exchange_end(struct exchange *x)
 {
     if (x->delivery == DELIVERY_NOBODY && !x->f.repeatable && x->answer == ANSWER_WHOLE && x->code == NULL)
-        relay_kept(x);
-    if (x->socket != NULL)
-        socket_over(x);
+        delivery_kept(x);
+    if (x->websocket != NULL)
+        websocket_over(x);
     if (x->delivery == DELIVERY_BEGUN)
-        relay_cut(x);
+        delivery_cut(x);
     if (x->code != NULL)
         log_exchange(LOG_INFO, x->xid, "ends at %s: %s: %s", walk_name(x->step), x->code, x->why);
     send_result(x);
@@ -151,7 +151,7 @@ static enum walk_next admit(struct exchange *x, struct frame *f, struct span in)
         return exchange_fail(x, "unknown-upstream", "the request's destination is not the upstream's");
     if (take_body(x, f, in) != 0)
         return exchange_fail(x, "bad-body", "the body is not sealed, or not of the size that was said");
-    if (outbound_is_upgrade(r) && socket_begin(x) != 0)
+    if (outbound_is_upgrade(r) && websocket_begin(x) != 0)
         return exchange_fail(x, "bad-request", "this cannot be a WebSocket upgrade");
     return WALK_NEXT;
 }
@@ -221,7 +221,7 @@ void exchange_forward(struct carrier *c, struct frame *f)
 
 void exchange_cancel(struct exchange *x)
 {
-    if (x->socket != NULL && socket_is_on(x->socket)) {
+    if (x->websocket != NULL && websocket_is_on(x->websocket)) {
         exchange_delivery(x, DELIVERY_NOBODY);
         exchange_end(x);
         return;

@@ -97,7 +97,7 @@ struct exchange {
     unsigned trust;       /* upstreams.changes when the connection was verified */
     enum conn_event lost; /* CONN_EOF, CONN_TRUNCATED or CONN_FAILED of LINK_LOST */
     struct conn *conn;
-    struct socket *socket; /* of a WebSocket upgrade */
+    struct websocket *websocket; /* of a WebSocket upgrade */
 
     /* the answer */
     struct http_body in;

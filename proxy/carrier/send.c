@@ -31,8 +31,8 @@ static enum walk_next write_head(struct exchange *x)
     if (part_ask(x, &in.range) != WALK_NEXT)
         goto out;
     framing(x, &in);
-    if (x->socket != NULL)
-        in.ws_key = socket_key(x->socket);
+    if (x->websocket != NULL)
+        in.ws_key = websocket_key(x->websocket);
     if (conn_input(x->conn).n != 0) { /* bytes for a request that was not made yet (A46) */
         (void)exchange_fail(x, "bad-answer", "the upstream spoke before it was asked");
         goto out;

@@ -46,14 +46,14 @@ void part_head(struct exchange *x, struct wire_answer *a);
 /* Of what was searched and is ready from there on, leave what was asked. */
 void part_cut(struct exchange *x, size_t from);
 
-/* answer.c, relay.c */
+/* answer.c, delivery.c */
 enum walk_next answer_head(struct exchange *x);
 /* Does the field tell which bytes the body has? Then it is wrong once one of them is covered (D38, D47). */
 bool answer_is_digest(struct span name);
-void relay_credit(struct exchange *x, struct frame *f);
+void delivery_credit(struct exchange *x, struct frame *f);
 /* Give on what is ready within the credit. -1: the front does not take it. */
-int relay_ready(struct exchange *x, bool end) MUSTCHECK;
-void relay_cut(struct exchange *x);
-void relay_kept(struct exchange *x);
+int delivery_ready(struct exchange *x, bool end) MUSTCHECK;
+void delivery_cut(struct exchange *x);
+void delivery_kept(struct exchange *x);
 
 #endif

@@ -9,24 +9,24 @@
 
 enum { WORDS_MAX = 123 }; /* of a close frame */
 
-enum socket_state {
-    SOCKET_ASKED = 0,
-    SOCKET_OPEN,
-    SOCKET_CLOSED_IN,  /* a close of the server came */
-    SOCKET_CLOSED_OUT, /* one was written to it */
-    SOCKET_CLOSED      /* both */
+enum websocket_state {
+    WEBSOCKET_ASKED = 0,
+    WEBSOCKET_OPEN,
+    WEBSOCKET_CLOSED_IN,  /* a close of the server came */
+    WEBSOCKET_CLOSED_OUT, /* one was written to it */
+    WEBSOCKET_CLOSED      /* both */
 };
-static const struct state_row sockets[] = {
-    [SOCKET_ASKED] = {"asked", STATE(SOCKET_OPEN)},
-    [SOCKET_OPEN] = {"open", STATE(SOCKET_CLOSED_IN) | STATE(SOCKET_CLOSED_OUT)},
-    [SOCKET_CLOSED_IN] = {"closed by the server", STATE(SOCKET_CLOSED)},
-    [SOCKET_CLOSED_OUT] = {"closed by us", STATE(SOCKET_CLOSED)},
-    [SOCKET_CLOSED] = {"closed", 0},
+static const struct state_row websocket_states[] = {
+    [WEBSOCKET_ASKED] = {"asked", STATE(WEBSOCKET_OPEN)},
+    [WEBSOCKET_OPEN] = {"open", STATE(WEBSOCKET_CLOSED_IN) | STATE(WEBSOCKET_CLOSED_OUT)},
+    [WEBSOCKET_CLOSED_IN] = {"closed by the server", STATE(WEBSOCKET_CLOSED)},
+    [WEBSOCKET_CLOSED_OUT] = {"closed by us", STATE(WEBSOCKET_CLOSED)},
+    [WEBSOCKET_CLOSED] = {"closed", 0},
 };
 
-struct socket {
+struct websocket {
     char key[WS_KEY_TEXT + 4], accept[WS_ACCEPT_TEXT + 1];
-    enum socket_state state;
+    enum websocket_state state;
     struct ws_reader reader;
     /* A message on its way to the front, as far as its credit goes. */
     enum ws_op op; /* WS_NONE: none waits */
@@ -43,23 +43,23 @@ struct socket {
     uint8_t words[WORDS_MAX];
 };
 
-int socket_begin(struct exchange *x)
+int websocket_begin(struct exchange *x)
 {
-    struct socket *s = calloc(1, sizeof(*s));
+    struct websocket *s = calloc(1, sizeof(*s));
     struct id id;
     if (s == NULL)
         return -1;
-    x->socket = s;
+    x->websocket = s;
     dynbuf_init(&s->message, WS_ANSWER_MAX);
     ws_reader_init(&s->reader, WS_FROM_SERVER, WS_ANSWER_MAX);
     if (!span_eq(x->f.request.method, SPAN("GET")) || x->f.body != BODY_NONE || id_new(&id) != 0)
         return -1;
     if (base64_encode(span_of(id.b, sizeof(id.b)), s->key) != WS_KEY_TEXT)
         return -1;
-    return websocket_accept(socket_key(s), s->accept);
+    return websocket_accept(websocket_key(s), s->accept);
 }
 
-void socket_free(struct socket **s)
+void websocket_free(struct websocket **s)
 {
     if (*s == NULL)
         return;
@@ -71,32 +71,32 @@ void socket_free(struct socket **s)
     *s = NULL;
 }
 
-struct span socket_key(const struct socket *s)
+struct span websocket_key(const struct websocket *s)
 {
     return span_of(s->key, WS_KEY_TEXT);
 }
 
-bool socket_is_on(const struct socket *s)
+bool websocket_is_on(const struct websocket *s)
 {
-    return s->state != SOCKET_ASKED;
+    return s->state != WEBSOCKET_ASKED;
 }
 
-static bool closed_in(const struct socket *s)
+static bool closed_in(const struct websocket *s)
 {
-    return s->state == SOCKET_CLOSED_IN || s->state == SOCKET_CLOSED;
+    return s->state == WEBSOCKET_CLOSED_IN || s->state == WEBSOCKET_CLOSED;
 }
 
-static bool closed_out(const struct socket *s)
+static bool closed_out(const struct websocket *s)
 {
-    return s->state == SOCKET_CLOSED_OUT || s->state == SOCKET_CLOSED;
+    return s->state == WEBSOCKET_CLOSED_OUT || s->state == WEBSOCKET_CLOSED;
 }
 
-static void change(struct exchange *x, enum socket_state to)
+static void change(struct exchange *x, enum websocket_state to)
 {
-    struct socket *s = x->socket;
-    if (to != SOCKET_OPEN && s->state != SOCKET_OPEN && s->state != to)
-        to = SOCKET_CLOSED;
-    if (exchange_may(x, STATE_KIND("WebSocket", sockets), s->state, to))
+    struct websocket *s = x->websocket;
+    if (to != WEBSOCKET_OPEN && s->state != WEBSOCKET_OPEN && s->state != to)
+        to = WEBSOCKET_CLOSED;
+    if (exchange_may(x, STATE_KIND("WebSocket", websocket_states), s->state, to))
         s->state = to;
 }
 
@@ -117,7 +117,7 @@ static bool offered(const struct exchange *x, struct span protocol)
     return false;
 }
 
-enum walk_next socket_verify(struct exchange *x, const struct http_head *h)
+enum walk_next websocket_verify(struct exchange *x, const struct http_head *h)
 {
     unsigned upgrades = 0, accepts = 0, protocols = 0;
     bool good = h->minor == 1 && http_lists(h->field, h->nfields, SPAN("connection"), SPAN("upgrade"));
@@ -128,7 +128,7 @@ enum walk_next socket_verify(struct exchange *x, const struct http_head *h)
             good &= span_ieq(f->value, SPAN("websocket"));
         } else if (span_ieq(f->name, SPAN("sec-websocket-accept"))) {
             accepts++;
-            good &= span_eq(f->value, span_str(x->socket->accept));
+            good &= span_eq(f->value, span_str(x->websocket->accept));
         } else if (span_ieq(f->name, SPAN("sec-websocket-extensions"))) {
             return exchange_fail(x, "bad-answer", "the upstream wants a WebSocket extension that nobody offered");
         } else if (span_ieq(f->name, SPAN("sec-websocket-protocol"))) {
@@ -141,9 +141,9 @@ enum walk_next socket_verify(struct exchange *x, const struct http_head *h)
     return exchange_fail(x, "bad-answer", "the upstream's answer is not that to this WebSocket upgrade");
 }
 
-enum walk_next socket_switch(struct exchange *x)
+enum walk_next websocket_switch(struct exchange *x)
 {
-    struct socket *s = x->socket;
+    struct websocket *s = x->websocket;
     struct dynbuf *b =
         x->delivery != DELIVERY_NOBODY && x->front->chan ? chan_begin(x->front->chan, M_SWITCH, x->xid) : NULL;
     if (b == NULL)
@@ -155,14 +155,14 @@ enum walk_next socket_switch(struct exchange *x)
         scrub_begin(&s->seen, x->scrub.set);
         scrub_begin(&s->aside, x->scrub.set);
     }
-    change(x, SOCKET_OPEN);
+    change(x, WEBSOCKET_OPEN);
     exchange_delivery(x, DELIVERY_BEGUN);
     return WALK_NEXT;
 }
 
 /* ---- from the server ---- */
 
-static void say(struct socket *s, uint16_t code, struct span words)
+static void say(struct websocket *s, uint16_t code, struct span words)
 {
     s->say = code;
     s->nwords = words.n < WORDS_MAX ? words.n : WORDS_MAX;
@@ -172,7 +172,7 @@ static void say(struct socket *s, uint16_t code, struct span words)
 
 /* Does it complete a secret, with what came before it? Nothing short of a whole one may show: an end that depended on
  * the beginning of a secret would confirm guesses of it. -1: it cannot be searched. */
-static int search(struct socket *s, const struct ws_message *m)
+static int search(struct websocket *s, const struct ws_message *m)
 {
     if (s->seen.set == NULL || m->data.n == 0)
         return 0;
@@ -182,7 +182,7 @@ static int search(struct socket *s, const struct ws_message *m)
 
 static enum walk_next take_message(struct exchange *x, const struct ws_message *m)
 {
-    struct socket *s = x->socket;
+    struct websocket *s = x->websocket;
     if (search(s, m) != 0) {
         say(s, WS_INTERNAL, SPAN("countersign: a secret stood in what the server sent; it was not passed on"));
         return exchange_fail(x, "secret-in-message", "a secret stood in a message of the server");
@@ -195,7 +195,7 @@ static enum walk_next take_message(struct exchange *x, const struct ws_message *
     s->code = m->code;
     s->given = 0;
     if (m->op == WS_CLOSE) {
-        change(x, SOCKET_CLOSED_IN);
+        change(x, WEBSOCKET_CLOSED_IN);
         s->ended = s->ended ? s->ended : m->code;
     }
     return WALK_NEXT;
@@ -217,7 +217,7 @@ static int send_piece(struct exchange *x, enum ws_op op, bool last, uint16_t cod
 /* What waits goes on, as far as the front's credit reaches. */
 static int give(struct exchange *x)
 {
-    struct socket *s = x->socket;
+    struct websocket *s = x->websocket;
     while (s->op != WS_NONE && x->credit > WS_COST) {
         struct span rest = span_from(dynbuf_span(&s->message), s->given);
         size_t room = (size_t)(x->credit - WS_COST), n = rest.n < room ? rest.n : room;
@@ -236,7 +236,7 @@ static int give(struct exchange *x)
 /* What the judge may send again, once the server takes it. */
 static void give_credit(struct exchange *x)
 {
-    struct socket *s = x->socket;
+    struct websocket *s = x->websocket;
     struct chan *judge = x->carrier->judge;
     if (s->owed == 0 || judge == NULL || x->conn == NULL || conn_queued(x->conn) >= CONN_OUT_LOW)
         return;
@@ -250,7 +250,7 @@ static void give_credit(struct exchange *x)
 
 static enum walk_next bad_frame(struct exchange *x, uint16_t code)
 {
-    struct socket *s = x->socket;
+    struct websocket *s = x->websocket;
     bool big = code == WS_TOO_BIG;
     s->to_server = code;
     say(s, WS_INTERNAL,
@@ -261,7 +261,7 @@ static enum walk_next bad_frame(struct exchange *x, uint16_t code)
 
 static enum walk_next take_input(struct exchange *x)
 {
-    struct socket *s = x->socket;
+    struct websocket *s = x->websocket;
     for (;;) {
         struct span in = conn_input(x->conn);
         struct ws_message m = {.op = WS_NONE};
@@ -283,9 +283,9 @@ static enum walk_next take_input(struct exchange *x)
     }
 }
 
-enum walk_next socket_go(struct exchange *x)
+enum walk_next websocket_go(struct exchange *x)
 {
-    struct socket *s = x->socket;
+    struct websocket *s = x->websocket;
     if (take_input(x) != WALK_NEXT)
         return WALK_FAIL;
     give_credit(x);
@@ -296,8 +296,8 @@ enum walk_next socket_go(struct exchange *x)
         return exchange_fail(x, "answer-cut", "the upstream cut the WebSocket");
     if (!lost) {
         conn_pause(x->conn, waits);
-        if (s->state == SOCKET_OPEN)
-            conn_deadline(x->conn, SOCKET_SILENT_MS);
+        if (s->state == WEBSOCKET_OPEN)
+            conn_deadline(x->conn, WEBSOCKET_SILENT_MS);
     }
     return WALK_WAIT;
 }
@@ -323,11 +323,11 @@ out:
 
 static void message(struct exchange *x, struct msg_in m)
 {
-    struct socket *s = x->socket;
+    struct websocket *s = x->websocket;
     uint8_t op = msg_get_u8(&m);
     uint16_t code = msg_get_u16(&m);
     bool data = op == WS_TEXT || op == WS_BINARY;
-    if (s->state == SOCKET_ASKED || closed_out(s) || x->link == LINK_LOST)
+    if (s->state == WEBSOCKET_ASKED || closed_out(s) || x->link == LINK_LOST)
         return;
     if (m.bad || m.rest.n > WS_MESSAGE_MAX || !(data || op == WS_CLOSE || op == WS_PING || op == WS_PONG)) {
         log_exchange(LOG_ERROR, x->xid, "the judge's message cannot be understood");
@@ -341,17 +341,17 @@ static void message(struct exchange *x, struct msg_in m)
     s->messages_out += data;
     s->owed += m.rest.n + WS_COST;
     if (op == WS_CLOSE) {
-        change(x, SOCKET_CLOSED_OUT);
+        change(x, WEBSOCKET_CLOSED_OUT);
         s->ended = s->ended ? s->ended : code;
-        conn_deadline(x->conn, SOCKET_CLOSE_MS);
+        conn_deadline(x->conn, WEBSOCKET_CLOSE_MS);
     }
     exchange_resume(x);
 }
 
-void socket_frame(struct exchange *x, struct frame *f)
+void websocket_frame(struct exchange *x, struct frame *f)
 {
     struct msg_in m = msg_in(f->payload);
-    if (x->socket == NULL) {
+    if (x->websocket == NULL) {
         log_exchange(LOG_ERROR, x->xid, "the judge has messages for what is no WebSocket");
         return;
     }
@@ -361,16 +361,16 @@ void socket_frame(struct exchange *x, struct frame *f)
     }
     uint16_t code = msg_get_u16(&m);
     struct span words = msg_get_span(&m, WORDS_MAX);
-    say(x->socket, msg_end(&m) == 0 && code ? code : WS_INTERNAL, words);
-    if (x->socket->state == SOCKET_ASKED)
+    say(x->websocket, msg_end(&m) == 0 && code ? code : WS_INTERNAL, words);
+    if (x->websocket->state == WEBSOCKET_ASKED)
         (void)exchange_fail(x, "cancelled", "the gateway ended it before it was answered");
     exchange_end(x);
 }
 
-void socket_timeout(struct exchange *x)
+void websocket_timeout(struct exchange *x)
 {
-    struct socket *s = x->socket;
-    if (s->state == SOCKET_OPEN) {
+    struct websocket *s = x->websocket;
+    if (s->state == WEBSOCKET_OPEN) {
         say(s, WS_GOING, SPAN("countersign: nothing came either way for too long"));
         (void)exchange_fail(x, "upstream-timeout", "the WebSocket was silent for too long");
     }
@@ -381,7 +381,7 @@ void socket_timeout(struct exchange *x)
 
 static void end_front(struct exchange *x)
 {
-    struct socket *s = x->socket;
+    struct websocket *s = x->websocket;
     uint8_t ok = closed_in(s) && s->op == WS_NONE;
     if (x->delivery != DELIVERY_BEGUN || x->front->chan == NULL)
         return;
@@ -393,7 +393,7 @@ static void end_front(struct exchange *x)
 
 static void end_server(struct exchange *x)
 {
-    struct socket *s = x->socket;
+    struct websocket *s = x->websocket;
     if (x->conn == NULL || x->link == LINK_LOST)
         return;
     if (!closed_out(s) && write_frame(x, WS_CLOSE, s->to_server ? s->to_server : WS_GOING, SPAN_NONE) != 0)
@@ -401,11 +401,11 @@ static void end_server(struct exchange *x)
     conn_finish(&x->conn);
 }
 
-void socket_over(struct exchange *x)
+void websocket_over(struct exchange *x)
 {
-    struct socket *s = x->socket;
+    struct websocket *s = x->websocket;
     struct chan *judge = x->carrier->judge;
-    if (s->state == SOCKET_ASKED)
+    if (s->state == WEBSOCKET_ASKED)
         return;
     if (judge == NULL)
         say(s, WS_GOING, SPAN("countersign: the gateway is restarting"));

@@ -1,7 +1,8 @@
 /* A WebSocket on the upstream's side (RFC 6455): a key of its own, a verified 101, then the server's messages,
  * searched for secrets, to the front, and what the judge let through as masked frames to the server. websocket.c
  *
- *   socket_begin ─► head with its key ─► 101: socket_verify, socket_switch ─► socket_go, socket_frame ─► socket_over
+ *   websocket_begin ─► head with its key ─► 101: websocket_verify, websocket_switch ─► websocket_go, websocket_frame
+ * ─► websocket_over
  */
 #ifndef CARRIER_WEBSOCKET_H
 #define CARRIER_WEBSOCKET_H
@@ -11,27 +12,27 @@
 struct exchange;
 struct frame;
 struct http_head;
-struct socket;
+struct websocket;
 
 enum {
-    SOCKET_SILENT_MS = 30 * 60 * 1000, /* without a byte either way: it is closed */
-    SOCKET_CLOSE_MS = 5 * 1000,        /* from one side's close to the other's */
+    WEBSOCKET_SILENT_MS = 30 * 60 * 1000, /* without a byte either way: it is closed */
+    WEBSOCKET_CLOSE_MS = 5 * 1000,        /* from one side's close to the other's */
 };
 
-/* The request is an upgrade: make x->socket and its key. -1: no memory, or the request can be none. */
-int socket_begin(struct exchange *x) MUSTCHECK;
-void socket_free(struct socket **s);
-struct span socket_key(const struct socket *s);
-bool socket_is_on(const struct socket *s);
+/* The request is an upgrade: make x->websocket and its key. -1: no memory, or the request can be none. */
+int websocket_begin(struct exchange *x) MUSTCHECK;
+void websocket_free(struct websocket **s);
+struct span websocket_key(const struct websocket *s);
+bool websocket_is_on(const struct websocket *s);
 /* Is this 101 the answer to that key, without extensions, with a subprotocol that was offered? */
-enum walk_next socket_verify(struct exchange *x, const struct http_head *h);
-enum walk_next socket_switch(struct exchange *x);
+enum walk_next websocket_verify(struct exchange *x, const struct http_head *h);
+enum walk_next websocket_switch(struct exchange *x);
 /* As far as input and credit reach. */
-enum walk_next socket_go(struct exchange *x);
+enum walk_next websocket_go(struct exchange *x);
 /* M_MESSAGE, M_WS_CLOSE. */
-void socket_frame(struct exchange *x, struct frame *f);
-void socket_timeout(struct exchange *x);
+void websocket_frame(struct exchange *x, struct frame *f);
+void websocket_timeout(struct exchange *x);
 /* Its last words on all three sides; only from exchange_end. */
-void socket_over(struct exchange *x);
+void websocket_over(struct exchange *x);
 
 #endif

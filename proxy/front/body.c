@@ -126,7 +126,7 @@ void front_body_credit(struct client *c, struct frame *f)
     if (msg_end(&m) != 0)
         return;
     if (c->x.state == EXCHANGE_SWITCHED) {
-        front_socket_credit(c, more);
+        front_websocket_credit(c, more);
         return;
     }
     if (c->x.mode != BODY_MODE_PIPE)

@@ -41,7 +41,7 @@ void exchange_end(struct client *c, const char *reason)
     trace_step(c->x.xid, "end", reason);
     *slot_of(c->front, c->x.xid) = NULL;
     front_body_free(&c->x);
-    front_socket_free(&c->x.socket);
+    front_websocket_free(&c->x.websocket);
     exchange_change(c, EXCHANGE_NONE);
 }
 

@@ -41,7 +41,7 @@ struct exchange {
     bool close_out;
     uint64_t left; /* of a sized answer */
     uint64_t owed; /* answer bytes taken but not yet credited to the carrier */
-    struct socket socket;
+    struct websocket websocket;
 };
 
 #endif

@@ -166,7 +166,7 @@ static void from_carrier(void *arg, struct chan *ch, struct frame *fr)
     case M_ANSWER_BODY: front_answer_body(c, fr->payload); break;
     case M_ANSWER_END: front_answer_end(c, fr); break;
     case M_SWITCH: front_switch(c, fr); break;
-    case M_ANSWER_MESSAGE: front_socket_message(c, fr->payload); break;
+    case M_ANSWER_MESSAGE: front_websocket_message(c, fr->payload); break;
     default: log_exchange(LOG_ERROR, fr->id, "the carrier sends message %u, which the front does not know", fr->type);
     }
 }

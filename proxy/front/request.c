@@ -96,7 +96,7 @@ static enum walk_next send_request(struct client *c, const struct http_head *h, 
     bool declared = has_body(h), here = false;
     struct dynbuf *b = chan_begin(f->judge, M_REQUEST, client_new_xid(c));
     begin(c, h);
-    memcpy(c->x.socket.accept, accept, sizeof(c->x.socket.accept));
+    memcpy(c->x.websocket.accept, accept, sizeof(c->x.websocket.accept));
     if (b == NULL)
         return WALK_FAIL;
     if (declared && h->framing == HTTP_LENGTH && h->length <= FRONT_INLINE_MAX && h->length <= behind.n) {
@@ -134,7 +134,7 @@ static enum walk_next request(struct client *c, const struct http_head *h, struc
     r.path = dynbuf_span(&f->path);
     r.query = dynbuf_span(&f->query);
     r.has_query = h->has_query;
-    copy_fields(h, front_socket_asked(h, accept), &r);
+    copy_fields(h, front_websocket_asked(h, accept), &r);
     if (has_body(h) && look_ahead(h, behind, e) != WALK_NEXT)
         return WALK_FAIL;
     *e = (struct http_err){503, "gateway-restarting", "the gateway is restarting; repeat the request"};
@@ -174,7 +174,7 @@ enum walk_next step_parse(struct client *c, struct http_err *e)
     if (!client_asks(c))
         return read_head(c, e);
     if (c->x.state == EXCHANGE_SWITCHED)
-        front_socket_go_on(c);
+        front_websocket_go_on(c);
     else
         front_body_go_on(c);
     return WALK_DONE;

@@ -27,7 +27,7 @@ static bool offers_ok(const struct http_head *h)
     return true;
 }
 
-bool front_socket_asked(const struct http_head *h, char accept[WS_ACCEPT_TEXT + 1])
+bool front_websocket_asked(const struct http_head *h, char accept[WS_ACCEPT_TEXT + 1])
 {
     struct span upgrade = SPAN_NONE, key = SPAN_NONE, version = SPAN_NONE;
     uint8_t raw[18];
@@ -47,7 +47,7 @@ bool front_socket_asked(const struct http_head *h, char accept[WS_ACCEPT_TEXT + 
 }
 
 /* Extensions are not negotiated; the carrier makes a key of its own. '_' counts as '-' here too. */
-void front_socket_free(struct socket *s)
+void front_websocket_free(struct websocket *s)
 {
     ws_reader_free(&s->reader);
 }
@@ -63,7 +63,7 @@ static int write_101(struct client *c, const struct wire_answer *a)
             return -1;
     if (http_write_field(out, SPAN("Upgrade"), SPAN("websocket")) != 0 ||
         http_write_field(out, SPAN("Connection"), SPAN("Upgrade")) != 0 ||
-        http_write_field(out, SPAN("Sec-WebSocket-Accept"), span_str(c->x.socket.accept)) != 0 ||
+        http_write_field(out, SPAN("Sec-WebSocket-Accept"), span_str(c->x.websocket.accept)) != 0 ||
         http_write_end(out, HTTP_NO_BODY, 0) != 0)
         return -1;
     return client_write(c, dynbuf_span(out));
@@ -74,7 +74,7 @@ void front_switch(struct client *c, struct frame *f)
 {
     struct msg_in m = msg_in(f->payload);
     struct wire_answer a;
-    struct socket *s = &c->x.socket;
+    struct websocket *s = &c->x.websocket;
     if (wire_get_answer(&m, &a) != 0 || msg_end(&m) != 0 || a.status != 101 || client_answered(c) ||
         s->accept[0] == '\0') {
         log_exchange(LOG_ERROR, c->x.xid, "the carrier switches protocols where nobody asked");
@@ -100,7 +100,7 @@ static int tell(struct client *c, enum ws_op op, uint16_t code, struct span data
     msg_put_u8(b, (uint8_t)op);
     msg_put_u16(b, code);
     (void)dynbuf_add(b, data);
-    c->x.socket.credit -= (int64_t)data.n + WS_COST;
+    c->x.websocket.credit -= (int64_t)data.n + WS_COST;
     return chan_commit(c->front->judge);
 }
 
@@ -108,7 +108,7 @@ static int write_close(struct client *c, uint16_t code, struct span words)
 {
     struct dynbuf *out = &c->front->out;
     dynbuf_reset(out);
-    c->x.socket.closed_out = true;
+    c->x.websocket.closed_out = true;
     return ws_write_close(out, code, words, NULL) == 0 ? client_write(c, dynbuf_span(out)) : -1;
 }
 
@@ -117,7 +117,7 @@ static void refuse(struct client *c, uint16_t code, const char *words)
 {
     bool told = tell(c, WS_NONE, code, SPAN_NONE) == 0;
     log_exchange(LOG_INFO, c->x.xid, "a WebSocket to the sandbox is closed with %u: %s", code, words);
-    if (!c->x.socket.closed_out)
+    if (!c->x.websocket.closed_out)
         told = write_close(c, code, span_str(words)) == 0 && told;
     if (told)
         client_finish(c);
@@ -134,9 +134,9 @@ static const char *words_of(uint16_t code)
     }
 }
 
-void front_socket_go_on(struct client *c)
+void front_websocket_go_on(struct client *c)
 {
-    struct socket *s = &c->x.socket;
+    struct websocket *s = &c->x.websocket;
     while (!s->closed_in) {
         struct ws_message m = {.op = WS_NONE};
         struct span in = conn_input(c->conn);
@@ -162,17 +162,17 @@ void front_socket_go_on(struct client *c)
     conn_consume(c->conn, conn_input(c->conn).n); /* nothing counts after a close */
 }
 
-void front_socket_credit(struct client *c, uint32_t more)
+void front_websocket_credit(struct client *c, uint32_t more)
 {
-    c->x.socket.credit += more;
-    front_socket_go_on(c);
+    c->x.websocket.credit += more;
+    front_websocket_go_on(c);
 }
 
 /* M_ANSWER_MESSAGE: a message of the server, or a piece of one, which becomes a frame. */
-void front_socket_message(struct client *c, struct span payload)
+void front_websocket_message(struct client *c, struct span payload)
 {
     struct msg_in m = msg_in(payload);
-    struct socket *s = &c->x.socket;
+    struct websocket *s = &c->x.websocket;
     uint8_t op = msg_get_u8(&m), head[WS_HEADER_MAX];
     bool last = msg_get_bool(&m);
     uint16_t code = msg_get_u16(&m);

@@ -12,7 +12,7 @@ struct http_head;
 struct wire_request;
 
 /* Lives in the exchange. */
-struct socket {
+struct websocket {
     char accept[WS_ACCEPT_TEXT + 1]; /* what the client's own key is answered with; empty: no upgrade was asked for */
     bool closed_in, closed_out;      /* a close frame came, and one was written */
     struct ws_reader reader;
@@ -20,11 +20,11 @@ struct socket {
 };
 
 /* Is it a proper upgrade? Then accept is filled. All others are requests whose Upgrade field is dropped. */
-bool front_socket_asked(const struct http_head *h, char accept[WS_ACCEPT_TEXT + 1]);
+bool front_websocket_asked(const struct http_head *h, char accept[WS_ACCEPT_TEXT + 1]);
 void front_switch(struct client *c, struct frame *f);
-void front_socket_go_on(struct client *c);
-void front_socket_credit(struct client *c, uint32_t more);
-void front_socket_message(struct client *c, struct span payload);
-void front_socket_free(struct socket *s);
+void front_websocket_go_on(struct client *c);
+void front_websocket_credit(struct client *c, uint32_t more);
+void front_websocket_message(struct client *c, struct span payload);
+void front_websocket_free(struct websocket *s);
 
 #endif

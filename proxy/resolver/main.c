@@ -6,13 +6,13 @@
 #include "common/msg.h"
 #include "common/role/role.h"
 #include "proxy/msgs.h"
-#include "proxy/resolver/names.h"
+#include "proxy/resolver/name_server.h"
 #include "proxy/resolver/resolver.h"
 #include "proxy/words.h"
 
 struct start {
     struct resolver *resolver;
-    struct names *names;
+    struct name_server *names;
     struct loop *loop;
     bool servers; /* of the configuration: they may listen on any port */
 };
@@ -58,7 +58,7 @@ static void frame(void *arg, struct frame *f)
         return;
     }
     int udp = frame_take_fd(f, 0), tcp = frame_take_fd(f, 1);
-    if (names_listen(s->names, udp, tcp) != 0)
+    if (name_server_listen(s->names, udp, tcp) != 0)
         log_error("listener %.*s cannot be served: no memory, or there are too many", SPAN_FMT(name));
 }
 
@@ -82,7 +82,7 @@ int main(void)
     s.resolver = resolver_new(s.loop, NULL, &e);
     if (s.resolver == NULL)
         log_die("%s", e.text);
-    s.names = names_new(s.loop);
+    s.names = name_server_new(s.loop);
     if (s.names == NULL)
         return 1;
     struct role *r = role_start("resolver", s.loop, &ops, &s);

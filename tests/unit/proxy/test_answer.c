@@ -12,7 +12,7 @@
 #include "common/dynbuf.h"
 #include "common/msg.h"
 #include "proxy/resolver/answer.h"
-#include "proxy/resolver/names.h"
+#include "proxy/resolver/name_server.h"
 
 enum { HEADER = 12, A = 1, TXT = 16, AAAA = 28, HTTPS = 65, ANY = 255 };
 
@@ -229,7 +229,7 @@ static void what_is_malformed_is_refused_or_passed_over(void **state)
 
 struct world {
     struct loop *loop;
-    struct names *names;
+    struct name_server *names;
     struct timer *limit;
     struct sockaddr_in udp, tcp;
 };
@@ -256,16 +256,16 @@ static void open_world(struct world *w)
     w->udp.sin_addr.s_addr = htonl(0x7f000005); /* not the one a route back would choose */
     w->tcp = bound(tcp);
     w->loop = loop_new();
-    w->names = names_new(w->loop);
+    w->names = name_server_new(w->loop);
     w->limit = timer_new(w->loop, too_long, NULL);
-    assert_int_equal(names_listen(w->names, udp, tcp), 0);
+    assert_int_equal(name_server_listen(w->names, udp, tcp), 0);
     timer_set(w->limit, 300000); /* of what is stuck; a busy machine is not */
 }
 
 static void close_world(struct world *w)
 {
     timer_free(&w->limit);
-    names_free(&w->names);
+    name_server_free(&w->names);
     loop_free(&w->loop);
 }
 
@@ -371,9 +371,9 @@ static void a_stream_with_an_impossible_length_ends(void **state)
 static void the_oldest_stream_gives_way(void **state)
 {
     struct world w;
-    int fd[NAMES_STREAMS_MAX + 1];
+    int fd[NAME_SERVER_STREAMS_MAX + 1];
     open_world(&w);
-    for (size_t i = 0; i <= NAMES_STREAMS_MAX; i++)
+    for (size_t i = 0; i <= NAME_SERVER_STREAMS_MAX; i++)
         fd[i] = dial(&w.tcp, SOCK_STREAM);
     struct waiting x = {.w = &w, .fd = fd[0], .want = 1};
     wait_for(&x);
@@ -386,7 +386,7 @@ static void the_oldest_stream_gives_way(void **state)
     wait_for(&x);
     assert_true(x.n > 2);
     make(&a);
-    for (size_t i = 0; i <= NAMES_STREAMS_MAX; i++)
+    for (size_t i = 0; i <= NAME_SERVER_STREAMS_MAX; i++)
         close(fd[i]);
     close_world(&w);
 }

@@ -1,4 +1,4 @@
-#include "proxy/resolver/names.h"
+#include "proxy/resolver/name_server.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -13,21 +13,21 @@
 enum { PREFIX = 2, PAUSE_MS = 100, CONTROL = 128 };
 
 struct pair {
-    struct names *names;
+    struct name_server *names;
     int udp, tcp;
     struct watch *datagrams, *knocks;
     struct timer *pause; /* accepting failed for want of descriptors */
 };
 
 struct stream {
-    struct names *names;
+    struct name_server *names;
     struct conn *conn;
     struct stream *next; /* newest first */
 };
 
-struct names {
+struct name_server {
     struct loop *loop;
-    struct pair pair[NAMES_LISTENERS_MAX];
+    struct pair pair[NAME_SERVER_LISTENERS_MAX];
     size_t npairs, nstreams;
     struct stream *streams;
 };
@@ -85,7 +85,7 @@ static bool one_datagram(int fd)
 static void on_datagrams(void *arg, unsigned ready)
 {
     struct pair *p = arg;
-    for (size_t i = 0; i < NAMES_TURN && one_datagram(p->udp); i++)
+    for (size_t i = 0; i < NAME_SERVER_TURN && one_datagram(p->udp); i++)
         ;
 }
 
@@ -130,7 +130,7 @@ static int stream_answer(struct stream *s)
         if (m == 0 || conn_queued(s->conn) > CONN_OUT_LOW || conn_write(s->conn, span_of(out, PREFIX + m)) != 0)
             return -1;
         conn_consume(s->conn, PREFIX + n);
-        conn_deadline(s->conn, NAMES_IDLE_MS);
+        conn_deadline(s->conn, NAME_SERVER_IDLE_MS);
     }
     return 0;
 }
@@ -154,7 +154,7 @@ static void on_stream(void *arg, struct conn *c, enum conn_event ev)
     stream_free(s);
 }
 
-static void oldest_out(struct names *n)
+static void oldest_out(struct name_server *n)
 {
     struct stream *s = n->streams;
     while (s != NULL && s->next != NULL)
@@ -163,7 +163,7 @@ static void oldest_out(struct names *n)
         stream_free(s);
 }
 
-static void stream_new(struct names *n, int fd)
+static void stream_new(struct name_server *n, int fd)
 {
     struct stream *s = calloc(1, sizeof(*s));
     if (s == NULL) {
@@ -176,17 +176,17 @@ static void stream_new(struct names *n, int fd)
         free(s);
         return;
     }
-    conn_deadline(s->conn, NAMES_IDLE_MS);
+    conn_deadline(s->conn, NAME_SERVER_IDLE_MS);
     s->next = n->streams;
     n->streams = s;
-    if (++n->nstreams > NAMES_STREAMS_MAX)
+    if (++n->nstreams > NAME_SERVER_STREAMS_MAX)
         oldest_out(n);
 }
 
 static void on_knock(void *arg, unsigned ready)
 {
     struct pair *p = arg;
-    for (size_t i = 0; i < NAMES_TURN; i++) {
+    for (size_t i = 0; i < NAME_SERVER_TURN; i++) {
         int fd = listen_accept(p->tcp);
         if (fd >= 0) {
             stream_new(p->names, fd);
@@ -217,9 +217,9 @@ static void pair_end(struct pair *p)
     close(p->tcp);
 }
 
-int names_listen(struct names *n, int udp, int tcp)
+int name_server_listen(struct name_server *n, int udp, int tcp)
 {
-    if (n->npairs == NAMES_LISTENERS_MAX) {
+    if (n->npairs == NAME_SERVER_LISTENERS_MAX) {
         close(udp);
         close(tcp);
         return -1;
@@ -238,17 +238,17 @@ int names_listen(struct names *n, int udp, int tcp)
     return 0;
 }
 
-struct names *names_new(struct loop *l)
+struct name_server *name_server_new(struct loop *l)
 {
-    struct names *n = calloc(1, sizeof(*n));
+    struct name_server *n = calloc(1, sizeof(*n));
     if (n != NULL)
         n->loop = l;
     return n;
 }
 
-void names_free(struct names **at)
+void name_server_free(struct name_server **at)
 {
-    struct names *n = *at;
+    struct name_server *n = *at;
     *at = NULL;
     if (n == NULL)
         return;

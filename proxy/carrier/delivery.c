@@ -50,7 +50,7 @@ static int send_head(struct exchange *x, bool end)
     return 0;
 }
 
-int relay_ready(struct exchange *x, bool end)
+int delivery_ready(struct exchange *x, bool end)
 {
     struct chan *front = x->front->chan;
     if (front == NULL)
@@ -77,7 +77,7 @@ int relay_ready(struct exchange *x, bool end)
     return 0;
 }
 
-void relay_cut(struct exchange *x)
+void delivery_cut(struct exchange *x)
 {
     static const uint8_t no = 0;
     exchange_delivery(x, DELIVERY_ENDED);
@@ -85,7 +85,7 @@ void relay_cut(struct exchange *x)
         (void)chan_send(x->front->chan, M_ANSWER_END, x->xid, span_of(&no, 1));
 }
 
-void relay_credit(struct exchange *x, struct frame *f)
+void delivery_credit(struct exchange *x, struct frame *f)
 {
     struct msg_in m = msg_in(f->payload);
     uint32_t more = msg_get_u32(&m);
@@ -96,7 +96,7 @@ void relay_credit(struct exchange *x, struct frame *f)
         exchange_resume(x);
 }
 
-void relay_kept(struct exchange *x)
+void delivery_kept(struct exchange *x)
 {
     struct chan *judge = x->carrier->judge;
     struct dynbuf *b = !dynbuf_ok(&x->kept) || judge == NULL ? NULL : chan_begin(judge, M_KEPT, x->xid);
