@@ -1,6 +1,7 @@
 /* The verb `run`: options, checks in order, the sandbox, and everything given back. */
 #include "sandbox-shim/run/run.h"
 
+#include <errno.h>
 #include <getopt.h>
 #include <pwd.h>
 #include <signal.h>
@@ -158,7 +159,8 @@ static int named_take(const struct run *r, const char *dir, bool writable, struc
     if (place_take(r, dir, writable, out, e) != 0)
         return -1;
     if (place_resolve(r->homes, homes) != 0)
-        return err_errno(e, "the homes of sandboxes (%s) cannot be told from it", r->homes);
+        return errno == EACCES ? 0 /* nothing of ours is where we cannot look */
+                               : err_errno(e, "the homes of sandboxes (%s) cannot be told from it", r->homes);
     return place_overlaps(out->path, homes)
                ? err_set(e, "the directory %s overlaps %s, where the homes of sandboxes lie", out->path, homes)
                : 0;

@@ -682,6 +682,7 @@ def an_ordinary_users_processes_are_limited_too(lab):
     done = lab.run([*start, "60"])
     assert done.rc != 0 and b"had it" not in done.out and b"limits: processes 20" in done.err, done.text()
     assert b"had it" in lab.run([*start, "10"], rc=0).out
+    assert b"had it" in lab.run(["env", "HOME=/root", *start, "10"], rc=0).out  # as su leaves it
 
 
 @test()
