@@ -61,6 +61,24 @@ int id_parse(struct span text, struct id *out)
     return n == ID_BYTES && (acc & ((1u << bits) - 1)) == 0 ? 0 : -1;
 }
 
+int hex_digit(uint8_t c)
+{
+    uint8_t low = c | 0x20;
+    return c >= '0' && c <= '9' ? c - '0' : low >= 'a' && low <= 'f' ? low - 'a' + 10 : -1;
+}
+
+int hex_number(struct span s, size_t n)
+{
+    int v = 0;
+    for (size_t i = 0; i < n; i++) {
+        int d = i < s.n ? hex_digit(s.p[i]) : -1;
+        if (d < 0)
+            return -1;
+        v = v << 4 | d;
+    }
+    return v;
+}
+
 void hex_text(struct span bytes, char *out)
 {
     static const char digits[] = "0123456789abcdef";
@@ -71,11 +89,9 @@ void hex_text(struct span bytes, char *out)
     *out = '\0';
 }
 
-static int nibble(uint8_t c)
+static int nibble(uint8_t c) /* of a digest: one spelling alone */
 {
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+    return c >= 'A' && c <= 'F' ? -1 : hex_digit(c);
 }
 
 int hex_parse(struct span text, uint8_t *out, size_t n)

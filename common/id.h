@@ -23,6 +23,10 @@ void id_text(const struct id *id, char out[ID_TEXT + 1]);
 /* Exactly the form id_text writes, or -1. */
 int id_parse(struct span text, struct id *out) MUSTCHECK;
 
+/* The value of a hexadecimal digit in either case, or -1. */
+int hex_digit(uint8_t c);
+/* The first n of them (at most 7) as a number; -1: they are not there. */
+int hex_number(struct span s, size_t n);
 void hex_text(struct span bytes, char *out); /* writes 2n characters and a NUL */
 int hex_parse(struct span text, uint8_t *out, size_t n) MUSTCHECK;
 

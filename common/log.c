@@ -7,6 +7,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/time/clock.h"
+
 enum { BOOT_TEXT = 40 };
 
 static const char *const names[] = {"none", "debug", "info", "warn", "error"};
@@ -73,41 +75,36 @@ static void escape(char *out, size_t cap, const char *in)
     out[n] = '\0';
 }
 
-static int put_json(char *line, size_t cap, const char *day, long ms, enum log_level level, uint64_t exchange,
+static int put_json(char *line, size_t cap, const char *when, enum log_level level, uint64_t exchange,
                     const char *words)
 {
     char of[BOOT_TEXT + 48] = "";
     if (exchange != 0)
         snprintf(of, sizeof(of), ",\"exchange\":\"%s%s%llu\"", boot_text, boot_text[0] ? "-" : "",
                  (unsigned long long)exchange);
-    return snprintf(line, cap,
-                    "{\"time\":\"%s.%03ldZ\",\"role\":\"%s\",\"pid\":%d,\"level\":\"%s\",\"msg\":\"%s\"%s}\n", day,
-                    ms, role_name, (int)getpid(), names[level], words, of);
+    return snprintf(line, cap, "{\"time\":\"%s\",\"role\":\"%s\",\"pid\":%d,\"level\":\"%s\",\"msg\":\"%s\"%s}\n",
+                    when, role_name, (int)getpid(), names[level], words, of);
 }
 
 /* The time of day in UTC, as everywhere; the exchange without its run, of which a terminal shows one. */
-static int put_text(char *line, size_t cap, const char *day, long ms, enum log_level level, uint64_t exchange,
+static int put_text(char *line, size_t cap, const char *when, enum log_level level, uint64_t exchange,
                     const char *words)
 {
     char of[40] = "";
     if (exchange != 0)
         snprintf(of, sizeof(of), "  exchange=%llu", (unsigned long long)exchange);
-    return snprintf(line, cap, "%-5s %-8s %s.%03ld  %s%s\n", names[level], role_name, day + sizeof("2026-11-22"), ms,
-                    words, of);
+    return snprintf(line, cap, "%-5s %-8s %.12s  %s%s\n", names[level], role_name, when + sizeof("2026-11-22"), words,
+                    of);
 }
 
 static void vlog(enum log_level level, uint64_t exchange, const char *fmt, va_list ap)
 {
-    char text[2048], safe[4096], line[4500], day[32];
-    struct timespec ts;
-    struct tm tm;
+    char text[2048], safe[4096], line[4500], when[UTC_TEXT];
     int saved = errno;
     vsnprintf(text, sizeof(text), fmt, ap);
     escape(safe, sizeof(safe), text);
-    clock_gettime(CLOCK_REALTIME, &ts);
-    gmtime_r(&ts.tv_sec, &tm);
-    strftime(day, sizeof(day), "%Y-%m-%dT%H:%M:%S", &tm);
-    int n = (text_form ? put_text : put_json)(line, sizeof(line), day, ts.tv_nsec / 1000000, level, exchange, safe);
+    (void)utc_text(clock_ms(CLOCK_REALTIME), true, when);
+    int n = (text_form ? put_text : put_json)(line, sizeof(line), when, level, exchange, safe);
     if (n > 0) {
         ssize_t unused = write(STDERR_FILENO, line, (size_t)n < sizeof(line) ? (size_t)n : sizeof(line) - 1);
         (void)unused;

@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include "common/log.h"
+#include "common/time/clock.h"
 #include "common/msg.h"
 
 struct mark {
@@ -22,11 +23,9 @@ void trace_keep(size_t marks)
 
 static void mark(uint64_t exchange, const char *what, const char *came)
 {
-    struct timespec t = {0};
     if (exchange == 0)
         return;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    ring[next] = (struct mark){exchange, (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec, what, came};
+    ring[next] = (struct mark){exchange, clock_ns(CLOCK_MONOTONIC), what, came};
     next = next + 1 < size ? next + 1 : 0;
 }
 

@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "common/text/utf8.h"
+#include "common/id.h"
 #include "common/text/visible.h"
 #include "web-approval/ask.h"
 
@@ -105,14 +106,6 @@ int body_members(struct exchange *x, struct member *m, size_t n)
     return 0;
 }
 
-static int hex(uint8_t c)
-{
-    return c >= '0' && c <= '9'   ? c - '0'
-           : c >= 'a' && c <= 'f' ? c - 'a' + 10
-           : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                  : -1;
-}
-
 /* %xx and + decoded, into the arena. */
 static int decode(struct exchange *x, struct span in, struct span *out)
 {
@@ -122,17 +115,11 @@ static int decode(struct exchange *x, struct span in, struct span *out)
     if (!p)
         return -1;
     for (size_t i = 0; i < in.n; i++) {
-        int hi, lo;
-        if (in.p[i] != '%') {
-            p[n++] = in.p[i] == '+' ? ' ' : in.p[i];
-            continue;
-        }
-        hi = in.n - i > 2 ? hex(in.p[i + 1]) : -1;
-        lo = hi >= 0 ? hex(in.p[i + 2]) : -1;
-        if (lo < 0)
+        int c = in.p[i] == '+' ? ' ' : in.p[i] == '%' ? hex_number(span_from(in, i + 1), 2) : in.p[i];
+        if (c < 0)
             return -1;
-        p[n++] = (uint8_t)(hi << 4 | lo);
-        i += 2;
+        i += in.p[i] == '%' ? 2 : 0;
+        p[n++] = (uint8_t)c;
     }
     *out = span_of(p, n);
     return 0;

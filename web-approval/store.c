@@ -5,6 +5,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/time/clock.h"
+
 enum { PROGRESS_STEPS = 1000 };
 
 struct store {
@@ -21,17 +23,10 @@ struct row {
     bool full; /* the arena is */
 };
 
-static uint64_t now_ms(void)
-{
-    struct timespec t;
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
-
 static int too_long(void *arg)
 {
     const struct store *s = arg;
-    return now_ms() > s->deadline;
+    return clock_ms(CLOCK_MONOTONIC) > s->deadline;
 }
 
 /* Run by root, SQLite gives a shared-memory file to the database's owner, also one it only reads. */
@@ -100,7 +95,7 @@ static int query(struct store *s, const char *sql, sqlite3_stmt **q, struct err 
 {
     if (store_open(s, e) != 0)
         return -1;
-    s->deadline = now_ms() + STORE_MS;
+    s->deadline = clock_ms(CLOCK_MONOTONIC) + STORE_MS;
     int rc = sqlite3_prepare_v2(s->db, sql, -1, q, NULL);
     /* No such table: the ledger is still making it; another file may be there next time. */
     return rc == SQLITE_OK ? 0 : unreadable(s, rc, e);

@@ -13,6 +13,7 @@
 #include <openssl/x509.h>
 
 #include "cli/doctor/findings.h"
+#include "common/time/clock.h"
 #include "cli/doctor/probe.h"
 #include "sandbox-shim/run/network.h"
 
@@ -138,7 +139,6 @@ static int get(struct doctor *d, const char *path, struct err *e)
 static void check_roles(struct doctor *d)
 {
     const struct json *roles = json_get(d->g.tree, SPAN("roles"));
-    struct timespec now;
     bool good = true;
 
     for (const struct json *r = roles ? roles->child : NULL; r; r = r->next) {
@@ -154,8 +154,7 @@ static void check_roles(struct doctor *d)
         finding(&d->f, FINDING_OK, "gateway", NULL, NULL, "runs, every process of it");
     if (span_eq(member_text(d->g.tree, "mode"), SPAN("shadow")))
         finding(&d->f, FINDING_NOTE, "gateway", NULL, NULL, "shadow mode: nothing is held or denied");
-    clock_gettime(CLOCK_REALTIME, &now);
-    int64_t skew = (int64_t)now.tv_sec * 1000 - (int64_t)member_u64(d->g.tree, "time_ms");
+    int64_t skew = (int64_t)clock_ms(CLOCK_REALTIME) - (int64_t)member_u64(d->g.tree, "time_ms");
     if (skew > SKEW_MS || skew < -SKEW_MS)
         finding(&d->f, FINDING_BAD, "clock", "certificates are judged by it",
                 "set the clock; a gateway in a container of its own has the host's", "%lld seconds off the gateway's",

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "cli/doctor/findings.h"
+#include "common/time/clock.h"
 #include "cli/doctor/probe.h"
 
 enum { SKEW_MS = 60 * 1000, DIRECT_MS = 2000, LIST_MAX = 1024 };
@@ -205,10 +206,7 @@ static int look_at_way(struct look *l)
 
 static int look_at_clock(struct look *l)
 {
-    struct timespec now;
-
-    clock_gettime(CLOCK_REALTIME, &now);
-    int64_t skew = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000 - (int64_t)l->who.time_ms;
+    int64_t skew = (int64_t)clock_ms(CLOCK_REALTIME) - (int64_t)l->who.time_ms;
     if (skew <= SKEW_MS && skew >= -SKEW_MS) {
         finding(l->f, FINDING_OK, "clock", NULL, NULL, "the same as the gateway's");
         return 0;

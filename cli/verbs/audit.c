@@ -8,6 +8,7 @@
 #include "cli/verbs/audit_words.h"
 #include "cli/verb.h"
 #include "common/id.h"
+#include "common/time/clock.h"
 #include "common/msg.h"
 #include "cli/policy/record/source.h"
 
@@ -203,19 +204,14 @@ static const char *column_amiss(const struct json *r, const struct json *record,
 {
     static const char *const texts[] = {"kind", "exchange", "ticket"};
     uint64_t said = 0, ms = member_u64(r, "time_ms");
-    char when[40];
-    struct tm tm;
-    time_t t = (time_t)(ms / 1000);
+    char when[UTC_TEXT];
 
     if (!record || json_u64(record, SPAN("seq"), &said) != 0 || said != seq)
         return "seq";
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
         if (!span_eq(member_text(r, texts[i]), json_text(record, span_str(texts[i]))))
             return texts[i];
-    if (!gmtime_r(&t, &tm) || strftime(when, 24, "%Y-%m-%dT%H:%M:%S", &tm) == 0)
-        return "time";
-    (void)snprintf(when + strlen(when), 8, ".%03uZ", (unsigned)(ms % 1000));
-    return span_eq(json_text(record, SPAN("time")), span_str(when)) ? NULL : "time";
+    return utc_text(ms, true, when) && span_eq(json_text(record, SPAN("time")), span_str(when)) ? NULL : "time";
 }
 
 static bool signature_fits(const struct audit *a, const uint8_t key[AUDIT_KEY],

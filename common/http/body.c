@@ -1,4 +1,5 @@
 #include "common/http/chars.h"
+#include "common/id.h"
 #include "common/http/head.h"
 
 enum state {
@@ -39,7 +40,7 @@ static enum http_result refuse(struct http_body *b, const char *code, const char
 
 static enum http_result size_byte(struct http_body *b, uint8_t c)
 {
-    int v = http_hex(c);
+    int v = hex_digit(c);
     if (c == '\r' && b->digits > 0) {
         b->state = BODY_SIZE_LF;
         return HTTP_MORE;

@@ -81,15 +81,6 @@ size_t http_value_run(struct span s, unsigned more)
     return i + http_run(span_from(s, i), CH_VALUE | more);
 }
 
-int http_hex(uint8_t c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 bool http_name_is(struct span name, struct span lower)
 {
     if (name.n != lower.n)

@@ -24,7 +24,6 @@ size_t http_run(struct span s, unsigned mask);
 /* As http_run for CH_VALUE | more, eight bytes at a time. */
 size_t http_value_run(struct span s, unsigned more);
 /* 0 to 15, or -1. */
-int http_hex(uint8_t c);
 /* ASCII case of name is ignored and '_' in it counts as '-'; lower is lower-case. */
 bool http_name_is(struct span name, struct span lower);
 

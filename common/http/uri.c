@@ -4,6 +4,7 @@
 #include "common/http/chars.h"
 #include "common/http/http.h"
 #include "common/text/idna.h"
+#include "common/id.h"
 #include "common/text/utf8.h"
 
 int http_split_authority(struct span authority, struct span *host, uint16_t *port)
@@ -38,7 +39,7 @@ static int canonical_v6(struct span host, char *dst, size_t *n)
     if (host.n < 4 || host.n - 2 >= sizeof text || host.p[host.n - 1] != ']')
         return -1;
     for (size_t i = 1; i < host.n - 1; i++) {
-        if (http_hex(host.p[i]) < 0 && host.p[i] != ':' && host.p[i] != '.')
+        if (hex_digit(host.p[i]) < 0 && host.p[i] != ':' && host.p[i] != '.')
             return -1; /* a zone, a NUL, a second bracket */
         text[i - 1] = (char)host.p[i];
     }
@@ -70,7 +71,7 @@ static bool numeric(struct span label)
 {
     bool hex = label.n >= 2 && label.p[0] == '0' && (label.p[1] == 'x' || label.p[1] == 'X');
     for (size_t i = hex ? 2 : 0; i < label.n; i++)
-        if (hex ? http_hex(label.p[i]) < 0 : label.p[i] < '0' || label.p[i] > '9')
+        if (hex ? hex_digit(label.p[i]) < 0 : label.p[i] < '0' || label.p[i] > '9')
             return false;
     return true;
 }
@@ -119,10 +120,7 @@ int http_canonical_host(struct span host, char *dst, size_t *n)
 /* The byte that the escape at the start of s stands for, or -1. */
 static int escaped(struct span s)
 {
-    if (s.n < 3 || s.p[0] != '%')
-        return -1;
-    int hi = http_hex(s.p[1]), lo = http_hex(s.p[2]);
-    return hi < 0 || lo < 0 ? -1 : hi * 16 + lo;
+    return s.n >= 3 && s.p[0] == '%' ? hex_number(span_from(s, 1), 2) : -1;
 }
 
 /* How many escapes at the start of s make one UTF-8 character; 0 if they make none. */

@@ -3,6 +3,7 @@
 #include <yajl/yajl_parse.h>
 
 #include "common/json/json.h"
+#include "common/id.h"
 #include "common/text/utf8.h"
 
 struct frame {
@@ -226,34 +227,19 @@ static int on_object_end(void *ctx)
     return differ;
 }
 
-static int hex4(struct span s)
-{
-    int v = 0;
-    if (s.n < 4)
-        return -1;
-    for (size_t i = 0; i < 4; i++) {
-        uint8_t c = s.p[i];
-        int d = c >= '0' && c <= '9' ? c - '0' : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10 : -1;
-        if (d < 0)
-            return -1;
-        v = v * 16 + d;
-    }
-    return v;
-}
-
 /* Bytes of the escape that s begins with; 0 for a lone surrogate or broken hex.
  * Other bad escapes are left to yajl. */
 static size_t escape(struct span s)
 {
     if (s.n < 2 || s.p[1] != 'u')
         return 2;
-    int v = hex4(span_from(s, 2));
+    int v = hex_number(span_from(s, 2), 4);
     if (v < 0 || (v >= 0xdc00 && v <= 0xdfff))
         return 0;
     if (v < 0xd800 || v > 0xdbff)
         return 6;
     struct span low = span_from(s, 6);
-    v = span_starts(low, SPAN("\\u")) ? hex4(span_from(low, 2)) : -1;
+    v = span_starts(low, SPAN("\\u")) ? hex_number(span_from(low, 2), 4) : -1;
     return v >= 0xdc00 && v <= 0xdfff ? 12 : 0;
 }
 

@@ -5,6 +5,7 @@
  * here, the kernel still watches it because the other process holds it open,
  * and nothing can take it out any more. With persistent events there is hardly
  * a change a turn that it could save. */
+#include "common/time/clock.h"
 #include "common/net/loop_in.h"
 
 #include <signal.h>
@@ -35,13 +36,6 @@ struct signal_watch {
     void (*fn)(void *arg, int signo);
     void *arg;
 };
-
-static uint64_t clock_ms(clockid_t id)
-{
-    struct timespec ts;
-    clock_gettime(id, &ts);
-    return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
-}
 
 static void ring_init(struct task *head)
 {

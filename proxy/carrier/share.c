@@ -2,6 +2,7 @@
 
 #include <time.h>
 
+#include "common/time/clock.h"
 #include "common/log.h"
 #include "proxy/carrier/exchange.h"
 
@@ -9,9 +10,7 @@ enum { LOOK_MS = 20 }; /* whether one that is held back may go on */
 
 uint64_t share_clock(void)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+    return clock_ns(CLOCK_MONOTONIC) / 1000;
 }
 
 static bool has_neighbour(const struct carrier *c, const struct front *me, uint64_t now_ms)

@@ -5,6 +5,7 @@
 
 #include "common/file.h"
 #include "common/log.h"
+#include "common/time/clock.h"
 #include "common/role/role.h"
 #include "proxy/judge/judge.h"
 #include "proxy/judge/recording/recorder.h"
@@ -101,10 +102,8 @@ static uint64_t port_wall(void *arg)
 
 static uint64_t port_clock(void *arg)
 {
-    struct timespec t = {0};
     (void)arg;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000u + (uint64_t)t.tv_nsec / 1000u;
+    return clock_ns(CLOCK_MONOTONIC) / 1000;
 }
 
 static void port_hold_back(void *arg, uint64_t instance, bool on)

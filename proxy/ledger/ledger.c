@@ -5,15 +5,14 @@
 
 #include "common/log.h"
 #include "common/memfd.h"
+#include "common/time/clock.h"
 #include "common/trace.h"
 
 enum { SCRATCH_MAX = 2 * 1024 * 1024 };
 
 static void set_clock(struct ledger *l)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_BOOTTIME, &t);
-    store_clock(l->store, loop_wall(l->loop), (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000);
+    store_clock(l->store, loop_wall(l->loop), clock_ms(CLOCK_BOOTTIME));
 }
 
 /* Of what concerns an exchange. */

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "common/log.h"
+#include "common/time/clock.h"
 #include "common/role/role.h"
 #include "proxy/ledger/ledger.h"
 
@@ -85,16 +86,13 @@ static void read_kernel_boot(struct start *s)
 static void open_store(struct start *s)
 {
     struct err e = {""};
-    struct timespec t;
-    clock_gettime(CLOCK_BOOTTIME, &t);
     s->config.path = s->db;
     s->config.boot = span_str(s->boot);
     s->config.changed = ledger_tell;
     s->config.arg = &s->ledger;
     if (ledger_start(&s->ledger) != 0)
         log_die("out of memory");
-    s->ledger.store = store_open(&s->config, loop_wall(s->ledger.loop),
-                                 (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000, &e);
+    s->ledger.store = store_open(&s->config, loop_wall(s->ledger.loop), clock_ms(CLOCK_BOOTTIME), &e);
     if (s->ledger.store == NULL)
         log_die("%s", e.text);
 }

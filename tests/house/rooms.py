@@ -51,7 +51,7 @@ def check_includes(top, path, lines):
         if target[0] == "<" and not LIBRARY.match(target):
             continue
         if not any(fnmatch.fnmatchcase(target, rule) for rule in law):
-            yield f"{path}:{number}", f"may not include {target} (see {folder}/.may_include)"
+            yield f"{path}:{number}", f"may not include {target} (see {room(top, path)}/.may_include)"
 
 
 def check_never(path, lines):

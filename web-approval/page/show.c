@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "common/time/clock.h"
+#include "common/id.h"
 #include "common/text/utf8.h"
 
 enum { RUN_LINES = 4, RUN_SPACES = 32 };
@@ -134,22 +136,14 @@ bool show_is_text(struct span s)
     return controls <= s.n / 50;
 }
 
-static int hex(uint8_t c)
-{
-    return c >= '0' && c <= '9'   ? c - '0'
-           : c >= 'a' && c <= 'f' ? c - 'a' + 10
-           : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                  : -1;
-}
-
 bool show_decode(struct dynbuf *out, struct span s)
 {
     bool changed = false;
 
     for (size_t i = 0; i < s.n; i++) {
-        int hi = s.p[i] == '%' && s.n - i > 2 ? hex(s.p[i + 1]) : -1, lo = hi >= 0 ? hex(s.p[i + 2]) : -1;
-        if (lo >= 0) {
-            (void)dynbuf_add_byte(out, (uint8_t)(hi << 4 | lo));
+        int escaped = s.p[i] == '%' ? hex_number(span_from(s, i + 1), 2) : -1;
+        if (escaped >= 0) {
+            (void)dynbuf_add_byte(out, (uint8_t)escaped);
             changed = true;
             i += 2;
         } else {
@@ -225,16 +219,12 @@ void show_size(struct dynbuf *out, uint64_t n)
 
 void show_time(struct dynbuf *out, uint64_t unix_ms)
 {
-    time_t t = (time_t)(unix_ms / 1000);
-    struct tm tm;
-    char iso[32], text[32];
+    char iso[UTC_TEXT];
 
-    if (!gmtime_r(&t, &tm) || strftime(iso, sizeof(iso), "%Y-%m-%dT%H:%M:%SZ", &tm) == 0 ||
-        strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &tm) == 0) {
+    if (!utc_text(unix_ms, false, iso))
         (void)dynbuf_add(out, SPAN("an impossible time"));
-        return;
-    }
-    (void)dynbuf_addf(out, "<time datetime=\"%s\">%s UTC</time>", iso, text);
+    else
+        (void)dynbuf_addf(out, "<time datetime=\"%s\">%.10s %.8s UTC</time>", iso, iso, iso + 11);
 }
 
 void show_span_of_time(struct dynbuf *out, uint64_t ms)

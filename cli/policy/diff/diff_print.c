@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/time/clock.h"
 #include "common/json/json.h"
 #include "cli/policy/diff/diff_parts.h"
 #include "cli/policy/show.h"
@@ -68,12 +69,10 @@ static void add_url(struct command *c, const struct witness *w)
 
 static void add_time(struct command *c, uint64_t now_ms)
 {
-    time_t at = (time_t)(now_ms / 1000);
-    char text[64];
-    struct tm tm;
-    size_t n = gmtime_r(&at, &tm) ? strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm) : 0;
+    char text[UTC_TEXT];
+    (void)utc_text(now_ms, false, text);
     word(c, SPAN("--at"));
-    word(c, span_of(text, n));
+    word(c, span_str(text));
 }
 
 static const char *ref_verb(const struct git_ref *r)

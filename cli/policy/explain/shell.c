@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "common/id.h"
 #include "common/text/utf8.h"
 
 struct reader {
@@ -83,11 +84,6 @@ static bool double_quoted(struct reader *r)
     }
 }
 
-static int digit(int c)
-{
-    return c >= '0' && c <= '9' ? c - '0' : (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10 : -1;
-}
-
 /* Half of a surrogate pair is no character; as in bash it goes as it is, and the server, or the policy, refuses it.
  */
 static void put_character(struct reader *r, unsigned c)
@@ -114,8 +110,8 @@ static bool ansi_quoted(struct reader *r)
         r->at++;
         const char *known = c > 0 ? memchr(from, c, sizeof(from) - 1) : NULL;
         unsigned v = 0, n = 0, most = c == 'u' ? 4 : c == 'x' ? 2 : 0;
-        while (n < most && digit(peek(r, 1 + n)) >= 0)
-            v = v * 16 + (unsigned)digit(peek(r, 1 + n++));
+        while (n < most && hex_digit((uint8_t)peek(r, 1 + n)) >= 0)
+            v = v * 16 + (unsigned)hex_digit((uint8_t)peek(r, 1 + n++));
         r->at += n;
         if (known)
             put(r, into[known - from]);

@@ -2,6 +2,7 @@
  * writes tomorrow is no reason to refuse today. A name that is there twice is. */
 #include "cli/policy/record/record.h"
 
+#include "common/id.h"
 #include "common/text/utf8.h"
 #include "policy/load/read/instant.h"
 
@@ -58,29 +59,16 @@ static inline bool is(struct scan *s, uint8_t c)
     return true;
 }
 
-static int hex4(const uint8_t *p)
-{
-    int v = 0;
-    for (size_t i = 0; i < 4; i++) {
-        uint8_t c = p[i], low = c | 0x20;
-        int d = c >= '0' && c <= '9' ? c - '0' : low >= 'a' && low <= 'f' ? low - 'a' + 10 : -1;
-        if (d < 0)
-            return -1;
-        v = v * 16 + d;
-    }
-    return v;
-}
-
 /* After the backslash and the 'u'; a pair of surrogates is one character, a lone one none. */
 static bool escape_u(struct scan *s, uint8_t **to)
 {
-    int hi = s->end - s->p >= 4 ? hex4(s->p) : -1;
+    int hi = hex_number(span_of(s->p, (size_t)(s->end - s->p)), 4);
     uint32_t c = (uint32_t)hi;
     if (hi < 0 || (hi >= 0xdc00 && hi < 0xe000))
         return bad(s, "an escape that is none");
     s->p += 4;
     if (hi >= 0xd800 && hi < 0xdc00) {
-        int lo = s->end - s->p >= 6 && s->p[0] == '\\' && s->p[1] == 'u' ? hex4(s->p + 2) : -1;
+        int lo = s->end - s->p >= 6 && s->p[0] == '\\' && s->p[1] == 'u' ? hex_number(span_of(s->p + 2, 4), 4) : -1;
         if (lo < 0xdc00 || lo >= 0xe000)
             return bad(s, "half of a surrogate pair");
         c = 0x10000 + ((uint32_t)(hi - 0xd800) << 10) + (uint32_t)(lo - 0xdc00);

@@ -3,16 +3,15 @@
 #include <time.h>
 
 #include "common/id.h"
+#include "common/time/clock.h"
 #include "common/json/json.h"
 #include "cli/policy/replay/replay.h"
 #include "cli/policy/show.h"
 
 void replay_moment(uint64_t ms, char out[32])
 {
-    struct tm tm;
-    time_t t = (time_t)(ms / 1000);
-    if (gmtime_r(&t, &tm) == NULL || strftime(out, 32, "%Y-%m-%dT%H:%M:%SZ", &tm) == 0)
-        (void)snprintf(out, 32, "?");
+    if (!utc_text(ms, false, out))
+        memcpy(out, "?", 2);
 }
 
 static void print_rule(const char *before, const struct rule_ref *r)

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "common/time/clock.h"
+
 enum { REASON_MAX = 200 };
 
 const char *dialect_name(enum dialect d)
@@ -79,13 +81,8 @@ int dialect_keep(struct dynbuf *b, struct arena *a, struct span *out)
 
 struct span dialect_time(uint64_t ms, struct arena *a)
 {
-    char text[32];
-    struct tm tm;
-    time_t t = (time_t)(ms / 1000);
-    if (ms == 0 || gmtime_r(&t, &tm) == NULL)
-        return SPAN_NONE;
-    size_t n = strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm);
-    return arena_copy(a, span_of(text, n));
+    char text[UTC_TEXT];
+    return ms > 0 && utc_text(ms, false, text) ? arena_copy(a, span_str(text)) : SPAN_NONE;
 }
 
 static struct span decimal(unsigned v, struct arena *a)

@@ -2,21 +2,20 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "common/time/clock.h"
 #include "common/log.h"
 #include "proxy/ledger/store/sign.h"
 #include "proxy/ledger/store/store_in.h"
 
 void audit_time(uint64_t ms, char out[32])
 {
-    static char text[32]; /* of the second asked for last: records come in rows */
-    static time_t second = -1;
-    static size_t n;
-    struct tm tm;
-    time_t t = (time_t)(ms / 1000);
-    if (t != second) {
-        second = t;
-        n = gmtime_r(&t, &tm) ? strftime(text, 24, "%Y-%m-%dT%H:%M:%S", &tm) : 0;
+    static char text[UTC_TEXT]; /* of the second asked for last: records come in rows */
+    static uint64_t second = UINT64_MAX;
+    if (ms / 1000 != second) {
+        second = ms / 1000;
+        (void)utc_text(ms, false, text);
     }
+    size_t n = text[0] != '\0' ? strlen(text) - 1 : 0;
     unsigned rest = (unsigned)(ms % 1000);
     char tail[] = {'.', (char)('0' + rest / 100), (char)('0' + rest / 10 % 10), (char)('0' + rest % 10), 'Z', '\0'};
     memcpy(out, text, n);

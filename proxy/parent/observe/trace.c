@@ -6,6 +6,7 @@
 
 #include "common/json/json.h"
 #include "common/msg.h"
+#include "common/time/clock.h"
 #include "common/trace.h"
 #include "proxy/parent/parent.h"
 
@@ -43,13 +44,6 @@ static int earlier(const void *a, const void *b)
     if (x->ns != y->ns)
         return x->ns < y->ns ? -1 : 1;
     return x->n < y->n ? -1 : 1;
-}
-
-static uint64_t monotonic_ns(void)
-{
-    struct timespec t = {0};
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
 static void put_marks(const struct trace_question *q, struct jsonw *w)
@@ -92,7 +86,7 @@ static void put(struct trace_question *q, struct dynbuf *json)
     jsonw_object(&w);
     jsonw_kv(&w, "exchange", span_str(id));
     if (q->n > 0)
-        jsonw_kv_u64(&w, "time_ms", loop_wall(p->loop) - (monotonic_ns() - q->seen[0].ns) / 1000000);
+        jsonw_kv_u64(&w, "time_ms", loop_wall(p->loop) - (clock_ns(CLOCK_MONOTONIC) - q->seen[0].ns) / 1000000);
     put_marks(q, &w);
     put_missing(q, &w);
     jsonw_end_object(&w);

@@ -4,8 +4,10 @@
 #include <stddef.h>
 #include <cmocka.h>
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -15,6 +17,7 @@
 #include "common/id.h"
 #include "common/memfd.h"
 #include "common/msg.h"
+#include "common/time/clock.h"
 
 #ifndef F_SEAL_EXEC
 #define F_SEAL_EXEC 0x20
@@ -243,9 +246,38 @@ static void numbers_are_digits_only(void **state)
     assert_int_equal(span_u64(SPAN("9"), 8, &v), -1);
 }
 
+static void test_hex_digits(void **state)
+{
+    (void)state;
+    for (int c = 0; c < 256; c++)
+        assert_int_equal(hex_digit((uint8_t)c),
+                         c != 0 && isxdigit(c) ? (int)strtol((char[]){(char)c, 0}, NULL, 16) : -1);
+    assert_int_equal(hex_number(SPAN("fFz"), 2), 0xff);
+    assert_int_equal(hex_number(SPAN("00e9"), 4), 0xe9);
+    assert_int_equal(hex_number(SPAN("f"), 2), -1);
+    assert_int_equal(hex_number(SPAN("g0"), 2), -1);
+    assert_int_equal(hex_number(SPAN_NONE, 2), -1);
+}
+
+static void test_moments(void **state)
+{
+    char text[UTC_TEXT];
+    (void)state;
+    assert_true(utc_text(1763805600123, false, text));
+    assert_string_equal(text, "2025-11-22T10:00:00Z");
+    assert_true(utc_text(1763805600007, true, text));
+    assert_string_equal(text, "2025-11-22T10:00:00.007Z");
+    assert_false(utc_text(UINT64_MAX, true, text));
+    assert_string_equal(text, "");
+    uint64_t before = clock_ms(CLOCK_MONOTONIC);
+    assert_true(clock_ns(CLOCK_MONOTONIC) / 1000000 >= before);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_hex_digits),
+        cmocka_unit_test(test_moments),
         cmocka_unit_test(dynbuf_stops_at_its_limit),
         cmocka_unit_test(dynbuf_overwrites_what_it_drops),
         cmocka_unit_test(arena_stops_at_its_limit),
