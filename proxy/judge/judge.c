@@ -168,7 +168,7 @@ static void lost_front(struct exchange *x, void *arg)
         return;
     x->front->nexchanges--;
     x->front = NULL;
-    exchange_client_gone(x);
+    frames_client_gone(x);
 }
 
 static void front_gone(struct judge *j, uint64_t instance)

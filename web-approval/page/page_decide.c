@@ -86,7 +86,8 @@ static void approve(struct exchange *x, const struct ticket *t, bool body)
 
 static void deny(struct exchange *x, const struct ticket *t)
 {
-    PUT(x, "<div class=\"choice\">\n<h3>Deny</h3>\n<p>It never leaves. Your words reach the agent.</p>\n");
+    PUT(x, "<div class=\"choice\">\n<h3>Deny</h3>\n<p>It never leaves. Your words reach the agent, also when it "
+           "asks for the same again before the ticket would have expired.</p>\n");
     form_begin(x, t, "deny", "deny");
     PUT(x,
         "<label for=\"why-no\">Words to the agent</label>\n<input id=\"why-no\" name=\"reason\" maxlength=\"300\">\n"

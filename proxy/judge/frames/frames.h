@@ -14,7 +14,7 @@ int frames_keeper(struct judge *j, struct frame *f) MUSTCHECK;
 int frames_ledger(struct judge *j, struct frame *f) MUSTCHECK;
 
 /* The client of this exchange is gone: M_CANCEL, or its front went. */
-void exchange_client_gone(struct exchange *x);
+void frames_client_gone(struct exchange *x);
 
 /* CONNECT: the front's key, its leafs, and those who wait for one (connect.c). */
 int connect_key(struct front *f, struct span payload) MUSTCHECK;

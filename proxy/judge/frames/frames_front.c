@@ -9,7 +9,7 @@
 
 enum { REASON_BYTES = 500, CODE_BYTES = 64, BODY_KIND_NONE = 0, BODY_KIND_INLINE, BODY_KIND_TO_COME };
 
-void exchange_client_gone(struct exchange *x)
+void frames_client_gone(struct exchange *x)
 {
     if (x->client == CLIENT_WAITS)
         exchange_client(x, CLIENT_GONE);
@@ -204,7 +204,7 @@ int frames_front(struct judge *j, struct front *front, struct frame *f)
     case M_BODY_WHOLE: return x->client == CLIENT_ANSWERED ? 0 : body_whole(x, f);
     case M_BODY: return body_more(x, f);
     case M_BODY_END: return body_end(x, f);
-    case M_CANCEL: exchange_client_gone(x); return 0;
+    case M_CANCEL: frames_client_gone(x); return 0;
     case M_MESSAGE: return websocket_message(x, f);
     default: return -1;
     }
