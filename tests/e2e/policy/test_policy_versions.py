@@ -63,6 +63,7 @@ def a_reload_runs_the_policys_own_tests_first(lab):
     write_tests(gw, case(up, "a read passes", "GET", "allow"))
     gw.up()
     assert b" 200" in post(lab, gw, up).splitlines()[0]
+    lab.wait_for("the end of the ticket that no rule holds any more", lambda: not gw.tickets())
 
 
 @test("B51 reload")
