@@ -31,24 +31,25 @@ struct part {
     struct range_part part;
 };
 
-/* States: one setter each, in states.c, where the changes are that may be. */
-enum link_state { /* with the upstream */
-                  LINK_NONE = 0,
-                  LINK_NAMING,    /* its name was asked for */
-                  LINK_ADDRESSED, /* its addresses are checked */
-                  LINK_DIALLING,  /* one of them */
-                  LINK_HANDSHAKE, /* TLS */
-                  LINK_UP, /* verified where it must be; from here on there is a connection to write to or read from
-                            */
-                  LINK_POOLED, /* the same, of a connection that was kept */
-                  LINK_LOST,   /* it ended; what came can still be read */
+/* States: one setter each, in states.c, where the changes are that may be. First, of the connection upstream. */
+enum link_state {
+    LINK_NONE = 0,
+    LINK_NAMING,    /* its name was asked for */
+    LINK_ADDRESSED, /* its addresses are checked */
+    LINK_DIALLING,  /* one of them */
+    LINK_HANDSHAKE, /* TLS */
+    LINK_UP,        /* verified where it must be: it can be written to */
+    LINK_POOLED,    /* the same, of a connection that was kept */
+    LINK_LOST,      /* it ended; what came can still be read */
 };
-enum sent_state { /* the request */
-                  SENT_NOTHING = 0,
-                  SENT_BEFORE, /* on a connection that was lost; on this one nothing */
-                  SENT_HEAD,   /* at least begun */
-                  SENT_ALL,
+/* Of the request. */
+enum sent_state {
+    SENT_NOTHING = 0,
+    SENT_BEFORE, /* on a connection that was lost; on this one nothing */
+    SENT_HEAD,   /* at least begun */
+    SENT_ALL,
 };
+/* Of the answer. */
 enum answer_state {
     ANSWER_NONE = 0,
     ANSWER_BEGUN, /* bytes came */
@@ -56,11 +57,12 @@ enum answer_state {
     ANSWER_WHOLE, /* the last byte came */
     ANSWER_CUT,   /* it ended before that: what came is handed on, and marked as not all */
 };
-enum delivery_state { /* of the answer, to the front */
-                      DELIVERY_NONE = 0,
-                      DELIVERY_BEGUN,
-                      DELIVERY_ENDED,
-                      DELIVERY_NOBODY, /* the front is gone or has cancelled: a sent write goes on, for the record */
+/* Of its way to the front. */
+enum delivery_state {
+    DELIVERY_NONE = 0,
+    DELIVERY_BEGUN,
+    DELIVERY_ENDED,
+    DELIVERY_NOBODY, /* the front is gone or has cancelled: a sent write goes on, for the record */
 };
 
 struct exchange {

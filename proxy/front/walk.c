@@ -14,9 +14,9 @@ static enum walk_step step_of(const struct client *c)
     case CLIENT_PLAIN:
     case CLIENT_PROXY:
     case CLIENT_TUNNEL: return WALK_PARSE;
-    case CLIENT_CLOSING: conn_consume(c->conn, conn_input(c->conn).n); break;
     case CLIENT_LEAF: /* the judge is to speak next, or TLS reads for itself */
     case CLIENT_HANDSHAKE:
+    case CLIENT_CLOSING:
     case CLIENT_GONE: break;
     }
     return WALK_NONE;
@@ -26,6 +26,8 @@ void client_go_on(struct client *c)
 {
     struct http_err e;
     enum walk_next said = WALK_NEXT;
+    if (c->state == CLIENT_CLOSING)
+        conn_consume(c->conn, conn_input(c->conn).n);
     while (said == WALK_NEXT) {
         enum walk_step step = step_of(c);
         e = (struct http_err){400, walk_code(step), "what came cannot be understood"};
