@@ -49,7 +49,7 @@ struct ask {
 struct desk {
     struct loop *loop; /* NULL in tests of the handlers */
     struct server *server;
-    struct store *store;
+    struct desk_store *store;
     struct guard guard;
     struct chan *ledger, *parent;
     struct ask asks[DESK_ASKS];

@@ -172,7 +172,7 @@ int main(void)
         log_die("the page is served without TLS and so on this machine only: desk.http must be localhost or "
                 "127.0.0.1 with a port, not %s",
                 d->desk_url);
-    d->store = store_new(d->db);
+    d->store = desk_store_new(d->db);
     d->server = server_new(d);
     if (!d->store || !d->server)
         log_die("no memory");

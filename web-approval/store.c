@@ -9,7 +9,7 @@
 
 enum { PROGRESS_STEPS = 1000 };
 
-struct store {
+struct desk_store {
     const char *path;
     sqlite3 *db;
     uint64_t deadline;
@@ -25,7 +25,7 @@ struct row {
 
 static int too_long(void *arg)
 {
-    const struct store *s = arg;
+    const struct desk_store *s = arg;
     return clock_ms(CLOCK_MONOTONIC) > s->deadline;
 }
 
@@ -35,9 +35,9 @@ static int leave_owner(int fd, uid_t u, gid_t g)
     return 0;
 }
 
-struct store *store_new(const char *path)
+struct desk_store *desk_store_new(const char *path)
 {
-    struct store *s = calloc(1, sizeof(*s));
+    struct desk_store *s = calloc(1, sizeof(*s));
     sqlite3_vfs *vfs = sqlite3_vfs_find(NULL);
 
     if (vfs && vfs->iVersion >= 3)
@@ -47,13 +47,13 @@ struct store *store_new(const char *path)
     return s;
 }
 
-static void store_close(struct store *s)
+static void store_close(struct desk_store *s)
 {
     (void)sqlite3_close_v2(s->db);
     s->db = NULL;
 }
 
-void store_free(struct store **s)
+void desk_store_free(struct desk_store **s)
 {
     if (!*s)
         return;
@@ -63,7 +63,7 @@ void store_free(struct store **s)
 }
 
 /* Without a ledger that has the store open, its log cannot be read by somebody who may not write. */
-static int unreadable(struct store *s, int rc, struct err *e)
+static int unreadable(struct desk_store *s, int rc, struct err *e)
 {
     bool ledger = (rc & 0xff) == SQLITE_READONLY || (rc & 0xff) == SQLITE_CANTOPEN;
     (void)err_set(e, "the store cannot be read now: %s",
@@ -74,7 +74,7 @@ static int unreadable(struct store *s, int rc, struct err *e)
     return -1;
 }
 
-static int store_open(struct store *s, struct err *e)
+static int store_open(struct desk_store *s, struct err *e)
 {
     if (s->db)
         return 0;
@@ -91,7 +91,7 @@ static int store_open(struct store *s, struct err *e)
     return 0;
 }
 
-static int query(struct store *s, const char *sql, sqlite3_stmt **q, struct err *e)
+static int query(struct desk_store *s, const char *sql, sqlite3_stmt **q, struct err *e)
 {
     if (store_open(s, e) != 0)
         return -1;
@@ -116,7 +116,7 @@ static void bind_u64(sqlite3_stmt *q, const char *name, uint64_t v)
 typedef int row_fn(void *ctx, struct row *r);
 
 /* Steps through; always finalises. 0, or -1. */
-static int walk(struct store *s, sqlite3_stmt *q, struct arena *a, row_fn *fn, void *ctx, struct err *e)
+static int walk(struct desk_store *s, sqlite3_stmt *q, struct arena *a, row_fn *fn, void *ctx, struct err *e)
 {
     struct row r = {.q = q, .a = a};
     int rc, end = 0;
@@ -223,7 +223,7 @@ static void ticket_row(struct row *r, struct ticket *t)
 }
 
 struct ticket_walk {
-    store_ticket_fn *fn;
+    desk_store_ticket_fn *fn;
     void *ctx;
 };
 
@@ -235,8 +235,8 @@ static int ticket_step(void *ctx, struct row *r)
     return r->full ? 1 : w->fn(w->ctx, &t);
 }
 
-int store_tickets(struct store *s, const struct ticket_filter *f, struct arena *a, store_ticket_fn *fn, void *ctx,
-                  struct err *e)
+int desk_store_tickets(struct desk_store *s, const struct ticket_filter *f, struct arena *a, desk_store_ticket_fn *fn,
+                       void *ctx, struct err *e)
 {
     struct ticket_walk w = {fn, ctx};
     sqlite3_stmt *q;
@@ -270,7 +270,7 @@ static int ticket_first(void *ctx, struct row *r)
     return 0;
 }
 
-int store_ticket(struct store *s, struct span id, struct arena *a, struct ticket *t, struct err *e)
+int desk_store_ticket(struct desk_store *s, struct span id, struct arena *a, struct ticket *t, struct err *e)
 {
     struct ticket_one one = {t, 0};
     sqlite3_stmt *q;
@@ -287,7 +287,7 @@ static int number_first(void *ctx, struct row *r)
     return 0;
 }
 
-static int one_number(struct store *s, const char *sql, uint64_t *n, struct err *e)
+static int one_number(struct desk_store *s, const char *sql, uint64_t *n, struct err *e)
 {
     sqlite3_stmt *q;
     *n = 0;
@@ -300,7 +300,7 @@ static int text_first(void *ctx, struct row *r)
     return 0;
 }
 
-int store_frozen(struct store *s, struct arena *a, struct span *json, struct err *e)
+int desk_store_frozen(struct desk_store *s, struct arena *a, struct span *json, struct err *e)
 {
     sqlite3_stmt *q;
 
@@ -309,7 +309,7 @@ int store_frozen(struct store *s, struct arena *a, struct span *json, struct err
                                                                                : walk(s, q, a, text_first, json, e);
 }
 
-int store_ticket_exchange(struct store *s, struct span id, struct arena *a, struct span *out, struct err *e)
+int desk_store_ticket_exchange(struct desk_store *s, struct span id, struct arena *a, struct span *out, struct err *e)
 {
     sqlite3_stmt *q;
 
@@ -321,17 +321,17 @@ int store_ticket_exchange(struct store *s, struct span id, struct arena *a, stru
     return walk(s, q, a, text_first, out, e);
 }
 
-int store_pending(struct store *s, uint64_t *n, struct err *e)
+int desk_store_pending(struct desk_store *s, uint64_t *n, struct err *e)
 {
     return one_number(s, "SELECT count(*) FROM ticket WHERE state = 'pending'", n, e);
 }
 
-int store_oldest(struct store *s, uint64_t *created_ms, struct err *e)
+int desk_store_oldest(struct desk_store *s, uint64_t *created_ms, struct err *e)
 {
     return one_number(s, "SELECT coalesce(min(created_ms), 0) FROM ticket WHERE state = 'pending'", created_ms, e);
 }
 
-int store_head(struct store *s, uint64_t *seq, struct err *e)
+int desk_store_head(struct desk_store *s, uint64_t *seq, struct err *e)
 {
     return one_number(s, "SELECT coalesce(max(seq), 0) FROM audit", seq, e);
 }
@@ -358,7 +358,7 @@ static void sandbox_row(struct row *r, struct sandbox_row *s)
 }
 
 struct sandbox_walk {
-    store_sandbox_fn *fn;
+    desk_store_sandbox_fn *fn;
     void *ctx;
 };
 
@@ -370,7 +370,7 @@ static int sandbox_step(void *ctx, struct row *r)
     return r->full ? 1 : w->fn(w->ctx, &s);
 }
 
-int store_sandboxes(struct store *s, struct arena *a, store_sandbox_fn *fn, void *ctx, struct err *e)
+int desk_store_sandboxes(struct desk_store *s, struct arena *a, desk_store_sandbox_fn *fn, void *ctx, struct err *e)
 {
     struct sandbox_walk w = {fn, ctx};
     sqlite3_stmt *q;
@@ -393,7 +393,7 @@ static int sandbox_first(void *ctx, struct row *r)
     return 0;
 }
 
-int store_sandbox(struct store *s, struct span name, struct arena *a, struct sandbox_row *r, struct err *e)
+int desk_store_sandbox(struct desk_store *s, struct span name, struct arena *a, struct sandbox_row *r, struct err *e)
 {
     struct sandbox_one one = {r, 0};
     sqlite3_stmt *q;
@@ -406,13 +406,13 @@ int store_sandbox(struct store *s, struct span name, struct arena *a, struct san
 
 /* --- audit ---------------------------------------------------------------- */
 
-int store_signed(struct store *s, uint64_t *seq, struct err *e)
+int desk_store_signed(struct desk_store *s, uint64_t *seq, struct err *e)
 {
     return one_number(s, "SELECT coalesce(max(seq), 0) FROM checkpoint", seq, e);
 }
 
 struct audit_walk {
-    store_audit_fn *fn;
+    desk_store_audit_fn *fn;
     void *ctx;
 };
 
@@ -432,8 +432,8 @@ static int audit_step(void *ctx, struct row *r)
     return r->full ? 1 : w->fn(w->ctx, &row);
 }
 
-int store_audit(struct store *s, uint64_t after, size_t limit, bool tickets_only, struct arena *a, store_audit_fn *fn,
-                void *ctx, struct err *e)
+int desk_store_audit(struct desk_store *s, uint64_t after, size_t limit, bool tickets_only, struct arena *a,
+                     desk_store_audit_fn *fn, void *ctx, struct err *e)
 {
     struct audit_walk w = {fn, ctx};
     sqlite3_stmt *q;

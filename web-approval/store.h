@@ -9,7 +9,7 @@
 
 enum { STORE_MS = 2000, STORE_ROWS_MAX = 1000 };
 
-struct store;
+struct desk_store;
 
 struct ticket {
     struct span id, state, sandbox, session, tenant;
@@ -47,34 +47,37 @@ struct audit_row {
 };
 
 /* path: of ledger.db. It need not exist yet: every question tries again. Borrowed for good. */
-struct store *store_new(const char *path) MUSTCHECK;
-void store_free(struct store **s);
+struct desk_store *desk_store_new(const char *path) MUSTCHECK;
+void desk_store_free(struct desk_store **s);
 /* 0, or -1 with *e: the store cannot be read now. fn returning not 0 ends the walk. */
-typedef int store_ticket_fn(void *ctx, const struct ticket *t);
-int store_tickets(struct store *s, const struct ticket_filter *f, struct arena *a, store_ticket_fn *fn, void *ctx,
-                  struct err *e) MUSTCHECK;
+typedef int desk_store_ticket_fn(void *ctx, const struct ticket *t);
+int desk_store_tickets(struct desk_store *s, const struct ticket_filter *f, struct arena *a, desk_store_ticket_fn *fn,
+                       void *ctx, struct err *e) MUSTCHECK;
 /* 1, 0: none of that id, -1. */
-int store_ticket(struct store *s, struct span id, struct arena *a, struct ticket *t, struct err *e) MUSTCHECK;
+int desk_store_ticket(struct desk_store *s, struct span id, struct arena *a, struct ticket *t,
+                      struct err *e) MUSTCHECK;
 /* How many are pending. */
-int store_pending(struct store *s, uint64_t *n, struct err *e) MUSTCHECK;
+int desk_store_pending(struct desk_store *s, uint64_t *n, struct err *e) MUSTCHECK;
 /* Since when the oldest of them waits; 0: none does. */
-int store_oldest(struct store *s, uint64_t *created_ms, struct err *e) MUSTCHECK;
-typedef int store_sandbox_fn(void *ctx, const struct sandbox_row *r);
-int store_sandboxes(struct store *s, struct arena *a, store_sandbox_fn *fn, void *ctx, struct err *e) MUSTCHECK;
-int store_sandbox(struct store *s, struct span name, struct arena *a, struct sandbox_row *r, struct err *e) MUSTCHECK;
-typedef int store_audit_fn(void *ctx, const struct audit_row *r);
+int desk_store_oldest(struct desk_store *s, uint64_t *created_ms, struct err *e) MUSTCHECK;
+typedef int desk_store_sandbox_fn(void *ctx, const struct sandbox_row *r);
+int desk_store_sandboxes(struct desk_store *s, struct arena *a, desk_store_sandbox_fn *fn, void *ctx,
+                         struct err *e) MUSTCHECK;
+int desk_store_sandbox(struct desk_store *s, struct span name, struct arena *a, struct sandbox_row *r,
+                       struct err *e) MUSTCHECK;
+typedef int desk_store_audit_fn(void *ctx, const struct audit_row *r);
 /* Rows with seq > after, oldest first. tickets_only: those of kind "ticket-...". */
-int store_audit(struct store *s, uint64_t after, size_t limit, bool tickets_only, struct arena *a, store_audit_fn *fn,
-                void *ctx, struct err *e) MUSTCHECK;
+int desk_store_audit(struct desk_store *s, uint64_t after, size_t limit, bool tickets_only, struct arena *a,
+                     desk_store_audit_fn *fn, void *ctx, struct err *e) MUSTCHECK;
 /* The sequence number of the last record that is signed, 0: none yet. */
-int store_signed(struct store *s, uint64_t *seq, struct err *e) MUSTCHECK;
+int desk_store_signed(struct desk_store *s, uint64_t *seq, struct err *e) MUSTCHECK;
 /* The newest sequence number, 0: none yet. */
-int store_head(struct store *s, uint64_t *seq, struct err *e) MUSTCHECK;
+int desk_store_head(struct desk_store *s, uint64_t *seq, struct err *e) MUSTCHECK;
 
 /* The exchange that last had to do with this ticket, as the audit has it; empty: none. */
-int store_ticket_exchange(struct store *s, struct span id, struct arena *a, struct span *out,
-                          struct err *e) MUSTCHECK;
+int desk_store_ticket_exchange(struct desk_store *s, struct span id, struct arena *a, struct span *out,
+                               struct err *e) MUSTCHECK;
 /* What the ledger wrote down when writes were frozen, empty when they are not. */
-int store_frozen(struct store *s, struct arena *a, struct span *json, struct err *e) MUSTCHECK;
+int desk_store_frozen(struct desk_store *s, struct arena *a, struct span *json, struct err *e) MUSTCHECK;
 
 #endif

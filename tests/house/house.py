@@ -7,7 +7,6 @@ usage: house.py SRCDIR [BUILDDIR]
   arrows        cli, web-approval, proxy -> policy -> common, and no circle of rooms; a room is a folder with a .may_include
   folders       at most 25 files in one; the C in it has a README of at most 20 lines
   names         a file that a comment, a README or another text for people names is there
-  exceptions    tests/house/exceptions.txt: "lines FILE[:FUNCTION] N", "folder FOLDER"; it only shrinks
   version       CHANGES begins with the version that configure.ac has
   limits        every bound in a role's headers has a row in tests/limits.tsv, with a test beside it
   purity        libpolicy.a of BUILDDIR must not reach for files, sockets, clock, environment or random
@@ -46,18 +45,6 @@ def tree(top):
     return sorted(found)
 
 
-def exceptions(top):
-    """{kind: {name: limit, or 0 where there is none}}"""
-    allowed = {"lines": {}, "folder": {}}
-    path = os.path.join(top, "tests/house/exceptions.txt")
-    if os.path.exists(path):
-        for line in open(path, encoding="utf-8"):
-            if line.strip() and not line.startswith("#"):
-                kind, name, *limit = line.split()
-                allowed[kind][name] = int(limit[0]) if limit else 0
-    return allowed
-
-
 def functions(lines):
     """(name, length) of each function: the house style puts its closing brace in column 0."""
     start = name = None
@@ -77,16 +64,15 @@ def functions(lines):
             start = None
 
 
-def check_lengths(path, lines, allowed):
+def check_lengths(path, lines):
     kind = path[-2:]
-    limit = allowed.get(path, LIMITS[kind])
+    limit = LIMITS[kind]
     if len(lines) > limit:
         bad(path, f"{len(lines)} lines, at most {limit}")
     if kind == ".c":
         for name, length in functions(lines):
-            most = allowed.get(f"{path}:{name}", LIMITS["function"])
-            if length > most:
-                bad(path, f"{name}() has {length} lines, at most {most}")
+            if length > LIMITS["function"]:
+                bad(path, f"{name}() has {length} lines, at most {LIMITS['function']}")
 
 
 def check_readmes(top, paths):
@@ -158,14 +144,14 @@ def check_version(top):
 def law(top):
     """What is wrong by the text alone."""
     problems.clear()
-    allowed, everything = exceptions(top), tree(top)
+    everything = tree(top)
     paths = [p for p in everything if p.endswith((".c", ".h"))]
     for path in paths:
         lines = open(os.path.join(top, path), encoding="utf-8").read().splitlines()
-        check_lengths(path, lines, allowed["lines"])
+        check_lengths(path, lines)
         for found in (*rooms.check_includes(top, path, lines), *rooms.check_never(path, lines)):
             bad(*found)
-    for found in (*rooms.check_circles(top, paths), *rooms.check_folders(everything, allowed["folder"]),
+    for found in (*rooms.check_circles(top, paths), *rooms.check_folders(everything),
                   *rooms.check_names(top, everything)):
         bad(*found)
     check_readmes(top, paths)

@@ -59,7 +59,6 @@ FINE = [
     ("as it is", {}),
     ("a version that is told of", {"configure.ac": "AC_INIT([x], [0.2.0], [], [x])\n", "CHANGES": "What changed.\n\n0.2.0\n\n0.1.0\n"}),
     ("folders of one room", {"common/span.h": '#include "common/text/utf8.h"\n', "common/text/utf8.h": '#include "common/span.h"\n'}),
-    ("a full folder that is excepted", {**{f"common/f{n}.h": "" for n in range(24)}, "tests/house/exceptions.txt": "folder common\n"}),
     ("names that others have", {"common/README.md": "# `net/loop.h`, `proxy/front/`: `limits.h`, `ma*.c`; [x.md](net/loop.h)\n"}),
     ("a corpus is no room", {f"tests/fuzz/corpus/json/{n}": "" for n in range(30)}),
 ]

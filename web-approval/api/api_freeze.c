@@ -14,7 +14,7 @@ int freeze_read(struct exchange *x, struct freeze *f, struct err *e)
     struct span json;
 
     *f = (struct freeze){.on = false};
-    if (store_frozen(x->desk->store, &x->arena, &json, e) != 0)
+    if (desk_store_frozen(x->desk->store, &x->arena, &json, e) != 0)
         return -1;
     if (json.n == 0)
         return 0;

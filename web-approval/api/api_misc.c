@@ -99,7 +99,7 @@ void api_audit(struct exchange *x)
 
     if (query_number(x, "after", INT64_MAX, &after) != 0 || query_number(x, "limit", STORE_ROWS_MAX, &limit) != 0)
         return;
-    if (store_head(x->desk->store, &head, &e) != 0 || store_signed(x->desk->store, &last_signed, &e) != 0) {
+    if (desk_store_head(x->desk->store, &head, &e) != 0 || desk_store_signed(x->desk->store, &last_signed, &e) != 0) {
         reply_unable(x, &e);
         return;
     }
@@ -110,7 +110,7 @@ void api_audit(struct exchange *x)
     jsonw_kv(&w, "key", span_str(x->desk->audit_key));
     jsonw_key(&w, "audit");
     jsonw_array(&w);
-    int rc = store_audit(x->desk->store, after, (size_t)limit, false, &x->arena, audit_row, &w, &e);
+    int rc = desk_store_audit(x->desk->store, after, (size_t)limit, false, &x->arena, audit_row, &w, &e);
     jsonw_end_array(&w);
     jsonw_end_object(&w);
     if (rc != 0)
@@ -138,13 +138,13 @@ void api_events(struct exchange *x)
     bool resume = after > 0 || x->head.has_query;
     if (last && span_u64(last->value, INT64_MAX, &after) == 0)
         resume = true;
-    if (store_head(x->desk->store, &head, &e) != 0) {
+    if (desk_store_head(x->desk->store, &head, &e) != 0) {
         reply_unable(x, &e);
         return;
     }
     dynbuf_reset(&x->out);
     events_hello(&x->out, resume ? after : head);
-    if (resume && store_audit(x->desk->store, after, STORE_ROWS_MAX, true, &x->arena, event_row, x, &e) != 0) {
+    if (resume && desk_store_audit(x->desk->store, after, STORE_ROWS_MAX, true, &x->arena, event_row, x, &e) != 0) {
         reply_unable(x, &e);
         return;
     }
@@ -165,7 +165,8 @@ static void status_put(struct exchange *x, struct span parent)
     reply_json(x, 200, &w);
     jsonw_object(&w);
     jsonw_kv(&w, "page", span_str(x->desk->desk_url));
-    if (store_pending(x->desk->store, &waiting, &e) == 0 && store_oldest(x->desk->store, &oldest_ms, &e) == 0) {
+    if (desk_store_pending(x->desk->store, &waiting, &e) == 0 &&
+        desk_store_oldest(x->desk->store, &oldest_ms, &e) == 0) {
         jsonw_kv_u64(&w, "waiting", waiting);
         if (waiting)
             jsonw_kv_u64(&w, "oldest_ms", oldest_ms);

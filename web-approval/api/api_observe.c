@@ -88,7 +88,7 @@ void api_trace(struct exchange *x)
     struct id id;
     struct err e;
 
-    if (id_parse(of, &id) == 0 && store_ticket_exchange(x->desk->store, x->arg, &x->arena, &of, &e) != 0) {
+    if (id_parse(of, &id) == 0 && desk_store_ticket_exchange(x->desk->store, x->arg, &x->arena, &of, &e) != 0) {
         reply_unable(x, &e);
         return;
     }

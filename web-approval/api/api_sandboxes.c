@@ -59,7 +59,7 @@ void api_sandboxes(struct exchange *x)
     jsonw_object(&w);
     jsonw_key(&w, "sandboxes");
     jsonw_array(&w);
-    int rc = store_sandboxes(x->desk->store, &x->arena, list_row, &w, &e);
+    int rc = desk_store_sandboxes(x->desk->store, &x->arena, list_row, &w, &e);
     jsonw_end_array(&w);
     put_ours(&w, x->desk);
     jsonw_end_object(&w);
@@ -204,7 +204,7 @@ static int earlier(struct exchange *x, struct making *m)
 {
     struct sandbox_row old;
     struct err e;
-    int rc = store_sandbox(x->desk->store, span_str(m->name), &x->arena, &old, &e);
+    int rc = desk_store_sandbox(x->desk->store, span_str(m->name), &x->arena, &old, &e);
 
     m->sandbox.generation = 1;
     if (rc < 0) {
@@ -293,7 +293,7 @@ void api_sandbox_token(struct exchange *x)
     if (!m)
         rc = err_set(&e, "no memory");
     else if (name_ok(x->arg))
-        rc = store_sandbox(x->desk->store, x->arg, &x->arena, &r, &e);
+        rc = desk_store_sandbox(x->desk->store, x->arg, &x->arena, &r, &e);
     if (rc < 0) {
         reply_unable(x, &e);
         return;
@@ -345,7 +345,7 @@ void api_sandbox_remove(struct exchange *x)
 
     if (query_field(x, "end_session", &end) != 0)
         return;
-    int rc = name_ok(x->arg) ? store_sandbox(x->desk->store, x->arg, &x->arena, &r, &e) : 0;
+    int rc = name_ok(x->arg) ? desk_store_sandbox(x->desk->store, x->arg, &x->arena, &r, &e) : 0;
     if (rc <= 0) {
         rc < 0 ? reply_unable(x, &e) : reply_problem(x, 404, "No such sandbox", "no sandbox has this name");
         return;

@@ -124,7 +124,7 @@ void api_tickets(struct exchange *x)
     jsonw_object(&w);
     jsonw_key(&w, "tickets");
     jsonw_array(&w);
-    int rc = store_tickets(x->desk->store, &f, &x->arena, list_row, &w, &e);
+    int rc = desk_store_tickets(x->desk->store, &f, &x->arena, list_row, &w, &e);
     jsonw_end_array(&w);
     jsonw_end_object(&w);
     if (rc != 0)
@@ -135,7 +135,7 @@ int api_ticket_find(struct exchange *x, struct ticket *t)
 {
     struct err e;
     struct id id;
-    int rc = id_parse(x->arg, &id) == 0 ? store_ticket(x->desk->store, x->arg, &x->arena, t, &e) : 0;
+    int rc = id_parse(x->arg, &id) == 0 ? desk_store_ticket(x->desk->store, x->arg, &x->arena, t, &e) : 0;
 
     if (rc == 1)
         return 0;

@@ -111,13 +111,13 @@ static void list_body(struct exchange *x, uint64_t pending)
                "rule "
                "holds, it stands here until somebody decides.</p></div>\n");
     PUT(x, "<ul class=\"cards\">\n");
-    int rc = store_tickets(x->desk->store, &waiting, &x->arena, waiting_card, x, &e);
+    int rc = desk_store_tickets(x->desk->store, &waiting, &x->arena, waiting_card, x, &e);
     PUT(x, "</ul>\n");
     if (pending > PAGE_WAITING)
         (void)dynbuf_addf(&x->out, "<p class=\"meta\">The newest %d of %llu are shown.</p>\n", PAGE_WAITING,
                           (unsigned long long)pending);
     if (rc == 0)
-        rc = store_tickets(x->desk->store, &recent, &x->arena, recent_row, &rows, &e);
+        rc = desk_store_tickets(x->desk->store, &recent, &x->arena, recent_row, &rows, &e);
     if (rows.any)
         PUT(x, "</ul>\n");
     page_end(x);
@@ -138,7 +138,7 @@ void page_list(struct exchange *x)
             "prints another.");
         return;
     }
-    if (store_pending(x->desk->store, &pending, &e) != 0) {
+    if (desk_store_pending(x->desk->store, &pending, &e) != 0) {
         reply_unable(x, &e);
         return;
     }

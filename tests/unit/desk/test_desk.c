@@ -122,7 +122,7 @@ static int group_setup(void **state)
     ticket(db, "dddd0000000000000000000000", "pending", 0, 0, "leads");
     sql(db, "INSERT INTO audit VALUES (1, 5, 'ticket-opened', NULL, '" TICKET "', '{\"seq\":1}', zeroblob(32))");
     (void)sqlite3_close(db);
-    desk.store = store_new(db_path);
+    desk.store = desk_store_new(db_path);
     desk.ledger = desk.parent = (struct chan *)&desk;
     dynbuf_init(&sent, 1 << 16);
     dynbuf_init(&desk.secrets, 1024);
@@ -138,7 +138,7 @@ static int group_setup(void **state)
 
 static int group_teardown(void **state)
 {
-    store_free(&desk.store);
+    desk_store_free(&desk.store);
     dynbuf_free(&sent);
     dynbuf_free(&desk.secrets);
     dynbuf_free(&desk.notice);
