@@ -452,6 +452,7 @@ static void narrowing(void **state)
         {"/one%3Atwo", false},
         {"/pub/", true},
         {"/one:two.", false},
+        {"/c++/x", true},
         {"/pub/x.", true},
         {"/pub/caf%C3%A9", true},
         {"/pub/a%EF%BC%8Fb", false},
@@ -466,7 +467,8 @@ static void narrowing(void **state)
         "\"{}\" }\n"
         "    only: [{ host: registry.npmjs.org, path: \"/@acme%2F*\" }, { host: registry.npmjs.org, path: "
         "\"/@acme/*\" },\n"
-        "      { host: registry.npmjs.org, path: \"/pub/*\" }, { host: registry.npmjs.org, path: \"/one:two\" }]\n"
+        "      { host: registry.npmjs.org, path: \"/pub/*\" }, { host: registry.npmjs.org, path: \"/c++/x\" }, { "
+        "host: registry.npmjs.org, path: \"/one:two\" }]\n"
         "rules:\n  - { id: r, match: { host: registry.npmjs.org, effect: read }, decide: allow, use: c }\n",
         NULL));
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
