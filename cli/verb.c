@@ -73,10 +73,10 @@ static void print_visible(struct span s, bool lines)
 
     dynbuf_init(&b, TEXT_MAX);
     visible_text(&b, s, lines);
-    if (dynbuf_ok(&b))
-        (void)fwrite(b.p, 1, b.n, stdout);
-    else
+    if (!dynbuf_ok(&b))
         fputs("(too long to show)", stdout);
+    else if (b.n > 0) /* of nothing there are no bytes to point to */
+        (void)fwrite(b.p, 1, b.n, stdout);
     dynbuf_free(&b);
 }
 
