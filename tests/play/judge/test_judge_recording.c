@@ -93,6 +93,27 @@ static void another_policy_says_something_else(void **state)
     dynbuf_free(&file);
 }
 
+/* One byte of what was said then: only that message is another one. */
+static void a_message_with_another_byte_is_shown(void **state)
+{
+    static struct play p;
+    static char said[8192];
+    struct replay_result r;
+    struct err e = {{0}};
+    size_t last = 0;
+    (void)state;
+    record(&p);
+    for (size_t at = 0; at + 5 <= file.n; at++)
+        if (memcmp(file.p + at, "hello", 5) == 0)
+            last = at;
+    file.p[last] = 'j'; /* as it was forwarded */
+    assert_int_equal(play_again(XID(2), &r, said, sizeof(said), &e), 0);
+    assert_int_equal(r.differs, 1);
+    assert_non_null(strstr(said, "! carrier   51 FORWARD"));
+    assert_non_null(strstr(said, "says something else now"));
+    dynbuf_free(&file);
+}
+
 /* Cut anywhere, or with any byte another one, it is played as far as it goes, or refused. */
 static void a_broken_file_is_refused(void **state)
 {
@@ -120,8 +141,8 @@ static void a_broken_file_is_refused(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(what_is_recorded_is_said_again),
-                                       cmocka_unit_test(another_policy_says_something_else),
-                                       cmocka_unit_test(a_broken_file_is_refused)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_recorded_is_said_again), cmocka_unit_test(another_policy_says_something_else),
+        cmocka_unit_test(a_message_with_another_byte_is_shown), cmocka_unit_test(a_broken_file_is_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
