@@ -3,11 +3,11 @@
 #include <stdlib.h>
 
 #include "common/msg.h"
-#include "proxy/carrier/credential/inject.h"
+#include "proxy/outbound.h"
 
 enum { CRED_NAMES_MAX = 4096, CRED_VALUE_MAX = SCRUB_SECRET_MAX };
 
-struct cred *cred_ref(struct cred *c)
+static struct cred *cred_ref(struct cred *c)
 {
     c->refs++;
     return c;
@@ -68,7 +68,7 @@ struct cred *cred_read(struct origins *origins, struct span payload, uint32_t *t
     for (size_t i = 0; !m.bad && i < n; i++)
         secret[i] = msg_get_span(&m, SCRUB_SECRET_MAX);
     c->certificate = c->name.n > 0 && c->header.n == 0;
-    bool whole = c->name.n == 0 ? value.n == 0 : (value.n > 0 && (c->certificate || inject_slot_ok(c->header)));
+    bool whole = c->name.n == 0 ? value.n == 0 : (value.n > 0 && (c->certificate || outbound_slot_ok(c->header)));
     if (msg_end(&m) != 0 || !whole || c->host.n == 0 || c->scheme.n == 0) {
         err_set(&c->bad, "the keeper's message cannot be understood, or names a field no credential may go into");
         return c;

@@ -35,7 +35,6 @@ struct creds {
 /* Read M_CREDENTIAL; *ttl in ms. NULL: no memory. Malformed, or with a secret that cannot be recognised: bad says so.
  * origins remember what its origin is given; the set is of all that this origin ever was. */
 struct cred *cred_read(struct origins *origins, struct span payload, uint32_t *ttl) MUSTCHECK;
-struct cred *cred_ref(struct cred *c);
 void cred_unref(struct cred **c);
 /* Is it for exactly this upstream, under this name, by a policy that binds the same to it? */
 bool cred_fits(const struct cred *c, const struct upstream *u, struct span name);

@@ -2,11 +2,6 @@
 
 #include "proxy/outbound.h"
 
-bool inject_slot_ok(struct span header)
-{
-    return outbound_slot_ok(header);
-}
-
 static int write_target(struct dynbuf *out, const struct wire_request *r)
 {
     struct dynbuf target;
@@ -38,7 +33,7 @@ int inject_head(struct dynbuf *out, const struct inject *in)
 {
     const struct wire_request *r = in->request;
     const struct outbound outbound = outbound_of(r, in->header, in->identity);
-    if (in->header.n == 0 ? in->value.n != 0 : (in->value.n == 0 || !inject_slot_ok(in->header)))
+    if (in->header.n == 0 ? in->value.n != 0 : (in->value.n == 0 || !outbound_slot_ok(in->header)))
         return -1;
     if ((in->ws_key.n != 0) != outbound_is_upgrade(r))
         return -1;

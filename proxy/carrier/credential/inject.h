@@ -22,7 +22,5 @@ enum { INJECT_HEAD_MAX = HTTP_HEAD_MAX + 3 * HTTP_TARGET_MAX + 32 * 1024 };
 
 /* Append the head to out. -1: something in it cannot be written; nothing may be sent then. Wipe out after use. */
 int inject_head(struct dynbuf *out, const struct inject *in) MUSTCHECK;
-/* May a credential be put into this field at all? Not into framing or hop-by-hop ones. */
-bool inject_slot_ok(struct span header);
 
 #endif
