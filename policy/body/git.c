@@ -12,6 +12,8 @@
 
 #include <stdio.h>
 
+#include "common/id.h"
+
 struct pkt {
     struct span in; /* what is left */
     size_t used;
@@ -19,26 +21,13 @@ struct pkt {
 
 enum pkt_kind { PKT_BAD = 0, PKT_LINE, PKT_FLUSH };
 
-static int hex_nibble(uint8_t c)
-{
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 static enum pkt_kind pkt_next(struct pkt *k, struct span *line)
 {
-    unsigned n = 0;
-    if (k->in.n < 4)
+    int n = hex_number(k->in, 4);
+    size_t used = n <= 0 ? 4 : (size_t)n;
+    if (n < 0 || (n > 0 && n <= 4) || used > k->in.n || n > 65520)
         return PKT_BAD;
-    for (size_t i = 0; i < 4; i++) {
-        int d = hex_nibble((uint8_t)(k->in.p[i] >= 'A' && k->in.p[i] <= 'F' ? k->in.p[i] | 0x20 : k->in.p[i]));
-        if (d < 0)
-            return PKT_BAD;
-        n = n * 16 + (unsigned)d;
-    }
-    if (n != 0 && (n <= 4 || n > k->in.n || n > 65520))
-        return PKT_BAD;
-    size_t used = n == 0 ? 4 : n;
-    *line = n == 0 ? SPAN_NONE : span_of(k->in.p + 4, n - 4);
+    *line = n == 0 ? SPAN_NONE : span_of(k->in.p + 4, used - 4);
     k->in = span_from(k->in, used);
     k->used += used;
     if (k->used > PUSH_COMMANDS_MAX)
@@ -51,7 +40,7 @@ static bool is_object_id(struct span s)
     if (s.n != 40 && s.n != 64)
         return false;
     for (size_t i = 0; i < s.n; i++)
-        if (hex_nibble(s.p[i]) < 0)
+        if (hex_digit(s.p[i]) < 0 || (s.p[i] >= 'A' && s.p[i] <= 'F'))
             return false;
     return true;
 }

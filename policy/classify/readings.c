@@ -37,9 +37,7 @@ static size_t escape_ok(struct span s, size_t i)
     if (c < 0x20 || c == 0x7f || c == '\\' || is_unreserved(c))
         return 0; /* a control byte, a broken escape, or one that http_canonical_path would have decoded */
     if (c == '%')
-        return i + 4 < s.n && spelling_hex(s.p[i + 3]) >= 0 && spelling_hex(s.p[i + 4]) >= 0
-                   ? 0
-                   : 3; /* double encoding */
+        return i + 4 < s.n && hex_digit(s.p[i + 3]) >= 0 && hex_digit(s.p[i + 4]) >= 0 ? 0 : 3; /* double encoding */
     return c >= 0x80 ? escaped_utf8(s, i) : 3;
 }
 

@@ -252,9 +252,8 @@ void params_of_query(struct params *ps, struct span query, struct span path, str
 static bool escapes_well(struct span s)
 {
     for (size_t i = span_index(s, '%'); i < s.n; i += 1 + span_index(span_from(s, i + 1), '%'))
-        for (size_t k = 1; k <= 2; k++)
-            if (s.n - i <= k || span_index(SPAN("0123456789abcdefABCDEF"), s.p[i + k]) == 22)
-                return false;
+        if (spelling_escape(s, i) < 0)
+            return false;
     return true;
 }
 

@@ -189,7 +189,7 @@ static size_t other_base(struct span s, char text[NUMBER_MAX])
     if (base == 0 || s.n == at || s.n - at > 16)
         return 0;
     for (size_t i = at; i < s.n; i++) {
-        int d = spelling_hex(s.p[i]);
+        int d = hex_digit(s.p[i]);
         if (d < 0 || (unsigned)d >= base)
             return 0;
         v = v * base + (unsigned)d;

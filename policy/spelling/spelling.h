@@ -5,6 +5,7 @@
 #define POLICY_SPELLING_SPELLING_H
 
 #include "common/arena.h"
+#include "common/id.h"
 #include "policy/image/image.h"
 
 /* Is this header field's name that one, or one that a server behind us may take for it? Case is ignored, and what is
@@ -50,16 +51,11 @@ bool spelling_fits(const struct policy *p, struct img_range globs, struct span v
 /* Of two literals. Without memory they are. */
 bool spelling_same(struct span value, struct span want, struct arena *a);
 
-/* A hex digit, or -1. */
-static inline int spelling_hex(uint8_t c)
-{
-    return c >= '0' && c <= '9' ? c - '0' : (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10 : -1;
-}
 /* The byte that an escape here stands for; -1: there is none. at: less than s.n. */
 static inline int spelling_escape(struct span s, size_t at)
 {
-    int hi = s.n - at > 2 && s.p[at] == '%' ? spelling_hex(s.p[at + 1]) : -1;
-    int lo = hi < 0 ? -1 : spelling_hex(s.p[at + 2]);
+    int hi = s.n - at > 2 && s.p[at] == '%' ? hex_digit(s.p[at + 1]) : -1;
+    int lo = hi < 0 ? -1 : hex_digit(s.p[at + 2]);
     return lo < 0 ? -1 : hi * 16 + lo;
 }
 /* "%xx" decoded, and with `plus` a '+' to a blank; what is no escape stays. s itself when there is nothing to decode.
