@@ -78,13 +78,9 @@ int store_claim(struct store *s, const struct store_claim *c, bool *ok, uint8_t 
                 struct store_bytes *request)
 {
     struct row r;
-    char text[ID_TEXT + 1];
     *ok = false;
     *state = TICKET_NONE;
-    if (store_begin(s) != 0)
-        return -1;
-    id_text(&c->ticket, text);
-    int got = row_find(s, span_of(text, ID_TEXT), &r);
+    int got = row_begin(s, &c->ticket, &r);
     if (got <= 0)
         return got;
     if ((r.state == TICKET_PENDING || r.state == TICKET_APPROVED) && row_overdue(s, &r) && ticket_expire(s, &r) != 0)

@@ -147,6 +147,13 @@ int row_find(struct store *s, struct span id, struct row *r)
     return found;
 }
 
+int row_begin(struct store *s, const struct id *ticket, struct row *r)
+{
+    char text[ID_TEXT + 1];
+    id_text(ticket, text);
+    return store_begin(s) != 0 ? -1 : row_find(s, span_of(text, ID_TEXT), r);
+}
+
 void row_state(const struct row *r, struct wire_ticket_state *st)
 {
     *st = (struct wire_ticket_state){

@@ -67,6 +67,8 @@ struct row {
 int row_read(struct store *s, sqlite3_stmt *q, struct row *r) MUSTCHECK;
 /* 1 found, 0 not, -1. */
 int row_find(struct store *s, struct span id, struct row *r) MUSTCHECK;
+/* The same, at the start of an operation. */
+int row_begin(struct store *s, const struct id *ticket, struct row *r) MUSTCHECK;
 void row_state(const struct row *r, struct wire_ticket_state *st);
 bool row_overdue(const struct store *s, const struct row *r);
 

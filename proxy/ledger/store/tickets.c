@@ -336,13 +336,9 @@ int store_decide(struct store *s, const struct id *ticket, enum decide what, str
 {
     static const struct digest none;
     struct row r;
-    char text[ID_TEXT + 1];
     *result = DECIDED_STORE;
     *state = TICKET_NONE;
-    if (store_begin(s) != 0)
-        return -1;
-    id_text(ticket, text);
-    int got = row_find(s, span_of(text, ID_TEXT), &r);
+    int got = row_begin(s, ticket, &r);
     if (got < 0)
         return -1;
     /* An approval may be taken back as long as it was not used; nothing else is decided twice. */
@@ -372,11 +368,7 @@ int store_decide(struct store *s, const struct id *ticket, enum decide what, str
 int store_void(struct store *s, const struct id *ticket, struct span why)
 {
     struct row r;
-    char text[ID_TEXT + 1];
-    if (store_begin(s) != 0)
-        return -1;
-    id_text(ticket, text);
-    int got = row_find(s, span_of(text, ID_TEXT), &r);
+    int got = row_begin(s, ticket, &r);
     if (got <= 0)
         return got;
     if (r.state != TICKET_PENDING && r.state != TICKET_APPROVED)
@@ -407,11 +399,7 @@ int store_open_tickets(struct store *s, struct id **ids, size_t *n)
 int store_review(struct store *s, const struct id *ticket, struct wire_review *r, struct store_bytes *request)
 {
     struct row row;
-    char text[ID_TEXT + 1];
-    if (store_begin(s) != 0)
-        return -1;
-    id_text(ticket, text);
-    int got = row_find(s, span_of(text, ID_TEXT), &row);
+    int got = row_begin(s, ticket, &row);
     if (got <= 0)
         return got;
     if (row.state != TICKET_PENDING && row.state != TICKET_APPROVED)
