@@ -106,5 +106,6 @@ void exchange_cancel(struct exchange *x, enum cancel_state why)
     trace_state(x->xid, "cancel", names[x->cancel], names[why]);
     x->cancel = why;
     (void)post_begin(x->judge, ROLE_CARRIER, 0, M_CANCEL, x->xid);
-    post_send(x->judge, "could not be cancelled at the carrier");
+    if (post_commit(x->judge, -1) != 0) /* a carrier that cannot be told has ended, and this with it */
+        log_exchange(LOG_DEBUG, x->xid, "the carrier could not be told to end it");
 }
