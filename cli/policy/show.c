@@ -1,23 +1,6 @@
-/* What leaves a verb: foreign bytes for a terminal, and an answer in JSON. */
 #include "cli/policy/show.h"
 
 #include <stdio.h>
-
-#include "common/text/visible.h"
-
-enum { SHOWN_MAX = 1 << 20 };
-
-void show_text(struct span s)
-{
-    struct dynbuf b;
-    dynbuf_init(&b, SHOWN_MAX);
-    visible_text(&b, s, false);
-    if (!dynbuf_ok(&b))
-        fputs("(too long to show)", stdout);
-    else if (b.n)
-        (void)fwrite(b.p, 1, b.n, stdout);
-    dynbuf_free(&b);
-}
 
 int show_json(const struct dynbuf *out)
 {

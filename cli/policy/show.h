@@ -1,11 +1,9 @@
-/* What leaves a verb, on standard output. */
+/* An answer in JSON, on standard output. */
 #ifndef CLI_POLICY_SHOW_H
 #define CLI_POLICY_SHOW_H
 
 #include "common/dynbuf.h"
 
-/* Foreign bytes: what could move a cursor, hide or reorder is escaped. */
-void show_text(struct span s);
 /* A line of JSON; -1: it did not fit its buffer, which is said, or could not be written. */
 int show_json(const struct dynbuf *out) MUSTCHECK;
 

@@ -11,6 +11,7 @@
 #include "common/json/json.h"
 #include "cli/policy/diff/diff_parts.h"
 #include "cli/policy/show.h"
+#include "cli/verb.h"
 
 enum { WORDS_MAX = 256, COMMAND_MAX = 1 << 20 };
 
@@ -168,18 +169,18 @@ static void print_command(const struct command *c)
 static void print_decided(const struct decided *d)
 {
     if (d->rule.n == 0) {
-        show_text(d->code);
+        print_text(d->code);
         return;
     }
     if (!span_eq(d->code, SPAN("rule"))) {
-        show_text(d->code);
+        print_text(d->code);
         putchar(' ');
     } else {
         fputs("rule ", stdout);
     }
-    show_text(d->rule);
+    print_text(d->rule);
     fputs(", ", stdout);
-    show_text(d->file);
+    print_text(d->file);
     printf(":%u", d->line);
 }
 
@@ -215,7 +216,7 @@ static void print_entry(const struct diff *d, size_t i, const struct diff_args *
     struct command c;
     printf("  %s ", kinds_loud[e->kind]);
     if (e->text.n) {
-        show_text(e->text);
+        print_text(e->text);
         putchar('\n');
         return;
     }
@@ -253,7 +254,7 @@ void diff_print(const struct diff *d, const struct diff_args *a)
         if (known)
             continue;
         done[ndone++] = d->entry[i].op;
-        show_text(d->entry[i].op);
+        print_text(d->entry[i].op);
         putchar('\n');
         for (int kind = DIFF_WIDENED; kind >= DIFF_NOTE; kind--)
             for (size_t k = i; k < d->nentries; k++)
@@ -263,7 +264,7 @@ void diff_print(const struct diff *d, const struct diff_args *a)
     free(done);
     for (size_t i = 0; i < d->nunread; i++) {
         fputs("not fully analysed: ", stdout);
-        show_text(d->unread[i]);
+        print_text(d->unread[i]);
         putchar('\n');
     }
     printf("%zu widened, %zu changed, %zu narrowed; %zu hosts, %zu requests judged under both\n", n[DIFF_WIDENED],

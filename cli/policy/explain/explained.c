@@ -4,6 +4,7 @@
 #include "common/json/json.h"
 #include "cli/policy/explain/explain.h"
 #include "cli/policy/show.h"
+#include "cli/verb.h"
 #include "policy/next_change.h"
 #include "policy/ambiguity.h"
 
@@ -88,7 +89,7 @@ static void line_of(const char *indent, const char *word, struct span s)
     if (s.n == 0)
         return;
     printf("%s  %s ", indent, word);
-    show_text(s);
+    print_text(s);
     putchar('\n');
 }
 
@@ -97,17 +98,17 @@ static void print_credential(const struct explained *x, const struct decision *d
     if (x->credential.name.n == 0)
         return;
     printf("%s  credential ", indent);
-    show_text(x->credential.name);
+    print_text(x->credential.name);
     if (d->credential < 0) {
         printf(" may not go there: its only: names ");
-        show_text(x->place);
+        print_text(x->place);
         putchar('\n');
         return;
     }
     printf(x->credential.certificate ? " -> client certificate" : " -> header ");
-    show_text(x->credential.header);
+    print_text(x->credential.header);
     printf(" (inside only[%d]: ", x->entry);
-    show_text(x->place);
+    print_text(x->place);
     printf(")\n");
 }
 
@@ -128,10 +129,10 @@ static void print_approve(const struct explained *x, const struct decision *d, c
     if (d->verdict != VERDICT_HOLD || d->need_body)
         return;
     printf("%s  approve: by ", indent);
-    show_text(d->approve_by.n ? d->approve_by : SPAN("any operator"));
+    print_text(d->approve_by.n ? d->approve_by : SPAN("any operator"));
     if (x->operators.n) {
         printf(" (");
-        show_text(x->operators);
+        print_text(x->operators);
         putchar(')');
     }
     if (d->within_ms) {
@@ -161,9 +162,9 @@ static void print_verdict(const struct decision *d)
     fputs(d->need_body ? "needs the body to decide" : words[d->verdict], stdout);
     if (d->rule.id.n) {
         printf(" by %s ", strcmp(d->code, "floor") == 0 ? "floor" : "rule");
-        show_text(d->rule.id);
+        print_text(d->rule.id);
         fputs(" (", stdout);
-        show_text(d->rule.file);
+        print_text(d->rule.file);
         printf(":%u)", d->rule.line);
     }
     if (strcmp(d->code, "rule") != 0 && !d->need_body)
@@ -178,7 +179,7 @@ static void print_open(const struct explained *x, const char *indent)
         if (!x->near[i].open)
             continue;
         printf("%s%s", n ? ", " : indent, n ? "" : "  depends on what is not seen, in rules: ");
-        show_text(x->near[i].id);
+        print_text(x->near[i].id);
         n++;
     }
     fputs(n ? "\n" : "", stdout);
@@ -192,18 +193,18 @@ static void print_near(const struct explained *x, const char *indent)
     for (size_t i = 0; i < x->n; i++) {
         const struct near_miss *m = &x->near[i];
         printf("%s    ", indent);
-        show_text(m->id);
+        print_text(m->id);
         printf(" (%s, ", verdict_name(m->verdict));
-        show_text(m->file);
+        print_text(m->file);
         printf(":%u): ", m->line);
-        show_text(m->words);
+        print_text(m->words);
         putchar('\n');
     }
     if (x->nchanges || x->opening.at.n)
         printf("%s  what would change it:\n", indent);
     for (size_t i = 0; i < x->nchanges; i++) {
         printf("%s    ", indent);
-        show_text(x->change[i].words);
+        print_text(x->change[i].words);
         printf(": ");
         print_verdict(&x->change[i].decision);
     }
@@ -222,11 +223,11 @@ void explain_print(const struct loaded *l, struct asked *q, const char *indent)
     if (x == NULL)
         return;
     printf("%s  op=", indent);
-    show_text(d->op.n ? d->op : SPAN("-"));
+    print_text(d->op.n ? d->op : SPAN("-"));
     printf(" effect=%s resource=", effect_name(d->effect));
-    show_text(d->resource.n ? d->resource : SPAN("-"));
+    print_text(d->resource.n ? d->resource : SPAN("-"));
     printf(" (pack ");
-    show_text(d->pack.n ? d->pack : SPAN("none"));
+    print_text(d->pack.n ? d->pack : SPAN("none"));
     printf(")\n");
     line_of(indent, "cause:", span_str(x->why.word));
     line_of(indent, "why:", x->why.words);

@@ -7,6 +7,7 @@
 #include "cli/policy/test/cover.h"
 #include "cli/policy/explain/explain.h"
 #include "cli/policy/show.h"
+#include "cli/verb.h"
 #include "policy/test/test_file.h"
 #include "policy/load/disk.h"
 
@@ -25,7 +26,7 @@ struct run {
 static void print_case(const struct run *t, const struct t_case *c, struct tested *d)
 {
     printf("%s %s:%u ", d->ok ? "ok    " : "FAILED", c->at->file, c->at->line);
-    show_text(c->name.text);
+    print_text(c->name.text);
     putchar('\n');
     if (d->asks_time)
         printf("    note: the case has no at:, so it is decided by the time of now, and may end otherwise later\n");
@@ -33,9 +34,9 @@ static void print_case(const struct run *t, const struct t_case *c, struct teste
         return;
     for (size_t i = 0; i < d->ndiffs; i++) {
         printf("  %s: wanted ", d->diff[i].what);
-        show_text(d->diff[i].wanted);
+        print_text(d->diff[i].wanted);
         fputs(", got ", stdout);
-        show_text(d->diff[i].got);
+        print_text(d->diff[i].got);
         putchar('\n');
     }
     if (d->asked)
