@@ -98,7 +98,7 @@ static bool fields_matter(const struct ask *k, const struct rule_votes *t)
 {
     struct request none = *k->request;
     struct ask known = *k;
-    struct rule_votes u;
+    struct rule_votes u = rule_votes_none;
     if (!none.fields_unknown)
         return false;
     none.fields_unknown = false;
@@ -138,6 +138,7 @@ static struct outcome judge_could(const struct ask *self, const struct class *c,
     observe(look, self, c);
     observe(look, &k, c);
     for (size_t i = 0; i < 2; i++) {
+        t = rule_votes_none;
         rule_votes_of(both[i], &t);
         if (t.floor >= 0 || t.deny >= 0)
             return from_votes(both[i], &t, false);
@@ -217,6 +218,7 @@ static struct outcome judge_members(struct ask k, const struct class *c, const s
     for (size_t i = 0; i < k.nmembers; i++) {
         k.member = &k.members[i];
         observe(look, &k, c);
+        t = rule_votes_none;
         rule_votes_of(&k, &t);
         struct outcome o = from_votes(&k, &t, false);
         if (i == 0)
@@ -248,11 +250,11 @@ static void ask_class(struct ask *k, const struct class *c, const struct class *
 static struct outcome judge_class(const struct ask *k, const struct class *c, const struct class *as,
                                   const struct observer *look)
 {
-    struct rule_votes t;
     if (c->bad == NULL && c->could_op.n)
         return judge_could(k, c, as, look);
     if (c->bad == NULL && k->nmembers)
         return judge_members(*k, c, look);
+    struct rule_votes t = rule_votes_none;
     observe(look, k, c);
     rule_votes_of(k, &t);
     if (c->bad && t.floor < 0 && t.deny < 0)
@@ -323,23 +325,23 @@ static bool wire_may_show(const struct policy *p, const struct request *r, struc
            (policy_upstream(p, r->host, r->port, a, &u) && u.cleartext_credentials);
 }
 
-void outcome_settle(const struct ask *k, struct outcome o, struct decision *d)
+void outcome_settle(const struct ask *k, struct outcome *o, struct decision *d)
 {
     const struct request *r = k->request;
-    if (o.verdict != VERDICT_DENY && o.credential != IMG_NONE &&
-        !policy_credential_may_go(k->p, o.credential, r->scheme, r->host, r->port, r->path))
-        o = outcome_refusal("credential-not-for-here", o.rule);
-    if (o.verdict != VERDICT_DENY && o.credential != IMG_NONE && !wire_may_show(k->p, r, k->arena))
-        o = outcome_refusal("credential-cleartext", o.rule);
-    const char *why = limits_of(k, &o.limited, d);
+    if (o->verdict != VERDICT_DENY && o->credential != IMG_NONE &&
+        !policy_credential_may_go(k->p, o->credential, r->scheme, r->host, r->port, r->path))
+        *o = outcome_refusal("credential-not-for-here", o->rule);
+    if (o->verdict != VERDICT_DENY && o->credential != IMG_NONE && !wire_may_show(k->p, r, k->arena))
+        *o = outcome_refusal("credential-cleartext", o->rule);
+    const char *why = limits_of(k, &o->limited, d);
     if (why) {
         bool open = strcmp(why, "unclassified") == 0;
-        o = outcome_refusal(why, open ? -1 : o.rule);
-        o.need_body = open;
+        *o = outcome_refusal(why, open ? -1 : o->rule);
+        o->need_body = open;
     }
-    take_outcome(k, d, &o);
+    take_outcome(k, d, o);
     if (k->upgrade)
-        take_upgrade(k, d, o.rule);
+        take_upgrade(k, d, o->rule);
 }
 
 /* On the way through the readings of a path. */
@@ -364,10 +366,10 @@ static const struct class *class_as_written(const struct evaluation *t, const st
     return !alike || (c->pack.n == 0 && !c->overridden) ? &t->written[0] : c;
 }
 
-static void judge_reading(struct ask *k, const struct reading *r, struct evaluation *t, const struct observer *look,
-                          struct decision *d)
+/* c: CLASSES_MAX of room, for what this reading of the request is. */
+static void judge_reading(struct ask *k, const struct reading *r, struct class *c, struct evaluation *t,
+                          const struct observer *look, struct decision *d)
 {
-    struct class other[CLASSES_MAX], *c = r->how == READ_WHOLE ? t->written : other;
     size_t n = classify(k->p, k->request, r->path, k->arena, c);
     if (r->how == READ_WHOLE) {
         t->nwritten = n;
@@ -441,8 +443,11 @@ void evaluate(const struct policy *p, const struct subject *s, const struct requ
         return;
     }
     t.any = t.write = false;
-    for (size_t i = 0; i < n; i++)
-        judge_reading(&k, &reading[i], &t, o, d);
+    judge_reading(&k, &reading[0], t.written, &t, o, d); /* the path as it is */
+    for (size_t i = 1; i < n; i++) {
+        struct class other[CLASSES_MAX];
+        judge_reading(&k, &reading[i], reading[i].how == READ_WHOLE ? t.written : other, &t, o, d);
+    }
     if (!t.any)
         return;
     if (t.write && d->effect == EFFECT_READ)
@@ -454,7 +459,9 @@ void evaluate(const struct policy *p, const struct subject *s, const struct requ
         !policy_names_host(p, s, r->scheme, r->host, r->port, now_ms))
         out->code = "host-not-named";
     const struct img_scope *scope = is_open(out) ? region_keeps_out(p, s, r->host, r->port) : NULL;
-    outcome_settle(&k, scope ? outcome_refusal("residency", -1) : *out, d);
+    if (scope)
+        *out = outcome_refusal("residency", -1);
+    outcome_settle(&k, out, d);
     if (scope)
         d->say = region_words(p, scope, r->host, a);
 }

@@ -89,7 +89,6 @@ static void sort_rules(struct limited *set)
 
 const char *limits_of(const struct ask *k, const struct limited *set, struct decision *d)
 {
-    struct limited sorted = *set;
     size_t want = 0, n = 0;
     d->limits = NULL;
     d->nlimits = 0;
@@ -97,6 +96,7 @@ const char *limits_of(const struct ask *k, const struct limited *set, struct dec
         return NULL;
     if (set->n > LIMITS_MAX)
         return "too-many-limits";
+    struct limited sorted = *set;
     sort_rules(&sorted);
     for (uint32_t i = 0; i < sorted.n; i++)
         want += ((const struct img_rule *)img_at(k->p, IMG_RULE, sorted.rule[i]))->limits.n;
@@ -186,5 +186,5 @@ void policy_past_limits(const struct policy *p, const struct request *r, const b
     struct outcome o = denied ? outcome_refusal("over-limit", by) : outcome_of_hold(&held);
     if (o.verdict == VERDICT_HOLD)
         o.code = "over-limit";
-    outcome_settle(&k, o, d);
+    outcome_settle(&k, &o, d);
 }

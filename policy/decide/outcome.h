@@ -23,7 +23,7 @@ struct outcome outcome_refusal(const char *code, int rule);
 struct outcome outcome_of_hold(const struct hold_sum *h);
 /* Into the decision, once its credential may go there and its limits are known; else a refusal. What the decision
  * says of the request itself stays. */
-void outcome_settle(const struct ask *k, struct outcome o, struct decision *d);
+void outcome_settle(const struct ask *k, struct outcome *o, struct decision *d);
 
 /* The bounds of those rules as d->limits; NULL, or the code of a denial. */
 const char *limits_of(const struct ask *k, const struct limited *set, struct decision *d) MUSTCHECK;

@@ -292,7 +292,7 @@ INLINE void keys_of_words(const struct ask *k, key_fn *fn, void *arg)
     fn(k, img_hash_begin('A'), arg);
 }
 
-static const struct rule_votes no_votes = {.floor = -1,
+const struct rule_votes rule_votes_none = {.floor = -1,
                                            .deny = -1,
                                            .allow = -1,
                                            .hold = HOLD_SUM_NONE,
@@ -304,13 +304,11 @@ static const struct rule_votes no_votes = {.floor = -1,
 void rule_votes_of_one(const struct ask *k, uint32_t rule, struct rule_votes *t)
 {
     struct weighing w = {.t = t};
-    *t = no_votes;
     weigh(k, rule, &w);
 }
 
 void rule_votes_of(const struct ask *k, struct rule_votes *t)
 {
-    *t = no_votes;
     struct weighing w = {.t = t, .is = prefilter_classes(k)};
     keys_of_host(k, weigh_key, &w);
     keys_of_words(k, weigh_key, &w);

@@ -43,6 +43,8 @@ struct rule_votes {
     bool clash_allow;
     struct limited limited_allow; /* those that allow, and those that would in another spelling */
 };
+/* Added to *t, which begins as rule_votes_none. */
+extern const struct rule_votes rule_votes_none;
 void rule_votes_of(const struct ask *k, struct rule_votes *t);
 /* Of this rule alone. */
 void rule_votes_of_one(const struct ask *k, uint32_t rule, struct rule_votes *t);

@@ -57,7 +57,7 @@ static void seek_rule(const struct ask *k, uint32_t rule, void *arg)
     struct seek *s = arg, of = {.rule = (int)rule};
     const struct img_rule *r = img_at(k->p, IMG_RULE, rule);
     const struct img_match *m = img_at(k->p, IMG_MATCH, r->match.first);
-    struct rule_votes t;
+    struct rule_votes t = rule_votes_none;
     rule_votes_of_one(k, rule, &t);
     if (!(t.maybe_deny || t.maybe_hold || t.maybe_allow || t.maybe_bound) || (s->rule >= 0 && s->rule <= of.rule))
         return;
