@@ -7,16 +7,17 @@
  *               keeper: mints leafs for the front, releases credentials to the carrier
  *               ledger: tickets, intents, outcomes, the audit chain · desk: people decide
  *
- * Each row: the step, the role that runs it, its name in logs, the code a client sees when it refuses there, and the
- * file that has the step. The runner of each role (walk.c in its folder) calls its rows in this order, from the step
- * where the exchange or the connection stands, until one does not say NEXT. */
+ * Each row: the step, the role that runs it, its name in logs, the code a client usually sees when it is refused
+ * there (all of the judge's: proxy/judge/replies/refuse.c), and the file that has the step. The runner of each role
+ * (walk.c in its folder) calls its rows in this order, from the step where the exchange or the connection stands,
+ * until one waits or it is over. A listener that belongs to one sandbox has no lobby: its walk begins with ACCEPT. */
 #ifndef PROXY_WALK_H
 #define PROXY_WALK_H
 
 #define WALK_STEPS(X)                                                                                                \
-    /* step              role     name                code when it refuses        file */                            \
-    X(ACCEPT, FRONT, "accept", "too-many-connections", "proxy/front/ways.c")                                         \
+    /* step              role     name                usual code of a refusal     file */                            \
     X(IDENTIFY, LOBBY, "identify", "unknown-sandbox", "proxy/lobby/walk.c")                                          \
+    X(ACCEPT, FRONT, "accept", "too-many-connections", "proxy/front/ways.c")                                         \
     X(INTERCEPT, FRONT, "intercept", "tls-refused", "proxy/front/connect.c")                                         \
     X(PARSE, FRONT, "parse", "bad-request", "proxy/front/request.c")                                                 \
     X(EVALUATE, JUDGE, "evaluate", "unclassified", "proxy/judge/steps/step_evaluate.c")                              \
@@ -39,17 +40,17 @@ enum walk_step {
 
 /* What a step says. FAIL is zero: a step that forgets to answer refuses. */
 enum walk_next {
-    WALK_FAIL = 0, /* refuse with the step's code, in the client's dialect */
+    WALK_FAIL = 0, /* refuse, in the client's dialect */
     WALK_NEXT,     /* done here, go on with the next row */
-    WALK_WAIT,     /* exchange_resume(id) will come back to this step */
-    WALK_REWIND,   /* what was evaluated no longer stands: go back to EVALUATE (the judge alone) */
+    WALK_WAIT,     /* what it waits for will run this step again (exchange_resume) */
+    WALK_REWIND,   /* the judge alone: evaluate again, for a limit is used up or dropped facts are wanted */
     WALK_REPLY,    /* an answer of our own is ready; skip to RECORD_RESULT */
     WALK_DONE      /* the exchange is over */
 };
 
 const char *walk_name(enum walk_step s);
 const char *walk_code(enum walk_step s);
-/* "fail", "next", "wait", "reply", "done" */
+/* "fail", "next", "wait", "rewind", "reply", "done" */
 const char *walk_next_name(enum walk_next n);
 
 #endif

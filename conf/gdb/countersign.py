@@ -1,6 +1,8 @@
 """For gdb: spans, buffers, ids and exchanges as a person reads them, and the steps an exchange has taken.
 
-    gdb -p $(pgrep -n countersign-judge) -x /usr/local/share/countersign/gdb/countersign.py
+    sudo gdb -p $(pgrep -n -f countersign-judge) -x /usr/local/share/countersign/gdb/countersign.py
+    (gdb) break step_hold
+    (gdb) continue
     (gdb) print *x                       an exchange: its id, where it stands, then every field
     (gdb) countersign-trace              the last steps of this process
     (gdb) countersign-trace 1099511627777     those of one exchange

@@ -1,5 +1,5 @@
 /* What a body says, to the conditions of rules and to packs. Each kind of body that is looked into is a row of
- * body_parsers; nobody else asks what kind one is. A body is parsed once a request, when it is first asked about.
+ * body_parsers; nobody else parses one. A body is parsed once a request, when it is first asked about.
  * Only what is wholly there, of a type that says so and beyond doubt is seen; anything else leaves every question
  * about it open, which denies. Pure. */
 #ifndef POLICY_BODY_BODY_H
