@@ -12,7 +12,13 @@
 #include "proxy/judge/recording/replay.h"
 #include "proxy/msgs.h"
 
-enum { LINK_BUCKETS = 256, END_LOOK_MS = 10, RECORDING_BYTES = 128 * 1024 * 1024, RECORDING_PIECE = 256 * 1024 };
+enum {
+    LINK_BUCKETS = 256,
+    END_LOOK_MS = 10,
+    RECORDING_BYTES = 128 * 1024 * 1024,
+    RECORDING_PIECE = 256 * 1024,
+    RECORDING_QUEUE = CHAN_QUEUE_MAX * 3 / 4
+};
 
 struct app {
     struct loop *loop;
@@ -179,12 +185,18 @@ static void peer(void *arg, unsigned role, uint64_t instance, struct span info, 
     judge_peer(a->judge, l->role, instance, info);
 }
 
-/* To the parent, which has the file. */
-static void to_parent(void *arg, struct span bytes)
+/* To the parent, which has the file, whole or not at all. A sandbox chooses how much there is to write down: never so
+ * much that the parent's channel would end by it. */
+static int to_parent(void *arg, struct span bytes)
 {
     struct app *a = arg;
+    struct chan *c = role_parent(a->role);
+    if (c == NULL || chan_queued(c) + bytes.n > RECORDING_QUEUE)
+        return -1;
     for (; bytes.n > 0; bytes = span_from(bytes, span_first(bytes, RECORDING_PIECE).n))
-        (void)chan_send(role_parent(a->role), M_RECORDED, 0, span_first(bytes, RECORDING_PIECE));
+        if (chan_send(c, M_RECORDED, 0, span_first(bytes, RECORDING_PIECE)) != 0)
+            return -1;
+    return 0;
 }
 
 static void record(struct app *a, struct frame *f)

@@ -145,5 +145,26 @@ def a_recorded_exchange_is_judged_again_alone(lab):
     assert b"its end is missing" in gw.cli("replay-exchange", held, "--from", wrong).err
 
 
+@test()
+def more_than_can_be_recorded_ends_the_recording_and_nothing_else(lab):
+    up, gw = setup(lab, hold="inline_wait: 1s, expires: 10m")
+    get(lab, gw, up)
+    lab.expects("judge: the recording ends: ")
+    lab.leaves("pending")
+    judge = gw.pid("judge")
+    body = lab.dir / "body"
+    body.write_bytes(secrets.token_bytes(31 << 20))
+    gw.cli("log", "--trace", "agent", "--record", rc=0)
+    sent = []
+    for i in range(6):
+        command, env = curl(gw, up, f"/things/{i}", "-X", "POST", "-o", "/dev/null", "-w", "%{http_code}", "--data-binary", f"@{body}")
+        sent.append(lab.start(command, env=env))
+    assert [client.wait() for client in sent] == [0] * len(sent)
+    assert [client.seen for client in sent] == [b"403"] * len(sent), [client.seen for client in sent]
+    gw.process.wait_line(r"the recording ends")
+    assert gw.pid("judge") == judge
+    assert (gw.state / "recording").stat().st_size <= 64 << 20
+
+
 if __name__ == "__main__":
     main()

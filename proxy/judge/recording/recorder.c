@@ -20,15 +20,17 @@ static void put(struct recorder *r, struct entry *e)
 {
     const struct judge_ports *p = &r->judge->ports;
     struct dynbuf b;
+    if (!on(r))
+        return;
     e->now = p->now(p->arg);
     e->wall = p->wall(p->arg);
     e->clock = p->clock(p->arg);
     dynbuf_init(&b, ENTRY_BYTES);
     entry_put(&b, e);
-    if (dynbuf_ok(&b)) {
-        r->sink(r->arg, dynbuf_span(&b));
-    } else {
-        log_warn("a message is too large to be recorded; the recording ends");
+    bool small = dynbuf_ok(&b);
+    if (!small || r->sink(r->arg, dynbuf_span(&b)) != 0) {
+        log_warn("the recording ends: %s",
+                 small ? "there is more than can be written so fast" : "a message is too large to be recorded");
         r->from = r->upto = 0;
     }
     dynbuf_free(&b);

@@ -7,7 +7,8 @@
 
 struct recorder {
     struct judge *judge;
-    void (*sink)(void *arg, struct span bytes); /* takes what was written; bytes are borrowed */
+    /* Takes what was written; bytes are borrowed. -1: there is no room for it, and the recording ends. */
+    int (*sink)(void *arg, struct span bytes);
     void *arg;
     uint64_t from, upto; /* exchanges with these numbers, of one front; both 0: none */
 };
