@@ -163,7 +163,7 @@ static bool is_said_again(const struct wire_sandbox *now, const struct wire_sand
 }
 
 /* Nothing of it is for the next session of that name: open tickets end (in steps, for one answer must not hold all of
- * them in memory), and answers that nobody took. */
+ * them in memory), answers that nobody took, and denials, which stay what they are but are not remembered. */
 static int end_session_of(struct store *s, struct span session)
 {
     char ids[256][ID_TEXT];

@@ -463,6 +463,27 @@ static void what_a_session_left_executing_is_not_the_next_ones(void **state)
     assert_int_equal(store_commit(fix), 0);
 }
 
+/* E45: whose work it was that was denied has ended; of the next one somebody is asked again. */
+static void a_denial_ends_with_its_session(void **state)
+{
+    struct wire_sandbox b = {.name = SPAN("s1"), .session = SPAN("s1"), .kind = SPAN("token"), .has_token = true};
+    const char *why;
+    b.token_hash = fix_digest(5);
+    assert_int_equal(store_sandbox_put(fix, &b, &why), 0);
+    struct wire_ticket_state denied = fix_hold("s1", 1, 1, no_body), other = fix_hold("s2", 1, 1, no_body);
+    assert_int_equal(fix_decide(&denied.ticket, DECIDE_DENY, NULL), DECIDED_DONE);
+    assert_int_equal(fix_decide(&other.ticket, DECIDE_DENY, NULL), DECIDED_DONE);
+    assert_int_equal(fix_hold("s1", 1, 1, no_body).state, TICKET_DENIED);
+    assert_int_equal(store_sandbox_remove(fix, SPAN("s1"), false, &why), 0);
+    assert_int_equal(store_sandbox_put(fix, &b, &why), 0);
+    struct wire_ticket_state next = fix_hold("s1", 1, 1, no_body);
+    assert_int_equal(next.state, TICKET_PENDING);
+    assert_false(id_eq(&next.ticket, &denied.ticket));
+    assert_int_equal(fix_hold("s2", 1, 1, no_body).state, TICKET_DENIED);
+    assert_int_equal(fix_count("SELECT count(*) FROM ticket WHERE state='denied'"), 2);
+    assert_int_equal(store_commit(fix), 0);
+}
+
 /* E45: what the judge asked for while the sandbox was removed comes after that. */
 static void a_ticket_that_came_too_late_is_not_the_next_ones(void **state)
 {
@@ -539,6 +560,7 @@ int main(void)
         FRESH(a_sandbox_may_have_several_tokens),
         FRESH(the_end_of_a_session_cancels_what_it_left_open),
         FRESH(what_a_session_left_executing_is_not_the_next_ones),
+        FRESH(a_denial_ends_with_its_session),
         FRESH(a_ticket_that_came_too_late_is_not_the_next_ones),
         FRESH(the_label_of_a_body_is_part_of_its_seal),
         FRESH(a_reader_without_the_right_to_write_can_read),
