@@ -148,7 +148,7 @@ int trace_main(const struct cli_call *c)
     return rc;
 }
 
-/* The judge itself, which is not confined then: what it reads is the operator's own file. */
+/* The judge itself, with what it needs of the operator: the file, which it reads before it is confined. */
 int replay_exchange_main(const struct cli_call *c)
 {
     char dir[PATH_MAX], judge[PATH_MAX], file[PATH_MAX + 16], args[] = "--args", replay[] = "--replay", id[128];

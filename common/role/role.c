@@ -242,6 +242,13 @@ static void read_config(struct role *r)
     dynbuf_wipe(&payload);
 }
 
+/* Without its configuration file, which a confined process could not read. */
+static void open_crypto(void)
+{
+    if (OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, NULL) != 1)
+        log_die("OpenSSL cannot be set up");
+}
+
 struct role *role_start(const char *name, struct loop *l, const struct role_ops *ops, void *arg)
 {
     struct role *r = &role;
@@ -253,8 +260,7 @@ struct role *role_start(const char *name, struct loop *l, const struct role_ops 
     if (setenv("TZ", "UTC0", 1) != 0)
         log_die("no memory");
     tzset();
-    if (OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, NULL) != 1)
-        log_die("OpenSSL cannot be set up");
+    open_crypto();
     signal(SIGPIPE, SIG_IGN);
     /* A Ctrl-C, a hangup or a service manager's TERM reach the whole group: the parent says when it is our turn. */
     signal(SIGINT, SIG_IGN);
@@ -305,15 +311,14 @@ static void wipe_environment(void)
     tzset();
 }
 
-void role_confine(struct role *r, const struct wall *w)
+static void confine(const struct wall *w, bool has_parent)
 {
     struct err e = {""};
     int abi = 0;
-    wipe_environment();
-    change_user(r);
     if (wall_no_privileges(&e) != 0)
         log_die("cannot give up privileges: %s", e.text);
-    die_with_parent();
+    if (has_parent)
+        die_with_parent();
     if (wall_landlock(w, &abi, &e) != 0)
         log_die("cannot be confined: %s", e.text);
     if (abi == 0)
@@ -326,6 +331,20 @@ void role_confine(struct role *r, const struct wall *w)
         log_die("cannot be confined: %s", e.text);
 #endif
     log_debug("confined: Landlock ABI %d", abi);
+}
+
+void role_confine(struct role *r, const struct wall *w)
+{
+    wipe_environment();
+    change_user(r);
+    confine(w, true);
+}
+
+void role_confine_alone(const struct wall *w)
+{
+    open_crypto();
+    wipe_environment();
+    confine(w, false);
 }
 
 void role_ready(struct role *r)

@@ -73,6 +73,8 @@ struct chan *role_parent(struct role *r);
  * (default: kill). Exits if any part cannot be had; with sanitizers compiled in seccomp is left out and said so once.
  */
 void role_confine(struct role *r, const struct wall *w);
+/* The same, as the user who started it, for a program that is no role and has read its files. */
+void role_confine_alone(const struct wall *w);
 void role_ready(struct role *r);
 
 #endif

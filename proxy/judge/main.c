@@ -258,9 +258,11 @@ static void stop(void *arg)
     timer_set(a->end, 0);
 }
 
-/* --replay FILE NUMBER: no role, but a program of the operator's, who may stop it in a debugger. */
-static int replay(const char *path, const char *number)
+/* --replay FILE NUMBER: no role, but a program of the operator's, who may stop it in a debugger. The requests in the
+ * file are a sandbox's: behind the wall they can do no more than in the role. */
+static int replay(const char *path, const char *number, const struct wall *wall)
 {
+    static char out[BUFSIZ]; /* stdio would ask what its descriptor is */
     struct err e = {{0}};
     struct replay_result r;
     struct dynbuf bytes;
@@ -271,6 +273,10 @@ static int replay(const char *path, const char *number)
               : file_read(path, &bytes) != 0                             ? err_errno(&e, "it cannot be read")
                                                                          : 0;
     log_set(&(struct log_setting){LOG_WARN, exchange, exchange + 1});
+    if (setvbuf(stdout, out, _IOLBF, sizeof(out)) == 0)
+        role_confine_alone(wall);
+    else
+        bad = err_errno(&e, "its output cannot be prepared");
     if (bad == 0)
         bad = replay_run(dynbuf_span(&bytes), exchange, stdout, &r, &e);
     if (bad != 0)
@@ -291,7 +297,7 @@ int main(int argc, char **argv)
     const struct judge_ports ports = {&a,        port_begin,       port_commit, port_now,      port_wall,
                                       port_wake, port_commit_soon, port_clock,  port_hold_back};
     if (argc == 4 && span_eq(span_str(argv[1]), SPAN("--replay")))
-        return replay(argv[2], argv[3]);
+        return replay(argv[2], argv[3], &wall);
     a.loop = loop_new();
     a.judge = judge_new(&ports);
     a.alarm = a.loop ? timer_new(a.loop, on_alarm, &a) : NULL;

@@ -1,10 +1,14 @@
 #!/usr/bin/env python3
 """`countersign log` and `trace`: what is written, changed on the running gateway, and one exchange through all roles."""
+import fcntl
 import json
+import os
+import pathlib
 import re
 import secrets
+import subprocess
 
-from gateway import Gateway, simple_policy
+from gateway import Gateway, program, simple_policy
 from harness import PATIENCE, main, test
 
 
@@ -105,6 +109,22 @@ def lines_are_words_where_a_person_reads_them(lab):
     assert not lines(gw), lines(gw)
 
 
+def confined_while_it_plays(lab, gw, exchange):
+    """What is in the file came from a sandbox: the judge that plays it is as confined as the one that runs. It is looked at
+    while it waits for somebody to read what it says."""
+    reads, writes = os.pipe()
+    fcntl.fcntl(writes, fcntl.F_SETPIPE_SZ, 4096)
+    os.write(writes, b"." * 4096)
+    played = subprocess.Popen([program(), "replay-exchange", exchange],
+                              env={"COUNTERSIGN_STATE": gw.state, "PATH": os.environ["PATH"]}, stdout=subprocess.DEVNULL, stderr=writes)
+    os.close(writes)
+    status = pathlib.Path(f"/proc/{played.pid}/status")
+    lab.wait_for("its wall", lambda: re.search(r"(?m)^Seccomp:\t2$", status.read_text()) and "NoNewPrivs:\t1\n" in status.read_text())
+    with os.fdopen(reads, "rb") as rest:
+        rest.read()
+    assert played.wait(PATIENCE) == 0
+
+
 @test()
 def a_recorded_exchange_is_judged_again_alone(lab):
     up, gw = setup(lab)
@@ -133,6 +153,7 @@ def a_recorded_exchange_is_judged_again_alone(lab):
     assert "all as recorded" in said and "hold: wait" in done.err.decode(), done.text()
     assert b"all as recorded" in gw.cli("replay-exchange", read, rc=0).out
     assert gw.cli("replay-exchange", held, "--debugger", "echo", rc=0).out.split()[0] == b"--args"
+    confined_while_it_plays(lab, gw, held)
     assert b"the exchange is not in it" in gw.cli("replay-exchange", other).err
     data = bytearray(recording.read_bytes())
     at = data.rindex(b"/things")
