@@ -109,7 +109,11 @@ def lines_are_words_where_a_person_reads_them(lab):
     assert not lines(gw), lines(gw)
 
 
-def confined_while_it_plays(lab, gw, exchange):
+def wall_of(pid):
+    return re.findall(r"(?m)^(?:Seccomp|NoNewPrivs|CapEff):.*", pathlib.Path(f"/proc/{pid}/status").read_text())
+
+
+def confined_while_it_plays(lab, gw, exchange, wall):
     """What is in the file came from a sandbox: the judge that plays it is as confined as the one that runs. It is looked at
     while it waits for somebody to read what it says."""
     reads, writes = os.pipe()
@@ -118,8 +122,8 @@ def confined_while_it_plays(lab, gw, exchange):
     played = subprocess.Popen([program(), "replay-exchange", exchange],
                               env={"COUNTERSIGN_STATE": gw.state, "PATH": os.environ["PATH"]}, stdout=subprocess.DEVNULL, stderr=writes)
     os.close(writes)
-    status = pathlib.Path(f"/proc/{played.pid}/status")
-    lab.wait_for("its wall", lambda: re.search(r"(?m)^Seccomp:\t2$", status.read_text()) and "NoNewPrivs:\t1\n" in status.read_text())
+    assert "NoNewPrivs:\t1" in wall, wall
+    lab.wait_for("its wall", lambda: wall_of(played.pid) == wall)
     with os.fdopen(reads, "rb") as rest:
         rest.read()
     assert played.wait(PATIENCE) == 0
@@ -146,6 +150,7 @@ def a_recorded_exchange_is_judged_again_alone(lab):
     size = recording.stat().st_size
     get(lab, gw, up, "/after")
     assert recording.stat().st_size == size
+    wall = wall_of(gw.pid("judge"))
     gw.stop()  # nothing of it is needed
     done = gw.cli("replay-exchange", held, rc=0)
     said = done.out.decode()
@@ -153,7 +158,7 @@ def a_recorded_exchange_is_judged_again_alone(lab):
     assert "all as recorded" in said and "hold: wait" in done.err.decode(), done.text()
     assert b"all as recorded" in gw.cli("replay-exchange", read, rc=0).out
     assert gw.cli("replay-exchange", held, "--debugger", "echo", rc=0).out.split()[0] == b"--args"
-    confined_while_it_plays(lab, gw, held)
+    confined_while_it_plays(lab, gw, held, wall)
     assert b"the exchange is not in it" in gw.cli("replay-exchange", other).err
     data = bytearray(recording.read_bytes())
     at = data.rindex(b"/things")
