@@ -291,6 +291,7 @@ static void take_data_key(struct ledger *l, struct secret *key)
     say_audit_key(l);
     if (!l->lost && store_sign(l->store) == 0)
         ledger_touch(l);
+    review_next(l);
 }
 
 static void on_frame(void *arg, struct chan *c, struct frame *f)

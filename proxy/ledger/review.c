@@ -41,6 +41,8 @@ static int show(struct ledger *l, const struct id *ticket)
 void review_next(struct ledger *l)
 {
     struct review *r = &l->review;
+    if (!store_has_data_key(l->store))
+        return; /* after a start the judge may ask before the keeper gave it: what is held is shown then */
     while (r->at < r->n && !r->asked && !l->lost) {
         int got = show(l, &r->ids[r->at]);
         if (got < 0)

@@ -69,6 +69,11 @@ void store_clock(struct store *s, uint64_t wall_ms, uint64_t boot_ms)
     s->uptime = boot_ms;
 }
 
+bool store_has_data_key(const struct store *s)
+{
+    return s->data_key != NULL;
+}
+
 void store_data_key(struct store *s, struct secret *key)
 {
     struct secret *seed = seal_key_derive(key, SPAN("countersign audit 1"));

@@ -68,6 +68,8 @@ void store_clock(struct store *s, uint64_t wall_ms, uint64_t boot_ms);
 /* Takes key: what bodies are sealed with, and what the key follows from that signs the audit. Without it a request
  * with a body cannot be held, and nothing is signed. */
 void store_data_key(struct store *s, struct secret *key);
+/* Has it come? Until then no body that is held can be read. */
+bool store_has_data_key(const struct store *s);
 /* Sign the last audit record, if that was not done yet. Else it is done every AUDIT_SIGNED records, and once a
  * minute. */
 int store_sign(struct store *s) MUSTCHECK;

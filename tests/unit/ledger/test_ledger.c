@@ -538,6 +538,25 @@ static void open_tickets_are_shown_to_a_judge_that_asks(void **state)
     assert_int_equal(fix_count("SELECT count(*) FROM ticket WHERE state='pending'"), 2);
 }
 
+/* A judge may ask before the keeper has given the key of what is held: it is shown once that has come. */
+static void what_is_held_waits_for_its_key_to_be_shown(void **state)
+{
+    (void)state;
+    send_open_inline(1, 1);
+    await(3);
+    store_data_key(l.store, NULL);
+    size_t before = ngot;
+    assert_non_null(chan_begin(judge, M_REVIEW, 8));
+    assert_int_equal(chan_commit(judge), 0);
+    send_intent(50);
+    await(before + 1);
+    assert_int_equal(got[before].type, M_INTENT_OK); /* and nothing was shown, nor passed over */
+    store_data_key(l.store, secret_new(secret_bytes(fix_key)));
+    await(before + 2); /* within a second */
+    assert_int_equal(got[before + 1].type, M_TICKET_REVIEW);
+    assert_int_equal(got[before + 1].id, 8);
+}
+
 static void nobody_may_say_what_is_anothers_to_say(void **state)
 {
     struct id any = {{1}};
@@ -572,6 +591,7 @@ int main(void)
         WITH_LOOP(a_judge_that_comes_again_learns_of_all),
         WITH_LOOP(what_is_past_its_limit_is_said_to_the_judge),
         WITH_LOOP(open_tickets_are_shown_to_a_judge_that_asks),
+        WITH_LOOP(what_is_held_waits_for_its_key_to_be_shown),
         WITH_LOOP(nobody_may_say_what_is_anothers_to_say),
     };
     return cmocka_run_group_tests_name("ledger", tests, NULL, NULL);
