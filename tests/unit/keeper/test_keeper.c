@@ -328,6 +328,8 @@ static void a_held_write_needs_the_word_of_the_ledger_that_lives(void **state)
     assert_true(says(0, SPAN("approval-not-proven")));
     /* The ledger is restarted: the keeper lives on, and the old key is worth nothing. */
     chan_free(&ledger);
+    await(1);
+    assert_int_equal(got[0].type, M_LOST); /* to the parent, which makes another channel */
     ledger = introduce(ROLE_LEDGER);
     await(1);
     assert_int_equal(got[0].type, M_DATA_KEY);
