@@ -30,7 +30,7 @@ def main():
             return 77
         sys.exit(f"gdb did not stop there:\n{said}{done.stderr}")
     for wanted in (r"^\$1 = exchange 7696581394433 at WALK_END, X_RUNS = \{", r'method = "POST"', r'^\$2 = "/w"$',
-                   r"^\$3 = [0-9a-f]{64}$", r"^ +0  7696581394433  evaluate +next$", r"^ +\d+  7696581394433  release +next$",
+                   r"^\$3 = [0-9a-f]{64}$", r"^ +\d+  7696581394433  evaluate +next$", r"^ +\d+  7696581394433  release +next$",
                    r"^no step is remembered$"):
         if not re.search(wanted, said, re.MULTILINE):
             sys.exit(f"gdb does not say {wanted!r}:\n{said}{done.stderr}")
