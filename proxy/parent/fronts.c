@@ -119,7 +119,7 @@ static void no_room(struct child *c, int fd, uint8_t way)
     static const struct span words = SPAN(
         "HTTP/1.1 503 Service Unavailable\r\nCountersign-Decision: refused\r\nContent-Type: text/plain\r\n"
         "Connection: close\r\nRetry-After: 30\r\n\r\ntoo-many-sandboxes: the gateway serves as many sandboxes as it "
-        "may; try again later, or have its operator raise `limits: sandboxes`\n");
+        "may, or cannot start another one now; try again later, or ask its operator, whose log says why\n");
     if (c == NULL && way == WAY_HTTP && write(fd, words.p, words.n) < 0)
         log_debug("a sandbox too many was not told so");
 }
