@@ -42,7 +42,7 @@ enum walk_step {
 enum walk_next {
     WALK_FAIL = 0, /* refuse, in the client's dialect */
     WALK_NEXT,     /* done here, go on with the next row */
-    WALK_WAIT,     /* what it waits for will run this step again (exchange_resume) */
+    WALK_WAIT,     /* what it waits for will run this step again (exchange_resume, carry_resume) */
     WALK_REWIND,   /* the judge alone: evaluate again, for a limit is used up or dropped facts are wanted */
     WALK_REPLY,    /* an answer of our own is ready; skip to RECORD_RESULT */
     WALK_DONE      /* the exchange is over */

@@ -72,13 +72,13 @@ static enum walk_next open_coding(struct exchange *x, const struct http_head *h)
             named++;
         }
     if (named > 1 || coding == DECODE_UNKNOWN)
-        return exchange_fail(x, "answer-encoded",
-                             "the answer came in an encoding that cannot be searched for secrets, "
-                             "although identity was asked for");
+        return carry_fail(x, "answer-encoded",
+                          "the answer came in an encoding that cannot be searched for secrets, "
+                          "although identity was asked for");
     if (coding == DECODE_IDENTITY || h->framing == HTTP_NO_BODY)
         return WALK_NEXT;
     x->decode = decode_new(coding, x->scrub.set);
-    return x->decode != NULL ? WALK_NEXT : exchange_fail(x, "answer-refused", "no memory to look into the answer");
+    return x->decode != NULL ? WALK_NEXT : carry_fail(x, "answer-refused", "no memory to look into the answer");
 }
 
 static void note_framing(struct exchange *x, const struct http_head *h, struct wire_answer *a)
@@ -122,17 +122,17 @@ static enum walk_next keep_head(struct exchange *x, const struct http_head *h, s
         next = WALK_NEXT;
 out:
     dynbuf_free(&copy);
-    return next == WALK_NEXT ? next : exchange_fail(x, "answer-refused", "no memory for the answer's head");
+    return next == WALK_NEXT ? next : carry_fail(x, "answer-refused", "no memory for the answer's head");
 }
 
 static enum walk_next take_head(struct exchange *x, const struct http_head *h, size_t used)
 {
     struct span raw = span_first(conn_input(x->conn), used);
     if (h->status == 101 && x->websocket == NULL)
-        return exchange_fail(x, "bad-answer", "the upstream switches protocols though nobody asked");
-    if (h->status == 101 && websocket_verify(x, h) != WALK_NEXT)
+        return carry_fail(x, "bad-answer", "the upstream switches protocols though nobody asked");
+    if (h->status == 101 && carry_websocket_verify(x, h) != WALK_NEXT)
         return WALK_FAIL;
-    exchange_answer(x, ANSWER_HEAD);
+    carry_answer(x, ANSWER_HEAD);
     x->status = (uint16_t)h->status;
     x->keep_alive = h->keep_alive && x->sent == SENT_ALL; /* an early answer ends the connection (A48) */
     x->text = is_text(h);
@@ -143,7 +143,7 @@ static enum walk_next take_head(struct exchange *x, const struct http_head *h, s
     http_body_begin(&x->in, h);
     conn_consume(x->conn, used);
     conn_deadline(x->conn, x->carrier->settings.idle_ms);
-    return h->status == 101 ? websocket_switch(x) : WALK_NEXT;
+    return h->status == 101 ? carry_websocket_switch(x) : WALK_NEXT;
 }
 
 enum walk_next answer_head(struct exchange *x)
@@ -154,19 +154,19 @@ enum walk_next answer_head(struct exchange *x)
         size_t used;
         struct span in = conn_input(x->conn);
         if (in.n > 0 && x->answer == ANSWER_NONE)
-            exchange_answer(x, ANSWER_BEGUN);
+            carry_answer(x, ANSWER_BEGUN);
         enum http_result r =
             in.n == 0 ? HTTP_MORE : http_parse_response(in, x->f.request.method, &x->seen, &h, &used, &e);
         if (r == HTTP_BAD)
-            return exchange_fail(x, "bad-answer", "the upstream's answer is not proper HTTP/1.1: %s", e.why);
+            return carry_fail(x, "bad-answer", "the upstream's answer is not proper HTTP/1.1: %s", e.why);
         if (r == HTTP_MORE && x->link == LINK_LOST)
-            return exchange_fail(x, "upstream-closed", "the upstream closed the connection without an answer");
+            return carry_fail(x, "upstream-closed", "the upstream closed the connection without an answer");
         if (r == HTTP_MORE)
             return WALK_WAIT;
         if (h.status >= 200 || h.status == 101)
             return take_head(x, &h, used);
         if (++x->interim > INTERIM_MAX)
-            return exchange_fail(x, "bad-answer", "the upstream sends interim answers without end");
+            return carry_fail(x, "bad-answer", "the upstream sends interim answers without end");
         conn_consume(x->conn, used);
         x->seen = 0;
     }
@@ -178,10 +178,10 @@ enum walk_next answer_head(struct exchange *x)
 static enum walk_next something_found(struct exchange *x)
 {
     if (!x->text)
-        return exchange_fail(x, "secret-in-answer", "a secret stood in an answer that is not text; it was cut off");
+        return carry_fail(x, "secret-in-answer", "a secret stood in an answer that is not text; it was cut off");
     if (x->delivery != DELIVERY_NONE && x->digests)
-        return exchange_fail(x, "secret-in-answer",
-                             "a secret stood in an answer whose head had a digest of it; it was cut off");
+        return carry_fail(x, "secret-in-answer",
+                          "a secret stood in an answer whose head had a digest of it; it was cut off");
     x->covered = true;
     return WALK_NEXT;
 }
@@ -191,17 +191,16 @@ static enum walk_next search(struct exchange *x, struct span data, bool last)
     if (x->decode != NULL) {
         if (decode_feed(x->decode, data, last, &x->ready) == DECODE_OK)
             return WALK_NEXT;
-        return exchange_fail(x, "answer-encoded", "the answer came encoded and was refused: %s",
-                             decode_why(x->decode));
+        return carry_fail(x, "answer-encoded", "the answer came encoded and was refused: %s", decode_why(x->decode));
     }
     if (!looked_at(x)) {
         if (data.n && dynbuf_add(&x->ready, data) != 0)
-            return exchange_fail(x, "answer-refused", "no memory for the answer");
+            return carry_fail(x, "answer-refused", "no memory for the answer");
         return WALK_NEXT;
     }
     size_t before = x->ready.n;
     if (scrub_feed(&x->scrub, data, last, &x->ready) != 0)
-        return exchange_fail(x, "answer-refused", "no memory to search the answer for secrets");
+        return carry_fail(x, "answer-refused", "no memory to search the answer for secrets");
     part_cut(x, before);
     return x->scrub.found && !x->covered ? something_found(x) : WALK_NEXT;
 }
@@ -219,11 +218,11 @@ static enum walk_next take_piece(struct exchange *x, struct span in)
     struct span data = SPAN_NONE;
     enum http_result r = http_body_step(&x->in, in, &used, &data);
     if (r == HTTP_BAD)
-        return exchange_fail(x, "bad-answer", "the answer's body is malformed: %s", x->in.err.why);
+        return carry_fail(x, "bad-answer", "the answer's body is malformed: %s", x->in.err.why);
     x->in_bytes += data.n;
     bool last = r == HTTP_OK;
     if (last)
-        exchange_answer(x, ANSWER_WHOLE);
+        carry_answer(x, ANSWER_WHOLE);
     if ((data.n || last) && search(x, data, last) != WALK_NEXT)
         return WALK_FAIL;
     keep(x, before);
@@ -237,7 +236,7 @@ static enum walk_next at_end(struct exchange *x)
 {
     size_t before = x->ready.n;
     bool whole = x->lost == CONN_EOF && http_body_eof(&x->in) == HTTP_OK;
-    exchange_answer(x, whole ? ANSWER_WHOLE : ANSWER_CUT);
+    carry_answer(x, whole ? ANSWER_WHOLE : ANSWER_CUT);
     /* What ends with its connection is all that was sent. Of what says itself that it is longer, its last bytes may
      * begin a secret and stay back (D2); of a coding that breaks off nothing more can be looked at. */
     bool all = whole || (x->in.framing == HTTP_UNTIL_CLOSE && x->decode == NULL);
@@ -277,15 +276,15 @@ static enum walk_next take_input(struct exchange *x)
 
 enum walk_next step_scrub(struct exchange *x)
 {
-    if (x->websocket != NULL && websocket_is_on(x->websocket))
-        return websocket_go(x);
+    if (x->websocket != NULL && carry_websocket_is_on(x->websocket))
+        return carry_websocket_go(x);
     if (take_input(x) != WALK_NEXT)
         return WALK_FAIL;
     bool nobody = x->delivery == DELIVERY_NOBODY;
     if (!nobody && delivery_ready(x, x->answer > ANSWER_HEAD) != 0) {
         if (x->f.repeatable)
-            return exchange_fail(x, "cancelled", "the client is gone");
-        exchange_delivery(x, DELIVERY_NOBODY);
+            return carry_fail(x, "cancelled", "the client is gone");
+        carry_delivery(x, DELIVERY_NOBODY);
         nobody = true;
     }
     if (nobody) {
@@ -295,7 +294,7 @@ enum walk_next step_scrub(struct exchange *x)
     }
     if (x->answer > ANSWER_HEAD && (nobody || x->delivery == DELIVERY_ENDED))
         return x->answer == ANSWER_WHOLE ? WALK_DONE
-                                         : exchange_fail(x, "answer-cut", "the upstream's answer was cut short");
+                                         : carry_fail(x, "answer-cut", "the upstream's answer was cut short");
     if (x->link == LINK_LOST) { /* now it waits for the client alone */
         conn_deadline(x->conn, 0);
         return WALK_WAIT;

@@ -5,12 +5,12 @@
 static enum walk_next check_credential(struct exchange *x)
 {
     if (x->cred->bad.text[0] != '\0')
-        return exchange_fail(x, "credential-unavailable", "the credential cannot be used: %s", x->cred->bad.text);
+        return carry_fail(x, "credential-unavailable", "the credential cannot be used: %s", x->cred->bad.text);
     if (!cred_fits(x->cred, x->upstream, x->f.credential))
-        return exchange_fail(x, "credential-unavailable",
-                             "the released credential is for another origin, or of another policy");
+        return carry_fail(x, "credential-unavailable",
+                          "the released credential is for another origin, or of another policy");
     if (x->cred->certificate && !x->upstream->tls)
-        return exchange_fail(x, "cleartext-credential", "a client certificate goes over https only");
+        return carry_fail(x, "cleartext-credential", "a client certificate goes over https only");
     scrub_begin(&x->scrub, x->cred->set);
     return WALK_NEXT;
 }
@@ -18,8 +18,8 @@ static enum walk_next check_credential(struct exchange *x)
 static void release_late(void *arg)
 {
     struct exchange *x = arg;
-    (void)exchange_fail(x, "credential-unavailable", "the keeper did not release the credential in time; try again");
-    exchange_end(x);
+    (void)carry_fail(x, "credential-unavailable", "the keeper did not release the credential in time; try again");
+    carry_end(x);
 }
 
 enum walk_next step_await_credential(struct exchange *x)
@@ -32,8 +32,8 @@ enum walk_next step_await_credential(struct exchange *x)
         return x->f.credential.n == 0 ? WALK_NEXT : WALK_FAIL;
     }
     if (x->f.credential.n && !x->upstream->tls && !x->upstream->cleartext_credentials)
-        return exchange_fail(x, "cleartext-credential",
-                             "a credential does not go over http:// unless the upstream says cleartext_credentials");
+        return carry_fail(x, "cleartext-credential",
+                          "a credential does not go over http:// unless the upstream says cleartext_credentials");
     if (x->cred == NULL)
         x->cred = x->f.release == RELEASE_COMES
                       ? creds_claim(&c->creds, x->xid)

@@ -49,12 +49,12 @@ static void sweep_fronts(struct carrier *c)
 static void front_frame(void *arg, struct chan *ch, struct frame *f)
 {
     struct front *front = arg;
-    struct exchange *x = exchange_find(front->carrier, f->id);
+    struct exchange *x = carry_find(front->carrier, f->id);
     if (f->type != M_ANSWER_CREDIT || f->id >> XID_FRONT_SHIFT != front->instance) {
         log_exchange(LOG_ERROR, f->id, "front %llu breaks the contract with message %u",
                      (unsigned long long)front->instance, f->type);
         chan_free(&front->chan);
-        exchange_front_gone(front->carrier, front);
+        carry_front_gone(front->carrier, front);
     } else if (x != NULL) {
         delivery_credit(x, f);
     }
@@ -64,7 +64,7 @@ static void front_gone(void *arg, struct chan *ch)
 {
     struct front *front = arg;
     chan_free(&front->chan);
-    exchange_front_gone(front->carrier, front);
+    carry_front_gone(front->carrier, front);
 }
 
 /* ---- the other peers ---- */
@@ -86,20 +86,20 @@ static void judge_frame(void *arg, struct chan *ch, struct frame *f)
     struct exchange *x;
     switch (f->type) {
     case M_UPSTREAM: named_upstream(c, f); return;
-    case M_FORWARD: exchange_forward(c, f); return;
+    case M_FORWARD: carry_forward(c, f); return;
     case M_BODY:
     case M_BODY_END:
-        if ((x = exchange_find(c, f->id)) != NULL)
+        if ((x = carry_find(c, f->id)) != NULL)
             send_body_frame(x, f);
         return;
     case M_MESSAGE:
     case M_WS_CLOSE:
-        if ((x = exchange_find(c, f->id)) != NULL)
-            websocket_frame(x, f);
+        if ((x = carry_find(c, f->id)) != NULL)
+            carry_websocket_frame(x, f);
         return;
     case M_CANCEL:
-        if ((x = exchange_find(c, f->id)) != NULL && x->delivery != DELIVERY_NOBODY)
-            exchange_cancel(x);
+        if ((x = carry_find(c, f->id)) != NULL && x->delivery != DELIVERY_NOBODY)
+            carry_cancel(x);
         return;
     default: log_exchange(LOG_ERROR, f->id, "the judge sends message %u, which the carrier does not know", f->type);
     }
@@ -109,13 +109,13 @@ static void judge_gone(void *arg, struct chan *ch)
 {
     struct carrier *c = arg;
     chan_free(&c->judge);
-    exchange_all_gone(c);
+    carry_all_gone(c);
 }
 
 static void keeper_frame(void *arg, struct chan *ch, struct frame *f)
 {
     if (f->type == M_CREDENTIAL)
-        exchange_credential(arg, f);
+        carry_credential(arg, f);
     else
         log_exchange(LOG_ERROR, f->id, "the keeper sends message %u, which the carrier does not know", f->type);
 }
@@ -124,7 +124,7 @@ static void keeper_gone(void *arg, struct chan *ch)
 {
     struct carrier *c = arg;
     chan_free(&c->keeper);
-    exchange_keeper_gone(c);
+    carry_keeper_gone(c);
 }
 
 static void resolver_frame(void *arg, struct chan *ch, struct frame *f)
@@ -156,7 +156,7 @@ static void peer_front(struct carrier *c, uint64_t instance, int fd)
     }
     if (f->chan != NULL) {
         chan_free(&f->chan);
-        exchange_front_gone(c, f);
+        carry_front_gone(c, f);
     }
     f->chan = chan_new(c->loop, fd, &front_ops, f);
 }
@@ -247,7 +247,7 @@ void carrier_free(struct carrier **c)
     *c = NULL;
     if (d == NULL)
         return;
-    exchange_all_gone(d);
+    carry_all_gone(d);
     chan_free(&d->judge);
     chan_free(&d->keeper);
     chan_free(&d->names.chan);

@@ -42,9 +42,9 @@ static int send_head(struct exchange *x, bool end)
     msg_put_span(b, span_of(x->ready.p, n));
     if (chan_commit(front) != 0)
         return -1;
-    exchange_delivery(x, DELIVERY_BEGUN);
+    carry_delivery(x, DELIVERY_BEGUN);
     if (all)
-        exchange_delivery(x, DELIVERY_ENDED);
+        carry_delivery(x, DELIVERY_ENDED);
     x->credit -= n;
     dynbuf_drop(&x->ready, n);
     return 0;
@@ -73,14 +73,14 @@ int delivery_ready(struct exchange *x, bool end)
     const uint8_t whole = x->answer != ANSWER_CUT;
     if (chan_send(front, M_ANSWER_END, x->xid, span_of(&whole, 1)) != 0)
         return -1;
-    exchange_delivery(x, DELIVERY_ENDED);
+    carry_delivery(x, DELIVERY_ENDED);
     return 0;
 }
 
 void delivery_cut(struct exchange *x)
 {
     static const uint8_t no = 0;
-    exchange_delivery(x, DELIVERY_ENDED);
+    carry_delivery(x, DELIVERY_ENDED);
     if (x->front->chan != NULL)
         (void)chan_send(x->front->chan, M_ANSWER_END, x->xid, span_of(&no, 1));
 }
@@ -93,7 +93,7 @@ void delivery_credit(struct exchange *x, struct frame *f)
         return;
     x->credit = x->credit + more < CREDIT_MAX ? x->credit + more : CREDIT_MAX;
     if (x->step == WALK_SCRUB)
-        exchange_resume(x);
+        carry_resume(x);
 }
 
 void delivery_kept(struct exchange *x)

@@ -14,9 +14,9 @@ static bool may_retry(const struct exchange *x)
 static void start_over(struct exchange *x)
 {
     conn_free(&x->conn);
-    exchange_link(x, LINK_ADDRESSED);
+    carry_link(x, LINK_ADDRESSED);
     if (x->sent >= SENT_HEAD)
-        exchange_sent(x, SENT_BEFORE);
+        carry_sent(x, SENT_BEFORE);
     x->body_out = x->out_bytes = 0;
     x->seen = 0;
 }
@@ -24,11 +24,11 @@ static void start_over(struct exchange *x)
 static void lost(struct exchange *x, enum conn_event ev)
 {
     bool again = may_retry(x);
-    exchange_link(x, LINK_LOST);
+    carry_link(x, LINK_LOST);
     x->lost = ev;
     if (again)
         start_over(x);
-    exchange_resume(x);
+    carry_resume(x);
 }
 
 static void not_up(struct exchange *x, enum conn_event ev)
@@ -41,32 +41,31 @@ static void not_up(struct exchange *x, enum conn_event ev)
      * shows the wrong certificate ends it (D17). */
     bool over = in_tls || dial_next(x) == WALK_FAIL;
     if (over)
-        (void)exchange_fail(x, in_tls ? "tls-failed" : "connect-failed", "the upstream could not be reached: %s",
-                            why);
+        (void)carry_fail(x, in_tls ? "tls-failed" : "connect-failed", "the upstream could not be reached: %s", why);
     conn_free(&failed);
     if (over)
-        exchange_end(x);
+        carry_end(x);
 }
 
 static void is_up(struct exchange *x)
 {
-    exchange_link(x, LINK_UP);
-    exchange_resume(x);
+    carry_link(x, LINK_UP);
+    carry_resume(x);
 }
 
 static void start_tls(struct exchange *x)
 {
     struct err e = {""};
     struct tls_client *t = upstream_tls(&x->carrier->upstreams, x->upstream, &e);
-    exchange_link(x, LINK_HANDSHAKE);
+    carry_link(x, LINK_HANDSHAKE);
     x->trust = x->carrier->upstreams.changes;
     bool begun = t != NULL && conn_tls_connect(x->conn, t, x->upstream->host) == 0;
     if (begun && x->cred != NULL && x->cred->certificate)
         begun = conn_tls_certificate(x->conn, secret_bytes(x->cred->value), &e) == 0;
     if (begun)
         return;
-    (void)exchange_fail(x, "tls-failed", "%s", e.text[0] ? e.text : "TLS to the upstream cannot be begun");
-    exchange_end(x);
+    (void)carry_fail(x, "tls-failed", "%s", e.text[0] ? e.text : "TLS to the upstream cannot be begun");
+    carry_end(x);
 }
 
 /* An address that this machine was given after it was asked for its own (C21). */
@@ -75,10 +74,10 @@ static bool is_ours(struct exchange *x)
     struct addr inner = addr_unwrap(&x->addr);
     if (!conn_to_self(x->conn) || names_allowed(x->upstream, &inner))
         return false;
-    (void)exchange_fail(x, "private-address",
-                        "the host's address is one of this machine; if that is meant, name it in "
-                        "allow_private of this upstream");
-    exchange_end(x);
+    (void)carry_fail(x, "private-address",
+                     "the host's address is one of this machine; if that is meant, name it in "
+                     "allow_private of this upstream");
+    carry_end(x);
     return true;
 }
 
@@ -101,15 +100,15 @@ static void on_conn(void *arg, struct conn *c, enum conn_event ev)
     case CONN_EOF:
     case CONN_TRUNCATED: lost(x, ev); return;
     case CONN_TIMEOUT:
-        if (x->websocket != NULL && websocket_is_on(x->websocket)) {
-            websocket_timeout(x);
+        if (x->websocket != NULL && carry_websocket_is_on(x->websocket)) {
+            carry_websocket_timeout(x);
             return;
         }
-        (void)exchange_fail(x, "upstream-timeout", "the upstream was silent for too long");
-        exchange_end(x);
+        (void)carry_fail(x, "upstream-timeout", "the upstream was silent for too long");
+        carry_end(x);
         return;
     case CONN_DATA:
-    case CONN_DRAINED: exchange_resume(x); return;
+    case CONN_DRAINED: carry_resume(x); return;
     case CONN_CONNECTED:
     case CONN_TLS_READY: return;
     }
@@ -126,18 +125,18 @@ static enum walk_next dial_next(struct exchange *x)
         x->conn = n ? conn_dial(x->carrier->loop, (struct sockaddr *)&ss, n, CONN_IN, on_conn, x) : NULL;
         if (x->conn == NULL)
             continue;
-        exchange_link(x, LINK_DIALLING);
+        carry_link(x, LINK_DIALLING);
         /* An address that swallows packets must not eat the time of the next one. */
         conn_deadline(x->conn, x->tried < x->nto && wait > 3000 ? 3000 : wait);
         return WALK_WAIT;
     }
-    return exchange_fail(x, "connect-failed", "no address of the upstream can be connected to");
+    return carry_fail(x, "connect-failed", "no address of the upstream can be connected to");
 }
 
 /* The addresses that were checked are the ones that are dialled. */
-static void exchange_addressed(struct exchange *x)
+static void carry_addressed(struct exchange *x)
 {
-    exchange_link(x, LINK_ADDRESSED);
+    carry_link(x, LINK_ADDRESSED);
     x->nto = x->upstream->naddr;
     memcpy(x->to, x->upstream->addr, sizeof(x->to));
 }
@@ -146,8 +145,8 @@ static void addresses(void *arg, struct span code, struct span why)
 {
     struct exchange *x = arg;
     if (code.n == 0) {
-        exchange_addressed(x);
-        exchange_resume(x);
+        carry_addressed(x);
+        carry_resume(x);
         return;
     }
     static const char *const known[] = {"name-not-found", "private-address", "dns-failed"};
@@ -155,8 +154,8 @@ static void addresses(void *arg, struct span code, struct span why)
     for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
         if (span_eq(code, span_str(known[i])))
             name = known[i];
-    (void)exchange_fail(x, name, "%.*s", SPAN_FMT(why));
-    exchange_end(x);
+    (void)carry_fail(x, name, "%.*s", SPAN_FMT(why));
+    carry_end(x);
 }
 
 enum walk_next dial_go(struct exchange *x)
@@ -168,10 +167,10 @@ enum walk_next dial_go(struct exchange *x)
     if (x->link == LINK_NONE) {
         switch (names_ask(&c->names, x->upstream, !x->f.repeatable, addresses, x, &code, &why)) {
         case NAMES_REFUSED:
-            return exchange_fail(x, span_eq(code, SPAN("private-address")) ? "private-address" : "dns-failed", "%.*s",
-                                 SPAN_FMT(why));
-        case NAMES_ASKED: exchange_link(x, LINK_NAMING); return WALK_WAIT;
-        case NAMES_HERE: exchange_addressed(x);
+            return carry_fail(x, span_eq(code, SPAN("private-address")) ? "private-address" : "dns-failed", "%.*s",
+                              SPAN_FMT(why));
+        case NAMES_ASKED: carry_link(x, LINK_NAMING); return WALK_WAIT;
+        case NAMES_HERE: carry_addressed(x);
         }
     }
     if (x->link != LINK_ADDRESSED)
@@ -182,7 +181,7 @@ enum walk_next dial_go(struct exchange *x)
     x->conn = x->sent == SENT_BEFORE || own ? NULL : pool_take(&c->pool, &k, idle, &x->addr);
     if (x->conn == NULL)
         return dial_next(x);
-    exchange_link(x, LINK_POOLED);
+    carry_link(x, LINK_POOLED);
     x->trust = c->upstreams.changes; /* or it would not be in the pool */
     conn_set_callback(x->conn, on_conn, x);
     return WALK_NEXT;

@@ -18,12 +18,12 @@ static struct exchange **slot_of(struct carrier *c, uint64_t xid)
     return at;
 }
 
-struct exchange *exchange_find(struct carrier *c, uint64_t xid)
+struct exchange *carry_find(struct carrier *c, uint64_t xid)
 {
     return *slot_of(c, xid);
 }
 
-enum walk_next exchange_fail(struct exchange *x, const char *code, const char *fmt, ...)
+enum walk_next carry_fail(struct exchange *x, const char *code, const char *fmt, ...)
 {
     va_list ap;
     x->code = code;
@@ -82,18 +82,18 @@ static void release_all(struct exchange *x)
     dynbuf_free(&x->head);
     dynbuf_free(&x->ready);
     dynbuf_free(&x->kept);
-    websocket_free(&x->websocket);
+    carry_websocket_free(&x->websocket);
     memfd_unmap(&x->map);
     free(x->payload);
     free(x);
 }
 
-void exchange_end(struct exchange *x)
+void carry_end(struct exchange *x)
 {
     if (x->delivery == DELIVERY_NOBODY && !x->f.repeatable && x->answer == ANSWER_WHOLE && x->code == NULL)
         delivery_kept(x);
     if (x->websocket != NULL)
-        websocket_over(x);
+        carry_websocket_over(x);
     if (x->delivery == DELIVERY_BEGUN)
         delivery_cut(x);
     if (x->code != NULL)
@@ -142,17 +142,17 @@ static enum walk_next admit(struct exchange *x, struct frame *f, struct span in)
     struct carrier *c = x->carrier;
     const struct wire_request *r = &x->f.request;
     if (c->nexchanges > EXCHANGES_MAX || x->front->nexchanges > EXCHANGES_A_FRONT)
-        return exchange_fail(x, "too-busy", "too many requests are under way; try again shortly");
+        return carry_fail(x, "too-busy", "too many requests are under way; try again shortly");
     x->upstream = upstreams_get(&c->upstreams, x->f.upstream);
     if (x->upstream == NULL)
-        return exchange_fail(x, "unknown-upstream", "the upstream was never named to the carrier");
+        return carry_fail(x, "unknown-upstream", "the upstream was never named to the carrier");
     if (!span_eq(r->scheme, x->upstream->scheme) || !span_eq(r->host, x->upstream->host) ||
         r->port != x->upstream->port)
-        return exchange_fail(x, "unknown-upstream", "the request's destination is not the upstream's");
+        return carry_fail(x, "unknown-upstream", "the request's destination is not the upstream's");
     if (take_body(x, f, in) != 0)
-        return exchange_fail(x, "bad-body", "the body is not sealed, or not of the size that was said");
-    if (outbound_is_upgrade(r) && websocket_begin(x) != 0)
-        return exchange_fail(x, "bad-request", "this cannot be a WebSocket upgrade");
+        return carry_fail(x, "bad-body", "the body is not sealed, or not of the size that was said");
+    if (outbound_is_upgrade(r) && carry_websocket_begin(x) != 0)
+        return carry_fail(x, "bad-request", "this cannot be a WebSocket upgrade");
     return WALK_NEXT;
 }
 
@@ -171,7 +171,7 @@ static int read_forward(struct exchange *x, struct frame *f, struct span *in)
     return msg_end(&m);
 }
 
-static struct exchange *exchange_new(struct carrier *c, uint64_t xid)
+static struct exchange *carry_new(struct carrier *c, uint64_t xid)
 {
     struct exchange *x = calloc(1, sizeof(*x));
     struct front *front = carrier_front(c, xid);
@@ -195,45 +195,45 @@ static struct exchange *exchange_new(struct carrier *c, uint64_t xid)
     return x;
 }
 
-void exchange_forward(struct carrier *c, struct frame *f)
+void carry_forward(struct carrier *c, struct frame *f)
 {
     struct span in;
-    if (exchange_find(c, f->id) != NULL) {
+    if (carry_find(c, f->id) != NULL) {
         log_exchange(LOG_ERROR, f->id, "the judge forwards it twice; ignored");
         return;
     }
-    struct exchange *x = exchange_new(c, f->id);
+    struct exchange *x = carry_new(c, f->id);
     if (x == NULL) {
         struct exchange none = {.carrier = c, .xid = f->id, .code = "too-busy", .why = "no room for another request"};
         send_result(&none);
         return;
     }
     if (read_forward(x, f, &in) != 0)
-        (void)exchange_fail(x, "bad-message", "the judge's message cannot be understood");
+        (void)carry_fail(x, "bad-message", "the judge's message cannot be understood");
     else if (admit(x, f, in) == WALK_NEXT) {
-        exchange_resume(x);
+        carry_resume(x);
         return;
     }
-    exchange_end(x);
+    carry_end(x);
 }
 
 /* ---- things that happen to it ---- */
 
-void exchange_cancel(struct exchange *x)
+void carry_cancel(struct exchange *x)
 {
-    if (x->websocket != NULL && websocket_is_on(x->websocket)) {
-        exchange_delivery(x, DELIVERY_NOBODY);
-        exchange_end(x);
+    if (x->websocket != NULL && carry_websocket_is_on(x->websocket)) {
+        carry_delivery(x, DELIVERY_NOBODY);
+        carry_end(x);
         return;
     }
     bool all_is_here = x->sent == SENT_ALL || x->body_ended || x->answer >= ANSWER_HEAD;
     if (!x->f.repeatable && x->sent >= SENT_HEAD && all_is_here) { /* it is seen to its end */
-        exchange_delivery(x, DELIVERY_NOBODY);
-        exchange_resume(x);
+        carry_delivery(x, DELIVERY_NOBODY);
+        carry_resume(x);
         return;
     }
-    (void)exchange_fail(x, "cancelled", "the client is gone");
-    exchange_end(x);
+    (void)carry_fail(x, "cancelled", "the client is gone");
+    carry_end(x);
 }
 
 /* Each exchange there is, which may end by it; and the front that it is about. */
@@ -248,8 +248,8 @@ static void each(struct carrier *c, void (*fn)(struct exchange *x, struct front 
 
 static void judge_ended(struct exchange *x, struct front *none)
 {
-    (void)exchange_fail(x, "cancelled", "the judge ended");
-    exchange_end(x);
+    (void)carry_fail(x, "cancelled", "the judge ended");
+    carry_end(x);
 }
 
 /* What it was asked for is lost with it. */
@@ -257,44 +257,44 @@ static void keeper_ended(struct exchange *x, struct front *none)
 {
     if (x->step != WALK_AWAIT_CREDENTIAL || x->cred != NULL)
         return;
-    (void)exchange_fail(x, "credential-unavailable", "the keeper ended before it released the credential");
-    exchange_end(x);
+    (void)carry_fail(x, "credential-unavailable", "the keeper ended before it released the credential");
+    carry_end(x);
 }
 
 static void front_ended(struct exchange *x, struct front *front)
 {
     if (x->front == front && x->delivery != DELIVERY_NOBODY)
-        exchange_cancel(x);
+        carry_cancel(x);
 }
 
 static void front_goes_on(struct exchange *x, struct front *front)
 {
     if (x->front == front && x->step == WALK_SCRUB)
-        exchange_resume(x);
+        carry_resume(x);
 }
 
-void exchange_all_gone(struct carrier *c)
+void carry_all_gone(struct carrier *c)
 {
     each(c, judge_ended, NULL);
 }
 
-void exchange_keeper_gone(struct carrier *c)
+void carry_keeper_gone(struct carrier *c)
 {
     each(c, keeper_ended, NULL);
 }
 
-void exchange_front_gone(struct carrier *c, struct front *front)
+void carry_front_gone(struct carrier *c, struct front *front)
 {
     each(c, front_ended, front);
     pool_front_gone(&c->pool, front->instance);
 }
 
-void exchange_front_goes_on(struct front *front)
+void carry_front_goes_on(struct front *front)
 {
     each(front->carrier, front_goes_on, front);
 }
 
-void exchange_credential(struct carrier *c, struct frame *f)
+void carry_credential(struct carrier *c, struct frame *f)
 {
     uint32_t ttl;
     uint64_t now = loop_now(c->loop);
@@ -305,10 +305,10 @@ void exchange_credential(struct carrier *c, struct frame *f)
         return;
     if (ttl > 0 && cred->bad.text[0] == '\0')
         creds_live(&c->creds, cred, f->id >> XID_FRONT_SHIFT, now + (ttl < CRED_TTL_MAX ? ttl : CRED_TTL_MAX));
-    struct exchange *x = exchange_find(c, f->id);
+    struct exchange *x = carry_find(c, f->id);
     if (x != NULL && x->step == WALK_AWAIT_CREDENTIAL && x->cred == NULL) {
         x->cred = cred;
-        exchange_resume(x);
+        carry_resume(x);
         return;
     }
     if (x == NULL)

@@ -3,8 +3,8 @@
  *   M_FORWARD ─► AWAIT_CREDENTIAL ─► FORWARD (address, connection, head with the credential, body; answer's head)
  *             ─► SCRUB (answer's body) ─► M_RESULT, always exactly once
  *
- * Events set fields and call exchange_resume; each step looks at the fields and says what comes next.
- * Only exchange_end frees; after a call that may end it, the exchange is not touched again. */
+ * Events set fields and call carry_resume; each step looks at the fields and says what comes next.
+ * Only carry_end frees; after a call that may end it, the exchange is not touched again. */
 #ifndef CARRIER_EXCHANGE_H
 #define CARRIER_EXCHANGE_H
 

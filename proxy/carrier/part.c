@@ -17,10 +17,9 @@ enum walk_next part_ask(struct exchange *x, struct span *value)
     case RANGE_NONE: return WALK_NEXT;
     case RANGE_ONE: break;
     case RANGE_BAD:
-        return exchange_fail(
-            x, "range-refused",
-            "several ranges, or one that is not of bytes, or If-Range with a weak validator: such an "
-            "answer cannot be searched for secrets");
+        return carry_fail(x, "range-refused",
+                          "several ranges, or one that is not of bytes, or If-Range with a weak validator: such an "
+                          "answer cannot be searched for secrets");
     }
     p->wide = range_wider(&p->asked, scrub_reach(x->scrub.set));
     range_text(&p->wide, p->sent);
@@ -30,7 +29,7 @@ enum walk_next part_ask(struct exchange *x, struct span *value)
 
 static enum walk_next bad(struct exchange *x)
 {
-    return exchange_fail(x, "bad-answer", "the upstream's part is not the range that it was asked for");
+    return carry_fail(x, "bad-answer", "the upstream's part is not the range that it was asked for");
 }
 
 /* One field of this name; none and several are both empty. */
@@ -53,9 +52,9 @@ enum walk_next part_begin(struct exchange *x, const struct http_head *h)
     if (h->status != 206 || !is_get(x) || scrub_is_empty(x->scrub.set))
         return WALK_NEXT; /* also when it answers with all of it, as it may */
     if (p->sent[0] == '\0')
-        return exchange_fail(x, "bad-answer", "the upstream answers with a part though nobody asked for one");
+        return carry_fail(x, "bad-answer", "the upstream answers with a part though nobody asked for one");
     if (coding != NULL && !span_ieq(coding->value, SPAN("identity")))
-        return exchange_fail(x, "part-encoded", "a part of an encoded answer cannot be searched for secrets");
+        return carry_fail(x, "part-encoded", "a part of an encoded answer cannot be searched for secrets");
     p->fit = range_fit(&p->asked, &p->wide, only_field(h, SPAN("content-range")), &p->part);
     if (p->fit == RANGE_WRONG || (h->framing == HTTP_LENGTH && h->length != p->part.came))
         return bad(x);

@@ -32,20 +32,20 @@ static enum walk_next write_head(struct exchange *x)
         goto out;
     framing(x, &in);
     if (x->websocket != NULL)
-        in.ws_key = websocket_key(x->websocket);
+        in.ws_key = carry_websocket_key(x->websocket);
     if (conn_input(x->conn).n != 0) { /* bytes for a request that was not made yet (A46) */
-        (void)exchange_fail(x, "bad-answer", "the upstream spoke before it was asked");
+        (void)carry_fail(x, "bad-answer", "the upstream spoke before it was asked");
         goto out;
     }
     if (inject_head(&out, &in) != 0 || !dynbuf_ok(&out)) {
-        (void)exchange_fail(x, "bad-request", "the request cannot be written as HTTP/1.1");
+        (void)carry_fail(x, "bad-request", "the request cannot be written as HTTP/1.1");
         goto out;
     }
     if (!x->f.repeatable && chan_send(x->carrier->judge, M_SENT, x->xid, SPAN_NONE) != 0)
         goto out;
-    exchange_sent(x, SENT_HEAD);
+    carry_sent(x, SENT_HEAD);
     if (conn_write(x->conn, dynbuf_span(&out)) != 0) {
-        (void)exchange_fail(x, "upstream-closed", "the upstream's connection broke while the request was sent");
+        (void)carry_fail(x, "upstream-closed", "the upstream's connection broke while the request was sent");
         goto out;
     }
     x->out_bytes += out.n;
@@ -93,7 +93,7 @@ static struct span piece_of(const struct exchange *x)
 
 static enum walk_next broken(struct exchange *x)
 {
-    return exchange_fail(x, "upstream-closed", "the upstream's connection broke while the body was sent");
+    return carry_fail(x, "upstream-closed", "the upstream's connection broke while the body was sent");
 }
 
 static enum walk_next write_body(struct exchange *x)
@@ -104,10 +104,10 @@ static enum walk_next write_body(struct exchange *x)
             return WALK_NEXT; /* more will come */
         if (piece.n == 0) {
             if (x->f.body == BODY_STREAM && x->size != UINT64_MAX && x->body_out != x->size)
-                return exchange_fail(x, "body-cut", "the request's body ended before its declared length");
+                return carry_fail(x, "body-cut", "the request's body ended before its declared length");
             if (x->f.body == BODY_STREAM && x->size == UINT64_MAX && conn_write(x->conn, SPAN("0\r\n\r\n")) != 0)
                 return broken(x);
-            exchange_sent(x, SENT_ALL);
+            carry_sent(x, SENT_ALL);
             conn_deadline(x->conn, x->carrier->settings.first_byte_ms);
             return WALK_NEXT;
         }
@@ -138,7 +138,7 @@ static void end_body(struct exchange *x, struct frame *f)
     x->body_ended = true;
     if (msg_end(&m) == 0 && whole)
         return;
-    (void)exchange_fail(x, "body-cut", "the client's body was cut short or malformed");
+    (void)carry_fail(x, "body-cut", "the client's body was cut short or malformed");
 }
 
 void send_body_frame(struct exchange *x, struct frame *f)
@@ -150,14 +150,14 @@ void send_body_frame(struct exchange *x, struct frame *f)
     } else {
         x->body_came += f->payload.n;
         if (x->body_came > x->size)
-            (void)exchange_fail(x, "body-cut", "the request's body is longer than it was declared");
+            (void)carry_fail(x, "body-cut", "the request's body is longer than it was declared");
         else if (dynbuf_add(&x->stream, f->payload) != 0)
-            (void)exchange_fail(x, "body-cut", "the request's body came faster than it was allowed to");
+            (void)carry_fail(x, "body-cut", "the request's body came faster than it was allowed to");
     }
     if (x->code != NULL)
-        exchange_end(x);
+        carry_end(x);
     else if (x->link >= LINK_UP)
-        exchange_resume(x);
+        carry_resume(x);
 }
 
 enum walk_next step_forward(struct exchange *x)

@@ -52,7 +52,7 @@ void share_look(void *arg)
     for (struct front *f = c->fronts; f != NULL; f = f->next) {
         if (f->held_back && !waits(f, c->clock() / 1000)) {
             f->held_back = false;
-            exchange_front_goes_on(f);
+            carry_front_goes_on(f);
         }
         more |= f->held_back;
     }

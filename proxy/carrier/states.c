@@ -34,18 +34,18 @@ static const struct state_row delivery_states[] = {
     [DELIVERY_NOBODY] = {"nobody", 0},
 };
 
-bool exchange_may(struct exchange *x, const struct state_kind *k, unsigned from, unsigned to)
+bool carry_may(struct exchange *x, const struct state_kind *k, unsigned from, unsigned to)
 {
     bool may = state_may(k, x->xid, from, to);
     if (!may && x->code == NULL)
-        (void)exchange_fail(x, walk_code(x->step), "the carrier has lost track of the %s", k->what);
+        (void)carry_fail(x, walk_code(x->step), "the carrier has lost track of the %s", k->what);
     return may;
 }
 
 #define SETTER(what)                                                                                                 \
-    void exchange_##what(struct exchange *x, enum what##_state to)                                                   \
+    void carry_##what(struct exchange *x, enum what##_state to)                                                      \
     {                                                                                                                \
-        if (exchange_may(x, STATE_KIND(#what, what##_states), x->what, to))                                          \
+        if (carry_may(x, STATE_KIND(#what, what##_states), x->what, to))                                             \
             x->what = to;                                                                                            \
     }
 SETTER(link)

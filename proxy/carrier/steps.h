@@ -6,25 +6,25 @@ struct exchange;
 struct state_kind;
 
 /* exchange.c: life */
-void exchange_forward(struct carrier *c, struct frame *f);
-void exchange_resume(struct exchange *x);
-void exchange_end(struct exchange *x);
-struct exchange *exchange_find(struct carrier *c, uint64_t xid);
+void carry_forward(struct carrier *c, struct frame *f);
+void carry_resume(struct exchange *x);
+void carry_end(struct exchange *x);
+struct exchange *carry_find(struct carrier *c, uint64_t xid);
 /* Note why; returns WALK_FAIL. why is a sentence of ours, never an upstream's bytes. */
-enum walk_next exchange_fail(struct exchange *x, const char *code, const char *fmt, ...) PRINTF(3, 4);
-void exchange_cancel(struct exchange *x);
-void exchange_all_gone(struct carrier *c); /* the judge is gone */
-void exchange_keeper_gone(struct carrier *c);
-void exchange_front_gone(struct carrier *c, struct front *front);
-void exchange_front_goes_on(struct front *front); /* it was held back: share.h */
-void exchange_credential(struct carrier *c, struct frame *f);
+enum walk_next carry_fail(struct exchange *x, const char *code, const char *fmt, ...) PRINTF(3, 4);
+void carry_cancel(struct exchange *x);
+void carry_all_gone(struct carrier *c); /* the judge is gone */
+void carry_keeper_gone(struct carrier *c);
+void carry_front_gone(struct carrier *c, struct front *front);
+void carry_front_goes_on(struct front *front); /* it was held back: share.h */
+void carry_credential(struct carrier *c, struct frame *f);
 
 /* states.c: an impossible change is logged, is not made, and ends the exchange when its step comes back. */
-bool exchange_may(struct exchange *x, const struct state_kind *k, unsigned from, unsigned to) MUSTCHECK;
-void exchange_link(struct exchange *x, enum link_state to);
-void exchange_sent(struct exchange *x, enum sent_state to);
-void exchange_answer(struct exchange *x, enum answer_state to);
-void exchange_delivery(struct exchange *x, enum delivery_state to);
+bool carry_may(struct exchange *x, const struct state_kind *k, unsigned from, unsigned to) MUSTCHECK;
+void carry_link(struct exchange *x, enum link_state to);
+void carry_sent(struct exchange *x, enum sent_state to);
+void carry_answer(struct exchange *x, enum answer_state to);
+void carry_delivery(struct exchange *x, enum delivery_state to);
 
 /* The rows of this role, run by walk.c: await_credential.c, send.c, answer.c */
 enum walk_next step_await_credential(struct exchange *x);

@@ -18,15 +18,15 @@ static bool run(struct exchange *x)
         trace_step(x->xid, walk_name(x->step), walk_next_name(said));
     x->waited = x->step;
     if (said == WALK_FAIL && x->code == NULL)
-        (void)exchange_fail(x, walk_code(x->step), "the carrier could not go on");
+        (void)carry_fail(x, walk_code(x->step), "the carrier could not go on");
     if (said == WALK_NEXT)
         x->step++;
     else if (said != WALK_WAIT)
-        exchange_end(x);
+        carry_end(x);
     return said == WALK_NEXT;
 }
 
-void exchange_resume(struct exchange *x)
+void carry_resume(struct exchange *x)
 {
     struct front *front = x->front;
     uint64_t began = share_begin(front->carrier);

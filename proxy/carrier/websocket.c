@@ -43,7 +43,7 @@ struct websocket {
     uint8_t words[WORDS_MAX];
 };
 
-int websocket_begin(struct exchange *x)
+int carry_websocket_begin(struct exchange *x)
 {
     struct websocket *s = calloc(1, sizeof(*s));
     struct id id;
@@ -56,10 +56,10 @@ int websocket_begin(struct exchange *x)
         return -1;
     if (base64_encode(span_of(id.b, sizeof(id.b)), s->key) != WS_KEY_TEXT)
         return -1;
-    return websocket_accept(websocket_key(s), s->accept);
+    return websocket_accept(carry_websocket_key(s), s->accept);
 }
 
-void websocket_free(struct websocket **s)
+void carry_websocket_free(struct websocket **s)
 {
     if (*s == NULL)
         return;
@@ -71,12 +71,12 @@ void websocket_free(struct websocket **s)
     *s = NULL;
 }
 
-struct span websocket_key(const struct websocket *s)
+struct span carry_websocket_key(const struct websocket *s)
 {
     return span_of(s->key, WS_KEY_TEXT);
 }
 
-bool websocket_is_on(const struct websocket *s)
+bool carry_websocket_is_on(const struct websocket *s)
 {
     return s->state != WEBSOCKET_ASKED;
 }
@@ -96,7 +96,7 @@ static void change(struct exchange *x, enum websocket_state to)
     struct websocket *s = x->websocket;
     if (to != WEBSOCKET_OPEN && s->state != WEBSOCKET_OPEN && s->state != to)
         to = WEBSOCKET_CLOSED;
-    if (exchange_may(x, STATE_KIND("WebSocket", websocket_states), s->state, to))
+    if (carry_may(x, STATE_KIND("WebSocket", websocket_states), s->state, to))
         s->state = to;
 }
 
@@ -117,7 +117,7 @@ static bool offered(const struct exchange *x, struct span protocol)
     return false;
 }
 
-enum walk_next websocket_verify(struct exchange *x, const struct http_head *h)
+enum walk_next carry_websocket_verify(struct exchange *x, const struct http_head *h)
 {
     unsigned upgrades = 0, accepts = 0, protocols = 0;
     bool good = h->minor == 1 && http_lists(h->field, h->nfields, SPAN("connection"), SPAN("upgrade"));
@@ -130,7 +130,7 @@ enum walk_next websocket_verify(struct exchange *x, const struct http_head *h)
             accepts++;
             good &= span_eq(f->value, span_str(x->websocket->accept));
         } else if (span_ieq(f->name, SPAN("sec-websocket-extensions"))) {
-            return exchange_fail(x, "bad-answer", "the upstream wants a WebSocket extension that nobody offered");
+            return carry_fail(x, "bad-answer", "the upstream wants a WebSocket extension that nobody offered");
         } else if (span_ieq(f->name, SPAN("sec-websocket-protocol"))) {
             protocols++;
             good &= offered(x, f->value);
@@ -138,25 +138,25 @@ enum walk_next websocket_verify(struct exchange *x, const struct http_head *h)
     }
     if (good && upgrades == 1 && accepts == 1 && protocols <= 1)
         return WALK_NEXT;
-    return exchange_fail(x, "bad-answer", "the upstream's answer is not that to this WebSocket upgrade");
+    return carry_fail(x, "bad-answer", "the upstream's answer is not that to this WebSocket upgrade");
 }
 
-enum walk_next websocket_switch(struct exchange *x)
+enum walk_next carry_websocket_switch(struct exchange *x)
 {
     struct websocket *s = x->websocket;
     struct dynbuf *b =
         x->delivery != DELIVERY_NOBODY && x->front->chan ? chan_begin(x->front->chan, M_SWITCH, x->xid) : NULL;
     if (b == NULL)
-        return exchange_fail(x, "cancelled", "the client is gone");
+        return carry_fail(x, "cancelled", "the client is gone");
     (void)dynbuf_add(b, dynbuf_span(&x->head));
     if (chan_send(x->carrier->judge, M_SWITCHED, x->xid, SPAN_NONE) != 0 || chan_commit(x->front->chan) != 0)
-        return exchange_fail(x, "cancelled", "the client is gone");
+        return carry_fail(x, "cancelled", "the client is gone");
     if (!scrub_is_empty(x->scrub.set)) {
         scrub_begin(&s->seen, x->scrub.set);
         scrub_begin(&s->aside, x->scrub.set);
     }
     change(x, WEBSOCKET_OPEN);
-    exchange_delivery(x, DELIVERY_BEGUN);
+    carry_delivery(x, DELIVERY_BEGUN);
     return WALK_NEXT;
 }
 
@@ -185,11 +185,11 @@ static enum walk_next take_message(struct exchange *x, const struct ws_message *
     struct websocket *s = x->websocket;
     if (search(s, m) != 0) {
         say(s, WS_INTERNAL, SPAN("countersign: a secret stood in what the server sent; it was not passed on"));
-        return exchange_fail(x, "secret-in-message", "a secret stood in a message of the server");
+        return carry_fail(x, "secret-in-message", "a secret stood in a message of the server");
     }
     dynbuf_reset(&s->message);
     if (dynbuf_add(&s->message, m->data) != 0)
-        return exchange_fail(x, "answer-refused", "no memory for a message");
+        return carry_fail(x, "answer-refused", "no memory for a message");
     s->messages_in += m->op == WS_TEXT || m->op == WS_BINARY;
     s->op = m->op;
     s->code = m->code;
@@ -256,7 +256,7 @@ static enum walk_next bad_frame(struct exchange *x, uint16_t code)
     say(s, WS_INTERNAL,
         big ? SPAN("countersign: a message of the server is larger than this gateway passes on")
             : SPAN("countersign: the server broke the WebSocket protocol"));
-    return exchange_fail(x, "bad-answer", big ? "a message of the server is too large" : "a frame is malformed");
+    return carry_fail(x, "bad-answer", big ? "a message of the server is too large" : "a frame is malformed");
 }
 
 static enum walk_next take_input(struct exchange *x)
@@ -268,7 +268,7 @@ static enum walk_next take_input(struct exchange *x)
         uint16_t code = WS_PROTOCOL;
         size_t used = 0;
         if (give(x) != 0)
-            return exchange_fail(x, "cancelled", "the client is gone");
+            return carry_fail(x, "cancelled", "the client is gone");
         if (s->op != WS_NONE || closed_in(s) || in.n == 0 || x->front->held_back)
             return WALK_NEXT;
         enum ws_result r = ws_read(&s->reader, in, &used, &m, &code);
@@ -283,7 +283,7 @@ static enum walk_next take_input(struct exchange *x)
     }
 }
 
-enum walk_next websocket_go(struct exchange *x)
+enum walk_next carry_websocket_go(struct exchange *x)
 {
     struct websocket *s = x->websocket;
     if (take_input(x) != WALK_NEXT)
@@ -293,7 +293,7 @@ enum walk_next websocket_go(struct exchange *x)
     if (closed_in(s) && s->op == WS_NONE && (closed_out(s) || lost))
         return WALK_DONE;
     if (lost && !waits)
-        return exchange_fail(x, "answer-cut", "the upstream cut the WebSocket");
+        return carry_fail(x, "answer-cut", "the upstream cut the WebSocket");
     if (!lost) {
         conn_pause(x->conn, waits);
         if (s->state == WEBSOCKET_OPEN)
@@ -334,8 +334,8 @@ static void message(struct exchange *x, struct msg_in m)
         return;
     }
     if (write_frame(x, (enum ws_op)op, code, m.rest) != 0) {
-        (void)exchange_fail(x, "upstream-closed", "the upstream's connection broke while a message was sent");
-        exchange_end(x);
+        (void)carry_fail(x, "upstream-closed", "the upstream's connection broke while a message was sent");
+        carry_end(x);
         return;
     }
     s->messages_out += data;
@@ -345,10 +345,10 @@ static void message(struct exchange *x, struct msg_in m)
         s->ended = s->ended ? s->ended : code;
         conn_deadline(x->conn, WEBSOCKET_CLOSE_MS);
     }
-    exchange_resume(x);
+    carry_resume(x);
 }
 
-void websocket_frame(struct exchange *x, struct frame *f)
+void carry_websocket_frame(struct exchange *x, struct frame *f)
 {
     struct msg_in m = msg_in(f->payload);
     if (x->websocket == NULL) {
@@ -363,18 +363,18 @@ void websocket_frame(struct exchange *x, struct frame *f)
     struct span words = msg_get_span(&m, WORDS_MAX);
     say(x->websocket, msg_end(&m) == 0 && code ? code : WS_INTERNAL, words);
     if (x->websocket->state == WEBSOCKET_ASKED)
-        (void)exchange_fail(x, "cancelled", "the gateway ended it before it was answered");
-    exchange_end(x);
+        (void)carry_fail(x, "cancelled", "the gateway ended it before it was answered");
+    carry_end(x);
 }
 
-void websocket_timeout(struct exchange *x)
+void carry_websocket_timeout(struct exchange *x)
 {
     struct websocket *s = x->websocket;
     if (s->state == WEBSOCKET_OPEN) {
         say(s, WS_GOING, SPAN("countersign: nothing came either way for too long"));
-        (void)exchange_fail(x, "upstream-timeout", "the WebSocket was silent for too long");
+        (void)carry_fail(x, "upstream-timeout", "the WebSocket was silent for too long");
     }
-    exchange_end(x);
+    carry_end(x);
 }
 
 /* ---- the end ---- */
@@ -388,7 +388,7 @@ static void end_front(struct exchange *x)
     if (!ok && s->say) /* a close may stand between the pieces of a message */
         ok = send_piece(x, WS_CLOSE, true, s->say, span_of(s->words, s->nwords)) == 0;
     (void)chan_send(x->front->chan, M_ANSWER_END, x->xid, span_of(&ok, 1));
-    exchange_delivery(x, DELIVERY_ENDED);
+    carry_delivery(x, DELIVERY_ENDED);
 }
 
 static void end_server(struct exchange *x)
@@ -401,7 +401,7 @@ static void end_server(struct exchange *x)
     conn_finish(&x->conn);
 }
 
-void websocket_over(struct exchange *x)
+void carry_websocket_over(struct exchange *x)
 {
     struct websocket *s = x->websocket;
     struct chan *judge = x->carrier->judge;

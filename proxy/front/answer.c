@@ -14,7 +14,7 @@ static bool must_close(const struct client *c)
 static void finished(struct client *c)
 {
     bool close_it = c->x.close_out;
-    exchange_end(c, "answered");
+    client_exchange_end(c, "answered");
     if (close_it) {
         client_finish(c);
         return;
@@ -76,7 +76,7 @@ void front_reply(struct client *c, struct span payload)
         return;
     }
     trace_step(c->x.xid, "reply", "next");
-    exchange_change(c, EXCHANGE_ANSWERING);
+    client_exchange_change(c, EXCHANGE_ANSWERING);
     c->x.close_out = r.close || must_close(c) || c->state == CLIENT_LEAF;
     r.head.framing = HTTP_LENGTH;
     r.head.length = r.body.n;
@@ -151,7 +151,7 @@ void front_answer(struct client *c, struct frame *f)
         client_cut(c);
         return;
     }
-    exchange_change(c, EXCHANGE_ANSWERING);
+    client_exchange_change(c, EXCHANGE_ANSWERING);
     c->x.close_out = must_close(c);
     if (end && a.framing == HTTP_CHUNKED && !c->x.is_head) { /* all there is: its length is known after all */
         a.framing = HTTP_LENGTH;
@@ -176,7 +176,7 @@ void front_answer_end(struct client *c, struct frame *f)
     struct msg_in m = msg_in(f->payload);
     bool ok = msg_get_bool(&m);
     if (msg_end(&m) == 0 && c->x.state == EXCHANGE_SWITCHED) {
-        exchange_end(c, "the WebSocket ended");
+        client_exchange_end(c, "the WebSocket ended");
         client_finish(c); /* without a close frame nobody takes it for a proper end */
         return;
     }

@@ -22,7 +22,7 @@ uint64_t client_new_xid(struct client *c)
     c->x = (struct exchange){.xid = f->instance << FRONT_INSTANCE_SHIFT | f->counter, .memfd = -1};
     c->x.declared = UINT64_MAX;
     dynbuf_init(&c->x.whole, BODY_INLINE_MAX);
-    exchange_change(c, EXCHANGE_ASKED);
+    client_exchange_change(c, EXCHANGE_ASKED);
     return c->x.xid;
 }
 
@@ -34,7 +34,7 @@ struct client *client_of(struct front *f, uint64_t xid)
     return c != NULL && client_asks(c) && c->x.xid == xid ? c : NULL; /* a late frame is nobody's */
 }
 
-void exchange_end(struct client *c, const char *reason)
+void client_exchange_end(struct client *c, const char *reason)
 {
     if (!client_asks(c))
         return;
@@ -42,7 +42,7 @@ void exchange_end(struct client *c, const char *reason)
     *slot_of(c->front, c->x.xid) = NULL;
     front_body_free(&c->x);
     front_websocket_free(&c->x.websocket);
-    exchange_change(c, EXCHANGE_NONE);
+    client_exchange_change(c, EXCHANGE_NONE);
 }
 
 /* An exchange that is left before its end: the judge need not go on for this client. */
@@ -50,7 +50,7 @@ static void leave_exchange(struct client *c, const char *reason)
 {
     if (client_asks(c) && c->front->judge != NULL)
         (void)chan_send(c->front->judge, M_CANCEL, c->x.xid, SPAN_NONE);
-    exchange_end(c, reason);
+    client_exchange_end(c, reason);
 }
 
 static void forget(struct client *c)

@@ -66,7 +66,7 @@ struct client {
 
 /* states.c: a change that cannot be is logged, and closes the connection as cut. */
 void client_change(struct client *c, enum client_state to);
-void exchange_change(struct client *c, enum exchange_state to);
+void client_exchange_change(struct client *c, enum exchange_state to);
 static inline bool client_asks(const struct client *c)
 {
     return c->x.state != EXCHANGE_NONE;
@@ -88,7 +88,7 @@ void client_go_on(struct client *c);
 int client_write(struct client *c, struct span s) MUSTCHECK;
 struct client *client_of(struct front *f, uint64_t xid);
 uint64_t client_new_xid(struct client *c);
-void exchange_end(struct client *c, const char *reason);
+void client_exchange_end(struct client *c, const char *reason);
 /* wait.c. Setting what is set already does not put the deadline off. */
 void client_wait(struct client *c, enum client_wait w);
 void client_timeout(struct client *c);

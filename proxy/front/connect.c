@@ -73,7 +73,7 @@ void front_leaf(struct client *c, struct frame *f)
     if (leaf.n == 0) { /* the judge has it in the audit */
         front_count(c->front, "tls-refused");
         if (c->hello) {
-            exchange_end(c, "there is no leaf");
+            client_exchange_end(c, "there is no leaf");
             front_alert(c, ALERT_ACCESS_DENIED);
         } else {
             front_reply(c, m.rest);
@@ -86,7 +86,7 @@ void front_leaf(struct client *c, struct frame *f)
         front_refuse(c, 503, "tls-refused", "the gateway has no usable certificate for this host");
         return;
     }
-    exchange_end(c, "the leaf is there");
+    client_exchange_end(c, "the leaf is there");
     if (c->hello) {
         handshake(c, own);
         return;

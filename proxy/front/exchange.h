@@ -16,7 +16,7 @@ enum body_mode {
     BODY_MODE_DONE
 };
 
-/* How far it is; changed by exchange_change alone. */
+/* How far it is; changed by client_exchange_change alone. */
 enum exchange_state {
     EXCHANGE_NONE = 0,
     EXCHANGE_ASKED,     /* the judge was */

@@ -39,7 +39,7 @@ void client_change(struct client *c, enum client_state to)
         broken(c);
 }
 
-void exchange_change(struct client *c, enum exchange_state to)
+void client_exchange_change(struct client *c, enum exchange_state to)
 {
     if (state_may(STATE_KIND("exchange", exchanges), c->x.xid, c->x.state, to))
         c->x.state = to;

@@ -81,7 +81,7 @@ void front_switch(struct client *c, struct frame *f)
         client_cut(c);
         return;
     }
-    exchange_change(c, EXCHANGE_SWITCHED);
+    client_exchange_change(c, EXCHANGE_SWITCHED);
     c->x.close_out = true;
     s->credit = BODY_WINDOW;
     ws_reader_init(&s->reader, WS_FROM_CLIENT, WS_MESSAGE_MAX);

@@ -66,7 +66,7 @@ struct shim {
     int signals;
     pid_t child;
     int64_t accept_after; /* 0: now */
-    struct conn *conn[CONNS_MAX];
+    struct shim_conn *conn[CONNS_MAX];
     size_t nconns;
     struct pollfd poll[POLL_CONNS + 2 * CONNS_MAX];
 };
@@ -103,12 +103,12 @@ static void door_accept(struct shim *s, const struct door *d)
         close(fd); /* somebody connected to this port itself */
         return;
     }
-    struct conn *c = conn_new(d->kind == DOOR_HTTP       ? CONN_HTTP
-                              : d->kind == DOOR_CAPTURED ? CONN_CAPTURED
-                                                         : CONN_NAMES,
-                              fd, head, nhead, s->socket);
+    struct shim_conn *c = shim_conn_new(d->kind == DOOR_HTTP       ? CONN_HTTP
+                                        : d->kind == DOOR_CAPTURED ? CONN_CAPTURED
+                                                                   : CONN_NAMES,
+                                        fd, head, nhead, s->socket);
     if (c && c->broken)
-        conn_free(c);
+        shim_conn_free(c);
     else if (c)
         s->conn[s->nconns++] = c;
 }
@@ -345,7 +345,7 @@ static int poll_prepare(struct shim *s)
     }
     for (size_t k = 0; k < s->nconns; k++) {
         for (int i = 0; i < 2; i++) {
-            short events = conn_interest(s->conn[k], i);
+            short events = shim_conn_interest(s->conn[k], i);
             /* Without interest not even a hang-up may wake us: it would do so for ever. */
             s->poll[POLL_CONNS + 2 * k + (size_t)i] =
                 (struct pollfd){.fd = events ? s->conn[k]->fd[i] : -1, .events = events};
@@ -359,14 +359,14 @@ static int poll_prepare(struct shim *s)
 static void conns_step(struct shim *s, size_t polled)
 {
     for (size_t k = polled; k-- > 0;) {
-        struct conn *c = s->conn[k];
+        struct shim_conn *c = s->conn[k];
         const struct pollfd *p = &s->poll[POLL_CONNS + 2 * k];
         short revents[2] = {p[0].revents, p[1].revents};
         if (c->try_until != 0)
-            conn_connect(c, s->socket);
-        if (conn_step(c, revents) == 0)
+            shim_conn_connect(c, s->socket);
+        if (shim_conn_step(c, revents) == 0)
             continue;
-        conn_free(c);
+        shim_conn_free(c);
         s->conn[k] = s->conn[--s->nconns];
     }
 }

@@ -28,9 +28,9 @@ int64_t now_ms(void)
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-struct conn *conn_new(enum conn_kind kind, int fd, const uint8_t *head, size_t nhead, const char *socket)
+struct shim_conn *shim_conn_new(enum conn_kind kind, int fd, const uint8_t *head, size_t nhead, const char *socket)
 {
-    struct conn *c = calloc(1, sizeof(*c));
+    struct shim_conn *c = calloc(1, sizeof(*c));
     int one = 1;
 
     if (!c) {
@@ -47,11 +47,11 @@ struct conn *conn_new(enum conn_kind kind, int fd, const uint8_t *head, size_t n
         memcpy(c->way[0].buf, head, nhead);
     c->way[0].end = nhead;
     c->try_until = now_ms() + CONNECT_WAIT_MS;
-    conn_connect(c, socket);
+    shim_conn_connect(c, socket);
     return c;
 }
 
-void conn_free(struct conn *c)
+void shim_conn_free(struct shim_conn *c)
 {
     const struct linger reset = {1, 0};
 
@@ -64,7 +64,7 @@ void conn_free(struct conn *c)
 }
 
 /* Not a silent close: the client gets words it can print, or a reset. */
-static void conn_refuse(struct conn *c)
+static void conn_refuse(struct shim_conn *c)
 {
     struct way *w = &c->way[1];
 
@@ -82,7 +82,7 @@ static void conn_refuse(struct conn *c)
 
 /* Connect, or find out that it cannot be, or leave it for the next round: a full
  * backlog is EAGAIN on a Unix socket and no poll tells when there is room. */
-void conn_connect(struct conn *c, const char *path)
+void shim_conn_connect(struct shim_conn *c, const char *path)
 {
     struct sockaddr_un a = {.sun_family = AF_UNIX};
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -103,7 +103,7 @@ void conn_connect(struct conn *c, const char *path)
         conn_refuse(c);
 }
 
-short conn_interest(const struct conn *c, int i)
+short shim_conn_interest(const struct shim_conn *c, int i)
 {
     short events = 0;
 
@@ -151,7 +151,7 @@ static int way_write(struct way *w, int fd)
 
 /* Each whole question (with its length before it) becomes an answer. A client that does not read waits; one that
  * says what is no question is cut off. */
-static int conn_names(struct conn *c)
+static int conn_names(struct shim_conn *c)
 {
     struct way *in = &c->way[0], *out = &c->way[1];
 
@@ -176,7 +176,7 @@ static int conn_names(struct conn *c)
     return 0;
 }
 
-int conn_step(struct conn *c, const short revents[2])
+int shim_conn_step(struct shim_conn *c, const short revents[2])
 {
     if (c->broken)
         return -1;

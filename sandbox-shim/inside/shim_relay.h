@@ -23,7 +23,7 @@ enum conn_kind {
     CONN_NAMES,    /* questions for names; there is no fd[1] */
 };
 
-struct conn {
+struct shim_conn {
     enum conn_kind kind;
     int fd[2];         /* 0: the client inside; 1: the gateway, -1 while not connected */
     int64_t try_until; /* still connecting; 0: no longer */
@@ -33,14 +33,14 @@ struct conn {
 };
 
 /* Takes fd over. NULL: no memory; fd is closed. Connects at once where it can; `socket` is checked to fit. */
-struct conn *conn_new(enum conn_kind kind, int fd, const uint8_t *head, size_t nhead, const char *socket);
-void conn_free(struct conn *c);
+struct shim_conn *shim_conn_new(enum conn_kind kind, int fd, const uint8_t *head, size_t nhead, const char *socket);
+void shim_conn_free(struct shim_conn *c);
 /* Once a round while try_until is not 0. */
-void conn_connect(struct conn *c, const char *path);
+void shim_conn_connect(struct shim_conn *c, const char *path);
 /* What to wait for on end i. */
-short conn_interest(const struct conn *c, int i);
+short shim_conn_interest(const struct shim_conn *c, int i);
 /* Move what can be moved. -1: the connection is over, or broken. */
-int conn_step(struct conn *c, const short revents[2]);
+int shim_conn_step(struct shim_conn *c, const short revents[2]);
 
 int64_t now_ms(void);
 

@@ -23,7 +23,7 @@ struct upstreams *upstreams_new(void)
     return calloc(1, sizeof(struct upstreams));
 }
 
-void upstream_unref(struct upstream_ref *u)
+void upstream_ref_drop(struct upstream_ref *u)
 {
     if (u == NULL || --u->refs > 0)
         return;
@@ -71,7 +71,7 @@ static void drop(struct upstreams *t, struct upstream_ref *u)
     t->spare[t->nspare++] = u->number;
     t->n--;
     u->owner->upstreams--;
-    upstream_unref(u);
+    upstream_ref_drop(u);
 }
 
 void upstreams_forget(struct upstreams *t)

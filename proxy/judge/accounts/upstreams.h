@@ -39,7 +39,7 @@ void upstreams_forget(struct upstreams *t);
  * NULL: no carrier, or no memory. */
 struct upstream_ref *upstream_of(struct judge *j, struct image *i, struct account *a,
                                  const struct wire_request *r) MUSTCHECK;
-void upstream_unref(struct upstream_ref *u); /* NULL is fine */
+void upstream_ref_drop(struct upstream_ref *u); /* NULL is fine */
 /* Was this credential (-1: the scrub patterns) released for an allow less than a second ago? */
 bool upstream_is_live(const struct judge *j, const struct upstream_ref *u, int credential);
 void upstream_set_live(const struct judge *j, struct upstream_ref *u, int credential, bool live);

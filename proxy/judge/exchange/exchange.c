@@ -98,7 +98,7 @@ void exchange_end(struct exchange *x, const char *why)
     if (x->sandbox)
         x->sandbox->body_bytes -= x->body_reserved;
     sandbox_unref(x->sandbox);
-    upstream_unref(x->upstream);
+    upstream_ref_drop(x->upstream);
     evaluation_drop(&x->now);
     body_unref(&x->body);
     arena_free(&x->arena);

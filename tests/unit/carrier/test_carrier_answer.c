@@ -245,8 +245,8 @@ static void an_impossible_change_ends_it(void **state)
     (void)state;
     world_forward(w, XID(1), (struct request){.path = "/1"});
     world_wait_up(w, 0, "GET /1");
-    struct exchange *x = exchange_find(w->carrier, XID(1));
-    exchange_answer(x, ANSWER_WHOLE);
+    struct exchange *x = carry_find(w->carrier, XID(1));
+    carry_answer(x, ANSWER_WHOLE);
     assert_int_equal(x->answer, ANSWER_NONE);
     world_answer(w, 0, OK5);
     expect_code(w, XID(1), OUTCOME_UNKNOWN, "upstream-failed");
