@@ -2,6 +2,7 @@
 #include "common/id.h"
 #include "common/text/utf8.h"
 #include "proxy/carrier/plan/plan.h"
+#include "proxy/carrier/scrub/forms.h"
 
 #include <stdlib.h>
 
@@ -132,12 +133,12 @@ static void json_number(struct dynbuf *out, uint32_t c, bool upper)
         (void)dynbuf_addf(out, upper ? "\\u%04X" : "\\u%04x", unit[i]);
 }
 
-/* JSON strings. whole: also in the styles that spare nothing. */
-static int jsons(struct forms *f, struct span s, bool whole)
+/* JSON strings: in the styles that spare what they can, or in those that spare nothing. */
+static int jsons_in(struct forms *f, struct span s, bool all)
 {
     for (size_t v = 0; v < sizeof(json_styles) / sizeof(json_styles[0]); v++) {
         const struct json_style *y = &json_styles[v];
-        if (y->all && !whole)
+        if (y->all != all)
             continue;
         for (size_t i = 0, n; i < s.n; i += n) {
             struct span rest = span_from(s, i);
@@ -155,6 +156,16 @@ static int jsons(struct forms *f, struct span s, bool whole)
             return -1;
     }
     return 0;
+}
+
+static int jsons(struct forms *f, struct span s)
+{
+    return jsons_in(f, s, false);
+}
+
+static int json_numbers(struct forms *f, struct span s)
+{
+    return jsons_in(f, s, true);
 }
 
 /* Text in HTML and XML. What has a name: & < > " ' in this order; an empty one is left as it is. */
@@ -215,8 +226,9 @@ static int htmls(struct forms *f, struct span s)
 }
 
 /* Base64 of a text in which the secret begins at an offset of `before` bytes (mod 3): the characters that depend on
- * the secret alone. Those at the edges also hold bits of the neighbours. */
-static int base64_inner(struct forms *f, struct span s, size_t before)
+ * the secret alone. Those at the edges also hold bits of the neighbours. escaped: as a text that is escaped once
+ * more; of the standard alphabet alone, for the other has nothing to escape. */
+static int base64_inner(struct forms *f, struct span s, size_t before, bool escaped)
 {
     int rc = -1;
     size_t n = before + s.n;
@@ -228,9 +240,15 @@ static int base64_inner(struct forms *f, struct span s, size_t before)
     (void)base64_encode(span_of(plain, n), text);
     size_t from = (8 * before + 5) / 6, to = 8 * n / 6;
     struct span inner = span_of(text + from, to - from);
-    if (f->emit(f->arg, inner) != 0 || jsons(f, inner, false) != 0 || htmls(f, inner) != 0 ||
-        percent(f, inner, KEEP_UNRESERVED, "0123456789ABCDEF") != 0 ||
-        percent(f, inner, KEEP_UNRESERVED, "0123456789abcdef") != 0)
+    if (escaped) {
+        rc = jsons(f, inner) != 0 || htmls(f, inner) != 0 ||
+                     percent(f, inner, KEEP_UNRESERVED, "0123456789ABCDEF") != 0 ||
+                     percent(f, inner, KEEP_UNRESERVED, "0123456789abcdef") != 0
+                 ? -1
+                 : 0;
+        goto out;
+    }
+    if (f->emit(f->arg, inner) != 0)
         goto out;
     for (size_t i = from; i < to; i++)
         text[i] = text[i] == '+' ? '-' : text[i] == '/' ? '_' : text[i];
@@ -245,21 +263,54 @@ out:
     return rc;
 }
 
-int scrub_forms(struct span secret, int (*emit)(void *arg, struct span form), void *arg)
+static int literals(struct forms *f, struct span s)
+{
+    return f->emit(f->arg, s);
+}
+
+static int base64s(struct forms *f, struct span s)
+{
+    for (size_t before = 0; before < 3; before++)
+        if (base64_inner(f, s, before, false) != 0)
+            return -1;
+    return 0;
+}
+
+static int base64s_escaped(struct forms *f, struct span s)
+{
+    for (size_t before = 0; before < 3; before++)
+        if (base64_inner(f, s, before, true) != 0)
+            return -1;
+    return 0;
+}
+
+static const struct {
+    struct scrub_form_kind kind;
+    int (*make)(struct forms *f, struct span secret);
+} kinds[] = {
+#define X(name, make, says) {{name, says}, make},
+    SCRUB_FORMS(X)
+#undef X
+};
+
+const struct scrub_form_kind *scrub_form_kind(size_t i)
+{
+    return i < sizeof(kinds) / sizeof(kinds[0]) ? &kinds[i].kind : NULL;
+}
+
+int scrub_forms_of(size_t kind, struct span secret, int (*emit)(void *arg, struct span form), void *arg)
 {
     struct forms f = {.emit = emit, .arg = arg};
     dynbuf_init(&f.tmp, PLAN_FORM_MOST * (size_t)SCRUB_SECRET_MAX + 64);
-    int rc = emit(arg, secret);
-    for (size_t before = 0; rc == 0 && before < 3; before++)
-        rc = base64_inner(&f, secret, before);
-    if (rc == 0)
-        rc = percents(&f, secret);
-    if (rc == 0)
-        rc = hexes(&f, secret);
-    if (rc == 0)
-        rc = jsons(&f, secret, true);
-    if (rc == 0)
-        rc = htmls(&f, secret);
+    int rc = kinds[kind].make(&f, secret);
     dynbuf_wipe(&f.tmp);
+    return rc;
+}
+
+int scrub_forms(struct span secret, int (*emit)(void *arg, struct span form), void *arg)
+{
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && scrub_form_kind(i) != NULL; i++)
+        rc = scrub_forms_of(i, secret, emit, arg);
     return rc;
 }

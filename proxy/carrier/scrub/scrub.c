@@ -1,6 +1,7 @@
 #include "proxy/carrier/scrub/scrub.h"
 #include "common/crypto/secret.h"
 #include "proxy/carrier/plan/plan.h"
+#include "proxy/carrier/scrub/forms.h"
 
 #include <stdlib.h>
 

@@ -58,7 +58,4 @@ int scrub_watch(struct scrub_stream *t, struct span in) MUSTCHECK;
 /* Wipe and release; also after a failure. */
 void scrub_end(struct scrub_stream *t);
 
-/* The forms of one secret, each given to emit once or more; -1 when emit or memory fails. */
-int scrub_forms(struct span secret, int (*emit)(void *arg, struct span form), void *arg) MUSTCHECK;
-
 #endif

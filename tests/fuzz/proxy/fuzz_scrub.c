@@ -1,5 +1,6 @@
 /* However the bytes are cut: what comes out is what went in, with every byte of every form of the secret covered; and
  * how much of it comes out when is the same for another secret of its length. */
+#include "proxy/carrier/scrub/forms.h"
 #include "proxy/carrier/scrub/scrub.h"
 #include "tests/fuzz/fuzz.h"
 

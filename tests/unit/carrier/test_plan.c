@@ -9,6 +9,7 @@
 
 #include "proxy/carrier/scrub/decode.h"
 #include "proxy/carrier/plan/plan.h"
+#include "proxy/carrier/scrub/forms.h"
 #include "proxy/carrier/scrub/scrub.h"
 
 #define RIGHT "ghp_16C7e42F292c6912E7710c838347Ae178B4a"

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "common/id.h"
+#include "proxy/carrier/scrub/forms.h"
 #include "proxy/carrier/scrub/scrub.h"
 
 #define TOKEN "ghp_16C7e42F292c6912E7710c838347Ae178B4a"
