@@ -1,4 +1,5 @@
 /* What the table says, for people: one verb, a group of them, all. And the table itself, for programs. */
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +8,7 @@
 #include "common/dynbuf.h"
 #include "common/json/json.h"
 
-enum { COLUMNS = 80, OPTION_COLUMN = 22, TABLE_ROOM = 256 * 1024, GROUPS_MAX = 64 };
+enum { COLUMNS = 80, OPTION_COLUMN_MAX = 30, TABLE_ROOM = 256 * 1024, GROUPS_MAX = 64 };
 
 /* --- usage --------------------------------------------------------------------- */
 
@@ -52,8 +53,14 @@ static void usage_print(FILE *to, const struct cli_verb *v)
     }
 }
 
-int cli_usage(const struct cli_verb *v)
+int cli_complain(const struct cli_verb *v, const char *fmt, ...)
 {
+    va_list ap;
+    fprintf(stderr, "countersign %s: ", v->name);
+    va_start(ap, fmt);
+    (void)vfprintf(stderr, fmt, ap);
+    va_end(ap);
+    fputc('\n', stderr);
     usage_print(stderr, v);
     fprintf(stderr, "`countersign %s --help` says more.\n", v->name);
     return CLI_USAGE;
@@ -61,12 +68,17 @@ int cli_usage(const struct cli_verb *v)
 
 /* --- help ----------------------------------------------------------------------- */
 
-static void option_help(const struct cli_option *o)
+static int option_head(const struct cli_option *o, char text[96])
+{
+    return snprintf(text, 96, "  %c%c%s--%s%s%s  ", o->letter ? '-' : ' ', o->letter ? o->letter : ' ',
+                    o->letter ? ", " : "  ", o->name, o->arg ? " " : "", o->arg ? o->arg : "");
+}
+
+static void option_help(const struct cli_option *o, int column)
 {
     char text[96];
-    int n = snprintf(text, sizeof text, "  %c%c%s--%s%s%s", o->letter ? '-' : ' ', o->letter ? o->letter : ' ',
-                     o->letter ? ", " : "  ", o->name, o->arg ? " " : "", o->arg ? o->arg : "");
-    printf("%-*s%s%s", OPTION_COLUMN + 4, text, n >= OPTION_COLUMN + 4 ? "  " : "", o->help);
+    (void)option_head(o, text);
+    printf("%-*s%s", column, text, o->help);
     if (o->choices)
         printf(": %s", o->choices);
     puts(o->many ? "; may be repeated" : "");
@@ -75,15 +87,26 @@ static void option_help(const struct cli_option *o)
 void cli_help_verb(const struct cli_verb *v)
 {
     const struct cli_option *o;
+    char text[96];
+    int column = 0;
     usage_print(stdout, v);
     printf("\n  %s\n", v->help);
     for (size_t i = 0; (o = cli_option_at(v, i)) != NULL; i++) {
+        int n = option_head(o, text);
+        column = n > column && n <= OPTION_COLUMN_MAX ? n : column;
+    }
+    for (size_t i = 0; (o = cli_option_at(v, i)) != NULL; i++) {
         if (i == 0)
             putchar('\n');
-        option_help(o);
+        option_help(o, column);
     }
     if (v->example)
-        printf("\nExample:\n  %s\n", v->example);
+        puts("\nExample:");
+    for (const char *line = v->example; line && *line; line += line[0] == '\n') {
+        int n = (int)strcspn(line, "\n");
+        printf("  %.*s\n", n, line);
+        line += n;
+    }
 }
 
 /* Does the name begin with the words of the group? *rest: what follows them. */
@@ -118,7 +141,10 @@ size_t cli_help_group(const char *group, bool to_stderr)
 {
     FILE *to = to_stderr ? stderr : stdout;
     const char *rest, *last = "";
-    size_t n = 0;
+    size_t n = 0, width = 0;
+    for (const struct cli_verb *v = cli_verbs; v->name; v++)
+        if (in_group(v->name, group, &rest) && strcspn(rest, " ") > width)
+            width = strcspn(rest, " ");
     for (const struct cli_verb *v = cli_verbs; v->name; v++) {
         if (!in_group(v->name, group, &rest))
             continue;
@@ -129,12 +155,35 @@ size_t cli_help_group(const char *group, bool to_stderr)
         if (n++ == 0)
             fprintf(to, "usage: countersign %s%s%s [ARGUMENT...]\n\n", group, *group ? " " : "", "VERB");
         const char *words = rest[len] == ' ' ? group_help(rest, len) : NULL;
-        fprintf(to, "  %-12.*s%s\n", (int)len, rest, words ? words : v->help);
+        fprintf(to, "  %-*.*s  %s\n", (int)width, (int)len, rest, words ? words : v->help);
     }
     if (n)
         fprintf(to, "\n`countersign %s%sVERB --help` says how one is used; countersign(1) says more.\n", group,
                 *group ? " " : "");
     return n;
+}
+
+/* "; did you mean `policy show` or `ca show`", of the verbs whose last word this is, or is like. Are there any? */
+static bool second_words(const char *word)
+{
+    const char *names[GROUPS_MAX + 1], *whole[GROUPS_MAX], *near;
+    size_t n = 0, said = 0, all = 0;
+    for (const struct cli_verb *v = cli_verbs; v->name && n < GROUPS_MAX; v++)
+        if (strchr(v->name, ' ')) {
+            whole[n] = v->name;
+            names[n++] = strchr(v->name, ' ') + 1;
+        }
+    names[n] = NULL;
+    near = cli_nearest(word, names);
+    for (size_t i = 0; near && i < n; i++)
+        all += strcmp(names[i], near) == 0;
+    for (size_t i = 0; near && i < n; i++)
+        if (strcmp(names[i], near) == 0) {
+            const char *before = said == 0 ? "; did you mean " : said + 1 == all ? " or " : ", ";
+            fprintf(stderr, "%s`%s`", before, whole[i]);
+            said++;
+        }
+    return said > 0;
 }
 
 int cli_unknown(const char *group, const char *word)
@@ -152,7 +201,11 @@ int cli_unknown(const char *group, const char *word)
     const char *near = cli_nearest(word, names);
     fprintf(stderr, "countersign: no verb `%s%s%s`", group, *group ? " " : "", word);
     if (near)
-        fprintf(stderr, "; did you mean `%s`?", near);
+        fprintf(stderr, "; did you mean `%s%s%s`?", group, *group ? " " : "", near);
+    else if (*group == '\0' && second_words(word))
+        putc('?', stderr);
+    else
+        putc('.', stderr);
     fprintf(stderr, " `countersign %s%s--help` lists them.\n", group, *group ? " " : "");
     return CLI_USAGE;
 }

@@ -1,5 +1,6 @@
 /* countersign VERB: the way into the table of verbs. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/verbs.h"
@@ -30,6 +31,29 @@ int version_main(const struct cli_call *c)
     return CLI_OK;
 }
 
+/* What was wrong is said; asking for help among the options is not. */
+static int wrong(const struct cli_call *c, int rc)
+{
+    if (!c->help)
+        return rc;
+    cli_help_verb(c->verb);
+    return CLI_OK;
+}
+
+/* These read their own options; which there are says the table alone, and it has the better words. */
+static int raw(const struct cli_verb *v, int argc, char **argv)
+{
+    char **copy = calloc((size_t)argc, sizeof *copy); /* reading puts them in another order */
+    struct cli_call c = {.verb = v};
+    int rc = CLI_RUNTIME;
+    if (copy) {
+        memcpy(copy, argv + 1, (size_t)(argc - 1) * sizeof *copy);
+        rc = cli_read(v, argc - 1, copy, &c);
+    }
+    free(copy);
+    return rc == CLI_OK ? v->raw(argc, argv) : wrong(&c, rc);
+}
+
 int main(int argc, char **argv)
 {
     static char version[] = "version";
@@ -47,12 +71,8 @@ int main(int argc, char **argv)
     const struct cli_verb *v = cli_find(argc - 1, argv + 1, &used);
     if (v == NULL)
         return no_verb(argc, argv);
-    if (argc > used + 1 && asks_for_help(argv[used + 1])) {
-        cli_help_verb(v);
-        return CLI_OK;
-    }
     if (v->raw)
-        return v->raw(argc - used, argv + used);
+        return raw(v, argc - used, argv + used);
     int rc = cli_read(v, argc - used - 1, argv + used + 1, &c);
-    return rc == CLI_OK ? v->fn(&c) : rc;
+    return rc == CLI_OK ? v->fn(&c) : wrong(&c, rc);
 }

@@ -1,12 +1,10 @@
 /* A command line, read by the rows of the table. Options and words may stand in any order; "--" ends the options. */
-#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/verbs.h"
-#include "common/err.h"
 
 const struct cli_option cli_state_option = {
     "state-dir", "DIR", "where the gateway keeps its state ($COUNTERSIGN_STATE)", NULL, 0, false};
@@ -49,32 +47,37 @@ const struct cli_verb *cli_find(int argc, char **argv, int *used)
 
 enum { NAME_MAX_LIKE = 32, LIKE = 2 };
 
-/* Levenshtein's distance, of short names. */
+static size_t smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* How many letters are wrong, missing, too many, or exchanged with their neighbour, of short names. */
 static size_t distance(const char *a, const char *b)
 {
-    size_t row[NAME_MAX_LIKE + 1], na = strlen(a), nb = strlen(b);
+    size_t rows[3][NAME_MAX_LIKE + 1], na = strlen(a), nb = strlen(b);
     if (na > NAME_MAX_LIKE || nb > NAME_MAX_LIKE)
         return SIZE_MAX;
-    for (size_t j = 0; j <= nb; j++)
-        row[j] = j;
-    for (size_t i = 1; i <= na; i++) {
-        size_t corner = row[0];
-        row[0] = i;
-        for (size_t j = 1; j <= nb; j++) {
-            size_t best = corner + (a[i - 1] != b[j - 1]);
-            best = row[j] + 1 < best ? row[j] + 1 : best;
-            best = row[j - 1] + 1 < best ? row[j - 1] + 1 : best;
-            corner = row[j];
+    for (size_t i = 0; i <= na; i++) {
+        size_t *row = rows[i % 3], *before = rows[(i + 2) % 3], *earlier = rows[(i + 1) % 3];
+        for (size_t j = 0; j <= nb; j++) {
+            size_t best = i == 0 ? j : before[j] + 1;
+            if (i && j)
+                best = smaller(best, before[j - 1] + (a[i - 1] != b[j - 1]));
+            if (j)
+                best = smaller(best, row[j - 1] + 1);
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                best = smaller(best, earlier[j - 2] + 1);
             row[j] = best;
         }
     }
-    return row[nb];
+    return rows[na % 3][nb];
 }
 
 const char *cli_nearest(const char *wrong, const char *const *names)
 {
     const char *best = NULL;
-    size_t least = LIKE + 1, n = strlen(wrong);
+    size_t n = strlen(wrong), least = smaller((n + 1) / 3, LIKE) + 1; /* of a short word, one letter is much */
     for (; *names; names++) {
         size_t d = n >= 2 && strncmp(*names, wrong, n) == 0 ? 0 : distance(wrong, *names);
         if (d < least && d < n) {
@@ -87,29 +90,28 @@ const char *cli_nearest(const char *wrong, const char *const *names)
 
 /* --- options ------------------------------------------------------------------ */
 
-static int PRINTF(2, 3) complain(const struct cli_verb *v, const char *fmt, ...)
+/* Its words are a command line of their own, as of `run`: options stand before the first of them. */
+static bool own_options_first(const struct cli_verb *v)
 {
-    va_list ap;
-    fprintf(stderr, "countersign %s: ", v->name);
-    va_start(ap, fmt);
-    (void)vfprintf(stderr, fmt, ap);
-    va_end(ap);
-    fputc('\n', stderr);
-    return cli_usage(v);
+    return strncmp(v->words, "-- ", 3) == 0;
 }
 
-static int no_such_option(const struct cli_verb *v, const char *word)
+static int no_such_option(struct cli_call *c, const char *word)
 {
+    const struct cli_verb *v = c->verb;
     enum { NAMES_MAX = 64 };
     const char *names[NAMES_MAX + 1];
     const struct cli_option *o;
     size_t n = 0;
+    c->help = strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
+    if (c->help)
+        return CLI_USAGE;
     while (n < NAMES_MAX && (o = cli_option_at(v, n)) != NULL)
         names[n++] = o->name;
     names[n] = NULL;
     const char *near = strncmp(word, "--", 2) == 0 ? cli_nearest(word + 2, names) : NULL;
-    return near ? complain(v, "%s is no option of it; did you mean --%s?", word, near)
-                : complain(v, "%s is no option of it", word);
+    return near ? cli_complain(v, "%s is no option of it; did you mean --%s?", word, near)
+                : cli_complain(v, "%s is no option of it", word);
 }
 
 static bool is_choice(const char *choices, const char *value)
@@ -127,15 +129,15 @@ static bool is_choice(const char *choices, const char *value)
 static int give(struct cli_call *c, const struct cli_option *o, const char *word, const char *value)
 {
     if (o->arg && value == NULL)
-        return complain(c->verb, "%s needs a value: %s", word, o->arg);
+        return cli_complain(c->verb, "%s needs a value: %s", word, o->arg);
     if (o->arg && o->choices && !is_choice(o->choices, value))
-        return complain(c->verb, "%s is one of: %s", word, o->choices);
+        return cli_complain(c->verb, "%s is one of: %s", word, o->choices);
     if (o == &cli_state_option)
         c->state_dir = value;
     else if (o == &cli_json_option)
         c->json = true;
     else if (c->ngiven == CLI_GIVEN_MAX)
-        return complain(c->verb, "too many options, from %s", word);
+        return cli_complain(c->verb, "too many options, from %s", word);
     else {
         c->given[c->ngiven].option = o;
         c->given[c->ngiven++].value = value;
@@ -153,9 +155,9 @@ static int long_option(struct cli_call *c, int argc, char **argv, int *i)
         if (strlen(o->name) == n && memcmp(o->name, word + 2, n) == 0)
             break;
     if (o == NULL)
-        return no_such_option(c->verb, word);
+        return no_such_option(c, word);
     if (equals && !o->arg)
-        return complain(c->verb, "%s takes no value", word);
+        return cli_complain(c->verb, "%s takes no value", word);
     const char *value = equals ? equals + 1 : o->arg && *i + 1 < argc ? argv[++*i] : NULL;
     return give(c, o, word, o->arg ? value : "");
 }
@@ -169,25 +171,59 @@ static int letter(struct cli_call *c, int argc, char **argv, int *i)
         if (o->letter && o->letter == word[1])
             break;
     if (o == NULL || (!o->arg && word[2]))
-        return no_such_option(c->verb, word);
+        return no_such_option(c, word);
     const char *value = word[2] ? word + 2 : o->arg && *i + 1 < argc ? argv[++*i] : NULL;
     return give(c, o, word, o->arg ? value : "");
 }
 
-/* How many words the row asks for. A row with more than one way leaves that to the verb. */
-static bool words_fit(const struct cli_verb *v, size_t n)
+/* An option of the verb that takes this very word as its value, or one very like it; *value: which. */
+static const struct cli_option *option_of_value(const struct cli_verb *v, const char *word, char value[32])
 {
-    size_t least = 0, most = 0;
+    enum { VALUES_MAX = 32 };
+    const struct cli_option *o;
+    for (size_t i = 0; (o = cli_option_at(v, i)) != NULL; i++) {
+        char text[256], *save = NULL;
+        const char *names[VALUES_MAX + 1], *near;
+        size_t n = 0;
+        (void)snprintf(text, sizeof text, "%s", o->choices ? o->choices : "");
+        for (char *at = strtok_r(text, " ", &save); at && n < VALUES_MAX; at = strtok_r(NULL, " ", &save))
+            names[n++] = at;
+        names[n] = NULL;
+        near = cli_nearest(word, names);
+        if (near) {
+            (void)snprintf(value, 32, "%s", near);
+            return o;
+        }
+    }
+    return NULL;
+}
+
+static int one_too_many(const struct cli_verb *v, const char *word)
+{
+    char value[32];
+    const struct cli_option *o = option_of_value(v, word, value);
+    return o ? cli_complain(v, "`%s` is one word too many; did you mean --%s %s?", word, o->name, value)
+             : cli_complain(v, "`%s` is one word too many", word);
+}
+
+/* Are there as many words as the row asks for? A row with more than one way leaves that to the verb. */
+static int words_check(const struct cli_verb *v, const struct cli_call *c)
+{
+    const char *at = v->words + (own_options_first(v) ? 3 : 0);
+    size_t i = 0;
     if (strchr(v->words, '\n'))
-        return true;
-    for (const char *at = v->words; *at; at += at[0] == ' ') {
+        return CLI_OK;
+    for (; *at; at += at[0] == ' ', i++) {
         size_t len = strcspn(at, " ");
-        bool more = len > 3 && strstr(at, "...") && strstr(at, "...") < at + len;
-        least += at[0] != '[';
-        most = more ? SIZE_MAX : most == SIZE_MAX ? most : most + 1;
+        const char *more = strstr(at, "...");
+        bool many = more && more < at + len;
+        if (i >= c->nwords && at[0] != '[')
+            return cli_complain(v, "%.*s is missing", (int)(many ? (size_t)(more - at) : len), at);
+        if (many)
+            return CLI_OK;
         at += len;
     }
-    return n >= least && n <= most;
+    return c->nwords > i ? one_too_many(v, c->word[i]) : CLI_OK;
 }
 
 int cli_read(const struct cli_verb *v, int argc, char **argv, struct cli_call *c)
@@ -206,11 +242,10 @@ int cli_read(const struct cli_verb *v, int argc, char **argv, struct cli_call *c
             rc = letter(c, argc, argv, &i);
         } else {
             argv[c->nwords++] = argv[i];
+            only_words |= own_options_first(v); /* what follows are the command's own */
         }
     }
-    if (rc == CLI_OK && !words_fit(v, c->nwords))
-        rc = cli_usage(v);
-    return rc;
+    return rc == CLI_OK ? words_check(v, c) : rc;
 }
 
 /* --- what was given ------------------------------------------------------------ */

@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 #include "common/control/exit.h"
+#include "common/err.h"
 
 enum { CLI_GIVEN_MAX = 64 }; /* options on one command line; one more is refused, so no list of values is cut */
 
@@ -38,7 +39,7 @@ struct cli_call {
     char **word;
     size_t nwords, dash, dashes; /* dash: how many words stood before the last "--", of which there were `dashes` */
     const char *state_dir;       /* NULL: not said */
-    bool json;
+    bool json, help;             /* help: --help was among the options, and nothing else counts */
     size_t ngiven;
     struct {
         const struct cli_option *option;
@@ -54,7 +55,7 @@ extern const struct cli_option cli_state_option, cli_json_option;
 /* The verb that the first of these words name; *used: how many. NULL: none. */
 const struct cli_verb *cli_find(int argc, char **argv, int *used);
 /* Read what follows the verb's name. argv is reordered: the words come to its front. CLI_OK, or CLI_USAGE after words
- * on stderr. */
+ * on stderr, or with c->help and none. */
 int cli_read(const struct cli_verb *v, int argc, char **argv, struct cli_call *c);
 /* The last value of an option of the verb's row, NULL: not given. Asked for one that is not in the row, it aborts. */
 const char *cli_value(const struct cli_call *c, const char *name);
@@ -68,8 +69,9 @@ const char *cli_nearest(const char *wrong, const char *const *names);
 
 /* help.c */
 
-/* "usage: ..." of this verb on stderr; CLI_USAGE. */
-int cli_usage(const struct cli_verb *v);
+/* "countersign VERB: " and words that say what is wrong with the command line, then its usage, on stderr; CLI_USAGE.
+ */
+int cli_complain(const struct cli_verb *v, const char *fmt, ...) PRINTF(2, 3);
 /* All of a verb on stdout. */
 void cli_help_verb(const struct cli_verb *v);
 /* The verbs whose names begin with these words (none: all of them, by their first word). How many. */

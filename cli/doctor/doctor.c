@@ -374,8 +374,10 @@ int doctor_main(const struct cli_call *c)
     struct doctor d = {.dir = ""};
     struct err e;
 
-    if (ndirect > DIRECT_MAX || (ndirect && !cli_flag(c, "from-sandbox")))
-        return cli_usage(c->verb);
+    if (ndirect > DIRECT_MAX)
+        return cli_complain(c->verb, "--direct is given more than %d times", DIRECT_MAX);
+    if (ndirect && !cli_flag(c, "from-sandbox"))
+        return cli_complain(c->verb, "--direct needs --from-sandbox");
     direct[ndirect] = NULL;
     findings_begin(&d.f, c->json);
     if (cli_flag(c, "from-sandbox")) {

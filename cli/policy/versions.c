@@ -202,7 +202,9 @@ int policy_rollback(const struct cli_call *c)
     struct gateway_call g;
 
     if (c->nwords != (end ? 0 : 1))
-        return cli_usage(c->verb);
+        return cli_complain(c->verb, end         ? "--end takes no DIGEST"
+                                     : c->nwords ? "it takes one DIGEST"
+                                                 : "DIGEST is missing");
     int rc = verb_begin(&g, c);
     if (rc == CLI_OK)
         rc = roll_back(&g, end ? NULL : c->word[0]);

@@ -292,8 +292,12 @@ int env_main(const struct cli_call *c)
 {
     struct sandbox s = {.token = cli_value(c, "token"), .revoke_others = cli_flag(c, "revoke-others")};
 
-    if ((!c->nwords && !s.token) || (c->nwords && !name_ok(c->word[0])) || (s.token && s.revoke_others))
-        return cli_usage(c->verb);
+    if (!c->nwords && !s.token)
+        return cli_complain(c->verb, "NAME is missing, or --token TOKEN");
+    if (c->nwords && !name_ok(c->word[0]))
+        return cli_complain(c->verb, "`%s` is not a sandbox's name", c->word[0]);
+    if (s.token && s.revoke_others)
+        return cli_complain(c->verb, "--token and --revoke-others exclude each other");
     int rc = begin(&s, c);
     if (rc == CLI_OK && !s.token)
         rc = fresh(&s);

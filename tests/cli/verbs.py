@@ -83,17 +83,41 @@ def check_help(table):
             assert re.search(rf"--{re.escape(o['name'])}\b", done.stdout), (words, o)
         assert v["help"] in done.stdout and f"countersign {v['name']}" in done.stdout, words
         assert run("help", *words).stdout == done.stdout, words
-        if v["name"] in ("up", "run", "help"):  # these read their own
-            continue
+        if any(o["name"] == "state-dir" for o in v["options"]):
+            assert run(*words, "--state-dir", "x", "--help").stdout == done.stdout, words
         done = run(*words, "--no-such-option")
         assert done.returncode == 2 and "is no option of it" in done.stderr, (words, done)
         for o in v["options"]:
             if o.get("choices"):
                 done = run(*words, f"--{o['name']}", "no-such-value")
                 assert done.returncode == 2 and o["choices"] in done.stderr, (words, o, done)
-    for wrong, right in (("aprovals list", "approvals"), ("approvals lst", "list"), ("polcy", "policy"), ("stauts", "status")):
+    listed = run("--help").stdout.splitlines()[2:-2]
+    assert len({line.index(re.split(r"\s{2,}", line.strip(), maxsplit=1)[1]) for line in listed}) == 1, listed  # one column
+    for wrong, right in (("aprovals list", "`approvals`"), ("approvals lst", "`approvals list`"), ("polcy", "`policy`"),
+                         ("stauts", "`status`"), ("approve 8z3k", "`approvals approve`"), ("aproove", "`approvals approve`"),
+                         ("show 8z3k", "`policy show`, `approvals show` or `ca show`")):
         done = run(*wrong.split())
-        assert done.returncode == 2 and f"did you mean `{right}`?" in done.stderr, (wrong, done)
+        assert done.returncode == 2 and f"; did you mean {right}? `" in done.stderr, (wrong, done)
+    for wrong in ("foo", "deny8z3k", "xy"):  # like nothing there is
+        done = run(wrong)
+        assert done.returncode == 2 and "did you mean" not in done.stderr and f"no verb `{wrong}`. `" in done.stderr, done
+    for wrong, said in (("run --polcy x -- true", "run: --polcy is no option of it; did you mean --policy?"),
+                        ("run --policy", "run: --policy needs a value: FILE"), ("run --quiet", "run: CMD is missing"),
+                        ("up --quite", "up: --quite is no option of it; did you mean --quiet?"),
+                        ("log debgu", "log: `debgu` is one word too many; did you mean --level debug?"),
+                        ("status now", "status: `now` is one word too many"), ("approvals show", "show: ID is missing"),
+                        ("secret set", "secret set: NAME is missing"), ("policy test", "policy test: FILE_test.yaml is missing"),
+                        ("policy check", "policy check: FILE is missing"), ("policy rollback", "DIGEST is missing"),
+                        ("policy diff one", "it needs an OLD and a NEW policy"), ("env", "NAME is missing"),
+                        ("doctor --direct a:1", "--direct needs --from-sandbox")):
+        done = run(*wrong.split())
+        first = done.stderr.splitlines()[0] if done.stderr else ""
+        assert done.returncode == 2 and first.startswith("countersign ") and said in first, (wrong, done)
+        assert "usage: countersign" in done.stderr, (wrong, done)
+    done = run("run", "--bwrap", "/nowhere", "--", "true", "--polcy")  # what follows the command is the command's
+    assert "--polcy" not in done.stderr, done
+    done = run("run", "--bwrap", "/nowhere", "true", "--polcy")
+    assert "--polcy" not in done.stderr, done
     done = run("policy", "explain", *["--header", "A: b"] * 65, "GET", "https://a.example/", "none.yaml")
     assert done.returncode == 2 and "too many options" in done.stderr, done  # none is left out silently
     done = run("doctor", "--from-sandbox", *["--direct", "127.0.0.1:1"] * 9)

@@ -93,6 +93,11 @@ expect "explain: allowed" 0 "ALLOW by rule read" $cs policy explain GET https://
 expect "explain: held" 10 "HOLD  by rule write" $cs policy explain --label team=billing POST https://api.example.com/v1/a "$policy"
 expect "explain: denied, near misses" 11 "is not in scope billing (label team=billing)" $cs policy explain POST https://api.example.com/v1/a "$policy"
 expect "explain: in JSON" 11 '"code":"no-rule"' $cs policy explain --json POST https://api.example.com/v1/a "$policy"
+expect "explain: another order" 2 "METHOD URL FILE...: countersign policy explain GET https://api.example.com/ $policy" \
+	$cs policy explain "$policy" GET https://api.example.com/
+expect "explain: yet another" 2 "METHOD URL FILE...: countersign policy explain GET https://api.example.com/ $policy" \
+	$cs policy explain "$policy" https://api.example.com/ GET
+expect "explain: no policy" 2 "countersign policy explain GET https://api.example.com/ FILE" $cs policy explain GET https://api.example.com/
 expect "explain: no URL" 2 "https://" $cs policy explain GET api.example.com "$policy"
 expect "explain: what the gateway would not take" 2 "400" $cs policy explain GET https://api.example.com/a/../b "$policy"
 hours=$src/conf/cookbook/office-hours.yaml

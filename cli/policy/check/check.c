@@ -45,6 +45,6 @@ int policy_check(const struct cli_call *c)
     if (code && c->nwords == 0)
         return sarif_print_code(code);
     if (c->nwords == 0 || code)
-        return cli_usage(c->verb);
+        return cli_complain(c->verb, code ? "--explain takes no FILE" : "FILE is missing");
     return check_files(c, format ? strcmp(format, "json") == 0 : c->json, format && strcmp(format, "sarif") == 0);
 }

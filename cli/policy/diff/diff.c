@@ -236,7 +236,7 @@ static int read_args(const struct cli_call *c, struct diff_args *out)
     size_t cut = c->dashes == 1 ? c->dash : c->nwords == 2 ? 1 : 0;
     *out = (struct diff_args){.call = c, .witness = cli_value(c, "witness")};
     if (cut == 0 || cut >= c->nwords) {
-        fputs("countersign policy diff: needs an old and a new policy\n", stderr);
+        (void)cli_complain(c->verb, "it needs an OLD and a NEW policy; of more files than two, -- parts them");
         return -1;
     }
     out->paths[OLD] = (const char *const *)c->word;
@@ -266,7 +266,7 @@ int policy_diff(const struct cli_call *c)
     struct diff_args args;
     int rc = CLI_INVALID;
     if (read_args(c, &args) != 0)
-        return cli_usage(c->verb);
+        return CLI_USAGE;
     arena_init(&d.a, DIFF_MEMORY);
     for (unsigned v = OLD; v <= NEW; v++) {
         if (loaded_open_for(&d.side[v], c, args.paths[v], args.npaths[v], args.floors[v]) != 0) {

@@ -1,5 +1,7 @@
 /* countersign policy explain: what is asked, from words, a curl command line or a record. */
+#include <limits.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "cli/policy/explain/explain.h"
 #include "cli/policy/show.h"
@@ -114,6 +116,30 @@ static int ask(const struct cli_call *c, struct asked *q, struct err *e)
     return rc;
 }
 
+static bool looks_url(const char *word)
+{
+    return strstr(word, "://") != NULL;
+}
+
+static bool looks_method(const char *word)
+{
+    size_t n = strspn(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZ");
+    return n > 0 && word[n] == '\0';
+}
+
+static bool looks_file(const char *word)
+{
+    return !looks_url(word) && !looks_method(word);
+}
+
+static const char *find_word(const struct cli_call *c, bool (*is)(const char *word))
+{
+    for (size_t i = 0; i < c->nwords; i++)
+        if (is(c->word[i]))
+            return c->word[i];
+    return NULL;
+}
+
 /* Where the request comes from: one way, and what belongs to it. */
 static const char *why_usage(const struct cli_call *c)
 {
@@ -125,10 +151,22 @@ static const char *why_usage(const struct cli_call *c)
         return "takes --body, --data and --header with METHOD and URL: a curl command and a record have their own";
     if (body + data + refs > 1)
         return "takes --body, --data or --ref, not two of them";
-    if (c->nwords < (words ? 3 : 1))
+    if (c->nwords < 1 || (words && c->nwords < 3 && !find_word(c, looks_url)))
         return words ? "needs METHOD URL FILE..., in this order: GET https://example.com/ policy.yaml"
                      : "needs the policy: FILE...";
     return NULL;
+}
+
+/* METHOD URL FILE in another order, or one of them missing: *right, the order that is meant. */
+static bool other_order(const struct cli_call *c, char *right, size_t room)
+{
+    const char *method = find_word(c, looks_method), *url = find_word(c, looks_url), *file = find_word(c, looks_file);
+    if (cli_flag(c, "curl") || cli_flag(c, "record"))
+        return false;
+    if (c->nwords >= 3 && (!url || (looks_url(c->word[1]) && (looks_method(c->word[0]) || !method))))
+        return false; /* what is wrong with them then is said of each */
+    (void)snprintf(right, room, "%s %s %s", method ? method : "METHOD", url ? url : "URL", file ? file : "FILE");
+    return true;
 }
 
 static int exit_of(const struct decision *d)
@@ -144,11 +182,18 @@ int policy_explain(const struct cli_call *c)
     struct err e = {""};
     int rc = CLI_USAGE;
     const char *wrong = why_usage(c);
+    char right[2 * PATH_MAX];
     size_t skip = cli_flag(c, "curl") || cli_flag(c, "record") ? 0 : 2;
     asked_init(&q);
     dynbuf_init(&out, 4 << 20);
     if (wrong) {
         fprintf(stderr, "countersign policy explain %s\n", wrong);
+        goto out;
+    }
+    if (other_order(c, right, sizeof right)) {
+        fprintf(stderr,
+                "countersign policy explain: the order is METHOD URL FILE...: countersign policy explain %s\n",
+                right);
         goto out;
     }
     if (loaded_open_for(&l, c, (const char *const *)c->word + skip, c->nwords - skip, cli_value(c, "floors")) != 0) {

@@ -121,10 +121,13 @@ int policy_learn(const struct cli_call *c)
     const struct source_args from = {c->state_dir, cli_value(c, "from"), cli_value(c, "since"),
                                      cli_value(c, "until")};
     const char *policy = cli_value(c, "policy"), *as = cli_value(c, "as");
-    bool fits = !(from.from && from.state_dir) && (policy || !(cli_flag(c, "patch") || cli_flag(c, "scope")));
-    struct learnt *t = calloc(1, sizeof(*t));
     struct loaded l = {0};
-    int rc = t == NULL ? CLI_RUNTIME : !fits ? cli_usage(c->verb) : CLI_OK;
+    if (from.from && from.state_dir)
+        return cli_complain(c->verb, "--from and --state-dir exclude each other");
+    if (!policy && (cli_flag(c, "patch") || cli_flag(c, "scope")))
+        return cli_complain(c->verb, "--patch and --scope need --policy FILE");
+    struct learnt *t = calloc(1, sizeof(*t));
+    int rc = t == NULL ? CLI_RUNTIME : CLI_OK;
     if (rc == CLI_OK && policy && loaded_open_for(&l, c, &policy, 1, NULL) != 0) {
         loaded_print(&l, c->json);
         rc = CLI_INVALID;

@@ -46,7 +46,7 @@ int policy_replay(const struct cli_call *c)
     struct loaded l = {0};
     struct err e = {""};
     if (from.from && from.state_dir)
-        return cli_usage(c->verb);
+        return cli_complain(c->verb, "--from and --state-dir exclude each other");
     if (loaded_open_for(&l, c, (const char *const *)c->word, c->nwords, cli_value(c, "floors")) != 0) {
         loaded_print(&l, c->json);
         loaded_close(&l);
