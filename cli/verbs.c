@@ -32,8 +32,7 @@ static const struct cli_option run[] = {
     {.name = "setenv", .arg = "NAME=VALUE", .help = "a variable for the command", .many = true},
     {.name = "transparent", .help = "capture what programs send or start nothing, and set no proxy variable"},
     {.name = "no-capture", .help = "capture nothing: programs must follow the proxy variables"},
-    {.name = "notify", .help = "say what waits for approval on standard error, also when that is no terminal"},
-    {.name = "quiet", .help = "do not say it"},
+    {.name = "quiet", .help = "do not say on standard error what waits for approval"},
     {.name = "bwrap", .arg = "FILE", .help = "another bubblewrap than the system's"},
     {.name = NULL}};
 static const struct cli_option doctor[] = {

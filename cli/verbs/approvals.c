@@ -6,7 +6,7 @@
 #include "common/id.h"
 #include "common/text/utf8.h"
 
-enum { SHORT_ID = 10, PATH_ROOM = 512, BODY_SHOWN = 1024 * 1024 };
+enum { SHORT_ID = 10, TAKEN_UP_LOOKS = 20, TAKEN_UP_US = 50 * 1000, PATH_ROOM = 512, BODY_SHOWN = 1024 * 1024 };
 
 struct approvals {
     struct gateway_call g;
@@ -285,6 +285,30 @@ static int show(struct approvals *a)
 
 /* --- decide --------------------------------------------------------------- */
 
+/* A client that waits has it sent within moments; where none does, the same request must come again. */
+static int say_sent(struct approvals *a, const char *id)
+{
+    char path[PATH_ROOM], until[32];
+    bool open = true;
+    int rc = CLI_OK;
+
+    (void)snprintf(path, sizeof(path), "/api/v1/tickets/%s", id);
+    for (int i = 0; open && rc == CLI_OK && i < TAKEN_UP_LOOKS; i++) {
+        if (i)
+            (void)usleep(TAKEN_UP_US);
+        rc = verb_ask(&a->g, "GET", path, SPAN_NONE, 200);
+        open = rc == CLI_OK && span_eq(member_text(a->g.tree, "state"), SPAN("approved"));
+    }
+    printf("%.*s approved", SHORT_ID, id);
+    if (open)
+        printf("; no client waits for it: it is sent when the same request comes again, until %s",
+               time_text(member_u64(a->g.tree, "expires_ms"), until));
+    else if (rc == CLI_OK && member_u64(a->g.tree, "claimed_ms"))
+        fputs(", and sent", stdout);
+    putchar('\n');
+    return CLI_OK;
+}
+
 static int decide(struct approvals *a, const char *how)
 {
     const char *digest = cli_value(a->c, "digest"), *reason = cli_value(a->c, "reason");
@@ -313,6 +337,8 @@ static int decide(struct approvals *a, const char *how)
         verb_print_answer(&a->g);
         return CLI_OK;
     }
+    if (strcmp(how, "approve") == 0)
+        return say_sent(a, id);
     printf("%.*s ", SHORT_ID, id);
     print_text(member_text(a->g.tree, "state"));
     putchar('\n');

@@ -89,7 +89,10 @@ static int gateway_open(const char *sock, struct err *e)
     if (fd >= 0)
         return fd;
     if (errno == ENOENT || errno == ECONNREFUSED)
-        return err_errno(e, "no gateway answers at %s (start one with `countersign up`)", sock);
+        return err_set(e,
+                       "no gateway runs: nothing answers at %s. Start one with `countersign up`; to read what was "
+                       "decided, it needs no policy",
+                       sock);
     if (errno == EACCES || errno == EPERM)
         return err_errno(e, "the gateway at %s belongs to another user", sock);
     return err_errno(e, "cannot reach the gateway at %s", sock);

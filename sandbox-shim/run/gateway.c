@@ -75,16 +75,37 @@ static int ask(struct gateway *g, const char *method, const char *path, struct s
     return status == want ? 0 : api_explain(status, dynbuf_span(answer), e);
 }
 
-static bool has_credential(const struct json *answer, const char *name)
+/* The policy's credential of which this member says so; NULL: it has none. */
+static const struct json *credential(const struct json *answer, struct span key, const char *value)
 {
-    const struct json *list = json_get(answer, SPAN("credentials"));
+    const struct json *list = json_get(answer, SPAN("credentials")), *c;
 
-    for (const struct json *c = list ? list->child : NULL; c; c = c->next) {
-        const struct json *present = json_get(c, SPAN("present"));
-        if (span_eq(json_text(c, SPAN("name")), span_str(name)))
-            return present && present->type == JSON_BOOL && present->truth;
-    }
-    return false;
+    for (c = list ? list->child : NULL; c && !span_eq(json_text(c, key), span_str(value));)
+        c = c->next;
+    return c;
+}
+
+/* --with names a credential of the policy, `secret set` what the credential takes from the store. */
+static int check_credential(const struct json *answer, const char *name, struct err *e)
+{
+    const struct json *c = credential(answer, SPAN("name"), name), *user;
+    const struct json *present = json_get(c, SPAN("present"));
+    struct span store = json_text(c, SPAN("store"));
+
+    if (present && present->type == JSON_BOOL && present->truth)
+        return 0;
+    if (c && store.n > 0)
+        return err_set(e, "the credential `%s` has no value yet: `countersign secret set %.*s` seals one", name,
+                       SPAN_FMT(store));
+    if (c)
+        return err_set(e, "the credential `%s` has no value: its source in the policy gives none", name);
+    user = credential(answer, SPAN("store"), name);
+    if (user)
+        return err_set(e,
+                       "`%s` is a secret, and the policy has no credential of this name; its credential `%.*s` uses "
+                       "that secret: --with %.*s",
+                       name, SPAN_FMT(json_text(user, SPAN("name"))), SPAN_FMT(json_text(user, SPAN("name"))));
+    return err_set(e, "the policy has no credential named `%s`: name it there under credentials:", name);
 }
 
 int gateway_check_with(struct gateway *g, const char *const *with, size_t nwith, struct err *e)
@@ -100,11 +121,7 @@ int gateway_check_with(struct gateway *g, const char *const *with, size_t nwith,
     if (rc == 0) {
         const struct json *j = json_parse(dynbuf_span(&answer), &a);
         for (size_t i = 0; i < nwith && rc == 0; i++)
-            if (!has_credential(j, with[i]))
-                rc = err_set(e,
-                             "the gateway holds no credential named `%s`: give it one with `countersign secret set "
-                             "%s`, and name it in the policy",
-                             with[i], with[i]);
+            rc = check_credential(j, with[i], e);
     }
     dynbuf_free(&answer);
     arena_free(&a);

@@ -7,27 +7,50 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common/control/api.h"
 #include "common/id.h"
 #include "common/json/json.h"
 #include "common/text/visible.h"
+#include "common/time/clock.h"
 
 enum { SAID_MAX = 16 * 1024, TREE_BYTES = 16 * 1024 * 1024, SHORT_ID = 10, AGAIN_S = 1 };
 
 /* In memory that both processes see: what the watching one announced, the other asks about at the end. */
 struct notify {
     pid_t watcher;
-    const char *sock, *session, *state_dir;
+    struct notify_of of;
+    uint64_t began_ms;
     char page[512];
     size_t n;
-    bool more;
+    bool more, ending;
     struct {
         char id[ID_TEXT + 1];
-        bool decided;
+        bool decided, earlier; /* earlier: another run's, which began before */
+        uint64_t repeats;      /* of the request, when it was announced */
     } ticket[NOTIFY_TICKETS_MAX];
 };
+
+/* "14:05", or with its day when that is not today's. */
+static const char *moment(uint64_t ms, char out[32])
+{
+    time_t t = (time_t)(ms / 1000), now = time(NULL);
+    struct tm tm, today;
+    bool ok = localtime_r(&t, &tm) && localtime_r(&now, &today);
+    bool same = ok && tm.tm_yday == today.tm_yday && tm.tm_year == today.tm_year;
+
+    if (!ok || strftime(out, 32, same ? "%H:%M" : "%Y-%m-%d %H:%M", &tm) == 0)
+        return "-";
+    return out;
+}
+
+static uint64_t number(const struct json *j, struct span key)
+{
+    uint64_t v;
+    return json_u64(j, key, &v) == 0 ? v : 0;
+}
 
 /* One write: lines of several processes do not mix. A terminal may be in raw mode, and a line end alone not enough.
  */
@@ -41,13 +64,17 @@ static void say(struct dynbuf *words)
     dynbuf_reset(words);
 }
 
-static void say_waiting(const struct notify *n, const struct json *t)
+static void say_waiting(const struct notify *n, const struct json *t, bool earlier)
 {
     struct span id = json_text(t, SPAN("id")), summary = json_text(t, SPAN("summary"));
     struct dynbuf words;
+    char when[32];
 
     dynbuf_init(&words, SAID_MAX);
-    (void)dynbuf_add(&words, SPAN("countersign: waits for approval: "));
+    (void)dynbuf_add(&words, SPAN("countersign: waits for approval"));
+    if (earlier)
+        (void)dynbuf_addf(&words, ", from an earlier run (%s)", moment(number(t, SPAN("created_ms")), when));
+    (void)dynbuf_add(&words, SPAN(": "));
     if (summary.n > 0) {
         visible_text(&words, summary, false);
     } else {
@@ -59,8 +86,8 @@ static void say_waiting(const struct notify *n, const struct json *t)
     say(&words);
     (void)dynbuf_addf(&words, "countersign:   countersign approvals approve %.*s",
                       SPAN_FMT(span_first(id, SHORT_ID)));
-    if (n->state_dir)
-        (void)dynbuf_addf(&words, " --state-dir %s", n->state_dir);
+    if (n->of.state_dir)
+        (void)dynbuf_addf(&words, " --state-dir %s", n->of.state_dir);
     say(&words);
     if (n->page[0]) {
         (void)dynbuf_addf(&words, "countersign:   %s/tickets/%.*s", n->page, SPAN_FMT(id));
@@ -92,6 +119,24 @@ static void say_decided(const struct json *t)
     dynbuf_free(&words);
 }
 
+/* The command has ended, and its request was not sent: what is left to do, and until when. */
+static void say_open(const struct notify *n, const struct json *t)
+{
+    bool approved = span_eq(json_text(t, SPAN("state")), SPAN("approved"));
+    struct dynbuf words;
+    char until[32];
+
+    dynbuf_init(&words, SAID_MAX);
+    (void)dynbuf_addf(&words, "countersign: %.*s ", SPAN_FMT(span_first(json_text(t, SPAN("id")), SHORT_ID)));
+    (void)dynbuf_addf(&words,
+                      approved    ? "is approved and not sent yet: repeat the request, or run this again, before %s"
+                      : n->of.own ? "is open until %s: run this again, and approve it while it runs"
+                                  : "is open until %s: once it is approved, repeat the request or run this again",
+                      moment(number(t, SPAN("expires_ms")), until));
+    say(&words);
+    dynbuf_free(&words);
+}
+
 static void take_waiting(struct notify *n, const struct json *t, struct span id)
 {
     if (n->n == NOTIFY_TICKETS_MAX) {
@@ -101,8 +146,9 @@ static void take_waiting(struct notify *n, const struct json *t, struct span id)
         return;
     }
     memcpy(n->ticket[n->n].id, id.p, ID_TEXT); /* counted last: the other process never sees half of one */
-    n->n++;
-    say_waiting(n, t);
+    n->ticket[n->n].earlier = number(t, SPAN("created_ms")) < n->began_ms;
+    n->ticket[n->n].repeats = number(t, SPAN("repeats"));
+    say_waiting(n, t, n->ticket[n->n++].earlier);
 }
 
 /* A ticket as the gateway tells it now. */
@@ -112,7 +158,7 @@ static void take(struct notify *n, const struct json *t)
     bool waits = span_eq(json_text(t, SPAN("state")), SPAN("pending"));
     size_t i = 0;
 
-    if (id.n != ID_TEXT || !span_eq(json_text(t, SPAN("session")), span_str(n->session)))
+    if (id.n != ID_TEXT || !span_eq(json_text(t, SPAN("session")), span_str(n->of.session)))
         return;
     while (i < n->n && !span_eq(span_of(n->ticket[i].id, ID_TEXT), id))
         i++;
@@ -122,6 +168,9 @@ static void take(struct notify *n, const struct json *t)
         n->ticket[i].decided = true;
         say_decided(t);
     }
+    if (n->ending && i < n->n && (waits || span_eq(json_text(t, SPAN("state")), SPAN("approved"))) &&
+        (!n->ticket[i].earlier || number(t, SPAN("repeats")) != n->ticket[i].repeats))
+        say_open(n, t);
 }
 
 /* GET, and what `fn` makes of its answer. */
@@ -133,7 +182,7 @@ static void look(struct notify *n, const char *path, void (*fn)(struct notify *n
     unsigned status;
 
     arena_init(&a, TREE_BYTES);
-    if (api_call(n->sock, "GET", path, SPAN_NONE, &status, &answer, &e) == 0 && status == 200)
+    if (api_call(n->of.sock, "GET", path, SPAN_NONE, &status, &answer, &e) == 0 && status == 200)
         fn(n, json_parse(dynbuf_span(&answer), &a));
     dynbuf_free(&answer);
     arena_free(&a);
@@ -153,7 +202,7 @@ static void look_ticket(struct notify *n, struct span id)
 static void look_announced(struct notify *n)
 {
     for (size_t i = 0; i < n->n; i++)
-        if (!n->ticket[i].decided)
+        if (!n->ticket[i].decided || n->ending)
             look_ticket(n, span_of(n->ticket[i].id, ID_TEXT));
 }
 
@@ -162,7 +211,9 @@ static void take_all(struct notify *n, const struct json *answer)
     const struct json *list = json_get(answer, SPAN("tickets"));
 
     for (const struct json *t = list ? list->child : NULL; t; t = t->next)
-        take(n, t);
+        if (span_eq(json_text(t, SPAN("session")), span_str(n->of.session)))
+            look_ticket(n,
+                        json_text(t, SPAN("id"))); /* all of it: a row of the list does not say how often it came */
 }
 
 static void take_page(struct notify *n, const struct json *answer)
@@ -202,21 +253,20 @@ static void __attribute__((noreturn)) watch(struct notify *n, pid_t parent)
     close(STDIN_FILENO);
     close(STDOUT_FILENO);
     look(n, "/api/v1/status", take_page);
-    while (api_stream(n->sock, "/api/v1/events", NULL, event, n, &e) <= 0)
+    while (api_stream(n->of.sock, "/api/v1/events", NULL, event, n, &e) <= 0)
         (void)sleep(AGAIN_S);
     _exit(1);
 }
 
-struct notify *notify_begin(const char *sock, const char *session, const char *state_dir)
+struct notify *notify_begin(const struct notify_of *of)
 {
     struct notify *n = mmap(NULL, sizeof(*n), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     pid_t pid, self = getpid();
 
     if (n == MAP_FAILED)
         return NULL;
-    n->sock = sock;
-    n->session = session;
-    n->state_dir = state_dir;
+    n->of = *of;
+    n->began_ms = clock_ms(CLOCK_REALTIME);
     pid = fork();
     if (pid == 0)
         watch(n, self);
@@ -233,6 +283,7 @@ void notify_end(struct notify **n)
         return;
     (void)kill((*n)->watcher, SIGKILL);
     (void)waitpid((*n)->watcher, NULL, 0);
+    (*n)->ending = true;
     look_announced(*n);
     (void)munmap(*n, sizeof(**n));
     *n = NULL;

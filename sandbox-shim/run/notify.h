@@ -1,6 +1,7 @@
-/* What waits for a decision, said on the caller's terminal while a command runs: once when a request is held, with
- * where to decide it, and once when it is decided. Words of a request are foreign text and are shown escaped; no
- * sign-in link is printed, since what stands on stderr may be read inside the sandbox. */
+/* What waits for a decision, said on standard error while a command runs: once when a request is held, with where to
+ * decide it, and once when it is decided; at the end, what of it is still to be sent and until when. Words of a
+ * request are foreign text and are shown escaped; no sign-in link is printed, since what stands on stderr may be read
+ * inside the sandbox. */
 #ifndef SANDBOX_SHIM_RUN_NOTIFY_H
 #define SANDBOX_SHIM_RUN_NOTIFY_H
 
@@ -8,13 +9,19 @@
 
 enum { NOTIFY_TICKETS_MAX = 256 /* past them it is said that there are more, once */ };
 
+/* All text must outlive the notify. */
+struct notify_of {
+    const char *sock, *session; /* the gateway's, and whose tickets */
+    const char *state_dir;      /* what --state-dir named, or NULL */
+    bool own;                   /* the gateway ends with this command */
+};
+
 struct notify;
 
-/* Watch the tickets of `session` (those that wait already are said first) at the gateway behind `sock`, in a process
- * of its own that ends with us. state_dir: what --state-dir named, or NULL. NULL: not possible, and nothing is
- * watched. */
-struct notify *notify_begin(const char *sock, const char *session, const char *state_dir);
-/* Stop watching, and say what was decided in the last moment. Takes NULL. */
+/* Watch the tickets of the session (those that wait already are said first), in a process of its own that ends with
+ * us. NULL: not possible, and nothing is watched. */
+struct notify *notify_begin(const struct notify_of *of);
+/* Stop watching, and say what was decided in the last moment and what is left. Takes NULL. */
 void notify_end(struct notify **n);
 
 #endif

@@ -26,7 +26,7 @@ struct run {
     const char *policy, *name, *state_dir, *bwrap, *nft, *home;
     const char *with[GATEWAY_WITH_MAX], *work[PLAN_WORK_MAX], *read[PLAN_READ_MAX];
     size_t nwith, nwork, nread;
-    bool notify, quiet;
+    bool quiet;
     enum { CAPTURE_IF_POSSIBLE = 0, CAPTURE_OR_NOT_AT_ALL, CAPTURE_NOT } capture;
     char homes[PATH_MAX], session[PATH_MAX + 256];
     struct gateway gateway;
@@ -91,7 +91,6 @@ static int option_take(struct run *r, int option, const char *value)
     case 's': r->state_dir = value; break;
     case 't': r->capture = CAPTURE_OR_NOT_AT_ALL; break;
     case 'x': r->capture = CAPTURE_NOT; break;
-    case 'N': r->notify = true; break;
     case 'q': r->quiet = true; break;
     case 'b': r->bwrap = value; break;
     case 'r': rc = list_add(r->read, PLAN_READ_MAX, &r->nread, value); break;
@@ -109,23 +108,14 @@ static int option_take(struct run *r, int option, const char *value)
 static int options_parse(struct run *r, int argc, char **argv)
 {
     static const struct option known[] = {
-        {"policy", required_argument, NULL, 'p'},
-        {"with", required_argument, NULL, 'w'},
-        {"workspace", required_argument, NULL, 'd'},
-        {"name", required_argument, NULL, 'n'},
-        {"state-dir", required_argument, NULL, 's'},
-        {"bwrap", required_argument, NULL, 'b'},
-        {"read", required_argument, NULL, 'r'},
-        {"setenv", required_argument, NULL, 'e'},
-        {"home", required_argument, NULL, 'h'},
-        {"memory", required_argument, NULL, 'm'},
-        {"pids", required_argument, NULL, 'P'},
-        {"cpus", required_argument, NULL, 'c'},
-        {"transparent", no_argument, NULL, 't'},
-        {"no-capture", no_argument, NULL, 'x'},
-        {"notify", no_argument, NULL, 'N'},
-        {"quiet", no_argument, NULL, 'q'},
-        {NULL, 0, NULL, 0},
+        {"policy", required_argument, NULL, 'p'},    {"with", required_argument, NULL, 'w'},
+        {"workspace", required_argument, NULL, 'd'}, {"name", required_argument, NULL, 'n'},
+        {"state-dir", required_argument, NULL, 's'}, {"bwrap", required_argument, NULL, 'b'},
+        {"read", required_argument, NULL, 'r'},      {"setenv", required_argument, NULL, 'e'},
+        {"home", required_argument, NULL, 'h'},      {"memory", required_argument, NULL, 'm'},
+        {"pids", required_argument, NULL, 'P'},      {"cpus", required_argument, NULL, 'c'},
+        {"transparent", no_argument, NULL, 't'},     {"no-capture", no_argument, NULL, 'x'},
+        {"quiet", no_argument, NULL, 'q'},           {NULL, 0, NULL, 0},
     };
     int option;
 
@@ -247,8 +237,8 @@ static int run_command(struct run *r, const char *bwrap, int *status, struct err
     struct notify *n = NULL;
     int rc;
 
-    if (!r->quiet && (r->notify || isatty(STDERR_FILENO)))
-        n = notify_begin(r->gateway.sock, r->session, r->state_dir);
+    if (!r->quiet)
+        n = notify_begin(&(struct notify_of){r->gateway.sock, r->session, r->state_dir, r->gateway.own > 0});
     rc = spawn_run(bwrap, r->nft, &r->plan, status, e);
     notify_end(&n);
     return rc;

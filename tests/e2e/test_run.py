@@ -210,7 +210,13 @@ def with_a_credential_the_gateway_must_hold_it(lab):
     assert b" 200" in done.out
     assert ["Authorization", f"Bearer {run.token}"] in [list(f) for f in run.up.requests()[-1]["fields"]]
     done = run("true", options=["--with", "nothing-such"], rc=1)
-    assert b"`nothing-such`" in done.both and b"secret set" in done.both, done.text()
+    assert b"the policy has no credential named `nothing-such`" in done.both, done.text()
+    run.gw.policy.write_text(run.gw.policy.read_text().replace("store: api", "store: key"))
+    run.gw.cli("reload", rc=0)
+    done = run("true", options=["--with", "api"], rc=1)
+    assert b"`api` has no value yet: `countersign secret set key`" in done.both, done.text()
+    done = run("true", options=["--with", "key"], rc=1)
+    assert b"its credential `api` uses that secret: --with api" in done.both, done.text()
     assert run.sandboxes() == []
 
 
@@ -250,9 +256,12 @@ def with_a_policy_and_no_gateway_one_runs_for_this_command_alone(lab):
         done = lab.run([program(), "approvals", "list", "--json"], env=here)
         return done.rc == 0 and json.loads(done.out)["tickets"]
     ticket = lab.wait_for("a ticket", waiting)[0]["id"]
-    lab.run([program(), "approvals", "approve", ticket], env=here, rc=0)
+    assert b" approved, and sent\n" in lab.run([program(), "approvals", "approve", ticket], env=here, rc=0).out
     assert client.wait() == 0 and b"HTTP/1.1 200" in client.seen, client.seen
     assert up.effects()["POST /things"] == 1
+    # After it no gateway runs: how to read what was decided is said.
+    done = lab.run([program(), "audit", "tail"], env=here, rc=4)
+    assert b"no gateway runs" in done.err and b"it needs no policy" in done.err and b"No such file" not in done.err, done.text()
 
 
 @test()
@@ -299,7 +308,7 @@ def what_cannot_be_started_is_refused_in_words(lab):
 def what_waits_is_said_once_with_where_to_decide_it_and_then_what_became_of_it(lab):
     run = Run(lab)
     ask = [*CURL, "--data-binary", "a=1", run.url("/things")]
-    client = run.start(*ask, options=("--notify",))
+    client = run.start(*ask)
     ticket = run.gw.pending()
     page = run.gw.cli_json("status")["page"]
     client.wait_line(rf"waits for approval: [^\n]*\n.* approvals approve {ticket['id'][:10]} --state-dir {run.gw.state}\n"
@@ -309,28 +318,46 @@ def what_waits_is_said_once_with_where_to_decide_it_and_then_what_became_of_it(l
     assert client.wait() == 0 and b" 200 " in client.seen
     assert client.seen.count(b"waits for approval") == 1, client.seen
     assert re.search(rf"{ticket['id'][:10]} approved by \w+", client.seen.decode()), client.seen
-    client = run.start(*ask, options=("--notify",))
+    client = run.start(*ask)
     run.gw.deny(run.gw.pending()["id"], "not on a \x1b[31mFriday")
     assert client.wait() == 0 and b" 403 " in client.seen
     assert re.search(r"denied by [\w ]+: not on a", client.seen.decode()) and b"\x1b" not in client.seen, client.seen
 
 
 @test()
-def what_waits_is_not_said_where_no_person_looks_unless_asked(lab):
-    lab.leaves("pending")
+def what_is_still_open_at_the_end_is_said_and_told_from_what_an_earlier_run_left(lab):
+    lab.leaves("pending", "approved")
     run = Run(lab, hold="inline_wait: 1s, expires: 10m")
     ask = [*CURL, "--data-binary", "a=1", run.url("/things")]
-    assert b"countersign: waits" not in run(*ask).both
-    # It waits since an earlier run of this workspace: said when the next one begins.
-    assert b"waits for approval" in run("sleep", "1", options=("--notify",)).err
-    assert run("sleep", "1", options=("--notify", "--quiet")).both == b""
+    again = r"is open until \d\d:\d\d: once it is approved, repeat the request or run this again\n"
+    said = run(*ask).err.decode()
+    assert "waits for approval: POST" in said and re.search(again, said) and "earlier" not in said, said
+    # It waits since an earlier run of this workspace: said when the next one begins, and at its end only if it asked too.
+    said = run("sleep", "1").err.decode()
+    assert re.search(r"waits for approval, from an earlier run \(\d\d:\d\d\): POST", said) and not re.search(again, said), said
+    assert re.search(again, run("sh", "-c", f"sleep 1; {shlex.join(map(str, ask))}").err.decode())
+    assert run(*ask, options=("--quiet",)).err == b""
+    # Approved while nobody waits: it is sent when the request comes again.
+    ticket = run.gw.pending()["id"]
+    done = run.gw.cli("approvals", "approve", ticket, rc=0).out.decode()
+    assert re.search(r"approved; no client waits for it: it is sent when the same request comes again, until \d{4}-", done), done
+    assert run.up.effects() == {}
+    run(*ask)
+    assert run.up.effects() == {"POST /things": 1}
+    second = run.start("sh", "-c", f"{' '.join(CURL)} --data-binary a=2 {run.url('/things')}; read line", stdin=subprocess.PIPE)
+    second.wait_line(r"HTTP/1.1 403")
+    run.gw.approve(run.gw.pending()["id"])
+    second.wait_line(r"approved by \w+")
+    second.popen.stdin.close()
+    second.wait()
+    assert re.search(rb"is approved and not sent yet: repeat the request, or run this again, before \d", second.seen), second.seen
     run.work = lab.dir / "another"
     run.work.mkdir()
-    assert run("sleep", "1", options=("--notify",)).both == b"", "another workspace's request was told"
+    assert run("sleep", "1").both == b"", "another workspace's request was told"
 
 
 @test()
-def at_a_terminal_what_waits_is_said_without_being_asked(lab):
+def at_a_terminal_what_waits_is_said_in_lines_that_end_there(lab):
     run = Run(lab)
     ask = run.command([*CURL, "--data-binary", "a=1", run.url("/things")])
     terminal = lab.start(["script", "-qefc", shlex.join(map(str, ask)), "/dev/null"])
@@ -374,7 +401,7 @@ def the_readmes_first_steps_work_as_written(lab):
     env = {"COUNTERSIGN_STATE": lab.dir / "state", "PATH": os.environ["PATH"]}
     look, change = commands
     lab.run(look, cwd=lab.dir / "app", env=env, rc=0)
-    client = lab.start([*change[:2], "--notify", *change[2:]], cwd=lab.dir / "app", env=env)
+    client = lab.start(change, cwd=lab.dir / "app", env=env)
     approve = client.wait_line(r"countersign:   (countersign approvals approve \w+)\n")[1].decode()
     lab.run(shlex.split(approve), env=env, rc=0)
     assert client.wait() == 0 and up.effects() == {"GET /": 1, "POST /": 1}, (client.seen, up.effects())

@@ -732,9 +732,8 @@ def the_gateway_is_asked_and_its_words_are_shown(lab):
     assert b"a gateway runs already" in done.err
     lab.run(start + ["--with", "github", "--name", "mine", "--", "true"], rc=0)
     assert control.calls[1][2]["with"] == ["github"] and control.calls[1][2]["name"] == "mine"
-    for name in ("empty", "absent"):
-        done = lab.run(start + ["--with", name, "--", "true"], rc=1)
-        assert b"countersign secret set " + name.encode() in done.err
+    for name, said in (("empty", b"`countersign secret set empty` seals one"), ("absent", b"no credential named `absent`")):
+        assert said in lab.run(start + ["--with", name, "--", "true"], rc=1).err
     for name in ("../x", "", "A", "x/y"):
         lab.run(start + ["--with", name, "--", "true"], rc=2)
         lab.run(start + ["--name", name, "--", "true"], rc=2)

@@ -43,6 +43,8 @@ void api_credentials(struct exchange *x)
         jsonw_key(&w, "present");
         jsonw_bool(&w, api_secret_present(d, c.name));
         jsonw_kv(&w, "header", c.header);
+        if (c.source == SOURCE_STORE)
+            jsonw_kv(&w, "store", c.source_arg);
         jsonw_end_object(&w);
     }
     jsonw_end_array(&w);
