@@ -14,8 +14,10 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "e2e"), str(HERE.parent / "e2e/lab")]
 from gateway import Gateway, program, simple_policy  # noqa: E402
 from harness import main, test  # noqa: E402
+from patience import PATIENCE  # noqa: E402
 from servers import npm_modules  # noqa: E402
 
+WHOLE = 6 * PATIENCE  # for a program with many steps, each of which has its own patience
 MODULES = npm_modules(HERE.parent / "e2e/npm") / "node_modules"
 
 
@@ -27,14 +29,14 @@ def shots(lab, name):
 def the_page_alone_with_hostile_tickets(lab):
     desk = pathlib.Path(program()).resolve().parent.parent / "libexec/countersign/countersign-desk"
     done = lab.run([sys.executable, HERE / "run.py", "--desk", desk, "--modules", MODULES, "--shots", shots(lab, "sample")],
-                   env={"PATH": os.environ["PATH"]})
+                   env={"PATH": os.environ["PATH"]}, timeout=WHOLE)
     assert done.rc == 0 and b"browser: all well" in done.out, done.text()
 
 
 @test("E12 page", "E15 page", "E27 page", "E34 page")
 def the_desks_server_alone(lab):
     desk = pathlib.Path(program()).resolve().parent.parent / "libexec/countersign/countersign-desk"
-    done = lab.run([sys.executable, HERE / "server.py", "--desk", desk], env={"PATH": os.environ["PATH"]})
+    done = lab.run([sys.executable, HERE / "server.py", "--desk", desk], env={"PATH": os.environ["PATH"]}, timeout=WHOLE)
     assert done.rc == 0, done.text()
 
 
