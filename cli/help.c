@@ -223,8 +223,7 @@ static void option_json(struct jsonw *w, const struct cli_option *o)
     if (o->choices)
         jsonw_kv(w, "choices", span_str(o->choices));
     jsonw_kv(w, "help", span_str(o->help));
-    jsonw_key(w, "many");
-    jsonw_bool(w, o->many);
+    jsonw_kv_bool(w, "many", o->many);
     jsonw_end_object(w);
 }
 
@@ -242,8 +241,7 @@ static int print_json(void)
         jsonw_kv(&w, "words", span_str(v->words));
         jsonw_kv(&w, "help", span_str(v->help));
         jsonw_kv(&w, "example", v->example ? span_str(v->example) : SPAN_NONE);
-        jsonw_key(&w, "options");
-        jsonw_array(&w);
+        jsonw_kv_array(&w, "options");
         for (size_t i = 0; (o = cli_option_at(v, i)) != NULL; i++)
             option_json(&w, o);
         jsonw_end_array(&w);

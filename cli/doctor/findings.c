@@ -10,8 +10,7 @@ void findings_begin(struct findings *f, bool json)
     dynbuf_init(&f->out, OUT_MAX);
     jsonw_begin(&f->w, &f->out);
     jsonw_object(&f->w);
-    jsonw_key(&f->w, "findings");
-    jsonw_array(&f->w);
+    jsonw_kv_array(&f->w, "findings");
 }
 
 static void put_text(enum finding_state state, const char *check, const char *why, const char *todo, struct span what)

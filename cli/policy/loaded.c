@@ -51,15 +51,13 @@ int loaded_json(const struct loaded *l)
     dynbuf_init(&out, 4 << 20);
     jsonw_begin(&w, &out);
     jsonw_object(&w);
-    jsonw_key(&w, "valid");
-    jsonw_bool(&w, l->p != NULL);
+    jsonw_kv_bool(&w, "valid", l->p != NULL);
     if (l->p) {
         hex_text(policy_digest(l->p), hex);
         jsonw_kv(&w, "digest", span_str(hex));
         jsonw_kv_u64(&w, "rules", policy_rules(l->p));
     }
-    jsonw_key(&w, "problems");
-    jsonw_array(&w);
+    jsonw_kv_array(&w, "problems");
     for (size_t i = 0; i < l->problems.n; i++) {
         jsonw_object(&w);
         jsonw_kv(&w, "code", span_str(l->v[i].code));

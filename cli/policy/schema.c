@@ -58,8 +58,9 @@ static void pattern(struct schema *s, const char *text)
 static void begin(struct schema *s, const char *key)
 {
     if (key)
-        jsonw_key(&s->w, key);
-    jsonw_object(&s->w);
+        jsonw_kv_object(&s->w, key);
+    else
+        jsonw_object(&s->w);
 }
 
 static void end(struct schema *s)
@@ -69,8 +70,7 @@ static void end(struct schema *s)
 
 static void words(struct schema *s, const struct choice *c)
 {
-    jsonw_key(&s->w, "enum");
-    jsonw_array(&s->w);
+    jsonw_kv_array(&s->w, "enum");
     for (; c->name; c++)
         if (c->value != CHOICE_LATER)
             jsonw_string(&s->w, span_str(c->name));
@@ -98,8 +98,7 @@ static void one(struct schema *s, const struct key *k)
 /* One value, or a list of at least one. */
 static void one_or_many(struct schema *s, const struct key *k)
 {
-    jsonw_key(&s->w, "anyOf");
-    jsonw_array(&s->w);
+    jsonw_kv_array(&s->w, "anyOf");
     begin(s, NULL);
     one(s, k);
     end(s);
@@ -116,8 +115,7 @@ static void one_or_many(struct schema *s, const struct key *k)
 static void maps(struct schema *s, const struct key *k, bool one_too)
 {
     if (one_too) {
-        jsonw_key(&s->w, "anyOf");
-        jsonw_array(&s->w);
+        jsonw_kv_array(&s->w, "anyOf");
         begin(s, NULL);
         ref(s, k->table);
         end(s);
@@ -183,8 +181,7 @@ static void properties(struct schema *s, const struct table *t)
 {
     bool needed = false;
     type(s, "object");
-    jsonw_key(&s->w, "additionalProperties");
-    jsonw_bool(&s->w, false);
+    jsonw_kv_bool(&s->w, "additionalProperties", false);
     begin(s, "properties");
     for (const struct key *k = t->keys; k->name; k++) {
         begin(s, k->name);
@@ -196,8 +193,7 @@ static void properties(struct schema *s, const struct table *t)
     end(s);
     if (!needed)
         return;
-    jsonw_key(&s->w, "required");
-    jsonw_array(&s->w);
+    jsonw_kv_array(&s->w, "required");
     for (const struct key *k = t->keys; k->name; k++)
         if (k->flags & KEY_NEEDED)
             jsonw_string(&s->w, span_str(k->name));

@@ -92,8 +92,7 @@ static void json_show(const struct stored *s)
     jsonw_kv_u64(&w, "rules", s->rules);
     jsonw_kv_u64(&w, "stored_ms", s->stored_ms);
     jsonw_kv_u64(&w, "in_force_ms", s->used_ms);
-    jsonw_key(&w, "files");
-    jsonw_array(&w);
+    jsonw_kv_array(&w, "files");
     for (size_t i = 0; i < s->n; i++) {
         hex_text(span_of(s->v[i].sha256.b, DIGEST_BYTES), hex);
         jsonw_object(&w);
@@ -183,12 +182,10 @@ static int roll_back(struct gateway_call *g, const char *digest)
     dynbuf_init(&body, ASK_ROOM);
     jsonw_begin(&w, &body);
     jsonw_object(&w);
-    if (digest) {
+    if (digest)
         jsonw_kv(&w, "digest", span_str(digest));
-    } else {
-        jsonw_key(&w, "end");
-        jsonw_bool(&w, true);
-    }
+    else
+        jsonw_kv_bool(&w, "end", true);
     jsonw_end_object(&w);
     int rc = dynbuf_ok(&body) ? verb_ask(g, "POST", "/api/v1/policy/rollback", dynbuf_span(&body), 200)
                               : verb_fail(CLI_USAGE, "that is no digest");

@@ -48,10 +48,8 @@ static int log_request(const struct cli_call *c, struct dynbuf *body)
         jsonw_kv(&w, "level", span_str(level));
     if (trace)
         jsonw_kv(&w, "trace", span_str(trace));
-    if (cli_flag(c, "record")) {
-        jsonw_key(&w, "record");
-        jsonw_bool(&w, true);
-    }
+    if (cli_flag(c, "record"))
+        jsonw_kv_bool(&w, "record", true);
     if (how_long)
         jsonw_kv_u64(&w, "for_ms", ms);
     jsonw_end_object(&w);

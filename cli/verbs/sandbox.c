@@ -116,8 +116,7 @@ static bool labelled_before(const struct sandbox *s, size_t n, struct span key)
 
 static int labels_put(struct jsonw *w, struct sandbox *s)
 {
-    jsonw_key(w, "labels");
-    jsonw_object(w);
+    jsonw_kv_object(w, "labels");
     if (s->nlabels == LABELS_MAX)
         return verb_fail(CLI_USAGE, "a sandbox has up to %d labels", LABELS_MAX - 1);
     for (size_t i = 0; i < s->nlabels; i++) {

@@ -53,10 +53,14 @@ void jsonw_key(struct jsonw *w, const char *key);
 void jsonw_string(struct jsonw *w, struct span s);
 void jsonw_u64(struct jsonw *w, uint64_t v);
 void jsonw_bool(struct jsonw *w, bool v);
-/* Key and value in one. */
-void jsonw_kv(struct jsonw *w, const char *key, struct span s);
-void jsonw_kv_u64(struct jsonw *w, const char *key, uint64_t v);
 /* Already JSON, one value: copied as it is. */
 void jsonw_raw(struct jsonw *w, struct span json);
+/* Key and value in one; of an object or an array, its begin. */
+void jsonw_kv(struct jsonw *w, const char *key, struct span s);
+void jsonw_kv_u64(struct jsonw *w, const char *key, uint64_t v);
+void jsonw_kv_bool(struct jsonw *w, const char *key, bool v);
+void jsonw_kv_raw(struct jsonw *w, const char *key, struct span json);
+void jsonw_kv_object(struct jsonw *w, const char *key);
+void jsonw_kv_array(struct jsonw *w, const char *key);
 
 #endif

@@ -188,8 +188,32 @@ void jsonw_kv_u64(struct jsonw *w, const char *key, uint64_t v)
     jsonw_u64(w, v);
 }
 
+void jsonw_kv_bool(struct jsonw *w, const char *key, bool v)
+{
+    jsonw_key(w, key);
+    jsonw_bool(w, v);
+}
+
+void jsonw_kv_object(struct jsonw *w, const char *key)
+{
+    jsonw_key(w, key);
+    jsonw_object(w);
+}
+
+void jsonw_kv_array(struct jsonw *w, const char *key)
+{
+    jsonw_key(w, key);
+    jsonw_array(w);
+}
+
 void jsonw_raw(struct jsonw *w, struct span json)
 {
     before_value(w);
     put(w, json);
+}
+
+void jsonw_kv_raw(struct jsonw *w, const char *key, struct span json)
+{
+    jsonw_key(w, key);
+    jsonw_raw(w, json);
 }

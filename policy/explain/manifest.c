@@ -9,8 +9,7 @@ static void put_strs(const struct policy *p, struct jsonw *w, const char *key, s
 {
     if (r.n == 0)
         return;
-    jsonw_key(w, key);
-    jsonw_array(w);
+    jsonw_kv_array(w, key);
     for (uint32_t i = 0; i < r.n; i++)
         jsonw_string(w, img_span(p, *(const struct img_str *)img_at(p, IMG_STR, r.first + i)));
     jsonw_end_array(w);
@@ -20,8 +19,7 @@ static void put_globs(const struct policy *p, struct jsonw *w, const char *key, 
 {
     if (r.n == 0)
         return;
-    jsonw_key(w, key);
-    jsonw_array(w);
+    jsonw_kv_array(w, key);
     for (uint32_t i = 0; i < r.n; i++)
         jsonw_string(w, img_span(p, ((const struct img_glob *)img_at(p, IMG_GLOB, r.first + i))->text));
     jsonw_end_array(w);
@@ -31,8 +29,7 @@ static void put_pairs(const struct policy *p, struct jsonw *w, const char *key, 
 {
     if (r.n == 0)
         return;
-    jsonw_key(w, key);
-    jsonw_array(w);
+    jsonw_kv_array(w, key);
     for (uint32_t i = 0; i < r.n; i++) {
         const struct img_pair *one = img_at(p, IMG_PAIR, r.first + i);
         jsonw_object(w);
@@ -86,8 +83,7 @@ static void put_hosts(const struct policy *p, struct jsonw *w, const struct img_
                       const struct subject *within)
 {
     if (m->hosts.n) {
-        jsonw_key(w, "host");
-        jsonw_array(w);
+        jsonw_kv_array(w, "host");
         if (within)
             (void)put_reached(p, w, m, within);
         for (uint32_t i = 0; i < m->hosts.n && within == NULL; i++)
@@ -95,16 +91,14 @@ static void put_hosts(const struct policy *p, struct jsonw *w, const struct img_
         jsonw_end_array(w);
     }
     if (m->ports.n) {
-        jsonw_key(w, "port");
-        jsonw_array(w);
+        jsonw_kv_array(w, "port");
         for (uint32_t i = 0; i < m->ports.n; i++)
             jsonw_u64(w, *(const uint32_t *)img_at(p, IMG_PORT, m->ports.first + i));
         jsonw_end_array(w);
     }
     if (m->schemes == 0)
         return;
-    jsonw_key(w, "scheme");
-    jsonw_array(w);
+    jsonw_kv_array(w, "scheme");
     if (m->schemes & SCHEME_HTTPS)
         jsonw_string(w, SPAN("https"));
     if (m->schemes & SCHEME_HTTP)
@@ -116,8 +110,7 @@ static void put_effects(struct jsonw *w, uint32_t effects)
 {
     if (effects == 0)
         return;
-    jsonw_key(w, "effect");
-    jsonw_array(w);
+    jsonw_kv_array(w, "effect");
     for (unsigned e = EFFECT_READ; e <= EFFECT_EXEC; e++)
         if (effects & 1u << e)
             jsonw_string(w, span_str(effect_name((enum effect)e)));
@@ -128,22 +121,19 @@ static void put_tri(struct jsonw *w, const char *key, uint32_t v)
 {
     if (v == TRI_UNSET)
         return;
-    jsonw_key(w, key);
-    jsonw_bool(w, v == TRI_TRUE);
+    jsonw_kv_bool(w, key, v == TRI_TRUE);
 }
 
 static void put_git(const struct policy *p, struct jsonw *w, const struct img_match *m)
 {
     if (m->git_refs.n == 0 && m->git_force == TRI_UNSET && m->git_delete == TRI_UNSET && m->git_service == 0)
         return;
-    jsonw_key(w, "git");
-    jsonw_object(w);
+    jsonw_kv_object(w, "git");
     put_globs(p, w, "refs", m->git_refs);
     put_tri(w, "force", m->git_force);
     put_tri(w, "delete", m->git_delete);
     if (m->git_service) {
-        jsonw_key(w, "service");
-        jsonw_array(w);
+        jsonw_kv_array(w, "service");
         if (m->git_service & GIT_UPLOAD_PACK)
             jsonw_string(w, SPAN("upload-pack"));
         if (m->git_service & GIT_RECEIVE_PACK)
@@ -163,10 +153,8 @@ static void put_cond(const struct policy *p, struct jsonw *w, const struct img_c
         jsonw_kv_u64(w, "int_lte", c->number);
     if (c->op == COND_AT_LEAST)
         jsonw_kv_u64(w, "int_gte", c->number);
-    if (c->op == COND_EXISTS || c->op == COND_ABSENT) {
-        jsonw_key(w, c->op == COND_EXISTS ? "exists" : "absent");
-        jsonw_bool(w, true);
-    }
+    if (c->op == COND_EXISTS || c->op == COND_ABSENT)
+        jsonw_kv_bool(w, c->op == COND_EXISTS ? "exists" : "absent", true);
     jsonw_end_object(w);
 }
 
@@ -197,16 +185,14 @@ static void put_match(const struct policy *p, struct jsonw *w, const struct img_
     put_globs(p, w, "resource", m->resources);
     put_pairs(p, w, "query", m->query);
     if (m->query_only) {
-        jsonw_key(w, "no_other_query");
-        jsonw_bool(w, true);
+        jsonw_kv_bool(w, "no_other_query", true);
         put_strs(p, w, "query_names", m->query_names);
     }
     put_pairs(p, w, "header", m->header);
     put_git(p, w, m);
     put_body(p, w, m);
     if (m->ws) {
-        jsonw_key(w, "websocket");
-        jsonw_object(w);
+        jsonw_kv_object(w, "websocket");
         put_globs(p, w, "subprotocol", m->ws_protocols);
         jsonw_end_object(w);
     }
@@ -219,8 +205,7 @@ static void put_limits(const struct policy *p, struct jsonw *w, const struct img
         [LIMIT_PER_SANDBOX] = "sandbox", [LIMIT_PER_SESSION] = "session", [LIMIT_PER_ALL] = "all"};
     if (r->limits.n == 0)
         return;
-    jsonw_key(w, "limits");
-    jsonw_array(w);
+    jsonw_kv_array(w, "limits");
     for (uint32_t i = 0; i < r->limits.n; i++) {
         const struct img_limit *l = img_at(p, IMG_LIMIT, r->limits.first + i);
         jsonw_object(w);
@@ -242,14 +227,12 @@ static void put_windows(const struct policy *p, struct jsonw *w, const struct im
     static const char *const days[] = {"mon", "tue", "wed", "thu", "fri", "sat", "sun"};
     if (r->windows.n == 0)
         return;
-    jsonw_key(w, "when");
-    jsonw_array(w);
+    jsonw_kv_array(w, "when");
     for (uint32_t i = 0; i < r->windows.n; i++) {
         const struct img_window *v = img_at(p, IMG_WINDOW, r->windows.first + i);
         const struct img_zone *z = img_at(p, IMG_ZONE, v->zone);
         jsonw_object(w);
-        jsonw_key(w, "days");
-        jsonw_array(w);
+        jsonw_kv_array(w, "days");
         for (unsigned d = 0; d < 7; d++)
             if (v->days & 1u << d)
                 jsonw_string(w, span_str(days[d]));
@@ -267,8 +250,7 @@ static void put_operations(const struct policy *p, struct jsonw *w, const struct
 {
     if (m->ops.n == 0)
         return;
-    jsonw_key(w, "operations");
-    jsonw_array(w);
+    jsonw_kv_array(w, "operations");
     for (uint32_t i = 0; i < p->n[IMG_OP]; i++) {
         const struct img_op *o = img_at(p, IMG_OP, i);
         if (!match_names_op(p, m, img_span(p, o->op)))
@@ -301,24 +283,19 @@ static void put_rule(const struct policy *p, const struct img_rule *r, const str
     put_match(p, w, m, kept_within(p, want->subject, r));
     put_operations(p, w, m);
     if (r->except.n) {
-        jsonw_key(w, "except");
-        jsonw_array(w);
+        jsonw_kv_array(w, "except");
         for (uint32_t i = 0; i < r->except.n; i++)
             put_match(p, w, img_at(p, IMG_MATCH, r->except.first + i), NULL);
         jsonw_end_array(w);
     }
-    if (r->verdict != VERDICT_DENY) {
-        jsonw_key(w, "credential_added");
-        jsonw_bool(w, r->credential != IMG_NONE);
-    }
+    if (r->verdict != VERDICT_DENY)
+        jsonw_kv_bool(w, "credential_added", r->credential != IMG_NONE);
     if (r->verdict == VERDICT_HOLD && r->within_ms)
         jsonw_kv_u64(w, "ticket_lives_seconds", r->within_ms / 1000);
     put_limits(p, w, r);
     put_windows(p, w, r);
-    if (!when_in_force(p, r, want->now_ms)) {
-        jsonw_key(w, "in_force");
-        jsonw_bool(w, false);
-    }
+    if (!when_in_force(p, r, want->now_ms))
+        jsonw_kv_bool(w, "in_force", false);
     if (r->say.n)
         jsonw_kv(w, "say", img_span(p, r->say));
     if (r->instead.n)

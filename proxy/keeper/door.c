@@ -92,8 +92,7 @@ static void list(struct caller *c)
     dynbuf_init(&body, 128 * 1024);
     jsonw_begin(&w, &body);
     jsonw_object(&w);
-    jsonw_key(&w, "secrets");
-    jsonw_array(&w);
+    jsonw_kv_array(&w, "secrets");
     for (size_t i = 0; vault_at(c->keeper->keep.vault, i, &name, &created, &changed); i++) {
         jsonw_object(&w);
         jsonw_kv(&w, "name", name);

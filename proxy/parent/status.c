@@ -12,8 +12,7 @@ static void put_pin(const struct pin *pin, struct jsonw *w)
 {
     if (pin->hex[0] == '\0')
         return;
-    jsonw_key(w, "pinned");
-    jsonw_object(w);
+    jsonw_kv_object(w, "pinned");
     jsonw_kv(w, "digest", span_str(pin->hex));
     jsonw_kv(w, "by", span_str(pin->by));
     jsonw_kv_u64(w, "since_ms", pin->since_ms);
@@ -56,8 +55,7 @@ static void put_files(const struct parent *p, const struct stored *s, struct jso
 {
     size_t n = 0;
 
-    jsonw_key(w, "files");
-    jsonw_array(w);
+    jsonw_kv_array(w, "files");
     if (p->args.config != NULL)
         put_file(w, "configuration", span_str(p->args.config), &p->config->text);
     for (size_t i = 0; i < s->n && n < STATUS_FILES; i++)
@@ -102,8 +100,7 @@ static void put_listeners(const struct parent *p, struct jsonw *w)
                                         [IDENTITY_CERTIFICATE] = "certificate"};
     char url[CONFIG_PATH];
 
-    jsonw_key(w, "listeners");
-    jsonw_array(w);
+    jsonw_kv_array(w, "listeners");
     for (size_t i = 0; i < p->nlisteners; i++) {
         const struct listener *l = &p->listeners[i];
         if (l->fd < 0 || l->conf == NULL)
@@ -123,20 +120,17 @@ static void put_listeners(const struct parent *p, struct jsonw *w)
 
 static void put_roles(const struct parent *p, struct jsonw *w)
 {
-    jsonw_key(w, "roles");
-    jsonw_array(w);
+    jsonw_kv_array(w, "roles");
     for (const struct child *o = p->children; o != NULL; o = o->next) {
         jsonw_object(w);
         jsonw_kv(w, "role", span_str(role_name(o->role)));
         jsonw_kv_u64(w, "pid", (uint64_t)o->pid);
-        jsonw_key(w, "ready");
-        jsonw_bool(w, o->ready);
+        jsonw_kv_bool(w, "ready", o->ready);
         jsonw_kv_u64(w, "fails", o->fails);
         jsonw_end_object(w);
     }
     jsonw_end_array(w);
-    jsonw_key(w, "refused");
-    jsonw_array(w);
+    jsonw_kv_array(w, "refused");
     for (size_t i = 0; i < p->refused.n; i++) {
         jsonw_object(w);
         jsonw_kv(w, "listener", span_str(p->refused.row[i].listener));

@@ -150,16 +150,13 @@ static void sandbox_body(struct dynbuf *body, const char *name, const char *sess
     if (name)
         jsonw_kv(&w, "name", span_str(name));
     jsonw_kv(&w, "session", span_str(session));
-    jsonw_key(&w, "with");
-    jsonw_array(&w);
+    jsonw_kv_array(&w, "with");
     for (size_t i = 0; i < nwith; i++)
         jsonw_string(&w, span_str(with[i]));
     jsonw_end_array(&w);
     jsonw_kv(&w, "kind", SPAN("run"));
-    if (captured) {
-        jsonw_key(&w, "captured");
-        jsonw_bool(&w, true);
-    }
+    if (captured)
+        jsonw_kv_bool(&w, "captured", true);
     jsonw_end_object(&w);
 }
 

@@ -34,8 +34,7 @@ static void put(struct exchange *x, const struct freeze *f)
 
     reply_json(x, 200, &w);
     jsonw_object(&w);
-    jsonw_key(&w, "frozen");
-    jsonw_bool(&w, f->on);
+    jsonw_kv_bool(&w, "frozen", f->on);
     if (f->on) {
         jsonw_kv(&w, "by", f->by);
         jsonw_kv(&w, "reason", f->reason);

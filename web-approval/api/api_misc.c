@@ -32,16 +32,14 @@ void api_credentials(struct exchange *x)
     }
     reply_json(x, 200, &w);
     jsonw_object(&w);
-    jsonw_key(&w, "credentials");
-    jsonw_array(&w);
+    jsonw_kv_array(&w, "credentials");
     for (size_t i = 0; i < policy_credentials(d->policy); i++) {
         struct credential c;
         if (!policy_credential(d->policy, i, &c))
             continue;
         jsonw_object(&w);
         jsonw_kv(&w, "name", c.name);
-        jsonw_key(&w, "present");
-        jsonw_bool(&w, api_secret_present(d, c.name));
+        jsonw_kv_bool(&w, "present", api_secret_present(d, c.name));
         jsonw_kv(&w, "header", c.header);
         if (c.source == SOURCE_STORE)
             jsonw_kv(&w, "store", c.source_arg);
@@ -110,8 +108,7 @@ void api_audit(struct exchange *x)
     jsonw_kv_u64(&w, "head", head);
     jsonw_kv_u64(&w, "signed", last_signed);
     jsonw_kv(&w, "key", span_str(x->desk->audit_key));
-    jsonw_key(&w, "audit");
-    jsonw_array(&w);
+    jsonw_kv_array(&w, "audit");
     int rc = desk_store_audit(x->desk->store, after, (size_t)limit, false, &x->arena, audit_row, &w, &e);
     jsonw_end_array(&w);
     jsonw_end_object(&w);

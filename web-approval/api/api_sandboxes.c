@@ -28,14 +28,12 @@ static int list_row(void *ctx, const struct sandbox_row *r)
     jsonw_kv(w, "owner", r->owner);
     jsonw_kv(w, "tenant", r->tenant);
     jsonw_kv(w, "kind", r->kind);
-    jsonw_key(w, "labels");
-    jsonw_raw(w, r->labels_json.n ? r->labels_json : SPAN("{}"));
+    jsonw_kv_raw(w, "labels", r->labels_json.n ? r->labels_json : SPAN("{}"));
     jsonw_kv_u64(w, "generation", r->generation);
     jsonw_kv_u64(w, "created_ms", r->created_ms);
     jsonw_kv_u64(w, "changed_ms", r->changed_ms);
     jsonw_kv_u64(w, "pending", r->pending);
-    jsonw_key(w, "token");
-    jsonw_bool(w, r->has_token);
+    jsonw_kv_bool(w, "token", r->has_token);
     jsonw_end_object(w);
     return 0;
 }
@@ -57,8 +55,7 @@ void api_sandboxes(struct exchange *x)
 
     reply_json(x, 200, &w);
     jsonw_object(&w);
-    jsonw_key(&w, "sandboxes");
-    jsonw_array(&w);
+    jsonw_kv_array(&w, "sandboxes");
     int rc = desk_store_sandboxes(x->desk->store, &x->arena, list_row, &w, &e);
     jsonw_end_array(&w);
     put_ours(&w, x->desk);

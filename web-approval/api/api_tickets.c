@@ -19,22 +19,9 @@ static void kv_hex(struct jsonw *w, const char *key, struct span bytes)
     jsonw_kv(w, key, span_str(text));
 }
 
-static void kv_bool(struct jsonw *w, const char *key, bool v)
-{
-    jsonw_key(w, key);
-    jsonw_bool(w, v);
-}
-
-static void kv_raw(struct jsonw *w, const char *key, struct span json, const char *otherwise)
-{
-    jsonw_key(w, key);
-    jsonw_raw(w, json.n ? json : span_str(otherwise));
-}
-
 static void rule_json(struct jsonw *w, const struct ticket *t)
 {
-    jsonw_key(w, "rule");
-    jsonw_object(w);
+    jsonw_kv_object(w, "rule");
     jsonw_kv(w, "id", t->rule_id);
     jsonw_kv(w, "file", t->rule_file);
     jsonw_kv_u64(w, "line", t->rule_line);
@@ -43,8 +30,8 @@ static void rule_json(struct jsonw *w, const struct ticket *t)
 
 static void full_json(struct jsonw *w, const struct ticket *t)
 {
-    kv_raw(w, "fields", t->fields_json, "[]");
-    kv_raw(w, "facts", t->facts_json, "[]");
+    jsonw_kv_raw(w, "fields", t->fields_json.n ? t->fields_json : SPAN("[]"));
+    jsonw_kv_raw(w, "facts", t->facts_json.n ? t->facts_json : SPAN("[]"));
     jsonw_kv(w, "tenant", t->tenant);
     jsonw_kv(w, "code", t->code);
     kv_hex(w, "policy", t->policy);
@@ -58,7 +45,7 @@ static void full_json(struct jsonw *w, const struct ticket *t)
     if (t->has_outcome) {
         jsonw_kv_u64(w, "bytes_out", t->bytes_out);
         jsonw_kv_u64(w, "bytes_in", t->bytes_in);
-        kv_bool(w, "delivered", t->delivered);
+        jsonw_kv_bool(w, "delivered", t->delivered);
     }
 }
 
@@ -82,7 +69,7 @@ void api_ticket_json(struct jsonw *w, const struct ticket *t, bool full)
         jsonw_kv(w, "query", t->query);
     jsonw_kv(w, "credential", t->credential);
     rule_json(w, t);
-    kv_bool(w, "reason_required", t->reason_required);
+    jsonw_kv_bool(w, "reason_required", t->reason_required);
     jsonw_kv_u64(w, "body_size", t->body_size);
     kv_hex(w, "digest", t->digest);
     jsonw_kv_u64(w, "created_ms", t->created_ms);
@@ -122,8 +109,7 @@ void api_tickets(struct exchange *x)
     f.limit = (size_t)n;
     reply_json(x, 200, &w);
     jsonw_object(&w);
-    jsonw_key(&w, "tickets");
-    jsonw_array(&w);
+    jsonw_kv_array(&w, "tickets");
     int rc = desk_store_tickets(x->desk->store, &f, &x->arena, list_row, &w, &e);
     jsonw_end_array(&w);
     jsonw_end_object(&w);

@@ -37,8 +37,7 @@ static struct span uri_of(struct span path, char out[URI_MAX])
 
 static void text_of(struct jsonw *w, const char *key, const char *text)
 {
-    jsonw_key(w, key);
-    jsonw_object(w);
+    jsonw_kv_object(w, key);
     jsonw_kv(w, "text", span_str(text));
     jsonw_end_object(w);
 }
@@ -46,15 +45,13 @@ static void text_of(struct jsonw *w, const char *key, const char *text)
 static void write_rules(struct jsonw *w)
 {
     const struct policy_code *c;
-    jsonw_key(w, "rules");
-    jsonw_array(w);
+    jsonw_kv_array(w, "rules");
     for (size_t i = 0; (c = policy_code_at(i)) != NULL; i++) {
         jsonw_object(w);
         jsonw_kv(w, "id", span_str(c->code));
         text_of(w, "shortDescription", c->means);
         text_of(w, "help", c->todo);
-        jsonw_key(w, "defaultConfiguration");
-        jsonw_object(w);
+        jsonw_kv_object(w, "defaultConfiguration");
         jsonw_kv(w, "level", c->code[1] == '0' ? SPAN("error") : SPAN("warning"));
         jsonw_end_object(w);
         jsonw_end_object(w);
@@ -70,17 +67,13 @@ static void write_place(struct jsonw *w, const char *at)
     struct span c = take_number(&where), l = take_number(&where);
     if (span_u64(l, UINT32_MAX, &line) != 0 || span_u64(c, UINT32_MAX, &col) != 0)
         line = col = 1;
-    jsonw_key(w, "locations");
-    jsonw_array(w);
+    jsonw_kv_array(w, "locations");
     jsonw_object(w);
-    jsonw_key(w, "physicalLocation");
-    jsonw_object(w);
-    jsonw_key(w, "artifactLocation");
-    jsonw_object(w);
+    jsonw_kv_object(w, "physicalLocation");
+    jsonw_kv_object(w, "artifactLocation");
     jsonw_kv(w, "uri", uri_of(where, uri));
     jsonw_end_object(w);
-    jsonw_key(w, "region");
-    jsonw_object(w);
+    jsonw_kv_object(w, "region");
     jsonw_kv_u64(w, "startLine", line);
     jsonw_kv_u64(w, "startColumn", col);
     jsonw_end_object(w);
@@ -91,8 +84,7 @@ static void write_place(struct jsonw *w, const char *at)
 
 static void write_results(struct jsonw *w, const struct loaded *l)
 {
-    jsonw_key(w, "results");
-    jsonw_array(w);
+    jsonw_kv_array(w, "results");
     for (size_t i = 0; i < l->problems.n; i++) {
         const struct policy_problem *p = &l->v[i];
         jsonw_object(w);
@@ -114,13 +106,10 @@ int sarif_print(const struct loaded *l)
     jsonw_object(&w);
     jsonw_kv(&w, "$schema", SPAN("https://json.schemastore.org/sarif-2.1.0.json"));
     jsonw_kv(&w, "version", SPAN("2.1.0"));
-    jsonw_key(&w, "runs");
-    jsonw_array(&w);
+    jsonw_kv_array(&w, "runs");
     jsonw_object(&w);
-    jsonw_key(&w, "tool");
-    jsonw_object(&w);
-    jsonw_key(&w, "driver");
-    jsonw_object(&w);
+    jsonw_kv_object(&w, "tool");
+    jsonw_kv_object(&w, "driver");
     jsonw_kv(&w, "name", SPAN("countersign policy check"));
     jsonw_kv(&w, "version", SPAN(PACKAGE_VERSION));
     write_rules(&w);

@@ -277,13 +277,11 @@ void diff_print(const struct diff *d, const struct diff_args *a)
 
 static void json_decided(struct jsonw *w, const char *key, const struct decided *d)
 {
-    jsonw_key(w, key);
-    jsonw_object(w);
+    jsonw_kv_object(w, key);
     jsonw_kv(w, "decide", span_str(verdict_name(d->verdict)));
     jsonw_kv(w, "code", d->code);
     if (d->rule.n) {
-        jsonw_key(w, "rule");
-        jsonw_object(w);
+        jsonw_kv_object(w, "rule");
         jsonw_kv(w, "id", d->rule);
         jsonw_kv(w, "file", d->file);
         jsonw_kv_u64(w, "line", d->line);
@@ -294,8 +292,7 @@ static void json_decided(struct jsonw *w, const char *key, const struct decided 
 
 static void json_aspects(struct jsonw *w, const char *key, uint32_t mask)
 {
-    jsonw_key(w, key);
-    jsonw_array(w);
+    jsonw_kv_array(w, key);
     for (unsigned i = 0; i < ASPECTS; i++)
         if (mask & 1u << i)
             jsonw_string(w, span_str(aspect_names[i]));
@@ -309,8 +306,7 @@ static void json_command(struct jsonw *w, const char *key, const struct diff *d,
     struct command c;
     command_of(&c, &d->entry[i].witness, a, side, body_file(a, i, path, sizeof(path)));
     struct span rest = dynbuf_span(&c.text), one;
-    jsonw_key(w, key);
-    jsonw_array(w);
+    jsonw_kv_array(w, key);
     while (rest.n) {
         (void)span_cut(rest, 0, &one, &rest);
         jsonw_string(w, one);
@@ -321,11 +317,9 @@ static void json_command(struct jsonw *w, const char *key, const struct diff *d,
 
 static void json_witness(struct jsonw *w, const struct witness *v)
 {
-    jsonw_key(w, "witness");
-    jsonw_object(w);
+    jsonw_kv_object(w, "witness");
     jsonw_kv(w, "sandbox", v->sandbox);
-    jsonw_key(w, "labels");
-    jsonw_array(w);
+    jsonw_kv_array(w, "labels");
     for (size_t i = 0; i < v->nlabels; i++) {
         jsonw_object(w);
         jsonw_kv(w, "key", v->labels[i].key);
@@ -340,8 +334,7 @@ static void json_witness(struct jsonw *w, const struct witness *v)
     jsonw_kv(w, "path", v->path);
     if (v->has_query)
         jsonw_kv(w, "query", v->query);
-    jsonw_key(w, "headers");
-    jsonw_array(w);
+    jsonw_kv_array(w, "headers");
     for (size_t i = 0; i < v->nfields; i++) {
         jsonw_object(w);
         jsonw_kv(w, "name", v->fields[i].name);
@@ -390,13 +383,11 @@ int diff_json(const struct diff *d, const struct diff_args *a)
     dynbuf_init(&out, 64 << 20);
     jsonw_begin(&w, &out);
     jsonw_object(&w);
-    jsonw_key(&w, "entries");
-    jsonw_array(&w);
+    jsonw_kv_array(&w, "entries");
     for (size_t i = 0; i < d->nentries; i++)
         json_entry(&w, d, i, a);
     jsonw_end_array(&w);
-    jsonw_key(&w, "not_fully_analysed");
-    jsonw_array(&w);
+    jsonw_kv_array(&w, "not_fully_analysed");
     for (size_t i = 0; i < d->nunread; i++)
         jsonw_string(&w, d->unread[i]);
     jsonw_end_array(&w);

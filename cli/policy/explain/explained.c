@@ -254,34 +254,29 @@ static void json_verdict(struct jsonw *w, const struct decision *d)
 {
     jsonw_kv(w, "decide", span_str(verdict_name(d->verdict)));
     jsonw_kv(w, "code", span_str(d->code));
-    jsonw_key(w, "need_body");
-    jsonw_bool(w, d->need_body);
+    jsonw_kv_bool(w, "need_body", d->need_body);
     if (d->rule.id.n == 0)
         return;
-    jsonw_key(w, "rule");
-    jsonw_object(w);
+    jsonw_kv_object(w, "rule");
     json_rule(w, &d->rule);
     jsonw_end_object(w);
 }
 
 static void json_near(struct jsonw *w, const struct explained *x)
 {
-    jsonw_key(w, "near_misses");
-    jsonw_array(w);
+    jsonw_kv_array(w, "near_misses");
     for (size_t i = 0; i < x->n; i++) {
         const struct near_miss *m = &x->near[i];
         jsonw_object(w);
         json_rule(w, &(struct rule_ref){m->id, m->file, m->line});
         jsonw_kv(w, "decide", span_str(verdict_name(m->verdict)));
         jsonw_kv(w, "because", span_str(miss_name(m->miss)));
-        jsonw_key(w, "open");
-        jsonw_bool(w, m->open);
+        jsonw_kv_bool(w, "open", m->open);
         jsonw_kv(w, "words", m->words);
         jsonw_end_object(w);
     }
     jsonw_end_array(w);
-    jsonw_key(w, "changes");
-    jsonw_array(w);
+    jsonw_kv_array(w, "changes");
     for (size_t i = 0; i < x->nchanges; i++) {
         jsonw_object(w);
         jsonw_kv(w, "change", x->change[i].words);
@@ -291,8 +286,7 @@ static void json_near(struct jsonw *w, const struct explained *x)
     jsonw_end_array(w);
     if (x->opening.at.n == 0)
         return;
-    jsonw_key(w, "opens");
-    jsonw_object(w);
+    jsonw_kv_object(w, "opens");
     jsonw_kv(w, "at", x->opening.at);
     jsonw_kv(w, "hours", x->opening.hours);
     json_verdict(w, &x->opening.decision);
@@ -301,12 +295,9 @@ static void json_near(struct jsonw *w, const struct explained *x)
 
 static void json_messages(struct jsonw *w, const struct ws_terms *t)
 {
-    jsonw_key(w, "messages");
-    jsonw_object(w);
-    jsonw_key(w, "text");
-    jsonw_bool(w, t->send & WS_SENDS_TEXT);
-    jsonw_key(w, "binary");
-    jsonw_bool(w, t->send & WS_SENDS_BINARY);
+    jsonw_kv_object(w, "messages");
+    jsonw_kv_bool(w, "text", t->send & WS_SENDS_TEXT);
+    jsonw_kv_bool(w, "binary", t->send & WS_SENDS_BINARY);
     jsonw_kv_u64(w, "max", t->max);
     jsonw_kv_u64(w, "total", t->total);
     jsonw_kv_u64(w, "within_ms", t->within_ms);
@@ -326,8 +317,7 @@ static void json_terms(struct jsonw *w, const struct explained *x, const struct 
         jsonw_kv(w, "approve_by", d->approve_by);
         jsonw_kv(w, "operators", x->operators);
         jsonw_kv_u64(w, "within_ms", d->within_ms);
-        jsonw_key(w, "reason_required");
-        jsonw_bool(w, d->reason_required);
+        jsonw_kv_bool(w, "reason_required", d->reason_required);
     }
     if (d->upgrade && d->verdict != VERDICT_DENY)
         json_messages(w, &d->messages);

@@ -81,8 +81,7 @@ void explain_limits_json(const struct policy *p, struct asked *q, struct jsonw *
 {
     if (q->decision.nlimits == 0)
         return;
-    jsonw_key(w, "limits");
-    jsonw_array(w);
+    jsonw_kv_array(w, "limits");
     for (size_t i = 0; i < q->decision.nlimits; i++) {
         const struct limit *l = &q->decision.limits[i];
         struct past past = past_of(p, q, i);

@@ -18,8 +18,7 @@ static void shown(struct jsonw *w, const char *key, struct span s)
 
 static void texts(struct jsonw *w, const char *key, const struct span *v, size_t n)
 {
-    jsonw_key(w, key);
-    jsonw_array(w);
+    jsonw_kv_array(w, key);
     for (size_t i = 0; i < n; i++)
         jsonw_string(w, v[i]);
     jsonw_end_array(w);
@@ -30,15 +29,13 @@ static void json_query(struct jsonw *w, const struct shape *s)
 {
     const struct span any = SPAN("*");
     char name[208];
-    jsonw_key(w, "query_names");
-    jsonw_array(w);
+    jsonw_kv_array(w, "query_names");
     for (size_t i = 0; i < s->nnames; i++)
         jsonw_string(w, s->names[i].name);
     jsonw_end_array(w);
     if (s->nnames == 0)
         return;
-    jsonw_key(w, "query");
-    jsonw_object(w);
+    jsonw_kv_object(w, "query");
     for (size_t i = 0; i < s->nnames; i++) {
         bool listed = s->names[i].n <= VALUES_MOST;
         (void)snprintf(name, sizeof(name), "%.*s", SPAN_FMT(s->names[i].name));
@@ -58,20 +55,16 @@ static void json_git(struct jsonw *w, const struct shape *s)
     jsonw_kv(w, "resource", s->resource);
     if (!push)
         return;
-    jsonw_key(w, "git");
-    jsonw_object(w);
+    jsonw_kv_object(w, "git");
     texts(w, "refs", s->refs, s->nrefs);
-    if (!s->deletes) {
-        jsonw_key(w, "delete");
-        jsonw_bool(w, false);
-    }
+    if (!s->deletes)
+        jsonw_kv_bool(w, "delete", false);
     jsonw_end_object(w);
 }
 
 static void json_match(struct jsonw *w, const struct shape *s)
 {
-    jsonw_key(w, "match");
-    jsonw_object(w);
+    jsonw_kv_object(w, "match");
     jsonw_kv(w, "scheme", s->scheme);
     jsonw_kv(w, "host", s->host);
     jsonw_kv_u64(w, "port", s->port);
@@ -102,15 +95,12 @@ static void json_rule(struct jsonw *w, const struct learnt *t, const struct shap
     jsonw_kv_u64(w, "count", s->count);
     jsonw_kv(w, "first_seen", span_str(first));
     jsonw_kv(w, "last_seen", span_str(last));
-    jsonw_key(w, "sandboxes");
-    jsonw_array(w);
+    jsonw_kv_array(w, "sandboxes");
     for (size_t i = 0; i < s->nsandboxes; i++)
         shown(w, NULL, s->sandbox[i]);
     jsonw_end_array(w);
-    jsonw_key(w, "more_sandboxes");
-    jsonw_bool(w, s->more_sandboxes);
-    jsonw_key(w, "credentials");
-    jsonw_array(w);
+    jsonw_kv_bool(w, "more_sandboxes", s->more_sandboxes);
+    jsonw_kv_array(w, "credentials");
     for (size_t i = 0; i < s->nused; i++)
         shown(w, NULL, s->used[i]);
     jsonw_end_array(w);
@@ -132,8 +122,7 @@ static void json_warnings(struct jsonw *w, const struct learnt *t)
     char text[80];
     struct dynbuf used;
     dynbuf_init(&used, 8192);
-    jsonw_key(w, "warnings");
-    jsonw_array(w);
+    jsonw_kv_array(w, "warnings");
     for (size_t i = 0; i < t->n; i++) {
         const struct shape *s = t->shape[i];
         if (s->left)
@@ -167,8 +156,7 @@ static void json_many(struct jsonw *w, enum left why, uint64_t count)
 
 static void json_left(struct jsonw *w, const struct learnt *t)
 {
-    jsonw_key(w, "left_out");
-    jsonw_array(w);
+    jsonw_kv_array(w, "left_out");
     for (size_t i = 0; i < t->n; i++) {
         const struct shape *s = t->shape[i];
         if (s->left == LEFT_NOT)
@@ -198,8 +186,7 @@ static void json_counts(struct jsonw *w, const struct learnt *t, const struct so
     jsonw_kv_u64(w, "let_through", t->allowed);
     jsonw_kv_u64(w, "denied", t->denied);
     jsonw_kv_u64(w, "kinds", t->n);
-    jsonw_key(w, "packs");
-    jsonw_array(w);
+    jsonw_kv_array(w, "packs");
     for (size_t i = 0; i < n; i++)
         jsonw_string(w, span_str(packs[i]));
     jsonw_end_array(w);
@@ -214,8 +201,7 @@ int learn_json(const struct learnt *t, const struct source_seen *seen, const str
     jsonw_begin(&w, &out);
     jsonw_object(&w);
     json_counts(&w, t, seen);
-    jsonw_key(&w, "rules");
-    jsonw_array(&w);
+    jsonw_kv_array(&w, "rules");
     for (size_t i = 0; i < t->n; i++)
         if (t->shape[i]->left == LEFT_NOT)
             json_rule(&w, t, t->shape[i]);

@@ -87,15 +87,13 @@ static void json_group(struct jsonw *w, const struct group *g)
     jsonw_kv(w, "host", g->host);
     jsonw_kv(w, "rule_was", g->rule_was);
     if (g->rule.id.n) {
-        jsonw_key(w, "rule");
-        jsonw_object(w);
+        jsonw_kv_object(w, "rule");
         jsonw_kv(w, "id", g->rule.id);
         jsonw_kv(w, "file", g->rule.file);
         jsonw_kv_u64(w, "line", g->rule.line);
         jsonw_end_object(w);
     }
-    jsonw_key(w, "limits_not_counted");
-    jsonw_bool(w, g->limited);
+    jsonw_kv_bool(w, "limits_not_counted", g->limited);
     jsonw_kv(w, "example", span_str(g->example));
     jsonw_kv(w, "sandbox", span_str(g->sandbox));
     jsonw_kv(w, "time", span_str(when));
@@ -121,8 +119,7 @@ int replay_json(const struct replayed *t)
     jsonw_kv_u64(&w, "widened", t->widened);
     jsonw_kv_u64(&w, "narrowed", t->narrowed);
     jsonw_kv_u64(&w, "cannot_tell", t->unknown);
-    jsonw_key(&w, "groups");
-    jsonw_array(&w);
+    jsonw_kv_array(&w, "groups");
     for (size_t i = 0; i < t->ngroups; i++)
         json_group(&w, &t->groups[i]);
     jsonw_end_array(&w);

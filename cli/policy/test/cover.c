@@ -113,13 +113,11 @@ void cover_json(const struct cover *c, struct jsonw *w)
 {
     size_t n, hits, all = cover_count(c, &hits);
     const struct cover_row *v = rows_of(c, &n);
-    jsonw_key(w, "coverage");
-    jsonw_object(w);
+    jsonw_kv_object(w, "coverage");
     jsonw_kv_u64(w, "reached", hits);
     jsonw_kv_u64(w, "all", all);
     jsonw_kv_u64(w, "percent", all ? hits * 100 / all : 0);
-    jsonw_key(w, "not_reached");
-    jsonw_array(w);
+    jsonw_kv_array(w, "not_reached");
     for (size_t i = 0; i < n; i++) {
         if (v[i].hit)
             continue;

@@ -53,13 +53,11 @@ static void json_case(const struct run *t, const struct t_case *c, struct tested
     jsonw_kv(w, "file", span_str(c->at->file));
     jsonw_kv_u64(w, "line", c->at->line);
     jsonw_kv(w, "name", c->name.text);
-    jsonw_key(w, "passed");
-    jsonw_bool(w, d->ok);
+    jsonw_kv_bool(w, "passed", d->ok);
     if (!d->ok && !d->asked)
         jsonw_kv(w, "why", span_str(d->why ? d->why : d->e.text));
     if (!d->ok && d->asked) {
-        jsonw_key(w, "differences");
-        jsonw_array(w);
+        jsonw_kv_array(w, "differences");
         for (size_t i = 0; i < d->ndiffs; i++) {
             jsonw_object(w);
             jsonw_kv(w, "key", span_str(d->diff[i].what));
@@ -70,8 +68,7 @@ static void json_case(const struct run *t, const struct t_case *c, struct tested
         jsonw_end_array(w);
         dynbuf_init(&explained, 4 << 20);
         explain_json(&t->policy, &d->q, &explained);
-        jsonw_key(w, "explain");
-        jsonw_raw(w, dynbuf_ok(&explained) ? dynbuf_span(&explained) : SPAN("null"));
+        jsonw_kv_raw(w, "explain", dynbuf_ok(&explained) ? dynbuf_span(&explained) : SPAN("null"));
         dynbuf_free(&explained);
     }
     jsonw_end_object(w);
@@ -203,8 +200,7 @@ static int run_files(struct run *t, struct dynbuf *out)
     int rc = CLI_OK;
     jsonw_begin(&w, out);
     jsonw_object(&w);
-    jsonw_key(&w, "cases");
-    jsonw_array(&w);
+    jsonw_kv_array(&w, "cases");
     t->json = t->call->json ? &w : NULL;
     for (size_t i = 0; i < t->call->nwords && rc == CLI_OK; i++)
         rc = run_file(t, t->call->word[i]);

@@ -25,8 +25,7 @@ int dialect_npm(const struct refusal *r, struct arena *a, struct wire_reply *out
     jsonw_kv(&w, "code", span_str(r->code));
     if (r->ticket.n)
         jsonw_kv(&w, "ticket", r->ticket);
-    jsonw_key(&w, "retry");
-    jsonw_bool(&w, r->retry);
+    jsonw_kv_bool(&w, "retry", r->retry);
     jsonw_end_object(&w);
     dialect_field(&out->head, SPAN("Content-Type"), SPAN("application/json"));
     return dialect_keep(&b, a, &out->body);

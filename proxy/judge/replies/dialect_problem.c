@@ -35,14 +35,12 @@ int dialect_problem(const struct refusal *r, struct arena *a, struct wire_reply 
     some(&w, "status_url", r->status_url);
     some(&w, "approval_url", r->approval_url);
     some(&w, "expires", dialect_time(r->expires_ms, a));
-    jsonw_key(&w, "retry");
-    jsonw_bool(&w, r->retry);
+    jsonw_kv_bool(&w, "retry", r->retry);
     some(&w, "next_steps", r->next);
     some(&w, "instead", r->instead);
     some(&w, "asked", r->asked);
     if (r->nallowed) {
-        jsonw_key(&w, "allowed");
-        jsonw_array(&w);
+        jsonw_kv_array(&w, "allowed");
         for (size_t i = 0; i < r->nallowed; i++)
             jsonw_string(&w, r->allowed[i]);
         jsonw_end_array(&w);

@@ -17,8 +17,7 @@ static void whoami(struct exchange *x, struct jsonw *w)
     jsonw_object(w);
     jsonw_kv(w, "sandbox", s->name);
     jsonw_kv(w, "session", s->session);
-    jsonw_key(w, "labels");
-    jsonw_array(w);
+    jsonw_kv_array(w, "labels");
     for (size_t i = 0; i < s->nlabels; i++) {
         jsonw_object(w);
         jsonw_kv(w, "key", s->label[i].key);
@@ -27,8 +26,7 @@ static void whoami(struct exchange *x, struct jsonw *w)
     }
     jsonw_end_array(w);
     jsonw_kv(w, "mode", x->judge->config.shadow ? SPAN("shadow") : SPAN("enforce"));
-    jsonw_key(w, "writes_frozen");
-    jsonw_bool(w, !x->judge->thawed);
+    jsonw_kv_bool(w, "writes_frozen", !x->judge->thawed);
     jsonw_kv_u64(w, "time_ms", x->judge->ports.wall(x->judge->ports.arg)); /* whoever's clock is wrong can tell */
     if (x->judge->image)
         jsonw_kv(w, "policy", policy_name(x->judge->image->policy));
@@ -70,8 +68,7 @@ static int manifest(struct exchange *x, struct jsonw *w)
     jsonw_kv(w, "policy", policy_name(x->judge->image->policy));
     jsonw_kv(w, "policy_digest", span_str(hex));
     jsonw_kv(w, "mode", x->judge->config.shadow ? SPAN("shadow") : SPAN("enforce"));
-    jsonw_key(w, "writes_frozen");
-    jsonw_bool(w, !x->judge->thawed);
+    jsonw_kv_bool(w, "writes_frozen", !x->judge->thawed);
     jsonw_kv(w, "order",
              SPAN("A request that a deny fits is denied; else one that a hold fits waits for a person; else "
                   "one that an allow fits passes; everything else is denied. Only what policy rules say of "

@@ -62,8 +62,7 @@ static void put_true(struct jsonw *w, const char *key, bool v)
 {
     if (!v)
         return;
-    jsonw_key(w, key);
-    jsonw_bool(w, true);
+    jsonw_kv_bool(w, key, true);
 }
 
 /* What else the policy saw: enough to put the same question to another one. */
@@ -75,8 +74,7 @@ static void put_seen(struct jsonw *w, const struct wire_record *r)
     put_true(w, "upgrade", r->upgrade);
     if (rest.n == 0)
         return;
-    jsonw_key(w, "refs");
-    jsonw_array(w);
+    jsonw_kv_array(w, "refs");
     while (rest.n) {
         struct span line;
         span_cut(rest, '\n', &line, &rest);
@@ -104,8 +102,7 @@ void audit_record(struct audit *a, const struct wire_record *r)
     put_if(w, "resource", r->resource);
     put_if(w, "credential", r->credential);
     if (r->rule.id.n || r->rule.file.n) {
-        jsonw_key(w, "rule");
-        jsonw_object(w);
+        jsonw_kv_object(w, "rule");
         jsonw_kv(w, "id", r->rule.id);
         jsonw_kv(w, "file", r->rule.file);
         jsonw_kv_u64(w, "line", r->rule.line);
@@ -116,10 +113,8 @@ void audit_record(struct audit *a, const struct wire_record *r)
     put_if(w, "range_sent", r->range_sent);
     put_digest(w, "policy", &r->policy);
     put_digest(w, "request", &r->request);
-    if (r->shadow) {
-        jsonw_key(w, "enforced");
-        jsonw_bool(w, false);
-    }
+    if (r->shadow)
+        jsonw_kv_bool(w, "enforced", false);
 }
 
 static void link_hash(const struct digest *last, struct span json, struct digest *out)

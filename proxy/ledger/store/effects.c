@@ -224,8 +224,7 @@ static int result_audit(struct store *s, const struct store_outcome *o, struct s
         jsonw_kv_u64(&a.w, "status", o->status);
     jsonw_kv_u64(&a.w, "bytes_out", o->out);
     jsonw_kv_u64(&a.w, "bytes_in", o->in);
-    jsonw_key(&a.w, "delivered");
-    jsonw_bool(&a.w, o->delivered);
+    jsonw_kv_bool(&a.w, "delivered", o->delivered);
     audit_record(&a, &o->record);
     return audit_end(&a);
 }

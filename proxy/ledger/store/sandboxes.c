@@ -79,8 +79,7 @@ static int tell(struct store *s, const struct wire_sandbox *b, enum store_change
     jsonw_kv(&a.w, "owner", b->owner);
     jsonw_kv(&a.w, "how", b->kind);
     jsonw_kv_u64(&a.w, "generation", b->generation);
-    jsonw_key(&a.w, "gone");
-    jsonw_bool(&a.w, what == CHANGE_SANDBOX_GONE);
+    jsonw_kv_bool(&a.w, "gone", what == CHANGE_SANDBOX_GONE);
     if (audit_end(&a) != 0)
         return -1;
     if (s->c.changed != NULL)

@@ -48,8 +48,7 @@ static int earlier(const void *a, const void *b)
 
 static void put_marks(const struct trace_question *q, struct jsonw *w)
 {
-    jsonw_key(w, "steps");
-    jsonw_array(w);
+    jsonw_kv_array(w, "steps");
     for (size_t i = 0; i < q->n; i++) {
         const struct seen *s = &q->seen[i];
         jsonw_object(w);
@@ -65,8 +64,7 @@ static void put_marks(const struct trace_question *q, struct jsonw *w)
 /* A role that is away has forgotten, and one that is slow did not say: both are named. */
 static void put_missing(const struct trace_question *q, struct jsonw *w)
 {
-    jsonw_key(w, "missing");
-    jsonw_array(w);
+    jsonw_kv_array(w, "missing");
     if (!q->front)
         jsonw_string(w, span_str(role_name(ROLE_FRONT)));
     for (const struct child *c = q->parent->children; c != NULL; c = c->next)

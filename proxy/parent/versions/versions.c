@@ -188,8 +188,7 @@ static void json_files(struct jsonw *w, const struct stored *s)
 {
     size_t used = 0;
     jsonw_kv_u64(w, "nfiles", s->n);
-    jsonw_key(w, "files");
-    jsonw_array(w);
+    jsonw_kv_array(w, "files");
     for (size_t i = 0; i < s->n; i++) {
         used += s->v[i].name.n + 40;
         if (used > ROW_FILES_MAX)
@@ -209,10 +208,8 @@ static void json_version(struct jsonw *w, const char *dir, const struct known *k
     jsonw_object(w);
     jsonw_kv(w, "digest", span_str(k->hex));
     jsonw_kv_u64(w, "in_force_ms", k->used_ms);
-    jsonw_key(w, "current");
-    jsonw_bool(w, current);
-    jsonw_key(w, "pinned");
-    jsonw_bool(w, pinned);
+    jsonw_kv_bool(w, "current", current);
+    jsonw_kv_bool(w, "pinned", pinned);
     if (stored_open(dir, k->hex, &s, &e) == 0) {
         jsonw_kv(w, "name", span_first(s.name, 200));
         jsonw_kv_u64(w, "rules", s.rules);
@@ -239,8 +236,7 @@ int versions_json(const char *state, const char *current, const struct pin *pin,
         jsonw_kv(&w, "pinned_by", span_str(pin->by));
         jsonw_kv_u64(&w, "pinned_ms", pin->since_ms);
     }
-    jsonw_key(&w, "versions");
-    jsonw_array(&w);
+    jsonw_kv_array(&w, "versions");
     for (size_t i = 0; i < n && i < VERSIONS_MAX + 2; i++)
         json_version(&w, dir, &v[i], strcmp(v[i].hex, current) == 0, strcmp(v[i].hex, pin->hex) == 0);
     jsonw_end_array(&w);

@@ -359,8 +359,7 @@ static void written(void **state)
     jsonw_begin(&w, &b);
     jsonw_object(&w);
     jsonw_kv(&w, "a\"", SPAN("x\"\\\b\t\n\v\f\r\x01\0\x7f\xff\xc3\xa9\xed\xa0\x80z"));
-    jsonw_key(&w, "l");
-    jsonw_array(&w);
+    jsonw_kv_array(&w, "l");
     jsonw_u64(&w, UINT64_MAX);
     jsonw_raw(&w, SPAN("-9223372036854775808"));
     jsonw_object(&w);
@@ -369,12 +368,9 @@ static void written(void **state)
     jsonw_end_array(&w);
     jsonw_raw(&w, SPAN("{\"r\":1}"));
     jsonw_end_array(&w);
-    jsonw_key(&w, "t");
-    jsonw_bool(&w, true);
-    jsonw_key(&w, "f");
-    jsonw_bool(&w, false);
-    jsonw_key(&w, "n");
-    jsonw_raw(&w, SPAN("null"));
+    jsonw_kv_bool(&w, "t", true);
+    jsonw_kv_bool(&w, "f", false);
+    jsonw_kv_raw(&w, "n", SPAN("null"));
     jsonw_kv_u64(&w, "u", 7);
     jsonw_end_object(&w);
     assert_true(dynbuf_ok(&b));
