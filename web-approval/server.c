@@ -38,7 +38,6 @@ struct client {
     size_t sent;        /* of its answer */
     bool ready, last;   /* the answer is there; close after it */
     bool stream;
-    uint64_t stream_seq;
     char operator[GUARD_OPERATOR];
     struct client *next, *prev;
 };

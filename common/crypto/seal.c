@@ -1,6 +1,5 @@
 #include "common/crypto/seal.h"
 
-#include <limits.h>
 #include <openssl/evp.h>
 #include <openssl/kdf.h>
 #include <openssl/rand.h>

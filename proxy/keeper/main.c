@@ -1,5 +1,4 @@
 /* The keeper: two questions (mint, release), one socket for secrets, no network. */
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

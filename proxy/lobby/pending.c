@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "common/handshake/socks5.h"
-#include "common/http/http.h"
 #include "proxy/lobby/relay.h"
 
 void pending_free(struct pending *g)

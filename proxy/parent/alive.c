@@ -6,7 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/file.h"
 #include "common/log.h"
 #include "proxy/parent/parent.h"
 

@@ -9,7 +9,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "common/id.h"
 #include "common/log.h"
 
 static const enum role_id standing[] = {ROLE_LEDGER,  ROLE_KEEPER, ROLE_RESOLVER, ROLE_JUDGE,

@@ -14,7 +14,7 @@
 #include "proxy/parent/observe/observe.h"
 #include "proxy/refusals.h"
 
-enum { LISTENERS_MAX = 64, SOURCES_MAX = 64, PARENT_NEEDS = 256 };
+enum { LISTENERS_MAX = 64, PARENT_NEEDS = 256 };
 
 /* One running (or to be restarted) process of a role. */
 struct child {

@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/log.h"
 #include "common/text/visible.h"
 #include "proxy/parent/parent.h"
 

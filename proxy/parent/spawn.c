@@ -1,5 +1,4 @@
 /* Start one role: a socketpair, a fork, an exec, its settings, its peers. */
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -8,7 +7,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "common/log.h"
 #include "proxy/parent/parent.h"
 
 extern char **environ;

@@ -6,7 +6,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "common/log.h"
 #include "common/net/conn.h"
 #include "proxy/resolver/answer.h"
 

@@ -3,7 +3,6 @@
 #include "sandbox-shim/run/plan.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -7,7 +7,6 @@
 #include "proxy/msgs.h"
 #include "web-approval/api/api.h"
 #include "web-approval/events.h"
-#include "web-approval/image.h"
 #include "web-approval/route.h"
 
 bool api_secret_present(const struct desk *d, struct span name)

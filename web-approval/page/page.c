@@ -2,8 +2,6 @@
 
 #include <stdio.h>
 
-#include "web-approval/route.h"
-
 void page_begin(struct exchange *x, unsigned status, const char *kind, const char *title)
 {
     struct dynbuf *out = &x->out;

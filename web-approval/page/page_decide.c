@@ -3,7 +3,6 @@
 
 #include "common/msg.h"
 #include "policy/policy.h"
-#include "proxy/msgs.h"
 #include "web-approval/page/page.h"
 #include "web-approval/route.h"
 

@@ -2,7 +2,6 @@
 #include "common/msg.h"
 #include "policy/policy.h"
 #include "web-approval/page/page.h"
-#include "web-approval/route.h"
 
 enum { VERSION_SHOWN = 12, WHO_SHOWN = 80, WHY_SHOWN = 1000 };
 

@@ -3,8 +3,6 @@
  * a match by itself, of a request that has nothing but the value. */
 #include "cli/policy/diff/diff_parts.h"
 
-#include "policy/limit.h"
-
 enum { SIGN_MAX = 1 << 20 };
 
 static void put_fits(struct ask *k, const struct img_match *part, struct dynbuf *b)

@@ -3,7 +3,6 @@
 
 #include "common/json/json.h"
 #include "cli/policy/explain/explain.h"
-#include "cli/policy/show.h"
 #include "cli/verb.h"
 #include "policy/next_change.h"
 #include "policy/ambiguity.h"

@@ -4,7 +4,6 @@
 #include <time.h>
 
 #include "cli/policy/learn/learn.h"
-#include "cli/policy/replay/replay.h"
 
 /* What was proposed, in the form that was asked for. */
 static int print(struct learnt *t, struct source *s, const struct cli_call *c, struct span text)

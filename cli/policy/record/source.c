@@ -12,7 +12,7 @@
 #include "cli/policy/record/once.h"
 
 /* A page a statement: a read transaction that stays open keeps the gateway's log from shrinking. */
-enum { PAGE_RECORDS = 20000, BUSY_MS = 2000, LABELS_MOST = 64, BAD_MOST = 1000 };
+enum { PAGE_RECORDS = 20000, BUSY_MS = 2000, LABELS_MOST = 64 };
 
 struct source {
     sqlite3 *db;

@@ -4,7 +4,6 @@
 
 #include "cli/policy/record/once.h"
 #include "policy/ambiguity.h"
-#include "policy/explain.h"
 #include "policy/test/asked.h"
 
 /* Answers kept: a slot for each hash, with the facts they hold for. Past the memory all are forgotten. */

@@ -3,7 +3,6 @@
 #include "policy/load/check/captures.h"
 
 #include "policy/match/capture.h"
-#include "policy/image/glob.h"
 
 static size_t count_names(struct span path)
 {

@@ -1,8 +1,6 @@
 /* What loads, but is likely not what was meant. */
 #include "policy/load/read/model.h"
 
-#include "policy/image/glob.h"
-#include "policy/load/check/derive.h"
 #include "policy/load/read/names.h"
 #include "policy/load/check/warn.h"
 

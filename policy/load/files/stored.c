@@ -1,7 +1,6 @@
 #include "policy/load/stored.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>

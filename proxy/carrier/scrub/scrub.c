@@ -28,7 +28,6 @@ struct entry {
 struct scrub {
     unsigned refs;
     struct secret *bytes;
-    size_t nbytes;
     uint32_t literal[SCRUB_SECRETS_MAX]; /* the form that is a secret itself */
     size_t nsecrets;
     struct form *form;
@@ -165,7 +164,6 @@ struct scrub *scrub_new(const struct span *secret, size_t n, struct err *e)
     }
     s->reach = plan_reach(longest);
     s->nforms = b.nforms;
-    s->nbytes = b.bytes.n;
     if (b.nforms > 0) {
         s->bytes = secret_new(dynbuf_span(&b.bytes));
         s->form = malloc(b.nforms * sizeof(*s->form));

@@ -2,8 +2,6 @@
 
 #include <stdlib.h>
 
-#include "common/log.h"
-
 #include "proxy/judge/accounts/account.h"
 #include "proxy/judge/post.h"
 

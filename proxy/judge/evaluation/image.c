@@ -2,7 +2,6 @@
 
 #include <stdlib.h>
 
-#include "common/log.h"
 #include "common/memfd.h"
 
 enum { IMAGE_MAX = 64 * 1024 * 1024 };

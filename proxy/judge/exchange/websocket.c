@@ -4,7 +4,6 @@
 #include <stdio.h>
 
 #include "common/log.h"
-#include "proxy/judge/frames/frames.h"
 #include "proxy/judge/exchange/record.h"
 
 enum {

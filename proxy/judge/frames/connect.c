@@ -1,6 +1,5 @@
 #include <stdlib.h>
 
-#include "common/log.h"
 #include "proxy/canonical.h"
 #include "proxy/judge/accounts/account.h"
 #include "proxy/judge/frames/frames.h"

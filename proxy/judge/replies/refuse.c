@@ -2,7 +2,6 @@
 
 #include <stdio.h>
 
-#include "common/log.h"
 #include "policy/manifest.h"
 #include "policy/next_change.h"
 #include "proxy/judge/evaluation/rate_limit.h"

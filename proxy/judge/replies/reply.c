@@ -1,6 +1,4 @@
-#include "common/log.h"
 #include "proxy/judge/replies/refuse.h"
-#include "proxy/judge/steps/steps.h"
 #include "proxy/judge/post.h"
 
 void reply_send(struct judge *j, uint64_t instance, uint64_t xid, const struct wire_reply *r)

@@ -1,6 +1,5 @@
 #include "proxy/judge/tickets/review.h"
 
-#include "common/log.h"
 #include "proxy/identity.h"
 #include "proxy/judge/exchange/record.h"
 #include "proxy/judge/accounts/turn.h"

@@ -1,7 +1,6 @@
 #include "proxy/judge/tickets/ticket.h"
 
 #include "common/json/json.h"
-#include "common/log.h"
 #include "proxy/identity.h"
 #include "proxy/judge/tickets/digest.h"
 #include "proxy/judge/evaluation/rate_limit.h"

@@ -4,7 +4,7 @@
 
 #include "proxy/judge/exchange/exchange.h"
 
-enum { TICKET_WAIT_MS = 10 * 1000, TICKET_REASON_MAX = 500, TICKET_SUMMARY_MAX = 4000, TICKET_FACTS_MAX = 64 * 1024 };
+enum { TICKET_WAIT_MS = 10 * 1000, TICKET_SUMMARY_MAX = 4000, TICKET_FACTS_MAX = 64 * 1024 };
 
 /* Digest and join key of the request as it is in x now. */
 void ticket_digests(struct exchange *x);

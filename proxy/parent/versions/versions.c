@@ -11,7 +11,6 @@
 #include "common/file.h"
 #include "common/json/json.h"
 #include "common/log.h"
-#include "common/text/visible.h"
 #include "proxy/parent/versions/versions.h"
 
 enum { ROW_FILES_MAX = 2400, KNOWN_MAX = 4 * VERSIONS_MAX };
