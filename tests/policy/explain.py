@@ -91,7 +91,7 @@ ALLOW by rule allow-read (p.yaml:9)
   what would change it:
     with path /v1/admin/x: DENY  by rule no-admin (p.yaml:12)
     with path /v3: DENY  by rule wrong-place (p.yaml:21) because credential-not-for-here
-""", "GET", "https://a.example/v1/x")
+""", "--at", "2026-11-22T10:00:00Z", "GET", "https://a.example/v1/x")
     golden("a held write", 10, """\
 HOLD  by rule hold-write (p.yaml:10)
   op=http.post effect=write resource=- (pack none)
@@ -111,7 +111,7 @@ DENY  by rule no-admin (p.yaml:12)
   near misses:
     allow-read (allow, p.yaml:9): all of it fits, but the deny "no-admin" goes before it: an except: there would let it decide
     wrong-place (allow, p.yaml:21): path is /v1/admin/x, the rule wants /v3
-""", "GET", "https://a.example/v1/admin/x")
+""", "--at", "2026-11-22T10:00:00Z", "GET", "https://a.example/v1/admin/x")
     has("who is asked for", 11, ["hold-write (hold, p.yaml:10): sandbox lab is not in scope bots (ci-*, label team=core or infra)",
         "with a sandbox of scope bots: HOLD  by rule hold-write"], "--as", "lab", "POST", "https://a.example/v1/x")
     has("a credential that may not go there", 11, ["because credential-not-for-here",
