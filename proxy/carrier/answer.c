@@ -64,21 +64,29 @@ static bool is_text(const struct http_head *h)
 /* The one coding of an answer that has to be looked at; another one is refused (D5, F5). */
 static enum walk_next open_coding(struct exchange *x, const struct http_head *h)
 {
-    enum decode_coding coding = DECODE_IDENTITY;
+    enum coding coding = CODING_IDENTITY;
     unsigned named = 0;
     for (size_t i = 0; i < h->nfields; i++)
         if (span_ieq(h->field[i].name, SPAN("content-encoding"))) {
-            coding = decode_coding_of(h->field[i].value);
+            coding = coding_of(h->field[i].value);
             named++;
         }
-    if (named > 1 || coding == DECODE_UNKNOWN)
+    if (named > 1 || coding == CODING_UNKNOWN)
         return carry_fail(x, "answer-encoded",
                           "the answer came in an encoding that cannot be searched for secrets, "
                           "although identity was asked for");
-    if (coding == DECODE_IDENTITY || h->framing == HTTP_NO_BODY)
+    if (coding == CODING_IDENTITY || h->framing == HTTP_NO_BODY)
         return WALK_NEXT;
+    if (coding_is_large(coding) && x->front->nlarge >= LARGE_A_FRONT_MAX)
+        return carry_fail(x, "answer-encoded",
+                          "the answer came in br or zstd although identity was asked for, and %d such are being "
+                          "searched for secrets already; repeat the request when they are done",
+                          LARGE_A_FRONT_MAX);
     x->decode = decode_new(coding, x->scrub.set);
-    return x->decode != NULL ? WALK_NEXT : carry_fail(x, "answer-refused", "no memory to look into the answer");
+    if (x->decode == NULL)
+        return carry_fail(x, "answer-refused", "no memory to look into the answer");
+    x->front->nlarge += decode_is_large(x->decode);
+    return WALK_NEXT;
 }
 
 static void note_framing(struct exchange *x, const struct http_head *h, struct wire_answer *a)

@@ -13,6 +13,8 @@
 #include "proxy/timeshare.h"
 
 enum { EXCHANGES_MAX = 4096, EXCHANGES_A_FRONT = 512, EXCHANGE_BUCKETS = 1024, FRONTS_MAX = 4096 };
+/* Answers that a front may have looked into at once where that takes megabytes each (coding_is_large). */
+enum { LARGE_A_FRONT_MAX = 8 };
 
 /* Milliseconds. From the configuration, or these defaults (carrier_settings_default). */
 struct settings {
@@ -29,7 +31,7 @@ struct front {
     struct front *next;
     uint64_t instance;
     struct chan *chan; /* NULL: not there yet, or gone */
-    size_t nexchanges;
+    size_t nexchanges, nlarge;
     struct timeshare time; /* share.h */
     bool held_back;        /* no more of its answers are read for now */
 };

@@ -103,6 +103,7 @@ void carry_end(struct exchange *x)
     *at = x->next;
     x->carrier->nexchanges--;
     x->front->nexchanges--;
+    x->front->nlarge -= decode_is_large(x->decode);
     release_all(x);
 }
 

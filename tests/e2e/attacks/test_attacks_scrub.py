@@ -11,6 +11,7 @@ import zlib
 
 import room  # noqa: F401
 from attack import BOTH, everywhere, fields_of, hidden, raw_answer, wires
+import codings
 from harness import main
 
 OK = b"HTTP/1.1 200 OK\r\n"
@@ -76,7 +77,7 @@ def beside_the_data_of_a_coding_it_is_found_as_well(rig, transport):
     rows = [("gzip", gzip_with(flag, b"a " + secret + b".txt", b"data")) for flag in (4, 8, 16)]
     rows += [("gzip", gzip.compress(b"first") + row) for _, row in rows] + [("gzip", gzip.compress(b"first") + gzip.compress(secret))]
     rows += [("deflate", dictionary.compress(secret) + dictionary.flush()), ("zstd", b"\x50\x2a\x4d\x18" + len(secret).to_bytes(4, "little") + secret),
-             ("br", b"\x0d\x2b\x80" + secret + b"\x03")]
+             ("br", b"\x0d\x2b\x80" + secret + b"\x03"), ("zstd", b"\x50\x2a\x4d\x18" + len(secret).to_bytes(4, "little") + secret + codings.zstd(b"data"))]
     for plain in (False, True) if transport in BOTH else (transport == "absolute",):
         for n, (coding, body) in enumerate(rows):
             head = OK + b"Content-Type: application/octet-stream\r\nContent-Encoding: " + coding.encode() + b"\r\n"

@@ -9,6 +9,7 @@ import zlib
 
 import room  # noqa: F401
 from attack import BOTH, Rig, everywhere, fields_of, hidden, raw_answer, wires
+import codings
 from gateway import NOT_RELEASED
 from harness import main, test
 from test_attacks_hello import join
@@ -91,6 +92,7 @@ def an_echo_in_a_coding_is_looked_into_or_refused(rig, transport):
     bomb = gzip.compress(b"\0" * (60 * MIB) + text, 9)
     rows = [("gzip", gzip.compress(text)), ("gzip", gzip.compress(b"x" * 100000 + text)), ("deflate", zlib.compress(text)), ("x-gzip", gzip.compress(text)), ("gzip, gzip", gzip.compress(gzip.compress(text))),
             ("br", b"\x8b\x02\x80" + text + b"\x03"), ("zstd", b"\x28\xb5\x2f\xfd" + text), ("unknown", text), ("identity", text), ("gzip", text), ("gzip", gzip.compress(text)[:-4]),
+            ("br", codings.brotli(text)), ("zstd", codings.zstd(text)), ("zstd", codings.zstd(b"ok") + codings.zstd(text)), ("br", codings.brotli(text)[:-2]), ("br, zstd", codings.zstd(codings.brotli(text))),
             ("gzip", gzip.compress(b"ok") + gzip.compress(text)), ("gzip", gzip.compress(b"ok") + text), ("gzip\r\nContent-Encoding: gzip", gzip.compress(text)), ("GZIP", gzip.compress(text)), ("gzip", bomb)]
     for wire in wires(rig, transport):
         for n, (coding, body) in enumerate(rows):
@@ -105,11 +107,18 @@ def an_echo_in_a_coding_is_looked_into_or_refused(rig, transport):
                 new = rig.arrived()
                 assert fields_of(new[0])["accept-encoding"] == "identity", new
                 wire.close()
+    for coding, body in (("br", codings.brotli(b"clean " * 99)), ("zstd", codings.zstd(b"clean " * 99))):
+        rig.up.script({"/coded": raw_answer(OK + f"Content-Encoding: {coding}\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body, close=False)})
+        wire = rig.open(transport)
+        got = wire.talk(wire.head("GET", "/coded"), 1)
+        rig.holds(f"D5 clean {coding} passes as it came", got.data.partition(b"\r\n\r\n")[2] == body, got)
+        rig.arrived()
+        wire.close()
 
 
 def decoded(body):
     """What a client that believes anything could make of it."""
-    found = body
+    found = body + codings.plain(body) + codings.plain(codings.plain(body))
     for _ in range(2):
         for wbits in (31, 15, -15):
             try:

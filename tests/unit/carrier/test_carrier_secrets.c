@@ -265,6 +265,35 @@ static void encoded(void **state)
     world_free(&w);
 }
 
+static void asked_with_credential(struct world *w, uint64_t xid, size_t up, const char *answer)
+{
+    world_credential(w, xid, 0, "up.test", "c", "Bearer " TOKEN);
+    world_forward(w, xid, (struct request){.path = "/large", .credential = "c", .release = RELEASE_COMES});
+    world_wait_up(w, up, "GET /large");
+    world_answer(w, up, answer);
+    world_settle(w);
+}
+
+/* What takes megabytes to look into is counted by sandbox: one that has its share of it leaves the others theirs. */
+static void large_codings_of_a_front(void **state)
+{
+    struct world *w = world_new();
+    const char *half = "HTTP/1.1 200 OK\r\nContent-Encoding: br\r\nContent-Length: 2\r\n\r\n\x0b";
+    const char *whole = "HTTP/1.1 200 OK\r\nContent-Encoding: br\r\nContent-Length: 1\r\n\r\n\x06";
+    world_other_front(w);
+    for (uint64_t i = 0; i < LARGE_A_FRONT_MAX; i++)
+        asked_with_credential(w, XID(1 + i), i, half);
+    asked_with_credential(w, XID(50), LARGE_A_FRONT_MAX, whole);
+    expect_code(w, XID(50), OUTCOME_ANSWERED, "answer-encoded");
+    asked_with_credential(w, OTHER(1), LARGE_A_FRONT_MAX + 1, whole);
+    assert_int_equal(world_result(w, OTHER(1)).code.n, 0);
+    world_close_up(w, 0); /* one of them is over */
+    expect_code(w, XID(1), OUTCOME_ANSWERED, "answer-cut");
+    asked_with_credential(w, XID(51), LARGE_A_FRONT_MAX + 2, whole);
+    assert_int_equal(world_result(w, XID(51)).code.n, 0);
+    world_free(&w);
+}
+
 /* A host with secrets is searched even when none is injected; the patterns are asked for. */
 static void patterns_only(void **state)
 {
@@ -403,7 +432,7 @@ int main(void)
         cmocka_unit_test(patterns_only),    cmocka_unit_test(keeper_gone),
         cmocka_unit_test(guesses),          cmocka_unit_test(digests),
         cmocka_unit_test(given_once),       cmocka_unit_test(the_wider_range_is_told),
-        cmocka_unit_test(changing_tokens),
+        cmocka_unit_test(changing_tokens),  cmocka_unit_test(large_codings_of_a_front),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -250,7 +250,7 @@ static struct dynbuf zipped(struct span plain, int flush_each)
 static void encoded_shape(const char *secret, struct span in, size_t step, struct shape *out)
 {
     struct scrub *set = set_of(secret);
-    struct decode *d = decode_new(DECODE_GZIP, set);
+    struct decode *d = decode_new(CODING_GZIP, set);
     struct dynbuf b;
     assert_non_null(d);
     dynbuf_init(&b, 1 << 20);
