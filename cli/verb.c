@@ -5,6 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/text/person.h"
 #include "common/text/visible.h"
 
 enum { TREE_MAX = 64 * 1024 * 1024, TEXT_MAX = 64 * 1024 * 1024 };
@@ -88,6 +89,13 @@ void print_text(struct span s)
 void print_lines(struct span s)
 {
     print_visible(s, true);
+}
+
+void print_person(struct span who)
+{
+    char name[PERSON_NAME_MAX];
+
+    print_text(person_name(who, name));
 }
 
 struct span member_text(const struct json *j, const char *key)

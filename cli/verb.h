@@ -39,6 +39,8 @@ void table_head(const char *head);
 /* Foreign text to stdout: nothing in it reaches the terminal as a control character. */
 void print_text(struct span s);
 void print_lines(struct span s);
+/* Who did something: their name, where "uid 1000" has one here. */
+void print_person(struct span who);
 /* A member of an object as text; numbers as their digits. */
 struct span member_text(const struct json *j, const char *key);
 uint64_t member_u64(const struct json *j, const char *key);

@@ -4,6 +4,7 @@
 
 #include "cli/verb.h"
 #include "common/id.h"
+#include "common/text/person.h"
 #include "common/text/utf8.h"
 
 enum { SHORT_ID = 10, TAKEN_UP_LOOKS = 20, TAKEN_UP_US = 50 * 1000, PATH_ROOM = 512, BODY_SHOWN = 1024 * 1024 };
@@ -192,7 +193,7 @@ static void show_pairs(const struct json *t)
 static void show_head(const struct json *t)
 {
     const struct json *rule = json_get(t, SPAN("rule"));
-    char when[32];
+    char when[32], name[PERSON_NAME_MAX];
 
     row("Ticket", member_text(t, "id"));
     row("State", member_text(t, "state"));
@@ -217,7 +218,7 @@ static void show_head(const struct json *t)
     row("Agent says", member_text(t, "agent_reason"));
     printf("%-12s%s\n", "Asked", time_text(member_u64(t, "created_ms"), when));
     printf("%-12s%s\n", "Expires", time_text(member_u64(t, "expires_ms"), when));
-    row("Decided by", member_text(t, "decided_by"));
+    row("Decided by", person_name(member_text(t, "decided_by"), name));
     row("In words", member_text(t, "decided_reason"));
     row("Status", member_text(t, "status"));
     row("Digest", member_text(t, "digest"));

@@ -1,5 +1,9 @@
 #include "cli/verbs/audit_words.h"
 
+#include <stdio.h>
+
+#include "common/text/person.h"
+
 enum { SHORT_ID = 10, TARGET_MAX = 100, WORD_MAX = 200 };
 
 static struct span get(const struct json *r, struct span key)
@@ -30,6 +34,18 @@ static void say_number(struct dynbuf *out, const struct json *r, struct span key
     const struct json *v = json_get(r, key);
     if (v != NULL && v->type == JSON_NUMBER)
         add(out, v->text);
+}
+
+static struct span uid_digits(const struct json *what)
+{
+    const struct json *v = json_get(what, SPAN("uid"));
+    return v && v->type == JSON_NUMBER ? span_first(v->text, 10) : SPAN_NONE;
+}
+
+static void say_by(struct dynbuf *out, struct span by)
+{
+    char name[PERSON_NAME_MAX];
+    say(out, SPAN(" by "), person_name(by, name));
 }
 
 bool audit_is_news(const struct json *r)
@@ -159,7 +175,7 @@ static void decided(const struct json *r, struct dynbuf *out)
         add(out, SPAN(" expired"));
     } else {
         say(out, SPAN(" "), get(r, SPAN("state")));
-        say(out, SPAN(" by "), get(r, SPAN("by")));
+        say_by(out, get(r, SPAN("by")));
     }
     if (channel.n) {
         say(out, SPAN(" ("), channel);
@@ -174,7 +190,7 @@ static void say_how(const struct json *what, struct dynbuf *out)
 {
     say(out, SPAN(" ("), get(what, SPAN("how")));
     if (get(what, SPAN("by")).n)
-        say(out, SPAN(" by "), get(what, SPAN("by")));
+        say_by(out, get(what, SPAN("by")));
     if (get(what, SPAN("from")).n)
         say(out, SPAN(", before it "), span_first(get(what, SPAN("from")), SHORT_ID));
     if (get(what, SPAN("pinned_by")).n)
@@ -186,6 +202,7 @@ static void note(const struct json *r, struct dynbuf *out)
 {
     const struct json *what = json_get(r, SPAN("what"));
     struct span about = get(r, SPAN("about"));
+    char uid[16];
     if (span_eq(about, SPAN("policy")) && get(what, SPAN("policy")).n) {
         say(out, SPAN("policy "), span_first(get(what, SPAN("policy")), SHORT_ID));
         add(out, SPAN(" is in force"));
@@ -198,8 +215,8 @@ static void note(const struct json *r, struct dynbuf *out)
     } else if (span_eq(about, SPAN("secret")) && get(what, SPAN("secret")).n) {
         say(out, SPAN("secret "), get(what, SPAN("secret")));
         say(out, SPAN(": "), get(what, SPAN("act")));
-        add(out, SPAN(" by uid "));
-        say_number(out, what, SPAN("uid"));
+        (void)snprintf(uid, sizeof(uid), "uid %.*s", SPAN_FMT(uid_digits(what)));
+        say_by(out, span_str(uid));
     } else {
         say(out, SPAN("note of the "), get(r, SPAN("from")));
         say(out, SPAN(" about "), about);
@@ -227,8 +244,8 @@ static void sandbox(const struct json *r, struct dynbuf *out)
 static void freeze(const struct json *r, struct dynbuf *out)
 {
     struct span reason = get(r, SPAN("reason"));
-    say(out, is(r, SPAN("kind"), SPAN("freeze")) ? SPAN("writes were frozen by ") : SPAN("writes were thawed by "),
-        get(r, SPAN("by")));
+    add(out, is(r, SPAN("kind"), SPAN("freeze")) ? SPAN("writes were frozen") : SPAN("writes were thawed"));
+    say_by(out, get(r, SPAN("by")));
     if (reason.n)
         say(out, SPAN(": "), reason);
 }
@@ -284,7 +301,9 @@ void audit_words(const struct json *r, struct dynbuf *out)
     } else if (span_eq(kind, SPAN("answer-collected"))) {
         add(out, SPAN("the kept answer was collected"));
     } else if (span_eq(kind, SPAN("start"))) {
-        add(out, SPAN("the gateway started"));
+        add(out, is(r, SPAN("for"), SPAN("secrets"))
+                     ? SPAN("the store was opened for `countersign secret`, no gateway ran")
+                     : SPAN("the gateway started"));
     } else if (span_eq(kind, SPAN("sandbox"))) {
         sandbox(r, out);
     } else if (span_eq(kind, SPAN("note"))) {

@@ -63,7 +63,7 @@ static void print_policy(const struct json *j, uint64_t now_ms)
                age_text(now_ms, member_u64(j, "in_force_ms"), age));
     if (pinned) {
         fputs("\n          PINNED by a rollback of ", stdout);
-        print_text(member_text(pinned, "by"));
+        print_person(member_text(pinned, "by"));
         fputs(": the policy files are not in force (countersign policy rollback --end)", stdout);
     }
     putchar('\n');
@@ -177,7 +177,7 @@ static void print_frozen(const struct json *j)
     if (!frozen || !frozen->truth)
         return;
     fputs("writes    frozen by ", stdout);
-    print_text(member_text(j, "by"));
+    print_person(member_text(j, "by"));
     printf(" since %s", time_text(member_u64(j, "since_ms"), since));
     if (member_text(j, "reason").n) {
         fputs(": ", stdout);

@@ -5,9 +5,10 @@
 #include <unistd.h>
 
 #include "cli/verb.h"
+#include "cli/verbs/audit_words.h"
 #include "policy/load/read/scalar.h"
 
-enum { REQUEST_MAX = 4096 };
+enum { REQUEST_MAX = 4096, RECORDS = 500, RECORD_TREE = 4 * 1024 * 1024 };
 
 static void print_log(const struct json *j)
 {
@@ -21,6 +22,11 @@ static void print_log(const struct json *j)
     }
     if (member_text(j, "recording").n)
         fputs("\nrecords   what the judge hears and says of them, in the state directory", stdout);
+    printf("\nwritten   to standard error of the gateway (pid %llu): ", (unsigned long long)member_u64(j, "pid"));
+    struct span to = member_text(j, "to");
+    print_text(span_starts(to, SPAN("/"))         ? to
+               : span_starts(to, SPAN("socket:")) ? SPAN("a socket; of a service, its journal")
+                                                  : SPAN("a pipe"));
     if (member_u64(j, "until_ms"))
         printf("\nuntil     %s", time_text(member_u64(j, "until_ms"), until));
     putchar('\n');
@@ -93,7 +99,87 @@ static void print_padded(struct span s, size_t width)
     printf("%*s", s.n < width ? (int)(width - s.n) : 1, "");
 }
 
-static int print_trace(const struct json *j)
+/* "12 us", "3.4 ms", "50.31 s" */
+static const char *duration(uint64_t us, char out[32])
+{
+    if (us < 1000)
+        (void)snprintf(out, 32, "%llu \302\265s", (unsigned long long)us);
+    else
+        (void)snprintf(out, 32, us < 1000000 ? "%.1f ms" : "%.2f s", (double)us / (us < 1000000 ? 1e3 : 1e6));
+    return out;
+}
+
+/* How long it took, and after which step nothing happened for longest. */
+static void print_summary(const struct json *steps)
+{
+    const struct json *slow = NULL, *last = NULL;
+    uint64_t most = 0, us = 0;
+    char took[32], longest[32];
+
+    for (const struct json *s = steps->child; s; last = s, s = s->next) {
+        uint64_t gap = member_u64(s, "us") - us;
+        us += gap;
+        if (last && gap > most) {
+            most = gap;
+            slow = last;
+        }
+    }
+    printf("took      %s, %zu steps", duration(us, took), steps->count);
+    if (slow) {
+        printf("; the longest pause, %s, after: ", duration(most, longest));
+        print_text(member_text(slow, "role"));
+        putchar(' ');
+        print_text(member_text(slow, "step"));
+        putchar(' ');
+        print_text(member_text(slow, "result"));
+    }
+    putchar('\n');
+}
+
+/* What was asked and what came of it: the newest record of the exchange, when it is among the last ones. */
+static void print_recorded(const struct cli_call *c, struct span exchange)
+{
+    struct gateway_call g;
+    struct dynbuf words, target;
+    struct arena a;
+    char path[64];
+    int rc = verb_begin(&g, c);
+
+    dynbuf_init(&words, REQUEST_MAX);
+    dynbuf_init(&target, REQUEST_MAX);
+    arena_init(&a, RECORD_TREE);
+    if (rc == CLI_OK)
+        rc = verb_ask(&g, "GET", "/api/v1/audit?limit=1", SPAN_NONE, 200);
+    uint64_t head = rc == CLI_OK ? member_u64(g.tree, "head") : 0;
+    (void)snprintf(path, sizeof(path), "/api/v1/audit?after=%llu&limit=%d",
+                   (unsigned long long)(head > RECORDS ? head - RECORDS : 0), RECORDS);
+    if (rc == CLI_OK)
+        rc = verb_ask(&g, "GET", path, SPAN_NONE, 200);
+    const struct json *rows = rc == CLI_OK ? json_get(g.tree, SPAN("audit")) : NULL;
+    for (const struct json *r = rows ? rows->child : NULL; r; r = r->next) {
+        const struct json *record =
+            span_eq(member_text(r, "exchange"), exchange) ? json_parse(member_text(r, "json"), &a) : NULL;
+        if (!record || !audit_is_news(record))
+            continue;
+        dynbuf_reset(&words);
+        audit_words(record, &words);
+        if (target.n == 0)
+            audit_target(record, &target);
+    }
+    if (words.n) {
+        fputs("request   ", stdout);
+        print_text(dynbuf_span(&target));
+        fputs("\nrecorded  ", stdout);
+        print_text(dynbuf_span(&words));
+        putchar('\n');
+    }
+    dynbuf_free(&words);
+    dynbuf_free(&target);
+    arena_free(&a);
+    verb_end(&g);
+}
+
+static int print_trace(const struct cli_call *c, const struct json *j)
 {
     const struct json *steps = json_get(j, SPAN("steps"));
     char since[32];
@@ -102,8 +188,11 @@ static int print_trace(const struct json *j)
         return verb_fail(CLI_RUNTIME, "no role remembers this exchange: it was long ago, or never");
     fputs("exchange  ", stdout);
     print_text(member_text(j, "exchange"));
-    printf("\nbegan     %s\n", time_text(member_u64(j, "time_ms"), since));
-    table_head("      \302\265s  ROLE      STEP             RESULT");
+    putchar('\n');
+    print_recorded(c, member_text(j, "exchange"));
+    printf("began     %s\n", time_text(member_u64(j, "time_ms"), since));
+    print_summary(steps);
+    puts("\n      \302\265s  ROLE      STEP             RESULT");
     for (const struct json *s = steps->child; s; s = s->next) {
         printf("%8llu  ", (unsigned long long)member_u64(s, "us"));
         print_padded(member_text(s, "role"), 10);
@@ -141,7 +230,7 @@ int trace_main(const struct cli_call *c)
     if (rc == CLI_OK && c->json)
         verb_print_answer(&g);
     else if (rc == CLI_OK)
-        rc = print_trace(g.tree);
+        rc = print_trace(c, g.tree);
     verb_end(&g);
     return rc;
 }

@@ -46,6 +46,10 @@ static void config(void *arg, struct span key, struct span value)
         s->config.pending_max = (unsigned)number(key, value, STORE_OPEN_MAX);
     else if (span_eq(key, SPAN("audit_reads")))
         s->config.audit_reads = number(key, value, 1) == 1;
+    else if (span_eq(key, SPAN("new_state")))
+        s->config.new_state = number(key, value, 1) == 1;
+    else if (span_eq(key, SPAN("secrets_only")))
+        s->config.secrets_only = number(key, value, 1) == 1;
     else if (span_eq(key, SPAN("max_pages")))
         s->config.max_pages = (unsigned)number(key, value, 1u << 30);
 }

@@ -55,6 +55,7 @@ struct parent {
     int keeper_dir, uid_base, ready_fd, exit_status;
     int stage, told; /* of stopping */
     bool stopping, announced, quiet, locked;
+    bool new_state; /* nothing of a gateway was in the state directory; until the first ledger is told */
     char boot[33], exe_dir[512], signin[520];
     char needs_restart[PARENT_NEEDS]; /* keys of the configuration that changed and are not in force */
     uint64_t started_ms, in_force_ms; /* since when, and since when this policy; by the wall clock */

@@ -91,6 +91,9 @@ void parent_configure(struct parent *p, struct child *c)
         path_below(&s, "store_dir", conf, "store");
         number(&s, "expires_ms", conf->expires_ms);
         number(&s, "pending_max", conf->pending_max);
+        number(&s, "new_state", p->new_state);
+        p->new_state = false;
+        number(&s, "secrets_only", p->args.secrets_only);
     }
     if (c->role == ROLE_JUDGE) {
         number(&s, "hold.inline_wait_ms", conf->inline_wait_ms);

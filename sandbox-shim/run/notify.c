@@ -13,6 +13,7 @@
 #include "common/control/api.h"
 #include "common/id.h"
 #include "common/json/json.h"
+#include "common/text/person.h"
 #include "common/text/visible.h"
 #include "common/time/clock.h"
 
@@ -102,6 +103,7 @@ static void say_decided(const struct json *t)
     struct span state = json_text(t, SPAN("state")), by = json_text(t, SPAN("decided_by"));
     struct span reason = json_text(t, SPAN("decided_reason"));
     bool denied = span_eq(state, SPAN("denied"));
+    char name[PERSON_NAME_MAX];
     struct dynbuf words;
 
     dynbuf_init(&words, SAID_MAX);
@@ -109,7 +111,7 @@ static void say_decided(const struct json *t)
     visible_text(&words, by.n && !denied ? SPAN("approved") : state, false);
     if (by.n) {
         (void)dynbuf_add(&words, SPAN(" by "));
-        visible_text(&words, by, false);
+        visible_text(&words, person_name(by, name), false);
     }
     if (reason.n) {
         (void)dynbuf_add(&words, SPAN(": "));

@@ -40,7 +40,7 @@ def git_clones_fetches_and_pushes_once_approved(lab):
     lab.run(["git", "-C", work, "fetch", "-q"], env=env, rc=0)
     short = ticket["id"][:10]
     story = gw.cli("audit", "tail", rc=0).out.decode()
-    told = [f"push held: ticket {short} ", f"ticket {short} approved by uid ", "push sent, answered 200 "]
+    told = [f"push held: ticket {short} ", f"ticket {short} approved by ", "push sent, answered 200 "]
     places = [story.find(t) for t in told]
     assert -1 not in places and places == sorted(places), story
     assert "sandbox made known" not in story and "sandbox made known" in gw.cli("audit", "tail", "--all", rc=0).out.decode()

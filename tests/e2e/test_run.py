@@ -370,7 +370,6 @@ def at_a_terminal_what_waits_is_said_in_lines_that_end_there(lab):
 def a_secret_is_sealed_where_no_gateway_runs_and_used_by_the_next_one(lab):
     up, token = lab.upstream(), lab.canary(secrets.token_urlsafe(32))
     state, run = private(lab, up, "", policy=simple_policy(up))
-    lab.expects("ledger.db was not there")
 
     def secret(*words, stdin=None, rc=0):
         return lab.run([program(), "secret", *words, "--state-dir", state], stdin=stdin, rc=rc)
@@ -391,7 +390,6 @@ def a_secret_is_sealed_where_no_gateway_runs_and_used_by_the_next_one(lab):
 @test()
 def the_readmes_first_steps_work_as_written(lab):
     """From an empty directory to a write that a person let go."""
-    lab.expects("ledger.db was not there")
     up = lab.upstream()
     text = re.search(r"server of your own\n.*?```yaml\n(.*?)```\n(.*?)\n## ", (HERE.parents[1] / "README.md").read_text(), re.S)
     commands = [shlex.split(line.partition("  #")[0].replace("8000", str(up.plain_port)))

@@ -20,7 +20,6 @@ UNHEARD = r"\w+: .* could not be (given to (its peer|the \w+)|passed on|cancelle
 OPEN = ("pending", "approved", "executing", "unknown")
 # What the machine is, not what happened on it.
 MACHINE = r"parent: no user ids to separate|\w+: sanitizer build: system calls are NOT restricted|\w+: .*(?i:landlock)"
-FIRST = r"ledger: (/\S+)/store/ledger.db was not there; made a new store"  # of a state directory once
 
 
 class Watch:
@@ -47,7 +46,6 @@ class Watch:
 
     def _lines(self):
         known = re.compile("|".join(f"(?:{p})" for p in self.patterns))
-        made = set()
         for path in sorted(p for p in (self.dir / "out").iterdir() if p.suffix != ".cmd"):
             data = path.read_bytes()
             for found in SANITIZER.finditer(data):
@@ -61,10 +59,7 @@ class Watch:
                 except ValueError:
                     continue
                 text = f"{line['role']}: {line['msg']}"
-                first = re.fullmatch(FIRST, text)
-                if first and first[1] not in made:
-                    made.add(first[1])
-                elif not known.search(text):
+                if not known.search(text):
                     said[text] = line["level"]
             yield from (f"{path.name}: not announced ({level}): {text}" for text, level in said.items())
 

@@ -143,6 +143,8 @@ int recover_start(struct store *s, struct err *e)
         goto fail;
     audit_begin(&a, s, "start", NULL, NULL, SPAN_NONE);
     jsonw_kv(&a.w, "boot", span_str(s->boot));
+    if (s->c.secrets_only)
+        jsonw_kv(&a.w, "for", SPAN("secrets"));
     if (audit_end(&a) != 0)
         goto fail;
     int same = same_kernel(s);

@@ -54,6 +54,8 @@ struct store_config {
     unsigned pending_max, open_max;
     uint64_t sandbox_bytes;
     bool audit_reads;
+    bool new_state;     /* no store is expected: nothing of a gateway was there before this start */
+    bool secrets_only;  /* no gateway: it is opened to write down that a secret was sealed */
     unsigned max_pages; /* for tests of a full disk */
     /* Told of each change within the turn; sequence is its audit record's. */
     void (*changed)(void *arg, enum store_change what, uint64_t sequence, const struct wire_ticket_state *ticket,

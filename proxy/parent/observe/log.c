@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/json/json.h"
 #include "common/msg.h"
@@ -107,11 +108,15 @@ static int change(struct parent *p, enum log_level level, bool follow, struct sp
 static void put(const struct parent *p, struct dynbuf *json)
 {
     const struct observe *o = &p->observe;
+    char where[JSON_MAX / 8]; /* JSON may make six bytes of one */
+    ssize_t to = readlink("/proc/self/fd/2", where, sizeof(where));
     struct jsonw w;
     jsonw_begin(&w, json);
     jsonw_object(&w);
     jsonw_kv(&w, "level", span_str(log_level_name(o->level)));
     jsonw_kv(&w, "trace", span_str(o->follow));
+    jsonw_kv(&w, "to", to > 0 ? span_of(where, (size_t)to) : SPAN_NONE);
+    jsonw_kv_u64(&w, "pid", (uint64_t)getpid());
     if (o->records)
         jsonw_kv(&w, "recording", span_str(RECORDING_NAME));
     if (o->until_ms != 0)

@@ -37,7 +37,7 @@ static const struct {
      "push held: ticket ny5v9j8y3k", "Push 1 ref", true},
     {"{\"kind\":\"ticket-decided\",\"ticket\":\"ny5v9j8y3kaaaa\",\"state\":\"approved\",\"by\":\"uid 0\","
      "\"channel\":\"cli\",\"reason\":\"\"}",
-     "ticket ny5v9j8y3k approved by uid 0 (cli)", "", true},
+     "ticket ny5v9j8y3k approved by root (cli)", "", true},
     {"{\"kind\":\"ticket-decided\",\"ticket\":\"ny5v9j8y3kaaaa\",\"state\":\"denied\",\"by\":\"ann\",\"channel\":"
      "\"page\",\"reason\":\"not today\"}",
      "ticket ny5v9j8y3k denied by ann (page): not today", "", true},
@@ -62,17 +62,19 @@ static const struct {
     {"{\"kind\":\"denied\",\"verdict\":\"allow\",\"code\":\"gateway-restarting\"}", "refused: gateway-restarting", "",
      true},
     {"{\"kind\":\"start\"}", "the gateway started", "", true},
+    {"{\"kind\":\"start\",\"for\":\"secrets\"}", "the store was opened for `countersign secret`, no gateway ran", "",
+     true},
     {"{\"kind\":\"note\",\"from\":\"parent\",\"about\":\"policy\",\"what\":{\"policy\":\"656da4495616c3ca\"}}",
      "policy 656da44956 is in force", "", true},
     {"{\"kind\":\"note\",\"from\":\"parent\",\"about\":\"policy\",\"what\":{\"policy\":\"656da4495616c3ca\",\"how\":"
      "\"rollback\",\"by\":\"uid 0\",\"from\":\"1234567890abcd\",\"pinned_by\":\"uid 0\"}}",
-     "policy 656da44956 is in force (rollback by uid 0, before it 1234567890, pinned)", "", true},
+     "policy 656da44956 is in force (rollback by root, before it 1234567890, pinned)", "", true},
     {"{\"kind\":\"note\",\"from\":\"parent\",\"about\":\"policy-refused\",\"what\":{\"how\":\"reload\",\"why\":\"a:"
      "1\"}}",
      "a policy was refused, and nothing changed (reload): a:1", "", true},
     {"{\"kind\":\"note\",\"from\":\"keeper\",\"about\":\"secret\",\"what\":{\"secret\":\"s\",\"act\":\"set\",\"uid\":"
      "0}}",
-     "secret s: set by uid 0", "", true},
+     "secret s: set by root", "", true},
     {"{\"kind\":\"note\",\"from\":\"desk\",\"about\":\"sign-in\",\"what\":{\"operator\":\"ann\",\"deep\":{}}}",
      "note of the desk about sign-in, operator ann", "", true},
     {"{\"kind\":\"note\",\"from\":\"desk\",\"about\":\"x\",\"what\":\"text\"}", "note of the desk about x", "", true},
