@@ -16,8 +16,8 @@
 #include "proxy/keeper/sources.h"
 
 enum {
-    RELEASE_TTL_MS = 2000,  /* of an allowed one: the carrier may use it again that long */
-    RELEASE_SCRUB_MAX = 64, /* secrets bound to one host, in all their versions */
+    RELEASE_TTL_MS = 2000,   /* of an allowed one: the carrier may use it again that long */
+    RELEASE_SCRUB_MAX = 256, /* secrets bound to one host, in all their versions */
     RELEASE_BYTES_MAX = 256 * 1024,
     RELEASE_ONCE = 4096, /* exchanges remembered, so that none is served twice */
     RELEASE_SIGNATURE = 64,

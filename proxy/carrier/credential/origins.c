@@ -80,8 +80,9 @@ static struct origin *add(struct origins *s, struct span scheme, struct span hos
 
 static bool has_all(const struct scrub *set, const struct span *secret, size_t n)
 {
-    for (size_t i = 0; i < n; i++)
-        if (!scrub_has(set, secret[i]))
+    struct span same;
+    for (size_t i = 0; i < n; i++) /* mostly they come in the order in which they came before */
+        if (!(scrub_secret(set, i, &same) && span_eq(same, secret[i])) && !scrub_has(set, secret[i]))
             return false;
     return true;
 }

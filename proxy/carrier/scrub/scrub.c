@@ -42,8 +42,8 @@ struct scrub {
 
 struct build {
     struct dynbuf bytes;
-    size_t last; /* the form that was added, or was there */
-    size_t most; /* bytes a form of this secret may have */
+    size_t first; /* of this secret's forms, among which none is entered twice */
+    size_t most;  /* bytes a form of this secret may have */
     struct form *form;
     size_t nforms;
 };
@@ -53,14 +53,11 @@ static int build_add(void *arg, struct span s)
     struct build *b = arg;
     if (s.n > b->most) /* the plan would let its beginning go */
         return -1;
-    for (size_t i = 0; i < b->nforms; i++)
-        if (b->form[i].n == s.n && memcmp(b->bytes.p + b->form[i].at, s.p, s.n) == 0) {
-            b->last = i;
+    for (size_t i = b->first; i < b->nforms; i++)
+        if (b->form[i].n == s.n && memcmp(b->bytes.p + b->form[i].at, s.p, s.n) == 0)
             return 0;
-        }
     if (b->nforms == SCRUB_FORMS_MAX)
         return -1;
-    b->last = b->nforms;
     b->form[b->nforms++] = (struct form){.at = (uint32_t)b->bytes.n, .n = (uint32_t)s.n};
     return dynbuf_add(&b->bytes, s);
 }
@@ -130,12 +127,21 @@ static int check_secrets(const struct span *secret, size_t n, struct err *e)
     return 0;
 }
 
-static void note_secret(struct scrub *s, size_t form)
+/* Its forms, the first of which is the secret itself; nothing for one that is there already. */
+static int build_secret(struct scrub *s, struct build *b, struct span secret)
 {
-    for (size_t i = 0; i < s->nsecrets; i++)
-        if (s->literal[i] == form)
-            return;
-    s->literal[s->nsecrets++] = (uint32_t)form;
+    for (size_t i = 0; i < s->nsecrets; i++) {
+        const struct form *f = &b->form[s->literal[i]];
+        if (span_eq(span_of(b->bytes.p + f->at, f->n), secret))
+            return 0;
+    }
+    b->first = b->nforms;
+    b->most = secret.n * PLAN_FORM_MOST;
+    s->literal[s->nsecrets] = (uint32_t)b->nforms;
+    if (build_add(b, secret) != 0 || scrub_forms(secret, build_add, b) != 0)
+        return -1;
+    s->nsecrets++;
+    return 0;
 }
 
 struct scrub *scrub_new(const struct span *secret, size_t n, struct err *e)
@@ -155,11 +161,7 @@ struct scrub *scrub_new(const struct span *secret, size_t n, struct err *e)
     size_t longest = 0;
     for (size_t i = 0; i < n; i++) {
         longest = secret[i].n > longest ? secret[i].n : longest;
-        b.most = secret[i].n * PLAN_FORM_MOST;
-        if (build_add(&b, secret[i]) != 0)
-            goto out;
-        note_secret(s, b.last);
-        if (scrub_forms(secret[i], build_add, &b) != 0)
+        if (build_secret(s, &b, secret[i]) != 0)
             goto out;
     }
     s->reach = plan_reach(longest);

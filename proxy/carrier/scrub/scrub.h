@@ -15,8 +15,8 @@
 enum {
     SCRUB_SECRET_MIN = 8, /* bytes; anything shorter turns up by chance */
     SCRUB_SECRET_MAX = 16 * 1024,
-    SCRUB_SECRETS_MAX = 64,
-    SCRUB_FORMS_MAX = 8192,
+    SCRUB_SECRETS_MAX = 256,
+    SCRUB_FORMS_MAX = 32768,
     SCRUB_BYTES_MAX = 4 * 1000 * 1000, /* of all forms of a set together */
 };
 
