@@ -209,6 +209,8 @@ const struct cli_verb cli_verbs[] = {
     {"secret rotate", "NAME", "the same; the older value is still looked for in answers",
      "countersign secret rotate github", NULL, TAKES_STATE, secret_set, NULL},
     {"secret list", "", "the names there are", "countersign secret list", NULL, TAKES_BOTH, secret_list, NULL},
+    {"secret check", "NAME", "ask a credential's source for its value now: does it work, or which step failed",
+     "countersign secret check github", NULL, TAKES_BOTH, secret_check, NULL},
     {"secret rm", "NAME", "forget a value", "countersign secret rm github", NULL, TAKES_STATE, secret_rm, NULL},
     {"approvals list", "", "what waits for a decision, the newest first", "countersign approvals list --state denied",
      list, TAKES_BOTH, approvals_list, NULL},

@@ -52,11 +52,21 @@ struct upstream {
 };
 bool policy_upstream(const struct policy *p, struct span host, uint16_t port, struct arena *a, struct upstream *u);
 
-enum source_kind { SOURCE_NONE = 0, SOURCE_FILE, SOURCE_ENV, SOURCE_STORE };
+/* From SOURCE_EXEC on somebody else is asked for the value, as the settings say (policy_setting). */
+enum source_kind {
+    SOURCE_NONE = 0,
+    SOURCE_FILE,
+    SOURCE_ENV,
+    SOURCE_STORE,
+    SOURCE_SYSTEMD,
+    SOURCE_EXEC,
+    SOURCE_KINDS
+};
 struct credential {
     struct span name;
     enum source_kind source;
-    struct span source_arg; /* path, variable, or name in the sealed store */
+    struct span source_arg; /* path, variable, name in the sealed store or in $CREDENTIALS_DIRECTORY; or empty */
+    uint32_t settings, nsettings;
     struct span header;     /* field to set, e.g. "Authorization" */
     struct span format;     /* "Bearer {}" or, with basic_user, unused */
     struct span basic_user; /* "x-access-token": Authorization is Basic base64(user:secret) */
@@ -66,6 +76,17 @@ struct credential {
 size_t policy_credentials(const struct policy *p);
 /* False when i is out of range. */
 bool policy_credential(const struct policy *p, size_t i, struct credential *c);
+/* Of a source that is asked for its value: one thing it must know, as it is written or to be had from another source.
+ */
+struct setting {
+    struct span key;       /* several may have the same: a list, in its order */
+    enum source_kind from; /* SOURCE_NONE: value is it; SOURCE_FILE to SOURCE_SYSTEMD: value says where it is */
+    struct span value;
+};
+/* Setting i of c; false past its last. */
+bool policy_setting(const struct policy *p, const struct credential *c, size_t i, struct setting *out);
+/* "file", "exec" ...; "none" for what is none. */
+const char *policy_source_name(enum source_kind k);
 /* Does the credential's only: list name this place? Checked by the judge before the
  * decision is acted on and again by the keeper before it releases. */
 bool policy_credential_may_go(const struct policy *p, size_t i, struct span scheme, struct span host, uint16_t port,

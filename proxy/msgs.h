@@ -5,7 +5,7 @@
  * makes it: its instance number << 40 | a counter, never reused within a boot. Judge and carrier refuse an xid whose
  * upper bits are not the channel's front. Who talks to whom (parent makes the socketpairs, M_PEER hands them over):
  * front-judge front-carrier judge-carrier judge-keeper judge-ledger judge-lobby keeper-carrier keeper-ledger
- * carrier-resolver desk-ledger, and all with parent */
+ * carrier-resolver desk-ledger keeper-fetcher fetcher-resolver, and all with parent */
 #ifndef PROXY_MSGS_H
 #define PROXY_MSGS_H
 #include "proxy/words.h" /* clang-format off */
@@ -66,7 +66,7 @@ enum msg_type {
     M_LEDGER_KEY = 75,     /* ledger>K span Ed25519 public key, 32 bytes */
     M_DATA_KEY = 76,       /* K>ledger span 32 bytes for held bodies */
     M_SECRETS = 77,        /* K>P>desk u16 n, n x span name: what the sealed store and the sources can give */
-    M_SOURCE = 78,         /* P>K digest policy, span path; fd: a source file of that policy, opened by the parent, unread; in use from the M_IMAGE that follows */
+    M_SOURCE = 78,         /* P>K digest policy, u8 enum source_kind (file or systemd), span path or name; fd: a source file of that policy, opened by the parent, unread; in use from the M_IMAGE that follows */
     M_CA = 79,             /* K>P span pem */
     /* judge and ledger */
     M_TICKET_OPEN = 80,    /* J>Lg wire_ticket, limits (wire_ticket.h; what a ticket reserves counts from its claim on, and while it is open always; freed when it ends unsent), u64 size, span inline or fd: the body */
@@ -121,7 +121,13 @@ enum msg_type {
     M_ANSWER_CREDIT = 123, /* F>C u32 */
     M_SWITCH = 124,        /* C>F wire_answer of a verified 101: from now on messages, until one side's M_ANSWER_END or M_CANCEL */
     M_ANSWER_MESSAGE = 125, /* C>F u8 enum ws_op (WS_NONE: goes on with the last), bool last, u16 close code, then bytes of the message, searched; each costs its bytes and WS_COST of the answer's credit */
-    /* carrier and resolver; id: the carrier's own */
+    /* keeper, fetcher and its jobs, which are processes of their own; id: the asker's own */
+    M_FETCH = 150,    /* K>F wire_fetch; F>job u16 n, n x (u8 family, span bytes): what may be dialled, span path of the roots, wire_fetch */
+    M_FETCHED = 151,  /* job>F>K wire_fetched */
+    M_JOB = 152,      /* F>P u8 enum job_kind; fd: its descriptor 3, a channel to the fetcher */
+    M_JOB_NONE = 153, /* P>F it could not be started */
+    M_JOB_END = 154,  /* F>P it is over: killed with all that it started */
+    /* carrier, fetcher and resolver; id: the asker's own */
     M_RESOLVE = 130,   /* span host, u16 n, n x span cidr allowed although private */
     M_ADDRESSES = 131, /* u8 n, n x (u8 family 4 or 6, span bytes); n 0: span code, span why */
 };

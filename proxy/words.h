@@ -13,6 +13,7 @@ enum role_id {
     ROLE_KEEPER,
     ROLE_LEDGER,
     ROLE_DESK,
+    ROLE_FETCHER,
     ROLE_COUNT
 };
 
@@ -52,6 +53,14 @@ enum listen_kind {
     LISTEN_CAPTURED_UNIX =
         9, /* Unix of one sandbox: a PROXY v2 header makes a connection captured, without one it is WAY_HTTP */
     LISTEN_DNS = 10, /* two descriptors: UDP and TCP, answered with an address of our own */
+};
+
+/* What the fetcher may have started: programs of our own, one each, of pkglibexecdir. */
+enum job_kind {
+    JOB_NONE = 0,
+    JOB_PROGRAM, /* countersign-fetch-program: runs a program that the policy names, which has no network */
+    JOB_HTTP,    /* countersign-fetch-http: asks one server */
+    JOB_KINDS
 };
 
 const char *role_name(enum role_id r);

@@ -1,4 +1,4 @@
-/* countersign secret set|rotate|list|rm: the keeper's own socket, or, where no gateway runs, that of a
+/* countersign secret set|rotate|list|rm|check: the keeper's own socket, or, where no gateway runs, that of a
  * keeper started for it. The value is read from standard input (at a terminal without echo), goes into the keeper,
  * and is wiped here. */
 #include <fcntl.h>
@@ -153,6 +153,41 @@ static int drop(const struct keeper *k, const struct cli_call *c)
     return rc;
 }
 
+/* Of the gateway that runs, for its policy says what the source is. */
+static int check(const struct keeper *k, const struct cli_call *c)
+{
+    char path[NAME_LEN + 32];
+    unsigned status = 0;
+    struct dynbuf answer = {0};
+    struct arena a;
+    struct err e = {{0}};
+    int rc = CLI_RUNTIME;
+    arena_init(&a, 1024 * 1024);
+    snprintf(path, sizeof(path), "/v1/credentials/%s/check", c->word[0]);
+    int running = api_running(k->sock, &e);
+    if (running == 0)
+        err_set(&e, "no gateway runs here, and only its policy says what the source is");
+    if (running <= 0 || api_call(k->sock, "POST", path, SPAN_NONE, &status, &answer, &e) != 0 ||
+        (status >= 400 && api_explain(status, dynbuf_span(&answer), &e) != 0)) {
+        (void)say(&e);
+        goto out;
+    }
+    const struct json *j = json_parse(dynbuf_span(&answer), &a), *ok = j ? json_get(j, SPAN("ok")) : NULL;
+    if (ok != NULL && ok->type == JSON_BOOL && ok->truth)
+        rc = CLI_OK;
+    if (c->json)
+        printf("%.*s\n", SPAN_FMT(dynbuf_span(&answer)));
+    else if (rc == CLI_OK)
+        printf("%s: its source (%.*s) gives a value that fits\n", c->word[0], SPAN_FMT(json_text(j, SPAN("source"))));
+    else
+        printf("%s: %.*s\n", c->word[0],
+               SPAN_FMT(j ? json_text(j, SPAN("why")) : SPAN("the keeper's answer cannot be read")));
+out:
+    arena_free(&a);
+    dynbuf_free(&answer);
+    return rc;
+}
+
 static int with_keeper(const struct cli_call *c, int (*fn)(const struct keeper *k, const struct cli_call *c))
 {
     struct keeper k;
@@ -178,4 +213,9 @@ int secret_rm(const struct cli_call *c)
 int secret_list(const struct cli_call *c)
 {
     return with_keeper(c, list);
+}
+
+int secret_check(const struct cli_call *c)
+{
+    return with_keeper(c, check);
 }

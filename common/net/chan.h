@@ -66,5 +66,7 @@ void chan_pause(struct chan *c, bool paused);
 /* Before the loop runs: wait for exactly one frame on a blocking fd and read not one byte more. The payload goes to
  * *payload, which the frame borrows; the caller owns the descriptors. 0, or -1 with none of them open. */
 int chan_read_one(int fd, struct frame *f, struct dynbuf *payload) MUSTCHECK;
+/* Without a loop: write one frame to a blocking fd. -1: too long, or the other side is gone. */
+int chan_write_one(int fd, uint16_t type, uint64_t id, struct span payload) MUSTCHECK;
 
 #endif

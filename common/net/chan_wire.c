@@ -119,3 +119,26 @@ fail:
     f->nfds = 0;
     return -1;
 }
+
+static int write_all(int fd, struct span s)
+{
+    while (s.n > 0) {
+        ssize_t n = send(fd, s.p, s.n, MSG_NOSIGNAL);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return -1;
+        s = span_from(s, (size_t)n);
+    }
+    return 0;
+}
+
+int chan_write_one(int fd, uint16_t type, uint64_t id, struct span payload)
+{
+    uint8_t head[CHAN_HEAD];
+    if (payload.n > CHAN_PAYLOAD_MAX)
+        return -1;
+    chan_head_put(head, type, id);
+    chan_head_patch(head, payload.n, 0);
+    return write_all(fd, span_of(head, CHAN_HEAD)) != 0 ? -1 : write_all(fd, payload);
+}

@@ -352,3 +352,21 @@ void role_ready(struct role *r)
     if (chan_send(r->parent, ROLE_MSG_READY, 0, SPAN_NONE) != 0)
         log_die("the parent cannot be told that all is ready");
 }
+
+void role_job_start(const char *name)
+{
+    log_init(name, LOG_INFO);
+    role.uid = number_from_env("COUNTERSIGN_UID");
+    role.gid = number_from_env("COUNTERSIGN_GID");
+    (void)setpgid(0, 0); /* the parent does it as well: whoever comes first */
+    signal(SIGPIPE, SIG_IGN);
+    int flags = fcntl(PARENT_FD, F_GETFL);
+    if (flags < 0 || fcntl(PARENT_FD, F_SETFL, flags & ~O_NONBLOCK) != 0 ||
+        fcntl(PARENT_FD, F_SETFD, FD_CLOEXEC) != 0)
+        log_die("there is no channel on descriptor 3; countersignd starts this program");
+    close_inherited();
+    limits();
+    change_user(&role);
+    die_with_parent();
+    wipe_environment();
+}

@@ -25,6 +25,7 @@ enum {
     WALL_READ_FILES = 1u << 5, /* open for reading only */
     WALL_UNIX_LISTEN = 1u << 6,
     WALL_PAIR = 1u << 7, /* socketpair(AF_UNIX, SOCK_STREAM) */
+    WALL_WAIT = 1u << 8, /* how a child of its own ended */
 };
 
 /* Frames that role.c itself reads and writes; proxy/msgs.h has the whole list, with these numbers. */
@@ -76,5 +77,10 @@ void role_confine(struct role *r, const struct wall *w);
 /* The same, as the user who started it, for a program that is no role and has read its files. */
 void role_confine_alone(const struct wall *w);
 void role_ready(struct role *r);
+
+/* For a program that is no role but is started for one, with a channel as descriptor 3, and ends with its one answer:
+ * logging, a process group of its own, the user it is given, and the rest of what role_start does. Exits on failure.
+ * role_confine_alone comes after it. */
+void role_job_start(const char *name);
 
 #endif

@@ -27,6 +27,13 @@ static void put_credential(const struct policy *p, uint32_t i, struct dynbuf *ou
     msg_put_u32(out, c->only.n);
     for (uint32_t k = 0; k < c->only.n; k++)
         put_place(p, img_at(p, IMG_PLACE, c->only.first + k), out);
+    msg_put_u32(out, c->settings.n);
+    for (uint32_t k = 0; k < c->settings.n; k++) {
+        const struct img_setting *s = img_at(p, IMG_SETTING, c->settings.first + k);
+        msg_put_span(out, img_span(p, s->key));
+        msg_put_u32(out, s->from);
+        msg_put_span(out, img_span(p, s->value));
+    }
 }
 
 void policy_put_place(const struct policy *p, struct span scheme, struct span host, uint16_t port, struct dynbuf *out)

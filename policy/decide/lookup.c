@@ -84,12 +84,30 @@ bool policy_credential(const struct policy *p, size_t i, struct credential *c)
     *c = (struct credential){.name = img_span(p, r->name),
                              .source = (enum source_kind)r->source,
                              .source_arg = img_span(p, r->arg),
+                             .settings = r->settings.first,
+                             .nsettings = r->settings.n,
                              .header = img_span(p, r->header),
                              .format = img_span(p, r->format),
                              .basic_user = img_span(p, r->user),
                              .basic = r->basic != 0,
                              .certificate = r->certificate != 0};
     return true;
+}
+
+bool policy_setting(const struct policy *p, const struct credential *c, size_t i, struct setting *out)
+{
+    *out = (struct setting){.from = SOURCE_NONE};
+    if (i >= c->nsettings || c->settings > p->n[IMG_SETTING] || i >= p->n[IMG_SETTING] - c->settings)
+        return false;
+    const struct img_setting *s = img_at(p, IMG_SETTING, c->settings + (uint32_t)i);
+    *out = (struct setting){img_span(p, s->key), (enum source_kind)s->from, img_span(p, s->value)};
+    return true;
+}
+
+const char *policy_source_name(enum source_kind k)
+{
+    static const char *const names[SOURCE_KINDS] = {"none", "file", "env", "store", "systemd", "exec"};
+    return (unsigned)k < SOURCE_KINDS ? names[k] : "none";
 }
 
 static bool place_fits(const struct policy *p, const struct img_place *l, struct span scheme, struct span host,

@@ -87,11 +87,14 @@ static const struct field cred_fields[] = {STR(img_cred, name),
                                            STR(img_cred, header),
                                            STR(img_cred, format),
                                            STR(img_cred, user),
-                                           BELOW(img_cred, source, SOURCE_STORE + 1),
+                                           BELOW(img_cred, source, SOURCE_KINDS),
                                            BELOW(img_cred, basic, 2),
                                            BELOW(img_cred, certificate, 2),
                                            RANGE(img_cred, only, IMG_PLACE),
+                                           RANGE(img_cred, settings, IMG_SETTING),
                                            {0}};
+static const struct field setting_fields[] = {
+    STR(img_setting, key), STR(img_setting, value), BELOW(img_setting, from, SOURCE_SYSTEMD + 1), {0}};
 static const struct field place_fields[] = {STR(img_place, host),
                                             BELOW(img_place, port, 65536),
                                             BELOW(img_place, scheme, 4),
@@ -174,6 +177,7 @@ static const struct {
     [IMG_WINDOW] = {sizeof(struct img_window), window_fields},
     [IMG_ZONE] = {sizeof(struct img_zone), zone_fields},
     [IMG_SHIFT] = {sizeof(struct img_shift), shift_fields},
+    [IMG_SETTING] = {sizeof(struct img_setting), setting_fields},
 };
 
 size_t img_record_size(enum img_table t)

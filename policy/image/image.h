@@ -15,7 +15,7 @@
 #include "policy/policy.h"
 #include "policy/image/records.h"
 
-enum { IMG_VERSION = 7 };
+enum { IMG_VERSION = 8 };
 #define IMG_MAGIC "CSPOLICY"
 #define IMG_NONE  UINT32_MAX
 
@@ -43,6 +43,7 @@ enum img_table {
     IMG_WINDOW,
     IMG_ZONE,
     IMG_SHIFT,
+    IMG_SETTING,
     IMG_TABLES
 };
 

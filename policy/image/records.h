@@ -85,7 +85,12 @@ struct img_place {
 struct img_cred {
     struct img_str name, arg, header, format, user;
     uint32_t source, basic, certificate;
-    struct img_range only; /* IMG_PLACE */
+    struct img_range only;     /* IMG_PLACE */
+    struct img_range settings; /* IMG_SETTING */
+};
+struct img_setting {
+    struct img_str key, value;
+    uint32_t from; /* enum source_kind */
 };
 struct img_upstream {
     struct img_str host, address, ca, crl, region;

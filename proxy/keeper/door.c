@@ -4,6 +4,7 @@
  *   PUT /v1/secrets/NAME   the raw value as the body      204
  *   GET /v1/secrets        names and dates                200 {"secrets":[...]}
  *   DELETE /v1/secrets/NAME                               204 or 404
+ *   POST /v1/credentials/NAME/check                       200 {"ok":...,"why":...}, when it is known
  *   GET /v1/ca             the CA's certificate           200 PEM
  */
 #include <stdio.h>
@@ -13,16 +14,17 @@
 #include "common/json/json.h"
 #include "common/log.h"
 #include "common/net/conn.h"
-#include "proxy/keeper/keeper.h"
+#include "proxy/keeper/sources/parked.h"
 #include "proxy/keeper/value.h"
 
-enum { CALLERS_MAX = 16, INPUT_MAX = HTTP_HEAD_MAX + 2 * VALUE_MAX, CALL_MS = 10 * 1000 };
+enum { CALLERS_MAX = 16, INPUT_MAX = HTTP_HEAD_MAX + 2 * VALUE_MAX, CALL_MS = 10 * 1000, CHECK_MS = 30 * 1000 };
 
 struct caller {
     struct keeper *keeper;
     struct conn *conn;
     size_t seen;
     unsigned uid;
+    char check[VAULT_NAME_MAX + 1]; /* the credential it waits for; empty: none */
 };
 
 static int listener = -1;
@@ -31,6 +33,8 @@ static size_t ncallers;
 
 static void caller_end(struct caller *c, bool finish)
 {
+    if (c->check[0] != '\0')
+        parked_drop_caller(c->keeper, c);
     if (finish)
         conn_finish(&c->conn);
     else
@@ -154,22 +158,99 @@ static void drop(struct caller *c, struct span name)
     }
 }
 
+/* ---- would it work? ---- */
+
+static bool credential_named(const struct policy *p, struct span name, struct credential *c)
+{
+    for (size_t i = 0; p != NULL && policy_credential(p, i, c); i++)
+        if (span_eq(c->name, name))
+            return true;
+    return false;
+}
+
+static void verdict(struct caller *c, const struct credential *cred)
+{
+    struct dynbuf body;
+    struct jsonw w;
+    struct err e = {{0}};
+    struct keeper *k = c->keeper;
+    bool ok = cred->source < SOURCE_EXEC || fetch_outcome(k->fetches, cred, &e) == 0;
+    struct secret *v = ok ? sources_value(k->sources, cred, &e) : NULL;
+    struct secret *field = v != NULL ? value_render(cred, secret_bytes(v), &e) : NULL;
+    dynbuf_init(&body, 8 * 1024);
+    jsonw_begin(&w, &body);
+    jsonw_object(&w);
+    jsonw_kv(&w, "credential", cred->name);
+    jsonw_kv(&w, "source", span_str(policy_source_name(cred->source)));
+    jsonw_key(&w, "ok");
+    jsonw_bool(&w, field != NULL);
+    if (field == NULL)
+        jsonw_kv(&w, "why", span_str(e.text));
+    jsonw_end_object(&w);
+    secret_free(&v);
+    secret_free(&field);
+    answer(c, 200, "OK", dynbuf_span(&body));
+    dynbuf_free(&body);
+}
+
+static void gone_by_now(struct caller *c)
+{
+    refuse(c, 404, "Not Found", "the policy in force names no such credential");
+}
+
+void keeper_caller_told(struct caller *c)
+{
+    struct credential cred;
+    bool known = credential_named(c->keeper->policy, span_str(c->check), &cred);
+    c->check[0] = '\0';
+    if (known)
+        verdict(c, &cred);
+    else
+        gone_by_now(c);
+}
+
+static void check(struct caller *c, struct span name)
+{
+    struct credential cred;
+    struct err unused;
+    uint64_t wait = 0;
+    if (!vault_name_ok(name) || !credential_named(c->keeper->policy, name, &cred)) {
+        gone_by_now(c);
+        return;
+    }
+    if (cred.source < SOURCE_EXEC || fetch_again(c->keeper->fetches, &cred, &wait, &unused) != FETCH_LATER) {
+        verdict(c, &cred);
+        return;
+    }
+    memcpy(c->check, name.p, name.n);
+    c->check[name.n] = '\0';
+    conn_deadline(c->conn, CHECK_MS);
+    if (parked_add_caller(c->keeper, wait, c) != 0)
+        refuse(c, 503, "Service Unavailable", "too many wait for credentials; try again shortly");
+}
+
 static void serve(struct caller *c, const struct http_head *h, struct span body)
 {
     static const struct span one = SPAN("/v1/secrets/");
+    static const struct span of = SPAN("/v1/credentials/"), asks = SPAN("/check");
     struct span name = span_starts(h->path, one) ? span_from(h->path, one.n) : SPAN_NONE;
+    struct span cred = span_starts(h->path, of) ? span_from(h->path, of.n) : SPAN_NONE;
+    bool checks = cred.n > asks.n && span_eq(span_from(cred, cred.n - asks.n), asks);
     if (h->has_query)
         refuse(c, 400, "Bad Request", "no query is taken here");
     else if (span_eq(h->method, SPAN("GET")) && span_eq(h->path, SPAN("/v1/secrets")))
         list(c);
     else if (span_eq(h->method, SPAN("GET")) && span_eq(h->path, SPAN("/v1/ca")))
         ca(c);
+    else if (span_eq(h->method, SPAN("POST")) && checks)
+        check(c, span_first(cred, cred.n - asks.n));
     else if (span_eq(h->method, SPAN("PUT")) && name.n)
         put(c, name, body);
     else if (span_eq(h->method, SPAN("DELETE")) && name.n)
         drop(c, name);
     else
-        refuse(c, 404, "Not Found", "PUT or DELETE /v1/secrets/NAME, GET /v1/secrets, GET /v1/ca");
+        refuse(c, 404, "Not Found",
+               "PUT or DELETE /v1/secrets/NAME, GET /v1/secrets, POST /v1/credentials/NAME/check, GET /v1/ca");
 }
 
 static void read_call(struct caller *c)
@@ -194,8 +275,10 @@ static void read_call(struct caller *c)
 
 static void on_event(void *arg, struct conn *conn, enum conn_event ev)
 {
-    if (ev == CONN_DATA)
+    if (ev == CONN_DATA && ((struct caller *)arg)->check[0] == '\0')
         read_call(arg);
+    else if (ev == CONN_DATA)
+        return; /* one question at a time */
     else if (ev != CONN_DRAINED && ev != CONN_CONNECTED)
         caller_end(arg, false);
 }

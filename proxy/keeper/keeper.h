@@ -6,17 +6,23 @@
 #include "common/net/chan.h"
 #include "common/net/loop.h"
 #include "common/role/role.h"
+#include "proxy/keeper/sources/fetch.h"
 #include "proxy/keeper/keep.h"
 #include "proxy/keeper/mint.h"
 #include "proxy/keeper/release.h"
 #include "proxy/msgs.h"
 
+struct caller;
+struct parked;
 struct keeper {
     struct loop *loop;
     struct role *role;
-    struct chan *judge, *carrier, *ledger;
+    struct chan *judge, *carrier, *ledger, *fetcher;
     struct keep keep;
     struct sources *sources;
+    struct fetches *fetches;
+    struct parked *parked; /* parked.h */
+    size_t nparked, parked_bytes;
     struct releaser *releaser;
     struct mint *mint;
     struct policy *policy;
@@ -28,6 +34,10 @@ struct keeper {
 /* main.c: the names of the credentials that have a value, to the parent. */
 void keeper_tell_secrets(struct keeper *k);
 void keeper_note(struct keeper *k, const char *act, struct span name, unsigned uid);
+/* An M_RELEASE of the judge's, which came just now or whose value was waited for. */
+void keeper_release(struct keeper *k, uint64_t xid, struct span payload);
+/* door.c: what this caller waited for is known. */
+void keeper_caller_told(struct caller *c);
 /* door.c: serve `countersign secret` on this Unix listener; takes fd over. */
 void keeper_door_open(struct keeper *k, int fd);
 

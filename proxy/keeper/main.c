@@ -1,4 +1,4 @@
-/* The keeper: two questions (mint, release), one socket for secrets, no network. */
+/* The keeper: two questions (mint, release), one that it asks itself (fetch), one socket for secrets, no network. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +11,7 @@
 #include "common/msg.h"
 #include "common/trace.h"
 #include "proxy/keeper/keeper.h"
+#include "proxy/keeper/sources/parked.h"
 
 extern char **environ;
 
@@ -46,7 +47,8 @@ void keeper_note(struct keeper *k, const char *act, struct span name, unsigned u
     dynbuf_free(&json);
 }
 
-/* What credentials there is a value for: names only, for the page and for `run --with`. */
+/* What credentials there is a value for, or that were not refused one when it was asked for: names only, for the page
+ * and for `run --with`. */
 void keeper_tell_secrets(struct keeper *k)
 {
     struct dynbuf *b = chan_begin(role_parent(k->role), M_SECRETS, 0);
@@ -57,8 +59,8 @@ void keeper_tell_secrets(struct keeper *k)
         return;
     dynbuf_init(&names, 64 * 1024);
     for (size_t i = 0; k->policy != NULL && policy_credential(k->policy, i, &c); i++) {
-        struct secret *value = sources_value(k->sources, &c, NULL);
-        if (value != NULL) {
+        struct secret *value = c.source < SOURCE_EXEC ? sources_value(k->sources, &c, NULL) : NULL;
+        if (value != NULL || (c.source >= SOURCE_EXEC && fetch_outcome(k->fetches, &c, NULL) == 0)) {
             msg_put_span(&names, c.name);
             n++;
         }
@@ -122,10 +124,10 @@ static void give(struct keeper *k, const struct release_ask *ask, const struct r
     trace_step(ask->xid, "credential", "released");
 }
 
-static void on_release(struct keeper *k, struct frame *f)
+void keeper_release(struct keeper *k, uint64_t xid, struct span payload)
 {
-    struct msg_in m = msg_in(f->payload);
-    struct release_ask ask = {.xid = f->id};
+    struct msg_in m = msg_in(payload);
+    struct release_ask ask = {.xid = xid};
     struct release out = {0};
     ask.credential = msg_get_span(&m, 256);
     ask.scheme = msg_get_span(&m, 5);
@@ -136,12 +138,20 @@ static void on_release(struct keeper *k, struct frame *f)
     msg_get_digest(&m, &ask.digest);
     ask.signature = msg_get_span(&m, RELEASE_SIGNATURE);
     msg_get_digest(&m, &ask.place);
-    if (msg_end(&m) != 0)
-        release_failed(k, f->id, "bad-release", "the release cannot be read");
-    else if (releaser_ask(k->releaser, &ask, &out) != 0)
-        release_failed(k, f->id, out.code ? out.code : "credential-unavailable", out.why.text);
-    else
-        give(k, &ask, &out);
+    if (msg_end(&m) != 0) {
+        release_failed(k, xid, "bad-release", "the release cannot be read");
+        return;
+    }
+    switch (releaser_ask(k->releaser, &ask, &out)) {
+    case RELEASE_GIVEN: give(k, &ask, &out); break;
+    case RELEASE_LATER:
+        trace_step(xid, "credential", "is fetched");
+        if (parked_add(k, out.wait, xid, payload) != 0)
+            release_failed(k, xid, "credential-unavailable",
+                           "too many requests wait for credentials; try again shortly");
+        break;
+    case RELEASE_REFUSED: release_failed(k, xid, out.code ? out.code : "credential-unavailable", out.why.text); break;
+    }
     release_clear(&out);
 }
 
@@ -150,7 +160,7 @@ static void from_judge(void *arg, struct chan *c, struct frame *f)
     if (f->type == M_MINT)
         on_mint(arg, f);
     else if (f->type == M_RELEASE)
-        on_release(arg, f);
+        keeper_release(arg, f->id, f->payload);
     else
         log_exchange(LOG_ERROR, f->id, "the judge said %u", f->type);
 }
@@ -169,27 +179,65 @@ static void from_carrier(void *arg, struct chan *c, struct frame *f)
     log_error("the carrier said %u; it has nothing to ask here", f->type);
 }
 
+static void from_fetcher(void *arg, struct chan *c, struct frame *f)
+{
+    struct keeper *k = arg;
+    if (f->type != M_FETCHED || fetch_answered(k->fetches, f->id, f->payload) != 0) {
+        log_error("the fetcher said %u, which nobody asked", f->type);
+        return;
+    }
+    parked_wake(k, f->id);
+    keeper_tell_secrets(k);
+}
+
+static uint64_t fetch_now(void *arg)
+{
+    return loop_now(((struct keeper *)arg)->loop);
+}
+
+static int fetch_send(void *arg, uint64_t id, struct span payload)
+{
+    struct keeper *k = arg;
+    return k->fetcher != NULL ? chan_send(k->fetcher, M_FETCH, id, payload) : -1;
+}
+
+static struct chan **slot_of(struct keeper *k, unsigned peer)
+{
+    return peer == ROLE_JUDGE     ? &k->judge
+           : peer == ROLE_CARRIER ? &k->carrier
+           : peer == ROLE_LEDGER  ? &k->ledger
+           : peer == ROLE_FETCHER ? &k->fetcher
+                                  : NULL;
+}
+
 static void gone(void *arg, struct chan *c)
 {
     struct keeper *k = arg;
+    bool fetcher = c == k->fetcher;
     if (c == k->ledger)
         releaser_ledger_gone(k->releaser); /* the next one has another key */
-    chan_free(c == k->judge ? &k->judge : c == k->carrier ? &k->carrier : &k->ledger);
+    chan_free(c == k->judge ? &k->judge : c == k->carrier ? &k->carrier : fetcher ? &k->fetcher : &k->ledger);
+    if (!fetcher)
+        return;
+    fetches_lost(k->fetches);
+    parked_wake(k, 0);
 }
 
 static void on_peer(void *arg, unsigned peer, uint64_t instance, struct span info, int fd)
 {
-    static const struct chan_ops judge = {from_judge, gone}, carrier = {from_carrier, gone},
-                                 ledger = {from_ledger, gone};
+    static const struct chan_ops ops[ROLE_COUNT] = {[ROLE_JUDGE] = {from_judge, gone},
+                                                    [ROLE_CARRIER] = {from_carrier, gone},
+                                                    [ROLE_LEDGER] = {from_ledger, gone},
+                                                    [ROLE_FETCHER] = {from_fetcher, gone}};
     struct keeper *k = arg;
-    struct chan **slot = peer == ROLE_JUDGE ? &k->judge : peer == ROLE_CARRIER ? &k->carrier : &k->ledger;
-    if (peer != ROLE_JUDGE && peer != ROLE_CARRIER && peer != ROLE_LEDGER) {
+    struct chan **slot = slot_of(k, peer);
+    if (slot == NULL) {
         close(fd);
         return;
     }
     if (*slot != NULL)
         gone(k, *slot);
-    *slot = chan_new(k->loop, fd, peer == ROLE_JUDGE ? &judge : peer == ROLE_CARRIER ? &carrier : &ledger, k);
+    *slot = chan_new(k->loop, fd, &ops[peer], k);
     if (peer != ROLE_LEDGER || k->ledger == NULL)
         return;
     struct secret *key = keep_data_key(&k->keep);
@@ -219,6 +267,7 @@ static void on_image(struct keeper *k, struct span payload, int fd)
     if (msg_end(&m) != 0 || !span_eq(policy_digest(p), span_of(announced.b, DIGEST_BYTES)))
         log_die("the policy image is another one than announced");
     releaser_policy(k->releaser, p);
+    fetches_policy(k->fetches, p);
     sources_switch(k->sources, &announced);
     policy_close(k->policy);
     memfd_unmap(&k->image);
@@ -241,12 +290,13 @@ static void on_frame(void *arg, struct frame *f)
     if (f->type == M_SOURCE) {
         struct digest policy;
         msg_get_digest(&m, &policy);
+        unsigned kind = msg_get_u8(&m);
         struct span path = msg_get_span(&m, SOURCES_PATH);
-        if (msg_end(&m) != 0) {
+        if (msg_end(&m) != 0 || (kind != SOURCE_FILE && kind != SOURCE_SYSTEMD)) {
             close(fd);
             return;
         }
-        if (sources_add_file(k->sources, &policy, path, fd, &e) != 0)
+        if (sources_add_file(k->sources, &policy, (enum source_kind)kind, path, fd, &e) != 0)
             log_warn("a credential's source file is refused: %s", e.text);
     } else if (f->type == M_LISTEN) {
         keeper_door_open(k, fd);
@@ -281,6 +331,7 @@ int main(void)
     static const struct role_ops ops = {.frame = on_frame, .peer = on_peer, .config = on_config};
     static char dir[64];
     static const char *const rw[] = {dir, NULL};
+    static const struct fetch_ops fetching = {fetch_now, fetch_send};
     static const struct wall wall = {.calls = WALL_FILES | WALL_ACCEPT, .rw_dirs = rw};
     struct keeper *k = &keeper;
     struct err e = {{0}};
@@ -297,8 +348,10 @@ int main(void)
         log_die("%s", e.text);
     sources_store(k->sources, k->keep.vault);
     k->mint = mint_new(k->keep.ca);
-    k->releaser = releaser_new(k->sources);
-    if (k->releaser == NULL || k->mint == NULL)
+    k->fetches = fetches_new(k->sources, &fetching, k);
+    sources_fetches(k->sources, k->fetches);
+    k->releaser = releaser_new(k->sources, k->fetches);
+    if (k->releaser == NULL || k->mint == NULL || k->fetches == NULL)
         log_die("the keeper cannot start: out of memory");
     say_ca(k);
     role_ready(k->role);

@@ -4,22 +4,26 @@
 #include <stdlib.h>
 
 #include "proxy/identity.h"
+#include "proxy/keeper/sources/fetch.h"
 #include "proxy/keeper/value.h"
 #include "proxy/wire_ticket.h"
 
 struct releaser {
     struct sources *sources;
+    struct fetches *fetches;
     const struct policy *policy;
     EVP_PKEY *ledger;
     uint64_t once[RELEASE_ONCE];
     size_t at;
 };
 
-struct releaser *releaser_new(struct sources *s)
+struct releaser *releaser_new(struct sources *s, struct fetches *f)
 {
     struct releaser *r = calloc(1, sizeof(*r));
-    if (r != NULL)
+    if (r != NULL) {
         r->sources = s;
+        r->fetches = f;
+    }
     return r;
 }
 
@@ -179,36 +183,59 @@ static int check(struct releaser *r, const struct release_ask *a, struct credent
     return 0;
 }
 
-int releaser_ask(struct releaser *r, const struct release_ask *a, struct release *out)
+static enum release_answer render(struct releaser *r, const struct credential *c, struct release *out)
+{
+    if (c->source >= SOURCE_EXEC) {
+        struct err why = {{0}};
+        enum fetch_found found = r->fetches ? fetch_need(r->fetches, c, &out->wait, &why) : FETCH_REFUSED;
+        if (found == FETCH_LATER)
+            return RELEASE_LATER;
+        if (found == FETCH_REFUSED) {
+            err_set(&out->why, "credential %.*s: %s", SPAN_FMT(c->name), why.text);
+            goto refused;
+        }
+    }
+    struct secret *v = sources_value(r->sources, c, &out->why);
+    if (v != NULL)
+        out->value = value_render(c, secret_bytes(v), &out->why);
+    secret_free(&v);
+    out->header = value_header(c);
+    if (out->value != NULL)
+        return RELEASE_GIVEN;
+refused:
+    out->code = "credential-unavailable";
+    return RELEASE_REFUSED;
+}
+
+static bool means_the_same(const struct releaser *r, const struct release_ask *a)
 {
     struct digest place;
+    return identity_of_place(r->policy, a->scheme, a->host, a->port, &place) == 0 &&
+           memcmp(&place, &a->place, sizeof(place)) == 0;
+}
+
+enum release_answer releaser_ask(struct releaser *r, const struct release_ask *a, struct release *out)
+{
     struct credential c;
+    enum release_answer answer = RELEASE_GIVEN;
     *out = (struct release){.ttl_ms = a->held ? 0 : RELEASE_TTL_MS};
     if (r->policy == NULL)
-        return refuse(out, "credential-unavailable", "no policy is in force yet");
-    if (identity_of_place(r->policy, a->scheme, a->host, a->port, &place) != 0 ||
-        memcmp(&place, &a->place, sizeof(place)) != 0)
-        return refuse(out, "policy-changed", "the policy has just redefined what may go there; repeat the request");
-    if (a->credential.n) {
-        if (check(r, a, &c, out) != 0)
-            return -1;
-        struct secret *v = sources_value(r->sources, &c, &out->why);
-        if (v != NULL)
-            out->value = value_render(&c, secret_bytes(v), &out->why);
-        secret_free(&v);
-        if (out->value == NULL) {
-            out->code = "credential-unavailable";
-            return -1;
-        }
-        out->header = value_header(&c);
-    }
+        (void)refuse(out, "credential-unavailable", "no policy is in force yet");
+    else if (!means_the_same(r, a))
+        (void)refuse(out, "policy-changed", "the policy has just redefined what may go there; repeat the request");
+    if (out->code != NULL || (a->credential.n && check(r, a, &c, out) != 0))
+        return RELEASE_REFUSED;
+    if (a->credential.n)
+        answer = render(r, &c, out);
+    if (answer != RELEASE_GIVEN)
+        return answer;
     if (add_bound(r, a, out) != 0) {
         secret_free(&out->value);
-        return -1;
+        return RELEASE_REFUSED;
     }
     if (a->held && a->credential.n) {
         r->once[r->at] = a->xid;
         r->at = (r->at + 1) % RELEASE_ONCE;
     }
-    return 0;
+    return RELEASE_GIVEN;
 }

@@ -13,7 +13,7 @@
 #define PROXY_KEEPER_RELEASE_H
 
 #include "common/id.h"
-#include "proxy/keeper/sources.h"
+#include "proxy/keeper/sources/sources.h"
 
 enum {
     RELEASE_TTL_MS = 2000,   /* of an allowed one: the carrier may use it again that long */
@@ -41,14 +41,15 @@ struct release {
     struct secret *value;
     struct secret *scrub[RELEASE_SCRUB_MAX];
     size_t nscrub;
+    uint64_t wait;    /* the question (fetch.h) whose answer must come first */
     const char *code; /* when refused */
     struct err why;
 };
 
 struct releaser;
 
-/* Borrows sources. */
-struct releaser *releaser_new(struct sources *s) MUSTCHECK;
+/* Borrows both; fetches may be NULL. */
+struct releaser *releaser_new(struct sources *s, struct fetches *f) MUSTCHECK;
 void releaser_free(struct releaser **r);
 /* The policy of now; borrowed; NULL: nothing is released. */
 void releaser_policy(struct releaser *r, const struct policy *p);
@@ -56,8 +57,10 @@ void releaser_policy(struct releaser *r, const struct policy *p);
  * released; the same after releaser_ledger_gone. */
 int releaser_ledger_key(struct releaser *r, struct span key) MUSTCHECK;
 void releaser_ledger_gone(struct releaser *r);
-/* 0 with *out filled, or -1 with code and why. release_clear frees it after either. */
-int releaser_ask(struct releaser *r, const struct release_ask *ask, struct release *out) MUSTCHECK;
+/* Zero refuses, with code and why. RELEASE_LATER: ask the same once more when out->wait is answered. release_clear
+ * frees it after any of them. */
+enum release_answer { RELEASE_REFUSED = 0, RELEASE_GIVEN, RELEASE_LATER };
+enum release_answer releaser_ask(struct releaser *r, const struct release_ask *ask, struct release *out) MUSTCHECK;
 void release_clear(struct release *out);
 
 #endif

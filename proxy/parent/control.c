@@ -161,6 +161,8 @@ static bool may_say(enum role_id r, uint16_t type)
     case M_RECORDED:
     case M_FRONT_OVER: return r == ROLE_JUDGE;
     case M_HANDOVER: return r == ROLE_LOBBY;
+    case M_JOB:
+    case M_JOB_END: return r == ROLE_FETCHER;
     case M_REFUSED: return r == ROLE_LOBBY || r == ROLE_FRONT;
     case M_IDLE: return r == ROLE_FRONT;
     case M_SECRETS:
@@ -208,6 +210,8 @@ void parent_frame(void *arg, struct chan *ch, struct frame *f)
     case M_IDLE: parent_front_idle(p, c, f); break;
     case M_REFUSED: on_refused(p, c, f); break;
     case M_SECRETS: on_secrets(p, f); break;
+    case M_JOB: parent_job_start(p, c, f); break;
+    case M_JOB_END: parent_job_end(p, f); break;
     case M_SIGNIN: on_signin(p, f); break;
     case M_SANDBOX_OPEN:
     case M_SANDBOX_CLOSE: on_sandbox(p, c, f); break;

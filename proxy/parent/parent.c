@@ -11,8 +11,8 @@
 
 #include "common/log.h"
 
-static const enum role_id standing[] = {ROLE_LEDGER,  ROLE_KEEPER, ROLE_RESOLVER, ROLE_JUDGE,
-                                        ROLE_CARRIER, ROLE_LOBBY,  ROLE_DESK};
+static const enum role_id standing[] = {ROLE_LEDGER, ROLE_KEEPER,  ROLE_RESOLVER, ROLE_FETCHER,
+                                        ROLE_JUDGE,  ROLE_CARRIER, ROLE_LOBBY,    ROLE_DESK};
 enum { STANDING = sizeof(standing) / sizeof(standing[0]), STANDING_SECRETS = 2 /* of them, with --secrets-only */ };
 
 struct child *parent_child(struct parent *p, enum role_id role, uint64_t instance)
@@ -28,6 +28,7 @@ static void kill_all(struct parent *p)
     for (struct child *c = p->children; c != NULL; c = c->next)
         if (c->pid > 0)
             kill(c->pid, SIGKILL);
+    parent_jobs_end(p);
 }
 
 /* The judge ends first: it tells who waits. Then who relays its words; the ledger last: it writes down what was. */
@@ -129,6 +130,8 @@ static void child_died(struct parent *p, struct child *c, int status)
     c->ready = c->asked = false;
     chan_free(&c->chan);
     parent_sync_gone(p, c);
+    if (c->role == ROLE_FETCHER)
+        parent_jobs_end(p);
     if (c->role == ROLE_FRONT)
         parent_front_died(p, c);
     else if (!p->stopping)
@@ -139,12 +142,15 @@ static void on_child(void *arg, int signo)
 {
     struct parent *p = arg;
     int status, pid;
-    while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+        if (parent_job_died(p, pid))
+            continue;
         for (struct child *c = p->children; c != NULL; c = c->next)
             if (c->pid == pid) {
                 child_died(p, c, status);
                 break;
             }
+    }
     if (p->stopping)
         stop_next(p);
 }

@@ -14,7 +14,13 @@
 #include "proxy/parent/observe/observe.h"
 #include "proxy/refusals.h"
 
-enum { LISTENERS_MAX = 64, PARENT_NEEDS = 256 };
+enum { LISTENERS_MAX = 64, PARENT_NEEDS = 256, JOBS_MAX = 32 };
+
+/* A program that the fetcher had started; its process group is its own. pid 0: none. */
+struct running_job {
+    int pid;
+    uint64_t id;
+};
 
 /* One running (or to be restarted) process of a role. */
 struct child {
@@ -62,6 +68,7 @@ struct parent {
     struct refusals refused;          /* summed since the start */
     struct dynbuf secrets;            /* last M_SECRETS, passed on to the desk */
     struct observe observe;
+    struct running_job jobs[JOBS_MAX];
     struct timer *grace, *rest, *look, *heal;
     uint64_t looks, links;
     struct reloading { /* the desk is answered once the roles have what it asked for */
@@ -76,6 +83,11 @@ void parent_stop(struct parent *p);
 struct child *parent_child(struct parent *p, enum role_id role, uint64_t instance);
 /* spawn.c: fork, exec, configure; links it with its peers and gives it what is its own. */
 int parent_spawn(struct parent *p, struct child *c) MUSTCHECK;
+/* What the fetcher asks for; a job that died: was it one? All, when the fetcher or the gateway ends. */
+void parent_job_start(struct parent *p, struct child *fetcher, struct frame *f);
+void parent_job_end(struct parent *p, struct frame *f);
+bool parent_job_died(struct parent *p, int pid);
+void parent_jobs_end(struct parent *p);
 struct child *parent_child_new(struct parent *p, enum role_id role, const char *info);
 void parent_child_free(struct parent *p, struct child **c);
 /* links.c: the table of who talks to whom. */

@@ -110,6 +110,8 @@ void parent_configure(struct parent *p, struct child *c)
         text(&s, "roots", conf->roots);
         text(&s, "crl", conf->crl);
     }
+    if (c->role == ROLE_FETCHER)
+        text(&s, "roots", conf->roots);
     if (c->role == ROLE_RESOLVER)
         text(&s, "dns", conf->dns_servers);
     if (c->role == ROLE_CARRIER || c->role == ROLE_RESOLVER)

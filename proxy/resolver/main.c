@@ -40,8 +40,8 @@ static void config(void *arg, struct span key, struct span value)
 static void peer(void *arg, unsigned role, uint64_t instance, struct span info, int fd)
 {
     struct start *s = arg;
-    if (role == ROLE_CARRIER)
-        resolver_peer(s->resolver, fd);
+    if (role == ROLE_CARRIER || role == ROLE_FETCHER)
+        resolver_peer(s->resolver, role == ROLE_FETCHER, fd);
     else
         close(fd);
 }

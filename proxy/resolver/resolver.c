@@ -9,6 +9,7 @@
 struct ask {
     struct ask *next;
     struct resolver *resolver;
+    unsigned who;
     uint64_t id, until;
     bool told; /* answered already; only the name server's word is still to come */
     char name[HTTP_HOST_MAX + 1];
@@ -35,7 +36,7 @@ enum verdict resolver_judge(const struct resolver *r, const struct addr *a, size
 
 static void tell(struct ask *a, const struct addr *addr, size_t n, const char *code, const char *why)
 {
-    struct chan *c = a->resolver->carrier;
+    struct chan *c = a->resolver->peer[a->who];
     struct dynbuf *b = a->told || c == NULL ? NULL : chan_begin(c, M_ADDRESSES, a->id);
     a->told = true;
     if (b == NULL)
@@ -138,6 +139,8 @@ static void on_frame(void *arg, struct chan *c, struct frame *f)
         return;
     }
     a->resolver = r;
+    while (a->who + 1 < RESOLVER_PEERS && r->peer[a->who] != c)
+        a->who++;
     a->id = f->id;
     a->until = loop_now(r->loop) + ASK_MS;
     a->next = r->asks;
@@ -157,17 +160,20 @@ static void on_frame(void *arg, struct chan *c, struct frame *f)
 static void on_gone(void *arg, struct chan *c)
 {
     struct resolver *r = arg;
-    chan_free(&r->carrier);
+    unsigned who = 0;
+    while (who + 1 < RESOLVER_PEERS && r->peer[who] != c)
+        who++;
+    chan_free(&r->peer[who]);
     for (struct ask *a = r->asks; a != NULL; a = a->next)
-        a->told = true;
+        a->told |= a->who == who;
 }
 
-void resolver_peer(struct resolver *r, int fd)
+void resolver_peer(struct resolver *r, unsigned who, int fd)
 {
     static const struct chan_ops ops = {on_frame, on_gone};
-    if (r->carrier != NULL)
-        on_gone(r, r->carrier);
-    r->carrier = chan_new(r->loop, fd, &ops, r);
+    if (r->peer[who] != NULL)
+        on_gone(r, r->peer[who]);
+    r->peer[who] = chan_new(r->loop, fd, &ops, r);
 }
 
 static void sweep(void *arg)
@@ -238,7 +244,8 @@ void resolver_free(struct resolver **at)
     *at = NULL;
     if (r == NULL)
         return;
-    chan_free(&r->carrier);
+    for (unsigned i = 0; i < RESOLVER_PEERS; i++)
+        chan_free(&r->peer[i]);
     dns_free(&r->dns);
     while (r->asks != NULL)
         forget(r->asks);

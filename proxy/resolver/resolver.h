@@ -15,7 +15,8 @@ enum {
     MISSING_MAX = 256,
     MISSING_MS = 5000,
     ASK_MS = 12000,
-    OWN_MAX = 256
+    OWN_MAX = 256,
+    RESOLVER_PEERS = 2 /* who asks: the carrier and the fetcher */
 };
 
 struct ask;
@@ -27,7 +28,7 @@ struct missing {
 struct resolver {
     struct loop *loop;
     struct dns *dns;
-    struct chan *carrier;
+    struct chan *peer[RESOLVER_PEERS];
     struct ask *asks;
     size_t nasks;
     struct missing missing[MISSING_MAX]; /* by a hash of the name; a newer one takes the place */
@@ -41,8 +42,8 @@ struct resolver *resolver_new(struct loop *l, const char *servers, struct err *e
 void resolver_free(struct resolver **r);
 /* Another address that is ours: "192.0.2.1" or "192.0.2.1:8080", several separated by spaces. -1: not that. */
 int resolver_own(struct resolver *r, struct span list) MUSTCHECK;
-/* The carrier's channel; replaces the one before. Takes fd over. */
-void resolver_peer(struct resolver *r, int fd);
+/* The channel of one who asks; replaces the one before. Takes fd over. */
+void resolver_peer(struct resolver *r, unsigned who, int fd);
 
 enum verdict { VERDICT_PRIVATE = 0, VERDICT_FINE };
 /* Pure: may all of these be dialled? */

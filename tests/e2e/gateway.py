@@ -25,12 +25,13 @@ WORDS = "Pushes to main are for people, ask in #release."
 AGENTS = '{ name: agents, http: "127.0.0.1:0", identity: token }'
 REFUSED = r"parent: (reload|rollback) refused, the policy stays: "
 NOT_RELEASED = r"judge: credential .* was not released: credential-unavailable|parent: credential .*: cannot open "
-ROLES = ("ledger", "keeper", "resolver", "judge", "carrier", "lobby", "desk")
+ROLES = ("ledger", "keeper", "resolver", "judge", "carrier", "lobby", "desk", "fetcher")
 
 
 class Gateway:
     def __init__(self, lab, policy, secrets=(), hold="inline_wait: 5m, expires: 10m", config="", ca=(), listeners=(),
-                 listen="127.0.0.1"):
+                 listen="127.0.0.1", env=None):
+        self.env = env
         self.lab, self.state = lab, lab.dir / "state"
         self.policy, self.config = lab.dir / "policy.yaml", lab.dir / "countersign.yaml"
         self.policy.write_text(policy)
@@ -43,7 +44,8 @@ class Gateway:
             self.cli("secret", "set", name, stdin=value, rc=0)
 
     def up(self):
-        self.process = self.lab.start([program(), "up", "--config", self.config], ready=r"countersign is up")
+        self.process = self.lab.start([program(), "up", "--config", self.config], env=self.env,
+                                      ready=r"countersign is up")
         self.proxy = re.search(rb"proxy +http://(\S+)", self.process.seen)[1].decode()
         socks = re.search(rb"socks5?(?:h)?://(\S+)", self.process.seen)
         self.socks = socks and socks[1].decode()

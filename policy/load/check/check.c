@@ -3,6 +3,7 @@
 
 #include "policy/image/glob.h"
 #include "policy/load/check/captures.h"
+#include "policy/load/check/check_source.h"
 #include "policy/load/check/derive.h"
 #include "policy/load/read/names.h"
 #include "policy/load/read/scalar.h"
@@ -239,18 +240,6 @@ static void check_rule(struct loader *l, struct model *m, struct m_rule *r)
                      r->decide.v == VERDICT_ALLOW ? "allow" : "hold");
 }
 
-static void check_source(struct loader *l, const struct m_credential *c)
-{
-    const struct m_source *s = &c->source;
-    int given = (s->file.at != NULL) + (s->env.at != NULL) + (s->store.at != NULL);
-    if (s->at && given != 1)
-        load_problem(l, s->at, "P015", "a source is one of file:, env: and store:");
-    if (s->store.at && !scalar_is_name(s->store.text))
-        bad_value(l, &s->store, "P008", "is no name of a stored secret");
-    if (s->env.at && !scalar_is_word(s->env.text))
-        bad_value(l, &s->env, "P008", "is no name of a variable");
-}
-
 /* Fields that say where a message ends, where it goes or whose it is on the way are not a slot for a secret. */
 static bool header_forbidden(struct span name)
 {
@@ -311,7 +300,7 @@ static void check_credential(struct loader *l, struct m_credential *c)
 {
     struct m_place *p = c->only.v;
     check_not_none(l, &c->name);
-    check_source(l, c);
+    check_source(l, &c->source);
     check_inject(l, c);
     if (c->only.at && c->only.n == 0)
         load_problem(l, c->only.at, "P015", "only: names no place, so the credential could never be used");

@@ -205,20 +205,45 @@ struct span emit_beside(struct emit *w, const struct item *f)
     return span_of(path, name.n + f->text.n);
 }
 
+static struct img_range put_settings(struct emit *w, const struct m_asked *a)
+{
+    uint32_t first = emit_count(w, IMG_SETTING);
+    for (size_t i = 0; i < a->n; i++) {
+        const struct m_setting *s = &a->v[i];
+        struct img_setting out = {.key = emit_str(w, s->key),
+                                  .value =
+                                      emit_str(w, s->from == SOURCE_FILE ? emit_beside(w, &s->value) : s->value.text),
+                                  .from = s->from};
+        (void)emit_record(w, IMG_SETTING, &out);
+    }
+    return emit_range(w, IMG_SETTING, first);
+}
+
+static void put_source(struct emit *w, const struct m_source *s, struct img_cred *out)
+{
+    const struct m_stored *is = &s->stored;
+    const struct item *arg = is->file.at    ? &is->file
+                             : is->env.at   ? &is->env
+                             : is->store.at ? &is->store
+                                            : &is->systemd;
+    out->source = is->file.at      ? SOURCE_FILE
+                  : is->env.at     ? SOURCE_ENV
+                  : is->store.at   ? SOURCE_STORE
+                  : is->systemd.at ? SOURCE_SYSTEMD
+                                   : SOURCE_EXEC;
+    out->arg = emit_str(w, is->file.at ? emit_beside(w, &is->file) : arg->text);
+    out->settings = put_settings(w, &s->exec);
+}
+
 static void put_credential(struct emit *w, const struct m_credential *c)
 {
-    const struct m_source *s = &c->source;
-    const struct item *arg = s->file.at ? &s->file : s->env.at ? &s->env : &s->store;
     struct img_cred out = {.name = emit_str(w, c->name.text),
-                           .arg = emit_str(w, s->file.at ? emit_beside(w, &s->file) : arg->text),
                            .header = emit_str(w, c->inject.basic ? SPAN("Authorization") : c->inject.header.text),
                            .format = emit_str(w, c->inject.format.text),
                            .user = emit_str(w, c->inject.user.text),
-                           .source = s->file.at  ? SOURCE_FILE
-                                     : s->env.at ? SOURCE_ENV
-                                                 : SOURCE_STORE,
                            .basic = c->inject.basic,
                            .certificate = c->inject.certificate.v != 0};
+    put_source(w, &c->source, &out);
     const struct m_place *p = c->only.v;
     out.only.first = emit_count(w, IMG_PLACE);
     for (size_t i = 0; i < c->only.n; i++) {

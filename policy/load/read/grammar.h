@@ -4,6 +4,7 @@
 #define POLICY_LOAD_READ_GRAMMAR_H
 
 #include "policy/load/read/grammar_limits.h"
+#include "policy/load/read/grammar_source.h"
 
 /* What a rule is about, and what may follow a WebSocket upgrade. */
 struct m_git {
@@ -82,10 +83,7 @@ struct m_place {
 struct m_credential {
     const struct node *at;
     struct item name;
-    struct m_source {
-        const struct node *at;
-        struct item file, env, store;
-    } source;
+    struct m_source source;
     struct m_inject {
         const struct node *at;
         struct item header, format, user;

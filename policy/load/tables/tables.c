@@ -79,18 +79,6 @@ static const struct key place_keys[] = {
     {0}};
 static const struct table place_table = {"a place of only:", sizeof(struct m_place), place_keys};
 
-static const struct key source_keys[] = {TEXT(m_source, file, "file", "a file with the secret"),
-                                         TEXT(m_source, env, "env", "an environment variable of the gateway"),
-                                         TEXT(m_source, store, "store", "a name given to: countersign secret set"),
-                                         LATER("vault"),
-                                         LATER("github_app"),
-                                         LATER("systemd"),
-                                         LATER("exec"),
-                                         LATER("oauth"),
-                                         LATER("aws"),
-                                         {0}};
-static const struct table source_table = {"source:", sizeof(struct m_source), source_keys};
-
 static const struct key inject_keys[] = {
     TEXT(m_inject, header, "header", "the field to set, such as Authorization"),
     TEXT(m_inject, format, "format", "its value, {} is the secret, such as \"Bearer {}\""),
@@ -109,7 +97,7 @@ static const struct key credential_keys[] = {{.name = "source",
                                               .at = AT(m_credential, source),
                                               .table = &source_table,
                                               .flags = KEY_NEEDED,
-                                              .help = "{ file: PATH }, { env: NAME } or { store: NAME }"},
+                                              .help = "where the secret is, or who is asked for it"},
                                              {.name = "inject",
                                               .type = KEY_MAP,
                                               .at = AT(m_credential, inject),

@@ -15,6 +15,6 @@
     }
 
 extern const struct choice scheme_choices[]; /* masks of SCHEME_* */
-extern const struct table rule_table;
+extern const struct table rule_table, source_table;
 
 #endif

@@ -124,6 +124,12 @@ static enum end pair(void)
     return verdict(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sv) == 0);
 }
 
+static enum end wait_for_none(void)
+{
+    int status;
+    return verdict(waitpid(-1, &status, WNOHANG) < 0 && errno == ECHILD);
+}
+
 static enum end datagram_pair(void)
 {
     int sv[2];
@@ -361,6 +367,18 @@ static void test_lobby(void **state)
     CHECK("lobby", w, rows);
 }
 
+static void test_wait(void **state)
+{
+    static const struct wall w = {.calls = WALL_WAIT};
+    static const struct row rows[] = {
+        ROW(open_passwd, KILLED), ROW(tcp_socket, KILLED), ROW(unix_socket, KILLED),
+        ROW(memfd, KILLED),       ROW(pair, KILLED),       ROW(wait_for_none, FINE),
+    };
+    (void)state;
+    CHECK("a job that waits for a program", w, nobody);
+    CHECK("a job that waits for a program", w, rows);
+}
+
 static void test_connect(void **state)
 {
     static const struct wall w = {.calls = WALL_MEMFD | WALL_CONNECT, .tcp_connect = true};
@@ -487,9 +505,10 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_base),       cmocka_unit_test(test_front),       cmocka_unit_test(test_lobby),
-        cmocka_unit_test(test_connect),    cmocka_unit_test(test_dns),         cmocka_unit_test(test_files),
-        cmocka_unit_test(test_read_files), cmocka_unit_test(test_unix_listen), cmocka_unit_test(test_abort),
+        cmocka_unit_test(test_base),  cmocka_unit_test(test_front),      cmocka_unit_test(test_lobby),
+        cmocka_unit_test(test_wait),  cmocka_unit_test(test_connect),    cmocka_unit_test(test_dns),
+        cmocka_unit_test(test_files), cmocka_unit_test(test_read_files), cmocka_unit_test(test_unix_listen),
+        cmocka_unit_test(test_abort),
     };
 #ifdef COUNTERSIGN_DEV
     fprintf(stderr, "SKIPPED: everything seccomp refuses (sanitizer build); run this test in the plain build\n");

@@ -21,6 +21,7 @@
 #include "common/net/loop.h"
 #include "proxy/identity.h"
 #include "proxy/msgs.h"
+#include "proxy/fetcher/wire_fetch.h"
 #include "proxy/wire_ticket.h"
 #include "tests/unit/policy/policy_kit.h"
 
@@ -35,6 +36,10 @@ static const char policy_text[] =
     "    source: { store: kept }\n"
     "    inject: { header: Authorization, format: \"Bearer {}\" }\n"
     "    only: [{ host: a.example }]\n"
+    "  asked:\n"
+    "    source: { exec: { argv: [/bin/op] } }\n"
+    "    inject: { header: Authorization, format: \"Bearer {}\" }\n"
+    "    only: [{ host: a.example }]\n"
     "rules:\n"
     "  - { id: a, match: { host: a.example, effect: read }, decide: allow, use: env }\n";
 
@@ -45,7 +50,7 @@ struct got {
     size_t n;
 };
 static struct loop *loop;
-static struct chan *parent, *judge, *carrier, *ledger;
+static struct chan *parent, *judge, *carrier, *ledger, *fetcher;
 static struct got got[64];
 static size_t ngot, wanted;
 static char folder[64], sock[96];
@@ -53,8 +58,12 @@ static int child, dir = -1;
 static bool ended;
 static struct digest place; /* what the policy binds to a.example */
 
+static uint64_t watched; /* an exchange */
+static bool watched_served;
+
 static void on_frame(void *arg, struct chan *c, struct frame *f)
 {
+    watched_served |= f->type == M_CREDENTIAL && f->id == watched;
     struct got *g = &got[ngot++ % 64];
     *g = (struct got){.type = f->type, .id = f->id, .n = f->payload.n};
     assert_true(g->n <= sizeof(g->payload));
@@ -205,9 +214,9 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    struct chan **all[] = {&parent, &judge, &carrier, &ledger};
+    struct chan **all[] = {&parent, &judge, &carrier, &ledger, &fetcher};
     DIR *d = opendir(folder);
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 5; i++)
         chan_free(all[i]);
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);
@@ -257,6 +266,88 @@ static void the_environment_is_a_source_and_is_wiped(void **state)
     assert_true(n <= 0 || memmem(env, (size_t)n, "canary", 6) == NULL);
     if (fd >= 0)
         close(fd);
+}
+
+static void fetched(uint64_t id, struct span value, struct span why)
+{
+    struct dynbuf *b = chan_begin(fetcher, M_FETCHED, id);
+    wire_put_fetched(b, &(struct wire_fetched){.ok = value.n > 0, .value = value, .why = why});
+    assert_int_equal(chan_commit(fetcher), 0);
+}
+
+/* Those that wait are asked again when it comes: one question for all, and each gets its own answer. */
+static void a_release_waits_for_what_is_fetched(void **state)
+{
+    ask_release(judge, 5, SPAN("asked"), false, SPAN_NONE);
+    await(1);
+    assert_int_equal(got[0].type, M_RELEASE_FAILED); /* there is no fetcher */
+    fetcher = introduce(ROLE_FETCHER);
+    settle();
+    for (uint64_t x = 6; x < 9; x++)
+        ask_release(judge, x, SPAN("asked"), false, SPAN_NONE);
+    await(1);
+    assert_int_equal(got[0].type, M_FETCH);
+    assert_true(says(0, SPAN("/bin/op")));
+    uint64_t id = got[0].id;
+    fetched(id, SPAN("fetched-canary-1"), SPAN_NONE);
+    await(4); /* and the parent hears that there is a value */
+    size_t given = 0;
+    for (size_t i = 0; i < 4; i++)
+        given += got[i].type == M_CREDENTIAL && says(i, SPAN("Bearer fetched-canary-1"));
+    assert_int_equal(given, 3);
+    fetched(id, SPAN("fetched-canary-2"), SPAN_NONE); /* which nobody asked */
+    ask_release(judge, 9, SPAN("asked"), false, SPAN_NONE);
+    await(1);
+    assert_true(says(0, SPAN("Bearer fetched-canary-1")));
+}
+
+static void who_waits_hears_of_a_failure(void **state)
+{
+    fetcher = introduce(ROLE_FETCHER);
+    settle();
+    ask_release(judge, 5, SPAN("asked"), false, SPAN_NONE);
+    await(1);
+    fetched(got[0].id, SPAN_NONE, SPAN("the program ended with status 1"));
+    await(2);
+    size_t at = got[0].type == M_RELEASE_FAILED ? 0 : 1;
+    assert_int_equal(got[at].type, M_RELEASE_FAILED);
+    assert_true(says(at, SPAN("status 1")));
+    ask_release(judge, 6, SPAN("asked"), false, SPAN_NONE);
+    await(1);
+    assert_int_equal(got[0].type, M_RELEASE_FAILED); /* remembered for a while */
+}
+
+static void who_waits_for_a_fetcher_that_ends_is_told(void **state)
+{
+    fetcher = introduce(ROLE_FETCHER);
+    settle();
+    ask_release(judge, 5, SPAN("asked"), false, SPAN_NONE);
+    await(1);
+    chan_free(&fetcher);
+    await(2); /* and the parent, that the channel is lost */
+    size_t at = got[0].type == M_RELEASE_FAILED ? 0 : 1;
+    assert_int_equal(got[at].type, M_RELEASE_FAILED);
+    assert_true(says(at, SPAN("repeat the request")));
+}
+
+static void a_front_has_so_many_that_wait_and_its_neighbour_too(void **state)
+{
+    enum { MOST = 64 }; /* PARKED_A_FRONT */
+    fetcher = introduce(ROLE_FETCHER);
+    settle();
+    for (uint64_t x = 1; x <= MOST + 1; x++)
+        ask_release(judge, UINT64_C(1) << XID_FRONT_SHIFT | x, SPAN("asked"), false, SPAN_NONE);
+    await(2); /* the question, and the refusal of the last */
+    size_t at = got[0].type == M_RELEASE_FAILED ? 0 : 1;
+    assert_int_equal(got[at].id, UINT64_C(1) << XID_FRONT_SHIFT | (MOST + 1));
+    assert_true(says(at, SPAN("too many")));
+    uint64_t id = got[1 - at].id, neighbour = UINT64_C(2) << XID_FRONT_SHIFT | 1;
+    ask_release(judge, neighbour, SPAN("asked"), false, SPAN_NONE);
+    settle();
+    fetched(id, SPAN("fetched-canary-1"), SPAN_NONE);
+    watched = neighbour;
+    await(MOST + 2); /* all of them, and what the parent hears */
+    assert_true(watched_served);
 }
 
 static void leafs_are_minted_for_the_judge_alone(void **state)
@@ -443,6 +534,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         FRESH(the_environment_is_a_source_and_is_wiped),
+        FRESH(a_release_waits_for_what_is_fetched),
+        FRESH(who_waits_hears_of_a_failure),
+        FRESH(who_waits_for_a_fetcher_that_ends_is_told),
+        FRESH(a_front_has_so_many_that_wait_and_its_neighbour_too),
         FRESH(leafs_are_minted_for_the_judge_alone),
         FRESH(a_held_write_needs_the_word_of_the_ledger_that_lives),
         FRESH(secrets_go_in_and_never_out),

@@ -49,6 +49,16 @@ bool policy_credential(const struct policy *p, size_t i, struct credential *c)
     return true;
 }
 
+bool policy_setting(const struct policy *p, const struct credential *c, size_t i, struct setting *out)
+{
+    return false;
+}
+
+const char *policy_source_name(enum source_kind k)
+{
+    return "?";
+}
+
 bool policy_credential_bound(const struct policy *p, size_t i, struct span scheme, struct span host, uint16_t port)
 {
     return i < CREDS && span_eq(host, span_str(creds[i].host)) && (port == 443 || port == 80);
@@ -107,7 +117,7 @@ static void give_file(void)
 {
     int fd = open(path, O_RDONLY | O_NONBLOCK);
     assert_true(fd >= 0);
-    assert_int_equal(sources_add_file(sources, &policy, SPAN("/source"), fd, &e), 0);
+    assert_int_equal(sources_add_file(sources, &policy, SOURCE_FILE, SPAN("/source"), fd, &e), 0);
     sources_switch(sources, &policy);
 }
 
@@ -131,7 +141,7 @@ static int setup(void **state)
     assert_int_equal(keep_open(&keep, dir, time(NULL), &e), 0);
     sources = sources_new(geteuid());
     sources_store(sources, keep.vault);
-    releaser = releaser_new(sources);
+    releaser = releaser_new(sources, NULL);
     releaser_policy(releaser, &table);
     char *all[] = {env[0], env[1], env[2], env[3]};
     assert_int_equal(sources_take_env(sources, env, &e), 0);
@@ -178,7 +188,7 @@ static struct release_ask ask(const char *credential, const char *host)
 static void expect(struct release_ask a, struct span value)
 {
     struct release r;
-    assert_int_equal(releaser_ask(releaser, &a, &r), value.p ? 0 : -1);
+    assert_int_equal(releaser_ask(releaser, &a, &r), value.p ? RELEASE_GIVEN : RELEASE_REFUSED);
     if (value.p)
         assert_true(span_eq(secret_bytes(r.value), value));
     else
@@ -233,7 +243,7 @@ static void the_scrub_list_is_that_of_the_host(void **state)
     struct release_ask a = ask("", "a.example");
     a.path = SPAN("/other"); /* the secrets of the host, not of the path */
     put(SPAN("kept"), SPAN("store-canary-9"));
-    assert_int_equal(releaser_ask(releaser, &a, &r), 0);
+    assert_int_equal(releaser_ask(releaser, &a, &r), RELEASE_GIVEN);
     assert_null(r.value);
     assert_int_equal(r.header.n, 0);
     assert_true(scrubs(&r, SPAN("file-canary-1")));
@@ -247,7 +257,7 @@ static void the_scrub_list_is_that_of_the_host(void **state)
     assert_int_equal(r.ttl_ms, RELEASE_TTL_MS);
     release_clear(&r);
     a.host = SPAN("c.example");
-    assert_int_equal(releaser_ask(releaser, &a, &r), 0);
+    assert_int_equal(releaser_ask(releaser, &a, &r), RELEASE_GIVEN);
     assert_int_equal(r.nscrub, 0);
     release_clear(&r);
 }
@@ -281,7 +291,7 @@ static void a_held_write_needs_the_ledgers_word(void **state)
     struct span bearer = SPAN("Bearer file-canary-1");
     struct release r;
     struct release_ask a = held(1);
-    assert_int_equal(releaser_ask(releaser, &a, &r), 0);
+    assert_int_equal(releaser_ask(releaser, &a, &r), RELEASE_GIVEN);
     assert_int_equal(r.ttl_ms, 0);
     release_clear(&r);
     expect(a, SPAN_NONE); /* once for each exchange */
@@ -330,7 +340,7 @@ static void none_is_served_twice_after_many_others(void **state)
     struct release r;
     for (uint64_t i = 1; i <= RELEASE_ONCE; i++) {
         struct release_ask a = held(i);
-        assert_int_equal(releaser_ask(releaser, &a, &r), 0);
+        assert_int_equal(releaser_ask(releaser, &a, &r), RELEASE_GIVEN);
         release_clear(&r);
     }
     for (uint64_t i = 1; i <= RELEASE_ONCE; i += RELEASE_ONCE / 8 - 1)
@@ -346,7 +356,7 @@ static void a_file_is_read_again_when_it_changes(void **state)
     expect(ask("file", "a.example"), SPAN("Bearer file-canary-1"));
     write_file("file-canary-two", 15, 0600);
     expect(ask("file", "a.example"), SPAN("Bearer file-canary-two"));
-    assert_int_equal(releaser_ask(releaser, &scrub, &r), 0);
+    assert_int_equal(releaser_ask(releaser, &scrub, &r), RELEASE_GIVEN);
     assert_true(scrubs(&r, SPAN("file-canary-1"))); /* D36 */
     assert_true(scrubs(&r, SPAN("file-canary-two")));
     release_clear(&r);
@@ -381,7 +391,7 @@ static void d15_d24_bad_files_are_refused(void **state)
     give_file();
     expect(ask("file", "a.example"), SPAN_NONE);
     assert_int_equal(unlink(path), 0);
-    assert_int_equal(sources_add_file(sources, &policy, SPAN("/source"), open(folder, O_RDONLY), &e), 0);
+    assert_int_equal(sources_add_file(sources, &policy, SOURCE_FILE, SPAN("/source"), open(folder, O_RDONLY), &e), 0);
     sources_switch(sources, &policy);
     expect(ask("file", "a.example"), SPAN_NONE);
 }
@@ -393,13 +403,13 @@ static void a_file_belongs_to_its_policy(void **state)
     struct release r;
     struct release_ask scrub = ask("", "a.example");
     expect(ask("file", "a.example"), SPAN("Bearer file-canary-1"));
-    assert_int_equal(sources_add_file(sources, &next, SPAN("/elsewhere"), open(path, O_RDONLY), &e), 0);
+    assert_int_equal(sources_add_file(sources, &next, SOURCE_FILE, SPAN("/elsewhere"), open(path, O_RDONLY), &e), 0);
     expect(ask("file", "a.example"), SPAN("Bearer file-canary-1")); /* not yet */
     sources_switch(sources, &next);
     expect(ask("file", "a.example"), SPAN_NONE);
     give_file();
     expect(ask("file", "a.example"), SPAN("Bearer file-canary-1"));
-    assert_int_equal(sources_add_file(sources, &next, SPAN("/source"), open(path, O_RDONLY), &e), 0);
+    assert_int_equal(sources_add_file(sources, &next, SOURCE_FILE, SPAN("/source"), open(path, O_RDONLY), &e), 0);
     sources_switch(sources, &third); /* what was opened for another policy is not of this one */
     expect(ask("file", "a.example"), SPAN_NONE);
     give_file();
@@ -408,7 +418,7 @@ static void a_file_belongs_to_its_policy(void **state)
     write_file("file-canary-3", 13, 0600);
     give_file(); /* the same file, opened anew: what it held is scrubbed all the same */
     expect(ask("file", "a.example"), SPAN("Bearer file-canary-3"));
-    assert_int_equal(releaser_ask(releaser, &scrub, &r), 0);
+    assert_int_equal(releaser_ask(releaser, &scrub, &r), RELEASE_GIVEN);
     assert_true(scrubs(&r, SPAN("file-canary-2")));
     release_clear(&r);
 }
@@ -420,7 +430,7 @@ static void what_the_names_mean_must_be_the_same_here_and_there(void **state)
     version = 2;
     expect(a, SPAN_NONE);
     struct release r;
-    assert_int_equal(releaser_ask(releaser, &scrub, &r), -1);
+    assert_int_equal(releaser_ask(releaser, &scrub, &r), RELEASE_REFUSED);
     release_clear(&r);
     expect(ask("file", "a.example"), SPAN("Bearer file-canary-1"));
     version = 1;
@@ -431,13 +441,15 @@ static void too_many_sources_are_refused(void **state)
 {
     char name[32];
     for (int i = 0; i < SOURCES_FILES; i++)
-        assert_int_equal(sources_add_file(sources, &policy,
+        assert_int_equal(sources_add_file(sources, &policy, SOURCE_FILE,
                                           span_of(name, (size_t)snprintf(name, sizeof(name), "n%d", i)),
                                           open("/dev/null", O_RDONLY), &e),
                          0);
-    assert_int_equal(sources_add_file(sources, &policy, SPAN("more"), open("/dev/null", O_RDONLY), &e), -1);
+    assert_int_equal(sources_add_file(sources, &policy, SOURCE_FILE, SPAN("more"), open("/dev/null", O_RDONLY), &e),
+                     -1);
     int fd = open(path, O_RDONLY | O_NONBLOCK);
-    assert_int_equal(sources_add_file(sources, &policy, SPAN("n1"), fd, &e), 0); /* of one that is there, once more */
+    assert_int_equal(sources_add_file(sources, &policy, SOURCE_FILE, SPAN("n1"), fd, &e),
+                     0); /* of one that is there, once more */
 }
 
 #define FRESH(f) cmocka_unit_test_setup_teardown(f, setup, teardown)

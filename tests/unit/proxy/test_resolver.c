@@ -168,7 +168,7 @@ static void make_world(struct world *w)
     assert_non_null(w->resolver);
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fd), 0);
     w->carrier = chan_new(w->loop, fd[0], &ops, w);
-    resolver_peer(w->resolver, fd[1]);
+    resolver_peer(w->resolver, 0, fd[1]);
 }
 
 static void end_world(struct world *w)

@@ -1,12 +1,14 @@
-#include "proxy/keeper/sources.h"
+#include "proxy/keeper/sources/sources.h"
 
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "proxy/keeper/sources/fetch.h"
 #include "proxy/keeper/value.h"
 
 struct file {
+    enum source_kind kind;
     char path[SOURCES_PATH];
     size_t npath;
     int fd;
@@ -18,6 +20,7 @@ struct file {
 
 struct sources {
     const struct vault *vault;
+    struct fetches *fetches;
     unsigned owner;
     struct secret *env; /* NAME=value, NUL, NAME=value, NUL ... */
     struct files {
@@ -30,6 +33,11 @@ struct sources {
 void sources_store(struct sources *s, const struct vault *vault)
 {
     s->vault = vault;
+}
+
+void sources_fetches(struct sources *s, struct fetches *f)
+{
+    s->fetches = f;
 }
 
 struct sources *sources_new(unsigned owner)
@@ -110,21 +118,22 @@ static void retire(struct file *f)
     f->value = NULL;
 }
 
-static struct file *find(const struct files *l, struct span path)
+static struct file *find(const struct files *l, enum source_kind kind, struct span path)
 {
     for (size_t i = 0; i < l->n; i++)
-        if (span_eq(span_of(l->v[i]->path, l->v[i]->npath), path))
+        if (l->v[i]->kind == kind && span_eq(span_of(l->v[i]->path, l->v[i]->npath), path))
             return l->v[i];
     return NULL;
 }
 
-int sources_add_file(struct sources *s, const struct digest *policy, struct span path, int fd, struct err *e)
+int sources_add_file(struct sources *s, const struct digest *policy, enum source_kind kind, struct span path, int fd,
+                     struct err *e)
 {
     struct files *l = &s->next;
     if (memcmp(&l->policy, policy, sizeof(*policy)) != 0)
         files_free(l);
     l->policy = *policy;
-    struct file *f = find(l, path);
+    struct file *f = find(l, kind, path);
     if (f != NULL) { /* of two credentials */
         close(f->fd);
         f->fd = fd;
@@ -135,6 +144,7 @@ int sources_add_file(struct sources *s, const struct digest *policy, struct span
         close(fd);
         return err_set(e, "more than %d files are sources of credentials, or no memory", SOURCES_FILES);
     }
+    f->kind = kind;
     memcpy(f->path, path.p, path.n);
     f->npath = path.n;
     f->fd = fd;
@@ -163,18 +173,19 @@ void sources_switch(struct sources *s, const struct digest *policy)
     s->now = s->next;
     s->next = (struct files){.n = 0};
     for (size_t i = 0; i < s->now.n; i++) {
-        struct file *before = find(&old, span_of(s->now.v[i]->path, s->now.v[i]->npath));
+        struct file *before = find(&old, s->now.v[i]->kind, span_of(s->now.v[i]->path, s->now.v[i]->npath));
         if (before != NULL)
             inherit(s->now.v[i], before);
     }
     files_free(&old);
 }
 
-static int file_check(const struct sources *s, const struct stat *st, struct err *e)
+/* The group's bits of one of systemd's are the mask of an access list, which names the unit's user. */
+static int file_check(const struct sources *s, const struct file *f, const struct stat *st, struct err *e)
 {
     if (!S_ISREG(st->st_mode))
         return err_set(e, "its source is not a regular file");
-    if ((st->st_mode & 077) != 0)
+    if ((st->st_mode & (f->kind == SOURCE_SYSTEMD ? 037u : 077u)) != 0)
         return err_set(e, "its file has mode %04o, so others may read it; chmod 600 it, and think of rotating it",
                        (unsigned)st->st_mode & 07777);
     if (st->st_uid != 0 && st->st_uid != geteuid() && st->st_uid != s->owner)
@@ -223,7 +234,7 @@ static struct secret *file_value(const struct sources *s, struct file *f, struct
         err_errno(e, "its file cannot be looked at");
         return NULL;
     }
-    if (file_check(s, &st, e) != 0) {
+    if (file_check(s, f, &st, e) != 0) {
         retire(f);
         f->size = -1;
         return NULL;
@@ -239,34 +250,46 @@ static struct secret *file_value(const struct sources *s, struct file *f, struct
     return secret_new(secret_bytes(f->value));
 }
 
-struct secret *sources_value(struct sources *s, const struct credential *c, struct err *e)
+struct secret *sources_stored(struct sources *s, enum source_kind kind, struct span where, struct err *e)
 {
-    struct err why = {"out of memory"};
     struct secret *v = NULL;
     struct file *f;
     struct span env;
-    switch (c->source) {
+    err_set(e, "out of memory");
+    switch (kind) {
     case SOURCE_FILE:
-        if ((f = find(&s->now, c->source_arg)) != NULL)
-            v = file_value(s, f, &why);
+    case SOURCE_SYSTEMD:
+        if ((f = find(&s->now, kind, where)) != NULL)
+            v = file_value(s, f, e);
         else
-            err_set(&why, "its file could not be opened");
+            err_set(e, "%s",
+                    kind == SOURCE_FILE ? "its file could not be opened"
+                                        : "systemd gave the gateway no credential of that name");
         break;
     case SOURCE_ENV:
-        env = env_find(s, c->source_arg);
+        env = env_find(s, where);
         if (env.p == NULL)
-            err_set(&why, "its variable was not set when the gateway started");
-        else if (value_check(env, &why) == 0)
+            err_set(e, "its variable was not set when the gateway started");
+        else if (value_check(env, e) == 0)
             v = secret_new(env);
         break;
     case SOURCE_STORE:
-        if (s->vault == NULL || (v = vault_get(s->vault, c->source_arg)) == NULL)
-            err_set(&why, "nothing of that name is in the store; `countersign secret set` puts it there");
+        if (s->vault == NULL || (v = vault_get(s->vault, where)) == NULL)
+            err_set(e, "nothing of that name is in the store; `countersign secret set` puts it there");
         break;
-    default: err_set(&why, "the policy names no source for it"); break;
+    default: err_set(e, "the policy names no source for it"); break;
     }
+    return v;
+}
+
+struct secret *sources_value(struct sources *s, const struct credential *c, struct err *e)
+{
+    struct err why = {{0}};
+    struct secret *v = c->source < SOURCE_EXEC ? sources_stored(s, c->source, c->source_arg, &why)
+                       : s->fetches != NULL    ? fetch_value(s->fetches, c, &why)
+                                               : NULL;
     if (v == NULL)
-        err_set(e, "credential %.*s: %s", SPAN_FMT(c->name), why.text);
+        err_set(e, "credential %.*s: %s", SPAN_FMT(c->name), why.text[0] ? why.text : "it was not fetched yet");
     return v;
 }
 
@@ -274,6 +297,9 @@ struct secret *sources_previous(const struct sources *s, const struct credential
 {
     if (c->source == SOURCE_STORE && s->vault != NULL)
         return vault_previous(s->vault, c->source_arg, i);
-    const struct file *f = c->source == SOURCE_FILE ? find(&s->now, c->source_arg) : NULL;
+    if (c->source >= SOURCE_EXEC)
+        return s->fetches != NULL ? fetch_previous(s->fetches, c, i) : NULL;
+    bool of_file = c->source == SOURCE_FILE || c->source == SOURCE_SYSTEMD;
+    const struct file *f = of_file ? find(&s->now, c->source, c->source_arg) : NULL;
     return f && i < SOURCES_PREVIOUS && f->previous[i] ? secret_new(secret_bytes(f->previous[i])) : NULL;
 }

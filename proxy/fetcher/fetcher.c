@@ -1,0 +1,241 @@
+#include "proxy/fetcher/fetcher.h"
+
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/crypto/secret.h"
+#include "common/log.h"
+#include "common/msg.h"
+#include "policy/policy.h"
+#include "proxy/msgs.h"
+
+enum { ADDRS_MAX = 8, WORDS_MAX = 400 };
+
+struct errand {
+    struct errand *next;
+    struct fetcher *fetcher;
+    uint64_t id, job;    /* the keeper's number of it, and ours */
+    struct secret *asks; /* the wire_fetch, with secrets in it */
+    struct timer *timer;
+    struct chan *chan; /* to its job, once there is one */
+    uint64_t timeout_ms;
+};
+
+/* ---- its end ---- */
+
+static void forget(struct errand *r)
+{
+    struct fetcher *f = r->fetcher;
+    for (struct errand **at = &f->errands; *at != NULL; at = &(*at)->next)
+        if (*at == r) {
+            *at = r->next;
+            f->nerrands--;
+            break;
+        }
+    if (r->chan != NULL)
+        (void)chan_send(f->parent, M_JOB_END, r->job, SPAN_NONE);
+    chan_free(&r->chan);
+    timer_free(&r->timer);
+    secret_free(&r->asks);
+    free(r);
+}
+
+static void tell(struct fetcher *f, uint64_t id, const char *why)
+{
+    struct dynbuf *b = f->keeper != NULL ? chan_begin(f->keeper, M_FETCHED, id) : NULL;
+    if (b == NULL)
+        return;
+    wire_put_fetched(b, &(struct wire_fetched){.why = span_first(span_str(why), WORDS_MAX)});
+    (void)chan_commit(f->keeper);
+}
+
+static void fail(struct errand *r, const char *why)
+{
+    tell(r->fetcher, r->id, why);
+    forget(r);
+}
+
+static void too_late(void *arg)
+{
+    struct errand *r = arg;
+    struct err e;
+    err_set(&e, "it took more than %llu s (timeout: of its source)",
+            (unsigned long long)(r->timeout_ms + 999) / 1000);
+    fail(r, e.text);
+}
+
+/* ---- its job ---- */
+
+static void from_job(void *arg, struct chan *c, struct frame *f)
+{
+    struct errand *r = arg;
+    if (f->type != M_FETCHED) {
+        fail(r, "its job said what is no answer");
+        return;
+    }
+    if (r->fetcher->keeper != NULL)
+        (void)chan_send(r->fetcher->keeper, M_FETCHED, r->id, f->payload);
+    forget(r);
+}
+
+static void job_gone(void *arg, struct chan *c)
+{
+    fail(arg, "its job ended without an answer; the log may say why");
+}
+
+static void start(struct errand *r, enum job_kind kind, struct msg_in *addresses, unsigned n)
+{
+    static const struct chan_ops ops = {from_job, job_gone};
+    struct fetcher *f = r->fetcher;
+    struct dynbuf *b;
+    int fd[2] = {-1, -1}, bad = -1;
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fd) != 0)
+        goto out;
+    if ((b = chan_begin(f->parent, M_JOB, r->job)) == NULL)
+        goto out;
+    msg_put_u8(b, (uint8_t)kind);
+    if (chan_commit_fd(f->parent, fd[1]) != 0)
+        goto out;
+    r->chan = chan_new(f->loop, fd[0], &ops, r);
+    fd[0] = -1;
+    if (r->chan == NULL || (b = chan_begin(r->chan, M_FETCH, r->job)) == NULL)
+        goto out;
+    msg_put_u16(b, (uint16_t)n);
+    for (unsigned i = 0; i < n; i++) {
+        msg_put_u8(b, msg_get_u8(addresses));
+        msg_put_span(b, msg_get_span(addresses, 16));
+    }
+    msg_put_span(b, span_str(f->roots));
+    (void)dynbuf_add(b, secret_bytes(r->asks));
+    bad = chan_commit(r->chan);
+    secret_free(&r->asks);
+out:
+    if (fd[0] >= 0)
+        close(fd[0]);
+    if (fd[1] >= 0)
+        close(fd[1]);
+    if (bad)
+        fail(r, "its job cannot be started: no descriptors, or no memory");
+}
+
+void fetcher_no_job(struct fetcher *f, uint64_t job)
+{
+    for (struct errand *r = f->errands; r != NULL; r = r->next)
+        if (r->job == job) {
+            fail(r, "its job cannot be started; is the installation complete?");
+            return;
+        }
+}
+
+/* ---- where to ---- */
+
+static void from_resolver(void *arg, struct chan *c, struct frame *frame)
+{
+    struct fetcher *f = arg;
+    struct errand *r = f->errands;
+    struct msg_in m = msg_in(frame->payload);
+    unsigned n = msg_get_u8(&m);
+    struct err e;
+    while (r != NULL && (r->job != frame->id || r->chan != NULL))
+        r = r->next;
+    if (r == NULL || frame->type != M_ADDRESSES)
+        return;
+    if (n > 0 && n <= ADDRS_MAX) {
+        start(r, JOB_HTTP, &m, n);
+        return;
+    }
+    (void)msg_get_span(&m, 64);
+    struct span why = msg_get_span(&m, WORDS_MAX);
+    err_set(&e, "its host cannot be reached: %.*s", SPAN_FMT(why));
+    fail(r, e.text);
+}
+
+static void look_up(struct errand *r, const struct wire_upstream *to)
+{
+    struct fetcher *f = r->fetcher;
+    struct dynbuf *b = f->resolver != NULL ? chan_begin(f->resolver, M_RESOLVE, r->job) : NULL;
+    if (b == NULL) {
+        fail(r, "its host cannot be looked up: the resolver is restarting");
+        return;
+    }
+    msg_put_span(b, to->address.n ? to->address : to->host);
+    msg_put_u16(b, (uint16_t)to->ncidrs);
+    for (size_t i = 0; i < to->ncidrs; i++)
+        msg_put_span(b, to->cidr[i]);
+    (void)chan_commit(f->resolver);
+}
+
+/* ---- the keeper's questions ---- */
+
+static void from_keeper(void *arg, struct chan *c, struct frame *frame)
+{
+    struct fetcher *f = arg;
+    struct msg_in m = msg_in(frame->payload);
+    static struct wire_fetch ask;
+    if (frame->type != M_FETCH || wire_get_fetch(&m, &ask) != 0 || msg_end(&m) != 0) {
+        log_error("the keeper said %u, which cannot be read", frame->type);
+        return;
+    }
+    struct errand *r = f->nerrands < ERRANDS_MAX ? calloc(1, sizeof(*r)) : NULL;
+    if (r == NULL) {
+        tell(f, frame->id, "too many values are being fetched; try again shortly");
+        return;
+    }
+    *r = (struct errand){.next = f->errands,
+                         .fetcher = f,
+                         .id = frame->id,
+                         .job = ++f->last,
+                         .asks = secret_new(frame->payload),
+                         .timeout_ms = ask.timeout_ms};
+    r->timer = timer_new(f->loop, too_late, r);
+    f->errands = r;
+    f->nerrands++;
+    if (r->asks == NULL || r->timer == NULL) {
+        fail(r, "out of memory");
+        return;
+    }
+    timer_set(r->timer, ask.timeout_ms + ERRAND_SLACK_MS);
+    if (ask.kind == SOURCE_EXEC)
+        start(r, JOB_PROGRAM, NULL, 0);
+    else
+        look_up(r, &ask.to);
+}
+
+/* ---- peers ---- */
+
+/* Nobody waits for what it asked: the next keeper asks anew. */
+static void keeper_gone(void *arg, struct chan *c)
+{
+    struct fetcher *f = arg;
+    chan_free(&f->keeper);
+    while (f->errands != NULL)
+        forget(f->errands);
+}
+
+static void resolver_gone(void *arg, struct chan *c)
+{
+    struct fetcher *f = arg;
+    chan_free(&f->resolver);
+    for (struct errand *r = f->errands, *next; r != NULL; r = next) {
+        next = r->next;
+        if (r->chan == NULL)
+            fail(r, "its host cannot be looked up: the resolver is restarting");
+    }
+}
+
+void fetcher_keeper(struct fetcher *f, int fd)
+{
+    static const struct chan_ops ops = {from_keeper, keeper_gone};
+    if (f->keeper != NULL)
+        keeper_gone(f, f->keeper);
+    f->keeper = chan_new(f->loop, fd, &ops, f);
+}
+
+void fetcher_resolver(struct fetcher *f, int fd)
+{
+    static const struct chan_ops ops = {from_resolver, resolver_gone};
+    if (f->resolver != NULL)
+        resolver_gone(f, f->resolver);
+    f->resolver = chan_new(f->loop, fd, &ops, f);
+}

@@ -1,0 +1,67 @@
+#include "proxy/fetcher/job/job.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/log.h"
+#include "common/msg.h"
+#include "common/net/chan.h"
+
+enum { FETCHER_FD = 3 };
+
+static int take_address(struct msg_in *m, struct job *j)
+{
+    unsigned family = msg_get_u8(m);
+    return addr_from_bytes(family, msg_get_span(m, sizeof(j->addr[0].b)), &j->addr[j->naddrs++]);
+}
+
+void job_read(struct job *j)
+{
+    struct frame f;
+    int bad = -1;
+    dynbuf_init(&j->payload, CHAN_PAYLOAD_MAX);
+    if (chan_read_one(FETCHER_FD, &f, &j->payload) != 0)
+        log_die("no question came; the fetcher has this program started");
+    struct msg_in m = msg_in(f.payload);
+    size_t n = msg_get_u16(&m);
+    j->id = f.id;
+    if (f.type == M_FETCH && n <= JOB_ADDRS_MAX)
+        bad = 0;
+    for (j->naddrs = 0; bad == 0 && j->naddrs < n;)
+        bad = take_address(&m, j);
+    struct span roots = msg_get_span(&m, sizeof(j->roots) - 1);
+    snprintf(j->roots, sizeof(j->roots), "%.*s", SPAN_FMT(roots));
+    if (bad || wire_get_fetch(&m, &j->ask) != 0 || msg_end(&m) != 0)
+        log_die("the question cannot be read; is this the same version of countersignd?");
+}
+
+static void answer(const struct job *j, const struct wire_fetched *f) __attribute__((noreturn));
+static void answer(const struct job *j, const struct wire_fetched *f)
+{
+    struct dynbuf b;
+    dynbuf_init(&b, CHAN_PAYLOAD_MAX);
+    wire_put_fetched(&b, f);
+    int bad = dynbuf_ok(&b) ? chan_write_one(FETCHER_FD, M_FETCHED, j->id, dynbuf_span(&b)) : -1;
+    dynbuf_wipe(&b);
+    exit(bad ? 1 : 0);
+}
+
+void job_done(const struct job *j, struct span value, uint64_t lifetime_ms, struct span keep)
+{
+    if (value.n == 0)
+        job_failed(j, "the value is empty");
+    if (value.n > FETCH_VALUE_MAX || keep.n > FETCH_VALUE_MAX)
+        job_failed(j, "the value is longer than %d bytes", FETCH_VALUE_MAX - 2);
+    answer(j, &(struct wire_fetched){.ok = true, .value = value, .lifetime_ms = lifetime_ms, .keep = keep});
+}
+
+void job_failed(const struct job *j, const char *fmt, ...)
+{
+    char why[FETCH_WHY_MAX];
+    va_list args;
+    va_start(args, fmt);
+    int n = vsnprintf(why, sizeof(why), fmt, args);
+    va_end(args);
+    answer(j, &(struct wire_fetched){.why = n > 0 ? span_str(why) : SPAN("it failed without a word")});
+}

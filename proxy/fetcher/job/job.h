@@ -1,0 +1,30 @@
+/* A job: a process of its own that reads one question, answers it and ends. It is told nothing else, reaches nothing
+ * but what that question needs, and parses what comes back, so that no other process must. */
+#ifndef PROXY_FETCHER_JOB_JOB_H
+#define PROXY_FETCHER_JOB_JOB_H
+
+#include "common/dynbuf.h"
+#include "common/err.h"
+#include "common/net/addr.h"
+#include "proxy/fetcher/wire_fetch.h"
+
+enum { JOB_ADDRS_MAX = 8, JOB_PATH_MAX = 4096 };
+
+struct job {
+    uint64_t id;
+    struct wire_fetch ask; /* borrows from payload */
+    size_t naddrs;
+    struct addr addr[JOB_ADDRS_MAX]; /* that may be dialled */
+    char roots[JOB_PATH_MAX];        /* a file of certificates; empty: none */
+    struct dynbuf payload;
+};
+
+/* Wait for the question. Exits when there is none that can be read. */
+void job_read(struct job *j);
+/* Answer and exit. value: checked by the keeper; lifetime_ms 0: not known; keep: see wire_fetch.h. */
+void job_done(const struct job *j, struct span value, uint64_t lifetime_ms, struct span keep)
+    __attribute__((noreturn));
+/* The same with why there is none, in words that hold no secret. */
+void job_failed(const struct job *j, const char *fmt, ...) PRINTF(2, 3) __attribute__((noreturn));
+
+#endif

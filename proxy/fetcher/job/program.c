@@ -1,0 +1,199 @@
+#include "proxy/fetcher/job/program.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <seccomp.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/arena.h"
+#include "common/json/json.h"
+
+/* ---- its walls ---- */
+
+static int refuse(scmp_filter_ctx ctx, int nr, int code)
+{
+    int rc = seccomp_rule_add(ctx, SCMP_ACT_ERRNO((uint32_t)code), nr, 0);
+    return rc == -EDOM ? 0 : rc; /* this machine has no such call */
+}
+
+/* Of an int argument the kernel reads the low 32 bits. clone3 takes its flags in memory, where no filter looks: libc
+ * does without it. */
+static int refuse_some(scmp_filter_ctx ctx)
+{
+    const uint64_t low = 0xffffffff, namespaces = CLONE_NEWUSER | CLONE_NEWNET | CLONE_NEWNS | CLONE_NEWPID;
+    int rc = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EACCES), SCMP_SYS(socket), 1, SCMP_A0(SCMP_CMP_GT, AF_UNIX));
+    rc |= seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EACCES), SCMP_SYS(socket), 1,
+                           SCMP_A0(SCMP_CMP_MASKED_EQ, low, AF_UNSPEC));
+    for (uint64_t bit = 1; bit <= namespaces; bit <<= 1)
+        if (bit & namespaces)
+            rc |= seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(clone), 1,
+                                   SCMP_A0(SCMP_CMP_MASKED_EQ, bit, bit));
+    return rc;
+}
+
+int program_filter(struct err *e)
+{
+    static const int no[] = {SCMP_SYS(setsid),
+                             SCMP_SYS(setpgid),
+                             SCMP_SYS(unshare),
+                             SCMP_SYS(setns),
+                             SCMP_SYS(mount),
+                             SCMP_SYS(ptrace),
+                             SCMP_SYS(bpf),
+                             SCMP_SYS(process_vm_readv),
+                             SCMP_SYS(process_vm_writev),
+                             SCMP_SYS(keyctl),
+                             SCMP_SYS(add_key),
+                             SCMP_SYS(request_key),
+                             SCMP_SYS(pidfd_getfd)};
+    static const int missing[] = {SCMP_SYS(clone3), SCMP_SYS(io_uring_setup), SCMP_SYS(io_uring_enter),
+                                  SCMP_SYS(io_uring_register)};
+    scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ALLOW);
+    int rc = ctx == NULL ? -ENOMEM : seccomp_attr_set(ctx, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
+    for (size_t i = 0; rc == 0 && i < sizeof(no) / sizeof(no[0]); i++)
+        rc = refuse(ctx, no[i], EPERM);
+    for (size_t i = 0; rc == 0 && i < sizeof(missing) / sizeof(missing[0]); i++)
+        rc = refuse(ctx, missing[i], ENOSYS);
+    if (rc == 0)
+        rc = refuse_some(ctx);
+    if (rc == 0)
+        rc = seccomp_load(ctx);
+    if (ctx != NULL)
+        seccomp_release(ctx);
+    errno = rc < 0 ? -rc : EINVAL;
+    return rc == 0 ? 0 : err_errno(e, "the program cannot be confined");
+}
+
+/* ---- its start ---- */
+
+struct start {
+    char *argv[PROGRAM_ARGS_MAX + 1], *envp[FETCH_SETTINGS_MAX + 4];
+    size_t argc, envc;
+};
+
+/* A NUL would end it early. */
+static char *text(struct span before, struct span s)
+{
+    size_t n = before.n + s.n;
+    char *out = span_index(s, '\0') < s.n ? NULL : malloc(n + 1);
+    if (out == NULL)
+        return NULL;
+    memcpy(out, before.p, before.n);
+    if (s.n)
+        memcpy(out + before.n, s.p, s.n);
+    out[n] = '\0';
+    return out;
+}
+
+static int prepare(const struct wire_fetch *f, struct start *s, struct err *e)
+{
+    static const struct span usual[] = {SPAN("PATH=/usr/local/bin:/usr/bin:/bin"), SPAN("LANG=C.UTF-8"),
+                                        SPAN("TZ=UTC0")};
+    char name[300];
+    for (size_t i = 0; i < f->nsettings; i++) {
+        struct span key = f->setting[i].key, value = f->setting[i].value;
+        bool is_env = span_starts(key, SPAN("env.")) && key.n < 260;
+        char **to = NULL;
+        size_t n = 0;
+        if (span_eq(key, SPAN("argv")) && s->argc < PROGRAM_ARGS_MAX)
+            to = &s->argv[s->argc++];
+        else if (is_env)
+            to = &s->envp[s->envc++];
+        if (to == NULL)
+            continue;
+        if (is_env) {
+            n = key.n - 4;
+            memcpy(name, key.p + 4, n);
+            name[n++] = '=';
+        }
+        if ((*to = text(span_of(name, n), value)) == NULL)
+            return err_set(e, "an argument or variable of the program has a NUL in it, or there is no memory");
+    }
+    for (size_t i = 0; i < sizeof(usual) / sizeof(usual[0]); i++) /* behind: what the policy says comes first */
+        if ((s->envp[s->envc++] = text(SPAN_NONE, usual[i])) == NULL)
+            return err_set(e, "out of memory");
+    return s->argc > 0 && s->argv[0][0] == '/' ? 0 : err_set(e, "no program is named by its full path");
+}
+
+static void become(struct start *s, int out, int report) __attribute__((noreturn));
+static void become(struct start *s, int out, int report)
+{
+    const struct rlimit files = {1024, 1024}, size = {1 << 30, 1 << 30};
+    struct err unused;
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    signal(SIGPIPE, SIG_DFL);
+    umask(077);
+    if (null >= 0 && dup2(null, 0) == 0 && dup2(out, 1) == 1 && dup2(null, 2) == 2 && chdir("/") == 0 &&
+        setrlimit(RLIMIT_NOFILE, &files) == 0 && setrlimit(RLIMIT_FSIZE, &size) == 0 &&
+        prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) == 0 && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+        close_range(4, ~0u, CLOSE_RANGE_CLOEXEC) == 0 && program_filter(&unused) == 0)
+        execve(s->argv[0], s->argv, s->envp);
+    int code = errno;
+    if (write(report, &code, sizeof(code)) < 0)
+        _exit(126);
+    _exit(127);
+}
+
+int program_start(const struct wire_fetch *f, int *pid, int *out, struct err *e)
+{
+    static struct start s;
+    int printed[2] = {-1, -1}, report[2] = {-1, -1}, code = 0, rc = -1;
+    if (prepare(f, &s, e) != 0)
+        return -1;
+    if (pipe2(printed, O_CLOEXEC) != 0 || pipe2(report, O_CLOEXEC) != 0 || (*pid = fork()) < 0) {
+        err_errno(e, "the program cannot be started");
+        goto out;
+    }
+    if (*pid == 0)
+        become(&s, printed[1], report[1]);
+    close(report[1]);
+    report[1] = -1;
+    if (read(report[0], &code, sizeof(code)) == (ssize_t)sizeof(code)) {
+        errno = code;
+        err_errno(e, "%s cannot be run", s.argv[0]);
+        goto out;
+    }
+    *out = printed[0];
+    printed[0] = -1;
+    rc = 0;
+out:
+    for (int i = 0; i < 2; i++) {
+        if (printed[i] >= 0)
+            close(printed[i]);
+        if (report[i] >= 0)
+            close(report[i]);
+    }
+    return rc;
+}
+
+/* ---- what it printed ---- */
+
+int program_value(const struct wire_fetch *f, struct span printed, struct arena *a, struct span *value,
+                  uint64_t *lifetime_ms, struct err *e)
+{
+    struct span where = wire_setting(f, SPAN("value"), 0), expires = wire_setting(f, SPAN("expires_in"), 0);
+    uint64_t seconds;
+    *lifetime_ms = 0;
+    *value = printed;
+    if (where.n == 0)
+        return 0;
+    const struct json *all = json_parse(printed, a);
+    const struct json *v = all ? json_pointer(all, where) : NULL,
+                      *x = all && expires.n ? json_pointer(all, expires) : NULL;
+    if (all == NULL)
+        return err_set(e, "what the program printed is not JSON, and value: says it is");
+    if (v == NULL || v->type != JSON_STRING)
+        return err_set(e, "the JSON that the program printed has no text at %.*s", SPAN_FMT(where));
+    if (expires.n && (x == NULL || x->type != JSON_NUMBER || span_u64(x->text, UINT32_MAX, &seconds) != 0))
+        return err_set(e, "the JSON that the program printed has no number of seconds at %.*s", SPAN_FMT(expires));
+    *value = v->text;
+    *lifetime_ms = expires.n ? seconds * 1000 + (seconds == 0) : 0; /* 0 would mean that it was not said */
+    return 0;
+}

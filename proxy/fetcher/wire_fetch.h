@@ -1,0 +1,45 @@
+/* What the keeper wants to be fetched, and what came of it: between keeper, fetcher and job. */
+#ifndef PROXY_WIRE_FETCH_H
+#define PROXY_WIRE_FETCH_H
+
+#include "proxy/wire.h"
+
+enum {
+    FETCH_SETTINGS_MAX = 64,
+    FETCH_SETTING_MAX = 16 * 1024,
+    FETCH_VALUE_MAX = 8 * 1024 + 2, /* of a value with the line end of an editor; what it may be the keeper decides */
+    FETCH_WHY_MAX = 480,
+    FETCH_TIMEOUT_MS = 10 * 1000, /* where the policy says nothing */
+    FETCH_TIMEOUT_MAX_MS = 25 * 1000
+};
+
+/* Settings are those of the policy (struct setting), each with the secret itself where the policy says where it is.
+ */
+struct wire_setting {
+    struct span key, value;
+};
+struct wire_fetch {
+    uint8_t kind;            /* enum source_kind: what is asked and how */
+    uint64_t timeout_ms;     /* at most FETCH_TIMEOUT_MAX_MS */
+    struct wire_upstream to; /* host empty: nowhere */
+    size_t nsettings;
+    struct wire_setting setting[FETCH_SETTINGS_MAX];
+};
+void wire_put_fetch(struct dynbuf *b, const struct wire_fetch *f);
+int wire_get_fetch(struct msg_in *m, struct wire_fetch *f) MUSTCHECK;
+/* Setting i of those with this key, in their order; empty when there is none. */
+struct span wire_setting(const struct wire_fetch *f, struct span key, size_t i);
+/* The same as a number; or what is said when it is not there, or none. */
+uint64_t wire_setting_u64(const struct wire_fetch *f, struct span key, uint64_t otherwise);
+
+struct wire_fetched {
+    bool ok;
+    struct span value;    /* empty unless ok */
+    uint64_t lifetime_ms; /* as the answer says; 0: it does not */
+    struct span keep;     /* to be kept in place of the secret that was asked with (a refresh token); or empty */
+    struct span why;      /* unless ok: words for the operator, which hold no secret */
+};
+void wire_put_fetched(struct dynbuf *b, const struct wire_fetched *f);
+int wire_get_fetched(struct msg_in *m, struct wire_fetched *f) MUSTCHECK;
+
+#endif

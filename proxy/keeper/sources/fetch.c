@@ -1,0 +1,303 @@
+#include "proxy/keeper/sources/fetch.h"
+
+#include <stdlib.h>
+
+#include "common/http/uri.h"
+#include "proxy/keeper/value.h"
+#include "proxy/fetcher/wire_fetch.h"
+
+struct fetch {
+    struct digest is; /* what its source says */
+    uint64_t asked;   /* the question that is on its way; 0: none */
+    uint64_t used;    /* when it was looked for last; 0: this place is free */
+    uint64_t fresh_until, live_until, failed_until;
+    uint64_t lifetime; /* as the policy says; 0: it does not */
+    struct secret *value, *previous[FETCHES_PREVIOUS];
+    struct err why; /* of the last answer; empty: it was a value */
+};
+
+struct fetches {
+    struct sources *sources;
+    const struct fetch_ops *ops;
+    void *arg;
+    const struct policy *policy;
+    uint64_t last; /* question */
+    struct fetch v[FETCHES_MAX];
+};
+
+struct fetches *fetches_new(struct sources *s, const struct fetch_ops *ops, void *arg)
+{
+    struct fetches *f = calloc(1, sizeof(*f));
+    if (f == NULL)
+        return NULL;
+    *f = (struct fetches){.sources = s, .ops = ops, .arg = arg};
+    return f;
+}
+
+static void forget(struct fetch *e)
+{
+    secret_free(&e->value);
+    for (size_t i = 0; i < FETCHES_PREVIOUS; i++)
+        secret_free(&e->previous[i]);
+    *e = (struct fetch){.asked = 0};
+}
+
+void fetches_free(struct fetches **f)
+{
+    if (*f == NULL)
+        return;
+    for (size_t i = 0; i < FETCHES_MAX; i++)
+        forget(&(*f)->v[i]);
+    free(*f);
+    *f = NULL;
+}
+
+void fetches_policy(struct fetches *f, const struct policy *p)
+{
+    f->policy = p;
+}
+
+/* ---- which one ---- */
+
+static void identify(const struct fetches *f, const struct credential *c, struct digest *out)
+{
+    struct setting s;
+    struct digest_ctx *d = digest_begin();
+    digest_add_field(d, span_str(policy_source_name(c->source)));
+    for (size_t i = 0; f->policy != NULL && policy_setting(f->policy, c, i, &s); i++) {
+        digest_add_field(d, s.key);
+        digest_add_field(d, span_str(policy_source_name(s.from)));
+        digest_add_field(d, s.value);
+    }
+    digest_end(d, out);
+}
+
+static const struct fetch *find(const struct fetches *f, const struct credential *c)
+{
+    struct digest is;
+    identify(f, c, &is);
+    for (size_t i = 0; i < FETCHES_MAX; i++)
+        if (f->v[i].used && memcmp(&f->v[i].is, &is, sizeof(is)) == 0)
+            return &f->v[i];
+    return NULL;
+}
+
+/* Found or made, in the place of the one that was used longest ago and is not asked for. */
+static struct fetch *open_fetch(struct fetches *f, const struct credential *c, uint64_t now)
+{
+    struct fetch *e = (struct fetch *)find(f, c), *oldest = NULL;
+    for (size_t i = 0; i < FETCHES_MAX && e == NULL; i++)
+        if (!f->v[i].asked && (oldest == NULL || f->v[i].used < oldest->used))
+            oldest = &f->v[i];
+    if (e == NULL && oldest != NULL) {
+        forget(e = oldest);
+        identify(f, c, &e->is);
+    }
+    if (e != NULL)
+        e->used = now + 1;
+    return e;
+}
+
+/* ---- asking ---- */
+
+/* https://HOST[:PORT]/..., and what the policy says of that host. */
+static int destination(const struct policy *p, struct span url, struct arena *a, struct wire_upstream *to,
+                       struct err *e)
+{
+    struct span rest = span_from(url, sizeof("https://") - 1), authority = span_first(rest, span_index(rest, '/')),
+                host;
+    struct upstream u = {0};
+    size_t n = 0;
+    char *name = arena_alloc(a, HTTP_HOST_MAX + 1);
+    *to = (struct wire_upstream){.scheme = SPAN("https")};
+    if (name == NULL || !span_starts(url, SPAN("https://")) ||
+        http_split_authority(authority, &host, &to->port) != 0 || http_canonical_host(host, name, &n) != 0)
+        return err_set(e, "its url: is not https://HOST/PATH");
+    to->host = span_of(name, n);
+    to->port = to->port ? to->port : 443;
+    if (!policy_upstream(p, to->host, to->port, a, &u))
+        return 0;
+    if (u.npins > sizeof(to->pin) / sizeof(to->pin[0]) || (u.npins > 0 && u.pin == NULL))
+        return err_set(e, "more keys are pinned for its host than can be told");
+    if (u.crl_pem.n)
+        return err_set(e, "its host has revocation lists (tls: crl), which a source cannot check");
+    to->address = u.address;
+    to->ca_pem = u.ca_pem;
+    to->only_tls13 = u.only_tls13;
+    for (; to->npins < u.npins; to->npins++)
+        to->pin[to->npins] = u.pin[to->npins];
+    for (; to->ncidrs < u.nallow_private && to->ncidrs < sizeof(to->cidr) / sizeof(to->cidr[0]); to->ncidrs++)
+        to->cidr[to->ncidrs] = u.allow_private[to->ncidrs];
+    return 0;
+}
+
+/* Every setting, with the secret itself in the place of where it is; held is what they borrow from. */
+static int collect(struct fetches *f, const struct credential *c, struct wire_fetch *w,
+                   struct secret *held[FETCH_SETTINGS_MAX], struct err *e)
+{
+    struct setting s;
+    struct err why = {{0}};
+    for (size_t i = 0; policy_setting(f->policy, c, i, &s); i++) {
+        if (i == FETCH_SETTINGS_MAX)
+            return err_set(e, "its source has too many settings");
+        w->setting[w->nsettings] = (struct wire_setting){s.key, s.value};
+        if (s.from != SOURCE_NONE && (held[i] = sources_stored(f->sources, s.from, s.value, &why)) == NULL)
+            return err_set(e, "%.*s, which it is asked with: %s", SPAN_FMT(s.key), why.text);
+        if (s.from != SOURCE_NONE)
+            w->setting[w->nsettings].value = secret_bytes(held[i]);
+        w->nsettings++;
+    }
+    return 0;
+}
+
+static int ask(struct fetches *f, struct fetch *known, const struct credential *c, struct err *e)
+{
+    struct wire_fetch w = {.kind = (uint8_t)c->source};
+    struct secret *held[FETCH_SETTINGS_MAX] = {NULL};
+    struct arena a;
+    struct dynbuf b;
+    int rc = -1;
+    arena_init(&a, 1024 * 1024);
+    dynbuf_init(&b, FETCH_PAYLOAD_MAX);
+    if (collect(f, c, &w, held, e) != 0)
+        goto out;
+    w.timeout_ms = wire_setting_u64(&w, SPAN("timeout"), FETCH_TIMEOUT_MS);
+    known->lifetime = wire_setting_u64(&w, SPAN("lifetime"), 0);
+    struct span url = wire_setting(&w, SPAN("url"), 0);
+    if (url.n && destination(f->policy, url, &a, &w.to, e) != 0)
+        goto out;
+    wire_put_fetch(&b, &w);
+    if (!dynbuf_ok(&b))
+        err_set(e, "what must be told to its source is too long");
+    else if (f->ops->send(f->arg, f->last + 1, dynbuf_span(&b)) != 0)
+        err_set(e, "the fetcher is restarting; repeat the request");
+    else
+        rc = 0;
+    if (rc == 0)
+        known->asked = ++f->last;
+out:
+    for (size_t i = 0; i < FETCH_SETTINGS_MAX; i++)
+        secret_free(&held[i]);
+    dynbuf_wipe(&b);
+    arena_free(&a);
+    return rc;
+}
+
+static enum fetch_found need(struct fetches *f, const struct credential *c, bool again, uint64_t *wait, struct err *e)
+{
+    uint64_t now = f->ops->now(f->arg);
+    struct fetch *known = f->policy != NULL ? open_fetch(f, c, now) : NULL;
+    if (known == NULL) {
+        err_set(e, "too many values are being fetched; try again shortly");
+        return FETCH_REFUSED;
+    }
+    bool live = known->value != NULL && now < known->live_until && !again;
+    bool due = again || now >= (live ? known->fresh_until : known->failed_until);
+    struct err why = {{0}};
+    if (!known->asked && due && ask(f, known, c, &why) != 0)
+        known->why = why;
+    *wait = known->asked;
+    if (live)
+        return FETCH_HERE;
+    if (known->asked)
+        return FETCH_LATER;
+    err_set(e, "%s", known->why.text);
+    return FETCH_REFUSED;
+}
+
+enum fetch_found fetch_need(struct fetches *f, const struct credential *c, uint64_t *wait, struct err *e)
+{
+    return need(f, c, false, wait, e);
+}
+
+enum fetch_found fetch_again(struct fetches *f, const struct credential *c, uint64_t *wait, struct err *e)
+{
+    return need(f, c, true, wait, e);
+}
+
+/* ---- what is known ---- */
+
+int fetch_outcome(const struct fetches *f, const struct credential *c, struct err *e)
+{
+    const struct fetch *known = find(f, c);
+    return known == NULL || known->why.text[0] == '\0' ? 0 : err_set(e, "%s", known->why.text);
+}
+
+struct secret *fetch_value(const struct fetches *f, const struct credential *c, struct err *e)
+{
+    const struct fetch *known = find(f, c);
+    if (known != NULL && known->value != NULL && f->ops->now(f->arg) < known->live_until)
+        return secret_new(secret_bytes(known->value));
+    err_set(e, "%s", known && known->why.text[0] ? known->why.text : "it was not fetched yet");
+    return NULL;
+}
+
+struct secret *fetch_previous(const struct fetches *f, const struct credential *c, size_t i)
+{
+    const struct fetch *known = find(f, c);
+    bool dead = known != NULL && known->value != NULL && f->ops->now(f->arg) >= known->live_until;
+    if (known == NULL || i >= (size_t)FETCHES_PREVIOUS + dead)
+        return NULL;
+    const struct secret *s = dead && i == 0 ? known->value : known->previous[i - dead];
+    return s != NULL ? secret_new(secret_bytes(s)) : NULL;
+}
+
+/* ---- answers ---- */
+
+static void take(struct fetch *e, struct secret *value, uint64_t told_ms, uint64_t now)
+{
+    uint64_t most = e->lifetime ? e->lifetime : told_ms ? FETCH_LIFE_MAX_MS : FETCH_LIFE_MS;
+    uint64_t life = told_ms && told_ms < most ? told_ms : most;
+    life = life < FETCH_LIFE_MIN_MS ? FETCH_LIFE_MIN_MS : life;
+    if (e->value != NULL && !span_eq(secret_bytes(e->value), secret_bytes(value))) {
+        secret_free(&e->previous[FETCHES_PREVIOUS - 1]);
+        memmove(&e->previous[1], &e->previous[0], sizeof(e->previous) - sizeof(e->previous[0]));
+        e->previous[0] = e->value;
+        e->value = NULL;
+    }
+    secret_free(&e->value);
+    e->value = value;
+    e->live_until = now + life;
+    e->fresh_until = now + life / 10 * 8;
+    e->failed_until = 0;
+    e->why.text[0] = '\0';
+}
+
+int fetch_answered(struct fetches *f, uint64_t id, struct span payload)
+{
+    struct msg_in m = msg_in(payload);
+    struct wire_fetched w;
+    struct fetch *e = NULL;
+    struct secret *value = NULL;
+    uint64_t now = f->ops->now(f->arg);
+    for (size_t i = 0; i < FETCHES_MAX && e == NULL; i++)
+        if (f->v[i].asked == id && id != 0)
+            e = &f->v[i];
+    if (e == NULL)
+        return -1;
+    e->asked = 0;
+    e->why.text[0] = '\0';
+    if (wire_get_fetched(&m, &w) != 0 || msg_end(&m) != 0) {
+        err_set(&e->why, "the fetcher's answer cannot be read");
+    } else if (!w.ok) {
+        err_set(&e->why, "%.*s", SPAN_FMT(w.why));
+    } else {
+        struct span v = value_trim(w.value);
+        if (value_check(v, &e->why) == 0 && (value = secret_new(v)) == NULL)
+            err_set(&e->why, "out of memory");
+    }
+    if (value != NULL)
+        take(e, value, w.lifetime_ms, now);
+    else
+        e->failed_until = now + FETCH_FAILED_MS;
+    return 0;
+}
+
+void fetches_lost(struct fetches *f)
+{
+    for (size_t i = 0; i < FETCHES_MAX; i++)
+        if (f->v[i].asked) {
+            f->v[i].asked = 0;
+            err_set(&f->v[i].why, "the fetcher is restarting; repeat the request");
+        }
+}

@@ -1,0 +1,53 @@
+/* Values that somebody else is asked for, through the fetcher: what is known of each now, when it is asked for again,
+ * and what it was before.
+ *
+ * A value is known by what its source says (kind and settings), never by the name of a credential. It is asked for by
+ * the first decided use that finds none, or one past 80 % of its life, which is used meanwhile; never by a clock. One
+ * question at a time for each, whoever waits. A failure is remembered for FETCH_FAILED_MS, in words without a secret.
+ */
+#ifndef PROXY_KEEPER_FETCH_H
+#define PROXY_KEEPER_FETCH_H
+
+#include "common/err.h"
+#include "proxy/keeper/sources/sources.h"
+
+enum {
+    FETCHES_MAX = 64,     /* values known at once */
+    FETCHES_PREVIOUS = 3, /* earlier ones of each, for the scrubber */
+    FETCH_FAILED_MS = 5000,
+    FETCH_LIFE_MS = 5 * 60 * 1000, /* where neither answer nor policy says */
+    FETCH_LIFE_MIN_MS = 1000,
+    FETCH_LIFE_MAX_MS = 24 * 3600 * 1000,
+    FETCH_PAYLOAD_MAX = 300 * 1024
+};
+
+struct fetch_ops {
+    uint64_t (*now)(void *arg); /* ms, monotonic */
+    /* A wire_fetch to the fetcher; -1: there is none. */
+    int (*send)(void *arg, uint64_t id, struct span payload);
+};
+
+/* Borrows sources, for the secrets that settings name. */
+struct fetches *fetches_new(struct sources *s, const struct fetch_ops *ops, void *arg) MUSTCHECK;
+void fetches_free(struct fetches **f);
+/* The policy of now, whose credentials the rest is asked about; borrowed. */
+void fetches_policy(struct fetches *f, const struct policy *p);
+
+enum fetch_found { FETCH_REFUSED = 0, FETCH_HERE, FETCH_LATER };
+/* Before a decided use: is there a value? It is asked for when it must be. FETCH_LATER: *wait is the question whose
+ * answer must come first. FETCH_REFUSED: e says why. */
+enum fetch_found fetch_need(struct fetches *f, const struct credential *c, uint64_t *wait, struct err *e) MUSTCHECK;
+/* Ask whether or not there is one, for somebody who looks whether it works. */
+enum fetch_found fetch_again(struct fetches *f, const struct credential *c, uint64_t *wait, struct err *e) MUSTCHECK;
+/* How the last question ended: 0, or -1 with why; of one that nobody has asked yet 0. */
+int fetch_outcome(const struct fetches *f, const struct credential *c, struct err *e) MUSTCHECK;
+/* The value while it lives; NULL with words. Never asks. */
+struct secret *fetch_value(const struct fetches *f, const struct credential *c, struct err *e) MUSTCHECK;
+/* Value i of those that live no more, newest first; NULL past the last. */
+struct secret *fetch_previous(const struct fetches *f, const struct credential *c, size_t i) MUSTCHECK;
+/* A wire_fetched came for this question. -1: nobody asked that. */
+int fetch_answered(struct fetches *f, uint64_t id, struct span payload) MUSTCHECK;
+/* The fetcher is gone, and with it all that it was asked. */
+void fetches_lost(struct fetches *f);
+
+#endif

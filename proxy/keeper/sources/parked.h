@@ -1,0 +1,20 @@
+/* Who waits for a value that is being fetched: a release, which is then asked once more as if it had just come, or a
+ * caller at the door. Bounded, and of a sandbox's front at most PARKED_A_FRONT. */
+#ifndef PROXY_KEEPER_PARKED_H
+#define PROXY_KEEPER_PARKED_H
+
+#include "proxy/keeper/keeper.h"
+
+enum { PARKED_MAX = 1024, PARKED_A_FRONT = 64, PARKED_BYTES_MAX = 16 * 1024 * 1024 };
+
+struct caller;
+
+/* The release of this exchange, until question wait is answered. -1: too many wait already. */
+int parked_add(struct keeper *k, uint64_t wait, uint64_t xid, struct span payload) MUSTCHECK;
+int parked_add_caller(struct keeper *k, uint64_t wait, struct caller *c) MUSTCHECK;
+/* It hung up. */
+void parked_drop_caller(struct keeper *k, const struct caller *c);
+/* That question is answered (0: all are, for nobody answers any more). */
+void parked_wake(struct keeper *k, uint64_t wait);
+
+#endif

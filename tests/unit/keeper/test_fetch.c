@@ -1,0 +1,282 @@
+/* Values that are asked for elsewhere: when, how often, for how long, and what stays of them. D24 D36. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+
+#include "proxy/keeper/sources/fetch.h"
+#include "proxy/keeper/value.h"
+#include "proxy/fetcher/wire_fetch.h"
+
+/* One credential a program, one a server; the settings of each, and a secret among them. */
+struct policy {
+    int unused;
+};
+static struct policy table;
+static struct {
+    struct setting s[4];
+    size_t n;
+} settings[] = {
+    {{{SPAN("argv"), SOURCE_NONE, SPAN("/bin/op")}, {SPAN("env.T"), SOURCE_ENV, SPAN("TOKEN")}}, 2},
+    {{{SPAN("url"), SOURCE_NONE, SPAN("https://Login.example:8443/token")},
+      {SPAN("timeout"), SOURCE_NONE, SPAN("2000")}},
+     2},
+    {{{SPAN("url"), SOURCE_NONE, SPAN("http://login.example/token")}}, 1},
+    {{{SPAN("argv"), SOURCE_NONE, SPAN("/bin/op")}, {SPAN("env.T"), SOURCE_STORE, SPAN("nowhere")}}, 2},
+};
+enum { PROGRAM, SERVER, CLEARTEXT, WITHOUT, MANY };
+
+bool policy_setting(const struct policy *p, const struct credential *c, size_t i, struct setting *out)
+{
+    static char text[32];
+    if (c->settings >= MANY && i == 0) {
+        *out = (struct setting){SPAN("argv"), SOURCE_NONE,
+                                span_of(text, (size_t)snprintf(text, sizeof(text), "/bin/%u", c->settings))};
+        return true;
+    }
+    if (c->settings >= MANY || i >= settings[c->settings].n)
+        return false;
+    *out = settings[c->settings].s[i];
+    return true;
+}
+
+const char *policy_source_name(enum source_kind k)
+{
+    return k == SOURCE_EXEC ? "exec" : k == SOURCE_ENV ? "env" : k == SOURCE_STORE ? "store" : "none";
+}
+
+bool policy_upstream(const struct policy *p, struct span host, uint16_t port, struct arena *a, struct upstream *u)
+{
+    *u = (struct upstream){.address = SPAN("192.0.2.7")};
+    return span_eq(host, SPAN("login.example")) && port == 8443;
+}
+
+static uint64_t now, sent_id, nsent;
+static bool deaf;
+static uint8_t sent[8192];
+static size_t nbytes;
+static struct sources *sources;
+static struct fetches *fetches;
+static struct err e;
+
+static uint64_t tell_time(void *arg)
+{
+    return now;
+}
+
+static int send_it(void *arg, uint64_t id, struct span payload)
+{
+    if (deaf)
+        return -1;
+    sent_id = id;
+    nsent++;
+    nbytes = payload.n;
+    assert_true(nbytes <= sizeof(sent));
+    memcpy(sent, payload.p, nbytes);
+    return 0;
+}
+
+static struct credential cred(unsigned i)
+{
+    return (struct credential){.name = SPAN("c"), .source = SOURCE_EXEC, .settings = i};
+}
+
+static int setup(void **state)
+{
+    static const struct fetch_ops ops = {tell_time, send_it};
+    static char variable[] = "TOKEN=token-canary-1";
+    char *env[] = {variable, NULL};
+    memcpy(variable, "TOKEN=token-canary-1", sizeof(variable)); /* it was wiped */
+    now = 1000;
+    nsent = 0;
+    deaf = false;
+    sources = sources_new(0);
+    assert_int_equal(sources_take_env(sources, env, &e), 0);
+    fetches = fetches_new(sources, &ops, NULL);
+    fetches_policy(fetches, &table);
+    sources_fetches(sources, fetches);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    fetches_free(&fetches);
+    sources_free(&sources);
+    return 0;
+}
+
+static enum fetch_found need(unsigned i)
+{
+    struct credential c = cred(i);
+    uint64_t wait = 0;
+    enum fetch_found found = fetch_need(fetches, &c, &wait, &e);
+    assert_true(found != FETCH_LATER || wait == sent_id);
+    assert_null(strstr(e.text, "canary"));
+    return found;
+}
+
+static void answer(struct wire_fetched w)
+{
+    struct dynbuf b;
+    dynbuf_init(&b, 64 * 1024);
+    wire_put_fetched(&b, &w);
+    assert_int_equal(fetch_answered(fetches, sent_id, dynbuf_span(&b)), 0);
+    dynbuf_free(&b);
+}
+
+static void value_is(unsigned i, struct span value)
+{
+    struct credential c = cred(i);
+    struct secret *s = sources_value(sources, &c, &e);
+    if (value.n == 0)
+        assert_null(s);
+    else
+        assert_true(s != NULL && span_eq(secret_bytes(s), value));
+    secret_free(&s);
+}
+
+static void previous_is(unsigned i, size_t k, struct span value)
+{
+    struct credential c = cred(i);
+    struct secret *s = sources_previous(sources, &c, k);
+    if (value.n == 0)
+        assert_null(s);
+    else
+        assert_true(s != NULL && span_eq(secret_bytes(s), value));
+    secret_free(&s);
+}
+
+static void asked_once_used_while_it_lives_and_refreshed_late(void **state)
+{
+    value_is(PROGRAM, SPAN_NONE);
+    assert_int_equal(nsent, 0); /* to look is not to use */
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(need(PROGRAM), FETCH_LATER);
+    assert_int_equal(nsent, 1);
+    answer((struct wire_fetched){.ok = true, .value = SPAN("value-canary-1\n"), .lifetime_ms = 10000});
+    assert_int_equal(need(PROGRAM), FETCH_HERE);
+    value_is(PROGRAM, SPAN("value-canary-1"));
+    now += 7999;
+    assert_int_equal(need(PROGRAM), FETCH_HERE);
+    assert_int_equal(nsent, 1);
+    now += 1;
+    for (int i = 0; i < 5; i++) /* past 80 % it is asked for, once, and used meanwhile */
+        assert_int_equal(need(PROGRAM), FETCH_HERE);
+    assert_int_equal(nsent, 2);
+    answer((struct wire_fetched){.why = SPAN("a failure")}); /* which does not end what lives */
+    assert_int_equal(need(PROGRAM), FETCH_HERE);
+    now += 2000;
+    value_is(PROGRAM, SPAN_NONE);
+    previous_is(PROGRAM, 0, SPAN("value-canary-1"));
+    assert_int_equal(need(PROGRAM), FETCH_LATER);
+    answer((struct wire_fetched){.ok = true, .value = SPAN("value-canary-2")});
+    value_is(PROGRAM, SPAN("value-canary-2"));
+    previous_is(PROGRAM, 0, SPAN("value-canary-1"));
+    previous_is(PROGRAM, 1, SPAN_NONE);
+    now += FETCH_LIFE_MS - 1;
+    value_is(PROGRAM, SPAN("value-canary-2"));
+    now += 1;
+    value_is(PROGRAM, SPAN_NONE);
+}
+
+static void a_failure_is_remembered_in_words_and_for_a_while(void **state)
+{
+    assert_int_equal(need(PROGRAM), FETCH_LATER);
+    answer((struct wire_fetched){.why = SPAN("the program ended with status 1")});
+    for (int i = 0; i < 5; i++) {
+        assert_int_equal(need(PROGRAM), FETCH_REFUSED);
+        assert_string_equal(e.text, "the program ended with status 1");
+    }
+    assert_int_equal(nsent, 1);
+    struct credential c = cred(PROGRAM);
+    uint64_t wait;
+    assert_int_equal(fetch_again(fetches, &c, &wait, &e), FETCH_LATER); /* somebody looks */
+    answer((struct wire_fetched){.why = SPAN("status 2")});
+    assert_int_equal(fetch_outcome(fetches, &c, &e), -1);
+    now += FETCH_FAILED_MS;
+    assert_int_equal(need(PROGRAM), FETCH_LATER);
+    answer((struct wire_fetched){.ok = true, .value = SPAN("value-canary-1"), .lifetime_ms = 1});
+    assert_int_equal(need(PROGRAM), FETCH_HERE); /* those that waited can use it, however short it lives */
+    assert_int_equal(fetch_outcome(fetches, &c, &e), 0);
+}
+
+static void what_no_field_can_carry_is_a_failure(void **state)
+{
+    static const struct span bad[] = {SPAN("value-canary\r\nX: y"), SPAN("short"), SPAN(" value-canary"),
+                                      SPAN("value-canary\n\n")};
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        assert_int_equal(need(PROGRAM), FETCH_LATER);
+        answer((struct wire_fetched){.ok = true, .value = bad[i]});
+        assert_int_equal(need(PROGRAM), FETCH_REFUSED);
+        now += FETCH_FAILED_MS;
+    }
+    assert_int_equal(need(PROGRAM), FETCH_LATER);
+    assert_int_equal(fetch_answered(fetches, sent_id, SPAN("\1nonsense")), 0);
+    assert_int_equal(need(PROGRAM), FETCH_REFUSED);
+    assert_int_equal(fetch_answered(fetches, sent_id, SPAN_NONE), -1);
+    assert_int_equal(fetch_answered(fetches, 0, SPAN_NONE), -1);
+}
+
+static void what_it_is_told(void **state)
+{
+    struct wire_fetch w;
+    assert_int_equal(need(PROGRAM), FETCH_LATER);
+    struct msg_in m = msg_in(span_of(sent, nbytes));
+    assert_int_equal(wire_get_fetch(&m, &w), 0);
+    assert_int_equal(msg_end(&m), 0);
+    assert_int_equal(w.timeout_ms, FETCH_TIMEOUT_MS);
+    assert_int_equal(w.to.host.n, 0);
+    assert_true(span_eq(wire_setting(&w, SPAN("env.T"), 0), SPAN("token-canary-1")));
+    assert_int_equal(need(SERVER), FETCH_LATER);
+    m = msg_in(span_of(sent, nbytes));
+    assert_int_equal(wire_get_fetch(&m, &w), 0);
+    assert_true(span_eq(w.to.host, SPAN("login.example")) && w.to.port == 8443);
+    assert_true(span_eq(w.to.address, SPAN("192.0.2.7")));
+    assert_int_equal(w.timeout_ms, 2000);
+    assert_int_equal(need(CLEARTEXT), FETCH_REFUSED);
+    assert_int_equal(need(WITHOUT), FETCH_REFUSED);
+    assert_non_null(strstr(e.text, "env.T"));
+}
+
+static void without_a_fetcher_nothing_waits(void **state)
+{
+    deaf = true;
+    assert_int_equal(need(PROGRAM), FETCH_REFUSED);
+    deaf = false;
+    assert_int_equal(need(PROGRAM), FETCH_LATER);
+    fetches_lost(fetches);
+    deaf = true;
+    assert_int_equal(need(PROGRAM), FETCH_REFUSED);
+    assert_non_null(strstr(e.text, "repeat the request"));
+}
+
+static void the_table_is_full_of_questions_and_no_more(void **state)
+{
+    uint64_t first = 0;
+    for (unsigned i = 0; i < FETCHES_MAX; i++) {
+        assert_int_equal(need(MANY + i), FETCH_LATER);
+        first = i == 0 ? sent_id : first;
+    }
+    assert_int_equal(need(MANY + FETCHES_MAX), FETCH_REFUSED);
+    sent_id = first; /* one is answered: its place can be had */
+    answer((struct wire_fetched){.ok = true, .value = SPAN("value-canary-1")});
+    assert_int_equal(need(MANY), FETCH_HERE);
+    assert_int_equal(need(MANY + FETCHES_MAX), FETCH_LATER);
+}
+
+#define FRESH(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        FRESH(asked_once_used_while_it_lives_and_refreshed_late),
+        FRESH(a_failure_is_remembered_in_words_and_for_a_while),
+        FRESH(what_no_field_can_carry_is_a_failure),
+        FRESH(what_it_is_told),
+        FRESH(without_a_fetcher_nothing_waits),
+        FRESH(the_table_is_full_of_questions_and_no_more),
+    };
+    return cmocka_run_group_tests_name("fetch", tests, NULL, NULL);
+}
