@@ -228,9 +228,9 @@ static int void_ticket(struct ledger *l, struct frame *f)
 
 static int sent(struct ledger *l, struct frame *f)
 {
-    if (!l->lost && store_sent(l->store, f->id) != 0)
-        log_exchange(LOG_DEBUG, f->id, "a mark waits for the store");
-    l->patient = true; /* after a crash an intent is as unknown with it as without */
+    if (store_sent(l->store, f->id) != 0)
+        log_exchange(LOG_DEBUG, f->id, "a mark is not written down");
+    l->patient = true;
     return f->payload.n == 0 ? 0 : -1;
 }
 
@@ -253,8 +253,7 @@ int ledger_judge(struct ledger *l, struct frame *f)
 
 bool ledger_must_keep(uint16_t type)
 {
-    return type == M_SENT_MARK || type == M_OUTCOME || type == M_AUDIT || type == M_WEBSOCKET ||
-           type == M_TICKET_VOID || type == M_NOTE;
+    return type == M_OUTCOME || type == M_AUDIT || type == M_WEBSOCKET || type == M_TICKET_VOID || type == M_NOTE;
 }
 
 static void put_sandbox(struct ledger *l, const struct wire_sandbox *b, bool gone)

@@ -382,7 +382,7 @@ int ledger_start(struct ledger *l)
 
 void ledger_stop(struct ledger *l)
 {
-    if (!l->lost && store_sign(l->store) != 0)
+    if (!l->lost && (store_sent_write(l->store) != 0 || store_sign(l->store) != 0))
         log_warn("the end of the audit is not signed");
     flush(l);
     for (size_t i = 0; i < ROLE_COUNT; i++)

@@ -55,15 +55,26 @@ class Write:
         self.ticket = self.gw.tickets()[0]["id"]
         if point == "HOLD":
             return
-        self.freeze(self.gw.pid("carrier") if point == "INTENT" else self.up.process.pid)
+        self.freeze(self.gw.pid("carrier") if point in ("INTENT", "UNMARKED") else self.up.process.pid)
         self.gw.approve(self.ticket)
         self.lab.wait_for("the intent", lambda: stored(self.gw, "SELECT 1 FROM effect"))
+        if point == "UNMARKED":
+            self.leave_unmarked()
         if point in ("SENT", "RESULT"):
             self.lab.wait_for("the first byte", lambda: stored(self.gw, "SELECT 1 FROM effect WHERE state='sent'"))
         if point == "RESULT":
             self.freeze(self.gw.pid("ledger"))
             os.kill(self.up.process.pid, signal.SIGCONT)
             self.lab.wait_for("the effect", lambda: self.up.effects().get("POST /pay"))
+
+    def leave_unmarked(self):
+        """All of the write has left and was answered, and no mark of its first byte is on disk: nor will one be."""
+        carrier = self.gw.pid("carrier")
+        self.lab.wait_for("the word to send it", lambda: self.gw.unread(carrier))
+        self.freeze(self.gw.pid("ledger"))
+        os.kill(carrier, signal.SIGCONT)
+        self.lab.wait_for("the effect", lambda: self.up.effects().get("POST /pay"))
+        assert stored(self.gw, "SELECT state FROM effect") == [("intent",)]
 
     def repeat(self):
         """The agent repeats itself, as it was told to; a further ticket is not approved by anyone."""
@@ -114,6 +125,8 @@ def scenario(role, point):
 for role in (*ROLES, "front", "parent"):
     for point in POINTS:
         test("F13 " + f"{role}-{point}")(scenario(role, point))
+for role in ("carrier", "judge", "ledger", "parent"):
+    test("F13 " + f"{role}-UNMARKED")(scenario(role, "UNMARKED"))
 
 
 @test("F15 outcome")

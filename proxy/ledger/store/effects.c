@@ -145,62 +145,8 @@ int store_intent(struct store *s, uint64_t xid, const struct wire_record *r, con
     return *ok ? 0 : -1;
 }
 
-/* Whose the intent is. 1 there is one, 0 there is none, -1. */
-static int find_effect(struct store *s, uint64_t xid, struct span *state, struct span *ticket, struct span *sandbox)
-{
-    sqlite3_stmt *q = db_stmt(&s->db, SQL_EFFECT_GET);
-    if (q == NULL)
-        return -1;
-    db_text(q, 1, span_str(s->boot));
-    db_int(q, 2, xid);
-    enum db_result got = db_step(&s->db, q);
-    if (got == DB_ROW) {
-        *state = store_copy(s, db_col(q, 0));
-        *ticket = store_copy(s, db_col(q, 1));
-        *sandbox = store_copy(s, db_col(q, 2));
-    }
-    sqlite3_reset(q);
-    return got == DB_FAIL || s->db.doomed ? -1 : got == DB_ROW;
-}
-
-int store_sent(struct store *s, uint64_t xid)
-{
-    struct audit a;
-    struct span state, ticket, sandbox;
-    if (store_begin(s) != 0)
-        return -1;
-    sqlite3_stmt *q = db_stmt(&s->db, SQL_EFFECT_SENT);
-    if (q == NULL)
-        return -1;
-    db_text(q, 1, span_str(s->boot));
-    db_int(q, 2, xid);
-    db_int(q, 3, s->wall);
-    if (db_run(&s->db, q) != 0)
-        return -1;
-    if (db_changes(&s->db) == 0)
-        return 0;
-    if (find_effect(s, xid, &state, &ticket, &sandbox) != 1)
-        return -1;
-    audit_begin(&a, s, "sent", NULL, &xid, ticket);
-    jsonw_kv(&a.w, "sandbox", sandbox);
-    return audit_end(&a);
-}
-
-/* "Not sent" against a mark that the first byte left is a contradiction, and so is no knowledge. 1 there is an
- * intent, 0 there is none, 2 its end is written already (it was said to a ledger that died before it could answer),
- * -1. An unknown end gives way to a known one. */
-static int weigh(struct store *s, uint64_t xid, enum outcome *o)
-{
-    struct span state, ticket, sandbox;
-    int found = find_effect(s, xid, &state, &ticket, &sandbox);
-    if (found == 1 && span_eq(state, SPAN("sent")) && *o == OUTCOME_NOT_SENT)
-        *o = OUTCOME_UNKNOWN;
-    if (found != 1 || span_eq(state, SPAN("intent")) || span_eq(state, SPAN("sent")))
-        return found;
-    return span_eq(state, SPAN("unknown")) && *o != OUTCOME_UNKNOWN ? 1 : 2;
-}
-
-static int end_effect(struct store *s, const struct store_outcome *o)
+/* Ends the intent if it is in the state `from`. 1 it was, 0 it is not, -1. */
+static int end_effect(struct store *s, const struct store_outcome *o, struct span from, uint64_t sent_ms)
 {
     sqlite3_stmt *q = db_stmt(&s->db, SQL_EFFECT_END);
     if (q == NULL)
@@ -210,14 +156,53 @@ static int end_effect(struct store *s, const struct store_outcome *o)
     db_text(q, 3, span_str(outcome_name(o->outcome)));
     db_int(q, 4, s->wall);
     db_int(q, 5, o->status);
+    if (sent_ms != 0)
+        db_int(q, 6, sent_ms);
+    db_text(q, 7, from);
     if (db_run(&s->db, q) != 0)
         return -1;
-    return o->outcome == OUTCOME_NOT_SENT && db_changes(&s->db) == 1 ? reserve_free_exchange(s, o->xid) : 0;
+    if (db_changes(&s->db) == 0)
+        return 0;
+    return o->outcome == OUTCOME_NOT_SENT && reserve_free_exchange(s, o->xid) != 0 ? -1 : 1;
 }
 
-static int result_audit(struct store *s, const struct store_outcome *o, struct span ticket)
+static int find_effect(struct store *s, uint64_t xid, struct span *state)
+{
+    sqlite3_stmt *q = db_stmt(&s->db, SQL_EFFECT_GET);
+    if (q == NULL)
+        return -1;
+    db_text(q, 1, span_str(s->boot));
+    db_int(q, 2, xid);
+    enum db_result got = db_step(&s->db, q);
+    if (got == DB_ROW)
+        *state = store_copy(s, db_col(q, 0));
+    sqlite3_reset(q);
+    return got == DB_FAIL || s->db.doomed ? -1 : got == DB_ROW;
+}
+
+/* Ends the intent of an exchange. "Not sent" against a mark that the first byte left is a contradiction, and so is no
+ * knowledge. 1 it is ended, 0 there is none, 2 its end is written already (it was said to a ledger that died before
+ * it could answer), -1. An unknown end gives way to a known one. */
+static int weigh(struct store *s, struct store_outcome *o, uint64_t sent_ms)
+{
+    struct span state;
+    if (sent_ms != 0 && o->outcome == OUTCOME_NOT_SENT)
+        o->outcome = OUTCOME_UNKNOWN;
+    int got = end_effect(s, o, SPAN("intent"), sent_ms); /* as most are */
+    if (got != 0 || (got = find_effect(s, o->xid, &state)) <= 0)
+        return got;
+    bool sent = span_eq(state, SPAN("sent"));
+    if (sent && o->outcome == OUTCOME_NOT_SENT)
+        o->outcome = OUTCOME_UNKNOWN;
+    if (!sent && (!span_eq(state, SPAN("unknown")) || o->outcome == OUTCOME_UNKNOWN))
+        return 2;
+    return end_effect(s, o, state, sent_ms);
+}
+
+static int result_audit(struct store *s, const struct store_outcome *o, struct span ticket, uint64_t sent_ms)
 {
     struct audit a;
+    char when[32];
     audit_begin(&a, s, "result", NULL, &o->xid, ticket);
     jsonw_kv(&a.w, "outcome", span_str(outcome_name(o->outcome)));
     if (o->status)
@@ -225,6 +210,10 @@ static int result_audit(struct store *s, const struct store_outcome *o, struct s
     jsonw_kv_u64(&a.w, "bytes_out", o->out);
     jsonw_kv_u64(&a.w, "bytes_in", o->in);
     jsonw_kv_bool(&a.w, "delivered", o->delivered);
+    if (sent_ms != 0) {
+        audit_time(sent_ms, when);
+        jsonw_kv(&a.w, "sent", span_str(when));
+    }
     audit_record(&a, &o->record);
     return audit_end(&a);
 }
@@ -260,11 +249,10 @@ int store_outcome(struct store *s, const struct store_outcome *given)
         o.outcome = OUTCOME_UNKNOWN;
     /* A read has no intent to look for, unless it was counted. */
     bool read = id_is_none(&o.ticket) && span_eq(o.record.effect, SPAN("read"));
-    int intent = read && !s->read_intents ? 0 : weigh(s, o.xid, &o.outcome);
-    if (intent < 0 || (intent == 1 && end_effect(s, &o) != 0))
-        return -1;
-    if (intent == 2)
-        return 0;
+    uint64_t sent_ms = sent_take(s, o.xid);
+    int intent = read && !s->read_intents ? 0 : weigh(s, &o, sent_ms);
+    if (intent < 0 || intent == 2)
+        return intent < 0 ? -1 : 0;
     if (!id_is_none(&o.ticket)) {
         id_text(&o.ticket, text);
         id = span_of(text, ID_TEXT);
@@ -273,7 +261,7 @@ int store_outcome(struct store *s, const struct store_outcome *given)
     }
     if (read && intent == 0 && !s->c.audit_reads)
         return 0;
-    if (result_audit(s, &o, id) != 0)
+    if (result_audit(s, &o, id, sent_ms) != 0)
         return -1;
     return ended == 1 ? ticket_told(s, &r) : 0;
 }

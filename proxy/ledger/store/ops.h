@@ -33,7 +33,10 @@ int store_claim(struct store *s, const struct store_claim *c, bool *ok, uint8_t 
 /* over->n: nothing was written, these limits are past. */
 int store_intent(struct store *s, uint64_t xid, const struct wire_record *r, const struct digest *join,
                  const struct wire_limits *limits, bool *ok, struct wire_over *over) MUSTCHECK;
+/* The first byte left. It is written down with the outcome, or by the next of store_tick, store_judge_came and
+ * store_sent_write. */
 int store_sent(struct store *s, uint64_t xid) MUSTCHECK;
+int store_sent_write(struct store *s) MUSTCHECK;
 
 struct store_outcome {
     uint64_t xid;

@@ -4,7 +4,7 @@
 #include "proxy/ledger/store/store_in.h"
 
 struct open_effect {
-    char boot[BOOT_TEXT + 1], ticket[ID_TEXT], sandbox[257];
+    char boot[BOOT_TEXT + 1], ticket[ID_TEXT], sandbox[257], state[8];
     size_t nticket;
     uint64_t xid;
 };
@@ -23,6 +23,7 @@ static size_t read_open(struct store *s, struct open_effect *all, bool *failed)
         if (e->nticket)
             memcpy(e->ticket, db_col(q, 2).p, ID_TEXT);
         snprintf(e->sandbox, sizeof(e->sandbox), "%.*s", SPAN_FMT(span_first(db_col(q, 3), 256)));
+        snprintf(e->state, sizeof(e->state), "%.*s", SPAN_FMT(db_col(q, 4)));
     }
     sqlite3_reset(q);
     *failed = got == DB_FAIL;
@@ -42,6 +43,7 @@ static int effect_unknown(struct store *s, const struct open_effect *e, const ch
     db_int(q, 2, e->xid);
     db_text(q, 3, SPAN("unknown"));
     db_int(q, 4, s->wall);
+    db_text(q, 7, span_str(e->state));
     if (db_run(&s->db, q) != 0)
         return -1;
     if (ticket.n) {

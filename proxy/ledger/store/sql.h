@@ -64,11 +64,12 @@
     X(ANSWERS_OF_SESSION, "DELETE FROM answer WHERE ticket IN (SELECT id FROM ticket WHERE session=?1)") \
     X(EFFECT_ADD, "INSERT OR IGNORE INTO effect(boot,xid,ticket,state,sandbox,intent_ms) VALUES(?1,?2,?3,'intent',?4,?5)") \
     X(EFFECT_DROP, "DELETE FROM effect WHERE boot=?1 AND xid=?2 AND state='intent'") \
-    X(EFFECT_SENT, "UPDATE effect SET state='sent',sent_ms=?3 WHERE boot=?1 AND xid=?2 AND state='intent'") \
-    X(EFFECT_GET, "SELECT state,ticket,sandbox FROM effect WHERE boot=?1 AND xid=?2") \
-    X(EFFECT_END, "UPDATE effect SET state=?3,ended_ms=?4,status=?5 WHERE boot=?1 AND xid=?2" \
-        " AND state IN ('intent','sent','unknown')") \
-    X(EFFECTS_OPEN, "SELECT boot,xid,ticket,sandbox FROM effect WHERE state IN ('intent','sent') LIMIT 256") \
+    X(EFFECT_SENT, "UPDATE effect SET state='sent',sent_ms=?3 WHERE boot=?1 AND xid=?2 AND state='intent'" \
+        " RETURNING ticket,sandbox") \
+    X(EFFECT_GET, "SELECT state FROM effect WHERE boot=?1 AND xid=?2") \
+    X(EFFECT_END, "UPDATE effect SET state=?3,ended_ms=?4,status=?5,sent_ms=coalesce(sent_ms,?6)" \
+        " WHERE boot=?1 AND xid=?2 AND state=?7") \
+    X(EFFECTS_OPEN, "SELECT boot,xid,ticket,sandbox,state FROM effect WHERE state IN ('intent','sent') LIMIT 256") \
     X(RESERVED_SUM, "SELECT coalesce(sum(amount>>32),0),coalesce(sum(amount&4294967295),0),count(*) FROM reserved" \
         " WHERE who=?1 AND rule=?2 AND measure=?3 AND at_ms BETWEEN ?4 AND ?5") \
     X(RESERVED_FROM, "SELECT at_ms,amount FROM reserved WHERE who=?1 AND rule=?2 AND measure=?3 AND at_ms>?4" \

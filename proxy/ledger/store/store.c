@@ -108,9 +108,11 @@ int store_commit(struct store *s)
     arena_free(&s->arena);
     if (db_commit(&s->db) == 0) {
         s->kept = s->now;
+        sent_settle(s, true);
         return 0;
     }
     db_rollback(&s->db);
+    sent_settle(s, false);
     s->now = s->kept;
     return -1;
 }
@@ -142,7 +144,9 @@ int store_probe(struct store *s)
 
 int store_judge_came(struct store *s)
 {
-    return store_begin(s) != 0 ? -1 : recover_executing(s, "the judge ended while it was under way");
+    if (store_begin(s) != 0 || store_sent_write(s) != 0)
+        return -1;
+    return recover_executing(s, "the judge ended while it was under way");
 }
 
 static int expire_due(struct store *s)
@@ -185,7 +189,7 @@ static int sweep(struct store *s)
 /* An idle second costs one SELECT and no transaction. */
 int store_tick(struct store *s)
 {
-    if (expire_due(s) != 0)
+    if (expire_due(s) != 0 || store_sent_write(s) != 0)
         return -1;
     if (s->uptime < s->swept_ms)
         return 0;

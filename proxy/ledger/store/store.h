@@ -24,6 +24,7 @@ enum {
     STORE_ANSWER_MS = 600000,
     AUDIT_SIGNED = 256, /* records between two signatures */
     STORE_SANDBOXES_MAX = 4096,
+    STORE_SENT_MAX = 256, /* marks that wait for their outcome; further ones are written at once */
     STORE_BODY_MAX = 64 * 1024 * 1024,
 };
 #define STORE_EXPIRES_MS     (30u * 60 * 1000)
@@ -83,7 +84,7 @@ void store_fail(struct store *s, const char *why);
 const char *store_why(const struct store *s); /* of the last failure */
 /* Can it be written to again? */
 int store_probe(struct store *s) MUSTCHECK;
-/* Once a second: expiry, kept answers, old bodies. */
+/* Once a second: expiry, marks that wait, kept answers, old bodies. */
 int store_tick(struct store *s) MUSTCHECK;
 /* A judge has come; what its forerunner began has no witness. */
 int store_judge_came(struct store *s) MUSTCHECK;

@@ -15,6 +15,12 @@ struct chain {
     uint64_t signed_to; /* seq of the last one signed */
 };
 
+/* sent.c: a write whose first byte has left and whose outcome has not come. */
+struct sent_mark {
+    uint64_t xid, wall;
+    bool spent; /* written down in this turn */
+};
+
 struct store {
     struct db db;
     struct store_config c;
@@ -27,6 +33,10 @@ struct store {
     struct arena arena;     /* results of one operation */
     struct dynbuf json;
     uint64_t swept_ms;
+    struct {
+        struct sent_mark at[STORE_SENT_MAX];
+        size_t n;
+    } sent;
     bool read_intents; /* of reads with limits: since this process began there was one */
 };
 
@@ -97,6 +107,11 @@ int ticket_request(struct store *s, const struct row *r, struct store_bytes *out
 /* tickets.c: would the same request, if it were held, join something? A live ticket, an answer that waits for it, a
  * denial of a moment ago. 1, 0, -1. */
 int ticket_joinable(struct store *s, struct span session, const struct digest *join) MUSTCHECK;
+
+/* sent.c: when its first byte left, ms, if that was not written down; 0: not known here. The caller writes it. */
+uint64_t sent_take(struct store *s, uint64_t xid);
+/* The turn is over: kept or undone. */
+void sent_settle(struct store *s, bool kept);
 
 /* reserve.c: what limits count (table reserved), in the turn's transaction. */
 /* 1: all of them are reserved for the ticket, or else the exchange; 0: not one, over says which are past.
