@@ -115,7 +115,8 @@ CREATE TABLE effect (
     boot       TEXT NOT NULL,
     xid        INTEGER NOT NULL,
     ticket     TEXT REFERENCES ticket (id),
-    state      TEXT NOT NULL CHECK (state IN ('intent', 'sent', 'answered', 'not-sent', 'unknown')),
+    state      TEXT NOT NULL           -- ORs: for an IN of so many SQLite fills a table of its own at each write
+               CHECK (state = 'intent' OR state = 'sent' OR state = 'answered' OR state = 'not-sent' OR state = 'unknown'),
     sandbox    TEXT NOT NULL,
     intent_ms  INTEGER NOT NULL,
     sent_ms    INTEGER,
@@ -133,7 +134,8 @@ CREATE TABLE audit (
     seq      INTEGER PRIMARY KEY,      -- 1, 2, 3 ... without gaps
     time_ms  INTEGER NOT NULL,
     kind     TEXT NOT NULL,            -- start, policy, sandbox, ticket-opened, ticket-decided,
-                                       -- ticket-expired, intent, sent, freeze, thaw,
+                                       -- ticket-expired, intent, sent (if no result came
+                                       -- in the same second: else it says when), freeze, thaw,
                                        -- result, denied, answer-collected, policy, note
     exchange TEXT,                     -- BOOT-XID
     ticket   TEXT,
