@@ -86,16 +86,85 @@ static bool is_offer(struct say *y, const struct img_rule *r)
     return r->verdict != VERDICT_DENY && y->looked++ < LOOK_MAX && y->n < y->max && match_scope(y->p, y->s, r);
 }
 
-static void say_key(struct say *y, const struct request *q, uint32_t hash)
+/* Where a rule's requests go on this host: just its name for https at the usual port, else the origin. */
+static void keep_origins(struct say *y, const struct img_match *m, struct span host)
+{
+    static const uint32_t schemes[] = {SCHEME_HTTPS, SCHEME_HTTP};
+    for (size_t i = 0; i < 2; i++) {
+        bool https = schemes[i] == SCHEME_HTTPS;
+        struct span name = https ? SPAN("https") : SPAN("http");
+        if (((m->schemes ? m->schemes : SCHEME_HTTPS) & schemes[i]) == 0)
+            continue;
+        for (uint32_t k = 0; k < (m->ports.n ? m->ports.n : 1) && y->n < y->max; k++) {
+            uint16_t usual = classify_default_port(name), port = usual;
+            struct dynbuf b;
+            if (m->ports.n)
+                port = (uint16_t) * (const uint32_t *)img_at(y->p, IMG_PORT, m->ports.first + k);
+            dynbuf_init(&b, HTTP_HOST_MAX + 32);
+            (void)dynbuf_addf(&b, "%s%.*s",
+                              https && port == usual ? ""
+                              : https                ? "https://"
+                                                     : "http://",
+                              SPAN_FMT(host));
+            if (port != usual)
+                (void)dynbuf_addf(&b, ":%u", port);
+            keep(y, dynbuf_ok(&b) ? arena_copy(y->a, dynbuf_span(&b)) : SPAN_NONE);
+            dynbuf_free(&b);
+        }
+    }
+}
+
+static bool names_host(const struct policy *p, const struct img_match *m, struct span host)
+{
+    for (uint32_t i = 0; i < m->hosts.n; i++)
+        if (classify_host_fits(p, img_at(p, IMG_HOST, m->hosts.first + i), host))
+            return true;
+    return false;
+}
+
+/* elsewhere: not what the rules about this place say, but at which other scheme and port they are about this host. */
+static void say_key(struct say *y, const struct request *q, uint32_t hash, bool elsewhere)
 {
     struct img_range r = img_find(y->p, img_hash_end(hash));
     for (uint32_t i = 0; i < r.n; i++) {
         const struct img_rule *rule =
             img_at(y->p, IMG_RULE, *(const uint32_t *)img_at(y->p, IMG_RULE_REF, r.first + i));
         const struct img_match *m = img_at(y->p, IMG_MATCH, rule->match.first);
-        if (is_offer(y, rule) && m->hosts.n && match_names_place(y->p, m, q->scheme, q->host, q->port, AS_WRITTEN))
+        if (!is_offer(y, rule) || m->hosts.n == 0)
+            continue;
+        if (!elsewhere && match_names_place(y->p, m, q->scheme, q->host, q->port, AS_WRITTEN))
             keep(y, sentence(y, rule));
+        if (elsewhere && names_host(y->p, m, q->host) && region_lets(y->p, y->s, m, q->host))
+            keep_origins(y, m, q->host);
     }
+}
+
+static void say_host(struct say *y, const struct request *r, bool elsewhere)
+{
+    say_key(y, r, img_hash_add(img_hash_begin('N'), r->host), elsewhere);
+    for (struct span rest = r->host; rest.n;) {
+        rest = span_from(rest, span_index(rest, '.') + 1);
+        if (rest.n)
+            say_key(y, r, img_hash_add(img_hash_begin('M'), rest), elsewhere);
+    }
+}
+
+/* What was kept as one sentence. */
+static void join(struct say *y, const char *words)
+{
+    struct dynbuf b;
+    struct span all = SPAN_NONE;
+    if (y->n == 0)
+        return;
+    dynbuf_init(&b, 8 * 1024);
+    (void)dynbuf_addf(&b, "%s", words);
+    for (size_t i = 0; i < y->n; i++)
+        (void)dynbuf_addf(&b, "%s%.*s", i ? ", " : "", SPAN_FMT(y->out[i]));
+    if (dynbuf_ok(&b))
+        all = arena_copy(y->a, dynbuf_span(&b));
+    dynbuf_free(&b);
+    y->out[0] = all;
+    y->n = all.n > 0;
 }
 
 /* Exact names only: a pattern is no host to go to. */
@@ -109,22 +178,10 @@ static void say_hosts(struct say *y)
         for (uint32_t k = 0; k < m->hosts.n; k++) {
             const struct img_host *h = img_at(y->p, IMG_HOST, m->hosts.first + k);
             if (h->kind == HOST_EXACT && region_lets(y->p, y->s, m, img_span(y->p, h->text)))
-                keep(y, img_span(y->p, h->text));
+                keep_origins(y, m, img_span(y->p, h->text));
         }
     }
-    if (y->n == 0)
-        return;
-    struct dynbuf b;
-    struct span all = SPAN_NONE;
-    dynbuf_init(&b, 8 * 1024);
-    (void)dynbuf_add(&b, SPAN("nothing at this host; hosts that can be reached: "));
-    for (size_t i = 0; i < y->n; i++)
-        (void)dynbuf_addf(&b, "%s%.*s", i ? ", " : "", SPAN_FMT(y->out[i]));
-    if (dynbuf_ok(&b))
-        all = arena_copy(y->a, dynbuf_span(&b));
-    dynbuf_free(&b);
-    y->out[0] = all;
-    y->n = all.n > 0;
+    join(y, "nothing at this host; hosts that can be reached: ");
 }
 
 size_t policy_allowed_here(const struct policy *p, const struct subject *s, const struct request *r, struct arena *a,
@@ -133,11 +190,10 @@ size_t policy_allowed_here(const struct policy *p, const struct subject *s, cons
     struct say y = {.p = p, .s = s, .a = a, .out = out, .max = max};
     if (region_keeps_out(p, s, r->host, r->port))
         return 0;
-    say_key(&y, r, img_hash_add(img_hash_begin('N'), r->host));
-    for (struct span rest = r->host; rest.n;) {
-        rest = span_from(rest, span_index(rest, '.') + 1);
-        if (rest.n)
-            say_key(&y, r, img_hash_add(img_hash_begin('M'), rest));
+    say_host(&y, r, false);
+    if (y.n == 0) {
+        say_host(&y, r, true);
+        join(&y, "nothing at this scheme and port; the host can be reached as: ");
     }
     if (y.n == 0)
         say_hosts(&y);

@@ -67,22 +67,37 @@ static bool change_host(struct making *k)
     return true;
 }
 
+/* The rule's port: as it was where it fits. */
+static uint16_t place_port(const struct making *k, uint16_t usual, uint16_t was)
+{
+    uint16_t first = usual;
+    for (uint32_t i = 0; i < k->m->ports.n; i++) {
+        uint16_t port = (uint16_t) * (const uint32_t *)img_at(k->p, IMG_PORT, k->m->ports.first + i);
+        if (port == was)
+            return was;
+        first = i == 0 ? port : first;
+    }
+    return first;
+}
+
 static bool change_place(struct making *k, bool scheme)
 {
     struct request *r = &k->out->request;
     char digits[24];
-    uint16_t usual = classify_default_port(r->scheme);
     if (k->nth)
         return false;
-    if (scheme) {
+    if (scheme)
         r->scheme = k->m->schemes == SCHEME_HTTP ? SPAN("http") : SPAN("https");
-        r->port = r->port == usual ? classify_default_port(r->scheme) : r->port;
-        change_say(k, "scheme", SPAN_NONE, r->scheme);
-        return true;
-    }
-    r->port = k->m->ports.n ? (uint16_t)(*(const uint32_t *)img_at(k->p, IMG_PORT, k->m->ports.first)) : usual;
+    uint16_t usual = classify_default_port(r->scheme), was = r->port;
+    r->port = place_port(k, usual, was);
     snprintf(digits, sizeof(digits), "%u", r->port);
-    change_say(k, "port", SPAN_NONE, span_str(digits));
+    if (!scheme)
+        change_say(k, "port", SPAN_NONE, span_str(digits));
+    else if (r->port == was || r->port == usual)
+        change_say(k, "scheme", SPAN_NONE, r->scheme);
+    else
+        change_say(k, k->m->schemes == SCHEME_HTTP ? "scheme http and port" : "scheme https and port", SPAN_NONE,
+                   span_str(digits));
     return true;
 }
 

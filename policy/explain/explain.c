@@ -75,6 +75,8 @@ static unsigned rule_misses(const struct ask *k, const struct img_rule *r, unsig
             continue; /* what stands before a push needs no more than that one might be */
         bits |= fit == FIT_YES ? 0 : 1u << key;
         *open |= fit == FIT_MAYBE ? 1u << key : 0;
+        if (bits == (1u << MISS_SCHEME | 1u << MISS_PORT))
+            bits = 1u << MISS_SCHEME; /* one thing: the host is meant, at another place */
         if (bits & (bits - 1))
             return bits; /* two are no near miss */
     }

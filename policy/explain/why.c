@@ -76,13 +76,13 @@ static void is_wants(const struct ask *k, struct dynbuf *out, const char *name, 
     why_list(out, k->p, t, wants);
 }
 
-static void port_words(const struct ask *k, const struct img_match *m, struct dynbuf *out)
+static void port_words(const struct ask *k, const struct img_match *m, struct span scheme, struct dynbuf *out)
 {
     (void)dynbuf_addf(out, "port is %u, the rule wants ", k->request->port);
     if (m->ports.n)
         why_list(out, k->p, IMG_PORT, m->ports);
     else
-        (void)dynbuf_addf(out, "the scheme's own, %u", classify_default_port(k->request->scheme));
+        (void)dynbuf_addf(out, "the scheme's own, %u", classify_default_port(scheme));
 }
 
 static void ws_words(const struct ask *k, const struct img_match *m, struct dynbuf *out)
@@ -295,8 +295,12 @@ void why_words(const struct ask *k, const struct img_rule *r, enum miss key, str
     case MISS_SCHEME:
         (void)dynbuf_addf(out, "scheme is %.*s, the rule wants %s", SPAN_FMT(k->request->scheme),
                           m->schemes == SCHEME_HTTP ? "http" : "https");
+        if (!match_names_port(k->p, m, k->request->scheme, k->request->port)) {
+            (void)dynbuf_addf(out, ", and ");
+            port_words(k, m, m->schemes == SCHEME_HTTP ? SPAN("http") : SPAN("https"), out);
+        }
         break;
-    case MISS_PORT: port_words(k, m, out); break;
+    case MISS_PORT: port_words(k, m, k->request->scheme, out); break;
     case MISS_METHOD:
         is_wants(k, out, "method", k->overridden ? SPAN("any (by an override)") : k->method, IMG_STR, m->methods);
         break;

@@ -88,6 +88,11 @@ static bool port_fits(const struct policy *p, const struct img_match *m, struct 
     return m->ports.n == 0 && (how == ANY_PLACE || m->any_place || port == classify_default_port(scheme));
 }
 
+bool match_names_port(const struct policy *p, const struct img_match *m, struct span scheme, uint16_t port)
+{
+    return port_fits(p, m, scheme, port, AS_WRITTEN);
+}
+
 bool match_names_place(const struct policy *p, const struct img_match *m, struct span scheme, struct span host,
                        uint16_t port, enum strictness how)
 {

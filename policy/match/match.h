@@ -54,6 +54,8 @@ const struct img_scope *region_keeps_out(const struct policy *p, const struct su
 bool region_lets(const struct policy *p, const struct subject *s, const struct img_match *m, struct span host);
 struct span region_words(const struct policy *p, const struct img_scope *c, struct span host, struct arena *a);
 bool match_scope(const struct policy *p, const struct subject *s, const struct img_rule *r);
+/* Is the port one of the match's, or, where it has none, the scheme's own? */
+bool match_names_port(const struct policy *p, const struct img_match *m, struct span scheme, uint16_t port);
 /* Does a host pattern of the match name the host, on a port it means? */
 bool match_names_place(const struct policy *p, const struct img_match *m, struct span scheme, struct span host,
                        uint16_t port, enum strictness how);

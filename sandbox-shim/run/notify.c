@@ -17,13 +17,22 @@
 #include "common/text/visible.h"
 #include "common/time/clock.h"
 
-enum { SAID_MAX = 16 * 1024, TREE_BYTES = 16 * 1024 * 1024, SHORT_ID = 10, AGAIN_S = 1 };
+enum {
+    SAID_MAX = 16 * 1024,
+    TREE_BYTES = 16 * 1024 * 1024,
+    SHORT_ID = 10,
+    AGAIN_S = 1,
+    RECORDS = 200,
+    RECORDED_US = 60 * 1000,
+    FAILED_SAID = 5
+};
 
 /* In memory that both processes see: what the watching one announced, the other asks about at the end. */
 struct notify {
     pid_t watcher;
     struct notify_of of;
-    uint64_t began_ms;
+    uint64_t began_ms, head;
+    size_t failed;
     char page[512];
     size_t n;
     bool more, ending;
@@ -218,6 +227,58 @@ static void take_all(struct notify *n, const struct json *answer)
                         json_text(t, SPAN("id"))); /* all of it: a row of the list does not say how often it came */
 }
 
+/* What was allowed and could not be sent, with the finer reason that its client is not told. */
+static void take_record(struct notify *n, const struct json *r)
+{
+    struct arena a;
+    struct dynbuf words;
+
+    arena_init(&a, API_EVENT_MAX * 4);
+    dynbuf_init(&words, SAID_MAX);
+    const struct json *j = json_parse(json_text(r, SPAN("json")), &a);
+    if (number(r, SPAN("time_ms")) >= n->began_ms && span_eq(json_text(j, SPAN("outcome")), SPAN("not-sent")) &&
+        span_eq(json_text(j, SPAN("sandbox")), span_str(n->of.sandbox)) && n->failed++ < FAILED_SAID) {
+        (void)dynbuf_add(&words, SPAN("countersign: not sent: "));
+        visible_text(&words, json_text(j, SPAN("method")), false);
+        (void)dynbuf_add_byte(&words, ' ');
+        visible_text(&words, json_text(j, SPAN("host")), false);
+        (void)dynbuf_addf(&words, ":%llu", (unsigned long long)number(j, SPAN("port")));
+        visible_text(&words, json_text(j, SPAN("path")), false);
+        (void)dynbuf_add(&words, SPAN(": "));
+        visible_text(&words, json_text(j, SPAN("code")), false);
+        say(&words);
+    }
+    dynbuf_free(&words);
+    arena_free(&a);
+}
+
+static void take_records(struct notify *n, const struct json *answer)
+{
+    const struct json *list = json_get(answer, SPAN("audit"));
+
+    for (const struct json *r = list ? list->child : NULL; r; r = r->next)
+        take_record(n, r);
+}
+
+static void take_head(struct notify *n, const struct json *answer)
+{
+    n->head = number(answer, SPAN("head"));
+}
+
+/* Of the newest records, after the ledger has written those that nobody waits for. */
+static void look_failed(struct notify *n)
+{
+    char path[96];
+
+    (void)usleep(RECORDED_US);
+    look(n, "/api/v1/audit?limit=1", take_head);
+    (void)snprintf(path, sizeof(path), "/api/v1/audit?after=%llu&limit=%d",
+                   (unsigned long long)(n->head > RECORDS ? n->head - RECORDS : 0), RECORDS);
+    look(n, path, take_records);
+    if (n->failed > FAILED_SAID)
+        (void)dprintf(STDERR_FILENO, "countersign: more was not sent; see countersign audit tail\r\n");
+}
+
 static void take_page(struct notify *n, const struct json *answer)
 {
     struct span page = json_text(answer, SPAN("page"));
@@ -287,6 +348,7 @@ void notify_end(struct notify **n)
     (void)waitpid((*n)->watcher, NULL, 0);
     (*n)->ending = true;
     look_announced(*n);
+    look_failed(*n);
     (void)munmap(*n, sizeof(**n));
     *n = NULL;
 }

@@ -1,5 +1,6 @@
 /* What waits for a decision, said on standard error while a command runs: once when a request is held, with where to
- * decide it, and once when it is decided; at the end, what of it is still to be sent and until when. Words of a
+ * decide it, and once when it is decided; at the end, what of it is still to be sent and until when, and
+ * what was allowed and did not get there. Words of a
  * request are foreign text and are shown escaped; no sign-in link is printed, since what stands on stderr may be read
  * inside the sandbox. */
 #ifndef SANDBOX_SHIM_RUN_NOTIFY_H
@@ -12,6 +13,7 @@ enum { NOTIFY_TICKETS_MAX = 256 /* past them it is said that there are more, onc
 /* All text must outlive the notify. */
 struct notify_of {
     const char *sock, *session; /* the gateway's, and whose tickets */
+    const char *sandbox;        /* of this run */
     const char *state_dir;      /* what --state-dir named, or NULL */
     bool own;                   /* the gateway ends with this command */
 };

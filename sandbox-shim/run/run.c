@@ -238,7 +238,8 @@ static int run_command(struct run *r, const char *bwrap, int *status, struct err
     int rc;
 
     if (!r->quiet)
-        n = notify_begin(&(struct notify_of){r->gateway.sock, r->session, r->state_dir, r->gateway.own > 0});
+        n = notify_begin(
+            &(struct notify_of){r->gateway.sock, r->session, r->gateway.name, r->state_dir, r->gateway.own > 0});
     rc = spawn_run(bwrap, r->nft, &r->plan, status, e);
     notify_end(&n);
     return rc;

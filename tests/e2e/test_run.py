@@ -265,6 +265,16 @@ def with_a_policy_and_no_gateway_one_runs_for_this_command_alone(lab):
 
 
 @test()
+def an_upstream_that_is_down_is_said_to_who_started_the_gateway_and_not_to_the_sandbox(lab):
+    up = lab.upstream()
+    state, run = private(lab, up, policy=simple_policy(up, secret="env: MY_API_TOKEN").replace(str(up.port), "1"))
+    done = lab.run([*run, "--", *CURL, f"https://{up.name}:1/ok"], env={"MY_API_TOKEN": secrets.token_urlsafe(32)}, rc=0)
+    assert b"upstream-failed" in done.out and b"refused" not in done.out, done.text()
+    assert f"countersign: not sent: GET {up.name}:1/ok: connect-failed\n".encode() in done.err, done.text()
+    assert b"not sent" not in lab.run([*run, "--", "true"], env={"MY_API_TOKEN": secrets.token_urlsafe(32)}, rc=0).err  # an earlier one's
+
+
+@test()
 def two_private_gateways_do_not_stand_in_each_others_way(lab):
     up, token = lab.upstream(), lab.canary(secrets.token_urlsafe(32))
     both = []

@@ -157,6 +157,8 @@ DENY  by rule no-admin (p.yaml:12)
         "with a WebSocket upgrade: ALLOW by rule talk"], "GET", "https://w.example/")
     has("a port", 11, ["port is 8443, the rule wants the scheme's own, 443", "with port 443: ALLOW by rule allow-read"],
         "GET", "https://a.example:8443/v1/x")
+    has("a scheme and a port", 11, ["scheme is http, the rule wants https, and port is 8080, the rule wants the scheme's own, 443",
+                                    "with scheme https: ALLOW by rule allow-read"], "GET", "http://a.example:8080/v1/x")
     has("a scheme", 11, ["scheme is http, the rule wants https", "with scheme https: ALLOW by rule allow-read"],
         "GET", "http://a.example/v1/x")
     has("a host", 11, ["host is b.example, the rule wants a.example", "with host a.example: ALLOW by rule allow-read"],

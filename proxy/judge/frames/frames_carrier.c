@@ -24,6 +24,11 @@ static enum refuse_why told(const struct exchange *x, struct span code)
     return span_find(code, SPAN("timeout")) < code.n ? REFUSE_UPSTREAM_SLOW : REFUSE_UPSTREAM;
 }
 
+static bool is_upstreams(enum refuse_why why)
+{
+    return why == REFUSE_UPSTREAM || why == REFUSE_UPSTREAM_SLOW;
+}
+
 static int result(struct exchange *x, struct frame *f)
 {
     struct msg_in m = msg_in(f->payload);
@@ -48,9 +53,11 @@ static int result(struct exchange *x, struct frame *f)
         x->cause = SPAN("frozen");
     else if (x->cause.n == 0 || !span_eq(code, SPAN("cancelled")))
         x->cause = arena_copy(&x->arena, code);
+    /* Its client is told less, so what is wrong with an upstream stands where the operator looks. */
+    bool upstream = is_upstreams(told(x, code)) && !span_eq(code, SPAN("cancelled"));
     if (code.n)
-        log_exchange(LOG_DEBUG, x->xid, "%.*s: %.*s (%s)", SPAN_FMT(code), SPAN_FMT(why),
-                     outcome_name((enum outcome)outcome));
+        log_exchange(upstream ? LOG_INFO : LOG_DEBUG, x->xid, "%.*s:%u: %.*s (%.*s, %s)", SPAN_FMT(x->request.host),
+                     x->request.port, SPAN_FMT(why), SPAN_FMT(code), outcome_name((enum outcome)outcome));
     if (x->delivery == DELIVERY_FINISHED && x->client != CLIENT_ANSWERED && x->kept_answer.n == 0)
         refuse_now(x, told(x, code));
     else

@@ -49,7 +49,7 @@ def an_agent_can_read_what_it_may_ask_and_is_told_when_it_is_refused(lab):
     assert no["detail"] == "Nothing is deleted here." and no["asked"] == f"DELETE {base}/v1/x", no
     assert no["allowed"] == ["GET /v1/**: allowed"] and no["manifest"].endswith("/v1/manifest"), no
     far = ask(lab, gw, "https://elsewhere.test/", sandbox="vm")
-    assert far["allowed"] == [f"nothing at this host; hosts that can be reached: {up.name}"], far
+    assert far["allowed"] == [f"nothing at this host; hosts that can be reached: https://{up.name}:{up.port}"], far
     assert not up.effects(), up.effects()
 
 
@@ -112,7 +112,7 @@ def a_denial_of_these_hours_says_when_to_come_back(lab):
     for sandbox, path in (("vm", "/deploy"), ("ci-7", "/other")):
         no = ask(lab, gw, url + path, "-X", "POST", sandbox=sandbox)
         assert no["retry"] is False and no["detail"].endswith("is not allowed by the policy."), no
-        assert no["next_steps"] == "Do not repeat it unchanged: the answer will be the same." and day not in no["detail"], no
+        assert no["next_steps"] == "Do not repeat it unchanged: the answer will be the same." and f" {day} " not in no["detail"], no
     assert not up.effects(), up.effects()
 
 

@@ -110,7 +110,28 @@ static void a_denial_says_what_there_is_instead(void **state)
     assert_int_equal(here(&k, "vm", "ws.test", v), 1);
     assert_true(span_eq(v[0], SPAN("a WebSocket: allowed")));
     assert_int_equal(here(&k, "vm", "elsewhere.example", v), 1);
-    assert_true(span_eq(v[0], SPAN("nothing at this host; hosts that can be reached: api.test, git.test, ws.test")));
+    assert_true(span_eq(
+        v[0], SPAN("nothing at this host; hosts that can be reached: http://api.test:8443, git.test, ws.test")));
+    kit_free(&k);
+}
+
+static void another_scheme_or_port_of_the_host_is_no_other_host(void **state)
+{
+    static const char yaml[] =
+        "version: 1\nupstreams: [{ host: my.test, port: 8000 }]\nrules:\n"
+        "  - { id: own, match: { host: my.test, port: 8000, scheme: http, effect: read }, decide: allow }\n"
+        "  - { id: far, match: { host: far.test, port: [443, 8443], effect: read }, decide: hold }\n"
+        "  - { id: gone, match: { host: off.test, scheme: http }, decide: deny }\n";
+    struct kit k;
+    struct span v[4];
+    (void)state;
+    assert_true(kit_load(&k, yaml, NULL));
+    assert_int_equal(here(&k, "x", "my.test", v), 1);
+    assert_true(
+        span_eq(v[0], SPAN("nothing at this scheme and port; the host can be reached as: http://my.test:8000")));
+    assert_int_equal(here(&k, "x", "off.test", v), 1);
+    assert_true(span_eq(v[0], SPAN("nothing at this host; hosts that can be reached: far.test, "
+                                   "https://far.test:8443, http://my.test:8000")));
     kit_free(&k);
 }
 
@@ -172,6 +193,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_lists_what_is_in_scope), cmocka_unit_test(a_denial_says_what_there_is_instead),
+        cmocka_unit_test(another_scheme_or_port_of_the_host_is_no_other_host),
         cmocka_unit_test(it_says_when_and_where), cmocka_unit_test(nothing_is_promised_where_there_is_nothing)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
