@@ -6,6 +6,7 @@
 
 #include "common/arena.h"
 #include "common/err.h"
+#include "common/http/slot.h"
 #include "policy/decision.h"
 
 struct policy; /* an opened image; opaque */
@@ -67,7 +68,9 @@ struct credential {
     enum source_kind source;
     struct span source_arg; /* path, variable, name in the sealed store or in $CREDENTIALS_DIRECTORY; or empty */
     uint32_t settings, nsettings;
-    struct span header;     /* field to set, e.g. "Authorization" */
+    enum slot_kind slot;
+    struct span header;     /* SLOT_HEADER, SLOT_COOKIE: field to set, e.g. "Authorization" */
+    struct span where;      /* the others: parameter, JSON pointer, or what the path begins with before it */
     struct span format;     /* "Bearer {}" or, with basic_user, unused */
     struct span basic_user; /* "x-access-token": Authorization is Basic base64(user:secret) */
     bool basic;             /* secret is "user:password" itself when basic_user is empty */

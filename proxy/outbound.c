@@ -68,16 +68,16 @@ bool outbound_keeps(const struct outbound *l, const struct http_field *f)
         return true;
     if (never(name) || (l->secrets && same_slot(name, SPAN("accept-encoding"))))
         return false;
-    if (l->slot.n == 0)
+    if (!l->beside)
         return true;
     return !same_slot(name, l->slot) && !outbound_is_credential(name) &&
            (l->ranges || (!same_slot(name, SPAN("range")) && !same_slot(name, SPAN("if-range"))));
 }
 
-struct outbound outbound_of(const struct wire_request *r, struct span slot, bool secrets)
+struct outbound outbound_of(const struct wire_request *r, bool beside, struct span slot, bool secrets)
 {
     bool ranges = span_eq(r->method, SPAN("GET")) || span_eq(r->method, SPAN("HEAD"));
-    return (struct outbound){.slot = slot, .secrets = secrets, .ranges = ranges};
+    return (struct outbound){.beside = beside, .slot = slot, .secrets = secrets, .ranges = ranges};
 }
 
 void outbound_apply(const struct outbound *l, struct wire_request *r)

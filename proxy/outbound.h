@@ -2,7 +2,7 @@
  * place: one rule for what a ticket shows and for what the carrier sends. Pure.
  *
  *   always gone          framing, hop-by-hop, forwarding, Expect, Proxy-*, Countersign-*
- *   beside a credential  its slot (in any case and number, also spelled with '_' for '-': servers that read fields
+ *   beside a credential  its field (in any case and number, also spelled with '_' for '-': servers that read fields
  *                        as variables take both for one), other fields that are known to carry credentials (Cookie,
  *                        X-Api-Key and the like: they could make it another account's request), and of other
  *                        methods than GET and HEAD Range and If-Range, which mean nothing there
@@ -13,11 +13,12 @@
 #include "proxy/wire.h"
 
 struct outbound {
-    struct span slot; /* the credential's field; empty: none is injected */
+    bool beside;      /* a credential goes along, wherever in the request */
+    struct span slot; /* its field; empty: it goes elsewhere, or there is none */
     bool secrets;     /* a secret is bound to the host */
     bool ranges;      /* a Range means something to this method */
 };
-struct outbound outbound_of(const struct wire_request *r, struct span slot, bool secrets);
+struct outbound outbound_of(const struct wire_request *r, bool beside, struct span slot, bool secrets);
 
 /* Does a client's field leave? Upgrade does as what the front makes of a proper WebSocket request: in no other. */
 bool outbound_keeps(const struct outbound *l, const struct http_field *f);

@@ -167,6 +167,8 @@ void wire_put_forward(struct dynbuf *b, const struct wire_forward *f)
     msg_put_u8(b, f->repeatable);
     msg_put_u8(b, (uint8_t)f->release);
     msg_put_span(b, f->credential);
+    msg_put_u8(b, (uint8_t)f->slot);
+    msg_put_u32(b, f->slot_at);
     wire_put_request(b, &f->request);
     msg_put_u8(b, (uint8_t)f->body);
 }
@@ -177,12 +179,15 @@ int wire_get_forward(struct msg_in *m, struct wire_forward *f)
     f->repeatable = msg_get_bool(m);
     uint8_t release = msg_get_u8(m);
     f->credential = msg_get_span(m, NAME_MAX_BYTES);
+    uint8_t slot = msg_get_u8(m);
+    f->slot_at = msg_get_u32(m);
     if (wire_get_request(m, &f->request) != 0)
         return -1;
     uint8_t body = msg_get_u8(m);
-    if (release > RELEASE_LIVE || body > BODY_FD)
+    if (release > RELEASE_LIVE || slot >= SLOT_KINDS || body > BODY_FD)
         m->bad = true;
     f->release = (enum wire_release)release;
+    f->slot = (enum slot_kind)slot;
     f->body = (enum wire_body)body;
     return ok(m);
 }

@@ -6,6 +6,7 @@
 
 #include "common/http/http.h"
 #include "common/msg.h"
+#include "common/http/slot.h"
 #include "proxy/msgs.h"
 
 /* A canonical request head: lower-case scheme and host, effective port, canonical path and query; hop-by-hop,
@@ -67,6 +68,8 @@ struct wire_forward {
     bool repeatable;
     enum wire_release release;
     struct span credential;
+    enum slot_kind slot; /* where its mark stands, if it has one, */
+    uint32_t slot_at;    /* and behind how many bytes of that: the query, the path or the body */
     struct wire_request request;
     enum wire_body body;
 };

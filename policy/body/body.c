@@ -91,8 +91,10 @@ static enum ambiguity_cause head(struct body_view *v, const struct request *r)
     return v->is ? AMBIGUITY_NONE : AMBIGUITY_TYPE;
 }
 
-static void look(struct body_view *v, const struct request *r, struct arena *a)
+void body_look(struct body_view *v, const struct request *r, struct arena *a)
 {
+    if (v->looked)
+        return;
     v->looked = true;
     enum ambiguity_cause why = head(v, r);
     if (v->is != NULL)
@@ -104,9 +106,9 @@ static void look(struct body_view *v, const struct request *r, struct arena *a)
 
 /* ---- conditions ---- */
 
-/* Is it in the query too? Servers differ on which of the two counts (B13), and on whether ';' parts (B12). */
-static bool in_query(struct body_view *v, const struct request *r, const struct body_parser *b, struct span key,
-                     struct arena *a)
+/* Servers differ on which of the two counts (B13), and on whether ';' parts (B12). */
+bool body_in_query(struct body_view *v, const struct request *r, const struct body_parser *b, struct span key,
+                   struct arena *a)
 {
     uint32_t at = IMG_NONE;
     struct span name;
@@ -137,9 +139,8 @@ enum fit body_fits(struct body_view *v, const struct policy *p, const struct img
 {
     const struct body_parser *b = &body_parsers[c->kind];
     const struct body_question q = {p, c, strictly};
-    if (!v->looked)
-        look(v, r, a);
-    if (in_query(v, r, b, img_span(p, c->key), a))
+    body_look(v, r, a);
+    if (body_in_query(v, r, b, img_span(p, c->key), a))
         return FIT_MAYBE;
     if (v->absent)
         return c->op == COND_ABSENT && !strictly && may_be_empty(r) ? FIT_YES : FIT_NO;
@@ -155,7 +156,7 @@ enum ambiguity_cause body_ambiguity(struct body_view *v, const struct policy *p,
     struct span key = img_span(p, c->key);
     if (v->is == NULL && !v->absent)
         return (enum ambiguity_cause)v->open; /* first: whatever the rule asks about */
-    if (in_query(v, r, b, key, a))
+    if (body_in_query(v, r, b, key, a))
         return AMBIGUITY_QUERY;
     return v->is != b ? AMBIGUITY_KIND : b->doubt(v, key, a);
 }
@@ -165,12 +166,11 @@ enum amount body_amount(struct body_view *v, uint32_t kind, struct span key, con
 {
     const struct body_parser *b = &body_parsers[kind];
     int64_t n;
-    if (!v->looked)
-        look(v, r, a);
+    body_look(v, r, a);
     *out = 0;
     if (v->is == NULL && !v->absent)
         return AMOUNT_OPEN;
-    if (v->is != b || in_query(v, r, b, key, a) || !cond_whole_number(b->digits(v, key, a), &n) || n < 0 ||
+    if (v->is != b || body_in_query(v, r, b, key, a) || !cond_whole_number(b->digits(v, key, a), &n) || n < 0 ||
         n > (int64_t)AMOUNT_MAX)
         return AMOUNT_NONE;
     *out = (uint64_t)n;

@@ -86,6 +86,17 @@ extern const struct body_parser body_parsers[];
 enum fit body_fits(struct body_view *v, const struct policy *p, const struct img_cond *c, const struct request *r,
                    bool strictly, struct arena *a);
 
+/* Parse it, if it was not looked at: v->is says as what, v->absent that there is none. */
+void body_look(struct body_view *v, const struct request *r, struct arena *a);
+/* May some server take a parameter of the query for this key of a body of that kind? Then nobody knows which counts.
+ */
+bool body_in_query(struct body_view *v, const struct request *r, const struct body_parser *b, struct span key,
+                   struct arena *a);
+/* A text member of a JSON body that was looked at, by pointer: where its bytes stand in text (the body's, between the
+ * quotes), and what they say. -1: there is none, or one that some servers take for another. */
+int body_json_string(struct body_view *v, struct span text, struct span pointer, struct arena *a, size_t *at,
+                     size_t *n, struct span *is) MUSTCHECK;
+
 /* The whole number that this field (COND_FORM) or pointer (COND_JSON) has, at most 2^53, in its one spelling and at
  * one place that no server takes for another; AMOUNT_NONE: there is no such; AMOUNT_OPEN: the body cannot be seen. */
 enum amount body_amount(struct body_view *v, uint32_t kind, struct span key, const struct request *r, struct arena *a,

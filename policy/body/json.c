@@ -109,9 +109,7 @@ static const struct json *member_of(struct body_view *v, const struct json *j, s
     return found;
 }
 
-/* The member or element; *doubt when another key differs in case alone: some servers take it for the same, or when a
- * name is asked of a list: to a server that takes batches each of its elements is a request. */
-static const struct json *child_of(struct body_view *v, const struct json *j, struct span token,
+const struct json *body_json_child(struct body_view *v, const struct json *j, struct span token,
                                    enum ambiguity_cause *doubt, struct arena *a)
 {
     const struct json *at = j->child;
@@ -142,7 +140,7 @@ static const struct json *json_at(struct body_view *v, struct span pointer, enum
     pointer = span_from(pointer, 1);
     while (more && j) {
         more = span_cut(pointer, '/', &token, &pointer);
-        j = child_of(v, j, token, doubt, a);
+        j = body_json_child(v, j, token, doubt, a);
     }
     return j;
 }

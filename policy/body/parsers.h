@@ -9,6 +9,10 @@ enum fit body_json_fits(struct body_view *v, const struct body_question *q, stru
 enum ambiguity_cause body_json_doubt(struct body_view *v, struct span key, struct arena *a);
 struct span body_json_digits(struct body_view *v, struct span key, struct arena *a);
 int body_json_param(struct span key, struct arena *a, struct span *name) MUSTCHECK;
+/* The member or element; *doubt when another key differs in case alone: some servers take it for the same, or when a
+ * name is asked of a list: to a server that takes batches each of its elements is a request. */
+const struct json *body_json_child(struct body_view *v, const struct json *j, struct span token,
+                                   enum ambiguity_cause *doubt, struct arena *a);
 struct body_shown body_json_show(const struct body_view *v, struct span key);
 
 enum ambiguity_cause body_form_look(struct body_view *v, struct span body, struct arena *a);

@@ -18,10 +18,11 @@ static void put_place(const struct policy *p, const struct img_place *l, struct 
 static void put_credential(const struct policy *p, uint32_t i, struct dynbuf *out)
 {
     const struct img_cred *c = img_at(p, IMG_CRED, i);
-    const struct img_str text[] = {c->name, c->arg, c->header, c->format, c->user};
+    const struct img_str text[] = {c->name, c->arg, c->header, c->where, c->format, c->user};
     for (size_t k = 0; k < sizeof(text) / sizeof(text[0]); k++)
         msg_put_span(out, img_span(p, text[k]));
     msg_put_u32(out, c->source);
+    msg_put_u32(out, c->slot);
     msg_put_u32(out, c->basic);
     msg_put_u32(out, c->certificate);
     msg_put_u32(out, c->only.n);

@@ -83,8 +83,8 @@ struct img_place {
     struct img_range path; /* IMG_GLOB: none or one */
 };
 struct img_cred {
-    struct img_str name, arg, header, format, user;
-    uint32_t source, basic, certificate;
+    struct img_str name, arg, header, where, format, user;
+    uint32_t source, slot, basic, certificate;
     struct img_range only;     /* IMG_PLACE */
     struct img_range settings; /* IMG_SETTING */
 };

@@ -9,6 +9,10 @@ static enum walk_next check_credential(struct exchange *x)
     if (!cred_fits(x->cred, x->upstream, x->f.credential))
         return carry_fail(x, "credential-unavailable",
                           "the released credential is for another origin, or of another policy");
+    if (x->cred->slot != x->f.slot ||
+        (slot_in_body(x->f.slot) &&
+         (x->f.body == BODY_STREAM || !slot_has_mark(x->whole, x->f.slot_at, x->cred->name))))
+        return carry_fail(x, "credential-unavailable", "the released credential is for another place in the request");
     if (x->cred->certificate && !x->upstream->tls)
         return carry_fail(x, "cleartext-credential", "a client certificate goes over https only");
     scrub_begin(&x->scrub, x->cred->set);
@@ -29,7 +33,7 @@ enum walk_next step_await_credential(struct exchange *x)
         struct scrub *given = origins_find(&c->origins, x->upstream); /* by an earlier policy */
         if (given != NULL)
             scrub_begin(&x->scrub, given);
-        return x->f.credential.n == 0 ? WALK_NEXT : WALK_FAIL;
+        return x->f.credential.n == 0 && x->f.slot == SLOT_HEADER ? WALK_NEXT : WALK_FAIL;
     }
     if (x->f.credential.n && !x->upstream->tls && !x->upstream->cleartext_credentials)
         return carry_fail(x, "cleartext-credential",

@@ -11,6 +11,8 @@ static void framing(const struct exchange *x, struct inject *in)
 {
     in->framing = HTTP_LENGTH;
     in->length = x->size;
+    if (slot_in_body(in->slot))
+        in->length += in->value.n - slot_mark_bytes(in->name);
     if (x->f.body == BODY_NONE && !is_any_of(x->f.request.method, "POST", "PUT", "PATCH"))
         in->framing = HTTP_NO_BODY;
     if (x->f.body == BODY_STREAM && x->size == UINT64_MAX)
@@ -24,6 +26,9 @@ static enum walk_next write_head(struct exchange *x)
     enum walk_next next = WALK_FAIL;
     dynbuf_init(&out, INJECT_HEAD_MAX);
     if (x->cred != NULL && x->cred->name.n && !x->cred->certificate) {
+        in.name = x->cred->name;
+        in.slot = x->cred->slot;
+        in.slot_at = x->f.slot_at;
         in.header = x->cred->header;
         in.value = secret_bytes(x->cred->value);
         in.identity = true;
@@ -84,10 +89,24 @@ static void give_credit(struct exchange *x, size_t n)
     x->owed = 0;
 }
 
+/* Of a body with a slot: what stands before it, the credential's value in place of the mark, what stands behind. */
+static struct span slotted_piece(const struct exchange *x)
+{
+    struct span value = secret_bytes(x->cred->value);
+    size_t out = (size_t)x->body_out, at = x->f.slot_at;
+    if (out < at)
+        return span_first(span_from(x->whole, out), at - out < PIECE ? at - out : PIECE);
+    if (out - at < value.n)
+        return span_from(value, out - at);
+    return span_first(span_from(x->whole, out - value.n + slot_mark_bytes(x->cred->name)), PIECE);
+}
+
 static struct span piece_of(const struct exchange *x)
 {
     if (x->f.body == BODY_STREAM)
         return span_first(dynbuf_span(&x->stream), PIECE);
+    if (slot_in_body(x->f.slot))
+        return slotted_piece(x);
     return span_first(span_from(x->whole, (size_t)x->body_out), PIECE);
 }
 

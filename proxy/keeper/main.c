@@ -115,6 +115,7 @@ static void give(struct keeper *k, const struct release_ask *ask, const struct r
     msg_put_u16(b, ask->port);
     msg_put_digest(b, &ask->place);
     msg_put_span(b, ask->credential);
+    msg_put_u8(b, (uint8_t)r->slot);
     msg_put_span(b, r->header);
     msg_put_span(b, secret_bytes(r->value));
     msg_put_u16(b, (uint16_t)r->nscrub);

@@ -199,6 +199,7 @@ static enum release_answer render(struct releaser *r, const struct credential *c
     if (v != NULL)
         out->value = value_render(c, secret_bytes(v), &out->why);
     secret_free(&v);
+    out->slot = slot_is_marked(c->slot) ? c->slot : SLOT_HEADER;
     out->header = value_header(c);
     if (out->value != NULL)
         return RELEASE_GIVEN;

@@ -36,8 +36,9 @@ struct release_ask {
 };
 
 struct release {
-    uint32_t ttl_ms;    /* 0: this exchange only */
-    struct span header; /* borrowed from the policy; empty with an empty credential */
+    uint32_t ttl_ms; /* 0: this exchange only */
+    enum slot_kind slot;
+    struct span header; /* of SLOT_HEADER; borrowed from the policy; empty with an empty credential */
     struct secret *value;
     struct secret *scrub[RELEASE_SCRUB_MAX];
     size_t nscrub;

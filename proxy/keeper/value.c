@@ -36,7 +36,7 @@ int value_check(struct span v, struct err *e)
 
 struct span value_header(const struct credential *c)
 {
-    return c->certificate ? SPAN_NONE : c->header.n ? c->header : SPAN("Authorization");
+    return c->certificate || slot_is_marked(c->slot) ? SPAN_NONE : c->header.n ? c->header : SPAN("Authorization");
 }
 
 static bool is_basic(const struct credential *c)
@@ -71,8 +71,37 @@ struct span value_password(const struct credential *c, struct span v)
     return password.n < VALUE_MIN ? SPAN_NONE : password;
 }
 
+/* ---- what its slot can carry ---- */
+
+static bool all_in(struct span v, const char *also)
+{
+    for (size_t i = 0; i < v.n; i++) {
+        uint8_t c = v.p[i] | 0x20;
+        if (!(c >= 'a' && c <= 'z') && !(v.p[i] >= '0' && v.p[i] <= '9') && strchr(also, v.p[i]) == NULL)
+            return false;
+    }
+    return true;
+}
+
+/* RFC 6265 section 4.1.1, without quotes. */
+#define COOKIE_MARKS "!#$%&'()*+-./:<=>?@[]^_`{|}~"
+
+static int fits_slot(const struct credential *c, struct span v, struct err *e)
+{
+    for (size_t i = 0; i < v.n && !c->certificate && !is_basic(c); i++)
+        if (v.p[i] >= 0x80)
+            return err_set(e, "the value has bytes beyond ASCII, which no request can carry for sure");
+    if (c->slot == SLOT_COOKIE && !all_in(v, COOKIE_MARKS))
+        return err_set(e, "the value has a character that no cookie can carry: a blank, a quote, ',', ';' or '\\'");
+    if (c->slot == SLOT_PATH && (span_index(v, '?') < v.n || span_index(v, '#') < v.n))
+        return err_set(e, "the value has a '?' or a '#', which ends the path of a URL");
+    return 0;
+}
+
 int value_fits(const struct credential *c, struct span v, struct err *e)
 {
+    if (fits_slot(c, v, e) != 0)
+        return -1;
     if (!is_basic(c) || c->basic_user.n)
         return 0;
     if (span_index(v, ':') == v.n)
@@ -83,6 +112,49 @@ int value_fits(const struct credential *c, struct span v, struct err *e)
     return 0;
 }
 
+/* ---- as its slot carries it ---- */
+
+/* What stands in the path of a URL as it is; with an escape for all else these are forms that the scrub knows
+ * (encodeURI without '?' and '#', which are not there, and RFC 3986's unreserved). */
+#define PATH_MARKS       "-._~!'()*;,/:@&=+$"
+#define UNRESERVED_MARKS "-._~"
+
+/* How many bytes it is; to: NULL, or room for them. */
+static size_t escape(enum slot_kind k, struct span v, uint8_t *to)
+{
+    static const char digits[] = "0123456789ABCDEF";
+    const char *marks = k == SLOT_PATH ? PATH_MARKS : UNRESERVED_MARKS;
+    size_t n = 0;
+    for (size_t i = 0; i < v.n; i++) {
+        uint8_t c = v.p[i], out[3] = {c};
+        size_t bytes = 1;
+        if (k == SLOT_JSON && (c == '"' || c == '\\')) {
+            out[0] = '\\';
+            out[1] = c;
+            bytes = 2;
+        } else if (k != SLOT_JSON && !all_in(span_of(&c, 1), marks)) {
+            out[0] = '%';
+            out[1] = (uint8_t)digits[c >> 4];
+            out[2] = (uint8_t)digits[c & 15];
+            bytes = 3;
+        }
+        if (to != NULL)
+            memcpy(to + n, out, bytes);
+        n += bytes;
+    }
+    return n;
+}
+
+/* Takes s. */
+static struct secret *escaped(enum slot_kind k, struct secret *s)
+{
+    struct secret *out = s ? secret_room(escape(k, secret_bytes(s), NULL)) : NULL;
+    if (out != NULL)
+        (void)escape(k, secret_bytes(s), secret_fill(out));
+    secret_free(&s);
+    return out;
+}
+
 static struct secret *render_basic(const struct credential *c, struct span v, struct err *e)
 {
     struct secret *pair = NULL, *out = NULL;
@@ -90,8 +162,6 @@ static struct secret *render_basic(const struct credential *c, struct span v, st
         err_set(e, "the user of Basic has a colon in it or is too long");
         goto out;
     }
-    if (value_fits(c, v, e) != 0)
-        goto out;
     if ((pair = value_basic(c, v)) == NULL) {
         err_set(e, "out of memory");
         goto out;
@@ -118,6 +188,8 @@ struct secret *value_render(const struct credential *c, struct span v, struct er
                                   : "the value is PEM text, which no header field can carry");
         return NULL;
     }
+    if (value_fits(c, v, e) != 0)
+        return NULL;
     if (c->certificate)
         return secret_new(v);
     if (is_basic(c))
@@ -128,11 +200,6 @@ struct secret *value_render(const struct credential *c, struct span v, struct er
         err_set(e, "the format must have {} in it, once");
         return NULL;
     }
-    for (size_t i = 0; i < v.n; i++)
-        if (v.p[i] >= 0x80) {
-            err_set(e, "the value has bytes beyond ASCII, which a header field cannot carry");
-            return NULL;
-        }
     struct secret *out = secret_room(format.n - 2 + v.n);
     if (out == NULL) {
         err_set(e, "out of memory");
@@ -142,5 +209,10 @@ struct secret *value_render(const struct credential *c, struct span v, struct er
     memcpy(to, format.p, at);
     memcpy(to + at, v.p, v.n);
     memcpy(to + at + v.n, format.p + at + 2, format.n - at - 2);
+    if (!slot_is_marked(c->slot))
+        return out;
+    out = escaped(c->slot, out);
+    if (out == NULL)
+        err_set(e, "out of memory");
     return out;
 }

@@ -17,17 +17,19 @@ struct span value_trim(struct span raw);
 bool value_is_pem(struct span v);
 /* Neither too short nor too long, no control byte, no space at either end. 0, or -1 with words. */
 int value_check(struct span v, struct err *e) MUSTCHECK;
-/* The field value for this credential: its format, or Basic. NULL with words when they do not fit together. */
+/* What goes into this credential's slot: its format, escaped as the slot needs it, or Basic. NULL with words when
+ * they do not fit together. */
 struct secret *value_render(const struct credential *c, struct span v, struct err *e) MUSTCHECK;
 /* "user:secret", which Basic carries; NULL when the credential is not Basic, or memory is out. */
 struct secret *value_basic(const struct credential *c, struct span v) MUSTCHECK;
 /* What comes after "user:" when the value itself is such a pair (the user, when nothing does) and that part can be
  * told from chance; or empty. */
 struct span value_password(const struct credential *c, struct span v);
-/* Can this credential carry the value? Not a pair without a password, or with one shorter than VALUE_MIN. 0, or -1
+/* Can this credential carry the value? Not what its slot cannot hold, nor a pair without a password, or with one
+ * shorter than VALUE_MIN. 0, or -1
  * with words. */
 int value_fits(const struct credential *c, struct span v, struct err *e) MUSTCHECK;
-/* The name of the field: the policy's, or Authorization. */
+/* The name of the field: the policy's, or Authorization; empty where it goes into none. */
 struct span value_header(const struct credential *c);
 
 #endif

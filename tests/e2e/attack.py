@@ -82,6 +82,7 @@ class Rig:
         self.records, self.offset, self.seen = [], 0, 0
         self.raw, self.decided, self.after = {}, collections.Counter(), 0
         self.reloads_refused, self.reads, self.once = False, [], set()
+        self.marks = {}  # of a secret in a path: what stands for it in the audit
         self.sockets = collections.Counter()  # messages over WebSockets that ended, by path, as the audit counts them
         self.authorities = {f"{name}:{port}".encode() for name, port in
                             (("upstream.test", self.up.port), ("upstream.test", self.up.plain_port), ("other.test", self.up.port))}
@@ -293,6 +294,8 @@ class Rig:
             if self.raw.get(path, (None,))[0] != (size, cut):
                 self.raw[path] = (size, cut), *messages(path, cut, self.authorities)
             for method, target, ended in self.raw[path][1]:
+                for secret, mark in self.marks.items():
+                    target = target.replace(secret, mark)
                 (whole if ended else begun)[method, target.partition("?")[0]] += 1
         return whole, begun
 

@@ -92,8 +92,24 @@ static void line_of(const char *indent, const char *word, struct span s)
     putchar('\n');
 }
 
+static struct span slot_words(const struct credential *c, struct dynbuf *b)
+{
+    static const char *const words[SLOT_KINDS] = {
+        [SLOT_HEADER] = "header", [SLOT_COOKIE] = "cookie", [SLOT_QUERY] = "query",
+        [SLOT_PATH] = "path",     [SLOT_FORM] = "form",     [SLOT_JSON] = "json"};
+    dynbuf_init(b, 1024);
+    if (c->certificate)
+        return SPAN("client certificate");
+    (void)dynbuf_addf(b, "%s ", words[c->slot]);
+    (void)dynbuf_add(b, c->slot == SLOT_HEADER ? c->header : c->where);
+    if (c->slot == SLOT_PATH)
+        (void)dynbuf_add(b, SPAN("{}"));
+    return dynbuf_span(b);
+}
+
 static void print_credential(const struct explained *x, const struct decision *d, const char *indent)
 {
+    struct dynbuf b;
     if (x->credential.name.n == 0)
         return;
     printf("%s  credential ", indent);
@@ -104,8 +120,9 @@ static void print_credential(const struct explained *x, const struct decision *d
         putchar('\n');
         return;
     }
-    printf(x->credential.certificate ? " -> client certificate" : " -> header ");
-    print_text(x->credential.header);
+    printf(" -> ");
+    print_text(slot_words(&x->credential, &b));
+    dynbuf_free(&b);
     printf(" (inside only[%d]: ", x->entry);
     print_text(x->place);
     printf(")\n");
@@ -305,9 +322,13 @@ static void json_messages(struct jsonw *w, const struct ws_terms *t)
 
 static void json_terms(struct jsonw *w, const struct explained *x, const struct decision *d)
 {
+    struct dynbuf b;
+    dynbuf_init(&b, 0);
     if (x->credential.name.n && d->credential >= 0) {
         jsonw_kv(w, "credential", x->credential.name);
-        jsonw_kv(w, "slot", x->credential.certificate ? SPAN("client certificate") : x->credential.header);
+        bool field = x->credential.slot == SLOT_HEADER && !x->credential.certificate;
+        jsonw_kv(w, "slot", field ? x->credential.header : slot_words(&x->credential, &b));
+        dynbuf_free(&b);
         jsonw_kv_u64(w, "only_entry", (uint64_t)(x->entry < 0 ? 0 : x->entry));
     }
     if (x->credential.name.n)

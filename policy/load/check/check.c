@@ -3,6 +3,7 @@
 
 #include "policy/image/glob.h"
 #include "policy/load/check/captures.h"
+#include "policy/load/check/check.h"
 #include "policy/load/check/check_source.h"
 #include "policy/load/check/derive.h"
 #include "policy/load/read/names.h"
@@ -11,7 +12,7 @@
 
 enum { PINS_MAX = 16, PLACES_MAX = 1000 };
 
-static void bad_value(struct loader *l, const struct item *v, const char *code, const char *why)
+void check_value(struct loader *l, const struct item *v, const char *code, const char *why)
 {
     if (why)
         load_problem(l, v->at, code, "\"%.*s\" %s", SPAN_FMT(span_first(v->text, 100)), why);
@@ -20,7 +21,7 @@ static void bad_value(struct loader *l, const struct item *v, const char *code, 
 static void check_texts(struct loader *l, const struct items *v, const char *(*why)(struct span))
 {
     for (size_t i = 0; i < v->n; i++)
-        bad_value(l, &v->v[i], "P013", why(v->v[i].text));
+        check_value(l, &v->v[i], "P013", why(v->v[i].text));
 }
 
 static const char *why_host(struct span s)
@@ -66,7 +67,7 @@ static void check_pairs(struct loader *l, const struct list *pairs, bool header)
     const struct pair *v = pairs->v;
     for (size_t i = 0; i < pairs->n; i++) {
         if (header && v[i].name.at && !scalar_is_word(v[i].name.text))
-            bad_value(l, &v[i].name, "P013", "is no name of a header");
+            check_value(l, &v[i].name, "P013", "is no name of a header");
         check_texts(l, &v[i].values, why_free);
     }
 }
@@ -109,7 +110,7 @@ static void check_conds(struct loader *l, const struct list *conds)
         int asked = (c->equals.at != NULL) + (c->in.at != NULL) + (c->glob.at != NULL) + (c->at_most.at != NULL) +
                     (c->at_least.at != NULL) + (c->exists.at != NULL) + (c->absent.at != NULL);
         if (c->pointer.at)
-            bad_value(l, &c->pointer, "P013", scalar_pointer(c->pointer.text));
+            check_value(l, &c->pointer, "P013", scalar_pointer(c->pointer.text));
         check_texts(l, &c->glob, why_free);
         if (c->at && asked != 1)
             load_problem(l, c->at, "P015",
@@ -201,7 +202,7 @@ static void check_rule_parts(struct loader *l, const struct model *m, const stru
 static void check_wide(struct loader *l, const struct items *hosts)
 {
     for (size_t i = 0; i < hosts->n; i++)
-        bad_value(l, &hosts->v[i], "P013", names_too_wide(hosts->v[i].text));
+        check_value(l, &hosts->v[i], "P013", names_too_wide(hosts->v[i].text));
 }
 
 /* A test says "rule: none" where no rule decides, and "credential: none". */
@@ -240,68 +241,12 @@ static void check_rule(struct loader *l, struct model *m, struct m_rule *r)
                      r->decide.v == VERDICT_ALLOW ? "allow" : "hold");
 }
 
-/* Fields that say where a message ends, where it goes or whose it is on the way are not a slot for a secret. */
-static bool header_forbidden(struct span name)
-{
-    static const char *const no[] = {"Host",
-                                     "Content-Length",
-                                     "Transfer-Encoding",
-                                     "Connection",
-                                     "TE",
-                                     "Trailer",
-                                     "Upgrade",
-                                     "Expect",
-                                     "Keep-Alive",
-                                     "Proxy-Authorization",
-                                     "Proxy-Connection",
-                                     "Content-Type",
-                                     "Content-Encoding",
-                                     "Date",
-                                     "Via",
-                                     NULL};
-    for (size_t i = 0; no[i]; i++)
-        if (span_ieq(name, span_str(no[i])))
-            return true;
-    return false;
-}
-
-static void check_inject(struct loader *l, const struct m_credential *c)
-{
-    const struct m_inject *j = &c->inject;
-    if (j->at == NULL)
-        return;
-    if (j->certificate.at) {
-        if (j->certificate.v == 0 || j->basic || j->header.at || j->format.at)
-            load_problem(l, j->at, "P015", "client_certificate: is true, and then nothing else stands in inject:");
-        return;
-    }
-    if (j->basic ? j->header.at || j->format.at : !j->header.at || !j->format.at)
-        load_problem(l, j->at, "P015",
-                     "inject: is { header: NAME, format: \"Bearer {}\" }, { basic: { user: NAME } }, "
-                     "{ basic: true } or { client_certificate: true }");
-    if (j->header.at && (!scalar_is_word(j->header.text) || header_forbidden(j->header.text)))
-        bad_value(l, &j->header, "P008", "is no header that a credential may stand in");
-    if (j->user.at && span_index(j->user.text, ':') < j->user.text.n)
-        bad_value(l, &j->user, "P008", "has a colon, which Basic cannot carry in a user name");
-    if (j->format.at) {
-        size_t at = span_find(j->format.text, SPAN("{}"));
-        struct span rest = span_from(j->format.text, at + 2);
-        if (at == j->format.text.n || span_find(rest, SPAN("{}")) < rest.n)
-            bad_value(l, &j->format, "P008", "must have {} once: there goes the secret");
-        for (size_t i = 0; i < j->format.text.n; i++)
-            if (j->format.text.p[i] < 0x20 || j->format.text.p[i] >= 0x7f) {
-                bad_value(l, &j->format, "P008", "must be plain ASCII");
-                break;
-            }
-    }
-}
-
 static void check_credential(struct loader *l, struct m_credential *c)
 {
     struct m_place *p = c->only.v;
     check_not_none(l, &c->name);
     check_source(l, &c->source);
-    check_inject(l, c);
+    check_inject(l, &c->inject);
     if (c->only.at && c->only.n == 0)
         load_problem(l, c->only.at, "P015", "only: names no place, so the credential could never be used");
     if (c->only.n > PLACES_MAX)
@@ -309,9 +254,9 @@ static void check_credential(struct loader *l, struct m_credential *c)
                      c->only.n, PLACES_MAX);
     for (size_t i = 0; i < c->only.n; i++) {
         if (p[i].host.at)
-            bad_value(l, &p[i].host, "P013", scalar_host(p[i].host.text, false));
+            check_value(l, &p[i].host, "P013", scalar_host(p[i].host.text, false));
         if (p[i].path.at)
-            bad_value(l, &p[i].path, "P013", scalar_path(p[i].path.text));
+            check_value(l, &p[i].path, "P013", scalar_path(p[i].path.text));
         if (p[i].scheme.at == NULL)
             p[i].scheme.v = SCHEME_HTTPS;
         if (c->inject.certificate.v && p[i].scheme.v != SCHEME_HTTPS)
@@ -346,11 +291,11 @@ static void check_regions(struct loader *l, const struct set *had, const struct 
 static void check_upstream(struct loader *l, const struct m_upstream *u)
 {
     if (u->host.at)
-        bad_value(l, &u->host, "P013", scalar_host(u->host.text, false));
+        check_value(l, &u->host, "P013", scalar_host(u->host.text, false));
     if (u->address.at)
-        bad_value(l, &u->address, "P013", scalar_ip(u->address.text));
+        check_value(l, &u->address, "P013", scalar_ip(u->address.text));
     if (u->region.at)
-        bad_value(l, &u->region, "P008", why_region(u->region.text));
+        check_value(l, &u->region, "P008", why_region(u->region.text));
     check_texts(l, &u->allow_private, scalar_cidr);
     check_texts(l, &u->tls.pins, why_pin);
     if (u->ca.at && u->tls.ca.at)

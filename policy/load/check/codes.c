@@ -88,6 +88,11 @@ static const struct policy_code codes[] = {
      "Certificates below it are checked without X509_STRICT, since none would pass: make the CA anew with what the "
      "text "
      "names (with openssl req -x509: -addext keyUsage=critical,keyCertSign,cRLSign), or leave it as it is."},
+    {"P122", "a credential that goes into the URL",
+     "URLs are written into the logs of servers and of what stands before them. Use header: where the service takes "
+     "it there; leave it where it takes it nowhere else, and give it few rights."},
+    {"P123", "query_names: without the parameter that the rule's credential is",
+     "The request is decided as it leaves, with that parameter in its query: add it to query_names:."},
 };
 
 const struct policy_code *policy_code_at(size_t i)

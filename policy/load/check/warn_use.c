@@ -288,6 +288,21 @@ static void warn_host(struct loader *l, struct uses *u, const struct m_rule *r, 
     warn_cleartext(l, u, r, at, host);
 }
 
+/* What is decided is the request as it leaves: with the parameter that the credential is. */
+static void warn_names(struct loader *l, const struct m_credential *c, const struct m_rule *r)
+{
+    const struct item *is = &c->inject.slot[SLOT_QUERY];
+    const struct items *names = &r->match.query_names;
+    bool has = is->at == NULL || names->at == NULL;
+    for (size_t i = 0; i < names->n && !has; i++)
+        has = span_eq(names->v[i].text, is->text);
+    if (!has)
+        load_problem(l, r->use.at, "P123",
+                     "query_names: does not have \"%.*s\", the parameter that \"%.*s\" is: such requests will be "
+                     "denied",
+                     SPAN_FMT(is->text), SPAN_FMT(c->name.text));
+}
+
 void warn_use(struct loader *l, struct uses *u, const struct m_rule *r)
 {
     int at = model_credential(u->m, r->use.text);
@@ -304,6 +319,7 @@ void warn_use(struct loader *l, struct uses *u, const struct m_rule *r)
     for (size_t i = 0; i < hosts->n && load_problem_kept(l, false); i++)
         if (hosts->n == 1 || set_add(l, &seen, hosts->v[i].text))
             warn_host(l, u, r, &u->of[at], hosts->v[i].text);
+    warn_names(l, u->m->credentials[at], r);
     while (u->nports)
         flip_port(&u->in_rule, u->port[--u->nports]);
     set_free(&seen);

@@ -235,15 +235,41 @@ static void put_source(struct emit *w, const struct m_source *s, struct img_cred
     out->settings = put_settings(w, &s->exec);
 }
 
+/* A cookie is a field with the cookie's name in its format. */
+static void put_inject(struct emit *w, const struct m_inject *j, struct img_cred *out)
+{
+    struct span header = j->basic ? SPAN("Authorization") : j->header.text, format = j->format.text;
+    struct span cookie = j->slot[SLOT_COOKIE].text, where = SPAN_NONE;
+    for (uint32_t k = 0; k < SLOT_KINDS; k++)
+        if (j->slot[k].at) {
+            out->slot = k;
+            where = j->slot[k].text;
+        }
+    if (out->slot == SLOT_PATH)
+        where = span_first(where, span_find(where, SPAN("{}")));
+    if (out->slot == SLOT_COOKIE) {
+        uint8_t *text = arena_alloc(&w->l->a, cookie.n + 3);
+        if (text == NULL) {
+            load_problem(w->l, j->at, "P099", "no memory for the cookie");
+            return;
+        }
+        memcpy(text, cookie.p, cookie.n);
+        memcpy(text + cookie.n, "={}", 3);
+        header = SPAN("Cookie");
+        format = span_of(text, cookie.n + 3);
+    }
+    out->header = emit_str(w, header);
+    out->where = emit_str(w, where);
+    out->format = emit_str(w, format);
+    out->user = emit_str(w, j->user.text);
+}
+
 static void put_credential(struct emit *w, const struct m_credential *c)
 {
-    struct img_cred out = {.name = emit_str(w, c->name.text),
-                           .header = emit_str(w, c->inject.basic ? SPAN("Authorization") : c->inject.header.text),
-                           .format = emit_str(w, c->inject.format.text),
-                           .user = emit_str(w, c->inject.user.text),
-                           .basic = c->inject.basic,
-                           .certificate = c->inject.certificate.v != 0};
+    struct img_cred out = {
+        .name = emit_str(w, c->name.text), .basic = c->inject.basic, .certificate = c->inject.certificate.v != 0};
     put_source(w, &c->source, &out);
+    put_inject(w, &c->inject, &out);
     const struct m_place *p = c->only.v;
     out.only.first = emit_count(w, IMG_PLACE);
     for (size_t i = 0; i < c->only.n; i++) {

@@ -3,6 +3,7 @@
 #ifndef POLICY_LOAD_READ_GRAMMAR_H
 #define POLICY_LOAD_READ_GRAMMAR_H
 
+#include "common/http/slot.h"
 #include "policy/load/read/grammar_limits.h"
 #include "policy/load/read/grammar_source.h"
 
@@ -87,6 +88,7 @@ struct m_credential {
     struct m_inject {
         const struct node *at;
         struct item header, format, user;
+        struct item slot[SLOT_KINDS]; /* but SLOT_HEADER: that is header */
         struct number certificate;
         bool basic;
     } inject;

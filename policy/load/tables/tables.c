@@ -81,13 +81,17 @@ static const struct table place_table = {"a place of only:", sizeof(struct m_pla
 
 static const struct key inject_keys[] = {
     TEXT(m_inject, header, "header", "the field to set, such as Authorization"),
-    TEXT(m_inject, format, "format", "its value, {} is the secret, such as \"Bearer {}\""),
+    TEXT(m_inject, format, "format", "the value, {} is the secret, such as \"Bearer {}\""),
     {.name = "basic", .type = KEY_CALL, .at = 0, .call = read_basic, .help = "true, or { user: NAME }"},
     {.name = "client_certificate",
      .type = KEY_BOOL,
      .at = AT(m_inject, certificate),
      .help = "true: the secret is PEM, a key and its chain, for the TLS handshake"},
-    LATER("query"),
+    TEXT(m_inject, slot[SLOT_COOKIE], "cookie", "the cookie to set"),
+    TEXT(m_inject, slot[SLOT_QUERY], "query", "the parameter of the query to set; it ends in servers' logs"),
+    TEXT(m_inject, slot[SLOT_PATH], "path", "what the path begins with, {} is the secret, such as /bot{}"),
+    TEXT(m_inject, slot[SLOT_FORM], "form", "the field of a form to set"),
+    TEXT(m_inject, slot[SLOT_JSON], "json", "the member of a JSON body to set, as a pointer"),
     LATER("sigv4"),
     {0}};
 static const struct table inject_table = {"inject:", sizeof(struct m_inject), inject_keys};

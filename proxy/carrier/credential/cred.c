@@ -48,6 +48,9 @@ static void read_names(struct cred *c, struct msg_in *m)
     c->port = msg_get_u16(m);
     msg_get_digest(m, &c->bound);
     c->name = arena_copy(&c->a, msg_get_span(m, 256));
+    uint8_t slot = msg_get_u8(m);
+    m->bad |= slot >= SLOT_KINDS || (slot != SLOT_HEADER && !slot_is_marked((enum slot_kind)slot));
+    c->slot = (enum slot_kind)slot;
     c->header = arena_copy(&c->a, msg_get_span(m, 256));
 }
 
@@ -67,13 +70,17 @@ struct cred *cred_read(struct origins *origins, struct span payload, uint32_t *t
     m.bad |= n > SCRUB_SECRETS_MAX;
     for (size_t i = 0; !m.bad && i < n; i++)
         secret[i] = msg_get_span(&m, SCRUB_SECRET_MAX);
-    c->certificate = c->name.n > 0 && c->header.n == 0;
-    bool whole = c->name.n == 0 ? value.n == 0 : (value.n > 0 && (c->certificate || outbound_slot_ok(c->header)));
+    c->certificate = c->name.n > 0 && c->slot == SLOT_HEADER && c->header.n == 0;
+    bool whole = value.n == 0;
+    if (c->name.n > 0)
+        whole = value.n > 0 &&
+                (c->certificate || (slot_is_marked(c->slot) ? c->header.n == 0 : outbound_slot_ok(c->header)));
     if (msg_end(&m) != 0 || !whole || c->host.n == 0 || c->scheme.n == 0) {
         err_set(&c->bad, "the keeper's message cannot be understood, or names a field no credential may go into");
         return c;
     }
-    c->set = patterns(origins, c, secret, n, c->certificate ? SPAN_NONE : value, &c->bad);
+    bool shown = !c->certificate && !slot_is_marked(c->slot); /* an escaped value is a form of the secret itself */
+    c->set = patterns(origins, c, secret, n, shown ? value : SPAN_NONE, &c->bad);
     if (c->set == NULL)
         return c;
     c->bad.text[0] = '\0';

@@ -5,6 +5,7 @@
 
 #include "common/arena.h"
 #include "common/crypto/secret.h"
+#include "common/http/slot.h"
 #include "proxy/carrier/credential/origins.h"
 #include "proxy/carrier/upstream/upstream.h"
 
@@ -15,6 +16,7 @@ struct cred {
     struct err bad; /* text not empty: it must not be used, and why */
     struct arena a;
     struct span scheme, host, name, header; /* name empty: nothing to inject, patterns only */
+    enum slot_kind slot;                    /* where its mark stands; SLOT_HEADER: it has none */
     uint16_t port;
     struct digest bound; /* what was bound to that origin when it was released: the name alone is no identity */
     bool certificate;    /* value is PEM, a key and its chain, for a connection of this exchange's own */

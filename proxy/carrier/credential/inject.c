@@ -2,17 +2,32 @@
 
 #include "proxy/outbound.h"
 
-static int write_target(struct dynbuf *out, const struct wire_request *r)
+int inject_marked(struct dynbuf *out, const struct inject *in, enum slot_kind part, struct span text)
 {
+    if (in->slot != part)
+        return dynbuf_add(out, text);
+    if (!slot_has_mark(text, in->slot_at, in->name) || in->value.n == 0)
+        return -1;
+    (void)dynbuf_add(out, span_first(text, in->slot_at));
+    (void)dynbuf_add(out, in->value);
+    return dynbuf_add(out, span_from(text, in->slot_at + slot_mark_bytes(in->name)));
+}
+
+static int write_target(struct dynbuf *out, const struct inject *in)
+{
+    const struct wire_request *r = in->request;
     struct dynbuf target;
     dynbuf_init(&target, HTTP_TARGET_MAX);
-    (void)dynbuf_add(&target, r->path);
-    if (r->has_query) {
+    int rc = inject_marked(&target, in, SLOT_PATH, r->path);
+    if (rc == 0 && r->has_query) {
         (void)dynbuf_add_byte(&target, '?');
-        (void)dynbuf_add(&target, r->query);
+        rc = inject_marked(&target, in, SLOT_QUERY, r->query);
+    } else if (in->slot == SLOT_QUERY) {
+        rc = -1;
     }
-    int rc = dynbuf_ok(&target) ? http_write_request_line(out, r->method, dynbuf_span(&target)) : -1;
-    dynbuf_free(&target);
+    if (rc == 0)
+        rc = dynbuf_ok(&target) ? http_write_request_line(out, r->method, dynbuf_span(&target)) : -1;
+    dynbuf_wipe(&target);
     return rc;
 }
 
@@ -32,12 +47,15 @@ static int write_host(struct dynbuf *out, const struct wire_request *r)
 int inject_head(struct dynbuf *out, const struct inject *in)
 {
     const struct wire_request *r = in->request;
-    const struct outbound outbound = outbound_of(r, in->header, in->identity);
-    if (in->header.n == 0 ? in->value.n != 0 : (in->value.n == 0 || !outbound_slot_ok(in->header)))
+    const struct outbound outbound = outbound_of(r, in->value.n > 0, in->header, in->identity);
+    bool field = in->slot == SLOT_HEADER && in->value.n > 0;
+    if (field ? !outbound_slot_ok(in->header) : in->header.n != 0)
+        return -1;
+    if (in->slot != SLOT_HEADER && (in->value.n == 0 || !slot_is_marked(in->slot)))
         return -1;
     if ((in->ws_key.n != 0) != outbound_is_upgrade(r))
         return -1;
-    if (in->framing == HTTP_UNTIL_CLOSE || write_target(out, r) != 0 || write_host(out, r) != 0)
+    if (in->framing == HTTP_UNTIL_CLOSE || write_target(out, in) != 0 || write_host(out, r) != 0)
         return -1;
     for (size_t i = 0; i < r->nfields; i++) {
         const struct http_field *f = &r->field[i];

@@ -92,6 +92,11 @@ static const struct row rows[REFUSE_COUNT] = {
     [REFUSE_CREDENTIAL] = {502, "credential-unavailable", "error", "The credential for this is not available",
                            "This request needs a credential that the gateway could not get. Nothing was sent.",
                            "Ask the operator to check that credential, then repeat the same request.", true, 0},
+    [REFUSE_SLOT] = {400, "no-slot", "deny", "There is no place for the credential in this request",
+                     "This request needs a credential in a place that it does not have, or that some servers would "
+                     "see elsewhere. Nothing was sent.",
+                     "Send it in the usual form of this API, with any text in the place of the credential.", false,
+                     0},
     [REFUSE_CARRIER] = {503, "gateway-restarting", "error", "The gateway is restarting a part of itself",
                         "The part of the gateway that sends requests is being restarted. Nothing was sent.",
                         "Repeat the same request in a few seconds.", true, 5},

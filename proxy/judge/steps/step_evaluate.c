@@ -1,6 +1,7 @@
 /* EVALUATE: who asks; then the policy (policy_judge, policy/decide/decide.c) says what the request is, and whether it
  * is allowed, held or denied. If that takes the body, or the request will be held, the body is read whole and this
- * step runs again. */
+ * step runs again. Where the credential has a slot in the request, what is decided is the request with its mark. */
+#include "proxy/judge/evaluation/slot.h"
 #include "proxy/judge/replies/self_service.h"
 #include "proxy/judge/exchange/record.h"
 #include "proxy/judge/replies/refuse.h"
@@ -12,6 +13,8 @@ static enum walk_next want_body(struct exchange *x)
     uint64_t max = j->config.body_max;
     if (x->now.d.body_max && x->now.d.body_max < max)
         max = x->now.d.body_max;
+    if (slot_wants_body(x) && max > BODY_INLINE_MAX)
+        max = BODY_INLINE_MAX;
     x->body_max = max;
     if (x->declared != UINT64_MAX && x->declared > max)
         return refuse(x, REFUSE_BODY_TOO_LARGE);
@@ -31,6 +34,8 @@ static bool wants_body(const struct exchange *x)
 {
     if (x->judge->config.shadow)
         return x->now.d.need_body && x->declared <= x->judge->config.body_max;
+    if (slot_wants_body(x))
+        return true;
     return x->now.d.need_body || x->now.d.verdict == VERDICT_HOLD;
 }
 
@@ -55,5 +60,8 @@ enum walk_next step_evaluate(struct exchange *x)
         return WALK_NEXT; /* refused: its body need not come first */
     if (x->upload >= UPLOAD_TO_COME && wants_body(x))
         return want_body(x);
-    return WALK_NEXT;
+    enum walk_next next = slot_take(x);
+    if (next == WALK_NEXT && x->upload >= UPLOAD_TO_COME && wants_body(x))
+        return want_body(x);
+    return next;
 }

@@ -3,6 +3,7 @@
  * cannot have it is not sent. */
 #include <unistd.h>
 
+#include "proxy/judge/evaluation/slot.h"
 #include "proxy/judge/replies/refuse.h"
 #include "proxy/judge/steps/steps.h"
 #include "proxy/judge/post.h"
@@ -52,6 +53,8 @@ static int forward(struct exchange *x, struct wire_forward *f)
     f->upstream = x->upstream->number;
     f->repeatable = exchange_is_repeatable(x);
     f->credential = x->now.credential;
+    if (slot_place(x, f) != 0)
+        return -1;
     f->request = x->request;
     f->body = x->upload >= UPLOAD_TO_COME ? BODY_STREAM : body_kind(x->body);
     struct dynbuf *b = post_begin(x->judge, ROLE_CARRIER, 0, M_FORWARD, x->xid);

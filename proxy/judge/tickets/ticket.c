@@ -16,9 +16,11 @@ enum { REST_MAX = 24 * 1024, FACTS_END = 512, LIMIT_WORDS = 2048 };
 static void as_it_leaves(struct policy *p, int credential, struct wire_request *r)
 {
     struct credential c;
-    struct outbound l = outbound_of(r, SPAN_NONE, policy_host_bound(p, r->scheme, r->host, r->port));
-    if (credential >= 0 && policy_credential(p, (size_t)credential, &c) && !c.certificate)
-        l.slot = c.header.n ? c.header : SPAN("Authorization");
+    struct outbound l = outbound_of(r, false, SPAN_NONE, policy_host_bound(p, r->scheme, r->host, r->port));
+    if (credential >= 0 && policy_credential(p, (size_t)credential, &c) && !c.certificate) {
+        l.beside = true;
+        l.slot = slot_is_marked(c.slot) ? SPAN_NONE : c.header.n ? c.header : SPAN("Authorization");
+    }
     outbound_apply(&l, r);
 }
 

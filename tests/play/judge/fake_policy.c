@@ -6,6 +6,7 @@
 #include "policy/identity.h"
 #include "policy/limit.h"
 #include "policy/next_change.h"
+#include "policy/slot.h"
 #include "policy/ambiguity.h"
 #include "tests/play/judge/play.h"
 
@@ -212,22 +213,35 @@ bool policy_upstream(const struct policy *p, struct span host, uint16_t port, st
 
 size_t policy_credentials(const struct policy *p)
 {
-    return 3;
+    return 4;
 }
 
 bool policy_credential(const struct policy *p, size_t i, struct credential *c)
 {
-    static const char *const names[] = {"cred0", "cred1", "cred2"};
-    if (i >= 3)
+    static const char *const names[] = {"cred0", "cred1", "cred2", "cred3"};
+    if (i >= 4)
         return false;
-    *c = (struct credential){.name = span_str(names[i])};
+    *c = (struct credential){.name = span_str(names[i]), .slot = i == 3 ? SLOT_QUERY : SLOT_HEADER};
     return true;
+}
+
+/* All of the query is the client's own, and "none" has no place for it. */
+int slot_find(const struct credential *c, const struct request *r, struct arena *a, struct slotted *out)
+{
+    *out =
+        (struct slotted){.path = r->path, .query = SPAN("key=~cred3~"), .body = r->body, .has_query = true, .at = 4};
+    out->own = span_eq(r->query, out->query) ? SPAN_NONE : r->query;
+    out->nown = out->own.n > 0;
+    if (!span_eq(r->query, SPAN("none")))
+        return 0;
+    out->why = "there is none";
+    return -1;
 }
 
 bool policy_credential_may_go(const struct policy *p, size_t i, struct span scheme, struct span host, uint16_t port,
                               struct span path)
 {
-    return i < 3 && span_eq(host, SPAN("api.example")) && port == 443 && !span_starts(path, SPAN("/outside"));
+    return i < 4 && span_eq(host, SPAN("api.example")) && port == 443 && !span_starts(path, SPAN("/outside"));
 }
 
 bool policy_host_bound(const struct policy *p, struct span scheme, struct span host, uint16_t port)

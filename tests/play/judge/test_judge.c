@@ -142,6 +142,34 @@ static void both_ranges_are_recorded(void **state)
     play_close(&p);
 }
 
+/* D14, D26: what is decided, forwarded and recorded has the mark in the slot, and nothing of the client's own. */
+static void a_slot_in_the_request_is_marked(void **state)
+{
+    struct play p;
+    struct ask a = {.method = "GET", .path = "/q", .query = "key=lease"};
+    play_all(&p, "allow read GET /q rule=q cred=3\nhold write POST /q rule=w cred=3\n");
+    give_request(&p, XID(1), &a);
+    (void)expect(&p, ROLE_CARRIER, M_UPSTREAM, 0);
+    (void)expect(&p, ROLE_KEEPER, M_RELEASE, XID(1));
+    struct wire_forward f = expect_forward(&p, XID(1), NULL);
+    assert_true(f.slot == SLOT_QUERY && f.slot_at == 4 && span_eq(f.request.query, SPAN("key=~cred3~")));
+    give_result(&p, XID(1), OUTCOME_ANSWERED, 200, true, "");
+    struct msg_in m = expect(&p, ROLE_LEDGER, M_OUTCOME, XID(1));
+    assert_true(span_find(m.rest, SPAN("key=~cred3~")) < m.rest.n && span_find(m.rest, SPAN("lease")) == m.rest.n);
+    a.query = "none";
+    give_request(&p, XID(2), &a);
+    expect_reply(&p, XID(2), 400, "\"code\":\"no-slot\"");
+    expect_audit(&p, XID(2), "allow", "no-slot");
+    a.method = "POST";
+    a.query = "key=other";
+    give_request(&p, XID(3), &a);
+    assert_true(span_eq(expect_ticket_open(&p, XID(3)).request.query, SPAN("key=~cred3~")));
+    give_ticket(&p, XID(3), 1, TICKET_DENIED);
+    expect_reply(&p, XID(3), 403, NULL);
+    expect_audit(&p, XID(3), "hold", "ticket-denied");
+    play_close(&p);
+}
+
 /* D7: what the carrier would not send is refused before anybody is asked; where nothing is searched, it is sent. */
 static void ranges_that_cannot_be_had_open_no_ticket(void **state)
 {
@@ -185,6 +213,7 @@ int main(void)
         cmocka_unit_test(an_outcome_is_kept_until_it_is_written),
         cmocka_unit_test(both_ranges_are_recorded),
         cmocka_unit_test(ranges_that_cannot_be_had_open_no_ticket),
+        cmocka_unit_test(a_slot_in_the_request_is_marked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -264,6 +264,8 @@ void world_forward(struct world *w, uint64_t xid, struct request r)
                              .repeatable = !r.once,
                              .release = r.release,
                              .credential = span_str(r.credential ? r.credential : ""),
+                             .slot = r.slot,
+                             .slot_at = r.slot_at,
                              .body = r.body};
     f.request = (struct wire_request){.scheme = SPAN("http"),
                                       .host = SPAN("up.test"),
@@ -296,7 +298,8 @@ void world_credential(struct world *w, uint64_t xid, uint32_t ttl, const char *h
     msg_put_u16(b, w->port);
     msg_put_digest(b, &w->place);
     msg_put_span(b, span_str(name));
-    msg_put_span(b, name[0] ? SPAN("Authorization") : SPAN_NONE);
+    msg_put_u8(b, (uint8_t)w->slot);
+    msg_put_span(b, name[0] && w->slot == SLOT_HEADER ? SPAN("Authorization") : SPAN_NONE);
     msg_put_span(b, span_str(value));
     msg_put_u16(b, 1);
     msg_put_span(b, span_str(w->secret));

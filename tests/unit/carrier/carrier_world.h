@@ -43,6 +43,7 @@ struct world {
     size_t nups;
     struct timer *limit;
     bool late;
+    enum slot_kind slot; /* of the credentials released from now on */
     struct digest place; /* what upstreams and credentials say from now on */
     const char *secret;  /* what the keeper says is to be looked for: TOKEN, unless a test says another */
 };
@@ -71,6 +72,8 @@ bool world_up_has(const struct world *w, size_t i, const char *part);
 void world_upstream(struct world *w, uint32_t n, const char *address, bool has_secrets, bool cleartext);
 struct request {
     const char *method, *path, *credential, *field, *range;
+    enum slot_kind slot;
+    uint32_t slot_at;
     uint32_t upstream;
     bool once, upgrade;
     enum wire_release release;

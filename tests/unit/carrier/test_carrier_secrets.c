@@ -411,6 +411,59 @@ static void changing_tokens(void **state)
     world_free(&w);
 }
 
+/* D14: the value stands where the judge found the mark, in the one place that the keeper says too; else nothing is
+ * sent. */
+static void in_its_slot(void **state)
+{
+    struct world *w = world_new();
+    struct request r = {
+        .path = "/bot~c~/x", .credential = "c", .release = RELEASE_COMES, .slot = SLOT_PATH, .slot_at = 4};
+    w->slot = SLOT_PATH;
+    world_forward(w, XID(1), r);
+    world_credential(w, XID(1), 0, "up.test", "c", TOKEN);
+    world_wait_up(w, 0, "GET /bot" TOKEN "/x HTTP/1.1\r\n");
+    world_answer(w, 0, OK5);
+    (void)world_result(w, XID(1));
+    r = (struct request){.method = "POST",
+                         .credential = "c",
+                         .release = RELEASE_COMES,
+                         .slot = SLOT_JSON,
+                         .slot_at = 6,
+                         .once = true,
+                         .body = BODY_INLINE,
+                         .data = SPAN("{\"k\":\"~c~\",\"n\":1}")};
+    w->slot = SLOT_JSON;
+    world_forward(w, XID(2), r);
+    world_credential(w, XID(2), 0, "up.test", "c", TOKEN);
+    world_wait_up(w, 0, "\r\n\r\n{\"k\":\"" TOKEN "\",\"n\":1}");
+    world_answer(w, 0, OK5);
+    (void)world_result(w, XID(2));
+    const struct request wrong[] = {
+        {.path = "/bot~c~/x", .slot = SLOT_PATH, .slot_at = 3},
+        {.path = "/bot~c~/x", .slot = SLOT_PATH, .slot_at = 4000},
+        {.path = "/bot~d~/x", .slot = SLOT_PATH, .slot_at = 4},
+        {.path = "/bot~c~/x", .slot = SLOT_QUERY, .slot_at = 4},
+        {.path = "/bot~c~/x"},
+        {.slot = SLOT_FORM, .slot_at = 0},
+        {.slot = SLOT_FORM, .slot_at = 1, .body = BODY_INLINE, .data = SPAN("~c~")},
+        {.slot = SLOT_FORM, .slot_at = 0, .body = BODY_STREAM, .size = 3},
+        {.slot = SLOT_JSON, .slot_at = 0, .body = BODY_INLINE, .data = SPAN("~c~")},
+    };
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        r = wrong[i];
+        r.credential = "c";
+        r.release = RELEASE_COMES;
+        r.once = true;
+        w->slot = i < 5 ? SLOT_PATH : SLOT_FORM;
+        world_forward(w, XID(10 + i), r);
+        world_credential(w, XID(10 + i), 0, "up.test", "c", TOKEN);
+        assert_int_equal(world_result(w, XID(10 + i)).outcome, OUTCOME_NOT_SENT);
+    }
+    for (size_t i = 0; i < w->nups; i++)
+        assert_false(world_up_has(w, i, "~"));
+    world_free(&w);
+}
+
 /* F15: who waits for the keeper is refused when it ends, not when the time is up. */
 static void keeper_gone(void **state)
 {
@@ -435,6 +488,7 @@ int main(void)
         cmocka_unit_test(guesses),          cmocka_unit_test(digests),
         cmocka_unit_test(given_once),       cmocka_unit_test(the_wider_range_is_told),
         cmocka_unit_test(changing_tokens),  cmocka_unit_test(large_codings_of_a_front),
+        cmocka_unit_test(in_its_slot),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -140,6 +140,38 @@ static void upgrade(void **state)
     refused(&in);
 }
 
+/* D14: in the path or the query, where the mark stands; the sandbox's own credentials do not leave beside it. */
+static void in_the_target(void **state)
+{
+    struct wire_request r = request();
+    struct inject in = {.request = &r,
+                        .name = SPAN("c"),
+                        .value = SPAN("k%2F"),
+                        .slot = SLOT_QUERY,
+                        .slot_at = 6,
+                        .framing = HTTP_NO_BODY};
+    add(&r, "Authorization", "mine");
+    add(&r, "Cookie", "mine");
+    r.query = SPAN("a=1&k=~c~");
+    expect(&in, "GET /a?a=1&k=k%2F HTTP/1.1\r\nHost: api.example.com\r\nConnection: keep-alive\r\n\r\n");
+    in.slot_at = 5;
+    refused(&in);
+    in.slot_at = 6;
+    r.has_query = false;
+    refused(&in);
+    in.slot = SLOT_PATH;
+    in.slot_at = 1;
+    r.path = SPAN("/~c~/b");
+    expect(&in, "GET /k%2F/b HTTP/1.1\r\nHost: api.example.com\r\nConnection: keep-alive\r\n\r\n");
+    in.value = SPAN("a b");
+    refused(&in);
+    in.value = SPAN_NONE;
+    refused(&in);
+    in.value = SPAN("k");
+    in.header = SPAN("X-Key");
+    refused(&in);
+}
+
 /* D15, INV7: what cannot be written right is not written. */
 static void cannot_be_written(void **state)
 {
@@ -176,7 +208,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(plain),   cmocka_unit_test(credential),        cmocka_unit_test(never_from_a_client),
-        cmocka_unit_test(upgrade), cmocka_unit_test(cannot_be_written),
+        cmocka_unit_test(upgrade), cmocka_unit_test(cannot_be_written), cmocka_unit_test(in_the_target),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

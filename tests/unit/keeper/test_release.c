@@ -15,6 +15,7 @@
 #include "policy/identity.h"
 #include "proxy/keeper/keep.h"
 #include "proxy/keeper/release.h"
+#include "proxy/keeper/value.h"
 #include "proxy/wire_ticket.h"
 
 /* The policy: host a.example takes all but "other", below /api only; open.example has http with leave. */
@@ -454,6 +455,39 @@ static void too_many_sources_are_refused(void **state)
 
 #define FRESH(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
+/* D15, D26: as each slot carries it, and what it cannot carry. */
+static void each_slot_carries_it_in_its_own_way(void **state)
+{
+    static const struct {
+        enum slot_kind slot;
+        const char *format, *value, *is; /* is NULL: refused */
+    } rows[] = {
+        {SLOT_QUERY, "", "a-b.c_d~e+f/g=h&i%j k", "a-b.c_d~e%2Bf%2Fg%3Dh%26i%25j%20k"},
+        {SLOT_QUERY, "tok {}", "abcdefgh", "tok%20abcdefgh"},
+        {SLOT_FORM, "", "ab+cd\"e&f", "ab%2Bcd%22e%26f"},
+        {SLOT_PATH, "", "12:Ab/c%d\"e", "12:Ab/c%25d%22e"},
+        {SLOT_PATH, "", "abcdefg?h", NULL},
+        {SLOT_PATH, "", "abcdefg#h", NULL},
+        {SLOT_JSON, "", "a\"b\\c/d<e", "a\\\"b\\\\c/d<e"},
+        {SLOT_JSON, "Bearer {}", "abcdefgh", "Bearer abcdefgh"},
+        {SLOT_JSON, "", "abcdefg\xc3\xa9", NULL},
+        {SLOT_COOKIE, "sid={}", "abc/def=g", "sid=abc/def=g"},
+        {SLOT_COOKIE, "sid={}", "abcdefg;h", NULL},
+        {SLOT_COOKIE, "sid={}", "abcdefg h", NULL},
+        {SLOT_COOKIE, "sid={}", "abcdefg\"h", NULL},
+        {SLOT_COOKIE, "sid={}", "abcdefg,h", NULL},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct credential c = {.slot = rows[i].slot, .format = span_str(rows[i].format)};
+        struct secret *s = value_render(&c, span_str(rows[i].value), &e);
+        assert_int_equal(s != NULL, rows[i].is != NULL);
+        if (s != NULL && !span_eq(secret_bytes(s), span_str(rows[i].is)))
+            fail_msg("row %zu: %.*s", i, SPAN_FMT(secret_bytes(s)));
+        assert_int_equal(value_header(&c).n > 0, c.slot == SLOT_COOKIE);
+        secret_free(&s);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -467,6 +501,7 @@ int main(void)
         FRESH(a_file_belongs_to_its_policy),
         FRESH(what_the_names_mean_must_be_the_same_here_and_there),
         FRESH(none_is_served_twice_after_many_others),
+        cmocka_unit_test(each_slot_carries_it_in_its_own_way),
     };
     return cmocka_run_group_tests_name("release", tests, NULL, NULL);
 }

@@ -76,7 +76,7 @@ static bool stands_there(struct span name)
 /* By any of the rules, of a request that is none of those that may. */
 static bool leaves_otherwise(struct span name)
 {
-    const struct outbound beside = {.slot = SPAN("Authorization"), .secrets = true};
+    const struct outbound beside = {.beside = true, .slot = SPAN("Authorization"), .secrets = true};
     const struct http_field f = {name, SPAN("x")};
     return !outbound_keeps(&beside, &f) || canonical_never_leaves(name) || canonical_made_anew(name);
 }

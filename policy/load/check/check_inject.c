@@ -1,0 +1,112 @@
+/* inject: of a credential: exactly one way into the request, and one that it can take. */
+#include "policy/load/check/check.h"
+
+#include "policy/load/read/scalar.h"
+
+/* Fields that say where a message ends, where it goes or whose it is on the way are not a slot for a secret. */
+static bool header_forbidden(struct span name)
+{
+    static const char *const no[] = {"Host",
+                                     "Content-Length",
+                                     "Transfer-Encoding",
+                                     "Connection",
+                                     "TE",
+                                     "Trailer",
+                                     "Upgrade",
+                                     "Expect",
+                                     "Keep-Alive",
+                                     "Proxy-Authorization",
+                                     "Proxy-Connection",
+                                     "Content-Type",
+                                     "Content-Encoding",
+                                     "Date",
+                                     "Via",
+                                     NULL};
+    for (size_t i = 0; no[i]; i++)
+        if (span_ieq(name, span_str(no[i])))
+            return true;
+    return false;
+}
+
+static void check_format(struct loader *l, const struct item *f)
+{
+    size_t at = span_find(f->text, SPAN("{}"));
+    struct span rest = span_from(f->text, at + 2);
+    if (at == f->text.n || span_find(rest, SPAN("{}")) < rest.n)
+        check_value(l, f, "P008", "must have {} once: there goes the secret");
+    for (size_t i = 0; i < f->text.n; i++)
+        if (f->text.p[i] < 0x20 || f->text.p[i] >= 0x7f) {
+            check_value(l, f, "P008", "must be plain ASCII");
+            break;
+        }
+}
+
+/* What it begins with up to "{}" is a path as a rule would name it, and the secret the rest of that segment. */
+static void check_path(struct loader *l, const struct item *f)
+{
+    struct span before = span_first(f->text, span_find(f->text, SPAN("{}")));
+    uint8_t *path = arena_alloc(&l->a, before.n + 1);
+    if (before.n == 0 || before.n + 2 != f->text.n || span_index(before, '*') < before.n) {
+        check_value(l, f, "P013", "is what the path begins with, without wildcards, and {} at its end: \"/bot{}\"");
+        return;
+    }
+    if (path == NULL) {
+        load_problem(l, f->at, "P003", "no memory for the path");
+        return;
+    }
+    memcpy(path, before.p, before.n);
+    path[before.n] = 'x';
+    check_value(l, f, "P013", scalar_path(span_of(path, before.n + 1)));
+}
+
+static void check_slot(struct loader *l, enum slot_kind k, const struct item *f)
+{
+    switch (k) {
+    case SLOT_COOKIE: check_value(l, f, "P008", scalar_is_word(f->text) ? NULL : "is no name of a cookie"); break;
+    case SLOT_QUERY:
+    case SLOT_FORM:
+        check_value(l, f, "P008",
+                    scalar_is_name(f->text)
+                        ? NULL
+                        : "is no name of a parameter: letters, digits, '.', '_' and '-', at most 64");
+        break;
+    case SLOT_JSON:
+        check_value(l, f, "P013", f->text.n ? scalar_pointer(f->text) : "is the whole body: name a member of it");
+        break;
+    case SLOT_PATH: check_path(l, f); break;
+    case SLOT_HEADER:
+    case SLOT_KINDS: break;
+    }
+    if (k == SLOT_QUERY || k == SLOT_PATH)
+        load_problem(l, f->at, "P122",
+                     "the credential goes into the URL, which servers and what stands before them write into their "
+                     "logs: where the service takes it in a header, send it there");
+}
+
+void check_inject(struct loader *l, const struct m_inject *j)
+{
+    size_t ways = (j->certificate.at != NULL) + j->basic + (j->header.at != NULL);
+    bool bare = j->certificate.at || j->basic || j->slot[SLOT_COOKIE].at;
+    if (j->at == NULL)
+        return;
+    for (size_t k = 0; k < SLOT_KINDS; k++)
+        ways += j->slot[k].at != NULL;
+    if (j->certificate.at && (j->certificate.v == 0 || ways != 1 || j->format.at)) {
+        load_problem(l, j->at, "P015", "client_certificate: is true, and then nothing else stands in inject:");
+        return;
+    }
+    if (ways != 1 || (bare && j->format.at) || (j->header.at && !j->format.at))
+        load_problem(l, j->at, "P015",
+                     "inject: is { header: NAME, format: \"Bearer {}\" }, { basic: { user: NAME } }, "
+                     "{ basic: true }, { cookie: NAME }, { query: NAME }, { path: \"/bot{}\" }, { form: NAME }, "
+                     "{ json: POINTER } or { client_certificate: true }");
+    if (j->header.at && (!scalar_is_word(j->header.text) || header_forbidden(j->header.text)))
+        check_value(l, &j->header, "P008", "is no header that a credential may stand in");
+    if (j->user.at && span_index(j->user.text, ':') < j->user.text.n)
+        check_value(l, &j->user, "P008", "has a colon, which Basic cannot carry in a user name");
+    if (j->format.at)
+        check_format(l, &j->format);
+    for (size_t k = 0; k < SLOT_KINDS; k++)
+        if (j->slot[k].at)
+            check_slot(l, (enum slot_kind)k, &j->slot[k]);
+}
