@@ -1,6 +1,10 @@
 #include "common/arena.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
+
+#include "common/dynbuf.h"
 
 struct arena_block {
     struct arena_block *next;
@@ -61,4 +65,52 @@ struct span arena_copy(struct arena *a, struct span s)
         return SPAN_NONE;
     memcpy(p, s.p, s.n);
     return span_of(p, s.n);
+}
+
+struct span arena_keep(struct arena *a, struct dynbuf *b)
+{
+    struct span out = SPAN_NONE;
+    if (dynbuf_ok(b))
+        out = b->n ? arena_copy(a, dynbuf_span(b)) : SPAN("");
+    dynbuf_free(b);
+    return out;
+}
+
+struct span arena_join(struct arena *a, struct span one, struct span other)
+{
+    uint8_t *p = one.n > SIZE_MAX - other.n ? NULL : arena_alloc(a, one.n + other.n);
+    if (p && one.n)
+        memcpy(p, one.p, one.n);
+    if (p && other.n)
+        memcpy(p + one.n, other.p, other.n);
+    return p ? span_of(p, one.n + other.n) : SPAN_NONE;
+}
+
+struct span arena_printf(struct arena *a, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    int n = vsnprintf(NULL, 0, fmt, ap);
+    va_end(ap);
+    char *text = n < 0 ? NULL : arena_alloc(a, (size_t)n + 1);
+    if (text == NULL)
+        return SPAN_NONE;
+    va_start(ap, fmt);
+    (void)vsnprintf(text, (size_t)n + 1, fmt, ap);
+    va_end(ap);
+    return span_of(text, (size_t)n);
+}
+
+void *arena_more(struct arena *a, void *v, size_t n, size_t *max, size_t size)
+{
+    if (n < *max)
+        return v;
+    size_t more = *max ? 2 * *max : 16;
+    void *to = more > SIZE_MAX / size ? NULL : arena_alloc(a, more * size);
+    if (to == NULL)
+        return NULL;
+    if (n)
+        memcpy(to, v, n * size);
+    *max = more;
+    return to;
 }

@@ -6,6 +6,7 @@
 #include "common/span.h"
 
 struct arena_block;
+struct dynbuf;
 struct arena {
     struct arena_block *blocks;
     size_t used, max;
@@ -19,5 +20,14 @@ void arena_free(struct arena *a);
 void *arena_alloc(struct arena *a, size_t n) MUSTCHECK;
 /* A copy of s that lives as long as the arena; p is NULL on failure (and for an empty s, n is 0). */
 struct span arena_copy(struct arena *a, struct span s) MUSTCHECK;
+/* The same of what a buffer holds, which is freed. p is NULL if it or the copy failed, and only then. */
+struct span arena_keep(struct arena *a, struct dynbuf *b) MUSTCHECK;
+/* One behind the other; p is NULL on failure, and only then. */
+struct span arena_join(struct arena *a, struct span one, struct span other) MUSTCHECK;
+/* Text of our own making; p is NULL on failure. */
+struct span arena_printf(struct arena *a, const char *fmt, ...) PRINTF(2, 3) MUSTCHECK;
+/* Room for one more record at the end of v, which has n of `size` bytes each and room for *max: v itself, or a larger
+ * copy. NULL: no memory; v is as it was. */
+void *arena_more(struct arena *a, void *v, size_t n, size_t *max, size_t size) MUSTCHECK;
 
 #endif

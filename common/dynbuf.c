@@ -141,3 +141,12 @@ bool dynbuf_ok(const struct dynbuf *b)
 {
     return !b->failed;
 }
+
+void dynbuf_add_percent(struct dynbuf *b, struct span s, const char *plain)
+{
+    for (size_t i = 0; i < s.n; i++) {
+        uint8_t c = s.p[i];
+        bool as_is = (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || (c && strchr(plain, c));
+        (void)(as_is ? dynbuf_add_byte(b, c) : dynbuf_addf(b, "%%%02X", c));
+    }
+}

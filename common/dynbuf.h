@@ -32,6 +32,8 @@ void dynbuf_reset(struct dynbuf *b);
 int dynbuf_add(struct dynbuf *b, struct span s);
 int dynbuf_add_byte(struct dynbuf *b, uint8_t c);
 int dynbuf_addf(struct dynbuf *b, const char *fmt, ...) PRINTF(2, 3);
+/* Each byte as %XX, but for letters, digits and those in `plain`. */
+void dynbuf_add_percent(struct dynbuf *b, struct span s, const char *plain);
 /* Make room for n more bytes and return where they go, or NULL. Commit with dynbuf_grew. */
 uint8_t *dynbuf_room(struct dynbuf *b, size_t n) MUSTCHECK;
 void dynbuf_grew(struct dynbuf *b, size_t n);

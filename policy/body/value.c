@@ -19,7 +19,7 @@ bool cond_whole_number(struct span s, int64_t *out)
 static bool any_text(const struct policy *p, const struct img_cond *c, struct span s)
 {
     for (uint32_t i = 0; i < c->texts.n; i++)
-        if (span_eq(img_span(p, *(const struct img_str *)img_at(p, IMG_STR, c->texts.first + i)), s))
+        if (span_eq(img_text(p, c->texts, i), s))
             return true;
     for (uint32_t i = 0; i < c->globs.n; i++) {
         const struct img_glob *g = img_at(p, IMG_GLOB, c->globs.first + i);
@@ -36,7 +36,7 @@ bool cond_asks_boolean(const struct body_question *q)
     const struct img_cond *c = q->c;
     bool is = c->op == COND_TEXT && c->texts.n > 0 && c->globs.n == 0;
     for (uint32_t i = 0; i < c->texts.n && is; i++)
-        is = spelling_boolean(img_span(p, *(const struct img_str *)img_at(p, IMG_STR, c->texts.first + i)));
+        is = spelling_boolean(img_text(p, c->texts, i));
     return is;
 }
 
@@ -45,7 +45,7 @@ bool cond_any_spelling(const struct body_question *q, struct span s, struct aren
     const struct policy *p = q->p;
     const struct img_cond *c = q->c;
     for (uint32_t i = 0; i < c->texts.n; i++)
-        if (spelling_same(s, img_span(p, *(const struct img_str *)img_at(p, IMG_STR, c->texts.first + i)), a))
+        if (spelling_same(s, img_text(p, c->texts, i), a))
             return true;
     return spelling_fits(p, c->globs, s, a) || (cond_asks_boolean(q) && spelling_truth(s) == TRUTH_NONE);
 }

@@ -52,7 +52,7 @@ static void put_approvers(const struct policy *p, struct span name, struct dynbu
             continue;
         msg_put_u32(out, v->operators.n);
         for (uint32_t k = 0; k < v->operators.n; k++)
-            msg_put_span(out, img_span(p, *(const struct img_str *)img_at(p, IMG_STR, v->operators.first + k)));
+            msg_put_span(out, img_text(p, v->operators, k));
     }
 }
 

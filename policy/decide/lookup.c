@@ -44,7 +44,7 @@ static const struct span *texts(const struct policy *p, struct img_range r, stru
 {
     struct span *v = r.n ? arena_alloc(a, r.n * sizeof(*v)) : NULL;
     for (uint32_t i = 0; v && i < r.n; i++)
-        v[i] = img_span(p, *(const struct img_str *)img_at(p, IMG_STR, r.first + i));
+        v[i] = img_text(p, r, i);
     return v;
 }
 
@@ -191,8 +191,7 @@ bool policy_may_approve(const struct policy *p, struct span approvers, struct sp
         if (!span_eq(img_span(p, v->name), approvers))
             continue;
         for (uint32_t j = 0; j < v->operators.n; j++)
-            if (span_eq(img_span(p, *(const struct img_str *)img_at(p, IMG_STR, v->operators.first + j)),
-                        operator_name))
+            if (span_eq(img_text(p, v->operators, j), operator_name))
                 return true;
     }
     return approvers.n == 0;

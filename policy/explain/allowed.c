@@ -17,8 +17,7 @@ struct say {
 static void add_list(struct dynbuf *b, const struct policy *p, struct img_range r, bool globs)
 {
     for (uint32_t i = 0; i < r.n && i < 4; i++) {
-        struct span one = globs ? img_span(p, ((const struct img_glob *)img_at(p, IMG_GLOB, r.first + i))->text)
-                                : img_span(p, *(const struct img_str *)img_at(p, IMG_STR, r.first + i));
+        struct span one = globs ? img_glob(p, r, i) : img_text(p, r, i);
         (void)dynbuf_addf(b, "%s%.*s", i ? ", " : "", SPAN_FMT(one));
     }
     if (r.n > 4)
@@ -47,7 +46,6 @@ static struct span sentence(struct say *y, const struct img_rule *r)
 {
     const struct img_match *m = img_at(y->p, IMG_MATCH, r->match.first);
     struct dynbuf b;
-    struct span out = SPAN_NONE;
     dynbuf_init(&b, 64 * 1024);
     add_what(&b, y->p, m);
     if (m->resources.n || m->paths.n)
@@ -66,10 +64,7 @@ static struct span sentence(struct say *y, const struct img_rule *r)
         (void)dynbuf_add(&b, SPAN("..."));
     }
     (void)dynbuf_add(&b, r->verdict == VERDICT_ALLOW ? SPAN(": allowed") : SPAN(": held for approval"));
-    if (dynbuf_ok(&b))
-        out = arena_copy(y->a, dynbuf_span(&b));
-    dynbuf_free(&b);
-    return out;
+    return arena_keep(y->a, &b);
 }
 
 static void keep(struct say *y, struct span one)
@@ -153,18 +148,14 @@ static void say_host(struct say *y, const struct request *r, bool elsewhere)
 static void join(struct say *y, const char *words)
 {
     struct dynbuf b;
-    struct span all = SPAN_NONE;
     if (y->n == 0)
         return;
     dynbuf_init(&b, 8 * 1024);
     (void)dynbuf_addf(&b, "%s", words);
     for (size_t i = 0; i < y->n; i++)
         (void)dynbuf_addf(&b, "%s%.*s", i ? ", " : "", SPAN_FMT(y->out[i]));
-    if (dynbuf_ok(&b))
-        all = arena_copy(y->a, dynbuf_span(&b));
-    dynbuf_free(&b);
-    y->out[0] = all;
-    y->n = all.n > 0;
+    y->out[0] = arena_keep(y->a, &b);
+    y->n = y->out[0].n > 0;
 }
 
 /* Exact names only: a pattern is no host to go to. */

@@ -35,12 +35,7 @@ struct span change_witness(struct making *k, struct span pattern, struct span li
             (void)dynbuf_add_byte(&b, sep);
         first = false;
     }
-    return why_keep(&b, k->a);
-}
-
-struct span change_glob_text(const struct making *k, struct img_range r, uint32_t i)
-{
-    return img_span(k->p, ((const struct img_glob *)img_at(k->p, IMG_GLOB, r.first + i))->text);
+    return arena_keep(k->a, &b);
 }
 
 void change_say(struct making *k, const char *what, struct span name, struct span value)
@@ -54,7 +49,7 @@ void change_say(struct making *k, const char *what, struct span name, struct spa
     if (value.n)
         (void)dynbuf_addf(&b, name.n ? ": " : " ");
     why_value(&b, value);
-    k->out->words = why_keep(&b, k->a);
+    k->out->words = arena_keep(k->a, &b);
 }
 
 static bool change_host(struct making *k)
@@ -121,8 +116,7 @@ static bool change_method(struct making *k)
 {
     static const char *const usual[] = {"GET", "POST", "DELETE", "PUT", "PATCH"};
     if (k->m->methods.n && k->nth < k->m->methods.n && k->nth < 5)
-        return use_method(
-            k, img_span(k->p, *(const struct img_str *)img_at(k->p, IMG_STR, k->m->methods.first + k->nth)));
+        return use_method(k, img_text(k->p, k->m->methods, k->nth));
     return k->m->methods.n == 0 && k->nth < 5 && use_method(k, span_str(usual[k->nth]));
 }
 
@@ -130,7 +124,7 @@ static bool change_path(struct making *k)
 {
     if (k->nth >= k->m->paths.n || k->nth > 3)
         return false;
-    k->out->request.path = change_witness(k, change_glob_text(k, k->m->paths, k->nth), k->out->request.path, '/');
+    k->out->request.path = change_witness(k, img_glob(k->p, k->m->paths, k->nth), k->out->request.path, '/');
     change_say(k, "path", SPAN_NONE, k->out->request.path);
     return true;
 }
@@ -152,15 +146,14 @@ static struct span path_with(struct making *k, struct span path, struct span old
         if (one.n == 0 && rest.n == 0)
             break;
     }
-    return why_keep(&b, k->a);
+    return arena_keep(k->a, &b);
 }
 
 static bool change_resource(struct making *k, struct span resource)
 {
     if (k->nth >= k->m->resources.n || k->nth > 3)
         return false;
-    struct span pattern = change_glob_text(k, k->m->resources, k->nth),
-                want = change_witness(k, pattern, resource, '/');
+    struct span pattern = img_glob(k->p, k->m->resources, k->nth), want = change_witness(k, pattern, resource, '/');
     struct span old = resource, new = want;
     while (old.n && new.n) {
         struct span a = span_first(old, span_index(old, '/')), b = span_first(new, span_index(new, '/'));
@@ -173,17 +166,6 @@ static bool change_resource(struct making *k, struct span resource)
     }
     change_say(k, "path", SPAN_NONE, k->out->request.path);
     return true;
-}
-
-static bool url_byte(uint8_t c)
-{
-    return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || c == '-' || c == '.' || c == '_';
-}
-
-static void put_encoded(struct dynbuf *b, struct span s)
-{
-    for (size_t i = 0; i < s.n; i++)
-        (void)(url_byte(s.p[i]) ? dynbuf_add_byte(b, s.p[i]) : dynbuf_addf(b, "%%%02X", s.p[i]));
 }
 
 /* name=value in place of every parameter of that name; SPAN_NONE for value.p: without it. */
@@ -202,11 +184,11 @@ struct span change_params_with(struct making *k, struct span params, struct span
     }
     if (value.p) {
         (void)dynbuf_add(&b, b.n ? SPAN("&") : SPAN_NONE);
-        put_encoded(&b, name);
+        dynbuf_add_percent(&b, name, "-._");
         (void)dynbuf_add_byte(&b, '=');
-        put_encoded(&b, value);
+        dynbuf_add_percent(&b, value, "-._");
     }
-    return why_keep(&b, k->a);
+    return arena_keep(k->a, &b);
 }
 
 static bool change_query(struct making *k)
@@ -215,7 +197,7 @@ static bool change_query(struct making *k)
         return false;
     const struct img_pair *want = img_at(k->p, IMG_PAIR, k->m->query.first + k->nth);
     struct span name = img_span(k->p, want->key),
-                value = change_witness(k, change_glob_text(k, want->values, 0), SPAN_NONE, 0);
+                value = change_witness(k, img_glob(k->p, want->values, 0), SPAN_NONE, 0);
     k->out->request.query = change_params_with(k, k->out->request.query, name, value);
     k->out->request.has_query = true;
     change_say(k, "query parameter", name, value);
@@ -243,7 +225,7 @@ static bool change_header(struct making *k)
         return false;
     const struct img_pair *want = img_at(k->p, IMG_PAIR, k->m->header.first + k->nth);
     struct span name = img_span(k->p, want->key),
-                value = change_witness(k, change_glob_text(k, want->values, 0), SPAN_NONE, 0);
+                value = change_witness(k, img_glob(k->p, want->values, 0), SPAN_NONE, 0);
     change_say(k, "header", name, value);
     return set_field(k, name, value);
 }
@@ -277,7 +259,7 @@ static bool change_ref(struct making *k)
     size_t n;
     if (k->nth || k->m->git_refs.n == 0)
         return false;
-    struct glob g = glob_of(change_glob_text(k, k->m->git_refs, 0), '/');
+    struct glob g = glob_of(img_glob(k->p, k->m->git_refs, 0), '/');
     dynbuf_init(&b, BODY_MADE_MAX);
     while (hex4(rest, &n) && n > 4 + 82 && n <= rest.n) {
         struct span line = span_first(rest, n), ids = span_first(span_from(line, 4), 82);
@@ -294,14 +276,14 @@ static bool change_ref(struct making *k)
         rest = span_from(rest, n);
     }
     (void)dynbuf_add(&b, rest);
-    r->body = why_keep(&b, k->a);
+    r->body = arena_keep(k->a, &b);
     change_say(k, "ref", SPAN_NONE, made);
     return made.n > 0 && r->body.n > 0;
 }
 
 static struct span label_value(struct making *k, const struct img_pair *want)
 {
-    return change_witness(k, change_glob_text(k, want->values, 0), SPAN_NONE, 0);
+    return change_witness(k, img_glob(k->p, want->values, 0), SPAN_NONE, 0);
 }
 
 /* The sandbox and the labels that one of the rule's scopes names. */
@@ -314,7 +296,7 @@ static bool change_scope(struct making *k, const struct img_rule *r)
     uint32_t at = *(const uint32_t *)img_at(k->p, IMG_SCOPE_REF, r->scopes.first + k->nth);
     const struct img_scope *c = img_at(k->p, IMG_SCOPE, at);
     if (c->sandboxes.n)
-        s->sandbox = change_witness(k, change_glob_text(k, c->sandboxes, 0), s->sandbox, 0);
+        s->sandbox = change_witness(k, img_glob(k->p, c->sandboxes, 0), s->sandbox, 0);
     size_t n = 0;
     for (; n < s->nlabels; n++)
         k->out->label[n] = s->labels[n];

@@ -16,8 +16,6 @@ struct making {
 
 /* A name that fits the pattern: where a segment has a wildcard, that of `like` in the same place if it fits. */
 struct span change_witness(struct making *k, struct span pattern, struct span like, uint8_t sep);
-/* The text of glob i of a range. */
-struct span change_glob_text(const struct making *k, struct img_range r, uint32_t i);
 /* out->words: "with WHAT NAME: VALUE"; what is empty is left out. */
 void change_say(struct making *k, const char *what, struct span name, struct span value);
 /* name=value in place of every parameter of that name; value.p NULL: without it. */

@@ -21,8 +21,8 @@ static struct span wanted(struct making *k, const struct img_cond *c)
     default: break;
     }
     if (c->texts.n)
-        return img_span(k->p, *(const struct img_str *)img_at(k->p, IMG_STR, c->texts.first));
-    return change_witness(k, change_glob_text(k, c->globs, 0), SPAN_NONE, 0);
+        return img_text(k->p, c->texts, 0);
+    return change_witness(k, img_glob(k->p, c->globs, 0), SPAN_NONE, 0);
 }
 
 static bool blank(uint8_t c)
@@ -101,7 +101,7 @@ static struct span json_with(struct making *k, struct span body, struct span nam
         (void)dynbuf_add(&b, span_index(span_from(body, open), '"') + open < body.n ? SPAN(",") : SPAN_NONE);
         (void)dynbuf_add(&b, span_from(body, open + 1));
     }
-    return why_keep(&b, k->a);
+    return arena_keep(k->a, &b);
 }
 
 static struct span last_token(struct span pointer)

@@ -193,7 +193,7 @@ size_t policy_near_misses(const struct policy *p, const struct subject *s, const
                                       .miss = miss,
                                       .open = (open & bits) != 0,
                                       .resource = d->resource,
-                                      .words = why_keep(&words, a)};
+                                      .words = arena_keep(a, &words)};
     }
     return n;
 }
@@ -205,7 +205,7 @@ static bool place_lets(const struct policy *p, const struct img_place *l, const 
         return false;
     struct glob g = {0};
     if (l->path.n)
-        g = glob_of(img_span(p, ((const struct img_glob *)img_at(p, IMG_GLOB, l->path.first))->text), '/');
+        g = glob_of(img_glob(p, l->path, 0), '/');
     return l->path.n == 0 || glob_match(&g, r->path, '/', false);
 }
 
@@ -215,7 +215,7 @@ static void place_words(const struct policy *p, const struct img_place *l, struc
     if (l->port != (l->scheme == SCHEME_HTTP ? 80 : 443))
         (void)dynbuf_addf(out, ":%u", l->port);
     if (l->path.n)
-        why_value(out, img_span(p, ((const struct img_glob *)img_at(p, IMG_GLOB, l->path.first))->text));
+        why_value(out, img_glob(p, l->path, 0));
 }
 
 int policy_only_entry(const struct policy *p, size_t credential, const struct request *r, struct arena *a,
@@ -240,7 +240,7 @@ int policy_only_entry(const struct policy *p, size_t credential, const struct re
         }
         place_words(p, l, &b);
     }
-    *words = why_keep(&b, a);
+    *words = arena_keep(a, &b);
     return found;
 }
 
@@ -253,7 +253,7 @@ struct span policy_operators(const struct policy *p, struct span approvers, stru
         if (span_eq(img_span(p, v->name), approvers))
             why_list(&b, p, IMG_STR, v->operators);
     }
-    return why_keep(&b, a);
+    return arena_keep(a, &b);
 }
 
 size_t policy_rules(const struct policy *p)

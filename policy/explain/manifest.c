@@ -11,7 +11,7 @@ static void put_strs(const struct policy *p, struct jsonw *w, const char *key, s
         return;
     jsonw_kv_array(w, key);
     for (uint32_t i = 0; i < r.n; i++)
-        jsonw_string(w, img_span(p, *(const struct img_str *)img_at(p, IMG_STR, r.first + i)));
+        jsonw_string(w, img_text(p, r, i));
     jsonw_end_array(w);
 }
 
@@ -21,7 +21,7 @@ static void put_globs(const struct policy *p, struct jsonw *w, const char *key, 
         return;
     jsonw_kv_array(w, key);
     for (uint32_t i = 0; i < r.n; i++)
-        jsonw_string(w, img_span(p, ((const struct img_glob *)img_at(p, IMG_GLOB, r.first + i))->text));
+        jsonw_string(w, img_glob(p, r, i));
     jsonw_end_array(w);
 }
 

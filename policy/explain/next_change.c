@@ -79,10 +79,10 @@ static void describe(const struct policy *p, const struct turn *t, struct arena 
     dynbuf_init(&b, WORDS_MAX);
     if (r)
         why_hours(&b, p, r);
-    o->hours = why_keep(&b, a);
+    o->hours = arena_keep(a, &b);
     dynbuf_init(&b, WORDS_MAX);
     why_time(&b, o->at_ms);
-    o->at = why_keep(&b, a);
+    o->at = arena_keep(a, &b);
 }
 
 bool policy_next_change(const struct policy *p, const struct subject *s, const struct request *r,

@@ -10,13 +10,6 @@ void why_value(struct dynbuf *out, struct span s)
         (void)dynbuf_addf(out, "... (%zu bytes)", s.n);
 }
 
-struct span why_keep(struct dynbuf *b, struct arena *a)
-{
-    struct span s = dynbuf_ok(b) ? arena_copy(a, dynbuf_span(b)) : SPAN_NONE;
-    dynbuf_free(b);
-    return s;
-}
-
 struct span why_host_pattern(const struct policy *p, const struct img_host *h, struct arena *a)
 {
     struct dynbuf b;
@@ -25,7 +18,7 @@ struct span why_host_pattern(const struct policy *p, const struct img_host *h, s
     dynbuf_init(&b, WORDS_MAX);
     (void)dynbuf_add(&b, h->kind == HOST_ONE_LABEL ? SPAN("*.") : SPAN("**."));
     (void)dynbuf_add(&b, img_span(p, h->text));
-    return why_keep(&b, a);
+    return arena_keep(a, &b);
 }
 
 static void add_one(struct dynbuf *out, const struct policy *p, enum img_table t, uint32_t i)

@@ -17,8 +17,6 @@ void why_list(struct dynbuf *out, const struct policy *p, enum img_table t, stru
 /* "mon-fri 09:00-17:00 Europe/Berlin", of each window of the rule; and a time of Unix in UTC, as RFC 3339 has it. */
 void why_hours(struct dynbuf *out, const struct policy *p, const struct img_rule *r);
 void why_time(struct dynbuf *out, uint64_t ms);
-/* A buffer's bytes in the arena, and the buffer freed. */
-struct span why_keep(struct dynbuf *b, struct arena *a);
 struct span why_host_pattern(const struct policy *p, const struct img_host *h, struct arena *a);
 
 #endif

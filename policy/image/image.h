@@ -70,13 +70,24 @@ static inline struct span img_span(const struct policy *p, struct img_str s)
     return span_of(p->base + s.off, s.n);
 }
 
-/* Find the tables of an image whose head is known, and check everything that points. False: something points outside.
- */
-bool img_check(struct policy *p) MUSTCHECK;
 /* Record i of table t; the caller knows the type, policy_open knew that i exists. */
 const void *img_at(const struct policy *p, enum img_table t, uint32_t i);
 size_t img_record_size(enum img_table t);
 
+/* Number i of a list of texts; of a list of globs, as it is written. */
+static inline struct span img_text(const struct policy *p, struct img_range texts, uint32_t i)
+{
+    return img_span(p, *(const struct img_str *)img_at(p, IMG_STR, texts.first + i));
+}
+
+static inline struct span img_glob(const struct policy *p, struct img_range globs, uint32_t i)
+{
+    return img_span(p, ((const struct img_glob *)img_at(p, IMG_GLOB, globs.first + i))->text);
+}
+
+/* Find the tables of an image whose head is known, and check everything that points. False: something points outside.
+ */
+bool img_check(struct policy *p) MUSTCHECK;
 /* The keys of the rule index (FNV-1a over lower-cased bytes). */
 uint32_t img_hash_begin(uint8_t kind);
 uint32_t img_hash_add(uint32_t h, struct span s);

@@ -132,8 +132,7 @@ struct span capture_fill(const struct policy *p, const struct img_rule *r, struc
     struct span bare = path.n > 1 && path.p[path.n - 1] == '/' ? span_first(path, path.n - 1) : path;
     uint32_t which = path_that_fits(p, m, path, bare);
     struct span is = which < m->paths.n ? path : bare;
-    struct span written =
-        img_span(p, *(const struct img_str *)img_at(p, IMG_STR, m->written.first + which % m->paths.n));
+    struct span written = img_text(p, m->written, which % m->paths.n);
     dynbuf_init(&b, FILLED_MAX);
     for (; capture_next(text, done, &at, &name); done = at + name.n + 2) {
         struct capture_place place;
@@ -146,7 +145,6 @@ struct span capture_fill(const struct policy *p, const struct img_rule *r, struc
             (void)dynbuf_add(&b, span_of(text.p + at, name.n + 2));
     }
     (void)dynbuf_add(&b, span_of(text.p + done, text.n - done));
-    out = dynbuf_ok(&b) ? arena_copy(a, dynbuf_span(&b)) : SPAN_NONE;
-    dynbuf_free(&b);
+    out = arena_keep(a, &b);
     return out.n ? out : text;
 }

@@ -53,18 +53,13 @@ static enum fit query_fits(const struct ask *k, const struct img_pair *want, boo
     return fit_of(&seen, strictly);
 }
 
-static struct span query_name(const struct ask *k, const struct img_match *m, uint32_t i)
-{
-    return img_span(k->p, *(const struct img_str *)img_at(k->p, IMG_STR, m->query_names.first + i));
-}
-
 /* Strictly: exactly these names, each once, and so whether ';' parts or not (B12): servers differ in that, and in
  * which of two counts. */
 static bool names_are(const struct ask *k, const struct img_match *m, struct params *ps)
 {
     size_t whole = 0, pieces = 0;
     for (uint32_t i = 0; i < m->query_names.n; i++) {
-        struct span name = query_name(k, m, i);
+        struct span name = img_text(k->p, m->query_names, i);
         uint64_t key = params_key(name);
         uint32_t at = IMG_NONE;
         size_t of_whole = 0, of_pieces = 0;
@@ -116,7 +111,7 @@ static bool all_may_be(const struct params *ps, size_t from, size_t to)
 static bool names_may_be(const struct ask *k, const struct img_match *m, struct params *ps)
 {
     for (uint32_t i = 0; i < m->query_names.n; i++) {
-        uint64_t key = params_key(query_name(k, m, i));
+        uint64_t key = params_key(img_text(k->p, m->query_names, i));
         uint32_t at = IMG_NONE;
         for (struct param *one; (one = params_next(ps, key, &at)) != NULL;)
             one->met = ps->question;

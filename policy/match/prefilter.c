@@ -55,7 +55,7 @@ static uint64_t never_method(const struct policy *p, const struct img_match *m)
 {
     uint64_t some = 0;
     for (uint32_t i = 0; i < m->methods.n; i++)
-        some |= method_class(img_span(p, *(const struct img_str *)img_at(p, IMG_STR, m->methods.first + i)));
+        some |= method_class(img_text(p, m->methods, i));
     return m->methods.n ? bits(METHOD_0, METHODS) & ~some : 0;
 }
 

@@ -37,7 +37,7 @@ static bool has_region(const struct policy *p, const struct img_scope *c, const 
 {
     struct span is = u ? img_span(p, u->region) : SPAN_NONE;
     for (uint32_t i = 0; i < c->regions.n && is.n; i++)
-        if (span_eq(img_span(p, *(const struct img_str *)img_at(p, IMG_STR, c->regions.first + i)), is))
+        if (span_eq(img_text(p, c->regions, i), is))
             return true;
     return false;
 }
@@ -72,10 +72,7 @@ struct span region_words(const struct policy *p, const struct img_scope *c, stru
     dynbuf_init(&b, WORDS);
     (void)dynbuf_addf(&b, "%.*s is not in a region (", SPAN_FMT(span_first(host, 253)));
     for (uint32_t i = 0; i < c->regions.n && b.n < WORDS - 150; i++)
-        (void)dynbuf_addf(&b, "%s%.*s", i ? ", " : "",
-                          SPAN_FMT(img_span(p, *(const struct img_str *)img_at(p, IMG_STR, c->regions.first + i))));
+        (void)dynbuf_addf(&b, "%s%.*s", i ? ", " : "", SPAN_FMT(img_text(p, c->regions, i)));
     (void)dynbuf_addf(&b, ") that this sandbox may reach");
-    struct span out = dynbuf_ok(&b) ? arena_copy(a, dynbuf_span(&b)) : SPAN_NONE;
-    dynbuf_free(&b);
-    return out;
+    return arena_keep(a, &b);
 }

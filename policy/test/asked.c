@@ -45,15 +45,6 @@ int asked_label(struct asked *q, struct span key, struct span value)
     return 0;
 }
 
-void asked_put_percent(struct dynbuf *b, struct span s, const char *plain)
-{
-    for (size_t i = 0; i < s.n; i++) {
-        uint8_t c = s.p[i];
-        bool as_is = (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || (c && strchr(plain, c));
-        (void)(as_is ? dynbuf_add_byte(b, c) : dynbuf_addf(b, "%%%02X", c));
-    }
-}
-
 static int canonical(struct asked *q, struct span in, bool path, struct span *out)
 {
     struct dynbuf b;
@@ -153,8 +144,7 @@ int asked_refs(struct arena *a, const struct git_ref *refs, size_t n, struct spa
             pack |= refs[i].new_id.p[k] != '0';
     }
     (void)dynbuf_add(&b, pack ? SPAN("0000PACK") : SPAN("0000"));
-    *out = dynbuf_ok(&b) ? arena_copy(a, dynbuf_span(&b)) : SPAN_NONE;
-    dynbuf_free(&b);
+    *out = arena_keep(a, &b);
     return out->p ? 0 : -1;
 }
 

@@ -31,8 +31,6 @@ int asked_header(struct asked *q, struct span name, struct span value) MUSTCHECK
 int asked_label(struct asked *q, struct span key, struct span value) MUSTCHECK;
 /* The body of a push that git would send: refs are name, old and new. */
 int asked_push(struct asked *q, struct span url, const struct git_ref *refs, size_t n, struct err *e) MUSTCHECK;
-/* Escaped but for letters, digits and these. */
-void asked_put_percent(struct dynbuf *b, struct span s, const char *plain);
 /* "create NAME", "update NAME" or "delete NAME" as a ref of a push, with ids that stand for some. False: it is none.
  */
 bool asked_ref(struct span text, struct git_ref *out) MUSTCHECK;

@@ -32,9 +32,9 @@ static int ask_form(struct asked *q, const struct t_request *r)
     for (size_t i = 0; i < r->form.n; i++)
         for (size_t k = 0; k < v[i].values.n; k++) {
             (void)dynbuf_add(&b, b.n ? SPAN("&") : SPAN(""));
-            asked_put_percent(&b, v[i].name.text, "-._*");
+            dynbuf_add_percent(&b, v[i].name.text, "-._*");
             (void)dynbuf_add_byte(&b, '=');
-            asked_put_percent(&b, v[i].values.v[k].text, "-._*");
+            dynbuf_add_percent(&b, v[i].values.v[k].text, "-._*");
         }
     q->request.body = arena_copy(&q->a, dynbuf_span(&b));
     dynbuf_free(&b);

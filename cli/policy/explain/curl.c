@@ -104,13 +104,13 @@ static int file_data(struct curl *c, struct span name, bool lines, struct span *
     snprintf(path, sizeof(path), "%.*s", SPAN_FMT(name));
     if (policy_read_file(path, CURL_BODY_MAX, &c->q->a, out, c->e) != 0)
         return -1;
+    if (!lines)
+        return 0;
     dynbuf_init(&b, CURL_BODY_MAX);
-    for (size_t i = 0; lines && i < out->n; i++)
+    for (size_t i = 0; i < out->n; i++)
         if (out->p[i] != '\n' && out->p[i] != '\r' && out->p[i] != 0)
             (void)dynbuf_add_byte(&b, out->p[i]);
-    if (lines)
-        *out = arena_copy(&c->q->a, dynbuf_span(&b));
-    dynbuf_free(&b);
+    *out = arena_keep(&c->q->a, &b);
     return 0;
 }
 
@@ -125,7 +125,7 @@ static int encode(struct curl *c, struct span v, struct dynbuf *out)
         return -1;
     (void)dynbuf_add(out, name);
     (void)dynbuf_add(out, name.n ? SPAN("=") : SPAN_NONE);
-    asked_put_percent(out, content, "-._~");
+    dynbuf_add_percent(out, content, "-._~");
     return 0;
 }
 
@@ -265,9 +265,7 @@ static int finish_url(struct curl *c)
         (void)dynbuf_add(&b, span_index(url, '?') < url.n ? SPAN("&") : SPAN("?"));
         (void)dynbuf_add(&b, dynbuf_span(&c->body));
     }
-    struct span whole = arena_copy(&c->q->a, dynbuf_span(&b));
-    dynbuf_free(&b);
-    return asked_url(c->q, whole, c->e);
+    return asked_url(c->q, arena_keep(&c->q->a, &b), c->e);
 }
 
 static int finish(struct curl *c)

@@ -40,7 +40,7 @@ static struct past past_of(const struct policy *p, struct asked *q, size_t i)
         return x;
     dynbuf_init(&b, WORDS_MAX);
     why_hours(&b, p, over);
-    x.hours = why_keep(&b, &q->a);
+    x.hours = arena_keep(&q->a, &b);
     return x;
 }
 

@@ -72,9 +72,8 @@ int asked_record(struct asked *q, struct span text, struct err *e)
     (void)dynbuf_add(&b, json_text(j, SPAN("host")));
     (void)dynbuf_addf(&b, ":%u", (unsigned)port);
     (void)dynbuf_add(&b, json_text(j, SPAN("path")));
-    struct span url = arena_copy(&q->a, dynbuf_span(&b));
+    struct span url = arena_keep(&q->a, &b);
     const struct json *refs = json_get(j, SPAN("refs"));
-    dynbuf_free(&b);
     q->recorded = true;
     q->request.fields_unknown = true;
     if (span_eq(json_text(j, SPAN("effect")), SPAN("write")))
