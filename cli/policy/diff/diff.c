@@ -18,22 +18,13 @@ static void add_host(struct diff *d, struct hosts *h, struct span before, struct
 {
     if (text.n == 0 || before.n + text.n > 253)
         return;
-    if (h->n == h->max) {
-        size_t max = h->max ? 2 * h->max : 256;
-        struct span *v = max <= HOSTS_MAX ? reallocarray(h->v, max, sizeof(*v)) : NULL;
-        d->failed |= v == NULL;
-        if (v == NULL)
-            return;
-        h->v = v;
-        h->max = max;
-    }
-    uint8_t *dst = arena_alloc(&d->a, before.n + text.n);
-    d->failed |= dst == NULL;
-    if (dst == NULL)
+    struct span *v = h->n < HOSTS_MAX ? arena_more(&d->a, h->v, h->n, &h->max, sizeof(*v)) : NULL;
+    struct span host = arena_join(&d->a, before, text);
+    d->failed |= v == NULL || host.p == NULL;
+    if (d->failed)
         return;
-    memcpy(dst, before.p, before.n);
-    memcpy(dst + before.n, text.p, text.n);
-    h->v[h->n++] = span_of(dst, before.n + text.n);
+    h->v = v;
+    h->v[h->n++] = host;
 }
 
 /* A name, and for a wildcard's suffix itself, one label before it, and two. */
@@ -95,9 +86,17 @@ static bool is_about(const struct policy *p, uint32_t rule, struct span host)
     return diff_host_fits(p, m->hosts, host);
 }
 
+static void add_parts(struct space *s, const struct site *r)
+{
+    s->part[s->nparts++] = (struct part){r->p, r->match};
+    for (uint32_t i = 0; i < r->rule->except.n; i++)
+        s->part[s->nparts++] = (struct part){r->p, img_at(r->p, IMG_MATCH, r->rule->except.first + i)};
+}
+
 static int find_sites(struct space *s, bool *const differs[2])
 {
     size_t max = s->p[OLD]->n[IMG_RULE] + s->p[NEW]->n[IMG_RULE];
+    size_t parts = 0;
     unsigned bit = 0;
     s->site = arena_alloc(s->a, (max + 1) * sizeof(*s->site));
     if (s->site == NULL)
@@ -111,6 +110,27 @@ static int find_sites(struct space *s, bool *const differs[2])
             *to = (struct site){.p = s->p[v], .rule = r, .match = img_at(s->p[v], IMG_MATCH, r->match.first)};
             if (differs[v][i])
                 to->mask = UINT64_C(1) << bit++ % 64;
+            parts += 1 + r->except.n;
+        }
+    s->part = arena_alloc(s->a, (parts + 1) * sizeof(*s->part));
+    for (size_t i = 0; s->part && i < s->nsites; i++)
+        add_parts(s, &s->site[i]);
+    return s->part ? 0 : -1;
+}
+
+static int find_ops(struct space *s)
+{
+    size_t max = 0;
+    for (unsigned v = OLD; v <= NEW; v++)
+        for (uint32_t i = 0; i < s->p[v]->n[IMG_PACK]; i++) {
+            const struct img_pack *k = img_at(s->p[v], IMG_PACK, i);
+            for (uint32_t j = 0; diff_host_fits(s->p[v], k->hosts, s->host) && j < k->ops.n; j++) {
+                struct known_op *all = arena_more(s->a, s->op, s->nops, &max, sizeof(*all));
+                if (all == NULL)
+                    return -1;
+                s->op = all;
+                s->op[s->nops++] = (struct known_op){s->p[v], k, img_at(s->p[v], IMG_OP, k->ops.first + j)};
+            }
         }
     return 0;
 }
@@ -119,6 +139,7 @@ static int find_sites(struct space *s, bool *const differs[2])
 static void keep_sites(struct space *s)
 {
     size_t n = 0;
+    s->nparts = 0;
     for (size_t i = 0; i < s->nsites; i++) {
         bool kept = true;
         for (size_t k = 0; k < DIM_MASKED && kept; k++) {
@@ -128,30 +149,24 @@ static void keep_sites(struct space *s)
                 kept = o->mask[j % 2] && diff_option_may_fit(s, &s->site[i], &s->dim[k], o, j % 2);
             }
         }
-        s->site[i].kept = kept;
-        if (kept)
-            s->site[n++] = s->site[i];
+        if (!kept)
+            continue;
+        s->site[n++] = s->site[i];
+        add_parts(s, &s->site[i]);
     }
     s->nsites = n;
 }
 
 static void unread(struct diff *d, struct span host, const char *why, uint64_t n)
 {
-    char text[600];
-    if (d->nunread == d->max_unread) {
-        size_t max = d->max_unread ? 2 * d->max_unread : 16;
-        struct span *v = reallocarray(d->unread, max, sizeof(*v));
-        d->failed |= v == NULL;
-        if (v == NULL)
-            return;
-        d->unread = v;
-        d->max_unread = max;
-    }
-    int len = n ? snprintf(text, sizeof(text), "%.*s (%llu combinations)", SPAN_FMT(host), (unsigned long long)n)
-                : snprintf(text, sizeof(text), "%.*s (too many different %s)", SPAN_FMT(host), why);
-    struct span copy = arena_copy(&d->a, span_of(text, len < 0 ? 0 : (size_t)len));
-    d->failed |= copy.p == NULL;
-    d->unread[d->nunread++] = copy;
+    struct span *v = arena_more(&d->a, d->unread, d->nunread, &d->max_unread, sizeof(*v));
+    struct span text = n ? arena_printf(&d->a, "%.*s (%llu combinations)", SPAN_FMT(host), (unsigned long long)n)
+                         : arena_printf(&d->a, "%.*s (too many different %s)", SPAN_FMT(host), why);
+    d->failed |= v == NULL || text.p == NULL;
+    if (d->failed)
+        return;
+    d->unread = v;
+    d->unread[d->nunread++] = text;
 }
 
 static void analyse(struct diff *d, struct space *s)
@@ -176,7 +191,7 @@ static void look_at(struct diff *d, struct span host, bool *const differs[2])
     struct space s = {.p = {d->p[OLD], d->p[NEW]}, .host = host, .a = &a, .now_ms = d->now_ms};
     struct span was = diff_around(d->p[OLD], host, &a), is = diff_around(d->p[NEW], host, &a);
     s.all = !span_eq(was, is);
-    if (find_sites(&s, differs) != 0)
+    if (find_sites(&s, differs) != 0 || find_ops(&s) != 0)
         d->failed = true;
     for (size_t i = 0; i < s.nsites; i++)
         concerned |= s.site[i].mask != 0;
@@ -225,7 +240,6 @@ static void look_at_all(struct diff *d)
     arena_free(&a);
     free(differs[OLD]);
     free(differs[NEW]);
-    free(h.v);
 }
 
 /* ---- the verb ---- */
@@ -293,7 +307,6 @@ int policy_diff(const struct cli_call *c)
 out:
     loaded_close(&d.side[OLD]);
     loaded_close(&d.side[NEW]);
-    free(d.unread);
     arena_free(&d.a);
     return rc;
 }

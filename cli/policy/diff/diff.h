@@ -50,7 +50,17 @@ struct site {
     const struct img_rule *rule;
     const struct img_match *match;
     uint64_t mask; /* its bit, when the other policy does not have the very same; else 0 */
-    bool kept;     /* it can meet a rule that differs */
+};
+/* The match of such a rule, or one of its excepts. */
+struct part {
+    const struct policy *p;
+    const struct img_match *match;
+};
+/* An operation of a pack that is about the host. */
+struct known_op {
+    const struct policy *p;
+    const struct img_pack *pack;
+    const struct img_op *op;
 };
 struct space {
     const struct policy *p[2];
@@ -59,8 +69,12 @@ struct space {
     bool could; /* a pack takes another path and method for the one that decides */
     uint64_t now_ms;
     struct arena *a;
-    struct site *site;
+    struct site *site; /* from keep_sites on: those alone that can meet a rule that differs */
     size_t nsites;
+    struct part *part; /* of these */
+    size_t nparts;
+    struct known_op *op;
+    size_t nops;
     struct dim dim[DIMS_MAX];
     size_t ndims;
     const char *why; /* it is too much: which dimension */

@@ -6,7 +6,7 @@
 #include "policy/classify/classify.h"
 #include "policy/image/glob.h"
 
-enum { SHOWN_MAX = 64, SIGN_MAX = 1 << 20 };
+enum { SHOWN_MAX = 64 };
 
 struct shown { /* what beside the path a pack's rows ask about */
     struct span query[SHOWN_MAX], type[SHOWN_MAX];
@@ -27,55 +27,40 @@ static int add_once(struct span *v, size_t *n, struct span s)
 static int collect(const struct space *s, struct shown *w)
 {
     int rc = add_once(w->query, &w->nqueries, SPAN_NONE) | add_once(w->type, &w->ntypes, SPAN_NONE);
-    for (unsigned v = OLD; v <= NEW; v++)
-        for (uint32_t i = 0; i < s->p[v]->n[IMG_PACK]; i++) {
-            const struct img_pack *k = img_at(s->p[v], IMG_PACK, i);
-            for (uint32_t j = 0; diff_host_fits(s->p[v], k->hosts, s->host) && j < k->ops.n; j++) {
-                const struct img_op *o = img_at(s->p[v], IMG_OP, k->ops.first + j);
-                rc |=
-                    o->query_rule == QUERY_EXACT ? add_once(w->query, &w->nqueries, img_span(s->p[v], o->query)) : 0;
-                rc |= add_once(w->type, &w->ntypes, img_span(s->p[v], o->content_type));
-                if (o->body == BODY_GIT_RECEIVE_PACK)
-                    rc |= add_once(w->type, &w->ntypes, SPAN("application/x-git-receive-pack-request"));
-            }
-        }
-    return rc;
-}
-
-static bool globs_fit(const struct policy *p, struct img_range globs, struct span s, bool fold)
-{
-    for (uint32_t i = 0; i < globs.n; i++) {
-        struct glob g =
-            glob_of(img_span(p, ((const struct img_glob *)img_at(p, IMG_GLOB, globs.first + i))->text), '/');
-        if (glob_match(&g, s, '/', fold))
-            return true;
+    for (size_t i = 0; i < s->nops; i++) {
+        const struct img_op *o = s->op[i].op;
+        if (o->query_rule == QUERY_EXACT)
+            rc |= add_once(w->query, &w->nqueries, img_span(s->op[i].p, o->query));
+        rc |= add_once(w->type, &w->ntypes, img_span(s->op[i].p, o->content_type));
+        if (o->body == BODY_GIT_RECEIVE_PACK)
+            rc |= add_once(w->type, &w->ntypes, SPAN("application/x-git-receive-pack-request"));
     }
-    return false;
+    return rc;
 }
 
 static void sign_path(const struct space *s, struct span path, struct dynbuf *b)
 {
     struct span bare = path.n > 1 && path.p[path.n - 1] == '/' ? span_first(path, path.n - 1) : path;
-    const struct img_match *m;
-    for (size_t i = 0; i < s->nsites; i++)
-        for (uint32_t n = 0; diff_site_match(&s->site[i], n, &m); n++) {
-            const struct policy *p = s->site[i].p;
-            if (m->paths.n)
-                (void)dynbuf_addf(b, "%d%d", globs_fit(p, m->paths, path, false),
-                                  globs_fit(p, m->paths, path, true) || globs_fit(p, m->paths, bare, true));
-        }
+    for (size_t i = 0; i < s->nparts; i++) {
+        const struct policy *p = s->part[i].p;
+        struct img_range paths = s->part[i].match->paths;
+        if (paths.n)
+            (void)dynbuf_addf(b, "%d%d", diff_globs_fit(p, paths, path, '/', false),
+                              diff_globs_fit(p, paths, path, '/', true) || diff_globs_fit(p, paths, bare, '/', true));
+    }
 }
 
 static void sign_class(const struct space *s, const struct class *c, struct dynbuf *b)
 {
-    const struct img_match *m;
     (void)dynbuf_addf(b, "|%.*s %.*s %d %s %u %d ", SPAN_FMT(c->op), SPAN_FMT(c->could_op), (int)c->effect,
                       c->bad ? c->bad : "", c->git_service, c->pending);
-    for (size_t i = 0; i < s->nsites; i++)
-        for (uint32_t n = 0; diff_site_match(&s->site[i], n, &m); n++)
-            if (m->resources.n)
-                (void)dynbuf_addf(b, "%d%d", globs_fit(s->site[i].p, m->resources, c->resource, false),
-                                  globs_fit(s->site[i].p, m->resources, c->resource, true));
+    for (size_t i = 0; i < s->nparts; i++) {
+        const struct policy *p = s->part[i].p;
+        struct img_range resources = s->part[i].match->resources;
+        if (resources.n)
+            (void)dynbuf_addf(b, "%d%d", diff_globs_fit(p, resources, c->resource, '/', false),
+                              diff_globs_fit(p, resources, c->resource, '/', true));
+    }
     if (c->could_path.n)
         sign_path(s, c->could_path, b);
 }
@@ -111,7 +96,7 @@ static void sign_classes(struct space *s, const struct shown *w, const struct op
                                     .fields = &type,
                                     .nfields = type.value.n > 0,
                                     .has_body = true};
-                arena_init(&a, SIGN_MAX);
+                arena_init(&a, DIFF_SIGN_MAX);
                 size_t n = classify(s->p[v], &r, path, &a, c);
                 for (size_t i = 0; i < n; i++)
                     sign_class(s, &c[i], b);
@@ -127,18 +112,18 @@ static void sign_places(const struct space *s, struct span path, struct dynbuf *
             for (uint32_t k = 0; k < c->only.n; k++) {
                 const struct img_place *l = img_at(s->p[v], IMG_PLACE, c->only.first + k);
                 if (span_eq(img_span(s->p[v], l->host), s->host))
-                    (void)dynbuf_addf(b, "%d", globs_fit(s->p[v], l->path, path, false));
+                    (void)dynbuf_addf(b, "%d", diff_globs_fit(s->p[v], l->path, path, '/', false));
             }
         }
 }
 
 /* Of all that some server may take the path for: what restricts is asked about each. */
-static int sign_readings(struct space *s, const struct shown *w, size_t places, struct span path, struct dynbuf *b)
+static void sign_readings(struct space *s, const struct shown *w, size_t places, struct span path, struct dynbuf *b)
 {
     struct reading reading[READINGS_MAX] = {{path, READ_WHOLE}};
     struct arena a;
     size_t n = 0;
-    arena_init(&a, SIGN_MAX);
+    arena_init(&a, DIFF_SIGN_MAX);
     if (readings_of(path, &a, reading, &n) != 0)
         n = 1;
     for (size_t i = 0; i < n; i++) {
@@ -149,30 +134,22 @@ static int sign_readings(struct space *s, const struct shown *w, size_t places, 
             sign_classes(s, w, &s->dim[DIM_PLACE].v[p], reading[i].path, b);
     }
     arena_free(&a);
-    return dynbuf_ok(b) ? 0 : -1;
 }
 
 int diff_paths_merge(struct space *s, struct dim *d)
 {
     struct shown *w = arena_alloc(s->a, sizeof(*w));
-    struct span *sign = arena_alloc(s->a, (d->n + 1) * sizeof(*sign));
-    struct dynbuf b;
+    struct signs seen = {0};
     size_t n = 0, places = places_that_matter(s);
-    int rc = w && sign ? collect(s, w) : -1;
-    dynbuf_init(&b, SIGN_MAX);
-    for (size_t i = 0; i < d->n && rc == 0; i++) {
-        size_t k = 0;
-        dynbuf_reset(&b);
-        rc = sign_readings(s, w, places, d->v[i].text, &b);
-        while (k < n && !span_eq(sign[k], dynbuf_span(&b)))
-            k++;
-        if (k < n)
-            continue;
-        sign[n] = arena_copy(s->a, dynbuf_span(&b));
-        rc = dynbuf_ok(&b) && (sign[n].p || b.n == 0) ? 0 : -1;
-        d->v[n++] = d->v[i];
+    int rc = w ? collect(s, w) : -1;
+    for (size_t i = 0; i < d->n && rc >= 0; i++) {
+        struct dynbuf b;
+        dynbuf_init(&b, DIFF_SIGN_MAX);
+        sign_readings(s, w, places, d->v[i].text, &b);
+        rc = diff_sign_add(s, &seen, &b);
+        if (rc == 1)
+            d->v[n++] = d->v[i];
     }
     d->n = n;
-    dynbuf_free(&b);
-    return rc;
+    return rc < 0 ? -1 : 0;
 }

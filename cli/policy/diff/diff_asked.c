@@ -42,31 +42,16 @@ static int add_pairs(struct space *s, struct keys *k, const struct policy *p, st
 static struct span param(struct space *s, struct span name, struct span value)
 {
     struct dynbuf b;
-    const struct span part[] = {name, value};
     dynbuf_init(&b, 1 << 20);
-    for (size_t k = 0; k < 2; k++) {
-        for (size_t i = 0; i < part[k].n; i++) {
-            uint8_t c = part[k].p[i], low = c | 0x20;
-            bool plain = (low >= 'a' && low <= 'z') || (c >= '0' && c <= '9') || span_index(SPAN("-._~"), c) < 4;
-            (void)dynbuf_addf(&b, plain ? "%c" : "%%%02X", c);
-        }
-        if (k == 0)
-            (void)dynbuf_add_byte(&b, '=');
-    }
-    struct span out = arena_copy(s->a, dynbuf_span(&b));
-    dynbuf_free(&b);
-    return out;
+    dynbuf_add_percent(&b, name, "-._~");
+    (void)dynbuf_add_byte(&b, '=');
+    dynbuf_add_percent(&b, value, "-._~");
+    return arena_keep(s->a, &b);
 }
 
 static struct span joined(struct space *s, struct span a, struct span b)
 {
-    uint8_t *dst = a.p && b.p ? arena_alloc(s->a, a.n + 1 + b.n) : NULL;
-    if (dst == NULL)
-        return SPAN_NONE;
-    memcpy(dst, a.p, a.n);
-    dst[a.n] = '&';
-    memcpy(dst + a.n + 1, b.p, b.n);
-    return span_of(dst, a.n + 1 + b.n);
+    return a.p && b.p ? arena_join(s->a, arena_join(s->a, a, SPAN("&")), b) : SPAN_NONE;
 }
 
 static struct span shout(struct space *s, struct span name)
@@ -85,13 +70,9 @@ static int add_text(struct space *s, struct dim *d, struct span text)
 /* A query that is answered as none before. */
 static int add_new(struct space *s, struct dim *d, struct signs *l, struct span text)
 {
-    struct request r = {.scheme = SPAN("https"),
-                        .host = s->host,
-                        .port = 443,
-                        .method = SPAN("GET"),
-                        .path = SPAN("/"),
-                        .query = text,
-                        .has_query = true};
+    struct request r = diff_bare_request(s, SPAN("GET"));
+    r.query = text;
+    r.has_query = true;
     int rc = text.p ? diff_signs_add(s, l, &r) : -1;
     return rc == 1 ? add_text(s, d, text) : rc;
 }
@@ -122,20 +103,18 @@ static int add_param(struct space *s, const struct key *k)
     return rc;
 }
 
-static int add_pack_queries(struct space *s, struct dim *d, const struct policy *p, bool *any_matters)
+static int add_pack_queries(struct space *s, struct dim *d, bool *any_matters)
 {
     int rc = 0;
-    for (uint32_t i = 0; i < p->n[IMG_PACK]; i++) {
-        const struct img_pack *k = img_at(p, IMG_PACK, i);
-        for (uint32_t j = 0; diff_host_fits(p, k->hosts, s->host) && j < k->ops.n; j++) {
-            const struct img_op *o = img_at(p, IMG_OP, k->ops.first + j);
-            bool known = false;
-            *any_matters |= o->content_type.n && o->effect == EFFECT_READ;
-            for (size_t n = 0; n < d->n && o->query_rule == QUERY_EXACT && !known; n++)
-                known = span_eq(d->v[n].text, img_span(p, o->query));
-            if (o->query_rule == QUERY_EXACT && !known)
-                rc |= diff_dim_add(s, d, (struct option){.text = img_span(p, o->query)}) ? 0 : -1;
-        }
+    for (size_t i = 0; i < s->nops; i++) {
+        const struct img_op *o = s->op[i].op;
+        struct span query = img_span(s->op[i].p, o->query);
+        bool known = false;
+        *any_matters |= o->content_type.n && o->effect == EFFECT_READ;
+        for (size_t n = 0; n < d->n && !known; n++)
+            known = span_eq(d->v[n].text, query);
+        if (o->query_rule == QUERY_EXACT && !known)
+            rc |= add_text(s, d, query);
     }
     return rc;
 }
@@ -144,21 +123,17 @@ static int add_query(struct space *s)
 {
     struct keys *keys = arena_alloc(s->a, sizeof(*keys));
     struct dim *whole = diff_space_dim(s, DIM_QUERY, SPAN_NONE);
-    const struct img_match *m;
     bool fresh = false;
     int rc = keys && whole && diff_dim_add(s, whole, (struct option){0}) ? 0 : -1;
-    for (size_t i = 0; i < s->nsites && rc == 0; i++)
-        for (uint32_t n = 0; s->site[i].kept && diff_site_match(&s->site[i], n, &m); n++) {
-            const struct policy *p = s->site[i].p;
-            rc |= add_pairs(s, keys, p, m->query);
-            fresh |= m->query_only != 0;
-            for (uint32_t k = 0; k < m->query_names.n; k++)
-                rc |= key_of(keys, img_span(p, *(const struct img_str *)img_at(p, IMG_STR, m->query_names.first + k)))
-                          ? 0
-                          : -1;
-        }
-    if (rc != 0 || add_pack_queries(s, whole, s->p[OLD], &fresh) != 0 ||
-        add_pack_queries(s, whole, s->p[NEW], &fresh) != 0)
+    for (size_t i = 0; i < s->nparts && rc == 0; i++) {
+        const struct policy *p = s->part[i].p;
+        const struct img_match *m = s->part[i].match;
+        rc |= add_pairs(s, keys, p, m->query);
+        fresh |= m->query_only != 0;
+        for (uint32_t k = 0; k < m->query_names.n; k++)
+            rc |= key_of(keys, img_text(p, m->query_names, k)) ? 0 : -1;
+    }
+    if (rc != 0 || add_pack_queries(s, whole, &fresh) != 0)
         return -1;
     /* One that nobody names. */
     if (fresh && (key_of(keys, SPAN("zz")) == NULL))
@@ -174,13 +149,9 @@ static int add_query(struct space *s)
 static int add_field(struct space *s, struct dim *d, struct signs *l, struct span text, struct span second)
 {
     const struct http_field f[] = {{d->name, text}, {d->name, second}};
-    struct request r = {.scheme = SPAN("https"),
-                        .host = s->host,
-                        .port = 443,
-                        .method = SPAN("GET"),
-                        .path = SPAN("/"),
-                        .fields = f,
-                        .nfields = second.p ? 2 : 1};
+    struct request r = diff_bare_request(s, SPAN("GET"));
+    r.fields = f;
+    r.nfields = second.p ? 2 : 1;
     int rc = span_ieq(d->name, SPAN("sec-websocket-protocol")) ? 1 : diff_signs_add(s, l, &r);
     return rc == 1 ? (diff_dim_add(s, d, (struct option){.text = text, .second = second}) ? 0 : -1) : rc;
 }
@@ -211,17 +182,16 @@ static int add_header(struct space *s, const struct key *k)
 static int add_headers(struct space *s)
 {
     struct keys *keys = arena_alloc(s->a, sizeof(*keys));
-    const struct img_match *m;
     int rc = keys ? 0 : -1;
-    for (size_t i = 0; i < s->nsites && rc == 0; i++)
-        for (uint32_t n = 0; s->site[i].kept && diff_site_match(&s->site[i], n, &m); n++) {
-            const struct policy *p = s->site[i].p;
-            struct key *protocol = m->ws_protocols.n ? key_of(keys, SPAN("Sec-WebSocket-Protocol")) : NULL;
-            keys->fold = true;
-            rc |= add_pairs(s, keys, p, m->header);
-            if (m->ws_protocols.n)
-                rc |= protocol ? diff_patterns_add_globs(s, &protocol->l, p, m->ws_protocols) : -1;
-        }
+    for (size_t i = 0; i < s->nparts && rc == 0; i++) {
+        const struct policy *p = s->part[i].p;
+        const struct img_match *m = s->part[i].match;
+        struct key *protocol = m->ws_protocols.n ? key_of(keys, SPAN("Sec-WebSocket-Protocol")) : NULL;
+        keys->fold = true;
+        rc |= add_pairs(s, keys, p, m->header);
+        if (m->ws_protocols.n)
+            rc |= protocol ? diff_patterns_add_globs(s, &protocol->l, p, m->ws_protocols) : -1;
+    }
     for (size_t i = 0; rc == 0 && i < keys->n; i++)
         rc = span_ieq(keys->v[i].name, SPAN("content-type")) ? 0 : add_header(s, &keys->v[i]);
     return rc;
@@ -250,7 +220,7 @@ static int add_time(struct space *s, struct dim *d, uint64_t at_ms)
     for (size_t i = 0; i < d->n && !learning; i++) {
         bool same = true;
         for (size_t k = 0; k < s->nsites && same; k++)
-            same = !s->site[k].kept || in_force_alike(&s->site[k], d->v[i].now_ms, at_ms);
+            same = in_force_alike(&s->site[k], d->v[i].now_ms, at_ms);
         if (same)
             return 0;
     }
@@ -311,9 +281,8 @@ static int add_times(struct space *s)
         if (ends[v] > s->now_ms)
             rc |= add_time(s, d, ends[v] - 1000);
     for (size_t i = 0; i < s->nsites; i++)
-        if (s->site[i].kept)
-            rc |= add_windows(s, d, s->site[i].p, s->site[i].rule, monday) |
-                  add_windows(s, d, s->site[i].p, over_of(&s->site[i]), monday);
+        rc |= add_windows(s, d, s->site[i].p, s->site[i].rule, monday) |
+              add_windows(s, d, s->site[i].p, over_of(&s->site[i]), monday);
     return rc;
 }
 

@@ -43,9 +43,9 @@ static int add_cond(struct space *s, struct fields *f, const struct policy *p, c
     struct field *to = field_of(f, img_span(p, c->key));
     int rc = to ? diff_patterns_add_globs(s, &to->l, p, c->globs) : -1;
     for (uint32_t i = 0; rc == 0 && i < c->texts.n; i++) {
-        struct span text = img_span(p, *(const struct img_str *)img_at(p, IMG_STR, c->texts.first + i));
+        struct span text = img_text(p, c->texts, i);
         if (span_index(text, '*') == text.n)
-            rc = diff_patterns_add(s, &to->l, text, false) | diff_patterns_add(s, &to->l, text, true);
+            rc = diff_patterns_add_both(s, &to->l, text);
         else if (to->nliterals < VALUES_MAX)
             to->literal[to->nliterals++] = text;
         else
@@ -90,11 +90,7 @@ static int add_value(struct field *f, struct span text, struct span second)
 
 static void put_form(struct dynbuf *b, struct span text)
 {
-    for (size_t i = 0; i < text.n; i++) {
-        uint8_t c = text.p[i], low = c | 0x20;
-        bool plain = (low >= 'a' && low <= 'z') || (c >= '0' && c <= '9') || span_index(SPAN("-._~"), c) < 4;
-        (void)dynbuf_addf(b, plain ? "%c" : "%%%02X", c);
-    }
+    dynbuf_add_percent(b, text, "-._~");
 }
 
 static struct span spell(struct space *s, struct span text, bool json)
@@ -105,11 +101,9 @@ static struct span spell(struct space *s, struct span text, bool json)
     jsonw_begin(&w, &b);
     if (json)
         jsonw_string(&w, text);
-    if (!json)
+    else
         put_form(&b, text);
-    struct span out = b.n ? arena_copy(s->a, dynbuf_span(&b)) : SPAN("");
-    dynbuf_free(&b);
-    return out;
+    return arena_keep(s->a, &b);
 }
 
 static bool is_word_of_json(struct span s)
@@ -206,16 +200,11 @@ static int add_new(struct space *s, const struct fields *of, struct field *f, st
 {
     struct field one = {.key = f->key, .v = {v}, .n = 1};
     struct http_field type = {SPAN("Content-Type"), of->type[0]};
-    struct request r = {.scheme = SPAN("https"),
-                        .host = s->host,
-                        .port = 443,
-                        .method = SPAN("POST"),
-                        .path = SPAN("/"),
-                        .fields = &type,
-                        .nfields = 1,
-                        .has_body = true,
-                        .body_complete = true};
+    struct request r = diff_bare_request(s, SPAN("POST"));
     struct dynbuf b;
+    r.fields = &type;
+    r.nfields = 1;
+    r.has_body = r.body_complete = true;
     dynbuf_init(&b, 1 << 20);
     int rc = write_body(&b, &one, 1, (size_t[]){0}, of->json);
     r.body = dynbuf_span(&b);
@@ -226,13 +215,11 @@ static int add_new(struct space *s, const struct fields *of, struct field *f, st
 
 static int add_numbers(struct space *s, const struct fields *of, struct field *f, struct signs *l)
 {
-    char text[32];
     int rc = 0;
     for (size_t i = 0; i < f->nnumbers && rc == 0; i++)
         for (int step = -1; step <= 1 && rc == 0; step++) {
-            int n = snprintf(text, sizeof(text), "%lld", (long long)f->number[i] + step);
-            struct span copy = arena_copy(s->a, span_of(text, (size_t)n));
-            rc = copy.p ? add_new(s, of, f, l, (struct value){copy, SPAN_NONE}) : -1;
+            struct span text = arena_printf(s->a, "%lld", (long long)f->number[i] + step);
+            rc = text.p ? add_new(s, of, f, l, (struct value){text, SPAN_NONE}) : -1;
         }
     if (rc == 0 && f->nnumbers)
         rc = add_new(s, of, f, l, (struct value){SPAN("1.5"), SPAN_NONE});
@@ -296,20 +283,18 @@ static int add_bodies(struct space *s, struct dim *d, struct fields *f)
             return -1;
     }
     total /= f->ntypes;
-    dynbuf_init(&b, 4 << 20);
     for (size_t number = 0; number < total && rc == 0 && (f->n || f->ntypes > 1); number++) {
         size_t rest = number;
         for (size_t i = 0; i < f->n; i++) {
             at[i] = rest % f->v[i].n;
             rest /= f->v[i].n;
         }
-        dynbuf_reset(&b);
-        if (write_body(&b, f->v, f->n, at, f->json) != 0)
-            continue;
-        struct span text = b.n ? arena_copy(s->a, dynbuf_span(&b)) : SPAN("");
-        rc = dynbuf_ok(&b) && text.p ? add_body(s, d, f, text) : -1;
+        dynbuf_init(&b, 4 << 20);
+        bool can_be = write_body(&b, f->v, f->n, at, f->json) == 0;
+        struct span text = arena_keep(s->a, &b);
+        if (can_be)
+            rc = text.p ? add_body(s, d, f, text) : -1;
     }
-    dynbuf_free(&b);
     return rc;
 }
 
@@ -323,16 +308,13 @@ static int add_type(struct space *s, struct dim *d, struct span type)
     return diff_dim_add(s, d, (struct option){.body = true, .text = SPAN("x"), .second = type}) ? 0 : -1;
 }
 
-static int add_pack_types(struct space *s, struct dim *d, const struct policy *p, bool *push)
+static int add_pack_types(struct space *s, struct dim *d, bool *push)
 {
     int rc = 0;
-    for (uint32_t i = 0; i < p->n[IMG_PACK]; i++) {
-        const struct img_pack *k = img_at(p, IMG_PACK, i);
-        for (uint32_t j = 0; diff_host_fits(p, k->hosts, s->host) && j < k->ops.n; j++) {
-            const struct img_op *o = img_at(p, IMG_OP, k->ops.first + j);
-            rc |= o->content_type.n ? add_type(s, d, img_span(p, o->content_type)) : 0;
-            *push |= o->body == BODY_GIT_RECEIVE_PACK;
-        }
+    for (size_t i = 0; i < s->nops; i++) {
+        const struct img_op *o = s->op[i].op;
+        rc |= o->content_type.n ? add_type(s, d, img_span(s->op[i].p, o->content_type)) : 0;
+        *push |= o->body == BODY_GIT_RECEIVE_PACK;
     }
     return rc;
 }
@@ -347,11 +329,9 @@ static int add_pushes(struct space *s, struct dim *d)
         {SPAN(ZERO_ID), SPAN(A_ID)}, {SPAN(A_ID), SPAN(B_ID)}, {SPAN(A_ID), SPAN(ZERO_ID)}};
     struct patterns l = {0};
     struct minterms found;
-    const struct img_match *m;
     int rc = diff_patterns_add(s, &l, SPAN("refs/*/*/**"), false);
-    for (size_t i = 0; i < s->nsites; i++)
-        for (uint32_t n = 0; s->site[i].kept && diff_site_match(&s->site[i], n, &m); n++)
-            rc |= diff_patterns_add_globs(s, &l, s->site[i].p, m->git_refs);
+    for (size_t i = 0; i < s->nparts; i++)
+        rc |= diff_patterns_add_globs(s, &l, s->part[i].p, s->part[i].match->git_refs);
     if (rc != 0 || minterms_find(l.v, l.n, MINTERM_REF, s->a, &found) != 0)
         return -1;
     for (size_t i = 0; i < found.n; i++)
@@ -381,18 +361,17 @@ static int add_types_of_rules(struct space *s, struct dim *d, struct fields *of)
 {
     struct patterns l = {0};
     struct minterms found;
-    const struct img_match *m;
     int rc = diff_patterns_add(s, &l, SPAN("application/json"), true) |
              diff_patterns_add(s, &l, SPAN("*/*+json"), true) |
              diff_patterns_add(s, &l, SPAN("application/x-www-form-urlencoded"), true);
     size_t own = l.n;
-    for (size_t i = 0; i < s->nsites; i++)
-        for (uint32_t n = 0; s->site[i].kept && diff_site_match(&s->site[i], n, &m); n++)
-            for (uint32_t k = 0; k < m->header.n; k++) {
-                const struct img_pair *v = img_at(s->site[i].p, IMG_PAIR, m->header.first + k);
-                if (span_ieq(img_span(s->site[i].p, v->key), SPAN("content-type")))
-                    rc |= diff_patterns_add_globs(s, &l, s->site[i].p, v->values);
-            }
+    for (size_t i = 0; i < s->nparts; i++)
+        for (uint32_t k = 0; k < s->part[i].match->header.n; k++) {
+            const struct policy *p = s->part[i].p;
+            const struct img_pair *v = img_at(p, IMG_PAIR, s->part[i].match->header.first + k);
+            if (span_ieq(img_span(p, v->key), SPAN("content-type")))
+                rc |= diff_patterns_add_globs(s, &l, p, v->values);
+        }
     if (rc != 0 || l.n == own)
         return rc;
     if (minterms_find(l.v, l.n, MINTERM_NAME, s->a, &found) != 0)
@@ -404,16 +383,14 @@ static int add_types_of_rules(struct space *s, struct dim *d, struct fields *of)
 
 static int add_conds(struct space *s, struct fields *of)
 {
-    const struct img_match *m;
     int rc = 0;
+    for (size_t i = 0; i < s->nparts; i++)
+        for (uint32_t k = 0; k < s->part[i].match->body.n; k++) {
+            const struct img_cond *c = img_at(s->part[i].p, IMG_COND, s->part[i].match->body.first + k);
+            rc |= add_cond(s, &of[c->kind], s->part[i].p, c);
+        }
     for (size_t i = 0; i < s->nsites; i++)
-        for (uint32_t n = 0; s->site[i].kept && diff_site_match(&s->site[i], n, &m); n++)
-            for (uint32_t k = 0; k < m->body.n; k++) {
-                const struct img_cond *c = img_at(s->site[i].p, IMG_COND, m->body.first + k);
-                rc |= add_cond(s, &of[c->kind], s->site[i].p, c);
-            }
-    for (size_t i = 0; i < s->nsites; i++)
-        rc |= s->site[i].kept ? add_counted(s, of, &s->site[i]) : 0;
+        rc |= add_counted(s, of, &s->site[i]);
     return rc;
 }
 
@@ -428,8 +405,8 @@ int diff_space_bodies(struct space *s)
         of[COND_FORM] = (struct fields){.type = {SPAN("application/x-www-form-urlencoded")}, .ntypes = 1};
     }
     if (of == NULL || d == NULL || diff_dim_add(s, d, (struct option){0}) == NULL ||
-        add_type(s, d, SPAN("application/octet-stream")) != 0 || add_pack_types(s, d, s->p[OLD], &push) != 0 ||
-        add_pack_types(s, d, s->p[NEW], &push) != 0 || add_types_of_rules(s, d, of) != 0)
+        add_type(s, d, SPAN("application/octet-stream")) != 0 || add_pack_types(s, d, &push) != 0 ||
+        add_types_of_rules(s, d, of) != 0)
         return -1;
     if (push && add_pushes(s, d) != 0)
         return -1;

@@ -38,10 +38,10 @@ static int compare_credentials(const struct diff *d, const struct decision *was,
 bool diff_texts_within(const struct policy *p, struct img_range r, const struct policy *q, struct img_range of)
 {
     for (uint32_t i = 0; i < r.n; i++) {
-        struct span one = img_span(p, *(const struct img_str *)img_at(p, IMG_STR, r.first + i));
+        struct span one = img_text(p, r, i);
         bool found = false;
         for (uint32_t k = 0; k < of.n && !found; k++)
-            found = span_eq(one, img_span(q, *(const struct img_str *)img_at(q, IMG_STR, of.first + k)));
+            found = span_eq(one, img_text(q, of, k));
         if (!found)
             return false;
     }

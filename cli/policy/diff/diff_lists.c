@@ -7,17 +7,11 @@
 
 struct entry *diff_entry(struct diff *d)
 {
-    if (d->nentries == d->max) {
-        size_t max = d->max ? 2 * d->max : 64;
-        struct entry *v = arena_alloc(&d->a, max * sizeof(*v));
-        d->failed |= v == NULL;
-        if (v == NULL)
-            return NULL;
-        if (d->nentries)
-            memcpy(v, d->entry, d->nentries * sizeof(*v));
-        d->entry = v;
-        d->max = max;
-    }
+    struct entry *v = arena_more(&d->a, d->entry, d->nentries, &d->max, sizeof(*v));
+    d->failed |= v == NULL;
+    if (v == NULL)
+        return NULL;
+    d->entry = v;
     d->entry[d->nentries] = (struct entry){.classes = 0};
     return &d->entry[d->nentries++];
 }
@@ -39,10 +33,9 @@ static void PRINTF(4, 5) say(struct diff *d, enum diff_kind kind, struct span op
 
 static struct span title(struct diff *d, const char *word, struct span name, uint32_t port)
 {
-    char text[400];
-    int n = port ? snprintf(text, sizeof(text), "%s %.*s:%u", word, SPAN_FMT(span_first(name, 300)), port)
-                 : snprintf(text, sizeof(text), "%s %.*s", word, SPAN_FMT(span_first(name, 300)));
-    struct span out = arena_copy(&d->a, span_of(text, n < 0 ? 0 : (size_t)n));
+    struct span cut = span_first(name, 300);
+    struct span out = port ? arena_printf(&d->a, "%s %.*s:%u", word, SPAN_FMT(cut), port)
+                           : arena_printf(&d->a, "%s %.*s", word, SPAN_FMT(cut));
     d->failed |= out.p == NULL;
     return out;
 }
@@ -70,10 +63,9 @@ static void compare_place(struct diff *d, struct span name, uint32_t was, uint32
             const struct img_place *o = img_at(d->p[side], IMG_PLACE, c->only.first + i);
             if (o->path.n == 0)
                 continue;
-            const struct img_glob *g = img_at(d->p[side], IMG_GLOB, o->path.first);
             all &= n < 256;
             if (n < 256)
-                v[n++] = (struct pattern){img_span(d->p[side], g->text), false};
+                v[n++] = (struct pattern){img_glob(d->p[side], o->path, 0), false};
         }
     }
     struct span host = img_span(p, l->host);
@@ -167,8 +159,7 @@ static void say_operators(struct diff *d, struct span op, unsigned in, struct im
     for (uint32_t i = 0; i < r.n; i++)
         if (!diff_texts_within(p, (struct img_range){r.first + i, 1}, q, other))
             say(d, in == NEW ? DIFF_WIDENED : DIFF_NARROWED, op, "%.*s may %s approve",
-                SPAN_FMT(span_first(img_span(p, *(const struct img_str *)img_at(p, IMG_STR, r.first + i)), 200)),
-                in == NEW ? "now" : "no longer");
+                SPAN_FMT(span_first(img_text(p, r, i), 200)), in == NEW ? "now" : "no longer");
 }
 
 static void compare_approver(struct diff *d, uint32_t was, uint32_t is)

@@ -8,6 +8,8 @@
 struct span *diff_rule_texts(const struct policy *p, struct arena *a);
 struct span diff_around(const struct policy *p, struct span host, struct arena *a);
 struct span diff_pack_text(const struct policy *p, const struct img_pack *k, struct arena *a);
+/* Does one of the globs fit? */
+bool diff_globs_fit(const struct policy *p, struct img_range globs, struct span text, uint8_t sep, bool fold);
 bool diff_host_fits(const struct policy *p, struct img_range hosts, struct span host);
 
 /* diff_paths.c and diff_who.c: one dimension each */
@@ -27,23 +29,27 @@ bool diff_option_overrides(const struct dim *d, const struct option *o, bool ove
 int diff_space_asked(struct space *s);
 int diff_space_bodies(struct space *s);
 
-/* diff_sign.c: what every part of every kept rule answers to the request. 1: nothing so far was answered so; 0: it
- * was; -1: no memory. */
+enum { DIFF_SIGN_MAX = 1 << 20 };
+/* diff_sign.c: values that are answered alike have the same sign. */
 struct signs {
     struct span *v;
     size_t n, max;
 };
+/* 1: there was no such sign; 0: there was; -1: no memory. It is freed. */
+int diff_sign_add(struct space *s, struct signs *l, struct dynbuf *sign);
+/* The same of what every part of every rule answers to the request. */
 int diff_signs_add(struct space *s, struct signs *l, const struct request *r);
+/* A request for the host that has nothing else. */
+struct request diff_bare_request(const struct space *s, struct span method);
 
-/* Patterns that grow; both as written and in any spelling. */
+/* Patterns that grow. Both: as written and in any spelling; so are globs. */
 struct patterns {
     struct pattern *v;
     size_t n, max;
 };
 int diff_patterns_add(struct space *s, struct patterns *l, struct span text, bool fold);
+int diff_patterns_add_both(struct space *s, struct patterns *l, struct span text);
 int diff_patterns_add_globs(struct space *s, struct patterns *l, const struct policy *p, struct img_range globs);
-/* Is the rule's match, or one of its excepts, number i of them; false past the last. */
-bool diff_site_match(const struct site *r, uint32_t i, const struct img_match **m);
 
 /* diff_points.c: judge all combinations; how many there are at most */
 uint64_t diff_space_size(const struct space *s);

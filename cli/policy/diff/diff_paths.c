@@ -4,34 +4,15 @@
 
 #include "policy/image/glob.h"
 
-static struct span join(struct space *s, struct span a, struct span b)
-{
-    uint8_t *dst = arena_alloc(s->a, a.n + b.n + 1);
-    if (dst == NULL)
-        return SPAN_NONE;
-    if (a.n)
-        memcpy(dst, a.p, a.n);
-    if (b.n)
-        memcpy(dst + a.n, b.p, b.n);
-    return span_of(dst, a.n + b.n);
-}
-
-static int add_both(struct space *s, struct patterns *l, struct span text)
-{
-    if (text.p == NULL)
-        return -1;
-    return diff_patterns_add(s, l, text, false) | diff_patterns_add(s, l, text, true);
-}
-
 /* With a '/' behind it, too: what restricts takes that for the same. */
 static int add_rule_paths(struct space *s, struct patterns *l, const struct policy *p, struct img_range globs)
 {
     int rc = diff_patterns_add_globs(s, l, p, globs);
     for (uint32_t i = 0; i < globs.n; i++) {
-        struct span text = img_span(p, ((const struct img_glob *)img_at(p, IMG_GLOB, globs.first + i))->text);
+        struct span text = img_glob(p, globs, i);
         if (span_ends(text, SPAN("/")))
             continue;
-        struct span slash = join(s, text, SPAN("/"));
+        struct span slash = arena_join(s->a, text, SPAN("/"));
         rc |= slash.p ? diff_patterns_add(s, l, slash, true) : -1;
     }
     return rc;
@@ -111,20 +92,20 @@ static int put_holes(struct space *s, struct patterns *l, const struct img_pack 
                 struct span put = deep ? hole[at].glob : in_segment(s, k, hole[at].glob);
                 if (put.p == NULL || (strip.n && span_ends(put, SPAN("**"))))
                     return 0;
-                one = join(s, put, strip);
+                one = arena_join(s->a, put, strip);
             }
             at++;
         }
-        out = join(s, join(s, out, one), more ? SPAN("/") : SPAN_NONE);
+        out = arena_join(s->a, arena_join(s->a, out, one), more ? SPAN("/") : SPAN_NONE);
     }
-    return add_both(s, l, out);
+    return out.p ? diff_patterns_add_both(s, l, out) : -1;
 }
 
 static int add_resource(struct space *s, struct patterns *l, const struct policy *p, const struct img_pack *k,
                         const struct img_op *o, struct img_str text, struct span glob)
 {
     struct hole hole[GLOB_CAPTURES] = {{SPAN_NONE, false}};
-    struct span path = img_span(p, ((const struct img_glob *)img_at(p, IMG_GLOB, o->path.first))->text);
+    struct span path = img_glob(p, o->path, 0);
     struct span strip = img_span(p, o->strip);
     if (!holes_of(s, img_span(p, text), glob, hole))
         return 0;
@@ -147,43 +128,35 @@ static int add_resources(struct space *s, struct patterns *l, const struct polic
 static int add_resource_paths(struct space *s, struct patterns *l, struct span glob)
 {
     int rc = 0;
-    for (unsigned v = OLD; v <= NEW; v++) {
-        const struct policy *p = s->p[v];
-        for (uint32_t i = 0; i < p->n[IMG_PACK]; i++) {
-            const struct img_pack *k = img_at(p, IMG_PACK, i);
-            for (uint32_t j = 0; diff_host_fits(p, k->hosts, s->host) && j < k->ops.n; j++) {
-                const struct img_op *o = img_at(p, IMG_OP, k->ops.first + j);
-                if (span_starts(glob, SPAN("/")))
-                    rc |= o->could_path.n ? add_resource(s, l, p, k, o, o->could_path, glob) : 0;
-                else if (o->resource.n)
-                    rc |= add_resource(s, l, p, k, o, o->resource, glob);
-                else
-                    rc |= add_resources(s, l, p, k, o, glob);
-            }
-        }
+    for (size_t i = 0; i < s->nops; i++) {
+        const struct policy *p = s->op[i].p;
+        const struct img_pack *k = s->op[i].pack;
+        const struct img_op *o = s->op[i].op;
+        if (span_starts(glob, SPAN("/")))
+            rc |= o->could_path.n ? add_resource(s, l, p, k, o, o->could_path, glob) : 0;
+        else if (o->resource.n)
+            rc |= add_resource(s, l, p, k, o, o->resource, glob);
+        else
+            rc |= add_resources(s, l, p, k, o, glob);
     }
     return rc;
 }
 
 /* ---- all of them ---- */
 
-static int add_pack_paths(struct space *s, struct patterns *l, const struct policy *p)
+static int add_pack_paths(struct space *s, struct patterns *l)
 {
     int rc = 0;
-    for (uint32_t i = 0; i < p->n[IMG_PACK]; i++) {
-        const struct img_pack *k = img_at(p, IMG_PACK, i);
-        for (uint32_t j = 0; diff_host_fits(p, k->hosts, s->host) && j < k->ops.n; j++) {
-            const struct img_op *o = img_at(p, IMG_OP, k->ops.first + j);
-            rc |= diff_patterns_add_globs(s, l, p, o->path);
-            s->could |= o->could_op.n > 0;
+    for (size_t i = 0; i < s->nops; i++) {
+        rc |= diff_patterns_add_globs(s, l, s->op[i].p, s->op[i].op->path);
+        s->could |= s->op[i].op->could_op.n > 0;
+    }
+    for (unsigned v = OLD; v <= NEW; v++)
+        for (uint32_t i = 0; i < s->p[v]->n[IMG_PLACE]; i++) {
+            const struct img_place *c = img_at(s->p[v], IMG_PLACE, i);
+            if (c->path.n && span_eq(img_span(s->p[v], c->host), s->host))
+                rc |= diff_patterns_add(s, l, img_glob(s->p[v], c->path, 0), false);
         }
-    }
-    for (uint32_t i = 0; i < p->n[IMG_PLACE]; i++) {
-        const struct img_place *c = img_at(p, IMG_PLACE, i);
-        if (c->path.n && span_eq(img_span(p, c->host), s->host))
-            rc |= diff_patterns_add(
-                s, l, img_span(p, ((const struct img_glob *)img_at(p, IMG_GLOB, c->path.first))->text), false);
-    }
     return rc;
 }
 
@@ -191,8 +164,7 @@ static int add_derived(struct space *s, struct patterns *l, const struct policy 
 {
     int rc = 0;
     for (uint32_t i = 0; i < globs.n; i++)
-        rc |= add_resource_paths(s, l,
-                                 img_span(p, ((const struct img_glob *)img_at(p, IMG_GLOB, globs.first + i))->text));
+        rc |= add_resource_paths(s, l, img_glob(p, globs, i));
     return rc;
 }
 
@@ -200,14 +172,13 @@ int diff_space_paths(struct space *s, struct dim *d)
 {
     struct patterns l = {0};
     struct minterms found;
-    const struct img_match *m;
-    int rc = add_pack_paths(s, &l, s->p[OLD]) | add_pack_paths(s, &l, s->p[NEW]);
-    for (size_t i = 0; i < s->nsites; i++)
-        for (uint32_t n = 0; diff_site_match(&s->site[i], n, &m); n++) {
-            const struct policy *p = s->site[i].p;
-            rc |= add_rule_paths(s, &l, p, m->paths);
-            rc |= add_derived(s, &l, p, m->resources) | add_derived(s, &l, p, m->paths);
-        }
+    int rc = add_pack_paths(s, &l);
+    for (size_t i = 0; i < s->nparts; i++) {
+        const struct policy *p = s->part[i].p;
+        const struct img_match *m = s->part[i].match;
+        rc |= add_rule_paths(s, &l, p, m->paths);
+        rc |= add_derived(s, &l, p, m->resources) | add_derived(s, &l, p, m->paths);
+    }
     if (rc != 0 || minterms_find(l.v, l.n, MINTERM_PATH, s->a, &found) != 0)
         return -1;
     for (size_t i = 0; i < found.n; i++)

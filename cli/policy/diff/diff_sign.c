@@ -3,8 +3,6 @@
  * a match by itself, of a request that has nothing but the value. */
 #include "cli/policy/diff/diff_parts.h"
 
-enum { SIGN_MAX = 1 << 20 };
-
 static void put_fits(struct ask *k, const struct img_match *part, struct dynbuf *b)
 {
     (void)dynbuf_addf(b, "%d%d", match_fits(k, part, AS_WRITTEN), match_fits(k, part, ANY_SPELLING));
@@ -37,40 +35,46 @@ static void put_limits(struct ask *k, const struct img_rule *rule, struct dynbuf
     }
 }
 
+int diff_sign_add(struct space *s, struct signs *l, struct dynbuf *sign)
+{
+    for (size_t i = 0; i < l->n; i++)
+        if (dynbuf_ok(sign) && span_eq(l->v[i], dynbuf_span(sign))) {
+            dynbuf_free(sign);
+            return 0;
+        }
+    struct span *v = arena_more(s->a, l->v, l->n, &l->max, sizeof(*v));
+    struct span copy = arena_keep(s->a, sign);
+    if (v == NULL || copy.p == NULL)
+        return -1;
+    l->v = v;
+    l->v[l->n++] = copy;
+    return 1;
+}
+
 int diff_signs_add(struct space *s, struct signs *l, const struct request *r)
 {
     struct body_view body = {.looked = false};
     struct ask k = {.request = r, .path = r->path, .method = r->method, .body = &body};
-    ask_written(&k);
-    const struct img_match *m;
     struct dynbuf b;
     struct arena a;
-    size_t at = 0;
-    arena_init(&a, SIGN_MAX);
-    dynbuf_init(&b, SIGN_MAX);
+    ask_written(&k);
+    arena_init(&a, DIFF_SIGN_MAX);
+    dynbuf_init(&b, DIFF_SIGN_MAX);
     k.arena = &a;
+    for (size_t i = 0; i < s->nparts; i++) {
+        k.p = s->part[i].p;
+        put_match(&k, s->part[i].match, &b);
+    }
     for (size_t i = 0; i < s->nsites; i++) {
         k.p = s->site[i].p;
-        for (uint32_t n = 0; s->site[i].kept && diff_site_match(&s->site[i], n, &m); n++)
-            put_match(&k, m, &b);
-        if (s->site[i].kept)
-            put_limits(&k, s->site[i].rule, &b);
+        put_limits(&k, s->site[i].rule, &b);
     }
-    while (at < l->n && !span_eq(l->v[at], dynbuf_span(&b)))
-        at++;
-    int rc = !dynbuf_ok(&b) ? -1 : at < l->n ? 0 : 1;
-    if (rc == 1 && l->n == l->max) {
-        size_t max = l->max ? 2 * l->max : 32;
-        struct span *v = arena_alloc(s->a, max * sizeof(*v));
-        if (v && l->n)
-            memcpy(v, l->v, l->n * sizeof(*v));
-        l->v = v ? v : l->v;
-        l->max = v ? max : l->max;
-        rc = v ? 1 : -1;
-    }
-    if (rc == 1)
-        l->v[l->n++] = b.n ? arena_copy(s->a, dynbuf_span(&b)) : SPAN("");
-    dynbuf_free(&b);
     arena_free(&a);
-    return rc;
+    return diff_sign_add(s, l, &b);
+}
+
+struct request diff_bare_request(const struct space *s, struct span method)
+{
+    return (struct request){
+        .scheme = SPAN("https"), .host = s->host, .port = 443, .method = method, .path = SPAN("/")};
 }

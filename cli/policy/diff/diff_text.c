@@ -22,14 +22,14 @@ static void put_texts(struct dynbuf *b, const struct policy *p, struct img_range
 {
     put_number(b, r.n);
     for (uint32_t i = 0; i < r.n; i++)
-        put_str(b, p, *(const struct img_str *)img_at(p, IMG_STR, r.first + i));
+        put(b, img_text(p, r, i));
 }
 
 static void put_globs(struct dynbuf *b, const struct policy *p, struct img_range r)
 {
     put_number(b, r.n);
     for (uint32_t i = 0; i < r.n; i++)
-        put_str(b, p, ((const struct img_glob *)img_at(p, IMG_GLOB, r.first + i))->text);
+        put(b, img_glob(p, r, i));
 }
 
 static void put_pairs(struct dynbuf *b, const struct policy *p, struct img_range r)
@@ -173,16 +173,14 @@ static void put_rule(struct dynbuf *b, const struct policy *p, const struct img_
 struct span *diff_rule_texts(const struct policy *p, struct arena *a)
 {
     struct span *v = arena_alloc(a, (p->n[IMG_RULE] + 1) * sizeof(*v));
-    struct dynbuf b;
-    dynbuf_init(&b, 64 << 20);
     for (uint32_t i = 0; v && i < p->n[IMG_RULE]; i++) {
-        dynbuf_reset(&b);
+        struct dynbuf b;
+        dynbuf_init(&b, 64 << 20);
         put_rule(&b, p, img_at(p, IMG_RULE, i));
-        v[i] = arena_copy(a, dynbuf_span(&b));
-        if (!dynbuf_ok(&b) || v[i].p == NULL)
+        v[i] = arena_keep(a, &b);
+        if (v[i].p == NULL)
             v = NULL;
     }
-    dynbuf_free(&b);
     return v;
 }
 
@@ -224,9 +222,7 @@ struct span diff_pack_text(const struct policy *p, const struct img_pack *k, str
     struct dynbuf b;
     dynbuf_init(&b, 64 << 20);
     put_pack(&b, p, k);
-    struct span out = arena_copy(a, dynbuf_span(&b));
-    dynbuf_free(&b);
-    return out;
+    return arena_keep(a, &b);
 }
 
 struct span diff_around(const struct policy *p, struct span host, struct arena *a)
@@ -252,7 +248,5 @@ struct span diff_around(const struct policy *p, struct span host, struct arena *
         put_number(&b, u->cleartext);
         put_str(&b, p, u->region);
     }
-    struct span out = arena_copy(a, dynbuf_span(&b));
-    dynbuf_free(&b);
-    return out;
+    return arena_keep(a, &b);
 }

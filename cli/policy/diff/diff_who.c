@@ -31,9 +31,7 @@ static int add_labels(struct space *s, struct who *w, const struct policy *p, st
         if (k == w->nkeys)
             w->key[w->nkeys++] = (struct label_key){.key = img_span(p, v->key)};
         for (uint32_t j = 0; j < v->values.n; j++)
-            rc |= diff_patterns_add(
-                s, &w->key[k].l,
-                img_span(p, ((const struct img_glob *)img_at(p, IMG_GLOB, v->values.first + j))->text), false);
+            rc |= diff_patterns_add(s, &w->key[k].l, img_glob(p, v->values, j), false);
     }
     return rc;
 }
@@ -42,32 +40,20 @@ static int add_scope(struct space *s, struct who *w, const struct policy *p, con
 {
     int rc = add_labels(s, w, p, c->labels);
     for (uint32_t i = 0; i < c->sandboxes.n; i++)
-        rc |= diff_patterns_add(
-            s, &w->names, img_span(p, ((const struct img_glob *)img_at(p, IMG_GLOB, c->sandboxes.first + i))->text),
-            false);
+        rc |= diff_patterns_add(s, &w->names, img_glob(p, c->sandboxes, i), false);
     return rc;
-}
-
-static bool globs_fit(const struct policy *p, struct img_range globs, struct span text)
-{
-    for (uint32_t i = 0; i < globs.n; i++) {
-        struct glob g =
-            glob_of(img_span(p, ((const struct img_glob *)img_at(p, IMG_GLOB, globs.first + i))->text), 0);
-        if (glob_match(&g, text, 0, false))
-            return true;
-    }
-    return false;
 }
 
 static bool in_scope(const struct policy *p, const struct img_scope *c, const struct subject *who)
 {
-    if (c->sandboxes.n && !globs_fit(p, c->sandboxes, who->sandbox))
+    if (c->sandboxes.n && !diff_globs_fit(p, c->sandboxes, who->sandbox, 0, false))
         return false;
     for (uint32_t i = 0; i < c->labels.n; i++) {
         const struct img_pair *v = img_at(p, IMG_PAIR, c->labels.first + i);
         bool fits = false;
         for (size_t k = 0; k < who->nlabels && !fits; k++)
-            fits = span_eq(who->labels[k].key, img_span(p, v->key)) && globs_fit(p, v->values, who->labels[k].value);
+            fits = span_eq(who->labels[k].key, img_span(p, v->key)) &&
+                   diff_globs_fit(p, v->values, who->labels[k].value, 0, false);
         if (!fits)
             return false;
     }
