@@ -75,6 +75,7 @@ struct credential {
     struct span basic_user; /* "x-access-token": Authorization is Basic base64(user:secret) */
     bool basic;             /* secret is "user:password" itself when basic_user is empty */
     bool certificate;       /* secret is PEM, a key and its chain: shown in the TLS handshake, no field is set */
+    bool refuse;            /* an answer that has it in it is refused, not covered */
 };
 size_t policy_credentials(const struct policy *p);
 /* False when i is out of range. */

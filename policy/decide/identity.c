@@ -25,6 +25,7 @@ static void put_credential(const struct policy *p, uint32_t i, struct dynbuf *ou
     msg_put_u32(out, c->slot);
     msg_put_u32(out, c->basic);
     msg_put_u32(out, c->certificate);
+    msg_put_u32(out, c->refuse);
     msg_put_u32(out, c->only.n);
     for (uint32_t k = 0; k < c->only.n; k++)
         put_place(p, img_at(p, IMG_PLACE, c->only.first + k), out);

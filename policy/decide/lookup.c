@@ -92,7 +92,8 @@ bool policy_credential(const struct policy *p, size_t i, struct credential *c)
                              .format = img_span(p, r->format),
                              .basic_user = img_span(p, r->user),
                              .basic = r->basic != 0,
-                             .certificate = r->certificate != 0};
+                             .certificate = r->certificate != 0,
+                             .refuse = r->refuse != 0};
     return true;
 }
 

@@ -92,6 +92,7 @@ static const struct field cred_fields[] = {STR(img_cred, name),
                                            BELOW(img_cred, slot, SLOT_KINDS),
                                            BELOW(img_cred, basic, 2),
                                            BELOW(img_cred, certificate, 2),
+                                           BELOW(img_cred, refuse, 2),
                                            RANGE(img_cred, only, IMG_PLACE),
                                            RANGE(img_cred, settings, IMG_SETTING),
                                            {0}};

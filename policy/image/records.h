@@ -84,7 +84,7 @@ struct img_place {
 };
 struct img_cred {
     struct img_str name, arg, header, where, format, user;
-    uint32_t source, slot, basic, certificate;
+    uint32_t source, slot, basic, certificate, refuse;
     struct img_range only;     /* IMG_PLACE */
     struct img_range settings; /* IMG_SETTING */
 };

@@ -106,14 +106,22 @@ static struct span moved(struct span s, const uint8_t *from, const uint8_t *to)
     return s.n ? span_of(to + (s.p - from), s.n) : s;
 }
 
+static enum walk_next found_and_refused(struct exchange *x)
+{
+    return carry_fail(x, "secret-in-answer",
+                      "a secret stood in the answer, and its credential says scrub: refuse; it was cut off");
+}
+
 /* Secrets in names, values and the reason phrase are covered in a copy of the raw head. */
 static enum walk_next keep_head(struct exchange *x, const struct http_head *h, struct span raw)
 {
     struct wire_answer a = {.status = (uint16_t)h->status};
     struct dynbuf copy;
     enum walk_next next = WALK_FAIL;
+    bool refuse = false;
     dynbuf_init(&copy, HTTP_HEAD_MAX + 1024);
-    if (dynbuf_add(&copy, raw) != 0 || (looked_at(x) && scrub_cover(x->scrub.set, copy.p, copy.n) < 0))
+    if (dynbuf_add(&copy, raw) != 0 || (looked_at(x) && scrub_cover(x->scrub.set, copy.p, copy.n, &refuse) < 0) ||
+        refuse)
         goto out;
     a.reason = moved(h->reason, raw.p, copy.p);
     for (size_t i = 0; i < h->nfields; i++) {
@@ -130,6 +138,8 @@ static enum walk_next keep_head(struct exchange *x, const struct http_head *h, s
         next = WALK_NEXT;
 out:
     dynbuf_free(&copy);
+    if (refuse)
+        return found_and_refused(x);
     return next == WALK_NEXT ? next : carry_fail(x, "answer-refused", "no memory for the answer's head");
 }
 
@@ -185,6 +195,8 @@ enum walk_next answer_head(struct exchange *x)
 /* A covered text under a digest that says otherwise helps nobody: the field goes, or if it is gone, the answer. */
 static enum walk_next something_found(struct exchange *x)
 {
+    if (x->scrub.refuse)
+        return found_and_refused(x);
     if (!x->text)
         return carry_fail(x, "secret-in-answer", "a secret stood in an answer that is not text; it was cut off");
     if (x->delivery != DELIVERY_NONE && x->digests)
@@ -210,7 +222,7 @@ static enum walk_next search(struct exchange *x, struct span data, bool last)
     if (scrub_feed(&x->scrub, data, last, &x->ready) != 0)
         return carry_fail(x, "answer-refused", "no memory to search the answer for secrets");
     part_cut(x, before);
-    return x->scrub.found && !x->covered ? something_found(x) : WALK_NEXT;
+    return x->scrub.refuse || (x->scrub.found && !x->covered) ? something_found(x) : WALK_NEXT;
 }
 
 static void keep(struct exchange *x, size_t from)

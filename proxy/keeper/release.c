@@ -93,7 +93,7 @@ static bool served_before(const struct releaser *r, uint64_t xid)
 }
 
 /* Takes s. False when there is no more room. */
-static bool add_scrub(struct release *out, size_t *bytes, struct secret *s)
+static bool add_scrub(struct release *out, size_t *bytes, const struct credential *c, struct secret *s)
 {
     if (s == NULL)
         return true;
@@ -102,6 +102,7 @@ static bool add_scrub(struct release *out, size_t *bytes, struct secret *s)
         secret_free(&s);
         return false;
     }
+    out->refuse[out->nscrub] = c->refuse;
     out->scrub[out->nscrub++] = s;
     return true;
 }
@@ -116,9 +117,9 @@ static bool add_forms(struct release *out, size_t *bytes, const struct credentia
     struct secret *part = password.n ? secret_new(password) : NULL;
     if (pair != NULL && span_eq(secret_bytes(pair), secret_bytes(s)))
         secret_free(&pair);
-    bool ok = add_scrub(out, bytes, s);
-    ok = add_scrub(out, bytes, pair) && ok;
-    return add_scrub(out, bytes, part) && ok;
+    bool ok = add_scrub(out, bytes, c, s);
+    ok = add_scrub(out, bytes, c, pair) && ok;
+    return add_scrub(out, bytes, c, part) && ok;
 }
 
 /* Everything that may go to this host, at whatever path, now or before. */

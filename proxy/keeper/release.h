@@ -41,6 +41,7 @@ struct release {
     struct span header; /* of SLOT_HEADER; borrowed from the policy; empty with an empty credential */
     struct secret *value;
     struct secret *scrub[RELEASE_SCRUB_MAX];
+    bool refuse[RELEASE_SCRUB_MAX]; /* an answer with that one, instead of covering it */
     size_t nscrub;
     uint64_t wait;    /* the question (fetch.h) whose answer must come first */
     const char *code; /* when refused */

@@ -56,7 +56,7 @@ static double cpu(void)
 
 int main(int argc, char **argv)
 {
-    struct span secret[SCRUB_SECRETS_MAX];
+    struct scrub_secret secret[SCRUB_SECRETS_MAX];
     struct scrub_stream t;
     struct dynbuf text, out;
     struct err e = {""};
@@ -64,7 +64,7 @@ int main(int argc, char **argv)
     if (argc != 5 || n > SCRUB_SECRETS_MAX)
         return 2;
     for (size_t i = 0; i < n; i++)
-        secret[i] = secret_of(i, strtoul(argv[3], NULL, 10));
+        secret[i] = (struct scrub_secret){secret_of(i, strtoul(argv[3], NULL, 10)), false};
     double made = cpu();
     struct scrub *set = scrub_new(secret, n, &e);
     made = cpu() - made;

@@ -115,6 +115,9 @@ static void compare_credential(struct diff *d, uint32_t was, uint32_t is)
         !span_eq(img_span(d->p[OLD], a->format), img_span(d->p[NEW], b->format)) ||
         !span_eq(img_span(d->p[OLD], a->user), img_span(d->p[NEW], b->user)))
         say(d, DIFF_CHANGED, op, "inject: in another way");
+    if (a->refuse != b->refuse)
+        say(d, b->refuse ? DIFF_NARROWED : DIFF_WIDENED, op, "scrub: an answer with it in it is now %s",
+            b->refuse ? "refused" : "covered");
     for (unsigned side = OLD; side <= NEW; side++) {
         const struct img_cred *c = side == OLD ? a : b;
         for (uint32_t i = 0; i < c->only.n; i++) {

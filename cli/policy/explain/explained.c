@@ -125,7 +125,7 @@ static void print_credential(const struct explained *x, const struct decision *d
     dynbuf_free(&b);
     printf(" (inside only[%d]: ", x->entry);
     print_text(x->place);
-    printf(")\n");
+    printf(x->credential.refuse ? "; an answer with it is refused)\n" : ")\n");
 }
 
 void explain_print_span(uint64_t ms)
@@ -329,6 +329,7 @@ static void json_terms(struct jsonw *w, const struct explained *x, const struct 
         bool field = x->credential.slot == SLOT_HEADER && !x->credential.certificate;
         jsonw_kv(w, "slot", field ? x->credential.header : slot_words(&x->credential, &b));
         dynbuf_free(&b);
+        jsonw_kv(w, "scrub", x->credential.refuse ? SPAN("refuse") : SPAN("redact"));
         jsonw_kv_u64(w, "only_entry", (uint64_t)(x->entry < 0 ? 0 : x->entry));
     }
     if (x->credential.name.n)

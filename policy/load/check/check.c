@@ -247,6 +247,8 @@ static void check_credential(struct loader *l, struct m_credential *c)
     check_not_none(l, &c->name);
     check_source(l, &c->source);
     check_inject(l, &c->inject);
+    if (c->scrub.at && c->inject.certificate.v)
+        load_problem(l, c->scrub.at, "P015", "scrub: a certificate's key is never sent, so no answer can have it");
     if (c->only.at && c->only.n == 0)
         load_problem(l, c->only.at, "P015", "only: names no place, so the credential could never be used");
     if (c->only.n > PLACES_MAX)

@@ -266,8 +266,10 @@ static void put_inject(struct emit *w, const struct m_inject *j, struct img_cred
 
 static void put_credential(struct emit *w, const struct m_credential *c)
 {
-    struct img_cred out = {
-        .name = emit_str(w, c->name.text), .basic = c->inject.basic, .certificate = c->inject.certificate.v != 0};
+    struct img_cred out = {.name = emit_str(w, c->name.text),
+                           .basic = c->inject.basic,
+                           .certificate = c->inject.certificate.v != 0,
+                           .refuse = c->scrub.v != 0};
     put_source(w, &c->source, &out);
     put_inject(w, &c->inject, &out);
     const struct m_place *p = c->only.v;

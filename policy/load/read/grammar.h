@@ -92,7 +92,8 @@ struct m_credential {
         struct number certificate;
         bool basic;
     } inject;
-    struct list only; /* m_place */
+    struct list only;    /* m_place */
+    struct number scrub; /* 1: refuse */
 };
 
 struct m_upstream {

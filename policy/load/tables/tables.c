@@ -96,6 +96,7 @@ static const struct key inject_keys[] = {
     {0}};
 static const struct table inject_table = {"inject:", sizeof(struct m_inject), inject_keys};
 
+static const struct choice scrub_choices[] = {{"redact", 0}, {"refuse", 1}, {0}};
 static const struct key credential_keys[] = {{.name = "source",
                                               .type = KEY_MAP,
                                               .at = AT(m_credential, source),
@@ -115,7 +116,11 @@ static const struct key credential_keys[] = {{.name = "source",
                                               .flags = KEY_NEEDED,
                                               .help = "the only places it may go to"},
                                              LATER("permissions"),
-                                             LATER("scrub"),
+                                             {.name = "scrub",
+                                              .type = KEY_ONE_OF,
+                                              .at = AT(m_credential, scrub),
+                                              .choices = scrub_choices,
+                                              .help = "an answer with it in it is covered, or refused"},
                                              {0}};
 static const struct table credential_table = {"a credential", sizeof(struct m_credential), credential_keys};
 

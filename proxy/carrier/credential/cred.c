@@ -29,15 +29,16 @@ void cred_unref(struct cred **c)
     free(d);
 }
 
-/* What an upstream may echo: the secrets, the whole value, and the value behind its scheme word ("Bearer "). */
-static struct scrub *patterns(struct origins *origins, const struct cred *c, struct span *secret, size_t n,
+/* What an upstream may echo: the secrets, the whole value, and the value behind its scheme word ("Bearer "). One of
+ * the secrets is in each of these, so whether to refuse is said by it. */
+static struct scrub *patterns(struct origins *origins, const struct cred *c, struct scrub_secret *secret, size_t n,
                               struct span value, struct err *e)
 {
     struct span word, rest;
     if (value.n)
-        secret[n++] = value;
+        secret[n++].bytes = value;
     if (value.n && span_cut(value, ' ', &word, &rest) && rest.n >= SCRUB_SECRET_MIN)
-        secret[n++] = rest;
+        secret[n++].bytes = rest;
     return origins_give(origins, c->scheme, c->host, c->port, secret, n, e);
 }
 
@@ -57,7 +58,7 @@ static void read_names(struct cred *c, struct msg_in *m)
 struct cred *cred_read(struct origins *origins, struct span payload, uint32_t *ttl)
 {
     struct msg_in m = msg_in(payload);
-    struct span secret[SCRUB_SECRETS_MAX + 2];
+    struct scrub_secret secret[SCRUB_SECRETS_MAX + 2] = {0};
     struct cred *c = calloc(1, sizeof(*c));
     if (c == NULL)
         return NULL;
@@ -68,8 +69,10 @@ struct cred *cred_read(struct origins *origins, struct span payload, uint32_t *t
     struct span value = msg_get_span(&m, CRED_VALUE_MAX);
     size_t n = msg_get_u16(&m);
     m.bad |= n > SCRUB_SECRETS_MAX;
-    for (size_t i = 0; !m.bad && i < n; i++)
-        secret[i] = msg_get_span(&m, SCRUB_SECRET_MAX);
+    for (size_t i = 0; !m.bad && i < n; i++) {
+        secret[i].bytes = msg_get_span(&m, SCRUB_SECRET_MAX);
+        secret[i].refuse = msg_get_bool(&m);
+    }
     c->certificate = c->name.n > 0 && c->slot == SLOT_HEADER && c->header.n == 0;
     bool whole = value.n == 0;
     if (c->name.n > 0)

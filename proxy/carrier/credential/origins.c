@@ -78,29 +78,43 @@ static struct origin *add(struct origins *s, struct span scheme, struct span hos
     return p;
 }
 
-static bool has_all(const struct scrub *set, const struct span *secret, size_t n)
+/* Of a secret that is given twice: does any of them say refuse? */
+static bool refuses(const struct scrub_secret *secret, size_t n, struct span bytes)
 {
-    struct span same;
-    for (size_t i = 0; i < n; i++) /* mostly they come in the order in which they came before */
-        if (!(scrub_secret(set, i, &same) && span_eq(same, secret[i])) && !scrub_has(set, secret[i]))
+    for (size_t i = 0; i < n; i++)
+        if (secret[i].refuse && span_eq(secret[i].bytes, bytes))
+            return true;
+    return false;
+}
+
+/* Is the set of all these, and are they refused as it says? */
+static bool has_all(const struct scrub *set, const struct scrub_secret *secret, size_t n)
+{
+    struct scrub_secret same;
+    for (size_t i = 0; i < n; i++) {
+        /* mostly they come in the order in which they came before */
+        if (!(scrub_secret(set, i, &same) && span_eq(same.bytes, secret[i].bytes)) &&
+            !scrub_find(set, secret[i].bytes, &same))
             return false;
+        if (same.refuse != secret[i].refuse && same.refuse != refuses(secret, n, secret[i].bytes))
+            return false;
+    }
     return true;
 }
 
 /* These, and behind them what the origin was given before; of that the oldest give way where the forms of all would
  * be too many (long tokens that change often), for what is new must not be refused for what is old. */
-static struct scrub *both(const struct span *secret, size_t n, const struct scrub *before, struct err *e)
+static struct scrub *both(const struct scrub_secret *secret, size_t n, const struct scrub *before, struct err *e)
 {
-    struct span all[2 * SCRUB_SECRETS_MAX];
+    struct scrub_secret all[2 * SCRUB_SECRETS_MAX], old;
     size_t total = n;
     if (n > SCRUB_SECRETS_MAX)
         return scrub_new(secret, n, e); /* which says so */
     if (n > 0)
         memcpy(all, secret, n * sizeof(all[0]));
-    struct span old;
     for (size_t i = 0; total < SCRUB_SECRETS_MAX && scrub_secret(before, i, &old); i++) {
         size_t k = 0;
-        while (k < total && !span_eq(all[k], old))
+        while (k < total && !span_eq(all[k].bytes, old.bytes))
             k++;
         if (k == total)
             all[total++] = old;
@@ -114,9 +128,9 @@ static struct scrub *both(const struct span *secret, size_t n, const struct scru
 }
 
 /* Many origins are given the same (a credential for all hosts below a name): one set serves them. */
-static struct scrub *shared(const struct origins *s, const struct span *secret, size_t n)
+static struct scrub *shared(const struct origins *s, const struct scrub_secret *secret, size_t n)
 {
-    struct span past;
+    struct scrub_secret past;
     for (const struct origin *p = s->newest; p != NULL; p = p->older)
         if (has_all(p->set, secret, n) && !scrub_secret(p->set, n, &past))
             return scrub_ref(p->set);
@@ -124,7 +138,7 @@ static struct scrub *shared(const struct origins *s, const struct span *secret, 
 }
 
 struct scrub *origins_give(struct origins *s, struct span scheme, struct span host, uint16_t port,
-                           const struct span *secret, size_t n, struct err *e)
+                           const struct scrub_secret *secret, size_t n, struct err *e)
 {
     struct origin *p = find(s, scheme, host, port);
     struct scrub *set = NULL;

@@ -19,7 +19,7 @@ struct origins {
 /* The origin is given these: the set of all it was ever given, a reference of the caller's own. At most
  * SCRUB_SECRETS_MAX are remembered of an origin, the latest, and no more than scrub_new takes. NULL: e says why. */
 struct scrub *origins_give(struct origins *s, struct span scheme, struct span host, uint16_t port,
-                           const struct span *secret, size_t n, struct err *e) MUSTCHECK;
+                           const struct scrub_secret *secret, size_t n, struct err *e) MUSTCHECK;
 /* What it was given, or NULL; borrowed, until the next origins_give. */
 struct scrub *origins_find(const struct origins *s, const struct upstream *u) MUSTCHECK;
 void origins_clear(struct origins *s);

@@ -19,6 +19,7 @@ enum { STRIDE_MAX = 32, LONG_FROM = 24, HASH_BITS_MIN = 12, HASH_BITS_MAX = 20 }
 
 struct form {
     uint32_t at, n; /* in bytes */
+    bool refuse;
 };
 
 struct entry {
@@ -44,6 +45,7 @@ struct build {
     struct dynbuf bytes;
     size_t first; /* of this secret's forms, among which none is entered twice */
     size_t most;  /* bytes a form of this secret may have */
+    bool refuse;
     struct form *form;
     size_t nforms;
 };
@@ -58,7 +60,7 @@ static int build_add(void *arg, struct span s)
             return 0;
     if (b->nforms == SCRUB_FORMS_MAX)
         return -1;
-    b->form[b->nforms++] = (struct form){.at = (uint32_t)b->bytes.n, .n = (uint32_t)s.n};
+    b->form[b->nforms++] = (struct form){(uint32_t)b->bytes.n, (uint32_t)s.n, b->refuse};
     return dynbuf_add(&b->bytes, s);
 }
 
@@ -110,41 +112,47 @@ static int index_forms(struct scrub *s)
     return 0;
 }
 
-static int check_secrets(const struct span *secret, size_t n, struct err *e)
+static int check_secrets(const struct scrub_secret *secret, size_t n, struct err *e)
 {
     if (n > SCRUB_SECRETS_MAX)
         return err_set(e, "%zu secrets for one host are more than %d; narrow the credentials' only: lists", n,
                        SCRUB_SECRETS_MAX);
     for (size_t i = 0; i < n; i++) {
-        if (secret[i].n < SCRUB_SECRET_MIN || secret[i].n > SCRUB_SECRET_MAX)
+        struct span s = secret[i].bytes;
+        if (s.n < SCRUB_SECRET_MIN || s.n > SCRUB_SECRET_MAX)
             return err_set(e,
                            "a secret of %zu bytes cannot be recognised in answers (%d to %d bytes can); "
                            "store another one",
-                           secret[i].n, SCRUB_SECRET_MIN, SCRUB_SECRET_MAX);
-        if (span_index(secret[i], '\n') < secret[i].n) /* plan/plan.h cuts there */
+                           s.n, SCRUB_SECRET_MIN, SCRUB_SECRET_MAX);
+        if (span_index(s, '\n') < s.n) /* plan/plan.h cuts there */
             return err_set(e, "a secret with a line end in it cannot be recognised in answers; store another one");
     }
     return 0;
 }
 
-/* Its forms, the first of which is the secret itself; nothing for one that is there already. */
-static int build_secret(struct scrub *s, struct build *b, struct span secret)
+/* Its forms, the first of which is the secret itself. Of one that is there already they only learn to refuse. */
+static int build_secret(struct scrub *s, struct build *b, const struct scrub_secret *secret)
 {
     for (size_t i = 0; i < s->nsecrets; i++) {
         const struct form *f = &b->form[s->literal[i]];
-        if (span_eq(span_of(b->bytes.p + f->at, f->n), secret))
-            return 0;
+        if (!span_eq(span_of(b->bytes.p + f->at, f->n), secret->bytes))
+            continue;
+        size_t end = i + 1 < s->nsecrets ? s->literal[i + 1] : b->nforms;
+        for (size_t k = s->literal[i]; k < end; k++)
+            b->form[k].refuse |= secret->refuse;
+        return 0;
     }
     b->first = b->nforms;
-    b->most = secret.n * PLAN_FORM_MOST;
+    b->most = secret->bytes.n * PLAN_FORM_MOST;
+    b->refuse = secret->refuse;
     s->literal[s->nsecrets] = (uint32_t)b->nforms;
-    if (build_add(b, secret) != 0 || scrub_forms(secret, build_add, b) != 0)
+    if (build_add(b, secret->bytes) != 0 || scrub_forms(secret->bytes, build_add, b) != 0)
         return -1;
     s->nsecrets++;
     return 0;
 }
 
-struct scrub *scrub_new(const struct span *secret, size_t n, struct err *e)
+struct scrub *scrub_new(const struct scrub_secret *secret, size_t n, struct err *e)
 {
     struct build b = {.form = NULL};
     struct scrub *s = NULL;
@@ -160,8 +168,8 @@ struct scrub *scrub_new(const struct span *secret, size_t n, struct err *e)
     s->refs = 1;
     size_t longest = 0;
     for (size_t i = 0; i < n; i++) {
-        longest = secret[i].n > longest ? secret[i].n : longest;
-        if (build_secret(s, &b, secret[i]) != 0)
+        longest = secret[i].bytes.n > longest ? secret[i].bytes.n : longest;
+        if (build_secret(s, &b, &secret[i]) != 0)
             goto out;
     }
     s->reach = plan_reach(longest);
@@ -213,20 +221,20 @@ bool scrub_is_empty(const struct scrub *s)
     return s == NULL || s->nforms == 0;
 }
 
-bool scrub_secret(const struct scrub *s, size_t i, struct span *out)
+bool scrub_secret(const struct scrub *s, size_t i, struct scrub_secret *out)
 {
     if (s == NULL || i >= s->nsecrets)
         return false;
     const struct form *f = &s->form[s->literal[i]];
-    *out = span_first(span_from(secret_bytes(s->bytes), f->at), f->n);
+    out->bytes = span_first(span_from(secret_bytes(s->bytes), f->at), f->n);
+    out->refuse = f->refuse;
     return true;
 }
 
-bool scrub_has(const struct scrub *s, struct span secret)
+bool scrub_find(const struct scrub *s, struct span secret, struct scrub_secret *out)
 {
-    struct span one;
-    for (size_t i = 0; scrub_secret(s, i, &one); i++)
-        if (span_eq(one, secret))
+    for (size_t i = 0; scrub_secret(s, i, out); i++)
+        if (span_eq(out->bytes, secret))
             return true;
     return false;
 }
@@ -244,6 +252,7 @@ struct range {
 struct ranges {
     struct dynbuf list;
     size_t found;
+    bool refuse;
     size_t after; /* only what ends behind so many bytes: up to there all was found before */
     size_t work;  /* windows looked up */
 };
@@ -289,7 +298,10 @@ static int confirm(const struct scrub *s, const uint8_t *p, size_t n, size_t pos
         size_t from = pos - w->offset;
         if (from + f->n <= r->after)
             continue;
-        if (memcmp(p + from, bytes + f->at, f->n) == 0 && ranges_add(r, from, from + f->n) != 0)
+        if (memcmp(p + from, bytes + f->at, f->n) != 0)
+            continue;
+        r->refuse |= f->refuse;
+        if (ranges_add(r, from, from + f->n) != 0)
             return -1;
     }
     return 0;
@@ -319,13 +331,14 @@ static void cover(uint8_t *p, size_t n, const struct ranges *r)
     }
 }
 
-int scrub_cover(const struct scrub *s, uint8_t *p, size_t n)
+int scrub_cover(const struct scrub *s, uint8_t *p, size_t n, bool *refuse)
 {
     struct ranges r;
     int rc = scan(s, p, n, 0, &r);
     if (rc == 0) {
         cover(p, n, &r);
         rc = r.found > INT32_MAX ? INT32_MAX : (int)r.found;
+        *refuse = r.refuse;
     }
     dynbuf_free(&r.list);
     return rc;
@@ -381,6 +394,7 @@ int scrub_feed(struct scrub_stream *t, struct span in, bool last, struct dynbuf 
     if (scan(t->set, p, n, 0, &r) != 0)
         goto out;
     t->found += r.found;
+    t->refuse |= r.refuse;
     size_t was = t->covered;
     size_t hold = last ? n : plan_release(t->set->reach, span_of(p, n));
     if (keep(t, p, n, hold, &r) != 0)

@@ -20,23 +20,30 @@ enum {
     SCRUB_BYTES_MAX = 4 * 1000 * 1000, /* of all forms of a set together */
 };
 
+struct scrub_secret {
+    struct span bytes;
+    bool refuse; /* an answer in which it is found must not go on: scrub_stream says so, and scrub_cover */
+};
+
 struct scrub;
 
 /* NULL: a secret is shorter or longer than the limits or has a line feed in it, there are too many, or no memory; e
  * says which, without their bytes. n 0 gives a set that finds nothing. */
-struct scrub *scrub_new(const struct span *secret, size_t n, struct err *e) MUSTCHECK;
+struct scrub *scrub_new(const struct scrub_secret *secret, size_t n, struct err *e) MUSTCHECK;
 struct scrub *scrub_ref(struct scrub *s);
 void scrub_unref(struct scrub **s);
 bool scrub_is_empty(const struct scrub *s);
 /* The most bytes a form can have, from the length of the longest secret alone (plan/plan.h); 0 when there is none. */
 size_t scrub_reach(const struct scrub *s);
-/* Is it one of the set's secrets? */
-bool scrub_has(const struct scrub *s, struct span secret);
-/* The i-th of its different secrets, borrowed; false past the last. */
-bool scrub_secret(const struct scrub *s, size_t i, struct span *out);
+/* Is it one of the set's secrets? *out as scrub_secret has it, borrowed. */
+bool scrub_find(const struct scrub *s, struct span secret, struct scrub_secret *out);
+/* The i-th of its different secrets, borrowed; false past the last. One that was given twice refuses if either did.
+ */
+bool scrub_secret(const struct scrub *s, size_t i, struct scrub_secret *out);
 
-/* Cover what is found in a complete run of bytes. How often something was found, or -1: no memory. */
-int scrub_cover(const struct scrub *s, uint8_t *p, size_t n) MUSTCHECK;
+/* Cover what is found in a complete run of bytes. How often something was found, or -1: no memory. *refuse: one of
+ * them says so. */
+int scrub_cover(const struct scrub *s, uint8_t *p, size_t n, bool *refuse) MUSTCHECK;
 
 struct scrub_stream {
     struct scrub *set;
@@ -44,6 +51,7 @@ struct scrub_stream {
     size_t covered;     /* the first bytes of held belong to something found already */
     size_t fresh;       /* the last bytes of held were not searched yet */
     uint64_t found;
+    bool refuse;   /* one of those found says so */
     uint64_t work; /* of scrub_watch: windows looked up and bytes moved, so that a test can count them */
 };
 

@@ -29,7 +29,7 @@ static bool feed(enum coding coding, struct span in, size_t step, struct dynbuf 
 {
     struct err e;
     struct span secret = SECRET;
-    struct scrub *set = scrub_new(&secret, 1, &e);
+    struct scrub *set = scrub_new(&(struct scrub_secret){secret, false}, 1, &e);
     MUST_HOLD(set != NULL);
     struct decode *d = decode_new(coding, set);
     MUST_HOLD(d != NULL);

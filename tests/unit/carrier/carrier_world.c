@@ -303,6 +303,7 @@ void world_credential(struct world *w, uint64_t xid, uint32_t ttl, const char *h
     msg_put_span(b, span_str(value));
     msg_put_u16(b, 1);
     msg_put_span(b, span_str(w->secret));
+    msg_put_u8(b, w->refuse);
     assert_int_equal(chan_commit(w->peer[ROLE_KEEPER]), 0);
 }
 

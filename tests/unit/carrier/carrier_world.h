@@ -46,6 +46,7 @@ struct world {
     enum slot_kind slot; /* of the credentials released from now on */
     struct digest place; /* what upstreams and credentials say from now on */
     const char *secret;  /* what the keeper says is to be looked for: TOKEN, unless a test says another */
+    bool refuse;         /* that an answer with it is refused */
 };
 
 struct world *world_new(void);

@@ -72,7 +72,7 @@ static const enum coding large[] = {CODING_BR, CODING_ZSTD};
 static struct scrub *token_set(void)
 {
     struct span s = SPAN(TOKEN);
-    struct scrub *set = scrub_new(&s, 1, NULL);
+    struct scrub *set = scrub_new(&(struct scrub_secret){s, false}, 1, NULL);
     assert_non_null(set);
     return set;
 }
@@ -412,7 +412,7 @@ static void long_secret_at_the_end(void **state)
         text[i] = (char)('a' + (seed >> 16) % 26);
     }
     struct span secret = span_of(text + ALL - SECRET, SECRET);
-    struct scrub *set = scrub_new(&secret, 1, NULL);
+    struct scrub *set = scrub_new(&(struct scrub_secret){secret, false}, 1, NULL);
     assert_non_null(set);
     struct dynbuf in = packed(span_of(text, ALL), 31, 6);
     struct decode *d = decode_new(CODING_GZIP, set);

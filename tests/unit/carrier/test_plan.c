@@ -20,7 +20,7 @@ enum { CUTS_MAX = 8192 };
 static struct scrub *set_of(const char *secret)
 {
     struct span s = span_str(secret);
-    struct scrub *set = scrub_new(&s, 1, NULL);
+    struct scrub *set = scrub_new(&(struct scrub_secret){s, false}, 1, NULL);
     assert_non_null(set);
     return set;
 }
@@ -218,7 +218,7 @@ static void no_form_is_longer(void **state)
                 worst[i] = units[u][i % 3];
             assert_int_equal(scrub_forms(span_of(worst, n), within, &n), 0);
             struct span s = span_of(worst, n);
-            struct scrub *set = scrub_new(&s, 1, NULL);
+            struct scrub *set = scrub_new(&(struct scrub_secret){s, false}, 1, NULL);
             assert_non_null(set);
             scrub_unref(&set);
         }

@@ -15,7 +15,7 @@
 
 static struct scrub *set_of(const char *a, const char *b)
 {
-    struct span s[2] = {span_str(a), span_str(b)};
+    struct scrub_secret s[2] = {{span_str(a), false}, {span_str(b), false}};
     struct err e;
     struct scrub *set = scrub_new(s, b ? 2 : 1, &e);
     assert_non_null(set);
@@ -197,6 +197,7 @@ static void overlapping(void **state)
         struct scrub *set = set_of(pairs[i][0], pairs[i][1]);
         for (int round = 0; round < 400; round++) {
             struct dynbuf in;
+            bool refuse;
             struct oracle o = {.in = &in};
             dynbuf_init(&in, 4096);
             dynbuf_init(&o.out, 4096);
@@ -210,7 +211,7 @@ static void overlapping(void **state)
             for (int k = 0; k < 2; k++)
                 assert_int_equal(scrub_forms(span_str(pairs[i][k]), oracle_form, &o), 0);
             expect(set, dynbuf_span(&in), dynbuf_span(&o.out), 1 + rnd(&seed) % in.n, 1 + rnd(&seed) % 40);
-            assert_true(scrub_cover(set, in.p, in.n) >= 0);
+            assert_true(scrub_cover(set, in.p, in.n, &refuse) >= 0 && !refuse);
             assert_true(span_eq(dynbuf_span(&in), dynbuf_span(&o.out)));
             dynbuf_free(&in);
             dynbuf_free(&o.out);
@@ -261,36 +262,72 @@ static void clean_body(void **state)
     scrub_unref(&set);
 }
 
+/* A secret that is given twice refuses if either did, in all its forms; its neighbours in the set do not. */
+static void who_refuses(void **state)
+{
+    struct err e;
+    struct scrub_secret one = {.refuse = false};
+    for (int first = 0; first < 2; first++) {
+        struct scrub_secret s[] = {{SPAN(ODD), first}, {SPAN(TOKEN), false}, {SPAN(ODD), !first}};
+        struct scrub *set = scrub_new(s, 3, &e);
+        const struct {
+            const char *text;
+            bool refuse;
+        } rows[] = {{"a " TOKEN, false},
+                    {"a " ODD, true},
+                    {"702f732b7320772672643d2578225c3c373e7e21", true},
+                    {TOKEN " " ODD, true}};
+        assert_non_null(set);
+        assert_true(scrub_secret(set, 1, &one) && !one.refuse && !scrub_secret(set, 2, &one));
+        assert_true(scrub_find(set, SPAN(ODD), &one) && one.refuse);
+        for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+            struct scrub_stream t;
+            struct dynbuf out;
+            bool refuse = !rows[i].refuse;
+            dynbuf_init(&out, 1000);
+            dynbuf_add(&out, span_str(rows[i].text));
+            assert_true(scrub_cover(set, out.p, out.n, &refuse) > 0);
+            assert_int_equal(refuse, rows[i].refuse);
+            scrub_begin(&t, set);
+            assert_int_equal(scrub_feed(&t, span_str(rows[i].text), true, &out), 0);
+            assert_int_equal(t.refuse, rows[i].refuse);
+            scrub_end(&t);
+            dynbuf_free(&out);
+        }
+        scrub_unref(&set);
+    }
+}
+
 /* What cannot be recognised is refused, at the limit and one past it; the words never hold its bytes. */
 static void limits(void **state)
 {
     struct err e;
     char *big = malloc(SCRUB_SECRET_MAX + 1);
-    struct span many[SCRUB_SECRETS_MAX + 1];
+    struct scrub_secret many[SCRUB_SECRETS_MAX + 1];
     assert_non_null(big);
     for (size_t i = 0; i <= SCRUB_SECRET_MAX; i++)
         big[i] = (char)('a' + (i * 7 + i / 26) % 26);
     struct span s = SPAN("1234567");
-    assert_null(scrub_new(&s, 1, &e));
+    assert_null(scrub_new(&(struct scrub_secret){s, false}, 1, &e));
     assert_null(strstr(e.text, "1234567"));
     s = SPAN("1234\n5678");
-    assert_null(scrub_new(&s, 1, &e));
+    assert_null(scrub_new(&(struct scrub_secret){s, false}, 1, &e));
     s = SPAN("12345678");
-    struct scrub *set = scrub_new(&s, 1, &e);
+    struct scrub *set = scrub_new(&(struct scrub_secret){s, false}, 1, &e);
     assert_non_null(set);
     scrub_unref(&set);
     s = span_of(big, SCRUB_SECRET_MAX + 1);
-    assert_null(scrub_new(&s, 1, &e));
+    assert_null(scrub_new(&(struct scrub_secret){s, false}, 1, &e));
     s = span_of(big, SCRUB_SECRET_MAX);
-    set = scrub_new(&s, 1, &e);
+    set = scrub_new(&(struct scrub_secret){s, false}, 1, &e);
     assert_non_null(set);
     scrub_unref(&set);
     for (size_t i = 0; i <= SCRUB_SECRETS_MAX; i++)
-        many[i] = span_of(big + 10 * i, 20);
+        many[i] = (struct scrub_secret){span_of(big + 10 * i, 20), false};
     assert_null(scrub_new(many, SCRUB_SECRETS_MAX + 1, &e));
     set = scrub_new(many, SCRUB_SECRETS_MAX, &e);
     assert_non_null(set);
-    struct dynbuf out = feed(set, many[SCRUB_SECRETS_MAX - 1], 5, 7, NULL);
+    struct dynbuf out = feed(set, many[SCRUB_SECRETS_MAX - 1].bytes, 5, 7, NULL);
     assert_true(span_eq(dynbuf_span(&out), SPAN("********************")));
     dynbuf_free(&out);
     scrub_unref(&set);
@@ -308,7 +345,7 @@ static void byte_by_byte(void **state)
     for (size_t i = 0; i < FEEDS; i++)
         text[i] = (char)('a' + rnd(&seed) % 26);
     struct span secret = span_of(text + FEEDS - SECRET, SECRET);
-    struct scrub *set = scrub_new(&secret, 1, &e);
+    struct scrub *set = scrub_new(&(struct scrub_secret){secret, false}, 1, &e);
     assert_non_null(set);
     struct scrub_stream t, now;
     struct dynbuf out;
@@ -357,10 +394,10 @@ static void no_room(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(literal),      cmocka_unit_test(base64),  cmocka_unit_test(other_forms),
-        cmocka_unit_test(overlapping),  cmocka_unit_test(decoys),  cmocka_unit_test(clean_body),
-        cmocka_unit_test(limits),       cmocka_unit_test(no_room), cmocka_unit_test(default_escapes),
-        cmocka_unit_test(byte_by_byte),
+        cmocka_unit_test(literal),         cmocka_unit_test(base64),       cmocka_unit_test(other_forms),
+        cmocka_unit_test(overlapping),     cmocka_unit_test(decoys),       cmocka_unit_test(clean_body),
+        cmocka_unit_test(limits),          cmocka_unit_test(who_refuses),  cmocka_unit_test(no_room),
+        cmocka_unit_test(default_escapes), cmocka_unit_test(byte_by_byte),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

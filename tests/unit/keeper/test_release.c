@@ -34,7 +34,8 @@ static const struct {
       .source = SOURCE_STORE,
       .source_arg = SPAN("kept"),
       .basic = true,
-      .basic_user = SPAN("git")},
+      .basic_user = SPAN("git"),
+      .refuse = true},
      "a.example"},
     {{.name = SPAN("other"), .source = SOURCE_STORE, .source_arg = SPAN("kept2")}, "b.example"},
     {{.name = SPAN("open"), .source = SOURCE_STORE, .source_arg = SPAN("kept2")}, "open.example"},
@@ -255,6 +256,9 @@ static void the_scrub_list_is_that_of_the_host(void **state)
     assert_true(scrubs(&r, SPAN("git:store-canary-1")));
     assert_false(scrubs(&r, SPAN("store-canary-2")));
     assert_int_equal(r.nscrub, 6);
+    for (size_t i = 0; i < r.nscrub; i++) /* each as its own credential says, in all its versions */
+        assert_int_equal(r.refuse[i],
+                         span_find(secret_bytes(r.scrub[i]), SPAN("store-canary")) < secret_bytes(r.scrub[i]).n);
     assert_int_equal(r.ttl_ms, RELEASE_TTL_MS);
     release_clear(&r);
     a.host = SPAN("c.example");
