@@ -18,7 +18,7 @@
 #include "common/net/loop_in.h"
 
 enum {
-    READ_ROOM = 64 * 1024,
+    READ_ROOM = 65 * 1024, /* more than a frame with a piece of 64 KiB: such a one does not make the buffer grow */
     READS_A_TURN = 4,
     WRITE_MAX = 1024 * 1024,
     MARKS_MAX = 512,         /* frames with descriptors waiting for a peer that does not read */

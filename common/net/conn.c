@@ -32,9 +32,9 @@ static void in_free(struct conn *c)
     c->in_cap = 0;
 }
 
-static void in_reuse(struct conn *c)
+static void in_reuse(struct conn *c, size_t want)
 {
-    if (c->in != NULL || c->loop->spare == NULL || c->in_max < LOOP_SPARE_BYTES)
+    if (c->in != NULL || c->loop->spare == NULL || c->in_max < LOOP_SPARE_BYTES || want > LOOP_SPARE_BYTES)
         return;
     c->in = c->loop->spare;
     c->in_cap = LOOP_SPARE_BYTES;
@@ -112,7 +112,7 @@ void conn_fail_errno(struct conn *c, const char *doing, int error)
 
 size_t conn_in_room(struct conn *c, size_t want)
 {
-    in_reuse(c);
+    in_reuse(c, want);
     size_t have = c->in_n - c->in_off;
     if (have >= c->in_max)
         return 0;

@@ -15,6 +15,7 @@
 
 enum {
     CONN_KEEP = 4 * 1024,      /* an emptied buffer larger than this is given back */
+    CONN_THROUGH = 16 * 1024,  /* so much at once is sealed where it lies, and not queued first */
     CONN_RAW_MAX = 512 * 1024, /* sealed records and handshake bytes waiting for the socket */
 };
 
@@ -75,7 +76,9 @@ void conn_flush(struct conn *c);
 /* conn_tls.c: go on with the handshake or decrypt. fresh: bytes just read, borrowed. Sets c->stalled when it had to
  * stop early. */
 void conn_tls_pump(struct conn *c, struct span fresh);
-/* Encrypt what is queued and send it, as far as the socket takes it. */
+/* Encrypt s and send it, as far as the socket takes it. How much of it that was: all, unless sealed bytes wait. */
+size_t conn_tls_through(struct conn *c, struct span s) MUSTCHECK;
+/* The same with what is queued. */
 void conn_tls_flush(struct conn *c);
 /* Queue close_notify. */
 void conn_tls_end(struct conn *c);

@@ -128,7 +128,11 @@ int conn_write(struct conn *c, struct span s)
     if (c->mode == CONN_BROKEN || c->write_lost || c->ending || s.n > CONN_OUT_MAX ||
         conn_queued(c) > CONN_OUT_MAX - s.n)
         return -1;
-    if (dynbuf_add(&c->out, s) != 0) {
+    if (s.n >= CONN_THROUGH && c->mode == CONN_TLS && conn_queued(c) == 0)
+        s = span_from(s, conn_tls_through(c, s));
+    if (c->write_lost) /* by this: as if it had been queued before the peer went */
+        return 0;
+    if (c->mode == CONN_BROKEN || dynbuf_add(&c->out, s) != 0) {
         conn_fail(c, "no memory for output");
         return -1;
     }

@@ -154,7 +154,9 @@ static void handshake(struct conn *c)
 static void decrypt(struct conn *c)
 {
     for (;;) {
-        size_t got, room = c->paused ? 0 : conn_in_room(c, DECRYPT_STEP);
+        /* Room at once for all that came and what SSL has of a record: growing by steps copies at each. */
+        size_t got, step = DECRYPT_STEP + (c->raw_now.n > DECRYPT_STEP ? c->raw_now.n : 0);
+        size_t room = c->paused ? 0 : conn_in_room(c, step);
         if (room == 0) {
             c->stalled = c->mode != CONN_BROKEN;
             return;
@@ -199,25 +201,31 @@ void conn_tls_pump(struct conn *c, struct span fresh)
     c->raw_now = SPAN_NONE;
 }
 
+/* Seal and send as much as the socket takes, a round at a time. How much of s it was. */
+size_t conn_tls_through(struct conn *c, struct span s)
+{
+    size_t done, all = 0;
+    ERR_clear_error();
+    while (c->mode == CONN_TLS && !c->write_lost && all < s.n && conn_raw_queued(c) == 0) {
+        for (size_t round = all + ENCRYPT_ROUND; all < s.n && all < round; all += done)
+            if (SSL_write_ex(c->ssl, s.p + all, s.n - all < ENCRYPT_ROUND ? s.n - all : ENCRYPT_ROUND, &done) != 1) {
+                fail_words(c, "TLS");
+                return all;
+            }
+        out_send(c);
+    }
+    return all;
+}
+
 void conn_tls_flush(struct conn *c)
 {
-    ERR_clear_error();
-    while (c->mode == CONN_TLS && c->out.n > c->out_off && conn_raw_queued(c) == 0) {
-        while (c->out.n > c->out_off && c->loop->out_n < ENCRYPT_ROUND) {
-            size_t done;
-            struct span s = span_from(dynbuf_span(&c->out), c->out_off);
-            if (SSL_write_ex(c->ssl, s.p, s.n, &done) != 1) {
-                fail_words(c, "TLS");
-                return;
-            }
-            c->out_off += done;
-        }
-        out_send(c);
-        if (c->mode != CONN_TLS || c->write_lost)
-            return;
-        dynbuf_drop(&c->out, c->out_off);
-        c->out_off = 0;
-    }
+    if (c->mode != CONN_TLS)
+        return;
+    size_t done = conn_tls_through(c, span_from(dynbuf_span(&c->out), c->out_off));
+    if (c->mode != CONN_TLS || c->write_lost) /* nothing is queued any more */
+        return;
+    dynbuf_drop(&c->out, c->out_off + done);
+    c->out_off = 0;
     if (c->out.n == 0 && c->out.cap > CONN_KEEP)
         dynbuf_free(&c->out);
 }

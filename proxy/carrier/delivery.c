@@ -60,14 +60,19 @@ int delivery_ready(struct exchange *x, bool end)
         return 0;
     if (x->delivery == DELIVERY_NONE && send_head(x, end) != 0)
         return -1;
-    while (x->ready.n > 0 && x->credit > 0) {
-        size_t n = x->ready.n < x->credit ? x->ready.n : (size_t)x->credit;
+    size_t done = 0;
+    while (done < x->ready.n && x->credit > 0) {
+        size_t n = x->ready.n - done < x->credit ? x->ready.n - done : (size_t)x->credit;
         n = n < PIECE ? n : PIECE;
-        if (chan_send(front, M_ANSWER_BODY, x->xid, span_of(x->ready.p, n)) != 0)
+        if (chan_send(front, M_ANSWER_BODY, x->xid, span_of(x->ready.p + done, n)) != 0)
             return -1;
         x->credit -= n;
-        dynbuf_drop(&x->ready, n);
+        done += n;
     }
+    if (done == x->ready.n)
+        dynbuf_reset(&x->ready); /* what the client was given is no secret: not overwritten */
+    else
+        dynbuf_drop(&x->ready, done);
     if (!end || x->delivery == DELIVERY_ENDED || x->ready.n > 0)
         return 0;
     const uint8_t whole = x->answer != ANSWER_CUT;

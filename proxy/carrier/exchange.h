@@ -16,7 +16,7 @@
 
 enum {
     READY_MAX = 2 * 1024 * 1024, /* answer bytes that wait for the front's credit: one input buffer, once decoded */
-    CONN_IN = 64 * 1024,         /* the most input kept of an upstream; its head is at most HTTP_HEAD_MAX */
+    CONN_IN = 96 * 1024,         /* the most input kept of an upstream: more than one read and one TLS record */
     INTERIM_MAX = 8,             /* 1xx answers before the real one */
     PIECE = 64 * 1024,           /* of a body, at a time */
     NO_KEEPER_MS = 2000,         /* for a credential, while there is no keeper */

@@ -30,6 +30,8 @@ static void introduce(struct child *to, const struct child *peer, int fd, uint64
     close(fd);
 }
 
+enum { LINK_BYTES = 256 * 1024 };
+
 static void link_two(struct child *a, struct child *b)
 {
     int fds[2];
@@ -37,6 +39,9 @@ static void link_two(struct child *a, struct child *b)
         log_error("no socketpair for %s and %s", role_name(a->role), role_name(b->role));
         return;
     }
+    for (int i = 0; i < 2; i++) /* as much as a window of a body; the kernel's own is less, and less is no harm */
+        if (setsockopt(fds[i], SOL_SOCKET, SO_SNDBUF, &(int){LINK_BYTES}, sizeof(int)) != 0)
+            log_debug("the channel between the %s and the %s keeps its size", role_name(a->role), role_name(b->role));
     a->link[b->role] = b->link[a->role] =
         ++a->parent->links; /* of fronts a role has many: the number is the front's */
     introduce(a, b, fds[0], a->link[b->role]);

@@ -315,6 +315,45 @@ static void test_tls_input_cap(void **state)
     tls_leaf_free(&leaf);
 }
 
+/* What is large is sealed at once and never queued in the clear; what is queued before it leaves before it. */
+static void test_large_writes(void **state)
+{
+    static uint8_t big[200 * 1024];
+    struct world w;
+    (void)state;
+    struct tls_leaf *leaf = leaf_for(&good_leaf);
+    memset(big, 'b', sizeof(big));
+    shake(&w, keys.client, leaf, "a.test", "a.test");
+    assert_int_equal(conn_write(w.a.c, SPAN("first")), 0);
+    assert_int_equal(conn_write(w.a.c, span_of(big, sizeof(big))), 0);
+    settle(w.l);
+    assert_int_equal(w.b.got.n, 5 + sizeof(big));
+    assert_int_equal(conn_write(w.a.c, span_of(big, CONN_THROUGH)), 0);
+    assert_int_equal(w.a.c->out.n, 0);
+    assert_int_equal(conn_write(w.a.c, SPAN("last")), 0);
+    assert_true(w.a.c->out.n > 0);
+    settle(w.l);
+    assert_int_equal(w.b.got.n, 5 + sizeof(big) + CONN_THROUGH + 4);
+    assert_memory_equal(w.b.got.p, "firstbbb", 8);
+    assert_memory_equal(w.b.got.p + w.b.got.n - 7, "bbblast", 7);
+    w.b.keep = true; /* until neither it nor the socket takes more: the rest waits, and goes on behind */
+    size_t asked = w.b.got.n, more;
+    for (more = 0; conn_queued(w.a.c) == 0 && more < 64; more++)
+        assert_int_equal(conn_write(w.a.c, span_of(big, sizeof(big))), 0);
+    assert_true(conn_queued(w.a.c) > 0);
+    w.b.keep = false;
+    w.b.stop_at = asked + more * sizeof(big);
+    run(w.l);
+    assert_int_equal(w.b.got.n, asked + more * sizeof(big));
+    conn_free(&w.b.c);
+    assert_int_equal(conn_write(w.a.c, span_of(big, sizeof(big))),
+                     0); /* what the peer said before may still be read */
+    assert_int_equal(conn_queued(w.a.c), 0);
+    assert_int_equal(conn_write(w.a.c, SPAN("x")), -1);
+    close_world(&w);
+    tls_leaf_free(&leaf);
+}
+
 /* D19: a peer that makes us answer its key updates and never reads runs into a limit, not into our memory. */
 static void test_key_update_flood(void **state)
 {
@@ -351,6 +390,7 @@ int main(void)
         cmocka_unit_test(test_rubbish),
         cmocka_unit_test(test_free_inside),
         cmocka_unit_test(test_tls_input_cap),
+        cmocka_unit_test(test_large_writes),
         cmocka_unit_test(test_key_update_flood),
     };
     return cmocka_run_group_tests(tests, keys_new, keys_free);
