@@ -61,6 +61,8 @@ enum source_kind {
     SOURCE_STORE,
     SOURCE_SYSTEMD,
     SOURCE_EXEC,
+    SOURCE_OAUTH2,
+    SOURCE_VAULT,
     SOURCE_KINDS
 };
 struct credential {

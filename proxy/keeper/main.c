@@ -204,6 +204,17 @@ static int fetch_send(void *arg, uint64_t id, struct span payload)
     return k->fetcher != NULL ? chan_send(k->fetcher, M_FETCH, id, payload) : -1;
 }
 
+static int fetch_keep(void *arg, struct span name, struct span value, struct err *e)
+{
+    struct keeper *k = arg;
+    struct secret *s = secret_new(value);
+    int bad = s == NULL ? err_set(e, "out of memory") : vault_set(k->keep.vault, name, s, loop_wall(k->loop), e);
+    secret_free(&s);
+    if (bad == 0)
+        keeper_note(k, "rotated", name, (unsigned)geteuid());
+    return bad;
+}
+
 static struct chan **slot_of(struct keeper *k, unsigned peer)
 {
     return peer == ROLE_JUDGE     ? &k->judge
@@ -334,7 +345,7 @@ int main(void)
     static const struct role_ops ops = {.frame = on_frame, .peer = on_peer, .config = on_config};
     static char dir[64];
     static const char *const rw[] = {dir, NULL};
-    static const struct fetch_ops fetching = {fetch_now, fetch_send};
+    static const struct fetch_ops fetching = {fetch_now, fetch_send, fetch_keep};
     static const struct wall wall = {.calls = WALL_FILES | WALL_ACCEPT, .rw_dirs = rw};
     struct keeper *k = &keeper;
     struct err e = {{0}};

@@ -47,22 +47,119 @@ static void check_exec(struct loader *l, const struct m_asked *a)
                      "expires_in: is a place in JSON, so value: must say where in it the secret is");
 }
 
+static const struct m_setting *given(const struct m_asked *a, const char *key)
+{
+    for (size_t i = 0; i < a->n; i++)
+        if (span_eq(a->v[i].key, span_str(key)))
+            return &a->v[i];
+    return NULL;
+}
+
+static void need(struct loader *l, const struct m_asked *a, const char *key, const char *why)
+{
+    if (given(a, key) == NULL)
+        load_problem(l, a->at, "P015", "%s: is missing, %s", key, why);
+}
+
+/* Whom it is asked of: https, and a host as upstreams: writes it. */
+static void check_url(struct loader *l, const struct m_asked *a)
+{
+    const struct m_setting *url = given(a, "url");
+    if (url == NULL)
+        return;
+    struct span rest = span_from(url->value.text, sizeof("https://") - 1);
+    struct span authority = span_first(rest, span_index(rest, '/'));
+    struct span host = span_first(authority, span_index(authority, ':'));
+    if (!span_starts(url->value.text, SPAN("https://")))
+        bad(l, &url->value, "is no https:// address: a secret does not go over another");
+    else if (host.n == 0 || scalar_host(host, false) != NULL || span_index(rest, '?') < rest.n ||
+             span_index(rest, '#') < rest.n || span_index(rest, '@') < rest.n)
+        bad(l, &url->value, "is no https://HOST[:PORT]/PATH, without a query");
+    for (size_t i = 0; i < rest.n; i++)
+        if (rest.p[i] <= 0x20 || rest.p[i] >= 0x7f) {
+            bad(l, &url->value, "has bytes that no address has");
+            break;
+        }
+}
+
+static void check_oauth2(struct loader *l, const struct m_asked *a)
+{
+    static const struct {
+        const char *grant, *needs;
+    } rows[] = {{"client_credentials", "client_id"},
+                {"refresh_token", "refresh_token"},
+                {"jwt_bearer", "assertion"},
+                {"token_exchange", "subject_token"}};
+    const struct m_setting *grant = given(a, "grant"), *refresh = given(a, "refresh_token"), *auth = given(a, "auth");
+    size_t i = 0, n = sizeof(rows) / sizeof(rows[0]);
+    if (grant == NULL)
+        return;
+    while (i < n && !span_eq(grant->value.text, span_str(rows[i].grant)))
+        i++;
+    if (i == n)
+        bad(l, &grant->value, "is no grant: client_credentials, refresh_token, jwt_bearer or token_exchange");
+    else
+        need(l, a, rows[i].needs, "which this grant is asked with");
+    if (i < n && span_eq(grant->value.text, SPAN("token_exchange")))
+        need(l, a, "subject_token_type", "which this grant is asked with");
+    if (refresh != NULL && refresh->from != SOURCE_STORE)
+        load_problem(l, refresh->at, "P015",
+                     "refresh_token: is { store: NAME }, for the next one is written back there");
+    if (auth != NULL && !span_eq(auth->value.text, SPAN("basic")) && !span_eq(auth->value.text, SPAN("body")))
+        bad(l, &auth->value, "is not how a client shows who it is: basic or body");
+}
+
+/* Letters, digits and what names are written with; no segment of dots, which would lead elsewhere. */
+static bool path_is_plain(struct span s)
+{
+    for (size_t i = 0; i < s.n; i++)
+        if (!scalar_is_word(span_of(s.p + i, 1)) && s.p[i] != '/')
+            return false;
+    return s.n > 0 && span_find(s, SPAN("..")) == s.n && span_find(s, SPAN("//")) == s.n && span_index(s, '%') == s.n;
+}
+
+static void check_vault(struct loader *l, const struct m_asked *a)
+{
+    static const char *const paths[] = {"read", "auth"};
+    int ways = (given(a, "token") != NULL) + (given(a, "secret_id") != NULL) + (given(a, "jwt") != NULL);
+    if (ways != 1)
+        load_problem(l, a->at, "P015",
+                     "a vault is asked with one of token:, secret_id: (and role_id:) and jwt: (and role:)");
+    if (given(a, "secret_id") != NULL)
+        need(l, a, "role_id", "which is shown with secret_id:");
+    if (given(a, "jwt") != NULL)
+        need(l, a, "role", "which is shown with jwt:");
+    for (size_t k = 0; k < sizeof(paths) / sizeof(paths[0]); k++) {
+        const struct m_setting *s = given(a, paths[k]);
+        bool fine = s == NULL || (!span_starts(s->value.text, SPAN("/")) && path_is_plain(s->value.text));
+        if (!fine)
+            bad(l, &s->value, "is no path below /v1/, such as secret/data/app");
+    }
+}
+
 void check_source(struct loader *l, const struct m_source *s)
 {
+    static void (*const check[SOURCE_KINDS])(struct loader *, const struct m_asked *) = {
+        [SOURCE_EXEC] = check_exec, [SOURCE_OAUTH2] = check_oauth2, [SOURCE_VAULT] = check_vault};
     const struct m_stored *is = &s->stored;
     const struct item *at[] = {[SOURCE_NONE] = NULL,
                                [SOURCE_FILE] = &is->file,
                                [SOURCE_ENV] = &is->env,
                                [SOURCE_STORE] = &is->store,
                                [SOURCE_SYSTEMD] = &is->systemd};
-    int given = s->exec.at != NULL;
+    int n = 0;
     for (unsigned k = SOURCE_FILE; k <= SOURCE_SYSTEMD; k++) {
-        given += at[k]->at != NULL;
+        n += at[k]->at != NULL;
         check_stored(l, (enum source_kind)k, at[k]);
     }
-    if (is->at && given != 1)
-        load_problem(l, is->at, "P015", "a source is one of file:, env:, store:, systemd: and exec:");
-    check_settings(l, &s->exec);
-    if (s->exec.at != NULL)
-        check_exec(l, &s->exec);
+    for (unsigned k = SOURCE_EXEC; k < SOURCE_KINDS; k++) {
+        n += s->asked[k].at != NULL;
+        check_settings(l, &s->asked[k]);
+        check_url(l, &s->asked[k]);
+        if (s->asked[k].at != NULL)
+            check[k](l, &s->asked[k]);
+    }
+    if (is->at && n != 1)
+        load_problem(l, is->at, "P015",
+                     "a source is one of file:, env:, store:, systemd:, exec:, oauth2: and vault:");
 }

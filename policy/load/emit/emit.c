@@ -222,17 +222,19 @@ static struct img_range put_settings(struct emit *w, const struct m_asked *a)
 static void put_source(struct emit *w, const struct m_source *s, struct img_cred *out)
 {
     const struct m_stored *is = &s->stored;
-    const struct item *arg = is->file.at    ? &is->file
-                             : is->env.at   ? &is->env
-                             : is->store.at ? &is->store
-                                            : &is->systemd;
-    out->source = is->file.at      ? SOURCE_FILE
-                  : is->env.at     ? SOURCE_ENV
-                  : is->store.at   ? SOURCE_STORE
-                  : is->systemd.at ? SOURCE_SYSTEMD
-                                   : SOURCE_EXEC;
-    out->arg = emit_str(w, is->file.at ? emit_beside(w, &is->file) : arg->text);
-    out->settings = put_settings(w, &s->exec);
+    const struct item *at[] = {[SOURCE_FILE] = &is->file,
+                               [SOURCE_ENV] = &is->env,
+                               [SOURCE_STORE] = &is->store,
+                               [SOURCE_SYSTEMD] = &is->systemd};
+    for (unsigned k = SOURCE_FILE; k < SOURCE_KINDS; k++) {
+        if (k < SOURCE_EXEC ? at[k]->at == NULL : s->asked[k].at == NULL)
+            continue;
+        out->source = k;
+        if (k < SOURCE_EXEC)
+            out->arg = emit_str(w, k == SOURCE_FILE ? emit_beside(w, at[k]) : at[k]->text);
+        else
+            out->settings = put_settings(w, &s->asked[k]);
+    }
 }
 
 /* A cookie is a field with the cookie's name in its format. */

@@ -25,8 +25,8 @@ struct m_asked {
     size_t n;
 };
 struct m_source {
-    struct m_stored stored; /* at: of the whole source */
-    struct m_asked exec;
+    struct m_stored stored;             /* at: of the whole source */
+    struct m_asked asked[SOURCE_KINDS]; /* by kind, from SOURCE_EXEC on */
 };
 
 #endif

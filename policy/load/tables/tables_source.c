@@ -109,6 +109,14 @@ static void add_secret(struct loader *l, const struct node *n, struct span key, 
         add(l, to, key, at[which], (enum source_kind)which);
 }
 
+static void read_secret(struct loader *l, const struct node *n, void *field)
+{
+    if (n->kind == NODE_MAP)
+        add_secret(l, n, n->key->text, field);
+    else
+        load_problem(l, n, "P008", "a secret is not written here: say where it is, as in { store: NAME }");
+}
+
 /* Names and what they stand for: KEY.NAME. A secret, or a text that is none. */
 static void read_env(struct loader *l, const struct node *n, void *field)
 {
@@ -150,6 +158,45 @@ static const struct key exec_keys[] = {
     {0}};
 static const struct table exec_table = {"exec:", sizeof(struct m_asked), exec_keys};
 
+#define URL(help_) ASKED("url", read_text, KEY_NEEDED, help_)
+
+static const struct key oauth2_keys[] = {
+    URL("the token endpoint, https://HOST/PATH"),
+    ASKED("grant", read_text, KEY_NEEDED, "client_credentials, refresh_token, jwt_bearer or token_exchange"),
+    ASKED("client_id", read_text, 0, "who asks"),
+    ASKED("client_secret", read_secret, 0, "what proves it, as in { store: NAME }"),
+    ASKED("auth", read_text, 0, "how both are shown: basic, which is the default, or body"),
+    ASKED("refresh_token", read_secret, 0, "{ store: NAME }; the next one is sealed there"),
+    ASKED("assertion", read_secret, 0, "the JWT of jwt_bearer, as in { file: PATH }"),
+    ASKED("subject_token", read_secret, 0, "the token that is exchanged"),
+    ASKED("subject_token_type", read_text, 0, "what it is, as in urn:ietf:params:oauth:token-type:jwt"),
+    ASKED("requested_token_type", read_text, 0, "what is wanted for it"),
+    ASKED("actor_token", read_secret, 0, "of who acts for the subject"),
+    ASKED("actor_token_type", read_text, 0, "what that is"),
+    ASKED("scope", read_text, 0, "what it is for: words with spaces between them"),
+    ASKED("audience", read_texts, 0, "whom it is for"),
+    ASKED("resource", read_texts, 0, "the same, as an address (RFC 8707)"),
+    TIMEOUT,
+    LIFETIME,
+    {0}};
+static const struct table oauth2_table = {"oauth2:", sizeof(struct m_asked), oauth2_keys};
+
+static const struct key vault_keys[] = {
+    URL("the vault, https://HOST:PORT"),
+    ASKED("token", read_secret, 0, "a token of its own, as in { store: NAME }"),
+    ASKED("role_id", read_text, 0, "who asks, by AppRole"),
+    ASKED("secret_id", read_secret, 0, "what proves it"),
+    ASKED("role", read_text, 0, "who asks, with a JWT"),
+    ASKED("jwt", read_secret, 0, "that JWT, as in { file: /var/run/secrets/kubernetes.io/serviceaccount/token }"),
+    ASKED("auth", read_text, 0, "where it logs in, default approle, with jwt: kubernetes"),
+    ASKED("namespace", read_text, 0, "of Vault Enterprise and OpenBao"),
+    ASKED("read", read_text, KEY_NEEDED, "a path below /v1/: secret/data/app, database/creds/app"),
+    ASKED("value", read_pointer, KEY_NEEDED, "where in its answer the secret is: /data/data/token, /data/password"),
+    TIMEOUT,
+    LIFETIME,
+    {0}};
+static const struct table vault_table = {"vault:", sizeof(struct m_asked), vault_keys};
+
 static const struct key source_keys[] = {
     TEXT(m_source, stored.file, "file", "a file with the secret"),
     TEXT(m_source, stored.env, "env", "an environment variable of the gateway"),
@@ -157,11 +204,19 @@ static const struct key source_keys[] = {
     TEXT(m_source, stored.systemd, "systemd", "a name below $CREDENTIALS_DIRECTORY of the gateway's unit"),
     {.name = "exec",
      .type = KEY_MAP,
-     .at = AT(m_source, exec),
+     .at = AT(m_source, asked[SOURCE_EXEC]),
      .table = &exec_table,
      .help = "a program that prints the secret"},
-    LATER("oauth2"),
-    LATER("vault"),
+    {.name = "oauth2",
+     .type = KEY_MAP,
+     .at = AT(m_source, asked[SOURCE_OAUTH2]),
+     .table = &oauth2_table,
+     .help = "a token endpoint"},
+    {.name = "vault",
+     .type = KEY_MAP,
+     .at = AT(m_source, asked[SOURCE_VAULT]),
+     .table = &vault_table,
+     .help = "HashiCorp Vault or OpenBao"},
     LATER("github_app"),
     LATER("aws"),
     {0}};

@@ -11,7 +11,8 @@ struct fetch {
     uint64_t asked;   /* the question that is on its way; 0: none */
     uint64_t used;    /* when it was looked for last; 0: this place is free */
     uint64_t fresh_until, live_until, failed_until;
-    uint64_t lifetime; /* as the policy says; 0: it does not */
+    uint64_t lifetime;                /* as the policy says; 0: it does not */
+    char rotates[VAULT_NAME_MAX + 1]; /* the name in the store of what the answer may replace; empty: nothing */
     struct secret *value, *previous[FETCHES_PREVIOUS];
     struct err why; /* of the last answer; empty: it was a value */
 };
@@ -150,6 +151,17 @@ static int collect(struct fetches *f, const struct credential *c, struct wire_fe
     return 0;
 }
 
+static void rotating(const struct fetches *f, const struct credential *c, struct fetch *known)
+{
+    struct setting s;
+    known->rotates[0] = '\0';
+    for (size_t i = 0; policy_setting(f->policy, c, i, &s); i++)
+        if (span_eq(s.key, SPAN("refresh_token")) && s.from == SOURCE_STORE && s.value.n <= VAULT_NAME_MAX) {
+            memcpy(known->rotates, s.value.p, s.value.n);
+            known->rotates[s.value.n] = '\0';
+        }
+}
+
 static int ask(struct fetches *f, struct fetch *known, const struct credential *c, struct err *e)
 {
     struct wire_fetch w = {.kind = (uint8_t)c->source};
@@ -173,8 +185,10 @@ static int ask(struct fetches *f, struct fetch *known, const struct credential *
         err_set(e, "the fetcher is restarting; repeat the request");
     else
         rc = 0;
-    if (rc == 0)
+    if (rc == 0) {
         known->asked = ++f->last;
+        rotating(f, c, known);
+    }
 out:
     for (size_t i = 0; i < FETCH_SETTINGS_MAX; i++)
         secret_free(&held[i]);
@@ -283,7 +297,11 @@ int fetch_answered(struct fetches *f, uint64_t id, struct span payload)
         err_set(&e->why, "%.*s", SPAN_FMT(w.why));
     } else {
         struct span v = value_trim(w.value);
-        if (value_check(v, &e->why) == 0 && (value = secret_new(v)) == NULL)
+        struct err lost = {{0}};
+        if (w.keep.n && e->rotates[0] != '\0' &&
+            (value_check(w.keep, &lost) != 0 || f->ops->keep(f->arg, span_str(e->rotates), w.keep, &lost) != 0))
+            err_set(&e->why, "the next %s cannot be kept: %s", e->rotates, lost.text);
+        else if (value_check(v, &e->why) == 0 && (value = secret_new(v)) == NULL)
             err_set(&e->why, "out of memory");
     }
     if (value != NULL)

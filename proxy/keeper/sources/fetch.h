@@ -25,6 +25,9 @@ struct fetch_ops {
     uint64_t (*now)(void *arg); /* ms, monotonic */
     /* A wire_fetch to the fetcher; -1: there is none. */
     int (*send)(void *arg, uint64_t id, struct span payload);
+    /* What takes the place of the secret it was asked with, which is used up (a refresh token), in the sealed store.
+     */
+    int (*keep)(void *arg, struct span name, struct span value, struct err *e);
 };
 
 /* Borrows sources, for the secrets that settings name. */

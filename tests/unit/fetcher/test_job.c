@@ -8,6 +8,7 @@
 
 #include "common/arena.h"
 #include "proxy/fetcher/job/program.h"
+#include "proxy/fetcher/job/sources.h"
 
 static struct err e;
 
@@ -45,6 +46,98 @@ static void what_was_printed(void **state)
         is_printed(&json, bad[i], SPAN_NONE, 0);
 }
 
+static void what_a_token_endpoint_is_asked(void **state)
+{
+    const struct wire_fetch f = {.nsettings = 5,
+                                 .setting = {{SPAN("grant"), SPAN("jwt_bearer")},
+                                             {SPAN("client_id"), SPAN("a b&c=d")},
+                                             {SPAN("assertion"), SPAN("e.f")},
+                                             {SPAN("audience"), SPAN("one")},
+                                             {SPAN("audience"), SPAN("\xc3\xa4%")}}};
+    const struct wire_fetch none = {.nsettings = 1, .setting = {{SPAN("grant"), SPAN("password")}}};
+    struct dynbuf b;
+    dynbuf_init(&b, 4096);
+    assert_int_equal(oauth2_question(&f, &b, &e), 0);
+    assert_true(
+        span_eq(dynbuf_span(&b), SPAN("grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Ajwt-bearer&"
+                                      "client_id=a%20b%26c%3Dd&assertion=e.f&audience=one&audience=%C3%A4%25")));
+    dynbuf_reset(&b);
+    assert_int_equal(oauth2_question(&none, &b, &e), -1);
+    dynbuf_free(&b);
+}
+
+static void what_a_token_endpoint_answers(void **state)
+{
+    static const struct {
+        const char *json, *value, *keep; /* value NULL: refused */
+        uint64_t ms;
+    } rows[] = {
+        {"{\"access_token\":\"canary\",\"token_type\":\"bearer\",\"expires_in\":60}", "canary", "", 60000},
+        {"{\"access_token\":\"canary\",\"token_type\":\"Bearer\",\"expires_in\":\"60\",\"refresh_token\":\"r\"}",
+         "canary", "r", 60000},
+        {"{\"access_token\":\"canary\",\"token_type\":\"Bearer\",\"expires_in\":0}", "canary", "", 1},
+        {"{\"access_token\":\"canary\",\"token_type\":\"Bearer\"}", "canary", "", 0},
+        {"{\"access_token\":\"canary\",\"token_type\":\"N_A\",\"expires_in\":null}", "canary", "", 0},
+        {"{\"access_token\":\"canary\"}", NULL, "", 0},
+        {"{\"access_token\":\"canary\",\"token_type\":\"mac\"}", NULL, "", 0},
+        {"{\"access_token\":[\"canary\"],\"token_type\":\"Bearer\"}", NULL, "", 0},
+        {"{\"access_token\":\"canary\",\"token_type\":\"Bearer\",\"expires_in\":-1}", NULL, "", 0},
+        {"{\"access_token\":\"canary\",\"access_token\":\"canary\",\"token_type\":\"Bearer\"}", NULL, "", 0},
+        {"[\"canary\"]", NULL, "", 0},
+        {"access_token=canary", NULL, "", 0},
+        {"", NULL, "", 0},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct wire_fetched got;
+        struct arena a;
+        arena_init(&a, 1024 * 1024);
+        int rc = oauth2_answer(span_str(rows[i].json), &a, &got, &e);
+        assert_int_equal(rc, rows[i].value ? 0 : -1);
+        if (rc == 0)
+            assert_true(span_eq(got.value, span_str(rows[i].value)) && span_eq(got.keep, span_str(rows[i].keep)) &&
+                        got.lifetime_ms == rows[i].ms);
+        else
+            assert_null(strstr(e.text, "canary"));
+        arena_free(&a);
+    }
+}
+
+static void what_a_vault_answers(void **state)
+{
+    static const struct span where = SPAN("/data/data/t");
+    struct wire_fetched got;
+    struct arena a;
+    arena_init(&a, 1024 * 1024);
+    assert_int_equal(
+        vault_answer(SPAN("{\"lease_id\":\"\",\"lease_duration\":0,\"data\":{\"data\":{\"t\":\"canary\"}}}"), where,
+                     &a, &got, &e),
+        0);
+    assert_true(span_eq(got.value, SPAN("canary")) && got.lifetime_ms == 0 && got.keep.n == 0);
+    assert_int_equal(
+        vault_answer(SPAN("{\"lease_id\":\"x\",\"lease_duration\":9,\"data\":{\"data\":{\"t\":\"canary\"}}}"), where,
+                     &a, &got, &e),
+        0);
+    assert_true(got.lifetime_ms == 9000 && got.keep.n == 1);
+    static const struct span bad[] = {
+        SPAN("{\"data\":{\"data\":{\"t\":[\"canary\"]}}}"), SPAN("{\"data\":{}}"), SPAN("[]"),
+        SPAN("{\"lease_duration\":-1,\"data\":{\"data\":{\"t\":\"canary\"}}}"), SPAN("")};
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+        assert_int_equal(vault_answer(bad[i], where, &a, &got, &e), -1);
+    arena_free(&a);
+}
+
+static void an_error_is_told_by_its_code_alone(void **state)
+{
+    struct arena a;
+    arena_init(&a, 1024 * 1024);
+    assert_true(span_eq(source_error_code(SPAN("{\"error\":\"invalid_grant\"}"), &a), SPAN("invalid_grant")));
+    static const struct span bad[] = {SPAN("{\"error\":\"Canary 1\"}"), SPAN("{\"error\":{\"a\":\"b\"}}"),
+                                      SPAN("canary")};
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+        assert_int_equal(source_error_code(bad[i], &a).n, 0);
+    arena_free(&a);
+}
+
 static void a_question_comes_as_it_went(void **state)
 {
     struct wire_fetch w = {
@@ -80,6 +173,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_was_printed),
+        cmocka_unit_test(what_a_token_endpoint_is_asked),
+        cmocka_unit_test(what_a_token_endpoint_answers),
+        cmocka_unit_test(what_a_vault_answers),
+        cmocka_unit_test(an_error_is_told_by_its_code_alone),
         cmocka_unit_test(a_question_comes_as_it_went),
     };
     return cmocka_run_group_tests_name("job", tests, NULL, NULL);

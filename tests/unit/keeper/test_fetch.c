@@ -25,8 +25,9 @@ static struct {
      2},
     {{{SPAN("url"), SOURCE_NONE, SPAN("http://login.example/token")}}, 1},
     {{{SPAN("argv"), SOURCE_NONE, SPAN("/bin/op")}, {SPAN("env.T"), SOURCE_STORE, SPAN("nowhere")}}, 2},
+    {{{SPAN("argv"), SOURCE_NONE, SPAN("/bin/op")}, {SPAN("refresh_token"), SOURCE_STORE, SPAN("next")}}, 2},
 };
-enum { PROGRAM, SERVER, CLEARTEXT, WITHOUT, MANY };
+enum { PROGRAM, SERVER, CLEARTEXT, WITHOUT, ROTATING, MANY };
 
 bool policy_setting(const struct policy *p, const struct credential *c, size_t i, struct setting *out)
 {
@@ -51,6 +52,23 @@ bool policy_upstream(const struct policy *p, struct span host, uint16_t port, st
 {
     *u = (struct upstream){.address = SPAN("192.0.2.7")};
     return span_eq(host, SPAN("login.example")) && port == 8443;
+}
+
+/* The sealed store: one value, or nothing of any name. */
+static struct secret *stored;
+struct vault {
+    int unused;
+};
+static struct vault store;
+
+struct secret *vault_get(const struct vault *v, struct span name)
+{
+    return stored != NULL && span_eq(name, SPAN("next")) ? secret_new(secret_bytes(stored)) : NULL;
+}
+
+struct secret *vault_previous(const struct vault *v, struct span name, size_t i)
+{
+    return NULL;
 }
 
 static uint64_t now, sent_id, nsent;
@@ -78,6 +96,13 @@ static int send_it(void *arg, uint64_t id, struct span payload)
     return 0;
 }
 
+static char kept[64];
+static int keep_it(void *arg, struct span name, struct span value, struct err *why)
+{
+    snprintf(kept, sizeof(kept), "%.*s=%.*s", SPAN_FMT(name), SPAN_FMT(value));
+    return span_eq(value, SPAN("refresh-bad")) ? err_set(why, "no room") : 0;
+}
+
 static struct credential cred(unsigned i)
 {
     return (struct credential){.name = SPAN("c"), .source = SOURCE_EXEC, .settings = i};
@@ -85,7 +110,7 @@ static struct credential cred(unsigned i)
 
 static int setup(void **state)
 {
-    static const struct fetch_ops ops = {tell_time, send_it};
+    static const struct fetch_ops ops = {tell_time, send_it, keep_it};
     static char variable[] = "TOKEN=token-canary-1";
     char *env[] = {variable, NULL};
     memcpy(variable, "TOKEN=token-canary-1", sizeof(variable)); /* it was wiped */
@@ -94,6 +119,7 @@ static int setup(void **state)
     deaf = false;
     sources = sources_new(0);
     assert_int_equal(sources_take_env(sources, env, &e), 0);
+    sources_store(sources, &store);
     fetches = fetches_new(sources, &ops, NULL);
     fetches_policy(fetches, &table);
     sources_fetches(sources, fetches);
@@ -240,6 +266,28 @@ static void what_it_is_told(void **state)
     assert_non_null(strstr(e.text, "env.T"));
 }
 
+/* What was used up is replaced in the store before what was got for it is used; what cannot be kept is a failure. */
+static void a_refresh_token_is_written_back(void **state)
+{
+    kept[0] = '\0';
+    assert_int_equal(need(PROGRAM), FETCH_LATER);
+    answer((struct wire_fetched){.ok = true, .value = SPAN("value-canary-1"), .keep = SPAN("refresh-token-2")});
+    assert_string_equal(kept, ""); /* nobody asked for that */
+    struct secret *s = secret_new(SPAN("refresh-token-1"));
+    stored = s;
+    assert_int_equal(need(ROTATING), FETCH_LATER);
+    answer((struct wire_fetched){.ok = true, .value = SPAN("value-canary-2"), .keep = SPAN("refresh-token-2")});
+    assert_string_equal(kept, "next=refresh-token-2");
+    assert_int_equal(need(ROTATING), FETCH_HERE);
+    now += FETCH_LIFE_MS;
+    assert_int_equal(need(ROTATING), FETCH_LATER);
+    answer((struct wire_fetched){.ok = true, .value = SPAN("value-canary-3"), .keep = SPAN("refresh-bad")});
+    assert_int_equal(need(ROTATING), FETCH_REFUSED);
+    assert_non_null(strstr(e.text, "cannot be kept: no room"));
+    secret_free(&s);
+    stored = NULL;
+}
+
 static void without_a_fetcher_nothing_waits(void **state)
 {
     deaf = true;
@@ -275,6 +323,7 @@ int main(void)
         FRESH(a_failure_is_remembered_in_words_and_for_a_while),
         FRESH(what_no_field_can_carry_is_a_failure),
         FRESH(what_it_is_told),
+        FRESH(a_refresh_token_is_written_back),
         FRESH(without_a_fetcher_nothing_waits),
         FRESH(the_table_is_full_of_questions_and_no_more),
     };

@@ -1,0 +1,254 @@
+#include "proxy/fetcher/job/http.h"
+
+#include <arpa/inet.h>
+#include <curl/curl.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "common/file.h"
+#include "common/id.h"
+
+struct http {
+    const struct job *job;
+    CURL *curl;
+    int fd[HTTP_ASKS_MAX]; /* connected; -1: used */
+    struct dynbuf roots, answer;
+    struct curl_slist *resolve;
+    char words[CURL_ERROR_SIZE];
+};
+
+/* ---- connections ---- */
+
+/* In the place of the C library's: libcurl 7.88 connects a socket once more that it was told is connected, and behind
+ * the wall this process connects nothing. */
+int connect(int fd, const struct sockaddr *to, socklen_t n)
+{
+    return 0;
+}
+
+static int dial(const struct addr *a, uint16_t port, int ms)
+{
+    struct sockaddr_storage to;
+    socklen_t n = addr_sockaddr(a, port, &to);
+    int bad = 0, fd = socket(to.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    socklen_t len = sizeof(bad);
+    if (fd < 0)
+        return -1;
+    if (syscall(SYS_connect, fd, &to, n) == 0)
+        return fd;
+    struct pollfd p = {.fd = fd, .events = POLLOUT};
+    if (errno == EINPROGRESS && poll(&p, 1, ms) == 1 && getsockopt(fd, SOL_SOCKET, SO_ERROR, &bad, &len) == 0 &&
+        bad == 0)
+        return fd;
+    errno = bad ? bad : errno == EINPROGRESS ? ETIMEDOUT : errno;
+    close(fd);
+    return -1;
+}
+
+static int dial_any(struct http *h, unsigned n, struct err *e)
+{
+    const struct job *j = h->job;
+    int each = (int)(j->ask.timeout_ms / (j->naddrs ? j->naddrs : 1));
+    for (size_t i = 0; i < j->naddrs; i++) {
+        unsigned have = 0;
+        while (have < n && (h->fd[have] = dial(&j->addr[i], j->ask.to.port, each)) >= 0)
+            have++;
+        if (have == n)
+            return 0;
+        while (have > 0)
+            close(h->fd[--have]);
+    }
+    return err_errno(e, "%.*s port %u cannot be reached", SPAN_FMT(j->ask.to.host), j->ask.to.port);
+}
+
+static curl_socket_t give_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *to)
+{
+    struct http *h = arg;
+    for (unsigned i = 0; i < HTTP_ASKS_MAX; i++)
+        if (h->fd[i] >= 0) {
+            int fd = h->fd[i];
+            h->fd[i] = -1;
+            return fd;
+        }
+    return CURL_SOCKET_BAD;
+}
+
+static int is_connected(void *arg, curl_socket_t fd, curlsocktype purpose)
+{
+    return CURL_SOCKOPT_ALREADY_CONNECTED;
+}
+
+/* ---- what is set once ---- */
+
+static size_t take(char *p, size_t size, size_t n, void *arg)
+{
+    struct http *h = arg;
+    return dynbuf_add(&h->answer, span_of(p, size * n)) == 0 ? size * n : 0;
+}
+
+/* So that the library looks no name up: it is told an address, and given connected sockets anyway. */
+static int set_address(struct http *h)
+{
+    char line[HTTP_HOST_MAX + 80], ip[INET6_ADDRSTRLEN];
+    const struct addr *a = &h->job->addr[0];
+    const struct wire_upstream *to = &h->job->ask.to;
+    if (inet_ntop(a->family == 4 ? AF_INET : AF_INET6, a->b, ip, sizeof(ip)) == NULL)
+        return -1;
+    snprintf(line, sizeof(line), "%.*s:%u:%s%s%s", SPAN_FMT(to->host), to->port, a->family == 6 ? "[" : "", ip,
+             a->family == 6 ? "]" : "");
+    h->resolve = curl_slist_append(NULL, line);
+    return h->resolve != NULL ? 0 : -1;
+}
+
+static int set_pins(struct http *h)
+{
+    const struct wire_upstream *to = &h->job->ask.to;
+    struct dynbuf b;
+    char text[64];
+    dynbuf_init(&b, 4096);
+    for (size_t i = 0; i < to->npins; i++) {
+        size_t n = base64_encode(to->pin[i], text);
+        (void)dynbuf_addf(&b, "%ssha256//%.*s", i ? ";" : "", (int)n, text);
+    }
+    (void)dynbuf_add_byte(&b, 0);
+    int bad = to->npins == 0                                                                                 ? 0
+              : dynbuf_ok(&b) && curl_easy_setopt(h->curl, CURLOPT_PINNEDPUBLICKEY, (char *)b.p) == CURLE_OK ? 0
+                                                                                                             : -1;
+    dynbuf_free(&b);
+    return bad;
+}
+
+#define SET(option, value) (curl_easy_setopt(h->curl, option, value) != CURLE_OK)
+
+static int set_up(struct http *h)
+{
+    const struct wire_upstream *to = &h->job->ask.to;
+    struct curl_blob roots = {.data = h->roots.p, .len = h->roots.n, .flags = CURL_BLOB_NOCOPY};
+    long tls = to->only_tls13 ? CURL_SSLVERSION_TLSv1_3 : CURL_SSLVERSION_TLSv1_2;
+    return set_address(h) != 0 || set_pins(h) != 0 || SET(CURLOPT_RESOLVE, h->resolve) ||
+                   SET(CURLOPT_PROTOCOLS_STR, "https") || SET(CURLOPT_FOLLOWLOCATION, 0L) || SET(CURLOPT_PROXY, "") ||
+                   SET(CURLOPT_NOSIGNAL, 1L) || SET(CURLOPT_CAPATH, NULL) || SET(CURLOPT_CAINFO, NULL) ||
+                   SET(CURLOPT_CAINFO_BLOB, &roots) || SET(CURLOPT_SSLVERSION, tls) ||
+                   SET(CURLOPT_SSL_VERIFYPEER, 1L) || SET(CURLOPT_SSL_VERIFYHOST, 2L) ||
+                   SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1) ||
+                   SET(CURLOPT_OPENSOCKETFUNCTION, give_socket) || SET(CURLOPT_OPENSOCKETDATA, h) ||
+                   SET(CURLOPT_SOCKOPTFUNCTION, is_connected) || SET(CURLOPT_WRITEFUNCTION, take) ||
+                   SET(CURLOPT_WRITEDATA, h) || SET(CURLOPT_ERRORBUFFER, h->words) ||
+                   SET(CURLOPT_TIMEOUT_MS, (long)h->job->ask.timeout_ms) || SET(CURLOPT_USERAGENT, "countersign")
+               ? -1
+               : 0;
+}
+
+struct http *http_open(const struct job *j, unsigned n, struct err *e)
+{
+    struct http *h = calloc(1, sizeof(*h));
+    struct span own = j->ask.to.ca_pem;
+    if (h == NULL || n > HTTP_ASKS_MAX || j->naddrs == 0) {
+        err_set(e, "out of memory");
+        return NULL;
+    }
+    *h = (struct http){.job = j, .fd = {-1, -1, -1}};
+    dynbuf_init(&h->roots, HTTP_ROOTS_MAX);
+    dynbuf_init(&h->answer, HTTP_ANSWER_MAX);
+    if ((own.n ? dynbuf_add(&h->roots, own) : file_read(j->roots, &h->roots)) != 0 || h->roots.n == 0)
+        err_set(
+            e,
+            "there are no certificates to check its server by (roots: of countersign.yaml, or ca: of its upstream)");
+    else if (curl_global_init(CURL_GLOBAL_DEFAULT) != 0 || (h->curl = curl_easy_init()) == NULL || set_up(h) != 0)
+        err_set(e, "the HTTP library cannot be set up");
+    else if (dial_any(h, n, e) == 0)
+        return h;
+    return NULL; /* the process ends with it */
+}
+
+/* ---- asking ---- */
+
+static char *text_of(struct span s)
+{
+    char *out = span_index(s, '\0') < s.n ? NULL : malloc(s.n + 1);
+    if (out == NULL)
+        return NULL;
+    memcpy(out, s.p, s.n);
+    out[s.n] = '\0';
+    return out;
+}
+
+static int add_fields(const struct http_ask *ask, struct curl_slist **list)
+{
+    for (size_t i = 0; i < sizeof(ask->fields) / sizeof(ask->fields[0]); i++) {
+        if (ask->fields[i].n == 0)
+            continue;
+        char *line = text_of(ask->fields[i]);
+        struct curl_slist *longer = line != NULL ? curl_slist_append(*list, line) : NULL;
+        free(line);
+        if (longer == NULL)
+            return -1;
+        *list = longer;
+    }
+    return 0;
+}
+
+static int explain(const struct http *h, CURLcode code, struct err *e)
+{
+    if (code == CURLE_WRITE_ERROR)
+        return err_set(e, "its answer is longer than %d KiB", HTTP_ANSWER_MAX / 1024);
+    if (code == CURLE_OPERATION_TIMEDOUT)
+        return err_set(e, "it did not answer in time");
+    if (code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_PINNEDPUBKEYNOTMATCH)
+        return err_set(e, "its certificate is not accepted: %s", h->words[0] ? h->words : curl_easy_strerror(code));
+    return err_set(e, "it cannot be asked: %s", curl_easy_strerror(code)); /* never what the server said */
+}
+
+int http_ask(struct http *h, const struct http_ask *ask, unsigned *status, struct span *body, struct err *e)
+{
+    struct span base = wire_setting(&h->job->ask, SPAN("url"), 0);
+    char url[HTTP_URL_MAX];
+    struct curl_slist *fields = NULL;
+    long code = 0;
+    int rc = -1, n = snprintf(url, sizeof(url), "%.*s%.*s", SPAN_FMT(base), SPAN_FMT(ask->path));
+    bool post = ask->method[0] == 'P';
+    dynbuf_reset(&h->answer);
+    if (n < 0 || (size_t)n >= sizeof(url) || add_fields(ask, &fields) != 0) {
+        err_set(e, "its url or a field is too long, or there is no memory");
+        goto out;
+    }
+    if (SET(CURLOPT_URL, url) || SET(CURLOPT_HTTPHEADER, fields) ||
+        (post ? SET(CURLOPT_POST, 1L) : SET(CURLOPT_HTTPGET, 1L)) ||
+        (post && (SET(CURLOPT_POSTFIELDSIZE, (long)ask->body.n) ||
+                  SET(CURLOPT_POSTFIELDS, ask->body.n ? (const char *)ask->body.p : "")))) {
+        err_set(e, "the HTTP library cannot be set up");
+        goto out;
+    }
+    CURLcode done = curl_easy_perform(h->curl);
+    if (done != CURLE_OK) {
+        explain(h, done, e);
+        goto out;
+    }
+    (void)curl_easy_getinfo(h->curl, CURLINFO_RESPONSE_CODE, &code);
+    *status = code > 0 ? (unsigned)code : 0;
+    *body = dynbuf_span(&h->answer);
+    rc = 0;
+out:
+    curl_slist_free_all(fields);
+    return rc;
+}
+
+void http_form_add(struct dynbuf *form, const char *name, struct span value)
+{
+    (void)dynbuf_addf(form, "%s%s=", form->n ? "&" : "", name);
+    for (size_t i = 0; i < value.n; i++) {
+        uint8_t c = value.p[i];
+        bool plain =
+            (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || memchr("-._~", c, 4);
+        if (plain && c != 0)
+            (void)dynbuf_add_byte(form, c);
+        else
+            (void)dynbuf_addf(form, "%%%02X", c);
+    }
+}

@@ -1,0 +1,33 @@
+/* One server, asked a few times over connections that are made before anything it says is read: from then on this
+ * process can open neither socket nor file. */
+#ifndef PROXY_FETCHER_JOB_HTTP_H
+#define PROXY_FETCHER_JOB_HTTP_H
+
+#include "proxy/fetcher/job/job.h"
+
+enum {
+    HTTP_ANSWER_MAX = 256 * 1024,
+    HTTP_ASKS_MAX = 3, /* of one job */
+    HTTP_ROOTS_MAX = 8 * 1024 * 1024,
+    HTTP_URL_MAX = 4096
+};
+
+struct http;
+
+/* Connect n times to an address that the question allows, and read the roots. NULL with words. Before confinement. */
+struct http *http_open(const struct job *j, unsigned n, struct err *e) MUSTCHECK;
+
+struct http_ask {
+    const char *method;    /* "GET" or "POST" */
+    struct span path;      /* below the url: of the settings, beginning with "/"; empty: the url itself */
+    struct span fields[4]; /* "Name: value" */
+    struct span body;
+};
+/* 0 with status and body (which stays until the next one), or -1 with words that hold nothing of either. */
+int http_ask(struct http *h, const struct http_ask *ask, unsigned *status, struct span *body,
+             struct err *e) MUSTCHECK;
+
+/* Percent-encode what is not unreserved, behind NAME= and, from the second on, &. */
+void http_form_add(struct dynbuf *form, const char *name, struct span value);
+
+#endif

@@ -1,0 +1,29 @@
+/* countersign-fetch-http: ask one server what a source of this kind asks. */
+#include "common/role/role.h"
+#include "policy/policy.h"
+#include "proxy/fetcher/job/sources.h"
+
+static const struct {
+    enum source_kind kind;
+    unsigned asks; /* at most */
+    void (*run)(const struct job *j, struct http *h);
+} kinds[] = {{SOURCE_OAUTH2, 1, source_oauth2}, {SOURCE_VAULT, 3, source_vault}};
+
+int main(void)
+{
+    static struct job j;
+    static const struct wall wall = {.calls = WALL_PAIR};
+    struct err e = {{0}};
+    role_job_start("fetch-http");
+    job_read(&j);
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        if (j.ask.kind != kinds[i].kind)
+            continue;
+        struct http *h = http_open(&j, kinds[i].asks, &e);
+        if (h == NULL)
+            job_failed(&j, "%s", e.text);
+        role_confine_alone(&wall); /* the connections are made; what comes over them is read behind it */
+        kinds[i].run(&j, h);
+    }
+    job_failed(&j, "this program does not know sources of that kind");
+}

@@ -1,0 +1,20 @@
+/* What is asked of a server for each kind of source, and what is made of its answer. Each answers (job.h) and does
+ * not return. What a server answers is never repeated, but for a code that is made of letters. */
+#ifndef PROXY_FETCHER_JOB_SOURCES_H
+#define PROXY_FETCHER_JOB_SOURCES_H
+
+#include "proxy/fetcher/job/http.h"
+
+void source_oauth2(const struct job *j, struct http *h) __attribute__((noreturn));
+void source_vault(const struct job *j, struct http *h) __attribute__((noreturn));
+
+struct arena;
+/* Pure, for tests: the body of the question, and what is in an answer of status 200. */
+int oauth2_question(const struct wire_fetch *f, struct dynbuf *form, struct err *e) MUSTCHECK;
+int oauth2_answer(struct span json, struct arena *a, struct wire_fetched *out, struct err *e) MUSTCHECK;
+int vault_answer(struct span json, struct span where, struct arena *a, struct wire_fetched *out,
+                 struct err *e) MUSTCHECK;
+/* A code such as invalid_client in an error's JSON, or empty. */
+struct span source_error_code(struct span json, struct arena *a);
+
+#endif

@@ -1,0 +1,36 @@
+"""A gateway whose credential `api` comes from a source, and what tests ask of it."""
+from gateway import NOT_RELEASED, Gateway, simple_policy
+
+
+def gateway(lab, source, counterpart, store=(), env=None):
+    """(upstream, gateway) with an entry of upstreams: for the counterpart."""
+    up = lab.upstream()
+    text = simple_policy(up, secret=source)
+    text = text.replace("credentials:\n", counterpart.yaml + "credentials:\n", 1) if counterpart else text
+    lab.expects(NOT_RELEASED)
+    return up, Gateway(lab, text, dict(store), env=env)
+
+
+def ask(lab, gw, up, path="/ok"):
+    return lab.run(["curl", "-sS", "--suppress-connect-headers", "-D", "-", f"https://{up.name}:{up.port}{path}"],
+                   env=gw.client_env())
+
+
+def passes(lab, gw, up):
+    done = ask(lab, gw, up)
+    assert b" 200" in done.out.splitlines()[0], done.text() + gw.cli("secret", "check", "api").text()
+
+
+def bearers(up):
+    return [v for r in up.requests() for n, v in r["fields"] if n.lower() == "authorization"]
+
+
+def refused(lab, gw, up, *words):
+    """Nothing is sent, and the operator is told which step failed, without a value."""
+    sent = len(up.requests())
+    done = ask(lab, gw, up)
+    assert b"502" in done.out.splitlines()[0] and b"credential-unavailable" in done.out, done.text()
+    assert len(up.requests()) == sent
+    check = gw.cli("secret", "check", "api")
+    said = check.out.decode()
+    assert check.rc == 1 and all(w in said for w in words) and "canary" not in said, check.text()

@@ -1,0 +1,181 @@
+"""Servers that sources ask, over TLS, each written from the documentation of what it stands for: an OAuth 2.0 token
+endpoint (RFC 6749, 7523, 8693) and HashiCorp Vault's HTTP API. What they were asked is kept, and they can be told to
+answer badly.
+
+    oauth = TokenEndpoint(lab, "login.test"); oauth.url, oauth.yaml (its entry of upstreams:), oauth.asked
+    oauth.bad = "hang" | "500" | "long" | "lie" | "newline" | "redirect" ...
+"""
+import base64
+import http.server
+import json
+import secrets
+import ssl
+import threading
+import urllib.parse
+
+import certs
+from gateway import upstream_yaml
+
+
+class Counterpart:
+    def __init__(self, lab, name):
+        self.name, self.asked, self.bad, self.tokens, self.released = name, [], None, [], threading.Event()
+        self.lab, ca = lab, certs.CA(lab.exempt(lab.dir / f"ca-{name}"))
+        cert, key = ca.leaf(name)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(cert, key)
+        owner = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def log_message(self, *_):
+                pass
+
+            def do_POST(self):
+                body = self.rfile.read(int(self.headers.get("Content-Length", 0))).decode()
+                owner.serve(self, body)
+
+            do_GET = do_POST
+
+        class Server(http.server.ThreadingHTTPServer):
+            daemon_threads = True
+
+            def handle_error(self, *_):
+                pass  # a connection that was made and not used
+
+            def finish_request(self, request, address):
+                super().finish_request(context.wrap_socket(request, server_side=True), address)
+        self.server = Server(("127.0.0.1", 0), Handler)
+        self.port = self.server.server_address[1]
+        self.url = f"https://{name}:{self.port}"
+        self.yaml = upstream_yaml(name, self.port, ca.cert)
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        lab.at_end.append(self.end)
+
+    def end(self):
+        self.released.set()
+        self.server.shutdown()
+        self.server.server_close()
+
+    def new_token(self, prefix="token"):
+        token = self.lab.canary(f"{prefix}-{secrets.token_urlsafe(30)}")
+        self.tokens.append(token)
+        return token
+
+    def send(self, handler, status, body, more=()):
+        data = body if isinstance(body, bytes) else json.dumps(body).encode()
+        handler.send_response(status)
+        for name, value in (("Content-Type", "application/json"), ("Content-Length", str(len(data))), *more):
+            handler.send_header(name, value)
+        handler.end_headers()
+        handler.wfile.write(data)
+
+    def badly(self, handler):
+        """True: it was answered as bad says."""
+        if self.bad == "hang":
+            self.released.wait()
+        elif self.bad == "500":
+            self.send(handler, 500, b"<html>token-in-an-error-page</html>")
+        elif self.bad == "long":
+            self.send(handler, 200, b'{"access_token":"' + b"a" * 10_000_000 + b'","token_type":"Bearer"}')
+        elif self.bad == "not json":
+            self.send(handler, 200, b"access_token=canary-in-a-form")
+        elif self.bad == "redirect":
+            self.send(handler, 302, b"", [("Location", "https://elsewhere.test/")])
+        elif self.bad == "cut":
+            handler.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 5000\r\n\r\n{")
+            handler.close_connection = True
+        else:
+            return False
+        return True
+
+
+class TokenEndpoint(Counterpart):
+    client, secret = "the client", "s3cret/of:the client"
+
+    def __init__(self, lab, name="login.test"):
+        super().__init__(lab, name)
+        lab.canary(self.secret)
+        self.refresh, self.lifetime, self.auth = lab.canary("refresh-" + secrets.token_urlsafe(20)), 3600, "basic"
+
+    def shown(self, handler, form):
+        if self.auth == "body":
+            return (form.get("client_id"), form.get("client_secret")) == ([self.client], [self.secret])
+        kind, _, text = handler.headers.get("Authorization", "").partition(" ")
+        pair = base64.b64decode(text).decode().split(":") if kind == "Basic" else ["", ""]
+        return [urllib.parse.unquote(part) for part in pair] == [self.client, self.secret] and "client_secret" not in form
+
+    def serve(self, handler, body):
+        form = urllib.parse.parse_qs(body)
+        self.asked.append(form)
+        if self.badly(handler):
+            return
+        if handler.path != "/oauth/token" or handler.command != "POST":
+            self.send(handler, 404, {"error": "not_found"})
+            return
+        if not self.shown(handler, form):
+            self.send(handler, 401, {"error": "invalid_client", "error_description": f"not {self.secret}"})
+            return
+        token = self.new_token()
+        answer = {"access_token": token, "token_type": "Bearer", "expires_in": self.lifetime}
+        if form["grant_type"] == ["refresh_token"]:
+            if form["refresh_token"] != [self.refresh]:
+                self.send(handler, 400, {"error": "invalid_grant"})
+                return
+            self.refresh = answer["refresh_token"] = self.lab.canary("refresh-" + secrets.token_urlsafe(20))
+        if self.bad == "newline":
+            answer["access_token"] = "token-canary\r\nX-Evil: 1"
+        elif self.bad == "no token":
+            del answer["access_token"]
+        elif self.bad == "another type":
+            answer["token_type"] = "mac"
+        elif self.bad == "no number":
+            answer["expires_in"] = "soon"
+        self.send(handler, 200, answer)
+
+
+class Vault(Counterpart):
+    """https://developer.hashicorp.com/vault/api-docs: auth/approle/login, auth/kubernetes/login, KV version 2, database
+    credentials, auth/token/revoke-self."""
+
+    def __init__(self, lab, name="vault.test"):
+        super().__init__(lab, name)
+        self.token, self.secret_id = lab.canary("hvs." + secrets.token_urlsafe(20)), lab.canary(secrets.token_urlsafe(20))
+        self.jwt, self.value = lab.canary("eyJ." + secrets.token_urlsafe(30)), self.new_token("kv")
+        self.live, self.revoked, self.namespace = {self.token}, [], None
+
+    def login(self, handler, fine):
+        if not fine:
+            self.send(handler, 400, {"errors": ["invalid role or secret ID"]})
+            return
+        token = self.lab.canary("hvs." + secrets.token_urlsafe(20))
+        self.live.add(token)
+        self.send(handler, 200, {"auth": {"client_token": token, "lease_duration": 1200, "renewable": True}})
+
+    def serve(self, handler, body):
+        self.asked.append((handler.command, handler.path))
+        if self.badly(handler):
+            return
+        data = json.loads(body) if body else {}
+        token = handler.headers.get("X-Vault-Token")
+        if handler.headers.get("X-Vault-Namespace") != self.namespace or not handler.headers.get("X-Vault-Request"):
+            self.send(handler, 404, {"errors": ["no such namespace"]})
+        elif handler.path == "/v1/auth/approle/login":
+            self.login(handler, data == {"role_id": "app", "secret_id": self.secret_id})
+        elif handler.path == "/v1/auth/kubernetes/login":
+            self.login(handler, data == {"role": "app", "jwt": self.jwt})
+        elif token not in self.live:
+            self.send(handler, 403, {"errors": ["permission denied"]})
+        elif handler.path == "/v1/auth/token/revoke-self":
+            self.live.discard(token)
+            self.revoked.append(token)
+            self.send(handler, 204, b"")
+        elif handler.path == "/v1/secret/data/app":
+            value = "kv-canary\nX-Evil: 1" if self.bad == "newline" else self.value
+            self.send(handler, 200, {"lease_id": "", "lease_duration": 0, "data": {"data": {"token": value}, "metadata": {}}})
+        elif handler.path == "/v1/database/creds/app":
+            self.send(handler, 200, {"lease_id": "database/creds/app/x1", "lease_duration": 3600, "renewable": True,
+                                     "data": {"username": "v-app", "password": self.new_token("db")}})
+        else:
+            self.send(handler, 404, {"errors": []})
