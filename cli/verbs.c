@@ -160,6 +160,38 @@ static const struct cli_option env[] = {
     {.name = "token", .arg = "TOKEN", .help = "print for this token; none is made"},
     {.name = "revoke-others", .help = "its earlier tokens are worth nothing from now on"},
     {.name = NULL}};
+#define BOUNDS                                                                                                       \
+    {.name = "for", .arg = "TIME", .help = "how long it lives, at most 7d; 1h otherwise"},                           \
+        {.name = "host", .arg = "HOST", .help = "only for this host, or HOST:PORT", .many = true},                   \
+        {.name = "method", .arg = "METHOD", .help = "only for this method", .many = true},                           \
+        {.name = "path", .arg = "PATTERN", .help = "only for such paths, like /repos/acme/**", .many = true},        \
+        {.name = "op", .arg = "PATTERN", .help = "only for such operations, like git.*", .many = true},              \
+        {.name = "effect",                                                                                           \
+         .arg = "EFFECT",                                                                                            \
+         .help = "only for requests of this effect",                                                                 \
+         .choices = "read write delete admin spend exec",                                                            \
+         .many = true},                                                                                              \
+        {.name = "uses", .arg = "N", .help = "for so many requests"},                                                \
+    {                                                                                                                \
+        .name = "rate", .arg = "N", .help = "for so many requests a minute"                                          \
+    }
+static const struct cli_option lease_issue_options[] = {
+    {.name = "sandbox", .arg = "NAME", .help = "whose it is: of no worth to any other"}, BOUNDS, {.name = NULL}};
+static const struct cli_option lease_env_options[] = {
+    {.name = "sandbox", .arg = "NAME", .help = "whose it is: of no worth to any other"},
+    {.name = "set", .arg = "SET", .help = "another set of variables than that of its form, such as cloudbase"},
+    {.name = "format",
+     .arg = "FORMAT",
+     .help = "how the variables are printed",
+     .choices = "shell docker compose kubernetes github"},
+    BOUNDS,
+    {.name = NULL}};
+static const struct cli_option lease_list_options[] = {
+    {.name = "sandbox", .arg = "NAME", .help = "only what this one has"}, {.name = NULL}};
+static const struct cli_option lease_narrow_options[] = {
+    {.name = "child", .help = "a new one that is good for less, and ends with it; it stays as it is"},
+    BOUNDS,
+    {.name = NULL}};
 static const struct cli_option tail[] = {
     {.name = "follow", .help = "also what comes", .letter = 'f'},
     {.name = "lines", .arg = "N", .help = "how many, 20", .letter = 'n'},
@@ -212,6 +244,20 @@ const struct cli_verb cli_verbs[] = {
     {"secret check", "NAME", "ask a credential's source for its value now: does it work, or which step failed",
      "countersign secret check github", NULL, TAKES_BOTH, secret_check, NULL},
     {"secret rm", "NAME", "forget a value", "countersign secret rm github", NULL, TAKES_STATE, secret_rm, NULL},
+    {"lease issue", "CREDENTIAL", "a text to use in place of a credential, of worth to one sandbox, here, for a time",
+     "countersign lease issue github --sandbox ci-7 --for 30m --effect read", lease_issue_options, TAKES_BOTH,
+     lease_issue, NULL},
+    {"lease list", "", "who has which, and what became of them", "countersign lease list --sandbox ci-7",
+     lease_list_options, TAKES_BOTH, lease_list, NULL},
+    {"lease show", "ID", "one of them", "countersign lease show 8z3k --json", NULL, TAKES_BOTH, lease_show, NULL},
+    {"lease narrow", "ID", "make it good for less, or make another one from it that is",
+     "countersign lease narrow 8z3k --path '/repos/acme/app/**'", lease_narrow_options, TAKES_BOTH, lease_narrow,
+     NULL},
+    {"lease revoke", "ID", "end it and what came from it, at once", "countersign lease revoke 8z3k", why, TAKES_BOTH,
+     lease_revoke, NULL},
+    {"lease env", "CREDENTIAL", "issue one, as the variables that its provider's tools read",
+     "countersign lease env github --sandbox ci-7 --format docker >> ci.env", lease_env_options, TAKES_BOTH,
+     lease_env, NULL},
     {"approvals list", "", "what waits for a decision, the newest first", "countersign approvals list --state denied",
      list, TAKES_BOTH, approvals_list, NULL},
     {"approvals show", "ID", "the whole request as it would leave, who asks, and the rule that held it",

@@ -6,6 +6,8 @@
 #include "common/dynbuf.h"
 #include "policy/policy.h"
 
+/* One credential, by its index, with its whole definition. Nothing when there is none. */
+void policy_put_credential(const struct policy *p, size_t i, struct dynbuf *out);
 /* Every credential that may go to this place, each with its whole definition: source, field, where it may go. Nothing
  * for a place without any. A failed out (dynbuf_ok) is equal to nothing. */
 void policy_put_place(const struct policy *p, struct span scheme, struct span host, uint16_t port,

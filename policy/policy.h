@@ -7,6 +7,7 @@
 #include "common/arena.h"
 #include "common/err.h"
 #include "common/http/slot.h"
+#include "common/lease/lease.h"
 #include "policy/decision.h"
 
 struct policy; /* an opened image; opaque */
@@ -71,13 +72,16 @@ struct credential {
     struct span source_arg; /* path, variable, name in the sealed store or in $CREDENTIALS_DIRECTORY; or empty */
     uint32_t settings, nsettings;
     enum slot_kind slot;
-    struct span header;     /* SLOT_HEADER, SLOT_COOKIE: field to set, e.g. "Authorization" */
-    struct span where;      /* the others: parameter, JSON pointer, or what the path begins with before it */
-    struct span format;     /* "Bearer {}" or, with basic_user, unused */
-    struct span basic_user; /* "x-access-token": Authorization is Basic base64(user:secret) */
-    bool basic;             /* secret is "user:password" itself when basic_user is empty */
-    bool certificate;       /* secret is PEM, a key and its chain: shown in the TLS handshake, no field is set */
-    bool refuse;            /* an answer that has it in it is refused, not covered */
+    struct span header;      /* SLOT_HEADER, SLOT_COOKIE: field to set, e.g. "Authorization" */
+    struct span where;       /* the others: parameter, JSON pointer, or what the path begins with before it */
+    struct span format;      /* "Bearer {}" or, with basic_user, unused */
+    struct span basic_user;  /* "x-access-token": Authorization is Basic base64(user:secret) */
+    bool basic;              /* secret is "user:password" itself when basic_user is empty */
+    bool certificate;        /* secret is PEM, a key and its chain: shown in the TLS handshake, no field is set */
+    bool refuse;             /* an answer that has it in it is refused, not covered */
+    enum lease_format lease; /* what its leases look like; LEASE_NONE: there are none */
+    bool require_lease;      /* a request that would be given it must bring a lease */
+    bool freeze_on_leak;     /* a lease used elsewhere stops the writes of the sandboxes it concerns */
 };
 size_t policy_credentials(const struct policy *p);
 /* False when i is out of range. */

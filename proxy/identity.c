@@ -27,3 +27,11 @@ int identity_of_terms(const struct policy *p, const struct decision *d, struct d
     policy_put_terms(p, d, &b);
     return finish(&b, out);
 }
+
+int identity_of_credential(const struct policy *p, size_t i, struct digest *out)
+{
+    struct dynbuf b;
+    dynbuf_init(&b, IDENTITY_MAX);
+    policy_put_credential(p, i, &b);
+    return finish(&b, out);
+}

@@ -10,6 +10,8 @@
 /* What may be sent to a place; all zero when the policy binds nothing to it. */
 int identity_of_place(const struct policy *p, struct span scheme, struct span host, uint16_t port,
                       struct digest *out) MUSTCHECK;
+/* One credential of the policy, by its index; all zero when there is none. */
+int identity_of_credential(const struct policy *p, size_t i, struct digest *out) MUSTCHECK;
 /* The terms of a decision. */
 int identity_of_terms(const struct policy *p, const struct decision *d, struct digest *out) MUSTCHECK;
 

@@ -121,6 +121,15 @@ enum msg_type {
     M_ANSWER_CREDIT = 123, /* F>C u32 */
     M_SWITCH = 124,        /* C>F wire_answer of a verified 101: from now on messages, until one side's M_ANSWER_END or M_CANCEL */
     M_ANSWER_MESSAGE = 125, /* C>F u8 enum ws_op (WS_NONE: goes on with the last), bool last, u16 close code, then bytes of the message, searched; each costs its bytes and WS_COST of the answer's credit */
+    /* leases (common/lease/wire_lease.h); id: the asker's own */
+    M_LEASE_MAKE = 140,   /* Lg>K id lease, u8 enum lease_format */
+    M_LEASE_MADE = 141,   /* K>Lg span tag, span text, span secret (empty: it is no pair); text empty: it cannot be made */
+    M_LEASE_ISSUE = 142,  /* D>Lg wire_lease without id, text, tag and session, parent all zero: a new one of this sandbox; M_LEASE_NARROW: */
+    M_LEASE_NARROW = 143, /* D>Lg id lease, bool child: a new one that came from it, u64 expires (0: as it), span operator, one layer */
+    M_LEASE_GIVEN = 147,  /* Lg>D to both: bool ok, span why, id lease, u64 expires, span text, span secret (both empty: narrowed in place): said this once */
+    M_LEASE_REVOKE = 144, /* D>Lg id lease, span operator, span reason; Lg>D bool ok, span why */
+    M_LEASE = 145,        /* Lg>J id 0; u16 n, n x wire_lease: as they are now; live ones, and dead ones for LEASE_DEAD_MS */
+    M_LEASE_LEAK = 146,   /* J>Lg id: the exchange; id lease, span sandbox, span session, span host, u16 port, span what was found, bool freeze */
     /* keeper, fetcher and its jobs, which are processes of their own; id: the asker's own */
     M_FETCH = 150,    /* K>F wire_fetch; F>job u16 n, n x (u8 family, span bytes): what may be dialled, span path of the roots, wire_fetch */
     M_FETCHED = 151,  /* job>F>K wire_fetched */

@@ -1,8 +1,9 @@
 /* The walk of one request, start here.
  *
  *   sandbox ──► lobby ──► front ──────► judge ──────────► carrier ──► upstream
- *               (who?)    (TLS, parse)  (evaluate, enforce, (inject, send,
- *                                        hold, record)      scrub)
+ *               (who?)    (TLS, parse)  (evaluate, lease,   (inject, send,
+ *                                        enforce, hold,     scrub)
+ *                                        record)
  *                           ◄───────────────────────────────┘ answer
  *               keeper: mints leafs for the front, releases credentials to the carrier
  *               ledger: tickets, intents, outcomes, the audit chain · desk: people decide
@@ -21,6 +22,7 @@
     X(INTERCEPT, FRONT, "intercept", "tls-refused", "proxy/front/connect.c")                                         \
     X(PARSE, FRONT, "parse", "bad-request", "proxy/front/request.c")                                                 \
     X(EVALUATE, JUDGE, "evaluate", "unclassified", "proxy/judge/steps/step_evaluate.c")                              \
+    X(CHECK_LEASE, JUDGE, "check-lease", "lease-required", "proxy/judge/steps/step_check_lease.c")                   \
     X(ENFORCE, JUDGE, "enforce", "denied", "proxy/judge/steps/step_enforce.c")                                       \
     X(HOLD, JUDGE, "hold", "held", "proxy/judge/steps/step_hold.c")                                                  \
     X(RECORD_INTENT, JUDGE, "record-intent", "store-unavailable", "proxy/judge/steps/step_record_intent.c")          \

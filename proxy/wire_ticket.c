@@ -159,6 +159,7 @@ void wire_put_sandbox(struct dynbuf *b, const struct wire_sandbox *s)
     msg_put_span(b, s->tenant);
     msg_put_span(b, s->kind);
     msg_put_u64(b, s->generation);
+    msg_put_span(b, s->frozen);
     msg_put_u8(b, s->has_token);
     msg_put_digest(b, &s->token_hash);
     msg_put_u8(b, (uint8_t)s->nolder);
@@ -179,6 +180,7 @@ int wire_get_sandbox(struct msg_in *m, struct wire_sandbox *s)
     s->tenant = msg_get_span(m, NAME_BYTES);
     s->kind = msg_get_span(m, CODE_BYTES);
     s->generation = msg_get_u64(m);
+    s->frozen = msg_get_span(m, WORDS_BYTES);
     s->has_token = msg_get_bool(m);
     msg_get_digest(m, &s->token_hash);
     size_t n = msg_get_u8(m);

@@ -99,6 +99,7 @@ enum { WIRE_TOKENS_OLDER = 7 };
 struct wire_sandbox {
     struct span name, session, owner, tenant, kind; /* kind: run, token, channel */
     uint64_t generation;
+    struct span frozen; /* why its writes are stopped; empty: they are not */
     bool has_token;
     struct digest token_hash; /* SHA-256 of the token's text */
     size_t nolder;            /* earlier tokens that are still good, the newest first */

@@ -212,11 +212,6 @@ int env_each(const struct env_values *v, env_fn *fn, void *ctx, struct err *e)
 
 /* --- printing ------------------------------------------------------------- */
 
-struct printer {
-    struct dynbuf *out;
-    enum env_format format;
-};
-
 /* For a shell: in single quotes, where only the quote itself is special. */
 static void put_shell(struct dynbuf *out, const char *value)
 {
@@ -239,10 +234,10 @@ static void put_yaml(struct dynbuf *out, const char *value)
     (void)dynbuf_add_byte(out, '\'');
 }
 
-static int put_line(void *ctx, const char *name, const char *value)
+int env_print_one(void *ctx, const char *name, const char *value)
 {
-    struct printer *p = ctx;
-    struct dynbuf *out = p->out;
+    struct env_printer *p = ctx;
+    struct dynbuf *out = &p->out;
 
     switch (p->format) {
     case ENV_SHELL:
@@ -278,19 +273,27 @@ enum env_format env_format_named(const char *name)
     return ENV_FORMAT_BAD;
 }
 
+void env_print_head(struct env_printer *p)
+{
+    if (p->format == ENV_COMPOSE)
+        (void)dynbuf_add(&p->out, SPAN("environment:\n"));
+    if (p->format == ENV_KUBERNETES)
+        (void)dynbuf_add(&p->out, SPAN("env:\n"));
+}
+
 int env_print(struct dynbuf *out, enum env_format format, const struct env_values *v, struct err *e)
 {
-    struct printer p = {out, format};
+    struct env_printer p = {*out, format};
+    int rc;
 
     if (format == ENV_FORMAT_BAD)
         return err_set(e, "no such format; there are shell, docker, compose, kubernetes and github");
-    if (format == ENV_COMPOSE)
-        (void)dynbuf_add(out, SPAN("environment:\n"));
-    if (format == ENV_KUBERNETES)
-        (void)dynbuf_add(out, SPAN("env:\n"));
+    env_print_head(&p);
     if (e)
         e->text[0] = '\0';
-    if (env_each(v, put_line, &p, e) == 0)
+    rc = env_each(v, env_print_one, &p, e);
+    *out = p.out;
+    if (rc == 0)
         return 0;
     return e && e->text[0] ? -1 : err_set(e, "the variables do not fit");
 }

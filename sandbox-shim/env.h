@@ -63,6 +63,14 @@ enum env_format env_format_named(const char *name);
  * map. kubernetes: a container's `env:` list. github: lines for $GITHUB_ENV. */
 int env_print(struct dynbuf *out, enum env_format format, const struct env_values *v, struct err *e) MUSTCHECK;
 
+/* The same, of variables of the caller's own: the line before them, and one of them (an env_fn; ctx is this). */
+struct env_printer {
+    struct dynbuf out;
+    enum env_format format;
+};
+void env_print_head(struct env_printer *p);
+int env_print_one(void *ctx, const char *name, const char *value) MUSTCHECK;
+
 /* May the caller set this one (NAME=VALUE) by hand? Not the table's, and nothing without a name. */
 int env_may_set(const char *assignment, struct err *e) MUSTCHECK;
 /* May `run` hand this variable of its caller to a sandbox? Names of an allow-list

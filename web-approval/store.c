@@ -404,6 +404,50 @@ int desk_store_sandbox(struct desk_store *s, struct span name, struct arena *a, 
     return walk(s, q, a, sandbox_first, &one, e) == 0 ? one.found : -1;
 }
 
+/* --- leases --------------------------------------------------------------- */
+
+struct lease_walk {
+    desk_store_lease_fn *fn;
+    void *ctx;
+};
+
+static int lease_step(void *ctx, struct row *r)
+{
+    struct lease_walk *w = ctx;
+    struct lease_row l = {.id = text(r), .parent = text(r)};
+    l.sandbox = text(r);
+    l.session = text(r);
+    l.credential = text(r);
+    l.format = text(r);
+    l.state = text(r);
+    l.by = text(r);
+    l.how = text(r);
+    l.layers = text(r);
+    l.generation = number(r);
+    l.created_ms = number(r);
+    l.expires_ms = number(r);
+    l.ended_ms = number(r);
+    return r->full ? 1 : w->fn(w->ctx, &l);
+}
+
+int desk_store_leases(struct desk_store *s, struct span sandbox, struct span prefix, struct arena *a,
+                      desk_store_lease_fn *fn, void *ctx, struct err *e)
+{
+    struct lease_walk w = {fn, ctx};
+    sqlite3_stmt *q;
+
+    if (query(s,
+              "SELECT id, coalesce(parent, ''), sandbox, session, credential, format, state, created_by, how, layers,"
+              " generation, created_ms, expires_ms, coalesce(ended_ms, 0) FROM lease"
+              " WHERE (:sandbox = '' OR sandbox = :sandbox) AND substr(id, 1, length(:prefix)) = :prefix"
+              " ORDER BY created_ms DESC, id LIMIT 1000",
+              &q, e) != 0)
+        return -1;
+    bind(q, ":sandbox", sandbox);
+    bind(q, ":prefix", prefix);
+    return walk(s, q, a, lease_step, &w, e);
+}
+
 /* --- audit ---------------------------------------------------------------- */
 
 int desk_store_signed(struct desk_store *s, uint64_t *seq, struct err *e)

@@ -46,6 +46,12 @@ struct audit_row {
     struct span key, signature; /* where a checkpoint ends with it; else empty */
 };
 
+struct lease_row {
+    struct span id, parent, sandbox, session, credential, format, state, by, how,
+        layers;                                            /* layers: wire_put_layers */
+    uint64_t generation, created_ms, expires_ms, ended_ms; /* ended_ms 0: it lives */
+};
+
 /* path: of ledger.db. It need not exist yet: every question tries again. Borrowed for good. */
 struct desk_store *desk_store_new(const char *path) MUSTCHECK;
 void desk_store_free(struct desk_store **s);
@@ -65,6 +71,10 @@ int desk_store_sandboxes(struct desk_store *s, struct arena *a, desk_store_sandb
                          struct err *e) MUSTCHECK;
 int desk_store_sandbox(struct desk_store *s, struct span name, struct arena *a, struct sandbox_row *r,
                        struct err *e) MUSTCHECK;
+typedef int desk_store_lease_fn(void *ctx, const struct lease_row *r);
+/* The newest first, at most STORE_ROWS_MAX. sandbox: only its own; empty: all. prefix: of the id; empty: any. */
+int desk_store_leases(struct desk_store *s, struct span sandbox, struct span prefix, struct arena *a,
+                      desk_store_lease_fn *fn, void *ctx, struct err *e) MUSTCHECK;
 typedef int desk_store_audit_fn(void *ctx, const struct audit_row *r);
 /* Rows with seq > after, oldest first. tickets_only: those of kind "ticket-...". */
 int desk_store_audit(struct desk_store *s, uint64_t after, size_t limit, bool tickets_only, struct arena *a,

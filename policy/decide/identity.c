@@ -26,6 +26,9 @@ static void put_credential(const struct policy *p, uint32_t i, struct dynbuf *ou
     msg_put_u32(out, c->basic);
     msg_put_u32(out, c->certificate);
     msg_put_u32(out, c->refuse);
+    msg_put_u32(out, c->lease);
+    msg_put_u32(out, c->require_lease);
+    msg_put_u32(out, c->freeze_on_leak);
     msg_put_u32(out, c->only.n);
     for (uint32_t k = 0; k < c->only.n; k++)
         put_place(p, img_at(p, IMG_PLACE, c->only.first + k), out);
@@ -36,6 +39,12 @@ static void put_credential(const struct policy *p, uint32_t i, struct dynbuf *ou
         msg_put_u32(out, s->from);
         msg_put_span(out, img_span(p, s->value));
     }
+}
+
+void policy_put_credential(const struct policy *p, size_t i, struct dynbuf *out)
+{
+    if (i < p->n[IMG_CRED])
+        put_credential(p, (uint32_t)i, out);
 }
 
 void policy_put_place(const struct policy *p, struct span scheme, struct span host, uint16_t port, struct dynbuf *out)

@@ -93,7 +93,10 @@ bool policy_credential(const struct policy *p, size_t i, struct credential *c)
                              .basic_user = img_span(p, r->user),
                              .basic = r->basic != 0,
                              .certificate = r->certificate != 0,
-                             .refuse = r->refuse != 0};
+                             .refuse = r->refuse != 0,
+                             .lease = (enum lease_format)r->lease,
+                             .require_lease = r->require_lease != 0,
+                             .freeze_on_leak = r->freeze_on_leak != 0};
     return true;
 }
 

@@ -5,6 +5,7 @@
 #include "common/log.h"
 #include "proxy/judge/frames/frames.h"
 #include "proxy/judge/exchange/record.h"
+#include "proxy/judge/leases/table.h"
 #include "proxy/judge/replies/refuse.h"
 #include "proxy/judge/tickets/review.h"
 #include "proxy/judge/accounts/turn.h"
@@ -21,8 +22,10 @@ struct judge *judge_new(const struct judge_ports *ports)
     j->config.body_max = 64ull * 1024 * 1024;
     j->backlog = backlog_new();
     j->upstreams = upstreams_new();
-    if (j->backlog == NULL || j->upstreams == NULL) {
+    j->leases = lease_table_new();
+    if (j->backlog == NULL || j->upstreams == NULL || j->leases == NULL) {
         backlog_free(&j->backlog);
+        lease_table_free(&j->leases);
         upstreams_free(&j->upstreams);
         free(j);
         return NULL;
@@ -46,6 +49,7 @@ void judge_free(struct judge **jp)
     while (j->sandboxes != NULL)
         sandbox_remove(j, j->sandboxes->name);
     upstreams_free(&j->upstreams);
+    lease_table_free(&j->leases);
     image_unref(j->image);
     backlog_free(&j->backlog);
     free(j);

@@ -35,6 +35,8 @@ struct sandbox {
     bool has_token;
     struct digest token_hash, older[WIRE_TOKENS_OLDER];
     size_t nolder;
+    uint64_t generation;
+    bool frozen; /* its writes are stopped */
     uint64_t body_bytes;
     unsigned leafs_left;
     uint64_t leafs_since; /* monotonic ms up to which leafs_left was refilled */
@@ -77,6 +79,7 @@ struct front {
 struct account;
 struct exchange;
 struct image;
+struct lease_table;
 struct upstreams;
 struct backlog;
 
@@ -116,6 +119,7 @@ struct judge {
     uint32_t carrier_boot;
     uint64_t policies; /* images so far */
     struct upstreams *upstreams;
+    struct lease_table *leases;
     struct backlog *backlog;
 };
 

@@ -7,9 +7,13 @@ typedef enum walk_next step_fn(struct exchange *x);
 
 /* Rows that are not the judge's are empty and passed over. */
 static step_fn *const rows[WALK_END] = {
-    [WALK_EVALUATE] = step_evaluate, [WALK_ENFORCE] = step_enforce,
-    [WALK_HOLD] = step_hold,         [WALK_RECORD_INTENT] = step_record_intent,
-    [WALK_RELEASE] = step_release,   [WALK_RECORD_RESULT] = step_record_result,
+    [WALK_EVALUATE] = step_evaluate,
+    [WALK_CHECK_LEASE] = step_check_lease,
+    [WALK_ENFORCE] = step_enforce,
+    [WALK_HOLD] = step_hold,
+    [WALK_RECORD_INTENT] = step_record_intent,
+    [WALK_RELEASE] = step_release,
+    [WALK_RECORD_RESULT] = step_record_result,
 };
 
 /* Where the exchange goes on after its step said so. False: it waits. */

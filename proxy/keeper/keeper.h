@@ -8,6 +8,7 @@
 #include "common/role/role.h"
 #include "proxy/keeper/sources/fetch.h"
 #include "proxy/keeper/keep.h"
+#include "proxy/keeper/lease/lease.h"
 #include "proxy/keeper/mint.h"
 #include "proxy/keeper/release.h"
 #include "proxy/msgs.h"
@@ -25,6 +26,7 @@ struct keeper {
     size_t nparked, parked_bytes;
     struct releaser *releaser;
     struct mint *mint;
+    struct secret *lease_root;
     struct policy *policy;
     struct span image;
     uint64_t owner;

@@ -168,9 +168,34 @@ static void from_judge(void *arg, struct chan *c, struct frame *f)
         log_exchange(LOG_ERROR, f->id, "the judge said %u", f->type);
 }
 
+/* The text of a lease: said once, to who asked, and kept nowhere. */
+static void on_lease_make(struct keeper *k, struct frame *f)
+{
+    struct msg_in m = msg_in(f->payload);
+    struct lease_texts made = {.ntext = 0};
+    struct id id;
+    msg_get_id(&m, &id);
+    uint8_t format = msg_get_u8(&m);
+    if (msg_end(&m) != 0 || format >= LEASE_FORMAT_COUNT ||
+        lease_derive(k->lease_root, &id, (enum lease_format)format, &made) != 0)
+        log_error("a lease cannot be made as the ledger asks for it");
+    struct dynbuf *b = chan_begin(k->ledger, M_LEASE_MADE, f->id);
+    if (b != NULL) {
+        msg_put_span(b, span_str(made.tag));
+        msg_put_span(b, span_of(made.text, made.ntext));
+        msg_put_span(b, span_of(made.secret, made.nsecret));
+        (void)chan_commit(k->ledger);
+    }
+    explicit_bzero(&made, sizeof(made));
+}
+
 static void from_ledger(void *arg, struct chan *c, struct frame *f)
 {
     struct keeper *k = arg;
+    if (f->type == M_LEASE_MAKE) {
+        on_lease_make(k, f);
+        return;
+    }
     struct msg_in m = msg_in(f->payload);
     struct span key = msg_get_span(&m, RELEASE_KEY);
     if (f->type != M_LEDGER_KEY || msg_end(&m) != 0 || releaser_ledger_key(k->releaser, key) != 0)
@@ -365,7 +390,8 @@ int main(void)
     k->fetches = fetches_new(k->sources, &fetching, k);
     sources_fetches(k->sources, k->fetches);
     k->releaser = releaser_new(k->sources, k->fetches);
-    if (k->releaser == NULL || k->mint == NULL || k->fetches == NULL)
+    k->lease_root = lease_root(k->keep.master);
+    if (k->releaser == NULL || k->mint == NULL || k->fetches == NULL || k->lease_root == NULL)
         log_die("the keeper cannot start: out of memory");
     say_ca(k);
     role_ready(k->role);

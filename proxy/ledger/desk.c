@@ -147,6 +147,9 @@ int ledger_desk(struct ledger *l, struct frame *f, enum role_id from)
     case M_BODY_GET: return from == ROLE_DESK ? body_get(l, f) : -1;
     case M_FREEZE: return from == ROLE_DESK ? freeze(l, f) : -1;
     case M_SANDBOX_TOKEN: return from == ROLE_DESK ? sandbox_token(l, f, from) : -1;
+    case M_LEASE_ISSUE:
+    case M_LEASE_NARROW:
+    case M_LEASE_REVOKE: return from == ROLE_DESK ? ledger_lease(l, f) : -1;
     case M_SANDBOX_RM: return from == ROLE_DESK ? sandbox_remove(l, f, from) : -1;
     default: return -1;
     }

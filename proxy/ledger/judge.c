@@ -244,6 +244,7 @@ int ledger_judge(struct ledger *l, struct frame *f)
     case M_OUTCOME: return outcome(l, f);
     case M_AUDIT: return audit(l, f);
     case M_WEBSOCKET: return websocket(l, f);
+    case M_LEASE_LEAK: return ledger_lease_leak(l, f);
     case M_TICKET_VOID: return void_ticket(l, f);
     case M_REVIEW: return review_begin(l, f);
     case M_REVIEWED: return review_answered(l, f);
@@ -253,7 +254,8 @@ int ledger_judge(struct ledger *l, struct frame *f)
 
 bool ledger_must_keep(uint16_t type)
 {
-    return type == M_OUTCOME || type == M_AUDIT || type == M_WEBSOCKET || type == M_TICKET_VOID || type == M_NOTE;
+    return type == M_OUTCOME || type == M_AUDIT || type == M_WEBSOCKET || type == M_TICKET_VOID || type == M_NOTE ||
+           type == M_LEASE_LEAK;
 }
 
 static void put_sandbox(struct ledger *l, const struct wire_sandbox *b, bool gone)
@@ -283,8 +285,9 @@ void ledger_welcome_judge(struct ledger *l)
     if (!l->lost && store_frozen(l->store, &frozen) != 0)
         log_error("whether writes are frozen cannot be read; they are refused");
     put_frozen(l, frozen);
-    if (l->lost || store_judge_came(l->store) != 0 || store_sandboxes(l->store, welcome_one, l) != 0)
-        log_error("the judge cannot be told who the sandboxes are");
+    if (l->lost || store_judge_came(l->store) != 0 || store_sandboxes(l->store, welcome_one, l) != 0 ||
+        ledger_lease_welcome(l) != 0)
+        log_error("the judge cannot be told who the sandboxes are, or which leases there are");
     uint8_t ok = !l->lost;
     dynbuf_add(ledger_scratch(l), span_of(&ok, 1));
     ledger_reply(l, TO_JUDGE, M_STORE, 0, -1, &fail_no);

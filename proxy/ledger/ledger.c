@@ -181,6 +181,8 @@ static int handle(struct ledger *l, enum role_id from, struct frame *f)
 {
     if (from == ROLE_JUDGE)
         return ledger_judge(l, f);
+    if (from == ROLE_KEEPER && f->type == M_LEASE_MADE)
+        return ledger_lease_made(l, f);
     if (from == ROLE_KEEPER && f->type != M_NOTE)
         return -1;
     return from == ROLE_DESK || from == ROLE_PARENT || from == ROLE_KEEPER ? ledger_desk(l, f, from) : -1;
@@ -297,7 +299,7 @@ static void take_data_key(struct ledger *l, struct secret *key)
 static void on_frame(void *arg, struct chan *c, struct frame *f)
 {
     struct ledger *l = arg;
-    if (c == l->peer[ROLE_KEEPER] && f->type == M_NOTE) {
+    if (c == l->peer[ROLE_KEEPER] && (f->type == M_NOTE || f->type == M_LEASE_MADE)) {
         take(l, ROLE_KEEPER, f);
         return;
     }
@@ -319,6 +321,10 @@ static void on_frame(void *arg, struct chan *c, struct frame *f)
 static void on_gone(void *arg, struct chan *c)
 {
     struct ledger *l = arg;
+    if (c == l->peer[ROLE_KEEPER]) {
+        ledger_lease_keeper_gone(l);
+        ledger_touch(l);
+    }
     for (size_t i = 0; i < ROLE_COUNT; i++)
         if (l->peer[i] == c)
             l->peer[i] = NULL;
@@ -342,6 +348,8 @@ void ledger_peer(struct ledger *l, unsigned role, int fd)
         close(fd);
         return;
     }
+    if (role == ROLE_KEEPER)
+        ledger_lease_keeper_gone(l);
     flush(l); /* what was said to the old one is said to the old one */
     chan_free(&l->peer[role]);
     if ((l->peer[role] = chan_new(l->loop, fd, &ops, l)) == NULL)

@@ -15,6 +15,12 @@ enum {
     LATER_MS = 30, /* the longest a record nobody waits for stays out of the store ... */
     LATER_RECORDS = 512,
     LATER_BYTES = 1024 * 1024, /* ... and how many of them there may be */
+    LEASES_ASKED = 32,         /* leases that wait for the keeper at once */
+};
+
+struct asked_lease {
+    uint64_t number, desk; /* of the question to the keeper; the desk's own id. number 0: free */
+    struct dynbuf said;    /* the lease, as wire_put_lease wrote it */
 };
 
 struct review {
@@ -39,6 +45,10 @@ struct ledger {
     bool judge_spoke; /* since the last second: it waits for a sign of life */
     bool patient;     /* the frame at hand is such a record */
     struct review review;
+    struct {
+        uint64_t number;
+        struct asked_lease asked[LEASES_ASKED];
+    } leases;
     bool owed_welcome; /* a judge came, and what it was told is not committed yet */
 };
 
@@ -68,6 +78,14 @@ int ledger_desk(struct ledger *l, struct frame *f, enum role_id from) MUSTCHECK;
 void ledger_tell(void *arg, enum store_change what, uint64_t sequence, const struct wire_ticket_state *ticket,
                  const struct wire_sandbox *sandbox);
 void ledger_welcome_judge(struct ledger *l);
+/* lease.c: the desk's questions about leases, the judge's word of a leak, the keeper's answer, and that it has gone;
+ * what the judge is told. */
+int ledger_lease(struct ledger *l, struct frame *f) MUSTCHECK;
+int ledger_lease_leak(struct ledger *l, struct frame *f) MUSTCHECK;
+int ledger_lease_made(struct ledger *l, struct frame *f) MUSTCHECK;
+void ledger_lease_keeper_gone(struct ledger *l);
+void ledger_lease_changed(void *arg, uint64_t sequence, const struct wire_lease *lease);
+int ledger_lease_welcome(struct ledger *l) MUSTCHECK;
 /* review.c */
 int review_begin(struct ledger *l, struct frame *f) MUSTCHECK;
 int review_answered(struct ledger *l, struct frame *f) MUSTCHECK;

@@ -93,6 +93,7 @@ static void open_store(struct start *s)
     s->config.path = s->db;
     s->config.boot = span_str(s->boot);
     s->config.changed = ledger_tell;
+    s->config.lease = ledger_lease_changed;
     s->config.arg = &s->ledger;
     if (ledger_start(&s->ledger) != 0)
         log_die("out of memory");

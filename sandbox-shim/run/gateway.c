@@ -10,9 +10,10 @@
 #include "common/control/exit.h"
 #include "common/control/own_gateway.h"
 #include "common/json/json.h"
+#include "sandbox-shim/lease_env.h"
 #include "sandbox-shim/run/place.h"
 
-enum { TREE_BYTES = 4 * 1024 * 1024 };
+enum { TREE_BYTES = 4 * 1024 * 1024, LEASE_LIFE_S = 7 * 24 * 3600, LEASE_WORDS_MAX = 64 * 1024 };
 
 /* --- the gateway, or one of our own ---------------------------------------- */
 
@@ -202,6 +203,79 @@ int gateway_sandbox(struct gateway *g, const char *name, const char *session, bo
             rc = err_set(e, "the gateway's answer lacks the sandbox's name, listener or certificates");
     }
     dynbuf_free(&body);
+    dynbuf_free(&answer);
+    arena_free(&a);
+    return rc;
+}
+
+/* --- leases --------------------------------------------------------------- */
+
+static int put_variable(void *ctx, const char *name, const char *value)
+{
+    struct dynbuf *out = ctx;
+
+    (void)dynbuf_add(out, span_of("--setenv", sizeof("--setenv")));
+    (void)dynbuf_add(out, span_of(name, strlen(name) + 1));
+    (void)dynbuf_add(out, span_of(value, strlen(value) + 1));
+    return dynbuf_ok(out) ? 0 : -1;
+}
+
+/* Which form its leases have; empty: there are none of it, and it is given to any request that may have it. */
+static struct span lease_form(const struct json *credentials, const char *name)
+{
+    const struct json *list = json_get(credentials, SPAN("credentials"));
+
+    for (const struct json *c = list ? list->child : NULL; c; c = c->next)
+        if (span_eq(json_text(c, SPAN("name")), span_str(name)))
+            return json_text(c, SPAN("lease"));
+    return SPAN_NONE;
+}
+
+/* As long as one may live: it ends with the sandbox. */
+static int lease(struct gateway *g, const char *credential, struct span form, struct dynbuf *out, struct err *e)
+{
+    struct dynbuf body, answer;
+    struct arena a;
+    struct jsonw w;
+
+    dynbuf_init(&body, 4096);
+    dynbuf_init(&answer, 0);
+    arena_init(&a, TREE_BYTES);
+    jsonw_begin(&w, &body);
+    jsonw_object(&w);
+    jsonw_kv(&w, "credential", span_str(credential));
+    jsonw_kv(&w, "sandbox", span_str(g->name));
+    jsonw_kv_u64(&w, "expires_s", LEASE_LIFE_S);
+    jsonw_end_object(&w);
+    int rc = dynbuf_ok(&body) ? ask(g, "POST", "/api/v1/leases", dynbuf_span(&body), 201, &answer, e)
+                              : err_set(e, "the credential's name is too long");
+    if (rc == 0) {
+        const struct json *j = json_parse(dynbuf_span(&answer), &a);
+        rc = lease_env_each(form, json_text(j, SPAN("lease")), json_text(j, SPAN("secret")), put_variable, out, e);
+    }
+    dynbuf_free(&body);
+    dynbuf_wipe(&answer);
+    arena_free(&a);
+    return rc;
+}
+
+int gateway_leases(struct gateway *g, const char *const *with, size_t nwith, struct dynbuf *out, struct err *e)
+{
+    struct dynbuf answer;
+    struct arena a;
+    int rc = 0;
+
+    dynbuf_init(out, LEASE_WORDS_MAX);
+    if (nwith == 0)
+        return 0;
+    arena_init(&a, TREE_BYTES);
+    rc = ask(g, "GET", "/api/v1/credentials", SPAN_NONE, 200, &answer, e);
+    const struct json *j = rc == 0 ? json_parse(dynbuf_span(&answer), &a) : NULL;
+    for (size_t i = 0; i < nwith && rc == 0; i++) {
+        struct span form = lease_form(j, with[i]);
+        if (form.n > 0)
+            rc = lease(g, with[i], form, out, e);
+    }
     dynbuf_free(&answer);
     arena_free(&a);
     return rc;

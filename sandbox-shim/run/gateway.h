@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <sys/types.h>
 
+#include "common/dynbuf.h"
 #include "common/err.h"
 
 enum { GATEWAY_WITH_MAX = 16, GATEWAY_NAME_MAX = 64 };
@@ -31,6 +32,10 @@ int gateway_check_with(struct gateway *g, const char *const *with, size_t nwith,
  * that were on their way elsewhere. */
 int gateway_sandbox(struct gateway *g, const char *name, const char *session, bool captured, const char *const *with,
                     size_t nwith, struct err *e) MUSTCHECK;
+/* A lease for the sandbox of each of these that the policy gives leases, as `--setenv NAME VALUE` words, each with
+ * its NUL, in the variables its provider's tools read. They end with the sandbox. out is not initialised. */
+int gateway_leases(struct gateway *g, const char *const *with, size_t nwith, struct dynbuf *out,
+                   struct err *e) MUSTCHECK;
 /* Give the sandbox back (its session and tickets stay) and end a gateway of our own. */
 void gateway_close(struct gateway *g);
 

@@ -189,6 +189,8 @@ static int put_environment(struct plan *p, char *const *environ, struct err *e)
     put(p, "--setenv", "PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", NULL);
     put(p, "--setenv", "HOME", INSIDE_HOME, "--setenv", "USER", "agent", "--setenv", "LOGNAME", "agent", NULL);
     put(p, "--setenv", "SHELL", "/bin/sh", "--setenv", "COUNTERSIGN_SANDBOX", p->name, NULL);
+    if (p->leases.n > 0) /* before the caller's own, which take their place */
+        (void)dynbuf_add(&p->args, dynbuf_span(&p->leases));
     for (size_t i = 0; i < p->nsetenv; i++) { /* env_may_set has looked at them */
         const char *eq = strchr(p->setenv[i], '=');
         (void)dynbuf_add(&p->args, span_of("--setenv", sizeof("--setenv")));
@@ -264,5 +266,6 @@ void plan_free(struct plan *p)
     for (size_t i = 0; i < p->nfds; i++)
         close(p->fds[i]);
     p->nfds = 0;
+    dynbuf_wipe(&p->leases);
     dynbuf_free(&p->args);
 }

@@ -43,6 +43,7 @@ struct plan {
     struct limits limits;
     const char *setenv[PLAN_LIST_MAX];
     size_t nsetenv;           /* NAME=VALUE */
+    struct dynbuf leases;     /* --setenv NAME VALUE, each word with its NUL: what --with gave */
     bool captured, variables; /* whatever a program sends is; proxy variables are set */
     char **cmd;
     /* what plan_build made of it */

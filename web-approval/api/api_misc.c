@@ -42,6 +42,8 @@ void api_credentials(struct exchange *x)
         jsonw_kv(&w, "header", c.header);
         if (c.source == SOURCE_STORE)
             jsonw_kv(&w, "store", c.source_arg);
+        jsonw_kv(&w, "lease", span_str(lease_format_name(c.lease)));
+        jsonw_kv_bool(&w, "require_lease", c.require_lease);
         jsonw_end_object(&w);
     }
     jsonw_end_array(&w);

@@ -118,6 +118,13 @@ static void compare_credential(struct diff *d, uint32_t was, uint32_t is)
     if (a->refuse != b->refuse)
         say(d, b->refuse ? DIFF_NARROWED : DIFF_WIDENED, op, "scrub: an answer with it in it is now %s",
             b->refuse ? "refused" : "covered");
+    if (a->lease != b->lease)
+        say(d, DIFF_CHANGED, op, "lease: of another form, or none; those there are do not count any more");
+    if (a->require_lease != b->require_lease)
+        say(d, b->require_lease ? DIFF_NARROWED : DIFF_WIDENED, op,
+            b->require_lease ? "require_lease: refused without a lease" : "require_lease: given without a lease too");
+    if (a->freeze_on_leak != b->freeze_on_leak)
+        say(d, DIFF_CHANGED, op, b->freeze_on_leak ? "on_leak: freezes writes" : "on_leak: only refuses");
     for (unsigned side = OLD; side <= NEW; side++) {
         const struct img_cred *c = side == OLD ? a : b;
         for (uint32_t i = 0; i < c->only.n; i++) {

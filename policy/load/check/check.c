@@ -241,9 +241,20 @@ static void check_rule(struct loader *l, struct model *m, struct m_rule *r)
                      r->decide.v == VERDICT_ALLOW ? "allow" : "hold");
 }
 
+static void check_lease(struct loader *l, const struct m_credential *c)
+{
+    const struct number *without = c->require_lease.at ? &c->require_lease : &c->on_leak;
+    if (without->at && !c->lease.at)
+        load_problem(l, without->at, "P015",
+                     "there are no leases of a credential without lease: (such as lease: github)");
+    if (c->lease.at && c->inject.certificate.v)
+        load_problem(l, c->lease.at, "P015", "a client certificate stands in no request, so there is no lease of it");
+}
+
 static void check_credential(struct loader *l, struct m_credential *c)
 {
     struct m_place *p = c->only.v;
+    check_lease(l, c);
     check_not_none(l, &c->name);
     check_source(l, &c->source);
     check_inject(l, &c->inject);

@@ -271,7 +271,10 @@ static void put_credential(struct emit *w, const struct m_credential *c)
     struct img_cred out = {.name = emit_str(w, c->name.text),
                            .basic = c->inject.basic,
                            .certificate = c->inject.certificate.v != 0,
-                           .refuse = c->scrub.v != 0};
+                           .refuse = c->scrub.v != 0,
+                           .lease = (uint32_t)c->lease.v,
+                           .require_lease = c->require_lease.v != 0,
+                           .freeze_on_leak = c->on_leak.v != 0};
     put_source(w, &c->source, &out);
     put_inject(w, &c->inject, &out);
     const struct m_place *p = c->only.v;

@@ -92,8 +92,9 @@ struct m_credential {
         struct number certificate;
         bool basic;
     } inject;
-    struct list only;    /* m_place */
-    struct number scrub; /* 1: refuse */
+    struct list only;                            /* m_place */
+    struct number scrub;                         /* 1: refuse */
+    struct number lease, require_lease, on_leak; /* on_leak: 1 is freeze */
 };
 
 struct m_upstream {

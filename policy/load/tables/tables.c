@@ -2,6 +2,7 @@
  * known and refused. */
 #include "policy/load/tables/tables.h"
 
+#include "common/lease/lease.h"
 #include "policy/load/read/instant.h"
 #include "policy/load/read/scalar.h"
 
@@ -97,6 +98,12 @@ static const struct key inject_keys[] = {
 static const struct table inject_table = {"inject:", sizeof(struct m_inject), inject_keys};
 
 static const struct choice scrub_choices[] = {{"redact", 0}, {"refuse", 1}, {0}};
+static const struct choice lease_choices[] = {
+#define X(id, name, prefix, alphabet, n, checksum, secret, secret_alphabet) {name, LEASE_##id},
+    LEASE_FORMATS(X)
+#undef X
+        {0}};
+static const struct choice leak_choices[] = {{"refuse", 0}, {"freeze", 1}, {0}};
 static const struct key credential_keys[] = {{.name = "source",
                                               .type = KEY_MAP,
                                               .at = AT(m_credential, source),
@@ -115,6 +122,20 @@ static const struct key credential_keys[] = {{.name = "source",
                                               .table = &place_table,
                                               .flags = KEY_NEEDED,
                                               .help = "the only places it may go to"},
+                                             {.name = "lease",
+                                              .type = KEY_ONE_OF,
+                                              .at = AT(m_credential, lease),
+                                              .choices = lease_choices,
+                                              .help = "what a lease of it looks like: see countersign lease"},
+                                             {.name = "require_lease",
+                                              .type = KEY_BOOL,
+                                              .at = AT(m_credential, require_lease),
+                                              .help = "true: refused without a lease"},
+                                             {.name = "on_leak",
+                                              .type = KEY_ONE_OF,
+                                              .at = AT(m_credential, on_leak),
+                                              .choices = leak_choices,
+                                              .help = "a lease is used elsewhere: refuse, or freeze writes as well"},
                                              LATER("permissions"),
                                              {.name = "scrub",
                                               .type = KEY_ONE_OF,

@@ -51,6 +51,8 @@ static struct sandbox *make(const struct wire_sandbox *w, struct account *accoun
     }
     s->has_token = w->has_token;
     s->token_hash = w->token_hash;
+    s->generation = w->generation;
+    s->frozen = w->frozen.n > 0;
     s->nolder = w->nolder;
     memcpy(s->older, w->older, sizeof(s->older));
     s->leafs_left = DENIED_LEAFS;

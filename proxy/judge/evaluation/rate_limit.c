@@ -2,12 +2,13 @@
 
 #include <stdio.h>
 
+#include "proxy/judge/leases/check.h"
 #include "proxy/judge/tickets/ticket.h"
 
 /* A limit that did not fit the wire would not be counted. */
 _Static_assert((int)WIRE_LIMITS_MAX == (int)LIMITS_MAX, "limits of a request");
 
-void rate_limit_wire(const struct exchange *x, struct wire_limits *out)
+void rate_limit_wire(struct exchange *x, struct wire_limits *out)
 {
     const struct decision *d = &x->now.d;
     out->n = 0;
@@ -23,6 +24,7 @@ void rate_limit_wire(const struct exchange *x, struct wire_limits *out)
                                                  .amount = l->amount,
                                                  .uncountable = l->uncountable};
     }
+    lease_limits(x, out);
 }
 
 void rate_limit_join(struct exchange *x, struct digest *join)
@@ -44,10 +46,10 @@ int rate_limit_take(struct exchange *x, const struct wire_over *said)
 {
     const struct decision *d = &x->now.d;
     struct exceeded *o = arena_alloc(&x->arena, sizeof(*o));
-    if (o == NULL || said->n != d->nlimits || said->n > LIMITS_MAX)
+    if (o == NULL || said->n < d->nlimits || said->n > LIMITS_MAX)
         return -1;
     *o = (struct exceeded){.room_ms = said->room_ms};
-    for (size_t i = 0; i < said->n; i++) {
+    for (size_t i = 0; i < d->nlimits; i++) {
         struct limit *l = &o->past[o->n];
         if (!said->past[i])
             continue;
@@ -62,6 +64,14 @@ int rate_limit_take(struct exchange *x, const struct wire_over *said)
         return -1;
     x->exceeded = o;
     return 0;
+}
+
+bool rate_limit_of_lease(const struct exchange *x, const struct wire_over *said)
+{
+    for (size_t i = x->now.d.nlimits; i < said->n; i++)
+        if (said->past[i])
+            return true;
+    return false;
 }
 
 /* 86400000 -> "1 day", 5400000 -> "90 minutes" */

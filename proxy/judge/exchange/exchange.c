@@ -176,7 +176,7 @@ bool exchange_session_lives(const struct exchange *x)
 
 bool exchange_is_frozen(const struct exchange *x)
 {
-    return !x->judge->thawed && x->now.d.effect != EFFECT_READ;
+    return (!x->judge->thawed || (x->sandbox && x->sandbox->frozen)) && x->now.d.effect != EFFECT_READ;
 }
 
 bool exchange_is_repeatable(const struct exchange *x)

@@ -49,6 +49,11 @@ struct exchange {
     uint8_t signature[64];
     uint64_t park_until;
 
+    /* what it brought in place of a credential */
+    struct id lease; /* all zero: none */
+    bool lease_body_seen;
+    uint8_t nseam, lease_seam[15]; /* the end of what passed through: leases/search.c */
+
     /* what happened */
     enum effect intent_effect; /* as the ledger was told, whatever the policy says by the time of the outcome */
     uint8_t outcome;
@@ -84,7 +89,7 @@ bool exchange_still(struct exchange *x, enum verdict verdict);
 void exchange_each(struct judge *j, void (*fn)(struct exchange *x, void *arg), void *arg);
 /* Is its session still that of the sandbox of this name? */
 bool exchange_session_lives(const struct exchange *x);
-/* Is it a write, or not known to be a read, while writes are frozen? */
+/* Is it a write, or not known to be a read, while writes are frozen, all or its sandbox's? */
 bool exchange_is_frozen(const struct exchange *x);
 /* An allowed read of which nothing is written down: no ticket, no intent, no limit that counts it. Only such a one
  * may be sent again without being asked for again; whatever the ledger was told of is sent at most once. */

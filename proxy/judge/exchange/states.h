@@ -70,7 +70,14 @@ enum delivery_state {
 };
 
 /* Why the carrier was told to drop it. */
-enum cancel_state { CANCEL_NONE = 0, CANCEL_CLIENT_GONE, CANCEL_CREDENTIAL, CANCEL_FROZEN, CANCEL_BROKEN };
+enum cancel_state {
+    CANCEL_NONE = 0,
+    CANCEL_CLIENT_GONE,
+    CANCEL_CREDENTIAL,
+    CANCEL_FROZEN,
+    CANCEL_LEASE,
+    CANCEL_BROKEN
+};
 
 /* What follows a 101. */
 enum websocket_state {

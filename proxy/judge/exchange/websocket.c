@@ -5,6 +5,7 @@
 
 #include "common/log.h"
 #include "proxy/judge/exchange/record.h"
+#include "proxy/judge/leases/check.h"
 
 enum {
     WORDS_MAX = 123,           /* of a close frame */
@@ -176,6 +177,11 @@ int websocket_message(struct exchange *x, struct frame *f)
     }
     if (!may_pass(x, (enum ws_op)op, n))
         return 0;
+    if (data && !lease_may_pass(x, m.rest)) {
+        record_message(x, "lease-misplaced");
+        end(x, WS_POLICY, "lease-misplaced", "countersign: a lease may not stand in a message");
+        return 0;
+    }
     if (data) {
         s->bytes += n;
         s->messages_out++;
@@ -243,6 +249,8 @@ void websocket_again(struct exchange *x)
         end(x, WS_POLICY, "unknown-sandbox", "countersign: this sandbox is no longer known");
     else if (x->judge->frozen && x->now.d.effect != EFFECT_READ) /* not only not known to be thawed */
         end(x, WS_POLICY, "frozen", "countersign: an operator has frozen all writes");
+    else if (lease_still(x) != REFUSE_COUNT)
+        end(x, WS_POLICY, "lease-ended", "countersign: the lease it was opened with has ended");
     else if (!still(x))
         end(x, WS_POLICY, "policy-changed", "countersign: the policy no longer lets this WebSocket stay open");
     else

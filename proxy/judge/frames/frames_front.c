@@ -4,6 +4,7 @@
 #include "proxy/canonical.h"
 #include "proxy/judge/frames/frames.h"
 #include "proxy/judge/exchange/record.h"
+#include "proxy/judge/leases/check.h"
 #include "proxy/judge/replies/refuse.h"
 #include "proxy/judge/steps/steps.h"
 
@@ -131,6 +132,10 @@ static int body_more(struct exchange *x, struct frame *f)
     if (x->upload != UPLOAD_STREAMS || f->payload.n > x->body_credit)
         return -1;
     x->body_credit -= f->payload.n;
+    if (x->cancel != CANCEL_LEASE && !lease_may_pass(x, f->payload))
+        exchange_cancel(x, CANCEL_LEASE); /* whose result is the last word on what has left */
+    if (x->cancel == CANCEL_LEASE)
+        return 0;
     dynbuf_add(post_begin(x->judge, ROLE_CARRIER, 0, M_BODY, x->xid), f->payload);
     post_send(x->judge, "body bytes could not be passed on");
     return 0;

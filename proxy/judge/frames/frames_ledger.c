@@ -2,6 +2,7 @@
 #include "proxy/judge/frames/frames.h"
 #include "proxy/judge/evaluation/rate_limit.h"
 #include "proxy/judge/exchange/record.h"
+#include "proxy/judge/leases/check.h"
 #include "proxy/judge/replies/refuse.h"
 #include "proxy/judge/tickets/review.h"
 
@@ -24,6 +25,10 @@ static int ticket_over(struct judge *j, uint64_t xid, struct msg_in *m)
         return -1;
     if (x == NULL || x->wait != X_TICKET)
         return 0;
+    if (rate_limit_of_lease(x, &said)) {
+        refuse_now(x, REFUSE_LEASE_USED_UP);
+        return 0;
+    }
     struct request r = exchange_asks(x);
     if (rate_limit_take(x, &said) != 0 || !evaluation_over(&x->now, &r, x->exceeded) ||
         x->now.d.verdict != VERDICT_DENY)
@@ -189,35 +194,12 @@ static int intent_over(struct judge *j, struct frame *f)
     exchange_intent(x, INTENT_OVER_LIMIT);
     if (x->client != CLIENT_WAITS || said.n == 0)
         refuse_now(x, REFUSE_STORE);
+    else if (rate_limit_of_lease(x, &said))
+        refuse_now(x, REFUSE_LEASE_USED_UP);
     else if (rate_limit_take(x, &said) != 0)
         refuse_now(x, REFUSE_INTERNAL);
     else
         exchange_resume(j, x->xid);
-    return 0;
-}
-
-static void end_if_gone(struct exchange *x, void *arg)
-{
-    if (!exchange_session_lives(x) && (x->wait == X_BODY || x->wait == X_TICKET || x->wait == X_PARKED))
-        refuse_now(x, REFUSE_UNKNOWN_SANDBOX);
-    else
-        websocket_again(x);
-}
-
-static int sandbox(struct judge *j, struct frame *f)
-{
-    struct msg_in m = msg_in(f->payload);
-    struct wire_sandbox w;
-    if (wire_get_sandbox(&m, &w) != 0)
-        return -1;
-    bool gone = msg_get_bool(&m);
-    if (msg_end(&m) != 0)
-        return -1;
-    if (gone)
-        sandbox_remove(j, w.name);
-    else if (sandbox_put(j, &w) != 0)
-        log_error("sandbox \"%.*s\" does not fit; it is not known", SPAN_FMT(w.name));
-    exchange_each(j, end_if_gone, NULL);
     return 0;
 }
 
@@ -267,6 +249,44 @@ static int freeze(struct judge *j, struct frame *f)
     return 0;
 }
 
+/* Requests under way know their sandbox as it was when they came. */
+static void freeze_if_its(struct exchange *x, void *arg)
+{
+    const struct wire_sandbox *w = arg;
+    if (x->sandbox == NULL || !span_eq(x->sandbox->name, w->name))
+        return;
+    x->sandbox->frozen = w->frozen.n > 0;
+    if (x->sandbox->frozen)
+        end_if_write(x, NULL);
+}
+
+static void end_if_gone(struct exchange *x, void *arg)
+{
+    if (!exchange_session_lives(x) && (x->wait == X_BODY || x->wait == X_TICKET || x->wait == X_PARKED))
+        refuse_now(x, REFUSE_UNKNOWN_SANDBOX);
+    else
+        websocket_again(x);
+}
+
+static int sandbox(struct judge *j, struct frame *f)
+{
+    struct msg_in m = msg_in(f->payload);
+    struct wire_sandbox w;
+    if (wire_get_sandbox(&m, &w) != 0)
+        return -1;
+    bool gone = msg_get_bool(&m);
+    if (msg_end(&m) != 0)
+        return -1;
+    if (gone)
+        sandbox_remove(j, w.name);
+    else if (sandbox_put(j, &w) != 0)
+        log_error("sandbox \"%.*s\" does not fit; it is not known", SPAN_FMT(w.name));
+    else
+        exchange_each(j, freeze_if_its, &w);
+    exchange_each(j, end_if_gone, NULL);
+    return 0;
+}
+
 int frames_ledger(struct judge *j, struct frame *f)
 {
     judge_heard_ledger(j);
@@ -281,6 +301,7 @@ int frames_ledger(struct judge *j, struct frame *f)
     case M_STORE: return store(j, f);
     case M_OUTCOME_OK: record_written(j, f->id); return 0;
     case M_FREEZE: return freeze(j, f);
+    case M_LEASE: return lease_told(j, f->payload);
     default: return -1;
     }
 }

@@ -15,8 +15,9 @@ struct row {
     unsigned retry_after;
 };
 
-#define REPEAT "Repeat the same request, unchanged."
-#define CHECK  "Check at the upstream whether it happened before you send it again."
+#define REPEAT    "Repeat the same request, unchanged."
+#define NEW_LEASE "Ask the operator for a lease: countersign lease issue, or run --with."
+#define CHECK     "Check at the upstream whether it happened before you send it again."
 
 static const struct row rows[REFUSE_COUNT] = {
     [REFUSE_INTERNAL] = {503, "internal", "error", "The gateway failed; nothing was sent",
@@ -97,6 +98,36 @@ static const struct row rows[REFUSE_COUNT] = {
                      "see elsewhere. Nothing was sent.",
                      "Send it in the usual form of this API, with any text in the place of the credential.", false,
                      0},
+    [REFUSE_LEASE_REQUIRED] = {403, "lease-required", "deny", "A lease is required",
+                               "The credential for this is only given to a request that brings a lease of it, and "
+                               "this one brings none. Nothing was sent.",
+                               NEW_LEASE, false, 0},
+    [REFUSE_LEASE_UNKNOWN] =
+        {403, "lease-unknown", "deny", "This lease is not known",
+         "What stands in place of the credential looks like a lease of this gateway, and is none "
+         "that it knows. Nothing was sent.",
+         NEW_LEASE, false, 0},
+    [REFUSE_LEASE_ENDED] = {403, "lease-ended", "deny", "This lease has ended",
+                            "The lease that this request brings has expired or was revoked, or its credential is "
+                            "another one now.",
+                            NEW_LEASE, false, 0},
+    [REFUSE_LEASE_BOUNDS] = {403, "lease-not-for-this", "deny", "This lease is not for this request",
+                             "The lease that this request brings is good for other hosts, methods, paths or "
+                             "operations. Nothing was sent.",
+                             "Use the lease that is for this, or ask the operator for one.", false, 0},
+    [REFUSE_LEASE_MISPLACED] = {403, "lease-misplaced", "deny", "A lease stands where none may",
+                                "A lease may stand only where its credential will be put, once; this request has one "
+                                "elsewhere, or more than one.",
+                                "Send the lease where this API takes its credential, and nowhere else.", false, 0},
+    [REFUSE_LEASE_LEAKED] =
+        {403, "lease-leaked", "deny", "This lease is another sandbox's, or for another place",
+         "A lease was used by another sandbox, or for another place, than it was given to. It and "
+         "those given with it were revoked.",
+         NEW_LEASE, false, 0},
+    [REFUSE_LEASE_USED_UP] = {403, "lease-used-up", "deny", "This lease is used up for now",
+                              "The lease that this request brings is good for so many requests, and has no room for "
+                              "this one. Nothing was sent.",
+                              "Wait, if it counts by the minute; or ask the operator for another lease.", false, 0},
     [REFUSE_CARRIER] = {503, "gateway-restarting", "error", "The gateway is restarting a part of itself",
                         "The part of the gateway that sends requests is being restarted. Nothing was sent.",
                         "Repeat the same request in a few seconds.", true, 5},
@@ -106,6 +137,10 @@ static const struct row rows[REFUSE_COUNT] = {
     [REFUSE_FROZEN] = {403, "frozen", "deny", "Writes are frozen",
                        "An operator has frozen all writes. Nothing was sent; reads go on.",
                        "Wait until the operator thaws them, then repeat the same request.", true, 0},
+    [REFUSE_SANDBOX_FROZEN] = {403, "frozen", "deny", "Writes of this sandbox are frozen",
+                               "A lease was used elsewhere than it was given to, and this sandbox has to do with it. "
+                               "Nothing was sent; reads go on.",
+                               "Wait until an operator has looked into it and thaws writes.", false, 0},
     [REFUSE_UPSTREAM] = {502, "upstream-failed", "error", "The upstream gave no usable answer",
                          "The request was allowed, but the upstream could not be reached or gave no usable answer.",
                          "Try again later.", true, 0},
@@ -322,7 +357,7 @@ enum walk_next refuse(struct exchange *x, enum refuse_why why)
         return WALK_REPLY;
     /* A new ledger has not said yet whether writes are frozen: nobody's decision, and over in a moment. */
     if (why == REFUSE_FROZEN && !x->judge->frozen)
-        why = REFUSE_STORE;
+        why = x->sandbox && x->sandbox->frozen ? REFUSE_SANDBOX_FROZEN : REFUSE_STORE;
     plain(why, r);
     name_ticket(x, r);
     if (why == REFUSE_DENIED)

@@ -3,6 +3,7 @@
 #include "proxy/judge/tickets/digest.h"
 #include "proxy/judge/evaluation/rate_limit.h"
 #include "proxy/judge/exchange/record.h"
+#include "proxy/judge/leases/check.h"
 #include "proxy/judge/replies/refuse.h"
 #include "proxy/judge/steps/steps.h"
 
@@ -51,7 +52,7 @@ static enum walk_next written(struct exchange *x)
 
 enum walk_next step_record_intent(struct exchange *x)
 {
-    bool counted = x->now.d.nlimits > 0 && !x->judge->config.shadow;
+    bool counted = (x->now.d.nlimits > 0 || lease_counts(x)) && !x->judge->config.shadow;
     if (x->claim >= CLAIM_ASKED)
         return WALK_NEXT;
     switch (x->intent) {

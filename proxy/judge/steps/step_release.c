@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "proxy/judge/evaluation/slot.h"
+#include "proxy/judge/leases/check.h"
 #include "proxy/judge/replies/refuse.h"
 #include "proxy/judge/steps/steps.h"
 #include "proxy/judge/post.h"
@@ -79,6 +80,9 @@ enum walk_next step_release(struct exchange *x)
 {
     struct wire_forward f = {0};
     const struct decision *d = &x->now.d;
+    enum refuse_why lease = lease_still(x);
+    if (lease != REFUSE_COUNT)
+        return refuse(x, lease);
     x->upstream = upstream_of(x->judge, x->now.image, x->sandbox->account, &x->request);
     if (x->upstream == NULL)
         return refuse(x, REFUSE_CARRIER);

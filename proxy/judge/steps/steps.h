@@ -5,6 +5,7 @@
 #include "proxy/judge/exchange/exchange.h"
 
 enum walk_next step_evaluate(struct exchange *x);      /* who asks, and what the policy says; asks for the body */
+enum walk_next step_check_lease(struct exchange *x);   /* what stands for the credential, and nowhere else */
 enum walk_next step_enforce(struct exchange *x);       /* refuses a denial, and what cannot be done now */
 enum walk_next step_hold(struct exchange *x);          /* ticket, wait, claim */
 enum walk_next step_record_intent(struct exchange *x); /* of an allowed effect, before anything leaves */

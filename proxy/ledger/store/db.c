@@ -11,6 +11,7 @@
 #include "common/log.h"
 #include "proxy/ledger/store/schema_2_sql.h"
 #include "proxy/ledger/store/schema_3_sql.h"
+#include "proxy/ledger/store/schema_4_sql.h"
 #include "proxy/ledger/store/schema_sql.h"
 
 static const char *const text[SQL_COUNT] = {
@@ -97,6 +98,16 @@ static int sync_dir(const char *path)
     return r;
 }
 
+/* What each version has more than the one before it, from the one after `version` on. */
+static int add_from(struct db *d, int64_t version, struct err *e)
+{
+    static const char *const schemas[DB_SCHEMA] = {schema_sql, schema_2_sql, schema_3_sql, schema_4_sql};
+    for (int64_t i = version; i < DB_SCHEMA; i++)
+        if (exec(d, schemas[i], e) != 0)
+            return -1;
+    return 0;
+}
+
 /* Made whole under another name, then moved into place: a store without its tables is always a damaged one. */
 static int make(const char *path, struct err *e)
 {
@@ -112,8 +123,7 @@ static int make(const char *path, struct err *e)
     (void)unlink(journal);
     if (sqlite3_open_v2(beside, &d.sqlite, flags, NULL) != SQLITE_OK)
         err_set(&why, "%s", d.sqlite ? sqlite3_errmsg(d.sqlite) : "out of memory");
-    else if (exec(&d, "PRAGMA synchronous=FULL; BEGIN IMMEDIATE;", &why) == 0 && exec(&d, schema_sql, &why) == 0 &&
-             exec(&d, schema_2_sql, &why) == 0 && exec(&d, schema_3_sql, &why) == 0)
+    else if (exec(&d, "PRAGMA synchronous=FULL; BEGIN IMMEDIATE;", &why) == 0 && add_from(&d, 0, &why) == 0)
         r = exec(&d, stamp, &why);
     sqlite3_close(d.sqlite);
     if (r == 0 && (renameat2(AT_FDCWD, beside, AT_FDCWD, path, RENAME_NOREPLACE) != 0 || sync_dir(path) != 0))
@@ -129,7 +139,7 @@ static int check_schema(struct db *d, const char *path, int64_t *version, struct
         pragma_int(d, "PRAGMA user_version", version) != 0 ||
         pragma_int(d,
                    "SELECT count(*) FROM sqlite_schema WHERE type='table' AND name IN"
-                   " ('meta','sandbox','ticket','body','answer','effect','audit','reserved','checkpoint')",
+                   " ('meta','sandbox','ticket','body','answer','effect','audit','reserved','checkpoint','lease')",
                    &tables) != 0)
         return err_set(e, "the store %s cannot be read (%s); restore it from a backup, it is not made anew", path,
                        sqlite3_errmsg(d->sqlite));
@@ -150,8 +160,7 @@ static int migrate(struct db *d, const char *path, int64_t version, struct err *
     if (version == DB_SCHEMA)
         return 0;
     snprintf(stamp, sizeof(stamp), "PRAGMA user_version=%d; COMMIT;", DB_SCHEMA);
-    if (exec(d, "BEGIN IMMEDIATE", &why) == 0 && (version > 1 || exec(d, schema_2_sql, &why) == 0) &&
-        exec(d, schema_3_sql, &why) == 0 && exec(d, stamp, &why) == 0) {
+    if (exec(d, "BEGIN IMMEDIATE", &why) == 0 && add_from(d, version, &why) == 0 && exec(d, stamp, &why) == 0) {
         log_warn("the store %s is of version %d now; it was of version %lld", path, DB_SCHEMA, (long long)version);
         return 0;
     }

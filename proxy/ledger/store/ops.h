@@ -3,6 +3,7 @@
 #ifndef PROXY_LEDGER_STORE_OPS_H
 #define PROXY_LEDGER_STORE_OPS_H
 
+#include "common/lease/wire_lease.h"
 #include "proxy/ledger/store/store.h"
 
 /* The head of a kept answer or request: as wire_put_answer or wire_put_request wrote it. */
@@ -93,6 +94,36 @@ int store_sandbox_remove(struct store *s, struct span name, bool end_session, co
 int store_freeze(struct store *s, bool on, struct span by, struct span reason) MUSTCHECK;
 /* -1: it cannot be read, and then they count as frozen. */
 int store_frozen(struct store *s, bool *frozen) MUSTCHECK;
+
+/* Leases: who has which, and what became of them. The text of one is never here, only its digest. */
+
+/* May it be issued? l is as M_LEASE_ISSUE has it; session, generation, times and, for what came from another one, all
+ * that it has of that are filled in, to live until the next operation. *why: a sentence when it may not, else NULL.
+ */
+int store_lease_check(struct store *s, struct wire_lease *l, const char **why) MUSTCHECK;
+/* Write it down: all of the above again, for time has passed, and then id, tag and digest of the text must be there.
+ */
+int store_lease_put(struct store *s, struct wire_lease *l, const char **why) MUSTCHECK;
+/* Add a layer, and end it sooner (expires_ms 0: as it was, and never later). *l: as it is now. */
+int store_lease_narrow(struct store *s, const struct id *id, const struct wire_layer *layer, uint64_t expires_ms,
+                       struct span by, struct wire_lease *l, const char **why) MUSTCHECK;
+/* It and what came from it. */
+int store_lease_revoke(struct store *s, const struct id *id, struct span by, struct span reason,
+                       const char **why) MUSTCHECK;
+
+struct lease_leak {
+    uint64_t xid;
+    struct id lease;
+    struct span sandbox, session, host, what; /* who used it, for where, and what is wrong with that */
+    uint16_t port;
+    bool freeze;
+};
+/* It was used by another sandbox, generation or place than its own: it and all that its sandbox has are revoked. Of
+ * one that is known to have leaked nothing more is written. */
+int store_lease_leaked(struct store *s, const struct lease_leak *leak) MUSTCHECK;
+
+/* As many as are kept, the oldest first. */
+int store_leases(struct store *s, void (*each)(void *arg, const struct wire_lease *l), void *arg) MUSTCHECK;
 
 int store_sandboxes(struct store *s, void (*each)(void *arg, const struct wire_sandbox *b), void *arg) MUSTCHECK;
 

@@ -52,6 +52,7 @@ static int read_row(struct store *s, sqlite3_stmt *q, struct wire_sandbox *b)
         .kind = store_copy(s, db_col(q, 4)),
         .generation = db_col_int(q, 5),
         .has_token = !db_col_null(q, 6),
+        .frozen = store_copy(s, db_col(q, 8)),
     };
     if (b->has_token && !read_tokens(db_col(q, 6), b))
         return db_doom(&s->db, "a sandbox in the store is damaged");
@@ -79,6 +80,8 @@ static int tell(struct store *s, const struct wire_sandbox *b, enum store_change
     jsonw_kv(&a.w, "owner", b->owner);
     jsonw_kv(&a.w, "how", b->kind);
     jsonw_kv_u64(&a.w, "generation", b->generation);
+    if (b->frozen.n)
+        jsonw_kv(&a.w, "frozen", b->frozen);
     jsonw_kv_bool(&a.w, "gone", what == CHANGE_SANDBOX_GONE);
     if (audit_end(&a) != 0)
         return -1;
@@ -230,12 +233,45 @@ int store_sandbox_put(struct store *s, const struct wire_sandbox *b, const char 
         db_blob(q, 6, tokens_blob(b, room));
     db_text(q, 7, labels);
     db_int(q, 8, s->wall);
-    if (db_run(&s->db, q) != 0 || find(s, b->name, &now) != 1)
+    if (db_run(&s->db, q) != 0 ||
+        leases_end_sandbox(s, b->name, "its sandbox began anew: another generation of it has leases of its own") !=
+            0 ||
+        find(s, b->name, &now) != 1)
         return -1;
     /* What was asked for while the one before was removed may have come after that. */
     if (known == 0 && is_its_own_session(&now) && end_session_of(s, now.session) != 0)
         return -1;
     return tell(s, &now, CHANGE_SANDBOX);
+}
+
+int sandbox_freeze(struct store *s, struct span name, struct span why)
+{
+    struct wire_sandbox b;
+    int found = find(s, name, &b);
+    if (found <= 0)
+        return found;
+    sqlite3_stmt *q = db_stmt(&s->db, SQL_SANDBOX_FREEZE);
+    if (q == NULL)
+        return -1;
+    db_text(q, 1, name);
+    db_text_or_null(q, 2, why);
+    db_int(q, 3, s->wall);
+    b.frozen = why;
+    return db_run(&s->db, q) != 0 ? -1 : tell(s, &b, CHANGE_SANDBOX);
+}
+
+int sandboxes_thaw(struct store *s)
+{
+    for (;;) {
+        sqlite3_stmt *q = db_stmt(&s->db, SQL_SANDBOX_FROZEN);
+        enum db_result got = q ? db_step(&s->db, q) : DB_FAIL;
+        struct span name = got == DB_ROW ? store_copy(s, db_col(q, 0)) : SPAN_NONE;
+        sqlite3_reset(q);
+        if (got != DB_ROW)
+            return got == DB_DONE ? 0 : -1;
+        if (s->db.doomed || sandbox_freeze(s, name, SPAN_NONE) != 0)
+            return -1;
+    }
 }
 
 int store_sandbox_token(struct store *s, struct span name, const struct digest *hash, bool alone, const char **why)
@@ -280,7 +316,8 @@ int store_sandbox_remove(struct store *s, struct span name, bool end_session, co
     if (q == NULL)
         return -1;
     db_text(q, 1, name);
-    if (db_run(&s->db, q) != 0 || tell(s, &b, CHANGE_SANDBOX_GONE) != 0)
+    if (db_run(&s->db, q) != 0 || leases_end_sandbox(s, name, "its sandbox has ended") != 0 ||
+        tell(s, &b, CHANGE_SANDBOX_GONE) != 0)
         return -1;
     return end_session || is_its_own_session(&b) ? end_session_of(s, b.session) : 0;
 }

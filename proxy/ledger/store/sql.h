@@ -8,6 +8,9 @@
     "id,state,sandbox,session,method,scheme,host,port,path,query,op,effect,resource,credential,code," \
     "rule_id,rule_file,rule_line,policy,digest,join_key,reason_required,created_ms,expires_ms,expires_boot_ms," \
     "decided_ms,decided_by,decided_channel,decided_reason,boot,xid,body_size,has_body,upgrade,content_type,refs,terms"
+#define SQL_LEASE_COLUMNS \
+    "id,parent,sandbox,session,generation,credential,meaning,format,tag,text_sha256,layers,state,created_ms,created_by," \
+    "expires_ms,ended_ms,how"
 #define SQL_LIVE "('pending','approved','executing')"
 
 #define SQL_STATEMENTS(X) \
@@ -82,15 +85,33 @@
     X(RESERVED_FREE_EXCHANGE, "DELETE FROM reserved WHERE boot=?1 AND xid=?2") \
     X(RESERVED_OLD, "DELETE FROM reserved WHERE rowid IN" \
         " (SELECT rowid FROM reserved WHERE at_ms>0 AND at_ms<=?1 LIMIT 4096)") \
-    X(SANDBOX_ALL, "SELECT name,session,owner,tenant,kind,generation,token_hash,labels_json FROM sandbox ORDER BY name") \
-    X(SANDBOX_GET, "SELECT name,session,owner,tenant,kind,generation,token_hash,labels_json FROM sandbox WHERE name=?1") \
+    X(SANDBOX_ALL, "SELECT name,session,owner,tenant,kind,generation,token_hash,labels_json,frozen" \
+        " FROM sandbox ORDER BY name") \
+    X(SANDBOX_GET, "SELECT name,session,owner,tenant,kind,generation,token_hash,labels_json,frozen" \
+        " FROM sandbox WHERE name=?1") \
     X(SANDBOX_TOKEN, "SELECT 1 FROM sandbox WHERE instr(token_hash,?1)>0 AND name<>?2") \
     X(SANDBOX_COUNT, "SELECT count(*) FROM sandbox") \
     X(SANDBOX_PUT, "INSERT INTO sandbox(name,session,owner,tenant,kind,generation,token_hash,labels_json,created_ms," \
         "changed_ms) VALUES(?1,?2,?3,?4,?5,1,?6,?7,?8,?8) ON CONFLICT(name) DO UPDATE SET session=?2,owner=?3,tenant=?4," \
         "kind=?5,generation=generation+1,token_hash=?6,labels_json=?7,changed_ms=?8") \
     X(SANDBOX_TOKENS, "UPDATE sandbox SET token_hash=?2,changed_ms=?3 WHERE name=?1") \
-    X(SANDBOX_REMOVE, "DELETE FROM sandbox WHERE name=?1")
+    X(SANDBOX_REMOVE, "DELETE FROM sandbox WHERE name=?1") \
+    X(SANDBOX_FREEZE, "UPDATE sandbox SET frozen=?2,changed_ms=?3 WHERE name=?1") \
+    X(SANDBOX_FROZEN, "SELECT name FROM sandbox WHERE frozen IS NOT NULL LIMIT 1") \
+    X(LEASE_GET, "SELECT " SQL_LEASE_COLUMNS " FROM lease WHERE id=?1") \
+    X(LEASE_ALL, "SELECT " SQL_LEASE_COLUMNS " FROM lease ORDER BY created_ms,id") \
+    X(LEASE_COUNT, "SELECT count(*) FROM lease") \
+    X(LEASE_COUNT_LIVE, "SELECT count(*) FROM lease WHERE sandbox=?1 AND state='live'") \
+    X(LEASE_ADD, "INSERT INTO lease(id,parent,sandbox,session,generation,credential,meaning,format,tag,text_sha256," \
+        "layers,state,created_ms,created_by,expires_ms) VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,'live',?12,?13,?14)") \
+    X(LEASE_NARROW, "UPDATE lease SET layers=?2,expires_ms=?3 WHERE id=?1 AND state='live'") \
+    X(LEASE_END, "UPDATE lease SET state=?2,ended_ms=coalesce(ended_ms,?3),how=?4 WHERE id=?1") \
+    X(LEASE_TREE, "WITH RECURSIVE t(id) AS (SELECT ?1 UNION SELECT l.id FROM lease l JOIN t ON l.parent=t.id)" \
+        " SELECT l.id FROM lease l JOIN t ON l.id=t.id WHERE l.state='live' LIMIT 256") \
+    X(LEASE_OF_SANDBOX, "SELECT id FROM lease WHERE sandbox=?1 AND state='live' LIMIT 256") \
+    X(LEASE_DUE, "SELECT id FROM lease WHERE state='live' AND expires_ms<=?1 LIMIT 256") \
+    X(LEASE_OLD, "DELETE FROM lease WHERE state<>'live' AND ended_ms<=?1" \
+        " AND id NOT IN (SELECT parent FROM lease WHERE parent IS NOT NULL)")
 /* clang-format on */
 
 enum sql_id {

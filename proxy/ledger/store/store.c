@@ -183,13 +183,13 @@ static int sweep(struct store *s)
     if (db_run(&s->db, q) != 0 || (q = db_stmt(&s->db, SQL_BODIES_OLD)) == NULL)
         return -1;
     db_int(q, 1, s->wall > STORE_BODIES_MS ? s->wall - STORE_BODIES_MS : 0);
-    return db_run(&s->db, q) == 0 && audit_checkpoint(s) == 0 ? reserve_prune(s) : -1;
+    return db_run(&s->db, q) == 0 && audit_checkpoint(s) == 0 && leases_sweep(s) == 0 ? reserve_prune(s) : -1;
 }
 
 /* An idle second costs one SELECT and no transaction. */
 int store_tick(struct store *s)
 {
-    if (expire_due(s) != 0 || store_sent_write(s) != 0)
+    if (expire_due(s) != 0 || store_sent_write(s) != 0 || leases_tick(s) != 0)
         return -1;
     if (s->uptime < s->swept_ms)
         return 0;

@@ -34,6 +34,7 @@ enum {
 #define STORE_ALL_BYTES      (1024ull * 1024 * 1024)
 
 struct store;
+struct wire_lease;
 
 /* Said of an open ticket that ends because it was held on other terms than the policy of now would. */
 #define TICKET_OTHER_TERMS "the policy would not hold it like this any more"
@@ -61,6 +62,8 @@ struct store_config {
     /* Told of each change within the turn; sequence is its audit record's. */
     void (*changed)(void *arg, enum store_change what, uint64_t sequence, const struct wire_ticket_state *ticket,
                     const struct wire_sandbox *sandbox);
+    /* Told of each lease that is new, narrowed or dead, likewise. NULL: nobody. */
+    void (*lease)(void *arg, uint64_t sequence, const struct wire_lease *lease);
     void *arg;
 };
 

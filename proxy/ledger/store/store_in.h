@@ -123,6 +123,17 @@ int reserve_free_ticket(struct store *s, struct span ticket) MUSTCHECK;
 int reserve_free_exchange(struct store *s, uint64_t xid) MUSTCHECK;
 int reserve_prune(struct store *s) MUSTCHECK;
 
+/* sandboxes.c: its writes are stopped, and why (empty: they are not any more); all that are stopped go on. */
+int sandbox_freeze(struct store *s, struct span name, struct span why) MUSTCHECK;
+int sandboxes_thaw(struct store *s) MUSTCHECK;
+
+/* leases.c: all that a sandbox has ends. */
+int leases_end_sandbox(struct store *s, struct span sandbox, const char *how) MUSTCHECK;
+/* Those whose time is over end. */
+int leases_tick(struct store *s) MUSTCHECK;
+/* What died long ago is forgotten. */
+int leases_sweep(struct store *s) MUSTCHECK;
+
 /* recover.c */
 int recover_start(struct store *s, struct err *e) MUSTCHECK;
 int recover_executing(struct store *s, const char *why) MUSTCHECK;

@@ -6,6 +6,7 @@
 #include "policy/identity.h"
 #include "policy/limit.h"
 #include "policy/next_change.h"
+#include "policy/pattern.h"
 #include "policy/slot.h"
 #include "policy/ambiguity.h"
 #include "tests/play/judge/play.h"
@@ -213,15 +214,22 @@ bool policy_upstream(const struct policy *p, struct span host, uint16_t port, st
 
 size_t policy_credentials(const struct policy *p)
 {
-    return 4;
+    return 5;
 }
 
 bool policy_credential(const struct policy *p, size_t i, struct credential *c)
 {
-    static const char *const names[] = {"cred0", "cred1", "cred2", "cred3"};
-    if (i >= 4)
+    static const char *const names[] = {"cred0", "cred1", "cred2", "cred3", "leased"};
+    if (i >= 5)
         return false;
     *c = (struct credential){.name = span_str(names[i]), .slot = i == 3 ? SLOT_QUERY : SLOT_HEADER};
+    if (i == 4) {
+        c->header = SPAN("Authorization");
+        c->format = SPAN("Bearer {}");
+        c->lease = LEASE_GITHUB;
+        c->require_lease = span_find(p->text, SPAN("lease-required")) < p->text.n;
+        c->freeze_on_leak = span_find(p->text, SPAN("leak-freezes")) < p->text.n;
+    }
     return true;
 }
 
@@ -241,7 +249,27 @@ int slot_find(const struct credential *c, const struct request *r, struct arena 
 bool policy_credential_may_go(const struct policy *p, size_t i, struct span scheme, struct span host, uint16_t port,
                               struct span path)
 {
-    return i < 4 && span_eq(host, SPAN("api.example")) && port == 443 && !span_starts(path, SPAN("/outside"));
+    return i < 5 && span_eq(host, SPAN("api.example")) && port == 443 && !span_starts(path, SPAN("/outside"));
+}
+
+bool policy_credential_bound(const struct policy *p, size_t i, struct span scheme, struct span host, uint16_t port)
+{
+    return i < 5 && span_eq(host, SPAN("api.example")) && port == 443;
+}
+
+bool policy_pattern_fits(struct span pattern, struct span s, uint8_t sep)
+{
+    return span_ends(pattern, SPAN("**")) ? span_starts(s, span_first(pattern, pattern.n - 2)) : span_eq(pattern, s);
+}
+
+void policy_put_credential(const struct policy *p, size_t i, struct dynbuf *out)
+{
+    struct credential c;
+    struct span rest = p->text;
+    if (policy_credential(p, i, &c))
+        msg_put_span(out, c.name);
+    if (span_find(rest, SPAN("redefined")) < rest.n)
+        msg_put_u8(out, 1);
 }
 
 bool policy_host_bound(const struct policy *p, struct span scheme, struct span host, uint16_t port)

@@ -1,0 +1,285 @@
+/* countersign lease issue|list|show|narrow|revoke|env */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cli/verb.h"
+#include "sandbox-shim/lease_env.h"
+
+enum { VALUES_MAX = 17 /* one more than a bound has entries, so that too many are seen */, TEXT_ROOM = 64 * 1024 };
+
+static const char *const lists[][2] = {
+    {"host", "hosts"}, {"method", "methods"}, {"path", "paths"}, {"op", "ops"}, {"effect", "effects"}};
+static const char *const numbers[] = {"uses", "rate"};
+
+/* 90, 30s, 15m, 2h, 7d: seconds; 0: it is none. */
+static unsigned long seconds_of(const char *s)
+{
+    char *end;
+    unsigned long n = strtoul(s, &end, 10), unit = 0;
+
+    if (s[0] < '0' || s[0] > '9' || n > 1000000)
+        return 0;
+    switch (*end) {
+    case '\0':
+    case 's': unit = 1; break;
+    case 'm': unit = 60; break;
+    case 'h': unit = 3600; break;
+    case 'd': unit = 24 * 3600; break;
+    default: break;
+    }
+    return *end && end[1] ? 0 : n * unit;
+}
+
+static int put_bounds(struct jsonw *w, const struct cli_call *c)
+{
+    const char *v[VALUES_MAX];
+    const char *life = cli_value(c, "for");
+
+    for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+        size_t n = cli_values(c, lists[i][0], v, VALUES_MAX);
+        if (n == VALUES_MAX)
+            return verb_fail(CLI_USAGE, "--%s may be given %d times", lists[i][0], VALUES_MAX - 1);
+        if (n == 0)
+            continue;
+        jsonw_key(w, lists[i][1]);
+        jsonw_array(w);
+        for (size_t k = 0; k < n; k++)
+            jsonw_string(w, span_str(v[k]));
+        jsonw_end_array(w);
+    }
+    for (size_t i = 0; i < 2; i++) {
+        const char *number = cli_value(c, numbers[i]);
+        uint64_t n;
+        if (number && (span_u64(span_str(number), UINT32_MAX, &n) != 0 || n == 0))
+            return verb_fail(CLI_USAGE, "--%s is a whole number above zero", numbers[i]);
+        if (number)
+            jsonw_kv_u64(w, numbers[i], n);
+    }
+    if (life && seconds_of(life) == 0)
+        return verb_fail(CLI_USAGE, "--for is a time, such as 30m, 2h or 1d");
+    if (life)
+        jsonw_kv_u64(w, "expires_s", seconds_of(life));
+    return CLI_OK;
+}
+
+/* Ask for one; g has the answer. */
+static int issue(struct gateway_call *g, const struct cli_call *c)
+{
+    const char *sandbox = cli_value(c, "sandbox");
+    struct dynbuf body;
+    struct jsonw w;
+
+    if (!sandbox)
+        return verb_fail(CLI_USAGE, "say whose it is: --sandbox NAME (`countersign sandbox list` has them)");
+    dynbuf_init(&body, TEXT_ROOM);
+    jsonw_begin(&w, &body);
+    jsonw_object(&w);
+    jsonw_kv(&w, "credential", span_str(c->word[0]));
+    jsonw_kv(&w, "sandbox", span_str(sandbox));
+    int rc = put_bounds(&w, c);
+    jsonw_end_object(&w);
+    if (rc == CLI_OK)
+        rc = verb_ask(g, "POST", "/api/v1/leases", dynbuf_span(&body), 201);
+    dynbuf_free(&body);
+    return rc;
+}
+
+static int print_given(const struct gateway_call *g)
+{
+    char when[32];
+    struct span text = member_text(g->tree, "lease"), secret = member_text(g->tree, "secret");
+
+    if (g->json) {
+        verb_print_answer(g);
+        return CLI_OK;
+    }
+    fprintf(stderr, "# lease %.*s, until %s%s\n", SPAN_FMT(member_text(g->tree, "id")),
+            time_text(member_u64(g->tree, "expires_ms"), when), text.n ? "; its text is shown this once" : "");
+    if (text.n)
+        printf("%.*s\n", SPAN_FMT(text));
+    if (secret.n)
+        printf("%.*s\n", SPAN_FMT(secret));
+    return CLI_OK;
+}
+
+int lease_issue(const struct cli_call *c)
+{
+    struct gateway_call g;
+    int rc = verb_begin(&g, c);
+
+    if (rc == CLI_OK && (rc = issue(&g, c)) == CLI_OK)
+        rc = print_given(&g);
+    verb_end(&g);
+    return rc;
+}
+
+static void print_list(const struct json *layer, const char *key)
+{
+    const struct json *l = json_get(layer, span_str(key));
+
+    for (const struct json *j = l ? l->child : NULL; j; j = j->next) {
+        fputs(j == l->child ? "  " : ",", stdout);
+        if (j == l->child)
+            printf("%s=", key);
+        print_text(j->text);
+    }
+}
+
+static void print_row(const struct json *r)
+{
+    char when[32];
+    static const char *const shown[] = {"id", "state", "credential", "sandbox"};
+
+    for (size_t i = 0; i < sizeof(shown) / sizeof(shown[0]); i++) {
+        print_text(member_text(r, shown[i]));
+        fputs("  ", stdout);
+    }
+    printf("until %s", time_text(member_u64(r, "expires_ms"), when));
+    const struct json *within = json_get(r, SPAN("within"));
+    for (const struct json *l = within ? within->child : NULL; l; l = l->next) {
+        for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
+            print_list(l, lists[i][1]);
+        for (size_t i = 0; i < 2; i++)
+            if (member_u64(l, numbers[i]))
+                printf("  %s=%llu", numbers[i], (unsigned long long)member_u64(l, numbers[i]));
+    }
+    if (member_text(r, "how").n) {
+        fputs("  ", stdout);
+        print_text(member_text(r, "how"));
+    }
+    putchar('\n');
+}
+
+int lease_list(const struct cli_call *c)
+{
+    const char *sandbox = cli_value(c, "sandbox");
+    struct gateway_call g;
+    int rc = verb_begin(&g, c);
+
+    if (rc == CLI_OK && (rc = verb_ask(&g, "GET", "/api/v1/leases", SPAN_NONE, 200)) == CLI_OK) {
+        const struct json *rows = json_get(g.tree, SPAN("leases"));
+        if (g.json)
+            verb_print_answer(&g);
+        else if (rows && rows->count)
+            table_head("ID  STATE  CREDENTIAL  SANDBOX  UNTIL  WITHIN");
+        for (const struct json *r = rows && !g.json ? rows->child : NULL; r; r = r->next)
+            if (!sandbox || span_eq(member_text(r, "sandbox"), span_str(sandbox)))
+                print_row(r);
+    }
+    verb_end(&g);
+    return rc;
+}
+
+static bool id_ok(const char *s)
+{
+    return s[0] && strlen(s) <= ID_TEXT && strspn(s, "0123456789abcdefghjkmnpqrstvwxyz") == strlen(s);
+}
+
+/* One call about one lease. */
+static int about(struct gateway_call *g, const struct cli_call *c, const char *method, const char *what,
+                 struct span body, unsigned want)
+{
+    char path[96];
+
+    if (!id_ok(c->word[0]))
+        return verb_fail(CLI_USAGE, "that is no lease's id: `countersign lease list` has them");
+    (void)snprintf(path, sizeof(path), "/api/v1/leases/%s%s", c->word[0], what);
+    return verb_ask(g, method, path, body, want);
+}
+
+int lease_show(const struct cli_call *c)
+{
+    struct gateway_call g;
+    int rc = verb_begin(&g, c);
+
+    if (rc == CLI_OK && (rc = about(&g, c, "GET", "", SPAN_NONE, 200)) == CLI_OK) {
+        if (g.json || !g.tree)
+            verb_print_answer(&g);
+        else
+            print_row(g.tree);
+    }
+    verb_end(&g);
+    return rc;
+}
+
+int lease_narrow(const struct cli_call *c)
+{
+    struct gateway_call g;
+    struct dynbuf body;
+    struct jsonw w;
+    bool child = cli_flag(c, "child");
+    int rc = verb_begin(&g, c);
+
+    dynbuf_init(&body, TEXT_ROOM);
+    jsonw_begin(&w, &body);
+    jsonw_object(&w);
+    jsonw_kv_bool(&w, "child", child);
+    if (rc == CLI_OK)
+        rc = put_bounds(&w, c);
+    jsonw_end_object(&w);
+    if (rc == CLI_OK && (rc = about(&g, c, "POST", "/narrow", dynbuf_span(&body), child ? 201 : 200)) == CLI_OK)
+        rc = print_given(&g);
+    dynbuf_free(&body);
+    verb_end(&g);
+    return rc;
+}
+
+int lease_revoke(const struct cli_call *c)
+{
+    const char *reason = cli_value(c, "reason");
+    struct gateway_call g;
+    struct dynbuf body;
+    struct jsonw w;
+    int rc = verb_begin(&g, c);
+
+    dynbuf_init(&body, TEXT_ROOM);
+    jsonw_begin(&w, &body);
+    jsonw_object(&w);
+    if (reason)
+        jsonw_kv(&w, "reason", span_str(reason));
+    jsonw_end_object(&w);
+    if (rc == CLI_OK)
+        rc = about(&g, c, "POST", "/revoke", dynbuf_span(&body), 204);
+    dynbuf_free(&body);
+    verb_end(&g);
+    return rc;
+}
+
+/* The form of its leases, which is also the name of its set of variables. */
+static struct span form_of(struct gateway_call *g, const char *credential)
+{
+    const struct json *rows = json_get(g->tree, SPAN("credentials"));
+
+    for (const struct json *r = rows ? rows->child : NULL; r; r = r->next)
+        if (span_eq(member_text(r, "name"), span_str(credential)))
+            return member_text(r, "lease");
+    return SPAN_NONE;
+}
+
+int lease_env(const struct cli_call *c)
+{
+    const char *set = cli_value(c, "set"), *format = cli_value(c, "format");
+    struct env_printer p = {.format = env_format_named(format ? format : "shell")};
+    char form[64] = "";
+    struct gateway_call g;
+    struct err e;
+    int rc = verb_begin(&g, c);
+
+    if (rc == CLI_OK && !set && (rc = verb_ask(&g, "GET", "/api/v1/credentials", SPAN_NONE, 200)) == CLI_OK)
+        (void)snprintf(form, sizeof(form), "%.*s", SPAN_FMT(span_first(form_of(&g, c->word[0]), sizeof(form) - 1)));
+    if (rc == CLI_OK)
+        rc = issue(&g, c);
+    if (rc != CLI_OK)
+        goto out;
+    dynbuf_init(&p.out, TEXT_ROOM);
+    env_print_head(&p);
+    if (lease_env_each(span_str(set ? set : form), member_text(g.tree, "lease"), member_text(g.tree, "secret"),
+                       env_print_one, &p, &e) != 0)
+        rc = verb_fail(CLI_RUNTIME, "%s", e.text);
+    else
+        (void)fwrite(p.out.p, 1, p.out.n, stdout);
+    dynbuf_wipe(&p.out);
+out:
+    verb_end(&g);
+    return rc;
+}

@@ -1,0 +1,335 @@
+#include "proxy/judge/leases/check.h"
+
+#include <stdio.h>
+
+#include "common/log.h"
+#include "policy/pattern.h"
+#include "proxy/identity.h"
+#include "proxy/judge/leases/search.h"
+#include "proxy/judge/leases/brought.h"
+#include "proxy/judge/leases/table.h"
+#include "proxy/judge/post.h"
+
+static uint64_t wall(const struct exchange *x)
+{
+    return x->judge->ports.wall(x->judge->ports.arg);
+}
+
+/* Its credential, by the policy of the decision; -1: there is none of that name. */
+static int credential_of(const struct exchange *x, struct span name, struct credential *c)
+{
+    for (size_t i = 0; policy_credential(x->now.image->policy, i, c); i++)
+        if (span_eq(c->name, name))
+            return (int)i;
+    return -1;
+}
+
+/* ---- leaks ---- */
+
+/* In words, what is wrong with who brings it where; NULL: nothing. */
+static const char *leaked(const struct exchange *x, const struct lease *l)
+{
+    const struct wire_request *r = &x->request;
+    struct credential c;
+    int at = credential_of(x, l->credential, &c);
+    if (!span_eq(l->sandbox, x->sandbox->name) || !span_eq(l->session, x->sandbox->session))
+        return "used by another sandbox";
+    if (l->generation != x->sandbox->generation)
+        return "used by another generation of its sandbox";
+    if (at < 0 || !policy_credential_bound(x->now.image->policy, (size_t)at, r->scheme, r->host, r->port))
+        return "sent to a place that its credential is not for";
+    return NULL;
+}
+
+static enum refuse_why tell_leak(struct exchange *x, struct lease *l, const char *what)
+{
+    struct credential c;
+    bool freeze = credential_of(x, l->credential, &c) >= 0 && c.freeze_on_leak;
+    if (l->state != LEASE_LEAKED) {
+        struct dynbuf *b = post_begin(x->judge, ROLE_LEDGER, 0, M_LEASE_LEAK, x->xid);
+        msg_put_id(b, &l->id);
+        msg_put_span(b, x->sandbox->name);
+        msg_put_span(b, x->sandbox->session);
+        msg_put_span(b, x->request.host);
+        msg_put_u16(b, x->request.port);
+        msg_put_span(b, span_str(what));
+        msg_put_u8(b, freeze);
+        post_send(x->judge, "a leaked lease could not be told to the ledger");
+    }
+    l->state = LEASE_LEAKED; /* for everybody from now on; the ledger says so of its siblings */
+    log_exchange(LOG_WARN, x->xid, "a lease of sandbox %.*s was %s", SPAN_FMT(l->sandbox), what);
+    return REFUSE_LEASE_LEAKED;
+}
+
+/* ---- bounds ---- */
+
+static bool host_fits(struct span bound, const struct wire_request *r)
+{
+    struct span host, port;
+    uint64_t n;
+    if (!span_cut(bound, ':', &host, &port))
+        return span_eq(bound, r->host);
+    return span_eq(host, r->host) && span_u64(port, 65535, &n) == 0 && n == r->port;
+}
+
+static bool one_fits(const struct wire_list *l, struct span s, uint8_t separator)
+{
+    for (size_t i = 0; i < l->n; i++)
+        if (separator ? policy_pattern_fits(l->v[i], s, separator) : span_eq(l->v[i], s))
+            return true;
+    return l->n == 0;
+}
+
+static bool layer_fits(const struct exchange *x, const struct wire_layer *l)
+{
+    const struct wire_request *r = &x->request;
+    bool host = l->hosts.n == 0;
+    for (size_t i = 0; i < l->hosts.n; i++)
+        host |= host_fits(l->hosts.v[i], r);
+    return host && one_fits(&l->methods, r->method, 0) && one_fits(&l->paths, r->path, '/') &&
+           one_fits(&l->ops, x->now.d.op, '.') && (l->effects == 0 || (l->effects >> x->now.d.effect & 1) != 0);
+}
+
+static bool layers_fit(const struct exchange *x, const struct lease *l)
+{
+    struct wire_layer v[LEASE_LAYERS_MAX];
+    struct msg_in m = msg_in(l->layers);
+    size_t n = 0;
+    if (wire_get_layers(&m, v, &n) != 0)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (!layer_fits(x, &v[i]))
+            return false;
+    return true;
+}
+
+/* It lives, is for the credential as it is now, and the request is inside it and all it came from. */
+static enum refuse_why in_order(struct exchange *x, const struct lease *l)
+{
+    struct digest meaning;
+    if (!lease_lives(x->judge->leases, l, wall(x)))
+        return REFUSE_LEASE_ENDED;
+    if (!span_eq(l->credential, x->now.credential))
+        return REFUSE_LEASE_BOUNDS;
+    if (identity_of_credential(x->now.image->policy, (size_t)x->now.d.credential, &meaning) != 0 ||
+        memcmp(&meaning, &l->meaning, sizeof(meaning)) != 0)
+        return REFUSE_LEASE_ENDED;
+    for (; l != NULL; l = id_is_none(&l->parent) ? NULL : lease_by_id(x->judge->leases, &l->parent))
+        if (!layers_fit(x, l))
+            return REFUSE_LEASE_BOUNDS;
+    return REFUSE_COUNT;
+}
+
+enum refuse_why lease_still(struct exchange *x)
+{
+    if (id_is_none(&x->lease) || x->judge->config.shadow)
+        return REFUSE_COUNT;
+    const struct lease *l = lease_by_id(x->judge->leases, &x->lease);
+    if (l == NULL || x->now.image == NULL || x->now.d.credential < 0 || leaked(x, l) != NULL)
+        return REFUSE_LEASE_ENDED;
+    return in_order(x, l);
+}
+
+/* ---- the request ---- */
+
+/* One that stands where none may. A denial by the policy stays that: its words say more. */
+static enum refuse_why misplaced(struct exchange *x, const struct lease_hit *hit)
+{
+    struct lease *l = hit->text.n ? lease_by_text(x->judge->leases, hit->text) : NULL;
+    const char *what = l ? leaked(x, l) : NULL;
+    if (what != NULL)
+        return tell_leak(x, l, what);
+    if (x->now.d.credential < 0 && x->now.d.verdict == VERDICT_DENY && hit->in_field)
+        return REFUSE_COUNT;
+    if (hit->in_target) { /* neither the page nor the record repeats it */
+        x->request.path = SPAN("/");
+        x->request.query = SPAN_NONE;
+        x->request.has_query = false;
+    }
+    if (hit->in_reason)
+        x->reason = SPAN_NONE;
+    return REFUSE_LEASE_MISPLACED;
+}
+
+/* What may be the lease, in its slot: the one text with a tag in it. *n: how many there are. */
+static struct span tagged(const struct exchange *x, const struct brought *s, size_t *n)
+{
+    struct span found = SPAN_NONE;
+    bool as_is;
+    *n = 0;
+    for (size_t i = 0; i < s->n; i++)
+        if (lease_find(x->judge->leases, s->text[i], &as_is) < s->text[i].n) {
+            found = s->text[i];
+            ++*n;
+        }
+    return found;
+}
+
+static enum refuse_why in_slot(struct exchange *x, const struct brought *s, struct span text, size_t n)
+{
+    struct lease *l = lease_by_text(x->judge->leases, text);
+    const char *what = l ? leaked(x, l) : NULL;
+    if (what != NULL)
+        return tell_leak(x, l, what);
+    if (n > 1 || s->twice)
+        return REFUSE_LEASE_MISPLACED;
+    if (l == NULL)
+        return REFUSE_LEASE_UNKNOWN;
+    enum refuse_why why = in_order(x, l);
+    if (why != REFUSE_COUNT)
+        return why;
+    x->lease = l->id;
+    brought_clear(&x->request, s);
+    return REFUSE_COUNT;
+}
+
+static enum refuse_why of_body(struct exchange *x)
+{
+    struct lease_hit hit;
+    if (x->body == NULL || x->lease_body_seen || x->judge->leases->ntags == 0)
+        return REFUSE_COUNT;
+    x->lease_body_seen = true;
+    return lease_search_body(x, &hit) ? misplaced(x, &hit) : REFUSE_COUNT;
+}
+
+enum refuse_why lease_check(struct exchange *x)
+{
+    struct credential c = {.lease = LEASE_NONE};
+    struct brought slot = {.field = x->request.nfields};
+    struct lease_hit hit;
+    size_t n = 0;
+    bool has = x->now.d.credential >= 0 && policy_credential(x->now.image->policy, (size_t)x->now.d.credential, &c) &&
+               c.lease != LEASE_NONE;
+    enum refuse_why why;
+    if (x->sandbox == NULL)
+        return REFUSE_INTERNAL;
+    if (!id_is_none(&x->lease))
+        return (why = lease_still(x)) != REFUSE_COUNT ? why : of_body(x);
+    if (has)
+        brought_find(x, &c, &slot);
+    struct span text = x->judge->leases->ntags ? tagged(x, &slot, &n) : SPAN_NONE;
+    if (x->judge->leases->ntags && lease_search_head(x, &slot, text, &hit)) {
+        if ((why = misplaced(x, &hit)) != REFUSE_COUNT)
+            return why;
+    } else if (n > 0 && (why = in_slot(x, &slot, text, n)) != REFUSE_COUNT) {
+        return why;
+    }
+    if ((why = of_body(x)) != REFUSE_COUNT)
+        return why;
+    return has && c.require_lease && id_is_none(&x->lease) && x->now.d.verdict != VERDICT_DENY ? REFUSE_LEASE_REQUIRED
+                                                                                               : REFUSE_COUNT;
+}
+
+bool lease_may_pass(struct exchange *x, struct span piece)
+{
+    struct lease_hit hit;
+    if (x->judge->leases->ntags == 0 || x->judge->config.shadow)
+        return true;
+    if (!lease_search_piece(x, piece, &hit))
+        return true;
+    x->cause = SPAN("lease-misplaced");
+    struct lease *l = hit.text.n ? lease_by_text(x->judge->leases, hit.text) : NULL;
+    const char *what = l && x->now.image && x->sandbox ? leaked(x, l) : NULL;
+    if (what != NULL)
+        (void)tell_leak(x, l, what);
+    return false;
+}
+
+/* ---- the ledger's word ---- */
+
+static void end_if_dead(struct exchange *x, void *arg)
+{
+    if (id_is_none(&x->lease) || x->wait == X_RUNS)
+        return;
+    const struct lease *l = lease_by_id(x->judge->leases, &x->lease);
+    if (l != NULL && lease_lives(x->judge->leases, l, wall(x)))
+        return;
+    switch (x->wait) {
+    case X_BODY:
+    case X_TICKET:
+    case X_PARKED: refuse_now(x, REFUSE_LEASE_ENDED); break;
+    case X_RESULT:
+        if (x->websocket != WEBSOCKET_NONE)
+            websocket_again(x);
+        else
+            exchange_cancel(x, CANCEL_LEASE); /* whose result is the last word on what has left */
+        break;
+    case X_RUNS:
+    case X_CLAIM:
+    case X_INTENT: break; /* looked at again before it is sent */
+    }
+}
+
+int lease_told(struct judge *j, struct span payload)
+{
+    struct msg_in m = msg_in(payload);
+    uint64_t now = j->ports.wall(j->ports.arg);
+    bool dead = false;
+    uint16_t n = msg_get_u16(&m);
+    for (uint16_t i = 0; i < n; i++) {
+        struct wire_lease w;
+        if (wire_get_lease(&m, &w) != 0)
+            return -1;
+        if (lease_table_put(j->leases, &w, now) != 0)
+            log_error("a lease of sandbox %.*s cannot be kept in mind; requests with it are refused",
+                      SPAN_FMT(w.sandbox));
+        dead |= w.state != LEASE_LIVE;
+    }
+    if (msg_end(&m) != 0)
+        return -1;
+    if (dead)
+        exchange_each(j, end_if_dead, NULL);
+    return 0;
+}
+
+/* ---- counted ---- */
+
+static void add_limit(struct exchange *x, const struct lease *l, struct wire_limits *out, const char *measure,
+                      uint64_t max, uint64_t window_ms)
+{
+    char rule[6 + ID_TEXT + 1];
+    if (max == 0)
+        return;
+    if (out->n == WIRE_LIMITS_MAX) { /* one that is not counted must not pass */
+        out->limit[0].uncountable = true;
+        return;
+    }
+    memcpy(rule, "lease:", 6);
+    id_text(&l->id, rule + 6);
+    struct wire_limit *k = &out->limit[out->n++];
+    *k = (struct wire_limit){.rule = arena_copy(&x->arena, span_of(rule, 6 + ID_TEXT)),
+                             .measure = span_str(measure),
+                             .per = WIRE_PER_ALL,
+                             .max = max,
+                             .window_ms = window_ms,
+                             .amount = 1};
+    k->uncountable = k->rule.n == 0;
+}
+
+void lease_limits(struct exchange *x, struct wire_limits *out)
+{
+    const struct lease *l = id_is_none(&x->lease) ? NULL : lease_by_id(x->judge->leases, &x->lease);
+    for (; l != NULL; l = id_is_none(&l->parent) ? NULL : lease_by_id(x->judge->leases, &l->parent)) {
+        struct wire_layer v[LEASE_LAYERS_MAX];
+        struct msg_in m = msg_in(l->layers);
+        uint64_t uses = 0, rate = 0;
+        size_t n = 0;
+        if (wire_get_layers(&m, v, &n) != 0)
+            n = 0;
+        for (size_t i = 0; i < n; i++) {
+            uses = v[i].uses && (uses == 0 || v[i].uses < uses) ? v[i].uses : uses;
+            rate = v[i].rate && (rate == 0 || v[i].rate < rate) ? v[i].rate : rate;
+        }
+        add_limit(x, l, out, "uses", uses, LEASE_MAX_MS);
+        add_limit(x, l, out, "rate", rate, LEASE_RATE_MS);
+    }
+}
+
+bool lease_counts(struct exchange *x)
+{
+    static struct wire_limits none; /* too large for a stack */
+    none.n = 0;
+    if (!id_is_none(&x->lease))
+        lease_limits(x, &none);
+    return none.n > 0;
+}

@@ -1,0 +1,457 @@
+/* The judge and leases: one that is good passes and never leaves; one that is not, or stands elsewhere, is refused;
+ * one that is another's has leaked. */
+#include "common/lease/lease.h"
+#include "common/lease/wire_lease.h"
+#include "tests/play/judge/play.h"
+
+#include <stdio.h>
+
+#define POLICY   "allow read GET / cred=4\nallow write POST / cred=4 rule=w op=api.write\n"
+#define REQUIRED POLICY "lease-required\n"
+
+static const char tag[] = "QZ7XWK";
+
+/* The text of lease n, made as the keeper would, from a stream that says n. */
+static const char *text_of(uint8_t n)
+{
+    static char text[8][LEASE_TEXT_MAX + 1];
+    uint8_t stream[LEASE_STREAM];
+    memset(stream, n, sizeof(stream));
+    size_t len = lease_text(LEASE_GITHUB, tag, stream, text[n % 8]);
+    text[n % 8][len] = '\0';
+    return text[n % 8];
+}
+
+static struct wire_lease lease_of(uint8_t n)
+{
+    struct wire_lease l = {.id = {{n}},
+                           .sandbox = SPAN("sb"),
+                           .session = SPAN("ses"),
+                           .credential = SPAN("leased"),
+                           .tag = span_str(tag),
+                           .format = LEASE_GITHUB,
+                           .state = LEASE_LIVE,
+                           .expires_ms = UINT64_MAX / 2};
+    struct dynbuf b;
+    dynbuf_init(&b, 256);
+    msg_put_span(&b, l.credential);
+    digest_of(dynbuf_span(&b), &l.meaning);
+    dynbuf_free(&b);
+    digest_of(span_str(text_of(n)), &l.text);
+    return l;
+}
+
+static void tell(struct play *p, const struct wire_lease *l)
+{
+    struct dynbuf *b = from(p);
+    msg_put_u16(b, 1);
+    wire_put_lease(b, l);
+    assert_int_equal(give(p, ROLE_LEDGER, 0, M_LEASE, 0, -1), 0);
+}
+
+static void open_with(struct play *p, const char *policy, struct wire_lease *l)
+{
+    play_all(p, policy);
+    *l = lease_of(1);
+    tell(p, l);
+}
+
+/* a, b and c as one text, good until the sixteenth from now. */
+static const char *joined(const char *a, const char *b, const char *c)
+{
+    static char room[16][1024];
+    static unsigned at;
+    const char *part[] = {a, b, c};
+    char *to = room[at++ % 16];
+    size_t n = 0;
+    for (size_t i = 0; i < 3; i++)
+        for (size_t k = 0; part[i][k] && n < sizeof(room[0]) - 1; k++)
+            to[n++] = part[i][k];
+    to[n] = '\0';
+    return to;
+}
+
+static struct ask *with(struct ask *a, const char *header, const char *before, const char *text)
+{
+    a->header = header;
+    a->value = joined(before, text, "");
+    return a;
+}
+
+static const char *base64(const char *text)
+{
+    char out[1400];
+    (void)base64_encode(span_str(text), out);
+    return joined(out, "", "");
+}
+
+static struct ask *bearer(struct ask *a, uint8_t n)
+{
+    return with(a, "Authorization", "Bearer ", text_of(n));
+}
+
+static struct ask *bearer_of(struct ask *a, const char *text)
+{
+    return with(a, "Authorization", "Bearer ", text);
+}
+
+static void expect_recorded(struct play *p, unsigned n, const char *code)
+{
+    struct wire_record r;
+    struct msg_in m = expect(p, ROLE_LEDGER, M_AUDIT, XID(n));
+    assert_int_equal(wire_get_record(&m, &r), 0);
+    assert_int_equal(msg_end(&m), 0);
+    assert_true(span_eq(r.code, span_str(code)));
+}
+
+static void expect_refused(struct play *p, unsigned n, const char *code)
+{
+    expect_reply(p, XID(n), 403, code);
+    expect_recorded(p, n, code);
+}
+
+static void expect_passes(struct play *p, unsigned n)
+{
+    struct wire_forward f = expect_forward(p, XID(n), NULL);
+    for (size_t i = 0; i < f.request.nfields; i++)
+        assert_false(span_ieq(f.request.field[i].name, SPAN("authorization")));
+    give_result(p, XID(n), OUTCOME_ANSWERED, 200, true, "");
+    expect_outcome(p, XID(n), false);
+}
+
+static void a_good_one_passes_and_never_leaves(void **state)
+{
+    struct play p;
+    struct wire_lease l;
+    open_with(&p, REQUIRED, &l);
+    give_request(&p, XID(1), bearer(GET("/x"), 1));
+    expect(&p, ROLE_CARRIER, M_UPSTREAM, 0);
+    expect(&p, ROLE_KEEPER, M_RELEASE, XID(1));
+    expect_passes(&p, 1);
+    /* As gh writes it, and as Git does: the field is the slot, whatever the scheme. */
+    give_request(&p, XID(2), with(GET("/x"), "authorization", "token ", text_of(1)));
+    expect_passes(&p, 2);
+    const char *pair = joined("x-access-token:", text_of(1), "");
+    give_request(&p, XID(3), with(GET("/x"), "Authorization", "Basic ", base64(pair)));
+    expect_passes(&p, 3);
+    play_close(&p);
+}
+
+static void without_one_or_with_an_unknown_one(void **state)
+{
+    struct play p;
+    struct wire_lease l;
+    open_with(&p, REQUIRED, &l);
+    give_request(&p, XID(1), GET("/x"));
+    expect_refused(&p, 1, "lease-required");
+    give_request(&p, XID(2), with(GET("/x"), "Authorization", "Bearer ", "a-real-looking-token-of-somebody"));
+    expect_refused(&p, 2, "lease-required");
+    give_request(&p, XID(3), bearer(GET("/x"), 2)); /* our tag, and nobody was told of it */
+    expect_refused(&p, 3, "lease-unknown");
+    play_close(&p);
+    play_all(&p, REQUIRED); /* no lease was ever made */
+    give_request(&p, XID(1), bearer(GET("/x"), 1));
+    expect_refused(&p, 1, "lease-required");
+    play_close(&p);
+}
+
+/* D12: wherever else it stands, in whatever coding. */
+static void d12_elsewhere(void **state)
+{
+    char twice[600] = "", hex[300], uni[900] = "";
+    const char *t = text_of(1);
+    struct play p;
+    struct wire_lease l;
+    unsigned n = 0;
+    open_with(&p, POLICY, &l);
+    const char *path = joined("/x/", t, "/y"), *query = joined("a=1&key=", t, "");
+    for (size_t i = 0; t[i]; i++) {
+        snprintf(twice + 5 * i, 6, "%%25%02X", t[i]);
+        snprintf(uni + 6 * i, 7, "\\u%04x", t[i]);
+    }
+    hex_text(span_str(t), hex);
+    struct ask asks[] = {
+        {.method = "GET", .path = path},
+        {.method = "GET", .path = "/x", .query = query},
+        {.method = "GET", .path = "/x", .query = twice},
+        {.method = "GET", .path = "/x", .query = hex},
+        {.method = "GET", .path = "/x", .reason = t},
+        *with(GET("/x"), "X-Api-Key", "", t),
+        *with(GET("/x"), "User-Agent", "tool/1 (", t),
+    };
+    for (size_t i = 0; i < sizeof(asks) / sizeof(asks[0]); i++) {
+        give_request(&p, XID(++n), &asks[i]);
+        expect_refused(&p, n, "lease-misplaced");
+    }
+    for (size_t pad = 0; pad < 3; pad++) {
+        const char *in = joined(&"xyz"[3 - pad], t, "");
+        give_request(&p, XID(++n), with(GET("/x"), "Cookie", "s=", base64(in)));
+        expect_refused(&p, n, "lease-misplaced");
+    }
+    const char *bodies[] = {t, joined("{\"q\":\"", t, "\"}"), uni, hex};
+    for (size_t i = 0; i < 4; i++) {
+        give_request(&p, XID(++n), POST("/x", bodies[i]));
+        expect_refused(&p, n, "lease-misplaced");
+    }
+    /* Nothing of it is in the record. */
+    give_request(&p, XID(++n), &asks[0]);
+    expect_reply(&p, XID(n), 403, "lease-misplaced");
+    (void)expect(&p, ROLE_LEDGER, M_AUDIT, XID(n));
+    assert_true(span_find(dynbuf_span(&p.got.payload), span_str(t)) == p.got.payload.n);
+    play_close(&p);
+    covers("D12");
+}
+
+/* D12: in a body that streams through, also across two pieces. */
+static void d12_in_a_stream(void **state)
+{
+    const char *t = text_of(1);
+    for (size_t cut = 0; cut <= strlen(t); cut += 7) {
+        struct play p;
+        struct wire_lease l;
+        open_with(&p, POLICY, &l);
+        give_request(&p, XID(1), &(struct ask){.method = "POST", .path = "/x", .kind = 2, .declared = 1000});
+        expect(&p, ROLE_LEDGER, M_INTENT, XID(1));
+        give_bool(&p, ROLE_LEDGER, M_INTENT_OK, XID(1), true);
+        expect(&p, ROLE_CARRIER, M_UPSTREAM, 0);
+        expect(&p, ROLE_KEEPER, M_RELEASE, XID(1));
+        expect_forward(&p, XID(1), NULL);
+        expect(&p, ROLE_FRONT, M_BODY_WANTED, XID(1));
+        dynbuf_add(from(&p), SPAN("harmless "));
+        assert_int_equal(give(&p, ROLE_FRONT, FRONT, M_BODY, XID(1), -1), 0);
+        expect(&p, ROLE_CARRIER, M_BODY, XID(1));
+        dynbuf_add(from(&p), span_of(t, cut));
+        assert_int_equal(give(&p, ROLE_FRONT, FRONT, M_BODY, XID(1), -1), 0);
+        bool at_once = cut >= strlen("ghp_") + LEASE_TAG;
+        if (!at_once)
+            expect(&p, ROLE_CARRIER, M_BODY, XID(1));
+        else
+            expect(&p, ROLE_CARRIER, M_CANCEL, XID(1));
+        dynbuf_add(from(&p), span_str(t + cut));
+        assert_int_equal(give(&p, ROLE_FRONT, FRONT, M_BODY, XID(1), -1), 0);
+        if (!at_once)
+            expect(&p, ROLE_CARRIER, M_CANCEL, XID(1));
+        give_result(&p, XID(1), OUTCOME_NOT_SENT, 0, false, "cancelled");
+        expect_reply(&p, XID(1), 403, "lease-misplaced");
+        expect_outcome(&p, XID(1), false);
+        play_close(&p);
+    }
+    covers("D12");
+}
+
+static void expect_leak(struct play *p, unsigned n, const char *words, bool freeze)
+{
+    struct msg_in m = expect(p, ROLE_LEDGER, M_LEASE_LEAK, XID(n));
+    struct id id;
+    msg_get_id(&m, &id);
+    assert_int_equal(id.b[0], 1);
+    assert_true(span_eq(msg_get_span(&m, 256), SPAN("sb")));
+    assert_true(span_eq(msg_get_span(&m, 256), SPAN("ses")));
+    (void)msg_get_span(&m, 256);
+    (void)msg_get_u16(&m);
+    struct span said = msg_get_span(&m, 256);
+    assert_true(span_find(said, span_str(words)) < said.n);
+    assert_int_equal(msg_get_bool(&m), freeze);
+    assert_int_equal(msg_end(&m), 0);
+}
+
+/* D13, D32: another host's, another sandbox's, of another generation; two of them. */
+static void d13_d32_a_leak(void **state)
+{
+    const char *words[] = {"another sandbox", "another sandbox", "another generation", "a place"};
+    struct play p;
+    struct wire_lease l;
+    for (size_t i = 0; i < 4; i++) {
+        play_all(&p, i % 2 ? POLICY "leak-freezes\n" : POLICY);
+        l = lease_of(1);
+        if (i == 0)
+            l.sandbox = SPAN("another");
+        else if (i == 1)
+            l.session = SPAN("another");
+        else if (i == 2)
+            l.generation = 7;
+        tell(&p, &l);
+        struct ask *a = bearer(GET("/x"), 1);
+        a->host = i == 3 ? "elsewhere.example" : NULL;
+        give_request(&p, XID(1), a);
+        expect_leak(&p, 1, words[i], i % 2);
+        expect_refused(&p, 1, "lease-leaked");
+        give_request(&p, XID(2), a); /* said once */
+        expect_refused(&p, 2, "lease-leaked");
+        play_close(&p);
+    }
+    open_with(&p, POLICY, &l);
+    const char *pair = joined(text_of(1), ":", text_of(1));
+    give_request(&p, XID(1), with(GET("/x"), "Authorization", "Basic ", base64(pair)));
+    expect_refused(&p, 1, "lease-misplaced");
+    /* A prefix of one, and one with something behind it, are none. */
+    give_request(&p, XID(2), bearer_of(GET("/x"), joined(text_of(1), "A", "")));
+    expect_refused(&p, 2, "lease-unknown");
+    char shorter[LEASE_TEXT_MAX + 1];
+    memcpy(shorter, text_of(1), sizeof(shorter));
+    shorter[strlen(shorter) - 1] = '\0';
+    give_request(&p, XID(3), bearer_of(GET("/x"), shorter));
+    expect_refused(&p, 3, "lease-unknown");
+    play_close(&p);
+    covers("D13 D32");
+}
+
+static void dead_ones(void **state)
+{
+    struct play p;
+    struct wire_lease l, child;
+    for (int i = 0; i < 5; i++) {
+        open_with(&p, i == 3 ? POLICY "redefined\n" : POLICY, &l);
+        uint8_t n = 1;
+        if (i == 0)
+            l.state = LEASE_REVOKED;
+        else if (i == 1)
+            l.state = LEASE_EXPIRED;
+        else if (i == 2)
+            l.expires_ms = 1; /* before anybody says so */
+        else if (i == 4) {    /* what it came from is dead */
+            child = lease_of(2);
+            child.parent = l.id;
+            tell(&p, &child);
+            l.state = LEASE_REVOKED;
+            n = 2;
+        }
+        tell(&p, &l);
+        give_request(&p, XID(1), bearer(GET("/x"), n));
+        expect_refused(&p, 1, "lease-ended");
+        play_close(&p);
+    }
+}
+
+/* Every layer of it, and of what it came from. */
+static void bounds(void **state)
+{
+    struct play p;
+    struct wire_lease l, child = lease_of(2);
+    static const struct wire_layer wrong[] = {
+        {.hosts = {1, {SPAN("other.example")}}}, {.hosts = {1, {SPAN("api.example:8443")}}},
+        {.methods = {1, {SPAN("GET")}}},         {.paths = {1, {SPAN("/y/**")}}},
+        {.ops = {1, {SPAN("api.read")}}},        {.effects = 1u << EFFECT_READ},
+    };
+    static const struct wire_layer right = {.hosts = {1, {SPAN("api.example:443")}},
+                                            .methods = {2, {SPAN("GET"), SPAN("POST")}},
+                                            .paths = {1, {SPAN("/x/**")}},
+                                            .ops = {1, {SPAN("api.write")}},
+                                            .effects = 1u << EFFECT_WRITE};
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+        for (int how = 0; how < 3; how++) {
+            open_with(&p, POLICY, &l);
+            l.nlayers = 1;
+            l.layer[0] = how == 1 ? right : wrong[i]; /* 1: a later layer, 2: what it came from */
+            if (how == 1)
+                l.layer[l.nlayers++] = wrong[i];
+            tell(&p, &l);
+            child.parent = l.id;
+            child.nlayers = 1;
+            child.layer[0] = right;
+            tell(&p, &child);
+            give_request(&p, XID(1), bearer(POST("/x/1", "b"), how == 2 ? 2 : 1));
+            expect_refused(&p, 1, "lease-not-for-this");
+            play_close(&p);
+        }
+    open_with(&p, POLICY, &l);
+    l.nlayers = 1;
+    l.layer[0] = right;
+    tell(&p, &l);
+    give_request(&p, XID(1), bearer(POST("/x/1", "b"), 1));
+    expect(&p, ROLE_LEDGER, M_INTENT, XID(1));
+    give_bool(&p, ROLE_LEDGER, M_INTENT_OK, XID(1), true);
+    expect(&p, ROLE_CARRIER, M_UPSTREAM, 0);
+    expect(&p, ROLE_KEEPER, M_RELEASE, XID(1));
+    expect_passes(&p, 1);
+    play_close(&p);
+}
+
+/* What it counts goes to the ledger, of reads as well, its own and what it came from. */
+static void uses_are_counted(void **state)
+{
+    struct play p;
+    struct wire_lease l, child = lease_of(2);
+    struct wire_record r;
+    struct wire_limits limits;
+    struct digest join;
+    open_with(&p, POLICY, &l);
+    l.nlayers = 2;
+    l.layer[0] = (struct wire_layer){.uses = 9};
+    l.layer[1] = (struct wire_layer){.uses = 3, .rate = 60};
+    tell(&p, &l);
+    child.parent = l.id;
+    child.nlayers = 1;
+    child.layer[0] = (struct wire_layer){.uses = 2};
+    tell(&p, &child);
+    give_request(&p, XID(1), bearer(GET("/x"), 2));
+    struct msg_in m = expect(&p, ROLE_LEDGER, M_INTENT, XID(1));
+    assert_int_equal(wire_get_record(&m, &r), 0);
+    msg_get_digest(&m, &join);
+    assert_int_equal(wire_get_limits(&m, &limits), 0);
+    assert_int_equal(limits.n, 3);
+    assert_true(limits.limit[0].max == 2 && limits.limit[1].max == 3 && limits.limit[2].max == 60);
+    assert_true(span_eq(limits.limit[1].measure, SPAN("uses")) && span_eq(limits.limit[2].measure, SPAN("rate")));
+    assert_false(span_eq(limits.limit[0].rule, limits.limit[1].rule));
+    struct wire_over over = {.n = 3, .past = {false, true}};
+    wire_put_over(from(&p), &over);
+    assert_int_equal(give(&p, ROLE_LEDGER, 0, M_INTENT_OVER, XID(1), -1), 0);
+    expect_reply(&p, XID(1), 403, "lease-used-up");
+    expect_recorded(&p, 1, "lease-used-up");
+    play_close(&p);
+}
+
+/* Revoked while something of it is under way: what waits is refused, what the carrier has is cancelled. */
+static void revoked_in_flight(void **state)
+{
+    struct play p;
+    struct wire_lease l;
+    open_with(&p, POLICY "hold write PUT / cred=4 rule=h\n", &l);
+    give_request(&p, XID(1), bearer(GET("/x"), 1));
+    expect(&p, ROLE_CARRIER, M_UPSTREAM, 0);
+    expect(&p, ROLE_KEEPER, M_RELEASE, XID(1));
+    expect_forward(&p, XID(1), NULL);
+    give_request(&p, XID(2), bearer(POST("/x", "b"), 1));
+    expect(&p, ROLE_LEDGER, M_INTENT, XID(2)); /* its answer comes after */
+    give_request(&p, XID(3), bearer(&(struct ask){.method = "PUT", .path = "/x", .body = "b"}, 1));
+    struct wire_ticket t = expect_ticket_open(&p, XID(3));
+    for (size_t i = 0; i < t.request.nfields; i++)
+        assert_false(span_ieq(t.request.field[i].name, SPAN("authorization")));
+    give_ticket(&p, XID(3), 1, TICKET_PENDING);
+    l.state = LEASE_REVOKED;
+    tell(&p, &l);
+    struct msg_in m = {SPAN_NONE, false};
+    for (int i = 0; i < 3; i++) { /* in the order of their table */
+        if (p.out[p.first].to == ROLE_CARRIER) {
+            m = expect(&p, ROLE_CARRIER, M_CANCEL, XID(1));
+        } else {
+            expect_reply(&p, XID(3), 403, "lease-ended");
+            i++;
+            expect_recorded(&p, 3, "lease-ended");
+        }
+    }
+    (void)m;
+    give_result(&p, XID(1), OUTCOME_NOT_SENT, 0, false, "cancelled");
+    expect_reply(&p, XID(1), 403, "lease-ended");
+    expect_outcome(&p, XID(1), false);
+    give_bool(&p, ROLE_LEDGER, M_INTENT_OK, XID(2), true);
+    expect_reply(&p, XID(2), 403, "lease-ended");
+    expect_outcome(&p, XID(2), false);
+    play_close(&p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_good_one_passes_and_never_leaves),
+        cmocka_unit_test(without_one_or_with_an_unknown_one),
+        cmocka_unit_test(d12_elsewhere),
+        cmocka_unit_test(d12_in_a_stream),
+        cmocka_unit_test(d13_d32_a_leak),
+        cmocka_unit_test(dead_ones),
+        cmocka_unit_test(bounds),
+        cmocka_unit_test(uses_are_counted),
+        cmocka_unit_test(revoked_in_flight),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,225 @@
+/* Leases in the store: issued, narrowed, ended with what they hang on; a leak ends all its sandbox has. */
+#include "tests/unit/ledger/ledger_fix.h"
+
+static struct {
+    unsigned n;
+    struct id id;
+    enum lease_state state;
+} told;
+
+static void on_lease(void *arg, uint64_t seq, const struct wire_lease *l)
+{
+    told.n++;
+    told.id = l->id;
+    told.state = l->state;
+}
+
+static int setup(void **state)
+{
+    int rc = fix_setup(state);
+    told.n = 0;
+    fix_config.lease = on_lease;
+    fix_reopen();
+    return rc;
+}
+
+static void sandbox(const char *name)
+{
+    struct wire_sandbox b = {.name = span_str(name), .session = span_str(name), .kind = SPAN("run")};
+    const char *why;
+    assert_int_equal(store_sandbox_put(fix, &b, &why), 0);
+    assert_null(why);
+    assert_int_equal(store_commit(fix), 0);
+}
+
+static struct wire_lease lease_of(uint8_t n, const char *sandbox_name)
+{
+    struct wire_lease l = {.id = {{n}},
+                           .sandbox = span_str(sandbox_name),
+                           .credential = SPAN("api"),
+                           .by = SPAN("op"),
+                           .tag = SPAN("ABCDEF"),
+                           .format = LEASE_GITHUB};
+    l.text.b[0] = n;
+    return l;
+}
+
+/* NULL: it was issued. */
+static const char *issue(struct wire_lease *l)
+{
+    const char *why;
+    assert_int_equal(store_lease_put(fix, l, &why), 0);
+    assert_int_equal(store_commit(fix), 0);
+    return why;
+}
+
+static int64_t live(void)
+{
+    return fix_count("SELECT count(*) FROM lease WHERE state='live'");
+}
+
+static void issued_and_revoked_with_what_came_from_it(void **state)
+{
+    const char *why;
+    sandbox("a");
+    struct wire_lease l = lease_of(1, "a");
+    assert_null(issue(&l));
+    assert_true(l.expires_ms == T0 + LEASE_MS && span_eq(l.session, SPAN("a")) && l.generation == 1);
+    assert_int_equal(told.state, LEASE_LIVE);
+    for (uint8_t n = 2; n <= 5; n++) { /* a chain, as deep as it may be */
+        struct wire_lease child = {.id = {{n}}, .parent = {{(uint8_t)(n - 1)}}, .tag = SPAN("ABCDEF")};
+        child.text.b[0] = n;
+        why = issue(&child);
+        if (n <= LEASE_DEPTH_MAX)
+            assert_null(why);
+        else
+            assert_non_null(why);
+    }
+    struct wire_lease other = lease_of(9, "a");
+    assert_null(issue(&other));
+    assert_int_equal(live(), 5);
+    assert_int_equal(store_lease_revoke(fix, &(struct id){{2}}, SPAN("op"), SPAN_NONE, &why), 0);
+    assert_int_equal(store_commit(fix), 0);
+    assert_int_equal(live(), 2);
+    struct wire_lease late = {.id = {{7}}, .parent = {{2}}, .tag = SPAN("ABCDEF")};
+    assert_non_null(issue(&late)); /* nothing comes from a dead one */
+    assert_int_equal(store_lease_revoke(fix, &(struct id){{77}}, SPAN("op"), SPAN_NONE, &why), 0);
+    assert_non_null(why);
+    fix_chain();
+}
+
+static void bound_to_sandbox_and_generation(void **state)
+{
+    const char *why;
+    struct wire_lease l = lease_of(1, "nobody");
+    assert_non_null(issue(&l));
+    sandbox("a");
+    sandbox("b");
+    l = lease_of(1, "a");
+    assert_null(issue(&l));
+    struct wire_lease k = lease_of(2, "b");
+    assert_null(issue(&k));
+    sandbox("a"); /* again: another generation */
+    assert_int_equal(live(), 1);
+    assert_true(told.id.b[0] == 1 && told.state == LEASE_REVOKED);
+    assert_int_equal(store_sandbox_remove(fix, SPAN("b"), false, &why), 0);
+    assert_int_equal(store_commit(fix), 0);
+    assert_int_equal(live(), 0);
+}
+
+static void never_widened(void **state)
+{
+    struct wire_layer layer = {.effects = 2, .uses = 3};
+    const char *why;
+    sandbox("a");
+    struct wire_lease l = lease_of(1, "a"), now;
+    assert_null(issue(&l));
+    assert_int_equal(store_lease_narrow(fix, &l.id, &layer, T0 + LEASE_MS + 1, SPAN("op"), &now, &why), 0);
+    assert_null(why);
+    assert_true(now.expires_ms == T0 + LEASE_MS && now.nlayers == 1);
+    layer = (struct wire_layer){.uses = 99};
+    assert_int_equal(store_lease_narrow(fix, &l.id, &layer, T0 + 1000, SPAN("op"), &now, &why), 0);
+    assert_true(now.expires_ms == T0 + 1000 && now.nlayers == 2 && now.layer[0].uses == 3 &&
+                now.layer[0].effects == 2);
+    struct wire_lease child = {.id = {{2}}, .parent = l.id, .tag = SPAN("ABCDEF"), .expires_ms = T0 + LEASE_MS};
+    child.text.b[0] = 2;
+    assert_null(issue(&child));
+    assert_true(child.expires_ms == T0 + 1000 && span_eq(child.credential, SPAN("api")));
+    for (int i = 0; i < LEASE_LAYERS_MAX; i++)
+        assert_int_equal(store_lease_narrow(fix, &l.id, &layer, 0, SPAN("op"), &now, &why), 0);
+    assert_non_null(why);
+    assert_int_equal(store_commit(fix), 0);
+}
+
+static void times(void **state)
+{
+    sandbox("a");
+    struct wire_lease l = lease_of(1, "a"), far = lease_of(2, "a");
+    far.expires_ms = T0 + LEASE_MAX_MS + 1;
+    assert_non_null(issue(&far));
+    assert_null(issue(&l));
+    fix_time(LEASE_MS - 1);
+    assert_int_equal(store_tick(fix), 0);
+    assert_int_equal(live(), 1);
+    fix_time(1);
+    assert_int_equal(store_tick(fix), 0);
+    assert_int_equal(store_commit(fix), 0);
+    assert_int_equal(told.state, LEASE_EXPIRED);
+    fix_time(LEASE_DEAD_MS + 3600 * 1000);
+    assert_int_equal(store_tick(fix), 0);
+    assert_int_equal(store_commit(fix), 0);
+    assert_int_equal(fix_count("SELECT count(*) FROM lease"), 0);
+}
+
+/* D32: it and its siblings end, once; with freeze the writes of both stop until a thaw. */
+static void a_leak(void **state)
+{
+    struct wire_sandbox b = {.name = SPAN("b"), .session = SPAN("b"), .kind = SPAN("run")};
+    const char *why;
+    sandbox("a");
+    sandbox("b");
+    sandbox("c");
+    for (uint8_t n = 1; n <= 3; n++) {
+        struct wire_lease l = lease_of(n, n < 3 ? "a" : "b");
+        assert_null(issue(&l));
+    }
+    struct lease_leak leak = {.xid = 5,
+                              .lease = {{1}},
+                              .sandbox = SPAN("b"),
+                              .session = SPAN("b"),
+                              .host = SPAN("h.example"),
+                              .port = 443,
+                              .what = SPAN("used by another sandbox"),
+                              .freeze = true};
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(store_lease_leaked(fix, &leak), 0);
+        assert_int_equal(store_commit(fix), 0);
+        assert_int_equal(live(), 1);
+        assert_int_equal(
+            fix_count("SELECT count(*) FROM audit WHERE kind='lease-leaked' AND json LIKE '%h.example%'"), 1);
+    }
+    assert_int_equal(fix_count("SELECT count(*) FROM sandbox WHERE frozen IS NOT NULL"), 2);
+    assert_int_equal(store_sandbox_put(fix, &b, &why), 0); /* a new generation does not lift it */
+    assert_int_equal(store_commit(fix), 0);
+    assert_int_equal(fix_count("SELECT count(*) FROM sandbox WHERE frozen IS NOT NULL"), 2);
+    assert_int_equal(store_freeze(fix, false, SPAN("op"), SPAN_NONE), 0);
+    assert_int_equal(store_commit(fix), 0);
+    assert_int_equal(fix_count("SELECT count(*) FROM sandbox WHERE frozen IS NOT NULL"), 0);
+    fix_chain();
+    printf("ok D32 unit\n");
+}
+
+/* A sandbox that has all it may have takes nothing from its neighbour. */
+static void limit_of_a_sandbox(void **state)
+{
+    const char *why = NULL;
+    sandbox("a");
+    sandbox("b");
+    for (unsigned n = 0; n <= LEASES_EACH; n++) {
+        struct wire_lease l = lease_of((uint8_t)n, "a");
+        l.id.b[1] = l.text.b[1] = (uint8_t)(1 + n / 256);
+        assert_int_equal(store_lease_put(fix, &l, &why), 0);
+        assert_int_equal(why != NULL, n == LEASES_EACH);
+    }
+    struct wire_lease l = lease_of(1, "b");
+    assert_null(issue(&l));
+    assert_int_equal(live(), LEASES_EACH + 1);
+    assert_int_equal(store_sandbox_remove(fix, SPAN("a"), true, &why), 0);
+    assert_int_equal(store_commit(fix), 0);
+    assert_int_equal(live(), 1);
+}
+
+#define LEASES(f) cmocka_unit_test_setup_teardown(f, setup, fix_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        LEASES(issued_and_revoked_with_what_came_from_it),
+        LEASES(bound_to_sandbox_and_generation),
+        LEASES(never_widened),
+        LEASES(times),
+        LEASES(a_leak),
+        LEASES(limit_of_a_sandbox),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
