@@ -6,12 +6,15 @@
 #include <stdio.h>
 #include <string.h>
 #include <termios.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common/control/api.h"
 #include "common/control/own_gateway.h"
+#include "cli/verb.h"
 #include "cli/verbs.h"
 #include "common/json/json.h"
+#include "common/time/clock.h"
 
 enum { VALUE_MAX = 64 * 1024, NAME_LEN = 128 };
 
@@ -120,6 +123,19 @@ static int set(const struct keeper *k, const struct cli_call *c)
     return rc;
 }
 
+static void print_secret(const struct json *s)
+{
+    char changed[32], used[32];
+    uint64_t now = clock_ns(CLOCK_REALTIME) / 1000000, last = member_u64(s, "used_ms");
+    print_text(member_text(s, "name"));
+    printf("  changed %s ago  %llu earlier  ", age_text(now, member_u64(s, "changed_ms"), changed),
+           (unsigned long long)member_u64(s, "earlier"));
+    if (last != 0)
+        printf("used %s ago\n", age_text(now, last, used));
+    else
+        puts("not used since the gateway started");
+}
+
 static int list(const struct keeper *k, const struct cli_call *c)
 {
     struct dynbuf answer = {0};
@@ -136,8 +152,10 @@ static int list(const struct keeper *k, const struct cli_call *c)
         goto out;
     }
     const struct json *all = json_get(json_parse(dynbuf_span(&answer), &a), SPAN("secrets"));
+    if (all != NULL && all->count > 0)
+        table_head("NAME  CHANGED  EARLIER VALUES LOOKED FOR  LAST USE");
     for (const struct json *s = all ? all->child : NULL; s != NULL; s = s->next)
-        printf("%.*s\n", SPAN_FMT(json_text(s, SPAN("name"))));
+        print_secret(s);
 out:
     arena_free(&a);
     dynbuf_free(&answer);

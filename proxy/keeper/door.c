@@ -87,6 +87,15 @@ static void ca(struct caller *c)
     dynbuf_free(&pem);
 }
 
+/* How many of its earlier values are looked for in answers. */
+static unsigned earlier(const struct vault *v, struct span name)
+{
+    unsigned n = 0;
+    for (struct secret *s; (s = vault_previous(v, name, n)) != NULL; n++)
+        secret_free(&s);
+    return n;
+}
+
 static void list(struct caller *c)
 {
     struct dynbuf body;
@@ -102,6 +111,8 @@ static void list(struct caller *c)
         jsonw_kv(&w, "name", name);
         jsonw_kv_u64(&w, "created_ms", created);
         jsonw_kv_u64(&w, "changed_ms", changed);
+        jsonw_kv_u64(&w, "used_ms", vault_used(c->keeper->keep.vault, name));
+        jsonw_kv_u64(&w, "earlier", earlier(c->keeper->keep.vault, name));
         jsonw_end_object(&w);
     }
     jsonw_end_array(&w);

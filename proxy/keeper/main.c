@@ -127,6 +127,15 @@ static void give(struct keeper *k, const struct release_ask *ask, const struct r
     trace_step(ask->xid, "credential", "released");
 }
 
+/* A secret of the store went out under this credential; secret list says when. */
+static void note_use(struct keeper *k, struct span credential)
+{
+    struct credential c;
+    for (size_t i = 0; credential.n && policy_credential(k->policy, i, &c); i++)
+        if (span_eq(c.name, credential) && c.source == SOURCE_STORE)
+            vault_use(k->keep.vault, c.source_arg, loop_wall(k->loop));
+}
+
 void keeper_release(struct keeper *k, uint64_t xid, struct span payload)
 {
     struct msg_in m = msg_in(payload);
@@ -146,7 +155,10 @@ void keeper_release(struct keeper *k, uint64_t xid, struct span payload)
         return;
     }
     switch (releaser_ask(k->releaser, &ask, &out)) {
-    case RELEASE_GIVEN: give(k, &ask, &out); break;
+    case RELEASE_GIVEN:
+        give(k, &ask, &out);
+        note_use(k, ask.credential);
+        break;
     case RELEASE_LATER:
         trace_step(xid, "credential", "is fetched");
         if (parked_add(k, out.wait, xid, payload) != 0)

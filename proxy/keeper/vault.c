@@ -20,7 +20,7 @@ struct blob {
 struct item {
     char name[VAULT_NAME_MAX];
     size_t nname;
-    uint64_t created_ms, changed_ms;
+    uint64_t created_ms, changed_ms, used_ms;
     struct blob now; /* n 0: removed since the start, kept for what it had before */
     struct blob previous[VAULT_PREVIOUS];
 };
@@ -277,6 +277,7 @@ int vault_set(struct vault *v, struct span name, const struct secret *value, uin
     memcpy(it->name, name.p, name.n);
     it->nname = name.n;
     it->created_ms = was ? created : now_ms;
+    it->used_ms = was ? it->used_ms : 0;
     it->changed_ms = now_ms;
     if (was)
         push(it, sealed);
@@ -305,6 +306,19 @@ int vault_remove(struct vault *v, struct span name, struct err *e)
         return 1;
     pop(it);
     return -1;
+}
+
+void vault_use(struct vault *v, struct span name, uint64_t now_ms)
+{
+    struct item *it = find(v, name);
+    if (it != NULL)
+        it->used_ms = now_ms;
+}
+
+uint64_t vault_used(const struct vault *v, struct span name)
+{
+    const struct item *it = find(v, name);
+    return it ? it->used_ms : 0;
 }
 
 bool vault_at(const struct vault *v, size_t i, struct span *name, uint64_t *created_ms, uint64_t *changed_ms)

@@ -34,6 +34,11 @@ int vault_set(struct vault *v, struct span name, const struct secret *value, uin
 /* 1 removed, 0 there was none, -1. */
 int vault_remove(struct vault *v, struct span name, struct err *e) MUSTCHECK;
 
+/* It was released to the carrier just now; remembered until the end of this process, and told by vault_used: 0,
+ * never. */
+void vault_use(struct vault *v, struct span name, uint64_t now_ms);
+uint64_t vault_used(const struct vault *v, struct span name) MUSTCHECK;
+
 /* For lists: false past the end. */
 bool vault_at(const struct vault *v, size_t i, struct span *name, uint64_t *created_ms, uint64_t *changed_ms);
 

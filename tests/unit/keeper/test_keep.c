@@ -249,6 +249,10 @@ static void a_change_that_fails_changes_nothing(void **state)
     assert_null(vault_get(k.vault, SPAN("b")));
     assert_true(vault_at(k.vault, 0, &name, &created, &changed));
     assert_false(vault_at(k.vault, 1, &name, &created, &changed));
+    assert_int_equal(vault_used(k.vault, SPAN("a")), 0);
+    vault_use(k.vault, SPAN("a"), 7);
+    vault_use(k.vault, SPAN("none of that name"), 8);
+    assert_int_equal(vault_used(k.vault, SPAN("a")), 7);
     assert_int_equal(unlinkat(dir, "secrets.sealed.new", AT_REMOVEDIR), 0);
     set(k.vault, SPAN("b"), SPAN("new value"), 0);
     expect_now(k.vault, SPAN("b"), SPAN("new value"));

@@ -477,6 +477,7 @@ static void secrets_go_in_and_never_out(void **state)
     await(1);
     assert_true(says(0, SPAN("Bearer store-canary-01")));
     expect_answer("GET /v1/secrets HTTP/1.1\r\n" HOST "\r\n", "HTTP/1.1 200", "\"name\":\"kept\"");
+    expect_answer("GET /v1/secrets HTTP/1.1\r\n" HOST "\r\n", "HTTP/1.1 200", "\"earlier\":0");
     expect_answer("GET /v1/ca HTTP/1.1\r\n" HOST "\r\n", "HTTP/1.1 200", "-----BEGIN CERTIFICATE-----");
     expect_answer("GET /v1/secrets/kept HTTP/1.1\r\n" HOST "\r\n", "HTTP/1.1 404", NULL);
     expect_answer("PUT /v1/secrets/kept HTTP/1.1\r\n" HOST "Content-Length: 16\r\n\r\nstore-canary-02\n",
@@ -486,6 +487,8 @@ static void secrets_go_in_and_never_out(void **state)
     await(1);
     assert_true(says(0, SPAN("Bearer store-canary-02")));
     assert_true(says(0, SPAN("store-canary-01"))); /* D36: still scrubbed */
+    expect_answer("GET /v1/secrets HTTP/1.1\r\n" HOST "\r\n", "HTTP/1.1 200", "\"earlier\":1");
+    expect_answer("GET /v1/secrets HTTP/1.1\r\n" HOST "\r\n", "HTTP/1.1 200", "\"used_ms\":1");
     expect_answer("DELETE /v1/secrets/kept HTTP/1.1\r\n" HOST "\r\n", "HTTP/1.1 204", NULL);
     expect_answer("DELETE /v1/secrets/kept HTTP/1.1\r\n" HOST "\r\n", "HTTP/1.1 404", NULL);
 }
