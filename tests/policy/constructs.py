@@ -105,6 +105,8 @@ def main():
                 print(f"== {name}: {have}\n{text if name.startswith('raw') else text[11:]}", end="")
                 print("\n".join(f"#{p}" for p in problems), file=sys.stderr)
                 continue
+            wanted = [" ".join(pair) for pair in zip(outcome[::2], outcome[1::2])]  # they are told in the order of the lines
+            outcome = sorted(wanted, key=lambda one: [int(n) for n in one.split()[1].split(":")])
             said(have == " ".join(outcome), f"{name}: {have}, not {' '.join(outcome)}: {[p['text'] for p in problems]}")
             codes |= set(re.findall(r"P\d\d\d", " ".join(outcome)))
             try:

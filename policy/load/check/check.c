@@ -186,13 +186,12 @@ static void check_rule_parts(struct loader *l, const struct model *m, const stru
         load_problem(l, r->messages.at, "P015",
                      "messages: belongs to a rule that allows or holds, with ws: in its match:");
     if (r->use.at && model_credential(m, r->use.text) < 0)
-        load_problem(l, r->use.at, "P011", "there is no credential \"%.*s\"", SPAN_FMT(r->use.text));
+        model_no_such(l, &r->use, "credential", m->credentials, m->ncredentials);
     if (r->approve.by.at && model_approver(m, r->approve.by.text) < 0)
-        load_problem(l, r->approve.by.at, "P011", "there is no approvers entry \"%.*s\"",
-                     SPAN_FMT(r->approve.by.text));
+        model_no_such(l, &r->approve.by, "approvers entry", m->approvers, m->napprovers);
     for (size_t i = 0; i < r->scope.n; i++)
         if (model_scope(m, r->scope.v[i].text) < 0)
-            load_problem(l, r->scope.v[i].at, "P011", "there is no scope \"%.*s\"", SPAN_FMT(r->scope.v[i].text));
+            model_no_such(l, &r->scope.v[i], "scope", m->scopes, m->nscopes);
     if (r->say.text.n > 500 || r->instead.text.n > 500)
         load_problem(l, r->say.text.n > 500 ? r->say.at : r->instead.at, "P008",
                      "is longer than 500 bytes: clients cut it");

@@ -11,6 +11,7 @@
 
 #include "policy/load/files/signed.h"
 #include "policy/load/emit/zone.h"
+#include "policy/load/read/keys.h"
 
 enum { DISK_MEMORY_MAX = 128 * 1024 * 1024, PATH_MAX_BYTES = 4096, CA_MAX = 256 * 1024 };
 
@@ -157,16 +158,26 @@ static bool is_plain(struct span s)
 /* Which packs the folder has, for whoever named one that it has not. */
 static int no_pack(const char *dir, struct span stem, struct err *e)
 {
-    char list[256] = "";
-    size_t n = 0;
+    enum { PACKS = 32 };
+    char list[256] = "", copy[PACKS][64];
+    const char *names[PACKS + 1] = {0}, *near;
+    size_t n = 0, have = 0;
     DIR *d = opendir(dir);
     for (struct dirent *f; d && (f = readdir(d));) {
         struct span name = span_str(f->d_name);
         if (span_ends(name, SPAN(".yaml")) && n + name.n < sizeof(list))
             n += (size_t)snprintf(list + n, sizeof(list) - n, "%s%.*s", n ? ", " : "", (int)name.n - 5, f->d_name);
+        if (span_ends(name, SPAN(".yaml")) && have < PACKS) {
+            (void)snprintf(copy[have], sizeof(copy[have]), "%.*s", (int)name.n - 5, f->d_name);
+            names[have] = copy[have];
+            have++;
+        }
     }
     if (d)
         closedir(d);
+    near = keys_nearest(stem, names);
+    if (near)
+        return err_set(e, "did you mean %s? %s has %s", near, dir, list);
     return n ? err_set(e, "%s has no %.*s, but %s", dir, SPAN_FMT(span_first(stem, 64)), list)
              : err_set(e, "there are no packs in %s", dir);
 }

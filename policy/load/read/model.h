@@ -41,5 +41,7 @@ int model_scope(const struct model *m, struct span name);
 int model_credential(const struct model *m, struct span name);
 int model_approver(const struct model *m, struct span name);
 int model_rule(const struct model *m, struct span id);
+/* The problem that `what` has no such entry, with the like one of rows, an array of n pointers of the model. */
+void model_no_such(struct loader *l, const struct item *name, const char *what, const void *rows, size_t n);
 
 #endif

@@ -130,6 +130,27 @@ static int find_named(const void *rows, size_t n, struct span name)
     return -1;
 }
 
+void model_no_such(struct loader *l, const struct item *name, const char *what, const void *rows, size_t n)
+{
+    enum { NAMES = 200 };
+    const struct named *const *v = rows;
+    const char *names[NAMES + 1] = {0}, *near;
+    size_t have = 0;
+    for (size_t i = 0; i < n && have < NAMES && load_problem_kept(l, true); i++) {
+        struct span s = v[i]->name.text;
+        char *copy = s.n ? arena_alloc(&l->a, s.n + 1) : NULL;
+        if (copy) {
+            memcpy(copy, s.p, s.n);
+            copy[s.n] = '\0';
+            names[have++] = copy;
+        }
+    }
+    near = keys_nearest(name->text, names);
+    load_problem(l, name->at, "P011", "there is no %s \"%.*s\"%s%.128s%s", what,
+                 SPAN_FMT(span_first(name->text, 128)), near ? "; did you mean \"" : "", near ? near : "",
+                 near ? "\"?" : "");
+}
+
 int model_scope(const struct model *m, struct span name)
 {
     return find_named(m->scopes, m->nscopes, name);

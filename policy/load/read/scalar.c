@@ -266,6 +266,10 @@ const char *scalar_path(struct span s)
     struct reading reading[READINGS_MAX];
     struct arena a;
     size_t n = 0, whole = 0;
+    if (s.n > 0 && s.p[0] == '^')
+        return "is a regular expression, and a path is a glob: it begins with '/', * fits one segment and ** any "
+               "number "
+               "of them, as in /v1/**";
     if (s.n == 0 || s.p[0] != '/')
         return "must begin with '/'";
     if (span_index(s, '?') < s.n)

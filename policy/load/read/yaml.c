@@ -283,18 +283,50 @@ static void walk_duplicates(struct loader *l, const struct node *n)
             walk_duplicates(l, c); /* at most POLICY_DEPTH_MAX deep */
 }
 
+/* What libyaml says, in words that say what to write. */
+static const struct yaml_words {
+    const char *problem, *context, *words;
+    bool line; /* say where what it was reading began */
+} yaml_words[] = {
+    {"mapping values are not allowed", "",
+     "a second \": \" in one line: a value that has one stands in quotes, such as "
+     "\"No: ask first\"; if it is a key, it is indented too far",
+     false},
+    {"did not find expected key", "block mapping",
+     "this line is indented unlike the keys it belongs to: they begin in the same column as the first one", true},
+    {"did not find expected '-' indicator", "",
+     "this line is indented unlike the list it belongs to: its entries begin with - in one column", true},
+    {"did not find expected ',' or '}'", "", "a comma or a } is missing to the { before", true},
+    {"did not find expected ',' or ']'", "", "a comma or a ] is missing to the [ before", true},
+    {"found unexpected end of stream", "quoted scalar", "the quote is not closed", true},
+    {"found unknown escape", "", "in double quotes \\ begins an escape: use single quotes", false},
+    {"could not find expected ':'", "", "a line that is no \"key: value\": a colon and a blank are missing", false},
+    {"cannot start any token", "", "a value that begins with @, % or ` stands in quotes", false},
+    {"", "alias", "a value that begins with * stands in quotes, such as \"*.example.com\"", false},
+};
+
+static void say_unreadable(struct build *b, const yaml_parser_t *parser)
+{
+    struct node here = {.file = b->l->file,
+                        .line = (uint32_t)parser->problem_mark.line + 1,
+                        .col = (uint32_t)parser->problem_mark.column + 1};
+    const char *problem = parser->problem ? parser->problem : "unreadable";
+    const char *context = parser->context ? parser->context : "";
+    for (size_t i = 0; i < sizeof(yaml_words) / sizeof(yaml_words[0]); i++)
+        if (strstr(problem, yaml_words[i].problem) && strstr(context, yaml_words[i].context)) {
+            load_problem(b->l, &here, "P001", yaml_words[i].line ? "not YAML: %s (line %zu)" : "not YAML: %s",
+                         yaml_words[i].words, parser->context_mark.line + 1);
+            return;
+        }
+    load_problem(b->l, &here, "P001", "not YAML: %s%s%s", problem, *context ? ", " : "", context);
+}
+
 static int parse_events(struct build *b, yaml_parser_t *parser)
 {
     yaml_event_t ev;
     for (;;) {
         if (!yaml_parser_parse(parser, &ev)) {
-            struct node here = {.file = b->l->file,
-                                .line = (uint32_t)parser->problem_mark.line + 1,
-                                .col = (uint32_t)parser->problem_mark.column + 1};
-            bool star = parser->context && strstr(parser->context, "alias") != NULL;
-            load_problem(b->l, &here, "P001", "not YAML: %s%s%s%s", parser->problem ? parser->problem : "unreadable",
-                         parser->context ? ", " : "", parser->context ? parser->context : "",
-                         star ? ": a value that begins with * stands in quotes, such as \"*.example.com\"" : "");
+            say_unreadable(b, parser);
             return -1;
         }
         bool end = ev.type == YAML_STREAM_END_EVENT;
