@@ -1,5 +1,7 @@
 /* What `countersign status` shows: what runs, what is in force, and whether the files still say the same. */
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "common/json/json.h"
 #include "common/memfd.h"
@@ -22,7 +24,7 @@ static void put_pin(const struct pin *pin, struct jsonw *w)
 /* "same" as when it was read; "changed"; or why it cannot be read now. */
 static void put_file(struct jsonw *w, const char *kind, struct span name, const struct digest *was)
 {
-    char path[CONFIG_PATH];
+    char path[CONFIG_PATH], real[PATH_MAX];
     struct arena a;
     struct span text;
     struct digest now;
@@ -33,6 +35,8 @@ static void put_file(struct jsonw *w, const char *kind, struct span name, const 
     jsonw_object(w);
     jsonw_kv(w, "kind", span_str(kind));
     jsonw_kv(w, "name", name);
+    if (realpath(path, real) != NULL)
+        jsonw_kv(w, "path", span_str(real));
     if (policy_read_file(path, COMPARED_MAX, &a, &text, &e) != 0) {
         jsonw_kv(w, "state", SPAN("unreadable"));
         jsonw_kv(w, "why", span_str(e.text));

@@ -141,6 +141,29 @@ static int take(const struct json *j, const char *key, char *dst, size_t room, b
     return 0;
 }
 
+void gateway_warn_files(struct gateway *g, const struct plan_dir *dirs, size_t n)
+{
+    char file[PATH_MAX];
+    struct dynbuf answer;
+    struct arena a;
+    struct err e;
+
+    arena_init(&a, TREE_BYTES);
+    if (ask(g, "GET", "/api/v1/status", SPAN_NONE, 200, &answer, &e) == 0) {
+        const struct json *list = json_get(json_parse(dynbuf_span(&answer), &a), SPAN("files"));
+        for (const struct json *f = list ? list->child : NULL; f; f = f->next)
+            for (size_t i = 0; take(f, "path", file, sizeof(file), true) == 0 && i < n; i++)
+                if (place_overlaps(file, dirs[i].path))
+                    fprintf(
+                        stderr,
+                        "countersign run: warning: %s lies in the workspace %s: the command can change it, and the "
+                        "next reload or start takes what it wrote. Keep it elsewhere\n",
+                        file, dirs[i].path);
+    }
+    dynbuf_free(&answer);
+    arena_free(&a);
+}
+
 static void sandbox_body(struct dynbuf *body, const char *name, const char *session, bool captured,
                          const char *const *with, size_t nwith)
 {

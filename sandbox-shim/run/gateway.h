@@ -7,6 +7,7 @@
 
 #include "common/dynbuf.h"
 #include "common/err.h"
+#include "sandbox-shim/run/plan.h"
 
 enum { GATEWAY_WITH_MAX = 16, GATEWAY_NAME_MAX = 64 };
 
@@ -28,6 +29,8 @@ int gateway_open(struct gateway *g, const char *policy, const char *const *with,
                  struct err *e) MUSTCHECK;
 /* A credential of each name must be there. */
 int gateway_check_with(struct gateway *g, const char *const *with, size_t nwith, struct err *e) MUSTCHECK;
+/* Say on standard error which files of the policy and configuration in force lie in one of these directories. */
+void gateway_warn_files(struct gateway *g, const struct plan_dir *dirs, size_t n);
 /* Ask for a sandbox; its name and paths are in g. name may be NULL. captured: its listener also takes connections
  * that were on their way elsewhere. */
 int gateway_sandbox(struct gateway *g, const char *name, const char *session, bool captured, const char *const *with,

@@ -226,9 +226,10 @@ static void session_put(struct run *r)
     const struct passwd *pw = getpwuid(geteuid());
 
     if (pw)
-        (void)snprintf(r->session, sizeof(r->session), "%s@%s", pw->pw_name, r->plan.work[0].path);
+        (void)snprintf(r->session, sizeof(r->session), "%s@%.*s", pw->pw_name, PATH_MAX - 1, r->plan.work[0].path);
     else
-        (void)snprintf(r->session, sizeof(r->session), "%u@%s", (unsigned)geteuid(), r->plan.work[0].path);
+        (void)snprintf(r->session, sizeof(r->session), "%u@%.*s", (unsigned)geteuid(), PATH_MAX - 1,
+                       r->plan.work[0].path);
 }
 
 /* The command, and meanwhile a word to the caller about what waits. */
@@ -263,6 +264,8 @@ static int run_do(struct run *r, int *status, struct err *e)
     failed = gateway_open(&r->gateway, r->policy, r->with, r->nwith, e);
     if (failed)
         return failed;
+    if (!r->quiet)
+        gateway_warn_files(&r->gateway, r->plan.work, r->plan.nwork);
     session_put(r);
     if (gateway_check_with(&r->gateway, r->with, r->nwith, e) != 0 ||
         gateway_sandbox(&r->gateway, r->name, r->session, r->plan.captured, r->with, r->nwith, e) != 0 ||

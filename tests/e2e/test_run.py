@@ -275,6 +275,25 @@ def an_upstream_that_is_down_is_said_to_who_started_the_gateway_and_not_to_the_s
 
 
 @test()
+def a_policy_that_the_command_can_change_is_warned_of(lab):
+    run = Run(lab)
+    words = b"lies in the workspace"
+    assert words not in run("true").err
+    run.gw.policy.rename(run.work / "policy.yaml")
+    run.gw.policy.symlink_to(run.work / "policy.yaml")
+    done = run("true")
+    assert f"warning: {run.work}/policy.yaml lies in the workspace {run.work}".encode() in done.err, done.text()
+    assert run("true", options=["--quiet"]).err == b""
+    up = lab.upstream()
+    _, private_run = private(lab, up, policy=simple_policy(up, secret="env: MY_API_TOKEN"))
+    env = {"MY_API_TOKEN": secrets.token_urlsafe(32)}
+    assert words not in lab.run([*private_run, "--", "true"], env=env, rc=0).err
+    (lab.dir / "policy0").rename(lab.dir / "work0/policy0")
+    private_run[private_run.index("--policy") + 1] = lab.dir / "work0/policy0"
+    assert words in lab.run([*private_run, "--", "true"], env=env, rc=0).err
+
+
+@test()
 def two_private_gateways_do_not_stand_in_each_others_way(lab):
     up, token = lab.upstream(), lab.canary(secrets.token_urlsafe(32))
     both = []
