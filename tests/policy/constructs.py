@@ -105,8 +105,9 @@ def main():
                 print(f"== {name}: {have}\n{text if name.startswith('raw') else text[11:]}", end="")
                 print("\n".join(f"#{p}" for p in problems), file=sys.stderr)
                 continue
-            wanted = [" ".join(pair) for pair in zip(outcome[::2], outcome[1::2])]  # they are told in the order of the lines
-            outcome = sorted(wanted, key=lambda one: [int(n) for n in one.split()[1].split(":")])
+            if outcome[0] != "accepted":  # in the order of the lines
+                pairs = sorted(zip(outcome[::2], outcome[1::2]), key=lambda one: [int(n) for n in one[1].split(":")])
+                outcome = [word for pair in pairs for word in pair]
             said(have == " ".join(outcome), f"{name}: {have}, not {' '.join(outcome)}: {[p['text'] for p in problems]}")
             codes |= set(re.findall(r"P\d\d\d", " ".join(outcome)))
             try:
