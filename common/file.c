@@ -39,3 +39,16 @@ int file_read(const char *path, struct dynbuf *b)
     errno = why;
     return bad;
 }
+
+int file_write_fd(int fd, struct span s)
+{
+    while (s.n > 0) {
+        ssize_t n = write(fd, s.p, s.n);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return -1;
+        s = span_from(s, (size_t)n);
+    }
+    return 0;
+}

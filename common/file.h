@@ -1,5 +1,6 @@
-/* All of a file, into a buffer that is born with its limit. For our own files and those of the operator: links are
- * followed, and a regular file is expected. What may hold a secret is the caller's to wipe, also after a failure. */
+/* All of a file into a buffer that is born with its limit, and all of some bytes into one. For our own files and
+ * those of the operator: links are followed, and a regular file is expected. What may hold a secret is the caller's
+ * to wipe, also after a failure. */
 #ifndef COMMON_FILE_H
 #define COMMON_FILE_H
 
@@ -9,5 +10,8 @@
 int file_read_fd(int fd, struct dynbuf *b) MUSTCHECK;
 /* The same of a path. */
 int file_read(const char *path, struct dynbuf *b) MUSTCHECK;
+
+/* All of s. -1 with errno. */
+int file_write_fd(int fd, struct span s) MUSTCHECK;
 
 #endif

@@ -48,6 +48,8 @@ static inline struct span span_first(struct span s, size_t n)
     return span_of(s.p, n < s.n ? n : s.n);
 }
 
+/* By their bytes; of two that begin alike the shorter one comes first. < 0, 0 or > 0. */
+int span_cmp(struct span a, struct span b);
 /* ASCII case only; the locale never matters. */
 bool span_ieq(struct span a, struct span b);
 bool span_starts(struct span s, struct span prefix);

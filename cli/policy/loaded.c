@@ -68,9 +68,7 @@ int loaded_json(const struct loaded *l)
     }
     jsonw_end_array(&w);
     jsonw_end_object(&w);
-    int rc = show_json(&out);
-    dynbuf_free(&out);
-    return rc;
+    return show_json(&out);
 }
 
 void loaded_print(const struct loaded *l, bool json)

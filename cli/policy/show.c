@@ -2,10 +2,11 @@
 
 #include <stdio.h>
 
-int show_json(const struct dynbuf *out)
+int show_json(struct dynbuf *out)
 {
-    if (dynbuf_ok(out))
-        return printf("%.*s\n", SPAN_FMT(dynbuf_span(out))) > 0 ? 0 : -1;
-    fputs("countersign policy: the answer is too large for --json: ask about fewer files at a time\n", stderr);
-    return -1;
+    int rc = dynbuf_ok(out) && printf("%.*s\n", SPAN_FMT(dynbuf_span(out))) > 0 ? 0 : -1;
+    if (!dynbuf_ok(out))
+        fputs("countersign policy: the answer is too large for --json: ask about fewer files at a time\n", stderr);
+    dynbuf_free(out);
+    return rc;
 }

@@ -4,7 +4,7 @@
 
 #include "common/dynbuf.h"
 
-/* A line of JSON; -1: it did not fit its buffer, which is said, or could not be written. */
-int show_json(const struct dynbuf *out) MUSTCHECK;
+/* A line of JSON, whose buffer is freed; -1: it did not fit there, which is said, or could not be written. */
+int show_json(struct dynbuf *out) MUSTCHECK;
 
 #endif

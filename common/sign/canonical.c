@@ -77,17 +77,10 @@ struct part {
     size_t at, name, n; /* in the respelled bytes: name, '=', value */
 };
 
-static int compare(struct span a, struct span b)
-{
-    size_t n = a.n < b.n ? a.n : b.n;
-    int c = n ? memcmp(a.p, b.p, n) : 0;
-    return c != 0 ? c : (a.n > b.n) - (a.n < b.n);
-}
-
 static int compare_parts(const struct dynbuf *b, const struct part *x, const struct part *y)
 {
-    int c = compare(span_of(b->p + x->at, x->name), span_of(b->p + y->at, y->name));
-    return c ? c : compare(span_of(b->p + x->at, x->n), span_of(b->p + y->at, y->n));
+    int c = span_cmp(span_of(b->p + x->at, x->name), span_of(b->p + y->at, y->name));
+    return c ? c : span_cmp(span_of(b->p + x->at, x->n), span_of(b->p + y->at, y->n));
 }
 
 static int take_part(struct span one, struct dynbuf *b, struct part *p)
@@ -189,7 +182,7 @@ int sign_add_field(struct sign_request *r, struct arena *a, struct span name, st
     size_t at = r->nfields;
     if (low.n == 0)
         return -1;
-    while (at > 0 && compare(r->field[at - 1].name, low) > 0)
+    while (at > 0 && span_cmp(r->field[at - 1].name, low) > 0)
         at--;
     struct http_field *same = at > 0 && span_eq(r->field[at - 1].name, low) ? &r->field[at - 1] : NULL;
     size_t before = same ? same->value.n + 1 : 0;

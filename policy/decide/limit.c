@@ -125,26 +125,6 @@ bool limit_is_past(const struct limit *l, uint64_t used)
     return l->uncountable || used > l->max || l->amount > l->max - used;
 }
 
-/* Rules stand in order of their ids. */
-static int rule_named(const struct policy *p, struct span id)
-{
-    uint32_t lo = 0, hi = p->n[IMG_RULE];
-    while (lo < hi) {
-        uint32_t mid = lo + (hi - lo) / 2;
-        struct span at = img_span(p, ((const struct img_rule *)img_at(p, IMG_RULE, mid))->id);
-        size_t n = at.n < id.n ? at.n : id.n;
-        int c = n ? memcmp(at.p, id.p, n) : 0;
-        c = c ? c : (at.n > id.n) - (at.n < id.n);
-        if (c == 0)
-            return (int)mid;
-        if (c < 0)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return -1;
-}
-
 /* The hold that takes what is past this rule's limits, or IMG_NONE: one outside its hours asks nobody. */
 static uint32_t hold_over(const struct policy *p, int rule, uint64_t now_ms)
 {
@@ -171,7 +151,7 @@ void policy_past_limits(const struct policy *p, const struct request *r, const b
     for (size_t i = 0; i < d->nlimits; i++) {
         if (!past[i] && !d->limits[i].uncountable)
             continue;
-        int rule = rule_named(p, d->limits[i].rule);
+        int rule = img_rule_named(p, d->limits[i].rule);
         uint32_t hold = d->verdict == VERDICT_ALLOW && !learned ? hold_over(p, rule, now_ms) : IMG_NONE;
         any = true;
         if (hold != IMG_NONE) {

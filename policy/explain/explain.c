@@ -271,12 +271,9 @@ struct rule_ref policy_rule(const struct policy *p, size_t i)
 
 int policy_rule_credential(const struct policy *p, struct span id)
 {
-    for (uint32_t i = 0; i < p->n[IMG_RULE]; i++) {
-        const struct img_rule *r = img_at(p, IMG_RULE, i);
-        if (span_eq(img_span(p, r->id), id))
-            return r->credential == IMG_NONE ? -1 : (int)r->credential;
-    }
-    return -1;
+    int at = img_rule_named(p, id);
+    const struct img_rule *r = at < 0 ? NULL : img_at(p, IMG_RULE, (uint32_t)at);
+    return r == NULL || r->credential == IMG_NONE ? -1 : (int)r->credential;
 }
 
 size_t policy_rule_excepts(const struct policy *p, size_t i)

@@ -57,20 +57,11 @@ static bool by_rules(const struct decision *d)
     return found && d->verdict != VERDICT_ALLOW && !d->need_body && d->op.n > 0;
 }
 
-static const struct img_rule *rule_of(const struct policy *p, struct span id)
-{
-    for (uint32_t i = 0; i < p->n[IMG_RULE] && id.n; i++) {
-        const struct img_rule *r = img_at(p, IMG_RULE, i);
-        if (span_eq(img_span(p, r->id), id))
-            return r;
-    }
-    return NULL;
-}
-
 /* Of the rule that will decide; where that is not known without the body, of the one that begins then. */
 static void describe(const struct policy *p, const struct turn *t, struct arena *a, struct next_change *o)
 {
-    const struct img_rule *r = rule_of(p, o->decision.rule.id);
+    int at = img_rule_named(p, o->decision.rule.id);
+    const struct img_rule *r = at < 0 ? NULL : img_at(p, IMG_RULE, (uint32_t)at);
     struct dynbuf b;
     if (r == NULL && o->decision.need_body)
         r = img_at(p, IMG_RULE, (uint32_t)t->rule);

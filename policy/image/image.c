@@ -196,6 +196,22 @@ const void *img_at(const struct policy *p, enum img_table t, uint32_t i)
     return (const uint8_t *)p->table[t] + tables[t].size * i;
 }
 
+int img_rule_named(const struct policy *p, struct span id)
+{
+    uint32_t lo = 0, hi = p->n[IMG_RULE];
+    while (lo < hi) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        int c = span_cmp(img_span(p, ((const struct img_rule *)img_at(p, IMG_RULE, mid))->id), id);
+        if (c == 0)
+            return (int)mid;
+        if (c < 0)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return -1;
+}
+
 static bool str_ok(const struct policy *p, const uint8_t *at)
 {
     struct img_str s;

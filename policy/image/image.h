@@ -85,6 +85,9 @@ static inline struct span img_glob(const struct policy *p, struct img_range glob
     return img_span(p, ((const struct img_glob *)img_at(p, IMG_GLOB, globs.first + i))->text);
 }
 
+/* The number of the rule with this id, or -1. */
+int img_rule_named(const struct policy *p, struct span id);
+
 /* Find the tables of an image whose head is known, and check everything that points. False: something points outside.
  */
 bool img_check(struct policy *p) MUSTCHECK;

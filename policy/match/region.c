@@ -7,11 +7,7 @@ enum { WORDS = 512 };
 
 static int upstream_cmp(const struct policy *p, const struct img_upstream *u, struct span host, uint16_t port)
 {
-    struct span name = img_span(p, u->host);
-    size_t n = name.n < host.n ? name.n : host.n;
-    int c = n ? memcmp(name.p, host.p, n) : 0;
-    if (c == 0 && name.n != host.n)
-        c = name.n < host.n ? -1 : 1;
+    int c = span_cmp(img_span(p, u->host), host);
     return c ? c : (int)u->port - (int)port;
 }
 

@@ -6,6 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/file.h"
+
 #define NEW ".new"
 
 int files_check_dir(int dir, struct err *e)
@@ -56,35 +58,10 @@ int files_read(int dir, const char *name, struct dynbuf *out, struct err *e)
         return errno == ENOENT ? 0 : err_errno(e, "cannot open keeper/%s", name);
     if (check(fd, name, out->max - out->n, e) != 0)
         goto out;
-    for (;;) {
-        size_t left = out->max - out->n;
-        uint8_t *to = dynbuf_room(out, left < 4096 ? left : 4096);
-        ssize_t n = to ? read(fd, to, left < 4096 ? left : 4096) : -1;
-        if (n < 0) {
-            err_errno(e, "cannot read keeper/%s", name);
-            goto out;
-        }
-        if (n == 0)
-            break;
-        dynbuf_grew(out, (size_t)n);
-    }
-    r = 1;
+    r = file_read_fd(fd, out) == 0 ? 1 : err_errno(e, "cannot read keeper/%s", name);
 out:
     close(fd);
     return r;
-}
-
-static int write_all(int fd, struct span s)
-{
-    while (s.n) {
-        ssize_t n = write(fd, s.p, s.n);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return -1;
-        s = span_from(s, (size_t)n);
-    }
-    return 0;
 }
 
 /* Written beside, made durable, then moved to its name. */
@@ -98,7 +75,7 @@ static int put(int dir, const char *name, struct span bytes, unsigned how, struc
         goto out;
     }
     fd = openat(dir, beside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (fd < 0 || write_all(fd, bytes) != 0 || fsync(fd) != 0) {
+    if (fd < 0 || file_write_fd(fd, bytes) != 0 || fsync(fd) != 0) {
         err_errno(e, "cannot write keeper/%s", beside);
         goto out;
     }

@@ -120,9 +120,7 @@ int sarif_print(const struct loaded *l)
     jsonw_end_object(&w);
     jsonw_end_array(&w);
     jsonw_end_object(&w);
-    int rc = show_json(&out);
-    dynbuf_free(&out);
-    return rc;
+    return show_json(&out);
 }
 
 int sarif_print_code(const char *code)

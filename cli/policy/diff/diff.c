@@ -49,10 +49,7 @@ static void add_hosts(struct diff *d, struct hosts *h, const struct policy *p)
 
 static int by_text(const void *a, const void *b)
 {
-    const struct span *x = a, *y = b;
-    size_t n = x->n < y->n ? x->n : y->n;
-    int c = n ? memcmp(x->p, y->p, n) : 0;
-    return c ? c : (x->n > y->n) - (x->n < y->n);
+    return span_cmp(*(const struct span *)a, *(const struct span *)b);
 }
 
 /* ---- the rules about one ---- */
@@ -61,7 +58,7 @@ static int by_id(const struct policy *p, uint32_t i, const struct policy *q, uin
 {
     struct span a = img_span(p, ((const struct img_rule *)img_at(p, IMG_RULE, i))->id);
     struct span b = img_span(q, ((const struct img_rule *)img_at(q, IMG_RULE, k))->id);
-    return by_text(&a, &b);
+    return span_cmp(a, b);
 }
 
 /* For each rule, whether the other policy has the very same; rules are in order of their ids. */

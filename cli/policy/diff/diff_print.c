@@ -394,9 +394,7 @@ int diff_json(const struct diff *d, const struct diff_args *a)
     jsonw_kv_u64(&w, "hosts", d->hosts);
     jsonw_kv_u64(&w, "requests", d->points);
     jsonw_end_object(&w);
-    int rc = show_json(&out);
-    dynbuf_free(&out);
-    return rc;
+    return show_json(&out);
 }
 
 int diff_witness_files(const struct diff *d, const struct diff_args *a)

@@ -13,12 +13,9 @@ static const char *const whose[LIMIT_PERS] = {
 /* The hold that over: of the limit's rule names, or NULL. */
 static const struct img_rule *over_of(const struct policy *p, const struct limit *l)
 {
-    for (uint32_t i = 0; i < p->n[IMG_RULE]; i++) {
-        const struct img_rule *r = img_at(p, IMG_RULE, i);
-        if (span_eq(img_span(p, r->id), l->rule) && r->verdict == VERDICT_ALLOW && r->over != IMG_NONE)
-            return img_at(p, IMG_RULE, r->over);
-    }
-    return NULL;
+    int at = img_rule_named(p, l->rule);
+    const struct img_rule *r = at < 0 ? NULL : img_at(p, IMG_RULE, (uint32_t)at);
+    return r && r->verdict == VERDICT_ALLOW && r->over != IMG_NONE ? img_at(p, IMG_RULE, r->over) : NULL;
 }
 
 /* What comes of this request at this time once limit i is used up: the judge's own word. */

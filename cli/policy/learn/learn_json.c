@@ -213,7 +213,5 @@ int learn_json(const struct learnt *t, const struct source_seen *seen, const str
     else if (patch)
         jsonw_kv(&w, "patch", dynbuf_span(patch));
     jsonw_end_object(&w);
-    int rc = show_json(&out);
-    dynbuf_free(&out);
-    return rc;
+    return show_json(&out);
 }

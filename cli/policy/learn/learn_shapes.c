@@ -191,21 +191,13 @@ static void put_key(struct dynbuf *b, const struct record *r, bool git, struct s
     }
 }
 
-static bool has_id(const struct policy *p, struct span id)
-{
-    for (uint32_t i = 0; p && i < p->n[IMG_RULE]; i++)
-        if (span_eq(img_span(p, ((const struct img_rule *)img_at(p, IMG_RULE, i))->id), id))
-            return true;
-    return false;
-}
-
 /* The same for the same requests, and no name that the policy there is has: a proposal that was taken and narrowed
  * keeps its id there. */
 static void name_rule(const struct learnt *t, struct shape *s)
 {
     unsigned long long hash = once_hash(7, s->key);
     (void)snprintf(s->id, sizeof(s->id), "learned-%016llx", hash);
-    for (unsigned n = 2; has_id(t->policy, span_str(s->id)); n++)
+    for (unsigned n = 2; t->policy && img_rule_named(t->policy, span_str(s->id)) >= 0; n++)
         (void)snprintf(s->id, sizeof(s->id), "learned-%016llx-%u", hash, n);
 }
 

@@ -125,7 +125,5 @@ int replay_json(const struct replayed *t)
     jsonw_end_array(&w);
     jsonw_kv_u64(&w, "ungrouped", t->ungrouped);
     jsonw_end_object(&w);
-    int rc = show_json(&out);
-    dynbuf_free(&out);
-    return rc;
+    return show_json(&out);
 }

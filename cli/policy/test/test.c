@@ -184,7 +184,7 @@ static int percent_of(const struct cli_call *c)
     return span_u64(span_str(least), 100, &v) == 0 ? (int)v : -2;
 }
 
-static int print_sums(struct run *t, const struct dynbuf *out)
+static int print_sums(struct run *t, struct dynbuf *out)
 {
     if (t->json)
         return show_json(out);

@@ -36,13 +36,6 @@ static void flip_port(struct ports *p, uint64_t port)
     p->bit[port / 64] ^= UINT64_C(1) << port % 64;
 }
 
-static int from_start(struct span a, struct span b)
-{
-    size_t n = a.n < b.n ? a.n : b.n;
-    int c = n ? memcmp(a.p, b.p, n) : 0;
-    return c ? c : (a.n > b.n) - (a.n < b.n);
-}
-
 static int from_end(struct span a, struct span b)
 {
     for (size_t i = 1; i <= a.n && i <= b.n; i++)
@@ -60,7 +53,7 @@ struct users {
 
 static int by_use(const void *a, const void *b)
 {
-    return from_start((*(struct m_rule *const *)a)->use.text, (*(struct m_rule *const *)b)->use.text);
+    return span_cmp((*(struct m_rule *const *)a)->use.text, (*(struct m_rule *const *)b)->use.text);
 }
 
 static struct users users_of(struct users all, struct span name)
@@ -68,7 +61,7 @@ static struct users users_of(struct users all, struct span name)
     size_t lo = 0, hi = all.n, end;
     while (lo < hi) {
         size_t mid = lo + (hi - lo) / 2;
-        if (from_start(all.v[mid]->use.text, name) < 0)
+        if (span_cmp(all.v[mid]->use.text, name) < 0)
             lo = mid + 1;
         else
             hi = mid;
@@ -234,7 +227,7 @@ static void warn_place(struct loader *l, struct uses *u, const struct m_rule *r,
 
 static int by_host_and_port(struct span host, uint64_t port, const struct m_upstream *u)
 {
-    int c = from_start(host, u->host.text);
+    int c = span_cmp(host, u->host.text);
     return c ? c : (port > u->port.v) - (port < u->port.v);
 }
 

@@ -24,17 +24,10 @@ struct named {
     struct item name;
 };
 
-static int compare(struct span a, struct span b)
-{
-    size_t n = a.n < b.n ? a.n : b.n;
-    int c = n ? memcmp(a.p, b.p, n) : 0;
-    return c ? c : (a.n > b.n) - (a.n < b.n);
-}
-
 static int by_name(const void *a, const void *b)
 {
     const struct named *x = *(const struct named *const *)a, *y = *(const struct named *const *)b;
-    return compare(x->name.text, y->name.text);
+    return span_cmp(x->name.text, y->name.text);
 }
 
 /* All members of one kind, sorted by name; names are unique over all files. Lists are found by their
@@ -76,7 +69,7 @@ _Static_assert(offsetof(struct m_upstream, host) == offsetof(struct named, name)
 static int by_host_and_port(const void *a, const void *b)
 {
     const struct m_upstream *x = *(struct m_upstream *const *)a, *y = *(struct m_upstream *const *)b;
-    int c = compare(x->host.text, y->host.text);
+    int c = span_cmp(x->host.text, y->host.text);
     return c ? c : (x->port.v > y->port.v) - (x->port.v < y->port.v);
 }
 
@@ -119,7 +112,7 @@ static int find_named(const void *rows, size_t n, struct span name)
     size_t lo = 0, hi = n;
     while (lo < hi) {
         size_t mid = lo + (hi - lo) / 2;
-        int c = compare(v[mid]->name.text, name);
+        int c = span_cmp(v[mid]->name.text, name);
         if (c == 0)
             return (int)mid;
         if (c < 0)
@@ -213,7 +206,7 @@ static struct m_pack *read_pack(struct loader *l, const struct m_packuse *u)
 
 static int by_pack(const void *a, const void *b)
 {
-    return compare((*(struct m_pack *const *)a)->pack.text, (*(struct m_pack *const *)b)->pack.text);
+    return span_cmp((*(struct m_pack *const *)a)->pack.text, (*(struct m_pack *const *)b)->pack.text);
 }
 
 static const struct m_pack *pack_read(const struct model *m, struct span name)

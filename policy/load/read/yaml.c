@@ -245,11 +245,7 @@ static int take_event(struct build *b, const yaml_event_t *ev)
 
 static int by_key(const void *a, const void *b)
 {
-    const struct span x = (*(const struct node *const *)a)->key->text,
-                      y = (*(const struct node *const *)b)->key->text;
-    size_t n = x.n < y.n ? x.n : y.n;
-    int c = n ? memcmp(x.p, y.p, n) : 0;
-    return c ? c : (x.n > y.n) - (x.n < y.n);
+    return span_cmp((*(const struct node *const *)a)->key->text, (*(const struct node *const *)b)->key->text);
 }
 
 static void refuse_duplicates(struct loader *l, const struct node *map)

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "common/file.h"
 #include "common/msg.h"
 #include "proxy/parent/parent.h"
 
@@ -48,24 +49,13 @@ void parent_record_tell(struct parent *p, const struct log_setting *s, struct ch
     (void)chan_commit(judge->chan); /* if not, its end is near, and the next one is told */
 }
 
-static int write_all(int fd, struct span s)
-{
-    while (s.n > 0) {
-        ssize_t n = write(fd, s.p, s.n);
-        if (n < 0 && errno != EINTR)
-            return -1;
-        s = span_from(s, n > 0 ? (size_t)n : 0);
-    }
-    return 0;
-}
-
 void parent_recorded(struct parent *p, struct frame *f)
 {
     struct observe *o = &p->observe;
     if (!o->records)
         return; /* on its way when it ended */
     bool full = f->payload.n > RECORDING_BYTES - o->recorded;
-    if (!full && write_all(o->recording, f->payload) == 0) {
+    if (!full && file_write_fd(o->recording, f->payload) == 0) {
         o->recorded += f->payload.n;
         return;
     }

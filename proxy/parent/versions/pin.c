@@ -11,19 +11,6 @@
 
 enum { PIN_MAX = 1024 };
 
-static int write_all(int fd, struct span s)
-{
-    for (size_t off = 0; off < s.n;) {
-        ssize_t n = write(fd, s.p + off, s.n - off);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return -1;
-        off += (size_t)n;
-    }
-    return 0;
-}
-
 static int sync_dir(const char *dir)
 {
     int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
@@ -42,7 +29,7 @@ int versions_put_file(const char *dir, const char *name, struct span text, struc
     int fd = open(tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
         return err_errno(e, "cannot write %s", tmp);
-    int bad = write_all(fd, text) != 0 || fsync(fd) != 0;
+    int bad = file_write_fd(fd, text) != 0 || fsync(fd) != 0;
     bad |= close(fd) != 0;
     if (bad || rename(tmp, path) != 0 || sync_dir(dir) != 0)
         return err_errno(e, "cannot write %s", path);

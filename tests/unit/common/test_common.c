@@ -121,6 +121,38 @@ static void dynbuf_stops_at_its_limit(void **state)
     assert_int_equal(dynbuf_add(&b, SPAN("a")), -1);
 }
 
+static void arena_keeps_texts_and_lists(void **state)
+{
+    struct arena a;
+    struct dynbuf b;
+    unsigned *v = NULL;
+    size_t max = 0;
+    (void)state;
+    arena_init(&a, 4096);
+    dynbuf_init(&b, 8);
+    struct span none = arena_keep(&a, &b); /* nothing is no failure */
+    assert_true(none.p != NULL && none.n == 0);
+    dynbuf_add_percent(&b, SPAN("a/%"), "/");
+    assert_true(span_eq(arena_keep(&a, &b), SPAN("a/%25")) && b.p == NULL);
+    assert_int_equal(dynbuf_add(&b, SPAN("nine here")), -1);
+    assert_null(arena_keep(&a, &b).p);
+    assert_true(span_eq(arena_join(&a, SPAN("a\0b"), SPAN("c")), SPAN("a\0bc")));
+    assert_true(span_eq(arena_printf(&a, "%s:%u", "host", 443u), SPAN("host:443")));
+    for (unsigned i = 0; i < 100; i++) {
+        unsigned *more = arena_more(&a, v, i, &max, sizeof(*v));
+        assert_non_null(more);
+        v = more;
+        v[i] = i;
+    }
+    for (unsigned i = 0; i < 100; i++)
+        assert_int_equal(v[i], i);
+    size_t many = 128;
+    assert_null(arena_more(&a, v, many, &many, 64));
+    assert_int_equal(many, 128);
+    assert_null(arena_join(&a, span_of(v, SIZE_MAX), SPAN("x")).p);
+    arena_free(&a);
+}
+
 static void arena_stops_at_its_limit(void **state)
 {
     struct arena a;
@@ -237,6 +269,9 @@ static void a_bad_message_sticks(void **state)
 static void numbers_are_digits_only(void **state)
 {
     uint64_t v;
+    assert_true(span_cmp(SPAN("ab"), SPAN("b")) < 0 && span_cmp(SPAN("b"), SPAN("ab")) > 0);
+    assert_true(span_cmp(SPAN("ab"), SPAN("abc")) < 0 && span_cmp(SPAN("\xff"), SPAN("abc")) > 0);
+    assert_true(span_cmp(SPAN("ab"), SPAN("ab")) == 0 && span_cmp(SPAN_NONE, SPAN("")) == 0);
     assert_int_equal(span_u64(SPAN("18446744073709551615"), UINT64_MAX, &v), 0);
     assert_true(v == UINT64_MAX);
     assert_int_equal(span_u64(SPAN("18446744073709551616"), UINT64_MAX, &v), -1);
@@ -280,6 +315,7 @@ int main(void)
         cmocka_unit_test(test_moments),
         cmocka_unit_test(dynbuf_stops_at_its_limit),
         cmocka_unit_test(dynbuf_overwrites_what_it_drops),
+        cmocka_unit_test(arena_keeps_texts_and_lists),
         cmocka_unit_test(arena_stops_at_its_limit),
 #ifdef COMMON_POISON
         cmocka_unit_test(what_is_used_again_cannot_be_read_in_between),
