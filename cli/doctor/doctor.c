@@ -251,7 +251,7 @@ static void check_secrets(struct doctor *d)
         n++;
         if (!present || !present->truth)
             finding(&d->f, FINDING_BAD, "secrets", "requests that a rule would give it to are refused",
-                    "countersign secret set with the name in its store:, or what its file: or env: names",
+                    "countersign secret check with its name says why; countersign secret set fills a store:",
                     "the policy names the credential %.*s, and it has no value", SPAN_FMT(name));
     }
     finding(&d->f, FINDING_OK, "secrets", NULL, NULL, "%u credential%s named by the policy", n,

@@ -1,0 +1,65 @@
+/* What token endpoints, vaults and programs answer, and the messages about it. First byte: which. A value that is
+ * taken stands in the answer's text or is what its escapes mean: never longer than the answer; what is refused says
+ * why, in words; a message that is read, written again, is the same. */
+#include "common/arena.h"
+#include "proxy/fetcher/job/program.h"
+#include "proxy/fetcher/job/sources.h"
+#include "tests/fuzz/fuzz.h"
+
+static bool reached;
+
+bool fuzz_reached(void)
+{
+    return reached;
+}
+
+static void answer(uint8_t which, struct span text)
+{
+    static const struct wire_fetch program = {
+        .nsettings = 2, .setting = {{SPAN("value"), SPAN("/a/t")}, {SPAN("expires_in"), SPAN("/s")}}};
+    struct wire_fetched got = {.ok = false};
+    struct err e = {{0}};
+    struct arena a;
+    arena_init(&a, 8 * 1024 * 1024);
+    int rc = which == 0   ? oauth2_answer(text, &a, &got, &e)
+             : which == 1 ? vault_answer(text, SPAN("/data/data/t"), &a, &got, &e)
+                          : program_value(&program, text, &a, &got.value, &got.lifetime_ms, &e);
+    MUST_HOLD(rc == 0 || e.text[0] != '\0');
+    MUST_HOLD(rc != 0 || got.value.n <= text.n);
+    reached |= rc == 0;
+    struct span code = source_error_code(text, &a);
+    for (size_t i = 0; i < code.n; i++)
+        MUST_HOLD((code.p[i] >= 'a' && code.p[i] <= 'z') || code.p[i] == '_');
+    arena_free(&a);
+}
+
+static void message(bool question, struct span bytes)
+{
+    static struct wire_fetch f;
+    struct wire_fetched d;
+    struct dynbuf b;
+    struct msg_in m = msg_in(bytes);
+    dynbuf_init(&b, 1024 * 1024);
+    int bad = question ? wire_get_fetch(&m, &f) : wire_get_fetched(&m, &d);
+    if (bad == 0 && msg_end(&m) == 0) {
+        if (question)
+            wire_put_fetch(&b, &f);
+        else
+            wire_put_fetched(&b, &d);
+        MUST_HOLD(span_eq(dynbuf_span(&b), bytes));
+    }
+    dynbuf_free(&b);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+{
+    if (n == 0)
+        return 0;
+    uint8_t *copy = fuzz_copy(span_of(data + 1, n - 1));
+    if (data[0] % 5 < 3)
+        answer(data[0] % 5, span_of(copy, n - 1));
+    else
+        message(data[0] % 5 == 3, span_of(copy, n - 1));
+    free(copy);
+    return 0;
+}
