@@ -77,6 +77,7 @@ struct credential {
     struct span format;      /* "Bearer {}" or, with basic_user, unused */
     struct span basic_user;  /* "x-access-token": Authorization is Basic base64(user:secret) */
     bool basic;              /* secret is "user:password" itself when basic_user is empty */
+    struct span beside;      /* the credential with a certificate that is shown with this one, or empty */
     bool certificate;        /* secret is PEM, a key and its chain: shown in the TLS handshake, no field is set */
     bool refuse;             /* an answer that has it in it is refused, not covered */
     enum lease_format lease; /* what its leases look like; LEASE_NONE: there are none */
@@ -97,7 +98,7 @@ struct setting {
 bool policy_setting(const struct policy *p, const struct credential *c, size_t i, struct setting *out);
 /* "file", "exec" ...; "none" for what is none. */
 const char *policy_source_name(enum source_kind k);
-/* Does the credential's only: list name this place? Checked by the judge before the
+/* Does the credential's only: list name this place, and that of the one beside it? Checked by the judge before the
  * decision is acted on and again by the keeper before it releases. */
 bool policy_credential_may_go(const struct policy *p, size_t i, struct span scheme, struct span host, uint16_t port,
                               struct span path);

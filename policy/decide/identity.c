@@ -18,6 +18,7 @@ static void put_place(const struct policy *p, const struct img_place *l, struct 
 static void put_credential(const struct policy *p, uint32_t i, struct dynbuf *out)
 {
     const struct img_cred *c = img_at(p, IMG_CRED, i);
+    const struct img_cred *beside = c->beside == IMG_NONE ? NULL : img_at(p, IMG_CRED, c->beside);
     const struct img_str text[] = {c->name, c->arg, c->header, c->where, c->format, c->user};
     for (size_t k = 0; k < sizeof(text) / sizeof(text[0]); k++)
         msg_put_span(out, img_span(p, text[k]));
@@ -29,6 +30,7 @@ static void put_credential(const struct policy *p, uint32_t i, struct dynbuf *ou
     msg_put_u32(out, c->lease);
     msg_put_u32(out, c->require_lease);
     msg_put_u32(out, c->freeze_on_leak);
+    msg_put_span(out, beside != NULL ? img_span(p, beside->name) : SPAN_NONE);
     msg_put_u32(out, c->only.n);
     for (uint32_t k = 0; k < c->only.n; k++)
         put_place(p, img_at(p, IMG_PLACE, c->only.first + k), out);
@@ -73,8 +75,12 @@ void policy_put_terms(const struct policy *p, const struct decision *d, struct d
     msg_put_span(out, d->op);
     msg_put_span(out, span_str(effect_name(d->effect)));
     msg_put_u8(out, has);
-    if (has)
-        put_credential(p, (uint32_t)d->credential, out);
+    if (has) {
+        uint32_t i = (uint32_t)d->credential, beside = ((const struct img_cred *)img_at(p, IMG_CRED, i))->beside;
+        put_credential(p, i, out);
+        if (beside != IMG_NONE)
+            put_credential(p, beside, out);
+    }
     msg_put_span(out, d->approve_by);
     put_approvers(p, d->approve_by, out);
     msg_put_u8(out, d->reason_required);

@@ -97,6 +97,8 @@ bool policy_credential(const struct policy *p, size_t i, struct credential *c)
                              .lease = (enum lease_format)r->lease,
                              .require_lease = r->require_lease != 0,
                              .freeze_on_leak = r->freeze_on_leak != 0};
+    if (r->beside != IMG_NONE)
+        c->beside = img_span(p, ((const struct img_cred *)img_at(p, IMG_CRED, r->beside))->name);
     return true;
 }
 
@@ -144,8 +146,8 @@ static bool place_fits(const struct policy *p, const struct img_place *l, struct
     return false;
 }
 
-bool policy_credential_may_go(const struct policy *p, size_t i, struct span scheme, struct span host, uint16_t port,
-                              struct span path)
+static bool may_go(const struct policy *p, size_t i, struct span scheme, struct span host, uint16_t port,
+                   struct span path)
 {
     struct reading reading[READINGS_MAX];
     struct arena a;
@@ -165,6 +167,15 @@ bool policy_credential_may_go(const struct policy *p, size_t i, struct span sche
 out:
     arena_free(&a);
     return ok;
+}
+
+bool policy_credential_may_go(const struct policy *p, size_t i, struct span scheme, struct span host, uint16_t port,
+                              struct span path)
+{
+    if (!may_go(p, i, scheme, host, port, path))
+        return false;
+    uint32_t beside = ((const struct img_cred *)img_at(p, IMG_CRED, (uint32_t)i))->beside;
+    return beside == IMG_NONE || may_go(p, beside, scheme, host, port, path);
 }
 
 bool policy_credential_bound(const struct policy *p, size_t i, struct span scheme, struct span host, uint16_t port)

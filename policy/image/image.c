@@ -96,6 +96,7 @@ static const struct field cred_fields[] = {STR(img_cred, name),
                                            BELOW(img_cred, lease, LEASE_FORMAT_COUNT),
                                            BELOW(img_cred, require_lease, 2),
                                            BELOW(img_cred, freeze_on_leak, 2),
+                                           INDEX(img_cred, beside, IMG_CRED),
                                            RANGE(img_cred, only, IMG_PLACE),
                                            RANGE(img_cred, settings, IMG_SETTING),
                                            {0}};

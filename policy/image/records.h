@@ -85,7 +85,8 @@ struct img_place {
 struct img_cred {
     struct img_str name, arg, header, where, format, user;
     uint32_t source, slot, basic, certificate, refuse;
-    uint32_t lease; /* enum lease_format; LEASE_NONE: there are none of it */
+    uint32_t beside; /* IMG_CRED or IMG_NONE */
+    uint32_t lease;  /* enum lease_format; LEASE_NONE: there are none of it */
     uint32_t require_lease, freeze_on_leak;
     struct img_range only;     /* IMG_PLACE */
     struct img_range settings; /* IMG_SETTING */

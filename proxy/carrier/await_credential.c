@@ -13,7 +13,7 @@ static enum walk_next check_credential(struct exchange *x)
         (slot_in_body(x->f.slot) &&
          (x->f.body == BODY_STREAM || !slot_has_mark(x->whole, x->f.slot_at, x->cred->name))))
         return carry_fail(x, "credential-unavailable", "the released credential is for another place in the request");
-    if (x->cred->certificate && !x->upstream->tls)
+    if (x->cred->pem != NULL && !x->upstream->tls)
         return carry_fail(x, "cleartext-credential", "a client certificate goes over https only");
     scrub_begin(&x->scrub, x->cred->set);
     return WALK_NEXT;

@@ -60,8 +60,8 @@ static void start_tls(struct exchange *x)
     carry_link(x, LINK_HANDSHAKE);
     x->trust = x->carrier->upstreams.changes;
     bool begun = t != NULL && conn_tls_connect(x->conn, t, x->upstream->host) == 0;
-    if (begun && x->cred != NULL && x->cred->certificate)
-        begun = conn_tls_certificate(x->conn, secret_bytes(x->cred->value), &e) == 0;
+    if (begun && x->cred != NULL && x->cred->pem != NULL)
+        begun = conn_tls_certificate(x->conn, secret_bytes(x->cred->pem), &e) == 0;
     if (begun)
         return;
     (void)carry_fail(x, "tls-failed", "%s", e.text[0] ? e.text : "TLS to the upstream cannot be begun");
@@ -177,7 +177,7 @@ enum walk_next dial_go(struct exchange *x)
         return WALK_WAIT;
     struct pool_key k = {x->front->instance, x->upstream, x->addr, x->f.credential};
     uint64_t idle = x->f.repeatable ? c->settings.pool_idle_ms : REUSE_ONCE_MS;
-    bool own = x->websocket != NULL || (x->cred != NULL && x->cred->certificate);
+    bool own = x->websocket != NULL || (x->cred != NULL && x->cred->pem != NULL);
     x->conn = x->sent == SENT_BEFORE || own ? NULL : pool_take(&c->pool, &k, idle, &x->addr);
     if (x->conn == NULL)
         return dial_next(x);

@@ -25,7 +25,7 @@ static enum walk_next write_head(struct exchange *x)
     struct dynbuf out;
     enum walk_next next = WALK_FAIL;
     dynbuf_init(&out, INJECT_HEAD_MAX);
-    if (x->cred != NULL && x->cred->name.n && !x->cred->certificate) {
+    if (x->cred != NULL && x->cred->value != NULL) {
         in.name = x->cred->name;
         in.slot = x->cred->slot;
         in.slot_at = x->f.slot_at;

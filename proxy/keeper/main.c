@@ -118,6 +118,7 @@ static void give(struct keeper *k, const struct release_ask *ask, const struct r
     msg_put_u8(b, (uint8_t)r->slot);
     msg_put_span(b, r->header);
     msg_put_span(b, secret_bytes(r->value));
+    msg_put_span(b, secret_bytes(r->pem));
     msg_put_u16(b, (uint16_t)r->nscrub);
     for (size_t i = 0; i < r->nscrub; i++) {
         msg_put_span(b, secret_bytes(r->scrub[i]));

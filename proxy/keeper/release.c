@@ -57,6 +57,7 @@ int releaser_ledger_key(struct releaser *r, struct span key)
 void release_clear(struct release *out)
 {
     secret_free(&out->value);
+    secret_free(&out->pem);
     for (size_t i = 0; i < out->nscrub; i++)
         secret_free(&out->scrub[i]);
     *out = (struct release){.ttl_ms = 0};
@@ -170,7 +171,7 @@ static int check(struct releaser *r, const struct release_ask *a, struct credent
         return refuse(out, "credential-unavailable", "the policy names no such credential");
     if (!policy_credential_may_go(r->policy, (size_t)i, a->scheme, a->host, a->port, a->path))
         return refuse(out, "credential-not-for-host", "the credential's only: list does not name this place");
-    if (c->certificate && !span_eq(a->scheme, SPAN("https")))
+    if ((c->certificate || c->beside.n) && !span_eq(a->scheme, SPAN("https")))
         return refuse(out, "credential-not-for-host", "a client certificate goes over https only");
     if (!wire_may_be_open(r->policy, a))
         return refuse(out, "credential-not-for-host", "the credential would travel in clear text");
@@ -184,7 +185,8 @@ static int check(struct releaser *r, const struct release_ask *a, struct credent
     return 0;
 }
 
-static enum release_answer render(struct releaser *r, const struct credential *c, struct release *out)
+static enum release_answer value_of(struct releaser *r, const struct credential *c, struct release *out,
+                                    struct secret **value)
 {
     if (c->source >= SOURCE_EXEC) {
         struct err why = {{0}};
@@ -198,14 +200,26 @@ static enum release_answer render(struct releaser *r, const struct credential *c
     }
     struct secret *v = sources_value(r->sources, c, &out->why);
     if (v != NULL)
-        out->value = value_render(c, secret_bytes(v), &out->why);
+        *value = value_render(c, secret_bytes(v), &out->why);
     secret_free(&v);
-    out->slot = slot_is_marked(c->slot) ? c->slot : SLOT_HEADER;
-    out->header = value_header(c);
-    if (out->value != NULL)
+    if (*value != NULL)
         return RELEASE_GIVEN;
 refused:
     out->code = "credential-unavailable";
+    return RELEASE_REFUSED;
+}
+
+static enum release_answer render(struct releaser *r, const struct credential *c, struct release *out)
+{
+    struct credential beside;
+    out->slot = slot_is_marked(c->slot) ? c->slot : SLOT_HEADER;
+    out->header = value_header(c);
+    enum release_answer answer = value_of(r, c, out, c->certificate ? &out->pem : &out->value);
+    if (answer != RELEASE_GIVEN || c->beside.n == 0)
+        return answer;
+    if (find(r->policy, c->beside, &beside) >= 0 && beside.certificate)
+        return value_of(r, &beside, out, &out->pem);
+    (void)refuse(out, "credential-unavailable", "the policy names no such certificate");
     return RELEASE_REFUSED;
 }
 
@@ -233,6 +247,7 @@ enum release_answer releaser_ask(struct releaser *r, const struct release_ask *a
         return answer;
     if (add_bound(r, a, out) != 0) {
         secret_free(&out->value);
+        secret_free(&out->pem);
         return RELEASE_REFUSED;
     }
     if (a->held && a->credential.n) {

@@ -38,8 +38,9 @@ struct release_ask {
 struct release {
     uint32_t ttl_ms; /* 0: this exchange only */
     enum slot_kind slot;
-    struct span header; /* of SLOT_HEADER; borrowed from the policy; empty with an empty credential */
-    struct secret *value;
+    struct span header;   /* of SLOT_HEADER; borrowed from the policy; empty with an empty credential */
+    struct secret *value; /* NULL of a client certificate alone */
+    struct secret *pem;   /* a key and its chain, alone or beside the value; NULL: none */
     struct secret *scrub[RELEASE_SCRUB_MAX];
     bool refuse[RELEASE_SCRUB_MAX]; /* an answer with that one, instead of covering it */
     size_t nscrub;

@@ -73,13 +73,13 @@ later = TEXT.split(".Sh NOT AVAILABLE YET")[1].split(".Sh ")[0]
 rest = TEXT.replace(later, "")
 TABLES = ("tables.c", "tables_rule.c", "tables_source.c")
 keys = {key for table in TABLES for key in re.findall(
-    r'(?:\.name = |TEXT\(\w+, [\w.]+, |ASKED\()"(\w+)"', (SRC / "policy/load/tables" / table).read_text())}
+    r'(?:\.name = |TEXT\(\w+, [\w.\[\]]+, |ASKED\()"(\w+)"', (SRC / "policy/load/tables" / table).read_text())}
 missing = sorted(k for k in keys if not re.search(rf"(?<![\w-]){k}(?![\w-])", rest))
 said(len(keys) > 60 and not missing, "every key of the grammar is in the manual", missing)
 refused = {key for table in TABLES for key in re.findall(
     r'LATER\("(\w+)"\)', (SRC / "policy/load/tables" / table).read_text())}
 missing = sorted(k for k in refused if not re.search(rf"(?<![\w-]){k}(?![\w-])", later))
-said(len(refused) > 15 and not missing, "every key that is not available yet is listed", missing)
+said(len(refused) > 10 and not missing, "every key that is not available yet is listed", missing)
 rc, words = run(".", "schema", "policy")
 said(rc == 0 and json.loads(words), "the schema is there", words[:200])
 sys.exit(bad != 0)

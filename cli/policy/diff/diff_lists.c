@@ -125,6 +125,10 @@ static void compare_credential(struct diff *d, uint32_t was, uint32_t is)
             b->require_lease ? "require_lease: refused without a lease" : "require_lease: given without a lease too");
     if (a->freeze_on_leak != b->freeze_on_leak)
         say(d, DIFF_CHANGED, op, b->freeze_on_leak ? "on_leak: freezes writes" : "on_leak: only refuses");
+    struct credential old, new;
+    bool both = policy_credential(d->p[OLD], was, &old) && policy_credential(d->p[NEW], is, &new);
+    if (both && !span_eq(old.beside, new.beside))
+        say(d, DIFF_CHANGED, op, "beside: another client certificate, or none");
     for (unsigned side = OLD; side <= NEW; side++) {
         const struct img_cred *c = side == OLD ? a : b;
         for (uint32_t i = 0; i < c->only.n; i++) {

@@ -104,6 +104,8 @@ static struct span slot_words(const struct credential *c, struct dynbuf *b)
     (void)dynbuf_add(b, c->slot == SLOT_HEADER ? c->header : c->where);
     if (c->slot == SLOT_PATH)
         (void)dynbuf_add(b, SPAN("{}"));
+    if (c->beside.n)
+        (void)dynbuf_addf(b, ", client certificate %.*s", SPAN_FMT(c->beside));
     return dynbuf_span(b);
 }
 

@@ -250,7 +250,20 @@ static void check_lease(struct loader *l, const struct m_credential *c)
         load_problem(l, c->lease.at, "P015", "a client certificate stands in no request, so there is no lease of it");
 }
 
-static void check_credential(struct loader *l, struct m_credential *c)
+/* A certificate goes into the handshake, so it can go with any credential that goes into the request. */
+static void check_beside(struct loader *l, const struct model *m, const struct m_credential *c)
+{
+    int at = c->beside.at ? model_credential(m, c->beside.text) : -1;
+    if (c->beside.at == NULL)
+        return;
+    if (at < 0)
+        check_value(l, &c->beside, "P011", "is no credential");
+    else if (m->credentials[at]->inject.certificate.v == 0 || c->inject.certificate.at)
+        load_problem(l, c->beside.at, "P015",
+                     "beside: names a credential with client_certificate: true, of one that goes into the request");
+}
+
+static void check_credential(struct loader *l, const struct model *m, struct m_credential *c)
 {
     struct m_place *p = c->only.v;
     check_lease(l, c);
@@ -259,6 +272,7 @@ static void check_credential(struct loader *l, struct m_credential *c)
     check_inject(l, &c->inject);
     if (c->scrub.at && c->inject.certificate.v)
         load_problem(l, c->scrub.at, "P015", "scrub: a certificate's key is never sent, so no answer can have it");
+    check_beside(l, m, c);
     if (c->only.at && c->only.n == 0)
         load_problem(l, c->only.at, "P015", "only: names no place, so the credential could never be used");
     if (c->only.n > PLACES_MAX)
@@ -337,7 +351,7 @@ void check_model(struct loader *l, struct model *m)
         check_regions(l, &regions, m->scopes[i]);
     set_free(&regions);
     for (size_t i = 0; i < m->ncredentials; i++)
-        check_credential(l, m->credentials[i]);
+        check_credential(l, m, m->credentials[i]);
     for (size_t i = 0; i < m->nupstreams; i++)
         check_upstream(l, m->upstreams[i]);
     for (size_t i = 0; i < m->nrules; i++)

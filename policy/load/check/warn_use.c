@@ -93,12 +93,22 @@ static bool any_names(const struct set *patterns, struct span host)
     return false;
 }
 
+static bool is_beside_another(const struct model *m, const struct m_credential *c)
+{
+    bool is = false;
+    for (size_t i = 0; i < m->ncredentials && !is; i++)
+        is = m->credentials[i]->beside.at && span_eq(m->credentials[i]->beside.text, c->name.text);
+    return is;
+}
+
 /* B45: a host where a credential may go and no rule says when. */
-static void warn_credential(struct loader *l, struct users all, const struct m_credential *c)
+static void warn_credential(struct loader *l, const struct model *m, struct users all, const struct m_credential *c)
 {
     const struct m_place *p = c->only.v;
     struct users of = users_of(all, c->name.text);
     struct set patterns = {0};
+    if (of.n == 0 && is_beside_another(m, c))
+        return;
     if (of.n == 0) {
         load_problem(l, c->at, "P105", "no rule uses the credential \"%.*s\"", SPAN_FMT(c->name.text));
         return;
@@ -326,7 +336,7 @@ static void warn_credentials(struct loader *l, const struct model *m, struct use
     if (all.n)
         qsort(all.v, all.n, sizeof(*all.v), by_use);
     for (size_t i = 0; i < m->ncredentials; i++)
-        warn_credential(l, all, m->credentials[i]);
+        warn_credential(l, m, all, m->credentials[i]);
 }
 
 struct uses *warn_uses(struct loader *l, const struct model *m)

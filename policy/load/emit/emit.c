@@ -274,7 +274,8 @@ static void put_credential(struct emit *w, const struct m_credential *c)
                            .refuse = c->scrub.v != 0,
                            .lease = (uint32_t)c->lease.v,
                            .require_lease = c->require_lease.v != 0,
-                           .freeze_on_leak = c->on_leak.v != 0};
+                           .freeze_on_leak = c->on_leak.v != 0,
+                           .beside = c->beside.at ? index_or_none(model_credential(w->m, c->beside.text)) : IMG_NONE};
     put_source(w, &c->source, &out);
     put_inject(w, &c->inject, &out);
     const struct m_place *p = c->only.v;

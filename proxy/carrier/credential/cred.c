@@ -24,6 +24,7 @@ void cred_unref(struct cred **c)
         return;
     }
     secret_free(&d->value);
+    secret_free(&d->pem);
     scrub_unref(&d->set);
     arena_free(&d->a);
     free(d);
@@ -66,29 +67,28 @@ struct cred *cred_read(struct origins *origins, struct span payload, uint32_t *t
     arena_init(&c->a, CRED_NAMES_MAX);
     *ttl = msg_get_u32(&m);
     read_names(c, &m);
-    struct span value = msg_get_span(&m, CRED_VALUE_MAX);
+    struct span value = msg_get_span(&m, CRED_VALUE_MAX), pem = msg_get_span(&m, CRED_VALUE_MAX);
     size_t n = msg_get_u16(&m);
     m.bad |= n > SCRUB_SECRETS_MAX;
     for (size_t i = 0; !m.bad && i < n; i++) {
         secret[i].bytes = msg_get_span(&m, SCRUB_SECRET_MAX);
         secret[i].refuse = msg_get_bool(&m);
     }
-    c->certificate = c->name.n > 0 && c->slot == SLOT_HEADER && c->header.n == 0;
-    bool whole = value.n == 0;
-    if (c->name.n > 0)
-        whole = value.n > 0 &&
-                (c->certificate || (slot_is_marked(c->slot) ? c->header.n == 0 : outbound_slot_ok(c->header)));
+    bool field = value.n > 0 && !slot_is_marked(c->slot);
+    bool whole = (c->name.n > 0) == (value.n > 0 || pem.n > 0);
+    whole &= field ? outbound_slot_ok(c->header) : c->header.n == 0;
     if (msg_end(&m) != 0 || !whole || c->host.n == 0 || c->scheme.n == 0) {
         err_set(&c->bad, "the keeper's message cannot be understood, or names a field no credential may go into");
         return c;
     }
-    bool shown = !c->certificate && !slot_is_marked(c->slot); /* an escaped value is a form of the secret itself */
-    c->set = patterns(origins, c, secret, n, shown ? value : SPAN_NONE, &c->bad);
+    /* An escaped value is a form of the secret itself; a key is not shown. */
+    c->set = patterns(origins, c, secret, n, field ? value : SPAN_NONE, &c->bad);
     if (c->set == NULL)
         return c;
     c->bad.text[0] = '\0';
-    c->value = secret_new(value);
-    if (c->value == NULL)
+    c->value = value.n > 0 ? secret_new(value) : NULL;
+    c->pem = pem.n > 0 ? secret_new(pem) : NULL;
+    if ((c->value == NULL && value.n > 0) || (c->pem == NULL && pem.n > 0))
         err_set(&c->bad, "no locked memory for it");
     return c;
 }

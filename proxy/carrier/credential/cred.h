@@ -18,9 +18,9 @@ struct cred {
     struct span scheme, host, name, header; /* name empty: nothing to inject, patterns only */
     enum slot_kind slot;                    /* where its mark stands; SLOT_HEADER: it has none */
     uint16_t port;
-    struct digest bound; /* what was bound to that origin when it was released: the name alone is no identity */
-    bool certificate;    /* value is PEM, a key and its chain, for a connection of this exchange's own */
-    struct secret *value;
+    struct digest bound;  /* what was bound to that origin when it was released: the name alone is no identity */
+    struct secret *value; /* NULL: a certificate alone, or patterns only */
+    struct secret *pem;   /* of a client certificate, a key and its chain, for a connection of this exchange's own */
     struct scrub *set;
 };
 

@@ -494,6 +494,8 @@ def a_client_certificate_is_shown_where_its_rule_says_and_nowhere_else(lab):
     for name in ("mine.test", "other.test", "held.test"):
         w.leaf(name, ask=ssl.CERT_REQUIRED)
     w.leaf("open.test", ask=ssl.CERT_OPTIONAL)
+    w.leaf("both.test", ask=ssl.CERT_REQUIRED)
+    token = lab.canary("token-" + "x7" * 16)
     key = Key.ec(w.dir, "client")
     text = key.path.read_text()
     lab.canary(text.splitlines()[1])
@@ -504,20 +506,30 @@ def a_client_certificate_is_shown_where_its_rule_says_and_nowhere_else(lab):
 
     def edit(policy):
         place = {name: f"host: {name}, port: {server.port}" for name, server in w.servers.items()}
-        only = ", ".join(f"{{ {place[name]} }}" for name in ("mine.test", "held.test", "open.test"))
+        only = ", ".join(f"{{ {place[name]} }}" for name in ("mine.test", "held.test", "open.test", "both.test"))
         head, _, _ = policy.partition("rules:\n")
         return head + f"""  mtls:
     source: {{ store: mtls }}
     inject: {{ client_certificate: true }}
     only: [{only}]
+  both:
+    source: {{ store: both }}
+    inject: {{ header: X-Api-Key, format: "{{}}" }}
+    beside: mtls
+    only: [{{ {place["both.test"]} }}, {{ {place["other.test"]} }}]
 rules:
+  - {{ id: both, match: {{ {place["both.test"]}, effect: read }}, decide: allow, use: both }}
+  - {{ id: half, match: {{ {place["other.test"]}, path: "/half", effect: read }}, decide: allow, use: both }}
   - {{ id: mine, match: {{ {place["mine.test"]}, effect: read }}, decide: allow, use: mtls }}
   - {{ id: held, match: {{ {place["held.test"]}, effect: read }}, decide: hold, use: mtls }}
   - {{ id: other, match: {{ {place["other.test"]}, effect: read }}, decide: allow }}
   - {{ id: open, match: {{ {place["open.test"]}, path: "/here", effect: read }}, decide: allow, use: mtls }}
   - {{ id: without, match: {{ {place["open.test"]}, path: "/without", effect: read }}, decide: allow }}
 """
-    w.up(edit=edit, mtls=(text + mine).encode())
+    w.up(edit=edit, mtls=(text + mine).encode(), both=token.encode())
+    assert w.ask("both.test") == (200, b"fine\n"), w.servers["both.test"].ended
+    assert w.servers["both.test"].peers == [shown] and f"X-Api-Key: {token}".encode() in w.servers["both.test"].data["both.test"]
+    assert w.ask("other.test", "GET /half HTTP/1.1\r\n")[0] == 403, "the certificate may not go there, so the token does not"
     for _ in range(2):
         assert w.ask("mine.test") == (200, b"fine\n"), w.servers["mine.test"].ended
     assert w.servers["mine.test"].peers == [shown] * 2, "a connection that shows a certificate is shared"

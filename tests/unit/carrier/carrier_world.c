@@ -301,6 +301,7 @@ void world_credential(struct world *w, uint64_t xid, uint32_t ttl, const char *h
     msg_put_u8(b, (uint8_t)w->slot);
     msg_put_span(b, name[0] && w->slot == SLOT_HEADER ? SPAN("Authorization") : SPAN_NONE);
     msg_put_span(b, span_str(value));
+    msg_put_span(b, SPAN_NONE);
     msg_put_u16(b, 1);
     msg_put_span(b, span_str(w->secret));
     msg_put_u8(b, w->refuse);
