@@ -95,7 +95,7 @@ def check_help(table):
     assert len({line.index(re.split(r"\s{2,}", line.strip(), maxsplit=1)[1]) for line in listed}) == 1, listed  # one column
     for wrong, right in (("aprovals list", "`approvals`"), ("approvals lst", "`approvals list`"), ("polcy", "`policy`"),
                          ("stauts", "`status`"), ("approve 8z3k", "`approvals approve`"), ("aproove", "`approvals approve`"),
-                         ("show 8z3k", "`policy show`, `approvals show` or `ca show`")):
+                         ("show 8z3k", "`policy show`, `lease show`, `approvals show` or `ca show`")):
         done = run(*wrong.split())
         assert done.returncode == 2 and f"; did you mean {right}? `" in done.stderr, (wrong, done)
     for wrong in ("foo", "deny8z3k", "xy"):  # like nothing there is
