@@ -62,16 +62,25 @@ static struct pooled **who_goes(struct pool *p)
     return goes;
 }
 
-void pool_put(struct pool *p, const struct pool_key *k, struct upstream *u, struct conn **c)
+/* Not the one that comes: what is sent once takes only what was used a moment ago. */
+static void make_room(struct pool *p, const struct pool_key *k)
 {
     size_t each = 0;
-    for (struct pooled *d = p->n < POOL_EACH ? NULL : p->first; d != NULL; d = d->next)
-        each += same(d, k);
-    struct pooled *d = NULL;
-    if (each < POOL_EACH && p->n >= POOL_MAX)
+    struct pooled **oldest = NULL;
+    for (struct pooled **at = &p->first; p->n >= POOL_EACH && *at != NULL; at = &(*at)->next)
+        if (same(*at, k)) {
+            each++;
+            oldest = at;
+        }
+    if (each >= POOL_EACH)
+        drop(p, oldest);
+    else if (p->n >= POOL_MAX)
         drop(p, who_goes(p));
-    if (each < POOL_EACH && conn_input(*c).n == 0 && conn_queued(*c) == 0)
-        d = calloc(1, sizeof(*d));
+}
+
+void pool_put(struct pool *p, const struct pool_key *k, struct upstream *u, struct conn **c)
+{
+    struct pooled *d = conn_input(*c).n == 0 && conn_queued(*c) == 0 ? calloc(1, sizeof(*d)) : NULL;
     if (d == NULL) {
         conn_free(c);
         return;
@@ -82,6 +91,7 @@ void pool_put(struct pool *p, const struct pool_key *k, struct upstream *u, stru
         conn_free(c);
         return;
     }
+    make_room(p, k);
     d->pool = p;
     d->conn = *c;
     d->front = k->front;

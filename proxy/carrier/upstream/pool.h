@@ -26,8 +26,8 @@ struct pool {
 
 void pool_init(struct pool *p, struct loop *l);
 void pool_clear(struct pool *p);
-/* Give a connection back; it is closed when there are too many of its kind, or something stands in its input. A full
- * pool closes one of the front that has most. */
+/* Give a connection back; it is closed when something stands in its input. Of POOL_EACH of its kind the one that has
+ * waited longest is closed for it; a full pool closes one of the front that has most. */
 void pool_put(struct pool *p, const struct pool_key *k, struct upstream *u, struct conn **c);
 /* Take one that was used within the last max_idle ms and whose address is among u->addr; *addr says which. NULL:
  * none. */

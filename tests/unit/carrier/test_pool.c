@@ -79,6 +79,29 @@ static void a_full_pool_takes_from_the_largest(void **state)
     covers("F36");
 }
 
+/* What is sent once takes only a connection used a moment ago: such a one is not closed for the sake of older ones.
+ */
+static void of_too_many_the_oldest_goes(void **state)
+{
+    struct upstream *u = upstream_new();
+    struct loop *l = loop_new();
+    struct pool p;
+    struct addr at;
+    pool_init(&p, l);
+    for (size_t i = 0; i < POOL_EACH; i++)
+        wait_in(&p, 1, u);
+    struct pool_key k = {1, u, u->addr[0], SPAN_NONE};
+    struct conn *last = conn_new(l, socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0), 4096, ignore, NULL), *c = last;
+    pool_put(&p, &k, u, &c);
+    assert_int_equal(p.n, POOL_EACH);
+    c = pool_take(&p, &k, 1000, &at);
+    assert_ptr_equal(c, last);
+    conn_free(&c);
+    pool_clear(&p);
+    upstream_unref(&u);
+    loop_free(&l);
+}
+
 static void stop(void *arg)
 {
     loop_stop(arg);
@@ -120,6 +143,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_full_pool_takes_from_the_largest),
+        cmocka_unit_test(of_too_many_the_oldest_goes),
         cmocka_unit_test(what_is_not_to_be_used_again_is_not),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
