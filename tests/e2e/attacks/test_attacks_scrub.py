@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """What an answer tells of a secret: by its cuts and sizes, beside its data, after a reload, in encoders' escapes, by what
-its head says of its body (attacks.tsv D41, D42, D43, D45, D47)."""
+its head says of its body (attacks.tsv D1 to D3, D41, D42, D43, D45, D47)."""
+import base64
 import gzip
 import html
 import json
@@ -115,6 +116,33 @@ def what_a_host_was_given_is_searched_for_after_it_lost_it(rig, transport):
         new = hidden(rig, "D43 a host hands it back", got)
         assert "authorization" not in fields_of(new[0]) and b"was: ****" in got.data, (new, got)
         wire.close()
+
+
+@everywhere("D1 D2 D3", cleartext=True)
+def an_answer_with_it_is_refused_where_the_policy_says_so(rig, transport):
+    text = rig.gw.policy.read_text()
+    rig.gw.policy.write_text(text.replace("    only: [", "    scrub: refuse\n    only: [", 1))
+    rig.reload()
+    secret = rig.secret.encode()
+    plain = OK + b"Content-Type: text/plain\r\n"
+    rows = [("D2 value", plain + b"X-Echo: " + secret + b"\r\nContent-Length: 2\r\n\r\nok"),
+            ("D2 reason", b"HTTP/1.1 400 " + secret + b"\r\nContent-Length: 2\r\n\r\nok")]
+    for name, form in (("D1 literal", secret), ("D3 base64", base64.b64encode(secret)), ("D3 hex", secret.hex().encode())):
+        rows.append((name, plain + b"Content-Length: %d\r\n\r\n" % (len(form) + 6) + b"before" + form))
+    for wire in wires(rig, transport):
+        for name, answer in rows:
+            rig.up.script({"/back": raw_answer(answer)})
+            wire = rig.open(transport, plain=wire.plain and transport != "absolute") if transport in BOTH else rig.open(transport)
+            got = wire.talk(wire.head("GET", "/back"), 1)
+            rig.holds(name, got.status == [502] and b"****" not in got.data and secret not in got.data, got)
+            rig.arrived()
+            wire.close()
+    rig.up.script({"/back": raw_answer(plain + b"Content-Length: 2\r\n\r\nok", close=False)})
+    wire = rig.open(transport)
+    got = wire.talk(wire.head("GET", "/back"), 1)
+    rig.holds("D1 one without it passes", got.status == [200] and body_of(got.data) == b"ok", got)
+    rig.arrived()
+    wire.close()
 
 
 def escaped(secret):
