@@ -86,6 +86,11 @@ void policy_put_place(const struct policy *p, struct span scheme, struct span ho
     (void)dynbuf_add_byte(out, version);
 }
 
+void policy_put_credential(const struct policy *p, size_t i, struct dynbuf *out)
+{
+    (void)p, (void)i, (void)out; /* what a release asks for goes by the place */
+}
+
 void policy_put_terms(const struct policy *p, const struct decision *d, struct dynbuf *out)
 {
     (void)dynbuf_add_byte(out, version);
