@@ -8,6 +8,7 @@ import room  # noqa: F401
 from attack import BOTH, everywhere, fields_of, hidden, raw_answer, wires
 from harness import main
 
+FIVE = ("connect", "absolute", "unix", "socks", "captured")  # "later" and "reload" begin with a request that has no such place
 FORM, JSON = "Content-Type: application/x-www-form-urlencoded", "Content-Type: application/json"
 
 
@@ -38,7 +39,7 @@ def one(rig, what, got, status=200):
 OWN = ("Authorization: Bearer mine", "Cookie: a=mine", "X-Api-Key: mine")
 
 
-@everywhere("D14 D26", cleartext=True)
+@everywhere("D14 D26", FIVE, cleartext=True)
 def in_the_query_it_is_alone_and_shown_nowhere(rig, transport):
     secret = slot(rig, "query: key", '+/="&%')
     escaped = urllib.parse.quote(secret, safe="-._~")
@@ -72,7 +73,7 @@ def shown(rig, ids, values):
     rig.holds(f"{ids} shown", not any(v in said or json.dumps(v)[1:-1] in said for v in values), said[-300:])
 
 
-@everywhere("D14 D26", cleartext=True)
+@everywhere("D14 D26", FIVE, cleartext=True)
 def in_the_path_it_takes_the_clients_place(rig, transport):
     secret = slot(rig, 'path: "/w/bot{}"', ":x")
     rig.marks[secret] = "~api~"
@@ -92,7 +93,7 @@ def in_the_path_it_takes_the_clients_place(rig, transport):
     shown(rig, "D26", (secret,))
 
 
-@everywhere("D14", cleartext=True)
+@everywhere("D14", FIVE, cleartext=True)
 def in_a_cookie_or_a_body_it_is_alone(rig, transport):
     secret = slot(rig, "cookie: sid")
     for wire in wires(rig, transport):
