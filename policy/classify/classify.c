@@ -20,6 +20,14 @@ bool classify_host_fits(const struct policy *p, const struct img_host *h, struct
     return h->kind == HOST_ANY_LABELS || span_index(labels, '.') == labels.n;
 }
 
+bool classify_hosts_fit(const struct policy *p, struct img_range hosts, struct span host)
+{
+    for (uint32_t i = 0; i < hosts.n; i++)
+        if (classify_host_fits(p, img_at(p, IMG_HOST, hosts.first + i), host))
+            return true;
+    return hosts.n == 0;
+}
+
 bool classify_pack_fits(const struct policy *p, const struct img_pack *k, struct span scheme, struct span host,
                         uint16_t port)
 {

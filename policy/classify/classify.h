@@ -65,6 +65,8 @@ enum effect classify_rest_effect(struct span method, bool has_body);
 bool classify_pack_fits(const struct policy *p, const struct img_pack *k, struct span scheme, struct span host,
                         uint16_t port);
 bool classify_host_fits(const struct policy *p, const struct img_host *h, struct span host);
+/* One of them, or there are none. */
+bool classify_hosts_fit(const struct policy *p, struct img_range hosts, struct span host);
 uint16_t classify_default_port(struct span scheme);
 
 #endif

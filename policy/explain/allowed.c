@@ -109,14 +109,6 @@ static void keep_origins(struct say *y, const struct img_match *m, struct span h
     }
 }
 
-static bool names_host(const struct policy *p, const struct img_match *m, struct span host)
-{
-    for (uint32_t i = 0; i < m->hosts.n; i++)
-        if (classify_host_fits(p, img_at(p, IMG_HOST, m->hosts.first + i), host))
-            return true;
-    return false;
-}
-
 /* elsewhere: not what the rules about this place say, but at which other scheme and port they are about this host. */
 static void say_key(struct say *y, const struct request *q, uint32_t hash, bool elsewhere)
 {
@@ -129,7 +121,8 @@ static void say_key(struct say *y, const struct request *q, uint32_t hash, bool 
             continue;
         if (!elsewhere && match_names_place(y->p, m, q->scheme, q->host, q->port, AS_WRITTEN))
             keep(y, sentence(y, rule));
-        if (elsewhere && names_host(y->p, m, q->host) && region_lets(y->p, y->s, m, q->host))
+        if (elsewhere && m->hosts.n && classify_hosts_fit(y->p, m->hosts, q->host) &&
+            region_lets(y->p, y->s, m, q->host))
             keep_origins(y, m, q->host);
     }
 }

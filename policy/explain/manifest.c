@@ -308,9 +308,7 @@ static bool is_wanted(const struct policy *p, const struct manifest_want *want, 
     const struct img_match *m = img_at(p, IMG_MATCH, r->match.first);
     if (!match_scope(p, want->subject, r))
         return false;
-    bool named = want->host.n == 0 || m->hosts.n == 0;
-    for (uint32_t i = 0; i < m->hosts.n && !named; i++)
-        named = classify_host_fits(p, img_at(p, IMG_HOST, m->hosts.first + i), want->host);
+    bool named = want->host.n == 0 || classify_hosts_fit(p, m->hosts, want->host);
     return named && (kept_within(p, want->subject, r) == NULL || put_reached(p, NULL, m, want->subject));
 }
 

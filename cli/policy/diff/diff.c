@@ -80,7 +80,7 @@ static bool is_about(const struct policy *p, uint32_t rule, struct span host)
 {
     const struct img_rule *r = img_at(p, IMG_RULE, rule);
     const struct img_match *m = img_at(p, IMG_MATCH, r->match.first);
-    return diff_host_fits(p, m->hosts, host);
+    return classify_hosts_fit(p, m->hosts, host);
 }
 
 static void add_parts(struct space *s, const struct site *r)
@@ -121,7 +121,7 @@ static int find_ops(struct space *s)
     for (unsigned v = OLD; v <= NEW; v++)
         for (uint32_t i = 0; i < s->p[v]->n[IMG_PACK]; i++) {
             const struct img_pack *k = img_at(s->p[v], IMG_PACK, i);
-            for (uint32_t j = 0; diff_host_fits(s->p[v], k->hosts, s->host) && j < k->ops.n; j++) {
+            for (uint32_t j = 0; classify_hosts_fit(s->p[v], k->hosts, s->host) && j < k->ops.n; j++) {
                 struct known_op *all = arena_more(s->a, s->op, s->nops, &max, sizeof(*all));
                 if (all == NULL)
                     return -1;

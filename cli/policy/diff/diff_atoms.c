@@ -175,7 +175,7 @@ static int add_ports(struct space *s, struct dim *d, struct signs *seen, struct 
         const struct policy *p = s->p[v];
         for (uint32_t i = 0; i < p->n[IMG_PACK]; i++) {
             const struct img_pack *k = img_at(p, IMG_PACK, i);
-            for (uint32_t j = 0; diff_host_fits(p, k->hosts, s->host) && j < k->hosts.n; j++)
+            for (uint32_t j = 0; classify_hosts_fit(p, k->hosts, s->host) && j < k->hosts.n; j++)
                 rc |= add_place(s, d, seen, scheme,
                                 ((const struct img_host *)img_at(p, IMG_HOST, k->hosts.first + j))->port);
         }

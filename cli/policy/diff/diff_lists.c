@@ -234,28 +234,18 @@ static void compare_upstream(struct diff *d, const struct img_upstream *a, const
         say(d, b->only_tls13 ? DIFF_NARROWED : DIFF_WIDENED, op, "TLS 1.2: %s", b->only_tls13 ? "no longer" : "too");
 }
 
-static const struct img_upstream *upstream_of(const struct policy *p, struct span host, uint32_t port)
-{
-    for (uint32_t i = 0; i < p->n[IMG_UPSTREAM]; i++) {
-        const struct img_upstream *u = img_at(p, IMG_UPSTREAM, i);
-        if (u->port == port && span_eq(img_span(p, u->host), host))
-            return u;
-    }
-    return NULL;
-}
-
 /* One that is not there is one that says nothing. */
 static void compare_upstreams(struct diff *d)
 {
     for (uint32_t i = 0; i < d->p[NEW]->n[IMG_UPSTREAM]; i++) {
         const struct img_upstream *b = img_at(d->p[NEW], IMG_UPSTREAM, i), none = {.host = b->host, .port = b->port};
-        const struct img_upstream *a = upstream_of(d->p[OLD], img_span(d->p[NEW], b->host), b->port);
+        const struct img_upstream *a = region_upstream(d->p[OLD], img_span(d->p[NEW], b->host), (uint16_t)b->port);
         compare_upstream(d, a ? a : &none, b);
     }
     for (uint32_t i = 0; i < d->p[OLD]->n[IMG_UPSTREAM]; i++) {
         const struct img_upstream *a = img_at(d->p[OLD], IMG_UPSTREAM, i);
         struct span host = img_span(d->p[OLD], a->host);
-        if (upstream_of(d->p[NEW], host, a->port) == NULL)
+        if (region_upstream(d->p[NEW], host, (uint16_t)a->port) == NULL)
             say(d, DIFF_CHANGED, title(d, "upstream", host, a->port), "is gone: its name is resolved as any other's");
     }
 }

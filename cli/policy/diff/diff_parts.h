@@ -10,7 +10,6 @@ struct span diff_around(const struct policy *p, struct span host, struct arena *
 struct span diff_pack_text(const struct policy *p, const struct img_pack *k, struct arena *a);
 /* Does one of the globs fit? */
 bool diff_globs_fit(const struct policy *p, struct img_range globs, struct span text, uint8_t sep, bool fold);
-bool diff_host_fits(const struct policy *p, struct img_range hosts, struct span host);
 
 /* diff_paths.c and diff_who.c: one dimension each */
 int diff_space_paths(struct space *s, struct dim *d);

@@ -184,14 +184,6 @@ struct span *diff_rule_texts(const struct policy *p, struct arena *a)
     return v;
 }
 
-bool diff_host_fits(const struct policy *p, struct img_range hosts, struct span host)
-{
-    for (uint32_t i = 0; i < hosts.n; i++)
-        if (classify_host_fits(p, img_at(p, IMG_HOST, hosts.first + i), host))
-            return true;
-    return hosts.n == 0;
-}
-
 static void put_pack(struct dynbuf *b, const struct policy *p, const struct img_pack *k)
 {
     put_str(b, p, k->name);
@@ -237,7 +229,7 @@ struct span diff_around(const struct policy *p, struct span host, struct arena *
     }
     for (uint32_t i = 0; i < p->n[IMG_PACK]; i++) {
         const struct img_pack *k = img_at(p, IMG_PACK, i);
-        if (diff_host_fits(p, k->hosts, host))
+        if (classify_hosts_fit(p, k->hosts, host))
             put_pack(&b, p, k);
     }
     for (uint32_t i = 0; i < p->n[IMG_UPSTREAM]; i++) {
