@@ -8,6 +8,7 @@
 #include "common/err.h"
 #include "common/http/slot.h"
 #include "common/lease/lease.h"
+#include "common/sign/scheme.h"
 #include "policy/decision.h"
 
 struct policy; /* an opened image; opaque */
@@ -80,6 +81,9 @@ struct credential {
     struct span beside;      /* the credential with a certificate that is shown with this one, or empty */
     bool certificate;        /* secret is PEM, a key and its chain: shown in the TLS handshake, no field is set */
     bool refuse;             /* an answer that has it in it is refused, not covered */
+    enum sign_scheme sign;   /* secret is ID:KEY or ID:KEY:TOKEN: the request is signed with it, */
+    struct span region;      /* for this region */
+    struct span service;     /* and service; fields of a signature are set, Authorization among them */
     enum lease_format lease; /* what its leases look like; LEASE_NONE: there are none */
     bool require_lease;      /* a request that would be given it must bring a lease */
     bool freeze_on_leak;     /* a lease used elsewhere stops the writes of the sandboxes it concerns */

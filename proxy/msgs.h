@@ -60,9 +60,10 @@ enum msg_type {
     /* keeper; id: xid or the asker's own */
     M_MINT = 70,           /* J>K span host, span spki */
     M_MINTED = 71,         /* K>J span leaf der, span ca der (empty: refused) */
-    M_RELEASE = 72,        /* J>K span credential (may be empty: scrub patterns only), span scheme, span host, u16 port, span path, bool held, digest, span signature (64 bytes if held), digest place (identity.h) */
+    M_RELEASE = 72,        /* J>K span credential (may be empty: scrub patterns only), span scheme, span host, u16 port, span path, bool held, digest, span signature (64 bytes if held), digest place (identity.h), bool sign: the credential signs, then wire_sign */
     M_RELEASE_FAILED = 73, /* K>J span code, span why */
-    M_CREDENTIAL = 74,     /* K>C u32 ttl ms, span scheme, span host, u16 port, digest place (as asked), span credential, u8 enum slot_kind (common/http/slot.h; a cookie is a header), span header (of SLOT_HEADER alone), span value (empty: a client certificate alone), span PEM of a client certificate (empty: none), u16 n, n x (span secret to scrub, bool refuse the answer) */
+    M_CREDENTIAL = 74,     /* K>C u32 ttl ms, span scheme, span host, u16 port, digest place (as asked), span credential, u8 enum slot_kind (common/http/slot.h; a cookie is a header), span header (of SLOT_HEADER alone), span value (empty: a client certificate alone), span PEM of a client certificate (empty: none), u16 n, n x (span secret to scrub, bool refuse the answer), u8 n, n x (span name, span value): fields of a signature, then header and value are empty, u32 bytes of M_SIGNED that came before it */
+    M_SIGNED = 160,        /* K>C raw, WIRE_CHUNK_SIGNED bytes each: signatures of the body's chunks, for the M_CREDENTIAL that follows */
     M_LEDGER_KEY = 75,     /* ledger>K span Ed25519 public key, 32 bytes */
     M_DATA_KEY = 76,       /* K>ledger span 32 bytes for held bodies */
     M_SECRETS = 77,        /* K>P>desk u16 n, n x span name: what the sealed store and the sources can give */

@@ -39,13 +39,20 @@ static bool never(struct span name)
 bool outbound_is_credential(struct span name)
 {
     static const char *const names[] = {
-        "authorization", "cookie",         "x-api-key",           "api-key",       "apikey",
-        "x-auth-token",  "x-access-token", "x-goog-api-key",      "x-vault-token", "private-token",
-        "job-token",     "deploy-token",   "x-amz-security-token"};
+        "authorization",        "cookie",         "x-api-key",     "api-key",       "apikey",    "x-auth-token",
+        "x-access-token",       "x-goog-api-key", "x-vault-token", "private-token", "job-token", "deploy-token",
+        "x-amz-security-token", "x-tc-token"};
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         if (same_slot(name, span_str(names[i])))
             return true;
     return false;
+}
+
+/* When a client signed, which means nothing without its signature. */
+static bool of_a_signature(struct span name)
+{
+    return same_slot(name, SPAN("x-amz-date")) || same_slot(name, SPAN("x-tc-timestamp")) ||
+           same_slot(name, SPAN("x-tc-content-sha256"));
 }
 
 static bool is_upgrade(const struct http_field *f)
@@ -70,7 +77,7 @@ bool outbound_keeps(const struct outbound *l, const struct http_field *f)
         return false;
     if (!l->beside)
         return true;
-    return !same_slot(name, l->slot) && !outbound_is_credential(name) &&
+    return !same_slot(name, l->slot) && !outbound_is_credential(name) && !of_a_signature(name) &&
            (l->ranges || (!same_slot(name, SPAN("range")) && !same_slot(name, SPAN("if-range"))));
 }
 

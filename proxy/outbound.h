@@ -4,7 +4,8 @@
  *   always gone          framing, hop-by-hop, forwarding, Expect, Proxy-*, Countersign-*
  *   beside a credential  its field (in any case and number, also spelled with '_' for '-': servers that read fields
  *                        as variables take both for one), other fields that are known to carry credentials (Cookie,
- *                        X-Api-Key and the like: they could make it another account's request), and of other
+ *                        X-Api-Key and the like: they could make it another account's request), the date of a
+ *                        signature, and of other
  *                        methods than GET and HEAD Range and If-Range, which mean nothing there
  *   at a host of secrets Accept-Encoding becomes identity: an answer must be one that can be looked at */
 #ifndef PROXY_OUTBOUND_H

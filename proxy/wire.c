@@ -232,3 +232,41 @@ int wire_get_listener(struct msg_in *m, struct wire_listener *l)
         m->bad = true;
     return m->bad ? -1 : 0;
 }
+
+enum { CANONICAL_MAX = 3 * HTTP_TARGET_MAX, SIGN_PAYLOAD_MAX = 64 };
+
+void wire_put_sign(struct dynbuf *b, const struct wire_sign *s)
+{
+    msg_put_span(b, s->method);
+    msg_put_span(b, s->path);
+    msg_put_span(b, s->query);
+    msg_put_span(b, s->payload);
+    msg_put_u8(b, s->tell_payload);
+    msg_put_u16(b, (uint16_t)s->nfields);
+    for (size_t i = 0; i < s->nfields; i++) {
+        msg_put_span(b, s->field[i].name);
+        msg_put_span(b, s->field[i].value);
+    }
+    msg_put_span(b, s->chunks);
+    msg_put_u8(b, s->trailer);
+}
+
+int wire_get_sign(struct msg_in *m, struct wire_sign *s)
+{
+    s->method = msg_get_span(m, HTTP_METHOD_MAX);
+    s->path = msg_get_span(m, CANONICAL_MAX);
+    s->query = msg_get_span(m, CANONICAL_MAX);
+    s->payload = msg_get_span(m, SIGN_PAYLOAD_MAX);
+    s->tell_payload = msg_get_bool(m);
+    s->nfields = msg_get_u16(m);
+    m->bad |= s->nfields > HTTP_FIELDS_MAX;
+    for (size_t i = 0; !m->bad && i < s->nfields; i++) {
+        s->field[i].name = msg_get_span(m, HTTP_HEAD_MAX);
+        s->field[i].value = msg_get_span(m, HTTP_HEAD_MAX);
+    }
+    s->chunks = msg_get_span(m, (size_t)WIRE_CHUNKS_MAX * WIRE_CHUNK);
+    s->trailer = msg_get_bool(m);
+    m->bad |= s->method.n == 0 || s->path.n == 0 || s->payload.n == 0 || s->chunks.n % WIRE_CHUNK != 0;
+    m->bad |= s->trailer && s->chunks.n < (size_t)2 * WIRE_CHUNK;
+    return m->bad ? -1 : 0;
+}

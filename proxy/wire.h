@@ -102,4 +102,25 @@ struct wire_listener {
 void wire_put_listener(struct dynbuf *b, const struct wire_listener *l);
 int wire_get_listener(struct msg_in *m, struct wire_listener *l) MUSTCHECK;
 
+/* A request as the judge prepares it to be signed, and the keeper signs it: canonical texts and digests, so that the
+ * keeper parses nothing of a sandbox. At the end of M_RELEASE. Fields that the signature itself brings (Host, dates,
+ * tokens) are not among these: the keeper adds them. */
+enum {
+    WIRE_CHUNKS_MAX = 3072, /* past so many a body is not signed for: all of their signatures go into one message */
+    WIRE_CHUNK = 8 + DIGEST_BYTES, /* u64: where in the body its signature stands; SHA-256 of what is signed */
+    WIRE_CHUNK_TEXT = 64,          /* a signature, in hex */
+    WIRE_CHUNK_SIGNED = 8 + WIRE_CHUNK_TEXT
+};
+
+struct wire_sign {
+    struct span method, path, query, payload;
+    bool tell_payload;                        /* the client did not say it, and the service wants to be told */
+    struct http_field field[HTTP_FIELDS_MAX]; /* that the signature is to cover */
+    size_t nfields;
+    struct span chunks; /* WIRE_CHUNK bytes each, in their order */
+    bool trailer;       /* the last of them is the trailer */
+};
+void wire_put_sign(struct dynbuf *b, const struct wire_sign *s);
+int wire_get_sign(struct msg_in *m, struct wire_sign *s) MUSTCHECK;
+
 #endif

@@ -9,28 +9,17 @@
 static const struct scheme {
     struct span algorithm, prefix, end;
     bool region;
-} schemes[] = {
+} schemes[SIGN_SCHEMES] = {
     [SIGN_AWS4] = {SPAN("AWS4-HMAC-SHA256"), SPAN("AWS4"), SPAN("aws4_request"), true},
     [SIGN_TC3] = {SPAN("TC3-HMAC-SHA256"), SPAN("TC3"), SPAN("tc3_request"), false},
 };
 
 enum { SECRET_MAX = 1024, SCOPE_MAX = 512 };
 
-/* Visible ASCII without what separates. */
-static bool name_ok(struct span s)
-{
-    if (s.n == 0 || s.n > 128)
-        return false;
-    for (size_t i = 0; i < s.n; i++)
-        if (s.p[i] <= ' ' || s.p[i] >= 0x7f || s.p[i] == '/' || s.p[i] == ',')
-            return false;
-    return true;
-}
-
 static int finish(enum sign_scheme scheme, struct span region, struct span service, struct sign_scope *out)
 {
     bool wanted = schemes[scheme].region;
-    if (!name_ok(service) || (wanted ? !name_ok(region) : region.n != 0))
+    if (!sign_name_ok(service) || (wanted ? !sign_name_ok(region) : region.n != 0))
         return -1;
     out->scheme = scheme;
     out->region = region;
@@ -180,7 +169,7 @@ int sign_trailer(const struct sign_scope *s, const uint8_t key[SIGN_KEY], const 
 int sign_authorization(const struct sign_scope *s, struct span id, const struct sign_request *r,
                        const char signature[SIGN_TEXT + 1], struct dynbuf *out)
 {
-    if (s->scheme == SIGN_NONE || !name_ok(id))
+    if (s->scheme == SIGN_NONE || !sign_name_ok(id))
         return -1;
     (void)dynbuf_add(out, schemes[s->scheme].algorithm);
     (void)dynbuf_add(out, SPAN(" Credential="));
@@ -207,9 +196,9 @@ static int read_credential(struct span s, struct sign_claim *out)
     const struct scheme *scheme = &schemes[out->scheme];
     if (!span_cut(s, '/', &out->id, &s) || !span_cut(s, '/', &out->day, &s))
         return -1;
-    if (scheme->region && (!span_cut(s, '/', &out->region, &s) || !name_ok(out->region)))
+    if (scheme->region && (!span_cut(s, '/', &out->region, &s) || !sign_name_ok(out->region)))
         return -1;
-    if (!span_cut(s, '/', &out->service, &s) || !name_ok(out->service) || !name_ok(out->id))
+    if (!span_cut(s, '/', &out->service, &s) || !sign_name_ok(out->service) || !sign_name_ok(out->id))
         return -1;
     return span_eq(s, scheme->end) && out->day.n == (out->scheme == SIGN_TC3 ? 10 : 8) ? 0 : -1;
 }
@@ -223,7 +212,7 @@ int sign_claim_read(struct span authorization, struct sign_claim *out)
     if (!span_cut(authorization, ' ', &word, &rest))
         return -1;
     enum sign_scheme scheme = SIGN_NONE;
-    for (size_t i = SIGN_AWS4; i < sizeof(schemes) / sizeof(schemes[0]); i++)
+    for (size_t i = SIGN_AWS4; i < SIGN_SCHEMES; i++)
         if (span_eq(word, schemes[i].algorithm))
             scheme = (enum sign_scheme)i;
     if (scheme == SIGN_NONE)

@@ -4,6 +4,7 @@
 #define COMMON_SIGN_SIGN_H
 
 #include "common/sign/canonical.h"
+#include "common/sign/scheme.h"
 
 enum {
     SIGN_KEY = 32,
@@ -11,8 +12,6 @@ enum {
     SIGN_STAMP_MAX = 20,
     SIGN_DAY_MAX = 10
 };
-
-enum sign_scheme { SIGN_NONE = 0, SIGN_AWS4, SIGN_TC3 };
 
 /* What a key is for and when. Texts without '/', ',' or line ends (sign_scope_ok). */
 struct sign_scope {

@@ -19,7 +19,7 @@ static void put_credential(const struct policy *p, uint32_t i, struct dynbuf *ou
 {
     const struct img_cred *c = img_at(p, IMG_CRED, i);
     const struct img_cred *beside = c->beside == IMG_NONE ? NULL : img_at(p, IMG_CRED, c->beside);
-    const struct img_str text[] = {c->name, c->arg, c->header, c->where, c->format, c->user};
+    const struct img_str text[] = {c->name, c->arg, c->header, c->where, c->format, c->user, c->region, c->service};
     for (size_t k = 0; k < sizeof(text) / sizeof(text[0]); k++)
         msg_put_span(out, img_span(p, text[k]));
     msg_put_u32(out, c->source);
@@ -27,6 +27,7 @@ static void put_credential(const struct policy *p, uint32_t i, struct dynbuf *ou
     msg_put_u32(out, c->basic);
     msg_put_u32(out, c->certificate);
     msg_put_u32(out, c->refuse);
+    msg_put_u32(out, c->sign);
     msg_put_u32(out, c->lease);
     msg_put_u32(out, c->require_lease);
     msg_put_u32(out, c->freeze_on_leak);

@@ -94,6 +94,9 @@ bool policy_credential(const struct policy *p, size_t i, struct credential *c)
                              .basic = r->basic != 0,
                              .certificate = r->certificate != 0,
                              .refuse = r->refuse != 0,
+                             .sign = (enum sign_scheme)r->sign,
+                             .region = img_span(p, r->region),
+                             .service = img_span(p, r->service),
                              .lease = (enum lease_format)r->lease,
                              .require_lease = r->require_lease != 0,
                              .freeze_on_leak = r->freeze_on_leak != 0};

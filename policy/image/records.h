@@ -85,6 +85,8 @@ struct img_place {
 struct img_cred {
     struct img_str name, arg, header, where, format, user;
     uint32_t source, slot, basic, certificate, refuse;
+    struct img_str region, service;
+    uint32_t sign;   /* enum sign_scheme */
     uint32_t beside; /* IMG_CRED or IMG_NONE */
     uint32_t lease;  /* enum lease_format; LEASE_NONE: there are none of it */
     uint32_t require_lease, freeze_on_leak;

@@ -114,7 +114,9 @@ static void judge_gone(void *arg, struct chan *ch)
 
 static void keeper_frame(void *arg, struct chan *ch, struct frame *f)
 {
-    if (f->type == M_CREDENTIAL)
+    if (f->type == M_SIGNED)
+        carry_signed(arg, f);
+    else if (f->type == M_CREDENTIAL)
         carry_credential(arg, f);
     else
         log_exchange(LOG_ERROR, f->id, "the keeper sends message %u, which the carrier does not know", f->type);
@@ -228,6 +230,7 @@ struct carrier *carrier_new(struct loop *l, struct span roots, struct span crl)
     c->loop = l;
     c->clock = share_clock;
     carrier_settings_default(&c->settings);
+    dynbuf_init(&c->signed_chunks, (size_t)WIRE_CHUNKS_MAX * WIRE_CHUNK_SIGNED);
     names_init(&c->names, l);
     pool_init(&c->pool, l);
     upstreams_init(&c->upstreams, roots, crl);
@@ -257,6 +260,7 @@ void carrier_free(struct carrier **c)
     names_clear(&d->names);
     pool_clear(&d->pool);
     creds_clear(&d->creds);
+    dynbuf_free(&d->signed_chunks);
     origins_clear(&d->origins);
     upstreams_clear(&d->upstreams);
     timer_free(&d->sweep);

@@ -46,6 +46,8 @@ struct carrier {
     struct exchange *bucket[EXCHANGE_BUCKETS];
     size_t nexchanges;
     struct creds creds;
+    struct dynbuf signed_chunks; /* M_SIGNED: for the M_CREDENTIAL of this exchange, which comes next */
+    uint64_t signed_xid;
     struct origins origins;
     struct upstreams upstreams;
     struct pool pool;

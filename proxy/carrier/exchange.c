@@ -295,11 +295,20 @@ void carry_front_goes_on(struct front *front)
     each(front->carrier, front_goes_on, front);
 }
 
+void carry_signed(struct carrier *c, struct frame *f)
+{
+    dynbuf_reset(&c->signed_chunks);
+    c->signed_xid = dynbuf_add(&c->signed_chunks, f->payload) == 0 ? f->id : 0;
+}
+
 void carry_credential(struct carrier *c, struct frame *f)
 {
     uint32_t ttl;
     uint64_t now = loop_now(c->loop);
-    struct cred *cred = cred_read(&c->origins, f->payload, &ttl);
+    struct span chunks = c->signed_xid == f->id ? dynbuf_span(&c->signed_chunks) : SPAN_NONE;
+    struct cred *cred = cred_read(&c->origins, f->payload, chunks, &ttl);
+    c->signed_xid = 0;
+    dynbuf_free(&c->signed_chunks);
     /* The channel's buffer must not keep it; the bytes are ours for this callback. */
     explicit_bzero((void *)(uintptr_t)f->payload.p, f->payload.n);
     if (cred == NULL)

@@ -25,12 +25,16 @@ static enum walk_next write_head(struct exchange *x)
     struct dynbuf out;
     enum walk_next next = WALK_FAIL;
     dynbuf_init(&out, INJECT_HEAD_MAX);
-    if (x->cred != NULL && x->cred->value != NULL) {
-        in.name = x->cred->name;
-        in.slot = x->cred->slot;
+    const struct cred *c = x->cred;
+    if (c != NULL && (c->value != NULL || c->nsignature > 0)) {
+        in.name = c->name;
+        in.slot = c->slot;
         in.slot_at = x->f.slot_at;
-        in.header = x->cred->header;
-        in.value = secret_bytes(x->cred->value);
+        in.header = c->header;
+        in.value = c->value ? secret_bytes(c->value) : SPAN_NONE;
+        for (; in.nsignature < c->nsignature; in.nsignature++)
+            in.signature[in.nsignature] = (struct http_field){c->signature[in.nsignature].name,
+                                                              secret_bytes(c->signature[in.nsignature].value)};
         in.identity = true;
     }
     if (part_ask(x, &in.range) != WALK_NEXT)
@@ -61,8 +65,24 @@ out:
     return next;
 }
 
+/* With the signatures of this piece in place of the client's. */
+static int write_signed(struct exchange *x, struct span piece)
+{
+    struct dynbuf copy;
+    dynbuf_init(&copy, PIECE);
+    int rc = dynbuf_add(&copy, piece);
+    if (rc == 0) {
+        cred_sign_piece(x->cred, x->body_out, copy.p, copy.n);
+        rc = conn_write(x->conn, dynbuf_span(&copy));
+    }
+    dynbuf_free(&copy);
+    return rc;
+}
+
 static int write_piece(struct exchange *x, struct span piece)
 {
+    if (x->f.body != BODY_STREAM && x->cred != NULL && x->cred->nchunks > 0)
+        return write_signed(x, piece);
     if (x->f.body != BODY_STREAM || x->size != UINT64_MAX)
         return conn_write(x->conn, piece);
     struct dynbuf chunk;

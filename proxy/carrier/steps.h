@@ -17,6 +17,7 @@ void carry_all_gone(struct carrier *c); /* the judge is gone */
 void carry_keeper_gone(struct carrier *c);
 void carry_front_gone(struct carrier *c, struct front *front);
 void carry_front_goes_on(struct front *front); /* it was held back: share.h */
+void carry_signed(struct carrier *c, struct frame *f);
 void carry_credential(struct carrier *c, struct frame *f);
 
 /* states.c: an impossible change is logged, is not made, and ends the exchange when its step comes back. */

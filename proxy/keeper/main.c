@@ -104,7 +104,9 @@ static void release_failed(struct keeper *k, uint64_t xid, const char *code, con
 
 static void give(struct keeper *k, const struct release_ask *ask, const struct release *r)
 {
-    struct dynbuf *b = k->carrier ? chan_begin(k->carrier, M_CREDENTIAL, ask->xid) : NULL;
+    struct span chunks = dynbuf_span(&r->signature.chunks);
+    bool there = k->carrier != NULL && (chunks.n == 0 || chan_send(k->carrier, M_SIGNED, ask->xid, chunks) == 0);
+    struct dynbuf *b = there ? chan_begin(k->carrier, M_CREDENTIAL, ask->xid) : NULL;
     if (b == NULL) {
         release_failed(k, ask->xid, "carrier-lost", "the carrier is restarting; repeat the request");
         return;
@@ -124,6 +126,12 @@ static void give(struct keeper *k, const struct release_ask *ask, const struct r
         msg_put_span(b, secret_bytes(r->scrub[i]));
         msg_put_u8(b, r->refuse[i]);
     }
+    msg_put_u8(b, (uint8_t)r->signature.nfields);
+    for (size_t i = 0; i < r->signature.nfields; i++) {
+        msg_put_span(b, r->signature.field[i].name);
+        msg_put_span(b, secret_bytes(r->signature.field[i].value));
+    }
+    msg_put_u32(b, (uint32_t)r->signature.chunks.n);
     (void)chan_commit(k->carrier);
     trace_step(ask->xid, "credential", "released");
 }
@@ -140,7 +148,8 @@ static void note_use(struct keeper *k, struct span credential)
 void keeper_release(struct keeper *k, uint64_t xid, struct span payload)
 {
     struct msg_in m = msg_in(payload);
-    struct release_ask ask = {.xid = xid};
+    struct release_ask ask = {.xid = xid, .now = now_s(k)};
+    struct wire_sign sign = {.nfields = 0};
     struct release out = {0};
     ask.credential = msg_get_span(&m, 256);
     ask.scheme = msg_get_span(&m, 5);
@@ -151,6 +160,8 @@ void keeper_release(struct keeper *k, uint64_t xid, struct span payload)
     msg_get_digest(&m, &ask.digest);
     ask.signature = msg_get_span(&m, RELEASE_SIGNATURE);
     msg_get_digest(&m, &ask.place);
+    if (msg_get_bool(&m) && wire_get_sign(&m, &sign) == 0)
+        ask.sign = &sign;
     if (msg_end(&m) != 0) {
         release_failed(k, xid, "bad-release", "the release cannot be read");
         return;

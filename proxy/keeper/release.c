@@ -11,6 +11,7 @@
 struct releaser {
     struct sources *sources;
     struct fetches *fetches;
+    struct signer *signer;
     const struct policy *policy;
     EVP_PKEY *ledger;
     uint64_t once[RELEASE_ONCE];
@@ -20,10 +21,13 @@ struct releaser {
 struct releaser *releaser_new(struct sources *s, struct fetches *f)
 {
     struct releaser *r = calloc(1, sizeof(*r));
-    if (r != NULL) {
-        r->sources = s;
-        r->fetches = f;
-    }
+    if (r == NULL)
+        return NULL;
+    r->sources = s;
+    r->fetches = f;
+    r->signer = signer_new();
+    if (r->signer == NULL)
+        releaser_free(&r);
     return r;
 }
 
@@ -32,6 +36,7 @@ void releaser_free(struct releaser **r)
     if (r == NULL || *r == NULL)
         return;
     EVP_PKEY_free((*r)->ledger);
+    signer_free(&(*r)->signer);
     free(*r);
     *r = NULL;
 }
@@ -58,6 +63,7 @@ void release_clear(struct release *out)
 {
     secret_free(&out->value);
     secret_free(&out->pem);
+    signature_clear(&out->signature);
     for (size_t i = 0; i < out->nscrub; i++)
         secret_free(&out->scrub[i]);
     *out = (struct release){.ttl_ms = 0};
@@ -108,11 +114,29 @@ static bool add_scrub(struct release *out, size_t *bytes, const struct credentia
     return true;
 }
 
+/* Of keys to sign with each part by itself, for each may come back alone. Takes s. */
+static bool add_pair(struct release *out, size_t *bytes, const struct credential *c, struct secret *s)
+{
+    struct signer_pair pair;
+    struct err unused;
+    bool ok = true;
+    if (s != NULL && signer_pair(secret_bytes(s), &pair, &unused) == 0) {
+        const struct span part[] = {pair.key, pair.token, pair.id.n >= VALUE_MIN ? pair.id : SPAN_NONE};
+        for (size_t i = 0; i < sizeof(part) / sizeof(part[0]); i++) {
+            struct secret *one = part[i].n ? secret_new(part[i]) : NULL;
+            ok = (part[i].n == 0 || one != NULL) && add_scrub(out, bytes, c, one) && ok;
+        }
+    }
+    return add_scrub(out, bytes, c, s) && ok;
+}
+
 /* A value as it is, as Basic carries it, and the password in it. Takes s. */
 static bool add_forms(struct release *out, size_t *bytes, const struct credential *c, struct secret *s)
 {
     if (s == NULL)
         return true;
+    if (c->sign != SIGN_NONE)
+        return add_pair(out, bytes, c, s);
     struct secret *pair = value_basic(c, secret_bytes(s));
     struct span password = value_password(c, secret_bytes(s));
     struct secret *part = password.n ? secret_new(password) : NULL;
@@ -185,9 +209,23 @@ static int check(struct releaser *r, const struct release_ask *a, struct credent
     return 0;
 }
 
-static enum release_answer value_of(struct releaser *r, const struct credential *c, struct release *out,
-                                    struct secret **value)
+/* What goes into the request: the value in its field, or a signature made with it. */
+static bool use(struct releaser *r, const struct release_ask *a, const struct credential *c, struct span value,
+                struct release *out, struct secret **rendered)
 {
+    const struct signer_place at = {a->scheme, a->host, a->port};
+    if (c->sign == SIGN_NONE) {
+        *rendered = value_render(c, value, &out->why);
+        return *rendered != NULL;
+    }
+    out->ttl_ms = 0; /* of this request alone */
+    return signer_sign(r->signer, c, value, a->sign, &at, a->now, &out->signature, &out->why) == 0;
+}
+
+static enum release_answer value_of(struct releaser *r, const struct release_ask *a, const struct credential *c,
+                                    struct release *out, struct secret **value)
+{
+    bool ok = false;
     if (c->source >= SOURCE_EXEC) {
         struct err why = {{0}};
         enum fetch_found found = r->fetches ? fetch_need(r->fetches, c, &out->wait, &why) : FETCH_REFUSED;
@@ -200,25 +238,30 @@ static enum release_answer value_of(struct releaser *r, const struct credential 
     }
     struct secret *v = sources_value(r->sources, c, &out->why);
     if (v != NULL)
-        *value = value_render(c, secret_bytes(v), &out->why);
+        ok = use(r, a, c, secret_bytes(v), out, value);
     secret_free(&v);
-    if (*value != NULL)
+    if (ok)
         return RELEASE_GIVEN;
 refused:
     out->code = "credential-unavailable";
     return RELEASE_REFUSED;
 }
 
-static enum release_answer render(struct releaser *r, const struct credential *c, struct release *out)
+static enum release_answer render(struct releaser *r, const struct release_ask *a, const struct credential *c,
+                                  struct release *out)
 {
     struct credential beside;
+    if ((c->sign != SIGN_NONE) != (a->sign != NULL)) {
+        (void)refuse(out, "credential-unavailable", "judge and keeper do not agree whether the credential signs");
+        return RELEASE_REFUSED;
+    }
     out->slot = slot_is_marked(c->slot) ? c->slot : SLOT_HEADER;
     out->header = value_header(c);
-    enum release_answer answer = value_of(r, c, out, c->certificate ? &out->pem : &out->value);
+    enum release_answer answer = value_of(r, a, c, out, c->certificate ? &out->pem : &out->value);
     if (answer != RELEASE_GIVEN || c->beside.n == 0)
         return answer;
     if (find(r->policy, c->beside, &beside) >= 0 && beside.certificate)
-        return value_of(r, &beside, out, &out->pem);
+        return value_of(r, a, &beside, out, &out->pem);
     (void)refuse(out, "credential-unavailable", "the policy names no such certificate");
     return RELEASE_REFUSED;
 }
@@ -242,12 +285,13 @@ enum release_answer releaser_ask(struct releaser *r, const struct release_ask *a
     if (out->code != NULL || (a->credential.n && check(r, a, &c, out) != 0))
         return RELEASE_REFUSED;
     if (a->credential.n)
-        answer = render(r, &c, out);
+        answer = render(r, a, &c, out);
     if (answer != RELEASE_GIVEN)
         return answer;
     if (add_bound(r, a, out) != 0) {
         secret_free(&out->value);
         secret_free(&out->pem);
+        signature_clear(&out->signature);
         return RELEASE_REFUSED;
     }
     if (a->held && a->credential.n) {

@@ -13,6 +13,7 @@
 #define PROXY_KEEPER_RELEASE_H
 
 #include "common/id.h"
+#include "proxy/keeper/signer/signer.h"
 #include "proxy/keeper/sources/sources.h"
 
 enum {
@@ -32,15 +33,19 @@ struct release_ask {
     bool held;
     struct digest digest;
     struct span signature;
-    struct digest place; /* what the judge's policy binds to that place (proxy/identity.h) */
+    struct digest place;          /* what the judge's policy binds to that place (proxy/identity.h) */
+    const struct wire_sign *sign; /* NULL: nothing is to be signed */
+    int64_t now;                  /* Unix seconds, for a signature */
 };
 
 struct release {
     uint32_t ttl_ms; /* 0: this exchange only */
     enum slot_kind slot;
-    struct span header;   /* of SLOT_HEADER; borrowed from the policy; empty with an empty credential */
-    struct secret *value; /* NULL of a client certificate alone */
-    struct secret *pem;   /* a key and its chain, alone or beside the value; NULL: none */
+    struct span header; /* of SLOT_HEADER; borrowed from the policy; empty with an empty credential */
+    struct secret
+        *value; /* NULL of a client certificate alone, and of a credential that signs: then all that goes out is */
+    struct signature signature;
+    struct secret *pem; /* a key and its chain, alone or beside the value; NULL: none */
     struct secret *scrub[RELEASE_SCRUB_MAX];
     bool refuse[RELEASE_SCRUB_MAX]; /* an answer with that one, instead of covering it */
     size_t nscrub;

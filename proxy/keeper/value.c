@@ -1,6 +1,9 @@
 #include "proxy/keeper/value.h"
 
 #include "common/id.h"
+#include "proxy/keeper/signer/signer.h"
+
+_Static_assert(SIGNER_PART_MIN == (int)VALUE_MIN, "what is shorter turns up by chance");
 
 struct span value_trim(struct span raw)
 {
@@ -36,7 +39,9 @@ int value_check(struct span v, struct err *e)
 
 struct span value_header(const struct credential *c)
 {
-    return c->certificate || slot_is_marked(c->slot) ? SPAN_NONE : c->header.n ? c->header : SPAN("Authorization");
+    return c->certificate || c->sign != SIGN_NONE || slot_is_marked(c->slot) ? SPAN_NONE
+           : c->header.n                                                     ? c->header
+                                                                             : SPAN("Authorization");
 }
 
 static bool is_basic(const struct credential *c)
@@ -100,6 +105,9 @@ static int fits_slot(const struct credential *c, struct span v, struct err *e)
 
 int value_fits(const struct credential *c, struct span v, struct err *e)
 {
+    struct signer_pair pair;
+    if (c->sign != SIGN_NONE)
+        return signer_pair(v, &pair, e);
     if (fits_slot(c, v, e) != 0)
         return -1;
     if (!is_basic(c) || c->basic_user.n)
@@ -183,6 +191,10 @@ out:
 
 struct secret *value_render(const struct credential *c, struct span v, struct err *e)
 {
+    if (c->sign != SIGN_NONE) {
+        err_set(e, "the value is to sign with, and goes into no request");
+        return NULL;
+    }
     if (c->certificate != value_is_pem(v)) {
         err_set(e, c->certificate ? "the value is no PEM text with a private key and the chain of its certificate"
                                   : "the value is PEM text, which no header field can carry");

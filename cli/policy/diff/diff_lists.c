@@ -109,7 +109,9 @@ static void compare_credential(struct diff *d, uint32_t was, uint32_t is)
     if (a->source != b->source || !span_eq(img_span(d->p[OLD], a->arg), img_span(d->p[NEW], b->arg)) ||
         !settings_equal(d, a, b))
         say(d, DIFF_CHANGED, op, "source: another secret");
-    if (a->slot != b->slot || a->basic != b->basic || a->certificate != b->certificate ||
+    if (a->slot != b->slot || a->basic != b->basic || a->certificate != b->certificate || a->sign != b->sign ||
+        !span_eq(img_span(d->p[OLD], a->region), img_span(d->p[NEW], b->region)) ||
+        !span_eq(img_span(d->p[OLD], a->service), img_span(d->p[NEW], b->service)) ||
         !span_eq(img_span(d->p[OLD], a->where), img_span(d->p[NEW], b->where)) ||
         !span_eq(img_span(d->p[OLD], a->header), img_span(d->p[NEW], b->header)) ||
         !span_eq(img_span(d->p[OLD], a->format), img_span(d->p[NEW], b->format)) ||

@@ -1,6 +1,7 @@
 /* inject: of a credential: exactly one way into the request, and one that it can take. */
 #include "policy/load/check/check.h"
 
+#include "common/sign/scheme.h"
 #include "policy/load/read/scalar.h"
 
 /* Fields that say where a message ends, where it goes or whose it is on the way are not a slot for a secret. */
@@ -83,10 +84,20 @@ static void check_slot(struct loader *l, enum slot_kind k, const struct item *f)
                      "logs: where the service takes it in a header, send it there");
 }
 
+static void check_sign(struct loader *l, const struct m_sign *s)
+{
+    if (s->region.at && !sign_name_ok(s->region.text))
+        check_value(l, &s->region, "P008", "is no name of a region");
+    if (s->service.at && !sign_name_ok(s->service.text))
+        check_value(l, &s->service, "P008", "is no name of a service");
+}
+
 void check_inject(struct loader *l, const struct m_inject *j)
 {
-    size_t ways = (j->certificate.at != NULL) + j->basic + (j->header.at != NULL);
-    bool bare = j->certificate.at || j->basic || j->slot[SLOT_COOKIE].at;
+    bool signs = j->sigv4.at || j->tc3.at;
+    size_t ways =
+        (j->certificate.at != NULL) + j->basic + (j->header.at != NULL) + (j->sigv4.at != NULL) + (j->tc3.at != NULL);
+    bool bare = j->certificate.at || j->basic || j->slot[SLOT_COOKIE].at || signs;
     if (j->at == NULL)
         return;
     for (size_t k = 0; k < SLOT_KINDS; k++)
@@ -99,11 +110,13 @@ void check_inject(struct loader *l, const struct m_inject *j)
         load_problem(l, j->at, "P015",
                      "inject: is { header: NAME, format: \"Bearer {}\" }, { basic: { user: NAME } }, "
                      "{ basic: true }, { cookie: NAME }, { query: NAME }, { path: \"/bot{}\" }, { form: NAME }, "
-                     "{ json: POINTER } or { client_certificate: true }");
+                     "{ json: POINTER }, { sigv4: { region: R, service: S } }, { tc3: { service: S } } or "
+                     "{ client_certificate: true }");
     if (j->header.at && (!scalar_is_word(j->header.text) || header_forbidden(j->header.text)))
         check_value(l, &j->header, "P008", "is no header that a credential may stand in");
     if (j->user.at && span_index(j->user.text, ':') < j->user.text.n)
         check_value(l, &j->user, "P008", "has a colon, which Basic cannot carry in a user name");
+    check_sign(l, j->sigv4.at ? &j->sigv4 : &j->tc3);
     if (j->format.at)
         check_format(l, &j->format);
     for (size_t k = 0; k < SLOT_KINDS; k++)

@@ -240,7 +240,9 @@ static void put_source(struct emit *w, const struct m_source *s, struct img_cred
 /* A cookie is a field with the cookie's name in its format. */
 static void put_inject(struct emit *w, const struct m_inject *j, struct img_cred *out)
 {
-    struct span header = j->basic ? SPAN("Authorization") : j->header.text, format = j->format.text;
+    const struct m_sign *s = j->sigv4.at ? &j->sigv4 : &j->tc3;
+    bool own = j->basic || s->at != NULL;
+    struct span header = own ? SPAN("Authorization") : j->header.text, format = j->format.text;
     struct span cookie = j->slot[SLOT_COOKIE].text, where = SPAN_NONE;
     for (uint32_t k = 0; k < SLOT_KINDS; k++)
         if (j->slot[k].at) {
@@ -264,6 +266,9 @@ static void put_inject(struct emit *w, const struct m_inject *j, struct img_cred
     out->where = emit_str(w, where);
     out->format = emit_str(w, format);
     out->user = emit_str(w, j->user.text);
+    out->region = emit_str(w, s->region.text);
+    out->service = emit_str(w, s->service.text);
+    out->sign = j->sigv4.at ? SIGN_AWS4 : j->tc3.at ? SIGN_TC3 : SIGN_NONE;
 }
 
 static void put_credential(struct emit *w, const struct m_credential *c)

@@ -91,6 +91,10 @@ struct m_credential {
         struct item slot[SLOT_KINDS]; /* but SLOT_HEADER: that is header */
         struct number certificate;
         bool basic;
+        struct m_sign {
+            const struct node *at;
+            struct item region, service;
+        } sigv4, tc3;
     } inject;
     struct list only;                            /* m_place */
     struct number scrub;                         /* 1: refuse */

@@ -80,6 +80,18 @@ static const struct key place_keys[] = {
     {0}};
 static const struct table place_table = {"a place of only:", sizeof(struct m_place), place_keys};
 
+#define SERVICE                                                                                                      \
+    {                                                                                                                \
+        .name = "service", .type = KEY_TEXT, .at = AT(m_sign, service), .flags = KEY_NEEDED, .help = "such as s3"    \
+    }
+static const struct key sigv4_keys[] = {
+    {.name = "region", .type = KEY_TEXT, .at = AT(m_sign, region), .flags = KEY_NEEDED, .help = "such as us-east-1"},
+    SERVICE,
+    {0}};
+static const struct table sigv4_table = {"sigv4:", sizeof(struct m_sign), sigv4_keys};
+static const struct key tc3_keys[] = {SERVICE, {0}};
+static const struct table tc3_table = {"tc3:", sizeof(struct m_sign), tc3_keys};
+
 static const struct key inject_keys[] = {
     TEXT(m_inject, header, "header", "the field to set, such as Authorization"),
     TEXT(m_inject, format, "format", "the value, {} is the secret, such as \"Bearer {}\""),
@@ -93,7 +105,16 @@ static const struct key inject_keys[] = {
     TEXT(m_inject, slot[SLOT_PATH], "path", "what the path begins with, {} is the secret, such as /bot{}"),
     TEXT(m_inject, slot[SLOT_FORM], "form", "the field of a form to set"),
     TEXT(m_inject, slot[SLOT_JSON], "json", "the member of a JSON body to set, as a pointer"),
-    LATER("sigv4"),
+    {.name = "sigv4",
+     .type = KEY_MAP,
+     .at = AT(m_inject, sigv4),
+     .table = &sigv4_table,
+     .help = "a signature of AWS, Version 4; the secret is ID:KEY or ID:KEY:TOKEN"},
+    {.name = "tc3",
+     .type = KEY_MAP,
+     .at = AT(m_inject, tc3),
+     .table = &tc3_table,
+     .help = "a signature of Tencent Cloud, TC3-HMAC-SHA256; the secret is ID:KEY or ID:KEY:TOKEN"},
     {0}};
 static const struct table inject_table = {"inject:", sizeof(struct m_inject), inject_keys};
 

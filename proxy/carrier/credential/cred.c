@@ -25,6 +25,9 @@ void cred_unref(struct cred **c)
     }
     secret_free(&d->value);
     secret_free(&d->pem);
+    for (size_t i = 0; i < d->nsignature; i++)
+        secret_free(&d->signature[i].value);
+    free(d->chunks);
     scrub_unref(&d->set);
     arena_free(&d->a);
     free(d);
@@ -56,7 +59,61 @@ static void read_names(struct cred *c, struct msg_in *m)
     c->header = arena_copy(&c->a, msg_get_span(m, 256));
 }
 
-struct cred *cred_read(struct origins *origins, struct span payload, uint32_t *ttl)
+static uint64_t place_of(const uint8_t *chunk)
+{
+    struct msg_in m = msg_in(span_of(chunk, WIRE_CHUNK_SIGNED));
+    return msg_get_u64(&m);
+}
+
+/* Fields of a signature, each of which may stand in a head, and the chunks' own: all that were made. */
+static bool read_signature(struct cred *c, struct msg_in *m, struct span chunks)
+{
+    size_t n = msg_get_u8(m);
+    bool ok = n <= CRED_SIGNATURE_MAX;
+    for (size_t i = 0; ok && i < n; i++) {
+        struct span name = msg_get_span(m, 256);
+        c->signature[i].name = arena_copy(&c->a, name);
+        c->signature[i].value = secret_new(msg_get_span(m, CRED_VALUE_MAX));
+        c->nsignature = i + 1;
+        ok = outbound_slot_ok(c->signature[i].name) && c->signature[i].value != NULL;
+    }
+    ok = msg_get_u32(m) == chunks.n && chunks.n % WIRE_CHUNK_SIGNED == 0 && ok && (n > 0 || chunks.n == 0);
+    if (!ok || chunks.n == 0)
+        return ok;
+    c->chunks = malloc(chunks.n);
+    if (c->chunks == NULL)
+        return false;
+    memcpy(c->chunks, chunks.p, chunks.n);
+    c->nchunks = chunks.n / WIRE_CHUNK_SIGNED;
+    for (size_t i = 1; ok && i < c->nchunks; i++) {
+        const uint8_t *one = c->chunks + i * WIRE_CHUNK_SIGNED;
+        ok = place_of(one) >= place_of(one - WIRE_CHUNK_SIGNED) + WIRE_CHUNK_TEXT;
+    }
+    return ok;
+}
+
+void cred_sign_piece(const struct cred *c, uint64_t at, uint8_t *piece, size_t n)
+{
+    size_t lo = 0, hi = c->nchunks;
+    while (lo < hi) { /* the first that ends behind at */
+        size_t mid = lo + (hi - lo) / 2;
+        if (place_of(c->chunks + mid * WIRE_CHUNK_SIGNED) + WIRE_CHUNK_TEXT <= at)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    for (; lo < c->nchunks; lo++) {
+        const uint8_t *one = c->chunks + lo * WIRE_CHUNK_SIGNED;
+        uint64_t place = place_of(one);
+        if (place >= at + n)
+            break;
+        for (size_t i = 0; i < WIRE_CHUNK_TEXT; i++)
+            if (place + i >= at && place + i < at + n)
+                piece[place + i - at] = one[8 + i];
+    }
+}
+
+struct cred *cred_read(struct origins *origins, struct span payload, struct span chunks, uint32_t *ttl)
 {
     struct msg_in m = msg_in(payload);
     struct scrub_secret secret[SCRUB_SECRETS_MAX + 2] = {0};
@@ -74,8 +131,10 @@ struct cred *cred_read(struct origins *origins, struct span payload, uint32_t *t
         secret[i].bytes = msg_get_span(&m, SCRUB_SECRET_MAX);
         secret[i].refuse = msg_get_bool(&m);
     }
+    bool signature = read_signature(c, &m, chunks), signs = c->nsignature > 0;
     bool field = value.n > 0 && !slot_is_marked(c->slot);
-    bool whole = (c->name.n > 0) == (value.n > 0 || pem.n > 0);
+    bool whole = (c->name.n > 0) == (value.n > 0 || pem.n > 0 || signs);
+    whole &= signature && (!signs || (value.n == 0 && c->slot == SLOT_HEADER));
     whole &= field ? outbound_slot_ok(c->header) : c->header.n == 0;
     if (msg_end(&m) != 0 || !whole || c->host.n == 0 || c->scheme.n == 0) {
         err_set(&c->bad, "the keeper's message cannot be understood, or names a field no credential may go into");

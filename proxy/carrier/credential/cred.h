@@ -8,8 +8,9 @@
 #include "common/http/slot.h"
 #include "proxy/carrier/credential/origins.h"
 #include "proxy/carrier/upstream/upstream.h"
+#include "proxy/wire.h"
 
-enum { CREDS_MAX = 1024, CRED_TTL_MAX = 15 * 60 * 1000 };
+enum { CREDS_MAX = 1024, CRED_TTL_MAX = 15 * 60 * 1000, CRED_SIGNATURE_MAX = 4 };
 
 struct cred {
     unsigned refs;
@@ -21,6 +22,14 @@ struct cred {
     struct digest bound;  /* what was bound to that origin when it was released: the name alone is no identity */
     struct secret *value; /* NULL: a certificate alone, or patterns only */
     struct secret *pem;   /* of a client certificate, a key and its chain, for a connection of this exchange's own */
+    /* Of a credential that signs, in place of a value: fields, and signatures for places in the body. */
+    struct {
+        struct span name;
+        struct secret *value;
+    } signature[CRED_SIGNATURE_MAX];
+    size_t nsignature;
+    uint8_t *chunks; /* WIRE_CHUNK_SIGNED bytes each, by place */
+    size_t nchunks;
     struct scrub *set;
 };
 
@@ -34,10 +43,13 @@ struct creds {
     struct cred_list live, unclaimed;
 };
 
-/* Read M_CREDENTIAL; *ttl in ms. NULL: no memory. Malformed, or with a secret that cannot be recognised: bad says so.
- * origins remember what its origin is given; the set is of all that this origin ever was. */
-struct cred *cred_read(struct origins *origins, struct span payload, uint32_t *ttl) MUSTCHECK;
+/* Read M_CREDENTIAL; chunks: of the M_SIGNED before it; *ttl in ms. NULL: no memory. Malformed, or with a secret that
+ * cannot be recognised: bad says so. origins remember what its origin is given; the set is of all that this origin
+ * ever was. */
+struct cred *cred_read(struct origins *origins, struct span payload, struct span chunks, uint32_t *ttl) MUSTCHECK;
 void cred_unref(struct cred **c);
+/* Write the signatures into a piece of the body, n bytes from place at on. */
+void cred_sign_piece(const struct cred *c, uint64_t at, uint8_t *piece, size_t n);
 /* Is it for exactly this upstream, under this name, by a policy that binds the same to it? */
 bool cred_fits(const struct cred *c, const struct upstream *u, struct span name);
 

@@ -47,7 +47,11 @@ static int write_host(struct dynbuf *out, const struct wire_request *r)
 int inject_head(struct dynbuf *out, const struct inject *in)
 {
     const struct wire_request *r = in->request;
-    const struct outbound outbound = outbound_of(r, in->value.n > 0, in->header, in->identity);
+    bool signs = in->nsignature > 0;
+    struct span slot = signs ? SPAN("Authorization") : in->header;
+    const struct outbound outbound = outbound_of(r, signs || in->value.n > 0, slot, in->identity);
+    if (signs && (in->value.n > 0 || in->slot != SLOT_HEADER))
+        return -1;
     bool field = in->slot == SLOT_HEADER && in->value.n > 0;
     if (field ? !outbound_slot_ok(in->header) : in->header.n != 0)
         return -1;
@@ -65,6 +69,9 @@ int inject_head(struct dynbuf *out, const struct inject *in)
     }
     if (in->header.n && http_write_field(out, in->header, in->value) != 0)
         return -1;
+    for (size_t i = 0; i < in->nsignature; i++)
+        if (http_write_field(out, in->signature[i].name, in->signature[i].value) != 0)
+            return -1;
     if (in->identity && http_write_field(out, SPAN("Accept-Encoding"), SPAN("identity")) != 0)
         return -1;
     if (in->ws_key.n && (http_write_field(out, SPAN("Sec-WebSocket-Key"), in->ws_key) != 0 ||

@@ -6,6 +6,7 @@
 #ifndef CARRIER_INJECT_H
 #define CARRIER_INJECT_H
 
+#include "proxy/carrier/credential/cred.h"
 #include "proxy/wire.h"
 
 struct inject {
@@ -13,7 +14,9 @@ struct inject {
     struct span name, value; /* the credential; both empty: none is injected */
     enum slot_kind slot;     /* where its mark stands, behind slot_at bytes; SLOT_HEADER: in no part of the head */
     size_t slot_at;
-    struct span header;        /* of SLOT_HEADER: its field */
+    struct span header;                              /* of SLOT_HEADER: its field */
+    struct http_field signature[CRED_SIGNATURE_MAX]; /* or the fields of a signature, Authorization among them */
+    size_t nsignature;
     struct span range;         /* in place of the client's Range; empty: that one leaves */
     struct span ws_key;        /* of a WebSocket upgrade, made for it; empty: the request must be none */
     bool identity;             /* the host has secrets: ask for an answer that can be looked at */

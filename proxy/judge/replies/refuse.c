@@ -1,3 +1,4 @@
+#include "proxy/judge/evaluation/signing.h"
 #include "proxy/judge/replies/refuse.h"
 
 #include <stdio.h>
@@ -128,6 +129,12 @@ static const struct row rows[REFUSE_COUNT] = {
                               "The lease that this request brings is good for so many requests, and has no room for "
                               "this one. Nothing was sent.",
                               "Wait, if it counts by the minute; or ask the operator for another lease.", false, 0},
+    [REFUSE_SIGN] =
+        {400, "cannot-sign", "deny", "The gateway cannot sign this request",
+         "It has to be signed anew outside the sandbox, and cannot be. Nothing was sent.",
+         "Sign it in the Authorization field, with any key, and send the body with its SHA-256, unsigned or "
+         "in signed chunks.",
+         false, 0},
     [REFUSE_CARRIER] = {503, "gateway-restarting", "error", "The gateway is restarting a part of itself",
                         "The part of the gateway that sends requests is being restarted. Nothing was sent.",
                         "Repeat the same request in a few seconds.", true, 5},
@@ -375,6 +382,8 @@ enum walk_next refuse(struct exchange *x, enum refuse_why why)
                            "This request needs the credential \"%.*s\", which the gateway could not get. "
                            "Nothing was sent.",
                            SPAN_FMT(x->now.credential));
+    else if (why == REFUSE_SIGN && signing_refuses(x) != NULL)
+        r->detail = format(&x->arena, "%sNothing was sent.", signing_refuses(x));
     else if (why == REFUSE_BODY_TOO_LARGE)
         r->detail = format(&x->arena,
                            "This request must be read whole before it is decided, and its body is over "

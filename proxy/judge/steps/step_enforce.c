@@ -1,5 +1,6 @@
 /* ENFORCE: a denial is refused; what is allowed or held goes on, if it can be done now. */
 #include "common/log.h"
+#include "proxy/judge/evaluation/signing.h"
 #include "proxy/judge/exchange/record.h"
 #include "proxy/judge/replies/refuse.h"
 #include "proxy/judge/steps/steps.h"
@@ -57,6 +58,8 @@ enum walk_next step_enforce(struct exchange *x)
         d->code = "credential-not-here";
         return refuse(x, REFUSE_DENIED);
     }
+    if (signing_refuses(x) != NULL)
+        return refuse(x, REFUSE_SIGN);
     if (range_is_in_vain(x))
         return refuse(x, REFUSE_RANGE);
     if (!judge_store_ok(x->judge) &&

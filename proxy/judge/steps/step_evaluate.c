@@ -1,6 +1,7 @@
 /* EVALUATE: who asks; then the policy (policy_judge, policy/decide/decide.c) says what the request is, and whether it
  * is allowed, held or denied. If that takes the body, or the request will be held, the body is read whole and this
  * step runs again. Where the credential has a slot in the request, what is decided is the request with its mark. */
+#include "proxy/judge/evaluation/signing.h"
 #include "proxy/judge/evaluation/slot.h"
 #include "proxy/judge/replies/self_service.h"
 #include "proxy/judge/exchange/record.h"
@@ -36,7 +37,8 @@ static bool wants_body(const struct exchange *x)
         return x->now.d.need_body && x->declared <= x->judge->config.body_max;
     if (slot_wants_body(x))
         return true;
-    return x->now.d.need_body || x->now.d.verdict == VERDICT_HOLD;
+    return x->now.d.need_body || x->now.d.verdict == VERDICT_HOLD ||
+           (x->now.d.verdict == VERDICT_ALLOW && signing_wants_body(x));
 }
 
 enum walk_next step_evaluate(struct exchange *x)

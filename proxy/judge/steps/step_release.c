@@ -3,6 +3,7 @@
  * cannot have it is not sent. */
 #include <unistd.h>
 
+#include "proxy/judge/evaluation/signing.h"
 #include "proxy/judge/evaluation/slot.h"
 #include "proxy/judge/leases/check.h"
 #include "proxy/judge/replies/refuse.h"
@@ -13,7 +14,13 @@ int release_ask(struct exchange *x)
 {
     const struct wire_request *r = &x->request;
     static const struct digest none;
-    bool held = x->claim >= CLAIM_ASKED;
+    bool held = x->claim >= CLAIM_ASKED, signs = signing_is(x);
+    struct dynbuf sign;
+    dynbuf_init(&sign, CHAN_PAYLOAD_MAX);
+    if (signs && signing_put(x, &sign) != 0) {
+        dynbuf_free(&sign);
+        return -1;
+    }
     struct dynbuf *b = post_begin(x->judge, ROLE_KEEPER, 0, M_RELEASE, x->xid);
     msg_put_span(b, x->now.credential);
     msg_put_span(b, r->scheme);
@@ -24,6 +31,9 @@ int release_ask(struct exchange *x)
     msg_put_digest(b, held ? &x->digest : &none);
     msg_put_span(b, held ? span_of(x->signature, sizeof(x->signature)) : SPAN_NONE);
     msg_put_digest(b, &x->upstream->place);
+    msg_put_u8(b, signs);
+    (void)dynbuf_add(b, dynbuf_span(&sign));
+    dynbuf_free(&sign);
     return post_commit(x->judge, -1);
 }
 
@@ -36,14 +46,15 @@ static int release(struct exchange *x, struct wire_forward *f)
     bool held = x->claim >= CLAIM_ASKED;
     if (credential < 0 && !x->upstream->bound)
         return 0;
-    if (!held && upstream_is_live(j, x->upstream, credential)) {
+    bool signs = signing_is(x);
+    if (!held && !signs && upstream_is_live(j, x->upstream, credential)) {
         f->release = RELEASE_LIVE;
         return 0;
     }
     if (release_ask(x) != 0)
         return -1;
     f->release = RELEASE_COMES;
-    if (!held)
+    if (!held && !signs)
         upstream_set_live(j, x->upstream, credential, true);
     return 0;
 }

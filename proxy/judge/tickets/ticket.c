@@ -4,6 +4,7 @@
 #include "proxy/identity.h"
 #include "proxy/judge/tickets/digest.h"
 #include "proxy/judge/evaluation/rate_limit.h"
+#include "proxy/judge/evaluation/signing.h"
 #include "proxy/judge/tickets/push_facts.h"
 #include "proxy/judge/exchange/record.h"
 #include "proxy/judge/replies/refuse.h"
@@ -25,18 +26,20 @@ static void as_it_leaves(struct policy *p, int credential, struct wire_request *
 }
 
 /* r is as it leaves. What is held for being past a limit may be so by other rules the next time: who may approve it
- * is then part of what it is. */
+ * is then part of what it is. Of a body in signed chunks a retry repeats the data, not the signatures; data: room for
+ * the digest of it. */
 static struct digest_input input_of(const struct exchange *x, const struct decision *d, const struct wire_request *r,
-                                    struct span credential)
+                                    struct span credential, struct digest *data)
 {
+    bool chunks = d->join_body.n == 0 && signing_join(x, data);
     bool past = span_eq(span_str(d->code), SPAN("over-limit"));
     return (struct digest_input){
         .session = x->sandbox->session,
         .credential = credential,
         .request = r,
         .body = body_bytes(x->body),
-        .has_join_body = d->join_body.n != 0,
-        .join_body = d->join_body,
+        .has_join_body = chunks || d->join_body.n != 0,
+        .join_body = chunks ? span_of(data->b, DIGEST_BYTES) : d->join_body,
         .rule = d->rule.id,
         .approve_by = past ? d->approve_by : SPAN_NONE,
         .op = d->op,
@@ -46,7 +49,8 @@ static struct digest_input input_of(const struct exchange *x, const struct decis
 void ticket_digests(struct exchange *x)
 {
     as_it_leaves(x->now.image->policy, x->now.d.credential, &x->request);
-    struct digest_input in = input_of(x, &x->now.d, &x->request, x->now.credential);
+    struct digest data;
+    struct digest_input in = input_of(x, &x->now.d, &x->request, x->now.credential, &data);
     request_digest(&in, &x->digest);
     request_join_key(&in, &x->join);
 }
@@ -59,7 +63,8 @@ void ticket_join(struct exchange *x, const struct decision *d, struct digest *jo
     as_it_leaves(p, d->credential, &r);
     if (d->credential >= 0 && !policy_credential(p, (size_t)d->credential, &c))
         c.name = SPAN_NONE;
-    struct digest_input in = input_of(x, d, &r, c.name);
+    struct digest data;
+    struct digest_input in = input_of(x, d, &r, c.name, &data);
     request_join_key(&in, join);
 }
 

@@ -305,6 +305,8 @@ void world_credential(struct world *w, uint64_t xid, uint32_t ttl, const char *h
     msg_put_u16(b, 1);
     msg_put_span(b, span_str(w->secret));
     msg_put_u8(b, w->refuse);
+    msg_put_u8(b, 0);
+    msg_put_u32(b, 0);
     assert_int_equal(chan_commit(w->peer[ROLE_KEEPER]), 0);
 }
 

@@ -204,11 +204,61 @@ static void cannot_be_written(void **state)
     refused(&in);
 }
 
+/* In place of a value: its fields, and the client's own signature with its date and token out. */
+static void signature(void **state)
+{
+    struct wire_request r = request();
+    struct inject in = {.request = &r, .framing = HTTP_NO_BODY, .nsignature = 2};
+    in.signature[0] = (struct http_field){SPAN("X-Amz-Date"), SPAN("20260102T030405Z")};
+    in.signature[1] = (struct http_field){SPAN("Authorization"), SPAN("AWS4-HMAC-SHA256 ...")};
+    add(&r, "authorization", "AWS4-HMAC-SHA256 of the client");
+    add(&r, "x-amz-date", "20200101T000000Z");
+    add(&r, "X_Amz_Date", "20200101T000000Z");
+    add(&r, "X-Amz-Security-Token", "of the client");
+    add(&r, "X-TC-Token", "of the client");
+    add(&r, "X-TC-Timestamp", "1");
+    add(&r, "X-Amz-Content-Sha256", "UNSIGNED-PAYLOAD");
+    expect(&in,
+           "GET /a?x=1 HTTP/1.1\r\nHost: api.example.com\r\nX-Amz-Content-Sha256: UNSIGNED-PAYLOAD\r\n"
+           "X-Amz-Date: 20260102T030405Z\r\nAuthorization: AWS4-HMAC-SHA256 ...\r\nConnection: keep-alive\r\n\r\n");
+    in.header = SPAN("X-Key");
+    in.value = SPAN("both");
+    refused(&in);
+    in = (struct inject){.request = &r, .framing = HTTP_NO_BODY, .nsignature = 1};
+    in.signature[0] = (struct http_field){SPAN("X-Amz-Date"), SPAN("a\r\nb")};
+    refused(&in);
+}
+
+/* However the body is cut, each signature lands where it belongs, and nothing else changes. */
+static void signatures_of_chunks(void **state)
+{
+    enum { BODY = 400, CHUNKS = 3 };
+    static const size_t place[CHUNKS] = {0, 100, BODY - WIRE_CHUNK_TEXT - 1};
+    uint8_t chunks[CHUNKS * WIRE_CHUNK_SIGNED] = {0}, want[BODY], got[BODY];
+    struct cred c = {.chunks = chunks, .nchunks = CHUNKS};
+    memset(want, '.', sizeof(want));
+    for (size_t i = 0; i < CHUNKS; i++) {
+        uint8_t *one = chunks + i * WIRE_CHUNK_SIGNED;
+        size_t at = place[i];
+        one[6] = (uint8_t)(at >> 8);
+        one[7] = (uint8_t)at;
+        memset(one + 8, 'a' + (int)i, WIRE_CHUNK_TEXT);
+        memset(want + at, 'a' + (int)i, WIRE_CHUNK_TEXT);
+    }
+    for (size_t cut = 1; cut <= BODY; cut++) {
+        memset(got, '.', sizeof(got));
+        for (size_t at = 0; at < BODY; at += cut)
+            cred_sign_piece(&c, at, got + at, BODY - at < cut ? BODY - at : cut);
+        assert_memory_equal(got, want, BODY);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(plain),   cmocka_unit_test(credential),        cmocka_unit_test(never_from_a_client),
-        cmocka_unit_test(upgrade), cmocka_unit_test(cannot_be_written), cmocka_unit_test(in_the_target),
+        cmocka_unit_test(plain),     cmocka_unit_test(credential),           cmocka_unit_test(never_from_a_client),
+        cmocka_unit_test(upgrade),   cmocka_unit_test(cannot_be_written),    cmocka_unit_test(in_the_target),
+        cmocka_unit_test(signature), cmocka_unit_test(signatures_of_chunks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

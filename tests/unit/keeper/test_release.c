@@ -40,6 +40,14 @@ static const struct {
     {{.name = SPAN("other"), .source = SOURCE_STORE, .source_arg = SPAN("kept2")}, "b.example"},
     {{.name = SPAN("open"), .source = SOURCE_STORE, .source_arg = SPAN("kept2")}, "open.example"},
     {{.name = SPAN("nowhere")}, "a.example"},
+    {{.name = SPAN("keys"),
+      .source = SOURCE_STORE,
+      .source_arg = SPAN("pair"),
+      .header = SPAN("Authorization"),
+      .sign = SIGN_AWS4,
+      .region = SPAN("r"),
+      .service = SPAN("s3")},
+     "s.example"},
 };
 enum { CREDS = sizeof(creds) / sizeof(creds[0]) };
 
@@ -270,6 +278,42 @@ static void the_scrub_list_is_that_of_the_host(void **state)
     assert_int_equal(releaser_ask(releaser, &a, &r), RELEASE_GIVEN);
     assert_int_equal(r.nscrub, 0);
     release_clear(&r);
+}
+
+/* What leaves is a signature, never the key; and only a request that is to be signed gets one. */
+static void keys_sign_and_stay(void **state)
+{
+    struct wire_sign w = {
+        .method = SPAN("GET"), .path = SPAN("/api/x"), .query = SPAN(""), .payload = SPAN("UNSIGNED-PAYLOAD")};
+    struct release_ask a = ask("keys", "s.example");
+    struct release r;
+    put(SPAN("pair"), SPAN("AKIAEXAMPLE:key-canary-1:token-canary-1"));
+    expect(a, SPAN_NONE);
+    a.sign = &w;
+    assert_int_equal(releaser_ask(releaser, &a, &r), RELEASE_GIVEN);
+    assert_null(r.value);
+    assert_int_equal(r.header.n, 0);
+    assert_int_equal(r.ttl_ms, 0);
+    assert_int_equal(r.signature.nfields, 3);
+    for (size_t i = 0; i < r.signature.nfields; i++) {
+        struct span v = secret_bytes(r.signature.field[i].value);
+        assert_int_equal(span_find(v, SPAN("key-canary")), v.n);
+    }
+    assert_true(scrubs(&r, SPAN("key-canary-1")));
+    assert_true(scrubs(&r, SPAN("token-canary-1")));
+    assert_true(scrubs(&r, SPAN("AKIAEXAMPLE")));
+    assert_true(scrubs(&r, SPAN("AKIAEXAMPLE:key-canary-1:token-canary-1")));
+    release_clear(&r);
+    a = ask("file", "a.example");
+    a.sign = &w;
+    expect(a, SPAN_NONE); /* one that does not sign */
+    a = ask("keys", "s.example");
+    a.sign = &w;
+    a.path = SPAN("/other");
+    expect(a, SPAN_NONE);
+    put(SPAN("pair"), SPAN("no-pair-canary-1"));
+    a.path = SPAN("/api/x");
+    expect(a, SPAN_NONE);
 }
 
 static void sign(struct release_ask *a, EVP_PKEY *key)
@@ -503,6 +547,7 @@ int main(void)
         FRESH(each_source_gives_its_value),
         FRESH(only_where_the_policy_says),
         FRESH(the_scrub_list_is_that_of_the_host),
+        FRESH(keys_sign_and_stay),
         FRESH(a_held_write_needs_the_ledgers_word),
         FRESH(a_file_is_read_again_when_it_changes),
         FRESH(d15_d24_bad_files_are_refused),

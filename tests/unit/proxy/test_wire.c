@@ -359,6 +359,43 @@ static void refusals_are_summed_and_capped(void **state)
     dynbuf_free(&b);
 }
 
+static int get_sign(struct msg_in *m)
+{
+    struct wire_sign s;
+    return wire_get_sign(m, &s);
+}
+
+static void what_is_to_be_signed_is_what_was_put(void **state)
+{
+    uint8_t chunks[2 * WIRE_CHUNK] = {1};
+    struct wire_sign s = {
+        .method = SPAN("PUT"), .path = SPAN("/a"), .query = SPAN("b="), .payload = SPAN("UNSIGNED-PAYLOAD")};
+    struct wire_sign back;
+    struct dynbuf b;
+    s.tell_payload = true;
+    s.field[s.nfields++] = (struct http_field){SPAN("x-amz-a"), SPAN("b")};
+    s.chunks = span_of(chunks, sizeof(chunks));
+    s.trailer = true;
+    dynbuf_init(&b, 4096);
+    wire_put_sign(&b, &s);
+    every_truncation_is_refused(dynbuf_span(&b), get_sign);
+    struct msg_in m = msg_in(dynbuf_span(&b));
+    assert_int_equal(wire_get_sign(&m, &back), 0);
+    assert_true(span_eq(back.method, s.method) && span_eq(back.path, s.path) && span_eq(back.query, s.query));
+    assert_true(span_eq(back.payload, s.payload) && back.tell_payload && back.trailer &&
+                span_eq(back.chunks, s.chunks));
+    assert_true(back.nfields == 1 && span_eq(back.field[0].name, s.field[0].name));
+    const struct span odd[] = {span_of(chunks, WIRE_CHUNK - 1), span_of(chunks, WIRE_CHUNK)}; /* a trailer alone */
+    for (size_t i = 0; i < 2; i++) {
+        s.chunks = odd[i];
+        dynbuf_reset(&b);
+        wire_put_sign(&b, &s);
+        m = msg_in(dynbuf_span(&b));
+        assert_int_equal(wire_get_sign(&m, &back), -1);
+    }
+    dynbuf_free(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(pairs_mirror_each_other),
@@ -369,6 +406,7 @@ int main(void)
                                        cmocka_unit_test(a_listener_has_limits),
                                        cmocka_unit_test(a_record_says_what_else_was_seen),
                                        cmocka_unit_test(limits_mirror_each_other_and_have_bounds),
-                                       cmocka_unit_test(refusals_are_summed_and_capped)};
+                                       cmocka_unit_test(refusals_are_summed_and_capped),
+                                       cmocka_unit_test(what_is_to_be_signed_is_what_was_put)};
     return cmocka_run_group_tests_name("wire", tests, NULL, NULL);
 }

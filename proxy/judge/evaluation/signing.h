@@ -1,0 +1,20 @@
+/* Requests whose credential is a signature (inject: sigv4, tc3): may they be signed anew, and their canonical form,
+ * which the keeper signs without looking into them. What the client signed with is not looked at, and does not leave.
+ */
+#ifndef PROXY_JUDGE_SIGNING_H
+#define PROXY_JUDGE_SIGNING_H
+
+#include "proxy/judge/exchange/exchange.h"
+
+/* Is its credential, as decided, one that signs? */
+bool signing_is(const struct exchange *x);
+/* Is that only possible with the body, whole? */
+bool signing_wants_body(const struct exchange *x);
+/* NULL: it can be signed, as far as is known of it; else why not, for the client. */
+const char *signing_refuses(const struct exchange *x);
+/* Its canonical form (wire_sign), appended to b. -1: it cannot be signed, or no memory. */
+int signing_put(const struct exchange *x, struct dynbuf *b) MUSTCHECK;
+/* Of a body with signatures in it: a digest without them, by which a retry is told. False: it has none. */
+bool signing_join(const struct exchange *x, struct digest *out);
+
+#endif
