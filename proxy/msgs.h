@@ -44,7 +44,7 @@ enum msg_type {
     M_BODY_CREDIT = 37, /* C>J>F u32 more bytes may come */
     M_BODY_WHOLE = 38,  /* F>J u64 size, span inline (size <= 256 KiB) or fd of a sealed memfd; size > max and neither: too large */
     M_REPLY = 39,       /* J>F wire_reply: the gateway's own answer; ends the exchange for the front */
-    M_CANCEL = 40,      /* F>J, J>C the client is gone; J>C also: writes are frozen. A write that was sent is seen to its end all the same. */
+    M_CANCEL = 40,      /* F>J, J>C the client is gone; J>C also: writes are frozen. A write that was sent is seen to its end all the same. J>C u8 1: but for the answer, which ends where it is: the lease it was asked for with is dead */
     M_FRONT_REFUSED = 41, /* F>J u8 enum walk_step, span code, span scheme, span host (both empty: unknown), u16 port: refused before it could be asked about; for the audit */
     M_MESSAGE = 42,       /* F>J>C after M_SWITCH: u8 enum ws_op (F>J also WS_NONE: the front refused what came, with this code), u16 close code, then the message's bytes; each costs its bytes and WS_COST of the body's credit, the last may overdraw it */
     /* judge and carrier */

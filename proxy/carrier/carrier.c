@@ -99,7 +99,7 @@ static void judge_frame(void *arg, struct chan *ch, struct frame *f)
         return;
     case M_CANCEL:
         if ((x = carry_find(c, f->id)) != NULL && x->delivery != DELIVERY_NOBODY)
-            carry_cancel(x);
+            carry_cancel(x, span_eq(f->payload, SPAN("\1")));
         return;
     default: log_exchange(LOG_ERROR, f->id, "the judge sends message %u, which the carrier does not know", f->type);
     }

@@ -220,7 +220,8 @@ void carry_forward(struct carrier *c, struct frame *f)
 
 /* ---- things that happen to it ---- */
 
-void carry_cancel(struct exchange *x)
+/* cut: an answer that has begun ends here too, and what came of a write is known by its head. */
+void carry_cancel(struct exchange *x, bool cut)
 {
     if (x->websocket != NULL && carry_websocket_is_on(x->websocket)) {
         carry_delivery(x, DELIVERY_NOBODY);
@@ -228,7 +229,8 @@ void carry_cancel(struct exchange *x)
         return;
     }
     bool all_is_here = x->sent == SENT_ALL || x->body_ended || x->answer >= ANSWER_HEAD;
-    if (!x->f.repeatable && x->sent >= SENT_HEAD && all_is_here) { /* it is seen to its end */
+    bool known = cut && x->answer >= ANSWER_HEAD;
+    if (!x->f.repeatable && x->sent >= SENT_HEAD && all_is_here && !known) { /* it is seen to its end */
         carry_delivery(x, DELIVERY_NOBODY);
         carry_resume(x);
         return;
@@ -265,7 +267,7 @@ static void keeper_ended(struct exchange *x, struct front *none)
 static void front_ended(struct exchange *x, struct front *front)
 {
     if (x->front == front && x->delivery != DELIVERY_NOBODY)
-        carry_cancel(x);
+        carry_cancel(x, false);
 }
 
 static void front_goes_on(struct exchange *x, struct front *front)

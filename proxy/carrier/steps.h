@@ -12,7 +12,7 @@ void carry_end(struct exchange *x);
 struct exchange *carry_find(struct carrier *c, uint64_t xid);
 /* Note why; returns WALK_FAIL. why is a sentence of ours, never an upstream's bytes. */
 enum walk_next carry_fail(struct exchange *x, const char *code, const char *fmt, ...) PRINTF(3, 4);
-void carry_cancel(struct exchange *x);
+void carry_cancel(struct exchange *x, bool cut);
 void carry_all_gone(struct carrier *c); /* the judge is gone */
 void carry_keeper_gone(struct carrier *c);
 void carry_front_gone(struct carrier *c, struct front *front);

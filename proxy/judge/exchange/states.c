@@ -105,7 +105,9 @@ void exchange_cancel(struct exchange *x, enum cancel_state why)
         return;
     trace_state(x->xid, "cancel", names[x->cancel], names[why]);
     x->cancel = why;
-    (void)post_begin(x->judge, ROLE_CARRIER, 0, M_CANCEL, x->xid);
+    struct dynbuf *b = post_begin(x->judge, ROLE_CARRIER, 0, M_CANCEL, x->xid);
+    if (why == CANCEL_LEASE)
+        msg_put_u8(b, 1);               /* streams that ride on it end with it */
     if (post_commit(x->judge, -1) != 0) /* a carrier that cannot be told has ended, and this with it */
         log_exchange(LOG_DEBUG, x->xid, "the carrier could not be told to end it");
 }

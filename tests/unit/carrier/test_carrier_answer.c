@@ -170,6 +170,24 @@ static void answer_kept(void **state)
     world_free(&w);
 }
 
+/* Whose lease is dead: an answer that has begun ends for both sides, and what came of the write is known. */
+static void answer_cut(void **state)
+{
+    struct world *w = world_new();
+    struct request post = {.path = "/p", .method = "POST", .once = true, .body = BODY_INLINE, .data = SPAN("x")};
+    world_forward(w, XID(1), post);
+    world_wait_up(w, 0, "\r\n\r\nx");
+    world_answer(w, 0, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n");
+    (void)world_wait(w, ROLE_FRONT, M_ANSWER, XID(1));
+    world_say(w, ROLE_JUDGE, M_CANCEL, XID(1), SPAN("\1"));
+    struct result r = world_result(w, XID(1));
+    assert_int_equal(r.status, 200);
+    assert_true(r.relayed);
+    (void)world_wait(w, ROLE_FRONT, M_ANSWER_END, XID(1));
+    assert_int_equal(world_count(w, ROLE_JUDGE, M_KEPT, XID(1)), 0);
+    world_free(&w);
+}
+
 /* Part of an answer of this size was relayed, then the front died. */
 static struct world *front_dies_in(size_t size)
 {
@@ -322,6 +340,7 @@ int main(void)
         cmocka_unit_test(cut_behind_the_credit),
         cmocka_unit_test(early_answer),
         cmocka_unit_test(answer_kept),
+        cmocka_unit_test(answer_cut),
         cmocka_unit_test(answer_kept_up_to_a_limit),
         cmocka_unit_test(backpressure),
     };
