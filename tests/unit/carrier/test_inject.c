@@ -247,8 +247,15 @@ static void signatures_of_chunks(void **state)
     }
     for (size_t cut = 1; cut <= BODY; cut++) {
         memset(got, '.', sizeof(got));
-        for (size_t at = 0; at < BODY; at += cut)
-            cred_sign_piece(&c, at, got + at, BODY - at < cut ? BODY - at : cut);
+        for (size_t at = 0; at < BODY; at += cut) {
+            size_t n = BODY - at < cut ? BODY - at : cut;
+            uint8_t piece[BODY + WIRE_CHUNK_TEXT];
+            memset(piece, '.', sizeof(piece));
+            cred_sign_piece(&c, at, piece, n);
+            for (size_t i = n; i < sizeof(piece); i++) /* nothing behind the piece */
+                assert_int_equal(piece[i], '.');
+            memcpy(got + at, piece, n);
+        }
         assert_memory_equal(got, want, BODY);
     }
 }
