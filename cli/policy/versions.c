@@ -68,7 +68,7 @@ int policy_history(const struct cli_call *c)
             print_version(v);
         if (member_text(g.tree, "pinned").n) {
             fputs("pinned by a rollback of ", stdout);
-            print_text(member_text(g.tree, "pinned_by"));
+            print_person(member_text(g.tree, "pinned_by"));
             puts(": the policy files are not in force until `countersign policy rollback --end`");
         }
     }

@@ -192,7 +192,7 @@ rules:
     def reasons(self, n):
         """What the carrier says of the handshakes that failed, in their order: n of them."""
         def all_of_them():
-            found = re.findall(rb'TLS handshake: ([^"]*)"', self.gw.process.seen)
+            found = re.findall(rb'"role":"carrier"[^\n]*TLS handshake: ([^"]*)"', self.gw.process.seen)
             return found if len(found) >= n else None
         return [words.decode() for words in self.lab.wait_for(f"{n} reasons", all_of_them)]
 

@@ -5,6 +5,7 @@ import contextlib
 import itertools
 import os
 import pathlib
+import pwd
 import re
 import secrets
 import signal
@@ -342,9 +343,9 @@ def an_earlier_version_is_in_force_until_it_is_ended(lab):
     said = gw.cli("policy", "rollback", first[:8], rc=0).out
     assert first[:12].encode() in said and b"rollback --end" in said, said
     assert b'"held"' in post(lab, gw, up)
-    text = gw.cli("policy", "history", rc=0).out
-    assert b"(in force, pinned)" in text and b"pinned by a rollback of uid" in text, text
-    assert b"PINNED by a rollback of uid" in gw.cli("status", rc=0).out
+    text, me = gw.cli("policy", "history", rc=0).out, pwd.getpwuid(os.getuid()).pw_name
+    assert b"(in force, pinned)" in text and f"pinned by a rollback of {me}".encode() in text, text
+    assert f"PINNED by a rollback of {me}".encode() in gw.cli("status", rc=0).out
     assert b"is pinned to version " + first[:12].encode() in gw.cli("doctor").out
     answer, page = Page(gw).ask("GET", "/")
     assert b"An earlier policy is in force</b>: version <code>" + first[:12].encode() in page, page
