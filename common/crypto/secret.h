@@ -1,6 +1,7 @@
 /* Bytes that must not leak: locked in memory, kept out of cores, wiped when
  * freed. There is no way to print one, and none to copy one into a span that
- * outlives it. Linked only by the keeper, the carrier and the ledger. */
+ * outlives it. Used only by the keeper, the carrier, the ledger and the
+ * fetcher. */
 #ifndef COMMON_CRYPTO_SECRET_H
 #define COMMON_CRYPTO_SECRET_H
 
