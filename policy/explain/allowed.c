@@ -81,13 +81,12 @@ static bool is_offer(struct say *y, const struct img_rule *r)
     return r->verdict != VERDICT_DENY && y->looked++ < LOOK_MAX && y->n < y->max && match_scope(y->p, y->s, r);
 }
 
-/* Where a rule's requests go on this host: just its name for https at the usual port, else the origin. */
+/* Where a rule's requests go on this host, as the beginning of a URL. */
 static void keep_origins(struct say *y, const struct img_match *m, struct span host)
 {
     static const uint32_t schemes[] = {SCHEME_HTTPS, SCHEME_HTTP};
     for (size_t i = 0; i < 2; i++) {
-        bool https = schemes[i] == SCHEME_HTTPS;
-        struct span name = https ? SPAN("https") : SPAN("http");
+        struct span name = schemes[i] == SCHEME_HTTPS ? SPAN("https") : SPAN("http");
         if (((m->schemes ? m->schemes : SCHEME_HTTPS) & schemes[i]) == 0)
             continue;
         for (uint32_t k = 0; k < (m->ports.n ? m->ports.n : 1) && y->n < y->max; k++) {
@@ -96,11 +95,7 @@ static void keep_origins(struct say *y, const struct img_match *m, struct span h
             if (m->ports.n)
                 port = (uint16_t) * (const uint32_t *)img_at(y->p, IMG_PORT, m->ports.first + k);
             dynbuf_init(&b, HTTP_HOST_MAX + 32);
-            (void)dynbuf_addf(&b, "%s%.*s",
-                              https && port == usual ? ""
-                              : https                ? "https://"
-                                                     : "http://",
-                              SPAN_FMT(host));
+            (void)dynbuf_addf(&b, "%.*s://%.*s", SPAN_FMT(name), SPAN_FMT(host));
             if (port != usual)
                 (void)dynbuf_addf(&b, ":%u", port);
             keep(y, dynbuf_ok(&b) ? arena_copy(y->a, dynbuf_span(&b)) : SPAN_NONE);

@@ -81,14 +81,15 @@ static bool change_place(struct making *k, bool scheme)
     char digits[24];
     if (k->nth)
         return false;
+    uint16_t was_usual = classify_default_port(r->scheme), was = r->port;
     if (scheme)
         r->scheme = k->m->schemes == SCHEME_HTTP ? SPAN("http") : SPAN("https");
-    uint16_t usual = classify_default_port(r->scheme), was = r->port;
+    uint16_t usual = classify_default_port(r->scheme);
     r->port = place_port(k, usual, was);
     snprintf(digits, sizeof(digits), "%u", r->port);
     if (!scheme)
         change_say(k, "port", SPAN_NONE, span_str(digits));
-    else if (r->port == was || r->port == usual)
+    else if (r->port == was && was != was_usual) /* it is written in the URL, and stays there */
         change_say(k, "scheme", SPAN_NONE, r->scheme);
     else
         change_say(k, k->m->schemes == SCHEME_HTTP ? "scheme http and port" : "scheme https and port", SPAN_NONE,

@@ -3,9 +3,11 @@
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
+import urllib.parse
 
 SRC = pathlib.Path(os.environ.get("srcdir", "."))
 bad = 0
@@ -63,6 +65,45 @@ def explain(*args, stdin=None):
 
 def pkt(text):
     return b"%04x" % (len(text) + 4) + text
+
+
+# Rules of all places, each about a host of its own.
+PLACES = "version: 1\nrules:\n" + "".join(
+    f"  - {{ id: r{i}, match: {{ host: h{i}.example{place} }}, decide: allow }}\n" for i, place in enumerate(
+        scheme + port for scheme in ("", ", scheme: http", ", scheme: https")
+        for port in ("", ", port: 8000", ", port: 80", ", port: 443", ", port: [8443, 8000]")))
+
+
+def followed(words, method, url):
+    """The request of this method and URL, changed as `explain` proposes; None: not in what it is given here."""
+    at = urllib.parse.urlsplit(url)
+    place = re.fullmatch(r"with (?:scheme (\w+))?(?: and )?(?:port (\d+))?", words)
+    one = re.fullmatch(r"with (method|path|host|query parameter) (\S+?)(?:: (\S+))?", words)
+    if place:
+        at = at._replace(scheme=place[1] or at.scheme, netloc=at.hostname + (f":{place[2] or at.port}" if place[2] or at.port else ""))
+    elif one and one[1] == "method":
+        method = one[2]
+    elif one and one[1] == "path":
+        at = at._replace(path=one[2])
+    elif one and one[1] == "host":
+        at = at._replace(netloc=at.netloc.replace(at.hostname, one[2]))
+    elif one:
+        at = at._replace(query=f"{one[2]}={one[3]}")
+    else:
+        return None
+    return method, at.geturl()
+
+
+def follow(policy, method, url):
+    """How many proposals there are for a request; each of them, followed, gives the answer that was promised."""
+    n = 0
+    for change in json.loads(explain("--json", method, url, policy)[1])["changes"]:
+        asked = followed(change["change"], method, url)
+        answer = asked and json.loads(explain("--json", *asked, policy)[1])
+        if not answer or any(answer.get(key) != change.get(key) for key in ("decide", "code", "rule")):
+            said(False, f"{method} {url}: {change['change']}", f"{asked}: {answer}, promised was {change}")
+        n += 1
+    return n
 
 
 with tempfile.TemporaryDirectory() as tmp:
@@ -158,8 +199,8 @@ DENY  by rule no-admin (p.yaml:12)
     has("a port", 11, ["port is 8443, the rule wants the scheme's own, 443", "with port 443: ALLOW by rule allow-read"],
         "GET", "https://a.example:8443/v1/x")
     has("a scheme and a port", 11, ["scheme is http, the rule wants https, and port is 8080, the rule wants the scheme's own, 443",
-                                    "with scheme https: ALLOW by rule allow-read"], "GET", "http://a.example:8080/v1/x")
-    has("a scheme", 11, ["scheme is http, the rule wants https", "with scheme https: ALLOW by rule allow-read"],
+                                    "with scheme https and port 443: ALLOW by rule allow-read"], "GET", "http://a.example:8080/v1/x")
+    has("a scheme", 11, ["scheme is http, the rule wants https", "with scheme https and port 443: ALLOW by rule allow-read"],
         "GET", "http://a.example/v1/x")
     has("a host", 11, ["host is b.example, the rule wants a.example", "with host a.example: ALLOW by rule allow-read"],
         "GET", "https://b.example/v1/x")
@@ -287,4 +328,14 @@ DENY  by rule no-admin (p.yaml:12)
          "because": "effect", "open": False, "words": "effect is write, the rule wants read"}, "JSON: a near miss", out)
     said(found["changes"][0] == {"change": "with method GET", "decide": "allow", "code": "rule", "need_body": False,
          "rule": {"id": "allow-read", "file": str(policy), "line": 9}}, "JSON: a change", out)
+    places = pathlib.Path(tmp, "places.yaml")
+    places.write_text(PLACES)
+    before = bad
+    n = sum(follow(places, "GET", f"{scheme}://h{i}.example{port}/x") for i in range(PLACES.count(" id: "))
+            for scheme in ("http", "https") for port in ("", ":80", ":443", ":8000"))
+    said(n >= 60 and bad == before, "each change of scheme and port that is proposed keeps its promise", n)
+    n = sum(follow(policy, *asked) for asked in (
+        ("GET", "https://a.example/v1/x"), ("GET", "https://a.example/v2"), ("GET", "http://a.example:8080/v1/x"),
+        ("PUT", "https://q.example/"), ("GET", "https://q.example/?state=done"), ("POST", "https://n.example/"), ("GET", "https://o.example/")))
+    said(n >= 7 and bad == before, "and each change of method, path or query", n)
 sys.exit(bad != 0)

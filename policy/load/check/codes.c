@@ -93,6 +93,9 @@ static const struct policy_code codes[] = {
      "it there; leave it where it takes it nowhere else, and give it few rights."},
     {"P123", "query_names: without the parameter that the rule's credential is",
      "The request is decided as it leaves, with that parameter in its query: add it to query_names:."},
+    {"P124", "a rule that names no port or scheme, about a host that is named with another",
+     "Without scheme: a rule is about https, without port: about 443, or 80 over http: add those of upstreams:, or "
+     "write out the usual ones if they are meant."},
 };
 
 const struct policy_code *policy_code_at(size_t i)

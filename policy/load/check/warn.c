@@ -114,6 +114,7 @@ void warn_model(struct loader *l, const struct model *m)
         warn_address(l, m->upstreams[i]);
     for (size_t i = 0; i < m->napprovers; i++)
         warn_approver(l, m->approvers[i]);
+    warn_places(l, m);
     warn_covered(l, m);
     if (m->nrules == 0)
         load_problem(l, NULL, "P107", "no rules: everything is denied");

@@ -23,6 +23,10 @@ void warn_covered(struct loader *l, const struct model *m);
 /* warn_words.c: paths in the words of something else; an upstream's address that may not be dialled. */
 void warn_words(struct loader *l, const struct m_rule *r);
 void warn_address(struct loader *l, const struct m_upstream *u);
+/* warn_place.c: rules that leave a port or scheme to the usual ones, of hosts that upstreams: names with others. */
+void warn_places(struct loader *l, const struct model *m);
+/* The index of the first row of upstreams: that is not before this host and port; they are sorted by both. */
+size_t warn_upstream(const struct model *m, struct span host, uint64_t port);
 /* Is everything that y is about certainly something that x is about, each taken as a deny takes it? No, also when
  * l->compared says that enough was compared. */
 bool warn_match_covers(struct loader *l, const struct m_match *x, const struct m_match *y);

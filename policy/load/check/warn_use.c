@@ -235,26 +235,11 @@ static void warn_place(struct loader *l, struct uses *u, const struct m_rule *r,
         warn_ports(l, u, r, at, host, rest);
 }
 
-static int by_host_and_port(struct span host, uint64_t port, const struct m_upstream *u)
-{
-    int c = span_cmp(host, u->host.text);
-    return c ? c : (port > u->port.v) - (port < u->port.v);
-}
-
 static bool cleartext_at(const struct model *m, struct span host, uint64_t port)
 {
-    size_t lo = 0, hi = m->nupstreams;
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-        int c = by_host_and_port(host, port, m->upstreams[mid]);
-        if (c == 0)
-            return m->upstreams[mid]->cleartext.v != 0;
-        if (c > 0)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return false;
+    size_t at = warn_upstream(m, host, port);
+    const struct m_upstream *u = at < m->nupstreams ? m->upstreams[at] : NULL;
+    return u && span_eq(u->host.text, host) && u->port.v == port && u->cleartext.v != 0;
 }
 
 /* Over http a credential goes only where an upstream says so. */

@@ -106,6 +106,7 @@ struct m_upstream {
     const struct node *at;
     struct item host, address, ca, region;
     struct number port, cleartext;
+    bool http; /* it is known to speak http; warn_place.c */
     struct items allow_private;
     struct m_tls {
         const struct node *at;

@@ -110,8 +110,9 @@ static void a_denial_says_what_there_is_instead(void **state)
     assert_int_equal(here(&k, "vm", "ws.test", v), 1);
     assert_true(span_eq(v[0], SPAN("a WebSocket: allowed")));
     assert_int_equal(here(&k, "vm", "elsewhere.example", v), 1);
-    assert_true(span_eq(
-        v[0], SPAN("nothing at this host; hosts that can be reached: http://api.test:8443, git.test, ws.test")));
+    assert_true(
+        span_eq(v[0], SPAN("nothing at this host; hosts that can be reached: http://api.test:8443, https://git.test, "
+                           "https://ws.test")));
     kit_free(&k);
 }
 
@@ -130,7 +131,7 @@ static void another_scheme_or_port_of_the_host_is_no_other_host(void **state)
     assert_true(
         span_eq(v[0], SPAN("nothing at this scheme and port; the host can be reached as: http://my.test:8000")));
     assert_int_equal(here(&k, "x", "off.test", v), 1);
-    assert_true(span_eq(v[0], SPAN("nothing at this host; hosts that can be reached: far.test, "
+    assert_true(span_eq(v[0], SPAN("nothing at this host; hosts that can be reached: https://far.test, "
                                    "https://far.test:8443, http://my.test:8000")));
     kit_free(&k);
 }

@@ -86,6 +86,34 @@ static const struct row {
      "loopback address"},
     {"{ id: a, decide: deny, match: { host: a.example } }\nupstreams:\n  - { host: a.example, address: 8.8.8.8 }",
      "P120", NULL},
+    /* a port or scheme that is named elsewhere */
+    {"{ id: a, decide: hold, match: { host: a.example } }\nupstreams:\n  - { host: a.example, port: 8000 }", "P124",
+     "a rule without port: is about port 443, and upstreams: has a.example with 8000, not with that: add port: 8000 "
+     "(and scheme: http, unless it speaks TLS), or write port: 443"},
+    {"{ id: a, decide: hold, match: { host: a.example, scheme: http } }\n"
+     "upstreams:\n  - { host: a.example, port: 8000 }\n  - { host: a.example, port: 9000 }",
+     "P124", "is about port 80 over http, and upstreams: has a.example with 8000, not with that: add port: 8000, or"},
+    {"{ id: a, decide: hold, match: { host: a.example } }\n"
+     "  - { id: b, decide: allow, match: { host: a.example, port: 8000, scheme: http, effect: read } }\n"
+     "upstreams:\n  - { host: a.example, port: 8000 }",
+     "P124", "add port: 8000 and scheme: http, or"},
+    {"{ id: a, decide: hold, match: { host: [b.example, a.example], port: 8000 } }\n"
+     "  - { id: b, decide: allow, match: { host: a.example, port: 8000, scheme: http, effect: read } }\n"
+     "upstreams:\n  - { host: a.example, port: 8000 }",
+     "P124", "a.example port 8000 speaks http for another rule or for credentials: add scheme: http, or"},
+    {"{ id: a, decide: hold, match: { host: a.example, port: 80 } }\n"
+     "upstreams:\n  - { host: a.example, port: 80, cleartext_credentials: true }",
+     "P124", "a.example port 80 speaks http"},
+    {"{ id: a, decide: hold, match: { host: a.example, port: 443, effect: write } }\n"
+     "  - { id: b, decide: hold, match: { host: a.example, port: 8000, scheme: [http], effect: read } }\n"
+     "  - { id: c, decide: hold, match: { host: a.example, port: 8000, scheme: https, effect: delete } }\n"
+     "  - { id: d, decide: hold, match: { host: b.example } }\n"
+     "  - { id: e, decide: deny, match: { host: a.example } }\n"
+     "  - { id: f, decide: deny, match: { host: a.example, port: 8000 } }\n"
+     "  - { id: g, decide: hold, match: { host: c.example } }\n"
+     "upstreams:\n  - { host: a.example, port: 8000 }\n"
+     "  - { host: c.example, port: 8000 }\n  - { host: c.example }",
+     "P124", NULL},
     /* a deny over others, in both orders of id */
     {"{ id: a, decide: deny, match: { host: a.example } }\n"
      "  - { id: b, decide: hold, match: { host: a.example, scheme: http, port: 81 } }",
