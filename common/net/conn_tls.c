@@ -332,14 +332,8 @@ int conn_tls_connect(struct conn *c, struct tls_client *t, struct span name)
     c->public_suffix = t->public_suffix;
     const char *host = (const char *)c->name.p;
     SSL_set_connect_state(c->ssl);
-    X509_VERIFY_PARAM *p = SSL_get0_param(c->ssl);
-    X509_VERIFY_PARAM_set_hostflags(p, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
-    bool ok;
-    if (addr_parse(name, &a) == 0)
-        ok = X509_VERIFY_PARAM_set1_ip(p, a.b, addr_bytes(&a)) == 1;
-    else
-        ok = X509_VERIFY_PARAM_set1_host(p, host, name.n) == 1 && SSL_set_tlsext_host_name(c->ssl, host) == 1;
-    if (ok)
+    if (tls_verify_name(SSL_get0_param(c->ssl), c->name) == 0 &&
+        (addr_parse(name, &a) == 0 || SSL_set_tlsext_host_name(c->ssl, host) == 1))
         return 0;
     fail_words(c, "setting the name to verify");
     return -1;

@@ -180,6 +180,8 @@ int tls_on_alpn(SSL *ssl, const unsigned char **out, unsigned char *outlen, cons
     return SSL_TLSEXT_ERR_ALERT_FATAL;
 }
 
+#define CIPHERS "ECDHE+AESGCM:ECDHE+CHACHA20"
+
 /* What both sides have in common. */
 SSL_CTX *tls_ctx_new(const SSL_METHOD *method, struct err *e)
 {
@@ -194,8 +196,7 @@ SSL_CTX *tls_ctx_new(const SSL_METHOD *method, struct err *e)
     SSL_CTX_set_mode(ctx,
                      SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
     SSL_CTX_set_max_cert_list(ctx, TLS_CHAIN_BYTES);
-    if (SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION) == 1 &&
-        SSL_CTX_set_cipher_list(ctx, "ECDHE+AESGCM:ECDHE+CHACHA20") == 1)
+    if (SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION) == 1 && SSL_CTX_set_cipher_list(ctx, CIPHERS) == 1)
         return ctx;
     err_set(e, "TLS cannot be set up: %s", tls_words());
     SSL_CTX_free(ctx);
@@ -267,21 +268,35 @@ static int where_strict(int ok, X509_STORE_CTX *x)
 }
 
 /* In place of OpenSSL's own: its verdict first, then ours, before a byte of a request can leave. */
+static int verify(X509_STORE_CTX *x, struct span name, bool (*public_suffix)(struct span),
+                  const uint8_t (*pin)[TLS_PIN_BYTES], size_t npins, const char **why)
+{
+    *why = NULL;
+    X509_STORE_CTX_set_verify_cb(x, where_strict);
+    if (X509_verify_cert(x) != 1)
+        return 0;
+    *why = tls_leaf_fault(X509_STORE_CTX_get0_chain(x), name, public_suffix);
+    if (*why == NULL)
+        *why = tls_pin_fault(X509_STORE_CTX_get0_chain(x), pin, npins);
+    if (*why == NULL)
+        return 1;
+    X509_STORE_CTX_set_error(x, X509_V_ERR_APPLICATION_VERIFICATION);
+    return 0;
+}
+
 static int on_verify(X509_STORE_CTX *x, void *arg)
 {
     SSL *ssl = X509_STORE_CTX_get_ex_data(x, SSL_get_ex_data_X509_STORE_CTX_idx());
     struct conn *c = SSL_get_app_data(ssl);
     (void)arg;
-    X509_STORE_CTX_set_verify_cb(x, where_strict);
-    if (X509_verify_cert(x) != 1)
-        return 0;
-    c->cert_why = tls_leaf_fault(X509_STORE_CTX_get0_chain(x), c->name, c->public_suffix);
-    if (c->cert_why == NULL)
-        c->cert_why = tls_pin_fault(X509_STORE_CTX_get0_chain(x), (const uint8_t(*)[TLS_PIN_BYTES])c->pin, c->npins);
-    if (c->cert_why == NULL)
-        return 1;
-    X509_STORE_CTX_set_error(x, X509_V_ERR_APPLICATION_VERIFICATION);
-    return 0;
+    return verify(x, c->name, c->public_suffix, (const uint8_t(*)[TLS_PIN_BYTES])c->pin, c->npins, &c->cert_why);
+}
+
+static int on_verify_lent(X509_STORE_CTX *x, void *arg)
+{
+    struct tls_lent *l = arg;
+    const struct tls_client *t = l->client;
+    return verify(x, l->name, t->public_suffix, t->pin, t->npins, &l->why);
 }
 
 int tls_no_password(char *to, int n, int writing, void *arg)
@@ -390,4 +405,32 @@ void tls_client_free(struct tls_client **tp)
         return;
     SSL_CTX_free(t->ctx);
     free(t);
+}
+
+int tls_verify_name(X509_VERIFY_PARAM *p, struct span name)
+{
+    struct addr a;
+    X509_VERIFY_PARAM_set_hostflags(p, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
+    if (addr_parse(name, &a) == 0)
+        return X509_VERIFY_PARAM_set1_ip(p, a.b, addr_bytes(&a)) == 1 ? 0 : -1;
+    return name.n > 0 && X509_VERIFY_PARAM_set1_host(p, (const char *)name.p, name.n) == 1 ? 0 : -1;
+}
+
+int tls_client_lend(struct tls_lent *l, void *ssl_ctx)
+{
+    SSL_CTX *to = ssl_ctx, *from = l->client->ctx;
+    SSL_CTX_set_security_level(to, SSL_CTX_get_security_level(from));
+    SSL_CTX_set_options(to, SSL_CTX_get_options(from));
+    SSL_CTX_set_session_cache_mode(to, SSL_SESS_CACHE_OFF); /* a session that is resumed is not verified */
+    SSL_CTX_set_max_cert_list(to, SSL_CTX_get_max_cert_list(from));
+    SSL_CTX_set1_cert_store(to, SSL_CTX_get_cert_store(from));
+    SSL_CTX_set_verify(to, SSL_VERIFY_PEER, NULL);
+    SSL_CTX_set_verify_depth(to, TLS_CHAIN_DEPTH);
+    SSL_CTX_set_cert_verify_callback(to, on_verify_lent, l);
+    return SSL_CTX_set_min_proto_version(to, (int)SSL_CTX_get_min_proto_version(from)) == 1 &&
+                   SSL_CTX_set_cipher_list(to, CIPHERS) == 1 &&
+                   SSL_CTX_set_purpose(to, X509_PURPOSE_SSL_SERVER) == 1 &&
+                   tls_verify_name(SSL_CTX_get0_param(to), l->name) == 0
+               ? 0
+               : -1;
 }

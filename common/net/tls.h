@@ -52,4 +52,14 @@ int tls_roots_strict(struct span roots_pem, struct err *e) MUSTCHECK;
 struct tls_client *tls_client_new(const struct tls_trust *t, struct err *e) MUSTCHECK;
 void tls_client_free(struct tls_client **t);
 
+/* For a library that makes SSL_CTX of its own: whom it trusts, by what checks, for this one name. Each connection of
+ * such a context is held to what one of ours is. All of it must outlive the context. */
+struct tls_lent {
+    const struct tls_client *client;
+    struct span name; /* of the server: a DNS name or an address */
+    const char *why; /* the certificate that came last was refused for this; NULL: it was not, or OpenSSL knows why */
+};
+/* ssl_ctx: an SSL_CTX, set to this whatever it was before. -1: it must not be used. */
+int tls_client_lend(struct tls_lent *l, void *ssl_ctx) MUSTCHECK;
+
 #endif

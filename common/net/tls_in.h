@@ -50,6 +50,8 @@ int tls_on_alpn(SSL *ssl, const unsigned char **out, unsigned char *outlen, cons
 int tls_no_password(char *to, int n, int writing, void *arg);
 int tls_add_roots(X509_STORE *store, struct span pem, struct err *e) MUSTCHECK;
 
+/* Which name a certificate must be for, by none but its subject alternative names. */
+int tls_verify_name(X509_VERIFY_PARAM *p, struct span name) MUSTCHECK;
 /* What the library says of its last error, in words of its own; clears the queue. */
 const char *tls_words(void);
 /* Checks of a server's leaf beyond OpenSSL's: NULL when it passes, else what is wrong with it.

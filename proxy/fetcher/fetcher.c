@@ -1,5 +1,6 @@
 #include "proxy/fetcher/fetcher.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -107,6 +108,7 @@ static void start(struct errand *r, enum job_kind kind, struct msg_in *addresses
         msg_put_span(b, msg_get_span(addresses, 16));
     }
     msg_put_span(b, span_str(f->roots));
+    msg_put_span(b, span_str(f->crl));
     (void)dynbuf_add(b, secret_bytes(r->asks));
     bad = chan_commit(r->chan);
     secret_free(&r->asks);
@@ -126,6 +128,15 @@ void fetcher_no_job(struct fetcher *f, uint64_t job)
             fail(r, "its job cannot be started; is the installation complete?");
             return;
         }
+}
+
+int fetcher_trust(struct fetcher *f, struct span roots, struct span crl)
+{
+    if (roots.n >= sizeof(f->roots) || crl.n >= sizeof(f->crl))
+        return -1;
+    snprintf(f->roots, sizeof(f->roots), "%.*s", SPAN_FMT(roots));
+    snprintf(f->crl, sizeof(f->crl), "%.*s", SPAN_FMT(crl));
+    return 0;
 }
 
 /* ---- where to ---- */

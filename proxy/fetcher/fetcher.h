@@ -19,12 +19,14 @@ struct fetcher {
     struct errand *errands;
     size_t nerrands;
     uint64_t last;
-    char roots[4096];
+    char roots[4096], crl[4096]; /* files, for the jobs to read; empty: none */
 };
 
 /* The keeper's and the resolver's channel; each replaces the one before. Take fd over. */
 void fetcher_keeper(struct fetcher *f, int fd);
 void fetcher_resolver(struct fetcher *f, int fd);
+/* Paths of the roots and of the revocation lists (empty: none), for jobs that start from now on. -1: too long. */
+int fetcher_trust(struct fetcher *f, struct span roots, struct span crl) MUSTCHECK;
 /* M_JOB_NONE of the parent. */
 void fetcher_no_job(struct fetcher *f, uint64_t job);
 

@@ -114,6 +114,17 @@ static void give_trust(struct parent *p, struct child *carrier)
         close(fd[i]);
 }
 
+/* Its jobs read them each time. */
+static void give_trust_files(const struct config *conf, struct child *fetcher)
+{
+    struct dynbuf *b = chan_begin(fetcher->chan, M_TRUST_FILES, 0);
+    if (b == NULL)
+        return;
+    msg_put_span(b, span_str(conf->roots));
+    msg_put_span(b, span_str(conf->crl));
+    (void)chan_commit(fetcher->chan);
+}
+
 static int readable(const struct config *c, struct err *e)
 {
     if (may_read(c->crl, "crl", e) != 0)
@@ -128,13 +139,15 @@ static int readable(const struct config *c, struct err *e)
 static void tell(struct parent *p)
 {
     struct child *lobby = parent_child(p, ROLE_LOBBY, 0), *ledger = parent_child(p, ROLE_LEDGER, 0);
-    struct child *carrier = parent_child(p, ROLE_CARRIER, 0);
+    struct child *carrier = parent_child(p, ROLE_CARRIER, 0), *fetcher = parent_child(p, ROLE_FETCHER, 0);
     for (struct child *c = p->children; c != NULL; c = c->next)
         parent_send_image(p, c);
     if (ledger != NULL && ledger->chan != NULL)
         parent_say_sandboxes(p, ledger);
     if (carrier != NULL && carrier->chan != NULL)
         give_trust(p, carrier);
+    if (fetcher != NULL && fetcher->chan != NULL)
+        give_trust_files(p->config, fetcher);
     if (lobby != NULL && lobby->chan != NULL)
         parent_give_listeners(p, lobby);
 }

@@ -106,12 +106,10 @@ void parent_configure(struct parent *p, struct child *c)
         text(&s, "mode", conf->shadow ? "shadow" : "enforce");
     if (c->role == ROLE_DESK || c->role == ROLE_JUDGE)
         desk(&s, p);
-    if (c->role == ROLE_CARRIER) {
+    if (c->role == ROLE_CARRIER || c->role == ROLE_FETCHER) {
         text(&s, "roots", conf->roots);
         text(&s, "crl", conf->crl);
     }
-    if (c->role == ROLE_FETCHER)
-        text(&s, "roots", conf->roots);
     if (c->role == ROLE_RESOLVER)
         text(&s, "dns", conf->dns_servers);
     if (c->role == ROLE_CARRIER || c->role == ROLE_RESOLVER)

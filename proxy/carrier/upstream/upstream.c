@@ -4,7 +4,7 @@
 
 #include "common/log.h"
 #include "common/msg.h"
-#include "proxy/carrier/upstream/suffix.h"
+#include "common/text/suffix.h"
 
 enum { SYSTEM_MAX = 8 * 1024 * 1024 };
 

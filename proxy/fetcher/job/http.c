@@ -12,13 +12,16 @@
 #include <unistd.h>
 
 #include "common/file.h"
-#include "common/id.h"
+#include "common/net/tls.h"
+#include "common/text/suffix.h"
 
 struct http {
     const struct job *job;
     CURL *curl;
     int fd[HTTP_ASKS_MAX]; /* connected; -1: used */
-    struct dynbuf roots, answer;
+    struct tls_client *tls;
+    struct tls_lent lent;
+    struct dynbuf answer;
     struct curl_slist *resolve;
     char words[CURL_ERROR_SIZE];
 };
@@ -106,35 +109,23 @@ static int set_address(struct http *h)
     return h->resolve != NULL ? 0 : -1;
 }
 
-static int set_pins(struct http *h)
+/* The library has no roots of its own: unless this was called it trusts nobody. */
+static CURLcode lend(CURL *curl, void *ssl_ctx, void *arg)
 {
-    const struct wire_upstream *to = &h->job->ask.to;
-    struct dynbuf b;
-    char text[64];
-    dynbuf_init(&b, 4096);
-    for (size_t i = 0; i < to->npins; i++) {
-        size_t n = base64_encode(to->pin[i], text);
-        (void)dynbuf_addf(&b, "%ssha256//%.*s", i ? ";" : "", (int)n, text);
-    }
-    (void)dynbuf_add_byte(&b, 0);
-    int bad = to->npins == 0                                                                                 ? 0
-              : dynbuf_ok(&b) && curl_easy_setopt(h->curl, CURLOPT_PINNEDPUBLICKEY, (char *)b.p) == CURLE_OK ? 0
-                                                                                                             : -1;
-    dynbuf_free(&b);
-    return bad;
+    struct http *h = arg;
+    return tls_client_lend(&h->lent, ssl_ctx) == 0 ? CURLE_OK : CURLE_ABORTED_BY_CALLBACK;
 }
 
 #define SET(option, value) (curl_easy_setopt(h->curl, option, value) != CURLE_OK)
 
 static int set_up(struct http *h)
 {
-    const struct wire_upstream *to = &h->job->ask.to;
-    struct curl_blob roots = {.data = h->roots.p, .len = h->roots.n, .flags = CURL_BLOB_NOCOPY};
-    long tls = to->only_tls13 ? CURL_SSLVERSION_TLSv1_3 : CURL_SSLVERSION_TLSv1_2;
-    return set_address(h) != 0 || set_pins(h) != 0 || SET(CURLOPT_RESOLVE, h->resolve) ||
+    const char *by = curl_version_info(CURLVERSION_NOW)->ssl_version;
+    bool openssl = by != NULL && strncmp(by, "OpenSSL/", sizeof("OpenSSL/") - 1) == 0; /* whose context lend takes */
+    return !openssl || set_address(h) != 0 || SET(CURLOPT_RESOLVE, h->resolve) ||
                    SET(CURLOPT_PROTOCOLS_STR, "https") || SET(CURLOPT_FOLLOWLOCATION, 0L) || SET(CURLOPT_PROXY, "") ||
                    SET(CURLOPT_NOSIGNAL, 1L) || SET(CURLOPT_CAPATH, NULL) || SET(CURLOPT_CAINFO, NULL) ||
-                   SET(CURLOPT_CAINFO_BLOB, &roots) || SET(CURLOPT_SSLVERSION, tls) ||
+                   SET(CURLOPT_SSL_CTX_FUNCTION, lend) || SET(CURLOPT_SSL_CTX_DATA, h) ||
                    SET(CURLOPT_SSL_VERIFYPEER, 1L) || SET(CURLOPT_SSL_VERIFYHOST, 2L) ||
                    SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1) ||
                    SET(CURLOPT_OPENSOCKETFUNCTION, give_socket) || SET(CURLOPT_OPENSOCKETDATA, h) ||
@@ -145,22 +136,55 @@ static int set_up(struct http *h)
                : 0;
 }
 
+/* As the carrier has it: an upstream's own CA with its own lists, or the operator's roots with the operator's lists
+ * unless the upstream has some. */
+static int trust(struct http *h, struct err *e)
+{
+    const struct wire_upstream *to = &h->job->ask.to;
+    struct tls_trust t = {.roots_pem = to->ca_pem,
+                          .crl_pem = to->crl_pem,
+                          .npins = to->npins,
+                          .only_13 = to->only_tls13,
+                          .public_suffix = suffix_is_public};
+    struct dynbuf roots, crl;
+    dynbuf_init(&roots, HTTP_ROOTS_MAX);
+    dynbuf_init(&crl, HTTP_ROOTS_MAX);
+    for (size_t i = 0; i < to->npins; i++)
+        t.pin[i] = to->pin[i];
+    if (to->ca_pem.n == 0) {
+        if (file_read(h->job->roots, &roots) != 0 || roots.n == 0) {
+            err_set(e, "there are no certificates to check its server by (roots: of countersign.yaml, or ca: of its "
+                       "upstream)");
+            goto out;
+        }
+        bool lists = to->crl_pem.n == 0 && h->job->crl[0] != '\0';
+        if (lists && (file_read(h->job->crl, &crl) != 0 || crl.n == 0)) {
+            err_set(e, "the revocation lists in crl: of countersign.yaml cannot be read");
+            goto out;
+        }
+        t.roots_pem = dynbuf_span(&roots);
+        t.crl_pem = lists ? dynbuf_span(&crl) : t.crl_pem;
+    }
+    h->tls = tls_client_new(&t, e);
+    h->lent = (struct tls_lent){.client = h->tls, .name = to->host};
+out:
+    dynbuf_free(&roots);
+    dynbuf_free(&crl);
+    return h->tls != NULL ? 0 : -1;
+}
+
 struct http *http_open(const struct job *j, unsigned n, struct err *e)
 {
     struct http *h = calloc(1, sizeof(*h));
-    struct span own = j->ask.to.ca_pem;
     if (h == NULL || n > HTTP_ASKS_MAX || j->naddrs == 0) {
         err_set(e, "out of memory");
         return NULL;
     }
     *h = (struct http){.job = j, .fd = {-1, -1, -1}};
-    dynbuf_init(&h->roots, HTTP_ROOTS_MAX);
     dynbuf_init(&h->answer, HTTP_ANSWER_MAX);
-    if ((own.n ? dynbuf_add(&h->roots, own) : file_read(j->roots, &h->roots)) != 0 || h->roots.n == 0)
-        err_set(
-            e,
-            "there are no certificates to check its server by (roots: of countersign.yaml, or ca: of its upstream)");
-    else if (curl_global_init(CURL_GLOBAL_DEFAULT) != 0 || (h->curl = curl_easy_init()) == NULL || set_up(h) != 0)
+    if (trust(h, e) != 0)
+        return NULL;
+    if (curl_global_init(CURL_GLOBAL_DEFAULT) != 0 || (h->curl = curl_easy_init()) == NULL || set_up(h) != 0)
         err_set(e, "the HTTP library cannot be set up");
     else if (dial_any(h, n, e) == 0)
         return h;
@@ -200,8 +224,11 @@ static int explain(const struct http *h, CURLcode code, struct err *e)
         return err_set(e, "its answer is longer than %d KiB", HTTP_ANSWER_MAX / 1024);
     if (code == CURLE_OPERATION_TIMEDOUT)
         return err_set(e, "it did not answer in time");
-    if (code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_PINNEDPUBKEYNOTMATCH)
-        return err_set(e, "its certificate is not accepted: %s", h->words[0] ? h->words : curl_easy_strerror(code));
+    if (code == CURLE_PEER_FAILED_VERIFICATION || h->lent.why != NULL)
+        return err_set(e, "its certificate is not accepted: %s",
+                       h->lent.why   ? h->lent.why
+                       : h->words[0] ? h->words
+                                     : curl_easy_strerror(code));
     return err_set(e, "it cannot be asked: %s", curl_easy_strerror(code)); /* never what the server said */
 }
 

@@ -14,7 +14,8 @@ enum {
 
 struct http;
 
-/* Connect n times to an address that the question allows, and read the roots. NULL with words. Before confinement. */
+/* Connect n times to an address that the question allows, and read whom to trust: held to what the
+ * carrier holds an upstream to. NULL with words. Before confinement. */
 struct http *http_open(const struct job *j, unsigned n, struct err *e) MUSTCHECK;
 
 struct http_ask {

@@ -32,6 +32,8 @@ void job_read(struct job *j)
         bad = take_address(&m, j);
     struct span roots = msg_get_span(&m, sizeof(j->roots) - 1);
     snprintf(j->roots, sizeof(j->roots), "%.*s", SPAN_FMT(roots));
+    struct span crl = msg_get_span(&m, sizeof(j->crl) - 1);
+    snprintf(j->crl, sizeof(j->crl), "%.*s", SPAN_FMT(crl));
     if (bad || wire_get_fetch(&m, &j->ask) != 0 || msg_end(&m) != 0)
         log_die("the question cannot be read; is this the same version of countersignd?");
 }

@@ -16,6 +16,7 @@ struct job {
     size_t naddrs;
     struct addr addr[JOB_ADDRS_MAX]; /* that may be dialled */
     char roots[JOB_PATH_MAX];        /* a file of certificates; empty: none */
+    char crl[JOB_PATH_MAX];          /* a file of revocation lists that go with them; empty: none are asked for */
     struct dynbuf payload;
 };
 

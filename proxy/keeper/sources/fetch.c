@@ -120,10 +120,9 @@ static int destination(const struct policy *p, struct span url, struct arena *a,
         return 0;
     if (u.npins > sizeof(to->pin) / sizeof(to->pin[0]) || (u.npins > 0 && u.pin == NULL))
         return err_set(e, "more keys are pinned for its host than can be told");
-    if (u.crl_pem.n)
-        return err_set(e, "its host has revocation lists (tls: crl), which a source cannot check");
     to->address = u.address;
     to->ca_pem = u.ca_pem;
+    to->crl_pem = u.crl_pem;
     to->only_tls13 = u.only_tls13;
     for (; to->npins < u.npins; to->npins++)
         to->pin[to->npins] = u.pin[to->npins];

@@ -18,10 +18,10 @@ from gateway import upstream_yaml
 
 
 class Counterpart:
-    def __init__(self, lab, name):
+    def __init__(self, lab, name, **leaf):
         self.name, self.asked, self.bad, self.tokens, self.released = name, [], None, [], threading.Event()
         self.lab, ca = lab, certs.CA(lab.exempt(lab.dir / f"ca-{name}"))
-        cert, key = ca.leaf(name)
+        cert, key = ca.leaf(name, **leaf)
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(cert, key)
         owner = self
@@ -94,8 +94,8 @@ class Counterpart:
 class TokenEndpoint(Counterpart):
     client, secret = "the client", "s3cret/of:the client"
 
-    def __init__(self, lab, name="login.test"):
-        super().__init__(lab, name)
+    def __init__(self, lab, name="login.test", **leaf):
+        super().__init__(lab, name, **leaf)
         lab.canary(self.secret)
         self.refresh, self.lifetime, self.auth = lab.canary("refresh-" + secrets.token_urlsafe(20)), 3600, "basic"
 

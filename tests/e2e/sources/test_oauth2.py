@@ -129,6 +129,15 @@ def a_server_nobody_vouches_for_is_told_nothing(lab):
     assert endpoint.asked == []
 
 
+@test("D17")
+def a_server_is_held_to_what_an_upstream_is(lab):
+    endpoint = TokenEndpoint(lab, sans=["email:x@login.test"])  # its name is in the subject alone
+    source = f"oauth2: {{ url: {endpoint.url}/oauth/token, grant: client_credentials, {CLIENT} }}"
+    up, gw = gateway(lab, source, endpoint, {"client": endpoint.secret.encode()})
+    refused(lab, gw, up, "certificate is not accepted")
+    assert endpoint.asked == []
+
+
 @test()
 def a_private_address_that_no_upstream_names_is_not_dialled(lab):
     endpoint = TokenEndpoint(lab)

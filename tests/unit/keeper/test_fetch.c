@@ -50,7 +50,7 @@ const char *policy_source_name(enum source_kind k)
 
 bool policy_upstream(const struct policy *p, struct span host, uint16_t port, struct arena *a, struct upstream *u)
 {
-    *u = (struct upstream){.address = SPAN("192.0.2.7")};
+    *u = (struct upstream){.address = SPAN("192.0.2.7"), .crl_pem = SPAN("lists")};
     return span_eq(host, SPAN("login.example")) && port == 8443;
 }
 
@@ -259,7 +259,7 @@ static void what_it_is_told(void **state)
     m = msg_in(span_of(sent, nbytes));
     assert_int_equal(wire_get_fetch(&m, &w), 0);
     assert_true(span_eq(w.to.host, SPAN("login.example")) && w.to.port == 8443);
-    assert_true(span_eq(w.to.address, SPAN("192.0.2.7")));
+    assert_true(span_eq(w.to.address, SPAN("192.0.2.7")) && span_eq(w.to.crl_pem, SPAN("lists")));
     assert_int_equal(w.timeout_ms, 2000);
     assert_int_equal(need(CLEARTEXT), FETCH_REFUSED);
     assert_int_equal(need(WITHOUT), FETCH_REFUSED);

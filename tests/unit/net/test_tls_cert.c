@@ -2,6 +2,7 @@
  * attacks.tsv: D17 D18 */
 #include "tests/unit/net/conn_world.h"
 
+#include <openssl/err.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -74,6 +75,57 @@ static void test_certificates(void **state)
         close_world(&w);
         tls_leaf_free(&leaf);
     }
+}
+
+/* Both ends of a handshake over memory, without a connection of ours. NULL: the client is content; else its words. */
+static const char *shake_lent(SSL_CTX *client, SSL_CTX *server, struct tls_leaf *leaf, const struct tls_lent *lent)
+{
+    SSL *c = SSL_new(client), *s = SSL_new(server);
+    BIO *one, *other;
+    assert_int_equal(BIO_new_bio_pair(&one, 64 * 1024, &other, 64 * 1024), 1);
+    SSL_set_bio(c, one, one);
+    SSL_set_bio(s, other, other);
+    assert_int_equal(SSL_use_cert_and_key(s, leaf->cert, leaf->pkey, leaf->chain, 1), 1);
+    SSL_set_connect_state(c);
+    SSL_set_accept_state(s);
+    int done = 0;
+    for (int i = 0; i < 8 && done != 1; i++) {
+        done = SSL_do_handshake(c);
+        (void)SSL_do_handshake(s);
+    }
+    const char *why = done == 1 ? NULL : lent->why;
+    if (done != 1 && why == NULL)
+        why = X509_verify_cert_error_string(SSL_get_verify_result(c));
+    SSL_free(c);
+    SSL_free(s);
+    return why;
+}
+
+/* What a library asks that makes its own context is held to the same. */
+static void test_lent(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(bads) / sizeof(*bads); i++) {
+        const struct bad *b = &bads[i];
+        struct tls_lent lent = {.client = keys.client, .name = span_str(b->name ? b->name : "a.test")};
+        SSL_CTX *client = SSL_CTX_new(TLS_client_method()), *server = SSL_CTX_new(TLS_server_method());
+        struct tls_leaf *leaf = leaf_for(&b->w);
+        SSL_CTX_set_security_level(server, 0);
+        assert_int_equal(tls_client_lend(&lent, client), 0);
+        const char *why = shake_lent(client, server, leaf, &lent);
+        if ((why == NULL) != (b->why != NULL && b->why[0] == '\0'))
+            fail_msg("%s: %s", b->what, why ? why : "taken");
+        if (b->why != NULL && why != NULL && strstr(why, b->why) == NULL)
+            fail_msg("%s: said \"%s\", not \"%s\"", b->what, why, b->why);
+        tls_leaf_free(&leaf);
+        SSL_CTX_free(client);
+        SSL_CTX_free(server);
+    }
+    struct tls_lent nobody = {.client = keys.client};
+    SSL_CTX *client = SSL_CTX_new(TLS_client_method());
+    assert_int_equal(tls_client_lend(&nobody, client), -1); /* any name would do */
+    SSL_CTX_free(client);
+    ERR_clear_error();
 }
 
 /* A server with a key of its own, issued by `ca` (or by itself). */
@@ -322,13 +374,10 @@ int main(int argc, char **argv)
     if (argc == 2 && strcmp(argv[1], "configured") == 0)
         return in_a_new_process();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_certificates),
-        cmocka_unit_test(test_keys_and_issuers),
-        cmocka_unit_test(test_wildcards_of_everybody),
-        cmocka_unit_test(test_strict),
-        cmocka_unit_test(test_environment),
-        cmocka_unit_test(test_configuration),
-        cmocka_unit_test(test_settings_refused),
+        cmocka_unit_test(test_certificates),     cmocka_unit_test(test_lent),
+        cmocka_unit_test(test_keys_and_issuers), cmocka_unit_test(test_wildcards_of_everybody),
+        cmocka_unit_test(test_strict),           cmocka_unit_test(test_environment),
+        cmocka_unit_test(test_configuration),    cmocka_unit_test(test_settings_refused),
     };
     return cmocka_run_group_tests(tests, keys_new, keys_free);
 }

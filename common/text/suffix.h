@@ -1,7 +1,7 @@
 /* Names below which registries give names to anybody: com, co.uk. Pure. Not those of hosting services (github.io,
  * s3.amazonaws.com): their own certificates are wildcards over them. */
-#ifndef CARRIER_SUFFIX_H
-#define CARRIER_SUFFIX_H
+#ifndef COMMON_TEXT_SUFFIX_H
+#define COMMON_TEXT_SUFFIX_H
 
 #include "common/span.h"
 

@@ -1,4 +1,4 @@
-#include "proxy/carrier/upstream/suffix.h"
+#include "common/text/suffix.h"
 
 #include <libpsl.h>
 #include <stdio.h>
