@@ -13,6 +13,7 @@ struct fetch {
     uint64_t fresh_until, live_until, failed_until;
     uint64_t lifetime;                /* as the policy says; 0: it does not */
     char rotates[VAULT_NAME_MAX + 1]; /* the name in the store of what the answer may replace; empty: nothing */
+    struct digest spent;              /* of what stood there when it was asked */
     struct secret *value, *previous[FETCHES_PREVIOUS];
     struct err why; /* of the last answer; empty: it was a value */
 };
@@ -150,10 +151,12 @@ static int collect(struct fetches *f, const struct credential *c, struct wire_fe
     return 0;
 }
 
-static void rotating(const struct fetches *f, const struct credential *c, struct fetch *known)
+static void rotating(const struct fetches *f, const struct credential *c, const struct wire_fetch *w,
+                     struct fetch *known)
 {
     struct setting s;
     known->rotates[0] = '\0';
+    digest_of(wire_setting(w, SPAN("refresh_token"), 0), &known->spent);
     for (size_t i = 0; policy_setting(f->policy, c, i, &s); i++)
         if (span_eq(s.key, SPAN("refresh_token")) && s.from == SOURCE_STORE && s.value.n <= VAULT_NAME_MAX) {
             memcpy(known->rotates, s.value.p, s.value.n);
@@ -186,7 +189,7 @@ static int ask(struct fetches *f, struct fetch *known, const struct credential *
         rc = 0;
     if (rc == 0) {
         known->asked = ++f->last;
-        rotating(f, c, known);
+        rotating(f, c, &w, known);
     }
 out:
     for (size_t i = 0; i < FETCH_SETTINGS_MAX; i++)
@@ -276,6 +279,31 @@ static void take(struct fetch *e, struct secret *value, uint64_t told_ms, uint64
     e->why.text[0] = '\0';
 }
 
+/* Does the store still hold what it was asked with? What somebody put there since, or took away, stays like that. */
+static bool still_stored(const struct fetches *f, const struct fetch *e)
+{
+    struct err unused;
+    struct digest is;
+    struct secret *s = sources_stored(f->sources, SOURCE_STORE, span_str(e->rotates), &unused);
+    digest_of(s != NULL ? secret_bytes(s) : SPAN_NONE, &is);
+    bool same = s != NULL && memcmp(&is, &e->spent, sizeof(is)) == 0;
+    secret_free(&s);
+    return same;
+}
+
+/* What the answer brings in place of what was used up; and whether its value may be used. */
+static int keep(struct fetches *f, struct fetch *e, struct span next, struct err *why)
+{
+    struct err lost = {{0}};
+    if (e->rotates[0] == '\0')
+        return 0;
+    if (!still_stored(f, e))
+        return err_set(why, "%s was changed while it was asked with; repeat the request", e->rotates);
+    if (next.n && (value_check(next, &lost) != 0 || f->ops->keep(f->arg, span_str(e->rotates), next, &lost) != 0))
+        return err_set(why, "the next %s cannot be kept: %s", e->rotates, lost.text);
+    return 0;
+}
+
 int fetch_answered(struct fetches *f, uint64_t id, struct span payload)
 {
     struct msg_in m = msg_in(payload);
@@ -296,11 +324,7 @@ int fetch_answered(struct fetches *f, uint64_t id, struct span payload)
         err_set(&e->why, "%.*s", SPAN_FMT(w.why));
     } else {
         struct span v = value_trim(w.value);
-        struct err lost = {{0}};
-        if (w.keep.n && e->rotates[0] != '\0' &&
-            (value_check(w.keep, &lost) != 0 || f->ops->keep(f->arg, span_str(e->rotates), w.keep, &lost) != 0))
-            err_set(&e->why, "the next %s cannot be kept: %s", e->rotates, lost.text);
-        else if (value_check(v, &e->why) == 0 && (value = secret_new(v)) == NULL)
+        if (keep(f, e, w.keep, &e->why) == 0 && value_check(v, &e->why) == 0 && (value = secret_new(v)) == NULL)
             err_set(&e->why, "out of memory");
     }
     if (value != NULL)

@@ -26,7 +26,7 @@ struct fetch_ops {
     /* A wire_fetch to the fetcher; -1: there is none. */
     int (*send)(void *arg, uint64_t id, struct span payload);
     /* What takes the place of the secret it was asked with, which is used up (a refresh token), in the sealed store.
-     */
+     * Only while that one is still there. */
     int (*keep)(void *arg, struct span name, struct span value, struct err *e);
 };
 

@@ -288,6 +288,28 @@ static void a_refresh_token_is_written_back(void **state)
     stored = NULL;
 }
 
+/* Who takes the secret away, or puts another one there, while it is asked with, has the last word. */
+static void what_was_changed_meanwhile_stays(void **state)
+{
+    struct secret *one = secret_new(SPAN("refresh-token-1")), *other = secret_new(SPAN("refresh-of-another"));
+    for (int removed = 0; removed < 2; removed++) {
+        kept[0] = '\0';
+        stored = one;
+        assert_int_equal(need(ROTATING), FETCH_LATER);
+        stored = removed ? NULL : other;
+        answer((struct wire_fetched){.ok = true, .value = SPAN("value-canary-1"), .keep = SPAN("refresh-token-2")});
+        assert_string_equal(kept, "");
+        value_is(ROTATING, SPAN_NONE);
+        assert_int_equal(need(ROTATING), FETCH_REFUSED);
+        now += FETCH_FAILED_MS;
+    }
+    assert_int_equal(need(ROTATING), FETCH_REFUSED);
+    assert_non_null(strstr(e.text, "refresh_token, which it is asked with"));
+    secret_free(&one);
+    secret_free(&other);
+    stored = NULL;
+}
+
 static void without_a_fetcher_nothing_waits(void **state)
 {
     deaf = true;
@@ -324,6 +346,7 @@ int main(void)
         FRESH(what_no_field_can_carry_is_a_failure),
         FRESH(what_it_is_told),
         FRESH(a_refresh_token_is_written_back),
+        FRESH(what_was_changed_meanwhile_stays),
         FRESH(without_a_fetcher_nothing_waits),
         FRESH(the_table_is_full_of_questions_and_no_more),
     };
