@@ -208,7 +208,7 @@ static enum fetch_found need(struct fetches *f, const struct credential *c, bool
         return FETCH_REFUSED;
     }
     bool live = known->value != NULL && now < known->live_until && !again;
-    bool due = again || now >= (live ? known->fresh_until : known->failed_until);
+    bool due = again || (now >= known->failed_until && (!live || now >= known->fresh_until));
     struct err why = {{0}};
     if (!known->asked && due && ask(f, known, c, &why) != 0)
         known->why = why;

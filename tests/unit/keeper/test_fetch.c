@@ -192,11 +192,16 @@ static void asked_once_used_while_it_lives_and_refreshed_late(void **state)
         assert_int_equal(need(PROGRAM), FETCH_HERE);
     assert_int_equal(nsent, 2);
     answer((struct wire_fetched){.why = SPAN("a failure")}); /* which does not end what lives */
-    assert_int_equal(need(PROGRAM), FETCH_HERE);
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(need(PROGRAM), FETCH_HERE);
+    assert_int_equal(nsent, 2); /* and is remembered meanwhile */
     now += 2000;
     value_is(PROGRAM, SPAN_NONE);
     previous_is(PROGRAM, 0, SPAN("value-canary-1"));
+    assert_int_equal(need(PROGRAM), FETCH_REFUSED);
+    now += FETCH_FAILED_MS - 2000;
     assert_int_equal(need(PROGRAM), FETCH_LATER);
+    assert_int_equal(nsent, 3);
     answer((struct wire_fetched){.ok = true, .value = SPAN("value-canary-2")});
     value_is(PROGRAM, SPAN("value-canary-2"));
     previous_is(PROGRAM, 0, SPAN("value-canary-1"));
