@@ -84,6 +84,18 @@ static const struct fetch *find(const struct fetches *f, const struct credential
     return NULL;
 }
 
+/* What is used up by asking, if it is of the store. */
+static void rotating(const struct fetches *f, const struct credential *c, struct fetch *known)
+{
+    struct setting s;
+    known->rotates[0] = '\0';
+    for (size_t i = 0; policy_setting(f->policy, c, i, &s); i++)
+        if (span_eq(s.key, SPAN("refresh_token")) && s.from == SOURCE_STORE && s.value.n <= VAULT_NAME_MAX) {
+            memcpy(known->rotates, s.value.p, s.value.n);
+            known->rotates[s.value.n] = '\0';
+        }
+}
+
 /* Found or made, in the place of the one that was used longest ago and is not asked for. */
 static struct fetch *open_fetch(struct fetches *f, const struct credential *c, uint64_t now)
 {
@@ -94,6 +106,7 @@ static struct fetch *open_fetch(struct fetches *f, const struct credential *c, u
     if (e == NULL && oldest != NULL) {
         forget(e = oldest);
         identify(f, c, &e->is);
+        rotating(f, c, e);
     }
     if (e != NULL)
         e->used = now + 1;
@@ -151,19 +164,6 @@ static int collect(struct fetches *f, const struct credential *c, struct wire_fe
     return 0;
 }
 
-static void rotating(const struct fetches *f, const struct credential *c, const struct wire_fetch *w,
-                     struct fetch *known)
-{
-    struct setting s;
-    known->rotates[0] = '\0';
-    digest_of(wire_setting(w, SPAN("refresh_token"), 0), &known->spent);
-    for (size_t i = 0; policy_setting(f->policy, c, i, &s); i++)
-        if (span_eq(s.key, SPAN("refresh_token")) && s.from == SOURCE_STORE && s.value.n <= VAULT_NAME_MAX) {
-            memcpy(known->rotates, s.value.p, s.value.n);
-            known->rotates[s.value.n] = '\0';
-        }
-}
-
 static int ask(struct fetches *f, struct fetch *known, const struct credential *c, struct err *e)
 {
     struct wire_fetch w = {.kind = (uint8_t)c->source};
@@ -189,7 +189,7 @@ static int ask(struct fetches *f, struct fetch *known, const struct credential *
         rc = 0;
     if (rc == 0) {
         known->asked = ++f->last;
-        rotating(f, c, &w, known);
+        digest_of(wire_setting(&w, SPAN("refresh_token"), 0), &known->spent);
     }
 out:
     for (size_t i = 0; i < FETCH_SETTINGS_MAX; i++)
@@ -197,6 +197,15 @@ out:
     dynbuf_wipe(&b);
     arena_free(&a);
     return rc;
+}
+
+/* Who asks just now with what this one would ask with, and what only one can use. */
+static const struct fetch *asks_with(const struct fetches *f, const struct fetch *known)
+{
+    for (size_t i = 0; known->rotates[0] != '\0' && i < FETCHES_MAX; i++)
+        if (&f->v[i] != known && f->v[i].asked && strcmp(f->v[i].rotates, known->rotates) == 0)
+            return &f->v[i];
+    return NULL;
 }
 
 static enum fetch_found need(struct fetches *f, const struct credential *c, bool again, uint64_t *wait, struct err *e)
@@ -207,15 +216,18 @@ static enum fetch_found need(struct fetches *f, const struct credential *c, bool
         err_set(e, "too many values are being fetched; try again shortly");
         return FETCH_REFUSED;
     }
+    const struct fetch *other = asks_with(f, known);
     bool live = known->value != NULL && now < known->live_until && !again;
     bool due = again || (now >= known->failed_until && (!live || now >= known->fresh_until));
     struct err why = {{0}};
-    if (!known->asked && due && ask(f, known, c, &why) != 0)
+    if (!known->asked && due && other != NULL && again)
+        err_set(&known->why, "%s is being asked with for another credential; try again shortly", known->rotates);
+    else if (!known->asked && due && other == NULL && ask(f, known, c, &why) != 0)
         known->why = why;
-    *wait = known->asked;
+    *wait = known->asked ? known->asked : due && other != NULL && !again ? other->asked : 0;
     if (live)
         return FETCH_HERE;
-    if (known->asked)
+    if (*wait)
         return FETCH_LATER;
     err_set(e, "%s", known->why.text);
     return FETCH_REFUSED;

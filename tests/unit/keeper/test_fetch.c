@@ -26,8 +26,12 @@ static struct {
     {{{SPAN("url"), SOURCE_NONE, SPAN("http://login.example/token")}}, 1},
     {{{SPAN("argv"), SOURCE_NONE, SPAN("/bin/op")}, {SPAN("env.T"), SOURCE_STORE, SPAN("nowhere")}}, 2},
     {{{SPAN("argv"), SOURCE_NONE, SPAN("/bin/op")}, {SPAN("refresh_token"), SOURCE_STORE, SPAN("next")}}, 2},
+    {{{SPAN("argv"), SOURCE_NONE, SPAN("/bin/op")},
+      {SPAN("refresh_token"), SOURCE_STORE, SPAN("next")},
+      {SPAN("scope"), SOURCE_NONE, SPAN("other")}},
+     3},
 };
-enum { PROGRAM, SERVER, CLEARTEXT, WITHOUT, ROTATING, MANY };
+enum { PROGRAM, SERVER, CLEARTEXT, WITHOUT, ROTATING, ROTATING_TOO, MANY };
 
 bool policy_setting(const struct policy *p, const struct credential *c, size_t i, struct setting *out)
 {
@@ -315,6 +319,44 @@ static void what_was_changed_meanwhile_stays(void **state)
     stored = NULL;
 }
 
+static void is_asked_with(const char *token)
+{
+    struct wire_fetch w;
+    struct msg_in m = msg_in(span_of(sent, nbytes));
+    assert_int_equal(wire_get_fetch(&m, &w), 0);
+    assert_true(span_eq(wire_setting(&w, SPAN("refresh_token"), 0), span_str(token)));
+}
+
+/* A token that is shown twice ends its grant: the second question waits for what the first one brings. */
+static void one_question_for_what_is_used_up(void **state)
+{
+    struct secret *one = secret_new(SPAN("refresh-token-1")), *two = secret_new(SPAN("refresh-token-2"));
+    struct credential c = cred(ROTATING_TOO);
+    uint64_t wait;
+    stored = one;
+    assert_int_equal(need(ROTATING), FETCH_LATER);
+    assert_int_equal(need(ROTATING_TOO), FETCH_LATER);
+    assert_int_equal(nsent, 1);
+    assert_int_equal(fetch_again(fetches, &c, &wait, &e), FETCH_REFUSED);
+    assert_non_null(strstr(e.text, "another credential"));
+    assert_int_equal(fetch_outcome(fetches, &c, &e), -1);
+    answer((struct wire_fetched){.ok = true, .value = SPAN("value-canary-1"), .keep = SPAN("refresh-token-2")});
+    stored = two;
+    assert_int_equal(need(ROTATING), FETCH_HERE);
+    assert_int_equal(need(ROTATING_TOO), FETCH_LATER);
+    assert_int_equal(nsent, 2);
+    is_asked_with("refresh-token-2");
+    now += FETCH_LIFE_MS / 10 * 9; /* the other's is refreshed later, and used meanwhile */
+    assert_int_equal(need(ROTATING), FETCH_HERE);
+    assert_int_equal(nsent, 2);
+    answer((struct wire_fetched){.ok = true, .value = SPAN("value-canary-2")});
+    assert_int_equal(need(ROTATING_TOO), FETCH_HERE);
+    assert_int_equal(fetch_outcome(fetches, &c, &e), 0);
+    secret_free(&one);
+    secret_free(&two);
+    stored = NULL;
+}
+
 static void without_a_fetcher_nothing_waits(void **state)
 {
     deaf = true;
@@ -352,6 +394,7 @@ int main(void)
         FRESH(what_it_is_told),
         FRESH(a_refresh_token_is_written_back),
         FRESH(what_was_changed_meanwhile_stays),
+        FRESH(one_question_for_what_is_used_up),
         FRESH(without_a_fetcher_nothing_waits),
         FRESH(the_table_is_full_of_questions_and_no_more),
     };
