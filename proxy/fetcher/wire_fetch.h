@@ -36,8 +36,9 @@ struct wire_fetched {
     bool ok;
     struct span value;    /* empty unless ok */
     uint64_t lifetime_ms; /* as the answer says; 0: it does not */
-    struct span keep;     /* to be kept in place of the secret that was asked with (a refresh token); or empty */
-    struct span why;      /* unless ok: words for the operator, which hold no secret */
+    struct span
+        keep; /* to be kept in place of the secret that was asked with (a refresh token), ok or not; or empty */
+    struct span why; /* unless ok: words for the operator, which hold no secret */
 };
 void wire_put_fetched(struct dynbuf *b, const struct wire_fetched *f);
 int wire_get_fetched(struct msg_in *m, struct wire_fetched *f) MUSTCHECK;

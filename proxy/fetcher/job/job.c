@@ -51,11 +51,19 @@ static void answer(const struct job *j, const struct wire_fetched *f)
 
 void job_done(const struct job *j, struct span value, uint64_t lifetime_ms, struct span keep)
 {
+    struct err e;
     if (value.n == 0)
-        job_failed(j, "the value is empty");
+        job_kept(j, keep, "the value is empty");
+    err_set(&e, "the value is longer than %d bytes", FETCH_VALUE_MAX - 2);
     if (value.n > FETCH_VALUE_MAX || keep.n > FETCH_VALUE_MAX)
-        job_failed(j, "the value is longer than %d bytes", FETCH_VALUE_MAX - 2);
+        job_kept(j, keep, e.text);
     answer(j, &(struct wire_fetched){.ok = true, .value = value, .lifetime_ms = lifetime_ms, .keep = keep});
+}
+
+void job_kept(const struct job *j, struct span keep, const char *why)
+{
+    struct span k = keep.n <= FETCH_VALUE_MAX ? keep : SPAN_NONE;
+    answer(j, &(struct wire_fetched){.keep = k, .why = span_first(span_str(why), FETCH_WHY_MAX)});
 }
 
 void job_failed(const struct job *j, const char *fmt, ...)

@@ -25,6 +25,8 @@ void job_read(struct job *j);
 /* Answer and exit. value: checked by the keeper; lifetime_ms 0: not known; keep: see wire_fetch.h. */
 void job_done(const struct job *j, struct span value, uint64_t lifetime_ms, struct span keep)
     __attribute__((noreturn));
+/* There is no value, but what is to be kept all the same: what it was asked with is used up. */
+void job_kept(const struct job *j, struct span keep, const char *why) __attribute__((noreturn));
 /* The same with why there is none, in words that hold no secret. */
 void job_failed(const struct job *j, const char *fmt, ...) PRINTF(2, 3) __attribute__((noreturn));
 

@@ -142,8 +142,10 @@ void source_oauth2(const struct job *j, struct http *h)
         code = source_error_code(body, &a);
         job_failed(j, "the token endpoint answered %u%s%.*s", status, code.n ? ": " : "", SPAN_FMT(code));
     }
-    if (oauth2_answer(body, &a, &got, &e) != 0)
-        job_failed(j, "%s", e.text);
+    int bad = oauth2_answer(body, &a, &got, &e);
     bool rotates = span_eq(wire_setting(&j->ask, SPAN("grant"), 0), SPAN("refresh_token"));
-    job_done(j, got.value, got.lifetime_ms, rotates ? got.keep : SPAN_NONE);
+    struct span keep = rotates ? got.keep : SPAN_NONE;
+    if (bad != 0)
+        job_kept(j, keep, e.text);
+    job_done(j, got.value, got.lifetime_ms, keep);
 }

@@ -9,7 +9,8 @@ void source_oauth2(const struct job *j, struct http *h) __attribute__((noreturn)
 void source_vault(const struct job *j, struct http *h) __attribute__((noreturn));
 
 struct arena;
-/* Pure, for tests: the body of the question, and what is in an answer of status 200. */
+/* Pure, for tests: the body of the question, and what is in an answer of status 200; what is to be kept
+ * (out->keep) also when the rest is not as it must be. */
 int oauth2_question(const struct wire_fetch *f, struct dynbuf *form, struct err *e) MUSTCHECK;
 int oauth2_answer(struct span json, struct arena *a, struct wire_fetched *out, struct err *e) MUSTCHECK;
 int vault_answer(struct span json, struct span where, struct arena *a, struct wire_fetched *out,

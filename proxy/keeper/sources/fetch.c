@@ -14,6 +14,7 @@ struct fetch {
     uint64_t lifetime;                /* as the policy says; 0: it does not */
     char rotates[VAULT_NAME_MAX + 1]; /* the name in the store of what the answer may replace; empty: nothing */
     struct digest spent;              /* of what stood there when it was asked */
+    struct secret *unkept;            /* what the store would not take in its place; the only one there is */
     struct secret *value, *previous[FETCHES_PREVIOUS];
     struct err why; /* of the last answer; empty: it was a value */
 };
@@ -39,6 +40,7 @@ struct fetches *fetches_new(struct sources *s, const struct fetch_ops *ops, void
 static void forget(struct fetch *e)
 {
     secret_free(&e->value);
+    secret_free(&e->unkept);
     for (size_t i = 0; i < FETCHES_PREVIOUS; i++)
         secret_free(&e->previous[i]);
     *e = (struct fetch){.asked = 0};
@@ -101,7 +103,7 @@ static struct fetch *open_fetch(struct fetches *f, const struct credential *c, u
 {
     struct fetch *e = (struct fetch *)find(f, c), *oldest = NULL;
     for (size_t i = 0; i < FETCHES_MAX && e == NULL; i++)
-        if (!f->v[i].asked && (oldest == NULL || f->v[i].used < oldest->used))
+        if (!f->v[i].asked && f->v[i].unkept == NULL && (oldest == NULL || f->v[i].used < oldest->used))
             oldest = &f->v[i];
     if (e == NULL && oldest != NULL) {
         forget(e = oldest);
@@ -164,6 +166,33 @@ static int collect(struct fetches *f, const struct credential *c, struct wire_fe
     return 0;
 }
 
+/* Does the store still hold what it was asked with? What somebody put there since, or took away, stays like that. */
+static bool still_stored(const struct fetches *f, const struct fetch *e)
+{
+    struct err unused;
+    struct digest is;
+    struct secret *s = sources_stored(f->sources, SOURCE_STORE, span_str(e->rotates), &unused);
+    digest_of(s != NULL ? secret_bytes(s) : SPAN_NONE, &is);
+    bool same = s != NULL && memcmp(&is, &e->spent, sizeof(is)) == 0;
+    secret_free(&s);
+    return same;
+}
+
+/* What an earlier answer brought and the store did not take. Before that, what stands there is used up. */
+static int keep_again(struct fetches *f, const struct fetch *known, struct err *e)
+{
+    struct err lost = {{0}};
+    for (size_t i = 0; i < FETCHES_MAX; i++) {
+        struct fetch *x = &f->v[i];
+        if (x->unkept == NULL || strcmp(x->rotates, known->rotates) != 0)
+            continue;
+        if (still_stored(f, x) && f->ops->keep(f->arg, span_str(x->rotates), secret_bytes(x->unkept), &lost) != 0)
+            return err_set(e, "the next %s cannot be kept: %s", x->rotates, lost.text);
+        secret_free(&x->unkept);
+    }
+    return 0;
+}
+
 static int ask(struct fetches *f, struct fetch *known, const struct credential *c, struct err *e)
 {
     struct wire_fetch w = {.kind = (uint8_t)c->source};
@@ -173,7 +202,7 @@ static int ask(struct fetches *f, struct fetch *known, const struct credential *
     int rc = -1;
     arena_init(&a, 1024 * 1024);
     dynbuf_init(&b, FETCH_PAYLOAD_MAX);
-    if (collect(f, c, &w, held, e) != 0)
+    if (keep_again(f, known, e) != 0 || collect(f, c, &w, held, e) != 0)
         goto out;
     w.timeout_ms = wire_setting_u64(&w, SPAN("timeout"), FETCH_TIMEOUT_MS);
     known->lifetime = wire_setting_u64(&w, SPAN("lifetime"), 0);
@@ -291,18 +320,6 @@ static void take(struct fetch *e, struct secret *value, uint64_t told_ms, uint64
     e->why.text[0] = '\0';
 }
 
-/* Does the store still hold what it was asked with? What somebody put there since, or took away, stays like that. */
-static bool still_stored(const struct fetches *f, const struct fetch *e)
-{
-    struct err unused;
-    struct digest is;
-    struct secret *s = sources_stored(f->sources, SOURCE_STORE, span_str(e->rotates), &unused);
-    digest_of(s != NULL ? secret_bytes(s) : SPAN_NONE, &is);
-    bool same = s != NULL && memcmp(&is, &e->spent, sizeof(is)) == 0;
-    secret_free(&s);
-    return same;
-}
-
 /* What the answer brings in place of what was used up; and whether its value may be used. */
 static int keep(struct fetches *f, struct fetch *e, struct span next, struct err *why)
 {
@@ -311,9 +328,14 @@ static int keep(struct fetches *f, struct fetch *e, struct span next, struct err
         return 0;
     if (!still_stored(f, e))
         return err_set(why, "%s was changed while it was asked with; repeat the request", e->rotates);
-    if (next.n && (value_check(next, &lost) != 0 || f->ops->keep(f->arg, span_str(e->rotates), next, &lost) != 0))
-        return err_set(why, "the next %s cannot be kept: %s", e->rotates, lost.text);
-    return 0;
+    if (next.n == 0)
+        return 0;
+    if (value_check(next, &lost) == 0) {
+        if (f->ops->keep(f->arg, span_str(e->rotates), next, &lost) == 0)
+            return 0;
+        e->unkept = secret_new(next);
+    }
+    return err_set(why, "the next %s cannot be kept: %s", e->rotates, lost.text);
 }
 
 int fetch_answered(struct fetches *f, uint64_t id, struct span payload)
@@ -332,11 +354,13 @@ int fetch_answered(struct fetches *f, uint64_t id, struct span payload)
     e->why.text[0] = '\0';
     if (wire_get_fetched(&m, &w) != 0 || msg_end(&m) != 0) {
         err_set(&e->why, "the fetcher's answer cannot be read");
+    } else if ((w.ok || w.keep.n) && keep(f, e, w.keep, &e->why) != 0) {
+        value = NULL;
     } else if (!w.ok) {
         err_set(&e->why, "%.*s", SPAN_FMT(w.why));
     } else {
         struct span v = value_trim(w.value);
-        if (keep(f, e, w.keep, &e->why) == 0 && value_check(v, &e->why) == 0 && (value = secret_new(v)) == NULL)
+        if (value_check(v, &e->why) == 0 && (value = secret_new(v)) == NULL)
             err_set(&e->why, "out of memory");
     }
     if (value != NULL)

@@ -68,6 +68,18 @@ def a_refresh_token_is_used_once_and_the_next_one_is_sealed(lab):
 
 
 @test()
+def the_next_refresh_token_is_kept_from_an_answer_that_is_bad_otherwise(lab):
+    endpoint = TokenEndpoint(lab)
+    endpoint.bad = "no number"
+    source = (f"oauth2: {{ url: {endpoint.url}/oauth/token, grant: refresh_token, {CLIENT}, "
+              "refresh_token: { store: refresh } }")
+    up, gw = gateway(lab, source, endpoint, {"client": endpoint.secret.encode(), "refresh": endpoint.refresh.encode()})
+    refused(lab, gw, up, "no number of seconds")
+    endpoint.bad = None
+    lab.wait_for("the next question", lambda: b" 200" in ask(lab, gw, up).out.splitlines()[0])
+
+
+@test()
 def a_jwt_is_exchanged_for_a_token(lab):
     endpoint = TokenEndpoint(lab)
     jwt = lab.secret_file("jwt", "eyJhbGciOiJSUzI1NiJ9.canary.canary")

@@ -100,9 +100,12 @@ static int send_it(void *arg, uint64_t id, struct span payload)
     return 0;
 }
 
+static bool full;
 static char kept[64];
 static int keep_it(void *arg, struct span name, struct span value, struct err *why)
 {
+    if (full)
+        return err_set(why, "no room");
     snprintf(kept, sizeof(kept), "%.*s=%.*s", SPAN_FMT(name), SPAN_FMT(value));
     return span_eq(value, SPAN("refresh-bad")) ? err_set(why, "no room") : 0;
 }
@@ -327,6 +330,41 @@ static void is_asked_with(const char *token)
     assert_true(span_eq(wire_setting(&w, SPAN("refresh_token"), 0), span_str(token)));
 }
 
+/* What was asked with is used up, whatever else is wrong with the answer, and with the disk. */
+static void the_next_token_is_not_lost(void **state)
+{
+    struct secret *one = secret_new(SPAN("refresh-token-1")), *two = secret_new(SPAN("refresh-token-2"));
+    kept[0] = '\0';
+    stored = one;
+    assert_int_equal(need(ROTATING), FETCH_LATER);
+    answer((struct wire_fetched){.why = SPAN("no number of seconds"), .keep = SPAN("refresh-token-2")});
+    assert_string_equal(kept, "next=refresh-token-2");
+    assert_int_equal(need(ROTATING), FETCH_REFUSED);
+    assert_string_equal(e.text, "no number of seconds");
+    kept[0] = '\0';
+    now += FETCH_FAILED_MS;
+    assert_int_equal(need(ROTATING), FETCH_LATER);
+    full = true;
+    answer((struct wire_fetched){.ok = true, .value = SPAN("value-canary-1"), .keep = SPAN("refresh-token-2")});
+    assert_int_equal(need(ROTATING), FETCH_REFUSED);
+    now += FETCH_FAILED_MS;
+    assert_int_equal(need(ROTATING), FETCH_REFUSED); /* not with what is used up */
+    assert_non_null(strstr(e.text, "cannot be kept: no room"));
+    assert_int_equal(nsent, 2);
+    full = false;
+    assert_int_equal(need(ROTATING_TOO), FETCH_LATER); /* whoever asks with it next */
+    assert_string_equal(kept, "next=refresh-token-2");
+    stored = two;
+    answer((struct wire_fetched){.ok = true, .value = SPAN("value-canary-2")});
+    kept[0] = '\0';
+    assert_int_equal(need(ROTATING), FETCH_LATER);
+    is_asked_with("refresh-token-2");
+    assert_string_equal(kept, ""); /* once */
+    secret_free(&one);
+    secret_free(&two);
+    stored = NULL;
+}
+
 /* A token that is shown twice ends its grant: the second question waits for what the first one brings. */
 static void one_question_for_what_is_used_up(void **state)
 {
@@ -395,6 +433,7 @@ int main(void)
         FRESH(a_refresh_token_is_written_back),
         FRESH(what_was_changed_meanwhile_stays),
         FRESH(one_question_for_what_is_used_up),
+        FRESH(the_next_token_is_not_lost),
         FRESH(without_a_fetcher_nothing_waits),
         FRESH(the_table_is_full_of_questions_and_no_more),
     };
