@@ -130,12 +130,26 @@ void exchange_evaluate(struct exchange *x, struct evaluation *out)
     evaluation_make(x->judge, x->sandbox, &r, x->body, x->exceeded, out);
 }
 
+/* *v: the decision of now. */
+static bool decided_alike(struct exchange *x, enum verdict verdict, struct evaluation *v)
+{
+    exchange_evaluate(x, v);
+    return v->d.verdict == verdict && !v->d.need_body && evaluation_terms_same(v, &x->now) &&
+           evaluation_counts_same(&v->d, &x->now.d);
+}
+
+bool exchange_would_still(struct exchange *x)
+{
+    struct evaluation v;
+    bool same = decided_alike(x, x->now.d.verdict, &v);
+    evaluation_drop(&v);
+    return same;
+}
+
 bool exchange_still(struct exchange *x, enum verdict verdict)
 {
     struct evaluation v;
-    exchange_evaluate(x, &v);
-    bool same = v.d.verdict == verdict && !v.d.need_body && evaluation_terms_same(&v, &x->now) &&
-                evaluation_counts_same(&v.d, &x->now.d);
+    bool same = decided_alike(x, verdict, &v);
     evaluation_drop(&x->now);
     x->now = v;
     return same;

@@ -85,6 +85,8 @@ struct request exchange_asks(const struct exchange *x);
 /* Decide again, at the moment of use; that decision stands from now on. True: the same verdict on the same terms
  * (rule, op, what the credential is, who approves and how: proxy/identity.h) and with the same counts. */
 bool exchange_still(struct exchange *x, enum verdict verdict);
+/* Would it be decided as it was? The decision that was made stands. */
+bool exchange_would_still(struct exchange *x);
 /* Call fn for each; it may end the one it is called for and no other. */
 void exchange_each(struct judge *j, void (*fn)(struct exchange *x, void *arg), void *arg);
 /* Is its session still that of the sandbox of this name? */

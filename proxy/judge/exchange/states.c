@@ -100,7 +100,7 @@ SETTER(websocket)
 
 void exchange_cancel(struct exchange *x, enum cancel_state why)
 {
-    static const char *const names[] = {"none", "client-gone", "credential", "frozen", "lease", "broken"};
+    static const char *const names[] = {"none", "client-gone", "credential", "frozen", "lease", "policy", "broken"};
     if (x->cancel != CANCEL_NONE)
         return;
     trace_state(x->xid, "cancel", names[x->cancel], names[why]);

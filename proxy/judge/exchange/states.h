@@ -76,6 +76,7 @@ enum cancel_state {
     CANCEL_CREDENTIAL,
     CANCEL_FROZEN,
     CANCEL_LEASE,
+    CANCEL_POLICY,
     CANCEL_BROKEN
 };
 

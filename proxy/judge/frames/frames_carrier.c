@@ -9,6 +9,8 @@ static enum refuse_why told(const struct exchange *x, struct span code)
 {
     if (x->cancel == CANCEL_FROZEN && x->outcome == OUTCOME_NOT_SENT)
         return REFUSE_FROZEN;
+    if (x->cancel == CANCEL_POLICY && x->outcome == OUTCOME_NOT_SENT)
+        return REFUSE_POLICY_CHANGED;
     if (x->cancel == CANCEL_LEASE && (x->outcome == OUTCOME_NOT_SENT || !exchange_in_doubt(x)))
         return span_eq(x->cause, SPAN("lease-misplaced")) ? REFUSE_LEASE_MISPLACED : REFUSE_LEASE_ENDED;
     if (span_eq(code, SPAN("credential-unavailable")))
@@ -53,6 +55,8 @@ static int result(struct exchange *x, struct frame *f)
     /* What we cancelled ourselves ended for our reason, known before. */
     if (x->cancel == CANCEL_FROZEN && span_eq(code, SPAN("cancelled")))
         x->cause = SPAN("frozen");
+    else if (x->cancel == CANCEL_POLICY && span_eq(code, SPAN("cancelled")))
+        x->cause = SPAN("policy-changed");
     else if (x->cancel == CANCEL_LEASE && span_eq(code, SPAN("cancelled")) && x->cause.n == 0)
         x->cause = SPAN("lease-ended");
     else if (x->cause.n == 0 || !span_eq(code, SPAN("cancelled")))

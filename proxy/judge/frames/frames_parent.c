@@ -9,10 +9,25 @@
 #include "proxy/judge/accounts/upstreams.h"
 #include "proxy/judge/post.h"
 
-/* What is held is decided again as soon as there is another policy, so that nobody approves in vain. */
+/* It waits for a connection or for its credential, which may take a while; no byte of it has left. A read that is
+ * repeatable may be answered already. */
+static bool waits_to_be_sent(const struct exchange *x)
+{
+    return x->wait == X_RESULT && x->websocket == WEBSOCKET_NONE && x->delivery < DELIVERY_SENT &&
+           x->cancel == CANCEL_NONE && !exchange_is_repeatable(x) && !x->judge->config.shadow;
+}
+
+/* What is held is decided again as soon as there is another policy, so that nobody approves in vain; and what has not
+ * left yet, so that nothing leaves that is denied by then. */
 static void judge_again(struct exchange *x, void *arg)
 {
     websocket_again(x);
+    if (waits_to_be_sent(x)) {
+        turn_for(x->judge, x->sandbox);
+        if (!exchange_would_still(x))
+            exchange_cancel(x, CANCEL_POLICY); /* whose result is the last word on what has left */
+        return;
+    }
     if (x->wait != X_PARKED)
         return;
     turn_for(x->judge, x->sandbox);

@@ -160,6 +160,62 @@ static void a_freeze_before_the_claim_wins(void **state)
     play_close(&p);
 }
 
+/* Its credential is fetched, which may take a while, or its connection is made. */
+static void a_policy_before_the_first_byte_wins(void **state)
+{
+    static const char *const others[] = {"deny write POST /a rule=no\n", "allow write POST /a rule=a cred=2\n",
+                                         "hold write POST /a rule=a cred=1\n"};
+    for (size_t i = 0; i <= sizeof(others) / sizeof(others[0]); i++) {
+        struct play p;
+        play_all(&p, "allow write POST /a rule=a cred=1\n");
+        give_request(&p, XID(1), POST("/a", "x"));
+        expect(&p, ROLE_LEDGER, M_INTENT, XID(1));
+        give_bool(&p, ROLE_LEDGER, M_INTENT_OK, XID(1), true);
+        expect(&p, ROLE_CARRIER, M_UPSTREAM, 0);
+        expect(&p, ROLE_KEEPER, M_RELEASE, XID(1));
+        assert_int_equal(expect_forward(&p, XID(1), NULL).release, RELEASE_COMES);
+        play_policy(&p, "allow write POST /a rule=a cred=1\nallow read GET /b rule=b\n"); /* not about it */
+        expect_nothing(&p);
+        bool sent = i == sizeof(others) / sizeof(others[0]);
+        if (sent) { /* what has left is not called back */
+            assert_int_equal(give(&p, ROLE_CARRIER, 0, M_SENT, XID(1), (from(&p), -1)), 0);
+            expect(&p, ROLE_LEDGER, M_SENT_MARK, XID(1));
+        }
+        play_policy(&p, sent ? others[0] : others[i]);
+        if (!sent)
+            expect(&p, ROLE_CARRIER, M_CANCEL, XID(1));
+        expect_nothing(&p);
+        give_result(&p, XID(1), sent ? OUTCOME_ANSWERED : OUTCOME_NOT_SENT, sent ? 200 : 0, sent,
+                    sent ? "" : "cancelled");
+        if (!sent)
+            expect_reply(&p, XID(1), 403, "policy-changed");
+        assert_int_equal(expect_outcome(&p, XID(1), false), sent ? OUTCOME_ANSWERED : OUTCOME_NOT_SENT);
+        play_close(&p);
+    }
+}
+
+/* The same of a write whose approval was just made use of. */
+static void a_policy_between_grant_and_the_first_byte_wins(void **state)
+{
+    struct play p;
+    struct digest d = claiming(&p, HOLDS);
+    give_claimed(&p, XID(1), POST("/w", "hello"), &d);
+    while (p.first < p.n && p.out[p.first].to != ROLE_CARRIER)
+        expect(&p, p.out[p.first].to, p.out[p.first].type, p.out[p.first].id);
+    expect(&p, ROLE_CARRIER, M_UPSTREAM, 0);
+    while (p.first < p.n && p.out[p.first].type != M_FORWARD)
+        expect(&p, p.out[p.first].to, p.out[p.first].type, p.out[p.first].id);
+    (void)expect_forward(&p, XID(1), NULL);
+    play_policy(&p, HOLDS "allow read GET /b rule=b\n"); /* not about it */
+    expect_nothing(&p);
+    play_policy(&p, "deny write POST /w rule=no\n");
+    expect(&p, ROLE_CARRIER, M_CANCEL, XID(1));
+    give_result(&p, XID(1), OUTCOME_NOT_SENT, 0, false, "cancelled");
+    expect_reply(&p, XID(1), 403, "policy-changed");
+    assert_int_equal(expect_outcome(&p, XID(1), true), OUTCOME_NOT_SENT);
+    play_close(&p);
+}
+
 /* A credential that was released a moment ago is not used for what needs an approval. */
 static void each_held_write_is_released_by_its_own_approval(void **state)
 {
@@ -416,6 +472,8 @@ int main(void)
         cmocka_unit_test(a_session_that_ends_before_the_grant_sends_nothing),
         cmocka_unit_test(what_is_allowed_before_its_ticket_is_there_is_written_down),
         cmocka_unit_test(a_freeze_before_the_claim_wins),
+        cmocka_unit_test(a_policy_before_the_first_byte_wins),
+        cmocka_unit_test(a_policy_between_grant_and_the_first_byte_wins),
         cmocka_unit_test(each_held_write_is_released_by_its_own_approval),
         cmocka_unit_test(each_field_counts_as_it_should),
     };
