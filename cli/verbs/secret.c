@@ -197,9 +197,11 @@ static int check(const struct keeper *k, const struct cli_call *c)
         printf("%.*s\n", SPAN_FMT(dynbuf_span(&answer)));
     else if (rc == CLI_OK)
         printf("%s: its source (%.*s) gives a value that fits\n", c->word[0], SPAN_FMT(json_text(j, SPAN("source"))));
-    else
-        printf("%s: %.*s\n", c->word[0],
-               SPAN_FMT(j ? json_text(j, SPAN("why")) : SPAN("the keeper's answer cannot be read")));
+    else {
+        printf("%s: ", c->word[0]);
+        print_text(j ? json_text(j, SPAN("why")) : SPAN("the keeper's answer cannot be read"));
+        putchar('\n');
+    }
 out:
     arena_free(&a);
     dynbuf_free(&answer);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "common/http/uri.h"
+#include "common/text/visible.h"
 #include "proxy/keeper/value.h"
 #include "proxy/fetcher/wire_fetch.h"
 
@@ -338,6 +339,16 @@ static int keep(struct fetches *f, struct fetch *e, struct span next, struct err
     return err_set(why, "the next %s cannot be kept: %s", e->rotates, lost.text);
 }
 
+/* A job parses what a stranger sends; its words go to the operator's terminal. */
+static void take_words(struct span words, struct err *why)
+{
+    struct dynbuf shown;
+    dynbuf_init(&shown, VISIBLE_ESCAPE_MAX * FETCH_WHY_MAX);
+    visible_text(&shown, words, false);
+    err_set(why, "%.*s", SPAN_FMT(dynbuf_span(&shown)));
+    dynbuf_free(&shown);
+}
+
 int fetch_answered(struct fetches *f, uint64_t id, struct span payload)
 {
     struct msg_in m = msg_in(payload);
@@ -357,7 +368,7 @@ int fetch_answered(struct fetches *f, uint64_t id, struct span payload)
     } else if ((w.ok || w.keep.n) && keep(f, e, w.keep, &e->why) != 0) {
         value = NULL;
     } else if (!w.ok) {
-        err_set(&e->why, "%.*s", SPAN_FMT(w.why));
+        take_words(w.why, &e->why);
     } else {
         struct span v = value_trim(w.value);
         if (value_check(v, &e->why) == 0 && (value = secret_new(v)) == NULL)

@@ -240,6 +240,15 @@ static void a_failure_is_remembered_in_words_and_for_a_while(void **state)
     assert_int_equal(fetch_outcome(fetches, &c, &e), 0);
 }
 
+/* A job that was taken over drives no terminal. */
+static void its_words_are_shown_as_text(void **state)
+{
+    assert_int_equal(need(PROGRAM), FETCH_LATER);
+    answer((struct wire_fetched){.why = SPAN("no\33[2J\nc: gives a value that fits\xe2\x80\xae")});
+    assert_int_equal(need(PROGRAM), FETCH_REFUSED);
+    assert_string_equal(e.text, "no\\u{1b}[2J\\nc: gives a value that fits\\u{202e}");
+}
+
 static void what_no_field_can_carry_is_a_failure(void **state)
 {
     static const struct span bad[] = {SPAN("value-canary\r\nX: y"), SPAN("short"), SPAN(" value-canary"),
@@ -428,6 +437,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         FRESH(asked_once_used_while_it_lives_and_refreshed_late),
         FRESH(a_failure_is_remembered_in_words_and_for_a_while),
+        FRESH(its_words_are_shown_as_text),
         FRESH(what_no_field_can_carry_is_a_failure),
         FRESH(what_it_is_told),
         FRESH(a_refresh_token_is_written_back),
