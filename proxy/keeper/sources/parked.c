@@ -12,10 +12,14 @@ struct parked {
 
 static int add(struct keeper *k, uint64_t wait, uint64_t xid, struct span payload, struct caller *c)
 {
-    size_t of_front = 0;
+    size_t of_front = 0, bytes = payload.n;
     for (const struct parked *p = k->parked; p != NULL; p = p->next)
-        of_front += p->caller == NULL && p->xid >> XID_FRONT_SHIFT == xid >> XID_FRONT_SHIFT;
-    if (k->nparked == PARKED_MAX || of_front >= PARKED_A_FRONT || k->parked_bytes + payload.n > PARKED_BYTES_MAX)
+        if (p->caller == NULL && p->xid >> XID_FRONT_SHIFT == xid >> XID_FRONT_SHIFT) {
+            of_front++;
+            bytes += p->n;
+        }
+    if (k->nparked == PARKED_MAX || of_front >= PARKED_A_FRONT || bytes > PARKED_BYTES_A_FRONT ||
+        k->parked_bytes + payload.n > PARKED_BYTES_MAX)
         return -1;
     struct parked *p = malloc(sizeof(*p) + payload.n);
     if (p == NULL)

@@ -1,11 +1,16 @@
 /* Who waits for a value that is being fetched: a release, which is then asked once more as if it had just come, or a
- * caller at the door. Bounded, and of a sandbox's front at most PARKED_A_FRONT. */
+ * caller at the door. Bounded, and of a sandbox's front at most PARKED_A_FRONT with PARKED_BYTES_A_FRONT. */
 #ifndef PROXY_KEEPER_PARKED_H
 #define PROXY_KEEPER_PARKED_H
 
 #include "proxy/keeper/keeper.h"
 
-enum { PARKED_MAX = 1024, PARKED_A_FRONT = 64, PARKED_BYTES_MAX = 16 * 1024 * 1024 };
+enum {
+    PARKED_MAX = 1024,
+    PARKED_A_FRONT = 64,
+    PARKED_BYTES_MAX = 16 * 1024 * 1024,
+    PARKED_BYTES_A_FRONT = 1024 * 1024 /* a release that signs may have some 200 KiB */
+};
 
 struct caller;
 

@@ -230,6 +230,8 @@ static int teardown(void **state)
     return rmdir(folder);
 }
 
+static struct span asked_path = SPAN("/x");
+
 static void ask_release(struct chan *c, uint64_t xid, struct span credential, bool held, struct span signature)
 {
     struct digest d = {{0}};
@@ -239,7 +241,7 @@ static void ask_release(struct chan *c, uint64_t xid, struct span credential, bo
     msg_put_span(b, SPAN("https"));
     msg_put_span(b, SPAN("a.example"));
     msg_put_u16(b, 443);
-    msg_put_span(b, SPAN("/x"));
+    msg_put_span(b, asked_path);
     msg_put_u8(b, held);
     msg_put_digest(b, &d);
     msg_put_span(b, signature);
@@ -348,6 +350,31 @@ static void a_front_has_so_many_that_wait_and_its_neighbour_too(void **state)
     fetched(id, SPAN("fetched-canary-1"), SPAN_NONE);
     watched = neighbour;
     await(MOST + 2); /* all of them, and what the parent hears */
+    assert_true(watched_served);
+}
+
+static void a_front_has_so_many_bytes_that_wait(void **state)
+{
+    enum { FIT = 25 }; /* of 40 KiB and some: PARKED_BYTES_A_FRONT */
+    static uint8_t path[40 * 1024];
+    memset(path, 'a', sizeof(path));
+    path[0] = '/';
+    fetcher = introduce(ROLE_FETCHER);
+    settle();
+    asked_path = span_of(path, sizeof(path));
+    for (uint64_t x = 1; x <= FIT + 1; x++)
+        ask_release(judge, UINT64_C(1) << XID_FRONT_SHIFT | x, SPAN("asked"), false, SPAN_NONE);
+    await(2); /* the question, and the refusal of the last */
+    size_t at = got[0].type == M_RELEASE_FAILED ? 0 : 1;
+    assert_int_equal(got[at].id, UINT64_C(1) << XID_FRONT_SHIFT | (FIT + 1));
+    assert_true(says(at, SPAN("too many")));
+    uint64_t id = got[1 - at].id, neighbour = UINT64_C(2) << XID_FRONT_SHIFT | 1;
+    ask_release(judge, neighbour, SPAN("asked"), false, SPAN_NONE);
+    asked_path = SPAN("/x");
+    settle();
+    fetched(id, SPAN("fetched-canary-1"), SPAN_NONE);
+    watched = neighbour;
+    await(FIT + 2); /* all of them, and what the parent hears */
     assert_true(watched_served);
 }
 
@@ -542,6 +569,7 @@ int main(void)
         FRESH(who_waits_hears_of_a_failure),
         FRESH(who_waits_for_a_fetcher_that_ends_is_told),
         FRESH(a_front_has_so_many_that_wait_and_its_neighbour_too),
+        FRESH(a_front_has_so_many_bytes_that_wait),
         FRESH(leafs_are_minted_for_the_judge_alone),
         FRESH(a_held_write_needs_the_word_of_the_ledger_that_lives),
         FRESH(secrets_go_in_and_never_out),
