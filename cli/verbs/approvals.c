@@ -286,26 +286,37 @@ static int show(struct approvals *a)
 
 /* --- decide --------------------------------------------------------------- */
 
+/* What became of it, by its state: never that it was sent where that is not known. */
+static const char *became(struct span state)
+{
+    return span_eq(state, SPAN("done"))        ? ", and sent"
+           : span_eq(state, SPAN("executing")) ? ", and on its way"
+           : span_eq(state, SPAN("failed"))    ? ", but it could not be sent"
+           : span_eq(state, SPAN("unknown"))   ? ", but whether it was done is not known"
+                                               : "";
+}
+
 /* A client that waits has it sent within moments; where none does, the same request must come again. */
 static int say_sent(struct approvals *a, const char *id)
 {
     char path[PATH_ROOM], until[32];
-    bool open = true;
+    bool open = true, under_way = false;
     int rc = CLI_OK;
 
     (void)snprintf(path, sizeof(path), "/api/v1/tickets/%s", id);
-    for (int i = 0; open && rc == CLI_OK && i < TAKEN_UP_LOOKS; i++) {
+    for (int i = 0; (open || under_way) && rc == CLI_OK && i < TAKEN_UP_LOOKS; i++) {
         if (i)
             (void)usleep(TAKEN_UP_US);
         rc = verb_ask(&a->g, "GET", path, SPAN_NONE, 200);
         open = rc == CLI_OK && span_eq(member_text(a->g.tree, "state"), SPAN("approved"));
+        under_way = rc == CLI_OK && span_eq(member_text(a->g.tree, "state"), SPAN("executing"));
     }
     printf("%.*s approved", SHORT_ID, id);
     if (open)
         printf("; no client waits for it: it is sent when the same request comes again, until %s",
                time_text(member_u64(a->g.tree, "expires_ms"), until));
-    else if (rc == CLI_OK && member_u64(a->g.tree, "claimed_ms"))
-        fputs(", and sent", stdout);
+    else if (rc == CLI_OK)
+        fputs(became(member_text(a->g.tree, "state")), stdout);
     putchar('\n');
     return CLI_OK;
 }

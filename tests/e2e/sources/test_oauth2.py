@@ -160,6 +160,43 @@ def a_private_address_that_no_upstream_names_is_not_dialled(lab):
     assert endpoint.asked == []
 
 
+def writing(lab, gw, up):
+    env = gw.client_env()
+    return lab.start(["curl", "-sS", "--suppress-connect-headers", "-D", "-", "--data-binary", "a=1",
+                      f"https://{up.name}:{up.port}/things"], env=env)
+
+
+@test()
+def what_is_approved_is_not_said_to_be_sent_while_its_credential_is_fetched(lab):
+    endpoint, up, gw = setup(lab, f"grant: client_credentials, {CLIENT}, timeout: 10s", bad="hang")
+    client = writing(lab, gw, up)
+    ticket = gw.pending()["id"]
+    said = gw.cli("approvals", "approve", ticket, rc=0).out.decode()
+    assert "on its way" in said and "sent" not in said, said
+    endpoint.bad = "500"
+    endpoint.released.set()
+    assert client.wait() == 0
+    assert up.effects() == {}
+
+
+@test("D24")
+def a_write_that_waits_for_its_credential_is_denied_by_a_reload(lab):
+    endpoint = TokenEndpoint(lab)
+    endpoint.bad = "hang"
+    source = f"oauth2: {{ url: {endpoint.url}/oauth/token, grant: client_credentials, {CLIENT} }}"
+    up, gw = gateway(lab, source, endpoint, {"client": endpoint.secret.encode()})
+    policy = gw.policy.read_text()
+    client = writing(lab, gw, up)
+    gw.approve(gw.pending()["id"])
+    lab.wait_for("the question", lambda: endpoint.asked)
+    gw.policy.write_text(policy.replace("decide: hold", "decide: deny").replace("use: api\n    approve: { within: 10m }", 'say: "Writes are off."'))
+    gw.cli("reload", rc=0)
+    assert client.wait() == 0 and b"policy-changed" in client.seen, client.seen
+    endpoint.bad = None
+    endpoint.released.set()
+    assert up.effects() == {}
+
+
 @test()
 def nothing_of_it_is_left_when_it_is_over(lab):
     endpoint, up, gw = setup(lab, bad="hang")
