@@ -15,28 +15,40 @@ static uint64_t wall(const struct exchange *x)
     return x->judge->ports.wall(x->judge->ports.arg);
 }
 
-/* Its credential, by the policy of the decision; -1: there is none of that name. */
-static int credential_of(const struct exchange *x, struct span name, struct credential *c)
+/* Its credential in this policy; -1: there is none of that name. */
+static int credential_of(const struct image *i, struct span name, struct credential *c)
 {
-    for (size_t i = 0; policy_credential(x->now.image->policy, i, c); i++)
+    for (size_t at = 0; policy_credential(i->policy, at, c); at++)
         if (span_eq(c->name, name))
-            return (int)i;
+            return (int)at;
     return -1;
+}
+
+/* Does this policy mean by the name of its credential what was meant when the lease was made? *at: which it is. */
+static bool is_meant(const struct image *i, const struct lease *l, size_t *at)
+{
+    struct credential c;
+    struct digest now;
+    int found = credential_of(i, l->credential, &c);
+    *at = found < 0 ? 0 : (size_t)found;
+    return found >= 0 && identity_of_credential(i->policy, *at, &now) == 0 &&
+           memcmp(&now, &l->meaning, sizeof(now)) == 0;
 }
 
 /* ---- leaks ---- */
 
-/* In words, what is wrong with who brings it where; NULL: nothing. */
+/* In words, what is wrong with who brings it where; NULL: nothing. Of a credential that a reload made another one, or
+ * took away, the lease has ended, and its places of now say nothing of where the lease may be. */
 static const char *leaked(const struct exchange *x, const struct lease *l)
 {
     const struct wire_request *r = &x->request;
-    struct credential c;
-    int at = credential_of(x, l->credential, &c);
+    size_t at;
     if (!span_eq(l->sandbox, x->sandbox->name) || !span_eq(l->session, x->sandbox->session))
         return "used by another sandbox";
     if (l->generation != x->sandbox->generation)
         return "used by another generation of its sandbox";
-    if (at < 0 || !policy_credential_bound(x->now.image->policy, (size_t)at, r->scheme, r->host, r->port))
+    if (is_meant(x->now.image, l, &at) &&
+        !policy_credential_bound(x->now.image->policy, at, r->scheme, r->host, r->port))
         return "sent to a place that its credential is not for";
     return NULL;
 }
@@ -44,7 +56,7 @@ static const char *leaked(const struct exchange *x, const struct lease *l)
 static enum refuse_why tell_leak(struct exchange *x, struct lease *l, const char *what)
 {
     struct credential c;
-    bool freeze = credential_of(x, l->credential, &c) >= 0 && c.freeze_on_leak;
+    bool freeze = credential_of(x->now.image, l->credential, &c) >= 0 && c.freeze_on_leak;
     if (l->state != LEASE_LEAKED) {
         struct dynbuf *b = post_begin(x->judge, ROLE_LEDGER, 0, M_LEASE_LEAK, x->xid);
         msg_put_id(b, &l->id);
@@ -106,14 +118,11 @@ static bool layers_fit(const struct exchange *x, const struct lease *l)
 /* It lives, is for the credential as it is now, and the request is inside it and all it came from. */
 static enum refuse_why in_order(struct exchange *x, const struct lease *l)
 {
-    struct digest meaning;
-    if (!lease_lives(x->judge->leases, l, wall(x)))
+    size_t at;
+    if (!lease_lives(x->judge->leases, l, wall(x)) || !is_meant(x->now.image, l, &at))
         return REFUSE_LEASE_ENDED;
-    if (!span_eq(l->credential, x->now.credential))
+    if (x->now.d.credential < 0 || at != (size_t)x->now.d.credential)
         return REFUSE_LEASE_BOUNDS;
-    if (identity_of_credential(x->now.image->policy, (size_t)x->now.d.credential, &meaning) != 0 ||
-        memcmp(&meaning, &l->meaning, sizeof(meaning)) != 0)
-        return REFUSE_LEASE_ENDED;
     for (; l != NULL; l = id_is_none(&l->parent) ? NULL : lease_by_id(x->judge->leases, &l->parent))
         if (!layers_fit(x, l))
             return REFUSE_LEASE_BOUNDS;

@@ -212,6 +212,11 @@ bool policy_upstream(const struct policy *p, struct span host, uint16_t port, st
     return true;
 }
 
+static bool says(const struct policy *p, const char *word)
+{
+    return span_find(p->text, span_str(word)) < p->text.n;
+}
+
 size_t policy_credentials(const struct policy *p)
 {
     return 5;
@@ -223,12 +228,14 @@ bool policy_credential(const struct policy *p, size_t i, struct credential *c)
     if (i >= 5)
         return false;
     *c = (struct credential){.name = span_str(names[i]), .slot = i == 3 ? SLOT_QUERY : SLOT_HEADER};
+    if (i == 4 && says(p, "renamed-credential"))
+        c->name = SPAN("another");
     if (i == 4) {
         c->header = SPAN("Authorization");
         c->format = SPAN("Bearer {}");
         c->lease = LEASE_GITHUB;
-        c->require_lease = span_find(p->text, SPAN("lease-required")) < p->text.n;
-        c->freeze_on_leak = span_find(p->text, SPAN("leak-freezes")) < p->text.n;
+        c->require_lease = says(p, "lease-required");
+        c->freeze_on_leak = says(p, "leak-freezes");
     }
     return true;
 }
@@ -254,7 +261,8 @@ bool policy_credential_may_go(const struct policy *p, size_t i, struct span sche
 
 bool policy_credential_bound(const struct policy *p, size_t i, struct span scheme, struct span host, uint16_t port)
 {
-    return i < 5 && span_eq(host, SPAN("api.example")) && port == 443;
+    struct span place = i == 4 && says(p, "moved-elsewhere") ? SPAN("elsewhere.example") : SPAN("api.example");
+    return i < 5 && span_eq(host, place) && port == 443;
 }
 
 bool policy_pattern_fits(struct span pattern, struct span s, uint8_t sep)
@@ -265,10 +273,9 @@ bool policy_pattern_fits(struct span pattern, struct span s, uint8_t sep)
 void policy_put_credential(const struct policy *p, size_t i, struct dynbuf *out)
 {
     struct credential c;
-    struct span rest = p->text;
     if (policy_credential(p, i, &c))
         msg_put_span(out, c.name);
-    if (span_find(rest, SPAN("redefined")) < rest.n)
+    if (says(p, "redefined") || says(p, "moved-elsewhere"))
         msg_put_u8(out, 1);
 }
 

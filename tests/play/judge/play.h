@@ -10,8 +10,8 @@
  *   [bulk=N: bytes of what it parses] [cost=US: the time each decision takes]
  *   [ws: WebSocket upgrades alone] [send=N] [max=N] [total=N] [within=MS]
  * Credential N is named "credN" and may go to api.example:443 alone; cred3 into its query, as "key". Number 4 is
- * "leased", in Authorization as Bearer, with leases; a comment `lease-required`, `leak-freezes` or `redefined` in the
- * text says more of it. */
+ * "leased", in Authorization as Bearer, with leases; a comment `lease-required`, `leak-freezes`, `redefined`,
+ * `renamed-credential` or `moved-elsewhere` (to elsewhere.example) in the text says more of it. */
 #ifndef TESTS_PLAY_JUDGE_PLAY_H
 #define TESTS_PLAY_JUDGE_PLAY_H
 

@@ -323,6 +323,31 @@ static void dead_ones(void **state)
     }
 }
 
+/* A reload that takes its credential away or moves it is no leak: who goes on as before is told that it has ended. */
+static void a_reload_is_no_leak(void **state)
+{
+    static const char *const policy[] = {
+        "allow read GET /\nrenamed-credential\n",
+        POLICY "moved-elsewhere\n",
+        POLICY "moved-elsewhere leak-freezes\n",
+        POLICY "renamed-credential\n",
+    };
+    for (size_t i = 0; i < sizeof(policy) / sizeof(policy[0]); i++) {
+        struct play p;
+        struct wire_lease l;
+        open_with(&p, policy[i], &l);
+        give_request(&p, XID(1), bearer(GET("/x"), 1));
+        expect_refused(&p, 1, i == 0 ? "lease-misplaced" : "lease-ended");
+        l = lease_of(2); /* another sandbox's is a leak as before */
+        l.sandbox = SPAN("another");
+        tell(&p, &l);
+        give_request(&p, XID(2), bearer(GET("/x"), 2));
+        (void)expect(&p, ROLE_LEDGER, M_LEASE_LEAK, XID(2));
+        expect_refused(&p, 2, "lease-leaked");
+        play_close(&p);
+    }
+}
+
 /* Every layer of it, and of what it came from. */
 static void bounds(void **state)
 {
@@ -449,6 +474,7 @@ int main(void)
         cmocka_unit_test(d12_in_a_stream),
         cmocka_unit_test(d13_d32_a_leak),
         cmocka_unit_test(dead_ones),
+        cmocka_unit_test(a_reload_is_no_leak),
         cmocka_unit_test(bounds),
         cmocka_unit_test(uses_are_counted),
         cmocka_unit_test(revoked_in_flight),
