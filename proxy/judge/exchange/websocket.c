@@ -249,6 +249,8 @@ void websocket_again(struct exchange *x)
         end(x, WS_POLICY, "unknown-sandbox", "countersign: this sandbox is no longer known");
     else if (x->judge->frozen && x->now.d.effect != EFFECT_READ) /* not only not known to be thawed */
         end(x, WS_POLICY, "frozen", "countersign: an operator has frozen all writes");
+    else if (x->sandbox->frozen && x->now.d.effect != EFFECT_READ)
+        end(x, WS_POLICY, "frozen", "countersign: the writes of this sandbox are frozen");
     else if (lease_still(x) != REFUSE_COUNT)
         end(x, WS_POLICY, "lease-ended", "countersign: the lease it was opened with has ended");
     else if (!still(x))

@@ -31,7 +31,8 @@ int websocket_frame(struct exchange *x, struct frame *f) MUSTCHECK;
 uint64_t websocket_left(const struct exchange *x);
 /* Its time may be up. */
 void websocket_tick(struct exchange *x);
-/* There is another policy, the sandbox is gone, writes are frozen, or this judge ends: does it stay? */
+/* There is another policy, the sandbox is gone, writes are frozen (all, or its sandbox's), or this judge ends: does
+ * it stay? */
 void websocket_again(struct exchange *x);
 
 #endif

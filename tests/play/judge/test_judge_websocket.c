@@ -196,6 +196,37 @@ static void freeze_and_farewell_end_it(void **state)
     play_close(&p);
 }
 
+/* What a leaked lease does to the sandboxes it concerns: only writes, and only theirs. */
+static void the_freeze_of_a_sandbox_ends_its_own(void **state)
+{
+    struct play p;
+    struct wire_sandbox s = {.name = SPAN("sb"), .session = SPAN("ses"), .frozen = SPAN("a lease was leaked")};
+    (void)state;
+    play_all(&p, RULES);
+    play_sandbox(&p, "neighbour", "its", NULL, false);
+    play_peer(&p, ROLE_FRONT, OTHER_FRONT, "neighbour");
+    open_write(&p, XID(1), "/talk");
+    open_read(&p, XID(2), "/feed");
+    open_write(&p, OTHER(1), "/talk");
+    struct dynbuf *b = from(&p);
+    wire_put_sandbox(b, &s);
+    msg_put_u8(b, false);
+    assert_int_equal(give(&p, ROLE_LEDGER, 0, M_SANDBOX, 0, -1), 0);
+    expect_close(&p, XID(1), WS_POLICY, "this sandbox are frozen");
+    say(&p, XID(1), WS_TEXT, 0, SPAN("x"), 0);
+    ends(&p, XID(1), "frozen");
+    passes(&p, XID(2), WS_PING, SPAN("p"));
+    b = from(&p);
+    msg_put_u8(b, WS_TEXT);
+    msg_put_u16(b, 0);
+    dynbuf_add(b, SPAN("x"));
+    assert_int_equal(give(&p, ROLE_FRONT, OTHER_FRONT, M_MESSAGE, OTHER(1), -1), 0);
+    expect(&p, ROLE_CARRIER, M_MESSAGE, OTHER(1));
+    ends(&p, XID(2), "");
+    ends(&p, OTHER(1), "");
+    play_close(&p);
+}
+
 static void what_breaks_the_contract_ends_the_channel(void **state)
 {
     static const uint8_t big[WS_MESSAGE_MAX + 1];
@@ -251,6 +282,7 @@ int main(void)
         cmocka_unit_test(its_time_has_an_end),
         cmocka_unit_test(another_policy_may_end_it),
         cmocka_unit_test(freeze_and_farewell_end_it),
+        cmocka_unit_test(the_freeze_of_a_sandbox_ends_its_own),
         cmocka_unit_test(what_breaks_the_contract_ends_the_channel),
         cmocka_unit_test(an_answer_that_is_no_101_is_an_answer),
     };
