@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "common/log.h"
+#include "proxy/identity.h"
 #include "proxy/judge/exchange/record.h"
 #include "proxy/judge/leases/check.h"
 
@@ -219,6 +220,17 @@ void websocket_tick(struct exchange *x)
     exchange_wait(x, X_RESULT, websocket_left(x));
 }
 
+/* Not only the name of it. */
+static bool same_credential(const struct evaluation *a, const struct evaluation *b)
+{
+    struct digest x, y;
+    if (a->d.credential < 0 || b->d.credential < 0)
+        return a->d.credential < 0 && b->d.credential < 0;
+    return identity_of_credential(a->image->policy, (size_t)a->d.credential, &x) == 0 &&
+           identity_of_credential(b->image->policy, (size_t)b->d.credential, &y) == 0 &&
+           memcmp(&x, &y, sizeof(x)) == 0;
+}
+
 /* By the policy of now: allowed, or held and this one was approved; with the key it was opened with. */
 static bool still(struct exchange *x)
 {
@@ -229,7 +241,7 @@ static bool still(struct exchange *x)
         return false;
     exchange_evaluate(x, &v);
     bool same = (v.d.verdict == VERDICT_ALLOW || (v.d.verdict == VERDICT_HOLD && x->claim >= CLAIM_ASKED)) &&
-                !v.d.need_body && span_eq(v.credential, x->now.credential);
+                !v.d.need_body && same_credential(&v, &x->now);
     if (same) {
         evaluation_drop(&x->now);
         x->now = v;
@@ -251,10 +263,10 @@ void websocket_again(struct exchange *x)
         end(x, WS_POLICY, "frozen", "countersign: an operator has frozen all writes");
     else if (x->sandbox->frozen && x->now.d.effect != EFFECT_READ)
         end(x, WS_POLICY, "frozen", "countersign: the writes of this sandbox are frozen");
-    else if (lease_still(x) != REFUSE_COUNT)
-        end(x, WS_POLICY, "lease-ended", "countersign: the lease it was opened with has ended");
     else if (!still(x))
         end(x, WS_POLICY, "policy-changed", "countersign: the policy no longer lets this WebSocket stay open");
+    else if (lease_still(x) != REFUSE_COUNT) /* by the decision of now */
+        end(x, WS_POLICY, "lease-ended", "countersign: the lease it was opened with has ended");
     else
         exchange_wait(x, X_RESULT, websocket_left(x));
 }

@@ -2,6 +2,7 @@
 
 #include "common/log.h"
 #include "proxy/judge/frames/frames.h"
+#include "proxy/judge/leases/check.h"
 #include "proxy/judge/replies/refuse.h"
 #include "proxy/judge/tickets/review.h"
 #include "proxy/judge/tickets/ticket.h"
@@ -18,9 +19,12 @@ static bool waits_to_be_sent(const struct exchange *x)
 }
 
 /* What is held is decided again as soon as there is another policy, so that nobody approves in vain; and what has not
- * left yet, so that nothing leaves that is denied by then. */
+ * left yet, so that nothing leaves that is denied by then. What is under way with a lease ends with it when the
+ * credential is another one now. */
 static void judge_again(struct exchange *x, void *arg)
 {
+    if (x->wait == X_RESULT && x->websocket == WEBSOCKET_NONE)
+        lease_again(x);
     websocket_again(x);
     if (waits_to_be_sent(x)) {
         turn_for(x->judge, x->sandbox);

@@ -134,7 +134,10 @@ enum refuse_why lease_still(struct exchange *x)
     if (id_is_none(&x->lease) || x->judge->config.shadow)
         return REFUSE_COUNT;
     const struct lease *l = lease_by_id(x->judge->leases, &x->lease);
+    size_t at;
     if (l == NULL || x->now.image == NULL || x->now.d.credential < 0 || leaked(x, l) != NULL)
+        return REFUSE_LEASE_ENDED;
+    if (x->judge->image != x->now.image && !is_meant(x->judge->image, l, &at)) /* decided before a reload */
         return REFUSE_LEASE_ENDED;
     return in_order(x, l);
 }
@@ -244,14 +247,15 @@ bool lease_may_pass(struct exchange *x, struct span piece)
     return false;
 }
 
-/* ---- the ledger's word ---- */
+/* ---- what changes under way ---- */
 
-static void end_if_dead(struct exchange *x, void *arg)
+void lease_again(struct exchange *x)
 {
+    size_t at;
     if (id_is_none(&x->lease) || x->wait == X_RUNS)
         return;
     const struct lease *l = lease_by_id(x->judge->leases, &x->lease);
-    if (l != NULL && lease_lives(x->judge->leases, l, wall(x)))
+    if (l != NULL && lease_lives(x->judge->leases, l, wall(x)) && is_meant(x->judge->image, l, &at))
         return;
     switch (x->wait) {
     case X_BODY:
@@ -267,6 +271,11 @@ static void end_if_dead(struct exchange *x, void *arg)
     case X_CLAIM:
     case X_INTENT: break; /* looked at again before it is sent */
     }
+}
+
+static void again(struct exchange *x, void *arg)
+{
+    lease_again(x);
 }
 
 int lease_told(struct judge *j, struct span payload)
@@ -287,7 +296,7 @@ int lease_told(struct judge *j, struct span payload)
     if (msg_end(&m) != 0)
         return -1;
     if (dead)
-        exchange_each(j, end_if_dead, NULL);
+        exchange_each(j, again, NULL);
     return 0;
 }
 

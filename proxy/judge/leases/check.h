@@ -16,6 +16,8 @@ enum refuse_why lease_still(struct exchange *x);
 /* Bytes of a body or of messages on their way through: false, there is a lease in them, and they must not go on. What
  * ends one piece and begins the next is seen; codings that are undone in a whole body are not. */
 bool lease_may_pass(struct exchange *x, struct span piece);
+/* There is another policy, or a lease is dead: does what rides on its lease go on? It may be ended by this. */
+void lease_again(struct exchange *x);
 /* The ledger's word: M_LEASE. Exchanges whose lease is dead by it end. -1: it is none. */
 int lease_told(struct judge *j, struct span payload) MUSTCHECK;
 /* What its lease counts, after the limits that are there already. */

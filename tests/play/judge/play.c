@@ -219,6 +219,8 @@ static struct wire_request request_of(const struct ask *a)
     r.path = span_str(a->path);
     r.query = span_str(a->query);
     r.has_query = a->query != NULL;
+    if (a->upgrade)
+        r.field[r.nfields++] = (struct http_field){SPAN("Upgrade"), SPAN("websocket")};
     if (a->header)
         r.field[r.nfields++] = (struct http_field){span_str(a->header), span_str(a->value)};
     return r;

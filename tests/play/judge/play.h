@@ -58,6 +58,7 @@ struct play {
 struct ask {
     const char *host; /* NULL: api.example */
     const char *method, *path, *query, *header, *value, *body, *reason;
+    bool upgrade; /* a field Upgrade before all others */
     uint8_t kind; /* 0: none, or inline when there is a body; 2: to come */
     uint64_t declared;
 };

@@ -465,6 +465,54 @@ static void revoked_in_flight(void **state)
     play_close(&p);
 }
 
+static void give_switched(struct play *p, uint64_t xid)
+{
+    expect_forward(p, xid, NULL);
+    from(p);
+    assert_int_equal(give(p, ROLE_CARRIER, 0, M_SWITCHED, xid, -1), 0);
+    assert_int_equal(expect_outcome(p, xid, false), OUTCOME_ANSWERED);
+}
+
+static void give_closed(struct play *p, uint64_t xid)
+{
+    struct dynbuf *b = from(p);
+    msg_put_u64(b, 0);
+    msg_put_u64(b, 0);
+    msg_put_u16(b, 1008);
+    assert_int_equal(give(p, ROLE_CARRIER, 0, M_WS_ENDED, xid, -1), 0);
+    give_result(p, xid, OUTCOME_ANSWERED, 101, true, "");
+    (void)expect(p, ROLE_LEDGER, M_WEBSOCKET, xid);
+}
+
+/* A reload makes its credential another one: what is under way with it ends at once, whatever else it is. */
+static void a_reload_ends_what_rides_on_it(void **state)
+{
+#define SOCKETS POLICY "allow read GET / rule=s ws cred=4\n"
+    struct play p;
+    struct wire_lease l;
+    open_with(&p, SOCKETS, &l);
+    give_request(&p, XID(1), bearer(GET("/x"), 1));
+    expect(&p, ROLE_CARRIER, M_UPSTREAM, 0);
+    expect(&p, ROLE_KEEPER, M_RELEASE, XID(1));
+    expect_forward(&p, XID(1), NULL);
+    give_request(&p, XID(2), bearer(&(struct ask){.method = "GET", .path = "/s", .upgrade = true}, 1));
+    give_switched(&p, XID(2));
+    give_request(&p, XID(3), &(struct ask){.method = "GET", .path = "/s", .upgrade = true}); /* without a lease */
+    give_switched(&p, XID(3));
+    play_policy(&p, SOCKETS "a word that changes nothing\n");
+    expect_nothing(&p);
+    play_policy(&p, SOCKETS "redefined\n");
+    expect(&p, ROLE_CARRIER, M_CANCEL, XID(1));
+    expect(&p, ROLE_CARRIER, M_WS_CLOSE, XID(2));
+    expect(&p, ROLE_CARRIER, M_WS_CLOSE, XID(3));
+    give_closed(&p, XID(2));
+    give_closed(&p, XID(3));
+    give_result(&p, XID(1), OUTCOME_NOT_SENT, 0, false, "cancelled");
+    expect_reply(&p, XID(1), 403, "lease-ended");
+    expect_outcome(&p, XID(1), false);
+    play_close(&p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -478,6 +526,7 @@ int main(void)
         cmocka_unit_test(bounds),
         cmocka_unit_test(uses_are_counted),
         cmocka_unit_test(revoked_in_flight),
+        cmocka_unit_test(a_reload_ends_what_rides_on_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
