@@ -29,6 +29,17 @@ uint64_t policy_learning_until(const struct policy *p); /* Unix ms; 0: never */
 void policy_judge(const struct policy *p, const struct subject *s, const struct request *r, uint64_t now_ms,
                   struct arena *a, struct decision *d);
 
+/* What a request was judged as, which is several things where packs, or servers that read its path in their own way,
+ * may take it for several. A path that is only spelt otherwise (escapes, case) is not told. */
+struct judged {
+    struct span method, path, op;
+    enum effect effect; /* EFFECT_WRITE of an upgrade too, whatever the rule that decides says it is */
+    bool overridden;    /* it names another method in its query or a field: any method may be meant */
+};
+/* The same evaluation once more. True: fn is true of each, and there is one at least. Without memory it is false. */
+bool policy_each_judged(const struct policy *p, const struct subject *s, const struct request *r, uint64_t now_ms,
+                        struct arena *a, bool (*fn)(const struct judged *j, void *arg), void *arg) MUSTCHECK;
+
 /* Is any rule for this subject about this host and port at all? Asked at CONNECT,
  * before a name is resolved or a leaf minted. While the policy learns, every host is. */
 bool policy_names_host(const struct policy *p, const struct subject *s, struct span scheme, struct span host,

@@ -472,3 +472,32 @@ void policy_judge(const struct policy *p, const struct subject *s, const struct 
     struct body_view body = {.looked = false};
     evaluate(p, s, r, now_ms, &body, a, NULL, d);
 }
+
+struct each {
+    bool (*fn)(const struct judged *j, void *arg);
+    void *arg;
+    size_t n;
+    bool all;
+};
+
+/* A reading that is another spelling of what is written has the path of that in k->written. */
+static void each_asked(void *arg, const struct ask *k, const struct class *c)
+{
+    struct each *e = arg;
+    struct judged j = {k->method, k->path, k->op, k->effect, k->overridden};
+    if (k->could || k->path.p != k->written.path.p || k->path.n != k->written.path.n)
+        return;
+    e->n++;
+    e->all = e->all && (c->bad == NULL || strcmp(c->bad, "no-memory") != 0) && e->fn(&j, e->arg);
+}
+
+bool policy_each_judged(const struct policy *p, const struct subject *s, const struct request *r, uint64_t now_ms,
+                        struct arena *a, bool (*fn)(const struct judged *j, void *arg), void *arg)
+{
+    struct body_view body = {.looked = false};
+    struct each e = {.fn = fn, .arg = arg, .all = true};
+    struct observer o = {.asked = each_asked, .arg = &e};
+    struct decision d;
+    evaluate(p, s, r, now_ms, &body, a, &o, &d);
+    return e.n > 0 && e.all && strcmp(d.code, "internal") != 0 && strcmp(d.code, "no-memory") != 0;
+}

@@ -148,6 +148,17 @@ void evaluation_ambiguity(struct evaluation *v, const struct sandbox *s, const s
     arena_free(&again);
 }
 
+bool evaluation_each_judged(const struct evaluation *v, const struct sandbox *s, const struct request *r,
+                            bool (*fn)(const struct judged *j, void *arg), void *arg)
+{
+    struct subject who = {s->name, s->label, s->nlabels};
+    struct arena again;
+    arena_init(&again, FACTS_MAX);
+    bool all = policy_each_judged(v->image->policy, &who, r, v->at_ms, &again, fn, arg);
+    arena_free(&again);
+    return all;
+}
+
 bool evaluation_terms_same(const struct evaluation *a, const struct evaluation *b)
 {
     struct digest x, y;

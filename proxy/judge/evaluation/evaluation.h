@@ -38,6 +38,9 @@ enum { EVALUATION_PACKED = 16 * 1024 };
 void evaluation_pack(struct evaluation *v);
 /* Why it was not understood, if it was not. */
 void evaluation_ambiguity(struct evaluation *v, const struct sandbox *s, const struct request *r);
+/* policy_each_judged, by its policy and at its time; r->body is looked at. */
+bool evaluation_each_judged(const struct evaluation *v, const struct sandbox *s, const struct request *r,
+                            bool (*fn)(const struct judged *j, void *arg), void *arg) MUSTCHECK;
 /* As if these were used up: the decision that follows. False: it asks for none of them. */
 bool evaluation_over(struct evaluation *v, const struct request *r, const struct exceeded *over);
 /* Do both stand on the same terms (proxy/identity.h)? Without memory to tell they do not. */

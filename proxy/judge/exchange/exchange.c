@@ -146,6 +146,12 @@ bool exchange_would_still(struct exchange *x)
     return same;
 }
 
+bool exchange_each_judged(const struct exchange *x, bool (*fn)(const struct judged *j, void *arg), void *arg)
+{
+    struct request r = exchange_asks(x);
+    return evaluation_each_judged(&x->now, x->sandbox, &r, fn, arg);
+}
+
 bool exchange_still(struct exchange *x, enum verdict verdict)
 {
     struct evaluation v;

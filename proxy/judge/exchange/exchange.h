@@ -82,6 +82,9 @@ void exchange_end_broken(struct judge *j);
 /* Decide by the policy of now. *out is always filled; drop it with evaluation_drop. */
 void exchange_evaluate(struct exchange *x, struct evaluation *out);
 struct request exchange_asks(const struct exchange *x);
+/* policy_each_judged, of what was decided last. */
+bool exchange_each_judged(const struct exchange *x, bool (*fn)(const struct judged *j, void *arg),
+                          void *arg) MUSTCHECK;
 /* Decide again, at the moment of use; that decision stands from now on. True: the same verdict on the same terms
  * (rule, op, what the credential is, who approves and how: proxy/identity.h) and with the same counts. */
 bool exchange_still(struct exchange *x, enum verdict verdict);

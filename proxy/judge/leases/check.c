@@ -92,17 +92,38 @@ static bool one_fits(const struct wire_list *l, struct span s, uint8_t separator
     return l->n == 0;
 }
 
-static bool layer_fits(const struct exchange *x, const struct wire_layer *l)
+static bool has_effect(const struct wire_layer *l, enum effect e)
+{
+    return l->effects == 0 || (l->effects >> e & 1) != 0;
+}
+
+/* One thing that the request was judged as. An upgrade is what the rule says, which layer_fits asked about. */
+static bool judged_fits(const struct judged *j, void *arg)
+{
+    const struct wire_layer *l = arg;
+    if (j->overridden && (l->methods.n > 0 || !has_effect(l, EFFECT_WRITE) || !has_effect(l, EFFECT_DELETE)))
+        return false;
+    return one_fits(&l->methods, j->method, 0) && one_fits(&l->paths, j->path, '/') &&
+           one_fits(&l->ops, j->op, '.') && has_effect(l, j->effect);
+}
+
+/* As a rule that allows must, the layer holds of everything the request may be taken for. */
+static bool layer_fits(struct exchange *x, struct wire_layer *l)
 {
     const struct wire_request *r = &x->request;
+    const struct decision *d = &x->now.d;
     bool host = l->hosts.n == 0;
     for (size_t i = 0; i < l->hosts.n; i++)
         host |= host_fits(l->hosts.v[i], r);
-    return host && one_fits(&l->methods, r->method, 0) && one_fits(&l->paths, r->path, '/') &&
-           one_fits(&l->ops, x->now.d.op, '.') && (l->effects == 0 || (l->effects >> x->now.d.effect & 1) != 0);
+    if (!host || !has_effect(l, d->effect))
+        return false;
+    if (d->upgrade && d->effect == EFFECT_READ) /* its rule says that it is one */
+        l->effects = 0;
+    return (l->methods.n == 0 && l->paths.n == 0 && l->ops.n == 0 && l->effects == 0) ||
+           exchange_each_judged(x, judged_fits, l);
 }
 
-static bool layers_fit(const struct exchange *x, const struct lease *l)
+static bool layers_fit(struct exchange *x, const struct lease *l)
 {
     struct wire_layer v[LEASE_LAYERS_MAX];
     struct msg_in m = msg_in(l->layers);

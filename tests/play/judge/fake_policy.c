@@ -167,6 +167,29 @@ void policy_judge(const struct policy *p, const struct subject *s, const struct 
     }
 }
 
+/* As decided; a query with "_method" overrides, and a path with "//" is also the one without. */
+bool policy_each_judged(const struct policy *p, const struct subject *s, const struct request *r, uint64_t now_ms,
+                        struct arena *a, bool (*fn)(const struct judged *j, void *arg), void *arg)
+{
+    struct decision d;
+    policy_judge(p, s, r, now_ms, a, &d);
+    struct judged as = {r->method, r->path, d.op, d.effect, false}, over = as;
+    size_t at = span_find(r->path, SPAN("//"));
+    if (!fn(&as, arg))
+        return false;
+    over.op = SPAN("http.override");
+    over.overridden = true;
+    if (span_find(r->query, SPAN("_method")) < r->query.n && !fn(&over, arg))
+        return false;
+    uint8_t *merged = arena_alloc(a, r->path.n);
+    if (at == r->path.n || merged == NULL)
+        return merged != NULL;
+    memcpy(merged, r->path.p, at);
+    memcpy(merged + at, r->path.p + at + 1, r->path.n - at - 1);
+    as.path = span_of(merged, r->path.n - 1);
+    return fn(&as, arg);
+}
+
 /* The line of a rule, past its verdict, effect, method and path. */
 static bool line_of(const struct policy *p, struct span id, struct span *verdict, struct span *line)
 {
@@ -267,6 +290,9 @@ bool policy_credential_bound(const struct policy *p, size_t i, struct span schem
 
 bool policy_pattern_fits(struct span pattern, struct span s, uint8_t sep)
 {
+    if (span_eq(pattern, SPAN("/p/*/m"))) /* anything but a slash, nothing too */
+        return span_starts(s, SPAN("/p/")) && span_ends(s, SPAN("/m")) && s.n >= 5 &&
+               span_index(span_of(s.p + 3, s.n - 5), '/') == s.n - 5;
     return span_ends(pattern, SPAN("**")) ? span_starts(s, span_first(pattern, pattern.n - 2)) : span_eq(pattern, s);
 }
 

@@ -392,6 +392,47 @@ static void bounds(void **state)
     play_close(&p);
 }
 
+/* What the request may be taken for is inside the bounds as well: with another method, or without an empty segment.
+ */
+static void bounds_of_all_it_may_be(void **state)
+{
+    static const struct {
+        struct wire_layer layer;
+        const char *path, *query;
+        bool passes;
+    } row[] = {
+        {{.methods = {1, {SPAN("GET")}}}, "/x", "_method=DELETE", false},
+        {{.methods = {1, {SPAN("GET")}}}, "/x", "a=1", true},
+        {{.ops = {1, {SPAN("op")}}}, "/x", "_method=DELETE", false},
+        {{.ops = {1, {SPAN("op")}}}, "/x", NULL, true},
+        {{.effects = 1u << EFFECT_READ | 1u << EFFECT_WRITE}, "/x", "_method=DELETE", false},
+        {{.effects = 1u << EFFECT_READ}, "/x", NULL, true},
+        {{.effects = 1u << EFFECT_READ | 1u << EFFECT_WRITE | 1u << EFFECT_DELETE}, "/x", "_method=DELETE", true},
+        {{.paths = {1, {SPAN("/p/*/m")}}}, "/p//m", NULL, false},
+        {{.paths = {1, {SPAN("/p/*/m")}}}, "/p/1/m", NULL, true},
+        {{.paths = {1, {SPAN("/p/**")}}}, "/p//m", NULL, true},
+        {{.hosts = {1, {SPAN("api.example")}}}, "/p//m", "_method=DELETE", true},
+    };
+    for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+        struct play p;
+        struct wire_lease l;
+        open_with(&p, POLICY, &l);
+        l.nlayers = 1;
+        l.layer[0] = row[i].layer;
+        tell(&p, &l);
+        give_request(&p, XID(1),
+                     bearer(&(struct ask){.method = "GET", .path = row[i].path, .query = row[i].query}, 1));
+        if (row[i].passes) {
+            expect(&p, ROLE_CARRIER, M_UPSTREAM, 0);
+            expect(&p, ROLE_KEEPER, M_RELEASE, XID(1));
+            expect_passes(&p, 1);
+        } else {
+            expect_refused(&p, 1, "lease-not-for-this");
+        }
+        play_close(&p);
+    }
+}
+
 /* What it counts goes to the ledger, of reads as well, its own and what it came from. */
 static void uses_are_counted(void **state)
 {
@@ -524,6 +565,7 @@ int main(void)
         cmocka_unit_test(dead_ones),
         cmocka_unit_test(a_reload_is_no_leak),
         cmocka_unit_test(bounds),
+        cmocka_unit_test(bounds_of_all_it_may_be),
         cmocka_unit_test(uses_are_counted),
         cmocka_unit_test(revoked_in_flight),
         cmocka_unit_test(a_reload_ends_what_rides_on_it),

@@ -343,6 +343,60 @@ static void test_names_host(void **state)
     assert_false(policy_may_approve(kit.p, SPAN("nobody"), SPAN("bob")));
 }
 
+struct told {
+    struct judged was[8];
+    size_t n, no; /* the one that is not agreed to */
+};
+
+static bool tell(const struct judged *j, void *arg)
+{
+    struct told *t = arg;
+    assert_true(t->n < 8);
+    t->was[t->n++] = *j;
+    return t->n != t->no;
+}
+
+static bool each_judged(const char *path, const char *query, size_t no, size_t memory, struct told *t)
+{
+    struct subject s = {.sandbox = SPAN("vm")};
+    struct request r = {.scheme = SPAN("https"),
+                        .host = SPAN("api.demo.test"),
+                        .port = 443,
+                        .method = SPAN("GET"),
+                        .path = span_str(path),
+                        .query = span_str(query),
+                        .has_query = query != NULL};
+    struct arena a;
+    *t = (struct told){.no = no};
+    arena_init(&a, memory);
+    bool all = policy_each_judged(kit.p, &s, &r, 0, &a, tell, t);
+    arena_free(&a);
+    return all;
+}
+
+/* All that it may be taken for is told, and a path that is only spelt otherwise is not. */
+static void test_each_judged(void **state)
+{
+    struct told t;
+    (void)state;
+    assert_true(each_judged("/v1/a%20b", NULL, 0, 65536, &t));
+    assert_int_equal(t.n, 1);
+    assert_true(span_eq(t.was[0].method, SPAN("GET")) && span_eq(t.was[0].path, SPAN("/v1/a%20b")));
+    assert_true(span_eq(t.was[0].op, SPAN("http.get")) && t.was[0].effect == EFFECT_READ && !t.was[0].overridden);
+    assert_false(each_judged("/v1/x", NULL, 1, 65536, &t));
+    assert_true(each_judged("/v1/x", "_method=DELETE", 0, 65536, &t));
+    assert_int_equal(t.n, 2);
+    assert_true(t.was[1].overridden && span_eq(t.was[1].op, SPAN("http.override")));
+    assert_true(each_judged("/v1//m;a=1", NULL, 0, 65536, &t));
+    bool whole = false;
+    for (size_t i = 0; i < t.n; i++)
+        whole |= span_eq(t.was[i].path, SPAN("/v1/m"));
+    assert_true(whole && t.n == 4);
+    assert_false(each_judged("/v1//m;a=1", NULL, 3, 65536, &t));
+    assert_false(each_judged("/v1//m;a=1", NULL, 0, 1, &t));   /* no memory */
+    assert_false(each_judged("/v1/../m", NULL, 0, 65536, &t)); /* not to be read at all */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -351,7 +405,7 @@ int main(void)
         cmocka_unit_test(test_push),       cmocka_unit_test(test_push_head),
         cmocka_unit_test(test_push_refs),  cmocka_unit_test(test_push_malformed),
         cmocka_unit_test(test_bad_paths),  cmocka_unit_test(test_readings),
-        cmocka_unit_test(test_names_host),
+        cmocka_unit_test(test_names_host), cmocka_unit_test(test_each_judged),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
