@@ -248,6 +248,9 @@ static void check_lease(struct loader *l, const struct m_credential *c)
                      "there are no leases of a credential without lease: (such as lease: github)");
     if (c->lease.at && c->inject.certificate.v)
         load_problem(l, c->lease.at, "P015", "a client certificate stands in no request, so there is no lease of it");
+    if (c->lease.at && (c->inject.sigv4.at || c->inject.tc3.at))
+        load_problem(l, c->lease.at, "P015",
+                     "there are no leases yet of a credential that signs: a signature does not have the lease in it");
 }
 
 /* A certificate goes into the handshake, so it can go with any credential that goes into the request. */
