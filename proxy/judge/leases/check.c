@@ -165,22 +165,28 @@ enum refuse_why lease_still(struct exchange *x)
 
 /* ---- the request ---- */
 
-/* One that stands where none may. A denial by the policy stays that: its words say more. */
-static enum refuse_why misplaced(struct exchange *x, const struct lease_hit *hit)
+/* Neither the page nor the record repeats it, whosever it is. */
+static void blank(struct exchange *x, const struct lease_hit *hit)
 {
-    struct lease *l = hit->text.n ? lease_by_text(x->judge->leases, hit->text) : NULL;
-    const char *what = l ? leaked(x, l) : NULL;
-    if (what != NULL)
-        return tell_leak(x, l, what);
-    if (x->now.d.credential < 0 && x->now.d.verdict == VERDICT_DENY && hit->in_field)
-        return REFUSE_COUNT;
-    if (hit->in_target) { /* neither the page nor the record repeats it */
+    if (hit->in_target) {
         x->request.path = SPAN("/");
         x->request.query = SPAN_NONE;
         x->request.has_query = false;
     }
     if (hit->in_reason)
         x->reason = SPAN_NONE;
+}
+
+/* One that stands where none may. A denial by the policy stays that: its words say more. */
+static enum refuse_why misplaced(struct exchange *x, const struct lease_hit *hit)
+{
+    struct lease *l = hit->text.n ? lease_by_text(x->judge->leases, hit->text) : NULL;
+    const char *what = l ? leaked(x, l) : NULL;
+    blank(x, hit);
+    if (what != NULL)
+        return tell_leak(x, l, what);
+    if (x->now.d.credential < 0 && x->now.d.verdict == VERDICT_DENY && hit->in_field)
+        return REFUSE_COUNT;
     return REFUSE_LEASE_MISPLACED;
 }
 

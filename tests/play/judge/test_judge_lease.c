@@ -280,6 +280,22 @@ static void d13_d32_a_leak(void **state)
         expect_refused(&p, 2, "lease-leaked");
         play_close(&p);
     }
+    /* In the target or the reason its text is not written down, though it is another's. */
+    const char *query = joined("q=", text_of(1), "");
+    const struct ask in[] = {{.method = "GET", .path = "/x", .query = query},
+                             {.method = "GET", .path = joined("/", text_of(1), "")},
+                             {.method = "GET", .path = "/x", .reason = text_of(1)}};
+    for (size_t i = 0; i < 3; i++) {
+        open_with(&p, POLICY, &l);
+        l.sandbox = SPAN("another");
+        tell(&p, &l);
+        give_request(&p, XID(1), &in[i]);
+        expect_leak(&p, 1, "another sandbox", false);
+        expect_reply(&p, XID(1), 403, "lease-leaked");
+        (void)expect(&p, ROLE_LEDGER, M_AUDIT, XID(1));
+        assert_true(span_find(dynbuf_span(&p.got.payload), span_str(text_of(1))) == p.got.payload.n);
+        play_close(&p);
+    }
     open_with(&p, POLICY, &l);
     const char *pair = joined(text_of(1), ":", text_of(1));
     give_request(&p, XID(1), with(GET("/x"), "Authorization", "Basic ", base64(pair)));
