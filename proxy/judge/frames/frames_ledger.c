@@ -277,10 +277,12 @@ static int sandbox(struct judge *j, struct frame *f)
     bool gone = msg_get_bool(&m);
     if (msg_end(&m) != 0)
         return -1;
+    if (!gone && sandbox_put(j, &w) != 0) { /* as it was before it may have had more: a token, writes */
+        log_error("sandbox \"%.*s\" does not fit; it is not known", SPAN_FMT(w.name));
+        sandbox_remove(j, w.name);
+    }
     if (gone)
         sandbox_remove(j, w.name);
-    else if (sandbox_put(j, &w) != 0)
-        log_error("sandbox \"%.*s\" does not fit; it is not known", SPAN_FMT(w.name));
     else
         exchange_each(j, freeze_if_its, &w);
     exchange_each(j, end_if_gone, NULL);

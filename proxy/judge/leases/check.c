@@ -315,10 +315,11 @@ int lease_told(struct judge *j, struct span payload)
         struct wire_lease w;
         if (wire_get_lease(&m, &w) != 0)
             return -1;
-        if (lease_table_put(j->leases, &w, now) != 0)
+        bool kept = lease_table_put(j->leases, &w, now) == 0;
+        if (!kept)
             log_error("a lease of sandbox %.*s cannot be kept in mind; requests with it are refused",
                       SPAN_FMT(w.sandbox));
-        dead |= w.state != LEASE_LIVE;
+        dead |= !kept || w.state != LEASE_LIVE;
     }
     if (msg_end(&m) != 0)
         return -1;

@@ -150,6 +150,10 @@ int lease_table_put(struct lease_table *t, const struct wire_lease *w, uint64_t 
     t->n++;
     bad = 0;
 out:
+    if (bad != 0 && old != NULL && old->state == LEASE_LIVE) { /* it may be that it was narrowed, or is dead */
+        old->state = LEASE_DEAD;
+        old->ended_ms = now_ms;
+    }
     dynbuf_free(&layers);
     return bad;
 }

@@ -33,7 +33,8 @@ struct lease_table {
 struct lease_table *lease_table_new(void) MUSTCHECK;
 void lease_table_free(struct lease_table **t);
 /* Add, or replace the one of that id. now_ms: Unix time; where there is no room, one that is long dead goes. -1: no
- * memory, no room, or more tags than one gateway has; then its text is not known. */
+ * memory, no room, or more tags than one gateway has; then its text is not known, and one
+ * that was known by that id is dead. */
 int lease_table_put(struct lease_table *t, const struct wire_lease *w, uint64_t now_ms) MUSTCHECK;
 struct lease *lease_by_text(const struct lease_table *t, struct span text);
 struct lease *lease_by_id(const struct lease_table *t, const struct id *id);

@@ -1,5 +1,6 @@
 /* F9: the n-th allocation of the judge fails, for every n, over whole plays. Whatever fails, nothing is sent that
  * was not written down, nothing is sent twice, and what is not sent is refused. */
+#include "common/lease/wire_lease.h"
 #include "tests/play/judge/play.h"
 
 #include <stdlib.h>
@@ -128,8 +129,89 @@ static void every_allocation_may_fail(void **state)
     covers("F9 INV7");
 }
 
+/* Nothing of what there is to do was let go. */
+static void expect_no_send(struct play *p)
+{
+    while (p->first != p->n) {
+        assert_true(p->out[p->first].type != M_FORWARD && p->out[p->first].type != M_INTENT);
+        expect(p, p->out[p->first].to, p->out[p->first].type, p->out[p->first].id);
+    }
+}
+
+static void tell(struct play *p, struct wire_lease *l, enum lease_state state)
+{
+    struct dynbuf *b = from(p);
+    l->state = state;
+    msg_put_u16(b, 1);
+    wire_put_lease(b, l);
+    assert_int_equal(give(p, ROLE_LEDGER, 0, M_LEASE, 0, -1), 0);
+}
+
+static bool revoked_once(unsigned long nth)
+{
+    static const struct ask use = {
+        .method = "GET", .path = "/", .header = "Authorization", .value = "Bearer ghp_QZ7XWK1"};
+    struct wire_lease l = {.id = {{1}},
+                           .sandbox = SPAN("sb"),
+                           .session = SPAN("ses"),
+                           .credential = SPAN("leased"),
+                           .tag = SPAN("QZ7XWK"),
+                           .format = LEASE_GITHUB,
+                           .expires_ms = UINT64_MAX / 2};
+    struct dynbuf b;
+    struct play p;
+    dynbuf_init(&b, 256);
+    msg_put_span(&b, l.credential);
+    digest_of(dynbuf_span(&b), &l.meaning);
+    dynbuf_free(&b);
+    digest_of(SPAN("ghp_QZ7XWK1"), &l.text);
+    play_all(&p, "allow read GET / cred=4\n");
+    tell(&p, &l, LEASE_LIVE);
+    countdown = nth;
+    tell(&p, &l, LEASE_REVOKED);
+    bool failed = countdown == 0;
+    countdown = 0;
+    give_request(&p, XID(1), &use);
+    expect_reply(&p, XID(1), 403, "lease-ended");
+    expect_no_send(&p);
+    play_close(&p);
+    return failed;
+}
+
+static bool frozen_once(unsigned long nth)
+{
+    struct wire_sandbox s = {.name = SPAN("sb"), .session = SPAN("ses"), .frozen = SPAN("a lease was leaked")};
+    struct play p;
+    play_all(&p, "allow write POST /a rule=a\n");
+    struct dynbuf *b = from(&p);
+    wire_put_sandbox(b, &s);
+    msg_put_u8(b, false);
+    countdown = nth;
+    assert_int_equal(give(&p, ROLE_LEDGER, 0, M_SANDBOX, 0, -1), 0);
+    bool failed = countdown == 0;
+    countdown = 0;
+    give_request(&p, XID(1), POST("/a", "x"));
+    expect_no_send(&p);
+    play_close(&p);
+    return failed;
+}
+
+/* What the ledger takes away is gone, whether there is memory to keep its word in or not. */
+static void what_is_not_kept_takes_away(void **state)
+{
+    unsigned long n = 1;
+    play_torture = true;
+    while (revoked_once(n))
+        assert_true(++n < 100);
+    assert_true(n > 1);
+    for (n = 1; frozen_once(n);)
+        assert_true(++n < 100);
+    assert_true(n > 1);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_allocation_may_fail)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_allocation_may_fail),
+                                       cmocka_unit_test(what_is_not_kept_takes_away)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
