@@ -8,6 +8,10 @@
 
 enum slot_kind { SLOT_HEADER = 0, SLOT_COOKIE, SLOT_QUERY, SLOT_PATH, SLOT_FORM, SLOT_JSON, SLOT_KINDS };
 
+/* Bytes of a target with a mark in it, at most; what HTTP_TARGET_MAX leaves is for the value. Both are asked for on
+ * their own, so that no length of a request says how long a value is. */
+enum { SLOT_TARGET_MAX = 8 * 1024 };
+
 static inline bool slot_is_marked(enum slot_kind k)
 {
     return k >= SLOT_QUERY;

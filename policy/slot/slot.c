@@ -127,13 +127,23 @@ static int in_body(struct finding *f, const struct request *r)
     return put_mark(f, span_first(r->body, at), span_from(r->body, at + n), &f->out->body);
 }
 
+static int in_target(struct finding *f, const struct request *r)
+{
+    const struct slotted *out = f->out;
+    if ((f->c->slot == SLOT_QUERY ? in_query(f, r) : in_path(f, r)) != 0)
+        return -1;
+    if (out->path.n + out->has_query + out->query.n > SLOT_TARGET_MAX)
+        return none(f, "its path and query are longer than 8 KiB, which leaves no room for the credential");
+    return 0;
+}
+
 int slot_find(const struct credential *c, const struct request *r, struct arena *a, struct slotted *out)
 {
     struct finding f = {c, a, out};
     *out = (struct slotted){.path = r->path, .query = r->query, .body = r->body, .has_query = r->has_query};
     switch (c->slot) {
-    case SLOT_QUERY: return in_query(&f, r);
-    case SLOT_PATH: return in_path(&f, r);
+    case SLOT_QUERY:
+    case SLOT_PATH: return in_target(&f, r);
     case SLOT_FORM:
     case SLOT_JSON: return in_body(&f, r);
     case SLOT_HEADER:

@@ -91,37 +91,6 @@ static bool all_in(struct span v, const char *also)
 /* RFC 6265 section 4.1.1, without quotes. */
 #define COOKIE_MARKS "!#$%&'()*+-./:<=>?@[]^_`{|}~"
 
-static int fits_slot(const struct credential *c, struct span v, struct err *e)
-{
-    for (size_t i = 0; i < v.n && !c->certificate && !is_basic(c); i++)
-        if (v.p[i] >= 0x80)
-            return err_set(e, "the value has bytes beyond ASCII, which no request can carry for sure");
-    if (c->slot == SLOT_COOKIE && !all_in(v, COOKIE_MARKS))
-        return err_set(e, "the value has a character that no cookie can carry: a blank, a quote, ',', ';' or '\\'");
-    if (c->slot == SLOT_PATH && (span_index(v, '?') < v.n || span_index(v, '#') < v.n))
-        return err_set(e, "the value has a '?' or a '#', which ends the path of a URL");
-    return 0;
-}
-
-int value_fits(const struct credential *c, struct span v, struct err *e)
-{
-    struct signer_pair pair;
-    if (c->sign != SIGN_NONE)
-        return signer_pair(v, &pair, e);
-    if (fits_slot(c, v, e) != 0)
-        return -1;
-    if (!is_basic(c) || c->basic_user.n)
-        return 0;
-    if (span_index(v, ':') == v.n)
-        return err_set(e, "the value must be user:password, for the policy names no user");
-    if (value_password(c, v).n == 0)
-        return err_set(e, "the password in it is shorter than %d bytes: answers could not be scrubbed of it",
-                       VALUE_MIN);
-    return 0;
-}
-
-/* ---- as its slot carries it ---- */
-
 /* What stands in the path of a URL as it is; with an escape for all else these are forms that the scrub knows
  * (encodeURI without '?' and '#', which are not there, and RFC 3986's unreserved). */
 #define PATH_MARKS       "-._~!'()*;,/:@&=+$"
@@ -152,6 +121,40 @@ static size_t escape(enum slot_kind k, struct span v, uint8_t *to)
     }
     return n;
 }
+
+static int fits_slot(const struct credential *c, struct span v, struct err *e)
+{
+    for (size_t i = 0; i < v.n && !c->certificate && !is_basic(c); i++)
+        if (v.p[i] >= 0x80)
+            return err_set(e, "the value has bytes beyond ASCII, which no request can carry for sure");
+    if (c->slot == SLOT_COOKIE && !all_in(v, COOKIE_MARKS))
+        return err_set(e, "the value has a character that no cookie can carry: a blank, a quote, ',', ';' or '\\'");
+    if (c->slot == SLOT_PATH && (span_index(v, '?') < v.n || span_index(v, '#') < v.n))
+        return err_set(e, "the value has a '?' or a '#', which ends the path of a URL");
+    bool target = c->slot == SLOT_QUERY || c->slot == SLOT_PATH;
+    if (target && escape(c->slot, v, NULL) + 3 * c->format.n > HTTP_TARGET_MAX - SLOT_TARGET_MAX)
+        return err_set(e, "the value, as a URL carries it, is longer than 8 KiB");
+    return 0;
+}
+
+int value_fits(const struct credential *c, struct span v, struct err *e)
+{
+    struct signer_pair pair;
+    if (c->sign != SIGN_NONE)
+        return signer_pair(v, &pair, e);
+    if (fits_slot(c, v, e) != 0)
+        return -1;
+    if (!is_basic(c) || c->basic_user.n)
+        return 0;
+    if (span_index(v, ':') == v.n)
+        return err_set(e, "the value must be user:password, for the policy names no user");
+    if (value_password(c, v).n == 0)
+        return err_set(e, "the password in it is shorter than %d bytes: answers could not be scrubbed of it",
+                       VALUE_MIN);
+    return 0;
+}
+
+/* ---- as its slot carries it ---- */
 
 /* Takes s. */
 static struct secret *escaped(enum slot_kind k, struct secret *s)

@@ -539,6 +539,16 @@ static void each_slot_carries_it_in_its_own_way(void **state)
         assert_int_equal(value_header(&c).n > 0, c.slot == SLOT_COOKIE);
         secret_free(&s);
     }
+    /* As a URL carries it, it fits beside every target that has a slot for it. */
+    static char many[HTTP_TARGET_MAX - SLOT_TARGET_MAX + 1];
+    const struct credential c = {.slot = SLOT_QUERY, .format = SPAN("{}")};
+    memset(many, '+', sizeof(many));
+    const size_t most = (HTTP_TARGET_MAX - SLOT_TARGET_MAX) / 3 - c.format.n;
+    for (size_t extra = 0; extra < 2; extra++) {
+        struct secret *s = value_render(&c, span_of(many, most + extra), &e);
+        assert_int_equal(s != NULL, extra == 0);
+        secret_free(&s);
+    }
 }
 
 int main(void)

@@ -252,12 +252,35 @@ static void any_json(void **state)
     dynbuf_free(&pointer);
 }
 
+/* Whatever the value is: the length at which a request is too long is the same. */
+static void a_long_target_has_no_slot(void **state)
+{
+    static char text[SLOT_TARGET_MAX + 2];
+    (void)state;
+    memset(text, 'a', sizeof(text));
+    for (size_t extra = 0; extra < 2; extra++) {
+        struct arena a;
+        struct slotted s;
+        struct credential q = credential(SLOT_QUERY), b = credential(SLOT_PATH);
+        struct request r = {.method = SPAN("GET"), .path = SPAN("/"), .has_query = true};
+        r.query = span_of(text, SLOT_TARGET_MAX - strlen("/?&key=~c~") + extra);
+        arena_init(&a, 1024 * 1024);
+        assert_int_equal(slot_find(&q, &r, &a, &s), extra ? -1 : 0);
+        assert_true(extra || s.path.n + 1 + s.query.n == SLOT_TARGET_MAX);
+        r.path = SPAN("/botx");
+        r.query = span_of(text, SLOT_TARGET_MAX - strlen("/bot~c~?") + extra);
+        assert_int_equal(slot_find(&b, &r, &a, &s), extra ? -1 : 0);
+        arena_free(&a);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(table),
         cmocka_unit_test(a_path_that_hides_a_query),
         cmocka_unit_test(any_json),
+        cmocka_unit_test(a_long_target_has_no_slot),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
