@@ -57,7 +57,7 @@ static enum refuse_why tell_leak(struct exchange *x, struct lease *l, const char
 {
     struct credential c;
     bool freeze = credential_of(x->now.image, l->credential, &c) >= 0 && c.freeze_on_leak;
-    if (l->state != LEASE_LEAKED) {
+    if (l->state != LEASE_LEAKED || l->untold) {
         struct dynbuf *b = post_begin(x->judge, ROLE_LEDGER, 0, M_LEASE_LEAK, x->xid);
         msg_put_id(b, &l->id);
         msg_put_span(b, x->sandbox->name);
@@ -66,6 +66,7 @@ static enum refuse_why tell_leak(struct exchange *x, struct lease *l, const char
         msg_put_u16(b, x->request.port);
         msg_put_span(b, span_str(what));
         msg_put_u8(b, freeze);
+        l->untold = x->judge->post.nobody;
         post_send(x->judge, "a leaked lease could not be told to the ledger");
     }
     l->state = LEASE_LEAKED; /* for everybody from now on; the ledger says so of its siblings */

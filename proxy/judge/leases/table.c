@@ -127,6 +127,7 @@ int lease_table_put(struct lease_table *t, const struct wire_lease *w, uint64_t 
     l = malloc(sizeof(*l) + w->sandbox.n + w->session.n + w->credential.n + w->how.n + layers.n);
     if (l == NULL)
         goto out;
+    bool untold = old != NULL && old->untold && w->state == LEASE_LIVE; /* it does not know yet */
     if (old != NULL)
         take_out(t, old);
     uint8_t *at = l->bytes;
@@ -134,8 +135,9 @@ int lease_table_put(struct lease_table *t, const struct wire_lease *w, uint64_t 
                         .parent = w->parent,
                         .meaning = w->meaning,
                         .text = w->text,
-                        .state = w->state,
+                        .state = untold ? LEASE_LEAKED : w->state,
                         .generation = w->generation,
+                        .untold = untold,
                         .expires_ms = w->expires_ms,
                         .ended_ms = w->ended_ms};
     l->sandbox = keep(&at, w->sandbox);

@@ -13,6 +13,7 @@ struct lease {
     struct id id, parent;
     struct digest meaning, text;
     enum lease_state state;
+    bool untold; /* leaked, and the ledger was not there to be told */
     uint64_t generation, expires_ms, ended_ms;
     struct span sandbox, session, credential, how, layers; /* layers: as wire_put_layers wrote them */
     uint8_t bytes[];

@@ -312,6 +312,32 @@ static void d13_d32_a_leak(void **state)
     covers("D13 D32");
 }
 
+/* A leak while the ledger is away: its lease stays leaked, and the ledger is told at the next use. */
+static void a_leak_that_nobody_heard_of(void **state)
+{
+    struct play p;
+    struct wire_lease l;
+    open_with(&p, POLICY, &l);
+    assert_int_equal(judge_config(p.j, SPAN("store_lost"), SPAN("allow-reads")), JUDGE_CONFIG_OK);
+    l.sandbox = SPAN("another");
+    tell(&p, &l);
+    play_gone(&p, ROLE_LEDGER, 0);
+    give_request(&p, XID(1), bearer(GET("/x"), 1));
+    expect_reply(&p, XID(1), 403, "lease-leaked");
+    play_peer(&p, ROLE_LEDGER, 0, "");
+    expect_recorded(&p, 1, "lease-leaked");
+    l.sandbox = SPAN("sb"); /* whatever the ledger says of it that does not know */
+    tell(&p, &l);
+    give_request(&p, XID(2), bearer(GET("/x"), 1));
+    expect_refused(&p, 2, "lease-ended");
+    l.sandbox = SPAN("another");
+    tell(&p, &l);
+    give_request(&p, XID(3), bearer(GET("/x"), 1));
+    expect_leak(&p, 3, "another sandbox", false);
+    expect_refused(&p, 3, "lease-leaked");
+    play_close(&p);
+}
+
 static void dead_ones(void **state)
 {
     struct play p;
@@ -578,6 +604,7 @@ int main(void)
         cmocka_unit_test(d12_elsewhere),
         cmocka_unit_test(d12_in_a_stream),
         cmocka_unit_test(d13_d32_a_leak),
+        cmocka_unit_test(a_leak_that_nobody_heard_of),
         cmocka_unit_test(dead_ones),
         cmocka_unit_test(a_reload_is_no_leak),
         cmocka_unit_test(bounds),
