@@ -1,60 +1,11 @@
 /* The judge and leases: one that is good passes and never leaves; one that is not, or stands elsewhere, is refused;
  * one that is another's has leaked. */
-#include "common/lease/lease.h"
-#include "common/lease/wire_lease.h"
-#include "tests/play/judge/play.h"
+#include "tests/play/judge/play_lease.h"
 
 #include <stdio.h>
 
 #define POLICY   "allow read GET / cred=4\nallow write POST / cred=4 rule=w op=api.write\n"
 #define REQUIRED POLICY "lease-required\n"
-
-static const char tag[] = "QZ7XWK";
-
-/* The text of lease n, made as the keeper would, from a stream that says n. */
-static const char *text_of(uint8_t n)
-{
-    static char text[8][LEASE_TEXT_MAX + 1];
-    uint8_t stream[LEASE_STREAM];
-    memset(stream, n, sizeof(stream));
-    size_t len = lease_text(LEASE_GITHUB, tag, stream, text[n % 8]);
-    text[n % 8][len] = '\0';
-    return text[n % 8];
-}
-
-static struct wire_lease lease_of(uint8_t n)
-{
-    struct wire_lease l = {.id = {{n}},
-                           .sandbox = SPAN("sb"),
-                           .session = SPAN("ses"),
-                           .credential = SPAN("leased"),
-                           .tag = span_str(tag),
-                           .format = LEASE_GITHUB,
-                           .state = LEASE_LIVE,
-                           .expires_ms = UINT64_MAX / 2};
-    struct dynbuf b;
-    dynbuf_init(&b, 256);
-    msg_put_span(&b, l.credential);
-    digest_of(dynbuf_span(&b), &l.meaning);
-    dynbuf_free(&b);
-    digest_of(span_str(text_of(n)), &l.text);
-    return l;
-}
-
-static void tell(struct play *p, const struct wire_lease *l)
-{
-    struct dynbuf *b = from(p);
-    msg_put_u16(b, 1);
-    wire_put_lease(b, l);
-    assert_int_equal(give(p, ROLE_LEDGER, 0, M_LEASE, 0, -1), 0);
-}
-
-static void open_with(struct play *p, const char *policy, struct wire_lease *l)
-{
-    play_all(p, policy);
-    *l = lease_of(1);
-    tell(p, l);
-}
 
 /* a, b and c as one text, good until the sixteenth from now. */
 static const char *joined(const char *a, const char *b, const char *c)
@@ -93,30 +44,6 @@ static struct ask *bearer(struct ask *a, uint8_t n)
 static struct ask *bearer_of(struct ask *a, const char *text)
 {
     return with(a, "Authorization", "Bearer ", text);
-}
-
-static void expect_recorded(struct play *p, unsigned n, const char *code)
-{
-    struct wire_record r;
-    struct msg_in m = expect(p, ROLE_LEDGER, M_AUDIT, XID(n));
-    assert_int_equal(wire_get_record(&m, &r), 0);
-    assert_int_equal(msg_end(&m), 0);
-    assert_true(span_eq(r.code, span_str(code)));
-}
-
-static void expect_refused(struct play *p, unsigned n, const char *code)
-{
-    expect_reply(p, XID(n), 403, code);
-    expect_recorded(p, n, code);
-}
-
-static void expect_passes(struct play *p, unsigned n)
-{
-    struct wire_forward f = expect_forward(p, XID(n), NULL);
-    for (size_t i = 0; i < f.request.nfields; i++)
-        assert_false(span_ieq(f.request.field[i].name, SPAN("authorization")));
-    give_result(p, XID(n), OUTCOME_ANSWERED, 200, true, "");
-    expect_outcome(p, XID(n), false);
 }
 
 static void a_good_one_passes_and_never_leaves(void **state)
@@ -270,7 +197,7 @@ static void d13_d32_a_leak(void **state)
             l.session = SPAN("another");
         else if (i == 2)
             l.generation = 7;
-        tell(&p, &l);
+        tell_lease(&p, &l);
         struct ask *a = bearer(GET("/x"), 1);
         a->host = i == 3 ? "elsewhere.example" : NULL;
         give_request(&p, XID(1), a);
@@ -288,7 +215,7 @@ static void d13_d32_a_leak(void **state)
     for (size_t i = 0; i < 3; i++) {
         open_with(&p, POLICY, &l);
         l.sandbox = SPAN("another");
-        tell(&p, &l);
+        tell_lease(&p, &l);
         give_request(&p, XID(1), &in[i]);
         expect_leak(&p, 1, "another sandbox", false);
         expect_reply(&p, XID(1), 403, "lease-leaked");
@@ -320,18 +247,18 @@ static void a_leak_that_nobody_heard_of(void **state)
     open_with(&p, POLICY, &l);
     assert_int_equal(judge_config(p.j, SPAN("store_lost"), SPAN("allow-reads")), JUDGE_CONFIG_OK);
     l.sandbox = SPAN("another");
-    tell(&p, &l);
+    tell_lease(&p, &l);
     play_gone(&p, ROLE_LEDGER, 0);
     give_request(&p, XID(1), bearer(GET("/x"), 1));
     expect_reply(&p, XID(1), 403, "lease-leaked");
     play_peer(&p, ROLE_LEDGER, 0, "");
     expect_recorded(&p, 1, "lease-leaked");
     l.sandbox = SPAN("sb"); /* whatever the ledger says of it that does not know */
-    tell(&p, &l);
+    tell_lease(&p, &l);
     give_request(&p, XID(2), bearer(GET("/x"), 1));
     expect_refused(&p, 2, "lease-ended");
     l.sandbox = SPAN("another");
-    tell(&p, &l);
+    tell_lease(&p, &l);
     give_request(&p, XID(3), bearer(GET("/x"), 1));
     expect_leak(&p, 3, "another sandbox", false);
     expect_refused(&p, 3, "lease-leaked");
@@ -354,11 +281,11 @@ static void dead_ones(void **state)
         else if (i == 4) {    /* what it came from is dead */
             child = lease_of(2);
             child.parent = l.id;
-            tell(&p, &child);
+            tell_lease(&p, &child);
             l.state = LEASE_REVOKED;
             n = 2;
         }
-        tell(&p, &l);
+        tell_lease(&p, &l);
         give_request(&p, XID(1), bearer(GET("/x"), n));
         expect_refused(&p, 1, "lease-ended");
         play_close(&p);
@@ -382,7 +309,7 @@ static void a_reload_is_no_leak(void **state)
         expect_refused(&p, 1, i == 0 ? "lease-misplaced" : "lease-ended");
         l = lease_of(2); /* another sandbox's is a leak as before */
         l.sandbox = SPAN("another");
-        tell(&p, &l);
+        tell_lease(&p, &l);
         give_request(&p, XID(2), bearer(GET("/x"), 2));
         (void)expect(&p, ROLE_LEDGER, M_LEASE_LEAK, XID(2));
         expect_refused(&p, 2, "lease-leaked");
@@ -412,11 +339,11 @@ static void bounds(void **state)
             l.layer[0] = how == 1 ? right : wrong[i]; /* 1: a later layer, 2: what it came from */
             if (how == 1)
                 l.layer[l.nlayers++] = wrong[i];
-            tell(&p, &l);
+            tell_lease(&p, &l);
             child.parent = l.id;
             child.nlayers = 1;
             child.layer[0] = right;
-            tell(&p, &child);
+            tell_lease(&p, &child);
             give_request(&p, XID(1), bearer(POST("/x/1", "b"), how == 2 ? 2 : 1));
             expect_refused(&p, 1, "lease-not-for-this");
             play_close(&p);
@@ -424,7 +351,7 @@ static void bounds(void **state)
     open_with(&p, POLICY, &l);
     l.nlayers = 1;
     l.layer[0] = right;
-    tell(&p, &l);
+    tell_lease(&p, &l);
     give_request(&p, XID(1), bearer(POST("/x/1", "b"), 1));
     expect(&p, ROLE_LEDGER, M_INTENT, XID(1));
     give_bool(&p, ROLE_LEDGER, M_INTENT_OK, XID(1), true);
@@ -461,7 +388,7 @@ static void bounds_of_all_it_may_be(void **state)
         open_with(&p, POLICY, &l);
         l.nlayers = 1;
         l.layer[0] = row[i].layer;
-        tell(&p, &l);
+        tell_lease(&p, &l);
         give_request(&p, XID(1),
                      bearer(&(struct ask){.method = "GET", .path = row[i].path, .query = row[i].query}, 1));
         if (row[i].passes) {
@@ -487,11 +414,11 @@ static void uses_are_counted(void **state)
     l.nlayers = 2;
     l.layer[0] = (struct wire_layer){.uses = 9};
     l.layer[1] = (struct wire_layer){.uses = 3, .rate = 60};
-    tell(&p, &l);
+    tell_lease(&p, &l);
     child.parent = l.id;
     child.nlayers = 1;
     child.layer[0] = (struct wire_layer){.uses = 2};
-    tell(&p, &child);
+    tell_lease(&p, &child);
     give_request(&p, XID(1), bearer(GET("/x"), 2));
     struct msg_in m = expect(&p, ROLE_LEDGER, M_INTENT, XID(1));
     assert_int_equal(wire_get_record(&m, &r), 0);
@@ -527,7 +454,7 @@ static void revoked_in_flight(void **state)
         assert_false(span_ieq(t.request.field[i].name, SPAN("authorization")));
     give_ticket(&p, XID(3), 1, TICKET_PENDING);
     l.state = LEASE_REVOKED;
-    tell(&p, &l);
+    tell_lease(&p, &l);
     struct msg_in m = {SPAN_NONE, false};
     for (int i = 0; i < 3; i++) { /* in the order of their table */
         if (p.out[p.first].to == ROLE_CARRIER) {
