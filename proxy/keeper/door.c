@@ -34,7 +34,7 @@ static size_t ncallers;
 static void caller_end(struct caller *c, bool finish)
 {
     if (c->check[0] != '\0')
-        parked_drop_caller(c->keeper, c);
+        parked_drop(c->keeper, c);
     if (finish)
         conn_finish(&c->conn);
     else

@@ -29,6 +29,7 @@ struct keeper {
     struct secret *lease_root;
     struct policy *policy;
     struct span image;
+    struct timer *end; /* told to end */
     uint64_t owner;
     int dir;
 };

@@ -15,7 +15,7 @@
 
 extern char **environ;
 
-enum { IMAGE_MAX = 64 * 1024 * 1024 };
+enum { IMAGE_MAX = 64 * 1024 * 1024, ENDING_MS = 10 };
 
 static struct keeper keeper = {.dir = -1};
 
@@ -231,6 +231,23 @@ static void from_carrier(void *arg, struct chan *c, struct frame *f)
     log_error("the carrier said %u; it has nothing to ask here", f->type);
 }
 
+/* Told to end, once nothing is on its way that would be lost: a token to be kept, or the record that it was. */
+static void end_when_done(void *arg)
+{
+    struct keeper *k = arg;
+    if (!fetches_rotate(k->fetches) && (k->ledger == NULL || chan_queued(k->ledger) == 0))
+        exit(0);
+    timer_set(k->end, ENDING_MS);
+}
+
+static void on_stop(void *arg)
+{
+    struct keeper *k = arg;
+    if (k->fetches == NULL || (k->end == NULL && (k->end = timer_new(k->loop, end_when_done, k)) == NULL))
+        exit(0);
+    end_when_done(k);
+}
+
 static void from_fetcher(void *arg, struct chan *c, struct frame *f)
 {
     struct keeper *k = arg;
@@ -279,6 +296,8 @@ static void gone(void *arg, struct chan *c)
     bool fetcher = c == k->fetcher;
     if (c == k->ledger)
         releaser_ledger_gone(k->releaser); /* the next one has another key */
+    if (c == k->judge)
+        parked_drop(k, NULL);
     chan_free(c == k->judge ? &k->judge : c == k->carrier ? &k->carrier : fetcher ? &k->fetcher : &k->ledger);
     if (!fetcher)
         return;
@@ -391,7 +410,7 @@ static void say_ca(struct keeper *k)
 
 int main(void)
 {
-    static const struct role_ops ops = {.frame = on_frame, .peer = on_peer, .config = on_config};
+    static const struct role_ops ops = {.frame = on_frame, .peer = on_peer, .config = on_config, .stop = on_stop};
     static char dir[64];
     static const char *const rw[] = {dir, NULL};
     static const struct fetch_ops fetching = {fetch_now, fetch_send, fetch_keep};

@@ -31,11 +31,19 @@ static void kill_all(struct parent *p)
     parent_jobs_end(p);
 }
 
-/* The judge ends first: it tells who waits. Then who relays its words; the ledger last: it writes down what was. */
-enum { STAGES = 3, STAGE_MS = 1000 };
+/* The judge ends first: it tells who waits. Then who relays its words. The keeper ends when no source is asked with a
+ * token that can be used once only, since the next one is in the answer, and only then who asks for it; the ledger
+ * last: it writes down what was. */
+enum { STAGES = 5, STAGE_MS = 1000, STAGE_KEEPER_MS = 11 * 1000 };
 static int stage_of(enum role_id r)
 {
-    return r == ROLE_JUDGE ? 0 : r == ROLE_LEDGER ? 2 : 1;
+    switch (r) {
+    case ROLE_JUDGE: return 0;
+    case ROLE_KEEPER: return 2;
+    case ROLE_FETCHER: return 3;
+    case ROLE_LEDGER: return 4;
+    default: return 1;
+    }
 }
 
 static bool any_left(const struct parent *p, int stage)
@@ -60,7 +68,7 @@ static void stop_next(struct parent *p)
     for (struct child *c = p->children; c != NULL; c = c->next)
         if (c->chan != NULL && stage_of(c->role) == p->stage)
             chan_send(c->chan, M_STOP, 0, SPAN_NONE);
-    timer_set(p->grace, STAGE_MS);
+    timer_set(p->grace, p->stage == stage_of(ROLE_KEEPER) ? STAGE_KEEPER_MS : STAGE_MS);
 }
 
 static void too_slow(void *arg)
@@ -71,7 +79,8 @@ static void too_slow(void *arg)
             kill(c->pid, SIGKILL);
 }
 
-/* Ask every role to end, stage by stage; who has not ended after a second is killed. */
+/* Ask every role to end, stage by stage; who has not ended after a second is killed; the
+ * keeper has the time of one question more. */
 void parent_stop(struct parent *p)
 {
     if (p->stopping)

@@ -381,6 +381,14 @@ int fetch_answered(struct fetches *f, uint64_t id, struct span payload)
     return 0;
 }
 
+bool fetches_rotate(const struct fetches *f)
+{
+    for (size_t i = 0; i < FETCHES_MAX; i++)
+        if (f->v[i].asked && f->v[i].rotates[0] != '\0')
+            return true;
+    return false;
+}
+
 void fetches_lost(struct fetches *f)
 {
     for (size_t i = 0; i < FETCHES_MAX; i++)

@@ -51,6 +51,8 @@ struct secret *fetch_value(const struct fetches *f, const struct credential *c, 
 struct secret *fetch_previous(const struct fetches *f, const struct credential *c, size_t i) MUSTCHECK;
 /* A wire_fetched came for this question. -1: nobody asked that. */
 int fetch_answered(struct fetches *f, uint64_t id, struct span payload) MUSTCHECK;
+/* Is a source asked with a token that can be used once only, so that the answer has the one to ask with next time? */
+bool fetches_rotate(const struct fetches *f);
 /* The fetcher is gone, and with it all that it was asked. */
 void fetches_lost(struct fetches *f);
 

@@ -52,7 +52,7 @@ static struct parked *cut(struct keeper *k, struct parked **at)
     return p;
 }
 
-void parked_drop_caller(struct keeper *k, const struct caller *c)
+void parked_drop(struct keeper *k, const struct caller *c)
 {
     for (struct parked **at = &k->parked; *at != NULL;)
         if ((*at)->caller == c)

@@ -17,8 +17,8 @@ struct caller;
 /* The release of this exchange, until question wait is answered. -1: too many wait already. */
 int parked_add(struct keeper *k, uint64_t wait, uint64_t xid, struct span payload) MUSTCHECK;
 int parked_add_caller(struct keeper *k, uint64_t wait, struct caller *c) MUSTCHECK;
-/* It hung up. */
-void parked_drop_caller(struct keeper *k, const struct caller *c);
+/* This caller hung up; NULL: the judge is gone, who asked for the releases. */
+void parked_drop(struct keeper *k, const struct caller *c);
 /* That question is answered (0: all are, for nobody answers any more). */
 void parked_wake(struct keeper *k, uint64_t wait);
 

@@ -75,6 +75,9 @@ class Counterpart:
         """True: it was answered as bad says."""
         if self.bad == "hang":
             self.released.wait()
+        elif self.bad == "slow":
+            self.released.wait()
+            return False
         elif self.bad == "500":
             self.send(handler, 500, b"<html>token-in-an-error-page</html>")
         elif self.bad == "long":

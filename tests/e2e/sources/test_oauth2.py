@@ -80,6 +80,26 @@ def the_next_refresh_token_is_kept_from_an_answer_that_is_bad_otherwise(lab):
 
 
 @test()
+def a_stop_waits_for_the_next_refresh_token(lab):
+    endpoint = TokenEndpoint(lab)
+    endpoint.bad = "slow"
+    source = (f"oauth2: {{ url: {endpoint.url}/oauth/token, grant: refresh_token, {CLIENT}, "
+              "refresh_token: { store: refresh } }")
+    up, gw = gateway(lab, source, endpoint, {"client": endpoint.secret.encode(), "refresh": endpoint.refresh.encode()})
+    client = lab.start(["curl", "-sS", f"https://{up.name}:{up.port}/ok"], env=gw.client_env())
+    lab.wait_for("the question", lambda: endpoint.asked)
+    gw.process.signal(15)
+    client.wait()  # whoever relays for it has ended: the token is spent, and its answer is not there yet
+    assert gw.process.popen.poll() is None
+    endpoint.bad = None
+    endpoint.released.set()
+    assert gw.process.wait() == 0
+    gw.up()
+    passes(lab, gw, up)
+    assert any(r.get("about") == "secret" and r["what"].get("act") == "rotated" for r in gw.audit())
+
+
+@test()
 def a_jwt_is_exchanged_for_a_token(lab):
     endpoint = TokenEndpoint(lab)
     jwt = lab.secret_file("jwt", "eyJhbGciOiJSUzI1NiJ9.canary.canary")
