@@ -13,7 +13,7 @@
 #include "sandbox-shim/lease_env.h"
 #include "sandbox-shim/run/place.h"
 
-enum { TREE_BYTES = 4 * 1024 * 1024, LEASE_LIFE_S = 7 * 24 * 3600, LEASE_WORDS_MAX = 64 * 1024 };
+enum { TREE_BYTES = 4 * 1024 * 1024, LEASE_LIFE_S = 7 * 24 * 3600, LEASE_WORDS_MAX = 64 * 1024, NAMES_ROOM = 1024 };
 
 /* --- the gateway, or one of our own ---------------------------------------- */
 
@@ -233,14 +233,23 @@ int gateway_sandbox(struct gateway *g, const char *name, const char *session, bo
 
 /* --- leases --------------------------------------------------------------- */
 
+struct variables {
+    struct span lease, secret;
+    struct dynbuf *out;  /* as --setenv words */
+    struct dynbuf names; /* of those that hold one of the two: "A, B" */
+};
+
 static int put_variable(void *ctx, const char *name, const char *value)
 {
-    struct dynbuf *out = ctx;
+    struct variables *v = ctx;
+    struct span is = span_str(value);
 
-    (void)dynbuf_add(out, span_of("--setenv", sizeof("--setenv")));
-    (void)dynbuf_add(out, span_of(name, strlen(name) + 1));
-    (void)dynbuf_add(out, span_of(value, strlen(value) + 1));
-    return dynbuf_ok(out) ? 0 : -1;
+    (void)dynbuf_add(v->out, span_of("--setenv", sizeof("--setenv")));
+    (void)dynbuf_add(v->out, span_of(name, strlen(name) + 1));
+    (void)dynbuf_add(v->out, span_of(value, strlen(value) + 1));
+    if (span_eq(is, v->lease) || span_eq(is, v->secret))
+        (void)dynbuf_addf(&v->names, "%s%s", v->names.n ? ", " : "", name);
+    return dynbuf_ok(v->out) ? 0 : -1;
 }
 
 /* Which form its leases have; empty: there are none of it, and it is given to any request that may have it. */
@@ -255,12 +264,15 @@ static struct span lease_form(const struct json *credentials, const char *name)
 }
 
 /* As long as one may live: it ends with the sandbox. */
-static int lease(struct gateway *g, const char *credential, struct span form, struct dynbuf *out, struct err *e)
+static int lease(struct gateway *g, const char *credential, struct span form, bool say, struct dynbuf *out,
+                 struct err *e)
 {
+    struct variables v = {.out = out};
     struct dynbuf body, answer;
     struct arena a;
     struct jsonw w;
 
+    dynbuf_init(&v.names, NAMES_ROOM);
     dynbuf_init(&body, 4096);
     dynbuf_init(&answer, 0);
     arena_init(&a, TREE_BYTES);
@@ -274,15 +286,21 @@ static int lease(struct gateway *g, const char *credential, struct span form, st
                               : err_set(e, "the credential's name is too long");
     if (rc == 0) {
         const struct json *j = json_parse(dynbuf_span(&answer), &a);
-        rc = lease_env_each(form, json_text(j, SPAN("lease")), json_text(j, SPAN("secret")), put_variable, out, e);
+        v.lease = json_text(j, SPAN("lease"));
+        v.secret = json_text(j, SPAN("secret"));
+        rc = lease_env_each(form, v.lease, v.secret, put_variable, &v, e);
     }
+    if (rc == 0 && say)
+        fprintf(stderr, "countersign: the lease of %s is in %.*s\n", credential, SPAN_FMT(dynbuf_span(&v.names)));
+    dynbuf_free(&v.names);
     dynbuf_free(&body);
     dynbuf_wipe(&answer);
     arena_free(&a);
     return rc;
 }
 
-int gateway_leases(struct gateway *g, const char *const *with, size_t nwith, struct dynbuf *out, struct err *e)
+int gateway_leases(struct gateway *g, const char *const *with, size_t nwith, bool say, struct dynbuf *out,
+                   struct err *e)
 {
     struct dynbuf answer;
     struct arena a;
@@ -297,7 +315,7 @@ int gateway_leases(struct gateway *g, const char *const *with, size_t nwith, str
     for (size_t i = 0; i < nwith && rc == 0; i++) {
         struct span form = lease_form(j, with[i]);
         if (form.n > 0)
-            rc = lease(g, with[i], form, out, e);
+            rc = lease(g, with[i], form, say, out, e);
     }
     dynbuf_free(&answer);
     arena_free(&a);

@@ -73,6 +73,7 @@ def a_command_has_a_lease_and_not_the_credential(lab):
     lease = re.match(rb"(ghp_[0-9A-Za-z]{36}) \1\n", done.out)
     assert lease, done.text()
     assert done.out.count(b"HTTP/1.1 200 OK") == 1 and done.out.count(b'"code":"lease-required"') == 2, done.text()
+    assert b"countersign: the lease of api is in GITHUB_TOKEN, GH_TOKEN\n" in done.err, done.text()
     (asked,) = run.up.requests()
     sent = json.dumps(asked)
     assert f"Bearer {run.secret}" in sent and lease[1].decode() not in sent, sent
@@ -85,6 +86,7 @@ def a_command_has_a_lease_and_not_the_credential(lab):
     listed = run.gw.cli_json("lease", "list")["leases"]
     assert [r["state"] for r in listed] == ["leaked"], listed
     assert run.gw.cli("audit", "verify").rc == 0
+    assert b"lease of" not in run("true", options=("--with", "api", "--quiet")).err
 
 
 @test("D32 run")
