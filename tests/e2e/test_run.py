@@ -418,20 +418,27 @@ def a_secret_is_sealed_where_no_gateway_runs_and_used_by_the_next_one(lab):
 
 @test()
 def the_readmes_first_steps_work_as_written(lab):
-    """From an empty directory to a write that a person let go."""
+    """From an empty directory to a write that a person let go, and to a request with a key."""
     up = lab.upstream()
-    text = re.search(r"server of your own\n.*?```yaml\n(.*?)```\n(.*?)\n## ", (HERE.parents[1] / "README.md").read_text(), re.S)
-    commands = [shlex.split(line.partition("  #")[0].replace("8000", str(up.plain_port)))
-                for line in text[2].splitlines() if line.startswith("    countersign")]
+    text = re.search(r"server of your own\n(.*?)\n## ", (HERE.parents[1] / "README.md").read_text(), re.S)[1].replace("8000", str(up.plain_port))
+    policy, credential = re.findall(r"```yaml\n(.*?)```\n", text, re.S)
+    commands = [shlex.split(line.partition("  #")[0]) for line in text.splitlines() if line.startswith("    countersign")]
     (lab.dir / "app").mkdir()
-    (lab.dir / "mine.yaml").write_text(text[1].replace("8000", str(up.plain_port)))
+    (lab.dir / "mine.yaml").write_text(policy)
     env = {"COUNTERSIGN_STATE": lab.dir / "state", "PATH": os.environ["PATH"]}
-    look, change = commands
+    look, change, seal, look_with_key = commands
     lab.run(look, cwd=lab.dir / "app", env=env, rc=0)
     client = lab.start(change, cwd=lab.dir / "app", env=env)
     approve = client.wait_line(r"countersign:   (countersign approvals approve \w+)\n")[1].decode()
     lab.run(shlex.split(approve), env=env, rc=0)
     assert client.wait() == 0 and up.effects() == {"GET /": 1, "POST /": 1}, (client.seen, up.effects())
+    (lab.dir / "mine.yaml").write_text(re.sub("(    decide: .*\n)", r"\1    use: mykey\n", policy)
+                                       .replace(" }\n", ", cleartext_credentials: true }\n", 1) + credential)
+    said = lab.run(["countersign", "policy", "check", lab.dir / "mine.yaml"], rc=0)
+    assert b" 0 warnings" in said.out, said.text()
+    lab.run(seal, stdin=b"key-of-mine", env=env, rc=0)
+    lab.run(look_with_key, cwd=lab.dir / "app", env=env, rc=0)
+    assert ["Authorization", "Bearer key-of-mine"] in [list(f) for f in up.requests()[-1]["fields"]], up.requests()[-1]
 
 
 if __name__ == "__main__":
