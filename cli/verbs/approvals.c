@@ -328,8 +328,16 @@ static int decide(struct approvals *a, const char *how)
     const struct json *t;
     struct dynbuf body;
     struct jsonw w;
-    int rc = verb_ticket(&a->g, a->id, id, &t);
+    struct err e;
+    int rc;
 
+    if (api_running(a->g.sock, &e) == 0)
+        return verb_fail(CLI_STORE,
+                         "no gateway runs: nothing answers at %s. That of `countersign run --policy` ends with its "
+                         "command: run the command again and %s it while it runs, or start one that stays, "
+                         "`countersign up --policy FILE`",
+                         a->g.sock, how);
+    rc = verb_ticket(&a->g, a->id, id, &t);
     if (rc != CLI_OK)
         return rc;
     dynbuf_init(&body, 8 * 1024);

@@ -259,7 +259,10 @@ def with_a_policy_and_no_gateway_one_runs_for_this_command_alone(lab):
     assert b" approved, and sent\n" in lab.run([program(), "approvals", "approve", ticket], env=here, rc=0).out
     assert client.wait() == 0 and b"HTTP/1.1 200" in client.seen, client.seen
     assert up.effects()["POST /things"] == 1
-    # After it no gateway runs: how to read what was decided is said.
+    # After it no gateway runs: how to decide then, and how to read what was decided, is said.
+    for how in ("approve", "deny"):
+        done = lab.run([program(), "approvals", how, ticket], env=here, rc=4)
+        assert f"run the command again and {how} it while it runs, or start one that stays, `countersign up --policy FILE`".encode() in done.err, done.text()
     done = lab.run([program(), "audit", "tail"], env=here, rc=4)
     assert b"no gateway runs" in done.err and b"it needs no policy" in done.err and b"No such file" not in done.err, done.text()
 

@@ -125,7 +125,7 @@ expect "explain: a body that is seen" 0 "ALLOW by rule small" $cs policy explain
 expect "explain: a body of no type" 11 "why: the body has no Content-Type" $cs policy explain --body "$tmp"/body.json $small
 expect "explain: a body in a coding" 11 '"cause":"content-coding","why":"the body is in a content coding","asked_about":"/n"' $cs policy explain --json --body "$tmp"/body.json --header "Content-Type: application/json" --header "Content-Encoding: gzip" $small
 expect "explain: a body that is none" 11 "why: the body is not well-formed JSON" $cs policy explain --body "$tmp"/body.yaml --header "Content-Type: application/json" $small
-expect "explain: a credential in clear text" 11 "because credential-cleartext" $cs policy explain GET http://a.example/x "$tmp"/body.yaml
+expect "explain: a credential in clear text" 11 "credential c would travel in clear text: upstreams: lets it" $cs policy explain GET http://a.example/x "$tmp"/body.yaml
 expect "check: a credential in clear text" 0 "P111" $cs policy check "$tmp"/body.yaml
 refund="POST https://api.pay.example/v1/refunds $src/conf/cookbook/payments.yaml"
 expect "explain: a limit, in words" 0 "at most 20000 of amount in 1d, of all together (this one: 100); past that: held by rule refunds" \

@@ -116,6 +116,11 @@ static void print_credential(const struct explained *x, const struct decision *d
         return;
     printf("%s  credential ", indent);
     print_text(x->credential.name);
+    if (strcmp(d->code, "credential-cleartext") == 0) {
+        printf(" would travel in clear text: upstreams: lets it, for this host and port, with cleartext_credentials: "
+               "true\n");
+        return;
+    }
     if (d->credential < 0) {
         printf(" may not go there: its only: names ");
         print_text(x->place);
