@@ -50,7 +50,7 @@ enum img_table {
 struct img_head {
     uint8_t magic[8];
     uint32_t version, size;
-    uint8_t digest[32]; /* SHA-256 of the image with these 32 bytes zero */
+    uint8_t digest[32]; /* SHA-256 of all but where the files lie */
     struct img_str name;
     uint64_t learning_until_ms;         /* Unix time; 0: never */
     struct img_range residents;         /* IMG_SCOPE_REF: the scopes that have regions */

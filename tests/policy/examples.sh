@@ -88,6 +88,20 @@ expect "no argument" 2 "usage:" $cs policy check
 expect "an option of nobody" 2 "no option" $cs policy check --frce "$tmp"/bad.yaml
 expect "no verb" 2 "no verb" $cs policy import a b
 
+# A version is what a policy says: not where its files lie, nor how their paths are written.
+version() { $cs policy check --json "$@" | sed -n 's/.*"digest":"\([0-9a-f]\{64\}\)".*/\1/p'; }
+mkdir "$tmp"/elsewhere
+printf 'include: more.yaml\n' | tee -a "$tmp"/held-writes.yaml >/dev/null
+printf 'version: 1\nrules:\n  - { id: more, match: { host: b.example }, decide: deny }\n' >"$tmp"/more.yaml
+cp "$tmp"/held-writes.yaml "$tmp"/more.yaml "$tmp"/elsewhere/
+one=$(version "$tmp"/held-writes.yaml)
+[ -n "$one" ] && [ "$one" = "$(version "$tmp"/./held-writes.yaml)" ] && [ "$one" = "$(version "$tmp"/elsewhere/held-writes.yaml)" ] &&
+	echo "ok the same files elsewhere are the same version" || { echo "FAILED the version depends on the path"; failed=1; }
+sed -i 's/b.example/c.example/' "$tmp"/elsewhere/more.yaml
+[ "$one" != "$(version "$tmp"/elsewhere/held-writes.yaml)" ] || { echo "FAILED another rule is the same version"; failed=1; }
+expect "and a decision names its file" 11 "DENY  by rule more ($tmp/elsewhere/more.yaml:3)" \
+	$cs policy explain GET https://c.example/ "$tmp"/elsewhere/held-writes.yaml
+
 policy=$src/tests/policy/held-writes.yaml
 expect "explain: allowed" 0 "ALLOW by rule read" $cs policy explain GET https://api.example.com/v1/a "$policy"
 expect "explain: held" 10 "HOLD  by rule write" $cs policy explain --label team=billing POST https://api.example.com/v1/a "$policy"

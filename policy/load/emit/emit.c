@@ -166,7 +166,6 @@ static void put_rule(struct emit *w, const struct m_rule *r)
                            .ws_within_ms = r->messages.within.at ? r->messages.within.v : WS_WITHIN_USUAL,
                            .over = r->over.at ? index_or_none(model_rule(w->m, r->over.text)) : IMG_NONE};
     const struct m_match *except = r->except.v;
-    out.file = emit_str(w, span_str(r->at->file));
     out.scopes.first = emit_count(w, IMG_SCOPE_REF);
     for (size_t i = 0; i < r->scope.n; i++) {
         uint32_t s = index_or_none(model_scope(w->m, r->scope.v[i].text));
@@ -386,14 +385,56 @@ static int pad(struct dynbuf *out)
     return 0;
 }
 
-/* Join the parts: head, strings, tables; then the digest over all of it. */
+/* Over all that the policy says; where its files lie, and how their paths are written, is not part of that. */
+static int stamp(const struct emit *w, struct img_head *head)
+{
+    struct digest_ctx *d = digest_begin();
+    struct digest is;
+    if (d == NULL)
+        return -1;
+    head->size = (uint32_t)w->strings.n;
+    for (size_t t = 0; t < IMG_TABLES; t++)
+        head->table[t] = (struct img_range){0, emit_count(w, (enum img_table)t)};
+    digest_add(d, span_of(head, sizeof(*head)));
+    digest_add(d, dynbuf_span(&w->strings));
+    for (size_t t = 0; t < IMG_TABLES; t++)
+        digest_add(d, dynbuf_span(&w->table[t]));
+    digest_end(d, &is);
+    memcpy(head->digest, is.b, sizeof(is.b));
+    return 0;
+}
+
+/* Which file each rule is of, behind all that the digest is over: a name once. */
+static void put_files(struct emit *w)
+{
+    struct {
+        const char *name;
+        struct img_str is;
+    } seen[POLICY_FILES_MAX + 1] = {{NULL, {0, 0}}}; /* floors are a file too */
+    struct img_rule *r = (struct img_rule *)(void *)w->table[IMG_RULE].p;
+    for (size_t i = 0; i < emit_count(w, IMG_RULE); i++) {
+        const char *name = w->m->rules[i]->at->file;
+        size_t k = 0;
+        while (k < POLICY_FILES_MAX && seen[k].name && strcmp(seen[k].name, name) != 0)
+            k++;
+        if (seen[k].name == NULL || strcmp(seen[k].name, name) != 0) {
+            seen[k].name = name;
+            seen[k].is = emit_str(w, span_str(name));
+        }
+        r[i].file = seen[k].is;
+    }
+}
+
+/* Join the parts: head, strings, tables. */
 static int join(struct emit *w, struct dynbuf *out)
 {
     struct img_head head = {
         .version = IMG_VERSION, .learning_until_ms = w->m->learning.v, .residents = put_residents(w)};
-    struct digest d;
     memcpy(head.magic, IMG_MAGIC, sizeof(head.magic));
     head.name = emit_str(w, w->m->name.at ? w->m->name.text : SPAN("policy"));
+    if (!dynbuf_ok(&w->table[IMG_RULE]) || stamp(w, &head) != 0)
+        return -1;
+    put_files(w);
     if (!dynbuf_ok(&w->strings) || dynbuf_add(out, span_of(&head, sizeof(head))) != 0 ||
         dynbuf_add(out, dynbuf_span(&w->strings)) != 0)
         return -1;
@@ -408,8 +449,6 @@ static int join(struct emit *w, struct dynbuf *out)
         return -1;
     head.size = (uint32_t)out->n;
     memcpy(out->p, &head, sizeof(head));
-    digest_of(dynbuf_span(out), &d);
-    memcpy(out->p + offsetof(struct img_head, digest), d.b, sizeof(d.b));
     return 0;
 }
 
