@@ -17,6 +17,12 @@ def the_canary_search_sees_every_form(lab):
 
 
 @test()
+def the_search_of_memory_sees_a_planted_secret(lab):
+    done = lab.run([sys.executable, harness.HERE / "lab/memory.py", "--self-test"], rc=0)
+    assert b"\nok canary: nothing found in a process that has none\n" in done.out and b"found in a process as literal" in done.out
+
+
+@test()
 def the_git_server_takes_pushes_and_counts_them(lab):
     git = lab.git_server()
     again = lab.run([git.program, "start", git.dir], rc=0)
