@@ -6,7 +6,7 @@
 #include "cli/policy/explain/explain.h"
 #include "cli/policy/show.h"
 #include "policy/load/disk.h"
-#include "policy/load/read/instant.h"
+#include "common/time/instant.h"
 
 enum { BODY_FILE_MAX = 64 * 1024 * 1024, RECORD_MAX = 1024 * 1024 };
 
@@ -77,7 +77,7 @@ static int ask_words(const struct cli_call *c, struct asked *q, struct err *e)
 static int ask_when(const struct cli_call *c, struct asked *q, struct err *e)
 {
     const char *at = cli_value(c, "at");
-    const char *why = at ? scalar_instant(span_str(at), &q->now_ms) : NULL;
+    const char *why = at ? instant_of(span_str(at), &q->now_ms) : NULL;
     return why ? err_set(e, "--at %s", why) : 0;
 }
 

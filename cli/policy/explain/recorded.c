@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "common/json/json.h"
-#include "policy/load/read/instant.h"
+#include "common/time/instant.h"
 
 static int add_refs(struct asked *q, const struct json *refs, struct span url, struct err *e)
 {
@@ -45,7 +45,7 @@ static void take_time(struct asked *q, struct span time)
         return;
     memcpy(whole, time.p, sizeof(whole));
     whole[19] = 'Z';
-    if (scalar_instant(span_of(whole, sizeof(whole)), &ms) == NULL)
+    if (instant_of(span_of(whole, sizeof(whole)), &ms) == NULL)
         q->now_ms = ms;
 }
 

@@ -4,7 +4,7 @@
 
 #include "common/id.h"
 #include "common/text/utf8.h"
-#include "policy/load/read/instant.h"
+#include "common/time/instant.h"
 
 struct scan {
     const uint8_t *p, *end;

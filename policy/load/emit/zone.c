@@ -1,6 +1,6 @@
 #include "policy/load/emit/zone.h"
 
-#include "policy/load/read/instant.h"
+#include "common/time/instant.h"
 
 /* Both blocks of a file begin with such a head; the counts are of what follows it. */
 enum { HEAD = 44, TYPE = 6, OFFSET_MOST = 26 * 3600, DAY = 86400 };

@@ -1,5 +1,5 @@
 /* The footer of TZif data: a TZ string of POSIX, "CET-1CEST,M3.5.0,M10.5.0/3", with the wider hours of RFC 9636. */
-#include "policy/load/read/instant.h"
+#include "common/time/instant.h"
 #include "policy/load/emit/zone.h"
 
 enum { MINUTE = 60, HOUR = 3600, DAY = 86400, USUAL_TIME = 2 * HOUR };

@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-#include "policy/load/read/instant.h"
+#include "common/time/instant.h"
 #include "policy/load/read/scalar.h"
 
 enum { KEYS_MAX = 40, TEXT_BYTES_MAX = 8192, CHOICES_TEXT = 400 };
@@ -169,7 +169,7 @@ static void decode_number(struct loader *l, const struct node *n, const struct k
         else if (k->type == KEY_TIME)
             why = scalar_time(n->text, &out->v);
         else if (k->type == KEY_INSTANT)
-            why = scalar_instant(n->text, &out->v);
+            why = instant_of(n->text, &out->v);
         else if (k->type == KEY_SIZE)
             why = scalar_size(n->text, &out->v);
         else if (!n->plain || span_u64(n->text, UINT64_MAX, &out->v) != 0)

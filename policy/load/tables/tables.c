@@ -3,7 +3,7 @@
 #include "policy/load/tables/tables.h"
 
 #include "common/lease/lease.h"
-#include "policy/load/read/instant.h"
+#include "common/time/instant.h"
 #include "policy/load/read/scalar.h"
 
 static const struct choice deny_only[] = {{"deny", 0}, {"allow-reads", CHOICE_LATER}, {"hold", CHOICE_LATER}, {0}};
@@ -220,7 +220,7 @@ static void read_learning(struct loader *l, const struct node *n, void *field)
     const char *why = "is: until TIME";
     out->at = n;
     if (n->kind == NODE_TEXT && span_starts(n->text, SPAN("until ")))
-        why = scalar_instant(span_from(n->text, 6), &out->v);
+        why = instant_of(span_from(n->text, 6), &out->v);
     if (why)
         load_problem(l, n, "P008", "learning %s, as in: until 2026-11-23T18:00:00Z", why);
     else if (out->v > l->now_ms && out->v - l->now_ms > DAY_MS)

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "policy/load/read/instant.h"
+#include "common/time/instant.h"
 #include "policy_kit.h"
 
 static const char regions[] =

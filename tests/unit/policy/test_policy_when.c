@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "policy/load/read/instant.h"
+#include "common/time/instant.h"
 #include "policy/load/emit/zone.h"
 #include "policy/next_change.h"
 #include "policy_kit.h"
@@ -15,7 +15,7 @@
 static uint64_t at(const char *text)
 {
     uint64_t ms;
-    assert_null(scalar_instant(span_str(text), &ms));
+    assert_null(instant_of(span_str(text), &ms));
     return ms;
 }
 
@@ -43,7 +43,7 @@ static void test_instants(void **state)
     uint64_t ms;
     (void)state;
     for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
-        assert_non_null(scalar_instant(span_str(none[i]), &ms));
+        assert_non_null(instant_of(span_str(none[i]), &ms));
     assert_int_equal(at("2026-11-23T09:00:00Z"), 1795424400000u);
     assert_int_equal(at("2026-11-23T10:30:00+01:30"), 1795424400000u);
     assert_int_equal(at("2026-11-22T21:00:00-12:00"), 1795424400000u);

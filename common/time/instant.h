@@ -1,6 +1,6 @@
 /* Points in time as people write them. Pure: no clock, no zone of the machine. */
-#ifndef POLICY_LOAD_READ_INSTANT_H
-#define POLICY_LOAD_READ_INSTANT_H
+#ifndef COMMON_TIME_INSTANT_H
+#define COMMON_TIME_INSTANT_H
 
 #include "common/span.h"
 
@@ -9,6 +9,6 @@ int64_t instant_days_to(int64_t year, unsigned month, unsigned day);
 unsigned instant_days_of_month(int64_t year, unsigned month);
 /* RFC 3339 with its offset, of this century: 2026-11-23T09:00:00Z or +01:00. NULL and Unix ms, or why not, as the end
  * of a sentence that begins with the key. */
-const char *scalar_instant(struct span s, uint64_t *ms);
+const char *instant_of(struct span s, uint64_t *ms);
 
 #endif

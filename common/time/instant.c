@@ -1,4 +1,4 @@
-#include "policy/load/read/instant.h"
+#include "common/time/instant.h"
 
 /* Years begin in March here, so that the day that some years lack is the last. */
 int64_t instant_days_to(int64_t year, unsigned month, unsigned day)
@@ -42,7 +42,7 @@ static bool offset_of(struct span s, int64_t *minutes)
     return true;
 }
 
-const char *scalar_instant(struct span s, uint64_t *ms)
+const char *instant_of(struct span s, uint64_t *ms)
 {
     static const char why[] = "is a time with its zone, such as 2026-11-23T09:00:00Z or 2026-11-23T10:00:00+01:00";
     unsigned y, mon, d, h, min, sec;
