@@ -76,6 +76,7 @@ enum source_kind {
     SOURCE_EXEC,
     SOURCE_OAUTH2,
     SOURCE_VAULT,
+    SOURCE_GITHUB_APP,
     SOURCE_KINDS
 };
 struct credential {

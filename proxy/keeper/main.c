@@ -264,6 +264,11 @@ static uint64_t fetch_now(void *arg)
     return loop_now(((struct keeper *)arg)->loop);
 }
 
+static int64_t fetch_wall(void *arg)
+{
+    return now_s(arg);
+}
+
 static int fetch_send(void *arg, uint64_t id, struct span payload)
 {
     struct keeper *k = arg;
@@ -413,7 +418,7 @@ int main(void)
     static const struct role_ops ops = {.frame = on_frame, .peer = on_peer, .config = on_config, .stop = on_stop};
     static char dir[64];
     static const char *const rw[] = {dir, NULL};
-    static const struct fetch_ops fetching = {fetch_now, fetch_send, fetch_keep};
+    static const struct fetch_ops fetching = {fetch_now, fetch_wall, fetch_send, fetch_keep};
     static const struct wall wall = {.calls = WALL_FILES | WALL_ACCEPT, .rw_dirs = rw};
     struct keeper *k = &keeper;
     struct err e = {{0}};

@@ -14,15 +14,19 @@ struct span value_trim(struct span raw)
     return raw;
 }
 
+static bool is_key(struct span v)
+{
+    return span_starts(v, SPAN("-----BEGIN ")) && span_find(v, SPAN("PRIVATE KEY-----\n")) < v.n;
+}
+
 bool value_is_pem(struct span v)
 {
-    return span_starts(v, SPAN("-----BEGIN ")) && span_find(v, SPAN("PRIVATE KEY-----\n")) < v.n &&
-           span_find(v, SPAN("-----BEGIN CERTIFICATE-----\n")) < v.n;
+    return is_key(v) && span_find(v, SPAN("-----BEGIN CERTIFICATE-----\n")) < v.n;
 }
 
 int value_check(struct span v, struct err *e)
 {
-    bool lines = value_is_pem(v);
+    bool lines = is_key(v);
     if (v.n == 0)
         return err_set(e, "the value is empty");
     if (v.n < VALUE_MIN)
@@ -140,6 +144,8 @@ static int fits_slot(const struct credential *c, struct span v, struct err *e)
 int value_fits(const struct credential *c, struct span v, struct err *e)
 {
     struct signer_pair pair;
+    if (!c->certificate && span_index(v, '\n') < v.n)
+        return err_set(e, "the value is a key with lines, which no request can carry");
     if (c->sign != SIGN_NONE)
         return signer_pair(v, &pair, e);
     if (fits_slot(c, v, e) != 0)

@@ -13,9 +13,10 @@ enum { VALUE_MIN = 8, VALUE_MAX = 8 * 1024 };
 
 /* One line feed at the end (with its carriage return) is an editor's, not the secret's. */
 struct span value_trim(struct span raw);
-/* A key and certificates as text: the one kind of value that may have lines. It goes into no field. */
+/* A key and certificates as text. They may have lines, as may a key to sign with; neither goes into a field. */
 bool value_is_pem(struct span v);
-/* Neither too short nor too long, no control byte, no space at either end. 0, or -1 with words. */
+/* Neither too short nor too long, no control byte but the line ends of a key, no space at either end. 0, or -1 with
+ * words. */
 int value_check(struct span v, struct err *e) MUSTCHECK;
 /* What goes into this credential's slot: its format, escaped as the slot needs it, or Basic. NULL with words when
  * they do not fit together. */

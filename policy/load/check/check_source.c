@@ -137,10 +137,42 @@ static void check_vault(struct loader *l, const struct m_asked *a)
     }
 }
 
+/* What is not narrowed would be all that the installation may do. */
+static void check_github_app(struct loader *l, const struct m_asked *a)
+{
+    static const struct span permission = SPAN("permission.");
+    const struct m_setting *installation = given(a, "installation");
+    size_t repositories = 0, all = 0, permissions = 0;
+    uint64_t number;
+    if (installation != NULL && span_u64(installation->value.text, INT64_MAX, &number) != 0)
+        bad(l, &installation->value, "is no number of an installation");
+    for (size_t i = 0; i < a->n; i++) {
+        const struct item *v = &a->v[i].value;
+        if (span_eq(a->v[i].key, SPAN("repositories"))) {
+            bool every = span_eq(v->text, SPAN("*"));
+            repositories++;
+            all += every;
+            if (!every && !scalar_is_name(v->text))
+                bad(l, v, "is no name of a repository, which is written without its owner");
+        } else if (span_starts(a->v[i].key, permission)) {
+            permissions++;
+            if (!span_eq(v->text, SPAN("read")) && !span_eq(v->text, SPAN("write")) &&
+                !span_eq(v->text, SPAN("admin")))
+                bad(l, v, "is no permission: read, write or admin");
+        }
+    }
+    if (repositories == 0 || (all && repositories > 1) || permissions == 0)
+        load_problem(l, a->at, "P015",
+                     "repositories: names some, or is \"*\" alone, for all; and permissions: has one or more");
+}
+
 void check_source(struct loader *l, const struct m_source *s)
 {
-    static void (*const check[SOURCE_KINDS])(struct loader *, const struct m_asked *) = {
-        [SOURCE_EXEC] = check_exec, [SOURCE_OAUTH2] = check_oauth2, [SOURCE_VAULT] = check_vault};
+    static void (*const check[SOURCE_KINDS])(struct loader *,
+                                             const struct m_asked *) = {[SOURCE_EXEC] = check_exec,
+                                                                        [SOURCE_OAUTH2] = check_oauth2,
+                                                                        [SOURCE_VAULT] = check_vault,
+                                                                        [SOURCE_GITHUB_APP] = check_github_app};
     const struct m_stored *is = &s->stored;
     const struct item *at[] = {[SOURCE_NONE] = NULL,
                                [SOURCE_FILE] = &is->file,
@@ -161,5 +193,5 @@ void check_source(struct loader *l, const struct m_source *s)
     }
     if (is->at && n != 1)
         load_problem(l, is->at, "P015",
-                     "a source is one of file:, env:, store:, systemd:, exec:, oauth2: and vault:");
+                     "a source is one of file:, env:, store:, systemd:, exec:, oauth2:, vault: and github_app:");
 }

@@ -35,11 +35,27 @@ static bool text(struct loader *l, const struct node *n, struct item *out)
     return false;
 }
 
-static void read_text(struct loader *l, const struct node *n, void *field)
+static void read_text_as(struct loader *l, const struct node *n, void *field, struct span key)
 {
     struct item value = {0};
     if (text(l, n, &value))
-        add(l, field, n->key->text, &value, SOURCE_NONE);
+        add(l, field, key, &value, SOURCE_NONE);
+}
+
+static void read_text(struct loader *l, const struct node *n, void *field)
+{
+    read_text_as(l, n, field, n->key->text);
+}
+
+/* A number that is a name: with quotes or without. */
+static void read_number_as(struct loader *l, const struct node *n, void *field, struct span key)
+{
+    struct item value = {n->text, n};
+    uint64_t number;
+    if (n->kind == NODE_TEXT && span_u64(n->text, UINT64_MAX, &number) == 0)
+        add(l, field, key, &value, SOURCE_NONE);
+    else
+        read_text_as(l, n, field, key);
 }
 
 static void read_texts(struct loader *l, const struct node *n, void *field)
@@ -109,35 +125,67 @@ static void add_secret(struct loader *l, const struct node *n, struct span key, 
         add(l, to, key, at[which], (enum source_kind)which);
 }
 
-static void read_secret(struct loader *l, const struct node *n, void *field)
+static void read_secret_as(struct loader *l, const struct node *n, void *field, struct span key)
 {
     if (n->kind == NODE_MAP)
-        add_secret(l, n, n->key->text, field);
+        add_secret(l, n, key, field);
     else
         load_problem(l, n, "P008", "a secret is not written here: say where it is, as in { store: NAME }");
 }
 
-/* Names and what they stand for: KEY.NAME. A secret, or a text that is none. */
-static void read_env(struct loader *l, const struct node *n, void *field)
+static void read_secret(struct loader *l, const struct node *n, void *field)
+{
+    read_secret_as(l, n, field, n->key->text);
+}
+
+/* Names and what they stand for: PREFIX.NAME. A text, or a secret where one may be. */
+static void read_pairs(struct loader *l, const struct node *n, void *field, struct span prefix, bool secrets)
 {
     if (n->kind != NODE_MAP) {
-        load_problem(l, n, "P008", "env: is a mapping from names to texts and secrets");
+        load_problem(l, n, "P008", "%.*s: is a mapping from names to texts%s", SPAN_FMT(n->key->text),
+                     secrets ? " and secrets" : "");
         return;
     }
     for (const struct node *c = n->child; c; c = c->next) {
-        struct item name = {0}, value = {0};
-        uint8_t *key = arena_alloc(&l->a, 4 + c->key->text.n);
-        if (key == NULL || !keys_decode_text(l, c->key, &name))
+        struct item name = {0};
+        if (!keys_decode_text(l, c->key, &name))
             continue;
-        memcpy(key, "env.", 4);
-        memcpy(key + 4, name.text.p, name.text.n);
+        struct span key = arena_join(&l->a, prefix, name.text);
         if (!scalar_is_word(name.text) || span_index(name.text, '=') < name.text.n)
-            load_problem(l, c->key, "P008", "\"%.*s\" is no name of a variable", SPAN_FMT(span_first(name.text, 60)));
-        else if (c->kind == NODE_MAP)
-            add_secret(l, c, span_of(key, 4 + name.text.n), field);
-        else if (text(l, c, &value))
-            add(l, field, span_of(key, 4 + name.text.n), &value, SOURCE_NONE);
+            load_problem(l, c->key, "P008", "\"%.*s\" is no name%s", SPAN_FMT(span_first(name.text, 60)),
+                         secrets ? " of a variable" : "");
+        else if (key.p != NULL && secrets && c->kind == NODE_MAP)
+            add_secret(l, c, key, field);
+        else if (key.p != NULL)
+            read_text_as(l, c, field, key);
     }
+}
+
+static void read_env(struct loader *l, const struct node *n, void *field)
+{
+    read_pairs(l, n, field, SPAN("env."), true);
+}
+
+/* ---- what is signed with a key that stays here: proxy/keeper/sources/minted.h ---- */
+
+static void read_key(struct loader *l, const struct node *n, void *field)
+{
+    read_secret_as(l, n, field, SPAN("jwt.key"));
+}
+
+static void read_issuer(struct loader *l, const struct node *n, void *field)
+{
+    read_number_as(l, n, field, SPAN("jwt.iss"));
+}
+
+static void read_number(struct loader *l, const struct node *n, void *field)
+{
+    read_number_as(l, n, field, n->key->text);
+}
+
+static void read_permissions(struct loader *l, const struct node *n, void *field)
+{
+    read_pairs(l, n, field, SPAN("permission."), false);
 }
 
 #define ASKED(name_, call_, flags_, help_)                                                                           \
@@ -197,6 +245,18 @@ static const struct key vault_keys[] = {
     {0}};
 static const struct table vault_table = {"vault:", sizeof(struct m_asked), vault_keys};
 
+static const struct key github_app_keys[] = {
+    URL("the API, https://api.github.com or https://HOST/api/v3"),
+    ASKED("app_id", read_issuer, KEY_NEEDED, "the app's client id, or its number"),
+    ASKED("key", read_key, KEY_NEEDED, "its private key, as in { store: NAME }"),
+    ASKED("installation", read_number, KEY_NEEDED, "the number of its installation"),
+    ASKED("repositories", read_texts, KEY_NEEDED, "names without their owner, or \"*\": all of the installation"),
+    ASKED("permissions", read_permissions, KEY_NEEDED, "what the token may do there, as in { contents: write }"),
+    TIMEOUT,
+    LIFETIME,
+    {0}};
+static const struct table github_app_table = {"github_app:", sizeof(struct m_asked), github_app_keys};
+
 static const struct key source_keys[] = {
     TEXT(m_source, stored.file, "file", "a file with the secret"),
     TEXT(m_source, stored.env, "env", "an environment variable of the gateway"),
@@ -217,7 +277,11 @@ static const struct key source_keys[] = {
      .at = AT(m_source, asked[SOURCE_VAULT]),
      .table = &vault_table,
      .help = "HashiCorp Vault or OpenBao"},
-    LATER("github_app"),
+    {.name = "github_app",
+     .type = KEY_MAP,
+     .at = AT(m_source, asked[SOURCE_GITHUB_APP]),
+     .table = &github_app_table,
+     .help = "a token of a GitHub App's installation"},
     LATER("aws"),
     {0}};
 const struct table source_table = {"source:", sizeof(struct m_source), source_keys};

@@ -7,6 +7,7 @@
 
 void source_oauth2(const struct job *j, struct http *h) __attribute__((noreturn));
 void source_vault(const struct job *j, struct http *h) __attribute__((noreturn));
+void source_github_app(const struct job *j, struct http *h) __attribute__((noreturn));
 
 struct arena;
 /* Pure, for tests: the body of the question, and what is in an answer of status 200; what is to be kept
@@ -15,6 +16,11 @@ int oauth2_question(const struct wire_fetch *f, struct dynbuf *form, struct err 
 int oauth2_answer(struct span json, struct arena *a, struct wire_fetched *out, struct err *e) MUSTCHECK;
 int vault_answer(struct span json, struct span where, struct arena *a, struct wire_fetched *out,
                  struct err *e) MUSTCHECK;
+int github_app_question(const struct wire_fetch *f, struct dynbuf *body, struct err *e) MUSTCHECK;
+int github_app_answer(struct span json, uint64_t now_ms, struct arena *a, struct wire_fetched *out,
+                      struct err *e) MUSTCHECK;
+/* How long it is from now (Unix ms) until a time as RFC 3339 writes it; 1 when it was. -1: it is none. */
+int source_expires(struct span text, uint64_t now_ms, uint64_t *lifetime_ms) MUSTCHECK;
 /* A code such as invalid_client in an error's JSON, or empty. */
 struct span source_error_code(struct span json, struct arena *a);
 

@@ -33,7 +33,7 @@ int signer_pair(struct span value, struct signer_pair *out, struct err *e)
 {
     struct span rest;
     *out = (struct signer_pair){.id = SPAN_NONE};
-    if (!span_cut(value, ':', &out->id, &rest) || !sign_name_ok(out->id))
+    if (span_index(value, '\n') < value.n || !span_cut(value, ':', &out->id, &rest) || !sign_name_ok(out->id))
         return err_set(e, "the value must be ID:KEY or ID:KEY:TOKEN: it is to sign with");
     bool token = span_cut(rest, ':', &out->key, &out->token);
     if (out->key.n < SIGNER_PART_MIN || (token && out->token.n < SIGNER_PART_MIN))

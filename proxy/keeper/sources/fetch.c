@@ -4,6 +4,7 @@
 
 #include "common/http/uri.h"
 #include "common/text/visible.h"
+#include "proxy/keeper/sources/minted.h"
 #include "proxy/keeper/value.h"
 #include "proxy/fetcher/wire_fetch.h"
 
@@ -148,6 +149,12 @@ static int destination(const struct policy *p, struct span url, struct arena *a,
     return 0;
 }
 
+/* A key that is signed with here, or what a program of the operator's reads. */
+static bool may_have_lines(const struct credential *c, struct span key)
+{
+    return c->source == SOURCE_EXEC || span_eq(key, SPAN("jwt.key"));
+}
+
 /* Every setting, with the secret itself in the place of where it is; held is what they borrow from. */
 static int collect(struct fetches *f, const struct credential *c, struct wire_fetch *w,
                    struct secret *held[FETCH_SETTINGS_MAX], struct err *e)
@@ -162,6 +169,9 @@ static int collect(struct fetches *f, const struct credential *c, struct wire_fe
             return err_set(e, "%.*s, which it is asked with: %s", SPAN_FMT(s.key), why.text);
         if (s.from != SOURCE_NONE)
             w->setting[w->nsettings].value = secret_bytes(held[i]);
+        if (s.from != SOURCE_NONE && !may_have_lines(c, s.key) &&
+            span_index(secret_bytes(held[i]), '\n') < secret_bytes(held[i]).n)
+            return err_set(e, "%.*s, which it is asked with, has more than one line", SPAN_FMT(s.key));
         w->nsettings++;
     }
     return 0;
@@ -197,13 +207,14 @@ static int keep_again(struct fetches *f, const struct fetch *known, struct err *
 static int ask(struct fetches *f, struct fetch *known, const struct credential *c, struct err *e)
 {
     struct wire_fetch w = {.kind = (uint8_t)c->source};
-    struct secret *held[FETCH_SETTINGS_MAX] = {NULL};
+    struct secret *held[FETCH_SETTINGS_MAX] = {NULL}, *jwt = NULL;
     struct arena a;
     struct dynbuf b;
     int rc = -1;
     arena_init(&a, 1024 * 1024);
     dynbuf_init(&b, FETCH_PAYLOAD_MAX);
-    if (keep_again(f, known, e) != 0 || collect(f, c, &w, held, e) != 0)
+    if (keep_again(f, known, e) != 0 || collect(f, c, &w, held, e) != 0 ||
+        minted_jwt(&w, f->ops->wall(f->arg), &jwt, e) != 0)
         goto out;
     w.timeout_ms = wire_setting_u64(&w, SPAN("timeout"), FETCH_TIMEOUT_MS);
     known->lifetime = wire_setting_u64(&w, SPAN("lifetime"), 0);
@@ -224,6 +235,7 @@ static int ask(struct fetches *f, struct fetch *known, const struct credential *
 out:
     for (size_t i = 0; i < FETCH_SETTINGS_MAX; i++)
         secret_free(&held[i]);
+    secret_free(&jwt);
     dynbuf_wipe(&b);
     arena_free(&a);
     return rc;

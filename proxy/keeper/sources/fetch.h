@@ -24,6 +24,7 @@ enum {
 
 struct fetch_ops {
     uint64_t (*now)(void *arg); /* ms, monotonic */
+    int64_t (*wall)(void *arg); /* Unix seconds, for what is signed */
     /* A wire_fetch to the fetcher; -1: there is none. */
     int (*send)(void *arg, uint64_t id, struct span payload);
     /* What takes the place of the secret it was asked with, which is used up (a refresh token), in the sealed store.

@@ -1,5 +1,5 @@
 """Servers that sources ask, over TLS, each written from the documentation of what it stands for: an OAuth 2.0 token
-endpoint (RFC 6749, 7523, 8693) and HashiCorp Vault's HTTP API. What they were asked is kept, and they can be told to
+endpoint (RFC 6749, 7523, 8693), HashiCorp Vault's HTTP API and GitHub's for Apps. What they were asked is kept, and they can be told to
 answer badly.
 
     oauth = TokenEndpoint(lab, "login.test"); oauth.url, oauth.yaml (its entry of upstreams:), oauth.asked
@@ -11,9 +11,11 @@ import json
 import secrets
 import ssl
 import threading
+import time
 import urllib.parse
 
 import certs
+import jose
 from gateway import upstream_yaml
 
 
@@ -182,3 +184,48 @@ class Vault(Counterpart):
                                      "data": {"username": "v-app", "password": self.new_token("db")}})
         else:
             self.send(handler, 404, {"errors": []})
+
+
+class GitHub(Counterpart):
+    """https://docs.github.com/en/rest/apps/apps#create-an-installation-access-token-for-an-app, and "Generating a JSON
+    Web Token (JWT) for a GitHub App"."""
+    app, installation = "Iv23liAgents", 4711
+    has = {"contents": "write", "issues": "write", "metadata": "read"}
+
+    def __init__(self, lab, public, name="api.github.test"):
+        super().__init__(lab, name)
+        self.public, self.lifetime, self.narrowed, self.claims = public, 3600, [], []
+
+    def shown(self, handler):
+        kind, _, jwt = handler.headers.get("Authorization", "").partition(" ")
+        try:
+            head, claims = jose.verified(self.lab, jwt, self.public)
+        except (AssertionError, ValueError):
+            return False
+        self.claims.append(claims)
+        now = time.time()
+        return kind == "Bearer" and head["alg"] == "RS256" and claims["iss"] == self.app and \
+            claims["iat"] <= now and now < claims["exp"] <= now + 600
+
+    def serve(self, handler, body):
+        self.asked.append((handler.command, handler.path))
+        if self.badly(handler):
+            return
+        wanted = json.loads(body)
+        if handler.headers.get("X-GitHub-Api-Version") != "2022-11-28" or handler.headers["Content-Type"] != "application/json":
+            self.send(handler, 415, {"message": "Unsupported"})
+        elif not self.shown(handler):
+            self.send(handler, 401, {"message": "A JSON web token could not be decoded"})
+        elif handler.path != f"/app/installations/{self.installation}/access_tokens":
+            self.send(handler, 404, {"message": "Not Found"})
+        elif any(self.has.get(name) not in (level, "write") for name, level in wanted["permissions"].items()):
+            self.send(handler, 422, {"message": "The permissions requested are not granted to this installation."})
+        else:
+            self.narrowed.append(wanted)
+            until = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + self.lifetime))
+            token = self.new_token("ghs_4711_eyJ" + "x" * 400 + ".") + ("\r\nX-Evil: 1" if self.bad == "newline" else "")
+            answer = {"token": token, "expires_at": "soon" if self.bad == "no time" else until,
+                      "permissions": wanted["permissions"], "repository_selection": "selected"}
+            if self.bad == "no token":
+                del answer["token"]
+            self.send(handler, 201, answer)

@@ -23,6 +23,7 @@ static void answer(uint8_t which, struct span text)
     arena_init(&a, 8 * 1024 * 1024);
     int rc = which == 0   ? oauth2_answer(text, &a, &got, &e)
              : which == 1 ? vault_answer(text, SPAN("/data/data/t"), &a, &got, &e)
+             : which == 5 ? github_app_answer(text, 1, &a, &got, &e)
                           : program_value(&program, text, &a, &got.value, &got.lifetime_ms, &e);
     MUST_HOLD(rc == 0 || e.text[0] != '\0');
     MUST_HOLD(rc != 0 || got.value.n <= text.n);
@@ -56,10 +57,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     if (n == 0)
         return 0;
     uint8_t *copy = fuzz_copy(span_of(data + 1, n - 1));
-    if (data[0] % 5 < 3)
-        answer(data[0] % 5, span_of(copy, n - 1));
+    uint8_t which = data[0] % 6;
+    if (which == 3 || which == 4)
+        message(which == 3, span_of(copy, n - 1));
     else
-        message(data[0] % 5 == 3, span_of(copy, n - 1));
+        answer(which, span_of(copy, n - 1));
     free(copy);
     return 0;
 }

@@ -128,6 +128,61 @@ static void what_a_vault_answers(void **state)
     arena_free(&a);
 }
 
+static void what_github_is_asked(void **state)
+{
+    struct wire_fetch f = {.nsettings = 4,
+                           .setting = {{SPAN("repositories"), SPAN("app")},
+                                       {SPAN("permission.contents"), SPAN("write")},
+                                       {SPAN("repositories"), SPAN("docs")},
+                                       {SPAN("permission.issues"), SPAN("read")}}};
+    struct dynbuf b;
+    dynbuf_init(&b, 4096);
+    assert_int_equal(github_app_question(&f, &b, &e), 0);
+    assert_true(span_eq(dynbuf_span(&b), SPAN("{\"repositories\":[\"app\",\"docs\"],\"permissions\":{"
+                                              "\"contents\":\"write\",\"issues\":\"read\"}}")));
+    f.setting[0].value = SPAN("*");
+    dynbuf_reset(&b);
+    assert_int_equal(github_app_question(&f, &b, &e), 0);
+    assert_true(span_starts(dynbuf_span(&b), SPAN("{\"permissions\":{")));
+    f.nsettings = 0; /* no repositories are not all of them */
+    dynbuf_reset(&b);
+    assert_int_equal(github_app_question(&f, &b, &e), -1);
+    dynbuf_free(&b);
+}
+
+/* 2026-11-23T09:00:00Z is 1795424400000. */
+static void what_github_answers(void **state)
+{
+    static const uint64_t before = 1795424400000 - 5000;
+    static const struct {
+        const char *json;
+        uint64_t ms; /* 0: refused */
+    } rows[] = {
+        {"{\"token\":\"ghs_canary\",\"expires_at\":\"2026-11-23T09:00:00Z\",\"permissions\":{}}", 5000},
+        {"{\"token\":\"ghs_canary\",\"expires_at\":\"2026-11-23T10:00:00.123+01:00\"}", 5000},
+        {"{\"token\":\"ghs_canary\",\"expires_at\":\"2026-11-23T08:00:00Z\"}", 1}, /* not: it does not say */
+        {"{\"token\":\"ghs_canary\",\"expires_at\":\"2026-11-23T09:00:00\"}", 0},
+        {"{\"token\":\"ghs_canary\",\"expires_at\":1795424400}", 0},
+        {"{\"token\":\"ghs_canary\"}", 0},
+        {"{\"expires_at\":\"2026-11-23T09:00:00Z\"}", 0},
+        {"{\"token\":[\"ghs_canary\"],\"expires_at\":\"2026-11-23T09:00:00Z\"}", 0},
+        {"[]", 0},
+        {"", 0},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct wire_fetched got;
+        struct arena a;
+        arena_init(&a, 1024 * 1024);
+        int rc = github_app_answer(span_str(rows[i].json), before, &a, &got, &e);
+        assert_int_equal(rc, rows[i].ms ? 0 : -1);
+        if (rc == 0)
+            assert_true(span_eq(got.value, SPAN("ghs_canary")) && got.lifetime_ms == rows[i].ms);
+        else
+            assert_null(strstr(e.text, "canary"));
+        arena_free(&a);
+    }
+}
+
 static void an_error_is_told_by_its_code_alone(void **state)
 {
     struct arena a;
@@ -178,6 +233,8 @@ int main(void)
         cmocka_unit_test(what_a_token_endpoint_is_asked),
         cmocka_unit_test(what_a_token_endpoint_answers),
         cmocka_unit_test(what_a_vault_answers),
+        cmocka_unit_test(what_github_is_asked),
+        cmocka_unit_test(what_github_answers),
         cmocka_unit_test(an_error_is_told_by_its_code_alone),
         cmocka_unit_test(a_question_comes_as_it_went),
     };

@@ -6,6 +6,9 @@
 
 #include <stdio.h>
 
+#include <openssl/ec.h>
+#include <openssl/pem.h>
+
 #include "proxy/keeper/sources/fetch.h"
 #include "proxy/keeper/value.h"
 #include "proxy/fetcher/wire_fetch.h"
@@ -30,8 +33,13 @@ static struct {
       {SPAN("refresh_token"), SOURCE_STORE, SPAN("next")},
       {SPAN("scope"), SOURCE_NONE, SPAN("other")}},
      3},
+    {{{SPAN("argv"), SOURCE_NONE, SPAN("/bin/op")},
+      {SPAN("jwt.iss"), SOURCE_NONE, SPAN("app \"12\"")},
+      {SPAN("jwt.key"), SOURCE_STORE, SPAN("next")},
+      {SPAN("jwt.aud"), SOURCE_NONE, SPAN("them")}},
+     4},
 };
-enum { PROGRAM, SERVER, CLEARTEXT, WITHOUT, ROTATING, ROTATING_TOO, MANY };
+enum { PROGRAM, SERVER, CLEARTEXT, WITHOUT, ROTATING, ROTATING_TOO, SIGNING, MANY };
 
 bool policy_setting(const struct policy *p, const struct credential *c, size_t i, struct setting *out)
 {
@@ -88,6 +96,11 @@ static uint64_t tell_time(void *arg)
     return now;
 }
 
+static int64_t tell_date(void *arg)
+{
+    return 1795424400; /* 2026-11-23T09:00:00Z */
+}
+
 static int send_it(void *arg, uint64_t id, struct span payload)
 {
     if (deaf)
@@ -117,7 +130,7 @@ static struct credential cred(unsigned i)
 
 static int setup(void **state)
 {
-    static const struct fetch_ops ops = {tell_time, send_it, keep_it};
+    static const struct fetch_ops ops = {tell_time, tell_date, send_it, keep_it};
     static char variable[] = "TOKEN=token-canary-1";
     char *env[] = {variable, NULL};
     memcpy(variable, "TOKEN=token-canary-1", sizeof(variable)); /* it was wiped */
@@ -432,6 +445,64 @@ static void the_table_is_full_of_questions_and_no_more(void **state)
 
 #define FRESH(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
+/* ---- what is signed here ---- */
+
+static void store_key(void)
+{
+    char *pem;
+    BIO *b = BIO_new(BIO_s_mem());
+    EVP_PKEY *key = EVP_EC_gen("P-256");
+    assert_int_equal(PEM_write_bio_PKCS8PrivateKey(b, key, NULL, NULL, 0, NULL, NULL), 1);
+    size_t n = (size_t)BIO_get_mem_data(b, &pem);
+    secret_free(&stored);
+    stored = secret_new(span_of(pem, n));
+    BIO_free(b);
+    EVP_PKEY_free(key);
+}
+
+static void a_key_stays_and_what_it_signed_goes(void **state)
+{
+    static struct wire_fetch w;
+    struct span head, claims, rest;
+    char text[2048];
+    uint8_t raw[1024];
+    size_t n;
+    store_key();
+    assert_int_equal(need(SIGNING), FETCH_LATER);
+    assert_true(span_find(span_of(sent, nbytes), span_of(secret_bytes(stored).p + 60, 40)) == nbytes);
+    struct msg_in m = msg_in(span_of(sent, nbytes));
+    assert_int_equal(wire_get_fetch(&m, &w), 0);
+    assert_int_equal(w.nsettings, 2); /* the program, and what was signed */
+    assert_true(span_cut(wire_setting(&w, SPAN("assertion"), 0), '.', &head, &rest) &&
+                span_cut(rest, '.', &claims, &rest));
+    for (n = 0; n < claims.n; n++)
+        text[n] = claims.p[n] == '-' ? '+' : claims.p[n] == '_' ? '/' : (char)claims.p[n];
+    while (n % 4)
+        text[n++] = '=';
+    assert_int_equal(base64_decode(span_of(text, n), raw, &n), 0);
+    assert_true(span_starts(span_of(raw, n), SPAN("{\"iss\":\"app \\\"12\\\"\",\"aud\":\"them\",\"iat\":1795424340,"
+                                                  "\"exp\":1795424700,\"jti\":\"")));
+    secret_free(&stored);
+    stored = secret_new(SPAN("a canary that is no key"));
+    now += FETCH_FAILED_MS;
+    fetches_lost(fetches);
+    assert_int_equal(need(SIGNING), FETCH_REFUSED); /* in words without it: need() looks */
+    assert_int_equal(nsent, 1);
+    secret_free(&stored);
+}
+
+static void a_secret_with_lines_is_told_to_no_server(void **state)
+{
+    struct credential c = cred(ROTATING);
+    uint64_t wait;
+    store_key();
+    c.source = SOURCE_VAULT;
+    assert_int_equal(fetch_need(fetches, &c, &wait, &e), FETCH_REFUSED);
+    assert_true(nsent == 0 && strstr(e.text, "more than one line") != NULL);
+    assert_int_equal(need(ROTATING), FETCH_LATER); /* a program may have it */
+    secret_free(&stored);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -446,6 +517,8 @@ int main(void)
         FRESH(the_next_token_is_not_lost),
         FRESH(without_a_fetcher_nothing_waits),
         FRESH(the_table_is_full_of_questions_and_no_more),
+        FRESH(a_key_stays_and_what_it_signed_goes),
+        FRESH(a_secret_with_lines_is_told_to_no_server),
     };
     return cmocka_run_group_tests_name("fetch", tests, NULL, NULL);
 }
