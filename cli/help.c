@@ -7,6 +7,7 @@
 #include "cli/verbs.h"
 #include "common/dynbuf.h"
 #include "common/json/json.h"
+#include "common/text/nearest.h"
 
 enum { COLUMNS = 80, OPTION_COLUMN_MAX = 30, TABLE_ROOM = 256 * 1024, GROUPS_MAX = 64 };
 
@@ -174,7 +175,7 @@ static bool second_words(const char *word)
             names[n++] = strchr(v->name, ' ') + 1;
         }
     names[n] = NULL;
-    near = cli_nearest(word, names);
+    near = nearest_name(span_str(word), names);
     for (size_t i = 0; near && i < n; i++)
         all += strcmp(names[i], near) == 0;
     for (size_t i = 0; near && i < n; i++)
@@ -198,7 +199,7 @@ int cli_unknown(const char *group, const char *word)
             n++;
         }
     names[n] = NULL;
-    const char *near = cli_nearest(word, names);
+    const char *near = nearest_name(span_str(word), names);
     fprintf(stderr, "countersign: no verb `%s%s%s`", group, *group ? " " : "", word);
     if (near)
         fprintf(stderr, "; did you mean `%s%s%s`?", group, *group ? " " : "", near);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/verbs.h"
+#include "common/text/nearest.h"
 
 const struct cli_option cli_state_option = {
     "state-dir", "DIR", "where the gateway keeps its state ($COUNTERSIGN_STATE)", NULL, 0, false};
@@ -43,51 +44,6 @@ const struct cli_verb *cli_find(int argc, char **argv, int *used)
     return NULL;
 }
 
-/* --- what may have been meant ------------------------------------------------ */
-
-enum { NAME_MAX_LIKE = 32, LIKE = 2 };
-
-static size_t smaller(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
-/* How many letters are wrong, missing, too many, or exchanged with their neighbour, of short names. */
-static size_t distance(const char *a, const char *b)
-{
-    size_t rows[3][NAME_MAX_LIKE + 1], na = strlen(a), nb = strlen(b);
-    if (na > NAME_MAX_LIKE || nb > NAME_MAX_LIKE)
-        return SIZE_MAX;
-    for (size_t i = 0; i <= na; i++) {
-        size_t *row = rows[i % 3], *before = rows[(i + 2) % 3], *earlier = rows[(i + 1) % 3];
-        for (size_t j = 0; j <= nb; j++) {
-            size_t best = i == 0 ? j : before[j] + 1;
-            if (i && j)
-                best = smaller(best, before[j - 1] + (a[i - 1] != b[j - 1]));
-            if (j)
-                best = smaller(best, row[j - 1] + 1);
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-                best = smaller(best, earlier[j - 2] + 1);
-            row[j] = best;
-        }
-    }
-    return rows[na % 3][nb];
-}
-
-const char *cli_nearest(const char *wrong, const char *const *names)
-{
-    const char *best = NULL;
-    size_t n = strlen(wrong), least = smaller((n + 1) / 3, LIKE) + 1; /* of a short word, one letter is much */
-    for (; *names; names++) {
-        size_t d = n >= 2 && strncmp(*names, wrong, n) == 0 ? 0 : distance(wrong, *names);
-        if (d < least && d < n) {
-            least = d;
-            best = *names;
-        }
-    }
-    return best;
-}
-
 /* --- options ------------------------------------------------------------------ */
 
 /* Its words are a command line of their own, as of `run`: options stand before the first of them. */
@@ -109,7 +65,7 @@ static int no_such_option(struct cli_call *c, const char *word)
     while (n < NAMES_MAX && (o = cli_option_at(v, n)) != NULL)
         names[n++] = o->name;
     names[n] = NULL;
-    const char *near = strncmp(word, "--", 2) == 0 ? cli_nearest(word + 2, names) : NULL;
+    const char *near = strncmp(word, "--", 2) == 0 ? nearest_name(span_str(word + 2), names) : NULL;
     return near ? cli_complain(v, "%s is no option of it; did you mean --%s?", word, near)
                 : cli_complain(v, "%s is no option of it", word);
 }
@@ -189,7 +145,7 @@ static const struct cli_option *option_of_value(const struct cli_verb *v, const 
         for (char *at = strtok_r(text, " ", &save); at && n < VALUES_MAX; at = strtok_r(NULL, " ", &save))
             names[n++] = at;
         names[n] = NULL;
-        near = cli_nearest(word, names);
+        near = nearest_name(span_str(word), names);
         if (near) {
             (void)snprintf(value, 32, "%s", near);
             return o;

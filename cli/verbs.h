@@ -64,8 +64,6 @@ bool cli_flag(const struct cli_call *c, const char *name);
 size_t cli_values(const struct cli_call *c, const char *name, const char **out, size_t max);
 /* The i-th option that the verb takes, its own and the common ones; NULL: there are no more. */
 const struct cli_option *cli_option_at(const struct cli_verb *v, size_t i);
-/* Of NULL-ended names the one most like `wrong`; NULL: none is like it. */
-const char *cli_nearest(const char *wrong, const char *const *names);
 
 /* help.c */
 

@@ -208,6 +208,14 @@ static void check_waiting(struct doctor *d)
                 n == 1 ? " waits" : "s wait", age_text(now_ms, member_u64(d->g.tree, "oldest_ms"), age));
 }
 
+/* A gateway runs without a policy too, to read what was decided. Of the status that was asked for. */
+static void check_rules(struct doctor *d)
+{
+    if (member_text(d->g.tree, "rules").n && member_u64(d->g.tree, "rules") == 0)
+        finding(&d->f, FINDING_NOTE, "policy", NULL, NULL,
+                "no policy with rules is in force, so every request is refused: `countersign up --policy FILE`");
+}
+
 static void check_policy(struct doctor *d)
 {
     char dir[PATH_MAX + 16];
@@ -305,6 +313,7 @@ static void check_gateway(struct doctor *d)
     if (!json_get(d->g.tree, SPAN("pinned")))
         check_files(d);
     check_waiting(d);
+    check_rules(d);
     check_policy(d);
     check_freeze(d);
     check_secrets(d);

@@ -10,10 +10,17 @@
 #include "common/control/exit.h"
 #include "common/control/own_gateway.h"
 #include "common/json/json.h"
+#include "common/text/nearest.h"
 #include "sandbox-shim/lease_env.h"
 #include "sandbox-shim/run/place.h"
 
-enum { TREE_BYTES = 4 * 1024 * 1024, LEASE_LIFE_S = 7 * 24 * 3600, LEASE_WORDS_MAX = 64 * 1024, NAMES_ROOM = 1024 };
+enum {
+    TREE_BYTES = 4 * 1024 * 1024,
+    LEASE_LIFE_S = 7 * 24 * 3600,
+    LEASE_WORDS_MAX = 64 * 1024,
+    NAMES_ROOM = 1024,
+    CREDENTIALS_COMPARED = 256
+};
 
 /* --- the gateway, or one of our own ---------------------------------------- */
 
@@ -86,8 +93,27 @@ static const struct json *credential(const struct json *answer, struct span key,
     return c;
 }
 
+/* Of the credentials' names the one most like this, or NULL. */
+static const char *like(const struct json *answer, const char *name, struct arena *a)
+{
+    const char *names[CREDENTIALS_COMPARED + 1] = {NULL};
+    const struct json *list = json_get(answer, SPAN("credentials"));
+    size_t n = 0;
+
+    for (const struct json *c = list ? list->child : NULL; c && n < CREDENTIALS_COMPARED; c = c->next) {
+        struct span is = json_text(c, SPAN("name"));
+        char *text = arena_alloc(a, is.n + 1);
+        if (!text)
+            return NULL;
+        memcpy(text, is.p, is.n);
+        text[is.n] = '\0';
+        names[n++] = text;
+    }
+    return nearest_name(span_str(name), names);
+}
+
 /* --with names a credential of the policy, `secret set` what the credential takes from the store. */
-static int check_credential(const struct json *answer, const char *name, struct err *e)
+static int check_credential(const struct json *answer, const char *name, struct arena *a, struct err *e)
 {
     const struct json *c = credential(answer, SPAN("name"), name), *user;
     const struct json *present = json_get(c, SPAN("present"));
@@ -106,6 +132,9 @@ static int check_credential(const struct json *answer, const char *name, struct 
                        "`%s` is a secret, and the policy has no credential of this name; its credential `%.*s` uses "
                        "that secret: --with %.*s",
                        name, SPAN_FMT(json_text(user, SPAN("name"))), SPAN_FMT(json_text(user, SPAN("name"))));
+    const char *near = like(answer, name, a);
+    if (near)
+        return err_set(e, "the policy has no credential named `%s`; did you mean --with %s?", name, near);
     return err_set(e, "the policy has no credential named `%s`: name it there under credentials:", name);
 }
 
@@ -122,7 +151,7 @@ int gateway_check_with(struct gateway *g, const char *const *with, size_t nwith,
     if (rc == 0) {
         const struct json *j = json_parse(dynbuf_span(&answer), &a);
         for (size_t i = 0; i < nwith && rc == 0; i++)
-            rc = check_credential(j, with[i], e);
+            rc = check_credential(j, with[i], &a, e);
     }
     dynbuf_free(&answer);
     arena_free(&a);

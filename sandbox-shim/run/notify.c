@@ -83,7 +83,7 @@ static void say_waiting(const struct notify *n, const struct json *t, bool earli
     dynbuf_init(&words, SAID_MAX);
     (void)dynbuf_add(&words, SPAN("countersign: waits for approval"));
     if (earlier)
-        (void)dynbuf_addf(&words, ", from an earlier run (%s)", moment(number(t, SPAN("created_ms")), when));
+        (void)dynbuf_addf(&words, ", from another run (%s)", moment(number(t, SPAN("created_ms")), when));
     (void)dynbuf_add(&words, SPAN(": "));
     if (summary.n > 0) {
         visible_text(&words, summary, false);

@@ -251,6 +251,12 @@ def on_the_host(lab):
     gw.cli("reload", rc=0)
     text = gw.cli("doctor", rc=0).out.decode()
     assert "X509_STRICT" not in text, text
+    assert "every request is refused" not in text, text
+    gw.policy.write_text("version: 1\nname: empty\n")
+    gw.cli("reload", rc=0)
+    assert b"no policy with rules is in force, so every request is refused" in gw.cli("doctor", rc=0).out
+    gw.policy.write_text(strict)
+    gw.cli("reload", rc=0)
     gw.cli("freeze", rc=0)
     text = gw.cli("doctor", rc=0).out.decode()
     assert "writes are frozen by " in text, text

@@ -211,6 +211,7 @@ def with_a_credential_the_gateway_must_hold_it(lab):
     assert ["Authorization", f"Bearer {run.token}"] in [list(f) for f in run.up.requests()[-1]["fields"]]
     done = run("true", options=["--with", "nothing-such"], rc=1)
     assert b"the policy has no credential named `nothing-such`" in done.both, done.text()
+    assert b"no credential named `aip`; did you mean --with api?" in run("true", options=["--with", "aip"], rc=1).err
     run.gw.policy.write_text(run.gw.policy.read_text().replace("store: api", "store: key"))
     run.gw.cli("reload", rc=0)
     done = run("true", options=["--with", "api"], rc=1)
@@ -363,10 +364,10 @@ def what_is_still_open_at_the_end_is_said_and_told_from_what_an_earlier_run_left
     ask = [*CURL, "--data-binary", "a=1", run.url("/things")]
     again = r"is open until \d\d:\d\d: once it is approved, repeat the request or run this again\n"
     said = run(*ask).err.decode()
-    assert "waits for approval: POST" in said and re.search(again, said) and "earlier" not in said, said
+    assert "waits for approval: POST" in said and re.search(again, said) and "another run" not in said, said
     # It waits since an earlier run of this workspace: said when the next one begins, and at its end only if it asked too.
     said = run("sleep", "1").err.decode()
-    assert re.search(r"waits for approval, from an earlier run \(\d\d:\d\d\): POST", said) and not re.search(again, said), said
+    assert re.search(r"waits for approval, from another run \(\d\d:\d\d\): POST", said) and not re.search(again, said), said
     assert re.search(again, run("sh", "-c", f"sleep 1; {shlex.join(map(str, ask))}").err.decode())
     assert run(*ask, options=("--quiet",)).err == b""
     # Approved while nobody waits: it is sent when the request comes again.

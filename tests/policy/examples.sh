@@ -113,6 +113,8 @@ expect "explain: yet another" 2 "METHOD URL FILE...: countersign policy explain 
 	$cs policy explain "$policy" https://api.example.com/ GET
 expect "explain: no policy" 2 "countersign policy explain GET https://api.example.com/ FILE" $cs policy explain GET https://api.example.com/
 expect "explain: no URL" 2 "https://" $cs policy explain GET api.example.com "$policy"
+expect "explain: another order, and no scheme" 2 "the URL with http:// or https://" $cs policy explain "$policy" GET api.example.com/x
+expect "explain: a method in small letters" 11 "note: a method is compared as it is written" $cs policy explain get https://api.example.com/ "$policy"
 expect "explain: what the gateway would not take" 2 "400" $cs policy explain GET https://api.example.com/a/../b "$policy"
 hours=$src/conf/cookbook/office-hours.yaml
 deploy="POST https://deploy.example.com/v1/deployments $hours"
@@ -169,6 +171,7 @@ sed '4d' "$tmp"/none_test.yaml >"$tmp"/nothing_test.yaml
 expect "test: a case of nothing" 3 "nothing_test.yaml:3:5: error P015: a case has request: or git_push:" $cs policy test "$tmp"/nothing_test.yaml
 expect "check: no code" 2 'there is no code P200. In the message "p.yaml:4:7: error P006: ..." the code is P006' $cs policy check --explain P200
 expect "check: a code" 0 "P118 (warns)" $cs policy check --explain P118
+expect "check: a code in small letters" 0 "P118 (warns)" $cs policy check --explain p118
 expect "explain: a label twice" 2 "--label region is there twice" \
 	$cs policy explain --label region=eu --label region=us GET https://b.example/ "$tmp"/few.yaml
 expect "explain: a label of no name" 2 "--label is KEY=VALUE" $cs policy explain --label =us GET https://b.example/ "$tmp"/few.yaml

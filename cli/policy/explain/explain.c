@@ -55,12 +55,25 @@ static int ask_refs(const struct cli_call *c, struct asked *q, struct err *e)
     return asked_header(q, SPAN("Content-Type"), SPAN("application/x-git-receive-pack-request"));
 }
 
+static bool looks_url(const char *word)
+{
+    return strstr(word, "://") != NULL;
+}
+
+static bool looks_method(const char *word)
+{
+    size_t n = strspn(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZ");
+    return n > 0 && word[n] == '\0';
+}
+
 static int ask_words(const struct cli_call *c, struct asked *q, struct err *e)
 {
     struct span name, value;
     const char *headers[CLI_GIVEN_MAX], *body = cli_value(c, "body"), *data = cli_value(c, "data");
     size_t n = cli_values(c, "header", headers, CLI_GIVEN_MAX);
     q->request.method = span_str(c->word[0]);
+    if (!looks_method(c->word[0]))
+        q->note = "a method is compared as it is written, and HTTP writes its own in capitals: GET, POST";
     for (size_t i = 0; i < n; i++)
         if (!span_cut(span_str(headers[i]), ':', &name, &value) || asked_header(q, name, value) != 0)
             return err_set(e, "--header is \"NAME: VALUE\"");
@@ -116,17 +129,6 @@ static int ask(const struct cli_call *c, struct asked *q, struct err *e)
     return rc;
 }
 
-static bool looks_url(const char *word)
-{
-    return strstr(word, "://") != NULL;
-}
-
-static bool looks_method(const char *word)
-{
-    size_t n = strspn(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZ");
-    return n > 0 && word[n] == '\0';
-}
-
 static bool looks_file(const char *word)
 {
     return !looks_url(word) && !looks_method(word);
@@ -151,8 +153,9 @@ static const char *why_usage(const struct cli_call *c)
         return "takes --body, --data and --header with METHOD and URL: a curl command and a record have their own";
     if (body + data + refs > 1)
         return "takes --body, --data or --ref, not two of them";
-    if (c->nwords < 1 || (words && c->nwords < 3 && !find_word(c, looks_url)))
-        return words ? "needs METHOD URL FILE..., in this order: GET https://example.com/ policy.yaml"
+    if (c->nwords < 1 || (words && !find_word(c, looks_url)))
+        return words ? "needs METHOD URL FILE..., in this order, the URL with http:// or https://: GET "
+                       "https://example.com/ policy.yaml"
                      : "needs the policy: FILE...";
     return NULL;
 }

@@ -2,6 +2,7 @@
  * are told; and {name} in say: and instead:, which must be one that stands in every path of the rule. */
 #include "policy/load/check/captures.h"
 
+#include "common/text/nearest.h"
 #include "policy/match/capture.h"
 
 static size_t count_names(struct span path)
@@ -86,7 +87,7 @@ static struct span likely(struct loader *l, const struct m_match *t, struct span
             memcpy(copy, name.p, name.n);
             names[n++] = copy;
         }
-    const char *near = keys_nearest(word, names);
+    const char *near = nearest_name(word, names);
     return near ? span_str(near) : span_str(n == 1 ? names[0] : "");
 }
 

@@ -1,6 +1,7 @@
 /* What the tables cannot say: patterns, references, combinations. */
 #include <stdio.h>
 
+#include "common/text/nearest.h"
 #include "policy/image/glob.h"
 #include "policy/load/check/captures.h"
 #include "policy/load/check/check.h"
@@ -95,7 +96,7 @@ static void check_op_known(struct loader *l, const struct model *m, const struct
             }
         }
     }
-    const char *near = load_problem_kept(l, true) ? keys_nearest(op->text, names) : NULL;
+    const char *near = load_problem_kept(l, true) ? nearest_name(op->text, names) : NULL;
     load_problem(l, op->at, "P011", "no pack in packs: names an operation \"%.*s\"%s%s%s", SPAN_FMT(op->text),
                  near ? "; did you mean \"" : ", so the rule could never match", near ? near : "", near ? "\"?" : "");
 }

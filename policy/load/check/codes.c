@@ -1,6 +1,6 @@
 #include "policy/load/check/codes.h"
 
-#include <string.h>
+#include <strings.h>
 
 static const struct policy_code codes[] = {
     {"P000", "a file that cannot be read",
@@ -106,7 +106,7 @@ const struct policy_code *policy_code_at(size_t i)
 const struct policy_code *policy_code_find(const char *code)
 {
     for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
-        if (strcmp(codes[i].code, code) == 0)
+        if (strcasecmp(codes[i].code, code) == 0)
             return &codes[i];
     return NULL;
 }

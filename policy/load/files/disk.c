@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/text/nearest.h"
 #include "policy/load/files/signed.h"
 #include "policy/load/emit/zone.h"
 #include "policy/load/read/keys.h"
@@ -175,7 +176,7 @@ static int no_pack(const char *dir, struct span stem, struct err *e)
     }
     if (d)
         closedir(d);
-    near = keys_nearest(stem, names);
+    near = nearest_name(stem, names);
     if (near)
         return err_set(e, "did you mean %s? %s has %s", near, dir, list);
     return n ? err_set(e, "%s has no %.*s, but %s", dir, SPAN_FMT(span_first(stem, 64)), list)

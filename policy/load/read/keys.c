@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "common/text/nearest.h"
 #include "common/time/instant.h"
 #include "policy/load/read/scalar.h"
 
@@ -125,7 +126,7 @@ static const char *nearest_choice(struct span word, const struct choice *c)
     for (size_t n = 0; c->name && n < KEYS_MAX; c++)
         if (c->value != CHOICE_LATER)
             names[n++] = c->name;
-    return keys_nearest(word, names);
+    return nearest_name(word, names);
 }
 
 /* False: it is none of them, and that was said. */
@@ -310,51 +311,13 @@ static void decode_key(struct loader *l, const struct node *n, const struct key 
     }
 }
 
-static unsigned distance(struct span a, struct span b)
-{
-    unsigned row[66];
-    if (a.n > 64 || b.n > 64)
-        return 99;
-    for (unsigned j = 0; j <= b.n; j++)
-        row[j] = j;
-    for (size_t i = 1; i <= a.n; i++) {
-        unsigned diag = row[0];
-        row[0] = (unsigned)i;
-        for (size_t j = 1; j <= b.n; j++) {
-            unsigned up = row[j], best = diag + (a.p[i - 1] != b.p[j - 1]);
-            best = up + 1 < best ? up + 1 : best;
-            best = row[j - 1] + 1 < best ? row[j - 1] + 1 : best;
-            diag = up;
-            row[j] = best;
-        }
-    }
-    return row[b.n];
-}
-
-const char *keys_nearest(struct span word, const char *const *names)
-{
-    const char *best = NULL;
-    unsigned least = 3;
-    for (; *names; names++) {
-        struct span name = span_str(*names);
-        unsigned d = distance(word, name);
-        if (word.n >= 3 && (span_starts(name, word) || span_starts(word, name)))
-            d = d < 2 ? d : 2;
-        if (d < least && d < name.n) {
-            least = d;
-            best = *names;
-        }
-    }
-    return best;
-}
-
 static void unknown_key(struct loader *l, const struct node *key, const struct table *t)
 {
     const char *names[KEYS_MAX + 1] = {0};
     size_t n = 0;
     for (const struct key *k = t->keys; k->type != KEY_END && n < KEYS_MAX; k++)
         names[n++] = k->name;
-    const char *near = load_problem_kept(l, true) ? keys_nearest(key->text, names) : NULL;
+    const char *near = load_problem_kept(l, true) ? nearest_name(key->text, names) : NULL;
     if (near)
         load_problem(l, key, "P006", "%s has no key \"%.*s\"; did you mean \"%s\"?", t->what,
                      SPAN_FMT(span_first(key->text, 60)), near);

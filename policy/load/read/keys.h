@@ -92,7 +92,5 @@ struct table {
 void keys_decode_map(struct loader *l, const struct node *n, const struct table *t, void *out);
 /* A text that YAML 1.1 takes for nothing else; false after a problem. */
 bool keys_decode_text(struct loader *l, const struct node *n, struct item *out);
-/* The nearest name to a misspelt word, or NULL. names ends with NULL. */
-const char *keys_nearest(struct span word, const char *const *names);
 
 #endif

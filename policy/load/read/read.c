@@ -1,6 +1,7 @@
 /* Files and packs into one model. */
 #include <stdlib.h>
 
+#include "common/text/nearest.h"
 #include "policy/load/read/model.h"
 #include "policy/load/read/names.h"
 #include "policy/load/read/scalar.h"
@@ -138,7 +139,7 @@ void model_no_such(struct loader *l, const struct item *name, const char *what, 
             names[have++] = copy;
         }
     }
-    near = keys_nearest(name->text, names);
+    near = nearest_name(name->text, names);
     load_problem(l, name->at, "P011", "there is no %s \"%.*s\"%s%.128s%s", what,
                  SPAN_FMT(span_first(name->text, 128)), near ? "; did you mean \"" : "", near ? near : "",
                  near ? "\"?" : "");

@@ -45,7 +45,7 @@ struct store *store_open(const struct store_config *c, uint64_t wall_ms, uint64_
         audit_resume(s, e) != 0 || recover_start(s, e) != 0)
         store_close(&s);
     else if (fresh && c->new_state)
-        log_info("made a new store: %s", c->path);
+        log_debug("made a new store: %s", c->path);
     else if (fresh)
         log_warn("%s was not there, though its gateway has run before; made a new store", c->path);
     return s;

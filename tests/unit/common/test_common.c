@@ -17,6 +17,7 @@
 #include "common/id.h"
 #include "common/memfd.h"
 #include "common/msg.h"
+#include "common/text/nearest.h"
 #include "common/time/clock.h"
 
 #ifndef F_SEAL_EXEC
@@ -294,6 +295,26 @@ static void test_hex_digits(void **state)
     assert_int_equal(hex_number(SPAN_NONE, 2), -1);
 }
 
+static void a_name_is_found_that_was_meant(void **state)
+{
+    static const char *const names[] = {"approve", "deny", "host", "path", NULL};
+    static const struct {
+        struct span word;
+        const char *meant;
+    } rows[] = {
+        {SPAN("aprove"), "approve"}, {SPAN("appr"), "approve"}, {SPAN("dney"), "deny"},   {SPAN("hsot"), "host"},
+        {SPAN("hostname"), "host"},  {SPAN("pth"), "path"},     {SPAN("deny8z3k"), NULL}, {SPAN("x"), NULL},
+        {SPAN("hq"), NULL},          {SPAN(""), NULL}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const char *found = nearest_name(rows[i].word, names);
+        if (rows[i].meant == NULL)
+            assert_null(found);
+        else
+            assert_string_equal(found, rows[i].meant);
+    }
+}
+
 static void test_moments(void **state)
 {
     char text[UTC_TEXT];
@@ -313,6 +334,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_hex_digits),
         cmocka_unit_test(test_moments),
+        cmocka_unit_test(a_name_is_found_that_was_meant),
         cmocka_unit_test(dynbuf_stops_at_its_limit),
         cmocka_unit_test(dynbuf_overwrites_what_it_drops),
         cmocka_unit_test(arena_keeps_texts_and_lists),
