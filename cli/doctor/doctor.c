@@ -46,6 +46,22 @@ static void check_state(struct doctor *d)
         finding(&d->f, FINDING_OK, "state", NULL, NULL, "%s", d->dir);
 }
 
+/* Who keeps a copy of the state directory should know what it opens. */
+static void check_key(struct doctor *d)
+{
+    char sealed[PATH_MAX + 16], key[PATH_MAX + 24];
+
+    (void)snprintf(sealed, sizeof(sealed), "%s/keeper/ca.key", d->dir);
+    (void)snprintf(key, sizeof(key), "%s/keeper/master.key", d->dir);
+    if (access(sealed, F_OK) != 0)
+        return; /* nothing is sealed yet, or not for us to see */
+    bool beside = access(key, F_OK) == 0;
+    finding(&d->f, FINDING_OK, "key", NULL, NULL, "%s",
+            beside ? "the master key lies in the state directory: whoever has a copy of that can open what it seals "
+                     "(master_key: in countersign.yaml keeps it elsewhere)"
+                   : "the master key is kept outside the state directory");
+}
+
 static X509 *certificate(struct doctor *d, char path[PATH_MAX])
 {
     X509 *cert = NULL;
@@ -398,6 +414,7 @@ int doctor_main(const struct cli_call *c)
     int rc = verb_begin(&d.g, c);
     if (rc == CLI_OK) {
         check_state(&d);
+        check_key(&d);
         check_ca(&d);
         check_gateway(&d);
         check_names(&d);

@@ -20,6 +20,7 @@ enum { VALUE_MAX = 64 * 1024, NAME_LEN = 128 };
 
 struct keeper {
     char state_dir[PATH_MAX], sock[PATH_MAX];
+    const char *config; /* for a keeper of our own; NULL: not said */
 };
 
 static int keeper_find(const char *state, struct keeper *k, struct err *e)
@@ -91,11 +92,12 @@ static int call(const struct keeper *k, const char *method, const char *name, st
                 struct err *e)
 {
     char path[NAME_LEN + 32];
+    const char *const more[] = {"--secrets-only", k->config ? "--config" : NULL, k->config, NULL};
     unsigned status = 0;
     pid_t own = 0;
     int rc = api_running(k->sock, e);
     if (rc == 0)
-        rc = own_gateway_start(k->state_dir, "--secrets-only", NULL, &own, e) == CLI_OK ? 1 : -1;
+        rc = own_gateway_start(k->state_dir, more, &own, e) == CLI_OK ? 1 : -1;
     snprintf(path, sizeof(path), "/v1/secrets%s%s", *name ? "/" : "", name);
     if (rc > 0)
         rc = api_call(k->sock, method, path, body, &status, answer, e);
@@ -210,7 +212,7 @@ out:
 
 static int with_keeper(const struct cli_call *c, int (*fn)(const struct keeper *k, const struct cli_call *c))
 {
-    struct keeper k;
+    struct keeper k = {.config = c->verb->options ? cli_value(c, "config") : NULL};
     struct err e = {{0}};
 
     if (c->nwords && !name_ok(c->word[0])) {

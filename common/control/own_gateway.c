@@ -12,7 +12,8 @@
 
 #include "common/control/exit.h"
 
-enum { READY_WAIT_MS = 30 * 1000, END_WAIT_MS = 10 * 1000 };
+/* A program that is asked for the master key has 30 s. */
+enum { READY_WAIT_MS = 45 * 1000, END_WAIT_MS = 10 * 1000 };
 
 static void __attribute__((noreturn)) become_gateway(const char *const argv[], int ready)
 {
@@ -63,12 +64,15 @@ int own_gateway_stop(pid_t *pid)
     return status < 0 ? -1 : WEXITSTATUS(status);
 }
 
-int own_gateway_start(const char *state_dir, const char *option, const char *value, pid_t *pid, struct err *e)
+int own_gateway_start(const char *state_dir, const char *const *more, pid_t *pid, struct err *e)
 {
     char number[16];
-    const char *const argv[] = {"countersign", "up",   "--state-dir", state_dir, "--quiet", "--private",
-                                "--ready-fd",  number, option,        value,     NULL};
+    const char *argv[8 + OWN_GATEWAY_MORE + 1] = {"countersign", "up",        "--state-dir", state_dir,
+                                                  "--quiet",     "--private", "--ready-fd",  number};
     int pipe_fd[2], rc, status;
+
+    for (size_t i = 0; i < OWN_GATEWAY_MORE && more[i] != NULL; i++)
+        argv[8 + i] = more[i];
 
     if (pipe2(pipe_fd, O_CLOEXEC) != 0) {
         (void)err_errno(e, "cannot start the gateway");

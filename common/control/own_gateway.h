@@ -6,10 +6,11 @@
 
 #include "common/err.h"
 
-/* Start it on this state directory and wait until it is ready. option, value: one more option of `countersign up`
- * (value NULL: it takes none). It ends with us, whatever ends us. CLI_OK and *pid; or the cli_exit to end with. */
-int own_gateway_start(const char *state_dir, const char *option, const char *value, pid_t *pid,
-                      struct err *e) MUSTCHECK;
+/* Start it on this state directory and wait until it is ready. more: further options of `countersign up` and their
+ * values, at most OWN_GATEWAY_MORE, ended by NULL. It ends with us, whatever ends us. CLI_OK and *pid; or the
+ * cli_exit to end with. */
+enum { OWN_GATEWAY_MORE = 4 };
+int own_gateway_start(const char *state_dir, const char *const *more, pid_t *pid, struct err *e) MUSTCHECK;
 /* End it and wait for that; 0: there is none. Its exit status, or -1. */
 int own_gateway_stop(pid_t *pid);
 

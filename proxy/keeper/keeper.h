@@ -31,6 +31,7 @@ struct keeper {
     struct span image;
     struct timer *end; /* told to end */
     uint64_t owner;
+    enum source_kind master_from; /* SOURCE_NONE: it lies in dir */
     int dir;
 };
 

@@ -11,6 +11,7 @@
 #include "common/msg.h"
 #include "common/trace.h"
 #include "proxy/keeper/keeper.h"
+#include "proxy/keeper/master.h"
 #include "proxy/keeper/sources/parked.h"
 
 extern char **environ;
@@ -399,6 +400,20 @@ static void on_config(void *arg, struct span key, struct span value)
     struct keeper *k = arg;
     if (span_eq(key, SPAN("owner_uid")) && span_u64(value, UINT32_MAX, &k->owner) != 0)
         log_die("owner_uid is not a number");
+    if (span_eq(key, SPAN("master_key")) && (k->master_from = master_from(value)) == SOURCE_NONE)
+        log_die("the master key is where this keeper does not look");
+}
+
+static void open_keep(struct keeper *k)
+{
+    struct err e = {{0}};
+    struct secret *master = NULL;
+    if (k->master_from != SOURCE_NONE &&
+        (master = master_read(k->master_from, role_config_fd(k->role, 1), (unsigned)k->owner, &e)) == NULL)
+        log_die("master_key: %s", e.text);
+    if (keep_open(&k->keep, k->dir, master, (int64_t)time(NULL), &e) != 0)
+        log_die("%s", e.text);
+    secret_free(&master);
 }
 
 static void say_ca(struct keeper *k)
@@ -431,8 +446,7 @@ int main(void)
     if ((k->sources = sources_new((unsigned)k->owner)) == NULL || sources_take_env(k->sources, environ, &e) != 0)
         log_die("the keeper cannot start: %s", k->sources ? e.text : "out of memory");
     role_confine(k->role, &wall);
-    if (keep_open(&k->keep, k->dir, (int64_t)time(NULL), &e) != 0)
-        log_die("%s", e.text);
+    open_keep(k);
     sources_store(k->sources, k->keep.vault);
     k->mint = mint_new(k->keep.ca);
     k->fetches = fetches_new(k->sources, &fetching, k);

@@ -287,65 +287,13 @@ void parent_take(struct parent *p, struct compiled *c)
     parent_drop(&old);
 }
 
-/* A file below $CREDENTIALS_DIRECTORY, or one that is named as it is. */
-static int source_path(enum source_kind kind, struct span where, char *path, size_t cap)
-{
-    const char *dir = kind == SOURCE_SYSTEMD ? getenv("CREDENTIALS_DIRECTORY") : "";
-    int n = dir != NULL ? snprintf(path, cap, "%s%s%.*s", dir, *dir ? "/" : "", SPAN_FMT(where)) : -1;
-    return n > 0 && (size_t)n < cap ? 0 : -1;
-}
-
-static void send_source(struct parent *p, struct child *keeper, struct span credential, enum source_kind kind,
-                        struct span where)
-{
-    char path[4096];
-    if (kind != SOURCE_FILE && kind != SOURCE_SYSTEMD)
-        return;
-    if (source_path(kind, where, path, sizeof(path)) != 0) {
-        log_warn("credential %.*s: systemd gave the gateway no credentials", SPAN_FMT(credential));
-        return;
-    }
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    if (fd < 0) {
-        log_warn("credential %.*s: cannot open %s: %m", SPAN_FMT(credential), path);
-        return;
-    }
-    struct dynbuf *b = chan_begin(keeper->chan, M_SOURCE, 0);
-    if (b != NULL) {
-        msg_put_digest(b, &p->policy.digest);
-        msg_put_u8(b, (uint8_t)kind);
-        msg_put_span(b, where);
-        (void)chan_commit_fd(keeper->chan, fd);
-    }
-    close(fd);
-}
-
-/* The keeper's file sources: opened here, read only there. They come before the policy that they are of, and are used
- * with it only: what cannot be opened now has no value by that policy, whatever a file of an earlier one held. */
-static void send_sources(struct parent *p, struct child *keeper)
-{
-    struct span map;
-    struct credential cred;
-    struct setting s;
-    if (memfd_map(p->policy.image, POLICY_IMAGE_MAX, &map) != 0)
-        return;
-    struct policy *image = policy_open(map, NULL);
-    for (size_t i = 0; image != NULL && policy_credential(image, i, &cred); i++) {
-        send_source(p, keeper, cred.name, cred.source, cred.source_arg);
-        for (size_t k = 0; policy_setting(image, &cred, k, &s); k++)
-            send_source(p, keeper, cred.name, s.from, s.value);
-    }
-    policy_close(image);
-    memfd_unmap(&map);
-}
-
 void parent_send_image(struct parent *p, struct child *c)
 {
     bool wants = c->role == ROLE_JUDGE || c->role == ROLE_KEEPER || c->role == ROLE_DESK;
     if (!wants || c->chan == NULL || p->policy.image < 0)
         return;
     if (c->role == ROLE_KEEPER)
-        send_sources(p, c);
+        parent_send_sources(p, c);
     struct dynbuf *b = chan_begin(c->chan, M_IMAGE, 0);
     if (b == NULL)
         return;

@@ -29,6 +29,7 @@ static void kill_all(struct parent *p)
         if (c->pid > 0)
             kill(c->pid, SIGKILL);
     parent_jobs_end(p);
+    parent_master_end(p);
 }
 
 /* The judge ends first: it tells who waits. Then who relays its words. The keeper ends when no source is asked with a
@@ -86,6 +87,7 @@ void parent_stop(struct parent *p)
     if (p->stopping)
         return;
     p->stopping = true;
+    parent_master_end(p);
     p->grace = timer_new(p->loop, too_slow, p);
     if (p->grace != NULL) {
         stop_next(p);
@@ -102,12 +104,19 @@ static void again(void *arg)
         timer_set(c->again, 5000);
 }
 
-static void restart_later(struct parent *p, struct child *c)
+/* How often a start is tried that never was a success. A master key that does not fit fits no better the next time,
+ * and its program may ask a person for it. */
+static unsigned most_fails(const struct parent *p, enum role_id r)
+{
+    return r == ROLE_KEEPER && p->config->master.from != SOURCE_NONE ? 0 : 5;
+}
+
+void parent_restart_later(struct parent *p, struct child *c)
 {
     bool lived = loop_now(p->loop) - c->started_ms > 30000;
     c->fails = lived ? 0 : c->fails + 1;
     uint64_t wait = c->fails == 0 ? 0 : 50u << (c->fails < 7 ? c->fails : 7);
-    if (c->fails > 5 && !p->announced) {
+    if (c->fails > most_fails(p, c->role) && !p->announced) {
         log_error("the %s does not come up; giving up", role_name(c->role));
         p->exit_status = c->role == ROLE_LEDGER ? 4 : 1; /* as the commands say it: 4, the store is unreachable */
         parent_stop(p);
@@ -144,7 +153,7 @@ static void child_died(struct parent *p, struct child *c, int status)
     if (c->role == ROLE_FRONT)
         parent_front_died(p, c);
     else if (!p->stopping)
-        restart_later(p, c);
+        parent_restart_later(p, c);
 }
 
 static void on_child(void *arg, int signo)
@@ -152,7 +161,7 @@ static void on_child(void *arg, int signo)
     struct parent *p = arg;
     int status, pid;
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
-        if (parent_job_died(p, pid))
+        if (parent_job_died(p, pid) || parent_master_died(p, pid, status))
             continue;
         for (struct child *c = p->children; c != NULL; c = c->next)
             if (c->pid == pid) {
@@ -218,7 +227,7 @@ static int run(struct parent *p, struct err *e)
         versions_last(p->config->state_dir, p->from);
         parent_switched(p, "start", SPAN_NONE);
     }
-    for (size_t i = 0; i < (p->args.secrets_only ? STANDING_SECRETS : STANDING); i++) {
+    for (size_t i = 0; i < (p->args.secrets_only ? STANDING_SECRETS : STANDING) && !p->stopping; i++) {
         struct child *c = parent_child_new(p, standing[i], "");
         if (c == NULL || parent_spawn(p, c) != 0)
             return err_set(e, "cannot start the %s from %s; is the installation complete?", role_name(standing[i]),
@@ -256,8 +265,11 @@ static int options(int argc, char **argv, struct parent *p, struct config_args *
 
 int main(int argc, char **argv)
 {
-    static struct parent p = {
-        .policy = {.image = -1, .bundle = -1}, .keeper_dir = -1, .ready_fd = -1, .next_instance = 1};
+    static struct parent p = {.policy = {.image = -1, .bundle = -1},
+                              .keeper_dir = -1,
+                              .master = {.fd = -1},
+                              .ready_fd = -1,
+                              .next_instance = 1};
     struct config_args args = {0};
     struct err e = {{0}};
     log_init("parent", LOG_INFO);

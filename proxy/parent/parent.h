@@ -22,6 +22,13 @@ struct running_job {
     uint64_t id;
 };
 
+/* The keeper's master key, on its way to the next keeper (secrets/master.c). */
+struct master {
+    struct timer *patience;
+    int pid, fd; /* pid 0: no program runs; fd -1: nothing is to be handed over */
+    bool late;   /* the program was ended for it */
+};
+
 /* One running (or to be restarted) process of a role. */
 struct child {
     enum role_id role;
@@ -69,6 +76,7 @@ struct parent {
     struct dynbuf secrets;            /* last M_SECRETS, passed on to the desk */
     struct observe observe;
     struct running_job jobs[JOBS_MAX];
+    struct master master;
     struct timer *grace, *rest, *look, *heal;
     uint64_t looks, links;
     struct reloading { /* the desk is answered once the roles have what it asked for */
@@ -80,8 +88,10 @@ struct parent {
 
 /* parent.c */
 void parent_stop(struct parent *p);
+void parent_restart_later(struct parent *p, struct child *c);
 struct child *parent_child(struct parent *p, enum role_id role, uint64_t instance);
-/* spawn.c: fork, exec, configure; links it with its peers and gives it what is its own. */
+/* spawn.c: fork, exec, configure; links it with its peers and gives it what is its own. A keeper whose master key is
+ * waited for, or cannot be had, is not started yet: that is no failure here (secrets/master.c). */
 int parent_spawn(struct parent *p, struct child *c) MUSTCHECK;
 /* What the fetcher asks for; a job that died: was it one? All, when the fetcher or the gateway ends. */
 void parent_job_start(struct parent *p, struct child *fetcher, struct frame *f);
@@ -90,6 +100,17 @@ bool parent_job_died(struct parent *p, int pid);
 void parent_jobs_end(struct parent *p);
 struct child *parent_child_new(struct parent *p, enum role_id role, const char *info);
 void parent_child_free(struct parent *p, struct child **c);
+/* secrets/sources.c: a file, or a credential of systemd, that holds a secret: open and unread. -1: words. */
+int parent_open_secret(enum source_kind kind, struct span where, struct err *e) MUSTCHECK;
+void parent_send_sources(struct parent *p, struct child *keeper);
+/* secrets/master.c: is the master key there that the keeper is started with? If not, it is asked for, and the keeper
+ * started when it is there; if it cannot be had, that was said and the restart or the end arranged. */
+bool parent_master_ready(struct parent *p, struct child *keeper) MUSTCHECK;
+/* A program that ended: was it the one that is asked for the key? Its end, when the gateway ends. */
+bool parent_master_died(struct parent *p, int pid, int status);
+void parent_master_end(struct parent *p);
+/* It was handed over, or nobody is there to take it. */
+void parent_master_drop(struct parent *p);
 /* links.c: the table of who talks to whom. */
 void parent_link_all(struct parent *p, struct child *c);
 /* One side has lost its channel to the other: another one, if both live. */

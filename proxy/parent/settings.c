@@ -119,12 +119,16 @@ void parent_configure(struct parent *p, struct child *c)
         number(&s, "instance", c->instance);
         number(&s, "connections_max", conf->connections_max);
     }
+    if (c->role == ROLE_KEEPER && conf->master.from != SOURCE_NONE)
+        text(&s, "master_key", policy_source_name(conf->master.from));
+    const int fds[] = {p->keeper_dir, p->master.fd};
+    unsigned nfds = c->role != ROLE_KEEPER ? 0 : p->master.fd >= 0 ? 2 : 1;
     struct dynbuf *b = chan_begin(c->chan, M_CONFIG, 0);
     if (b != NULL && dynbuf_ok(&s.pairs)) {
         msg_put_u32(b, MSG_VERSION);
         msg_put_u16(b, s.n);
         (void)dynbuf_add(b, dynbuf_span(&s.pairs));
-        if ((c->role == ROLE_KEEPER ? chan_commit_fd(c->chan, p->keeper_dir) : chan_commit(c->chan)) != 0)
+        if ((nfds > 0 ? chan_commit_fds(c->chan, fds, nfds) : chan_commit(c->chan)) != 0)
             log_error("cannot configure the %s", role_name(c->role));
     }
     dynbuf_free(&s.pairs);

@@ -126,6 +126,8 @@ int parent_spawn(struct parent *p, struct child *c)
 {
     static const struct chan_ops ops = {parent_frame, gone};
     int fds[2], bad = -1;
+    if (c->role == ROLE_KEEPER && !parent_master_ready(p, c))
+        return 0;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds) != 0)
         return -1;
     if (start(p, c, fds[1]) != 0) {
@@ -139,6 +141,8 @@ int parent_spawn(struct parent *p, struct child *c)
         goto out;
     }
     parent_configure(p, c);
+    if (c->role == ROLE_KEEPER)
+        parent_master_drop(p);
     parent_log_tell(p, c);
     parent_send_image(p, c);
     if (c->role == ROLE_LEDGER)

@@ -27,9 +27,10 @@ enum {
 static int start(struct gateway *g, const char *policy, struct err *e)
 {
     char real[PATH_MAX];
+    const char *const more[] = {"--policy", real, NULL};
 
     if (realpath(policy, real))
-        return own_gateway_start(g->state_dir, "--policy", real, &g->own, e);
+        return own_gateway_start(g->state_dir, more, &g->own, e);
     (void)err_errno(e, "the policy %s cannot be read", policy);
     return CLI_INVALID;
 }

@@ -181,15 +181,22 @@ void sources_switch(struct sources *s, const struct digest *policy)
 }
 
 /* The group's bits of one of systemd's are the mask of an access list, which names the unit's user. */
-static int file_check(const struct sources *s, const struct file *f, const struct stat *st, struct err *e)
+int sources_file_ok(enum source_kind kind, unsigned owner, const struct stat *st, struct err *e)
 {
     if (!S_ISREG(st->st_mode))
         return err_set(e, "its source is not a regular file");
-    if ((st->st_mode & (f->kind == SOURCE_SYSTEMD ? 037u : 077u)) != 0)
+    if ((st->st_mode & (kind == SOURCE_SYSTEMD ? 037u : 077u)) != 0)
         return err_set(e, "its file has mode %04o, so others may read it; chmod 600 it, and think of rotating it",
                        (unsigned)st->st_mode & 07777);
-    if (st->st_uid != 0 && st->st_uid != geteuid() && st->st_uid != s->owner)
+    if (st->st_uid != 0 && st->st_uid != geteuid() && st->st_uid != owner)
         return err_set(e, "its file belongs to uid %u, who is neither root nor the gateway", st->st_uid);
+    return 0;
+}
+
+static int file_check(const struct sources *s, const struct file *f, const struct stat *st, struct err *e)
+{
+    if (sources_file_ok(f->kind, s->owner, st, e) != 0)
+        return -1;
     if (st->st_nlink == 0)
         return err_set(e, "its file was deleted or replaced by another; reload the policy to open the new one");
     if (st->st_size > VALUE_MAX + 2)

@@ -8,6 +8,8 @@
 #ifndef PROXY_KEEPER_SOURCES_H
 #define PROXY_KEEPER_SOURCES_H
 
+#include <sys/stat.h>
+
 #include "common/id.h"
 #include "policy/policy.h"
 #include "proxy/keeper/vault.h"
@@ -16,6 +18,10 @@ enum { SOURCES_FILES = 64, SOURCES_PATH = 4096, SOURCES_PREVIOUS = 3, SOURCES_EN
 
 struct sources;
 struct fetches;
+
+/* May a secret be read from this file (SOURCE_FILE, SOURCE_SYSTEMD)? It is root's, ours or owner's, and nobody else's
+ * to read. 0, or -1 with words. */
+int sources_file_ok(enum source_kind kind, unsigned owner, const struct stat *st, struct err *e) MUSTCHECK;
 
 /* owner: a uid that may own source files, beside root's and our own. */
 struct sources *sources_new(unsigned owner) MUSTCHECK;

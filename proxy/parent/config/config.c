@@ -31,6 +31,11 @@ struct row_dns {
     const struct node *at;
     struct items servers;
 };
+struct row_master {
+    const struct node *at;
+    struct item file, systemd;
+    struct items exec;
+};
 struct row_log {
     const struct node *at;
     struct number level, format;
@@ -47,6 +52,7 @@ struct row_file {
     struct row_hold hold;
     struct row_body body;
     struct row_limits limits;
+    struct row_master master;
     struct row_log log;
 };
 
@@ -98,6 +104,13 @@ static const struct key dns_keys[] = {{"servers", KEY_CALL, AT(row_dns, servers)
                                       {.type = KEY_END}};
 static const struct table dns_table = {"dns", sizeof(struct row_dns), dns_keys};
 
+static const struct key master_keys[] = {
+    {"file", KEY_TEXT, AT(row_master, file), 0, .help = "a file of mode 0600"},
+    {"systemd", KEY_TEXT, AT(row_master, systemd), 0, .help = "a credential that the unit is given"},
+    {"exec", KEY_TEXTS, AT(row_master, exec), 0, .help = "a program that prints it, by its full path, and arguments"},
+    {.type = KEY_END}};
+static const struct table master_table = {"master_key", sizeof(struct row_master), master_keys};
+
 static const struct choice levels[] = {
     {"error", LOG_ERROR}, {"warn", LOG_WARN}, {"info", LOG_INFO}, {"debug", LOG_DEBUG}, {NULL, 0}};
 static const struct choice forms[] = {{"auto", LOG_AUTO}, {"json", LOG_JSON}, {"text", LOG_TEXT}, {NULL, 0}};
@@ -116,6 +129,8 @@ static const struct key file_keys[] = {
     {"version", KEY_COUNT, AT(row_file, version), KEY_NEEDED, .lo = 1, .hi = 1, .help = "1"},
     {"state_dir", KEY_TEXT, AT(row_file, state_dir), 0, .help = "CA, sealed secrets, store"},
     {"store", KEY_TEXT, AT(row_file, store), 0, .help = "sqlite:ledger.db"},
+    {"master_key", KEY_MAP, AT(row_file, master), 0, .table = &master_table,
+     .help = "where the key is that the CA and the credentials are sealed under, when not in state_dir"},
     {"mode", KEY_ONE_OF, AT(row_file, mode), 0, .choices = modes,
      .help = "enforce; or shadow: decide and record, let everything pass without credentials of ours"},
     {"policy", KEY_TEXTS, AT(row_file, policy), 0, .help = "policy files, relative to this file"},
@@ -204,6 +219,32 @@ static void take_dns(struct loader *l, const struct row_dns *r, struct config *c
                          "\"[fd00::2]:53\"; no more than a dozen");
 }
 
+static void take_program(struct loader *l, const struct items *exec, struct config_master *m)
+{
+    if (exec->n > CONFIG_ARGS)
+        load_problem(l, exec->at, "C021", "a program has at most %d arguments", CONFIG_ARGS - 1);
+    for (size_t i = 0; i < exec->n && i < CONFIG_ARGS; i++)
+        config_copy(l, m->argv[i], CONFIG_PATH, &exec->v[i]);
+    if (exec->n > 0 && m->argv[0][0] != '/')
+        load_problem(l, exec->v[0].at, "C021", "a program is named by its full path");
+}
+
+static void take_master(struct loader *l, const struct row_master *r, const char *file, struct config_master *m)
+{
+    if (r->at == NULL)
+        return;
+    if ((r->file.at != NULL) + (r->systemd.at != NULL) + (r->exec.at != NULL) != 1)
+        load_problem(l, r->at, "C021", "the master key is in exactly one of file:, systemd: and exec:");
+    m->from = r->file.at != NULL ? SOURCE_FILE : r->systemd.at != NULL ? SOURCE_SYSTEMD : SOURCE_EXEC;
+    if (r->file.at != NULL)
+        config_copy_path(l, m->where, CONFIG_PATH, file, &r->file);
+    if (r->systemd.at != NULL && !scalar_is_name(r->systemd.text))
+        load_problem(l, r->systemd.at, "C021", "a credential's name has letters, digits, '.', '_' and '-'");
+    if (r->systemd.at != NULL)
+        config_copy(l, m->where, CONFIG_PATH, &r->systemd);
+    take_program(l, &r->exec, m);
+}
+
 static void take_log(struct loader *l, const struct row_log *r, struct config *c)
 {
     if (r->level.at != NULL)
@@ -225,6 +266,7 @@ static void take(struct loader *l, const struct row_file *r, const char *file, s
         config_copy_path(l, c->roots, CONFIG_PATH, file, &r->roots);
     take_file(l, c->crl, file, "crl", &r->crl);
     take_dns(l, &r->dns, c);
+    take_master(l, &r->master, file, &c->master);
     if (r->store.at != NULL && !span_eq(r->store.text, SPAN("sqlite:ledger.db")))
         load_problem(l, r->store.at, "C003", "only sqlite:ledger.db is available yet");
     if (r->policy.n > CONFIG_POLICIES) {

@@ -5,9 +5,11 @@
 #include "common/err.h"
 #include "common/id.h"
 #include "common/log.h"
+#include "policy/policy.h"
 #include "proxy/wire.h"
 
 enum { CONFIG_LISTENERS = 16, CONFIG_POLICIES = 16, CONFIG_PATH = 1024, CONFIG_ADDRESS = 256, CONFIG_NAME = 65 };
+enum { CONFIG_ARGS = 32 };                                   /* of a program, its path among them */
 enum { CONFIG_SANDBOXES = 2000, CONFIG_CONNECTIONS = 4000 }; /* the most that limits: may say */
 
 enum config_kind { CONFIG_NO_KIND = 0, CONFIG_HTTP, CONFIG_SOCKS5, CONFIG_TRANSPARENT, CONFIG_UNIX };
@@ -29,12 +31,20 @@ struct config_listener {
     char advertise[CONFIG_ADDRESS], dns[CONFIG_ADDRESS];                   /* empty: none */
 };
 
+/* Where the keeper's master key is. */
+struct config_master {
+    enum source_kind from;                   /* SOURCE_NONE: in its folder; else SOURCE_FILE, _SYSTEMD or _EXEC */
+    char where[CONFIG_PATH];                 /* a path, or a credential's name */
+    char argv[CONFIG_ARGS + 1][CONFIG_PATH]; /* SOURCE_EXEC; ends with an empty one */
+};
+
 struct config {
     char state_dir[CONFIG_PATH], packs_dir[CONFIG_PATH], policy[CONFIG_POLICIES][CONFIG_PATH], floors[CONFIG_PATH];
     char signers[CONFIG_PATH];                 /* of the policy; empty: none */
     char roots[CONFIG_PATH], crl[CONFIG_PATH]; /* crl: empty for none */
     char dns_servers[512];                     /* address:port, separated by commas; empty: resolv.conf's */
     size_t npolicy;
+    struct config_master master;
     struct config_listener listener[CONFIG_LISTENERS];
     size_t nlisteners;
     char desk_address[CONFIG_ADDRESS]; /* host:port */

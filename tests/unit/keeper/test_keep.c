@@ -67,7 +67,7 @@ static void c29_a_first_start_makes_all_and_the_second_finds_it(void **state)
     static const char *const files[] = {"master.key", "ca.key", "ca.crt", "secrets.sealed"};
     struct keep a, b;
     struct stat st;
-    assert_int_equal(keep_open(&a, dir, time(NULL), &e), 0);
+    assert_int_equal(keep_open(&a, dir, NULL, time(NULL), &e), 0);
     assert_true(a.first);
     for (int i = 0; i < 4; i++) {
         assert_int_equal(fstatat(dir, files[i], &st, AT_SYMLINK_NOFOLLOW), 0);
@@ -75,7 +75,7 @@ static void c29_a_first_start_makes_all_and_the_second_finds_it(void **state)
     }
     assert_int_equal(faccessat(dir, "first-start", F_OK, 0), -1);
     set(a.vault, SPAN("github"), SPAN("canary-0123456789"), 0);
-    assert_int_equal(keep_open(&b, dir, time(NULL), &e), 0);
+    assert_int_equal(keep_open(&b, dir, NULL, time(NULL), &e), 0);
     assert_false(b.first);
     assert_true(span_eq(ca_der(a.ca), ca_der(b.ca)));
     assert_true(span_eq(secret_bytes(a.master), secret_bytes(b.master)));
@@ -87,6 +87,57 @@ static void c29_a_first_start_makes_all_and_the_second_finds_it(void **state)
     secret_free(&kb);
     keep_close(&a);
     keep_close(&b);
+}
+
+static void a_master_key_from_elsewhere_is_never_in_the_folder(void **state)
+{
+    struct keep k;
+    struct secret *key = secret_new(SPAN("0123456789abcdefghijklmnopqrstuv")),
+                  *other = secret_new(SPAN("another one, of as many bytes.."));
+    assert_int_equal(keep_open(&k, dir, key, time(NULL), &e), 0);
+    assert_true(k.first);
+    assert_true(span_eq(secret_bytes(k.master), secret_bytes(key)));
+    set(k.vault, SPAN("github"), SPAN("canary-0123456789"), 0);
+    keep_close(&k);
+    assert_int_equal(faccessat(dir, "master.key", F_OK, 0), -1);
+    assert_int_equal(keep_open(&k, dir, key, time(NULL), &e), 0);
+    assert_false(k.first);
+    expect_now(k.vault, SPAN("github"), SPAN("canary-0123456789"));
+    keep_close(&k);
+    assert_int_equal(keep_open(&k, dir, other, time(NULL), &e), -1);
+    assert_non_null(strstr(e.text, "sealed under another master key"));
+    assert_int_equal(keep_open(&k, dir, NULL, time(NULL), &e), -1);
+    assert_non_null(strstr(e.text, "keeper/master.key is missing"));
+    assert_non_null(strstr(e.text, "master_key:"));
+    assert_int_equal(unlinkat(dir, "ca.crt", 0), 0);
+    assert_int_equal(keep_open(&k, dir, key, time(NULL), &e), -1);
+    assert_non_null(strstr(e.text, "keeper/ca.crt is missing"));
+    secret_free(&key);
+    secret_free(&other);
+}
+
+static void two_master_keys_are_one_too_many(void **state)
+{
+    struct keep k;
+    assert_int_equal(keep_open(&k, dir, NULL, time(NULL), &e), 0);
+    struct secret *key = secret_new(secret_bytes(k.master));
+    set(k.vault, SPAN("github"), SPAN("canary-0123456789"), 0);
+    keep_close(&k);
+    assert_int_equal(keep_open(&k, dir, key, time(NULL), &e), -1); /* even the same one */
+    assert_non_null(strstr(e.text, "copy its 32 bytes"));
+    assert_int_equal(faccessat(dir, "master.key", F_OK, 0), 0);
+    assert_int_equal(unlinkat(dir, "master.key", 0), 0);
+    assert_int_equal(keep_open(&k, dir, key, time(NULL), &e), 0);
+    expect_now(k.vault, SPAN("github"), SPAN("canary-0123456789"));
+    keep_close(&k);
+    /* of a start that was cut short nothing is kept, its key neither */
+    assert_int_equal(files_create(dir, "first-start", SPAN_NONE, &e), 0);
+    assert_int_equal(files_create(dir, "master.key", SPAN("half"), &e), 0);
+    assert_int_equal(keep_open(&k, dir, key, time(NULL), &e), 0);
+    assert_true(k.first);
+    assert_int_equal(faccessat(dir, "master.key", F_OK, 0), -1);
+    keep_close(&k);
+    secret_free(&key);
 }
 
 static size_t slurp(const char *name, char *to, size_t cap)
@@ -101,7 +152,7 @@ static void nothing_secret_lies_open_in_the_folder(void **state)
 {
     struct keep k;
     char bytes[65536];
-    assert_int_equal(keep_open(&k, dir, time(NULL), &e), 0);
+    assert_int_equal(keep_open(&k, dir, NULL, time(NULL), &e), 0);
     set(k.vault, SPAN("github"), SPAN("canary-0123456789"), 0);
     struct secret *der = ca_key_der(k.ca);
     struct span key = secret_bytes(der);
@@ -122,10 +173,10 @@ static void a_missing_file_is_never_made_anew(void **state)
     static const char *const files[] = {"master.key", "ca.key", "ca.crt", "secrets.sealed"};
     struct keep k;
     for (int i = 0; i < 4; i++) {
-        assert_int_equal(keep_open(&k, dir, time(NULL), &e), 0);
+        assert_int_equal(keep_open(&k, dir, NULL, time(NULL), &e), 0);
         keep_close(&k);
         assert_int_equal(unlinkat(dir, files[i], 0), 0);
-        assert_int_equal(keep_open(&k, dir, time(NULL), &e), -1);
+        assert_int_equal(keep_open(&k, dir, NULL, time(NULL), &e), -1);
         assert_non_null(strstr(e.text, files[i]));
         assert_int_equal(faccessat(dir, files[i], F_OK, 0), -1);
         for (int j = 0; j < 4; j++)
@@ -138,7 +189,7 @@ static void a_damaged_file_is_refused(void **state)
     static const char *const files[] = {"master.key", "ca.key", "secrets.sealed"};
     struct keep k;
     char bytes[65536];
-    assert_int_equal(keep_open(&k, dir, time(NULL), &e), 0);
+    assert_int_equal(keep_open(&k, dir, NULL, time(NULL), &e), 0);
     set(k.vault, SPAN("a"), SPAN("value one"), 0);
     set(k.vault, SPAN("b"), SPAN("value two"), 0);
     keep_close(&k);
@@ -147,16 +198,16 @@ static void a_damaged_file_is_refused(void **state)
         for (size_t at = 0; at < n; at++) {
             bytes[at] ^= 0x10;
             assert_int_equal(files_replace(dir, files[i], span_of(bytes, n), &e), 0);
-            assert_int_equal(keep_open(&k, dir, time(NULL), &e), -1);
+            assert_int_equal(keep_open(&k, dir, NULL, time(NULL), &e), -1);
             bytes[at] ^= 0x10;
         }
         assert_int_equal(files_replace(dir, files[i], span_of(bytes, n - 1), &e), 0);
-        assert_int_equal(keep_open(&k, dir, time(NULL), &e), -1);
+        assert_int_equal(keep_open(&k, dir, NULL, time(NULL), &e), -1);
         assert_int_equal(files_replace(dir, files[i], SPAN(""), &e), 0);
-        assert_int_equal(keep_open(&k, dir, time(NULL), &e), -1);
+        assert_int_equal(keep_open(&k, dir, NULL, time(NULL), &e), -1);
         assert_int_equal(files_replace(dir, files[i], span_of(bytes, n), &e), 0);
     }
-    assert_int_equal(keep_open(&k, dir, time(NULL), &e), 0);
+    assert_int_equal(keep_open(&k, dir, NULL, time(NULL), &e), 0);
     keep_close(&k);
 }
 
@@ -164,25 +215,25 @@ static void c29_modes_links_and_other_kinds_are_refused(void **state)
 {
     static const char *const files[] = {"master.key", "ca.key", "ca.crt", "secrets.sealed"};
     struct keep k;
-    assert_int_equal(keep_open(&k, dir, time(NULL), &e), 0);
+    assert_int_equal(keep_open(&k, dir, NULL, time(NULL), &e), 0);
     keep_close(&k);
     for (int i = 0; i < 4; i++) {
         assert_int_equal(fchmodat(dir, files[i], 0640, 0), 0);
-        assert_int_equal(keep_open(&k, dir, time(NULL), &e), -1);
+        assert_int_equal(keep_open(&k, dir, NULL, time(NULL), &e), -1);
         assert_non_null(strstr(e.text, "0640"));
         assert_int_equal(fchmodat(dir, files[i], 0600, 0), 0);
         assert_int_equal(renameat(dir, files[i], dir, "aside"), 0);
         assert_int_equal(symlinkat("aside", dir, files[i]), 0);
-        assert_int_equal(keep_open(&k, dir, time(NULL), &e), -1);
+        assert_int_equal(keep_open(&k, dir, NULL, time(NULL), &e), -1);
         assert_int_equal(unlinkat(dir, files[i], 0), 0);
         assert_int_equal(mkfifoat(dir, files[i], 0600), 0);
-        assert_int_equal(keep_open(&k, dir, time(NULL), &e), -1);
+        assert_int_equal(keep_open(&k, dir, NULL, time(NULL), &e), -1);
         assert_int_equal(renameat(dir, "aside", dir, files[i]), 0);
     }
     assert_int_equal(fchmod(dir, 0750), 0);
-    assert_int_equal(keep_open(&k, dir, time(NULL), &e), -1);
+    assert_int_equal(keep_open(&k, dir, NULL, time(NULL), &e), -1);
     assert_int_equal(fchmod(dir, 0700), 0);
-    assert_int_equal(keep_open(&k, dir, time(NULL), &e), 0);
+    assert_int_equal(keep_open(&k, dir, NULL, time(NULL), &e), 0);
     keep_close(&k);
 }
 
@@ -193,7 +244,7 @@ static void c29_a_link_in_wait_is_not_followed_at_creation(void **state)
     char target[80];
     snprintf(target, sizeof(target), "%s.elsewhere", folder);
     assert_int_equal(symlinkat(target, dir, "master.key.new"), 0);
-    assert_int_equal(keep_open(&k, dir, time(NULL), &e), 0);
+    assert_int_equal(keep_open(&k, dir, NULL, time(NULL), &e), 0);
     assert_int_equal(stat(target, &st), -1);
     keep_close(&k);
 }
@@ -201,11 +252,11 @@ static void c29_a_link_in_wait_is_not_followed_at_creation(void **state)
 static void a_first_start_cut_short_is_begun_again(void **state)
 {
     struct keep k;
-    assert_int_equal(keep_open(&k, dir, time(NULL), &e), 0);
+    assert_int_equal(keep_open(&k, dir, NULL, time(NULL), &e), 0);
     keep_close(&k);
     assert_int_equal(files_create(dir, "first-start", SPAN_NONE, &e), 0);
     assert_int_equal(unlinkat(dir, "ca.crt", 0), 0);
-    assert_int_equal(keep_open(&k, dir, time(NULL), &e), 0);
+    assert_int_equal(keep_open(&k, dir, NULL, time(NULL), &e), 0);
     assert_true(k.first);
     keep_close(&k);
 }
@@ -214,7 +265,7 @@ static void d36_rotation_keeps_what_was(void **state)
 {
     struct keep k;
     char value[16];
-    assert_int_equal(keep_open(&k, dir, time(NULL), &e), 0);
+    assert_int_equal(keep_open(&k, dir, NULL, time(NULL), &e), 0);
     for (int i = 0; i < VAULT_PREVIOUS + 3; i++)
         set(k.vault, SPAN("t"), span_of(value, (size_t)snprintf(value, sizeof(value), "value %d", i)), 0);
     for (int again = 0; again < 2; again++) { /* in memory, and after a restart */
@@ -223,7 +274,7 @@ static void d36_rotation_keeps_what_was(void **state)
         expect_previous(k.vault, SPAN("t"), 2, SPAN("value 2"));
         assert_null(vault_previous(k.vault, SPAN("t"), 3));
         keep_close(&k);
-        assert_int_equal(keep_open(&k, dir, time(NULL), &e), 0);
+        assert_int_equal(keep_open(&k, dir, NULL, time(NULL), &e), 0);
     }
     assert_int_equal(vault_remove(k.vault, SPAN("t"), &e), 1);
     assert_int_equal(vault_remove(k.vault, SPAN("t"), &e), 0);
@@ -239,7 +290,7 @@ static void a_change_that_fails_changes_nothing(void **state)
     struct keep k;
     struct span name;
     uint64_t created, changed;
-    assert_int_equal(keep_open(&k, dir, time(NULL), &e), 0);
+    assert_int_equal(keep_open(&k, dir, NULL, time(NULL), &e), 0);
     set(k.vault, SPAN("a"), SPAN("old value"), 0);
     assert_int_equal(mkdirat(dir, "secrets.sealed.new", 0700), 0); /* in the way of the file that would be written */
     set(k.vault, SPAN("a"), SPAN("new value"), -1);
@@ -263,7 +314,7 @@ static void the_store_has_a_limit(void **state)
 {
     struct keep k;
     char name[160];
-    assert_int_equal(keep_open(&k, dir, time(NULL), &e), 0);
+    assert_int_equal(keep_open(&k, dir, NULL, time(NULL), &e), 0);
     for (int i = 0; i < VAULT_MAX; i++)
         set(k.vault, span_of(name, (size_t)snprintf(name, sizeof(name), "n%d", i)), SPAN("value"), 0);
     set(k.vault, SPAN("one-more"), SPAN("value"), -1);
@@ -271,7 +322,7 @@ static void the_store_has_a_limit(void **state)
     set(k.vault, SPAN("one-more"), SPAN("value"), 0);
     expect_now(k.vault, SPAN("one-more"), SPAN("value"));
     keep_close(&k);
-    assert_int_equal(keep_open(&k, dir, time(NULL), &e), 0);
+    assert_int_equal(keep_open(&k, dir, NULL, time(NULL), &e), 0);
     expect_now(k.vault, SPAN("n255"), SPAN("value"));
     keep_close(&k);
     memset(name, 'n', sizeof(name));
@@ -353,6 +404,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         IN_A_FOLDER(c29_a_first_start_makes_all_and_the_second_finds_it),
+        IN_A_FOLDER(a_master_key_from_elsewhere_is_never_in_the_folder),
+        IN_A_FOLDER(two_master_keys_are_one_too_many),
         IN_A_FOLDER(nothing_secret_lies_open_in_the_folder),
         IN_A_FOLDER(a_missing_file_is_never_made_anew),
         IN_A_FOLDER(a_damaged_file_is_refused),

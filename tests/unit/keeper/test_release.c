@@ -153,7 +153,7 @@ static int setup(void **state)
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof(path), "%s.source", folder);
     dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    assert_int_equal(keep_open(&keep, dir, time(NULL), &e), 0);
+    assert_int_equal(keep_open(&keep, dir, NULL, time(NULL), &e), 0);
     sources = sources_new(geteuid());
     sources_store(sources, keep.vault);
     releaser = releaser_new(sources, NULL);

@@ -61,6 +61,7 @@ static void defaults_hold_where_nothing_is_said(void **state)
     assert_int_equal(c->log_level, LOG_INFO);
     assert_int_equal(c->log_form, LOG_AUTO);
     assert_string_equal(c->log_trace, "");
+    assert_int_equal(c->master.from, SOURCE_NONE);
     config_free(&c);
 }
 
@@ -103,6 +104,41 @@ static void values_are_taken(void **state)
     unlink(floors);
     unlink(lists);
     config_free(&c);
+}
+
+static void the_master_key_is_in_one_of_three_places(void **state)
+{
+    struct err e;
+    char want[128];
+    struct config *c = load("version: 1\nmaster_key: { file: keys/m.key }\n", &e);
+    assert_non_null(c);
+    assert_int_equal(c->master.from, SOURCE_FILE);
+    snprintf(want, sizeof(want), "%s/keys/m.key", dir);
+    assert_string_equal(c->master.where, want);
+    config_free(&c);
+    c = load("version: 1\nmaster_key: { systemd: m.key }\n", &e);
+    assert_non_null(c);
+    assert_int_equal(c->master.from, SOURCE_SYSTEMD);
+    assert_string_equal(c->master.where, "m.key");
+    config_free(&c);
+    c = load("version: 1\nmaster_key: { exec: [/bin/op, read, 'a b'] }\n", &e);
+    assert_non_null(c);
+    assert_int_equal(c->master.from, SOURCE_EXEC);
+    assert_string_equal(c->master.argv[0], "/bin/op");
+    assert_string_equal(c->master.argv[2], "a b");
+    assert_string_equal(c->master.argv[3], "");
+    config_free(&c);
+    char text[1024] = "version: 1\nmaster_key: { exec: [/bin/op";
+    for (int i = 1; i < CONFIG_ARGS; i++)
+        strcat(text, ", x");
+    size_t n = strlen(text);
+    strcat(text, "] }\n");
+    c = load(text, &e);
+    assert_non_null(c);
+    config_free(&c);
+    strcpy(text + n, ", x] }\n");
+    assert_null(load(text, &e));
+    assert_non_null(strstr(e.text, "at most 31 arguments"));
 }
 
 #define TLS_CLIENTS "tls: { certificate: c.pem, key: k.pem, clients: ca.pem }"
@@ -203,6 +239,13 @@ static const struct {
     {"version: 1\nbody: { max: 0 }\n", "c.yaml:2:"},
     {"version: 1\nlimits: { sandboxes: 0 }\n", "c.yaml:2:"},
     {"version: 1\nlimits: { connections: 4001 }\n", "c.yaml:2:"},
+    {"version: 1\nmaster_key: {}\n", "c.yaml:2:"},
+    {"version: 1\nmaster_key: /etc/key\n", "c.yaml:2:"},
+    {"version: 1\nmaster_key: { env: KEY }\n", "c.yaml:2:"},
+    {"version: 1\nmaster_key: { file: a, systemd: b }\n", "exactly one of"},
+    {"version: 1\nmaster_key: { systemd: ../b }\n", "c.yaml:2:24: a credential's name"},
+    {"version: 1\nmaster_key: { exec: [op, read] }\n", "c.yaml:2:22: a program is named by its full path"},
+    {"version: 1\nmaster_key: { exec: [] }\n", "c.yaml:2:"},
     {"version: 1\ndns: { servers: [] }\n", "c.yaml:2:"},
     {"version: 1\ndns: { servers: ns.example }\n", "c.yaml:2:17"},
     {"version: 1\ndns: { servers: [10.0.0.2, 10.0.0.2:0] }\n", "c.yaml:2:28"},
@@ -280,6 +323,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(defaults_hold_where_nothing_is_said),
         cmocka_unit_test(values_are_taken),
+        cmocka_unit_test(the_master_key_is_in_one_of_three_places),
         cmocka_unit_test(every_way_in_is_taken),
         cmocka_unit_test(as_many_as_there_may_be),
         cmocka_unit_test(what_is_not_understood_is_refused_with_its_place),
