@@ -170,6 +170,27 @@ static void claims_are_read_strictly(void **state)
     assert_true(span_eq(c.service, SPAN("tcb")));
 }
 
+static int64_t time_of(enum sign_scheme scheme, const char *stamp)
+{
+    struct sign_scope s;
+    struct span region = scheme == SIGN_AWS4 ? SPAN("r") : SPAN_NONE;
+    assert_int_equal(sign_scope_of(scheme, span_str(stamp), region, SPAN("s"), &s), 0);
+    return sign_scope_time(&s);
+}
+
+static void times(void **state)
+{
+    assert_int_equal(time_of(SIGN_AWS4, "20130524T000000Z"), 1369353600);
+    assert_int_equal(time_of(SIGN_AWS4, "20240229T235959Z"), 1709251199);
+    assert_int_equal(time_of(SIGN_TC3, "1551113065"), 1551113065);
+    static const char *const none[] = {"20230229T000000Z", "20130631T000000Z", "20131301T000000Z",
+                                       "20130524T240000Z", "00000000T000000Z", "20130524T006000Z",
+                                       "20130500T000000Z", "19691231T235959Z"};
+    for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
+        assert_int_equal(time_of(SIGN_AWS4, none[i]), -1);
+    assert_int_equal(sign_scope_time(&(struct sign_scope){.scheme = SIGN_NONE}), -1);
+}
+
 static void scopes(void **state)
 {
     struct sign_scope s;
@@ -196,7 +217,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(paths),  cmocka_unit_test(queries),       cmocka_unit_test(presigned),
         cmocka_unit_test(fields), cmocka_unit_test(example_of_s3), cmocka_unit_test(claims_are_read_strictly),
-        cmocka_unit_test(scopes),
+        cmocka_unit_test(scopes), cmocka_unit_test(times),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
