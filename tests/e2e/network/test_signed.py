@@ -4,72 +4,11 @@ that verifies every signature with the real one."""
 import json
 import os
 import secrets
-import sys
 import time
 
 import room  # noqa: F401
-from gateway import Gateway, upstream_yaml
-from harness import HERE, Skip, main, test
-
-FAKE = {"AWS_ACCESS_KEY_ID": "AKIAFAKEFAKEFAKEFAKE", "AWS_SECRET_ACCESS_KEY": "fake/fake/fake/fake/fake/fake/fake/fake0",
-        "AWS_DEFAULT_REGION": "eu-central-1", "AWS_EC2_METADATA_DISABLED": "true", "AWS_PAGER": "", "AWS_MAX_ATTEMPTS": "1"}
-
-
-class Signed:
-    """lab/signed.py with keys of its own, and a gateway that has them."""
-
-    def __init__(self, lab, inject="sigv4: { region: eu-central-1, service: s3 }", write="allow", token=True):
-        self.lab, self.dir, self.host = lab, lab.exempt(lab.dir / "signed"), "storage.demo.test"
-        self.id, self.key = "AKIA" + secrets.token_hex(8).upper(), lab.canary(secrets.token_urlsafe(30))
-        self.token = lab.canary(secrets.token_urlsafe(60)) if token else None
-        lab.canary(self.id)
-        self.dir.mkdir()
-        (self.dir / "keys.json").write_text(json.dumps({"id": self.id, "secret": self.key, "token": self.token}))
-        process = lab.start([sys.executable, HERE / "lab/signed.py", "--dir", self.dir, "--name", self.host],
-                            ready=rb"ready (\{.*\})")
-        said = json.loads(process.ready[1])
-        self.port, self.ca = said["port"], said["ca"]
-        place = f"host: {self.host}, port: {self.port}"
-        hold = "decide: hold\n    approve: { within: 10m }" if write == "hold" else f"decide: {write}"
-        self.gw = Gateway(lab, f"""version: 1
-name: signed
-upstreams:
-{upstream_yaml(self.host, self.port, self.ca)}
-credentials:
-  keys:
-    source: {{ store: keys }}
-    inject: {{ {inject} }}
-    only: [{{ {place} }}]
-rules:
-  - id: reads
-    match: {{ {place}, effect: read }}
-    decide: allow
-    use: keys
-  - id: writes
-    match: {{ {place}, effect: [write, delete] }}
-    {hold}
-    use: keys
-""", {"keys": ":".join([self.id, self.key] + ([self.token] if token else [])).encode()})
-        self.url = f"https://{self.host}:{self.port}"
-        self.env = {**self.gw.client_env(), **FAKE, "AWS_CA_BUNDLE": str(self.gw.state / "bundle.crt")}
-
-    def requests(self):
-        path = self.dir / "requests.jsonl"
-        return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-
-    def all_were_right(self, at_least):
-        seen = self.requests()
-        assert len(seen) >= at_least and not [r for r in seen if r["wrong"]], seen
-        return seen
-
-    def aws(self, *words, rc=0, **more):
-        if not os.path.exists("/usr/bin/aws"):
-            raise Skip("awscli of Debian (conf/need test)")
-        return self.lab.run(["/usr/bin/aws", "--endpoint-url", self.url, *words], env=self.env, rc=rc, **more)
-
-    def curl(self, *words, rc=0):
-        return self.lab.run(["curl", "-sS", "-o", "-", "-w", "\n%{http_code}", *words], env=self.env, rc=rc).out.decode()
-
+from harness import main, test
+from signing import Signed
 
 @test()
 def the_aws_cli_copies_to_s3_and_back(lab):
