@@ -131,6 +131,8 @@ enum msg_type {
     M_LEASE_GIVEN = 147,  /* Lg>D to both: bool ok, span why, id lease, u64 expires, span text, span secret (both empty: narrowed in place): said this once */
     M_LEASE_REVOKE = 144, /* D>Lg id lease, span operator, span reason; Lg>D bool ok, span why */
     M_LEASE = 145,        /* Lg>J id 0; u16 n, n x wire_lease: as they are now; live ones, and dead ones for LEASE_DEAD_MS */
+    M_LEASE_VERIFY = 148,   /* J>K wire_signed: did who has the secret half of this lease sign that? Of a request the judge waits with */
+    M_LEASE_VERIFIED = 149, /* K>J u8 enum wire_verified */
     M_LEASE_LEAK = 146,   /* J>Lg id: the exchange; id lease, span sandbox, span session, span host, u16 port, span what was found, bool freeze */
     /* keeper, fetcher and its jobs, which are processes of their own; id: the asker's own */
     M_FETCH = 150,    /* K>F wire_fetch; F>job u16 n, n x (u8 family, span bytes): what may be dialled, span path of the roots, wire_fetch */

@@ -270,3 +270,38 @@ int wire_get_sign(struct msg_in *m, struct wire_sign *s)
     m->bad |= s->trailer && s->chunks.n < (size_t)2 * WIRE_CHUNK;
     return m->bad ? -1 : 0;
 }
+
+enum { STAMP_MAX = 20, SCOPE_NAME_MAX = 128 };
+
+void wire_put_signed(struct dynbuf *b, const struct wire_signed *s)
+{
+    msg_put_id(b, &s->lease);
+    msg_put_u8(b, (uint8_t)s->format);
+    msg_put_u8(b, (uint8_t)s->scheme);
+    msg_put_span(b, s->stamp);
+    msg_put_span(b, s->region);
+    msg_put_span(b, s->service);
+    msg_put_digest(b, &s->canonical);
+    msg_put_span(b, s->signature);
+    msg_put_span(b, s->chunks);
+    msg_put_u8(b, s->trailer);
+}
+
+int wire_get_signed(struct msg_in *m, struct wire_signed *s)
+{
+    msg_get_id(m, &s->lease);
+    uint8_t format = msg_get_u8(m), scheme = msg_get_u8(m);
+    s->format = (enum lease_format)format;
+    s->scheme = (enum sign_scheme)scheme;
+    s->stamp = msg_get_span(m, STAMP_MAX);
+    s->region = msg_get_span(m, SCOPE_NAME_MAX);
+    s->service = msg_get_span(m, SCOPE_NAME_MAX);
+    msg_get_digest(m, &s->canonical);
+    s->signature = msg_get_span(m, WIRE_CHUNK_TEXT);
+    s->chunks = msg_get_span(m, (size_t)WIRE_CHUNKS_MAX * WIRE_CHUNK_SAID);
+    s->trailer = msg_get_bool(m);
+    m->bad |= format >= LEASE_FORMAT_COUNT || scheme == SIGN_NONE || scheme >= SIGN_SCHEMES;
+    m->bad |= s->signature.n != WIRE_CHUNK_TEXT || s->chunks.n % WIRE_CHUNK_SAID != 0;
+    m->bad |= s->trailer && s->chunks.n < (size_t)2 * WIRE_CHUNK_SAID;
+    return m->bad ? -1 : 0;
+}

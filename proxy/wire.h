@@ -5,7 +5,9 @@
 #define PROXY_WIRE_H
 
 #include "common/http/http.h"
+#include "common/lease/lease.h"
 #include "common/msg.h"
+#include "common/sign/scheme.h"
 #include "common/http/slot.h"
 #include "proxy/msgs.h"
 
@@ -122,5 +124,24 @@ struct wire_sign {
 };
 void wire_put_sign(struct dynbuf *b, const struct wire_sign *s);
 int wire_get_sign(struct msg_in *m, struct wire_sign *s) MUSTCHECK;
+
+/* What a client says it signed with the secret half of a lease (M_LEASE_VERIFY): digests and texts, of which the
+ * keeper makes the same signatures and compares. */
+enum { WIRE_CHUNK_SAID = DIGEST_BYTES + WIRE_CHUNK_TEXT /* SHA-256 of what is signed; the client's signature */ };
+struct wire_signed {
+    struct id lease;
+    enum lease_format format;
+    enum sign_scheme scheme;
+    struct span stamp, region, service; /* as the client signed them */
+    struct digest canonical;            /* SHA-256 of the canonical request */
+    struct span signature;              /* WIRE_CHUNK_TEXT */
+    struct span chunks;                 /* WIRE_CHUNK_SAID bytes each, in their order */
+    bool trailer;                       /* the last of them is the trailer */
+};
+void wire_put_signed(struct dynbuf *b, const struct wire_signed *s);
+int wire_get_signed(struct msg_in *m, struct wire_signed *s) MUSTCHECK;
+
+/* What the keeper finds. */
+enum wire_verified { VERIFIED_NOT = 0 /* nobody can say */, VERIFIED_WRONG, VERIFIED_CHUNK_WRONG, VERIFIED_RIGHT };
 
 #endif

@@ -166,6 +166,13 @@ static void lost_carrier(struct exchange *x, void *arg)
     refuse_now(x, exchange_in_doubt(x) ? REFUSE_OUTCOME_UNKNOWN : REFUSE_CARRIER);
 }
 
+/* Whether it was signed with a lease's key is now nobody's to say. */
+static void lost_keeper(struct exchange *x, void *arg)
+{
+    if (x->wait == X_PROOF)
+        refuse_now(x, REFUSE_INTERNAL);
+}
+
 static void lost_front(struct exchange *x, void *arg)
 {
     if (x->front != arg)
@@ -203,6 +210,7 @@ void judge_gone(struct judge *j, enum role_id role, uint64_t instance)
     case ROLE_KEEPER:
         j->keeper = false;
         connect_keeper_gone(j);
+        exchange_each(j, lost_keeper, NULL);
         break;
     case ROLE_LEDGER:
         j->ledger = false;
@@ -248,7 +256,7 @@ void judge_wake_in(struct judge *j, uint64_t ms)
 
 static void told_of_the_end(struct exchange *x, void *arg)
 {
-    if (x->wait == X_BODY || x->wait == X_PARKED)
+    if (x->wait == X_BODY || x->wait == X_PROOF || x->wait == X_PARKED)
         refuse_now(x, REFUSE_ENDING);
     else
         websocket_again(x);
@@ -274,6 +282,7 @@ static void timed_out(struct exchange *x)
         exchange_wait(x, w, 0);
         break;
     case X_TICKET: refuse_now(x, REFUSE_STORE); break;
+    case X_PROOF: refuse_now(x, REFUSE_INTERNAL); break;
     case X_RESULT: websocket_tick(x); break;
     default: exchange_resume(x->judge, x->xid); break;
     }

@@ -8,7 +8,7 @@
 #include "common/role/role.h"
 #include "proxy/keeper/sources/fetch.h"
 #include "proxy/keeper/keep.h"
-#include "proxy/keeper/lease/lease.h"
+#include "proxy/keeper/lease/verify.h"
 #include "proxy/keeper/mint.h"
 #include "proxy/keeper/release.h"
 #include "proxy/msgs.h"
@@ -27,6 +27,7 @@ struct keeper {
     struct releaser *releaser;
     struct mint *mint;
     struct secret *lease_root;
+    struct signer *lease_keys; /* of what sandboxes sign */
     struct policy *policy;
     struct span image;
     struct timer *end; /* told to end */

@@ -1,4 +1,5 @@
-/* The keeper: two questions (mint, release), one that it asks itself (fetch), one socket for secrets, no network. */
+/* The keeper: three questions (mint, release, verify), one that it asks itself (fetch), one socket for secrets, no
+ * network. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -183,10 +184,28 @@ void keeper_release(struct keeper *k, uint64_t xid, struct span payload)
     release_clear(&out);
 }
 
+static void on_lease_verify(struct keeper *k, struct frame *f)
+{
+    struct msg_in m = msg_in(f->payload);
+    struct wire_signed w;
+    enum wire_verified found = VERIFIED_NOT;
+    if (wire_get_signed(&m, &w) == 0 && msg_end(&m) == 0)
+        found = lease_verify(k->lease_keys, k->lease_root, &w);
+    else
+        log_exchange(LOG_ERROR, f->id, "what a lease signed cannot be read");
+    struct dynbuf *b = chan_begin(k->judge, M_LEASE_VERIFIED, f->id);
+    if (b == NULL)
+        return;
+    msg_put_u8(b, (uint8_t)found);
+    (void)chan_commit(k->judge);
+}
+
 static void from_judge(void *arg, struct chan *c, struct frame *f)
 {
     if (f->type == M_MINT)
         on_mint(arg, f);
+    else if (f->type == M_LEASE_VERIFY)
+        on_lease_verify(arg, f);
     else if (f->type == M_RELEASE)
         keeper_release(arg, f->id, f->payload);
     else
@@ -453,7 +472,9 @@ int main(void)
     sources_fetches(k->sources, k->fetches);
     k->releaser = releaser_new(k->sources, k->fetches);
     k->lease_root = lease_root(k->keep.master);
-    if (k->releaser == NULL || k->mint == NULL || k->fetches == NULL || k->lease_root == NULL)
+    k->lease_keys = signer_new();
+    if (k->lease_keys == NULL || k->releaser == NULL || k->mint == NULL || k->fetches == NULL ||
+        k->lease_root == NULL)
         log_die("the keeper cannot start: out of memory");
     say_ca(k);
     role_ready(k->role);

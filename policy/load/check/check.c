@@ -1,6 +1,7 @@
 /* What the tables cannot say: patterns, references, combinations. */
 #include <stdio.h>
 
+#include "common/lease/lease.h"
 #include "common/text/nearest.h"
 #include "policy/image/glob.h"
 #include "policy/load/check/captures.h"
@@ -249,9 +250,9 @@ static void check_lease(struct loader *l, const struct m_credential *c)
                      "there are no leases of a credential without lease: (such as lease: github)");
     if (c->lease.at && c->inject.certificate.v)
         load_problem(l, c->lease.at, "P015", "a client certificate stands in no request, so there is no lease of it");
-    if (c->lease.at && (c->inject.sigv4.at || c->inject.tc3.at))
+    if (c->lease.at && (c->inject.sigv4.at || c->inject.tc3.at) && !lease_is_pair((enum lease_format)c->lease.v))
         load_problem(l, c->lease.at, "P015",
-                     "there are no leases yet of a credential that signs: a signature does not have the lease in it");
+                     "a credential that signs has leases in two halves, to sign with: lease: aws or lease: tencent");
 }
 
 /* A certificate goes into the handshake, so it can go with any credential that goes into the request. */

@@ -3,7 +3,6 @@
 #include "common/sign/aws_chunked.h"
 #include "common/sign/canonical.h"
 #include "proxy/outbound.h"
-#include "proxy/wire.h"
 
 enum { FIELDS_MAX = 128 * 1024, QUERY_MAX = 3 * HTTP_TARGET_MAX };
 
@@ -146,40 +145,51 @@ static void take_payload(const struct exchange *x, const struct credential *c, s
     out->tell_payload = is_s3(c);
 }
 
+int signing_take(const struct exchange *x, struct signing *out)
+{
+    struct credential c;
+    struct span value;
+    *out = (struct signing){.w = {.method = x->request.method}};
+    dynbuf_init(&out->path, 3 * QUERY_MAX);
+    dynbuf_init(&out->query, 3 * QUERY_MAX);
+    dynbuf_init(&out->chunks, (size_t)WIRE_CHUNKS_MAX * WIRE_CHUNK);
+    if (!credential_of(x, &c) || signing_refuses(x) != NULL)
+        return -1;
+    enum aws_payload p = payload_of(x, &c, &value);
+    enum sign_path how = c.sign == SIGN_TC3 ? SIGN_PATH_AS_SENT : is_s3(&c) ? SIGN_PATH_ONCE : SIGN_PATH_TWICE;
+    if (sign_canonical_path(x->request.path, how, &out->path) != 0)
+        return -1;
+    if ((c.sign == SIGN_TC3 ? dynbuf_add(&out->query, x->request.query)
+                            : sign_canonical_query(x->request.query, &out->query)) != 0)
+        return -1;
+    if (in_chunks(p) && put_chunks(x, p, &out->chunks) != 0)
+        return -1;
+    take_payload(x, &c, value, out->hex, &out->w);
+    out->w.path = dynbuf_span(&out->path);
+    out->w.query = dynbuf_span(&out->query);
+    out->w.chunks = dynbuf_span(&out->chunks);
+    out->w.trailer = p == AWS_PAYLOAD_CHUNKS_TRAILER;
+    return 0;
+}
+
+void signing_drop(struct signing *s)
+{
+    dynbuf_free(&s->path);
+    dynbuf_free(&s->query);
+    dynbuf_free(&s->chunks);
+}
+
 int signing_put(const struct exchange *x, struct dynbuf *b)
 {
     struct credential c;
-    struct wire_sign w = {.method = x->request.method};
-    struct dynbuf path, query, chunks;
-    struct span value;
-    char hex[2 * DIGEST_BYTES + 1];
-    int rc = -1;
-    dynbuf_init(&path, 3 * QUERY_MAX);
-    dynbuf_init(&query, 3 * QUERY_MAX);
-    dynbuf_init(&chunks, (size_t)WIRE_CHUNKS_MAX * WIRE_CHUNK);
-    if (!credential_of(x, &c) || signing_refuses(x) != NULL)
-        goto out;
-    enum aws_payload p = payload_of(x, &c, &value);
-    enum sign_path how = c.sign == SIGN_TC3 ? SIGN_PATH_AS_SENT : is_s3(&c) ? SIGN_PATH_ONCE : SIGN_PATH_TWICE;
-    if (sign_canonical_path(x->request.path, how, &path) != 0)
-        goto out;
-    if ((c.sign == SIGN_TC3 ? dynbuf_add(&query, x->request.query)
-                            : sign_canonical_query(x->request.query, &query)) != 0)
-        goto out;
-    if (in_chunks(p) && put_chunks(x, p, &chunks) != 0)
-        goto out;
-    take_fields(x, &c, &w);
-    take_payload(x, &c, value, hex, &w);
-    w.path = dynbuf_span(&path);
-    w.query = dynbuf_span(&query);
-    w.chunks = dynbuf_span(&chunks);
-    w.trailer = p == AWS_PAYLOAD_CHUNKS_TRAILER;
-    wire_put_sign(b, &w);
-    rc = dynbuf_ok(b) ? 0 : -1;
-out:
-    dynbuf_free(&path);
-    dynbuf_free(&query);
-    dynbuf_free(&chunks);
+    struct signing s;
+    int rc = signing_take(x, &s);
+    if (rc == 0 && credential_of(x, &c)) {
+        take_fields(x, &c, &s.w);
+        wire_put_sign(b, &s.w);
+        rc = dynbuf_ok(b) ? 0 : -1;
+    }
+    signing_drop(&s);
     return rc;
 }
 

@@ -1,10 +1,12 @@
 /* Requests whose credential is a signature (inject: sigv4, tc3): may they be signed anew, and their canonical form,
- * which the keeper signs without looking into them. What the client signed with is not looked at, and does not leave.
- */
+ * which the keeper signs without looking into them. What the client signed with does not leave; whether it is a
+ * lease's pair: leases/proof.h. */
 #ifndef PROXY_JUDGE_SIGNING_H
 #define PROXY_JUDGE_SIGNING_H
 
+#include "common/id.h"
 #include "proxy/judge/exchange/exchange.h"
+#include "proxy/wire.h"
 
 /* Is its credential, as decided, one that signs? */
 bool signing_is(const struct exchange *x);
@@ -12,6 +14,15 @@ bool signing_is(const struct exchange *x);
 bool signing_wants_body(const struct exchange *x);
 /* NULL: it can be signed, as far as is known of it; else why not, for the client. */
 const char *signing_refuses(const struct exchange *x);
+/* Its canonical parts, without any field: what the gateway's signature and the client's have in common. They borrow
+ * from the exchange. -1: it cannot be signed, or no memory. signing_drop after either. */
+struct signing {
+    struct wire_sign w;
+    struct dynbuf path, query, chunks;
+    char hex[2 * DIGEST_BYTES + 1];
+};
+int signing_take(const struct exchange *x, struct signing *out) MUSTCHECK;
+void signing_drop(struct signing *s);
 /* Its canonical form (wire_sign), appended to b. -1: it cannot be signed, or no memory. */
 int signing_put(const struct exchange *x, struct dynbuf *b) MUSTCHECK;
 /* Of a body with signatures in it: a digest without them, by which a retry is told. False: it has none. */

@@ -25,6 +25,7 @@ struct exchange {
     /* how it stands, see states.h; outside exchange_new only its functions change them */
     enum client_state client;
     enum upload_state upload;
+    enum proof_state proof;
     enum claim_state claim;
     enum intent_state intent;
     enum delivery_state delivery;
@@ -50,7 +51,8 @@ struct exchange {
     uint64_t park_until;
 
     /* what it brought in place of a credential */
-    struct id lease; /* all zero: none */
+    struct id lease;      /* all zero: none */
+    const char *unproven; /* what is wrong with its signature, for the client; NULL: nothing that was found */
     bool lease_body_seen;
     uint8_t nseam, lease_seam[15]; /* the end of what passed through: leases/search.c */
 

@@ -10,6 +10,7 @@
 static const struct state_row wait_states[] = {
     [X_RUNS] = {"runs", ~0u},
     [X_BODY] = {"body", STATE(X_RUNS)},
+    [X_PROOF] = {"proof", STATE(X_RUNS)},
     [X_TICKET] = {"ticket", STATE(X_RUNS)},
     [X_PARKED] = {"parked", STATE(X_RUNS)},
     [X_CLAIM] = {"claim", STATE(X_RUNS) | STATE(X_CLAIM)},
@@ -29,6 +30,14 @@ static const struct state_row upload_states[] = {
     [UPLOAD_TO_COME] = {"to-come", STATE(UPLOAD_WHOLE) | STATE(UPLOAD_STREAMS)},
     [UPLOAD_STREAMS] = {"streams", STATE(UPLOAD_ENDED)},
     [UPLOAD_ENDED] = {"ended", 0},
+};
+
+static const struct state_row proof_states[] = {
+    [PROOF_NONE] = {"none", STATE(PROOF_WANTED)},
+    [PROOF_WANTED] = {"wanted", STATE(PROOF_ASKED)},
+    [PROOF_ASKED] = {"asked", STATE(PROOF_WRONG) | STATE(PROOF_GIVEN)},
+    [PROOF_WRONG] = {"wrong", 0},
+    [PROOF_GIVEN] = {"given", 0},
 };
 
 static const struct state_row claim_states[] = {
@@ -93,6 +102,7 @@ bool exchange_wait_may(struct exchange *x, enum x_wait to)
 
 SETTER(client)
 SETTER(upload)
+SETTER(proof)
 SETTER(claim)
 SETTER(intent)
 SETTER(delivery)

@@ -11,6 +11,7 @@ struct exchange;
 enum x_wait {
     X_RUNS = 0,
     X_BODY,   /* the front reads the body whole */
+    X_PROOF,  /* the keeper looks at the signature of a lease's key */
     X_TICKET, /* the ledger opens or finds the ticket */
     X_PARKED, /* somebody decides */
     X_CLAIM,  /* the ledger takes the approval */
@@ -32,6 +33,15 @@ enum upload_state {
     UPLOAD_TO_COME, /* the front has it; from here on it is not, or not all, here */
     UPLOAD_STREAMS, /* through the judge to the carrier */
     UPLOAD_ENDED,   /* its last byte was passed on */
+};
+
+/* The signature that it says was made with a lease's key. */
+enum proof_state {
+    PROOF_NONE = 0,
+    PROOF_WANTED, /* the lease may be used like this, if it was */
+    PROOF_ASKED,
+    PROOF_WRONG,
+    PROOF_GIVEN,
 };
 
 /* Its ticket, and the approval of that. From CLAIM_ASKED on it is held; from CLAIM_MADE on the approval may be taken.
@@ -89,6 +99,7 @@ enum websocket_state {
 
 void exchange_client(struct exchange *x, enum client_state to);
 void exchange_upload(struct exchange *x, enum upload_state to);
+void exchange_proof(struct exchange *x, enum proof_state to);
 void exchange_claim(struct exchange *x, enum claim_state to);
 void exchange_intent(struct exchange *x, enum intent_state to);
 void exchange_delivery(struct exchange *x, enum delivery_state to);

@@ -17,6 +17,7 @@ void frames_client_gone(struct exchange *x)
     switch (x->wait) {
     case X_RUNS:
     case X_BODY:
+    case X_PROOF:
     case X_TICKET:
     case X_PARKED: /* the ticket stays: the same request may come back */
         exchange_end(x, "the client is gone");

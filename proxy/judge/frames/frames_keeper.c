@@ -1,5 +1,6 @@
 #include "common/log.h"
 #include "proxy/judge/frames/frames.h"
+#include "proxy/judge/leases/proof.h"
 #include "proxy/judge/replies/refuse.h"
 
 /* No credential, no request: the carrier is told to drop it, the client why. The carrier's M_RESULT
@@ -23,11 +24,31 @@ static int release_failed(struct judge *j, struct frame *f)
     return 0;
 }
 
+/* Of a lease's signature. Where nobody can say, nothing is sent. */
+static int verified(struct judge *j, struct frame *f)
+{
+    struct msg_in m = msg_in(f->payload);
+    uint8_t found = msg_get_u8(&m);
+    struct exchange *x = exchange_find(j, f->id);
+    if (msg_end(&m) != 0 || found > VERIFIED_RIGHT)
+        return -1;
+    if (x == NULL || x->wait != X_PROOF)
+        return 0;
+    if (found == VERIFIED_NOT) {
+        refuse_now(x, REFUSE_INTERNAL);
+        return 0;
+    }
+    proof_found(x, (enum wire_verified)found);
+    exchange_resume(j, f->id);
+    return 0;
+}
+
 int frames_keeper(struct judge *j, struct frame *f)
 {
     switch (f->type) {
     case M_MINTED: return connect_minted(j, f);
     case M_RELEASE_FAILED: return release_failed(j, f);
+    case M_LEASE_VERIFIED: return verified(j, f);
     default: return -1;
     }
 }

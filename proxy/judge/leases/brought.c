@@ -55,11 +55,32 @@ static void read_cookies(const struct credential *c, struct span v, struct broug
     }
 }
 
+/* The only field of this name in which there is this; r->nfields: there is none, or more. */
+static size_t only_field(const struct wire_request *r, struct span name, struct span value)
+{
+    size_t at = r->nfields, n = 0;
+    for (size_t i = 0; i < r->nfields; i++)
+        if (span_ieq(r->field[i].name, name) && span_eq(r->field[i].value, value)) {
+            at = i;
+            n++;
+        }
+    return n == 1 ? at : r->nfields;
+}
+
+/* A lease's id, as the id of a key. Some tools want a session token too, and are given the same text for it. */
+static void read_claim(const struct wire_request *r, const struct credential *c, struct brought *s)
+{
+    if (sign_claim_read(r->field[s->field].value, &s->claim) != 0)
+        return;
+    add(s, s->claim.id);
+    s->token = only_field(r, c->sign == SIGN_TC3 ? SPAN("X-TC-Token") : SPAN("X-Amz-Security-Token"), s->claim.id);
+}
+
 void brought_find(struct exchange *x, const struct credential *c, struct brought *out)
 {
     const struct wire_request *r = &x->request;
     struct span name = c->header.n ? c->header : SPAN("Authorization");
-    *out = (struct brought){.field = r->nfields};
+    *out = (struct brought){.field = r->nfields, .token = r->nfields};
     if (c->certificate)
         return;
     if (slot_is_marked(c->slot)) {
@@ -75,16 +96,26 @@ void brought_find(struct exchange *x, const struct credential *c, struct brought
     }
     if (out->field == r->nfields)
         return;
-    if (c->slot == SLOT_COOKIE)
+    if (c->sign != SIGN_NONE)
+        read_claim(r, c, out);
+    else if (c->slot == SLOT_COOKIE)
         read_cookies(c, r->field[out->field].value, out);
     else
         read_value(c, r->field[out->field].value, &x->arena, out);
 }
 
+static void take_out(struct wire_request *r, size_t at)
+{
+    if (at >= r->nfields)
+        return;
+    memmove(&r->field[at], &r->field[at + 1], (r->nfields - at - 1) * sizeof(r->field[0]));
+    r->nfields--;
+}
+
 void brought_clear(struct wire_request *r, const struct brought *b)
 {
-    if (b->field >= r->nfields)
-        return;
-    memmove(&r->field[b->field], &r->field[b->field + 1], (r->nfields - b->field - 1) * sizeof(r->field[0]));
-    r->nfields--;
+    bool token = b->token < r->nfields;
+    take_out(r, b->field);
+    if (token)
+        take_out(r, b->token > b->field ? b->token - 1 : b->token);
 }

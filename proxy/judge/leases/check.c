@@ -6,8 +6,9 @@
 #include "policy/pattern.h"
 #include "proxy/identity.h"
 #include "proxy/judge/leases/search.h"
+#include "proxy/judge/evaluation/signing.h"
 #include "proxy/judge/leases/brought.h"
-#include "proxy/judge/leases/table.h"
+#include "proxy/judge/leases/proof.h"
 #include "proxy/judge/post.h"
 
 static uint64_t wall(const struct exchange *x)
@@ -51,6 +52,16 @@ static const char *leaked(const struct exchange *x, const struct lease *l)
         !policy_credential_bound(x->now.image->policy, at, r->scheme, r->host, r->port))
         return "sent to a place that its credential is not for";
     return NULL;
+}
+
+/* Of a pair that signs the text is an id, which shows in logs and on terminals: another sandbox's that turns up is no
+ * word of its secret being known, unless something is signed with it. */
+static bool is_only_named(const struct exchange *x, const struct lease *l)
+{
+    struct credential c;
+    bool own = span_eq(l->sandbox, x->sandbox->name) && span_eq(l->session, x->sandbox->session);
+    return !own && lease_is_pair(l->format) && x->proof != PROOF_GIVEN &&
+           credential_of(x->now.image, l->credential, &c) >= 0 && c.sign != SIGN_NONE;
 }
 
 static enum refuse_why tell_leak(struct exchange *x, struct lease *l, const char *what)
@@ -183,12 +194,13 @@ static enum refuse_why misplaced(struct exchange *x, const struct lease_hit *hit
 {
     struct lease *l = hit->text.n ? lease_by_text(x->judge->leases, hit->text) : NULL;
     const char *what = l ? leaked(x, l) : NULL;
+    bool presigned = hit->in_target && signing_refuses(x) != NULL;
     blank(x, hit);
-    if (what != NULL)
+    if (what != NULL && !is_only_named(x, l))
         return tell_leak(x, l, what);
     if (x->now.d.credential < 0 && x->now.d.verdict == VERDICT_DENY && hit->in_field)
         return REFUSE_COUNT;
-    return REFUSE_LEASE_MISPLACED;
+    return presigned ? REFUSE_SIGN : REFUSE_LEASE_MISPLACED;
 }
 
 /* What may be the lease, in its slot: the one text with a tag in it. *n: how many there are. */
@@ -205,19 +217,34 @@ static struct span tagged(const struct exchange *x, const struct brought *s, siz
     return found;
 }
 
+/* The text alone says nothing where it is the id of a key: what was signed with the key has to be seen first. */
+static enum refuse_why prove(struct exchange *x)
+{
+    if (x->proof == PROOF_WRONG)
+        return REFUSE_LEASE_UNPROVEN;
+    if (x->now.d.verdict == VERDICT_DENY) /* refused anyway, in words that say more */
+        return REFUSE_COUNT;
+    exchange_proof(x, PROOF_WANTED);
+    return REFUSE_COUNT;
+}
+
 static enum refuse_why in_slot(struct exchange *x, const struct brought *s, struct span text, size_t n)
 {
     struct lease *l = lease_by_text(x->judge->leases, text);
     const char *what = l ? leaked(x, l) : NULL;
-    if (what != NULL)
+    if (what != NULL && !is_only_named(x, l))
         return tell_leak(x, l, what);
     if (n > 1 || s->twice)
         return REFUSE_LEASE_MISPLACED;
     if (l == NULL)
         return REFUSE_LEASE_UNKNOWN;
-    enum refuse_why why = in_order(x, l);
+    enum refuse_why why = what != NULL ? REFUSE_COUNT : in_order(x, l);
     if (why != REFUSE_COUNT)
         return why;
+    if (s->claim.scheme != SIGN_NONE && x->proof != PROOF_GIVEN)
+        return prove(x);
+    if (what != NULL)
+        return REFUSE_LEASE_MISPLACED;
     x->lease = l->id;
     brought_clear(&x->request, s);
     return REFUSE_COUNT;
@@ -256,6 +283,8 @@ enum refuse_why lease_check(struct exchange *x)
     }
     if ((why = of_body(x)) != REFUSE_COUNT)
         return why;
+    if (x->proof == PROOF_WANTED)
+        return proof_ask(x, &slot.claim, lease_by_text(x->judge->leases, text));
     return has && c.require_lease && id_is_none(&x->lease) && x->now.d.verdict != VERDICT_DENY ? REFUSE_LEASE_REQUIRED
                                                                                                : REFUSE_COUNT;
 }
@@ -287,6 +316,7 @@ void lease_again(struct exchange *x)
         return;
     switch (x->wait) {
     case X_BODY:
+    case X_PROOF:
     case X_TICKET:
     case X_PARKED: refuse_now(x, REFUSE_LEASE_ENDED); break;
     case X_RESULT:

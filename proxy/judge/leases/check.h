@@ -9,7 +9,8 @@
 #include "proxy/judge/replies/refuse.h"
 
 /* Of the whole request, by the decision of now; once one was found in its place it is taken out of the request, and
- * x->lease says which it was. REFUSE_COUNT: nothing is wrong with it; else why it is refused. */
+ * x->lease says which it was. REFUSE_COUNT: nothing is wrong with it, or x->proof says that the keeper was asked
+ * about its signature, and this is to be called again with the answer; else why it is refused. */
 enum refuse_why lease_check(struct exchange *x);
 /* At the moment of use: the lease it came with is still good for it. REFUSE_COUNT, or why not. */
 enum refuse_why lease_still(struct exchange *x);

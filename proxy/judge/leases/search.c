@@ -99,6 +99,8 @@ static bool search_fields(struct exchange *x, const struct brought *slot, struct
     for (size_t i = 0; i < r->nfields; i++) {
         if (search_folded(x, r->field[i].name, hit))
             return true;
+        if (i == slot->token && but.n > 0)
+            continue;
         if (i == slot->field && but.n > 0 ? search_beside(x, r->field[i].value, but, hit)
                                           : search_value(x, r->field[i].value, hit))
             return true;

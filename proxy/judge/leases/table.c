@@ -135,6 +135,7 @@ int lease_table_put(struct lease_table *t, const struct wire_lease *w, uint64_t 
                         .parent = w->parent,
                         .meaning = w->meaning,
                         .text = w->text,
+                        .format = w->format,
                         .state = untold ? LEASE_LEAKED : w->state,
                         .generation = w->generation,
                         .untold = untold,

@@ -12,6 +12,7 @@ struct lease {
     struct lease *next_text, *next_id;
     struct id id, parent;
     struct digest meaning, text;
+    enum lease_format format;
     enum lease_state state;
     bool untold; /* leaked, and the ledger was not there to be told */
     uint64_t generation, expires_ms, ended_ms;

@@ -116,6 +116,11 @@ static const struct row rows[REFUSE_COUNT] = {
                              "The lease that this request brings is good for other hosts, methods, paths or "
                              "operations. Nothing was sent.",
                              "Use the lease that is for this, or ask the operator for one.", false, 0},
+    [REFUSE_LEASE_UNPROVEN] = {403, "lease-unproven", "deny", "This request is not signed with the lease's key",
+                               "This request names a lease and is not signed with its key. Nothing was sent.",
+                               "Sign it with both halves of the lease, by a clock that is right, and change nothing "
+                               "of it afterwards.",
+                               false, 0},
     [REFUSE_LEASE_MISPLACED] = {403, "lease-misplaced", "deny", "A lease stands where none may",
                                 "A lease may stand only where its credential will be put, once; this request has one "
                                 "elsewhere, or more than one.",
@@ -382,6 +387,8 @@ enum walk_next refuse(struct exchange *x, enum refuse_why why)
                            "This request needs the credential \"%.*s\", which the gateway could not get. "
                            "Nothing was sent.",
                            SPAN_FMT(x->now.credential));
+    else if (why == REFUSE_LEASE_UNPROVEN && x->unproven != NULL)
+        r->detail = format(&x->arena, "%sNothing was sent.", x->unproven);
     else if (why == REFUSE_SIGN && signing_refuses(x) != NULL)
         r->detail = format(&x->arena, "%sNothing was sent.", signing_refuses(x));
     else if (why == REFUSE_BODY_TOO_LARGE)

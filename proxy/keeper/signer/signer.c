@@ -2,8 +2,6 @@
 
 #include <stdlib.h>
 
-#include "common/sign/sign.h"
-
 struct signer {
     struct {
         struct digest of; /* scheme, secret, day, region and service */
@@ -42,30 +40,46 @@ int signer_pair(struct span value, struct signer_pair *out, struct err *e)
     return 0;
 }
 
-/* The key of the day, made or kept. */
-static struct span key_of(struct signer *s, const struct sign_scope *scope, struct span secret)
+static void name_key(const struct sign_scope *scope, struct span whose, struct digest *of)
 {
     struct digest_ctx *d = digest_begin();
-    struct digest of;
-    uint8_t key[SIGN_KEY];
     digest_add_field(d, span_of(&(uint8_t){(uint8_t)scope->scheme}, 1));
-    digest_add_field(d, secret);
+    digest_add_field(d, whose);
     digest_add_field(d, span_str(scope->day));
     digest_add_field(d, scope->region);
     digest_add_field(d, scope->service);
-    digest_end(d, &of);
+    digest_end(d, of);
+}
+
+struct span signer_kept(const struct signer *s, const struct sign_scope *scope, struct span whose)
+{
+    struct digest of;
+    name_key(scope, whose, &of);
     for (size_t i = 0; i < SIGNER_KEYS; i++)
         if (s->kept[i].key != NULL && memcmp(&s->kept[i].of, &of, sizeof(of)) == 0)
             return secret_bytes(s->kept[i].key);
+    return SPAN_NONE;
+}
+
+struct span signer_keep(struct signer *s, const struct sign_scope *scope, struct span whose, struct span secret)
+{
+    uint8_t key[SIGN_KEY];
     if (sign_key(scope, secret, key) != 0)
         return SPAN_NONE;
     size_t at = s->next;
     s->next = (at + 1) % SIGNER_KEYS;
     secret_free(&s->kept[at].key);
     s->kept[at].key = secret_new(span_of(key, sizeof(key)));
-    s->kept[at].of = of;
+    name_key(scope, whose, &s->kept[at].of);
     explicit_bzero(key, sizeof(key));
     return s->kept[at].key ? secret_bytes(s->kept[at].key) : SPAN_NONE;
+}
+
+/* The key of the day, made or kept. */
+static struct span key_of(struct signer *s, const struct sign_scope *scope, struct span secret)
+{
+    struct span key = signer_kept(s, scope, secret);
+    return key.n ? key : signer_keep(s, scope, secret, secret);
 }
 
 static int give(struct signature *out, struct span name, struct span value)

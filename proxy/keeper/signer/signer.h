@@ -5,6 +5,7 @@
 
 #include "common/crypto/secret.h"
 #include "common/err.h"
+#include "common/sign/sign.h"
 #include "policy/policy.h"
 #include "proxy/wire.h"
 
@@ -13,6 +14,13 @@ enum { SIGNER_KEYS = 32, SIGNER_FIELDS = 4, SIGNER_PART_MIN = 8 /* as VALUE_MIN 
 struct signer;
 struct signer *signer_new(void) MUSTCHECK;
 void signer_free(struct signer **s);
+
+/* The key of that day, region and service, SIGN_KEY bytes that are the signer's until it is next asked to keep one.
+ * whose: by what the owner of the secret is told from others, such as the secret. Empty: it is not kept; or, of
+ * signer_keep, it cannot be made. */
+struct span signer_kept(const struct signer *s, const struct sign_scope *scope, struct span whose) MUSTCHECK;
+struct span signer_keep(struct signer *s, const struct sign_scope *scope, struct span whose,
+                        struct span secret) MUSTCHECK;
 
 /* The parts of a value; they borrow from it. -1 with words that hold none of it. */
 struct signer_pair {

@@ -260,6 +260,12 @@ bool policy_credential(const struct policy *p, size_t i, struct credential *c)
         c->require_lease = says(p, "lease-required");
         c->freeze_on_leak = says(p, "leak-freezes");
     }
+    if (i == 4 && says(p, "lease-signs")) {
+        c->lease = LEASE_AWS;
+        c->sign = SIGN_AWS4;
+        c->region = SPAN("us-east-1");
+        c->service = SPAN("s3");
+    }
     return true;
 }
 

@@ -223,6 +223,8 @@ static struct wire_request request_of(const struct ask *a)
         r.field[r.nfields++] = (struct http_field){SPAN("Upgrade"), SPAN("websocket")};
     if (a->header)
         r.field[r.nfields++] = (struct http_field){span_str(a->header), span_str(a->value)};
+    for (size_t i = 0; i < ASK_MORE && a->more[i].name.n; i++)
+        r.field[r.nfields++] = a->more[i];
     return r;
 }
 

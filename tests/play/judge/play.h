@@ -11,7 +11,8 @@
  *   [ws: WebSocket upgrades alone] [send=N] [max=N] [total=N] [within=MS]
  * Credential N is named "credN" and may go to api.example:443 alone; cred3 into its query, as "key". Number 4 is
  * "leased", in Authorization as Bearer, with leases; a comment `lease-required`, `leak-freezes`, `redefined`,
- * `renamed-credential` or `moved-elsewhere` (to elsewhere.example) in the text says more of it. */
+ * `lease-signs` (SigV4 for s3, in pairs), `renamed-credential` or `moved-elsewhere` (to elsewhere.example) in the
+ * text says more of it. */
 #ifndef TESTS_PLAY_JUDGE_PLAY_H
 #define TESTS_PLAY_JUDGE_PLAY_H
 
@@ -55,11 +56,13 @@ struct play {
     bool reviews;              /* show M_REVIEW too, which every policy and every ledger brings */
 };
 
+enum { ASK_MORE = 4 };
 struct ask {
     const char *host; /* NULL: api.example */
     const char *method, *path, *query, *header, *value, *body, *reason;
-    bool upgrade; /* a field Upgrade before all others */
-    uint8_t kind; /* 0: none, or inline when there is a body; 2: to come */
+    struct http_field more[ASK_MORE]; /* fields, to the first without a name */
+    bool upgrade;                     /* a field Upgrade before all others */
+    uint8_t kind;                     /* 0: none, or inline when there is a body; 2: to come */
     uint64_t declared;
 };
 

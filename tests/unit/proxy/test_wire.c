@@ -396,6 +396,56 @@ static void what_is_to_be_signed_is_what_was_put(void **state)
     dynbuf_free(&b);
 }
 
+static int get_signed(struct msg_in *m)
+{
+    struct wire_signed s;
+    return wire_get_signed(m, &s);
+}
+
+static int again(struct dynbuf *b, const struct wire_signed *s)
+{
+    dynbuf_reset(b);
+    wire_put_signed(b, s);
+    struct msg_in m = msg_in(dynbuf_span(b));
+    return get_signed(&m);
+}
+
+static void what_a_lease_signed_is_what_was_put(void **state)
+{
+    uint8_t chunks[2 * WIRE_CHUNK_SAID] = {1}, text[WIRE_CHUNK_TEXT] = {2};
+    struct wire_signed s = {.lease = {{3}},
+                            .format = LEASE_AWS,
+                            .scheme = SIGN_AWS4,
+                            .stamp = SPAN("20260101T000000Z"),
+                            .region = SPAN("r"),
+                            .service = SPAN("s"),
+                            .canonical = {{4}},
+                            .signature = span_of(text, sizeof(text)),
+                            .chunks = span_of(chunks, sizeof(chunks)),
+                            .trailer = true};
+    struct wire_signed back, bad[5];
+    struct dynbuf b;
+    dynbuf_init(&b, 4096);
+    wire_put_signed(&b, &s);
+    every_truncation_is_refused(dynbuf_span(&b), get_signed);
+    struct msg_in m = msg_in(dynbuf_span(&b));
+    assert_int_equal(wire_get_signed(&m, &back), 0);
+    assert_true(id_eq(&back.lease, &s.lease) && back.format == s.format && back.scheme == s.scheme && back.trailer);
+    assert_true(span_eq(back.stamp, s.stamp) && span_eq(back.region, s.region) && span_eq(back.service, s.service));
+    assert_true(span_eq(back.signature, s.signature) && span_eq(back.chunks, s.chunks));
+    assert_memory_equal(&back.canonical, &s.canonical, sizeof(s.canonical));
+    for (size_t i = 0; i < 5; i++)
+        bad[i] = s;
+    bad[0].signature = span_first(s.signature, WIRE_CHUNK_TEXT - 1);
+    bad[1].chunks = span_first(s.chunks, WIRE_CHUNK_SAID + 1);
+    bad[2].chunks = span_first(s.chunks, WIRE_CHUNK_SAID); /* a trailer alone */
+    bad[3].scheme = SIGN_NONE;
+    bad[4].format = LEASE_FORMAT_COUNT;
+    for (size_t i = 0; i < 5; i++)
+        assert_int_equal(again(&b, &bad[i]), -1);
+    dynbuf_free(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(pairs_mirror_each_other),
@@ -407,6 +457,7 @@ int main(void)
                                        cmocka_unit_test(a_record_says_what_else_was_seen),
                                        cmocka_unit_test(limits_mirror_each_other_and_have_bounds),
                                        cmocka_unit_test(refusals_are_summed_and_capped),
-                                       cmocka_unit_test(what_is_to_be_signed_is_what_was_put)};
+                                       cmocka_unit_test(what_is_to_be_signed_is_what_was_put),
+                                       cmocka_unit_test(what_a_lease_signed_is_what_was_put)};
     return cmocka_run_group_tests_name("wire", tests, NULL, NULL);
 }
