@@ -103,6 +103,13 @@ struct credential {
 size_t policy_credentials(const struct policy *p);
 /* False when i is out of range. */
 bool policy_credential(const struct policy *p, size_t i, struct credential *c);
+/* One of the places it may go to, as the policy writes it: over https where both are meant; path: with its wildcards,
+ * empty for all. False when i or j is out of range. */
+struct credential_place {
+    struct span scheme, host, path;
+    uint16_t port;
+};
+bool policy_credential_place(const struct policy *p, size_t i, size_t j, struct credential_place *out);
 /* Of a source that is asked for its value: one thing it must know, as it is written or to be had from another source.
  */
 struct setting {

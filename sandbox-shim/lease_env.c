@@ -5,8 +5,9 @@
 #include <stdlib.h>
 
 #include "common/file.h"
+#include "common/id.h"
 
-enum { TABLE_MAX = 64 * 1024, NAME_ROOM = 128, VALUE_ROOM = 512 };
+enum { TABLE_MAX = 64 * 1024, NAME_ROOM = 1024, VALUE_ROOM = 1024 };
 
 static int read_table(struct dynbuf *out, struct err *e)
 {
@@ -21,22 +22,97 @@ static int read_table(struct dynbuf *out, struct err *e)
     return err_set(e, "the table of variables cannot be read (looked in %s)", paths[0]);
 }
 
-/* {lease} and {secret} filled in. False: it asks for a secret that there is not, or is too long. */
-static bool fill(struct span value, struct span lease, struct span secret, char to[VALUE_ROOM])
+/* For {basic}: what a client sends of them as Authorization: Basic. A credential that has no user of its own is
+ * "user:password" itself, and any user will do. */
+static void put_basic(struct dynbuf *out, const struct lease_env *l)
 {
-    struct span v = span_eq(value, SPAN("{lease}")) ? lease : span_eq(value, SPAN("{secret}")) ? secret : value;
-    if (v.n == 0 || v.n >= VALUE_ROOM)
-        return false;
-    memcpy(to, v.p, v.n);
-    to[v.n] = '\0';
-    return true;
+    struct span user = json_text(l->credential, SPAN("user"));
+    struct dynbuf pair;
+    char text[VALUE_ROOM];
+
+    dynbuf_init(&pair, VALUE_ROOM / 4 * 3 - 3);
+    (void)dynbuf_addf(&pair, "%.*s:%.*s", SPAN_FMT(user.n ? user : SPAN("lease")), SPAN_FMT(l->lease));
+    (void)dynbuf_add(out, span_of(text, dynbuf_ok(&pair) ? base64_encode(dynbuf_span(&pair), text) : 0));
+    dynbuf_wipe(&pair);
 }
 
-int lease_env_each(struct span set, struct span lease, struct span secret, env_fn *fn, void *ctx, struct err *e)
+/* text with what stands in braces filled in, and a NUL. False: one of them is nothing here, or it is too long. */
+static bool fill(struct dynbuf *out, struct span text, const struct lease_env *l, struct span url)
 {
-    char name[NAME_ROOM], value[VALUE_ROOM];
-    struct span rest, line, of, variable, text;
+    const struct json *basic = json_get(l->credential, SPAN("basic"));
+    struct span plain, name, site = span_from(url, span_find(url, SPAN("//")) + 2);
+    bool ok = true;
+
+    dynbuf_reset(out);
+    while (ok && span_cut(text, '{', &plain, &text)) {
+        (void)dynbuf_add(out, plain);
+        ok = span_cut(text, '}', &name, &text);
+        if (span_eq(name, SPAN("basic"))) {
+            ok = basic && basic->type == JSON_BOOL && basic->truth;
+            put_basic(out, l);
+            continue;
+        }
+        struct span v = span_eq(name, SPAN("lease"))    ? l->lease
+                        : span_eq(name, SPAN("secret")) ? l->secret
+                        : span_eq(name, SPAN("url"))    ? url
+                        : span_eq(name, SPAN("site"))   ? site
+                                                        : SPAN_NONE;
+        ok = ok && v.n > 0;
+        (void)dynbuf_add(out, v);
+    }
+    (void)dynbuf_add(out, plain);
+    (void)dynbuf_add_byte(out, '\0');
+    return ok && dynbuf_ok(out);
+}
+
+static int put_git(struct lease_env *l, const char *key, const char *value)
+{
+    char name[sizeof("GIT_CONFIG_VALUE_4294967295")];
+    int rc;
+
+    (void)snprintf(name, sizeof(name), "GIT_CONFIG_KEY_%u", l->git);
+    rc = l->variable(l->ctx, name, key);
+    (void)snprintf(name, sizeof(name), "GIT_CONFIG_VALUE_%u", l->git++);
+    return rc ? rc : l->variable(l->ctx, name, value);
+}
+
+static int put_row(struct lease_env *l, struct span variable, struct span text, struct span url)
+{
+    struct dynbuf name, value;
+    int rc = 0;
+
+    dynbuf_init(&name, NAME_ROOM);
+    dynbuf_init(&value, VALUE_ROOM);
+    if (fill(&name, variable, l, url) && fill(&value, text, l, url)) {
+        const char *n = (const char *)name.p, *v = (const char *)value.p;
+        rc = strncmp(n, "git:", 4) == 0   ? put_git(l, n + 4, v)
+             : strncmp(n, "npm:", 4) == 0 ? l->npm(l->ctx, n + 4, v)
+                                          : l->variable(l->ctx, n, v);
+    }
+    dynbuf_wipe(&name);
+    dynbuf_wipe(&value);
+    return rc;
+}
+
+/* A row that names the place stands for as many as there are. */
+static int put_rows(struct lease_env *l, struct span variable, struct span text)
+{
+    const struct json *places = json_get(l->credential, SPAN("places"));
+    int rc = 0;
+
+    if (span_find(variable, SPAN("{url}")) == variable.n && span_find(variable, SPAN("{site}")) == variable.n)
+        return put_row(l, variable, text, SPAN_NONE);
+    for (const struct json *p = places ? places->child : NULL; p && rc == 0; p = p->next)
+        rc = put_row(l, variable, text, p->text);
+    return rc;
+}
+
+int lease_env_each(struct lease_env *l, struct err *e)
+{
+    struct span set = l->set.n ? l->set : json_text(l->credential, SPAN("lease")), rest, line, of, variable, text;
+    unsigned git = l->git;
     struct dynbuf table;
+    char number[16];
     bool found = false;
     int rc = 0;
 
@@ -52,15 +128,23 @@ int lease_env_each(struct span set, struct span lease, struct span secret, env_f
             !span_cut(line, '\t', &variable, &text) || !span_eq(of, set))
             continue;
         found = true;
-        if (variable.n == 0 || variable.n >= sizeof(name) || !fill(text, lease, secret, value))
-            continue;
-        memcpy(name, variable.p, variable.n);
-        name[variable.n] = '\0';
-        rc = fn(ctx, name, value);
+        rc = put_rows(l, variable, text);
     }
+    (void)snprintf(number, sizeof(number), "%u", l->git);
+    if (rc == 0 && l->git != git)
+        rc = l->variable(l->ctx, "GIT_CONFIG_COUNT", number);
     if (rc == 0 && !found)
         rc = err_set(e, "there is no set of variables named `%.*s` in lease-env.tsv", SPAN_FMT(set));
 out:
     dynbuf_wipe(&table);
     return rc;
+}
+
+const struct json *lease_env_credential(const struct json *answer, struct span key, struct span value)
+{
+    const struct json *list = json_get(answer, SPAN("credentials")), *c;
+
+    for (c = list ? list->child : NULL; c && !span_eq(json_text(c, key), value);)
+        c = c->next;
+    return c;
 }

@@ -105,6 +105,22 @@ bool policy_credential(const struct policy *p, size_t i, struct credential *c)
     return true;
 }
 
+bool policy_credential_place(const struct policy *p, size_t i, size_t j, struct credential_place *out)
+{
+    if (i >= p->n[IMG_CRED])
+        return false;
+    const struct img_cred *c = img_at(p, IMG_CRED, (uint32_t)i);
+    if (j >= c->only.n)
+        return false;
+    const struct img_place *l = img_at(p, IMG_PLACE, c->only.first + (uint32_t)j);
+    *out = (struct credential_place){.scheme = l->scheme & SCHEME_HTTPS ? SPAN("https") : SPAN("http"),
+                                     .host = img_span(p, l->host),
+                                     .port = (uint16_t)l->port};
+    if (l->path.n)
+        out->path = img_span(p, ((const struct img_glob *)img_at(p, IMG_GLOB, l->path.first))->text);
+    return true;
+}
+
 bool policy_setting(const struct policy *p, const struct credential *c, size_t i, struct setting *out)
 {
     *out = (struct setting){.from = SOURCE_NONE};

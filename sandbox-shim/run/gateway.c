@@ -84,16 +84,6 @@ static int ask(struct gateway *g, const char *method, const char *path, struct s
     return status == want ? 0 : api_explain(status, dynbuf_span(answer), e);
 }
 
-/* The policy's credential of which this member says so; NULL: it has none. */
-static const struct json *credential(const struct json *answer, struct span key, const char *value)
-{
-    const struct json *list = json_get(answer, SPAN("credentials")), *c;
-
-    for (c = list ? list->child : NULL; c && !span_eq(json_text(c, key), span_str(value));)
-        c = c->next;
-    return c;
-}
-
 /* Of the credentials' names the one most like this, or NULL. */
 static const char *like(const struct json *answer, const char *name, struct arena *a)
 {
@@ -116,7 +106,7 @@ static const char *like(const struct json *answer, const char *name, struct aren
 /* --with names a credential of the policy, `secret set` what the credential takes from the store. */
 static int check_credential(const struct json *answer, const char *name, struct arena *a, struct err *e)
 {
-    const struct json *c = credential(answer, SPAN("name"), name), *user;
+    const struct json *c = lease_env_credential(answer, SPAN("name"), span_str(name)), *user;
     const struct json *present = json_get(c, SPAN("present"));
     struct span store = json_text(c, SPAN("store"));
 
@@ -127,7 +117,7 @@ static int check_credential(const struct json *answer, const char *name, struct 
                        SPAN_FMT(store));
     if (c)
         return err_set(e, "the credential `%s` has no value: its source in the policy gives none", name);
-    user = credential(answer, SPAN("store"), name);
+    user = lease_env_credential(answer, SPAN("store"), span_str(name));
     if (user)
         return err_set(e,
                        "`%s` is a secret, and the policy has no credential of this name; its credential `%.*s` uses "
@@ -264,51 +254,50 @@ int gateway_sandbox(struct gateway *g, const char *name, const char *session, bo
 /* --- leases --------------------------------------------------------------- */
 
 struct variables {
-    struct span lease, secret;
-    struct dynbuf *out;  /* as --setenv words */
-    struct dynbuf names; /* of those that hold one of the two: "A, B" */
+    struct lease_env env;
+    struct plan *plan;
+    struct dynbuf names; /* of those that hold the lease, or its secret: "A, B" */
 };
 
 static int put_variable(void *ctx, const char *name, const char *value)
 {
     struct variables *v = ctx;
+    struct dynbuf *out = &v->plan->leases;
     struct span is = span_str(value);
 
-    (void)dynbuf_add(v->out, span_of("--setenv", sizeof("--setenv")));
-    (void)dynbuf_add(v->out, span_of(name, strlen(name) + 1));
-    (void)dynbuf_add(v->out, span_of(value, strlen(value) + 1));
-    if (span_eq(is, v->lease) || span_eq(is, v->secret))
+    (void)dynbuf_add(out, span_of("--setenv", sizeof("--setenv")));
+    (void)dynbuf_add(out, span_of(name, strlen(name) + 1));
+    (void)dynbuf_add(out, span_of(value, strlen(value) + 1));
+    if (span_eq(is, v->env.lease) || span_eq(is, v->env.secret))
         (void)dynbuf_addf(&v->names, "%s%s", v->names.n ? ", " : "", name);
-    return dynbuf_ok(v->out) ? 0 : -1;
+    else if (strncmp(name, "GIT_CONFIG_KEY_", 15) == 0)
+        (void)dynbuf_addf(&v->names, "%sGit's %s", v->names.n ? ", " : "", value);
+    return dynbuf_ok(out) ? 0 : -1;
 }
 
-/* Which form its leases have; empty: there are none of it, and it is given to any request that may have it. */
-static struct span lease_form(const struct json *credentials, const char *name)
+static int put_npm(void *ctx, const char *name, const char *value)
 {
-    const struct json *list = json_get(credentials, SPAN("credentials"));
+    struct variables *v = ctx;
 
-    for (const struct json *c = list ? list->child : NULL; c; c = c->next)
-        if (span_eq(json_text(c, SPAN("name")), span_str(name)))
-            return json_text(c, SPAN("lease"));
-    return SPAN_NONE;
+    (void)dynbuf_addf(&v->names, "%snpm's %s", v->names.n ? ", " : "", name);
+    return dynbuf_addf(&v->plan->npmrc, "%s=%s\n", name, value);
 }
 
 /* As long as one may live: it ends with the sandbox. */
-static int lease(struct gateway *g, const char *credential, struct span form, bool say, struct dynbuf *out,
-                 struct err *e)
+static int lease(struct gateway *g, struct variables *v, bool say, struct err *e)
 {
-    struct variables v = {.out = out};
+    struct span credential = json_text(v->env.credential, SPAN("name"));
     struct dynbuf body, answer;
     struct arena a;
     struct jsonw w;
 
-    dynbuf_init(&v.names, NAMES_ROOM);
+    dynbuf_init(&v->names, NAMES_ROOM);
     dynbuf_init(&body, 4096);
     dynbuf_init(&answer, 0);
     arena_init(&a, TREE_BYTES);
     jsonw_begin(&w, &body);
     jsonw_object(&w);
-    jsonw_kv(&w, "credential", span_str(credential));
+    jsonw_kv(&w, "credential", credential);
     jsonw_kv(&w, "sandbox", span_str(g->name));
     jsonw_kv_u64(&w, "expires_s", LEASE_LIFE_S);
     jsonw_end_object(&w);
@@ -316,36 +305,42 @@ static int lease(struct gateway *g, const char *credential, struct span form, bo
                               : err_set(e, "the credential's name is too long");
     if (rc == 0) {
         const struct json *j = json_parse(dynbuf_span(&answer), &a);
-        v.lease = json_text(j, SPAN("lease"));
-        v.secret = json_text(j, SPAN("secret"));
-        rc = lease_env_each(form, v.lease, v.secret, put_variable, &v, e);
+        v->env.lease = json_text(j, SPAN("lease"));
+        v->env.secret = json_text(j, SPAN("secret"));
+        rc = lease_env_each(&v->env, e);
     }
     if (rc == 0 && say)
-        fprintf(stderr, "countersign: the lease of %s is in %.*s\n", credential, SPAN_FMT(dynbuf_span(&v.names)));
-    dynbuf_free(&v.names);
+        fprintf(stderr, "countersign: the lease of %.*s is in %.*s\n", SPAN_FMT(credential),
+                SPAN_FMT(dynbuf_span(&v->names)));
+    dynbuf_free(&v->names);
     dynbuf_free(&body);
     dynbuf_wipe(&answer);
     arena_free(&a);
     return rc;
 }
 
-int gateway_leases(struct gateway *g, const char *const *with, size_t nwith, bool say, struct dynbuf *out,
-                   struct err *e)
+/* Those that Git sends come first: of two that are for the same variable, the other one is the API's. */
+int gateway_leases(struct gateway *g, const char *const *with, size_t nwith, bool say, struct plan *p, struct err *e)
 {
+    struct variables v = {.plan = p};
     struct dynbuf answer;
     struct arena a;
     int rc = 0;
 
-    dynbuf_init(out, LEASE_WORDS_MAX);
+    dynbuf_init(&p->leases, LEASE_WORDS_MAX);
+    dynbuf_init(&p->npmrc, LEASE_WORDS_MAX);
     if (nwith == 0)
         return 0;
     arena_init(&a, TREE_BYTES);
     rc = ask(g, "GET", "/api/v1/credentials", SPAN_NONE, 200, &answer, e);
     const struct json *j = rc == 0 ? json_parse(dynbuf_span(&answer), &a) : NULL;
-    for (size_t i = 0; i < nwith && rc == 0; i++) {
-        struct span form = lease_form(j, with[i]);
-        if (form.n > 0)
-            rc = lease(g, with[i], form, say, out, e);
+    v.env = (struct lease_env){.variable = put_variable, .npm = put_npm, .ctx = &v};
+    for (size_t i = 0; i < 2 * nwith && rc == 0; i++) {
+        v.env.credential = lease_env_credential(j, SPAN("name"), span_str(with[i % nwith]));
+        const struct json *basic = json_get(v.env.credential, SPAN("basic"));
+        bool first = basic && basic->type == JSON_BOOL && basic->truth;
+        if (first == (i < nwith) && json_text(v.env.credential, SPAN("lease")).n > 0)
+            rc = lease(g, &v, say, e);
     }
     dynbuf_free(&answer);
     arena_free(&a);

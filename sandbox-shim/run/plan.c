@@ -118,7 +118,8 @@ static int put_etc(struct plan *p)
     return put_file(p, "/etc/passwd", span_str(passwd)) || put_file(p, "/etc/group", span_str(group)) ||
                    put_file(p, "/etc/hosts", span_str(hosts)) ||
                    put_file(p, "/etc/nsswitch.conf", span_str(p->captured ? nsswitch_captured : nsswitch)) ||
-                   put_file(p, "/etc/resolv.conf", span_str(p->captured ? resolv_captured : resolv))
+                   put_file(p, "/etc/resolv.conf", span_str(p->captured ? resolv_captured : resolv)) ||
+                   (p->npmrc.n > 0 && put_file(p, INSIDE_NPMRC, dynbuf_span(&p->npmrc)))
                ? -1
                : 0;
 }
@@ -191,6 +192,8 @@ static int put_environment(struct plan *p, char *const *environ, struct err *e)
     put(p, "--setenv", "SHELL", "/bin/sh", "--setenv", "COUNTERSIGN_SANDBOX", p->name, NULL);
     if (p->leases.n > 0) /* before the caller's own, which take their place */
         (void)dynbuf_add(&p->args, dynbuf_span(&p->leases));
+    if (p->npmrc.n > 0)
+        put(p, "--setenv", "npm_config_globalconfig", INSIDE_NPMRC, NULL);
     for (size_t i = 0; i < p->nsetenv; i++) { /* env_may_set has looked at them */
         const char *eq = strchr(p->setenv[i], '=');
         (void)dynbuf_add(&p->args, span_of("--setenv", sizeof("--setenv")));
@@ -267,5 +270,6 @@ void plan_free(struct plan *p)
         close(p->fds[i]);
     p->nfds = 0;
     dynbuf_wipe(&p->leases);
+    dynbuf_wipe(&p->npmrc);
     dynbuf_free(&p->args);
 }

@@ -11,7 +11,7 @@
 enum {
     PLAN_WORK_MAX = 16,
     PLAN_READ_MAX = 32,
-    PLAN_FDS_MAX = 16 + PLAN_WORK_MAX + PLAN_READ_MAX,
+    PLAN_FDS_MAX = 17 + PLAN_WORK_MAX + PLAN_READ_MAX,
     PLAN_LIST_MAX = 32,
     PLAN_ARGS_MAX = 256 * 1024
 };
@@ -23,6 +23,7 @@ enum {
 #define INSIDE_BUNDLE     "/countersign/bundle.crt"
 #define INSIDE_TRUSTSTORE "/countersign/truststore.p12"
 #define INSIDE_PROXY      "127.0.0.1:3128"
+#define INSIDE_NPMRC      "/etc/npmrc"
 #define INSIDE_HOME       "/home/agent"
 #define INSIDE_WORKSPACE  "/workspace"
 #define INSIDE_WORKSPACES "/workspaces/" /* the second and further ones, by their names */
@@ -44,6 +45,7 @@ struct plan {
     const char *setenv[PLAN_LIST_MAX];
     size_t nsetenv;           /* NAME=VALUE */
     struct dynbuf leases;     /* --setenv NAME VALUE, each word with its NUL: what --with gave */
+    struct dynbuf npmrc;      /* and to npm, which shells keep such names from */
     bool captured, variables; /* whatever a program sends is; proxy variables are set */
     char **cmd;
     /* what plan_build made of it */

@@ -269,7 +269,7 @@ static int run_do(struct run *r, int *status, struct err *e)
     session_put(r);
     if (gateway_check_with(&r->gateway, r->with, r->nwith, e) != 0 ||
         gateway_sandbox(&r->gateway, r->name, r->session, r->plan.captured, r->with, r->nwith, e) != 0 ||
-        gateway_leases(&r->gateway, r->with, r->nwith, !r->quiet, &r->plan.leases, e) != 0)
+        gateway_leases(&r->gateway, r->with, r->nwith, !r->quiet, &r->plan, e) != 0)
         return CLI_RUNTIME;
     r->plan.name = r->gateway.name;
     r->plan.listener = r->gateway.listener;

@@ -20,6 +20,29 @@ bool api_secret_present(const struct desk *d, struct span name)
     return false;
 }
 
+/* Where a client sends what it has for this: "https://github.com/acme/", up to the first wildcard of the path. */
+static void put_places(struct jsonw *w, const struct policy *p, size_t i)
+{
+    struct credential_place at;
+    struct dynbuf url;
+
+    jsonw_kv_array(w, "places");
+    for (size_t j = 0; policy_credential_place(p, i, j, &at); j++) {
+        struct span path = span_first(at.path, span_index(at.path, '*'));
+        while (path.n < at.path.n && path.n > 0 && path.p[path.n - 1] != '/')
+            path.n--;
+        dynbuf_init(&url, 8192);
+        (void)dynbuf_addf(&url, "%.*s://%.*s", SPAN_FMT(at.scheme), SPAN_FMT(at.host));
+        if (at.port != (span_eq(at.scheme, SPAN("https")) ? 443 : 80))
+            (void)dynbuf_addf(&url, ":%u", at.port);
+        (void)dynbuf_add(&url, path.n ? path : SPAN("/"));
+        if (dynbuf_ok(&url))
+            jsonw_string(w, dynbuf_span(&url));
+        dynbuf_free(&url);
+    }
+    jsonw_end_array(w);
+}
+
 void api_credentials(struct exchange *x)
 {
     const struct desk *d = x->desk;
@@ -44,6 +67,10 @@ void api_credentials(struct exchange *x)
             jsonw_kv(&w, "store", c.source_arg);
         jsonw_kv(&w, "lease", span_str(lease_format_name(c.lease)));
         jsonw_kv_bool(&w, "require_lease", c.require_lease);
+        jsonw_kv_bool(&w, "basic", c.basic || c.basic_user.n > 0);
+        if (c.basic_user.n)
+            jsonw_kv(&w, "user", c.basic_user);
+        put_places(&w, d->policy, i);
         jsonw_end_object(&w);
     }
     jsonw_end_array(&w);

@@ -176,6 +176,11 @@ class Verdaccio:
                                             "data": base64.b64encode(data).decode()}}}
         return self.ask("PUT", name, json.dumps(document).encode())
 
+    def token(self):
+        """What `npm login` would be given. A canary."""
+        body = json.dumps({"name": self.user, "password": self.password}).encode()
+        return self.lab.canary(json.loads(self.ask("PUT", f"-/user/org.couchdb.user:{self.user}", body)[1])["token"])
+
     def ask(self, method, path, body=None):
         """One request to the registry itself, as the user: (status, body)."""
         basic = base64.b64encode(f"{self.user}:{self.password}".encode()).decode()

@@ -554,13 +554,44 @@ static void true_of_the_policy(void **state)
     desk.mode[0] = '\0';
 }
 
+/* Where a client sends what it has in a credential's place, for the settings of clients that ask for each place. */
+static void places_of_credentials(void **state)
+{
+    struct kit k;
+
+    if (!kit_load(
+            &k,
+            "version: 1\ncredentials:\n  api:\n    source: { store: api }\n    inject: { basic: { user: me } }\n"
+            "    only:\n      - { host: h.example }\n      - { host: h.example, path: \"/acme/app*/**\" }\n"
+            "      - { host: i.example, port: 8443, path: /a.git }\n"
+            "      - { host: j.example, scheme: http, port: 80 }\n"
+            "upstreams: [{ host: j.example, port: 80, cleartext_credentials: true }]\n",
+            NULL))
+        fail_msg("%s %s", k.e.text, k.nproblems ? k.problems[0] : "");
+    desk.policy = k.p;
+    assert_int_equal(control("GET /api/v1/credentials", NULL), 200);
+    assert_true(says("\"basic\":true,\"user\":\"me\",\"places\":[\"https://h.example/\",\"https://h.example/acme/\","
+                     "\"https://i.example:8443/a.git\",\"http://j.example/\"]"));
+    desk.policy = NULL;
+    kit_free(&k);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lists),     cmocka_unit_test(strict),     cmocka_unit_test(decides),
-        cmocka_unit_test(no_ledger), cmocka_unit_test(full),       cmocka_unit_test(observes),
-        cmocka_unit_test(tokens),    cmocka_unit_test(strangers),  cmocka_unit_test(forms),
-        cmocka_unit_test(cut),       cmocka_unit_test(rolls_back), cmocka_unit_test(true_of_the_policy),
+        cmocka_unit_test(places_of_credentials),
+        cmocka_unit_test(lists),
+        cmocka_unit_test(strict),
+        cmocka_unit_test(decides),
+        cmocka_unit_test(no_ledger),
+        cmocka_unit_test(full),
+        cmocka_unit_test(observes),
+        cmocka_unit_test(tokens),
+        cmocka_unit_test(strangers),
+        cmocka_unit_test(forms),
+        cmocka_unit_test(cut),
+        cmocka_unit_test(rolls_back),
+        cmocka_unit_test(true_of_the_policy),
     };
     int failed = cmocka_run_group_tests(tests, group_setup, group_teardown);
     end();
