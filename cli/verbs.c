@@ -248,6 +248,8 @@ const struct cli_verb cli_verbs[] = {
     {"secret list", "", "the names there are", "countersign secret list", sealed, TAKES_BOTH, secret_list, NULL},
     {"secret check", "NAME", "ask a credential's source for its value now: does it work, or which step failed",
      "countersign secret check github", NULL, TAKES_BOTH, secret_check, NULL},
+    {"secret jwks", "NAME...", "the public halves of keys, for those who trust what they sign",
+     "countersign secret jwks signer", sealed, TAKES_STATE, secret_jwks, NULL},
     {"secret rm", "NAME", "forget a value", "countersign secret rm github", sealed, TAKES_STATE, secret_rm, NULL},
     {"lease issue", "CREDENTIAL", "a text to use in place of a credential, of worth to one sandbox, here, for a time",
      "countersign lease issue github --sandbox ci-7 --for 30m --effect read", lease_issue_options, TAKES_BOTH,

@@ -102,6 +102,7 @@ int secret_set(const struct cli_call *c);
 int secret_list(const struct cli_call *c);
 int secret_rm(const struct cli_call *c);
 int secret_check(const struct cli_call *c);
+int secret_jwks(const struct cli_call *c);
 int ca_show(const struct cli_call *c);
 int ca_bundle(const struct cli_call *c);
 int ca_truststore(const struct cli_call *c);

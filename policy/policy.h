@@ -77,6 +77,7 @@ enum source_kind {
     SOURCE_OAUTH2,
     SOURCE_VAULT,
     SOURCE_GITHUB_APP,
+    SOURCE_JWT, /* signed here, at once */
     SOURCE_KINDS
 };
 struct credential {

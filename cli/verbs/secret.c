@@ -1,4 +1,4 @@
-/* countersign secret set|rotate|list|rm|check: the keeper's own socket, or, where no gateway runs, that of a
+/* countersign secret set|rotate|list|rm|check|jwks: the keeper's own socket, or, where no gateway runs, that of a
  * keeper started for it. The value is read from standard input (at a terminal without echo), goes into the keeper,
  * and is wiped here. */
 #include <fcntl.h>
@@ -42,6 +42,12 @@ static bool name_ok(const char *name)
 {
     size_t n = strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-");
     return n > 0 && n <= NAME_LEN && name[n] == '\0' && name[0] != '.' && name[0] != '-';
+}
+
+static int bad_name(void)
+{
+    fputs("countersign: a credential's name has letters, digits, dots, hyphens and underscores\n", stderr);
+    return CLI_USAGE;
 }
 
 static struct termios was;
@@ -173,6 +179,30 @@ static int drop(const struct keeper *k, const struct cli_call *c)
     return rc;
 }
 
+/* As one set, so that a key can be trusted before it is used. */
+static int jwks(const struct keeper *k, const struct cli_call *c)
+{
+    struct dynbuf answer = {0}, set;
+    struct err e = {{0}};
+    char name[NAME_LEN + 8];
+    int rc = CLI_OK;
+    dynbuf_init(&set, 1024 * 1024);
+    for (size_t i = 0; rc == CLI_OK && i < c->nwords; i++) {
+        snprintf(name, sizeof(name), "%s/jwk", c->word[i]);
+        if (!name_ok(c->word[i]))
+            rc = bad_name();
+        else if (call(k, "GET", name, SPAN_NONE, &answer, &e) != 0)
+            rc = say(&e);
+        else
+            (void)dynbuf_addf(&set, "%s%.*s", i ? "," : "", SPAN_FMT(dynbuf_span(&answer)));
+        dynbuf_free(&answer);
+    }
+    if (rc == CLI_OK && dynbuf_ok(&set))
+        printf("{\"keys\":[%.*s]}\n", SPAN_FMT(dynbuf_span(&set)));
+    dynbuf_free(&set);
+    return rc;
+}
+
 /* Of the gateway that runs, for its policy says what the source is. */
 static int check(const struct keeper *k, const struct cli_call *c)
 {
@@ -215,10 +245,8 @@ static int with_keeper(const struct cli_call *c, int (*fn)(const struct keeper *
     struct keeper k = {.config = c->verb->options ? cli_value(c, "config") : NULL};
     struct err e = {{0}};
 
-    if (c->nwords && !name_ok(c->word[0])) {
-        fputs("countersign: a credential's name has letters, digits, dots, hyphens and underscores\n", stderr);
-        return CLI_USAGE;
-    }
+    if (c->nwords && !name_ok(c->word[0]))
+        return bad_name();
     return keeper_find(c->state_dir, &k, &e) != 0 ? say(&e) : fn(&k, c);
 }
 
@@ -240,4 +268,9 @@ int secret_list(const struct cli_call *c)
 int secret_check(const struct cli_call *c)
 {
     return with_keeper(c, check);
+}
+
+int secret_jwks(const struct cli_call *c)
+{
+    return with_keeper(c, jwks);
 }

@@ -4,6 +4,7 @@
  *   PUT /v1/secrets/NAME   the raw value as the body      204
  *   GET /v1/secrets        names and dates                200 {"secrets":[...]}
  *   DELETE /v1/secrets/NAME                               204 or 404
+ *   GET /v1/secrets/NAME/jwk   the public half of a key   200 a JWK (RFC 7517)
  *   POST /v1/credentials/NAME/check                       200 {"ok":...,"why":...}, when it is known
  *   GET /v1/ca             the CA's certificate           200 PEM
  */
@@ -11,6 +12,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "common/crypto/jws.h"
 #include "common/json/json.h"
 #include "common/log.h"
 #include "common/net/conn.h"
@@ -169,6 +171,27 @@ static void drop(struct caller *c, struct span name)
     }
 }
 
+/* For those who trust what the key signs. */
+static void public_key(struct caller *c, struct span name)
+{
+    struct err e = {{0}};
+    struct dynbuf jwk;
+    struct secret *s = vault_name_ok(name) ? vault_get(c->keeper->keep.vault, name) : NULL;
+    struct jws_key *key = s != NULL ? jws_key_new(secret_bytes(s), &e) : NULL;
+    dynbuf_init(&jwk, JWS_MAX);
+    if (s == NULL)
+        refuse(c, 404, "Not Found", "there is no secret of that name; see `countersign secret list`");
+    else if (key == NULL)
+        refuse(c, 400, "Bad Request", e.text);
+    else if (jws_public(key, &jwk) == 0)
+        answer(c, 200, "OK", dynbuf_span(&jwk));
+    else
+        refuse(c, 500, "Internal Server Error", "out of memory");
+    jws_key_free(&key);
+    secret_free(&s);
+    dynbuf_free(&jwk);
+}
+
 /* ---- would it work? ---- */
 
 static bool credential_named(const struct policy *p, struct span name, struct credential *c)
@@ -243,7 +266,7 @@ static void check(struct caller *c, struct span name)
 static void serve(struct caller *c, const struct http_head *h, struct span body)
 {
     static const struct span one = SPAN("/v1/secrets/");
-    static const struct span of = SPAN("/v1/credentials/"), asks = SPAN("/check");
+    static const struct span of = SPAN("/v1/credentials/"), asks = SPAN("/check"), shown = SPAN("/jwk");
     struct span name = span_starts(h->path, one) ? span_from(h->path, one.n) : SPAN_NONE;
     struct span cred = span_starts(h->path, of) ? span_from(h->path, of.n) : SPAN_NONE;
     bool checks = cred.n > asks.n && span_eq(span_from(cred, cred.n - asks.n), asks);
@@ -253,6 +276,8 @@ static void serve(struct caller *c, const struct http_head *h, struct span body)
         list(c);
     else if (span_eq(h->method, SPAN("GET")) && span_eq(h->path, SPAN("/v1/ca")))
         ca(c);
+    else if (span_eq(h->method, SPAN("GET")) && name.n > shown.n && span_ends(name, shown))
+        public_key(c, span_first(name, name.n - shown.n));
     else if (span_eq(h->method, SPAN("POST")) && checks)
         check(c, span_first(cred, cred.n - asks.n));
     else if (span_eq(h->method, SPAN("PUT")) && name.n)
@@ -261,7 +286,8 @@ static void serve(struct caller *c, const struct http_head *h, struct span body)
         drop(c, name);
     else
         refuse(c, 404, "Not Found",
-               "PUT or DELETE /v1/secrets/NAME, GET /v1/secrets, POST /v1/credentials/NAME/check, GET /v1/ca");
+               "PUT or DELETE /v1/secrets/NAME, GET /v1/secrets or /v1/secrets/NAME/jwk, POST "
+               "/v1/credentials/NAME/check, GET /v1/ca");
 }
 
 static void read_call(struct caller *c)

@@ -2,7 +2,7 @@
 
 #include "policy/load/read/scalar.h"
 
-enum { ARGUMENT_MAX = 4096 };
+enum { ARGUMENT_MAX = 4096, CLAIM_MAX = 60 };
 
 static void bad(struct loader *l, const struct item *v, const char *why)
 {
@@ -55,9 +55,16 @@ static const struct m_setting *given(const struct m_asked *a, const char *key)
     return NULL;
 }
 
+/* A JWT that is signed for it will stand in its place. */
+static bool signed_for(const struct m_asked *a, const char *key)
+{
+    const struct m_setting *as = given(a, "jwt.as");
+    return as != NULL && span_eq(as->value.text, span_str(key));
+}
+
 static void need(struct loader *l, const struct m_asked *a, const char *key, const char *why)
 {
-    if (given(a, key) == NULL)
+    if (given(a, key) == NULL && !signed_for(a, key))
         load_problem(l, a->at, "P015", "%s: is missing, %s", key, why);
 }
 
@@ -105,6 +112,9 @@ static void check_oauth2(struct loader *l, const struct m_asked *a)
     if (refresh != NULL && refresh->from != SOURCE_STORE)
         load_problem(l, refresh->at, "P015",
                      "refresh_token: is { store: NAME }, for the next one is written back there");
+    if (given(a, "client_secret") != NULL &&
+        (given(a, "client_assertion") != NULL || signed_for(a, "client_assertion")))
+        load_problem(l, a->at, "P015", "a client is shown by client_secret: or by client_assertion:, not by both");
     if (auth != NULL && !span_eq(auth->value.text, SPAN("basic")) && !span_eq(auth->value.text, SPAN("body")))
         bad(l, &auth->value, "is not how a client shows who it is: basic or body");
 }
@@ -121,13 +131,14 @@ static bool path_is_plain(struct span s)
 static void check_vault(struct loader *l, const struct m_asked *a)
 {
     static const char *const paths[] = {"read", "auth"};
-    int ways = (given(a, "token") != NULL) + (given(a, "secret_id") != NULL) + (given(a, "jwt") != NULL);
+    bool jwt = given(a, "jwt") != NULL || signed_for(a, "jwt");
+    int ways = (given(a, "token") != NULL) + (given(a, "secret_id") != NULL) + jwt;
     if (ways != 1)
         load_problem(l, a->at, "P015",
                      "a vault is asked with one of token:, secret_id: (and role_id:) and jwt: (and role:)");
     if (given(a, "secret_id") != NULL)
         need(l, a, "role_id", "which is shown with secret_id:");
-    if (given(a, "jwt") != NULL)
+    if (jwt)
         need(l, a, "role", "which is shown with jwt:");
     for (size_t k = 0; k < sizeof(paths) / sizeof(paths[0]); k++) {
         const struct m_setting *s = given(a, paths[k]);
@@ -135,6 +146,34 @@ static void check_vault(struct loader *l, const struct m_asked *a)
         if (!fine)
             bad(l, &s->value, "is no path below /v1/, such as secret/data/app");
     }
+}
+
+/* What a JWT says of itself is not among the claims that a policy adds. */
+static void check_jwt(struct loader *l, const struct m_asked *a)
+{
+    static const char *const own[] = {"iss", "sub", "aud", "iat", "nbf", "exp", "jti"};
+    static const struct span claim = SPAN("jwt.claim.");
+    size_t keys = 0;
+    for (size_t i = 0; i < a->n; i++) {
+        const struct m_setting *s = &a->v[i];
+        struct span name = span_from(s->key, claim.n);
+        keys += span_eq(s->key, SPAN("jwt.key"));
+        if (span_eq(s->key, SPAN("jwt.kid")) && !scalar_is_word(s->value.text))
+            bad(l, &s->value, "is no name of a key: letters, digits, '.', '_' and '-'");
+        if (!span_starts(s->key, claim))
+            continue;
+        if (name.n > CLAIM_MAX)
+            load_problem(l, s->at, "P017", "a claim's name is longer than %d bytes", CLAIM_MAX);
+        for (size_t k = 0; k < sizeof(own) / sizeof(own[0]); k++)
+            if (span_eq(name, span_str(own[k])))
+                load_problem(l, s->at, "P015", "%s is no claim of its own: iss:, sub:, aud: and ttl: say it", own[k]);
+    }
+    if (keys > 1)
+        load_problem(l, a->at, "P015", "one JWT is signed for a source, and not two");
+}
+
+static void check_nothing(struct loader *l, const struct m_asked *a)
+{
 }
 
 /* What is not narrowed would be all that the installation may do. */
@@ -172,7 +211,8 @@ void check_source(struct loader *l, const struct m_source *s)
                                              const struct m_asked *) = {[SOURCE_EXEC] = check_exec,
                                                                         [SOURCE_OAUTH2] = check_oauth2,
                                                                         [SOURCE_VAULT] = check_vault,
-                                                                        [SOURCE_GITHUB_APP] = check_github_app};
+                                                                        [SOURCE_GITHUB_APP] = check_github_app,
+                                                                        [SOURCE_JWT] = check_nothing};
     const struct m_stored *is = &s->stored;
     const struct item *at[] = {[SOURCE_NONE] = NULL,
                                [SOURCE_FILE] = &is->file,
@@ -188,10 +228,12 @@ void check_source(struct loader *l, const struct m_source *s)
         n += s->asked[k].at != NULL;
         check_settings(l, &s->asked[k]);
         check_url(l, &s->asked[k]);
+        check_jwt(l, &s->asked[k]);
         if (s->asked[k].at != NULL)
             check[k](l, &s->asked[k]);
     }
     if (is->at && n != 1)
-        load_problem(l, is->at, "P015",
-                     "a source is one of file:, env:, store:, systemd:, exec:, oauth2:, vault: and github_app:");
+        load_problem(
+            l, is->at, "P015",
+            "a source is one of file:, env:, store:, systemd:, exec:, oauth2:, vault:, github_app: and jwt:");
 }

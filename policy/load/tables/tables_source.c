@@ -58,21 +58,22 @@ static void read_number_as(struct loader *l, const struct node *n, void *field, 
         read_text_as(l, n, field, key);
 }
 
+static void read_texts_as(struct loader *l, const struct node *n, void *field, struct span key)
+{
+    if (n->kind != NODE_LIST)
+        read_text_as(l, n, field, key);
+    for (const struct node *c = n->kind == NODE_LIST ? n->child : NULL; c; c = c->next)
+        read_text_as(l, c, field, key);
+}
+
 static void read_texts(struct loader *l, const struct node *n, void *field)
 {
-    struct item value = {0};
-    if (n->kind != NODE_LIST) {
-        read_text(l, n, field);
-        return;
-    }
-    for (const struct node *c = n->child; c; c = c->next)
-        if (text(l, c, &value))
-            add(l, field, n->key->text, &value, SOURCE_NONE);
+    read_texts_as(l, n, field, n->key->text);
 }
 
 /* Kept in milliseconds. */
-static void read_time(struct loader *l, const struct node *n, void *field, uint64_t lo, uint64_t hi,
-                      const char *bounds)
+static void read_time_as(struct loader *l, const struct node *n, void *field, struct span key, uint64_t lo,
+                         uint64_t hi, const char *bounds)
 {
     struct item value = {.at = n};
     uint64_t ms = 0;
@@ -85,17 +86,17 @@ static void read_time(struct loader *l, const struct node *n, void *field, uint6
         return;
     }
     value.text = span_of(digits, (size_t)snprintf(digits, NUMBER_LEN, "%llu", (unsigned long long)ms));
-    add(l, field, n->key->text, &value, SOURCE_NONE);
+    add(l, field, key, &value, SOURCE_NONE);
 }
 
 static void read_timeout(struct loader *l, const struct node *n, void *field)
 {
-    read_time(l, n, field, 1000, 25 * 1000, "is from 1s to 25s: the request waits that long");
+    read_time_as(l, n, field, n->key->text, 1000, 25 * 1000, "is from 1s to 25s: the request waits that long");
 }
 
 static void read_lifetime(struct loader *l, const struct node *n, void *field)
 {
-    read_time(l, n, field, 1000, 24 * 3600 * 1000, "is from 1s to 24h");
+    read_time_as(l, n, field, n->key->text, 1000, 24 * 3600 * 1000, "is from 1s to 24h");
 }
 
 static void read_pointer(struct loader *l, const struct node *n, void *field)
@@ -178,6 +179,31 @@ static void read_issuer(struct loader *l, const struct node *n, void *field)
     read_number_as(l, n, field, SPAN("jwt.iss"));
 }
 
+static void read_subject(struct loader *l, const struct node *n, void *field)
+{
+    read_text_as(l, n, field, SPAN("jwt.sub"));
+}
+
+static void read_audience(struct loader *l, const struct node *n, void *field)
+{
+    read_texts_as(l, n, field, SPAN("jwt.aud"));
+}
+
+static void read_key_id(struct loader *l, const struct node *n, void *field)
+{
+    read_text_as(l, n, field, SPAN("jwt.kid"));
+}
+
+static void read_ttl(struct loader *l, const struct node *n, void *field)
+{
+    read_time_as(l, n, field, SPAN("jwt.ttl"), 60 * 1000, 24 * 3600 * 1000, "is from 1m to 24h");
+}
+
+static void read_claims(struct loader *l, const struct node *n, void *field)
+{
+    read_pairs(l, n, field, SPAN("jwt.claim."), false);
+}
+
 static void read_number(struct loader *l, const struct node *n, void *field)
 {
     read_number_as(l, n, field, n->key->text);
@@ -206,6 +232,55 @@ static const struct key exec_keys[] = {
     {0}};
 static const struct table exec_table = {"exec:", sizeof(struct m_asked), exec_keys};
 
+static const struct key jwt_keys[] = {
+    ASKED("key", read_key, KEY_NEEDED,
+          "the private key it is signed with, as in { store: NAME }: RSA, or EC on P-256"),
+    ASKED("key_id", read_key_id, 0, "what its header calls the key; default as in: countersign secret jwks"),
+    ASKED("iss", read_issuer, KEY_NEEDED, "who says it"),
+    ASKED("sub", read_subject, 0, "of whom"),
+    ASKED("aud", read_audience, KEY_NEEDED, "to whom"),
+    ASKED("ttl", read_ttl, 0, "how long it is good for; default 5m"),
+    ASKED("claims", read_claims, 0, "what else it says: texts by their names"),
+    {0}};
+static const struct table jwt_table = {"jwt:", sizeof(struct m_asked), jwt_keys};
+
+static void add_jwt(struct loader *l, const struct node *n, struct m_asked *to)
+{
+    const struct item own = {SPAN("*"), n};
+    bool named = false;
+    struct m_asked is = {0};
+    keys_decode_map(l, n, &jwt_table, &is);
+    for (size_t i = 0; i < is.n; i++) {
+        named |= span_eq(is.v[i].key, SPAN("jwt.kid"));
+        add(l, to, is.v[i].key, &is.v[i].value, is.v[i].from);
+    }
+    if (!named)
+        add(l, to, SPAN("jwt.kid"), &own, SOURCE_NONE);
+}
+
+static void read_jwt(struct loader *l, const struct node *n, void *field)
+{
+    struct m_asked *to = field;
+    to->at = n;
+    if (n->kind == NODE_MAP)
+        add_jwt(l, n, to);
+    else
+        load_problem(l, n, "P008", "jwt: is a mapping with key:, iss: and aud:");
+}
+
+/* A secret, or a JWT that is signed for it: { jwt: ... }. */
+static void read_signed(struct loader *l, const struct node *n, void *field)
+{
+    const struct node *only = n->kind == NODE_MAP && n->count == 1 ? n->child : NULL;
+    const struct item as = {n->key->text, n};
+    if (only == NULL || !span_eq(only->key->text, SPAN("jwt")) || only->kind != NODE_MAP) {
+        read_secret(l, n, field);
+        return;
+    }
+    add_jwt(l, only, field);
+    add(l, field, SPAN("jwt.as"), &as, SOURCE_NONE);
+}
+
 #define URL(help_) ASKED("url", read_text, KEY_NEEDED, help_)
 
 static const struct key oauth2_keys[] = {
@@ -215,8 +290,9 @@ static const struct key oauth2_keys[] = {
     ASKED("client_secret", read_secret, 0, "what proves it, as in { store: NAME }"),
     ASKED("auth", read_text, 0, "how both are shown: basic, which is the default, or body"),
     ASKED("refresh_token", read_secret, 0, "{ store: NAME }; the next one is sealed there"),
-    ASKED("assertion", read_secret, 0, "the JWT of jwt_bearer, as in { file: PATH }"),
-    ASKED("subject_token", read_secret, 0, "the token that is exchanged"),
+    ASKED("client_assertion", read_signed, 0, "a JWT that proves it instead, as in { jwt: ... }"),
+    ASKED("assertion", read_signed, 0, "the JWT of jwt_bearer, as in { file: PATH } or { jwt: ... }"),
+    ASKED("subject_token", read_signed, 0, "the token that is exchanged, as in { file: PATH } or { jwt: ... }"),
     ASKED("subject_token_type", read_text, 0, "what it is, as in urn:ietf:params:oauth:token-type:jwt"),
     ASKED("requested_token_type", read_text, 0, "what is wanted for it"),
     ASKED("actor_token", read_secret, 0, "of who acts for the subject"),
@@ -235,7 +311,7 @@ static const struct key vault_keys[] = {
     ASKED("role_id", read_text, 0, "who asks, by AppRole"),
     ASKED("secret_id", read_secret, 0, "what proves it"),
     ASKED("role", read_text, 0, "who asks, with a JWT"),
-    ASKED("jwt", read_secret, 0, "that JWT, as in { file: /var/run/secrets/kubernetes.io/serviceaccount/token }"),
+    ASKED("jwt", read_signed, 0, "that JWT, as in { file: /var/run/secrets/kubernetes.io/serviceaccount/token }"),
     ASKED("auth", read_text, 0, "where it logs in, default approle, with jwt: kubernetes"),
     ASKED("namespace", read_text, 0, "of Vault Enterprise and OpenBao"),
     ASKED("read", read_text, KEY_NEEDED, "a path below /v1/: secret/data/app, database/creds/app"),
@@ -282,6 +358,11 @@ static const struct key source_keys[] = {
      .at = AT(m_source, asked[SOURCE_GITHUB_APP]),
      .table = &github_app_table,
      .help = "a token of a GitHub App's installation"},
+    {.name = "jwt",
+     .type = KEY_CALL,
+     .at = AT(m_source, asked[SOURCE_JWT]),
+     .call = read_jwt,
+     .help = "a JWT that is signed here"},
     LATER("aws"),
     {0}};
 const struct table source_table = {"source:", sizeof(struct m_source), source_keys};

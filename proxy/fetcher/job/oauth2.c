@@ -15,7 +15,8 @@ static const struct grant {
               {"token_exchange", "urn:ietf:params:oauth:grant-type:token-exchange"}};
 
 /* Settings that are sent under their own name. */
-static const char *const sent[] = {"refresh_token",
+static const char *const sent[] = {"client_assertion",
+                                   "refresh_token",
                                    "assertion",
                                    "scope",
                                    "audience",
@@ -46,6 +47,8 @@ int oauth2_question(const struct wire_fetch *f, struct dynbuf *form, struct err 
         http_form_add(form, "client_id", id);
     if (secret.n && in_the_body(f))
         http_form_add(form, "client_secret", secret);
+    if (wire_setting(f, SPAN("client_assertion"), 0).n) /* RFC 7523 section 2.2 */
+        http_form_add(form, "client_assertion_type", SPAN("urn:ietf:params:oauth:client-assertion-type:jwt-bearer"));
     for (size_t i = 0; i < sizeof(sent) / sizeof(sent[0]); i++) {
         struct span value;
         for (size_t k = 0; (value = wire_setting(f, span_str(sent[i]), k)).n; k++)

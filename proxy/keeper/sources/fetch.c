@@ -204,6 +204,37 @@ static int keep_again(struct fetches *f, const struct fetch *known, struct err *
     return 0;
 }
 
+static void take(struct fetch *e, struct secret *value, uint64_t told_ms, uint64_t now)
+{
+    uint64_t most = e->lifetime ? e->lifetime : told_ms ? FETCH_LIFE_MAX_MS : FETCH_LIFE_MS;
+    uint64_t life = told_ms && told_ms < most ? told_ms : most;
+    life = life < FETCH_LIFE_MIN_MS ? FETCH_LIFE_MIN_MS : life;
+    if (e->value != NULL && !span_eq(secret_bytes(e->value), secret_bytes(value))) {
+        secret_free(&e->previous[FETCHES_PREVIOUS - 1]);
+        memmove(&e->previous[1], &e->previous[0], sizeof(e->previous) - sizeof(e->previous[0]));
+        e->previous[0] = e->value;
+        e->value = NULL;
+    }
+    secret_free(&e->value);
+    e->value = value;
+    e->live_until = now + life;
+    e->fresh_until = now + life / 10 * 8;
+    e->failed_until = 0;
+    e->why.text[0] = '\0';
+}
+
+/* A JWT that is the value itself: nobody is asked. */
+static int take_signed(struct fetches *f, struct fetch *known, struct secret **jwt, uint64_t life_ms, struct err *e)
+{
+    if (*jwt == NULL)
+        return err_set(e, "it has no key to sign with");
+    if (value_check(secret_bytes(*jwt), e) != 0)
+        return -1;
+    take(known, *jwt, life_ms, f->ops->now(f->arg));
+    *jwt = NULL;
+    return 0;
+}
+
 static int ask(struct fetches *f, struct fetch *known, const struct credential *c, struct err *e)
 {
     struct wire_fetch w = {.kind = (uint8_t)c->source};
@@ -213,9 +244,15 @@ static int ask(struct fetches *f, struct fetch *known, const struct credential *
     int rc = -1;
     arena_init(&a, 1024 * 1024);
     dynbuf_init(&b, FETCH_PAYLOAD_MAX);
-    if (keep_again(f, known, e) != 0 || collect(f, c, &w, held, e) != 0 ||
-        minted_jwt(&w, f->ops->wall(f->arg), &jwt, e) != 0)
+    if (keep_again(f, known, e) != 0 || collect(f, c, &w, held, e) != 0)
         goto out;
+    uint64_t life = minted_ms(&w);
+    if (minted_jwt(&w, f->ops->wall(f->arg), &jwt, e) != 0)
+        goto out;
+    if (c->source == SOURCE_JWT) {
+        rc = take_signed(f, known, &jwt, life, e);
+        goto out;
+    }
     w.timeout_ms = wire_setting_u64(&w, SPAN("timeout"), FETCH_TIMEOUT_MS);
     known->lifetime = wire_setting_u64(&w, SPAN("lifetime"), 0);
     struct span url = wire_setting(&w, SPAN("url"), 0);
@@ -267,7 +304,8 @@ static enum fetch_found need(struct fetches *f, const struct credential *c, bool
     else if (!known->asked && due && other == NULL && ask(f, known, c, &why) != 0)
         known->why = why;
     *wait = known->asked ? known->asked : due && other != NULL && !again ? other->asked : 0;
-    if (live)
+    bool made = known->value != NULL && !known->asked && known->why.text[0] == '\0'; /* just now, or it lives */
+    if (live || (made && now < known->live_until))
         return FETCH_HERE;
     if (*wait)
         return FETCH_LATER;
@@ -313,25 +351,6 @@ struct secret *fetch_previous(const struct fetches *f, const struct credential *
 }
 
 /* ---- answers ---- */
-
-static void take(struct fetch *e, struct secret *value, uint64_t told_ms, uint64_t now)
-{
-    uint64_t most = e->lifetime ? e->lifetime : told_ms ? FETCH_LIFE_MAX_MS : FETCH_LIFE_MS;
-    uint64_t life = told_ms && told_ms < most ? told_ms : most;
-    life = life < FETCH_LIFE_MIN_MS ? FETCH_LIFE_MIN_MS : life;
-    if (e->value != NULL && !span_eq(secret_bytes(e->value), secret_bytes(value))) {
-        secret_free(&e->previous[FETCHES_PREVIOUS - 1]);
-        memmove(&e->previous[1], &e->previous[0], sizeof(e->previous) - sizeof(e->previous[0]));
-        e->previous[0] = e->value;
-        e->value = NULL;
-    }
-    secret_free(&e->value);
-    e->value = value;
-    e->live_until = now + life;
-    e->fresh_until = now + life / 10 * 8;
-    e->failed_until = 0;
-    e->why.text[0] = '\0';
-}
 
 /* What the answer brings in place of what was used up; and whether its value may be used. */
 static int keep(struct fetches *f, struct fetch *e, struct span next, struct err *why)

@@ -54,6 +54,10 @@ static void what_a_token_endpoint_is_asked(void **state)
                                              {SPAN("assertion"), SPAN("e.f")},
                                              {SPAN("audience"), SPAN("one")},
                                              {SPAN("audience"), SPAN("\xc3\xa4%")}}};
+    const struct wire_fetch signs = {.nsettings = 3,
+                                     .setting = {{SPAN("grant"), SPAN("client_credentials")},
+                                                 {SPAN("client_id"), SPAN("c")},
+                                                 {SPAN("client_assertion"), SPAN("e.f")}}};
     const struct wire_fetch none = {.nsettings = 1, .setting = {{SPAN("grant"), SPAN("password")}}};
     struct dynbuf b;
     dynbuf_init(&b, 4096);
@@ -61,6 +65,11 @@ static void what_a_token_endpoint_is_asked(void **state)
     assert_true(
         span_eq(dynbuf_span(&b), SPAN("grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Ajwt-bearer&"
                                       "client_id=a%20b%26c%3Dd&assertion=e.f&audience=one&audience=%C3%A4%25")));
+    dynbuf_reset(&b);
+    assert_int_equal(oauth2_question(&signs, &b, &e), 0);
+    assert_true(span_eq(dynbuf_span(&b),
+                        SPAN("grant_type=client_credentials&client_id=c&client_assertion_type=urn%3Aietf%3Aparams%3A"
+                             "oauth%3Aclient-assertion-type%3Ajwt-bearer&client_assertion=e.f")));
     dynbuf_reset(&b);
     assert_int_equal(oauth2_question(&none, &b, &e), -1);
     dynbuf_free(&b);

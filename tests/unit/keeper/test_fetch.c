@@ -10,6 +10,7 @@
 #include <openssl/pem.h>
 
 #include "proxy/keeper/sources/fetch.h"
+#include "proxy/keeper/sources/minted.h"
 #include "proxy/keeper/value.h"
 #include "proxy/fetcher/wire_fetch.h"
 
@@ -491,6 +492,33 @@ static void a_key_stays_and_what_it_signed_goes(void **state)
     secret_free(&stored);
 }
 
+/* One that is the value itself is there at once; past 80 % of its life another one is. */
+static void a_value_that_is_signed_here(void **state)
+{
+    struct credential c = cred(SIGNING);
+    uint64_t wait;
+    c.source = SOURCE_JWT;
+    store_key();
+    assert_int_equal(fetch_need(fetches, &c, &wait, &e), FETCH_HERE);
+    struct secret *first = fetch_value(fetches, &c, &e);
+    assert_non_null(first);
+    now += MINTED_MS / 10 * 8 - 1;
+    assert_int_equal(fetch_need(fetches, &c, &wait, &e), FETCH_HERE);
+    struct secret *same = fetch_value(fetches, &c, &e);
+    assert_true(span_eq(secret_bytes(first), secret_bytes(same)));
+    now++;
+    assert_int_equal(fetch_need(fetches, &c, &wait, &e), FETCH_HERE);
+    struct secret *other = fetch_value(fetches, &c, &e);
+    assert_false(span_eq(secret_bytes(first), secret_bytes(other)));
+    secret_free(&stored);
+    now += MINTED_MS; /* without its key there is no other */
+    assert_int_equal(fetch_need(fetches, &c, &wait, &e), FETCH_REFUSED);
+    assert_int_equal(nsent, 0);
+    secret_free(&first);
+    secret_free(&same);
+    secret_free(&other);
+}
+
 static void a_secret_with_lines_is_told_to_no_server(void **state)
 {
     struct credential c = cred(ROTATING);
@@ -518,6 +546,7 @@ int main(void)
         FRESH(without_a_fetcher_nothing_waits),
         FRESH(the_table_is_full_of_questions_and_no_more),
         FRESH(a_key_stays_and_what_it_signed_goes),
+        FRESH(a_value_that_is_signed_here),
         FRESH(a_secret_with_lines_is_told_to_no_server),
     };
     return cmocka_run_group_tests_name("fetch", tests, NULL, NULL);
