@@ -125,11 +125,18 @@ static const struct cli_option rollback[] = {{.name = "end", .help = "back to th
 
 /* --- approvals, sandboxes, records, secrets ---------------------------------------- */
 
-static const struct cli_option sealed[] = {
-    {.name = "config",
-     .arg = "FILE",
-     .help = "while no gateway runs: its configuration, when that says where the master key is"},
+#define OFFLINE                                                                                                      \
+    {                                                                                                                \
+        .name = "config", .arg = "FILE",                                                                             \
+        .help = "while no gateway runs: its configuration, when that says where the master key is"                   \
+    }
+static const struct cli_option secret_set_options[] = {
+    {.name = "keep", .arg = "TIME", .help = "how long earlier values are looked for in answers, such as 10m"},
+    OFFLINE,
     {.name = NULL}};
+static const struct cli_option secret_list_options[] = {OFFLINE, {.name = NULL}};
+static const struct cli_option secret_rm_options[] = {
+    {.name = "earlier", .help = "only the values that were before the one in use"}, OFFLINE, {.name = NULL}};
 static const struct cli_option list[] = {
     {.name = "state",
      .arg = "STATE",
@@ -242,15 +249,17 @@ const struct cli_verb cli_verbs[] = {
     {"policy rollback", "DIGEST\n--end", "put one of them in force again, or end that",
      "countersign policy rollback 3f2a", rollback, TAKES_BOTH, policy_rollback, NULL},
     {"secret set", "NAME", "seal a credential's value, read from standard input", "countersign secret set github",
-     sealed, TAKES_STATE, secret_set, NULL},
+     secret_set_options, TAKES_STATE, secret_set, NULL},
     {"secret rotate", "NAME", "the same; the older value is still looked for in answers",
-     "countersign secret rotate github", sealed, TAKES_STATE, secret_set, NULL},
-    {"secret list", "", "the names there are", "countersign secret list", sealed, TAKES_BOTH, secret_list, NULL},
+     "countersign secret rotate github --keep 1h", secret_set_options, TAKES_STATE, secret_set, NULL},
+    {"secret list", "", "the names there are", "countersign secret list", secret_list_options, TAKES_BOTH,
+     secret_list, NULL},
     {"secret check", "NAME", "ask a credential's source for its value now: does it work, or which step failed",
      "countersign secret check github", NULL, TAKES_BOTH, secret_check, NULL},
     {"secret jwks", "NAME...", "the public halves of keys, for those who trust what they sign",
-     "countersign secret jwks signer", sealed, TAKES_STATE, secret_jwks, NULL},
-    {"secret rm", "NAME", "forget a value", "countersign secret rm github", sealed, TAKES_STATE, secret_rm, NULL},
+     "countersign secret jwks signer", secret_list_options, TAKES_STATE, secret_jwks, NULL},
+    {"secret rm", "NAME", "forget a value", "countersign secret rm github", secret_rm_options, TAKES_STATE, secret_rm,
+     NULL},
     {"lease issue", "CREDENTIAL", "a text to use in place of a credential, of worth to one sandbox, here, for a time",
      "countersign lease issue github --sandbox ci-7 --for 30m --effect read", lease_issue_options, TAKES_BOTH,
      lease_issue, NULL},

@@ -15,6 +15,7 @@
 #include "cli/verbs.h"
 #include "common/json/json.h"
 #include "common/time/clock.h"
+#include "policy/load/read/scalar.h"
 
 enum { VALUE_MAX = 64 * 1024, NAME_LEN = 128 };
 
@@ -97,7 +98,7 @@ static int read_value(struct dynbuf *value, const char *name)
 static int call(const struct keeper *k, const char *method, const char *name, struct span body, struct dynbuf *answer,
                 struct err *e)
 {
-    char path[NAME_LEN + 32];
+    char path[NAME_LEN + 64];
     const char *const more[] = {"--secrets-only", k->config ? "--config" : NULL, k->config, NULL};
     unsigned status = 0;
     pid_t own = 0;
@@ -113,15 +114,22 @@ static int call(const struct keeper *k, const char *method, const char *name, st
 
 static int set(const struct keeper *k, const struct cli_call *c)
 {
-    const char *name = c->word[0];
+    const char *name = c->word[0], *keep = cli_value(c, "keep"), *wrong;
+    char what[NAME_LEN + 32];
     struct dynbuf value, answer = {0};
     struct err e = {{0}};
+    uint64_t ms = 0;
     int rc = CLI_OK;
+    if (keep && ((wrong = scalar_time(span_str(keep), &ms)) != NULL || ms < 1000))
+        return cli_complain(c->verb, "--keep %s", wrong ? wrong : "is a second at least");
+    int n = snprintf(what, sizeof(what), "%s", name);
+    if (keep)
+        snprintf(what + n, sizeof(what) - (size_t)n, "?keep=%llu", (unsigned long long)(ms / 1000));
     dynbuf_init(&value, VALUE_MAX);
     if (read_value(&value, name) != 0) {
         fputs("countersign: no value on standard input, or more than 64 KiB\n", stderr);
         rc = CLI_USAGE;
-    } else if (call(k, "PUT", name, dynbuf_span(&value), &answer, &e) != 0) {
+    } else if (call(k, "PUT", what, dynbuf_span(&value), &answer, &e) != 0) {
         rc = say(&e);
     } else {
         printf("%s is sealed\n", name);
@@ -133,11 +141,13 @@ static int set(const struct keeper *k, const struct cli_call *c)
 
 static void print_secret(const struct json *s)
 {
-    char changed[32], used[32];
+    char changed[32], used[32], left[32];
     uint64_t now = clock_ns(CLOCK_REALTIME) / 1000000, last = member_u64(s, "used_ms");
+    uint64_t until = member_u64(s, "earlier_until_ms");
     print_text(member_text(s, "name"));
-    printf("  changed %s ago  %llu earlier  ", age_text(now, member_u64(s, "changed_ms"), changed),
-           (unsigned long long)member_u64(s, "earlier"));
+    printf("  changed %s ago  %llu earlier%s%s  ", age_text(now, member_u64(s, "changed_ms"), changed),
+           (unsigned long long)member_u64(s, "earlier"), until ? " for " : "",
+           until ? age_text(until > now ? until : now, now, left) : "");
     if (last != 0)
         printf("used %s ago\n", age_text(now, last, used));
     else
@@ -174,7 +184,9 @@ static int drop(const struct keeper *k, const struct cli_call *c)
 {
     struct dynbuf answer = {0};
     struct err e = {{0}};
-    int rc = call(k, "DELETE", c->word[0], SPAN_NONE, &answer, &e) != 0 ? say(&e) : CLI_OK;
+    char what[NAME_LEN + 32];
+    snprintf(what, sizeof(what), "%s%s", c->word[0], cli_flag(c, "earlier") ? "?earlier" : "");
+    int rc = call(k, "DELETE", what, SPAN_NONE, &answer, &e) != 0 ? say(&e) : CLI_OK;
     dynbuf_free(&answer);
     return rc;
 }

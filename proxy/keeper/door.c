@@ -2,8 +2,10 @@
  * the daemon's owner and root alone (SO_PEERCRED). A value goes in and never out.
  *
  *   PUT /v1/secrets/NAME   the raw value as the body      204
+ *     ?keep=SECONDS        how long those before it are looked for in answers
  *   GET /v1/secrets        names and dates                200 {"secrets":[...]}
  *   DELETE /v1/secrets/NAME                               204 or 404
+ *     ?earlier             only those that were before it
  *   GET /v1/secrets/NAME/jwk   the public half of a key   200 a JWK (RFC 7517)
  *   POST /v1/credentials/NAME/check                       200 {"ok":...,"why":...}, when it is known
  *   GET /v1/ca             the CA's certificate           200 PEM
@@ -19,6 +21,7 @@
 #include "proxy/keeper/sources/parked.h"
 #include "proxy/keeper/value.h"
 
+enum { KEEP_SECONDS_MAX = 366 * 86400 };
 enum { CALLERS_MAX = 16, INPUT_MAX = HTTP_HEAD_MAX + 2 * VALUE_MAX, CALL_MS = 10 * 1000, CHECK_MS = 30 * 1000 };
 
 struct caller {
@@ -89,13 +92,12 @@ static void ca(struct caller *c)
     dynbuf_free(&pem);
 }
 
-/* How many of its earlier values are looked for in answers. */
-static unsigned earlier(const struct vault *v, struct span name)
+/* To be called before earlier values are looked at. */
+void keeper_expire(struct keeper *k)
 {
-    unsigned n = 0;
-    for (struct secret *s; (s = vault_previous(v, name, n)) != NULL; n++)
-        secret_free(&s);
-    return n;
+    struct err e = {{0}};
+    if (vault_expire(k->keep.vault, loop_wall(k->loop), &e) != 0)
+        log_warn("earlier values whose time is over are still in the store: %s", e.text);
 }
 
 static void list(struct caller *c)
@@ -103,7 +105,8 @@ static void list(struct caller *c)
     struct dynbuf body;
     struct jsonw w;
     struct span name;
-    uint64_t created, changed;
+    uint64_t created, changed, until;
+    keeper_expire(c->keeper);
     dynbuf_init(&body, 128 * 1024);
     jsonw_begin(&w, &body);
     jsonw_object(&w);
@@ -114,7 +117,8 @@ static void list(struct caller *c)
         jsonw_kv_u64(&w, "created_ms", created);
         jsonw_kv_u64(&w, "changed_ms", changed);
         jsonw_kv_u64(&w, "used_ms", vault_used(c->keeper->keep.vault, name));
-        jsonw_kv_u64(&w, "earlier", earlier(c->keeper->keep.vault, name));
+        jsonw_kv_u64(&w, "earlier", vault_earlier(c->keeper->keep.vault, name, &until));
+        jsonw_kv_u64(&w, "earlier_until_ms", until);
         jsonw_end_object(&w);
     }
     jsonw_end_array(&w);
@@ -133,7 +137,31 @@ static int fits_policy(const struct policy *p, struct span name, struct span val
     return 0;
 }
 
-static void put(struct caller *c, struct span name, struct span raw)
+/* ?keep=SECONDS; 0: not said. */
+static int keep_of(const struct http_head *h, uint64_t *seconds)
+{
+    static const struct span key = SPAN("keep=");
+    *seconds = 0;
+    if (!h->has_query)
+        return 0;
+    return span_starts(h->query, key) && span_u64(span_from(h->query, key.n), KEEP_SECONDS_MAX, seconds) == 0 &&
+                   *seconds > 0
+               ? 0
+               : -1;
+}
+
+static int store(struct keeper *k, struct span name, struct span value, uint64_t keep_s, struct err *e)
+{
+    uint64_t now = loop_wall(k->loop);
+    struct secret *s = secret_new(value);
+    int bad = s == NULL ? err_set(e, "out of memory") : vault_set(k->keep.vault, name, s, now, e);
+    if (bad == 0 && keep_s > 0 && vault_earlier_until(k->keep.vault, name, now + keep_s * 1000, now, e) < 0)
+        bad = -1; /* it is sealed; what was before it is kept longer than was asked for */
+    secret_free(&s);
+    return bad;
+}
+
+static void put(struct caller *c, struct span name, struct span raw, uint64_t keep_s)
 {
     struct err e = {{0}};
     struct span value = value_trim(raw);
@@ -141,11 +169,7 @@ static void put(struct caller *c, struct span name, struct span raw)
         refuse(c, 400, "Bad Request", e.text[0] ? e.text : "a secret's name is A-Z a-z 0-9 . _ -");
         return;
     }
-    struct secret *s = secret_new(value);
-    int bad = s == NULL ? err_set(&e, "out of memory")
-                        : vault_set(c->keeper->keep.vault, name, s, loop_wall(c->keeper->loop), &e);
-    secret_free(&s);
-    if (bad != 0) {
+    if (store(c->keeper, name, value, keep_s, &e) != 0) {
         refuse(c, 500, "Internal Server Error", e.text);
         return;
     }
@@ -155,17 +179,22 @@ static void put(struct caller *c, struct span name, struct span raw)
     answer(c, 204, "No Content", SPAN_NONE);
 }
 
-static void drop(struct caller *c, struct span name)
+static void drop(struct caller *c, struct span name, bool earlier)
 {
     struct err e = {{0}};
-    int r = vault_name_ok(name) ? vault_remove(c->keeper->keep.vault, name, &e) : 0;
+    uint64_t now = loop_wall(c->keeper->loop);
+    int r = !vault_name_ok(name) ? 0
+            : earlier            ? vault_earlier_until(c->keeper->keep.vault, name, now, now, &e)
+                                 : vault_remove(c->keeper->keep.vault, name, &e);
     if (r < 0) {
         refuse(c, 500, "Internal Server Error", e.text);
     } else if (r == 0) {
         refuse(c, 404, "Not Found", "there is no secret of that name; see `countersign secret list`");
     } else {
-        log_info("secret %.*s was removed", SPAN_FMT(name));
-        keeper_note(c->keeper, "removed", name, c->uid);
+        const char *act = earlier ? "earlier values removed" : "removed";
+        log_info("%s%.*s %s removed", earlier ? "earlier values of secret " : "secret ", SPAN_FMT(name),
+                 earlier ? "were" : "was");
+        keeper_note(c->keeper, act, name, c->uid);
         keeper_tell_secrets(c->keeper);
         answer(c, 204, "No Content", SPAN_NONE);
     }
@@ -270,8 +299,11 @@ static void serve(struct caller *c, const struct http_head *h, struct span body)
     struct span name = span_starts(h->path, one) ? span_from(h->path, one.n) : SPAN_NONE;
     struct span cred = span_starts(h->path, of) ? span_from(h->path, of.n) : SPAN_NONE;
     bool checks = cred.n > asks.n && span_eq(span_from(cred, cred.n - asks.n), asks);
-    if (h->has_query)
-        refuse(c, 400, "Bad Request", "no query is taken here");
+    bool sets = span_eq(h->method, SPAN("PUT")) && name.n, drops = span_eq(h->method, SPAN("DELETE")) && name.n;
+    bool earlier = drops && h->has_query && span_eq(h->query, SPAN("earlier"));
+    uint64_t keep_s = 0;
+    if ((sets && keep_of(h, &keep_s) != 0) || (!sets && !earlier && h->has_query))
+        refuse(c, 400, "Bad Request", "this query is not taken here");
     else if (span_eq(h->method, SPAN("GET")) && span_eq(h->path, SPAN("/v1/secrets")))
         list(c);
     else if (span_eq(h->method, SPAN("GET")) && span_eq(h->path, SPAN("/v1/ca")))
@@ -280,10 +312,10 @@ static void serve(struct caller *c, const struct http_head *h, struct span body)
         public_key(c, span_first(name, name.n - shown.n));
     else if (span_eq(h->method, SPAN("POST")) && checks)
         check(c, span_first(cred, cred.n - asks.n));
-    else if (span_eq(h->method, SPAN("PUT")) && name.n)
-        put(c, name, body);
-    else if (span_eq(h->method, SPAN("DELETE")) && name.n)
-        drop(c, name);
+    else if (sets)
+        put(c, name, body, keep_s);
+    else if (drops)
+        drop(c, name, earlier);
     else
         refuse(c, 404, "Not Found",
                "PUT or DELETE /v1/secrets/NAME, GET /v1/secrets or /v1/secrets/NAME/jwk, POST "

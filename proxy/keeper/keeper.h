@@ -41,6 +41,8 @@ void keeper_tell_secrets(struct keeper *k);
 void keeper_note(struct keeper *k, const char *act, struct span name, unsigned uid);
 /* An M_RELEASE of the judge's, which came just now or whose value was waited for. */
 void keeper_release(struct keeper *k, uint64_t xid, struct span payload);
+/* door.c: what is not to be looked for any more is forgotten. */
+void keeper_expire(struct keeper *k);
 /* door.c: what this caller waited for is known. */
 void keeper_caller_told(struct caller *c);
 /* door.c: serve `countersign secret` on this Unix listener; takes fd over. */

@@ -168,6 +168,7 @@ void keeper_release(struct keeper *k, uint64_t xid, struct span payload)
         release_failed(k, xid, "bad-release", "the release cannot be read");
         return;
     }
+    keeper_expire(k);
     switch (releaser_ask(k->releaser, &ask, &out)) {
     case RELEASE_GIVEN:
         give(k, &ask, &out);

@@ -8,7 +8,8 @@
 #include "proxy/keeper/value.h"
 
 #define FILE_NAME "secrets.sealed"
-#define MAGIC     SPAN("countersign secrets 1\n")
+#define MAGIC     SPAN("countersign secrets 2\n")
+#define MAGIC_1   SPAN("countersign secrets 1\n") /* had no moment at which earlier values are dropped */
 
 enum { SEALED_MAX = VALUE_MAX + SEAL_EXTRA };
 
@@ -21,7 +22,8 @@ struct item {
     char name[VAULT_NAME_MAX];
     size_t nname;
     uint64_t created_ms, changed_ms, used_ms;
-    struct blob now; /* n 0: removed since the start, kept for what it had before */
+    uint64_t drop_ms; /* its earlier values; 0: not by a clock */
+    struct blob now;  /* n 0: removed since the start, kept for what it had before */
     struct blob previous[VAULT_PREVIOUS];
 };
 
@@ -30,6 +32,7 @@ struct vault {
     struct secret *key;
     struct item item[VAULT_MAX];
     size_t n;
+    uint64_t next_ms; /* that something is dropped; 0: nothing */
 };
 
 bool vault_name_ok(struct span name)
@@ -95,7 +98,25 @@ static int opens(const struct vault *v, const struct item *i, struct span sealed
     return r;
 }
 
-static int item_read(struct vault *v, struct msg_in *m)
+/* The next moment of all. */
+static void plan(struct vault *v)
+{
+    v->next_ms = 0;
+    for (size_t i = 0; i < v->n; i++)
+        if (v->item[i].drop_ms && (v->next_ms == 0 || v->item[i].drop_ms < v->next_ms))
+            v->next_ms = v->item[i].drop_ms;
+}
+
+static void drop_previous(struct item *i)
+{
+    for (size_t k = 0; k < VAULT_PREVIOUS; k++) {
+        free(i->previous[k].p);
+        i->previous[k] = (struct blob){NULL, 0};
+    }
+    i->drop_ms = 0;
+}
+
+static int item_read(struct vault *v, struct msg_in *m, bool dated)
 {
     struct item *it = &v->item[v->n];
     struct span name = msg_get_span(m, VAULT_NAME_MAX);
@@ -106,6 +127,7 @@ static int item_read(struct vault *v, struct msg_in *m)
     v->n++;
     it->created_ms = msg_get_u64(m);
     it->changed_ms = msg_get_u64(m);
+    it->drop_ms = dated ? msg_get_u64(m) : 0;
     struct span sealed = msg_get_span(m, SEALED_MAX);
     if (blob_copy(&it->now, sealed) != 0 || opens(v, it, sealed) != 0)
         return -1;
@@ -122,7 +144,8 @@ static int item_read(struct vault *v, struct msg_in *m)
 
 static int parse(struct vault *v, struct span file)
 {
-    if (file.n < MAGIC.n + SEAL_EXTRA || !span_starts(file, MAGIC))
+    bool dated = span_starts(file, MAGIC);
+    if (file.n < MAGIC.n + SEAL_EXTRA || (!dated && !span_starts(file, MAGIC_1)))
         return -1;
     struct span body = span_first(file, file.n - SEAL_EXTRA);
     uint8_t none[1];
@@ -133,8 +156,9 @@ static int parse(struct vault *v, struct span file)
     if (n > VAULT_MAX)
         return -1;
     for (size_t i = 0; i < n; i++)
-        if (item_read(v, &m) != 0)
+        if (item_read(v, &m, dated) != 0)
             return -1;
+    plan(v);
     return msg_end(&m);
 }
 
@@ -146,6 +170,7 @@ static void item_write(struct dynbuf *b, const struct item *it)
     msg_put_span(b, item_name(it));
     msg_put_u64(b, it->created_ms);
     msg_put_u64(b, it->changed_ms);
+    msg_put_u64(b, it->drop_ms);
     msg_put_span(b, span_of(it->now.p, it->now.n));
     msg_put_u8(b, (uint8_t)n);
     for (size_t k = 0; k < n; k++)
@@ -273,12 +298,14 @@ int vault_set(struct vault *v, struct span name, const struct secret *value, uin
         return err_set(e, "the store holds %d secrets already; remove one", VAULT_MAX);
     }
     bool was = it->now.n != 0;
-    uint64_t created = it->created_ms, changed = it->changed_ms;
+    uint64_t created = it->created_ms, changed = it->changed_ms, drop = it->drop_ms;
     memcpy(it->name, name.p, name.n);
     it->nname = name.n;
     it->created_ms = was ? created : now_ms;
     it->used_ms = was ? it->used_ms : 0;
     it->changed_ms = now_ms;
+    it->drop_ms = 0;
+    plan(v);
     if (was)
         push(it, sealed);
     else
@@ -293,7 +320,40 @@ int vault_set(struct vault *v, struct span name, const struct secret *value, uin
     }
     it->created_ms = created;
     it->changed_ms = changed;
+    it->drop_ms = drop;
+    plan(v);
     return -1;
+}
+
+int vault_earlier_until(struct vault *v, struct span name, uint64_t until_ms, uint64_t now_ms, struct err *e)
+{
+    struct item *it = find(v, name);
+    if (it == NULL || it->now.n == 0)
+        return 0;
+    struct item before = *it;
+    it->drop_ms = until_ms;
+    if (until_ms != 0 && until_ms <= now_ms) /* kept until it is on disk that they are gone */
+        memset(it->previous, 0, sizeof(it->previous));
+    if (it->previous[0].n == 0)
+        it->drop_ms = 0;
+    int r = save(v, false, e) == 0 ? 1 : -1;
+    if (r < 0)
+        *it = before;
+    else if (it->previous[0].n == 0)
+        drop_previous(&before);
+    plan(v);
+    return r;
+}
+
+int vault_expire(struct vault *v, uint64_t now_ms, struct err *e)
+{
+    if (v->next_ms == 0 || now_ms < v->next_ms)
+        return 0;
+    for (size_t i = 0; i < v->n; i++)
+        if (v->item[i].drop_ms && v->item[i].drop_ms <= now_ms)
+            drop_previous(&v->item[i]);
+    plan(v);
+    return save(v, false, e);
 }
 
 int vault_remove(struct vault *v, struct span name, struct err *e)
@@ -301,11 +361,16 @@ int vault_remove(struct vault *v, struct span name, struct err *e)
     struct item *it = find(v, name);
     if (it == NULL || it->now.n == 0)
         return 0;
+    uint64_t drop = it->drop_ms;
     push(it, (struct blob){NULL, 0}); /* still scrubbed until the end of this process */
-    if (save(v, false, e) == 0)
-        return 1;
-    pop(it);
-    return -1;
+    it->drop_ms = 0;
+    int r = save(v, false, e) == 0 ? 1 : -1;
+    if (r < 0) {
+        pop(it);
+        it->drop_ms = drop;
+    }
+    plan(v);
+    return r;
 }
 
 void vault_use(struct vault *v, struct span name, uint64_t now_ms)
@@ -333,4 +398,14 @@ bool vault_at(const struct vault *v, size_t i, struct span *name, uint64_t *crea
         return true;
     }
     return false;
+}
+
+size_t vault_earlier(const struct vault *v, struct span name, uint64_t *until_ms)
+{
+    const struct item *it = find(v, name);
+    size_t n = 0;
+    while (it != NULL && n < VAULT_PREVIOUS && it->previous[n].n)
+        n++;
+    *until_ms = it != NULL ? it->drop_ms : 0;
+    return n;
 }

@@ -4,7 +4,7 @@
  * Each value: AES-256-GCM under a key derived from the master key, with its name as
  * context; a last seal covers the whole file, so that nothing in it can be moved,
  * dropped or dated otherwise. A rotated secret's last values are kept, because an
- * upstream may still echo them.
+ * upstream may still echo them: until VAULT_PREVIOUS newer ones are there, or for a time that was set.
  *
  * Names: VAULT_NAME_MAX of A-Z a-z 0-9 . _ -, not beginning with '.' or '-'.
  * Changes are on disk before they return 0; after -1 the old state stands. Times: Unix ms. */
@@ -31,6 +31,14 @@ struct secret *vault_previous(const struct vault *v, struct span name, size_t i)
 /* New, or rotated: the old value becomes the first of the previous ones. The value was checked (value.h). */
 int vault_set(struct vault *v, struct span name, const struct secret *value, uint64_t now_ms,
               struct err *e) MUSTCHECK;
+/* How long its earlier values are kept from now on, those of today and the next: until then (Unix ms; a moment that
+ * is over: they are dropped now), or with 0 as if nothing had been said. A new value says 0. 1 done, 0 no such name,
+ * -1. */
+int vault_earlier_until(struct vault *v, struct span name, uint64_t until_ms, uint64_t now_ms,
+                        struct err *e) MUSTCHECK;
+/* Drop those whose time is over. -1 with words: they are gone from memory alone, and from the file with its next
+ * change. */
+int vault_expire(struct vault *v, uint64_t now_ms, struct err *e) MUSTCHECK;
 /* 1 removed, 0 there was none, -1. */
 int vault_remove(struct vault *v, struct span name, struct err *e) MUSTCHECK;
 
@@ -41,5 +49,7 @@ uint64_t vault_used(const struct vault *v, struct span name) MUSTCHECK;
 
 /* For lists: false past the end. */
 bool vault_at(const struct vault *v, size_t i, struct span *name, uint64_t *created_ms, uint64_t *changed_ms);
+/* How many earlier values it has, and until when they are kept; 0: no moment was set. */
+size_t vault_earlier(const struct vault *v, struct span name, uint64_t *until_ms);
 
 #endif

@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
 """The credential: where it goes, where it never comes back, and that the client's own is replaced."""
+import base64
+import re
 import secrets
+import urllib.parse
 
 from gateway import Gateway, simple_policy
 from harness import main, test
@@ -27,6 +30,40 @@ def an_echo_is_scrubbed_in_every_form_of_the_table(lab):
             done = ask(lab, env, f"{base}/echo?form={form}&shift={shift}")
             assert b"HTTP/1.1 200" in done.out and b"*" in done.out, done.text()
     assert len(up.requests()) == len(FORMS) * 3
+
+
+@test()
+def a_rotated_secret_is_used_soon_and_the_one_before_is_scrubbed_for_the_time_that_was_set(lab):
+    up, old, new = lab.upstream(), secrets.token_urlsafe(40), secrets.token_urlsafe(40)  # no canaries: they are asked for
+    gw = Gateway(lab, simple_policy(up), {"api": old.encode()})
+    env, base = gw.client_env(), f"https://{up.name}:{up.port}"
+    ask(lab, env, f"{base}/ok", rc=0)
+
+    def echo(text):
+        raw = f"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: {len(text)}\r\n\r\n{text}".encode()
+        return ask(lab, env, f"{base}/raw?b64={urllib.parse.quote_plus(base64.b64encode(raw))}", rc=0).out
+
+    def earlier():
+        return gw.cli_json("secret", "list")["secrets"][0]["earlier"]
+    gw.cli("secret", "rotate", "api", "--keep", "1h", stdin=new.encode(), rc=0)
+    assert re.search(rb"1 earlier for (1 h|59 min|60 min)", gw.cli("secret", "list", rc=0).out)
+
+    def used():
+        ask(lab, env, f"{base}/ok", rc=0)
+        return ["Authorization", f"Bearer {new}"] in [list(f) for f in up.requests()[-1]["fields"]]
+    lab.wait_for("the new value", used)
+    assert old.encode() not in echo(old) and new.encode() not in echo(new)
+    gw.kill("carrier")  # what it was given it remembers: the next one is told anew
+    assert old.encode() not in echo(old)
+    gw.cli("secret", "rm", "api", "--earlier", rc=0)
+    assert earlier() == 0
+    gw.cli("secret", "set", "api", "--keep", "1s", stdin=b"a third value of it", rc=0)
+    gw.cli("secret", "set", "api", "--keep", "1s", stdin=b"a fourth value of it", rc=0)
+    lab.wait_for("the end of their time", lambda: earlier() == 0)
+    assert gw.cli("secret", "set", "api", "--keep", "soon", stdin=b"a fifth value of it").rc == 2
+    gw.kill("carrier")
+    assert b"a third value of it" in echo("a third value of it")
+    assert b"a fourth" not in echo("a fourth value of it")
 
 
 @test()

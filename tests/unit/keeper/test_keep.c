@@ -12,6 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/crypto/seal.h"
+#include "common/msg.h"
 #include "proxy/keeper/files.h"
 #include "proxy/keeper/keep.h"
 #include "proxy/keeper/value.h"
@@ -285,6 +287,97 @@ static void d36_rotation_keeps_what_was(void **state)
     keep_close(&k);
 }
 
+static void d36_earlier_values_are_kept_for_a_time_that_was_set(void **state)
+{
+    struct keep k;
+    uint64_t until;
+    struct span t = SPAN("t"), u = SPAN("u");
+    assert_int_equal(keep_open(&k, dir, NULL, time(NULL), &e), 0);
+    set(k.vault, t, SPAN("value one"), 0);
+    set(k.vault, t, SPAN("value two"), 0);
+    set(k.vault, u, SPAN("other one"), 0);
+    set(k.vault, u, SPAN("other two"), 0);
+    assert_int_equal(vault_earlier_until(k.vault, t, 5000, 1000, &e), 1);
+    assert_int_equal(vault_earlier_until(k.vault, u, 9000, 1000, &e), 1);
+    assert_int_equal(vault_earlier_until(k.vault, SPAN("none"), 5000, 1000, &e), 0);
+    keep_close(&k);
+    assert_int_equal(keep_open(&k, dir, NULL, time(NULL), &e), 0); /* the moment is on disk */
+    assert_int_equal(vault_earlier(k.vault, t, &until), 1);
+    assert_int_equal(until, 5000);
+    assert_int_equal(vault_expire(k.vault, 4999, &e), 0);
+    expect_previous(k.vault, t, 0, SPAN("value one"));
+    assert_int_equal(vault_expire(k.vault, 5000, &e), 0);
+    for (int again = 0; again < 2; again++) {
+        assert_int_equal(vault_earlier(k.vault, t, &until), 0);
+        assert_int_equal(until, 0);
+        assert_null(vault_previous(k.vault, t, 0));
+        expect_now(k.vault, t, SPAN("value two"));
+        expect_previous(k.vault, u, 0, SPAN("other one"));
+        keep_close(&k);
+        assert_int_equal(keep_open(&k, dir, NULL, time(NULL), &e), 0);
+    }
+    set(k.vault, u, SPAN("other three"), 0); /* says nothing of a time: kept until newer ones are there */
+    assert_int_equal(vault_expire(k.vault, 9000, &e), 0);
+    expect_previous(k.vault, u, 1, SPAN("other one"));
+    assert_int_equal(vault_earlier_until(k.vault, u, 9000, 9000, &e), 1); /* at once */
+    assert_null(vault_previous(k.vault, u, 0));
+    expect_now(k.vault, u, SPAN("other three"));
+    keep_close(&k);
+}
+
+static void a_time_that_cannot_be_written_down_changes_nothing(void **state)
+{
+    struct keep k;
+    uint64_t until;
+    assert_int_equal(keep_open(&k, dir, NULL, time(NULL), &e), 0);
+    set(k.vault, SPAN("t"), SPAN("value one"), 0);
+    set(k.vault, SPAN("t"), SPAN("value two"), 0);
+    assert_int_equal(mkdirat(dir, "secrets.sealed.new", 0700), 0);
+    assert_int_equal(vault_earlier_until(k.vault, SPAN("t"), 5000, 1000, &e), -1);
+    assert_int_equal(vault_earlier_until(k.vault, SPAN("t"), 1000, 1000, &e), -1);
+    assert_int_equal(vault_earlier(k.vault, SPAN("t"), &until), 1);
+    assert_int_equal(until, 0);
+    expect_previous(k.vault, SPAN("t"), 0, SPAN("value one"));
+    assert_int_equal(unlinkat(dir, "secrets.sealed.new", AT_REMOVEDIR), 0);
+    keep_close(&k);
+}
+
+/* As versions before 0.5.0 wrote it. */
+static void a_store_without_times_is_read(void **state)
+{
+    struct keep k;
+    struct dynbuf b;
+    uint64_t until;
+    uint8_t sealed[2][64];
+    const struct span name = SPAN("t"), plain[] = {SPAN("value two"), SPAN("value one")};
+    assert_int_equal(keep_open(&k, dir, NULL, time(NULL), &e), 0);
+    struct secret *key = seal_key_derive(k.master, SPAN("countersign secrets 1"));
+    dynbuf_init(&b, 4096);
+    dynbuf_add(&b, SPAN("countersign secrets 1\n"));
+    msg_put_u32(&b, 1);
+    msg_put_span(&b, name);
+    msg_put_u64(&b, 10);
+    msg_put_u64(&b, 20);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(seal_bytes(key, name, plain[i], sealed[i]), 0);
+        msg_put_span(&b, span_of(sealed[i], plain[i].n + SEAL_EXTRA));
+        if (i == 0)
+            msg_put_u8(&b, 1);
+    }
+    uint8_t *tag = dynbuf_room(&b, SEAL_EXTRA);
+    assert_int_equal(seal_bytes(key, dynbuf_span(&b), SPAN_NONE, tag), 0);
+    dynbuf_grew(&b, SEAL_EXTRA);
+    assert_int_equal(files_replace(dir, "secrets.sealed", dynbuf_span(&b), &e), 0);
+    keep_close(&k);
+    assert_int_equal(keep_open(&k, dir, NULL, time(NULL), &e), 0);
+    expect_now(k.vault, name, plain[0]);
+    assert_int_equal(vault_earlier(k.vault, name, &until), 1);
+    assert_int_equal(until, 0);
+    keep_close(&k);
+    secret_free(&key);
+    dynbuf_free(&b);
+}
+
 static void a_change_that_fails_changes_nothing(void **state)
 {
     struct keep k;
@@ -413,6 +506,9 @@ int main(void)
         IN_A_FOLDER(c29_a_link_in_wait_is_not_followed_at_creation),
         IN_A_FOLDER(a_first_start_cut_short_is_begun_again),
         IN_A_FOLDER(d36_rotation_keeps_what_was),
+        IN_A_FOLDER(d36_earlier_values_are_kept_for_a_time_that_was_set),
+        IN_A_FOLDER(a_time_that_cannot_be_written_down_changes_nothing),
+        IN_A_FOLDER(a_store_without_times_is_read),
         IN_A_FOLDER(a_change_that_fails_changes_nothing),
         IN_A_FOLDER(the_store_has_a_limit),
         cmocka_unit_test(d15_values_that_would_break_a_header_are_refused),

@@ -517,6 +517,13 @@ static void secrets_go_in_and_never_out(void **state)
     assert_true(says(0, SPAN("store-canary-01"))); /* D36: still scrubbed */
     expect_answer("GET /v1/secrets HTTP/1.1\r\n" HOST "\r\n", "HTTP/1.1 200", "\"earlier\":1");
     expect_answer("GET /v1/secrets HTTP/1.1\r\n" HOST "\r\n", "HTTP/1.1 200", "\"used_ms\":1");
+    expect_answer("DELETE /v1/secrets/kept?earlier HTTP/1.1\r\n" HOST "\r\n", "HTTP/1.1 204", NULL);
+    await(2);
+    expect_answer("GET /v1/secrets HTTP/1.1\r\n" HOST "\r\n", "HTTP/1.1 200", "\"earlier\":0");
+    expect_answer("PUT /v1/secrets/kept?keep=600 HTTP/1.1\r\n" HOST "Content-Length: 16\r\n\r\nstore-canary-03\n",
+                  "HTTP/1.1 204", NULL);
+    await(2);
+    expect_answer("GET /v1/secrets HTTP/1.1\r\n" HOST "\r\n", "HTTP/1.1 200", "\"earlier\":1,\"earlier_until_ms\":1");
     expect_answer("DELETE /v1/secrets/kept HTTP/1.1\r\n" HOST "\r\n", "HTTP/1.1 204", NULL);
     expect_answer("DELETE /v1/secrets/kept HTTP/1.1\r\n" HOST "\r\n", "HTTP/1.1 404", NULL);
 }
@@ -530,6 +537,10 @@ static void what_is_no_secret_is_refused(void **state)
     expect_answer("PUT /v1/secrets/kept HTTP/1.1\r\n" HOST "Content-Length: 0\r\n\r\n", "HTTP/1.1 400", "empty");
     expect_answer("PUT /v1/secrets/..%2fmaster.key HTTP/1.1\r\n" HOST "Content-Length: 9\r\n\r\ncanary-01",
                   "HTTP/1.1 400", NULL);
+    expect_answer("PUT /v1/secrets/a?keep=0 HTTP/1.1\r\n" HOST "Content-Length: 9\r\n\r\ncanary-01", "HTTP/1.1 400",
+                  NULL);
+    expect_answer("DELETE /v1/secrets/a?keep=5 HTTP/1.1\r\n" HOST "\r\n", "HTTP/1.1 400", NULL);
+    expect_answer("GET /v1/secrets?earlier HTTP/1.1\r\n" HOST "\r\n", "HTTP/1.1 400", NULL);
     expect_answer("PUT /v1/secrets/a?b HTTP/1.1\r\n" HOST "Content-Length: 9\r\n\r\ncanary-01", "HTTP/1.1 400", NULL);
     expect_answer("PUT /v1/secrets/a HTTP/1.1\r\n" HOST "Content-Length: 9\r\nTransfer-Encoding: chunked\r\n\r\n",
                   "HTTP/1.1 400", NULL);
