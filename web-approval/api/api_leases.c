@@ -6,6 +6,7 @@
 #include "common/net/chan.h"
 #include "policy/policy.h"
 #include "proxy/identity.h"
+#include "proxy/lease/lease_json.h"
 #include "proxy/msgs.h"
 #include "common/lease/wire_lease.h"
 #include "web-approval/api/api.h"
@@ -14,39 +15,6 @@
 enum { BY_MAX = 256, LAYER_MEMBERS = 8, LIFE_MAX_S = 7 * 24 * 3600 };
 
 /* ---- as JSON ---- */
-
-static void put_list(struct jsonw *w, const char *key, const struct wire_list *l)
-{
-    if (l->n == 0)
-        return;
-    jsonw_key(w, key);
-    jsonw_array(w);
-    for (size_t i = 0; i < l->n; i++)
-        jsonw_string(w, l->v[i]);
-    jsonw_end_array(w);
-}
-
-static void put_layer(struct jsonw *w, const struct wire_layer *l)
-{
-    jsonw_object(w);
-    put_list(w, "hosts", &l->hosts);
-    put_list(w, "methods", &l->methods);
-    put_list(w, "paths", &l->paths);
-    put_list(w, "ops", &l->ops);
-    if (l->effects) {
-        jsonw_key(w, "effects");
-        jsonw_array(w);
-        for (int e = EFFECT_UNKNOWN; e <= EFFECT_EXEC; e++)
-            if (l->effects >> e & 1)
-                jsonw_string(w, span_str(effect_name((enum effect)e)));
-        jsonw_end_array(w);
-    }
-    if (l->uses)
-        jsonw_kv_u64(w, "uses", l->uses);
-    if (l->rate)
-        jsonw_kv_u64(w, "rate", l->rate);
-    jsonw_end_object(w);
-}
 
 static void put_lease(struct jsonw *w, const struct lease_row *r)
 {
@@ -72,11 +40,7 @@ static void put_lease(struct jsonw *w, const struct lease_row *r)
         jsonw_kv(w, "how", r->how);
     }
     jsonw_key(w, "within"); /* all of them */
-    jsonw_array(w);
-    if (wire_get_layers(&m, layer, &n) == 0)
-        for (size_t i = 0; i < n; i++)
-            put_layer(w, &layer[i]);
-    jsonw_end_array(w);
+    lease_json_layers(w, layer, wire_get_layers(&m, layer, &n) == 0 ? n : 0);
     jsonw_end_object(w);
 }
 

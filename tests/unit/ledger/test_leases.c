@@ -44,11 +44,23 @@ static struct wire_lease lease_of(uint8_t n, const char *sandbox_name)
     return l;
 }
 
+/* What the store filled in lives until its next operation; this, until the next lease is issued. */
+static struct span kept(struct span s, char to[64])
+{
+    assert_in_range(s.n, 0, 64);
+    if (s.n)
+        memcpy(to, s.p, s.n);
+    return span_of(to, s.n);
+}
+
 /* NULL: it was issued. */
 static const char *issue(struct wire_lease *l)
 {
+    static char session[64], credential[64];
     const char *why;
     assert_int_equal(store_lease_put(fix, l, &why), 0);
+    l->session = kept(l->session, session);
+    l->credential = kept(l->credential, credential);
     assert_int_equal(store_commit(fix), 0);
     return why;
 }
@@ -129,6 +141,31 @@ static void never_widened(void **state)
         assert_int_equal(store_lease_narrow(fix, &l.id, &layer, 0, SPAN("op"), &now, &why), 0);
     assert_non_null(why);
     assert_int_equal(store_commit(fix), 0);
+}
+
+/* Each layer by itself, with names for the effects: no key comes twice in a record. */
+static void a_record_has_all_layers(void **state)
+{
+    static const struct wire_layer wide = {.hosts = {1, {SPAN("a.test:8443")}}, .effects = 1u << 1 | 1u << 2};
+    static const struct wire_layer tight = {.methods = {1, {SPAN("GET")}}, .effects = 1u << 1, .uses = 3, .rate = 2};
+    struct wire_lease l = lease_of(1, "a"), now;
+    const char *why;
+    sandbox("a");
+    l.nlayers = 2;
+    l.layer[0] = wide;
+    l.layer[1] = tight;
+    assert_null(issue(&l));
+    assert_int_equal(store_lease_narrow(fix, &l.id, &tight, 0, SPAN("op"), &now, &why), 0);
+    assert_int_equal(store_commit(fix), 0);
+#define TIGHT "{\"methods\":[\"GET\"],\"effects\":[\"read\"],\"uses\":3,\"rate\":2}"
+    assert_int_equal(fix_count("SELECT count(*) FROM audit WHERE kind='lease-issued' AND json LIKE "
+                               "'%\"layers\":[{\"hosts\":[\"a.test:8443\"],\"effects\":[\"read\",\"write\"]}," TIGHT
+                               "]%'"),
+                     1);
+    assert_int_equal(
+        fix_count("SELECT count(*) FROM audit WHERE kind='lease-narrowed' AND json LIKE '%\"layers\":[" TIGHT "]%'"),
+        1);
+    fix_chain();
 }
 
 static void times(void **state)
@@ -217,6 +254,7 @@ int main(void)
         LEASES(issued_and_revoked_with_what_came_from_it),
         LEASES(bound_to_sandbox_and_generation),
         LEASES(never_widened),
+        LEASES(a_record_has_all_layers),
         LEASES(times),
         LEASES(a_leak),
         LEASES(limit_of_a_sandbox),

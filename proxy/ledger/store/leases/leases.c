@@ -1,4 +1,5 @@
 /* Leases: who has which, and what became of them. */
+#include "proxy/lease/lease_json.h"
 #include "proxy/ledger/store/store_in.h"
 
 enum { LAYERS_BYTES = 64 * 1024 };
@@ -42,31 +43,6 @@ static int find(struct store *s, const struct id *id, struct wire_lease *l)
     int found = got == DB_ROW ? (read_row(s, q, l) == 0 ? 1 : -1) : got == DB_DONE ? 0 : -1;
     sqlite3_reset(q);
     return found;
-}
-
-static void put_list(struct jsonw *w, const char *key, const struct wire_list *l)
-{
-    if (l->n == 0)
-        return;
-    jsonw_key(w, key);
-    jsonw_array(w);
-    for (size_t i = 0; i < l->n; i++)
-        jsonw_string(w, l->v[i]);
-    jsonw_end_array(w);
-}
-
-static void put_layer(struct jsonw *w, const struct wire_layer *l)
-{
-    put_list(w, "hosts", &l->hosts);
-    put_list(w, "methods", &l->methods);
-    put_list(w, "paths", &l->paths);
-    put_list(w, "ops", &l->ops);
-    if (l->effects)
-        jsonw_kv_u64(w, "effects", l->effects);
-    if (l->uses)
-        jsonw_kv_u64(w, "uses", l->uses);
-    if (l->rate)
-        jsonw_kv_u64(w, "rate", l->rate);
 }
 
 static void kv_id(struct jsonw *w, const char *key, const struct id *id)
@@ -244,8 +220,8 @@ int store_lease_put(struct store *s, struct wire_lease *l, const char **why)
     jsonw_kv(&a.w, "by", l->by);
     jsonw_kv(&a.w, "format", span_str(lease_format_name(l->format)));
     jsonw_kv_u64(&a.w, "expires_ms", l->expires_ms);
-    for (size_t i = 0; i < l->nlayers; i++)
-        put_layer(&a.w, &l->layer[i]);
+    jsonw_key(&a.w, "layers");
+    lease_json_layers(&a.w, l->layer, l->nlayers);
     return end_record(&a, s, l);
 }
 
@@ -282,7 +258,8 @@ int store_lease_narrow(struct store *s, const struct id *id, const struct wire_l
     begin_record(&a, s, "lease-narrowed", NULL, l);
     jsonw_kv(&a.w, "by", by);
     jsonw_kv_u64(&a.w, "expires_ms", l->expires_ms);
-    put_layer(&a.w, layer);
+    jsonw_key(&a.w, "layers");
+    lease_json_layers(&a.w, layer, 1);
     return end_record(&a, s, l);
 }
 
