@@ -30,7 +30,8 @@ void policy_judge(const struct policy *p, const struct subject *s, const struct 
                   struct arena *a, struct decision *d);
 
 /* What a request was judged as, which is several things where packs, or servers that read its path in their own way,
- * may take it for several. A path that is only spelt otherwise (escapes, case) is not told. */
+ * may take it for several. Of a path that is only spelt otherwise (escapes, case) the operation alone is told, where
+ * it is another one. */
 struct judged {
     struct span method, path, op;
     enum effect effect; /* EFFECT_WRITE of an upgrade too, whatever the rule that decides says it is */

@@ -473,22 +473,40 @@ void policy_judge(const struct policy *p, const struct subject *s, const struct 
     evaluate(p, s, r, now_ms, &body, a, NULL, d);
 }
 
+enum { TOLD_MAX = 16 };
+
 struct each {
     bool (*fn)(const struct judged *j, void *arg);
     void *arg;
+    struct judged told[TOLD_MAX];
     size_t n;
     bool all;
 };
 
-/* A reading that is another spelling of what is written has the path of that in k->written. */
+static bool was_told(const struct each *e, const struct judged *j)
+{
+    for (size_t i = 0; i < e->n && i < TOLD_MAX; i++) {
+        const struct judged *t = &e->told[i];
+        if (span_eq(t->method, j->method) && span_eq(t->path, j->path) && span_eq(t->op, j->op) &&
+            t->effect == j->effect && t->overridden == j->overridden)
+            return true;
+    }
+    return false;
+}
+
+/* As a rule that allows is asked: a reading that is another spelling of what is written is that, but for the
+ * operation, which is its own where what is written is none like it. */
 static void each_asked(void *arg, const struct ask *k, const struct class *c)
 {
     struct each *e = arg;
-    struct judged j = {k->method, k->path, k->op, k->effect, k->overridden};
-    if (k->could || k->path.p != k->written.path.p || k->path.n != k->written.path.n)
+    struct judged j = {k->method, k->written.path, k->written.op, k->written.effect, k->overridden};
+    e->all = e->all && (c->bad == NULL || strcmp(c->bad, "no-memory") != 0);
+    if (k->could || was_told(e, &j))
         return;
+    if (e->n < TOLD_MAX)
+        e->told[e->n] = j;
     e->n++;
-    e->all = e->all && (c->bad == NULL || strcmp(c->bad, "no-memory") != 0) && e->fn(&j, e->arg);
+    e->all = e->all && e->fn(&j, e->arg);
 }
 
 bool policy_each_judged(const struct policy *p, const struct subject *s, const struct request *r, uint64_t now_ms,

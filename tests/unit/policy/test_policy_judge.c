@@ -356,11 +356,12 @@ static bool tell(const struct judged *j, void *arg)
     return t->n != t->no;
 }
 
-static bool each_judged(const char *path, const char *query, size_t no, size_t memory, struct told *t)
+static bool each_judged_at(const char *host, const char *path, const char *query, size_t no, size_t memory,
+                           struct told *t)
 {
     struct subject s = {.sandbox = SPAN("vm")};
     struct request r = {.scheme = SPAN("https"),
-                        .host = SPAN("api.demo.test"),
+                        .host = span_str(host),
                         .port = 443,
                         .method = SPAN("GET"),
                         .path = span_str(path),
@@ -372,6 +373,11 @@ static bool each_judged(const char *path, const char *query, size_t no, size_t m
     bool all = policy_each_judged(kit.p, &s, &r, 0, &a, tell, t);
     arena_free(&a);
     return all;
+}
+
+static bool each_judged(const char *path, const char *query, size_t no, size_t memory, struct told *t)
+{
+    return each_judged_at("api.demo.test", path, query, no, memory, t);
 }
 
 /* All that it may be taken for is told, and a path that is only spelt otherwise is not. */
@@ -397,15 +403,40 @@ static void test_each_judged(void **state)
     assert_false(each_judged("/v1/../m", NULL, 0, 65536, &t)); /* not to be read at all */
 }
 
+/* A name with a slash in it, which a server may take for two segments, and the blank of a '+': there it is an
+ * operation that no pack has a name for. */
+static void test_each_judged_of_a_pack(void **state)
+{
+    struct told t;
+    bool other = false, known = false;
+    (void)state;
+    assert_true(each_judged_at("registry.npmjs.org", "/x%2Fy/a+b", NULL, 0, 65536, &t));
+    for (size_t i = 0; i < t.n; i++) {
+        other |= span_eq(t.was[i].op, SPAN("npm.other"));
+        known |= span_eq(t.was[i].op, SPAN("npm.metadata"));
+        assert_true(span_eq(t.was[i].path, SPAN("/x%2Fy/a+b")));
+    }
+    assert_true(other && known && t.n == 2);
+    assert_true(each_judged_at("registry.npmjs.org", "/x%2Fy", NULL, 0, 65536, &t));
+    assert_true(t.n == 1 && span_eq(t.was[0].op, SPAN("npm.metadata")));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rest),       cmocka_unit_test(test_effects),
-        cmocka_unit_test(test_git_reads),  cmocka_unit_test(test_git_lookalikes),
-        cmocka_unit_test(test_push),       cmocka_unit_test(test_push_head),
-        cmocka_unit_test(test_push_refs),  cmocka_unit_test(test_push_malformed),
-        cmocka_unit_test(test_bad_paths),  cmocka_unit_test(test_readings),
-        cmocka_unit_test(test_names_host), cmocka_unit_test(test_each_judged),
+        cmocka_unit_test(test_rest),
+        cmocka_unit_test(test_effects),
+        cmocka_unit_test(test_git_reads),
+        cmocka_unit_test(test_git_lookalikes),
+        cmocka_unit_test(test_push),
+        cmocka_unit_test(test_push_head),
+        cmocka_unit_test(test_push_refs),
+        cmocka_unit_test(test_push_malformed),
+        cmocka_unit_test(test_bad_paths),
+        cmocka_unit_test(test_readings),
+        cmocka_unit_test(test_names_host),
+        cmocka_unit_test(test_each_judged),
+        cmocka_unit_test(test_each_judged_of_a_pack),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
