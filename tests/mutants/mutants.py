@@ -5,7 +5,7 @@ built and run, and one of them must fail.
 usage: mutants.py [-j N] [WORD...]       all rows, or those whose file or texts have one of the words: `make mutants`
        mutants.py --texts                only whether each row's text still stands in its file, once
 
-A row: file, what stands there once, what stands there then, the tests that see it (programs of `make check`;
+A row: file, what stands there once, what stands there then, the tests that see it (programs and .py files of `make check`;
 plain:PROGRAM without sanitizers, which are not confined; e2e:FILE:PART for what no lower layer can see), and, when none sees it, why that is right. \\n is a line's end and \\\\ a backslash.
 The tree as it is must be green first. A row that does not compile is broken, not noticed. It takes a scratch directory
 below TMPDIR (MUTANTS_DIR: one that is kept, and used again).
@@ -29,7 +29,8 @@ TABLE = pathlib.Path(__file__).resolve().parent / "mutants.tsv"
 SHARE = 0.95  # that must be noticed
 ENOUGH = 60  # seconds a test may take, and so many times what it takes without a fault
 TIMES = 20
-RUNS = {"tests/unit/test_keeper": ["countersign-keeper"]}  # programs that a test starts
+RUNS = {"tests/unit/test_keeper": ["countersign-keeper"],  # programs that a test starts
+        "tests/play/judge/lease_bounds.py": ["tests/play/lease_lines", "tests/policy/judge_lines"]}
 QUIET = {"ASAN_OPTIONS": "detect_leaks=1:abort_on_error=0", "DIFF_RANDOM": "3", "REPLAY_PAIRS": "20"}
 
 
@@ -56,7 +57,7 @@ class Row:
 
 
 def targets(programs):
-    return sorted({*programs, *(run for p in programs for run in RUNS.get(p, []))})
+    return sorted({*(p for p in programs if not p.endswith(".py")), *(run for p in programs for run in RUNS.get(p, []))})
 
 
 def table():
@@ -123,7 +124,8 @@ class Tree:
 
     def test(self, program, seconds):
         # Some read files of the tree by a relative name, as `make check` runs them.
-        return run([f"./{program}"], self.build, seconds, {"srcdir": str(self.top)})
+        words = [sys.executable, str(self.top / program)] if program.endswith(".py") else [f"./{program}"]
+        return run(words, self.build, seconds, {"srcdir": str(self.top)})
 
     def test_e2e(self, file, part, seconds):
         env = {"PATH": f"{self.inst}/bin:{os.environ['PATH']}", "COUNTERSIGN_PREFIX": str(self.inst)}

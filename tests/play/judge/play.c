@@ -59,7 +59,7 @@ static uint64_t port_now(void *arg)
 
 static uint64_t port_wall(void *arg)
 {
-    return 1767225600000u + ((struct play *)arg)->now;
+    return PLAY_WALL + ((struct play *)arg)->now;
 }
 
 static uint64_t port_clock(void *arg)

@@ -28,8 +28,9 @@
 #include "tests/kit.h"
 
 enum { FRONT = 7, OTHER_FRONT = 9 };
-#define XID(n)   ((uint64_t)FRONT << 40 | (n))
-#define OTHER(n) ((uint64_t)OTHER_FRONT << 40 | (n))
+#define PLAY_WALL 1767225600000u /* Unix time when `now` is 0 */
+#define XID(n)    ((uint64_t)FRONT << 40 | (n))
+#define OTHER(n)  ((uint64_t)OTHER_FRONT << 40 | (n))
 
 struct sent {
     enum role_id to;

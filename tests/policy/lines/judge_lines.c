@@ -5,23 +5,9 @@
  * Usage: judge_lines [--floors FILE] FILE... */
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
-#include "common/json/json.h"
 #include "policy/limit.h"
-#include "policy/load/disk.h"
-#include "policy/test/asked.h"
-
-static bool add_each(struct asked *q, struct span fields, int (*add)(struct asked *, struct span, struct span))
-{
-    while (fields.n) {
-        struct span line, name, value;
-        (void)span_cut(fields, '\n', &line, &fields);
-        if (line.n && (!span_cut(line, ':', &name, &value) || add(q, span_trim(name), span_trim(value)) != 0))
-            return false;
-    }
-    return true;
-}
+#include "tests/policy/lines/lines.h"
 
 static struct span or_dash(struct span s)
 {
@@ -53,49 +39,27 @@ static void put_answer(const struct policy *p, const struct decision *d, bool te
 static bool answer(const struct policy *p, struct span line)
 {
     struct asked q;
-    struct err e = {""};
     uint64_t seconds = 0;
+    bool refused = false;
     asked_init(&q);
-    const struct json *v = json_parse(line, &q.a), *part[7] = {NULL};
+    const struct json *v = json_parse(line, &q.a), *last[2] = {NULL};
     const struct json *c = v && v->type == JSON_ARRAY && (v->count == 5 || v->count == 7) ? v->child : NULL;
-    for (size_t i = 0; c != NULL; c = c->next)
-        part[i++] = c;
-    bool good = part[4] != NULL && add_each(&q, part[3]->text, asked_header), more = good && part[6] != NULL;
+    bool good = c != NULL && lines_request(&q, c->next, &refused) == 0, more = good && v->count == 7;
+    for (size_t i = 0; more && c != NULL; i++, c = c->next)
+        last[i % 2] = c; /* the sixth and the seventh */
     if (more) {
-        good = add_each(&q, part[5]->text, asked_label) && span_u64(part[6]->text, UINT32_MAX, &seconds) == 0;
+        good = lines_each(&q, last[1]->text, asked_label) && span_u64(last[0]->text, UINT32_MAX, &seconds) == 0;
         q.now_ms = 1000 * seconds;
     }
-    if (good) {
-        q.subject.sandbox = part[0]->text;
-        q.request.method = part[1]->text;
-        q.request.has_body = part[4]->type == JSON_STRING;
-        q.request.body = part[4]->text;
-        if (asked_url(&q, part[2]->text, &e) != 0) {
-            puts("refused");
-        } else {
-            asked_judge(&q, p);
-            put_answer(p, &q.decision, more);
-        }
+    if (good && refused)
+        puts("refused");
+    if (good && !refused) {
+        q.subject.sandbox = v->child->text;
+        asked_judge(&q, p);
+        put_answer(p, &q.decision, more);
     }
     asked_free(&q);
     return good;
-}
-
-/* The policy of these files, or NULL after words on stderr; image: born here, the caller's to free. */
-static struct policy *open_policy(struct policy_place from, struct dynbuf *image)
-{
-    static struct policy_problem v[1000];
-    struct policy_problems problems = {v, 0, 1000};
-    struct err e = {""};
-    dynbuf_init(image, POLICY_IMAGE_MAX);
-    from.now_ms = (uint64_t)time(NULL) * 1000;
-    struct policy *p =
-        policy_load_from_disk(&from, image, &problems, &e) == 0 ? policy_open(dynbuf_span(image), &e) : NULL;
-    for (size_t i = 0; p == NULL && i < problems.n; i++)
-        fprintf(stderr, "%s: %s: %s\n", v[i].where, v[i].code, v[i].text);
-    if (p == NULL)
-        fprintf(stderr, "%s\n", e.text);
-    return p;
 }
 
 int main(int argc, char **argv)
@@ -107,11 +71,11 @@ int main(int argc, char **argv)
     int rc = 0;
     if (argc < 2)
         return 3;
-    struct policy *p = open_policy((struct policy_place){.paths = (const char *const *)&argv[skip],
-                                                         .n = (size_t)argc - skip,
-                                                         .floors = skip == 3 ? argv[2] : NULL,
-                                                         .packs = getenv("PACKS")},
-                                   &image);
+    dynbuf_init(&image, POLICY_IMAGE_MAX);
+    struct policy *p = lines_policy((struct policy_place){.paths = (const char *const *)&argv[skip],
+                                                          .n = (size_t)argc - skip,
+                                                          .floors = skip == 3 ? argv[2] : NULL},
+                                    &image);
     if (p == NULL)
         rc = 3;
     while (rc == 0 && (n = getline(&line, &room, stdin)) > 0) {
