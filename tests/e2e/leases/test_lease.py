@@ -159,5 +159,33 @@ def narrowed_counted_and_revoked_by_hand(lab):
     assert {r["state"] for r in run.gw.cli_json("lease", "list")["leases"]} == {"revoked"}
 
 
+@test()
+def what_became_of_it_is_known_after_a_restart(lab):
+    """A gateway that stops and begins again: one that lived does still, and one that had ended has."""
+    run = Leased(lab)
+    lab.expects("a lease of sandbox")
+
+    def ask(lease, who="agent"):
+        done = lab.run([*CURL, "--suppress-connect-headers", "-H", f"Authorization: Bearer {lease['lease']}", run.url()], env=run.gw.client_env(who), rc=0)
+        return code(done) or done.out.split(b" ", 2)[1].decode()
+
+    def state(lease):
+        return run.gw.cli_json("lease", "show", lease["id"])["state"]
+
+    run.gw.token("agent")
+    run.gw.token("thief")
+    kept, ended, brief, alone = (run.gw.cli_json("lease", "issue", "api", "--sandbox", "agent", *more) for more in ((), (), ("--for", "1s"), ("--uses", "1")))
+    run.gw.cli("lease", "revoke", ended["id"], rc=0)
+    assert ask(alone) == "200" and ask(kept) == "200"
+    lab.wait_for("it has expired", lambda: state(brief) == "expired")
+    run.gw.stop()
+    run.gw.up()
+    assert [ask(lease) for lease in (kept, ended, brief, alone)] == ["200", "lease-ended", "lease-ended", "lease-used-up"]
+    assert ask(kept, "thief") == "lease-leaked" and ask(kept) == "lease-ended"
+    (leak,) = kinds(run, "lease-leaked")
+    assert (leak["sandbox"], leak["used_by"], leak["lease"]) == ("agent", "thief", kept["id"]), leak
+    assert run.gw.cli("audit", "verify").rc == 0
+
+
 if __name__ == "__main__":
     main()
