@@ -109,6 +109,8 @@ static const char *message(uint16_t type)
         {M_MINTED, "MINTED"},
         {M_RELEASE, "RELEASE"},
         {M_RELEASE_FAILED, "RELEASE_FAILED"},
+        {M_LEASE_VERIFY, "LEASE_VERIFY"},
+        {M_LEASE_VERIFIED, "LEASE_VERIFIED"},
         {M_TICKET_OPEN, "TICKET_OPEN"},
         {M_TICKET, "TICKET"},
         {M_CLAIM, "CLAIM"},
