@@ -1,24 +1,27 @@
 """Unmodified clients inside `countersign run --with`, and the search of what the sandbox had: its processes' memory (lab/memory.py),
 the files that only it sees, and its workspace, which the harness searches with everything else."""
 import json
+import os
 import pathlib
 import sys
 
 import room  # noqa: F401
-from gateway import Gateway, program
-from harness import HERE, PATIENCE
+from gateway import program
+from harness import HERE, PATIENCE, Skip
 from memory import EARLY
+from signing import Signed
 
 WORKSPACE = "/workspace"
+PYTHON = os.path.basename(os.path.realpath("/usr/bin/python3"))  # what it is called when it is looked into
+REGION = "eu-central-1"
 
 
 class Inside:
-    """A gateway, and commands in sandboxes of it that are looked into from outside."""
+    """Commands in sandboxes of a gateway, which are looked into from outside."""
 
-    def __init__(self, lab, policy, secrets, **more):
-        self.lab, self.work, self.reports = lab, lab.dir / "work", 0
+    def __init__(self, lab, gw):
+        self.lab, self.gw, self.work, self.reports = lab, gw, lab.dir / "work", 0
         self.work.mkdir()
-        self.gw = Gateway(lab, policy, secrets, **more)
 
     def command(self, words, options, looked_for):
         self.reports += 1
@@ -55,3 +58,25 @@ class Inside:
         assert not found, found
         looked = {row["program"] for row in self.rows() if row["bytes"] > 0 and row["early"] == early}
         assert set(programs) <= looked and "countersign-shim" in {row["program"] for row in self.rows()}, rows
+
+
+class Storage:
+    """The service, and sandboxes that have a pair for it."""
+
+    def __init__(self, lab, service="s3"):
+        self.signed = Signed(lab, f"sigv4: {{ region: {REGION}, service: {service} }}", lease="\n    lease: aws\n    require_lease: true")
+        self.inside, self.url = Inside(lab, self.signed.gw), self.signed.url
+
+    def __call__(self, program, *words, early=None, options=()):
+        if not os.path.exists(f"/usr/bin/{program}"):
+            raise Skip(f"{program} of Debian (conf/need test)")
+        more = sum((["--setenv", f"AWS_{name}"] for name in (f"DEFAULT_REGION={REGION}", f"REGION={REGION}", "PAGER=", "MAX_ATTEMPTS=1")), [])
+        early = self.inside.early(early) if early else []
+        return self.inside(*words, options=["--with", "keys", *more, *early, *options])
+
+    def file(self, name, size):
+        (self.inside.work / name).write_bytes(os.urandom(size))
+        return (self.inside.work / name).read_bytes()
+
+    def came_back(self, name, data):
+        return (self.inside.work / name).read_bytes() == data

@@ -7,7 +7,7 @@ import secrets
 import sys
 
 from clients import Inside
-from gateway import upstream_yaml
+from gateway import Gateway, upstream_yaml
 from harness import HERE, Skip, main, test
 from servers import npm_modules
 
@@ -59,8 +59,8 @@ class Providers:
 """ for kind in kinds)
         rules = "".join(f"""  - {{ id: {kind}-{effect}, match: {{ host: {kind}.test, port: {self.port}, effect: {effect} }}, decide: {decide}, use: {kind} }}
 """ for kind in kinds for effect, decide in (("read", "allow"), ("write", write)))
-        self.inside = Inside(lab, f"version: 1\nname: providers\nupstreams:\n{upstreams}credentials:\n{credentials}rules:\n{rules}",
-                             {kind: key.encode() for kind, key in self.keys.items()})
+        self.inside = Inside(lab, Gateway(lab, f"version: 1\nname: providers\nupstreams:\n{upstreams}credentials:\n{credentials}rules:\n{rules}",
+                             {kind: key.encode() for kind, key in self.keys.items()}))
 
     def requests(self):
         path = self.dir / "requests.jsonl"

@@ -4,7 +4,7 @@ its configuration. Neither is told anything, and nothing of a sandbox ever holds
 import os
 
 from clients import Inside
-from gateway import upstream_yaml
+from gateway import Gateway, upstream_yaml
 from harness import main, test
 
 WHO = sum((["--setenv", f"GIT_{who}_{what}"] for who in ("AUTHOR", "COMMITTER")
@@ -16,7 +16,7 @@ def git_behind(lab, inject, secret, form):
     """A Git server whose credential only goes to who brings a lease of it."""
     git = lab.git_server()
     place = f'host: {git.host}, port: {git.port}, path: "/demo/**"'
-    inside = Inside(lab, f"""version: 1
+    gw = Gateway(lab, f"""version: 1
 name: git
 packs: [git@1]
 upstreams:
@@ -32,7 +32,7 @@ rules:
   - {{ id: fetch, match: {{ {place}, op: [git.fetch, git.fetch.refs] }}, decide: allow, use: forge }}
   - {{ id: push, match: {{ {place}, op: git.push }}, decide: hold, use: forge }}
 """, {"forge": secret(git).encode()})
-    return git, inside
+    return git, Inside(lab, gw)
 
 
 @test()
@@ -70,7 +70,7 @@ def git_without_its_lease_reaches_nothing(lab):
 def npm_publishes_and_installs_with_a_lease(lab):
     registry = lab.verdaccio()
     place = f"host: {registry.host}, port: {registry.port}"
-    inside = Inside(lab, f"""version: 1
+    gw = Gateway(lab, f"""version: 1
 name: npm
 packs: [npm@1]
 upstreams:
@@ -86,6 +86,7 @@ rules:
   - {{ id: read, match: {{ {place}, effect: read }}, decide: allow, use: npm }}
   - {{ id: publish, match: {{ {place}, effect: write }}, decide: hold, use: npm }}
 """, {"npm": registry.token().encode()})
+    inside = Inside(lab, gw)
     options = ["--with", "npm", *inside.early("node"), *sum((["--setenv", f"npm_config_{name}"] for name in (
         f"registry={registry.url}", "audit=false", "fund=false", "update_notifier=false")), [])]
     (inside.work / "thing").mkdir()

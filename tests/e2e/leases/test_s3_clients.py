@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+"""Other clients of S3, unmodified, sign with a lease's pair inside `countersign run --with`, as in test_aws_cli.py."""
+from clients import PYTHON, REGION, Storage
+from harness import HERE, main, test
+from servers import npm_modules
+
+BOTO3 = """
+import sys, boto3, botocore.config
+s3 = boto3.client("s3", endpoint_url=sys.argv[1], config=botocore.config.Config(s3={"addressing_style": "path"}))
+s3.put_object(Bucket="bucket", Key="a b/(c)", Body=b"from boto3", Metadata={"note": "two  words"}, ContentType="text/plain")
+assert s3.get_object(Bucket="bucket", Key="a b/(c)", Range="bytes=0-3")["Body"].read() == b"from"
+"""
+NODE = """
+const { Readable } = require("stream");
+const { S3Client, PutObjectCommand, GetObjectCommand } = require("@aws-sdk/client-s3");
+(async () => {
+  const s3 = new S3Client({ endpoint: process.argv[1], forcePathStyle: true });
+  const Bucket = "bucket", Key = "a b/(c)*'!";
+  await s3.send(new PutObjectCommand({ Bucket, Key, Body: "from node", Metadata: { note: "x" } }));
+  await s3.send(new PutObjectCommand({ Bucket, Key: "s", Body: Readable.from([Buffer.alloc(70000, 97)]), ContentLength: 70000 }));
+  console.log(await (await s3.send(new GetObjectCommand({ Bucket, Key }))).Body.transformToString());
+})();
+"""
+
+
+@test()
+def boto3_puts_and_gets(lab):
+    s = Storage(lab)
+    (s.inside.work / "client.py").write_text(BOTO3)
+    s("python3", "/usr/bin/python3", "client.py", s.url, early="python")
+    s.signed.all_were_right(2)
+    s.inside.had_no_secret(PYTHON, early=True)
+
+
+@test()
+def the_sdk_for_javascript_puts_streams_and_gets(lab):
+    s = Storage(lab)
+    modules = npm_modules(HERE / "npm") / "node_modules"
+    done = s("env", "node", "-e", NODE, s.url, early="node", options=["--read", modules, "--setenv", f"NODE_PATH={modules}"])
+    assert done.out == b"from node\n", done.text()
+    s.signed.all_were_right(3)
+    s.inside.had_no_secret("node", early=True)
+
+
+@test()
+def s3cmd_puts_and_gets(lab):
+    s = Storage(lab)
+    data, at = s.file("file", 300_000), s.url.partition("//")[2]
+    cmd = f"s3cmd -c /dev/null --host={at} --host-bucket={at} --region={REGION} --ca-certs=$SSL_CERT_FILE --no-progress"
+    s("s3cmd", "sh", "-ec", f"{cmd} put file 's3://bucket/of (1)'; {cmd} get 's3://bucket/of (1)' back", early="python")
+    assert s.came_back("back", data)
+    s.signed.all_were_right(2)
+    s.inside.had_no_secret(PYTHON, early=True)
+
+
+@test()
+def rclone_copies(lab):
+    s = Storage(lab)
+    data = s.file("file", 300_000)
+    remote = [f"RCLONE_CONFIG_S_{name}" for name in ("TYPE=s3", "PROVIDER=Other", f"ENDPOINT={s.url}", "ENV_AUTH=true", f"REGION={REGION}")]
+    # Its AWS SDK cannot take AWS_CA_BUNDLE (`unsupported transport`); without it, it trusts the system's file, which is the same.
+    s("rclone", "env", "-u", "AWS_CA_BUNDLE", *remote, "RCLONE_S3_NO_CHECK_BUCKET=true", "sh", "-ec",
+      "rclone copyto file s:bucket/of/it; rclone copyto s:bucket/of/it back")
+    assert s.came_back("back", data)
+    s.signed.all_were_right(2)
+    s.inside.had_no_secret("rclone")
+
+
+if __name__ == "__main__":
+    main()
