@@ -79,6 +79,7 @@ enum source_kind {
     SOURCE_VAULT,
     SOURCE_GITHUB_APP,
     SOURCE_JWT, /* signed here, at once */
+    SOURCE_AWS,
     SOURCE_KINDS
 };
 struct credential {

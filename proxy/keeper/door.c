@@ -239,15 +239,17 @@ static void verdict(struct caller *c, const struct credential *cred)
     struct keeper *k = c->keeper;
     bool ok = cred->source < SOURCE_EXEC || fetch_outcome(k->fetches, cred, &e) == 0;
     struct secret *v = ok ? sources_value(k->sources, cred, &e) : NULL;
-    struct secret *field = v != NULL ? value_render(cred, secret_bytes(v), &e) : NULL;
+    bool signs = cred->sign != SIGN_NONE; /* its value goes into no request */
+    struct secret *field = v != NULL && !signs ? value_render(cred, secret_bytes(v), &e) : NULL;
+    bool fits = field != NULL || (v != NULL && signs && value_fits(cred, secret_bytes(v), &e) == 0);
     dynbuf_init(&body, 8 * 1024);
     jsonw_begin(&w, &body);
     jsonw_object(&w);
     jsonw_kv(&w, "credential", cred->name);
     jsonw_kv(&w, "source", span_str(policy_source_name(cred->source)));
     jsonw_key(&w, "ok");
-    jsonw_bool(&w, field != NULL);
-    if (field == NULL)
+    jsonw_bool(&w, fits);
+    if (!fits)
         jsonw_kv(&w, "why", span_str(e.text));
     jsonw_end_object(&w);
     secret_free(&v);

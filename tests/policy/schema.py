@@ -44,7 +44,6 @@ BROKEN = {  # what is wrong: a change to POLICY
     "a time as a number": lambda p: p["rules"][0]["approve"].update(within=600),
     "a list where a mapping is": lambda p: p.update(scopes=[]),
     "a matcher that waits": lambda p: p["rules"][0]["match"].update(graphql={"type": "query"}),
-    "a source that waits": lambda p: p["credentials"]["c"].update(source={"aws": {}}),
     "a source without what it is asked for": lambda p: p["credentials"]["c"].update(source={"vault": {}}),
     "hours without a zone": lambda p: p["rules"][0].update(when={"hours": "08:00-18:00"}),
     "no hours at all": lambda p: p["rules"][0].update(when=[]),

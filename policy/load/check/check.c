@@ -275,6 +275,8 @@ static void check_credential(struct loader *l, const struct model *m, struct m_c
     check_not_none(l, &c->name);
     check_source(l, &c->source);
     check_inject(l, &c->inject);
+    if (c->source.asked[SOURCE_AWS].at && c->inject.sigv4.at == NULL)
+        load_problem(l, c->source.stored.at, "P015", "aws: gives keys to sign with: inject: is { sigv4: ... }");
     if (c->scrub.at && c->inject.certificate.v)
         load_problem(l, c->scrub.at, "P015", "scrub: a certificate's key is never sent, so no answer can have it");
     check_beside(l, m, c);

@@ -205,14 +205,31 @@ static void check_github_app(struct loader *l, const struct m_asked *a)
                      "repositories: names some, or is \"*\" alone, for all; and permissions: has one or more");
 }
 
+static void check_aws(struct loader *l, const struct m_asked *a)
+{
+    const struct m_setting *url = given(a, "url"), *role = given(a, "role"), *session = given(a, "session");
+    bool key = given(a, "key") != NULL, web = given(a, "web_identity") != NULL || signed_for(a, "web_identity");
+    if (key == web)
+        load_problem(l, a->at, "P015", "STS is asked with one of key: (and region:) and web_identity:");
+    if (key)
+        need(l, a, "region", "which the signature with key: is for");
+    if (web && (given(a, "source_identity") != NULL || given(a, "external_id") != NULL))
+        load_problem(l, a->at, "P015", "source_identity: and external_id: are sent with key: alone");
+    if (url != NULL && span_index(span_from(url->value.text, sizeof("https://") - 1), '/') + sizeof("https://") - 1 <
+                           url->value.text.n)
+        bad(l, &url->value, "is more than https://HOST, which STS is asked at");
+    if (role != NULL && !span_starts(role->value.text, SPAN("arn:")))
+        bad(l, &role->value, "is no ARN of a role");
+    if (session != NULL && (!scalar_is_name(session->value.text) || session->value.text.n < 2))
+        bad(l, &session->value, "is no name of a session: letters, digits, '.', '_' and '-'");
+}
+
 void check_source(struct loader *l, const struct m_source *s)
 {
-    static void (*const check[SOURCE_KINDS])(struct loader *,
-                                             const struct m_asked *) = {[SOURCE_EXEC] = check_exec,
-                                                                        [SOURCE_OAUTH2] = check_oauth2,
-                                                                        [SOURCE_VAULT] = check_vault,
-                                                                        [SOURCE_GITHUB_APP] = check_github_app,
-                                                                        [SOURCE_JWT] = check_nothing};
+    static void (*const check[SOURCE_KINDS])(struct loader *, const struct m_asked *) = {
+        [SOURCE_EXEC] = check_exec,   [SOURCE_OAUTH2] = check_oauth2,
+        [SOURCE_VAULT] = check_vault, [SOURCE_GITHUB_APP] = check_github_app,
+        [SOURCE_JWT] = check_nothing, [SOURCE_AWS] = check_aws};
     const struct m_stored *is = &s->stored;
     const struct item *at[] = {[SOURCE_NONE] = NULL,
                                [SOURCE_FILE] = &is->file,
@@ -235,5 +252,5 @@ void check_source(struct loader *l, const struct m_source *s)
     if (is->at && n != 1)
         load_problem(
             l, is->at, "P015",
-            "a source is one of file:, env:, store:, systemd:, exec:, oauth2:, vault:, github_app: and jwt:");
+            "a source is one of file:, env:, store:, systemd:, exec:, oauth2:, vault:, github_app:, jwt: and aws:");
 }

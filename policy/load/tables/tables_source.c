@@ -333,6 +333,28 @@ static const struct key github_app_keys[] = {
     {0}};
 static const struct table github_app_table = {"github_app:", sizeof(struct m_asked), github_app_keys};
 
+static void read_duration(struct loader *l, const struct node *n, void *field)
+{
+    read_time_as(l, n, field, n->key->text, 15 * 60 * 1000, 12 * 3600 * 1000, "is from 15m to 12h");
+}
+
+static const struct key aws_keys[] = {
+    URL("the STS of a region, https://sts.REGION.amazonaws.com"),
+    ASKED("role", read_text, KEY_NEEDED, "the role's ARN"),
+    ASKED("session", read_text, KEY_NEEDED, "what the session is called in the records of AWS"),
+    ASKED("key", read_secret, 0, "who asks: { store: NAME }, in it ID:KEY or ID:KEY:TOKEN"),
+    ASKED("region", read_text, 0, "of the signature with that key"),
+    ASKED("web_identity", read_signed, 0, "or who asks: a token of a provider, { file: PATH } or { jwt: ... }"),
+    ASKED("policy", read_text, 0, "JSON that narrows what the role may do"),
+    ASKED("policy_arns", read_texts, 0, "the same, policies by their ARNs"),
+    ASKED("source_identity", read_text, 0, "kept in the records of AWS whatever role is taken next"),
+    ASKED("external_id", read_text, 0, "what the role's owner asks for"),
+    ASKED("duration", read_duration, 0, "how long the keys live; default 1h"),
+    TIMEOUT,
+    LIFETIME,
+    {0}};
+static const struct table aws_table = {"aws:", sizeof(struct m_asked), aws_keys};
+
 static const struct key source_keys[] = {
     TEXT(m_source, stored.file, "file", "a file with the secret"),
     TEXT(m_source, stored.env, "env", "an environment variable of the gateway"),
@@ -363,6 +385,10 @@ static const struct key source_keys[] = {
      .at = AT(m_source, asked[SOURCE_JWT]),
      .call = read_jwt,
      .help = "a JWT that is signed here"},
-    LATER("aws"),
+    {.name = "aws",
+     .type = KEY_MAP,
+     .at = AT(m_source, asked[SOURCE_AWS]),
+     .table = &aws_table,
+     .help = "keys of a role of AWS, by its STS"},
     {0}};
 const struct table source_table = {"source:", sizeof(struct m_source), source_keys};

@@ -266,6 +266,33 @@ out:
     return rc;
 }
 
+int http_ask_signed(struct http *h, unsigned *status, struct span *body, struct err *e)
+{
+    static const struct span field = SPAN("field.");
+    const struct wire_fetch *f = &h->job->ask;
+    struct http_ask ask = {.method = "POST", .body = wire_setting(f, SPAN("body"), 0)};
+    struct dynbuf line[HTTP_ASK_FIELDS];
+    size_t n = 0;
+    int rc = 0;
+    for (size_t i = 0; i < f->nsettings && rc == 0; i++) {
+        if (!span_starts(f->setting[i].key, field))
+            continue;
+        if (n == HTTP_ASK_FIELDS) {
+            rc = err_set(e, "it is asked with too many fields");
+            break;
+        }
+        dynbuf_init(&line[n], FETCH_SETTING_MAX + 256);
+        (void)dynbuf_addf(&line[n], "%.*s: %.*s", SPAN_FMT(span_from(f->setting[i].key, field.n)),
+                          SPAN_FMT(f->setting[i].value));
+        ask.fields[n] = dynbuf_span(&line[n]);
+        n++;
+    }
+    rc = rc == 0 ? http_ask(h, &ask, status, body, e) : -1;
+    while (n > 0)
+        dynbuf_wipe(&line[--n]);
+    return rc;
+}
+
 void http_form_add(struct dynbuf *form, const char *name, struct span value)
 {
     (void)dynbuf_addf(form, "%s%s=", form->n ? "&" : "", name);

@@ -8,6 +8,7 @@
 enum {
     HTTP_ANSWER_MAX = 256 * 1024,
     HTTP_ASKS_MAX = 3, /* of one job */
+    HTTP_ASK_FIELDS = 8,
     HTTP_ROOTS_MAX = 8 * 1024 * 1024,
     HTTP_URL_MAX = 4096
 };
@@ -19,14 +20,17 @@ struct http;
 struct http *http_open(const struct job *j, unsigned n, struct err *e) MUSTCHECK;
 
 struct http_ask {
-    const char *method;    /* "GET" or "POST" */
-    struct span path;      /* below the url: of the settings, beginning with "/"; empty: the url itself */
-    struct span fields[4]; /* "Name: value" */
+    const char *method; /* "GET" or "POST" */
+    struct span path;   /* below the url: of the settings, beginning with "/"; empty: the url itself */
+    struct span fields[HTTP_ASK_FIELDS]; /* "Name: value" */
     struct span body;
 };
 /* 0 with status and body (which stays until the next one), or -1 with words that hold nothing of either. */
 int http_ask(struct http *h, const struct http_ask *ask, unsigned *status, struct span *body,
              struct err *e) MUSTCHECK;
+
+/* A POST whose body and fields the keeper made: settings "body" and "field.NAME" (proxy/keeper/sources/signed.h). */
+int http_ask_signed(struct http *h, unsigned *status, struct span *body, struct err *e) MUSTCHECK;
 
 /* Percent-encode what is not unreserved, behind NAME= and, from the second on, &. */
 void http_form_add(struct dynbuf *form, const char *name, struct span value);

@@ -7,8 +7,10 @@ static const struct {
     enum source_kind kind;
     unsigned asks; /* at most */
     void (*run)(const struct job *j, struct http *h);
-} kinds[] = {
-    {SOURCE_OAUTH2, 1, source_oauth2}, {SOURCE_VAULT, 3, source_vault}, {SOURCE_GITHUB_APP, 1, source_github_app}};
+} kinds[] = {{SOURCE_OAUTH2, 1, source_oauth2},
+             {SOURCE_VAULT, 3, source_vault},
+             {SOURCE_GITHUB_APP, 1, source_github_app},
+             {SOURCE_AWS, 1, source_aws}};
 
 int main(void)
 {

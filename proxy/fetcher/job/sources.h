@@ -8,6 +8,7 @@
 void source_oauth2(const struct job *j, struct http *h) __attribute__((noreturn));
 void source_vault(const struct job *j, struct http *h) __attribute__((noreturn));
 void source_github_app(const struct job *j, struct http *h) __attribute__((noreturn));
+void source_aws(const struct job *j, struct http *h) __attribute__((noreturn));
 
 struct arena;
 /* Pure, for tests: the body of the question, and what is in an answer of status 200; what is to be kept
@@ -19,6 +20,13 @@ int vault_answer(struct span json, struct span where, struct arena *a, struct wi
 int github_app_question(const struct wire_fetch *f, struct dynbuf *body, struct err *e) MUSTCHECK;
 int github_app_answer(struct span json, uint64_t now_ms, struct arena *a, struct wire_fetched *out,
                       struct err *e) MUSTCHECK;
+/* out->value borrows from value. */
+int aws_answer(struct span xml, uint64_t now_ms, struct arena *a, struct dynbuf *value, struct wire_fetched *out,
+               struct err *e) MUSTCHECK;
+/* A code such as AccessDenied, or empty. */
+struct span aws_error_code(struct span xml, struct arena *a);
+/* ID:KEY:TOKEN, as `inject: { sigv4 }` wants it. -1: one is empty, or cannot be told from the next. */
+int source_keys(struct span id, struct span key, struct span token, struct dynbuf *value) MUSTCHECK;
 /* How long it is from now (Unix ms) until a time as RFC 3339 writes it; 1 when it was. -1: it is none. */
 int source_expires(struct span text, uint64_t now_ms, uint64_t *lifetime_ms) MUSTCHECK;
 /* A code such as invalid_client in an error's JSON, or empty. */

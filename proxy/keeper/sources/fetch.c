@@ -5,6 +5,7 @@
 #include "common/http/uri.h"
 #include "common/text/visible.h"
 #include "proxy/keeper/sources/minted.h"
+#include "proxy/keeper/sources/signed.h"
 #include "proxy/keeper/value.h"
 #include "proxy/fetcher/wire_fetch.h"
 
@@ -23,6 +24,7 @@ struct fetch {
 
 struct fetches {
     struct sources *sources;
+    struct signer *signer;
     const struct fetch_ops *ops;
     void *arg;
     const struct policy *policy;
@@ -35,7 +37,9 @@ struct fetches *fetches_new(struct sources *s, const struct fetch_ops *ops, void
     struct fetches *f = calloc(1, sizeof(*f));
     if (f == NULL)
         return NULL;
-    *f = (struct fetches){.sources = s, .ops = ops, .arg = arg};
+    *f = (struct fetches){.sources = s, .signer = signer_new(), .ops = ops, .arg = arg};
+    if (f->signer == NULL)
+        fetches_free(&f);
     return f;
 }
 
@@ -54,6 +58,7 @@ void fetches_free(struct fetches **f)
         return;
     for (size_t i = 0; i < FETCHES_MAX; i++)
         forget(&(*f)->v[i]);
+    signer_free(&(*f)->signer);
     free(*f);
     *f = NULL;
 }
@@ -235,10 +240,20 @@ static int take_signed(struct fetches *f, struct fetch *known, struct secret **j
     return 0;
 }
 
+static int send_it(struct fetches *f, struct fetch *known, struct span spends, struct span payload, struct err *e)
+{
+    if (f->ops->send(f->arg, f->last + 1, payload) != 0)
+        return err_set(e, "the fetcher is restarting; repeat the request");
+    known->asked = ++f->last;
+    digest_of(spends, &known->spent);
+    return 0;
+}
+
 static int ask(struct fetches *f, struct fetch *known, const struct credential *c, struct err *e)
 {
     struct wire_fetch w = {.kind = (uint8_t)c->source};
     struct secret *held[FETCH_SETTINGS_MAX] = {NULL}, *jwt = NULL;
+    struct signed_ask own = {.signature = {.nfields = 0}};
     struct arena a;
     struct dynbuf b;
     int rc = -1;
@@ -258,18 +273,16 @@ static int ask(struct fetches *f, struct fetch *known, const struct credential *
     struct span url = wire_setting(&w, SPAN("url"), 0);
     if (url.n && destination(f->policy, url, &a, &w.to, e) != 0)
         goto out;
+    if (signed_ask(&w, f->signer, f->ops->wall(f->arg), &own, e) != 0)
+        goto out;
     wire_put_fetch(&b, &w);
-    if (!dynbuf_ok(&b))
+    if (!dynbuf_ok(&b)) {
         err_set(e, "what must be told to its source is too long");
-    else if (f->ops->send(f->arg, f->last + 1, dynbuf_span(&b)) != 0)
-        err_set(e, "the fetcher is restarting; repeat the request");
-    else
-        rc = 0;
-    if (rc == 0) {
-        known->asked = ++f->last;
-        digest_of(wire_setting(&w, SPAN("refresh_token"), 0), &known->spent);
+        goto out;
     }
+    rc = send_it(f, known, wire_setting(&w, SPAN("refresh_token"), 0), dynbuf_span(&b), e);
 out:
+    signed_clear(&own);
     for (size_t i = 0; i < FETCH_SETTINGS_MAX; i++)
         secret_free(&held[i]);
     secret_free(&jwt);

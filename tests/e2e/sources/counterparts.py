@@ -1,5 +1,5 @@
 """Servers that sources ask, over TLS, each written from the documentation of what it stands for: an OAuth 2.0 token
-endpoint (RFC 6749, 7523, 8693), HashiCorp Vault's HTTP API and GitHub's for Apps. What they were asked is kept, and they can be told to
+endpoint (RFC 6749, 7523, 8693), HashiCorp Vault's HTTP API, GitHub's for Apps and AWS's STS. What they were asked is kept, and they can be told to
 answer badly.
 
     oauth = TokenEndpoint(lab, "login.test"); oauth.url, oauth.yaml (its entry of upstreams:), oauth.asked
@@ -12,10 +12,12 @@ import secrets
 import ssl
 import threading
 import time
+import types
 import urllib.parse
 
 import certs
 import jose
+import signed
 from gateway import upstream_yaml
 
 
@@ -65,10 +67,10 @@ class Counterpart:
         self.tokens.append(token)
         return token
 
-    def send(self, handler, status, body, more=()):
+    def send(self, handler, status, body, more=(), kind="application/json"):
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
         handler.send_response(status)
-        for name, value in (("Content-Type", "application/json"), ("Content-Length", str(len(data))), *more):
+        for name, value in (("Content-Type", kind), ("Content-Length", str(len(data))), *more):
             handler.send_header(name, value)
         handler.end_headers()
         handler.wfile.write(data)
@@ -229,3 +231,66 @@ class GitHub(Counterpart):
             if self.bad == "no token":
                 del answer["token"]
             self.send(handler, 201, answer)
+
+
+class STS(Counterpart):
+    """https://docs.aws.amazon.com/STS/latest/APIReference/: AssumeRole, signed with Signature Version 4, and
+    AssumeRoleWithWebIdentity, which is not signed."""
+    role, region = "arn:aws:iam::123456789012:role/agents", "eu-central-1"
+
+    def __init__(self, lab, public=None, name="sts.test"):
+        super().__init__(lab, name)
+        self.user = types.SimpleNamespace(id="AKIA" + secrets.token_hex(8).upper(), token=None,
+                                          secret=lab.canary(secrets.token_urlsafe(30)))
+        self.public, self.lifetime, self.given, self.claims = public, 3600, [], []
+
+    def fault(self, handler, form):
+        """The code of an error, or None."""
+        if form["Action"] == "AssumeRoleWithWebIdentity":
+            _, self.claims = jose.verified(self.lab, form["WebIdentityToken"], self.public)
+            return None if "Authorization" not in handler.headers else "IncompleteSignature"
+        if f"/{self.region}/sts/aws4_request" not in handler.headers.get("Authorization", ""):
+            return "SignatureDoesNotMatch"
+        try:
+            signed.Verifier(self.user, handler.command, handler.path, handler.headers, self.body).verify()
+        except signed.Wrong:
+            return "SignatureDoesNotMatch"
+        return None
+
+    def keys(self):
+        key = types.SimpleNamespace(id="ASIA" + secrets.token_hex(8).upper(), secret=self.new_token("secret/"),
+                                    token=self.new_token("IQoJ" + "x" * 800))
+        if self.bad == "newline":
+            key.token += "\r\nX-Evil: 1"
+        self.given.append(key)
+        return key
+
+    def serve(self, handler, body):
+        self.body = body.encode()
+        form = dict(urllib.parse.parse_qsl(body, strict_parsing=True))
+        self.asked.append(form)
+        if self.badly(handler):
+            return
+        code = self.fault(handler, form)
+        if code or form["Version"] != "2011-06-15" or form["RoleArn"] != self.role or handler.path != "/":
+            text = f"<Type>Sender</Type><Code>{code or 'AccessDenied'}</Code><Message>User {self.user.id} &amp; so on</Message>"
+            self.send(handler, 403, f'<ErrorResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><Error>{text}</Error>'
+                      "<RequestId>1</RequestId></ErrorResponse>".encode(), kind="text/xml")
+            return
+        key, action = self.keys(), form["Action"]
+        until = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + self.lifetime))
+        token = "" if self.bad == "no token" else f"<SessionToken>{key.token}</SessionToken>"
+        head = '<!DOCTYPE r [<!ENTITY x "y">]>' if self.bad == "a type" else ""
+        text = f"""{head}<{action}Response xmlns="https://sts.amazonaws.com/doc/2011-06-15/">
+  <{action}Result>
+    <AssumedRoleUser><AssumedRoleId>AROA123:session</AssumedRoleId><Arn>{self.role}</Arn></AssumedRoleUser>
+    <Credentials>
+      <AccessKeyId>{key.id}</AccessKeyId>
+      <SecretAccessKey>{key.secret}</SecretAccessKey>
+      {token}<Expiration>{"soon" if self.bad == "no time" else until}</Expiration>
+    </Credentials>
+  </{action}Result>
+  <ResponseMetadata><RequestId>c6104cbe</RequestId></ResponseMetadata>
+</{action}Response>
+"""
+        self.send(handler, 200, text.encode(), kind="text/xml")

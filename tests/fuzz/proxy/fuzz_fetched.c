@@ -18,12 +18,15 @@ static void answer(uint8_t which, struct span text)
     static const struct wire_fetch program = {
         .nsettings = 2, .setting = {{SPAN("value"), SPAN("/a/t")}, {SPAN("expires_in"), SPAN("/s")}}};
     struct wire_fetched got = {.ok = false};
+    struct dynbuf keys;
     struct err e = {{0}};
     struct arena a;
     arena_init(&a, 8 * 1024 * 1024);
+    dynbuf_init(&keys, 1024 * 1024);
     int rc = which == 0   ? oauth2_answer(text, &a, &got, &e)
              : which == 1 ? vault_answer(text, SPAN("/data/data/t"), &a, &got, &e)
              : which == 5 ? github_app_answer(text, 1, &a, &got, &e)
+             : which == 6 ? aws_answer(text, 1, &a, &keys, &got, &e)
                           : program_value(&program, text, &a, &got.value, &got.lifetime_ms, &e);
     MUST_HOLD(rc == 0 || e.text[0] != '\0');
     MUST_HOLD(rc != 0 || got.value.n <= text.n);
@@ -31,6 +34,10 @@ static void answer(uint8_t which, struct span text)
     struct span code = source_error_code(text, &a);
     for (size_t i = 0; i < code.n; i++)
         MUST_HOLD((code.p[i] >= 'a' && code.p[i] <= 'z') || code.p[i] == '_');
+    code = aws_error_code(text, &a);
+    for (size_t i = 0; i < code.n; i++)
+        MUST_HOLD((code.p[i] | 0x20) >= 'a' && (code.p[i] | 0x20) <= 'z');
+    dynbuf_free(&keys);
     arena_free(&a);
 }
 
@@ -57,7 +64,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     if (n == 0)
         return 0;
     uint8_t *copy = fuzz_copy(span_of(data + 1, n - 1));
-    uint8_t which = data[0] % 6;
+    uint8_t which = data[0] % 7;
     if (which == 3 || which == 4)
         message(which == 3, span_of(copy, n - 1));
     else

@@ -9,6 +9,7 @@
 #include "common/arena.h"
 #include "proxy/fetcher/job/program.h"
 #include "proxy/fetcher/job/sources.h"
+#include "proxy/fetcher/job/xml.h"
 
 static struct err e;
 
@@ -192,6 +193,107 @@ static void what_github_answers(void **state)
     }
 }
 
+/* 0: "one" and "two" of a/b are found, as said here; -1: it is no XML as it is taken. */
+static void xml_says(const char *text, int rc, const char *one, const char *two)
+{
+    struct xml_want want[] = {{.path = "a/b/one"}, {.path = "a/b/two"}};
+    struct arena a;
+    arena_init(&a, 256 * 1024);
+    assert_int_equal(xml_read(span_str(text), want, 2, &a), rc);
+    if (rc == 0) {
+        assert_true(span_eq(want[0].text, span_str(one)) && (want[0].text.p != NULL) == (one != NULL));
+        assert_true(span_eq(want[1].text, span_str(two)) && (want[1].text.p != NULL) == (two != NULL));
+    }
+    arena_free(&a);
+}
+
+static void xml_is_read_strictly(void **state)
+{
+    xml_says("<a><b><one>1</one><two/></b></a>", 0, "1", "");
+    xml_says("<?xml version=\"1.0\"?>\n<a x='1' y=\"&gt;\"><b/></a>", -1, NULL, NULL); /* an entity of an attribute */
+    xml_says(
+        "<?xml version=\"1.0\"?>\n<a x='1' y=\"2\" >\n <b ><two >\n &lt;&amp;&gt;&quot;&apos; \n</two ></b></a>\n", 0,
+        NULL, "<&>\"'");
+    xml_says("<a><c><one>1</one></c><b><c><two>2</two></c></b></a>", 0, NULL, NULL);
+    static const char *const bad[] = {
+        "",
+        " ",
+        "text",
+        "<a>",
+        "<a></b>",
+        "<a></a></a>",
+        "<a></a><a></a>",
+        "<a></a>text",
+        "<a><b></a></b>",
+        "< a></a>",
+        "<a",
+        "<a x></a>",
+        "<a x=1></a>",
+        "<a x='1></a>",
+        "<a x='1'y='2'></a>",
+        "<a></a x='1'>",
+        "<a>&#65;</a>",
+        "<a>&x;</a>",
+        "<a>&amp</a>",
+        "&amp;<a/>",
+        "<!DOCTYPE a><a/>",
+        "<!-- --><a/>",
+        "<a><!-- --></a>",
+        "<a><![CDATA[x]]></a>",
+        "<a><?x?></a>",
+        "<a/><?xml version='1.0'?>",
+        "<?xml <a/>",
+        "<a>\x01</a>",
+        "<a><b><one>1</one><one>1</one></b></a>",
+        "<a><b><one><c/>1</one></b></a>",
+        "<a><a><a><a><a><a><a><a><a><a><a><a><a><a><a><a><a/></a></a></a></a></a></a></a>"
+        "</a></a></a></a></a></a></a></a></a>"};
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+        xml_says(bad[i], -1, NULL, NULL);
+}
+
+#define STS(action, keys, more)                                                                                      \
+    "<" action "Response xmlns=\"https://sts.amazonaws.com/doc/2011-06-15/\"><" action "Result><Credentials>" keys   \
+    "</Credentials></" action "Result>" more "</" action "Response>"
+#define PAIR  "<AccessKeyId>ASIA1</AccessKeyId><SecretAccessKey>canary/1</SecretAccessKey>"
+#define TOKEN "<SessionToken>canary==</SessionToken>"
+#define UNTIL "<Expiration>2026-11-23T09:00:00Z</Expiration>"
+
+static void what_sts_answers(void **state)
+{
+    static const struct {
+        const char *xml;
+        bool fine;
+    } rows[] = {
+        {STS("AssumeRole", PAIR TOKEN UNTIL, ""), true},
+        {STS("AssumeRoleWithWebIdentity", PAIR TOKEN UNTIL, "<X>1</X>"), true},
+        {STS("AssumeRole", PAIR UNTIL, ""), false},
+        {STS("AssumeRole", TOKEN UNTIL, ""), false},
+        {STS("AssumeRole", PAIR TOKEN, ""), false},
+        {STS("AssumeRole", PAIR TOKEN "<Expiration>soon</Expiration>", ""), false},
+        {STS("AssumeRole", PAIR TOKEN TOKEN UNTIL, ""), false},
+        {STS("AssumeRole", "<AccessKeyId>A:B</AccessKeyId><SecretAccessKey>canary</SecretAccessKey>" TOKEN UNTIL, ""),
+         false},
+        {STS("GetSessionToken", PAIR TOKEN UNTIL, ""), false},
+        {"{\"canary\":1}", false},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct wire_fetched got;
+        struct dynbuf value;
+        struct arena a;
+        arena_init(&a, 256 * 1024);
+        dynbuf_init(&value, 1024);
+        assert_int_equal(aws_answer(span_str(rows[i].xml), 1795424400000 - 5000, &a, &value, &got, &e),
+                         rows[i].fine ? 0 : -1);
+        if (rows[i].fine)
+            assert_true(span_eq(got.value, SPAN("ASIA1:canary/1:canary==")) && got.lifetime_ms == 5000);
+        else
+            assert_null(strstr(e.text, "canary"));
+        dynbuf_free(&value);
+        arena_free(&a);
+    }
+}
+
 static void an_error_is_told_by_its_code_alone(void **state)
 {
     struct arena a;
@@ -201,6 +303,11 @@ static void an_error_is_told_by_its_code_alone(void **state)
                                       SPAN("canary")};
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
         assert_int_equal(source_error_code(bad[i], &a).n, 0);
+    assert_true(
+        span_eq(aws_error_code(SPAN("<ErrorResponse><Error><Code>AccessDenied</Code></Error></ErrorResponse>"), &a),
+                SPAN("AccessDenied")));
+    assert_int_equal(
+        aws_error_code(SPAN("<ErrorResponse><Error><Code>canary 1</Code></Error></ErrorResponse>"), &a).n, 0);
     arena_free(&a);
 }
 
@@ -244,6 +351,8 @@ int main(void)
         cmocka_unit_test(what_a_vault_answers),
         cmocka_unit_test(what_github_is_asked),
         cmocka_unit_test(what_github_answers),
+        cmocka_unit_test(xml_is_read_strictly),
+        cmocka_unit_test(what_sts_answers),
         cmocka_unit_test(an_error_is_told_by_its_code_alone),
         cmocka_unit_test(a_question_comes_as_it_went),
     };

@@ -39,8 +39,13 @@ static struct {
       {SPAN("jwt.key"), SOURCE_STORE, SPAN("next")},
       {SPAN("jwt.aud"), SOURCE_NONE, SPAN("them")}},
      4},
+    {{{SPAN("url"), SOURCE_NONE, SPAN("https://sts.example")},
+      {SPAN("role"), SOURCE_NONE, SPAN("arn:aws:iam::1:role/a")},
+      {SPAN("key"), SOURCE_STORE, SPAN("next")},
+      {SPAN("region"), SOURCE_NONE, SPAN("eu-central-1")}},
+     4},
 };
-enum { PROGRAM, SERVER, CLEARTEXT, WITHOUT, ROTATING, ROTATING_TOO, SIGNING, MANY };
+enum { PROGRAM, SERVER, CLEARTEXT, WITHOUT, ROTATING, ROTATING_TOO, SIGNING, ROLE, MANY };
 
 bool policy_setting(const struct policy *p, const struct credential *c, size_t i, struct setting *out)
 {
@@ -519,6 +524,28 @@ static void a_value_that_is_signed_here(void **state)
     secret_free(&other);
 }
 
+static void a_question_that_is_signed_here(void **state)
+{
+    static struct wire_fetch w;
+    struct credential c = cred(ROLE);
+    uint64_t wait;
+    c.source = SOURCE_AWS;
+    secret_free(&stored);
+    stored = secret_new(SPAN("AKIA1:canary-key-of-aws"));
+    assert_int_equal(fetch_need(fetches, &c, &wait, &e), FETCH_LATER);
+    assert_true(span_find(span_of(sent, nbytes), SPAN("canary-key-of-aws")) == nbytes);
+    struct msg_in m = msg_in(span_of(sent, nbytes));
+    assert_int_equal(wire_get_fetch(&m, &w), 0);
+    assert_true(span_eq(wire_setting(&w, SPAN("body"), 0),
+                        SPAN("Action=AssumeRole&Version=2011-06-15&RoleArn=arn%3Aaws%3Aiam%3A%3A1%3Arole%2Fa")));
+    assert_true(span_eq(wire_setting(&w, SPAN("field.X-Amz-Date"), 0), SPAN("20261123T090000Z")));
+    assert_true(span_starts(wire_setting(&w, SPAN("field.Authorization"), 0),
+                            SPAN("AWS4-HMAC-SHA256 Credential=AKIA1/20261123/eu-central-1/sts/aws4_request, "
+                                 "SignedHeaders=content-type;host;x-amz-date, Signature=")));
+    assert_int_equal(w.nsettings, 5); /* with url and Content-Type */
+    secret_free(&stored);
+}
+
 static void a_secret_with_lines_is_told_to_no_server(void **state)
 {
     struct credential c = cred(ROTATING);
@@ -547,6 +574,7 @@ int main(void)
         FRESH(the_table_is_full_of_questions_and_no_more),
         FRESH(a_key_stays_and_what_it_signed_goes),
         FRESH(a_value_that_is_signed_here),
+        FRESH(a_question_that_is_signed_here),
         FRESH(a_secret_with_lines_is_told_to_no_server),
     };
     return cmocka_run_group_tests_name("fetch", tests, NULL, NULL);

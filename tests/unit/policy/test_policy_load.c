@@ -125,8 +125,6 @@ static const struct refused refused[] = {
     {V "defaults: { store_lost: allow-reads }\n", "P007", NULL, "not available yet"},
     {V "defaults: { unmatched_host: allow }\n", "P008", NULL, "one of deny"},
     {V "approvers: { m: { operators: [a], quorum: 2 } }\n", "P007", NULL, "not available yet"},
-    {V "credentials: { c: { source: { aws: {} }, inject: { basic: true }, only: [{ host: a.example }] } }\n", "P007",
-     NULL, "not available yet"},
     /* patterns */
     {RULES "  - { id: a, match: { host: \"*\" }, decide: allow }\n", "P013", NULL, "wildcard"},
     {RULES "  - { id: a, match: { host: \"*.com\" }, decide: allow }\n", "P013", NULL, "top-level"},
