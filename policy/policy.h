@@ -80,6 +80,7 @@ enum source_kind {
     SOURCE_GITHUB_APP,
     SOURCE_JWT, /* signed here, at once */
     SOURCE_AWS,
+    SOURCE_TENCENT,
     SOURCE_KINDS
 };
 struct credential {

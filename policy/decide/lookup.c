@@ -134,7 +134,7 @@ bool policy_setting(const struct policy *p, const struct credential *c, size_t i
 const char *policy_source_name(enum source_kind k)
 {
     static const char *const names[SOURCE_KINDS] = {"none",   "file",  "env",        "store", "systemd", "exec",
-                                                    "oauth2", "vault", "github_app", "jwt",   "aws"};
+                                                    "oauth2", "vault", "github_app", "jwt",   "aws",     "tencent"};
     return (unsigned)k < SOURCE_KINDS ? names[k] : "none";
 }
 

@@ -277,6 +277,8 @@ static void check_credential(struct loader *l, const struct model *m, struct m_c
     check_inject(l, &c->inject);
     if (c->source.asked[SOURCE_AWS].at && c->inject.sigv4.at == NULL)
         load_problem(l, c->source.stored.at, "P015", "aws: gives keys to sign with: inject: is { sigv4: ... }");
+    if (c->source.asked[SOURCE_TENCENT].at && c->inject.tc3.at == NULL)
+        load_problem(l, c->source.stored.at, "P015", "tencent: gives keys to sign with: inject: is { tc3: ... }");
     if (c->scrub.at && c->inject.certificate.v)
         load_problem(l, c->scrub.at, "P015", "scrub: a certificate's key is never sent, so no answer can have it");
     check_beside(l, m, c);

@@ -205,9 +205,20 @@ static void check_github_app(struct loader *l, const struct m_asked *a)
                      "repositories: names some, or is \"*\" alone, for all; and permissions: has one or more");
 }
 
+/* An STS: its path is not signed otherwise. */
+static void check_host_alone(struct loader *l, const struct m_asked *a)
+{
+    const struct m_setting *url = given(a, "url"), *session = given(a, "session");
+    struct span rest = url != NULL ? span_from(url->value.text, sizeof("https://") - 1) : SPAN_NONE;
+    if (span_index(rest, '/') < rest.n)
+        bad(l, &url->value, "is more than https://HOST, which STS is asked at");
+    if (session != NULL && (!scalar_is_name(session->value.text) || session->value.text.n < 2))
+        bad(l, &session->value, "is no name of a session: letters, digits, '.', '_' and '-'");
+}
+
 static void check_aws(struct loader *l, const struct m_asked *a)
 {
-    const struct m_setting *url = given(a, "url"), *role = given(a, "role"), *session = given(a, "session");
+    const struct m_setting *role = given(a, "role");
     bool key = given(a, "key") != NULL, web = given(a, "web_identity") != NULL || signed_for(a, "web_identity");
     if (key == web)
         load_problem(l, a->at, "P015", "STS is asked with one of key: (and region:) and web_identity:");
@@ -215,21 +226,33 @@ static void check_aws(struct loader *l, const struct m_asked *a)
         need(l, a, "region", "which the signature with key: is for");
     if (web && (given(a, "source_identity") != NULL || given(a, "external_id") != NULL))
         load_problem(l, a->at, "P015", "source_identity: and external_id: are sent with key: alone");
-    if (url != NULL && span_index(span_from(url->value.text, sizeof("https://") - 1), '/') + sizeof("https://") - 1 <
-                           url->value.text.n)
-        bad(l, &url->value, "is more than https://HOST, which STS is asked at");
+    check_host_alone(l, a);
     if (role != NULL && !span_starts(role->value.text, SPAN("arn:")))
         bad(l, &role->value, "is no ARN of a role");
-    if (session != NULL && (!scalar_is_name(session->value.text) || session->value.text.n < 2))
-        bad(l, &session->value, "is no name of a session: letters, digits, '.', '_' and '-'");
+}
+
+static void check_tencent(struct loader *l, const struct m_asked *a)
+{
+    bool role = given(a, "role") != NULL, federation = given(a, "federation") != NULL;
+    check_host_alone(l, a);
+    if (role == federation)
+        load_problem(l, a->at, "P015", "STS is asked for one of role: (and session:) and federation: (and policy:)");
+    if (role)
+        need(l, a, "session", "which a role is taken with");
+    if (federation)
+        need(l, a, "policy", "without which a federated user may do nothing");
+    if (federation &&
+        (given(a, "session") != NULL || given(a, "source_identity") != NULL || given(a, "external_id") != NULL))
+        load_problem(l, a->at, "P015", "session:, source_identity: and external_id: are sent with role: alone");
 }
 
 void check_source(struct loader *l, const struct m_source *s)
 {
     static void (*const check[SOURCE_KINDS])(struct loader *, const struct m_asked *) = {
-        [SOURCE_EXEC] = check_exec,   [SOURCE_OAUTH2] = check_oauth2,
-        [SOURCE_VAULT] = check_vault, [SOURCE_GITHUB_APP] = check_github_app,
-        [SOURCE_JWT] = check_nothing, [SOURCE_AWS] = check_aws};
+        [SOURCE_EXEC] = check_exec,      [SOURCE_OAUTH2] = check_oauth2,
+        [SOURCE_VAULT] = check_vault,    [SOURCE_GITHUB_APP] = check_github_app,
+        [SOURCE_JWT] = check_nothing,    [SOURCE_AWS] = check_aws,
+        [SOURCE_TENCENT] = check_tencent};
     const struct m_stored *is = &s->stored;
     const struct item *at[] = {[SOURCE_NONE] = NULL,
                                [SOURCE_FILE] = &is->file,
@@ -250,7 +273,7 @@ void check_source(struct loader *l, const struct m_source *s)
             check[k](l, &s->asked[k]);
     }
     if (is->at && n != 1)
-        load_problem(
-            l, is->at, "P015",
-            "a source is one of file:, env:, store:, systemd:, exec:, oauth2:, vault:, github_app:, jwt: and aws:");
+        load_problem(l, is->at, "P015",
+                     "a source is one of file:, env:, store:, systemd:, exec:, oauth2:, vault:, github_app:, jwt:, "
+                     "aws: and tencent:");
 }

@@ -355,6 +355,22 @@ static const struct key aws_keys[] = {
     {0}};
 static const struct table aws_table = {"aws:", sizeof(struct m_asked), aws_keys};
 
+static const struct key tencent_keys[] = {
+    URL("the STS of Tencent Cloud, https://sts.tencentcloudapi.com"),
+    ASKED("key", read_secret, KEY_NEEDED, "who asks: { store: NAME }, in it ID:KEY or ID:KEY:TOKEN"),
+    ASKED("region", read_text, KEY_NEEDED, "which region is asked, as in ap-guangzhou"),
+    ASKED("role", read_text, 0, "the role, as in qcs::cam::uin/100000000001:roleName/agents"),
+    ASKED("session", read_text, 0, "what the session is called in the records of Tencent Cloud"),
+    ASKED("federation", read_text, 0, "or the name of a federated user: letters"),
+    ASKED("policy", read_text, 0, "JSON that narrows what the role may do; of a federated user all there is"),
+    ASKED("source_identity", read_text, 0, "kept in the records of Tencent Cloud"),
+    ASKED("external_id", read_text, 0, "what the role's owner asks for"),
+    ASKED("duration", read_duration, 0, "how long the keys live; default 2h, of a federated user 30m"),
+    TIMEOUT,
+    LIFETIME,
+    {0}};
+static const struct table tencent_table = {"tencent:", sizeof(struct m_asked), tencent_keys};
+
 static const struct key source_keys[] = {
     TEXT(m_source, stored.file, "file", "a file with the secret"),
     TEXT(m_source, stored.env, "env", "an environment variable of the gateway"),
@@ -390,5 +406,10 @@ static const struct key source_keys[] = {
      .at = AT(m_source, asked[SOURCE_AWS]),
      .table = &aws_table,
      .help = "keys of a role of AWS, by its STS"},
+    {.name = "tencent",
+     .type = KEY_MAP,
+     .at = AT(m_source, asked[SOURCE_TENCENT]),
+     .table = &tencent_table,
+     .help = "keys of a role or a federated user of Tencent Cloud, by its STS"},
     {0}};
 const struct table source_table = {"source:", sizeof(struct m_source), source_keys};

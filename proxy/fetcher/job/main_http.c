@@ -10,7 +10,8 @@ static const struct {
 } kinds[] = {{SOURCE_OAUTH2, 1, source_oauth2},
              {SOURCE_VAULT, 3, source_vault},
              {SOURCE_GITHUB_APP, 1, source_github_app},
-             {SOURCE_AWS, 1, source_aws}};
+             {SOURCE_AWS, 1, source_aws},
+             {SOURCE_TENCENT, 1, source_tencent}};
 
 int main(void)
 {

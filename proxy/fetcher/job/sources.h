@@ -9,6 +9,7 @@ void source_oauth2(const struct job *j, struct http *h) __attribute__((noreturn)
 void source_vault(const struct job *j, struct http *h) __attribute__((noreturn));
 void source_github_app(const struct job *j, struct http *h) __attribute__((noreturn));
 void source_aws(const struct job *j, struct http *h) __attribute__((noreturn));
+void source_tencent(const struct job *j, struct http *h) __attribute__((noreturn));
 
 struct arena;
 /* Pure, for tests: the body of the question, and what is in an answer of status 200; what is to be kept
@@ -23,6 +24,8 @@ int github_app_answer(struct span json, uint64_t now_ms, struct arena *a, struct
 /* out->value borrows from value. */
 int aws_answer(struct span xml, uint64_t now_ms, struct arena *a, struct dynbuf *value, struct wire_fetched *out,
                struct err *e) MUSTCHECK;
+int tencent_answer(struct span json, uint64_t now_ms, struct arena *a, struct dynbuf *value, struct wire_fetched *out,
+                   struct err *e) MUSTCHECK;
 /* A code such as AccessDenied, or empty. */
 struct span aws_error_code(struct span xml, struct arena *a);
 /* ID:KEY:TOKEN, as `inject: { sigv4 }` wants it. -1: one is empty, or cannot be told from the next. */

@@ -1,5 +1,6 @@
 /* A question that is signed with a key which stays here: a source's settings become the body and the fields of one
- * POST, as settings "body" and "field.NAME" beside "url". The settings of AWS's STS: countersign-policy(5). */
+ * POST, as settings "body" and "field.NAME" beside "url". The settings of the STS of AWS and of Tencent Cloud:
+ * countersign-policy(5). */
 #ifndef PROXY_KEEPER_SIGNED_H
 #define PROXY_KEEPER_SIGNED_H
 

@@ -1,5 +1,5 @@
 """Servers that sources ask, over TLS, each written from the documentation of what it stands for: an OAuth 2.0 token
-endpoint (RFC 6749, 7523, 8693), HashiCorp Vault's HTTP API, GitHub's for Apps and AWS's STS. What they were asked is kept, and they can be told to
+endpoint (RFC 6749, 7523, 8693), HashiCorp Vault's HTTP API, GitHub's for Apps, and the STS of AWS and of Tencent Cloud. What they were asked is kept, and they can be told to
 answer badly.
 
     oauth = TokenEndpoint(lab, "login.test"); oauth.url, oauth.yaml (its entry of upstreams:), oauth.asked
@@ -294,3 +294,42 @@ class STS(Counterpart):
 </{action}Response>
 """
         self.send(handler, 200, text.encode(), kind="text/xml")
+
+
+class TencentSTS(Counterpart):
+    """https://cloud.tencent.com/document/api/1312: AssumeRole and GetFederationToken, signed with TC3-HMAC-SHA256; the policy is
+    percent-encoded within the JSON."""
+
+    def __init__(self, lab, name="sts.tencent.test"):
+        super().__init__(lab, name)
+        self.user = types.SimpleNamespace(id="AKID" + secrets.token_hex(8), token=None, secret=lab.canary(secrets.token_urlsafe(30)))
+        self.given, self.lifetime = [], 7200
+
+    def answer(self, handler, **what):
+        self.send(handler, 200, {"Response": {**what, "RequestId": "1"}})
+
+    def serve(self, handler, body):
+        if self.badly(handler):
+            self.asked.append(None)
+            return
+        action, form = handler.headers.get("X-TC-Action"), json.loads(body)
+        self.asked.append({"Action": action, "Region": handler.headers.get("X-TC-Region"), **form})
+        try:
+            signed.Verifier(self.user, handler.command, handler.path, handler.headers, body.encode()).verify()
+            wrong = "/sts/tc3_request" not in handler.headers["Authorization"]
+        except signed.Wrong:
+            wrong = True
+        if wrong:
+            self.answer(handler, Error={"Code": "AuthFailure.SignatureFailure", "Message": f"not {self.user.id}"})
+            return
+        if handler.headers.get("X-TC-Version") != "2018-08-13" or action not in ("AssumeRole", "GetFederationToken"):
+            self.answer(handler, Error={"Code": "InvalidAction", "Message": "?"})
+            return
+        if "Policy" in form:
+            json.loads(urllib.parse.unquote(form["Policy"]))
+        key = types.SimpleNamespace(id="AKID" + secrets.token_hex(16), secret=self.new_token("secret"), token=self.new_token("token"))
+        self.given.append(key)
+        told = {"TmpSecretId": key.id, "TmpSecretKey": key.secret, "Token": key.token}
+        if self.bad == "no token":
+            del told["Token"]
+        self.answer(handler, Credentials=told, ExpiredTime="soon" if self.bad == "no time" else int(time.time()) + self.lifetime)

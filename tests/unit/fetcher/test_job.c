@@ -294,6 +294,42 @@ static void what_sts_answers(void **state)
     }
 }
 
+static void what_the_sts_of_tencent_answers(void **state)
+{
+    static const struct {
+        const char *json, *words; /* words NULL: fine */
+    } rows[] = {
+        {"{\"Response\":{\"Credentials\":{\"Token\":\"canary==\",\"TmpSecretId\":\"AKID1\",\"TmpSecretKey\":\"k=\"},"
+         "\"ExpiredTime\":1795424400,\"RequestId\":\"1\"}}",
+         NULL},
+        {"{\"Response\":{\"Credentials\":{\"Token\":\"canary==\",\"TmpSecretId\":\"AKID1\",\"TmpSecretKey\":\"k=\"}}"
+         "}",
+         "ExpiredTime"},
+        {"{\"Response\":{\"Credentials\":{\"TmpSecretId\":\"AKID1\",\"TmpSecretKey\":\"canary\"},\"ExpiredTime\":1}}",
+         "not all of"},
+        {"{\"Response\":{\"Error\":{\"Code\":\"AuthFailure.SignatureFailure\",\"Message\":\"canary\"}}}",
+         "STS refused it: AuthFailure.SignatureFailure"},
+        {"{\"Response\":{\"Error\":{\"Code\":\"canary 1\"}}}", "STS refused it"},
+        {"{\"Response\":[\"canary\"]}", "not a JSON object"},
+        {"canary", "not a JSON object"},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct wire_fetched got;
+        struct dynbuf value;
+        struct arena a;
+        arena_init(&a, 1024 * 1024);
+        dynbuf_init(&value, 1024);
+        int rc = tencent_answer(span_str(rows[i].json), 1795424400000 - 5000, &a, &value, &got, &e);
+        assert_int_equal(rc, rows[i].words ? -1 : 0);
+        if (rc == 0)
+            assert_true(span_eq(got.value, SPAN("AKID1:k=:canary==")) && got.lifetime_ms == 5000);
+        else
+            assert_true(strstr(e.text, rows[i].words) != NULL && strstr(e.text, "canary") == NULL);
+        dynbuf_free(&value);
+        arena_free(&a);
+    }
+}
+
 static void an_error_is_told_by_its_code_alone(void **state)
 {
     struct arena a;
@@ -353,6 +389,7 @@ int main(void)
         cmocka_unit_test(what_github_answers),
         cmocka_unit_test(xml_is_read_strictly),
         cmocka_unit_test(what_sts_answers),
+        cmocka_unit_test(what_the_sts_of_tencent_answers),
         cmocka_unit_test(an_error_is_told_by_its_code_alone),
         cmocka_unit_test(a_question_comes_as_it_went),
     };
