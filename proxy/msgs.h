@@ -51,7 +51,7 @@ enum msg_type {
     /* judge and carrier */
     M_UPSTREAM = 50, /* J>C id 0; wire_upstream */
     M_FORWARD = 51,  /* J>C wire_forward, u64 size or ~0, span inline; fd */
-    M_NEED_RELEASE = 52, /* C>J no live credential: ask the keeper for this xid */
+    M_NEED_RELEASE = 52, /* C>J u64 version of the value that the upstream refused (0: there was none): no live credential, ask the keeper for this xid */
     M_SENT = 53,         /* C>J the first byte of the request has left (not of repeatable ones) */
     M_RESULT = 54,       /* C>J u8 outcome (enum outcome), u16 status, u64 bytes out, u64 bytes in, bool head_relayed, span code, span why, span range: that the upstream was asked for in place of the request's (empty: none), at most 96 bytes */
     M_WS_CLOSE = 56,     /* J>C u16 code, span words: end the WebSocket; the client is told this */
@@ -61,9 +61,9 @@ enum msg_type {
     /* keeper; id: xid or the asker's own */
     M_MINT = 70,           /* J>K span host, span spki */
     M_MINTED = 71,         /* K>J span leaf der, span ca der (empty: refused) */
-    M_RELEASE = 72,        /* J>K span credential (may be empty: scrub patterns only), span scheme, span host, u16 port, span path, bool held, digest, span signature (64 bytes if held), digest place (identity.h), bool sign: the credential signs, then wire_sign */
+    M_RELEASE = 72,        /* J>K span credential (may be empty: scrub patterns only), span scheme, span host, u16 port, span path, bool held, digest, span signature (64 bytes if held), digest place (identity.h), u64 version of its value that the upstream refused (0: none), bool sign: the credential signs, then wire_sign */
     M_RELEASE_FAILED = 73, /* K>J span code, span why */
-    M_CREDENTIAL = 74,     /* K>C u32 ttl ms, span scheme, span host, u16 port, digest place (as asked), span credential, u8 enum slot_kind (common/http/slot.h; a cookie is a header), span header (of SLOT_HEADER alone), span value (empty: a client certificate alone), span PEM of a client certificate (empty: none), u16 n, n x (span secret to scrub, bool refuse the answer), u8 n, n x (span name, span value): fields of a signature, then header and value are empty, u32 bytes of M_SIGNED that came before it */
+    M_CREDENTIAL = 74,     /* K>C u32 ttl ms, span scheme, span host, u16 port, digest place (as asked), span credential, u8 enum slot_kind (common/http/slot.h; a cookie is a header), span header (of SLOT_HEADER alone), span value (empty: a client certificate alone), span PEM of a client certificate (empty: none), u16 n, n x (span secret to scrub, bool refuse the answer), u8 n, n x (span name, span value): fields of a signature, then header and value are empty, u32 bytes of M_SIGNED that came before it, u64 version of the value (0: its source need not be asked again) */
     M_SIGNED = 160,        /* K>C raw, WIRE_CHUNK_SIGNED bytes each: signatures of the body's chunks, for the M_CREDENTIAL that follows */
     M_LEDGER_KEY = 75,     /* ledger>K span Ed25519 public key, 32 bytes */
     M_DATA_KEY = 76,       /* K>ledger span 32 bytes for held bodies */

@@ -45,9 +45,10 @@ enum walk_next {
     WALK_FAIL = 0, /* refuse, in the client's dialect */
     WALK_NEXT,     /* done here, go on with the next row */
     WALK_WAIT,     /* what it waits for will run this step again (exchange_resume, carry_resume) */
-    WALK_REWIND,   /* the judge alone: evaluate again, for a limit is used up or dropped facts are wanted */
-    WALK_REPLY,    /* an answer of our own is ready; skip to RECORD_RESULT */
-    WALK_DONE      /* the exchange is over */
+    WALK_REWIND, /* the judge: evaluate again, for a limit is used up or dropped facts are wanted; the carrier: await
+                    another credential, for the upstream refused this one */
+    WALK_REPLY,  /* an answer of our own is ready; skip to RECORD_RESULT */
+    WALK_DONE    /* the exchange is over */
 };
 
 const char *walk_name(enum walk_step s);

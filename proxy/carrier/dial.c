@@ -21,6 +21,22 @@ static void start_over(struct exchange *x)
     x->seen = 0;
 }
 
+bool dial_renew(struct exchange *x)
+{
+    if (x->refused != 0 || x->cred == NULL || x->cred->version == 0 || !x->f.repeatable || x->f.body == BODY_STREAM ||
+        x->websocket != NULL)
+        return false;
+    x->refused = x->cred->version;
+    cred_unref(&x->cred);
+    scrub_end(&x->scrub);
+    x->f.release = RELEASE_COMES; /* not what is live here, which is the one that was refused */
+    carry_link(x, LINK_LOST);
+    carry_answer(x, ANSWER_NONE);
+    start_over(x);
+    x->tried = 0;
+    return true;
+}
+
 static void lost(struct exchange *x, enum conn_event ev)
 {
     bool again = may_retry(x);

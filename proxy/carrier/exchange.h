@@ -82,6 +82,7 @@ struct exchange {
     struct wire_forward f;
     struct upstream *upstream;
     struct cred *cred;
+    uint64_t refused; /* the version of its value that the upstream refused, so that another was asked for; 0: none */
 
     /* the body */
     uint64_t size;     /* ~0: not known */

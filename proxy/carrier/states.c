@@ -22,7 +22,8 @@ static const struct state_row sent_states[] = {
 };
 static const struct state_row answer_states[] = {
     [ANSWER_NONE] = {"none", STATE(ANSWER_BEGUN)},
-    [ANSWER_BEGUN] = {"begun", STATE(ANSWER_HEAD)},
+    /* Asked once more: dial.c. */
+    [ANSWER_BEGUN] = {"begun", STATE(ANSWER_HEAD) | STATE(ANSWER_NONE)},
     [ANSWER_HEAD] = {"head", STATE(ANSWER_WHOLE) | STATE(ANSWER_CUT)},
     [ANSWER_WHOLE] = {"whole", 0},
     [ANSWER_CUT] = {"cut", 0},

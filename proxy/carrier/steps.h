@@ -34,6 +34,8 @@ enum walk_next step_scrub(struct exchange *x);
 
 /* dial.c */
 enum walk_next dial_go(struct exchange *x); /* NEXT: x->conn is up, verified where it must be */
+/* The upstream says 401 to what may be asked twice: once, with what the source says now. False: it may not. */
+bool dial_renew(struct exchange *x) MUSTCHECK;
 
 /* send.c */
 void send_body_frame(struct exchange *x, struct frame *f);

@@ -21,9 +21,11 @@ static bool run(struct exchange *x)
         (void)carry_fail(x, walk_code(x->step), "the carrier could not go on");
     if (said == WALK_NEXT)
         x->step++;
+    else if (said == WALK_REWIND)
+        x->step = WALK_AWAIT_CREDENTIAL;
     else if (said != WALK_WAIT)
         carry_end(x);
-    return said == WALK_NEXT;
+    return said == WALK_NEXT || said == WALK_REWIND;
 }
 
 void carry_resume(struct exchange *x)

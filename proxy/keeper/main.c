@@ -134,6 +134,7 @@ static void give(struct keeper *k, const struct release_ask *ask, const struct r
         msg_put_span(b, secret_bytes(r->signature.field[i].value));
     }
     msg_put_u32(b, (uint32_t)r->signature.chunks.n);
+    msg_put_u64(b, r->version);
     (void)chan_commit(k->carrier);
     trace_step(ask->xid, "credential", "released");
 }
@@ -162,6 +163,7 @@ void keeper_release(struct keeper *k, uint64_t xid, struct span payload)
     msg_get_digest(&m, &ask.digest);
     ask.signature = msg_get_span(&m, RELEASE_SIGNATURE);
     msg_get_digest(&m, &ask.place);
+    ask.refused = msg_get_u64(&m);
     if (msg_get_bool(&m) && wire_get_sign(&m, &sign) == 0)
         ask.sign = &sign;
     if (msg_end(&m) != 0) {

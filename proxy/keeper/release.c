@@ -223,12 +223,12 @@ static bool use(struct releaser *r, const struct release_ask *a, const struct cr
 }
 
 static enum release_answer value_of(struct releaser *r, const struct release_ask *a, const struct credential *c,
-                                    struct release *out, struct secret **value)
+                                    uint64_t refused, struct release *out, struct secret **value)
 {
     bool ok = false;
     if (c->source >= SOURCE_EXEC) {
         struct err why = {{0}};
-        enum fetch_found found = r->fetches ? fetch_need(r->fetches, c, &out->wait, &why) : FETCH_REFUSED;
+        enum fetch_found found = r->fetches ? fetch_need(r->fetches, c, refused, &out->wait, &why) : FETCH_REFUSED;
         if (found == FETCH_LATER)
             return RELEASE_LATER;
         if (found == FETCH_REFUSED) {
@@ -257,11 +257,12 @@ static enum release_answer render(struct releaser *r, const struct release_ask *
     }
     out->slot = slot_is_marked(c->slot) ? c->slot : SLOT_HEADER;
     out->header = value_header(c);
-    enum release_answer answer = value_of(r, a, c, out, c->certificate ? &out->pem : &out->value);
+    enum release_answer answer = value_of(r, a, c, a->refused, out, c->certificate ? &out->pem : &out->value);
+    out->version = answer == RELEASE_GIVEN && c->source >= SOURCE_EXEC ? fetch_version(r->fetches, c) : 0;
     if (answer != RELEASE_GIVEN || c->beside.n == 0)
         return answer;
     if (find(r->policy, c->beside, &beside) >= 0 && beside.certificate)
-        return value_of(r, a, &beside, out, &out->pem);
+        return value_of(r, a, &beside, 0, out, &out->pem);
     (void)refuse(out, "credential-unavailable", "the policy names no such certificate");
     return RELEASE_REFUSED;
 }

@@ -34,6 +34,7 @@ struct release_ask {
     struct digest digest;
     struct span signature;
     struct digest place;          /* what the judge's policy binds to that place (proxy/identity.h) */
+    uint64_t refused;             /* the version of its value that the upstream said 401 to; 0: none */
     const struct wire_sign *sign; /* NULL: nothing is to be signed */
     int64_t now;                  /* Unix seconds, for a signature */
 };
@@ -44,6 +45,7 @@ struct release {
     struct span header; /* of SLOT_HEADER; borrowed from the policy; empty with an empty credential */
     struct secret
         *value; /* NULL of a client certificate alone, and of a credential that signs: then all that goes out is */
+    uint64_t version; /* of a value that was fetched; 0: of another source */
     struct signature signature;
     struct secret *pem; /* a key and its chain, alone or beside the value; NULL: none */
     struct secret *scrub[RELEASE_SCRUB_MAX];

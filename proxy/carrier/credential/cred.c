@@ -132,6 +132,7 @@ struct cred *cred_read(struct origins *origins, struct span payload, struct span
         secret[i].refuse = msg_get_bool(&m);
     }
     bool signature = read_signature(c, &m, chunks), signs = c->nsignature > 0;
+    c->version = msg_get_u64(&m);
     bool field = value.n > 0 && !slot_is_marked(c->slot);
     bool whole = (c->name.n > 0) == (value.n > 0 || pem.n > 0 || signs);
     whole &= signature && (!signs || (value.n == 0 && c->slot == SLOT_HEADER));

@@ -20,6 +20,7 @@ struct cred {
     enum slot_kind slot;                    /* where its mark stands; SLOT_HEADER: it has none */
     uint16_t port;
     struct digest bound;  /* what was bound to that origin when it was released: the name alone is no identity */
+    uint64_t version;     /* of a value whose source can be asked again; 0: it cannot */
     struct secret *value; /* NULL: a certificate alone, or patterns only */
     struct secret *pem;   /* of a client certificate, a key and its chain, for a connection of this exchange's own */
     /* Of a credential that signs, in place of a value: fields, and signatures for places in the body. */

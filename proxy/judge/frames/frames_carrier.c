@@ -102,13 +102,17 @@ static int credit(struct exchange *x, struct frame *f)
     return 0;
 }
 
-static int need_release(struct exchange *x)
+static int need_release(struct exchange *x, struct frame *f)
 {
+    struct msg_in m = msg_in(f->payload);
+    uint64_t refused = msg_get_u64(&m);
+    if (msg_end(&m) != 0 || (refused != 0 && !exchange_is_repeatable(x)))
+        return -1;
     if (x->now.d.credential < 0 && !(x->upstream && x->upstream->bound))
         return -1;
     if (x->upstream && x->claim < CLAIM_ASKED)
         upstream_set_live(x->judge, x->upstream, x->now.d.credential, true);
-    if (release_ask(x) != 0) {
+    if (release_ask(x, refused) != 0) {
         x->cause = SPAN("credential-unavailable");
         exchange_cancel(x, CANCEL_CREDENTIAL);
         refuse_now(x, REFUSE_CREDENTIAL);
@@ -122,7 +126,7 @@ int frames_carrier(struct judge *j, struct frame *f)
     if (x == NULL || x->delivery < DELIVERY_FORWARDED)
         return x == NULL ? 0 : -1;
     switch (f->type) {
-    case M_NEED_RELEASE: return need_release(x);
+    case M_NEED_RELEASE: return need_release(x, f);
     case M_SENT:
         exchange_delivery(x, DELIVERY_SENT);
         record_sent(x);

@@ -10,7 +10,7 @@
 #include "proxy/judge/steps/steps.h"
 #include "proxy/judge/post.h"
 
-int release_ask(struct exchange *x)
+int release_ask(struct exchange *x, uint64_t refused)
 {
     const struct wire_request *r = &x->request;
     static const struct digest none;
@@ -31,6 +31,7 @@ int release_ask(struct exchange *x)
     msg_put_digest(b, held ? &x->digest : &none);
     msg_put_span(b, held ? span_of(x->signature, sizeof(x->signature)) : SPAN_NONE);
     msg_put_digest(b, &x->upstream->place);
+    msg_put_u64(b, refused);
     msg_put_u8(b, signs);
     (void)dynbuf_add(b, dynbuf_span(&sign));
     dynbuf_free(&sign);
@@ -51,7 +52,7 @@ static int release(struct exchange *x, struct wire_forward *f)
         f->release = RELEASE_LIVE;
         return 0;
     }
-    if (release_ask(x) != 0)
+    if (release_ask(x, 0) != 0)
         return -1;
     f->release = RELEASE_COMES;
     if (!held && !signs)

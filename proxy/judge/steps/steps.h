@@ -16,6 +16,6 @@ enum walk_next step_record_result(struct exchange *x); /* the last word to the c
 void walk_run(struct exchange *x);
 
 /* Ask the keeper for this exchange's credential. -1: there is no keeper. */
-int release_ask(struct exchange *x) MUSTCHECK;
+int release_ask(struct exchange *x, uint64_t refused) MUSTCHECK;
 
 #endif

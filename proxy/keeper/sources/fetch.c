@@ -13,7 +13,8 @@ struct fetch {
     struct digest is; /* what its source says */
     uint64_t asked;   /* the question that is on its way; 0: none */
     uint64_t used;    /* when it was looked for last; 0: this place is free */
-    uint64_t fresh_until, live_until, failed_until;
+    uint64_t fresh_until, live_until, failed_until, renewed_until;
+    uint64_t version;                 /* of value: the question that it answered */
     uint64_t lifetime;                /* as the policy says; 0: it does not */
     char rotates[VAULT_NAME_MAX + 1]; /* the name in the store of what the answer may replace; empty: nothing */
     struct digest spent;              /* of what stood there when it was asked */
@@ -209,7 +210,7 @@ static int keep_again(struct fetches *f, const struct fetch *known, struct err *
     return 0;
 }
 
-static void take(struct fetch *e, struct secret *value, uint64_t told_ms, uint64_t now)
+static void take(struct fetch *e, struct secret *value, uint64_t version, uint64_t told_ms, uint64_t now)
 {
     uint64_t most = e->lifetime ? e->lifetime : told_ms ? FETCH_LIFE_MAX_MS : FETCH_LIFE_MS;
     uint64_t life = told_ms && told_ms < most ? told_ms : most;
@@ -222,6 +223,7 @@ static void take(struct fetch *e, struct secret *value, uint64_t told_ms, uint64
     }
     secret_free(&e->value);
     e->value = value;
+    e->version = version;
     e->live_until = now + life;
     e->fresh_until = now + life / 10 * 8;
     e->failed_until = 0;
@@ -235,7 +237,7 @@ static int take_signed(struct fetches *f, struct fetch *known, struct secret **j
         return err_set(e, "it has no key to sign with");
     if (value_check(secret_bytes(*jwt), e) != 0)
         return -1;
-    take(known, *jwt, life_ms, f->ops->now(f->arg));
+    take(known, *jwt, ++f->last, life_ms, f->ops->now(f->arg));
     *jwt = NULL;
     return 0;
 }
@@ -300,7 +302,8 @@ static const struct fetch *asks_with(const struct fetches *f, const struct fetch
     return NULL;
 }
 
-static enum fetch_found need(struct fetches *f, const struct credential *c, bool again, uint64_t *wait, struct err *e)
+static enum fetch_found need(struct fetches *f, const struct credential *c, uint64_t refused, bool again,
+                             uint64_t *wait, struct err *e)
 {
     uint64_t now = f->ops->now(f->arg);
     struct fetch *known = f->policy != NULL ? open_fetch(f, c, now) : NULL;
@@ -310,15 +313,18 @@ static enum fetch_found need(struct fetches *f, const struct credential *c, bool
     }
     const struct fetch *other = asks_with(f, known);
     bool live = known->value != NULL && now < known->live_until && !again;
-    bool due = again || (now >= known->failed_until && (!live || now >= known->fresh_until));
+    bool stale = live && refused != 0 && refused == known->version, renew = stale && now >= known->renewed_until;
+    bool due = again || (now >= known->failed_until && (!live || now >= known->fresh_until || renew));
     struct err why = {{0}};
     if (!known->asked && due && other != NULL && again)
         err_set(&known->why, "%s is being asked with for another credential; try again shortly", known->rotates);
     else if (!known->asked && due && other == NULL && ask(f, known, c, &why) != 0)
         known->why = why;
+    if (renew)
+        known->renewed_until = now + FETCH_RENEW_MS;
     *wait = known->asked ? known->asked : due && other != NULL && !again ? other->asked : 0;
     bool made = known->value != NULL && !known->asked && known->why.text[0] == '\0'; /* just now, or it lives */
-    if (live || (made && now < known->live_until))
+    if ((live && !(stale && *wait)) || (made && now < known->live_until))
         return FETCH_HERE;
     if (*wait)
         return FETCH_LATER;
@@ -326,14 +332,15 @@ static enum fetch_found need(struct fetches *f, const struct credential *c, bool
     return FETCH_REFUSED;
 }
 
-enum fetch_found fetch_need(struct fetches *f, const struct credential *c, uint64_t *wait, struct err *e)
+enum fetch_found fetch_need(struct fetches *f, const struct credential *c, uint64_t refused, uint64_t *wait,
+                            struct err *e)
 {
-    return need(f, c, false, wait, e);
+    return need(f, c, refused, false, wait, e);
 }
 
 enum fetch_found fetch_again(struct fetches *f, const struct credential *c, uint64_t *wait, struct err *e)
 {
-    return need(f, c, true, wait, e);
+    return need(f, c, 0, true, wait, e);
 }
 
 /* ---- what is known ---- */
@@ -342,6 +349,12 @@ int fetch_outcome(const struct fetches *f, const struct credential *c, struct er
 {
     const struct fetch *known = find(f, c);
     return known == NULL || known->why.text[0] == '\0' ? 0 : err_set(e, "%s", known->why.text);
+}
+
+uint64_t fetch_version(const struct fetches *f, const struct credential *c)
+{
+    const struct fetch *known = find(f, c);
+    return known != NULL && known->value != NULL ? known->version : 0;
 }
 
 struct secret *fetch_value(const struct fetches *f, const struct credential *c, struct err *e)
@@ -419,7 +432,7 @@ int fetch_answered(struct fetches *f, uint64_t id, struct span payload)
             err_set(&e->why, "out of memory");
     }
     if (value != NULL)
-        take(e, value, w.lifetime_ms, now);
+        take(e, value, id, w.lifetime_ms, now);
     else
         e->failed_until = now + FETCH_FAILED_MS;
     return 0;

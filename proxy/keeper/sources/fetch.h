@@ -17,6 +17,7 @@ enum {
     FETCHES_MAX = 64,     /* values known at once */
     FETCHES_PREVIOUS = 3, /* earlier ones of each, for the scrubber */
     FETCH_FAILED_MS = 5000,
+    FETCH_RENEW_MS = 30 * 1000,    /* between two questions for an upstream that says 401 */
     FETCH_LIFE_MS = 5 * 60 * 1000, /* where neither answer nor policy says */
     FETCH_LIFE_MIN_MS = 1000,
     FETCH_LIFE_MAX_MS = 24 * 3600 * 1000,
@@ -40,9 +41,13 @@ void fetches_free(struct fetches **f);
 void fetches_policy(struct fetches *f, const struct policy *p);
 
 enum fetch_found { FETCH_REFUSED = 0, FETCH_HERE, FETCH_LATER };
-/* Before a decided use: is there a value? It is asked for when it must be. FETCH_LATER: *wait is the question whose
- * answer must come first. FETCH_REFUSED: e says why. */
-enum fetch_found fetch_need(struct fetches *f, const struct credential *c, uint64_t *wait, struct err *e) MUSTCHECK;
+/* Before a decided use: is there a value? It is asked for when it must be. refused: the version that the upstream
+ * would not take (0: none); if that is still the newest it is asked for too, at most every FETCH_RENEW_MS.
+ * FETCH_LATER: *wait is the question whose answer must come first. FETCH_REFUSED: e says why. */
+enum fetch_found fetch_need(struct fetches *f, const struct credential *c, uint64_t refused, uint64_t *wait,
+                            struct err *e) MUSTCHECK;
+/* Of the value of now; 0: there is none. No two values of a credential have the same while this process lives. */
+uint64_t fetch_version(const struct fetches *f, const struct credential *c) MUSTCHECK;
 /* Ask whether or not there is one, for somebody who looks whether it works. */
 enum fetch_found fetch_again(struct fetches *f, const struct credential *c, uint64_t *wait, struct err *e) MUSTCHECK;
 /* How the last question ended: 0, or -1 with why; of one that nobody has asked yet 0. */

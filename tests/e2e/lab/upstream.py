@@ -16,6 +16,7 @@ map a path (or "METHOD path") to such a mode: {"/repos/a/b": "/status?code=500"}
   /big?kib=N        a body of N KiB
   /part             as /echo, or of bytes=b64 or kib=N, in parts: one range of bytes is honoured, If-Range too (tag "a"); many=1 answers with
                     multipart/byteranges, whole=1 ignores the range, lie=1 gives one byte less than it says is there
+  /refuse?sha=HEX   401 to the Authorization whose SHA-256 that is, else as /ok
   /status?code=N&reason=TEXT      /redirect?to=URL      /slow?ms=N      /raw?b64=BYTES (sent as they are)
   /early?bytes=N    promises 1000 bytes, sends N, closes      /drop     reads the request, closes without a word
   /drophead         closes after the head   /reset  the same with a TCP reset   /earlyanswer  answers the head alone
@@ -236,6 +237,9 @@ class Connection:
             return self.websocket(params, request)
         if mode == "sse":
             return self.events(params, request)
+        if mode == "refuse":
+            known = hashlib.sha256(request.field("authorization").encode()).hexdigest()
+            return self.answer(request, params, b"who?\n", 401 if known == params("sha") else 200)
         if mode == "status":
             return self.answer(request, params, b"status\n", params.number("code", 200), params("reason", "Status"))
         if mode == "redirect":

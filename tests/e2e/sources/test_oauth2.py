@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """A credential whose source is a token endpoint (one written from the RFCs): each grant, refreshing, and bad answers."""
+import hashlib
 import os
 
 import room  # noqa: F401
@@ -45,6 +46,24 @@ def a_token_is_asked_for_again_when_most_of_its_life_is_over(lab):
         return len(set(bearers(up))) > 2
     lab.wait_for("new tokens", changed)
     assert set(bearers(up)) <= {f"Bearer {t}" for t in endpoint.tokens}
+
+
+@test()
+def a_token_that_the_upstream_refuses_is_asked_for_again(lab):
+    endpoint, up, gw = setup(lab)
+    passes(lab, gw, up)
+    first, = endpoint.tokens
+    up.script({"/ok": "/refuse?sha=" + hashlib.sha256(f"Bearer {first}".encode()).hexdigest(), "/never": "/status?code=401"})
+    passes(lab, gw, up)  # it was revoked there before its time
+    assert bearers(up) == [f"Bearer {t}" for t in (first, first, endpoint.tokens[1])]
+    sent = len(up.requests())
+    for path in ("/never", "/never"):  # an upstream that refuses all of them is heard, and costs the source nothing
+        assert b" 401" in ask(lab, gw, up, path).out.splitlines()[0]
+    assert len(endpoint.tokens) == 2 and len(up.requests()) == sent + 4
+    client = writing(lab, gw, up, "/never")
+    gw.cli("approvals", "approve", gw.pending()["id"], rc=0)
+    client.wait()
+    assert up.effects()["POST /never"] == 1, "a write is not repeated"
 
 
 @test()
@@ -180,10 +199,10 @@ def a_private_address_that_no_upstream_names_is_not_dialled(lab):
     assert endpoint.asked == []
 
 
-def writing(lab, gw, up):
+def writing(lab, gw, up, path="/things"):
     env = gw.client_env()
     return lab.start(["curl", "-sS", "--suppress-connect-headers", "-D", "-", "--data-binary", "a=1",
-                      f"https://{up.name}:{up.port}/things"], env=env)
+                      f"https://{up.name}:{up.port}{path}"], env=env)
 
 
 @test()

@@ -307,6 +307,7 @@ void world_credential(struct world *w, uint64_t xid, uint32_t ttl, const char *h
     msg_put_u8(b, w->refuse);
     msg_put_u8(b, 0);
     msg_put_u32(b, 0);
+    msg_put_u64(b, w->version);
     assert_int_equal(chan_commit(w->peer[ROLE_KEEPER]), 0);
 }
 

@@ -47,6 +47,7 @@ struct world {
     struct digest place; /* what upstreams and credentials say from now on */
     const char *secret;  /* what the keeper says is to be looked for: TOKEN, unless a test says another */
     bool refuse;         /* that an answer with it is refused */
+    uint64_t version;    /* of the value; 0: its source cannot be asked again */
 };
 
 struct world *world_new(void);

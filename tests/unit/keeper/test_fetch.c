@@ -159,14 +159,26 @@ static int teardown(void **state)
     return 0;
 }
 
-static enum fetch_found need(unsigned i)
+/* The upstream said 401 to that version. */
+static enum fetch_found need_after(unsigned i, uint64_t refused)
 {
     struct credential c = cred(i);
     uint64_t wait = 0;
-    enum fetch_found found = fetch_need(fetches, &c, &wait, &e);
+    enum fetch_found found = fetch_need(fetches, &c, refused, &wait, &e);
     assert_true(found != FETCH_LATER || wait == sent_id);
     assert_null(strstr(e.text, "canary"));
     return found;
+}
+
+static enum fetch_found need(unsigned i)
+{
+    return need_after(i, 0);
+}
+
+static uint64_t version(unsigned i)
+{
+    struct credential c = cred(i);
+    return fetch_version(fetches, &c);
 }
 
 static void answer(struct wire_fetched w)
@@ -198,6 +210,37 @@ static void previous_is(unsigned i, size_t k, struct span value)
     else
         assert_true(s != NULL && span_eq(secret_bytes(s), value));
     secret_free(&s);
+}
+
+static void what_an_upstream_refuses_is_asked_for_once_by_all(void **state)
+{
+    assert_int_equal(version(PROGRAM), 0);
+    assert_int_equal(need_after(PROGRAM, 7), FETCH_LATER);
+    answer((struct wire_fetched){.ok = true, .value = SPAN("value-canary-1"), .lifetime_ms = 100000});
+    uint64_t first = version(PROGRAM);
+    assert_int_not_equal(first, 0);
+    assert_int_equal(need_after(PROGRAM, first + 1), FETCH_HERE); /* which is none of it */
+    assert_int_equal(nsent, 1);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(need_after(PROGRAM, first), FETCH_LATER);
+    assert_int_equal(need(PROGRAM), FETCH_HERE); /* whom nobody has refused yet */
+    assert_int_equal(nsent, 2);
+    answer((struct wire_fetched){.ok = true, .value = SPAN("value-canary-2"), .lifetime_ms = 100000});
+    uint64_t second = version(PROGRAM);
+    assert_true(second != first && second != 0);
+    assert_int_equal(need_after(PROGRAM, first), FETCH_HERE);
+    value_is(PROGRAM, SPAN("value-canary-2"));
+    previous_is(PROGRAM, 0, SPAN("value-canary-1"));
+    now += FETCH_RENEW_MS - 1;
+    assert_int_equal(need_after(PROGRAM, second), FETCH_HERE); /* one that refuses all does not wear out the source */
+    assert_int_equal(nsent, 2);
+    now += 1;
+    assert_int_equal(need_after(PROGRAM, second), FETCH_LATER);
+    assert_int_equal(nsent, 3);
+    answer((struct wire_fetched){.why = SPAN("a failure")});
+    assert_int_equal(need_after(PROGRAM, second), FETCH_HERE); /* there is no other: its answer is handed on */
+    assert_int_equal(version(PROGRAM), second);
+    assert_int_equal(nsent, 3);
 }
 
 static void asked_once_used_while_it_lives_and_refreshed_late(void **state)
@@ -562,6 +605,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         FRESH(asked_once_used_while_it_lives_and_refreshed_late),
+        FRESH(what_an_upstream_refuses_is_asked_for_once_by_all),
         FRESH(a_failure_is_remembered_in_words_and_for_a_while),
         FRESH(its_words_are_shown_as_text),
         FRESH(what_no_field_can_carry_is_a_failure),
