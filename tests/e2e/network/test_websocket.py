@@ -183,7 +183,8 @@ def an_upgrade_passes_with_a_key_of_its_own(rig, transport):
     assert rig.up.messages()[:3] == [(TEXT, "hällo".encode()), (TEXT, b""), (PING, b"are you there")], rig.up.messages()
     end = ends(rig)[0]
     assert (end["messages_out"], end["messages_in"], end["closed"], end.get("code")) == (2, 2, 1000, None), end
-    exchange = [r["kind"] for r in rig.gw.audit() if r.get("exchange") == end["exchange"]]
+    # that it was sent is a record of its own where the result was not there yet, which is a matter of the machine's pace
+    exchange = [r["kind"] for r in rig.gw.audit() if r.get("exchange") == end["exchange"] and r["kind"] != "sent"]
     assert exchange == ["intent", "result", "websocket"], exchange
 
 
