@@ -145,7 +145,7 @@ static void what_a_judge_that_died_had_marked_is_written_before_it_is_unknown(vo
 static void f13_a_crash_at_any_moment_leaves_what_is_true(void **state)
 {
     enum { INTENDED, MARKED, OTHERS_COMMITTED, TICKED, MARK_ON_DISK, OUTCOME_SAID, OUTCOME_ON_DISK, MOMENTS };
-    char boot[MOMENTS][8];
+    char boot[MOMENTS][16];
     for (int at = 0; at < MOMENTS; at++) {
         static struct wire_ticket t;
         fix_ticket(&t, "s1", 1, 1);
