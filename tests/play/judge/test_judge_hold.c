@@ -39,7 +39,8 @@ static struct span expect_sending(struct play *p, uint64_t xid, bool first)
     assert_true(msg_get_bool(&m));
     msg_get_digest(&m, &d);
     struct span signature = msg_get_span(&m, 64);
-    msg_get_digest(&m, &d);         /* of what the policy binds to the place */
+    msg_get_digest(&m, &d); /* of what the policy binds to the place */
+    assert_int_equal(msg_get_u64(&m), 0);
     assert_false(msg_get_bool(&m)); /* nothing to sign */
     assert_int_equal(msg_end(&m), 0);
     assert_int_equal(signature.n, 64);

@@ -547,20 +547,20 @@ static void a_value_that_is_signed_here(void **state)
     uint64_t wait;
     c.source = SOURCE_JWT;
     store_key();
-    assert_int_equal(fetch_need(fetches, &c, &wait, &e), FETCH_HERE);
+    assert_int_equal(fetch_need(fetches, &c, 0, &wait, &e), FETCH_HERE);
     struct secret *first = fetch_value(fetches, &c, &e);
     assert_non_null(first);
     now += MINTED_MS / 10 * 8 - 1;
-    assert_int_equal(fetch_need(fetches, &c, &wait, &e), FETCH_HERE);
+    assert_int_equal(fetch_need(fetches, &c, 0, &wait, &e), FETCH_HERE);
     struct secret *same = fetch_value(fetches, &c, &e);
     assert_true(span_eq(secret_bytes(first), secret_bytes(same)));
     now++;
-    assert_int_equal(fetch_need(fetches, &c, &wait, &e), FETCH_HERE);
+    assert_int_equal(fetch_need(fetches, &c, 0, &wait, &e), FETCH_HERE);
     struct secret *other = fetch_value(fetches, &c, &e);
     assert_false(span_eq(secret_bytes(first), secret_bytes(other)));
     secret_free(&stored);
     now += MINTED_MS; /* without its key there is no other */
-    assert_int_equal(fetch_need(fetches, &c, &wait, &e), FETCH_REFUSED);
+    assert_int_equal(fetch_need(fetches, &c, 0, &wait, &e), FETCH_REFUSED);
     assert_int_equal(nsent, 0);
     secret_free(&first);
     secret_free(&same);
@@ -595,7 +595,7 @@ static void a_secret_with_lines_is_told_to_no_server(void **state)
     uint64_t wait;
     store_key();
     c.source = SOURCE_VAULT;
-    assert_int_equal(fetch_need(fetches, &c, &wait, &e), FETCH_REFUSED);
+    assert_int_equal(fetch_need(fetches, &c, 0, &wait, &e), FETCH_REFUSED);
     assert_true(nsent == 0 && strstr(e.text, "more than one line") != NULL);
     assert_int_equal(need(ROTATING), FETCH_LATER); /* a program may have it */
     secret_free(&stored);

@@ -367,12 +367,11 @@ static bool each_judged_at(const char *host, const char *path, const char *query
                         .path = span_str(path),
                         .query = span_str(query),
                         .has_query = query != NULL};
-    struct arena a;
-    *t = (struct told){.no = no};
-    arena_init(&a, memory);
-    bool all = policy_each_judged(kit.p, &s, &r, 0, &a, tell, t);
+    static struct arena a; /* what is told borrows from it, until the next call */
     arena_free(&a);
-    return all;
+    arena_init(&a, memory);
+    *t = (struct told){.no = no};
+    return policy_each_judged(kit.p, &s, &r, 0, &a, tell, t);
 }
 
 static bool each_judged(const char *path, const char *query, size_t no, size_t memory, struct told *t)
