@@ -12,82 +12,17 @@
 #include "proxy/keeper/sources/fetch.h"
 #include "proxy/keeper/sources/minted.h"
 #include "proxy/keeper/value.h"
+#include "tests/unit/keeper/fetch_fakes.h"
 #include "proxy/fetcher/wire_fetch.h"
 
-/* One credential a program, one a server; the settings of each, and a secret among them. */
 struct policy {
     int unused;
 };
 static struct policy table;
-static struct {
-    struct setting s[4];
-    size_t n;
-} settings[] = {
-    {{{SPAN("argv"), SOURCE_NONE, SPAN("/bin/op")}, {SPAN("env.T"), SOURCE_ENV, SPAN("TOKEN")}}, 2},
-    {{{SPAN("url"), SOURCE_NONE, SPAN("https://Login.example:8443/token")},
-      {SPAN("timeout"), SOURCE_NONE, SPAN("2000")}},
-     2},
-    {{{SPAN("url"), SOURCE_NONE, SPAN("http://login.example/token")}}, 1},
-    {{{SPAN("argv"), SOURCE_NONE, SPAN("/bin/op")}, {SPAN("env.T"), SOURCE_STORE, SPAN("nowhere")}}, 2},
-    {{{SPAN("argv"), SOURCE_NONE, SPAN("/bin/op")}, {SPAN("refresh_token"), SOURCE_STORE, SPAN("next")}}, 2},
-    {{{SPAN("argv"), SOURCE_NONE, SPAN("/bin/op")},
-      {SPAN("refresh_token"), SOURCE_STORE, SPAN("next")},
-      {SPAN("scope"), SOURCE_NONE, SPAN("other")}},
-     3},
-    {{{SPAN("argv"), SOURCE_NONE, SPAN("/bin/op")},
-      {SPAN("jwt.iss"), SOURCE_NONE, SPAN("app \"12\"")},
-      {SPAN("jwt.key"), SOURCE_STORE, SPAN("next")},
-      {SPAN("jwt.aud"), SOURCE_NONE, SPAN("them")}},
-     4},
-    {{{SPAN("url"), SOURCE_NONE, SPAN("https://sts.example")},
-      {SPAN("role"), SOURCE_NONE, SPAN("arn:aws:iam::1:role/a")},
-      {SPAN("key"), SOURCE_STORE, SPAN("next")},
-      {SPAN("region"), SOURCE_NONE, SPAN("eu-central-1")}},
-     4},
-};
-enum { PROGRAM, SERVER, CLEARTEXT, WITHOUT, ROTATING, ROTATING_TOO, SIGNING, ROLE, MANY };
-
-bool policy_setting(const struct policy *p, const struct credential *c, size_t i, struct setting *out)
-{
-    static char text[32];
-    if (c->settings >= MANY && i == 0) {
-        *out = (struct setting){SPAN("argv"), SOURCE_NONE,
-                                span_of(text, (size_t)snprintf(text, sizeof(text), "/bin/%u", c->settings))};
-        return true;
-    }
-    if (c->settings >= MANY || i >= settings[c->settings].n)
-        return false;
-    *out = settings[c->settings].s[i];
-    return true;
-}
-
-const char *policy_source_name(enum source_kind k)
-{
-    return k == SOURCE_EXEC ? "exec" : k == SOURCE_ENV ? "env" : k == SOURCE_STORE ? "store" : "none";
-}
-
-bool policy_upstream(const struct policy *p, struct span host, uint16_t port, struct arena *a, struct upstream *u)
-{
-    *u = (struct upstream){.address = SPAN("192.0.2.7"), .crl_pem = SPAN("lists")};
-    return span_eq(host, SPAN("login.example")) && port == 8443;
-}
-
-/* The sealed store: one value, or nothing of any name. */
-static struct secret *stored;
 struct vault {
     int unused;
 };
 static struct vault store;
-
-struct secret *vault_get(const struct vault *v, struct span name)
-{
-    return stored != NULL && span_eq(name, SPAN("next")) ? secret_new(secret_bytes(stored)) : NULL;
-}
-
-struct secret *vault_previous(const struct vault *v, struct span name, size_t i)
-{
-    return NULL;
-}
 
 static uint64_t now, sent_id, nsent;
 static bool deaf;
@@ -575,7 +510,7 @@ static void a_question_that_is_signed_here(void **state)
     c.source = SOURCE_AWS;
     secret_free(&stored);
     stored = secret_new(SPAN("AKIA1:canary-key-of-aws"));
-    assert_int_equal(fetch_need(fetches, &c, &wait, &e), FETCH_LATER);
+    assert_int_equal(fetch_need(fetches, &c, 0, &wait, &e), FETCH_LATER);
     assert_true(span_find(span_of(sent, nbytes), SPAN("canary-key-of-aws")) == nbytes);
     struct msg_in m = msg_in(span_of(sent, nbytes));
     assert_int_equal(wire_get_fetch(&m, &w), 0);
