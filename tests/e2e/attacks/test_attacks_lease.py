@@ -5,21 +5,12 @@ import base64
 import json
 
 import room  # noqa: F401
-from attack import BOTH, everywhere, fields_of, wires
+from attack import everywhere, fields_of, wires
 from harness import main
+from leased import NAMES, again, asked, known, leaked, name_of, records, refused
 from ways import PATIENCE
 
 JSON, FORM = "Content-Type: application/json", "Content-Type: application/x-www-form-urlencoded"
-NAMES = {"unix": "run-{}", "captured": "cap-{}"}  # of sandboxes that have a listener of their own
-
-
-def name_of(transport, who="agent"):
-    return NAMES.get(transport, "{}").format(who)
-
-
-def known(rig, transport, who="agent"):
-    """Its sandbox is there."""
-    return rig.listener(name_of(transport, who), transport == "captured") if transport in NAMES else rig.gw.token(who)
 
 
 def leases(rig, transport):
@@ -29,12 +20,6 @@ def leases(rig, transport):
     rig.reload()
     rig.lab.expects("a lease of sandbox")
     known(rig, transport)
-
-
-def asked(rig, path, **what):
-    status, said = rig.control("POST", path, what)
-    assert status in (200, 201, 204), (status, said)
-    return said
 
 
 def issue(rig, transport, who="agent", **bounds):
@@ -47,34 +32,13 @@ def bearer(made):
     return f"Authorization: Bearer {made if isinstance(made, str) else made['lease']}"
 
 
-def refused(rig, what, got, code, **more):
-    rig.refused(what, got, closed=False, status=403, **more)
-    assert b'"code":"' + code.encode() + b'"' in got.data, f"{what}: not {code}: {got}"
-
-
 def passes(rig, what, got, path="/ok", method="GET"):
     new = rig.passed(what, got, [(method, path, None)])
     assert fields_of(new[0])["authorization"] == f"Bearer {rig.secret}", new
 
 
-def records(rig, kind):
-    return [r for r in rig.gw.audit() if r["kind"] == kind]
-
-
-def leaked(rig, what, made, used_by, host):
-    """The last record of a leak says whose it was, who used it, and for where; and it is dead."""
-    found = [r for r in records(rig, "lease-leaked") if r["lease"] == made["id"]]
-    rig.holds(what, len(found) == 1 and found[0]["used_by"] == used_by and found[0]["host"] == host, found)
-    assert rig.control("GET", f"/api/v1/leases/{made['id']}")[1]["state"] == "leaked"
-    return found[0]
-
-
 def basic(user, password):
     return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
-
-
-def again(rig, transport, wire):
-    return rig.open(transport, plain=wire.plain) if transport in BOTH else rig.open(transport)
 
 
 # ---- where it stands ----

@@ -176,7 +176,7 @@ def every_kind_of_payload_is_verified_and_signed_anew(lab):
     s.all_were_right(6)
 
 
-@test("D32 connect")
+@test()
 def one_changed_byte_is_refused(lab):
     s = Pairs(lab)
     pair, body = s.issue(), b"a body"
@@ -205,7 +205,7 @@ def one_changed_byte_is_refused(lab):
     assert s.state(pair) == "live"
 
 
-@test("D32 connect")
+@test()
 def another_sandboxs_pair_is_refused_and_told(lab):
     s = Pairs(lab)
     lab.expects("a lease of sandbox")
