@@ -25,22 +25,30 @@ static int credential_of(const struct image *i, struct span name, struct credent
     return -1;
 }
 
-/* Does this policy mean by the name of its credential what was meant when the lease was made? *at: which it is. */
-static bool is_meant(const struct image *i, const struct lease *l, size_t *at)
+/* Does this policy mean by the name of its credential what was meant when the lease was made? *at: which it is. Found
+ * once for each policy: it is asked of every request, and there may be a thousand credentials. */
+static bool is_meant(const struct image *i, struct lease *l, size_t *at)
 {
     struct credential c;
     struct digest now;
-    int found = credential_of(i, l->credential, &c);
-    *at = found < 0 ? 0 : (size_t)found;
-    return found >= 0 && identity_of_credential(i->policy, *at, &now) == 0 &&
-           memcmp(&now, &l->meaning, sizeof(now)) == 0;
+    *at = 0;
+    if (l->meant.policy != i->serial) {
+        int found = credential_of(i, l->credential, &c);
+        if (found >= 0 && identity_of_credential(i->policy, (size_t)found, &now) != 0)
+            return false; /* no memory now */
+        l->meant.at = found < 0 ? 0 : (size_t)found;
+        l->meant.same = found >= 0 && memcmp(&now, &l->meaning, sizeof(now)) == 0;
+        l->meant.policy = i->serial;
+    }
+    *at = l->meant.at;
+    return l->meant.same;
 }
 
 /* ---- leaks ---- */
 
 /* In words, what is wrong with who brings it where; NULL: nothing. Of a credential that a reload made another one, or
  * took away, the lease has ended, and its places of now say nothing of where the lease may be. */
-static const char *leaked(const struct exchange *x, const struct lease *l)
+static const char *leaked(const struct exchange *x, struct lease *l)
 {
     const struct wire_request *r = &x->request;
     size_t at;
@@ -149,7 +157,7 @@ static bool layers_fit(struct exchange *x, const struct lease *l)
 }
 
 /* It lives, is for the credential as it is now, and the request is inside it and all it came from. */
-static enum refuse_why in_order(struct exchange *x, const struct lease *l)
+static enum refuse_why in_order(struct exchange *x, struct lease *l)
 {
     size_t at;
     if (!lease_lives(x->judge->leases, l, wall(x)) || !is_meant(x->now.image, l, &at))
@@ -166,7 +174,7 @@ enum refuse_why lease_still(struct exchange *x)
 {
     if (id_is_none(&x->lease) || x->judge->config.shadow)
         return REFUSE_COUNT;
-    const struct lease *l = lease_by_id(x->judge->leases, &x->lease);
+    struct lease *l = lease_by_id(x->judge->leases, &x->lease);
     size_t at;
     if (l == NULL || x->now.image == NULL || x->now.d.credential < 0 || leaked(x, l) != NULL)
         return REFUSE_LEASE_ENDED;
@@ -311,7 +319,7 @@ void lease_again(struct exchange *x)
     size_t at;
     if (id_is_none(&x->lease) || x->wait == X_RUNS)
         return;
-    const struct lease *l = lease_by_id(x->judge->leases, &x->lease);
+    struct lease *l = lease_by_id(x->judge->leases, &x->lease);
     if (l != NULL && lease_lives(x->judge->leases, l, wall(x)) && is_meant(x->judge->image, l, &at))
         return;
     switch (x->wait) {

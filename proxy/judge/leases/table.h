@@ -16,6 +16,11 @@ struct lease {
     enum lease_state state;
     bool untold; /* leaked, and the ledger was not there to be told */
     uint64_t generation, expires_ms, ended_ms;
+    struct {
+        uint64_t policy; /* by its serial; 0: none was asked yet */
+        size_t at;
+        bool same;
+    } meant; /* check.c: what that policy means by the name of its credential */
     struct span sandbox, session, credential, how, layers; /* layers: as wire_put_layers wrote them */
     uint8_t bytes[];
 };
