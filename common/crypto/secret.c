@@ -8,12 +8,24 @@ struct secret {
     uint8_t bytes[];
 };
 
+/* Pages that were freed and are empty: to map and lock one takes longer than to sign a request, and a release needs
+ * several. No process that has secrets has threads. */
+enum { SPARES = 8 };
+static struct secret *spare[SPARES];
+static size_t spares;
+
 struct secret *secret_room(size_t n)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     if (n > 1024 * 1024)
         return NULL;
     size_t len = (sizeof(struct secret) + n + page - 1) / page * page;
+    if (len == page && spares > 0) {
+        struct secret *s = spare[--spares];
+        unpoison(s->bytes, n);
+        s->n = n;
+        return s;
+    }
     struct secret *s = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (s == MAP_FAILED)
         return NULL;
@@ -52,6 +64,12 @@ void secret_free(struct secret **s)
         return;
     size_t len = (*s)->mapped;
     explicit_bzero((*s)->bytes, (*s)->n);
-    munmap(*s, len);
+    if (len == (size_t)sysconf(_SC_PAGESIZE) && spares < SPARES) {
+        poison((*s)->bytes, len - sizeof(struct secret));
+        spare[spares++] = *s;
+    } else {
+        unpoison((*s)->bytes, len - sizeof(struct secret)); /* other memory may come to lie there */
+        munmap(*s, len);
+    }
     *s = NULL;
 }

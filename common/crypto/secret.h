@@ -16,7 +16,7 @@ struct secret *secret_room(size_t n) MUSTCHECK;
 uint8_t *secret_fill(struct secret *s);
 /* Borrow the bytes; valid until secret_free. Never store the span. */
 struct span secret_bytes(const struct secret *s);
-/* Wipe and release. *s becomes NULL; NULL is fine. */
+/* Wipe and release; an empty page may be kept for the next one. *s becomes NULL; NULL is fine. */
 void secret_free(struct secret **s);
 
 #endif

@@ -1,4 +1,4 @@
-/* common/seal: what was sealed opens again, and nothing else does. */
+/* common/seal: what was sealed opens again, and nothing else does; and the pages that secrets lie in. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -58,12 +58,44 @@ static void derived_keys_differ_by_purpose(void **state)
         secret_free(&all[i]);
 }
 
+static bool is_empty(struct span s)
+{
+    for (size_t i = 0; i < s.n; i++)
+        if (s.p[i] != 0)
+            return false;
+    return true;
+}
+
+/* Pages are used again: of what was there nothing is left, nor beyond what it took. */
+static void a_secret_leaves_nothing_to_the_next(void **state)
+{
+    static const size_t sizes[] = {1, 40, 4000, 4096, 10000};
+    struct secret *s[20];
+    for (int round = 0; round < 3; round++) {
+        for (size_t i = 0; i < 20; i++) {
+            size_t n = sizes[(i + (size_t)round) % 5];
+            s[i] = secret_room(n);
+            assert_non_null(s[i]);
+            assert_true(secret_bytes(s[i]).n == n && is_empty(secret_bytes(s[i])));
+            memset(secret_fill(s[i]), 's', n);
+        }
+        for (size_t i = 0; i < 20; i++)
+            secret_free(&s[i]);
+    }
+    struct secret *a = secret_new(SPAN("0123456789")), *b = secret_new(SPAN("abc"));
+    assert_true(span_eq(secret_bytes(a), SPAN("0123456789")) && span_eq(secret_bytes(b), SPAN("abc")));
+    secret_free(&a);
+    secret_free(&b);
+    assert_null(secret_room(2 * 1024 * 1024));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sealed_bytes_open_again),
         cmocka_unit_test(any_change_is_noticed),
         cmocka_unit_test(derived_keys_differ_by_purpose),
+        cmocka_unit_test(a_secret_leaves_nothing_to_the_next),
     };
     return cmocka_run_group_tests_name("seal", tests, NULL, NULL);
 }
