@@ -36,8 +36,9 @@ struct wire_fetched {
     bool ok;
     struct span value;    /* empty unless ok */
     uint64_t lifetime_ms; /* as the answer says; 0: it does not */
-    struct span
-        keep; /* to be kept in place of the secret that was asked with (a refresh token), ok or not; or empty */
+    /* To be kept in place of the secret that was asked with (a refresh token), ok or not. Of a source that is asked
+     * with none: to be told again as the setting "held" with the next question, and kept nowhere; empty: nothing. */
+    struct span keep;
     struct span why; /* unless ok: words for the operator, which hold no secret */
 };
 void wire_put_fetched(struct dynbuf *b, const struct wire_fetched *f);

@@ -180,7 +180,9 @@ struct http *http_open(const struct job *j, unsigned n, struct err *e)
         err_set(e, "out of memory");
         return NULL;
     }
-    *h = (struct http){.job = j, .fd = {-1, -1, -1}};
+    *h = (struct http){.job = j};
+    for (unsigned i = 0; i < HTTP_ASKS_MAX; i++)
+        h->fd[i] = -1;
     dynbuf_init(&h->answer, HTTP_ANSWER_MAX);
     if (trust(h, e) != 0)
         return NULL;
@@ -245,7 +247,8 @@ int http_ask(struct http *h, const struct http_ask *ask, unsigned *status, struc
         err_set(e, "its url or a field is too long, or there is no memory");
         goto out;
     }
-    if (SET(CURLOPT_URL, url) || SET(CURLOPT_HTTPHEADER, fields) ||
+    long ms = ask->ms ? (long)ask->ms : (long)h->job->ask.timeout_ms;
+    if (SET(CURLOPT_URL, url) || SET(CURLOPT_TIMEOUT_MS, ms) || SET(CURLOPT_HTTPHEADER, fields) ||
         (post ? SET(CURLOPT_POST, 1L) : SET(CURLOPT_HTTPGET, 1L)) ||
         (post && (SET(CURLOPT_POSTFIELDSIZE, (long)ask->body.n) ||
                   SET(CURLOPT_POSTFIELDS, ask->body.n ? (const char *)ask->body.p : "")))) {

@@ -7,7 +7,7 @@
 
 enum {
     HTTP_ANSWER_MAX = 256 * 1024,
-    HTTP_ASKS_MAX = 3, /* of one job */
+    HTTP_ASKS_MAX = 5, /* of one job */
     HTTP_ASK_FIELDS = 8,
     HTTP_ROOTS_MAX = 8 * 1024 * 1024,
     HTTP_URL_MAX = 4096
@@ -24,6 +24,7 @@ struct http_ask {
     struct span path;   /* below the url: of the settings, beginning with "/"; empty: the url itself */
     struct span fields[HTTP_ASK_FIELDS]; /* "Name: value" */
     struct span body;
+    uint32_t ms; /* that it may take; 0: what the policy says */
 };
 /* 0 with status and body (which stays until the next one), or -1 with words that hold nothing of either. */
 int http_ask(struct http *h, const struct http_ask *ask, unsigned *status, struct span *body,

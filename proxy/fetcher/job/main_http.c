@@ -13,6 +13,8 @@ static const struct {
              {SOURCE_AWS, 1, source_aws},
              {SOURCE_TENCENT, 1, source_tencent}};
 
+enum { MORE_ASKS = 2 /* of what was given before: to renew it, or to give it back */ };
+
 int main(void)
 {
     static struct job j;
@@ -23,7 +25,8 @@ int main(void)
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
         if (j.ask.kind != kinds[i].kind)
             continue;
-        struct http *h = http_open(&j, kinds[i].asks, &e);
+        unsigned more = wire_setting(&j.ask, SPAN("held"), 0).n ? MORE_ASKS : 0;
+        struct http *h = http_open(&j, kinds[i].asks + more, &e);
         if (h == NULL)
             job_failed(&j, "%s", e.text);
         role_confine_alone(&wall); /* the connections are made; what comes over them is read behind it */

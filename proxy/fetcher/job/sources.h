@@ -18,6 +18,8 @@ int oauth2_question(const struct wire_fetch *f, struct dynbuf *form, struct err 
 int oauth2_answer(struct span json, struct arena *a, struct wire_fetched *out, struct err *e) MUSTCHECK;
 int vault_answer(struct span json, struct span where, struct arena *a, struct wire_fetched *out,
                  struct err *e) MUSTCHECK;
+/* What a renewal of a token or a lease says of its life; -1: nothing that is one. 0: without end. */
+int vault_renewed(struct span json, bool of_token, struct arena *a, uint64_t *life_ms) MUSTCHECK;
 int github_app_question(const struct wire_fetch *f, struct dynbuf *body, struct err *e) MUSTCHECK;
 int github_app_answer(struct span json, uint64_t now_ms, struct arena *a, struct wire_fetched *out,
                       struct err *e) MUSTCHECK;

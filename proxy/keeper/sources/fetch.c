@@ -19,6 +19,7 @@ struct fetch {
     char rotates[VAULT_NAME_MAX + 1]; /* the name in the store of what the answer may replace; empty: nothing */
     struct digest spent;              /* of what stood there when it was asked */
     struct secret *unkept;            /* what the store would not take in its place; the only one there is */
+    struct secret *held;              /* what is told again with the next question */
     struct secret *value, *previous[FETCHES_PREVIOUS];
     struct err why; /* of the last answer; empty: it was a value */
 };
@@ -48,6 +49,7 @@ static void forget(struct fetch *e)
 {
     secret_free(&e->value);
     secret_free(&e->unkept);
+    secret_free(&e->held);
     for (size_t i = 0; i < FETCHES_PREVIOUS; i++)
         secret_free(&e->previous[i]);
     *e = (struct fetch){.asked = 0};
@@ -212,6 +214,7 @@ static int keep_again(struct fetches *f, const struct fetch *known, struct err *
 
 static void take(struct fetch *e, struct secret *value, uint64_t version, uint64_t told_ms, uint64_t now)
 {
+    bool replaces = false;
     uint64_t most = e->lifetime ? e->lifetime : told_ms ? FETCH_LIFE_MAX_MS : FETCH_LIFE_MS;
     uint64_t life = told_ms && told_ms < most ? told_ms : most;
     life = life < FETCH_LIFE_MIN_MS ? FETCH_LIFE_MIN_MS : life;
@@ -220,12 +223,15 @@ static void take(struct fetch *e, struct secret *value, uint64_t version, uint64
         memmove(&e->previous[1], &e->previous[0], sizeof(e->previous) - sizeof(e->previous[0]));
         e->previous[0] = e->value;
         e->value = NULL;
+        replaces = true;
     }
     secret_free(&e->value);
     e->value = value;
     e->version = version;
     e->live_until = now + life;
     e->fresh_until = now + life / 10 * 8;
+    if (replaces && e->held != NULL && e->fresh_until > now + FETCH_BACK_MS)
+        e->fresh_until = now + FETCH_BACK_MS;
     e->failed_until = 0;
     e->why.text[0] = '\0';
 }
@@ -251,7 +257,17 @@ static int send_it(struct fetches *f, struct fetch *known, struct span spends, s
     return 0;
 }
 
-static int ask(struct fetches *f, struct fetch *known, const struct credential *c, struct err *e)
+/* What no policy can say: what it said the last time; and that what it gave then is not to be given again. */
+static void remind(struct wire_fetch *w, const struct fetch *known, bool anew)
+{
+    if (known->held == NULL || w->nsettings + 2 > FETCH_SETTINGS_MAX)
+        return;
+    w->setting[w->nsettings++] = (struct wire_setting){SPAN("held"), secret_bytes(known->held)};
+    if (anew)
+        w->setting[w->nsettings++] = (struct wire_setting){SPAN("anew"), SPAN("1")};
+}
+
+static int ask(struct fetches *f, struct fetch *known, const struct credential *c, bool anew, struct err *e)
 {
     struct wire_fetch w = {.kind = (uint8_t)c->source};
     struct secret *held[FETCH_SETTINGS_MAX] = {NULL}, *jwt = NULL;
@@ -270,6 +286,7 @@ static int ask(struct fetches *f, struct fetch *known, const struct credential *
         rc = take_signed(f, known, &jwt, life, e);
         goto out;
     }
+    remind(&w, known, anew);
     w.timeout_ms = wire_setting_u64(&w, SPAN("timeout"), FETCH_TIMEOUT_MS);
     known->lifetime = wire_setting_u64(&w, SPAN("lifetime"), 0);
     struct span url = wire_setting(&w, SPAN("url"), 0);
@@ -318,7 +335,7 @@ static enum fetch_found need(struct fetches *f, const struct credential *c, uint
     struct err why = {{0}};
     if (!known->asked && due && other != NULL && again)
         err_set(&known->why, "%s is being asked with for another credential; try again shortly", known->rotates);
-    else if (!known->asked && due && other == NULL && ask(f, known, c, &why) != 0)
+    else if (!known->asked && due && other == NULL && ask(f, known, c, again || renew, &why) != 0)
         known->why = why;
     if (renew)
         known->renewed_until = now + FETCH_RENEW_MS;
@@ -430,6 +447,10 @@ int fetch_answered(struct fetches *f, uint64_t id, struct span payload)
         struct span v = value_trim(w.value);
         if (value_check(v, &e->why) == 0 && (value = secret_new(v)) == NULL)
             err_set(&e->why, "out of memory");
+    }
+    if (value != NULL && e->rotates[0] == '\0') {
+        secret_free(&e->held);
+        e->held = w.keep.n ? secret_new(w.keep) : NULL; /* without it another value is got the next time */
     }
     if (value != NULL)
         take(e, value, id, w.lifetime_ms, now);

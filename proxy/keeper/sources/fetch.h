@@ -17,7 +17,8 @@ enum {
     FETCHES_MAX = 64,     /* values known at once */
     FETCHES_PREVIOUS = 3, /* earlier ones of each, for the scrubber */
     FETCH_FAILED_MS = 5000,
-    FETCH_RENEW_MS = 30 * 1000,    /* between two questions for an upstream that says 401 */
+    FETCH_RENEW_MS = 30 * 1000, /* between two questions for an upstream that says 401 */
+    FETCH_BACK_MS = 5000, /* after which a source that holds what a value replaced is asked once more, to end that */
     FETCH_LIFE_MS = 5 * 60 * 1000, /* where neither answer nor policy says */
     FETCH_LIFE_MIN_MS = 1000,
     FETCH_LIFE_MAX_MS = 24 * 3600 * 1000,

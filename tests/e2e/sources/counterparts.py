@@ -144,13 +144,16 @@ class TokenEndpoint(Counterpart):
 
 class Vault(Counterpart):
     """https://developer.hashicorp.com/vault/api-docs: auth/approle/login, auth/kubernetes/login, KV version 2, database
-    credentials, auth/token/revoke-self."""
+    credentials, auth/token/renew-self and revoke-self, sys/leases/renew and revoke. What a token leased ends with it."""
+    token_s, lease_s, renewed_s = 1200, 3600, None  # renewed_s: what a renewal gives; None: lease_s; 0: it is refused
+    refuses = ()  # paths that are answered with 403
 
     def __init__(self, lab, name="vault.test"):
         super().__init__(lab, name)
         self.token, self.secret_id = lab.canary("hvs." + secrets.token_urlsafe(20)), lab.canary(secrets.token_urlsafe(20))
         self.jwt, self.value = lab.canary("eyJ." + secrets.token_urlsafe(30)), self.new_token("kv")
         self.live, self.revoked, self.namespace = {self.token}, [], None
+        self.leases, self.leased = {}, 0  # by id: (token, value)
 
     def login(self, handler, fine):
         if not fine:
@@ -158,7 +161,21 @@ class Vault(Counterpart):
             return
         token = self.lab.canary("hvs." + secrets.token_urlsafe(20))
         self.live.add(token)
-        self.send(handler, 200, {"auth": {"client_token": token, "lease_duration": 1200, "renewable": True}})
+        self.send(handler, 200, {"auth": {"client_token": token, "lease_duration": self.token_s, "renewable": True}})
+
+    def lease(self, handler, token):
+        self.leased += 1
+        name, value = f"database/creds/app/x{self.leased}", self.new_token("db")
+        self.leases[name] = (token, value)
+        self.send(handler, 200, {"lease_id": name, "lease_duration": self.lease_s, "renewable": self.renewed_s != 0,
+                                 "data": {"username": "v-app", "password": value}})
+
+    def renew(self, handler, name):
+        gives = self.lease_s if self.renewed_s is None else self.renewed_s
+        if name in self.leases and gives:
+            self.send(handler, 200, {"lease_id": name, "renewable": True, "lease_duration": gives})
+        else:
+            self.send(handler, 400, {"errors": ["lease is not renewable"]})
 
     def serve(self, handler, body):
         self.asked.append((handler.command, handler.path))
@@ -172,18 +189,25 @@ class Vault(Counterpart):
             self.login(handler, data == {"role_id": "app", "secret_id": self.secret_id})
         elif handler.path == "/v1/auth/kubernetes/login":
             self.login(handler, data == {"role": "app", "jwt": self.jwt})
-        elif token not in self.live:
+        elif token not in self.live or handler.path in self.refuses:
             self.send(handler, 403, {"errors": ["permission denied"]})
         elif handler.path == "/v1/auth/token/revoke-self":
             self.live.discard(token)
             self.revoked.append(token)
+            self.leases = {name: lease for name, lease in self.leases.items() if lease[0] != token}
+            self.send(handler, 204, b"")
+        elif handler.path == "/v1/auth/token/renew-self":
+            self.send(handler, 200, {"auth": {"client_token": token, "lease_duration": self.token_s, "renewable": True}})
+        elif handler.path == "/v1/sys/leases/renew":
+            self.renew(handler, data["lease_id"])
+        elif handler.path == "/v1/sys/leases/revoke":
+            self.leases.pop(data["lease_id"], None)
             self.send(handler, 204, b"")
         elif handler.path == "/v1/secret/data/app":
             value = "kv-canary\nX-Evil: 1" if self.bad == "newline" else self.value
             self.send(handler, 200, {"lease_id": "", "lease_duration": 0, "data": {"data": {"token": value}, "metadata": {}}})
         elif handler.path == "/v1/database/creds/app":
-            self.send(handler, 200, {"lease_id": "database/creds/app/x1", "lease_duration": 3600, "renewable": True,
-                                     "data": {"username": "v-app", "password": self.new_token("db")}})
+            self.lease(handler, token)
         else:
             self.send(handler, 404, {"errors": []})
 

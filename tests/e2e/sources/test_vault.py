@@ -51,6 +51,89 @@ def a_leased_secret_keeps_the_token_that_its_lease_hangs_on(lab):
     assert bearers(up) == [f"Bearer {vault.tokens[1]}"] * 2 and vault.revoked == []
 
 
+LEASED = "read: database/creds/app, value: /data/password"
+APPROLE = f"role_id: app, secret_id: {{ store: secret-id }}, {LEASED}"
+
+
+def used_until(lab, gw, up, what, condition):
+    """Requests, all of which pass with a value that the vault has not ended, until it is so."""
+    def once():
+        passes(lab, gw, up)
+        return condition()
+    lab.wait_for(what, once)
+
+
+def times(vault, path):
+    return vault.asked.count(("POST", path))
+
+
+def renewed(how):
+    def run(lab):
+        vault, up, gw = setup(lab, APPROLE, **how)
+        used_until(lab, gw, up, "two renewals", lambda: times(vault, "/v1/sys/leases/renew") >= 2)
+        assert times(vault, "/v1/auth/token/renew-self") >= 2 and times(vault, "/v1/auth/approle/login") == 1
+        assert set(bearers(up)) == {f"Bearer {vault.tokens[1]}"} and vault.revoked == []
+    run.__name__ = f"lease_and_token_are_renewed_by_the_first_use_past_most_of_the_life_of_one_{next(iter(how))}"
+    return run
+
+
+def replaced(name, how):
+    def run(lab):
+        vault, up, gw = setup(lab, APPROLE, lease_s=3, **how)
+        used_until(lab, gw, up, "the end of the first", lambda: "database/creds/app/x1" not in vault.leases)
+        first, second = vault.tokens[1:3]
+        assert bearers(up)[0] == f"Bearer {first}" and f"Bearer {second}" in bearers(up)
+        at = vault.asked.index(("POST", "/v1/auth/token/revoke-self"))
+        assert vault.asked[:at].count(("GET", "/v1/database/creds/app")) >= 2, "not before another one was in use"
+    run.__name__ = f"what_is_not_renewed_is_replaced_and_what_it_replaced_is_given_back_{name}"
+    return run
+
+
+for each in ({"lease_s": 2}, {"token_s": 2}):
+    test()(renewed(each))
+for name, each in {"refused": {"renewed_s": 0}, "too_short": {"renewed_s": 1},
+                   "token_refused": {"refuses": ("/v1/auth/token/renew-self",)}}.items():
+    test()(replaced(name, each))
+
+
+@test()
+def a_lease_by_the_operators_token_is_given_back_alone(lab):
+    vault, up, gw = setup(lab, f"token: {{ store: vault }}, {LEASED}", lease_s=3, renewed_s=0)
+    used_until(lab, gw, up, "the end of the first", lambda: "database/creds/app/x1" not in vault.leases)
+    assert vault.token in vault.live and vault.revoked == [] and times(vault, "/v1/auth/token/renew-self") == 0
+
+
+@test()
+def a_lifetime_of_the_policys_is_the_most_for_which_a_value_is_used(lab):
+    vault, up, gw = setup(lab, f"{APPROLE}, lifetime: 2s")
+    used_until(lab, gw, up, "another one, and the end of the first", lambda: vault.revoked)
+    assert times(vault, "/v1/sys/leases/renew") == 0 and len(set(bearers(up))) >= 2
+
+
+@test()
+def what_cannot_be_given_back_is_said_and_keeps_nothing_from_being_used(lab):
+    vault, up, gw = setup(lab, APPROLE, lease_s=3, renewed_s=0, refuses=("/v1/auth/token/revoke-self",))
+    lab.expects("fetch-http: the vault answered 403 when it was to revoke a token that is not used any more")
+    used_until(lab, gw, up, "a third value", lambda: vault.leased >= 3)
+    assert b"the vault answered 403 when it was to revoke a token" in gw.process.seen
+    assert gw.process.seen.count(b"when it was to revoke") <= vault.leased, "each is tried once"
+
+
+@test()
+def a_check_asks_for_another_one_and_a_dead_vault_ends_nothing_that_lives(lab):
+    vault, up, gw = setup(lab, APPROLE)
+    passes(lab, gw, up)
+    gw.cli("secret", "check", "api", rc=0)
+    assert vault.leased == 2 and times(vault, "/v1/sys/leases/renew") == 0
+    used_until(lab, gw, up, "the end of the first", lambda: len(vault.leases) == 1)
+    vault.bad = "500"
+    lab.wait_for("a failure", lambda: gw.cli("secret", "check", "api").rc == 1)  # the first may hear of a question before it
+    passes(lab, gw, up)
+    vault.bad = None
+    gw.cli("secret", "check", "api", rc=0)
+    used_until(lab, gw, up, "the end of the second", lambda: list(vault.leases) == ["database/creds/app/x3"])
+
+
 BAD = {"hang": "did not answer in time", "500": "answered 500 when", "long": "longer than 256 KiB",
        "not json": "not a JSON object", "newline": "control character"}
 

@@ -32,6 +32,9 @@ static void answer(uint8_t which, struct span text)
     MUST_HOLD(rc == 0 || e.text[0] != '\0');
     MUST_HOLD(rc != 0 || got.value.n <= text.n);
     reached |= rc == 0;
+    uint64_t life_ms;
+    for (int of_token = 0; of_token < 2; of_token++)
+        MUST_HOLD(vault_renewed(text, of_token, &a, &life_ms) != 0 || life_ms <= UINT64_C(1000) * UINT32_MAX);
     struct span code = source_error_code(text, &a);
     for (size_t i = 0; i < code.n; i++)
         MUST_HOLD((code.p[i] >= 'a' && code.p[i] <= 'z') || code.p[i] == '_');

@@ -114,6 +114,36 @@ static void what_a_token_endpoint_answers(void **state)
     }
 }
 
+static void what_a_vault_says_of_a_renewal(void **state)
+{
+    static const struct {
+        const char *json;
+        bool of_token;
+        int rc;
+        uint64_t ms;
+    } rows[] = {
+        {"{\"lease_id\":\"x\",\"renewable\":true,\"lease_duration\":60}", false, 0, 60000},
+        {"{\"lease_duration\":0}", false, -1, 0}, /* at its end */
+        {"{\"lease_duration\":\"60\"}", false, -1, 0},
+        {"{\"auth\":{\"lease_duration\":60}}", false, -1, 0},
+        {"[]", false, -1, 0},
+        {"", false, -1, 0},
+        {"{\"auth\":{\"client_token\":\"t\",\"lease_duration\":60}}", true, 0, 60000},
+        {"{\"auth\":{\"lease_duration\":0}}", true, 0, 0}, /* without end */
+        {"{\"auth\":{\"lease_duration\":99999999999}}", true, 0, UINT64_C(4294967295000)},
+        {"{\"lease_duration\":60,\"auth\":null}", true, -1, 0},
+        {"{\"auth\":{}}", true, -1, 0},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        uint64_t ms = 0;
+        struct arena a;
+        arena_init(&a, 1024 * 1024);
+        assert_int_equal(vault_renewed(span_str(rows[i].json), rows[i].of_token, &a, &ms), rows[i].rc);
+        assert_true(rows[i].rc != 0 || ms == rows[i].ms);
+        arena_free(&a);
+    }
+}
+
 static void what_a_vault_answers(void **state)
 {
     static const struct span where = SPAN("/data/data/t");
@@ -385,6 +415,7 @@ int main(void)
         cmocka_unit_test(what_a_token_endpoint_is_asked),
         cmocka_unit_test(what_a_token_endpoint_answers),
         cmocka_unit_test(what_a_vault_answers),
+        cmocka_unit_test(what_a_vault_says_of_a_renewal),
         cmocka_unit_test(what_github_is_asked),
         cmocka_unit_test(what_github_answers),
         cmocka_unit_test(xml_is_read_strictly),
