@@ -144,8 +144,10 @@ static int fits_slot(const struct credential *c, struct span v, struct err *e)
 int value_fits(const struct credential *c, struct span v, struct err *e)
 {
     struct signer_pair pair;
+    if (c->certificate && !value_is_pem(v))
+        return err_set(e, "the value is no PEM text with a private key and the chain of its certificate");
     if (!c->certificate && span_index(v, '\n') < v.n)
-        return err_set(e, "the value is a key with lines, which no request can carry");
+        return err_set(e, "the value is PEM text, which no request can carry");
     if (c->sign != SIGN_NONE)
         return signer_pair(v, &pair, e);
     if (fits_slot(c, v, e) != 0)
@@ -202,11 +204,6 @@ struct secret *value_render(const struct credential *c, struct span v, struct er
 {
     if (c->sign != SIGN_NONE) {
         err_set(e, "the value is to sign with, and goes into no request");
-        return NULL;
-    }
-    if (c->certificate != value_is_pem(v)) {
-        err_set(e, c->certificate ? "the value is no PEM text with a private key and the chain of its certificate"
-                                  : "the value is PEM text, which no header field can carry");
         return NULL;
     }
     if (value_fits(c, v, e) != 0)

@@ -466,6 +466,25 @@ static void expect_rendered(struct credential c, struct span v, struct span want
     secret_free(&s);
 }
 
+/* A key to sign with may have lines and may be alone; what is shown as a certificate has both, and no field has
+ * lines. */
+static void keys_and_certificates_are_told_apart(void **state)
+{
+#define KEY_PEM  "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2Vw\n-----END PRIVATE KEY-----\n"
+#define CERT_PEM "-----BEGIN CERTIFICATE-----\nMIIBszCCAVmgAwIB\n-----END CERTIFICATE-----\n"
+    const struct credential shown = {.certificate = true}, field = {.format = SPAN("Bearer {}")};
+    assert_int_equal(value_check(SPAN(KEY_PEM), &e), 0);
+    assert_int_equal(value_check(SPAN(CERT_PEM), &e), -1);
+    assert_int_equal(value_fits(&shown, SPAN(KEY_PEM CERT_PEM), &e), 0);
+    assert_int_equal(value_fits(&shown, SPAN(KEY_PEM), &e), -1);
+    assert_int_equal(value_fits(&shown, SPAN(CERT_PEM), &e), -1);
+    assert_int_equal(value_fits(&shown, SPAN("a token in one line"), &e), -1);
+    assert_int_equal(value_fits(&field, SPAN(KEY_PEM), &e), -1);
+    expect_rendered(shown, SPAN(KEY_PEM), SPAN_NONE);
+    expect_rendered(field, SPAN(KEY_PEM CERT_PEM), SPAN_NONE);
+    expect_rendered(shown, SPAN(KEY_PEM CERT_PEM), SPAN(KEY_PEM CERT_PEM));
+}
+
 static void values_are_rendered_as_the_policy_says(void **state)
 {
     struct credential c = {.format = SPAN("Bearer {}")};
@@ -512,6 +531,7 @@ int main(void)
         IN_A_FOLDER(a_change_that_fails_changes_nothing),
         IN_A_FOLDER(the_store_has_a_limit),
         cmocka_unit_test(d15_values_that_would_break_a_header_are_refused),
+        cmocka_unit_test(keys_and_certificates_are_told_apart),
         cmocka_unit_test(values_are_rendered_as_the_policy_says),
     };
     return cmocka_run_group_tests_name("keep", tests, NULL, NULL);
