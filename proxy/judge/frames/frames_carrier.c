@@ -110,6 +110,10 @@ static int need_release(struct exchange *x, struct frame *f)
         return -1;
     if (x->now.d.credential < 0 && !(x->upstream && x->upstream->bound))
         return -1;
+    if (refused != 0 && !x->judge->config.shadow && !exchange_would_still(x)) { /* it is about to leave once more */
+        exchange_cancel(x, CANCEL_POLICY);
+        return 0;
+    }
     if (x->upstream && x->claim < CLAIM_ASKED)
         upstream_set_live(x->judge, x->upstream, x->now.d.credential, true);
     if (release_ask(x, refused) != 0) {

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """A credential whose source is a program, or systemd: what reaches the upstream, when it is asked again, and what bad
 answers get."""
+import base64
 import os
 import secrets
 import socket
 import threading
+import urllib.parse
 
 import room  # noqa: F401
 from gateway import NOT_RELEASED, Gateway, simple_policy
@@ -78,9 +80,13 @@ def a_value_is_fetched_again_when_most_of_its_life_is_over(lab):
         return len(seen) > 2
     lab.wait_for("new values", changed)
     assert "Bearer token-number-1" in seen and "Bearer token-number-2" in seen, seen
-    # what it was before may still be echoed
-    for n in (1, 2):
-        assert f"token-number-{n}".encode() not in ask(lab, gw, up, f"/echo-text?token-number-{n}").out
+    # what it was before may still be echoed; a value that never was is handed on
+    for n, covered in (("1", True), ("2", True), ("none", False)):
+        said = f"token-number-{n}".encode()
+        whole = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n%s" % (len(said), said)
+        up.script({"/earlier": "/raw?" + urllib.parse.urlencode({"b64": base64.b64encode(whole).decode()})})
+        answer = ask(lab, gw, up, "/earlier").out
+        assert b" 200" in answer.splitlines()[0] and (said not in answer) == covered, answer
 
 
 @test()

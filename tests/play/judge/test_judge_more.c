@@ -320,6 +320,27 @@ static void a_credential_is_released_or_nothing_is_sent(void **state)
     play_close(&p);
 }
 
+/* The upstream refused its credential, and it is to leave once more: by the policy of now. */
+static void what_is_repeated_is_decided_again(void **state)
+{
+    struct play p;
+    play_all(&p, "allow read GET / rule=r cred=1\n");
+    give_request(&p, XID(1), GET("/a"));
+    expect(&p, ROLE_CARRIER, M_UPSTREAM, 0);
+    expect(&p, ROLE_KEEPER, M_RELEASE, XID(1));
+    expect_forward(&p, XID(1), NULL);
+    msg_put_u64(from(&p), 7);
+    assert_int_equal(give(&p, ROLE_CARRIER, 0, M_NEED_RELEASE, XID(1), -1), 0);
+    expect(&p, ROLE_KEEPER, M_RELEASE, XID(1));
+    play_policy(&p, "deny read GET / rule=no\n");
+    expect_nothing(&p); /* an answer may be on its way */
+    msg_put_u64(from(&p), 7);
+    assert_int_equal(give(&p, ROLE_CARRIER, 0, M_NEED_RELEASE, XID(1), -1), 0);
+    expect(&p, ROLE_CARRIER, M_CANCEL, XID(1));
+    expect_nothing(&p); /* the keeper is not asked */
+    play_close(&p);
+}
+
 /* F12: it does not answer, and its channel stands. */
 static void a_ledger_that_says_nothing_is_a_lost_one(void **state)
 {
@@ -543,6 +564,7 @@ int main(void)
         cmocka_unit_test(a_body_over_the_limit_is_a_413),
         cmocka_unit_test(a_body_streams_when_its_head_was_enough),
         cmocka_unit_test(body_bytes_stay_within_the_credit),
+        cmocka_unit_test(what_is_repeated_is_decided_again),
         cmocka_unit_test(a_credential_is_released_or_nothing_is_sent),
         cmocka_unit_test(a_ledger_that_says_nothing_is_a_lost_one),
         cmocka_unit_test(the_store_lost_refuses_reads_too),
