@@ -12,7 +12,7 @@
 #include "common/json/json.h"
 #include "common/text/nearest.h"
 #include "sandbox-shim/lease_env.h"
-#include "sandbox-shim/run/place.h"
+#include "sandbox-shim/plan/place.h"
 
 enum {
     TREE_BYTES = 4 * 1024 * 1024,

@@ -7,7 +7,7 @@
 
 #include "common/dynbuf.h"
 #include "common/err.h"
-#include "sandbox-shim/run/plan.h"
+#include "sandbox-shim/plan/plan.h"
 
 enum { GATEWAY_WITH_MAX = 16, GATEWAY_NAME_MAX = 64 };
 

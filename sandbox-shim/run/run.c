@@ -12,12 +12,13 @@
 
 #include "common/control/exit.h"
 #include "sandbox-shim/env.h"
+#include "sandbox-shim/plan/bwrap.h"
+#include "sandbox-shim/plan/place.h"
+#include "sandbox-shim/plan/plan.h"
 #include "sandbox-shim/run/gateway.h"
 #include "sandbox-shim/run/home.h"
 #include "sandbox-shim/run/network.h"
 #include "sandbox-shim/run/notify.h"
-#include "sandbox-shim/run/place.h"
-#include "sandbox-shim/run/plan.h"
 #include "sandbox-shim/run/spawn.h"
 
 extern char **environ;
@@ -254,7 +255,7 @@ static int run_do(struct run *r, int *status, struct err *e)
 
     if (spawn_check_stdio(e) != 0)
         return CLI_RUNTIME;
-    bwrap = spawn_bwrap(r->bwrap, e);
+    bwrap = bwrap_find(r->bwrap, e);
     if (!bwrap || gateway_find(&r->gateway, r->state_dir, e) != 0)
         return CLI_RUNTIME;
     if (run_places(r, e) != 0)

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/pidfd.h>
-#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -15,6 +14,7 @@
 #include <unistd.h>
 
 #include "common/json/json.h"
+#include "sandbox-shim/plan/bwrap.h"
 #include "sandbox-shim/run/network.h"
 #include "sandbox-shim/run/pty.h"
 
@@ -37,24 +37,6 @@ struct spawn {
 static const int caught[] = {SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH};
 enum { NCAUGHT = sizeof(caught) / sizeof(caught[0]) };
 
-const char *spawn_bwrap(const char *flag, struct err *e)
-{
-    static const char *const places[] = {"/usr/bin/bwrap", "/usr/local/bin/bwrap", "/bin/bwrap", NULL};
-
-    if (flag) {
-        if (flag[0] == '/' && access(flag, X_OK) == 0)
-            return flag;
-        (void)err_set(e, "%s is not the absolute path of a program", flag);
-        return NULL;
-    }
-    for (const char *const *p = places; *p; p++)
-        if (access(*p, X_OK) == 0)
-            return *p;
-    (void)err_set(e, "bubblewrap is not installed, and without it there is no sandbox: install it (Debian: `apt-get "
-                     "install bubblewrap`) and try again");
-    return NULL;
-}
-
 int spawn_check_stdio(struct err *e)
 {
     struct stat st;
@@ -68,66 +50,6 @@ int spawn_check_stdio(struct err *e)
         }
     }
     return 0;
-}
-
-/* In the child: become bubblewrap with nothing of ours but what the plan passes. */
-static void __attribute__((noreturn))
-become_bwrap(const char *bwrap, const struct plan *p, const struct pty *t, int status_fd, int talk)
-{
-    char args[16], status[16], run[16], processes[32];
-    char *const no_environment[] = {NULL}; /* also no LD_PRELOAD of the caller's */
-    const char *head[20];
-    size_t n = 0, count = 0;
-    sigset_t none;
-
-    while (p->cmd[count])
-        count++;
-    const char **argv = calloc(count + sizeof(head) / sizeof(head[0]) + 1, sizeof(*argv));
-    (void)snprintf(args, sizeof(args), "%d", p->args_fd);
-    (void)snprintf(status, sizeof(status), "%d", status_fd);
-    if (!argv || (t->slave >= 0 && pty_become(t) != 0) || setpgid(0, 0) != 0 ||
-        prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || limits_enter(&p->limits) != 0)
-        goto fail;
-    argv[n++] = "bwrap";
-    argv[n++] = "--args";
-    argv[n++] = args;
-    argv[n++] = "--json-status-fd";
-    argv[n++] = status;
-    argv[n++] = "--";
-    argv[n++] = INSIDE_SHIM;
-    argv[n++] = "--socket";
-    argv[n++] = INSIDE_SOCKET;
-    argv[n++] = "--listen";
-    argv[n++] = INSIDE_PROXY;
-    (void)snprintf(run, sizeof(run), "%d", talk);
-    argv[n++] = "--run";
-    argv[n++] = run;
-    if (p->captured)
-        argv[n++] = "--captured";
-    if (p->limits.pids && !p->limits.cgroup[0]) {
-        (void)snprintf(processes, sizeof(processes), "%llu", (unsigned long long)p->limits.pids);
-        argv[n++] = "--processes";
-        argv[n++] = processes;
-    }
-    if (t->slave >= 0)
-        argv[n++] = "--tty";
-    argv[n++] = "--";
-    for (size_t i = 0; i < count; i++)
-        argv[n++] = p->cmd[i];
-    if (close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) != 0 || fcntl(status_fd, F_SETFD, 0) != 0 ||
-        fcntl(talk, F_SETFD, 0) != 0)
-        goto fail;
-    for (size_t i = 0; i < p->nfds; i++)
-        if (fcntl(p->fds[i], F_SETFD, 0) != 0)
-            goto fail;
-    for (int sig = 1; sig < NSIG; sig++)
-        (void)signal(sig, SIG_DFL);
-    sigemptyset(&none);
-    (void)sigprocmask(SIG_SETMASK, &none, NULL);
-    (void)execve(bwrap, (char *const *)argv, no_environment);
-fail:
-    fprintf(stderr, "countersign run: cannot start %s: %s\n", bwrap, strerror(errno));
-    _exit(1);
 }
 
 /* {"child-pid": N, ...} when the namespaces are there, {"exit-code": N} when the
@@ -235,35 +157,6 @@ static int spawn_loop(struct spawn *s, struct err *e)
     return 0;
 }
 
-static bool file_says(const char *path, char c)
-{
-    char first = 0;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-
-    if (fd < 0)
-        return false;
-    ssize_t n = read(fd, &first, 1);
-    close(fd);
-    return n == 1 && first == c;
-}
-
-/* Why it probably was, and what to do: never a weaker sandbox instead. */
-static int explain_setup(struct err *e)
-{
-    if (file_says("/proc/sys/kernel/unprivileged_userns_clone", '0'))
-        return err_set(e, "the sandbox could not be set up and the command was not run: user namespaces are off for "
-                          "ordinary users here (sysctl kernel.unprivileged_userns_clone=1 turns them on)");
-    if (file_says("/proc/sys/user/max_user_namespaces", '0'))
-        return err_set(e, "the sandbox could not be set up and the command was not run: no user namespaces are "
-                          "allowed here (sysctl user.max_user_namespaces=15000 allows them)");
-    if (file_says("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", '1'))
-        return err_set(e, "the sandbox could not be set up and the command was not run: AppArmor restricts user "
-                          "namespaces here (give bwrap a profile with `userns,`, or sysctl "
-                          "kernel.apparmor_restrict_unprivileged_userns=0)");
-    return err_set(e, "the sandbox could not be set up and the command was not run; bubblewrap's own words stand "
-                      "above (inside a container, it must be allowed to make user namespaces)");
-}
-
 static void spawn_close(int *fd)
 {
     if (*fd >= 0)
@@ -295,8 +188,13 @@ int spawn_run(const char *bwrap, const char *nft, struct plan *p, int *status, s
     if (pty_wanted() && pty_open(&s.pty, e) != 0)
         goto out;
     s.bwrap = fork();
-    if (s.bwrap == 0)
-        become_bwrap(bwrap, p, &s.pty, pipe_fd[1], s.talk[1]);
+    if (s.bwrap == 0) {
+        if (s.pty.slave >= 0 && pty_become(&s.pty) != 0) {
+            perror("countersign run: the terminal");
+            _exit(1);
+        }
+        bwrap_become(&(struct bwrap){bwrap, "countersign run", pipe_fd[1], s.talk[1], s.pty.slave >= 0}, p);
+    }
     spawn_close(&pipe_fd[1]);
     spawn_close(&s.talk[1]);
     if (s.bwrap < 0) {
@@ -310,7 +208,7 @@ int spawn_run(const char *bwrap, const char *nft, struct plan *p, int *status, s
         (void)waitpid(s.bwrap, NULL, 0);
     pty_end(&s.pty);
     if (rc == 0 && !s.has_exit)
-        rc = explain_setup(e);
+        rc = bwrap_explain(e);
     *status = s.exit_code;
 out:
     pty_end(&s.pty);

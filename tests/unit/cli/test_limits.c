@@ -12,10 +12,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
-#include "sandbox-shim/run/limits.h"
+#include "sandbox-shim/plan/limits.h"
 
 static char top[] = "/tmp/cs-limits-XXXXXX";
 static const char *without; /* a file that new cgroups lack */
@@ -47,8 +49,17 @@ int __real_mkdir(const char *path, mode_t mode);
 int __wrap_mkdir(const char *path, mode_t mode);
 int __wrap_mkdir(const char *path, mode_t mode)
 {
-    static const char *const files[] = {"cgroup.procs", "cgroup.kill", "memory.max", "memory.swap.max",
-                                        "pids.max",     "cpu.max",     NULL};
+    static const char *const files[] = {"cgroup.procs",
+                                        "cgroup.kill",
+                                        "memory.max",
+                                        "memory.swap.max",
+                                        "pids.max",
+                                        "cpu.max",
+                                        "memory.limit_in_bytes",
+                                        "memory.memsw.limit_in_bytes",
+                                        "cpu.cfs_period_us",
+                                        "cpu.cfs_quota_us",
+                                        NULL};
     if (__real_mkdir(path, mode) != 0)
         return -1;
     for (const char *const *f = files; *f; f++)
@@ -139,14 +150,15 @@ static void a_cgroup_of_ours_is_made_at_the_nearest_place_that_gives_what_is_nee
     put(at("fs/user/app"), "cgroup.subtree_control", "cpuset memory pids\n"); /* no cpu */
     assert_int_equal(limits_begin(&l, at("proc"), &e), 0);
     (void)snprintf(want, sizeof(want), "%s/fs/user/countersign-run-%d", top, (int)getpid());
-    assert_string_equal(l.cgroup, want);
+    assert_int_equal(l.cgroup.n, 1);
+    assert_string_equal(l.cgroup.folder[0].path, want);
     assert_string_equal(has(want, "memory.max"), "536870912");
     assert_string_equal(has(want, "memory.swap.max"), "0");
     assert_string_equal(has(want, "pids.max"), "103"); /* and three of our own */
     assert_string_equal(has(want, "cpu.max"), "150000 100000");
     assert_int_equal(limits_enter(&l), 0);
     assert_string_equal(has(want, "cgroup.procs"), "0");
-    strcpy(made, l.cgroup);
+    strcpy(made, l.cgroup.folder[0].path);
     limits_end(&l);
     assert_int_equal(access(made, F_OK), -1);
     assert_string_equal(has(at("fs/user"), "cgroup.subtree_control"), "cpu memory pids\n");
@@ -161,11 +173,76 @@ static void a_cgroup_that_does_not_take_a_limit_is_none(void **state)
     without = "pids.max";
     assert_int_equal(limits_begin(&l, at("proc"), &e), -1);
     assert_non_null(strstr(e.text, "--cpus needs a cgroup"));
-    assert_string_equal(l.cgroup, "");
+    assert_int_equal(l.cgroup.n, 0);
     without = "memory.swap.max"; /* a kernel without swap has no such file */
     l.memory = 64 << 20;
     assert_int_equal(limits_begin(&l, at("proc"), &e), 0);
     limits_end(&l);
+}
+
+/* Version 1: a hierarchy for each, mounted where it likes; what none of them has is version 2's. */
+static void mount_version_1(const char *cpu)
+{
+    char text[4 * PATH_MAX], path[PATH_MAX];
+    for (const char *const *d = (const char *const[]){"m", "m/own", "p", "p/own", "c", NULL}; *d; d++) {
+        (void)snprintf(path, sizeof(path), "%s/fs/%s", top, *d);
+        assert_int_equal(__real_mkdir(path, 0755), 0);
+    }
+    (void)snprintf(
+        text, sizeof(text),
+        "40 1 0:40 / %s/fs/m rw - cgroup cgroup rw,memory\n41 1 0:41 / %s/fs/p rw - cgroup x rw,hugetlb,pids\n"
+        "42 1 0:42 %s %s/fs/c rw - cgroup cgroup rw,cpu,cpuacct\n31 1 0:27 / %s/fs rw - cgroup2 c rw\n",
+        top, top, cpu, top, top);
+    put(at("proc"), "mountinfo", text);
+    put(at("proc"), "cgroup", "4:memory:/own\n3:hugetlb,pids:/own\n2:cpu,cpuacct:/\n0::/user/app\n");
+}
+
+static void a_folder_in_each_hierarchy_of_version_1_is_made(void **state)
+{
+    struct limits l = {.memory = 512 << 20, .pids = 100, .cpu_percent = 150};
+    struct err e;
+    char leaf[64];
+    mount_version_1("/");
+    assert_int_equal(limits_begin(&l, at("proc"), &e), 0);
+    assert_int_equal(l.cgroup.n, 3);
+    (void)snprintf(leaf, sizeof(leaf), "fs/m/own/countersign-run-%d", (int)getpid());
+    assert_string_equal(l.cgroup.folder[0].path, at(leaf));
+    assert_string_equal(has(at(leaf), "memory.limit_in_bytes"), "536870912");
+    assert_string_equal(has(at(leaf), "memory.memsw.limit_in_bytes"), "536870912");
+    assert_string_equal(has(l.cgroup.folder[1].path, "pids.max"), "103");
+    assert_string_equal(has(l.cgroup.folder[2].path, "cpu.cfs_quota_us"), "150000");
+    assert_string_equal(has(l.cgroup.folder[2].path, "cpu.cfs_period_us"), "100000");
+    assert_int_equal(limits_enter(&l), 0);
+    for (unsigned i = 0; i < 3; i++)
+        assert_string_equal(has(l.cgroup.folder[i].path, "cgroup.procs"), "0");
+    put(at(leaf), "cgroup.procs", ""); /* else it would be us whom it kills */
+    limits_end(&l);
+    assert_int_equal(access(at(leaf), F_OK), -1);
+    (void)snprintf(leaf, sizeof(leaf), "fs/p/own/countersign-run-%d", (int)getpid());
+    assert_int_equal(access(at(leaf), F_OK), -1);
+}
+
+/* A controller whose hierarchy is not mounted as a whole may be version 2's; if it is not, nothing is held by halves.
+ */
+static void what_version_1_lacks_is_looked_for_in_version_2(void **state)
+{
+    struct limits l = {.memory = 64 << 20, .cpu_percent = 50};
+    struct err e;
+    char leaf[64];
+    mount_version_1("/part");
+    put(at("fs/user/app"), "cgroup.subtree_control", "cpu\n");
+    assert_int_equal(limits_begin(&l, at("proc"), &e), 0);
+    assert_int_equal(l.cgroup.n, 2);
+    (void)snprintf(leaf, sizeof(leaf), "fs/user/app/countersign-run-%d", (int)getpid());
+    assert_string_equal(l.cgroup.folder[1].path, at(leaf));
+    assert_string_equal(has(at(leaf), "cpu.max"), "50000 100000");
+    assert_string_equal(has(at(leaf), "memory.max"), ""); /* version 1 has it */
+    limits_end(&l);
+    put(at("fs/user/app"), "cgroup.subtree_control", "io\n");
+    assert_int_equal(limits_begin(&l, at("proc"), &e), -1);
+    assert_int_equal(l.cgroup.n, 0);
+    (void)snprintf(leaf, sizeof(leaf), "fs/m/own/countersign-run-%d", (int)getpid());
+    assert_int_equal(access(at(leaf), F_OK), -1);
 }
 
 static void without_one_memory_is_limited_for_each_process(void **state)
@@ -176,9 +253,19 @@ static void without_one_memory_is_limited_for_each_process(void **state)
     put(at("proc"), "mountinfo",
         "31 1 0:27 / /x rw - tmpfs cgroup2 rw\n32 1 0:28 /part /y rw - cgroup2 cgroup2 rw\n");
     assert_int_equal(limits_begin(&l, at("proc"), &e), 0);
-    assert_string_equal(l.cgroup, "");
+    assert_int_equal(l.cgroup.n, 0);
     limits_say(&l, said, sizeof(said));
     assert_non_null(strstr(said, "memory is that of each process"));
+    int status;
+    pid_t pid = fork();
+    if (pid == 0) {
+        struct rlimit is;
+        _exit(limits_enter(&l) != 0 || getrlimit(RLIMIT_DATA, &is) != 0 || is.rlim_cur != 64 << 20);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    l.pids = 20; /* root's are counted by nothing else */
+    assert_int_equal(limits_begin(&l, at("proc"), &e), geteuid() == 0 ? -1 : 0);
     l = (struct limits){0};
     limits_say(&l, said, sizeof(said));
     assert_string_equal(said, "");
@@ -191,6 +278,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_cgroup_of_ours_is_made_at_the_nearest_place_that_gives_what_is_needed,
                                         begin, end),
         cmocka_unit_test_setup_teardown(a_cgroup_that_does_not_take_a_limit_is_none, begin, end),
+        cmocka_unit_test_setup_teardown(a_folder_in_each_hierarchy_of_version_1_is_made, begin, end),
+        cmocka_unit_test_setup_teardown(what_version_1_lacks_is_looked_for_in_version_2, begin, end),
         cmocka_unit_test_setup_teardown(without_one_memory_is_limited_for_each_process, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

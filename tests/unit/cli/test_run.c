@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "sandbox-shim/env.h"
-#include "sandbox-shim/run/place.h"
+#include "sandbox-shim/plan/place.h"
 
 static const char *printed(struct dynbuf *b, enum env_format f, const char *url, const char *bundle)
 {

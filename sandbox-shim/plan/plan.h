@@ -1,12 +1,12 @@
 /* What a sandbox is made of, and the bubblewrap arguments that make it. */
-#ifndef SANDBOX_SHIM_RUN_PLAN_H
-#define SANDBOX_SHIM_RUN_PLAN_H
+#ifndef SANDBOX_SHIM_PLAN_PLAN_H
+#define SANDBOX_SHIM_PLAN_PLAN_H
 
 #include <limits.h>
 
 #include "common/dynbuf.h"
 #include "common/err.h"
-#include "sandbox-shim/run/limits.h"
+#include "sandbox-shim/plan/limits.h"
 
 enum {
     PLAN_WORK_MAX = 16,
@@ -35,11 +35,14 @@ struct plan_dir {
 };
 
 struct plan {
-    /* what the gateway gave: paths outside */
-    const char *name, *listener, *ca, *bundle, *truststore;
+    const char *name;
+    /* what the gateway gave: paths outside. listener NULL: none of them, and no way out */
+    const char *listener, *ca, *bundle, *truststore;
     /* what the caller asked for */
     struct plan_dir work[PLAN_WORK_MAX], read[PLAN_READ_MAX];
     size_t nwork, nread;
+    uint64_t disk;        /* without work: bytes of a workspace in memory, which ends with the sandbox */
+    uint64_t scratch;     /* bytes of each of /tmp, /var/tmp, /home and /run; 0: as much as memory may be, or 2 GiB */
     struct plan_dir home; /* path empty: a fresh one, in memory */
     struct limits limits;
     const char *setenv[PLAN_LIST_MAX];
@@ -47,7 +50,7 @@ struct plan {
     struct dynbuf leases;     /* --setenv NAME VALUE, each word with its NUL: what --with gave */
     struct dynbuf npmrc;      /* and to npm, which shells keep such names from */
     bool captured, variables; /* whatever a program sends is; proxy variables are set */
-    char **cmd;
+    char **cmd;               /* NULL: none of its own; the shim is told what to run (countersign-shim --warden) */
     /* what plan_build made of it */
     char shim[PATH_MAX];
     struct dynbuf args;    /* NUL-terminated words, for bwrap --args */

@@ -1,4 +1,4 @@
-#include "sandbox-shim/run/place.h"
+#include "sandbox-shim/plan/place.h"
 
 #include <errno.h>
 #include <fcntl.h>

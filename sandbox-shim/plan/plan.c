@@ -1,6 +1,6 @@
 /* The sandbox, mount by mount. Everything starts from nothing (an empty tmpfs, an
  * empty environment, an empty network); each line adds one thing, and why. */
-#include "sandbox-shim/run/plan.h"
+#include "sandbox-shim/plan/plan.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "sandbox-shim/env.h"
-#include "sandbox-shim/run/filter.h"
-#include "sandbox-shim/run/place.h"
+#include "sandbox-shim/plan/filter.h"
+#include "sandbox-shim/plan/place.h"
 
 /* Of memory, each of /tmp, /var/tmp, /home and /run. */
 enum { TMPFS_MIB = 2048, MIB = 1024 * 1024 };
@@ -124,12 +124,14 @@ static int put_etc(struct plan *p)
                : 0;
 }
 
-/* What the gateway gave: the way out, and whom to trust. The bundle also lies
+/* The shim, and what the gateway gave: the way out, and whom to trust. The bundle also lies
  * where tools look that read no variable. */
 static void put_gateway(struct plan *p)
 {
     put(p, "--dir", "/countersign", NULL);
     put(p, "--ro-bind", p->shim, INSIDE_SHIM, NULL);
+    if (!p->listener)
+        return;
     put(p, "--ro-bind", p->listener, INSIDE_SOCKET, NULL);
     put(p, "--ro-bind", p->ca, INSIDE_CA, NULL);
     put(p, "--ro-bind", p->bundle, INSIDE_BUNDLE, NULL);
@@ -146,6 +148,8 @@ static void put_writable(struct plan *p)
     char number[16], bytes[32], inside[PATH_MAX + sizeof(INSIDE_WORKSPACES)];
     uint64_t most = (uint64_t)TMPFS_MIB * MIB, size = p->limits.memory ? p->limits.memory : most;
 
+    if (p->scratch)
+        most = p->scratch;
     (void)snprintf(bytes, sizeof(bytes), "%llu", (unsigned long long)(size < most ? size : most));
     for (const char *const *f = fresh; *f; f++) {
         bool shared = strcmp(*f, "/tmp") == 0 || strcmp(*f, "/var/tmp") == 0;
@@ -158,6 +162,10 @@ static void put_writable(struct plan *p)
         put(p, "--dir", INSIDE_HOME, NULL);
     for (size_t i = 0; i < p->nread; i++)
         put(p, "--ro-bind-fd", pass(p, p->read[i].fd, number), p->read[i].path, NULL);
+    if (p->nwork == 0) {
+        (void)snprintf(bytes, sizeof(bytes), "%llu", (unsigned long long)p->disk);
+        put(p, "--perms", "0755", "--size", bytes, "--tmpfs", INSIDE_WORKSPACE, NULL);
+    }
     for (size_t i = 0; i < p->nwork; i++) {
         (void)snprintf(inside, sizeof(inside), INSIDE_WORKSPACES "%s", plan_name(&p->work[i]));
         put(p, "--bind-fd", pass(p, p->work[i].fd, number), i == 0 ? INSIDE_WORKSPACE : inside, NULL);
@@ -201,7 +209,7 @@ static int put_environment(struct plan *p, char *const *environ, struct err *e)
         (void)dynbuf_add_byte(&p->args, 0);
         put(p, eq + 1, NULL);
     }
-    return env_each(&v, put_variable, p, e);
+    return p->listener ? env_each(&v, put_variable, p, e) : 0;
 }
 
 /* When root calls, the kernel takes the sandbox's user for root where only the
@@ -246,6 +254,8 @@ int plan_build(struct plan *p, char *const *environ, struct err *e)
         return err_errno(e, "the sandbox's /etc cannot be made");
     put_proc(p);
     put_gateway(p);
+    if (p->nwork == 0 && p->disk == 0)
+        return err_set(e, "a sandbox needs a workspace"); /* bubblewrap takes a size of 0 for no limit */
     put_writable(p);
     if (put_environment(p, environ, e) != 0)
         return -1;

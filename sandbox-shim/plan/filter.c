@@ -7,7 +7,7 @@
  *
  * Another ABI than the native one (32-bit, x32) ends the process: its numbers
  * would mean other calls. */
-#include "sandbox-shim/run/filter.h"
+#include "sandbox-shim/plan/filter.h"
 
 #include <errno.h>
 #include <netinet/in.h>

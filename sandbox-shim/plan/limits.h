@@ -1,17 +1,16 @@
-/* What a sandbox may use: memory, processes, CPU. Held by a cgroup (v2) of its own where this machine lets us make
+/* What a sandbox may use: memory, processes, CPU. Held by a cgroup of its own where this machine lets us make
  * one, else by limits of each process, which hold less; never by nothing. */
 #ifndef SANDBOX_SHIM_RUN_LIMITS_H
 #define SANDBOX_SHIM_RUN_LIMITS_H
 
-#include <limits.h>
-
 #include "common/err.h"
+#include "sandbox-shim/plan/cgroup.h"
 
 struct limits {
-    uint64_t memory;       /* bytes; 0, also of the others: no limit */
-    uint64_t pids;         /* processes and threads */
-    uint64_t cpu_percent;  /* of one CPU */
-    char cgroup[PATH_MAX]; /* ours, to be given back; empty: none */
+    uint64_t memory;      /* bytes; 0, also of the others: no limit */
+    uint64_t pids;        /* processes and threads */
+    uint64_t cpu_percent; /* of one CPU */
+    struct cgroup cgroup; /* ours, to be given back; of none: not held so */
 };
 
 /* --memory 512M (K, M, G; at least 16M), --pids 200 (8 to 4194304), --cpus 1.5 (0.01 to 1024). -1 in words. */

@@ -1,0 +1,291 @@
+#include "sandbox-shim/plan/cgroup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    FILE_MAX = 64 * 1024,
+    CPU_PERIOD_US = 100000,
+    DIR_ROOM = 2 * PATH_MAX,
+    FILE_ROOM = DIR_ROOM + 64,
+    END_TRIES = 100,
+    V1 = 1,
+    V2 = 2,
+};
+
+static const struct {
+    unsigned bit;
+    const char *name;
+} controllers[] = {{CGROUP_MEMORY, "memory"}, {CGROUP_PIDS, "pids"}, {CGROUP_CPU, "cpu"}};
+enum { CONTROLLERS = sizeof(controllers) / sizeof(controllers[0]) };
+
+/* --- files ------------------------------------------------------------------ */
+
+/* NUL-terminated. -1 with errno. */
+static int read_file(const char *path, char out[FILE_MAX])
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    size_t n = 0;
+    ssize_t got = -1;
+
+    if (fd < 0)
+        return -1;
+    while (n < FILE_MAX - 1 && (got = read(fd, out + n, FILE_MAX - 1 - n)) > 0)
+        n += (size_t)got;
+    close(fd);
+    out[n] = '\0';
+    return got < 0 ? -1 : 0;
+}
+
+static int write_text(const char *dir, const char *file, const char *value)
+{
+    char path[FILE_ROOM];
+    int fd, rc;
+
+    (void)snprintf(path, sizeof(path), "%s/%s", dir, file);
+    fd = open(path, O_WRONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -1;
+    rc = write(fd, value, strlen(value)) == (ssize_t)strlen(value) ? 0 : -1;
+    close(fd);
+    return rc;
+}
+
+static int write_number(const char *dir, const char *file, uint64_t value)
+{
+    char text[32];
+
+    (void)snprintf(text, sizeof(text), "%llu", (unsigned long long)value);
+    return write_text(dir, file, text);
+}
+
+/* Is this word in the list? */
+static bool has_word(const char *list, const char *word)
+{
+    static const char ends[] = " ,\n";
+    size_t n = strlen(word);
+
+    for (const char *at = list; (at = strstr(at, word)) != NULL; at += n)
+        if ((at == list || strchr(ends, at[-1])) && strchr(ends, at[n])) /* its NUL is an end, too */
+            return true;
+    return false;
+}
+
+/* --- where it may be -------------------------------------------------------- */
+
+/* Where this controller's hierarchy is mounted as a whole; NULL: version 2's. A line of mountinfo:
+ * ID PARENT DEV ROOT POINT OPTIONS ... - TYPE SOURCE SUPER-OPTIONS, whose last names the controllers of version 1. */
+static int find_mount(const char *mountinfo, const char *controller, char point[PATH_MAX])
+{
+    char line[2 * PATH_MAX], root[PATH_MAX];
+
+    for (const char *at = mountinfo; *at;) {
+        size_t n = strcspn(at, "\n");
+        if (n < sizeof(line)) {
+            memcpy(line, at, n);
+            line[n] = '\0';
+            const char *type = strstr(line, controller ? " - cgroup " : " - cgroup2 ");
+            const char *options = type ? strrchr(type, ' ') + 1 : NULL;
+            if (type && (!controller || has_word(options, controller)) &&
+                sscanf(line, "%*s %*s %*s %4095s %4095s", root, point) == 2 && strcmp(root, "/") == 0)
+                return 0;
+        }
+        at += n + (at[n] == '\n');
+    }
+    return -1;
+}
+
+/* Where we are in it: the line N:CONTROLLERS:PATH, for version 2 0::PATH. */
+static int find_own(const char *cgroup, const char *controller, char path[PATH_MAX])
+{
+    for (const char *at = cgroup; *at;) {
+        size_t n = strcspn(at, "\n"), names = strcspn(at, ":") + 1;
+        const char *colon = names < n ? memchr(at + names, ':', n - names) : NULL;
+        size_t of = colon ? (size_t)(colon - at) - names : 0, rest = colon ? n - names - of - 1 : 0;
+        char list[256];
+        if (colon && of < sizeof(list) && rest > 0 && rest < PATH_MAX && colon[1] == '/') {
+            memcpy(list, at + names, of);
+            list[of] = '\0';
+            memcpy(path, colon + 1, rest);
+            path[rest] = '\0';
+            if ((controller ? has_word(list, controller) : of == 0) && !strstr(path, "/.."))
+                return 0;
+        }
+        at += n + (at[n] == '\n');
+    }
+    return -1;
+}
+
+/* --- making it -------------------------------------------------------------- */
+
+static int set_v1(const struct cgroup_folder *f, const struct cgroup_amounts *a)
+{
+    if (f->holds & CGROUP_MEMORY && (write_number(f->path, "memory.limit_in_bytes", a->memory) != 0 ||
+                                     (write_number(f->path, "memory.memsw.limit_in_bytes", a->memory) != 0 &&
+                                      errno != ENOENT))) /* swap is not counted, or there is none */
+        return -1;
+    if (f->holds & CGROUP_PIDS && write_number(f->path, "pids.max", a->pids) != 0)
+        return -1;
+    if (f->holds & CGROUP_CPU &&
+        (write_number(f->path, "cpu.cfs_period_us", CPU_PERIOD_US) != 0 ||
+         write_number(f->path, "cpu.cfs_quota_us", a->cpu_percent * (CPU_PERIOD_US / 100)) != 0))
+        return -1;
+    return 0;
+}
+
+static int set_v2(const struct cgroup_folder *f, const struct cgroup_amounts *a)
+{
+    char cpu[64];
+
+    if (f->holds & CGROUP_MEMORY &&
+        (write_number(f->path, "memory.max", a->memory) != 0 ||
+         (write_text(f->path, "memory.swap.max", "0") != 0 && errno != ENOENT))) /* no swap, no file */
+        return -1;
+    if (f->holds & CGROUP_PIDS && write_number(f->path, "pids.max", a->pids) != 0)
+        return -1;
+    (void)snprintf(cpu, sizeof(cpu), "%llu %d", (unsigned long long)a->cpu_percent * (CPU_PERIOD_US / 100),
+                   CPU_PERIOD_US);
+    return f->holds & CGROUP_CPU ? write_text(f->path, "cpu.max", cpu) : 0;
+}
+
+/* A folder of ours below dir that holds these; of version 1 it may be there already, for another controller of the
+ * same mount. */
+static bool add_folder(struct cgroup *c, unsigned version, const char *dir, const char *leaf, unsigned holds,
+                       const struct cgroup_amounts *a)
+{
+    struct cgroup_folder *f = &c->folder[c->n];
+    int n = c->n < CGROUP_FOLDERS ? snprintf(f->path, sizeof(f->path), "%s/%s", dir, leaf) : -1;
+
+    if (n <= 0 || n >= PATH_MAX)
+        return false;
+    for (unsigned i = 0; i < c->n; i++)
+        if (strcmp(c->folder[i].path, f->path) == 0) {
+            f = &c->folder[i];
+            f->holds |= holds;
+            return set_v1(f, a) == 0;
+        }
+    if (mkdir(f->path, 0755) != 0)
+        return false;
+    f->version = version;
+    f->holds = holds;
+    if ((version == V1 ? set_v1 : set_v2)(f, a) == 0) {
+        c->n++;
+        return true;
+    }
+    (void)rmdir(f->path);
+    return false;
+}
+
+/* Does this place give its children all of them? */
+static bool gives(const char *dir, unsigned holds)
+{
+    char path[FILE_ROOM], has[FILE_MAX];
+
+    (void)snprintf(path, sizeof(path), "%s/cgroup.subtree_control", dir);
+    if (read_file(path, has) != 0)
+        return false;
+    for (size_t i = 0; i < CONTROLLERS; i++)
+        if (holds & controllers[i].bit && !has_word(has, controllers[i].name))
+            return false;
+    return true;
+}
+
+/* From where we are upwards: the first place that lets us. */
+static bool add_v2(struct cgroup *c, const char *mountinfo, const char *cgroup, const char *leaf, unsigned holds,
+                   const struct cgroup_amounts *a)
+{
+    char path[DIR_ROOM], point[PATH_MAX], own[PATH_MAX];
+
+    if (find_mount(mountinfo, NULL, point) != 0 || find_own(cgroup, NULL, own) != 0)
+        return false;
+    for (;;) {
+        (void)snprintf(path, sizeof(path), "%s%s", point, strcmp(own, "/") == 0 ? "" : own);
+        if (gives(path, holds) && add_folder(c, V2, path, leaf, holds, a))
+            return true;
+        if (strcmp(own, "/") == 0 || own[0] == '\0')
+            return false;
+        *strrchr(own, '/') = '\0';
+    }
+}
+
+bool cgroup_make(struct cgroup *c, const char *proc, const char *leaf, const struct cgroup_amounts *a)
+{
+    unsigned wanted =
+        (a->memory ? CGROUP_MEMORY : 0) | (a->pids ? CGROUP_PIDS : 0) | (a->cpu_percent ? CGROUP_CPU : 0);
+    char path[DIR_ROOM], mountinfo[FILE_MAX], cgroup[FILE_MAX], point[PATH_MAX], own[PATH_MAX];
+
+    c->n = 0;
+    (void)snprintf(path, sizeof(path), "%s/mountinfo", proc);
+    if (read_file(path, mountinfo) != 0)
+        return false;
+    (void)snprintf(path, sizeof(path), "%s/cgroup", proc);
+    if (read_file(path, cgroup) != 0)
+        return false;
+    for (size_t i = 0; i < CONTROLLERS; i++) {
+        if (!(wanted & controllers[i].bit) || find_mount(mountinfo, controllers[i].name, point) != 0)
+            continue; /* version 2 may have it */
+        wanted &= ~controllers[i].bit;
+        if (find_own(cgroup, controllers[i].name, own) != 0)
+            goto fail;
+        (void)snprintf(path, sizeof(path), "%s%s", point, strcmp(own, "/") == 0 ? "" : own);
+        if (!add_folder(c, V1, path, leaf, controllers[i].bit, a))
+            goto fail;
+    }
+    if (wanted == 0 || add_v2(c, mountinfo, cgroup, leaf, wanted, a))
+        return c->n > 0;
+fail:
+    cgroup_end(c);
+    return false;
+}
+
+/* --- in it, and after it ---------------------------------------------------- */
+
+int cgroup_join(const struct cgroup *c)
+{
+    for (unsigned i = 0; i < c->n; i++)
+        if (write_text(c->folder[i].path, "cgroup.procs", "0") != 0)
+            return -1;
+    return 0;
+}
+
+/* Version 1 has no file that kills: one after the other, as they are listed. */
+static void kill_listed(const char *dir)
+{
+    char path[FILE_ROOM], text[FILE_MAX], *end;
+
+    (void)snprintf(path, sizeof(path), "%s/cgroup.procs", dir);
+    if (read_file(path, text) != 0)
+        return;
+    for (char *at = text; *at; at = end + (*end == '\n')) {
+        long pid = strtol(at, &end, 10);
+        if (end == at)
+            return;
+        if (pid > 1)
+            (void)kill((pid_t)pid, SIGKILL);
+    }
+}
+
+void cgroup_end(struct cgroup *c)
+{
+    static const struct timespec moment = {.tv_nsec = 10 * 1000 * 1000};
+
+    for (; c->n > 0; c->n--) {
+        const struct cgroup_folder *f = &c->folder[c->n - 1];
+        for (int i = 0; i < END_TRIES; i++) {
+            if (f->version == V2)
+                (void)write_text(f->path, "cgroup.kill", "1");
+            else
+                kill_listed(f->path);
+            if (rmdir(f->path) == 0 || errno != EBUSY)
+                break;
+            (void)nanosleep(&moment, NULL);
+        }
+    }
+}

@@ -1,0 +1,89 @@
+/* The plan of a sandbox, as bubblewrap's words: what is in it with a gateway and without. Attacks G3, G6, G14. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "sandbox-shim/plan/plan.h"
+
+/* How often this word, followed by that one (NULL: whatever). */
+static unsigned times(const struct plan *p, const char *word, const char *next)
+{
+    unsigned n = 0;
+    for (size_t at = 0; at < p->args.n;) {
+        const char *w = (const char *)p->args.p + at;
+        at += strlen(w) + 1;
+        n += strcmp(w, word) == 0 && (!next || (at < p->args.n && strcmp((const char *)p->args.p + at, next) == 0));
+    }
+    return n;
+}
+
+static void without_a_gateway_nothing_of_one_is_there(void **state)
+{
+    char aws[] = "AWS_SECRET_ACCESS_KEY=x", proxy[] = "HTTP_PROXY=http://x", lang[] = "LANG=C.UTF-8";
+    char *const caller[] = {aws, proxy, lang, NULL};
+    struct plan p = {.name = "box", .disk = 512 << 20, .scratch = 64 << 20};
+    struct err e;
+
+    assert_int_equal(plan_build(&p, caller, &e), 0);
+    assert_int_equal(times(&p, INSIDE_SHIM, NULL), 1);
+    for (const char *const *w =
+             (const char *const[]){INSIDE_SOCKET, INSIDE_CA, INSIDE_BUNDLE, INSIDE_TRUSTSTORE, "HTTP_PROXY",
+                                   "https_proxy", "SSL_CERT_FILE", "AWS_SECRET_ACCESS_KEY", NULL};
+         *w; w++)
+        assert_int_equal(times(&p, *w, NULL), 0);
+    assert_int_equal(times(&p, "COUNTERSIGN_SANDBOX", "box"), 1);
+    assert_int_equal(times(&p, "--tmpfs", INSIDE_WORKSPACE), 1);
+    assert_int_equal(times(&p, "--size", "536870912"), 1);
+    assert_int_equal(times(&p, "--size", "67108864"), 4); /* /tmp, /var/tmp, /run and /home */
+    assert_int_equal(times(&p, "--tmpfs", NULL), 5);      /* none of which has no size */
+    assert_int_equal(times(&p, "--unshare-net", NULL), 1);
+    assert_int_equal(times(&p, "--seccomp", NULL), 1);
+    plan_free(&p);
+}
+
+static void with_one_it_is_all_there(void **state)
+{
+    char *const none[] = {NULL};
+    struct plan p = {.name = "box",
+                     .listener = "/s/run/sb.sock",
+                     .ca = "/s/ca.crt",
+                     .bundle = "/s/bundle.crt",
+                     .truststore = "/s/t.p12",
+                     .variables = true,
+                     .disk = 1 << 20};
+    struct err e;
+
+    assert_int_equal(plan_build(&p, none, &e), 0);
+    assert_int_equal(times(&p, "/s/run/sb.sock", INSIDE_SOCKET), 1);
+    assert_int_equal(times(&p, "/s/bundle.crt", INSIDE_BUNDLE), 1);
+    assert_int_equal(times(&p, "HTTP_PROXY", "http://" INSIDE_PROXY), 1);
+    plan_free(&p);
+}
+
+/* For bubblewrap a size of 0 is none. */
+static void a_workspace_without_a_size_is_refused(void **state)
+{
+    char *const none[] = {NULL};
+    struct plan p = {.name = "box"};
+    struct err e;
+
+    assert_int_equal(plan_build(&p, none, &e), -1);
+    plan_free(&p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(without_a_gateway_nothing_of_one_is_there),
+        cmocka_unit_test(with_one_it_is_all_there),
+        cmocka_unit_test(a_workspace_without_a_size_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
