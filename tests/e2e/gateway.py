@@ -112,7 +112,15 @@ class Gateway:
     def deny(self, ticket, words):
         self.cli("approvals", "deny", ticket, "--reason", words, rc=0)
 
+    def recorded(self, n=1, fits=None, **want):
+        """The records with these fields, once there are n: one is written behind the answer that it is about."""
+        def enough():
+            found = [r for r in self.audit() if all(r.get(k) == v for k, v in want.items()) and (fits is None or fits(r))]
+            return found if len(found) >= n else None
+        return self.lab.wait_for(f"{n} records of {want}", enough)
+
     def audit(self):
+        """All that is recorded by now. What was answered a moment ago may be missing: recorded() waits for it."""
         rows = self.cli("audit", "tail", "--json", "-n", "1000", rc=0).out.decode()
         return [json.loads(line) for line in rows.splitlines() if line.strip()]
 

@@ -193,6 +193,18 @@ class Lab:
             pause.wait(0.01)
         return value
 
+    def stops(self, pid):
+        """SIGSTOP, and until each of its threads stands: the signal is taken by one of them, and the others go on until that
+        one has run, which on a busy machine is enough for a whole request."""
+        def standing():
+            try:
+                tasks = [t.read_text() for t in pathlib.Path(f"/proc/{pid}/task").glob("*/stat")]
+            except (FileNotFoundError, ProcessLookupError):
+                return False  # a thread ended meanwhile, or all of it
+            return all(t.rpartition(")")[2].split()[0] in "TtZX" for t in tasks)
+        os.kill(pid, signal.SIGSTOP)
+        self.wait_for(f"process {pid} to stand still", lambda: standing() or not os.path.exists(f"/proc/{pid}"))
+
     def canary(self, secret, user=None):
         """From now on this must not be anywhere below lab.dir when the test is over."""
         self.secrets += canary.forms_of(secret, user)

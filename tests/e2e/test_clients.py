@@ -39,6 +39,7 @@ def git_clones_fetches_and_pushes_once_approved(lab):
     assert [new for _, new, _ in git.landed()] == [head]
     lab.run(["git", "-C", work, "fetch", "-q"], env=env, rc=0)
     short = ticket["id"][:10]
+    gw.recorded(kind="result", ticket=ticket["id"])
     story = gw.cli("audit", "tail", rc=0).out.decode()
     told = [f"push held: ticket {short} ", f"ticket {short} approved by ", "push sent, answered 200 "]
     places = [story.find(t) for t in told]

@@ -267,7 +267,7 @@ def on_the_host(lab):
     assert found == {"secrets": ["the policy names the credential api, and it has no value"]}, found
     answer = lab.run(["curl", "-si", base + "/x"], env=gw.client_env()).out
     assert b" 502" in answer and b"credential-unavailable" in answer, answer
-    row = lab.wait_for("its record", lambda: [r for r in gw.audit() if r["kind"] == "result"])[0]
+    row = gw.recorded(kind="result")[0]
     assert row["code"] == "credential-unavailable" and row["outcome"] == "not-sent", row
     gw.cli("secret", "set", "api", stdin=b"another-canary-value", rc=0)
     lab.wait_for("the keeper's word", lambda: not doctor())

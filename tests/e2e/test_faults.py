@@ -36,7 +36,7 @@ class Write:
         self.stopped = []
 
     def freeze(self, pid):
-        os.kill(pid, signal.SIGSTOP)
+        self.lab.stops(pid)
         self.stopped.append(pid)
 
     def thaw(self):
@@ -138,7 +138,7 @@ def an_outcome_on_its_way_to_a_ledger_that_dies_is_not_lost(lab):
     lab.wait_for("the outcome", lambda: w.gw.unread(old))
     lab.kills(old)
     lab.wait_for("what came of it", lambda: w.gw.cli("status").rc == 0 and w.state() == "done")
-    said = [r["outcome"] for r in w.gw.audit() if r["kind"] == "result" and r.get("path") == "/pay"]
+    said = [r["outcome"] for r in w.gw.recorded(kind="result", path="/pay")]
     assert said == ["answered"] and w.up.effects()["POST /pay"] == 1, said
     assert w.gw.cli("audit", "verify").rc == 0
 

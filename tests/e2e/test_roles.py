@@ -41,7 +41,7 @@ def cut_off(lab, role, path="/ok", data=None, named=False, warm=True):
         time.sleep(1.1)  # longer than a released credential is used again
     before = len(up.requests())
     old = gw.pid(role)
-    os.kill(old, signal.SIGSTOP)
+    lab.stops(old)
     client = lab.start(ask, env=env)
     lab.wait_for("the request at its door", lambda: gw.unread(old))
     assert client.popen.poll() is None, client.seen
@@ -119,7 +119,7 @@ def a_dead_carrier_leaves_a_write_unknown(lab):
     seen, sent, gw, up = cut_off(lab, "carrier", "/things", "a=1")
     assert refusal(seen) == "outcome-unknown" and sent == 0, seen
     assert b"may have" in seen.lower(), seen
-    results = [r for r in gw.audit() if r["kind"] == "result" and r.get("path") == "/things"]
+    results = gw.recorded(kind="result", path="/things")
     assert [r["outcome"] for r in results] == ["unknown"], results
 
 
@@ -246,7 +246,7 @@ def a_role_that_hangs_is_replaced(lab):
     before = {role: gw.pid(role) for role in (*ROLES, "front")}
     hung = ("judge", "carrier", "resolver", "lobby", "front")
     for role in hung:
-        os.kill(before[role], signal.SIGSTOP)
+        lab.stops(before[role])
     for role in hung:
         lab.wait_for(f"the end of the {role}", lambda: not os.path.exists(f"/proc/{before[role]}"))
     lab.wait_for("the next request", lambda: b" 200" in lab.run([*CURL, url + "/ok"], env=env).out)

@@ -415,7 +415,7 @@ def a_secret_is_sealed_where_no_gateway_runs_and_used_by_the_next_one(lab):
     assert ["Authorization", f"Bearer {token}"] in [list(f) for f in up.requests()[-1]["fields"]]
     # It is in the record, like one that a running gateway was given.
     gw = Gateway(lab, simple_policy(up))
-    acts = [r["what"] for r in gw.audit() if r.get("about") == "secret"]
+    acts = [r["what"] for r in gw.recorded(about="secret")]
     assert [(a["secret"], a["act"]) for a in acts] == [("api", "set")], acts
     assert secret("rm", "api").rc == 0 and secret("list").out == b""  # and now by the one that runs
 

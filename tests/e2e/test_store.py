@@ -136,7 +136,7 @@ def what_was_sent_when_the_disk_filled_is_written_down_later(lab):
     w.works()
     client = lab.start(w.command("/things", "a=1"), env=w.env)
     ticket = w.gw.pending()["id"]
-    os.kill(w.up.process.pid, signal.SIGSTOP)
+    lab.stops(w.up.process.pid)
     w.gw.approve(ticket)
     lab.wait_for("the execution", lambda: w.state_of(ticket) == "executing")
     w.fill()
@@ -147,7 +147,7 @@ def what_was_sent_when_the_disk_filled_is_written_down_later(lab):
     assert w.state_of(ticket) == "executing"
     (w.store / "ballast").unlink()
     lab.wait_for("the outcome", lambda: w.state_of(ticket) == "done")
-    results = [r for r in w.gw.audit() if r["kind"] == "result" and r.get("ticket") == ticket]
+    results = w.gw.recorded(kind="result", ticket=ticket)
     assert [r["outcome"] for r in results] == ["answered"], results
     assert w.gw.cli("audit", "verify").rc == 0
 
@@ -180,7 +180,7 @@ def with_allow_reads_reads_pass_and_are_recorded_later(lab):
     finally:
         unlock()
     lab.wait_for("the store's return", lambda: w.ask("/free", "a=1")[0] == 200)
-    assert sum(r["kind"] == "result" and r.get("path") == "/ok" for r in w.gw.audit()) == 3
+    assert len(w.gw.recorded(3, kind="result", path="/ok")) == 3
     assert w.gw.cli("audit", "verify").rc == 0
 
 
@@ -191,7 +191,7 @@ def while_the_ledger_hangs_clients_are_refused_soon(lab):
     w = World(lab)
     assert w.works()
     ledger = w.gw.pid("ledger")
-    os.kill(ledger, signal.SIGSTOP)
+    lab.stops(ledger)
     try:
         asked = [lab.start(w.command(path, "a=1"), env=w.env) for path in ("/free", "/things")]
         for client in asked:
@@ -212,7 +212,7 @@ def reads_stop_soon_when_nobody_writes_them_down(lab):
     w = World(lab)
     assert w.works()
     ledger = w.gw.pid("ledger")
-    os.kill(ledger, signal.SIGSTOP)
+    lab.stops(ledger)
     try:
         lab.wait_for("a refusal", lambda: w.ask()[0] == 503)
         w.refused()

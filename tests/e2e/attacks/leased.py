@@ -25,13 +25,9 @@ def refused(rig, what, got, code, **more):
     assert b'"code":"' + code.encode() + b'"' in got.data, f"{what}: not {code}: {got}"
 
 
-def records(rig, kind):
-    return [r for r in rig.gw.audit() if r["kind"] == kind]
-
-
 def leaked(rig, what, made, used_by, host):
-    """The last record of a leak says whose it was, who used it, and for where; and it is dead."""
-    found = [r for r in records(rig, "lease-leaked") if r["lease"] == made["id"]]
+    """The one record of a leak says whose it was, who used it, and for where; and it is dead."""
+    found = rig.gw.recorded(kind="lease-leaked", lease=made["id"])
     rig.holds(what, len(found) == 1 and found[0]["used_by"] == used_by and found[0]["host"] == host, found)
     assert rig.control("GET", f"/api/v1/leases/{made['id']}")[1]["state"] == "leaked"
     return found[0]

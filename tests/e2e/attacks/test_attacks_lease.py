@@ -7,7 +7,7 @@ import json
 import room  # noqa: F401
 from attack import everywhere, fields_of, wires
 from harness import main
-from leased import NAMES, again, asked, known, leaked, name_of, records, refused
+from leased import NAMES, again, asked, known, leaked, name_of, refused
 from ways import PATIENCE
 
 JSON, FORM = "Content-Type: application/json", "Content-Type: application/x-www-form-urlencoded"
@@ -288,7 +288,7 @@ def revoked_it_ends_what_rides_on_it(rig, transport):
     rig.up.release(gate)
     new = rig.arrived()
     rig.holds("D48 no whole body left", not [r for r in new if r["complete"] and r["method"] == "POST"], new)
-    (told,) = [r for r in records(rig, "lease-revoked") if r["lease"] == made["id"]]
+    (told,) = rig.gw.recorded(kind="lease-revoked", lease=made["id"])
     rig.holds("D48 whose", told["sandbox"] == name_of(transport) and told["how"] == "enough", told)
 
 

@@ -58,10 +58,6 @@ def code(answer):
     return found[1].decode() if found else None
 
 
-def kinds(run, *names):
-    return [r for r in run.gw.audit() if r["kind"] in names]
-
-
 @test()
 def a_command_has_a_lease_and_not_the_credential(lab):
     run = Leased(lab)
@@ -81,7 +77,7 @@ def a_command_has_a_lease_and_not_the_credential(lab):
     # It ended with the command: nothing of it is good for the next one, and somebody is told.
     again = run(*CURL, "-H", f"Authorization: Bearer {lease[1].decode()}", run.url())
     assert code(again) == "lease-leaked", again.text()
-    (leak,) = kinds(run, "lease-leaked")
+    (leak,) = run.gw.recorded(kind="lease-leaked")
     assert leak["used_by"] != leak["sandbox"] and leak["host"] == run.up.name, leak
     listed = run.gw.cli_json("lease", "list")["leases"]
     assert [r["state"] for r in listed] == ["leaked"], listed
@@ -105,7 +101,7 @@ def anywhere_else_it_is_worth_nothing(lab):
     codes = [c.decode() for c in re.findall(rb'"code":"([a-z-]+)"', done.out)]
     assert codes == ["lease-misplaced"] * len(places) + ["lease-leaked", "lease-ended", "lease-ended"], (codes, done.text())
     assert done.out.count(b"HTTP/1.1 200 OK") == 1, done.text()
-    (told,) = kinds(run, "lease-leaked")
+    (told,) = run.gw.recorded(kind="lease-leaked")
     assert told["host"] == "other.test" and told["freeze"], told
     text = (run.gw.state / "ledger/ledger.db")
     lease = run.gw.cli_json("lease", "list")["leases"][0]
@@ -182,7 +178,7 @@ def what_became_of_it_is_known_after_a_restart(lab):
     run.gw.up()
     assert [ask(lease) for lease in (kept, ended, brief, alone)] == ["200", "lease-ended", "lease-ended", "lease-used-up"]
     assert ask(kept, "thief") == "lease-leaked" and ask(kept) == "lease-ended"
-    (leak,) = kinds(run, "lease-leaked")
+    (leak,) = run.gw.recorded(kind="lease-leaked")
     assert (leak["sandbox"], leak["used_by"], leak["lease"]) == ("agent", "thief", kept["id"]), leak
     assert run.gw.cli("audit", "verify").rc == 0
 

@@ -120,8 +120,8 @@ def another_sandboxs_pair_is_refused_and_told(lab):
     assert s.get(pair) == "404" and s.state(pair) == "live"
     # Who has its key as well has it from there.
     assert s.get(pair, sandbox="other") == "lease-leaked"
+    (leak,) = s.gw.recorded(kind="lease-leaked")
     assert s.get(pair) == "lease-ended" and s.state(pair) == "leaked"
-    (leak,) = [r for r in s.gw.audit() if r["kind"] == "lease-leaked"]
     assert leak["sandbox"] == "agent" and leak["used_by"] == "other", leak
     assert len(s.all_were_right(1)) == 1
 

@@ -85,7 +85,7 @@ def a_front_that_dies_takes_nobody_with_it(lab):
     way, auth = by_token(gw, "busy")
     assert sandbox_of(ask(way, auth)) == "busy"
     others = {role: gw.pid(role) for role in ROLES}
-    os.kill(gw.daemon(), signal.SIGSTOP)
+    lab.stops(gw.daemon())
     try:
         lab.kills(gw.pid("front"))
         assert way.recv(1) == b""  # its connections are closed with it
@@ -124,7 +124,7 @@ def a_front_serves_the_session_it_was_started_for_and_no_other(lab):
     way, head = by_token(gw, "agent")
     assert sandbox_of(ask(way, head)) == "agent"
     old = gw.pid("front")
-    os.kill(old, signal.SIGSTOP)
+    lab.stops(old)
     gw.cli("sandbox", "rm", "agent", rc=0)
     del gw.tokens["agent"]
     new, head = by_token(gw, "agent")

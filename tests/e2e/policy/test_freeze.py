@@ -18,10 +18,6 @@ def post(lab, gw, up, path, **more):
     return curl(lab, gw, up, path, "-X", "POST", "--data-binary", "a=1", **more)
 
 
-def kinds(gw):
-    return [r["kind"] for r in gw.audit()]
-
-
 @test()
 def frozen_writes_are_refused_over_a_restart_and_approvals_wait(lab):
     up = lab.upstream()
@@ -46,7 +42,7 @@ def frozen_writes_are_refused_over_a_restart_and_approvals_wait(lab):
     gw.cli("thaw", rc=0)
     assert b" 200" in post(lab, gw, up, "/things").splitlines()[0]
     assert up.effects()["POST /things"] == 1
-    assert [k for k in kinds(gw) if k in ("freeze", "thaw")] == ["freeze", "thaw"]
+    assert [r["kind"] for r in gw.recorded(2, fits=lambda r: r["kind"] in ("freeze", "thaw"))] == ["freeze", "thaw"]
 
 
 @test()
@@ -59,7 +55,7 @@ def a_body_on_its_way_is_cut_off(lab):
     got = wire.talk(b"")
     assert got.status == [502] and got.closed and b'"outcome-unknown"' in got.data, got
     assert not any(r["complete"] for r in rig.requests()), rig.requests()
-    results = lab.wait_for("the result", lambda: [r for r in rig.gw.audit() if r["kind"] == "result"])
+    results = rig.gw.recorded(kind="result")
     assert [(r["outcome"], r["code"]) for r in results] == [("unknown", "frozen")], results
 
 

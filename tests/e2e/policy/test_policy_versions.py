@@ -99,7 +99,7 @@ def a_reload_is_not_confirmed_by_a_role_that_says_nothing(lab):
     up, gw = setup(lab)
     gw.policy.write_text(simple_policy(up, write="deny"))
     judge = gw.pid("judge")
-    os.kill(judge, signal.SIGSTOP)
+    gw.lab.stops(judge)
     try:
         done = gw.cli("reload", rc=3)
     finally:
@@ -180,7 +180,7 @@ def another(policy, number=itertools.count()):
 @contextlib.contextmanager
 def stopped(gw, role):
     pid = gw.pid(role)
-    os.kill(pid, signal.SIGSTOP)
+    gw.lab.stops(pid)
     try:
         yield pid
     finally:
@@ -285,7 +285,7 @@ def a_front_that_starts_meanwhile_is_not_waited_for(lab):
                                                    and r["ready"] and r["pid"] == gw.pid("front")])
                 assert asked.popen.poll() is None, asked.seen
                 front = gw.pid("front")
-                os.kill(front, signal.SIGSTOP)  # so that it could not say anything, were it asked
+                gw.lab.stops(front)  # so that it could not say anything, were it asked
             try:
                 assert asked.wait() == 0, asked.seen
             finally:
@@ -317,8 +317,8 @@ def current(gw):
     return versions(gw)["current"]
 
 
-def notes(gw, about):
-    return [r["what"] for r in gw.audit() if r["kind"] == "note" and r["about"] == about]
+def notes(gw, about, n=1):
+    return [r["what"] for r in gw.recorded(n, kind="note", about=about)]
 
 
 def two_versions(lab):
@@ -372,11 +372,11 @@ def an_earlier_version_is_in_force_until_it_is_ended(lab):
     gw.stop()
     gw.up()
     assert current(gw) == second
-    said = [(n["how"], n["policy"], n.get("from")) for n in notes(gw, "policy")]
+    said = [(n["how"], n["policy"], n.get("from")) for n in notes(gw, "policy", 6)]
     assert said == [("start", first, None), ("reload", second, first), ("rollback", first, second),
                     ("start", first, None), ("rollback-end", second, first), ("start", second, None)], said
     assert [n["by"].split()[0] for n in notes(gw, "policy") if "by" in n] == ["uid"] * 3
-    refused = notes(gw, "policy-refused")
+    refused = notes(gw, "policy-refused", 2)
     assert [n["how"] for n in refused] == ["rollback-end"] * 2 and "a write waits" in refused[1]["why"], refused
 
 
@@ -425,7 +425,7 @@ def what_is_stored_is_used_only_if_it_is_what_it_was(lab):
     gw.cli("reload", rc=0)
     assert gw.cli("policy", "show", first, "policy.yaml", rc=0).out.decode() == text
     # what makes no digest, or more than one, or none
-    refused = len(notes(gw, "policy-refused"))
+    refused = len(notes(gw, "policy-refused", 4))
     assert refused == 4
     for words in ("abc", "../../x", "g" * 8, "0" * 64, first[:5], "A" * 8):
         gw.cli("policy", "rollback", words, rc=3)

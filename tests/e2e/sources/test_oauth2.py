@@ -78,7 +78,7 @@ def a_refresh_token_is_used_once_and_the_next_one_is_sealed(lab):
         passes(lab, gw, up)
         return len(set(bearers(up))) > 2
     lab.wait_for("new tokens", changed)
-    assert any(r.get("about") == "secret" and r["what"].get("act") == "rotated" for r in gw.audit()), "and it is in the audit"
+    gw.recorded(about="secret", fits=lambda r: r["what"].get("act") == "rotated")  # and it is in the audit
     # the next gateway has the newest one, sealed
     gw.process.signal(15)
     gw.process.wait()
@@ -115,7 +115,7 @@ def a_stop_waits_for_the_next_refresh_token(lab):
     assert gw.process.wait() == 0
     gw.up()
     passes(lab, gw, up)
-    assert any(r.get("about") == "secret" and r["what"].get("act") == "rotated" for r in gw.audit())
+    gw.recorded(about="secret", fits=lambda r: r["what"].get("act") == "rotated")
 
 
 @test()
