@@ -2,11 +2,12 @@
 """Runs a command and looks into each of its processes from outside (ptrace holds it meanwhile): is a secret in its memory,
 environment and arguments included? Once as it ends, and whenever it sends itself SIGSTOP, which does not stop it then: for
 interpreters, which give their memory back before they end (EARLY has the code that does so). Where processes are in a PID
-namespace of their own, the files that only they see are searched too, as the namespace's first process ends: its home,
+namespace of their own, the files that only they see are searched too, as what its first process has started ends: its home,
 /tmp, /var/tmp and /run.
 
 usage: memory.py --secret-file FILE... --report FILE -- COMMAND...        memory.py --self-test
-The report is a list of {"program", "inside", "early", "bytes", "found"}. Its status is the command's; 127: nothing is proven.
+The report is a list of {"program", "inside", "early", "bytes", "files", "found"}. Its status is the command's; 127:
+nothing is proven. Who is not root cannot look into a process that has closed itself to that: it then has 0 bytes.
 
 Everywhere fragments of the secret are looked for, as it is and in the forms of canary.py, and runs of eight escapes; around
 each of them canary.py searches. A process that was killed had no end to look at, and is in no report.
@@ -116,7 +117,7 @@ class Tracer:
         self.secrets, self.wanted, self.report = secrets, fragments(secrets), []
         self.ptrace = ctypes.CDLL(None, use_errno=True).ptrace
         self.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
-        self.namespace = os.readlink("/proc/self/ns/pid")
+        self.depth = len(numbers("self", "NSpid"))
 
     def ask(self, request, pid, data):
         if self.ptrace(request, pid, None, data) != 0 and ctypes.get_errno() != 3:  # it is gone
@@ -124,21 +125,27 @@ class Tracer:
 
     def look(self, tid, early):
         """A thread of it stands still; at the end its first one, of which nothing is gone yet."""
+        size, files, found = 0, False, []
         try:
             if not early and numbers(tid, "Tgid") != [tid]:
                 return
-            program = os.path.basename(os.readlink(f"/proc/{tid}/exe"))
-            size, found = 0, []
-            for data in memory(tid):
-                size += len(data)
-                found += search(data, self.secrets, self.wanted, "memory")
-            inside = os.readlink(f"/proc/{tid}/ns/pid") != self.namespace
-            if inside and not early and numbers(tid, "NSpid")[-1] == 1:
-                there = [f"/proc/{tid}/root/{name}" for name in ONLY_THEIRS]
-                found += canary.search(self.secrets, [path for path in there if os.path.isdir(path)])
+            program = pathlib.Path(f"/proc/{tid}/comm").read_text(encoding="utf-8", errors="replace").strip()
+            inside = len(numbers(tid, "NSpid")) > self.depth
+            try:
+                program = os.path.basename(os.readlink(f"/proc/{tid}/exe"))
+                for data in memory(tid):
+                    size += len(data)
+                    found += search(data, self.secrets, self.wanted, "memory")
+                files = inside and not early and numbers(numbers(tid, "PPid")[0], "NSpid")[-1] == 1
+                if files:
+                    there = [f"/proc/{tid}/root/{name}" for name in ONLY_THEIRS]
+                    found += canary.search(self.secrets, [path for path in there if os.path.isdir(path)])
+            except PermissionError:
+                if os.geteuid() == 0 or size > 0:
+                    raise
         except (FileNotFoundError, ProcessLookupError):  # killed while it was looked at
             return
-        self.report.append({"program": program, "inside": inside, "early": early, "bytes": size,
+        self.report.append({"program": program, "inside": inside, "early": early, "bytes": size, "files": files,
                             "found": [f"{f.path}: {f.form}, {f.view}" for f in found]})
 
     def run(self, command):

@@ -3,7 +3,7 @@
 each signature, of chunks and trailers too, with the one key and session token it knows, as the services' documentation
 says: an own reading of it, beside common/sign.
 
-usage: signed.py --dir DIR --name HOST
+usage: signed.py --dir DIR --name HOST [--port N]
 DIR/keys.json has its key: {"id": ..., "secret": ..., "token": ... or null}.
 Says {"port": N, "ca": PATH} when it is ready; DIR/requests.jsonl has a line for each request: method, path, payload, and what
 was wrong with it ("" for nothing).
@@ -246,7 +246,7 @@ class Server(http.server.ThreadingHTTPServer):
     daemon_threads = True
 
     def __init__(self, options):
-        super().__init__(("127.0.0.1", 0), Handler)
+        super().__init__(("127.0.0.1", options.port), Handler)
         self.options, self.objects, self.parts, self.tables = options, {}, {}, {}
         self.lock, self.log = threading.Lock(), open(options.dir / "requests.jsonl", "a", encoding="utf-8")
 
@@ -260,6 +260,7 @@ def main():
     parse = argparse.ArgumentParser()
     parse.add_argument("--dir", type=pathlib.Path, required=True)
     parse.add_argument("--name", required=True)
+    parse.add_argument("--port", type=int, default=0)
     options = parse.parse_args()
     for name, value in json.loads((options.dir / "keys.json").read_text()).items():
         setattr(options, name, value)

@@ -18,14 +18,15 @@ FAKE = {"AWS_ACCESS_KEY_ID": "AKIAFAKEFAKEFAKEFAKE", "AWS_SECRET_ACCESS_KEY": "f
 class Signed:
     """lab/signed.py with keys of its own, and a gateway that has them."""
 
-    def __init__(self, lab, inject="sigv4: { region: eu-central-1, service: s3 }", write="allow", token=True, lease=""):
-        self.lab, self.dir, self.host = lab, lab.exempt(lab.dir / "signed"), "storage.demo.test"
+    def __init__(self, lab, inject="sigv4: { region: eu-central-1, service: s3 }", write="allow", token=True, lease="",
+                 host="storage.demo.test", port=0):
+        self.lab, self.dir, self.host = lab, lab.exempt(lab.dir / "signed"), host
         self.id, self.key = "AKIA" + secrets.token_hex(8).upper(), lab.canary(secrets.token_urlsafe(30))
         self.token = lab.canary(secrets.token_urlsafe(60)) if token else None
         lab.canary(self.id)
         self.dir.mkdir()
         (self.dir / "keys.json").write_text(json.dumps({"id": self.id, "secret": self.key, "token": self.token}))
-        process = lab.start([sys.executable, HERE / "lab/signed.py", "--dir", self.dir, "--name", self.host],
+        process = lab.start([sys.executable, HERE / "lab/signed.py", "--dir", self.dir, "--name", self.host, "--port", str(port)],
                             ready=rb"ready (\{.*\})")
         said = json.loads(process.ready[1])
         self.port, self.ca = said["port"], said["ca"]

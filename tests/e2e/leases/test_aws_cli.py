@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The AWS CLI, unmodified, signs with a lease's pair inside `countersign run --with`: the service (lab/signed.py) takes the real
 keys' signatures alone, and nothing of a sandbox ever holds one of those."""
-from clients import PYTHON, Storage
+from clients import PYTHON, REGION, Storage
 from harness import main, test
 
 
@@ -19,7 +19,7 @@ def the_aws_cli_copies(lab):
 
 @test()
 def the_aws_cli_puts_and_gets_items(lab):
-    s = Storage(lab, "dynamodb")
+    s = Storage(lab, f"sigv4: {{ region: {REGION}, service: dynamodb }}")
     aws = f"aws --endpoint-url {s.url} dynamodb"
     item = '{"id": {"S": "1"}, "what": {"S": "a thing"}}'
     done = s("aws", "sh", "-ec", f"{aws} put-item --table-name things --item '{item}'; {aws} get-item --table-name things --key '{{\"id\": {{\"S\": \"1\"}}}}'",
