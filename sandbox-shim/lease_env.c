@@ -65,15 +65,21 @@ static bool fill(struct dynbuf *out, struct span text, const struct lease_env *l
     return ok && dynbuf_ok(out);
 }
 
+/* Emptied first, as Git has it of settings with several values: of two places, one of which lies in the other, it
+ * would send both headers to the inner one. */
 static int put_git(struct lease_env *l, const char *key, const char *value)
 {
     char name[sizeof("GIT_CONFIG_VALUE_4294967295")];
-    int rc;
+    const char *const values[] = {"", value};
+    int rc = 0;
 
-    (void)snprintf(name, sizeof(name), "GIT_CONFIG_KEY_%u", l->git);
-    rc = l->variable(l->ctx, name, key);
-    (void)snprintf(name, sizeof(name), "GIT_CONFIG_VALUE_%u", l->git++);
-    return rc ? rc : l->variable(l->ctx, name, value);
+    for (size_t i = 0; i < 2 && rc == 0; i++) {
+        (void)snprintf(name, sizeof(name), "GIT_CONFIG_KEY_%u", l->git);
+        rc = l->variable(l->ctx, name, key);
+        (void)snprintf(name, sizeof(name), "GIT_CONFIG_VALUE_%u", l->git++);
+        rc = rc ? rc : l->variable(l->ctx, name, values[i]);
+    }
+    return rc;
 }
 
 static int put_row(struct lease_env *l, struct span variable, struct span text, struct span url)

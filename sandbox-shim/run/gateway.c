@@ -270,7 +270,7 @@ static int put_variable(void *ctx, const char *name, const char *value)
     (void)dynbuf_add(out, span_of(value, strlen(value) + 1));
     if (span_eq(is, v->env.lease) || span_eq(is, v->env.secret))
         (void)dynbuf_addf(&v->names, "%s%s", v->names.n ? ", " : "", name);
-    else if (strncmp(name, "GIT_CONFIG_KEY_", 15) == 0)
+    else if (strncmp(name, "GIT_CONFIG_KEY_", 15) == 0 && span_find(dynbuf_span(&v->names), is) == v->names.n)
         (void)dynbuf_addf(&v->names, "%sGit's %s", v->names.n ? ", " : "", value);
     return dynbuf_ok(out) ? 0 : -1;
 }

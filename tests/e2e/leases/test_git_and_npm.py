@@ -12,10 +12,11 @@ WHO = sum((["--setenv", f"GIT_{who}_{what}"] for who in ("AUTHOR", "COMMITTER")
 WITH = ["--with", "forge"]
 
 
-def git_behind(lab, inject, secret, form):
-    """A Git server whose credential only goes to who brings a lease of it."""
+def git_behind(lab, inject, secret, form, whole=False):
+    """A Git server whose credential only goes to who brings a lease of it. whole: to any path of it, and to some of them."""
     git = lab.git_server()
     place = f'host: {git.host}, port: {git.port}, path: "/demo/**"'
+    more = f"{{ host: {git.host}, port: {git.port} }}, " if whole else ""
     gw = Gateway(lab, f"""version: 1
 name: git
 packs: [git@1]
@@ -27,7 +28,7 @@ credentials:
     inject: {{ basic: {inject} }}
     lease: {form}
     require_lease: true
-    only: [{{ {place} }}]
+    only: [{more}{{ {place} }}]
 rules:
   - {{ id: fetch, match: {{ {place}, op: [git.fetch, git.fetch.refs] }}, decide: allow, use: forge }}
   - {{ id: push, match: {{ {place}, op: git.push }}, decide: hold, use: forge }}
@@ -37,7 +38,7 @@ rules:
 
 @test()
 def git_clones_and_pushes_with_a_lease(lab):
-    git, inside = git_behind(lab, "true", lambda git: f"{git.user}:{git.password}", "github")
+    git, inside = git_behind(lab, "true", lambda git: f"{git.user}:{git.password}", "github", whole=True)  # one of two places in the other
     done = inside("git", "clone", "-q", git.url, "app", options=WITH)
     assert b"Git's http.https://git.demo.test:" in done.err, done.text()
     inside.had_no_secret("git", "git-remote-http")

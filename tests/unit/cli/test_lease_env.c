@@ -66,12 +66,14 @@ static void a_row_that_names_places_stands_for_each(void **state)
 {
     assert_int_equal(given(CREDENTIAL(",\"basic\":true,\"user\":\"me\""), "", "half", 0), 0);
     assert_string_equal(got, "TOKEN=lease-1\nSECRET=half\nON=true\n"
-                             "GIT_CONFIG_KEY_0=http.https://h.example/.extraHeader\n"
-                             "GIT_CONFIG_VALUE_0=Authorization: Basic bWU6bGVhc2UtMQ==\n"
-                             "GIT_CONFIG_KEY_1=http.https://i.example:8443/a/.extraHeader\n"
+                             "GIT_CONFIG_KEY_0=http.https://h.example/.extraHeader\nGIT_CONFIG_VALUE_0=\n"
+                             "GIT_CONFIG_KEY_1=http.https://h.example/.extraHeader\n"
                              "GIT_CONFIG_VALUE_1=Authorization: Basic bWU6bGVhc2UtMQ==\n"
+                             "GIT_CONFIG_KEY_2=http.https://i.example:8443/a/.extraHeader\nGIT_CONFIG_VALUE_2=\n"
+                             "GIT_CONFIG_KEY_3=http.https://i.example:8443/a/.extraHeader\n"
+                             "GIT_CONFIG_VALUE_3=Authorization: Basic bWU6bGVhc2UtMQ==\n"
                              "npm //h.example/:_authToken=lease-1\nnpm //i.example:8443/a/:_authToken=lease-1\n"
-                             "GIT_CONFIG_COUNT=2\n");
+                             "GIT_CONFIG_COUNT=4\n");
 }
 
 static void a_row_that_asks_for_what_is_not_there_is_left_out(void **state)
@@ -89,8 +91,8 @@ static void settings_of_git_are_counted_on(void **state)
     assert_int_equal(given(CREDENTIAL(",\"basic\":true"), "", "", 3), 0);
     assert_non_null(strstr(got, "GIT_CONFIG_KEY_3="));
     assert_non_null(
-        strstr(got, "GIT_CONFIG_VALUE_4=Authorization: Basic bGVhc2U6bGVhc2UtMQ==\n")); /* lease:lease-1 */
-    assert_non_null(strstr(got, "GIT_CONFIG_COUNT=5\n"));
+        strstr(got, "GIT_CONFIG_VALUE_6=Authorization: Basic bGVhc2U6bGVhc2UtMQ==\n")); /* lease:lease-1 */
+    assert_non_null(strstr(got, "GIT_CONFIG_COUNT=7\n"));
 }
 
 static void another_set_is_taken_where_it_is_named(void **state)
