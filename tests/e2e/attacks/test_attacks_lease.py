@@ -292,6 +292,31 @@ def revoked_it_ends_what_rides_on_it(rig, transport):
     rig.holds("D48 whose", told["sandbox"] == name_of(transport) and told["how"] == "enough", told)
 
 
+@everywhere("D37", cleartext=True)
+def a_credential_that_looks_like_something_else_is_taken_as_it_is(rig, transport):
+    """One in the form of a lease, even of this gateway's own; with what patterns, escapes and JSON mean by a character."""
+    leases(rig, transport)
+    made = issue(rig, transport)
+    for value in (made["lease"], "ghp_" + "0" * 36, "AKIA" + "7" * 16, "a.*b+c?[d-z]{2,}(e|f)^$#1", "%2541%42%00\\u0041\\x41", '"quoted", {}: &amp;<>\'', "~api~{}~"):
+        rig.secret = rig.lab.canary(value)
+        rig.gw.cli("secret", "set", "api", stdin=value.encode(), rc=0)
+        own = issue(rig, transport)
+        for wire in wires(rig, transport):
+            for brought in ((), (bearer(own),)):
+                rig.lab.wait_for("the new value is used", lambda: fresh(rig, wire, brought, value), PATIENCE)
+                new = rig.arrived()
+                rig.holds(f"D37 {value[:6]}", not new, new)
+            wire.close()
+
+
+def fresh(rig, wire, brought, value):
+    """An echo of it: what the upstream got is the value, and the sandbox sees none of it."""
+    got = wire.talk(wire.head("GET", "/echo?form=raw&only=authorization", *brought), 1)
+    (sent,) = rig.arrived()
+    rig.holds("D37 hidden", value.encode() not in got.data and got.status == [200], got)
+    return fields_of(sent)["authorization"] == f"Bearer {value}"
+
+
 def received(sock):
     try:
         return sock.recv(65536)
