@@ -168,6 +168,33 @@ static void a_record_has_all_layers(void **state)
     fix_chain();
 }
 
+/* Past what is kept of them it is refused in words, and the store goes on. */
+static void bounds_that_are_too_long(void **state)
+{
+    static uint8_t text[LEASE_BOUND_BYTES];
+    static struct wire_layer large;
+    struct wire_lease now;
+    const char *why;
+    memset(text, '/', sizeof(text));
+    struct wire_list *lists[] = {&large.hosts, &large.methods, &large.paths, &large.ops};
+    for (size_t i = 0; i < 4; i++)
+        for (lists[i]->n = 0; lists[i]->n < LEASE_LIST_MAX; lists[i]->n++)
+            lists[i]->v[lists[i]->n] = span_of(text, sizeof(text));
+    sandbox("a");
+    struct wire_lease l = lease_of(1, "a"), k = lease_of(2, "a");
+    l.nlayers = 1;
+    l.layer[0] = large;
+    assert_null(issue(&l));
+    assert_int_equal(store_lease_narrow(fix, &l.id, &large, 0, SPAN("op"), &now, &why), 0);
+    assert_non_null(why);
+    k.nlayers = 2;
+    k.layer[0] = k.layer[1] = large;
+    assert_non_null(issue(&k));
+    k.nlayers = 1;
+    assert_null(issue(&k));
+    assert_int_equal(live(), 2);
+}
+
 static void times(void **state)
 {
     sandbox("a");
@@ -255,6 +282,7 @@ int main(void)
         LEASES(bound_to_sandbox_and_generation),
         LEASES(never_widened),
         LEASES(a_record_has_all_layers),
+        LEASES(bounds_that_are_too_long),
         LEASES(times),
         LEASES(a_leak),
         LEASES(limit_of_a_sandbox),

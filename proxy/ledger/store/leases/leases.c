@@ -132,6 +132,16 @@ static int inherit(struct store *s, struct wire_lease *l, const char **why)
     return 1;
 }
 
+static bool too_long(const struct wire_lease *l)
+{
+    struct dynbuf b;
+    dynbuf_init(&b, LAYERS_BYTES);
+    wire_put_layers(&b, l->layer, l->nlayers);
+    bool over = !dynbuf_ok(&b);
+    dynbuf_free(&b);
+    return over;
+}
+
 int store_lease_check(struct store *s, struct wire_lease *l, const char **why)
 {
     uint64_t of_sandbox = 0, all = 0;
@@ -162,6 +172,8 @@ int store_lease_check(struct store *s, struct wire_lease *l, const char **why)
         *why = "there are as many leases as can be kept; revoke some, dead ones are forgotten after a day";
     else if (l->nlayers > LEASE_LAYERS_MAX || l->format == LEASE_NONE)
         *why = "it has no form, or too many bounds";
+    else if (too_long(l))
+        *why = "its bounds are longer than can be kept";
     return 0;
 }
 
@@ -242,6 +254,11 @@ int store_lease_narrow(struct store *s, const struct id *id, const struct wire_l
     if (found < 0 || *why != NULL)
         return found < 0 ? -1 : 0;
     l->layer[l->nlayers++] = *layer;
+    if (too_long(l)) {
+        l->nlayers--;
+        *why = "with these bounds it has more than can be kept; issue another one";
+        return 0;
+    }
     if (expires_ms > 0 && expires_ms < l->expires_ms)
         l->expires_ms = expires_ms;
     sqlite3_stmt *q = db_stmt(&s->db, SQL_LEASE_NARROW);
