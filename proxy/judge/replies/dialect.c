@@ -100,6 +100,8 @@ static void common_head(const struct refusal *r, struct arena *a, struct wire_re
     out->close = r->close;
     dialect_field(h, SPAN("Cache-Control"), SPAN("no-store"));
     dialect_field(h, SPAN("Countersign-Decision"), span_str(r->decision));
+    if (r->challenge.n)
+        dialect_field(h, SPAN("WWW-Authenticate"), r->challenge);
     if (r->ticket.n)
         dialect_field(h, SPAN("Countersign-Ticket"), r->ticket);
     if (r->status_url.n) {

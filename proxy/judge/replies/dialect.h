@@ -21,10 +21,11 @@ struct refusal {
     size_t nallowed;
     struct span ticket; /* its text, or empty */
     struct span status_url, approval_url;
-    struct span rule;     /* only where rules are disclosed */
-    uint64_t expires_ms;  /* 0: nothing expires */
-    bool retry;           /* the same request may succeed later */
-    unsigned retry_after; /* seconds, 0: not said */
+    struct span challenge; /* WWW-Authenticate, of a 401; or empty */
+    struct span rule;      /* only where rules are disclosed */
+    uint64_t expires_ms;   /* 0: nothing expires */
+    bool retry;            /* the same request may succeed later */
+    unsigned retry_after;  /* seconds, 0: not said */
     bool close;
 };
 

@@ -91,8 +91,8 @@ static void push_body(const struct git_push *push, const struct refusal *r, stru
 int dialect_git_push(const struct git_push *push, const struct refusal *r, struct arena *a, struct wire_reply *out)
 {
     struct dynbuf b;
-    /* A client that can be told nothing in a 200 must not take one for a success. */
-    if (push == NULL || push->nrefs == 0 || !(push->report_status || push->report_status_v2))
+    /* A client that can be told nothing in a 200 must not take one for a success; of a 401 it acts on the status. */
+    if (push == NULL || push->nrefs == 0 || !(push->report_status || push->report_status_v2) || r->challenge.n)
         return dialect_git_text(r, a, out);
     dynbuf_init(&b, PUSH_BODY_MAX + 64 * 1024);
     push_body(push, r, a, &b);

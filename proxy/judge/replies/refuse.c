@@ -362,6 +362,27 @@ static void name_ticket(struct exchange *x, struct refusal *r)
         r->approval_url = format(&x->arena, "%s/tickets/%s", x->judge->config.desk_url, id);
 }
 
+/* Git with a credential helper, registry clients and the libraries of several languages ask without a credential
+ * first, and bring it when a 401 asks for it: as Basic, which is taken for any credential of the Authorization field.
+ * Not npm (which names its command, where no pack knows it) and pip: they send it at once where they have it, and
+ * show words of their own for a 401. Who brought something else is told 403: what is wrong then is not that it was
+ * not asked for. */
+static void ask_for_lease(struct exchange *x, struct refusal *r)
+{
+    struct credential c;
+    enum dialect d = x->now.d.dialect;
+    if (x->now.image == NULL || x->now.d.credential < 0 || d == DIALECT_NPM || d == DIALECT_PIP ||
+        !policy_credential(x->now.image->policy, (size_t)x->now.d.credential, &c) || c.slot != SLOT_HEADER ||
+        c.sign != SIGN_NONE || (c.header.n && !span_ieq(c.header, SPAN("authorization"))))
+        return;
+    for (size_t i = 0; i < x->request.nfields; i++)
+        if (span_ieq(x->request.field[i].name, SPAN("authorization")) ||
+            span_ieq(x->request.field[i].name, SPAN("npm-command")))
+            return;
+    r->status = 401;
+    r->challenge = SPAN("Basic realm=\"a lease of countersign, as the password\"");
+}
+
 enum walk_next refuse(struct exchange *x, enum refuse_why why)
 {
     struct refusal *r = &x->refusal;
@@ -382,6 +403,8 @@ enum walk_next refuse(struct exchange *x, enum refuse_why why)
         decided(x, r);
     else if (why == REFUSE_HELD)
         held(x, r);
+    else if (why == REFUSE_LEASE_REQUIRED)
+        ask_for_lease(x, r);
     else if (why == REFUSE_CREDENTIAL && x->now.credential.n && x->judge->config.disclose_rules)
         r->detail = format(&x->arena,
                            "This request needs the credential \"%.*s\", which the gateway could not get. "

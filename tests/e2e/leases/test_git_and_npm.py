@@ -59,12 +59,24 @@ def git_without_its_lease_reaches_nothing(lab):
     inside("git", "clone", "-q", git.url, "app", options=WITH)
     asked = len(git.log())
     done = inside("git", "-C", "app", "fetch", rc=128)
+    assert b"could not read Username" in done.err and len(git.log()) == asked, done.text()
+    done = inside("git", "-C", "app", "-c", "http.extraHeader=Authorization: Basic bWU6bXk=", "fetch", rc=128)
     assert b"brings a lease of it" in done.err and len(git.log()) == asked, done.text()
     # A lease is sent where its credential may go, and to no other place of the same host.
     url = git.url.replace("/demo/", "/other/")
     done = inside("sh", "-c", f"git config --get-urlmatch http.extraheader {git.url} && ! git config --get-urlmatch http.extraheader {url}",
                   options=WITH)
     assert done.out.startswith(b"Authorization: Basic "), done.text()
+
+
+@test()
+def git_asks_first_and_its_helper_has_a_lease(lab):
+    git, inside = git_behind(lab, "{ user: demo }", lambda git: git.password, "generic")
+    helper = '!f() { echo username=me; echo "password=$API_KEY"; }; f'
+    done = inside("sh", "-ec", f"unset GIT_CONFIG_COUNT; git -c credential.helper='{helper}' clone -q {git.url} app; "
+                  f"git clone -q $(echo {git.url} | sed s,//,//me:$API_KEY@,) again; cmp app/.git/packed-refs again/.git/packed-refs", options=WITH)
+    inside.had_no_secret("git", "git-remote-http")
+    assert {r["user"] for r in git.log()} == {"demo"}, done.text()
 
 
 @test()

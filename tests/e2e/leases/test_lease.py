@@ -59,6 +59,17 @@ def code(answer):
 
 
 @test()
+def who_asks_without_a_lease_first_is_asked_for_it(lab):
+    """As clients do that bring a credential when a 401 asks for it; who brings something else is told what is wrong."""
+    run = Leased(lab)
+    ask = " ".join(CURL)
+    done = run("sh", "-c", f"{ask} --anyauth -u me:$GITHUB_TOKEN {run.url()}; {ask} -u me:another-password {run.url()}", options=("--with", "api"))
+    assert re.findall(rb"HTTP/1.1 (\d+) (?!Connection)", done.out) == [b"401", b"200", b"403"], done.text()
+    assert done.out.count(b'WWW-Authenticate: Basic realm="a lease of countersign, as the password"\r\n') == 1, done.text()
+    assert code(done) == "lease-required" and len(run.up.requests()) == 1
+
+
+@test()
 def a_command_has_a_lease_and_not_the_credential(lab):
     run = Leased(lab)
     lab.expects("a lease of sandbox")

@@ -326,7 +326,7 @@ void expect_nothing(struct play *p)
         fail_msg("message %u to %s was not expected", p->out[p->first].type, role_name(p->out[p->first].to));
 }
 
-void expect_reply(struct play *p, uint64_t xid, unsigned status, const char *words)
+struct wire_reply expect_reply(struct play *p, uint64_t xid, unsigned status, const char *words)
 {
     struct wire_reply r;
     struct msg_in m = expect(p, ROLE_FRONT, M_REPLY, xid);
@@ -334,6 +334,7 @@ void expect_reply(struct play *p, uint64_t xid, unsigned status, const char *wor
     assert_int_equal(msg_end(&m), 0);
     if (r.head.status != status || (words && span_find(r.body, span_str(words)) == r.body.n))
         fail_msg("expected %u with \"%s\", got %u: %.*s", status, words, r.head.status, SPAN_FMT(r.body));
+    return r;
 }
 
 struct wire_forward expect_forward(struct play *p, uint64_t xid, struct span *inline_body)

@@ -97,7 +97,7 @@ void give_bool(struct play *p, enum role_id r, uint16_t type, uint64_t id, bool 
 struct msg_in expect(struct play *p, enum role_id to, uint16_t type, uint64_t id);
 void expect_nothing(struct play *p);
 /* M_REPLY with this status and code (in the body) and these words somewhere in it (NULL: any). */
-void expect_reply(struct play *p, uint64_t xid, unsigned status, const char *words);
+struct wire_reply expect_reply(struct play *p, uint64_t xid, unsigned status, const char *words);
 struct wire_forward expect_forward(struct play *p, uint64_t xid, struct span *inline_body);
 struct wire_ticket expect_ticket_open(struct play *p, uint64_t xid); /* its limits: p->limits */
 enum outcome expect_outcome(struct play *p, uint64_t xid, bool with_ticket);

@@ -36,6 +36,15 @@ static const char *base64(const char *text)
     return joined(out, "", "");
 }
 
+static void expect_asked(const struct wire_reply *r, const char *challenge)
+{
+    struct span said = SPAN_NONE;
+    for (size_t i = 0; i < r->head.nfields; i++)
+        if (span_ieq(r->head.field[i].name, SPAN("www-authenticate")))
+            said = r->head.field[i].value;
+    assert_true(span_eq(said, span_str(challenge)));
+}
+
 static struct ask *bearer(struct ask *a, uint8_t n)
 {
     return with(a, "Authorization", "Bearer ", text_of(n));
@@ -69,10 +78,14 @@ static void without_one_or_with_an_unknown_one(void **state)
     struct play p;
     struct wire_lease l;
     open_with(&p, REQUIRED, &l);
-    give_request(&p, XID(1), GET("/x"));
-    expect_refused(&p, 1, "lease-required");
+    give_request(&p, XID(1), GET("/x")); /* it is asked for one, as clients expect that ask without one first */
+    struct wire_reply asked = expect_reply(&p, XID(1), 401, "lease-required");
+    expect_asked(&asked, "Basic realm=\"a lease of countersign, as the password\"");
+    expect_recorded(&p, 1, "lease-required");
     give_request(&p, XID(2), with(GET("/x"), "Authorization", "Bearer ", "a-real-looking-token-of-somebody"));
-    expect_refused(&p, 2, "lease-required");
+    asked = expect_reply(&p, XID(2), 403, "lease-required");
+    expect_asked(&asked, "");
+    expect_recorded(&p, 2, "lease-required");
     give_request(&p, XID(3), bearer(GET("/x"), 2)); /* our tag, and nobody was told of it */
     expect_refused(&p, 3, "lease-unknown");
     play_close(&p);

@@ -75,6 +75,13 @@ static void a_push_is_refused_as_a_hook_would(void **state)
     out = reply(DIALECT_GIT_RECEIVE_PACK, NULL, &r, &a);
     assert_int_equal(out.head.status, 403);
     arena_free(&a);
+    push.report_status = true; /* a credential that is asked for is asked for by the status */
+    r.status = 401;
+    r.challenge = SPAN("Basic realm=\"x\"");
+    out = reply(DIALECT_GIT_RECEIVE_PACK, &push, &r, &a);
+    assert_int_equal(out.head.status, 401);
+    same(header(&out, "www-authenticate"), SPAN("Basic realm=\"x\""));
+    arena_free(&a);
 }
 
 /* Every pkt-line is as long as it says, none longer than the oldest side band takes, and words cannot forge one. */
