@@ -1,6 +1,5 @@
 #include "proxy/fetcher/fetcher.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -130,12 +129,20 @@ void fetcher_no_job(struct fetcher *f, uint64_t job)
         }
 }
 
+/* It may be the one that is there: who changes one path says the other again. */
+static void take_path(char *to, struct span path)
+{
+    if (path.n > 0)
+        memmove(to, path.p, path.n);
+    to[path.n] = '\0';
+}
+
 int fetcher_trust(struct fetcher *f, struct span roots, struct span crl)
 {
     if (roots.n >= sizeof(f->roots) || crl.n >= sizeof(f->crl))
         return -1;
-    snprintf(f->roots, sizeof(f->roots), "%.*s", SPAN_FMT(roots));
-    snprintf(f->crl, sizeof(f->crl), "%.*s", SPAN_FMT(crl));
+    take_path(f->roots, roots);
+    take_path(f->crl, crl);
     return 0;
 }
 

@@ -25,7 +25,8 @@ struct fetcher {
 /* The keeper's and the resolver's channel; each replaces the one before. Take fd over. */
 void fetcher_keeper(struct fetcher *f, int fd);
 void fetcher_resolver(struct fetcher *f, int fd);
-/* Paths of the roots and of the revocation lists (empty: none), for jobs that start from now on. -1: too long. */
+/* Paths of the roots and of the revocation lists (empty: none), for jobs that start from now on; either may be that
+ * of now. -1: too long. */
 int fetcher_trust(struct fetcher *f, struct span roots, struct span crl) MUSTCHECK;
 /* M_JOB_NONE of the parent. */
 void fetcher_no_job(struct fetcher *f, uint64_t job);

@@ -5,13 +5,13 @@ from gateway import NOT_RELEASED, Gateway, simple_policy
 BEARER = 'header: Authorization, format: "Bearer {}"'
 
 
-def gateway(lab, source, counterpart, store=(), env=None, inject=BEARER):
+def gateway(lab, source, counterpart, store=(), env=None, inject=BEARER, config=""):
     """(upstream, gateway) with an entry of upstreams: for the counterpart."""
     up = lab.upstream()
     text = simple_policy(up, secret=source).replace(BEARER, inject)
     text = text.replace("credentials:\n", counterpart.yaml + "credentials:\n", 1) if counterpart else text
     lab.expects(NOT_RELEASED)
-    return up, Gateway(lab, text, dict(store), env=env)
+    return up, Gateway(lab, text, dict(store), env=env, config=config)
 
 
 def ask(lab, gw, up, path="/ok"):

@@ -53,7 +53,7 @@ class Counterpart:
         self.server = Server(("127.0.0.1", 0), Handler)
         self.port = self.server.server_address[1]
         self.url = f"https://{name}:{self.port}"
-        self.yaml = upstream_yaml(name, self.port, ca.cert)
+        self.ca, self.yaml = ca.cert, upstream_yaml(name, self.port, ca.cert)
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
         lab.at_end.append(self.end)
 

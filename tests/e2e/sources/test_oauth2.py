@@ -180,6 +180,15 @@ def a_server_nobody_vouches_for_is_told_nothing(lab):
     assert endpoint.asked == []
 
 
+@test()
+def a_server_without_a_ca_of_its_own_is_verified_by_the_gateways_roots(lab):
+    endpoint = TokenEndpoint(lab)
+    endpoint.yaml = endpoint.yaml.replace(f', ca: "{endpoint.ca}"', "")
+    source = f"oauth2: {{ url: {endpoint.url}/oauth/token, grant: client_credentials, {CLIENT} }}"
+    up, gw = gateway(lab, source, endpoint, {"client": endpoint.secret.encode()}, config=f"roots: {endpoint.ca}\n")
+    passes(lab, gw, up)
+
+
 @test("D17")
 def a_server_is_held_to_what_an_upstream_is(lab):
     endpoint = TokenEndpoint(lab, sans=["email:x@login.test"])  # its name is in the subject alone
