@@ -193,6 +193,8 @@ static void from_keeper(void *arg, struct chan *c, struct frame *frame)
     static struct wire_fetch ask;
     if (frame->type != M_FETCH || wire_get_fetch(&m, &ask) != 0 || msg_end(&m) != 0) {
         log_error("the keeper said %u, which cannot be read", frame->type);
+        if (frame->type == M_FETCH) /* whoever waits for it would wait for ever */
+            tell(f, frame->id, "what it is asked with cannot be read");
         return;
     }
     struct errand *r = f->nerrands < ERRANDS_MAX ? calloc(1, sizeof(*r)) : NULL;

@@ -1,6 +1,6 @@
 #include "proxy/fetcher/wire_fetch.h"
 
-enum { KEY_MAX = 256 };
+enum { KEY_MAX = 512 /* a name of the policy's, which has at most 256 bytes, behind a word of ours */ };
 
 void wire_put_fetch(struct dynbuf *b, const struct wire_fetch *f)
 {

@@ -400,6 +400,12 @@ static void a_question_comes_as_it_went(void **state)
         m = msg_in(span_of(b.p, n));
         assert_true(wire_get_fetch(&m, &got) != 0 || msg_end(&m) != 0);
     }
+    static uint8_t name[4 + 256] = "env."; /* the longest that a policy has */
+    w.setting[0].key = span_of(name, sizeof(name));
+    dynbuf_reset(&b);
+    wire_put_fetch(&b, &w);
+    m = msg_in(dynbuf_span(&b));
+    assert_int_equal(wire_get_fetch(&m, &got), 0);
     w.timeout_ms = FETCH_TIMEOUT_MAX_MS + 1;
     dynbuf_reset(&b);
     wire_put_fetch(&b, &w);
