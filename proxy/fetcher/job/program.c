@@ -73,52 +73,85 @@ int program_filter(struct err *e)
 
 /* ---- its start ---- */
 
+#define ENV SPAN("env.")
+
 struct start {
     char *argv[PROGRAM_ARGS_MAX + 1], *envp[FETCH_SETTINGS_MAX + 4];
     size_t argc, envc;
 };
 
-/* A NUL would end it early. */
-static char *text(struct span before, struct span s)
+/* NAME=VALUE, or without a name the value alone. NULL: a NUL would end it early, or there is no memory. */
+static char *text(struct span name, struct span value)
 {
-    size_t n = before.n + s.n;
-    char *out = span_index(s, '\0') < s.n ? NULL : malloc(n + 1);
+    size_t n = name.n ? name.n + 1 : 0;
+    bool whole = span_index(name, '\0') == name.n && span_index(value, '\0') == value.n;
+    char *out = whole ? malloc(n + value.n + 1) : NULL;
     if (out == NULL)
         return NULL;
-    memcpy(out, before.p, before.n);
-    if (s.n)
-        memcpy(out + before.n, s.p, s.n);
-    out[n] = '\0';
+    if (name.n) {
+        memcpy(out, name.p, name.n);
+        out[name.n] = '=';
+    }
+    if (value.n)
+        memcpy(out + n, value.p, value.n);
+    out[n + value.n] = '\0';
     return out;
+}
+
+static bool has_setting(const struct wire_fetch *f, struct span key)
+{
+    for (size_t i = 0; i < f->nsettings; i++)
+        if (span_eq(f->setting[i].key, key))
+            return true;
+    return false;
+}
+
+/* But for those that the policy says itself: of two of a name some programs take the first, shells the last. */
+static int add_usual(const struct wire_fetch *f, struct start *s)
+{
+    static const struct wire_setting usual[] = {{SPAN("env.PATH"), SPAN("/usr/local/bin:/usr/bin:/bin")},
+                                                {SPAN("env.LANG"), SPAN("C.UTF-8")},
+                                                {SPAN("env.TZ"), SPAN("UTC0")}};
+    for (size_t i = 0; i < sizeof(usual) / sizeof(usual[0]); i++)
+        if (!has_setting(f, usual[i].key) &&
+            (s->envp[s->envc++] = text(span_from(usual[i].key, ENV.n), usual[i].value)) == NULL)
+            return -1;
+    return 0;
+}
+
+static void wipe(char **words, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (words[i] != NULL)
+            explicit_bzero(words[i], strlen(words[i]));
+        free(words[i]);
+    }
+}
+
+/* The program has its own; secrets are among them. */
+static void forget(struct start *s)
+{
+    wipe(s->argv, s->argc);
+    wipe(s->envp, s->envc);
+    *s = (struct start){.argc = 0};
 }
 
 static int prepare(const struct wire_fetch *f, struct start *s, struct err *e)
 {
-    static const struct span usual[] = {SPAN("PATH=/usr/local/bin:/usr/bin:/bin"), SPAN("LANG=C.UTF-8"),
-                                        SPAN("TZ=UTC0")};
-    char name[300];
     for (size_t i = 0; i < f->nsettings; i++) {
-        struct span key = f->setting[i].key, value = f->setting[i].value;
-        bool is_env = span_starts(key, SPAN("env.")) && key.n < 260;
+        struct span key = f->setting[i].key, name = SPAN_NONE;
         char **to = NULL;
-        size_t n = 0;
-        if (span_eq(key, SPAN("argv")) && s->argc < PROGRAM_ARGS_MAX)
+        if (span_eq(key, SPAN("argv")) && s->argc < PROGRAM_ARGS_MAX) {
             to = &s->argv[s->argc++];
-        else if (is_env)
+        } else if (span_starts(key, ENV) && s->envc < FETCH_SETTINGS_MAX) {
+            name = span_from(key, ENV.n);
             to = &s->envp[s->envc++];
-        if (to == NULL)
-            continue;
-        if (is_env) {
-            n = key.n - 4;
-            memcpy(name, key.p + 4, n);
-            name[n++] = '=';
         }
-        if ((*to = text(span_of(name, n), value)) == NULL)
+        if (to != NULL && (*to = text(name, f->setting[i].value)) == NULL)
             return err_set(e, "an argument or variable of the program has a NUL in it, or there is no memory");
     }
-    for (size_t i = 0; i < sizeof(usual) / sizeof(usual[0]); i++) /* behind: what the policy says comes first */
-        if ((s->envp[s->envc++] = text(SPAN_NONE, usual[i])) == NULL)
-            return err_set(e, "out of memory");
+    if (add_usual(f, s) != 0)
+        return err_set(e, "out of memory");
     return s->argc > 0 && s->argv[0][0] == '/' ? 0 : err_set(e, "no program is named by its full path");
 }
 
@@ -146,7 +179,7 @@ int program_start(const struct wire_fetch *f, int *pid, int *out, struct err *e)
     static struct start s;
     int printed[2] = {-1, -1}, report[2] = {-1, -1}, code = 0, rc = -1;
     if (prepare(f, &s, e) != 0)
-        return -1;
+        goto out;
     if (pipe2(printed, O_CLOEXEC) != 0 || pipe2(report, O_CLOEXEC) != 0 || (*pid = fork()) < 0) {
         err_errno(e, "the program cannot be started");
         goto out;
@@ -164,6 +197,7 @@ int program_start(const struct wire_fetch *f, int *pid, int *out, struct err *e)
     printed[0] = -1;
     rc = 0;
 out:
+    forget(&s);
     for (int i = 0; i < 2; i++) {
         if (printed[i] >= 0)
             close(printed[i]);

@@ -5,6 +5,8 @@
 #include <cmocka.h>
 
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "common/arena.h"
 #include "proxy/fetcher/job/program.h"
@@ -45,6 +47,38 @@ static void what_was_printed(void **state)
                                       SPAN("{\"a\":{\"t\":\"canary\",\"t\":\"canary\"},\"s\":60}")};
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
         is_printed(&json, bad[i], SPAN_NONE, 0);
+}
+
+/* What /bin/sh prints with these settings behind its script. */
+static void shell_prints(const char *script, struct wire_setting one, struct wire_setting other, const char *printed)
+{
+    const struct wire_fetch f = {.nsettings = 5,
+                                 .setting = {{SPAN("argv"), SPAN("/bin/sh")},
+                                             {SPAN("argv"), SPAN("-c")},
+                                             {SPAN("argv"), span_str(script)},
+                                             one,
+                                             other}};
+    char got[256] = "";
+    int pid, out, status;
+    assert_int_equal(program_start(&f, &pid, &out, &e), 0);
+    assert_true(read(out, got, sizeof(got) - 1) > 0);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    assert_string_equal(got, printed);
+    close(out);
+}
+
+/* A shell takes the last of two variables of one name, others the first: there is one. */
+static void a_variable_of_the_policy_stands_alone(void **state)
+{
+    static uint8_t name[4 + 256];
+    static const struct wire_setting none = {SPAN("value"), SPAN("")};
+    memset(name, 'N', sizeof(name));
+    memcpy(name, "env.", 4);
+    shell_prints("echo $PATH $LANG $TZ", none, none, "/usr/local/bin:/usr/bin:/bin C.UTF-8 UTC0\n");
+    shell_prints("echo $PATH $LANG $TZ", (struct wire_setting){SPAN("env.PATH"), SPAN("/of/policy")},
+                 (struct wire_setting){SPAN("env.TZ"), SPAN("")}, "/of/policy C.UTF-8\n");
+    shell_prints("env | grep -c ^N*=", (struct wire_setting){span_of(name, sizeof(name)), SPAN("x")}, none, "1\n");
 }
 
 static void what_a_token_endpoint_is_asked(void **state)
@@ -418,6 +452,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_was_printed),
+        cmocka_unit_test(a_variable_of_the_policy_stands_alone),
         cmocka_unit_test(what_a_token_endpoint_is_asked),
         cmocka_unit_test(what_a_token_endpoint_answers),
         cmocka_unit_test(what_a_vault_answers),
