@@ -63,13 +63,17 @@ static const char *leaked(const struct exchange *x, struct lease *l)
 }
 
 /* Of a pair that signs the text is an id, which shows in logs and on terminals: another sandbox's that turns up is no
- * word of its secret being known, unless something is signed with it. */
-static bool is_only_named(const struct exchange *x, const struct lease *l)
+ * word of its secret being known, unless something is signed with it (proved: with this one's). What its credential
+ * was when a reload has made it another one nobody knows any more; the lease has ended with it. */
+static bool is_only_named(const struct exchange *x, struct lease *l, bool proved)
 {
     struct credential c;
+    size_t at;
     bool own = span_eq(l->sandbox, x->sandbox->name) && span_eq(l->session, x->sandbox->session);
-    return !own && lease_is_pair(l->format) && x->proof != PROOF_GIVEN &&
-           credential_of(x->now.image, l->credential, &c) >= 0 && c.sign != SIGN_NONE;
+    if (own || proved || !lease_is_pair(l->format))
+        return false;
+    return !is_meant(x->now.image, l, &at) ||
+           (policy_credential(x->now.image->policy, at, &c) && c.sign != SIGN_NONE);
 }
 
 static enum refuse_why tell_leak(struct exchange *x, struct lease *l, const char *what)
@@ -204,7 +208,7 @@ static enum refuse_why misplaced(struct exchange *x, const struct lease_hit *hit
     const char *what = l ? leaked(x, l) : NULL;
     bool presigned = hit->in_target && signing_refuses(x) != NULL;
     blank(x, hit);
-    if (what != NULL && !is_only_named(x, l))
+    if (what != NULL && !is_only_named(x, l, false))
         return tell_leak(x, l, what);
     if (x->now.d.credential < 0 && x->now.d.verdict == VERDICT_DENY && hit->in_field)
         return REFUSE_COUNT;
@@ -240,7 +244,7 @@ static enum refuse_why in_slot(struct exchange *x, const struct brought *s, stru
 {
     struct lease *l = lease_by_text(x->judge->leases, text);
     const char *what = l ? leaked(x, l) : NULL;
-    if (what != NULL && !is_only_named(x, l))
+    if (what != NULL && !is_only_named(x, l, x->proof == PROOF_GIVEN))
         return tell_leak(x, l, what);
     if (n > 1 || s->twice)
         return REFUSE_LEASE_MISPLACED;
@@ -307,7 +311,7 @@ bool lease_may_pass(struct exchange *x, struct span piece)
     x->cause = SPAN("lease-misplaced");
     struct lease *l = hit.text.n ? lease_by_text(x->judge->leases, hit.text) : NULL;
     const char *what = l && x->now.image && x->sandbox ? leaked(x, l) : NULL;
-    if (what != NULL)
+    if (what != NULL && !is_only_named(x, l, false))
         (void)tell_leak(x, l, what);
     return false;
 }

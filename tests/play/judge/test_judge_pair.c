@@ -286,6 +286,53 @@ static void d32_another_sandboxs_pair(void **state)
     play_close(&p);
 }
 
+/* The same in bytes that stream through, behind a signature of its own that was seen to be right. */
+static void d32_another_sandboxs_id_in_a_stream(void **state)
+{
+    struct play p;
+    struct wire_lease l, other = pair_of(2);
+    open_pair(&p, &l);
+    other.sandbox = SPAN("another");
+    tell_lease(&p, &other);
+    give_request(&p, XID(1), as_usual(&(struct ask){.method = "PUT", .path = "/x", .kind = 2, .declared = 1000}, 1));
+    (void)expect_asked(&p, 1);
+    give_found(&p, 1, VERIFIED_RIGHT);
+    expect(&p, ROLE_LEDGER, M_INTENT, XID(1));
+    give_bool(&p, ROLE_LEDGER, M_INTENT_OK, XID(1), true);
+    expect(&p, ROLE_CARRIER, M_UPSTREAM, 0);
+    expect(&p, ROLE_KEEPER, M_RELEASE, XID(1));
+    expect_forward(&p, XID(1), NULL);
+    expect(&p, ROLE_FRONT, M_BODY_WANTED, XID(1));
+    dynbuf_add(from(&p), span_str(id_of(2)));
+    assert_int_equal(give(&p, ROLE_FRONT, FRONT, M_BODY, XID(1), -1), 0);
+    expect(&p, ROLE_CARRIER, M_CANCEL, XID(1)); /* and the ledger hears of no leak */
+    give_result(&p, XID(1), OUTCOME_NOT_SENT, 0, false, "cancelled");
+    expect_reply(&p, XID(1), 403, "lease-misplaced");
+    expect_outcome(&p, XID(1), false);
+    play_close(&p);
+}
+
+/* After a reload that gave its credential another name, too: what it was for is not asked by name. */
+static void d32_another_sandboxs_id_after_a_reload(void **state)
+{
+    static const char *const policies[] = {POLICY "renamed-credential\n", POLICY "redefined\n",
+                                           "allow read GET / cred=4\nredefined\n"};
+    for (size_t i = 0; i < sizeof(policies) / sizeof(policies[0]); i++) {
+        struct play p;
+        struct wire_lease l, other = pair_of(2);
+        open_pair(&p, &l);
+        other.sandbox = SPAN("another");
+        tell_lease(&p, &other);
+        play_policy(&p, policies[i]);
+        struct ask *named = GET("/x");
+        named->header = "X-Note";
+        named->value = id_of(2);
+        give_request(&p, XID(1), named);
+        expect_refused(&p, 1, "lease-misplaced");
+        play_close(&p);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -297,6 +344,8 @@ int main(void)
         cmocka_unit_test(what_changes_while_it_waits),
         cmocka_unit_test(frozen_before_its_body_came),
         cmocka_unit_test(d32_another_sandboxs_pair),
+        cmocka_unit_test(d32_another_sandboxs_id_in_a_stream),
+        cmocka_unit_test(d32_another_sandboxs_id_after_a_reload),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
