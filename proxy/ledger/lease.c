@@ -32,6 +32,12 @@ static void give(struct ledger *l, uint64_t desk, const char *why, const struct 
     dynbuf_free(&fail);
 }
 
+static void forget(struct asked_lease *a)
+{
+    dynbuf_free(&a->said);
+    *a = (struct asked_lease){.number = 0};
+}
+
 /* Ask the keeper for the text of one that may be issued. NULL: it was asked; else why not. */
 static const char *ask_keeper(struct ledger *l, uint64_t desk, struct wire_lease *lease)
 {
@@ -54,8 +60,7 @@ static const char *ask_keeper(struct ledger *l, uint64_t desk, struct wire_lease
         if (chan_commit(keeper) == 0)
             return NULL;
     }
-    dynbuf_free(&a->said);
-    *a = (struct asked_lease){.number = 0};
+    forget(a);
     return "the keeper takes no question now";
 }
 
@@ -185,8 +190,7 @@ int ledger_lease_made(struct ledger *l, struct frame *f)
         if (a->number == 0 || a->number != f->id)
             continue;
         made(l, a, tag, bad == 0 ? text : SPAN_NONE, secret);
-        dynbuf_free(&a->said);
-        *a = (struct asked_lease){.number = 0};
+        forget(a);
     }
     return bad;
 }
@@ -198,9 +202,16 @@ void ledger_lease_keeper_gone(struct ledger *l)
         if (a->number == 0)
             continue;
         give(l, a->desk, "the keeper ended before it had made it; ask again", NULL, SPAN_NONE, SPAN_NONE);
-        dynbuf_free(&a->said);
-        *a = (struct asked_lease){.number = 0};
+        forget(a);
     }
+}
+
+/* The next desk counts its questions from one again: an answer to the last one's would be taken for its own. */
+void ledger_lease_desk_gone(struct ledger *l)
+{
+    for (size_t i = 0; i < LEASES_ASKED; i++)
+        if (l->leases.asked[i].number != 0)
+            forget(&l->leases.asked[i]);
 }
 
 /* ---- to the judge ---- */

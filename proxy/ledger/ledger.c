@@ -325,6 +325,8 @@ static void on_gone(void *arg, struct chan *c)
         ledger_lease_keeper_gone(l);
         ledger_touch(l);
     }
+    if (c == l->peer[ROLE_DESK])
+        ledger_lease_desk_gone(l);
     for (size_t i = 0; i < ROLE_COUNT; i++)
         if (l->peer[i] == c)
             l->peer[i] = NULL;
@@ -350,6 +352,8 @@ void ledger_peer(struct ledger *l, unsigned role, int fd)
     }
     if (role == ROLE_KEEPER)
         ledger_lease_keeper_gone(l);
+    if (role == ROLE_DESK)
+        ledger_lease_desk_gone(l);
     flush(l); /* what was said to the old one is said to the old one */
     chan_free(&l->peer[role]);
     if ((l->peer[role] = chan_new(l->loop, fd, &ops, l)) == NULL)

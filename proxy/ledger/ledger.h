@@ -84,6 +84,8 @@ int ledger_lease(struct ledger *l, struct frame *f) MUSTCHECK;
 int ledger_lease_leak(struct ledger *l, struct frame *f) MUSTCHECK;
 int ledger_lease_made(struct ledger *l, struct frame *f) MUSTCHECK;
 void ledger_lease_keeper_gone(struct ledger *l);
+/* The desk that asked has gone: what it asked for is not made. */
+void ledger_lease_desk_gone(struct ledger *l);
 void ledger_lease_changed(void *arg, uint64_t sequence, const struct wire_lease *lease);
 int ledger_lease_welcome(struct ledger *l) MUSTCHECK;
 /* review.c */
