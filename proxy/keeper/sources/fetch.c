@@ -10,7 +10,7 @@
 #include "proxy/fetcher/wire_fetch.h"
 
 struct fetch {
-    struct digest is; /* what its source says */
+    struct digest is; /* what its source says, and the policy of the server that is asked */
     uint64_t asked;   /* the question that is on its way; 0: none */
     uint64_t used;    /* when it was looked for last; 0: this place is free */
     uint64_t fresh_until, live_until, failed_until, renewed_until;
@@ -73,6 +73,55 @@ void fetches_policy(struct fetches *f, const struct policy *p)
 
 /* ---- which one ---- */
 
+/* https://HOST[:PORT]/..., and what the policy says of that host. */
+static int destination(const struct policy *p, struct span url, struct arena *a, struct wire_upstream *to,
+                       struct err *e)
+{
+    struct span rest = span_from(url, sizeof("https://") - 1), authority = span_first(rest, span_index(rest, '/')),
+                host;
+    struct upstream u = {0};
+    size_t n = 0;
+    char *name = arena_alloc(a, HTTP_HOST_MAX + 1);
+    *to = (struct wire_upstream){.scheme = SPAN("https")};
+    if (name == NULL || !span_starts(url, SPAN("https://")) ||
+        http_split_authority(authority, &host, &to->port) != 0 || http_canonical_host(host, name, &n) != 0)
+        return err_set(e, "its url: is not https://HOST/PATH");
+    to->host = span_of(name, n);
+    to->port = to->port ? to->port : 443;
+    if (!policy_upstream(p, to->host, to->port, a, &u))
+        return 0;
+    if (u.npins > sizeof(to->pin) / sizeof(to->pin[0]) || (u.npins > 0 && u.pin == NULL))
+        return err_set(e, "more keys are pinned for its host than can be told");
+    to->address = u.address;
+    to->ca_pem = u.ca_pem;
+    to->crl_pem = u.crl_pem;
+    to->only_tls13 = u.only_tls13;
+    for (; to->npins < u.npins; to->npins++)
+        to->pin[to->npins] = u.pin[to->npins];
+    for (; to->ncidrs < u.nallow_private && to->ncidrs < sizeof(to->cidr) / sizeof(to->cidr[0]); to->ncidrs++)
+        to->cidr[to->ncidrs] = u.allow_private[to->ncidrs];
+    return 0;
+}
+
+/* Who a host is, the policy says too: what one server gave is not what another one would have given. */
+static void identify_server(const struct fetches *f, struct span url, struct digest_ctx *d)
+{
+    struct wire_upstream to;
+    struct arena a;
+    arena_init(&a, 1024 * 1024);
+    if (destination(f->policy, url, &a, &to, NULL) == 0) {
+        digest_add_field(d, to.address);
+        digest_add_field(d, to.ca_pem);
+        digest_add_field(d, to.crl_pem);
+        digest_add_field(d, to.only_tls13 ? SPAN("1.3") : SPAN_NONE);
+        for (size_t i = 0; i < to.npins; i++)
+            digest_add_field(d, to.pin[i]);
+        for (size_t i = 0; i < to.ncidrs; i++)
+            digest_add_field(d, to.cidr[i]);
+    }
+    arena_free(&a);
+}
+
 static void identify(const struct fetches *f, const struct credential *c, struct digest *out)
 {
     struct setting s;
@@ -82,6 +131,8 @@ static void identify(const struct fetches *f, const struct credential *c, struct
         digest_add_field(d, s.key);
         digest_add_field(d, span_str(policy_source_name(s.from)));
         digest_add_field(d, s.value);
+        if (span_eq(s.key, SPAN("url")))
+            identify_server(f, s.value, d);
     }
     digest_end(d, out);
 }
@@ -126,36 +177,6 @@ static struct fetch *open_fetch(struct fetches *f, const struct credential *c, u
 }
 
 /* ---- asking ---- */
-
-/* https://HOST[:PORT]/..., and what the policy says of that host. */
-static int destination(const struct policy *p, struct span url, struct arena *a, struct wire_upstream *to,
-                       struct err *e)
-{
-    struct span rest = span_from(url, sizeof("https://") - 1), authority = span_first(rest, span_index(rest, '/')),
-                host;
-    struct upstream u = {0};
-    size_t n = 0;
-    char *name = arena_alloc(a, HTTP_HOST_MAX + 1);
-    *to = (struct wire_upstream){.scheme = SPAN("https")};
-    if (name == NULL || !span_starts(url, SPAN("https://")) ||
-        http_split_authority(authority, &host, &to->port) != 0 || http_canonical_host(host, name, &n) != 0)
-        return err_set(e, "its url: is not https://HOST/PATH");
-    to->host = span_of(name, n);
-    to->port = to->port ? to->port : 443;
-    if (!policy_upstream(p, to->host, to->port, a, &u))
-        return 0;
-    if (u.npins > sizeof(to->pin) / sizeof(to->pin[0]) || (u.npins > 0 && u.pin == NULL))
-        return err_set(e, "more keys are pinned for its host than can be told");
-    to->address = u.address;
-    to->ca_pem = u.ca_pem;
-    to->crl_pem = u.crl_pem;
-    to->only_tls13 = u.only_tls13;
-    for (; to->npins < u.npins; to->npins++)
-        to->pin[to->npins] = u.pin[to->npins];
-    for (; to->ncidrs < u.nallow_private && to->ncidrs < sizeof(to->cidr) / sizeof(to->cidr[0]); to->ncidrs++)
-        to->cidr[to->ncidrs] = u.allow_private[to->ncidrs];
-    return 0;
-}
 
 /* A key that is signed with here, or what a program of the operator's reads. */
 static bool may_have_lines(const struct credential *c, struct span key)

@@ -1,11 +1,11 @@
 /* Values that somebody else is asked for, through the fetcher: what is known of each now, when it is asked for again,
  * and what it was before.
  *
- * A value is known by what its source says (kind and settings), never by the name of a credential. It is asked for by
- * the first decided use that finds none, or one past 80 % of its life, which is used meanwhile; never by a clock. One
- * question at a time for each, whoever waits, and for each secret of the store that asking uses up. A failure is
- * remembered for FETCH_FAILED_MS, in words without a secret. A JWT that is the value is signed here (minted.h) and
- * there at once.
+ * A value is known by what its source says (kind and settings, and what the policy says of the server it names),
+ * never by the name of a credential. It is asked for by the first decided use that finds none, or one past 80 % of
+ * its life, which is used meanwhile; never by a clock. One question at a time for each, whoever waits, and for each
+ * secret of the store that asking uses up. A failure is remembered for FETCH_FAILED_MS, in words without a secret. A
+ * JWT that is the value is signed here (minted.h) and there at once.
  */
 #ifndef PROXY_KEEPER_FETCH_H
 #define PROXY_KEEPER_FETCH_H

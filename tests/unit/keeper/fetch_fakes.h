@@ -8,6 +8,8 @@
 /* Credentials by the number of their settings; from MANY on a program each. */
 enum { PROGRAM, SERVER, CLEARTEXT, WITHOUT, ROTATING, ROTATING_TOO, SIGNING, ROLE, MANY };
 
+/* What the policy says of the host of SERVER. */
+extern struct upstream server;
 /* What the store has under the name "next"; NULL: nothing. */
 extern struct secret *stored;
 

@@ -75,6 +75,7 @@ static int setup(void **state)
     static char variable[] = "TOKEN=token-canary-1";
     char *env[] = {variable, NULL};
     memcpy(variable, "TOKEN=token-canary-1", sizeof(variable)); /* it was wiped */
+    server = (struct upstream){.address = SPAN("192.0.2.7"), .crl_pem = SPAN("lists")};
     now = 1000;
     nsent = 0;
     deaf = false;
@@ -401,6 +402,34 @@ static void one_question_for_what_is_used_up(void **state)
     stored = NULL;
 }
 
+/* D44: what a reload says of the server is part of what a value is known by. */
+static void a_value_is_of_the_server_that_gave_it(void **state)
+{
+    static const struct span pin = SPAN("0123456789abcdef0123456789abcdef"), net = SPAN("10.0.0.0/8");
+    const struct upstream was = server, others[] = {
+                                            {.address = SPAN("192.0.2.8"), .crl_pem = was.crl_pem},
+                                            {.address = was.address},
+                                            {.address = was.address, .crl_pem = was.crl_pem, .ca_pem = SPAN("ca")},
+                                            {.address = was.address, .crl_pem = was.crl_pem, .only_tls13 = true},
+                                            {.address = was.address, .crl_pem = was.crl_pem, .pin = &pin, .npins = 1},
+                                            {.address = was.address,
+                                             .crl_pem = was.crl_pem,
+                                             .allow_private = &net,
+                                             .nallow_private = 1},
+                                        };
+    assert_int_equal(need(SERVER), FETCH_LATER);
+    answer((struct wire_fetched){.ok = true, .value = SPAN("value-canary-1"), .lifetime_ms = 100000});
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+        server = others[i];
+        value_is(SERVER, SPAN_NONE);
+        assert_int_equal(need(SERVER), FETCH_LATER);
+        assert_int_equal(nsent, i + 2);
+        server = was;
+        value_is(SERVER, SPAN("value-canary-1"));
+        assert_int_equal(need(SERVER), FETCH_HERE);
+    }
+}
+
 static void without_a_fetcher_nothing_waits(void **state)
 {
     deaf = true;
@@ -549,6 +578,7 @@ int main(void)
         FRESH(what_was_changed_meanwhile_stays),
         FRESH(one_question_for_what_is_used_up),
         FRESH(the_next_token_is_not_lost),
+        FRESH(a_value_is_of_the_server_that_gave_it),
         FRESH(without_a_fetcher_nothing_waits),
         FRESH(the_table_is_full_of_questions_and_no_more),
         FRESH(a_key_stays_and_what_it_signed_goes),
