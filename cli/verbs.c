@@ -32,7 +32,7 @@ static const struct cli_option run[] = {
     {.name = "setenv", .arg = "NAME=VALUE", .help = "a variable for the command", .many = true},
     {.name = "transparent", .help = "capture what programs send or start nothing, and set no proxy variable"},
     {.name = "no-capture", .help = "capture nothing: programs must follow the proxy variables"},
-    {.name = "quiet", .help = "do not say on standard error what waits for approval"},
+    {.name = "quiet", .help = "do not say on standard error what waits, or is refused"},
     {.name = "bwrap", .arg = "FILE", .help = "another bubblewrap than the system's"},
     {.name = NULL}};
 static const struct cli_option doctor[] = {

@@ -100,7 +100,7 @@ enum msg_type {
     M_SANDBOX_RM = 105,   /* D>Lg span name, bool end_session: true ends a session of a name of its own too (tickets, kept answers) */
     M_SANDBOX_TOKEN = 118, /* D>Lg span name, digest of one more token, bool alone: true ends the earlier ones; answered like M_SANDBOX_PUT */
     M_SANDBOX_DONE = 106, /* Lg>D bool ok, span why */
-    M_EVENT = 107,        /* Lg>D id: sequence; span kind ("ticket", "sandbox"), span subject */
+    M_EVENT = 107,        /* Lg>D id: sequence; span kind ("ticket", "sandbox"), span subject; or id 0, "refused" and no subject: records of what was refused or not sent were written */
     M_FREEZE = 109,       /* D>Lg bool on, span operator, span reason: kept over restarts; Lg>D bool ok, span why; Lg>J id 0 bool on, when it changes and at once to a new judge */
     M_NOTE = 108,         /* D>Lg, P>Lg, K>Lg span kind, span json: an audit record of an operator's or the parent's act */
     /* desk and parent; id: the desk's own */

@@ -9,10 +9,14 @@ void events_hello(struct dynbuf *out, uint64_t seq)
 
 void events_write(struct dynbuf *out, uint64_t seq, struct span kind, struct span subject)
 {
-    bool ticket = span_eq(kind, SPAN("ticket"));
+    const char *name = span_eq(kind, SPAN("ticket"))    ? "ticket"
+                       : span_eq(kind, SPAN("refused")) ? "refused"
+                                                        : "sandbox";
     struct jsonw w;
 
-    (void)dynbuf_addf(out, "id: %llu\nevent: %s\ndata: ", (unsigned long long)seq, ticket ? "ticket" : "sandbox");
+    if (seq > 0)
+        (void)dynbuf_addf(out, "id: %llu\n", (unsigned long long)seq);
+    (void)dynbuf_addf(out, "event: %s\ndata: ", name);
     /* JSON has no line ends of its own: nothing in a subject can end the data field. */
     jsonw_begin(&w, out);
     jsonw_object(&w);

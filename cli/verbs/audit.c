@@ -5,7 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cli/verbs/audit_words.h"
+#include "common/control/audit_words.h"
 #include "cli/verb.h"
 #include "common/id.h"
 #include "common/time/clock.h"

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "cli/verb.h"
-#include "cli/verbs/audit_words.h"
+#include "common/control/audit_words.h"
 #include "policy/load/read/scalar.h"
 
 enum { REQUEST_MAX = 4096, RECORDS = 500, RECORD_TREE = 4 * 1024 * 1024 };

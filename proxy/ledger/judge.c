@@ -177,6 +177,7 @@ static int outcome(struct ledger *l, struct frame *f)
         (void)ledger_scratch(l);
         ledger_reply(l, TO_JUDGE, M_OUTCOME_OK, f->id, -1, NULL); /* with the turn, or not at all */
     }
+    l->refused |= o.outcome == OUTCOME_NOT_SENT;
     l->patient = id_is_none(&o.ticket) && !o.kept; /* else somebody looks at the ticket, or comes for the answer */
     return bad;
 }
@@ -189,6 +190,7 @@ static int audit(struct ledger *l, struct frame *f)
         return -1;
     if (!l->lost && store_audit(l->store, f->id, &r) != 0)
         log_exchange(LOG_DEBUG, f->id, "a record waits for the store");
+    l->refused = true;
     l->patient = true;
     return 0;
 }

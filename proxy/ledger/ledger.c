@@ -50,6 +50,12 @@ static void say(void *arg, enum outbox_to to, uint16_t type, uint64_t id, struct
         log_exchange(LOG_WARN, to == TO_JUDGE ? id : 0, "message %u could not be given to its peer", type);
 }
 
+struct dynbuf *ledger_scratch(struct ledger *l)
+{
+    dynbuf_reset(&l->scratch);
+    return &l->scratch;
+}
+
 static void say_store(struct ledger *l)
 {
     uint8_t ok = !l->lost;
@@ -63,6 +69,15 @@ static void keep_turn(struct ledger *l)
         log_error("more results than can be remembered while the store fails; some will read `unknown`");
     else if (dynbuf_add(&l->backlog, dynbuf_span(&l->turn)) != 0)
         log_error("out of memory for results while the store fails");
+}
+
+/* Who watches reads in the audit what it was: one word for all of a transaction. */
+static void say_refused(struct ledger *l)
+{
+    struct dynbuf *b = ledger_scratch(l);
+    msg_put_span(b, SPAN("refused"));
+    msg_put_span(b, SPAN_NONE);
+    say(l, TO_DESK, M_EVENT, 0, dynbuf_span(b), -1);
 }
 
 static void flush(struct ledger *l)
@@ -82,6 +97,9 @@ static void flush(struct ledger *l)
         say_store(l);
     }
     outbox_flush(&l->out, ok, say, l);
+    if (ok && l->refused)
+        say_refused(l);
+    l->refused = false;
 }
 
 static void end_of_turn(void *arg)
@@ -117,12 +135,6 @@ static void touch_later(struct ledger *l)
         timer_set(l->later, LATER_MS);
     if (l->waiting >= LATER_RECORDS || l->turn.n >= LATER_BYTES)
         flush(l);
-}
-
-struct dynbuf *ledger_scratch(struct ledger *l)
-{
-    dynbuf_reset(&l->scratch);
-    return &l->scratch;
 }
 
 void ledger_reply(struct ledger *l, enum outbox_to to, uint16_t type, uint64_t id, int fd, const struct span *fail)

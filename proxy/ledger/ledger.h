@@ -44,6 +44,7 @@ struct ledger {
     bool ending;
     bool judge_spoke; /* since the last second: it waits for a sign of life */
     bool patient;     /* the frame at hand is such a record */
+    bool refused;     /* this transaction has a record of what was refused or not sent */
     struct review review;
     struct {
         uint64_t number;

@@ -7,54 +7,40 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "common/control/api.h"
 #include "common/id.h"
 #include "common/json/json.h"
-#include "common/text/person.h"
-#include "common/text/visible.h"
 #include "common/time/clock.h"
+#include "sandbox-shim/run/notify_lines.h"
 
 enum {
-    SAID_MAX = 16 * 1024,
     TREE_BYTES = 16 * 1024 * 1024,
-    SHORT_ID = 10,
     AGAIN_S = 1,
     RECORDS = 200,
-    RECORDED_US = 60 * 1000,
-    FAILED_SAID = 5
+    RECORDED_US = 60 * 1000, /* the ledger has written by then what nobody waits for */
+    OTHERS_SAID = 3,
+    REFUSED_SAID = 20
 };
 
-/* In memory that both processes see: what the watching one announced, the other asks about at the end. */
+/* In memory that both processes see: what the watching one announced, the other asks about at the end. Marked when it
+ * was said, not before: the watching one is ended at any moment. */
 struct notify {
     pid_t watcher;
     struct notify_of of;
-    uint64_t began_ms, head;
-    size_t failed;
+    uint64_t began_ms, seen; /* seen: the last record that was looked at */
     char page[512];
-    size_t n;
-    bool more, ending;
+    char denied[2 * DIGEST_BYTES]; /* the request whose denial is looked for */
+    size_t n, others, refused;
+    bool more, more_refused, ending;
     struct {
         char id[ID_TEXT + 1];
-        bool decided, earlier; /* earlier: another run's, which began before */
-        uint64_t repeats;      /* of the request, when it was announced */
+        bool decided, other; /* other: it was not this run that asked first */
+        uint64_t repeats;    /* of the request, when it was announced */
     } ticket[NOTIFY_TICKETS_MAX];
+    struct digest said[REFUSED_SAID];
 };
-
-/* "14:05", or with its day when that is not today's. */
-static const char *moment(uint64_t ms, char out[32])
-{
-    time_t t = (time_t)(ms / 1000), now = time(NULL);
-    struct tm tm, today;
-    bool ok = localtime_r(&t, &tm) && localtime_r(&now, &today);
-    bool same = ok && tm.tm_yday == today.tm_yday && tm.tm_year == today.tm_year;
-
-    if (!ok || strftime(out, 32, same ? "%H:%M" : "%Y-%m-%d %H:%M", &tm) == 0)
-        return "-";
-    return out;
-}
 
 static uint64_t number(const struct json *j, struct span key)
 {
@@ -62,104 +48,54 @@ static uint64_t number(const struct json *j, struct span key)
     return json_u64(j, key, &v) == 0 ? v : 0;
 }
 
-/* One write: lines of several processes do not mix. A terminal may be in raw mode, and a line end alone not enough.
- */
-static void say(struct dynbuf *words)
+static bool of_session(const struct notify *n, const struct json *t)
 {
-    if (isatty(STDERR_FILENO))
-        (void)dynbuf_add_byte(words, '\r');
-    (void)dynbuf_add_byte(words, '\n');
-    if (dynbuf_ok(words) && write(STDERR_FILENO, words->p, words->n) < 0)
-        return; /* nobody looks any more */
-    dynbuf_reset(words);
+    return span_eq(json_text(t, SPAN("session")), span_str(n->of.session));
 }
 
-static void say_waiting(const struct notify *n, const struct json *t, bool earlier)
+static size_t find(const struct notify *n, struct span id)
 {
-    struct span id = json_text(t, SPAN("id")), summary = json_text(t, SPAN("summary"));
-    struct dynbuf words;
-    char when[32];
+    size_t i = 0;
 
-    dynbuf_init(&words, SAID_MAX);
-    (void)dynbuf_add(&words, SPAN("countersign: waits for approval"));
-    if (earlier)
-        (void)dynbuf_addf(&words, ", from another run (%s)", moment(number(t, SPAN("created_ms")), when));
-    (void)dynbuf_add(&words, SPAN(": "));
-    if (summary.n > 0) {
-        visible_text(&words, summary, false);
-    } else {
-        visible_text(&words, json_text(t, SPAN("method")), false);
-        (void)dynbuf_add_byte(&words, ' ');
-        visible_text(&words, json_text(t, SPAN("host")), false);
-        visible_text(&words, json_text(t, SPAN("path")), false);
-    }
-    say(&words);
-    (void)dynbuf_addf(&words, "countersign:   countersign approvals approve %.*s",
-                      SPAN_FMT(span_first(id, SHORT_ID)));
-    if (n->of.state_dir)
-        (void)dynbuf_addf(&words, " --state-dir %s", n->of.state_dir);
-    say(&words);
-    if (n->page[0]) {
-        (void)dynbuf_addf(&words, "countersign:   %s/tickets/%.*s", n->page, SPAN_FMT(id));
-        say(&words);
-    }
-    dynbuf_free(&words);
+    while (i < n->n && !span_eq(span_of(n->ticket[i].id, ID_TEXT), id))
+        i++;
+    return i;
 }
 
-/* "approved by maria", "denied by maria: not on a Friday", "expired" */
-static void say_decided(const struct json *t)
+/* Counted last: the other process never sees half of one. */
+static void track(struct notify *n, const struct json *t, bool other, bool decided)
 {
-    struct span state = json_text(t, SPAN("state")), by = json_text(t, SPAN("decided_by"));
-    struct span reason = json_text(t, SPAN("decided_reason"));
-    bool denied = span_eq(state, SPAN("denied"));
-    char name[PERSON_NAME_MAX];
-    struct dynbuf words;
-
-    dynbuf_init(&words, SAID_MAX);
-    (void)dynbuf_addf(&words, "countersign: %.*s ", SPAN_FMT(span_first(json_text(t, SPAN("id")), SHORT_ID)));
-    visible_text(&words, by.n && !denied ? SPAN("approved") : state, false);
-    if (by.n) {
-        (void)dynbuf_add(&words, SPAN(" by "));
-        visible_text(&words, person_name(by, name), false);
-    }
-    if (reason.n) {
-        (void)dynbuf_add(&words, SPAN(": "));
-        visible_text(&words, reason, false);
-    }
-    say(&words);
-    dynbuf_free(&words);
+    memcpy(n->ticket[n->n].id, json_text(t, SPAN("id")).p, ID_TEXT);
+    n->ticket[n->n].other = other;
+    n->ticket[n->n].decided = decided;
+    n->ticket[n->n].repeats = number(t, SPAN("repeats"));
+    n->n++;
 }
 
-/* The command has ended, and its request was not sent: what is left to do, and until when. */
-static void say_open(const struct notify *n, const struct json *t)
+/* Once. */
+static void more(bool *said, const char *what, const char *how)
 {
-    bool approved = span_eq(json_text(t, SPAN("state")), SPAN("approved"));
-    struct dynbuf words;
-    char until[32];
-
-    dynbuf_init(&words, SAID_MAX);
-    (void)dynbuf_addf(&words, "countersign: %.*s ", SPAN_FMT(span_first(json_text(t, SPAN("id")), SHORT_ID)));
-    (void)dynbuf_addf(&words,
-                      approved    ? "is approved and not sent yet: repeat the request, or run this again, before %s"
-                      : n->of.own ? "is open until %s: run this again, and approve it while it runs"
-                                  : "is open until %s: once it is approved, repeat the request or run this again",
-                      moment(number(t, SPAN("expires_ms")), until));
-    say(&words);
-    dynbuf_free(&words);
+    if (!*said)
+        line_more(what, how);
+    *said = true;
 }
 
-static void take_waiting(struct notify *n, const struct json *t, struct span id)
+static void take_waiting(struct notify *n, const struct json *t)
 {
-    if (n->n == NOTIFY_TICKETS_MAX) {
-        if (!n->more)
-            (void)dprintf(STDERR_FILENO, "countersign: more waits; see countersign approvals list\r\n");
-        n->more = true;
+    /* Two runs of one workspace share a session; a sandbox's name may be one that an earlier run had. */
+    bool other = !span_eq(json_text(t, SPAN("sandbox")), span_str(n->of.sandbox)) ||
+                 number(t, SPAN("created_ms")) < n->began_ms;
+
+    if (n->n == NOTIFY_TICKETS_MAX || (other && n->others == OTHERS_SAID)) {
+        more(&n->more, n->n == NOTIFY_TICKETS_MAX ? "waits" : "waits from other runs", "approvals list");
         return;
     }
-    memcpy(n->ticket[n->n].id, id.p, ID_TEXT); /* counted last: the other process never sees half of one */
-    n->ticket[n->n].earlier = number(t, SPAN("created_ms")) < n->began_ms;
-    n->ticket[n->n].repeats = number(t, SPAN("repeats"));
-    say_waiting(n, t, n->ticket[n->n++].earlier);
+    if (other)
+        line_other_waits(t);
+    else
+        line_waiting(t, n->of.state_dir, n->page);
+    n->others += other;
+    track(n, t, other, false);
 }
 
 /* A ticket as the gateway tells it now. */
@@ -167,21 +103,19 @@ static void take(struct notify *n, const struct json *t)
 {
     struct span id = json_text(t, SPAN("id"));
     bool waits = span_eq(json_text(t, SPAN("state")), SPAN("pending"));
-    size_t i = 0;
 
-    if (id.n != ID_TEXT || !span_eq(json_text(t, SPAN("session")), span_str(n->of.session)))
+    if (id.n != ID_TEXT || !of_session(n, t))
         return;
-    while (i < n->n && !span_eq(span_of(n->ticket[i].id, ID_TEXT), id))
-        i++;
+    size_t i = find(n, id);
     if (i == n->n && waits) {
-        take_waiting(n, t, id);
+        take_waiting(n, t);
     } else if (i < n->n && !waits && !n->ticket[i].decided) {
+        line_decided(t);
         n->ticket[i].decided = true;
-        say_decided(t);
     }
     if (n->ending && i < n->n && (waits || span_eq(json_text(t, SPAN("state")), SPAN("approved"))) &&
-        (!n->ticket[i].earlier || number(t, SPAN("repeats")) != n->ticket[i].repeats))
-        say_open(n, t);
+        (!n->ticket[i].other || number(t, SPAN("repeats")) != n->ticket[i].repeats))
+        line_open(t, n->of.own);
 }
 
 /* GET, and what `fn` makes of its answer. */
@@ -222,33 +156,91 @@ static void take_all(struct notify *n, const struct json *answer)
     const struct json *list = json_get(answer, SPAN("tickets"));
 
     for (const struct json *t = list ? list->child : NULL; t; t = t->next)
-        if (span_eq(json_text(t, SPAN("session")), span_str(n->of.session)))
-            look_ticket(n,
-                        json_text(t, SPAN("id"))); /* all of it: a row of the list does not say how often it came */
+        if (of_session(n, t)) /* all of it: a row of the list does not say how often it came */
+            look_ticket(n, json_text(t, SPAN("id")));
 }
 
-/* What was allowed and could not be sent, with the finer reason that its client is not told. */
-static void take_record(struct notify *n, const struct json *r)
+/* --- what was refused, or allowed and not sent ------------------------------- */
+
+static struct digest reason_of(const struct json *r)
+{
+    struct digest_ctx *d = digest_begin();
+    struct digest key;
+
+    digest_add_field(d, json_text(r, SPAN("kind")));
+    digest_add_field(d, json_text(r, SPAN("code")));
+    digest_add_field(d, json_text(json_get(r, SPAN("rule")), SPAN("id")));
+    digest_add_field(d, json_text(r, SPAN("host")));
+    digest_end(d, &key);
+    return key;
+}
+
+/* Each reason at each host once. */
+static void take_refused(struct notify *n, const struct json *r)
+{
+    struct digest key = reason_of(r);
+
+    for (size_t i = 0; i < n->refused; i++)
+        if (memcmp(&n->said[i], &key, sizeof(key)) == 0)
+            return;
+    if (n->refused == REFUSED_SAID) {
+        more(&n->more_refused, "was refused or not sent", "audit tail");
+        return;
+    }
+    line_refused(r);
+    n->said[n->refused] = key;
+    n->refused++;
+}
+
+/* Of the tickets that were denied, the one with the request that was just refused again. */
+static void take_denied(struct notify *n, const struct json *answer)
+{
+    const struct json *list = json_get(answer, SPAN("tickets"));
+
+    for (const struct json *t = list ? list->child : NULL; t; t = t->next) {
+        if (!of_session(n, t) || !span_eq(json_text(t, SPAN("digest")), span_of(n->denied, sizeof(n->denied))))
+            continue;
+        if (find(n, json_text(t, SPAN("id"))) == n->n && n->n < NOTIFY_TICKETS_MAX &&
+            json_text(t, SPAN("id")).n == ID_TEXT) {
+            line_still_denied(t);
+            track(n, t, false, true);
+        }
+        return;
+    }
+}
+
+/* What a ticket's own news tell is not said again; that an earlier denial stands, nothing else tells. */
+static void take_denial(struct notify *n, const struct json *r)
+{
+    static const struct span told[] = {SPAN("held"),     SPAN("answer-kept"),    SPAN("executing"),
+                                       SPAN("executed"), SPAN("ticket-expired"), SPAN("ticket-cancelled")};
+    struct span code = json_text(r, SPAN("code")), digest = json_text(r, SPAN("request"));
+
+    for (size_t i = 0; i < sizeof(told) / sizeof(told[0]); i++)
+        if (span_eq(code, told[i]))
+            return;
+    if (!span_eq(code, SPAN("ticket-denied"))) {
+        take_refused(n, r);
+    } else if (digest.n == sizeof(n->denied)) {
+        memcpy(n->denied, digest.p, digest.n);
+        look(n, "/api/v1/tickets?state=denied&limit=100", take_denied);
+    }
+}
+
+static void take_record(struct notify *n, const struct json *row)
 {
     struct arena a;
-    struct dynbuf words;
 
     arena_init(&a, API_EVENT_MAX * 4);
-    dynbuf_init(&words, SAID_MAX);
-    const struct json *j = json_parse(json_text(r, SPAN("json")), &a);
-    if (number(r, SPAN("time_ms")) >= n->began_ms && span_eq(json_text(j, SPAN("outcome")), SPAN("not-sent")) &&
-        span_eq(json_text(j, SPAN("sandbox")), span_str(n->of.sandbox)) && n->failed++ < FAILED_SAID) {
-        (void)dynbuf_add(&words, SPAN("countersign: not sent: "));
-        visible_text(&words, json_text(j, SPAN("method")), false);
-        (void)dynbuf_add_byte(&words, ' ');
-        visible_text(&words, json_text(j, SPAN("host")), false);
-        (void)dynbuf_addf(&words, ":%llu", (unsigned long long)number(j, SPAN("port")));
-        visible_text(&words, json_text(j, SPAN("path")), false);
-        (void)dynbuf_add(&words, SPAN(": "));
-        visible_text(&words, json_text(j, SPAN("code")), false);
-        say(&words);
+    const struct json *r = json_parse(json_text(row, SPAN("json")), &a);
+    if (number(row, SPAN("time_ms")) >= n->began_ms &&
+        span_eq(json_text(r, SPAN("sandbox")), span_str(n->of.sandbox))) {
+        if (span_eq(json_text(r, SPAN("kind")), SPAN("denied")))
+            take_denial(n, r);
+        else if (span_eq(json_text(r, SPAN("outcome")), SPAN("not-sent")))
+            take_refused(n, r);
     }
-    dynbuf_free(&words);
+    n->seen = number(row, SPAN("seq"));
     arena_free(&a);
 }
 
@@ -262,21 +254,20 @@ static void take_records(struct notify *n, const struct json *answer)
 
 static void take_head(struct notify *n, const struct json *answer)
 {
-    n->head = number(answer, SPAN("head"));
+    uint64_t head = number(answer, SPAN("head"));
+
+    if (head > RECORDS && n->seen < head - RECORDS)
+        n->seen = head - RECORDS;
 }
 
-/* Of the newest records, after the ledger has written those that nobody waits for. */
-static void look_failed(struct notify *n)
+/* Of the newest records, what came since the last time. */
+static void look_refused(struct notify *n)
 {
     char path[96];
 
-    (void)usleep(RECORDED_US);
     look(n, "/api/v1/audit?limit=1", take_head);
-    (void)snprintf(path, sizeof(path), "/api/v1/audit?after=%llu&limit=%d",
-                   (unsigned long long)(n->head > RECORDS ? n->head - RECORDS : 0), RECORDS);
+    (void)snprintf(path, sizeof(path), "/api/v1/audit?after=%llu&limit=%d", (unsigned long long)n->seen, RECORDS);
     look(n, path, take_records);
-    if (n->failed > FAILED_SAID)
-        (void)dprintf(STDERR_FILENO, "countersign: more was not sent; see countersign audit tail\r\n");
 }
 
 static void take_page(struct notify *n, const struct json *answer)
@@ -296,6 +287,9 @@ static int event(void *ctx, const struct api_event *ev)
     if (span_eq(ev->name, SPAN("hello"))) {
         look_announced(n);
         look(n, "/api/v1/tickets?state=pending&limit=500", take_all);
+        look_refused(n);
+    } else if (span_eq(ev->name, SPAN("refused"))) {
+        look_refused(n);
     } else if (span_eq(ev->name, SPAN("ticket"))) {
         arena_init(&a, API_EVENT_MAX * 4);
         look_ticket(n, json_text(json_parse(ev->data, &a), SPAN("subject")));
@@ -348,7 +342,8 @@ void notify_end(struct notify **n)
     (void)waitpid((*n)->watcher, NULL, 0);
     (*n)->ending = true;
     look_announced(*n);
-    look_failed(*n);
+    (void)usleep(RECORDED_US);
+    look_refused(*n);
     (void)munmap(*n, sizeof(**n));
     *n = NULL;
 }

@@ -1,8 +1,6 @@
 /* What waits for a decision, said on standard error while a command runs: once when a request is held, with where to
- * decide it, and once when it is decided; at the end, what of it is still to be sent and until when, and
- * what was allowed and did not get there. Words of a
- * request are foreign text and are shown escaped; no sign-in link is printed, since what stands on stderr may be read
- * inside the sandbox. */
+ * decide it, and once when it is decided; what was refused or could not be sent, each reason at each host once; at
+ * the end, what is still to be sent and until when. The lines themselves: notify_lines.h. */
 #ifndef SANDBOX_SHIM_RUN_NOTIFY_H
 #define SANDBOX_SHIM_RUN_NOTIFY_H
 

@@ -274,7 +274,7 @@ def an_upstream_that_is_down_is_said_to_who_started_the_gateway_and_not_to_the_s
     state, run = private(lab, up, policy=simple_policy(up, secret="env: MY_API_TOKEN").replace(str(up.port), "1"))
     done = lab.run([*run, "--", *CURL, f"https://{up.name}:1/ok"], env={"MY_API_TOKEN": secrets.token_urlsafe(32)}, rc=0)
     assert b"upstream-failed" in done.out and b"refused" not in done.out, done.text()
-    assert f"countersign: not sent: GET {up.name}:1/ok: connect-failed\n".encode() in done.err, done.text()
+    assert f"countersign: not sent: GET {up.name}:1/ok: connect-failed: the upstream could not be reached\n".encode() in done.err, done.text()
     assert b"not sent" not in lab.run([*run, "--", "true"], env={"MY_API_TOKEN": secrets.token_urlsafe(32)}, rc=0).err  # an earlier one's
 
 
@@ -345,7 +345,7 @@ def what_waits_is_said_once_with_where_to_decide_it_and_then_what_became_of_it(l
     ticket = run.gw.pending()
     page = run.gw.cli_json("status")["page"]
     client.wait_line(rf"waits for approval: [^\n]*\n.* approvals approve {ticket['id'][:10]} --state-dir {run.gw.state}\n"
-                     rf".*{page}/tickets/{ticket['id']}\n")
+                     rf".*countersign signin.* {page}/tickets/{ticket['id']}\n")
     assert b"sign-in" not in client.seen, client.seen
     run.gw.approve(ticket["id"])
     assert client.wait() == 0 and b" 200 " in client.seen
@@ -368,6 +368,7 @@ def what_is_still_open_at_the_end_is_said_and_told_from_what_an_earlier_run_left
     # It waits since an earlier run of this workspace: said when the next one begins, and at its end only if it asked too.
     said = run("sleep", "1").err.decode()
     assert re.search(r"waits for approval, from another run \(\d\d:\d\d\): POST", said) and not re.search(again, said), said
+    assert said.count("countersign:") == 1, said
     assert re.search(again, run("sh", "-c", f"sleep 1; {shlex.join(map(str, ask))}").err.decode())
     assert run(*ask, options=("--quiet",)).err == b""
     # Approved while nobody waits: it is sent when the request comes again.
@@ -387,6 +388,83 @@ def what_is_still_open_at_the_end_is_said_and_told_from_what_an_earlier_run_left
     run.work = lab.dir / "another"
     run.work.mkdir()
     assert run("sleep", "1").both == b"", "another workspace's request was told"
+
+
+@test()
+def each_of_two_runs_at_once_knows_its_own_request(lab):
+    run = Run(lab)
+    runs = [run.start("sh", "-c", f"echo here; read line; {shlex.join(CURL)} --data-binary a={n} {run.url(f'/{n}')}; read line; true",
+                      ready="here", stdin=subprocess.PIPE) for n in range(2)]
+    for n in (1, 0):  # the one that began last asks first
+        runs[n].popen.stdin.write(b"go\n")
+        runs[n].popen.stdin.flush()
+        run.gw.pending(2 - n)
+    own = r"waits for approval: POST [^\n]*/{}\n.* approvals approve {}"
+    other = r"waits for approval, from another run \(\d\d:\d\d\): POST [^\n]*/{} \({}: approve or deny it, or say --quiet\)\n"
+    by_path = {t["path"]: t["id"][:10] for t in run.gw.tickets()}
+    for n, one in enumerate(runs):
+        one.wait_line(own.format(n, by_path[f"/{n}"]))
+        one.wait_line(other.format(1 - n, by_path[f"/{1 - n}"]))
+        assert one.seen.count(b"waits for approval: ") == one.seen.count(b"approvals approve") == 1, one.seen
+    for ticket in run.gw.tickets():
+        run.gw.deny(ticket["id"], "no")
+    for one in runs:
+        one.popen.stdin.close()
+        assert one.wait() == 0
+
+
+@test()
+def of_what_many_other_runs_left_a_few_are_named(lab):
+    lab.leaves("pending")
+    run = Run(lab, hold="inline_wait: 1s, expires: 10m")
+    run("sh", "-c", " & ".join(f"{shlex.join(CURL)} --data-binary a={n} {run.url()}" for n in range(5)) + "; wait")
+    said = run("sleep", "1").err.decode()
+    assert said.count("from another run (") == 3, said
+    assert said.count("countersign: more waits from other runs; see countersign approvals list\n") == 1, said
+
+
+@test()
+def what_is_denied_is_said_once_for_each_reason_and_host(lab):
+    up = lab.upstream()
+    run = Run(lab, simple_policy(up, write="deny"), {"api": lab.canary(secrets.token_urlsafe(32)).encode()})
+    run.up = up
+    client = run.start("sh", "-c", f"{shlex.join(CURL)} -d a=1 {run.url('/one')}; {shlex.join(CURL)} -d a=2 {run.url('/two')}; "
+                       f"{shlex.join(CURL)} https://elsewhere.example/; read line", stdin=subprocess.PIPE)
+    client.wait_line(rf"countersign: denied: POST {up.name}:{up.port}/one: by rule writes \([^\n]*policy.yaml:\d+\)\n")
+    client.wait_line(r"countersign: denied: [^\n]*elsewhere.example[^\n]*: no rule names this host with this port and scheme\n")
+    client.popen.stdin.close()
+    client.wait()
+    assert client.seen.count(b"countersign: denied: ") == 2, client.seen
+    assert run(*CURL, "-d", "a=1", run.url(), options=("--quiet",)).err == b""
+
+
+@test()
+def what_is_refused_while_writes_are_frozen_and_by_an_earlier_denial_is_said_with_what_to_do(lab):
+    run = Run(lab)
+    ask = [*CURL, "--data-binary", "a=1", run.url("/things")]
+    run.gw.cli("freeze", rc=0)
+    said = run(*ask).err.decode()
+    assert re.search(r"countersign: denied: POST [^\n]*: writes were frozen: `countersign thaw` ends that\n", said), said
+    run.gw.cli("thaw", rc=0)
+    client = run.start(*ask)
+    run.gw.deny(run.gw.pending()["id"], "not on a Monday")
+    client.wait()
+    assert client.seen.count(b"not on a Monday\n") == 1 and b"countersign: denied: " not in client.seen, client.seen
+    said = run("sh", "-c", f"{shlex.join(map(str, ask))}; {shlex.join(map(str, ask))}").err.decode()
+    still = r"countersign: denied: POST [^\n]*/things: since \d\d:\d\d, and until \d\d:\d\d, by \w+: not on a Monday\n"
+    assert re.search(still, said) and said.count("countersign:") == 1, said
+
+
+@test()
+def an_address_that_is_private_is_said_with_what_would_allow_it(lab):
+    up = lab.upstream()
+    policy = simple_policy(up, secret="env: MY_API_TOKEN", extra="""  - id: inner
+    match: { host: 10.255.255.1, effect: read }
+    decide: allow
+""")
+    _, run = private(lab, up, policy=policy)
+    said = lab.run([*run, "--", *CURL, "https://10.255.255.1/"], env={"MY_API_TOKEN": secrets.token_urlsafe(32)}, rc=0).err.decode()
+    assert re.search(r"not sent: GET 10.255.255.1/: private-address: [^\n]*upstreams: needs allow_private\n", said), said
 
 
 @test()

@@ -81,6 +81,7 @@ def a_command_has_a_lease_and_not_the_credential(lab):
     assert lease, done.text()
     assert done.out.count(b"HTTP/1.1 200 OK") == 1 and done.out.count(b'"code":"lease-required"') == 2, done.text()
     assert b"countersign: the lease of api is in GITHUB_TOKEN, GH_TOKEN, GH_ENTERPRISE_TOKEN\n" in done.err, done.text()
+    assert b": it brings no lease of its credential: `countersign run --with api` gives one\n" in done.err, done.text()
     (asked,) = run.up.requests()
     sent = json.dumps(asked)
     assert f"Bearer {run.secret}" in sent and lease[1].decode() not in sent, sent

@@ -96,14 +96,14 @@ static void the_words_of_a_denial_reach_the_client(void **state)
     struct wire_ticket_state t = {.ticket = {{1}},
                                   .state = TICKET_DENIED,
                                   .expires_ms = 1767229200000u,
-                                  .by = SPAN("ada"),
+                                  .by = SPAN("uid 1000"), /* who has no other name */
                                   .words = SPAN("Ask me on Monday"),
                                   .joined = true};
     give_request(&p, XID(2), POST("/w", "hello")); /* and a retry, whom the ledger gives the same */
     expect_ticket_open(&p, XID(2));
     wire_put_ticket_state(from(&p), &t);
     assert_int_equal(give(&p, ROLE_LEDGER, 0, M_TICKET, XID(2), -1), 0);
-    expect_reply(&p, XID(2), 403, "Denied by ada: Ask me on Monday");
+    expect_reply(&p, XID(2), 403, "Denied by an operator: Ask me on Monday");
     struct span said = dynbuf_span(&p.got.payload);
     assert_true(span_find(said, SPAN("\"retry\":false")) < said.n);
     assert_true(span_find(said, SPAN("until 2026-01-01T01:00:00Z the answer is the same")) < said.n);

@@ -4,18 +4,17 @@
 #include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
-
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
-
 #include "common/msg.h"
 #include "common/net/chan.h"
 #include "common/net/loop.h"
 #include "proxy/msgs.h"
 #include "tests/unit/policy/policy_kit.h"
 #include "web-approval/ask.h"
+#include "web-approval/events.h"
 #include "web-approval/route.h"
 
 #define DIGEST "1111111111111111111111111111111111111111111111111111111111111111"
@@ -214,6 +213,8 @@ static void lists(void **state)
     assert_true(says("\"json\":\"{\\\"seq\\\":1}\""));
     assert_int_equal(control("GET /api/v1/events?after=0", NULL), 200);
     assert_true(x.stream && says("id: 1\nevent: ticket\ndata: {"));
+    events_write(&x.out, 0, SPAN("refused"), SPAN_NONE);
+    assert_true(says("\n\nevent: refused\ndata: {"));
     assert_int_equal(control("GET /api/v1/nothing", NULL), 404);
     assert_int_equal(control("PUT /api/v1/tickets", NULL), 405);
     print_message("ok E8 unit\n");

@@ -389,8 +389,10 @@ static void records_nobody_waits_for_are_written_together(void **state)
         run_for(0);
     assert_int_equal(fix_count(denied), 0);
     send_intent(20);
-    await(1);
+    await(2); /* its answer, and one word to the desk of all nine */
     assert_int_equal(fix_count(denied), 9);
+    struct msg_in m = msg_in(span_of(find(M_EVENT)->payload, find(M_EVENT)->n));
+    assert_true(span_eq(msg_get_span(&m, 64), SPAN("refused")) && msg_get_span(&m, 1).n == 0 && msg_end(&m) == 0);
     assert_int_equal(l.waiting, 0);
     send_audit(21);
     run_for(3 * LATER_MS);
@@ -406,7 +408,7 @@ static void records_nobody_waits_for_are_written_together(void **state)
         run_for(0);
     assert_int_equal(fix_count("SELECT count(*) FROM effect WHERE state='intent'"), 1);
     send_intent(23);
-    await(3);
+    await(6); /* the desk was told twice more before */
     assert_int_equal(find(M_OUTCOME_OK)->id, 20);
     assert_int_equal(fix_count("SELECT count(*) FROM effect WHERE state='answered'"), 1);
 }

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "cli/verbs/audit_words.h"
+#include "common/control/audit_words.h"
 
 #define PLACE "\"method\":\"POST\",\"scheme\":\"https\",\"host\":\"a.example\",\"port\":443,\"path\":\"/x\","
 
@@ -86,6 +86,14 @@ static const struct {
     {"{\"kind\":\"websocket\",\"effect\":\"write\",\"messages_out\":1,\"messages_in\":0,\"code\":\"secret-in-"
      "message\"}",
      "write: the WebSocket ended, 1 messages sent, 0 received; secret-in-message", "", true},
+    {"{\"kind\":\"lease-issued\",\"lease\":\"ny5v9j8y3kaaaa\",\"credential\":\"github\",\"by\":\"ann\"}",
+     "lease ny5v9j8y3k of github issued by ann", "", true},
+    {"{\"kind\":\"lease-revoked\",\"lease\":\"ny5v9j8y3kaaaa\",\"credential\":\"github\",\"by\":\"\",\"how\":\"its "
+     "sandbox ended\"}",
+     "lease ny5v9j8y3k of github revoked: its sandbox ended", "", true},
+    {"{\"kind\":\"lease-leaked\",\"lease\":\"ny5v9j8y3kaaaa\",\"credential\":\"github\",\"used_by\":\"ci-8\",\"how\":"
+     "\"another sandbox\"}",
+     "lease ny5v9j8y3k of github leaked, used by ci-8: another sandbox", "", true},
     {"{\"kind\":\"intent\",\"effect\":\"write\"}", "write is about to be sent", "", false},
     {"{\"kind\":\"sent\"}", "its first byte has left", "", false},
     {"{\"kind\":\"denied\",\"scheme\":\"https\",\"host\":\"a.example\",\"port\":8443,\"verdict\":\"deny\",\"code\":"
@@ -120,6 +128,27 @@ static void every_kind_has_its_words(void **state)
     }
 }
 
+static void why_is_said_alone(void **state)
+{
+    static const char *const whys[][2] = {
+        {"{\"verdict\":\"deny\",\"code\":\"rule\",\"rule\":{\"id\":\"r\",\"file\":\"p.yaml\",\"line\":7}}",
+         "by rule r (p.yaml:7)"},
+        {"{\"verdict\":\"deny\",\"code\":\"no-rule\"}", "no rule allows it"},
+        {"{\"verdict\":\"deny\",\"code\":\"strange\",\"cause\":\"odd\"}", "strange"},
+    };
+    for (size_t i = 0; i < sizeof(whys) / sizeof(whys[0]); i++) {
+        struct arena a;
+        struct dynbuf out;
+        arena_init(&a, 1 << 20);
+        dynbuf_init(&out, 4096);
+        audit_why(json_parse(span_str(whys[i][0]), &a), &out);
+        if (!span_eq(dynbuf_span(&out), span_str(whys[i][1])))
+            fail_msg("%.*s", SPAN_FMT(dynbuf_span(&out)));
+        dynbuf_free(&out);
+        arena_free(&a);
+    }
+}
+
 static void a_target_is_cut(void **state)
 {
     char text[400], path[200];
@@ -144,6 +173,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_kind_has_its_words),
+        cmocka_unit_test(why_is_said_alone),
         cmocka_unit_test(a_target_is_cut),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,4 @@
-#include "cli/verbs/audit_words.h"
+#include "common/control/audit_words.h"
 
 #include <stdio.h>
 
@@ -94,6 +94,15 @@ static struct span code_words(struct span code)
         {SPAN("too-many-pending"), SPAN("too many of this sandbox's requests wait")},
         {SPAN("unknown-sandbox"), SPAN("its sandbox is not known any more")},
         {SPAN("frozen"), SPAN("writes were frozen")},
+        {SPAN("over-limit"), SPAN("it is past its limit")},
+        {SPAN("lease-required"), SPAN("it brings no lease of its credential")},
+        {SPAN("lease-unknown"), SPAN("it brings a lease that is not known")},
+        {SPAN("lease-ended"), SPAN("its lease has ended")},
+        {SPAN("lease-not-for-this"), SPAN("its lease is for other requests")},
+        {SPAN("lease-unproven"), SPAN("it is not signed with its lease's key")},
+        {SPAN("lease-misplaced"), SPAN("a lease stands where none may")},
+        {SPAN("lease-leaked"), SPAN("its lease is another sandbox's, or for another place")},
+        {SPAN("lease-used-up"), SPAN("its lease is used up for now")},
         {SPAN("store-unavailable"), SPAN("the record could not be written")},
         {SPAN("credential-unavailable"), SPAN("its credential is not there: see `countersign doctor`")},
         {SPAN("credential-not-for-host"), SPAN("its credential may not go there")},
@@ -129,6 +138,23 @@ static struct span code_words(struct span code)
     return code;
 }
 
+static bool by_rule(const struct json *r)
+{
+    return is(r, SPAN("verdict"), SPAN("deny")) &&
+           (is(r, SPAN("code"), SPAN("rule")) || is(r, SPAN("code"), SPAN("floor")));
+}
+
+void audit_why(const struct json *r, struct dynbuf *out)
+{
+    struct span code = get(r, SPAN("code"));
+    if (by_rule(r)) {
+        say(out, SPAN("by "), code);
+        say_rule(r, out);
+    } else {
+        add(out, code_words(code));
+    }
+}
+
 /* What was not sent: by policy, by a ticket, or because something failed. */
 static void refused(const struct json *r, struct dynbuf *out)
 {
@@ -139,11 +165,9 @@ static void refused(const struct json *r, struct dynbuf *out)
         add(out, SPAN(" waits; its client may repeat it"));
     } else if (span_eq(code, SPAN("answer-kept"))) {
         add(out, SPAN("the kept answer was given to the retry"));
-    } else if (deny && (span_eq(code, SPAN("rule")) || span_eq(code, SPAN("floor")))) {
-        say(out, SPAN("denied by "), code);
-        say_rule(r, out);
     } else {
-        say(out, deny ? SPAN("denied: ") : SPAN("refused: "), code_words(code));
+        add(out, by_rule(r) ? SPAN("denied ") : deny ? SPAN("denied: ") : SPAN("refused: "));
+        audit_why(r, out);
         if (get(r, SPAN("cause")).n)
             say(out, SPAN(": "), get(r, SPAN("cause")));
     }
@@ -254,6 +278,20 @@ static void freeze(const struct json *r, struct dynbuf *out)
         say(out, SPAN(": "), reason);
 }
 
+/* "lease 8z3k1j2k3l of github revoked by ann: an operator revoked it" */
+static void lease(const struct json *r, struct dynbuf *out)
+{
+    say(out, SPAN("lease "), span_first(get(r, SPAN("lease")), SHORT_ID));
+    say(out, SPAN(" of "), get(r, SPAN("credential")));
+    say(out, SPAN(" "), span_from(get(r, SPAN("kind")), 6)); /* without "lease-" */
+    if (get(r, SPAN("by")).n)
+        say_by(out, get(r, SPAN("by")));
+    if (get(r, SPAN("used_by")).n)
+        say(out, SPAN(", used by "), get(r, SPAN("used_by")));
+    if (get(r, SPAN("how")).n)
+        say(out, SPAN(": "), get(r, SPAN("how")));
+}
+
 /* The end of a WebSocket: how much went over it, and why it ended if not by its own two ends. */
 static void websocket(const struct json *r, struct dynbuf *out)
 {
@@ -289,6 +327,8 @@ void audit_words(const struct json *r, struct dynbuf *out)
         freeze(r, out);
     } else if (span_eq(kind, SPAN("denied"))) {
         refused(r, out);
+    } else if (span_starts(kind, SPAN("lease-"))) {
+        lease(r, out);
     } else if (span_eq(kind, SPAN("websocket"))) {
         websocket(r, out);
         would(r, out);
