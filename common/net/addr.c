@@ -54,6 +54,12 @@ int addr_parse(struct span s, struct addr *out)
     return 0;
 }
 
+int addr_of_host(struct span host, struct addr *out)
+{
+    bool local = span_eq(host, SPAN("localhost")) || span_ends(host, SPAN(".localhost"));
+    return addr_parse(local ? SPAN("127.0.0.1") : host, out);
+}
+
 static bool same_bits(const uint8_t *a, const uint8_t *b, unsigned bits)
 {
     unsigned whole = bits / 8, left = bits % 8;

@@ -31,6 +31,9 @@ enum addr_class {
 
 /* "192.0.2.1", "2001:db8::1"; brackets around IPv6 are allowed. -1: not a literal. */
 int addr_parse(struct span s, struct addr *out) MUSTCHECK;
+/* What a host is wherever it is asked for: a literal, or localhost and what lies below it (RFC 6761), 127.0.0.1. -1:
+ * a name. */
+int addr_of_host(struct span host, struct addr *out) MUSTCHECK;
 /* "10.0.0.0/8", "fd00::/8", or an address alone (its own range). No bits may be set past the prefix. */
 int cidr_parse(struct span s, struct cidr *out) MUSTCHECK;
 int addr_from_bytes(unsigned family, struct span bytes, struct addr *out) MUSTCHECK;

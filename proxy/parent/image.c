@@ -22,7 +22,13 @@
 #include "policy/policy.h"
 #include "proxy/parent/parent.h"
 
-enum { COMPILE_SECONDS = 30, TLS_FILES_MAX = 256 * 1024, TRUST_FILES_MAX = 8 * 1024 * 1024 };
+enum {
+    COMPILE_SECONDS = 30,
+    TLS_FILES_MAX = 256 * 1024,
+    TRUST_FILES_MAX = 8 * 1024 * 1024,
+    PROBLEMS_MAX = 1000,
+    PATH_SHOWN = 80
+};
 
 static int read_pem(const char *path, struct dynbuf *b, struct err *e)
 {
@@ -143,15 +149,38 @@ static void put_bundle(struct stored *s, struct span image, int fd)
     policy_close(p);
 }
 
+/* The first problem with its code, and how many more there are: a log line, and an answer to `reload`. */
+static void say_problems(const struct policy_problems *all, const char *path, struct err *e)
+{
+    const struct policy_problem *first = NULL;
+    char more[PATH_SHOWN + 64] = "", where[PATH_SHOWN * 2];
+    size_t n = 0;
+    for (size_t i = 0; i < all->n; i++) {
+        first = first || all->v[i].severity != 'E' ? first : &all->v[i];
+        n += all->v[i].severity == 'E';
+    }
+    if (first == NULL)
+        return;
+    if (n > 1)
+        (void)snprintf(more, sizeof(more), "; %zu more: countersign policy check %.*s", n - 1, PATH_SHOWN, path);
+    (void)snprintf(where, sizeof(where), "%.*s", (int)sizeof(where) - 1, first->where);
+    (void)err_set(e, "%s: %.*s (%s)%s", where, (int)(sizeof(e->text) - strlen(where) - strlen(more) - 16),
+                  first->text, first->code, more);
+}
+
 static int compile_files(const struct job *j, struct dynbuf *image, struct err *e)
 {
+    struct policy_problems problems = {calloc(PROBLEMS_MAX, sizeof(*problems.v)), 0, 0};
     struct stored s;
     const struct config *c = j->c;
     const char *paths[CONFIG_POLICIES];
     for (size_t i = 0; i < c->npolicy; i++)
         paths[i] = c->policy[i];
-    if (stored_begin(&s, e) != 0)
+    problems.max = problems.v ? PROBLEMS_MAX : 0;
+    if (stored_begin(&s, e) != 0) {
+        free(problems.v);
         return -1;
+    }
     const struct policy_place from = {.paths = paths,
                                       .n = c->npolicy,
                                       .floors = c->floors[0] ? c->floors : NULL,
@@ -160,7 +189,10 @@ static int compile_files(const struct job *j, struct dynbuf *image, struct err *
                                       .now_ms = (uint64_t)time(NULL) * 1000,
                                       .input = stored_add,
                                       .input_arg = &s};
-    int bad = policy_load_from_disk(&from, image, NULL, e);
+    int bad = policy_load_from_disk(&from, image, &problems, e);
+    if (bad)
+        say_problems(&problems, paths[0], e);
+    free(problems.v);
     if (bad == 0)
         bad = run_tests(&from, dynbuf_span(image), e);
     if (bad == 0)

@@ -46,6 +46,11 @@ rules:
   - { id: topic-mondays, match: { op: git.push, resource: "github:shop/*", git: { refs: ["refs/heads/agent/*"] } }, decide: hold,
       when: { days: mon, zone: UTC } }
 """
+INNER = """\
+version: 1
+rules: [{ id: inner, match: { host: [10.1.2.3, localhost, 10.1.2.4], effect: read }, decide: allow }]
+upstreams: [{ host: 10.1.2.4, allow_private: [10.1.2.4/32] }]
+"""
 
 
 def said(good, what, words=""):
@@ -284,6 +289,15 @@ DENY  by rule no-admin (p.yaml:12)
     has("two records", 2, ["one line of"], "--record", "-", stdin=record() + record())
     has("--curl and --record", 2, ["not both"], "--curl", "curl x", "--record", "-")
     has("--curl and --body", 2, ["have their own"], "--curl", "curl x", "--body", body)
+    inner = pathlib.Path(tmp, "inner.yaml")
+    inner.write_text(INNER)
+    for host, code, words in (("10.1.2.3", 0, "but 10.1.2.3 is a private address, and upstreams: does not have this host and port with an "
+                                           "allow_private: for it: nothing would be sent\n"),
+                              ("localhost", 0, "but localhost is a loopback address"), ("10.1.2.4", 0, None)):
+        rc, out, err = explain("GET", f"https://{host}/", inner)
+        said(rc == code and (words in out if words else "but " not in out), f"{host} may be dialled or not", out + err)
+    said("but " not in explain("DELETE", "https://10.1.2.3/", inner)[1], "what is denied goes nowhere anyway")
+    said(json.loads(explain("--json", "GET", "https://10.1.2.3/", inner)[1])["unreachable"].startswith("10.1.2.3 is a private"), "JSON: unreachable")
     has("--data", 0, ["ALLOW by rule pay", "note: --data is taken for JSON"], "--data", '{"amount": 1}', "POST", "https://p.example/")
     has("--data, a form", 0, ["ALLOW by rule order"], "--data", "kind=b", "POST", "https://f.example/")
     has("not understood, and why", 11, ["DENY  because unclassified", "cause: key-twice", "why: an object in the JSON body has a key twice", "a rule asks about /amount"],

@@ -2,12 +2,13 @@
 #include <stdio.h>
 
 #include "common/json/json.h"
+#include "common/net/addr.h"
 #include "cli/policy/explain/explain.h"
 #include "cli/verb.h"
 #include "policy/next_change.h"
 #include "policy/ambiguity.h"
 
-enum { CHANGES_MAX = 8, TRIES_MAX = 6 };
+enum { CHANGES_MAX = 8, TRIES_MAX = 6, RANGES_MAX = 256, ADDRESS_WORDS = 512 };
 
 /* A change that was tried, and what came of it. */
 struct tried {
@@ -25,6 +26,7 @@ struct explained {
     int entry;
     struct span operators;
     struct next_change opening; /* at empty: the clock alone changes nothing */
+    struct span address;        /* why what it lets through gets nowhere, or empty */
 };
 
 static bool told_already(const struct explained *x, struct span words)
@@ -58,6 +60,28 @@ static void try_changes(const struct loaded *l, struct asked *q, struct explaine
         }
 }
 
+/* Where it would be sent to may be known without asking anybody, and be no place that may be dialled. */
+static struct span refused_address(const struct policy *p, struct asked *q)
+{
+    const struct request *r = &q->request;
+    struct cidr allowed[RANGES_MAX];
+    struct upstream u = {.address = SPAN_NONE};
+    struct addr a;
+    size_t n = 0;
+    char *words = arena_alloc(&q->a, ADDRESS_WORDS);
+    bool row = policy_upstream(p, r->host, r->port, &q->a, &u);
+    struct span said = u.address.n ? u.address : r->host;
+    for (size_t i = 0; row && i < u.nallow_private && n < RANGES_MAX; i++)
+        n += cidr_parse(u.allow_private[i], &allowed[n]) == 0;
+    if (!words || q->decision.verdict == VERDICT_DENY || addr_of_host(said, &a) != 0 || addr_may_dial(&a, allowed, n))
+        return SPAN_NONE;
+    int len = snprintf(words, ADDRESS_WORDS, "%.*s is a %s address, and %s: nothing would be sent",
+                       SPAN_FMT(span_first(said, 255)), addr_class_name(addr_class(&a)),
+                       row ? "no range of its upstream's allow_private: has it"
+                           : "upstreams: does not have this host and port with an allow_private: for it");
+    return span_of(words, len > 0 && len < ADDRESS_WORDS ? (size_t)len : 0);
+}
+
 static struct explained *explained_of(const struct loaded *l, struct asked *q)
 {
     const struct decision *d = &q->decision;
@@ -78,6 +102,7 @@ static struct explained *explained_of(const struct loaded *l, struct asked *q)
             x->near[i].words = SPAN("the fields of the request are not recorded, and the rule asks about one");
         }
     try_changes(l, q, x);
+    x->address = refused_address(l->p, q);
     if (!policy_next_change(l->p, &q->subject, &q->request, d, q->now_ms, &q->a, &x->opening))
         x->opening.at = SPAN_NONE;
     return x;
@@ -253,6 +278,7 @@ void explain_print(const struct loaded *l, struct asked *q, const char *indent)
     print_text(d->pack.n ? d->pack : SPAN("none"));
     printf(")\n");
     line_of(indent, "cause:", span_str(x->why.word));
+    line_of(indent, "but", x->address);
     line_of(indent, "why:", x->why.words);
     line_of(indent, "a rule asks about", x->why.asked);
     line_of(indent, "note:", span_str(q->note));
@@ -370,6 +396,8 @@ void explain_json(const struct loaded *l, struct asked *q, struct dynbuf *out)
     }
     if (q->note)
         jsonw_kv(&w, "note", span_str(q->note));
+    if (x && x->address.n)
+        jsonw_kv(&w, "unreachable", x->address);
     if (x)
         json_terms(&w, x, d);
     explain_limits_json(l->p, q, &w);

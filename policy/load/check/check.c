@@ -139,6 +139,21 @@ static void check_query_names(struct loader *l, const struct m_match *t)
     set_free(&names);
 }
 
+/* What packs make known. */
+static void check_known(struct loader *l, const struct model *m, const struct m_match *t)
+{
+    for (size_t i = 0; i < t->ops.n; i++)
+        if (why_op(t->ops.v[i].text) == NULL)
+            check_op_known(l, m, &t->ops.v[i]);
+    bool git_pack = false;
+    for (size_t i = 0; i < m->npacks; i++)
+        git_pack |= span_starts(m->packs[i]->pack.text, SPAN("git@"));
+    if (t->git.at && !git_pack)
+        load_problem(l, t->git.at, "P011", "git: needs the pack git@1 in packs:");
+    if (t->resources.at && m->npacks == 0)
+        load_problem(l, t->resources.at, "P011", "a resource is found by a pack, and packs: names none");
+}
+
 static void check_match(struct loader *l, const struct model *m, const struct m_match *t)
 {
     check_texts(l, &t->hosts, why_host);
@@ -155,16 +170,8 @@ static void check_match(struct loader *l, const struct model *m, const struct m_
     check_conds(l, &t->form);
     if (t->json.at && t->form.at)
         load_problem(l, t->form.at, "P015", "a body is JSON or a form: write two rules");
-    for (size_t i = 0; i < t->ops.n; i++)
-        if (why_op(t->ops.v[i].text) == NULL)
-            check_op_known(l, m, &t->ops.v[i]);
-    bool git_pack = false;
-    for (size_t i = 0; i < m->npacks; i++)
-        git_pack |= span_starts(m->packs[i]->pack.text, SPAN("git@"));
-    if (t->git.at && !git_pack)
-        load_problem(l, t->git.at, "P011", "git: needs the pack git@1 in packs:");
-    if (t->resources.at && m->npacks == 0)
-        load_problem(l, t->resources.at, "P011", "a resource is found by a pack, and packs: names none");
+    if (!m->packs_lost)
+        check_known(l, m, t);
 }
 
 static bool says_something(const struct m_match *t)
@@ -176,9 +183,8 @@ static bool says_something(const struct m_match *t)
 
 static void check_rule_parts(struct loader *l, const struct model *m, const struct m_rule *r)
 {
-    bool known = r->decide.at != NULL; /* else that is what is wrong */
-    bool deny = known && r->decide.v == VERDICT_DENY, hold = !known || r->decide.v == VERDICT_HOLD;
-    if (r->floor && known && !deny)
+    bool deny = r->decide.v == VERDICT_DENY, hold = r->decide.v == VERDICT_HOLD;
+    if (r->floor && !deny)
         load_problem(l, r->decide.at, "P014", "a floor can only deny");
     if (r->use.at && deny)
         load_problem(l, r->use.at, "P015", "a rule that denies uses no credential");
@@ -213,8 +219,22 @@ static void check_not_none(struct loader *l, const struct item *name)
         load_problem(l, name->at, "P008", "\"none\" is what a test says where there is none: take another name");
 }
 
+/* A rule that lets something through and names no host: what it is about implies which. */
+static void check_derived(struct loader *l, const struct model *m, struct m_rule *r)
+{
+    if (r->decide.v == VERDICT_DENY || r->match.hosts.at || m->packs_lost)
+        return;
+    derive_hosts(l, m, &r->match);
+    check_wide(l, &r->match.derived);
+    if (r->match.derived.n == 0)
+        load_problem(l, r->match.at, "P015",
+                     "the rule would %s this on every host: add host: (or a resource: that implies it)",
+                     r->decide.v == VERDICT_ALLOW ? "allow" : "hold");
+}
+
 static void check_rule(struct loader *l, struct model *m, struct m_rule *r)
 {
+    size_t before = l->refused;
     if (r->id.at && !scalar_is_name(r->id.text))
         load_problem(l, r->id.at, "P008", "an id is letters, digits, '.', '_' and '-', at most 64");
     check_not_none(l, &r->id);
@@ -232,14 +252,8 @@ static void check_rule(struct loader *l, struct model *m, struct m_rule *r)
         if (!says_something(&except[i]))
             load_problem(l, except[i].at, "P015", "an empty exception takes everything away: say what it is about");
     }
-    if (r->decide.at == NULL || r->decide.v == VERDICT_DENY || r->match.hosts.at || r->match.at == NULL)
-        return;
-    derive_hosts(l, m, &r->match);
-    check_wide(l, &r->match.derived);
-    if (r->match.derived.n == 0)
-        load_problem(l, r->match.at, "P015",
-                     "the rule would %s this on every host: add host: (or a resource: that implies it)",
-                     r->decide.v == VERDICT_ALLOW ? "allow" : "hold");
+    if (l->refused == before) /* else it may be about something else than it says */
+        check_derived(l, m, r);
 }
 
 static void check_lease(struct loader *l, const struct m_credential *c)
@@ -347,22 +361,30 @@ static void check_scope(struct loader *l, const struct m_scope *s)
     check_pairs(l, &s->labels, false);
 }
 
+/* An entry that was not read whole is passed over: what is wrong with it was said. */
 void check_model(struct loader *l, struct model *m)
 {
     for (size_t i = 0; i < m->npacks; i++)
         derive_check_pack(l, m->packs[i]);
     for (size_t i = 0; i < m->nscopes; i++)
-        check_scope(l, m->scopes[i]);
+        if (!m->scopes[i]->at->broken)
+            check_scope(l, m->scopes[i]);
     struct set regions = {0};
-    for (size_t i = 0; i < m->nupstreams; i++)
+    bool whole = true;
+    for (size_t i = 0; i < m->nupstreams; i++) {
         (void)set_add(l, &regions, m->upstreams[i]->region.text);
-    for (size_t i = 0; i < m->nscopes; i++)
+        whole &= !m->upstreams[i]->at->broken;
+    }
+    for (size_t i = 0; whole && i < m->nscopes; i++)
         check_regions(l, &regions, m->scopes[i]);
     set_free(&regions);
     for (size_t i = 0; i < m->ncredentials; i++)
-        check_credential(l, m, m->credentials[i]);
+        if (!m->credentials[i]->at->broken)
+            check_credential(l, m, m->credentials[i]);
     for (size_t i = 0; i < m->nupstreams; i++)
-        check_upstream(l, m->upstreams[i]);
+        if (!m->upstreams[i]->at->broken)
+            check_upstream(l, m->upstreams[i]);
     for (size_t i = 0; i < m->nrules; i++)
-        check_rule(l, m, m->rules[i]);
+        if (!m->rules[i]->at->broken)
+            check_rule(l, m, m->rules[i]);
 }

@@ -82,8 +82,10 @@ static const struct policy_code codes[] = {
      "Paths are compared as they are written: * is one segment, ** any number of them, {name} one segment with a "
      "name. "
      "Write it with these, or leave it if the characters are meant."},
-    {"P120", "an upstream's address that connections may not go to",
-     "Addresses that are not public are dialled only where allow_private: of the upstream has them: add the range."},
+    {"P120", "an upstream's address, or a rule's host that is one, that connections may not go to",
+     "Addresses that are not public are dialled only where allow_private: of the upstream has them: add the range, "
+     "and "
+     "the upstream where there is none."},
     {"P121", "a CA that does not keep to RFC 5280 to the letter",
      "Certificates below it are checked without X509_STRICT, since none would pass: make the CA anew with what the "
      "text "
@@ -93,9 +95,11 @@ static const struct policy_code codes[] = {
      "it there; leave it where it takes it nowhere else, and give it few rights."},
     {"P123", "query_names: without the parameter that the rule's credential is",
      "The request is decided as it leaves, with that parameter in its query: add it to query_names:."},
-    {"P124", "a rule that names no port or scheme, about a host that is named with another",
+    {"P124", "a rule that names no port or scheme, about a host or port that is known for another",
      "Without scheme: a rule is about https, without port: about 443, or 80 over http: add those of upstreams:, or "
      "write out the usual ones if they are meant."},
+    {"P125", "a rule's host that upstreams: nearly has",
+     "No rule is about the upstream that is named: correct the one or the other, or leave both if both are meant."},
 };
 
 const struct policy_code *policy_code_at(size_t i)

@@ -60,6 +60,7 @@ static void warn_rule(struct loader *l, const struct model *m, struct uses *uses
         warn_use(l, uses, r);
     warn_never(l, m, r);
     warn_words(l, r);
+    warn_private(l, m, r);
     warn_sums(l, r);
     bool narrowed = t->effects.at || t->methods.at || t->ops.at || t->ws.at;
     if (r->decide.v == VERDICT_ALLOW && !narrowed)

@@ -20,10 +20,13 @@ void warn_use(struct loader *l, struct uses *u, const struct m_rule *r);
 uint64_t warn_effects_of(const struct model *m, const struct m_match *t);
 void warn_never(struct loader *l, const struct model *m, const struct m_rule *r);
 void warn_covered(struct loader *l, const struct model *m);
-/* warn_words.c: paths in the words of something else; an upstream's address that may not be dialled. */
+/* warn_words.c: paths in the words of something else; an upstream's address, or a host of a rule that is one, that
+ * may not be dialled. */
 void warn_words(struct loader *l, const struct m_rule *r);
 void warn_address(struct loader *l, const struct m_upstream *u);
-/* warn_place.c: rules that leave a port or scheme to the usual ones, of hosts that upstreams: names with others. */
+void warn_private(struct loader *l, const struct model *m, const struct m_rule *r);
+/* warn_place.c: rules that leave a port or scheme to the usual ones, of hosts or ports that are known for others;
+ * hosts that upstreams: nearly has. */
 void warn_places(struct loader *l, const struct model *m);
 /* The index of the first row of upstreams: that is not before this host and port; they are sorted by both. */
 size_t warn_upstream(const struct model *m, struct span host, uint64_t port);

@@ -1,13 +1,17 @@
-/* A rule that names no port or scheme is about https on 443: such a rule about a host that is named with others. */
+/* A rule that names no port or scheme is about https on 443: such a rule about a host that is named with others, or
+ * with a port where https is seldom spoken. And a host that is nearly one of upstreams:. */
+#include "common/net/addr.h"
+#include "common/text/nearest.h"
 #include "policy/load/check/warn.h"
 
 /* So many rows and ports are compared: a very large policy is not worth minutes of warnings. */
-enum { LOOKS_MAX = 1000 * 1000 };
+enum { LOOKS_MAX = 1000 * 1000, NAMES_MAX = 200 };
 
 struct places {
     struct loader *l;
     const struct model *m;
-    size_t looks;
+    size_t looks, nunnamed;
+    const char *unnamed[NAMES_MAX + 1]; /* ends with NULL */
 };
 
 size_t warn_upstream(const struct model *m, struct span host, uint64_t port)
@@ -67,6 +71,75 @@ static void say_port(struct places *k, const struct m_match *t, const struct ite
                  SPAN_FMT(host->text), port, port, and, http ? "80" : "443");
 }
 
+static bool is_tls_port(uint64_t port)
+{
+    static const uint16_t usual[] = {563, 636, 853, 989, 990, 992, 993, 995, 2376, 5671, 5986, 8200, 8883};
+    bool is = port % 1000 == 443;
+    for (size_t i = 0; i < sizeof(usual) / sizeof(usual[0]); i++)
+        is |= usual[i] == port;
+    return is;
+}
+
+/* Ports of a rule without scheme: where https is seldom spoken, and nothing in upstreams: says that it is. */
+static void warn_ports(struct places *k, const struct m_match *t, const struct item *host)
+{
+    uint64_t port;
+    for (size_t i = 0; i < t->ports.n && k->looks < LOOKS_MAX; i++) {
+        if (span_u64(t->ports.v[i].text, UINT16_MAX, &port) != 0 || is_tls_port(port))
+            continue;
+        size_t at = warn_upstream(k->m, host->text, port);
+        const struct m_upstream *row = at < k->m->nupstreams ? k->m->upstreams[at] : NULL;
+        bool here = row && span_eq(row->host.text, host->text) && row->port.v == port;
+        k->looks++;
+        if (here && (row->http || row->ca.at || row->tls.at)) /* http: that was told */
+            continue;
+        load_problem(k->l, t->ports.v[i].at, "P124",
+                     "a rule without scheme: is about https, which is seldom spoken on port %u: add scheme: http, or "
+                     "write scheme: https if %.*s speaks it there",
+                     (unsigned)port, SPAN_FMT(span_first(host->text, 100)));
+    }
+}
+
+/* Is some rule about this host? */
+static bool is_named(struct places *k, struct span host)
+{
+    for (size_t i = 0; i < k->m->nrules; i++) {
+        const struct items *hosts = warn_rule_hosts(k->m->rules[i]);
+        for (size_t h = 0; h < hosts->n; h++)
+            if (k->looks++ >= LOOKS_MAX || warn_pattern_covers(hosts->v[h].text, host))
+                return true;
+    }
+    return false;
+}
+
+/* Upstreams that no rule is about: a host that upstreams: does not have, and that is like one of these, is likely
+ * that. */
+static void gather_unnamed(struct places *k)
+{
+    for (size_t i = 0; i < k->m->nupstreams && k->nunnamed < NAMES_MAX; i++) {
+        struct span host = k->m->upstreams[i]->host.text;
+        struct addr a;
+        bool again = i > 0 && span_eq(k->m->upstreams[i - 1]->host.text, host);
+        char *copy =
+            again || addr_parse(host, &a) == 0 || is_named(k, host) ? NULL : arena_alloc(&k->l->a, host.n + 1);
+        if (copy == NULL || host.n == 0)
+            continue;
+        memcpy(copy, host.p, host.n);
+        copy[host.n] = '\0';
+        k->unnamed[k->nunnamed++] = copy;
+    }
+}
+
+static void warn_name(struct places *k, const struct item *host)
+{
+    const char *near =
+        k->nunnamed && span_index(host->text, '*') == host->text.n ? nearest_name(host->text, k->unnamed) : NULL;
+    if (near)
+        load_problem(k->l, host->at, "P125",
+                     "upstreams: has no %.*s, but %.100s, which no rule is about; did you mean that?",
+                     SPAN_FMT(span_first(host->text, 100)), near);
+}
+
 static void warn_host(struct places *k, const struct m_match *t, const struct item *host)
 {
     struct m_upstream *row, *first = NULL;
@@ -83,6 +156,10 @@ static void warn_host(struct places *k, const struct m_match *t, const struct it
     }
     if (first && !reached && t->ports.n == 0 && k->looks < LOOKS_MAX)
         say_port(k, t, host, first);
+    if (t->schemes.v == 0)
+        warn_ports(k, t, host);
+    if (first == NULL)
+        warn_name(k, host);
 }
 
 void warn_places(struct loader *l, const struct model *m)
@@ -92,6 +169,7 @@ void warn_places(struct loader *l, const struct model *m)
         m->upstreams[i]->http = m->upstreams[i]->cleartext.v != 0;
     for (size_t i = 0; i < m->nrules; i++)
         mark_http(&k, &m->rules[i]->match);
+    gather_unnamed(&k);
     for (size_t i = 0; i < m->nrules; i++)
         for (size_t h = 0; m->rules[i]->decide.v != VERDICT_DENY && h < m->rules[i]->match.hosts.n; h++)
             warn_host(&k, &m->rules[i]->match, &m->rules[i]->match.hosts.v[h]);

@@ -53,6 +53,24 @@ void warn_words(struct loader *l, const struct m_rule *r)
         warn_paths(l, &except[i]);
 }
 
+/* A host of a rule that is such an address itself, and that upstreams: does not have: a row there is looked at alone.
+ */
+void warn_private(struct loader *l, const struct model *m, const struct m_rule *r)
+{
+    const struct items *hosts = &r->match.hosts;
+    struct addr a;
+    for (size_t i = 0; r->decide.v != VERDICT_DENY && i < hosts->n; i++) {
+        struct span host = hosts->v[i].text;
+        size_t at = warn_upstream(m, host, 0);
+        bool row = at < m->nupstreams && span_eq(m->upstreams[at]->host.text, host);
+        if (!row && addr_of_host(host, &a) == 0 && !addr_may_dial(&a, NULL, 0))
+            load_problem(l, hosts->v[i].at, "P120",
+                         "%.*s is a %s address, and upstreams: does not say that it may be dialled: every request "
+                         "will be refused; add it there with allow_private: if it is meant",
+                         SPAN_FMT(span_first(host, SHOWN)), addr_class_name(addr_class(&a)));
+    }
+}
+
 /* What a connection goes to: the address the operator gives, or the host where that is one. */
 void warn_address(struct loader *l, const struct m_upstream *u)
 {
@@ -60,14 +78,15 @@ void warn_address(struct loader *l, const struct m_upstream *u)
     struct cidr allowed[RANGES_MAX];
     struct addr a;
     size_t n = 0;
-    if (said->at == NULL || addr_parse(said->text, &a) != 0 || u->allow_private.n > RANGES_MAX)
+    if (said->at == NULL || addr_of_host(said->text, &a) != 0 || u->allow_private.n > RANGES_MAX)
         return;
     for (size_t i = 0; i < u->allow_private.n; i++)
         n += cidr_parse(u->allow_private.v[i].text, &allowed[n]) == 0;
+    bool literal = addr_parse(said->text, &(struct addr){0}) == 0;
     if (!addr_may_dial(&a, allowed, n))
         load_problem(l, said->at, "P120",
                      "%.*s is a %s address, which no range of allow_private: has: every request will be refused; add "
                      "allow_private: [%.*s/%d] if it is meant",
-                     SPAN_FMT(said->text), addr_class_name(addr_class(&a)), SPAN_FMT(said->text),
-                     a.family == 6 ? 128 : 32);
+                     SPAN_FMT(said->text), addr_class_name(addr_class(&a)),
+                     SPAN_FMT(literal ? said->text : SPAN("127.0.0.1")), a.family == 6 ? 128 : 32);
 }

@@ -48,7 +48,7 @@ static void check_over(struct loader *l, const struct model *m, const struct m_r
         load_problem(l, r->over.at, "P015", "over: belongs to a rule that allows and has limits:");
     if (at < 0)
         load_problem(l, r->over.at, "P011", "there is no rule \"%.*s\"", SPAN_FMT(span_first(r->over.text, 100)));
-    else if (m->rules[at]->decide.v != VERDICT_HOLD)
+    else if (m->rules[at]->decide.v != VERDICT_HOLD && !m->rules[at]->at->broken)
         load_problem(l, r->over.at, "P015", "\"%.*s\" does not hold: over: names a rule with decide: hold",
                      SPAN_FMT(r->over.text));
 }

@@ -311,10 +311,11 @@ static void decode_key(struct loader *l, const struct node *n, const struct key 
     }
 }
 
-static void unknown_key(struct loader *l, const struct node *key, const struct table *t)
+/* The bit of the key that may have been meant: that one is not missed as well. */
+static uint64_t unknown_key(struct loader *l, const struct node *key, const struct table *t)
 {
     const char *names[KEYS_MAX + 1] = {0};
-    size_t n = 0;
+    size_t n = 0, meant = 0;
     for (const struct key *k = t->keys; k->type != KEY_END && n < KEYS_MAX; k++)
         names[n++] = k->name;
     const char *near = load_problem_kept(l, true) ? nearest_name(key->text, names) : NULL;
@@ -323,20 +324,32 @@ static void unknown_key(struct loader *l, const struct node *key, const struct t
                      SPAN_FMT(span_first(key->text, 60)), near);
     else
         load_problem(l, key, "P006", "%s has no key \"%.*s\"", t->what, SPAN_FMT(span_first(key->text, 60)));
+    while (near && names[meant] != near)
+        meant++;
+    return near ? (uint64_t)1 << meant : 0;
+}
+
+/* What follows from a mistake is not said: whoever checks passes over such an entry. */
+static void set_broken(const struct node *n)
+{
+    ((struct node *)(uintptr_t)n)->broken = true; /* of the loader's own tree */
 }
 
 void keys_decode_map(struct loader *l, const struct node *n, const struct table *t, void *out)
 {
     uint64_t seen = 0;
+    size_t before = l->refused;
     *(const struct node **)out = n;
-    if (!is_kind(l, n, NODE_MAP))
+    if (!is_kind(l, n, NODE_MAP)) {
+        set_broken(n);
         return;
+    }
     for (const struct node *c = n->child; c; c = c->next) {
         const struct key *k = t->keys;
         while (k->type != KEY_END && !span_eq(c->key->text, span_str(k->name)))
             k++;
         if (k->type == KEY_END) {
-            unknown_key(l, c->key, t);
+            seen |= unknown_key(l, c->key, t);
             continue;
         }
         seen |= (uint64_t)1 << (k - t->keys);
@@ -346,4 +359,6 @@ void keys_decode_map(struct loader *l, const struct node *n, const struct table 
         if ((k->flags & KEY_NEEDED) && (seen & (uint64_t)1 << (k - t->keys)) == 0)
             load_problem(l, n, "P010", "%s needs the key \"%s\"%s%s", t->what, k->name, k->help ? ": " : "",
                          k->help ? k->help : "");
+    if (l->refused != before)
+        set_broken(n);
 }

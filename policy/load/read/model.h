@@ -19,6 +19,7 @@ struct model {
     struct m_pack **packs;    /* by name */
     struct model_zone *zones; /* that some when: names; policy/load/emit/when.c */
     size_t nscopes, ncredentials, nupstreams, napprovers, nrules, npacks;
+    bool packs_lost; /* a pack that is named could not be had: what its operations and resources are is not known */
 };
 
 /* Each reports its problems; l->failed says whether any refuses. */

@@ -199,8 +199,12 @@ static struct m_pack *read_pack(struct loader *l, const struct m_packuse *u)
         return NULL;
     keys_decode_map(l, root, &pack_table, k);
     names_of_pack(l, k);
-    if (!span_eq(k->pack.text, u->name.text))
-        load_problem(l, k->pack.at, "P016", "the file says it is another pack than %.*s", SPAN_FMT(u->name.text));
+    if (!span_eq(k->pack.text, u->name.text)) {
+        if (k->pack.at)
+            load_problem(l, u->name.at, "P011", "there is no pack %.*s: the one that is there is %.*s",
+                         SPAN_FMT(span_first(u->name.text, 60)), SPAN_FMT(span_first(k->pack.text, 60)));
+        return NULL;
+    }
     k->use = u;
     return k;
 }
@@ -229,6 +233,7 @@ void read_packs(struct loader *l, struct m_file *const *files, size_t n, struct 
         for (size_t k = 0; k < files[i]->packs.n; k++) {
             const struct m_packuse *u = &uses[k];
             const struct m_pack *old = u->name.at ? pack_read(m, u->name.text) : NULL;
+            m->packs_lost |= u->name.at == NULL;
             if (u->name.at == NULL)
                 continue;
             if (old && (u->hosts.at || old->use->hosts.at))
@@ -237,6 +242,7 @@ void read_packs(struct loader *l, struct m_file *const *files, size_t n, struct 
             struct m_pack *read = old ? NULL : read_pack(l, u);
             if (read)
                 m->packs[m->npacks++] = read;
+            m->packs_lost |= !old && !read;
         }
     }
     if (m->packs)

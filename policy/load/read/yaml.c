@@ -30,6 +30,7 @@ static void problem_at(struct loader *l, const char *where, const char *code, co
         err_set(l->e, "%s: %s", where, text);
     l->told |= refuses;
     l->failed |= refuses;
+    l->refused += refuses;
     struct policy_problem *p = next_problem(l->problems, refuses);
     if (p == NULL)
         return;

@@ -14,7 +14,8 @@ enum node_kind { NODE_TEXT = 1, NODE_LIST, NODE_MAP };
 
 struct node {
     enum node_kind kind;
-    bool plain; /* text without quotes */
+    bool plain;  /* text without quotes */
+    bool broken; /* of a mapping: something in it was refused when it was read */
     uint32_t line, col;
     const char *file;
     struct span text;
@@ -29,6 +30,7 @@ struct loader {
     struct policy_problems *problems;
     struct err *e;
     bool failed, told;
+    size_t refused;   /* how many problems that refuse there were, kept or not */
     const char *file; /* being read */
     policy_fetch_fn *fetch;
     void *fetch_arg;

@@ -17,6 +17,19 @@ static struct addr lit(const char *s)
     return a;
 }
 
+static void test_hosts_that_need_no_resolver(void **state)
+{
+    static const char *const local[] = {"localhost", "a.localhost", "127.0.0.1"}, *const names[] = {
+                                                                                      "localhost.example",
+                                                                                      "xlocalhost", "a.example", ""};
+    struct addr a, want = lit("127.0.0.1");
+    for (size_t i = 0; i < sizeof(local) / sizeof(local[0]); i++)
+        assert_true(addr_of_host(span_str(local[i]), &a) == 0 && addr_eq(&a, &want));
+    assert_true(addr_of_host(SPAN("[::1]"), &a) == 0 && addr_class(&a) == ADDR_LOOPBACK);
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        assert_int_equal(addr_of_host(span_str(names[i]), &a), -1);
+}
+
 /* C10, C11: spellings that some resolver or library takes for an address, and that we do not. */
 static void test_not_literals(void **state)
 {
@@ -292,8 +305,13 @@ static void test_sockaddr(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_not_literals), cmocka_unit_test(test_text),     cmocka_unit_test(test_classes),
-        cmocka_unit_test(test_ranges),       cmocka_unit_test(test_may_dial), cmocka_unit_test(test_sockaddr),
+        cmocka_unit_test(test_hosts_that_need_no_resolver),
+        cmocka_unit_test(test_not_literals),
+        cmocka_unit_test(test_text),
+        cmocka_unit_test(test_classes),
+        cmocka_unit_test(test_ranges),
+        cmocka_unit_test(test_may_dial),
+        cmocka_unit_test(test_sockaddr),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

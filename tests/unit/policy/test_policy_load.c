@@ -185,7 +185,7 @@ static const struct refused refused[] = {
     {RULE ", resource: \"github:a/b\" }, decide: deny }\n", "P011", NULL, "pack"},
     {V "packs: [gti@1]\n", "P011", "policy.yaml:2:9", "no pack gti@1"},
     {V "packs: [git]\n", "P008", NULL, "version"},
-    {V "packs: [git@2]\n", "P016", "pack git@2:", "another pack"},
+    {V "packs: [git@2]\n", "P011", "policy.yaml:2:9", "the one that is there is git@1"},
     {RULE " }, decide: allow, use: c }\n", "P011", NULL, "no credential"},
     {RULE " }, decide: hold, approve: { by: m } }\n", "P011", NULL, "no approvers entry"},
     {RULE " }, decide: deny, scope: s }\n", "P011", NULL, "no scope"},
@@ -256,20 +256,51 @@ static void test_refused(void **state)
     printf("ok B51 policy\n");
 }
 
-/* What follows from a word that nobody can have meant is not said besides. */
+/* What follows from a mistake is not said besides. */
 static void test_one_mistake_is_one_problem(void **state)
 {
-    static const char *const decides[] = {"alow", "holdd", "[hold]", "\"\""};
-    static const char head[] = V "credentials: { c: { source: { env: A }, inject: { basic: true }, only: [{ host: "
-                                 "a.example }] } }\nrules:\n  - { id: a, match: { host: a.example }, use: c, "
-                                 "approve: { within: 30m }, decide: ";
-    char text[512];
+#define USES                                                                                                         \
+    V "credentials: { c: { source: { env: A }, inject: { basic: true }, only: [{ host: a.example }] } }\nrules:\n"
+#define DECIDES USES "  - { id: a, match: { host: a.example }, use: c, approve: { within: 30m }, decide: "
+#define LIMITS  RULES "  - { id: a, match: { host: a.example }, limits: { requests: 1/1d }, over: b, decide: "
+    static const struct refused once[] = {
+        {DECIDES "alow }\n", "P008", NULL, NULL},
+        {DECIDES "holdd }\n", "P008", NULL, NULL},
+        {DECIDES "[hold] }\n", "P008", NULL, NULL},
+        {DECIDES "\"\" }\n", "P008", NULL, NULL},
+        {LIMITS "alow }\n  - { id: b, match: { host: a.example }, decide: hold }\n", "P008", ":3:", NULL},
+        {LIMITS "allow }\n  - { id: b, match: { host: a.example }, decide: ask }\n", "P008", ":4:", NULL},
+        {RULES "  - { id: a, match: { hosts: a.example }, decide: allow }\n", "P006", NULL, "did you mean \"host\"?"},
+        {RULES "  - id: a\n    match:\n    decide: allow\n", "P008", ":4:", "has no value"},
+        {RULES "  - { id: a, macth: { host: a.example }, decide: allow }\n", "P006", NULL, "did you mean \"match\"?"},
+        {V "upstreams: [{ hosts: a.example }]\n", "P006", NULL, "did you mean \"host\"?"},
+        {V "upstreams: [{ host: a.example, regoin: eu }]\nscopes: { s: { sandboxes: x, regions: eu } }\n", "P006",
+         NULL, NULL},
+        {V
+         "packs: [gti@1]\nrules:\n  - { id: a, match: { op: git.fetch }, decide: allow }\n  - { id: b, match: { op: "
+         "[git.push, npm.publish], resource: \"git:x/y\", git: {} }, decide: hold }\n",
+         "P011", ":2:9", "no pack gti@1"},
+        {V "packs: [git@2]\nrules: [{ id: a, match: { op: git.fetch }, decide: allow }]\n", "P011", "policy.yaml:2:9",
+         "there is no pack git@2: the one that is there is git@1"},
+        {V "packs: [git]\nrules: [{ id: a, match: { op: git.fetch }, decide: allow }]\n", "P008", ":2:9",
+         "named with its version"},
+        {RULES "  - { id: a, match: { op: git.fetch }, decide: allow }\n", "P011", NULL, "git.fetch"},
+        {V "credentials: { c: { source: { envv: A }, lease: github, inject: { basic: true }, only: [] } }\n"
+           "rules: [{ id: a, match: { host: a.example, effect: read }, use: c, decide: allow }]\n",
+         "P006", NULL, NULL},
+        {V "scopes: { s: { sandbox: x } }\nrules: [{ id: a, scope: s, match: { host: a.example }, decide: deny }]\n",
+         "P006", NULL, NULL},
+    };
     (void)state;
-    for (size_t i = 0; i < sizeof(decides) / sizeof(decides[0]); i++) {
+    for (size_t i = 0; i < sizeof(once) / sizeof(once[0]); i++) {
         struct kit k;
-        (void)snprintf(text, sizeof(text), "%s%s }\n", head, decides[i]);
-        assert_false(kit_load(&k, text, NULL));
-        assert_int_equal(k.nproblems, 1);
+        bool loaded = kit_load(&k, once[i].yaml, NULL);
+        if (loaded || k.nproblems != 1 || !kit_problem(&k, once[i].code, once[i].where, once[i].words)) {
+            fprintf(stderr, "--- %s\nwanted %s alone\n", once[i].yaml, once[i].code);
+            for (size_t j = 0; j < k.nproblems; j++)
+                fprintf(stderr, "got    %s\n", k.problems[j]);
+            fail();
+        }
         kit_free(&k);
     }
 }

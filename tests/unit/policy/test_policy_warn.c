@@ -86,7 +86,40 @@ static const struct row {
      "loopback address"},
     {"{ id: a, decide: deny, match: { host: a.example } }\nupstreams:\n  - { host: a.example, address: 8.8.8.8 }",
      "P120", NULL},
+    {"{ id: a, decide: allow, match: { host: 10.1.2.3, effect: read } }", "P120",
+     "10.1.2.3 is a private address, and upstreams: does not say that it may be dialled"},
+    {"{ id: a, decide: hold, match: { host: [a.example, localhost] } }", "P120", "localhost is a loopback address"},
+    {"{ id: a, decide: hold, match: { host: api.localhost } }\n"
+     "upstreams:\n  - { host: api.localhost }",
+     "P120",
+     "api.localhost is a loopback address, which no range of allow_private: has: every request will be refused; "
+     "add allow_private: [127.0.0.1/32]"},
+    {"{ id: a, decide: deny, match: { host: 10.1.2.3 } }\n"
+     "  - { id: b, decide: hold, match: { host: [8.8.8.8, a.example, localhost.example] } }\n"
+     "  - { id: c, decide: hold, match: { host: 10.1.2.4 } }\n"
+     "upstreams:\n  - { host: 10.1.2.4, allow_private: [10.1.2.4/32] }",
+     "P120", NULL},
+    /* a host that is nearly an upstream */
+    {"{ id: a, decide: hold, match: { host: my.serv } }\nupstreams:\n  - { host: my.server, port: 8000 }", "P125",
+     "upstreams: has no my.serv, but my.server, which no rule is about; did you mean that?"},
+    {"{ id: a, decide: hold, match: { host: [a1.example, a2.example] } }\nupstreams:\n  - { host: a1.example }",
+     "P125", NULL},
+    {"{ id: a, decide: hold, match: { host: [\"**.c.example\", b1.c.example] } }\nupstreams:\n  - { host: "
+     "b2.c.example }",
+     "P125", NULL},
+    {"{ id: a, decide: hold, match: { host: 10.1.2.3 } }\nupstreams:\n  - { host: 10.1.2.4 }", "P125", NULL},
     /* a port or scheme that is named elsewhere */
+    {"{ id: a, decide: hold, match: { host: a.example, port: [443, 8000] } }", "P124",
+     "is about https, which is seldom spoken on port 8000: add scheme: http, or write scheme: https if a.example"},
+    {"{ id: a, decide: hold, match: { host: a.example, port: 8000 } }\nupstreams:\n  - { host: a.example, port: 8000 "
+     "}",
+     "P124", "seldom spoken on port 8000"},
+    {"{ id: a, decide: hold, match: { host: a.example, port: [443, 8443, 9443, 6443] } }\n"
+     "  - { id: b, decide: hold, match: { host: b.example, port: 8000 } }\n"
+     "  - { id: c, decide: hold, match: { host: c.example, port: 8000, scheme: https } }\n"
+     "  - { id: d, decide: deny, match: { host: d.example, port: 8000 } }\n"
+     "upstreams:\n  - { host: b.example, port: 8000, tls: { min: \"1.3\" } }",
+     "P124", NULL},
     {"{ id: a, decide: hold, match: { host: a.example } }\nupstreams:\n  - { host: a.example, port: 8000 }", "P124",
      "a rule without port: is about port 443, and upstreams: has a.example with 8000, not with that: add port: 8000 "
      "(and scheme: http, unless it speaks TLS), or write port: 443"},
