@@ -123,7 +123,7 @@ static const struct {
     const char *name, *help;
 } groups[] = {
     {"policy", "check, test, explain and compare policies; the versions that were in force"},
-    {"secret", "seal a credential's value, read from standard input"},
+    {"secret", "seal a credential's value, and what becomes of it"},
     {"approvals", "what waits for a decision, and deciding it"},
     {"sandbox", "identities for sandboxes that exist already"},
     {"audit", "the record of everything that was decided and sent"},
@@ -187,6 +187,42 @@ static bool second_words(const char *word)
     return said > 0;
 }
 
+/* Words that other programs have for what some verb here does. */
+static const char *const alike[][6] = {
+    {"list", "ls"},
+    {"set", "create", "issue", "add", "new"},
+    {"rm", "revoke", "remove", "delete", "del"},
+    {"show", "get", "cat", "view"},
+    {"approve", "accept", "allow"},
+    {"deny", "reject", "refuse"},
+    {"check", "validate", "lint"},
+    {"up", "start", "serve"},
+};
+
+/* The name that does what the word says elsewhere, or NULL; like: a word that is only like one of those counts too.
+ */
+static const char *other_word(const char *word, const char *const *names, bool like)
+{
+    for (size_t i = 0; i < sizeof alike / sizeof alike[0]; i++) {
+        const char *said = nearest_name(span_str(word), alike[i]);
+        if (said == NULL || (!like && strcmp(said, word) != 0))
+            continue;
+        for (size_t k = 0; alike[i][k]; k++)
+            for (size_t n = 0; names[n]; n++)
+                if (strcmp(names[n], alike[i][k]) == 0)
+                    return names[n];
+    }
+    return NULL;
+}
+
+/* What to do instead, of a word that is no verb for a reason. */
+static const char *instead(const char *group, const char *word)
+{
+    if (*group == '\0' && (strcmp(word, "stop") == 0 || strcmp(word, "down") == 0))
+        return "; what `up` started ends with Ctrl-C, or a SIGTERM to countersignd.";
+    return NULL;
+}
+
 int cli_unknown(const char *group, const char *word)
 {
     const char *names[GROUPS_MAX + 1], *rest;
@@ -199,9 +235,13 @@ int cli_unknown(const char *group, const char *word)
             n++;
         }
     names[n] = NULL;
-    const char *near = nearest_name(span_str(word), names);
+    const char *near = other_word(word, names, false);
+    near = near ? near : nearest_name(span_str(word), names);
+    near = near ? near : other_word(word, names, true);
     fprintf(stderr, "countersign: no verb `%s%s%s`", group, *group ? " " : "", word);
-    if (near)
+    if (instead(group, word))
+        fputs(instead(group, word), stderr);
+    else if (near)
         fprintf(stderr, "; did you mean `%s%s%s`?", group, *group ? " " : "", near);
     else if (*group == '\0' && second_words(word))
         putc('?', stderr);

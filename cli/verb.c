@@ -62,12 +62,6 @@ void verb_print_answer(const struct gateway_call *g)
     putchar('\n');
 }
 
-void table_head(const char *head)
-{
-    if (isatty(STDOUT_FILENO))
-        puts(head);
-}
-
 static void print_visible(struct span s, bool lines)
 {
     struct dynbuf b;

@@ -34,8 +34,6 @@ int verb_fail(int code, const char *fmt, ...) PRINTF(2, 3);
  * 0, or -1 with errno, and out where it was looked for last. */
 int verb_program(const char *name, char out[PATH_MAX]) MUSTCHECK;
 
-/* The head of a table, for people alone: nothing unless stdout is a terminal. */
-void table_head(const char *head);
 /* Foreign text to stdout: nothing in it reaches the terminal as a control character. */
 void print_text(struct span s);
 void print_lines(struct span s);

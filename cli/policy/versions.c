@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/table.h"
 #include "cli/verb.h"
 #include "policy/load/stored.h"
 
@@ -19,41 +20,47 @@ static bool truth(const struct json *j, const char *key)
 }
 
 /* The files that the policy is written in, not what they bring along. */
-static void print_files(const struct json *v)
+static void put_files(struct table *t, const struct json *v)
 {
     const struct json *files = json_get(v, SPAN("files"));
-    const char *comma = "  ";
+    const char *comma = "";
 
     for (const struct json *f = files ? files->child : NULL; f; f = f->next)
         if (span_eq(member_text(f, "kind"), SPAN("policy")) || span_eq(member_text(f, "kind"), SPAN("floors"))) {
-            fputs(comma, stdout);
-            print_text(member_text(f, "name"));
+            table_add(t, comma);
+            table_add_text(t, member_text(f, "name"));
             comma = ", ";
         }
+    table_next(t);
 }
 
-static void print_version(const struct json *v)
+static void put_version(struct table *t, const struct json *v)
 {
     char when[32];
     bool current = truth(v, "current"), pinned = truth(v, "pinned");
 
-    printf("%s  ", time_text(member_u64(v, "in_force_ms"), when));
-    print_text(span_first(member_text(v, "digest"), SHORT_DIGEST));
+    table_cell(t, "%s", time_text(member_u64(v, "in_force_ms"), when));
+    table_text(t, span_first(member_text(v, "digest"), SHORT_DIGEST));
     if (member_text(v, "broken").n) {
-        fputs("  BROKEN: ", stdout);
-        print_text(member_text(v, "broken"));
+        table_cell(t, "-");
+        table_cell(t, "-");
+        table_add(t, "BROKEN: ");
+        table_text(t, member_text(v, "broken"));
+        table_next(t);
     } else {
-        printf("  %5llu rules  %3llu files  ", (unsigned long long)member_u64(v, "rules"),
-               (unsigned long long)member_u64(v, "nfiles"));
-        print_text(member_text(v, "name").n ? member_text(v, "name") : SPAN("-"));
-        print_files(v);
+        table_cell(t, "%llu%s", (unsigned long long)member_u64(v, "rules"), t->people ? "" : " rules");
+        table_cell(t, "%llu%s", (unsigned long long)member_u64(v, "nfiles"), t->people ? "" : " files");
+        table_text(t, member_text(v, "name").n ? member_text(v, "name") : SPAN("-"));
+        put_files(t, v);
     }
-    puts(current && pinned ? "  (in force, pinned)" : current ? "  (in force)" : pinned ? "  (pinned)" : "");
+    table_cell(t, "%s", current && pinned ? "(in force, pinned)" : current ? "(in force)" : pinned ? "(pinned)" : "");
+    table_row(t);
 }
 
 int policy_history(const struct cli_call *c)
 {
     struct gateway_call g;
+    struct table t;
     int rc = verb_begin(&g, c);
 
     if (rc == CLI_OK)
@@ -62,10 +69,10 @@ int policy_history(const struct cli_call *c)
         verb_print_answer(&g);
     } else if (rc == CLI_OK) {
         const struct json *all = json_get(g.tree, SPAN("versions"));
-        if (all && all->count)
-            table_head("IN FORCE SINCE       DIGEST        RULES  FILES  NAME");
+        table_begin(&t, "IN FORCE SINCE\tDIGEST\tRULES\tFILES\tNAME\tWRITTEN IN\tSTATE");
         for (const struct json *v = all ? all->child : NULL; v; v = v->next)
-            print_version(v);
+            put_version(&t, v);
+        table_end(&t, "No version was in force yet.");
         if (member_text(g.tree, "pinned").n) {
             fputs("pinned by a rollback of ", stdout);
             print_person(member_text(g.tree, "pinned_by"));

@@ -2,15 +2,19 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "cli/table.h"
 #include "cli/verb.h"
 #include "common/id.h"
+#include "common/text/visible.h"
 #include "common/text/person.h"
 #include "common/text/utf8.h"
 
+#define HEADS "ID\tSTATE\tEFFECT\tASKED\tSANDBOX\tWHAT"
 enum { SHORT_ID = 10, TAKEN_UP_LOOKS = 20, TAKEN_UP_US = 50 * 1000, PATH_ROOM = 512, BODY_SHOWN = 1024 * 1024 };
 
 struct approvals {
     struct gateway_call g;
+    struct table table;
     const struct cli_call *c;
     const char *id;
 };
@@ -51,30 +55,29 @@ int verb_ticket(struct gateway_call *g, const char *given, char id[ID_TEXT + 1],
 
 /* --- list and watch ------------------------------------------------------- */
 
-static void print_line(const struct json *t)
+static void put_row(struct table *table, const struct json *t)
 {
     char when[32];
 
-    print_text(span_first(member_text(t, "id"), SHORT_ID));
-    fputs("  ", stdout);
-    print_text(member_text(t, "state"));
-    fputs("  ", stdout);
-    print_text(member_text(t, "effect"));
-    printf("  %s  ", time_text(member_u64(t, "created_ms"), when));
-    print_text(member_text(t, "sandbox"));
-    fputs("  ", stdout);
+    table_text(table, span_first(member_text(t, "id"), SHORT_ID));
+    table_text(table, member_text(t, "state"));
+    table_text(table, member_text(t, "effect"));
+    table_cell(table, "%s", time_text(member_u64(t, "created_ms"), when));
+    table_text(table, member_text(t, "sandbox"));
     if (member_text(t, "summary").n) {
-        print_text(member_text(t, "summary"));
+        table_add_text(table, member_text(t, "summary"));
     } else {
-        print_text(member_text(t, "method"));
-        putchar(' ');
-        print_text(member_text(t, "host"));
-        print_text(member_text(t, "path"));
+        table_add_text(table, member_text(t, "method"));
+        table_add(table, " ");
+        table_add_text(table, member_text(t, "host"));
+        table_add_text(table, member_text(t, "path"));
     }
-    putchar('\n');
+    table_next(table);
+    table_row(table);
 }
 
-static int list(struct approvals *a)
+/* What is in the state that was asked for; the table is begun, and not ended. */
+static int put_list(struct approvals *a)
 {
     const char *state = cli_value(a->c, "state");
     char path[PATH_ROOM];
@@ -92,13 +95,21 @@ static int list(struct approvals *a)
         return CLI_OK;
     }
     tickets = json_get(a->g.tree, SPAN("tickets"));
-    if (tickets && tickets->count > 0)
-        table_head("ID          STATE    EFFECT  ASKED                SANDBOX  WHAT");
     for (const struct json *t = tickets ? tickets->child : NULL; t; t = t->next)
-        print_line(t);
-    if ((!tickets || tickets->count == 0) && isatty(1))
-        puts("Nothing waits.");
+        put_row(&a->table, t);
     return CLI_OK;
+}
+
+static int list(struct approvals *a)
+{
+    const char *state = cli_value(a->c, "state");
+    int rc;
+
+    table_begin(&a->table, HEADS);
+    rc = put_list(a);
+    if (rc == CLI_OK && !a->g.json)
+        table_end(&a->table, state || cli_flag(a->c, "all") ? "There is no such ticket." : "Nothing waits.");
+    return rc;
 }
 
 static int watch_event(void *ctx, const struct api_event *ev)
@@ -119,7 +130,8 @@ static int watch_event(void *ctx, const struct api_event *ev)
             if (a->g.json)
                 verb_print_answer(&a->g);
             else if (a->g.tree)
-                print_line(a->g.tree);
+                put_row(&a->table, a->g.tree);
+            table_flush(&a->table);
             fflush(stdout);
         }
     }
@@ -130,10 +142,13 @@ static int watch_event(void *ctx, const struct api_event *ev)
 static int watch(struct approvals *a)
 {
     struct err e;
-    int rc = list(a);
+    int rc;
 
+    table_begin(&a->table, HEADS);
+    rc = put_list(a);
     if (rc != CLI_OK)
         return rc;
+    table_flush(&a->table);
     fflush(stdout);
     rc = api_stream(a->g.sock, "/api/v1/events", NULL, watch_event, a, &e);
     if (rc < 0)
@@ -296,6 +311,63 @@ static const char *became(struct span state)
                                                : "";
 }
 
+/* An approval may be taken back as long as it was not used; nothing else is decided twice. */
+static bool is_decided(const struct json *t, const char *how)
+{
+    struct span state = member_text(t, "state");
+
+    return !span_eq(state, SPAN("pending")) && (strcmp(how, "approve") == 0 || !span_eq(state, SPAN("approved")));
+}
+
+/* What can be done about it, by its state. */
+static void add_next(struct dynbuf *words, const struct json *t)
+{
+    struct span state = member_text(t, "state");
+    char until[32];
+
+    (void)time_text(member_u64(t, "expires_ms"), until);
+    if (span_eq(state, SPAN("denied")))
+        (void)dynbuf_addf(words, ". That stands until %s: after it, or changed, the request is asked anew", until);
+    else if (span_eq(state, SPAN("approved")))
+        (void)dynbuf_addf(words,
+                          ". It is sent when the same request comes again, until %s; `countersign approvals deny "
+                          "%.*s` takes it back",
+                          until, SPAN_FMT(span_first(member_text(t, "id"), SHORT_ID)));
+    else if (span_eq(state, SPAN("expired")) || span_eq(state, SPAN("cancelled")))
+        (void)dynbuf_add(words, SPAN(": the request has to be sent again"));
+    else
+        (void)dynbuf_add(words, span_str(became(state)));
+}
+
+/* Who decided, when and how, and what that means now. */
+static int say_decided(const struct json *t)
+{
+    struct span state = member_text(t, "state"), by = member_text(t, "decided_by");
+    struct span reason = member_text(t, "decided_reason");
+    bool told =
+        span_eq(state, SPAN("denied")) || span_eq(state, SPAN("expired")) || span_eq(state, SPAN("cancelled"));
+    char name[PERSON_NAME_MAX], me[32], when[32];
+    struct dynbuf words;
+
+    dynbuf_init(&words, 16 * 1024);
+    (void)snprintf(me, sizeof(me), "uid %lu", (unsigned long)geteuid());
+    (void)dynbuf_addf(&words, "%.*s was ", SPAN_FMT(span_first(member_text(t, "id"), SHORT_ID)));
+    visible_text(&words, told ? state : SPAN("approved"), false);
+    if (by.n && !span_eq(state, SPAN("expired"))) {
+        (void)dynbuf_add(&words, SPAN(" by "));
+        visible_text(&words, span_eq(by, span_str(me)) ? SPAN("you") : person_name(by, name), false);
+    }
+    (void)dynbuf_addf(&words, " at %s", time_text(member_u64(t, "decided_ms"), when));
+    if (reason.n) {
+        (void)dynbuf_add(&words, SPAN(": "));
+        visible_text(&words, reason, false);
+    }
+    add_next(&words, t);
+    (void)verb_fail(CLI_RUNTIME, "%.*s", SPAN_FMT(dynbuf_span(&words)));
+    dynbuf_free(&words);
+    return CLI_RUNTIME;
+}
+
 /* A client that waits has it sent within moments; where none does, the same request must come again. */
 static int say_sent(struct approvals *a, const char *id)
 {
@@ -340,6 +412,8 @@ static int decide(struct approvals *a, const char *how)
     rc = verb_ticket(&a->g, a->id, id, &t);
     if (rc != CLI_OK)
         return rc;
+    if (is_decided(t, how))
+        return say_decided(t);
     dynbuf_init(&body, 8 * 1024);
     jsonw_begin(&w, &body);
     jsonw_object(&w);
@@ -382,6 +456,7 @@ static int with_gateway(const struct cli_call *c, int (*fn)(struct approvals *a)
 
     if (rc == CLI_OK)
         rc = fn(&a);
+    dynbuf_free(&a.table.rows);
     verb_end(&a.g);
     return rc;
 }

@@ -38,9 +38,9 @@ static void print_refused(const struct json *rows)
 static void print_files(const struct json *files)
 {
     for (const struct json *f = files ? files->child : NULL; f; f = f->next) {
-        struct span state = member_text(f, "state");
+        struct span state = member_text(f, "state"), name = member_text(f, "name"), path = member_text(f, "path");
         fputs("          ", stdout);
-        print_text(member_text(f, "name"));
+        print_text(path.n && !span_starts(name, SPAN("/")) ? path : name); /* whose directory would that be? */
         if (span_eq(state, SPAN("changed")))
             fputs("  CHANGED since it was read: not in force until `countersign reload`", stdout);
         else if (!span_eq(state, SPAN("same")))
@@ -126,14 +126,44 @@ static void print_roles(const struct json *roles)
     }
 }
 
-static void print_status(const struct json *j)
+static void print_frozen(const struct json *j)
+{
+    const struct json *frozen = json_get(j, SPAN("frozen"));
+    char since[32];
+
+    if (!frozen || !frozen->truth)
+        return;
+    fputs("writes    frozen by ", stdout);
+    print_person(member_text(j, "by"));
+    printf(" since %s", time_text(member_u64(j, "since_ms"), since));
+    if (member_text(j, "reason").n) {
+        fputs(": ", stdout);
+        print_text(member_text(j, "reason"));
+    }
+    puts(" (countersign thaw)");
+}
+
+/* Of the gateway; and of this program, when that is another one. */
+static void print_versions(const struct json *j)
+{
+    fputs("version   ", stdout);
+    print_text(member_text(j, "version"));
+    if (!span_eq(member_text(j, "version"), SPAN(PACKAGE_VERSION)))
+        fputs(" (this command is " PACKAGE_VERSION ")", stdout);
+    putchar('\n');
+}
+
+static void print_status(const struct json *j, const struct json *frozen)
 {
     uint64_t now_ms = member_u64(j, "time_ms");
     char age[32], since[32];
 
+    print_versions(j);
     fputs("mode      ", stdout);
     print_text(member_text(j, "mode"));
-    printf("\nup        for %s, since %s\n", age_text(now_ms, member_u64(j, "started_ms"), age),
+    putchar('\n');
+    print_frozen(frozen);
+    printf("up        for %s, since %s\n", age_text(now_ms, member_u64(j, "started_ms"), age),
            time_text(member_u64(j, "started_ms"), since));
     fputs("state     ", stdout);
     print_text(member_text(j, "state_dir"));
@@ -169,26 +199,9 @@ int reload_main(const struct cli_call *c)
     return one_call(c, "POST", "/api/v1/reload", 200, "text");
 }
 
-static void print_frozen(const struct json *j)
-{
-    const struct json *frozen = json_get(j, SPAN("frozen"));
-    char since[32];
-
-    if (!frozen || !frozen->truth)
-        return;
-    fputs("writes    frozen by ", stdout);
-    print_person(member_text(j, "by"));
-    printf(" since %s", time_text(member_u64(j, "since_ms"), since));
-    if (member_text(j, "reason").n) {
-        fputs(": ", stdout);
-        print_text(member_text(j, "reason"));
-    }
-    putchar('\n');
-}
-
 int status_main(const struct cli_call *c)
 {
-    struct gateway_call g;
+    struct gateway_call g, freeze;
     int rc = verb_begin(&g, c);
 
     if (rc == CLI_OK)
@@ -196,10 +209,11 @@ int status_main(const struct cli_call *c)
     if (rc == CLI_OK && c->json) {
         verb_print_answer(&g);
     } else if (rc == CLI_OK) {
-        print_status(g.tree);
-        rc = verb_ask(&g, "GET", "/api/v1/freeze", SPAN_NONE, 200);
+        rc = verb_begin(&freeze, c);
         if (rc == CLI_OK)
-            print_frozen(g.tree);
+            rc = verb_ask(&freeze, "GET", "/api/v1/freeze", SPAN_NONE, 200);
+        print_status(g.tree, rc == CLI_OK ? freeze.tree : NULL);
+        verb_end(&freeze);
     }
     verb_end(&g);
     return rc;

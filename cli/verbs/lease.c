@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "cli/table.h"
 #include "cli/verb.h"
 #include "sandbox-shim/lease_env.h"
 
@@ -113,41 +114,66 @@ int lease_issue(const struct cli_call *c)
     return rc;
 }
 
-static void print_list(const struct json *layer, const char *key)
+static void add_list(struct table *t, const struct json *layer, const char *key, const char **gap)
 {
     const struct json *l = json_get(layer, span_str(key));
 
     for (const struct json *j = l ? l->child : NULL; j; j = j->next) {
-        fputs(j == l->child ? "  " : ",", stdout);
-        if (j == l->child)
-            printf("%s=", key);
-        print_text(j->text);
+        table_add(t, j == l->child ? *gap : ",");
+        if (j == l->child) {
+            table_add(t, key);
+            table_add(t, "=");
+        }
+        table_add_text(t, j->text);
+        *gap = "  ";
     }
 }
 
-static void print_row(const struct json *r)
+static void add_within(struct table *t, const struct json *r)
+{
+    const struct json *within = json_get(r, SPAN("within"));
+    const char *gap = "";
+    char number[48];
+
+    for (const struct json *l = within ? within->child : NULL; l; l = l->next) {
+        for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
+            add_list(t, l, lists[i][1], &gap);
+        for (size_t i = 0; i < 2; i++)
+            if (member_u64(l, numbers[i])) {
+                (void)snprintf(number, sizeof(number), "%s%s=%llu", gap, numbers[i],
+                               (unsigned long long)member_u64(l, numbers[i]));
+                table_add(t, number);
+                gap = "  ";
+            }
+    }
+    if (member_text(r, "how").n) {
+        table_add(t, gap);
+        table_add_text(t, member_text(r, "how"));
+    }
+    table_next(t);
+}
+
+static void put_row(struct table *t, const struct json *r)
 {
     char when[32];
     static const char *const shown[] = {"id", "state", "credential", "sandbox"};
 
-    for (size_t i = 0; i < sizeof(shown) / sizeof(shown[0]); i++) {
-        print_text(member_text(r, shown[i]));
-        fputs("  ", stdout);
-    }
-    printf("until %s", time_text(member_u64(r, "expires_ms"), when));
-    const struct json *within = json_get(r, SPAN("within"));
-    for (const struct json *l = within ? within->child : NULL; l; l = l->next) {
-        for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
-            print_list(l, lists[i][1]);
-        for (size_t i = 0; i < 2; i++)
-            if (member_u64(l, numbers[i]))
-                printf("  %s=%llu", numbers[i], (unsigned long long)member_u64(l, numbers[i]));
-    }
-    if (member_text(r, "how").n) {
-        fputs("  ", stdout);
-        print_text(member_text(r, "how"));
-    }
-    putchar('\n');
+    for (size_t i = 0; i < sizeof(shown) / sizeof(shown[0]); i++)
+        table_text(t, member_text(r, shown[i]));
+    table_cell(t, "%s%s", t->people ? "" : "until ", time_text(member_u64(r, "expires_ms"), when));
+    add_within(t, r);
+    table_row(t);
+}
+
+static void print_rows(const struct json *first, const char *sandbox)
+{
+    struct table t;
+
+    table_begin(&t, "ID\tSTATE\tCREDENTIAL\tSANDBOX\tUNTIL\tWITHIN");
+    for (const struct json *r = first; r; r = r->next)
+        if (!sandbox || span_eq(member_text(r, "sandbox"), span_str(sandbox)))
+            put_row(&t, r);
+    table_end(&t, sandbox ? "This sandbox has no lease." : "There is no lease.");
 }
 
 int lease_list(const struct cli_call *c)
@@ -160,11 +186,8 @@ int lease_list(const struct cli_call *c)
         const struct json *rows = json_get(g.tree, SPAN("leases"));
         if (g.json)
             verb_print_answer(&g);
-        else if (rows && rows->count)
-            table_head("ID  STATE  CREDENTIAL  SANDBOX  UNTIL  WITHIN");
-        for (const struct json *r = rows && !g.json ? rows->child : NULL; r; r = r->next)
-            if (!sandbox || span_eq(member_text(r, "sandbox"), span_str(sandbox)))
-                print_row(r);
+        else
+            print_rows(rows ? rows->child : NULL, sandbox);
     }
     verb_end(&g);
     return rc;
@@ -196,7 +219,7 @@ int lease_show(const struct cli_call *c)
         if (g.json || !g.tree)
             verb_print_answer(&g);
         else
-            print_row(g.tree);
+            print_rows(g.tree, NULL);
     }
     verb_end(&g);
     return rc;

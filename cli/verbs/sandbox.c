@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "cli/table.h"
 #include "cli/verb.h"
 #include "sandbox-shim/env.h"
 
@@ -201,6 +202,7 @@ static int fresh(struct sandbox *s)
 static int list(struct sandbox *s)
 {
     const struct json *rows;
+    struct table t;
     char when[32];
     int rc = verb_ask(&s->g, "GET", "/api/v1/sandboxes", SPAN_NONE, 200);
 
@@ -211,17 +213,18 @@ static int list(struct sandbox *s)
         return CLI_OK;
     }
     rows = json_get(s->g.tree, SPAN("sandboxes"));
-    if (rows && rows->count)
-        table_head("NAME  KIND  GENERATION  SINCE  WAITING  SESSION");
+    table_begin(&t, "NAME\tKIND\tGENERATION\tSINCE\tWAITING\tSESSION");
     for (const struct json *r = rows ? rows->child : NULL; r; r = r->next) {
-        print_text(member_text(r, "name"));
-        fputs("  ", stdout);
-        print_text(member_text(r, "kind"));
-        printf("  generation %llu  %s  %llu waiting  session ", (unsigned long long)member_u64(r, "generation"),
-               time_text(member_u64(r, "changed_ms"), when), (unsigned long long)member_u64(r, "pending"));
-        print_text(member_text(r, "session"));
-        putchar('\n');
+        table_text(&t, member_text(r, "name"));
+        table_text(&t, member_text(r, "kind"));
+        table_cell(&t, "%s%llu", t.people ? "" : "generation ", (unsigned long long)member_u64(r, "generation"));
+        table_cell(&t, "%s", time_text(member_u64(r, "changed_ms"), when));
+        table_cell(&t, "%llu%s", (unsigned long long)member_u64(r, "pending"), t.people ? "" : " waiting");
+        table_add(&t, t.people ? "" : "session ");
+        table_text(&t, member_text(r, "session"));
+        table_row(&t);
     }
+    table_end(&t, "No sandbox is known.");
     return CLI_OK;
 }
 

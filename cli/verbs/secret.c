@@ -11,6 +11,7 @@
 
 #include "common/control/api.h"
 #include "common/control/own_gateway.h"
+#include "cli/table.h"
 #include "cli/verb.h"
 #include "cli/verbs.h"
 #include "common/json/json.h"
@@ -139,25 +140,27 @@ static int set(const struct keeper *k, const struct cli_call *c)
     return rc;
 }
 
-static void print_secret(const struct json *s)
+static void put_secret(struct table *t, const struct json *s)
 {
     char changed[32], used[32], left[32];
     uint64_t now = clock_ns(CLOCK_REALTIME) / 1000000, last = member_u64(s, "used_ms");
     uint64_t until = member_u64(s, "earlier_until_ms");
-    print_text(member_text(s, "name"));
-    printf("  changed %s ago  %llu earlier%s%s  ", age_text(now, member_u64(s, "changed_ms"), changed),
-           (unsigned long long)member_u64(s, "earlier"), until ? " for " : "",
-           until ? age_text(until > now ? until : now, now, left) : "");
+    table_text(t, member_text(s, "name"));
+    table_cell(t, "%s%s ago", t->people ? "" : "changed ", age_text(now, member_u64(s, "changed_ms"), changed));
+    table_cell(t, "%llu%s%s%s", (unsigned long long)member_u64(s, "earlier"), t->people ? "" : " earlier",
+               until ? " for " : "", until ? age_text(until > now ? until : now, now, left) : "");
     if (last != 0)
-        printf("used %s ago\n", age_text(now, last, used));
+        table_cell(t, "%s%s ago", t->people ? "" : "used ", age_text(now, last, used));
     else
-        puts("not used since the gateway started");
+        table_cell(t, "not used since the gateway started");
+    table_row(t);
 }
 
 static int list(const struct keeper *k, const struct cli_call *c)
 {
     struct dynbuf answer = {0};
     struct arena a;
+    struct table t;
     struct err e = {{0}};
     int rc = CLI_OK;
     arena_init(&a, 4 * 1024 * 1024);
@@ -170,10 +173,10 @@ static int list(const struct keeper *k, const struct cli_call *c)
         goto out;
     }
     const struct json *all = json_get(json_parse(dynbuf_span(&answer), &a), SPAN("secrets"));
-    if (all != NULL && all->count > 0)
-        table_head("NAME  CHANGED  EARLIER VALUES LOOKED FOR  LAST USE");
+    table_begin(&t, "NAME\tCHANGED\tEARLIER VALUES LOOKED FOR\tLAST USE");
     for (const struct json *s = all ? all->child : NULL; s != NULL; s = s->next)
-        print_secret(s);
+        put_secret(&t, s);
+    table_end(&t, "No secret is sealed: `countersign secret set NAME` seals one.");
 out:
     arena_free(&a);
     dynbuf_free(&answer);
@@ -187,6 +190,8 @@ static int drop(const struct keeper *k, const struct cli_call *c)
     char what[NAME_LEN + 32];
     snprintf(what, sizeof(what), "%s%s", c->word[0], cli_flag(c, "earlier") ? "?earlier" : "");
     int rc = call(k, "DELETE", what, SPAN_NONE, &answer, &e) != 0 ? say(&e) : CLI_OK;
+    if (rc == CLI_OK)
+        printf("%s%s\n", c->word[0], cli_flag(c, "earlier") ? ": its earlier values are forgotten" : " is forgotten");
     dynbuf_free(&answer);
     return rc;
 }

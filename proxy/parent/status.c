@@ -153,6 +153,7 @@ void parent_status(struct parent *p, struct child *c, struct frame *f)
     dynbuf_init(&json, STATUS_MAX);
     jsonw_begin(&w, &json);
     jsonw_object(&w);
+    jsonw_kv(&w, "version", SPAN(PACKAGE_VERSION));
     jsonw_kv(&w, "mode", p->config->shadow ? SPAN("shadow") : SPAN("enforce"));
     jsonw_kv_u64(&w, "time_ms", loop_wall(p->loop));
     jsonw_kv_u64(&w, "started_ms", p->started_ms);

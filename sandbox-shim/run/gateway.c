@@ -339,8 +339,15 @@ int gateway_leases(struct gateway *g, const char *const *with, size_t nwith, boo
         v.env.credential = lease_env_credential(j, SPAN("name"), span_str(with[i % nwith]));
         const struct json *basic = json_get(v.env.credential, SPAN("basic"));
         bool first = basic && basic->type == JSON_BOOL && basic->truth;
-        if (first == (i < nwith) && json_text(v.env.credential, SPAN("lease")).n > 0)
+        if (first != (i < nwith))
+            continue;
+        if (json_text(v.env.credential, SPAN("lease")).n > 0)
             rc = lease(g, &v, say, e);
+        else if (say)
+            fprintf(stderr,
+                    "countersign: no variable for %s: it has no `lease:` in the policy; it is added outside, to what "
+                    "the rules that use it let through\n",
+                    with[i % nwith]);
     }
     dynbuf_free(&answer);
     arena_free(&a);

@@ -94,10 +94,14 @@ def check_help(table):
     listed = run("--help").stdout.splitlines()[2:-2]
     assert len({line.index(re.split(r"\s{2,}", line.strip(), maxsplit=1)[1]) for line in listed}) == 1, listed  # one column
     for wrong, right in (("aprovals list", "`approvals`"), ("approvals lst", "`approvals list`"), ("polcy", "`policy`"),
-                         ("stauts", "`status`"), ("approve 8z3k", "`approvals approve`"), ("aproove", "`approvals approve`"),
+                         ("stauts", "`status`"), ("secret add", "`secret set`"), ("approvals ls", "`approvals list`"),
+                         ("lease crate x", "`lease issue`"), ("lease delete x", "`lease revoke`"), ("secret get", "`secret set`"),
+                         ("start", "`up`"), ("policy lint", "`policy check`"), ("approve 8z3k", "`approvals approve`"), ("aproove", "`approvals approve`"),
                          ("show 8z3k", "`policy show`, `lease show`, `approvals show` or `ca show`")):
         done = run(*wrong.split())
         assert done.returncode == 2 and f"; did you mean {right}? `" in done.stderr, (wrong, done)
+    done = run("stop")
+    assert done.returncode == 2 and "; what `up` started ends with Ctrl-C" in done.stderr, done
     for wrong in ("foo", "deny8z3k", "xy"):  # like nothing there is
         done = run(wrong)
         assert done.returncode == 2 and "did you mean" not in done.stderr and f"no verb `{wrong}`. `" in done.stderr, done

@@ -68,3 +68,4 @@ if grep -hE '"level":"(warn|error)"|ERROR: [A-Za-z]*Sanitizer|runtime error:' "$
 fi
 ok "no role ended before it was told to, and no log has an error"
 printf 'quickstart: %d promises checked\n' "$checks"
+echo '    next: install it (the last lines of "Two commands" in README.md), then "From an empty directory" there'

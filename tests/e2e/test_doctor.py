@@ -309,6 +309,15 @@ def the_status_says_what_is_in_force_what_waits_and_what_the_files_say_now(lab):
     assert 0 <= status["time_ms"] - status["started_ms"] < 60_000 * PATIENCE, status
     text = gw.cli("status", rc=0).out.decode()
     assert re.search(r"^waiting +nothing$", text, re.M), text
+    assert re.match(r"version   (\S+)\nmode      enforce\nup  ", text) and text.split()[1] == status["version"], text
+    gw.cli("freeze", "--reason", "a drill", rc=0)
+    assert re.match(r"version .*\nmode .*\nwrites    frozen by \S+ since .*: a drill \(countersign thaw\)\nup ", gw.cli("status", rc=0).out.decode())
+    gw.cli("thaw", rc=0)
+    # A file that was named by a path of somebody's directory is shown by its whole one.
+    (lab.dir / "sub").mkdir()
+    lab.start([program(), "up", "--private", "--state-dir", lab.dir / "other", "--policy", "../policy.yaml"], cwd=lab.dir / "sub", ready="countersign is up")
+    said = lab.run([program(), "status", "--state-dir", lab.dir / "other"], rc=0).out.decode()
+    assert f"\n          {gw.policy}\n" in said, said
     assert f"version {status['policy'][:12]}, {status['rules']} rules, in force for" in text, text
     lab.run(["curl", "-sS", "--data-binary", "a=1", f"https://{up.name}:{up.port}/things"], env=gw.client_env())
     assert gw.cli_json("status")["waiting"] == 1 and b"waiting   1, the oldest for" in gw.cli("status").out

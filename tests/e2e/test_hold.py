@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Held writes: approval, denial, expiry, retry, restart, and that what leaves is what was approved."""
 import json
+import re
 import secrets
 
 from gateway import Gateway, Page, simple_policy
@@ -61,9 +62,13 @@ def a_held_write_waits_and_passes_once_when_approved(lab):
 def a_denial_says_the_operators_words(lab):
     up, secret, gw = setup(lab)
     client = start_post(lab, gw, up, "/things", "{}")
-    gw.deny(gw.pending()["id"], "not on Fridays")
+    ticket = gw.pending()["id"]
+    gw.deny(ticket, "not on Fridays")
     client.wait_line(r"not on Fridays")
     client.wait()
+    for how in ("approve", "deny"):  # who decided, and what that means now
+        assert re.fullmatch(rf"countersign: {ticket[:10]} was denied by you at 20[-\d]+ [:\d]+: not on Fridays. That stands until 20[-\d]+ [:\d]+: "
+                            r"after it, or changed, the request is asked anew\n", gw.cli("approvals", how, ticket, rc=1).err.decode())
     again = start_post(lab, gw, up, "/things", "{}")  # for as long as the ticket would have lived: nobody is asked again
     again.wait_line(r"not on Fridays")
     again.wait()
@@ -89,8 +94,12 @@ def the_retry_joins_its_ticket_and_collects_the_answer(lab):
     assert len(gw.tickets()) == 1, "the retry opened a second ticket"
     gw.approve(ticket["id"])
     assert up.effects() == {}, "nothing may execute before the client asks again"
+    said = gw.cli("approvals", "approve", ticket["id"], rc=1).err
+    assert b" was approved by you at " in said and b"takes it back" in said, said
     done = lab.run(command, env=env, rc=0)
     assert b"HTTP/1.1 200" in done.out, done.text()
+    said = gw.cli("approvals", "deny", ticket["id"], rc=1).err
+    assert b" was approved by you at " in said and said.endswith(b", and sent\n"), said
     assert up.effects() == {"POST /things": 1}
     again = lab.run(command, env=env, rc=0)
     assert b"HTTP/1.1 200" not in again.out and up.effects() == {"POST /things": 1}

@@ -481,6 +481,39 @@ def at_a_terminal_what_waits_is_said_in_lines_that_end_there(lab):
 
 
 @test()
+def at_a_terminal_nothing_is_said_in_json(lab):
+    up = lab.upstream()
+    _, run = private(lab, up, policy=simple_policy(up))  # its secret was not set
+    terminal = lab.start(["script", "-qefc", shlex.join(map(str, [*run, "--", "curl", "-sSo", "answer", f"https://{up.name}:{up.port}/ok"])),
+                          "/dev/null"])
+    assert terminal.wait() == 0
+    assert b"countersign secret set" in terminal.seen and b'{"' not in terminal.seen, terminal.seen
+    assert b"not sent: GET " in terminal.seen and b": credential-unavailable: its credential is not there" in terminal.seen, terminal.seen
+
+
+@test()
+def at_a_terminal_tables_stand_under_their_heads_and_an_empty_one_says_so(lab):
+    run = Run(lab)
+    for name in ("a", "a-longer-name"):
+        run.gw.token(name)
+
+    def at_terminal(*words):
+        command = shlex.join(map(str, [program(), *words, "--state-dir", run.gw.state]))
+        return lab.run(["script", "-qefc", command, "/dev/null"], rc=0).out.decode().replace("\r", "").splitlines()
+    head, *rows = at_terminal("sandbox", "list")
+    assert head.split() == ["NAME", "KIND", "GENERATION", "SINCE", "WAITING", "SESSION"] and len(rows) == 2, (head, rows)
+    for row in rows:
+        for title, cell in (("NAME", "a"), ("KIND", "token"), ("GENERATION", "1"), ("SINCE", "20"), ("WAITING", "0"), ("SESSION", "a")):
+            assert row[head.index(title):].startswith(cell) and (" " + row)[head.index(title)] == " ", (head, row)
+    assert at_terminal("lease", "list") == ["There is no lease."] and at_terminal("approvals", "list") == ["Nothing waits."]
+    # Elsewhere there is no head, each cell says what it is, and what is empty is said beside the output.
+    plain = run.gw.cli("sandbox", "list", rc=0).out.decode().splitlines()
+    assert all(re.fullmatch(r"(a|a-longer-name)  token  generation 1  20[-\d]+ [:\d]+  0 waiting  session \1", row) for row in plain), plain
+    done = run.gw.cli("lease", "list", rc=0)
+    assert done.out == b"" and done.err == b"There is no lease.\n", done.text()
+
+
+@test()
 def a_secret_is_sealed_where_no_gateway_runs_and_used_by_the_next_one(lab):
     up, token = lab.upstream(), lab.canary(secrets.token_urlsafe(32))
     state, run = private(lab, up, "", policy=simple_policy(up))
@@ -492,13 +525,13 @@ def a_secret_is_sealed_where_no_gateway_runs_and_used_by_the_next_one(lab):
     assert not [p for p in state.rglob("*") if p.is_socket()]
     assert b"shorter than" in secret("set", "api", stdin=b"short", rc=1).err
     done = lab.run([*run, "--with", "api", "--", *CURL, f"https://{up.name}:{up.port}/ok"], rc=0)
-    assert b"HTTP/1.1 200" in done.out, done.text()
+    assert b"HTTP/1.1 200" in done.out and b"no variable for api: it has no `lease:`" in done.err, done.text()
     assert ["Authorization", f"Bearer {token}"] in [list(f) for f in up.requests()[-1]["fields"]]
     # It is in the record, like one that a running gateway was given.
     gw = Gateway(lab, simple_policy(up))
     acts = [r["what"] for r in gw.recorded(about="secret")]
     assert [(a["secret"], a["act"]) for a in acts] == [("api", "set")], acts
-    assert secret("rm", "api").rc == 0 and secret("list").out == b""  # and now by the one that runs
+    assert secret("rm", "api").out == b"api is forgotten\n" and secret("list").out == b""  # and now by the one that runs
 
 
 @test()
@@ -524,6 +557,14 @@ def the_readmes_first_steps_work_as_written(lab):
     lab.run(seal, stdin=b"key-of-mine", env=env, rc=0)
     lab.run(look_with_key, cwd=lab.dir / "app", env=env, rc=0)
     assert ["Authorization", "Bearer key-of-mine"] in [list(f) for f in up.requests()[-1]["fields"]], up.requests()[-1]
+    # The lease that a program starts with.
+    (lab.dir / "mine.yaml").write_text((lab.dir / "mine.yaml").read_text() + "    lease: generic\n")
+    *first, url = look_with_key
+    end = first.index("--")
+    said = lab.run([*first[:end], "--with", "mykey", "--", "sh", "-c", f'curl -sS -H "Authorization: Bearer $API_KEY" {url}; echo "$API_KEY"'],
+                   cwd=lab.dir / "app", env=env, rc=0)
+    assert ["Authorization", "Bearer key-of-mine"] in [list(f) for f in up.requests()[-1]["fields"]], up.requests()[-1]
+    assert b"the lease of mykey is in API_KEY" in said.err and b"key-of-mine" not in said.out and said.out.splitlines()[-1], said.text()
 
 
 if __name__ == "__main__":

@@ -240,7 +240,7 @@ unsigned api_decided(struct frame *f, const char **state, const char **why)
     } answers[] = {
         {503, "the ledger could not write it down, so nothing was decided; try again"},
         {200, NULL},
-        {409, "it is not pending any more: somebody else decided, it expired, or it was withdrawn"},
+        {409, "it is not pending any more: it was decided, it expired, or it was withdrawn; look at it again"},
         {404, "no ticket has this id"},
         {409, "it has expired; the agent has to ask again"},
         {409, "the request is not the one that was shown: load it again and look at what it says now"},
