@@ -141,6 +141,14 @@ static int sign_chunks(const struct sign_scope *scope, const uint8_t *key, const
     return dynbuf_ok(out) ? 0 : -1;
 }
 
+/* A session token is among them; their memory is the arena's, which is not wiped. */
+static void wipe_fields(struct sign_request *r)
+{
+    for (size_t i = 0; i < r->nfields; i++)
+        explicit_bzero((void *)(uintptr_t)r->field[i].value.p, r->field[i].value.n);
+    r->nfields = 0;
+}
+
 static int sign_all(struct signer *s, const struct sign_scope *scope, const struct signer_pair *pair,
                     const struct wire_sign *w, const struct signer_place *at, struct arena *a, struct signature *out)
 {
@@ -161,6 +169,7 @@ static int sign_all(struct signer *s, const struct sign_scope *scope, const stru
     if (give(out, SPAN("Authorization"), dynbuf_span(&text)) == 0)
         rc = sign_chunks(scope, key.p, w, signature, &out->chunks);
 out:
+    wipe_fields(&r);
     dynbuf_wipe(&text);
     return rc;
 }
