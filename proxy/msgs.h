@@ -90,6 +90,7 @@ enum msg_type {
     M_SANDBOX = 91,        /* Lg>J id 0; wire_sandbox, bool gone */
     M_WEBSOCKET = 93,      /* J>Lg wire_record, u64 messages out, u64 messages in, u64 bytes out, u64 bytes in, u16 close code: its end */
     M_STORE = 92,          /* Lg>J id 0; bool ok: when it changes, and as a sign of life every second it is spoken to */
+    M_HEARD = 139,         /* Lg>J id: a number; J>Lg the same at once: all that came before it is in force. Only then does the desk hear of it */
     /* desk and ledger; id: the desk's own */
     M_DECIDE = 100,       /* D>Lg id ticket, u8 (1 approve, 2 deny, 3 cancel), span operator, span channel, span reason, digest shown */
     M_DECIDED = 101,      /* Lg>D u8 (0 store failed, 1 done, 2 not pending any more, 3 no such ticket, 4 expired, 5 another digest, 6 a reason is required), u8 state */

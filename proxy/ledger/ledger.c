@@ -36,7 +36,7 @@ static void note(uint16_t type, uint64_t exchange, const char *came)
     trace_step(exchange, what, came);
 }
 
-static void say(void *arg, enum outbox_to to, uint16_t type, uint64_t id, struct span payload, int fd)
+static void send_now(void *arg, enum outbox_to to, uint16_t type, uint64_t id, struct span payload, int fd)
 {
     struct ledger *l = arg;
     struct chan *c = l->peer[to == TO_JUDGE ? ROLE_JUDGE : ROLE_DESK];
@@ -54,6 +54,37 @@ struct dynbuf *ledger_scratch(struct ledger *l)
 {
     dynbuf_reset(&l->scratch);
     return &l->scratch;
+}
+
+/* What is told to the judge without its having asked is news. */
+static void say(void *arg, enum outbox_to to, uint16_t type, uint64_t id, struct span payload, int fd)
+{
+    struct ledger *l = arg;
+    if (to == TO_JUDGE && id == 0 && type != M_STORE && l->peer[ROLE_JUDGE] != NULL)
+        heard_news(&l->heard);
+    if (to != TO_DESK || !heard_keeps(&l->heard, type, id, payload, fd))
+        send_now(l, to, type, id, payload, fd);
+}
+
+static void ask_judge(struct ledger *l)
+{
+    if (heard_asks(&l->heard) && chan_send(l->peer[ROLE_JUDGE], M_HEARD, l->heard.number, SPAN_NONE) != 0)
+        heard_release(&l->heard, send_now, l); /* it has gone */
+}
+
+static void heard(struct ledger *l, const struct frame *f)
+{
+    l->judge_spoke = true;
+    if (f->payload.n > 0 || heard_answer(&l->heard, f->id, send_now, l) != 0)
+        log_error("message %u from the judge cannot be understood", f->type);
+    ask_judge(l);
+}
+
+/* The end of a turn, in words. */
+static void say_all(struct ledger *l, bool committed)
+{
+    outbox_flush(&l->out, committed, say, l);
+    ask_judge(l);
 }
 
 static void say_store(struct ledger *l)
@@ -96,7 +127,7 @@ static void flush(struct ledger *l)
         log_error("the store failed: %s; refusing until it is back", store_why(l->store));
         say_store(l);
     }
-    outbox_flush(&l->out, ok, say, l);
+    say_all(l, ok);
     if (ok && l->refused)
         say_refused(l);
     l->refused = false;
@@ -225,7 +256,7 @@ static int replay_one(struct ledger *l, enum role_id from, struct frame *f)
     set_clock(l);
     bool understood = handle(l, from, f) == 0;
     bool ok = store_commit(l->store) == 0;
-    outbox_flush(&l->out, ok, say, l);
+    say_all(l, ok);
     if (ok && understood)
         return 0;
     if (!ok && store_probe(l->store) != 0)
@@ -311,6 +342,10 @@ static void take_data_key(struct ledger *l, struct secret *key)
 static void on_frame(void *arg, struct chan *c, struct frame *f)
 {
     struct ledger *l = arg;
+    if (c == l->peer[ROLE_JUDGE] && f->type == M_HEARD) {
+        heard(l, f);
+        return;
+    }
     if (c == l->peer[ROLE_KEEPER] && (f->type == M_NOTE || f->type == M_LEASE_MADE)) {
         take(l, ROLE_KEEPER, f);
         return;
@@ -339,6 +374,8 @@ static void on_gone(void *arg, struct chan *c)
     }
     if (c == l->peer[ROLE_DESK])
         ledger_lease_desk_gone(l);
+    if (c == l->peer[ROLE_JUDGE])
+        heard_release(&l->heard, send_now, l);
     for (size_t i = 0; i < ROLE_COUNT; i++)
         if (l->peer[i] == c)
             l->peer[i] = NULL;
@@ -367,6 +404,8 @@ void ledger_peer(struct ledger *l, unsigned role, int fd)
     if (role == ROLE_DESK)
         ledger_lease_desk_gone(l);
     flush(l); /* what was said to the old one is said to the old one */
+    if (role == ROLE_JUDGE || role == ROLE_DESK)
+        heard_release(&l->heard, send_now, l);
     chan_free(&l->peer[role]);
     if ((l->peer[role] = chan_new(l->loop, fd, &ops, l)) == NULL)
         return;
@@ -394,6 +433,7 @@ void ledger_parent_frame(struct ledger *l, struct frame *f)
 int ledger_start(struct ledger *l)
 {
     outbox_init(&l->out);
+    heard_init(&l->heard);
     dynbuf_init(&l->scratch, SCRATCH_MAX);
     dynbuf_init(&l->turn, OUTBOX_BYTES);
     dynbuf_init(&l->backlog, BACKLOG_BYTES + CHAN_PAYLOAD_MAX);
@@ -409,11 +449,13 @@ void ledger_stop(struct ledger *l)
     if (!l->lost && (store_sent_write(l->store) != 0 || store_sign(l->store) != 0))
         log_warn("the end of the audit is not signed");
     flush(l);
+    heard_release(&l->heard, send_now, l);
     for (size_t i = 0; i < ROLE_COUNT; i++)
         chan_free(&l->peer[i]);
     timer_free(&l->second);
     timer_free(&l->later);
     outbox_free(&l->out);
+    heard_free(&l->heard);
     review_stop(&l->review);
     dynbuf_free(&l->scratch);
     dynbuf_free(&l->turn);

@@ -5,6 +5,7 @@
 
 #include "common/net/chan.h"
 #include "common/net/loop.h"
+#include "proxy/ledger/heard.h"
 #include "proxy/ledger/store/ops.h"
 #include "proxy/ledger/outbox.h"
 #include "proxy/ledger/store/sign.h"
@@ -36,6 +37,7 @@ struct ledger {
     struct signer *signer;
     struct chan *peer[ROLE_COUNT];
     struct outbox out;
+    struct heard heard;
     struct dynbuf scratch;
     struct dynbuf turn, backlog; /* frames that must be written down: of this turn; while the store fails */
     struct timer *second, *later;

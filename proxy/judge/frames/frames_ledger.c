@@ -289,6 +289,14 @@ static int sandbox(struct judge *j, struct frame *f)
     return 0;
 }
 
+/* All that came before is in force. */
+static int heard(struct judge *j, const struct frame *f)
+{
+    post_begin(j, ROLE_LEDGER, 0, M_HEARD, f->id);
+    post_send(j, "the ledger could not be told that its news were heard");
+    return f->payload.n > 0 ? -1 : 0;
+}
+
 int frames_ledger(struct judge *j, struct frame *f)
 {
     judge_heard_ledger(j);
@@ -304,6 +312,7 @@ int frames_ledger(struct judge *j, struct frame *f)
     case M_OUTCOME_OK: record_written(j, f->id); return 0;
     case M_FREEZE: return freeze(j, f);
     case M_LEASE: return lease_told(j, f->payload);
+    case M_HEARD: return heard(j, f);
     default: return -1;
     }
 }

@@ -9,7 +9,7 @@ from harness import main, test
 def the_aws_cli_copies(lab):
     s = Storage(lab)
     s.file("small", 1024)
-    s.file("large", 20 << 20)
+    s.file("large", 100 << 20)
     aws = f"aws --endpoint-url {s.url} s3 cp --no-progress"
     s("aws", "sh", "-ec", f"{aws} small s3://bucket/small; {aws} large s3://bucket/large; {aws} s3://bucket/large - | cmp - large; "
       f"seq 9999 | {aws} - s3://bucket/streamed", early="python")

@@ -1,115 +1,11 @@
 /* The ledger behind its channels: one transaction a turn, and what is said when it fails. E6 E24 F11. */
 #include "common/memfd.h"
-#include "tests/unit/ledger/ledger_fix.h"
+#include "tests/unit/ledger/peers.h"
 
 #include <openssl/evp.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
 
-#include "proxy/ledger/ledger.h"
-
-struct got {
-    uint16_t type;
-    uint64_t id;
-    uint8_t payload[4096];
-    size_t n;
-    int fd;
-};
-static struct ledger l;
-static struct chan *judge, *desk, *keeper;
-static struct got got[256];
-static size_t ngot, wanted;
 static struct wire_ticket ticket;
-
-static void on_frame(void *arg, struct chan *c, struct frame *f)
-{
-    struct got *g = &got[ngot++ % 256];
-    g->type = f->type;
-    g->id = f->id;
-    g->n = f->payload.n < sizeof(g->payload) ? f->payload.n : sizeof(g->payload);
-    if (g->n)
-        memcpy(g->payload, f->payload.p, g->n);
-    g->fd = f->nfds ? frame_take_fd(f, 0) : -1;
-    if (ngot >= wanted)
-        loop_stop(l.loop);
-}
-
-static void on_gone(void *arg, struct chan *c)
-{
-    fail_msg("the ledger closed a channel");
-}
-
-static struct chan *connect_as(unsigned role)
-{
-    static const struct chan_ops ops = {on_frame, on_gone};
-    int fd[2];
-    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fd), 0);
-    ledger_peer(&l, role, fd[0]);
-    return chan_new(l.loop, fd[1], &ops, NULL);
-}
-
-static void too_late(void *arg)
-{
-    fail_msg("%zu of %zu messages came", ngot, wanted);
-}
-
-/* Until n messages came in all. */
-static void await(size_t n)
-{
-    struct timer *t = timer_new(l.loop, too_late, NULL);
-    wanted = n;
-    timer_set(t, 300000);
-    if (ngot < wanted)
-        assert_int_equal(loop_run(l.loop), 0);
-    timer_free(&t);
-    assert_int_equal(ngot, n);
-}
-
-static const struct got *find(uint16_t type)
-{
-    for (size_t i = ngot; i-- > 0;)
-        if (got[i].type == type)
-            return &got[i];
-    fail_msg("no message %u came", type);
-    return NULL;
-}
-
-static int setup(void **state)
-{
-    assert_int_equal(fix_setup(state), 0);
-    store_close(&fix);
-    memset(&l, 0, sizeof(l));
-    ngot = 0;
-    l.loop = loop_new();
-    l.signer = signer_new();
-    fix_config.changed = ledger_tell;
-    fix_config.arg = &l;
-    assert_int_equal(ledger_start(&l), 0);
-    l.store = store_open(&fix_config, fix_wall, fix_boot, &fix_err);
-    assert_non_null(l.store);
-    store_data_key(l.store, secret_new(secret_bytes(fix_key)));
-    judge = connect_as(ROLE_JUDGE);
-    await(2);
-    assert_int_equal(got[0].type, M_FREEZE);
-    assert_int_equal(got[0].payload[0], 0);
-    assert_int_equal(got[1].type, M_STORE);
-    assert_int_equal(got[1].payload[0], 1);
-    desk = connect_as(ROLE_DESK);
-    await(3);
-    assert_int_equal(got[2].type, M_AUDIT_KEY);
-    ngot = 0;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    chan_free(&judge);
-    chan_free(&desk);
-    chan_free(&keeper);
-    ledger_stop(&l);
-    loop_free(&l.loop);
-    return fix_teardown(state);
-}
 
 static void send_open(uint64_t xid, unsigned n, struct span body, int fd)
 {
@@ -288,6 +184,19 @@ static void send_outcome(uint64_t xid)
     assert_int_equal(chan_commit(judge), 0);
 }
 
+static void off(void *arg)
+{
+    loop_stop(l.loop);
+}
+
+static void run_for(uint64_t ms)
+{
+    struct timer *t = timer_new(l.loop, off, NULL);
+    timer_set(t, ms);
+    assert_int_equal(loop_run(l.loop), 0);
+    timer_free(&t);
+}
+
 static void send_freeze(bool on)
 {
     struct dynbuf *b = chan_begin(desk, M_FREEZE, 78);
@@ -316,6 +225,28 @@ static void a_freeze_is_kept_and_told(void **state)
     assert_int_equal(store_frozen(l.store, &frozen), 0);
     assert_false(frozen);
     assert_int_equal(fix_count("SELECT count(*) FROM audit WHERE kind='thaw'"), 1);
+}
+
+/* Else a lease that was just revoked, or a write after a freeze, would pass for some moments more. */
+static void the_desk_hears_of_it_when_the_judge_has(void **state)
+{
+    (void)state;
+    send_freeze(true);
+    await(3);
+    for (size_t i = 0; i < ngot; i++)
+        assert_int_equal(got[i].heard, got[i].type == M_FREEZE && got[i].id == 0 ? 0 : 1);
+    send_freeze(true); /* nothing new: nobody is asked */
+    await(4);
+    assert_int_equal(heard, 1);
+    deaf = true;
+    send_freeze(false);
+    await(5);
+    assert_int_equal(got[4].id, 0);
+    send_freeze(false); /* in its order behind the other */
+    run_for(1);
+    assert_int_equal(ngot, 5);
+    chan_free(&judge); /* it will never say it; the next one is told before its first request */
+    await(8);
 }
 
 /* E6, F11: while the store fails everything is refused in its own form; results wait, and are written afterwards. */
@@ -363,19 +294,6 @@ static void send_audit(uint64_t xid)
     fix_ticket(&ticket, "s1", 1, 1);
     wire_put_record(b, &ticket.record);
     assert_int_equal(chan_commit(judge), 0);
-}
-
-static void off(void *arg)
-{
-    loop_stop(l.loop);
-}
-
-static void run_for(uint64_t ms)
-{
-    struct timer *t = timer_new(l.loop, off, NULL);
-    timer_set(t, ms);
-    assert_int_equal(loop_run(l.loop), 0);
-    timer_free(&t);
 }
 
 /* Records nobody waits for are written together: with the next thing that is waited for, when there are many, or
@@ -578,8 +496,6 @@ static void nobody_may_say_what_is_anothers_to_say(void **state)
     assert_int_equal(fix_count("SELECT count(*) FROM effect"), 1);
 }
 
-#define WITH_LOOP(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -587,6 +503,7 @@ int main(void)
         WITH_LOOP(a_memory_file_that_can_still_change_is_refused),
         WITH_LOOP(many_requests_of_a_turn_share_one_commit),
         WITH_LOOP(a_freeze_is_kept_and_told),
+        WITH_LOOP(the_desk_hears_of_it_when_the_judge_has),
         WITH_LOOP(a_failing_store_refuses_and_forgets_no_result),
         WITH_LOOP(records_nobody_waits_for_are_written_together),
         WITH_LOOP(the_end_of_a_websocket_is_a_record),
