@@ -1,5 +1,5 @@
-/* What the desk is told when the judge has heard of it, too: who is told that a lease is revoked, that a token is good or that
- * writes are frozen finds it so with the next request.
+/* What the desk is told when the judge has heard of it, too: who is told that a lease is revoked, that a token is
+ * good or that writes are frozen finds it so with the next request.
  *
  *   turn committed -> news to the judge, M_HEARD n -> its echo -> the desk's messages of that turn
  *
@@ -20,13 +20,15 @@ void heard_init(struct heard *h);
 void heard_free(struct heard *h);
 /* The judge is told something of this turn. */
 void heard_news(struct heard *h);
-/* A message for the desk: true, it is kept (fd is duplicated); false, it goes out now (nothing to wait for, or no room). */
+/* A message for the desk: true, it is kept (fd is duplicated); false, it goes out now (nothing to wait for, or no
+ * room). */
 bool heard_keeps(struct heard *h, uint16_t type, uint64_t id, struct span payload, int fd) MUSTCHECK;
 /* The turn is over: must the judge be asked, with h->number? */
 bool heard_asks(struct heard *h) MUSTCHECK;
 /* The judge has echoed this number: what waited is sent. -1: nobody asked that. */
 int heard_answer(struct heard *h, uint64_t number, outbox_send_fn *send, void *arg) MUSTCHECK;
-/* There is no judge that could answer (the next one hears all of it before its first request), or another desk comes. */
+/* There is no judge that could answer (the next one hears all of it before its first request), or another desk comes.
+ */
 void heard_release(struct heard *h, outbox_send_fn *send, void *arg);
 
 #endif

@@ -51,8 +51,8 @@ struct plan {
     struct dynbuf npmrc;      /* and to npm, which shells keep such names from */
     bool captured, variables; /* whatever a program sends is; proxy variables are set */
     char **cmd;               /* NULL: none of its own; the shim is told what to run (countersign-shim --warden) */
+    char shim[PATH_MAX];      /* the program; empty: plan_build finds the installed one */
     /* what plan_build made of it */
-    char shim[PATH_MAX];
     struct dynbuf args;    /* NUL-terminated words, for bwrap --args */
     int fds[PLAN_FDS_MAX]; /* what bubblewrap must inherit besides 0, 1 and 2 */
     size_t nfds;

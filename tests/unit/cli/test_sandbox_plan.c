@@ -28,7 +28,7 @@ static void without_a_gateway_nothing_of_one_is_there(void **state)
 {
     char aws[] = "AWS_SECRET_ACCESS_KEY=x", proxy[] = "HTTP_PROXY=http://x", lang[] = "LANG=C.UTF-8";
     char *const caller[] = {aws, proxy, lang, NULL};
-    struct plan p = {.name = "box", .disk = 512 << 20, .scratch = 64 << 20};
+    struct plan p = {.name = "box", .shim = "/s/countersign-shim", .disk = 512 << 20, .scratch = 64 << 20};
     struct err e;
 
     assert_int_equal(plan_build(&p, caller, &e), 0);
@@ -52,6 +52,7 @@ static void with_one_it_is_all_there(void **state)
 {
     char *const none[] = {NULL};
     struct plan p = {.name = "box",
+                     .shim = "/s/countersign-shim",
                      .listener = "/s/run/sb.sock",
                      .ca = "/s/ca.crt",
                      .bundle = "/s/bundle.crt",
