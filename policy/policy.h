@@ -83,6 +83,15 @@ enum source_kind {
     SOURCE_TENCENT,
     SOURCE_KINDS
 };
+/* What is answered in place of a service that SDKs get their credentials from, with leases (stub:). */
+enum stub_kind {
+    STUB_NONE = 0,
+    STUB_AWS,           /* instance metadata, version 2 */
+    STUB_AWS_CONTAINER, /* of stub: aws as well */
+    STUB_GOOGLE,
+    STUB_OAUTH, /* a token endpoint */
+    STUB_KINDS
+};
 struct credential {
     struct span name;
     enum source_kind source;
@@ -103,6 +112,7 @@ struct credential {
     enum lease_format lease; /* what its leases look like; LEASE_NONE: there are none */
     bool require_lease;      /* a request that would be given it must bring a lease */
     bool freeze_on_leak;     /* a lease used elsewhere stops the writes of the sandboxes it concerns */
+    enum stub_kind stub;     /* as what its leases can be asked for; STUB_NONE: they are given by hand alone */
 };
 size_t policy_credentials(const struct policy *p);
 /* False when i is out of range. */
@@ -131,6 +141,12 @@ bool policy_credential_may_go(const struct policy *p, size_t i, struct span sche
                               struct span path);
 /* Does its only: list name this place, at whatever path? Then its secret is scrubbed from answers from there. */
 bool policy_credential_bound(const struct policy *p, size_t i, struct span scheme, struct span host, uint16_t port);
+/* Does a stub answer this request, that was decided so (d)? Not what a rule or a floor denies or holds. *credential:
+ * of which the leases are, the first of that place that a rule lets this subject use. STUB_NONE: none does. */
+enum stub_kind policy_stub(const struct policy *p, const struct subject *s, const struct request *r,
+                           const struct decision *d, size_t *credential);
+/* Is any at this host and port? */
+bool policy_stub_host(const struct policy *p, struct span scheme, struct span host, uint16_t port);
 /* Does any credential's? */
 bool policy_host_bound(const struct policy *p, struct span scheme, struct span host, uint16_t port);
 

@@ -38,7 +38,7 @@ enum msg_type {
     M_FRONT_KEY = 30, /* F>J id 0; span spki */
     M_CONNECT = 31,   /* F>J span scheme, span host, u16 port */
     M_LEAF = 32,      /* J>F span leaf der, span ca der; both empty: refused, then wire_reply */
-    M_REQUEST = 33,   /* F>J wire_request, span countersign_reason, u8 body (0 none, 1 inline, 2 to come), u64 declared length or ~0, span inline body */
+    M_REQUEST = 33,   /* F>J wire_request, span countersign_reason, u8 body (0 none, 1 inline, 2 to come; and REQUEST_FORWARDED), u64 declared length or ~0, span inline body */
     M_BODY_WANTED = 34, /* J>F u8 mode (1 stream, 2 whole), u64 max */
     M_BODY = 35,        /* F>J>C raw bytes, within the credit */
     M_BODY_END = 36,    /* F>J>C bool ok: false, it was cut short or malformed */
@@ -134,6 +134,8 @@ enum msg_type {
     M_LEASE = 145,        /* Lg>J id 0; u16 n, n x wire_lease: as they are now; live ones, and dead ones for LEASE_DEAD_MS */
     M_LEASE_VERIFY = 148,   /* J>K wire_signed: did who has the secret half of this lease sign that? Of a request the judge waits with */
     M_LEASE_VERIFIED = 149, /* K>J u8 enum wire_verified */
+    M_LEASE_STUB = 176,     /* J>Lg id: the exchange; span sandbox, span credential, digest meaning, u8 enum lease_format: the lease that stubs answer this sandbox with, the one there is or a new one */
+    M_LEASE_STUBBED = 177,  /* Lg>J id: as asked; bool ok, span why, id lease, u64 expires, span text, span secret (empty: it is no pair) */
     M_LEASE_LEAK = 146,   /* J>Lg id: the exchange; id lease, span sandbox, span session, span host, u16 port, span what was found, bool freeze */
     /* keeper, fetcher and its jobs, which are processes of their own; id: the asker's own */
     M_FETCH = 150,    /* K>F wire_fetch; F>job u16 n, n x (u8 family, span bytes): what may be dialled, span path of the roots, wire_fetch */
@@ -147,6 +149,7 @@ enum msg_type {
 };
 
 enum { XID_FRONT_SHIFT = 40 /* of an exchange's id: above it is its front's instance */ };
+enum { REQUEST_FORWARDED = 4 /* it said, in a field that never goes on, that it is somebody else's, passed on */ };
 enum { WS_COST = 32, WS_MESSAGE_MAX = 192 * 1024 /* of a client */, WS_ANSWER_MAX = 1024 * 1024 /* of a server */ };
 enum { BODY_INLINE_MAX = 256 * 1024, ANSWER_WINDOW = 256 * 1024, BODY_WINDOW = 256 * 1024, ANSWER_KEPT_MAX = 250 * 1024 /* fits into one M_REPLY with its head */ };
 #endif

@@ -11,6 +11,7 @@ struct wire_rule {
 };
 
 /* What the audit says of one exchange. */
+#define WIRE_CODE_STUB "stub" /* its code when a stub of this gateway answered it: no denial */
 struct wire_record {
     struct span sandbox, session;
     struct span method, scheme, host, path; /* path with query, at most 2 KiB, cut */

@@ -329,6 +329,8 @@ void audit_words(const struct json *r, struct dynbuf *out)
         refused(r, out);
     } else if (span_starts(kind, SPAN("lease-"))) {
         lease(r, out);
+    } else if (span_eq(kind, SPAN("answered"))) {
+        say(out, SPAN("answered here, as a stub of "), get(r, SPAN("credential")));
     } else if (span_eq(kind, SPAN("websocket"))) {
         websocket(r, out);
         would(r, out);

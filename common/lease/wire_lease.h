@@ -15,12 +15,16 @@ enum {
     LEASE_DEPTH_MAX = 4,  /* a lease, and what came from it, and from that */
     LEASES_MAX = 16384,   /* live, and dead ones that are still known as such */
     LEASES_EACH = 256,    /* live ones of one sandbox */
+    LEASES_STUBS = 12288, /* from so many in all on stubs get no new ones: the rest is for people */
     LEASE_BOUND_BYTES = 512,
 };
 #define LEASE_MS      (3600ull * 1000) /* how long one lives, if nothing else is said */
 #define LEASE_MAX_MS  (7ull * 24 * 3600 * 1000)
 #define LEASE_DEAD_MS (24ull * 3600 * 1000) /* a dead one is told from chance so long */
-#define LEASE_RATE_MS (60ull * 1000)        /* what `rate` counts in */
+/* Of those that stubs answer with: a sandbox gets the same one until a fifth of its time is left. */
+#define LEASE_STUB_MS (6ull * 3600 * 1000)
+#define LEASE_STUB_BY SPAN("a stub") /* who issued it; no name of an operator has a space */
+#define LEASE_RATE_MS (60ull * 1000) /* what `rate` counts in */
 
 enum lease_state { LEASE_DEAD = 0, LEASE_LIVE, LEASE_EXPIRED, LEASE_REVOKED, LEASE_LEAKED };
 

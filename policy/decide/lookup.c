@@ -99,7 +99,8 @@ bool policy_credential(const struct policy *p, size_t i, struct credential *c)
                              .service = img_span(p, r->service),
                              .lease = (enum lease_format)r->lease,
                              .require_lease = r->require_lease != 0,
-                             .freeze_on_leak = r->freeze_on_leak != 0};
+                             .freeze_on_leak = r->freeze_on_leak != 0,
+                             .stub = (enum stub_kind)r->stub};
     if (r->beside != IMG_NONE)
         c->beside = img_span(p, ((const struct img_cred *)img_at(p, IMG_CRED, r->beside))->name);
     return true;
@@ -208,6 +209,51 @@ bool policy_credential_bound(const struct policy *p, size_t i, struct span schem
         if (place_fits(p, &l, scheme, host, port, NULL, NULL))
             return true;
     }
+    return false;
+}
+
+static bool stub_is_at(const struct policy *p, const struct img_stub *b, struct span scheme, struct span host,
+                       uint16_t port)
+{
+    uint32_t bit = span_eq(scheme, SPAN("https")) ? SCHEME_HTTPS : span_eq(scheme, SPAN("http")) ? SCHEME_HTTP : 0;
+    return (b->scheme & bit) != 0 && b->port == port && span_eq(img_span(p, b->host), host);
+}
+
+/* Whoever may use the credential may have a lease of it, and nobody else. */
+static bool is_used_by(const struct policy *p, const struct subject *s, uint32_t credential)
+{
+    for (uint32_t i = 0; i < p->n[IMG_RULE]; i++) {
+        const struct img_rule *r = img_at(p, IMG_RULE, i);
+        if (r->credential == credential && r->verdict != VERDICT_DENY && match_scope(p, s, r))
+            return true;
+    }
+    return false;
+}
+
+enum stub_kind policy_stub(const struct policy *p, const struct subject *s, const struct request *r,
+                           const struct decision *d, size_t *credential)
+{
+    bool unnamed = d->verdict == VERDICT_DENY && d->code != NULL &&
+                   (strcmp(d->code, "no-rule") == 0 || strcmp(d->code, "host-not-named") == 0);
+    if (p->n[IMG_STUB] == 0 || d->need_body || (!unnamed && d->verdict != VERDICT_ALLOW))
+        return STUB_NONE;
+    for (uint32_t i = 0; i < p->n[IMG_STUB]; i++) {
+        const struct img_stub *b = img_at(p, IMG_STUB, i);
+        struct span at = img_span(p, b->path);
+        bool fits = span_eq(r->path, at) || (at.n > 1 && span_ends(at, SPAN("/")) && span_starts(r->path, at));
+        if (!fits || !stub_is_at(p, b, r->scheme, r->host, r->port) || !is_used_by(p, s, b->credential))
+            continue;
+        *credential = b->credential;
+        return (enum stub_kind)b->kind;
+    }
+    return STUB_NONE;
+}
+
+bool policy_stub_host(const struct policy *p, struct span scheme, struct span host, uint16_t port)
+{
+    for (uint32_t i = 0; i < p->n[IMG_STUB]; i++)
+        if (stub_is_at(p, img_at(p, IMG_STUB, i), scheme, host, port))
+            return true;
     return false;
 }
 

@@ -96,6 +96,7 @@ static const struct field cred_fields[] = {STR(img_cred, name),
                                            BELOW(img_cred, lease, LEASE_FORMAT_COUNT),
                                            BELOW(img_cred, require_lease, 2),
                                            BELOW(img_cred, freeze_on_leak, 2),
+                                           BELOW(img_cred, stub, STUB_KINDS),
                                            INDEX(img_cred, beside, IMG_CRED),
                                            STR(img_cred, region),
                                            STR(img_cred, service),
@@ -105,6 +106,13 @@ static const struct field cred_fields[] = {STR(img_cred, name),
                                            {0}};
 static const struct field setting_fields[] = {
     STR(img_setting, key), STR(img_setting, value), BELOW(img_setting, from, SOURCE_SYSTEMD + 1), {0}};
+static const struct field stub_fields[] = {STR(img_stub, host),
+                                           STR(img_stub, path),
+                                           BELOW(img_stub, port, 65536),
+                                           BELOW(img_stub, scheme, 4),
+                                           BELOW(img_stub, kind, STUB_KINDS),
+                                           INDEX(img_stub, credential, IMG_CRED),
+                                           {0}};
 static const struct field place_fields[] = {STR(img_place, host),
                                             BELOW(img_place, port, 65536),
                                             BELOW(img_place, scheme, 4),
@@ -188,6 +196,7 @@ static const struct {
     [IMG_ZONE] = {sizeof(struct img_zone), zone_fields},
     [IMG_SHIFT] = {sizeof(struct img_shift), shift_fields},
     [IMG_SETTING] = {sizeof(struct img_setting), setting_fields},
+    [IMG_STUB] = {sizeof(struct img_stub), stub_fields},
 };
 
 size_t img_record_size(enum img_table t)
@@ -272,6 +281,9 @@ static bool extras_ok(const struct policy *p)
             return false;
     for (uint32_t i = 0; i < p->n[IMG_WINDOW]; i++)
         if (((const struct img_window *)img_at(p, IMG_WINDOW, i))->zone == IMG_NONE)
+            return false;
+    for (uint32_t i = 0; i < p->n[IMG_STUB]; i++)
+        if (((const struct img_stub *)img_at(p, IMG_STUB, i))->credential == IMG_NONE)
             return false;
     for (uint32_t i = 0; i < p->n[IMG_UPSTREAM]; i++) {
         const struct img_upstream *u = img_at(p, IMG_UPSTREAM, i);

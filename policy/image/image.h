@@ -15,7 +15,7 @@
 #include "policy/policy.h"
 #include "policy/image/records.h"
 
-enum { IMG_VERSION = 9 };
+enum { IMG_VERSION = 10 };
 #define IMG_MAGIC "CSPOLICY"
 #define IMG_NONE  UINT32_MAX
 
@@ -44,6 +44,7 @@ enum img_table {
     IMG_ZONE,
     IMG_SHIFT,
     IMG_SETTING,
+    IMG_STUB,
     IMG_TABLES
 };
 

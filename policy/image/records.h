@@ -90,12 +90,19 @@ struct img_cred {
     uint32_t beside; /* IMG_CRED or IMG_NONE */
     uint32_t lease;  /* enum lease_format; LEASE_NONE: there are none of it */
     uint32_t require_lease, freeze_on_leak;
+    uint32_t stub;             /* enum stub_kind; STUB_NONE: its leases are given by hand alone */
     struct img_range only;     /* IMG_PLACE */
     struct img_range settings; /* IMG_SETTING */
 };
 struct img_setting {
     struct img_str key, value;
     uint32_t from; /* enum source_kind */
+};
+struct img_stub {              /* a place that is answered with leases of a credential */
+    struct img_str host, path; /* path: exactly it; with a slash at its end, and not "/" alone, what begins with it */
+    uint32_t port, scheme;     /* SCHEME_* */
+    uint32_t kind;             /* enum stub_kind */
+    uint32_t credential;       /* IMG_CRED */
 };
 struct img_upstream {
     struct img_str host, address, ca, crl, region;

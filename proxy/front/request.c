@@ -25,6 +25,15 @@ static void copy_fields(const struct http_head *h, bool upgrade, struct wire_req
         r->field[r->nfields++] = (struct http_field){SPAN("Upgrade"), SPAN("websocket")};
 }
 
+/* In a field that copy_fields leaves out. A proxy's own Via says no such thing. */
+static bool says_forwarded(const struct http_head *h)
+{
+    for (size_t i = 0; i < h->nfields; i++)
+        if (span_ieq(h->field[i].name, SPAN("X-Forwarded-For")) || span_ieq(h->field[i].name, SPAN("Forwarded")))
+            return true;
+    return false;
+}
+
 /* Host, and its equality with what was said of this connection before, as CONNECT, SNI, SOCKS or captured port: the
  * destination has one spelling. */
 static int destination(struct client *c, const struct http_head *h, char *host, struct wire_request *r,
@@ -106,7 +115,7 @@ static enum walk_next send_request(struct client *c, const struct http_head *h, 
     c->x.mode = declared && !here ? BODY_MODE_ASKED : BODY_MODE_DONE;
     wire_put_request(b, r);
     msg_put_span(b, why ? span_first(why->value, REASON_MAX) : SPAN_NONE);
-    msg_put_u8(b, !declared ? 0 : here ? 1 : 2);
+    msg_put_u8(b, (uint8_t)((!declared ? 0 : here ? 1 : 2) | (says_forwarded(h) ? REQUEST_FORWARDED : 0)));
     msg_put_u64(b, c->x.declared);
     msg_put_span(b, span_first(behind, *taken));
     if (chan_commit(f->judge) != 0)

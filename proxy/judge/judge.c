@@ -11,6 +11,15 @@
 #include "proxy/judge/accounts/turn.h"
 #include "proxy/judge/accounts/upstreams.h"
 
+static int make_stub_key(struct judge *j)
+{
+    struct id half[2];
+    if (id_new(&half[0]) != 0 || id_new(&half[1]) != 0)
+        return -1;
+    memcpy(j->stub_key, half, sizeof(j->stub_key));
+    return 0;
+}
+
 struct judge *judge_new(const struct judge_ports *ports)
 {
     struct judge *j = calloc(1, sizeof(*j));
@@ -23,7 +32,7 @@ struct judge *judge_new(const struct judge_ports *ports)
     j->backlog = backlog_new();
     j->upstreams = upstreams_new();
     j->leases = lease_table_new();
-    if (j->backlog == NULL || j->upstreams == NULL || j->leases == NULL) {
+    if (j->backlog == NULL || j->upstreams == NULL || j->leases == NULL || make_stub_key(j) != 0) {
         backlog_free(&j->backlog);
         lease_table_free(&j->leases);
         upstreams_free(&j->upstreams);
@@ -147,7 +156,8 @@ void judge_peer(struct judge *j, enum role_id role, uint64_t instance, struct sp
 /* Of a claim, granted or not, "not sent" follows when the ledger is back. */
 static void lost_ledger(struct exchange *x, void *arg)
 {
-    if (x->wait == X_TICKET || x->wait == X_PARKED || x->wait == X_CLAIM || x->wait == X_INTENT)
+    if (x->wait == X_TICKET || x->wait == X_PARKED || x->wait == X_CLAIM || x->wait == X_INTENT ||
+        x->wait == X_STUB || x->wait == X_STUB_TURN)
         refuse_now(x, REFUSE_STORE);
 }
 
@@ -256,7 +266,7 @@ void judge_wake_in(struct judge *j, uint64_t ms)
 
 static void told_of_the_end(struct exchange *x, void *arg)
 {
-    if (x->wait == X_BODY || x->wait == X_PROOF || x->wait == X_PARKED)
+    if (x->wait == X_BODY || x->wait == X_PROOF || x->wait == X_PARKED || x->wait == X_STUB || x->wait == X_STUB_TURN)
         refuse_now(x, REFUSE_ENDING);
     else
         websocket_again(x);
@@ -281,6 +291,8 @@ static void timed_out(struct exchange *x)
         refuse_send(x);
         exchange_wait(x, w, 0);
         break;
+    case X_STUB:
+    case X_STUB_TURN:
     case X_TICKET: refuse_now(x, REFUSE_STORE); break;
     case X_PROOF: refuse_now(x, REFUSE_INTERNAL); break;
     case X_RESULT: websocket_tick(x); break;

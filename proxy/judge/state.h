@@ -36,7 +36,8 @@ struct sandbox {
     struct digest token_hash, older[WIRE_TOKENS_OLDER];
     size_t nolder;
     uint64_t generation;
-    bool frozen; /* its writes are stopped */
+    bool frozen;     /* its writes are stopped */
+    bool stubs_over; /* a lease that a stub gave it was revoked, or one has leaked: no other is given */
     uint64_t body_bytes;
     unsigned leafs_left;
     uint64_t leafs_since; /* monotonic ms up to which leafs_left was refilled */
@@ -117,7 +118,8 @@ struct judge {
         struct dynbuf nowhere;
     } post; /* post.h */
     uint32_t carrier_boot;
-    uint64_t policies; /* images so far */
+    uint8_t stub_key[2 * ID_BYTES]; /* of session tokens: stubs/token.c */
+    uint64_t policies;              /* images so far */
     struct upstreams *upstreams;
     struct lease_table *leases;
     struct backlog *backlog;

@@ -1,13 +1,14 @@
-/* Leases: asked for by the desk, made by the keeper, written down here, told to the judge. Their text passes through
- * once, on its way to who asked. */
+/* Leases: asked for by the desk, and by the judge for what stubs answer; made by the keeper, written down here, told
+ * to the judge. Their text passes through on its way to who asked: to a person once, to a sandbox's stubs whenever
+ * they are asked again, for which the keeper derives it anew. */
 #include "common/log.h"
 #include "proxy/ledger/ledger.h"
 
 enum { BY_MAX = 256, WHY_MAX = 512, TOLD_BYTES = 256 * 1024 };
 
-/* id, expires_ms: of the lease; without *why the texts are given. */
-static void give(struct ledger *l, uint64_t desk, const char *why, const struct wire_lease *lease, struct span text,
-                 struct span secret)
+/* id: the asker's own. Without *why the lease is given, with its texts. */
+static void give(struct ledger *l, enum outbox_to to, uint64_t id, const char *why, const struct wire_lease *lease,
+                 struct span text, struct span secret)
 {
     static const struct id none;
     struct dynbuf fail;
@@ -26,7 +27,7 @@ static void give(struct ledger *l, uint64_t desk, const char *why, const struct 
     msg_put_u64(b, lease && why == NULL ? lease->expires_ms : 0);
     msg_put_span(b, why == NULL ? text : SPAN_NONE);
     msg_put_span(b, why == NULL ? secret : SPAN_NONE);
-    ledger_reply(l, TO_DESK, M_LEASE_GIVEN, desk, -1, &on_failure);
+    ledger_reply(l, to, to == TO_DESK ? M_LEASE_GIVEN : M_LEASE_STUBBED, id, -1, &on_failure);
     if (b->n > 0)
         explicit_bzero(b->p, b->n);
     dynbuf_free(&fail);
@@ -38,19 +39,25 @@ static void forget(struct asked_lease *a)
     *a = (struct asked_lease){.number = 0};
 }
 
-/* Ask the keeper for the text of one that may be issued. NULL: it was asked; else why not. */
-static const char *ask_keeper(struct ledger *l, uint64_t desk, struct wire_lease *lease)
+static enum outbox_to asker(const struct ledger *l, const struct asked_lease *a)
+{
+    return a < l->leases.asked + LEASES_ASKED ? TO_DESK : TO_JUDGE;
+}
+
+/* Ask the keeper for the text of one that is there, or may be issued. NULL: it was asked; else why not. */
+static const char *ask_keeper(struct ledger *l, enum outbox_to to, uint64_t id, bool there, struct wire_lease *lease)
 {
     struct asked_lease *a = NULL;
     struct chan *keeper = l->peer[ROLE_KEEPER];
-    for (size_t i = 0; i < LEASES_ASKED && a == NULL; i++)
+    size_t end = to == TO_DESK ? LEASES_ASKED : LEASES_ASKED + STUBS_ASKED;
+    for (size_t i = to == TO_DESK ? 0 : LEASES_ASKED; i < end && a == NULL; i++)
         if (l->leases.asked[i].number == 0)
             a = &l->leases.asked[i];
     if (keeper == NULL || a == NULL)
         return keeper ? "too many leases are asked for at once; try again" : "the keeper does not run at the moment";
-    if (id_new(&lease->id) != 0)
+    if (!there && id_new(&lease->id) != 0)
         return "the system has no randomness to give";
-    *a = (struct asked_lease){.number = ++l->leases.number, .desk = desk};
+    *a = (struct asked_lease){.number = ++l->leases.number, .id = id, .there = there};
     dynbuf_init(&a->said, CHAN_PAYLOAD_MAX);
     wire_put_lease(&a->said, lease);
     struct dynbuf *b = dynbuf_ok(&a->said) ? chan_begin(keeper, M_LEASE_MAKE, a->number) : NULL;
@@ -70,9 +77,30 @@ static void issue(struct ledger *l, uint64_t desk, struct wire_lease *lease)
     if (!l->lost && store_lease_check(l->store, lease, &why) != 0)
         why = "the store cannot be written to";
     if (why == NULL)
-        why = ask_keeper(l, desk, lease);
+        why = ask_keeper(l, TO_DESK, desk, false, lease);
     if (why != NULL)
-        give(l, desk, why, NULL, SPAN_NONE, SPAN_NONE);
+        give(l, TO_DESK, desk, why, NULL, SPAN_NONE, SPAN_NONE);
+}
+
+int ledger_lease_stub(struct ledger *l, struct frame *f)
+{
+    struct msg_in m = msg_in(f->payload);
+    struct wire_lease lease = {.sandbox = msg_get_span(&m, BY_MAX)};
+    const char *why = "the store cannot be written to";
+    bool there = false;
+    lease.credential = msg_get_span(&m, BY_MAX);
+    msg_get_digest(&m, &lease.meaning);
+    lease.format = (enum lease_format)msg_get_u8(&m);
+    int bad = msg_end(&m) != 0 || lease.format >= LEASE_FORMAT_COUNT ? -1 : 0;
+    if (bad != 0)
+        why = "the message cannot be understood";
+    else if (!l->lost && store_lease_stub(l->store, &lease, &there, &why) != 0)
+        why = "the store cannot be written to";
+    if (why == NULL)
+        why = ask_keeper(l, TO_JUDGE, f->id, there, &lease);
+    if (why != NULL)
+        give(l, TO_JUDGE, f->id, why, NULL, SPAN_NONE, SPAN_NONE);
+    return bad;
 }
 
 static int asked_to_issue(struct ledger *l, struct frame *f)
@@ -80,7 +108,7 @@ static int asked_to_issue(struct ledger *l, struct frame *f)
     struct msg_in m = msg_in(f->payload);
     struct wire_lease lease;
     if (wire_get_lease(&m, &lease) != 0 || msg_end(&m) != 0 || !id_is_none(&lease.parent)) {
-        give(l, f->id, "the message cannot be understood", NULL, SPAN_NONE, SPAN_NONE);
+        give(l, TO_DESK, f->id, "the message cannot be understood", NULL, SPAN_NONE, SPAN_NONE);
         return -1;
     }
     issue(l, f->id, &lease);
@@ -98,7 +126,7 @@ static int asked_to_narrow(struct ledger *l, struct frame *f)
     lease.by = msg_get_span(&m, BY_MAX);
     if (wire_get_layers(&m, lease.layer, &lease.nlayers) != 0 || msg_end(&m) != 0 || lease.nlayers != 1 ||
         id_is_none(&lease.parent)) {
-        give(l, f->id, "the message cannot be understood", NULL, SPAN_NONE, SPAN_NONE);
+        give(l, TO_DESK, f->id, "the message cannot be understood", NULL, SPAN_NONE, SPAN_NONE);
         return -1;
     }
     if (child) {
@@ -108,7 +136,7 @@ static int asked_to_narrow(struct ledger *l, struct frame *f)
     if (!l->lost &&
         store_lease_narrow(l->store, &lease.parent, &lease.layer[0], lease.expires_ms, lease.by, &now, &why) != 0)
         why = "the store cannot be written to";
-    give(l, f->id, why, &now, SPAN_NONE, SPAN_NONE);
+    give(l, TO_DESK, f->id, why, &now, SPAN_NONE, SPAN_NONE);
     return 0;
 }
 
@@ -165,16 +193,20 @@ static void made(struct ledger *l, struct asked_lease *a, struct span tag, struc
     struct msg_in m = msg_in(dynbuf_span(&a->said));
     const char *why = "the keeper could not make it";
     struct wire_lease lease;
+    struct digest was;
     if (wire_get_lease(&m, &lease) != 0 || msg_end(&m) != 0)
         text = SPAN_NONE;
-    if (text.n > 0) {
+    was = lease.text;
+    digest_of(text, &lease.text);
+    if (text.n > 0 && a->there) {
+        why = memcmp(&was, &lease.text, sizeof(was)) == 0 ? NULL : "the keeper makes another lease of it now";
+    } else if (text.n > 0) {
         lease.tag = tag;
-        digest_of(text, &lease.text);
         why = "the store cannot be written to";
         if (!l->lost && store_lease_put(l->store, &lease, &why) != 0)
             why = "the store cannot be written to";
     }
-    give(l, a->desk, why, &lease, text, secret);
+    give(l, asker(l, a), a->id, why, &lease, text, secret);
 }
 
 int ledger_lease_made(struct ledger *l, struct frame *f)
@@ -185,7 +217,7 @@ int ledger_lease_made(struct ledger *l, struct frame *f)
     int bad = msg_end(&m);
     if (tag.n != LEASE_TAG)
         text = SPAN_NONE;
-    for (size_t i = 0; i < LEASES_ASKED; i++) {
+    for (size_t i = 0; i < LEASES_ASKED + STUBS_ASKED; i++) {
         struct asked_lease *a = &l->leases.asked[i];
         if (a->number == 0 || a->number != f->id)
             continue;
@@ -197,11 +229,11 @@ int ledger_lease_made(struct ledger *l, struct frame *f)
 
 void ledger_lease_keeper_gone(struct ledger *l)
 {
-    for (size_t i = 0; i < LEASES_ASKED; i++) {
+    for (size_t i = 0; i < LEASES_ASKED + STUBS_ASKED; i++) {
         struct asked_lease *a = &l->leases.asked[i];
         if (a->number == 0)
             continue;
-        give(l, a->desk, "the keeper ended before it had made it; ask again", NULL, SPAN_NONE, SPAN_NONE);
+        give(l, asker(l, a), a->id, "the keeper ended before it had made it; ask again", NULL, SPAN_NONE, SPAN_NONE);
         forget(a);
     }
 }

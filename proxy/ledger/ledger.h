@@ -16,12 +16,14 @@ enum {
     LATER_MS = 30, /* the longest a record nobody waits for stays out of the store ... */
     LATER_RECORDS = 512,
     LATER_BYTES = 1024 * 1024, /* ... and how many of them there may be */
-    LEASES_ASKED = 32,         /* leases that wait for the keeper at once */
+    LEASES_ASKED = 32,         /* leases that wait for the keeper at once, for people ... */
+    STUBS_ASKED = 64,          /* ... and for sandboxes, of which each waits for one */
 };
 
 struct asked_lease {
-    uint64_t number, desk; /* of the question to the keeper; the desk's own id. number 0: free */
-    struct dynbuf said;    /* the lease, as wire_put_lease wrote it */
+    uint64_t number, id; /* of the question to the keeper; the asker's own. number 0: free */
+    bool there;          /* it is in the store already: its text alone is wanted */
+    struct dynbuf said;  /* the lease, as wire_put_lease wrote it */
 };
 
 struct review {
@@ -50,7 +52,7 @@ struct ledger {
     struct review review;
     struct {
         uint64_t number;
-        struct asked_lease asked[LEASES_ASKED];
+        struct asked_lease asked[LEASES_ASKED + STUBS_ASKED]; /* those behind LEASES_ASKED are the judge's */
     } leases;
     bool owed_welcome; /* a judge came, and what it was told is not committed yet */
 };
@@ -85,6 +87,7 @@ void ledger_welcome_judge(struct ledger *l);
  * what the judge is told. */
 int ledger_lease(struct ledger *l, struct frame *f) MUSTCHECK;
 int ledger_lease_leak(struct ledger *l, struct frame *f) MUSTCHECK;
+int ledger_lease_stub(struct ledger *l, struct frame *f) MUSTCHECK;
 int ledger_lease_made(struct ledger *l, struct frame *f) MUSTCHECK;
 void ledger_lease_keeper_gone(struct ledger *l);
 /* The desk that asked has gone: what it asked for is not made. */

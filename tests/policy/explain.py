@@ -342,6 +342,17 @@ DENY  by rule no-admin (p.yaml:12)
          "because": "effect", "open": False, "words": "effect is write, the rule wants read"}, "JSON: a near miss", out)
     said(found["changes"][0] == {"change": "with method GET", "decide": "allow", "code": "rule", "need_body": False,
          "rule": {"id": "allow-read", "file": str(policy), "line": 9}}, "JSON: a change", out)
+    stubs = pathlib.Path(tmp, "stubs.yaml")
+    stubs.write_text("""version: 1
+credentials:
+  keys: { source: { store: k }, inject: { sigv4: { region: r, service: s3 } }, lease: aws, stub: aws, only: [{ host: s3.example }] }
+rules:
+  - { id: read, match: { host: s3.example, effect: read }, decide: allow, use: keys }
+""")
+    rc, out, err = explain("GET", "http://169.254.169.254/latest/meta-data/", stubs)
+    said(rc == 11 and "answered by the gateway itself, with a lease of keys\n" in out, "what a stub answers", out + err)
+    rc, out, err = explain("--json", "GET", "http://169.254.169.254/computeMetadata/", stubs)
+    said(rc == 11 and "stub" not in json.loads(out), "and what none does", out + err)
     places = pathlib.Path(tmp, "places.yaml")
     places.write_text(PLACES)
     before = bad

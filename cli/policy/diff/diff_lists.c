@@ -101,6 +101,32 @@ static bool settings_equal(const struct diff *d, const struct img_cred *a, const
     return equal;
 }
 
+/* The place that the policy names for it; NULL: it has none, or those that SDKs know by heart. */
+static const struct img_stub *token_url(const struct policy *p, uint32_t credential)
+{
+    for (uint32_t i = 0; i < p->n[IMG_STUB]; i++) {
+        const struct img_stub *b = img_at(p, IMG_STUB, i);
+        if (b->credential == credential && b->kind == STUB_OAUTH)
+            return b;
+    }
+    return NULL;
+}
+
+static void compare_stub(struct diff *d, struct span op, uint32_t was, uint32_t is)
+{
+    const struct policy *old = d->p[OLD], *new = d->p[NEW];
+    uint32_t before = ((const struct img_cred *)img_at(old, IMG_CRED, was))->stub;
+    uint32_t after = ((const struct img_cred *)img_at(new, IMG_CRED, is))->stub;
+    const struct img_stub *a = token_url(old, was), *b = token_url(new, is);
+    if (before != after)
+        say(d, after == STUB_NONE ? DIFF_NARROWED : DIFF_WIDENED, op,
+            after == STUB_NONE ? "stub: leases are given by hand alone" : "stub: who uses it gets leases by asking");
+    else if (a != NULL && b != NULL &&
+             (a->port != b->port || !span_eq(img_span(old, a->host), img_span(new, b->host)) ||
+              !span_eq(img_span(old, a->path), img_span(new, b->path))))
+        say(d, DIFF_CHANGED, op, "token_url: another address");
+}
+
 static void compare_credential(struct diff *d, uint32_t was, uint32_t is)
 {
     const struct img_cred *a = img_at(d->p[OLD], IMG_CRED, was), *b = img_at(d->p[NEW], IMG_CRED, is);
@@ -127,6 +153,7 @@ static void compare_credential(struct diff *d, uint32_t was, uint32_t is)
             b->require_lease ? "require_lease: refused without a lease" : "require_lease: given without a lease too");
     if (a->freeze_on_leak != b->freeze_on_leak)
         say(d, DIFF_CHANGED, op, b->freeze_on_leak ? "on_leak: freezes writes" : "on_leak: only refuses");
+    compare_stub(d, op, was, is);
     struct credential old, new;
     bool both = policy_credential(d->p[OLD], was, &old) && policy_credential(d->p[NEW], is, &new);
     if (both && !span_eq(old.beside, new.beside))

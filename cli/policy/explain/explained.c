@@ -22,6 +22,7 @@ struct explained {
     size_t nchanges;
     struct ambiguity why;
     struct credential credential; /* name empty: none */
+    struct credential stub;       /* the one with whose lease it is answered here; name empty: it is not */
     struct span place;            /* of its only: */
     int entry;
     struct span operators;
@@ -94,6 +95,9 @@ static struct explained *explained_of(const struct loaded *l, struct asked *q)
     x->entry = -1;
     if (credential >= 0 && policy_credential(l->p, (size_t)credential, &x->credential))
         x->entry = policy_only_entry(l->p, (size_t)credential, &q->request, &q->a, &x->place);
+    size_t stub;
+    if (policy_stub(l->p, &q->subject, &q->request, d, &stub) != STUB_NONE)
+        (void)policy_credential(l->p, stub, &x->stub);
     x->operators = policy_operators(l->p, d->approve_by, &q->a);
     x->n = policy_near_misses(l->p, &q->subject, &q->request, d, q->now_ms, &q->a, x->near);
     for (size_t i = 0; i < x->n && q->recorded; i++)
@@ -287,6 +291,7 @@ void explain_print(const struct loaded *l, struct asked *q, const char *indent)
     print_approve(x, d, indent);
     explain_limits_print(l->p, q, indent);
     print_messages(d, indent);
+    line_of(indent, "answered by the gateway itself, with a lease of", x->stub.name);
     line_of(indent, "say:", d->say);
     line_of(indent, "instead:", d->instead);
     print_near(x, indent);
@@ -367,6 +372,8 @@ static void json_terms(struct jsonw *w, const struct explained *x, const struct 
     }
     if (x->credential.name.n)
         jsonw_kv(w, "only", x->place);
+    if (x->stub.name.n)
+        jsonw_kv(w, "stub", x->stub.name);
     if (d->verdict == VERDICT_HOLD) {
         jsonw_kv(w, "approve_by", d->approve_by);
         jsonw_kv(w, "operators", x->operators);

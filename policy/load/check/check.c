@@ -269,6 +269,27 @@ static void check_lease(struct loader *l, const struct m_credential *c)
                      "a credential that signs has leases in two halves, to sign with: lease: aws or lease: tencent");
 }
 
+/* Whom SDKs ask, and what they do with the answer, has to fit the lease. */
+static void check_stub(struct loader *l, const struct m_credential *c)
+{
+    bool pair = c->lease.at != NULL && lease_is_pair((enum lease_format)c->lease.v);
+    struct token_url at;
+    if (c->token_url.at && check_https(l, &c->token_url))
+        check_value(l, &c->token_url, "P013", derive_token_url(c->token_url.text, &at));
+    if (c->token_url.at && c->stub.v != STUB_OAUTH)
+        load_problem(l, c->token_url.at, "P015", "token_url: is the address of stub: oauth");
+    if (c->stub.at == NULL)
+        return;
+    if (!c->lease.at)
+        load_problem(l, c->stub.at, "P015", "a stub answers with leases: of which form they are is lease:");
+    else if (c->stub.v == STUB_AWS && (c->lease.v != LEASE_AWS || !c->inject.sigv4.at))
+        load_problem(l, c->stub.at, "P015", "stub: aws gives pairs to sign with: inject: { sigv4: ... }, lease: aws");
+    else if (c->stub.v != STUB_AWS && pair)
+        load_problem(l, c->stub.at, "P015", "a token is one text, and leases of this form are pairs");
+    if (c->stub.v == STUB_OAUTH && c->token_url.at == NULL)
+        load_problem(l, c->stub.at, "P015", "token_url: is missing, which SDKs ask for a token");
+}
+
 /* A certificate goes into the handshake, so it can go with any credential that goes into the request. */
 static void check_beside(struct loader *l, const struct model *m, const struct m_credential *c)
 {
@@ -286,6 +307,7 @@ static void check_credential(struct loader *l, const struct model *m, struct m_c
 {
     struct m_place *p = c->only.v;
     check_lease(l, c);
+    check_stub(l, c);
     check_not_none(l, &c->name);
     check_source(l, &c->source);
     check_inject(l, &c->inject);

@@ -68,25 +68,31 @@ static void need(struct loader *l, const struct m_asked *a, const char *key, con
         load_problem(l, a->at, "P015", "%s: is missing, %s", key, why);
 }
 
+bool check_https(struct loader *l, const struct item *url)
+{
+    struct span rest = span_from(url->text, sizeof("https://") - 1);
+    struct span authority = span_first(rest, span_index(rest, '/'));
+    struct span host = span_first(authority, span_index(authority, ':'));
+    const char *why = NULL;
+    if (!span_starts(url->text, SPAN("https://")))
+        why = "is no https:// address: a secret does not go over another";
+    else if (host.n == 0 || scalar_host(host, false) != NULL || span_index(rest, '?') < rest.n ||
+             span_index(rest, '#') < rest.n || span_index(rest, '@') < rest.n)
+        why = "is no https://HOST[:PORT]/PATH, without a query";
+    for (size_t i = 0; i < rest.n && why == NULL; i++)
+        if (rest.p[i] <= 0x20 || rest.p[i] >= 0x7f)
+            why = "has bytes that no address has";
+    if (why != NULL)
+        bad(l, url, why);
+    return why == NULL;
+}
+
 /* Whom it is asked of: https, and a host as upstreams: writes it. */
 static void check_url(struct loader *l, const struct m_asked *a)
 {
     const struct m_setting *url = given(a, "url");
-    if (url == NULL)
-        return;
-    struct span rest = span_from(url->value.text, sizeof("https://") - 1);
-    struct span authority = span_first(rest, span_index(rest, '/'));
-    struct span host = span_first(authority, span_index(authority, ':'));
-    if (!span_starts(url->value.text, SPAN("https://")))
-        bad(l, &url->value, "is no https:// address: a secret does not go over another");
-    else if (host.n == 0 || scalar_host(host, false) != NULL || span_index(rest, '?') < rest.n ||
-             span_index(rest, '#') < rest.n || span_index(rest, '@') < rest.n)
-        bad(l, &url->value, "is no https://HOST[:PORT]/PATH, without a query");
-    for (size_t i = 0; i < rest.n; i++)
-        if (rest.p[i] <= 0x20 || rest.p[i] >= 0x7f) {
-            bad(l, &url->value, "has bytes that no address has");
-            break;
-        }
+    if (url != NULL)
+        (void)check_https(l, &url->value);
 }
 
 static void check_oauth2(struct loader *l, const struct m_asked *a)

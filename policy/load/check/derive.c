@@ -184,3 +184,18 @@ void derive_hosts(struct loader *l, const struct model *m, struct m_match *t)
     set_free(&d.hosts);
     set_free(&d.ports);
 }
+
+const char *derive_token_url(struct span url, struct token_url *out)
+{
+    struct span rest = span_from(url, sizeof("https://") - 1);
+    size_t slash = span_index(rest, '/');
+    const char *why = derive_host_and_port(span_first(rest, slash), &out->host, &out->port);
+    out->path = span_from(rest, slash);
+    if (out->port == 0)
+        out->port = 443;
+    if (why != NULL)
+        return why;
+    if (out->path.n < 2 || span_ends(out->path, SPAN("/")) || span_index(out->path, '*') < out->path.n)
+        return "is no address of one place: it has a path, without wildcards and without a slash at its end";
+    return scalar_path(out->path);
+}

@@ -13,4 +13,11 @@ const struct items *derive_pack_hosts(const struct m_pack *k);
 /* "HOST" or "HOST:PORT" (port 0: not said); NULL, or why not. */
 const char *derive_host_and_port(struct span s, struct span *host, uint64_t *port);
 
+/* The parts of an address that check_https took (check_source.h). NULL, or why it is none that a request can have. */
+struct token_url {
+    struct span host, path;
+    uint64_t port;
+};
+const char *derive_token_url(struct span url, struct token_url *out);
+
 #endif

@@ -279,6 +279,7 @@ static void put_credential(struct emit *w, const struct m_credential *c)
                            .lease = (uint32_t)c->lease.v,
                            .require_lease = c->require_lease.v != 0,
                            .freeze_on_leak = c->on_leak.v != 0,
+                           .stub = (uint32_t)c->stub.v,
                            .beside = c->beside.at ? index_or_none(model_credential(w->m, c->beside.text)) : IMG_NONE};
     put_source(w, &c->source, &out);
     put_inject(w, &c->inject, &out);
@@ -294,7 +295,7 @@ static void put_credential(struct emit *w, const struct m_credential *c)
         (void)emit_record(w, IMG_PLACE, &place);
     }
     out.only = emit_range(w, IMG_PLACE, out.only.first);
-    (void)emit_record(w, IMG_CRED, &out);
+    emit_stub(w, c, emit_record(w, IMG_CRED, &out));
 }
 
 static void put_op(struct emit *w, const struct m_op *o)

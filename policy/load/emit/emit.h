@@ -26,6 +26,8 @@ struct img_range emit_texts(struct emit *w, const struct items *v);             
 struct span emit_beside(struct emit *w, const struct item *f);
 /* With the text of the files it names. -1: a problem was told. */
 int emit_upstream(struct emit *w, const struct m_upstream *u) MUSTCHECK;
+/* IMG_STUB records of a credential, whose number in the image is said. */
+void emit_stub(struct emit *w, const struct m_credential *c, uint32_t credential);
 /* IMG_WINDOW records of a rule, with the zones they need. */
 struct img_range emit_windows(struct emit *w, const struct m_rule *r);
 struct img_range emit_limits(struct emit *w, const struct m_rule *r); /* IMG_LIMIT */

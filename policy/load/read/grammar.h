@@ -99,7 +99,8 @@ struct m_credential {
     struct list only;                            /* m_place */
     struct number scrub;                         /* 1: refuse */
     struct number lease, require_lease, on_leak; /* on_leak: 1 is freeze */
-    struct item beside;
+    struct number stub;                          /* enum stub_kind */
+    struct item beside, token_url;
 };
 
 struct m_upstream {

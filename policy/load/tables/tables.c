@@ -125,6 +125,7 @@ static const struct choice lease_choices[] = {
 #undef X
         {0}};
 static const struct choice leak_choices[] = {{"refuse", 0}, {"freeze", 1}, {0}};
+static const struct choice stub_choices[] = {{"aws", STUB_AWS}, {"google", STUB_GOOGLE}, {"oauth", STUB_OAUTH}, {0}};
 static const struct key credential_keys[] = {{.name = "source",
                                               .type = KEY_MAP,
                                               .at = AT(m_credential, source),
@@ -157,6 +158,15 @@ static const struct key credential_keys[] = {{.name = "source",
                                               .at = AT(m_credential, on_leak),
                                               .choices = leak_choices,
                                               .help = "a lease is used elsewhere: refuse, or freeze writes as well"},
+                                             {.name = "stub",
+                                              .type = KEY_ONE_OF,
+                                              .at = AT(m_credential, stub),
+                                              .choices = stub_choices,
+                                              .help = "as what SDKs get leases of it: aws, google or oauth"},
+                                             {.name = "token_url",
+                                              .type = KEY_TEXT,
+                                              .at = AT(m_credential, token_url),
+                                              .help = "of stub: oauth, the address that answers with leases"},
                                              {.name = "beside",
                                               .type = KEY_TEXT,
                                               .at = AT(m_credential, beside),

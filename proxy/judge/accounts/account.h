@@ -12,6 +12,7 @@ struct account {
     size_t upstreams; /* places of the table in upstreams.h */
     size_t records;   /* that wait for the ledger: record.h */
     size_t record_bytes;
+    bool stub_asks; /* the ledger is asked for a lease of it (stubs/stub.h) */
     struct timeshare time;
 };
 

@@ -110,6 +110,7 @@ int sandbox_put(struct judge *j, const struct wire_sandbox *w)
         if (span_eq(old->session, s->session)) {
             memcpy(s->seen, old->seen, sizeof(s->seen));
             s->seen_next = old->seen_next;
+            s->stubs_over = old->stubs_over && old->generation == s->generation;
         }
     }
     s->next = j->sandboxes;

@@ -6,6 +6,7 @@
 #include "common/trace.h"
 #include "proxy/judge/replies/refuse.h"
 #include "proxy/judge/steps/steps.h"
+#include "proxy/judge/stubs/stub.h"
 #include "proxy/judge/accounts/turn.h"
 
 /* An exchange holds at most a request, the request first held and a kept answer, each one frame. */
@@ -95,6 +96,8 @@ void exchange_end(struct exchange *x, const char *why)
     j->nexchanges--;
     if (x->front)
         x->front->nexchanges--;
+    if (x->stub.asks)
+        stub_settle(x);
     if (x->sandbox)
         x->sandbox->body_bytes -= x->body_reserved;
     sandbox_unref(x->sandbox);

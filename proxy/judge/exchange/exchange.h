@@ -35,6 +35,7 @@ struct exchange {
 
     /* what was asked */
     struct wire_request request;
+    bool forwarded;     /* it said that it is passed on for somebody else */
     struct span reason; /* the agent's word */
     struct span own;    /* what the client itself had in the slot of the credential, decoded; */
     size_t nown;        /* and so many of it: none, one, or more, of which it is the last */
@@ -55,6 +56,15 @@ struct exchange {
     const char *unproven; /* what is wrong with its signature, for the client; NULL: nothing that was found */
     bool lease_body_seen;
     uint8_t nseam, lease_seam[15]; /* the end of what passed through: leases/search.c */
+
+    struct {
+        enum stub_kind kind; /* STUB_NONE: it is answered by no stub */
+        bool asks;           /* the ledger, for its sandbox; others of it wait for their turn */
+        size_t credential;
+        struct id lease;
+        struct span text, secret; /* text empty: there is none yet */
+        uint64_t expires_ms;
+    } stub;
 
     /* what happened */
     enum effect intent_effect; /* as the ledger was told, whatever the policy says by the time of the outcome */

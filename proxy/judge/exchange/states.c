@@ -15,6 +15,8 @@ static const struct state_row wait_states[] = {
     [X_PARKED] = {"parked", STATE(X_RUNS)},
     [X_CLAIM] = {"claim", STATE(X_RUNS) | STATE(X_CLAIM)},
     [X_INTENT] = {"intent", STATE(X_RUNS) | STATE(X_INTENT)},
+    [X_STUB] = {"stub", STATE(X_RUNS)},
+    [X_STUB_TURN] = {"stub-turn", STATE(X_RUNS)},
     [X_RESULT] = {"result", STATE(X_RUNS) | STATE(X_RESULT)},
 };
 

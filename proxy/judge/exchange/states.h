@@ -10,13 +10,15 @@ struct exchange;
 /* What it waits for, which exchange_wait (exchange.h) changes. */
 enum x_wait {
     X_RUNS = 0,
-    X_BODY,   /* the front reads the body whole */
-    X_PROOF,  /* the keeper looks at the signature of a lease's key */
-    X_TICKET, /* the ledger opens or finds the ticket */
-    X_PARKED, /* somebody decides */
-    X_CLAIM,  /* the ledger takes the approval */
-    X_INTENT, /* the ledger writes down what is about to happen */
-    X_RESULT, /* the carrier has it */
+    X_BODY,      /* the front reads the body whole */
+    X_PROOF,     /* the keeper looks at the signature of a lease's key */
+    X_TICKET,    /* the ledger opens or finds the ticket */
+    X_PARKED,    /* somebody decides */
+    X_CLAIM,     /* the ledger takes the approval */
+    X_INTENT,    /* the ledger writes down what is about to happen */
+    X_STUB,      /* the ledger gives the lease that it is answered with */
+    X_STUB_TURN, /* until another request of its sandbox has got that */
+    X_RESULT,    /* the carrier has it */
 };
 
 /* Who asked. */

@@ -118,7 +118,8 @@ static bool may_mint(struct judge *j, struct front *f, struct span scheme, struc
     struct sandbox *s = f->sandbox;
     struct subject who = {s->name, s->label, s->nlabels};
     if (j->config.shadow || self_service_is(host) ||
-        (j->image && (is_named(j, &who, scheme, host, port) || is_named(j, &who, SPAN("http"), host, port))))
+        (j->image && (is_named(j, &who, scheme, host, port) || is_named(j, &who, SPAN("http"), host, port) ||
+                      policy_stub_host(j->image->policy, scheme, host, port))))
         return true;
     return sandbox_take_leaf(s, j->ports.now(j->ports.arg));
 }

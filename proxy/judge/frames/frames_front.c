@@ -19,11 +19,13 @@ void frames_client_gone(struct exchange *x)
     case X_BODY:
     case X_PROOF:
     case X_TICKET:
+    case X_STUB_TURN:
     case X_PARKED: /* the ticket stays: the same request may come back */
         exchange_end(x, "the client is gone");
         break;
     case X_CLAIM:
-    case X_INTENT: /* its answer comes, and then nothing is sent */ break;
+    case X_INTENT:
+    case X_STUB: /* its answer comes, and then nothing is sent */ break;
     case X_RESULT: exchange_cancel(x, CANCEL_CLIENT_GONE); break;
     }
 }
@@ -45,7 +47,8 @@ static int take_request(struct exchange *x, struct span payload)
     if (wire_get_request(&m, &x->request) != 0)
         return -1;
     x->reason = msg_get_span(&m, REASON_BYTES);
-    uint8_t kind = msg_get_u8(&m);
+    uint8_t said = msg_get_u8(&m), kind = said & (uint8_t)~REQUEST_FORWARDED;
+    x->forwarded = kind != said;
     x->declared = msg_get_u64(&m);
     struct span body = msg_get_span(&m, BODY_INLINE_MAX);
     if (msg_end(&m) != 0 || kind > BODY_KIND_TO_COME || (kind != BODY_KIND_INLINE && body.n != 0))

@@ -4,6 +4,7 @@
 #include "proxy/judge/exchange/record.h"
 #include "proxy/judge/leases/check.h"
 #include "proxy/judge/replies/refuse.h"
+#include "proxy/judge/stubs/stub.h"
 #include "proxy/judge/tickets/review.h"
 
 static int keep_state(struct exchange *x, const struct wire_ticket_state *t)
@@ -311,6 +312,7 @@ int frames_ledger(struct judge *j, struct frame *f)
     case M_STORE: return store(j, f);
     case M_OUTCOME_OK: record_written(j, f->id); return 0;
     case M_FREEZE: return freeze(j, f);
+    case M_LEASE_STUBBED: return stub_given(j, f->id, f->payload);
     case M_LEASE: return lease_told(j, f->payload);
     case M_HEARD: return heard(j, f);
     default: return -1;

@@ -10,6 +10,7 @@
 #include "proxy/judge/leases/brought.h"
 #include "proxy/judge/leases/proof.h"
 #include "proxy/judge/post.h"
+#include "proxy/judge/stubs/stub.h"
 
 static uint64_t wall(const struct exchange *x)
 {
@@ -338,6 +339,8 @@ void lease_again(struct exchange *x)
             exchange_cancel(x, CANCEL_LEASE); /* whose result is the last word on what has left */
         break;
     case X_RUNS:
+    case X_STUB:
+    case X_STUB_TURN: /* these bring none */
     case X_CLAIM:
     case X_INTENT: break; /* looked at again before it is sent */
     }
@@ -358,6 +361,7 @@ int lease_told(struct judge *j, struct span payload)
         struct wire_lease w;
         if (wire_get_lease(&m, &w) != 0)
             return -1;
+        stub_lease_told(j, &w);
         bool kept = lease_table_put(j->leases, &w, now) == 0;
         if (!kept)
             log_error("a lease of sandbox %.*s cannot be kept in mind; requests with it are refused",

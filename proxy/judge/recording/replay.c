@@ -111,6 +111,8 @@ static const char *message(uint16_t type)
         {M_RELEASE_FAILED, "RELEASE_FAILED"},
         {M_LEASE_VERIFY, "LEASE_VERIFY"},
         {M_LEASE_VERIFIED, "LEASE_VERIFIED"},
+        {M_LEASE_STUB, "LEASE_STUB"},
+        {M_LEASE_STUBBED, "LEASE_STUBBED"},
         {M_TICKET_OPEN, "TICKET_OPEN"},
         {M_TICKET, "TICKET"},
         {M_CLAIM, "CLAIM"},

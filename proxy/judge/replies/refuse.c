@@ -134,6 +134,37 @@ static const struct row rows[REFUSE_COUNT] = {
                               "The lease that this request brings is good for so many requests, and has no room for "
                               "this one. Nothing was sent.",
                               "Wait, if it counts by the minute; or ask the operator for another lease.", false, 0},
+    [REFUSE_STUB_TOKEN] =
+        {401, "stub-token", "deny", "No session token",
+         "The gateway answers here as the metadata of AWS does, which says nothing without a session token.",
+         "Of an instance, PUT /latest/api/token first and send what it says as X-aws-ec2-metadata-token; of a "
+         "container, set AWS_CONTAINER_AUTHORIZATION_TOKEN.",
+         false, 0},
+    [REFUSE_STUB_FLAVOR] = {403, "stub-header", "deny", "Metadata-Flavor is missing",
+                            "The gateway answers here as the metadata server of Google does, which takes only "
+                            "requests that have Metadata-Flavor: Google.",
+                            "Send it with that field.", false, 0},
+    [REFUSE_STUB_FORWARDED] = {403, "stub-forwarded", "deny", "A forwarded request",
+                               "This request says that it is somebody else's, passed on (X-Forwarded-For), and the "
+                               "services that the gateway stands for here refuse those.",
+                               "Ask from the program itself, without that field.", false, 0},
+    [REFUSE_STUB_METHOD] = {405, "bad-method", "deny", "Not with this method",
+                            "The service that the gateway stands for here is asked with another method.",
+                            "Use an SDK, or the method that its documentation says.", false, 0},
+    [REFUSE_STUB_BAD] = {400, "stub-bad-request", "deny", "Not as this service is asked",
+                         "X-aws-ec2-metadata-token-ttl-seconds has to be there, from 1 to 21600.",
+                         "Send it with that field.", false, 0},
+    [REFUSE_STUB_NOT_HERE] = {404, "not-found", "deny", "There is no such thing here",
+                              "The gateway answers here as a service that gives credentials, with leases, and has "
+                              "nothing else of it.",
+                              "Say in the program's configuration what it looks for here.", false, 0},
+    [REFUSE_STUB_NONE] = {503, "lease-unavailable", "error", "No lease can be given now",
+                          "The gateway answers here with a lease, and could not get one.",
+                          "Repeat the same request in a few seconds.", true, 5},
+    [REFUSE_STUB_OVER] = {403, "lease-ended", "deny", "No other lease is given here",
+                          "A lease of this sandbox was revoked or narrowed by a person, or has leaked, and is not "
+                          "replaced without one.",
+                          NEW_LEASE, false, 0},
     [REFUSE_SIGN] =
         {400, "cannot-sign", "deny", "The gateway cannot sign this request",
          "It has to be signed anew outside the sandbox, and cannot be. Nothing was sent.",

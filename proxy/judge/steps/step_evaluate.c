@@ -1,12 +1,14 @@
 /* EVALUATE: who asks; then the policy (policy_judge, policy/decide/decide.c) says what the request is, and whether it
  * is allowed, held or denied. If that takes the body, or the request will be held, the body is read whole and this
- * step runs again. Where the credential has a slot in the request, what is decided is the request with its mark. */
+ * step runs again. What a stub answers (../stubs) ends here. Where the credential has a slot in the request, what is
+ * decided is the request with its mark. */
 #include "proxy/judge/evaluation/signing.h"
 #include "proxy/judge/evaluation/slot.h"
 #include "proxy/judge/replies/self_service.h"
 #include "proxy/judge/exchange/record.h"
 #include "proxy/judge/replies/refuse.h"
 #include "proxy/judge/steps/steps.h"
+#include "proxy/judge/stubs/stub.h"
 
 static enum walk_next want_body(struct exchange *x)
 {
@@ -16,6 +18,8 @@ static enum walk_next want_body(struct exchange *x)
         max = x->now.d.body_max;
     if (slot_wants_body(x) && max > BODY_INLINE_MAX)
         max = BODY_INLINE_MAX;
+    if (x->stub.kind != STUB_NONE && max > STUB_BODY_MAX)
+        max = STUB_BODY_MAX;
     x->body_max = max;
     if (x->declared != UINT64_MAX && x->declared > max)
         return refuse(x, REFUSE_BODY_TOO_LARGE);
@@ -58,6 +62,8 @@ enum walk_next step_evaluate(struct exchange *x)
         return refuse(x, REFUSE_NO_POLICY);
     evaluation_drop(&x->now);
     exchange_evaluate(x, &x->now);
+    if (stub_is(x))
+        return x->upload >= UPLOAD_TO_COME && stub_wants_body(x) ? want_body(x) : stub_answer(x);
     if (x->upload >= UPLOAD_TO_COME && exchange_is_frozen(x))
         return WALK_NEXT; /* refused: its body need not come first */
     if (x->upload >= UPLOAD_TO_COME && wants_body(x))

@@ -271,7 +271,7 @@ int store_audit(struct store *s, uint64_t xid, const struct wire_record *r)
     struct audit a;
     if (store_begin(s) != 0)
         return -1;
-    audit_begin(&a, s, "denied", NULL, &xid, SPAN_NONE);
+    audit_begin(&a, s, span_eq(r->code, SPAN(WIRE_CODE_STUB)) ? "answered" : "denied", NULL, &xid, SPAN_NONE);
     audit_record(&a, r);
     return audit_end(&a);
 }

@@ -104,6 +104,9 @@ int store_lease_check(struct store *s, struct wire_lease *l, const char **why) M
 /* Write it down: all of the above again, for time has passed, and then id, tag and digest of the text must be there.
  */
 int store_lease_put(struct store *s, struct wire_lease *l, const char **why) MUSTCHECK;
+/* The lease that stubs answer a sandbox with: l says which sandbox, credential, meaning and form. *there: l is the
+ * one that lives, with more than a fifth of its time or narrowed; else l may be issued, as store_lease_check says. */
+int store_lease_stub(struct store *s, struct wire_lease *l, bool *there, const char **why) MUSTCHECK;
 /* Add a layer, and end it sooner (expires_ms 0: as it was, and never later). *l: as it is now. */
 int store_lease_narrow(struct store *s, const struct id *id, const struct wire_layer *layer, uint64_t expires_ms,
                        struct span by, struct wire_lease *l, const char **why) MUSTCHECK;

@@ -99,6 +99,8 @@
     X(SANDBOX_FREEZE, "UPDATE sandbox SET frozen=?2,changed_ms=?3 WHERE name=?1") \
     X(SANDBOX_FROZEN, "SELECT name FROM sandbox WHERE frozen IS NOT NULL LIMIT 1") \
     X(LEASE_GET, "SELECT " SQL_LEASE_COLUMNS " FROM lease WHERE id=?1") \
+    X(LEASE_STUB, "SELECT " SQL_LEASE_COLUMNS " FROM lease WHERE sandbox=?1 AND state='live' AND created_by=?2" \
+        " AND credential=?3 AND meaning=?4 ORDER BY created_ms DESC LIMIT 1") \
     X(LEASE_ALL, "SELECT " SQL_LEASE_COLUMNS " FROM lease ORDER BY created_ms,id") \
     X(LEASE_COUNT, "SELECT count(*) FROM lease") \
     X(LEASE_COUNT_LIVE, "SELECT count(*) FROM lease WHERE sandbox=?1 AND state='live'") \

@@ -14,6 +14,23 @@ from signing import Signed
 WORKSPACE = "/workspace"
 PYTHON = os.path.basename(os.path.realpath("/usr/bin/python3"))  # what it is called when it is looked into
 REGION = "eu-central-1"
+BOTO3 = """
+import sys, boto3, botocore.config
+s3 = boto3.client("s3", endpoint_url=sys.argv[1], config=botocore.config.Config(s3={"addressing_style": "path"}))
+s3.put_object(Bucket="bucket", Key="a b/(c)", Body=b"from boto3", Metadata={"note": "two  words"}, ContentType="text/plain")
+assert s3.get_object(Bucket="bucket", Key="a b/(c)", Range="bytes=0-3")["Body"].read() == b"from"
+"""
+NODE = """
+const { Readable } = require("stream");
+const { S3Client, PutObjectCommand, GetObjectCommand } = require("@aws-sdk/client-s3");
+(async () => {
+  const s3 = new S3Client({ endpoint: process.argv[1], forcePathStyle: true });
+  const Bucket = "bucket", Key = "a b/(c)*'!";
+  await s3.send(new PutObjectCommand({ Bucket, Key, Body: "from node", Metadata: { note: "x" } }));
+  await s3.send(new PutObjectCommand({ Bucket, Key: "s", Body: Readable.from([Buffer.alloc(70000, 97)]), ContentLength: 70000 }));
+  console.log(await (await s3.send(new GetObjectCommand({ Bucket, Key }))).Body.transformToString());
+})();
+"""
 
 
 class Inside:

@@ -269,6 +269,24 @@ bool policy_credential(const struct policy *p, size_t i, struct credential *c)
     return true;
 }
 
+enum stub_kind policy_stub(const struct policy *p, const struct subject *s, const struct request *r,
+                           const struct decision *d, size_t *credential)
+{
+    *credential = 4;
+    if (d->verdict != VERDICT_DENY || strcmp(d->code, "no-rule") != 0 || !policy_stub_host(p, r->scheme, r->host, 0))
+        return STUB_NONE;
+    return says(p, "stub-aws")         ? STUB_AWS
+           : says(p, "stub-container") ? STUB_AWS_CONTAINER
+           : says(p, "stub-google")    ? STUB_GOOGLE
+           : says(p, "stub-oauth")     ? STUB_OAUTH
+                                       : STUB_NONE;
+}
+
+bool policy_stub_host(const struct policy *p, struct span scheme, struct span host, uint16_t port)
+{
+    return span_eq(host, SPAN("stub.example"));
+}
+
 /* All of the query is the client's own, and "none" has no place for it. */
 int slot_find(const struct credential *c, const struct request *r, struct arena *a, struct slotted *out)
 {

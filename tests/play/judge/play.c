@@ -234,7 +234,7 @@ void give_request(struct play *p, uint64_t xid, const struct ask *a)
     struct dynbuf *b = from(p);
     wire_put_request(b, &r);
     msg_put_span(b, span_str(a->reason));
-    msg_put_u8(b, a->kind ? a->kind : a->body != NULL);
+    msg_put_u8(b, (uint8_t)((a->kind ? a->kind : a->body != NULL) | (a->forwarded ? REQUEST_FORWARDED : 0)));
     msg_put_u64(b, a->kind == 2 ? a->declared : span_str(a->body).n);
     msg_put_span(b, span_str(a->body));
     assert_int_equal(give(p, ROLE_FRONT, xid >> 40, M_REQUEST, xid, -1), 0);

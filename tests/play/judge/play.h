@@ -12,7 +12,8 @@
  * Credential N is named "credN" and may go to api.example:443 alone; cred3 into its query, as "key". Number 4 is
  * "leased", in Authorization as Bearer, with leases; a comment `lease-required`, `leak-freezes`, `redefined`,
  * `lease-signs` (SigV4 for s3, in pairs), `renamed-credential` or `moved-elsewhere` (to elsewhere.example) in the
- * text says more of it. */
+ * text says more of it; `stub-aws`, `stub-container`, `stub-google` or `stub-oauth`, that stub.example answers with
+ * leases of it what no rule fits. */
 #ifndef TESTS_PLAY_JUDGE_PLAY_H
 #define TESTS_PLAY_JUDGE_PLAY_H
 
@@ -63,6 +64,7 @@ struct ask {
     const char *method, *path, *query, *header, *value, *body, *reason;
     struct http_field more[ASK_MORE]; /* fields, to the first without a name */
     bool upgrade;                     /* a field Upgrade before all others */
+    bool forwarded;                   /* it came with X-Forwarded-For */
     uint8_t kind;                     /* 0: none, or inline when there is a body; 2: to come */
     uint64_t declared;
 };

@@ -61,6 +61,8 @@ static const struct {
      true},
     {"{\"kind\":\"denied\",\"verdict\":\"allow\",\"code\":\"gateway-restarting\"}", "refused: gateway-restarting", "",
      true},
+    {"{\"kind\":\"answered\",\"effect\":\"read\",\"code\":\"stub\",\"credential\":\"keys\"}",
+     "answered here, as a stub of keys", "", true},
     {"{\"kind\":\"start\"}", "the gateway started", "", true},
     {"{\"kind\":\"start\",\"for\":\"secrets\"}", "the store was opened for `countersign secret`, no gateway ran", "",
      true},

@@ -273,6 +273,93 @@ static void limit_of_a_sandbox(void **state)
     assert_int_equal(live(), 1);
 }
 
+static struct wire_lease stub_of(const char *name, bool *there, const char **why)
+{
+    struct wire_lease l = {.sandbox = span_str(name), .credential = SPAN("api"), .format = LEASE_GITHUB};
+    assert_int_equal(store_lease_stub(fix, &l, there, why), 0);
+    return l;
+}
+
+/* As a stub has one made that may be. */
+static void stub_puts(uint8_t n, const char *name)
+{
+    const char *why;
+    bool there;
+    struct wire_lease l = stub_of(name, &there, &why);
+    assert_true(!there && why == NULL && span_eq(l.by, LEASE_STUB_BY));
+    l.id = (struct id){{n}};
+    l.text.b[0] = n;
+    l.tag = SPAN("ABCDEF");
+    assert_null(issue(&l));
+}
+
+static void has_stub(uint8_t n, const char *name)
+{
+    const char *why;
+    bool there;
+    struct wire_lease l = stub_of(name, &there, &why);
+    assert_true(there && why == NULL && l.id.b[0] == n);
+}
+
+/* A sandbox that asks and asks has one, and another when little is left of that one's time. */
+static void stubs_give_the_same_one(void **state)
+{
+    struct wire_layer layer = {.uses = 3};
+    struct wire_lease now;
+    const char *why;
+    bool there;
+    sandbox("a");
+    sandbox("b");
+    struct wire_lease hand = lease_of(1, "a"); /* issued to it by a person: not a stub's to give */
+    assert_null(issue(&hand));
+    stub_puts(2, "a");
+    has_stub(2, "a");
+    (void)stub_of("b", &there, &why);
+    assert_true(!there && why == NULL);
+    struct wire_lease other = {
+        .sandbox = SPAN("a"), .credential = SPAN("api"), .format = LEASE_GITHUB, .meaning = {{1}}};
+    assert_int_equal(store_lease_stub(fix, &other, &there, &why), 0);
+    assert_false(there);
+    fix_time(LEASE_STUB_MS - LEASE_STUB_MS / 5 - 1);
+    has_stub(2, "a");
+    fix_time(1);
+    stub_puts(3, "a");
+    has_stub(3, "a");
+    assert_int_equal(live(), 3); /* who has the older one may use it to its end */
+    assert_int_equal(store_lease_narrow(fix, &(struct id){{3}}, &layer, 0, SPAN("op"), &now, &why), 0);
+    assert_int_equal(store_commit(fix), 0);
+    fix_time(LEASE_STUB_MS - LEASE_STUB_MS / 5);
+    has_stub(3, "a"); /* narrowed is narrowed: no wider one takes its place */
+    (void)stub_of("nobody", &there, &why);
+    assert_true(!there && why != NULL);
+}
+
+/* Where the table is nearly full, people still get leases, and sandboxes those they have. */
+static void stubs_leave_room(void **state)
+{
+    const char *why;
+    bool there;
+    char sql[400];
+    sandbox("a");
+    sandbox("b");
+    stub_puts(1, "a");
+    snprintf(sql, sizeof(sql),
+             "WITH RECURSIVE n(i) AS (SELECT 2 UNION ALL SELECT i+1 FROM n WHERE i<%d) INSERT INTO lease"
+             " SELECT 'x'||i,NULL,'c','c',1,'api',zeroblob(32),'github','ABCDEF',CAST(printf('%%032d',i) AS BLOB),"
+             "x'00','revoked',1,'op',2,%llu,'' FROM n",
+             LEASES_STUBS - 1, (unsigned long long)T0);
+    assert_int_equal(fix_sql(sql), 0);
+    (void)stub_of("b", &there, &why);
+    assert_true(!there && why == NULL);
+    struct wire_lease last = lease_of(2, "b");
+    assert_null(issue(&last));
+    (void)stub_of("b", &there, &why);
+    assert_true(!there && why != NULL);
+    has_stub(1, "a");
+    last = lease_of(3, "b");
+    assert_null(issue(&last));
+}
+
 #define LEASES(f) cmocka_unit_test_setup_teardown(f, setup, fix_teardown)
 
 int main(void)
@@ -286,6 +373,8 @@ int main(void)
         LEASES(times),
         LEASES(a_leak),
         LEASES(limit_of_a_sandbox),
+        LEASES(stubs_give_the_same_one),
+        LEASES(stubs_leave_room),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,20 +5,32 @@
 #include "tests/unit/ledger/ledger_fix.h"
 
 static struct ledger l;
-static struct chan *desk, *keeper;
+static struct chan *desk, *keeper, *judge;
 static struct got {
     uint64_t id;
+    struct id lease;
+    bool ok;
     char text[LEASE_TEXT_MAX + 1];
-} make, given;
-static unsigned ngiven;
+} make, given, stubbed;
+static unsigned ngiven, nmake, nstubbed;
 static uint16_t wanted;
 
 static void on_frame(void *arg, struct chan *c, struct frame *f)
 {
     struct msg_in m = msg_in(f->payload);
     struct id id;
-    if (f->type == M_LEASE_MAKE)
+    if (f->type == M_LEASE_MAKE) {
+        nmake++;
         make.id = f->id;
+        msg_get_id(&m, &make.lease);
+    }
+    if (f->type == M_LEASE_STUBBED) {
+        nstubbed++;
+        stubbed.id = f->id;
+        stubbed.ok = msg_get_bool(&m);
+        (void)msg_get_span(&m, 512);
+        msg_get_id(&m, &stubbed.lease);
+    }
     if (f->type == M_LEASE_GIVEN) {
         ngiven++;
         given.id = f->id;
@@ -71,7 +83,7 @@ static int setup(void **state)
     assert_int_equal(fix_setup(state), 0);
     store_close(&fix);
     memset(&l, 0, sizeof(l));
-    ngiven = 0;
+    ngiven = nmake = nstubbed = 0;
     l.loop = loop_new();
     l.signer = signer_new();
     fix_config.changed = ledger_tell;
@@ -146,10 +158,67 @@ static void a_lease_whose_asker_has_gone_is_nobodys(void **state)
     }
 }
 
+static void ask_stub(uint64_t xid)
+{
+    static const struct digest meaning = {{7}};
+    struct dynbuf *b = chan_begin(judge, M_LEASE_STUB, xid);
+    msg_put_span(b, SPAN("vm1"));
+    msg_put_span(b, SPAN("api"));
+    msg_put_digest(b, &meaning);
+    msg_put_u8(b, LEASE_GITHUB);
+    assert_int_equal(chan_commit(judge), 0);
+}
+
+/* As many as wait for the keeper may; then a sandbox is told so, and a person is still given one. */
+static void sandboxes_do_not_stand_before_people(void **state)
+{
+    judge = connect_as(ROLE_JUDGE);
+    for (unsigned n = 1; n <= STUBS_ASKED + 1; n++)
+        ask_stub(n);
+    await(M_LEASE_STUBBED);
+    assert_true(stubbed.id == STUBS_ASKED + 1 && !stubbed.ok);
+    while (nmake < STUBS_ASKED)
+        await(M_LEASE_MAKE);
+    ask(1);
+    make_it(make.id, "ghp_of_a_person");
+    await(M_LEASE_GIVEN);
+    assert_string_equal(given.text, "ghp_of_a_person");
+    chan_free(&keeper); /* who waited hears of it */
+    keeper = connect_as(ROLE_KEEPER);
+    while (nstubbed <= STUBS_ASKED)
+        await(M_LEASE_STUBBED);
+    assert_false(stubbed.ok);
+    chan_free(&judge);
+}
+
+/* What is in the store is asked for anew, and has to come out as it was. */
+static void a_stub_is_given_what_there_is(void **state)
+{
+    judge = connect_as(ROLE_JUDGE);
+    ask_stub(1);
+    await(M_LEASE_MAKE);
+    struct id first = make.lease;
+    make_it(make.id, "ghp_one");
+    await(M_LEASE_STUBBED);
+    assert_true(stubbed.id == 1 && stubbed.ok && id_eq(&stubbed.lease, &first));
+    for (uint64_t n = 2; n <= 3; n++) {
+        ask_stub(n);
+        await(M_LEASE_MAKE);
+        assert_true(id_eq(&make.lease, &first));
+        make_it(make.id, n == 2 ? "ghp_one" : "ghp_of_another_key");
+        await(M_LEASE_STUBBED);
+        assert_true(stubbed.id == n && stubbed.ok == (n == 2));
+    }
+    assert_int_equal(fix_count("SELECT count(*) FROM lease"), 1);
+    chan_free(&judge);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_lease_whose_asker_has_gone_is_nobodys, setup, teardown),
+        cmocka_unit_test_setup_teardown(sandboxes_do_not_stand_before_people, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_stub_is_given_what_there_is, setup, teardown),
     };
     return cmocka_run_group_tests_name("ledger leases", tests, NULL, NULL);
 }

@@ -177,6 +177,40 @@ int store_lease_check(struct store *s, struct wire_lease *l, const char **why)
     return 0;
 }
 
+int store_lease_stub(struct store *s, struct wire_lease *l, bool *there, const char **why)
+{
+    struct wire_lease last;
+    uint64_t all = 0;
+    *there = false;
+    *why = NULL;
+    if (store_begin(s) != 0)
+        return -1;
+    sqlite3_stmt *q = db_stmt(&s->db, SQL_LEASE_STUB);
+    if (q == NULL)
+        return -1;
+    db_text(q, 1, l->sandbox);
+    db_text(q, 2, LEASE_STUB_BY);
+    db_text(q, 3, l->credential);
+    db_blob(q, 4, span_of(l->meaning.b, DIGEST_BYTES));
+    enum db_result got = db_step(&s->db, q);
+    int bad = got == DB_FAIL || (got == DB_ROW && read_row(s, q, &last) != 0);
+    sqlite3_reset(q);
+    if (!bad && got == DB_ROW) /* one that a person has narrowed is the last that it gets */
+        *there = last.nlayers > 0 || last.expires_ms > s->wall + LEASE_STUB_MS / 5;
+    if (*there)
+        *l = last;
+    if (bad || *there)
+        return bad ? -1 : 0;
+    l->by = LEASE_STUB_BY;
+    l->expires_ms = s->wall + LEASE_STUB_MS;
+    if (count(s, SQL_LEASE_COUNT, SPAN_NONE, &all) != 0)
+        return -1;
+    if (all >= LEASES_STUBS)
+        *why =
+            "there are so many leases that stubs get no new ones; revoke some, dead ones are forgotten after a day";
+    return *why != NULL ? 0 : store_lease_check(s, l, why);
+}
+
 static int write_layers(struct store *s, sqlite3_stmt *q, int at, const struct wire_lease *l, struct dynbuf *b)
 {
     dynbuf_init(b, LAYERS_BYTES);
