@@ -8,7 +8,7 @@
 #include "common/err.h"
 #include "common/http/slot.h"
 #include "common/lease/lease.h"
-#include "common/sign/scheme.h"
+#include "common/sign/template.h"
 #include "policy/decision.h"
 
 struct policy; /* an opened image; opaque */
@@ -98,17 +98,24 @@ struct credential {
     struct span source_arg; /* path, variable, name in the sealed store or in $CREDENTIALS_DIRECTORY; or empty */
     uint32_t settings, nsettings;
     enum slot_kind slot;
-    struct span header;      /* SLOT_HEADER, SLOT_COOKIE: field to set, e.g. "Authorization" */
-    struct span where;       /* the others: parameter, JSON pointer, or what the path begins with before it */
-    struct span format;      /* "Bearer {}" or, with basic_user, unused */
-    struct span basic_user;  /* "x-access-token": Authorization is Basic base64(user:secret) */
-    bool basic;              /* secret is "user:password" itself when basic_user is empty */
-    struct span beside;      /* the credential with a certificate that is shown with this one, or empty */
-    bool certificate;        /* secret is PEM, a key and its chain: shown in the TLS handshake, no field is set */
-    bool refuse;             /* an answer that has it in it is refused, not covered */
-    enum sign_scheme sign;   /* secret is ID:KEY or ID:KEY:TOKEN: the request is signed with it, */
-    struct span region;      /* for this region */
-    struct span service;     /* and service; fields of a signature are set, Authorization among them */
+    struct span header;     /* SLOT_HEADER, SLOT_COOKIE: field to set, e.g. "Authorization" */
+    struct span where;      /* the others: parameter, JSON pointer, or what the path begins with before it */
+    struct span format;     /* "Bearer {}" or, with basic_user, unused */
+    struct span basic_user; /* "x-access-token": Authorization is Basic base64(user:secret) */
+    bool basic;             /* secret is "user:password" itself when basic_user is empty */
+    struct span beside;     /* the credential with a certificate that is shown with this one, or empty */
+    bool certificate;       /* secret is PEM, a key and its chain: shown in the TLS handshake, no field is set */
+    bool refuse;            /* an answer that has it in it is refused, not covered */
+    enum sign_scheme sign;  /* the request is signed with it; but of SIGN_HMAC it is ID:KEY or ID:KEY:TOKEN, */
+    struct span region;     /* for this region */
+    struct span service;    /* and service; fields of a signature are set, Authorization among them */
+    struct signed_as {      /* of SIGN_HMAC (common/sign/template.h) */
+        struct span sign;
+        enum sign_hash hash;
+        enum sign_coding encoding, key;
+        enum sign_secret secret;
+        uint32_t fields, nfields;
+    } hmac;
     enum lease_format lease; /* what its leases look like; LEASE_NONE: there are none */
     bool require_lease;      /* a request that would be given it must bring a lease */
     bool freeze_on_leak;     /* a lease used elsewhere stops the writes of the sandboxes it concerns */
@@ -133,6 +140,9 @@ struct setting {
 };
 /* Setting i of c; false past its last. */
 bool policy_setting(const struct policy *p, const struct credential *c, size_t i, struct setting *out);
+/* One of the fields that a signature with a template sets, and what it says; false past the last. */
+bool policy_signed_field(const struct policy *p, const struct credential *c, size_t i, struct span *name,
+                         struct span *format);
 /* "file", "exec" ...; "none" for what is none. */
 const char *policy_source_name(enum source_kind k);
 /* Does the credential's only: list name this place, and that of the one beside it? Checked by the judge before the

@@ -68,6 +68,14 @@ bool outbound_is_upgrade(const struct wire_request *r)
     return false;
 }
 
+static bool is_slot(const struct outbound *l, struct span name)
+{
+    bool found = l->nslots > OUTBOUND_SLOTS_MAX;
+    for (size_t i = 0; i < l->nslots && !found; i++)
+        found = same_slot(name, l->slot[i]);
+    return found;
+}
+
 bool outbound_keeps(const struct outbound *l, const struct http_field *f)
 {
     struct span name = f->name;
@@ -77,14 +85,23 @@ bool outbound_keeps(const struct outbound *l, const struct http_field *f)
         return false;
     if (!l->beside)
         return true;
-    return !same_slot(name, l->slot) && !outbound_is_credential(name) && !of_a_signature(name) &&
+    return !is_slot(l, name) && !outbound_is_credential(name) && !of_a_signature(name) &&
            (l->ranges || (!same_slot(name, SPAN("range")) && !same_slot(name, SPAN("if-range"))));
 }
 
 struct outbound outbound_of(const struct wire_request *r, bool beside, struct span slot, bool secrets)
 {
     bool ranges = span_eq(r->method, SPAN("GET")) || span_eq(r->method, SPAN("HEAD"));
-    return (struct outbound){.beside = beside, .slot = slot, .secrets = secrets, .ranges = ranges};
+    return (struct outbound){
+        .beside = beside, .slot = {slot}, .nslots = slot.n > 0, .secrets = secrets, .ranges = ranges};
+}
+
+void outbound_add_slot(struct outbound *l, struct span name)
+{
+    if (l->nslots < OUTBOUND_SLOTS_MAX)
+        l->slot[l->nslots] = name;
+    if (l->nslots <= OUTBOUND_SLOTS_MAX)
+        l->nslots++;
 }
 
 void outbound_apply(const struct outbound *l, struct wire_request *r)

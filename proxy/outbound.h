@@ -13,13 +13,18 @@
 
 #include "proxy/wire.h"
 
+enum { OUTBOUND_SLOTS_MAX = 4 }; /* as many as a signature has fields */
 struct outbound {
-    bool beside;      /* a credential goes along, wherever in the request */
-    struct span slot; /* its field; empty: it goes elsewhere, or there is none */
-    bool secrets;     /* a secret is bound to the host */
-    bool ranges;      /* a Range means something to this method */
+    bool beside;                          /* a credential goes along, wherever in the request */
+    struct span slot[OUTBOUND_SLOTS_MAX]; /* its fields; none: it goes elsewhere, or there is none */
+    size_t nslots;
+    bool secrets; /* a secret is bound to the host */
+    bool ranges;  /* a Range means something to this method */
 };
+/* slot: empty for none. */
 struct outbound outbound_of(const struct wire_request *r, bool beside, struct span slot, bool secrets);
+/* One more field of the credential's. Past OUTBOUND_SLOTS_MAX no field of the client's leaves. */
+void outbound_add_slot(struct outbound *l, struct span name);
 
 /* Does a client's field leave? Upgrade does as what the front makes of a proper WebSocket request: in no other. */
 bool outbound_keeps(const struct outbound *l, const struct http_field *f);

@@ -233,7 +233,7 @@ int wire_get_listener(struct msg_in *m, struct wire_listener *l)
     return m->bad ? -1 : 0;
 }
 
-enum { CANONICAL_MAX = 3 * HTTP_TARGET_MAX, SIGN_PAYLOAD_MAX = 64 };
+enum { CANONICAL_MAX = 3 * HTTP_TARGET_MAX };
 
 void wire_put_sign(struct dynbuf *b, const struct wire_sign *s)
 {
@@ -256,7 +256,7 @@ int wire_get_sign(struct msg_in *m, struct wire_sign *s)
     s->method = msg_get_span(m, HTTP_METHOD_MAX);
     s->path = msg_get_span(m, CANONICAL_MAX);
     s->query = msg_get_span(m, CANONICAL_MAX);
-    s->payload = msg_get_span(m, SIGN_PAYLOAD_MAX);
+    s->payload = msg_get_span(m, BODY_INLINE_MAX);
     s->tell_payload = msg_get_bool(m);
     s->nfields = msg_get_u16(m);
     m->bad |= s->nfields > HTTP_FIELDS_MAX;
@@ -266,7 +266,7 @@ int wire_get_sign(struct msg_in *m, struct wire_sign *s)
     }
     s->chunks = msg_get_span(m, (size_t)WIRE_CHUNKS_MAX * WIRE_CHUNK);
     s->trailer = msg_get_bool(m);
-    m->bad |= s->method.n == 0 || s->path.n == 0 || s->payload.n == 0 || s->chunks.n % WIRE_CHUNK != 0;
+    m->bad |= s->method.n == 0 || s->path.n == 0 || s->chunks.n % WIRE_CHUNK != 0;
     m->bad |= s->trailer && s->chunks.n < (size_t)2 * WIRE_CHUNK;
     return m->bad ? -1 : 0;
 }

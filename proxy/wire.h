@@ -115,9 +115,10 @@ enum {
 };
 
 struct wire_sign {
-    struct span method, path, query, payload;
+    struct span method, path, query;          /* canonical; with a template as they leave, the query with its '?' */
+    struct span payload;                      /* what stands for the body; where a template has {body}, that itself */
     bool tell_payload;                        /* the client did not say it, and the service wants to be told */
-    struct http_field field[HTTP_FIELDS_MAX]; /* that the signature is to cover */
+    struct http_field field[HTTP_FIELDS_MAX]; /* that the signature is to cover; with a template its other parts */
     size_t nfields;
     struct span chunks; /* WIRE_CHUNK bytes each, in their order */
     bool trailer;       /* the last of them is the trailer */

@@ -15,11 +15,23 @@ static void put_place(const struct policy *p, const struct img_place *l, struct 
     }
 }
 
+static void put_settings(const struct policy *p, struct img_range r, struct dynbuf *out)
+{
+    msg_put_u32(out, r.n);
+    for (uint32_t k = 0; k < r.n; k++) {
+        const struct img_setting *s = img_at(p, IMG_SETTING, r.first + k);
+        msg_put_span(out, img_span(p, s->key));
+        msg_put_u32(out, s->from);
+        msg_put_span(out, img_span(p, s->value));
+    }
+}
+
 static void put_credential(const struct policy *p, uint32_t i, struct dynbuf *out)
 {
     const struct img_cred *c = img_at(p, IMG_CRED, i);
     const struct img_cred *beside = c->beside == IMG_NONE ? NULL : img_at(p, IMG_CRED, c->beside);
-    const struct img_str text[] = {c->name, c->arg, c->header, c->where, c->format, c->user, c->region, c->service};
+    const struct img_str text[] = {c->name, c->arg,    c->header,  c->where,   c->format,
+                                   c->user, c->region, c->service, c->template};
     for (size_t k = 0; k < sizeof(text) / sizeof(text[0]); k++)
         msg_put_span(out, img_span(p, text[k]));
     msg_put_u32(out, c->source);
@@ -35,13 +47,12 @@ static void put_credential(const struct policy *p, uint32_t i, struct dynbuf *ou
     msg_put_u32(out, c->only.n);
     for (uint32_t k = 0; k < c->only.n; k++)
         put_place(p, img_at(p, IMG_PLACE, c->only.first + k), out);
-    msg_put_u32(out, c->settings.n);
-    for (uint32_t k = 0; k < c->settings.n; k++) {
-        const struct img_setting *s = img_at(p, IMG_SETTING, c->settings.first + k);
-        msg_put_span(out, img_span(p, s->key));
-        msg_put_u32(out, s->from);
-        msg_put_span(out, img_span(p, s->value));
-    }
+    put_settings(p, c->settings, out);
+    put_settings(p, c->fields, out);
+    msg_put_u32(out, c->hash);
+    msg_put_u32(out, c->encoding);
+    msg_put_u32(out, c->key_coding);
+    msg_put_u32(out, c->secret_parts);
 }
 
 void policy_put_credential(const struct policy *p, size_t i, struct dynbuf *out)

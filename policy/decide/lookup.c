@@ -97,6 +97,13 @@ bool policy_credential(const struct policy *p, size_t i, struct credential *c)
                              .sign = (enum sign_scheme)r->sign,
                              .region = img_span(p, r->region),
                              .service = img_span(p, r->service),
+                             .hmac = {.sign = img_span(p, r->template),
+                                      .hash = (enum sign_hash)r->hash,
+                                      .encoding = (enum sign_coding)r->encoding,
+                                      .key = (enum sign_coding)r->key_coding,
+                                      .secret = (enum sign_secret)r->secret_parts,
+                                      .fields = r->fields.first,
+                                      .nfields = r->fields.n},
                              .lease = (enum lease_format)r->lease,
                              .require_lease = r->require_lease != 0,
                              .freeze_on_leak = r->freeze_on_leak != 0,
@@ -119,6 +126,18 @@ bool policy_credential_place(const struct policy *p, size_t i, size_t j, struct 
                                      .port = (uint16_t)l->port};
     if (l->path.n)
         out->path = img_span(p, ((const struct img_glob *)img_at(p, IMG_GLOB, l->path.first))->text);
+    return true;
+}
+
+bool policy_signed_field(const struct policy *p, const struct credential *c, size_t i, struct span *name,
+                         struct span *format)
+{
+    const struct signed_as *h = &c->hmac;
+    if (i >= h->nfields || h->fields > p->n[IMG_SETTING] || i >= p->n[IMG_SETTING] - h->fields)
+        return false;
+    const struct img_setting *s = img_at(p, IMG_SETTING, h->fields + (uint32_t)i);
+    *name = img_span(p, s->key);
+    *format = img_span(p, s->value);
     return true;
 }
 

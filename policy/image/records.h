@@ -93,6 +93,9 @@ struct img_cred {
     uint32_t stub;             /* enum stub_kind; STUB_NONE: its leases are given by hand alone */
     struct img_range only;     /* IMG_PLACE */
     struct img_range settings; /* IMG_SETTING */
+    struct img_str template;   /* of SIGN_HMAC, */
+    struct img_range fields;   /* IMG_SETTING: and the fields that it sets */
+    uint32_t hash, encoding, key_coding, secret_parts; /* enum sign_hash, sign_coding, sign_coding, sign_secret */
 };
 struct img_setting {
     struct img_str key, value;

@@ -151,7 +151,7 @@ static void note_use(struct keeper *k, struct span credential)
 void keeper_release(struct keeper *k, uint64_t xid, struct span payload)
 {
     struct msg_in m = msg_in(payload);
-    struct release_ask ask = {.xid = xid, .now = now_s(k)};
+    struct release_ask ask = {.xid = xid, .now_ms = loop_wall(k->loop)};
     struct wire_sign sign = {.nfields = 0};
     struct release out = {0};
     ask.credential = msg_get_span(&m, 256);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "proxy/identity.h"
+#include "proxy/keeper/signer/hmac.h"
 #include "proxy/keeper/sources/fetch.h"
 #include "proxy/keeper/value.h"
 #include "proxy/wire_ticket.h"
@@ -114,19 +115,29 @@ static bool add_scrub(struct release *out, size_t *bytes, const struct credentia
     return true;
 }
 
-/* Of keys to sign with each part by itself, for each may come back alone. Takes s. */
+static bool add_part(struct release *out, size_t *bytes, const struct credential *c, struct span part)
+{
+    struct secret *one = part.n ? secret_new(part) : NULL;
+    return (part.n == 0 || one != NULL) && add_scrub(out, bytes, c, one);
+}
+
+/* Of keys to sign with each part by itself, for each may come back alone, and a key that is written in another way
+ * as bytes too. Takes s. */
 static bool add_pair(struct release *out, size_t *bytes, const struct credential *c, struct secret *s)
 {
     struct signer_pair pair;
     struct err unused;
+    struct span value = s != NULL ? secret_bytes(s) : SPAN_NONE;
     bool ok = true;
-    if (s != NULL && signer_pair(secret_bytes(s), &pair, &unused) == 0) {
-        const struct span part[] = {pair.key, pair.token, pair.id.n >= VALUE_MIN ? pair.id : SPAN_NONE};
-        for (size_t i = 0; i < sizeof(part) / sizeof(part[0]); i++) {
-            struct secret *one = part[i].n ? secret_new(part[i]) : NULL;
-            ok = (part[i].n == 0 || one != NULL) && add_scrub(out, bytes, c, one) && ok;
-        }
+    if (signer_parts(c, value, &pair, &unused) != 0)
+        return add_scrub(out, bytes, c, s);
+    if (c->sign == SIGN_HMAC && c->hmac.key != SIGN_AS_TEXT) {
+        struct secret *raw = signer_key_bytes(c, pair.key);
+        ok = raw != NULL && add_scrub(out, bytes, c, raw);
     }
+    ok = (pair.key.n == value.n || add_part(out, bytes, c, pair.key)) && ok;
+    ok = add_part(out, bytes, c, pair.token) && ok;
+    ok = (pair.id.n < VALUE_MIN || add_part(out, bytes, c, pair.id)) && ok;
     return add_scrub(out, bytes, c, s) && ok;
 }
 
@@ -219,7 +230,10 @@ static bool use(struct releaser *r, const struct release_ask *a, const struct cr
         return *rendered != NULL;
     }
     out->ttl_ms = 0; /* of this request alone */
-    return signer_sign(r->signer, c, value, a->sign, &at, a->now, &out->signature, &out->why) == 0;
+    if (c->sign == SIGN_HMAC)
+        return hmac_sign(r->policy, c, value, a->sign, &at, a->now_ms, &out->signature, &out->why) == 0;
+    int64_t now = (int64_t)(a->now_ms / 1000);
+    return signer_sign(r->signer, c, value, a->sign, &at, now, &out->signature, &out->why) == 0;
 }
 
 static enum release_answer value_of(struct releaser *r, const struct release_ask *a, const struct credential *c,

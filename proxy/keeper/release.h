@@ -36,7 +36,7 @@ struct release_ask {
     struct digest place;          /* what the judge's policy binds to that place (proxy/identity.h) */
     uint64_t refused;             /* the version of its value that the upstream said 401 to; 0: none */
     const struct wire_sign *sign; /* NULL: nothing is to be signed */
-    int64_t now;                  /* Unix seconds, for a signature */
+    uint64_t now_ms;              /* Unix, for a signature */
 };
 
 struct release {

@@ -149,7 +149,7 @@ int value_fits(const struct credential *c, struct span v, struct err *e)
     if (!c->certificate && span_index(v, '\n') < v.n)
         return err_set(e, "the value is PEM text, which no request can carry");
     if (c->sign != SIGN_NONE)
-        return signer_pair(v, &pair, e);
+        return signer_parts(c, v, &pair, e);
     if (fits_slot(c, v, e) != 0)
         return -1;
     if (!is_basic(c) || c->basic_user.n)

@@ -23,7 +23,8 @@ expect() { # NAME WANTED-EXIT WORDS-IN-OUTPUT COMMAND...
 	fi
 }
 
-for f in "$src"/conf/cookbook/*.yaml "$src"/conf/cookbook/agents/*.yaml "$src"/conf/cookbook/clouds/*.yaml; do
+for f in "$src"/conf/cookbook/*.yaml "$src"/conf/cookbook/agents/*.yaml "$src"/conf/cookbook/clouds/*.yaml \
+	"$src"/conf/cookbook/services/*.yaml; do
 	case $f in
 	*_test.yaml)
 		expect "test ${f##*/}" 0 ", 0 failed" $cs policy test --coverage --fail-under 100 --packs "$packs" "$f"

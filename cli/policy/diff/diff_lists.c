@@ -88,13 +88,13 @@ static void compare_place(struct diff *d, struct span name, uint32_t was, uint32
     arena_free(&a);
 }
 
-static bool settings_equal(const struct diff *d, const struct img_cred *a, const struct img_cred *b)
+static bool settings_equal(const struct diff *d, struct img_range a, struct img_range b)
 {
     const struct policy *old = d->p[OLD], *new = d->p[NEW];
-    bool equal = a->settings.n == b->settings.n;
-    for (uint32_t i = 0; i < a->settings.n && equal; i++) {
-        const struct img_setting *x = img_at(old, IMG_SETTING, a->settings.first + i);
-        const struct img_setting *y = img_at(new, IMG_SETTING, b->settings.first + i);
+    bool equal = a.n == b.n;
+    for (uint32_t i = 0; i < a.n && equal; i++) {
+        const struct img_setting *x = img_at(old, IMG_SETTING, a.first + i);
+        const struct img_setting *y = img_at(new, IMG_SETTING, b.first + i);
         equal = x->from == y->from && span_eq(img_span(old, x->key), img_span(new, y->key)) &&
                 span_eq(img_span(old, x->value), img_span(new, y->value));
     }
@@ -127,16 +127,23 @@ static void compare_stub(struct diff *d, struct span op, uint32_t was, uint32_t 
         say(d, DIFF_CHANGED, op, "token_url: another address");
 }
 
+static bool signed_alike(const struct diff *d, const struct img_cred *a, const struct img_cred *b)
+{
+    return a->hash == b->hash && a->encoding == b->encoding && a->key_coding == b->key_coding &&
+           span_eq(img_span(d->p[OLD], a->template), img_span(d->p[NEW], b->template)) &&
+           settings_equal(d, a->fields, b->fields);
+}
+
 static void compare_credential(struct diff *d, uint32_t was, uint32_t is)
 {
     const struct img_cred *a = img_at(d->p[OLD], IMG_CRED, was), *b = img_at(d->p[NEW], IMG_CRED, is);
     struct span name = img_span(d->p[NEW], b->name);
     struct span op = title(d, "credential", name, 0);
     if (a->source != b->source || !span_eq(img_span(d->p[OLD], a->arg), img_span(d->p[NEW], b->arg)) ||
-        !settings_equal(d, a, b))
+        !settings_equal(d, a->settings, b->settings))
         say(d, DIFF_CHANGED, op, "source: another secret");
-    if (a->slot != b->slot || a->basic != b->basic || a->certificate != b->certificate || a->sign != b->sign ||
-        !span_eq(img_span(d->p[OLD], a->region), img_span(d->p[NEW], b->region)) ||
+    if (!signed_alike(d, a, b) || a->slot != b->slot || a->basic != b->basic || a->certificate != b->certificate ||
+        a->sign != b->sign || !span_eq(img_span(d->p[OLD], a->region), img_span(d->p[NEW], b->region)) ||
         !span_eq(img_span(d->p[OLD], a->service), img_span(d->p[NEW], b->service)) ||
         !span_eq(img_span(d->p[OLD], a->where), img_span(d->p[NEW], b->where)) ||
         !span_eq(img_span(d->p[OLD], a->header), img_span(d->p[NEW], b->header)) ||

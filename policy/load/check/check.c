@@ -264,6 +264,9 @@ static void check_lease(struct loader *l, const struct m_credential *c)
                      "there are no leases of a credential without lease: (such as lease: github)");
     if (c->lease.at && c->inject.certificate.v)
         load_problem(l, c->lease.at, "P015", "a client certificate stands in no request, so there is no lease of it");
+    if (c->lease.at && c->inject.hmac.at && lease_is_pair((enum lease_format)c->lease.v))
+        load_problem(l, c->lease.at, "P015",
+                     "a lease of a credential with hmac: is one text in place of the signature: lease: generic");
     if (c->lease.at && (c->inject.sigv4.at || c->inject.tc3.at) && !lease_is_pair((enum lease_format)c->lease.v))
         load_problem(l, c->lease.at, "P015",
                      "a credential that signs has leases in two halves, to sign with: lease: aws or lease: tencent");

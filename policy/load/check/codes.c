@@ -100,6 +100,10 @@ static const struct policy_code codes[] = {
      "write out the usual ones if they are meant."},
     {"P125", "a rule's host that upstreams: nearly has",
      "No rule is about the upstream that is named: correct the one or the other, or leave both if both are meant."},
+    {"P126", "parts of a request that run together in what an HMAC is made over",
+     "Where nothing between two parts tells where the first ends, a signature over one request is good for another. "
+     "If the service lets you choose, put a line feed between them; where its scheme is such, that is its own "
+     "fault."},
 };
 
 const struct policy_code *policy_code_at(size_t i)

@@ -236,12 +236,38 @@ static void put_source(struct emit *w, const struct m_source *s, struct img_cred
     }
 }
 
+/* The field with the signature, in which a client has what it brings itself. */
+static struct span put_hmac(struct emit *w, const struct m_hmac *h, struct img_cred *out)
+{
+    const struct pair *v = h->headers.v;
+    struct span header = SPAN_NONE;
+    bool id = sign_template_has(h->sign.text, PART_ID), token = false;
+    out->fields.first = emit_count(w, IMG_SETTING);
+    for (size_t i = 0; i < h->headers.n; i++) {
+        struct span format = v[i].values.n ? v[i].values.v[0].text : SPAN_NONE;
+        struct img_setting field = {.key = emit_str(w, v[i].name.text), .value = emit_str(w, format)};
+        (void)emit_record(w, IMG_SETTING, &field);
+        id |= sign_template_has(format, PART_ID);
+        token |= sign_template_has(format, PART_TOKEN);
+        if (sign_template_has(format, PART_SIGNATURE))
+            header = v[i].name.text;
+    }
+    out->fields = emit_range(w, IMG_SETTING, out->fields.first);
+    out->template = emit_str(w, h->sign.text);
+    out->hash = (uint32_t)h->algorithm.v;
+    out->encoding = h->encoding.at ? (uint32_t)h->encoding.v : SIGN_HEX;
+    out->key_coding = (uint32_t)h->key.v;
+    out->secret_parts = token ? SIGN_ID_KEY_TOKEN : id ? SIGN_ID_KEY : SIGN_KEY_ALONE;
+    return header;
+}
+
 /* A cookie is a field with the cookie's name in its format. */
 static void put_inject(struct emit *w, const struct m_inject *j, struct img_cred *out)
 {
     const struct m_sign *s = j->sigv4.at ? &j->sigv4 : &j->tc3;
     bool own = j->basic || s->at != NULL;
-    struct span header = own ? SPAN("Authorization") : j->header.text, format = j->format.text;
+    struct span header = own ? SPAN("Authorization") : j->hmac.at ? put_hmac(w, &j->hmac, out) : j->header.text;
+    struct span format = j->format.text;
     struct span cookie = j->slot[SLOT_COOKIE].text, where = SPAN_NONE;
     for (uint32_t k = 0; k < SLOT_KINDS; k++)
         if (j->slot[k].at) {
@@ -267,7 +293,7 @@ static void put_inject(struct emit *w, const struct m_inject *j, struct img_cred
     out->user = emit_str(w, j->user.text);
     out->region = emit_str(w, s->region.text);
     out->service = emit_str(w, s->service.text);
-    out->sign = j->sigv4.at ? SIGN_AWS4 : j->tc3.at ? SIGN_TC3 : SIGN_NONE;
+    out->sign = j->sigv4.at ? SIGN_AWS4 : j->tc3.at ? SIGN_TC3 : j->hmac.at ? SIGN_HMAC : SIGN_NONE;
 }
 
 static void put_credential(struct emit *w, const struct m_credential *c)

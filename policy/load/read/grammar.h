@@ -95,6 +95,12 @@ struct m_credential {
             const struct node *at;
             struct item region, service;
         } sigv4, tc3;
+        struct m_hmac {
+            const struct node *at;
+            struct item sign;
+            struct list headers; /* struct pair, one value each */
+            struct number algorithm, encoding, key;
+        } hmac;
     } inject;
     struct list only;                            /* m_place */
     struct number scrub;                         /* 1: refuse */

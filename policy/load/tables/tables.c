@@ -92,6 +92,40 @@ static const struct table sigv4_table = {"sigv4:", sizeof(struct m_sign), sigv4_
 static const struct key tc3_keys[] = {SERVICE, {0}};
 static const struct table tc3_table = {"tc3:", sizeof(struct m_sign), tc3_keys};
 
+static const struct choice hash_choices[] = {
+    {"sha256", SIGN_SHA256}, {"sha512", SIGN_SHA512}, {"sha1", SIGN_SHA1}, {0}};
+static const struct choice coding_choices[] = {
+    {"hex", SIGN_HEX}, {"base64", SIGN_BASE64}, {"base64url", SIGN_BASE64URL}, {0}};
+static const struct choice key_choices[] = {
+    {"text", SIGN_AS_TEXT}, {"hex", SIGN_HEX}, {"base64", SIGN_BASE64}, {"base64url", SIGN_BASE64URL}, {0}};
+static const struct key hmac_keys[] = {{.name = "sign",
+                                        .type = KEY_PROSE,
+                                        .at = AT(m_hmac, sign),
+                                        .flags = KEY_NEEDED,
+                                        .help = "what is signed, with placeholders, such as \"{time}.{body}\""},
+                                       {.name = "headers",
+                                        .type = KEY_PAIRS,
+                                        .at = AT(m_hmac, headers),
+                                        .flags = KEY_NEEDED | KEY_SINGLE,
+                                        .help = "the fields to set, with placeholders, {signature} in one of them"},
+                                       {.name = "algorithm",
+                                        .type = KEY_ONE_OF,
+                                        .at = AT(m_hmac, algorithm),
+                                        .choices = hash_choices,
+                                        .help = "the hash of the HMAC, default sha256"},
+                                       {.name = "encoding",
+                                        .type = KEY_ONE_OF,
+                                        .at = AT(m_hmac, encoding),
+                                        .choices = coding_choices,
+                                        .help = "how the signature is written, default hex"},
+                                       {.name = "key",
+                                        .type = KEY_ONE_OF,
+                                        .at = AT(m_hmac, key),
+                                        .choices = key_choices,
+                                        .help = "how the secret writes the key, default text: its bytes as they are"},
+                                       {0}};
+static const struct table hmac_table = {"hmac:", sizeof(struct m_hmac), hmac_keys};
+
 static const struct key inject_keys[] = {
     TEXT(m_inject, header, "header", "the field to set, such as Authorization"),
     TEXT(m_inject, format, "format", "the value, {} is the secret, such as \"Bearer {}\""),
@@ -115,6 +149,11 @@ static const struct key inject_keys[] = {
      .at = AT(m_inject, tc3),
      .table = &tc3_table,
      .help = "a signature of Tencent Cloud, TC3-HMAC-SHA256; the secret is ID:KEY or ID:KEY:TOKEN"},
+    {.name = "hmac",
+     .type = KEY_MAP,
+     .at = AT(m_inject, hmac),
+     .table = &hmac_table,
+     .help = "an HMAC over parts of the request; the secret is the key, or ID:KEY or ID:KEY:TOKEN"},
     {0}};
 static const struct table inject_table = {"inject:", sizeof(struct m_inject), inject_keys};
 

@@ -48,8 +48,9 @@ int inject_head(struct dynbuf *out, const struct inject *in)
 {
     const struct wire_request *r = in->request;
     bool signs = in->nsignature > 0;
-    struct span slot = signs ? SPAN("Authorization") : in->header;
-    const struct outbound outbound = outbound_of(r, signs || in->value.n > 0, slot, in->identity);
+    struct outbound outbound = outbound_of(r, signs || in->value.n > 0, in->header, in->identity);
+    for (size_t i = 0; i < in->nsignature; i++)
+        outbound_add_slot(&outbound, in->signature[i].name);
     if (signs && (in->value.n > 0 || in->slot != SLOT_HEADER))
         return -1;
     bool field = in->slot == SLOT_HEADER && in->value.n > 0;

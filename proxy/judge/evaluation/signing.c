@@ -2,7 +2,7 @@
 
 #include "common/sign/aws_chunked.h"
 #include "common/sign/canonical.h"
-#include "proxy/outbound.h"
+#include "proxy/judge/evaluation/template.h"
 
 enum { FIELDS_MAX = 128 * 1024, QUERY_MAX = 3 * HTTP_TARGET_MAX };
 
@@ -17,6 +17,22 @@ bool signing_is(const struct exchange *x)
 {
     struct credential c;
     return credential_of(x, &c);
+}
+
+bool signing_takes_body(const struct exchange *x)
+{
+    struct credential c;
+    return !x->judge->config.shadow && credential_of(x, &c) && c.sign == SIGN_HMAC &&
+           sign_template_has(c.hmac.sign, PART_BODY);
+}
+
+void signing_slots(const struct policy *p, const struct credential *c, struct outbound *l)
+{
+    struct span name, format;
+    if (c->sign != SIGN_HMAC && !slot_is_marked(c->slot))
+        outbound_add_slot(l, c->header.n ? c->header : SPAN("Authorization"));
+    for (size_t i = 0; c->sign == SIGN_HMAC && policy_signed_field(p, c, i, &name, &format); i++)
+        outbound_add_slot(l, name);
 }
 
 /* What the client says of its body, in how many fields. */
@@ -55,6 +71,8 @@ bool signing_wants_body(const struct exchange *x)
     struct span value;
     if (!credential_of(x, &c))
         return false;
+    if (c.sign == SIGN_HMAC)
+        return template_of_body(x->now.image->policy, &c);
     enum aws_payload p = payload_of(x, &c, &value);
     return in_chunks(p) || (p == AWS_PAYLOAD_HASH && value.n == 0);
 }
@@ -83,6 +101,8 @@ const char *signing_refuses(const struct exchange *x)
     size_t n = 0;
     if (!credential_of(x, &c))
         return NULL;
+    if (c.sign == SIGN_HMAC)
+        return template_refuses(x, &c);
     if (c.sign == SIGN_AWS4 && x->request.has_query && sign_is_presigned(x->request.query))
         return "Its URL is signed itself (a presigned URL), with a key that is not the gateway's. ";
     enum aws_payload p = payload_of(x, &c, &value);
@@ -153,7 +173,7 @@ int signing_take(const struct exchange *x, struct signing *out)
     dynbuf_init(&out->path, 3 * QUERY_MAX);
     dynbuf_init(&out->query, 3 * QUERY_MAX);
     dynbuf_init(&out->chunks, (size_t)WIRE_CHUNKS_MAX * WIRE_CHUNK);
-    if (!credential_of(x, &c) || signing_refuses(x) != NULL)
+    if (!credential_of(x, &c) || c.sign == SIGN_HMAC || signing_refuses(x) != NULL)
         return -1;
     enum aws_payload p = payload_of(x, &c, &value);
     enum sign_path how = c.sign == SIGN_TC3 ? SIGN_PATH_AS_SENT : is_s3(&c) ? SIGN_PATH_ONCE : SIGN_PATH_TWICE;
@@ -183,8 +203,12 @@ int signing_put(const struct exchange *x, struct dynbuf *b)
 {
     struct credential c;
     struct signing s;
+    if (!credential_of(x, &c))
+        return -1;
+    if (c.sign == SIGN_HMAC)
+        return template_put(x, &c, b);
     int rc = signing_take(x, &s);
-    if (rc == 0 && credential_of(x, &c)) {
+    if (rc == 0) {
         take_fields(x, &c, &s.w);
         wire_put_sign(b, &s.w);
         rc = dynbuf_ok(b) ? 0 : -1;

@@ -96,7 +96,7 @@ void brought_find(struct exchange *x, const struct credential *c, struct brought
     }
     if (out->field == r->nfields)
         return;
-    if (c->sign != SIGN_NONE)
+    if (c->sign != SIGN_NONE && c->sign != SIGN_HMAC)
         read_claim(r, c, out);
     else if (c->slot == SLOT_COOKIE)
         read_cookies(c, r->field[out->field].value, out);

@@ -165,12 +165,12 @@ static const struct row rows[REFUSE_COUNT] = {
                           "A lease of this sandbox was revoked or narrowed by a person, or has leaked, and is not "
                           "replaced without one.",
                           NEW_LEASE, false, 0},
-    [REFUSE_SIGN] =
-        {400, "cannot-sign", "deny", "The gateway cannot sign this request",
-         "It has to be signed anew outside the sandbox, and cannot be. Nothing was sent.",
-         "Sign it in the Authorization field, with any key, and send the body with its SHA-256, unsigned or "
-         "in signed chunks.",
-         false, 0},
+    [REFUSE_SIGN] = {400, "cannot-sign", "deny", "The gateway cannot sign this request",
+                     "It has to be signed anew outside the sandbox, and cannot be. Nothing was sent.",
+                     "Change what is named here. For AWS and Tencent Cloud: sign it in the Authorization field, with "
+                     "any key, and "
+                     "send the body with its SHA-256, unsigned or in signed chunks.",
+                     false, 0},
     [REFUSE_CARRIER] = {503, "gateway-restarting", "error", "The gateway is restarting a part of itself",
                         "The part of the gateway that sends requests is being restarted. Nothing was sent.",
                         "Repeat the same request in a few seconds.", true, 5},

@@ -16,7 +16,7 @@ static enum walk_next want_body(struct exchange *x)
     uint64_t max = j->config.body_max;
     if (x->now.d.body_max && x->now.d.body_max < max)
         max = x->now.d.body_max;
-    if (slot_wants_body(x) && max > BODY_INLINE_MAX)
+    if ((slot_wants_body(x) || signing_takes_body(x)) && max > BODY_INLINE_MAX)
         max = BODY_INLINE_MAX;
     if (x->stub.kind != STUB_NONE && max > STUB_BODY_MAX)
         max = STUB_BODY_MAX;

@@ -20,7 +20,7 @@ static void as_it_leaves(struct policy *p, int credential, struct wire_request *
     struct outbound l = outbound_of(r, false, SPAN_NONE, policy_host_bound(p, r->scheme, r->host, r->port));
     if (credential >= 0 && policy_credential(p, (size_t)credential, &c) && !c.certificate) {
         l.beside = true;
-        l.slot = slot_is_marked(c.slot) ? SPAN_NONE : c.header.n ? c.header : SPAN("Authorization");
+        signing_slots(p, &c, &l);
     }
     outbound_apply(&l, r);
 }

@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "common/sign/hmac.h"
+
 struct signer {
     struct {
         struct digest of; /* scheme, secret, day, region and service */
@@ -27,7 +29,7 @@ void signer_free(struct signer **s)
     *s = NULL;
 }
 
-int signer_pair(struct span value, struct signer_pair *out, struct err *e)
+static int cut_pair(struct span value, struct signer_pair *out, struct err *e)
 {
     struct span rest;
     *out = (struct signer_pair){.id = SPAN_NONE};
@@ -38,6 +40,44 @@ int signer_pair(struct span value, struct signer_pair *out, struct err *e)
         return err_set(e, "the key or the token in it is shorter than %d bytes: answers could not be scrubbed of it",
                        SIGNER_PART_MIN);
     return 0;
+}
+
+static int key_fits(const struct credential *c, struct span key, struct err *e)
+{
+    static const char *const written[SIGN_CODINGS] = {"text", "hex", "base64", "base64url"};
+    uint8_t raw[SIGN_HMAC_KEY_MAX];
+    size_t n = 0;
+    int rc = sign_hmac_key(c->hmac.key, key, raw, &n);
+    explicit_bzero(raw, sizeof(raw));
+    if (rc != 0)
+        return err_set(e, "the key in it is not %s, as the policy says that it is written", written[c->hmac.key]);
+    if (n < SIGNER_PART_MIN)
+        return err_set(e, "the key in it is shorter than %d bytes: answers could not be scrubbed of it",
+                       SIGNER_PART_MIN);
+    return 0;
+}
+
+int signer_parts(const struct credential *c, struct span value, struct signer_pair *out, struct err *e)
+{
+    *out = (struct signer_pair){.key = value};
+    if ((c->sign != SIGN_HMAC || c->hmac.secret != SIGN_KEY_ALONE) && cut_pair(value, out, e) != 0)
+        return -1;
+    if (c->sign != SIGN_HMAC)
+        return 0;
+    if (c->hmac.secret == SIGN_ID_KEY_TOKEN && out->token.n == 0)
+        return err_set(e, "the value must be ID:KEY:TOKEN: the policy puts {token} into a header");
+    return key_fits(c, out->key, e);
+}
+
+struct secret *signer_key_bytes(const struct credential *c, struct span key)
+{
+    uint8_t raw[SIGN_HMAC_KEY_MAX];
+    size_t n = 0;
+    struct secret *s = NULL;
+    if (c->sign == SIGN_HMAC && c->hmac.key != SIGN_AS_TEXT && sign_hmac_key(c->hmac.key, key, raw, &n) == 0)
+        s = secret_new(span_of(raw, n));
+    explicit_bzero(raw, sizeof(raw));
+    return s;
 }
 
 static void name_key(const struct sign_scope *scope, struct span whose, struct digest *of)
@@ -89,16 +129,20 @@ static int give(struct signature *out, struct span name, struct span value)
     return out->field[out->nfields++].value ? 0 : -1;
 }
 
-/* As the carrier writes it. */
+int signer_put_host(struct dynbuf *out, const struct signer_place *at)
+{
+    unsigned usual = span_eq(at->scheme, SPAN("https")) ? 443 : 80;
+    (void)dynbuf_add(out, at->host);
+    if (at->port != usual)
+        (void)dynbuf_addf(out, ":%u", (unsigned)at->port);
+    return dynbuf_ok(out) ? 0 : -1;
+}
+
 static int add_host(struct sign_request *r, struct arena *a, const struct signer_place *at)
 {
     struct dynbuf host;
-    unsigned usual = span_eq(at->scheme, SPAN("https")) ? 443 : 80;
     dynbuf_init(&host, HTTP_HOST_MAX + 8);
-    (void)dynbuf_add(&host, at->host);
-    if (at->port != usual)
-        (void)dynbuf_addf(&host, ":%u", (unsigned)at->port);
-    int rc = dynbuf_ok(&host) ? sign_add_field(r, a, SPAN("host"), dynbuf_span(&host)) : -1;
+    int rc = signer_put_host(&host, at) == 0 ? sign_add_field(r, a, SPAN("host"), dynbuf_span(&host)) : -1;
     dynbuf_free(&host);
     return rc;
 }
@@ -161,7 +205,8 @@ static int sign_all(struct signer *s, const struct sign_scope *scope, const stru
     for (size_t i = 0; i < w->nfields; i++)
         if (sign_add_field(&r, a, w->field[i].name, w->field[i].value) != 0)
             goto out;
-    if (key.n != SIGN_KEY || add_host(&r, a, at) != 0 || add_own(&r, a, scope, pair, w->tell_payload, out) != 0)
+    if (w->payload.n == 0 || key.n != SIGN_KEY || add_host(&r, a, at) != 0 ||
+        add_own(&r, a, scope, pair, w->tell_payload, out) != 0)
         goto out;
     if (sign_request(scope, key.p, &r, signature) != 0 ||
         sign_authorization(scope, pair->id, &r, signature, &text) != 0)
@@ -182,7 +227,7 @@ int signer_sign(struct signer *s, const struct credential *c, struct span value,
     struct arena a;
     *out = (struct signature){.nfields = 0};
     dynbuf_init(&out->chunks, (size_t)WIRE_CHUNKS_MAX * WIRE_CHUNK_SIGNED);
-    if (signer_pair(value, &pair, e) != 0)
+    if (signer_parts(c, value, &pair, e) != 0)
         return -1;
     if (sign_scope_at(c->sign, now, c->region, c->service, &scope) != 0)
         return err_set(e, "the policy's region or service can stand in no signature");

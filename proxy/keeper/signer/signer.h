@@ -1,5 +1,6 @@
-/* Credentials that sign (inject: sigv4, tc3): what leaves is a signature over one request. Their value is ID:KEY or
- * ID:KEY:TOKEN. The keys of a day are kept, for it is from them that each signature begins. */
+/* Credentials that sign (inject: sigv4, tc3; hmac.h): what leaves is a signature over one request. Their value is
+ * ID:KEY or ID:KEY:TOKEN; of a template that names no ID, the key alone. The keys of a day are kept, for it is from
+ * them that each signature begins. */
 #ifndef PROXY_KEEPER_SIGNER_H
 #define PROXY_KEEPER_SIGNER_H
 
@@ -22,21 +23,26 @@ struct span signer_kept(const struct signer *s, const struct sign_scope *scope, 
 struct span signer_keep(struct signer *s, const struct sign_scope *scope, struct span whose,
                         struct span secret) MUSTCHECK;
 
-/* The parts of a value; they borrow from it. -1 with words that hold none of it. */
+/* The parts of a value; they borrow from it. -1 with words that hold none of it: a part is missing or too short, or
+ * the key is not written as the policy says. */
 struct signer_pair {
-    struct span id, key, token; /* token: empty for keys that last */
+    struct span id, key, token; /* id: empty where the key is all; token: empty for keys that last */
 };
-int signer_pair(struct span value, struct signer_pair *out, struct err *e) MUSTCHECK;
+int signer_parts(const struct credential *c, struct span value, struct signer_pair *out, struct err *e) MUSTCHECK;
+/* The bytes of a good key that is written in another way; NULL: it is its own text, or no memory. */
+struct secret *signer_key_bytes(const struct credential *c, struct span key) MUSTCHECK;
 
 /* Where it goes: the Host that the carrier will write is made of these. */
 struct signer_place {
     struct span scheme, host;
     uint16_t port;
 };
+/* Its Host, as the carrier writes it, appended to out. */
+int signer_put_host(struct dynbuf *out, const struct signer_place *at) MUSTCHECK;
 /* What a signed request gets. */
 struct signature {
     struct {
-        struct span name; /* static */
+        struct span name; /* static, or the policy's */
         struct secret *value;
     } field[SIGNER_FIELDS];
     size_t nfields;

@@ -245,6 +245,14 @@ size_t policy_credentials(const struct policy *p)
     return 5;
 }
 
+static const char *template_of(const struct policy *p)
+{
+    return says(p, "signs-parts")  ? "{method}\n{sorted_query}\n{header.x-a}\n{body_sha256}"
+           : says(p, "signs-body") ? "{time}.{body}"
+           : says(p, "signs-head") ? "{time}.{target}"
+                                   : NULL;
+}
+
 bool policy_credential(const struct policy *p, size_t i, struct credential *c)
 {
     static const char *const names[] = {"cred0", "cred1", "cred2", "cred3", "leased"};
@@ -266,6 +274,13 @@ bool policy_credential(const struct policy *p, size_t i, struct credential *c)
         c->region = SPAN("us-east-1");
         c->service = SPAN("s3");
     }
+    const char *sign = template_of(p);
+    if (i == 4 && sign != NULL) {
+        c->sign = SIGN_HMAC;
+        c->header = SPAN("X-Signature");
+        c->format = SPAN_NONE;
+        c->hmac = (struct signed_as){.sign = span_str(sign), .encoding = SIGN_HEX, .nfields = 2};
+    }
     return true;
 }
 
@@ -285,6 +300,14 @@ enum stub_kind policy_stub(const struct policy *p, const struct subject *s, cons
 bool policy_stub_host(const struct policy *p, struct span scheme, struct span host, uint16_t port)
 {
     return span_eq(host, SPAN("stub.example"));
+}
+
+bool policy_signed_field(const struct policy *p, const struct credential *c, size_t i, struct span *name,
+                         struct span *format)
+{
+    *name = i == 0 ? SPAN("X-Signature") : SPAN("X-Time");
+    *format = i == 0 ? SPAN("sha256={signature}") : SPAN("{time}");
+    return i < c->hmac.nfields;
 }
 
 /* All of the query is the client's own, and "none" has no place for it. */

@@ -229,6 +229,21 @@ static void signature(void **state)
     refused(&in);
 }
 
+/* A policy's own names: the client's of each of them stay here, too. */
+static void signature_in_fields_of_any_name(void **state)
+{
+    struct wire_request r = request();
+    struct inject in = {.request = &r, .framing = HTTP_NO_BODY, .nsignature = 2};
+    in.signature[0] = (struct http_field){SPAN("X-Signature"), SPAN("sha256=01")};
+    in.signature[1] = (struct http_field){SPAN("Date"), SPAN("Mon, 23 Nov 2026 09:00:00 GMT")};
+    add(&r, "x_signature", "of the client");
+    add(&r, "DATE", "of the client");
+    add(&r, "Authorization", "of the client");
+    add(&r, "X-Other", "1");
+    expect(&in, "GET /a?x=1 HTTP/1.1\r\nHost: api.example.com\r\nX-Other: 1\r\nX-Signature: sha256=01\r\n"
+                "Date: Mon, 23 Nov 2026 09:00:00 GMT\r\nConnection: keep-alive\r\n\r\n");
+}
+
 /* However the body is cut, each signature lands where it belongs, and nothing else changes. */
 static void signatures_of_chunks(void **state)
 {
@@ -263,9 +278,15 @@ static void signatures_of_chunks(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(plain),     cmocka_unit_test(credential),           cmocka_unit_test(never_from_a_client),
-        cmocka_unit_test(upgrade),   cmocka_unit_test(cannot_be_written),    cmocka_unit_test(in_the_target),
-        cmocka_unit_test(signature), cmocka_unit_test(signatures_of_chunks),
+        cmocka_unit_test(plain),
+        cmocka_unit_test(credential),
+        cmocka_unit_test(never_from_a_client),
+        cmocka_unit_test(upgrade),
+        cmocka_unit_test(cannot_be_written),
+        cmocka_unit_test(in_the_target),
+        cmocka_unit_test(signature),
+        cmocka_unit_test(signature_in_fields_of_any_name),
+        cmocka_unit_test(signatures_of_chunks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

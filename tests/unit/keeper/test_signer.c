@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "common/sign/sign.h"
-#include "proxy/keeper/signer/signer.h"
+#include "proxy/keeper/signer/hmac.h"
 
 #define EMPTY "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
@@ -176,18 +176,136 @@ static void values_that_sign_nothing(void **state)
                                       "AKIA:secret-01:short"};
     struct signer_pair pair;
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-        assert_int_equal(signer_pair(span_str(bad[i]), &pair, &e), -1);
+        assert_int_equal(signer_parts(&s3, span_str(bad[i]), &pair, &e), -1);
         assert_true(bad[i][0] == '\0' || strstr(e.text, "secret-01") == NULL);
     }
-    assert_int_equal(signer_pair(SPAN("AKIA:secret-01"), &pair, &e), 0);
+    assert_int_equal(signer_parts(&s3, SPAN("AKIA:secret-01"), &pair, &e), 0);
     assert_int_equal(pair.token.n, 0);
-    assert_int_equal(signer_pair(SPAN("AKIA:secret-01:token=:01"), &pair, &e), 0);
+    assert_int_equal(signer_parts(&s3, SPAN("AKIA:secret-01:token=:01"), &pair, &e), 0);
     assert_true(span_eq(pair.token, SPAN("token=:01")));
+}
+
+/* ---- with a template of the policy's ---- */
+
+static const struct {
+    struct span name, format;
+} fields[] = {{SPAN("Authorization"), SPAN("HMAC {id}:{signature}")},
+              {SPAN("Date"), SPAN("{date}")},
+              {SPAN("X-Pass"), SPAN("{token}")}};
+static size_t nfields = 3;
+
+bool policy_signed_field(const struct policy *p, const struct credential *c, size_t i, struct span *name,
+                         struct span *format)
+{
+    if (i >= nfields)
+        return false;
+    *name = fields[i % 3].name;
+    *format = fields[i % 3].format;
+    return true;
+}
+
+static struct credential with_template(const char *sign, enum sign_secret secret)
+{
+    return (struct credential){.name = SPAN("hook"),
+                               .sign = SIGN_HMAC,
+                               .hmac = {.sign = span_str(sign), .encoding = SIGN_HEX, .secret = secret}};
+}
+
+static int sign_post(const struct credential *c, struct span value, struct signature *s)
+{
+    struct wire_sign w = {.method = SPAN("POST"),
+                          .path = SPAN("/v1/x"),
+                          .query = SPAN("?b=2&a=1"),
+                          .payload = SPAN("{\"a\":1}"),
+                          .nfields = 1};
+    w.field[0] = (struct http_field){SPAN("header.content-type"), SPAN("text/plain")};
+    return hmac_sign(NULL, c, value, &w, &place, 1795424523456, s, &e);
+}
+
+static void a_template_is_signed(void **state)
+{
+    struct credential c =
+        with_template("{method}\n{target}\n{date}\n{header.content-type}\n{body}", SIGN_ID_KEY_TOKEN);
+    struct signature s;
+    assert_int_equal(sign_post(&c, SPAN("me:key-canary-1:pass-canary"), &s), 0);
+    assert_int_equal(s.nfields, 3);
+    assert_true(span_eq(field(&s, "Authorization"),
+                        SPAN("HMAC me:bb447b3e5f48f49a5022282d238740a28057022ab7a005c6a6a5b4eeb0f65461")));
+    assert_true(span_eq(field(&s, "Date"), SPAN("Mon, 23 Nov 2026 09:02:03 GMT")));
+    assert_true(span_eq(field(&s, "X-Pass"), SPAN("pass-canary")));
+    signature_clear(&s);
+    c.hmac.hash = SIGN_SHA512;
+    c.hmac.encoding = SIGN_BASE64;
+    c.hmac.key = SIGN_BASE64;
+    assert_int_equal(sign_post(&c, SPAN("me:a2V5LWNhbmFyeS0x:pass-canary"), &s), 0);
+    assert_true(span_eq(
+        field(&s, "Authorization"),
+        SPAN("HMAC me:Jk9wA1xP/8FQCiqr56zdra/viNucWzKk8fbSy+v7DI14nptRGlelCgJ+TvTTVg9mw1h3TivW1RkBB46JnhXn2Q==")));
+    signature_clear(&s);
+}
+
+/* Half a signature is none: what the judge did not give, a secret without the part that is named, a fifth field. */
+static void what_is_missing_is_not_signed(void **state)
+{
+    static const char *const bad[] = {"{header.x-other}", "{body_sha256}", "{sorted_query}", "{what}"};
+    struct signature s;
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        struct credential c = with_template(bad[i], SIGN_ID_KEY_TOKEN);
+        assert_int_equal(sign_post(&c, SPAN("me:key-canary-1:pass-canary"), &s), -1);
+        signature_clear(&s);
+    }
+    struct credential c = with_template("{method}", SIGN_ID_KEY_TOKEN);
+    assert_int_equal(sign_post(&c, SPAN("me:key-canary-1"), &s), -1);
+    assert_non_null(strstr(e.text, "ID:KEY:TOKEN"));
+    signature_clear(&s);
+    for (nfields = 0; nfields < 6; nfields++) {
+        assert_int_equal(sign_post(&c, SPAN("me:key-canary-1:pass-canary"), &s),
+                         nfields == 0 || nfields > SIGNER_FIELDS ? -1 : 0);
+        signature_clear(&s);
+    }
+    nfields = 3;
+}
+
+static void keys_of_templates(void **state)
+{
+    static const struct {
+        enum sign_secret secret;
+        enum sign_coding key;
+        const char *value;
+        int rc;
+    } row[] = {{SIGN_KEY_ALONE, SIGN_AS_TEXT, "a:key:of:its:own", 0},
+               {SIGN_KEY_ALONE, SIGN_AS_TEXT, "short", -1},
+               {SIGN_KEY_ALONE, SIGN_BASE64, "a2V5LWNhbmFyeS0x", 0},
+               {SIGN_KEY_ALONE, SIGN_BASE64, "key-canary-1", -1},
+               {SIGN_KEY_ALONE, SIGN_BASE64, "c2hvcnQh", -1}, /* 6 bytes */
+               {SIGN_KEY_ALONE, SIGN_HEX, "00112233445566aF", 0},
+               {SIGN_KEY_ALONE, SIGN_HEX, "00112233445566a", -1},
+               {SIGN_ID_KEY, SIGN_AS_TEXT, "key-canary-1", -1},
+               {SIGN_ID_KEY, SIGN_AS_TEXT, "me:key-canary-1", 0},
+               {SIGN_ID_KEY, SIGN_BASE64, "me:a2V5LWNhbmFyeS0x", 0},
+               {SIGN_ID_KEY, SIGN_BASE64, "me:key-canary-1", -1},
+               {SIGN_ID_KEY_TOKEN, SIGN_AS_TEXT, "me:key-canary-1", -1},
+               {SIGN_ID_KEY_TOKEN, SIGN_AS_TEXT, "me:key-canary-1:pass-canary", 0}};
+    for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+        struct credential c = with_template("{method}", row[i].secret);
+        struct signer_pair pair;
+        c.hmac.key = row[i].key;
+        assert_int_equal(signer_parts(&c, span_str(row[i].value), &pair, &e), row[i].rc);
+        assert_true(row[i].rc == 0 || strstr(e.text, "canary") == NULL);
+        struct secret *raw = row[i].rc == 0 ? signer_key_bytes(&c, pair.key) : NULL;
+        assert_true((raw != NULL) == (row[i].rc == 0 && row[i].key != SIGN_AS_TEXT));
+        if (row[i].key == SIGN_BASE64 && raw != NULL)
+            assert_true(span_eq(secret_bytes(raw), SPAN("key-canary-1")));
+        secret_free(&raw);
+    }
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(the_example_of_s3),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(a_template_is_signed),
+                                       cmocka_unit_test(what_is_missing_is_not_signed),
+                                       cmocka_unit_test(keys_of_templates),
+                                       cmocka_unit_test(the_example_of_s3),
                                        cmocka_unit_test(kept_keys_are_not_mistaken),
                                        cmocka_unit_test(a_token_and_a_port_are_signed),
                                        cmocka_unit_test(the_payload_is_told_where_it_is_asked),

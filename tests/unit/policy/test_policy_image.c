@@ -15,7 +15,8 @@ static const char yaml[] =
     "packs: [git@1]\n"
     "scopes: { s: { sandboxes: [\"ci-*\"], labels: { team: research } } }\n"
     "credentials: { c: { source: { env: A }, inject: { basic: true }, only: [{ host: a.example, path: \"/x/**\" "
-    "}] } }\n"
+    "}] }, h: { source: { env: B }, inject: { hmac: { sign: \"{body}\", headers: { X-A: \"{signature}\" } } }, "
+    "only: [{ host: a.example }] } }\n"
     "upstreams: [{ host: a.example, allow_private: [10.0.0.0/8], ca: ca.pem }]\n"
     "approvers: { m: { operators: [alice] } }\n"
     "rules:\n"
@@ -32,6 +33,7 @@ static void ask_all(struct kit *k)
 {
     struct upstream u;
     struct credential c;
+    struct span name, format;
     struct subject s = {.sandbox = SPAN("ci-1")};
     (void)kit_get(k, "https://a.example/x/y?a=b;c=d");
     (void)kit_get(k, "https://q.b.example/x//y;z");
@@ -41,6 +43,8 @@ static void ask_all(struct kit *k)
     (void)policy_upstream(k->p, SPAN("a.example"), 443, &k->a, &u);
     for (size_t i = 0; i < policy_credentials(k->p) && i < 3; i++) {
         (void)policy_credential(k->p, i, &c);
+        for (size_t at = 0; at < 3 && policy_signed_field(k->p, &c, at, &name, &format); at++)
+            (void)(span_index(name, 'X') + span_index(format, '{') + span_index(c.hmac.sign, '{'));
         (void)policy_credential_may_go(k->p, i, SPAN("https"), SPAN("a.example"), 443, SPAN("/x/y"));
     }
     (void)policy_may_approve(k->p, SPAN("m"), SPAN("alice"));

@@ -76,7 +76,7 @@ static bool stands_there(struct span name)
 /* By any of the rules, of a request that is none of those that may. */
 static bool leaves_otherwise(struct span name)
 {
-    const struct outbound beside = {.beside = true, .slot = SPAN("Authorization"), .secrets = true};
+    const struct outbound beside = {.beside = true, .slot = {SPAN("Authorization")}, .nslots = 1, .secrets = true};
     const struct http_field f = {name, SPAN("x")};
     return !outbound_keeps(&beside, &f) || canonical_never_leaves(name) || canonical_made_anew(name);
 }
@@ -120,11 +120,29 @@ static void what_the_page_says_the_code_does(void **state)
     assert_true(found > 40);
 }
 
+/* A signature has several fields: the client's own of each of them stay here, in any spelling, and others leave. */
+static void every_field_of_a_credential_is_its_slot(void **state)
+{
+    static const struct wire_request r = {.method = SPAN("GET")};
+    struct outbound l = outbound_of(&r, true, SPAN("X-Signature"), false);
+    outbound_add_slot(&l, SPAN("X-Time"));
+    assert_false(outbound_keeps(&l, &(struct http_field){SPAN("x-signature"), SPAN("1")}));
+    assert_false(outbound_keeps(&l, &(struct http_field){SPAN("x_time"), SPAN("1")}));
+    assert_true(outbound_keeps(&l, &(struct http_field){SPAN("X-Times"), SPAN("1")}));
+    outbound_add_slot(&l, SPAN("X-3"));
+    outbound_add_slot(&l, SPAN("X-4"));
+    assert_true(outbound_keeps(&l, &(struct http_field){SPAN("X-5"), SPAN("1")}));
+    outbound_add_slot(&l, SPAN("X-5")); /* more than there can be: rather nothing leaves */
+    outbound_add_slot(&l, SPAN("X-6"));
+    assert_false(outbound_keeps(&l, &(struct http_field){SPAN("X-7"), SPAN("1")}));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_the_code_drops_stands_in_the_page),
         cmocka_unit_test(what_the_page_says_the_code_does),
+        cmocka_unit_test(every_field_of_a_credential_is_its_slot),
     };
     return cmocka_run_group_tests(tests, read_table, NULL);
 }
