@@ -139,7 +139,9 @@ int lease_env_each(struct lease_env *l, struct err *e)
     (void)snprintf(number, sizeof(number), "%u", l->git);
     if (rc == 0 && l->git != git)
         rc = l->variable(l->ctx, "GIT_CONFIG_COUNT", number);
-    if (rc == 0 && !found)
+    if (rc != 0)
+        (void)err_set(e, "its variables are longer, all together, than there is room for");
+    else if (!found)
         rc = err_set(e, "there is no set of variables named `%.*s` in lease-env.tsv", SPAN_FMT(set));
 out:
     dynbuf_wipe(&table);

@@ -14,7 +14,7 @@ struct lease_env {
     env_fn *npm;                   /* each setting of npm's, which no shell takes as a variable */
     void *ctx;
 };
-/* -1: there is no such set, no table, or what a function gave. */
+/* -1: there is no such set, or no table; or what a function gave that had no room. With words. */
 int lease_env_each(struct lease_env *l, struct err *e) MUSTCHECK;
 /* That of /api/v1/credentials of which this member says so; NULL: it has none. */
 const struct json *lease_env_credential(const struct json *answer, struct span key, struct span value);

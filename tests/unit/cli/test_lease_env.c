@@ -21,6 +21,7 @@
 
 static char table[] = "/tmp/cs-lease-env-XXXXXX", got[4096];
 static int refused;
+static struct err e;
 
 static int make_table(void **state)
 {
@@ -51,8 +52,8 @@ static int given(const char *answer, const char *set, const char *secret, unsign
 {
     struct lease_env l = {span_str(set), NULL, SPAN("lease-1"), span_str(secret), git, note, note_npm, got};
     struct arena a;
-    struct err e;
 
+    memset(e.text, '?', sizeof(e.text) - 1);
     got[0] = '\0';
     arena_init(&a, 64 * 1024);
     l.credential = lease_env_credential(json_parse(span_str(answer), &a), SPAN("name"), SPAN("api"));
@@ -103,6 +104,7 @@ static void another_set_is_taken_where_it_is_named(void **state)
     refused = 7;
     assert_int_equal(given(CREDENTIAL(""), "", "", 0), 7);
     assert_string_equal(got, "TOKEN=lease-1\n");
+    assert_non_null(strstr(e.text, "room"));
     refused = 0;
 }
 
