@@ -181,8 +181,9 @@ enum walk_next answer_head(struct exchange *x)
             return carry_fail(x, "upstream-closed", "the upstream closed the connection without an answer");
         if (r == HTTP_MORE)
             return WALK_WAIT;
-        if (h.status == 401 && dial_renew(x))
-            return WALK_REWIND;
+        enum walk_next renewed = h.status == 401 ? dial_renew(x) : WALK_NEXT;
+        if (renewed != WALK_NEXT)
+            return renewed;
         if (h.status >= 200 || h.status == 101)
             return take_head(x, &h, used);
         if (++x->interim > INTERIM_MAX)

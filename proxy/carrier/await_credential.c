@@ -26,7 +26,7 @@ static void release_late(void *arg)
     carry_end(x);
 }
 
-static int ask(const struct exchange *x)
+int carry_ask_release(const struct exchange *x)
 {
     struct dynbuf *b = chan_begin(x->carrier->judge, M_NEED_RELEASE, x->xid);
     msg_put_u64(b, x->refused);
@@ -61,7 +61,7 @@ enum walk_next step_await_credential(struct exchange *x)
             return WALK_FAIL;
         /* Without a keeper only one that is just being introduced can still give it. */
         timer_set(x->timer, c->keeper != NULL ? c->settings.release_ms : NO_KEEPER_MS);
-        if ((x->f.release != RELEASE_COMES || x->refused != 0) && ask(x) != 0)
+        if (x->f.release != RELEASE_COMES && carry_ask_release(x) != 0)
             return WALK_FAIL;
     }
     return WALK_WAIT;

@@ -21,20 +21,53 @@ static void start_over(struct exchange *x)
     x->seen = 0;
 }
 
-bool dial_renew(struct exchange *x)
+/* The source says nothing: what the upstream said is an answer all the same. */
+static void renew_late(void *arg)
 {
-    if (x->refused != 0 || x->cred == NULL || x->cred->version == 0 || !x->f.repeatable || x->f.body == BODY_STREAM ||
+    struct exchange *x = arg;
+    timer_free(&x->timer);
+    carry_resume(x);
+}
+
+static enum walk_next ask_for_another(struct exchange *x)
+{
+    if (x->cred == NULL || x->cred->version == 0 || !x->f.repeatable || x->f.body == BODY_STREAM ||
         x->websocket != NULL)
-        return false;
+        return WALK_NEXT;
+    x->timer = timer_new(x->carrier->loop, renew_late, x);
+    if (x->timer == NULL)
+        return WALK_NEXT;
     x->refused = x->cred->version;
+    timer_set(x->timer, x->carrier->settings.release_ms);
+    if (carry_ask_release(x) != 0) {
+        timer_free(&x->timer);
+        return WALK_NEXT;
+    }
+    return WALK_WAIT;
+}
+
+enum walk_next dial_renew(struct exchange *x)
+{
+    x->seen = 0; /* the head is read once more when it is known */
+    if (x->refused == 0)
+        return ask_for_another(x);
+    if (x->renewed == NULL)
+        return x->timer != NULL ? WALK_WAIT : WALK_NEXT;
+    timer_free(&x->timer);
+    if (x->renewed->version == x->refused) {
+        cred_unref(&x->renewed);
+        return WALK_NEXT;
+    }
     cred_unref(&x->cred);
+    x->cred = x->renewed;
+    x->renewed = NULL;
     scrub_end(&x->scrub);
     x->f.release = RELEASE_COMES; /* not what is live here, which is the one that was refused */
     carry_link(x, LINK_LOST);
     carry_answer(x, ANSWER_NONE);
     start_over(x);
     x->tried = 0;
-    return true;
+    return WALK_REWIND;
 }
 
 static void lost(struct exchange *x, enum conn_event ev)

@@ -77,6 +77,7 @@ static void release_all(struct exchange *x)
     scrub_end(&x->scrub);
     decode_free(&x->decode);
     cred_unref(&x->cred);
+    cred_unref(&x->renewed);
     upstream_unref(&x->upstream);
     dynbuf_free(&x->stream);
     dynbuf_free(&x->head);
@@ -258,6 +259,11 @@ static void judge_ended(struct exchange *x, struct front *none)
 /* What it was asked for is lost with it. */
 static void keeper_ended(struct exchange *x, struct front *none)
 {
+    if (x->refused != 0 && x->timer != NULL) { /* it waits for another one, with an answer */
+        timer_free(&x->timer);
+        carry_resume(x);
+        return;
+    }
     if (x->step != WALK_AWAIT_CREDENTIAL || x->cred != NULL)
         return;
     (void)carry_fail(x, "credential-unavailable", "the keeper ended before it released the credential");
@@ -320,6 +326,11 @@ void carry_credential(struct carrier *c, struct frame *f)
     struct exchange *x = carry_find(c, f->id);
     if (x != NULL && x->step == WALK_AWAIT_CREDENTIAL && x->cred == NULL) {
         x->cred = cred;
+        carry_resume(x);
+        return;
+    }
+    if (x != NULL && x->refused != 0 && x->timer != NULL && x->renewed == NULL) {
+        x->renewed = cred;
         carry_resume(x);
         return;
     }

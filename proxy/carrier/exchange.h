@@ -83,6 +83,7 @@ struct exchange {
     struct upstream *upstream;
     struct cred *cred;
     uint64_t refused; /* the version of its value that the upstream refused, so that another was asked for; 0: none */
+    struct cred *renewed; /* what came then */
 
     /* the body */
     uint64_t size;     /* ~0: not known */

@@ -34,8 +34,11 @@ enum walk_next step_scrub(struct exchange *x);
 
 /* dial.c */
 enum walk_next dial_go(struct exchange *x); /* NEXT: x->conn is up, verified where it must be */
-/* The upstream says 401 to what may be asked twice: once, with what the source says now. False: it may not. */
-bool dial_renew(struct exchange *x) MUSTCHECK;
+/* The upstream says 401 to what may be asked twice: what the source says now is asked for, once. WAIT until it comes;
+ * REWIND: it is another value; NEXT: there is no other, and the answer is handed on. */
+enum walk_next dial_renew(struct exchange *x) MUSTCHECK;
+/* Ask the judge for the release of its credential. */
+int carry_ask_release(const struct exchange *x) MUSTCHECK;
 
 /* send.c */
 void send_body_frame(struct exchange *x, struct frame *f);

@@ -14,7 +14,7 @@ struct fetch {
     uint64_t asked;   /* the question that is on its way; 0: none */
     uint64_t used;    /* when it was looked for last; 0: this place is free */
     uint64_t fresh_until, live_until, failed_until, renewed_until;
-    uint64_t version;                 /* of value: the question that it answered */
+    uint64_t version;                 /* of value: the question that it first answered */
     uint64_t lifetime;                /* as the policy says; 0: it does not */
     char rotates[VAULT_NAME_MAX + 1]; /* the name in the store of what the answer may replace; empty: nothing */
     struct digest spent;              /* of what stood there when it was asked */
@@ -246,9 +246,10 @@ static void take(struct fetch *e, struct secret *value, uint64_t version, uint64
         e->value = NULL;
         replaces = true;
     }
+    if (e->value == NULL)
+        e->version = version;
     secret_free(&e->value);
     e->value = value;
-    e->version = version;
     e->live_until = now + life;
     e->fresh_until = now + life / 10 * 8;
     if (replaces && e->held != NULL && e->fresh_until > now + FETCH_BACK_MS)

@@ -321,53 +321,6 @@ static void refused_and_not_covered(void **state)
     world_free(&w);
 }
 
-#define UNAUTHORIZED "HTTP/1.1 401 Unauthorized\r\nConnection: close\r\nContent-Length: 4\r\n\r\nno 1"
-#define RENEWED      "ghp_renewed0renewed0renewed0renewed0"
-
-static void expect_status(struct world *w, uint64_t xid, uint16_t status)
-{
-    struct result r = world_result(w, xid);
-    assert_int_equal(r.outcome, OUTCOME_ANSWERED);
-    assert_int_equal(r.status, status);
-}
-
-/* The upstream refuses a fetched value: once more with another one, and then its word is handed on. */
-static void a_refused_credential_is_renewed_once(void **state)
-{
-    struct world *w = world_new();
-    struct request once = {.path = "/7", .credential = "c", .release = RELEASE_COMES, .once = true};
-    w->version = 5;
-    credentialed(w, 1, 0, UNAUTHORIZED);
-    struct seen *s = world_wait(w, ROLE_JUDGE, M_NEED_RELEASE, XID(1));
-    struct msg_in m = msg_in(dynbuf_span(&s->payload));
-    assert_int_equal(msg_get_u64(&m), 5);
-    assert_int_equal(msg_end(&m), 0);
-    w->version = 6;
-    world_credential(w, XID(1), 60000, "up.test", "c", "Bearer " RENEWED);
-    world_wait_up(w, 1, "Authorization: Bearer " RENEWED);
-    assert_true(world_up_has(w, 1, "GET /1 HTTP/1.1\r\n"));
-    world_answer(w, 1, OK5);
-    expect_status(w, XID(1), 200);
-    credentialed(w, 2, 1, UNAUTHORIZED);
-    (void)world_wait(w, ROLE_JUDGE, M_NEED_RELEASE, XID(2));
-    world_credential(w, XID(2), 60000, "up.test", "c", "Bearer " TOKEN);
-    world_wait_up(w, 2, "GET /2 HTTP/1.1\r\n");
-    world_answer(w, 2, UNAUTHORIZED);
-    expect_status(w, XID(2), 401);
-    assert_int_equal(world_count(w, ROLE_JUDGE, M_NEED_RELEASE, XID(2)), 1);
-    world_credential(w, XID(7), 0, "up.test", "c", "Bearer " TOKEN); /* what is sent once stays so */
-    world_forward(w, XID(7), once);
-    world_wait_up(w, 3, "GET /7 HTTP/1.1\r\n");
-    world_answer(w, 3, UNAUTHORIZED);
-    expect_status(w, XID(7), 401);
-    w->version = 0; /* of the store: nobody has another one */
-    credentialed(w, 8, 4, UNAUTHORIZED);
-    expect_status(w, XID(8), 401);
-    assert_int_equal(world_count(w, ROLE_JUDGE, M_NEED_RELEASE, XID(7)), 0);
-    assert_int_equal(world_count(w, ROLE_JUDGE, M_NEED_RELEASE, XID(8)), 0);
-    world_free(&w);
-}
-
 /* A host with secrets is searched even when none is injected; the patterns are asked for. */
 static void patterns_only(void **state)
 {
@@ -568,7 +521,6 @@ int main(void)
         cmocka_unit_test(echoed),
         cmocka_unit_test(echoed_in_pieces),
         cmocka_unit_test(encoded),
-        cmocka_unit_test(a_refused_credential_is_renewed_once),
         cmocka_unit_test(patterns_only),
         cmocka_unit_test(keeper_gone),
         cmocka_unit_test(guesses),

@@ -177,6 +177,11 @@ static void what_an_upstream_refuses_is_asked_for_once_by_all(void **state)
     assert_int_equal(need_after(PROGRAM, second), FETCH_HERE); /* there is no other: its answer is handed on */
     assert_int_equal(version(PROGRAM), second);
     assert_int_equal(nsent, 3);
+    now += FETCH_RENEW_MS;
+    assert_int_equal(need_after(PROGRAM, second), FETCH_LATER);
+    answer((struct wire_fetched){.ok = true, .value = SPAN("value-canary-2"), .lifetime_ms = 100000});
+    assert_int_equal(need_after(PROGRAM, second), FETCH_HERE);
+    assert_int_equal(version(PROGRAM), second); /* the same once more is no other one */
 }
 
 static void asked_once_used_while_it_lives_and_refreshed_late(void **state)
