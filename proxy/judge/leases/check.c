@@ -63,15 +63,22 @@ static const char *leaked(const struct exchange *x, struct lease *l)
     return NULL;
 }
 
+static bool is_own(const struct exchange *x, const struct lease *l)
+{
+    return span_eq(l->sandbox, x->sandbox->name) && span_eq(l->session, x->sandbox->session);
+}
+
 /* Of a pair that signs the text is an id, which shows in logs and on terminals: another sandbox's that turns up is no
- * word of its secret being known, unless something is signed with it (proved: with this one's). What its credential
- * was when a reload has made it another one nobody knows any more; the lease has ended with it. */
+ * word of its secret being known, unless something is signed with it (proved: with this one's). Nor is its own
+ * sandbox's, signed with or not, at a place that its credential is not for: SDKs sign for all the hosts they speak
+ * to, and the secret follows from no signature. What its credential was when a reload has made it another one nobody
+ * knows any more; the lease has ended with it. */
 static bool is_only_named(const struct exchange *x, struct lease *l, bool proved)
 {
     struct credential c;
     size_t at;
-    bool own = span_eq(l->sandbox, x->sandbox->name) && span_eq(l->session, x->sandbox->session);
-    if (own || proved || !lease_is_pair(l->format))
+    bool known = is_own(x, l) ? l->generation != x->sandbox->generation : proved;
+    if (known || !lease_is_pair(l->format))
         return false;
     return !is_meant(x->now.image, l, &at) ||
            (policy_credential(x->now.image->policy, at, &c) && c.sign != SIGN_NONE);
@@ -213,6 +220,8 @@ static enum refuse_why misplaced(struct exchange *x, const struct lease_hit *hit
         return tell_leak(x, l, what);
     if (x->now.d.credential < 0 && x->now.d.verdict == VERDICT_DENY && hit->in_field)
         return REFUSE_COUNT;
+    if (what != NULL && is_own(x, l))
+        return REFUSE_LEASE_BOUNDS;
     return presigned ? REFUSE_SIGN : REFUSE_LEASE_MISPLACED;
 }
 
@@ -247,6 +256,8 @@ static enum refuse_why in_slot(struct exchange *x, const struct brought *s, stru
     const char *what = l ? leaked(x, l) : NULL;
     if (what != NULL && !is_only_named(x, l, x->proof == PROOF_GIVEN))
         return tell_leak(x, l, what);
+    if (what != NULL && is_own(x, l))
+        return REFUSE_LEASE_BOUNDS;
     if (n > 1 || s->twice)
         return REFUSE_LEASE_MISPLACED;
     if (l == NULL)

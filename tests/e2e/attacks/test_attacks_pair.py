@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Leases in two halves, of a credential that signs: what was not signed with the secret half of the sandbox's own is never
-signed anew (attacks.tsv D12, D32, D48). The upstream is the oracle's: nothing of a refused request is there."""
+signed anew (attacks.tsv D12, D13, D32, D48). The upstream is the oracle's: nothing of a refused request is there."""
 import hashlib
 import secrets
 
@@ -90,6 +90,37 @@ def another_sandboxs_pair_has_leaked_and_its_id_has_not(rig, transport):
         passes(rig, "D32 who has one of its own", send(wire, signed(rig, wire, own)))
         wire.close()
         mine.close()
+
+
+@everywhere("D13")
+def its_own_pair_for_another_place_is_refused_and_stays_good(rig, transport):
+    """As an SDK signs for each host that it speaks to."""
+    pairs(rig, transport)
+    places = [("over http", {"plain": True}), ("another host", {"host": "other.test"})] if transport != "absolute" else []
+    pair = issue(rig, transport)
+
+    def live(what):
+        state = rig.control("GET", f"/api/v1/leases/{pair.made['id']}")[1]["state"]
+        rig.holds(f"D13 {what}: it stays good", state == "live", state)
+    for what, where in places:
+        for place in ("signed", "elsewhere"):
+            wire = rig.open(transport, **where)
+            fields = signed(rig, wire, pair) if place == "signed" else {"x-key": pair.id}
+            refused(rig, f"D13 {what}, {place}", send(wire, fields), "lease-not-for-this")
+            live(f"{what}, {place}")
+            wire.close()
+    if transport == "absolute":
+        for host, port in (("upstream.test", 9), ("other.test", rig.up.port), ("elsewhere.test", 80)):
+            wire = rig.open(transport)
+            lines = "".join(f"{name}: {value}\r\n" for name, value in signed(rig, wire, pair).items())
+            got = wire.talk(f"GET http://{host}:{port}/ok HTTP/1.1\r\nHost: {host}:{port}\r\n{{A}}{lines}\r\n", 1)
+            refused(rig, f"D13 {host}:{port}", got, "denied")  # by the policy already
+            live(f"{host}:{port}")
+            wire.close()
+    if transport != "absolute":
+        wire = rig.open(transport)
+        passes(rig, "D13 where it is for", send(wire, signed(rig, wire, pair)))
+        wire.close()
 
 
 @everywhere("D48", cleartext=True)

@@ -333,6 +333,38 @@ static void d32_another_sandboxs_id_after_a_reload(void **state)
     }
 }
 
+/* D13: an SDK signs for every host it speaks to. Its own pair is refused where it is not for, and stays good; but not
+ * in another generation of its sandbox, which has it from elsewhere. */
+static void d13_its_own_pair_at_another_host(void **state)
+{
+    struct play p;
+    struct wire_lease l;
+    open_pair(&p, &l);
+    struct ask *a = as_usual(GET("/x"), 1), *named = GET("/x");
+    a->host = named->host = "elsewhere.example";
+    named->header = "X-Note";
+    named->value = id_of(1);
+    give_request(&p, XID(1), a);
+    expect_refused(&p, 1, "lease-not-for-this");
+    give_request(&p, XID(2), named);
+    expect_refused(&p, 2, "lease-not-for-this");
+    expect_nothing(&p);
+    a->host = NULL;
+    give_request(&p, XID(3), a);
+    (void)expect_asked(&p, 3);
+    give_found(&p, 3, VERIFIED_RIGHT);
+    expect(&p, ROLE_CARRIER, M_UPSTREAM, 0);
+    expect(&p, ROLE_KEEPER, M_RELEASE, XID(3));
+    expect_passes(&p, 3);
+    l.generation = 7;
+    tell_lease(&p, &l);
+    a->host = "elsewhere.example";
+    give_request(&p, XID(4), a);
+    (void)expect(&p, ROLE_LEDGER, M_LEASE_LEAK, XID(4));
+    expect_refused(&p, 4, "lease-leaked");
+    play_close(&p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -346,6 +378,7 @@ int main(void)
         cmocka_unit_test(d32_another_sandboxs_pair),
         cmocka_unit_test(d32_another_sandboxs_id_in_a_stream),
         cmocka_unit_test(d32_another_sandboxs_id_after_a_reload),
+        cmocka_unit_test(d13_its_own_pair_at_another_host),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
