@@ -6,10 +6,11 @@
 #include "common/memfd.h"
 #include "proxy/judge/evaluation/image.h"
 #include "proxy/judge/accounts/upstreams.h"
+#include "proxy/judge/leases/table.h"
 #include "proxy/judge/state.h"
 
 /* One entry has room for a policy's image or a large body; what is larger ends the recording. */
-enum { ENTRY_BYTES = 32 * 1024 * 1024 };
+enum { ENTRY_BYTES = 32 * 1024 * 1024, LEASES_RECORDED = 2048 };
 
 static bool on(const struct recorder *r)
 {
@@ -70,6 +71,52 @@ static void put_image(struct recorder *r)
                                .payload = span_of(i->digest.b, DIGEST_BYTES)});
 }
 
+/* What is known of it: its text is nowhere, nor who asked for it. Any tag will do, as long as each is told of. */
+static bool put_lease(struct recorder *r, const struct lease *l, struct dynbuf *b, size_t nth)
+{
+    static struct wire_lease w; /* too large for a stack */
+    const struct lease_table *t = r->judge->leases;
+    struct msg_in layers = msg_in(l->layers);
+    w = (struct wire_lease){.id = l->id,
+                            .parent = l->parent,
+                            .sandbox = l->sandbox,
+                            .session = l->session,
+                            .credential = l->credential,
+                            .generation = l->generation,
+                            .meaning = l->meaning,
+                            .text = l->text,
+                            .tag = span_of(t->tag[nth % t->ntags].tag, LEASE_TAG),
+                            .format = l->format,
+                            .state = l->state,
+                            .expires_ms = l->expires_ms,
+                            .ended_ms = l->ended_ms,
+                            .how = l->how};
+    if (wire_get_layers(&layers, w.layer, &w.nlayers) != 0)
+        return false;
+    dynbuf_reset(b);
+    msg_put_u16(b, 1);
+    wire_put_lease(b, &w);
+    if (dynbuf_ok(b))
+        put_frame(r, ROLE_LEDGER, 0, M_LEASE, b);
+    return dynbuf_ok(b);
+}
+
+/* The sandbox's own first: past so many the others, which it has no business to name, are not known to who plays it
+ * again. */
+static void put_leases(struct recorder *r, const struct sandbox *s)
+{
+    const struct lease_table *t = r->judge->leases;
+    struct dynbuf b;
+    size_t n = 0;
+    dynbuf_init(&b, CHAN_PAYLOAD_MAX);
+    for (unsigned others = 0; others < 2; others++)
+        for (size_t i = 0; i < LEASE_BUCKETS && n < LEASES_RECORDED; i++)
+            for (const struct lease *l = t->by_id[i]; l != NULL && n < LEASES_RECORDED; l = l->next_id)
+                if (span_eq(l->sandbox, s->name) != others)
+                    n += put_lease(r, l, &b, n);
+    dynbuf_free(&b);
+}
+
 static void put_ledger(struct recorder *r, const struct sandbox *s)
 {
     static struct wire_sandbox w; /* its tokens are not needed: nobody is identified again */
@@ -83,7 +130,11 @@ static void put_ledger(struct recorder *r, const struct sandbox *s)
     put_frame(r, ROLE_LEDGER, 0, M_STORE, &b);
     dynbuf_reset(&b);
     if (s != NULL) {
-        w = (struct wire_sandbox){.name = s->name, .session = s->session, .nlabels = s->nlabels};
+        w = (struct wire_sandbox){.name = s->name,
+                                  .session = s->session,
+                                  .generation = s->generation,
+                                  .frozen = s->frozen ? SPAN("frozen") : SPAN_NONE,
+                                  .nlabels = s->nlabels};
         for (size_t i = 0; i < s->nlabels; i++) {
             w.label[i].key = s->label[i].key;
             w.label[i].value = s->label[i].value;
@@ -91,6 +142,7 @@ static void put_ledger(struct recorder *r, const struct sandbox *s)
         wire_put_sandbox(&b, &w);
         msg_put_u8(&b, false);
         put_frame(r, ROLE_LEDGER, 0, M_SANDBOX, &b);
+        put_leases(r, s);
     }
     dynbuf_free(&b);
 }
@@ -137,7 +189,8 @@ static bool wanted(const struct recorder *r, enum role_id role, uint64_t instanc
     if (id >= r->from && id < r->upto)
         return true;
     return (role == ROLE_PARENT && type == M_IMAGE) || (role == ROLE_FRONT && type == M_FRONT_KEY) ||
-           (role == ROLE_LEDGER && (type == M_STORE || type == M_FREEZE || type == M_TICKET_CHANGED));
+           (role == ROLE_LEDGER &&
+            (type == M_STORE || type == M_FREEZE || type == M_TICKET_CHANGED || type == M_LEASE));
 }
 
 void recorder_in(struct recorder *r, enum role_id role, uint64_t instance, const struct frame *f)

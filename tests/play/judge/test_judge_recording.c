@@ -1,5 +1,5 @@
 /* What is recorded of an exchange is played again by a judge alone, and shows what it would say otherwise. */
-#include "tests/play/judge/play.h"
+#include "tests/play/judge/play_lease.h"
 
 #include <stdlib.h>
 
@@ -163,11 +163,76 @@ static void what_does_not_fit_ends_the_recording(void **state)
     room = SIZE_MAX;
 }
 
+/* As one is that has begun anew: its leases are of that generation. */
+static void begin_anew(struct play *p, uint64_t generation)
+{
+    const struct wire_sandbox s = {.name = SPAN("sb"), .session = SPAN("ses"), .generation = generation};
+    struct dynbuf *b = from(p);
+    wire_put_sandbox(b, &s);
+    msg_put_u8(b, false);
+    assert_int_equal(give(p, ROLE_LEDGER, 0, M_SANDBOX, 0, -1), 0);
+}
+
+static void bring(struct play *p, unsigned n, const char *text)
+{
+    char value[LEASE_TEXT_MAX + 16];
+    snprintf(value, sizeof(value), "Bearer %s", text);
+    struct ask a = {.method = "GET", .path = "/x", .header = "Authorization", .value = value};
+    give_request(p, XID(n), &a);
+}
+
+/* Leases that were there before, and one that ends meanwhile: own, bounded, another sandbox's. */
+static void requests_with_leases_are_played_again(void **state)
+{
+    static struct play p;
+    static char said[8192];
+    struct wire_lease l[4];
+    struct replay_result r;
+    struct err e = {{0}};
+    (void)state;
+    dynbuf_init(&file, 1 << 20);
+    play_all(&p, "allow read GET / cred=4\nlease-required\n");
+    begin_anew(&p, 3);
+    for (uint8_t i = 1; i < 4; i++) {
+        l[i] = lease_of(i);
+        l[i].generation = 3;
+        if (i == 2)
+            l[i].layer[l[i].nlayers++] = (struct wire_layer){.methods = {1, {SPAN("PUT")}}};
+        if (i == 3)
+            l[i].sandbox = SPAN("another");
+        tell_lease(&p, &l[i]);
+    }
+    recorder = (struct recorder){.judge = p.j, .sink = sink};
+    p.recorder = &recorder;
+    recorder_set(&recorder, XID(0), XID(1000));
+    bring(&p, 1, text_of(1));
+    expect(&p, ROLE_CARRIER, M_UPSTREAM, 0);
+    expect(&p, ROLE_KEEPER, M_RELEASE, XID(1));
+    expect_passes(&p, 1);
+    bring(&p, 2, text_of(2));
+    expect_refused(&p, 2, "lease-not-for-this");
+    l[1].state = LEASE_REVOKED;
+    l[1].ended_ms = 1;
+    tell_lease(&p, &l[1]);
+    bring(&p, 3, text_of(1));
+    expect_refused(&p, 3, "lease-ended");
+    bring(&p, 4, text_of(3));
+    (void)expect(&p, ROLE_LEDGER, M_LEASE_LEAK, XID(4));
+    expect_refused(&p, 4, "lease-leaked");
+    play_close(&p);
+    for (unsigned n = 1; n <= 4; n++)
+        if (play_again(XID(n), &r, said, sizeof(said), &e) != 0 || r.differs != 0 || r.said == 0)
+            fail_msg("%u: %s%s", n, e.text, said);
+    dynbuf_free(&file);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_recorded_is_said_again), cmocka_unit_test(another_policy_says_something_else),
-        cmocka_unit_test(a_message_with_another_byte_is_shown), cmocka_unit_test(a_broken_file_is_refused),
-        cmocka_unit_test(what_does_not_fit_ends_the_recording)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(what_is_recorded_is_said_again),
+                                       cmocka_unit_test(another_policy_says_something_else),
+                                       cmocka_unit_test(a_message_with_another_byte_is_shown),
+                                       cmocka_unit_test(a_broken_file_is_refused),
+                                       cmocka_unit_test(what_does_not_fit_ends_the_recording),
+                                       cmocka_unit_test(requests_with_leases_are_played_again)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
