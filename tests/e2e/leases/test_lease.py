@@ -195,5 +195,25 @@ def what_became_of_it_is_known_after_a_restart(lab):
     assert run.gw.cli("audit", "verify").rc == 0
 
 
+@test()
+def a_count_begins_with_the_first_bound_of_its_kind(lab):
+    """What was used before anybody counted does not count; a bound that is tighter than one before counts on from it."""
+    run = Leased(lab)
+    run.gw.token("agent")
+
+    def ask(lease):
+        done = lab.run([*CURL, "--suppress-connect-headers", "-H", f"Authorization: Bearer {lease['lease']}", run.url()],
+                       env=run.gw.client_env("agent"), rc=0)
+        return code(done) or done.out.split(b" ", 2)[1].decode()
+
+    free, bound = (run.gw.cli_json("lease", "issue", "api", "--sandbox", "agent", *more) for more in ((), ("--uses", "20")))
+    for lease, left in ((free, 2), (bound, 1)):
+        assert [ask(lease) for _ in range(4)] == ["200"] * 4
+        run.gw.cli("lease", "narrow", lease["id"], "--uses", "2" if lease is free else "5", rc=0)
+        assert [ask(lease) for _ in range(left + 1)] == ["200"] * left + ["lease-used-up"], lease
+    run.gw.cli("lease", "narrow", bound["id"], "--uses", "19", rc=0)
+    assert ask(bound) == "lease-used-up", "a wider one widens nothing"
+
+
 if __name__ == "__main__":
     main()
