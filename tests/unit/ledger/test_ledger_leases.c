@@ -19,6 +19,8 @@ static void on_frame(void *arg, struct chan *c, struct frame *f)
 {
     struct msg_in m = msg_in(f->payload);
     struct id id;
+    if (f->type == M_HEARD)
+        assert_int_equal(chan_send(c, M_HEARD, f->id, SPAN_NONE), 0);
     if (f->type == M_LEASE_MAKE) {
         nmake++;
         make.id = f->id;
