@@ -424,6 +424,9 @@ def of_what_many_other_runs_left_a_few_are_named(lab):
     said = run("sleep", "1").err.decode()
     assert said.count("from another run (") == 3, said
     assert said.count("countersign: more waits from other runs; see countersign approvals list\n") == 1, said
+    run.work = lab.dir / "another"
+    run.work.mkdir()
+    assert run("sleep", "1").both == b"", "another workspace's requests were told"
 
 
 @test()
