@@ -188,7 +188,8 @@ int cli_read(const struct cli_verb *v, int argc, char **argv, struct cli_call *c
     int rc = CLI_OK;
     *c = (struct cli_call){.verb = v, .word = argv};
     for (int i = 0; i < argc && rc == CLI_OK; i++) {
-        if (strcmp(argv[i], "--") == 0) {
+        if (strcmp(argv[i], "--") == 0 &&
+            !(only_words && strstr(v->words, "CMD"))) { /* a second one is the command's */
             only_words = true;
             c->dashes++;
             c->dash = c->nwords;

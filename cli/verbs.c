@@ -159,6 +159,27 @@ static const struct cli_option decide[] = {
     {                                                                                                                \
         .name = "dir", .arg = "DIR", .help = "where the sandbox sees the files they name, an absolute path"          \
     }
+static const struct cli_option start_options[] = {
+    {.name = "limits",
+     .arg = "HOW",
+     .help = "strict: held for all processes together, or nothing starts; approximate: as well as it can be",
+     .choices = "strict approximate"},
+    {.name = "memory", .arg = "BYTES", .help = "all it may use, with its files, like 512M; 1G"},
+    {.name = "pids", .arg = "N", .help = "processes and threads, 256"},
+    {.name = "cpus", .arg = "N", .help = "CPUs, like 0.5; 1"},
+    {.name = "disk", .arg = "BYTES", .help = "its workspace, 512M"},
+    {.name = "files", .arg = "N", .help = "open files of each process, 4096"},
+    {.name = "timeout", .arg = "TIME", .help = "it ends then, whatever it does; 1h, at most 7d"},
+    {.name = "session", .arg = "NAME", .help = "what its tickets belong to; its name otherwise"},
+    {.name = NULL}};
+static const struct cli_option exec_options[] = {
+    {.name = "env", .arg = "NAME=VALUE", .help = "a variable of the command", .many = true},
+    {.name = "dir", .arg = "DIR", .help = "where it runs; /workspace"},
+    {.name = "timeout",
+     .arg = "TIME",
+     .help = "it is killed then, with what it started in its group; 5m, at most 24h"},
+    {.name = "output", .arg = "BYTES", .help = "of it, what is past that is dropped and said; 16M, at most 1G"},
+    {.name = NULL}};
 static const struct cli_option create[] = {
     {.name = "name", .arg = "NAME", .help = "its name, as the word does"},
     {.name = "session", .arg = "NAME", .help = "what its tickets belong to; its name otherwise"},
@@ -289,6 +310,14 @@ const struct cli_verb cli_verbs[] = {
      "countersign sandbox create ci-7 --format docker > ci.env", create, TAKES_BOTH, sandbox_create, NULL},
     {"sandbox list", "", "every sandbox, and how many of its requests wait", "countersign sandbox list", NULL,
      TAKES_BOTH, sandbox_list, NULL},
+    {"sandbox start", "[NAME]", "a sandbox of its own, without a network, until it is destroyed or its time is over",
+     "countersign sandbox start box --memory 2G --timeout 30m", start_options, TAKES_BOTH, sandbox_start, NULL},
+    {"sandbox exec", "NAME CMD [ARG...]", "run a command in a started sandbox",
+     "countersign sandbox exec box -- python3 -c 'print(1)'", exec_options, TAKES_BOTH, sandbox_exec, NULL},
+    {"sandbox started", "", "those that run, how long they may, and by what they are held",
+     "countersign sandbox started", NULL, TAKES_BOTH, sandbox_started, NULL},
+    {"sandbox destroy", "NAME", "end a started sandbox now, with all that is in it",
+     "countersign sandbox destroy box", NULL, TAKES_BOTH, sandbox_destroy, NULL},
     {"sandbox rm", "NAME", "take its identity away", "countersign sandbox rm ci-7 --end-session", rm, TAKES_BOTH,
      sandbox_rm, NULL},
     {"env", "[NAME]", "the variables that lead a sandbox's tools through the gateway, with a fresh token",

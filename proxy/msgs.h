@@ -5,7 +5,7 @@
  * makes it: its instance number << 40 | a counter, never reused within a boot. Judge and carrier refuse an xid whose
  * upper bits are not the channel's front. Who talks to whom (parent makes the socketpairs, M_PEER hands them over):
  * front-judge front-carrier judge-carrier judge-keeper judge-ledger judge-lobby keeper-carrier keeper-ledger
- * carrier-resolver desk-ledger keeper-fetcher fetcher-resolver, and all with parent */
+ * carrier-resolver desk-ledger keeper-fetcher fetcher-resolver desk-warden warden-ledger, and all with parent */
 #ifndef PROXY_MSGS_H
 #define PROXY_MSGS_H
 #include "proxy/words.h" /* clang-format off */
@@ -103,7 +103,7 @@ enum msg_type {
     M_SANDBOX_DONE = 106, /* Lg>D bool ok, span why */
     M_EVENT = 107,        /* Lg>D id: sequence; span kind ("ticket", "sandbox"), span subject; or id 0, "refused" and no subject: records of what was refused or not sent were written */
     M_FREEZE = 109,       /* D>Lg bool on, span operator, span reason: kept over restarts; Lg>D bool ok, span why; Lg>J id 0 bool on, when it changes and at once to a new judge */
-    M_NOTE = 108,         /* D>Lg, P>Lg, K>Lg span kind, span json: an audit record of an operator's or the parent's act */
+    M_NOTE = 108,         /* D>Lg, P>Lg, K>Lg, W>Lg span kind, span json: an audit record of an operator's or the parent's act */
     /* desk and parent; id: the desk's own */
     M_SANDBOX_OPEN = 110,   /* D>P span name, bool captured: make its Unix listener (captured: LISTEN_CAPTURED_UNIX) */
     M_SANDBOX_OPENED = 111, /* P>D bool ok, span path or why */
@@ -143,6 +143,25 @@ enum msg_type {
     M_JOB = 152,      /* F>P u8 enum job_kind; fd: its descriptor 3, a channel to the fetcher */
     M_JOB_NONE = 153, /* P>F it could not be started */
     M_JOB_END = 154,  /* F>P it is over: killed with all that it started */
+    /* warden and parent; id: the warden's number of the sandbox, never used twice */
+    M_BOX = 170,         /* W>P span name, u64 generation (both for the audit), u64 memory, u64 processes, u64 percent of a CPU (of no cgroup: 0 each is refused), bool strict: only with a cgroup for all of them; fd: descriptor 3 of its first process, which waits there for M_BOX_ORDER */
+    M_BOX_STARTED = 171, /* P>W u8 version of the cgroup that holds it (0: none) */
+    M_BOX_NONE = 172,    /* P>W span why: it was not started */
+    M_BOX_END = 173,     /* W>P kill it now, with all that it started */
+    M_BOX_GONE = 174,    /* P>W nothing of it is left */
+    M_BOX_ORDER = 175,   /* W>the process that becomes the sandbox: wire_box (sandbox-shim/warden/wire_box.h) */
+    /* desk and warden; id: the desk's own */
+    M_SB_START = 176,   /* D>W wire_box, u64 generation, u64 cpu percent, u64 timeout ms, bool strict */
+    M_SB_STARTED = 177, /* W>D bool ok, span why, u8 version of its cgroup */
+    M_SB_LIST = 178,    /* D>W */
+    M_SB_LISTED = 179,  /* W>D u16 n, n x (span name, u64 generation, u64 ms since its start, u64 ms until its timeout, u8 version of its cgroup, u16 commands running, wire_box) */
+    M_SB_DESTROY = 180, /* D>W span name */
+    M_SB_DESTROYED = 181, /* W>D bool: there was one */
+    M_SB_EXEC = 182,    /* D>W span name, u64 timeout ms, u64 most bytes of output, u16 arguments, u16 variables, span each, span directory */
+    M_SB_OUTPUT = 183,  /* W>D u8 1 standard output, 2 standard error, then its bytes, at most SB_WINDOW that are not taken */
+    M_SB_TAKEN = 184,   /* D>W u32 bytes of output that have left */
+    M_SB_KILL = 185,    /* D>W nobody waits for it any more */
+    M_SB_EXIT = 186,    /* W>D u8 enum sb_end, u8 status or signal, u64 bytes said, u64 bytes cut, u64 user us, u64 system us, u64 most memory KiB, span why */
     /* carrier, fetcher and resolver; id: the asker's own */
     M_RESOLVE = 130,   /* span host, u16 n, n x span cidr allowed although private */
     M_ADDRESSES = 131, /* u8 n, n x (u8 family 4 or 6, span bytes); n 0: span code, span why */
@@ -151,5 +170,6 @@ enum msg_type {
 enum { XID_FRONT_SHIFT = 40 /* of an exchange's id: above it is its front's instance */ };
 enum { REQUEST_FORWARDED = 4 /* it said, in a field that never goes on, that it is somebody else's, passed on */ };
 enum { WS_COST = 32, WS_MESSAGE_MAX = 192 * 1024 /* of a client */, WS_ANSWER_MAX = 1024 * 1024 /* of a server */ };
+enum { SB_WINDOW = 256 * 1024 };
 enum { BODY_INLINE_MAX = 256 * 1024, ANSWER_WINDOW = 256 * 1024, BODY_WINDOW = 256 * 1024, ANSWER_KEPT_MAX = 250 * 1024 /* fits into one M_REPLY with its head */ };
 #endif

@@ -14,6 +14,7 @@ enum role_id {
     ROLE_LEDGER,
     ROLE_DESK,
     ROLE_FETCHER,
+    ROLE_WARDEN,
     ROLE_COUNT
 };
 
@@ -61,6 +62,15 @@ enum job_kind {
     JOB_PROGRAM, /* countersign-fetch-program: runs a program that the policy names, which has no network */
     JOB_HTTP,    /* countersign-fetch-http: asks one server */
     JOB_KINDS
+};
+
+/* How a command in a sandbox ended. */
+enum sb_end {
+    SB_LOST = 0, /* with its sandbox, or there is none */
+    SB_EXITED,
+    SB_SIGNALLED,
+    SB_NOT_STARTED,
+    SB_TIMED_OUT,
 };
 
 const char *role_name(enum role_id r);

@@ -16,22 +16,34 @@ static struct ask *ask_free_slot(struct desk *d)
     return NULL;
 }
 
+static struct chan *chan_of(const struct desk *d, enum ask_whom whom)
+{
+    return whom == ASK_PARENT ? d->parent : whom == ASK_WARDEN ? d->warden : d->ledger;
+}
+
+static const char *absent(enum ask_whom whom)
+{
+    return whom == ASK_PARENT   ? "the gateway is ending"
+           : whom == ASK_WARDEN ? "the warden does not run at the moment"
+                                : "the ledger does not run at the moment";
+}
+
 struct dynbuf *ask_begin(struct exchange *x, enum ask_whom whom, uint16_t type, uint16_t want, ask_fn *fn)
 {
     struct desk *d = x->desk;
-    struct chan *c = whom == ASK_PARENT ? d->parent : d->ledger;
+    struct chan *c = chan_of(d, whom);
     struct ask *a = ask_free_slot(d);
     struct dynbuf *b = c && a ? chan_begin(c, type, d->last_id + 1) : NULL;
 
     if (!b) {
         reply_problem(x, 503, "Not possible now", "%s; try again in a moment",
-                      !c   ? whom == ASK_PARENT ? "the gateway is ending" : "the ledger does not run at the moment"
+                      !c   ? absent(whom)
                       : !a ? "too much is asked at once"
                            : "the other process does not take more");
         return NULL;
     }
-    uint64_t most = want == M_RELOADED ? DESK_RELOAD_MS : DESK_ASK_MS;
-    *a = (struct ask){++d->last_id, x->now_ms + most, whom == ASK_PARENT, want, x, fn};
+    uint64_t most = want == M_RELOADED ? DESK_RELOAD_MS : want == M_SB_STARTED ? DESK_START_MS : DESK_ASK_MS;
+    *a = (struct ask){++d->last_id, x->now_ms + most, whom, want, x, fn};
     return b;
 }
 
@@ -58,7 +70,7 @@ void ask_send(struct exchange *x)
         struct ask *a = &d->asks[i];
         if (a->id != d->last_id)
             continue;
-        if (chan_commit(a->parent ? d->parent : d->ledger) == 0)
+        if (chan_commit(chan_of(d, a->whom)) == 0)
             return;
         ask_fn *fn = a->fn;
         *a = (struct ask){0};
@@ -67,11 +79,11 @@ void ask_send(struct exchange *x)
     }
 }
 
-bool ask_answer(struct desk *d, bool parent, struct frame *f)
+bool ask_answer(struct desk *d, enum ask_whom whom, struct frame *f)
 {
     for (size_t i = 0; i < DESK_ASKS; i++) {
         struct ask *a = &d->asks[i];
-        if (a->id == 0 || a->id != f->id || a->parent != parent)
+        if (a->id == 0 || a->id != f->id || a->whom != whom)
             continue;
         ask_finish(a, a->want == f->type ? f : NULL);
         return true;
@@ -86,10 +98,10 @@ void ask_expire(struct desk *d, uint64_t now)
             ask_finish(&d->asks[i], NULL);
 }
 
-void ask_gone(struct desk *d, bool parent)
+void ask_gone(struct desk *d, enum ask_whom whom)
 {
     for (size_t i = 0; i < DESK_ASKS; i++)
-        if (d->asks[i].id && d->asks[i].parent == parent)
+        if (d->asks[i].id && d->asks[i].whom == whom)
             ask_finish(&d->asks[i], NULL);
 }
 

@@ -4,8 +4,6 @@
 
 #include "web-approval/desk.h"
 
-enum ask_whom { ASK_LEDGER = 1, ASK_PARENT };
-
 /* Begin a question; add its fields with msg_put_*, then ask_send. `want` is the type of the answer; anything
  * else, or none within DESK_ASK_MS (of a reload DESK_RELOAD_MS), calls fn with NULL. NULL: not possible now; the
  * exchange is answered 503. */
@@ -13,10 +11,10 @@ struct dynbuf *ask_begin(struct exchange *x, enum ask_whom whom, uint16_t type, 
 /* Send what was begun last. On failure fn is called with NULL. */
 void ask_send(struct exchange *x);
 /* An answer came. False: nobody asked (the frame is for somebody else). */
-bool ask_answer(struct desk *d, bool parent, struct frame *f);
+bool ask_answer(struct desk *d, enum ask_whom whom, struct frame *f);
 /* Questions whose time is over, or all to a role that is gone, fail. */
 void ask_expire(struct desk *d, uint64_t now);
-void ask_gone(struct desk *d, bool parent);
+void ask_gone(struct desk *d, enum ask_whom whom);
 /* An operator's act, for the audit: json must be an object. Nothing is waited for. */
 void ask_note(struct desk *d, const char *kind, struct span json);
 /* The same, saying only who. */

@@ -28,11 +28,13 @@ enum {
     DESK_ASKS = 128,
     DESK_ASK_MS = 10 * 1000,
     DESK_RELOAD_MS = 40 * 1000, /* compiling a policy and running its tests may take 30 s */
+    DESK_START_MS = 25 * 1000,  /* longer than the warden waits for a sandbox (BOX_START_MS) */
     DESK_TEXT = 512,
 };
 
 enum desk_place { PLACE_NONE = 0, PLACE_PAGE = 1, PLACE_CONTROL = 2 };
 
+enum ask_whom { ASK_NOBODY = 0, ASK_LEDGER, ASK_PARENT, ASK_WARDEN };
 struct exchange;
 /* The answer of another role; f is NULL when none came. */
 typedef void ask_fn(struct exchange *x, struct frame *f);
@@ -40,7 +42,7 @@ typedef void ask_fn(struct exchange *x, struct frame *f);
 struct ask {
     uint64_t id; /* 0: free */
     uint64_t until_ms;
-    bool parent;
+    enum ask_whom whom;
     uint16_t want;
     struct exchange *x;
     ask_fn *fn;
@@ -51,7 +53,7 @@ struct desk {
     struct server *server;
     struct desk_store *store;
     struct guard guard;
-    struct chan *ledger, *parent;
+    struct chan *ledger, *parent, *warden;
     struct ask asks[DESK_ASKS];
     uint64_t last_id;
     char desk_url[DESK_TEXT], proxy_url[DESK_TEXT], socks_url[DESK_TEXT], db[DESK_TEXT], boot[64];
@@ -84,8 +86,9 @@ struct exchange {
     const char *type;
     struct dynbuf out;
     char location[96], cookie[128], download[64];
-    bool stream; /* an event stream begins after the head */
-    int file;    /* a descriptor to send after `out`, or -1; owned */
+    bool stream;     /* an event stream begins after the head */
+    uint64_t follow; /* what it is of: a command that the warden was told to run by this number; 0: of events */
+    int file;        /* a descriptor to send after `out`, or -1; owned */
     uint64_t file_size;
 };
 

@@ -65,7 +65,7 @@ static void ledger_frame(void *arg, struct chan *c, struct frame *f)
             hex_text(key, d->audit_key);
         return;
     }
-    (void)ask_answer(d, false, f);
+    (void)ask_answer(d, ASK_LEDGER, f);
 }
 
 static void ledger_gone(void *arg, struct chan *c)
@@ -73,21 +73,57 @@ static void ledger_gone(void *arg, struct chan *c)
     struct desk *d = arg;
 
     chan_free(&d->ledger);
-    ask_gone(d, false);
+    ask_gone(d, ASK_LEDGER);
 }
+
+/* --- the warden ----------------------------------------------------------- */
+
+static void warden_frame(void *arg, struct chan *c, struct frame *f)
+{
+    struct desk *d = arg;
+
+    if (f->type == M_SB_OUTPUT || f->type == M_SB_EXIT)
+        server_follow(d->server, f);
+    else
+        (void)ask_answer(d, ASK_WARDEN, f);
+}
+
+static void warden_gone(void *arg, struct chan *c)
+{
+    struct desk *d = arg;
+
+    chan_free(&d->warden);
+    ask_gone(d, ASK_WARDEN);
+    server_follow_gone(d->server);
+}
+
+static void peer_warden(struct desk *d, int fd)
+{
+    static const struct chan_ops ops = {warden_frame, warden_gone};
+
+    if (d->warden)
+        warden_gone(d, d->warden);
+    d->warden = chan_new(d->loop, fd, &ops, d);
+}
+
+/* --- who they are --------------------------------------------------------- */
 
 static void peer(void *arg, unsigned who, uint64_t instance, struct span info, int fd)
 {
     static const struct chan_ops ops = {ledger_frame, ledger_gone};
     struct desk *d = arg;
 
+    if (who == ROLE_WARDEN) {
+        peer_warden(d, fd);
+        return;
+    }
     if (who != ROLE_LEDGER) {
         close(fd);
         return;
     }
     if (d->ledger) {
         chan_free(&d->ledger);
-        ask_gone(d, false);
+        ask_gone(d, ASK_LEDGER);
     }
     d->ledger = chan_new(d->loop, fd, &ops, d);
 }
@@ -126,7 +162,7 @@ static void parent_frame(void *arg, struct frame *f)
         dynbuf_reset(&d->notice);
         (void)dynbuf_add(&d->notice, f->payload);
         break;
-    default: (void)ask_answer(d, true, f);
+    default: (void)ask_answer(d, ASK_PARENT, f);
     }
 }
 

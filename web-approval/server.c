@@ -2,11 +2,12 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "common/net/conn.h"
 #include "common/net/loop.h"
+#include "common/net/chan.h"
+#include "web-approval/api/api.h"
 #include "web-approval/ask.h"
 #include "web-approval/events.h"
 #include "web-approval/route.h"
@@ -24,7 +25,7 @@ struct door {
 struct server {
     struct desk *desk;
     struct door door[DOORS];
-    size_t ndoors, nstreams;
+    size_t ndoors, nstreams, nfollows;
     struct client *clients;
     struct timer *tick;
     uint64_t ping_at;
@@ -38,6 +39,8 @@ struct client {
     size_t sent;        /* of its answer */
     bool ready, last;   /* the answer is there; close after it */
     bool stream;
+    uint64_t follow; /* of its stream; 0: events */
+    uint32_t owed;   /* bytes of the command's output that wait here for the client */
     char operator[GUARD_OPERATOR];
     struct client *next, *prev;
 };
@@ -76,93 +79,13 @@ static struct exchange *exchange_new(struct client *c)
 
 /* --- the way out ---------------------------------------------------------- */
 
-#define CSP_PAGE                                                                                                     \
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "                  \
-    "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
-#define CSP_DOWNLOAD "default-src 'none'; frame-ancestors 'none'; sandbox"
-
-static void date_text(uint64_t wall_ms, char out[40])
-{
-    time_t t = (time_t)(wall_ms / 1000);
-    struct tm tm;
-    if (!gmtime_r(&t, &tm) || strftime(out, 40, "%a, %d %b %Y %H:%M:%S GMT", &tm) == 0)
-        out[0] = '\0';
-}
-
-static int head_fields(const struct exchange *x, struct dynbuf *out)
-{
-    const char *csp = x->download[0] ? CSP_DOWNLOAD : CSP_PAGE;
-    char date[40], disposition[96];
-    const struct {
-        const char *name, *value;
-    } fields[] = {
-        {"Date", date},
-        {"Content-Type", x->type},
-        {"Cache-Control", "no-store"},
-        {"Content-Security-Policy", csp},
-        {"X-Content-Type-Options", "nosniff"},
-        {"X-Frame-Options", "DENY"},
-        /* Not no-referrer: with that a browser sends `Origin: null` even from our own forms. */
-        {"Referrer-Policy", "same-origin"},
-        {"Cross-Origin-Opener-Policy", "same-origin"},
-        {"Cross-Origin-Resource-Policy", "same-origin"},
-        {"Content-Disposition", x->download[0] ? disposition : NULL},
-        {"Location", x->location[0] ? x->location : NULL},
-        {"Set-Cookie", x->cookie[0] ? x->cookie : NULL},
-        {"Connection", x->client->last ? "close" : NULL},
-    };
-
-    date_text(x->wall_ms, date);
-    (void)snprintf(disposition, sizeof(disposition), "attachment; filename=\"%s\"", x->download);
-    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
-        if (fields[i].value && http_write_field(out, span_str(fields[i].name), span_str(fields[i].value)) != 0)
-            return -1;
-    return 0;
-}
-
-static struct span reason_of(unsigned status)
-{
-    static const struct {
-        unsigned status;
-        const char *words;
-    } words[] = {{200, "OK"},
-                 {201, "Created"},
-                 {204, "No Content"},
-                 {303, "See Other"},
-                 {400, "Bad Request"},
-                 {403, "Forbidden"},
-                 {404, "Not Found"},
-                 {405, "Method Not Allowed"},
-                 {408, "Request Timeout"},
-                 {409, "Conflict"},
-                 {410, "Gone"},
-                 {411, "Length Required"},
-                 {413, "Content Too Large"},
-                 {414, "URI Too Long"},
-                 {415, "Unsupported Media Type"},
-                 {422, "Unprocessable Content"},
-                 {431, "Request Header Fields Too Large"},
-                 {500, "Internal Server Error"},
-                 {501, "Not Implemented"},
-                 {503, "Service Unavailable"},
-                 {505, "HTTP Version Not Supported"}};
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-        if (words[i].status == status)
-            return span_str(words[i].words);
-    return SPAN("Status");
-}
-
 static int head_write(struct exchange *x)
 {
-    enum http_framing framing = x->stream ? HTTP_CHUNKED : x->status == 204 ? HTTP_NO_BODY : HTTP_LENGTH;
     struct dynbuf head;
     int rc;
 
     dynbuf_init(&head, 8 * 1024);
-    rc = http_write_status_line(&head, x->status, reason_of(x->status)) || head_fields(x, &head) ||
-         http_write_end(&head, framing, x->out.n + x->file_size);
-    if (rc == 0)
-        rc = conn_write(x->client->conn, dynbuf_span(&head));
+    rc = answer_head(x, x->client->last, &head) || conn_write(x->client->conn, dynbuf_span(&head));
     dynbuf_free(&head);
     return rc != 0 ? -1 : 0;
 }
@@ -182,7 +105,10 @@ static void client_end(struct client *c, bool flush)
     *(c->prev ? &c->prev->next : &s->clients) = c->next;
     if (c->next)
         c->next->prev = c->prev;
-    s->nstreams -= c->stream;
+    s->nstreams -= c->stream && c->follow == 0;
+    s->nfollows -= c->follow != 0;
+    if (c->follow != 0)
+        api_started_unfollow(s->desk, c->follow);
     if (c->door->nclients-- == SERVER_CLIENTS)
         watch_set(c->door->watch, WATCH_READ);
     free(c);
@@ -212,7 +138,9 @@ static int piece_write(struct client *c)
 static void stream_begin(struct client *c)
 {
     c->stream = true;
-    c->door->server->nstreams++;
+    c->follow = c->x->follow;
+    c->door->server->nstreams += c->follow == 0;
+    c->door->server->nfollows += c->follow != 0;
     c->ready = false;
     exchange_free(c->x);
     c->x = NULL;
@@ -271,9 +199,13 @@ static bool answer(struct client *c)
     c->ready = true;
     if (!dynbuf_ok(&x->out))
         reply_problem(x, 500, "Too large", "the answer is larger than the desk gives out");
-    if (x->stream && c->door->server->nstreams >= SERVER_STREAMS) {
+    const struct server *s = c->door->server;
+    if (x->stream && (x->follow ? s->nfollows >= SERVER_FOLLOWS : s->nstreams >= SERVER_STREAMS)) {
+        if (x->follow)
+            api_started_unfollow(s->desk, x->follow);
         x->stream = false;
-        reply_problem(x, 503, "Too many", "too many event streams are open");
+        reply_problem(x, 503, "Too many", "too many %s",
+                      x->follow ? "commands are followed" : "event streams are open");
     }
     c->last |= x->stream;
     if (head_write(x) != 0 || (x->stream && stream_first(c) != 0)) {
@@ -374,6 +306,68 @@ static void client_work(struct client *c)
     }
 }
 
+/* --- a command that is followed -------------------------------------------- */
+
+/* As much as has left may be said again: the command waits for a client that does not read. */
+static void follow_taken(struct client *c)
+{
+    if (c->owed > 0)
+        api_started_taken(c->door->server->desk, c->follow, c->owed);
+    c->owed = 0;
+}
+
+static void follow_write(struct client *c, const struct dynbuf *event, uint32_t bytes, bool last)
+{
+    struct dynbuf chunk;
+
+    dynbuf_init(&chunk, event->n + 64);
+    bool bad = !dynbuf_ok(event) || http_write_chunk(&chunk, dynbuf_span(event)) != 0 ||
+               (last && dynbuf_add(&chunk, SPAN("0\r\n\r\n")) != 0) || conn_write(c->conn, dynbuf_span(&chunk)) != 0;
+    dynbuf_free(&chunk);
+    if (bad || last) {
+        if (last) { /* it has ended: nobody need be told that it is not followed */
+            c->door->server->nfollows--;
+            c->follow = 0;
+            c->stream = false;
+        }
+        client_end(c, !bad);
+        return;
+    }
+    c->owed += bytes;
+    if (conn_queued(c->conn) < CONN_OUT_LOW)
+        follow_taken(c);
+}
+
+void server_follow(struct server *s, struct frame *f)
+{
+    struct dynbuf event;
+    uint32_t bytes;
+    bool last;
+
+    dynbuf_init(&event, CHAN_PAYLOAD_MAX * 2);
+    if (api_started_event(f, &event, &bytes, &last) == 0)
+        for (struct client *c = s->clients; c; c = c->next)
+            if (c->follow == f->id && f->id != 0) {
+                follow_write(c, &event, bytes, last);
+                break;
+            }
+    dynbuf_free(&event);
+}
+
+void server_follow_gone(struct server *s)
+{
+    struct dynbuf event;
+
+    dynbuf_init(&event, 256);
+    api_started_lost(&event);
+    for (struct client *c = s->clients, *next; c; c = next) {
+        next = c->next;
+        if (c->follow)
+            follow_write(c, &event, 0, true);
+    }
+    dynbuf_free(&event);
+}
+
 static void client_event(void *arg, struct conn *conn, enum conn_event ev)
 {
     struct client *c = arg;
@@ -386,7 +380,9 @@ static void client_event(void *arg, struct conn *conn, enum conn_event ev)
             client_work(c);
         break;
     case CONN_DRAINED:
-        if (c->x && c->ready && client_pump(c))
+        if (c->follow)
+            follow_taken(c);
+        else if (c->x && c->ready && client_pump(c))
             client_work(c);
         break;
     case CONN_EOF:
@@ -467,7 +463,7 @@ static void streams_write(struct server *s, struct span text)
 {
     for (struct client *c = s->clients, *next; c; c = next) {
         next = c->next;
-        if (c->stream)
+        if (c->stream && c->follow == 0)
             stream_write(c, text);
     }
 }

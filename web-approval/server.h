@@ -9,16 +9,24 @@
 enum {
     SERVER_CLIENTS = 64, /* of each listener */
     SERVER_STREAMS = 24, /* event streams among them */
+    SERVER_FOLLOWS = 32, /* commands in sandboxes that are followed, among them */
     SERVER_REQUEST_MS = 10 * 1000,
     SERVER_IDLE_MS = 30 * 1000,
     SERVER_SEND_MS = 30 * 1000, /* without progress */
     SERVER_PING_MS = 20 * 1000,
 };
 
+/* head.c: that of x's answer; last: the connection ends after it. -1: too long. */
+int answer_head(const struct exchange *x, bool last, struct dynbuf *out) MUSTCHECK;
+
 struct server *server_new(struct desk *d) MUSTCHECK;
 /* Accept on this listener (taken over) from now on. */
 int server_listen(struct server *s, enum desk_place place, int fd) MUSTCHECK;
 /* An event to every stream. */
+/* What the warden says of a command that a client follows; the warden is gone, and with it all of them. */
+struct frame;
+void server_follow(struct server *s, struct frame *f);
+void server_follow_gone(struct server *s);
 void server_event(struct server *s, uint64_t seq, struct span kind, struct span subject);
 
 #endif

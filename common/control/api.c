@@ -283,7 +283,12 @@ int api_explain(unsigned status, struct span answer, struct err *e)
     return -1;
 }
 
-int api_stream(const char *sock, const char *path, const char *last_id, api_event_fn *fn, void *ctx, struct err *e)
+struct asked {
+    const char *method, *path, *last_id;
+    struct span body;
+};
+
+static int stream(const char *sock, const struct asked *a, api_event_fn *fn, void *ctx, struct err *e)
 {
     struct reader r = {.fd = -1};
     struct sse sse;
@@ -296,8 +301,8 @@ int api_stream(const char *sock, const char *path, const char *last_id, api_even
     dynbuf_init(&answer, API_EVENT_MAX);
     dynbuf_init(&r.in, HTTP_HEAD_MAX + 2 * READ_BYTES);
     r.fd = gateway_open(sock, e);
-    if (r.fd < 0 || request_send(r.fd, "GET", path, SPAN_NONE, "text/event-stream", last_id, e) != 0 ||
-        reader_head(&r, "GET", &status, e) != 0)
+    if (r.fd < 0 || request_send(r.fd, a->method, a->path, a->body, "text/event-stream", a->last_id, e) != 0 ||
+        reader_head(&r, a->method, &status, e) != 0)
         goto out;
     while ((rc = reader_data(&r, &data, e)) > 0) {
         rc = status == 200 ? sse_feed(&sse, data) : dynbuf_add(&answer, data);
@@ -314,4 +319,14 @@ out:
     dynbuf_free(&answer);
     sse_free(&sse);
     return rc;
+}
+
+int api_stream(const char *sock, const char *path, const char *last_id, api_event_fn *fn, void *ctx, struct err *e)
+{
+    return stream(sock, &(struct asked){"GET", path, last_id, SPAN_NONE}, fn, ctx, e);
+}
+
+int api_stream_of(const char *sock, const char *path, struct span body, api_event_fn *fn, void *ctx, struct err *e)
+{
+    return stream(sock, &(struct asked){"POST", path, NULL, body}, fn, ctx, e);
 }

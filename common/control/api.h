@@ -44,5 +44,8 @@ typedef int api_event_fn(void *ctx, const struct api_event *ev);
  * event, or is NULL. A status other than 200 is -1 with the answer's words. */
 int api_stream(const char *sock, const char *path, const char *last_id, api_event_fn *fn, void *ctx,
                struct err *e) MUSTCHECK;
+/* The same of what POSTing this body (as application/json) is answered with. */
+int api_stream_of(const char *sock, const char *path, struct span body, api_event_fn *fn, void *ctx,
+                  struct err *e) MUSTCHECK;
 
 #endif

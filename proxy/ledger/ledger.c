@@ -226,9 +226,9 @@ static int handle(struct ledger *l, enum role_id from, struct frame *f)
         return ledger_judge(l, f);
     if (from == ROLE_KEEPER && f->type == M_LEASE_MADE)
         return ledger_lease_made(l, f);
-    if (from == ROLE_KEEPER && f->type != M_NOTE)
+    if ((from == ROLE_KEEPER || from == ROLE_WARDEN) && f->type != M_NOTE)
         return -1;
-    return from == ROLE_DESK || from == ROLE_PARENT || from == ROLE_KEEPER ? ledger_desk(l, f, from) : -1;
+    return ledger_desk(l, f, from);
 }
 
 static void take(struct ledger *l, enum role_id from, struct frame *f)
@@ -362,7 +362,7 @@ static void on_frame(void *arg, struct chan *c, struct frame *f)
             take_data_key(l, s);
         return;
     }
-    take(l, c == l->peer[ROLE_JUDGE] ? ROLE_JUDGE : ROLE_DESK, f);
+    take(l, c == l->peer[ROLE_JUDGE] ? ROLE_JUDGE : c == l->peer[ROLE_WARDEN] ? ROLE_WARDEN : ROLE_DESK, f);
 }
 
 static void on_gone(void *arg, struct chan *c)
@@ -394,7 +394,7 @@ void ledger_peer(struct ledger *l, unsigned role, int fd)
 {
     static const struct chan_ops ops = {on_frame, on_gone};
     uint8_t key[SIGN_PUBLIC];
-    if (role != ROLE_JUDGE && role != ROLE_DESK && role != ROLE_KEEPER) {
+    if (role != ROLE_JUDGE && role != ROLE_DESK && role != ROLE_KEEPER && role != ROLE_WARDEN) {
         log_error("introduced to the %s, with whom there is nothing to talk about", role_name((enum role_id)role));
         close(fd);
         return;

@@ -16,7 +16,7 @@
 #include "proxy/parent/parent.h"
 #include "proxy/parent/truststore.h"
 
-enum { UID_BASE = 62000, UID_SPAN = 100 };
+enum { UID_BASE = 62000, UID_SPAN = BOX_USERS + BOXES_MAX };
 
 /* Root's roles get a user of their own each, if this namespace has such users. */
 static int uid_base(void)
@@ -101,8 +101,8 @@ static int only_one(struct parent *p, struct err *e)
     return 0;
 }
 
-/* Sockets that nobody serves lead nowhere: those of an earlier life at the start, our own at the end. Only
- * the holder of the lock may say so. */
+/* Sockets that nobody serves lead nowhere: those of an earlier life at the start, our own at the end; and sandboxes
+ * that nobody looks after. Only the holder of the lock may say so. */
 void parent_sweep(struct parent *p)
 {
     static const char *const own[] = {"control.sock", "keeper.sock"};
@@ -124,6 +124,7 @@ void parent_sweep(struct parent *p)
         }
     if (dir != NULL)
         closedir(dir);
+    parent_boxes_sweep(p);
 }
 
 int parent_prepare(struct parent *p, struct err *e)

@@ -163,6 +163,8 @@ static bool may_say(enum role_id r, uint16_t type)
     case M_HANDOVER: return r == ROLE_LOBBY;
     case M_JOB:
     case M_JOB_END: return r == ROLE_FETCHER;
+    case M_BOX:
+    case M_BOX_END: return r == ROLE_WARDEN;
     case M_REFUSED: return r == ROLE_LOBBY || r == ROLE_FRONT;
     case M_IDLE: return r == ROLE_FRONT;
     case M_SECRETS:
@@ -212,6 +214,8 @@ void parent_frame(void *arg, struct chan *ch, struct frame *f)
     case M_SECRETS: on_secrets(p, f); break;
     case M_JOB: parent_job_start(p, c, f); break;
     case M_JOB_END: parent_job_end(p, f); break;
+    case M_BOX: parent_box_start(p, f); break;
+    case M_BOX_END: parent_box_end(p, f); break;
     case M_SIGNIN: on_signin(p, f); break;
     case M_SANDBOX_OPEN:
     case M_SANDBOX_CLOSE: on_sandbox(p, c, f); break;

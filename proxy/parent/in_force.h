@@ -28,5 +28,7 @@ int parent_unpin(struct parent *p, struct span who, char *said, size_t cap, stru
 void parent_switched(struct parent *p, const char *how, struct span who);
 void parent_refused(struct parent *p, const char *how, struct span who, const char *why);
 void parent_say_notes(struct parent *p, struct child *ledger);
+/* One more of them: json is an object; the next ledger has it too, when this one does not take it. */
+void parent_note(struct parent *p, const char *kind, struct dynbuf *json);
 void parent_say_notice(struct parent *p, struct child *desk);
 #endif

@@ -14,6 +14,7 @@ static const struct {
     {ROLE_JUDGE, ROLE_KEEPER},   {ROLE_JUDGE, ROLE_LEDGER},   {ROLE_LOBBY, ROLE_JUDGE},
     {ROLE_KEEPER, ROLE_CARRIER}, {ROLE_KEEPER, ROLE_LEDGER},  {ROLE_CARRIER, ROLE_RESOLVER},
     {ROLE_DESK, ROLE_LEDGER},    {ROLE_KEEPER, ROLE_FETCHER}, {ROLE_FETCHER, ROLE_RESOLVER},
+    {ROLE_DESK, ROLE_WARDEN},    {ROLE_WARDEN, ROLE_LEDGER},
 };
 
 static void introduce(struct child *to, const struct child *peer, int fd, uint64_t link)

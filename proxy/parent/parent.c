@@ -11,8 +11,8 @@
 
 #include "common/log.h"
 
-static const enum role_id standing[] = {ROLE_LEDGER, ROLE_KEEPER,  ROLE_RESOLVER, ROLE_FETCHER,
-                                        ROLE_JUDGE,  ROLE_CARRIER, ROLE_LOBBY,    ROLE_DESK};
+static const enum role_id standing[] = {ROLE_LEDGER,  ROLE_KEEPER, ROLE_RESOLVER, ROLE_FETCHER, ROLE_JUDGE,
+                                        ROLE_CARRIER, ROLE_LOBBY,  ROLE_WARDEN,   ROLE_DESK};
 enum { STANDING = sizeof(standing) / sizeof(standing[0]), STANDING_SECRETS = 2 /* of them, with --secrets-only */ };
 
 struct child *parent_child(struct parent *p, enum role_id role, uint64_t instance)
@@ -29,6 +29,7 @@ static void kill_all(struct parent *p)
         if (c->pid > 0)
             kill(c->pid, SIGKILL);
     parent_jobs_end(p);
+    parent_boxes_end(p, "the gateway ended");
     parent_master_end(p);
 }
 
@@ -150,6 +151,8 @@ static void child_died(struct parent *p, struct child *c, int status)
     parent_sync_gone(p, c);
     if (c->role == ROLE_FETCHER)
         parent_jobs_end(p);
+    if (c->role == ROLE_WARDEN)
+        parent_boxes_end(p, p->stopping ? "the gateway ended" : "the warden ended");
     if (c->role == ROLE_FRONT)
         parent_front_died(p, c);
     else if (!p->stopping)
@@ -161,7 +164,7 @@ static void on_child(void *arg, int signo)
     struct parent *p = arg;
     int status, pid;
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
-        if (parent_job_died(p, pid) || parent_master_died(p, pid, status))
+        if (parent_job_died(p, pid) || parent_box_died(p, pid) || parent_master_died(p, pid, status))
             continue;
         for (struct child *c = p->children; c != NULL; c = c->next)
             if (c->pid == pid) {
@@ -228,6 +231,8 @@ static int run(struct parent *p, struct err *e)
         parent_switched(p, "start", SPAN_NONE);
     }
     for (size_t i = 0; i < (p->args.secrets_only ? STANDING_SECRETS : STANDING) && !p->stopping; i++) {
+        if (standing[i] == ROLE_WARDEN && p->args.private) /* for one command, which is in a sandbox already */
+            continue;
         struct child *c = parent_child_new(p, standing[i], "");
         if (c == NULL || parent_spawn(p, c) != 0)
             return err_set(e, "cannot start the %s from %s; is the installation complete?", role_name(standing[i]),
@@ -285,6 +290,8 @@ int main(int argc, char **argv)
     unsetenv("COUNTERSIGN_GID");
     /* Descriptors are handed over by sendmsg; nothing is inherited by accident. */
     prctl(PR_SET_DUMPABLE, 0);
+    /* What the programs that we start leave behind when they are killed comes to us, who wait for it. */
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
     p.args = args;
     if ((p.config = config_load(&args, &e)) == NULL) {
         fprintf(stderr, "countersign: %s\n", e.text);

@@ -7,6 +7,7 @@
 #include "common/id.h"
 #include "common/net/chan.h"
 #include "common/net/loop.h"
+#include "common/role/cgroup.h"
 #include "proxy/msgs.h"
 #include "proxy/parent/config/config.h"
 #include "proxy/parent/listeners.h"
@@ -14,12 +15,22 @@
 #include "proxy/parent/observe/observe.h"
 #include "proxy/refusals.h"
 
-enum { LISTENERS_MAX = 64, PARENT_NEEDS = 256, JOBS_MAX = 32 };
+enum { LISTENERS_MAX = 64, PARENT_NEEDS = 256, JOBS_MAX = 32, BOXES_MAX = 512 };
+/* Above the roles' and the jobs': each sandbox is a user of its own. */
+enum { BOX_USERS = 100 };
 
 /* A program that the fetcher had started; its process group is its own. pid 0: none. */
 struct running_job {
     int pid;
     uint64_t id;
+};
+
+/* A sandbox of the warden's. id 0: this place is free; pid 0: it has ended, and its cgroup not yet. */
+struct running_box {
+    int pid;
+    uint64_t id, generation;
+    char name[64];
+    struct cgroup cgroup;
 };
 
 /* The keeper's master key, on its way to the next keeper (secrets/master.c). */
@@ -76,6 +87,8 @@ struct parent {
     struct dynbuf secrets;            /* last M_SECRETS, passed on to the desk */
     struct observe observe;
     struct running_job jobs[JOBS_MAX];
+    struct running_box boxes[BOXES_MAX];
+    struct timer *boxes_rest;
     struct master master;
     struct timer *grace, *rest, *look, *heal;
     uint64_t looks, links;
@@ -93,11 +106,23 @@ struct child *parent_child(struct parent *p, enum role_id role, uint64_t instanc
 /* spawn.c: fork, exec, configure; links it with its peers and gives it what is its own. A keeper whose master key is
  * waited for, or cannot be had, is not started yet: that is no failure here (secrets/master.c). */
 int parent_spawn(struct parent *p, struct child *c) MUSTCHECK;
-/* What the fetcher asks for; a job that died: was it one? All, when the fetcher or the gateway ends. */
+/* A program beside ours, `countersign-NAME`, with fd as its descriptor 3, only this environment, and in this cgroup
+ * (NULL: in ours). Its pid, or -1. */
+int parent_execute(struct parent *p, const char *name, int fd, char *const envp[],
+                   const struct cgroup *into) MUSTCHECK;
+/* programs/jobs.c: what the fetcher asks for; a job that died: was it one? All, when the fetcher or the gateway ends.
+ */
 void parent_job_start(struct parent *p, struct child *fetcher, struct frame *f);
 void parent_job_end(struct parent *p, struct frame *f);
 bool parent_job_died(struct parent *p, int pid);
 void parent_jobs_end(struct parent *p);
+/* programs/boxes.c: what the warden asks for; a sandbox that died: was it one? All, when the warden or the gateway
+ * ends; what an earlier gateway on this state directory left behind. */
+void parent_box_start(struct parent *p, struct frame *f);
+void parent_box_end(struct parent *p, struct frame *f);
+bool parent_box_died(struct parent *p, int pid);
+void parent_boxes_end(struct parent *p, const char *why);
+void parent_boxes_sweep(const struct parent *p);
 struct child *parent_child_new(struct parent *p, enum role_id role, const char *info);
 void parent_child_free(struct parent *p, struct child **c);
 /* secrets/sources.c: a file, or a credential of systemd, that holds a secret: open and unread. -1: words. */

@@ -31,10 +31,10 @@ void parent_say_notes(struct parent *p, struct child *ledger)
     dynbuf_free(&p->notes);
 }
 
-static void note(struct parent *p, const char *kind, struct dynbuf *json)
+void parent_note(struct parent *p, const char *kind, struct dynbuf *json)
 {
     if (!dynbuf_ok(json) || p->notes.n + json->n + 2 * NOTE_KIND > NOTES_MAX) {
-        log_error("what has become of the policy is not in the audit: too much waits for the ledger");
+        log_error("what was noted (%s) is not in the audit: too much waits for the ledger", kind);
     } else {
         msg_put_span(&p->notes, span_str(kind));
         msg_put_span(&p->notes, dynbuf_span(json));
@@ -99,7 +99,7 @@ void parent_switched(struct parent *p, const char *how, struct span who)
         if (p->pin.hex[0])
             jsonw_kv(&w, "pinned_by", span_str(p->pin.by));
         jsonw_end_object(&w);
-        note(p, "policy", &b);
+        parent_note(p, "policy", &b);
         dynbuf_free(&b);
     }
     snprintf(p->from, sizeof(p->from), "%s", hex);
@@ -113,7 +113,7 @@ void parent_refused(struct parent *p, const char *how, struct span who, const ch
     begin(&b, &w, how, who);
     jsonw_kv(&w, "why", span_str(why));
     jsonw_end_object(&w);
-    note(p, "policy-refused", &b);
+    parent_note(p, "policy-refused", &b);
     dynbuf_free(&b);
     snprintf(p->refused_change.how, sizeof(p->refused_change.how), "%s", how);
     snprintf(p->refused_change.by, sizeof(p->refused_change.by), "%.*s", SPAN_FMT(who));

@@ -16,7 +16,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -33,15 +32,14 @@
 #include <unistd.h>
 
 #include "sandbox-shim/inside/shim_capture.h"
+#include "sandbox-shim/inside/shim_command.h"
 #include "sandbox-shim/inside/shim_relay.h"
+#include "sandbox-shim/inside/shim_serve.h"
 
 enum {
     CONNS_MAX = 256, /* past it, new connections wait in the kernel's backlog */
     RETRY_MS = 10,
     ACCEPT_PAUSE_MS = 100, /* after accept failed for want of descriptors or memory */
-    EXIT_SETUP = 125,
-    EXIT_NOT_EXECUTABLE = 126,
-    EXIT_NOT_FOUND = 127,
 };
 
 /* Where connections and questions come in. */
@@ -59,7 +57,8 @@ struct shim {
     rlim_t processes; /* of ours and the command's; 0: no limit */
     char **cmd;
 
-    int run; /* to `countersign run`; -1: none */
+    int run;    /* to `countersign run` or the warden; -1: none */
+    int warden; /* the same, when it is the warden; 0: it is not */
     bool captured;
     struct door door[DOORS_MAX];
     size_t ndoors;
@@ -73,18 +72,6 @@ struct shim {
 
 static const int forwarded[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH, SIGCONT};
 enum { NFORWARDED = sizeof(forwarded) / sizeof(forwarded[0]) };
-
-static void __attribute__((noreturn, format(printf, 2, 3))) die(int status, const char *fmt, ...)
-{
-    va_list ap;
-
-    fputs("countersign-shim: ", stderr);
-    va_start(ap, fmt);
-    vfprintf(stderr, fmt, ap);
-    va_end(ap);
-    fputc('\n', stderr);
-    exit(status);
-}
 
 /* --- connections ------------------------------------------------------------ */
 
@@ -117,8 +104,6 @@ static void door_accept(struct shim *s, const struct door *d)
 
 static void __attribute__((noreturn)) command_exec(const struct shim *s)
 {
-    sigset_t none;
-
     /* Its own group (or, on a terminal, its own session), so that a signal reaches a whole pipeline. */
     if (s->tty) {
         if (setsid() < 0 || ioctl(STDIN_FILENO, TIOCSCTTY, 0) != 0)
@@ -126,21 +111,7 @@ static void __attribute__((noreturn)) command_exec(const struct shim *s)
     } else if (setpgid(0, 0) != 0) {
         die(EXIT_SETUP, "cannot make a process group: %s", strerror(errno));
     }
-    /* Everything here is CLOEXEC; this is the second lock on the door. */
-    if (close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC) != 0)
-        die(EXIT_SETUP, "cannot close descriptors: %s", strerror(errno));
-    /* Here, where the kernel counts those of this user namespace alone: we are one of them. */
-    const struct rlimit most = {.rlim_cur = s->processes + 1, .rlim_max = s->processes + 1};
-    if (s->processes != 0 && setrlimit(RLIMIT_NPROC, &most) != 0)
-        die(EXIT_SETUP, "cannot limit the processes: %s", strerror(errno));
-    for (int sig = 1; sig < NSIG; sig++)
-        (void)signal(sig, SIG_DFL);
-    sigemptyset(&none);
-    if (sigprocmask(SIG_SETMASK, &none, NULL) != 0)
-        die(EXIT_SETUP, "cannot unblock signals: %s", strerror(errno));
-    execvp(s->cmd[0], s->cmd);
-    int why = errno;
-    die(why == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE, "cannot run %s: %s", s->cmd[0], strerror(why));
+    command_become(s->cmd, s->processes);
 }
 
 static void command_start(struct shim *s)
@@ -185,22 +156,6 @@ static void signals_take(struct shim *s)
 }
 
 /* --- start ---------------------------------------------------------------- */
-
-static void signals_open(struct shim *s)
-{
-    sigset_t set;
-
-    sigemptyset(&set);
-    sigaddset(&set, SIGCHLD);
-    for (size_t i = 0; i < NFORWARDED; i++)
-        sigaddset(&set, forwarded[i]);
-    (void)signal(SIGCHLD, SIG_DFL); /* an inherited SIG_IGN would eat the status */
-    if (sigprocmask(SIG_BLOCK, &set, NULL) != 0)
-        die(EXIT_SETUP, "cannot block signals: %s", strerror(errno));
-    s->signals = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
-    if (s->signals < 0)
-        die(EXIT_SETUP, "cannot watch signals: %s", strerror(errno));
-}
 
 static void listener_open(struct shim *s)
 {
@@ -255,7 +210,8 @@ static void __attribute__((noreturn)) usage(void)
 {
     die(EXIT_SETUP,
         "usage: countersign-shim --socket PATH --listen 127.0.0.1:PORT [--run FD] [--captured] [--processes N] "
-        "[--tty] -- CMD [ARG...]");
+        "[--tty] -- CMD [ARG...]\n"
+        "       countersign-shim --warden FD [--processes N]");
 }
 
 /* "127.x.y.z:port". Only loopback: this port is for the processes in here. */
@@ -314,10 +270,17 @@ static void arguments_parse(struct shim *s, char **argv)
             s->run = descriptor_parse(*++p);
         else if (strcmp(*p, "--captured") == 0)
             s->captured = true;
+        else if (strcmp(*p, "--warden") == 0 && p[1])
+            s->warden = s->run = descriptor_parse(*++p);
         else if (strcmp(*p, "--processes") == 0 && p[1])
             s->processes = processes_parse(*++p);
         else
             usage();
+    }
+    if (s->warden > 0) { /* without a way out, and told there what to run */
+        if (*p || s->socket || s->listen.sin_port != 0 || s->captured || s->tty)
+            usage();
+        return;
     }
     if (!*p || !p[1] || !s->socket || s->listen.sin_port == 0 || (s->captured && s->run < 0))
         usage();
@@ -402,7 +365,9 @@ int main(int argc, char **argv)
     descriptors_close(&s);
     if (prctl(PR_SET_DUMPABLE, 0) != 0 || prctl(PR_SET_CHILD_SUBREAPER, 1) != 0)
         die(EXIT_SETUP, "prctl: %s", strerror(errno));
-    signals_open(&s);
+    if (s.warden > 0)
+        serve(s.warden, s.processes);
+    s.signals = signals_watch(forwarded, NFORWARDED);
     listener_open(&s);
     if (s.captured) {
         captured_open(&s);

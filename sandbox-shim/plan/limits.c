@@ -16,7 +16,7 @@ enum {
 
 /* --- what was asked for --------------------------------------------------- */
 
-int limits_memory(struct limits *l, const char *value, struct err *e)
+int limits_bytes(uint64_t *to, const char *option, const char *value, unsigned least_mib, struct err *e)
 {
     static const char units[] = "KMG";
     char *end;
@@ -25,10 +25,15 @@ int limits_memory(struct limits *l, const char *value, struct err *e)
     unsigned shift = unit ? 10 * (unsigned)(unit - units + 1) : 0;
 
     if (n == 0 || (*end && (!unit || end[1])) || n > (UINT64_MAX >> 1) >> shift ||
-        n << shift < (uint64_t)MEMORY_MIN_MIB * MIB)
-        return err_set(e, "--memory %s is not an amount of at least 16M, like 512M or 4G", value);
-    l->memory = (uint64_t)n << shift;
+        n << shift < (uint64_t)least_mib * MIB)
+        return err_set(e, "%s %s is not an amount of at least %uM, like 512M or 4G", option, value, least_mib);
+    *to = (uint64_t)n << shift;
     return 0;
+}
+
+int limits_memory(struct limits *l, const char *value, struct err *e)
+{
+    return limits_bytes(&l->memory, "--memory", value, MEMORY_MIN_MIB, e);
 }
 
 int limits_pids(struct limits *l, const char *value, struct err *e)

@@ -4,7 +4,7 @@
 #define SANDBOX_SHIM_RUN_LIMITS_H
 
 #include "common/err.h"
-#include "sandbox-shim/plan/cgroup.h"
+#include "common/role/cgroup.h"
 
 struct limits {
     uint64_t memory;      /* bytes; 0, also of the others: no limit */
@@ -13,7 +13,9 @@ struct limits {
     struct cgroup cgroup; /* ours, to be given back; of none: not held so */
 };
 
-/* --memory 512M (K, M, G; at least 16M), --pids 200 (8 to 4194304), --cpus 1.5 (0.01 to 1024). -1 in words. */
+/* An amount of bytes like 512M or 4G (K, M, G), of at least so many MiB. -1 in words that name the option. */
+int limits_bytes(uint64_t *to, const char *option, const char *value, unsigned least_mib, struct err *e) MUSTCHECK;
+/* --memory 512M (at least 16M), --pids 200 (8 to 4194304), --cpus 1.5 (0.01 to 1024). -1 in words. */
 int limits_memory(struct limits *l, const char *value, struct err *e) MUSTCHECK;
 int limits_pids(struct limits *l, const char *value, struct err *e) MUSTCHECK;
 int limits_cpus(struct limits *l, const char *value, struct err *e) MUSTCHECK;

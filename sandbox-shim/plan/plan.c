@@ -128,8 +128,10 @@ static int put_etc(struct plan *p)
  * where tools look that read no variable. */
 static void put_gateway(struct plan *p)
 {
+    char number[16];
+
     put(p, "--dir", "/countersign", NULL);
-    put(p, "--ro-bind", p->shim, INSIDE_SHIM, NULL);
+    put(p, "--ro-bind-fd", pass(p, p->shim, number), INSIDE_SHIM, NULL);
     if (!p->listener)
         return;
     put(p, "--ro-bind", p->listener, INSIDE_SOCKET, NULL);
@@ -239,6 +241,16 @@ static void put_namespaces(struct plan *p)
     put(p, "--new-session", "--die-with-parent", "--as-pid-1", NULL);
 }
 
+int plan_open_shim(struct plan *p, struct err *e)
+{
+    char path[PATH_MAX];
+
+    if (place_program("countersign-shim", path, e) != 0)
+        return -1;
+    p->shim = open(path, O_PATH | O_CLOEXEC);
+    return p->shim < 0 ? err_errno(e, "cannot open %s", path) : 0;
+}
+
 int plan_build(struct plan *p, char *const *environ, struct err *e)
 {
     char number[16];
@@ -246,7 +258,7 @@ int plan_build(struct plan *p, char *const *environ, struct err *e)
 
     dynbuf_init(&p->args, PLAN_ARGS_MAX);
     p->args_fd = -1;
-    if (p->shim[0] == '\0' && place_program("countersign-shim", p->shim, e) != 0)
+    if (p->shim == 0 && plan_open_shim(p, e) != 0)
         return -1;
     put_namespaces(p);
     put_roots(p);

@@ -51,7 +51,7 @@ struct plan {
     struct dynbuf npmrc;      /* and to npm, which shells keep such names from */
     bool captured, variables; /* whatever a program sends is; proxy variables are set */
     char **cmd;               /* NULL: none of its own; the shim is told what to run (countersign-shim --warden) */
-    char shim[PATH_MAX];      /* the program; empty: plan_build finds the installed one */
+    int shim;                 /* the first process inside: its program, open; 0: plan_build opens the installed one */
     /* what plan_build made of it */
     struct dynbuf args;    /* NUL-terminated words, for bwrap --args */
     int fds[PLAN_FDS_MAX]; /* what bubblewrap must inherit besides 0, 1 and 2 */
@@ -61,6 +61,10 @@ struct plan {
 
 /* The last part of its path. */
 const char *plan_name(const struct plan_dir *d);
+/* Open the installed one; plan_build does it too. For who will be somebody else by then, who may not find it. -1 in
+ * words.
+ */
+int plan_open_shim(struct plan *p, struct err *e) MUSTCHECK;
 /* Fill the last part. -1 in words; plan_free in either case. */
 int plan_build(struct plan *p, char *const *environ, struct err *e) MUSTCHECK;
 void plan_free(struct plan *p);

@@ -25,7 +25,7 @@ WORDS = "Pushes to main are for people, ask in #release."
 AGENTS = '{ name: agents, http: "127.0.0.1:0", identity: token }'
 REFUSED = r"parent: (reload|rollback) refused, the policy stays: "
 NOT_RELEASED = r"judge: credential .* was not released: credential-unavailable|parent: credential .*: cannot open "
-ROLES = ("ledger", "keeper", "resolver", "judge", "carrier", "lobby", "desk", "fetcher")
+ROLES = ("ledger", "keeper", "resolver", "judge", "carrier", "lobby", "desk", "fetcher", "warden")
 
 
 class Gateway:

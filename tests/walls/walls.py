@@ -115,9 +115,9 @@ def no_role_can_write_and_run_memory_or_trace_another(lab):
 
 
 @test()
-def front_judge_lobby_and_fetcher_open_no_file_and_no_socket(lab):
+def front_judge_lobby_fetcher_and_warden_open_no_file_and_no_socket(lab):
     up, gw = setup(lab)
-    for role in ("front", "judge", "lobby", "fetcher"):
+    for role in ("front", "judge", "lobby", "fetcher", "warden"):
         for call in (("open", "/etc/passwd"), ("create", "/tmp/countersign-wall"), ("tcp",), ("udp",), ("unix",)):
             assert tried(lab, gw, up, role, *call) == "killed", (role, call)
 
@@ -132,7 +132,7 @@ def the_keeper_has_no_network(lab):
 @test()
 def the_carrier_and_the_resolver_cannot_read_the_store(lab):
     up, gw = setup(lab)
-    for role in ("carrier", "resolver", "desk", "lobby", "fetcher"):
+    for role in ("carrier", "resolver", "desk", "lobby", "fetcher", "warden"):
         for path in (gw.state / "keeper/master.key", gw.state / "store/ledger.db"):
             if (role, path.name) != ("desk", "ledger.db"):
                 assert no_way(tried(lab, gw, up, role, "open", path)), (role, path)

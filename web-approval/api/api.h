@@ -36,6 +36,13 @@ int freeze_read(struct exchange *x, struct freeze *f, struct err *e) MUSTCHECK;
 
 /* The facts of a ticket as an object; full: with fields, facts and everything else. */
 void api_ticket_json(struct jsonw *w, const struct ticket *t, bool full);
+/* A command in a started sandbox, by the number the warden was told: an event of its stream, with the bytes of output
+ * in it, and whether it is the last; -1: it cannot be read. So many bytes have left; nobody follows it any more. */
+int api_started_event(struct frame *f, struct dynbuf *event, uint32_t *bytes, bool *last) MUSTCHECK;
+/* The last event of one whose warden has gone. */
+void api_started_lost(struct dynbuf *event);
+void api_started_taken(struct desk *d, uint64_t follow, uint32_t bytes);
+void api_started_unfollow(struct desk *d, uint64_t follow);
 /* Names the policy gives credentials, and whether one is there. */
 bool api_secret_present(const struct desk *d, struct span name);
 

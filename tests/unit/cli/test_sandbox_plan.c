@@ -5,6 +5,7 @@
 
 #include <cmocka.h>
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,10 +29,12 @@ static void without_a_gateway_nothing_of_one_is_there(void **state)
 {
     char aws[] = "AWS_SECRET_ACCESS_KEY=x", proxy[] = "HTTP_PROXY=http://x", lang[] = "LANG=C.UTF-8";
     char *const caller[] = {aws, proxy, lang, NULL};
-    struct plan p = {.name = "box", .shim = "/s/countersign-shim", .disk = 512 << 20, .scratch = 64 << 20};
+    struct plan p = {
+        .name = "box", .shim = open("/dev/null", O_PATH | O_CLOEXEC), .disk = 512 << 20, .scratch = 64 << 20};
     struct err e;
 
     assert_int_equal(plan_build(&p, caller, &e), 0);
+    assert_int_equal(times(&p, "--ro-bind-fd", NULL), 1);
     assert_int_equal(times(&p, INSIDE_SHIM, NULL), 1);
     for (const char *const *w =
              (const char *const[]){INSIDE_SOCKET, INSIDE_CA, INSIDE_BUNDLE, INSIDE_TRUSTSTORE, "HTTP_PROXY",
@@ -52,7 +55,7 @@ static void with_one_it_is_all_there(void **state)
 {
     char *const none[] = {NULL};
     struct plan p = {.name = "box",
-                     .shim = "/s/countersign-shim",
+                     .shim = open("/dev/null", O_PATH | O_CLOEXEC),
                      .listener = "/s/run/sb.sock",
                      .ca = "/s/ca.crt",
                      .bundle = "/s/bundle.crt",
@@ -72,7 +75,7 @@ static void with_one_it_is_all_there(void **state)
 static void a_workspace_without_a_size_is_refused(void **state)
 {
     char *const none[] = {NULL};
-    struct plan p = {.name = "box"};
+    struct plan p = {.name = "box", .shim = open("/dev/null", O_PATH | O_CLOEXEC)};
     struct err e;
 
     assert_int_equal(plan_build(&p, none, &e), -1);

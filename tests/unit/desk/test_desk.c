@@ -192,7 +192,7 @@ static bool says(const char *needle)
 static void answer(uint16_t type, struct span payload)
 {
     struct frame f = {.type = type, .id = sent_id, .payload = payload};
-    assert_true(ask_answer(&desk, false, &f));
+    assert_true(ask_answer(&desk, ASK_LEDGER, &f));
 }
 
 /* --- the API -------------------------------------------------------------- */
@@ -300,7 +300,7 @@ static void no_ledger(void **state)
     assert_int_equal(control(line, body), 503);
     desk.ledger = ledger;
     assert_int_equal(control(line, body), 0);
-    ask_gone(&desk, false);
+    ask_gone(&desk, ASK_LEDGER);
     assert_int_equal(x.status, 503);
     assert_int_equal(control(line, body), 0);
     ask_expire(&desk, 10000 + DESK_ASK_MS);
@@ -333,18 +333,18 @@ static void observes(void **state)
     assert_int_equal(msg_end(&m), 0);
     f.id = sent_id;
     f.payload = SPAN("\1\0\0\0\2{}");
-    assert_true(ask_answer(&desk, true, &f));
+    assert_true(ask_answer(&desk, ASK_PARENT, &f));
     assert_int_equal(x.status, 200);
     assert_int_equal(control("GET /api/v1/trace/1099511627777", NULL), 0);
     f = (struct frame){.type = M_TRACE_OF, .id = sent_id, .payload = SPAN("\0\0\0\0\4none")};
     assert_int_equal(sent_type, M_TRACE_OF);
-    assert_true(ask_answer(&desk, true, &f));
+    assert_true(ask_answer(&desk, ASK_PARENT, &f));
     assert_true(x.status == 422 && says("none"));
     assert_int_equal(control("GET /api/v1/trace/" TICKET, NULL), 404); /* the audit names no exchange of it */
     assert_int_equal(nsent, 0);
     assert_int_equal(control("GET /api/v1/log", NULL), 0);
     f = (struct frame){.type = M_LOG_SET, .id = sent_id, .payload = SPAN("\1\0\0\0\1{")};
-    assert_true(ask_answer(&desk, true, &f));
+    assert_true(ask_answer(&desk, ASK_PARENT, &f));
     assert_int_equal(x.status, 500);
 }
 
@@ -355,7 +355,7 @@ static void full(void **state)
 
     assert_int_equal(control(line, body), 0);
     for (size_t i = 0; i < DESK_ASKS; i++)
-        desk.asks[i] = (struct ask){i + 1000, 99999, false, M_DECIDED, &x, NULL};
+        desk.asks[i] = (struct ask){i + 1000, 99999, ASK_LEDGER, M_DECIDED, &x, NULL};
     x.status = 0;
     x.now_ms = 10000;
     route_run(&x);
@@ -488,14 +488,14 @@ static void rolls_back(void **state)
     msg_put_u8(&said, false);
     msg_put_span(&said, SPAN("no such version"));
     struct frame f = {.type = M_RELOADED, .id = sent_id, .payload = dynbuf_span(&said)};
-    assert_true(ask_answer(&desk, true, &f));
+    assert_true(ask_answer(&desk, ASK_PARENT, &f));
     assert_int_equal(x.status, 422);
     assert_true(says("no such version"));
     assert_int_equal(control("GET /api/v1/policy/versions", NULL), 0);
     dynbuf_reset(&said);
     msg_put_span(&said, span_str(versions));
     f = (struct frame){.type = M_VERSIONS, .id = sent_id, .payload = dynbuf_span(&said)};
-    assert_true(ask_answer(&desk, true, &f));
+    assert_true(ask_answer(&desk, ASK_PARENT, &f));
     assert_int_equal(x.status, 200);
     assert_true(says(versions));
     dynbuf_free(&said);

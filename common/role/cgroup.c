@@ -1,7 +1,9 @@
-#include "sandbox-shim/plan/cgroup.h"
+#include "common/role/cgroup.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -163,7 +165,7 @@ static bool add_folder(struct cgroup *c, unsigned version, const char *dir, cons
     struct cgroup_folder *f = &c->folder[c->n];
     int n = c->n < CGROUP_FOLDERS ? snprintf(f->path, sizeof(f->path), "%s/%s", dir, leaf) : -1;
 
-    if (n <= 0 || n >= PATH_MAX)
+    if (n <= 0 || n >= CGROUP_PATH)
         return false;
     for (unsigned i = 0; i < c->n; i++)
         if (strcmp(c->folder[i].path, f->path) == 0) {
@@ -197,48 +199,73 @@ static bool gives(const char *dir, unsigned holds)
     return true;
 }
 
+/* What /proc says of us: the mounts, where we are, and of these a pair in hand. */
+struct places {
+    char mountinfo[FILE_MAX], cgroup[FILE_MAX], point[PATH_MAX], own[PATH_MAX];
+};
+
+static int read_places(struct places *p, const char *proc)
+{
+    char path[DIR_ROOM];
+
+    (void)snprintf(path, sizeof(path), "%s/mountinfo", proc);
+    if (read_file(path, p->mountinfo) != 0)
+        return -1;
+    (void)snprintf(path, sizeof(path), "%s/cgroup", proc);
+    return read_file(path, p->cgroup);
+}
+
+static void place(const struct places *p, char path[DIR_ROOM])
+{
+    (void)snprintf(path, DIR_ROOM, "%s%s", p->point, strcmp(p->own, "/") == 0 ? "" : p->own);
+}
+
+/* One further up; false: there is none. */
+static bool up(struct places *p)
+{
+    if (strcmp(p->own, "/") == 0 || p->own[0] == '\0')
+        return false;
+    *strrchr(p->own, '/') = '\0';
+    return true;
+}
+
 /* From where we are upwards: the first place that lets us. */
-static bool add_v2(struct cgroup *c, const char *mountinfo, const char *cgroup, const char *leaf, unsigned holds,
+static bool add_v2(struct cgroup *c, struct places *p, const char *leaf, unsigned holds,
                    const struct cgroup_amounts *a)
 {
-    char path[DIR_ROOM], point[PATH_MAX], own[PATH_MAX];
+    char path[DIR_ROOM];
 
-    if (find_mount(mountinfo, NULL, point) != 0 || find_own(cgroup, NULL, own) != 0)
+    if (find_mount(p->mountinfo, NULL, p->point) != 0 || find_own(p->cgroup, NULL, p->own) != 0)
         return false;
-    for (;;) {
-        (void)snprintf(path, sizeof(path), "%s%s", point, strcmp(own, "/") == 0 ? "" : own);
+    do {
+        place(p, path);
         if (gives(path, holds) && add_folder(c, V2, path, leaf, holds, a))
             return true;
-        if (strcmp(own, "/") == 0 || own[0] == '\0')
-            return false;
-        *strrchr(own, '/') = '\0';
-    }
+    } while (up(p));
+    return false;
 }
 
 bool cgroup_make(struct cgroup *c, const char *proc, const char *leaf, const struct cgroup_amounts *a)
 {
     unsigned wanted =
         (a->memory ? CGROUP_MEMORY : 0) | (a->pids ? CGROUP_PIDS : 0) | (a->cpu_percent ? CGROUP_CPU : 0);
-    char path[DIR_ROOM], mountinfo[FILE_MAX], cgroup[FILE_MAX], point[PATH_MAX], own[PATH_MAX];
+    char path[DIR_ROOM];
+    struct places p;
 
     c->n = 0;
-    (void)snprintf(path, sizeof(path), "%s/mountinfo", proc);
-    if (read_file(path, mountinfo) != 0)
-        return false;
-    (void)snprintf(path, sizeof(path), "%s/cgroup", proc);
-    if (read_file(path, cgroup) != 0)
+    if (read_places(&p, proc) != 0)
         return false;
     for (size_t i = 0; i < CONTROLLERS; i++) {
-        if (!(wanted & controllers[i].bit) || find_mount(mountinfo, controllers[i].name, point) != 0)
+        if (!(wanted & controllers[i].bit) || find_mount(p.mountinfo, controllers[i].name, p.point) != 0)
             continue; /* version 2 may have it */
         wanted &= ~controllers[i].bit;
-        if (find_own(cgroup, controllers[i].name, own) != 0)
+        if (find_own(p.cgroup, controllers[i].name, p.own) != 0)
             goto fail;
-        (void)snprintf(path, sizeof(path), "%s%s", point, strcmp(own, "/") == 0 ? "" : own);
+        place(&p, path);
         if (!add_folder(c, V1, path, leaf, controllers[i].bit, a))
             goto fail;
     }
-    if (wanted == 0 || add_v2(c, mountinfo, cgroup, leaf, wanted, a))
+    if (wanted == 0 || add_v2(c, &p, leaf, wanted, a))
         return c->n > 0;
 fail:
     cgroup_end(c);
@@ -272,20 +299,69 @@ static void kill_listed(const char *dir)
     }
 }
 
+unsigned cgroup_version(const struct cgroup *c)
+{
+    return c->n > 0 ? c->folder[0].version : 0;
+}
+
+bool cgroup_try_end(struct cgroup *c)
+{
+    for (; c->n > 0; c->n--) {
+        const struct cgroup_folder *f = &c->folder[c->n - 1];
+        if (f->version == V2)
+            (void)write_text(f->path, "cgroup.kill", "1");
+        else
+            kill_listed(f->path);
+        if (rmdir(f->path) != 0 && errno == EBUSY)
+            return false;
+    }
+    return true;
+}
+
 void cgroup_end(struct cgroup *c)
 {
     static const struct timespec moment = {.tv_nsec = 10 * 1000 * 1000};
 
-    for (; c->n > 0; c->n--) {
-        const struct cgroup_folder *f = &c->folder[c->n - 1];
-        for (int i = 0; i < END_TRIES; i++) {
-            if (f->version == V2)
-                (void)write_text(f->path, "cgroup.kill", "1");
-            else
-                kill_listed(f->path);
-            if (rmdir(f->path) == 0 || errno != EBUSY)
-                break;
-            (void)nanosleep(&moment, NULL);
-        }
+    for (int i = 0; i < END_TRIES && !cgroup_try_end(c); i++)
+        (void)nanosleep(&moment, NULL);
+    c->n = 0;
+}
+
+static void sweep_dir(const char *dir, const char *prefix, unsigned version)
+{
+    struct cgroup c = {.n = 1};
+    DIR *d = opendir(dir);
+    const struct dirent *e;
+
+    while (d && (e = readdir(d)) != NULL) {
+        if (strncmp(e->d_name, prefix, strlen(prefix)) != 0)
+            continue;
+        int n = snprintf(c.folder[0].path, CGROUP_PATH, "%s/%s", dir, e->d_name);
+        c.folder[0].version = version;
+        c.n = n > 0 && n < CGROUP_PATH;
+        cgroup_end(&c);
     }
+    if (d)
+        closedir(d);
+}
+
+void cgroup_sweep(const char *proc, const char *prefix)
+{
+    char path[DIR_ROOM];
+    struct places p;
+
+    if (read_places(&p, proc) != 0)
+        return;
+    for (size_t i = 0; i < CONTROLLERS; i++)
+        if (find_mount(p.mountinfo, controllers[i].name, p.point) == 0 &&
+            find_own(p.cgroup, controllers[i].name, p.own) == 0) {
+            place(&p, path);
+            sweep_dir(path, prefix, V1);
+        }
+    if (find_mount(p.mountinfo, NULL, p.point) != 0 || find_own(p.cgroup, NULL, p.own) != 0)
+        return;
+    do {
+        place(&p, path);
+        sweep_dir(path, prefix, V2);
+    } while (up(&p));
 }

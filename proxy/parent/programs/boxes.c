@@ -1,0 +1,185 @@
+/* The sandboxes that the warden has started, for it may not start any itself: one program, of a user of its own where
+ * there are users to give, in a cgroup of its own where one can be had. */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/json/json.h"
+#include "common/log.h"
+#include "common/msg.h"
+#include "proxy/parent/parent.h"
+
+enum {
+    BOX_OURS = 3 /* processes: bubblewrap twice, and the first one inside */,
+    BOX_REST_MS = 20,
+    CPU_PERCENT_MAX = 102400,
+    BOX_NAME_MAX = 63
+};
+
+enum { PREFIX = 128, LEAF = 256 };
+
+/* Of this gateway alone: others have state directories of their own. */
+static void prefix_of(const struct parent *p, char out[PREFIX])
+{
+    struct digest d;
+    char hex[2 * DIGEST_BYTES + 1];
+    digest_of(span_str(p->config->state_dir), &d);
+    hex_text(span_of(d.b, 6), hex);
+    snprintf(out, PREFIX, "countersign-%s-", hex);
+}
+
+void parent_boxes_sweep(const struct parent *p)
+{
+    char prefix[PREFIX];
+    prefix_of(p, prefix);
+    cgroup_sweep("/proc/self", prefix);
+}
+
+static void tell(struct parent *p, uint16_t type, uint64_t id, unsigned version, const char *why)
+{
+    struct child *warden = parent_child(p, ROLE_WARDEN, 0);
+    struct dynbuf *b = warden && warden->chan ? chan_begin(warden->chan, type, id) : NULL;
+    if (b == NULL)
+        return;
+    if (type == M_BOX_STARTED)
+        msg_put_u8(b, (uint8_t)version);
+    if (type == M_BOX_NONE)
+        msg_put_span(b, span_str(why));
+    (void)chan_commit(warden->chan);
+}
+
+static int start_box(struct parent *p, const struct running_box *b, int fd)
+{
+    unsigned user = (unsigned)p->uid_base + BOX_USERS + (unsigned)(b - p->boxes);
+    char uid[64], gid[64];
+    char *envp[3] = {NULL};
+    if (p->uid_base > 0) {
+        snprintf(uid, sizeof(uid), "COUNTERSIGN_UID=%u", user);
+        snprintf(gid, sizeof(gid), "COUNTERSIGN_GID=%u", user);
+        envp[0] = uid;
+        envp[1] = gid;
+    }
+    int pid = parent_execute(p, "start-sandbox", fd, envp, b->cgroup.n > 0 ? &b->cgroup : NULL);
+    if (pid > 0)
+        (void)setpgid(pid, pid); /* it does so itself as well: whoever comes first */
+    return pid;
+}
+
+static const char *begin(struct parent *p, struct running_box *b, const struct cgroup_amounts *a, bool strict, int fd)
+{
+    char prefix[PREFIX], leaf[LEAF];
+    prefix_of(p, prefix);
+    snprintf(leaf, sizeof(leaf), "%s%llu-%s", prefix, (unsigned long long)b->id, p->boot);
+    if (!cgroup_make(&b->cgroup, "/proc/self", leaf, a) && strict)
+        return "its limits cannot be held here: no cgroup can be made that holds memory, processes and CPU; `limits: "
+               "approximate` holds less, each process for itself";
+    if ((b->pid = start_box(p, b, fd)) > 0)
+        return NULL;
+    b->pid = 0;
+    cgroup_end(&b->cgroup);
+    return "no process can be started for it; is the installation complete?";
+}
+
+void parent_box_start(struct parent *p, struct frame *f)
+{
+    struct msg_in m = msg_in(f->payload);
+    struct span name = msg_get_span(&m, BOX_NAME_MAX);
+    uint64_t generation = msg_get_u64(&m);
+    struct cgroup_amounts a = {.memory = msg_get_u64(&m), .pids = msg_get_u64(&m), .cpu_percent = msg_get_u64(&m)};
+    bool strict = msg_get_bool(&m);
+    struct running_box *b = NULL;
+    const char *why = "it cannot be understood";
+    int fd = frame_take_fd(f, 0);
+    for (size_t i = 0; i < BOXES_MAX && b == NULL; i++)
+        if (p->boxes[i].id == 0)
+            b = &p->boxes[i];
+    if (msg_end(&m) == 0 && fd >= 0 && f->id != 0 && a.memory > 0 && a.pids > 0 && a.pids <= INT32_MAX &&
+        a.cpu_percent > 0 && a.cpu_percent <= CPU_PERCENT_MAX && !p->stopping) {
+        a.pids += BOX_OURS;
+        if (b != NULL) {
+            *b = (struct running_box){.id = f->id, .generation = generation};
+            snprintf(b->name, sizeof(b->name), "%.*s", SPAN_FMT(name));
+        }
+        why = b ? begin(p, b, &a, strict, fd) : "too many sandboxes run";
+    }
+    if (why != NULL && b != NULL)
+        b->id = 0;
+    tell(p, why ? M_BOX_NONE : M_BOX_STARTED, f->id, b ? cgroup_version(&b->cgroup) : 0, why);
+    if (fd >= 0)
+        close(fd);
+}
+
+static void end_box(const struct running_box *b)
+{
+    if (b->pid > 0 && kill(-b->pid, SIGKILL) != 0)
+        (void)kill(b->pid, SIGKILL); /* it has no group of its own yet */
+}
+
+void parent_box_end(struct parent *p, struct frame *f)
+{
+    for (size_t i = 0; i < BOXES_MAX; i++)
+        if (p->boxes[i].id == f->id && f->id != 0)
+            end_box(&p->boxes[i]);
+}
+
+/* Its user is given to the next one when nothing of it is left: what the kernel still ends is counted in the cgroup.
+ */
+static void rest(void *arg)
+{
+    struct parent *p = arg;
+    bool left = false;
+    for (size_t i = 0; i < BOXES_MAX; i++) {
+        struct running_box *b = &p->boxes[i];
+        if (b->id == 0 || b->pid > 0)
+            continue;
+        if (!cgroup_try_end(&b->cgroup)) {
+            left = true;
+            continue;
+        }
+        tell(p, M_BOX_GONE, b->id, 0, NULL);
+        *b = (struct running_box){0};
+    }
+    if (!left)
+        return;
+    if (p->boxes_rest == NULL && (p->boxes_rest = timer_new(p->loop, rest, p)) == NULL)
+        log_die("out of memory");
+    timer_set(p->boxes_rest, BOX_REST_MS);
+}
+
+bool parent_box_died(struct parent *p, int pid)
+{
+    for (size_t i = 0; i < BOXES_MAX; i++)
+        if (p->boxes[i].pid == pid) {
+            (void)kill(-pid, SIGKILL); /* what it left behind */
+            p->boxes[i].pid = 0;
+            rest(p);
+            return true;
+        }
+    return false;
+}
+
+/* What the warden cannot write down any more. */
+static void note_end(struct parent *p, const struct running_box *b, const char *why)
+{
+    struct dynbuf json;
+    struct jsonw w;
+    dynbuf_init(&json, 1024);
+    jsonw_begin(&w, &json);
+    jsonw_object(&w);
+    jsonw_kv(&w, "sandbox", span_str(b->name));
+    jsonw_kv_u64(&w, "generation", b->generation);
+    jsonw_kv(&w, "why", span_str(why));
+    jsonw_end_object(&w);
+    parent_note(p, "sandbox-ended", &json);
+    dynbuf_free(&json);
+}
+
+void parent_boxes_end(struct parent *p, const char *why)
+{
+    for (size_t i = 0; i < BOXES_MAX; i++) {
+        if (p->boxes[i].pid > 0)
+            note_end(p, &p->boxes[i], why);
+        end_box(&p->boxes[i]);
+    }
+}

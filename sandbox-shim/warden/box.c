@@ -1,0 +1,252 @@
+/* The life of one sandbox. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/log.h"
+#include "common/msg.h"
+#include "common/state.h"
+#include "sandbox-shim/warden/warden.h"
+
+static const struct state_row states[BOX_STATES] = {
+    [BOX_NONE] = {"none", STATE(BOX_ASKED)},
+    [BOX_ASKED] = {"asked", STATE(BOX_STARTING) | STATE(BOX_ENDING)},
+    [BOX_STARTING] = {"starting", STATE(BOX_RUNS) | STATE(BOX_ENDING)},
+    [BOX_RUNS] = {"runs", STATE(BOX_ENDING)},
+    [BOX_ENDING] = {"ending", 0},
+};
+
+static bool box_set(struct box *b, enum box_state to)
+{
+    if (!state_may(STATE_KIND("sandbox", states), 0, b->state, to))
+        return false;
+    b->state = to;
+    return true;
+}
+
+struct box *box_named(struct warden *w, struct span name)
+{
+    for (struct box *b = w->boxes; b != NULL; b = b->next)
+        if (b->state != BOX_ENDING && span_eq(span_str(b->name), name))
+            return b;
+    return NULL;
+}
+
+struct box *box_numbered(struct warden *w, uint64_t id)
+{
+    for (struct box *b = w->boxes; b != NULL; b = b->next)
+        if (b->id == id)
+            return b;
+    return NULL;
+}
+
+/* --- its end --------------------------------------------------------------------- */
+
+void box_forget(struct box *b)
+{
+    struct warden *w = b->warden;
+
+    for (struct box **at = &w->boxes; *at != NULL; at = &(*at)->next)
+        if (*at == b) {
+            *at = b->next;
+            break;
+        }
+    w->nboxes -= b->state != BOX_ENDING;
+    runs_end(b, "its sandbox was not started");
+    conn_free(&b->conn);
+    timer_free(&b->timer);
+    if (b->fd >= 0)
+        close(b->fd);
+    free(b);
+}
+
+/* Its name is plain, and why is ours: nothing in them must be escaped. */
+static void note(const struct box *b, const char *kind, const char *why)
+{
+    struct warden *w = b->warden;
+    struct dynbuf json, *m = w->ledger != NULL ? chan_begin(w->ledger, M_NOTE, b->id) : NULL;
+
+    log_info("sandbox %s, generation %llu: %s", b->name, (unsigned long long)b->generation, why);
+    if (m == NULL) {
+        log_warn("the audit misses what became of sandbox %s: the ledger does not run", b->name);
+        return;
+    }
+    dynbuf_init(&json, 1024);
+    (void)dynbuf_addf(&json, "{\"sandbox\":\"%s\",\"generation\":%llu,\"why\":\"%s\"}", b->name,
+                      (unsigned long long)b->generation, why);
+    msg_put_span(m, span_str(kind));
+    msg_put_span(m, dynbuf_span(&json));
+    (void)chan_commit(w->ledger);
+    dynbuf_free(&json);
+}
+
+void box_end(struct box *b, const char *why)
+{
+    struct warden *w = b->warden;
+
+    if (b->state == BOX_ENDING || !box_set(b, BOX_ENDING))
+        return;
+    w->nboxes--;
+    (void)chan_send(w->parent, M_BOX_END, b->id, SPAN_NONE);
+    if (b->asker != 0)
+        warden_tell_started(w, b->asker, b, why);
+    b->asker = 0;
+    runs_end(b, why);
+    timer_clear(b->timer);
+    conn_free(&b->conn);
+    note(b, "sandbox-ended", why);
+}
+
+static void time_over(void *arg)
+{
+    struct box *b = arg;
+
+    box_end(b, b->state == BOX_RUNS ? "its time was over" : "it did not come up in time; the log may say why");
+}
+
+/* --- what it says ------------------------------------------------------------------ */
+
+static void take_hello(struct box *b)
+{
+    uint64_t now = loop_now(b->warden->loop);
+
+    if (!box_set(b, BOX_RUNS))
+        return;
+    b->since_ms = now;
+    b->until_ms = now + b->timeout_ms;
+    timer_set(b->timer, b->timeout_ms);
+    warden_tell_started(b->warden, b->asker, b, NULL);
+    b->asker = 0;
+    note(b, "sandbox-started",
+         b->version ? "its limits are held by a cgroup" : "its limits are those of each process");
+}
+
+static void hear(struct box *b)
+{
+    struct talk t;
+    size_t used;
+
+    while (b->state == BOX_STARTING || b->state == BOX_RUNS) {
+        enum talk_got got = talk_take(conn_input(b->conn), &t, &used);
+        if (got == TALK_MORE)
+            return;
+        bool ok = got == TALK_FRAME && (t.type == TALK_HELLO) == (b->state == BOX_STARTING);
+        if (ok && t.type == TALK_HELLO)
+            take_hello(b);
+        else if (ok)
+            ok = run_heard(b, &t) == 0;
+        if (!ok)
+            box_end(b, "its first process said what it may not");
+        else if (b->conn != NULL)
+            conn_consume(b->conn, used);
+    }
+}
+
+static void event(void *arg, struct conn *c, enum conn_event ev)
+{
+    struct box *b = arg;
+
+    if (ev == CONN_DATA)
+        hear(b);
+    else if (ev != CONN_DRAINED && ev != CONN_CONNECTED)
+        box_end(b, b->state == BOX_RUNS ? "its first process ended" : "it could not be set up; the log may say why");
+}
+
+void box_say(struct box *b, const struct dynbuf *frame)
+{
+    if (b->conn != NULL && conn_write(b->conn, dynbuf_span(frame)) != 0)
+        box_end(b, "its first process does not listen");
+}
+
+/* --- its start ----------------------------------------------------------------------- */
+
+/* The process that becomes it waits for this, and reads not one byte more. */
+static int order(struct box *b)
+{
+    struct wire_box x = b->is;
+    struct dynbuf payload;
+
+    if (b->version != 0)
+        x.memory = x.pids = 0; /* the cgroup holds all of it together */
+    dynbuf_init(&payload, 1024);
+    wire_put_box(&payload, &x);
+    int rc = dynbuf_ok(&payload) ? chan_write_one(b->fd, M_BOX_ORDER, b->id, dynbuf_span(&payload)) : -1;
+    dynbuf_free(&payload);
+    return rc;
+}
+
+void box_started(struct box *b, unsigned version)
+{
+    if (b->state != BOX_ASKED) /* it was told to end meanwhile */
+        return;
+    b->version = version;
+    int rc = order(b), fd = b->fd;
+    b->fd = -1;
+    b->conn = conn_new(b->warden->loop, fd, TALK_IN_MAX, event, b);
+    if (rc != 0 || b->conn == NULL || !box_set(b, BOX_STARTING))
+        box_end(b, "it cannot be told what to be");
+}
+
+static struct box *box_new(struct warden *w, uint64_t asker, const struct box_order *o)
+{
+    struct box *b = calloc(1, sizeof(*b));
+
+    if (b == NULL)
+        return NULL;
+    *b = (struct box){.warden = w,
+                      .id = ++w->last_box,
+                      .asker = asker,
+                      .is = o->is,
+                      .generation = o->generation,
+                      .timeout_ms = o->timeout_ms,
+                      .since_ms = loop_now(w->loop),
+                      .fd = -1};
+    (void)snprintf(b->name, sizeof(b->name), "%.*s", SPAN_FMT(o->is.name));
+    b->is.name = span_str(b->name);
+    b->timer = timer_new(w->loop, time_over, b);
+    if (b->timer == NULL) {
+        free(b);
+        return NULL;
+    }
+    b->next = w->boxes;
+    w->boxes = b;
+    w->nboxes++;
+    return b;
+}
+
+const char *box_start(struct warden *w, uint64_t asker, const struct box_order *o)
+{
+    int fd[2] = {-1, -1};
+
+    if (box_named(w, o->is.name) != NULL)
+        return "a sandbox of this name runs";
+    if (w->nboxes >= WARDEN_BOXES_MAX)
+        return "as many sandboxes run as may at once";
+    struct box *b = box_new(w, asker, o);
+    if (b == NULL)
+        return "there is no memory for it";
+    struct dynbuf *m = NULL;
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fd) != 0 || !box_set(b, BOX_ASKED) ||
+        (m = chan_begin(w->parent, M_BOX, b->id)) == NULL)
+        goto fail;
+    b->fd = fd[0];
+    fd[0] = -1;
+    msg_put_span(m, o->is.name);
+    msg_put_u64(m, o->generation);
+    msg_put_u64(m, o->is.memory);
+    msg_put_u64(m, o->is.pids);
+    msg_put_u64(m, o->cpu_percent);
+    msg_put_u8(m, o->strict);
+    if (chan_commit_fd(w->parent, fd[1]) != 0)
+        goto fail;
+    close(fd[1]);
+    timer_set(b->timer, BOX_START_MS);
+    return NULL;
+fail:
+    for (int i = 0; i < 2; i++)
+        if (fd[i] >= 0)
+            close(fd[i]);
+    box_forget(b);
+    return "it cannot be asked for: no descriptors, or no memory";
+}

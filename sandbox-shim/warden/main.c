@@ -1,0 +1,35 @@
+/* countersign-warden: its start-up, as a checklist. */
+#include <unistd.h>
+
+#include "common/role/role.h"
+#include "sandbox-shim/warden/warden.h"
+
+static void peer(void *arg, unsigned role, uint64_t instance, struct span info, int fd)
+{
+    if (role == ROLE_DESK)
+        warden_desk(arg, fd);
+    else if (role == ROLE_LEDGER)
+        warden_ledger(arg, fd);
+    else
+        close(fd);
+}
+
+static void frame(void *arg, struct frame *f)
+{
+    warden_parent_frame(arg, f);
+}
+
+int main(void)
+{
+    static struct warden w;
+    static const struct role_ops ops = {.frame = frame, .peer = peer};
+    static const struct wall wall = {.calls = WALL_PAIR};
+    w.loop = loop_new();
+    if (w.loop == NULL)
+        return 1;
+    struct role *r = role_start("warden", w.loop, &ops, &w);
+    w.parent = role_parent(r);
+    role_confine(r, &wall);
+    role_ready(r);
+    return loop_run(w.loop) == 0 ? 0 : 1;
+}

@@ -1,0 +1,41 @@
+/* What the first process of a sandbox says, taken apart, and what it is told: the warden's side of
+ * sandbox-shim/inside/shim_talk.h. It runs beside what the sandbox runs, so nothing of it is trusted: every length
+ * has its bound, every type its shape, and what breaks it is the end of the sandbox. */
+#ifndef SANDBOX_SHIM_WARDEN_TALK_H
+#define SANDBOX_SHIM_WARDEN_TALK_H
+
+#include "common/dynbuf.h"
+#include "sandbox-shim/inside/shim_talk.h"
+
+enum talk_got { TALK_BAD = 0, TALK_MORE, TALK_FRAME };
+
+/* What came: one of TALK_HELLO, TALK_OUT, TALK_ERR (1 to TALK_PIECE_MAX bytes) and TALK_END. */
+struct talk {
+    enum talk_type type;
+    uint32_t run;
+    struct span bytes; /* of TALK_OUT and TALK_ERR; borrowed */
+    /* of TALK_END */
+    enum talk_how how;
+    unsigned code; /* status 0 to 255, or signal 1 to 64 */
+    uint64_t user_us, system_us, memory_kib;
+    struct span why; /* of TALK_FAILED: the sandbox's own words, at most TALK_WHY_MAX bytes of anything; borrowed */
+};
+
+/* The first frame of `in`; *used: its bytes. TALK_MORE: it is not all there yet, and `in` is shorter than
+ * TALK_IN_MAX. */
+enum { TALK_IN_MAX = TALK_HEAD + TALK_PIECE_MAX };
+enum talk_got talk_take(struct span in, struct talk *t, size_t *used) MUSTCHECK;
+
+/* A command: arguments, variables (NAME=VALUE), each without NUL, and where it runs (empty: where the shim does). */
+struct talk_command {
+    const struct span *arg, *variable;
+    size_t nargs, nvariables;
+    struct span dir;
+};
+/* -1, and nothing was added: none or too many words, a NUL in one, a variable without a name, or more than
+ * TALK_PAYLOAD_MAX in all. */
+int talk_put_run(struct dynbuf *b, uint32_t run, const struct talk_command *c) MUSTCHECK;
+int talk_put_signal(struct dynbuf *b, uint32_t run, unsigned signo) MUSTCHECK;
+int talk_put_credit(struct dynbuf *b, uint32_t run, uint32_t bytes) MUSTCHECK;
+
+#endif

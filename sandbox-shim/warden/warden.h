@@ -1,0 +1,108 @@
+/* The warden: which sandboxes run, what runs in them, and when they end. It starts nothing itself and opens nothing:
+ * the parent starts a process for it (M_BOX), the first one inside (countersign-shim) runs what it is told to.
+ *
+ *   asked ──M_BOX_STARTED──► starting ──hello──► runs ──► ending ──M_BOX_GONE──► forgotten
+ *
+ * A sandbox ends when it is destroyed, when its time is over, when its first process does, and when that says what it
+ * may not; each time by a kill from outside, which nothing in it can hinder. */
+#ifndef SANDBOX_SHIM_WARDEN_WARDEN_H
+#define SANDBOX_SHIM_WARDEN_WARDEN_H
+
+#include "common/net/chan.h"
+#include "common/net/conn.h"
+#include "common/net/loop.h"
+#include "proxy/msgs.h"
+#include "sandbox-shim/warden/talk.h"
+#include "sandbox-shim/warden/wire_box.h"
+
+enum {
+    WARDEN_BOXES_MAX = 256, /* sandboxes; the parent has room for those that end meanwhile */
+    BOX_TIMEOUT_MAX_MS = 7 * 86400 * 1000,
+    BOX_START_MS = 20 * 1000, /* from being asked for to its first word */
+    RUN_TIMEOUT_MAX_MS = 86400 * 1000,
+    RUN_KILL_MS = 5 * 1000, /* from a command's kill to its end; then its sandbox ends */
+};
+
+enum box_state { BOX_NONE = 0, BOX_ASKED, BOX_STARTING, BOX_RUNS, BOX_ENDING, BOX_STATES };
+
+/* One command. */
+struct run {
+    struct run *next;
+    struct box *box;
+    uint32_t id;              /* ours, in the sandbox */
+    uint64_t asker;           /* the desk's; 0: nobody waits for it any more, and it is killed */
+    uint64_t most, said, cut; /* bytes of its output: that may be said, that were, that were not */
+    uint32_t open;            /* bytes that were said and are not taken yet */
+    bool late, killed;
+    struct timer *timer;
+};
+
+struct box {
+    struct box *next;
+    struct warden *warden;
+    enum box_state state;
+    uint64_t id, asker; /* asker: the desk's number, until it is answered */
+    char name[BOX_NAME_MAX + 1];
+    struct wire_box is; /* its name is the one above */
+    uint64_t generation, timeout_ms, since_ms, until_ms;
+    unsigned version;  /* of its cgroup; 0: its limits are those of each process */
+    int fd;            /* our end of its socket, until it is ordered; -1 */
+    struct conn *conn; /* the same from then on */
+    struct timer *timer;
+    struct run *runs;
+    size_t nruns;
+    uint32_t last_run;
+};
+
+struct warden {
+    struct loop *loop;
+    struct chan *parent, *desk, *ledger;
+    struct box *boxes;
+    size_t nboxes; /* those that end are not counted */
+    uint64_t last_box;
+};
+
+/* warden.c: what the desk and the parent say. */
+void warden_desk(struct warden *w, int fd);
+void warden_ledger(struct warden *w, int fd);
+void warden_parent_frame(struct warden *w, struct frame *f);
+/* Answer the desk: M_SB_STARTED. b NULL: it was not even begun. */
+void warden_tell_started(struct warden *w, uint64_t asker, const struct box *b, const char *why);
+
+/* What is asked for. */
+struct box_order {
+    struct wire_box is;
+    uint64_t generation, cpu_percent, timeout_ms;
+    bool strict;
+};
+/* box.c. NULL: begun, and the desk will be told; else why not. */
+const char *box_start(struct warden *w, uint64_t asker, const struct box_order *o) MUSTCHECK;
+/* One that has not begun to end; or NULL. */
+struct box *box_named(struct warden *w, struct span name);
+struct box *box_numbered(struct warden *w, uint64_t id);
+void box_started(struct box *b, unsigned version);
+/* It was not started (gone false), or nothing is left of it: forget it. */
+void box_forget(struct box *b);
+/* End it now. why: our own words, for the record and for who waits for its commands. */
+void box_end(struct box *b, const char *why);
+/* To its first process. */
+void box_say(struct box *b, const struct dynbuf *frame);
+
+/* run.c. Why not, or NULL: begun. */
+struct run_order {
+    struct talk_command command;
+    uint64_t timeout_ms, most;
+};
+const char *run_begin(struct box *b, uint64_t asker, const struct run_order *o) MUSTCHECK;
+/* What a sandbox said of one. -1: it may not say that. */
+int run_heard(struct box *b, const struct talk *t) MUSTCHECK;
+/* The desk took bytes of it; nobody waits for it any more; the desk is gone. */
+void run_taken(struct warden *w, uint64_t asker, uint32_t bytes);
+void run_kill(struct warden *w, uint64_t asker);
+void runs_desk_gone(struct warden *w);
+/* Its sandbox ends: tell who waits. */
+void runs_end(struct box *b, const char *why);
+/* M_SB_EXIT of one that never began. */
+void run_tell_none(struct warden *w, uint64_t asker, enum sb_end how, const char *why);
+
+#endif

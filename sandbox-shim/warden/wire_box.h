@@ -1,0 +1,29 @@
+/* What a sandbox is to be, in messages (proxy/msgs.h: wire_box). Written and read in this order. */
+#ifndef SANDBOX_SHIM_WARDEN_WIRE_BOX_H
+#define SANDBOX_SHIM_WARDEN_WIRE_BOX_H
+
+#include "common/msg.h"
+
+enum {
+    BOX_NAME_MAX = 63,
+    BOX_MEMORY_MIN_MIB = 64,
+    BOX_PIDS_MIN = 8,
+    BOX_FILES_MIN = 64,
+    BOX_DISK_MIN_MIB = 1,
+};
+
+struct wire_box {
+    struct span name; /* 1 to BOX_NAME_MAX of a-z 0-9 . _ - */
+    uint64_t memory;  /* bytes; 0 in an order alone: its cgroup holds it */
+    uint64_t pids;    /* processes and threads; the same */
+    uint64_t disk;    /* bytes of its workspace, which is in memory; its other places have an eighth of it each */
+    uint64_t files;   /* descriptors of each process */
+};
+
+void wire_put_box(struct dynbuf *b, const struct wire_box *x);
+/* -1: not what it may be. order: a limit that a cgroup holds may be 0. name is borrowed. */
+int wire_get_box(struct msg_in *m, struct wire_box *x, bool order) MUSTCHECK;
+/* The name alone. */
+bool box_name_ok(struct span s);
+
+#endif

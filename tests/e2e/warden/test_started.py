@@ -1,0 +1,302 @@
+#!/usr/bin/env python3
+"""Sandboxes that the gateway starts itself: what runs in them, what they may use, and that they end when they are told
+to, whatever they do; by root's gateway and by an ordinary user's."""
+import json
+import os
+import pathlib
+import re
+import time
+
+import room  # noqa: F401
+from gateway import Gateway, program, simple_policy
+from harness import PATIENCE, Skip, main, test
+
+BOX_USERS = range(62100, 62100 + 512)
+CGROUPS = pathlib.Path("/sys/fs/cgroup")
+PYTHON = "/usr/bin/python3"
+NOBODY = 65534
+
+
+class Nobodys:
+    """A lab whose gateway and commands are an ordinary user's."""
+
+    def __init__(self, lab):
+        self.lab = lab
+        self.drop = ["setpriv", "--reuid", str(NOBODY), "--regid", str(NOBODY), "--clear-groups"]
+        if os.geteuid() != 0:
+            raise Skip("not root: the other tests ran as an ordinary user")
+        if lab.run([*self.drop, "test", "-x", program()]).rc != 0:
+            raise Skip(f"{program()} cannot be reached by an ordinary user")
+
+    def _own(self):
+        for path in (self.lab.dir, *self.lab.dir.iterdir()):
+            os.chown(path, NOBODY, NOBODY)
+
+    def run(self, command, **more):
+        return self.lab.run([*self.drop, *command], **more)
+
+    def start(self, command, **more):
+        self._own()
+        return self.lab.start([*self.drop, *command], **more)
+
+    def __getattr__(self, name):
+        return getattr(self.lab, name)
+
+
+def setup(lab, ordinary=False):
+    return Gateway(Nobodys(lab) if ordinary else lab, simple_policy(lab.upstream()), {"api": lab.canary("c" * 40).encode()})
+
+
+def start(gw, name, *options):
+    return gw.cli_json("sandbox", "start", name, *options)
+
+
+def execute(gw, name, *command, rc=0, options=()):
+    return gw.cli("sandbox", "exec", *options, name, "--", *command, rc=rc)
+
+
+def shell(gw, name, script, rc=0, options=()):
+    return execute(gw, name, "sh", "-c", script, rc=rc, options=options)
+
+
+def following(gw, name, *command):
+    """A command whose client is left running."""
+    return gw.lab.start([program(), "sandbox", "exec", name, "--", *command],
+                        env={"COUNTERSIGN_STATE": gw.state, "PATH": os.environ["PATH"]})
+
+
+def inside():
+    """Every process of a sandbox of root's gateway: each sandbox is a user of its own."""
+    found = []
+    for entry in pathlib.Path("/proc").iterdir():
+        try:
+            if not entry.name.isdigit():
+                continue
+            status = dict(line.split(":", 1) for line in (entry / "status").read_text().splitlines())
+            if int(status["Uid"].split()[0]) in BOX_USERS and status["State"].split()[0] != "Z":
+                found.append((int(entry.name), (entry / "cmdline").read_bytes()))
+        except OSError:
+            pass
+    return found
+
+
+def cgroups():
+    return [path for path in CGROUPS.glob("*/**/countersign-*-*-*") if "run" not in path.name]
+
+
+def nothing_is_left(lab):
+    lab.wait_for("nothing left of any sandbox", lambda: not inside() and not cgroups())
+
+
+def both(function):
+    """The same by root's gateway and by an ordinary user's."""
+    for ordinary in (False, True):
+        def case(lab, ordinary=ordinary):
+            function(lab, setup(lab, ordinary))
+        case.__name__ = function.__name__ + ("_by_an_ordinary_user" if ordinary else "")
+        case.__doc__ = function.__doc__
+        test()(case)
+    return function
+
+
+@both
+def a_command_runs_with_its_arguments_and_both_its_outputs(lab, gw):
+    made = start(gw, "box")
+    assert made["name"] == "box" and made["generation"] == 1, made
+    done = shell(gw, "box", 'echo "$A" "$1"; echo err >&2; pwd; exit 3' , rc=3, options=("--env", "A=b c"))
+    assert done.out == b"b c \n/workspace\n" and done.err == b"err\n", done.text()
+    done = execute(gw, "box", "cat", "--", "/etc/hostname", "-- x", rc=1)
+    assert b"-- x" in done.err, done.text()
+    assert execute(gw, "box", "pwd", options=("--dir", "/tmp")).out == b"/tmp\n"
+    assert b"no-such-program" in execute(gw, "box", "no-such-program", rc=127).err
+    assert shell(gw, "box", "kill -KILL $$", rc=137).out == b""
+    assert execute(gw, "box", "sleep", "60", rc=124, options=("--timeout", "1s")).err == \
+        b"countersign: its time was over (--timeout)\n"
+    done = execute(gw, "box", "head", "-c", "5000000", "/dev/zero", options=("--output", "1M"))
+    assert len(done.out) == 1 << 20 and b"3951424 bytes of its output were dropped" in done.err, len(done.out)
+    done = execute(gw, "box", "head", "-c", "5000000", "/dev/zero")
+    assert done.out == b"\0" * 5000000 and done.err == b"", (len(done.out), done.err)
+    shell(gw, "box", "echo kept > file")
+    assert shell(gw, "box", "cat file").out == b"kept\n"  # as long as it runs
+    assert [s["name"] for s in gw.cli_json("sandbox", "started")["started"]] == ["box"]
+    gw.cli("sandbox", "destroy", "box", rc=0)
+    assert gw.cli_json("sandbox", "started")["started"] == []
+    assert gw.cli("sandbox", "destroy", "box", rc=1).err.startswith(b"countersign: no sandbox of this name runs")
+    assert b"no sandbox of this name runs" in execute(gw, "box", "true", rc=125).err
+    told = {"sandbox-start", "sandbox-started", "sandbox-exec", "sandbox-destroy", "sandbox-ended"}
+    gw.lab.wait_for("its record", lambda: told <= {r.get("about") for r in gw.audit()})
+
+
+@both
+def nothing_leads_out_of_it(lab, gw):
+    """G2 G6 G9 G10: no descriptor, no network, no process and no capability of anybody else's."""
+    start(gw, "box")
+    look = """
+import ctypes, os, socket
+libc = ctypes.CDLL(None, use_errno=True)
+assert sorted(os.listdir("/countersign")) == ["countersign-shim"], os.listdir("/countersign")
+assert os.listdir("/sys/class/net") == ["lo"] if os.path.exists("/sys/class/net") else True
+fds = {fd: os.readlink("/proc/self/fd/" + fd) for fd in os.listdir("/proc/self/fd") if os.path.exists("/proc/self/fd/" + fd)}
+assert all(int(fd) <= 2 for fd in fds), fds
+assert fds["0"] == "/dev/null" and fds["1"].startswith("pipe:") and fds["2"].startswith("pipe:"), fds
+pids = [p for p in os.listdir("/proc") if p.isdigit()]
+assert len(pids) == 2 and "1" in pids, pids
+for path in ("/proc/1/fd", "/proc/1/environ", "/proc/1/mem"):
+    try:
+        os.listdir(path) if path.endswith("fd") else open(path).read(1)
+    except PermissionError:
+        continue
+    raise SystemExit("can read " + path)
+assert libc.ptrace(16, 1, 0, 0) == -1, "ptrace"
+try:
+    os.kill(1, 9)
+except PermissionError:
+    pass
+status = open("/proc/self/status").read()
+for line in ("CapEff:\\t0000000000000000", "CapBnd:\\t0000000000000000", "NoNewPrivs:\\t1", "Seccomp:\\t2"):
+    assert line in status, line
+assert not any("TOKEN" in k or "PROXY" in k.upper() for k in os.environ), os.environ
+try:
+    socket.create_connection(("127.0.0.1", 3128), 2)
+except OSError:
+    pass
+else:
+    raise SystemExit("a way out")
+print(os.getuid())
+"""
+    done = execute(gw, "box", PYTHON, "-c", look)
+    assert done.out == b"1000\n", done.text()
+    assert execute(gw, "box", "true").rc == 0  # kill -9 1 was of no use
+    gw.cli("sandbox", "destroy", "box", rc=0)
+
+
+@both
+def what_it_may_use_is_bounded_and_costs_its_neighbour_nothing(lab, gw):
+    """G20"""
+    made = start(gw, "greedy", "--memory", "256M", "--pids", "32", "--disk", "16M", "--files", "64", "--cpus", "0.5")
+    assert (made["limits"], made["held_by"][:6]) in (("strict", "cgroup"), ("approximate", "each p")), made
+    assert made["limits"] == ("approximate" if isinstance(gw.lab, Nobodys) else "strict"), made
+    start(gw, "neighbour")
+    assert execute(gw, "greedy", PYTHON, "-c", "bytearray(1 << 30); print('had it')", rc=None).out == b""
+    lab.wait_for("room again", lambda: "greedy" in str(gw.cli_json("sandbox", "started")) or start(gw, "greedy"))
+    bomb = "import os,time\nn=0\ntry:\n while True:\n  if os.fork() == 0: time.sleep(60); os._exit(0)\n  n += 1\nexcept OSError: print(n)"
+    said = execute(gw, "greedy", PYTHON, "-c", bomb).out
+    assert 0 < int(said) < 40, said
+    assert execute(gw, "neighbour", "echo", "fine").out == b"fine\n"
+    gw.cli("sandbox", "destroy", "greedy", rc=0)
+    start(gw, "greedy", "--memory", "256M", "--disk", "16M", "--files", "64")
+    for place in ("/workspace", "/tmp", "/home/agent"):
+        done = shell(gw, "greedy", f"head -c 100000000 /dev/zero > {place}/big; stat -c %s {place}/big; rm {place}/big")
+        assert b"No space left" in done.err and int(done.out) <= 16 << 20, (place, done.text())
+    done = execute(gw, "greedy", PYTHON, "-c", "import os\ntry:\n while True: os.open('/dev/null', 0)\nexcept OSError as e: print(e)")
+    assert b"Too many open files" in done.out, done.text()
+    assert execute(gw, "neighbour", "echo", "fine").out == b"fine\n"
+    for name in ("greedy", "neighbour"):
+        gw.cli("sandbox", "destroy", name, rc=0)
+
+
+@test()
+def it_ends_when_it_is_told_whatever_it_does(lab):
+    """G24: at any moment, without its help."""
+    gw = setup(lab)
+    ignore = "trap '' TERM INT HUP; (setsid sh -c 'while true; do :; done' &) ; while true; do :; done"
+    for n in range(3):
+        start(gw, "box")
+        client = following(gw, "box", "sh", "-c", ignore)
+        if n:
+            lab.wait_for("its processes", lambda: len(inside()) > 3)
+        gw.cli("sandbox", "destroy", "box", rc=0)
+        assert client.wait() == 125, client.seen
+        nothing_is_left(lab)
+    start(gw, "short", "--timeout", "1s")
+    client = following(gw, "short", "sh", "-c", ignore)
+    assert client.wait() == 125 and b"its time was over" in client.seen, client.seen
+    nothing_is_left(lab)
+    start(gw, "box")
+    client = following(gw, "box", "sleep", "600")
+    lab.wait_for("its command", lambda: any(b"sleep" in words for _, words in inside()))
+    client.stop()  # nobody waits for it any more
+    lab.wait_for("the end of its command", lambda: not any(b"sleep" in words for _, words in inside()))
+    assert execute(gw, "box", "echo", "on").out == b"on\n"
+    gw.cli("sandbox", "destroy", "box", rc=0)
+    nothing_is_left(lab)
+
+
+@test()
+def each_start_is_another_generation(lab):
+    up = lab.upstream()
+    policy = simple_policy(up).replace("source: { store: api }", "source: { store: api }\n    lease: github")
+    gw = Gateway(lab, policy, {"api": lab.canary("c" * 40).encode()})
+    assert start(gw, "box")["generation"] == 1
+    lease = gw.cli_json("lease", "issue", "api", "--sandbox", "box")
+    assert b"a sandbox of this name runs" in gw.cli("sandbox", "start", "box", rc=1).err
+    assert [r["generation"] for r in gw.cli_json("sandbox", "list")["sandboxes"] if r["name"] == "box"] == [1]
+    gw.cli("sandbox", "destroy", "box", rc=0)
+    assert start(gw, "box")["generation"] == 2
+    state = [r for r in gw.cli_json("lease", "list", "--sandbox", "box")["leases"] if r["id"] == lease["id"]]
+    assert not state or state[0]["state"] != "live", state
+    gw.token("other")
+    assert b"was not started here" in gw.cli("sandbox", "start", "other", rc=1).err
+    gw.cli("sandbox", "destroy", "box", rc=0)
+
+
+@test()
+def what_cannot_be_held_is_not_started(lab):
+    """G18"""
+    gw = setup(lab, ordinary=True)
+    done = gw.cli("sandbox", "start", "box", "--limits", "strict", rc=None)
+    assert done.rc != 0 and b"its limits cannot be held here" in done.err, done.text()
+    assert gw.cli_json("sandbox", "started")["started"] == []
+    done = gw.cli("sandbox", "start", "box", rc=0)
+    assert b"limits: approximate, held by each process for itself" in done.err, done.text()
+
+
+@test()
+def whoever_is_killed_nothing_is_left(lab):
+    gw = setup(lab)
+    lab.expects(r"parent: the warden \(pid \d+\) ended by signal 9")
+
+    def began(name):
+        start(gw, name)
+        client = following(gw, name, "sleep", "600")
+        lab.wait_for("its command", lambda: any(words.startswith(b"sleep") for _, words in inside()))
+        return client
+
+    client = began("box")
+    gw.kill("warden")
+    assert client.wait() == 125, client.seen
+    nothing_is_left(lab)
+    assert gw.cli_json("sandbox", "started")["started"] == []
+    lab.wait_for("its record", lambda: "the warden ended" in str([r for r in gw.audit() if r.get("about") == "sandbox-ended"]))
+    for part in (b"/countersign/", b"bwrap"):  # the first process inside, and bubblewrap
+        client = began("box")
+        os.kill(next(pid for pid, words in inside() if words.startswith(part)), 9)
+        assert client.wait() == 125 and b"its first process ended" in client.seen, client.seen
+        nothing_is_left(lab)
+    client = began("box")
+    lab.kills(gw.daemon())
+    client.wait()
+    lab.wait_for("the end of the gateway", lambda: not inside())
+    gw.up()
+    nothing_is_left(lab)
+    assert start(gw, "box")["generation"] == 5
+    assert execute(gw, "box", "echo", "again").out == b"again\n"
+
+
+@test()
+def many_at_once_are_started_or_refused_in_words(lab):
+    gw = setup(lab)
+    names = [f"box-{n}" for n in range(24)]
+    env = {"COUNTERSIGN_STATE": gw.state, "PATH": os.environ["PATH"]}
+    clients = [gw.lab.start([program(), "sandbox", "start", name, "--memory", "64M", "--disk", "1M"], env=env) for name in names]
+    assert [client.wait() for client in clients] == [0] * len(names), [client.seen for client in clients]
+    assert sorted(s["name"] for s in gw.cli_json("sandbox", "started")["started"]) == sorted(names)
+    users = {pathlib.Path(f"/proc/{pid}/status").read_text().split("Uid:")[1].split()[0]
+             for pid, words in inside() if words.startswith(b"/countersign/")}
+    assert len(users) == len(names), users
+    gw.stop()
+    nothing_is_left(lab)
+
+
+if __name__ == "__main__":
+    main()
