@@ -65,6 +65,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
         MUST_HOLD(!d.need_body || d.verdict == VERDICT_DENY);
         MUST_HOLD(d.nlimits <= LIMITS_MAX && (d.nlimits == 0 || d.verdict != VERDICT_DENY));
         use_up(p, &r, &a, &d);
+        size_t whose = 0;
+        MUST_HOLD(policy_stub(p, &s, &r, &d, &whose) == STUB_NONE || policy_credential(p, whose, &c));
+        (void)policy_stub_host(p, r.scheme, r.host, r.port);
         (void)policy_names_host(p, &s, r.scheme, r.host, r.port, 0);
         (void)policy_upstream(p, r.host, r.port, &a, &u);
         (void)policy_credential(p, 0, &c);

@@ -39,3 +39,13 @@ YAML
 make_one empty-text "$tmp/captures.yaml" GET a.example /x/9 "" ""
 make_one held-writes-2 "$tmp/captures.yaml" POST a.example /u/ann/k/7/ "" '{"n":3}'
 make_one read-only-1 "$tmp/captures.yaml" GET b.example.org / q=ab ""
+cat >"$tmp/stubs.yaml" <<'YAML'
+version: 1
+scopes: { some: { sandboxes: ["*"] } }
+credentials:
+  key: { source: { store: k }, inject: { header: X-Key, format: "{}" }, lease: generic, only: [{ host: a.example }],
+         stub: oauth, token_url: "https://a.example/token" }
+rules:
+  - { id: one, scope: some, match: { host: a.example, method: GET, path: /x }, decide: allow, use: key }
+YAML
+make_one stub "$tmp/stubs.yaml" POST a.example /token "" grant_type=password
