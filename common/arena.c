@@ -29,6 +29,15 @@ void arena_free(struct arena *a)
     a->used = 0;
 }
 
+void arena_wipe(struct arena *a)
+{
+    for (struct arena_block *b = a->blocks; b != NULL; b = b->next) {
+        unpoison(b->bytes, b->cap);
+        explicit_bzero(b->bytes, b->cap);
+    }
+    arena_free(a);
+}
+
 void *arena_alloc(struct arena *a, size_t wanted)
 {
     size_t n = wanted;

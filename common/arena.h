@@ -1,5 +1,5 @@
 /* A region of memory with a cap, freed at once: one per exchange.
- * Secrets never live here (common/crypto/secret.h). */
+ * Secrets never live here (common/crypto/secret.h), but for as long as an answer is taken apart (arena_wipe). */
 #ifndef COMMON_ARENA_H
 #define COMMON_ARENA_H
 
@@ -16,6 +16,8 @@ struct arena {
 void arena_init(struct arena *a, size_t max);
 /* Give everything back; the arena can be used again. */
 void arena_free(struct arena *a);
+/* The same, and the bytes are overwritten first. */
+void arena_wipe(struct arena *a);
 /* n zeroed bytes, aligned for any type, or NULL when the cap is reached or memory is out. */
 void *arena_alloc(struct arena *a, size_t n) MUSTCHECK;
 /* A copy of s that lives as long as the arena; p is NULL on failure (and for an empty s, n is 0). */

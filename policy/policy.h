@@ -67,7 +67,8 @@ struct upstream {
 };
 bool policy_upstream(const struct policy *p, struct span host, uint16_t port, struct arena *a, struct upstream *u);
 
-/* From SOURCE_EXEC on somebody else is asked for the value, as the settings say (policy_setting). */
+/* From SOURCE_EXEC on there are settings (policy_setting), by which somebody is asked for the value; but for
+ * SOURCE_ANSWER, whose values nobody asks for: they stand in answers to requests with other credentials. */
 enum source_kind {
     SOURCE_NONE = 0,
     SOURCE_FILE,
@@ -81,6 +82,7 @@ enum source_kind {
     SOURCE_JWT, /* signed here, at once */
     SOURCE_AWS,
     SOURCE_TENCENT,
+    SOURCE_ANSWER,
     SOURCE_KINDS
 };
 /* What is answered in place of a service that SDKs get their credentials from, with leases (stub:). */
@@ -92,6 +94,10 @@ enum stub_kind {
     STUB_OAUTH, /* a token endpoint */
     STUB_KINDS
 };
+static inline bool policy_source_is_asked(enum source_kind k)
+{
+    return k >= SOURCE_EXEC && k != SOURCE_ANSWER;
+}
 struct credential {
     struct span name;
     enum source_kind source;
@@ -138,6 +144,8 @@ struct setting {
     enum source_kind from; /* SOURCE_NONE: value is it; SOURCE_FILE to SOURCE_SYSTEMD: value says where it is */
     struct span value;
 };
+/* Of SOURCE_ANSWER: entries of token:, and of keep:; credentials that have tokens of the same answer. */
+enum { ANSWER_POINTERS_MAX = 8, ANSWER_TOKENS_MAX = 4 };
 /* Setting i of c; false past its last. */
 bool policy_setting(const struct policy *p, const struct credential *c, size_t i, struct setting *out);
 /* One of the fields that a signature with a template sets, and what it says; false past the last. */

@@ -61,7 +61,7 @@ enum msg_type {
     /* keeper; id: xid or the asker's own */
     M_MINT = 70,           /* J>K span host, span spki */
     M_MINTED = 71,         /* K>J span leaf der, span ca der (empty: refused) */
-    M_RELEASE = 72,        /* J>K span credential (may be empty: scrub patterns only), span scheme, span host, u16 port, span path, bool held, digest, span signature (64 bytes if held), digest place (identity.h), u64 version of its value that the upstream refused (0: none), bool sign: the credential signs, then wire_sign */
+    M_RELEASE = 72,        /* J>K span credential (may be empty: scrub patterns only), span scheme, span host, u16 port, span path, bool held, digest, span signature (64 bytes if held), digest place (identity.h), u64 version of its value that the upstream refused (0: none), id lease that the request brought (all zero: none), bool sign: the credential signs, then wire_sign */
     M_RELEASE_FAILED = 73, /* K>J span code, span why */
     M_CREDENTIAL = 74,     /* K>C u32 ttl ms, span scheme, span host, u16 port, digest place (as asked), span credential, u8 enum slot_kind (common/http/slot.h; a cookie is a header), span header (of SLOT_HEADER alone), span value (empty: a client certificate alone), span PEM of a client certificate (empty: none), u16 n, n x (span secret to scrub, bool refuse the answer), u8 n, n x (span name, span value): fields of a signature, then header and value are empty, u32 bytes of M_SIGNED that came before it, u64 version of the value (0: its source need not be asked again) */
     M_SIGNED = 160,        /* K>C raw, WIRE_CHUNK_SIGNED bytes each: signatures of the body's chunks, for the M_CREDENTIAL that follows */
@@ -137,6 +137,12 @@ enum msg_type {
     M_LEASE_STUB = 176,     /* J>Lg id: the exchange; span sandbox, span credential, digest meaning, u8 enum lease_format: the lease that stubs answer this sandbox with, the one there is or a new one */
     M_LEASE_STUBBED = 177,  /* Lg>J id: as asked; bool ok, span why, id lease, u64 expires, span text, span secret (empty: it is no pair) */
     M_LEASE_LEAK = 146,   /* J>Lg id: the exchange; id lease, span sandbox, span session, span host, u16 port, span what was found, bool freeze */
+    M_LEASE_TAKE = 184,   /* J>Lg id: the exchange; u8 n, n x wire_lease: of tokens in its answer; Lg>J bool ok: all are written down, span why */
+    /* tokens in answers (proxy/lease/wire_swap.h); id: the exchange */
+    M_SWAP = 180,      /* C>K u8 n, n x (span credential, span token, span key, span session token (both empty but of keys to sign with), u64 for how many ms): keep these */
+    M_SWAPPED = 181,   /* K>C u8 n (0: refused), span why, n x (wire_swapped, span text, span secret) */
+    M_SWAP_DROP = 182, /* C>K forget those of this exchange */
+    M_SWAP_TAKE = 183, /* C>J u8 n, n x wire_swapped; J>C bool ok: the answer may go on with them, span why */
     /* keeper, fetcher and its jobs, which are processes of their own; id: the asker's own */
     M_FETCH = 150,    /* K>F wire_fetch; F>job u16 n, n x (u8 family, span bytes): what may be dialled, span path of the roots, wire_fetch */
     M_FETCHED = 151,  /* job>F>K wire_fetched */

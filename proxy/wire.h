@@ -63,6 +63,7 @@ int wire_get_upstream(struct msg_in *m, struct wire_upstream *u) MUSTCHECK;
 
 enum wire_release { RELEASE_NONE = 0, RELEASE_COMES, RELEASE_LIVE };
 enum wire_body { BODY_NONE = 0, BODY_INLINE, BODY_STREAM, BODY_FD };
+enum { WIRE_SWAPS_BYTES = 64 * 1024 };
 struct wire_forward {
     uint32_t upstream;
     /* A read that was let through with nothing written down. Whatever else, zero included, is sent at most once: it
@@ -74,6 +75,8 @@ struct wire_forward {
     uint32_t slot_at;    /* and behind how many bytes of that: the query, the path or the body */
     struct wire_request request;
     enum wire_body body;
+    struct span
+        swaps; /* u8 n, n x wire_swap (proxy/lease/wire_swap.h): tokens of its answer; empty: there are none */
 };
 void wire_put_forward(struct dynbuf *b, const struct wire_forward *f);
 int wire_get_forward(struct msg_in *m, struct wire_forward *f) MUSTCHECK;

@@ -22,9 +22,11 @@ enum {
 #define LEASE_MAX_MS  (7ull * 24 * 3600 * 1000)
 #define LEASE_DEAD_MS (24ull * 3600 * 1000) /* a dead one is told from chance so long */
 /* Of those that stubs answer with: a sandbox gets the same one until a fifth of its time is left. */
-#define LEASE_STUB_MS (6ull * 3600 * 1000)
-#define LEASE_STUB_BY SPAN("a stub") /* who issued it; no name of an operator has a space */
-#define LEASE_RATE_MS (60ull * 1000) /* what `rate` counts in */
+#define LEASE_STUB_MS   (6ull * 3600 * 1000)
+#define LEASE_STUB_BY   SPAN("a stub")      /* who issued it; no name of an operator has a space */
+#define LEASE_RATE_MS   (60ull * 1000)      /* what `rate` counts in */
+#define LEASE_BY_ANSWER "answer"            /* who issued one that took a token's place in an answer, */
+#define LEASE_BRIEF_MS  (10ull * 60 * 1000) /* and how long that one is told from chance, for there are many */
 
 enum lease_state { LEASE_DEAD = 0, LEASE_LIVE, LEASE_EXPIRED, LEASE_REVOKED, LEASE_LEAKED };
 

@@ -153,8 +153,9 @@ bool policy_setting(const struct policy *p, const struct credential *c, size_t i
 
 const char *policy_source_name(enum source_kind k)
 {
-    static const char *const names[SOURCE_KINDS] = {"none",   "file",  "env",        "store", "systemd", "exec",
-                                                    "oauth2", "vault", "github_app", "jwt",   "aws",     "tencent"};
+    static const char *const names[SOURCE_KINDS] = {"none", "file",    "env",   "store",      "systemd",
+                                                    "exec", "oauth2",  "vault", "github_app", "jwt",
+                                                    "aws",  "tencent", "answer"};
     return (unsigned)k < SOURCE_KINDS ? names[k] : "none";
 }
 

@@ -154,7 +154,8 @@ static enum walk_next take_head(struct exchange *x, const struct http_head *h, s
     x->status = (uint16_t)h->status;
     x->keep_alive = h->keep_alive && x->sent == SENT_ALL; /* an early answer ends the connection (A48) */
     x->text = is_text(h);
-    if (part_begin(x, h) != WALK_NEXT || (looked_at(x) && open_coding(x, h) != WALK_NEXT))
+    if (part_begin(x, h) != WALK_NEXT || (looked_at(x) && open_coding(x, h) != WALK_NEXT) ||
+        swap_head(x, h) != WALK_NEXT)
         return WALK_FAIL;
     if (keep_head(x, h, raw) != WALK_NEXT)
         return WALK_FAIL;
@@ -216,7 +217,7 @@ static enum walk_next search(struct exchange *x, struct span data, bool last)
             return WALK_NEXT;
         return carry_fail(x, "answer-encoded", "the answer came encoded and was refused: %s", decode_why(x->decode));
     }
-    if (!looked_at(x)) {
+    if (!looked_at(x) || x->swap == SWAP_DUE) { /* that one is searched when its tokens are out */
         if (data.n && dynbuf_add(&x->ready, data) != 0)
             return carry_fail(x, "answer-refused", "no memory for the answer");
         return WALK_NEXT;
@@ -230,7 +231,7 @@ static enum walk_next search(struct exchange *x, struct span data, bool last)
 
 static void keep(struct exchange *x, size_t from)
 {
-    if (!x->f.repeatable && x->ready.n > from)
+    if (!x->f.repeatable && x->swap == SWAP_NONE && x->ready.n > from)
         (void)dynbuf_add(&x->kept, span_of(x->ready.p + from, x->ready.n - from));
 }
 
@@ -303,8 +304,14 @@ enum walk_next step_scrub(struct exchange *x)
         return carry_websocket_go(x);
     if (take_input(x) != WALK_NEXT)
         return WALK_FAIL;
-    bool nobody = x->delivery == DELIVERY_NOBODY;
-    if (!nobody && delivery_ready(x, x->answer > ANSWER_HEAD) != 0) {
+    bool nobody = x->delivery == DELIVERY_NOBODY, swaps = !nobody && swap_is_open(x);
+    if (swaps && swap_go(x) != WALK_WAIT)
+        return WALK_FAIL;
+    if (swaps && x->answer > ANSWER_HEAD) {
+        conn_deadline(x->conn, 0);
+        return WALK_WAIT;
+    }
+    if (!swaps && !nobody && delivery_ready(x, x->answer > ANSWER_HEAD) != 0) {
         if (x->f.repeatable)
             return carry_fail(x, "cancelled", "the client is gone");
         carry_delivery(x, DELIVERY_NOBODY);

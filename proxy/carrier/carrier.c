@@ -97,6 +97,7 @@ static void judge_frame(void *arg, struct chan *ch, struct frame *f)
         if ((x = carry_find(c, f->id)) != NULL)
             carry_websocket_frame(x, f);
         return;
+    case M_SWAP_TAKE: swap_judge_said(c, f); return;
     case M_CANCEL:
         if ((x = carry_find(c, f->id)) != NULL && x->delivery != DELIVERY_NOBODY)
             carry_cancel(x, span_eq(f->payload, SPAN("\1")));
@@ -118,6 +119,8 @@ static void keeper_frame(void *arg, struct chan *ch, struct frame *f)
         carry_signed(arg, f);
     else if (f->type == M_CREDENTIAL)
         carry_credential(arg, f);
+    else if (f->type == M_SWAPPED)
+        swap_keeper_said(arg, f);
     else
         log_exchange(LOG_ERROR, f->id, "the keeper sends message %u, which the carrier does not know", f->type);
 }

@@ -25,6 +25,20 @@ static int write_head_again(struct exchange *x, struct dynbuf *out, bool digests
     return dynbuf_ok(out) ? 0 : -1;
 }
 
+int delivery_new_length(struct exchange *x, uint64_t length)
+{
+    struct dynbuf again;
+    dynbuf_init(&again, x->head.max);
+    if (write_head_again(x, &again, true, true, length) != 0) {
+        dynbuf_free(&again);
+        return -1;
+    }
+    dynbuf_free(&x->head);
+    x->head = again;
+    x->covered = false;
+    return 0;
+}
+
 static int send_head(struct exchange *x, bool end)
 {
     struct chan *front = x->front->chan;

@@ -76,11 +76,14 @@ static void release_all(struct exchange *x)
     let_connection_go(x);
     scrub_end(&x->scrub);
     decode_free(&x->decode);
+    swap_release(x);
     cred_unref(&x->cred);
     cred_unref(&x->renewed);
     upstream_unref(&x->upstream);
     dynbuf_free(&x->stream);
     dynbuf_free(&x->head);
+    if (x->f.swaps.n)
+        dynbuf_wipe(&x->ready);
     dynbuf_free(&x->ready);
     dynbuf_free(&x->kept);
     carry_websocket_free(&x->websocket);
@@ -91,7 +94,8 @@ static void release_all(struct exchange *x)
 
 void carry_end(struct exchange *x)
 {
-    if (x->delivery == DELIVERY_NOBODY && !x->f.repeatable && x->answer == ANSWER_WHOLE && x->code == NULL)
+    if (x->delivery == DELIVERY_NOBODY && !x->f.repeatable && x->answer == ANSWER_WHOLE && x->code == NULL &&
+        (x->swap == SWAP_NONE || x->swap == SWAP_DONE))
         delivery_kept(x);
     if (x->websocket != NULL)
         carry_websocket_over(x);
@@ -259,6 +263,11 @@ static void judge_ended(struct exchange *x, struct front *none)
 /* What it was asked for is lost with it. */
 static void keeper_ended(struct exchange *x, struct front *none)
 {
+    if (x->swap == SWAP_ASKED || x->swap == SWAP_TOLD) {
+        (void)carry_fail(x, "token-unswapped", "the keeper ended, and with it the token of the answer");
+        carry_end(x);
+        return;
+    }
     if (x->refused != 0 && x->timer != NULL) { /* it waits for another one, with an answer */
         timer_free(&x->timer);
         carry_resume(x);
@@ -329,7 +338,7 @@ void carry_credential(struct carrier *c, struct frame *f)
         carry_resume(x);
         return;
     }
-    if (x != NULL && x->refused != 0 && x->timer != NULL && x->renewed == NULL) {
+    if (x != NULL && x->refused != 0 && x->timer != NULL && x->renewed == NULL && !swap_is_open(x)) {
         x->renewed = cred;
         carry_resume(x);
         return;

@@ -65,6 +65,16 @@ enum delivery_state {
     DELIVERY_NOBODY, /* the front is gone or has cancelled: a sent write goes on, for the record */
 };
 
+/* Of the tokens in the answer. From SWAP_DUE to SWAP_TOLD nothing of it goes to the front. */
+enum swap_state {
+    SWAP_NONE = 0, /* it has none, or not this answer */
+    SWAP_DUE,      /* it is read whole */
+    SWAP_ASKED,    /* the keeper has them and makes leases */
+    SWAP_TOLD,     /* judge and ledger write down whose the leases are */
+    SWAP_DONE,
+};
+
+struct swapping;
 struct exchange {
     struct carrier *carrier;
     struct exchange *next; /* in its bucket */
@@ -75,7 +85,8 @@ struct exchange {
     enum sent_state sent;
     enum answer_state answer;
     enum delivery_state delivery;
-    struct timer *timer; /* for the credential, once it was asked for */
+    enum swap_state swap;
+    struct timer *timer; /* for the credential, once it was asked for; then for the leases of the answer's tokens */
 
     /* what is asked */
     uint8_t *payload; /* of M_FORWARD; f borrows from it */
@@ -115,6 +126,7 @@ struct exchange {
     struct dynbuf head;        /* wire_answer, encoded */
     struct scrub_stream scrub; /* its set: all that this origin was ever given; NULL: nothing */
     struct decode *decode;
+    struct swapping *swapping; /* swapping.c */
     struct dynbuf ready, kept; /* kept fails for good where there is too much to keep */
     uint64_t credit, in_bytes, out_bytes;
 

@@ -35,6 +35,14 @@ static const struct state_row delivery_states[] = {
     [DELIVERY_NOBODY] = {"nobody", 0},
 };
 
+static const struct state_row swap_states[] = {
+    [SWAP_NONE] = {"none", STATE(SWAP_DUE)},
+    [SWAP_DUE] = {"due", STATE(SWAP_ASKED)},
+    [SWAP_ASKED] = {"asked", STATE(SWAP_TOLD)},
+    [SWAP_TOLD] = {"told", STATE(SWAP_DONE)},
+    [SWAP_DONE] = {"done", 0},
+};
+
 bool carry_may(struct exchange *x, const struct state_kind *k, unsigned from, unsigned to)
 {
     bool may = state_may(k, x->xid, from, to);
@@ -53,3 +61,4 @@ SETTER(link)
 SETTER(sent)
 SETTER(answer)
 SETTER(delivery)
+SETTER(swap)

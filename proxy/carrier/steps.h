@@ -26,6 +26,7 @@ void carry_link(struct exchange *x, enum link_state to);
 void carry_sent(struct exchange *x, enum sent_state to);
 void carry_answer(struct exchange *x, enum answer_state to);
 void carry_delivery(struct exchange *x, enum delivery_state to);
+void carry_swap(struct exchange *x, enum swap_state to);
 
 /* The rows of this role, run by walk.c: await_credential.c, send.c, answer.c */
 enum walk_next step_await_credential(struct exchange *x);
@@ -52,6 +53,16 @@ void part_head(struct exchange *x, struct wire_answer *a);
 /* Of what was searched and is ready from there on, leave what was asked. */
 void part_cut(struct exchange *x, size_t from);
 
+/* swapping.c: an answer that may have tokens is one whose tokens can be found, or it is refused. */
+enum walk_next swap_head(struct exchange *x, const struct http_head *h);
+/* Until its leases are in their places: WALK_WAIT, or WALK_FAIL. */
+enum walk_next swap_go(struct exchange *x);
+bool swap_is_open(const struct exchange *x);
+void swap_keeper_said(struct carrier *c, struct frame *f);
+void swap_judge_said(struct carrier *c, struct frame *f);
+/* What it holds, and what the keeper holds for an answer that does not go on. */
+void swap_release(struct exchange *x);
+
 /* answer.c, delivery.c */
 enum walk_next answer_head(struct exchange *x);
 /* Does the field tell which bytes the body has? Then it is wrong once one of them is covered (D38, D47). */
@@ -59,6 +70,8 @@ bool answer_is_digest(struct span name);
 void delivery_credit(struct exchange *x, struct frame *f);
 /* Give on what is ready within the credit. -1: the front does not take it. */
 int delivery_ready(struct exchange *x, bool end) MUSTCHECK;
+/* Its head with this length, and without what tells of the bytes it had. -1: no memory. */
+int delivery_new_length(struct exchange *x, uint64_t length) MUSTCHECK;
 void delivery_cut(struct exchange *x);
 void delivery_kept(struct exchange *x);
 

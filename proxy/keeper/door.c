@@ -98,6 +98,7 @@ void keeper_expire(struct keeper *k)
     struct err e = {{0}};
     if (vault_expire(k->keep.vault, loop_wall(k->loop), &e) != 0)
         log_warn("earlier values whose time is over are still in the store: %s", e.text);
+    tokens_expire(k->tokens, loop_wall(k->loop));
 }
 
 static void list(struct caller *c)
@@ -237,11 +238,12 @@ static void verdict(struct caller *c, const struct credential *cred)
     struct jsonw w;
     struct err e = {{0}};
     struct keeper *k = c->keeper;
-    bool ok = cred->source < SOURCE_EXEC || fetch_outcome(k->fetches, cred, &e) == 0;
-    struct secret *v = ok ? sources_value(k->sources, cred, &e) : NULL;
+    bool ok = !policy_source_is_asked(cred->source) || fetch_outcome(k->fetches, cred, &e) == 0;
+    struct secret *v = ok && cred->source != SOURCE_ANSWER ? sources_value(k->sources, cred, &e) : NULL;
     bool signs = cred->sign != SIGN_NONE; /* its value goes into no request */
     struct secret *field = v != NULL && !signs ? value_render(cred, secret_bytes(v), &e) : NULL;
-    bool fits = field != NULL || (v != NULL && signs && value_fits(cred, secret_bytes(v), &e) == 0);
+    bool fits = cred->source == SOURCE_ANSWER || field != NULL ||
+                (v != NULL && signs && value_fits(cred, secret_bytes(v), &e) == 0);
     dynbuf_init(&body, 8 * 1024);
     jsonw_begin(&w, &body);
     jsonw_object(&w);
@@ -283,7 +285,8 @@ static void check(struct caller *c, struct span name)
         gone_by_now(c);
         return;
     }
-    if (cred.source < SOURCE_EXEC || fetch_again(c->keeper->fetches, &cred, &wait, &unused) != FETCH_LATER) {
+    if (!policy_source_is_asked(cred.source) ||
+        fetch_again(c->keeper->fetches, &cred, &wait, &unused) != FETCH_LATER) {
         verdict(c, &cred);
         return;
     }

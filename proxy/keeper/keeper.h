@@ -11,6 +11,7 @@
 #include "proxy/keeper/lease/verify.h"
 #include "proxy/keeper/mint.h"
 #include "proxy/keeper/release.h"
+#include "proxy/keeper/sources/tokens.h"
 #include "proxy/msgs.h"
 
 struct caller;
@@ -22,6 +23,7 @@ struct keeper {
     struct keep keep;
     struct sources *sources;
     struct fetches *fetches;
+    struct tokens *tokens;
     struct parked *parked; /* parked.h */
     size_t nparked, parked_bytes;
     struct releaser *releaser;
@@ -41,6 +43,8 @@ void keeper_tell_secrets(struct keeper *k);
 void keeper_note(struct keeper *k, const char *act, struct span name, unsigned uid);
 /* An M_RELEASE of the judge's, which came just now or whose value was waited for. */
 void keeper_release(struct keeper *k, uint64_t xid, struct span payload);
+/* swap.c: M_SWAP of the carrier's. */
+void keeper_swap(struct keeper *k, struct frame *f);
 /* door.c: what is not to be looked for any more is forgotten. */
 void keeper_expire(struct keeper *k);
 /* door.c: what this caller waited for is known. */

@@ -61,8 +61,9 @@ void keeper_tell_secrets(struct keeper *k)
         return;
     dynbuf_init(&names, 64 * 1024);
     for (size_t i = 0; k->policy != NULL && policy_credential(k->policy, i, &c); i++) {
-        struct secret *value = c.source < SOURCE_EXEC ? sources_value(k->sources, &c, NULL) : NULL;
-        if (value != NULL || (c.source >= SOURCE_EXEC && fetch_outcome(k->fetches, &c, NULL) == 0)) {
+        bool asked = policy_source_is_asked(c.source), answer = c.source == SOURCE_ANSWER;
+        struct secret *value = asked || answer ? NULL : sources_value(k->sources, &c, NULL);
+        if (value != NULL || answer || (asked && fetch_outcome(k->fetches, &c, NULL) == 0)) {
             msg_put_span(&names, c.name);
             n++;
         }
@@ -164,6 +165,7 @@ void keeper_release(struct keeper *k, uint64_t xid, struct span payload)
     ask.signature = msg_get_span(&m, RELEASE_SIGNATURE);
     msg_get_digest(&m, &ask.place);
     ask.refused = msg_get_u64(&m);
+    msg_get_id(&m, &ask.lease);
     if (msg_get_bool(&m) && wire_get_sign(&m, &sign) == 0)
         ask.sign = &sign;
     if (msg_end(&m) != 0) {
@@ -251,7 +253,13 @@ static void from_ledger(void *arg, struct chan *c, struct frame *f)
 
 static void from_carrier(void *arg, struct chan *c, struct frame *f)
 {
-    log_error("the carrier said %u; it has nothing to ask here", f->type);
+    struct keeper *k = arg;
+    if (f->type == M_SWAP)
+        keeper_swap(k, f);
+    else if (f->type == M_SWAP_DROP)
+        tokens_drop(k->tokens, f->id);
+    else
+        log_error("the carrier said %u, which is no question", f->type);
 }
 
 /* Told to end, once nothing is on its way that would be lost: a token to be kept, or the record that it was. */
@@ -473,11 +481,12 @@ int main(void)
     k->mint = mint_new(k->keep.ca);
     k->fetches = fetches_new(k->sources, &fetching, k);
     sources_fetches(k->sources, k->fetches);
-    k->releaser = releaser_new(k->sources, k->fetches);
+    k->tokens = tokens_new();
+    k->releaser = releaser_new(k->sources, k->fetches, k->tokens);
     k->lease_root = lease_root(k->keep.master);
     k->lease_keys = signer_new();
     if (k->lease_keys == NULL || k->releaser == NULL || k->mint == NULL || k->fetches == NULL ||
-        k->lease_root == NULL)
+        k->lease_root == NULL || k->tokens == NULL)
         log_die("the keeper cannot start: out of memory");
     say_ca(k);
     role_ready(k->role);

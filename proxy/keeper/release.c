@@ -6,12 +6,14 @@
 #include "proxy/identity.h"
 #include "proxy/keeper/signer/hmac.h"
 #include "proxy/keeper/sources/fetch.h"
+#include "proxy/keeper/sources/tokens.h"
 #include "proxy/keeper/value.h"
 #include "proxy/wire_ticket.h"
 
 struct releaser {
     struct sources *sources;
     struct fetches *fetches;
+    const struct tokens *tokens;
     struct signer *signer;
     const struct policy *policy;
     EVP_PKEY *ledger;
@@ -19,13 +21,14 @@ struct releaser {
     size_t at;
 };
 
-struct releaser *releaser_new(struct sources *s, struct fetches *f)
+struct releaser *releaser_new(struct sources *s, struct fetches *f, const struct tokens *t)
 {
     struct releaser *r = calloc(1, sizeof(*r));
     if (r == NULL)
         return NULL;
     r->sources = s;
     r->fetches = f;
+    r->tokens = t;
     r->signer = signer_new();
     if (r->signer == NULL)
         releaser_free(&r);
@@ -158,7 +161,18 @@ static bool add_forms(struct release *out, size_t *bytes, const struct credentia
     return add_scrub(out, bytes, c, part) && ok;
 }
 
-/* Everything that may go to this host, at whatever path, now or before. */
+/* The token behind the lease that the request brought, if it is one of this credential as it is now. A copy. */
+static struct secret *token_of(const struct releaser *r, const struct release_ask *a, size_t credential)
+{
+    struct digest meaning;
+    if (id_is_none(&a->lease) || identity_of_credential(r->policy, credential, &meaning) != 0)
+        return NULL;
+    const struct secret *s = tokens_find(r->tokens, &a->lease, &meaning, a->now_ms);
+    return s != NULL ? secret_new(secret_bytes(s)) : NULL;
+}
+
+/* Everything that may go to this host, at whatever path, now or before. Of tokens that came in answers the one of
+ * this request: nothing else that is answered here was given another. */
 static int add_bound(struct releaser *r, const struct release_ask *a, struct release *out)
 {
     struct credential c;
@@ -169,7 +183,9 @@ static int add_bound(struct releaser *r, const struct release_ask *a, struct rel
         if (c.certificate || !policy_credential_bound(r->policy, i, a->scheme, a->host, a->port))
             continue;
         struct err unused;
-        struct secret *s = sources_value(r->sources, &c, &unused); /* what has no value now was never sent */
+        struct secret *s = c.source == SOURCE_ANSWER
+                               ? token_of(r, a, i)
+                               : sources_value(r->sources, &c, &unused); /* what has no value now was never sent */
         ok = add_forms(out, &bytes, &c, s) && ok;
         for (size_t k = 0; (s = sources_previous(r->sources, &c, k)) != NULL; k++)
             ok = add_forms(out, &bytes, &c, s) && ok;
@@ -236,11 +252,29 @@ static bool use(struct releaser *r, const struct release_ask *a, const struct cr
     return signer_sign(r->signer, c, value, a->sign, &at, now, &out->signature, &out->why) == 0;
 }
 
+/* It is gone with the keeper that had it, or its time is over: its client can ask for another one. */
+static enum release_answer value_of_answer(struct releaser *r, const struct release_ask *a,
+                                           const struct credential *c, struct release *out, struct secret **value)
+{
+    int at = find(r->policy, c->name, &(struct credential){0});
+    struct secret *v = at >= 0 ? token_of(r, a, (size_t)at) : NULL;
+    bool ok = v != NULL && use(r, a, c, secret_bytes(v), out, value);
+    out->ttl_ms = 0; /* of this lease alone */
+    if (v == NULL)
+        (void)refuse(out, "token-gone", "the token behind the lease is not there any more");
+    else if (!ok)
+        out->code = "credential-unavailable";
+    secret_free(&v);
+    return ok ? RELEASE_GIVEN : RELEASE_REFUSED;
+}
+
 static enum release_answer value_of(struct releaser *r, const struct release_ask *a, const struct credential *c,
                                     uint64_t refused, struct release *out, struct secret **value)
 {
     bool ok = false;
-    if (c->source >= SOURCE_EXEC) {
+    if (c->source == SOURCE_ANSWER)
+        return value_of_answer(r, a, c, out, value);
+    if (policy_source_is_asked(c->source)) {
         struct err why = {{0}};
         enum fetch_found found = r->fetches ? fetch_need(r->fetches, c, refused, &out->wait, &why) : FETCH_REFUSED;
         if (found == FETCH_LATER)
@@ -272,7 +306,7 @@ static enum release_answer render(struct releaser *r, const struct release_ask *
     out->slot = slot_is_marked(c->slot) ? c->slot : SLOT_HEADER;
     out->header = value_header(c);
     enum release_answer answer = value_of(r, a, c, a->refused, out, c->certificate ? &out->pem : &out->value);
-    out->version = answer == RELEASE_GIVEN && c->source >= SOURCE_EXEC ? fetch_version(r->fetches, c) : 0;
+    out->version = answer == RELEASE_GIVEN && policy_source_is_asked(c->source) ? fetch_version(r->fetches, c) : 0;
     if (answer != RELEASE_GIVEN || c->beside.n == 0)
         return answer;
     if (find(r->policy, c->beside, &beside) >= 0 && beside.certificate)

@@ -36,7 +36,8 @@ struct release_ask {
     struct digest place;          /* what the judge's policy binds to that place (proxy/identity.h) */
     uint64_t refused;             /* the version of its value that the upstream said 401 to; 0: none */
     const struct wire_sign *sign; /* NULL: nothing is to be signed */
-    uint64_t now_ms;              /* Unix, for a signature */
+    uint64_t now_ms;              /* Unix: for a signature, and for what has ended */
+    struct id lease;              /* that the request brought; all zero: none */
 };
 
 struct release {
@@ -57,9 +58,10 @@ struct release {
 };
 
 struct releaser;
+struct tokens;
 
-/* Borrows both; fetches may be NULL. */
-struct releaser *releaser_new(struct sources *s, struct fetches *f) MUSTCHECK;
+/* Borrows all; fetches may be NULL. */
+struct releaser *releaser_new(struct sources *s, struct fetches *f, const struct tokens *t) MUSTCHECK;
 void releaser_free(struct releaser **r);
 /* The policy of now; borrowed; NULL: nothing is released. */
 void releaser_policy(struct releaser *r, const struct policy *p);

@@ -247,6 +247,7 @@ int ledger_judge(struct ledger *l, struct frame *f)
     case M_AUDIT: return audit(l, f);
     case M_WEBSOCKET: return websocket(l, f);
     case M_LEASE_STUB: return ledger_lease_stub(l, f);
+    case M_LEASE_TAKE: return ledger_lease_take(l, f);
     case M_LEASE_LEAK: return ledger_lease_leak(l, f);
     case M_TICKET_VOID: return void_ticket(l, f);
     case M_REVIEW: return review_begin(l, f);

@@ -4,7 +4,7 @@
 #include "common/log.h"
 #include "proxy/ledger/ledger.h"
 
-enum { BY_MAX = 256, WHY_MAX = 512, TOLD_BYTES = 256 * 1024 };
+enum { BY_MAX = 256, WHY_MAX = 512, TOLD_BYTES = 256 * 1024, LEASES_TAKEN = 4 /* at once */ };
 
 /* id: the asker's own. Without *why the lease is given, with its texts. */
 static void give(struct ledger *l, enum outbox_to to, uint64_t id, const char *why, const struct wire_lease *lease,
@@ -186,6 +186,47 @@ int ledger_lease_leak(struct ledger *l, struct frame *f)
     if (!l->lost && store_lease_leaked(l->store, &leak) != 0)
         log_exchange(LOG_DEBUG, f->id, "a leaked lease waits for the store");
     return 0;
+}
+
+/* One more, of the sandbox as the judge knows it. */
+static const char *take_one(struct ledger *l, struct wire_lease *lease)
+{
+    const char *why = "the store cannot be written to";
+    struct span session = lease->session;
+    uint64_t generation = lease->generation;
+    if (l->lost || store_lease_check(l->store, lease, &why) != 0)
+        return "the store cannot be written to";
+    if (why == NULL && (!span_eq(session, lease->session) || generation != lease->generation))
+        why = "its sandbox has begun anew";
+    if (why == NULL && store_lease_put(l->store, lease, &why) != 0)
+        why = "the store cannot be written to";
+    return why;
+}
+
+/* Of the tokens of one answer: all, or the answer does not go on. */
+int ledger_lease_take(struct ledger *l, struct frame *f)
+{
+    static const struct span fail = {(const uint8_t *)"\0\0\0\0\0", 5};
+    struct msg_in m = msg_in(f->payload);
+    struct wire_lease lease;
+    struct id done[LEASES_TAKEN];
+    uint8_t n = msg_get_u8(&m), taken = 0;
+    const char *why = n == 0 || n > LEASES_TAKEN ? "the message cannot be understood" : NULL, *unused;
+    for (uint8_t i = 0; i < n && why == NULL; i++) {
+        if (wire_get_lease(&m, &lease) != 0)
+            why = "the message cannot be understood";
+        else if ((why = take_one(l, &lease)) == NULL)
+            done[taken++] = lease.id;
+    }
+    for (uint8_t i = 0; i < taken && why != NULL; i++)
+        if (store_lease_revoke(l->store, &done[i], SPAN(LEASE_BY_ANSWER), SPAN("its answer did not go on"),
+                               &unused) != 0)
+            break; /* the turn fails */
+    struct dynbuf *b = ledger_scratch(l);
+    msg_put_u8(b, why == NULL);
+    msg_put_span(b, span_str(why));
+    ledger_reply(l, TO_JUDGE, M_LEASE_TAKE, f->id, -1, &fail);
+    return m.bad ? -1 : 0;
 }
 
 static void made(struct ledger *l, struct asked_lease *a, struct span tag, struct span text, struct span secret)

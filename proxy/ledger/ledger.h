@@ -83,9 +83,10 @@ int ledger_desk(struct ledger *l, struct frame *f, enum role_id from) MUSTCHECK;
 void ledger_tell(void *arg, enum store_change what, uint64_t sequence, const struct wire_ticket_state *ticket,
                  const struct wire_sandbox *sandbox);
 void ledger_welcome_judge(struct ledger *l);
-/* lease.c: the desk's questions about leases, the judge's word of a leak, the keeper's answer, and that it has gone;
- * what the judge is told. */
+/* lease.c: the desk's questions about leases, the judge's word of a leak and of tokens in an answer, the keeper's
+ * answer, and that it has gone; what the judge is told. */
 int ledger_lease(struct ledger *l, struct frame *f) MUSTCHECK;
+int ledger_lease_take(struct ledger *l, struct frame *f) MUSTCHECK;
 int ledger_lease_leak(struct ledger *l, struct frame *f) MUSTCHECK;
 int ledger_lease_stub(struct ledger *l, struct frame *f) MUSTCHECK;
 int ledger_lease_made(struct ledger *l, struct frame *f) MUSTCHECK;

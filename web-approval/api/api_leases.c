@@ -236,12 +236,17 @@ static bool find_credential(struct exchange *x, struct span name, struct credent
     for (*at = 0; p && policy_credential(p, *at, c); ++*at)
         if (span_eq(c->name, name))
             break;
-    if (p && *at < policy_credentials(p) && c->lease != LEASE_NONE)
+    if (p && *at < policy_credentials(p) && c->lease != LEASE_NONE && c->source != SOURCE_ANSWER)
         return true;
     if (!p)
         reply_problem(x, 503, "Not possible now", "the policy is not loaded yet; try again in a moment");
     else if (*at == policy_credentials(p))
         reply_problem(x, 404, "No such credential", "the policy names no credential of that name");
+    else if (c->source == SOURCE_ANSWER)
+        reply_problem(
+            x, 409, "Its leases come with answers",
+            "its values stand in answers to requests with another credential (answer: to:): issue a lease of "
+            "that one, and the sandbox gets this one's by itself");
     else
         reply_problem(x, 409, "No leases of it",
                       "the policy gives this credential no lease: form, such as `lease: github`, so there are no "

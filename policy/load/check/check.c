@@ -306,6 +306,53 @@ static void check_beside(struct loader *l, const struct model *m, const struct m
                      "beside: names a credential with client_certificate: true, of one that goes into the request");
 }
 
+static bool has_key(const struct m_asked *a)
+{
+    bool has = false;
+    for (size_t i = 0; i < a->n; i++)
+        has |= span_eq(a->v[i].key, SPAN("key"));
+    return has;
+}
+
+/* So many credentials have tokens in answers to requests with the one of this name. */
+static size_t answers_to(const struct model *m, struct span name)
+{
+    size_t n = 0;
+    for (size_t k = 0; k < m->ncredentials; k++) {
+        const struct m_asked *a = &m->credentials[k]->source.asked[SOURCE_ANSWER];
+        bool is = false;
+        for (size_t i = 0; a->at != NULL && i < a->n; i++)
+            is |= span_eq(a->v[i].key, SPAN("to")) && span_eq(a->v[i].value.text, name);
+        n += is;
+    }
+    return n;
+}
+
+/* Its values are known by the leases that took their place, so it has those, and nothing else is one. */
+static void check_answer(struct loader *l, const struct model *m, const struct m_credential *c)
+{
+    const struct m_asked *a = &c->source.asked[SOURCE_ANSWER];
+    if (a->at == NULL)
+        return;
+    for (size_t i = 0; i < a->n; i++) {
+        if (!span_eq(a->v[i].key, SPAN("to")))
+            continue;
+        if (model_credential(m, a->v[i].value.text) < 0)
+            check_value(l, &a->v[i].value, "P011", "is no credential");
+        else if (answers_to(m, a->v[i].value.text) > ANSWER_TOKENS_MAX)
+            load_problem(l, a->v[i].at, "P017", "more than %d credentials have tokens of one answer",
+                         ANSWER_TOKENS_MAX);
+    }
+    bool signs = c->inject.sigv4.at || c->inject.tc3.at;
+    if (c->stub.at)
+        load_problem(l, c->stub.at, "P015", "leases of a token of an answer come with that answer, and from no stub");
+    if (c->lease.at == NULL || lease_is_pair((enum lease_format)c->lease.v) != signs || has_key(a) != signs)
+        load_problem(
+            l, a->at, "P015",
+            "a token of an answer goes on as a lease: say lease: (such as lease: generic); of keys to sign with "
+            "it is a pair, key: says where the key is, and inject: is { sigv4: ... } or { tc3: ... }");
+}
+
 static void check_credential(struct loader *l, const struct model *m, struct m_credential *c)
 {
     struct m_place *p = c->only.v;
@@ -321,6 +368,7 @@ static void check_credential(struct loader *l, const struct model *m, struct m_c
     if (c->scrub.at && c->inject.certificate.v)
         load_problem(l, c->scrub.at, "P015", "scrub: a certificate's key is never sent, so no answer can have it");
     check_beside(l, m, c);
+    check_answer(l, m, c);
     if (c->only.at && c->only.n == 0)
         load_problem(l, c->only.at, "P015", "only: names no place, so the credential could never be used");
     if (c->only.n > PLACES_MAX)

@@ -2,7 +2,7 @@
 
 #include "policy/load/read/scalar.h"
 
-enum { ARGUMENT_MAX = 4096, CLAIM_MAX = 60 };
+enum { ARGUMENT_MAX = 4096, CLAIM_MAX = 60, CHALLENGE_MAX = 512 };
 
 static void bad(struct loader *l, const struct item *v, const char *why)
 {
@@ -252,13 +252,37 @@ static void check_tencent(struct loader *l, const struct m_asked *a)
         load_problem(l, a->at, "P015", "session:, source_identity: and external_id: are sent with role: alone");
 }
 
+/* The challenge is a field's value. */
+static void check_answer(struct loader *l, const struct m_asked *a)
+{
+    const struct m_setting *challenge = given(a, "challenge");
+    size_t n[3] = {0};
+    for (size_t i = 0; i < a->n; i++) {
+        n[0] += span_eq(a->v[i].key, SPAN("to"));
+        n[1] += span_eq(a->v[i].key, SPAN("token"));
+        n[2] += span_eq(a->v[i].key, SPAN("keep"));
+    }
+    if (n[0] == 0 || n[1] == 0 || n[1] > ANSWER_POINTERS_MAX || n[2] > ANSWER_POINTERS_MAX)
+        load_problem(l, a->at, "P015", "answer: has to: and token:, and at most %d places each in token: and keep:",
+                     ANSWER_POINTERS_MAX);
+    if (given(a, "session_token") != NULL)
+        need(l, a, "key", "which a session token is of");
+    for (size_t i = 0; challenge != NULL && i < challenge->value.text.n; i++)
+        if (challenge->value.text.p[i] < 0x20 || challenge->value.text.p[i] >= 0x7f) {
+            bad(l, &challenge->value, "must be plain ASCII");
+            break;
+        }
+    if (challenge != NULL && (challenge->value.text.n == 0 || challenge->value.text.n > CHALLENGE_MAX))
+        load_problem(l, challenge->at, "P017", "challenge: is empty, or longer than %d bytes", CHALLENGE_MAX);
+}
+
 void check_source(struct loader *l, const struct m_source *s)
 {
     static void (*const check[SOURCE_KINDS])(struct loader *, const struct m_asked *) = {
-        [SOURCE_EXEC] = check_exec,      [SOURCE_OAUTH2] = check_oauth2,
-        [SOURCE_VAULT] = check_vault,    [SOURCE_GITHUB_APP] = check_github_app,
-        [SOURCE_JWT] = check_nothing,    [SOURCE_AWS] = check_aws,
-        [SOURCE_TENCENT] = check_tencent};
+        [SOURCE_EXEC] = check_exec,       [SOURCE_OAUTH2] = check_oauth2,
+        [SOURCE_VAULT] = check_vault,     [SOURCE_GITHUB_APP] = check_github_app,
+        [SOURCE_JWT] = check_nothing,     [SOURCE_AWS] = check_aws,
+        [SOURCE_TENCENT] = check_tencent, [SOURCE_ANSWER] = check_answer};
     const struct m_stored *is = &s->stored;
     const struct item *at[] = {[SOURCE_NONE] = NULL,
                                [SOURCE_FILE] = &is->file,
@@ -281,5 +305,5 @@ void check_source(struct loader *l, const struct m_source *s)
     if (is->at && n != 1)
         load_problem(l, is->at, "P015",
                      "a source is one of file:, env:, store:, systemd:, exec:, oauth2:, vault:, github_app:, jwt:, "
-                     "aws: and tencent:");
+                     "aws:, tencent: and answer:");
 }

@@ -108,6 +108,18 @@ static void read_pointer(struct loader *l, const struct node *n, void *field)
         read_text(l, n, field);
 }
 
+static void read_pointers(struct loader *l, const struct node *n, void *field)
+{
+    bool list = n->kind == NODE_LIST;
+    for (const struct node *c = list ? n->child : n; c; c = list ? c->next : NULL) {
+        const char *why = c->kind == NODE_TEXT ? scalar_pointer(c->text) : "is a text, or a list of texts";
+        if (why)
+            load_problem(l, c, "P008", "%.*s %s", SPAN_FMT(n->key->text), why);
+        else
+            read_text_as(l, c, field, n->key->text);
+    }
+}
+
 static void add_secret(struct loader *l, const struct node *n, struct span key, struct m_asked *to)
 {
     struct m_stored is = {0};
@@ -333,6 +345,20 @@ static const struct key github_app_keys[] = {
     {0}};
 static const struct table github_app_table = {"github_app:", sizeof(struct m_asked), github_app_keys};
 
+static const struct key answer_keys[] = {
+    ASKED("to", read_texts, KEY_NEEDED, "the credential, or credentials, with which such an answer is asked for"),
+    ASKED("token", read_pointers, KEY_NEEDED,
+          "where in its JSON the value is, as in /access_token; all of several are the same"),
+    ASKED("key", read_pointer, 0, "of keys to sign with: where the key is; token: is then where its id is"),
+    ASKED("session_token", read_pointer, 0, "of keys to sign with: where the session token is"),
+    ASKED("expires_in", read_pointer, 0, "where in it the seconds are for which it may be used"),
+    LIFETIME,
+    ASKED("keep", read_pointers, 0, "texts of it that are no secret, beside those with usual names, and go on"),
+    ASKED("challenge", read_text, 0,
+          "WWW-Authenticate of the 401 for who brings no lease of it, where clients read in it whom to ask"),
+    {0}};
+static const struct table answer_table = {"answer:", sizeof(struct m_asked), answer_keys};
+
 static void read_duration(struct loader *l, const struct node *n, void *field)
 {
     read_time_as(l, n, field, n->key->text, 15 * 60 * 1000, 12 * 3600 * 1000, "is from 15m to 12h");
@@ -411,5 +437,10 @@ static const struct key source_keys[] = {
      .at = AT(m_source, asked[SOURCE_TENCENT]),
      .table = &tencent_table,
      .help = "keys of a role or a federated user of Tencent Cloud, by its STS"},
+    {.name = "answer",
+     .type = KEY_MAP,
+     .at = AT(m_source, asked[SOURCE_ANSWER]),
+     .table = &answer_table,
+     .help = "a token in the answer to a request with another credential"},
     {0}};
 const struct table source_table = {"source:", sizeof(struct m_source), source_keys};

@@ -43,6 +43,9 @@ struct image *image_open(int fd, const struct digest *want, struct err *e)
         goto bad;
     }
     i->digest = *want;
+    struct credential c;
+    for (size_t at = 0; !i->answers && policy_credential(i->policy, at, &c); at++)
+        i->answers = c.source == SOURCE_ANSWER;
     return i;
 bad:
     image_unref(i);

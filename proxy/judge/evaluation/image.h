@@ -10,6 +10,7 @@ struct image {
     struct span map;
     struct policy *policy;
     struct digest digest;
+    bool answers;    /* some credential has its values from answers to others */
     uint64_t serial; /* no two policies of this process have the same */
 };
 

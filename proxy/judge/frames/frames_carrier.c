@@ -1,6 +1,7 @@
 #include "common/log.h"
 #include "proxy/judge/frames/frames.h"
 #include "proxy/judge/exchange/record.h"
+#include "proxy/judge/leases/swap.h"
 #include "proxy/judge/replies/refuse.h"
 #include "proxy/judge/steps/steps.h"
 
@@ -21,7 +22,7 @@ static enum refuse_why told(const struct exchange *x, struct span code)
         return REFUSE_PART;
     /* It was answered, and the answer cannot be passed on: no doubt about the outcome. */
     if (span_eq(code, SPAN("answer-refused")) || span_eq(code, SPAN("answer-encoded")) ||
-        span_eq(code, SPAN("secret-in-answer")))
+        span_eq(code, SPAN("secret-in-answer")) || span_eq(code, SPAN("token-unswapped")))
         return REFUSE_ANSWER;
     if (exchange_in_doubt(x))
         return REFUSE_OUTCOME_UNKNOWN;
@@ -137,6 +138,7 @@ int frames_carrier(struct judge *j, struct frame *f)
         return 0;
     case M_RESULT: return result(x, f);
     case M_KEPT: return kept(x, f);
+    case M_SWAP_TAKE: return swap_take(x, f->payload);
     case M_BODY_CREDIT: return credit(x, f);
     case M_SWITCHED:
     case M_WS_ENDED: return websocket_frame(x, f);

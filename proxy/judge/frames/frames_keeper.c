@@ -20,7 +20,7 @@ static int release_failed(struct judge *j, struct frame *f)
         upstream_set_live(j, x->upstream, x->now.d.credential, false);
     x->cause = arena_copy(&x->arena, code);
     exchange_cancel(x, CANCEL_CREDENTIAL);
-    refuse_now(x, REFUSE_CREDENTIAL);
+    refuse_now(x, span_eq(code, SPAN("token-gone")) ? REFUSE_LEASE_ENDED : REFUSE_CREDENTIAL);
     return 0;
 }
 

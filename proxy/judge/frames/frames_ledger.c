@@ -3,6 +3,7 @@
 #include "proxy/judge/evaluation/rate_limit.h"
 #include "proxy/judge/exchange/record.h"
 #include "proxy/judge/leases/check.h"
+#include "proxy/judge/leases/swap.h"
 #include "proxy/judge/replies/refuse.h"
 #include "proxy/judge/stubs/stub.h"
 #include "proxy/judge/tickets/review.h"
@@ -315,6 +316,7 @@ int frames_ledger(struct judge *j, struct frame *f)
     case M_LEASE_STUBBED: return stub_given(j, f->id, f->payload);
     case M_LEASE: return lease_told(j, f->payload);
     case M_HEARD: return heard(j, f);
+    case M_LEASE_TAKE: return swap_taken(j, f->id, f->payload);
     default: return -1;
     }
 }

@@ -168,6 +168,14 @@ static bool layers_fit(struct exchange *x, const struct lease *l)
     return true;
 }
 
+/* The one it was narrowed from. That of a token in an answer came with a request that brought a lease of another
+ * credential: it ends with that one, whose bounds say nothing of it. */
+static struct lease *wider(const struct exchange *x, const struct lease *l)
+{
+    struct lease *up = id_is_none(&l->parent) ? NULL : lease_by_id(x->judge->leases, &l->parent);
+    return up != NULL && span_eq(up->credential, l->credential) ? up : NULL;
+}
+
 /* It lives, is for the credential as it is now, and the request is inside it and all it came from. */
 static enum refuse_why in_order(struct exchange *x, struct lease *l)
 {
@@ -176,7 +184,7 @@ static enum refuse_why in_order(struct exchange *x, struct lease *l)
         return REFUSE_LEASE_ENDED;
     if (x->now.d.credential < 0 || at != (size_t)x->now.d.credential)
         return REFUSE_LEASE_BOUNDS;
-    for (; l != NULL; l = id_is_none(&l->parent) ? NULL : lease_by_id(x->judge->leases, &l->parent))
+    for (; l != NULL; l = wider(x, l))
         if (!layers_fit(x, l))
             return REFUSE_LEASE_BOUNDS;
     return REFUSE_COUNT;
@@ -309,8 +317,9 @@ enum refuse_why lease_check(struct exchange *x)
         return why;
     if (x->proof == PROOF_WANTED)
         return proof_ask(x, &slot.claim, lease_by_text(x->judge->leases, text));
-    return has && c.require_lease && id_is_none(&x->lease) && x->now.d.verdict != VERDICT_DENY ? REFUSE_LEASE_REQUIRED
-                                                                                               : REFUSE_COUNT;
+    bool required = c.require_lease || c.source == SOURCE_ANSWER; /* whose values are known by their leases alone */
+    return has && required && id_is_none(&x->lease) && x->now.d.verdict != VERDICT_DENY ? REFUSE_LEASE_REQUIRED
+                                                                                        : REFUSE_COUNT;
 }
 
 bool lease_may_pass(struct exchange *x, struct span piece)
@@ -413,7 +422,7 @@ static void add_limit(struct exchange *x, const struct lease *l, struct wire_lim
 void lease_limits(struct exchange *x, struct wire_limits *out)
 {
     const struct lease *l = id_is_none(&x->lease) ? NULL : lease_by_id(x->judge->leases, &x->lease);
-    for (; l != NULL; l = id_is_none(&l->parent) ? NULL : lease_by_id(x->judge->leases, &l->parent)) {
+    for (; l != NULL; l = wider(x, l)) {
         struct wire_layer v[LEASE_LAYERS_MAX];
         struct msg_in m = msg_in(l->layers);
         uint64_t uses = 0, rate = 0;

@@ -56,7 +56,8 @@ static void take_out(struct lease_table *t, struct lease *l)
     free(l);
 }
 
-/* The dead one whose end lies furthest back, if it is long dead or `any`. */
+/* The dead one whose end lies furthest back, if that is not just now: leases of tokens in answers are many, and the
+ * ledger, which counts, forgets them sooner than others. */
 static bool make_room(struct lease_table *t, uint64_t now_ms)
 {
     struct lease *oldest = NULL;
@@ -64,7 +65,7 @@ static bool make_room(struct lease_table *t, uint64_t now_ms)
         for (struct lease *l = t->by_id[i]; l != NULL; l = l->next_id)
             if (l->state != LEASE_LIVE && (oldest == NULL || l->ended_ms < oldest->ended_ms))
                 oldest = l;
-    if (oldest == NULL || oldest->ended_ms + LEASE_DEAD_MS > now_ms)
+    if (oldest == NULL || oldest->ended_ms + LEASE_BRIEF_MS > now_ms)
         return false;
     take_out(t, oldest);
     return true;

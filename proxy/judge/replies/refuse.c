@@ -6,6 +6,7 @@
 #include "policy/manifest.h"
 #include "policy/next_change.h"
 #include "proxy/judge/evaluation/rate_limit.h"
+#include "proxy/judge/leases/swap.h"
 
 enum { BARE_MAX = 16 * 1024, ALLOWED_MAX = 4, WAIT_BY_ITSELF = 60 };
 
@@ -398,14 +399,21 @@ static void name_ticket(struct exchange *x, struct refusal *r)
  * first, and bring it when a 401 asks for it: as Basic, which is taken for any credential of the Authorization field.
  * Not npm (which names its command, where no pack knows it) and pip: they send it at once where they have it, and
  * show words of their own for a 401. Who brought something else is told 403: what is wrong then is not that it was
- * not asked for. */
-static void ask_for_lease(struct exchange *x, struct refusal *r)
+ * not asked for. Of a token of an answer it is the policy that says whom to ask, also when one has ended. */
+static void ask_for_lease(struct exchange *x, enum refuse_why why, struct refusal *r)
 {
     struct credential c;
     enum dialect d = x->now.d.dialect;
-    if (x->now.image == NULL || x->now.d.credential < 0 || d == DIALECT_NPM || d == DIALECT_PIP ||
-        !policy_credential(x->now.image->policy, (size_t)x->now.d.credential, &c) || c.slot != SLOT_HEADER ||
-        c.sign != SIGN_NONE || (c.header.n && !span_ieq(c.header, SPAN("authorization"))))
+    if (x->now.image == NULL || x->now.d.credential < 0 ||
+        !policy_credential(x->now.image->policy, (size_t)x->now.d.credential, &c))
+        return;
+    struct span challenge = swap_challenge(x->now.image->policy, &c);
+    if (challenge.n) {
+        r->status = 401;
+        r->challenge = challenge;
+    }
+    if (why != REFUSE_LEASE_REQUIRED || c.source == SOURCE_ANSWER || d == DIALECT_NPM || d == DIALECT_PIP ||
+        c.slot != SLOT_HEADER || c.sign != SIGN_NONE || (c.header.n && !span_ieq(c.header, SPAN("authorization"))))
         return;
     for (size_t i = 0; i < x->request.nfields; i++)
         if (span_ieq(x->request.field[i].name, SPAN("authorization")) ||
@@ -435,8 +443,8 @@ enum walk_next refuse(struct exchange *x, enum refuse_why why)
         decided(x, r);
     else if (why == REFUSE_HELD)
         held(x, r);
-    else if (why == REFUSE_LEASE_REQUIRED)
-        ask_for_lease(x, r);
+    else if (why == REFUSE_LEASE_REQUIRED || why == REFUSE_LEASE_ENDED || why == REFUSE_LEASE_UNKNOWN)
+        ask_for_lease(x, why, r);
     else if (why == REFUSE_CREDENTIAL && x->now.credential.n && x->judge->config.disclose_rules)
         r->detail = format(&x->arena,
                            "This request needs the credential \"%.*s\", which the gateway could not get. "

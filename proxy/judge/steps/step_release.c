@@ -6,6 +6,7 @@
 #include "proxy/judge/evaluation/signing.h"
 #include "proxy/judge/evaluation/slot.h"
 #include "proxy/judge/leases/check.h"
+#include "proxy/judge/leases/swap.h"
 #include "proxy/judge/replies/refuse.h"
 #include "proxy/judge/steps/steps.h"
 #include "proxy/judge/post.h"
@@ -32,6 +33,7 @@ int release_ask(struct exchange *x, uint64_t refused)
     msg_put_span(b, held ? span_of(x->signature, sizeof(x->signature)) : SPAN_NONE);
     msg_put_digest(b, &x->upstream->place);
     msg_put_u64(b, refused);
+    msg_put_id(b, &x->lease);
     msg_put_u8(b, signs);
     (void)dynbuf_add(b, dynbuf_span(&sign));
     dynbuf_free(&sign);
@@ -39,7 +41,7 @@ int release_ask(struct exchange *x, uint64_t refused)
 }
 
 /* RELEASE_LIVE spares the keeper a question for reads and allowed writes that follow each other closely; a held
- * write is always released by its own signature. */
+ * write is always released by its own signature, and a token of an answer for its own lease. */
 static int release(struct exchange *x, struct wire_forward *f)
 {
     struct judge *j = x->judge;
@@ -47,15 +49,15 @@ static int release(struct exchange *x, struct wire_forward *f)
     bool held = x->claim >= CLAIM_ASKED;
     if (credential < 0 && !x->upstream->bound)
         return 0;
-    bool signs = signing_is(x);
-    if (!held && !signs && upstream_is_live(j, x->upstream, credential)) {
+    bool alone = held || signing_is(x) || swap_is_token(x);
+    if (!alone && upstream_is_live(j, x->upstream, credential)) {
         f->release = RELEASE_LIVE;
         return 0;
     }
     if (release_ask(x, 0) != 0)
         return -1;
     f->release = RELEASE_COMES;
-    if (!held && !signs)
+    if (!alone)
         upstream_set_live(j, x->upstream, credential, true);
     return 0;
 }
@@ -66,7 +68,7 @@ static int forward(struct exchange *x, struct wire_forward *f)
     f->upstream = x->upstream->number;
     f->repeatable = exchange_is_repeatable(x);
     f->credential = x->now.credential;
-    if (slot_place(x, f) != 0)
+    if (slot_place(x, f) != 0 || swap_put(x, &f->swaps) != 0)
         return -1;
     f->request = x->request;
     f->body = x->upload >= UPLOAD_TO_COME ? BODY_STREAM : body_kind(x->body);

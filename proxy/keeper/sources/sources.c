@@ -292,9 +292,9 @@ struct secret *sources_stored(struct sources *s, enum source_kind kind, struct s
 struct secret *sources_value(struct sources *s, const struct credential *c, struct err *e)
 {
     struct err why = {{0}};
-    struct secret *v = c->source < SOURCE_EXEC ? sources_stored(s, c->source, c->source_arg, &why)
-                       : s->fetches != NULL    ? fetch_value(s->fetches, c, &why)
-                                               : NULL;
+    struct secret *v = !policy_source_is_asked(c->source) ? sources_stored(s, c->source, c->source_arg, &why)
+                       : s->fetches != NULL               ? fetch_value(s->fetches, c, &why)
+                                                          : NULL;
     if (v == NULL)
         err_set(e, "credential %.*s: %s", SPAN_FMT(c->name), why.text[0] ? why.text : "it was not fetched yet");
     return v;
@@ -304,7 +304,7 @@ struct secret *sources_previous(const struct sources *s, const struct credential
 {
     if (c->source == SOURCE_STORE && s->vault != NULL)
         return vault_previous(s->vault, c->source_arg, i);
-    if (c->source >= SOURCE_EXEC)
+    if (policy_source_is_asked(c->source))
         return s->fetches != NULL ? fetch_previous(s->fetches, c, i) : NULL;
     bool of_file = c->source == SOURCE_FILE || c->source == SOURCE_SYSTEMD;
     const struct file *f = of_file ? find(&s->now, c->source, c->source_arg) : NULL;

@@ -112,7 +112,7 @@
         " SELECT l.id FROM lease l JOIN t ON l.id=t.id WHERE l.state='live' LIMIT 256") \
     X(LEASE_OF_SANDBOX, "SELECT id FROM lease WHERE sandbox=?1 AND state='live' LIMIT 256") \
     X(LEASE_DUE, "SELECT id FROM lease WHERE state='live' AND expires_ms<=?1 LIMIT 256") \
-    X(LEASE_OLD, "DELETE FROM lease WHERE state<>'live' AND ended_ms<=?1" \
+    X(LEASE_OLD, "DELETE FROM lease WHERE state<>'live' AND (ended_ms<=?1 OR (created_by=?3 AND ended_ms<=?2))" \
         " AND id NOT IN (SELECT parent FROM lease WHERE parent IS NOT NULL)")
 /* clang-format on */
 

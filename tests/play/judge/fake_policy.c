@@ -240,6 +240,18 @@ static bool says(const struct policy *p, const char *word)
     return span_find(p->text, span_str(word)) < p->text.n;
 }
 
+bool policy_setting(const struct policy *p, const struct credential *c, size_t i, struct setting *out)
+{
+    static const struct setting rows[] = {{SPAN("to"), SOURCE_NONE, SPAN("cred1")},
+                                          {SPAN("token"), SOURCE_NONE, SPAN("/token")},
+                                          {SPAN("expires_in"), SOURCE_NONE, SPAN("/expires_in")},
+                                          {SPAN("challenge"), SOURCE_NONE, SPAN("Bearer realm=\"there\"")}};
+    if (c->source != SOURCE_ANSWER || i >= sizeof(rows) / sizeof(rows[0]))
+        return false;
+    *out = rows[i];
+    return true;
+}
+
 size_t policy_credentials(const struct policy *p)
 {
     return 5;
@@ -268,6 +280,8 @@ bool policy_credential(const struct policy *p, size_t i, struct credential *c)
         c->require_lease = says(p, "lease-required");
         c->freeze_on_leak = says(p, "leak-freezes");
     }
+    if (i == 4 && says(p, "of-answers"))
+        c->source = SOURCE_ANSWER;
     if (i == 4 && says(p, "lease-signs")) {
         c->lease = LEASE_AWS;
         c->sign = SIGN_AWS4;

@@ -41,6 +41,9 @@ static struct span expect_sending(struct play *p, uint64_t xid, bool first)
     struct span signature = msg_get_span(&m, 64);
     msg_get_digest(&m, &d); /* of what the policy binds to the place */
     assert_int_equal(msg_get_u64(&m), 0);
+    struct id lease;
+    msg_get_id(&m, &lease);
+    assert_true(id_is_none(&lease));
     assert_false(msg_get_bool(&m)); /* nothing to sign */
     assert_int_equal(msg_end(&m), 0);
     assert_int_equal(signature.n, 64);

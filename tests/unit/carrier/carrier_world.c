@@ -266,7 +266,8 @@ void world_forward(struct world *w, uint64_t xid, struct request r)
                              .credential = span_str(r.credential ? r.credential : ""),
                              .slot = r.slot,
                              .slot_at = r.slot_at,
-                             .body = r.body};
+                             .body = r.body,
+                             .swaps = r.swaps};
     f.request = (struct wire_request){.scheme = SPAN("http"),
                                       .host = SPAN("up.test"),
                                       .port = w->port,

@@ -81,6 +81,7 @@ struct request {
     enum wire_release release;
     enum wire_body body;
     struct span data; /* inline */
+    struct span swaps;
     uint64_t size;
     int fd;
 };

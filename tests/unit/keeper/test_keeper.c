@@ -247,6 +247,7 @@ static void ask_release(struct chan *c, uint64_t xid, struct span credential, bo
     msg_put_span(b, signature);
     msg_put_digest(b, &place);
     msg_put_u64(b, 0);
+    msg_put_id(b, &(struct id){{0}});
     msg_put_u8(b, false);
     assert_int_equal(chan_commit(c), 0);
 }

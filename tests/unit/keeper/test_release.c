@@ -15,6 +15,7 @@
 #include "policy/identity.h"
 #include "proxy/keeper/keep.h"
 #include "proxy/keeper/release.h"
+#include "proxy/keeper/sources/tokens.h"
 #include "proxy/wire_ticket.h"
 
 /* The policy: host a.example takes all but "other", below /api only; open.example has http with leave. */
@@ -133,6 +134,7 @@ static int dir;
 static struct err e;
 static struct keep keep;
 static struct sources *sources;
+static struct tokens *tokens;
 static struct releaser *releaser;
 static EVP_PKEY *ledger;
 static uint8_t signature[RELEASE_SIGNATURE];
@@ -174,7 +176,8 @@ static int setup(void **state)
     assert_int_equal(keep_open(&keep, dir, NULL, time(NULL), &e), 0);
     sources = sources_new(geteuid());
     sources_store(sources, keep.vault);
-    releaser = releaser_new(sources, NULL);
+    tokens = tokens_new();
+    releaser = releaser_new(sources, NULL, tokens);
     releaser_policy(releaser, &table);
     char *all[] = {env[0], env[1], env[2], env[3]};
     assert_int_equal(sources_take_env(sources, env, &e), 0);
@@ -197,6 +200,7 @@ static int teardown(void **state)
 {
     static const char *const files[] = {"master.key", "ca.key", "ca.crt", "secrets.sealed"};
     releaser_free(&releaser);
+    tokens_free(&tokens);
     sources_free(&sources);
     keep_close(&keep);
     EVP_PKEY_free(ledger);

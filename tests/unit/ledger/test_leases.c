@@ -100,6 +100,27 @@ static void issued_and_revoked_with_what_came_from_it(void **state)
     fix_chain();
 }
 
+/* It took a token's place in an answer, which was asked for with a lease of another credential: it ends with that. */
+static void of_a_token_in_an_answer(void **state)
+{
+    const char *why;
+    sandbox("a");
+    sandbox("b");
+    struct wire_lease l = lease_of(1, "a"), token = lease_of(2, "a"), other = lease_of(3, "b");
+    assert_null(issue(&l));
+    token.parent = other.parent = l.id;
+    token.credential = other.credential = SPAN("token");
+    token.by = SPAN(LEASE_BY_ANSWER);
+    token.expires_ms = l.expires_ms + 1;
+    assert_null(issue(&token));
+    assert_true(span_eq(token.credential, SPAN("token")) && token.expires_ms == l.expires_ms);
+    assert_non_null(issue(&other));
+    assert_int_equal(live(), 2);
+    assert_int_equal(store_lease_revoke(fix, &l.id, SPAN("op"), SPAN_NONE, &why), 0);
+    assert_int_equal(store_commit(fix), 0);
+    assert_int_equal(live(), 0);
+}
+
 static void bound_to_sandbox_and_generation(void **state)
 {
     const char *why;
@@ -366,6 +387,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         LEASES(issued_and_revoked_with_what_came_from_it),
+        LEASES(of_a_token_in_an_answer),
         LEASES(bound_to_sandbox_and_generation),
         LEASES(never_widened),
         LEASES(a_record_has_all_layers),

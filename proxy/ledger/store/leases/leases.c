@@ -104,7 +104,8 @@ static int count(struct store *s, enum sql_id id, struct span sandbox, uint64_t 
     return got == DB_ROW ? 0 : -1;
 }
 
-/* What one that came from another has of that one: everything but its own layer. */
+/* What one that came from another has of that one: everything but its own layer. One that took the place of a token
+ * in an answer names its own credential, and has its sandbox and its end of the lease that was asked with. */
 static int inherit(struct store *s, struct wire_lease *l, const char **why)
 {
     struct wire_lease up, above;
@@ -123,10 +124,16 @@ static int inherit(struct store *s, struct wire_lease *l, const char **why)
         *why = "a lease can come from one that came from another only so many times";
         return s->db.doomed ? -1 : 0;
     }
+    if (l->credential.n > 0 && !span_eq(l->sandbox, up.sandbox)) {
+        *why = "the lease it was asked for with is another sandbox's";
+        return 0;
+    }
+    if (l->credential.n == 0) {
+        l->credential = up.credential;
+        l->meaning = up.meaning;
+        l->format = up.format;
+    }
     l->sandbox = up.sandbox;
-    l->credential = up.credential;
-    l->meaning = up.meaning;
-    l->format = up.format;
     if (l->expires_ms == 0 || l->expires_ms > up.expires_ms)
         l->expires_ms = up.expires_ms;
     return 1;
@@ -443,6 +450,8 @@ int leases_sweep(struct store *s)
     if (q == NULL)
         return -1;
     db_int(q, 1, s->wall > LEASE_DEAD_MS ? s->wall - LEASE_DEAD_MS : 0);
+    db_int(q, 2, s->wall > LEASE_BRIEF_MS ? s->wall - LEASE_BRIEF_MS : 0);
+    db_text(q, 3, SPAN(LEASE_BY_ANSWER));
     return db_run(&s->db, q);
 }
 

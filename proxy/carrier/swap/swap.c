@@ -1,0 +1,175 @@
+#include "proxy/carrier/swap/swap.h"
+
+#include "common/json/json.h"
+
+enum { TREE_MAX = 8 * 1024 * 1024 };
+
+static int check(const struct json *j, struct err *e)
+{
+    return j->type == JSON_STRING && j->text.n >= SWAP_TOKEN_MIN
+               ? 0
+               : err_set(e, "what stands in the place of its token is no text, or too short to be one");
+}
+
+/* What must be there with it. */
+static int find_part(struct span pointer, const struct json *answer, const struct json **part, struct err *e)
+{
+    *part = pointer.n ? json_pointer(answer, pointer) : NULL;
+    if (pointer.n && *part == NULL)
+        return err_set(e, "it has a part of the keys, and not all of them");
+    return pointer.n ? check(*part, e) : 0;
+}
+
+/* Where the tokens of one credential are. */
+static int find(struct swap_token *t, const struct json *answer, struct err *e)
+{
+    if (find_part(t->what.key, answer, &t->key, e) != 0 || find_part(t->what.session, answer, &t->session, e) != 0)
+        return -1;
+    for (size_t i = 0; i < t->what.ntoken; i++) {
+        const struct json *j = json_pointer(answer, t->what.token[i]);
+        if (j == NULL)
+            continue;
+        if (check(j, e) != 0)
+            return -1;
+        if (t->nnodes > 0 && !span_eq(j->text, t->node[0]->text))
+            return err_set(e, "it has two tokens where one is expected");
+        t->node[t->nnodes++] = j;
+    }
+    return t->nnodes > 0 ? 0 : err_set(e, "it has no token where one is expected");
+}
+
+/* Seconds: a number, or one as a text, as some say it. */
+static int life(struct swap_token *t, const struct json *answer, struct err *e)
+{
+    const struct json *j = t->what.expires.n ? json_pointer(answer, t->what.expires) : NULL;
+    uint64_t seconds;
+    t->lives_ms = t->what.lifetime_ms;
+    if (j == NULL)
+        return 0;
+    if ((j->type != JSON_NUMBER && j->type != JSON_STRING) || span_u64(j->text, UINT32_MAX, &seconds) != 0 ||
+        seconds == 0)
+        return err_set(e, "it does not say in seconds how long its token lives");
+    if (seconds * 1000 < t->lives_ms)
+        t->lives_ms = seconds * 1000;
+    return 0;
+}
+
+int swap_read(struct swap *s, struct span swaps, struct span body, struct err *e)
+{
+    struct msg_in m = msg_in(swaps);
+    *s = (struct swap){.n = 0};
+    arena_init(&s->a, TREE_MAX);
+    uint8_t n = msg_get_u8(&m);
+    if (n == 0 || n > SWAPS_MAX)
+        return err_set(e, "it is not known which tokens it has");
+    if (body.n > SWAP_BODY_MAX || (s->answer = json_parse(body, &s->a)) == NULL)
+        return err_set(e, "it is no JSON, or longer than %d bytes", SWAP_BODY_MAX);
+    for (uint8_t i = 0; i < n; i++) {
+        struct swap_token *t = &s->token[i];
+        if (wire_get_swap(&m, &t->what) != 0)
+            return err_set(e, "it is not known which tokens it has");
+        if (find(t, s->answer, e) != 0 || life(t, s->answer, e) != 0)
+            return -1;
+    }
+    if (msg_end(&m) != 0)
+        return err_set(e, "it is not known which tokens it has");
+    s->n = n;
+    return 0;
+}
+
+struct span swap_value(const struct swap *s, size_t i, enum swap_part part)
+{
+    const struct swap_token *t = &s->token[i];
+    const struct json *j = part == SWAP_KEY ? t->key : part == SWAP_SESSION ? t->session : t->node[0];
+    return j != NULL ? j->text : SPAN_NONE;
+}
+
+/* Names that answers with tokens have in RFC 6749, 8628, 8693 and in those of registries and STSs. */
+static bool has_usual_name(struct span key)
+{
+    static const char *const names[] = {"token_type", "scope",      "expires_in", "expires_on", "expires_at",
+                                        "issued_at",  "not_before", "expiration", "resource",   "issued_token_type",
+                                        "requestid"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (span_ieq(key, span_str(names[i])))
+            return true;
+    return false;
+}
+
+static bool is_kept(const struct swap *s, const struct json *j)
+{
+    for (size_t i = 0; i < s->n; i++)
+        for (size_t k = 0; k < s->token[i].what.nkeep; k++)
+            if (json_pointer(s->answer, s->token[i].what.keep[k]) == j)
+                return true;
+    return has_usual_name(j->key);
+}
+
+static struct span lease_of(const struct swap *s, const struct json *j, const struct swap_lease *lease)
+{
+    for (size_t i = 0; i < s->n; i++) {
+        if (s->token[i].key == j)
+            return lease[i].secret;
+        if (s->token[i].session == j)
+            return lease[i].text;
+        for (size_t k = 0; k < s->token[i].nnodes; k++)
+            if (s->token[i].node[k] == j)
+                return lease[i].text;
+    }
+    return SPAN_NONE;
+}
+
+static void put_scalar(struct jsonw *w, const struct json *j, struct span lease)
+{
+    if (lease.n)
+        jsonw_string(w, lease);
+    else if (j->type == JSON_STRING)
+        jsonw_string(w, j->text);
+    else if (j->type == JSON_NUMBER)
+        jsonw_raw(w, j->text);
+    else if (j->type == JSON_BOOL)
+        jsonw_bool(w, j->truth);
+    else
+        jsonw_raw(w, SPAN("null"));
+}
+
+/* kept: it lies below what is. */
+static void put(struct swap *s, struct jsonw *w, const struct json *j, const struct swap_lease *lease, bool kept)
+{
+    if (j->type != JSON_OBJECT && j->type != JSON_ARRAY) {
+        put_scalar(w, j, lease_of(s, j, lease));
+        return;
+    }
+    (j->type == JSON_OBJECT ? jsonw_object : jsonw_array)(w);
+    for (const struct json *c = j->child; c != NULL; c = c->next) {
+        bool goes = kept || is_kept(s, c);
+        if (c->type == JSON_STRING && !goes && lease_of(s, c, lease).n == 0)
+            continue;
+        if (j->type == JSON_OBJECT) {
+            char *key = arena_alloc(&s->a, c->key.n + 1);
+            if (key == NULL) {
+                w->out->failed = true;
+                return;
+            }
+            if (c->key.n)
+                memcpy(key, c->key.p, c->key.n);
+            jsonw_key(w, key);
+        }
+        put(s, w, c, lease, goes);
+    }
+    (j->type == JSON_OBJECT ? jsonw_end_object : jsonw_end_array)(w);
+}
+
+int swap_write(struct swap *s, const struct swap_lease *lease, struct dynbuf *out)
+{
+    struct jsonw w;
+    jsonw_begin(&w, out);
+    put(s, &w, s->answer, lease, false);
+    return dynbuf_ok(out) ? 0 : -1;
+}
+
+void swap_end(struct swap *s)
+{
+    arena_wipe(&s->a);
+    *s = (struct swap){.n = 0};
+}

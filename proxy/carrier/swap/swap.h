@@ -1,0 +1,44 @@
+/* Tokens in the JSON of an answer, and that JSON once more with leases in their places. Pure.
+ *
+ * What goes on is written anew: numbers, truth values and null; texts that have a usual name of what is no secret
+ * (token_type, scope ...) or are named by the policy (keep:), with all below them; and the leases. No other text. */
+#ifndef CARRIER_SWAP_SWAP_H
+#define CARRIER_SWAP_SWAP_H
+
+#include "common/arena.h"
+#include "common/err.h"
+#include "proxy/lease/wire_swap.h"
+
+enum { SWAP_BODY_MAX = 64 * 1024, SWAP_TOKEN_MIN = 8 /* shorter ones turn up by chance */ };
+
+struct json;
+struct swap_token {
+    struct wire_swap what;
+    size_t nnodes;
+    const struct json *node[SWAP_POINTERS_MAX]; /* all say the same: the token, */
+    const struct json *key, *session;           /* or of keys to sign with the id; and the rest of them, or NULL */
+    uint64_t lives_ms;
+};
+struct swap {
+    struct arena a; /* it holds tokens: swap_end overwrites it */
+    const struct json *answer;
+    size_t n;
+    struct swap_token token[SWAPS_MAX];
+};
+
+/* swaps: as wire_forward has them, which must outlive *s; body: a whole answer. -1, with words that repeat nothing of
+ * it: it is no JSON, too long, or a token is missing, too short, said twice in two ways, or has ended. swap_end
+ * after either. */
+int swap_read(struct swap *s, struct span swaps, struct span body, struct err *e) MUSTCHECK;
+/* Borrowed until swap_end; what it has not is empty. */
+enum swap_part { SWAP_TOKEN = 0, SWAP_KEY, SWAP_SESSION, SWAP_PARTS };
+struct span swap_value(const struct swap *s, size_t i, enum swap_part part);
+/* lease: of each token a text, which takes the place of a session token too, and a secret in that of a key. -1: out
+ * is full. */
+struct swap_lease {
+    struct span text, secret;
+};
+int swap_write(struct swap *s, const struct swap_lease *lease, struct dynbuf *out) MUSTCHECK;
+void swap_end(struct swap *s);
+
+#endif

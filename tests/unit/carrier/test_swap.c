@@ -1,0 +1,163 @@
+/* Tokens in an answer, and the answer that goes on: leases in their places, and no text that nobody said is no
+ * secret. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "proxy/carrier/swap/swap.h"
+
+#define TOKEN "eyJhbGciOiJFUzI1NiJ9.e30.c2lnbmF0dXJl"
+
+static struct wire_swap what[SWAPS_MAX];
+static size_t nwhat;
+static struct swap s;
+static struct err e;
+
+static int setup(void **state)
+{
+    what[0] = (struct wire_swap){.credential = SPAN("a"),
+                                 .expires = SPAN("/expires_in"),
+                                 .lifetime_ms = 300000,
+                                 .ntoken = 2,
+                                 .token = {SPAN("/token"), SPAN("/access_token")}};
+    what[1] = (struct wire_swap){
+        .credential = SPAN("b"), .lifetime_ms = 9000, .ntoken = 1, .token = {SPAN("/deep/0/refresh")}};
+    nwhat = 1;
+    return 0;
+}
+
+static int read_from(struct span body)
+{
+    static uint8_t room[8192];
+    struct dynbuf b;
+    dynbuf_init(&b, sizeof(room));
+    msg_put_u8(&b, (uint8_t)nwhat);
+    for (size_t i = 0; i < nwhat; i++)
+        wire_put_swap(&b, &what[i]);
+    assert_true(dynbuf_ok(&b));
+    memcpy(room, b.p, b.n);
+    size_t n = b.n;
+    dynbuf_free(&b);
+    return swap_read(&s, span_of(room, n), body, &e);
+}
+
+static void becomes(const char *body, const char *wanted)
+{
+    static const struct swap_lease lease[] = {{SPAN("cs_LEASE"), SPAN("SECRET")}, {SPAN("cs_OTHER"), SPAN_NONE}};
+    struct dynbuf out;
+    dynbuf_init(&out, 1 << 20);
+    if (read_from(span_str(body)) != 0)
+        fail_msg("%s: %s", body, e.text);
+    assert_int_equal(swap_write(&s, lease, &out), 0);
+    if (!span_eq(dynbuf_span(&out), span_str(wanted)))
+        fail_msg("%.*s", SPAN_FMT(dynbuf_span(&out)));
+    dynbuf_free(&out);
+    swap_end(&s);
+}
+
+static void refused(const char *body)
+{
+    if (read_from(span_str(body)) == 0)
+        fail_msg("taken: %s", body);
+    assert_true(e.text[0] != '\0');
+    assert_null(strstr(e.text, TOKEN));
+    swap_end(&s);
+}
+
+static void a_lease_takes_its_place(void **state)
+{
+    becomes("{\"token\":\"" TOKEN "\",\"expires_in\":60,\"issued_at\":\"2026-01-01T00:00:00Z\"}",
+            "{\"token\":\"cs_LEASE\",\"expires_in\":60,\"issued_at\":\"2026-01-01T00:00:00Z\"}");
+    becomes(" { \"access_token\" : \"" TOKEN "\", \"token\": \"" TOKEN "\", \"ok\": true, \"none\": null } ",
+            "{\"access_token\":\"cs_LEASE\",\"token\":\"cs_LEASE\",\"ok\":true,\"none\":null}");
+    becomes("{\"token\":\"e\\u0079J.e30.c2ln\"}", "{\"token\":\"cs_LEASE\"}"); /* however it is written */
+}
+
+static void other_texts_stay_behind(void **state)
+{
+    becomes(
+        "{\"token\":\"" TOKEN "\",\"refresh_token\":\"r-0123456789\",\"id_token\":\"x\",\"Scope\":\"a b\","
+        "\"more\":{\"secret\":\"y\",\"n\":1,\"l\":[\"z\",2]},\"scope\":[\"p\",{\"q\":\"r\"}]}",
+        "{\"token\":\"cs_LEASE\",\"Scope\":\"a b\",\"more\":{\"n\":1,\"l\":[2]},\"scope\":[\"p\",{\"q\":\"r\"}]}");
+    what[0].nkeep = 2;
+    what[0].keep[0] = SPAN("/more");
+    what[0].keep[1] = SPAN("/nowhere");
+    becomes("{\"token\":\"" TOKEN "\",\"more\":{\"secret\":\"y\"},\"x\":\"z\"}",
+            "{\"token\":\"cs_LEASE\",\"more\":{\"secret\":\"y\"}}");
+}
+
+static void several_tokens(void **state)
+{
+    nwhat = 2;
+    becomes("{\"token\":\"" TOKEN "\",\"deep\":[{\"refresh\":\"r-0123456789\"}]}",
+            "{\"token\":\"cs_LEASE\",\"deep\":[{\"refresh\":\"cs_OTHER\"}]}");
+    refused("{\"token\":\"" TOKEN "\",\"deep\":[]}");
+}
+
+static void keys_to_sign_with(void **state)
+{
+    what[0].token[0] = SPAN("/Id");
+    what[0].ntoken = 1;
+    what[0].key = SPAN("/Key");
+    what[0].session = SPAN("/Token");
+    becomes("{\"Id\":\"AKID0123456789\",\"Key\":\"k-0123456789\",\"Token\":\"t-0123456789\",\"Other\":\"o\"}",
+            "{\"Id\":\"cs_LEASE\",\"Key\":\"SECRET\",\"Token\":\"cs_LEASE\"}");
+    refused("{\"Id\":\"AKID0123456789\",\"Key\":\"k-0123456789\"}");
+    refused("{\"Id\":\"AKID0123456789\",\"Token\":\"t-0123456789\"}");
+    refused("{\"Key\":\"k-0123456789\",\"Token\":\"t-0123456789\"}");
+    refused("{\"Id\":\"AKID0123456789\",\"Key\":1234567890,\"Token\":\"t-0123456789\"}");
+}
+
+static void lives(const char *body, uint64_t ms)
+{
+    assert_int_equal(read_from(span_str(body)), 0);
+    assert_int_equal(s.token[0].lives_ms, ms);
+    swap_end(&s);
+}
+
+static void how_long_it_lives(void **state)
+{
+    lives("{\"token\":\"" TOKEN "\",\"expires_in\":60}", 60000);
+    lives("{\"token\":\"" TOKEN "\",\"expires_in\":\"61\"}", 61000);
+    lives("{\"token\":\"" TOKEN "\",\"expires_in\":3600}", 300000);
+    lives("{\"token\":\"" TOKEN "\"}", 300000);
+    refused("{\"token\":\"" TOKEN "\",\"expires_in\":0}");
+    refused("{\"token\":\"" TOKEN "\",\"expires_in\":-5}");
+    refused("{\"token\":\"" TOKEN "\",\"expires_in\":\"soon\"}");
+    refused("{\"token\":\"" TOKEN "\",\"expires_in\":{}}");
+}
+
+static void what_is_no_such_answer(void **state)
+{
+    static char large[SWAP_BODY_MAX + 100];
+    refused("");
+    refused("<html>" TOKEN "</html>");
+    refused("{\"token\":\"" TOKEN "\"");
+    refused("{\"token\":\"" TOKEN "\"} more");
+    refused("{\"token\":\"" TOKEN "\",\"token\":\"another-one\"}");
+    refused("{\"tokens\":\"" TOKEN "\"}");
+    refused("{\"token\":[\"" TOKEN "\"]}");
+    refused("{\"token\":12345678901234567890}");
+    refused("{\"token\":\"short\"}");
+    refused("{\"token\":\"" TOKEN "\",\"access_token\":\"another-" TOKEN "\"}");
+    refused("[\"" TOKEN "\"]");
+    memset(large, ' ', sizeof(large) - 1);
+    memcpy(large, "{\"token\":\"" TOKEN "\"}", sizeof("{\"token\":\"" TOKEN "\"}") - 1);
+    refused(large);
+    nwhat = 0;
+    refused("{\"token\":\"" TOKEN "\"}");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(a_lease_takes_its_place, setup),
+        cmocka_unit_test_setup(other_texts_stay_behind, setup),
+        cmocka_unit_test_setup(several_tokens, setup),
+        cmocka_unit_test_setup(keys_to_sign_with, setup),
+        cmocka_unit_test_setup(how_long_it_lives, setup),
+        cmocka_unit_test_setup(what_is_no_such_answer, setup),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
