@@ -130,6 +130,14 @@ def check_limits(top, paths):
             bad("tests/limits.tsv", f"{name}: there is no {test}")
 
 
+def check_messages(top):
+    """A message's number is its own."""
+    path, seen = "proxy/msgs.h", {}
+    for name, number in re.findall(r"^\s*(M_\w+) = (\d+),", open(os.path.join(top, path), encoding="utf-8").read(), re.M):
+        if seen.setdefault(number, name) != name:
+            bad(path, f"{name} has the number of {seen[number]}")
+
+
 def check_version(top):
     """What users are told of this version comes first in CHANGES."""
     at = [os.path.join(top, name) for name in ("configure.ac", "CHANGES")]
@@ -156,6 +164,7 @@ def law(top):
         bad(*found)
     check_readmes(top, paths)
     check_limits(top, paths)
+    check_messages(top)
     check_version(top)
     return problems
 
