@@ -1,17 +1,14 @@
 #!/usr/bin/env python3
 """Sandboxes that the gateway starts itself: what runs in them, what they may use, and that they end when they are told
 to, whatever they do; by root's gateway and by an ordinary user's."""
-import json
+import hashlib
 import os
 import pathlib
-import re
-import time
 
 import room  # noqa: F401
 from gateway import Gateway, program, simple_policy
 from harness import PATIENCE, Skip, main, test
 
-BOX_USERS = range(62100, 62100 + 512)
 CGROUPS = pathlib.Path("/sys/fs/cgroup")
 PYTHON = "/usr/bin/python3"
 NOBODY = 65534
@@ -65,27 +62,30 @@ def following(gw, name, *command):
                         env={"COUNTERSIGN_STATE": gw.state, "PATH": os.environ["PATH"]})
 
 
-def inside():
-    """Every process of a sandbox of root's gateway: each sandbox is a user of its own."""
+def mark(gw):
+    """What the cgroups of this gateway's sandboxes begin with: others may run beside it."""
+    return f"countersign-{hashlib.sha256(str(gw.state).encode()).hexdigest()[:12]}-"
+
+
+def inside(gw):
+    """Every process of a sandbox of this gateway's, which is root's."""
     found = []
     for entry in pathlib.Path("/proc").iterdir():
         try:
-            if not entry.name.isdigit():
-                continue
-            status = dict(line.split(":", 1) for line in (entry / "status").read_text().splitlines())
-            if int(status["Uid"].split()[0]) in BOX_USERS and status["State"].split()[0] != "Z":
+            if entry.name.isdigit() and mark(gw) in (entry / "cgroup").read_text() \
+                    and "State:\tZ" not in (entry / "status").read_text():
                 found.append((int(entry.name), (entry / "cmdline").read_bytes()))
         except OSError:
             pass
     return found
 
 
-def cgroups():
-    return [path for path in CGROUPS.glob("*/**/countersign-*-*-*") if "run" not in path.name]
+def cgroups(gw):
+    return [name for _, folders, _ in os.walk(CGROUPS) for name in folders if name.startswith(mark(gw))]
 
 
-def nothing_is_left(lab):
-    lab.wait_for("nothing left of any sandbox", lambda: not inside() and not cgroups())
+def nothing_is_left(gw):
+    gw.lab.wait_for("nothing left of any sandbox", lambda: not inside(gw) and not cgroups(gw))
 
 
 def both(function):
@@ -204,22 +204,22 @@ def it_ends_when_it_is_told_whatever_it_does(lab):
         start(gw, "box")
         client = following(gw, "box", "sh", "-c", ignore)
         if n:
-            lab.wait_for("its processes", lambda: len(inside()) > 3)
+            lab.wait_for("its processes", lambda: len(inside(gw)) > 3)
         gw.cli("sandbox", "destroy", "box", rc=0)
         assert client.wait() == 125, client.seen
-        nothing_is_left(lab)
+        nothing_is_left(gw)
     start(gw, "short", "--timeout", "1s")
     client = following(gw, "short", "sh", "-c", ignore)
     assert client.wait() == 125 and b"its time was over" in client.seen, client.seen
-    nothing_is_left(lab)
+    nothing_is_left(gw)
     start(gw, "box")
     client = following(gw, "box", "sleep", "600")
-    lab.wait_for("its command", lambda: any(b"sleep" in words for _, words in inside()))
+    lab.wait_for("its command", lambda: any(b"sleep" in words for _, words in inside(gw)))
     client.stop()  # nobody waits for it any more
-    lab.wait_for("the end of its command", lambda: not any(b"sleep" in words for _, words in inside()))
+    lab.wait_for("the end of its command", lambda: not any(b"sleep" in words for _, words in inside(gw)))
     assert execute(gw, "box", "echo", "on").out == b"on\n"
     gw.cli("sandbox", "destroy", "box", rc=0)
-    nothing_is_left(lab)
+    nothing_is_left(gw)
 
 
 @test()
@@ -259,26 +259,26 @@ def whoever_is_killed_nothing_is_left(lab):
     def began(name):
         start(gw, name)
         client = following(gw, name, "sleep", "600")
-        lab.wait_for("its command", lambda: any(words.startswith(b"sleep") for _, words in inside()))
+        lab.wait_for("its command", lambda: any(words.startswith(b"sleep") for _, words in inside(gw)))
         return client
 
     client = began("box")
     gw.kill("warden")
     assert client.wait() == 125, client.seen
-    nothing_is_left(lab)
+    nothing_is_left(gw)
     assert gw.cli_json("sandbox", "started")["started"] == []
     lab.wait_for("its record", lambda: "the warden ended" in str([r for r in gw.audit() if r.get("about") == "sandbox-ended"]))
     for part in (b"/countersign/", b"bwrap"):  # the first process inside, and bubblewrap
         client = began("box")
-        os.kill(next(pid for pid, words in inside() if words.startswith(part)), 9)
+        os.kill(next(pid for pid, words in inside(gw) if words.startswith(part)), 9)
         assert client.wait() == 125 and b"its first process ended" in client.seen, client.seen
-        nothing_is_left(lab)
+        nothing_is_left(gw)
     client = began("box")
     lab.kills(gw.daemon())
     client.wait()
-    lab.wait_for("the end of the gateway", lambda: not inside())
+    lab.wait_for("the end of the gateway", lambda: not inside(gw))
     gw.up()
-    nothing_is_left(lab)
+    nothing_is_left(gw)
     assert start(gw, "box")["generation"] == 5
     assert execute(gw, "box", "echo", "again").out == b"again\n"
 
@@ -292,10 +292,10 @@ def many_at_once_are_started_or_refused_in_words(lab):
     assert [client.wait() for client in clients] == [0] * len(names), [client.seen for client in clients]
     assert sorted(s["name"] for s in gw.cli_json("sandbox", "started")["started"]) == sorted(names)
     users = {pathlib.Path(f"/proc/{pid}/status").read_text().split("Uid:")[1].split()[0]
-             for pid, words in inside() if words.startswith(b"/countersign/")}
+             for pid, words in inside(gw) if words.startswith(b"/countersign/")}
     assert len(users) == len(names), users
     gw.stop()
-    nothing_is_left(lab)
+    nothing_is_left(gw)
 
 
 if __name__ == "__main__":
