@@ -16,6 +16,7 @@
 static struct wire_sign expect_release(struct play *p, unsigned n)
 {
     struct digest d;
+    struct id lease;
     struct wire_sign w;
     struct msg_in m = expect(p, ROLE_KEEPER, M_RELEASE, XID(n));
     assert_true(span_eq(msg_get_span(&m, 64), SPAN("leased")));
@@ -28,6 +29,7 @@ static struct wire_sign expect_release(struct play *p, unsigned n)
     (void)msg_get_span(&m, 64);
     msg_get_digest(&m, &d);
     (void)msg_get_u64(&m);
+    msg_get_id(&m, &lease);
     assert_true(msg_get_bool(&m));
     assert_int_equal(wire_get_sign(&m, &w), 0);
     assert_int_equal(msg_end(&m), 0);
