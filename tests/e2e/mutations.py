@@ -3,6 +3,7 @@
 is built and installed, and the ids of that check must turn red, and no others of the tests that are run for it.
 
 usage: mutations.py [NAME...]            all of them: `make mutations`; ./check runs two
+       mutations.py --texts              only whether each text still stands in its file, once: ./check does
 
 It takes a scratch directory below TMPDIR (MUTATIONS_DIR: one that is kept, and used again).
 """
@@ -54,12 +55,12 @@ MUTATIONS = [
              [("proxy/front/request.c", "|| http_is_hop_by_hop(h, name) ||", "|| (false && http_is_hop_by_hop(h, name)) ||")],
              [("test_attacks_pass.py", "stays_there_over_connect", "stays_there_over_unix")], "A37"),
     Mutation("unasked-101", "an upstream that switches protocols unasked is refused",
-             [("proxy/carrier/answer.c", "h->status == 101 && x->socket == NULL", "false"),
-              ("proxy/carrier/answer.c", "h->status == 101 && socket_verify(x, h) != WALK_NEXT", "false"),
-              ("proxy/carrier/answer.c", "return h->status == 101 ? socket_switch(x) : WALK_NEXT;", "return WALK_NEXT;")],
+             [("proxy/carrier/answer.c", "h->status == 101 && x->websocket == NULL", "false"),
+              ("proxy/carrier/answer.c", "h->status == 101 && carry_websocket_verify(x, h) != WALK_NEXT", "false"),
+              ("proxy/carrier/answer.c", "return h->status == 101 ? carry_websocket_switch(x) : WALK_NEXT;", "return WALK_NEXT;")],
              [("test_attacks_back.py", "not_clean_is_refused_or_cut_over_connect", "not_clean_is_refused_or_cut_over_socks")], "A45", "D19"),
     Mutation("pipelining", "the next request waits until the one before has its answer",
-             [("proxy/front/client.c", "        else if (c->on)\n", "        else if (c->on && c->x.mode != BODY_MODE_DONE)\n")],
+             [("proxy/front/request.c", "    if (!client_asks(c))\n        return read_head", "    if (!client_asks(c) || c->x.mode == BODY_MODE_DONE)\n        return read_head")],
              [("test_attacks_pass.py", "decided_by_itself_over_connect", "decided_by_itself_over_later")], "A31", "A32 A33"),
     Mutation("places", "one sandbox has a share of the places the carrier knows",
              [("proxy/judge/accounts/upstreams.c", "if (a->upstreams >= UPSTREAMS_EACH) {", "if (a->upstreams >= UPSTREAMS_EACH && false) {"),
@@ -130,7 +131,7 @@ MUTATIONS = [
              [("policy/body/json.c", "        *doubt = AMBIGUITY_KEY_CASE;", "        *doubt = AMBIGUITY_NONE;")],
              [("test_attacks_decided.py", "is_whole_over_connect", "is_whole_over_socks")], "B49"),
     Mutation("no-credential-no-request", "what needs a credential does not leave without it",
-             [("proxy/carrier/walk.c", "    if (x->timer == NULL) {\n        x->timer = timer_new(c->loop, release_late, x);",
+             [("proxy/carrier/await_credential.c", "    if (x->timer == NULL) {\n        x->timer = timer_new(c->loop, release_late, x);",
                "    if (x->f.credential.n)\n        return WALK_NEXT;\n    if (x->timer == NULL) {\n        x->timer = timer_new(c->loop, release_late, x);")],
              [("test_attacks_decided.py", "needs_over_connect", "needs_over_later")], "B50"),
     Mutation("credential-named", "a refusal does not name credentials",
@@ -208,7 +209,17 @@ def judge(m, before, after):
     return ids, ways, wrong
 
 
+def texts():
+    """Whether each mutation's text stands in its file, once."""
+    moved = [(m.name, name, old) for m in MUTATIONS for name, old, _ in m.edits if (TOP / name).read_text().count(old) != 1]
+    for name, path, old in moved:
+        print(f"not ok {name}: {path} does not have {old!r} once")
+    return 1 if moved else 0
+
+
 def main():
+    if sys.argv[1:] == ["--texts"]:
+        sys.exit(texts())
     chosen = [m for m in MUTATIONS if not sys.argv[1:] or m.name in sys.argv[1:]]
     kept = os.environ.get("MUTATIONS_DIR")
     place = pathlib.Path(kept or tempfile.mkdtemp(prefix="cs-mutations-"))
