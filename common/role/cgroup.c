@@ -282,7 +282,8 @@ int cgroup_join(const struct cgroup *c)
     return 0;
 }
 
-/* Version 1 has no file that kills: one after the other, as they are listed. */
+/* Version 1 has no file that kills: one after the other, as they are listed; what does not fit is listed the next
+ * time. */
 static void kill_listed(const char *dir)
 {
     char path[FILE_ROOM], text[FILE_MAX], *end;
@@ -294,7 +295,7 @@ static void kill_listed(const char *dir)
         long pid = strtol(at, &end, 10);
         if (end == at)
             return;
-        if (pid > 1)
+        if (pid > 1 && *end == '\n') /* else it is cut, and would be another's */
             (void)kill((pid_t)pid, SIGKILL);
     }
 }

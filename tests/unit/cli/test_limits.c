@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -223,6 +224,43 @@ static void a_folder_in_each_hierarchy_of_version_1_is_made(void **state)
     assert_int_equal(access(at(leaf), F_OK), -1);
 }
 
+static pid_t waiting(void)
+{
+    pid_t pid = fork();
+    if (pid == 0) {
+        (void)pause();
+        _exit(0);
+    }
+    assert_true(pid > 1);
+    return pid;
+}
+
+/* A list that is longer than what is read of it: its last number is cut, and another process has that one. */
+static void half_a_number_is_nobodys(void **state)
+{
+    enum { READ = 64 * 1024 - 1 };
+    static char text[READ + 16];
+    struct limits l = {.memory = 64 << 20};
+    struct err e;
+    char number[16];
+    int status;
+    mount_version_1("/");
+    assert_int_equal(limits_begin(&l, at("proc"), &e), 0);
+    pid_t theirs = waiting(), ours = waiting();
+    int n = snprintf(text, sizeof(text), "%d\n", (int)ours);
+    int last = snprintf(number, sizeof(number), "%d", (int)theirs);
+    memset(text + n, '\n', (size_t)(READ - n - last));
+    memcpy(text + READ - last, number, (size_t)last);
+    memcpy(text + READ, "7\n", 3); /* what is not read */
+    put(l.cgroup.folder[0].path, "cgroup.procs", text);
+    limits_end(&l);
+    assert_int_equal(waitpid(ours, &status, 0), ours);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+    assert_int_equal(kill(theirs, SIGTERM), 0);
+    assert_int_equal(waitpid(theirs, &status, 0), theirs);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+}
+
 /* A controller whose hierarchy is not mounted as a whole may be version 2's; if it is not, nothing is held by halves.
  */
 static void what_version_1_lacks_is_looked_for_in_version_2(void **state)
@@ -280,6 +318,7 @@ int main(void)
                                         begin, end),
         cmocka_unit_test_setup_teardown(a_cgroup_that_does_not_take_a_limit_is_none, begin, end),
         cmocka_unit_test_setup_teardown(a_folder_in_each_hierarchy_of_version_1_is_made, begin, end),
+        cmocka_unit_test_setup_teardown(half_a_number_is_nobodys, begin, end),
         cmocka_unit_test_setup_teardown(what_version_1_lacks_is_looked_for_in_version_2, begin, end),
         cmocka_unit_test_setup_teardown(without_one_memory_is_limited_for_each_process, begin, end),
     };
