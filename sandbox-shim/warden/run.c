@@ -70,18 +70,6 @@ static void kill_run(struct run *r)
     dynbuf_free(&b);
 }
 
-static void time_over(void *arg)
-{
-    struct run *r = arg;
-
-    if (r->killed) {
-        box_end(r->box, "a command in it was killed and did not end");
-        return;
-    }
-    r->late = true;
-    kill_run(r);
-}
-
 static void credit(struct run *r, uint32_t bytes)
 {
     struct dynbuf b;
@@ -93,6 +81,22 @@ static void credit(struct run *r, uint32_t bytes)
     if (bytes > 0 && talk_put_credit(&b, r->id, bytes) == 0)
         box_say(r->box, &b);
     dynbuf_free(&b);
+}
+
+static void time_over(void *arg)
+{
+    struct run *r = arg;
+
+    if (r->killed && r->open > 0) { /* its end may wait behind what nobody reads: no more is told */
+        r->most = r->said;
+        timer_set(r->timer, RUN_KILL_MS);
+        credit(r, r->open); /* which may end the sandbox, and with it r */
+    } else if (r->killed) {
+        box_end(r->box, "a command in it was killed and did not end");
+    } else {
+        r->late = true;
+        kill_run(r);
+    }
 }
 
 const char *run_begin(struct box *b, uint64_t asker, const struct run_order *o)

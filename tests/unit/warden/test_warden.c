@@ -326,6 +326,44 @@ static void what_is_late_is_killed_and_then_its_sandbox(void **state)
     close(fd);
 }
 
+/* Its end waits in the sandbox behind output that nobody takes: that is dropped, and the sandbox stays. */
+static void who_does_not_read_ends_no_sandbox(void **state)
+{
+    static uint8_t much[TALK_PIECE_MAX];
+    int fd;
+    unsigned type;
+    uint32_t run;
+    (void)runs("box", 60000, &fd);
+    execute(2, "box", 50, 1 << 20);
+    struct dynbuf b = told(fd, &type, &run);
+    dynbuf_free(&b);
+    for (int i = 0; i < SB_WINDOW / TALK_PIECE_MAX; i++) {
+        frame_of(fd, TALK_OUT, run, span_of(much, sizeof(much)));
+        (void)heard(DESK, M_SB_OUTPUT);
+    }
+    b = told(fd, &type, &run);
+    assert_int_equal(type, TALK_SIGNAL);
+    dynbuf_free(&b);
+    b = told(fd, &type, &run);
+    assert_int_equal(type, TALK_CREDIT);
+    assert_true(span_eq(dynbuf_span(&b), SPAN("\0\4\0\0")));
+    dynbuf_free(&b);
+    frame_of(fd, TALK_OUT, run, SPAN("late"));
+    b = told(fd, &type, &run);
+    assert_int_equal(type, TALK_CREDIT);
+    dynbuf_free(&b);
+    ends_with(fd, run, TALK_SIGNALLED, SIGKILL);
+    exit_heard(2, SB_TIMED_OUT, SIGKILL);
+    struct msg_in m = msg_in(span_from(got.payload, 2));
+    assert_int_equal(msg_get_u64(&m), SB_WINDOW);
+    assert_int_equal(msg_get_u64(&m), 4); /* cut */
+    execute(3, "box", 60000, 10);
+    b = told(fd, &type, &run);
+    assert_int_equal(type, TALK_RUN);
+    dynbuf_free(&b);
+    close(fd);
+}
+
 static void what_is_not_up_yet_ends_too(void **state)
 {
     int fd;
@@ -384,6 +422,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_command_goes_from_the_desk_to_the_sandbox_and_back, begin, finish),
         cmocka_unit_test_setup_teardown(who_says_what_it_may_not_ends, begin, finish),
         cmocka_unit_test_setup_teardown(what_is_late_is_killed_and_then_its_sandbox, begin, finish),
+        cmocka_unit_test_setup_teardown(who_does_not_read_ends_no_sandbox, begin, finish),
         cmocka_unit_test_setup_teardown(what_is_not_up_yet_ends_too, begin, finish),
         cmocka_unit_test_setup_teardown(with_the_desk_go_its_commands_and_what_it_waited_for, begin, finish),
     };
