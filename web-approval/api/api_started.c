@@ -2,6 +2,7 @@
  * which generation, the ledger knows; what runs, the warden. */
 #include <stdio.h>
 
+#include "common/log.h"
 #include "common/msg.h"
 #include "common/net/chan.h"
 #include "proxy/msgs.h"
@@ -15,7 +16,8 @@ enum {
     MIB = 1024 * 1024,
     WHY_MAX = 512,
     SESSION_MAX = 256,
-    COMMAND_SAID = 1024, /* bytes of a command in the audit */
+    COMMAND_SAID = 1024,  /* bytes of a command in the audit */
+    NOTE_MAX = 16 * 1024, /* each of them escaped, and each word empty but for one; the ledger takes no more */
     /* when nothing else is asked for */
     MEMORY_MIB = 1024,
     PIDS = 256,
@@ -48,25 +50,31 @@ static void note(struct exchange *x, const char *kind, struct span sandbox, cons
 {
     struct dynbuf b;
     struct jsonw w;
-    size_t said = 0;
+    size_t said = 0, cut = 0;
 
-    dynbuf_init(&b, 8 * 1024);
+    dynbuf_init(&b, NOTE_MAX);
     jsonw_begin(&w, &b);
     jsonw_object(&w);
     jsonw_kv(&w, "operator", span_str(x->operator));
     jsonw_kv(&w, "sandbox", sandbox);
     if (command)
         jsonw_kv_array(&w, "command");
-    for (const struct json *a = command ? command->child : NULL; a && said < COMMAND_SAID; a = a->next) {
+    for (const struct json *a = command ? command->child : NULL; a; a = a->next) {
         struct span s = span_first(a->text, a->text.n < COMMAND_SAID - said ? a->text.n : COMMAND_SAID - said);
-        jsonw_string(&w, s);
+        if (said < COMMAND_SAID)
+            jsonw_string(&w, s);
         said += s.n;
+        cut += a->text.n - s.n;
     }
     if (command)
         jsonw_end_array(&w);
+    if (cut > 0)
+        jsonw_kv_u64(&w, "cut", cut);
     jsonw_end_object(&w);
     if (dynbuf_ok(&b))
         ask_note(x->desk, kind, dynbuf_span(&b));
+    else
+        log_error("the audit misses an operator's act (%s): no memory", kind);
     dynbuf_free(&b);
 }
 

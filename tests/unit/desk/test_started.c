@@ -281,6 +281,28 @@ static void a_command_is_followed_as_events(void **state)
     assert_int_equal(x.status, 204);
 }
 
+/* Whoever chooses the command does not choose whether it is recorded, nor hides the rest of it. */
+static void every_command_is_in_the_audit(void **state)
+{
+    struct dynbuf body;
+    dynbuf_init(&body, 64 * 1024);
+    (void)dynbuf_add(&body, SPAN("{\"argv\":[\"sh\""));
+    for (int i = 0; i < 1020; i++)
+        (void)dynbuf_add(&body, SPAN(",\"\\u0001\""));
+    (void)dynbuf_add(&body, SPAN("]}\0"));
+    assert_int_equal(control("POST /api/v1/sandboxes/box/exec", (const char *)body.p), 200);
+    assert_int_equal(noted_n, 1);
+    assert_true(span_find(dynbuf_span(&noted), SPAN("[\"sh\",\"\\u0001\",")) < noted.n);
+    assert_int_equal(span_find(dynbuf_span(&noted), SPAN("\"cut\"")), noted.n);
+    dynbuf_reset(&body);
+    (void)dynbuf_addf(&body, "{\"argv\":[\"sh\",\"-c\",\"%2000s\",\"and more\"]}", "; evil");
+    (void)dynbuf_add_byte(&body, 0);
+    assert_int_equal(control("POST /api/v1/sandboxes/box/exec", (const char *)body.p), 200);
+    assert_int_equal(noted_n, 1);
+    assert_true(span_find(dynbuf_span(&noted), SPAN("\"cut\":988}")) < noted.n); /* 2 + 2 + 2000 + 8 - 1024 */
+    dynbuf_free(&body);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -288,6 +310,7 @@ int main(void)
         cmocka_unit_test(a_start_is_of_the_generation_that_the_ledger_gave),
         cmocka_unit_test(a_start_that_fails_at_any_step_is_said),
         cmocka_unit_test(a_command_is_followed_as_events),
+        cmocka_unit_test(every_command_is_in_the_audit),
     };
     return cmocka_run_group_tests(tests, group_setup, group_teardown);
 }
