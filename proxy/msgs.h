@@ -149,7 +149,7 @@ enum msg_type {
     M_JOB = 152,      /* F>P u8 enum job_kind; fd: its descriptor 3, a channel to the fetcher */
     M_JOB_NONE = 153, /* P>F it could not be started */
     M_JOB_END = 154,  /* F>P it is over: killed with all that it started */
-    /* warden and parent; id: the warden's number of the sandbox, never used twice */
+    /* warden and parent; id: the warden's number of the sandbox, which it never uses twice; the next warden does */
     M_BOX = 170,         /* W>P span name, u64 generation (both for the audit), u64 memory, u64 processes, u64 percent of a CPU (of no cgroup: 0 each is refused), bool strict: only with a cgroup for all of them; fd: descriptor 3 of its first process, which waits there for M_BOX_ORDER */
     M_BOX_STARTED = 171, /* P>W u8 version of the cgroup that holds it (0: none) */
     M_BOX_NONE = 172,    /* P>W span why: it was not started */

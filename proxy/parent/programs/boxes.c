@@ -16,6 +16,7 @@ enum {
     CPU_PERCENT_MAX = 102400,
     BOX_NAME_MAX = 63
 };
+#define BOX_OF_NONE UINT64_MAX /* the number of one whose warden has ended: the next one counts from 1 again */
 
 enum { PREFIX = 128, LEAF = 256 };
 
@@ -70,7 +71,7 @@ static const char *begin(struct parent *p, struct running_box *b, const struct c
 {
     char prefix[PREFIX], leaf[LEAF];
     prefix_of(p, prefix);
-    snprintf(leaf, sizeof(leaf), "%s%llu-%s", prefix, (unsigned long long)b->id, p->boot);
+    snprintf(leaf, sizeof(leaf), "%s%u-%s", prefix, (unsigned)(b - p->boxes), p->boot); /* free once it is gone */
     if (!cgroup_make(&b->cgroup, "/proc/self", leaf, a) && strict)
         return "its limits cannot be held here: no cgroup can be made that holds memory, processes and CPU; `limits: "
                "approximate` holds less, each process for itself";
@@ -181,5 +182,7 @@ void parent_boxes_end(struct parent *p, const char *why)
         if (p->boxes[i].pid > 0)
             note_end(p, &p->boxes[i], why);
         end_box(&p->boxes[i]);
+        if (p->boxes[i].id != 0)
+            p->boxes[i].id = BOX_OF_NONE;
     }
 }

@@ -1,0 +1,162 @@
+/* Sandboxes as the parent keeps them, over the end of the warden that asked for them. */
+#include "tests/kit.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/msg.h"
+#include "proxy/parent/parent.h"
+
+enum { FIRST_PID = 1000000000 };
+static struct parent parent;
+static struct child warden;
+static struct dynbuf said;
+static unsigned said_type[8], nsaid;
+static uint64_t said_id[8];
+static char leaf[8][CGROUP_PATH];
+static int started, killed[8];
+static unsigned nkilled;
+static bool busy; /* the cgroups cannot be removed yet */
+static void (*resting)(void *arg);
+
+/* --- what is around it ------------------------------------------------------------ */
+
+struct child *parent_child(struct parent *p, enum role_id role, uint64_t instance)
+{
+    assert_int_equal(role, ROLE_WARDEN);
+    return &warden;
+}
+
+int parent_execute(struct parent *p, const char *name, int fd, char *const envp[], const struct cgroup *into)
+{
+    assert_string_equal(name, "start-sandbox");
+    return FIRST_PID + started++;
+}
+
+void parent_note(struct parent *p, const char *kind, struct dynbuf *json)
+{
+    assert_true(dynbuf_ok(json));
+}
+
+bool cgroup_make(struct cgroup *c, const char *proc, const char *name, const struct cgroup_amounts *a)
+{
+    (void)snprintf(leaf[started], CGROUP_PATH, "%s", name);
+    c->n = 1;
+    return true;
+}
+
+bool cgroup_try_end(struct cgroup *c)
+{
+    return !busy;
+}
+
+void cgroup_end(struct cgroup *c)
+{
+}
+
+void cgroup_sweep(const char *proc, const char *prefix)
+{
+}
+
+unsigned cgroup_version(const struct cgroup *c)
+{
+    return 1;
+}
+
+struct dynbuf *chan_begin(struct chan *c, uint16_t type, uint64_t id)
+{
+    assert_true(nsaid < 8);
+    said_type[nsaid] = type;
+    said_id[nsaid++] = id;
+    dynbuf_reset(&said);
+    return &said;
+}
+
+int chan_commit(struct chan *c)
+{
+    return 0;
+}
+
+int frame_take_fd(struct frame *f, unsigned i)
+{
+    return open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+struct timer *timer_new(struct loop *l, void (*fn)(void *arg), void *arg)
+{
+    resting = fn;
+    return (struct timer *)&resting;
+}
+
+void timer_set(struct timer *t, uint64_t ms)
+{
+}
+
+int __wrap_kill(pid_t pid, int signo);
+int __wrap_kill(pid_t pid, int signo)
+{
+    assert_int_equal(signo, SIGKILL);
+    if (nkilled < 8)
+        killed[nkilled++] = pid;
+    return 0;
+}
+
+int __wrap_setpgid(pid_t pid, pid_t group);
+int __wrap_setpgid(pid_t pid, pid_t group)
+{
+    return 0;
+}
+
+/* --- */
+
+static void ask_for(uint64_t id)
+{
+    struct dynbuf b;
+    dynbuf_init(&b, 1024);
+    msg_put_span(&b, SPAN("box"));
+    for (int i = 0; i < 4; i++)
+        msg_put_u64(&b, 100); /* generation, memory, processes, percent */
+    msg_put_u8(&b, true);
+    parent_box_start(&parent, &(struct frame){.type = M_BOX, .id = id, .payload = dynbuf_span(&b), .nfds = 1});
+    dynbuf_free(&b);
+}
+
+static void a_warden_is_told_of_its_own_sandboxes_alone(void **state)
+{
+    static struct config config = {.state_dir = "/state"};
+    parent = (struct parent){.config = &config, .boot = "boot"};
+    warden.chan = (struct chan *)&warden;
+    dynbuf_init(&said, 4096);
+    busy = true;
+    ask_for(1);
+    assert_true(nsaid == 1 && said_type[0] == M_BOX_STARTED && said_id[0] == 1);
+    parent_boxes_end(&parent, "the warden ended");
+    assert_true(nkilled == 1 && killed[0] == -FIRST_PID);
+    assert_true(parent_box_died(&parent, FIRST_PID)); /* and its cgroup is there still */
+    nsaid = nkilled = 0;
+    ask_for(1); /* the next warden counts from 1 again */
+    assert_true(nsaid == 1 && said_type[0] == M_BOX_STARTED && said_id[0] == 1);
+    assert_string_not_equal(leaf[0], leaf[1]);
+    busy = false;
+    resting(&parent); /* what is left of the first one ends */
+    for (unsigned i = 1; i < nsaid; i++)
+        assert_false(said_type[i] == M_BOX_GONE && said_id[i] == 1);
+    parent_box_end(&parent, &(struct frame){.type = M_BOX_END, .id = 1});
+    assert_true(nkilled == 1 && killed[0] == -(FIRST_PID + 1));
+    nsaid = 0;
+    assert_true(parent_box_died(&parent, FIRST_PID + 1));
+    assert_true(nsaid == 1 && said_type[0] == M_BOX_GONE && said_id[0] == 1);
+    dynbuf_free(&said);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_warden_is_told_of_its_own_sandboxes_alone),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
