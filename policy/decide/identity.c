@@ -26,7 +26,7 @@ static void put_settings(const struct policy *p, struct img_range r, struct dynb
     }
 }
 
-static void put_credential(const struct policy *p, uint32_t i, struct dynbuf *out)
+static void put_own(const struct policy *p, uint32_t i, struct dynbuf *out)
 {
     const struct img_cred *c = img_at(p, IMG_CRED, i);
     const struct img_cred *beside = c->beside == IMG_NONE ? NULL : img_at(p, IMG_CRED, c->beside);
@@ -53,6 +53,26 @@ static void put_credential(const struct policy *p, uint32_t i, struct dynbuf *ou
     msg_put_u32(out, c->encoding);
     msg_put_u32(out, c->key_coding);
     msg_put_u32(out, c->secret_parts);
+}
+
+/* The credentials of this name. */
+static void put_named(const struct policy *p, struct span name, struct dynbuf *out)
+{
+    for (uint32_t i = 0; i < p->n[IMG_CRED]; i++)
+        if (span_eq(img_span(p, ((const struct img_cred *)img_at(p, IMG_CRED, i))->name), name))
+            put_own(p, i, out);
+}
+
+/* Tokens that stand in answers are another's once those that the answers are asked for with are. */
+static void put_credential(const struct policy *p, uint32_t i, struct dynbuf *out)
+{
+    const struct img_cred *c = img_at(p, IMG_CRED, i);
+    put_own(p, i, out);
+    for (uint32_t k = 0; c->source == SOURCE_ANSWER && k < c->settings.n; k++) {
+        const struct img_setting *s = img_at(p, IMG_SETTING, c->settings.first + k);
+        if (span_eq(img_span(p, s->key), SPAN("to")))
+            put_named(p, img_span(p, s->value), out);
+    }
 }
 
 void policy_put_credential(const struct policy *p, size_t i, struct dynbuf *out)
