@@ -12,13 +12,20 @@ enum { WHY_MAX = 512 };
 _Static_assert((int)ANSWER_POINTERS_MAX <= (int)SWAP_POINTERS_MAX && (int)ANSWER_TOKENS_MAX <= (int)SWAPS_MAX,
                "as many as a policy may name");
 
-static bool is_answer_to(const struct policy *p, const struct credential *c, struct span asking)
+/* asking: the request's credential; the certificate that is shown with it asks too. */
+static bool is_answer_to(const struct policy *p, const struct credential *c, const struct credential *asking)
 {
     struct setting s;
     bool is = false;
     for (size_t i = 0; c->source == SOURCE_ANSWER && !is && policy_setting(p, c, i, &s); i++)
-        is = span_eq(s.key, SPAN("to")) && span_eq(s.value, asking);
+        is = span_eq(s.key, SPAN("to")) &&
+             (span_eq(s.value, asking->name) || (asking->beside.n && span_eq(s.value, asking->beside)));
     return is;
+}
+
+static bool asking_of(const struct exchange *x, struct credential *c)
+{
+    return x->now.d.credential >= 0 && policy_credential(x->now.image->policy, (size_t)x->now.d.credential, c);
 }
 
 struct span swap_challenge(const struct policy *p, const struct credential *c)
@@ -63,16 +70,16 @@ int swap_put(struct exchange *x, struct span *out)
 {
     const struct policy *p = x->now.image->policy;
     struct wire_swap w;
-    struct credential c;
+    struct credential c, asking;
     struct dynbuf b;
     uint8_t n = 0;
     *out = SPAN_NONE;
-    if (x->now.credential.n == 0 || !x->now.image->answers)
+    if (x->now.credential.n == 0 || !x->now.image->answers || !asking_of(x, &asking))
         return 0;
     dynbuf_init(&b, WIRE_SWAPS_BYTES);
     msg_put_u8(&b, 0);
     for (size_t i = 0; policy_credential(p, i, &c); i++)
-        if (is_answer_to(p, &c, x->now.credential)) {
+        if (is_answer_to(p, &c, &asking)) {
             fill(p, &c, &w);
             wire_put_swap(&b, &w);
             n++;
@@ -92,8 +99,8 @@ int swap_put(struct exchange *x, struct span *out)
 static int lease_for(const struct exchange *x, const struct wire_swapped *w, struct wire_lease *l)
 {
     const struct policy *p = x->now.image->policy;
-    struct credential c;
-    for (size_t i = 0; policy_credential(p, i, &c); i++) {
+    struct credential c, asking;
+    for (size_t i = 0; asking_of(x, &asking) && policy_credential(p, i, &c); i++) {
         if (!span_eq(c.name, w->credential))
             continue;
         *l = (struct wire_lease){.id = w->lease,
@@ -108,7 +115,7 @@ static int lease_for(const struct exchange *x, const struct wire_swapped *w, str
                                  .format = c.lease,
                                  .state = LEASE_LIVE,
                                  .expires_ms = w->expires_ms};
-        return is_answer_to(p, &c, x->now.credential) ? identity_of_credential(p, i, &l->meaning) : -1;
+        return is_answer_to(p, &c, &asking) ? identity_of_credential(p, i, &l->meaning) : -1;
     }
     return -1;
 }

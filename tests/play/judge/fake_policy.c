@@ -280,6 +280,8 @@ bool policy_credential(const struct policy *p, size_t i, struct credential *c)
         c->require_lease = says(p, "lease-required");
         c->freeze_on_leak = says(p, "leak-freezes");
     }
+    if (i == 2 && says(p, "asks-beside"))
+        c->beside = SPAN("cred1");
     if (i == 4 && says(p, "of-answers"))
         c->source = SOURCE_ANSWER;
     if (i == 4 && says(p, "lease-signs")) {

@@ -12,7 +12,8 @@
  * Credential N is named "credN" and may go to api.example:443 alone; cred3 into its query, as "key". Number 4 is
  * "leased", in Authorization as Bearer, with leases; a comment `lease-required`, `leak-freezes`, `redefined`,
  * `lease-signs` (SigV4 for s3, in pairs), `signs-parts`, `signs-body` or `signs-head` (with a template, in
- * X-Signature and X-Time), `of-answers` (to requests with cred1), `renamed-credential` or `moved-elsewhere` (to
+ * X-Signature and X-Time), `of-answers` (to requests with cred1;
+ * `asks-beside`: cred1 goes with cred2), `renamed-credential` or `moved-elsewhere` (to
  * elsewhere.example) in the text says more of it; `stub-aws`, `stub-container`, `stub-google` or `stub-oauth`, that
  * stub.example answers with leases of it what no rule fits. */
 #ifndef TESTS_PLAY_JUDGE_PLAY_H

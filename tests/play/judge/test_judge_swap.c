@@ -113,6 +113,20 @@ static void a_token_of_an_answer_becomes_a_lease(void **state)
     play_close(&p);
 }
 
+/* It is asked for with a certificate, which goes beside what stands in the request. */
+static void what_is_beside_asks_too(void **state)
+{
+    struct play p;
+    play_all(&p, "allow read GET /token cred=2\nof-answers asks-beside\n");
+    send_for_token(&p, 1, true);
+    assert_int_equal(give_taken(&p, 1, "leased"), 0);
+    expect_lease(&p, 1);
+    give_written(&p, 1, true);
+    expect_said(&p, 1, true);
+    finish(&p, 1, true, "");
+    play_close(&p);
+}
+
 static void what_is_not_written_down_does_not_go_on(void **state)
 {
     struct play p;
@@ -186,6 +200,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_token_of_an_answer_becomes_a_lease),
+        cmocka_unit_test(what_is_beside_asks_too),
         cmocka_unit_test(what_is_not_written_down_does_not_go_on),
         cmocka_unit_test(who_brings_none_is_told_whom_to_ask),
         cmocka_unit_test(a_token_that_is_gone_is_asked_for_again),
