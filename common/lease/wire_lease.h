@@ -10,12 +10,13 @@
 #include "common/msg.h"
 
 enum {
-    LEASE_LIST_MAX = 16,  /* entries of one list of bounds */
-    LEASE_LAYERS_MAX = 4, /* of one lease */
-    LEASE_DEPTH_MAX = 4,  /* a lease, and what came from it, and from that */
-    LEASES_MAX = 16384,   /* live, and dead ones that are still known as such */
-    LEASES_EACH = 256,    /* live ones of one sandbox */
-    LEASES_STUBS = 12288, /* from so many in all on stubs get no new ones: the rest is for people */
+    LEASE_LIST_MAX = 16,      /* entries of one list of bounds */
+    LEASE_LAYERS_MAX = 4,     /* of one lease */
+    LEASE_DEPTH_MAX = 4,      /* a lease, and what came from it, and from that */
+    LEASES_MAX = 16384,       /* live, and dead ones that are still known as such */
+    LEASES_EACH = 256,        /* live ones of one sandbox */
+    LEASES_STUBS = 12288,     /* from so many in all on stubs and answers get no new ones: the rest is for people */
+    LEASES_TAKEN_EACH = 1024, /* of tokens in answers, live or not yet forgotten, of one sandbox */
     LEASE_BOUND_BYTES = 512,
 };
 #define LEASE_MS      (3600ull * 1000) /* how long one lives, if nothing else is said */
@@ -25,7 +26,7 @@ enum {
 #define LEASE_STUB_MS   (6ull * 3600 * 1000)
 #define LEASE_STUB_BY   SPAN("a stub")      /* who issued it; no name of an operator has a space */
 #define LEASE_RATE_MS   (60ull * 1000)      /* what `rate` counts in */
-#define LEASE_BY_ANSWER "answer"            /* who issued one that took a token's place in an answer, */
+#define LEASE_BY_ANSWER "an answer"         /* who issued one that took a token's place in an answer, */
 #define LEASE_BRIEF_MS  (10ull * 60 * 1000) /* and how long that one is told from chance, for there are many */
 
 enum lease_state { LEASE_DEAD = 0, LEASE_LIVE, LEASE_EXPIRED, LEASE_REVOKED, LEASE_LEAKED };

@@ -104,6 +104,7 @@
     X(LEASE_ALL, "SELECT " SQL_LEASE_COLUMNS " FROM lease ORDER BY created_ms,id") \
     X(LEASE_COUNT, "SELECT count(*) FROM lease") \
     X(LEASE_COUNT_LIVE, "SELECT count(*) FROM lease WHERE sandbox=?1 AND state='live'") \
+    X(LEASE_COUNT_TAKEN, "SELECT count(*) FROM lease WHERE sandbox=?1 AND created_by=?2") \
     X(LEASE_ADD, "INSERT INTO lease(id,parent,sandbox,session,generation,credential,meaning,format,tag,text_sha256," \
         "layers,state,created_ms,created_by,expires_ms) VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,'live',?12,?13,?14)") \
     X(LEASE_NARROW, "UPDATE lease SET layers=?2,expires_ms=?3 WHERE id=?1 AND state='live'") \

@@ -138,7 +138,7 @@ def skopeo_pushes_and_pulls_with_leases(lab):
     assert json.loads(done.out)["Layers"] == [f"sha256:{layer}"], done.text()
     asked = r.requests()
     assert {row["user"] for row in asked} == {"puller"} and ["repository:demo/app:pull,push"] in [row["scope"] for row in asked], asked
-    assert len(r.inside.gw.recorded(len(asked), kind="lease-issued", by="answer")) == len(asked), asked
+    assert len(r.inside.gw.recorded(len(asked), kind="lease-issued", by="an answer")) == len(asked), asked
 
 
 @test()

@@ -301,6 +301,18 @@ static struct wire_lease stub_of(const char *name, bool *there, const char **why
     return l;
 }
 
+/* Dead rows, as many as there are from `from` to before `to`. */
+static void fill(const char *sandbox_name, const char *by, unsigned from, unsigned to)
+{
+    char sql[512];
+    snprintf(sql, sizeof(sql),
+             "WITH RECURSIVE n(i) AS (SELECT %u UNION ALL SELECT i+1 FROM n WHERE i<%u) INSERT INTO lease"
+             " SELECT 'x'||i,NULL,'%s','c',1,'api',zeroblob(32),'github','ABCDEF',CAST(printf('%%032d',i) AS BLOB),"
+             "x'00','expired',1,'%s',2,%llu,'' FROM n",
+             from, to - 1, sandbox_name, by, (unsigned long long)T0);
+    assert_int_equal(fix_sql(sql), 0);
+}
+
 /* As a stub has one made that may be. */
 static void stub_puts(uint8_t n, const char *name)
 {
@@ -360,16 +372,10 @@ static void stubs_leave_room(void **state)
 {
     const char *why;
     bool there;
-    char sql[400];
     sandbox("a");
     sandbox("b");
     stub_puts(1, "a");
-    snprintf(sql, sizeof(sql),
-             "WITH RECURSIVE n(i) AS (SELECT 2 UNION ALL SELECT i+1 FROM n WHERE i<%d) INSERT INTO lease"
-             " SELECT 'x'||i,NULL,'c','c',1,'api',zeroblob(32),'github','ABCDEF',CAST(printf('%%032d',i) AS BLOB),"
-             "x'00','revoked',1,'op',2,%llu,'' FROM n",
-             LEASES_STUBS - 1, (unsigned long long)T0);
-    assert_int_equal(fix_sql(sql), 0);
+    fill("c", "op", 2, LEASES_STUBS);
     (void)stub_of("b", &there, &why);
     assert_true(!there && why == NULL);
     struct wire_lease last = lease_of(2, "b");
@@ -381,6 +387,29 @@ static void stubs_leave_room(void **state)
     assert_null(issue(&last));
 }
 
+/* Tokens that end at once: the sandbox that asks for many of them takes nothing from its neighbour, nor all of them
+ * together from people. */
+static void limit_of_tokens_in_answers(void **state)
+{
+    sandbox("a");
+    sandbox("b");
+    fill("a", LEASE_BY_ANSWER, 0, LEASES_TAKEN_EACH - 1);
+    for (uint8_t n = 1; n <= 4; n++) {
+        struct wire_lease l = lease_of(n, n < 3 ? "a" : "b");
+        l.by = n == 4 ? SPAN("op") : SPAN(LEASE_BY_ANSWER);
+        const char *why = issue(&l);
+        if (n == 2)
+            assert_non_null(why);
+        else
+            assert_null(why);
+    }
+    fill("c", "op", LEASES_TAKEN_EACH, LEASES_STUBS);
+    struct wire_lease token = lease_of(5, "b"), hand = lease_of(6, "b");
+    token.by = SPAN(LEASE_BY_ANSWER);
+    assert_non_null(issue(&token));
+    assert_null(issue(&hand));
+}
+
 #define LEASES(f) cmocka_unit_test_setup_teardown(f, setup, fix_teardown)
 
 int main(void)
@@ -388,6 +417,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         LEASES(issued_and_revoked_with_what_came_from_it),
         LEASES(of_a_token_in_an_answer),
+        LEASES(limit_of_tokens_in_answers),
         LEASES(bound_to_sandbox_and_generation),
         LEASES(never_widened),
         LEASES(a_record_has_all_layers),

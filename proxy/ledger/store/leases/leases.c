@@ -98,6 +98,8 @@ static int count(struct store *s, enum sql_id id, struct span sandbox, uint64_t 
         return -1;
     if (sandbox.n)
         db_text(q, 1, sandbox);
+    if (id == SQL_LEASE_COUNT_TAKEN)
+        db_text(q, 2, SPAN(LEASE_BY_ANSWER));
     enum db_result got = db_step(&s->db, q);
     *n = got == DB_ROW ? db_col_int(q, 0) : 0;
     sqlite3_reset(q);
@@ -149,6 +151,18 @@ static bool too_long(const struct wire_lease *l)
     return over;
 }
 
+/* Tokens of answers come as often as their sandbox asks, and may end at once: its share counts dead ones too, so that
+ * none fills the table for others. 1: one more fits, 0, -1. */
+static int has_share(struct store *s, const struct wire_lease *l, uint64_t all)
+{
+    uint64_t taken = 0;
+    if (!span_eq(l->by, SPAN(LEASE_BY_ANSWER)))
+        return 1;
+    if (all >= LEASES_TAKEN_EACH && count(s, SQL_LEASE_COUNT_TAKEN, l->sandbox, &taken) != 0)
+        return -1;
+    return all < LEASES_STUBS && taken < LEASES_TAKEN_EACH;
+}
+
 int store_lease_check(struct store *s, struct wire_lease *l, const char **why)
 {
     uint64_t of_sandbox = 0, all = 0;
@@ -168,6 +182,9 @@ int store_lease_check(struct store *s, struct wire_lease *l, const char **why)
     if (count(s, SQL_LEASE_COUNT_LIVE, l->sandbox, &of_sandbox) != 0 ||
         count(s, SQL_LEASE_COUNT, SPAN_NONE, &all) != 0)
         return -1;
+    int share = has_share(s, l, all);
+    if (share < 0)
+        return -1;
     l->created_ms = s->wall;
     if (l->expires_ms == 0)
         l->expires_ms = s->wall + LEASE_MS;
@@ -177,6 +194,8 @@ int store_lease_check(struct store *s, struct wire_lease *l, const char **why)
         *why = "this sandbox has as many leases as it may have; revoke some";
     else if (all >= LEASES_MAX)
         *why = "there are as many leases as can be kept; revoke some, dead ones are forgotten after a day";
+    else if (share == 0)
+        *why = "as many tokens of answers were taken as may be in ten minutes; wait";
     else if (l->nlayers > LEASE_LAYERS_MAX || l->format == LEASE_NONE)
         *why = "it has no form, or too many bounds";
     else if (too_long(l))
