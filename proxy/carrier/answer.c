@@ -16,6 +16,17 @@ static bool begins(struct span name, struct span prefix)
     return name.n >= prefix.n && span_ieq(span_first(name, prefix.n), prefix);
 }
 
+/* Of an answer with tokens, what says what it is and for how long; another field may have a token that nobody named.
+ */
+static bool goes_with_tokens(struct span name)
+{
+    static const char *const names[] = {"content-type", "cache-control", "pragma", "date", "age", "expires", "vary"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (span_ieq(name, span_str(names[i])))
+            return true;
+    return false;
+}
+
 /* Does not go to the client: hop by hop, what only the gateway may say, routes around it (C24), and beside a
  * credential what could be replayed or tells of the inside (D10, D27). */
 static bool dropped(const struct exchange *x, const struct http_head *h, struct span name)
@@ -23,6 +34,8 @@ static bool dropped(const struct exchange *x, const struct http_head *h, struct 
     if (http_is_framing(name) || http_is_hop_by_hop(h, name) || http_is_forwarding(name))
         return true;
     if (begins(name, SPAN("proxy-")) || begins(name, SPAN("countersign-")) || span_ieq(name, SPAN("alt-svc")))
+        return true;
+    if (x->swap == SWAP_DUE && !goes_with_tokens(name))
         return true;
     if (h->status == 101 && begins(name, SPAN("sec-websocket-")) && !span_ieq(name, SPAN("sec-websocket-protocol")))
         return true;

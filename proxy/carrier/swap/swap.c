@@ -2,7 +2,7 @@
 
 #include "common/json/json.h"
 
-enum { TREE_MAX = 8 * 1024 * 1024 };
+enum { TREE_MAX = 512 * 1024 }; /* many sandboxes' are held at once while the ledger writes */
 
 static int check(const struct json *j, struct err *e)
 {
@@ -63,7 +63,7 @@ int swap_read(struct swap *s, struct span swaps, struct span body, struct err *e
     if (n == 0 || n > SWAPS_MAX)
         return err_set(e, "it is not known which tokens it has");
     if (body.n > SWAP_BODY_MAX || (s->answer = json_parse(body, &s->a)) == NULL)
-        return err_set(e, "it is no JSON, or longer than %d bytes", SWAP_BODY_MAX);
+        return err_set(e, "it is no JSON, longer than %d bytes, or has too many parts", SWAP_BODY_MAX);
     for (uint8_t i = 0; i < n; i++) {
         struct swap_token *t = &s->token[i];
         if (wire_get_swap(&m, &t->what) != 0)

@@ -3,6 +3,8 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
+
 #include <cmocka.h>
 
 #include "proxy/carrier/swap/swap.h"
@@ -145,6 +147,11 @@ static void what_is_no_such_answer(void **state)
     memset(large, ' ', sizeof(large) - 1);
     memcpy(large, "{\"token\":\"" TOKEN "\"}", sizeof("{\"token\":\"" TOKEN "\"}") - 1);
     refused(large);
+    size_t n = (size_t)snprintf(large, sizeof(large), "{\"token\":\"" TOKEN "\",\"l\":[0");
+    while (n < SWAP_BODY_MAX - 100)
+        n += (size_t)snprintf(large + n, sizeof(large) - n, ",0");
+    (void)snprintf(large + n, sizeof(large) - n, "]}");
+    refused(large); /* its tree takes some fifty times as much */
     nwhat = 0;
     refused("{\"token\":\"" TOKEN "\"}");
 }
