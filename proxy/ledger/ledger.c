@@ -102,9 +102,15 @@ static void keep_turn(struct ledger *l)
         log_error("out of memory for results while the store fails");
 }
 
-/* Who watches reads in the audit what it was: one word for all of a transaction. */
+/* Who watches reads in the audit what it was: one word for all of a moment, however often a sandbox is refused, for
+ * everybody who watches asks then. */
 static void say_refused(struct ledger *l)
 {
+    uint64_t now = loop_now(l->loop);
+    if (!l->refused || now < l->refused_next)
+        return; /* every_second comes by */
+    l->refused = false;
+    l->refused_next = now + REFUSED_EVERY_MS;
     struct dynbuf *b = ledger_scratch(l);
     msg_put_span(b, SPAN("refused"));
     msg_put_span(b, SPAN_NONE);
@@ -128,9 +134,8 @@ static void flush(struct ledger *l)
         say_store(l);
     }
     say_all(l, ok);
-    if (ok && l->refused)
+    if (ok)
         say_refused(l);
-    l->refused = false;
 }
 
 static void end_of_turn(void *arg)

@@ -13,6 +13,7 @@
 
 enum {
     BACKLOG_BYTES = 8 * 1024 * 1024,
+    REFUSED_EVERY_MS = 250,
     LATER_MS = 30, /* the longest a record nobody waits for stays out of the store ... */
     LATER_RECORDS = 512,
     LATER_BYTES = 1024 * 1024, /* ... and how many of them there may be */
@@ -46,9 +47,10 @@ struct ledger {
     unsigned waiting; /* records in the open transaction that nobody waits for */
     bool scheduled, lost;
     bool ending;
-    bool judge_spoke; /* since the last second: it waits for a sign of life */
-    bool patient;     /* the frame at hand is such a record */
-    bool refused;     /* this transaction has a record of what was refused or not sent */
+    bool judge_spoke;      /* since the last second: it waits for a sign of life */
+    bool patient;          /* the frame at hand is such a record */
+    bool refused;          /* there is a record of what was refused or not sent that the desk was not told of */
+    uint64_t refused_next; /* when it may be told */
     struct review review;
     struct {
         uint64_t number;

@@ -312,6 +312,7 @@ static void records_nobody_waits_for_are_written_together(void **state)
     struct msg_in m = msg_in(span_of(find(M_EVENT)->payload, find(M_EVENT)->n));
     assert_true(span_eq(msg_get_span(&m, 64), SPAN("refused")) && msg_get_span(&m, 1).n == 0 && msg_end(&m) == 0);
     assert_int_equal(l.waiting, 0);
+    l.refused_next = UINT64_MAX; /* it was told just now */
     send_audit(21);
     run_for(3 * LATER_MS);
     assert_int_equal(fix_count(denied), 10);
@@ -326,9 +327,14 @@ static void records_nobody_waits_for_are_written_together(void **state)
         run_for(0);
     assert_int_equal(fix_count("SELECT count(*) FROM effect WHERE state='intent'"), 1);
     send_intent(23);
-    await(6); /* the desk was told twice more before */
+    await(4);
     assert_int_equal(find(M_OUTCOME_OK)->id, 20);
     assert_int_equal(fix_count("SELECT count(*) FROM effect WHERE state='answered'"), 1);
+    assert_true(l.refused);
+    l.refused_next = 0;
+    send_audit(24);
+    run_for(3 * LATER_MS);
+    assert_true(!l.refused && l.refused_next > 0);
 }
 
 /* Its upgrade has its result already; its end is a record of its own. */
