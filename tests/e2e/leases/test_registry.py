@@ -233,7 +233,7 @@ def an_answer_whose_token_is_not_found_is_refused(lab):
         assert token.encode() not in done.both and token[::-1].encode() not in done.both, mode
     t.behave("field")
     done = t(t.ask())
-    assert statuses(done) == [200] and t.requests()[-1]["token"].encode() not in done.both and b"X-Token: ***" in done.out, done.text()
+    assert statuses(done) == [200] and t.requests()[-1]["token"].encode() not in done.both and b"X-Token" not in done.out, done.text()
     assert not [row for row in t.gw.audit() if row["kind"] == "lease-issued" and row["credential"] == "image"][1:]
 
 
