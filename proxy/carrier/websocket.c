@@ -223,6 +223,8 @@ static int give(struct exchange *x)
         size_t room = (size_t)(x->credit - WS_COST), n = rest.n < room ? rest.n : room;
         n = n < PIECE ? n : PIECE;
         bool last = n == rest.n;
+        if (!last && s->op >= WS_CLOSE) /* a control frame has no pieces (RFC 6455 section 5.5) */
+            break;
         if (send_piece(x, s->given > 0 ? WS_NONE : s->op, last, s->code, span_first(rest, n)) != 0)
             return -1;
         x->credit -= n + WS_COST;

@@ -268,6 +268,41 @@ static void beginnings(void **state)
     leave(w);
 }
 
+static void fill(struct world *w, size_t up, size_t n)
+{
+    static const uint8_t zeros[60000];
+    uint8_t head[4] = {0x82, 126, (uint8_t)(n >> 8), (uint8_t)n};
+    assert_int_equal(conn_write(w->up[up].conn, span_of(head, sizeof(head))), 0);
+    frames(w, up, span_of(zeros, n));
+}
+
+/* Its credit is nearly used up: a message goes on in pieces, a control frame when there is room for all of it. */
+static void a_control_frame_is_never_in_pieces(void **state)
+{
+    enum { BIG = 60000, LEFT = WS_COST + 10 };
+    struct world *w = world_new();
+    struct dynbuf b;
+    uint8_t pong[2 + 125] = {0x8a, 125};
+    (void)state;
+    ask(w, 1, 0, true);
+    answer(w, 0, "");
+    (void)world_wait(w, ROLE_FRONT, M_SWITCH, XID(1));
+    for (size_t i = 0; i < 4; i++)
+        fill(w, 0, BIG);
+    fill(w, 0, ANSWER_WINDOW - 4 * (BIG + WS_COST) - WS_COST - LEFT);
+    is_message(w, 1, 4, WS_BINARY, true, 0, "");
+    frames(w, 0, span_of(pong, sizeof(pong)));
+    assert_int_equal(world_count(w, ROLE_FRONT, M_ANSWER_MESSAGE, XID(1)), 5);
+    dynbuf_init(&b, 100);
+    msg_put_u32(&b, 125 - 10);
+    world_say(w, ROLE_FRONT, M_ANSWER_CREDIT, XID(1), dynbuf_span(&b));
+    dynbuf_free(&b);
+    world_settle(w);
+    is_message(w, 1, 5, WS_PONG, true, 0, "");
+    assert_int_equal(message(w, 1, 5).rest.n, 4 + 125);
+    leave(w);
+}
+
 static void it_is_ended(void **state)
 {
     struct dynbuf b;
@@ -308,8 +343,12 @@ static void it_is_ended(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(both_ways),  cmocka_unit_test(only_its_own_answer),
-                                       cmocka_unit_test(secrets),    cmocka_unit_test(long_secrets),
-                                       cmocka_unit_test(beginnings), cmocka_unit_test(it_is_ended)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(both_ways),
+                                       cmocka_unit_test(only_its_own_answer),
+                                       cmocka_unit_test(secrets),
+                                       cmocka_unit_test(long_secrets),
+                                       cmocka_unit_test(beginnings),
+                                       cmocka_unit_test(it_is_ended),
+                                       cmocka_unit_test(a_control_frame_is_never_in_pieces)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
