@@ -21,6 +21,7 @@ from harness import PATIENCE, Skip, main, test
 sys.path.insert(0, str(harness.HERE / "lab"))
 from control import Control  # noqa: E402
 from inside import program, python, run  # noqa: E402
+from ports import free_port  # noqa: E402
 
 
 @test("G1 run", "G28 run")
@@ -523,10 +524,7 @@ def the_shim_starts_nothing_without_its_listener(lab):
     for wrong in ("0.0.0.0:3128", "127.0.0.1", "127.0.0.1:0", "127.0.0.1:65536", "::1:3128", "localhost:3128"):
         lab.run([shim, "--socket", "/x", "--listen", wrong, "--", "touch", mark], rc=125)
     assert not mark.exists()
-    free = socket.socket()
-    free.bind(("127.0.0.1", 0))
-    port = free.getsockname()[1]
-    free.close()
+    port = free_port()
     done = lab.run([shim, "--socket", lab.dir / "nobody.sock", "--listen", f"127.0.0.1:{port}", "--", "curl", "-sS", "-x",
                     f"http://127.0.0.1:{port}", "https://api.example.org/"], rc=56)
     assert b"response 503" in done.err

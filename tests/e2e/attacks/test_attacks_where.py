@@ -6,6 +6,7 @@ import ssl
 import room  # noqa: F401
 from attack import everywhere, fields_of
 from harness import main
+from ports import free_port
 from ways import LISTENER, TUNNELS, Got, Refused, proxy2, socks5
 
 ENTRIES = tuple(way for way in TUNNELS if way != "later")  # those that name a destination outside TLS and an SNI inside
@@ -276,8 +277,7 @@ def no_connect_comes_where_a_request_is_due(rig, transport):
 
 @everywhere("C21")
 def the_gateways_own_doors_are_never_dialled(rig, transport):
-    with socket.create_server(("127.0.0.1", 0)) as one, socket.create_server(("127.0.0.1", 0)) as two:
-        desk, proxy = one.getsockname()[1], two.getsockname()[1]
+    desk, proxy = free_port(), free_port()
     hosts = {"door.test": "127.0.0.1", "six.test": '"::1"', "mapped.test": '"::ffff:127.0.0.1"', "any.test": "0.0.0.0"}
     cidrs = '["127.0.0.1/32", "::1/128", "0.0.0.0/8", "::/0"]'
     entries = "".join(f"  - {{ host: {h}, port: {p}, address: {a}, allow_private: {cidrs} }}\n" for h, a in hosts.items() for p in (desk, proxy))

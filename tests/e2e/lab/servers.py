@@ -18,6 +18,7 @@ import urllib.request
 
 import certs
 from patience import PATIENCE
+from ports import free_port
 
 HERE = pathlib.Path(__file__).resolve().parent
 
@@ -190,9 +191,3 @@ class Verdaccio:
             context=ssl.create_default_context(cafile=str(self.ca))))
         with opener.open(request, timeout=PATIENCE) as answer:
             return answer.status, answer.read()
-
-
-def free_port():
-    """A port nobody has now. Only for servers that cannot choose one and tell."""
-    with socket.create_server(("127.0.0.1", 0)) as sock:
-        return sock.getsockname()[1]

@@ -15,7 +15,7 @@ from clients import Inside
 import certs
 from gateway import Gateway, program, upstream_yaml
 from harness import HERE, PATIENCE, Skip, main, test
-from servers import free_port
+from ports import free_port
 
 MODES = ("page", "elsewhere", "two", "line", "large", "gzip", "redirect", "part", "cut")
 CURL = f"curl -sS --max-time {PATIENCE} -D -"

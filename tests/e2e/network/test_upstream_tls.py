@@ -18,6 +18,7 @@ from gateway import Gateway
 from harness import PATIENCE, main, test
 import der
 from der import ANY_USE, CLIENT, Issuer, Key, extension
+from ports import free_port
 
 warnings.simplefilter("ignore", DeprecationWarning)  # an old version of TLS is what is tested
 
@@ -555,8 +556,7 @@ rules:
 def by_hand(lab, w, *options):
     """`openssl s_server` as the server of a.test; its standard input is ours."""
     chain = lab.dir / "server-a.test.pem"
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = probe.getsockname()[1]
+    port = free_port()
     process = lab.start(["openssl", "s_server", "-accept", str(port), "-cert", chain, "-key", w.key.path, "-crlf",
                          *options], ready=r"ACCEPT", stdin=subprocess.PIPE)
     lab.exempt(process.log)
