@@ -31,6 +31,14 @@ struct server {
     uint64_t ping_at;
 };
 
+/* What a client gets after the head of its answer, for as long as it stays. */
+enum stream {
+    STREAM_NONE = 0,
+    STREAM_EVENTS,
+    STREAM_RUN, /* what a command says */
+    STREAM_REST /* the command has ended; all of it is written, and waits for the client to read */
+};
+
 struct client {
     struct door *door;
     struct conn *conn;
@@ -38,9 +46,10 @@ struct client {
     struct exchange *x; /* being answered */
     size_t sent;        /* of its answer */
     bool ready, last;   /* the answer is there; close after it */
-    bool stream;
-    uint64_t follow; /* of its stream; 0: events */
-    uint32_t owed;   /* bytes of the command's output that wait here for the client */
+    enum stream stream;
+    uint64_t follow; /* of STREAM_RUN: the command */
+    uint32_t owed;   /* bytes of its output that wait here for the client */
+    size_t rest;     /* of STREAM_REST: bytes that were unread when its patience began */
     char operator[GUARD_OPERATOR];
     struct client *next, *prev;
 };
@@ -105,8 +114,8 @@ static void client_end(struct client *c, bool flush)
     *(c->prev ? &c->prev->next : &s->clients) = c->next;
     if (c->next)
         c->next->prev = c->prev;
-    s->nstreams -= c->stream && c->follow == 0;
-    s->nfollows -= c->follow != 0;
+    s->nstreams -= c->stream == STREAM_EVENTS;
+    s->nfollows -= c->stream == STREAM_RUN || c->stream == STREAM_REST;
     if (c->follow != 0)
         api_started_unfollow(s->desk, c->follow);
     if (c->door->nclients-- == SERVER_CLIENTS)
@@ -137,10 +146,10 @@ static int piece_write(struct client *c)
 
 static void stream_begin(struct client *c)
 {
-    c->stream = true;
     c->follow = c->x->follow;
-    c->door->server->nstreams += c->follow == 0;
-    c->door->server->nfollows += c->follow != 0;
+    c->stream = c->follow ? STREAM_RUN : STREAM_EVENTS;
+    c->door->server->nstreams += c->stream == STREAM_EVENTS;
+    c->door->server->nfollows += c->stream == STREAM_RUN;
     c->ready = false;
     exchange_free(c->x);
     c->x = NULL;
@@ -285,7 +294,7 @@ static bool head_refused(const struct http_head *h, struct http_err *e)
 /* Requests that are complete, one after the other. */
 static void client_work(struct client *c)
 {
-    while (!c->x && !c->stream && conn_input(c->conn).n > 0) {
+    while (!c->x && c->stream == STREAM_NONE && conn_input(c->conn).n > 0) {
         struct http_head h;
         struct http_err e = {0};
         size_t used;
@@ -316,6 +325,29 @@ static void follow_taken(struct client *c)
     c->owed = 0;
 }
 
+/* What the command said last and how it ended are the client's to read, however slowly: nothing waits for that any
+ * more. */
+static void rest_begin(struct client *c)
+{
+    c->stream = STREAM_REST;
+    c->rest = conn_queued(c->conn);
+    conn_deadline(c->conn, SERVER_REST_MS);
+    conn_end(c->conn);
+}
+
+/* Who read nothing in all that time, or all of it and does not go, is not waited for. */
+static void rest_waits(struct client *c)
+{
+    size_t left = conn_queued(c->conn);
+
+    if (left == 0 || left >= c->rest) {
+        client_end(c, false);
+        return;
+    }
+    c->rest = left;
+    conn_deadline(c->conn, SERVER_REST_MS);
+}
+
 static void follow_write(struct client *c, const struct dynbuf *event, uint32_t bytes, bool last)
 {
     struct dynbuf chunk;
@@ -324,13 +356,14 @@ static void follow_write(struct client *c, const struct dynbuf *event, uint32_t 
     bool bad = !dynbuf_ok(event) || http_write_chunk(&chunk, dynbuf_span(event)) != 0 ||
                (last && dynbuf_add(&chunk, SPAN("0\r\n\r\n")) != 0) || conn_write(c->conn, dynbuf_span(&chunk)) != 0;
     dynbuf_free(&chunk);
-    if (bad || last) {
-        if (last) { /* it has ended: nobody need be told that it is not followed */
-            c->door->server->nfollows--;
-            c->follow = 0;
-            c->stream = false;
-        }
-        client_end(c, !bad);
+    if (last)
+        c->follow = 0; /* it has ended: nobody need be told that it is not followed */
+    if (bad) {
+        client_end(c, false);
+        return;
+    }
+    if (last) {
+        rest_begin(c);
         return;
     }
     c->owed += bytes;
@@ -374,7 +407,7 @@ static void client_event(void *arg, struct conn *conn, enum conn_event ev)
 
     switch (ev) {
     case CONN_DATA:
-        if (c->stream)
+        if (c->stream != STREAM_NONE)
             conn_consume(conn, conn_input(conn).n);
         else
             client_work(c);
@@ -389,8 +422,14 @@ static void client_event(void *arg, struct conn *conn, enum conn_event ev)
         /* A half-closed client still gets its answer. */
         if (c->x)
             c->last = true;
-        else
+        else if (c->stream != STREAM_REST || conn_queued(c->conn) == 0)
             client_end(c, true);
+        break;
+    case CONN_TIMEOUT:
+        if (c->stream != STREAM_REST)
+            client_end(c, false);
+        else
+            rest_waits(c);
         break;
     case CONN_CONNECTED:
     case CONN_TLS_READY: break;
@@ -463,7 +502,7 @@ static void streams_write(struct server *s, struct span text)
 {
     for (struct client *c = s->clients, *next; c; c = next) {
         next = c->next;
-        if (c->stream && c->follow == 0)
+        if (c->stream == STREAM_EVENTS)
             stream_write(c, text);
     }
 }

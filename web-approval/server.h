@@ -9,10 +9,11 @@
 enum {
     SERVER_CLIENTS = 64, /* of each listener */
     SERVER_STREAMS = 24, /* event streams among them */
-    SERVER_FOLLOWS = 32, /* commands in sandboxes that are followed, among them */
+    SERVER_FOLLOWS = 32, /* commands in sandboxes that are followed, or read to their end, among them */
     SERVER_REQUEST_MS = 10 * 1000,
     SERVER_IDLE_MS = 30 * 1000,
     SERVER_SEND_MS = 30 * 1000, /* without progress */
+    SERVER_REST_MS = 60 * 60 * 1000, /* without progress, of a command that has ended: who pages through what it said */
     SERVER_PING_MS = 20 * 1000,
 };
 
@@ -22,11 +23,11 @@ int answer_head(const struct exchange *x, bool last, struct dynbuf *out) MUSTCHE
 struct server *server_new(struct desk *d) MUSTCHECK;
 /* Accept on this listener (taken over) from now on. */
 int server_listen(struct server *s, enum desk_place place, int fd) MUSTCHECK;
-/* An event to every stream. */
 /* What the warden says of a command that a client follows; the warden is gone, and with it all of them. */
 struct frame;
 void server_follow(struct server *s, struct frame *f);
 void server_follow_gone(struct server *s);
+/* An event to every stream. */
 void server_event(struct server *s, uint64_t seq, struct span kind, struct span subject);
 
 #endif

@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
 """Sandboxes that the gateway starts itself: what runs in them, what they may use, and that they end when they are told
 to, whatever they do; by root's gateway and by an ordinary user's."""
+import base64
 import hashlib
 import os
 import pathlib
+import socket
+import time
 
 import room  # noqa: F401
 from gateway import Gateway, program, simple_policy
@@ -220,6 +223,25 @@ def it_ends_when_it_is_told_whatever_it_does(lab):
     assert execute(gw, "box", "echo", "on").out == b"on\n"
     gw.cli("sandbox", "destroy", "box", rc=0)
     nothing_is_left(gw)
+
+
+@test()
+def who_reads_slowly_gets_the_end_of_the_output_and_the_status(lab):
+    gw = setup(lab)
+    start(gw, "box")
+    body = b'{"argv":["sh","-c","head -c 200000 /dev/zero; exit 3"]}'
+    with socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(PATIENCE)
+        client.connect(str(pathlib.Path(gw.state) / "control.sock"))
+        client.sendall(b"POST /api/v1/sandboxes/box/exec HTTP/1.1\r\nHost: countersign\r\nContent-Type: application/json\r\n"
+                       b"Content-Length: %d\r\n\r\n" % len(body) + body)
+        lab.wait_for("the end of the command", lambda: gw.cli_json("sandbox", "started")["started"][0]["commands"] == 0)
+        time.sleep(3)  # longer than the desk gives a connection that is to end
+        seen = b"".join(iter(lambda: client.recv(65536), b""))
+    data = [line[6:] for line in seen.split(b"\n") if line.startswith(b"data: ")]
+    assert sum(len(base64.b64decode(d)) for d in data if not d.startswith(b"{")) == 200000, len(seen)
+    assert b'"how":"exited","status":3' in seen and seen.endswith(b"0\r\n\r\n"), seen[-300:]
+    gw.cli("sandbox", "destroy", "box", rc=0)
 
 
 @test()

@@ -1,0 +1,205 @@
+/* A command's output as its client gets it, byte for byte: the test is the client and the warden; the desk's server
+ * runs in a process of its own. */
+#include "tests/kit.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/id.h"
+#include "common/msg.h"
+#include "common/net/chan.h"
+#include "common/net/loop.h"
+#include "proxy/msgs.h"
+#include "web-approval/ask.h"
+#include "web-approval/server.h"
+
+enum { PIECE = 32 * 1024, ANSWER_MAX = 8 * 1024 * 1024, FINISH_MS = 2000 /* of common/net/conn.c */ };
+
+static char folder[] = "/tmp/test_follow.XXXXXX", path[64];
+static int warden = -1; /* our end */
+static pid_t desk;
+static struct dynbuf got;
+
+/* --- the desk ----------------------------------------------------------------------- */
+
+static void from_warden(void *arg, struct chan *c, struct frame *f)
+{
+    struct desk *d = arg;
+    if (f->type == M_SB_OUTPUT || f->type == M_SB_EXIT)
+        server_follow(d->server, f);
+    else
+        (void)ask_answer(d, ASK_WARDEN, f);
+}
+
+static void warden_gone(void *arg, struct chan *c)
+{
+    _exit(0);
+}
+
+static void __attribute__((noreturn)) be_desk(int fd, int listener)
+{
+    static const struct chan_ops ops = {from_warden, warden_gone};
+    static struct desk d;
+    d.loop = loop_new();
+    d.owner_uid = geteuid();
+    d.warden = chan_new(d.loop, fd, &ops, &d);
+    d.server = server_new(&d);
+    if (server_listen(d.server, PLACE_CONTROL, listener) != 0)
+        _exit(1);
+    _exit(loop_run(d.loop) == 0 ? 0 : 1);
+}
+
+static int begin(void **state)
+{
+    const struct timeval patience = {.tv_sec = 20};
+    int fd[2], listener;
+    strcpy(folder + strlen(folder) - 6, "XXXXXX");
+    if (!mkdtemp(folder))
+        return -1;
+    (void)snprintf(path, sizeof(path), "%s/control.sock", folder);
+    if ((listener = listen_unix(path, 0600)) < 0 || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd) != 0 ||
+        setsockopt(fd[0], SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) != 0)
+        return -1;
+    if ((desk = fork()) == 0) {
+        close(fd[0]);
+        be_desk(fd[1], listener);
+    }
+    close(fd[1]);
+    close(listener);
+    warden = fd[0];
+    dynbuf_init(&got, ANSWER_MAX);
+    return 0;
+}
+
+static int finish(void **state)
+{
+    int status;
+    close(warden);
+    dynbuf_free(&got);
+    (void)unlink(path);
+    (void)rmdir(folder);
+    return waitpid(desk, &status, 0) == desk && status == 0 ? 0 : -1;
+}
+
+/* --- the warden ---------------------------------------------------------------------- */
+
+/* The next message must be of this type; its number. */
+static uint64_t told(uint16_t type)
+{
+    struct dynbuf bytes;
+    struct frame f;
+    dynbuf_init(&bytes, CHAN_PAYLOAD_MAX);
+    assert_int_equal(chan_read_one(warden, &f, &bytes), 0);
+    assert_int_equal(f.type, type);
+    dynbuf_free(&bytes);
+    return f.id;
+}
+
+static void output(uint64_t id, unsigned which, size_t n)
+{
+    static uint8_t payload[1 + PIECE];
+    memset(payload, 'A', 1 + n);
+    payload[0] = (uint8_t)which;
+    assert_int_equal(chan_write_one(warden, M_SB_OUTPUT, id, span_of(payload, 1 + n)), 0);
+}
+
+static void exited(uint64_t id, unsigned status)
+{
+    struct dynbuf b;
+    dynbuf_init(&b, 128);
+    msg_put_u8(&b, SB_EXITED);
+    msg_put_u8(&b, (uint8_t)status);
+    for (int i = 0; i < 5; i++)
+        msg_put_u64(&b, 0);
+    msg_put_span(&b, SPAN_NONE);
+    assert_int_equal(chan_write_one(warden, M_SB_EXIT, id, dynbuf_span(&b)), 0);
+    dynbuf_free(&b);
+}
+
+/* --- the client ------------------------------------------------------------------------ */
+
+static int execute(void)
+{
+    static const char request[] = "POST /api/v1/sandboxes/box/exec HTTP/1.1\r\nHost: countersign\r\n"
+                                  "Content-Type: application/json\r\nContent-Length: 15\r\n\r\n{\"argv\":[\"ls\"]}";
+    const struct timeval patience = {.tv_sec = 20};
+    struct sockaddr_un to = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    strcpy(to.sun_path, path);
+    assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
+    assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)), 0);
+    assert_int_equal(send(fd, request, sizeof(request) - 1, MSG_NOSIGNAL), sizeof(request) - 1);
+    return fd;
+}
+
+/* To the end of it, into `got`. */
+static void read_all(int fd)
+{
+    for (;;) {
+        uint8_t *room = dynbuf_room(&got, PIECE);
+        assert_non_null(room);
+        ssize_t n = recv(fd, room, PIECE, 0);
+        assert_true(n >= 0);
+        if (n == 0)
+            break;
+        dynbuf_grew(&got, (size_t)n);
+    }
+    close(fd);
+}
+
+static bool has(const char *words)
+{
+    return span_find(dynbuf_span(&got), span_str(words)) < got.n;
+}
+
+/* Bytes of output in all events of this kind. */
+static size_t said(const char *event)
+{
+    static uint8_t bytes[4 * PIECE];
+    struct span rest = dynbuf_span(&got);
+    char head[64];
+    size_t all = 0, n;
+    (void)snprintf(head, sizeof(head), "event: %s\ndata: ", event);
+    for (;;) {
+        size_t at = span_find(rest, span_str(head));
+        if (at >= rest.n)
+            return all;
+        rest = span_from(rest, at + strlen(head));
+        struct span text = span_first(rest, span_index(rest, '\n'));
+        assert_true(text.n <= sizeof(bytes));
+        assert_int_equal(base64_decode(text, bytes, &n), 0);
+        all += n;
+    }
+}
+
+/* --- */
+
+/* The end of a command does not end what its client has not read yet. */
+static void who_reads_slowly_gets_all_of_it(void **state)
+{
+    const struct timespec longer = {.tv_sec = FINISH_MS / 1000 + 1};
+    int fd = execute();
+    uint64_t id = told(M_SB_EXEC);
+    for (int i = 0; i < SB_WINDOW / PIECE; i++)
+        output(id, 1, PIECE);
+    exited(id, 3);
+    (void)nanosleep(&longer, NULL);
+    read_all(fd);
+    assert_int_equal(said("stdout"), SB_WINDOW);
+    assert_true(has("\"how\":\"exited\",\"status\":3"));
+    assert_int_equal(memcmp(got.p + got.n - 5, "0\r\n\r\n", 5), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(who_reads_slowly_gets_all_of_it, begin, finish),
+    };
+    signal(SIGPIPE, SIG_IGN);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
