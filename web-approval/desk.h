@@ -30,6 +30,7 @@ enum {
     DESK_RELOAD_MS = 40 * 1000, /* compiling a policy and running its tests may take 30 s */
     DESK_START_MS = 25 * 1000,  /* longer than the warden waits for a sandbox (BOX_START_MS) */
     DESK_TEXT = 512,
+    DESK_FOLLOWS = 32, /* commands in sandboxes that are followed, or read to their end: a client each (server.h) */
 };
 
 enum desk_place { PLACE_NONE = 0, PLACE_PAGE = 1, PLACE_CONTROL = 2 };
@@ -56,6 +57,7 @@ struct desk {
     struct chan *ledger, *parent, *warden;
     struct ask asks[DESK_ASKS];
     uint64_t last_id;
+    size_t follows; /* of DESK_FOLLOWS */
     char desk_url[DESK_TEXT], proxy_url[DESK_TEXT], socks_url[DESK_TEXT], db[DESK_TEXT], boot[64];
     char ca[DESK_TEXT], bundle[DESK_TEXT], truststore[DESK_TEXT];
     char proxy_why[DESK_TEXT]; /* what to do when there is no URL to give */

@@ -25,7 +25,7 @@ struct door {
 struct server {
     struct desk *desk;
     struct door door[DOORS];
-    size_t ndoors, nstreams, nfollows;
+    size_t ndoors, nstreams;
     struct client *clients;
     struct timer *tick;
     uint64_t ping_at;
@@ -115,7 +115,7 @@ static void client_end(struct client *c, bool flush)
     if (c->next)
         c->next->prev = c->prev;
     s->nstreams -= c->stream == STREAM_EVENTS;
-    s->nfollows -= c->stream == STREAM_RUN || c->stream == STREAM_REST;
+    s->desk->follows -= c->stream == STREAM_RUN || c->stream == STREAM_REST;
     if (c->follow != 0)
         api_started_unfollow(s->desk, c->follow);
     if (c->door->nclients-- == SERVER_CLIENTS)
@@ -149,7 +149,7 @@ static void stream_begin(struct client *c)
     c->follow = c->x->follow;
     c->stream = c->follow ? STREAM_RUN : STREAM_EVENTS;
     c->door->server->nstreams += c->stream == STREAM_EVENTS;
-    c->door->server->nfollows += c->stream == STREAM_RUN;
+    c->door->server->desk->follows += c->stream == STREAM_RUN;
     c->ready = false;
     exchange_free(c->x);
     c->x = NULL;
@@ -208,13 +208,9 @@ static bool answer(struct client *c)
     c->ready = true;
     if (!dynbuf_ok(&x->out))
         reply_problem(x, 500, "Too large", "the answer is larger than the desk gives out");
-    const struct server *s = c->door->server;
-    if (x->stream && (x->follow ? s->nfollows >= SERVER_FOLLOWS : s->nstreams >= SERVER_STREAMS)) {
-        if (x->follow)
-            api_started_unfollow(s->desk, x->follow);
+    if (x->stream && x->follow == 0 && c->door->server->nstreams >= SERVER_STREAMS) {
         x->stream = false;
-        reply_problem(x, 503, "Too many", "too many %s",
-                      x->follow ? "commands are followed" : "event streams are open");
+        reply_problem(x, 503, "Too many", "too many event streams are open");
     }
     c->last |= x->stream;
     if (head_write(x) != 0 || (x->stream && stream_first(c) != 0)) {

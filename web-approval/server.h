@@ -9,11 +9,10 @@
 enum {
     SERVER_CLIENTS = 64, /* of each listener */
     SERVER_STREAMS = 24, /* event streams among them */
-    SERVER_FOLLOWS = 32, /* commands in sandboxes that are followed, or read to their end, among them */
     SERVER_REQUEST_MS = 10 * 1000,
     SERVER_IDLE_MS = 30 * 1000,
     SERVER_SEND_MS = 30 * 1000, /* without progress */
-    SERVER_REST_MS = 60 * 60 * 1000, /* without progress, of a command that has ended: who pages through what it said */
+    SERVER_REST_MS = 60 * 60 * 1000, /* the same, of a command that has ended: its client may be a pager */
     SERVER_PING_MS = 20 * 1000,
 };
 

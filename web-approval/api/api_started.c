@@ -353,6 +353,11 @@ void api_started_exec(struct exchange *x)
         number(x, &f[4], &output, 0, (uint64_t)OUTPUT_MAX_MIB * MIB) != 0 || words_take(x, f[0].value, &words) != 0 ||
         words_take(x, f[1].value, &words) != 0)
         return;
+    if (d->follows >= DESK_FOLLOWS) { /* before anything runs: who is refused may ask again */
+        reply_problem(x, 503, "Too many",
+                      "%d commands are followed, as many as may be at once; try again in a moment", DESK_FOLLOWS);
+        return;
+    }
     struct dynbuf *b = d->warden && box_name_ok(x->arg) ? chan_begin(d->warden, M_SB_EXEC, ++d->last_id) : NULL;
     if (!b) {
         reply_problem(x, box_name_ok(x->arg) ? 503 : 404, "Not possible now", "%s",

@@ -137,24 +137,34 @@ static int execute(void)
     return fd;
 }
 
-/* To the end of it, into `got`. */
-static void read_all(int fd)
-{
-    for (;;) {
-        uint8_t *room = dynbuf_room(&got, PIECE);
-        assert_non_null(room);
-        ssize_t n = recv(fd, room, PIECE, 0);
-        assert_true(n >= 0);
-        if (n == 0)
-            break;
-        dynbuf_grew(&got, (size_t)n);
-    }
-    close(fd);
-}
-
 static bool has(const char *words)
 {
     return span_find(dynbuf_span(&got), span_str(words)) < got.n;
+}
+
+/* False: there is no more. */
+static bool read_piece(int fd)
+{
+    uint8_t *room = dynbuf_room(&got, PIECE);
+    assert_non_null(room);
+    ssize_t n = recv(fd, room, PIECE, 0);
+    assert_true(n >= 0);
+    dynbuf_grew(&got, (size_t)n);
+    return n > 0;
+}
+
+/* To the end of it, into `got`. */
+static void read_all(int fd)
+{
+    while (read_piece(fd))
+        ;
+    close(fd);
+}
+
+static void read_some(int fd, const char *until)
+{
+    while (!has(until))
+        assert_true(read_piece(fd));
 }
 
 /* Bytes of output in all events of this kind. */
@@ -195,10 +205,30 @@ static void who_reads_slowly_gets_all_of_it(void **state)
     assert_int_equal(memcmp(got.p + got.n - 5, "0\r\n\r\n", 5), 0);
 }
 
+/* As many as may be followed, and one more: of that one the warden hears nothing. */
+static void one_too_many_is_refused_before_it_begins(void **state)
+{
+    int fd[DESK_FOLLOWS + 1];
+    uint64_t id = 0;
+    for (int i = 0; i < DESK_FOLLOWS; i++) {
+        fd[i] = execute();
+        id = told(M_SB_EXEC);
+    }
+    fd[DESK_FOLLOWS] = execute();
+    read_some(fd[DESK_FOLLOWS], "Too many");
+    exited(id, 0);
+    read_all(fd[DESK_FOLLOWS - 1]); /* its place is free */
+    fd[DESK_FOLLOWS - 1] = execute();
+    assert_true(told(M_SB_EXEC) > id);
+    for (int i = 0; i <= DESK_FOLLOWS; i++)
+        close(fd[i]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(who_reads_slowly_gets_all_of_it, begin, finish),
+        cmocka_unit_test_setup_teardown(one_too_many_is_refused_before_it_begins, begin, finish),
     };
     signal(SIGPIPE, SIG_IGN);
     return cmocka_run_group_tests(tests, NULL, NULL);

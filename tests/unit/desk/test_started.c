@@ -172,6 +172,18 @@ static void what_makes_no_sense_is_asked_of_nobody(void **state)
     desk.warden = (struct chan *)&desk;
 }
 
+/* Who repeats a refused command has it run once. */
+static void a_command_that_nobody_can_follow_does_not_begin(void **state)
+{
+    desk.follows = DESK_FOLLOWS;
+    assert_int_equal(control("POST /api/v1/sandboxes/box/exec", "{\"argv\":[\"ls\"]}"), 503);
+    assert_true(says("Too many") && !x.stream && sent_type == 0 && noted_n == 0);
+    desk.follows = DESK_FOLLOWS - 1;
+    assert_int_equal(control("POST /api/v1/sandboxes/box/exec", "{\"argv\":[\"ls\"]}"), 200);
+    assert_int_equal(sent_type, M_SB_EXEC);
+    desk.follows = 0;
+}
+
 /* The warden knows who runs; the ledger raises the generation; and only then it is started, of that one. */
 static void a_start_is_of_the_generation_that_the_ledger_gave(void **state)
 {
@@ -307,6 +319,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_makes_no_sense_is_asked_of_nobody),
+        cmocka_unit_test(a_command_that_nobody_can_follow_does_not_begin),
         cmocka_unit_test(a_start_is_of_the_generation_that_the_ledger_gave),
         cmocka_unit_test(a_start_that_fails_at_any_step_is_said),
         cmocka_unit_test(a_command_is_followed_as_events),
