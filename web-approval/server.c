@@ -214,6 +214,8 @@ static bool answer(struct client *c)
     }
     c->last |= x->stream;
     if (head_write(x) != 0 || (x->stream && stream_first(c) != 0)) {
+        if (x->follow) /* it runs already, and nobody will hear of it */
+            api_started_unfollow(c->door->server->desk, x->follow);
         client_end(c, false);
         return false;
     }

@@ -13,6 +13,7 @@
 #include "common/id.h"
 #include "common/msg.h"
 #include "common/net/chan.h"
+#include "common/net/conn.h"
 #include "common/net/loop.h"
 #include "proxy/msgs.h"
 #include "web-approval/ask.h"
@@ -24,8 +25,16 @@ static char folder[] = "/tmp/test_follow.XXXXXX", path[64];
 static int warden = -1; /* our end */
 static pid_t desk;
 static struct dynbuf got;
+static bool broken; /* no head of a stream can be written */
 
 /* --- the desk ----------------------------------------------------------------------- */
+
+int __real_conn_write(struct conn *c, struct span s);
+int __wrap_conn_write(struct conn *c, struct span s);
+int __wrap_conn_write(struct conn *c, struct span s)
+{
+    return broken && span_find(s, SPAN("text/event-stream")) < s.n ? -1 : __real_conn_write(c, s);
+}
 
 static void from_warden(void *arg, struct chan *c, struct frame *f)
 {
@@ -74,6 +83,14 @@ static int begin(void **state)
     warden = fd[0];
     dynbuf_init(&got, ANSWER_MAX);
     return 0;
+}
+
+static int begin_broken(void **state)
+{
+    broken = true;
+    int rc = begin(state);
+    broken = false;
+    return rc;
 }
 
 static int finish(void **state)
@@ -224,11 +241,21 @@ static void one_too_many_is_refused_before_it_begins(void **state)
         close(fd[i]);
 }
 
+/* It was told to the warden before the answer's head could not be written. */
+static void a_command_whose_answer_cannot_be_written_is_killed(void **state)
+{
+    int fd = execute();
+    uint64_t id = told(M_SB_EXEC);
+    assert_int_equal(told(M_SB_KILL), id);
+    close(fd);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(who_reads_slowly_gets_all_of_it, begin, finish),
         cmocka_unit_test_setup_teardown(one_too_many_is_refused_before_it_begins, begin, finish),
+        cmocka_unit_test_setup_teardown(a_command_whose_answer_cannot_be_written_is_killed, begin_broken, finish),
     };
     signal(SIGPIPE, SIG_IGN);
     return cmocka_run_group_tests(tests, NULL, NULL);
