@@ -7,12 +7,20 @@
 #include "common/net/conn.h"
 #include "common/net/loop.h"
 #include "common/net/chan.h"
+#include "proxy/msgs.h"
 #include "web-approval/api/api.h"
 #include "web-approval/ask.h"
 #include "web-approval/events.h"
 #include "web-approval/route.h"
 
-enum { IN_MAX = HTTP_HEAD_MAX + DESK_BODY_MAX, PIECE = 64 * 1024, DOORS = 4, ACCEPTS = 16, TICK_MS = 1000 };
+enum {
+    IN_MAX = HTTP_HEAD_MAX + DESK_BODY_MAX,
+    PIECE = 64 * 1024,
+    EVENT_BYTES = 32 * 1024,
+    DOORS = 4,
+    ACCEPTS = 16,
+    TICK_MS = 1000
+};
 
 struct door {
     struct server *server;
@@ -47,9 +55,9 @@ struct client {
     size_t sent;        /* of its answer */
     bool ready, last;   /* the answer is there; close after it */
     enum stream stream;
-    uint64_t follow; /* of STREAM_RUN: the command */
-    uint32_t owed;   /* bytes of its output that wait here for the client */
-    size_t rest;     /* of STREAM_REST: bytes that were unread when its patience began */
+    uint64_t follow;        /* of STREAM_RUN: the command */
+    struct dynbuf waits[2]; /* its two outputs, that the client does not read yet; SB_WINDOW of both */
+    size_t rest;            /* of STREAM_REST: bytes that were unread when its patience began */
     char operator[GUARD_OPERATOR];
     struct client *next, *prev;
 };
@@ -118,6 +126,8 @@ static void client_end(struct client *c, bool flush)
     s->desk->follows -= c->stream == STREAM_RUN || c->stream == STREAM_REST;
     if (c->follow != 0)
         api_started_unfollow(s->desk, c->follow);
+    dynbuf_free(&c->waits[0]);
+    dynbuf_free(&c->waits[1]);
     if (c->door->nclients-- == SERVER_CLIENTS)
         watch_set(c->door->watch, WATCH_READ);
     free(c);
@@ -148,6 +158,8 @@ static void stream_begin(struct client *c)
 {
     c->follow = c->x->follow;
     c->stream = c->follow ? STREAM_RUN : STREAM_EVENTS;
+    for (int i = 0; i < 2; i++)
+        dynbuf_init(&c->waits[i], SB_WINDOW);
     c->door->server->nstreams += c->stream == STREAM_EVENTS;
     c->door->server->desk->follows += c->stream == STREAM_RUN;
     c->ready = false;
@@ -188,16 +200,16 @@ static bool client_pump(struct client *c)
     return false;
 }
 
-/* An event stream's first bytes are one chunk; it stays open. */
-static int stream_first(struct client *c)
+/* Events, as one chunk of an answer that stays open, or is over with it. */
+static int chunk_write(struct client *c, const struct dynbuf *event, bool last)
 {
     struct dynbuf chunk;
-    int rc;
 
-    dynbuf_init(&chunk, CONN_OUT_MAX);
-    rc = http_write_chunk(&chunk, dynbuf_span(&c->x->out)) || conn_write(c->conn, dynbuf_span(&chunk));
+    dynbuf_init(&chunk, event->n + 64);
+    bool bad = !dynbuf_ok(event) || http_write_chunk(&chunk, dynbuf_span(event)) != 0 ||
+               (last && dynbuf_add(&chunk, SPAN("0\r\n\r\n")) != 0) || conn_write(c->conn, dynbuf_span(&chunk)) != 0;
     dynbuf_free(&chunk);
-    return rc ? -1 : 0;
+    return bad ? -1 : 0;
 }
 
 /* Send what x says. False: the client is gone. */
@@ -213,7 +225,7 @@ static bool answer(struct client *c)
         reply_problem(x, 503, "Too many", "too many event streams are open");
     }
     c->last |= x->stream;
-    if (head_write(x) != 0 || (x->stream && stream_first(c) != 0)) {
+    if (head_write(x) != 0 || (x->stream && chunk_write(c, &x->out, false) != 0)) {
         if (x->follow) /* it runs already, and nobody will hear of it */
             api_started_unfollow(c->door->server->desk, x->follow);
         client_end(c, false);
@@ -315,12 +327,30 @@ static void client_work(struct client *c)
 
 /* --- a command that is followed -------------------------------------------- */
 
-/* As much as has left may be said again: the command waits for a client that does not read. */
-static void follow_taken(struct client *c)
+/* What waits, in turn of both outputs, as far as the client reads, or all of it. Written small, a command's output is
+ * many times its size: so it is joined while it waits, and more may be said only when it has left. */
+static int waits_write(struct client *c, bool all)
 {
-    if (c->owed > 0)
-        api_started_taken(c->door->server->desk, c->follow, c->owed);
-    c->owed = 0;
+    uint32_t left = 0;
+    int rc = 0;
+
+    for (unsigned i = 0;
+         rc == 0 && (c->waits[0].n > 0 || c->waits[1].n > 0) && (all || conn_queued(c->conn) < CONN_OUT_LOW);
+         i = 1 - i) {
+        struct span piece = span_first(dynbuf_span(&c->waits[i]), EVENT_BYTES);
+        struct dynbuf event;
+        if (piece.n == 0)
+            continue;
+        dynbuf_init(&event, 2 * EVENT_BYTES);
+        api_started_output(&event, i + 1, piece);
+        rc = chunk_write(c, &event, false);
+        dynbuf_free(&event);
+        dynbuf_drop(&c->waits[i], piece.n);
+        left += (uint32_t)piece.n;
+    }
+    if (left > 0)
+        api_started_taken(c->door->server->desk, c->follow, left);
+    return rc;
 }
 
 /* What the command said last and how it ended are the client's to read, however slowly: nothing waits for that any
@@ -346,42 +376,39 @@ static void rest_waits(struct client *c)
     conn_deadline(c->conn, SERVER_REST_MS);
 }
 
-static void follow_write(struct client *c, const struct dynbuf *event, uint32_t bytes, bool last)
+static void follow_output(struct client *c, unsigned which, struct span bytes)
 {
-    struct dynbuf chunk;
-
-    dynbuf_init(&chunk, event->n + 64);
-    bool bad = !dynbuf_ok(event) || http_write_chunk(&chunk, dynbuf_span(event)) != 0 ||
-               (last && dynbuf_add(&chunk, SPAN("0\r\n\r\n")) != 0) || conn_write(c->conn, dynbuf_span(&chunk)) != 0;
-    dynbuf_free(&chunk);
-    if (last)
-        c->follow = 0; /* it has ended: nobody need be told that it is not followed */
-    if (bad) {
+    if (dynbuf_add(&c->waits[which - 1], bytes) != 0 || waits_write(c, false) != 0)
         client_end(c, false);
-        return;
-    }
-    if (last) {
+}
+
+static void follow_end(struct client *c, const struct dynbuf *event)
+{
+    bool bad = waits_write(c, true) != 0 || chunk_write(c, event, true) != 0;
+
+    c->follow = 0; /* it has ended: nobody need be told that it is not followed */
+    if (bad)
+        client_end(c, false);
+    else
         rest_begin(c);
-        return;
-    }
-    c->owed += bytes;
-    if (conn_queued(c->conn) < CONN_OUT_LOW)
-        follow_taken(c);
 }
 
 void server_follow(struct server *s, struct frame *f)
 {
     struct dynbuf event;
-    uint32_t bytes;
-    bool last;
+    struct span bytes;
+    unsigned which;
+    struct client *c = s->clients;
 
     dynbuf_init(&event, CHAN_PAYLOAD_MAX * 2);
-    if (api_started_event(f, &event, &bytes, &last) == 0)
-        for (struct client *c = s->clients; c; c = c->next)
-            if (c->follow == f->id && f->id != 0) {
-                follow_write(c, &event, bytes, last);
-                break;
-            }
+    while (c && (c->follow != f->id || f->id == 0))
+        c = c->next;
+    if (c && api_started_heard(f, &which, &bytes, &event) == 0) {
+        if (which > 0)
+            follow_output(c, which, bytes);
+        else
+            follow_end(c, &event);
+    }
     dynbuf_free(&event);
 }
 
@@ -394,7 +421,7 @@ void server_follow_gone(struct server *s)
     for (struct client *c = s->clients, *next; c; c = next) {
         next = c->next;
         if (c->follow)
-            follow_write(c, &event, 0, true);
+            follow_end(c, &event);
     }
     dynbuf_free(&event);
 }
@@ -411,8 +438,8 @@ static void client_event(void *arg, struct conn *conn, enum conn_event ev)
             client_work(c);
         break;
     case CONN_DRAINED:
-        if (c->follow)
-            follow_taken(c);
+        if (c->follow && waits_write(c, false) != 0)
+            client_end(c, false);
         else if (c->x && c->ready && client_pump(c))
             client_work(c);
         break;

@@ -36,11 +36,14 @@ int freeze_read(struct exchange *x, struct freeze *f, struct err *e) MUSTCHECK;
 
 /* The facts of a ticket as an object; full: with fields, facts and everything else. */
 void api_ticket_json(struct jsonw *w, const struct ticket *t, bool full);
-/* A command in a started sandbox, by the number the warden was told: an event of its stream, with the bytes of output
- * in it, and whether it is the last; -1: it cannot be read. So many bytes have left; nobody follows it any more. */
-int api_started_event(struct frame *f, struct dynbuf *event, uint32_t *bytes, bool *last) MUSTCHECK;
+/* What the warden says of a command in a started sandbox, by the number it was told: bytes (borrowed) of its output
+ * `which`, 1 or 2; or, 0, its last event. -1: it cannot be read. */
+int api_started_heard(struct frame *f, unsigned *which, struct span *bytes, struct dynbuf *event) MUSTCHECK;
+/* Output as an event. */
+void api_started_output(struct dynbuf *event, unsigned which, struct span bytes);
 /* The last event of one whose warden has gone. */
 void api_started_lost(struct dynbuf *event);
+/* So many bytes have left; nobody follows it any more. */
 void api_started_taken(struct desk *d, uint64_t follow, uint32_t bytes);
 void api_started_unfollow(struct desk *d, uint64_t follow);
 /* Names the policy gives credentials, and whether one is there. */

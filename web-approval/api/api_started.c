@@ -407,24 +407,27 @@ static void put_exit(struct dynbuf *event, struct msg_in *m)
     (void)dynbuf_add(event, SPAN("\n\n"));
 }
 
-int api_started_event(struct frame *f, struct dynbuf *event, uint32_t *bytes, bool *last)
+int api_started_heard(struct frame *f, unsigned *which, struct span *bytes, struct dynbuf *event)
 {
     struct msg_in m = msg_in(f->payload);
 
-    *last = f->type == M_SB_EXIT;
-    *bytes = 0;
-    if (*last) {
+    if (f->type == M_SB_EXIT) {
+        *which = 0;
         put_exit(event, &m);
         return msg_end(&m) == 0 && dynbuf_ok(event) ? 0 : -1;
     }
-    unsigned which = msg_get_u8(&m);
+    *which = msg_get_u8(&m);
+    *bytes = m.rest;
+    return m.bad || *which < 1 || *which > 2 || m.rest.n == 0 ? -1 : 0;
+}
+
+void api_started_output(struct dynbuf *event, unsigned which, struct span bytes)
+{
     (void)dynbuf_addf(event, "event: %s\ndata: ", which == 1 ? "stdout" : "stderr");
-    uint8_t *room = dynbuf_room(event, 4 * (m.rest.n / 3 + 1) + 1);
-    if (m.bad || which < 1 || which > 2 || m.rest.n == 0 || !room)
-        return -1;
-    dynbuf_grew(event, base64_encode(m.rest, (char *)room));
-    *bytes = (uint32_t)m.rest.n;
-    return dynbuf_add(event, SPAN("\n\n"));
+    uint8_t *room = dynbuf_room(event, 4 * (bytes.n / 3 + 1) + 1);
+    if (room)
+        dynbuf_grew(event, base64_encode(bytes, (char *)room));
+    (void)dynbuf_add(event, SPAN("\n\n"));
 }
 
 void api_started_lost(struct dynbuf *event)

@@ -222,6 +222,25 @@ static void who_reads_slowly_gets_all_of_it(void **state)
     assert_int_equal(memcmp(got.p + got.n - 5, "0\r\n\r\n", 5), 0);
 }
 
+/* Each byte alone as an event is thirty times its size: they wait together for a client that does not read. */
+static void who_does_not_read_single_bytes_gets_all_of_them(void **state)
+{
+    enum { MANY = 60000 };
+    uint8_t taken[PIECE];
+    int fd = execute();
+    uint64_t id = told(M_SB_EXEC);
+    for (int i = 0; i < MANY; i++) {
+        output(id, 1 + (unsigned)i % 2, 1);
+        if (i % 64 == 0)
+            (void)recv(warden, taken, sizeof(taken), MSG_DONTWAIT);
+    }
+    exited(id, 0);
+    read_all(fd);
+    assert_int_equal(said("stdout"), MANY / 2);
+    assert_int_equal(said("stderr"), MANY / 2);
+    assert_true(has("\"how\":\"exited\""));
+}
+
 /* As many as may be followed, and one more: of that one the warden hears nothing. */
 static void one_too_many_is_refused_before_it_begins(void **state)
 {
@@ -254,6 +273,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(who_reads_slowly_gets_all_of_it, begin, finish),
+        cmocka_unit_test_setup_teardown(who_does_not_read_single_bytes_gets_all_of_them, begin, finish),
         cmocka_unit_test_setup_teardown(one_too_many_is_refused_before_it_begins, begin, finish),
         cmocka_unit_test_setup_teardown(a_command_whose_answer_cannot_be_written_is_killed, begin_broken, finish),
     };

@@ -249,8 +249,8 @@ static void a_start_that_fails_at_any_step_is_said(void **state)
 static void a_command_is_followed_as_events(void **state)
 {
     struct dynbuf event;
-    uint32_t bytes;
-    bool last;
+    struct span bytes;
+    unsigned which;
     assert_int_equal(control("POST /api/v1/sandboxes/box/exec",
                              "{\"argv\":[\"sh\",\"-c\",\"ls\"],\"env\":[\"A=b\"],\"dir\":\"/tmp\",\"timeout\":2}"),
                      200);
@@ -268,19 +268,21 @@ static void a_command_is_followed_as_events(void **state)
     assert_int_equal(msg_end(&m), 0);
     struct frame f = {.type = M_SB_OUTPUT, .id = x.follow, .payload = SPAN("\2err\n")};
     dynbuf_init(&event, 4096);
-    assert_int_equal(api_started_event(&f, &event, &bytes, &last), 0);
-    assert_true(span_eq(dynbuf_span(&event), SPAN("event: stderr\ndata: ZXJyCg==\n\n")) && bytes == 4 && !last);
+    assert_int_equal(api_started_heard(&f, &which, &bytes, &event), 0);
+    assert_true(which == 2 && span_eq(bytes, SPAN("err\n")) && event.n == 0);
+    api_started_output(&event, which, bytes);
+    assert_true(span_eq(dynbuf_span(&event), SPAN("event: stderr\ndata: ZXJyCg==\n\n")));
     for (const char *const *bad = (const char *const[]){"\3x", "\1", "", NULL}; *bad; bad++) {
         f.payload = span_str(*bad);
         dynbuf_reset(&event);
-        assert_int_equal(api_started_event(&f, &event, &bytes, &last), -1);
+        assert_int_equal(api_started_heard(&f, &which, &bytes, &event), -1);
     }
     static const uint8_t exited[] = {1, 3, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
                                      0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
     f = (struct frame){.type = M_SB_EXIT, .id = x.follow, .payload = span_of(exited, sizeof(exited))};
     dynbuf_reset(&event);
-    assert_int_equal(api_started_event(&f, &event, &bytes, &last), 0);
-    assert_true(last && bytes == 0);
+    assert_int_equal(api_started_heard(&f, &which, &bytes, &event), 0);
+    assert_int_equal(which, 0);
     assert_true(span_find(dynbuf_span(&event), SPAN("\"how\":\"exited\",\"status\":3,\"said\":4,")) < event.n);
     dynbuf_free(&event);
     api_started_unfollow(&desk, 77);
