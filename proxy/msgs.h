@@ -100,7 +100,9 @@ enum msg_type {
     M_SANDBOX_PUT = 104,  /* D>Lg, P>Lg wire_sandbox */
     M_SANDBOX_RM = 105,   /* D>Lg span name, bool end_session: true ends a session of a name of its own too (tickets, kept answers) */
     M_SANDBOX_TOKEN = 118, /* D>Lg span name, digest of one more token, bool alone: true ends the earlier ones; answered like M_SANDBOX_PUT */
-    M_SANDBOX_DONE = 106, /* Lg>D bool ok, span why */
+    M_SANDBOX_ENDED = 197, /* D>Lg, W>Lg span name, u64 generation: this one of the warden's is over, and its leases with it (another generation: nothing); the desk is answered with M_SANDBOX_DONE */
+    M_SANDBOX_RUN = 198,   /* W>Lg to each new ledger; u16 n, n x (span name, u64 generation): those of the warden's that there are, any other is over; answered with M_SANDBOX_DONE, before which the warden hears no desk */
+    M_SANDBOX_DONE = 106, /* Lg>D, Lg>W bool ok, span why */
     M_EVENT = 107,        /* Lg>D id: sequence; span kind ("ticket", "sandbox"), span subject; or id 0, "refused" and no subject: records of what was refused or not sent were written */
     M_FREEZE = 109,       /* D>Lg bool on, span operator, span reason: kept over restarts; Lg>D bool ok, span why; Lg>J id 0 bool on, when it changes and at once to a new judge */
     M_NOTE = 108,         /* D>Lg, P>Lg, K>Lg, W>Lg span kind, span json: an audit record of an operator's or the parent's act */
@@ -162,7 +164,7 @@ enum msg_type {
     M_SB_LIST = 178,    /* D>W */
     M_SB_LISTED = 179,  /* W>D u16 n, n x (span name, u64 generation, u64 ms since its start, u64 ms until its timeout, u8 version of its cgroup, u16 commands running, wire_box) */
     M_SB_DESTROY = 180, /* D>W span name */
-    M_SB_DESTROYED = 181, /* W>D bool: there was one */
+    M_SB_DESTROYED = 181, /* W>D bool: there was one, and nothing of it is left */
     M_SB_EXEC = 182,    /* D>W span name, u64 timeout ms, u64 most bytes of output, u16 arguments, u16 variables, span each, span directory */
     M_SB_OUTPUT = 183,  /* W>D u8 1 standard output, 2 standard error, then its bytes, at most SB_WINDOW that are not taken */
     M_SB_TAKEN = 184,   /* D>W u32 bytes of output that have left */

@@ -2,7 +2,7 @@
 #include "common/log.h"
 #include "proxy/ledger/ledger.h"
 
-enum { NAME_MAX_BYTES = 256, WORDS_MAX = 4096, NOTE_MAX = 64 * 1024 };
+enum { NAME_MAX_BYTES = 256, WORDS_MAX = 4096, NOTE_MAX = 64 * 1024, RUNNING_MAX = 1024 };
 
 static int decide(struct ledger *l, struct frame *f)
 {
@@ -96,6 +96,47 @@ static int sandbox_remove(struct ledger *l, struct frame *f, enum role_id from)
     return bad;
 }
 
+static int sandbox_ended(struct ledger *l, struct frame *f, enum role_id from)
+{
+    struct msg_in m = msg_in(f->payload);
+    const char *why = NULL;
+    struct span name = msg_get_span(&m, NAME_MAX_BYTES);
+    uint64_t generation = msg_get_u64(&m);
+    int bad = msg_end(&m);
+    if (bad != 0)
+        why = "the message cannot be understood";
+    else if (l->lost || store_sandbox_ended(l->store, name, generation) != 0)
+        why = "the store cannot be written to";
+    if (from == ROLE_DESK)
+        sandbox_done(l, f->id, from, why);
+    else if (why != NULL)
+        log_error("that sandbox %.*s has ended is not written down: %s", SPAN_FMT(name), why);
+    return bad;
+}
+
+static int sandboxes_run(struct ledger *l, struct frame *f)
+{
+    static struct store_running one[RUNNING_MAX];
+    struct msg_in m = msg_in(f->payload);
+    size_t n = msg_get_u16(&m);
+    if (n > RUNNING_MAX)
+        return -1;
+    for (size_t i = 0; i < n; i++) {
+        one[i].name = msg_get_span(&m, NAME_MAX_BYTES);
+        one[i].generation = msg_get_u64(&m);
+    }
+    if (msg_end(&m) != 0)
+        return -1;
+    if (l->lost || store_sandboxes_run(l->store, one, n) != 0)
+        log_error("which sandboxes have ended is not written down: the store cannot be written to");
+    struct dynbuf *b = ledger_scratch(l);
+    msg_put_u8(b, true);
+    msg_put_span(b, SPAN_NONE);
+    if (chan_send(l->peer[ROLE_WARDEN], M_SANDBOX_DONE, f->id, dynbuf_span(b)) != 0)
+        log_debug("the warden has just gone; the next one says what runs");
+    return 0;
+}
+
 static int sandbox_token(struct ledger *l, struct frame *f, enum role_id from)
 {
     struct msg_in m = msg_in(f->payload);
@@ -150,6 +191,8 @@ int ledger_desk(struct ledger *l, struct frame *f, enum role_id from)
     case M_LEASE_ISSUE:
     case M_LEASE_NARROW:
     case M_LEASE_REVOKE: return from == ROLE_DESK ? ledger_lease(l, f) : -1;
+    case M_SANDBOX_ENDED: return from == ROLE_DESK || from == ROLE_WARDEN ? sandbox_ended(l, f, from) : -1;
+    case M_SANDBOX_RUN: return from == ROLE_WARDEN ? sandboxes_run(l, f) : -1;
     case M_SANDBOX_RM: return from == ROLE_DESK ? sandbox_remove(l, f, from) : -1;
     default: return -1;
     }

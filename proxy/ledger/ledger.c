@@ -231,7 +231,9 @@ static int handle(struct ledger *l, enum role_id from, struct frame *f)
         return ledger_judge(l, f);
     if (from == ROLE_KEEPER && f->type == M_LEASE_MADE)
         return ledger_lease_made(l, f);
-    if ((from == ROLE_KEEPER || from == ROLE_WARDEN) && f->type != M_NOTE)
+    if (from == ROLE_KEEPER && f->type != M_NOTE)
+        return -1;
+    if (from == ROLE_WARDEN && f->type != M_NOTE && f->type != M_SANDBOX_ENDED && f->type != M_SANDBOX_RUN)
         return -1;
     return ledger_desk(l, f, from);
 }

@@ -41,6 +41,14 @@ struct box *box_numbered(struct warden *w, uint64_t id)
     return NULL;
 }
 
+bool box_ends(const struct warden *w, struct span name)
+{
+    for (const struct box *b = w->boxes; b != NULL; b = b->next)
+        if (b->state == BOX_ENDING && span_eq(span_str(b->name), name))
+            return true;
+    return false;
+}
+
 /* --- its end --------------------------------------------------------------------- */
 
 void box_forget(struct box *b)
@@ -58,7 +66,21 @@ void box_forget(struct box *b)
     timer_free(&b->timer);
     if (b->fd >= 0)
         close(b->fd);
+    warden_tell_destroyed(w, span_str(b->name));
     free(b);
+}
+
+/* Its leases end with it. If that cannot be said, the next ledger hears which ones there are. */
+static void tell_ended(const struct box *b)
+{
+    struct warden *w = b->warden;
+    struct dynbuf *m = w->ledger != NULL ? chan_begin(w->ledger, M_SANDBOX_ENDED, b->id) : NULL;
+
+    if (m == NULL)
+        return;
+    msg_put_span(m, span_str(b->name));
+    msg_put_u64(m, b->generation);
+    (void)chan_commit(w->ledger);
 }
 
 /* Its name is plain, and why is ours: nothing in them must be escaped. */
@@ -95,6 +117,7 @@ void box_end(struct box *b, const char *why)
     runs_end(b, why);
     timer_clear(b->timer);
     conn_free(&b->conn);
+    tell_ended(b);
     note(b, "sandbox-ended", why);
 }
 

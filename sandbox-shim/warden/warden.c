@@ -2,6 +2,7 @@
 #include "sandbox-shim/warden/warden.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "common/log.h"
@@ -67,6 +68,27 @@ static int on_list(struct warden *w, struct frame *f)
     return 0;
 }
 
+static void tell_destroyed(struct warden *w, uint64_t asker, uint8_t there)
+{
+    if (w->desk != NULL)
+        (void)chan_send(w->desk, M_SB_DESTROYED, asker, span_of(&there, 1));
+}
+
+void warden_tell_destroyed(struct warden *w, struct span name)
+{
+    for (struct destroyer **at = &w->destroyers; *at != NULL && !box_ends(w, name);) {
+        struct destroyer *d = *at;
+        if (!span_eq(span_str(d->name), name)) {
+            at = &d->next;
+            continue;
+        }
+        *at = d->next;
+        tell_destroyed(w, d->asker, true);
+        free(d);
+    }
+}
+
+/* Answered when nothing is left of it: also of one that ends already, whoever ended it. */
 static int on_destroy(struct warden *w, struct frame *f)
 {
     struct msg_in m = msg_in(f->payload);
@@ -75,10 +97,19 @@ static int on_destroy(struct warden *w, struct frame *f)
     if (msg_end(&m) != 0)
         return -1;
     struct box *b = box_named(w, name);
-    uint8_t there = b != NULL;
     if (b != NULL)
         box_end(b, "it was destroyed");
-    (void)chan_send(w->desk, M_SB_DESTROYED, f->id, span_of(&there, 1));
+    if (!box_ends(w, name)) {
+        tell_destroyed(w, f->id, false);
+        return 0;
+    }
+    struct destroyer *d = calloc(1, sizeof(*d));
+    if (d == NULL)
+        return 0; /* who asked is not answered, and asks again */
+    d->asker = f->id;
+    (void)snprintf(d->name, sizeof(d->name), "%.*s", SPAN_FMT(name));
+    d->next = w->destroyers;
+    w->destroyers = d;
     return 0;
 }
 
@@ -141,23 +172,46 @@ static void desk_gone(void *arg, struct chan *c)
     struct warden *w = arg;
 
     chan_free(&w->desk);
+    while (w->destroyers != NULL) {
+        struct destroyer *d = w->destroyers;
+        w->destroyers = d->next;
+        free(d);
+    }
     runs_desk_gone(w);
 }
 
+/* A start is of the generation that the ledger gave it: before one is asked for, those of a warden before this one
+ * have to be over for the ledger. */
 void warden_desk(struct warden *w, int fd)
 {
     static const struct chan_ops ops = {desk_frame, desk_gone};
 
     if (w->desk != NULL)
         desk_gone(w, w->desk);
-    w->desk = chan_new(w->loop, fd, &ops, w);
+    if (w->waiting > 0)
+        close(w->waiting - 1);
+    w->waiting = 0;
+    if (w->known)
+        w->desk = chan_new(w->loop, fd, &ops, w);
+    else
+        w->waiting = fd + 1;
 }
 
 /* --- the ledger and the parent ------------------------------------------------------- */
 
 static void ledger_frame(void *arg, struct chan *c, struct frame *f)
 {
-    log_error("the ledger said %u, and there is nothing to say", f->type);
+    struct warden *w = arg;
+
+    if (f->type != M_SANDBOX_DONE) {
+        log_error("the ledger said %u, and there is nothing to say", f->type);
+        return;
+    }
+    w->known = true;
+    int fd = w->waiting - 1;
+    w->waiting = 0;
+    if (fd >= 0)
+        warden_desk(w, fd);
 }
 
 static void ledger_gone(void *arg, struct chan *c)
@@ -170,9 +224,23 @@ static void ledger_gone(void *arg, struct chan *c)
 void warden_ledger(struct warden *w, int fd)
 {
     static const struct chan_ops ops = {ledger_frame, ledger_gone};
+    struct dynbuf *m;
+    uint16_t n = 0;
 
     chan_free(&w->ledger);
     w->ledger = chan_new(w->loop, fd, &ops, w);
+    if (w->ledger == NULL || (m = chan_begin(w->ledger, M_SANDBOX_RUN, 0)) == NULL)
+        return;
+    for (const struct box *b = w->boxes; b != NULL; b = b->next)
+        n += b->state != BOX_ENDING;
+    msg_put_u16(m, n);
+    for (const struct box *b = w->boxes; b != NULL; b = b->next) {
+        if (b->state == BOX_ENDING)
+            continue;
+        msg_put_span(m, span_str(b->name));
+        msg_put_u64(m, b->generation);
+    }
+    (void)chan_commit(w->ledger);
 }
 
 /* The parent's words are its own, and go into an answer as they are. */

@@ -54,12 +54,22 @@ struct box {
     uint32_t last_run;
 };
 
+/* Who waits until nothing is left of the sandboxes of a name that end. */
+struct destroyer {
+    struct destroyer *next;
+    uint64_t asker;
+    char name[BOX_NAME_MAX + 1];
+};
+
 struct warden {
     struct loop *loop;
     struct chan *parent, *desk, *ledger;
     struct box *boxes;
     size_t nboxes; /* those that end are not counted */
     uint64_t last_box;
+    bool known;  /* the ledger has heard which sandboxes run: from then on others may be started */
+    int waiting; /* until then: the desk's socket, plus one; 0: none */
+    struct destroyer *destroyers;
 };
 
 /* warden.c: what the desk and the parent say. */
@@ -68,6 +78,9 @@ void warden_ledger(struct warden *w, int fd);
 void warden_parent_frame(struct warden *w, struct frame *f);
 /* Answer the desk: M_SB_STARTED. b NULL: it was not even begun. */
 void warden_tell_started(struct warden *w, uint64_t asker, const struct box *b, const char *why);
+
+/* One is forgotten: tell those who waited for that. */
+void warden_tell_destroyed(struct warden *w, struct span name);
 
 /* What is asked for. */
 struct box_order {
@@ -80,6 +93,8 @@ const char *box_start(struct warden *w, uint64_t asker, const struct box_order *
 /* One that has not begun to end; or NULL. */
 struct box *box_named(struct warden *w, struct span name);
 struct box *box_numbered(struct warden *w, uint64_t id);
+/* Does one of this name end? */
+bool box_ends(const struct warden *w, struct span name);
 void box_started(struct box *b, unsigned version);
 /* It was not started (gone false), or nothing is left of it: forget it. */
 void box_forget(struct box *b);

@@ -142,6 +142,29 @@ void api_started(struct exchange *x)
 
 /* --- a start -------------------------------------------------------------------- */
 
+/* It may come up yet, and nobody would know. */
+static void not_wanted(struct desk *d, struct span name)
+{
+    struct dynbuf *b = d->warden ? chan_begin(d->warden, M_SB_DESTROY, ++d->last_id) : NULL;
+
+    if (!b)
+        return;
+    msg_put_span(b, name);
+    (void)chan_commit(d->warden);
+}
+
+/* What the ledger gave a generation does not run. */
+static void not_begun(struct desk *d, struct span name, uint64_t generation)
+{
+    struct dynbuf *b = d->ledger ? chan_begin(d->ledger, M_SANDBOX_ENDED, ++d->last_id) : NULL;
+
+    if (!b)
+        return;
+    msg_put_span(b, name);
+    msg_put_u64(b, generation);
+    (void)chan_commit(d->ledger);
+}
+
 static void started(struct exchange *x, struct frame *f)
 {
     const struct starting *s = x->step;
@@ -151,9 +174,12 @@ static void started(struct exchange *x, struct frame *f)
     unsigned version = msg_get_u8(&m);
     struct jsonw w;
 
-    if (msg_end(&m) != 0)
+    if (msg_end(&m) != 0) {
         why = SPAN("the warden did not answer");
+        not_wanted(x->desk, span_str(s->name));
+    }
     if (m.bad || !ok) {
+        not_begun(x->desk, span_str(s->name), s->generation);
         reply_problem(x, 503, "Not started", "the sandbox was not started: %.*s", SPAN_FMT(why));
         return;
     }
@@ -265,7 +291,7 @@ static int name_take(struct exchange *x, const struct json *given, char out[BOX_
     int rc = desk_store_sandbox(x->desk->store, span_str(out), &x->arena, &old, &e);
     if (rc < 0)
         reply_unable(x, &e);
-    else if (rc == 1 && !span_eq(old.kind, SPAN("started")))
+    else if (rc == 1 && !span_eq(old.kind, SPAN("started")) && !span_eq(old.kind, SPAN("ended")))
         reply_problem(x, 409, "Name taken",
                       "a sandbox of this name exists that was not started here; choose another");
     return x->status != 0 ? -1 : 0;
@@ -453,28 +479,79 @@ void api_started_unfollow(struct desk *d, uint64_t follow)
 
 /* --- an end ---------------------------------------------------------------------- */
 
+/* One that is being ended. */
+struct ending {
+    uint64_t generation; /* by the ledger; 0: it knows of none that runs */
+    bool there;
+};
+
+static void ended(struct exchange *x)
+{
+    const struct ending *e = x->step;
+
+    if (!e->there) {
+        reply_problem(x, 404, "No such sandbox", "no sandbox of this name runs");
+        return;
+    }
+    note(x, "sandbox-destroy", x->arg, NULL);
+    reply_empty(x, 204);
+}
+
+static void end_written(struct exchange *x, struct frame *f)
+{
+    struct msg_in m = msg_in(f ? f->payload : SPAN_NONE);
+    bool ok = msg_get_bool(&m);
+    struct span why = msg_get_span(&m, WHY_MAX);
+
+    if (msg_end(&m) == 0 && ok)
+        ended(x);
+    else
+        reply_problem(
+            x, 503, "Not written",
+            "the sandbox does not run any more, but its leases may live: the ledger did not write it down%s%.*s; "
+            "ask again",
+            why.n ? ": " : "", SPAN_FMT(why));
+}
+
+/* The warden has told the ledger as well, on a way of its own: here it is waited for. */
 static void destroyed(struct exchange *x, struct frame *f)
 {
     struct msg_in m = msg_in(f ? f->payload : SPAN_NONE);
-    bool there = msg_get_bool(&m);
+    struct ending *e = x->step;
+    struct dynbuf *b;
 
+    e->there = msg_get_bool(&m);
     if (msg_end(&m) != 0)
-        reply_problem(x, 503, "Not possible now", "the warden did not answer; try again in a moment");
-    else if (!there)
-        reply_problem(x, 404, "No such sandbox", "no sandbox of this name runs");
-    else {
-        note(x, "sandbox-destroy", x->arg, NULL);
-        reply_empty(x, 204);
+        reply_problem(x, 503, "Not possible now",
+                      "the warden did not say that nothing of the sandbox is left; ask again in a moment");
+    else if (e->generation == 0)
+        ended(x);
+    else if ((b = ask_begin(x, ASK_LEDGER, M_SANDBOX_ENDED, M_SANDBOX_DONE, end_written))) {
+        msg_put_span(b, x->arg);
+        msg_put_u64(b, e->generation);
+        ask_send(x);
     }
 }
 
 void api_started_destroy(struct exchange *x)
 {
+    struct ending *e = arena_alloc(&x->arena, sizeof(*e));
+    struct sandbox_row row;
+    struct err err;
     struct dynbuf *b;
 
-    if (!box_name_ok(x->arg))
+    if (!box_name_ok(x->arg)) {
         reply_problem(x, 404, "No such sandbox", "no sandbox of this name runs");
-    else if ((b = ask_begin(x, ASK_WARDEN, M_SB_DESTROY, M_SB_DESTROYED, destroyed))) {
+        return;
+    }
+    if (!e) {
+        reply_problem(x, 503, "Not possible now", "no memory");
+        return;
+    }
+    x->step = e;
+    if (desk_store_sandbox(x->desk->store, x->arg, &x->arena, &row, &err) == 1 && span_eq(row.kind, SPAN("started")))
+        e->generation = row.generation;
+    if ((b = ask_begin(x, ASK_WARDEN, M_SB_DESTROY, M_SB_DESTROYED, destroyed))) {
         msg_put_span(b, x->arg);
         ask_send(x);
     }

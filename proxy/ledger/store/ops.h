@@ -90,6 +90,15 @@ int store_sandbox_token(struct store *s, struct span name, const struct digest *
 /* The session of a token's sandbox that has no name of its own ends with it; any with end_session: open tickets are
  * cancelled, answers that nobody took forgotten. */
 int store_sandbox_remove(struct store *s, struct span name, bool end_session, const char **why) MUSTCHECK;
+/* A sandbox of the warden's, of this generation, is over: its leases end, and its row is of the generation that the
+ * next start of the name has. Of another generation, or no such: nothing. */
+int store_sandbox_ended(struct store *s, struct span name, uint64_t generation) MUSTCHECK;
+/* The same of all that are not among these. */
+struct store_running {
+    struct span name;
+    uint64_t generation;
+};
+int store_sandboxes_run(struct store *s, const struct store_running *r, size_t n) MUSTCHECK;
 /* No write leaves until it is lifted; nothing happens if it is so already. */
 int store_freeze(struct store *s, bool on, struct span by, struct span reason) MUSTCHECK;
 /* -1: it cannot be read, and then they count as frozen. */

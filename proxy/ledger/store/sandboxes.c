@@ -1,12 +1,16 @@
 /* Sandboxes: who they are, and the end of their sessions. */
+#include <stdio.h>
+
 #include "proxy/ledger/store/store_in.h"
+
+enum { NAME_MAX_BYTES = 128 };
 
 static bool name_ok(struct span n)
 {
     for (size_t i = 0; i < n.n; i++)
         if (n.p[i] <= 0x20 || n.p[i] >= 0x7f)
             return false;
-    return n.n > 0 && n.n <= 128;
+    return n.n > 0 && n.n <= NAME_MAX_BYTES;
 }
 
 /* Labels lie in the store as an object; an arena holds them while one sandbox is looked at. */
@@ -320,6 +324,56 @@ int store_sandbox_remove(struct store *s, struct span name, bool end_session, co
         tell(s, &b, CHANGE_SANDBOX_GONE) != 0)
         return -1;
     return end_session || is_its_own_session(&b) ? end_session_of(s, b.session) : 0;
+}
+
+/* --- those of the warden's -------------------------------------------------- */
+
+int store_sandbox_ended(struct store *s, struct span name, uint64_t generation)
+{
+    struct wire_sandbox b;
+    if (store_begin(s) != 0)
+        return -1;
+    int found = find(s, name, &b);
+    if (found <= 0 || !span_eq(b.kind, SPAN("started")) || b.generation != generation)
+        return found < 0 ? -1 : 0;
+    sqlite3_stmt *q = db_stmt(&s->db, SQL_SANDBOX_END);
+    if (q == NULL)
+        return -1;
+    db_text(q, 1, name);
+    db_int(q, 2, s->wall);
+    if (db_run(&s->db, q) != 0 || leases_end_sandbox(s, name, "its sandbox has ended") != 0 || find(s, name, &b) != 1)
+        return -1;
+    return tell(s, &b, CHANGE_SANDBOX);
+}
+
+/* The first one behind this name; 0: there is none. */
+static int next_started(struct store *s, char name[NAME_MAX_BYTES + 1], uint64_t *generation)
+{
+    sqlite3_stmt *q = db_stmt(&s->db, SQL_SANDBOX_NEXT);
+    if (q == NULL)
+        return -1;
+    db_text(q, 1, span_str(name));
+    enum db_result got = db_step(&s->db, q);
+    if (got == DB_ROW) {
+        (void)snprintf(name, NAME_MAX_BYTES + 1, "%.*s", SPAN_FMT(db_col(q, 0)));
+        *generation = db_col_int(q, 1);
+    }
+    sqlite3_reset(q);
+    return got == DB_ROW ? 1 : got == DB_DONE ? 0 : -1;
+}
+
+int store_sandboxes_run(struct store *s, const struct store_running *r, size_t n)
+{
+    char name[NAME_MAX_BYTES + 1] = "";
+    uint64_t generation = 0;
+    int rc = store_begin(s);
+    while (rc == 0 && (rc = next_started(s, name, &generation)) == 1) {
+        bool runs = false;
+        for (size_t i = 0; i < n; i++)
+            runs |= span_eq(r[i].name, span_str(name)) && r[i].generation == generation;
+        rc = runs ? 0 : store_sandbox_ended(s, span_str(name), generation);
+    }
+    return rc;
 }
 
 int store_sandboxes(struct store *s, void (*each)(void *arg, const struct wire_sandbox *b), void *arg)

@@ -20,7 +20,7 @@ CREATE TABLE sandbox (
     session     TEXT NOT NULL,
     owner       TEXT NOT NULL,
     tenant      TEXT NOT NULL,
-    kind        TEXT NOT NULL,         -- run, token, channel
+    kind        TEXT NOT NULL,         -- run, token, channel, started; ended: was started
     generation  INTEGER NOT NULL,
     token_hash  BLOB,                  -- SHA-256 of the token's text, and of up to 7 older ones; or NULL
     labels_json TEXT NOT NULL,         -- {"key": "value", ...}

@@ -93,7 +93,9 @@
     X(SANDBOX_COUNT, "SELECT count(*) FROM sandbox") \
     X(SANDBOX_PUT, "INSERT INTO sandbox(name,session,owner,tenant,kind,generation,token_hash,labels_json,created_ms," \
         "changed_ms) VALUES(?1,?2,?3,?4,?5,1,?6,?7,?8,?8) ON CONFLICT(name) DO UPDATE SET session=?2,owner=?3,tenant=?4," \
-        "kind=?5,generation=generation+1,token_hash=?6,labels_json=?7,changed_ms=?8") \
+        "kind=?5,generation=generation+(kind<>'ended'),token_hash=?6,labels_json=?7,changed_ms=?8") \
+    X(SANDBOX_END, "UPDATE sandbox SET kind='ended',generation=generation+1,changed_ms=?2 WHERE name=?1") \
+    X(SANDBOX_NEXT, "SELECT name,generation FROM sandbox WHERE kind='started' AND name>?1 ORDER BY name LIMIT 1") \
     X(SANDBOX_TOKENS, "UPDATE sandbox SET token_hash=?2,changed_ms=?3 WHERE name=?1") \
     X(SANDBOX_REMOVE, "DELETE FROM sandbox WHERE name=?1") \
     X(SANDBOX_FREEZE, "UPDATE sandbox SET frozen=?2,changed_ms=?3 WHERE name=?1") \

@@ -43,8 +43,16 @@ class Nobodys:
         return getattr(self.lab, name)
 
 
-def setup(lab, ordinary=False):
-    return Gateway(Nobodys(lab) if ordinary else lab, simple_policy(lab.upstream()), {"api": lab.canary("c" * 40).encode()})
+def setup(lab, ordinary=False, lease=None):
+    policy = simple_policy(lab.upstream())
+    if lease:
+        policy = policy.replace("source: { store: api }", f"source: {{ store: api }}\n    lease: {lease}")
+    return Gateway(Nobodys(lab) if ordinary else lab, policy, {"api": lab.canary("c" * 40).encode()})
+
+
+def alive(gw, name, lease):
+    return any(r["id"] == lease["id"] and r["state"] == "live"
+               for r in gw.cli_json("lease", "list", "--sandbox", name)["leases"])
 
 
 def start(gw, name, *options):
@@ -246,19 +254,38 @@ def who_reads_slowly_gets_the_end_of_the_output_and_the_status(lab):
 
 @test()
 def each_start_is_another_generation(lab):
-    up = lab.upstream()
-    policy = simple_policy(up).replace("source: { store: api }", "source: { store: api }\n    lease: github")
-    gw = Gateway(lab, policy, {"api": lab.canary("c" * 40).encode()})
+    gw = setup(lab, lease="github")
     assert start(gw, "box")["generation"] == 1
     lease = gw.cli_json("lease", "issue", "api", "--sandbox", "box")
     assert b"a sandbox of this name runs" in gw.cli("sandbox", "start", "box", rc=1).err
     assert [r["generation"] for r in gw.cli_json("sandbox", "list")["sandboxes"] if r["name"] == "box"] == [1]
     gw.cli("sandbox", "destroy", "box", rc=0)
+    assert not alive(gw, "box", lease)
     assert start(gw, "box")["generation"] == 2
-    state = [r for r in gw.cli_json("lease", "list", "--sandbox", "box")["leases"] if r["id"] == lease["id"]]
-    assert not state or state[0]["state"] != "live", state
+    assert not alive(gw, "box", lease)
     gw.token("other")
     assert b"was not started here" in gw.cli("sandbox", "start", "other", rc=1).err
+    gw.cli("sandbox", "destroy", "box", rc=0)
+
+
+@test()
+def the_leases_of_a_sandbox_end_with_it_however_it_ends(lab):
+    gw = setup(lab, lease="github")
+    lab.expects(r"parent: the warden \(pid \d+\) ended by signal 9")
+    start(gw, "box", "--timeout", "2s")
+    lease = gw.cli_json("lease", "issue", "api", "--sandbox", "box")
+    lab.wait_for("the end of its time", lambda: not alive(gw, "box", lease))
+    start(gw, "box")
+    lease = gw.cli_json("lease", "issue", "api", "--sandbox", "box")
+    assert alive(gw, "box", lease)
+    gw.kill("warden")
+    lab.wait_for("the next warden", lambda: not alive(gw, "box", lease))
+    assert start(gw, "box")["generation"] == 3
+    lease = gw.cli_json("lease", "issue", "api", "--sandbox", "box")
+    lab.kills(gw.daemon())
+    gw.up()
+    lab.wait_for("what was before", lambda: not alive(gw, "box", lease))
+    assert start(gw, "box")["generation"] == 4
     gw.cli("sandbox", "destroy", "box", rc=0)
 
 

@@ -80,7 +80,8 @@ static int group_setup(void **state)
     int rc = sqlite3_exec(db, text, NULL, NULL, NULL) != SQLITE_OK ||
              sqlite3_exec(db,
                           "INSERT INTO sandbox VALUES ('box','box','uid 0','default','started',4,NULL,'{}',1,1),"
-                          "('ci','ci','uid 0','default','token',1,NULL,'{}',1,1)",
+                          "('ci','ci','uid 0','default','token',1,NULL,'{}',1,1),"
+                          "('old','old','uid 0','default','ended',7,NULL,'{}',1,1)",
                           NULL, NULL, NULL) != SQLITE_OK;
     (void)sqlite3_close(db);
     desk.store = desk_store_new(db_path);
@@ -241,6 +242,11 @@ static void a_start_that_fails_at_any_step_is_said(void **state)
     answer(ASK_WARDEN, M_SB_STARTED, SPAN("\0\0\0\0\3why\0"));
     assert_true(x.status == 503 && says("not started: why"));
     assert_int_equal(noted_n, 0);
+    assert_int_equal(sent_type, M_SANDBOX_ENDED); /* that generation is nobody's */
+    struct msg_in m = msg_in(dynbuf_span(&sent));
+    assert_true(span_eq(msg_get_span(&m, 63), SPAN("box")));
+    assert_int_equal(msg_get_u64(&m), 4);
+    assert_int_equal(msg_end(&m), 0);
     assert_int_equal(control("POST /api/v1/sandboxes/start", "{\"name\":\"box\"}"), 0);
     ask_gone(&desk, ASK_WARDEN);
     assert_int_equal(x.status, 503);
@@ -287,12 +293,39 @@ static void a_command_is_followed_as_events(void **state)
     dynbuf_free(&event);
     api_started_unfollow(&desk, 77);
     assert_true(sent_type == M_SB_KILL && sent_id == 77);
-    assert_int_equal(control("POST /api/v1/sandboxes/box/destroy", ""), 0);
+}
+
+/* Answered when nothing of it is left, and the ledger has ended its generation: also when the warden knows of none.
+ */
+static void the_end_of_a_sandbox_is_the_end_of_its_generation(void **state)
+{
+    static const struct {
+        struct span warden, ledger;
+        unsigned status, notes;
+    } cases[] = {{SPAN("\0"), SPAN("\1\0\0\0\0"), 404, 0},
+                 {SPAN("\1"), SPAN("\1\0\0\0\0"), 204, 1},
+                 {SPAN("\1"), SPAN("\0\0\0\0\4full"), 503, 0}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        assert_int_equal(control("POST /api/v1/sandboxes/box/destroy", ""), 0);
+        assert_int_equal(sent_type, M_SB_DESTROY);
+        answer(ASK_WARDEN, M_SB_DESTROYED, cases[i].warden);
+        assert_int_equal(x.status, 0);
+        assert_int_equal(sent_type, M_SANDBOX_ENDED);
+        struct msg_in m = msg_in(dynbuf_span(&sent));
+        assert_true(span_eq(msg_get_span(&m, 63), SPAN("box")));
+        assert_int_equal(msg_get_u64(&m), 4);
+        assert_int_equal(msg_end(&m), 0);
+        answer(ASK_LEDGER, M_SANDBOX_DONE, cases[i].ledger);
+        assert_int_equal(x.status, cases[i].status);
+        assert_int_equal(noted_n, cases[i].notes);
+    }
+    assert_int_equal(control("POST /api/v1/sandboxes/old/destroy", ""), 0);
     answer(ASK_WARDEN, M_SB_DESTROYED, SPAN("\0"));
     assert_int_equal(x.status, 404);
+    assert_int_equal(sent_type, M_SB_DESTROY); /* that of the ledger's is over */
     assert_int_equal(control("POST /api/v1/sandboxes/box/destroy", ""), 0);
-    answer(ASK_WARDEN, M_SB_DESTROYED, SPAN("\1"));
-    assert_int_equal(x.status, 204);
+    ask_gone(&desk, ASK_WARDEN);
+    assert_int_equal(x.status, 503);
 }
 
 /* Whoever chooses the command does not choose whether it is recorded, nor hides the rest of it. */
@@ -325,6 +358,7 @@ int main(void)
         cmocka_unit_test(a_start_is_of_the_generation_that_the_ledger_gave),
         cmocka_unit_test(a_start_that_fails_at_any_step_is_said),
         cmocka_unit_test(a_command_is_followed_as_events),
+        cmocka_unit_test(the_end_of_a_sandbox_is_the_end_of_its_generation),
         cmocka_unit_test(every_command_is_in_the_audit),
     };
     return cmocka_run_group_tests(tests, group_setup, group_teardown);

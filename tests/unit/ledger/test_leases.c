@@ -410,6 +410,49 @@ static void limit_of_tokens_in_answers(void **state)
     assert_null(issue(&hand));
 }
 
+static bool is(const char *name, const char *kind, unsigned of)
+{
+    char sql[256];
+    assert_int_equal(store_commit(fix), 0);
+    (void)snprintf(sql, sizeof(sql), "SELECT count(*) FROM sandbox WHERE name='%s' AND kind='%s' AND generation=%u",
+                   name, kind, of);
+    return fix_count(sql) == 1;
+}
+
+/* The generation of a sandbox of the warden's ends when it does, and its leases with it, whoever says so and however
+ * often; the next start has the one after. */
+static void started_sandboxes_end(void **state)
+{
+    struct wire_sandbox box = {.name = SPAN("box"), .session = SPAN("box"), .kind = SPAN("started")}, two = box;
+    struct store_running runs = {SPAN("box"), 3};
+    struct wire_lease l = lease_of(1, "box"), other = lease_of(2, "two"), next = lease_of(3, "box");
+    const char *why;
+    two.name = SPAN("two");
+    sandbox("run");
+    assert_int_equal(store_sandbox_put(fix, &box, &why), 0);
+    assert_int_equal(store_sandbox_put(fix, &two, &why), 0);
+    assert_null(issue(&l));
+    assert_null(issue(&other));
+    assert_int_equal(store_sandbox_ended(fix, SPAN("box"), 2), 0); /* another one of the name */
+    assert_int_equal(store_sandbox_ended(fix, SPAN("none"), 1), 0);
+    assert_int_equal(store_sandbox_ended(fix, SPAN("run"), 1), 0); /* not the warden's */
+    assert_true(is("box", "started", 1) && is("run", "run", 1) && live() == 2);
+    for (unsigned i = 0; i < 3; i++)
+        assert_int_equal(store_sandbox_ended(fix, SPAN("box"), i), 0);
+    assert_true(is("box", "ended", 2) && live() == 1);
+    assert_int_equal(store_sandbox_put(fix, &box, &why), 0);
+    assert_true(is("box", "started", 2));
+    assert_int_equal(store_sandbox_put(fix, &box, &why), 0); /* of which nobody said that it ended */
+    assert_true(is("box", "started", 3));
+    assert_null(issue(&next));
+    assert_int_equal(store_sandboxes_run(fix, &runs, 1), 0);
+    assert_true(is("box", "started", 3) && is("two", "ended", 2) && is("run", "run", 1) && live() == 1);
+    runs.generation = 2;
+    assert_int_equal(store_sandboxes_run(fix, &runs, 1), 0);
+    assert_true(is("box", "ended", 4) && live() == 0);
+    fix_chain();
+}
+
 #define LEASES(f) cmocka_unit_test_setup_teardown(f, setup, fix_teardown)
 
 int main(void)
@@ -427,6 +470,7 @@ int main(void)
         LEASES(limit_of_a_sandbox),
         LEASES(stubs_give_the_same_one),
         LEASES(stubs_leave_room),
+        LEASES(started_sandboxes_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
 #include "tests/kit.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,6 +63,16 @@ static int begin(void **state)
     return 0;
 }
 
+static void the_ledger_hears_what_runs(void);
+
+static int begin_known(void **state)
+{
+    int rc = begin(state);
+    if (rc == 0)
+        the_ledger_hears_what_runs();
+    return rc;
+}
+
 static int finish(void **state)
 {
     int status;
@@ -99,6 +110,28 @@ static struct dynbuf fresh(void)
     struct dynbuf b;
     dynbuf_init(&b, CHAN_PAYLOAD_MAX);
     return b;
+}
+
+/* The first thing it is told; nobody is heard before it answers. */
+static void the_ledger_hears_what_runs(void)
+{
+    struct dynbuf b = fresh();
+    (void)heard(LEDGER, M_SANDBOX_RUN);
+    assert_true(span_eq(got.payload, SPAN("\0\0")));
+    msg_put_u8(&b, true);
+    msg_put_span(&b, SPAN_NONE);
+    say(LEDGER, M_SANDBOX_DONE, 0, &b);
+}
+
+/* Its end is told to the ledger, for its leases, and for the audit. */
+static void end_heard(const char *name)
+{
+    (void)heard(LEDGER, M_SANDBOX_ENDED);
+    struct msg_in m = msg_in(got.payload);
+    assert_true(span_eq(msg_get_span(&m, 63), span_str(name)));
+    assert_int_equal(msg_get_u64(&m), 7);
+    assert_int_equal(msg_end(&m), 0);
+    (void)heard(LEDGER, M_NOTE);
 }
 
 /* The warden asks the parent; *fd is where the first process would be. */
@@ -260,9 +293,9 @@ static void a_command_goes_from_the_desk_to_the_sandbox_and_back(void **state)
     exit_heard(3, SB_LOST, 0);
     destroy("box");
     assert_int_equal(heard(PARENT, M_BOX_END), id);
-    (void)heard(LEDGER, M_NOTE);
-    (void)heard(DESK, M_SB_DESTROYED);
+    end_heard("box");
     say(PARENT, M_BOX_GONE, id, NULL);
+    (void)heard(DESK, M_SB_DESTROYED);
     close(fd);
     (void)runs("box", 60000, &fd); /* the name is free again */
     close(fd);
@@ -294,7 +327,7 @@ static void who_says_what_it_may_not_ends(void **state)
         }
         assert_int_equal(heard(PARENT, M_BOX_END), id);
         exit_heard(2, SB_LOST, 0);
-        (void)heard(LEDGER, M_NOTE);
+        end_heard("box");
         assert_non_null(memmem(got.payload.p, got.payload.n, "said what it may not", 20));
         say(PARENT, M_BOX_GONE, id, NULL);
         close(fd);
@@ -320,7 +353,7 @@ static void what_is_late_is_killed_and_then_its_sandbox(void **state)
     exit_heard(3, SB_LOST, 0);
     assert_int_equal(heard(PARENT, M_BOX_END), id);
     close(fd);
-    (void)heard(LEDGER, M_NOTE);
+    end_heard("box");
     id = runs("short", 50, &fd);
     assert_int_equal(heard(PARENT, M_BOX_END), id);
     close(fd);
@@ -372,9 +405,9 @@ static void what_is_not_up_yet_ends_too(void **state)
     assert_int_equal(heard(PARENT, M_BOX_END), id);
     assert_int_equal(heard(DESK, M_SB_STARTED), 1);
     assert_int_equal(got.payload.p[0], 0);
-    (void)heard(DESK, M_SB_DESTROYED);
     parent_says_started(id, 1); /* it was on its way */
     say(PARENT, M_BOX_GONE, id, NULL);
+    (void)heard(DESK, M_SB_DESTROYED);
     close(fd);
     id = ask_for("box", 2, 60000, &fd);
     struct dynbuf b = fresh();
@@ -416,15 +449,61 @@ static void with_the_desk_go_its_commands_and_what_it_waited_for(void **state)
     close(other);
 }
 
+/* Whoever asks, and whoever ended it, is answered when nothing is left: one that was ended may run code still. */
+static void its_end_is_said_when_nothing_is_left(void **state)
+{
+    int fd, other;
+    uint64_t id = runs("box", 60000, &fd);
+    close(fd); /* its first process dies: it ends by itself */
+    assert_int_equal(heard(PARENT, M_BOX_END), id);
+    end_heard("box");
+    destroy("box");
+    destroy("none");
+    assert_int_equal(heard(DESK, M_SB_DESTROYED), 99); /* and not of the first one */
+    assert_int_equal(got.payload.p[0], 0);
+    uint64_t next = runs("box", 60000, &other); /* another one of the name is nobody's answer */
+    destroy("box");
+    assert_int_equal(heard(PARENT, M_BOX_END), next);
+    say(PARENT, M_BOX_GONE, next, NULL);
+    execute(3, "box", 1000, 1);
+    exit_heard(3, SB_LOST, 0); /* nothing was said of their end before */
+    say(PARENT, M_BOX_GONE, id, NULL);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(heard(DESK, M_SB_DESTROYED), 99);
+        assert_int_equal(got.payload.p[0], 1);
+    }
+    close(other);
+}
+
+/* A new ledger hears which there are, so that none of the others has a living lease; and until the first one has
+ * answered, nobody can start one. */
+static void a_ledger_hears_first_which_there_are(void **state)
+{
+    int fd;
+    struct dynbuf b = fresh();
+    execute(2, "box", 60000, 6);
+    (void)heard(LEDGER, M_SANDBOX_RUN);
+    struct pollfd p = {.fd = end[DESK], .events = POLLIN};
+    assert_int_equal(poll(&p, 1, 200), 0);
+    msg_put_u8(&b, true);
+    msg_put_span(&b, SPAN_NONE);
+    say(LEDGER, M_SANDBOX_DONE, 0, &b);
+    exit_heard(2, SB_LOST, 0);
+    (void)runs("box", 60000, &fd);
+    close(fd);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_command_goes_from_the_desk_to_the_sandbox_and_back, begin, finish),
-        cmocka_unit_test_setup_teardown(who_says_what_it_may_not_ends, begin, finish),
-        cmocka_unit_test_setup_teardown(what_is_late_is_killed_and_then_its_sandbox, begin, finish),
-        cmocka_unit_test_setup_teardown(who_does_not_read_ends_no_sandbox, begin, finish),
-        cmocka_unit_test_setup_teardown(what_is_not_up_yet_ends_too, begin, finish),
-        cmocka_unit_test_setup_teardown(with_the_desk_go_its_commands_and_what_it_waited_for, begin, finish),
+        cmocka_unit_test_setup_teardown(a_command_goes_from_the_desk_to_the_sandbox_and_back, begin_known, finish),
+        cmocka_unit_test_setup_teardown(who_says_what_it_may_not_ends, begin_known, finish),
+        cmocka_unit_test_setup_teardown(what_is_late_is_killed_and_then_its_sandbox, begin_known, finish),
+        cmocka_unit_test_setup_teardown(who_does_not_read_ends_no_sandbox, begin_known, finish),
+        cmocka_unit_test_setup_teardown(what_is_not_up_yet_ends_too, begin_known, finish),
+        cmocka_unit_test_setup_teardown(with_the_desk_go_its_commands_and_what_it_waited_for, begin_known, finish),
+        cmocka_unit_test_setup_teardown(its_end_is_said_when_nothing_is_left, begin_known, finish),
+        cmocka_unit_test_setup_teardown(a_ledger_hears_first_which_there_are, begin, finish),
     };
     signal(SIGPIPE, SIG_IGN);
     int rc = cmocka_run_group_tests(tests, NULL, NULL);
