@@ -347,6 +347,11 @@ void api_sandbox_remove(struct exchange *x)
         rc < 0 ? reply_unable(x, &e) : reply_problem(x, 404, "No such sandbox", "no sandbox has this name");
         return;
     }
+    if (span_eq(r.kind, SPAN("started"))) { /* it would run on, and nobody would know whose it is */
+        reply_problem(x, 409, "It runs", "this sandbox runs: `countersign sandbox destroy %.*s` ends it",
+                      SPAN_FMT(x->arg));
+        return;
+    }
     /* Its door first: nothing of it comes in while its row goes. */
     b = x->desk->parent ? chan_begin(x->desk->parent, M_SANDBOX_CLOSE, ++x->desk->last_id) : NULL;
     if (b) {

@@ -259,6 +259,7 @@ def each_start_is_another_generation(lab):
     lease = gw.cli_json("lease", "issue", "api", "--sandbox", "box")
     assert b"a sandbox of this name runs" in gw.cli("sandbox", "start", "box", rc=1).err
     assert [r["generation"] for r in gw.cli_json("sandbox", "list")["sandboxes"] if r["name"] == "box"] == [1]
+    assert b"this sandbox runs" in gw.cli("sandbox", "rm", "box", rc=1).err
     gw.cli("sandbox", "destroy", "box", rc=0)
     assert not alive(gw, "box", lease)
     assert start(gw, "box")["generation"] == 2
@@ -266,6 +267,8 @@ def each_start_is_another_generation(lab):
     gw.token("other")
     assert b"was not started here" in gw.cli("sandbox", "start", "other", rc=1).err
     gw.cli("sandbox", "destroy", "box", rc=0)
+    gw.cli("sandbox", "rm", "box", rc=0)
+    assert "box" not in [r["name"] for r in gw.cli_json("sandbox", "list")["sandboxes"]]
 
 
 @test()

@@ -295,6 +295,17 @@ static void a_command_is_followed_as_events(void **state)
     assert_true(sent_type == M_SB_KILL && sent_id == 77);
 }
 
+/* Its row says whose it is, as long as it runs. */
+static void one_that_runs_keeps_its_row(void **state)
+{
+    assert_int_equal(control("DELETE /api/v1/sandboxes/box", ""), 409);
+    assert_true(sent_type == 0 && says("sandbox destroy box"));
+    assert_int_equal(control("DELETE /api/v1/sandboxes/old", ""), 0);
+    assert_int_equal(sent_type, M_SANDBOX_RM);
+    answer(ASK_LEDGER, M_SANDBOX_DONE, SPAN("\1\0\0\0\0"));
+    assert_int_equal(x.status, 204);
+}
+
 /* Answered when nothing of it is left, and the ledger has ended its generation: also when the warden knows of none.
  */
 static void the_end_of_a_sandbox_is_the_end_of_its_generation(void **state)
@@ -359,6 +370,7 @@ int main(void)
         cmocka_unit_test(a_start_that_fails_at_any_step_is_said),
         cmocka_unit_test(a_command_is_followed_as_events),
         cmocka_unit_test(the_end_of_a_sandbox_is_the_end_of_its_generation),
+        cmocka_unit_test(one_that_runs_keeps_its_row),
         cmocka_unit_test(every_command_is_in_the_audit),
     };
     return cmocka_run_group_tests(tests, group_setup, group_teardown);
