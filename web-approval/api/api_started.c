@@ -307,6 +307,21 @@ static int limits_take(struct exchange *x, const struct json *given, bool *stric
     return -1;
 }
 
+/* From the first question to the last one of another start is waited for: one of the name has no row yet that says
+ * so, and the warden lists it when it runs. */
+static bool starts_already(const struct desk *d, struct span name)
+{
+    for (size_t i = 0; i < DESK_ASKS; i++) {
+        const struct ask *a = &d->asks[i];
+        if (a->id == 0 || (a->fn != none_runs && a->fn != put_done && a->fn != started))
+            continue;
+        const struct starting *s = a->x->step;
+        if (span_eq(span_str(s->name), name))
+            return true;
+    }
+    return false;
+}
+
 void api_started_start(struct exchange *x)
 {
     struct member f[] = {{"name", JSON_STRING, false, NULL},   {"session", JSON_STRING, false, NULL},
@@ -340,7 +355,9 @@ void api_started_start(struct exchange *x)
         reply_problem(x, 400, "Bad request", "a session's name has at most %d bytes", SESSION_MAX);
         return;
     }
-    if (ask_begin(x, ASK_WARDEN, M_SB_LIST, M_SB_LISTED, none_runs))
+    if (starts_already(x->desk, s->box.name))
+        reply_problem(x, 409, "It starts", "a sandbox of this name is being started");
+    else if (ask_begin(x, ASK_WARDEN, M_SB_LIST, M_SB_LISTED, none_runs))
         ask_send(x);
 }
 

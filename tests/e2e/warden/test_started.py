@@ -343,9 +343,14 @@ def many_at_once_are_started_or_refused_in_words(lab):
     clients = [gw.lab.start([program(), "sandbox", "start", name, "--memory", "64M", "--disk", "1M"], env=env) for name in names]
     assert [client.wait() for client in clients] == [0] * len(names), [client.seen for client in clients]
     assert sorted(s["name"] for s in gw.cli_json("sandbox", "started")["started"]) == sorted(names)
+    assert {r["generation"] for r in gw.cli_json("sandbox", "list")["sandboxes"]} == {1}
+    clients = [gw.lab.start([program(), "sandbox", "start", "same"], env=env) for _ in range(8)]
+    assert sorted(client.wait() == 0 for client in clients) == [False] * 7 + [True], [client.seen for client in clients]
+    ran, = [s for s in gw.cli_json("sandbox", "started")["started"] if s["name"] == "same"]
+    assert [r["generation"] for r in gw.cli_json("sandbox", "list")["sandboxes"] if r["name"] == "same"] == [ran["generation"]]
     users = {pathlib.Path(f"/proc/{pid}/status").read_text().split("Uid:")[1].split()[0]
              for pid, words in inside(gw) if words.startswith(b"/countersign/")}
-    assert len(users) == len(names), users
+    assert len(users) == len(names) + 1, users
     gw.stop()
     nothing_is_left(gw)
 

@@ -57,6 +57,7 @@ uint64_t loop_wall(const struct loop *l)
 
 static struct desk desk;
 static struct exchange x;
+static struct ask waits; /* of another exchange, while the next one is run */
 static char path[] = "/tmp/test_started.XXXXXX", db_path[64];
 
 static void answered(struct exchange *done)
@@ -115,6 +116,7 @@ static unsigned control(const char *line, const char *body)
     size_t seen = 0, used;
     end();
     memset(desk.asks, 0, sizeof(desk.asks));
+    desk.asks[DESK_ASKS - 1] = waits;
     x = (struct exchange){.desk = &desk, .place = PLACE_CONTROL, .file = -1, .now_ms = 10000, .wall_ms = 1000};
     (void)snprintf(x.operator, sizeof(x.operator), "uid 0");
     dynbuf_init(&x.raw, 1 << 20);
@@ -209,6 +211,31 @@ static void a_start_is_of_the_generation_that_the_ledger_gave(void **state)
     assert_int_equal(x.status, 201);
     assert_true(says("\"generation\":4") && says("\"limits\":\"strict\"") && says("cgroup v1"));
     assert_int_equal(noted_n, 1);
+}
+
+/* The second one would raise the generation of the first, which runs. */
+static void two_starts_of_a_name_at_once_are_one(void **state)
+{
+    static const uint16_t answers[] = {M_SB_LISTED, M_SANDBOX_DONE, M_SB_STARTED};
+    static const struct span said[] = {SPAN("\0\0"), SPAN("\1\0\0\0\0"), SPAN("\1\0\0\0\0\1")};
+    static struct exchange first;
+    for (int step = 0; step < 3; step++) {
+        assert_int_equal(control("POST /api/v1/sandboxes/start", "{\"name\":\"box\"}"), 0);
+        for (int i = 0; i < step; i++)
+            answer(i == 1 ? ASK_LEDGER : ASK_WARDEN, answers[i], said[i]);
+        struct ask asked = desk.asks[0];
+        assert_true(asked.id != 0);
+        first = x;
+        asked.x = &first;
+        x = (struct exchange){0};
+        waits = asked;
+        assert_int_equal(control("POST /api/v1/sandboxes/start", "{\"name\":\"box\"}"), 409);
+        assert_true(says("is being started") && sent_type == 0);
+        assert_int_equal(control("POST /api/v1/sandboxes/start", "{\"name\":\"two\"}"), 0);
+        waits = (struct ask){0};
+        end();
+        x = first;
+    }
 }
 
 static void a_start_that_fails_at_any_step_is_said(void **state)
@@ -367,6 +394,7 @@ int main(void)
         cmocka_unit_test(what_makes_no_sense_is_asked_of_nobody),
         cmocka_unit_test(a_command_that_nobody_can_follow_does_not_begin),
         cmocka_unit_test(a_start_is_of_the_generation_that_the_ledger_gave),
+        cmocka_unit_test(two_starts_of_a_name_at_once_are_one),
         cmocka_unit_test(a_start_that_fails_at_any_step_is_said),
         cmocka_unit_test(a_command_is_followed_as_events),
         cmocka_unit_test(the_end_of_a_sandbox_is_the_end_of_its_generation),
