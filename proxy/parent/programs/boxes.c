@@ -72,9 +72,13 @@ static const char *begin(struct parent *p, struct running_box *b, const struct c
     char prefix[PREFIX], leaf[LEAF];
     prefix_of(p, prefix);
     snprintf(leaf, sizeof(leaf), "%s%u-%s", prefix, (unsigned)(b - p->boxes), p->boot); /* free once it is gone */
-    if (!cgroup_make(&b->cgroup, "/proc/self", leaf, a) && strict)
+    bool held = cgroup_make(&b->cgroup, "/proc/self", leaf, a);
+    if (!held && strict)
         return "its limits cannot be held here: no cgroup can be made that holds memory, processes and CPU; `limits: "
                "approximate` holds less, each process for itself";
+    if (!held && geteuid() == 0 && p->uid_base == 0)
+        return "the number of its processes cannot be held here: no cgroup can be made, there is no other user to "
+               "run it as, and root's processes are counted by nothing else";
     if ((b->pid = start_box(p, b, fd)) > 0)
         return NULL;
     b->pid = 0;

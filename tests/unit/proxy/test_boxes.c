@@ -20,7 +20,9 @@ static uint64_t said_id[8];
 static char leaf[8][CGROUP_PATH];
 static int started, killed[8];
 static unsigned nkilled;
-static bool busy; /* the cgroups cannot be removed yet */
+static bool busy;      /* the cgroups cannot be removed yet */
+static bool no_cgroup; /* can be made */
+static uid_t user;
 static void (*resting)(void *arg);
 
 /* --- what is around it ------------------------------------------------------------ */
@@ -45,8 +47,8 @@ void parent_note(struct parent *p, const char *kind, struct dynbuf *json)
 bool cgroup_make(struct cgroup *c, const char *proc, const char *name, const struct cgroup_amounts *a)
 {
     (void)snprintf(leaf[started], CGROUP_PATH, "%s", name);
-    c->n = 1;
-    return true;
+    c->n = !no_cgroup;
+    return !no_cgroup;
 }
 
 bool cgroup_try_end(struct cgroup *c)
@@ -105,6 +107,12 @@ int __wrap_kill(pid_t pid, int signo)
     return 0;
 }
 
+uid_t __wrap_geteuid(void);
+uid_t __wrap_geteuid(void)
+{
+    return user;
+}
+
 int __wrap_setpgid(pid_t pid, pid_t group);
 int __wrap_setpgid(pid_t pid, pid_t group)
 {
@@ -113,16 +121,21 @@ int __wrap_setpgid(pid_t pid, pid_t group)
 
 /* --- */
 
-static void ask_for(uint64_t id)
+static void ask_for_with(uint64_t id, bool strict)
 {
     struct dynbuf b;
     dynbuf_init(&b, 1024);
     msg_put_span(&b, SPAN("box"));
     for (int i = 0; i < 4; i++)
         msg_put_u64(&b, 100); /* generation, memory, processes, percent */
-    msg_put_u8(&b, true);
+    msg_put_u8(&b, strict);
     parent_box_start(&parent, &(struct frame){.type = M_BOX, .id = id, .payload = dynbuf_span(&b), .nfds = 1});
     dynbuf_free(&b);
+}
+
+static void ask_for(uint64_t id)
+{
+    ask_for_with(id, true);
 }
 
 static void a_warden_is_told_of_its_own_sandboxes_alone(void **state)
@@ -153,10 +166,34 @@ static void a_warden_is_told_of_its_own_sandboxes_alone(void **state)
     dynbuf_free(&said);
 }
 
+/* Without a cgroup processes are counted for their user: who is root everywhere is not counted at all. */
+static void what_nothing_holds_does_not_start(void **state)
+{
+    static struct config config = {.state_dir = "/state"};
+    static const struct {
+        uid_t user;
+        int uid_base;
+        bool strict, starts;
+    } cases[] = {{0, 0, false, false}, {0, 62000, false, true}, {1000, 0, false, true}, {0, 62000, true, false}};
+    dynbuf_init(&said, 4096);
+    no_cgroup = true;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        parent = (struct parent){.config = &config, .boot = "boot", .uid_base = cases[i].uid_base};
+        user = cases[i].user;
+        nsaid = 0;
+        ask_for_with(1, cases[i].strict);
+        assert_int_equal(nsaid, 1);
+        assert_int_equal(said_type[0], cases[i].starts ? M_BOX_STARTED : M_BOX_NONE);
+    }
+    no_cgroup = false;
+    dynbuf_free(&said);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_warden_is_told_of_its_own_sandboxes_alone),
+        cmocka_unit_test(what_nothing_holds_does_not_start),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
