@@ -282,8 +282,8 @@ int cgroup_join(const struct cgroup *c)
     return 0;
 }
 
-/* Version 1 has no file that kills: one after the other, as they are listed; what does not fit is listed the next
- * time. */
+/* Version 1 has no file that kills, nor version 2 before Linux 5.14: one after the other, as they are listed; what
+ * does not fit is listed the next time. */
 static void kill_listed(const char *dir)
 {
     char path[FILE_ROOM], text[FILE_MAX], *end;
@@ -309,9 +309,7 @@ bool cgroup_try_end(struct cgroup *c)
 {
     for (; c->n > 0; c->n--) {
         const struct cgroup_folder *f = &c->folder[c->n - 1];
-        if (f->version == V2)
-            (void)write_text(f->path, "cgroup.kill", "1");
-        else
+        if (f->version != V2 || write_text(f->path, "cgroup.kill", "1") != 0)
             kill_listed(f->path);
         if (rmdir(f->path) != 0 && errno == EBUSY)
             return false;

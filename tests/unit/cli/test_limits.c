@@ -261,6 +261,25 @@ static void half_a_number_is_nobodys(void **state)
     assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
 }
 
+/* Version 2 of an older kernel. */
+static void without_a_file_that_kills_each_one_is_killed(void **state)
+{
+    struct limits l = {.pids = 100};
+    struct err e;
+    char text[16];
+    int status;
+    without = "cgroup.kill";
+    put(at("fs/user/app"), "cgroup.subtree_control", "pids\n");
+    assert_int_equal(limits_begin(&l, at("proc"), &e), 0);
+    pid_t ours = waiting();
+    (void)snprintf(text, sizeof(text), "%d\n", (int)ours);
+    put(l.cgroup.folder[0].path, "cgroup.procs", text);
+    limits_end(&l);
+    assert_int_equal(kill(ours, SIGTERM), 0); /* of no use to who is killed already, and else the end of this test */
+    assert_int_equal(waitpid(ours, &status, 0), ours);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+}
+
 /* A controller whose hierarchy is not mounted as a whole may be version 2's; if it is not, nothing is held by halves.
  */
 static void what_version_1_lacks_is_looked_for_in_version_2(void **state)
@@ -319,6 +338,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_cgroup_that_does_not_take_a_limit_is_none, begin, end),
         cmocka_unit_test_setup_teardown(a_folder_in_each_hierarchy_of_version_1_is_made, begin, end),
         cmocka_unit_test_setup_teardown(half_a_number_is_nobodys, begin, end),
+        cmocka_unit_test_setup_teardown(without_a_file_that_kills_each_one_is_killed, begin, end),
         cmocka_unit_test_setup_teardown(what_version_1_lacks_is_looked_for_in_version_2, begin, end),
         cmocka_unit_test_setup_teardown(without_one_memory_is_limited_for_each_process, begin, end),
     };
