@@ -363,17 +363,27 @@ static void rest_begin(struct client *c)
     conn_end(c->conn);
 }
 
-/* Who read nothing in all that time, or all of it and does not go, is not waited for. */
+/* Who read nothing in all that time is not waited for any longer. */
 static void rest_waits(struct client *c)
 {
     size_t left = conn_queued(c->conn);
 
-    if (left == 0 || left >= c->rest) {
+    if (left >= c->rest) {
         client_end(c, false);
         return;
     }
     c->rest = left;
     conn_deadline(c->conn, SERVER_REST_MS);
+}
+
+/* Whoever has all of it is done, and its place another's, also if it does not close. */
+static void rests_end(struct server *s)
+{
+    for (struct client *c = s->clients, *next; c; c = next) {
+        next = c->next;
+        if (c->stream == STREAM_REST && conn_queued(c->conn) == 0)
+            client_end(c, true);
+    }
 }
 
 static void follow_output(struct client *c, unsigned which, struct span bytes)
@@ -549,6 +559,7 @@ static void tick(void *arg)
     uint64_t now = loop_now(s->desk->loop);
 
     ask_expire(s->desk, now);
+    rests_end(s);
     if (now >= s->ping_at) {
         s->ping_at = now + SERVER_PING_MS;
         streams_write(s, SPAN(": still here\n\n"));

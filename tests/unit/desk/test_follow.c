@@ -216,6 +216,7 @@ static void who_reads_slowly_gets_all_of_it(void **state)
         output(id, 1, PIECE);
     exited(id, 3);
     (void)nanosleep(&longer, NULL);
+    assert_int_equal(shutdown(fd, SHUT_WR), 0); /* it asks for nothing more, and reads on */
     read_all(fd);
     assert_int_equal(said("stdout"), SB_WINDOW);
     assert_true(has("\"how\":\"exited\",\"status\":3"));
@@ -255,7 +256,15 @@ static void one_too_many_is_refused_before_it_begins(void **state)
     exited(id, 0);
     read_all(fd[DESK_FOLLOWS - 1]); /* its place is free */
     fd[DESK_FOLLOWS - 1] = execute();
-    assert_true(told(M_SB_EXEC) > id);
+    uint64_t next = told(M_SB_EXEC);
+    assert_true(next > id);
+    dynbuf_reset(&got);
+    exited(next, 0);
+    read_some(fd[DESK_FOLLOWS - 1], "\r\n0\r\n\r\n"); /* and does not close */
+    (void)nanosleep(&(const struct timespec){.tv_sec = 2}, NULL);
+    int last = execute();
+    (void)told(M_SB_EXEC);
+    close(last);
     for (int i = 0; i <= DESK_FOLLOWS; i++)
         close(fd[i]);
 }

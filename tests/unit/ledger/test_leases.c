@@ -440,6 +440,7 @@ static void started_sandboxes_end(void **state)
     for (unsigned i = 0; i < 3; i++)
         assert_int_equal(store_sandbox_ended(fix, SPAN("box"), i), 0);
     assert_true(is("box", "ended", 2) && live() == 1);
+    assert_non_null(issue(&next)); /* nobody would end it */
     assert_int_equal(store_sandbox_put(fix, &box, &why), 0);
     assert_true(is("box", "started", 2));
     assert_int_equal(store_sandbox_put(fix, &box, &why), 0); /* of which nobody said that it ended */

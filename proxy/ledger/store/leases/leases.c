@@ -75,7 +75,7 @@ static int end_record(struct audit *a, struct store *s, const struct wire_lease 
     return 0;
 }
 
-/* Of the sandbox as it is now. 1, 0 there is none, -1. */
+/* Of the sandbox as it is now. 1, 0 there is none, or it has ended, -1. */
 static int whose(struct store *s, struct wire_lease *l)
 {
     sqlite3_stmt *q = db_stmt(&s->db, SQL_SANDBOX_GET);
@@ -83,6 +83,8 @@ static int whose(struct store *s, struct wire_lease *l)
         return -1;
     db_text(q, 1, l->sandbox);
     enum db_result got = db_step(&s->db, q);
+    if (got == DB_ROW && span_eq(db_col(q, 4), SPAN("ended")))
+        got = DB_DONE;
     if (got == DB_ROW) {
         l->session = store_copy(s, db_col(q, 1));
         l->generation = db_col_int(q, 5);
@@ -176,7 +178,7 @@ int store_lease_check(struct store *s, struct wire_lease *l, const char **why)
     }
     int known = whose(s, l);
     if (known == 0)
-        *why = "there is no such sandbox";
+        *why = "there is no such sandbox, or it has ended";
     if (known <= 0)
         return known;
     if (count(s, SQL_LEASE_COUNT_LIVE, l->sandbox, &of_sandbox) != 0 ||
