@@ -15,7 +15,7 @@
 #include "sandbox-shim/plan/filter.h"
 #include "sandbox-shim/plan/place.h"
 
-/* Of memory, each of /tmp, /var/tmp, /home and /run. */
+/* Of memory, each of /tmp, /var/tmp, /dev/shm, /home and /run. */
 enum { TMPFS_MIB = 2048, MIB = 1024 * 1024 };
 
 static const char passwd[] = "root:x:0:0:root:/nonexistent:/usr/sbin/nologin\n"
@@ -146,7 +146,7 @@ static void put_gateway(struct plan *p)
 
 static void put_writable(struct plan *p)
 {
-    static const char *const fresh[] = {"/tmp", "/var/tmp", "/run", "/home", NULL};
+    static const char *const fresh[] = {"/tmp", "/var/tmp", "/dev/shm", "/run", "/home", NULL};
     char number[16], bytes[32], inside[PATH_MAX + sizeof(INSIDE_WORKSPACES)];
     uint64_t most = (uint64_t)TMPFS_MIB * MIB, size = p->limits.memory ? p->limits.memory : most;
 
@@ -154,9 +154,10 @@ static void put_writable(struct plan *p)
         most = p->scratch;
     (void)snprintf(bytes, sizeof(bytes), "%llu", (unsigned long long)(size < most ? size : most));
     for (const char *const *f = fresh; *f; f++) {
-        bool shared = strcmp(*f, "/tmp") == 0 || strcmp(*f, "/var/tmp") == 0;
+        bool shared = strcmp(*f, "/run") != 0 && strcmp(*f, "/home") != 0;
         put(p, "--perms", shared ? "1777" : "0755", "--size", bytes, "--tmpfs", *f, NULL);
     }
+    put(p, "--remount-ro", "/dev", NULL); /* memory as well, and without a size */
     put(p, "--symlink", "../run", "/var/run", NULL);
     if (p->home.path[0])
         put(p, "--bind-fd", pass(p, p->home.fd, number), INSIDE_HOME, NULL);

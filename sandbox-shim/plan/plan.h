@@ -42,7 +42,7 @@ struct plan {
     struct plan_dir work[PLAN_WORK_MAX], read[PLAN_READ_MAX];
     size_t nwork, nread;
     uint64_t disk;        /* without work: bytes of a workspace in memory, which ends with the sandbox */
-    uint64_t scratch;     /* bytes of each of /tmp, /var/tmp, /home and /run; 0: as much as memory may be, or 2 GiB */
+    uint64_t scratch;     /* bytes of each place in memory but the workspace; 0: as memory may be, or 2 GiB */
     struct plan_dir home; /* path empty: a fresh one, in memory */
     struct limits limits;
     const char *setenv[PLAN_LIST_MAX];

@@ -415,7 +415,7 @@ def only_the_workspace_and_fresh_memory_can_be_written(lab):
         print(json.dumps({{
             "cwd": os.getcwd(), "read": read, "root": sorted(os.listdir("/")), "home": os.listdir("/home"),
             "agent": os.listdir("/home/agent"), "theirs": os.path.exists({str(lab.home)!r}) or os.path.exists({str(control.state)!r}),
-            "write": [p for p in ("/etc/hosts", "/etc/x", "/x", "/usr/x", "/countersign/x", "/countersign/bundle.crt",
+            "write": [p for p in ("/etc/hosts", "/etc/x", "/x", "/dev/x", "/usr/x", "/countersign/x", "/countersign/bundle.crt",
                                   "/countersign/proxy.sock", "/proc/sys/kernel/core_pattern", "/proc/sysrq-trigger",
                                   "/proc/sys/net/ipv4/ip_forward", "/proc/sys/user/max_user_namespaces",
                                   "/etc/ssl/certs/ca-certificates.crt") if can(p)],

@@ -196,7 +196,8 @@ def what_it_may_use_is_bounded_and_costs_its_neighbour_nothing(lab, gw):
     assert execute(gw, "neighbour", "echo", "fine").out == b"fine\n"
     gw.cli("sandbox", "destroy", "greedy", rc=0)
     start(gw, "greedy", "--memory", "256M", "--disk", "16M", "--files", "64")
-    for place in ("/workspace", "/tmp", "/home/agent"):
+    assert b"Read-only" in shell(gw, "greedy", "echo > /dev/x", rc=None).err
+    for place in ("/workspace", "/tmp", "/dev/shm", "/home/agent"):
         done = shell(gw, "greedy", f"head -c 100000000 /dev/zero > {place}/big; stat -c %s {place}/big; rm {place}/big")
         assert b"No space left" in done.err and int(done.out) <= 16 << 20, (place, done.text())
     done = execute(gw, "greedy", PYTHON, "-c", "import os\ntry:\n while True: os.open('/dev/null', 0)\nexcept OSError as e: print(e)")

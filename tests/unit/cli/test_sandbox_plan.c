@@ -44,8 +44,9 @@ static void without_a_gateway_nothing_of_one_is_there(void **state)
     assert_int_equal(times(&p, "COUNTERSIGN_SANDBOX", "box"), 1);
     assert_int_equal(times(&p, "--tmpfs", INSIDE_WORKSPACE), 1);
     assert_int_equal(times(&p, "--size", "536870912"), 1);
-    assert_int_equal(times(&p, "--size", "67108864"), 4); /* /tmp, /var/tmp, /run and /home */
-    assert_int_equal(times(&p, "--tmpfs", NULL), 5);      /* none of which has no size */
+    assert_int_equal(times(&p, "--size", "67108864"), 5); /* /tmp, /var/tmp, /dev/shm, /run, /home */
+    assert_int_equal(times(&p, "--tmpfs", NULL), 6);      /* none of which has no size */
+    assert_int_equal(times(&p, "--remount-ro", "/dev"), 1);
     assert_int_equal(times(&p, "--unshare-net", NULL), 1);
     assert_int_equal(times(&p, "--seccomp", NULL), 1);
     plan_free(&p);
