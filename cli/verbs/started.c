@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "cli/verb.h"
+#include "common/text/utf8.h"
 #include "common/text/visible.h"
 #include "policy/load/read/scalar.h"
 #include "sandbox-shim/plan/limits.h"
@@ -231,25 +232,40 @@ static int on_event(void *ctx, const struct api_event *ev)
     return ferror(stdout) ? 1 : 0; /* nobody reads it any more: the command is killed */
 }
 
+/* It goes as JSON, in which another byte would become another character, and a name that of another file. */
+static int put_word(struct jsonw *w, const char *word)
+{
+    struct span s = span_str(word);
+
+    jsonw_string(w, s);
+    return utf8_run(s) == s.n ? CLI_OK
+                              : verb_fail(CLI_USAGE, "a command is told to a sandbox as UTF-8, and a word of it is "
+                                                     "not; a shell inside can make such bytes with printf");
+}
+
 static int exec_request(const struct cli_call *c, struct dynbuf *body)
 {
-    const char *variable[ENV_MAX];
+    const char *variable[ENV_MAX], *dir = cli_value(c, "dir");
     size_t n = cli_values(c, "env", variable, ENV_MAX);
+    int rc = CLI_OK;
     struct jsonw w;
 
     jsonw_begin(&w, body);
     jsonw_object(&w);
     jsonw_kv_array(&w, "argv");
-    for (size_t i = 1; i < c->nwords; i++)
-        jsonw_string(&w, span_str(c->word[i]));
+    for (size_t i = 1; rc == CLI_OK && i < c->nwords; i++)
+        rc = put_word(&w, c->word[i]);
     jsonw_end_array(&w);
     jsonw_kv_array(&w, "env");
-    for (size_t i = 0; i < n; i++)
-        jsonw_string(&w, span_str(variable[i]));
+    for (size_t i = 0; rc == CLI_OK && i < n; i++)
+        rc = put_word(&w, variable[i]);
     jsonw_end_array(&w);
-    if (cli_value(c, "dir"))
-        jsonw_kv(&w, "dir", span_str(cli_value(c, "dir")));
-    int rc = put_seconds(&w, c, "timeout");
+    if (rc == CLI_OK && dir) {
+        jsonw_key(&w, "dir");
+        rc = put_word(&w, dir);
+    }
+    if (rc == CLI_OK)
+        rc = put_seconds(&w, c, "timeout");
     if (rc == CLI_OK)
         rc = put_bytes(&w, c, "output", 0);
     jsonw_end_object(&w);

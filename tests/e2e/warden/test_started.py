@@ -119,6 +119,9 @@ def a_command_runs_with_its_arguments_and_both_its_outputs(lab, gw):
     done = execute(gw, "box", "cat", "--", "/etc/hostname", "-- x", rc=1)
     assert b"-- x" in done.err, done.text()
     assert execute(gw, "box", "pwd", options=("--dir", "/tmp")).out == b"/tmp\n"
+    for word in ((b"cat", b"\xff"), (b"env", b"A=\xc3")):
+        assert b"as UTF-8" in execute(gw, "box", *word, rc=2).err
+    assert b"as UTF-8" in execute(gw, "box", "pwd", rc=2, options=(b"--dir", b"/\x80")).err
     assert b"no-such-program" in execute(gw, "box", "no-such-program", rc=127).err
     assert shell(gw, "box", "kill -KILL $$", rc=137).out == b""
     assert execute(gw, "box", "sleep", "60", rc=124, options=("--timeout", "1s")).err == \

@@ -349,6 +349,14 @@ static void what_is_late_is_killed_and_then_its_sandbox(void **state)
     dynbuf_free(&b);
     ends_with(fd, run, TALK_SIGNALLED, SIGKILL);
     exit_heard(2, SB_TIMED_OUT, SIGKILL);
+    execute(4, "box", 50, 10); /* had ended before, and what it said was not read until now */
+    b = told(fd, &type, &run);
+    dynbuf_free(&b);
+    b = told(fd, &type, &run);
+    assert_int_equal(type, TALK_SIGNAL);
+    dynbuf_free(&b);
+    ends_with(fd, run, TALK_EXITED, 3);
+    exit_heard(4, SB_EXITED, 3);
     execute(3, "box", 50, 10); /* this one is said to live on */
     exit_heard(3, SB_LOST, 0);
     assert_int_equal(heard(PARENT, M_BOX_END), id);
