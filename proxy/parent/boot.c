@@ -16,23 +16,54 @@
 #include "proxy/parent/parent.h"
 #include "proxy/parent/truststore.h"
 
-enum { UID_BASE = 62000, UID_SPAN = BOX_USERS + BOXES_MAX };
+enum { UID_BASE = 62000, UID_SPAN = CONFIG_UIDS };
+_Static_assert((int)UID_SPAN == (int)BOX_USERS + (int)BOXES_MAX, "as many as are given");
 
 /* Root's roles get a user of their own each, if this namespace has such users. */
-static int uid_base(void)
+static int uid_base(struct parent *p, struct err *e)
 {
-    unsigned long inside, outside, count;
-    int base = 0;
+    unsigned long inside, outside, count, base = p->config->uid_base ? (unsigned long)p->config->uid_base : UID_BASE;
     FILE *f = geteuid() == 0 ? fopen("/proc/self/uid_map", "re") : NULL;
     if (f == NULL)
         return 0;
     while (fscanf(f, "%lu %lu %lu", &inside, &outside, &count) == 3)
-        if (inside <= UID_BASE && UID_BASE + UID_SPAN <= inside + count)
-            base = UID_BASE;
+        if (inside <= base && base + UID_SPAN <= inside + count)
+            p->uid_base = (int)base;
     fclose(f);
-    if (base == 0)
+    if (p->uid_base == 0 && p->config->uid_base)
+        return err_set(e, "uid_base: this namespace does not have the user ids %lu to %lu (/proc/self/uid_map)", base,
+                       base + UID_SPAN - 1);
+    if (p->uid_base == 0)
         log_warn("no user ids to separate the roles by in this namespace; see THREATS.md");
-    return base;
+    return 0;
+}
+
+/* Each gateway on this machine, as far as it has the same /run, holds a lock on the bytes that its user ids number. A
+ * user of both is no way from one into the other, but the kernel counts what it has open for both together. */
+static void uids_claim(int base)
+{
+    struct flock range = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = base, .l_len = UID_SPAN};
+    int fd = base ? open("/run/countersign.uids", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600) : -1;
+    if (fd < 0 || fcntl(fd, F_OFD_SETLK, &range) == 0)
+        return; /* held as long as we live; or there is nobody to be asked */
+    log_info("another gateway on this machine gives user ids from %d to %d as well; uid_base: in countersign.yaml "
+             "gives each its own",
+             base, base + UID_SPAN - 1);
+    close(fd);
+}
+
+/* What lies in it would be read by nobody. */
+static int was_anothers(const char *state, const char *sub, int uid, struct err *e)
+{
+    char path[CONFIG_PATH + 32];
+    struct stat st;
+    snprintf(path, sizeof(path), "%s/%s", state, sub);
+    if (uid < 0 || lstat(path, &st) != 0 || st.st_uid == 0 || st.st_uid == (uid_t)uid)
+        return 0;
+    return err_set(e,
+                   "%s is of user %u and has to be of %d: another uid_base (countersign.yaml) was in force; say that "
+                   "one again, or give the folder and all in it to the new user: chown -R %d:%d %s",
+                   path, (unsigned)st.st_uid, uid, uid, uid, path);
 }
 
 static int make_dir(const char *base, const char *sub, unsigned mode, int uid, int gid, struct err *e)
@@ -76,7 +107,8 @@ static int folders(struct parent *p, struct err *e)
     snprintf(path, sizeof(path), "%s/keeper", state);
     p->new_state = lstat(path, &st) != 0 && errno == ENOENT;
     make_parents(state);
-    if (make_dir(state, "", base ? 0711 : 0700, -1, -1, e) != 0 ||
+    if (was_anothers(state, "keeper", keeper, e) != 0 || was_anothers(state, "store", ledger, e) != 0 ||
+        make_dir(state, "", base ? 0711 : 0700, -1, -1, e) != 0 ||
         make_dir(state, "keeper", 0700, keeper, keeper, e) != 0 ||
         make_dir(state, "store", 0750, ledger, ledger, e) != 0 || make_dir(state, "run", 0700, -1, -1, e) != 0)
         return -1;
@@ -136,9 +168,9 @@ int parent_prepare(struct parent *p, struct err *e)
         return err_set(e, "cannot tell where the program lies (/proc must be there), or no random numbers");
     *slash = '\0';
     hex_text(span_of(boot.b, ID_BYTES), p->boot);
-    p->uid_base = uid_base();
-    if (folders(p, e) != 0 || only_one(p, e) != 0)
+    if (uid_base(p, e) != 0 || folders(p, e) != 0 || only_one(p, e) != 0)
         return -1;
+    uids_claim(p->uid_base);
     parent_sweep(p);
     return parent_bind(p, e);
 }

@@ -42,6 +42,7 @@ static void differences(struct config *old, struct config *new, char list[PARENT
         advertise |= l != NULL && strcmp(l->advertise, new->listener[i].advertise) != 0;
     }
     needs(list, strcmp(old->state_dir, new->state_dir) != 0, "state_dir");
+    needs(list, old->uid_base != new->uid_base, "uid_base");
     needs(list, memcmp(&old->master, &new->master, sizeof(old->master)) != 0, "master_key");
     needs(list, old->shadow != new->shadow, "mode");
     needs(list, strcmp(old->roots, new->roots) != 0, "roots for sandboxes");

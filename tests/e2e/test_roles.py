@@ -383,6 +383,25 @@ def a_second_start_on_the_same_state_is_refused_and_harms_nothing(lab):
     assert b" 200" in lab.run([*CURL, f"https://{up.name}:{up.port}/ok"], env=gw.client_env(), rc=0).out
 
 
+@test()
+def the_user_ids_begin_where_the_configuration_says(lab):
+    if os.geteuid() != 0:
+        raise Skip("an ordinary user has no others to give")
+    up, gw = setup(lab, config="uid_base: 70000\n")
+    users = [int(re.search(r"Uid:\s+(\d+)", open(f"/proc/{gw.pid(role)}/status").read())[1]) for role in ROLES]
+    assert len(set(users)) == len(users) and all(70000 < user < 70100 for user in users), users
+    assert gw.state.joinpath("keeper").stat().st_uid in users
+    config, text = lab.dir / "other.yaml", gw.config.read_text().replace("state_dir: state", "state_dir: other")
+    config.write_text(text.replace("70000", "70611"))  # the last one of the first gateway
+    other = lab.start(["countersign", "up", "--config", config], ready=r"countersign is up")
+    assert b"another gateway on this machine gives user ids from 70611 to 71222 as well" in other.seen, other.seen
+    other.stop()
+    config.write_text(text)
+    done = lab.run(["countersign", "up", "--config", config])
+    assert done.rc != 0 and b"another uid_base" in done.both and b"chown -R 700" in done.both, done.text()
+    assert lab.dir.joinpath("other/keeper").stat().st_uid > 70611  # and nothing of it was changed
+
+
 @test("B51 hup")
 def a_hangup_with_a_broken_policy_keeps_the_old_one(lab):
     lab.expects("parent: reload refused, the old policy stays: ")

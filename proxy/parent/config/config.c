@@ -9,7 +9,7 @@
 #include "policy/load/read/scalar.h"
 #include "proxy/parent/config/config_in.h"
 
-enum { CONFIG_FILE_MAX = 256 * 1024 };
+enum { CONFIG_FILE_MAX = 256 * 1024, UID_MIN = 1000, UID_NOBODY = 65534, UID_MAX = 2000 * 1000 * 1000 };
 
 struct row_desk {
     const struct node *at;
@@ -43,7 +43,7 @@ struct row_log {
 };
 struct row_file {
     const struct node *at;
-    struct number version, mode, store_lost, disclose;
+    struct number version, uid_base, mode, store_lost, disclose;
     struct item state_dir, store, floors, signers, roots, crl;
     struct row_dns dns;
     struct items policy;
@@ -128,6 +128,8 @@ static const struct choice disclosures[] = {{"none", 0}, {"rules", 1}, {NULL, 0}
 static const struct key file_keys[] = {
     {"version", KEY_COUNT, AT(row_file, version), KEY_NEEDED, .lo = 1, .hi = 1, .help = "1"},
     {"state_dir", KEY_TEXT, AT(row_file, state_dir), 0, .help = "CA, sealed secrets, store"},
+    {"uid_base", KEY_COUNT, AT(row_file, uid_base), 0, .lo = UID_MIN, .hi = UID_MAX,
+     .help = "the first of the user ids that root's gateway gives its processes and sandboxes; below 1000 are a system's"},
     {"store", KEY_TEXT, AT(row_file, store), 0, .help = "sqlite:ledger.db"},
     {"master_key", KEY_MAP, AT(row_file, master), 0, .table = &master_table,
      .help = "where the key is that the CA and the credentials are sealed under, when not in state_dir"},
@@ -260,6 +262,10 @@ static void take(struct loader *l, const struct row_file *r, const char *file, s
 {
     if (r->state_dir.at != NULL)
         config_copy_path(l, c->state_dir, CONFIG_PATH, file, &r->state_dir);
+    if (r->uid_base.v <= UID_NOBODY + 1 && r->uid_base.v + CONFIG_UIDS > UID_NOBODY)
+        load_problem(l, r->uid_base.at, "C022", "uid_base: of the %d user ids from there on two are nobody's, %d and %d",
+                     CONFIG_UIDS, UID_NOBODY, UID_NOBODY + 1);
+    c->uid_base = (int)r->uid_base.v;
     take_file(l, c->floors, file, "floors", &r->floors);
     take_file(l, c->signers, file, "policy_signers", &r->signers);
     if (r->roots.at != NULL)

@@ -11,6 +11,7 @@
 enum { CONFIG_LISTENERS = 16, CONFIG_POLICIES = 16, CONFIG_PATH = 1024, CONFIG_ADDRESS = 256, CONFIG_NAME = 65 };
 enum { CONFIG_ARGS = 32 };                                   /* of a program, its path among them */
 enum { CONFIG_SANDBOXES = 2000, CONFIG_CONNECTIONS = 4000 }; /* the most that limits: may say */
+enum { CONFIG_UIDS = 612 };                                  /* user ids from uid_base on */
 
 enum config_kind { CONFIG_NO_KIND = 0, CONFIG_HTTP, CONFIG_SOCKS5, CONFIG_TRANSPARENT, CONFIG_UNIX };
 
@@ -49,6 +50,7 @@ struct config {
     size_t nlisteners;
     char desk_address[CONFIG_ADDRESS]; /* host:port */
     uint64_t inline_wait_ms, expires_ms, body_max, pending_max, sandboxes_max, connections_max;
+    int uid_base; /* 0: not said */
     bool store_lost_allow_reads, disclose_rules, shadow;
     struct digest text; /* of the file, as it was read */
     enum log_level log_level;

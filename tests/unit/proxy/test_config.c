@@ -62,6 +62,7 @@ static void defaults_hold_where_nothing_is_said(void **state)
     assert_int_equal(c->log_form, LOG_AUTO);
     assert_string_equal(c->log_trace, "");
     assert_int_equal(c->master.from, SOURCE_NONE);
+    assert_int_equal(c->uid_base, 0);
     config_free(&c);
 }
 
@@ -77,10 +78,12 @@ static void values_are_taken(void **state)
                             "desk: { http: \"127.0.0.1:9\" }\nhold: { inline_wait: 2s, expires: 1h, pending: 3 }\n"
                             "body: { max: 1MiB }\nlimits: { sandboxes: 7, connections: 9 }\ncrl: lists.pem\nlog: { "
                             "level: debug, trace: ci-7, format: text }\n"
-                            "dns: { servers: [10.0.0.2, 10.0.0.3:5353, \"fd00::2\", \"[fd00::3]:54\"] }\n",
+                            "dns: { servers: [10.0.0.2, 10.0.0.3:5353, \"fd00::2\", \"[fd00::3]:54\"] }\n"
+                            "uid_base: 65536\n",
                             &e);
     if (c == NULL)
         fail_msg("%s", e.text);
+    assert_int_equal(c->uid_base, 65536);
     assert_int_equal(c->sandboxes_max, 7);
     assert_int_equal(c->connections_max, 9);
     snprintf(want, sizeof(want), "%s/a.yaml", dir);
@@ -239,6 +242,11 @@ static const struct {
     {"version: 1\nbody: { max: 0 }\n", "c.yaml:2:"},
     {"version: 1\nlimits: { sandboxes: 0 }\n", "c.yaml:2:"},
     {"version: 1\nlimits: { connections: 4001 }\n", "c.yaml:2:"},
+    {"version: 1\nuid_base: 999\n", "c.yaml:2:11: uid_base must be from 1000"},
+    {"version: 1\nuid_base: 0\n", "c.yaml:2:11: uid_base must be from 1000"},
+    {"version: 1\nuid_base: 64923\n", "c.yaml:2:11: uid_base: of the 612 user ids"},
+    {"version: 1\nuid_base: 65535\n", "nobody's"},
+    {"version: 1\nuid_base: 4294967295\n", "c.yaml:2:11: uid_base must be"},
     {"version: 1\nmaster_key: {}\n", "c.yaml:2:"},
     {"version: 1\nmaster_key: /etc/key\n", "c.yaml:2:"},
     {"version: 1\nmaster_key: { env: KEY }\n", "c.yaml:2:"},
