@@ -15,6 +15,7 @@
 #include "cli/doctor/findings.h"
 #include "common/time/clock.h"
 #include "cli/doctor/probe.h"
+#include "sandbox-shim/plan/limits.h"
 #include "sandbox-shim/run/network.h"
 
 enum { DIRECT_MAX = 8, SKEW_MS = 60 * 1000, SOON_DAYS = 30, DIAL_MS = 3000 };
@@ -22,7 +23,7 @@ enum { DIRECT_MAX = 8, SKEW_MS = 60 * 1000, SOON_DAYS = 30, DIAL_MS = 3000 };
 struct doctor {
     struct findings f;
     struct gateway_call g;
-    char dir[PATH_MAX];
+    char dir[PATH_MAX], proc[32]; /* proc: of the gateway, where it runs; else ours */
 };
 
 /* --- files ---------------------------------------------------------------- */
@@ -160,6 +161,8 @@ static void check_roles(struct doctor *d)
     for (const struct json *r = roles ? roles->child : NULL; r; r = r->next) {
         const struct json *ready = json_get(r, SPAN("ready"));
         struct span name = member_text(r, "role");
+        if (member_u64(r, "pid")) /* any of them is where their parent is */
+            (void)snprintf(d->proc, sizeof(d->proc), "/proc/%llu", (unsigned long long)member_u64(r, "pid"));
         if (ready && ready->truth)
             continue;
         good = false;
@@ -391,12 +394,28 @@ static void check_run(struct doctor *d)
     check_capture(d);
 }
 
+/* What `sandbox start` would say: no fault, for `approximate` is the default of an ordinary user's gateway. */
+static void check_limits(struct doctor *d)
+{
+    char path[64], held[128];
+
+    (void)snprintf(path, sizeof(path), "%s/mountinfo", d->proc);
+    if (limits_here(access(path, R_OK) == 0 ? d->proc : "/proc/self", held, sizeof(held)))
+        finding(&d->f, FINDING_OK, "start", NULL, NULL, "limits: strict holds what sandboxes use: %s", held);
+    else
+        finding(&d->f, FINDING_NOTE, "start", NULL, NULL,
+                "limits: strict starts no sandbox here, for no cgroup can be made that holds all of it (%s); "
+                "approximate holds the memory of each process, and the number of all of their user, by rlimits, and "
+                "the CPU by nothing",
+                held);
+}
+
 int doctor_main(const struct cli_call *c)
 {
     static const char *const places[] = {"1.1.1.1:443", "[2606:4700:4700::1111]:443", NULL};
     const char *direct[DIRECT_MAX + 1];
     size_t ndirect = cli_values(c, "direct", direct, DIRECT_MAX + 1);
-    struct doctor d = {.dir = ""};
+    struct doctor d = {.proc = "/proc/self"};
     struct err e;
 
     if (ndirect > DIRECT_MAX)
@@ -419,6 +438,7 @@ int doctor_main(const struct cli_call *c)
         check_gateway(&d);
         check_names(&d);
         check_run(&d);
+        check_limits(&d);
         rc = findings_end(&d.f);
     }
     verb_end(&d.g);

@@ -111,6 +111,39 @@ void limits_say(const struct limits *l, char *out, size_t room)
                    l->cgroup.n > 0 ? l->cgroup.folder[0].path : "");
 }
 
+/* The version of the cgroup that holds these here; 0: none does. */
+static unsigned held_by(const char *proc, const struct cgroup_amounts *a)
+{
+    struct cgroup c;
+    char leaf[48];
+
+    (void)snprintf(leaf, sizeof(leaf), "countersign-look-%d", (int)getpid());
+    unsigned version = cgroup_make(&c, proc, leaf, a) ? cgroup_version(&c) : 0;
+    cgroup_end(&c);
+    return version;
+}
+
+bool limits_here(const char *proc, char *out, size_t room)
+{
+    static const struct cgroup_amounts all = {(uint64_t)MEMORY_MIN_MIB * MIB, PIDS_MIN, 100};
+    static const struct {
+        const char *name;
+        struct cgroup_amounts a;
+    } each[] = {{"memory", {.memory = (uint64_t)MEMORY_MIN_MIB * MIB}},
+                {", processes", {.pids = PIDS_MIN}},
+                {", CPU", {.cpu_percent = 100}}};
+
+    out[0] = '\0';
+    for (size_t i = 0, n = 0; i < sizeof(each) / sizeof(each[0]) && n < room; i++) {
+        unsigned version = held_by(proc, &each[i].a);
+        n += (size_t)snprintf(out + n, room - n, "%s by %s", each[i].name,
+                              version == 0   ? "none"
+                              : version == 1 ? "cgroup v1"
+                                             : "cgroup v2");
+    }
+    return held_by(proc, &all) > 0;
+}
+
 void limits_end(struct limits *l)
 {
     cgroup_end(&l->cgroup);

@@ -190,6 +190,8 @@ def what_it_may_use_is_bounded_and_costs_its_neighbour_nothing(lab, gw):
     made = start(gw, "greedy", "--memory", "256M", "--pids", "32", "--disk", "16M", "--files", "64", "--cpus", "0.5")
     assert (made["limits"], made["held_by"][:6]) in (("strict", "cgroup"), ("approximate", "each p")), made
     assert made["limits"] == ("approximate" if isinstance(gw.lab, Nobodys) else "strict"), made
+    said = gw.cli("doctor").out
+    assert (b"limits: strict holds what" if made["limits"] == "strict" else b"limits: strict starts no sandbox") in said, said
     start(gw, "neighbour")
     assert execute(gw, "greedy", PYTHON, "-c", "bytearray(1 << 30); print('had it')", rc=None).out == b""
     lab.wait_for("room again", lambda: "greedy" in str(gw.cli_json("sandbox", "started")) or start(gw, "greedy"))

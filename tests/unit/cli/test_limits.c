@@ -303,6 +303,24 @@ static void what_version_1_lacks_is_looked_for_in_version_2(void **state)
     assert_int_equal(access(at(leaf), F_OK), -1);
 }
 
+/* Looked at one by one: what strict asks for is all of it at once. */
+static void what_this_machine_can_hold_is_said(void **state)
+{
+    char said[128];
+    mount_version_1("/part");
+    put(at("fs/user/app"), "cgroup.subtree_control", "cpu\n");
+    assert_true(limits_here(at("proc"), said, sizeof(said)));
+    assert_string_equal(said, "memory by cgroup v1, processes by cgroup v1, CPU by cgroup v2");
+    put(at("fs/user/app"), "cgroup.subtree_control", "io\n");
+    assert_false(limits_here(at("proc"), said, sizeof(said)));
+    assert_string_equal(said, "memory by cgroup v1, processes by cgroup v1, CPU by none");
+    put(at("proc"), "mountinfo", "");
+    assert_false(limits_here(at("proc"), said, sizeof(said)));
+    assert_string_equal(said, "memory by none, processes by none, CPU by none");
+    (void)snprintf(said, sizeof(said), "fs/m/own/countersign-look-%d", (int)getpid());
+    assert_int_equal(access(at(said), F_OK), -1); /* nothing is left */
+}
+
 static void without_one_memory_is_limited_for_each_process(void **state)
 {
     struct limits l = {.memory = 64 << 20};
@@ -340,6 +358,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(half_a_number_is_nobodys, begin, end),
         cmocka_unit_test_setup_teardown(without_a_file_that_kills_each_one_is_killed, begin, end),
         cmocka_unit_test_setup_teardown(what_version_1_lacks_is_looked_for_in_version_2, begin, end),
+        cmocka_unit_test_setup_teardown(what_this_machine_can_hold_is_said, begin, end),
         cmocka_unit_test_setup_teardown(without_one_memory_is_limited_for_each_process, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
