@@ -7,20 +7,13 @@
 #include "common/net/conn.h"
 #include "common/net/loop.h"
 #include "common/net/chan.h"
-#include "proxy/msgs.h"
 #include "web-approval/api/api.h"
 #include "web-approval/ask.h"
 #include "web-approval/events.h"
+#include "web-approval/follow.h"
 #include "web-approval/route.h"
 
-enum {
-    IN_MAX = HTTP_HEAD_MAX + DESK_BODY_MAX,
-    PIECE = 64 * 1024,
-    EVENT_BYTES = 32 * 1024,
-    DOORS = 4,
-    ACCEPTS = 16,
-    TICK_MS = 1000
-};
+enum { IN_MAX = HTTP_HEAD_MAX + DESK_BODY_MAX, PIECE = 64 * 1024, DOORS = 4, ACCEPTS = 16, TICK_MS = 1000 };
 
 struct door {
     struct server *server;
@@ -40,12 +33,7 @@ struct server {
 };
 
 /* What a client gets after the head of its answer, for as long as it stays. */
-enum stream {
-    STREAM_NONE = 0,
-    STREAM_EVENTS,
-    STREAM_RUN, /* what a command says */
-    STREAM_REST /* the command has ended; all of it is written, and waits for the client to read */
-};
+enum stream { STREAM_NONE = 0, STREAM_EVENTS, STREAM_RUN /* what a command says */ };
 
 struct client {
     struct door *door;
@@ -55,9 +43,7 @@ struct client {
     size_t sent;        /* of its answer */
     bool ready, last;   /* the answer is there; close after it */
     enum stream stream;
-    uint64_t follow;        /* of STREAM_RUN: the command */
-    struct dynbuf waits[2]; /* its two outputs, that the client does not read yet; SB_WINDOW of both */
-    size_t rest;            /* of STREAM_REST: bytes that were unread when its patience began */
+    struct follow follow; /* of STREAM_RUN */
     char operator[GUARD_OPERATOR];
     struct client *next, *prev;
 };
@@ -123,11 +109,7 @@ static void client_end(struct client *c, bool flush)
     if (c->next)
         c->next->prev = c->prev;
     s->nstreams -= c->stream == STREAM_EVENTS;
-    s->desk->follows -= c->stream == STREAM_RUN || c->stream == STREAM_REST;
-    if (c->follow != 0)
-        api_started_unfollow(s->desk, c->follow);
-    dynbuf_free(&c->waits[0]);
-    dynbuf_free(&c->waits[1]);
+    follow_free(&c->follow);
     if (c->door->nclients-- == SERVER_CLIENTS)
         watch_set(c->door->watch, WATCH_READ);
     free(c);
@@ -156,12 +138,12 @@ static int piece_write(struct client *c)
 
 static void stream_begin(struct client *c)
 {
-    c->follow = c->x->follow;
-    c->stream = c->follow ? STREAM_RUN : STREAM_EVENTS;
-    for (int i = 0; i < 2; i++)
-        dynbuf_init(&c->waits[i], SB_WINDOW);
-    c->door->server->nstreams += c->stream == STREAM_EVENTS;
-    c->door->server->desk->follows += c->stream == STREAM_RUN;
+    struct server *s = c->door->server;
+
+    c->stream = c->x->follow ? STREAM_RUN : STREAM_EVENTS;
+    s->nstreams += c->stream == STREAM_EVENTS;
+    if (c->stream == STREAM_RUN)
+        follow_begin(&c->follow, s->desk, c->conn, c->x->follow);
     c->ready = false;
     exchange_free(c->x);
     c->x = NULL;
@@ -200,18 +182,6 @@ static bool client_pump(struct client *c)
     return false;
 }
 
-/* Events, as one chunk of an answer that stays open, or is over with it. */
-static int chunk_write(struct client *c, const struct dynbuf *event, bool last)
-{
-    struct dynbuf chunk;
-
-    dynbuf_init(&chunk, event->n + 64);
-    bool bad = !dynbuf_ok(event) || http_write_chunk(&chunk, dynbuf_span(event)) != 0 ||
-               (last && dynbuf_add(&chunk, SPAN("0\r\n\r\n")) != 0) || conn_write(c->conn, dynbuf_span(&chunk)) != 0;
-    dynbuf_free(&chunk);
-    return bad ? -1 : 0;
-}
-
 /* Send what x says. False: the client is gone. */
 static bool answer(struct client *c)
 {
@@ -225,7 +195,7 @@ static bool answer(struct client *c)
         reply_problem(x, 503, "Too many", "too many event streams are open");
     }
     c->last |= x->stream;
-    if (head_write(x) != 0 || (x->stream && chunk_write(c, &x->out, false) != 0)) {
+    if (head_write(x) != 0 || (x->stream && stream_chunk(c->conn, &x->out, false) != 0)) {
         if (x->follow) /* it runs already, and nobody will hear of it */
             api_started_unfollow(c->door->server->desk, x->follow);
         client_end(c, false);
@@ -327,113 +297,33 @@ static void client_work(struct client *c)
 
 /* --- a command that is followed -------------------------------------------- */
 
-/* What waits, in turn of both outputs, as far as the client reads, or all of it. Written small, a command's output is
- * many times its size: so it is joined while it waits, and more may be said only when it has left. */
-static int waits_write(struct client *c, bool all)
-{
-    uint32_t left = 0;
-    int rc = 0;
-
-    for (unsigned i = 0;
-         rc == 0 && (c->waits[0].n > 0 || c->waits[1].n > 0) && (all || conn_queued(c->conn) < CONN_OUT_LOW);
-         i = 1 - i) {
-        struct span piece = span_first(dynbuf_span(&c->waits[i]), EVENT_BYTES);
-        struct dynbuf event;
-        if (piece.n == 0)
-            continue;
-        dynbuf_init(&event, 2 * EVENT_BYTES);
-        api_started_output(&event, i + 1, piece);
-        rc = chunk_write(c, &event, false);
-        dynbuf_free(&event);
-        dynbuf_drop(&c->waits[i], piece.n);
-        left += (uint32_t)piece.n;
-    }
-    if (left > 0)
-        api_started_taken(c->door->server->desk, c->follow, left);
-    return rc;
-}
-
-/* What the command said last and how it ended are the client's to read, however slowly: nothing waits for that any
- * more. */
-static void rest_begin(struct client *c)
-{
-    c->stream = STREAM_REST;
-    c->rest = conn_queued(c->conn);
-    conn_deadline(c->conn, SERVER_REST_MS);
-    conn_end(c->conn);
-}
-
-/* Who read nothing in all that time is not waited for any longer. */
-static void rest_waits(struct client *c)
-{
-    size_t left = conn_queued(c->conn);
-
-    if (left >= c->rest) {
-        client_end(c, false);
-        return;
-    }
-    c->rest = left;
-    conn_deadline(c->conn, SERVER_REST_MS);
-}
-
 /* Whoever has all of it is done, and its place another's, also if it does not close. */
-static void rests_end(struct server *s)
+static void follows_end(struct server *s)
 {
     for (struct client *c = s->clients, *next; c; c = next) {
         next = c->next;
-        if (c->stream == STREAM_REST && conn_queued(c->conn) == 0)
+        if (follow_done(&c->follow))
             client_end(c, true);
     }
 }
 
-static void follow_output(struct client *c, unsigned which, struct span bytes)
-{
-    if (dynbuf_add(&c->waits[which - 1], bytes) != 0 || waits_write(c, false) != 0)
-        client_end(c, false);
-}
-
-static void follow_end(struct client *c, const struct dynbuf *event)
-{
-    bool bad = waits_write(c, true) != 0 || chunk_write(c, event, true) != 0;
-
-    c->follow = 0; /* it has ended: nobody need be told that it is not followed */
-    if (bad)
-        client_end(c, false);
-    else
-        rest_begin(c);
-}
-
 void server_follow(struct server *s, struct frame *f)
 {
-    struct dynbuf event;
-    struct span bytes;
-    unsigned which;
     struct client *c = s->clients;
 
-    dynbuf_init(&event, CHAN_PAYLOAD_MAX * 2);
-    while (c && (c->follow != f->id || f->id == 0))
+    while (c && (c->follow.id != f->id || f->id == 0))
         c = c->next;
-    if (c && api_started_heard(f, &which, &bytes, &event) == 0) {
-        if (which > 0)
-            follow_output(c, which, bytes);
-        else
-            follow_end(c, &event);
-    }
-    dynbuf_free(&event);
+    if (c && follow_hear(&c->follow, f) != 0)
+        client_end(c, false);
 }
 
 void server_follow_gone(struct server *s)
 {
-    struct dynbuf event;
-
-    dynbuf_init(&event, 256);
-    api_started_lost(&event);
     for (struct client *c = s->clients, *next; c; c = next) {
         next = c->next;
-        if (c->follow)
-            follow_end(c, &event);
+        if (c->follow.id != 0 && follow_lost(&c->follow) != 0)
+            client_end(c, false);
     }
-    dynbuf_free(&event);
 }
 
 static void client_event(void *arg, struct conn *conn, enum conn_event ev)
@@ -448,7 +338,7 @@ static void client_event(void *arg, struct conn *conn, enum conn_event ev)
             client_work(c);
         break;
     case CONN_DRAINED:
-        if (c->follow && waits_write(c, false) != 0)
+        if (c->stream == STREAM_RUN && follow_drained(&c->follow) != 0)
             client_end(c, false);
         else if (c->x && c->ready && client_pump(c))
             client_work(c);
@@ -457,14 +347,12 @@ static void client_event(void *arg, struct conn *conn, enum conn_event ev)
         /* A half-closed client still gets its answer. */
         if (c->x)
             c->last = true;
-        else if (c->stream != STREAM_REST || conn_queued(c->conn) == 0)
+        else if (c->stream != STREAM_RUN || c->follow.id != 0 || follow_done(&c->follow))
             client_end(c, true);
         break;
     case CONN_TIMEOUT:
-        if (c->stream != STREAM_REST)
+        if (!follow_waits(&c->follow))
             client_end(c, false);
-        else
-            rest_waits(c);
         break;
     case CONN_CONNECTED:
     case CONN_TLS_READY: break;
@@ -559,7 +447,7 @@ static void tick(void *arg)
     uint64_t now = loop_now(s->desk->loop);
 
     ask_expire(s->desk, now);
-    rests_end(s);
+    follows_end(s);
     if (now >= s->ping_at) {
         s->ping_at = now + SERVER_PING_MS;
         streams_write(s, SPAN(": still here\n\n"));

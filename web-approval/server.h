@@ -11,8 +11,7 @@ enum {
     SERVER_STREAMS = 24, /* event streams among them */
     SERVER_REQUEST_MS = 10 * 1000,
     SERVER_IDLE_MS = 30 * 1000,
-    SERVER_SEND_MS = 30 * 1000,      /* without progress */
-    SERVER_REST_MS = 60 * 60 * 1000, /* the same, of a command that has ended: its client may be a pager */
+    SERVER_SEND_MS = 30 * 1000, /* without progress */
     SERVER_PING_MS = 20 * 1000,
 };
 

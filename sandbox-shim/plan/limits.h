@@ -29,8 +29,9 @@ int limits_enter(const struct limits *l) MUSTCHECK;
 /* What holds them: "limits: memory 512 MiB processes 200, of all together, by the cgroup ..."; empty: there are none.
  */
 void limits_say(const struct limits *l, char *out, size_t room);
-/* By what each could be held here: "memory by cgroup v1, processes by cgroup v1, CPU by none". A cgroup is made for each
- * and given back. True: one holds all of them, as `limits: strict` wants. proc: as above, or that of another process. */
+/* By what each could be held here: "memory by cgroup v1, processes by cgroup v1, CPU by none". A cgroup is made for
+ * each and given back. True: one holds all of them, as `limits: strict` wants. proc: as above, or that of another
+ * process. */
 bool limits_here(const char *proc, char *out, size_t room) MUSTCHECK;
 /* Whoever is left in the cgroup is killed, and it is given back. */
 void limits_end(struct limits *l);

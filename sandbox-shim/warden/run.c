@@ -170,7 +170,8 @@ int run_heard(struct box *b, const struct talk *t)
         return -1;
     if (t->type != TALK_END)
         return heard_output(r, t);
-    bool killed = t->how == TALK_SIGNALLED && t->code == SIGKILL; /* else it had ended, and its end waited to be read */
+    bool killed =
+        t->how == TALK_SIGNALLED && t->code == SIGKILL; /* else it had ended, and its end waited to be read */
     tell_exit(r, r->late && killed ? SB_TIMED_OUT : ends[t->how], t);
     run_free(r);
     return 0;

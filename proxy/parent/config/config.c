@@ -129,7 +129,7 @@ static const struct key file_keys[] = {
     {"version", KEY_COUNT, AT(row_file, version), KEY_NEEDED, .lo = 1, .hi = 1, .help = "1"},
     {"state_dir", KEY_TEXT, AT(row_file, state_dir), 0, .help = "CA, sealed secrets, store"},
     {"uid_base", KEY_COUNT, AT(row_file, uid_base), 0, .lo = UID_MIN, .hi = UID_MAX,
-     .help = "the first of the user ids that root's gateway gives its processes and sandboxes; below 1000 are a system's"},
+     .help = "the first of the user ids that root's gateway gives out; those below 1000 are the system's"},
     {"store", KEY_TEXT, AT(row_file, store), 0, .help = "sqlite:ledger.db"},
     {"master_key", KEY_MAP, AT(row_file, master), 0, .table = &master_table,
      .help = "where the key is that the CA and the credentials are sealed under, when not in state_dir"},
@@ -263,8 +263,9 @@ static void take(struct loader *l, const struct row_file *r, const char *file, s
     if (r->state_dir.at != NULL)
         config_copy_path(l, c->state_dir, CONFIG_PATH, file, &r->state_dir);
     if (r->uid_base.v <= UID_NOBODY + 1 && r->uid_base.v + CONFIG_UIDS > UID_NOBODY)
-        load_problem(l, r->uid_base.at, "C022", "uid_base: of the %d user ids from there on two are nobody's, %d and %d",
-                     CONFIG_UIDS, UID_NOBODY, UID_NOBODY + 1);
+        load_problem(l, r->uid_base.at, "C022",
+                     "uid_base: of the %d user ids from there on two are nobody's, %d and %d", CONFIG_UIDS,
+                     UID_NOBODY, UID_NOBODY + 1);
     c->uid_base = (int)r->uid_base.v;
     take_file(l, c->floors, file, "floors", &r->floors);
     take_file(l, c->signers, file, "policy_signers", &r->signers);
