@@ -144,6 +144,7 @@ enum msg_type {
     M_SWAP = 190,      /* C>K u8 n, n x (span credential, span token, span key, span session token (both empty but of keys to sign with), u64 for how many ms): keep these */
     M_SWAPPED = 191,   /* K>C u8 n (0: refused), span why, n x (wire_swapped, span text, span secret) */
     M_SWAP_DROP = 192, /* C>K forget those of this exchange */
+    M_TOKEN_END = 197, /* J>K id 0; id lease, as many as there are: they are dead; forget the tokens behind them */
     M_SWAP_TAKE = 193, /* C>J u8 n, n x wire_swapped; J>C bool ok: the answer may go on with them, span why */
     /* keeper, fetcher and its jobs, which are processes of their own; id: the asker's own */
     M_FETCH = 150,    /* K>F wire_fetch; F>job u16 n, n x (u8 family, span bytes): what may be dialled, span path of the roots, wire_fetch */

@@ -205,6 +205,19 @@ static void on_lease_verify(struct keeper *k, struct frame *f)
     (void)chan_commit(k->judge);
 }
 
+static void on_token_end(struct keeper *k, struct frame *f)
+{
+    struct msg_in m = msg_in(f->payload);
+    struct id lease;
+    while (!m.bad && m.rest.n > 0) {
+        msg_get_id(&m, &lease);
+        if (!m.bad)
+            tokens_end(k->tokens, &lease);
+    }
+    if (m.bad)
+        log_error("what the judge says of dead leases cannot be read");
+}
+
 static void from_judge(void *arg, struct chan *c, struct frame *f)
 {
     if (f->type == M_MINT)
@@ -213,6 +226,8 @@ static void from_judge(void *arg, struct chan *c, struct frame *f)
         on_lease_verify(arg, f);
     else if (f->type == M_RELEASE)
         keeper_release(arg, f->id, f->payload);
+    else if (f->type == M_TOKEN_END)
+        on_token_end(arg, f);
     else
         log_exchange(LOG_ERROR, f->id, "the judge said %u", f->type);
 }

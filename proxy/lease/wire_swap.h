@@ -3,7 +3,8 @@
  *
  *   judge ──M_FORWARD──► carrier ──M_SWAP──► keeper    the tokens, which stay there
  *                        carrier ◄─M_SWAPPED─ keeper   the leases' texts
- *   ledger ◄─M_LEASE_TAKE─ judge ◄─M_SWAP_TAKE─ carrier   whose they are; written down before the answer goes on */
+ *   ledger ◄─M_LEASE_TAKE─ judge ◄─M_SWAP_TAKE─ carrier   whose they are; written down before the answer goes on
+ *   ledger ──M_LEASE──► judge ──M_TOKEN_END──► keeper  a lease is dead, and its token forgotten */
 #ifndef PROXY_LEASE_WIRE_SWAP_H
 #define PROXY_LEASE_WIRE_SWAP_H
 

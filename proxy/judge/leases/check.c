@@ -9,6 +9,7 @@
 #include "proxy/judge/evaluation/signing.h"
 #include "proxy/judge/leases/brought.h"
 #include "proxy/judge/leases/proof.h"
+#include "proxy/judge/leases/swap.h"
 #include "proxy/judge/post.h"
 #include "proxy/judge/stubs/stub.h"
 
@@ -392,7 +393,7 @@ int lease_told(struct judge *j, struct span payload)
         return -1;
     if (dead)
         exchange_each(j, again, NULL);
-    return 0;
+    return dead ? swap_leases_told(j, payload) : 0;
 }
 
 /* ---- counted ---- */

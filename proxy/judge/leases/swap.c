@@ -150,6 +150,26 @@ int swap_take(struct exchange *x, struct span payload)
     return 0;
 }
 
+int swap_leases_told(struct judge *j, struct span payload)
+{
+    struct msg_in m = msg_in(payload);
+    struct dynbuf *b = NULL;
+    struct wire_lease w;
+    uint16_t n = msg_get_u16(&m);
+    for (uint16_t i = 0; i < n; i++) {
+        if (wire_get_lease(&m, &w) != 0)
+            return -1;
+        if (w.state == LEASE_LIVE || !span_eq(w.by, SPAN(LEASE_BY_ANSWER)))
+            continue;
+        if (b == NULL)
+            b = post_begin(j, ROLE_KEEPER, 0, M_TOKEN_END, 0);
+        msg_put_id(b, &w.id);
+    }
+    if (b != NULL)
+        post_send(j, "dead leases could not be told to the keeper, which has their tokens until they end");
+    return 0;
+}
+
 int swap_taken(struct judge *j, uint64_t xid, struct span payload)
 {
     struct msg_in m = msg_in(payload);

@@ -12,6 +12,9 @@ int swap_put(struct exchange *x, struct span *out) MUSTCHECK;
 int swap_take(struct exchange *x, struct span payload) MUSTCHECK;
 /* M_LEASE_TAKE of the ledger's: its leases are written down, or not. */
 int swap_taken(struct judge *j, uint64_t xid, struct span payload) MUSTCHECK;
+/* The ledger's word, M_LEASE, that the judge has acted on: behind dead leases the keeper need keep no token. -1: it
+ * is none. */
+int swap_leases_told(struct judge *j, struct span payload) MUSTCHECK;
 /* Is the credential of its decision one whose values are known by their leases? */
 bool swap_is_token(const struct exchange *x);
 /* WWW-Authenticate for who brings no lease of this credential, or one that has ended; empty: it says none. */

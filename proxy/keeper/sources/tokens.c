@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "proxy/msgs.h"
+
 struct token {
     struct token *next;
     uint64_t xid, expires_ms;
@@ -13,6 +15,7 @@ struct token {
 struct tokens {
     struct token *bucket[TOKENS_BUCKETS];
     size_t n;
+    uint64_t swept_ms;
 };
 
 struct tokens *tokens_new(void)
@@ -20,9 +23,18 @@ struct tokens *tokens_new(void)
     return calloc(1, sizeof(struct tokens));
 }
 
-static struct token **place_of(struct tokens *t, const struct id *lease)
+static size_t bucket_of(const struct id *lease)
 {
-    return &t->bucket[lease->b[0] % TOKENS_BUCKETS];
+    return (lease->b[0] | (size_t)lease->b[1] << 8) % TOKENS_BUCKETS;
+}
+
+static void take_one(struct tokens *t, struct token **at)
+{
+    struct token *k = *at;
+    *at = k->next;
+    secret_free(&k->value);
+    free(k);
+    t->n--;
 }
 
 /* Those of xid (0: any) that have ended by now_ms, and those of xid that have not when all. */
@@ -30,15 +42,21 @@ static void take_out(struct tokens *t, uint64_t xid, uint64_t now_ms, bool all)
 {
     for (size_t i = 0; i < TOKENS_BUCKETS; i++)
         for (struct token **at = &t->bucket[i], *k; (k = *at) != NULL;) {
-            if ((xid != 0 && k->xid != xid) || (!all && k->expires_ms > now_ms)) {
+            if ((xid != 0 && k->xid != xid) || (!all && k->expires_ms > now_ms))
                 at = &k->next;
-                continue;
-            }
-            *at = k->next;
-            secret_free(&k->value);
-            free(k);
-            t->n--;
+            else
+                take_one(t, at);
         }
+}
+
+/* A front is of one sandbox. */
+static bool has_share(const struct tokens *t, uint64_t xid, uint64_t now_ms)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < TOKENS_BUCKETS; i++)
+        for (const struct token *k = t->bucket[i]; k != NULL; k = k->next)
+            n += k->xid >> XID_FRONT_SHIFT == xid >> XID_FRONT_SHIFT && k->expires_ms > now_ms;
+    return n < TOKENS_EACH;
 }
 
 void tokens_free(struct tokens **t)
@@ -53,13 +71,14 @@ int tokens_put(struct tokens *t, uint64_t xid, const struct id *lease, const str
                struct secret *value, uint64_t expires_ms, uint64_t now_ms)
 {
     if (t->n == TOKENS_MAX)
-        tokens_expire(t, now_ms);
-    struct token *k = t->n < TOKENS_MAX && value != NULL ? calloc(1, sizeof(*k)) : NULL;
+        take_out(t, 0, now_ms, false);
+    bool fits = value != NULL && t->n < TOKENS_MAX && has_share(t, xid, now_ms);
+    struct token *k = fits ? calloc(1, sizeof(*k)) : NULL;
     if (k == NULL) {
         secret_free(&value);
         return -1;
     }
-    struct token **at = place_of(t, lease);
+    struct token **at = &t->bucket[bucket_of(lease)];
     *k = (struct token){
         .next = *at, .xid = xid, .expires_ms = expires_ms, .lease = *lease, .meaning = *meaning, .value = value};
     *at = k;
@@ -70,7 +89,7 @@ int tokens_put(struct tokens *t, uint64_t xid, const struct id *lease, const str
 const struct secret *tokens_find(const struct tokens *t, const struct id *lease, const struct digest *meaning,
                                  uint64_t now_ms)
 {
-    const struct token *k = t->bucket[lease->b[0] % TOKENS_BUCKETS];
+    const struct token *k = t->bucket[bucket_of(lease)];
     while (k != NULL && !id_eq(&k->lease, lease))
         k = k->next;
     return k != NULL && k->expires_ms > now_ms && memcmp(&k->meaning, meaning, sizeof(*meaning)) == 0 ? k->value
@@ -83,7 +102,20 @@ void tokens_drop(struct tokens *t, uint64_t xid)
         take_out(t, xid, 0, true);
 }
 
+void tokens_end(struct tokens *t, const struct id *lease)
+{
+    for (struct token **at = &t->bucket[bucket_of(lease)]; *at != NULL; at = &(*at)->next)
+        if (id_eq(&(*at)->lease, lease)) {
+            take_one(t, at);
+            return;
+        }
+}
+
 void tokens_expire(struct tokens *t, uint64_t now_ms)
 {
+    bool lately = t->swept_ms != 0 && now_ms >= t->swept_ms && now_ms - t->swept_ms < TOKENS_SWEEP_MS;
+    if (lately) /* it is asked before every release */
+        return;
+    t->swept_ms = now_ms;
     take_out(t, 0, now_ms, false);
 }

@@ -110,6 +110,8 @@
     X(LEASE_ADD, "INSERT INTO lease(id,parent,sandbox,session,generation,credential,meaning,format,tag,text_sha256," \
         "layers,state,created_ms,created_by,expires_ms) VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,'live',?12,?13,?14)") \
     X(LEASE_NARROW, "UPDATE lease SET layers=?2,expires_ms=?3 WHERE id=?1 AND state='live'") \
+    X(LEASE_CAP, "WITH RECURSIVE t(id) AS (SELECT ?1 UNION SELECT l.id FROM lease l JOIN t ON l.parent=t.id)" \
+        " UPDATE lease SET expires_ms=?2 WHERE state='live' AND expires_ms>?2 AND id IN (SELECT id FROM t)") \
     X(LEASE_END, "UPDATE lease SET state=?2,ended_ms=coalesce(ended_ms,?3),how=?4 WHERE id=?1") \
     X(LEASE_TREE, "WITH RECURSIVE t(id) AS (SELECT ?1 UNION SELECT l.id FROM lease l JOIN t ON l.parent=t.id)" \
         " SELECT l.id FROM lease l JOIN t ON l.id=t.id WHERE l.state='live' LIMIT 256") \

@@ -196,6 +196,31 @@ static void a_token_that_is_gone_is_asked_for_again(void **state)
     play_close(&p);
 }
 
+/* What the keeper has for leases that are dead now is of no use any more: of these, and of no others. */
+static void a_token_is_forgotten_with_its_lease(void **state)
+{
+    struct play p;
+    struct wire_lease dead = lease_of(1), hand = lease_of(2), lives = lease_of(3);
+    struct id ended;
+    play_all(&p, POLICY);
+    dead.by = lives.by = SPAN(LEASE_BY_ANSWER);
+    hand.by = SPAN("op");
+    tell_lease(&p, &dead);
+    expect_nothing(&p);
+    dead.state = hand.state = LEASE_REVOKED;
+    struct dynbuf *b = from(&p);
+    msg_put_u16(b, 3);
+    wire_put_lease(b, &hand);
+    wire_put_lease(b, &lives);
+    wire_put_lease(b, &dead);
+    assert_int_equal(give(&p, ROLE_LEDGER, 0, M_LEASE, 0, -1), 0);
+    struct msg_in m = expect(&p, ROLE_KEEPER, M_TOKEN_END, 0);
+    msg_get_id(&m, &ended);
+    assert_true(msg_end(&m) == 0 && id_eq(&ended, &dead.id));
+    expect_nothing(&p);
+    play_close(&p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -203,6 +228,7 @@ int main(void)
         cmocka_unit_test(what_is_beside_asks_too),
         cmocka_unit_test(what_is_not_written_down_does_not_go_on),
         cmocka_unit_test(who_brings_none_is_told_whom_to_ask),
+        cmocka_unit_test(a_token_is_forgotten_with_its_lease),
         cmocka_unit_test(a_token_that_is_gone_is_asked_for_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

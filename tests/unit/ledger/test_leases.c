@@ -164,6 +164,34 @@ static void never_widened(void **state)
     assert_int_equal(store_commit(fix), 0);
 }
 
+/* What came from one that is given less time ends then, too, and not at its own time. */
+static void narrowed_in_time_with_what_came_from_it(void **state)
+{
+    static const struct wire_layer none;
+    struct wire_lease now;
+    const char *why;
+    sandbox("a");
+    struct wire_lease l = lease_of(1, "a"), token = lease_of(2, "a"), other = lease_of(3, "a");
+    assert_null(issue(&l));
+    token.parent = l.id;
+    token.credential = SPAN("token");
+    token.by = SPAN(LEASE_BY_ANSWER);
+    assert_null(issue(&token));
+    assert_null(issue(&other));
+    assert_int_equal(store_lease_narrow(fix, &l.id, &none, T0 + 1000, SPAN("op"), &now, &why), 0);
+    assert_null(why);
+    assert_int_equal(store_commit(fix), 0);
+    fix_time(999);
+    assert_int_equal(store_tick(fix), 0);
+    assert_int_equal(live(), 3);
+    fix_time(1);
+    told.n = 0;
+    assert_int_equal(store_tick(fix), 0);
+    assert_int_equal(store_commit(fix), 0);
+    assert_int_equal(live(), 1);
+    assert_true(told.n == 2 && told.state == LEASE_EXPIRED);
+}
+
 /* Each layer by itself, with names for the effects: no key comes twice in a record. */
 static void a_record_has_all_layers(void **state)
 {
@@ -464,6 +492,7 @@ int main(void)
         LEASES(limit_of_tokens_in_answers),
         LEASES(bound_to_sandbox_and_generation),
         LEASES(never_widened),
+        LEASES(narrowed_in_time_with_what_came_from_it),
         LEASES(a_record_has_all_layers),
         LEASES(bounds_that_are_too_long),
         LEASES(times),

@@ -299,6 +299,19 @@ int store_lease_put(struct store *s, struct wire_lease *l, const char **why)
     return end_record(&a, s, l);
 }
 
+/* What came from it is dead with it, whatever it says itself: so that it ends here at that time, too. */
+static int cap(struct store *s, const struct wire_lease *l)
+{
+    char text[ID_TEXT + 1];
+    sqlite3_stmt *q = db_stmt(&s->db, SQL_LEASE_CAP);
+    if (q == NULL)
+        return -1;
+    id_text(&l->id, text);
+    db_text(q, 1, span_of(text, ID_TEXT));
+    db_int(q, 2, l->expires_ms);
+    return db_run(&s->db, q);
+}
+
 int store_lease_narrow(struct store *s, const struct id *id, const struct wire_layer *layer, uint64_t expires_ms,
                        struct span by, struct wire_lease *l, const char **why)
 {
@@ -332,7 +345,7 @@ int store_lease_narrow(struct store *s, const struct id *id, const struct wire_l
     db_int(q, 3, l->expires_ms);
     bad = bad != 0 ? bad : db_run(&s->db, q);
     dynbuf_free(&layers);
-    if (bad != 0)
+    if (bad != 0 || cap(s, l) != 0)
         return -1;
     begin_record(&a, s, "lease-narrowed", NULL, l);
     jsonw_kv(&a.w, "by", by);
