@@ -340,19 +340,14 @@ bool lease_may_pass(struct exchange *x, struct span piece)
 
 /* ---- what changes under way ---- */
 
-void lease_again(struct exchange *x)
+/* It may not ride on its lease any more. */
+static void end_ride(struct exchange *x, enum refuse_why why)
 {
-    size_t at;
-    if (id_is_none(&x->lease) || x->wait == X_RUNS)
-        return;
-    struct lease *l = lease_by_id(x->judge->leases, &x->lease);
-    if (l != NULL && lease_lives(x->judge->leases, l, wall(x)) && is_meant(x->judge->image, l, &at))
-        return;
     switch (x->wait) {
     case X_BODY:
     case X_PROOF:
     case X_TICKET:
-    case X_PARKED: refuse_now(x, REFUSE_LEASE_ENDED); break;
+    case X_PARKED: refuse_now(x, why); break;
     case X_RESULT:
         if (x->websocket != WEBSOCKET_NONE)
             websocket_again(x);
@@ -367,22 +362,49 @@ void lease_again(struct exchange *x)
     }
 }
 
+void lease_again(struct exchange *x)
+{
+    size_t at;
+    if (id_is_none(&x->lease) || x->wait == X_RUNS)
+        return;
+    struct lease *l = lease_by_id(x->judge->leases, &x->lease);
+    if (l == NULL || !lease_lives(x->judge->leases, l, wall(x)) || !is_meant(x->judge->image, l, &at))
+        end_ride(x, REFUSE_LEASE_ENDED);
+}
+
 static void again(struct exchange *x, void *arg)
 {
     lease_again(x);
+}
+
+/* Each time that a lease is narrowed it has one layer more, and nothing else changes it while it lives. A ledger that
+ * is new tells of all of them again, of which few are. */
+static bool is_narrower(const struct lease *known, const struct wire_lease *now)
+{
+    return known != NULL && known->layers.p[0] != now->nlayers;
+}
+
+/* A lease has other bounds: is this still inside of them? */
+static void inside(struct exchange *x, void *arg)
+{
+    bool later = x->wait == X_RUNS || x->wait == X_BODY; /* it is asked about when all of it is there */
+    enum refuse_why why = later ? REFUSE_COUNT : lease_still(x);
+    if (why != REFUSE_COUNT)
+        end_ride(x, why);
 }
 
 int lease_told(struct judge *j, struct span payload)
 {
     struct msg_in m = msg_in(payload);
     uint64_t now = j->ports.wall(j->ports.arg);
-    bool dead = false;
+    bool dead = false, narrowed = false;
     uint16_t n = msg_get_u16(&m);
     for (uint16_t i = 0; i < n; i++) {
         struct wire_lease w;
         if (wire_get_lease(&m, &w) != 0)
             return -1;
         stub_lease_told(j, &w);
+        narrowed |= w.state == LEASE_LIVE && is_narrower(lease_by_id(j->leases, &w.id), &w);
         bool kept = lease_table_put(j->leases, &w, now) == 0;
         if (!kept)
             log_error("a lease of sandbox %.*s cannot be kept in mind; requests with it are refused",
@@ -393,6 +415,8 @@ int lease_told(struct judge *j, struct span payload)
         return -1;
     if (dead)
         exchange_each(j, again, NULL);
+    if (narrowed)
+        exchange_each(j, inside, NULL);
     return dead ? swap_leases_told(j, payload) : 0;
 }
 

@@ -19,7 +19,8 @@ enum refuse_why lease_still(struct exchange *x);
 bool lease_may_pass(struct exchange *x, struct span piece);
 /* There is another policy, or a lease is dead: does what rides on its lease go on? It may be ended by this. */
 void lease_again(struct exchange *x);
-/* The ledger's word: M_LEASE. Exchanges whose lease is dead by it end. -1: it is none. */
+/* The ledger's word: M_LEASE. Exchanges whose lease is dead by it, or so narrow that they are outside, end. -1: it is
+ * none. */
 int lease_told(struct judge *j, struct span payload) MUSTCHECK;
 /* What its lease counts, after the limits that are there already. */
 void lease_limits(struct exchange *x, struct wire_limits *out);

@@ -264,10 +264,15 @@ def past_its_bounds_or_its_end_it_is_nothing(rig, transport):
 
 @everywhere("D48", cleartext=True, cut=True)
 def revoked_it_ends_what_rides_on_it(rig, transport):
-    """An answer that is on its way, and a body that is."""
+    """An answer that is on its way, and a body that is. So does one that is narrowed to what they are not."""
     leases(rig, transport)
+    ends_what_rides_on_it(rig, transport, "revoke", reason="enough")
+    ends_what_rides_on_it(rig, transport, "narrow", paths=["/elsewhere"])
+
+
+def ends_what_rides_on_it(rig, transport, verb, **how):
     made = issue(rig, transport)
-    gate = f"g-{transport}"
+    gate = f"{verb}-{transport}"
     down, up = rig.open(transport), rig.open(transport)
     down.sock.sendall(down.fill(down.head("GET", f"/sse?n=3&gate={gate}", bearer(made))))
     data = b""
@@ -275,21 +280,22 @@ def revoked_it_ends_what_rides_on_it(rig, transport):
         more = down.sock.recv(65536)
         assert more, data
         data += more
-    up.sock.sendall(up.fill(up.head("POST", "/w/long", bearer(made), "Content-Length: 2000000") + b"x" * 200000))
-    rig.lab.wait_for("the body is on its way", lambda: any(b"POST /w/long " in p.read_bytes() for p in rig.up.dir.glob("*.in")), PATIENCE)
-    asked(rig, f"/api/v1/leases/{made['id']}/revoke", reason="enough")
+    up.sock.sendall(up.fill(up.head("POST", f"/w/{verb}", bearer(made), "Content-Length: 2000000") + b"x" * 200000))
+    began = f"POST /w/{verb} ".encode()
+    rig.lab.wait_for("the body is on its way", lambda: any(began in p.read_bytes() for p in rig.up.dir.glob("*.in")), PATIENCE)
+    asked(rig, f"/api/v1/leases/{made['id']}/{verb}", **how)
     for wire, what in ((down, "an answer"), (up, "a body")):
         data = b""
         while more := received(wire.sock):
             data += more
-        rig.holds(f"D48 {what} ends", b"id: 1\n" not in data and b" 200 " not in data, data[-300:])
+        rig.holds(f"D48 {verb}: {what} ends", b"id: 1\n" not in data and b" 200 " not in data, data[-300:])
         wire.close()
     rig.up.release(gate)
     rig.up.release(gate)
     new = rig.arrived()
-    rig.holds("D48 no whole body left", not [r for r in new if r["complete"] and r["method"] == "POST"], new)
-    (told,) = rig.gw.recorded(kind="lease-revoked", lease=made["id"])
-    rig.holds("D48 whose", told["sandbox"] == name_of(transport) and told["how"] == "enough", told)
+    rig.holds(f"D48 {verb}: no whole body left", not [r for r in new if r["complete"] and r["method"] == "POST"], new)
+    (told,) = rig.gw.recorded(kind=f"lease-{verb}{'d' if verb[-1] == 'e' else 'ed'}", lease=made["id"])
+    rig.holds(f"D48 {verb}: whose", told["sandbox"] == name_of(transport) and told.get("how") == how.get("reason"), told)
 
 
 @everywhere("D37", cleartext=True)

@@ -488,6 +488,43 @@ static void revoked_in_flight(void **state)
     play_close(&p);
 }
 
+/* What is outside of new bounds ends as if the lease were dead; what is inside goes on. */
+static void narrowed_in_flight(void **state)
+{
+    struct play p;
+    struct wire_lease l;
+    open_with(&p, POLICY "hold write PUT / cred=4 rule=h\n", &l);
+    give_request(&p, XID(1), bearer(GET("/x"), 1));
+    expect(&p, ROLE_CARRIER, M_UPSTREAM, 0);
+    expect(&p, ROLE_KEEPER, M_RELEASE, XID(1));
+    expect_forward(&p, XID(1), NULL);
+    give_request(&p, XID(2), bearer(GET("/in/x"), 1));
+    expect_forward(&p, XID(2), NULL);
+    give_request(&p, XID(3), bearer(&(struct ask){.method = "PUT", .path = "/x", .body = "b"}, 1));
+    expect_ticket_open(&p, XID(3));
+    give_ticket(&p, XID(3), 1, TICKET_PENDING);
+    tell_lease(&p, &l); /* as it was */
+    expect_nothing(&p);
+    l.nlayers = 1;
+    l.layer[0].paths = (struct wire_list){1, {SPAN("/in/**")}};
+    tell_lease(&p, &l);
+    for (int i = 0; i < 2; i++) { /* in the order of their table */
+        if (p.out[p.first].to == ROLE_CARRIER) {
+            expect(&p, ROLE_CARRIER, M_CANCEL, XID(1));
+        } else {
+            expect_reply(&p, XID(3), 403, "lease-not-for-this");
+            expect_recorded(&p, 3, "lease-not-for-this");
+        }
+    }
+    expect_nothing(&p);
+    give_result(&p, XID(1), OUTCOME_NOT_SENT, 0, false, "cancelled");
+    expect_reply(&p, XID(1), 403, "lease-ended");
+    expect_outcome(&p, XID(1), false);
+    give_result(&p, XID(2), OUTCOME_ANSWERED, 200, true, "");
+    expect_outcome(&p, XID(2), false);
+    play_close(&p);
+}
+
 static void give_switched(struct play *p, uint64_t xid)
 {
     expect_forward(p, xid, NULL);
@@ -551,6 +588,7 @@ int main(void)
         cmocka_unit_test(bounds_of_all_it_may_be),
         cmocka_unit_test(uses_are_counted),
         cmocka_unit_test(revoked_in_flight),
+        cmocka_unit_test(narrowed_in_flight),
         cmocka_unit_test(a_reload_ends_what_rides_on_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
