@@ -18,6 +18,9 @@ enum {
     LEASES_STUBS = 12288,     /* from so many in all on stubs and answers get no new ones: the rest is for people */
     LEASES_TAKEN_EACH = 1024, /* of tokens in answers, live or not yet forgotten, of one sandbox */
     LEASE_BOUND_BYTES = 512,
+    LEASE_LAYERS_BYTES = 64 * 1024,               /* of one lease, as wire_put_layers writes them */
+    LEASE_WIRE_BYTES = LEASE_LAYERS_BYTES + 4096, /* of all that wire_put_lease writes */
+    LEASES_LAYERS_BYTES = 8 * 1024 * 1024,        /* of all leases: a judge that comes is told of each at once */
 };
 #define LEASE_MS      (3600ull * 1000) /* how long one lives, if nothing else is said */
 #define LEASE_MAX_MS  (7ull * 24 * 3600 * 1000)

@@ -4,7 +4,11 @@
 #include "common/log.h"
 #include "proxy/ledger/ledger.h"
 
-enum { BY_MAX = 256, WHY_MAX = 512, TOLD_BYTES = 256 * 1024, LEASES_TAKEN = 4 /* at once */ };
+enum { BY_MAX = 256, WHY_MAX = 512, TOLD_BYTES = 240 * 1024, LEASES_TAKEN = 4 /* at once */ };
+
+_Static_assert(TOLD_BYTES + LEASE_WIRE_BYTES + 2 <= CHAN_PAYLOAD_MAX, "a message has room for the last one, too");
+_Static_assert(LEASES_MAX * 1024 + LEASES_LAYERS_BYTES <= OUTBOX_BYTES - 4 * 1024 * 1024,
+               "a turn has room for all leases, with names of usual lengths, and for the sandboxes");
 
 /* id: the asker's own. Without *why the lease is given, with its texts. */
 static void give(struct ledger *l, enum outbox_to to, uint64_t id, const char *why, const struct wire_lease *lease,

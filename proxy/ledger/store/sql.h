@@ -105,6 +105,7 @@
         " AND credential=?3 AND meaning=?4 ORDER BY created_ms DESC LIMIT 1") \
     X(LEASE_ALL, "SELECT " SQL_LEASE_COLUMNS " FROM lease ORDER BY created_ms,id") \
     X(LEASE_COUNT, "SELECT count(*) FROM lease") \
+    X(LEASE_BYTES, "SELECT coalesce(sum(length(layers)),0) FROM lease") \
     X(LEASE_COUNT_LIVE, "SELECT count(*) FROM lease WHERE sandbox=?1 AND state='live'") \
     X(LEASE_COUNT_TAKEN, "SELECT count(*) FROM lease WHERE sandbox=?1 AND created_by=?2") \
     X(LEASE_ADD, "INSERT INTO lease(id,parent,sandbox,session,generation,credential,meaning,format,tag,text_sha256," \

@@ -482,6 +482,36 @@ static void started_sandboxes_end(void **state)
     fix_chain();
 }
 
+/* All bounds of all leases are told to a judge at once: past what fits there are none with any more, and still others
+ * without. */
+static void bounds_of_all_that_are_too_long(void **state)
+{
+    static uint8_t text[LEASE_BOUND_BYTES];
+    static struct wire_layer large;
+    struct wire_lease now;
+    const char *why = NULL;
+    memset(text, '/', sizeof(text));
+    struct wire_list *lists[] = {&large.hosts, &large.methods, &large.paths, &large.ops};
+    for (size_t i = 0; i < 4; i++)
+        for (lists[i]->n = 0; lists[i]->n < LEASE_LIST_MAX; lists[i]->n++)
+            lists[i]->v[lists[i]->n] = span_of(text, sizeof(text));
+    sandbox("a");
+    unsigned n = 0;
+    while (why == NULL && ++n < LEASES_EACH) {
+        struct wire_lease l = lease_of((uint8_t)n, "a");
+        l.nlayers = 1;
+        l.layer[0] = large;
+        why = issue(&l);
+    }
+    assert_non_null(why);
+    assert_in_range(n, LEASES_LAYERS_BYTES / LEASE_LAYERS_BYTES, LEASES_EACH - 1);
+    struct wire_lease plain = lease_of((uint8_t)n, "a");
+    assert_null(issue(&plain));
+    assert_int_equal(store_lease_narrow(fix, &plain.id, &large, 0, SPAN("op"), &now, &why), 0);
+    assert_true(why != NULL && now.nlayers == 0);
+    assert_int_equal(store_commit(fix), 0);
+}
+
 #define LEASES(f) cmocka_unit_test_setup_teardown(f, setup, fix_teardown)
 
 int main(void)
@@ -495,6 +525,7 @@ int main(void)
         LEASES(narrowed_in_time_with_what_came_from_it),
         LEASES(a_record_has_all_layers),
         LEASES(bounds_that_are_too_long),
+        LEASES(bounds_of_all_that_are_too_long),
         LEASES(times),
         LEASES(a_leak),
         LEASES(limit_of_a_sandbox),

@@ -12,13 +12,15 @@ static struct got {
     bool ok;
     char text[LEASE_TEXT_MAX + 1];
 } make, given, stubbed;
-static unsigned ngiven, nmake, nstubbed;
+static unsigned ngiven, nmake, nstubbed, ntold;
 static uint16_t wanted;
 
 static void on_frame(void *arg, struct chan *c, struct frame *f)
 {
     struct msg_in m = msg_in(f->payload);
     struct id id;
+    if (f->type == M_LEASE)
+        ntold += msg_get_u16(&m);
     if (f->type == M_HEARD)
         assert_int_equal(chan_send(c, M_HEARD, f->id, SPAN_NONE), 0);
     if (f->type == M_LEASE_MAKE) {
@@ -85,7 +87,7 @@ static int setup(void **state)
     assert_int_equal(fix_setup(state), 0);
     store_close(&fix);
     memset(&l, 0, sizeof(l));
-    ngiven = nmake = nstubbed = 0;
+    ngiven = nmake = nstubbed = ntold = 0;
     l.loop = loop_new();
     l.signer = signer_new();
     fix_config.changed = ledger_tell;
@@ -112,16 +114,23 @@ static int teardown(void **state)
     return fix_teardown(state);
 }
 
-static void ask(uint64_t id)
+static void ask_within(uint64_t id, const struct wire_layer *layer)
 {
-    const struct wire_lease lease = {.sandbox = SPAN("vm1"),
-                                     .credential = SPAN("api"),
-                                     .by = SPAN("op"),
-                                     .format = LEASE_GITHUB,
-                                     .state = LEASE_LIVE};
+    struct wire_lease lease = {.sandbox = SPAN("vm1"),
+                               .credential = SPAN("api"),
+                               .by = SPAN("op"),
+                               .format = LEASE_GITHUB,
+                               .state = LEASE_LIVE};
+    if (layer != NULL)
+        lease.layer[lease.nlayers++] = *layer;
     wire_put_lease(chan_begin(desk, M_LEASE_ISSUE, id), &lease);
     assert_int_equal(chan_commit(desk), 0);
     await(M_LEASE_MAKE);
+}
+
+static void ask(uint64_t id)
+{
+    ask_within(id, NULL);
 }
 
 static void make_it(uint64_t number, const char *text)
@@ -215,12 +224,36 @@ static void a_stub_is_given_what_there_is(void **state)
     chan_free(&judge);
 }
 
+/* However long their bounds are. */
+static void a_judge_is_told_of_all(void **state)
+{
+    static uint8_t bound[LEASE_BOUND_BYTES];
+    static struct wire_layer layer;
+    char text[] = "ghp_of_0";
+    memset(bound, '/', sizeof(bound));
+    for (unsigned n = 1; n <= 24; n++) {
+        struct wire_list *lists[] = {&layer.hosts, &layer.methods, &layer.paths, &layer.ops};
+        for (size_t i = 0; i < 4; i++)
+            for (lists[i]->n = 0; lists[i]->n < LEASE_LIST_MAX; lists[i]->n++)
+                lists[i]->v[lists[i]->n] = span_of(bound, n % 3 ? sizeof(bound) : 16 * n);
+        ask_within(n, &layer);
+        text[sizeof(text) - 2] = (char)('a' + n);
+        make_it(make.id, text);
+        await(M_LEASE_GIVEN);
+    }
+    judge = connect_as(ROLE_JUDGE);
+    await(M_STORE);
+    assert_int_equal(ntold, 24);
+    chan_free(&judge);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_lease_whose_asker_has_gone_is_nobodys, setup, teardown),
         cmocka_unit_test_setup_teardown(sandboxes_do_not_stand_before_people, setup, teardown),
         cmocka_unit_test_setup_teardown(a_stub_is_given_what_there_is, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_judge_is_told_of_all, setup, teardown),
     };
     return cmocka_run_group_tests_name("ledger leases", tests, NULL, NULL);
 }

@@ -2,8 +2,6 @@
 #include "proxy/lease/lease_json.h"
 #include "proxy/ledger/store/store_in.h"
 
-enum { LAYERS_BYTES = 64 * 1024 };
-
 static int read_row(struct store *s, sqlite3_stmt *q, struct wire_lease *l)
 {
     struct msg_in m;
@@ -143,14 +141,27 @@ static int inherit(struct store *s, struct wire_lease *l, const char **why)
     return 1;
 }
 
-static bool too_long(const struct wire_lease *l)
+/* Can its bounds be kept, by themselves and with those of all others? *why: NULL, or not. */
+static int check_layers(struct store *s, const struct wire_lease *l, const char **why)
 {
     struct dynbuf b;
-    dynbuf_init(&b, LAYERS_BYTES);
+    uint64_t all = 0;
+    *why = NULL;
+    if (l->nlayers == 0)
+        return 0;
+    dynbuf_init(&b, LEASE_LAYERS_BYTES);
     wire_put_layers(&b, l->layer, l->nlayers);
+    size_t own = b.n;
     bool over = !dynbuf_ok(&b);
     dynbuf_free(&b);
-    return over;
+    if (over)
+        *why = "its bounds are longer than can be kept; issue one with fewer";
+    else if (count(s, SQL_LEASE_BYTES, SPAN_NONE, &all) != 0)
+        return -1;
+    else if (all + own > LEASES_LAYERS_BYTES)
+        *why =
+            "the bounds of all leases are longer than can be kept; revoke some, dead ones are forgotten after a day";
+    return 0;
 }
 
 /* Tokens of answers come as often as their sandbox asks, and may end at once: its share counts dead ones too, so that
@@ -200,9 +211,7 @@ int store_lease_check(struct store *s, struct wire_lease *l, const char **why)
         *why = "as many tokens of answers were taken as may be in ten minutes; wait";
     else if (l->nlayers > LEASE_LAYERS_MAX || l->format == LEASE_NONE)
         *why = "it has no form, or too many bounds";
-    else if (too_long(l))
-        *why = "its bounds are longer than can be kept";
-    return 0;
+    return *why == NULL ? check_layers(s, l, why) : 0;
 }
 
 int store_lease_stub(struct store *s, struct wire_lease *l, bool *there, const char **why)
@@ -241,7 +250,7 @@ int store_lease_stub(struct store *s, struct wire_lease *l, bool *there, const c
 
 static int write_layers(struct store *s, sqlite3_stmt *q, int at, const struct wire_lease *l, struct dynbuf *b)
 {
-    dynbuf_init(b, LAYERS_BYTES);
+    dynbuf_init(b, LEASE_LAYERS_BYTES);
     wire_put_layers(b, l->layer, l->nlayers);
     if (!dynbuf_ok(b))
         return db_doom(&s->db, "a lease's bounds are too long");
@@ -329,10 +338,10 @@ int store_lease_narrow(struct store *s, const struct id *id, const struct wire_l
     if (found < 0 || *why != NULL)
         return found < 0 ? -1 : 0;
     l->layer[l->nlayers++] = *layer;
-    if (too_long(l)) {
+    int bad = check_layers(s, l, why);
+    if (bad != 0 || *why != NULL) {
         l->nlayers--;
-        *why = "with these bounds it has more than can be kept; issue another one";
-        return 0;
+        return bad;
     }
     if (expires_ms > 0 && expires_ms < l->expires_ms)
         l->expires_ms = expires_ms;
@@ -341,7 +350,7 @@ int store_lease_narrow(struct store *s, const struct id *id, const struct wire_l
         return -1;
     id_text(id, text);
     db_text(q, 1, span_of(text, ID_TEXT));
-    int bad = write_layers(s, q, 2, l, &layers);
+    bad = write_layers(s, q, 2, l, &layers);
     db_int(q, 3, l->expires_ms);
     bad = bad != 0 ? bad : db_run(&s->db, q);
     dynbuf_free(&layers);
