@@ -153,11 +153,9 @@ static int keep_of(const struct http_head *h, uint64_t *seconds)
 
 static int store(struct keeper *k, struct span name, struct span value, uint64_t keep_s, struct err *e)
 {
-    uint64_t now = loop_wall(k->loop);
+    uint64_t now = loop_wall(k->loop), until = keep_s > 0 ? now + keep_s * 1000 : 0;
     struct secret *s = secret_new(value);
-    int bad = s == NULL ? err_set(e, "out of memory") : vault_set(k->keep.vault, name, s, now, e);
-    if (bad == 0 && keep_s > 0 && vault_earlier_until(k->keep.vault, name, now + keep_s * 1000, now, e) < 0)
-        bad = -1; /* it is sealed; what was before it is kept longer than was asked for */
+    int bad = s == NULL ? err_set(e, "out of memory") : vault_set(k->keep.vault, name, s, until, now, e);
     secret_free(&s);
     return bad;
 }

@@ -325,7 +325,7 @@ static int fetch_keep(void *arg, struct span name, struct span value, struct err
 {
     struct keeper *k = arg;
     struct secret *s = secret_new(value);
-    int bad = s == NULL ? err_set(e, "out of memory") : vault_set(k->keep.vault, name, s, loop_wall(k->loop), e);
+    int bad = s == NULL ? err_set(e, "out of memory") : vault_set(k->keep.vault, name, s, 0, loop_wall(k->loop), e);
     secret_free(&s);
     if (bad == 0)
         keeper_note(k, "rotated", name, (unsigned)geteuid());

@@ -280,7 +280,8 @@ static struct item *place(struct vault *v)
     return NULL;
 }
 
-int vault_set(struct vault *v, struct span name, const struct secret *value, uint64_t now_ms, struct err *e)
+int vault_set(struct vault *v, struct span name, const struct secret *value, uint64_t until_ms, uint64_t now_ms,
+              struct err *e)
 {
     struct span plain = secret_bytes(value);
     struct blob sealed = {NULL, plain.n + SEAL_EXTRA};
@@ -304,12 +305,12 @@ int vault_set(struct vault *v, struct span name, const struct secret *value, uin
     it->created_ms = was ? created : now_ms;
     it->used_ms = was ? it->used_ms : 0;
     it->changed_ms = now_ms;
-    it->drop_ms = 0;
-    plan(v);
     if (was)
         push(it, sealed);
     else
         it->now = sealed;
+    it->drop_ms = it->previous[0].n ? until_ms : 0;
+    plan(v);
     if (save(v, false, e) == 0)
         return 0;
     if (was) {

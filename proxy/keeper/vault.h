@@ -28,8 +28,9 @@ bool vault_name_ok(struct span name);
 struct secret *vault_get(const struct vault *v, struct span name) MUSTCHECK;
 /* Value i of those it had before, newest first; NULL past the last. Values deleted since the start are among them. */
 struct secret *vault_previous(const struct vault *v, struct span name, size_t i) MUSTCHECK;
-/* New, or rotated: the old value becomes the first of the previous ones. The value was checked (value.h). */
-int vault_set(struct vault *v, struct span name, const struct secret *value, uint64_t now_ms,
+/* New, or rotated: the old value becomes the first of the previous ones, which are kept until then (Unix ms, in the
+ * future; 0: nothing is said of a time). The value was checked (value.h). -1: neither is written down. */
+int vault_set(struct vault *v, struct span name, const struct secret *value, uint64_t until_ms, uint64_t now_ms,
               struct err *e) MUSTCHECK;
 /* How long its earlier values are kept from now on, those of today and the next: until then (Unix ms; a moment that
  * is over: they are dropped now), or with 0 as if nothing had been said. A new value says 0. 1 done, 0 no such name,

@@ -46,7 +46,7 @@ static int clear_folder(void **state)
 static void set(struct vault *v, struct span name, struct span value, int expect)
 {
     struct secret *s = secret_new(value);
-    assert_int_equal(vault_set(v, name, s, 1000, &e), expect);
+    assert_int_equal(vault_set(v, name, s, 0, 1000, &e), expect);
     secret_free(&s);
 }
 
@@ -342,6 +342,38 @@ static void a_time_that_cannot_be_written_down_changes_nothing(void **state)
     keep_close(&k);
 }
 
+/* One change of the store: the value is set, and how long the earlier ones are kept, or neither is. */
+static void a_value_and_its_time_are_written_at_once(void **state)
+{
+    struct keep k;
+    uint64_t until;
+    struct span t = SPAN("t");
+    struct secret *two = secret_new(SPAN("value two"));
+    assert_int_equal(keep_open(&k, dir, NULL, time(NULL), &e), 0);
+    assert_int_equal(vault_set(k.vault, t, two, 5000, 1000, &e), 0);
+    assert_int_equal(vault_earlier(k.vault, t, &until), 0);
+    assert_int_equal(until, 0); /* there is none before it */
+    set(k.vault, t, SPAN("value one"), 0);
+    assert_int_equal(mkdirat(dir, "secrets.sealed.new", 0700), 0);
+    assert_int_equal(vault_set(k.vault, t, two, 5000, 1000, &e), -1);
+    expect_now(k.vault, t, SPAN("value one"));
+    assert_int_equal(vault_earlier(k.vault, t, &until), 1);
+    assert_int_equal(until, 0);
+    assert_int_equal(unlinkat(dir, "secrets.sealed.new", AT_REMOVEDIR), 0);
+    assert_int_equal(vault_set(k.vault, t, two, 5000, 1000, &e), 0);
+    for (int again = 0; again < 2; again++) {
+        expect_now(k.vault, t, SPAN("value two"));
+        assert_int_equal(vault_earlier(k.vault, t, &until), 2);
+        assert_int_equal(until, 5000);
+        keep_close(&k);
+        assert_int_equal(keep_open(&k, dir, NULL, time(NULL), &e), 0);
+    }
+    assert_int_equal(vault_expire(k.vault, 5000, &e), 0);
+    assert_null(vault_previous(k.vault, t, 0));
+    keep_close(&k);
+    secret_free(&two);
+}
+
 /* As versions before 0.5.0 wrote it. */
 static void a_store_without_times_is_read(void **state)
 {
@@ -527,6 +559,7 @@ int main(void)
         IN_A_FOLDER(d36_rotation_keeps_what_was),
         IN_A_FOLDER(d36_earlier_values_are_kept_for_a_time_that_was_set),
         IN_A_FOLDER(a_time_that_cannot_be_written_down_changes_nothing),
+        IN_A_FOLDER(a_value_and_its_time_are_written_at_once),
         IN_A_FOLDER(a_store_without_times_is_read),
         IN_A_FOLDER(a_change_that_fails_changes_nothing),
         IN_A_FOLDER(the_store_has_a_limit),

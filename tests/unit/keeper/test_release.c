@@ -159,7 +159,7 @@ static void give_file(void)
 static void put(struct span name, struct span value)
 {
     struct secret *s = secret_new(value);
-    assert_int_equal(vault_set(keep.vault, name, s, 1, &e), 0);
+    assert_int_equal(vault_set(keep.vault, name, s, 0, 1, &e), 0);
     secret_free(&s);
 }
 
