@@ -399,12 +399,13 @@ static void name_ticket(struct exchange *x, struct refusal *r)
  * first, and bring it when a 401 asks for it: as Basic, which is taken for any credential of the Authorization field.
  * Not npm (which names its command, where no pack knows it) and pip: they send it at once where they have it, and
  * show words of their own for a 401. Who brought something else is told 403: what is wrong then is not that it was
- * not asked for. Of a token of an answer it is the policy that says whom to ask, also when one has ended. */
+ * not asked for. Of a token of an answer it is the policy that says whom to ask, also when one has ended. What the
+ * policy denies anyway asks nobody to come again with another one. */
 static void ask_for_lease(struct exchange *x, enum refuse_why why, struct refusal *r)
 {
     struct credential c;
     enum dialect d = x->now.d.dialect;
-    if (x->now.image == NULL || x->now.d.credential < 0 ||
+    if (x->now.image == NULL || x->now.d.credential < 0 || x->now.d.verdict == VERDICT_DENY ||
         !policy_credential(x->now.image->policy, (size_t)x->now.d.credential, &c))
         return;
     struct span challenge = swap_challenge(x->now.image->policy, &c);

@@ -196,6 +196,24 @@ static void a_token_that_is_gone_is_asked_for_again(void **state)
     play_close(&p);
 }
 
+/* Or it would log in again and again, for what it may not have. */
+static void who_may_not_is_not_told_to_ask_again(void **state)
+{
+    struct play p;
+    struct wire_lease l = lease_of(1);
+    play_all(&p, "deny read GET /no cred=4 rule=n\n" POLICY);
+    l.state = LEASE_EXPIRED;
+    tell_lease(&p, &l);
+    for (unsigned n = 1; n <= 2; n++) { /* that one has ended, of the other nobody was told */
+        give_request(&p, XID(n), bearer(GET("/no"), (uint8_t)n));
+        struct wire_reply r = expect_reply(&p, XID(n), 403, n == 1 ? "lease-ended" : "lease-unknown");
+        for (size_t i = 0; i < r.head.nfields; i++)
+            assert_false(span_ieq(r.head.field[i].name, SPAN("www-authenticate")));
+        expect_recorded(&p, n, n == 1 ? "lease-ended" : "lease-unknown");
+    }
+    play_close(&p);
+}
+
 /* What the keeper has for leases that are dead now is of no use any more: of these, and of no others. */
 static void a_token_is_forgotten_with_its_lease(void **state)
 {
@@ -228,6 +246,7 @@ int main(void)
         cmocka_unit_test(what_is_beside_asks_too),
         cmocka_unit_test(what_is_not_written_down_does_not_go_on),
         cmocka_unit_test(who_brings_none_is_told_whom_to_ask),
+        cmocka_unit_test(who_may_not_is_not_told_to_ask_again),
         cmocka_unit_test(a_token_is_forgotten_with_its_lease),
         cmocka_unit_test(a_token_that_is_gone_is_asked_for_again),
     };
