@@ -115,7 +115,17 @@ static void of_a_token_in_an_answer(void **state)
     assert_null(issue(&token));
     assert_true(span_eq(token.credential, SPAN("token")) && token.expires_ms == l.expires_ms);
     assert_non_null(issue(&other));
+    struct wire_lease child = {.id = {{4}}, .parent = token.id, .by = SPAN("op"), .tag = SPAN("ABCDEF")},
+                      next = token;
+    child.text.b[0] = 4;
+    assert_non_null(issue(&child)); /* no token would be found by its id */
     assert_int_equal(live(), 2);
+    next.id.b[0] = next.text.b[0] = 5; /* which a token may be asked for with, too */
+    next.parent = token.id;
+    next.credential = SPAN("token");
+    next.by = SPAN(LEASE_BY_ANSWER);
+    assert_null(issue(&next));
+    assert_int_equal(live(), 3);
     assert_int_equal(store_lease_revoke(fix, &l.id, SPAN("op"), SPAN_NONE, &why), 0);
     assert_int_equal(store_commit(fix), 0);
     assert_int_equal(live(), 0);

@@ -119,6 +119,10 @@ static int inherit(struct store *s, struct wire_lease *l, const char **why)
         *why = "the lease it is to come from does not live any more";
         return found;
     }
+    if (l->credential.n == 0 && span_eq(up.by, SPAN(LEASE_BY_ANSWER))) { /* its token is found by its own id alone */
+        *why = "no lease can come from one of a token in an answer; narrow that one itself";
+        return 0;
+    }
     for (above = up; !id_is_none(&above.parent); depth++)
         if (depth == LEASE_DEPTH_MAX || find(s, &above.parent, &above) != 1)
             break;
