@@ -15,6 +15,11 @@ static int named(const struct policy *p, struct span name, struct credential *c)
     return -1;
 }
 
+static bool has_colon(struct span s)
+{
+    return span_index(s, ':') < s.n;
+}
+
 /* As a source would give it: ID:KEY or ID:KEY:TOKEN of keys to sign with. NULL: no memory, or there is nothing. */
 static struct secret *joined(const struct span part[3])
 {
@@ -61,6 +66,8 @@ static int keep(struct keeper *k, uint64_t xid, struct msg_in *m, struct dynbuf 
     w.expires_ms = now + lives;
     if (m->bad || lives == 0 || lives > LEASE_MAX_MS || value == NULL)
         err_set(e, "the carrier's message cannot be understood");
+    else if (part[1].n > 0 && (has_colon(part[0]) || has_colon(part[1]))) /* it would be taken apart elsewhere */
+        err_set(e, "the id or the key has a colon in it");
     else if (check(k, w.credential, secret_bytes(value), part[1].n > 0, &c, &meaning, e) == 0)
         bad = id_new(&w.lease) != 0 ? -1 : lease_derive(k->lease_root, &w.lease, c.lease, &made);
     if (bad == 0) {

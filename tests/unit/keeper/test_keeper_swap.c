@@ -222,7 +222,9 @@ static void what_cannot_be_a_token_is_not_kept(void **state)
                 {.credential = SPAN("token"), .value = SPAN("token-canary\r\nX: y")},
                 {.credential = SPAN("token"), .value = SPAN("token-canary-0123 ")},
                 {SPAN("token"), SPAN("token-canary-0123"), SPAN("canary-key-0123")},
-                {.credential = SPAN("keys"), .value = SPAN("AKIDcanary0123456789")}};
+                {.credential = SPAN("keys"), .value = SPAN("AKIDcanary0123456789")},
+                {SPAN("keys"), SPAN("AKID0123:canary01"), SPAN("canary-key-0123")},
+                {SPAN("keys"), SPAN("AKIDcanary0123456789"), SPAN("canary-k:ey-01234")}};
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct dynbuf b;
         struct msg_in m = give(rows[i].credential, rows[i].value, rows[i].key, &b);
