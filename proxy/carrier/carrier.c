@@ -98,6 +98,10 @@ static void judge_frame(void *arg, struct chan *ch, struct frame *f)
             carry_websocket_frame(x, f);
         return;
     case M_SWAP_TAKE: swap_judge_said(c, f); return;
+    case M_NEED_RELEASE:
+        if ((x = carry_find(c, f->id)) != NULL)
+            dial_renew_none(x);
+        return;
     case M_CANCEL:
         if ((x = carry_find(c, f->id)) != NULL && x->delivery != DELIVERY_NOBODY)
             carry_cancel(x, span_eq(f->payload, SPAN("\1")));

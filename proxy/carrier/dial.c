@@ -70,6 +70,14 @@ enum walk_next dial_renew(struct exchange *x)
     return WALK_REWIND;
 }
 
+void dial_renew_none(struct exchange *x)
+{
+    if (x->refused == 0 || x->timer == NULL || x->renewed != NULL || swap_is_open(x))
+        return;
+    timer_free(&x->timer);
+    carry_resume(x);
+}
+
 static void lost(struct exchange *x, enum conn_event ev)
 {
     bool again = may_retry(x);

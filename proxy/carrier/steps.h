@@ -38,6 +38,8 @@ enum walk_next dial_go(struct exchange *x); /* NEXT: x->conn is up, verified whe
 /* The upstream says 401 to what may be asked twice: what the source says now is asked for, once. WAIT until it comes;
  * REWIND: it is another value; NEXT: there is no other, and the answer is handed on. */
 enum walk_next dial_renew(struct exchange *x) MUSTCHECK;
+/* The judge's word: what it waits for does not come. */
+void dial_renew_none(struct exchange *x);
 /* Ask the judge for the release of its credential. */
 int carry_ask_release(const struct exchange *x) MUSTCHECK;
 

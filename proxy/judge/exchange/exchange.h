@@ -74,6 +74,7 @@ struct exchange {
     struct span range_sent;  /* the carrier's word: what the upstream was asked for in place of the request's Range */
     struct span kept_answer; /* empty: none was kept for a retry */
     struct socket_state socket;
+    bool renews;                   /* the keeper was asked for another value than the one that was refused */
     struct upstream_ref *upstream; /* a reference; NULL until it is released */
     struct refusal refusal;
     struct span cause; /* the carrier's own code: for the audit, finer than what the client is told */

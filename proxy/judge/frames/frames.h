@@ -16,6 +16,9 @@ int frames_ledger(struct judge *j, struct frame *f) MUSTCHECK;
 /* The client of this exchange is gone: M_CANCEL, or its front went. */
 void frames_client_gone(struct exchange *x);
 
+/* The upstream refused its credential, and there is no other: the carrier hands on what the upstream said. */
+void frames_no_other(struct exchange *x);
+
 /* CONNECT: the front's key, its leafs, and those who wait for one (connect.c). */
 int connect_key(struct front *f, struct span payload) MUSTCHECK;
 int connect_asked(struct judge *j, struct front *f, struct frame *fr) MUSTCHECK;

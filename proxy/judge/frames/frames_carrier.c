@@ -103,6 +103,13 @@ static int credit(struct exchange *x, struct frame *f)
     return 0;
 }
 
+void frames_no_other(struct exchange *x)
+{
+    x->renews = false;
+    (void)post_begin(x->judge, ROLE_CARRIER, 0, M_NEED_RELEASE, x->xid);
+    post_send(x->judge, "that there is no other credential could not be said to the carrier");
+}
+
 static int need_release(struct exchange *x, struct frame *f)
 {
     struct msg_in m = msg_in(f->payload);
@@ -117,7 +124,12 @@ static int need_release(struct exchange *x, struct frame *f)
     }
     if (x->upstream && x->claim < CLAIM_ASKED)
         upstream_set_live(x->judge, x->upstream, x->now.d.credential, true);
-    if (release_ask(x, refused) != 0) {
+    x->renews = refused != 0;
+    if (release_ask(x, refused) == 0)
+        return 0;
+    if (x->renews) {
+        frames_no_other(x);
+    } else {
         x->cause = SPAN("credential-unavailable");
         exchange_cancel(x, CANCEL_CREDENTIAL);
         refuse_now(x, REFUSE_CREDENTIAL);

@@ -4,7 +4,8 @@
 #include "proxy/judge/replies/refuse.h"
 
 /* No credential, no request: the carrier is told to drop it, the client why. The carrier's M_RESULT
- * still comes and is what is recorded, with the keeper's code as its cause. */
+ * still comes and is what is recorded, with the keeper's code as its cause. Of a request that was answered and would
+ * have been sent once more the answer goes on. */
 static int release_failed(struct judge *j, struct frame *f)
 {
     struct msg_in m = msg_in(f->payload);
@@ -18,6 +19,10 @@ static int release_failed(struct judge *j, struct frame *f)
                  SPAN_FMT(code), SPAN_FMT(why));
     if (x->upstream)
         upstream_set_live(j, x->upstream, x->now.d.credential, false);
+    if (x->renews && x->cancel == CANCEL_NONE) {
+        frames_no_other(x);
+        return 0;
+    }
     x->cause = arena_copy(&x->arena, code);
     exchange_cancel(x, CANCEL_CREDENTIAL);
     refuse_now(x, span_eq(code, SPAN("token-gone")) ? REFUSE_LEASE_ENDED : REFUSE_CREDENTIAL);

@@ -67,6 +67,16 @@ def a_token_that_the_upstream_refuses_is_asked_for_again(lab):
 
 
 @test()
+def where_the_endpoint_fails_the_upstreams_refusal_is_the_answer(lab):
+    endpoint, up, gw = setup(lab)
+    passes(lab, gw, up)
+    up.script({"/ok": "/status?code=401"})
+    endpoint.bad = "500"
+    assert b" 401" in ask(lab, gw, up).out.splitlines()[0]
+    assert len(endpoint.asked) == 2 and len(up.requests()) == 2
+
+
+@test()
 def a_refresh_token_is_used_once_and_the_next_one_is_sealed(lab):
     endpoint = TokenEndpoint(lab)
     endpoint.lifetime = 1

@@ -203,6 +203,37 @@ static void ranges_that_cannot_be_had_open_no_ticket(void **state)
     play_close(&p);
 }
 
+/* Its source says nothing, or there is no keeper: what the upstream said is the answer, and the client's to read. */
+static void without_another_credential_the_answer_goes_on(void **state)
+{
+    struct play p;
+    play_all(&p, "allow read GET / rule=r cred=1\n");
+    for (unsigned n = 1; n <= 2; n++) {
+        give_request(&p, XID(n), GET("/a"));
+        if (n == 1)
+            expect(&p, ROLE_CARRIER, M_UPSTREAM, 0);
+        expect(&p, ROLE_KEEPER, M_RELEASE, XID(n));
+        expect_forward(&p, XID(n), NULL);
+        if (n == 2)
+            play_gone(&p, ROLE_KEEPER, 0);
+        msg_put_u64(from(&p), 7);
+        assert_int_equal(give(&p, ROLE_CARRIER, 0, M_NEED_RELEASE, XID(n), -1), 0);
+        if (n == 1) {
+            expect(&p, ROLE_KEEPER, M_RELEASE, XID(n));
+            struct dynbuf *b = from(&p);
+            msg_put_span(b, SPAN("credential-unavailable"));
+            msg_put_span(b, SPAN("the token endpoint says nothing"));
+            assert_int_equal(give(&p, ROLE_KEEPER, 0, M_RELEASE_FAILED, XID(n), -1), 0);
+        }
+        struct msg_in m = expect(&p, ROLE_CARRIER, M_NEED_RELEASE, XID(n));
+        assert_int_equal(msg_end(&m), 0);
+        expect_nothing(&p);
+        give_result(&p, XID(n), OUTCOME_ANSWERED, 401, true, "");
+        assert_int_equal(expect_outcome(&p, XID(n), false), OUTCOME_ANSWERED);
+    }
+    play_close(&p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -214,6 +245,7 @@ int main(void)
         cmocka_unit_test(both_ranges_are_recorded),
         cmocka_unit_test(ranges_that_cannot_be_had_open_no_ticket),
         cmocka_unit_test(a_slot_in_the_request_is_marked),
+        cmocka_unit_test(without_another_credential_the_answer_goes_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -79,6 +79,17 @@ static void a_refusal_is_handed_on_where_there_is_no_other(void **state)
     expect_status(w, XID(2), 401);
     assert_int_equal(w->nups, 2);
     world_free(&w);
+    w = world_new();
+    w->version = 5;
+    world_say(w, ROLE_JUDGE, M_NEED_RELEASE, XID(1), SPAN_NONE); /* of nothing that is there */
+    credentialed(w, 1, 0, UNAUTHORIZED);
+    (void)world_wait(w, ROLE_JUDGE, M_NEED_RELEASE, XID(1));
+    assert_int_equal(world_count(w, ROLE_JUDGE, M_RESULT, XID(1)), 0);
+    world_say(w, ROLE_JUDGE, M_NEED_RELEASE, XID(1), SPAN_NONE); /* its source says nothing */
+    expect_status(w, XID(1), 401);
+    expect_answer(w, XID(1), "no 1", true);
+    assert_int_equal(w->nups, 1);
+    world_free(&w);
 }
 
 int main(void)
