@@ -102,6 +102,7 @@ struct judge {
     uint64_t alarm;         /* what ports.wake was last told, as a time; 0: none */
     bool carrier, keeper, ledger, store_lost, silent, ending;
     bool broken;         /* an exchange is, in this turn */
+    bool stub_turn;      /* one that asked for a stub's lease asks no more, in this turn */
     bool thawed, frozen; /* the ledger said that writes may leave; that an operator has frozen them */
     /* When the first word was said to the ledger since it last said one, by ports.clock, and later by all the time
      * that was spent on turns since: it could not have been heard then. 0: none. */

@@ -3,6 +3,7 @@
 #include "common/log.h"
 #include "proxy/judge/accounts/account.h"
 #include "proxy/judge/exchange/exchange.h"
+#include "proxy/judge/stubs/stub.h"
 
 /* What was spent since the last call goes to who had the turn; from now on it is another's. */
 static void hand_over(struct judge *j, struct account *to)
@@ -73,7 +74,9 @@ static void not_heard(struct judge *j)
 
 void turn_end(struct judge *j, uint64_t instance)
 {
-    exchange_end_broken(j);
+    do
+        exchange_end_broken(j);
+    while (stub_turns(j));
     hand_over(j, NULL);
     not_heard(j);
     struct front *f = instance ? judge_front(j, instance) : NULL;

@@ -78,20 +78,35 @@ static bool is_good(struct exchange *x)
 
 void stub_settle(struct exchange *x)
 {
-    if (x->stub.asks)
+    if (x->stub.asks) {
         x->sandbox->account->stub_asks = false;
+        x->judge->stub_turn = true;
+    }
     x->stub.asks = false;
 }
 
-/* The first that waits for its turn. */
-static struct exchange *next_of(struct judge *j, const struct account *account)
+/* The first that waits for its turn, of a sandbox whose turn it is. */
+static struct exchange *next_turn(struct judge *j)
 {
     struct exchange *first = NULL;
     for (size_t i = 0; i < XID_BUCKETS; i++)
         for (struct exchange *x = j->by_xid[i]; x != NULL; x = x->next_xid)
-            if (x->wait == X_STUB_TURN && x->sandbox->account == account && (first == NULL || x->xid < first->xid))
+            if (x->wait == X_STUB_TURN && !x->broken && !x->sandbox->account->stub_asks &&
+                (first == NULL || x->xid < first->xid))
                 first = x;
     return first;
+}
+
+bool stub_turns(struct judge *j)
+{
+    struct exchange *x;
+    bool due = j->stub_turn, any = false;
+    j->stub_turn = false;
+    while (due && (x = next_turn(j)) != NULL) {
+        exchange_resume(j, x->xid);
+        any = true;
+    }
+    return any;
 }
 
 static void take(struct exchange *x, struct span text, struct span secret, uint64_t expires_ms)
@@ -117,7 +132,6 @@ int stub_given(struct judge *j, uint64_t xid, struct span payload)
         return -1;
     if (x == NULL || x->wait != X_STUB)
         return 0;
-    struct account *account = account_ref(x->sandbox->account);
     stub_settle(x);
     if (!ok)
         log_exchange(LOG_WARN, xid, "no lease for a stub: %.*s", SPAN_FMT(why));
@@ -131,9 +145,6 @@ int stub_given(struct judge *j, uint64_t xid, struct span payload)
         refuse_now(x, REFUSE_STUB_NONE);
     else
         exchange_resume(j, xid);
-    while (!account->stub_asks && (x = next_of(j, account)) != NULL)
-        exchange_resume(j, x->xid);
-    account_unref(account);
     return 0;
 }
 

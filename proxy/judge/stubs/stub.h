@@ -23,8 +23,10 @@ bool stub_wants_body(const struct exchange *x);
 enum walk_next stub_answer(struct exchange *x);
 /* The ledger's word, M_LEASE_STUBBED. -1: it is none. */
 int stub_given(struct judge *j, uint64_t xid, struct span payload) MUSTCHECK;
-/* It asks no more: the next of its sandbox may. */
+/* It asks no more: the next of its sandbox may, when the turn ends. */
 void stub_settle(struct exchange *x);
+/* The end of a turn: those whose turn it is to ask go on. False: there were none. */
+bool stub_turns(struct judge *j);
 /* A lease as the ledger tells of it: what a person did to one of a stub's stays, so no other is given. */
 void stub_lease_told(struct judge *j, const struct wire_lease *w);
 

@@ -317,6 +317,26 @@ static void an_answer_that_does_not_come(void **state)
     play_close(&p);
 }
 
+/* Who waited for its answer asks itself, as soon as it has given up. */
+static void the_next_asks_when_one_gives_up(void **state)
+{
+    struct play p;
+    play_all(&p, "stub-container\n");
+    give_request(&p, XID(1), with(at("GET", "/v2/credentials"), "Authorization", "x"));
+    asks_ledger(&p, XID(1), "sb");
+    for (unsigned n = 0; n < 2; n++) {
+        play_time(&p, 4 * 1000);
+        give_bool(&p, ROLE_LEDGER, M_STORE, 0, true); /* a sign of life */
+    }
+    give_request(&p, XID(2), with(at("GET", "/v2/credentials"), "Authorization", "x"));
+    expect_nothing(&p);
+    play_time(&p, 2 * 1000);
+    refused(&p, 1, 503, "store-unavailable");
+    take_lease(&p, 2);
+    says(&p, 2, "cs_lease");
+    play_close(&p);
+}
+
 /* The lease that came is another sandbox's, of an earlier generation, dead, or of another credential by now. */
 static void what_is_given_is_good(void **state)
 {
@@ -408,6 +428,7 @@ int main(void)
         cmocka_unit_test(forwarded_requests),
         cmocka_unit_test(one_question_a_sandbox),
         cmocka_unit_test(an_answer_that_does_not_come),
+        cmocka_unit_test(the_next_asks_when_one_gives_up),
         cmocka_unit_test(what_is_given_is_good),
         cmocka_unit_test(none_in_place_of_one_that_was_taken),
         cmocka_unit_test(shadow_mode_has_no_leases),
