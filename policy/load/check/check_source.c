@@ -252,6 +252,28 @@ static void check_tencent(struct loader *l, const struct m_asked *a)
         load_problem(l, a->at, "P015", "session:, source_identity: and external_id: are sent with role: alone");
 }
 
+/* What keep: names goes on with all that lies below it. */
+static bool is_above(struct span pointer, struct span below)
+{
+    return span_starts(below, pointer) && (below.n == pointer.n || below.p[pointer.n] == '/');
+}
+
+static void check_keep(struct loader *l, const struct m_asked *a)
+{
+    for (size_t i = 0; i < a->n; i++) {
+        const struct m_setting *token = NULL;
+        for (size_t k = 0; span_eq(a->v[i].key, SPAN("keep")) && k < a->n; k++) {
+            struct span key = a->v[k].key;
+            if ((span_eq(key, SPAN("token")) || span_eq(key, SPAN("key")) || span_eq(key, SPAN("session_token"))) &&
+                is_above(a->v[i].value.text, a->v[k].value.text))
+                token = &a->v[k];
+        }
+        if (token != NULL)
+            load_problem(l, a->v[i].at, "P015", "keep: names what %.*s: lies in, and all that is there would go on",
+                         SPAN_FMT(token->key));
+    }
+}
+
 /* The challenge is a field's value. */
 static void check_answer(struct loader *l, const struct m_asked *a)
 {
@@ -265,6 +287,7 @@ static void check_answer(struct loader *l, const struct m_asked *a)
     if (n[0] == 0 || n[1] == 0 || n[1] > ANSWER_POINTERS_MAX || n[2] > ANSWER_POINTERS_MAX)
         load_problem(l, a->at, "P015", "answer: has to: and token:, and at most %d places each in token: and keep:",
                      ANSWER_POINTERS_MAX);
+    check_keep(l, a);
     if (given(a, "session_token") != NULL)
         need(l, a, "key", "which a session token is of");
     for (size_t i = 0; challenge != NULL && i < challenge->value.text.n; i++)
