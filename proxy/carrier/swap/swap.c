@@ -2,6 +2,7 @@
 
 #include "common/json/json.h"
 
+enum { WORD_MAX = 32 /* the longest are such as refresh_token_expires_in */ };
 enum { TREE_MAX = 512 * 1024 }; /* many sandboxes' are held at once while the ledger writes */
 
 static int check(const struct json *j, struct err *e)
@@ -96,13 +97,23 @@ static bool has_usual_name(struct span key)
     return false;
 }
 
+/* A name can be a secret as well as a text can: sessions by their tokens. What is short, and of letters, is none. */
+static bool is_word(struct span key)
+{
+    for (size_t i = 0; i < key.n; i++) {
+        uint8_t c = key.p[i] | 0x20;
+        if (!(c >= 'a' && c <= 'z') && key.p[i] != '_' && key.p[i] != '-' && key.p[i] != '.')
+            return false;
+    }
+    return key.n > 0 && key.n <= WORD_MAX;
+}
+
 static bool is_kept(const struct swap *s, const struct json *j)
 {
-    for (size_t i = 0; i < s->n; i++)
-        for (size_t k = 0; k < s->token[i].what.nkeep; k++)
-            if (json_pointer(s->answer, s->token[i].what.keep[k]) == j)
-                return true;
-    return has_usual_name(j->key);
+    for (size_t i = 0; i < s->nkept; i++)
+        if (s->kept[i] == j)
+            return true;
+    return false;
 }
 
 static struct span lease_of(const struct swap *s, const struct json *j, const struct swap_lease *lease)
@@ -119,6 +130,15 @@ static struct span lease_of(const struct swap *s, const struct json *j, const st
     return SPAN_NONE;
 }
 
+/* Is it, or is below it, what the policy names? */
+static bool is_asked_for(const struct swap *s, const struct json *j, const struct swap_lease *lease)
+{
+    bool is = is_kept(s, j) || lease_of(s, j, lease).n > 0;
+    for (const struct json *c = j->child; c != NULL && !is; c = c->next)
+        is = is_asked_for(s, c, lease);
+    return is;
+}
+
 static void put_scalar(struct jsonw *w, const struct json *j, struct span lease)
 {
     if (lease.n)
@@ -133,38 +153,52 @@ static void put_scalar(struct jsonw *w, const struct json *j, struct span lease)
         jsonw_raw(w, SPAN("null"));
 }
 
-/* kept: it lies below what is. */
-static void put(struct swap *s, struct jsonw *w, const struct json *j, const struct swap_lease *lease, bool kept)
+static void put_name(struct swap *s, struct jsonw *w, struct span name)
 {
-    if (j->type != JSON_OBJECT && j->type != JSON_ARRAY) {
+    char *key = arena_alloc(&s->a, name.n + 1);
+    if (key == NULL) {
+        w->out->failed = true;
+        return;
+    }
+    if (name.n)
+        memcpy(key, name.p, name.n);
+    key[name.n] = '\0';
+    jsonw_key(w, key);
+}
+
+/* kept: it lies below what is. usual: so are the texts in it that have no names of their own. */
+static void put(struct swap *s, struct jsonw *w, const struct json *j, const struct swap_lease *lease, bool kept,
+                bool usual)
+{
+    bool object = j->type == JSON_OBJECT;
+    if (!object && j->type != JSON_ARRAY) {
         put_scalar(w, j, lease_of(s, j, lease));
         return;
     }
-    (j->type == JSON_OBJECT ? jsonw_object : jsonw_array)(w);
+    (object ? jsonw_object : jsonw_array)(w);
     for (const struct json *c = j->child; c != NULL; c = c->next) {
-        bool goes = kept || is_kept(s, c);
-        if (c->type == JSON_STRING && !goes && lease_of(s, c, lease).n == 0)
+        bool goes = kept || is_kept(s, c), common = object ? has_usual_name(c->key) : usual;
+        if (c->type == JSON_STRING && !goes && !common && lease_of(s, c, lease).n == 0)
             continue;
-        if (j->type == JSON_OBJECT) {
-            char *key = arena_alloc(&s->a, c->key.n + 1);
-            if (key == NULL) {
-                w->out->failed = true;
-                return;
-            }
-            if (c->key.n)
-                memcpy(key, c->key.p, c->key.n);
-            jsonw_key(w, key);
-        }
-        put(s, w, c, lease, goes);
+        if (object && !goes && !is_word(c->key) && !is_asked_for(s, c, lease))
+            continue;
+        if (object)
+            put_name(s, w, c->key);
+        put(s, w, c, lease, goes, common && c->type == JSON_ARRAY);
     }
-    (j->type == JSON_OBJECT ? jsonw_end_object : jsonw_end_array)(w);
+    (object ? jsonw_end_object : jsonw_end_array)(w);
 }
 
 int swap_write(struct swap *s, const struct swap_lease *lease, struct dynbuf *out)
 {
     struct jsonw w;
+    s->nkept = 0;
+    for (size_t i = 0; i < s->n; i++)
+        for (size_t k = 0; k < s->token[i].what.nkeep; k++)
+            if ((s->kept[s->nkept] = json_pointer(s->answer, s->token[i].what.keep[k])) != NULL)
+                s->nkept++;
     jsonw_begin(&w, out);
-    put(s, &w, s->answer, lease, false);
+    put(s, &w, s->answer, lease, false, false);
     return dynbuf_ok(out) ? 0 : -1;
 }
 

@@ -1,7 +1,9 @@
 /* Tokens in the JSON of an answer, and that JSON once more with leases in their places. Pure.
  *
  * What goes on is written anew: numbers, truth values and null; texts that have a usual name of what is no secret
- * (token_type, scope ...) or are named by the policy (keep:), with all below them; and the leases. No other text. */
+ * (token_type, scope ...) or stand in a list of one; what is named by the policy (keep:), with all below it; and the
+ * leases. No other text; and no name of a member that is no word, with what is below it, unless some of that is named
+ * by the policy. */
 #ifndef CARRIER_SWAP_SWAP_H
 #define CARRIER_SWAP_SWAP_H
 
@@ -24,6 +26,8 @@ struct swap {
     const struct json *answer;
     size_t n;
     struct swap_token token[SWAPS_MAX];
+    size_t nkept; /* while it is written: what keep: names and is there */
+    const struct json *kept[SWAPS_MAX * SWAP_POINTERS_MAX];
 };
 
 /* swaps: as wire_forward has them, which must outlive *s; body: a whole answer. -1, with words that repeat nothing of

@@ -78,15 +78,42 @@ static void a_lease_takes_its_place(void **state)
 
 static void other_texts_stay_behind(void **state)
 {
-    becomes(
-        "{\"token\":\"" TOKEN "\",\"refresh_token\":\"r-0123456789\",\"id_token\":\"x\",\"Scope\":\"a b\","
-        "\"more\":{\"secret\":\"y\",\"n\":1,\"l\":[\"z\",2]},\"scope\":[\"p\",{\"q\":\"r\"}]}",
-        "{\"token\":\"cs_LEASE\",\"Scope\":\"a b\",\"more\":{\"n\":1,\"l\":[2]},\"scope\":[\"p\",{\"q\":\"r\"}]}");
+    becomes("{\"token\":\"" TOKEN "\",\"refresh_token\":\"r-0123456789\",\"id_token\":\"x\",\"Scope\":\"a b\","
+            "\"more\":{\"secret\":\"y\",\"n\":1,\"l\":[\"z\",2]},\"scope\":[\"p\",{\"q\":\"r\"},[\"s\"]]}",
+            "{\"token\":\"cs_LEASE\",\"Scope\":\"a b\",\"more\":{\"n\":1,\"l\":[2]},\"scope\":[\"p\",{},[\"s\"]]}");
     what[0].nkeep = 2;
     what[0].keep[0] = SPAN("/more");
     what[0].keep[1] = SPAN("/nowhere");
     becomes("{\"token\":\"" TOKEN "\",\"more\":{\"secret\":\"y\"},\"x\":\"z\"}",
             "{\"token\":\"cs_LEASE\",\"more\":{\"secret\":\"y\"}}");
+}
+
+/* Where something is known by a secret that is its name. */
+static void names_stay_behind_that_are_no_words(void **state)
+{
+    static const char word[] = "refresh_token_expires-in.seconds", *const bad[] = {
+                                                                       "r0123456789",
+                                                                       "r-token/abc",
+                                                                       "a b",
+                                                                       "",
+                                                                       "t\\u00e4st",
+                                                                       "refresh_token_expires-in.secondsX"};
+    char body[256], wanted[256];
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        (void)snprintf(body, sizeof(body), "{\"token\":\"" TOKEN "\",\"sessions\":{\"%s\":1},\"%s\":{\"n\":2}}",
+                       bad[i], bad[i]);
+        becomes(body, "{\"token\":\"cs_LEASE\",\"sessions\":{}}");
+    }
+    (void)snprintf(body, sizeof(body), "{\"token\":\"" TOKEN "\",\"%s\":1}", word);
+    (void)snprintf(wanted, sizeof(wanted), "{\"token\":\"cs_LEASE\",\"%s\":1}", word);
+    becomes(body, wanted);
+    becomes("{\"token\":\"" TOKEN "\",\"scope\":{\"r0123456789\":true,\"a\":\"b\"}}",
+            "{\"token\":\"cs_LEASE\",\"scope\":{}}");
+    what[0].nkeep = 1; /* what the policy names goes on, with the names above it */
+    what[0].keep[0] = SPAN("/oauth2/keep");
+    what[0].token[1] = SPAN("/v1/x");
+    becomes("{\"v1\":{\"x\":\"" TOKEN "\",\"k2\":0},\"oauth2\":{\"keep\":{\"r2\":\"text\"},\"r3\":3},\"r4\":[]}",
+            "{\"v1\":{\"x\":\"cs_LEASE\"},\"oauth2\":{\"keep\":{\"r2\":\"text\"}}}");
 }
 
 static void several_tokens(void **state)
@@ -161,6 +188,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(a_lease_takes_its_place, setup),
         cmocka_unit_test_setup(other_texts_stay_behind, setup),
+        cmocka_unit_test_setup(names_stay_behind_that_are_no_words, setup),
         cmocka_unit_test_setup(several_tokens, setup),
         cmocka_unit_test_setup(keys_to_sign_with, setup),
         cmocka_unit_test_setup(how_long_it_lives, setup),
