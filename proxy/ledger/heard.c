@@ -19,14 +19,14 @@ void heard_news(struct heard *h)
     h->news = true;
 }
 
-bool heard_keeps(struct heard *h, uint16_t type, uint64_t id, struct span payload, int fd)
+int heard_keeps(struct heard *h, uint16_t type, uint64_t id, struct span payload, int fd)
 {
     if (!h->asked && !h->news)
-        return false;
+        return 0;
     int own = fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1;
     if (fd >= 0 && own < 0)
-        return false;
-    return outbox_put(&h->box[h->asked ? 1 - h->at : h->at], TO_DESK, type, id, payload, own, NULL) == 0;
+        return -1;
+    return outbox_put(&h->box[h->asked ? 1 - h->at : h->at], TO_DESK, type, id, payload, own, NULL) == 0 ? 1 : -1;
 }
 
 bool heard_asks(struct heard *h)

@@ -20,9 +20,10 @@ void heard_init(struct heard *h);
 void heard_free(struct heard *h);
 /* The judge is told something of this turn. */
 void heard_news(struct heard *h);
-/* A message for the desk: true, it is kept (fd is duplicated); false, it goes out now (nothing to wait for, or no
- * room). */
-bool heard_keeps(struct heard *h, uint16_t type, uint64_t id, struct span payload, int fd) MUSTCHECK;
+/* A message for the desk: 1, it is kept (fd is duplicated); 0, it goes out now, for there is nothing to wait for; -1,
+ * there is no room: a judge that has let so many wait is as one that is gone (heard_release), and then it goes out.
+ */
+int heard_keeps(struct heard *h, uint16_t type, uint64_t id, struct span payload, int fd) MUSTCHECK;
 /* The turn is over: must the judge be asked, with h->number? */
 bool heard_asks(struct heard *h) MUSTCHECK;
 /* The judge has echoed this number: what waited is sent. -1: nobody asked that. */

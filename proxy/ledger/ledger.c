@@ -56,13 +56,22 @@ struct dynbuf *ledger_scratch(struct ledger *l)
     return &l->scratch;
 }
 
-/* What is told to the judge without its having asked is news. */
+static void on_gone(void *arg, struct chan *c);
+
+/* What is told to the judge without its having asked is news. With a judge that lets more wait for it than there is
+ * room for it is over: what waits goes out in its order, and what it has not heard is said to it again, before its
+ * next request, over the channel that the parent then makes. */
 static void say(void *arg, enum outbox_to to, uint16_t type, uint64_t id, struct span payload, int fd)
 {
     struct ledger *l = arg;
     if (to == TO_JUDGE && id == 0 && type != M_STORE && l->peer[ROLE_JUDGE] != NULL)
         heard_news(&l->heard);
-    if (to != TO_DESK || !heard_keeps(&l->heard, type, id, payload, fd))
+    int kept = to == TO_DESK ? heard_keeps(&l->heard, type, id, payload, fd) : 0;
+    if (kept < 0 && l->peer[ROLE_JUDGE] != NULL) {
+        log_error("the judge does not say what it has heard: its channel is closed");
+        on_gone(l, l->peer[ROLE_JUDGE]);
+    }
+    if (kept <= 0)
         send_now(l, to, type, id, payload, fd);
 }
 

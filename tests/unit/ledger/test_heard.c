@@ -29,7 +29,7 @@ static void say(void *arg, enum outbox_to to, uint16_t type, uint64_t id, struct
 
 static bool keeps(const char *what)
 {
-    return heard_keeps(&h, 1, (uint64_t)*what, span_of(what, 1), -1);
+    return heard_keeps(&h, 1, (uint64_t)*what, span_of(what, 1), -1) > 0;
 }
 
 static int setup(void **state)
@@ -116,11 +116,33 @@ static void a_descriptor_is_kept_while_its_message_waits(void **state)
     (void)state;
     int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
     heard_news(&h);
-    assert_true(heard_keeps(&h, 1, 'a', SPAN("a"), fd));
+    assert_int_equal(heard_keeps(&h, 1, 'a', SPAN("a"), fd), 1);
     close(fd);
     assert_true(heard_asks(&h));
     assert_int_equal(heard_answer(&h, h.number, say, NULL), 0);
     assert_int_equal(said_fd, 1);
+}
+
+static void count(void *arg, enum outbox_to to, uint16_t type, uint64_t id, struct span payload, int fd)
+{
+    uint64_t *next = arg;
+    assert_int_equal(id, (*next)++);
+}
+
+/* It is said so, and not taken for nothing to wait for: it would pass those that wait. */
+static void where_there_is_no_room_it_is_said(void **state)
+{
+    uint64_t n = 0, next = 0;
+    int kept;
+    heard_news(&h);
+    while ((kept = heard_keeps(&h, 1, n, SPAN("a"), -1)) > 0)
+        n++;
+    assert_int_equal(kept, -1);
+    assert_int_equal(n, 2 * OUTBOX_REPLIES);
+    assert_int_equal(heard_keeps(&h, 1, n, SPAN("a"), -1), -1);
+    heard_release(&h, count, &next);
+    assert_int_equal(next, n);
+    assert_int_equal(heard_keeps(&h, 1, n, SPAN("a"), -1), 0);
 }
 
 #define FRESH(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -133,6 +155,7 @@ int main(void)
         FRESH(a_number_nobody_asked_with_answers_nothing),
         FRESH(without_a_judge_all_is_said),
         FRESH(a_descriptor_is_kept_while_its_message_waits),
+        FRESH(where_there_is_no_room_it_is_said),
     };
     return cmocka_run_group_tests_name("heard", tests, NULL, NULL);
 }

@@ -249,6 +249,29 @@ static void the_desk_hears_of_it_when_the_judge_has(void **state)
     await(8);
 }
 
+/* What waited for it goes out, in its order, and it is told all of it anew. */
+static void a_judge_that_hears_nothing_is_let_go(void **state)
+{
+    (void)state;
+    deaf = true;
+    send_freeze(true);
+    await(1); /* the judge's */
+    for (size_t i = 0; i < 2 * OUTBOX_REPLIES; i++)
+        send_freeze(true);
+    run_for(1);
+    assert_int_equal(ngot, 1);
+    assert_non_null(judge);
+    send_freeze(true); /* one more than may wait */
+    await(1 + 2 + 2 * OUTBOX_REPLIES + 1);
+    run_for(1);
+    assert_null(judge);
+    deaf = false;
+    ngot = 0;
+    judge = connect_as(ROLE_JUDGE);
+    await(2);
+    assert_int_equal(find(M_FREEZE)->payload[0], 1);
+}
+
 /* E6, F11: while the store fails everything is refused in its own form; results wait, and are written afterwards. */
 static void a_failing_store_refuses_and_forgets_no_result(void **state)
 {
@@ -510,6 +533,7 @@ int main(void)
         WITH_LOOP(many_requests_of_a_turn_share_one_commit),
         WITH_LOOP(a_freeze_is_kept_and_told),
         WITH_LOOP(the_desk_hears_of_it_when_the_judge_has),
+        WITH_LOOP(a_judge_that_hears_nothing_is_let_go),
         WITH_LOOP(a_failing_store_refuses_and_forgets_no_result),
         WITH_LOOP(records_nobody_waits_for_are_written_together),
         WITH_LOOP(the_end_of_a_websocket_is_a_record),
