@@ -140,6 +140,23 @@ void swap_keeper_said(struct carrier *c, struct frame *f)
     carry_swap(x, SWAP_TOLD);
 }
 
+static int cover_text(struct exchange *x, const struct scrub *set, struct span s, bool *refuse)
+{
+    return s.n ? scrub_cover(set, x->head.p + (s.p - x->head.p), s.n, refuse) : 0;
+}
+
+/* Its texts, and not the lengths between them. */
+static int cover_head(struct exchange *x, const struct scrub *set, bool *refuse)
+{
+    struct msg_in m = msg_in(dynbuf_span(&x->head));
+    struct wire_answer a;
+    int bad = wire_get_answer(&m, &a) != 0 || cover_text(x, set, a.reason, refuse) < 0 ? -1 : 0;
+    for (size_t i = 0; bad == 0 && i < a.nfields; i++)
+        if (cover_text(x, set, a.field[i].name, refuse) < 0 || cover_text(x, set, a.field[i].value, refuse) < 0)
+            bad = -1;
+    return bad;
+}
+
 /* Wherever else it stands, in whatever form an answer is searched for; and all that the answer is searched for
  * anyway, which may be the same token, if it was given out before. */
 static int cover(struct exchange *x, struct dynbuf *body)
@@ -154,8 +171,7 @@ static int cover(struct exchange *x, struct dynbuf *body)
             if (swap_value(s, i, part).n)
                 secret[n++].bytes = swap_value(s, i, part);
     struct scrub *set = scrub_new(secret, n, &unused);
-    int bad = set == NULL || scrub_cover(set, x->head.p, x->head.n, &refuse) < 0 ||
-                      scrub_cover(set, body->p, body->n, &refuse) < 0 ||
+    int bad = set == NULL || cover_head(x, set, &refuse) != 0 || scrub_cover(set, body->p, body->n, &refuse) < 0 ||
                       (!scrub_is_empty(x->scrub.set) && scrub_cover(x->scrub.set, body->p, body->n, &refuse) < 0)
                   ? -1
                   : 0;

@@ -125,6 +125,25 @@ static void a_token_is_swapped(void **state)
     world_free(&w);
 }
 
+/* A token that begins with what is the length of a text before it: that one stays, and so does the text. */
+static void a_length_is_no_part_of_a_token(void **state)
+{
+#define REST "abcdefghijklmnopqrstuvwxyz0123456" /* 33 bytes, and 33 is '!' */
+    struct world *w = world_new();
+    struct answer a;
+    ask(w, XID(1), false);
+    world_wait_up(w, 0, "GET /token");
+    world_answer(w, 0, HEAD(46) "Vary: " REST "\r\n\r\n{\"token\":\"!" REST "\"}");
+    (void)world_wait(w, ROLE_KEEPER, M_SWAP, XID(1));
+    keeper_says(w, XID(1), true);
+    judge_says(w, XID(1), true);
+    expect_answer(w, XID(1), "{\"token\":\"" LEASE "\"}", true);
+    world_front_answer(w, XID(1), &a);
+    assert_true(a.head.nfields == 2 && span_eq(a.head.field[1].value, SPAN(REST)));
+    dynbuf_free(&a.body);
+    world_free(&w);
+}
+
 /* It was given to the same place before, so answers from there are searched for it; and is what it was. */
 static void the_same_token_once_more(void **state)
 {
@@ -254,13 +273,10 @@ static void the_client_is_gone(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_token_is_swapped),
-        cmocka_unit_test(the_same_token_once_more),
-        cmocka_unit_test(other_secrets_are_looked_for),
-        cmocka_unit_test(an_error_goes_on),
-        cmocka_unit_test(what_cannot_be_swapped_is_refused),
-        cmocka_unit_test(nobody_keeps_it),
-        cmocka_unit_test(the_client_is_gone),
+        cmocka_unit_test(a_token_is_swapped),       cmocka_unit_test(a_length_is_no_part_of_a_token),
+        cmocka_unit_test(the_same_token_once_more), cmocka_unit_test(other_secrets_are_looked_for),
+        cmocka_unit_test(an_error_goes_on),         cmocka_unit_test(what_cannot_be_swapped_is_refused),
+        cmocka_unit_test(nobody_keeps_it),          cmocka_unit_test(the_client_is_gone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
