@@ -15,7 +15,8 @@ enum {
     LEASE_DEPTH_MAX = 4,      /* a lease, and what came from it, and from that */
     LEASES_MAX = 16384,       /* live, and dead ones that are still known as such */
     LEASES_EACH = 256,        /* live ones of one sandbox */
-    LEASES_STUBS = 12288,     /* from so many in all on stubs and answers get no new ones: the rest is for people */
+    LEASES_STUBS = 12288,     /* from so many in all on stubs get no new ones: the rest is for people */
+    LEASES_ANSWERS = 8192,    /* from so many in all on answers get none: the rest is for stubs, too */
     LEASES_TAKEN_EACH = 1024, /* of tokens in answers, live or not yet forgotten, of one sandbox */
     LEASE_BOUND_BYTES = 512,
     LEASE_LAYERS_BYTES = 64 * 1024,               /* of one lease, as wire_put_layers writes them */

@@ -7,7 +7,7 @@
 #include "common/lease/wire_lease.h"
 
 /* Each has a lease, or waits for the ledger's word that it may have one: leases of one sandbox are LEASES_EACH, of
- * all sandboxes LEASES_STUBS, and a token goes with its lease. What is over is for those that wait. */
+ * all sandboxes LEASES_ANSWERS, and a token goes with its lease. What is over is for those that wait. */
 enum { TOKENS_MAX = LEASES_MAX, TOKENS_EACH = 2 * LEASES_EACH /* of one front */, TOKENS_BUCKETS = 1024 };
 enum { TOKENS_SWEEP_MS = 1000 };
 

@@ -426,7 +426,7 @@ static void stubs_leave_room(void **state)
 }
 
 /* Tokens that end at once: the sandbox that asks for many of them takes nothing from its neighbour, nor all of them
- * together from people. */
+ * together from stubs and from people. */
 static void limit_of_tokens_in_answers(void **state)
 {
     sandbox("a");
@@ -441,11 +441,12 @@ static void limit_of_tokens_in_answers(void **state)
         else
             assert_null(why);
     }
-    fill("c", "op", LEASES_TAKEN_EACH, LEASES_STUBS);
+    fill("c", "op", LEASES_TAKEN_EACH, LEASES_ANSWERS);
     struct wire_lease token = lease_of(5, "b"), hand = lease_of(6, "b");
     token.by = SPAN(LEASE_BY_ANSWER);
     assert_non_null(issue(&token));
     assert_null(issue(&hand));
+    stub_puts(7, "b");
 }
 
 static bool is(const char *name, const char *kind, unsigned of)

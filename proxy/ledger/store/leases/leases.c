@@ -177,7 +177,7 @@ static int has_share(struct store *s, const struct wire_lease *l, uint64_t all)
         return 1;
     if (all >= LEASES_TAKEN_EACH && count(s, SQL_LEASE_COUNT_TAKEN, l->sandbox, &taken) != 0)
         return -1;
-    return all < LEASES_STUBS && taken < LEASES_TAKEN_EACH;
+    return all < LEASES_ANSWERS && taken < LEASES_TAKEN_EACH;
 }
 
 int store_lease_check(struct store *s, struct wire_lease *l, const char **why)
