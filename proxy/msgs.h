@@ -135,7 +135,8 @@ enum msg_type {
     M_LEASE_REVOKE = 144, /* D>Lg id lease, span operator, span reason; Lg>D bool ok, span why */
     M_LEASE = 145,        /* Lg>J id 0; u16 n, n x wire_lease: as they are now; live ones, and dead ones for LEASE_DEAD_MS */
     M_LEASE_VERIFY = 148,   /* J>K wire_signed: did who has the secret half of this lease sign that? Of a request the judge waits with */
-    M_LEASE_VERIFIED = 149, /* K>J u8 enum wire_verified */
+    M_LEASE_NARROWED = 198, /* J>K id lease, u8 enum lease_format, span layers, digest: is that the MAC of what its holder made of it (common/lease/narrowed.h)? */
+    M_LEASE_VERIFIED = 149, /* K>J u8 enum wire_verified: to both */
     M_LEASE_STUB = 195,     /* J>Lg id: the exchange; span sandbox, span credential, digest meaning, u8 enum lease_format: the lease that stubs answer this sandbox with, the one there is or a new one */
     M_LEASE_STUBBED = 196,  /* Lg>J id: as asked; bool ok, span why, id lease, u64 expires, span text, span secret (empty: it is no pair) */
     M_LEASE_LEAK = 146,   /* J>Lg id: the exchange; id lease, span sandbox, span session, span host, u16 port, span what was found, bool freeze */

@@ -119,17 +119,31 @@ void lease_tag(const uint8_t seed[5], char out[LEASE_TAG + 1])
     out[LEASE_TAG] = '\0';
 }
 
+/* Does the prefix stand before it, and behind it what belongs to the form? */
+static bool stands(const struct row *r, struct span s, size_t at)
+{
+    size_t n = 0;
+    if (at < r->prefix.n || !span_eq(span_of(s.p + at - r->prefix.n, r->prefix.n), r->prefix))
+        return false;
+    while (n < r->n && at + n < s.n && s.p[at + n] != 0 && strchr(alphabets[r->alphabet], s.p[at + n]) != NULL)
+        n++;
+    return n == r->n;
+}
+
 struct span lease_around(struct span s, size_t at)
 {
-    for (unsigned i = LEASE_NONE + 1; i < LEASE_FORMAT_COUNT; i++) {
-        const struct row *r = &rows[i];
-        size_t n = 0;
-        if (at < r->prefix.n || !span_eq(span_of(s.p + at - r->prefix.n, r->prefix.n), r->prefix))
-            continue;
-        while (n < r->n && at + n < s.n && s.p[at + n] != 0 && strchr(alphabets[r->alphabet], s.p[at + n]) != NULL)
-            n++;
-        if (n == r->n)
-            return span_of(s.p + at - r->prefix.n, r->prefix.n + r->n);
-    }
+    for (unsigned i = LEASE_NONE + 1; i < LEASE_FORMAT_COUNT; i++)
+        if (stands(&rows[i], s, at))
+            return span_of(s.p + at - rows[i].prefix.n, rows[i].prefix.n + rows[i].n);
     return SPAN_NONE;
+}
+
+enum lease_format lease_format_of(struct span text, size_t *tag)
+{
+    for (unsigned i = LEASE_NONE + 1; i < LEASE_FORMAT_COUNT; i++)
+        if (text.n == rows[i].prefix.n + rows[i].n && stands(&rows[i], text, rows[i].prefix.n)) {
+            *tag = rows[i].prefix.n;
+            return (enum lease_format)i;
+        }
+    return LEASE_NONE;
 }

@@ -66,5 +66,7 @@ void lease_tag(const uint8_t seed[5], char out[LEASE_TAG + 1]);
  * belong to that form behind it. Empty when it is no lease's. A longer run of the same characters is still that text
  * and something behind it. */
 struct span lease_around(struct span s, size_t at);
+/* The form that this is a whole text of, and where its tag begins; LEASE_NONE: of none. */
+enum lease_format lease_format_of(struct span text, size_t *tag);
 
 #endif

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "common/json/json.h"
+#include "common/lease/narrowed.h"
 #include "common/log.h"
 #include "common/memfd.h"
 #include "common/msg.h"
@@ -189,6 +190,15 @@ void keeper_release(struct keeper *k, uint64_t xid, struct span payload)
     release_clear(&out);
 }
 
+static void say_verified(struct keeper *k, uint64_t xid, enum wire_verified found)
+{
+    struct dynbuf *b = chan_begin(k->judge, M_LEASE_VERIFIED, xid);
+    if (b == NULL)
+        return;
+    msg_put_u8(b, (uint8_t)found);
+    (void)chan_commit(k->judge);
+}
+
 static void on_lease_verify(struct keeper *k, struct frame *f)
 {
     struct msg_in m = msg_in(f->payload);
@@ -198,11 +208,24 @@ static void on_lease_verify(struct keeper *k, struct frame *f)
         found = lease_verify(k->lease_keys, k->lease_root, &w);
     else
         log_exchange(LOG_ERROR, f->id, "what a lease signed cannot be read");
-    struct dynbuf *b = chan_begin(k->judge, M_LEASE_VERIFIED, f->id);
-    if (b == NULL)
-        return;
-    msg_put_u8(b, (uint8_t)found);
-    (void)chan_commit(k->judge);
+    say_verified(k, f->id, found);
+}
+
+static void on_lease_narrowed(struct keeper *k, struct frame *f)
+{
+    struct msg_in m = msg_in(f->payload);
+    enum wire_verified found = VERIFIED_NOT;
+    struct digest mac;
+    struct id lease;
+    msg_get_id(&m, &lease);
+    uint8_t format = msg_get_u8(&m);
+    struct span layers = msg_get_span(&m, LEASE_NARROWED_MAX);
+    msg_get_digest(&m, &mac);
+    if (msg_end(&m) == 0 && format < LEASE_FORMAT_COUNT)
+        found = lease_verify_narrowed(k->lease_root, &lease, (enum lease_format)format, layers, &mac);
+    else
+        log_exchange(LOG_ERROR, f->id, "what was made of a lease cannot be read");
+    say_verified(k, f->id, found);
 }
 
 static void on_token_end(struct keeper *k, struct frame *f)
@@ -224,6 +247,8 @@ static void from_judge(void *arg, struct chan *c, struct frame *f)
         on_mint(arg, f);
     else if (f->type == M_LEASE_VERIFY)
         on_lease_verify(arg, f);
+    else if (f->type == M_LEASE_NARROWED)
+        on_lease_narrowed(arg, f);
     else if (f->type == M_RELEASE)
         keeper_release(arg, f->id, f->payload);
     else if (f->type == M_TOKEN_END)

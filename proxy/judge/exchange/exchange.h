@@ -53,6 +53,7 @@ struct exchange {
 
     /* what it brought in place of a credential */
     struct id lease;      /* all zero: none */
+    struct span narrowed; /* the layers that its holder has added (common/lease/narrowed.h); empty: none */
     const char *unproven; /* what is wrong with its signature, for the client; NULL: nothing that was found */
     bool lease_body_seen;
     uint8_t nseam, lease_seam[15]; /* the end of what passed through: leases/search.c */

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "common/lease/narrowed.h"
 #include "common/log.h"
 #include "policy/pattern.h"
 #include "proxy/identity.h"
@@ -177,6 +178,23 @@ static struct lease *wider(const struct exchange *x, const struct lease *l)
     return up != NULL && span_eq(up->credential, l->credential) ? up : NULL;
 }
 
+/* And inside of what its holder made of it. */
+static enum refuse_why holders_fit(struct exchange *x)
+{
+    static uint8_t bytes[LEASE_NARROWED_BYTES];
+    for (struct span rest = x->narrowed; rest.n;) {
+        struct wire_layer layer;
+        uint64_t expires_ms;
+        if (lease_narrowed_layer(&rest, bytes, &layer, &expires_ms) != 0)
+            return REFUSE_LEASE_BOUNDS;
+        if (expires_ms != 0 && expires_ms <= wall(x))
+            return REFUSE_LEASE_ENDED;
+        if (!layer_fits(x, &layer))
+            return REFUSE_LEASE_BOUNDS;
+    }
+    return REFUSE_COUNT;
+}
+
 /* It lives, is for the credential as it is now, and the request is inside it and all it came from. */
 static enum refuse_why in_order(struct exchange *x, struct lease *l)
 {
@@ -188,7 +206,7 @@ static enum refuse_why in_order(struct exchange *x, struct lease *l)
     for (; l != NULL; l = wider(x, l))
         if (!layers_fit(x, l))
             return REFUSE_LEASE_BOUNDS;
-    return REFUSE_COUNT;
+    return holders_fit(x);
 }
 
 enum refuse_why lease_still(struct exchange *x)
@@ -259,13 +277,27 @@ static enum refuse_why prove(struct exchange *x)
     return REFUSE_COUNT;
 }
 
-static enum refuse_why in_slot(struct exchange *x, const struct brought *s, struct span text, size_t n)
+/* The lease whose text stands in a slot, or that its holder made it of. */
+static struct lease *lease_of(struct exchange *x, const struct brought *s, struct span text)
 {
     struct lease *l = lease_by_text(x->judge->leases, text);
+    struct lease_narrowed is;
+    x->narrowed = SPAN_NONE;
+    if (l != NULL || s->claim.scheme != SIGN_NONE || lease_narrowed_read(text, &is) != 0)
+        return l;
+    l = lease_by_digest(x->judge->leases, &is.of);
+    x->narrowed = arena_copy(&x->arena, is.layers);
+    return l != NULL && !lease_is_pair(l->format) && x->narrowed.n > 0 ? l : NULL;
+}
+
+static enum refuse_why in_slot(struct exchange *x, const struct brought *s, struct span text, size_t n)
+{
+    struct lease *l = lease_of(x, s, text);
     const char *what = l ? leaked(x, l) : NULL;
-    if (what != NULL && !is_only_named(x, l, x->proof == PROOF_GIVEN))
+    bool narrowed = x->narrowed.n > 0, proved = x->proof == PROOF_GIVEN;
+    if (what != NULL && (narrowed ? proved : !is_only_named(x, l, proved)))
         return tell_leak(x, l, what);
-    if (what != NULL && is_own(x, l))
+    if (what != NULL && is_own(x, l) && !narrowed)
         return REFUSE_LEASE_BOUNDS;
     if (n > 1 || s->twice)
         return REFUSE_LEASE_MISPLACED;
@@ -274,7 +306,7 @@ static enum refuse_why in_slot(struct exchange *x, const struct brought *s, stru
     enum refuse_why why = what != NULL ? REFUSE_COUNT : in_order(x, l);
     if (why != REFUSE_COUNT)
         return why;
-    if (s->claim.scheme != SIGN_NONE && x->proof != PROOF_GIVEN)
+    if ((s->claim.scheme != SIGN_NONE || narrowed) && !proved)
         return prove(x);
     if (what != NULL)
         return REFUSE_LEASE_MISPLACED;
@@ -317,7 +349,8 @@ enum refuse_why lease_check(struct exchange *x)
     if ((why = of_body(x)) != REFUSE_COUNT)
         return why;
     if (x->proof == PROOF_WANTED)
-        return proof_ask(x, &slot.claim, lease_by_text(x->judge->leases, text));
+        return x->narrowed.n > 0 ? proof_ask_narrowed(x, text)
+                                 : proof_ask(x, &slot.claim, lease_by_text(x->judge->leases, text));
     bool required = c.require_lease || c.source == SOURCE_ANSWER; /* whose values are known by their leases alone */
     return has && required && id_is_none(&x->lease) && x->now.d.verdict != VERDICT_DENY ? REFUSE_LEASE_REQUIRED
                                                                                         : REFUSE_COUNT;

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "common/lease/narrowed.h"
 #include "common/sign/aws_chunked.h"
 #include "common/sign/canonical.h"
 #include "proxy/judge/evaluation/signing.h"
@@ -198,9 +199,27 @@ enum refuse_why proof_ask(struct exchange *x, const struct sign_claim *claim, co
     return why;
 }
 
+enum refuse_why proof_ask_narrowed(struct exchange *x, struct span text)
+{
+    struct lease_narrowed is;
+    const struct lease *l = lease_narrowed_read(text, &is) == 0 ? lease_by_digest(x->judge->leases, &is.of) : NULL;
+    if (l == NULL)
+        return REFUSE_INTERNAL;
+    struct dynbuf *b = post_begin(x->judge, ROLE_KEEPER, 0, M_LEASE_NARROWED, x->xid);
+    msg_put_id(b, &l->id);
+    msg_put_u8(b, (uint8_t)l->format);
+    msg_put_span(b, is.layers);
+    msg_put_digest(b, &is.mac);
+    if (post_commit(x->judge, -1) != 0)
+        return REFUSE_INTERNAL;
+    exchange_proof(x, PROOF_ASKED);
+    return REFUSE_COUNT;
+}
+
 void proof_found(struct exchange *x, enum wire_verified found)
 {
-    x->unproven = found == VERIFIED_CHUNK_WRONG
+    x->unproven = x->narrowed.n > 0 ? "The lease that it brings was changed after it was narrowed. "
+                  : found == VERIFIED_CHUNK_WRONG
                       ? "Its body has a chunk whose signature was not made with the lease's key. "
                       : "Its signature was not made with the lease's key, over what came. ";
     exchange_proof(x, found == VERIFIED_RIGHT ? PROOF_GIVEN : PROOF_WRONG);

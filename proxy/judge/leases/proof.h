@@ -17,6 +17,8 @@ enum {
 /* Ask, of a request with such a claim (brought.h) and the lease of its id: REFUSE_COUNT, and x->proof says so; or why
  * it need not be asked, with words for the client in x->unproven. */
 enum refuse_why proof_ask(struct exchange *x, const struct sign_claim *claim, const struct lease *l) MUSTCHECK;
+/* Ask whether this text (common/lease/narrowed.h) is what was made of a lease that is known. */
+enum refuse_why proof_ask_narrowed(struct exchange *x, struct span text) MUSTCHECK;
 /* The keeper's word. */
 void proof_found(struct exchange *x, enum wire_verified found);
 

@@ -33,14 +33,19 @@ struct lease *lease_by_id(const struct lease_table *t, const struct id *id)
     return l;
 }
 
+struct lease *lease_by_digest(const struct lease_table *t, const struct digest *d)
+{
+    struct lease *l = t->by_text[bucket(d->b)];
+    while (l != NULL && memcmp(&l->text, d, sizeof(*d)) != 0)
+        l = l->next_text;
+    return l;
+}
+
 struct lease *lease_by_text(const struct lease_table *t, struct span text)
 {
     struct digest d;
     digest_of(text, &d);
-    struct lease *l = t->by_text[bucket(d.b)];
-    while (l != NULL && memcmp(&l->text, &d, sizeof(d)) != 0)
-        l = l->next_text;
-    return l;
+    return lease_by_digest(t, &d);
 }
 
 static void take_out(struct lease_table *t, struct lease *l)

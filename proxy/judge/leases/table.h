@@ -44,6 +44,7 @@ void lease_table_free(struct lease_table **t);
  * that was known by that id is dead. */
 int lease_table_put(struct lease_table *t, const struct wire_lease *w, uint64_t now_ms) MUSTCHECK;
 struct lease *lease_by_text(const struct lease_table *t, struct span text);
+struct lease *lease_by_digest(const struct lease_table *t, const struct digest *text);
 struct lease *lease_by_id(const struct lease_table *t, const struct id *id);
 /* It and all it came from live, at this Unix time. What it came from must be known. */
 bool lease_lives(const struct lease_table *t, const struct lease *l, uint64_t now_ms);

@@ -110,6 +110,7 @@ static const char *message(uint16_t type)
         {M_RELEASE, "RELEASE"},
         {M_RELEASE_FAILED, "RELEASE_FAILED"},
         {M_LEASE_VERIFY, "LEASE_VERIFY"},
+        {M_LEASE_NARROWED, "LEASE_NARROWED"},
         {M_LEASE_VERIFIED, "LEASE_VERIFIED"},
         {M_LEASE_STUB, "LEASE_STUB"},
         {M_LEASE_STUBBED, "LEASE_STUBBED"},

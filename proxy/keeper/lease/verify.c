@@ -2,6 +2,8 @@
 
 #include <openssl/crypto.h>
 
+#include "common/lease/narrowed.h"
+
 static bool same(const char made[SIGN_TEXT + 1], const uint8_t *said)
 {
     return CRYPTO_memcmp(made, said, SIGN_TEXT) == 0;
@@ -49,4 +51,20 @@ enum wire_verified lease_verify(struct signer *keys, const struct secret *root, 
     if (key.n != SIGN_KEY || sign_digest(&scope, key.p, &w->canonical, made) != 0)
         return VERIFIED_NOT;
     return same(made, w->signature.p) ? verify_chunks(w, &scope, key.p, made) : VERIFIED_WRONG;
+}
+
+enum wire_verified lease_verify_narrowed(const struct secret *root, const struct id *lease, enum lease_format f,
+                                         struct span layers, const struct digest *mac)
+{
+    struct lease_texts made;
+    struct digest right;
+    if (lease_is_pair(f) || lease_derive(root, lease, f, &made) != 0)
+        return VERIFIED_NOT;
+    int bad = lease_narrowed_mac(span_of(made.text, made.ntext), layers, &right);
+    enum wire_verified found = bad != 0                                            ? VERIFIED_NOT
+                               : CRYPTO_memcmp(right.b, mac->b, DIGEST_BYTES) == 0 ? VERIFIED_RIGHT
+                                                                                   : VERIFIED_WRONG;
+    explicit_bzero(&made, sizeof(made));
+    explicit_bzero(&right, sizeof(right));
+    return found;
 }

@@ -10,5 +10,9 @@
  * memory, a form that has no secret half, or a time or names that no signature has. */
 enum wire_verified lease_verify(struct signer *keys, const struct secret *root,
                                 const struct wire_signed *w) MUSTCHECK;
+/* Did who has the lease's text, or one that was narrowed from it, add these layers (common/lease/narrowed.h)?
+ * VERIFIED_NOT: a form that is none or a pair's, or layers that are none. */
+enum wire_verified lease_verify_narrowed(const struct secret *root, const struct id *lease, enum lease_format f,
+                                         struct span layers, const struct digest *mac) MUSTCHECK;
 
 #endif

@@ -3,7 +3,7 @@
  * whole is found in any pieces, and the other way; one that is there is found, and read as it is; a message that is
  * read, written again, is the same. */
 #include "common/arena.h"
-#include "common/lease/wire_lease.h"
+#include "common/lease/narrowed.h"
 #include "proxy/judge/leases/search.h"
 #include "proxy/judge/leases/table.h"
 #include "tests/fuzz/fuzz.h"
@@ -33,6 +33,30 @@ static void message(struct span bytes)
     if (wire_get_lease(&m, &l) == 0 && msg_end(&m) == 0) {
         wire_put_lease(&b, &l);
         MUST_HOLD(span_eq(dynbuf_span(&b), bytes));
+    }
+    dynbuf_free(&b);
+}
+
+/* What a holder says that it made of one: what is read is bounded, and further layers change nothing of the first. */
+static void narrowed(struct span bytes)
+{
+    static uint8_t room[LEASE_NARROWED_BYTES];
+    struct lease_narrowed is, more;
+    struct wire_layer layer;
+    struct dynbuf b;
+    uint64_t until;
+    size_t n = 0;
+    if (lease_narrowed_read(bytes, &is) != 0)
+        return;
+    for (struct span rest = is.layers; rest.n; n++)
+        if (lease_narrowed_layer(&rest, room, &layer, &until) != 0)
+            return;
+    MUST_HOLD(n > 0 && n <= LEASE_NARROWED_LAYERS);
+    dynbuf_init(&b, LEASE_NARROWED_MAX + 1);
+    layer = (struct wire_layer){.effects = 2};
+    if (lease_narrowed_make(bytes, &layer, 0, &b) == 0) {
+        MUST_HOLD(lease_narrowed_read(dynbuf_span(&b), &more) == 0 && n < LEASE_NARROWED_LAYERS);
+        MUST_HOLD(memcmp(&more.of, &is.of, sizeof(is.of)) == 0 && span_starts(more.layers, is.layers));
     }
     dynbuf_free(&b);
 }
@@ -140,6 +164,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     if (data[0] == 0) {
         uint8_t *copy = fuzz_copy(span_of(data + 1, n - 1));
         message(span_of(copy, n - 1));
+        narrowed(span_of(copy, n - 1));
         free(copy);
         return 0;
     }

@@ -1,6 +1,7 @@
 /* The keeper and pairs: what was signed with a lease's secret half is seen to be, and one changed byte in each part
  * of it that it is not. */
 #include "common/crypto/seal.h"
+#include "common/lease/narrowed.h"
 #include "proxy/keeper/lease/verify.h"
 #include "tests/kit.h"
 
@@ -140,10 +141,38 @@ static void what_no_pair_signs(void **state)
     is(&s, VERIFIED_NOT);
 }
 
+/* By the text that the lease's id gives, and what stands in it. */
+static void narrowed_by_who_has_it(void **state)
+{
+    struct lease_narrowed is, more;
+    struct dynbuf b, c;
+    const struct wire_layer layer = {.effects = 2};
+    dynbuf_init(&b, LEASE_NARROWED_MAX + 1);
+    dynbuf_init(&c, LEASE_NARROWED_MAX + 1);
+    assert_int_equal(lease_derive(root, &one, LEASE_GITHUB, &made), 0);
+    assert_int_equal(lease_narrowed_make(span_of(made.text, made.ntext), &layer, 0, &b), 0);
+    assert_int_equal(lease_narrowed_make(dynbuf_span(&b), &layer, 0, &c), 0);
+    assert_int_equal(lease_narrowed_read(dynbuf_span(&b), &is), 0);
+    assert_int_equal(lease_narrowed_read(dynbuf_span(&c), &more), 0);
+    assert_int_equal(lease_verify_narrowed(root, &one, LEASE_GITHUB, is.layers, &is.mac), VERIFIED_RIGHT);
+    assert_int_equal(lease_verify_narrowed(root, &one, LEASE_GITHUB, more.layers, &more.mac), VERIFIED_RIGHT);
+    assert_int_equal(lease_verify_narrowed(root, &one, LEASE_GITHUB, is.layers, &more.mac), VERIFIED_WRONG);
+    assert_int_equal(lease_verify_narrowed(root, &one, LEASE_GITHUB, more.layers, &is.mac), VERIFIED_WRONG);
+    assert_int_equal(lease_verify_narrowed(root, &two, LEASE_GITHUB, is.layers, &is.mac), VERIFIED_WRONG);
+    assert_int_equal(lease_verify_narrowed(root, &one, LEASE_GENERIC, is.layers, &is.mac), VERIFIED_WRONG);
+    assert_int_equal(lease_verify_narrowed(root, &one, LEASE_AWS, is.layers, &is.mac), VERIFIED_NOT);
+    assert_int_equal(lease_verify_narrowed(root, &one, LEASE_NONE, is.layers, &is.mac), VERIFIED_NOT);
+    assert_int_equal(lease_verify_narrowed(root, &one, LEASE_GITHUB, SPAN("no hex"), &is.mac), VERIFIED_NOT);
+    assert_int_equal(lease_verify_narrowed(root, &one, LEASE_GITHUB, SPAN_NONE, &is.mac), VERIFIED_NOT);
+    dynbuf_free(&b);
+    dynbuf_free(&c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(with_its_own_key), cmocka_unit_test(one_changed_byte),
                                        cmocka_unit_test(one_changed_byte_of_a_chunk),
-                                       cmocka_unit_test(what_no_pair_signs)};
+                                       cmocka_unit_test(what_no_pair_signs),
+                                       cmocka_unit_test(narrowed_by_who_has_it)};
     return cmocka_run_group_tests(tests, open_all, close_all);
 }
