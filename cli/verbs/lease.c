@@ -1,9 +1,12 @@
 /* countersign lease issue|list|show|narrow|revoke|env */
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "cli/table.h"
 #include "cli/verb.h"
+#include "common/lease/narrowed.h"
+#include "policy/decision.h"
 #include "sandbox-shim/lease_env.h"
 
 enum { VALUES_MAX = 17 /* one more than a bound has entries, so that too many are seen */, TEXT_ROOM = 64 * 1024 };
@@ -225,14 +228,86 @@ int lease_show(const struct cli_call *c)
     return rc;
 }
 
+/* ---- without the gateway: common/lease/narrowed.h ---- */
+
+static int take_list(const struct cli_call *c, const char *name, struct wire_list *out)
+{
+    const char *v[VALUES_MAX];
+    size_t n = cli_values(c, name, v, VALUES_MAX);
+
+    if (n > LEASE_LIST_MAX)
+        return verb_fail(CLI_USAGE, "--%s may be given %d times", name, LEASE_LIST_MAX);
+    for (out->n = 0; out->n < n; out->n++) {
+        out->v[out->n] = span_str(v[out->n]);
+        if (out->v[out->n].n == 0 || out->v[out->n].n > LEASE_BOUND_BYTES)
+            return verb_fail(CLI_USAGE, "--%s is a text of at most %d bytes", name, LEASE_BOUND_BYTES);
+    }
+    return CLI_OK;
+}
+
+static int take_layer(const struct cli_call *c, struct wire_layer *layer, uint64_t *expires_ms)
+{
+    struct wire_list *const to[] = {&layer->hosts, &layer->methods, &layer->paths, &layer->ops};
+    const char *life = cli_value(c, "for"), *effect[VALUES_MAX];
+    size_t n = cli_values(c, "effect", effect, VALUES_MAX);
+    int rc = CLI_OK;
+
+    *layer = (struct wire_layer){.effects = 0};
+    *expires_ms = 0;
+    for (size_t i = 0; i < sizeof(to) / sizeof(to[0]) && rc == CLI_OK; i++)
+        rc = take_list(c, lists[i][0], to[i]);
+    for (size_t i = 0; i < n && i < VALUES_MAX; i++)
+        for (int e = EFFECT_READ; e <= EFFECT_EXEC; e++)
+            if (strcmp(effect[i], effect_name((enum effect)e)) == 0)
+                layer->effects |= 1u << e;
+    if (rc == CLI_OK && (cli_value(c, "uses") || cli_value(c, "rate") || cli_flag(c, "child")))
+        return verb_fail(CLI_USAGE, "--uses, --rate and --child are for the gateway, which counts");
+    if (rc == CLI_OK && life && seconds_of(life) == 0)
+        return verb_fail(CLI_USAGE, "--for is a time, such as 30m, 2h or 1d");
+    if (life)
+        *expires_ms = ((uint64_t)time(NULL) + seconds_of(life)) * 1000;
+    if (rc == CLI_OK && !life && layer->effects == 0 && to[0]->n + to[1]->n + to[2]->n + to[3]->n == 0)
+        return verb_fail(CLI_USAGE, "say what it is good for: --path, --effect, --for ...");
+    return rc;
+}
+
+/* The lease comes on standard input, so that it stands in no list of processes. */
+static int narrow_own(const struct cli_call *c)
+{
+    char text[LEASE_NARROWED_MAX + 2];
+    struct wire_layer layer;
+    struct dynbuf out;
+    uint64_t expires_ms;
+    int rc = take_layer(c, &layer, &expires_ms);
+
+    if (rc != CLI_OK)
+        return rc;
+    struct span own = span_of(text, fread(text, 1, sizeof(text), stdin));
+    while (own.n > 0 && (own.p[own.n - 1] == '\n' || own.p[own.n - 1] == '\r'))
+        own.n--;
+    dynbuf_init(&out, LEASE_NARROWED_MAX + 1);
+    if (lease_narrowed_make(own, &layer, expires_ms, &out) != 0)
+        rc = verb_fail(CLI_RUNTIME,
+                       "standard input is no lease that can be narrowed without the gateway: none at all, "
+                       "a pair's, or one with %d such bounds or %d characters",
+                       LEASE_NARROWED_LAYERS, LEASE_NARROWED_MAX);
+    else
+        printf(cli_flag(c, "json") ? "{\"lease\":\"%.*s\"}\n" : "%.*s\n", SPAN_FMT(dynbuf_span(&out)));
+    dynbuf_wipe(&out);
+    explicit_bzero(text, sizeof(text));
+    return rc;
+}
+
 int lease_narrow(const struct cli_call *c)
 {
     struct gateway_call g;
     struct dynbuf body;
     struct jsonw w;
     bool child = cli_flag(c, "child");
-    int rc = verb_begin(&g, c);
 
+    if (strcmp(c->word[0], "-") == 0)
+        return narrow_own(c);
+    int rc = verb_begin(&g, c);
     dynbuf_init(&body, TEXT_ROOM);
     jsonw_begin(&w, &body);
     jsonw_object(&w);

@@ -168,6 +168,41 @@ def narrowed_counted_and_revoked_by_hand(lab):
 
 
 @test()
+def narrowed_by_who_has_it_without_asking(lab):
+    """For a tool or another agent, that has no use for all of it; whoever has that can make it no more again."""
+    run = Leased(lab)
+    lab.expects("a lease of sandbox")
+
+    def narrow(text, *bounds, rc=0):
+        made = run.gw.cli("lease", "narrow", "-", *bounds, stdin=text.encode() + b"\n", rc=rc)
+        return made.out.decode().strip()
+
+    def ask(text, path="/ok", *more, who="agent"):
+        done = lab.run([*CURL, "--suppress-connect-headers", "-H", f"Authorization: Bearer {text}", *more, run.url(path)], env=run.gw.client_env(who), rc=0)
+        return code(done) or done.out.split(b" ", 2)[1].decode()
+
+    def asks(text):
+        return ask(text), ask(text, "/echo"), ask(text, "/ok", "--data", "x")
+
+    run.gw.token("agent")
+    run.gw.token("thief")
+    whole = run.gw.cli_json("lease", "issue", "api", "--sandbox", "agent")
+    text = whole["lease"]
+    less = narrow(text, "--path", "/ok", "--for", "5m")
+    least = narrow(less, "--effect", "read")
+    no = "lease-not-for-this"
+    assert [asks(t) for t in (text, less, least)] == [("200",) * 3, ("200", no, "200"), ("200", no, no)]
+    wider = least.replace(least.split(".")[3] + ".", "")  # without what was added last
+    changed = [wider, least[:-1] + ("0" if least[-1] != "0" else "1"), less[:20] + ("0" if less[20] != "0" else "1") + less[21:]]
+    assert [ask(t) for t in changed] == ["lease-unproven", "lease-unproven", "lease-unknown"]
+    assert ask(text, f"/ok?t={less}") == "lease-misplaced"
+    narrow(less, "--uses", "1", rc=2)
+    narrow("nothing", "--path", "/", rc=1)
+    assert ask(wider, who="thief") == "lease-unproven" and ask(text) == "200"
+    assert ask(less, who="thief") == "lease-leaked" and ask(text) == ask(least) == "lease-ended"
+
+
+@test()
 def what_became_of_it_is_known_after_a_restart(lab):
     """A gateway that stops and begins again: one that lived does still, and one that had ended has."""
     run = Leased(lab)
