@@ -56,3 +56,24 @@ const char *instant_of(struct span s, uint64_t *ms)
     *ms = (uint64_t)(((instant_days_to(y, mon, d) * 24 + h) * 60 + min - offset) * 60 + sec) * 1000;
     return NULL;
 }
+
+int instant_left(struct span s, uint64_t now_ms, uint64_t *left_ms)
+{
+    uint8_t whole[64];
+    uint64_t at;
+    size_t dot = span_index(s, '.'), end = dot;
+    *left_ms = 0;
+    while (end < s.n && (end == dot || (s.p[end] >= '0' && s.p[end] <= '9')))
+        end++;
+    struct span zone = span_from(s, end);
+    if (end == dot + 1 || dot + zone.n > sizeof(whole))
+        return -1;
+    if (dot)
+        memcpy(whole, s.p, dot);
+    if (zone.n)
+        memcpy(whole + dot, zone.p, zone.n);
+    if (instant_of(span_of(whole, dot + zone.n), &at) != NULL)
+        return -1;
+    *left_ms = at > now_ms ? at - now_ms : 1;
+    return 0;
+}

@@ -1,14 +1,12 @@
 /* AWS STS: AssumeRole and AssumeRoleWithWebIdentity. What is asked, and the signature over it, the keeper made
  * (proxy/keeper/sources/signed.h); here it is sent, and keys that live for a while are read from the answer. */
 #include "common/arena.h"
+#include "common/json/xml.h"
 #include "common/time/clock.h"
+#include "common/time/instant.h"
 #include "proxy/fetcher/job/sources.h"
-#include "proxy/fetcher/job/xml.h"
 
 enum { XML_MEMORY = 1024 * 1024, VALUE_MAX_BYTES = 16 * 1024, CODE_MAX = 64 };
-
-#define IN_ROLE     "AssumeRoleResponse/AssumeRoleResult/Credentials/"
-#define IN_IDENTITY "AssumeRoleWithWebIdentityResponse/AssumeRoleWithWebIdentityResult/Credentials/"
 
 int source_keys(struct span id, struct span key, struct span token, struct dynbuf *value)
 {
@@ -20,17 +18,19 @@ int source_keys(struct span id, struct span key, struct span token, struct dynbu
 int aws_answer(struct span xml, uint64_t now_ms, struct arena *a, struct dynbuf *value, struct wire_fetched *out,
                struct err *e)
 {
-    struct xml_want want[] = {{.path = IN_ROLE "AccessKeyId"},      {.path = IN_ROLE "SecretAccessKey"},
-                              {.path = IN_ROLE "SessionToken"},     {.path = IN_ROLE "Expiration"},
-                              {.path = IN_IDENTITY "AccessKeyId"},  {.path = IN_IDENTITY "SecretAccessKey"},
-                              {.path = IN_IDENTITY "SessionToken"}, {.path = IN_IDENTITY "Expiration"}};
+    static const char *const places[] = {
+        "/AssumeRoleResponse/AssumeRoleResult/Credentials",
+        "/AssumeRoleWithWebIdentityResponse/AssumeRoleWithWebIdentityResult/Credentials"};
+    const struct json *all = xml_parse(xml, a), *in = NULL;
     *out = (struct wire_fetched){.ok = false};
-    if (xml_read(xml, want, sizeof(want) / sizeof(want[0]), a) != 0)
+    if (all == NULL)
         return err_set(e, "the answer of STS is not XML as it answers");
-    const struct xml_want *w = want[0].text.n ? want : want + 4;
-    if (source_keys(w[0].text, w[1].text, w[2].text, value) != 0)
+    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]) && in == NULL; i++)
+        in = json_pointer(all, span_str(places[i]));
+    if (source_keys(json_text(in, SPAN("AccessKeyId")), json_text(in, SPAN("SecretAccessKey")),
+                    json_text(in, SPAN("SessionToken")), value) != 0)
         return err_set(e, "the answer of STS has not all of AccessKeyId, SecretAccessKey and SessionToken");
-    if (source_expires(w[3].text, now_ms, &out->lifetime_ms) != 0)
+    if (instant_left(json_text(in, SPAN("Expiration")), now_ms, &out->lifetime_ms) != 0)
         return err_set(e, "Expiration of the answer of STS is no time with its zone");
     out->value = dynbuf_span(value);
     return 0;
@@ -38,13 +38,12 @@ int aws_answer(struct span xml, uint64_t now_ms, struct arena *a, struct dynbuf 
 
 struct span aws_error_code(struct span xml, struct arena *a)
 {
-    struct xml_want want = {.path = "ErrorResponse/Error/Code"};
-    if (xml_read(xml, &want, 1, a) != 0)
-        return SPAN_NONE;
-    for (size_t i = 0; i < want.text.n; i++)
-        if (!((want.text.p[i] | 0x20) >= 'a' && (want.text.p[i] | 0x20) <= 'z'))
+    const struct json *error = json_pointer(xml_parse(xml, a), SPAN("/ErrorResponse/Error"));
+    struct span code = json_text(error, SPAN("Code"));
+    for (size_t i = 0; i < code.n; i++)
+        if (!((code.p[i] | 0x20) >= 'a' && (code.p[i] | 0x20) <= 'z'))
             return SPAN_NONE;
-    return want.text.n <= CODE_MAX ? want.text : SPAN_NONE;
+    return code.n <= CODE_MAX ? code : SPAN_NONE;
 }
 
 void source_aws(const struct job *j, struct http *h)

@@ -38,22 +38,6 @@ int github_app_question(const struct wire_fetch *f, struct dynbuf *body, struct 
     return first.n && dynbuf_ok(body) ? 0 : err_set(e, "what it is asked with is too long, or says no repositories");
 }
 
-int source_expires(struct span text, uint64_t now_ms, uint64_t *lifetime_ms)
-{
-    uint64_t at = 0;
-    struct dynbuf plain;
-    size_t dot = span_index(text, '.'), end = dot;
-    while (end < text.n && (end == dot || (text.p[end] >= '0' && text.p[end] <= '9')))
-        end++; /* a fraction of a second */
-    dynbuf_init(&plain, 64);
-    (void)dynbuf_add(&plain, span_first(text, dot));
-    (void)dynbuf_add(&plain, span_from(text, end));
-    bool ok = dynbuf_ok(&plain) && instant_of(dynbuf_span(&plain), &at) == NULL;
-    dynbuf_free(&plain);
-    *lifetime_ms = at > now_ms ? at - now_ms : 1;
-    return ok ? 0 : -1;
-}
-
 int github_app_answer(struct span json, uint64_t now_ms, struct arena *a, struct wire_fetched *out, struct err *e)
 {
     const struct json *all = json_parse(json, a);
@@ -63,7 +47,7 @@ int github_app_answer(struct span json, uint64_t now_ms, struct arena *a, struct
     out->value = json_text(all, SPAN("token"));
     if (out->value.n == 0)
         return err_set(e, "GitHub's answer has no token");
-    if (source_expires(json_text(all, SPAN("expires_at")), now_ms, &out->lifetime_ms) != 0)
+    if (instant_left(json_text(all, SPAN("expires_at")), now_ms, &out->lifetime_ms) != 0)
         return err_set(e, "expires_at of GitHub's answer is no time with its zone");
     return 0;
 }

@@ -32,8 +32,6 @@ int tencent_answer(struct span json, uint64_t now_ms, struct arena *a, struct dy
 struct span aws_error_code(struct span xml, struct arena *a);
 /* ID:KEY:TOKEN, as `inject: { sigv4 }` wants it. -1: one is empty, or cannot be told from the next. */
 int source_keys(struct span id, struct span key, struct span token, struct dynbuf *value) MUSTCHECK;
-/* How long it is from now (Unix ms) until a time as RFC 3339 writes it; 1 when it was. -1: it is none. */
-int source_expires(struct span text, uint64_t now_ms, uint64_t *lifetime_ms) MUSTCHECK;
 /* A code such as invalid_client in an error's JSON, or empty. */
 struct span source_error_code(struct span json, struct arena *a);
 

@@ -11,7 +11,6 @@
 #include "common/arena.h"
 #include "proxy/fetcher/job/program.h"
 #include "proxy/fetcher/job/sources.h"
-#include "proxy/fetcher/job/xml.h"
 
 static struct err e;
 
@@ -257,65 +256,6 @@ static void what_github_answers(void **state)
     }
 }
 
-/* 0: "one" and "two" of a/b are found, as said here; -1: it is no XML as it is taken. */
-static void xml_says(const char *text, int rc, const char *one, const char *two)
-{
-    struct xml_want want[] = {{.path = "a/b/one"}, {.path = "a/b/two"}};
-    struct arena a;
-    arena_init(&a, 256 * 1024);
-    assert_int_equal(xml_read(span_str(text), want, 2, &a), rc);
-    if (rc == 0) {
-        assert_true(span_eq(want[0].text, span_str(one)) && (want[0].text.p != NULL) == (one != NULL));
-        assert_true(span_eq(want[1].text, span_str(two)) && (want[1].text.p != NULL) == (two != NULL));
-    }
-    arena_free(&a);
-}
-
-static void xml_is_read_strictly(void **state)
-{
-    xml_says("<a><b><one>1</one><two/></b></a>", 0, "1", "");
-    xml_says("<?xml version=\"1.0\"?>\n<a x='1' y=\"&gt;\"><b/></a>", -1, NULL, NULL); /* an entity of an attribute */
-    xml_says(
-        "<?xml version=\"1.0\"?>\n<a x='1' y=\"2\" >\n <b ><two >\n &lt;&amp;&gt;&quot;&apos; \n</two ></b></a>\n", 0,
-        NULL, "<&>\"'");
-    xml_says("<a><c><one>1</one></c><b><c><two>2</two></c></b></a>", 0, NULL, NULL);
-    static const char *const bad[] = {
-        "",
-        " ",
-        "text",
-        "<a>",
-        "<a></b>",
-        "<a></a></a>",
-        "<a></a><a></a>",
-        "<a></a>text",
-        "<a><b></a></b>",
-        "< a></a>",
-        "<a",
-        "<a x></a>",
-        "<a x=1></a>",
-        "<a x='1></a>",
-        "<a x='1'y='2'></a>",
-        "<a></a x='1'>",
-        "<a>&#65;</a>",
-        "<a>&x;</a>",
-        "<a>&amp</a>",
-        "&amp;<a/>",
-        "<!DOCTYPE a><a/>",
-        "<!-- --><a/>",
-        "<a><!-- --></a>",
-        "<a><![CDATA[x]]></a>",
-        "<a><?x?></a>",
-        "<a/><?xml version='1.0'?>",
-        "<?xml <a/>",
-        "<a>\x01</a>",
-        "<a><b><one>1</one><one>1</one></b></a>",
-        "<a><b><one><c/>1</one></b></a>",
-        "<a><a><a><a><a><a><a><a><a><a><a><a><a><a><a><a><a/></a></a></a></a></a></a></a>"
-        "</a></a></a></a></a></a></a></a></a>"};
-    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-        xml_says(bad[i], -1, NULL, NULL);
-}
-
 #define STS(action, keys, more)                                                                                      \
     "<" action "Response xmlns=\"https://sts.amazonaws.com/doc/2011-06-15/\"><" action "Result><Credentials>" keys   \
     "</Credentials></" action "Result>" more "</" action "Response>"
@@ -459,7 +399,6 @@ int main(void)
         cmocka_unit_test(what_a_vault_says_of_a_renewal),
         cmocka_unit_test(what_github_is_asked),
         cmocka_unit_test(what_github_answers),
-        cmocka_unit_test(xml_is_read_strictly),
         cmocka_unit_test(what_sts_answers),
         cmocka_unit_test(what_the_sts_of_tencent_answers),
         cmocka_unit_test(an_error_is_told_by_its_code_alone),
