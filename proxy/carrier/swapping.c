@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "common/lease/lease.h"
+#include "common/time/clock.h"
 #include "proxy/carrier/exchange.h"
 #include "proxy/carrier/swap/swap.h"
 
@@ -68,7 +69,7 @@ static enum walk_next begin(struct exchange *x)
     x->timer = timer_new(x->carrier->loop, late, x);
     if (x->swapping == NULL || x->timer == NULL)
         return carry_fail(x, code, "no memory for the answer's token");
-    if (swap_read(&x->swapping->swap, x->f.swaps, dynbuf_span(&x->ready), &why) != 0)
+    if (swap_read(&x->swapping->swap, x->f.swaps, dynbuf_span(&x->ready), clock_ms(CLOCK_REALTIME), &why) != 0)
         return carry_fail(x, code, "an answer with a token was expected: %s", why.text);
     if (give_keeper(x) != 0)
         return carry_fail(x, code, "there is no keeper to keep the answer's token");

@@ -23,6 +23,7 @@ void wire_put_swap(struct dynbuf *b, const struct wire_swap *w)
 {
     msg_put_span(b, w->credential);
     msg_put_span(b, w->expires);
+    msg_put_span(b, w->ends);
     msg_put_span(b, w->key);
     msg_put_span(b, w->session);
     msg_put_u64(b, w->lifetime_ms);
@@ -35,6 +36,7 @@ int wire_get_swap(struct msg_in *m, struct wire_swap *w)
     *w = (struct wire_swap){.ntoken = 0};
     w->credential = msg_get_span(m, NAME_MAX_BYTES);
     w->expires = msg_get_span(m, SWAP_POINTER_BYTES);
+    w->ends = msg_get_span(m, SWAP_POINTER_BYTES);
     w->key = msg_get_span(m, SWAP_POINTER_BYTES);
     w->session = msg_get_span(m, SWAP_POINTER_BYTES);
     w->lifetime_ms = msg_get_u64(m);

@@ -17,6 +17,7 @@ enum { SWAPS_MAX = 4 /* tokens of one answer */, SWAP_POINTERS_MAX = 8, SWAP_POI
 struct wire_swap {
     struct span credential; /* whose value it is */
     struct span expires;    /* JSON pointer to the seconds it lives; empty: it does not say */
+    struct span ends;       /* to the time at which it ends; empty: it does not say */
     struct span key;        /* of keys to sign with: token is the id, this the key; empty: it is in one piece */
     struct span session;    /* and this the session token; empty: they have none */
     uint64_t lifetime_ms;   /* the longest, and where it does not say */

@@ -348,10 +348,11 @@ static const struct table github_app_table = {"github_app:", sizeof(struct m_ask
 static const struct key answer_keys[] = {
     ASKED("to", read_texts, KEY_NEEDED, "the credential, or credentials, with which such an answer is asked for"),
     ASKED("token", read_pointers, KEY_NEEDED,
-          "where in its JSON the value is, as in /access_token; all of several are the same"),
+          "where in its JSON or XML the value is, as in /access_token; all of several are the same"),
     ASKED("key", read_pointer, 0, "of keys to sign with: where the key is; token: is then where its id is"),
     ASKED("session_token", read_pointer, 0, "of keys to sign with: where the session token is"),
     ASKED("expires_in", read_pointer, 0, "where in it the seconds are for which it may be used"),
+    ASKED("expires_at", read_pointer, 0, "where in it the time is until which it may be used"),
     LIFETIME,
     ASKED("keep", read_pointers, 0, "texts of it that are no secret, beside those with usual names, and go on"),
     ASKED("challenge", read_text, 0,

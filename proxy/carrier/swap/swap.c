@@ -1,6 +1,7 @@
 #include "proxy/carrier/swap/swap.h"
 
-#include "common/json/json.h"
+#include "common/json/xml.h"
+#include "common/time/instant.h"
 
 enum { WORD_MAX = 32 /* the longest are such as refresh_token_expires_in */ };
 enum { TREE_MAX = 512 * 1024 }; /* many sandboxes' are held at once while the ledger writes */
@@ -39,23 +40,49 @@ static int find(struct swap_token *t, const struct json *answer, struct err *e)
     return t->nnodes > 0 ? 0 : err_set(e, "it has no token where one is expected");
 }
 
-/* Seconds: a number, or one as a text, as some say it. */
-static int life(struct swap_token *t, const struct json *answer, struct err *e)
+static const struct json *number_or_text(const struct json *answer, struct span pointer)
 {
-    const struct json *j = t->what.expires.n ? json_pointer(answer, t->what.expires) : NULL;
-    uint64_t seconds;
-    t->lives_ms = t->what.lifetime_ms;
-    if (j == NULL)
-        return 0;
-    if ((j->type != JSON_NUMBER && j->type != JSON_STRING) || span_u64(j->text, UINT32_MAX, &seconds) != 0 ||
-        seconds == 0)
-        return err_set(e, "it does not say in seconds how long its token lives");
-    if (seconds * 1000 < t->lives_ms)
-        t->lives_ms = seconds * 1000;
-    return 0;
+    static const struct json neither = {.type = JSON_NULL};
+    const struct json *j = pointer.n ? json_pointer(answer, pointer) : NULL;
+    return j == NULL || j->type == JSON_NUMBER || j->type == JSON_STRING ? j : &neither;
 }
 
-int swap_read(struct swap *s, struct span swaps, struct span body, struct err *e)
+static void at_most(struct swap_token *t, uint64_t ms)
+{
+    if (ms < t->lives_ms)
+        t->lives_ms = ms;
+}
+
+/* Seconds, or when: RFC 3339, or in seconds of Unix. Some write a number as a text. */
+static int life(struct swap_token *t, const struct json *answer, uint64_t now_ms, struct err *e)
+{
+    const struct json *in = number_or_text(answer, t->what.expires), *at = number_or_text(answer, t->what.ends);
+    uint64_t seconds, ms = 0;
+    t->lives_ms = t->what.lifetime_ms;
+    if (in != NULL && (span_u64(in->text, UINT32_MAX, &seconds) != 0 || seconds == 0))
+        return err_set(e, "it does not say in seconds how long its token lives");
+    if (in != NULL)
+        at_most(t, seconds * 1000);
+    if (at == NULL)
+        return 0;
+    if (span_u64(at->text, UINT32_MAX, &seconds) == 0)
+        ms = seconds * 1000 > now_ms ? seconds * 1000 - now_ms : 1;
+    else if (instant_left(at->text, now_ms, &ms) != 0)
+        return err_set(e, "it does not say, with its zone, until when its token lives");
+    at_most(t, ms);
+    return ms > 1 ? 0 : err_set(e, "its token has ended");
+}
+
+static const struct json *parse(struct swap *s, struct span body)
+{
+    size_t i = 0;
+    while (i < body.n && (body.p[i] == ' ' || body.p[i] == '\t' || body.p[i] == '\r' || body.p[i] == '\n'))
+        i++;
+    s->is_xml = i < body.n && body.p[i] == '<';
+    return s->is_xml ? xml_parse(body, &s->a) : json_parse(body, &s->a);
+}
+
+int swap_read(struct swap *s, struct span swaps, struct span body, uint64_t now_ms, struct err *e)
 {
     struct msg_in m = msg_in(swaps);
     *s = (struct swap){.n = 0};
@@ -63,13 +90,14 @@ int swap_read(struct swap *s, struct span swaps, struct span body, struct err *e
     uint8_t n = msg_get_u8(&m);
     if (n == 0 || n > SWAPS_MAX)
         return err_set(e, "it is not known which tokens it has");
-    if (body.n > SWAP_BODY_MAX || (s->answer = json_parse(body, &s->a)) == NULL)
-        return err_set(e, "it is no JSON, longer than %d bytes, or has too many parts", SWAP_BODY_MAX);
+    if (body.n > SWAP_BODY_MAX || (s->answer = parse(s, body)) == NULL)
+        return err_set(e, "it is neither JSON nor plain XML, longer than %d bytes, or has too many parts",
+                       SWAP_BODY_MAX);
     for (uint8_t i = 0; i < n; i++) {
         struct swap_token *t = &s->token[i];
         if (wire_get_swap(&m, &t->what) != 0)
             return err_set(e, "it is not known which tokens it has");
-        if (find(t, s->answer, e) != 0 || life(t, s->answer, e) != 0)
+        if (find(t, s->answer, e) != 0 || life(t, s->answer, now_ms, e) != 0)
             return -1;
     }
     if (msg_end(&m) != 0)
@@ -153,6 +181,23 @@ static void put_scalar(struct jsonw *w, const struct json *j, struct span lease)
         jsonw_raw(w, SPAN("null"));
 }
 
+/* What goes on of what stands in something: all (kept), or texts without names of their own too (usual). */
+struct below {
+    bool kept, usual;
+};
+
+/* Does c, which stands in j, go on, and what of what stands in c? */
+static bool goes(const struct swap *s, const struct json *j, const struct json *c, const struct swap_lease *lease,
+                 struct below in, struct below *below)
+{
+    bool object = j->type == JSON_OBJECT, kept = in.kept || is_kept(s, c);
+    bool common = object ? has_usual_name(c->key) : in.usual;
+    *below = (struct below){kept, common && c->type == JSON_ARRAY};
+    if (c->type == JSON_STRING && !kept && !common && lease_of(s, c, lease).n == 0)
+        return false;
+    return !object || kept || is_word(c->key) || is_asked_for(s, c, lease);
+}
+
 static void put_name(struct swap *s, struct jsonw *w, struct span name)
 {
     char *key = arena_alloc(&s->a, name.n + 1);
@@ -166,27 +211,53 @@ static void put_name(struct swap *s, struct jsonw *w, struct span name)
     jsonw_key(w, key);
 }
 
-/* kept: it lies below what is. usual: so are the texts in it that have no names of their own. */
-static void put(struct swap *s, struct jsonw *w, const struct json *j, const struct swap_lease *lease, bool kept,
-                bool usual)
+static void put(struct swap *s, struct jsonw *w, const struct json *j, const struct swap_lease *lease,
+                struct below in)
 {
     bool object = j->type == JSON_OBJECT;
+    struct below below;
     if (!object && j->type != JSON_ARRAY) {
         put_scalar(w, j, lease_of(s, j, lease));
         return;
     }
     (object ? jsonw_object : jsonw_array)(w);
     for (const struct json *c = j->child; c != NULL; c = c->next) {
-        bool goes = kept || is_kept(s, c), common = object ? has_usual_name(c->key) : usual;
-        if (c->type == JSON_STRING && !goes && !common && lease_of(s, c, lease).n == 0)
-            continue;
-        if (object && !goes && !is_word(c->key) && !is_asked_for(s, c, lease))
+        if (!goes(s, j, c, lease, in, &below))
             continue;
         if (object)
             put_name(s, w, c->key);
-        put(s, w, c, lease, goes, common && c->type == JSON_ARRAY);
+        put(s, w, c, lease, below);
     }
     (object ? jsonw_end_object : jsonw_end_array)(w);
+}
+
+static void open_element(struct dynbuf *out, struct span name, const struct json *j)
+{
+    (void)dynbuf_addf(out, "<%.*s", SPAN_FMT(name));
+    if (j->type == JSON_OBJECT && j->text.n)
+        (void)dynbuf_addf(out, " xmlns=\"%.*s\"", SPAN_FMT(j->text));
+    (void)dynbuf_add_byte(out, '>');
+}
+
+/* The elements in j; name: of those of a list. */
+static void put_xml(struct swap *s, struct dynbuf *out, const struct json *j, struct span name,
+                    const struct swap_lease *lease, struct below in)
+{
+    struct below below;
+    for (const struct json *c = j->child; c != NULL; c = c->next) {
+        struct span own = j->type == JSON_ARRAY ? name : c->key, instead = lease_of(s, c, lease);
+        bool element = c->type != JSON_ARRAY;
+        if (!goes(s, j, c, lease, in, &below))
+            continue;
+        if (element)
+            open_element(out, own, c);
+        if (c->type == JSON_STRING)
+            xml_put_text(out, instead.n ? instead : c->text);
+        else
+            put_xml(s, out, c, own, lease, below);
+        if (element)
+            (void)dynbuf_addf(out, "</%.*s>", SPAN_FMT(own));
+    }
 }
 
 int swap_write(struct swap *s, const struct swap_lease *lease, struct dynbuf *out)
@@ -198,7 +269,10 @@ int swap_write(struct swap *s, const struct swap_lease *lease, struct dynbuf *ou
             if ((s->kept[s->nkept] = json_pointer(s->answer, s->token[i].what.keep[k])) != NULL)
                 s->nkept++;
     jsonw_begin(&w, out);
-    put(s, &w, s->answer, lease, false, false);
+    if (s->is_xml)
+        put_xml(s, out, s->answer, SPAN_NONE, lease, (struct below){false, false});
+    else
+        put(s, &w, s->answer, lease, (struct below){false, false});
     return dynbuf_ok(out) ? 0 : -1;
 }
 

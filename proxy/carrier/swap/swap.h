@@ -1,9 +1,10 @@
-/* Tokens in the JSON of an answer, and that JSON once more with leases in their places. Pure.
+/* Tokens in the JSON or XML of an answer, and the same once more with leases in their places. Pure.
  *
  * What goes on is written anew: numbers, truth values and null; texts that have a usual name of what is no secret
  * (token_type, scope ...) or stand in a list of one; what is named by the policy (keep:), with all below it; and the
  * leases. No other text; and no name of a member that is no word, with what is below it, unless some of that is named
- * by the policy. */
+ * by the policy. The elements of XML are its members, and all is text there; the namespace of the outermost one goes
+ * on too. */
 #ifndef CARRIER_SWAP_SWAP_H
 #define CARRIER_SWAP_SWAP_H
 
@@ -24,16 +25,17 @@ struct swap_token {
 struct swap {
     struct arena a; /* it holds tokens: swap_end overwrites it */
     const struct json *answer;
+    bool is_xml;
     size_t n;
     struct swap_token token[SWAPS_MAX];
     size_t nkept; /* while it is written: what keep: names and is there */
     const struct json *kept[SWAPS_MAX * SWAP_POINTERS_MAX];
 };
 
-/* swaps: as wire_forward has them, which must outlive *s; body: a whole answer. -1, with words that repeat nothing of
- * it: it is no JSON, too long, or a token is missing, too short, said twice in two ways, or has ended. swap_end
- * after either. */
-int swap_read(struct swap *s, struct span swaps, struct span body, struct err *e) MUSTCHECK;
+/* swaps: as wire_forward has them, which must outlive *s; body: a whole answer; now: Unix ms. -1, with words that
+ * repeat nothing of it: it is neither JSON nor XML, too long, or a token is missing, too short, said twice in two
+ * ways, or has ended. swap_end after either. */
+int swap_read(struct swap *s, struct span swaps, struct span body, uint64_t now_ms, struct err *e) MUSTCHECK;
 /* Borrowed until swap_end; what it has not is empty. */
 enum swap_part { SWAP_TOKEN = 0, SWAP_KEY, SWAP_SESSION, SWAP_PARTS };
 struct span swap_value(const struct swap *s, size_t i, enum swap_part part);

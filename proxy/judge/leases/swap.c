@@ -55,6 +55,8 @@ static void fill(const struct policy *p, const struct credential *c, struct wire
             w->keep[w->nkeep++] = s.value;
         else if (span_eq(s.key, SPAN("expires_in")))
             w->expires = s.value;
+        else if (span_eq(s.key, SPAN("expires_at")))
+            w->ends = s.value;
         else if (span_eq(s.key, SPAN("key")))
             w->key = s.value;
         else if (span_eq(s.key, SPAN("session_token")))
@@ -63,7 +65,7 @@ static void fill(const struct policy *p, const struct credential *c, struct wire
             w->lifetime_ms = 0; /* refused where it is read */
     }
     if (w->lifetime_ms == 0)
-        w->lifetime_ms = w->expires.n ? LIFETIME_MAX_MS : LIFETIME_MS;
+        w->lifetime_ms = w->expires.n || w->ends.n ? LIFETIME_MAX_MS : LIFETIME_MS;
 }
 
 int swap_put(struct exchange *x, struct span *out)

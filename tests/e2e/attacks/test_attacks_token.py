@@ -31,7 +31,7 @@ def tokens(rig, transport):
     inject: {{ header: Authorization, format: "Bearer {{}}" }}
 {only}
   token:
-    source: {{ answer: {{ to: login, token: [/token, /a/0/access_token], expires_in: /expires_in, challenge: 'Bearer realm="/token"' }} }}
+    source: {{ answer: {{ to: login, token: [/token, /a/0/access_token, /r/token, /r/a/access_token], expires_in: /expires_in, challenge: 'Bearer realm="/token"' }} }}
     inject: {{ header: Authorization, format: "Bearer {{}}" }}
     lease: generic
 {only}
@@ -62,6 +62,16 @@ def good(rig):
                        "expires_in": 60, "scope": f"read {rig.token}"}).encode()
 
 
+def xml(body, *fields):
+    return said(b"<r>" + body + b"</r>", *fields).replace(b"application/json", b"text/xml")
+
+
+def good_xml(rig):
+    t, again = rig.token.encode(), rig.again.encode()
+    return (b'<token x="' + again + b'">\n ' + t + b" </token><a><access_token>" + t + b"</access_token><id_token>" + again + b"</id_token></a>"
+            b"<refresh_token>" + again + b"</refresh_token><scope>read " + t + b"</scope>")
+
+
 def ask(rig, transport, plain):
     wire = rig.open(transport, plain=True) if plain else rig.open(transport)
     got = wire.talk(wire.head("GET", "/token"), 1)
@@ -74,12 +84,13 @@ def a_token_never_comes_in_and_its_lease_does(rig, transport):
     tokens(rig, transport)
     for wire in wires(rig, transport):
         for raw in (said(good(rig)), said(good(rig), b"X-Token: " + rig.token.encode(), b'ETag: "' + rig.again.encode() + b'"'),
+                    xml(good_xml(rig)), said(b'<?xml version="1.0" encoding="UTF-8"?>\n<r xmlns="urn:x">' + good_xml(rig) + b"</r>\n"),
                     OK + b"Transfer-Encoding: chunked\r\n\r\n" + b"".join(b"1\r\n%c\r\n" % c for c in good(rig)) + b"0\r\n\r\n"):
             answers_with(rig, raw)
             got = ask(rig, transport, wire.plain)
             rig.passed("D9 swapped", got, [("GET", "/token", None)])
             hidden(rig, "D9 hidden", got)
-            lease = re.search(rb'"token":"(cs_[A-Za-z0-9]{40})"', got.data)
+            lease = re.search(rb'token(?:":"|>)(cs_[A-Za-z0-9]{40})["<]', got.data)
             rig.holds("D9 lease", lease and got.data.count(lease[1]) == 2 and b"refresh_token" not in got.data, got)
         mine = f"Authorization: Bearer {lease[1].decode()}"
         new = rig.passed("D9 used", wire.talk(wire.head("GET", "/with/ok", mine), 1), [("GET", "/with/ok", None)])
@@ -101,6 +112,11 @@ def an_answer_that_hides_its_token_is_refused(rig, transport):
                     said(b'{"token":["' + t + b'"]}'), said(b'{"token":"' + t + b'","token":"' + rig.again.encode() + b'"}'),
                     said(b'{"token":"' + t + b'","a":[{"access_token":"' + rig.again.encode() + b'"}]}'), said(whole + b" " * 70_000),
                     said(b'{"token":"' + t + b'\\n' + rig.again.encode() + b'"}'), said(gzip.compress(whole), b"Content-Encoding: gzip"),
+                    xml(b"<token><![CDATA[" + t + b"]]></token>"), xml(b"<token>" + t + b"</token><!-- " + t + b" -->"),
+                    said(b'<!DOCTYPE r [<!ENTITY t "' + t + b'">]><r><token>&t;</token></r>'), xml(b"<x:token>" + t + b"</x:token>"),
+                    xml(b"<token>" + t + b"<b/></token>"), xml((b"<token>" + t + b"</token>") * 2), xml(b'<token value="' + t + b'"/>'),
+                    xml(b"<token>" + t + b"</token><a><access_token>" + rig.again.encode() + b"</access_token></a>"),
+                    said(f'<?xml version="1.0" encoding="utf-16"?><r><token>{rig.token}</token></r>'.encode("utf-16")),
                     said(whole, b"Content-Encoding: identity, gzip"), said(whole).replace(b"200 OK", b"203 Other"),
                     said(whole, b"Content-Range: bytes 0-9/10").replace(b"200 OK", b"206 Part"),
                     b"HTTP/1.1 302 Found\r\nLocation: /?" + t + b"\r\nContent-Length: 0\r\n\r\n",

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""A server that takes nothing unsigned: objects as S3 has them, items as DynamoDB, and calls of Tencent Cloud. It verifies
-each signature, of chunks and trailers too, with the one key and session token it knows, as the services' documentation
-says: an own reading of it, beside common/sign.
+"""A server that takes nothing unsigned: objects as S3 has them, items as DynamoDB, calls of Tencent Cloud, and a role as STS
+gives it. It verifies each signature, of chunks and trailers too, with the one key and session token it knows, as the services'
+documentation says: an own reading of it, beside common/sign.
 
 usage: signed.py --dir DIR --name HOST [--port N]
-DIR/keys.json has its key: {"id": ..., "secret": ..., "token": ... or null}.
+DIR/keys.json has its key: {"id": ..., "secret": ..., "token": ... or null}, and perhaps another one as "role". AssumeRole gives
+that one out to who signs with the first; all else then wants it.
 Says {"port": N, "ca": PATH} when it is ready; DIR/requests.jsonl has a line for each request: method, path, payload, and what
 was wrong with it ("" for nothing).
 """
@@ -19,11 +20,13 @@ import re
 import ssl
 import threading
 import time
+import types
 import urllib.parse
 
 import certs
 
 LATE = 15 * 60
+STS = "https://sts.amazonaws.com/doc/2011-06-15/"
 CHUNK = re.compile(rb"([0-9a-f]+)(?:;chunk-signature=([0-9a-f]{64}))?\r\n", re.I)
 
 
@@ -169,7 +172,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def serve(self):
         body = self.read_body()
-        verifier = Verifier(self.server.options, self.command, self.path, self.headers, body)
+        form = dict(urllib.parse.parse_qsl(body.decode())) if "form-urlencoded" in self.headers.get("Content-Type", "") else {}
+        options = self.server.options
+        key = options.role if options.role and form.get("Action") != "AssumeRole" else options
+        verifier = Verifier(key, self.command, self.path, self.headers, body)
         try:
             data, wrong = verifier.verify(), ""
         except Wrong as why:
@@ -178,6 +184,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
                           "length": len(body), "fields": sorted(k.lower() for k in self.headers.keys())})
         if wrong:
             self.answer(403, f"<Error><Code>SignatureDoesNotMatch</Code><Message>{wrong}</Message></Error>".encode())
+        elif form:
+            self.sts(form)
         elif "X-Amz-Target" in self.headers:
             self.items(json.loads(data))
         elif "X-TC-Action" in self.headers:
@@ -185,6 +193,23 @@ class Handler(http.server.BaseHTTPRequestHandler):
                         Content_Type="application/json")
         else:
             self.objects(verifier.path, dict(urllib.parse.parse_qsl(verifier.query, keep_blank_values=True)), data)
+
+    def sts(self, form):
+        """https://docs.aws.amazon.com/STS/latest/APIReference/: AssumeRole and GetCallerIdentity."""
+        action, name = form["Action"], form.get("RoleSessionName", "")
+        arn = f"arn:aws:sts::123456789012:assumed-role/agents/{name}"
+        if action == "AssumeRole":
+            role = self.server.options.role
+            until = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + int(form.get("DurationSeconds", "3600"))))
+            said = (f"<SourceIdentity>Alice</SourceIdentity><AssumedRoleUser><Arn>{arn}</Arn><AssumedRoleId>AROA123:{name}</AssumedRoleId>"
+                    f"</AssumedRoleUser><Credentials><AccessKeyId>{role.id}</AccessKeyId><SecretAccessKey>{role.secret}</SecretAccessKey>"
+                    f"<SessionToken>{role.token}</SessionToken><Expiration>{until}</Expiration></Credentials>"
+                    "<PackedPolicySize>6</PackedPolicySize>")
+        else:
+            said = f"<Arn>{arn}</Arn><UserId>AROA123</UserId><Account>123456789012</Account>"
+        text = (f'<{action}Response xmlns="{STS}">\n  <{action}Result>{said}</{action}Result>\n'
+                f"  <ResponseMetadata><RequestId>c6104cbe-af31</RequestId></ResponseMetadata>\n</{action}Response>\n")
+        self.answer(200, text.encode(), Content_Type="text/xml")
 
     do_GET = do_PUT = do_POST = do_DELETE = do_HEAD = serve
 
@@ -262,8 +287,8 @@ def main():
     parse.add_argument("--name", required=True)
     parse.add_argument("--port", type=int, default=0)
     options = parse.parse_args()
-    for name, value in json.loads((options.dir / "keys.json").read_text()).items():
-        setattr(options, name, value)
+    for name, value in {"role": None, **json.loads((options.dir / "keys.json").read_text())}.items():
+        setattr(options, name, types.SimpleNamespace(**value) if name == "role" and value else value)
     ca = certs.CA(options.dir / "ca")
     cert, key = ca.leaf(options.name)
     server = Server(options)

@@ -23,13 +23,15 @@ class Signed:
     """lab/signed.py with keys of its own, and a gateway that has them."""
 
     def __init__(self, lab, inject="sigv4: { region: eu-central-1, service: s3 }", write="allow", token=True, lease="",
-                 host="storage.demo.test", port=0):
+                 host="storage.demo.test", port=0, role=False):
         self.lab, self.dir, self.host = lab, lab.exempt(lab.dir / "signed"), host
         self.id, self.key = "AKIA" + secrets.token_hex(8).upper(), lab.canary(secrets.token_urlsafe(30))
         self.token = lab.canary(secrets.token_urlsafe(60)) if token else None
         lab.canary(self.id)
         self.dir.mkdir()
-        (self.dir / "keys.json").write_text(json.dumps({"id": self.id, "secret": self.key, "token": self.token}))
+        self.role = {"id": lab.canary("ASIA" + secrets.token_hex(8).upper()), "secret": lab.canary(secrets.token_urlsafe(30)),
+                     "token": lab.canary("IQoJ+/" + secrets.token_urlsafe(900) + "==")} if role else None
+        (self.dir / "keys.json").write_text(json.dumps({"id": self.id, "secret": self.key, "token": self.token, "role": self.role}))
         process = lab.start([sys.executable, HERE / "lab/signed.py", "--dir", self.dir, "--name", self.host, "--port", str(port)],
                             ready=rb"ready (\{.*\})")
         said = json.loads(process.ready[1])

@@ -1,7 +1,7 @@
 /* Answers with tokens, and the messages about them. First byte: 0 a message of what is swapped, 1 of a lease that
- * was, else an answer. One that is taken becomes JSON that has the lease wherever its token stood, and no text but
- * that below names that are known; a message that is read, written again, is the same. */
-#include "common/json/json.h"
+ * was, else an answer. One that is taken becomes JSON or XML that has the lease wherever its token stood, and no text
+ * but that below names that are known; a message that is read, written again, is the same. */
+#include "common/json/xml.h"
 #include "proxy/carrier/swap/swap.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -45,7 +45,7 @@ static bool has_other_names(struct span text)
     static const char *const names[] = {"type",       "expires_", "issued_",  "not_before",
                                         "expiration", "resource", "requestid"};
     uint8_t *low = fuzz_copy(text);
-    bool has = span_index(text, '\\') < text.n;
+    bool has = span_index(text, '\\') < text.n; /* names of XML have none */
     for (size_t i = 0; i < text.n; i++)
         low[i] |= text.p[i] >= 'A' && text.p[i] <= 'Z' ? 0x20 : 0;
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
@@ -55,16 +55,20 @@ static bool has_other_names(struct span text)
     return has;
 }
 
+#define NOW UINT64_C(1795424400000)
+
+/* In XML the same stands in an element <r>, or in <a>. */
 static void answer(struct span text)
 {
     static const struct swap_lease lease[] = {{SPAN("cs_ONE"), SPAN_NONE}, {SPAN("cs_TWO"), SPAN("cs_ONE")}};
     struct wire_swap what[] = {{.credential = SPAN("a"),
                                 .expires = SPAN("/s"),
+                                .ends = SPAN("/r/e"),
                                 .lifetime_ms = 5000,
-                                .ntoken = 2,
-                                .token = {SPAN("/token"), SPAN("/a/0/t")},
-                                .nkeep = 1,
-                                .keep = {SPAN("/keep")}},
+                                .ntoken = 4,
+                                .token = {SPAN("/token"), SPAN("/a/0/t"), SPAN("/r/token"), SPAN("/r/a/0/t")},
+                                .nkeep = 2,
+                                .keep = {SPAN("/keep"), SPAN("/r/keep")}},
                                {.credential = SPAN("b"),
                                 .lifetime_ms = 5000,
                                 .key = SPAN("/key"),
@@ -82,10 +86,10 @@ static void answer(struct span text)
     wire_put_swap(&q, &what[0]);
     if (text.n > 0 && text.p[0] == ' ')
         wire_put_swap(&q, &what[1]);
-    if (swap_read(&s, dynbuf_span(&q), text, &e) != 0) {
+    if (swap_read(&s, dynbuf_span(&q), text, NOW, &e) != 0) {
         MUST_HOLD(e.text[0] != '\0');
     } else if (swap_write(&s, lease, &out) == 0) {
-        const struct json *j = json_parse(dynbuf_span(&out), &a);
+        const struct json *j = s.is_xml ? xml_parse(dynbuf_span(&out), &a) : json_parse(dynbuf_span(&out), &a);
         reached = true;
         MUST_HOLD(j != NULL && swap_value(&s, 0, SWAP_TOKEN).n >= SWAP_TOKEN_MIN && s.token[0].lives_ms <= 5000);
         if (!has_other_names(text))

@@ -245,6 +245,7 @@ bool policy_setting(const struct policy *p, const struct credential *c, size_t i
     static const struct setting rows[] = {{SPAN("to"), SOURCE_NONE, SPAN("cred1")},
                                           {SPAN("token"), SOURCE_NONE, SPAN("/token")},
                                           {SPAN("expires_in"), SOURCE_NONE, SPAN("/expires_in")},
+                                          {SPAN("expires_at"), SOURCE_NONE, SPAN("/at")},
                                           {SPAN("challenge"), SOURCE_NONE, SPAN("Bearer realm=\"there\"")}};
     if (c->source != SOURCE_ANSWER || i >= sizeof(rows) / sizeof(rows[0]))
         return false;

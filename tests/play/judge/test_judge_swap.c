@@ -32,6 +32,7 @@ static void send_for_token(struct play *p, unsigned n, bool first)
     assert_int_equal(wire_get_swap(&m, &w), 0);
     assert_int_equal(msg_end(&m), 0);
     assert_true(span_eq(w.credential, SPAN("leased")) && span_eq(w.expires, SPAN("/expires_in")));
+    assert_true(span_eq(w.ends, SPAN("/at")));
     assert_true(w.ntoken == 1 && span_eq(w.token[0], SPAN("/token")) && w.nkeep == 0 && w.lifetime_ms > 0);
 }
 

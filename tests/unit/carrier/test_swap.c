@@ -9,6 +9,7 @@
 
 #include "proxy/carrier/swap/swap.h"
 
+#define NOW   UINT64_C(1795424400000) /* 2026-11-23T09:00:00Z */
 #define TOKEN "eyJhbGciOiJFUzI1NiJ9.e30.c2lnbmF0dXJl"
 
 static struct wire_swap what[SWAPS_MAX];
@@ -41,7 +42,7 @@ static int read_from(struct span body)
     memcpy(room, b.p, b.n);
     size_t n = b.n;
     dynbuf_free(&b);
-    return swap_read(&s, span_of(room, n), body, &e);
+    return swap_read(&s, span_of(room, n), body, NOW, &e);
 }
 
 static void becomes(const char *body, const char *wanted)
@@ -157,6 +158,84 @@ static void how_long_it_lives(void **state)
     refused("{\"token\":\"" TOKEN "\",\"expires_in\":{}}");
 }
 
+static void until_when_it_lives(void **state)
+{
+    what[0].ends = SPAN("/ends");
+    lives("{\"token\":\"" TOKEN "\",\"ends\":\"2026-11-23T09:00:10Z\"}", 10000);
+    lives("{\"token\":\"" TOKEN "\",\"ends\":\"2026-11-23T10:00:10.5+01:00\"}", 10000);
+    lives("{\"token\":\"" TOKEN "\",\"ends\":1795424410}", 10000);
+    lives("{\"token\":\"" TOKEN "\",\"ends\":\"1795424410\"}", 10000);
+    lives("{\"token\":\"" TOKEN "\",\"ends\":\"2026-11-24T09:00:00Z\"}", 300000);
+    lives("{\"token\":\"" TOKEN "\",\"ends\":\"2026-11-23T09:00:10Z\",\"expires_in\":5}", 5000);
+    lives("{\"token\":\"" TOKEN "\",\"expires_in\":5}", 5000);
+    refused("{\"token\":\"" TOKEN "\",\"ends\":\"2026-11-23T08:59:59Z\"}");
+    refused("{\"token\":\"" TOKEN "\",\"ends\":\"2026-11-23T09:00:00Z\"}");
+    refused("{\"token\":\"" TOKEN "\",\"ends\":1795424399}");
+    refused("{\"token\":\"" TOKEN "\",\"ends\":\"2026-11-23T09:00:10\"}");
+    refused("{\"token\":\"" TOKEN "\",\"ends\":1.795424410e9}");
+    refused("{\"token\":\"" TOKEN "\",\"ends\":\"soon\"}");
+    refused("{\"token\":\"" TOKEN "\",\"ends\":null}");
+}
+
+static void xml_setup(void)
+{
+    what[0] = (struct wire_swap){.credential = SPAN("a"),
+                                 .ends = SPAN("/R/C/Expiration"),
+                                 .lifetime_ms = 300000,
+                                 .key = SPAN("/R/C/Key"),
+                                 .session = SPAN("/R/C/Token"),
+                                 .ntoken = 2,
+                                 .token = {SPAN("/R/C/Id"), SPAN("/R/m/0/Id")},
+                                 .nkeep = 1,
+                                 .keep = {SPAN("/R/User")}};
+}
+
+#define KEYS "<Id>ASIA0123456789</Id><Key>k/0123456789</Key><Token>t+0123456789==</Token>"
+#define MADE "<Id>cs_LEASE</Id><Key>SECRET</Key><Token>cs_LEASE</Token>"
+
+static void an_answer_in_xml(void **state)
+{
+    xml_setup();
+    becomes("<R><C>" KEYS "</C></R>", "<R><C>" MADE "</C></R>");
+    becomes(
+        "<?xml version=\"1.0\"?>\n<R xmlns=\"https://sts.example/doc/\" x='y'>\n <C z=\"" TOKEN "\">\n " KEYS
+        "\n <Expiration>\n2026-11-23T09:00:10Z </Expiration> </C>\n <Meta><RequestId>r &amp; &#60;</RequestId></Meta>"
+        "</R>\n",
+        "<R xmlns=\"https://sts.example/doc/\"><C>" MADE "<Expiration>2026-11-23T09:00:10Z</Expiration></C>"
+        "<Meta><RequestId>r &#38; &#60;</RequestId></Meta></R>");
+    becomes("<R><m><Id>ASIA0123456789</Id></m><m><Id>another-one</Id></m><C><Key>k/0123456789</Key>"
+            "<Token>t+0123456789==</Token></C></R>",
+            "<R><m><Id>cs_LEASE</Id></m><m></m><C><Key>SECRET</Key><Token>cs_LEASE</Token></C></R>");
+}
+
+static void other_texts_of_xml_stay_behind(void **state)
+{
+    xml_setup();
+    becomes("<R><C>" KEYS
+            "<Refresh>r-0123456789</Refresh></C><User><Arn>a</Arn><n>1</n><n>2</n></User><n>7</n><l>x</l>"
+            "<l>y</l><o><p>" TOKEN "</p></o><Scope><v>w</v></Scope><e/></R>",
+            "<R><C>" MADE "</C><User><Arn>a</Arn><n>1</n><n>2</n></User><o></o><Scope><v>w</v></Scope></R>");
+}
+
+static void xml_that_is_no_such_answer(void **state)
+{
+    xml_setup();
+    refused("<R><C><Id>ASIA0123456789</Id><Key>k/0123456789</Key></C></R>");
+    refused("<R><C>" KEYS KEYS "</C></R>");
+    refused("<R><C>" KEYS "</C><C>" KEYS "</C></R>");
+    refused("<S><C>" KEYS "</C></S>");
+    refused("<R><x:C>" KEYS "</x:C></R>");
+    refused("<R><C>" KEYS "</C><m><Id>another-one</Id></m><m><Id>" TOKEN "</Id></m></R>");
+    refused("<!DOCTYPE R [<!ENTITY x \"y\">]><R><C>" KEYS "</C></R>");
+    refused("<R><C><Id><![CDATA[ASIA0123456789]]></Id><Key>k/0123456789</Key><Token>t+0123456789==</Token></C></R>");
+    refused("<R><C>" KEYS "<!-- " TOKEN " --></C></R>");
+    refused("<R><C>" KEYS "</C></R><R/>");
+    refused("<R><C>" KEYS "</C>");
+    refused("<R><C>" KEYS "<Expiration>2026-11-23T08:00:00Z</Expiration></C></R>");
+    refused("<R><C>" KEYS "<Expiration><At>2026-11-23T10:00:00Z</At></Expiration></C></R>");
+    refused("<R><C>" KEYS "</C></R>{}");
+}
+
 static void what_is_no_such_answer(void **state)
 {
     static char large[SWAP_BODY_MAX + 100];
@@ -192,6 +271,10 @@ int main(void)
         cmocka_unit_test_setup(several_tokens, setup),
         cmocka_unit_test_setup(keys_to_sign_with, setup),
         cmocka_unit_test_setup(how_long_it_lives, setup),
+        cmocka_unit_test_setup(until_when_it_lives, setup),
+        cmocka_unit_test_setup(an_answer_in_xml, setup),
+        cmocka_unit_test_setup(other_texts_of_xml_stay_behind, setup),
+        cmocka_unit_test_setup(xml_that_is_no_such_answer, setup),
         cmocka_unit_test_setup(what_is_no_such_answer, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
