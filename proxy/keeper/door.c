@@ -266,7 +266,12 @@ static void gone_by_now(struct caller *c)
 void keeper_caller_told(struct caller *c)
 {
     struct credential cred;
+    struct err unused;
+    uint64_t wait;
     bool known = credential_named(c->keeper->policy, span_str(c->check), &cred);
+    if (known && fetch_go_on(c->keeper->fetches, &cred, &wait, &unused) == FETCH_LATER &&
+        parked_add_caller(c->keeper, wait, c) == 0)
+        return;
     c->check[0] = '\0';
     if (known)
         verdict(c, &cred);

@@ -104,6 +104,7 @@ static void check_oauth2(struct loader *l, const struct m_asked *a)
                 {"jwt_bearer", "assertion"},
                 {"token_exchange", "subject_token"}};
     const struct m_setting *grant = given(a, "grant"), *refresh = given(a, "refresh_token"), *auth = given(a, "auth");
+    const struct m_setting *second = given(a, "downscope.url");
     size_t i = 0, n = sizeof(rows) / sizeof(rows[0]);
     if (grant == NULL)
         return;
@@ -121,6 +122,8 @@ static void check_oauth2(struct loader *l, const struct m_asked *a)
     if (given(a, "client_secret") != NULL &&
         (given(a, "client_assertion") != NULL || signed_for(a, "client_assertion")))
         load_problem(l, a->at, "P015", "a client is shown by client_secret: or by client_assertion:, not by both");
+    if (second != NULL && check_https(l, &second->value) && given(a, "downscope.options") == NULL)
+        load_problem(l, second->at, "P015", "downscope_url: is where downscope: is asked for, which is missing");
     if (auth != NULL && !span_eq(auth->value.text, SPAN("basic")) && !span_eq(auth->value.text, SPAN("body")))
         bad(l, &auth->value, "is not how a client shows who it is: basic or body");
 }

@@ -1,6 +1,7 @@
 /* source: of a credential: where a secret is, or who is asked for it and with what. */
 #include <stdio.h>
 
+#include "common/json/json.h"
 #include "policy/load/read/scalar.h"
 #include "policy/load/tables/tables.h"
 
@@ -293,6 +294,109 @@ static void read_signed(struct loader *l, const struct node *n, void *field)
     add(l, field, SPAN("jwt.as"), &as, SOURCE_NONE);
 }
 
+/* ---- Google's "Downscoping with Credential Access Boundaries": what is asked for second (proxy/keeper/sources) ----
+ */
+
+enum { BOUNDARIES_MAX = 10, OPTIONS_MAX = 64 * 1024 };
+#define A_TOKEN   SPAN("urn:ietf:params:oauth:token-type:access_token")
+#define THEIR_STS SPAN("https://sts.googleapis.com/v1/token")
+
+struct boundary {
+    const struct node *at;
+    struct item resource, condition;
+    struct items permissions;
+};
+static const struct key boundary_keys[] = {
+    {.name = "resource",
+     .type = KEY_TEXT,
+     .at = AT(boundary, resource),
+     .flags = KEY_NEEDED,
+     .help = "a bucket, //storage.googleapis.com/projects/_/buckets/NAME"},
+    {.name = "permissions",
+     .type = KEY_TEXTS,
+     .at = AT(boundary, permissions),
+     .flags = KEY_NEEDED,
+     .help = "at most these of what it may do there, as in inRole:roles/storage.objectViewer"},
+    TEXT(boundary, condition, "condition", "an expression in CEL, as in resource.name.startsWith('...')"),
+    {0}};
+static const struct table boundary_table = {"downscope:", sizeof(struct boundary), boundary_keys};
+
+static void put_boundary(struct loader *l, const struct node *n, struct jsonw *w)
+{
+    struct boundary is = {0};
+    keys_decode_map(l, n, &boundary_table, &is);
+    if (is.resource.at != NULL && !span_starts(is.resource.text, SPAN("//")))
+        load_problem(l, is.resource.at, "P008", "\"%.*s\" is no full name of a resource, which begins with //",
+                     SPAN_FMT(span_first(is.resource.text, 100)));
+    jsonw_object(w);
+    jsonw_kv(w, "availableResource", is.resource.text);
+    jsonw_kv_array(w, "availablePermissions");
+    for (size_t i = 0; i < is.permissions.n; i++) {
+        if (!span_starts(is.permissions.v[i].text, SPAN("inRole:")))
+            load_problem(l, is.permissions.v[i].at, "P008", "\"%.*s\" is no inRole:ROLE",
+                         SPAN_FMT(span_first(is.permissions.v[i].text, 100)));
+        jsonw_string(w, is.permissions.v[i].text);
+    }
+    jsonw_end_array(w);
+    if (is.condition.at != NULL) {
+        jsonw_kv_object(w, "availabilityCondition");
+        jsonw_kv(w, "expression", is.condition.text);
+        jsonw_end_object(w);
+    }
+    jsonw_end_object(w);
+}
+
+static struct m_setting *second_url(struct m_asked *a)
+{
+    for (size_t i = 0; i < a->n; i++)
+        if (span_eq(a->v[i].key, SPAN("downscope.url")))
+            return &a->v[i];
+    return NULL;
+}
+
+static void read_downscope(struct loader *l, const struct node *n, void *field)
+{
+    struct m_asked *to = field;
+    struct item options = {.at = n};
+    struct dynbuf b;
+    struct jsonw w;
+    size_t count = 0;
+    dynbuf_init(&b, OPTIONS_MAX);
+    jsonw_begin(&w, &b);
+    jsonw_object(&w);
+    jsonw_kv_object(&w, "accessBoundary");
+    jsonw_kv_array(&w, "accessBoundaryRules");
+    for (const struct node *c = n->kind == NODE_LIST ? n->child : NULL; c != NULL; c = c->next, count++)
+        put_boundary(l, c, &w);
+    jsonw_end_array(&w);
+    jsonw_end_object(&w);
+    jsonw_end_object(&w);
+    options.text = arena_keep(&l->a, &b);
+    if (count == 0 || count > BOUNDARIES_MAX || options.text.p == NULL) {
+        load_problem(l, n, "P008",
+                     "downscope: is a list of at most %d, each with resource: and permissions:", BOUNDARIES_MAX);
+        return;
+    }
+    if (second_url(to) == NULL)
+        add(l, to, SPAN("downscope.url"), &(struct item){THEIR_STS, n}, SOURCE_NONE);
+    add(l, to, SPAN("downscope.grant"), &(struct item){SPAN("token_exchange"), n}, SOURCE_NONE);
+    add(l, to, SPAN("downscope.subject_token_type"), &(struct item){A_TOKEN, n}, SOURCE_NONE);
+    add(l, to, SPAN("downscope.requested_token_type"), &(struct item){A_TOKEN, n}, SOURCE_NONE);
+    add(l, to, SPAN("downscope.options"), &options, SOURCE_NONE);
+}
+
+static void read_downscope_url(struct loader *l, const struct node *n, void *field)
+{
+    struct m_setting *theirs = second_url(field);
+    struct item value = {0};
+    if (!text(l, n, &value))
+        return;
+    if (theirs != NULL)
+        *theirs = (struct m_setting){n, theirs->key, value, SOURCE_NONE};
+    else
+        add(l, field, SPAN("downscope.url"), &value, SOURCE_NONE);
+}
+
 #define URL(help_) ASKED("url", read_text, KEY_NEEDED, help_)
 
 static const struct key oauth2_keys[] = {
@@ -312,6 +416,9 @@ static const struct key oauth2_keys[] = {
     ASKED("scope", read_text, 0, "what it is for: words with spaces between them"),
     ASKED("audience", read_texts, 0, "whom it is for"),
     ASKED("resource", read_texts, 0, "the same, as an address (RFC 8707)"),
+    ASKED("downscope", read_downscope, 0, "what of a token of Google's is used: a list of boundaries"),
+    ASKED("downscope_url", read_downscope_url, 0,
+          "where one is narrowed, default https://sts.googleapis.com/v1/token"),
     TIMEOUT,
     LIFETIME,
     {0}};

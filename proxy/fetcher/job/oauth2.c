@@ -25,7 +25,8 @@ static const char *const sent[] = {"client_assertion",
                                    "subject_token_type",
                                    "requested_token_type",
                                    "actor_token",
-                                   "actor_token_type"};
+                                   "actor_token_type",
+                                   "options"};
 
 static bool in_the_body(const struct wire_fetch *f)
 {

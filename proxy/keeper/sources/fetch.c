@@ -2,8 +2,8 @@
 
 #include <stdlib.h>
 
-#include "common/http/uri.h"
 #include "common/text/visible.h"
+#include "proxy/keeper/sources/asked.h"
 #include "proxy/keeper/sources/minted.h"
 #include "proxy/keeper/sources/signed.h"
 #include "proxy/keeper/value.h"
@@ -11,8 +11,11 @@
 
 struct fetch {
     struct digest is; /* what its source says, and the policy of the server that is asked */
-    uint64_t asked;   /* the question that is on its way; 0: none */
-    uint64_t used;    /* when it was looked for last; 0: this place is free */
+    enum asked_step step;
+    bool anew;      /* somebody looks: it is asked as soon as the first step was */
+    uint64_t ends;  /* when what it was asked with does; 0: that is no token that ends */
+    uint64_t asked; /* the question that is on its way; 0: none */
+    uint64_t used;  /* when it was looked for last; 0: this place is free */
     uint64_t fresh_until, live_until, failed_until, renewed_until;
     uint64_t version;                 /* of value: the question that it first answered */
     uint64_t lifetime;                /* as the policy says; 0: it does not */
@@ -73,74 +76,10 @@ void fetches_policy(struct fetches *f, const struct policy *p)
 
 /* ---- which one ---- */
 
-/* https://HOST[:PORT]/..., and what the policy says of that host. */
-static int destination(const struct policy *p, struct span url, struct arena *a, struct wire_upstream *to,
-                       struct err *e)
-{
-    struct span rest = span_from(url, sizeof("https://") - 1), authority = span_first(rest, span_index(rest, '/')),
-                host;
-    struct upstream u = {0};
-    size_t n = 0;
-    char *name = arena_alloc(a, HTTP_HOST_MAX + 1);
-    *to = (struct wire_upstream){.scheme = SPAN("https")};
-    if (name == NULL || !span_starts(url, SPAN("https://")) ||
-        http_split_authority(authority, &host, &to->port) != 0 || http_canonical_host(host, name, &n) != 0)
-        return err_set(e, "its url: is not https://HOST/PATH");
-    to->host = span_of(name, n);
-    to->port = to->port ? to->port : 443;
-    if (!policy_upstream(p, to->host, to->port, a, &u))
-        return 0;
-    if (u.npins > sizeof(to->pin) / sizeof(to->pin[0]) || (u.npins > 0 && u.pin == NULL))
-        return err_set(e, "more keys are pinned for its host than can be told");
-    to->address = u.address;
-    to->ca_pem = u.ca_pem;
-    to->crl_pem = u.crl_pem;
-    to->only_tls13 = u.only_tls13;
-    for (; to->npins < u.npins; to->npins++)
-        to->pin[to->npins] = u.pin[to->npins];
-    for (; to->ncidrs < u.nallow_private && to->ncidrs < sizeof(to->cidr) / sizeof(to->cidr[0]); to->ncidrs++)
-        to->cidr[to->ncidrs] = u.allow_private[to->ncidrs];
-    return 0;
-}
-
-/* Who a host is, the policy says too: what one server gave is not what another one would have given. */
-static void identify_server(const struct fetches *f, struct span url, struct digest_ctx *d)
-{
-    struct wire_upstream to;
-    struct arena a;
-    arena_init(&a, 1024 * 1024);
-    if (destination(f->policy, url, &a, &to, NULL) == 0) {
-        digest_add_field(d, to.address);
-        digest_add_field(d, to.ca_pem);
-        digest_add_field(d, to.crl_pem);
-        digest_add_field(d, to.only_tls13 ? SPAN("1.3") : SPAN_NONE);
-        for (size_t i = 0; i < to.npins; i++)
-            digest_add_field(d, to.pin[i]);
-        for (size_t i = 0; i < to.ncidrs; i++)
-            digest_add_field(d, to.cidr[i]);
-    }
-    arena_free(&a);
-}
-
-static void identify(const struct fetches *f, const struct credential *c, struct digest *out)
-{
-    struct setting s;
-    struct digest_ctx *d = digest_begin();
-    digest_add_field(d, span_str(policy_source_name(c->source)));
-    for (size_t i = 0; f->policy != NULL && policy_setting(f->policy, c, i, &s); i++) {
-        digest_add_field(d, s.key);
-        digest_add_field(d, span_str(policy_source_name(s.from)));
-        digest_add_field(d, s.value);
-        if (span_eq(s.key, SPAN("url")))
-            identify_server(f, s.value, d);
-    }
-    digest_end(d, out);
-}
-
-static const struct fetch *find(const struct fetches *f, const struct credential *c)
+static const struct fetch *find(const struct fetches *f, const struct credential *c, enum asked_step step)
 {
     struct digest is;
-    identify(f, c, &is);
+    asked_identify(f->policy, c, step, &is);
     for (size_t i = 0; i < FETCHES_MAX; i++)
         if (f->v[i].used && memcmp(&f->v[i].is, &is, sizeof(is)) == 0)
             return &f->v[i];
@@ -152,23 +91,26 @@ static void rotating(const struct fetches *f, const struct credential *c, struct
 {
     struct setting s;
     known->rotates[0] = '\0';
-    for (size_t i = 0; policy_setting(f->policy, c, i, &s); i++)
+    for (size_t i = 0; asked_setting(f->policy, c, known->step, &i, &s);)
         if (span_eq(s.key, SPAN("refresh_token")) && s.from == SOURCE_STORE && s.value.n <= VAULT_NAME_MAX) {
             memcpy(known->rotates, s.value.p, s.value.n);
             known->rotates[s.value.n] = '\0';
         }
 }
 
-/* Found or made, in the place of the one that was used longest ago and is not asked for. */
-static struct fetch *open_fetch(struct fetches *f, const struct credential *c, uint64_t now)
+/* Found or made, in the place of the one that was used longest ago, is not asked for, and is not `but`. */
+static struct fetch *open_fetch(struct fetches *f, const struct credential *c, enum asked_step step,
+                                const struct fetch *but, uint64_t now)
 {
-    struct fetch *e = (struct fetch *)find(f, c), *oldest = NULL;
+    struct fetch *e = (struct fetch *)find(f, c, step), *oldest = NULL;
     for (size_t i = 0; i < FETCHES_MAX && e == NULL; i++)
-        if (!f->v[i].asked && f->v[i].unkept == NULL && (oldest == NULL || f->v[i].used < oldest->used))
+        if (!f->v[i].asked && f->v[i].unkept == NULL && &f->v[i] != but &&
+            (oldest == NULL || f->v[i].used < oldest->used))
             oldest = &f->v[i];
     if (e == NULL && oldest != NULL) {
         forget(e = oldest);
-        identify(f, c, &e->is);
+        e->step = step;
+        asked_identify(f->policy, c, step, &e->is);
         rotating(f, c, e);
     }
     if (e != NULL)
@@ -185,12 +127,13 @@ static bool may_have_lines(const struct credential *c, struct span key)
 }
 
 /* Every setting, with the secret itself in the place of where it is; held is what they borrow from. */
-static int collect(struct fetches *f, const struct credential *c, struct wire_fetch *w,
+static int collect(struct fetches *f, const struct credential *c, enum asked_step step, struct wire_fetch *w,
                    struct secret *held[FETCH_SETTINGS_MAX], struct err *e)
 {
     struct setting s;
     struct err why = {{0}};
-    for (size_t i = 0; policy_setting(f->policy, c, i, &s); i++) {
+    for (size_t at = 0; asked_setting(f->policy, c, step, &at, &s);) {
+        size_t i = w->nsettings;
         if (i == FETCH_SETTINGS_MAX)
             return err_set(e, "its source has too many settings");
         w->setting[w->nsettings] = (struct wire_setting){s.key, s.value};
@@ -236,6 +179,9 @@ static int keep_again(struct fetches *f, const struct fetch *known, struct err *
 static void take(struct fetch *e, struct secret *value, uint64_t version, uint64_t told_ms, uint64_t now)
 {
     bool replaces = false;
+    uint64_t left = e->ends > now ? e->ends - now : 1;
+    if (e->ends && (told_ms == 0 || told_ms > left))
+        told_ms = left; /* what says nothing ends with what it was asked with, and nothing lives longer */
     uint64_t most = e->lifetime ? e->lifetime : told_ms ? FETCH_LIFE_MAX_MS : FETCH_LIFE_MS;
     uint64_t life = told_ms && told_ms < most ? told_ms : most;
     life = life < FETCH_LIFE_MIN_MS ? FETCH_LIFE_MIN_MS : life;
@@ -289,7 +235,19 @@ static void remind(struct wire_fetch *w, const struct fetch *known, bool anew)
         w->setting[w->nsettings++] = (struct wire_setting){SPAN("anew"), SPAN("1")};
 }
 
-static int ask(struct fetches *f, struct fetch *known, const struct credential *c, bool anew, struct err *e)
+/* The second question is asked with what the first one gave. */
+static int ask_with(struct fetch *known, const struct fetch *first, struct wire_fetch *w, struct err *e)
+{
+    if (first->value == NULL || w->nsettings == FETCH_SETTINGS_MAX)
+        return err_set(e, "there is no token to ask with");
+    w->setting[w->nsettings++] = (struct wire_setting){SPAN("subject_token"), secret_bytes(first->value)};
+    known->ends = first->live_until;
+    return 0;
+}
+
+/* first: the answer it is asked with; NULL: with none. */
+static int ask(struct fetches *f, struct fetch *known, const struct credential *c, const struct fetch *first,
+               bool anew, struct err *e)
 {
     struct wire_fetch w = {.kind = (uint8_t)c->source};
     struct secret *held[FETCH_SETTINGS_MAX] = {NULL}, *jwt = NULL;
@@ -299,7 +257,8 @@ static int ask(struct fetches *f, struct fetch *known, const struct credential *
     int rc = -1;
     arena_init(&a, 1024 * 1024);
     dynbuf_init(&b, FETCH_PAYLOAD_MAX);
-    if (keep_again(f, known, e) != 0 || collect(f, c, &w, held, e) != 0)
+    if (keep_again(f, known, e) != 0 || collect(f, c, known->step, &w, held, e) != 0 ||
+        (first != NULL && ask_with(known, first, &w, e) != 0))
         goto out;
     uint64_t life = minted_ms(&w);
     if (minted_jwt(&w, f->ops->wall(f->arg), &jwt, e) != 0)
@@ -311,8 +270,8 @@ static int ask(struct fetches *f, struct fetch *known, const struct credential *
     remind(&w, known, anew);
     w.timeout_ms = wire_setting_u64(&w, SPAN("timeout"), FETCH_TIMEOUT_MS);
     known->lifetime = wire_setting_u64(&w, SPAN("lifetime"), 0);
-    struct span url = wire_setting(&w, SPAN("url"), 0);
-    if (url.n && destination(f->policy, url, &a, &w.to, e) != 0)
+    struct span at = wire_setting(&w, SPAN("url"), 0);
+    if (at.n && asked_server(f->policy, at, &a, &w.to, e) != 0)
         goto out;
     if (signed_ask(&w, f->signer, f->ops->wall(f->arg), &own, e) != 0)
         goto out;
@@ -341,34 +300,89 @@ static const struct fetch *asks_with(const struct fetches *f, const struct fetch
     return NULL;
 }
 
-static enum fetch_found need(struct fetches *f, const struct credential *c, uint64_t refused, bool again,
-                             uint64_t *wait, struct err *e)
+struct want {              /* of a value, by somebody */
+    uint64_t refused, now; /* the version that the upstream would not take; 0: none */
+    bool again;            /* whether there is one or not */
+};
+
+static bool is_stale(const struct fetch *known, const struct want *w)
 {
-    uint64_t now = f->ops->now(f->arg);
-    struct fetch *known = f->policy != NULL ? open_fetch(f, c, now) : NULL;
-    if (known == NULL) {
-        err_set(e, "too many values are being fetched; try again shortly");
-        return FETCH_REFUSED;
-    }
+    return known->value != NULL && w->now < known->live_until && !w->again && w->refused != 0 &&
+           w->refused == known->version;
+}
+
+static bool is_renewed(const struct fetch *known, const struct want *w)
+{
+    return is_stale(known, w) && w->now >= known->renewed_until;
+}
+
+static bool is_due(const struct fetch *known, const struct want *w)
+{
+    bool live = known->value != NULL && w->now < known->live_until, renew = is_renewed(known, w);
+    return w->again || (w->now >= known->failed_until && (!live || w->now >= known->fresh_until || renew));
+}
+
+static enum fetch_found need_step(struct fetches *f, struct fetch *known, const struct credential *c,
+                                  const struct fetch *first, const struct want *w, uint64_t *wait, struct err *e)
+{
     const struct fetch *other = asks_with(f, known);
-    bool live = known->value != NULL && now < known->live_until && !again;
-    bool stale = live && refused != 0 && refused == known->version, renew = stale && now >= known->renewed_until;
-    bool due = again || (now >= known->failed_until && (!live || now >= known->fresh_until || renew));
+    bool live = known->value != NULL && w->now < known->live_until && !w->again;
+    bool stale = is_stale(known, w), renew = is_renewed(known, w), due = is_due(known, w);
     struct err why = {{0}};
-    if (!known->asked && due && other != NULL && again)
+    if (!known->asked && due && other != NULL && w->again)
         err_set(&known->why, "%s is being asked with for another credential; try again shortly", known->rotates);
-    else if (!known->asked && due && other == NULL && ask(f, known, c, again || renew, &why) != 0)
+    else if (!known->asked && due && other == NULL && ask(f, known, c, first, w->again || renew, &why) != 0)
         known->why = why;
     if (renew)
-        known->renewed_until = now + FETCH_RENEW_MS;
-    *wait = known->asked ? known->asked : due && other != NULL && !again ? other->asked : 0;
+        known->renewed_until = w->now + FETCH_RENEW_MS;
+    *wait = known->asked ? known->asked : due && other != NULL && !w->again ? other->asked : 0;
     bool made = known->value != NULL && !known->asked && known->why.text[0] == '\0'; /* just now, or it lives */
-    if ((live && !(stale && *wait)) || (made && now < known->live_until))
+    if ((live && !(stale && *wait)) || (made && w->now < known->live_until))
         return FETCH_HERE;
     if (*wait)
         return FETCH_LATER;
     err_set(e, "%s", known->why.text);
     return FETCH_REFUSED;
+}
+
+/* The narrow one is asked for when the other is there, which is asked for anew where it was perhaps no good. */
+static enum fetch_found need_both(struct fetches *f, struct fetch *first, struct fetch *narrow,
+                                  const struct credential *c, struct want w, uint64_t *wait, struct err *e)
+{
+    const struct want of_first = {narrow->why.text[0] != '\0' ? first->version : 0, w.now, w.again};
+    bool live = narrow->value != NULL && w.now < narrow->live_until && !w.again;
+    bool usable = live && !is_stale(narrow, &w);
+    enum fetch_found found = FETCH_HERE;
+    narrow->anew = w.again || (narrow->anew && (first->asked || first->why.text[0] == '\0'));
+    w.again = narrow->anew;
+    if (!narrow->asked && is_due(narrow, &w))
+        found = need_step(f, first, c, NULL, &of_first, wait, e);
+    if (found == FETCH_HERE && first->asked && (usable || narrow->anew)) {
+        *wait = first->asked; /* with what comes it lives longer */
+        found = FETCH_LATER;
+    }
+    if (found == FETCH_LATER)
+        return usable ? FETCH_HERE : FETCH_LATER;
+    bool longer = narrow->anew || first->live_until > narrow->live_until;
+    narrow->anew = false;
+    if (live && (found == FETCH_REFUSED || (usable && !longer)))
+        return FETCH_HERE;
+    return found == FETCH_REFUSED ? FETCH_REFUSED : need_step(f, narrow, c, first, &w, wait, e);
+}
+
+static enum fetch_found need(struct fetches *f, const struct credential *c, uint64_t refused, bool again,
+                             uint64_t *wait, struct err *e)
+{
+    const struct want w = {refused, f->ops->now(f->arg), again};
+    bool two = asked_last(f->policy, c) == ASKED_DOWNSCOPE;
+    struct fetch *first = f->policy != NULL ? open_fetch(f, c, ASKED_FIRST, NULL, w.now) : NULL;
+    struct fetch *narrow = first != NULL && two ? open_fetch(f, c, ASKED_DOWNSCOPE, first, w.now) : NULL;
+    *wait = 0;
+    if (first == NULL || (two && narrow == NULL)) {
+        err_set(e, "too many values are being fetched; try again shortly");
+        return FETCH_REFUSED;
+    }
+    return two ? need_both(f, first, narrow, c, w, wait, e) : need_step(f, first, c, NULL, &w, wait, e);
 }
 
 enum fetch_found fetch_need(struct fetches *f, const struct credential *c, uint64_t refused, uint64_t *wait,
@@ -382,23 +396,32 @@ enum fetch_found fetch_again(struct fetches *f, const struct credential *c, uint
     return need(f, c, 0, true, wait, e);
 }
 
+enum fetch_found fetch_go_on(struct fetches *f, const struct credential *c, uint64_t *wait, struct err *e)
+{
+    const struct fetch *narrow = asked_last(f->policy, c) == ASKED_FIRST ? NULL : find(f, c, ASKED_DOWNSCOPE);
+    *wait = narrow != NULL ? narrow->asked : 0;
+    return *wait ? FETCH_LATER : narrow != NULL ? need(f, c, 0, false, wait, e) : FETCH_HERE;
+}
+
 /* ---- what is known ---- */
 
 int fetch_outcome(const struct fetches *f, const struct credential *c, struct err *e)
 {
-    const struct fetch *known = find(f, c);
+    const struct fetch *first = find(f, c, ASKED_FIRST), *known = first;
+    if (first == NULL || first->why.text[0] == '\0')
+        known = find(f, c, asked_last(f->policy, c));
     return known == NULL || known->why.text[0] == '\0' ? 0 : err_set(e, "%s", known->why.text);
 }
 
 uint64_t fetch_version(const struct fetches *f, const struct credential *c)
 {
-    const struct fetch *known = find(f, c);
+    const struct fetch *known = find(f, c, asked_last(f->policy, c));
     return known != NULL && known->value != NULL ? known->version : 0;
 }
 
 struct secret *fetch_value(const struct fetches *f, const struct credential *c, struct err *e)
 {
-    const struct fetch *known = find(f, c);
+    const struct fetch *known = find(f, c, asked_last(f->policy, c));
     if (known != NULL && known->value != NULL && f->ops->now(f->arg) < known->live_until)
         return secret_new(secret_bytes(known->value));
     err_set(e, "%s", known && known->why.text[0] ? known->why.text : "it was not fetched yet");
@@ -407,7 +430,7 @@ struct secret *fetch_value(const struct fetches *f, const struct credential *c, 
 
 struct secret *fetch_previous(const struct fetches *f, const struct credential *c, size_t i)
 {
-    const struct fetch *known = find(f, c);
+    const struct fetch *known = find(f, c, asked_last(f->policy, c));
     bool dead = known != NULL && known->value != NULL && f->ops->now(f->arg) >= known->live_until;
     if (known == NULL || i >= (size_t)FETCHES_PREVIOUS + dead)
         return NULL;
@@ -478,6 +501,10 @@ int fetch_answered(struct fetches *f, uint64_t id, struct span payload)
         take(e, value, id, w.lifetime_ms, now);
     else
         e->failed_until = now + FETCH_FAILED_MS;
+    if (value == NULL && e->step == ASKED_DOWNSCOPE) {
+        const struct err why = e->why;
+        err_set(&e->why, "downscope: %s", why.text);
+    }
     return 0;
 }
 

@@ -6,7 +6,11 @@
  * its life, which is used meanwhile; never by a clock. One question at a time for each, whoever waits, and for each
  * secret of the store that asking uses up. A failure is remembered for FETCH_FAILED_MS, in words without a secret. A
  * JWT that is the value is signed here (minted.h) and there at once.
- */
+ *
+ * A source with settings "downscope." is asked in two steps: without these as if they were not there, for a token
+ * that others may share; and with these alone, their prefix taken off, and "subject_token", which is that token. The
+ * answer to the second is the value, lives no longer than what it was asked with, and what goes wrong there is said
+ * to have gone wrong there. */
 #ifndef PROXY_KEEPER_FETCH_H
 #define PROXY_KEEPER_FETCH_H
 
@@ -51,6 +55,8 @@ enum fetch_found fetch_need(struct fetches *f, const struct credential *c, uint6
 uint64_t fetch_version(const struct fetches *f, const struct credential *c) MUSTCHECK;
 /* Ask whether or not there is one, for somebody who looks whether it works. */
 enum fetch_found fetch_again(struct fetches *f, const struct credential *c, uint64_t *wait, struct err *e) MUSTCHECK;
+/* A question of fetch_again is answered: FETCH_LATER, another one follows. */
+enum fetch_found fetch_go_on(struct fetches *f, const struct credential *c, uint64_t *wait, struct err *e) MUSTCHECK;
 /* How the last question ended: 0, or -1 with why; of one that nobody has asked yet 0. */
 int fetch_outcome(const struct fetches *f, const struct credential *c, struct err *e) MUSTCHECK;
 /* The value while it lives; NULL with words. Never asks. */

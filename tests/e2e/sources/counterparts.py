@@ -1,6 +1,6 @@
 """Servers that sources ask, over TLS, each written from the documentation of what it stands for: an OAuth 2.0 token
-endpoint (RFC 6749, 7523, 8693), HashiCorp Vault's HTTP API, GitHub's for Apps, and the STS of AWS and of Tencent Cloud. What they were asked is kept, and they can be told to
-answer badly.
+endpoint (RFC 6749, 7523, 8693), HashiCorp Vault's HTTP API, GitHub's for Apps, and the STS of AWS, of Google and of Tencent
+Cloud. What they were asked is kept, and they can be told to answer badly.
 
     oauth = TokenEndpoint(lab, "login.test"); oauth.url, oauth.yaml (its entry of upstreams:), oauth.asked
     oauth.bad = "hang" | "500" | "long" | "lie" | "newline" | "redirect" ...
@@ -140,6 +140,47 @@ class TokenEndpoint(Counterpart):
         elif self.bad == "no number":
             answer["expires_in"] = "soon"
         self.send(handler, 200, answer)
+
+
+class Cloud(TokenEndpoint):
+    """A token endpoint that trusts a key: https://developers.google.com/identity/protocols/oauth2/service-account (HTTP/REST),
+    and https://learn.microsoft.com/en-us/entra/identity-platform/v2-oauth2-client-creds-grant-flow (second and third case)."""
+    public, of, wants = None, "assertion", {}
+
+    def shown(self, handler, form):
+        if self.public is None:
+            return super().shown(handler, form)
+        head, claims = jose.verified(self.lab, form[self.of][0], self.public)
+        self.head, self.claims = head, claims
+        return claims["exp"] - claims["iat"] <= 3600 and {k: claims.get(k) for k in self.wants} == self.wants
+
+
+class GoogleSTS(Counterpart):
+    """https://docs.cloud.google.com/iam/docs/downscoping-short-lived-credentials: a token that `takes` gave, for one with less
+    power. Of a service account's it says no expires_in: it ends when that one does."""
+    kind, takes = "urn:ietf:params:oauth:token-type:access_token", None
+
+    def __init__(self, lab, takes, name="sts.google.test"):
+        super().__init__(lab, name)
+        self.takes, self.options = takes, []
+
+    def serve(self, handler, body):
+        form = dict(urllib.parse.parse_qsl(body, strict_parsing=True))
+        self.asked.append(form)
+        if self.badly(handler):
+            return
+        options = json.loads(form.pop("options", "null"))
+        token = form.pop("subject_token", "")
+        if form != {"grant_type": "urn:ietf:params:oauth:grant-type:token-exchange", "subject_token_type": self.kind,
+                    "requested_token_type": self.kind} or handler.path != "/v1/token" or "Authorization" in handler.headers:
+            self.send(handler, 400, {"error": "invalid_request"})
+        elif token not in self.takes.tokens or self.bad == "revoked":
+            self.send(handler, 400, {"error": "invalid_grant", "error_description": f"not {token}"})
+        elif not all(r["availablePermissions"] and r["availableResource"] for r in options["accessBoundary"]["accessBoundaryRules"]):
+            self.send(handler, 400, {"error": "invalid_request"})
+        else:
+            self.options.append(options)
+            self.send(handler, 200, {"access_token": self.new_token("narrow"), "issued_token_type": self.kind, "token_type": "Bearer"})
 
 
 class Vault(Counterpart):

@@ -6,7 +6,7 @@ import time
 
 import room  # noqa: F401
 from asking import ask, bearers, gateway, passes, refused
-from counterparts import TokenEndpoint
+from counterparts import Cloud
 from harness import main, test
 from jose import Key, decoded, pem_of, thumbprint, verified
 
@@ -79,19 +79,6 @@ def without_its_key_there_is_none(lab):
     own, up, gw = setup(lab)
     gw.cli("secret", "rm", "signer", rc=0)
     refused(lab, gw, up, "jwt.key", "nothing of that name is in the store")
-
-
-class Cloud(TokenEndpoint):
-    """A token endpoint that trusts a key: https://developers.google.com/identity/protocols/oauth2/service-account (HTTP/REST),
-    and https://learn.microsoft.com/en-us/entra/identity-platform/v2-oauth2-client-creds-grant-flow (second and third case)."""
-    public, of, wants = None, "assertion", {}
-
-    def shown(self, handler, form):
-        if self.public is None:
-            return super().shown(handler, form)
-        head, claims = verified(self.lab, form[self.of][0], self.public)
-        self.head, self.claims = head, claims
-        return claims["exp"] - claims["iat"] <= 3600 and {k: claims.get(k) for k in self.wants} == self.wants
 
 
 def cloud(lab, settings, **how):

@@ -92,6 +92,10 @@ static void what_a_token_endpoint_is_asked(void **state)
                                      .setting = {{SPAN("grant"), SPAN("client_credentials")},
                                                  {SPAN("client_id"), SPAN("c")},
                                                  {SPAN("client_assertion"), SPAN("e.f")}}};
+    const struct wire_fetch narrows = {.nsettings = 3,
+                                       .setting = {{SPAN("grant"), SPAN("token_exchange")},
+                                                   {SPAN("subject_token"), SPAN("ya29.x")},
+                                                   {SPAN("options"), SPAN("{\"a\":[]}")}}};
     const struct wire_fetch none = {.nsettings = 1, .setting = {{SPAN("grant"), SPAN("password")}}};
     struct dynbuf b;
     dynbuf_init(&b, 4096);
@@ -104,6 +108,10 @@ static void what_a_token_endpoint_is_asked(void **state)
     assert_true(span_eq(dynbuf_span(&b),
                         SPAN("grant_type=client_credentials&client_id=c&client_assertion_type=urn%3Aietf%3Aparams%3A"
                              "oauth%3Aclient-assertion-type%3Ajwt-bearer&client_assertion=e.f")));
+    dynbuf_reset(&b);
+    assert_int_equal(oauth2_question(&narrows, &b, &e), 0);
+    assert_true(span_eq(dynbuf_span(&b), SPAN("grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Atoken-exchange&"
+                                              "subject_token=ya29.x&options=%7B%22a%22%3A%5B%5D%7D")));
     dynbuf_reset(&b);
     assert_int_equal(oauth2_question(&none, &b, &e), -1);
     dynbuf_free(&b);

@@ -4,7 +4,7 @@
 
 /* One credential a program, one a server; the settings of each, and a secret among them. */
 static struct {
-    struct setting s[4];
+    struct setting s[6];
     size_t n;
 } settings[] = {
     {{{SPAN("argv"), SOURCE_NONE, SPAN("/bin/op")}, {SPAN("env.T"), SOURCE_ENV, SPAN("TOKEN")}}, 2},
@@ -28,6 +28,22 @@ static struct {
       {SPAN("key"), SOURCE_STORE, SPAN("next")},
       {SPAN("region"), SOURCE_NONE, SPAN("eu-central-1")}},
      4},
+    {{{SPAN("url"), SOURCE_NONE, SPAN("https://login.example:8443/token")},
+      {SPAN("downscope.options"), SOURCE_NONE, SPAN("{}")},
+      {SPAN("assertion"), SOURCE_ENV, SPAN("TOKEN")},
+      {SPAN("downscope.url"), SOURCE_NONE, SPAN("https://sts.example/v1/token")},
+      {SPAN("timeout"), SOURCE_NONE, SPAN("2000")}},
+     5},
+    {{{SPAN("url"), SOURCE_NONE, SPAN("https://login.example:8443/token")},
+      {SPAN("downscope.options"), SOURCE_NONE, SPAN("{1}")},
+      {SPAN("assertion"), SOURCE_ENV, SPAN("TOKEN")},
+      {SPAN("downscope.url"), SOURCE_NONE, SPAN("https://sts.example/v1/token")},
+      {SPAN("timeout"), SOURCE_NONE, SPAN("2000")}},
+     5},
+    {{{SPAN("url"), SOURCE_NONE, SPAN("https://login.example:8443/token")},
+      {SPAN("assertion"), SOURCE_ENV, SPAN("TOKEN")},
+      {SPAN("timeout"), SOURCE_NONE, SPAN("2000")}},
+     3},
 };
 
 bool policy_setting(const struct policy *p, const struct credential *c, size_t i, struct setting *out)
