@@ -44,7 +44,9 @@ struct wall {
     unsigned calls;              /* WALL_* */
     const char *const *rw_dirs;  /* Landlock: below these read and write; NULL-terminated, may be NULL */
     const char *const *ro_paths; /* Landlock: these may be read, and what lies below them; missing ones stay shut */
-    bool tcp_connect;            /* Landlock ABI 4: may connect TCP at all */
+    bool tcp_connect;            /* Landlock ABI 4: may connect TCP to any port; */
+    const uint16_t *ports;       /* otherwise to these alone */
+    size_t nports;
 };
 
 struct role_ops {

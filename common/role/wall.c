@@ -1,6 +1,6 @@
 /* What a confined role may still ask of the kernel: the one list of each group, and the folders.
  *
- * Landlock says where (files by folder, TCP at all, signals and abstract sockets); seccomp says what.
+ * Landlock says where (files by folder, TCP at all or by port, signals and abstract sockets); seccomp says what.
  * The kernel's numbers for Landlock are written out here, since installed headers are older than kernels. */
 #include "common/role/wall.h"
 
@@ -123,6 +123,22 @@ static struct ruleset handled(const struct wall *w, int abi)
     return r;
 }
 
+static int allow_port(int set, uint16_t port, struct err *e)
+{
+    struct rule_port p = {NET_CONNECT_TCP, port};
+    return syscall(SYS_landlock_add_rule, set, RULE_PORT, &p, 0) == 0 ? 0 : err_errno(e, "Landlock: port %u", port);
+}
+
+static int allow_ports(int set, const struct wall *w, struct err *e)
+{
+    if (w->calls & WALL_DNS && allow_port(set, PORT_DNS, e) != 0) /* an answer too long for a datagram */
+        return -1;
+    for (size_t i = 0; i < w->nports; i++)
+        if (allow_port(set, w->ports[i], e) != 0)
+            return -1;
+    return 0;
+}
+
 int wall_landlock(const struct wall *w, int *abi, struct err *e)
 {
     int rc = -1, got = (int)syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
@@ -136,13 +152,8 @@ int wall_landlock(const struct wall *w, int *abi, struct err *e)
         return err_errno(e, "Landlock");
     if (allow_paths(set, w, &r, e) != 0)
         goto out;
-    if (r.net & NET_CONNECT_TCP && w->calls & WALL_DNS) {
-        struct rule_port p = {NET_CONNECT_TCP, PORT_DNS}; /* an answer too long for a datagram */
-        if (syscall(SYS_landlock_add_rule, set, RULE_PORT, &p, 0) != 0) {
-            err_errno(e, "Landlock: port %d", PORT_DNS);
-            goto out;
-        }
-    }
+    if (r.net & NET_CONNECT_TCP && allow_ports(set, w, e) != 0)
+        goto out;
     if (syscall(SYS_landlock_restrict_self, set, 0) != 0) {
         err_errno(e, "Landlock");
         goto out;

@@ -388,10 +388,15 @@ static void test_connect(void **state)
         ROW(udp_socket, KILLED),  ROW(unix_socket, KILLED),
     };
     static const struct row refused[] = {ROW(tcp_connect, REFUSED)};
+    const uint16_t here = ntohs(listening.sin_port), ports[] = {(uint16_t)(here ^ 1), here};
+    const struct wall some = {.calls = WALL_CONNECT, .ports = ports, .nports = 2},
+                      others = {.calls = WALL_CONNECT, .ports = ports, .nports = 1};
     (void)state;
     CHECK("carrier", w, nobody);
     CHECK("carrier", w, rows);
     CHECK("connect without the right to", shut, refused);
+    CHECK("a relay, to a port of its places", some, rows);
+    CHECK("a relay, to another port", others, refused);
 }
 
 static void test_dns(void **state)
