@@ -144,6 +144,8 @@ struct setting {
     enum source_kind from; /* SOURCE_NONE: value is it; SOURCE_FILE to SOURCE_SYSTEMD: value says where it is */
     struct span value;
 };
+/* Of SOURCE_EXEC: entries of hosts:. */
+enum { SOURCE_HOSTS_MAX = 8 };
 /* Of SOURCE_ANSWER: entries of token:, and of keep:; credentials that have tokens of the same answer. */
 enum { ANSWER_POINTERS_MAX = 8, ANSWER_TOKENS_MAX = 4 };
 /* Setting i of c; false past its last. */

@@ -148,7 +148,7 @@ enum msg_type {
     M_TOKEN_END = 197, /* J>K id 0; id lease, as many as there are: they are dead; forget the tokens behind them */
     M_SWAP_TAKE = 193, /* C>J u8 n, n x wire_swapped; J>C bool ok: the answer may go on with them, span why */
     /* keeper, fetcher and its jobs, which are processes of their own; id: the asker's own */
-    M_FETCH = 150,    /* K>F wire_fetch; F>job u16 n, n x (u8 family, span bytes): what may be dialled, span path of the roots, wire_fetch */
+    M_FETCH = 150,    /* K>F wire_fetch; F>job u8 n, n x (u8 k, k x (u8 family, span bytes)): what may be dialled of each wire_place, span path of the roots, wire_fetch */
     M_FETCHED = 151,  /* job>F>K wire_fetched */
     M_JOB = 152,      /* F>P u8 enum job_kind; fd: its descriptor 3, a channel to the fetcher */
     M_JOB_NONE = 153, /* P>F it could not be started */

@@ -388,7 +388,7 @@ static void check_run(struct doctor *d)
     if (pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0)
         finding(&d->f, FINDING_OK, "run", NULL, NULL, "user namespaces can be made");
     else
-        finding(&d->f, FINDING_BAD, "run", "`countersign run` needs them",
+        finding(&d->f, FINDING_BAD, "run", "`countersign run` needs them, and so do programs of sources with hosts:",
                 "allow them: kernel.unprivileged_userns_clone, AppArmor, or the container's seccomp profile",
                 "user namespaces cannot be made");
     check_capture(d);

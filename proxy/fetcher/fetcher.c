@@ -10,7 +10,7 @@
 #include "policy/policy.h"
 #include "proxy/msgs.h"
 
-enum { ADDRS_MAX = 8, WORDS_MAX = 400 };
+enum { ADDRS_MAX = 8, WORDS_MAX = 400, FOUND_MAX = 16 * 1024 };
 
 struct errand {
     struct errand *next;
@@ -20,6 +20,8 @@ struct errand {
     struct timer *timer;
     struct chan *chan; /* to its job, once there is one */
     uint64_t timeout_ms;
+    struct dynbuf found; /* for its job: for each place that was looked up u8 n, n x (u8 family, span) */
+    uint8_t nfound;
 };
 
 /* ---- its end ---- */
@@ -38,6 +40,7 @@ static void forget(struct errand *r)
     chan_free(&r->chan);
     timer_free(&r->timer);
     secret_free(&r->asks);
+    dynbuf_free(&r->found);
     free(r);
 }
 
@@ -84,7 +87,7 @@ static void job_gone(void *arg, struct chan *c)
     fail(arg, "its job ended without an answer; the log may say why");
 }
 
-static void start(struct errand *r, enum job_kind kind, struct msg_in *addresses, unsigned n)
+static void start(struct errand *r, enum job_kind kind)
 {
     static const struct chan_ops ops = {from_job, job_gone};
     struct fetcher *f = r->fetcher;
@@ -101,11 +104,8 @@ static void start(struct errand *r, enum job_kind kind, struct msg_in *addresses
     fd[0] = -1;
     if (r->chan == NULL || (b = chan_begin(r->chan, M_FETCH, r->job)) == NULL)
         goto out;
-    msg_put_u16(b, (uint16_t)n);
-    for (unsigned i = 0; i < n; i++) {
-        msg_put_u8(b, msg_get_u8(addresses));
-        msg_put_span(b, msg_get_span(addresses, 16));
-    }
+    msg_put_u8(b, r->nfound);
+    (void)dynbuf_add(b, dynbuf_span(&r->found));
     msg_put_span(b, span_str(f->roots));
     msg_put_span(b, span_str(f->crl));
     (void)dynbuf_add(b, secret_bytes(r->asks));
@@ -148,27 +148,6 @@ int fetcher_trust(struct fetcher *f, struct span roots, struct span crl)
 
 /* ---- where to ---- */
 
-static void from_resolver(void *arg, struct chan *c, struct frame *frame)
-{
-    struct fetcher *f = arg;
-    struct errand *r = f->errands;
-    struct msg_in m = msg_in(frame->payload);
-    unsigned n = msg_get_u8(&m);
-    struct err e;
-    while (r != NULL && (r->job != frame->id || r->chan != NULL))
-        r = r->next;
-    if (r == NULL || frame->type != M_ADDRESSES)
-        return;
-    if (n > 0 && n <= ADDRS_MAX) {
-        start(r, JOB_HTTP, &m, n);
-        return;
-    }
-    (void)msg_get_span(&m, 64);
-    struct span why = msg_get_span(&m, WORDS_MAX);
-    err_set(&e, "its host cannot be reached: %.*s", SPAN_FMT(why));
-    fail(r, e.text);
-}
-
 static void look_up(struct errand *r, const struct wire_upstream *to)
 {
     struct fetcher *f = r->fetcher;
@@ -182,6 +161,68 @@ static void look_up(struct errand *r, const struct wire_upstream *to)
     for (size_t i = 0; i < to->ncidrs; i++)
         msg_put_span(b, to->cidr[i]);
     (void)chan_commit(f->resolver);
+}
+
+/* One place after the other, each under the number of the job: there is one question of it at a time. */
+static void look_up_next(struct errand *r, const struct wire_fetch *ask)
+{
+    const struct wire_upstream *next = wire_place(ask, r->nfound);
+    if (next != NULL)
+        look_up(r, next);
+    else if (ask->kind == SOURCE_EXEC)
+        start(r, JOB_PROGRAM);
+    else if (r->nfound > 0)
+        start(r, JOB_HTTP);
+    else
+        fail(r, "no host is named that could be asked");
+}
+
+/* All of it was read once, and nothing has changed it since. */
+static void take_addresses(struct errand *r, struct msg_in *m, unsigned n)
+{
+    static struct wire_fetch ask;
+    struct msg_in asks = msg_in(secret_bytes(r->asks));
+    msg_put_u8(&r->found, (uint8_t)n);
+    for (unsigned i = 0; i < n; i++) {
+        msg_put_u8(&r->found, msg_get_u8(m));
+        msg_put_span(&r->found, msg_get_span(m, 16));
+    }
+    r->nfound++;
+    if (m->bad || !dynbuf_ok(&r->found) || wire_get_fetch(&asks, &ask) != 0)
+        fail(r, "the addresses of its host cannot be read, or there is no memory");
+    else
+        look_up_next(r, &ask);
+}
+
+static void not_found(struct errand *r, struct span why)
+{
+    static struct wire_fetch ask;
+    struct msg_in asks = msg_in(secret_bytes(r->asks));
+    const struct wire_upstream *at = wire_get_fetch(&asks, &ask) == 0 ? wire_place(&ask, r->nfound) : NULL;
+    struct err e;
+    if (at != NULL && ask.kind == SOURCE_EXEC)
+        err_set(&e, "%.*s, which its program may reach, cannot be: %.*s", SPAN_FMT(at->host), SPAN_FMT(why));
+    else
+        err_set(&e, "its host cannot be reached: %.*s", SPAN_FMT(why));
+    fail(r, e.text);
+}
+
+static void from_resolver(void *arg, struct chan *c, struct frame *frame)
+{
+    struct fetcher *f = arg;
+    struct errand *r = f->errands;
+    struct msg_in m = msg_in(frame->payload);
+    unsigned n = msg_get_u8(&m);
+    while (r != NULL && (r->job != frame->id || r->chan != NULL))
+        r = r->next;
+    if (r == NULL || frame->type != M_ADDRESSES)
+        return;
+    if (n > 0 && n <= ADDRS_MAX) {
+        take_addresses(r, &m, n);
+        return;
+    }
+    (void)msg_get_span(&m, 64);
+    not_found(r, msg_get_span(&m, WORDS_MAX));
 }
 
 /* ---- the keeper's questions ---- */
@@ -208,6 +249,7 @@ static void from_keeper(void *arg, struct chan *c, struct frame *frame)
                          .job = ++f->last,
                          .asks = secret_new(frame->payload),
                          .timeout_ms = ask.timeout_ms};
+    dynbuf_init(&r->found, FOUND_MAX);
     r->timer = timer_new(f->loop, too_late, r);
     f->errands = r;
     f->nerrands++;
@@ -216,10 +258,7 @@ static void from_keeper(void *arg, struct chan *c, struct frame *frame)
         return;
     }
     timer_set(r->timer, ask.timeout_ms + ERRAND_SLACK_MS);
-    if (ask.kind == SOURCE_EXEC)
-        start(r, JOB_PROGRAM, NULL, 0);
-    else
-        look_up(r, &ask.to);
+    look_up_next(r, &ask);
 }
 
 /* ---- peers ---- */

@@ -7,6 +7,9 @@ void wire_put_fetch(struct dynbuf *b, const struct wire_fetch *f)
     msg_put_u8(b, f->kind);
     msg_put_u64(b, f->timeout_ms);
     wire_put_upstream(b, &f->to);
+    msg_put_u8(b, (uint8_t)f->nhosts);
+    for (size_t i = 0; i < f->nhosts; i++)
+        wire_put_upstream(b, &f->host[i]);
     msg_put_u16(b, (uint16_t)f->nsettings);
     for (size_t i = 0; i < f->nsettings; i++) {
         msg_put_span(b, f->setting[i].key);
@@ -19,15 +22,26 @@ int wire_get_fetch(struct msg_in *m, struct wire_fetch *f)
     f->kind = msg_get_u8(m);
     f->timeout_ms = msg_get_u64(m);
     int bad = wire_get_upstream(m, &f->to);
+    size_t nhosts = msg_get_u8(m);
+    for (f->nhosts = 0; !bad && nhosts <= FETCH_HOSTS_MAX && f->nhosts < nhosts; f->nhosts++)
+        bad = wire_get_upstream(m, &f->host[f->nhosts]);
     size_t n = msg_get_u16(m);
     f->nsettings = 0;
-    if (bad || m->bad || n > FETCH_SETTINGS_MAX || f->timeout_ms == 0 || f->timeout_ms > FETCH_TIMEOUT_MAX_MS)
+    if (bad || m->bad || nhosts > FETCH_HOSTS_MAX || n > FETCH_SETTINGS_MAX || f->timeout_ms == 0 ||
+        f->timeout_ms > FETCH_TIMEOUT_MAX_MS)
         return -1;
     for (; f->nsettings < n; f->nsettings++) {
         f->setting[f->nsettings].key = msg_get_span(m, KEY_MAX);
         f->setting[f->nsettings].value = msg_get_span(m, FETCH_SETTING_MAX);
     }
     return m->bad ? -1 : 0;
+}
+
+const struct wire_upstream *wire_place(const struct wire_fetch *f, size_t i)
+{
+    if (f->to.host.n > 0)
+        return i == 0 ? &f->to : NULL;
+    return i < f->nhosts ? &f->host[i] : NULL;
 }
 
 struct span wire_setting(const struct wire_fetch *f, struct span key, size_t i)

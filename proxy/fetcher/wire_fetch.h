@@ -10,7 +10,8 @@ enum {
     FETCH_VALUE_MAX = 8 * 1024 + 2, /* of a value with the line end of an editor; what it may be the keeper decides */
     FETCH_WHY_MAX = 480,
     FETCH_TIMEOUT_MS = 10 * 1000, /* where the policy says nothing */
-    FETCH_TIMEOUT_MAX_MS = 25 * 1000
+    FETCH_TIMEOUT_MAX_MS = 25 * 1000,
+    FETCH_HOSTS_MAX = 8
 };
 
 /* Settings are those of the policy (struct setting), each with the secret itself where the policy says where it is.
@@ -22,11 +23,17 @@ struct wire_fetch {
     uint8_t kind;            /* enum source_kind: what is asked and how */
     uint64_t timeout_ms;     /* at most FETCH_TIMEOUT_MAX_MS */
     struct wire_upstream to; /* host empty: nowhere */
+    /* That a program may reach, in the order of the policy: host, port, address and ranges, for its TLS is its own.
+     */
+    size_t nhosts;
+    struct wire_upstream host[FETCH_HOSTS_MAX];
     size_t nsettings;
     struct wire_setting setting[FETCH_SETTINGS_MAX];
 };
 void wire_put_fetch(struct dynbuf *b, const struct wire_fetch *f);
 int wire_get_fetch(struct msg_in *m, struct wire_fetch *f) MUSTCHECK;
+/* Whose addresses are looked up for it, in this order: to, or its hosts. NULL past the last. */
+const struct wire_upstream *wire_place(const struct wire_fetch *f, size_t i);
 /* Setting i of those with this key, in their order; empty when there is none. */
 struct span wire_setting(const struct wire_fetch *f, struct span key, size_t i);
 /* The same as a number; or what is said when it is not there, or none. */

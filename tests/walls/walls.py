@@ -8,11 +8,14 @@ import pathlib
 import signal
 import subprocess
 import sys
+import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "e2e"))
+sys.path.insert(1, str(pathlib.Path(__file__).resolve().parent.parent / "e2e/sources"))
 PROBE = os.path.abspath(sys.argv.pop(1))
 from gateway import ROLES, Gateway, simple_policy  # noqa: E402
 from harness import PATIENCE, Skip, main, test  # noqa: E402
+from programs import GROUP, Programs  # noqa: E402
 from watch import UNHEARD  # noqa: E402
 
 ALL = ROLES + ("front",)
@@ -174,6 +177,41 @@ def the_desk_and_the_ledger_reach_no_network(lab):
         for call in (("tcp",), ("udp",)):
             assert no_way(tried(lab, gw, up, role, *call)), (role, call)
         assert no_way(tried(lab, gw, up, role, "create", "/tmp/countersign-wall")), role
+
+
+def relay_waiting(programs):
+    """The relay of the program once it is confined and waits for who comes; None before."""
+    pid = programs.relay("op")
+    try:
+        there = pid and field(pid, "Seccomp") == ["2"]
+        return pid if there and pathlib.Path(f"/proc/{pid}/syscall").read_text().split()[0] == EPOLL_WAIT else None
+    except OSError:
+        return None
+
+
+@test()
+def the_relay_of_a_program_dials_and_nothing_else(lab):
+    if os.geteuid() != 0:
+        raise Skip("only root may make a process do something that is not dumpable")
+    up, programs = lab.upstream(), Programs(lab)
+    script = programs.write("op", GROUP + 'while [ ! -e "$0.go" ]; do sleep 0.05; done; echo token-of-a-program')
+    gw = Gateway(lab, simple_policy(up, secret=f'exec: {{ argv: [{script}], hosts: ["{up.name}:{up.port}"], timeout: 25s }}'))
+    for call, may in ((("tcp",), True), (("udp",), False), (("unix",), False), (("open", "/etc/passwd"), False),
+                      (("exec", "/bin/true"), False), (("fork",), False), (("kill", gw.daemon()), False)):
+        for mark in ("go", "group"):
+            (programs.dir / f"op.{mark}").unlink(missing_ok=True)
+        asks = threading.Thread(target=gw.cli, args=("secret", "check", "api"))
+        asks.start()
+        pid = lab.wait_for("a relay", lambda: relay_waiting(programs))
+        assert field(pid, "NoNewPrivs") == ["1"] and set("".join(field(pid, "CapEff"))) == {"0"}
+        assert field(pid, "Uid")[0] != "0"
+        done = subprocess.run([PROBE, str(pid), *map(str, call)], capture_output=True, text=True, timeout=PATIENCE)
+        (programs.dir / "op.go").touch()
+        asks.join()
+        assert done.returncode == 0, done.stderr
+        word = done.stdout.strip()
+        assert word == "done" if may else no_way(word), (call, word)
+        lab.wait_for("its end", lambda: not runs(pid))
 
 
 @test("F16 walls")

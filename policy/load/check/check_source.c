@@ -30,10 +30,28 @@ static void check_settings(struct loader *l, const struct m_asked *a)
     }
 }
 
+/* HOST, [ADDRESS] or one of them with :PORT: exactly what a program may reach. */
+static void check_place(struct loader *l, const struct item *v)
+{
+    struct span host = v->text;
+    uint64_t port = 443;
+    size_t at = host.n;
+    while (at > 0 && host.p[at - 1] != ':' && host.p[at - 1] != ']')
+        at--;
+    if (at > 0 && host.p[at - 1] == ':') {
+        if (span_u64(span_from(host, at), UINT16_MAX, &port) != 0)
+            port = 0;
+        host = span_first(host, at - 1);
+    }
+    const char *why = port == 0 ? "has no port from 1 to 65535" : scalar_host(host, false);
+    if (why != NULL)
+        bad(l, v, why);
+}
+
 static void check_exec(struct loader *l, const struct m_asked *a)
 {
     bool value = false, expires = false;
-    size_t i = 0;
+    size_t i = 0, hosts = 0;
     while (i < a->n && !span_eq(a->v[i].key, SPAN("argv")))
         i++;
     if (i < a->n && !span_starts(a->v[i].value.text, SPAN("/")))
@@ -41,7 +59,13 @@ static void check_exec(struct loader *l, const struct m_asked *a)
     for (i = 0; i < a->n; i++) {
         value |= span_eq(a->v[i].key, SPAN("value"));
         expires |= span_eq(a->v[i].key, SPAN("expires_in"));
+        if (span_eq(a->v[i].key, SPAN("hosts"))) {
+            check_place(l, &a->v[i].value);
+            hosts++;
+        }
     }
+    if (hosts > SOURCE_HOSTS_MAX)
+        load_problem(l, a->at, "P017", "a program may reach at most %d hosts", SOURCE_HOSTS_MAX);
     if (expires && !value)
         load_problem(l, a->at, "P015",
                      "expires_in: is a place in JSON, so value: must say where in it the secret is");

@@ -236,6 +236,8 @@ static void read_permissions(struct loader *l, const struct node *n, void *field
 
 static const struct key exec_keys[] = {
     ASKED("argv", read_texts, KEY_NEEDED, "a program by its full path, and its arguments; no shell reads them"),
+    ASKED("hosts", read_texts, 0,
+          "what it may reach, HOST or HOST:PORT, by the proxy in HTTPS_PROXY; default: nothing"),
     ASKED("env", read_env, 0, "its variables: texts, or secrets such as { store: NAME }; there are no others"),
     ASKED("value", read_pointer, 0,
           "where in the JSON it prints the secret is, as in /data/token; default: all it prints"),

@@ -57,10 +57,11 @@ static int dial(const struct addr *a, uint16_t port, int ms)
 static int dial_any(struct http *h, unsigned n, struct err *e)
 {
     const struct job *j = h->job;
-    int each = (int)(j->ask.timeout_ms / (j->naddrs ? j->naddrs : 1));
-    for (size_t i = 0; i < j->naddrs; i++) {
+    const struct job_place *at = &j->place[0];
+    int each = (int)(j->ask.timeout_ms / (at->naddrs ? at->naddrs : 1));
+    for (size_t i = 0; i < at->naddrs; i++) {
         unsigned have = 0;
-        while (have < n && (h->fd[have] = dial(&j->addr[i], j->ask.to.port, each)) >= 0)
+        while (have < n && (h->fd[have] = dial(&at->addr[i], j->ask.to.port, each)) >= 0)
             have++;
         if (have == n)
             return 0;
@@ -99,7 +100,7 @@ static size_t take(char *p, size_t size, size_t n, void *arg)
 static int set_address(struct http *h)
 {
     char line[HTTP_HOST_MAX + 80], ip[INET6_ADDRSTRLEN];
-    const struct addr *a = &h->job->addr[0];
+    const struct addr *a = &h->job->place[0].addr[0];
     const struct wire_upstream *to = &h->job->ask.to;
     if (inet_ntop(a->family == 4 ? AF_INET : AF_INET6, a->b, ip, sizeof(ip)) == NULL)
         return -1;
@@ -176,7 +177,7 @@ out:
 struct http *http_open(const struct job *j, unsigned n, struct err *e)
 {
     struct http *h = calloc(1, sizeof(*h));
-    if (h == NULL || n > HTTP_ASKS_MAX || j->naddrs == 0) {
+    if (h == NULL || n > HTTP_ASKS_MAX || j->place[0].naddrs == 0) {
         err_set(e, "out of memory");
         return NULL;
     }

@@ -8,12 +8,15 @@
 #include "common/msg.h"
 #include "common/net/chan.h"
 
-enum { FETCHER_FD = 3 };
-
-static int take_address(struct msg_in *m, struct job *j)
+static int take_place(struct msg_in *m, struct job_place *p)
 {
-    unsigned family = msg_get_u8(m);
-    return addr_from_bytes(family, msg_get_span(m, sizeof(j->addr[0].b)), &j->addr[j->naddrs++]);
+    size_t n = msg_get_u8(m);
+    int bad = n > 0 && n <= JOB_ADDRS_MAX ? 0 : -1;
+    for (p->naddrs = 0; bad == 0 && p->naddrs < n;) {
+        unsigned family = msg_get_u8(m);
+        bad = addr_from_bytes(family, msg_get_span(m, sizeof(p->addr[0].b)), &p->addr[p->naddrs++]);
+    }
+    return bad;
 }
 
 void job_read(struct job *j)
@@ -21,20 +24,21 @@ void job_read(struct job *j)
     struct frame f;
     int bad = -1;
     dynbuf_init(&j->payload, CHAN_PAYLOAD_MAX);
-    if (chan_read_one(FETCHER_FD, &f, &j->payload) != 0)
+    if (chan_read_one(JOB_FD, &f, &j->payload) != 0)
         log_die("no question came; the fetcher has this program started");
     struct msg_in m = msg_in(f.payload);
-    size_t n = msg_get_u16(&m);
+    size_t n = msg_get_u8(&m);
     j->id = f.id;
-    if (f.type == M_FETCH && n <= JOB_ADDRS_MAX)
+    if (f.type == M_FETCH && n <= FETCH_HOSTS_MAX)
         bad = 0;
-    for (j->naddrs = 0; bad == 0 && j->naddrs < n;)
-        bad = take_address(&m, j);
+    for (size_t i = 0; bad == 0 && i < n; i++)
+        bad = take_place(&m, &j->place[i]);
     struct span roots = msg_get_span(&m, sizeof(j->roots) - 1);
     snprintf(j->roots, sizeof(j->roots), "%.*s", SPAN_FMT(roots));
     struct span crl = msg_get_span(&m, sizeof(j->crl) - 1);
     snprintf(j->crl, sizeof(j->crl), "%.*s", SPAN_FMT(crl));
-    if (bad || wire_get_fetch(&m, &j->ask) != 0 || msg_end(&m) != 0)
+    if (bad || wire_get_fetch(&m, &j->ask) != 0 || msg_end(&m) != 0 || wire_place(&j->ask, n) != NULL ||
+        (n > 0 && wire_place(&j->ask, n - 1) == NULL))
         log_die("the question cannot be read; is this the same version of countersignd?");
 }
 
@@ -44,7 +48,7 @@ static void answer(const struct job *j, const struct wire_fetched *f)
     struct dynbuf b;
     dynbuf_init(&b, CHAN_PAYLOAD_MAX);
     wire_put_fetched(&b, f);
-    int bad = dynbuf_ok(&b) ? chan_write_one(FETCHER_FD, M_FETCHED, j->id, dynbuf_span(&b)) : -1;
+    int bad = dynbuf_ok(&b) ? chan_write_one(JOB_FD, M_FETCHED, j->id, dynbuf_span(&b)) : -1;
     dynbuf_wipe(&b);
     exit(bad ? 1 : 0);
 }

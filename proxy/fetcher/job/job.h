@@ -8,15 +8,17 @@
 #include "common/net/addr.h"
 #include "proxy/fetcher/wire_fetch.h"
 
-enum { JOB_ADDRS_MAX = 8, JOB_PATH_MAX = 4096 };
+enum { JOB_ADDRS_MAX = 8, JOB_PATH_MAX = 4096, JOB_FD = 3 /* the channel to the fetcher */ };
 
 struct job {
     uint64_t id;
     struct wire_fetch ask; /* borrows from payload */
-    size_t naddrs;
-    struct addr addr[JOB_ADDRS_MAX]; /* that may be dialled */
-    char roots[JOB_PATH_MAX];        /* a file of certificates; empty: none */
-    char crl[JOB_PATH_MAX];          /* a file of revocation lists that go with them; empty: none are asked for */
+    struct job_place {
+        size_t naddrs;
+        struct addr addr[JOB_ADDRS_MAX]; /* that may be dialled; one at least */
+    } place[FETCH_HOSTS_MAX];            /* of each wire_place() of ask */
+    char roots[JOB_PATH_MAX];            /* a file of certificates; empty: none */
+    char crl[JOB_PATH_MAX];              /* a file of revocation lists that go with them; empty: none are asked for */
     struct dynbuf payload;
 };
 

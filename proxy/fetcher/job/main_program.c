@@ -7,6 +7,7 @@
 #include "common/arena.h"
 #include "common/role/role.h"
 #include "proxy/fetcher/job/job.h"
+#include "proxy/fetcher/job/own_net.h"
 #include "proxy/fetcher/job/program.h"
 
 enum { JSON_MEMORY = 8 * 1024 * 1024 };
@@ -37,11 +38,15 @@ int main(void)
     struct arena a;
     struct span value;
     uint64_t lifetime;
-    int pid = -1, out = -1, status = 0;
+    int pid = -1, out = -1, relay = -1, status = 0;
     role_job_start("fetch-program");
     job_read(&j);
-    if (program_start(&j.ask, &pid, &out, &e) != 0)
+    if (j.ask.nhosts > 0 && own_net_relay(&j, &relay, &e) != 0)
         job_failed(&j, "%s", e.text);
+    if (program_start(&j.ask, relay, &pid, &out, &e) != 0)
+        job_failed(&j, "%s", e.text);
+    if (relay >= 0)
+        close(relay);
     role_confine_alone(&wall); /* what is parsed from here on is what the program printed */
     dynbuf_init(&printed, PROGRAM_OUT_MAX);
     arena_init(&a, JSON_MEMORY);

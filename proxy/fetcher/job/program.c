@@ -14,6 +14,7 @@
 
 #include "common/arena.h"
 #include "common/json/json.h"
+#include "proxy/fetcher/job/own_net.h"
 
 /* ---- its walls ---- */
 
@@ -23,14 +24,24 @@ static int refuse(scmp_filter_ctx ctx, int nr, int code)
     return rc == -EDOM ? 0 : rc; /* this machine has no such call */
 }
 
+/* All families but these: netlink, packets, sockets to virtual machines; not all of them stay within a namespace. */
+static int refuse_sockets(scmp_filter_ctx ctx, bool own_network)
+{
+    const uint64_t low = 0xffffffff, last = own_network ? AF_INET6 : AF_UNIX;
+    int rc = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EACCES), SCMP_SYS(socket), 1, SCMP_A0(SCMP_CMP_GT, last));
+    for (uint64_t family = 0; family <= last; family++)
+        if (family != AF_UNIX && family != AF_INET && family != AF_INET6)
+            rc |= seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EACCES), SCMP_SYS(socket), 1,
+                                   SCMP_A0(SCMP_CMP_MASKED_EQ, low, family));
+    return rc;
+}
+
 /* Of an int argument the kernel reads the low 32 bits. clone3 takes its flags in memory, where no filter looks: libc
  * does without it. */
-static int refuse_some(scmp_filter_ctx ctx)
+static int refuse_some(scmp_filter_ctx ctx, bool own_network)
 {
-    const uint64_t low = 0xffffffff, namespaces = CLONE_NEWUSER | CLONE_NEWNET | CLONE_NEWNS | CLONE_NEWPID;
-    int rc = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EACCES), SCMP_SYS(socket), 1, SCMP_A0(SCMP_CMP_GT, AF_UNIX));
-    rc |= seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EACCES), SCMP_SYS(socket), 1,
-                           SCMP_A0(SCMP_CMP_MASKED_EQ, low, AF_UNSPEC));
+    const uint64_t namespaces = CLONE_NEWUSER | CLONE_NEWNET | CLONE_NEWNS | CLONE_NEWPID;
+    int rc = refuse_sockets(ctx, own_network);
     for (uint64_t bit = 1; bit <= namespaces; bit <<= 1)
         if (bit & namespaces)
             rc |= seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(clone), 1,
@@ -38,7 +49,7 @@ static int refuse_some(scmp_filter_ctx ctx)
     return rc;
 }
 
-int program_filter(struct err *e)
+int program_filter(bool own_network, struct err *e)
 {
     static const int no[] = {SCMP_SYS(setsid),
                              SCMP_SYS(setpgid),
@@ -62,7 +73,7 @@ int program_filter(struct err *e)
     for (size_t i = 0; rc == 0 && i < sizeof(missing) / sizeof(missing[0]); i++)
         rc = refuse(ctx, missing[i], ENOSYS);
     if (rc == 0)
-        rc = refuse_some(ctx);
+        rc = refuse_some(ctx, own_network);
     if (rc == 0)
         rc = seccomp_load(ctx);
     if (ctx != NULL)
@@ -76,7 +87,8 @@ int program_filter(struct err *e)
 #define ENV SPAN("env.")
 
 struct start {
-    char *argv[PROGRAM_ARGS_MAX + 1], *envp[FETCH_SETTINGS_MAX + 4];
+    int by; /* the process that waits for it, and without which it ends */
+    char *argv[PROGRAM_ARGS_MAX + 1], *envp[FETCH_SETTINGS_MAX + 16]; /* beside those of the policy the usual ones */
     size_t argc, envc;
 };
 
@@ -107,16 +119,27 @@ static bool has_setting(const struct wire_fetch *f, struct span key)
 }
 
 /* But for those that the policy says itself: of two of a name some programs take the first, shells the last. */
+static int add_those(const struct wire_fetch *f, const struct wire_setting *v, size_t n, struct start *s)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!has_setting(f, v[i].key) && (s->envp[s->envc++] = text(span_from(v[i].key, ENV.n), v[i].value)) == NULL)
+            return -1;
+    return 0;
+}
+
 static int add_usual(const struct wire_fetch *f, struct start *s)
 {
     static const struct wire_setting usual[] = {{SPAN("env.PATH"), SPAN("/usr/local/bin:/usr/bin:/bin")},
                                                 {SPAN("env.LANG"), SPAN("C.UTF-8")},
-                                                {SPAN("env.TZ"), SPAN("UTC0")}};
-    for (size_t i = 0; i < sizeof(usual) / sizeof(usual[0]); i++)
-        if (!has_setting(f, usual[i].key) &&
-            (s->envp[s->envc++] = text(span_from(usual[i].key, ENV.n), usual[i].value)) == NULL)
-            return -1;
-    return 0;
+                                                {SPAN("env.TZ"), SPAN("UTC0")}},
+                                     relayed[] = {{SPAN("env.HTTPS_PROXY"), SPAN("http://" OWN_NET_PROXY)},
+                                                  {SPAN("env.https_proxy"), SPAN("http://" OWN_NET_PROXY)},
+                                                  {SPAN("env.HTTP_PROXY"), SPAN("http://" OWN_NET_PROXY)},
+                                                  {SPAN("env.http_proxy"), SPAN("http://" OWN_NET_PROXY)},
+                                                  {SPAN("env.ALL_PROXY"), SPAN("http://" OWN_NET_PROXY)},
+                                                  {SPAN("env.all_proxy"), SPAN("http://" OWN_NET_PROXY)}};
+    int rc = add_those(f, usual, sizeof(usual) / sizeof(usual[0]), s);
+    return rc == 0 && f->nhosts > 0 ? add_those(f, relayed, sizeof(relayed) / sizeof(relayed[0]), s) : rc;
 }
 
 static void wipe(char **words, size_t n)
@@ -155,29 +178,54 @@ static int prepare(const struct wire_fetch *f, struct start *s, struct err *e)
     return s->argc > 0 && s->argv[0][0] == '/' ? 0 : err_set(e, "no program is named by its full path");
 }
 
-static void become(struct start *s, int out, int report) __attribute__((noreturn));
-static void become(struct start *s, int out, int report)
+/* What could not be done, and errno of it. */
+enum step { STEP_NETWORK = 1, STEP_START };
+struct failure {
+    enum step step;
+    int code;
+};
+
+static void become(struct start *s, int relay, int out, int report) __attribute__((noreturn));
+static void become(struct start *s, int relay, int out, int report)
 {
+    struct failure failed = {.step = STEP_NETWORK};
     const struct rlimit files = {1024, 1024}, size = {1 << 30, 1 << 30};
     struct err unused;
+    if (relay >= 0 && own_net_enter(relay) != 0)
+        goto say;
+    failed.step = STEP_START;
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     signal(SIGPIPE, SIG_DFL);
     umask(077);
     if (null >= 0 && dup2(null, 0) == 0 && dup2(out, 1) == 1 && dup2(null, 2) == 2 && chdir("/") == 0 &&
         setrlimit(RLIMIT_NOFILE, &files) == 0 && setrlimit(RLIMIT_FSIZE, &size) == 0 &&
-        prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) == 0 && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-        close_range(4, ~0u, CLOSE_RANGE_CLOEXEC) == 0 && program_filter(&unused) == 0)
+        prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) == 0 && getppid() == s->by &&
+        prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && close_range(4, ~0u, CLOSE_RANGE_CLOEXEC) == 0 &&
+        program_filter(relay >= 0, &unused) == 0)
         execve(s->argv[0], s->argv, s->envp);
-    int code = errno;
-    if (write(report, &code, sizeof(code)) < 0)
+say:
+    failed.code = errno;
+    if (write(report, &failed, sizeof(failed)) < 0)
         _exit(126);
     _exit(127);
 }
 
-int program_start(const struct wire_fetch *f, int *pid, int *out, struct err *e)
+static int explain(const struct failure *failed, const char *program, struct err *e)
+{
+    if (failed->step == STEP_NETWORK)
+        return err_set(
+            e, "%s has hosts:, and this system gives it no network of its own, a user namespace: %s", program,
+            failed->code == ENOSPC ? "sysctl user.max_user_namespaces allows no more" : strerror(failed->code));
+    errno = failed->code;
+    return err_errno(e, "%s cannot be run", program);
+}
+
+int program_start(const struct wire_fetch *f, int relay, int *pid, int *out, struct err *e)
 {
     static struct start s;
-    int printed[2] = {-1, -1}, report[2] = {-1, -1}, code = 0, rc = -1;
+    int printed[2] = {-1, -1}, report[2] = {-1, -1}, rc = -1;
+    struct failure failed;
+    s.by = getpid();
     if (prepare(f, &s, e) != 0)
         goto out;
     if (pipe2(printed, O_CLOEXEC) != 0 || pipe2(report, O_CLOEXEC) != 0 || (*pid = fork()) < 0) {
@@ -185,12 +233,11 @@ int program_start(const struct wire_fetch *f, int *pid, int *out, struct err *e)
         goto out;
     }
     if (*pid == 0)
-        become(&s, printed[1], report[1]);
+        become(&s, relay, printed[1], report[1]);
     close(report[1]);
     report[1] = -1;
-    if (read(report[0], &code, sizeof(code)) == (ssize_t)sizeof(code)) {
-        errno = code;
-        err_errno(e, "%s cannot be run", s.argv[0]);
+    if (read(report[0], &failed, sizeof(failed)) == (ssize_t)sizeof(failed)) {
+        explain(&failed, s.argv[0], e);
         goto out;
     }
     *out = printed[0];

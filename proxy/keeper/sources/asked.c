@@ -2,18 +2,25 @@
 
 #include "common/http/uri.h"
 
-/* https://HOST[:PORT]/..., and what the policy says of that host. */
-int asked_server(const struct policy *p, struct span url, struct arena *a, struct wire_upstream *to, struct err *e)
+_Static_assert((int)FETCH_HOSTS_MAX == (int)SOURCE_HOSTS_MAX, "a policy that loads can be asked with");
+
+static const struct span downscope = SPAN("downscope."), url = SPAN("url");
+
+/* HOST[:PORT] of a key of the source, and what the policy says of that host. */
+static int destination(const struct policy *p, const struct setting *s, struct arena *a, struct wire_upstream *to,
+                       struct err *e)
 {
-    struct span rest = span_from(url, sizeof("https://") - 1), authority = span_first(rest, span_index(rest, '/')),
-                host;
+    bool is_url = span_eq(s->key, url);
+    struct span rest = is_url ? span_from(s->value, sizeof("https://") - 1) : s->value, host;
     struct upstream u = {0};
     size_t n = 0;
     char *name = arena_alloc(a, HTTP_HOST_MAX + 1);
     *to = (struct wire_upstream){.scheme = SPAN("https")};
-    if (name == NULL || !span_starts(url, SPAN("https://")) ||
-        http_split_authority(authority, &host, &to->port) != 0 || http_canonical_host(host, name, &n) != 0)
+    if (is_url && !span_starts(s->value, SPAN("https://")))
         return err_set(e, "its url: is not https://HOST/PATH");
+    if (name == NULL || http_split_authority(span_first(rest, span_index(rest, '/')), &host, &to->port) != 0 ||
+        http_canonical_host(host, name, &n) != 0)
+        return err_set(e, "what its %.*s: names is no HOST or HOST:PORT", SPAN_FMT(s->key));
     to->host = span_of(name, n);
     to->port = to->port ? to->port : 443;
     if (!policy_upstream(p, to->host, to->port, a, &u))
@@ -32,12 +39,12 @@ int asked_server(const struct policy *p, struct span url, struct arena *a, struc
 }
 
 /* Who a host is, the policy says too: what one server gave is not what another one would have given. */
-static void identify_server(const struct policy *p, struct span url, struct digest_ctx *d)
+static void identify_server(const struct policy *p, const struct setting *s, struct digest_ctx *d)
 {
     struct wire_upstream to;
     struct arena a;
     arena_init(&a, 1024 * 1024);
-    if (asked_server(p, url, &a, &to, NULL) == 0) {
+    if (destination(p, s, &a, &to, NULL) == 0) {
         digest_add_field(d, to.address);
         digest_add_field(d, to.ca_pem);
         digest_add_field(d, to.crl_pem);
@@ -50,7 +57,10 @@ static void identify_server(const struct policy *p, struct span url, struct dige
     arena_free(&a);
 }
 
-static const struct span downscope = SPAN("downscope."), url = SPAN("url");
+static bool names_server(const struct credential *c, const struct setting *s)
+{
+    return span_eq(s->key, url) || (c->source == SOURCE_EXEC && span_eq(s->key, SPAN("hosts")));
+}
 
 /* The settings of one step, from *i on: those of the second have that prefix, and some are for both. */
 bool asked_setting(const struct policy *p, const struct credential *c, enum asked_step step, size_t *i,
@@ -86,8 +96,8 @@ static void identify_step(const struct policy *p, const struct credential *c, en
         digest_add_field(d, s.key);
         digest_add_field(d, span_str(policy_source_name(s.from)));
         digest_add_field(d, s.value);
-        if (span_eq(s.key, url))
-            identify_server(p, s.value, d);
+        if (names_server(c, &s))
+            identify_server(p, &s, d);
     }
 }
 
@@ -100,4 +110,26 @@ void asked_identify(const struct policy *p, const struct credential *c, enum ask
         identify_step(p, c, ASKED_DOWNSCOPE, d);
     }
     digest_end(d, out);
+}
+
+/* What proves a server to a program is the program's: no certificates and no keys go along. */
+int asked_servers(const struct policy *p, const struct credential *c, enum asked_step step, struct wire_fetch *w,
+                  struct arena *a, struct err *e)
+{
+    struct setting s;
+    for (size_t i = 0; asked_setting(p, c, step, &i, &s);) {
+        bool is_url = span_eq(s.key, url);
+        if (!names_server(c, &s))
+            continue;
+        if (!is_url && w->nhosts == FETCH_HOSTS_MAX)
+            return err_set(e, "its program may reach at most %d hosts", FETCH_HOSTS_MAX);
+        struct wire_upstream *to = is_url ? &w->to : &w->host[w->nhosts++];
+        if (destination(p, &s, a, to, e) != 0)
+            return -1;
+        if (!is_url) {
+            to->ca_pem = to->crl_pem = SPAN_NONE;
+            to->npins = 0;
+        }
+    }
+    return 0;
 }

@@ -6,7 +6,7 @@
 #include "common/err.h"
 #include "common/id.h"
 #include "policy/policy.h"
-#include "proxy/wire.h"
+#include "proxy/fetcher/wire_fetch.h"
 
 enum asked_step { ASKED_FIRST = 0 /* and the only one of most */, ASKED_DOWNSCOPE };
 
@@ -17,8 +17,9 @@ bool asked_setting(const struct policy *p, const struct credential *c, enum aske
 enum asked_step asked_last(const struct policy *p, const struct credential *c);
 /* All that is asked up to this step, and what the policy says of the servers. */
 void asked_identify(const struct policy *p, const struct credential *c, enum asked_step step, struct digest *out);
-/* https://HOST[:PORT]/..., and what the policy says of that host, which lives in a. */
-int asked_server(const struct policy *p, struct span url, struct arena *a, struct wire_upstream *to,
-                 struct err *e) MUSTCHECK;
+/* Whom w asks in this step, and what the policy says of that host: https://HOST[:PORT]/...; or, where a program asks,
+ * each HOST[:PORT] that it may reach. What they are lives in a; -1: e says which of them is none. */
+int asked_servers(const struct policy *p, const struct credential *c, enum asked_step step, struct wire_fetch *w,
+                  struct arena *a, struct err *e) MUSTCHECK;
 
 #endif

@@ -270,8 +270,7 @@ static int ask(struct fetches *f, struct fetch *known, const struct credential *
     remind(&w, known, anew);
     w.timeout_ms = wire_setting_u64(&w, SPAN("timeout"), FETCH_TIMEOUT_MS);
     known->lifetime = wire_setting_u64(&w, SPAN("lifetime"), 0);
-    struct span at = wire_setting(&w, SPAN("url"), 0);
-    if (at.n && asked_server(f->policy, at, &a, &w.to, e) != 0)
+    if (asked_servers(f->policy, c, known->step, &w, &a, e) != 0)
         goto out;
     if (signed_ask(&w, f->signer, f->ops->wall(f->arg), &own, e) != 0)
         goto out;

@@ -37,3 +37,14 @@ def refused(lab, gw, up, *words):
     check = gw.cli("secret", "check", "api")
     said = check.out.decode()
     assert check.rc == 1 and all(w in said for w in words) and "canary" not in said, check.text()
+
+
+def memory(pid):
+    """All that a process has written or read, as root sees it."""
+    with open(f"/proc/{pid}/maps", encoding="ascii") as maps, open(f"/proc/{pid}/mem", "rb") as mem:
+        for line in maps:
+            span, mode = line.split()[:2]
+            if mode.startswith("rw") and "[v" not in line:
+                begin, end = (int(x, 16) for x in span.split("-"))
+                mem.seek(begin)
+                yield mem.read(end - begin)

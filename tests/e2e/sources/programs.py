@@ -3,8 +3,12 @@
     p = Programs(lab)
     path = p.write("op", 'printf "%s\\n" "$TOKEN"')     # a shell script; another user runs it when the tests are root's
     p.calls("op")                                        # how often it was run
+    p.write("op", GROUP + ...); p.running("op")          # what runs of the process group in which it was
 """
 import os
+import pathlib
+
+GROUP = 'cut -d " " -f 5 /proc/$$/stat > "$0.new"; mv "$0.new" "$0.group"\n'
 
 
 class Programs:
@@ -23,3 +27,24 @@ class Programs:
     def calls(self, name):
         path = self.dir / f"{name}.calls"
         return len(path.read_text().splitlines()) if path.exists() else 0
+
+    def running(self, name):
+        """{pid: (what it is called, its parent)} of its process group: who reads what it prints, the relay, what it
+        started. Empty before it has begun, too."""
+        path, found = self.dir / f"{name}.group", {}
+        group = path.read_text().strip() if path.exists() else None
+        for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
+            try:
+                called, rest = stat.read_text().split("(", 1)[1].rsplit(")", 1)
+            except OSError:
+                continue
+            state, parent, its, *_ = rest.split()
+            if its == group and state != "Z":
+                found[int(stat.parent.name)] = called, int(parent)
+        return found
+
+    def relay(self, name):
+        """The process beside the job of a program with hosts: the job's child, and no program yet or any more."""
+        there = self.running(name)
+        return next((pid for pid, (called, parent) in there.items()
+                     if parent in there and called.startswith("countersign-fet")), None)

@@ -5,7 +5,7 @@ import base64
 import os
 
 import room  # noqa: F401
-from asking import ask, bearers, gateway, passes, refused
+from asking import ask, bearers, gateway, memory, passes, refused
 from counterparts import GitHub
 from harness import main, test
 from jose import Key
@@ -86,17 +86,6 @@ def a_value_that_is_no_key_is_named_and_nobody_is_asked(lab):
     github, up, gw = setup(lab, key=b"a-canary-that-is-no-key")
     refused(lab, gw, up, "no private key in PEM")
     assert github.asked == []
-
-
-def memory(pid):
-    """All that a process has written or read, as root sees it."""
-    with open(f"/proc/{pid}/maps", encoding="ascii") as maps, open(f"/proc/{pid}/mem", "rb") as mem:
-        for line in maps:
-            span, mode = line.split()[:2]
-            if mode.startswith("rw") and "[v" not in line:
-                begin, end = (int(x, 16) for x in span.split("-"))
-                mem.seek(begin)
-                yield mem.read(end - begin)
 
 
 @test("D24")

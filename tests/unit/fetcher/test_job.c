@@ -4,11 +4,17 @@
 #include <stddef.h>
 #include <cmocka.h>
 
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/arena.h"
+#include "common/net/chan.h"
+#include "common/net/loop.h"
 #include "proxy/fetcher/job/program.h"
 #include "proxy/fetcher/job/sources.h"
 
@@ -59,11 +65,91 @@ static void shell_prints(const char *script, struct wire_setting one, struct wir
                                              other}};
     char got[256] = "";
     int pid, out, status;
-    assert_int_equal(program_start(&f, &pid, &out, &e), 0);
+    assert_int_equal(program_start(&f, -1, &pid, &out, &e), 0);
     assert_true(read(out, got, sizeof(got) - 1) > 0);
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_int_equal(status, 0);
     assert_string_equal(got, printed);
+    close(out);
+}
+
+/* What comes of a socket of each family, tried by a child behind the filter: a bit for each that is to be had. */
+static unsigned sockets_of(bool own_network)
+{
+    static const int families[] = {AF_UNIX, AF_INET, AF_INET6, AF_NETLINK, AF_PACKET, AF_VSOCK, AF_AX25, AF_UNSPEC};
+    int status, pid = fork();
+    if (pid == 0) {
+        unsigned had = 0;
+        if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || program_filter(own_network, &e) != 0)
+            _exit(255);
+        for (unsigned i = 0; i < sizeof(families) / sizeof(families[0]); i++) {
+            int fd = socket(families[i], families[i] == AF_NETLINK ? SOCK_RAW : SOCK_STREAM, 0);
+            had |= (fd >= 0 || errno != EACCES) << i;
+        }
+        _exit((int)had);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    return WIFEXITED(status) ? (unsigned)WEXITSTATUS(status) : 255;
+}
+
+static void sockets_are_of_few_families(void **state)
+{
+    assert_int_equal(sockets_of(false), 1);
+    assert_int_equal(sockets_of(true), 7);
+}
+
+/* Behind the filter there are no namespaces, as where ordinary users may have none. */
+static void without_namespaces_the_words_say_so(void **state)
+{
+    static const struct wire_fetch f = {.nhosts = 1, .nsettings = 1, .setting = {{SPAN("argv"), SPAN("/bin/true")}}};
+    int status, out, started, pair[2], pid = fork();
+    if (pid == 0) {
+        if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || program_filter(true, &e) != 0 ||
+            socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
+            _exit(2);
+        _exit(program_start(&f, pair[0], &started, &out, &e) != 0 &&
+                      strstr(e.text, "/bin/true has hosts:, and this system gives it no network of its own") != NULL
+                  ? 0
+                  : 1);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+}
+
+/* Where user namespaces may not be had the words say so; elsewhere there is no interface but the loopback's. */
+static void a_program_with_hosts_is_alone(void **state)
+{
+    static const struct wire_fetch f = {.nhosts = 1,
+                                        .nsettings = 3,
+                                        .setting = {{SPAN("argv"), SPAN("/bin/sh")},
+                                                    {SPAN("argv"), SPAN("-c")},
+                                                    {SPAN("argv"), SPAN("id -u; echo $https_proxy; "
+                                                                        "sed -n '3,$s/:.*//p' /proc/net/dev")}}};
+    char got[256] = "", want[256];
+    int pid, out, status, pair[2];
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+    if (program_start(&f, pair[0], &pid, &out, &e) != 0) {
+        assert_non_null(strstr(e.text, "no network of its own"));
+        skip();
+    }
+    for (size_t n = 0; n < sizeof(got) - 1;) {
+        ssize_t more = read(out, got + n, sizeof(got) - 1 - n);
+        if (more <= 0)
+            break;
+        n += (size_t)more;
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    snprintf(want, sizeof(want), "%u\nhttp://127.0.0.1:3128\n    lo\n", geteuid());
+    assert_string_equal(got, want);
+    struct dynbuf none;
+    struct frame frame;
+    dynbuf_init(&none, 64);
+    close(pair[0]);
+    assert_int_equal(chan_read_one(pair[1], &frame, &none), 0);
+    assert_int_equal(frame.nfds, 1);
+    assert_int_equal(listen_port(frame.fd[0]), 3128); /* the relay's, which listens in there */
+    close(frame.fd[0]);
+    close(pair[1]);
     close(out);
 }
 
@@ -365,15 +451,23 @@ static void a_question_comes_as_it_went(void **state)
         .kind = 5,
         .timeout_ms = 2000,
         .to = {.scheme = SPAN("https"), .host = SPAN("a.example"), .port = 443},
+        .nhosts = 2,
+        .host = {{.host = SPAN("b.example"), .port = 443}, {.host = SPAN("c.example"), .port = 8443}},
         .nsettings = 3,
         .setting = {{SPAN("argv"), SPAN("x")}, {SPAN("n"), SPAN("17")}, {SPAN("argv"), SPAN("y")}}};
-    struct wire_fetch got;
+    static struct wire_fetch got;
     struct dynbuf b;
     dynbuf_init(&b, 64 * 1024);
     wire_put_fetch(&b, &w);
     struct msg_in m = msg_in(dynbuf_span(&b));
     assert_int_equal(wire_get_fetch(&m, &got), 0);
     assert_int_equal(msg_end(&m), 0);
+    assert_true(span_eq(got.host[1].host, SPAN("c.example")) && got.host[1].port == 8443 && got.nhosts == 2);
+    assert_ptr_equal(wire_place(&got, 0), &got.to);
+    assert_null(wire_place(&got, 1));
+    got.to.host = SPAN_NONE;
+    assert_ptr_equal(wire_place(&got, 1), &got.host[1]);
+    assert_null(wire_place(&got, 2));
     assert_true(span_eq(wire_setting(&got, SPAN("argv"), 1), SPAN("y")));
     assert_int_equal(wire_setting(&got, SPAN("argv"), 2).n, 0);
     assert_int_equal(wire_setting_u64(&got, SPAN("n"), 3), 17);
@@ -401,6 +495,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_was_printed),
         cmocka_unit_test(a_variable_of_the_policy_stands_alone),
+        cmocka_unit_test(sockets_are_of_few_families),
+        cmocka_unit_test(without_namespaces_the_words_say_so),
+        cmocka_unit_test(a_program_with_hosts_is_alone),
         cmocka_unit_test(what_a_token_endpoint_is_asked),
         cmocka_unit_test(what_a_token_endpoint_answers),
         cmocka_unit_test(what_a_vault_answers),

@@ -44,6 +44,10 @@ static struct {
       {SPAN("assertion"), SOURCE_ENV, SPAN("TOKEN")},
       {SPAN("timeout"), SOURCE_NONE, SPAN("2000")}},
      3},
+    {{{SPAN("argv"), SOURCE_NONE, SPAN("/bin/op")},
+      {SPAN("hosts"), SOURCE_NONE, SPAN("Vault.example")},
+      {SPAN("hosts"), SOURCE_NONE, SPAN("login.example:8443")}},
+     3},
 };
 
 bool policy_setting(const struct policy *p, const struct credential *c, size_t i, struct setting *out)

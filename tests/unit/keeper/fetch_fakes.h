@@ -6,7 +6,21 @@
 #include "proxy/keeper/vault.h"
 
 /* Credentials by the number of their settings; from MANY on a program each. */
-enum { PROGRAM, SERVER, CLEARTEXT, WITHOUT, ROTATING, ROTATING_TOO, SIGNING, ROLE, NARROW, NARROWER, WIDE, MANY };
+enum {
+    PROGRAM,
+    SERVER,
+    CLEARTEXT,
+    WITHOUT,
+    ROTATING,
+    ROTATING_TOO,
+    SIGNING,
+    ROLE,
+    NARROW,
+    NARROWER,
+    WIDE,
+    REACHING,
+    MANY
+};
 
 /* What the policy says of the host of SERVER. */
 extern struct upstream server;

@@ -142,12 +142,49 @@ static void another_one_is_asked_for_where_the_same_is_of_no_use(void **state)
 
 #define FRESH(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
+static enum fetch_found reaches(void)
+{
+    static const struct credential c = {.name = SPAN("c"), .source = SOURCE_EXEC, .settings = REACHING};
+    uint64_t wait = 0;
+    return fetch_need(fetches, &c, 0, &wait, &e);
+}
+
+/* A program is told where it may go; what proves a server is its own affair. Another address is another source. */
+static void what_a_program_may_reach(void **state)
+{
+    static const struct span range[] = {SPAN("127.0.0.1/32")};
+    static struct wire_fetch w;
+    server = (struct upstream){.address = SPAN("192.0.2.7"),
+                               .crl_pem = SPAN("lists"),
+                               .ca_pem = SPAN("a certificate"),
+                               .pin = range,
+                               .npins = 1,
+                               .allow_private = range,
+                               .nallow_private = 1};
+    assert_int_equal(reaches(), FETCH_LATER);
+    struct msg_in m = msg_in(span_of(sent, nbytes));
+    assert_int_equal(wire_get_fetch(&m, &w), 0);
+    assert_int_equal(msg_end(&m), 0);
+    assert_int_equal(w.to.host.n, 0);
+    assert_int_equal(w.nhosts, 2);
+    assert_true(span_eq(w.host[0].host, SPAN("vault.example")) && w.host[0].port == 443 && w.host[0].ncidrs == 0);
+    assert_true(span_eq(w.host[1].host, SPAN("login.example")) && w.host[1].port == 8443);
+    assert_true(span_eq(w.host[1].address, SPAN("192.0.2.7")));
+    assert_true(w.host[1].ncidrs == 1 && span_eq(w.host[1].cidr[0], range[0]));
+    assert_true(w.host[1].ca_pem.n == 0 && w.host[1].crl_pem.n == 0 && w.host[1].npins == 0);
+    answer((struct wire_fetched){.ok = true, .value = SPAN("value-canary-1"), .lifetime_ms = 60000});
+    assert_int_equal(reaches(), FETCH_HERE);
+    server.address = SPAN("192.0.2.8");
+    assert_int_equal(reaches(), FETCH_LATER);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         FRESH(what_a_source_holds_is_told_with_the_next_question),
         FRESH(what_was_replaced_is_ended_soon),
         FRESH(another_one_is_asked_for_where_the_same_is_of_no_use),
+        FRESH(what_a_program_may_reach),
     };
     return cmocka_run_group_tests_name("fetch-held", tests, NULL, NULL);
 }
