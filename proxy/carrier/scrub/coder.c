@@ -7,7 +7,7 @@
 
 struct coder {
     enum coding coding;
-    bool ended;
+    bool ended, begun, bare;
     z_stream z;
     BrotliDecoderState *br;
     ZSTD_DStream *zstd;
@@ -75,15 +75,30 @@ void coder_free(struct coder **c)
     *c = NULL;
 }
 
+/* Some servers send deflate without its zlib wrapper (RFC 9110 section 8.4.1.2 knows them), and every client takes
+ * that. The first byte tells: a wrapper's low half is 8; bare, it would be a stored block with a bit set that no
+ * encoder sets. */
+static bool without_wrapper(struct coder *c, struct span in)
+{
+    bool first = !c->begun && in.n > 0;
+    c->begun |= first;
+    c->bare |= first && c->coding == CODING_DEFLATE && (in.p[0] & 15) != 8;
+    return first && c->bare;
+}
+
 /* inflate stops behind each block; the first bits of the next may lie in the last byte. */
 static bool step_inflate(struct coder *c, struct coder_step *s, uint8_t *out, size_t room)
 {
+    if (without_wrapper(c, s->in) && inflateReset2(&c->z, -15) != Z_OK)
+        return false;
     c->z.next_in = (Bytef *)(uintptr_t)s->in.p;
     c->z.avail_in = (uInt)s->in.n;
     c->z.next_out = out;
     c->z.avail_out = (uInt)room;
     int rc = inflate(&c->z, Z_BLOCK);
     unsigned state = (unsigned)c->z.data_type;
+    if (c->bare && rc == Z_OK && (state & 192) == 192)
+        rc = inflate(&c->z, Z_BLOCK); /* behind the last block; without a wrapper no byte comes any more */
     c->ended = rc == Z_STREAM_END;
     s->made = room - c->z.avail_out;
     s->in = span_from(s->in, s->in.n - c->z.avail_in);

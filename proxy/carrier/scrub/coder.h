@@ -13,6 +13,7 @@
 enum { CODER_ZSTD_WINDOW_LOG = 23 };
 
 enum coding { CODING_UNKNOWN = 0, CODING_IDENTITY, CODING_GZIP, CODING_DEFLATE, CODING_BR, CODING_ZSTD };
+/* CODING_DEFLATE is taken with zlib's wrapper and bare. */
 /* Of the value of a Content-Encoding field. */
 enum coding coding_of(struct span value);
 /* Does its decoder keep megabytes, and wait for the end of what may be long? */

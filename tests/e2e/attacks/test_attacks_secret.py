@@ -86,6 +86,12 @@ def pair_at(rig, host, use):
     return password
 
 
+def bare_deflate(text):
+    """Without zlib's wrapper, as some servers send it."""
+    coder = zlib.compressobj(wbits=-15)
+    return coder.compress(text) + coder.flush()
+
+
 @everywhere("D5", cleartext=True)
 def an_echo_in_a_coding_is_looked_into_or_refused(rig, transport):
     text = b"before " + rig.secret.encode() + b" after"
@@ -93,6 +99,7 @@ def an_echo_in_a_coding_is_looked_into_or_refused(rig, transport):
     rows = [("gzip", gzip.compress(text)), ("gzip", gzip.compress(b"x" * 100000 + text)), ("deflate", zlib.compress(text)), ("x-gzip", gzip.compress(text)), ("gzip, gzip", gzip.compress(gzip.compress(text))),
             ("br", b"\x8b\x02\x80" + text + b"\x03"), ("zstd", b"\x28\xb5\x2f\xfd" + text), ("unknown", text), ("identity", text), ("gzip", text), ("gzip", gzip.compress(text)[:-4]),
             ("br", codings.brotli(text)), ("zstd", codings.zstd(text)), ("zstd", codings.zstd(b"ok") + codings.zstd(text)), ("br", codings.brotli(text)[:-2]), ("br, zstd", codings.zstd(codings.brotli(text))),
+            ("deflate", bare_deflate(text)), ("deflate", bare_deflate(b"ok") + bare_deflate(text)),
             ("gzip", gzip.compress(b"ok") + gzip.compress(text)), ("gzip", gzip.compress(b"ok") + text), ("gzip\r\nContent-Encoding: gzip", gzip.compress(text)), ("GZIP", gzip.compress(text)), ("gzip", bomb)]
     for wire in wires(rig, transport):
         for n, (coding, body) in enumerate(rows):
@@ -107,7 +114,7 @@ def an_echo_in_a_coding_is_looked_into_or_refused(rig, transport):
                 new = rig.arrived()
                 assert fields_of(new[0])["accept-encoding"] == "identity", new
                 wire.close()
-    for coding, body in (("br", codings.brotli(b"clean " * 99)), ("zstd", codings.zstd(b"clean " * 99))):
+    for coding, body in (("br", codings.brotli(b"clean " * 99)), ("zstd", codings.zstd(b"clean " * 99)), ("deflate", bare_deflate(b"clean " * 99))):
         rig.up.script({"/coded": raw_answer(OK + f"Content-Encoding: {coding}\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body, close=False)})
         wire = rig.open(transport)
         got = wire.talk(wire.head("GET", "/coded"), 1)

@@ -243,6 +243,41 @@ static void empty_blocks(void **state)
     }
 }
 
+/* D5: some servers send deflate without the zlib wrapper, and clients take it. */
+static void deflate_without_its_wrapper(void **state)
+{
+    struct dynbuf text, in, out;
+    dynbuf_init(&text, 10000);
+    for (int i = 0; i < 40; i++)
+        dynbuf_addf(&text, "line %d of text, ", i * 7919);
+    for (int level = 0; level <= 9; level += 3)
+        for (size_t step = 1; step < 60; step += 13) {
+            in = packed(dynbuf_span(&text), -15, level);
+            assert_int_equal(run(CODING_DEFLATE, dynbuf_span(&in), step, &out), 0);
+            assert_true(span_eq(dynbuf_span(&in), dynbuf_span(&out)));
+            dynbuf_free(&out);
+            dynbuf_add_byte(&in, 0);
+            assert_int_equal(run(CODING_DEFLATE, dynbuf_span(&in), step, &out), -1);
+            dynbuf_free(&out);
+            assert_int_equal(run(CODING_DEFLATE, span_first(dynbuf_span(&in), in.n - 2), step, &out), -1);
+            dynbuf_free(&in);
+            dynbuf_free(&out);
+            in = packed(SPAN("a text with " TOKEN " in it"), -15, level);
+            assert_int_equal(run(CODING_DEFLATE, dynbuf_span(&in), step, &out), -1);
+            assert_true(out.n < 12);
+            dynbuf_free(&in);
+            dynbuf_free(&out);
+        }
+    dynbuf_free(&text);
+    /* Stored, with the bit that tells a wrapper: nobody could say which of the two it is. */
+    assert_int_equal(run(CODING_DEFLATE, SPAN("\x01\x02\x00\xfd\xffok"), 3, &out), 0);
+    dynbuf_free(&out);
+    assert_int_equal(run(CODING_DEFLATE, SPAN("\x09\x02\x00\xfd\xffok"), 3, &out), 0);
+    dynbuf_free(&out);
+    assert_int_equal(run(CODING_DEFLATE, SPAN("\x08\x02\x00\xfd\xffok\x01\x00\x00\xff\xff"), 3, &out), -1);
+    dynbuf_free(&out);
+}
+
 static void broken_is_refused(void **state)
 {
     struct dynbuf in = packed(SPAN("hello hello hello"), 31, 6), out;
@@ -436,6 +471,7 @@ int main(void)
         cmocka_unit_test(clean_passes_as_it_came),
         cmocka_unit_test(secret_is_refused),
         cmocka_unit_test(secret_across_members),
+        cmocka_unit_test(deflate_without_its_wrapper),
         cmocka_unit_test(broken_is_refused),
         cmocka_unit_test(large_codings),
         cmocka_unit_test(beside_the_data_of_large_codings),
