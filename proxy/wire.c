@@ -90,7 +90,7 @@ int wire_get_answer(struct msg_in *m, struct wire_answer *a)
     uint8_t framing = msg_get_u8(m);
     a->length = msg_get_u64(m);
     get_fields(m, a->field, &a->nfields);
-    if (a->status < 100 || a->status > 599 || framing > HTTP_CHUNKED)
+    if (a->status < 100 || a->status > HTTP_STATUS_MAX || framing > HTTP_CHUNKED)
         m->bad = true;
     a->framing = (enum http_framing)framing;
     return ok(m);

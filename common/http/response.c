@@ -13,8 +13,8 @@ static enum http_result status_line(struct span line, struct http_head *h, struc
             return http_refuse(e, 502, "bad-status", "the status is not three digits");
         h->status = h->status * 10 + (p[i] - '0');
     }
-    if (h->status < 100 || h->status > 599 || (line.n > 12 && p[12] != ' '))
-        return http_refuse(e, 502, "bad-status", "the status is not a number from 100 to 599");
+    if (h->status < 100 || (line.n > 12 && p[12] != ' '))
+        return http_refuse(e, 502, "bad-status", "the status is not a number from 100 to 999");
     h->reason = span_from(line, 13);
     if (http_value_run(h->reason, CH_OBS) != h->reason.n)
         return http_refuse(e, 502, "bad-reason", "the reason phrase holds a control byte");

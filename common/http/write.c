@@ -19,7 +19,7 @@ int http_write_request_line(struct dynbuf *out, struct span method, struct span 
 
 int http_write_status_line(struct dynbuf *out, unsigned status, struct span reason)
 {
-    if (status < 100 || status > 599 || http_value_run(reason, CH_OBS) != reason.n)
+    if (status < 100 || status > HTTP_STATUS_MAX || http_value_run(reason, CH_OBS) != reason.n)
         return -1;
     (void)dynbuf_addf(out, "HTTP/1.1 %u ", status);
     (void)dynbuf_add(out, reason);

@@ -9,7 +9,7 @@
 #include "common/http/http.h"
 
 int http_write_request_line(struct dynbuf *out, struct span method, struct span target) MUSTCHECK;
-/* status: 100 to 599. */
+/* status: 100 to HTTP_STATUS_MAX. */
 int http_write_status_line(struct dynbuf *out, unsigned status, struct span reason) MUSTCHECK;
 /* White space around the value is dropped. Content-Length and Transfer-Encoding are refused. */
 int http_write_field(struct dynbuf *out, struct span name, struct span value) MUSTCHECK;

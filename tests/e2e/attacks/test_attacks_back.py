@@ -25,7 +25,7 @@ BAD_HEADS = [
     OK + b"Content-Length: \r\n\r\nhello", OK + b"Transfer-Encoding: gzip\r\n\r\nhello", OK + b"Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
     OK + b"Transfer_Encoding: chunked\r\n\r\n0\r\n\r\n", OK + b"X: a\0b\r\n\r\n", OK + b"X: a\rb\r\n\r\n", OK + b"X: a\r\n b\r\n\r\n", OK + b"X a\r\n\r\n",
     OK + b": a\r\n\r\n", OK + b"X : a\r\n\r\n", OK + b" X: a\r\n\r\n", OK + b"X\x01: a\r\n\r\n", b"HTTP/1.1 200 OK\nContent-Length: 0\n\n", OK[:-2] + b"\0\r\n\r\n",
-    b"HTTP/1.1 2000 OK\r\n\r\n", b"HTTP/1.1 20 OK\r\n\r\n", b"HTTP/1.1 -200 OK\r\n\r\n", b"HTTP/1.1 099 OK\r\n\r\n", b"HTTP/1.1 999 OK\r\n\r\n", b"HTTP/1.1 600 OK\r\n\r\n",
+    b"HTTP/1.1 2000 OK\r\n\r\n", b"HTTP/1.1 20 OK\r\n\r\n", b"HTTP/1.1 -200 OK\r\n\r\n", b"HTTP/1.1 099 OK\r\n\r\n", b"HTTP/1.1 000 OK\r\n\r\n", b"HTTP/1.1 1000 OK\r\n\r\n",
     b"HTTP/2.0 200 OK\r\n\r\n", b"HTTP/1.2 200 OK\r\n\r\n", b"http/1.1 200 OK\r\n\r\n", b"ICY 200 OK\r\n\r\n", b"200 OK\r\n\r\n", b"hello", b"\r\n\r\n", b"\x16\x03\x01\x00\x00",
     b"HTTP/1.1  200 OK\r\n\r\n", b"HTTP/1.1\t200 OK\r\n\r\n", b"HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
     b"HTTP/1.1 200 OK" + b"x" * 40000 + b"\r\n\r\n", OK + b"".join(b"X-%d: a\r\n" % n for n in range(1000)) + b"\r\n", OK + b"X: " + b"a" * 40000 + b"\r\n\r\n",
