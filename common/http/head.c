@@ -202,9 +202,8 @@ enum http_result http_head_framing(struct http_head *h, bool response, const str
                 "Content-Length and Transfer-Encoding are both there: where the body ends is in doubt");
         if (h->minor == 0)
             return http_refuse(e, status, "coding-in-1.0", "Transfer-Encoding does not exist in HTTP/1.0");
-        bool chunked = response ? span_ieq(coding->value, SPAN("chunked")) : span_eq(coding->value, SPAN("chunked"));
-        if (!chunked)
-            return http_refuse(e, status, "bad-transfer-encoding", "Transfer-Encoding is not exactly \"chunked\"");
+        if (!span_ieq(coding->value, SPAN("chunked"))) /* a name of a coding has no case; it is written anew */
+            return http_refuse(e, status, "bad-transfer-encoding", "Transfer-Encoding is not \"chunked\" alone");
         h->framing = HTTP_CHUNKED;
     } else if (length) {
         if (span_u64(length->value, INT64_MAX, &h->length))

@@ -40,7 +40,7 @@ FRAMING = heads(
     *[("A3", f"Transfer-Encoding: {a}\r\nTransfer-Encoding: {b}") for a, b in
       (("chunked", "chunked"), ("cow", "chunked"), ("chunked", "identity"), ("", "chunked"), ("chunked", ""))],
     *[("A6", f"Transfer-Encoding: {v}") for v in
-      ("gzip", "chunked, gzip", "xchunked", "", "gzip, chunked", "Chunked", "chunked,", "identity", "\x0bchunked")],
+      ("gzip", "chunked, gzip", "xchunked", "", "gzip, chunked", "Chunked, gzip", "CHUNKED,", "identity", "\x0bchunked")],
     *[("A7", "\r\n".join(f"Content-Length: {n}" for n in row)) for row in ((5, 6), (5, 5), (5, 5, 5), (0, 5))],
     ("A7", "Content-Length: 5, 5"), ("A7", "Content-Length: 5,6"), ("A7", "Content-Length: 5\r\ncontent-length: 5"),
     *[("A8", f"Content-Length: {v}") for v in

@@ -53,6 +53,10 @@ static const struct http_case accepted_rows[] = {
         "POST / form 1 host a.example port 0 path / query 0  status 0  minor 1 used 86 framing 2 0 keep 1 expect "
         "1 "
         "upgrade 0\n[Host]=[a.example]\n[transfer-encoding]=[chunked]\n[expect]=[100-Continue]\n"),
+    TUN("chunked in any case", POST "Transfer-Encoding: cHUNKED\r\n\r\n", 0,
+        "POST / form 1 host a.example port 0 path / query 0  status 0  minor 1 used 64 framing 2 0 keep 1 expect "
+        "0 "
+        "upgrade 0\n[Host]=[a.example]\n[Transfer-Encoding]=[cHUNKED]\n"),
     TUN("largest length", POST "Content-Length: 9223372036854775807\r\n\r\n", 0, NULL),
     TUN("length 0", POST "Content-Length: 0\r\nExpect: 100-continue\r\n\r\n", 0,
         "POST / form 1 host a.example port 0 path / query 0  status 0  minor 1 used 77 framing 1 0 keep 1 expect "
@@ -119,7 +123,10 @@ static void framing_in_doubt(void **state)
         TUN("A4", POST "Transfer_Encoding: chunked\r\n\r\n", 400, "field-look-alike"),
         TUN("A4", POST "Transfer Encoding: chunked\r\n\r\n", 400, "bad-field-name"),
         TUN("A4", POST "Transfer-Encoding: \"chunked\"\r\n\r\n", 400, "bad-transfer-encoding"),
-        TUN("A4", POST "Transfer-Encoding: Chunked\r\n\r\n", 400, "bad-transfer-encoding"),
+        TUN("A4", POST "Transfer-Encoding: Chunked\r\nContent-Length: 5\r\n\r\n", 400, "length-and-coding"),
+        TUN("A4", POST "Transfer-Encoding: Chunke\r\n\r\n", 400, "bad-transfer-encoding"),
+        TUN("A3", POST "Transfer-Encoding: Chunked\r\nTransfer-Encoding: chunked\r\n\r\n", 400, "duplicate-field"),
+        TUN("A5", "POST / HTTP/1.0\r\nHost: a\r\nTransfer-Encoding: CHUNKED\r\n\r\n", 400, "coding-in-1.0"),
         TUN("A4", POST "X:X\rTransfer-Encoding: chunked\r\n\r\n", 400, "bad-field-value"),
         TUN("A4", POST "X:X\nTransfer-Encoding: chunked\r\n\r\n", 400, "bare-lf"),
         TUN("A5", "POST / HTTP/1.0\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n", 400, "coding-in-1.0"),
