@@ -6,6 +6,12 @@ enum state {
     BODY_BAD = 0,
     BODY_PLAIN, /* not chunked, or no body */
     BODY_SIZE,
+    BODY_EXTENSION, /* behind a ';' */
+    BODY_EXTENSION_NAME,
+    BODY_EXTENSION_VALUE, /* behind its '=' */
+    BODY_EXTENSION_TOKEN,
+    BODY_EXTENSION_QUOTED,
+    BODY_EXTENSION_END, /* behind the closing quote */
     BODY_SIZE_LF,
     BODY_DATA,
     BODY_DATA_CR,
@@ -38,6 +44,39 @@ static enum http_result refuse(struct http_body *b, const char *code, const char
     return http_refuse(&b->err, b->response ? 502 : 400, code, why);
 }
 
+/* RFC 9112 section 7.1.1, without its blanks and without '\\' in quotes, which parsers read differently. */
+static enum state in_extension(enum state s, uint8_t c)
+{
+    bool token = http_char_is(c, CH_TOKEN);
+    switch (s) {
+    case BODY_EXTENSION: return token ? BODY_EXTENSION_NAME : BODY_BAD;
+    case BODY_EXTENSION_VALUE: return token ? BODY_EXTENSION_TOKEN : c == '"' ? BODY_EXTENSION_QUOTED : BODY_BAD;
+    case BODY_EXTENSION_QUOTED:
+        if (c == '"')
+            return BODY_EXTENSION_END;
+        return http_char_is(c, CH_VALUE) && c != '\\' ? s : BODY_BAD;
+    case BODY_EXTENSION_NAME:
+        if (c == '=')
+            return BODY_EXTENSION_VALUE;
+        break;
+    default: break;
+    }
+    if (token && (s == BODY_EXTENSION_NAME || s == BODY_EXTENSION_TOKEN))
+        return s;
+    return c == ';' ? BODY_EXTENSION : c == '\r' ? BODY_SIZE_LF : BODY_BAD;
+}
+
+/* They mean nothing to who does not know them, and are dropped. */
+static enum http_result extension_byte(struct http_body *b, uint8_t c)
+{
+    if (++b->extension > HTTP_EXTENSIONS_MAX)
+        return refuse(b, "chunk-extensions-too-long", "the extensions of the chunks are over the limit");
+    b->state = b->state == BODY_SIZE ? BODY_EXTENSION : in_extension((enum state)b->state, c);
+    if (b->state == BODY_BAD)
+        return refuse(b, "bad-chunk-extension", "a chunk's extension is not ;name, ;name=value or ;name=\"value\"");
+    return HTTP_MORE;
+}
+
 static enum http_result size_byte(struct http_body *b, uint8_t c)
 {
     int v = hex_digit(c);
@@ -46,7 +85,7 @@ static enum http_result size_byte(struct http_body *b, uint8_t c)
         return HTTP_MORE;
     }
     if (c == ';' && b->digits > 0)
-        return refuse(b, "chunk-extension", "a chunk has an extension; extensions are refused");
+        return extension_byte(b, c);
     if (v < 0)
         return refuse(b, "bad-chunk-size", "a chunk size is not plain hexadecimal digits");
     if (b->digits == 16 || (b->digits > 0 && b->left == 0 && !b->response))
@@ -85,6 +124,12 @@ static enum http_result frame_byte(struct http_body *b, uint8_t c)
 {
     switch ((enum state)b->state) {
     case BODY_SIZE: return size_byte(b, c);
+    case BODY_EXTENSION:
+    case BODY_EXTENSION_NAME:
+    case BODY_EXTENSION_VALUE:
+    case BODY_EXTENSION_TOKEN:
+    case BODY_EXTENSION_QUOTED:
+    case BODY_EXTENSION_END: return extension_byte(b, c);
     case BODY_SIZE_LF:
         if (c != '\n')
             return refuse(b, "bad-chunk-size", "a chunk size does not end in CRLF");

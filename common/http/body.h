@@ -10,7 +10,7 @@ struct http_body {
     uint64_t left; /* in this length or chunk */
     unsigned state;
     unsigned digits;
-    size_t trailer;
+    size_t trailer, extension; /* bytes of each so far */
     bool response;
     struct http_err err;
 };
@@ -20,7 +20,7 @@ void http_body_begin(struct http_body *b, const struct http_head *h);
 /* One step: consumes *used bytes of in and may give some as *data. HTTP_OK: the
  * body is complete (this call may still give data). HTTP_MORE: call again with
  * what is left, or wait for more when *used is 0. HTTP_BAD: b->err says why.
- * Chunk extensions are refused; trailer fields are checked and dropped. A chunk
+ * Chunk extensions and trailer fields are checked and dropped. A chunk
  * size in a request has no leading zero; some servers pad theirs, so a response may. */
 enum http_result http_body_step(struct http_body *b, struct span in, size_t *used, struct span *data) MUSTCHECK;
 /* The peer closed: HTTP_OK if that ends the body properly, else HTTP_BAD. */

@@ -13,9 +13,10 @@ enum {
     HTTP_TARGET_MAX = 16 * 1024,
     HTTP_FIELDS_MAX = 100,
     HTTP_TRAILERS_MAX = 8 * 1024,
-    HTTP_HOST_MAX = 253,         /* of a host name, RFC 1035 section 2.3.4 */
-    HTTP_CHUNK_MAX = 0x7fffffff, /* of one chunk; longer bodies come in more chunks */
-    HTTP_STATUS_MAX = 999,       /* three digits; what lies above 599 means nothing, but some servers say it */
+    HTTP_EXTENSIONS_MAX = 4 * 1024, /* of all chunks of a body together */
+    HTTP_HOST_MAX = 253,            /* of a host name, RFC 1035 section 2.3.4 */
+    HTTP_CHUNK_MAX = 0x7fffffff,    /* of one chunk; longer bodies come in more chunks */
+    HTTP_STATUS_MAX = 999,          /* three digits; what lies above 599 means nothing, but some servers say it */
 };
 
 enum http_result { HTTP_BAD = 0, HTTP_MORE, HTTP_OK };

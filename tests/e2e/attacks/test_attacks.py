@@ -119,11 +119,11 @@ CHUNKS = bodies(
     *[("A9", f"{s}\r\nhello\r\n0\r\n\r\n") for s in ("0x5", "+5", "-0", " 5", "5 ", "5_", "5g", "", "5 junk", "\t5", "5\t", "05", "5\x00")],
     *[("A10", f"{s}\r\nhello\r\n0\r\n\r\n") for s in
       ("80000000", "ffffffff", "8000000000000000", "10000000000000000", "10000000000000005", "0" * 1024 + "5", "FFFFFFFFFFFFFFFF")],
-    *[("A11", f"5{x}\r\nhello\r\n0\r\n\r\n") for x in (";a=b", ";", ';a="x\r\n"', ";\nhello", ";" + "a" * 65536, "\r\r;a", ";a\rb", " ;a")],
+    *[("A11", f"5{x}\r\nhello\r\n0\r\n\r\n") for x in (";a=", ";=b", ";", ';a="x\r\n"', ';a="\\""', ";\nhello", ";" + "a" * 65536, "\r\r;a", ";a\rb", " ;a")],
     ("A11", ";\r\nhello\r\n0\r\n\r\n"),
     *[("A12", f"5\r\nhello{e}0\r\n\r\n") for e in ("\n", "XX", "", "\r", "\n\r")],
     ("A12", "4\r\nhello\r\n0\r\n\r\n"), ("A12", "6\r\nhello\r\n0\r\n\r\n"),
-    *[("A13", f"5\r\nhello\r\n{e}") for e in ("0\r\n\n", "00\r\n\r\n", "0;x\r\n\r\n", "0\n\n", "0\r\r\n", "0\r\n\rX", "0\r\n: x", "0\r\nX\r\n")],
+    *[("A13", f"5\r\nhello\r\n{e}") for e in ("0\r\n\n", "00\r\n\r\n", "0;\r\n\r\n", "0\n\n", "0\r\r\n", "0\r\n\rX", "0\r\n: x", "0\r\nX\r\n")],
     *[("A14", f"5\r\nhello\r\n0\r\n{t}\r\n\r\n") for t in (" X: y", "X y: z", "X: a\x00b", "X: y\n", "X: " + "a" * 70000, ":", "X")],
     *[("A32", f"5\r\nhello\r\n0\r\n{t}") for t in ("POST {T}/w/2 HTTP/1.1\r\n", "\x00\r\n\r\n")],
 )

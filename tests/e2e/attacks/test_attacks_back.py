@@ -32,7 +32,7 @@ BAD_HEADS = [
     b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\nhello", b"HTTP/1.1 100 Continue\r\nContent-Length: 5\r\n\r\nHTTP/1.1 200 OK\r\n\r\n",
     b"HTTP/1.1 103 Early\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + OK + b"\r\n", b"HTTP/1.1 100 Continue\r\n\r\n" * 1000 + OK + b"Content-Length: 0\r\n\r\n", b""]
 BAD_BODIES = [OK + b"Transfer-Encoding: chunked\r\n\r\n" + b for b in (
-    b"5\r\nhelloXX0\r\n\r\n", b"0x5\r\nhello\r\n0\r\n\r\n", b"5;a=b\r\nhello\r\n0\r\n\r\n", b"-5\r\nhello\r\n0\r\n\r\n", b"5\r\nhello\r\n", b"5\r\nhel", b"5\nhello\n0\n\n",
+    b"5\r\nhelloXX0\r\n\r\n", b"0x5\r\nhello\r\n0\r\n\r\n", b"5;a=\r\nhello\r\n0\r\n\r\n", b"-5\r\nhello\r\n0\r\n\r\n", b"5\r\nhello\r\n", b"5\r\nhel", b"5\nhello\n0\n\n",
     b"ffffffffffffffff\r\nhello", b"5\r\nhello\r\n0\r\nX y\r\n\r\n", b"5\r\nhello\r\n0\r\n", b"5\r\nhello\r\n0\r\nX: " + b"a" * 70000 + b"\r\n\r\n")]
 CUT_SHORT = [OK + b"Content-Length: 50\r\n\r\nhello", OK + b"Content-Type: text/plain\r\nContent-Length: 50\r\n\r\n", b""]
 CUT_SHORT += [OK + b"Transfer-Encoding: chunked\r\n\r\n" + b for b in (b"5\r\nhello\r\n", b"5\r\nhel", b"5\r\nhello\r\n0\r\n")]

@@ -98,10 +98,26 @@ static const struct body_case chunk_rows[] = {
     PADDED("A13", "5\r\nhello\r\n00\r\n\r\n", "bad-chunk-size", "done 0: hello"),
     PADDED("16 digits", "0000000000000005\r\nhello\r\n0\r\n\r\n", "bad-chunk-size", "done 0: hello"),
     CHUNKS("17 digits", "00000000000000005\r\nhello\r\n0\r\n\r\n", "bad-chunk-size"),
-    CHUNKS("A11", "5;a=b\r\nhello\r\n0\r\n\r\n", "chunk-extension"),
-    CHUNKS("A11", "5;\r\nhello\r\n0\r\n\r\n", "chunk-extension"),
-    CHUNKS("A11", "5;a=\"x\r\n\"\r\nhello\r\n0\r\n\r\n", "chunk-extension"),
-    CHUNKS("A11", "5;\nhello\r\n0\r\n\r\n", "chunk-extension"),
+    CHUNKS("A11 dropped", "5;a=b\r\nhello\r\n0;x;y=\"z, \t;\r\n\r\n", "bad-chunk-extension"),
+    CHUNKS("A11 dropped", "5;a=b\r\nhello\r\n0;x;y=\"z, \t;='\";w=1\r\n\r\nnext", "done 4: hello"),
+    CHUNKS("A11 dropped", "5;a\r\nhello\r\n0;a=\"\"\r\nX: y\r\n\r\n", "done 0: hello"),
+    CHUNKS("A11", "5;\r\nhello\r\n0\r\n\r\n", "bad-chunk-extension"),
+    CHUNKS("A11", "5;a;\r\nhello\r\n0\r\n\r\n", "bad-chunk-extension"),
+    CHUNKS("A11", "5;a=\r\nhello\r\n0\r\n\r\n", "bad-chunk-extension"),
+    CHUNKS("A11", "5;=a\r\nhello\r\n0\r\n\r\n", "bad-chunk-extension"),
+    CHUNKS("A11", "5;a=b=c\r\nhello\r\n0\r\n\r\n", "bad-chunk-extension"),
+    CHUNKS("A11", "5;a=\"b\"c\r\nhello\r\n0\r\n\r\n", "bad-chunk-extension"),
+    CHUNKS("A11", "5;a b\r\nhello\r\n0\r\n\r\n", "bad-chunk-extension"),
+    CHUNKS("A11", "5; a\r\nhello\r\n0\r\n\r\n", "bad-chunk-extension"),
+    CHUNKS("A11", "5 ;a\r\nhello\r\n0\r\n\r\n", "bad-chunk-size"),
+    CHUNKS("A11", "5;a=\"x\r\n\"\r\nhello\r\n0\r\n\r\n", "bad-chunk-extension"),
+    CHUNKS("A11", "5;a=\"\\\"\"\r\nhello\r\n0\r\n\r\n", "bad-chunk-extension"),
+    CHUNKS("A11", "5;\nhello\r\n0\r\n\r\n", "bad-chunk-extension"),
+    CHUNKS("A11", "5;a\nhello\r\n0\r\n\r\n", "bad-chunk-extension"),
+    CHUNKS("A11", "5;a\rX\r\nhello\r\n0\r\n\r\n", "bad-chunk-size"),
+    CHUNKS("A11", "5;a=\"\nb\"\r\nhello\r\n0\r\n\r\n", "bad-chunk-extension"),
+    CHUNKS("A11", "5;a=\"\xe9\"\r\nhello\r\n0\r\n\r\n", "bad-chunk-extension"),
+    CHUNKS("A17", "5;a\0b\r\nhello\r\n0\r\n\r\n", "bad-chunk-extension"),
     CHUNKS("A11", ";a\r\nhello\r\n0\r\n\r\n", "bad-chunk-size"),
     CHUNKS("A11", "2\r\r;a\r\n", "bad-chunk-size"),
     CHUNKS("A12", "5\r\nhello\n0\r\n\r\n", "bad-chunk-end"),
@@ -113,7 +129,7 @@ static const struct body_case chunk_rows[] = {
     CHUNKS("A12", "5\nhello\r\n0\r\n\r\n", "bad-chunk-size"),
     CHUNKS("A13", "0\r\n\n", "bad-trailer"),
     CHUNKS("A13", "0\n\n", "bad-chunk-size"),
-    CHUNKS("A13", "0;x\r\n\r\n", "chunk-extension"),
+    CHUNKS("A13", "0;x\r\n\r\n", "done 0: "),
     CHUNKS("A13", "0\r\n", "more: "),
     CHUNKS("A13", "0\r\n\rX", "bad-trailer"),
     CHUNKS("A14", "1\r\na\r\n0\r\nContent-Length: 5\r\nHost: x\r\nCookie:\r\n\r\nrest", "done 4: a"),
@@ -164,6 +180,23 @@ static void trailers_at_their_limit(void **state)
         assert_int_equal(dynbuf_add(&b, SPAN("\r\n\r\n")), 0);
         struct body_case c = {"A14", HTTP_CHUNKED, 0, dynbuf_span(&b), over ? "trailers-too-long" : "done 0: ", NULL};
         check(&c, false);
+        dynbuf_free(&b);
+    }
+}
+
+/* A11: of all chunks together. */
+static void extensions_at_their_limit(void **state)
+{
+    for (size_t over = 0; over < 2; over++) {
+        struct dynbuf b;
+        dynbuf_init(&b, 1 << 20);
+        for (size_t n = 0; n < HTTP_EXTENSIONS_MAX - 16; n += 16)
+            (void)dynbuf_add(&b, SPAN("1;name=\"a value\"\r\nx\r\n")); /* sixteen with their ends */
+        (void)dynbuf_addf(&b, "0;name=\"a value%s\r\n\r\n", over ? "s\"" : "\"");
+        char *text = deliver(&(struct body_case){"A11", HTTP_CHUNKED, 0, dynbuf_span(&b), NULL, NULL}, false, 0, 7);
+        const char *want = over ? "chunk-extensions-too-long" : "done 0: xxx";
+        assert_int_equal(strncmp(text, want, strlen(want)), 0);
+        free(text);
         dynbuf_free(&b);
     }
 }
@@ -223,6 +256,7 @@ int main(void)
         cmocka_unit_test(chunked),
         cmocka_unit_test(others),
         cmocka_unit_test(trailers_at_their_limit),
+        cmocka_unit_test(extensions_at_their_limit),
         cmocka_unit_test(eof),
         cmocka_unit_test(a_zeroed_reader_refuses),
     };
