@@ -170,17 +170,30 @@ static enum http_result connection_options(struct span value, bool response, str
     return HTTP_OK;
 }
 
-enum http_result http_head_fields(const struct http_head *h, bool response, struct http_seen *k, struct http_err *e)
+/* Servers behind others say these twice; said in the same bytes, it is one. */
+static bool said_again(const struct http_field *first, const struct http_field *f, enum http_known id, bool response)
+{
+    return response && first != NULL && (id == KNOWN_LENGTH || id == KNOWN_CONTENT_TYPE) &&
+           span_eq(first->value, f->value);
+}
+
+enum http_result http_head_fields(struct http_head *h, bool response, struct http_seen *k, struct http_err *e)
 {
     unsigned status = response ? 502 : 400;
+    size_t kept = 0;
     *k = (struct http_seen){0};
     for (size_t i = 0; i < h->nfields; i++) {
-        const struct http_field *f = &h->field[i];
+        const struct http_field *f = &h->field[kept];
+        h->field[kept++] = h->field[i];
         enum http_known id = known_field(f->name);
         if (id == KNOWN_NONE)
             continue;
         if (span_index(f->name, '_') < f->name.n)
             return http_refuse(e, status, "field-look-alike", "a field name with '_' imitates a known field");
+        if (said_again(k->first[id], f, id, response)) {
+            kept--;
+            continue;
+        }
         if (k->first[id] && !may_repeat(id, response))
             return http_refuse(e, status, "duplicate-field", "a field that may occur once is there twice");
         if (k->first[id] == NULL)
@@ -188,6 +201,7 @@ enum http_result http_head_fields(const struct http_head *h, bool response, stru
         if (id == KNOWN_CONNECTION && connection_options(f->value, response, k, e) != HTTP_OK)
             return HTTP_BAD;
     }
+    h->nfields = kept;
     return HTTP_OK;
 }
 

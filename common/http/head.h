@@ -43,8 +43,9 @@ enum http_result http_refuse(struct http_err *e, unsigned status, const char *co
 /* Everything up to the empty line: syntax only. As http_parse_request. */
 enum http_result http_head_scan(struct span in, const struct http_side *side, size_t *seen, struct http_head *h,
                                 size_t *used, struct http_err *e) MUSTCHECK;
-/* Sort the fields: duplicates, look-alikes, Connection. */
-enum http_result http_head_fields(const struct http_head *h, bool response, struct http_seen *k,
+/* Sort the fields: duplicates, look-alikes, Connection. Of an answer, a Content-Length or Content-Type that is said
+ * again in the same bytes is taken out. */
+enum http_result http_head_fields(struct http_head *h, bool response, struct http_seen *k,
                                   struct http_err *e) MUSTCHECK;
 /* Content-Length and Transfer-Encoding against each other. Leaves HTTP_NO_BODY when neither is there. */
 enum http_result http_head_framing(struct http_head *h, bool response, const struct http_seen *k,

@@ -157,6 +157,7 @@ def connection():
 
 def answers():
     for line in (b"Content-Length: 5\r\nTransfer-Encoding: chunked", b"Content-Length: 5\r\nContent-Length: 5", b"Content-Length: 5\r\nContent-Length: 6",
+                 b"Content-Type: a/b\r\nContent-Length: 5\r\nContent-Type: a/b", b"Content-Type: a/b\r\nContent-Type: b/a\r\nContent-Length: 5",
                  b"Content-Length: 5, 5", b"Content-Length: +5", b"Content-Length: -1", b"Content-Length:", b"Content-Length: 05", b"Transfer-Encoding: gzip", b"Transfer-Encoding: chunked, gzip",
                  b"Transfer-Encoding: gzip, chunked", b"Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked", b"Transfer-Encoding: ", b"X: a\nY: b", b"X: a\r\n b", b"X", b"X : a", b": a",
                  b"X: \x00", b"X: a\rb", b" X: a", b"X: caf\xe9", b"Connection: close", b"Connection: keep-alive", b"Set-Cookie: a\r\nSet-Cookie: b"):

@@ -20,7 +20,7 @@ OK = b"HTTP/1.1 200 OK\r\n"
 BAD_HEADS = [
     OK + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
     OK + b"Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\nhello", OK + b"Content-Length: 5\r\nContent-Length: 6\r\n\r\nhello",
-    OK + b"Content-Length: 5\r\nContent-Length: 5\r\n\r\nhello", OK + b"Content-Length: 5, 5\r\n\r\nhello", OK + b"Content-Length: +5\r\n\r\nhello",
+    OK + b"Content-Length: 5\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello", OK + b"Content-Length: 5, 5\r\n\r\nhello", OK + b"Content-Length: +5\r\n\r\nhello",
     OK + b"Content-Length: -5\r\n\r\nhello", OK + b"Content-Length: 0x5\r\n\r\nhello", OK + b"Content-Length: 99999999999999999999\r\n\r\nhello",
     OK + b"Content-Length: \r\n\r\nhello", OK + b"Transfer-Encoding: gzip\r\n\r\nhello", OK + b"Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
     OK + b"Transfer_Encoding: chunked\r\n\r\n0\r\n\r\n", OK + b"X: a\0b\r\n\r\n", OK + b"X: a\rb\r\n\r\n", OK + b"X: a\r\n b\r\n\r\n", OK + b"X a\r\n\r\n",

@@ -27,7 +27,15 @@ static void refused(void **state)
 {
     static const struct http_case rows[] = {
         ROW("A44", OK200 "Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n", 502, "length-and-coding"),
-        ROW("A44", OK200 "Content-Length: 1\r\nContent-Length: 1\r\n\r\n", 502, "duplicate-field"),
+        ROW("A44", OK200 "Content-Length: 1\r\nContent-Length: 2\r\n\r\n", 502, "duplicate-field"),
+        ROW("A44", OK200 "Content-Length: 1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", 502,
+            "duplicate-field"),
+        ROW("A44", OK200 "Content-Length: 1\r\nContent-Length: 01\r\n\r\n", 502, "duplicate-field"),
+        ROW("A44", OK200 "Content-Length: x\r\nContent-Length: x\r\n\r\n", 502, "bad-content-length"),
+        ROW("A44", OK200 "Content-Length: 1\r\nContent_Length: 1\r\n\r\n", 502, "field-look-alike"),
+        ROW("A44", OK200 "Content-Length: 1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n", 502,
+            "length-and-coding"),
+        ROW("A44", OK200 "Content-Type: text/html\r\nContent-Type: text/HTML\r\n\r\n", 502, "duplicate-field"),
         ROW("A44", OK200 "Content-Length: 1, 1\r\n\r\n", 502, "bad-content-length"),
         ROW("A44", OK200 "Content-Length: -1\r\n\r\n", 502, "bad-content-length"),
         ROW("A44", OK200 "Transfer-Encoding: gzip, chunked\r\n\r\n", 502, "bad-transfer-encoding"),
@@ -79,6 +87,13 @@ static void framing(void **state)
             DUMP("200 OK", "1", "57", "1 0 keep 0 expect 0 upgrade 0\n[Content-Length]=[0]\n[Connection]=[close]\n")),
         ROW("no reason", "HTTP/1.1 404\r\nContent-Length: 0\r\n\r\n", 0,
             DUMP("404 ", "1", "35", "1 0 keep 1 expect 0 upgrade 0\n[Content-Length]=[0]\n")),
+        ROW("said again",
+            OK200 "A: 1\r\nContent-Length: 5\r\nContent-Type: a/b\r\ncontent-length: 5 \r\nB: 2\r\n"
+                  "CONTENT-TYPE: a/b\r\nContent-Length: 5\r\nA: 1\r\n\r\n",
+            0,
+            DUMP("200 OK", "1", "133",
+                 "1 5 keep 1 expect 0 upgrade "
+                 "0\n[A]=[1]\n[Content-Length]=[5]\n[Content-Type]=[a/b]\n[B]=[2]\n[A]=[1]\n")),
         ROW("a status of no class", "HTTP/1.1 600 Odd\r\nContent-Length: 5\r\n\r\n", 0,
             DUMP("600 Odd", "1", "39", "1 5 keep 1 expect 0 upgrade 0\n[Content-Length]=[5]\n")),
         ROW("the last status", "HTTP/1.1 999\r\n\r\n", 0, DUMP("999 ", "1", "16", "3 0 keep 0 expect 0 upgrade 0\n")),
