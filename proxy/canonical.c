@@ -79,7 +79,7 @@ enum canonical canonical_request(const struct wire_request *r)
     bool good = http_is_token(r->method) && r->port != 0 && (r->has_query || r->query.n == 0) &&
                 (span_eq(r->scheme, SPAN("https")) || span_eq(r->scheme, SPAN("http"))) && canonical_host(r->host) &&
                 good_fields(r);
-    dynbuf_init(&b, r->path.n + r->query.n); /* neither grows */
+    dynbuf_init(&b, 3 * (r->path.n + r->query.n)); /* what is not canonical may grow */
     good = good && http_canonical_path(r->path, true, &b) == 0 && span_eq(dynbuf_span(&b), r->path);
     good =
         good && http_canonical_query(r->query, &b) == 0 && span_eq(span_from(dynbuf_span(&b), r->path.n), r->query);

@@ -5,11 +5,14 @@
 #include "common/span.h"
 
 enum {
-    CH_TOKEN = 1,      /* tchar, RFC 9110 section 5.6.2 */
-    CH_VALUE = 2,      /* field value: HTAB, SP, VCHAR */
-    CH_OBS = 4,        /* obs-text, 0x80 to 0xff */
-    CH_TARGET = 8,     /* in a request target; A27 decides, [ and ] are let in */
-    CH_UNRESERVED = 16 /* RFC 3986 section 2.3 */
+    CH_TOKEN = 1,       /* tchar, RFC 9110 section 5.6.2 */
+    CH_VALUE = 2,       /* field value: HTAB, SP, VCHAR */
+    CH_OBS = 4,         /* obs-text, 0x80 to 0xff */
+    CH_TARGET = 8,      /* in a request target; A27 decides, [ and ] are let in */
+    CH_UNRESERVED = 16, /* RFC 3986 section 2.3 */
+    /* What libraries that follow WHATWG URL do not escape in a path, and in a query; the canonical form does. */
+    CH_RAW_PATH = 32,
+    CH_RAW_QUERY = 64 /* with those of a path */
 };
 
 extern const uint8_t http_chars[256];

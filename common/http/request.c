@@ -30,7 +30,7 @@ static enum http_result request_line(struct span line, struct http_head *h, stru
         return bad(e, "bad-method", "the request line does not begin with a method and one space");
     h->method = span_first(line, n);
     struct span rest = span_from(line, n + 1);
-    n = http_run(rest, CH_TARGET);
+    n = http_run(rest, CH_TARGET | CH_RAW_QUERY);
     if (n > HTTP_TARGET_MAX)
         return http_refuse(e, 414, "target-too-long", "the request target is over the limit");
     if (n == 0 || n == rest.n || rest.p[n] != ' ')
@@ -54,6 +54,8 @@ static enum http_result path_and_query(struct span s, struct http_head *h, struc
         h->path = SPAN("/");
     if (h->path.p[0] != '/' || (h->path.n > 1 && h->path.p[1] == '/'))
         return bad(e, "bad-target", "the path does not begin with exactly one slash");
+    if (http_run(h->path, CH_TARGET | CH_RAW_PATH) != h->path.n)
+        return bad(e, "bad-target", "the path holds a byte that must be percent-encoded");
     return HTTP_OK;
 }
 

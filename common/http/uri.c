@@ -140,6 +140,14 @@ static bool in_path(int v, bool keep_slash)
     return v >= 0x20 && v != 0x7f && v != '\\' && (v != '/' || keep_slash);
 }
 
+static uint8_t *room_for(struct dynbuf *out, struct span s, unsigned raw)
+{
+    size_t n = s.n;
+    for (size_t i = 0; i < s.n; i++)
+        n += http_char_is(s.p[i], raw) ? 2 : 0;
+    return dynbuf_room(out, n);
+}
+
 static size_t put_escape(uint8_t *to, int v)
 {
     static const char digits[] = "0123456789ABCDEF";
@@ -151,6 +159,15 @@ static size_t put_escape(uint8_t *to, int v)
     to[1] = (uint8_t)digits[v >> 4];
     to[2] = (uint8_t)digits[v & 15];
     return 3;
+}
+
+/* What should have been escaped becomes it, so that all who look see what they would of a stricter client. */
+static size_t put_plain(uint8_t *to, uint8_t c)
+{
+    if (!http_char_is(c, CH_TARGET))
+        return put_escape(to, c);
+    to[0] = c;
+    return 1;
 }
 
 /* "." and "..", also with parameters: some servers drop from ';' on before they resolve dots. */
@@ -184,14 +201,14 @@ int http_canonical_path(struct span path, bool keep_slash, struct dynbuf *out)
     size_t start = out->n, n = 0;
     if (path.n == 0 || path.p[0] != '/')
         return -1;
-    uint8_t *to = dynbuf_room(out, path.n); /* it never grows */
+    uint8_t *to = room_for(out, path, CH_RAW_PATH);
     if (to == NULL)
         return -1;
     for (size_t i = 0; i < path.n;) {
         if (path.p[i] != '%') {
-            if (!http_char_is(path.p[i], CH_TARGET) || path.p[i] == '?')
+            if (!http_char_is(path.p[i], CH_TARGET | CH_RAW_PATH) || path.p[i] == '?')
                 return -1;
-            to[n++] = path.p[i++];
+            n += put_plain(to + n, path.p[i++]);
             continue;
         }
         int v = escaped(span_from(path, i));
@@ -213,18 +230,18 @@ int http_canonical_query(struct span query, struct dynbuf *out)
     size_t n = 0;
     if (query.n == 0)
         return 0;
-    uint8_t *to = dynbuf_room(out, query.n);
+    uint8_t *to = room_for(out, query, CH_RAW_QUERY);
     if (to == NULL)
         return -1;
     for (size_t i = 0; i < query.n;) {
         int v = query.p[i] == '%' ? escaped(span_from(query, i)) : query.p[i];
-        if (v <= 0 || !http_char_is(query.p[i], CH_TARGET))
+        if (v <= 0 || !http_char_is(query.p[i], CH_TARGET | CH_RAW_QUERY))
             return -1;
         if (query.p[i] == '%') {
             n += put_escape(to + n, v);
             i += 3;
         } else {
-            to[n++] = query.p[i++];
+            n += put_plain(to + n, query.p[i++]);
         }
     }
     dynbuf_grew(out, n);

@@ -19,14 +19,15 @@ int http_split_authority(struct span authority, struct span *host, uint16_t *por
  * dot removed. -1: anything else, among them every exotic spelling of an address (a name
  * whose last label is numeric, a zone) and what only looks like an A-label (common/text/idna.h). */
 int http_canonical_host(struct span host, char *dst, size_t *n) MUSTCHECK;
-/* RFC 3986: percent-encoded unreserved characters decoded, hex upper-cased, nothing else
- * changed. -1 on encoded control bytes, %2F, %5C, dot segments (also before a `;`), a
- * leading "//", bytes that may not stand in a target, encoded bytes that are not UTF-8, and
- * a broken escape. keep_slash: let %2F pass as it is; it still counts as a separator when
+/* RFC 3986: percent-encoded unreserved characters decoded, hex upper-cased; a raw '|' or '^',
+ * which libraries that follow WHATWG URL leave, escaped; nothing else changed. It grows to three
+ * times its length at most. -1 on encoded control bytes, %2F, %5C, dot segments (also before a
+ * `;`), a leading "//", bytes that may not stand in a target, encoded bytes that are not UTF-8,
+ * and a broken escape. keep_slash: let %2F pass as it is; it still counts as a separator when
  * dot segments are looked for. On -1 out may hold a part. */
 int http_canonical_path(struct span path, bool keep_slash, struct dynbuf *out) MUSTCHECK;
-/* As above for a query, where only %00, a broken escape and bytes that may not stand in a
- * target are refused. */
+/* As above for a query, where a raw brace, backslash or '`' is escaped as well, and only %00, a
+ * broken escape and bytes that may not stand in a target are refused. */
 int http_canonical_query(struct span query, struct dynbuf *out) MUSTCHECK;
 
 #endif

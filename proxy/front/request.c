@@ -139,6 +139,10 @@ static enum walk_next request(struct client *c, const struct http_head *h, struc
     dynbuf_reset(&f->query);
     if (http_canonical_path(h->path, true, &f->path) != 0 || http_canonical_query(h->query, &f->query) != 0)
         return WALK_FAIL;
+    if (f->path.n + h->has_query + f->query.n > HTTP_TARGET_MAX) {
+        *e = (struct http_err){414, "target-too-long", "the request target is over the limit once it is escaped"};
+        return WALK_FAIL;
+    }
     r.method = h->method;
     r.path = dynbuf_span(&f->path);
     r.query = dynbuf_span(&f->query);

@@ -38,7 +38,7 @@ static int again(struct arena *a, const struct span text[TEXTS], struct dynbuf *
     struct sign_claim claim;
     struct sign_scope scope;
     struct sign_request r = {.nfields = 0};
-    struct dynbuf path, query;
+    struct dynbuf path, query, sent;
     uint8_t key[SIGN_KEY];
     char signature[SIGN_TEXT + 1];
     bool tc3 = span_eq(text[3], SPAN("tc3"));
@@ -46,11 +46,12 @@ static int again(struct arena *a, const struct span text[TEXTS], struct dynbuf *
     int rc = -1;
     dynbuf_init(&path, LINE_MAX_BYTES);
     dynbuf_init(&query, LINE_MAX_BYTES);
+    dynbuf_init(&sent, LINE_MAX_BYTES); /* as the front hands it on */
     if (sign_claim_read(text[0], &claim) != 0 ||
         sign_scope_of(claim.scheme, text[2], claim.region, claim.service, &scope) != 0)
         goto out;
-    if (sign_canonical_path(text[5], how, &path) != 0 ||
-        (tc3 ? dynbuf_add(&query, text[6]) : sign_canonical_query(text[6], &query)) != 0)
+    if (sign_canonical_path(text[5], how, &path) != 0 || http_canonical_query(text[6], &sent) != 0 ||
+        (tc3 ? dynbuf_add(&query, text[6]) : sign_canonical_query(dynbuf_span(&sent), &query)) != 0)
         goto out;
     r.method = text[4];
     r.path = dynbuf_span(&path);
@@ -63,6 +64,7 @@ static int again(struct arena *a, const struct span text[TEXTS], struct dynbuf *
 out:
     dynbuf_free(&path);
     dynbuf_free(&query);
+    dynbuf_free(&sent);
     return rc;
 }
 

@@ -40,8 +40,9 @@ def text(rng, most, alphabet=TEXT, least=0):
     return "".join(rng.choice(alphabet) for _ in range(rng.randint(least, most)))
 
 
-def raw_query(pairs):
-    return "&".join(f"{quote(n, safe='-_.~')}={quote(v, safe='-_.~')}" for n, v in pairs)
+def raw_query(pairs, raw=""):
+    """As it goes on the wire. raw: what its client leaves unescaped, though it signs the escapes."""
+    return "&".join(f"{quote(n, safe='-_.~' + raw)}={quote(v, safe='-_.~' + raw)}" for n, v in pairs)
 
 
 def request(rng, kind):
@@ -126,7 +127,7 @@ def compare(name, program, rng, requests, signed):
             raw = "&".join(f"{quote(n, safe='-_.!~*()')}={quote(v, safe='-_.!~*()')}" for n, v in pairs)  # as Node's URL has it
         else:
             rng.shuffle(pairs)
-            raw = raw_query(pairs)
+            raw = raw_query(pairs, rng.choice(["", "|{}", "^`\\|"]))
         authorization, other = s["authorization"], i % CHANGED == CHANGED - 1
         if other:
             r = change(rng, r)

@@ -18,11 +18,11 @@ R = random.Random(SEED)
 ORDER = {"refused": 0, "deny": 0, "hold": 1, "allow": 2}
 NPM = "registry.npmjs.org"
 HOSTS = ["a.test", "b.a.test", NPM]
-WORDS = ["v1", "items", "p:setIamPolicy", "@acme", "a+b", "x(1)", "it's", "k=v", "a,b", "R&D", "!bang", "$x", "Über"]
+WORDS = ["v1", "items", "p:setIamPolicy", "@acme", "a+b", "x(1)", "it's", "k=v", "a,b", "R&D", "!bang", "$x", "a|b^c", "Über"]
 FIELDS = ["X-Danger", "X-Mode", "Prefer"]
 FIELD_VALUES = ["1", "on", "safe mode", "1, 2", "text/xml", "true"]
 NAMES = ["mode", "amount", "a_b"]
-VALUES = ["on", "5", "A b", "a+b", "it's", "50%", "true"]
+VALUES = ["on", "5", "A b", "a+b", "it's", "50%", "{a|b}", "true"]
 SOME_SCOPES = {"approvers": {"ann": {"operators": ["ann"]}, "ben": {"operators": ["ben"]}}}
 
 
@@ -36,7 +36,7 @@ def some(v, most=2):
 
 def path_literal(word):
     """As a policy has to write it: escapes only where something must be escaped."""
-    return "".join(c if ord(c) < 0x80 else urllib.parse.quote(c) for c in word)
+    return "".join(c if ord(c) < 0x80 and c not in "|^" else urllib.parse.quote(c) for c in word)
 
 
 # ---- policies ----
@@ -111,6 +111,13 @@ def request():
     return q
 
 
+def left_raw(text):
+    """As libraries that follow WHATWG URL leave it."""
+    for c in "|^{}`\\":
+        text = text.replace(urllib.parse.quote(c), c)
+    return text
+
+
 SAFE_PATH, SAFE_FORM = "!$&'()*+,;=:@", "'()!*"
 
 
@@ -162,6 +169,7 @@ def loose_path(path):
 
 def paths(path):
     yield from loose_path(path)
+    yield path.replace("%7C", "|").replace("%5E", "^")
     yield escaped(path, SAFE_PATH)
     yield escaped(path, SAFE_PATH, 1)
     yield escaped(path, SAFE_PATH + "abcdefgpsv@:")
@@ -205,7 +213,7 @@ def queries(pairs):
         others = [f"{a}={urllib.parse.quote(b, safe=SAFE_FORM)}" for n, (a, b) in enumerate(pairs) if n != i]
         for one in (f"{k}={quoted}&{k}=other", f"{k}=other&{k}={quoted}", f"{k.upper()}={quoted}", f"{k}[]={quoted}", f"{k}[x]={quoted}",
                     f"{escaped(k, 'amode_b', 1)}={escaped(v.replace('%', '%25').replace(' ', '%20'), 'aonb5+', 1)}", f"{k}={urllib.parse.quote(quoted)}",
-                    f"{k}={quoted.replace('%20', '+')}", f"{k}={quoted};z=1", f"z=1;{k}={quoted}", f"%25{ord(k[0]):x}{k[1:]}={quoted}", f"{k.replace('_', '.')}={quoted}",
+                    f"{k}={left_raw(quoted)}", f"{k}={quoted.replace('%20', '+')}", f"{k}={quoted};z=1", f"z=1;{k}={quoted}", f"%25{ord(k[0]):x}{k[1:]}={quoted}", f"{k.replace('_', '.')}={quoted}",
                     f"{urllib.parse.quote(wide(k))}={quoted}", f"z=%26{k}%3D{urllib.parse.quote(quoted)}", f"z=%3B{k}={quoted}", f"{k}%3D{quoted}", f"z=1%2526{k}%253D{quoted}",
                     *(f"{k}={urllib.parse.quote(w)}" for w in values(v))):
             yield "&".join([*others, one])

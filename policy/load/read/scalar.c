@@ -284,6 +284,10 @@ const char *scalar_path(struct span s)
     for (size_t i = 0; rc == 0 && i < n; i++)
         whole += reading[i].how == READ_WHOLE;
     for (size_t i = 0; rc == 0 && i < s.n; i++)
+        if (memchr("|^`\"<>", s.p[i], 6) != NULL)
+            return "has a character that requests are compared with as an escape: %7C for |, %5E for ^, %60 for `, "
+                   "%22 for \", %3C for < and %3E for >";
+    for (size_t i = 0; rc == 0 && i < s.n; i++)
         if (s.p[i] == '%' && s.n - i > 2 && !(all_in(span_of(s.p + i + 1, 2), "0123456789ABCDEF")))
             rc = -1;
     if (rc != 0 || whole != 1)

@@ -78,7 +78,8 @@ assert len(TE_SPELLINGS) == 668
 LINES = lines(
     *[("A17", f"G{c}T {{T}}/ok HTTP/1.1") for c in C0], *[("A17", f"GET {{T}}/o{c}k HTTP/1.1") for c in C0],
     *[("A17", f"GET {{T}}/ok HTTP/1.{c}1") for c in C0[:4]],
-    *[("A27", f"GET {{T}}/o{c}k HTTP/1.1") for c in ' #\\<>"{}^|`\x80\xff\t'],
+    *[("A27", f"GET {{T}}/o{c}k HTTP/1.1") for c in ' #\\<>"{}`\x80\xff\t'],
+    *[("A27", f"GET {{T}}/ok?a={c} HTTP/1.1") for c in ' #<>"\x80\xff\t'], *[("A27", f"GET {{H}}{c} HTTP/1.1") for c in "|^{\\"],
     *[("A28", line) for line in
       ("GET  {T}/ok HTTP/1.1", "GET {T}/ok  HTTP/1.1", "GET\t{T}/ok HTTP/1.1", " GET {T}/ok HTTP/1.1", "GET {T}/ok HTTP/1.1 ",
        "GET {T}/ok", "GET {T}/ok ", "GET {T}/ok http/1.1", "GET {T}/ok HTTP/1.2", "GET {T}/ok HTTP/1.9",

@@ -165,6 +165,20 @@ def no_spelling_of_a_denied_path_gets_through(rig, transport):
             wire = rig.open(transport)
 
 
+@everywhere("A4 A11 A27")
+def what_is_written_otherwise_leaves_in_its_one_form(rig, transport):
+    wire = rig.open(transport)
+    for path, canonical in (("/a|b^c", "/a%7Cb%5Ec"), ("/ok?q={a|b}^`\\", "/ok?q=%7Ba%7Cb%7D%5E%60%5C"), ("/ok?|=%7c", "/ok?%7C=%7C")):
+        rig.passed(f"A27 {path}", wire.talk(wire.head("GET", path), 1), [("GET", canonical, b"")])
+    rig.stopped("A27 a denied path behind it", rig.open(transport).talk(wire.head("GET", "/guard/a|b"), 1))
+    wire = rig.open(transport)
+    for name in ("chunked", "Chunked", "CHUNKED"):
+        for body in ("5\r\nhello\r\n0\r\n\r\n", '5;a;b=c\r\nhello\r\n0;d="e, f"\r\n\r\n'):
+            got = wire.talk(wire.head("POST", "/w/1", f"Transfer-Encoding: {name}") + body.encode(), 1)
+            sent = rig.passed(f"A4,A11 {name} {body!r}", got, [("POST", "/w/1", b"hello")])[0]
+            assert fields_of(sent).get("transfer-encoding", "chunked") == "chunked", sent
+
+
 @everywhere("B39 B44")
 def what_only_looks_like_a_git_read_is_held(rig, transport):
     push = b"0094" + b"0" * 40 + b" " + b"1" * 40 + b" refs/heads/main\0 report-status"

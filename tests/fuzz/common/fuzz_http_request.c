@@ -23,6 +23,15 @@ static void deliver(struct verdict *v, struct span in, enum http_place place, si
     }
 }
 
+/* What is written has them as escapes: of another target nothing is said here. */
+static bool has_raw(struct span target)
+{
+    for (size_t i = 0; i < target.n; i++)
+        if (strchr("|^`{}\\", target.p[i]) != NULL)
+            return true;
+    return false;
+}
+
 static void check_canonical(const struct http_head *h)
 {
     struct dynbuf once, twice;
@@ -38,6 +47,7 @@ static void check_canonical(const struct http_head *h)
             MUST_HOLD(span_eq(dynbuf_span(&once), dynbuf_span(&twice)));
             MUST_HOLD(keep || span_find(dynbuf_span(&once), SPAN("%2F")) == once.n);
             MUST_HOLD(span_find(dynbuf_span(&once), SPAN("/../")) == once.n);
+            MUST_HOLD(!has_raw(dynbuf_span(&once)));
         }
         dynbuf_free(&once);
         dynbuf_free(&twice);
@@ -46,6 +56,7 @@ static void check_canonical(const struct http_head *h)
     dynbuf_init(&twice, HTTP_HEAD_MAX);
     if (http_canonical_query(h->query, &once) == 0) {
         MUST_HOLD(http_canonical_query(dynbuf_span(&once), &twice) == 0);
+        MUST_HOLD(!has_raw(dynbuf_span(&once)));
         MUST_HOLD(span_eq(dynbuf_span(&once), dynbuf_span(&twice)));
     }
     dynbuf_free(&once);
@@ -82,6 +93,8 @@ static void check_round_trip(const struct http_head *h)
     struct http_head again;
     struct http_err e;
     size_t seen = 0, used;
+    if (has_raw(h->target))
+        return;
     dynbuf_init(&out, 1 << 20);
     write_again(h, &out);
     if (out.n <= HTTP_HEAD_MAX && h->nfields < HTTP_FIELDS_MAX) {

@@ -22,9 +22,10 @@ static void a_tunnel_carries_requests_each_decided(void **state)
     give_answer(&s, a.id, 200, HTTP_LENGTH, 2, true, SPAN("hi"));
     cl_expect(&c, "hi");
     cl_is(&c, "HTTP/1.1 200 OK\r\nX-From: upstream\r\nContent-Length: 2\r\n\r\nhi");
-    SAY(&c, "DELETE /a HTTP/1.1\r\nHost: api.test:443\r\n\r\n");
+    SAY(&c, "DELETE /a|%7c?{`}\\ HTTP/1.1\r\nHost: api.test:443\r\n\r\n");
     a = take_request(&s);
     assert_true(span_eq(a.r.method, SPAN("DELETE")));
+    assert_true(span_eq(a.r.path, SPAN("/a%7C%7C")) && span_eq(a.r.query, SPAN("%7B%60%7D%5C")));
     give_reply(&s, a.id, 403, "no", false);
     cl_expect(&c, "Content-Length: 2\r\n\r\nno");
     assert_int_equal(s.f->nclients, 1);
@@ -371,6 +372,7 @@ static const struct {
     {"GET http://a.test/ HTTP/1.1\r\n\r\n", "missing-host", 400, false},
     {"GET http://a.test//x HTTP/1.1\r\nHost: a.test\r\n\r\n", "bad-target", 400, false},
     {"GET http://a.test/%2e%2e/x HTTP/1.1\r\nHost: a.test\r\n\r\n", "bad-target", 400, false},
+    {"GET http://a.test/x\\y HTTP/1.1\r\nHost: a.test\r\n\r\n", "bad-target", 400, false},
     {"CONNECT a.test HTTP/1.1\r\nHost: a.test\r\n\r\n", "bad-authority", 400, false},
     {"CONNECT u@a.test:443 HTTP/1.1\r\nHost: a.test\r\n\r\n", "bad-authority", 400, false},
     {"CONNECT a.test:0443 HTTP/1.1\r\nHost: a.test\r\n\r\n", "bad-authority", 400, false},

@@ -470,11 +470,12 @@ static void a_front_that_lies_is_ended(void **state)
     static const struct span hosts[] = {SPAN("API.example"),    SPAN("api.example."), SPAN("127.1"),
                                         SPAN("a..b"),           SPAN("[::0]"),        SPAN("a b"),
                                         SPAN("api.example:443")};
-    static const struct span paths[] = {
-        SPAN("/%61"), SPAN("/a%3a"),  SPAN("//a"),     SPAN("/a/../b"), SPAN("/a/%2e"), SPAN("/a%00"), SPAN("/a?b"),
-        SPAN("/a b"), SPAN("/a%5Cb"), SPAN("/a/..;x"), SPAN("/a\r\nb"), SPAN("/%ff"),   SPAN("/a%"),   SPAN("/a#b")};
-    static const struct span queries[] = {SPAN("%61"), SPAN("a=%3a"), SPAN("a b"),
-                                          SPAN("%00"), SPAN("a%"),    SPAN("a#b")};
+    static const struct span paths[] = {SPAN("/%61"),   SPAN("/a%3a"),  SPAN("//a"),     SPAN("/a/../b"),
+                                        SPAN("/a/%2e"), SPAN("/a%00"),  SPAN("/a?b"),    SPAN("/a b"),
+                                        SPAN("/a|b"),   SPAN("/a%5Cb"), SPAN("/a/..;x"), SPAN("/a\r\nb"),
+                                        SPAN("/%ff"),   SPAN("/a%"),    SPAN("/a#b")};
+    static const struct span queries[] = {SPAN("%61"), SPAN("a=%3a"), SPAN("a b"),  SPAN("%00"), SPAN("a%"),
+                                          SPAN("a#b"), SPAN("|"),     SPAN("a=\\"), SPAN("{}")};
     static const struct span methods[] = {SPAN("GE T"), SPAN("GET\r\n"), SPAN("G\xc3\xa9t")};
     static const struct http_field fields[] = {{SPAN("Host"), SPAN("a")},
                                                {SPAN("Content-Length"), SPAN("1")},

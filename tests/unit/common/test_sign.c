@@ -57,6 +57,7 @@ static void queries(void **state)
     query_is("a=1&a-b=2", "a=1&a-b=2"); /* by name: as texts, the other one would be first */
     query_is("p=a+b%2fc=d&&", "p=a%20b%2Fc%3Dd");
     query_is("%61=%7e", "a=~");
+    query_is("a=%7B%7C%7D%5E%60%5C", "a=%7B%7C%7D%5E%60%5C"); /* what the front makes of them raw */
     dynbuf_init(&out, 8192);
     assert_int_equal(sign_canonical_query(SPAN("a=%4"), &out), -1);
     for (size_t i = 0; i <= SIGN_QUERY_MAX; i++)
