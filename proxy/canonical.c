@@ -1,5 +1,7 @@
 #include "proxy/canonical.h"
 
+#include "proxy/outbound.h"
+
 /* Case aside, and `_` counts as `-`: some servers read X_Method as X-Method. */
 static bool begins(struct span name, struct span lower)
 {
@@ -38,6 +40,22 @@ bool canonical_made_anew(struct span name)
     return begins(name, SPAN("sec-websocket-")) && !span_ieq(name, SPAN("sec-websocket-protocol"));
 }
 
+static bool is_ascii(struct span s)
+{
+    uint8_t any = 0;
+    for (size_t i = 0; i < s.n; i++)
+        any |= s.p[i];
+    return any < 0x80;
+}
+
+bool canonical_credentials(const struct wire_request *r)
+{
+    for (size_t i = 0; i < r->nfields; i++)
+        if (!is_ascii(r->field[i].value) && outbound_is_credential(r->field[i].name))
+            return false;
+    return true;
+}
+
 /* Visible characters, blanks between them, and whatever is above ASCII. */
 static bool good_value(struct span s)
 {
@@ -60,6 +78,8 @@ static bool good_fields(const struct wire_request *r)
             (http_is_hop_by_hop(&none, f->name) && !upgrade))
             return false;
     }
+    if (!canonical_credentials(r))
+        return false;
     for (size_t i = 0; i < r->nfields && upgrades; i++)
         if (canonical_made_anew(r->field[i].name))
             return false;

@@ -11,11 +11,15 @@ bool canonical_never_leaves(struct span name);
 /* Does an upgrade to a WebSocket make fields of this name anew: Sec-WebSocket-* but the subprotocols? */
 bool canonical_made_anew(struct span name);
 
+/* Is every field that may be a credential ASCII alone? In others bytes above it stand as they came, in whatever
+ * charset; nobody here decodes them. */
+bool canonical_credentials(const struct wire_request *r);
+
 /* A host that its canonical form does not change? */
 bool canonical_host(struct span host);
 /* Is it one that a front may have made: host, path and query that their canonical forms do not change, no query where
- * there is none, a method and field names that are tokens, values without control characters, no field that does not
- * leave, and no Upgrade but one to a WebSocket? */
+ * there is none, a method and field names that are tokens, values without control characters, credentials in ASCII,
+ * no field that does not leave, and no Upgrade but one to a WebSocket? */
 enum canonical { CANONICAL_NOT = 0, CANONICAL_NO_MEMORY, CANONICAL };
 enum canonical canonical_request(const struct wire_request *r) MUSTCHECK;
 

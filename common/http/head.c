@@ -36,8 +36,8 @@ static enum http_result field_line(struct span line, const struct http_side *sid
     if (colon == 0 || colon == line.n || line.p[colon] != ':')
         return refuse_name(line, colon, status, e);
     struct span value = span_of(line.p + colon + 1, line.n - colon - 1);
-    if (http_value_run(value, side->value) != value.n)
-        return http_refuse(e, status, "bad-field-value", "a header value holds a control byte or a byte past ASCII");
+    if (http_value_run(value, CH_OBS) != value.n)
+        return http_refuse(e, status, "bad-field-value", "a header value holds a control byte");
     if (h->nfields < HTTP_FIELDS_MAX)
         h->field[h->nfields] = (struct http_field){span_of(line.p, colon), span_trim(value)};
     h->nfields++;
@@ -190,6 +190,8 @@ enum http_result http_head_fields(struct http_head *h, bool response, struct htt
             continue;
         if (span_index(f->name, '_') < f->name.n)
             return http_refuse(e, status, "field-look-alike", "a field name with '_' imitates a known field");
+        if (!response && http_value_run(f->value, 0) != f->value.n)
+            return http_refuse(e, status, "bad-field-value", "a field that is ASCII alone holds another byte");
         if (said_again(k->first[id], f, id, response)) {
             kept--;
             continue;

@@ -31,10 +31,9 @@ struct http_seen {
     bool close, keep_alive; /* named in Connection */
 };
 
-/* Which side is parsed: how a start line is read, what a value may hold, what is said on refusal. */
+/* Which side is parsed: how a start line is read, what is said on refusal. */
 struct http_side {
     enum http_result (*start)(struct span line, struct http_head *h, struct http_err *e);
-    unsigned value; /* extra byte class in values */
     bool response;
 };
 
@@ -43,8 +42,8 @@ enum http_result http_refuse(struct http_err *e, unsigned status, const char *co
 /* Everything up to the empty line: syntax only. As http_parse_request. */
 enum http_result http_head_scan(struct span in, const struct http_side *side, size_t *seen, struct http_head *h,
                                 size_t *used, struct http_err *e) MUSTCHECK;
-/* Sort the fields: duplicates, look-alikes, Connection. Of an answer, a Content-Length or Content-Type that is said
- * again in the same bytes is taken out. */
+/* Sort the fields: duplicates, look-alikes, Connection; those of a request that have a meaning here are ASCII. Of an
+ * answer, a Content-Length or Content-Type that is said again in the same bytes is taken out. */
 enum http_result http_head_fields(struct http_head *h, bool response, struct http_seen *k,
                                   struct http_err *e) MUSTCHECK;
 /* Content-Length and Transfer-Encoding against each other. Leaves HTTP_NO_BODY when neither is there. */

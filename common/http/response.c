@@ -46,7 +46,7 @@ static enum http_result response_framing(struct http_head *h, struct span method
     return HTTP_OK;
 }
 
-static const struct http_side response_side = {.start = status_line, .value = CH_OBS, .response = true};
+static const struct http_side response_side = {.start = status_line, .response = true};
 
 enum http_result http_parse_response(struct span in, struct span method, size_t *seen, struct http_head *h,
                                      size_t *used, struct http_err *e)

@@ -1,5 +1,6 @@
 /* What a rule asks of the query and of header fields. Every occurrence counts: what lets through needs all of them to
  * fit as they are written, what restricts one of them in any spelling (B12, B60, B62). */
+#include "common/text/utf8.h"
 #include "policy/image/glob.h"
 #include "policy/match/match.h"
 
@@ -220,7 +221,8 @@ static bool list_fits(const struct ask *k, const struct img_pair *want)
 static bool field_fits(const struct ask *k, const struct img_pair *want, struct span value)
 {
     struct span item, rest = value;
-    if (value_fits(k, want, value))
+    /* In which charset it is read, and so what it says, only its server knows. */
+    if (utf8_run(value) != value.n || value_fits(k, want, value))
         return true;
     for (bool more = true; more;) {
         more = span_cut(rest, ',', &item, &rest);

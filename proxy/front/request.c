@@ -1,4 +1,5 @@
 /* PARSE: from the bytes of a head to the canonical request the judge decides on. */
+#include "common/text/utf8.h"
 #include "common/trace.h"
 #include "proxy/canonical.h"
 #include "proxy/front/client.h"
@@ -97,6 +98,13 @@ static enum walk_next look_ahead(const struct http_head *h, struct span behind, 
     return WALK_FAIL;
 }
 
+/* Of the agent's word for it: whole characters. */
+static struct span said(struct span why)
+{
+    why = span_first(why, REASON_MAX);
+    return span_first(why, utf8_run(why));
+}
+
 static enum walk_next send_request(struct client *c, const struct http_head *h, const struct wire_request *r,
                                    const char *accept, struct span behind, size_t *taken)
 {
@@ -114,7 +122,7 @@ static enum walk_next send_request(struct client *c, const struct http_head *h, 
     }
     c->x.mode = declared && !here ? BODY_MODE_ASKED : BODY_MODE_DONE;
     wire_put_request(b, r);
-    msg_put_span(b, why ? span_first(why->value, REASON_MAX) : SPAN_NONE);
+    msg_put_span(b, why ? said(why->value) : SPAN_NONE);
     msg_put_u8(b, (uint8_t)((!declared ? 0 : here ? 1 : 2) | (says_forwarded(h) ? REQUEST_FORWARDED : 0)));
     msg_put_u64(b, c->x.declared);
     msg_put_span(b, span_first(behind, *taken));
@@ -148,6 +156,9 @@ static enum walk_next request(struct client *c, const struct http_head *h, struc
     r.query = dynbuf_span(&f->query);
     r.has_query = h->has_query;
     copy_fields(h, front_websocket_asked(h, accept), &r);
+    *e = (struct http_err){400, "bad-field-value", "a field for a credential holds a byte that is not ASCII"};
+    if (!canonical_credentials(&r))
+        return WALK_FAIL;
     if (has_body(h) && look_ahead(h, behind, e) != WALK_NEXT)
         return WALK_FAIL;
     *e = (struct http_err){503, "gateway-restarting", "the gateway is restarting; repeat the request"};

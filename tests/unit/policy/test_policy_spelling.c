@@ -143,6 +143,10 @@ static void resources(void **state)
 static void fields(void **state)
 {
     static const char *const danger[] = {"X-Danger: 1",
+                                         "X-Danger: 1\xa0",
+                                         "X_Danger: \xb9",
+                                         "X-Danger: 2, \xff",
+                                         "X-Danger: 2\nX-Danger: \xe9",
                                          "x-danger: 1",
                                          "X_Danger: 1",
                                          "X.Danger: 1",
@@ -174,6 +178,8 @@ static void fields(void **state)
             fail_msg("%s is not held", words[i]);
     assert_int_equal(ask(&k, "GET", "https://a.test/x", "X-Danger: 12\nX-Pair: 1\nX-Words: safemode", NULL),
                      VERDICT_ALLOW);
+    assert_int_equal(ask(&k, "GET", "https://a.test/x", "X-Danger: gr\u00f6\u00dfe\nX-Other: \xff", NULL),
+                     VERDICT_ALLOW);
     kit_free(&k);
     kit_covered("B62");
 }
@@ -191,6 +197,7 @@ static void fields_that_allow(void **state)
     assert_int_equal(ask(&k, "GET", "https://a.test/x", "X-Safe: 1\nX_Safe: 2", NULL), VERDICT_DENY);
     assert_int_equal(ask(&k, "GET", "https://a.test/x", "X-Safe: 1, 2", NULL), VERDICT_DENY);
     assert_int_equal(ask(&k, "GET", "https://a.test/x", "X-Safe: 01", NULL), VERDICT_DENY);
+    assert_int_equal(ask(&k, "GET", "https://a.test/x", "X-Safe: 1\xa0", NULL), VERDICT_DENY);
     kit_free(&k);
 }
 
