@@ -34,12 +34,12 @@ static bool is_digit(uint8_t c)
 
 static bool label_good(struct span label)
 {
-    if (label.n == 0 || label.n > LABEL_MAX || label.p[0] == '-' || label.p[label.n - 1] == '-')
-        return false;
-    for (size_t i = 0; i < label.n; i++)
-        if (!is_letter(label.p[i]) && !is_digit(label.p[i]) && label.p[i] != '-')
+    for (size_t i = 0; i < label.n; i++) {
+        bool inside = i > 0 && i < label.n - 1, mark = label.p[i] == '-' || label.p[i] == '_';
+        if (!is_letter(label.p[i]) && !is_digit(label.p[i]) && !(inside && mark))
             return false;
-    return true;
+    }
+    return label.n > 0 && label.n <= LABEL_MAX;
 }
 
 /* Whether something lenient would take a name with this last label for an IPv4 address: 1, 0177, 0x7f. */

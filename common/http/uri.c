@@ -76,16 +76,24 @@ static bool numeric(struct span label)
     return true;
 }
 
-static bool ldh_label(struct span label)
+static bool letter_or_digit(uint8_t c)
 {
-    if (label.n == 0 || label.n > 63 || label.p[0] == '-' || label.p[label.n - 1] == '-')
+    return http_char_is(c, CH_UNRESERVED) && c != '-' && c != '.' && c != '_' && c != '~';
+}
+
+/* Letters, digits and '-', and inside also '_', which names of services and buckets have. */
+static bool host_label(struct span label)
+{
+    bool underscore = false;
+    if (label.n == 0 || label.n > 63 || !letter_or_digit(label.p[0]) || !letter_or_digit(label.p[label.n - 1]))
         return false;
     for (size_t i = 0; i < label.n; i++) {
         uint8_t c = label.p[i];
-        if (!http_char_is(c, CH_UNRESERVED) || c == '_' || c == '~')
+        if (!letter_or_digit(c) && c != '-' && c != '_')
             return false;
+        underscore |= c == '_';
     }
-    return !idna_is_alabel(label) || idna_alabel_ok(label);
+    return !idna_is_alabel(label) || (!underscore && idna_alabel_ok(label));
 }
 
 int http_canonical_host(struct span host, char *dst, size_t *n)
@@ -103,7 +111,7 @@ int http_canonical_host(struct span host, char *dst, size_t *n)
     rest = host;
     for (bool more = true; more;) {
         more = span_cut(rest, '.', &label, &rest);
-        if (!ldh_label(label))
+        if (!host_label(label))
             return -1;
     }
     if (!quad && numeric(label))

@@ -26,9 +26,9 @@ static bool is_digit(uint8_t c)
     return c >= '0' && c <= '9';
 }
 
-static bool is_ldh(uint8_t c)
+static bool is_alnum(uint8_t c)
 {
-    return is_digit(c) || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || c == '-';
+    return is_digit(c) || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z');
 }
 
 /* A label of a host name; *digits: of digits alone. */
@@ -36,11 +36,12 @@ static bool label_fits(struct span label, bool *digits)
 {
     *digits = true;
     for (size_t i = 0; i < label.n; i++) {
-        if (!is_ldh(label.p[i]))
+        bool inside = i > 0 && i < label.n - 1, mark = label.p[i] == '-' || label.p[i] == '_';
+        if (!is_alnum(label.p[i]) && !(inside && mark))
             return false;
         *digits = *digits && is_digit(label.p[i]);
     }
-    return label.p[0] != '-' && label.p[label.n - 1] != '-';
+    return true;
 }
 
 static bool is_localhost(struct span label)

@@ -47,7 +47,8 @@ static bool plain_host(struct span s)
     char name[HTTP_HOST_MAX + 1];
     size_t n = 0;
     for (size_t i = 0; i < s.n; i++)
-        if (!(s.p[i] >= 'a' && s.p[i] <= 'z') && !(s.p[i] >= '0' && s.p[i] <= '9') && s.p[i] != '-' && s.p[i] != '.')
+        if (!(s.p[i] >= 'a' && s.p[i] <= 'z') && !(s.p[i] >= '0' && s.p[i] <= '9') &&
+            memchr("-_.", s.p[i], 3) == NULL)
             return false;
     return s.n > 0 && s.n <= 253 && http_canonical_host(s, name, &n) == 0 && span_eq(span_of(name, n), s);
 }

@@ -149,12 +149,12 @@ bool scalar_is_method(struct span s)
 
 static bool is_label(struct span s)
 {
-    if (s.n == 0 || s.n > 63 || s.p[0] == '-' || s.p[s.n - 1] == '-')
-        return false;
-    for (size_t i = 0; i < s.n; i++)
-        if (!(s.p[i] >= 'a' && s.p[i] <= 'z') && !is_digit(s.p[i]) && s.p[i] != '-')
+    for (size_t i = 0; i < s.n; i++) {
+        bool inside = i > 0 && i < s.n - 1, mark = s.p[i] == '-' || s.p[i] == '_';
+        if (!(s.p[i] >= 'a' && s.p[i] <= 'z') && !is_digit(s.p[i]) && !(inside && mark))
             return false;
-    return true;
+    }
+    return s.n > 0 && s.n <= 63;
 }
 
 /* The one spelling that http_canonical_host gives an address (RFC 5952). */
@@ -216,7 +216,8 @@ static const char *host_name(struct span s)
         rest = span_from(s, at);
         label = span_first(rest, span_index(rest, '.'));
         if (!is_label(label))
-            return "is no host name: lower-case letters, digits, '-' and dots (xn-- for other scripts)";
+            return "is no host name: lower-case letters, digits, dots, and '-' or '_' inside (xn-- for other "
+                   "scripts)";
         at += label.n + 1;
     }
     if (all_in(label, "0123456789"))

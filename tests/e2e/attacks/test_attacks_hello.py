@@ -121,7 +121,7 @@ def a_handshake_names_its_host_once_and_well(rig, transport):
     for what, names in (("an address", [b"127.0.0.1"]), ("an IPv6 address", [b"::1"]), ("two names", [b"upstream.test", b"other.test"]),
                         ("twice the name", [b"upstream.test", b"upstream.test"]), ("a NUL", [b"upstream.test\0.evil.test"]), ("a NUL at the end", [b"upstream.test\0"]),
                         ("a dot at the end", [b"upstream.test."]), ("256 bytes", [b"a" * 60 + (b"." + b"a" * 60) * 3 + b".upstream.test"]), ("a long label", [b"a" * 64 + b".test"]),
-                        ("an underscore", [b"up_stream.test"]), ("no LDH", [b"upstream test"]), ("a wildcard", [b"*.test"]), ("UTF-8", ["\u0430.test".encode()]), ("an empty name", [b""]), ("no name in the list", []), ("another host", [b"other.test"]), ("a longer name", [b"upstream.test.evil.test"]),
+                        ("an underscore in front", [b"_upstream.test"]), ("an underscore behind", [b"upstream_.test"]), ("no LDH", [b"upstream test"]), ("a wildcard", [b"*.test"]), ("UTF-8", ["\u0430.test".encode()]), ("an empty name", [b""]), ("no name in the list", []), ("another host", [b"other.test"]), ("a longer name", [b"upstream.test.evil.test"]),
                         ("an empty label", [b"upstream..test"]), ("a port", [b"upstream.test:443"])):
         if transport != "captured" or what not in ("another host", "a longer name"):  # there the SNI is what says where to
             no_handshake(rig, f"C4 {what}", raw(rig, transport, Hello().sni(*names).records()))

@@ -400,7 +400,7 @@ static void every_byte(void **state)
             {GET "X: a", "b\r\n\r\n", byte == '\t' || (byte >= ' ' && byte != 0x7f)},
             {"GET / HTTP/1.1\r\nHost: a", "b\r\n\r\n",
              (byte >= '0' && byte <= '9') || (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
-                 byte == '.' || byte == '-'},
+                 byte == '.' || byte == '-' || byte == '_'},
         };
         for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
             uint8_t text[128];

@@ -52,7 +52,14 @@ static const char *const bad_hosts[] = {
     "-a",
     "a-",
     "a.-b.c",
-    "a_b",
+    "_a",
+    "a_",
+    "a._b",
+    "_",
+    "a._.b",
+    "xn--a_b-kva.example",
+    "a_1.2",
+    "a.0_1_",
     "a b",
     "a,b",
     "a;b",
@@ -84,6 +91,7 @@ static void hosts(void **state)
     host("C11 mapped", SPAN("[::ffff:7f00:1]"), "[::ffff:127.0.0.1]");
     host("C17 dot", SPAN("api.github.com."), "api.github.com");
     host("C19 A-label", SPAN("XN--pi-6kc.example"), "xn--pi-6kc.example");
+    host("underscore inside", SPAN("My_Bucket.s3.example"), "my_bucket.s3.example");
     host("digits first", SPAN("1.example"), "1.example");
     host("digits inside", SPAN("a.1b"), "a.1b");
     host("0x", SPAN("0xg"), "0xg");

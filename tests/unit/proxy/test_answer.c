@@ -78,6 +78,8 @@ static void a_name_has_our_address(void **state)
     assert_int_equal(a.out[2], 0x85); /* an answer, with authority, recursion wished for as it was */
     ASK(&a, "\1x", A);                /* a search list does not decide */
     assert_int_equal(count(&a), 1);
+    ASK(&a, "\3a_b\4test", A);
+    assert_int_equal(count(&a), 1);
 }
 
 static void every_other_type_is_empty_and_no_error(void **state)
@@ -109,6 +111,7 @@ static void what_is_no_host_name_does_not_exist(void **state)
         W("\6_dmarc\3com"),
         W("\4-abc\3com"),
         W("\4abc-\3com"),
+        W("\4abc_\3com"),
         W("\4a\0bc\3com"),
         W("\4a.bc\3com"),
         W("\4a\xff-c\3com"),
