@@ -181,5 +181,5 @@ enum { XID_FRONT_SHIFT = 40 /* of an exchange's id: above it is its front's inst
 enum { REQUEST_FORWARDED = 4 /* it said, in a field that never goes on, that it is somebody else's, passed on */ };
 enum { WS_COST = 32, WS_MESSAGE_MAX = 192 * 1024 /* of a client */, WS_ANSWER_MAX = 1024 * 1024 /* of a server */ };
 enum { SB_WINDOW = 256 * 1024 };
-enum { BODY_INLINE_MAX = 256 * 1024, ANSWER_WINDOW = 256 * 1024, BODY_WINDOW = 256 * 1024, ANSWER_KEPT_MAX = 250 * 1024 /* fits into one M_REPLY with its head */ };
+enum { BODY_INLINE_MAX = 256 * 1024, ANSWER_WINDOW = 256 * 1024, BODY_WINDOW = 256 * 1024, ANSWER_KEPT_MAX = 218 * 1024 /* fits into one M_REPLY with its head */ };
 #endif

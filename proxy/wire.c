@@ -29,14 +29,14 @@ static void put_fields(struct dynbuf *b, const struct http_field *f, size_t n)
     }
 }
 
-static void get_fields(struct msg_in *m, struct http_field *f, size_t *n)
+static void get_fields(struct msg_in *m, struct http_field *f, size_t *n, size_t most)
 {
     size_t count = msg_get_u16(m);
-    if (count > HTTP_FIELDS_MAX)
+    if (count > most)
         m->bad = true;
     for (*n = 0; !m->bad && *n < count; (*n)++) {
-        f[*n].name = msg_get_span(m, HTTP_HEAD_MAX);
-        f[*n].value = msg_get_span(m, HTTP_HEAD_MAX);
+        f[*n].name = msg_get_span(m, HTTP_ANSWER_HEAD_MAX);
+        f[*n].value = msg_get_span(m, HTTP_ANSWER_HEAD_MAX);
     }
 }
 
@@ -66,7 +66,7 @@ int wire_get_request(struct msg_in *m, struct wire_request *r)
     r->path = msg_get_span(m, 3 * HTTP_TARGET_MAX);
     r->query = msg_get_span(m, 3 * HTTP_TARGET_MAX);
     r->has_query = msg_get_bool(m);
-    get_fields(m, r->field, &r->nfields);
+    get_fields(m, r->field, &r->nfields, HTTP_FIELDS_MAX);
     if (r->port == 0 || r->host.n == 0 || r->method.n == 0 || r->path.n == 0 || r->path.p[0] != '/')
         m->bad = true;
     if (!span_eq(r->scheme, SPAN("https")) && !span_eq(r->scheme, SPAN("http")))
@@ -86,10 +86,10 @@ void wire_put_answer(struct dynbuf *b, const struct wire_answer *a)
 int wire_get_answer(struct msg_in *m, struct wire_answer *a)
 {
     a->status = msg_get_u16(m);
-    a->reason = msg_get_span(m, WHY_MAX);
+    a->reason = msg_get_span(m, HTTP_REASON_MAX);
     uint8_t framing = msg_get_u8(m);
     a->length = msg_get_u64(m);
-    get_fields(m, a->field, &a->nfields);
+    get_fields(m, a->field, &a->nfields, HTTP_ANSWER_FIELDS_MAX);
     if (a->status < 100 || a->status > HTTP_STATUS_MAX || framing > HTTP_CHUNKED)
         m->bad = true;
     a->framing = (enum http_framing)framing;

@@ -30,7 +30,7 @@ struct wire_answer {
     enum http_framing framing; /* HTTP_NO_BODY, HTTP_LENGTH or HTTP_CHUNKED: of unknown length */
     uint64_t length;
     size_t nfields;
-    struct http_field field[HTTP_FIELDS_MAX];
+    struct http_field field[HTTP_ANSWER_FIELDS_MAX];
 };
 void wire_put_answer(struct dynbuf *b, const struct wire_answer *a);
 int wire_get_answer(struct msg_in *m, struct wire_answer *a) MUSTCHECK;

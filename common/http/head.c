@@ -38,7 +38,7 @@ static enum http_result field_line(struct span line, const struct http_side *sid
     struct span value = span_of(line.p + colon + 1, line.n - colon - 1);
     if (http_value_run(value, CH_OBS) != value.n)
         return http_refuse(e, status, "bad-field-value", "a header value holds a control byte");
-    if (h->nfields < HTTP_FIELDS_MAX)
+    if (h->nfields < side->fields)
         h->field[h->nfields] = (struct http_field){span_of(line.p, colon), span_trim(value)};
     h->nfields++;
     return HTTP_OK;
@@ -56,7 +56,7 @@ static enum http_result too_long(const struct http_side *side, bool in_start_lin
 /* The head is complete in in[0..n): was everything read in this call? */
 static enum http_result head_done(const struct http_side *side, struct http_head *h, struct http_err *e)
 {
-    if (h->nfields <= HTTP_FIELDS_MAX)
+    if (h->nfields <= side->fields)
         return HTTP_OK;
     h->nfields = 0;
     return http_refuse(e, side->response ? 502 : 431, "too-many-fields",
@@ -74,7 +74,7 @@ static enum http_result scan_from(struct span in, const struct http_side *side, 
     for (;;) {
         const uint8_t *lf = from < in.n ? memchr(in.p + from, '\n', in.n - from) : NULL;
         if (lf == NULL)
-            return in.n < HTTP_HEAD_MAX ? HTTP_MORE : too_long(side, line == 0, e);
+            return in.n < side->bytes ? HTTP_MORE : too_long(side, line == 0, e);
         size_t end = (size_t)(lf - in.p);
         if (end == line || in.p[end - 1] != '\r')
             return http_refuse(e, status, "bare-lf", "a line ends without CR before its LF");
@@ -93,10 +93,10 @@ static enum http_result scan_from(struct span in, const struct http_side *side, 
 enum http_result http_head_scan(struct span in, const struct http_side *side, size_t *seen, struct http_head *h,
                                 size_t *used, struct http_err *e)
 {
-    struct span lim = span_first(in, HTTP_HEAD_MAX);
+    struct span lim = span_first(in, side->bytes);
     size_t from = *seen <= lim.n ? *seen : 0;
     /* Nothing new that could end a line: what is here was checked before. */
-    if (from && lim.n < HTTP_HEAD_MAX && memchr(lim.p + from, '\n', lim.n - from) == NULL) {
+    if (from && lim.n < side->bytes && memchr(lim.p + from, '\n', lim.n - from) == NULL) {
         *seen = lim.n;
         return HTTP_MORE;
     }

@@ -31,9 +31,10 @@ struct http_seen {
     bool close, keep_alive; /* named in Connection */
 };
 
-/* Which side is parsed: how a start line is read, what is said on refusal. */
+/* Which side is parsed: how a start line is read, how much there may be, what is said on refusal. */
 struct http_side {
     enum http_result (*start)(struct span line, struct http_head *h, struct http_err *e);
+    size_t bytes, fields; /* at most, of a head */
     bool response;
 };
 

@@ -9,9 +9,12 @@
 
 enum {
     HTTP_METHOD_MAX = 32,
-    HTTP_HEAD_MAX = 32 * 1024, /* start line and fields with their line ends */
+    HTTP_HEAD_MAX = 32 * 1024,        /* of a request: start line and fields with their line ends */
+    HTTP_ANSWER_HEAD_MAX = 64 * 1024, /* servers say more than clients */
     HTTP_TARGET_MAX = 16 * 1024,
-    HTTP_FIELDS_MAX = 100,
+    HTTP_FIELDS_MAX = 100, /* of a request */
+    HTTP_ANSWER_FIELDS_MAX = 256,
+    HTTP_REASON_MAX = 1024, /* that is passed on; it means nothing */
     HTTP_TRAILERS_MAX = 8 * 1024,
     HTTP_EXTENSIONS_MAX = 4 * 1024, /* of all chunks of a body together */
     HTTP_HOST_MAX = 253,            /* of a host name, RFC 1035 section 2.3.4 */
@@ -42,7 +45,7 @@ struct http_head {
     struct span reason;
     /* both */
     unsigned minor; /* HTTP/1.minor, 0 or 1 */
-    struct http_field field[HTTP_FIELDS_MAX];
+    struct http_field field[HTTP_ANSWER_FIELDS_MAX];
     size_t nfields;
     enum http_framing framing;
     uint64_t length; /* with HTTP_LENGTH; 0 with HTTP_LENGTH is a body of no bytes that was declared */

@@ -190,7 +190,8 @@ static enum http_result first_bytes(struct span in, size_t *skip, struct http_er
     return in.n > *skip ? HTTP_OK : HTTP_MORE;
 }
 
-static const struct http_side request_side = {.start = request_line};
+static const struct http_side request_side = {
+    .start = request_line, .bytes = HTTP_HEAD_MAX, .fields = HTTP_FIELDS_MAX};
 
 enum http_result http_parse_request(struct span in, enum http_place place, size_t *seen, struct http_head *h,
                                     size_t *used, struct http_err *e)

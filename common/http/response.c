@@ -46,7 +46,8 @@ static enum http_result response_framing(struct http_head *h, struct span method
     return HTTP_OK;
 }
 
-static const struct http_side response_side = {.start = status_line, .response = true};
+static const struct http_side response_side = {
+    .start = status_line, .bytes = HTTP_ANSWER_HEAD_MAX, .fields = HTTP_ANSWER_FIELDS_MAX, .response = true};
 
 enum http_result http_parse_response(struct span in, struct span method, size_t *seen, struct http_head *h,
                                      size_t *used, struct http_err *e)

@@ -128,15 +128,17 @@ static enum walk_next found_and_refused(struct exchange *x)
 /* Secrets in names, values and the reason phrase are covered in a copy of the raw head. */
 static enum walk_next keep_head(struct exchange *x, const struct http_head *h, struct span raw)
 {
-    struct wire_answer a = {.status = (uint16_t)h->status};
+    struct wire_answer a;
     struct dynbuf copy;
     enum walk_next next = WALK_FAIL;
     bool refuse = false;
-    dynbuf_init(&copy, HTTP_HEAD_MAX + 1024);
+    a.status = (uint16_t)h->status;
+    a.nfields = 0;
+    dynbuf_init(&copy, HTTP_ANSWER_HEAD_MAX);
     if (dynbuf_add(&copy, raw) != 0 || (looked_at(x) && scrub_cover(x->scrub.set, copy.p, copy.n, &refuse) < 0) ||
         refuse)
         goto out;
-    a.reason = moved(h->reason, raw.p, copy.p);
+    a.reason = moved(span_first(h->reason, HTTP_REASON_MAX), raw.p, copy.p);
     for (size_t i = 0; i < h->nfields; i++) {
         const struct http_field *f = &h->field[i];
         if (dropped(x, h, f->name))

@@ -44,7 +44,7 @@ static int send_head(struct exchange *x, bool end)
     struct chan *front = x->front->chan;
     struct dynbuf *b = chan_begin(front, M_ANSWER, x->xid);
     size_t n = x->ready.n < x->credit ? x->ready.n : (size_t)x->credit;
-    n = n < CHAN_PAYLOAD_MAX - 2 * HTTP_HEAD_MAX ? n : CHAN_PAYLOAD_MAX - 2 * HTTP_HEAD_MAX;
+    n = n < CHAN_PAYLOAD_MAX - 2 * HTTP_ANSWER_HEAD_MAX ? n : CHAN_PAYLOAD_MAX - 2 * HTTP_ANSWER_HEAD_MAX;
     if (b == NULL)
         return -1;
     if (x->covered)

@@ -190,7 +190,7 @@ static struct exchange *carry_new(struct carrier *c, uint64_t xid)
     x->front = front;
     x->step = WALK_AWAIT_CREDENTIAL;
     x->credit = ANSWER_WINDOW;
-    dynbuf_init(&x->head, 2 * (size_t)HTTP_HEAD_MAX);
+    dynbuf_init(&x->head, 2 * (size_t)HTTP_ANSWER_HEAD_MAX);
     dynbuf_init(&x->ready, READY_MAX);
     dynbuf_init(&x->kept, ANSWER_KEPT_MAX);
     struct exchange **at = slot_of(c, xid);

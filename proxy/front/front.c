@@ -296,7 +296,7 @@ int front_init(struct front *f, struct loop *l, uint64_t instance, struct err *e
     *f = (struct front){.loop = l, .limits = usual, .instance = instance};
     dynbuf_init(&f->path, 3 * HTTP_TARGET_MAX);
     dynbuf_init(&f->query, 3 * HTTP_TARGET_MAX);
-    dynbuf_init(&f->out, 4 * HTTP_HEAD_MAX);
+    dynbuf_init(&f->out, 2 * HTTP_ANSWER_HEAD_MAX);
     if (instance == 0 || instance > FRONT_INSTANCE_MAX)
         return err_set(e, "no instance number");
     if ((f->tls = tls_server_new(e)) == NULL)

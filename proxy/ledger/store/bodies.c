@@ -77,7 +77,7 @@ int answer_keep(struct store *s, struct span ticket, struct span head, struct sp
 {
     struct dynbuf b;
     const uint64_t until[2] = {s->wall + STORE_ANSWER_MS, s->uptime + STORE_ANSWER_MS};
-    dynbuf_init(&b, HTTP_HEAD_MAX * 4 + ANSWER_KEPT_MAX);
+    dynbuf_init(&b, 2 * HTTP_ANSWER_HEAD_MAX + ANSWER_KEPT_MAX);
     msg_put_span(&b, head);
     dynbuf_add(&b, body);
     int r = dynbuf_ok(&b) ? seal_into(s, SQL_ANSWER_ADD, SPAN("answer "), ticket, dynbuf_span(&b), until) : 0;
@@ -88,11 +88,11 @@ int answer_keep(struct store *s, struct span ticket, struct span head, struct sp
 int answer_fetch(struct store *s, struct span ticket, struct store_bytes *out)
 {
     struct dynbuf b;
-    dynbuf_init(&b, HTTP_HEAD_MAX * 4 + ANSWER_KEPT_MAX + 1);
+    dynbuf_init(&b, 2 * HTTP_ANSWER_HEAD_MAX + ANSWER_KEPT_MAX + 1);
     int r = fetch(s, SQL_ANSWER_GET, SPAN("answer "), ticket, &b);
     if (r == 1) {
         struct msg_in m = msg_in(dynbuf_span(&b));
-        out->head = store_copy(s, msg_get_span(&m, HTTP_HEAD_MAX * 4));
+        out->head = store_copy(s, msg_get_span(&m, 2 * HTTP_ANSWER_HEAD_MAX));
         if (m.bad || dynbuf_add(&out->body, m.rest) != 0)
             r = 0;
     }

@@ -28,7 +28,7 @@ BAD_HEADS = [
     b"HTTP/1.1 2000 OK\r\n\r\n", b"HTTP/1.1 20 OK\r\n\r\n", b"HTTP/1.1 -200 OK\r\n\r\n", b"HTTP/1.1 099 OK\r\n\r\n", b"HTTP/1.1 000 OK\r\n\r\n", b"HTTP/1.1 1000 OK\r\n\r\n",
     b"HTTP/2.0 200 OK\r\n\r\n", b"HTTP/1.2 200 OK\r\n\r\n", b"http/1.1 200 OK\r\n\r\n", b"ICY 200 OK\r\n\r\n", b"200 OK\r\n\r\n", b"hello", b"\r\n\r\n", b"\x16\x03\x01\x00\x00",
     b"HTTP/1.1  200 OK\r\n\r\n", b"HTTP/1.1\t200 OK\r\n\r\n", b"HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-    b"HTTP/1.1 200 OK" + b"x" * 40000 + b"\r\n\r\n", OK + b"".join(b"X-%d: a\r\n" % n for n in range(1000)) + b"\r\n", OK + b"X: " + b"a" * 40000 + b"\r\n\r\n",
+    b"HTTP/1.1 200 OK" + b"x" * 70000 + b"\r\n\r\n", OK + b"".join(b"X-%d: a\r\n" % n for n in range(1000)) + b"\r\n", OK + b"X: " + b"a" * 70000 + b"\r\n\r\n",
     b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\nhello", b"HTTP/1.1 100 Continue\r\nContent-Length: 5\r\n\r\nHTTP/1.1 200 OK\r\n\r\n",
     b"HTTP/1.1 103 Early\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + OK + b"\r\n", b"HTTP/1.1 100 Continue\r\n\r\n" * 1000 + OK + b"Content-Length: 0\r\n\r\n", b""]
 BAD_BODIES = [OK + b"Transfer-Encoding: chunked\r\n\r\n" + b for b in (

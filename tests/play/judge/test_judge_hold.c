@@ -323,7 +323,7 @@ static void the_largest_kept_answer_is_given_too(void **state)
     play_all(&p, HOLDS);
     struct wire_ticket_state t = {.ticket = {{1}}, .state = TICKET_DONE, .joined = true, .has_answer = true};
     struct wire_answer a = {.status = 201, .reason = SPAN("Created"), .nfields = 4};
-    static uint8_t body[ANSWER_KEPT_MAX], value[HTTP_HEAD_MAX / 4];
+    static uint8_t body[ANSWER_KEPT_MAX], value[HTTP_ANSWER_HEAD_MAX / 4];
     memset(body, 'b', sizeof(body));
     memset(value, 'v', sizeof(value));
     for (size_t i = 0; i < a.nfields; i++)

@@ -137,7 +137,7 @@ static void limits(void **state)
     struct dynbuf b;
     dynbuf_init(&b, 1 << 21);
     (void)dynbuf_add(&b, SPAN("HTTP/1.1 200 "));
-    while (b.n < HTTP_HEAD_MAX - 4)
+    while (b.n < HTTP_ANSWER_HEAD_MAX - 4)
         (void)dynbuf_add_byte(&b, 'a');
     (void)dynbuf_add(&b, SPAN("\r\n\r\n"));
     struct http_case c = {"A44 at the limit", HTTP_IN_TUNNEL, dynbuf_span(&b), 0, NULL};
@@ -150,12 +150,16 @@ static void limits(void **state)
     c = (struct http_case){"A44", HTTP_IN_TUNNEL, dynbuf_span(&b), 502, "head-too-long"};
     http_case_check(&c, parse);
     dynbuf_reset(&b);
-    (void)dynbuf_add(&b, SPAN(OK200));
-    for (int i = 0; i <= HTTP_FIELDS_MAX; i++)
-        (void)dynbuf_add(&b, SPAN("Set-Cookie: a\r\n"));
-    assert_int_equal(dynbuf_add(&b, SPAN("\r\n")), 0);
-    c = (struct http_case){"A44", HTTP_IN_TUNNEL, dynbuf_span(&b), 502, "too-many-fields"};
-    http_case_check(&c, parse);
+    for (int more = 0; more < 2; more++) {
+        dynbuf_reset(&b);
+        (void)dynbuf_add(&b, SPAN(OK200));
+        for (int i = 0; i < HTTP_ANSWER_FIELDS_MAX + more; i++)
+            (void)dynbuf_add(&b, SPAN("Set-Cookie: a\r\n"));
+        assert_int_equal(dynbuf_add(&b, SPAN("\r\n")), 0);
+        c = (struct http_case){"A44", HTTP_IN_TUNNEL, dynbuf_span(&b), more ? 502 : 0,
+                               more ? "too-many-fields" : NULL};
+        http_case_check(&c, parse);
+    }
     dynbuf_free(&b);
 }
 
