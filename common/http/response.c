@@ -46,6 +46,33 @@ static enum http_result response_framing(struct http_head *h, struct span method
     return HTTP_OK;
 }
 
+static bool may_fold(struct span line)
+{
+    return !http_is_framing(span_first(line, http_run(line, CH_TOKEN)));
+}
+
+bool http_unfold(uint8_t *head, size_t n)
+{
+    bool any = false, first = true;
+    size_t line = 0; /* where the field begins */
+    uint8_t *lf = n ? memchr(head, '\n', n) : NULL;
+    for (size_t end, next; lf != NULL; lf = next < n ? memchr(head + next, '\n', n - next) : NULL) {
+        end = (size_t)(lf - head);
+        next = end + 1;
+        if (end == line + 1 && head[line] == '\r')
+            break; /* the empty line */
+        bool fold = next < n && (head[next] == ' ' || head[next] == '\t') && end > 0 && head[end - 1] == '\r';
+        if (fold && !first && may_fold(span_of(head + line, end - line))) {
+            head[end - 1] = head[end] = ' ';
+            any = true;
+            continue;
+        }
+        first = false;
+        line = next;
+    }
+    return any;
+}
+
 static const struct http_side response_side = {
     .start = status_line, .bytes = HTTP_ANSWER_HEAD_MAX, .fields = HTTP_ANSWER_FIELDS_MAX, .response = true};
 

@@ -252,6 +252,11 @@ struct span conn_input(const struct conn *c)
     return c->in_n == c->in_off ? SPAN_NONE : span_of(c->in + c->in_off, c->in_n - c->in_off);
 }
 
+uint8_t *conn_input_edit(struct conn *c)
+{
+    return c->in_n == c->in_off ? NULL : c->in + c->in_off;
+}
+
 void conn_consume(struct conn *c, size_t n)
 {
     size_t have = c->in_n - c->in_off;

@@ -60,6 +60,8 @@ int conn_tls_connect(struct conn *c, struct tls_client *t, struct span name) MUS
 int conn_tls_certificate(struct conn *c, struct span pem, struct err *e) MUSTCHECK;
 
 struct span conn_input(const struct conn *c);
+/* The first of these bytes, for who changes some of them in place; NULL: there are none. */
+uint8_t *conn_input_edit(struct conn *c);
 void conn_consume(struct conn *c, size_t n);
 /* Copy into the output. -1: over CONN_OUT_MAX or failed. */
 enum { CONN_OUT_MAX = 1024 * 1024, CONN_OUT_LOW = 64 * 1024 };

@@ -180,17 +180,27 @@ static enum walk_next take_head(struct exchange *x, const struct http_head *h, s
     return h->status == 101 ? carry_websocket_switch(x) : WALK_NEXT;
 }
 
+static enum http_result read_head(struct exchange *x, struct http_head *h, size_t *used, struct http_err *e)
+{
+    struct span in = conn_input(x->conn);
+    if (in.n == 0)
+        return HTTP_MORE;
+    enum http_result r = http_parse_response(in, x->f.request.method, &x->seen, h, used, e);
+    if (r != HTTP_BAD || !http_unfold(conn_input_edit(x->conn), in.n))
+        return r;
+    x->seen = 0;
+    return http_parse_response(in, x->f.request.method, &x->seen, h, used, e);
+}
+
 enum walk_next answer_head(struct exchange *x)
 {
     for (;;) {
         struct http_head h;
         struct http_err e;
         size_t used;
-        struct span in = conn_input(x->conn);
-        if (in.n > 0 && x->answer == ANSWER_NONE)
+        if (conn_input(x->conn).n > 0 && x->answer == ANSWER_NONE)
             carry_answer(x, ANSWER_BEGUN);
-        enum http_result r =
-            in.n == 0 ? HTTP_MORE : http_parse_response(in, x->f.request.method, &x->seen, &h, &used, &e);
+        enum http_result r = read_head(x, &h, &used, &e);
         if (r == HTTP_BAD)
             return carry_fail(x, "bad-answer", "the upstream's answer is not proper HTTP/1.1: %s", e.why);
         if (r == HTTP_MORE && x->link == LINK_LOST)

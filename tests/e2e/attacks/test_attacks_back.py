@@ -23,7 +23,7 @@ BAD_HEADS = [
     OK + b"Content-Length: 5\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello", OK + b"Content-Length: 5, 5\r\n\r\nhello", OK + b"Content-Length: +5\r\n\r\nhello",
     OK + b"Content-Length: -5\r\n\r\nhello", OK + b"Content-Length: 0x5\r\n\r\nhello", OK + b"Content-Length: 99999999999999999999\r\n\r\nhello",
     OK + b"Content-Length: \r\n\r\nhello", OK + b"Transfer-Encoding: gzip\r\n\r\nhello", OK + b"Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-    OK + b"Transfer_Encoding: chunked\r\n\r\n0\r\n\r\n", OK + b"X: a\0b\r\n\r\n", OK + b"X: a\rb\r\n\r\n", OK + b"X: a\r\n b\r\n\r\n", OK + b"X a\r\n\r\n",
+    OK + b"Transfer_Encoding: chunked\r\n\r\n0\r\n\r\n", OK + b"X: a\0b\r\n\r\n", OK + b"X: a\rb\r\n\r\n", OK + b"X: a\r\n b\0\r\n\r\n", OK + b"Content-Length: 1\r\n 0\r\n\r\nhellohello", OK + b"Transfer-Encoding:\r\n chunked\r\n\r\n0\r\n\r\n", OK + b"X a\r\n\r\n",
     OK + b": a\r\n\r\n", OK + b"X : a\r\n\r\n", OK + b" X: a\r\n\r\n", OK + b"X\x01: a\r\n\r\n", b"HTTP/1.1 200 OK\nContent-Length: 0\n\n", OK[:-2] + b"\0\r\n\r\n",
     b"HTTP/1.1 2000 OK\r\n\r\n", b"HTTP/1.1 20 OK\r\n\r\n", b"HTTP/1.1 -200 OK\r\n\r\n", b"HTTP/1.1 099 OK\r\n\r\n", b"HTTP/1.1 000 OK\r\n\r\n", b"HTTP/1.1 1000 OK\r\n\r\n",
     b"HTTP/2.0 200 OK\r\n\r\n", b"HTTP/1.2 200 OK\r\n\r\n", b"http/1.1 200 OK\r\n\r\n", b"ICY 200 OK\r\n\r\n", b"200 OK\r\n\r\n", b"hello", b"\r\n\r\n", b"\x16\x03\x01\x00\x00",
@@ -64,6 +64,32 @@ def an_answer_that_is_not_clean_is_refused_or_cut(rig, transport, case):
                 assert not ended, f"{what}: a cut answer looks complete: {got}"
             wire.close()
             rig.arrived()
+
+
+@everywhere("A44")
+def what_real_servers_say_is_passed_on_in_one_form(rig, transport):
+    many = b"".join(b"X-%d: %s\r\n" % (n, b"a" * 200) for n in range(250))
+    rows = ((200, b"200 OK\r\nContent-Type: text/plain\r\nContent-Length: 5\r\ncontent-type: text/plain\r\nContent-Length: 5\r\n"),
+            (200, b"200 OK\r\nX-A: one\r\n two\r\n\tthree\r\nContent-Length: 5\r\n"), (200, b"200 OK\r\nContent-Length: 5\r\n" + many),
+            (600, b"600 Odd\r\nContent-Length: 5\r\n"), (999, b"999 No\r\nContent-Length: 5\r\n"))
+    for status, head in rows:
+        rig.up.script({"/said": raw_answer(b"HTTP/1.1 " + head + b"\r\nhello", close=False)})
+        wire = rig.open(transport)
+        got = wire.talk(wire.head("GET", "/said"), 1)
+        names = [line.split(b":")[0].lower() for line in got.data.partition(b"\r\n\r\n")[0].split(b"\r\n")[1:]]
+        rig.holds(f"A44 {head[:40]!r}", got.status == [status] and got.data.endswith(b"\r\n\r\nhello"), got)
+        assert names.count(b"content-length") == 1 and names.count(b"content-type") <= 1 and b"two" not in names, got
+        assert head.count(b"X-") == sum(n.startswith(b"x-") for n in names), got
+        assert b"X-A" not in head or re.search(rb"X-A: one[ \t]+two[ \t]+three\r\n", got.data), got
+        rig.arrived()
+        wire.close()
+    chunks = b"5;a;b=c\r\nhello\r\n0;d=\"e, f\"\r\n\r\n"
+    rig.up.script({"/said": raw_answer(OK + b"Transfer-Encoding: Chunked\r\n\r\n" + chunks, close=False)})
+    wire = rig.open(transport)
+    got = wire.talk(wire.head("GET", "/said"), 1)
+    rig.holds("A44 extensions", got.status == [200] and b"hello" in got.data and b";" not in got.data.partition(b"\r\n\r\n")[2], got)
+    rig.arrived()
+    wire.close()
 
 
 @everywhere("A45 A46 A47")

@@ -39,6 +39,40 @@ static void interim(void **state)
     world_free(&w);
 }
 
+/* A44: what is said on several lines is one, however it comes; the body is not touched. */
+static void folded(void **state)
+{
+    struct world *w = world_new();
+    const char *parts[] = {"HTTP/1.1 200 OK\r\nX-A: one\r", "\n\ttwo\r\n", " three\r\nContent-Length: 6\r\n\r\na\r\n",
+                           " bc"};
+    world_forward(w, XID(1), (struct request){.path = "/1"});
+    world_wait_up(w, 0, "GET /1");
+    for (size_t i = 0; i < 4; i++) {
+        world_answer(w, 0, parts[i]);
+        world_settle(w);
+    }
+    struct answer a;
+    world_front_answer(w, XID(1), &a);
+    assert_true(a.ok && span_eq(dynbuf_span(&a.body), SPAN("a\r\n bc")));
+    assert_int_equal(a.head.nfields, 1);
+    assert_true(span_eq(a.head.field[0].value, SPAN("one  \ttwo   three")));
+    dynbuf_free(&a.body);
+    world_close_up(w, 0);
+    world_settle(w);
+    const char *bad[] = {"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n 0\r\n\r\n0123456789",
+                         "HTTP/1.1 200 OK\r\nTransfer-Encoding:\r\n chunked\r\n\r\n0\r\n\r\n",
+                         "HTTP/1.1 200 OK\r\n X-A: one\r\n\r\n",
+                         "HTTP/1.1 200 OK\r\nX-A: one\r\n two\rthree\r\n\r\n"};
+    for (size_t i = 0; i < 4; i++) {
+        world_forward(w, XID(10 + i), (struct request){.path = "/x"});
+        world_wait_up(w, 1 + i, "GET /x");
+        world_answer(w, 1 + i, bad[i]);
+        expect_code(w, XID(10 + i), OUTCOME_UNKNOWN, "bad-answer");
+        world_wait_closed(w, 1 + i);
+    }
+    world_free(&w);
+}
+
 /* A44, A47, D19: an answer that breaks off or goes wrong is cut, not ended. */
 static void cut_short(void **state)
 {
@@ -333,6 +367,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(interim),
+        cmocka_unit_test(folded),
         cmocka_unit_test(cut_short),
         cmocka_unit_test(cut_at_once),
         cmocka_unit_test(an_impossible_change_ends_it),

@@ -131,6 +131,37 @@ static void framing(void **state)
     RUN("CONNECT", connect);
 }
 
+/* A44: what a fold becomes, in any cut; framing and the status line have none. */
+static void folds(void **state)
+{
+    static const struct {
+        struct span in, out; /* out empty: nothing to join */
+    } rows[] = {
+        {SPAN(OK200 "A: b\r\n c\r\n\tD: e\r\nF: g\r\n\r\n"), SPAN(OK200 "A: b   c  \tD: e\r\nF: g\r\n\r\n")},
+        {SPAN(OK200 "A:\r\n b\r\n \r\n\r\n\r\n body"), SPAN(OK200 "A:   b   \r\n\r\n\r\n body")},
+        {SPAN(OK200 "A: b\r\n\r\n c\r\n d"), SPAN("")},
+        {SPAN(OK200 " A: b\r\n\r\n"), SPAN("")},
+        {SPAN("HTTP/1.1 200\r\n OK\r\n\r\n"), SPAN("")},
+        {SPAN(OK200 "Content-Length: 1\r\n 0\r\n\r\n"), SPAN("")},
+        {SPAN(OK200 "content_length:\r\n 1\r\n\r\n"), SPAN("")},
+        {SPAN(OK200 "Transfer-Encoding:\r\n chunked\r\n\r\n"), SPAN("")},
+        {SPAN(OK200 "A: b\n c\r\n\r\n"), SPAN("")},
+        {SPAN(OK200 "A: b\r\n"), SPAN("")},
+        {SPAN("\n a"), SPAN("")},
+        {SPAN(""), SPAN("")},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        for (size_t cut = 0; cut <= rows[i].in.n; cut++) {
+            uint8_t *p = http_case_copy(rows[i].in);
+            struct span want = rows[i].out.n ? rows[i].out : rows[i].in;
+            bool any = http_unfold(p, cut), more = http_unfold(p, rows[i].in.n);
+            assert_int_equal(any || more, rows[i].out.n > 0);
+            assert_memory_equal(p, want.p, want.n);
+            assert_false(http_unfold(p, rows[i].in.n));
+            free(p);
+        }
+}
+
 /* A44: floods. */
 static void limits(void **state)
 {
@@ -220,8 +251,8 @@ static void writer_writes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(refused),        cmocka_unit_test(framing),       cmocka_unit_test(limits),
-        cmocka_unit_test(writer_refuses), cmocka_unit_test(writer_writes),
+        cmocka_unit_test(refused), cmocka_unit_test(framing),        cmocka_unit_test(folds),
+        cmocka_unit_test(limits),  cmocka_unit_test(writer_refuses), cmocka_unit_test(writer_writes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
