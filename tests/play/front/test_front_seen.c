@@ -22,7 +22,7 @@ static void captured_hello(struct stage *s, struct span hello, uint8_t alert, co
 
 static void a_hello_names_one_host(void **state)
 {
-    static const char *const names[] = {"10.0.0.1", "127.1",      "0x7f.1",   "a_b.test",   "a.test.",  "a..test",
+    static const char *const names[] = {"10.0.0.1", "127.1",      "0x7f.1",   "_a.test",    "a.test.",  "a..test",
                                         "-a.test",  "2130706433", "*.a.test", "a.test:443", "a b.test", "xn--a"};
     struct stage s;
     struct span hello;
@@ -48,6 +48,44 @@ static void a_hello_names_one_host(void **state)
     free((void *)hello.p);
     stage_close(&s);
     covers("C4 C6");
+}
+
+/* A22, A27: what a client should have written otherwise is handed on in its one form. */
+static void raw_bytes_have_one_form(void **state)
+{
+    struct stage s;
+    struct cl c;
+    (void)state;
+    stage_open(&s);
+    cl_tunnel(&s, &c, "a_b.test");
+    SAY(&c, "DELETE /a|%7c?{`}\\ HTTP/1.1\r\nHost: A_b.test\r\nX: \xa0"
+            "caf\xe9\r\nCountersign-Reason: l\xc3\xb6schen\xe9 ja\r\n\r\n");
+    struct ask a = take_request(&s);
+    assert_true(span_eq(a.r.host, SPAN("a_b.test")));
+    assert_true(span_eq(a.r.path, SPAN("/a%7C%7C")) && span_eq(a.r.query, SPAN("%7B%60%7D%5C")));
+    assert_true(a.r.nfields == 1 && span_eq(a.r.field[0].value, SPAN("\xa0"
+                                                                     "caf\xe9")));
+    assert_true(span_eq(a.reason, SPAN("l\xc3\xb6schen")));
+    give_reply(&s, a.id, 403, "no", false);
+    cl_expect(&c, "Content-Length: 2\r\n\r\nno");
+    cl_close(&c);
+    static const char *const bad[][2] = {
+        {"/x\\y HTTP/1.1\r\nHost: a.test\r\n\r\n", "bad-target"},
+        {"/ HTTP/1.1\r\nHost: a.test\r\nX-Api-Key: \xe9\r\n\r\n", "bad-field-value"},
+        {"/ HTTP/1.1\r\nHost: a.test\r\nX_Vault_Token: a\xa0\r\n\r\n", "bad-field-value"},
+        {"/ HTTP/1.1\r\nHost: a.test\r\nCookie: \xe9\r\n\r\n", "bad-field-value"}};
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        cl_tunnel(&s, &c, "a.test");
+        SAY(&c, "GET ");
+        SAY(&c, bad[i][0]);
+        assert_int_equal(cl_end(&c), END_NOTIFY);
+        if (!cl_has(&c, "HTTP/1.1 400 ") || !cl_has(&c, bad[i][1]))
+            fail_msg("%s: \"%.*s\"", bad[i][1], SPAN_FMT(dynbuf_span(&c.in)));
+        cl_close(&c);
+    }
+    silent(&s, &s.judge);
+    stage_close(&s);
+    covers("A22 A27");
 }
 
 static void a_name_inside_an_encrypted_hello_is_not_heard(void **state)
@@ -336,6 +374,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_hello_names_one_host),
+        cmocka_unit_test(raw_bytes_have_one_form),
         cmocka_unit_test(a_name_inside_an_encrypted_hello_is_not_heard),
         cmocka_unit_test(sni_is_what_socks_or_connect_named),
         cmocka_unit_test(a_handshake_that_fails_has_a_code),

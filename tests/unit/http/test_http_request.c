@@ -211,20 +211,6 @@ static void lines_and_names(void **state)
         TUN("A20", GET "X\r\n\r\n", 400, "no-colon"),
         TUN("A20", GET ": a\r\n\r\n", 400, "empty-field-name"),
         TUN("A20", GET ":\r\n\r\n", 400, "empty-field-name"),
-        TUN("A22", GET "Authorization: Bearer caf\xe9\r\n\r\n", 400, "bad-field-value"),
-        TUN("A22", GET "Proxy-Authorization: Basic \xc3\xa9\r\n\r\n", 400, "bad-field-value"),
-        TUN("A22", GET "Cookie: a=\xc3\xa9\r\n\r\n", 400, "bad-field-value"),
-        TUN("A22", GET "Content-Type: text/plain\xa0\r\n\r\n", 400, "bad-field-value"),
-        TUN("A22", GET "Content-Encoding: \xa0gzip\r\n\r\n", 400, "bad-field-value"),
-        TUN("A22", GET "Range: bytes=0-\xb2\r\n\r\n", 400, "bad-field-value"),
-        TUN("A22", GET "Connection: \xe9\r\n\r\n", 400, "bad-field-value"),
-        TUN("A22", GET "Upgrade: \xe9\r\n\r\n", 400, "bad-field-value"),
-        TUN("A22", POST "Transfer-Encoding: chunked\xa0\r\n\r\n", 400, "bad-field-value"),
-        TUN("A22", POST "Content-Length: 5\x85\r\n\r\n", 400, "bad-field-value"),
-        TUN("A22", POST "Expect: \xe9\r\n\r\n", 400, "bad-field-value"),
-        TUN("A22", "GET / HTTP/1.1\r\nHost: a\xa0\r\n\r\n", 400, "bad-field-value"),
-        TUN("A22", GET "X: a\xe9\0\r\n\r\n", 400, "bad-field-value"),
-        TUN("A22", GET "X: a\xe9\x7f\r\n\r\n", 400, "bad-field-value"),
         TUN("A17", GET "X: admin\0rest\r\n\r\n", 400, "bad-field-value"),
         TUN("A17", GET "X\0: a\r\n\r\n", 400, "bad-field-name"),
         TUN("A17", "GE\0T / HTTP/1.1\r\nHost: a\r\n\r\n", 400, "bad-method"),
@@ -255,6 +241,27 @@ static void lines_and_names(void **state)
         PRX("A52", "EHLO x\r\n", 400, "bad-target"),
         PRX("A53", "PROXY TCP4 10.0.0.1 10.0.0.2 1 2\r\n", 400, "bad-request-line"),
         PRX("A53", "\r\n\r\n\0\r\nQUIT\n", 400, "not-http"),
+    };
+    RUN(rows);
+}
+
+static void fields_that_are_ascii(void **state)
+{
+    static const struct http_case rows[] = {
+        TUN("A22", GET "Authorization: Bearer caf\xe9\r\n\r\n", 400, "bad-field-value"),
+        TUN("A22", GET "Proxy-Authorization: Basic \xc3\xa9\r\n\r\n", 400, "bad-field-value"),
+        TUN("A22", GET "Cookie: a=\xc3\xa9\r\n\r\n", 400, "bad-field-value"),
+        TUN("A22", GET "Content-Type: text/plain\xa0\r\n\r\n", 400, "bad-field-value"),
+        TUN("A22", GET "Content-Encoding: \xa0gzip\r\n\r\n", 400, "bad-field-value"),
+        TUN("A22", GET "Range: bytes=0-\xb2\r\n\r\n", 400, "bad-field-value"),
+        TUN("A22", GET "Connection: \xe9\r\n\r\n", 400, "bad-field-value"),
+        TUN("A22", GET "Upgrade: \xe9\r\n\r\n", 400, "bad-field-value"),
+        TUN("A22", POST "Transfer-Encoding: chunked\xa0\r\n\r\n", 400, "bad-field-value"),
+        TUN("A22", POST "Content-Length: 5\x85\r\n\r\n", 400, "bad-field-value"),
+        TUN("A22", POST "Expect: \xe9\r\n\r\n", 400, "bad-field-value"),
+        TUN("A22", "GET / HTTP/1.1\r\nHost: a\xa0\r\n\r\n", 400, "bad-field-value"),
+        TUN("A22", GET "X: a\xe9\0\r\n\r\n", 400, "bad-field-value"),
+        TUN("A22", GET "X: a\xe9\x7f\r\n\r\n", 400, "bad-field-value"),
     };
     RUN(rows);
 }
@@ -528,6 +535,7 @@ int main(void)
         cmocka_unit_test(framing_in_doubt),
         cmocka_unit_test(lengths_that_are_not_numbers),
         cmocka_unit_test(lines_and_names),
+        cmocka_unit_test(fields_that_are_ascii),
         cmocka_unit_test(request_lines),
         cmocka_unit_test(targets_on_the_proxy_port),
         cmocka_unit_test(hosts),
