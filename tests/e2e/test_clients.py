@@ -189,6 +189,56 @@ const ask = (method, path) => new Promise((done, bad) => https.request(base + pa
 """
 
 
+RAW = """
+const { HttpsProxyAgent } = require("https-proxy-agent");
+require("https").get(process.argv[1], { agent: new HttpsProxyAgent(process.env.HTTPS_PROXY) }, r => console.log(r.statusCode, r.resume() && ""));
+"""
+
+
+@test()
+def what_libraries_leave_in_a_url_arrives_as_escapes(lab):
+    up = lab.upstream("up_stream.test")
+    gw = Gateway(lab, simple_policy(up), {"api": lab.canary(secrets.token_urlsafe(32)).encode()})
+    env, base = gw.client_env(), f"https://{up.name}:{up.port}"
+    lab.run(["curl", "-gsSf", "-H", "X-Name: caf\u00e9", base + "/a|b^c?q={a|b}^`\\"], env=env, rc=0)
+    modules = npm_modules(pathlib.Path(__file__).resolve().parent / "npm") / "node_modules"
+    done = lab.run(["node", "-e", RAW, base + "/a|b?q={a|b}^`\\"], env={**env, "NODE_PATH": modules}, rc=0)
+    assert done.out.startswith(b"200"), done.text()
+    targets = [r["target"] for r in up.requests()]
+    assert targets == ["/a%7Cb%5Ec?q=%7Ba%7Cb%7D%5E%60%5C", "/a%7Cb?q=%7Ba%7Cb%7D%5E%60%5C"], targets
+    name = dict(up.requests()[0]["fields"])["X-Name"]
+    assert name.encode("latin-1") == "caf\u00e9".encode(), name
+    push = lab.start(["curl", "-gsS", "-d", "a=1", base + "/x?q={a|b}"], env=env)
+    ticket = gw.pending()
+    assert "/x?q=%7Ba%7Cb%7D" in json.dumps(ticket), ticket
+    gw.approve(ticket["id"])
+    push.wait()
+    assert up.requests()[-1]["target"] == "/x?q=%7Ba%7Cb%7D", up.requests()[-1]
+    gw.recorded(kind="result", ticket=ticket["id"], path="/x?q=%7Ba%7Cb%7D")
+
+
+@test()
+def an_ipv6_address_is_a_host_like_another(lab):
+    files = lab.dir / "six"
+    files.mkdir()
+    (files / "ok").write_text("six\n")
+    server = lab.start([sys.executable, "-u", "-m", "http.server", "0", "--bind", "::1", "-d", str(files)], ready=rb"port (\d+)")
+    port = int(server.ready[1])
+    gw = Gateway(lab, f"""version: 1
+name: six
+upstreams:
+  - {{ host: "[::1]", port: {port}, allow_private: ["::1/128"] }}
+rules:
+  - {{ id: six, match: {{ host: "[::1]", port: {port}, scheme: http, effect: read }}, decide: allow }}
+""")
+    env = {**gw.client_env(), "NO_PROXY": "", "no_proxy": ""}
+    for host in ("[::1]", "[0:0::1]"):
+        assert lab.run(["curl", "-gsSf", f"http://{host}:{port}/ok"], env=env, rc=0).out == b"six\n"
+    for host in ("[::2]", "[::ffff:127.0.0.1]", "127.0.0.1"):
+        done = lab.run(["curl", "-gsS", f"http://{host}:{port}/ok"], env=env, rc=0)
+        assert b"is not allowed by the policy" in done.out, done.text()
+
+
 @test()
 def node_with_a_proxy_agent(lab):
     up, gw, env, base = api_setup(lab)
