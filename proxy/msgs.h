@@ -135,7 +135,7 @@ enum msg_type {
     M_LEASE_REVOKE = 144, /* D>Lg id lease, span operator, span reason; Lg>D bool ok, span why */
     M_LEASE = 145,        /* Lg>J id 0; u16 n, n x wire_lease: as they are now; live ones, and dead ones for LEASE_DEAD_MS */
     M_LEASE_VERIFY = 148,   /* J>K wire_signed: did who has the secret half of this lease sign that? Of a request the judge waits with */
-    M_LEASE_NARROWED = 198, /* J>K id lease, u8 enum lease_format, span layers, digest: is that the MAC of what its holder made of it (common/lease/narrowed.h)? */
+    M_LEASE_NARROWED = 199, /* J>K id lease, u8 enum lease_format, span layers, digest: is that the MAC of what its holder made of it (common/lease/narrowed.h)? */
     M_LEASE_VERIFIED = 149, /* K>J u8 enum wire_verified: to both */
     M_LEASE_STUB = 195,     /* J>Lg id: the exchange; span sandbox, span credential, digest meaning, u8 enum lease_format: the lease that stubs answer this sandbox with, the one there is or a new one */
     M_LEASE_STUBBED = 196,  /* Lg>J id: as asked; bool ok, span why, id lease, u64 expires, span text, span secret (empty: it is no pair) */
@@ -145,7 +145,7 @@ enum msg_type {
     M_SWAP = 190,      /* C>K u8 n, n x (span credential, span token, span key, span session token (both empty but of keys to sign with), u64 for how many ms): keep these */
     M_SWAPPED = 191,   /* K>C u8 n (0: refused), span why, n x (wire_swapped, span text, span secret) */
     M_SWAP_DROP = 192, /* C>K forget those of this exchange */
-    M_TOKEN_END = 197, /* J>K id 0; id lease, as many as there are: they are dead; forget the tokens behind them */
+    M_TOKEN_END = 200, /* J>K id 0; id lease, as many as there are: they are dead; forget the tokens behind them */
     M_SWAP_TAKE = 193, /* C>J u8 n, n x wire_swapped; J>C bool ok: the answer may go on with them, span why */
     /* keeper, fetcher and its jobs, which are processes of their own; id: the asker's own */
     M_FETCH = 150,    /* K>F wire_fetch; F>job u8 n, n x (u8 k, k x (u8 family, span bytes)): what may be dialled of each wire_place, span path of the roots, wire_fetch */
