@@ -21,7 +21,6 @@ static const char *foreign_words(struct span path)
         {SPAN("\\d"), "a class of a regular expression: * fits one segment"},
         {SPAN("\\w"), "a class of a regular expression: * fits one segment"},
         {SPAN("(?"), "a group of a regular expression: write a path for each alternative"},
-        {SPAN("/<"), "a template: {name} stands for one segment"},
         {SPAN("/:"), "a template: {name} stands for one segment"},
     };
     if (span_starts(path, SPAN("/^")) || span_ends(path, SPAN("$")))
@@ -29,9 +28,7 @@ static const char *foreign_words(struct span path)
     for (size_t i = 0; i < sizeof(signs) / sizeof(signs[0]); i++)
         if (span_find(path, signs[i].piece) < path.n)
             return signs[i].what;
-    return span_index(path, '(') < path.n && span_index(path, '|') < path.n
-               ? "a group of a regular expression: write a path for each alternative"
-               : NULL;
+    return NULL;
 }
 
 static void warn_paths(struct loader *l, const struct m_match *t)

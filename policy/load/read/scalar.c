@@ -284,6 +284,10 @@ const char *scalar_path(struct span s)
     arena_free(&a);
     for (size_t i = 0; rc == 0 && i < n; i++)
         whole += reading[i].how == READ_WHOLE;
+    if (span_index(s, '(') < s.n && span_index(s, '|') < s.n)
+        return "has a group of a regular expression: write a path for each alternative";
+    if (span_find(s, SPAN("/<")) < s.n)
+        return "has <, as a template has: {name} stands for one segment";
     for (size_t i = 0; rc == 0 && i < s.n; i++)
         if (memchr("|^`\"<>", s.p[i], 6) != NULL)
             return "has a character that requests are compared with as an escape: %7C for |, %5E for ^, %60 for `, "

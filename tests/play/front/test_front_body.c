@@ -240,7 +240,7 @@ static void a_body_over_the_limit_ends_the_connection(void **state)
 static void a_malformed_body_is_refused(void **state)
 {
     static const char *const bodies[] = {
-        "x\r\n",        "3\r\nabcd",    "3;a=b\r\nabc\r\n", "3\nabc", "0\r\nbad trailer\r\n\r\n",
+        "x\r\n",        "3\r\nabcd",    "3;=b\r\nabc\r\n", "3\nabc", "0\r\nbad trailer\r\n\r\n",
         "80000000\r\n", "03\r\nabc\r\n"};
     struct stage s;
     struct cl c;

@@ -214,7 +214,7 @@ static void other_texts_of_xml_stay_behind(void **state)
     becomes("<R><C>" KEYS
             "<Refresh>r-0123456789</Refresh></C><User><Arn>a</Arn><n>1</n><n>2</n></User><n>7</n><l>x</l>"
             "<l>y</l><o><p>" TOKEN "</p></o><Scope><v>w</v></Scope><e/></R>",
-            "<R><C>" MADE "</C><User><Arn>a</Arn><n>1</n><n>2</n></User><o></o><Scope><v>w</v></Scope></R>");
+            "<R><C>" MADE "</C><User><Arn>a</Arn><n>1</n><n>2</n></User><o></o><Scope></Scope></R>");
 }
 
 static void xml_that_is_no_such_answer(void **state)

@@ -122,6 +122,7 @@ static void of_a_token_in_an_answer(void **state)
     assert_int_equal(live(), 2);
     next.id.b[0] = next.text.b[0] = 5; /* which a token may be asked for with, too */
     next.parent = token.id;
+    next.sandbox = SPAN("a");
     next.credential = SPAN("token");
     next.by = SPAN(LEASE_BY_ANSWER);
     assert_null(issue(&next));

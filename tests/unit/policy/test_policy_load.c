@@ -84,6 +84,8 @@ static const struct refused refused[] = {
        "rules: [{ id: a, scope: biuld, match: { host: a.example }, decide: deny }]\n",
      "P011", NULL, "there is no scope \"biuld\"; did you mean \"build\"?"},
     {RULE ", path: \"^/v1/.*\" }, decide: allow }\n", "P013", NULL, "is a regular expression, and a path is a glob"},
+    {RULE ", path: \"/v1/(a|b)\" }, decide: allow }\n", "P013", NULL, "write a path for each alternative"},
+    {RULE ", path: /v1/<id> }, decide: allow }\n", "P013", NULL, "{name} stands for one segment"},
     /* keys */
     {V "ruels: []\n", "P006", "policy.yaml:2:1", "did you mean \"rules\"?"},
     {RULES "  - { id: a, match: { host: a.example }, alow: true }\n", "P006", "policy.yaml:3:42", NULL},
