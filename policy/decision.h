@@ -8,8 +8,36 @@
 
 enum verdict { VERDICT_DENY = 0, VERDICT_HOLD, VERDICT_ALLOW };
 enum effect { EFFECT_UNKNOWN = 0, EFFECT_READ, EFFECT_WRITE, EFFECT_DELETE, EFFECT_ADMIN, EFFECT_SPEND, EFFECT_EXEC };
-/* How a refusal must look so that this client shows it (conf/packs, reference in the docs). */
-enum dialect { DIALECT_PROBLEM = 0, DIALECT_GIT_INFO_REFS, DIALECT_GIT_RECEIVE_PACK, DIALECT_NPM, DIALECT_PIP };
+/* How a refusal must look so that this client shows it, with its word in a pack's `dialect:`. Where no pack says one,
+ * it is the first of these that the request is like (proxy/judge/replies/dialect.c); the last is everybody else's. */
+#define DIALECTS(X)                                                                                                  \
+    X(GIT_INFO_REFS, "git-info-refs")                                                                                \
+    X(GIT_RECEIVE_PACK, "git-receive-pack")                                                                          \
+    X(NPM, "npm")                                                                                                    \
+    X(PIP, "pip")                                                                                                    \
+    X(GIT_LFS, "git-lfs")                                                                                            \
+    X(S3, "s3")                                                                                                      \
+    X(AWS_EC2, "aws-ec2")                                                                                            \
+    X(AWS_QUERY, "aws-query")                                                                                        \
+    X(AWS_JSON, "aws-json")                                                                                          \
+    X(KUBERNETES_DISCOVERY, "kubernetes-discovery")                                                                  \
+    X(KUBERNETES, "kubernetes")                                                                                      \
+    X(OCI, "oci")                                                                                                    \
+    X(STRIPE, "stripe")                                                                                              \
+    X(SLACK, "slack")                                                                                                \
+    X(ANTHROPIC, "anthropic")                                                                                        \
+    X(OPENAI, "openai")                                                                                              \
+    X(JSON_RPC, "json-rpc")                                                                                          \
+    X(GRAPHQL, "graphql")                                                                                            \
+    X(GITHUB, "github")                                                                                              \
+    X(PROBLEM, "problem")
+enum dialect {
+    DIALECT_UNSAID = 0,
+#define X(id, word) DIALECT_##id,
+    DIALECTS(X)
+#undef X
+        DIALECT_COUNT
+};
 
 struct label {
     struct span key, value;

@@ -8,12 +8,11 @@ static const struct choice effect_values[] = {{"read", EFFECT_READ},
                                               {"spend", EFFECT_SPEND},
                                               {"exec", EFFECT_EXEC},
                                               {0}};
-static const struct choice dialect_names[] = {{"problem", DIALECT_PROBLEM},
-                                              {"git-info-refs", DIALECT_GIT_INFO_REFS},
-                                              {"git-receive-pack", DIALECT_GIT_RECEIVE_PACK},
-                                              {"npm", DIALECT_NPM},
-                                              {"pip", DIALECT_PIP},
-                                              {0}};
+static const struct choice dialect_names[] = {
+#define X(id, word) {word, DIALECT_##id},
+    DIALECTS(X)
+#undef X
+        {0}};
 static const struct choice body_names[] = {{"opaque", BODY_NONE}, {"git-receive-pack", BODY_GIT_RECEIVE_PACK}, {0}};
 static const struct choice slash_names[] = {{"refuse", 0}, {"keep", 1}, {0}};
 
@@ -44,7 +43,7 @@ static const struct key op_keys[] = {
      .type = KEY_ONE_OF,
      .at = AT(m_op, dialect),
      .choices = dialect_names,
-     .help = "of a refusal"},
+     .help = "of a refusal; default: what the request is like"},
     {.name = "body", .type = KEY_ONE_OF, .at = AT(m_op, body), .choices = body_names, .help = "who reads it"},
     {.name = "body_max", .type = KEY_SIZE, .at = AT(m_op, body_max), .lo = 1024, .hi = 1u << 30, .help = "then 413"},
     {.name = "only_where",

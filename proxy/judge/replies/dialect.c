@@ -1,16 +1,89 @@
-#include "proxy/judge/replies/dialect.h"
+#include "proxy/judge/replies/dialect_rows.h"
 
 #include <stdio.h>
 #include <time.h>
 
 #include "common/time/clock.h"
 
-enum { REASON_MAX = 200 };
+enum { REASON_MAX = 200, TEXT_MAX = 16 * 1024 };
+
+#define XML       "<?xml version='1.0' encoding='UTF-8'?>\n"
+#define XML_ERROR "<Code>%k</Code><Message>%w</Message><CountersignCode>%c</CountersignCode>"
+
+/* A row a dialect: how it is recognised, and how it is written. Tried in the order of DIALECTS, so that who says
+ * whose client it is comes before a shape that several have. */
+static const struct row {
+    dialect_asks *asks;
+    dialect_write *write;
+    struct dialect_shape shape; /* without `write` */
+} rows[DIALECT_COUNT] = {
+    [DIALECT_GIT_INFO_REFS] = {asks_git_info_refs, dialect_text},
+    [DIALECT_GIT_RECEIVE_PACK] = {asks_git_receive_pack, dialect_git_push},
+    [DIALECT_NPM] = {asks_npm, .shape = {"application/json", "{'error':%w,%o}"}},
+    [DIALECT_PIP] = {asks_pip, dialect_text},
+    [DIALECT_GIT_LFS] = {asks_git_lfs, .shape = {"application/vnd.git-lfs+json", "{'message':%w,%o}"}},
+    [DIALECT_S3] = {asks_s3,
+                    .shape = {"application/xml", XML "<Error>" XML_ERROR "<RequestId>%t</RequestId></Error>\n",
+                              KINDS_AWS, .xml = true}},
+    [DIALECT_AWS_EC2] = {asks_aws_ec2, .shape = {"text/xml;charset=UTF-8",
+                                                 XML "<Response><Errors><Error>" XML_ERROR "</Error></Errors>"
+                                                     "<RequestID>%t</RequestID></Response>\n",
+                                                 KINDS_AWS, .xml = true}},
+    [DIALECT_AWS_QUERY] = {asks_aws_query,
+                           .shape = {"text/xml;charset=UTF-8",
+                                     XML "<ErrorResponse><Error><Type>Sender</Type>" XML_ERROR "</Error>"
+                                         "<RequestId>%t</RequestId></ErrorResponse>\n",
+                                     KINDS_AWS, .xml = true}},
+    [DIALECT_AWS_JSON] = {asks_aws_json,
+                          .shape = {"application/x-amz-json-1.1", "{'__type':'%kException','message':%w,%o}",
+                                    KINDS_AWS, .kind_field = "x-amzn-errortype", .kind_tail = "Exception"}},
+    [DIALECT_KUBERNETES_DISCOVERY] = {asks_kubernetes_discovery, dialect_text},
+    [DIALECT_KUBERNETES] = {asks_kubernetes,
+                            .shape = {"application/json",
+                                      "{'kind':'Status','apiVersion':'v1','metadata':{},'status':'Failure',"
+                                      "'message':%w,'reason':'%k','code':%s,%o}",
+                                      KINDS_KUBERNETES}},
+    [DIALECT_OCI] = {asks_oci, .shape = {"application/json", "{'errors':[{'code':'%k','message':%w,'detail':{%o}}]}",
+                                         KINDS_OCI}},
+    [DIALECT_STRIPE] = {asks_stripe, .shape = {"application/json", "{'error':{'type':'%k','message':%w,%o}}",
+                                               KINDS_OPENAI, .retry_field = "Stripe-Should-Retry"}},
+    /* Slack itself says this with 200. The status stays here: who asks for it and looks at no more than that must
+     * not take what was refused for done. */
+    [DIALECT_SLACK] = {asks_slack, .shape = {"application/json", "{'ok':false,'error':%w,%o}"}},
+    [DIALECT_ANTHROPIC] = {asks_anthropic,
+                           .shape = {"application/json", "{'type':'error','error':{'type':'%k','message':%w},%o}",
+                                     KINDS_ANTHROPIC, .retry_field = "X-Should-Retry"}},
+    [DIALECT_OPENAI] = {asks_openai, .shape = {"application/json",
+                                               "{'error':{'message':%w,'type':'%k','param':null,'code':null,%o}}",
+                                               KINDS_OPENAI, .retry_field = "X-Should-Retry"}},
+    [DIALECT_JSON_RPC] = {asks_json_rpc,
+                          .shape = {"application/json",
+                                    "{'jsonrpc':'2.0','id':%i,'error':{'code':-32010,'message':%w,'data':{%o}}}"}},
+    [DIALECT_GRAPHQL] = {asks_graphql,
+                         .shape = {"application/json", "{'errors':[{'message':%w,'extensions':{%o}}]}"}},
+    [DIALECT_GITHUB] = {asks_github, .shape = {"application/json", "{'message':%w,%o}"}},
+    [DIALECT_PROBLEM] = {asks_anything, dialect_problem},
+};
 
 const char *dialect_name(enum dialect d)
 {
-    static const char *const names[] = {"problem", "git-info-refs", "git-receive-pack", "npm", "pip"};
-    return (unsigned)d < sizeof(names) / sizeof(names[0]) ? names[d] : "problem";
+    static const char *const names[] = {"unsaid",
+#define X(id, word) word,
+                                        DIALECTS(X)
+#undef X
+    };
+    return (unsigned)d < DIALECT_COUNT ? names[d] : names[DIALECT_UNSAID];
+}
+
+enum dialect dialect_of(const struct dialect_client *c)
+{
+    unsigned d = c->said;
+    if (d > DIALECT_UNSAID && d < DIALECT_COUNT)
+        return c->said;
+    for (d = DIALECT_UNSAID + 1; c->request != NULL && d < DIALECT_COUNT; d++)
+        if (rows[d].asks(c))
+            return (enum dialect)d;
+    return DIALECT_PROBLEM;
 }
 
 void dialect_field(struct wire_answer *a, struct span name, struct span value)
@@ -118,24 +191,20 @@ static void common_head(const struct refusal *r, struct arena *a, struct wire_re
         dialect_field(h, SPAN("Retry-After"), decimal(r->retry_after, a));
 }
 
-static int in_words(enum dialect d, const struct git_push *push, const struct refusal *r, struct arena *a,
-                    struct wire_reply *out)
+int dialect_text(const struct dialect_client *c, const struct refusal *r, struct arena *a, struct wire_reply *out)
 {
-    *out = (struct wire_reply){.head.status = (uint16_t)r->status};
-    common_head(r, a, out);
-    switch (d) {
-    case DIALECT_GIT_INFO_REFS: return dialect_git_text(r, a, out);
-    case DIALECT_GIT_RECEIVE_PACK: return dialect_git_push(push, r, a, out);
-    case DIALECT_NPM: return dialect_npm(r, a, out);
-    case DIALECT_PIP: return dialect_pip(r, a, out);
-    case DIALECT_PROBLEM: break;
-    }
-    return dialect_problem(r, a, out);
+    struct dynbuf b;
+    dynbuf_init(&b, TEXT_MAX);
+    dialect_lines(r, &b);
+    dialect_field(&out->head, SPAN("Content-Type"), SPAN("text/plain; charset=utf-8"));
+    return dialect_keep(&b, a, &out->body);
 }
 
-void dialect_reply(enum dialect d, const struct git_push *push, const struct refusal *r, struct arena *a,
-                   struct wire_reply *out)
+void dialect_reply(const struct dialect_client *c, const struct refusal *r, struct arena *a, struct wire_reply *out)
 {
-    if (in_words(d, push, r, a, out) != 0)
+    const struct row *row = &rows[dialect_of(c)];
+    *out = (struct wire_reply){.head.status = (uint16_t)r->status};
+    common_head(r, a, out);
+    if ((row->write ? row->write(c, r, a, out) : dialect_shape(&row->shape, c, r, a, out)) != 0)
         *out = (struct wire_reply){.head = {.status = (uint16_t)r->status, .reason = SPAN("Refused")}, .close = true};
 }

@@ -1,6 +1,7 @@
-/* How a refusal looks to the client that gets it: RFC 9457 problem+json, or what
- * git, npm and pip show to a person (measured; docs). Pure: values in, bytes out.
- * Foreign text (say, words, ref names) is made harmless for where it goes. */
+/* How a refusal looks to the client that gets it: in the words of the API that it speaks, so that it shows them to a
+ * person or an agent, or as RFC 9457 problem+json. Pure: values in, bytes out. What a request is like chooses the
+ * words alone, never the decision, nor that a client is told an error. Foreign text (say, words, ref names, the id of
+ * a JSON-RPC request) is made harmless for where it goes, and is bounded. */
 #ifndef PROXY_JUDGE_DIALECT_H
 #define PROXY_JUDGE_DIALECT_H
 
@@ -29,20 +30,22 @@ struct refusal {
     bool close;
 };
 
-/* Space for the reply comes from the arena; when it is used up, the status alone still refuses. */
-void dialect_reply(enum dialect d, const struct git_push *push, const struct refusal *r, struct arena *a,
-                   struct wire_reply *out);
+/* Who is told. */
+struct dialect_client {
+    enum dialect said;                  /* by a pack, or DIALECT_UNSAID */
+    const struct wire_request *request; /* NULL: nothing is known of it */
+    struct span body;                   /* all of it, or empty */
+    const struct git_push *push;        /* or NULL */
+};
+
+/* What was said, or the first row that the request is like; DIALECT_PROBLEM where there is none. */
+enum dialect dialect_of(const struct dialect_client *c);
+/* "unsaid" for what is no dialect. */
 const char *dialect_name(enum dialect d);
+/* Space for the reply comes from the arena; when it is used up, the status alone still refuses. */
+void dialect_reply(const struct dialect_client *c, const struct refusal *r, struct arena *a, struct wire_reply *out);
 
-/* One for each way of telling it. */
-int dialect_problem(const struct refusal *r, struct arena *a, struct wire_reply *out) MUSTCHECK;
-int dialect_git_text(const struct refusal *r, struct arena *a, struct wire_reply *out) MUSTCHECK;
-int dialect_git_push(const struct git_push *push, const struct refusal *r, struct arena *a,
-                     struct wire_reply *out) MUSTCHECK;
-int dialect_npm(const struct refusal *r, struct arena *a, struct wire_reply *out) MUSTCHECK;
-int dialect_pip(const struct refusal *r, struct arena *a, struct wire_reply *out) MUSTCHECK;
-
-/* Helpers they share. */
+/* Helpers, of all who answer a client. */
 void dialect_field(struct wire_answer *a, struct span name, struct span value);
 /* Printable ASCII on one line, other bytes as '?', at most max bytes. */
 struct span dialect_one_line(struct span s, size_t max, struct arena *a);

@@ -2,14 +2,13 @@
  * refused by status it shows nothing at all, so a push gets the answer of a server whose
  * hook said no: 200, the words on side band 2, "ng REF reason" for every ref
  * (gitprotocol-pack: report-status; gitprotocol-common: pkt-line). */
-#include "proxy/judge/replies/dialect.h"
+#include "proxy/judge/replies/dialect_rows.h"
 
 enum {
     PKT_DATA_MAX = 990, /* fits the 1000 bytes of the oldest side band */
     PUSH_BODY_MAX = 200 * 1024,
     REF_MAX = 512,
-    NG_REASON_MAX = 160,
-    TEXT_MAX = 16 * 1024
+    NG_REASON_MAX = 160
 };
 
 static void pkt(struct dynbuf *b, int band, struct span data)
@@ -88,24 +87,16 @@ static void push_body(const struct git_push *push, const struct refusal *r, stru
     dynbuf_free(&text);
 }
 
-int dialect_git_push(const struct git_push *push, const struct refusal *r, struct arena *a, struct wire_reply *out)
+int dialect_git_push(const struct dialect_client *c, const struct refusal *r, struct arena *a, struct wire_reply *out)
 {
+    const struct git_push *push = c->push;
     struct dynbuf b;
     /* A client that can be told nothing in a 200 must not take one for a success; of a 401 it acts on the status. */
     if (push == NULL || push->nrefs == 0 || !(push->report_status || push->report_status_v2) || r->challenge.n)
-        return dialect_git_text(r, a, out);
+        return dialect_text(c, r, a, out);
     dynbuf_init(&b, PUSH_BODY_MAX + 64 * 1024);
     push_body(push, r, a, &b);
     out->head.status = 200;
     dialect_field(&out->head, SPAN("Content-Type"), SPAN("application/x-git-receive-pack-result"));
-    return dialect_keep(&b, a, &out->body);
-}
-
-int dialect_git_text(const struct refusal *r, struct arena *a, struct wire_reply *out)
-{
-    struct dynbuf b;
-    dynbuf_init(&b, TEXT_MAX);
-    dialect_lines(r, &b);
-    dialect_field(&out->head, SPAN("Content-Type"), SPAN("text/plain; charset=utf-8"));
     return dialect_keep(&b, a, &out->body);
 }

@@ -1,6 +1,6 @@
 /* RFC 9457 problem details. The members error and message repeat the detail, because
  * that is where most command line tools and SDKs look for words to show. */
-#include "proxy/judge/replies/dialect.h"
+#include "proxy/judge/replies/dialect_rows.h"
 
 #include <stdio.h>
 
@@ -14,7 +14,7 @@ static void some(struct jsonw *w, const char *key, struct span value)
         jsonw_kv(w, key, value);
 }
 
-int dialect_problem(const struct refusal *r, struct arena *a, struct wire_reply *out)
+int dialect_problem(const struct dialect_client *c, const struct refusal *r, struct arena *a, struct wire_reply *out)
 {
     struct dynbuf b;
     struct jsonw w;

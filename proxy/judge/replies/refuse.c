@@ -239,7 +239,7 @@ const char *refuse_bare(enum refuse_why why, struct arena *a, struct wire_reply 
     plain(why, &r);
     r.close = true;
     arena_init(a, BARE_MAX);
-    dialect_reply(DIALECT_PROBLEM, NULL, &r, a, out);
+    dialect_reply(&(struct dialect_client){.said = DIALECT_PROBLEM}, &r, a, out);
     return r.code;
 }
 

@@ -73,6 +73,8 @@ void refuse_now(struct exchange *x, enum refuse_why why);
 /* The reply alone, after which the connection ends, and its code: of a CONNECT, or where an exchange has no room. Its
  * words are in a, which is the caller's to free. */
 const char *refuse_bare(enum refuse_why why, struct arena *a, struct wire_reply *out);
+/* Whom a refusal is told, as far as the exchange knows; borrows from it. */
+struct dialect_client refuse_client(const struct exchange *x);
 /* Send x->refusal to the front, in the client's dialect. */
 void refuse_send(struct exchange *x);
 /* Answer the exchange's client, if it still waits, with this. */

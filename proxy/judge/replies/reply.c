@@ -15,11 +15,18 @@ void reply_own(struct exchange *x, const struct wire_reply *r)
     reply_send(x->judge, x->front->instance, x->xid, r);
 }
 
+struct dialect_client refuse_client(const struct exchange *x)
+{
+    return (struct dialect_client){
+        .said = x->now.d.dialect, .request = &x->request, .body = body_bytes(x->body), .push = x->now.d.push};
+}
+
 void refuse_send(struct exchange *x)
 {
+    struct dialect_client c = refuse_client(x);
     struct wire_reply out;
     if (x->client != CLIENT_WAITS)
         return;
-    dialect_reply(x->now.d.dialect, x->now.d.push, &x->refusal, &x->arena, &out);
+    dialect_reply(&c, &x->refusal, &x->arena, &out);
     reply_own(x, &out);
 }

@@ -146,6 +146,7 @@ int ticket_open(struct exchange *x)
 {
     struct judge *j = x->judge;
     const struct decision *d = &x->now.d;
+    struct dialect_client client = refuse_client(x);
     struct record_text text;
     struct wire_ticket t;
     struct wire_limits limits;
@@ -164,7 +165,7 @@ int ticket_open(struct exchange *x)
     t.facts_json = facts_can_wait(x) ? SPAN_NONE : facts_json(x, CHAN_PAYLOAD_MAX - n);
     t.agent_reason = x->reason;
     t.approve_by = d->approve_by;
-    t.dialect = span_str(dialect_name(d->dialect));
+    t.dialect = span_str(dialect_name(dialect_of(&client)));
     t.reason_required = d->reason_required;
     t.within_ms = d->within_ms ? d->within_ms : j->config.expires_ms;
     struct dynbuf *b = post_begin(j, ROLE_LEDGER, 0, M_TICKET_OPEN, x->xid);

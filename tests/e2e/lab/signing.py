@@ -154,7 +154,7 @@ class Pairs(Signed):
             words += ["-H", "content-type;" if "content-type" not in fields else "x-none;", "--data-binary", f"@{self.lab.dir / 'body'}"]
         words.append(self.url + path + ("?" + query if query else ""))
         out = self.lab.run(words, env={**self.env, **self.gw.client_env(sandbox)}, rc=0).out.decode(errors="replace")
-        code = re.search(r'"code":"([a-z-]+)"', out)
+        code = re.search(r'(?:"code":"|<CountersignCode>)([a-z-]+)["<]', out)
         return code[1] if code else out.rpartition("\n")[2]
 
     def put(self, pair, payload, body, more=(), **change):

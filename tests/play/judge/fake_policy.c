@@ -96,7 +96,7 @@ static void limits(struct span line, struct arena *a, struct decision *d)
 static void decide(struct span line, const struct request *r, struct arena *a, struct decision *d)
 {
     struct span v;
-    d->dialect = (enum dialect)number(line, "dialect=", DIALECT_PROBLEM);
+    d->dialect = (enum dialect)number(line, "dialect=", DIALECT_UNSAID);
     d->body_max = number(line, "bodymax=", 0);
     d->inline_wait_ms = number(line, "wait=", UINT64_MAX);
     d->credential = (int)number(line, "cred=", UINT32_MAX);

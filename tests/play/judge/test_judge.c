@@ -234,6 +234,37 @@ static void without_another_credential_the_answer_goes_on(void **state)
     play_close(&p);
 }
 
+/* By what it sends; the id of a call is in its body, which is there when it was held. A pack's word is above that. */
+static void a_client_is_told_in_its_own_words(void **state)
+{
+    struct play p;
+    char policy[200];
+    struct ask call = {.method = "POST",
+                       .path = "/rpc",
+                       .header = "Content-Type",
+                       .value = "application/json",
+                       .body = "{\"jsonrpc\":\"2.0\",\"id\":\"c1\"}"};
+    snprintf(policy, sizeof(policy),
+             "hold write POST /rpc rule=a wait=0\nhold write POST /said rule=b wait=0 dialect=%d\n", DIALECT_SLACK);
+    play_all(&p, policy);
+    give_request(&p, XID(1), &call);
+    assert_true(span_eq(expect_ticket_open(&p, XID(1)).dialect, SPAN("json-rpc")));
+    give_ticket(&p, XID(1), 1, TICKET_PENDING);
+    expect_reply(&p, XID(1), 403, "{\"jsonrpc\":\"2.0\",\"id\":\"c1\",\"error\":{\"code\":-32010,\"message\":\"");
+    expect_audit(&p, XID(1), "hold", "held");
+    call.path = "/said";
+    give_request(&p, XID(2), &call);
+    assert_true(span_eq(expect_ticket_open(&p, XID(2)).dialect, SPAN("slack")));
+    give_ticket(&p, XID(2), 2, TICKET_DENIED);
+    expect_reply(&p, XID(2), 403, "{\"ok\":false,\"error\":\"");
+    expect_audit(&p, XID(2), "hold", "ticket-denied");
+    call = (struct ask){.method = "GET", .path = "/graphql"};
+    give_request(&p, XID(3), &call);
+    expect_reply(&p, XID(3), 403, "{\"errors\":[{\"message\":\"");
+    expect_audit(&p, XID(3), "deny", "no-rule");
+    play_close(&p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -246,6 +277,7 @@ int main(void)
         cmocka_unit_test(ranges_that_cannot_be_had_open_no_ticket),
         cmocka_unit_test(a_slot_in_the_request_is_marked),
         cmocka_unit_test(without_another_credential_the_answer_goes_on),
+        cmocka_unit_test(a_client_is_told_in_its_own_words),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

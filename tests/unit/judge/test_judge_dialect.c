@@ -28,9 +28,10 @@ static struct span header(const struct wire_reply *r, const char *name)
 
 static struct wire_reply reply(enum dialect d, const struct git_push *push, const struct refusal *r, struct arena *a)
 {
+    struct dialect_client c = {.said = d, .push = push};
     struct wire_reply out;
     arena_init(a, 1 << 20);
-    dialect_reply(d, push, r, a, &out);
+    dialect_reply(&c, r, a, &out);
     assert_int_not_equal(out.body.n, 0);
     return out;
 }
@@ -169,16 +170,20 @@ static void npm_and_pip_show_what_they_can(void **state)
     struct arena a;
     struct refusal r = sample();
     struct wire_reply out = reply(DIALECT_NPM, NULL, &r, &a);
-    same(out.body, SPAN("{\"error\":\"Not on Fridays Wait.\",\"code\":\"denied\",\"retry\":false}"));
+    same(out.body,
+         SPAN("{\"error\":\"Not on Fridays Wait.\",\"countersign\":{\"code\":\"denied\",\"retry\":false}}"));
     arena_free(&a);
     r.title = SPAN("caf\xc3\xa9\r\nX: y");
     out = reply(DIALECT_PIP, NULL, &r, &a);
     same(out.head.reason, SPAN("caf??? X: y"));
     arena_free(&a);
-    arena_init(&a, 64);                                 /* no room is a failure, not half a reply */
-    dialect_reply(DIALECT_PROBLEM, NULL, &r, &a, &out); /* no room for words: the status alone */
-    assert_true(out.head.status == r.status && out.body.n == 0 && out.close);
-    arena_free(&a);
+    for (unsigned d = DIALECT_UNSAID; d <= DIALECT_COUNT; d++) {
+        struct dialect_client c = {.said = (enum dialect)d};
+        arena_init(&a, 32); /* no room for words is a failure, not half a reply: the status alone */
+        dialect_reply(&c, &r, &a, &out);
+        assert_true(out.head.status == r.status && out.body.n == 0 && out.close);
+        arena_free(&a);
+    }
 }
 
 static struct wire_request request(void)

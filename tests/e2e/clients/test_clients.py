@@ -1,15 +1,12 @@
 #!/usr/bin/env python3
 """Real, unmodified clients through the gateway: each reads, each write waits, each shows a denial's words."""
 import json
-import os
 import secrets
-import shutil
-import sys
 
+import room  # noqa: F401
 from gateway import WORDS, Gateway, commit, git_setup, simple_policy, upstream_yaml
-from harness import Skip, main, test
+from harness import HERE, main, test
 from servers import npm_modules
-import pathlib
 
 
 def exported(gw):
@@ -242,7 +239,7 @@ rules:
 @test()
 def node_with_a_proxy_agent(lab):
     up, gw, env, base = api_setup(lab)
-    modules = npm_modules(pathlib.Path(__file__).resolve().parent / "npm") / "node_modules"
+    modules = npm_modules(HERE / "npm") / "node_modules"
     done = lab.run(["node", "-e", NODE, base], env={**env, "NODE_PATH": modules}, rc=0)
     assert b"200" in done.out and b"403" in done.out and b"ask in #platform" in done.out, done.text()
 

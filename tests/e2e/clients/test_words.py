@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+"""What unmodified clients print of a denial and of a hold: the gateway's sentence has to be in their own output, in the words of the
+API that they speak (proxy/judge/replies/dialect.c), with the ticket and what to do. The programs that are not here are told by the
+same rows, to the byte, in tests/unit/judge/test_judge_dialect_shapes.c; git, npm and pip: test_clients.py."""
+import base64
+import json
+import shutil
+
+import room  # noqa: F401
+from gateway import Gateway, program, upstream_yaml
+from harness import HERE, Skip, main, test
+from servers import npm_modules
+
+NO = "Nothing is changed here on weekdays; ask in #storage <&>."
+# What kubectl and skopeo look at before they ask for what a test is about.
+LOOKS = {"/version": {"major": "1", "minor": "32", "gitVersion": "v1.32.0"}, "/v2/": {},
+         "/api": {"kind": "APIVersions", "versions": ["v1"]}, "/apis": {"kind": "APIGroupList", "apiVersion": "v1", "groups": []},
+         "/api/v1": {"kind": "APIResourceList", "groupVersion": "v1", "resources": [
+             {"name": "configmaps", "singularName": "configmap", "namespaced": True, "kind": "ConfigMap", "verbs": ["get", "delete"]}]}}
+NODE = {
+    "S3": """const { S3Client, PutObjectCommand } = require("@aws-sdk/client-s3");
+const s3 = new S3Client({ endpoint: process.argv[1], forcePathStyle: true });
+s3.send(new PutObjectCommand({ Bucket: "bucket", Key: "key", Body: "x" })).catch(e => console.log(e.name, e.message));""",
+    "OpenAI": """const { OpenAI } = require("openai"), o = new OpenAI({ apiKey: "any", baseURL: process.argv[1] });
+o.chat.completions.create({ model: "m", messages: [] }).catch(e => console.log(e.constructor.name, e.message));""",
+    "Anthropic": """const { Anthropic } = require("@anthropic-ai/sdk"), a = new Anthropic({ apiKey: "any", baseURL: process.argv[1] });
+const asked = { model: "m", max_tokens: 9, messages: [{ role: "user", content: "x" }] };
+a.messages.create(asked).catch(e => console.log(e.constructor.name, e.error.error.message));"""}
+
+
+def raw(answer):
+    body = json.dumps(answer).encode()
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body)
+    return "/raw?b64=" + base64.urlsafe_b64encode(head + body).decode()
+
+
+class Told:
+    """A host where everything but LOOKS is denied, one where it is held, and commands that ask both."""
+
+    def __init__(self, lab):
+        lab.leaves("pending")
+        self.lab, self.work, self.up = lab, lab.dir / "work", lab.upstream("deny.test", "hold.test")
+        self.work.mkdir()
+        (self.work / "file").write_text("data")
+        self.up.script({path: raw(answer) for path, answer in LOOKS.items()})
+        rules, hosts = "", ("deny.test", "hold.test")
+        for host, decide in zip(hosts, (f"decide: deny, say: '{NO}'", "decide: hold")):
+            place = f"host: {host}, port: {self.up.port}"
+            rules += "".join(f'  - {{ id: look-{host}-{n}, match: {{ {place}, path: "{path}", method: GET }}, decide: allow }}\n'
+                             for n, path in enumerate(LOOKS))
+            except_ = f"except: [{', '.join(f'{{ path: {chr(34)}{path}{chr(34)} }}' for path in LOOKS)}]"
+            rules += f"  - {{ id: {host}, match: {{ {place} }}, {except_}, {decide} }}\n"
+        self.gw = Gateway(lab, f"version: 1\nname: words\nupstreams:\n{''.join(upstream_yaml(h, self.up.port, self.up.ca) for h in hosts)}"
+                          f"rules:\n{rules}", hold="inline_wait: 0s, expires: 10m")
+
+    def __call__(self, *words, setenv=(), options=(), only=None):
+        """Both refusals are in what the command prints (its standard error: only="err"), and nothing got through."""
+        if not shutil.which(words[0], path="/usr/bin"):
+            raise Skip(f"{words[0]} of Debian (conf/need test)")
+        env = ["AWS_ACCESS_KEY_ID=any", "AWS_SECRET_ACCESS_KEY=any", "AWS_DEFAULT_REGION=eu-1", "AWS_REGION=eu-1", "AWS_PAGER=", *setenv]
+        for host in ("deny.test", "hold.test"):
+            at = f"{host}:{self.up.port}"
+            command = [str(w).replace("AT", at) for w in words]
+            done = self.lab.run([program(), "run", "--quiet", "--state-dir", self.gw.state, "--workspace", self.work, *options,
+                                 *sum((["--setenv", e.replace("AT", at)] for e in env), []), "--", *command])
+            said = " ".join((done.err if only == "err" else done.both).decode().split())
+            if host == "deny.test":
+                assert NO in said, done.text()
+                continue
+            tickets = self.gw.tickets()
+            assert any(f"Ticket {t['id']}, open until" in said for t in tickets), (done.text(), tickets)
+            assert "Repeat the same request, unchanged: it joins this ticket" in said, done.text()
+        sent = {r["target"].partition("?")[0] for r in self.up.requests()} - set(LOOKS)
+        assert not sent, sent
+
+
+@test()
+def the_aws_cli_shows_it_of_each_protocol(lab):
+    """A download begins with a HEAD, whose answer has no body: of that one it prints the status alone."""
+    told = Told(lab)
+    for words in ("s3 cp file s3://bucket/key", "s3 ls s3://bucket", "dynamodb list-tables", "lambda list-functions",
+                  "sts get-caller-identity", "ec2 describe-instances", "route53 list-hosted-zones"):
+        told("aws", "--endpoint-url", "https://AT", *words.split())
+
+
+@test()
+def s3cmd_shows_it(lab):
+    told = Told(lab)
+    told("s3cmd", "-c", "/dev/null", "--host=AT", "--host-bucket=AT", "--region=eu-1", "--no-progress", "put", "file", "s3://bucket/key")
+
+
+def node(lab, which, path="", setenv=()):
+    modules = npm_modules(HERE / "npm") / "node_modules"
+    Told(lab)("node", "-e", NODE[which], f"https://AT{path}", options=["--read", modules],
+              setenv=[f"NODE_PATH={modules}", *setenv])
+
+
+@test()
+def the_aws_sdk_for_javascript_shows_it(lab):
+    node(lab, "S3")
+
+
+@test()
+def the_sdk_of_openai_shows_it(lab):
+    node(lab, "OpenAI", "/v1")
+
+
+@test()
+def the_sdk_of_anthropic_shows_it(lab):
+    node(lab, "Anthropic")
+
+
+@test()
+def gh_shows_it_of_rest_and_of_graphql(lab):
+    """On its standard error; on the other one it prints what came, whatever that is."""
+    told, env = Told(lab), ["GH_HOST=AT", "GH_ENTERPRISE_TOKEN=any", "GH_NO_UPDATE_NOTIFIER=1"]
+    told("gh", "api", "repos/acme/app/issues", "-f", "title=by an agent", setenv=env, only="err")
+    told("gh", "api", "graphql", "-f", "query={viewer{login}}", setenv=env, only="err")
+    told("gh", "issue", "view", "7", "-R", "AT/acme/app", setenv=env)
+
+
+@test()
+def kubectl_shows_it(lab):
+    if not shutil.which("kubectl", path="/usr/bin"):
+        raise Skip("kubectl (kubernetes-client of Debian)")
+    Told(lab)("kubectl", "--server", "https://AT", "--token", "any", "--cache-dir", "/tmp/cache", "delete", "configmap", "x")
+
+
+@test()
+def skopeo_shows_it(lab):
+    Told(lab)("skopeo", "inspect", "docker://AT/library/app")
+
+
+@test()
+def a_program_that_nobody_knows_reads_the_same_in_problem_json(lab):
+    Told(lab)("curl", "-sS", "-d", "a=1", "https://AT/x")
+
+
+if __name__ == "__main__":
+    main()
