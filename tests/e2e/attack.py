@@ -35,7 +35,7 @@ AUDIT_PAGE = 500
 READS_LOOKED_AT = 8  # of a rig that is about something else, each by itself
 SAFE = ("GET", "HEAD", "OPTIONS")
 TUNNELS_KEPT = 16  # opened before each reload
-ALLOWED = re.compile(rb"([A-Z]+) (/[!-~]*) HTTP/1\.1\r\n((?:[!-9;-~]+: [ -~\t]*\r\n)+)\r\n")
+ALLOWED = re.compile(rb"([A-Z]+) (/[!-~]*) HTTP/1\.1\r\n((?:[!-9;-~]+: [ -~\t\x80-\xff]*\r\n)+)\r\n")
 
 
 def policy(up, more="", private=True, cleartext=False):

@@ -193,10 +193,12 @@ bool asks_graphql(const struct dialect_client *c)
            takes(c, SPAN("application/graphql-response+json")) || sends(c, SPAN("application/graphql"));
 }
 
-/* Not by the host: who names no media type of GitHub's reads problem+json, which has a `message` too, and more. */
+/* Not by the host: who neither is gh nor names a media type of GitHub's reads problem+json, which has a `message`
+ * too, and more. */
 bool asks_github(const struct dialect_client *c)
 {
-    return takes(c, SPAN("application/vnd.github")) || field(c, SPAN("x-github-api-version")).n;
+    return takes(c, SPAN("application/vnd.github")) || field(c, SPAN("x-github-api-version")).n ||
+           span_starts(agent(c), SPAN("GitHub CLI"));
 }
 
 bool asks_anything(const struct dialect_client *c)

@@ -89,10 +89,10 @@ def s3cmd_shows_it(lab):
     told("s3cmd", "-c", "/dev/null", "--host=AT", "--host-bucket=AT", "--region=eu-1", "--no-progress", "put", "file", "s3://bucket/key")
 
 
-def node(lab, which, path="", setenv=()):
+def node(lab, which, path=""):
     modules = npm_modules(HERE / "npm") / "node_modules"
-    Told(lab)("node", "-e", NODE[which], f"https://AT{path}", options=["--read", modules],
-              setenv=[f"NODE_PATH={modules}", *setenv])
+    Told(lab)("node", "-e", NODE[which], f"https://AT{path}", options=["--read", modules, "--setenv",
+                                                                                        f"NODE_PATH={modules}"])
 
 
 @test()

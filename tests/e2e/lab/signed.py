@@ -172,7 +172,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def serve(self):
         body = self.read_body()
-        form = dict(urllib.parse.parse_qsl(body.decode())) if "form-urlencoded" in self.headers.get("Content-Type", "") else {}
+        asks_sts = (self.command, self.path) == ("POST", "/") and "form-urlencoded" in self.headers.get("Content-Type", "")
+        form = dict(urllib.parse.parse_qsl(body.decode())) if asks_sts else {}
         options = self.server.options
         key = options.role if options.role and form.get("Action") != "AssumeRole" else options
         verifier = Verifier(key, self.command, self.path, self.headers, body)

@@ -120,7 +120,7 @@ class Request:
         self.line, self.raw_fields = lines[0], "\r\n".join(lines[1:])
         self.method, _, rest = self.line.partition(" ")
         self.target = rest.rpartition(" ")[0]
-        self.fields = [[a, b.strip()] for a, _, b in (line.partition(":") for line in lines[1:] if line)]
+        self.fields = [[a, b.strip(" \t")] for a, _, b in (line.partition(":") for line in lines[1:] if line)]
         parts = urllib.parse.urlsplit(self.target)
         self.path, self.query = parts.path, urllib.parse.parse_qs(parts.query, keep_blank_values=True)
 
