@@ -33,7 +33,8 @@ class Programs:
         started. Empty before it has begun, too."""
         path, found = self.dir / f"{name}.group", {}
         group = path.read_text().strip() if path.exists() else None
-        for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        for pid in filter(str.isdigit, os.listdir("/proc")):  # a glob looks whether each is there still, and they end
+            stat = pathlib.Path("/proc", pid, "stat")
             try:
                 called, rest = stat.read_text().split("(", 1)[1].rsplit(")", 1)
             except OSError:
