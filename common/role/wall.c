@@ -119,7 +119,8 @@ static struct ruleset handled(const struct wall *w, int abi)
     if (abi >= 5)
         r.fs |= FS_IOCTL_DEV;
     if (abi >= 6)
-        /* Whose child is to end with it must reach that child: the signal of a parent's death is asked about as well. */
+        /* Whose child is to end with it must reach that child: the signal of a parent's death is asked about as well.
+         */
         r.scoped = SCOPE_ABSTRACT_UNIX | (w->calls & WALL_WAIT ? 0u : SCOPE_SIGNAL);
     return r;
 }
