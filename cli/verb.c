@@ -6,19 +6,24 @@
 #include <unistd.h>
 
 #include "common/text/person.h"
+#include "common/text/utf8.h"
 #include "common/text/visible.h"
 
-enum { TREE_MAX = 64 * 1024 * 1024, TEXT_MAX = 64 * 1024 * 1024 };
+enum { TREE_MAX = 64 * 1024 * 1024, TEXT_MAX = 64 * 1024 * 1024, SOURCE_PATH_MAX = 256, FAIL_ROOM = 3 * PATH_MAX };
 
 int verb_fail(int code, const char *fmt, ...)
 {
+    char words[FAIL_ROOM] = "";
+    struct dynbuf shown;
     va_list ap;
 
-    fputs("countersign: ", stderr);
     va_start(ap, fmt);
-    (void)vfprintf(stderr, fmt, ap);
+    (void)vsnprintf(words, sizeof(words), fmt, ap);
     va_end(ap);
-    fputc('\n', stderr);
+    dynbuf_init(&shown, VISIBLE_ESCAPE_MAX * FAIL_ROOM);
+    visible_text(&shown, span_str(words), false);
+    fprintf(stderr, "countersign: %.*s\n", dynbuf_ok(&shown) ? (int)shown.n : 0, (const char *)shown.p);
+    dynbuf_free(&shown);
     return code;
 }
 
@@ -56,10 +61,22 @@ int verb_ask(struct gateway_call *g, const char *method, const char *path, struc
     return CLI_OK;
 }
 
-void verb_print_answer(const struct gateway_call *g)
+int verb_check_source(const char *dir, struct span name, struct dynbuf *answer, struct err *e)
 {
-    (void)fwrite(g->answer.p, 1, g->answer.n, stdout);
-    putchar('\n');
+    char sock[PATH_MAX], path[SOURCE_PATH_MAX];
+    unsigned status = 0;
+    int n = snprintf(sock, sizeof(sock), "%s/keeper.sock", dir);
+    int m = snprintf(path, sizeof(path), "/v1/credentials/%.*s/check", SPAN_FMT(name));
+
+    dynbuf_init(answer, API_ANSWER_MAX);
+    if (n <= 0 || (size_t)n >= sizeof(sock) || m <= 0 || (size_t)m >= sizeof(path))
+        return err_set(e, "the state directory's path or the credential's name is too long");
+    int running = api_running(sock, e);
+    if (running == 0)
+        return err_set(e, "no gateway runs here, and only its policy says what the source is");
+    if (running < 0 || api_call(sock, "POST", path, SPAN_NONE, &status, answer, e) != 0)
+        return -1;
+    return status >= 400 ? api_explain(status, dynbuf_span(answer), e) : 0;
 }
 
 static void print_visible(struct span s, bool lines)
@@ -83,6 +100,45 @@ void print_text(struct span s)
 void print_lines(struct span s)
 {
     print_visible(s, true);
+}
+
+/* What would be seen as nothing or as something else stands in a text of JSON's, which has an escape for it. */
+static void json_escape(struct dynbuf *out, struct span s, size_t n)
+{
+    uint32_t c = utf8_char(s) == n ? utf8_code(s, n) : 0xfffd;
+    if (c >= 0x10000)
+        (void)dynbuf_addf(out, "\\u%04x\\u%04x", 0xd800 + ((c - 0x10000) >> 10), 0xdc00 + (c & 0x3ff));
+    else
+        (void)dynbuf_addf(out, "\\u%04x", c);
+}
+
+void print_json_line(struct span s)
+{
+    struct dynbuf b;
+
+    dynbuf_init(&b, TEXT_MAX);
+    while (isatty(STDOUT_FILENO) && s.n > 0 && dynbuf_ok(&b)) {
+        char escape[VISIBLE_ESCAPE_MAX];
+        size_t n;
+        bool between = s.p[0] == '\n' || s.p[0] == '\t' || s.p[0] == '\r'; /* of values: a text has it escaped */
+        if (visible_char(s, &n, escape) == VISIBLE_ESCAPED && !between)
+            json_escape(&b, s, n);
+        else
+            (void)dynbuf_add(&b, span_first(s, n));
+        s = span_from(s, n);
+    }
+    struct span shown = b.n > 0 ? dynbuf_span(&b) : s;
+    if (!dynbuf_ok(&b))
+        fputs("(too long to show)", stdout);
+    else if (shown.n > 0)
+        (void)fwrite(shown.p, 1, shown.n, stdout);
+    putchar('\n');
+    dynbuf_free(&b);
+}
+
+void verb_print_answer(const struct gateway_call *g)
+{
+    print_json_line(dynbuf_span(&g->answer));
 }
 
 void print_person(struct span who)

@@ -27,7 +27,10 @@ void verb_print_answer(const struct gateway_call *g);
  */
 int verb_ticket(struct gateway_call *g, const char *given, char id[ID_TEXT + 1],
                 const struct json **ticket) MUSTCHECK;
-/* "countersign: words" on stderr; returns code. */
+/* The keeper of the gateway that runs with this state directory asks a credential's source at once; what it says of
+ * it, {"ok","source","why"}, is in answer, which is born here. -1: it was not asked, in words. */
+int verb_check_source(const char *dir, struct span name, struct dynbuf *answer, struct err *e) MUSTCHECK;
+/* "countersign: words" on stderr, also of foreign ones (as print_text has them); returns code. */
 int verb_fail(int code, const char *fmt, ...) PRINTF(2, 3);
 
 /* A program of this installation: beside this one (a build tree), below the same prefix, or where it was installed.
@@ -37,6 +40,8 @@ int verb_program(const char *name, char out[PATH_MAX]) MUSTCHECK;
 /* Foreign text to stdout: nothing in it reaches the terminal as a control character. */
 void print_text(struct span s);
 void print_lines(struct span s);
+/* JSON and a line end: to a file or a pipe to the byte, to a terminal with escapes for what cannot be seen. */
+void print_json_line(struct span s);
 /* Who did something: their name, where "uid 1000" has one here. */
 void print_person(struct span who);
 /* A member of an object as text; numbers as their digits. */

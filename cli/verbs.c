@@ -18,7 +18,10 @@ static const struct cli_option up[] = {
     {.name = NULL}};
 static const struct cli_option run[] = {
     {.name = "policy", .arg = "FILE", .help = "the policy of a gateway started for this command"},
-    {.name = "with", .arg = "NAME", .help = "the gateway must have this credential", .many = true},
+    {.name = "with",
+     .arg = "NAME",
+     .help = "the gateway must have this credential (NAME=SET: in the variables of that set)",
+     .many = true},
     {.name = "workspace",
      .arg = "DIR",
      .help = "where the command works and may write; the current directory",
@@ -123,6 +126,10 @@ static const struct cli_option show_version[] = {{.name = "files", .help = "only
                                                  {.name = NULL}};
 static const struct cli_option rollback[] = {{.name = "end", .help = "back to the policy files"}, {.name = NULL}};
 
+static const struct cli_option schema_options[] = {
+    {.name = "formats", .help = "format restricts too: date-time, date, time, email, uri, uuid, ipv4, ipv6"},
+    {.name = NULL}};
+
 /* --- approvals, sandboxes, records, secrets ---------------------------------------- */
 
 #define OFFLINE                                                                                                      \
@@ -172,13 +179,26 @@ static const struct cli_option start_options[] = {
     {.name = "timeout", .arg = "TIME", .help = "it ends then, whatever it does; 1h, at most 7d"},
     {.name = "session", .arg = "NAME", .help = "what its tickets belong to; its name otherwise"},
     {.name = NULL}};
+#define COMMAND                                                                                                      \
+    {.name = "env", .arg = "NAME=VALUE", .help = "a variable of the command", .many = true},                         \
+        {.name = "dir", .arg = "DIR", .help = "where it runs; /workspace"},                                          \
+        {.name = "timeout",                                                                                          \
+         .arg = "TIME",                                                                                              \
+         .help = "it is killed then, with what it started in its group; 5m, of a shell 24h; at most 24h"},           \
+    {                                                                                                                \
+        .name = "output", .arg = "BYTES",                                                                            \
+        .help = "of it, what is past that is dropped and said; 16M, at a terminal 1G; at most 1G"                    \
+    }
 static const struct cli_option exec_options[] = {
-    {.name = "env", .arg = "NAME=VALUE", .help = "a variable of the command", .many = true},
-    {.name = "dir", .arg = "DIR", .help = "where it runs; /workspace"},
-    {.name = "timeout",
-     .arg = "TIME",
-     .help = "it is killed then, with what it started in its group; 5m, at most 24h"},
-    {.name = "output", .arg = "BYTES", .help = "of it, what is past that is dropped and said; 16M, at most 1G"},
+    COMMAND,
+    {.name = "stdin", .help = "what it reads is what countersign reads; otherwise it reads nothing"},
+    {.name = "tty", .help = "it has a terminal, which is shown in this one, with its size; what it reads is typed"},
+    {.name = "detach", .help = "print its number and leave it running, for 24h unless --timeout says less"},
+    {.name = NULL}};
+static const struct cli_option shell_options[] = {COMMAND, {.name = NULL}};
+static const struct cli_option cp_options[] = {
+    {.name = "most", .arg = "BYTES", .help = "of what comes out of the sandbox: more is an error; 1G"},
+    {.name = "tar", .help = "`-` is a tar stream of a folder"},
     {.name = NULL}};
 static const struct cli_option create[] = {
     {.name = "name", .arg = "NAME", .help = "its name, as the word does"},
@@ -230,6 +250,8 @@ static const struct cli_option tail[] = {
     {.name = "lines", .arg = "N", .help = "how many, 20", .letter = 'n'},
     {.name = "all", .help = "also sandboxes that come and go, and the marks before and while a write is sent"},
     {.name = NULL}};
+static const struct cli_option logs_options[] = {
+    {.name = "follow", .help = "also what comes, until it ends, as sandbox attach", .letter = 'f'}, {.name = NULL}};
 static const struct cli_option export[] = {
     {.name = "since", .arg = "TIME", .help = "from then on: 24h ago, or a moment like 2026-11-22T10:00:00Z"},
     {.name = "until", .arg = "TIME", .help = "up to then"},
@@ -315,8 +337,30 @@ const struct cli_verb cli_verbs[] = {
      "countersign sandbox start box --memory 2G --timeout 30m", start_options, TAKES_BOTH, sandbox_start, NULL},
     {"sandbox exec", "NAME CMD [ARG...]", "run a command in a started sandbox",
      "countersign sandbox exec box -- python3 -c 'print(1)'", exec_options, TAKES_BOTH, sandbox_exec, NULL},
+    {"sandbox shell", "NAME", "a shell in a started sandbox, at this terminal", "countersign sandbox shell box",
+     shell_options, TAKES_STATE, sandbox_shell, NULL},
+    {"sandbox ps", "NAME", "the commands of a started sandbox: those that run, and detached ones that have ended",
+     "countersign sandbox ps box", NULL, TAKES_BOTH, sandbox_ps, NULL},
+    {"sandbox attach", "NAME ID", "follow a detached command: what it said last, what it says, and how it ends",
+     "countersign sandbox attach box 3", NULL, TAKES_BOTH, sandbox_attach, NULL},
+    {"sandbox kill", "NAME ID [SIGNAL]", "send a command a signal, with what it started in its group; TERM",
+     "countersign sandbox kill box 3 KILL", NULL, TAKES_BOTH, sandbox_kill, NULL},
+    {"sandbox cp", "SRC DST", "copy a file or folder into or out of the workspace of a started sandbox, NAME:PATH",
+     "countersign sandbox cp ./app box:app", cp_options, TAKES_BOTH, sandbox_cp, NULL},
+    {"sandbox ls", "NAME:PATH", "what is in a folder of the workspace of a started sandbox",
+     "countersign sandbox ls box:app", NULL, TAKES_BOTH, sandbox_ls, NULL},
     {"sandbox started", "", "those that run, how long they may, and by what they are held",
      "countersign sandbox started", NULL, TAKES_BOTH, sandbox_started, NULL},
+    {"sandbox top", "[NAME]", "what started sandboxes use: memory, CPU, processes and disk",
+     "countersign sandbox top", NULL, TAKES_BOTH, sandbox_top, NULL},
+    {"sandbox logs", "NAME [ID]", "the last that its detached commands said, or one of them",
+     "countersign sandbox logs box 3 -f", logs_options, TAKES_BOTH, sandbox_logs, NULL},
+    {"sandbox timeout", "NAME TIME", "how long from now a started sandbox may run or be paused",
+     "countersign sandbox timeout box 10m", NULL, TAKES_BOTH, sandbox_timeout, NULL},
+    {"sandbox pause", "NAME", "stop all that runs in a started sandbox where it is, and end its leases",
+     "countersign sandbox pause box", NULL, TAKES_BOTH, sandbox_pause, NULL},
+    {"sandbox resume", "NAME", "let a paused sandbox go on, as its next generation", "countersign sandbox resume box",
+     NULL, TAKES_BOTH, sandbox_resume, NULL},
     {"sandbox destroy", "NAME", "end a started sandbox now, with all that is in it",
      "countersign sandbox destroy box", NULL, TAKES_BOTH, sandbox_destroy, NULL},
     {"sandbox rm", "NAME", "take its identity away", "countersign sandbox rm ci-7 --end-session", rm, TAKES_BOTH,
@@ -339,6 +383,9 @@ const struct cli_verb cli_verbs[] = {
      "countersign ca export /srv/public", NULL, TAKES_STATE, ca_export, NULL},
     {"ca nss", "DIR", "add it to the database of Chromium or Firefox", "countersign ca nss ~/.pki/nssdb", NULL,
      TAKES_STATE, ca_nss, NULL},
+    {"schema check", "SCHEMA.json [INSTANCE.json]",
+     "is a JSON Schema understood whole, and does an instance (-: standard input) fit it",
+     "countersign schema check tool.json call.json", schema_options, TAKES_JSON, schema_check, NULL},
     {"freeze", "", "refuse every write, at once", "countersign freeze --reason 'incident 12'", why, TAKES_BOTH,
      freeze_main, NULL},
     {"thaw", "", "let writes be decided again", "countersign thaw", why, TAKES_BOTH, thaw_main, NULL},

@@ -55,8 +55,10 @@ void *arena_alloc(struct arena *a, size_t wanted)
             return NULL;
         poison(b->bytes, cap);
         b->cap = cap;
-        b->next = a->blocks;
-        a->blocks = b;
+        /* One that is full with this goes behind the newest, where there may be room yet. */
+        struct arena_block **at = n > BLOCK && a->blocks ? &a->blocks->next : &a->blocks;
+        b->next = *at;
+        *at = b;
     }
     void *out = b->bytes + b->n;
     b->n += n;

@@ -118,6 +118,8 @@ struct decision {
     struct span summary; /* "Push 1 ref to demo/app: refs/heads/main a1b2c3d -> d4e5f6a" */
     const struct fact *facts;
     size_t nfacts;
+    uint32_t requests;  /* for so many it stands where requests are limited (body_requests); 0: nobody can tell ... */
+    bool requests_more; /* ... or it is at least so many */
     const struct limit *limits; /* policy/limit.h: all must have room before it leaves */
     size_t nlimits;
 };

@@ -14,8 +14,8 @@ struct limit {
     struct span measure;     /* "requests", "form:amount" or "json:/amount" */
     uint32_t per;            /* LIMIT_PER_* of records.h: whose use is counted */
     uint64_t max, window_ms; /* at most `max` in any `window_ms` */
-    uint64_t amount;         /* what this request takes: 1, or the field's value */
-    bool uncountable;        /* the field is not there, or no whole number: past the limit, whatever was used */
+    uint64_t amount;         /* what this request takes: how many it stands for, or the field's value */
+    bool uncountable;        /* it cannot be seen how much that is: past the limit, whatever was used */
 };
 
 /* Is used + amount past the bound? No overflow lets it through. The one place that says so. */

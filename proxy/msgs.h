@@ -1,11 +1,11 @@
-/* Every message between processes, once. Numbers are never reused; a change of
- * meaning raises MSG_VERSION (common/msg.h). Fields are listed in the order in
- * which msg_put_* writes and msg_get_* reads them; what more than one role
- * encodes has its pair of functions in proxy/wire.h. id of a frame: the exchange (xid) unless said otherwise; a front
- * makes it: its instance number << 40 | a counter, never reused within a boot. Judge and carrier refuse an xid whose
- * upper bits are not the channel's front. Who talks to whom (parent makes the socketpairs, M_PEER hands them over):
- * front-judge front-carrier judge-carrier judge-keeper judge-ledger judge-lobby keeper-carrier keeper-ledger
- * carrier-resolver desk-ledger keeper-fetcher fetcher-resolver desk-warden warden-ledger, and all with parent */
+/* Every message between processes, once. Numbers are never reused; a change of meaning raises MSG_VERSION
+ * (common/msg.h). Fields are listed in the order in which msg_put_* writes and msg_get_* reads them; what more than
+ * one role encodes has its pair of functions in proxy/wire.h. id of a frame: the exchange (xid) unless said
+ * otherwise; a front makes it: its instance number << 40 | a counter, never reused within a boot. Judge and carrier
+ * refuse an xid whose upper bits are not the channel's front. Who talks to whom (parent makes the socketpairs, M_PEER
+ * hands them over): front-judge front-carrier judge-carrier judge-keeper judge-ledger judge-lobby keeper-carrier
+ * keeper-ledger carrier-resolver desk-ledger keeper-fetcher fetcher-resolver desk-warden warden-ledger, and all with
+ * parent */
 #ifndef PROXY_MSGS_H
 #define PROXY_MSGS_H
 #include "proxy/words.h" /* clang-format off */
@@ -101,6 +101,7 @@ enum msg_type {
     M_SANDBOX_RM = 105,   /* D>Lg span name, bool end_session: true ends a session of a name of its own too (tickets, kept answers) */
     M_SANDBOX_TOKEN = 118, /* D>Lg span name, digest of one more token, bool alone: true ends the earlier ones; answered like M_SANDBOX_PUT */
     M_SANDBOX_ENDED = 197, /* D>Lg, W>Lg span name, u64 generation: this one of the warden's is over, and its leases with it (another generation: nothing); the desk is answered with M_SANDBOX_DONE */
+    M_SANDBOX_PAUSED = 207, /* D>Lg span name, u64 generation: the leases of this one of the warden's end (another generation: nothing); answered with M_SANDBOX_DONE */
     M_SANDBOX_RUN = 198,   /* W>Lg to each new ledger; u16 n, n x (span name, u64 generation): those of the warden's that there are, any other is over; answered with M_SANDBOX_DONE, before which the warden hears no desk */
     M_SANDBOX_DONE = 106, /* Lg>D, Lg>W bool ok, span why */
     M_EVENT = 107,        /* Lg>D id: sequence; span kind ("ticket", "sandbox"), span subject; or id 0, "refused" and no subject: records of what was refused or not sent were written */
@@ -159,27 +160,41 @@ enum msg_type {
     M_BOX_NONE = 172,    /* P>W span why: it was not started */
     M_BOX_END = 173,     /* W>P kill it now, with all that it started */
     M_BOX_GONE = 174,    /* P>W nothing of it is left */
+    M_BOX_PAUSE = 202,   /* W>P bool on: all that runs in it is to stop where it is, or goes on */
+    M_BOX_PAUSED = 203,  /* P>W u8 enum pause_way of now, span why (empty: as it was asked) */
+    M_BOX_METER = 208, /* id: the asker's; W>P; P>W u16 n, n x (u64 number of a sandbox, span wire_usage) */
     M_BOX_ORDER = 175,   /* W>the process that becomes the sandbox: wire_box (sandbox-shim/warden/wire_box.h) */
     /* desk and warden; id: the desk's own */
     M_SB_START = 176,   /* D>W wire_box, u64 generation, u64 cpu percent, u64 timeout ms, bool strict */
     M_SB_STARTED = 177, /* W>D bool ok, span why, u8 version of its cgroup */
     M_SB_LIST = 178,    /* D>W */
-    M_SB_LISTED = 179,  /* W>D u16 n, n x (span name, u64 generation, u64 ms since its start, u64 ms until its timeout, u8 version of its cgroup, u16 commands running, wire_box) */
+    M_SB_LISTED = 179,  /* W>D u16 n, n x (span name, u64 generation, u64 ms since its start, u64 ms until its timeout, u64 ms since a command ran in it, u8 version of its cgroup, u16 commands running, u8 enum pause_way, wire_box) */
     M_SB_DESTROY = 180, /* D>W span name */
     M_SB_DESTROYED = 181, /* W>D bool: there was one, and nothing of it is left */
-    M_SB_EXEC = 182,    /* D>W span name, u64 timeout ms, u64 most bytes of output, u16 arguments, u16 variables, span each, span directory */
+    M_SB_PAUSE = 204,     /* D>W span name */
+    M_SB_RESUME = 205,    /* D>W span name, u64 generation that the ledger gave it, newer than its own */
+    M_SB_PAUSED = 206,    /* W>D to both: u8 enum sb_paused, u8 enum pause_way of now, u64 generation, span why (of SB_PAUSE_NOT) */
+    M_SB_METER = 209,   /* D>W; W>D as many as there are: as a row of M_SB_LISTED, span wire_usage */
+    M_SB_TIMEOUT = 211, /* D>W span name, u64 ms from now until it ends; W>D bool it is so: there is one, which is up */
+    M_SB_LOG = 210,     /* D>W span name, u32 number; W>D bool there is such a command that is detached, bool it runs, u8 enum sb_end and u8 status or signal (else 0), for each output: u64 bytes that are not kept any more, span those that are */
+    M_SB_EXEC = 182,    /* D>W span name, u64 timeout ms, u64 most bytes of output, u8 enum talk_input (sandbox-shim/inside/shim_talk.h), u16 rows and u16 columns of a terminal (else 0), bool detached: answered by M_SB_DETACHED alone, u16 arguments, u16 variables, span each, span directory */
     M_SB_OUTPUT = 183,  /* W>D u8 1 standard output, 2 standard error, then its bytes, at most SB_WINDOW that are not taken */
     M_SB_TAKEN = 184,   /* D>W u32 bytes of output that have left */
     M_SB_KILL = 185,    /* D>W nobody waits for it any more */
+    M_SB_INPUT = 187,   /* D>W bytes of its input, at most TALK_IN_WINDOW that it was not given; none: the end of it */
+    M_SB_FED = 188,     /* W>D u32 bytes of its input that it was given, or does not want any more */
+    M_SB_RESIZE = 189,  /* D>W u16 rows, u16 columns: so large is its terminal now */
+    M_SB_DETACHED = 161, /* W>D u32 number of the command in its sandbox, span why (number 0): it was not begun */
+    M_SB_COMMANDS = 162, /* D>W span name */
+    M_SB_COMMANDS_ARE = 163, /* W>D bool the sandbox runs, u16 n, n x (u32 number, u64 ms since its start, bool detached, bool followed, bool it runs, u8 enum sb_end and u8 status or signal (else 0), bool there are more words, span words, each with a NUL) */
+    M_SB_ATTACH = 164,   /* D>W span name, u32 number: from then on as if it had been run by this id; M_SB_KILL leaves it alone */
+    M_SB_CUT = 165,      /* W>D u8 1 standard output, 2 standard error, u64 bytes of it that are not kept any more, before what follows; all that was said before is taken */
+    M_SB_SIGNAL = 166,   /* D>W span name, u32 number, u8 signal */
+    M_SB_SIGNALLED = 167, /* W>D u8 0 there is no such command, 1 it was told, 2 it has ended, 3 its sandbox is paused */
     M_SB_EXIT = 186,    /* W>D u8 enum sb_end, u8 status or signal, u64 bytes said, u64 bytes cut, u64 user us, u64 system us, u64 most memory KiB, span why */
+    M_SB_FILES = 201,   /* D>W span name, u64 timeout ms, u8 enum talk_file (sandbox-shim/inside/shim_talk.h), u16 mode, bool whole, u64 from, u64 most, span path, span other: heard and told of as a command with an input */
     /* carrier, fetcher and resolver; id: the asker's own */
     M_RESOLVE = 130,   /* span host, u16 n, n x span cidr allowed although private */
     M_ADDRESSES = 131, /* u8 n, n x (u8 family 4 or 6, span bytes); n 0: span code, span why */
 };
-
-enum { XID_FRONT_SHIFT = 40 /* of an exchange's id: above it is its front's instance */ };
-enum { REQUEST_FORWARDED = 4 /* it said, in a field that never goes on, that it is somebody else's, passed on */ };
-enum { WS_COST = 32, WS_MESSAGE_MAX = 192 * 1024 /* of a client */, WS_ANSWER_MAX = 1024 * 1024 /* of a server */ };
-enum { SB_WINDOW = 256 * 1024 };
-enum { BODY_INLINE_MAX = 256 * 1024, ANSWER_WINDOW = 256 * 1024, BODY_WINDOW = 256 * 1024, ANSWER_KEPT_MAX = 218 * 1024 /* fits into one M_REPLY with its head */ };
 #endif

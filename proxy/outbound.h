@@ -7,7 +7,8 @@
  *                        X-Api-Key and the like: they could make it another account's request), the date of a
  *                        signature, and of other
  *                        methods than GET and HEAD Range and If-Range, which mean nothing there
- *   at a host of secrets Accept-Encoding becomes identity: an answer must be one that can be looked at */
+ *   at a host of secrets Accept-Encoding becomes identity: an answer must be one that can be looked at; so where
+ *                        JSON-RPC is held, whose answer is given the id of the retry that collects it */
 #ifndef PROXY_OUTBOUND_H
 #define PROXY_OUTBOUND_H
 
@@ -18,7 +19,7 @@ struct outbound {
     bool beside;                          /* a credential goes along, wherever in the request */
     struct span slot[OUTBOUND_SLOTS_MAX]; /* its fields; none: it goes elsewhere, or there is none */
     size_t nslots;
-    bool secrets; /* a secret is bound to the host */
+    bool secrets; /* a secret is bound to the host, or the answer has to be plain for another reason */
     bool ranges;  /* a Range means something to this method */
 };
 /* slot: empty for none. */

@@ -172,6 +172,7 @@ void wire_put_forward(struct dynbuf *b, const struct wire_forward *f)
     wire_put_request(b, &f->request);
     msg_put_u8(b, (uint8_t)f->body);
     msg_put_span(b, f->swaps);
+    msg_put_span(b, f->answer_id);
 }
 
 int wire_get_forward(struct msg_in *m, struct wire_forward *f)
@@ -186,6 +187,7 @@ int wire_get_forward(struct msg_in *m, struct wire_forward *f)
         return -1;
     uint8_t body = msg_get_u8(m);
     f->swaps = msg_get_span(m, WIRE_SWAPS_BYTES);
+    f->answer_id = msg_get_span(m, RPC_ID_MAX);
     if (release > RELEASE_LIVE || slot >= SLOT_KINDS || body > BODY_FD)
         m->bad = true;
     f->release = (enum wire_release)release;
@@ -306,4 +308,25 @@ int wire_get_signed(struct msg_in *m, struct wire_signed *s)
     m->bad |= s->signature.n != WIRE_CHUNK_TEXT || s->chunks.n % WIRE_CHUNK_SAID != 0;
     m->bad |= s->trailer && s->chunks.n < (size_t)2 * WIRE_CHUNK_SAID;
     return m->bad ? -1 : 0;
+}
+
+void wire_put_usage(struct dynbuf *b, const struct wire_usage *u)
+{
+    msg_put_u8(b, u->version);
+    msg_put_u64(b, u->memory);
+    msg_put_u64(b, u->peak);
+    msg_put_u64(b, u->disk);
+    msg_put_u64(b, u->pids);
+    msg_put_u64(b, u->cpu_us);
+}
+
+int wire_get_usage(struct msg_in *m, struct wire_usage *u)
+{
+    u->version = msg_get_u8(m);
+    u->memory = msg_get_u64(m);
+    u->peak = msg_get_u64(m);
+    u->disk = msg_get_u64(m);
+    u->pids = msg_get_u64(m);
+    u->cpu_us = msg_get_u64(m);
+    return m->bad || u->version > 2 ? -1 : 0;
 }

@@ -10,6 +10,7 @@
 #include "common/sign/scheme.h"
 #include "common/http/slot.h"
 #include "proxy/msgs.h"
+#include "common/json/rpc.h"
 
 /* A canonical request head: lower-case scheme and host, effective port, canonical path and query; hop-by-hop,
  * framing, forwarding, Expect, Proxy-* and Countersign-* fields already removed. */
@@ -77,6 +78,8 @@ struct wire_forward {
     enum wire_body body;
     struct span
         swaps; /* u8 n, n x wire_swap (proxy/lease/wire_swap.h): tokens of its answer; empty: there are none */
+    struct span
+        answer_id; /* what its client knows the answer by (common/json/rpc.h); empty: the answer goes on as it is */
 };
 void wire_put_forward(struct dynbuf *b, const struct wire_forward *f);
 int wire_get_forward(struct msg_in *m, struct wire_forward *f) MUSTCHECK;
@@ -144,6 +147,18 @@ struct wire_signed {
 };
 void wire_put_signed(struct dynbuf *b, const struct wire_signed *s);
 int wire_get_signed(struct msg_in *m, struct wire_signed *s) MUSTCHECK;
+
+/* What a started sandbox uses; UINT64_MAX: that is not known. */
+enum { WIRE_USAGE = 1 + 5 * 8 /* bytes of one */ };
+struct wire_usage {
+    uint8_t version;       /* of the cgroup that counts it; 0: as seen of each process */
+    uint64_t memory, peak; /* bytes, now and at most */
+    uint64_t disk;         /* bytes of the memory that are its files */
+    uint64_t pids;         /* processes and threads */
+    uint64_t cpu_us;       /* since its start */
+};
+void wire_put_usage(struct dynbuf *b, const struct wire_usage *u);
+int wire_get_usage(struct msg_in *m, struct wire_usage *u) MUSTCHECK;
 
 /* What the keeper finds. */
 enum wire_verified { VERIFIED_NOT = 0 /* nobody can say */, VERIFIED_WRONG, VERIFIED_CHUNK_WRONG, VERIFIED_RIGHT };

@@ -64,6 +64,15 @@ enum job_kind {
     JOB_KINDS
 };
 
+/* What keeps a sandbox of the warden's from running. */
+enum pause_way {
+    PAUSE_NONE = 0, /* nothing: it runs */
+    PAUSE_CGROUP_1,
+    PAUSE_CGROUP_2,
+    PAUSE_SIGNALS, /* each process was stopped, as seen from outside */
+    PAUSE_WAYS
+};
+
 /* How a command in a sandbox ended. */
 enum sb_end {
     SB_LOST = 0, /* with its sandbox, or there is none */
@@ -72,6 +81,22 @@ enum sb_end {
     SB_NOT_STARTED,
     SB_TIMED_OUT,
 };
+
+/* What became of asking a sandbox to pause or to go on. */
+enum sb_paused {
+    SB_PAUSE_NOT = 0, /* it is as it was */
+    SB_PAUSE_DONE,
+    SB_PAUSE_NOBODY, /* no sandbox of this name runs */
+};
+
+/* Of messages (proxy/msgs.h). */
+enum {
+    XID_FRONT_SHIFT = 40, /* of an exchange's id: above it is its front's instance */
+    REQUEST_FORWARDED = 4 /* it said, in a field that never goes on, that it is somebody else's, passed on */
+};
+enum { WS_COST = 32, WS_MESSAGE_MAX = 192 * 1024 /* of a client */, WS_ANSWER_MAX = 1024 * 1024 /* of a server */ };
+enum { SB_WINDOW = 256 * 1024, BODY_INLINE_MAX = 256 * 1024, ANSWER_WINDOW = 256 * 1024, BODY_WINDOW = 256 * 1024 };
+enum { ANSWER_KEPT_MAX = 218 * 1024 /* fits into one M_REPLY with its head */ };
 
 const char *role_name(enum role_id r);
 const char *ticket_state_name(enum ticket_state s);

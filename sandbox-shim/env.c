@@ -32,11 +32,12 @@ const struct env_row env_rows[] = {
     {"CLOUDSDK_PROXY_PASSWORD", ENV_PROXY_PASSWORD, NULL},
     {"JAVA_TOOL_OPTIONS", ENV_JAVA, NULL},
 
-    {"SSL_CERT_FILE", ENV_BUNDLE, NULL},      /* OpenSSL, Go; neither requests, aws nor Debian's git */
-    {"REQUESTS_CA_BUNDLE", ENV_BUNDLE, NULL}, /* beats PIP_CERT and pip --cert when inherited */
+    {"SSL_CERT_FILE", ENV_BUNDLE, NULL}, /* OpenSSL, Go; neither requests, aws nor Debian's git */
+    /* Beats PIP_CERT and pip --cert when inherited; botocore takes it too. AWS_CA_BUNDLE is not set: the AWS SDK for
+     * Go ends with it where its program brings a transport of its own (rclone 1.60). */
+    {"REQUESTS_CA_BUNDLE", ENV_BUNDLE, NULL},
     {"CURL_CA_BUNDLE", ENV_BUNDLE, NULL},
     {"GIT_SSL_CAINFO", ENV_BUNDLE, NULL}, /* git over GnuTLS ignores SSL_CERT_FILE */
-    {"AWS_CA_BUNDLE", ENV_BUNDLE, NULL},
     {"PIP_CERT", ENV_BUNDLE, NULL},
     {"CARGO_HTTP_CAINFO", ENV_BUNDLE, NULL},
     {"npm_config_cafile", ENV_BUNDLE, NULL}, /* switches NODE_EXTRA_CA_CERTS off, so it must be the bundle */

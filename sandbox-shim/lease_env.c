@@ -7,7 +7,7 @@
 #include "common/file.h"
 #include "common/id.h"
 
-enum { TABLE_MAX = 64 * 1024, NAME_ROOM = 1024, VALUE_ROOM = 1024 };
+enum { TABLE_MAX = 64 * 1024, NAME_ROOM = 1024, VALUE_ROOM = 1024, KEY_ROOM = 64 };
 
 static int read_table(struct dynbuf *out, struct err *e)
 {
@@ -36,6 +36,24 @@ static void put_basic(struct dynbuf *out, const struct lease_env *l)
     dynbuf_wipe(&pair);
 }
 
+/* {env:NAME}: the caller's own variable, if it is a plain word, an address or a path: nothing to a shell. */
+static struct span env_of(struct span name)
+{
+    char key[KEY_ROOM];
+    struct span v = SPAN_NONE;
+
+    if (name.n > 0 && name.n < sizeof(key)) {
+        memcpy(key, name.p, name.n);
+        key[name.n] = '\0';
+        const char *is = getenv(key);
+        v = is ? span_str(is) : SPAN_NONE;
+    }
+    for (size_t i = 0; i < v.n; i++)
+        if (strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-:/@", v.p[i]) == NULL)
+            return SPAN_NONE;
+    return v;
+}
+
 /* text with what stands in braces filled in, and a NUL. False: one of them is nothing here, or it is too long. */
 static bool fill(struct dynbuf *out, struct span text, const struct lease_env *l, struct span url)
 {
@@ -52,11 +70,12 @@ static bool fill(struct dynbuf *out, struct span text, const struct lease_env *l
             put_basic(out, l);
             continue;
         }
-        struct span v = span_eq(name, SPAN("lease"))    ? l->lease
-                        : span_eq(name, SPAN("secret")) ? l->secret
-                        : span_eq(name, SPAN("url"))    ? url
-                        : span_eq(name, SPAN("site"))   ? site
-                                                        : SPAN_NONE;
+        struct span v = span_eq(name, SPAN("lease"))      ? l->lease
+                        : span_eq(name, SPAN("secret"))   ? l->secret
+                        : span_eq(name, SPAN("url"))      ? url
+                        : span_eq(name, SPAN("site"))     ? site
+                        : span_starts(name, SPAN("env:")) ? env_of(span_from(name, 4))
+                                                          : SPAN_NONE;
         ok = ok && v.n > 0;
         (void)dynbuf_add(out, v);
     }

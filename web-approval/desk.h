@@ -31,7 +31,11 @@ enum {
     DESK_START_MS = 25 * 1000,  /* longer than the warden waits for a sandbox (BOX_START_MS) */
     DESK_TEXT = 512,
     DESK_FOLLOWS = 32, /* commands in sandboxes that are followed, or read to their end: a client each (server.h) */
+    DESK_SHORT = 16,   /* what is done with files that has no content; a client each, too */
 };
+
+/* Of which of these a place is held (share.h). */
+enum share_of { SHARE_FOLLOW = 0, SHARE_SHORT, SHARES };
 
 enum desk_place { PLACE_NONE = 0, PLACE_PAGE = 1, PLACE_CONTROL = 2 };
 
@@ -49,6 +53,10 @@ struct ask {
     ask_fn *fn;
 };
 
+struct follow;      /* follow.h */
+struct share;       /* share.h */
+struct transfer_of; /* transfer.h */
+
 struct desk {
     struct loop *loop; /* NULL in tests of the handlers */
     struct server *server;
@@ -57,7 +65,9 @@ struct desk {
     struct chan *ledger, *parent, *warden;
     struct ask asks[DESK_ASKS];
     uint64_t last_id;
-    size_t follows; /* of DESK_FOLLOWS */
+    size_t held[SHARES]; /* of DESK_FOLLOWS, of DESK_SHORT */
+    struct share *shares;
+    struct follow *following;
     char desk_url[DESK_TEXT], proxy_url[DESK_TEXT], socks_url[DESK_TEXT], db[DESK_TEXT], boot[64];
     char ca[DESK_TEXT], bundle[DESK_TEXT], truststore[DESK_TEXT];
     char proxy_why[DESK_TEXT]; /* what to do when there is no URL to give */
@@ -90,7 +100,10 @@ struct exchange {
     char location[96], cookie[128], download[64];
     bool stream;     /* an event stream begins after the head */
     uint64_t follow; /* what it is of: a command that the warden was told to run by this number; 0: of events */
-    int file;        /* a descriptor to send after `out`, or -1; owned */
+    bool input;      /* which is given one */
+    bool terminal;   /* which has one */
+    const struct transfer_of *transfer; /* `follow` is what is done with files, and this what is made of it */
+    int file;                           /* a descriptor to send after `out`, or -1; owned */
     uint64_t file_size;
 };
 

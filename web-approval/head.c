@@ -74,6 +74,7 @@ static struct span reason_of(unsigned status)
                  {500, "Internal Server Error"},
                  {501, "Not Implemented"},
                  {503, "Service Unavailable"},
+                 {507, "Insufficient Storage"},
                  {505, "HTTP Version Not Supported"}};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         if (words[i].status == status)

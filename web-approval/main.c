@@ -82,7 +82,7 @@ static void warden_frame(void *arg, struct chan *c, struct frame *f)
 {
     struct desk *d = arg;
 
-    if (f->type == M_SB_OUTPUT || f->type == M_SB_EXIT)
+    if (f->type == M_SB_OUTPUT || f->type == M_SB_EXIT || f->type == M_SB_FED || f->type == M_SB_CUT)
         server_follow(d->server, f);
     else
         (void)ask_answer(d, ASK_WARDEN, f);

@@ -4,7 +4,11 @@
 
 #include "web-approval/ask.h"
 
-enum { BOTH = PLACE_PAGE | PLACE_CONTROL, OPEN = 4 /* without a session */ };
+enum {
+    BOTH = PLACE_PAGE | PLACE_CONTROL,
+    OPEN = 4 /* without a session */,
+    STREAMS = 8 /* its body is read by whoever takes it */
+};
 
 static const struct route {
     const char *method, *path; /* a `*` is one segment, given to the handler as x->arg */
@@ -23,9 +27,28 @@ static const struct route {
     {"POST", "/api/v1/sandboxes/*/token", PLACE_CONTROL, api_sandbox_token},
     {"DELETE", "/api/v1/sandboxes/*", PLACE_CONTROL, api_sandbox_remove},
     {"GET", "/api/v1/sandboxes/started", BOTH, api_started},
+    {"GET", "/api/v1/sandboxes/metrics", BOTH, api_started_metrics},
+    {"GET", "/api/v1/sandboxes/*/log", PLACE_CONTROL, api_started_log},
     {"POST", "/api/v1/sandboxes/start", PLACE_CONTROL, api_started_start},
     {"POST", "/api/v1/sandboxes/*/exec", PLACE_CONTROL, api_started_exec},
+    {"GET", "/api/v1/sandboxes/*/commands", PLACE_CONTROL, api_started_commands},
+    {"POST", "/api/v1/sandboxes/*/attach", PLACE_CONTROL, api_started_attach},
+    {"POST", "/api/v1/sandboxes/*/signal", PLACE_CONTROL, api_started_signal},
+    {"POST", "/api/v1/streams/*/input", PLACE_CONTROL, api_started_input},
+    {"POST", "/api/v1/streams/*/resize", PLACE_CONTROL, api_started_resize},
+    {"POST", "/api/v1/sandboxes/*/timeout", PLACE_CONTROL, api_started_timeout},
+    {"POST", "/api/v1/sandboxes/*/pause", PLACE_CONTROL, api_started_pause},
+    {"POST", "/api/v1/sandboxes/*/resume", PLACE_CONTROL, api_started_resume},
     {"POST", "/api/v1/sandboxes/*/destroy", PLACE_CONTROL, api_started_destroy},
+    {"GET", "/api/v1/sandboxes/*/files", PLACE_CONTROL, api_files_read},
+    {"PUT", "/api/v1/sandboxes/*/files", PLACE_CONTROL | STREAMS, api_files_write},
+    {"DELETE", "/api/v1/sandboxes/*/files", PLACE_CONTROL, api_files_remove},
+    {"GET", "/api/v1/sandboxes/*/files/list", PLACE_CONTROL, api_files_list},
+    {"GET", "/api/v1/sandboxes/*/files/stat", PLACE_CONTROL, api_files_stat},
+    {"POST", "/api/v1/sandboxes/*/files/mkdir", PLACE_CONTROL, api_files_mkdir},
+    {"POST", "/api/v1/sandboxes/*/files/move", PLACE_CONTROL, api_files_move},
+    {"GET", "/api/v1/sandboxes/*/files/tar", PLACE_CONTROL, api_files_pack},
+    {"PUT", "/api/v1/sandboxes/*/files/tar", PLACE_CONTROL | STREAMS, api_files_unpack},
     {"GET", "/api/v1/credentials", BOTH, api_credentials},
     {"GET", "/api/v1/leases", BOTH, api_leases},
     {"POST", "/api/v1/leases", PLACE_CONTROL, api_lease_issue},
@@ -71,6 +94,17 @@ static bool path_is(struct span path, const char *pattern, struct span *arg)
         if (!more)
             return true;
     }
+}
+
+bool route_streams(enum desk_place place, const struct http_head *h)
+{
+    struct span arg;
+
+    for (size_t i = 0; i < sizeof routes / sizeof routes[0]; i++)
+        if (routes[i].where & STREAMS && routes[i].where & place && span_eq(h->method, span_str(routes[i].method)) &&
+            path_is(h->path, routes[i].path, &arg))
+            return true;
+    return false;
 }
 
 static const struct route *find(struct exchange *x, bool *path_known)

@@ -7,6 +7,9 @@
 /* Handle a complete request. Afterwards x->status is set, or an answer of another role is awaited. */
 void route_run(struct exchange *x);
 
+/* Is the body of such a request, of any length, read while it is handled? Then x->body has nothing of it. */
+bool route_streams(enum desk_place place, const struct http_head *h);
+
 /* Handlers. */
 void api_tickets(struct exchange *x);
 void api_ticket(struct exchange *x);
@@ -20,7 +23,26 @@ void api_sandbox_remove(struct exchange *x);
 void api_started(struct exchange *x);
 void api_started_start(struct exchange *x);
 void api_started_exec(struct exchange *x);
+void api_started_commands(struct exchange *x);
+void api_started_attach(struct exchange *x);
+void api_started_signal(struct exchange *x);
+void api_started_input(struct exchange *x);
+void api_started_resize(struct exchange *x);
+void api_started_metrics(struct exchange *x);
+void api_started_log(struct exchange *x);
+void api_started_timeout(struct exchange *x);
+void api_started_pause(struct exchange *x);
+void api_started_resume(struct exchange *x);
 void api_started_destroy(struct exchange *x);
+void api_files_read(struct exchange *x);
+void api_files_write(struct exchange *x);
+void api_files_remove(struct exchange *x);
+void api_files_list(struct exchange *x);
+void api_files_stat(struct exchange *x);
+void api_files_mkdir(struct exchange *x);
+void api_files_move(struct exchange *x);
+void api_files_pack(struct exchange *x);
+void api_files_unpack(struct exchange *x);
 void api_credentials(struct exchange *x);
 void api_leases(struct exchange *x);
 void api_lease(struct exchange *x);

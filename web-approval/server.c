@@ -10,8 +10,9 @@
 #include "web-approval/api/api.h"
 #include "web-approval/ask.h"
 #include "web-approval/events.h"
-#include "web-approval/follow.h"
+#include "web-approval/streams/follow.h"
 #include "web-approval/route.h"
+#include "web-approval/streams/transfer.h"
 
 enum { IN_MAX = HTTP_HEAD_MAX + DESK_BODY_MAX, PIECE = 64 * 1024, DOORS = 4, ACCEPTS = 16, TICK_MS = 1000 };
 
@@ -43,7 +44,8 @@ struct client {
     size_t sent;        /* of its answer */
     bool ready, last;   /* the answer is there; close after it */
     enum stream stream;
-    struct follow follow; /* of STREAM_RUN */
+    struct follow follow;     /* of STREAM_RUN */
+    struct transfer transfer; /* that its exchange waits for */
     char operator[GUARD_OPERATOR];
     struct client *next, *prev;
 };
@@ -102,7 +104,9 @@ static void client_end(struct client *c, bool flush)
     conn_free(&c->conn);
     if (c->x) {
         c->x->client = NULL;
-        if (c->ready) /* else it is somebody's answer that frees it */
+        bool ours = c->transfer.x != NULL;
+        transfer_free(&c->transfer);
+        if (c->ready || ours) /* else it is somebody's answer that frees it */
             exchange_free(c->x);
     }
     *(c->prev ? &c->prev->next : &s->clients) = c->next;
@@ -143,7 +147,7 @@ static void stream_begin(struct client *c)
     c->stream = c->x->follow ? STREAM_RUN : STREAM_EVENTS;
     s->nstreams += c->stream == STREAM_EVENTS;
     if (c->stream == STREAM_RUN)
-        follow_begin(&c->follow, s->desk, c->conn, c->x->follow);
+        follow_begin(&c->follow, s->desk, c->conn, c->x);
     c->ready = false;
     exchange_free(c->x);
     c->x = NULL;
@@ -235,6 +239,15 @@ static void refuse_head(struct client *c, const struct http_err *e)
     (void)answer(c);
 }
 
+/* A transfer goes on. False: the client is gone. */
+static bool transferred(struct client *c, enum transfer_next next)
+{
+    if (next == TRANSFER_WAITS)
+        return true;
+    transfer_free(&c->transfer);
+    return answer(c);
+}
+
 /* The whole request is in: it gets its own copy, for it may outlive the connection. False: the client is gone. */
 static bool request_run(struct client *c, size_t head, size_t all)
 {
@@ -256,12 +269,20 @@ static bool request_run(struct client *c, size_t head, size_t all)
     c->last |= !x->head.keep_alive;
     conn_deadline(c->conn, 0); /* questions have their own */
     route_run(x);
-    return x->status != 0 ? answer(c) : true;
+    if (x->status != 0)
+        return answer(c);
+    if (x->transfer) {
+        transfer_begin(&c->transfer, c->conn, x);
+        return transferred(c, transfer_read(&c->transfer));
+    }
+    return true;
 }
 
 /* What is wrong with a head that the parser took. */
-static bool head_refused(const struct http_head *h, struct http_err *e)
+static bool head_refused(enum desk_place place, const struct http_head *h, struct http_err *e)
 {
+    if (route_streams(place, h))
+        return false;
     if (h->framing == HTTP_CHUNKED)
         *e = (struct http_err){411, "length", "send the body with a Content-Length"};
     else if (h->framing == HTTP_LENGTH && h->length > DESK_BODY_MAX)
@@ -281,15 +302,18 @@ static void client_work(struct client *c)
         enum http_result r = http_parse_request(conn_input(c->conn), HTTP_ORIGIN_SERVER, &c->seen, &h, &used, &e);
         if (r == HTTP_MORE)
             return;
-        if (r != HTTP_OK || head_refused(&h, &e)) {
+        if (r != HTTP_OK || head_refused(c->door->place, &h, &e)) {
             refuse_head(c, &e);
             return;
         }
-        size_t body = h.framing == HTTP_LENGTH ? (size_t)h.length : 0, there = conn_input(c->conn).n - used;
-        if (h.expect_continue && there == 0 && body > 0 &&
+        bool streams = route_streams(c->door->place, &h);
+        size_t body = h.framing == HTTP_LENGTH && !streams ? (size_t)h.length : 0,
+               there = conn_input(c->conn).n - used;
+        if (h.expect_continue && there == 0 && (body > 0 || streams) &&
             conn_write(c->conn, SPAN("HTTP/1.1 100 Continue\r\n\r\n")) != 0)
             return;
-        c->seen = 0; /* the head is parsed again when its body is there */
+        c->seen = 0;        /* the head is parsed again when its body is there */
+        c->last |= streams; /* what nobody takes of its body is no request */
         if (there < body || !request_run(c, used, used + body))
             return;
     }
@@ -315,6 +339,12 @@ void server_follow(struct server *s, struct frame *f)
         c = c->next;
     if (c && follow_hear(&c->follow, f) != 0)
         client_end(c, false);
+    if (c)
+        return;
+    for (c = s->clients; c && (!c->transfer.x || c->x->follow != f->id);)
+        c = c->next;
+    if (c && transferred(c, transfer_hear(&c->transfer, f)))
+        client_work(c);
 }
 
 void server_follow_gone(struct server *s)
@@ -323,6 +353,8 @@ void server_follow_gone(struct server *s)
         next = c->next;
         if (c->follow.id != 0 && follow_lost(&c->follow) != 0)
             client_end(c, false);
+        else if (c->transfer.x && transferred(c, transfer_lost(&c->transfer)))
+            client_work(c);
     }
 }
 
@@ -334,7 +366,7 @@ static void client_event(void *arg, struct conn *conn, enum conn_event ev)
     case CONN_DATA:
         if (c->stream != STREAM_NONE)
             conn_consume(conn, conn_input(conn).n);
-        else
+        else if (!c->transfer.x || transferred(c, transfer_read(&c->transfer)))
             client_work(c);
         break;
     case CONN_DRAINED:
@@ -345,7 +377,7 @@ static void client_event(void *arg, struct conn *conn, enum conn_event ev)
         break;
     case CONN_EOF:
         /* A half-closed client still gets its answer. */
-        if (c->x)
+        if (c->x && !c->transfer.x)
             c->last = true;
         else if (c->stream != STREAM_RUN || c->follow.id != 0 || follow_done(&c->follow))
             client_end(c, true);

@@ -7,7 +7,7 @@
 #include "web-approval/desk.h"
 
 enum {
-    SERVER_CLIENTS = 64, /* of each listener */
+    SERVER_CLIENTS = 80, /* of each listener; more than can be held for long (desk.h) and event streams */
     SERVER_STREAMS = 24, /* event streams among them */
     SERVER_REQUEST_MS = 10 * 1000,
     SERVER_IDLE_MS = 30 * 1000,

@@ -18,7 +18,7 @@
 #include "sandbox-shim/plan/limits.h"
 #include "sandbox-shim/run/network.h"
 
-enum { DIRECT_MAX = 8, SKEW_MS = 60 * 1000, SOON_DAYS = 30, DIAL_MS = 3000 };
+enum { DIRECT_MAX = 8, SKEW_MS = 60 * 1000, SOON_DAYS = 30, DIAL_MS = 3000, SOURCE_NAME_MAX = 160 };
 
 struct doctor {
     struct findings f;
@@ -260,6 +260,30 @@ static void check_freeze(struct doctor *d)
                 "writes are frozen by %.*s: every one is refused until `countersign thaw`", SPAN_FMT(by));
 }
 
+/* One that was refused a value, or never had one: its source is asked again, and says which step fails. */
+static void check_source(struct doctor *d, struct span name)
+{
+    struct dynbuf answer;
+    struct arena a;
+    struct err e = {"the keeper's answer cannot be read"};
+    char own[SOURCE_NAME_MAX];
+
+    arena_init(&a, 1024 * 1024);
+    (void)snprintf(own, sizeof(own), "credential %.*s: ", SPAN_FMT(name)); /* some words begin with it */
+    const struct json *j =
+        verb_check_source(d->dir, name, &answer, &e) == 0 ? json_parse(dynbuf_span(&answer), &a) : NULL;
+    const struct json *ok = json_get(j, SPAN("ok"));
+    struct span why = j ? json_text(j, SPAN("why")) : span_str(e.text);
+    if (span_starts(why, span_str(own)))
+        why = span_from(why, strlen(own));
+    if (ok == NULL || ok->type != JSON_BOOL || !ok->truth)
+        finding(&d->f, FINDING_BAD, "secrets", "requests that a rule would give it to are refused",
+                "countersign secret set fills a store; countersign secret check asks its source again:",
+                "the policy names the credential %.*s, and it has no value: %.*s", SPAN_FMT(name), SPAN_FMT(why));
+    arena_free(&a);
+    dynbuf_free(&answer);
+}
+
 static void check_secrets(struct doctor *d)
 {
     const struct json *list;
@@ -277,9 +301,7 @@ static void check_secrets(struct doctor *d)
         struct span name = member_text(c, "name");
         n++;
         if (!present || !present->truth)
-            finding(&d->f, FINDING_BAD, "secrets", "requests that a rule would give it to are refused",
-                    "countersign secret check with its name says why; countersign secret set fills a store:",
-                    "the policy names the credential %.*s, and it has no value", SPAN_FMT(name));
+            check_source(d, name);
     }
     finding(&d->f, FINDING_OK, "secrets", NULL, NULL, "%u credential%s named by the policy", n,
             n == 1 ? " is" : "s are");
@@ -332,6 +354,7 @@ static void check_gateway(struct doctor *d)
     if (!json_get(d->g.tree, SPAN("pinned")))
         check_files(d);
     check_waiting(d);
+    doctor_clients(&d->f, d->g.tree);
     check_rules(d);
     check_policy(d);
     check_freeze(d);

@@ -33,6 +33,9 @@ void doctor_trust(struct findings *f, const struct env_url *proxy, struct dynbuf
 /* policy.c: of the version of the policy that is in force, kept in dir (STATE_DIR/policies), the CA files that
  * keep chains from being checked strictly. digest: its hex. */
 void doctor_policy(struct findings *f, const char *dir, struct span digest);
+/* clients.c: of the gateway's status, what it refused for the protocol that was spoken. */
+struct json;
+void doctor_clients(struct findings *f, const struct json *status);
 /* A whole file of at most a few MiB into b (born here). -1 with errno. */
 int doctor_file(const char *path, struct dynbuf *b) MUSTCHECK;
 

@@ -91,8 +91,7 @@ static void take_row(struct audit *a, const struct json *r)
     struct arena arena;
 
     if (a->g.json) {
-        print_lines(json);
-        putchar('\n');
+        print_json_line(json);
         return;
     }
     arena_init(&arena, 4 * API_EVENT_MAX);
@@ -166,8 +165,7 @@ static void export_row(const struct audit *a, const struct json *r)
     uint64_t ms = member_u64(r, "time_ms");
     if (ms < a->since || ms > a->until || (a->kind && !span_eq(member_text(r, "kind"), span_str(a->kind))))
         return;
-    print_lines(member_text(r, "json"));
-    putchar('\n');
+    print_json_line(member_text(r, "json"));
 }
 
 /* Up to the record that was the last when it began: what comes meanwhile would never let it end. */

@@ -153,6 +153,15 @@ static void print_versions(const struct json *j)
     putchar('\n');
 }
 
+static void print_sandboxes(const struct json *j)
+{
+    uint64_t started = j ? member_u64(j, "started") : 0, paused = j ? member_u64(j, "paused") : 0;
+
+    if (started > 0)
+        printf("started   %llu sandboxes, %llu of them paused\n", (unsigned long long)started,
+               (unsigned long long)paused);
+}
+
 static void print_status(const struct json *j, const struct json *frozen)
 {
     uint64_t now_ms = member_u64(j, "time_ms");
@@ -172,6 +181,7 @@ static void print_status(const struct json *j, const struct json *frozen)
     print_page(j, now_ms);
     print_listeners(j);
     print_roles(json_get(j, SPAN("roles")));
+    print_sandboxes(json_get(j, SPAN("sandboxes")));
     print_refused(json_get(j, SPAN("refused")));
 }
 

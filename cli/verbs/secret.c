@@ -223,19 +223,12 @@ static int jwks(const struct keeper *k, const struct cli_call *c)
 /* Of the gateway that runs, for its policy says what the source is. */
 static int check(const struct keeper *k, const struct cli_call *c)
 {
-    char path[NAME_LEN + 32];
-    unsigned status = 0;
     struct dynbuf answer = {0};
     struct arena a;
     struct err e = {{0}};
     int rc = CLI_RUNTIME;
     arena_init(&a, 1024 * 1024);
-    snprintf(path, sizeof(path), "/v1/credentials/%s/check", c->word[0]);
-    int running = api_running(k->sock, &e);
-    if (running == 0)
-        err_set(&e, "no gateway runs here, and only its policy says what the source is");
-    if (running <= 0 || api_call(k->sock, "POST", path, SPAN_NONE, &status, &answer, &e) != 0 ||
-        (status >= 400 && api_explain(status, dynbuf_span(&answer), &e) != 0)) {
+    if (verb_check_source(k->state_dir, span_str(c->word[0]), &answer, &e) != 0) {
         (void)say(&e);
         goto out;
     }

@@ -1,33 +1,21 @@
-/* countersign sandbox start|started|exec|destroy: sandboxes that the gateway itself starts. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
+/* countersign sandbox start|started|destroy: sandboxes that the gateway itself starts. */
+#include "cli/verbs/started.h"
 
-#include "cli/verb.h"
-#include "common/text/utf8.h"
-#include "common/text/visible.h"
+#include <stdio.h>
+
 #include "policy/load/read/scalar.h"
 #include "sandbox-shim/plan/limits.h"
 
-enum {
-    PATH_ROOM = 256,
-    NAME_MAX_BYTES = 63,
-    BODY_MAX = 64 * 1024,
-    ENV_MAX = CLI_GIVEN_MAX,
-    EXIT_TIMED_OUT = 124,
-    EXIT_LOST = 125,
-    EXIT_SIGNAL = 128
-};
+enum { NAME_MAX_BYTES = 63 };
 
-static const char *name_wrong(const char *s)
+const char *started_name_wrong(const char *s)
 {
     size_t n = strlen(s);
     bool ok = n > 0 && n <= NAME_MAX_BYTES && strspn(s, "abcdefghijklmnopqrstuvwxyz0123456789-._") == n;
     return ok ? NULL : "that is not a sandbox's name";
 }
 
-/* A length of time in whole seconds, as a member of this name. */
-static int put_seconds(struct jsonw *w, const struct cli_call *c, const char *option)
+int started_put_seconds(struct jsonw *w, const struct cli_call *c, const char *option)
 {
     const char *value = cli_value(c, option);
     uint64_t ms = 0;
@@ -40,7 +28,7 @@ static int put_seconds(struct jsonw *w, const struct cli_call *c, const char *op
     return CLI_OK;
 }
 
-static int put_bytes(struct jsonw *w, const struct cli_call *c, const char *option, unsigned least_mib)
+int started_put_bytes(struct jsonw *w, const struct cli_call *c, const char *option, unsigned least_mib)
 {
     const char *value = cli_value(c, option);
     char name[32];
@@ -90,13 +78,13 @@ static int start_request(const struct cli_call *c, struct dynbuf *body)
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
         if (cli_value(c, texts[i]))
             jsonw_kv(&w, texts[i], span_str(cli_value(c, texts[i])));
-    int rc = put_bytes(&w, c, "memory", 64);
+    int rc = started_put_bytes(&w, c, "memory", 64);
     if (rc == CLI_OK)
-        rc = put_bytes(&w, c, "disk", 1);
+        rc = started_put_bytes(&w, c, "disk", 1);
     if (rc == CLI_OK)
         rc = put_counts(&w, c);
     if (rc == CLI_OK)
-        rc = put_seconds(&w, c, "timeout");
+        rc = started_put_seconds(&w, c, "timeout");
     jsonw_end_object(&w);
     return rc;
 }
@@ -105,7 +93,7 @@ int sandbox_start(const struct cli_call *c)
 {
     struct gateway_call g;
     struct dynbuf body;
-    const char *wrong = c->nwords ? name_wrong(c->word[0]) : NULL;
+    const char *wrong = c->nwords ? started_name_wrong(c->word[0]) : NULL;
     int rc = verb_begin(&g, c);
 
     dynbuf_init(&body, BODY_MAX);
@@ -132,11 +120,18 @@ int sandbox_start(const struct cli_call *c)
 
 static void print_started(const struct json *r)
 {
+    bool still = span_eq(member_text(r, "state"), SPAN("paused"));
+
     print_text(member_text(r, "name"));
-    printf("  generation %llu  %llu s, %llu s left  %llu commands  %llu MiB, %llu processes  ",
+    if (still) {
+        fputs("  paused by ", stdout);
+        print_text(member_text(r, "paused_by"));
+    }
+    printf("  generation %llu  %llu s, %llu s left, idle %llu s  %llu commands  %llu MiB, %llu processes  ",
            (unsigned long long)member_u64(r, "generation"), (unsigned long long)member_u64(r, "age_ms") / 1000,
-           (unsigned long long)member_u64(r, "left_ms") / 1000, (unsigned long long)member_u64(r, "commands"),
-           (unsigned long long)member_u64(r, "memory") >> 20, (unsigned long long)member_u64(r, "pids"));
+           (unsigned long long)member_u64(r, "left_ms") / 1000, (unsigned long long)member_u64(r, "idle_ms") / 1000,
+           (unsigned long long)member_u64(r, "commands"), (unsigned long long)member_u64(r, "memory") >> 20,
+           (unsigned long long)member_u64(r, "pids"));
     print_text(member_text(r, "limits"));
     fputs(", ", stdout);
     print_text(member_text(r, "held_by"));
@@ -160,148 +155,68 @@ int sandbox_started(const struct cli_call *c)
     return rc;
 }
 
-/* --- a command ------------------------------------------------------------------------ */
+/* --- its time ------------------------------------------------------------------------- */
 
-struct follow {
-    bool json;
-    int status; /* -1: its end was not said yet */
-};
-
-static void say_output(bool err, struct span data)
+int sandbox_timeout(const struct cli_call *c)
 {
-    uint8_t *bytes = malloc(data.n);
-    struct dynbuf shown;
-    size_t n;
-
-    if (bytes && base64_decode(data, bytes, &n) == 0) {
-        FILE *to = err ? stderr : stdout;
-        dynbuf_init(&shown, 8 * API_EVENT_MAX);
-        if (isatty(fileno(to))) { /* it may be meant for the terminal, not for who reads it */
-            visible_text(&shown, span_of(bytes, n), true);
-            (void)fwrite(shown.p, 1, dynbuf_ok(&shown) ? shown.n : 0, to);
-        } else {
-            (void)fwrite(bytes, 1, n, to);
-        }
-        (void)fflush(to);
-        dynbuf_free(&shown);
-    }
-    free(bytes);
-}
-
-static void say_exit(struct follow *f, struct span data)
-{
-    struct arena a;
-
-    arena_init(&a, API_EVENT_MAX);
-    const struct json *j = json_parse(data, &a);
-    struct span how = member_text(j, "how"), why = member_text(j, "why");
-    if (span_eq(how, SPAN("exited")))
-        f->status = (int)member_u64(j, "status") & 0xff;
-    else if (span_eq(how, SPAN("signalled")))
-        f->status = EXIT_SIGNAL + ((int)member_u64(j, "signal") & 0x7f);
-    else
-        f->status = span_eq(how, SPAN("timed-out")) ? EXIT_TIMED_OUT : EXIT_LOST;
-    if (member_u64(j, "cut"))
-        fprintf(stderr, "countersign: %llu bytes of its output were dropped (--output)\n",
-                (unsigned long long)member_u64(j, "cut"));
-    if (f->status == EXIT_TIMED_OUT)
-        fputs("countersign: its time was over (--timeout)\n", stderr);
-    if (why.n) {
-        struct dynbuf shown;
-        dynbuf_init(&shown, API_EVENT_MAX);
-        visible_text(&shown, why, false);
-        fprintf(stderr, "countersign: %.*s\n", dynbuf_ok(&shown) ? (int)shown.n : 0, (const char *)shown.p);
-        dynbuf_free(&shown);
-    }
-    arena_free(&a);
-}
-
-static int on_event(void *ctx, const struct api_event *ev)
-{
-    struct follow *f = ctx;
-    bool out = span_eq(ev->name, SPAN("stdout")), err = span_eq(ev->name, SPAN("stderr"));
-    bool end = span_eq(ev->name, SPAN("exit"));
-
-    if (f->json && (out || err || end))
-        printf("{\"event\":\"%.*s\",\"data\":%s%.*s%s}\n", SPAN_FMT(ev->name), end ? "" : "\"", SPAN_FMT(ev->data),
-               end ? "" : "\"");
-    else if (out || err)
-        say_output(err, ev->data);
-    if (end)
-        say_exit(f, ev->data);
-    return ferror(stdout) ? 1 : 0; /* nobody reads it any more: the command is killed */
-}
-
-/* It goes as JSON, in which another byte would become another character, and a name that of another file. */
-static int put_word(struct jsonw *w, const char *word)
-{
-    struct span s = span_str(word);
-
-    jsonw_string(w, s);
-    return utf8_run(s) == s.n ? CLI_OK
-                              : verb_fail(CLI_USAGE, "a command is told to a sandbox as UTF-8, and a word of it is "
-                                                     "not; a shell inside can make such bytes with printf");
-}
-
-static int exec_request(const struct cli_call *c, struct dynbuf *body)
-{
-    const char *variable[ENV_MAX], *dir = cli_value(c, "dir");
-    size_t n = cli_values(c, "env", variable, ENV_MAX);
-    int rc = CLI_OK;
-    struct jsonw w;
-
-    jsonw_begin(&w, body);
-    jsonw_object(&w);
-    jsonw_kv_array(&w, "argv");
-    for (size_t i = 1; rc == CLI_OK && i < c->nwords; i++)
-        rc = put_word(&w, c->word[i]);
-    jsonw_end_array(&w);
-    jsonw_kv_array(&w, "env");
-    for (size_t i = 0; rc == CLI_OK && i < n; i++)
-        rc = put_word(&w, variable[i]);
-    jsonw_end_array(&w);
-    if (rc == CLI_OK && dir) {
-        jsonw_key(&w, "dir");
-        rc = put_word(&w, dir);
-    }
-    if (rc == CLI_OK)
-        rc = put_seconds(&w, c, "timeout");
-    if (rc == CLI_OK)
-        rc = put_bytes(&w, c, "output", 0);
-    jsonw_end_object(&w);
-    return rc == CLI_OK && !dynbuf_ok(body) ? verb_fail(CLI_USAGE, "the command is longer than 64 KiB") : rc;
-}
-
-int sandbox_exec(const struct cli_call *c)
-{
-    struct follow f = {.json = c->json, .status = -1};
-    const char *wrong = name_wrong(c->word[0]);
+    const char *wrong = started_name_wrong(c->word[0]);
     struct gateway_call g;
-    struct dynbuf body;
-    char path[PATH_ROOM];
-    struct err e;
+    char path[PATH_ROOM], body[64];
+    uint64_t ms = 0;
     int rc = verb_begin(&g, c);
 
-    dynbuf_init(&body, BODY_MAX);
+    if (rc == CLI_OK && wrong)
+        rc = verb_fail(CLI_USAGE, "%s", wrong);
+    wrong = scalar_time(span_str(c->word[1]), &ms);
+    if (rc == CLI_OK && (wrong || ms < 1000))
+        rc = verb_fail(CLI_USAGE, "the time %s", wrong ? wrong : "is at least a second");
+    (void)snprintf(path, sizeof(path), "/api/v1/sandboxes/%.63s/timeout", c->word[0]);
+    (void)snprintf(body, sizeof(body), "{\"timeout\":%llu}", (unsigned long long)ms / 1000);
+    if (rc == CLI_OK)
+        rc = verb_ask(&g, "POST", path, span_str(body), 204);
+    verb_end(&g);
+    return rc;
+}
+
+/* --- a pause -------------------------------------------------------------------------- */
+
+/* said: what it is then, or NULL: by what it is so. */
+static int ask_to(const struct cli_call *c, const char *what, const char *said)
+{
+    const char *wrong = started_name_wrong(c->word[0]);
+    struct gateway_call g;
+    char path[PATH_ROOM];
+    int rc = verb_begin(&g, c);
+
+    (void)snprintf(path, sizeof(path), "/api/v1/sandboxes/%.63s/%s", c->word[0], what);
     if (rc == CLI_OK && wrong)
         rc = verb_fail(CLI_USAGE, "%s", wrong);
     if (rc == CLI_OK)
-        rc = exec_request(c, &body);
-    (void)snprintf(path, sizeof(path), "/api/v1/sandboxes/%.63s/exec", c->word[0]);
-    if (rc == CLI_OK && api_stream_of(g.sock, path, dynbuf_span(&body), on_event, &f, &e) < 0)
-        rc = verb_fail(EXIT_LOST, "%s", e.text);
+        rc = verb_ask(&g, "POST", path, SPAN_NONE, 200);
+    if (rc == CLI_OK && g.json)
+        verb_print_answer(&g);
     else if (rc == CLI_OK)
-        rc = f.status >= 0 ? f.status : verb_fail(EXIT_LOST, "the gateway ended before the command");
-    dynbuf_free(&body);
+        fprintf(stderr, "%s%.*s\n", said ? said : "paused by ",
+                SPAN_FMT(said ? SPAN_NONE : member_text(g.tree, "paused_by")));
     verb_end(&g);
     return rc;
+}
+
+int sandbox_pause(const struct cli_call *c)
+{
+    return ask_to(c, "pause", NULL);
+}
+
+int sandbox_resume(const struct cli_call *c)
+{
+    return ask_to(c, "resume", "it goes on, as its next generation: leases of before are dead");
 }
 
 /* --- an end --------------------------------------------------------------------------- */
 
 int sandbox_destroy(const struct cli_call *c)
 {
-    const char *wrong = name_wrong(c->word[0]);
+    const char *wrong = started_name_wrong(c->word[0]);
     struct gateway_call g;
     char path[PATH_ROOM];
     int rc = verb_begin(&g, c);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
@@ -12,6 +13,7 @@
 #include "common/control/sse.h"
 #include "common/http/http.h"
 #include "common/json/json.h"
+#include "common/text/visible.h"
 
 enum { READ_BYTES = 16 * 1024, CALL_WAIT_S = 60, REQUEST_MAX = 16 * 1024 };
 
@@ -221,12 +223,23 @@ static void reader_close(struct reader *r)
     dynbuf_free(&r->in);
 }
 
+/* All of an answer that is not large. */
+static int answer_read(struct reader *r, struct dynbuf *answer, struct err *e)
+{
+    struct span data;
+    int rc;
+
+    while ((rc = reader_data(r, &data, e)) > 0)
+        if (dynbuf_add(answer, data) != 0)
+            return err_set(e, "the gateway's answer is larger than this program takes");
+    return rc;
+}
+
 int api_call(const char *sock, const char *method, const char *path, struct span body, unsigned *status,
              struct dynbuf *answer, struct err *e)
 {
     struct reader r = {.fd = -1};
     struct timeval wait = {.tv_sec = CALL_WAIT_S};
-    struct span data;
     int rc = -1;
 
     dynbuf_init(answer, API_ANSWER_MAX);
@@ -238,28 +251,21 @@ int api_call(const char *sock, const char *method, const char *path, struct span
     if (request_send(r.fd, method, path, body, "application/json", NULL, e) != 0 ||
         reader_head(&r, method, status, e) != 0)
         goto out;
-    while ((rc = reader_data(&r, &data, e)) > 0)
-        if (dynbuf_add(answer, data) != 0) {
-            rc = err_set(e, "the gateway's answer is larger than this program takes");
-            break;
-        }
+    rc = answer_read(&r, answer, e);
 out:
     reader_close(&r);
     return rc;
 }
 
-/* The words may quote an agent: no control character of theirs reaches a terminal. */
+/* The words may quote an agent: nothing of theirs reaches a terminal that would not be seen as it is. */
 static void words_put(struct err *e, struct span words)
 {
-    char text[sizeof(e->text)];
-    size_t n = words.n < sizeof(text) - 1 ? words.n : sizeof(text) - 1;
+    struct dynbuf shown;
 
-    for (size_t i = 0; i < n; i++) {
-        bool c1 = i > 0 && words.p[i - 1] == 0xc2 && words.p[i] < 0xa0;
-        text[i] = words.p[i] < 0x20 || words.p[i] == 0x7f || c1 ? '?' : (char)words.p[i];
-    }
-    text[n] = '\0';
-    (void)err_set(e, "%s", text);
+    dynbuf_init(&shown, VISIBLE_ESCAPE_MAX * sizeof(e->text));
+    visible_text(&shown, span_first(words, sizeof(e->text)), false);
+    (void)err_set(e, "%.*s", SPAN_FMT(dynbuf_span(&shown)));
+    dynbuf_free(&shown);
 }
 
 int api_explain(unsigned status, struct span answer, struct err *e)
@@ -329,4 +335,103 @@ int api_stream(const char *sock, const char *path, const char *last_id, api_even
 int api_stream_of(const char *sock, const char *path, struct span body, api_event_fn *fn, void *ctx, struct err *e)
 {
     return stream(sock, &(struct asked){"POST", path, NULL, body}, fn, ctx, e);
+}
+
+/* --- bodies of any length ----------------------------------------------------- */
+
+struct api_upload {
+    struct reader r;
+    const char *method;
+};
+
+void api_upload_drop(struct api_upload **u)
+{
+    if (*u) {
+        reader_close(&(*u)->r);
+        free(*u);
+    }
+    *u = NULL;
+}
+
+struct api_upload *api_upload_begin(const char *sock, const char *method, const char *path, struct err *e)
+{
+    struct api_upload *u = calloc(1, sizeof(*u));
+    struct dynbuf head;
+
+    if (!u) {
+        (void)err_set(e, "no memory");
+        return NULL;
+    }
+    u->method = method;
+    dynbuf_init(&u->r.in, HTTP_HEAD_MAX + 2 * READ_BYTES);
+    dynbuf_init(&head, REQUEST_MAX);
+    u->r.fd = gateway_open(sock, e);
+    if (u->r.fd < 0)
+        goto fail;
+    if (http_write_request_line(&head, span_str(method), span_str(path)) != 0 ||
+        http_write_field(&head, SPAN("Host"), SPAN("countersign")) != 0 ||
+        http_write_field(&head, SPAN("Connection"), SPAN("close")) != 0 ||
+        http_write_field(&head, SPAN("Content-Type"), SPAN("application/octet-stream")) != 0 ||
+        http_write_end(&head, HTTP_CHUNKED, 0) != 0) {
+        (void)err_set(e, "this cannot be asked of the gateway: %s is not a path it could have", path);
+        goto fail;
+    }
+    if (api_send(u->r.fd, dynbuf_span(&head)) != 0) {
+        (void)err_errno(e, "asking the gateway failed");
+        goto fail;
+    }
+    dynbuf_free(&head);
+    return u;
+fail:
+    dynbuf_free(&head);
+    api_upload_drop(&u);
+    return NULL;
+}
+
+int api_upload_put(struct api_upload *u, struct span piece)
+{
+    struct dynbuf chunk;
+
+    dynbuf_init(&chunk, piece.n + 64);
+    int rc = http_write_chunk(&chunk, piece) != 0 ? -1 : api_send(u->r.fd, dynbuf_span(&chunk));
+    dynbuf_free(&chunk);
+    return rc;
+}
+
+int api_upload_end(struct api_upload **u, unsigned *status, struct dynbuf *answer, struct err *e)
+{
+    struct reader *r = &(*u)->r;
+
+    dynbuf_init(answer, API_ANSWER_MAX);
+    (void)!api_send(r->fd, SPAN("0\r\n\r\n")); /* if nobody takes it any more, there is an answer */
+    int rc = reader_head(r, (*u)->method, status, e) != 0 ? -1 : answer_read(r, answer, e);
+    api_upload_drop(u);
+    return rc;
+}
+
+int api_download(const char *sock, const char *path, api_piece_fn *fn, void *ctx, unsigned *status,
+                 struct dynbuf *answer, struct err *e)
+{
+    struct reader r = {.fd = -1};
+    struct span data;
+    int rc = -1;
+
+    dynbuf_init(answer, API_ANSWER_MAX);
+    dynbuf_init(&r.in, HTTP_HEAD_MAX + 2 * READ_BYTES);
+    r.fd = gateway_open(sock, e);
+    if (r.fd < 0 || request_send(r.fd, "GET", path, SPAN_NONE, "*/*", NULL, e) != 0 ||
+        reader_head(&r, "GET", status, e) != 0)
+        goto out;
+    if (*status != 200) {
+        rc = answer_read(&r, answer, e);
+        goto out;
+    }
+    while ((rc = reader_data(&r, &data, e)) > 0)
+        if (fn(ctx, data, e) != 0) {
+            rc = -1;
+            break;
+        }
+out:
+    reader_close(&r);
+    return rc;
 }

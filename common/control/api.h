@@ -34,6 +34,20 @@ int api_explain(unsigned status, struct span answer, struct err *e);
 /* All of it, to a connected socket that blocks. -1 with errno. */
 int api_send(int fd, struct span s) MUSTCHECK;
 
+/* A request whose body is said piece by piece. api_upload_end gives the answer as api_call does, api_upload_put -1
+ * when the gateway takes no more: then its answer says why, and comes by api_upload_end all the same. api_upload_drop
+ * ends it before its end, which the gateway sees; it takes NULL. */
+struct api_upload;
+struct api_upload *api_upload_begin(const char *sock, const char *method, const char *path, struct err *e) MUSTCHECK;
+int api_upload_put(struct api_upload *u, struct span piece) MUSTCHECK;
+int api_upload_end(struct api_upload **u, unsigned *status, struct dynbuf *answer, struct err *e) MUSTCHECK;
+void api_upload_drop(struct api_upload **u);
+/* GET what may be of any length: of an answer 200 fn gets each piece, any other goes to `answer`. -1: none, or it was
+ * cut short, or what fn returned that was not 0, with fn's words in e. */
+typedef int api_piece_fn(void *ctx, struct span piece, struct err *e);
+int api_download(const char *sock, const char *path, api_piece_fn *fn, void *ctx, unsigned *status,
+                 struct dynbuf *answer, struct err *e) MUSTCHECK;
+
 struct api_event {
     struct span id, name, data; /* name is "message" when the stream names none */
 };

@@ -78,8 +78,8 @@ enum http_result http_parse_response(struct span in, struct span method, size_t 
                                      size_t *used, struct http_err *e) MUSTCHECK;
 
 /* For an answer that was refused: some old servers fold long fields (RFC 9112 section 5.2). In what is here of its
- * head, the n bytes at head up to the empty line, the line end of each fold becomes blanks, so that the field is one
- * line; not in framing fields, nor behind the status line. False: there was none. */
+ * head, the n bytes at head up to the empty line, each fold that is here whole becomes one blank, and what is over
+ * lies behind the value; not in framing fields, nor behind the status line. False: there was none. */
 bool http_unfold(uint8_t *head, size_t n);
 
 /* The value of a field, or NULL if absent. ASCII case of the name is ignored. */

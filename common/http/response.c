@@ -51,24 +51,46 @@ static bool may_fold(struct span line)
     return !http_is_framing(span_first(line, http_run(line, CH_TOKEN)));
 }
 
+static bool is_blank(uint8_t c)
+{
+    return c == ' ' || c == '\t';
+}
+
+/* The line that ends at `stop` behind the field's text so far, which ends at `end`: one blank between them, and what
+ * is over behind both. Where the text ends now. */
+static size_t join(uint8_t *head, size_t end, size_t from, size_t stop)
+{
+    while (is_blank(head[from]))
+        from++;
+    while (end > 0 && is_blank(head[end - 1]))
+        end--;
+    size_t n = stop - from;
+    head[end++] = ' ';
+    memmove(head + end, head + from, n);
+    memset(head + end + n, ' ', stop - end - n);
+    return end + n;
+}
+
 bool http_unfold(uint8_t *head, size_t n)
 {
     bool any = false, first = true;
-    size_t line = 0; /* where the field begins */
+    size_t line = 0, text = 0; /* where the field begins; where the text of a joined one ends, or 0 */
     uint8_t *lf = n ? memchr(head, '\n', n) : NULL;
-    for (size_t end, next; lf != NULL; lf = next < n ? memchr(head + next, '\n', n - next) : NULL) {
-        end = (size_t)(lf - head);
-        next = end + 1;
-        if (end == line + 1 && head[line] == '\r')
+    while (lf != NULL) {
+        size_t end = (size_t)(lf - head), next = end + 1;
+        bool proper = end > line && head[end - 1] == '\r';
+        if (proper && end == line + 1)
             break; /* the empty line */
-        bool fold = next < n && (head[next] == ' ' || head[next] == '\t') && end > 0 && head[end - 1] == '\r';
+        lf = next < n ? memchr(head + next, '\n', n - next) : NULL;
+        bool fold = proper && lf != NULL && lf[-1] == '\r' && is_blank(head[next]);
         if (fold && !first && may_fold(span_of(head + line, end - line))) {
-            head[end - 1] = head[end] = ' ';
+            text = join(head, text ? text : end - 1, next, (size_t)(lf - head) - 1);
             any = true;
             continue;
         }
         first = false;
         line = next;
+        text = 0;
     }
     return any;
 }

@@ -43,7 +43,9 @@ static int canonical_v6(struct span host, char *dst, size_t *n)
             return -1; /* a zone, a NUL, a second bracket */
         text[i - 1] = (char)host.p[i];
     }
-    if (inet_pton(AF_INET6, text, &a) != 1 || inet_ntop(AF_INET6, &a, text, sizeof text) == NULL)
+    /* ::ffff:192.0.2.7 is dialled as 192.0.2.7, which is how that place is called */
+    if (inet_pton(AF_INET6, text, &a) != 1 || IN6_IS_ADDR_V4MAPPED(&a) ||
+        inet_ntop(AF_INET6, &a, text, sizeof text) == NULL)
         return -1;
     size_t len = strlen(text); /* our own bytes */
     dst[0] = '[';

@@ -16,8 +16,8 @@ bool http_is_token(struct span s);         /* RFC 9110 section 5.6.2 */
 int http_split_authority(struct span authority, struct span *host, uint16_t *port) MUSTCHECK;
 /* A host name of letters, digits and '-', inside a label also '_'; or a bracketed IPv6 literal (in the form of RFC
  * 5952), or a dotted quad; lower-cased into dst (HTTP_HOST_MAX + 1 bytes, NUL-terminated), one trailing dot removed.
- * -1: anything else, among them every exotic spelling of an address (a name whose last label is numeric, a zone) and
- * what only looks like an A-label (common/text/idna.h). */
+ * -1: anything else, among them every exotic spelling of an address (a name whose last label is numeric, a zone, an
+ * IPv4 address as an IPv6 one) and what only looks like an A-label (common/text/idna.h). */
 int http_canonical_host(struct span host, char *dst, size_t *n) MUSTCHECK;
 /* RFC 3986: percent-encoded unreserved characters decoded, hex upper-cased; a raw '|' or '^',
  * which libraries that follow WHATWG URL leave, escaped; nothing else changed. It grows to three

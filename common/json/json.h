@@ -14,8 +14,8 @@ enum json_type { JSON_BAD = 0, JSON_NULL, JSON_BOOL, JSON_NUMBER, JSON_STRING, J
 struct json {
     enum json_type type;
     bool truth;
-    struct span text;         /* a string's bytes (unescaped), a number's digits */
-    struct span key;          /* when it is an object's member */
+    struct span text; /* a string's bytes (unescaped), a number's digits; a zero byte follows if there are any */
+    struct span key;  /* when it is an object's member */
     const struct json *child; /* first member or element */
     const struct json *next;
     size_t count; /* members or elements */
@@ -50,6 +50,8 @@ void jsonw_array(struct jsonw *w);
 void jsonw_end_object(struct jsonw *w);
 void jsonw_end_array(struct jsonw *w);
 void jsonw_key(struct jsonw *w, const char *key);
+/* The same of a name that somebody else chose. */
+void jsonw_name(struct jsonw *w, struct span key);
 void jsonw_string(struct jsonw *w, struct span s);
 void jsonw_u64(struct jsonw *w, uint64_t v);
 void jsonw_bool(struct jsonw *w, bool v);

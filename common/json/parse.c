@@ -113,10 +113,13 @@ static int on_bool(void *ctx, int truth)
     return j != NULL;
 }
 
-/* False: no room, which is no fault of the text. */
+/* With a zero byte behind it. False: no room, which is no fault of the text. */
 static bool copy(struct build *b, struct span from, struct span *to)
 {
-    *to = arena_copy(b->arena, from);
+    uint8_t *own = from.n ? arena_alloc(b->arena, from.n + 1) : NULL;
+    *to = span_of(own, own ? from.n : 0);
+    if (own)
+        memcpy(own, from.p, from.n);
     if (to->n != from.n)
         b->fault = JSON_OVER_LIMIT;
     return to->n == from.n;

@@ -148,10 +148,15 @@ static void put_string(struct jsonw *w, struct span before, struct span s, struc
     put(w, after);
 }
 
+void jsonw_name(struct jsonw *w, struct span key)
+{
+    put_string(w, comma(w), key, SPAN(":"));
+    w->comma &= ~((uint64_t)1 << w->depth); /* its value follows without one */
+}
+
 void jsonw_key(struct jsonw *w, const char *key)
 {
-    put_string(w, comma(w), span_str(key), SPAN(":"));
-    w->comma &= ~((uint64_t)1 << w->depth); /* its value follows without one */
+    jsonw_name(w, span_str(key));
 }
 
 void jsonw_string(struct jsonw *w, struct span s)

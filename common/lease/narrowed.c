@@ -77,10 +77,17 @@ static int add_layer(struct span hex, struct digest *mac)
     return hmac(span_of(key.b, DIGEST_BYTES), span_of(bytes, hex.n / 2), mac);
 }
 
+/* The text is what it is over, and not its key: HMAC hashes a key that is longer than a block, and that hash stands
+ * in each that is made of the lease. */
+static int first_mac(struct span text, struct digest *out)
+{
+    return hmac(SPAN("countersign narrowed lease 1"), text, out);
+}
+
 int lease_narrowed_mac(struct span text, struct span layers, struct digest *out)
 {
     struct span one;
-    int bad = hmac(text, SPAN("countersign narrowed lease 1"), out);
+    int bad = first_mac(text, out);
     for (bool more = true; bad == 0 && more;) {
         more = span_cut(layers, '.', &one, &layers);
         bad = add_layer(one, out);
@@ -97,7 +104,7 @@ static int whole(struct span text, struct lease_narrowed *out)
         return -1;
     *out = (struct lease_narrowed){.tag = span_of(text.p + at, LEASE_TAG)};
     digest_of(text, &out->of);
-    return hmac(text, SPAN("countersign narrowed lease 1"), &out->mac);
+    return first_mac(text, &out->mac);
 }
 
 static void put_hex(struct dynbuf *out, struct span bytes)

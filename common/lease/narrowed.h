@@ -3,7 +3,7 @@
  *
  *   cs_TAG.OF.LAYER.LAYER.MAC       OF: SHA-256 of the lease's text; all but cs_TAG in hex, lower case
  *
- * MAC: HMAC-SHA256 with the lease's text over what this is for, with the result over the first layer, with that over
+ * MAC: HMAC-SHA256 with what this is for over the lease's text, with the result over the first layer, with that over
  * the next. So who has one can narrow it further, nobody can take a layer away who has not the lease's text, and the
  * keeper, which derives that text, can say that nobody did. The form is the gateway's own, whatever the lease's is; a
  * pair has none, for what is signed with it says nothing else. Pure. */

@@ -110,6 +110,8 @@ static void fail_words(struct conn *c, const char *doing)
         c->tls_code = code_of(ERR_GET_REASON(ERR_peek_last_error()));
     long verdict = SSL_get_verify_result(c->ssl);
     const char *words = tls_words();
+    if (SSL_is_server(c->ssl) && strcmp(c->tls_code, "tls-alpn") == 0)
+        words = "no application protocol: the client offers HTTP/2 or another, and not http/1.1";
     if (c->cert_why != NULL)
         words = c->cert_why;
     else if (verdict != X509_V_OK)

@@ -25,7 +25,11 @@ enum {
 static const struct {
     unsigned bit;
     const char *name;
-} controllers[] = {{CGROUP_MEMORY, "memory"}, {CGROUP_PIDS, "pids"}, {CGROUP_CPU, "cpu"}};
+} controllers[] = {{CGROUP_FREEZER, "freezer"}, /* first: what is frozen there does not leave the others */
+                   {CGROUP_MEMORY, "memory"},
+                   {CGROUP_PIDS, "pids"},
+                   {CGROUP_CPU, "cpu"},
+                   {CGROUP_COUNTER, "cpuacct"}};
 enum { CONTROLLERS = sizeof(controllers) / sizeof(controllers[0]) };
 
 /* --- files ------------------------------------------------------------------ */
@@ -245,11 +249,32 @@ static bool add_v2(struct cgroup *c, struct places *p, const char *leaf, unsigne
     return false;
 }
 
+/* In the hierarchy of version 1 that is mounted at the place in hand. */
+static bool add_v1(struct cgroup *c, struct places *p, const char *leaf, size_t controller,
+                   const struct cgroup_amounts *a)
+{
+    char path[DIR_ROOM];
+
+    if (find_own(p->cgroup, controllers[controller].name, p->own) != 0)
+        return false;
+    place(p, path);
+    return add_folder(c, V1, path, leaf, controllers[controller].bit, a);
+}
+
+/* Every folder of version 2 freezes and counts; without one there may be hierarchies of version 1 that do. */
+static void add_more(struct cgroup *c, struct places *p, const char *leaf, const struct cgroup_amounts *a)
+{
+    unsigned more = cgroup_freezer(c) ? 0 : (a->freezes ? CGROUP_FREEZER : 0) | (a->counts ? CGROUP_COUNTER : 0);
+
+    for (size_t i = 0; i < CONTROLLERS; i++)
+        if (controllers[i].bit & more && find_mount(p->mountinfo, controllers[i].name, p->point) == 0)
+            (void)add_v1(c, p, leaf, i, a);
+}
+
 bool cgroup_make(struct cgroup *c, const char *proc, const char *leaf, const struct cgroup_amounts *a)
 {
     unsigned wanted =
         (a->memory ? CGROUP_MEMORY : 0) | (a->pids ? CGROUP_PIDS : 0) | (a->cpu_percent ? CGROUP_CPU : 0);
-    char path[DIR_ROOM];
     struct places p;
 
     c->n = 0;
@@ -259,14 +284,14 @@ bool cgroup_make(struct cgroup *c, const char *proc, const char *leaf, const str
         if (!(wanted & controllers[i].bit) || find_mount(p.mountinfo, controllers[i].name, p.point) != 0)
             continue; /* version 2 may have it */
         wanted &= ~controllers[i].bit;
-        if (find_own(p.cgroup, controllers[i].name, p.own) != 0)
-            goto fail;
-        place(&p, path);
-        if (!add_folder(c, V1, path, leaf, controllers[i].bit, a))
+        if (!add_v1(c, &p, leaf, i, a))
             goto fail;
     }
-    if (wanted == 0 || add_v2(c, &p, leaf, wanted, a))
+    if (wanted == 0 || add_v2(c, &p, leaf, wanted, a)) {
+        if (c->n > 0)
+            add_more(c, &p, leaf, a);
         return c->n > 0;
+    }
 fail:
     cgroup_end(c);
     return false;
@@ -281,6 +306,96 @@ int cgroup_join(const struct cgroup *c)
             return -1;
     return 0;
 }
+
+unsigned cgroup_version(const struct cgroup *c)
+{
+    return c->n > 0 ? c->folder[0].version : 0;
+}
+
+static const struct cgroup_folder *freezer(const struct cgroup *c)
+{
+    for (unsigned i = 0; i < c->n; i++)
+        if (c->folder[i].version == V2 || c->folder[i].holds & CGROUP_FREEZER)
+            return &c->folder[i];
+    return NULL;
+}
+
+unsigned cgroup_freezer(const struct cgroup *c)
+{
+    return freezer(c) ? freezer(c)->version : 0;
+}
+
+int cgroup_freeze(const struct cgroup *c, bool on)
+{
+    const struct cgroup_folder *f = freezer(c);
+
+    if (!f)
+        return -1;
+    return f->version == V2 ? write_text(f->path, "cgroup.freeze", on ? "1" : "0")
+                            : write_text(f->path, "freezer.state", on ? "FROZEN" : "THAWED");
+}
+
+int cgroup_frozen(const struct cgroup *c)
+{
+    const struct cgroup_folder *f = freezer(c);
+    char path[FILE_ROOM], text[FILE_MAX];
+
+    if (!f)
+        return -1;
+    (void)snprintf(path, sizeof(path), "%s/%s", f->path, f->version == V2 ? "cgroup.events" : "freezer.state");
+    if (read_file(path, text) != 0)
+        return -1;
+    return f->version == V2 ? strstr(text, "frozen 1\n") != NULL : strcmp(text, "FROZEN\n") == 0;
+}
+
+/* --- what it uses ------------------------------------------------------------- */
+
+/* The number in this file, or behind the word at the beginning of one of its lines. */
+static void read_number(const char *dir, const char *file, const char *word, uint64_t *v)
+{
+    char path[FILE_ROOM], text[FILE_MAX];
+    size_t n = word ? strlen(word) : 0;
+
+    (void)snprintf(path, sizeof(path), "%s/%s", dir, file);
+    if (read_file(path, text) != 0)
+        return;
+    for (const char *at = text, *next; *at; at = next) {
+        size_t line = strcspn(at, "\n");
+        next = at + line + (at[line] == '\n');
+        if (word && (strncmp(at, word, n) != 0 || at[n] != ' '))
+            continue;
+        at += word ? n + 1 : 0;
+        if (*at >= '0' && *at <= '9')
+            *v = strtoull(at, NULL, 10);
+        return;
+    }
+}
+
+void cgroup_usage(const struct cgroup *c, struct cgroup_usage *u)
+{
+    uint64_t ns = UINT64_MAX;
+
+    *u = (struct cgroup_usage){UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX};
+    for (unsigned i = 0; i < c->n; i++) {
+        const struct cgroup_folder *f = &c->folder[i];
+        bool v2 = f->version == V2;
+        if (f->holds & CGROUP_MEMORY) {
+            read_number(f->path, v2 ? "memory.current" : "memory.usage_in_bytes", NULL, &u->memory);
+            read_number(f->path, v2 ? "memory.peak" : "memory.max_usage_in_bytes", NULL, &u->peak);
+            read_number(f->path, "memory.stat", "shmem", &u->files);
+        }
+        if (f->holds & CGROUP_PIDS)
+            read_number(f->path, "pids.current", NULL, &u->pids);
+        if (v2)
+            read_number(f->path, "cpu.stat", "usage_usec", &u->cpu_us);
+        else if (f->holds & CGROUP_COUNTER)
+            read_number(f->path, "cpuacct.usage", NULL, &ns);
+    }
+    if (u->cpu_us == UINT64_MAX && ns != UINT64_MAX)
+        u->cpu_us = ns / 1000;
+}
+
+/* --- its end ------------------------------------------------------------------ */
 
 /* Version 1 has no file that kills, nor version 2 before Linux 5.14: one after the other, as they are listed; what
  * does not fit is listed the next time. */
@@ -300,20 +415,22 @@ static void kill_listed(const char *dir)
     }
 }
 
-unsigned cgroup_version(const struct cgroup *c)
+static void kill_all(const struct cgroup_folder *f)
 {
-    return c->n > 0 ? c->folder[0].version : 0;
+    if (f->version != V2 || write_text(f->path, "cgroup.kill", "1") != 0)
+        kill_listed(f->path);
+    if (f->version == V1) /* who is frozen there dies when it goes on, before it does anything else */
+        (void)write_text(f->path, "freezer.state", "THAWED");
 }
 
+/* All of them first: as long as it is frozen in one, none of the others can be removed. */
 bool cgroup_try_end(struct cgroup *c)
 {
-    for (; c->n > 0; c->n--) {
-        const struct cgroup_folder *f = &c->folder[c->n - 1];
-        if (f->version != V2 || write_text(f->path, "cgroup.kill", "1") != 0)
-            kill_listed(f->path);
-        if (rmdir(f->path) != 0 && errno == EBUSY)
+    for (unsigned i = 0; i < c->n; i++)
+        kill_all(&c->folder[i]);
+    for (; c->n > 0; c->n--)
+        if (rmdir(c->folder[c->n - 1].path) != 0 && errno == EBUSY)
             return false;
-    }
     return true;
 }
 

@@ -48,6 +48,16 @@ size_t utf8_run(struct span s)
     return i;
 }
 
+uint32_t utf8_code(struct span s, size_t n)
+{
+    if (n == 1)
+        return s.p[0];
+    uint32_t c = s.p[0] & (0x7fu >> n);
+    for (size_t i = 1; i < n; i++)
+        c = c << 6 | (s.p[i] & 0x3f);
+    return c;
+}
+
 size_t utf8_put(uint32_t c, uint8_t to[4])
 {
     size_t n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;

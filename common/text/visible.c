@@ -49,16 +49,6 @@ static bool is_hidden(uint32_t c)
     return (c & 0xfffe) == 0xfffe;
 }
 
-static uint32_t decode(struct span s, size_t n)
-{
-    if (n == 1)
-        return s.p[0];
-    uint32_t c = s.p[0] & (0x7fu >> n);
-    for (size_t i = 1; i < n; i++)
-        c = c << 6 | (s.p[i] & 0x3f);
-    return c;
-}
-
 enum visible_kind visible_char(struct span s, size_t *n, char escape[VISIBLE_ESCAPE_MAX])
 {
     escape[0] = '\0';
@@ -68,7 +58,7 @@ enum visible_kind visible_char(struct span s, size_t *n, char escape[VISIBLE_ESC
         (void)snprintf(escape, VISIBLE_ESCAPE_MAX, "\\x{%02x}", s.p[0]);
         return VISIBLE_ESCAPED;
     }
-    uint32_t c = decode(s, *n);
+    uint32_t c = utf8_code(s, *n);
     if (c >= 0x20 && c < 0x7f)
         return VISIBLE_ASCII;
     if (c == '\n' || c == '\t' || c == '\r') {

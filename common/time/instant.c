@@ -1,5 +1,8 @@
 #include "common/time/instant.h"
 
+enum { NUMBER_MAX = 32 /* characters; 17 digits are all that a double has */ };
+static const uint64_t latest_ms = (UINT64_C(1) << 32) * 1000 - 1, first_in_ms = UINT64_C(1000000000000);
+
 /* Years begin in March here, so that the day that some years lack is the last. */
 int64_t instant_days_to(int64_t year, unsigned month, unsigned day)
 {
@@ -57,12 +60,60 @@ const char *instant_of(struct span s, uint64_t *ms)
     return NULL;
 }
 
-int instant_left(struct span s, uint64_t now_ms, uint64_t *left_ms)
+/* The digits from a place on, appended to digit; where they end. */
+static size_t digits_from(struct span s, size_t at, uint8_t digit[NUMBER_MAX], size_t *n)
+{
+    for (; at < s.n && s.p[at] >= '0' && s.p[at] <= '9'; at++)
+        digit[(*n)++] = s.p[at] - '0';
+    return at;
+}
+
+/* "e9", "E+09" or "e-3", or nothing. */
+static int exponent_of(struct span s, int *exponent)
+{
+    bool sign = s.n > 1 && (s.p[1] == '+' || s.p[1] == '-');
+    size_t at = sign ? 2 : 1;
+    unsigned v;
+    *exponent = 0;
+    if (s.n == 0)
+        return 0;
+    if ((s.p[0] | 0x20) != 'e' || s.n <= at || s.n > at + 2 || !digits(s, at, s.n - at, 0, 99, &v))
+        return -1;
+    *exponent = sign && s.p[1] == '-' ? -(int)v : (int)v;
+    return 0;
+}
+
+int instant_seconds(struct span s, uint64_t *ms)
+{
+    uint8_t digit[NUMBER_MAX];
+    size_t n = 0;
+    int exponent;
+    uint64_t v = 0;
+    if (s.n > NUMBER_MAX)
+        return -1;
+    size_t at = digits_from(s, 0, digit, &n), whole = n;
+    if (whole == 0 || (whole > 1 && digit[0] == 0))
+        return -1;
+    if (at < s.n && s.p[at] == '.') {
+        at = digits_from(s, at + 1, digit, &n);
+        if (n == whole)
+            return -1;
+    }
+    if (exponent_of(span_from(s, at), &exponent) != 0)
+        return -1;
+    for (int i = 0; i < (int)whole + exponent + 3 && v <= latest_ms; i++)
+        v = v * 10 + ((size_t)i < n ? digit[i] : 0);
+    if (v > latest_ms)
+        return -1;
+    *ms = v;
+    return 0;
+}
+
+/* RFC 3339, but for a fraction of a second. */
+static int moment_of(struct span s, uint64_t *at)
 {
     uint8_t whole[64];
-    uint64_t at;
     size_t dot = span_index(s, '.'), end = dot;
-    *left_ms = 0;
     while (end < s.n && (end == dot || (s.p[end] >= '0' && s.p[end] <= '9')))
         end++;
     struct span zone = span_from(s, end);
@@ -72,7 +123,15 @@ int instant_left(struct span s, uint64_t now_ms, uint64_t *left_ms)
         memcpy(whole, s.p, dot);
     if (zone.n)
         memcpy(whole + dot, zone.p, zone.n);
-    if (instant_of(span_of(whole, dot + zone.n), &at) != NULL)
+    return instant_of(span_of(whole, dot + zone.n), at) == NULL ? 0 : -1;
+}
+
+int instant_left(struct span s, uint64_t now_ms, uint64_t *left_ms)
+{
+    uint64_t at = 0;
+    *left_ms = 0;
+    if (instant_seconds(s, &at) != 0 && (span_u64(s, latest_ms, &at) != 0 || at < first_in_ms) &&
+        moment_of(s, &at) != 0)
         return -1;
     *left_ms = at > now_ms ? at - now_ms : 1;
     return 0;

@@ -25,6 +25,32 @@ const struct body_parser body_parsers[] = {
                    .digits = body_form_digits,
                    .param = body_form_param,
                    .show = body_form_show},
+    [COND_GRAPHQL] = {.name = "graphql",
+                      .key = "pointer",
+                      .words = "GraphQL",
+                      .number = "a whole number, ",
+                      .look = body_graphql_look,
+                      .fits = body_graphql_fits,
+                      .doubt = body_graphql_doubt,
+                      .show = body_graphql_show},
+    [COND_JSONRPC] = {.name = "jsonrpc",
+                      .key = "pointer",
+                      .words = "JSON-RPC",
+                      .number = "a whole number, ",
+                      .look = body_jsonrpc_look,
+                      .fits = body_jsonrpc_fits,
+                      .doubt = body_jsonrpc_doubt,
+                      .show = body_jsonrpc_show},
+    [COND_MULTIPART] = {.name = "multipart",
+                        .key = "field",
+                        .words = "a form with files",
+                        .number = "", /* all of a form is text */
+                        .types = {SPAN("multipart/form-data")},
+                        .parse = body_multipart_look,
+                        .fits = body_multipart_fits,
+                        .doubt = body_multipart_doubt,
+                        .param = body_multipart_param,
+                        .show = body_multipart_show},
     {.name = "git-receive-pack",
      .types = {SPAN("application/x-git-receive-pack-request")},
      .pack = BODY_GIT_RECEIVE_PACK,
@@ -32,6 +58,8 @@ const struct body_parser body_parsers[] = {
      .coded = AMBIGUITY_PUSH_CODING,
      .malformed = AMBIGUITY_PUSH,
      .find = body_git_find},
+    {.name = "graphql", .pack = BODY_GRAPHQL, .look = body_graphql_look, .find = body_graphql_find},
+    {.name = "mcp", .pack = BODY_MCP, .look = body_jsonrpc_look, .find = body_mcp_find},
 };
 enum { PARSERS = sizeof(body_parsers) / sizeof(body_parsers[0]) };
 
@@ -51,14 +79,14 @@ static bool is_type(struct span s)
     return slashes == 1;
 }
 
-/* "application/json; charset=utf-8": the type alone. Another charset, or a parameter nobody knows: empty. */
-static struct span media_type(struct span value)
+struct span body_media_type(struct span value)
 {
     struct span type = span_trim(span_first(value, span_index(value, ';')));
     struct span rest = span_trim(span_from(value, span_index(value, ';') + 1));
     if (!is_type(type))
         return SPAN_NONE;
-    if (rest.n == 0 || span_ieq(rest, SPAN("charset=utf-8")) || span_ieq(rest, SPAN("charset=\"utf-8\"")))
+    if (rest.n == 0 || span_ieq(rest, SPAN("charset=utf-8")) || span_ieq(rest, SPAN("charset=\"utf-8\"")) ||
+        span_ieq(type, SPAN("multipart/form-data")))
         return type;
     return SPAN_NONE;
 }
@@ -71,24 +99,48 @@ static bool has_type(const struct body_parser *b, struct span type)
     return false;
 }
 
-/* AMBIGUITY_NONE: there is none, or v->is what it says that it is. */
-static enum ambiguity_cause head(struct body_view *v, const struct request *r)
+enum ambiguity_cause body_type(const struct request *r, struct span *type)
 {
     size_t types, codings;
-    struct span type = media_type(spelling_field(r, SPAN("Content-Type"), &types));
+    *type = body_media_type(spelling_field(r, SPAN("Content-Type"), &types));
     struct span coding = spelling_field(r, SPAN("Content-Encoding"), &codings);
-    v->absent = !r->has_body;
-    if (v->absent)
-        return AMBIGUITY_NONE;
-    if (!r->body_complete)
-        return AMBIGUITY_BODY_CUT;
     if (types != 1)
         return types ? AMBIGUITY_TYPES : AMBIGUITY_NO_TYPE;
     if (codings > 1 || (codings == 1 && !span_ieq(coding, SPAN("identity"))))
         return AMBIGUITY_CODING;
-    for (size_t i = 0; i < COND_KINDS && v->is == NULL; i++)
+    return AMBIGUITY_NONE;
+}
+
+enum ambiguity_cause body_list_cause(enum ambiguity_cause all, enum ambiguity_cause one, bool first,
+                                     enum ambiguity_cause mixed)
+{
+    if (first || one == all)
+        return one;
+    if (all == AMBIGUITY_KIND || (all == AMBIGUITY_NONE && one == AMBIGUITY_KIND))
+        return mixed;
+    return all == AMBIGUITY_NONE ? one : all;
+}
+
+bool body_is_other(uint8_t open, bool meant)
+{
+    return open == AMBIGUITY_NONE || (open == AMBIGUITY_KIND && !meant);
+}
+
+/* AMBIGUITY_NONE: there is none, or v->is what it says that it is. */
+static enum ambiguity_cause head(struct body_view *v, const struct request *r)
+{
+    struct span type;
+    size_t types;
+    v->absent = !r->has_body;
+    v->content_type = spelling_field(r, SPAN("Content-Type"), &types);
+    if (v->absent)
+        return AMBIGUITY_NONE;
+    if (!r->body_complete)
+        return AMBIGUITY_BODY_CUT;
+    enum ambiguity_cause why = body_type(r, &type);
+    for (size_t i = 0; i < COND_KINDS && v->is == NULL && why == AMBIGUITY_NONE; i++)
         v->is = has_type(&body_parsers[i], type) ? &body_parsers[i] : NULL;
-    return v->is ? AMBIGUITY_NONE : AMBIGUITY_TYPE;
+    return v->is || why ? why : AMBIGUITY_TYPE;
 }
 
 void body_look(struct body_view *v, const struct request *r, struct arena *a)
@@ -102,6 +154,13 @@ void body_look(struct body_view *v, const struct request *r, struct arena *a)
     if (why != AMBIGUITY_NONE)
         v->is = NULL;
     v->open = (uint8_t)why;
+}
+
+bool body_seen(const struct body_view *v, uint32_t kind)
+{
+    if (kind == COND_GRAPHQL)
+        return v->graphql != NULL;
+    return kind == COND_JSONRPC ? v->jsonrpc != NULL : v->is == &body_parsers[kind];
 }
 
 /* ---- conditions ---- */
@@ -134,11 +193,22 @@ static bool may_be_empty(const struct request *r)
            !span_eq(r->method, SPAN("OPTIONS"));
 }
 
+static enum fit looked_fits(struct body_view *v, const struct body_parser *b, const struct body_question *q,
+                            const struct request *r, struct arena *a)
+{
+    enum ambiguity_cause why = b->look(v, r, a);
+    if (why == AMBIGUITY_NONE)
+        return b->fits(v, q, a);
+    return why == AMBIGUITY_KIND && q->strictly ? FIT_NO : FIT_MAYBE;
+}
+
 enum fit body_fits(struct body_view *v, const struct policy *p, const struct img_cond *c, const struct request *r,
                    bool strictly, struct arena *a)
 {
     const struct body_parser *b = &body_parsers[c->kind];
     const struct body_question q = {p, c, strictly};
+    if (b->look != NULL)
+        return looked_fits(v, b, &q, r, a);
     body_look(v, r, a);
     if (body_in_query(v, r, b, img_span(p, c->key), a))
         return FIT_MAYBE;
@@ -154,6 +224,9 @@ enum ambiguity_cause body_ambiguity(struct body_view *v, const struct policy *p,
 {
     const struct body_parser *b = &body_parsers[c->kind];
     struct span key = img_span(p, c->key);
+    enum ambiguity_cause why = b->look ? b->look(v, r, a) : AMBIGUITY_NONE;
+    if (b->look != NULL)
+        return why != AMBIGUITY_NONE ? why : b->doubt(v, key, a);
     if (v->is == NULL && !v->absent)
         return (enum ambiguity_cause)v->open; /* first: whatever the rule asks about */
     if (body_in_query(v, r, b, key, a))
@@ -177,10 +250,18 @@ enum amount body_amount(struct body_view *v, uint32_t kind, struct span key, con
     return AMOUNT_SEEN;
 }
 
+uint32_t body_requests(const struct body_view *v, bool *more)
+{
+    *more = false;
+    uint32_t one = v->graphql_looked ? body_graphql_requests(v, more) : 1;
+    uint32_t other = v->jsonrpc_looked ? body_jsonrpc_requests(v) : 1;
+    return one == 0 || other == 0 ? 0 : one > other ? one : other;
+}
+
 /* ---- packs ---- */
 
-const char *body_find(uint32_t pack, const struct request *r, struct span resource, struct arena *a, bool *pending,
-                      enum ambiguity_cause *why, struct body_found *found)
+const char *body_find(uint32_t pack, struct body_view *v, const struct request *r, struct span resource,
+                      struct arena *a, bool *pending, enum ambiguity_cause *why, struct body_found *found)
 {
     const struct body_parser *b = body_parsers + COND_KINDS;
     size_t types, codings;
@@ -188,6 +269,10 @@ const char *body_find(uint32_t pack, const struct request *r, struct span resour
     (void)spelling_field(r, SPAN("Content-Encoding"), &codings);
     while (b < body_parsers + PARSERS - 1 && b->pack != pack)
         b++;
+    if (b->look != NULL && b->pack == pack) {
+        *pending = found->untold = r->has_body && !r->body_complete;
+        return *pending ? NULL : b->find(v, r, resource, a, found);
+    }
     *why = b->other_type;
     if (b->pack != pack || !r->has_body || types != 1 || !has_type(b, type))
         return "unclassified";
@@ -196,5 +281,5 @@ const char *body_find(uint32_t pack, const struct request *r, struct span resour
         return "unclassified";
     *pending = !r->body_complete;
     *why = b->malformed;
-    return *pending ? NULL : b->find(r, resource, a, found);
+    return *pending ? NULL : b->find(v, r, resource, a, found);
 }

@@ -61,9 +61,11 @@ int body_form_param(struct span key, struct arena *a, struct span *name)
     return 0;
 }
 
-struct body_shown body_form_show(const struct body_view *v, struct span key)
+struct body_shown body_form_show(struct body_view *v, const struct body_question *q, struct arena *a)
 {
+    struct span key = img_span(q->p, q->c->key);
     uint32_t at = IMG_NONE;
+    (void)a;
     for (const struct param *one; (one = params_next(&v->form, params_key(key), &at)) != NULL;)
         if (span_eq(one->name, key))
             return (struct body_shown){"", one->value.n ? one->value : SPAN("empty"), ""};

@@ -211,8 +211,10 @@ static void fill_push(struct git_push *push, const struct push_parse *s)
     push->side_band = has_capability(s->caps, SPAN("side-band-64k"));
 }
 
-const char *body_git_find(const struct request *r, struct span resource, struct arena *a, struct body_found *found)
+const char *body_git_find(struct body_view *v, const struct request *r, struct span resource, struct arena *a,
+                          struct body_found *found)
 {
+    (void)v;
     if (span_eq(r->body, SPAN("0000")) && span_eq(r->method, SPAN("POST")) &&
         span_ends(r->path, SPAN("/git-receive-pack")) && r->query.n == 0) {
         /* Before a push over 1 MiB git asks with an empty one whether it may (B39). A DELETE or a PUT with

@@ -109,32 +109,43 @@ static const struct json *member_of(struct body_view *v, const struct json *j, s
     return found;
 }
 
+/* Of an object; an index may be meant for a list of which it is the one element, or for members in their order. */
+static const struct json *named_child(struct body_view *v, const struct json *j, struct span token, bool index,
+                                      enum ambiguity_cause *doubt, struct arena *a)
+{
+    struct span name;
+    if (token_name(token, a, &name) != 0) {
+        *doubt = AMBIGUITY_OTHER;
+        return NULL;
+    }
+    const struct json *at = member_of(v, j, name, doubt, a);
+    if (at == NULL && index && *doubt == AMBIGUITY_NONE)
+        *doubt = AMBIGUITY_VALUE;
+    return at;
+}
+
 const struct json *body_json_child(struct body_view *v, const struct json *j, struct span token,
                                    enum ambiguity_cause *doubt, struct arena *a)
 {
     const struct json *at = j->child;
-    uint64_t index = 0;
-    struct span name;
-    if (j->type == JSON_OBJECT && token_name(token, a, &name) == 0)
-        return member_of(v, j, name, doubt, a);
+    uint64_t n = 0;
+    bool index = span_u64(token, JSON_NODES_MAX, &n) == 0;
     if (j->type == JSON_OBJECT)
-        *doubt = AMBIGUITY_OTHER;
-    if (j->type != JSON_ARRAY)
+        return named_child(v, j, token, index, doubt, a);
+    if (j->type != JSON_ARRAY && j->type != JSON_NULL)
+        *doubt = AMBIGUITY_VALUE;
+    else if (!index && at != NULL)
+        *doubt = AMBIGUITY_BATCH;
+    if (j->type != JSON_ARRAY || !index)
         return NULL;
-    if (span_u64(token, JSON_NODES_MAX, &index) != 0) {
-        if (at != NULL)
-            *doubt = AMBIGUITY_BATCH;
-        return NULL;
-    }
-    for (; at && index; index--)
+    for (; at && n; n--)
         at = at->next;
     return at;
 }
 
-static const struct json *json_at(struct body_view *v, struct span pointer, enum ambiguity_cause *doubt,
-                                  struct arena *a)
+const struct json *body_json_below(struct body_view *v, const struct json *j, struct span pointer,
+                                   enum ambiguity_cause *doubt, struct arena *a)
 {
-    const struct json *j = v->json;
     struct span token;
     bool more = pointer.n > 0;
     pointer = span_from(pointer, 1);
@@ -143,6 +154,12 @@ static const struct json *json_at(struct body_view *v, struct span pointer, enum
         j = body_json_child(v, j, token, doubt, a);
     }
     return j;
+}
+
+static const struct json *json_at(struct body_view *v, struct span pointer, enum ambiguity_cause *doubt,
+                                  struct arena *a)
+{
+    return body_json_below(v, v->json, pointer, doubt, a);
 }
 
 /* The other spellings of a text: those of a long one are not looked for again for each rule. */
@@ -167,13 +184,21 @@ static const struct spellings *json_spellings(struct body_view *v, const struct 
     return s ? &s->other : NULL;
 }
 
-enum fit body_json_fits(struct body_view *v, const struct body_question *q, struct arena *a)
+/* Some servers read such a text as JSON where they take a list or an object, each by rules of its own. */
+static bool may_be_json(const struct json *j)
+{
+    struct span s = j->type == JSON_STRING ? j->text : SPAN_NONE;
+    while (s.n > 0 && s.p[0] <= ' ')
+        s = span_from(s, 1);
+    while (s.n > 0 && s.p[s.n - 1] <= ' ')
+        s.n--;
+    return s.n > 1 && ((s.p[0] == '[' && s.p[s.n - 1] == ']') || (s.p[0] == '{' && s.p[s.n - 1] == '}'));
+}
+
+enum fit body_json_value_fits(struct body_view *v, const struct json *j, const struct body_question *q,
+                              struct arena *a)
 {
     const struct img_cond *c = q->c;
-    enum ambiguity_cause doubt = AMBIGUITY_NONE;
-    const struct json *j = json_at(v, img_span(q->p, c->key), &doubt, a);
-    if (doubt != AMBIGUITY_NONE)
-        return FIT_MAYBE;
     if (cond_asks_presence(q))
         return cond_presence_fits(q, j != NULL,
                                   j && (j->type == JSON_NULL || (j->type == JSON_STRING && j->text.n == 0)));
@@ -197,8 +222,17 @@ enum fit body_json_fits(struct body_view *v, const struct body_question *q, stru
     bool others = plain && !q->strictly && c->op == COND_TEXT;
     struct value is = {text, plain, others ? json_spellings(v, j, text, a) : NULL};
     enum fit fit = cond_value_fits(q, &is, a);
+    if (fit == FIT_NO && !q->strictly && may_be_json(j))
+        return FIT_MAYBE;
     /* 0 is true in Ruby, and "false" wherever any text is. */
     return fit == FIT_NO && boolean && j->type != JSON_BOOL ? FIT_MAYBE : fit;
+}
+
+enum fit body_json_fits(struct body_view *v, const struct body_question *q, struct arena *a)
+{
+    enum ambiguity_cause doubt = AMBIGUITY_NONE;
+    const struct json *j = json_at(v, img_span(q->p, q->c->key), &doubt, a);
+    return doubt != AMBIGUITY_NONE ? FIT_MAYBE : body_json_value_fits(v, j, q, a);
 }
 
 enum ambiguity_cause body_json_doubt(struct body_view *v, struct span key, struct arena *a)
@@ -226,9 +260,8 @@ int body_json_param(struct span key, struct arena *a, struct span *name)
 }
 
 /* With its type: "5" is no 5 to the judge, and null is not nothing. */
-struct body_shown body_json_show(const struct body_view *v, struct span key)
+struct body_shown body_json_shown(const struct json *j)
 {
-    const struct json *j = json_pointer(v->json, key);
     switch (j ? j->type : JSON_BAD) {
     case JSON_BAD: break;
     case JSON_NULL: return (struct body_shown){.before = "null"};
@@ -239,4 +272,10 @@ struct body_shown body_json_show(const struct body_view *v, struct span key)
     case JSON_STRING: return (struct body_shown){"the string \"", j->text, "\""};
     }
     return (struct body_shown){.before = "not there"};
+}
+
+struct body_shown body_json_show(struct body_view *v, const struct body_question *q, struct arena *a)
+{
+    (void)a;
+    return body_json_shown(json_pointer(v->json, img_span(q->p, q->c->key)));
 }

@@ -92,3 +92,17 @@ enum fit cond_presence_fits(const struct body_question *q, bool there, bool empt
         there &= !empty;
     return there == (q->c->op == COND_EXISTS) ? FIT_YES : FIT_NO;
 }
+
+enum fit cond_name_fits(const struct body_question *q, struct span name, struct arena *a)
+{
+    static const struct spellings none = {.n = 0};
+    const struct value is = {name, true, &none};
+    return cond_value_fits(q, &is, a);
+}
+
+void fit_sum_add(struct fit_sum *s, enum fit one)
+{
+    bool take = !s->some || (s->all ? one < s->fit : one > s->fit);
+    s->some = true;
+    s->fit = take ? one : s->fit;
+}

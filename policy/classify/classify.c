@@ -222,12 +222,13 @@ static bool method_listed(const struct policy *p, struct img_range methods, stru
     return methods.n == 0;
 }
 
-static void by_body(const struct request *r, const struct img_op *row, struct arena *a, struct class *c)
+static void by_body(const struct request *r, const struct img_op *row, struct body_view *body, struct arena *a,
+                    struct class *c)
 {
     enum ambiguity_cause why;
     if (row->body == BODY_NONE)
         return;
-    c->bad = body_find(row->body, r, c->resource, a, &c->pending, &why, &c->found);
+    c->bad = body_find(row->body, body, r, c->resource, a, &c->pending, &why, &c->found);
     if (c->bad)
         c->ambiguity = (uint8_t)why;
     if (c->bad == NULL && c->found.asks.n) {
@@ -239,10 +240,12 @@ static void by_body(const struct request *r, const struct img_op *row, struct ar
         c->summary = c->found.summary;
 }
 
-/* One pack's word on the request; false when it has none. */
+/* One pack's word on the request; false when it has none. What a row that reads was passed over for is no read by
+ * another row, nor for want of one. */
 static bool by_pack(const struct policy *p, const struct img_pack *k, const struct request *r, struct span path,
-                    struct arena *a, struct class *c)
+                    struct body_view *body, struct arena *a, struct class *c)
 {
+    bool changes = false;
     for (uint32_t i = 0; i < k->ops.n; i++) {
         const struct img_op *row = img_at(p, IMG_OP, k->ops.first + i);
         const struct img_glob *g = img_at(p, IMG_GLOB, row->path.first);
@@ -273,20 +276,24 @@ static bool by_pack(const struct policy *p, const struct img_pack *k, const stru
         if (fill_words(p, k, row, r, path, a, c) != 0)
             c->bad = "no-memory";
         if (c->bad == NULL)
-            by_body(r, row, a, c);
-        return true;
+            by_body(r, row, body, a, c);
+        if (c->bad || c->effect != EFFECT_READ || !(changes |= c->found.changes))
+            return true;
+        c->effect = EFFECT_WRITE;
     }
-    return false;
+    if (changes)
+        c->op = rest_op(r->method); /* the row's name means a read */
+    return changes;
 }
 
-size_t classify(const struct policy *p, const struct request *r, struct span path, struct arena *a,
-                struct class out[CLASSES_MAX])
+size_t classify(const struct policy *p, const struct request *r, struct span path, struct body_view *body,
+                struct arena *a, struct class out[CLASSES_MAX])
 {
     size_t n = 0;
     struct class c;
     for (uint32_t i = 0; i < p->n[IMG_PACK]; i++) {
         const struct img_pack *k = img_at(p, IMG_PACK, i);
-        if (!classify_pack_fits(p, k, r->scheme, r->host, r->port) || !by_pack(p, k, r, path, a, &c))
+        if (!classify_pack_fits(p, k, r->scheme, r->host, r->port) || !by_pack(p, k, r, path, body, a, &c))
             continue;
         if (n < CLASSES_MAX - 1)
             out[n++] = c;

@@ -56,9 +56,9 @@ int path_decoded(struct span path, bool slashes, struct arena *a, struct span *o
 int path_folded(struct span path, struct arena *a, struct span *out) MUSTCHECK;
 /* Is there a %2F? Only packs that ask for it are given one. */
 bool path_keeps_slash(struct span path);
-/* Classes of r under one reading of its path; at least one. */
-size_t classify(const struct policy *p, const struct request *r, struct span path, struct arena *a,
-                struct class out[CLASSES_MAX]);
+/* Classes of r under one reading of its path; at least one. body: of the request, not looked at or already. */
+size_t classify(const struct policy *p, const struct request *r, struct span path, struct body_view *body,
+                struct arena *a, struct class out[CLASSES_MAX]);
 /* Effect of a method without a pack. */
 enum effect classify_rest_effect(struct span method, bool has_body);
 /* Does the pack apply to this host and port? */

@@ -256,6 +256,8 @@ static struct outcome judge_class(const struct ask *k, const struct class *c, co
         return judge_members(*k, c, look);
     struct rule_votes t = rule_votes_none;
     observe(look, k, c);
+    if (c->bad == NULL && c->found.untold)
+        return open_refusal();
     rule_votes_of(k, &t);
     if (c->bad && t.floor < 0 && t.deny < 0)
         return outcome_refusal(c->bad, -1);
@@ -353,24 +355,29 @@ struct evaluation {
     struct span path; /* of those */
 };
 
-/* Which of the classes of what is written a decoded reading's class is another spelling of: the same operation; where
- * no pack knows the decoded one, what it is as it is written; else none, and that operation must be let through too,
- * unless it is one that a pack told apart: by a %2F that is a part of a name, or by a slash at the end. */
+/* Which of the classes of what is written another reading's class is another spelling of: the same operation; where
+ * no pack knows that reading, what it is as it is written; else none, and that operation must be let through too,
+ * unless its pack told the two apart: by a %2F that is a part of a name, or by a slash at the end. */
 static const struct class *class_as_written(const struct evaluation *t, const struct class *c,
                                             const struct reading *r)
 {
-    for (size_t i = 0; i < t->nwritten; i++)
-        if (span_eq(c->pack, t->written[i].pack) && span_eq(c->op, t->written[i].op))
-            return &t->written[i];
     bool alike = r->how == READ_DECODED || r->how == READ_FOLDED;
-    return !alike || (c->pack.n == 0 && !c->overridden) ? &t->written[0] : c;
+    const struct class *apart = NULL;
+    for (size_t i = 0; i < t->nwritten; i++) {
+        if (!span_eq(c->pack, t->written[i].pack))
+            continue;
+        if (span_eq(c->op, t->written[i].op))
+            return &t->written[i];
+        apart = alike || apart ? apart : &t->written[i];
+    }
+    return apart ? apart : c->pack.n == 0 && !c->overridden ? &t->written[0] : c;
 }
 
 /* c: CLASSES_MAX of room, for what this reading of the request is. */
 static void judge_reading(struct ask *k, const struct reading *r, struct class *c, struct evaluation *t,
                           const struct observer *look, struct decision *d)
 {
-    size_t n = classify(k->p, k->request, r->path, k->arena, c);
+    size_t n = classify(k->p, k->request, r->path, k->body, k->arena, c);
     if (r->how == READ_WHOLE) {
         t->nwritten = n;
         t->path = r->path;
@@ -461,6 +468,7 @@ void evaluate(const struct policy *p, const struct subject *s, const struct requ
     const struct img_scope *scope = is_open(out) ? region_keeps_out(p, s, r->host, r->port) : NULL;
     if (scope)
         *out = outcome_refusal("residency", -1);
+    d->requests = body_requests(body, &d->requests_more);
     outcome_settle(&k, out, d);
     if (scope)
         d->say = region_words(p, scope, r->host, a);

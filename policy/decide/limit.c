@@ -62,12 +62,27 @@ static bool measure_name(const struct ask *k, const struct img_limit *l, struct 
     return true;
 }
 
-static const char *limit_of(const struct ask *k, const struct img_rule *r, uint32_t i, struct limit *out)
+/* Who names documents that the server has knows what they do. */
+static bool names_stored(const struct ask *k, const struct img_rule *r)
+{
+    const struct img_match *m = img_at(k->p, IMG_MATCH, r->match.first);
+    bool named = false;
+    for (uint32_t i = 0; i < m->body.n; i++) {
+        const struct img_cond *c = img_at(k->p, IMG_COND, m->body.first + i);
+        named |= c->kind == COND_GRAPHQL && span_eq(img_span(k->p, c->key), SPAN("persisted"));
+    }
+    return named;
+}
+
+static const char *limit_of(const struct ask *k, const struct img_rule *r, uint32_t i, const struct decision *d,
+                            struct limit *out)
 {
     const struct img_limit *l = img_at(k->p, IMG_LIMIT, r->limits.first + i);
-    *out = (struct limit){
-        .rule = img_span(k->p, r->id), .per = l->per, .max = l->max, .window_ms = l->window_ms, .amount = 1};
-    if (l->measure != LIMIT_REQUESTS) {
+    *out = (struct limit){.rule = img_span(k->p, r->id), .per = l->per, .max = l->max, .window_ms = l->window_ms};
+    if (l->measure == LIMIT_REQUESTS) {
+        out->amount = d->requests ? d->requests : 1;
+        out->uncountable = d->requests == 0 || (d->requests_more && !names_stored(k, r));
+    } else {
         enum amount seen = amount_of(k, l, &out->amount);
         if (seen == AMOUNT_OPEN)
             return "unclassified";
@@ -108,7 +123,7 @@ const char *limits_of(const struct ask *k, const struct limited *set, struct dec
     for (uint32_t i = 0; i < sorted.n; i++) {
         const struct img_rule *r = img_at(k->p, IMG_RULE, sorted.rule[i]);
         for (uint32_t l = 0; l < r->limits.n; l++) {
-            const char *code = limit_of(k, r, l, &v[n++]);
+            const char *code = limit_of(k, r, l, d, &v[n++]);
             if (code)
                 return code;
         }

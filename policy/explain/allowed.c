@@ -2,13 +2,14 @@
  * there are; a sandbox that may ask nothing there is told hosts. */
 #include "policy/manifest.h"
 
-#include "policy/match/match.h"
+#include "policy/explain/why.h"
 
 enum { SENTENCE_MAX = 240, LOOK_MAX = 400 };
 
 struct say {
     const struct policy *p;
     const struct subject *s;
+    const struct request *q;
     struct arena *a;
     struct span *out;
     size_t n, max, looked;
@@ -104,32 +105,42 @@ static void keep_origins(struct say *y, const struct img_match *m, struct span h
     }
 }
 
-/* elsewhere: not what the rules about this place say, but at which other scheme and port they are about this host. */
-static void say_key(struct say *y, const struct request *q, uint32_t hash, bool elsewhere)
+static void each_of_key(const struct policy *p, uint32_t hash, why_rule_fn *fn, void *arg)
 {
-    struct img_range r = img_find(y->p, img_hash_end(hash));
-    for (uint32_t i = 0; i < r.n; i++) {
-        const struct img_rule *rule =
-            img_at(y->p, IMG_RULE, *(const uint32_t *)img_at(y->p, IMG_RULE_REF, r.first + i));
-        const struct img_match *m = img_at(y->p, IMG_MATCH, rule->match.first);
-        if (!is_offer(y, rule) || m->hosts.n == 0)
-            continue;
-        if (!elsewhere && match_names_place(y->p, m, q->scheme, q->host, q->port, AS_WRITTEN))
-            keep(y, sentence(y, rule));
-        if (elsewhere && m->hosts.n && classify_hosts_fit(y->p, m->hosts, q->host) &&
-            region_lets(y->p, y->s, m, q->host))
-            keep_origins(y, m, q->host);
+    struct img_range r = img_find(p, img_hash_end(hash));
+    for (uint32_t i = 0; i < r.n; i++)
+        fn(arg, *(const uint32_t *)img_at(p, IMG_RULE_REF, r.first + i));
+}
+
+void why_host_rules(const struct policy *p, struct span host, why_rule_fn *fn, void *arg)
+{
+    each_of_key(p, img_hash_add(img_hash_begin('N'), host), fn, arg);
+    for (struct span rest = host; rest.n;) {
+        rest = span_from(rest, span_index(rest, '.') + 1);
+        if (rest.n)
+            each_of_key(p, img_hash_add(img_hash_begin('M'), rest), fn, arg);
     }
 }
 
-static void say_host(struct say *y, const struct request *r, bool elsewhere)
+static void say_here(void *arg, uint32_t index)
 {
-    say_key(y, r, img_hash_add(img_hash_begin('N'), r->host), elsewhere);
-    for (struct span rest = r->host; rest.n;) {
-        rest = span_from(rest, span_index(rest, '.') + 1);
-        if (rest.n)
-            say_key(y, r, img_hash_add(img_hash_begin('M'), rest), elsewhere);
-    }
+    struct say *y = arg;
+    const struct img_rule *rule = img_at(y->p, IMG_RULE, index);
+    const struct img_match *m = img_at(y->p, IMG_MATCH, rule->match.first);
+    if (is_offer(y, rule) && m->hosts.n &&
+        match_names_place(y->p, m, y->q->scheme, y->q->host, y->q->port, AS_WRITTEN))
+        keep(y, sentence(y, rule));
+}
+
+/* Not what the rules about this place say, but at which other scheme and port they are about this host. */
+static void say_elsewhere(void *arg, uint32_t index)
+{
+    struct say *y = arg;
+    const struct img_rule *rule = img_at(y->p, IMG_RULE, index);
+    const struct img_match *m = img_at(y->p, IMG_MATCH, rule->match.first);
+    if (is_offer(y, rule) && m->hosts.n && classify_hosts_fit(y->p, m->hosts, y->q->host) &&
+        region_lets(y->p, y->s, m, y->q->host))
+        keep_origins(y, m, y->q->host);
 }
 
 /* What was kept as one sentence. */
@@ -166,12 +177,12 @@ static void say_hosts(struct say *y)
 size_t policy_allowed_here(const struct policy *p, const struct subject *s, const struct request *r, struct arena *a,
                            struct span *out, size_t max)
 {
-    struct say y = {.p = p, .s = s, .a = a, .out = out, .max = max};
+    struct say y = {.p = p, .s = s, .q = r, .a = a, .out = out, .max = max};
     if (region_keeps_out(p, s, r->host, r->port))
         return 0;
-    say_host(&y, r, false);
+    why_host_rules(p, r->host, say_here, &y);
     if (y.n == 0) {
-        say_host(&y, r, true);
+        why_host_rules(p, r->host, say_elsewhere, &y);
         join(&y, "nothing at this scheme and port; the host can be reached as: ");
     }
     if (y.n == 0)

@@ -118,6 +118,8 @@ bool change_body(struct making *k)
         return false;
     const struct img_cond *c = img_at(k->p, IMG_COND, k->m->body.first + k->nth);
     struct span key = img_span(k->p, c->key), value = wanted(k, c), token = last_token(key);
+    if (c->kind != COND_FORM && c->kind != COND_JSON)
+        return false;
     if (c->kind == COND_FORM) {
         r->body = change_params_with(k, r->body, key, value);
     } else {

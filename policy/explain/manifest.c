@@ -1,7 +1,5 @@
 /* The rules of one subject as JSON: something to generate requests against. */
-#include "policy/manifest.h"
-
-#include "policy/match/match.h"
+#include "policy/explain/typed.h"
 
 enum { ONE_MAX = 64 * 1024 };
 
@@ -52,30 +50,34 @@ static void put_host(const struct policy *p, struct jsonw *w, const struct img_h
     jsonw_string(w, span_of(text, n + name.n));
 }
 
-/* The hosts of the match in a region that the subject may reach, by name: a pattern stands for entries of upstreams:.
- * w NULL: only whether there is one. */
-static bool put_reached(const struct policy *p, struct jsonw *w, const struct img_match *m, const struct subject *s)
+bool manifest_reached(const struct policy *p, const struct img_match *m, const struct subject *s,
+                      manifest_host_fn *fn, void *arg)
 {
     bool any = false;
-    for (uint32_t i = 0; i < m->hosts.n && (w || !any); i++) {
+    for (uint32_t i = 0; i < m->hosts.n && (fn || !any); i++) {
         const struct img_host *h = img_at(p, IMG_HOST, m->hosts.first + i);
         struct span last = SPAN_NONE, host = img_span(p, h->text);
         if (h->kind == HOST_EXACT && region_lets(p, s, m, host)) {
             any = true;
-            if (w)
-                jsonw_string(w, host);
+            if (fn)
+                fn(arg, host);
         }
-        for (uint32_t u = 0; h->kind != HOST_EXACT && u < p->n[IMG_UPSTREAM] && (w || !any); u++) {
+        for (uint32_t u = 0; h->kind != HOST_EXACT && u < p->n[IMG_UPSTREAM] && (fn || !any); u++) {
             host = img_span(p, ((const struct img_upstream *)img_at(p, IMG_UPSTREAM, u))->host);
             if (span_eq(host, last) || !classify_host_fits(p, h, host) || !region_lets(p, s, m, host))
                 continue;
             last = host; /* the next entry may be another port of it */
             any = true;
-            if (w)
-                jsonw_string(w, host);
+            if (fn)
+                fn(arg, host);
         }
     }
     return any;
+}
+
+static void put_reached(void *w, struct span host)
+{
+    jsonw_string(w, host);
 }
 
 /* within: of whom only the hosts count that it may reach; NULL: all. */
@@ -85,7 +87,7 @@ static void put_hosts(const struct policy *p, struct jsonw *w, const struct img_
     if (m->hosts.n) {
         jsonw_kv_array(w, "host");
         if (within)
-            (void)put_reached(p, w, m, within);
+            (void)manifest_reached(p, m, within, put_reached, w);
         for (uint32_t i = 0; i < m->hosts.n && within == NULL; i++)
             put_host(p, w, img_at(p, IMG_HOST, m->hosts.first + i));
         jsonw_end_array(w);
@@ -145,8 +147,12 @@ static void put_git(const struct policy *p, struct jsonw *w, const struct img_ma
 
 static void put_cond(const struct policy *p, struct jsonw *w, const struct img_cond *c)
 {
+    const char *key = body_parsers[c->kind].key;
+    struct span is = img_span(p, c->key);
+    if (c->kind == COND_MULTIPART)
+        key = body_multipart_asks(is, &is);
     jsonw_object(w);
-    jsonw_kv(w, body_parsers[c->kind].key, img_span(p, c->key));
+    jsonw_kv(w, key, is);
     put_strs(p, w, "in", c->texts);
     put_globs(p, w, "glob", c->globs);
     if (c->op == COND_AT_MOST)
@@ -158,12 +164,44 @@ static void put_cond(const struct policy *p, struct jsonw *w, const struct img_c
     jsonw_end_object(w);
 }
 
+/* Names, and pointers with what is asked of them. */
+static void put_asked(const struct policy *p, struct jsonw *w, struct img_range r, const char *pointers)
+{
+    static const char *const names[] = {"type", "operation", "fields", "persisted", "method", "tool"};
+    bool some = false;
+    jsonw_object(w);
+    for (uint32_t i = 0; i < r.n; i++) {
+        const struct img_cond *c = img_at(p, IMG_COND, r.first + i);
+        bool name = false;
+        for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++)
+            if (span_eq(img_span(p, c->key), span_str(names[k]))) {
+                put_strs(p, w, names[k], c->texts);
+                put_globs(p, w, names[k], c->globs);
+                name = true;
+            }
+        if (name)
+            continue;
+        if (!some)
+            jsonw_kv_array(w, pointers);
+        some = true;
+        put_cond(p, w, c);
+    }
+    if (some)
+        jsonw_end_array(w);
+    jsonw_end_object(w);
+}
+
 /* A body has conditions of one kind: the loader takes no rule with both. */
 static void put_body(const struct policy *p, struct jsonw *w, const struct img_match *m)
 {
     if (m->body.n == 0)
         return;
-    jsonw_key(w, body_parsers[((const struct img_cond *)img_at(p, IMG_COND, m->body.first))->kind].name);
+    uint32_t kind = ((const struct img_cond *)img_at(p, IMG_COND, m->body.first))->kind;
+    jsonw_key(w, body_parsers[kind].name);
+    if (body_parsers[kind].look != NULL) {
+        put_asked(p, w, m->body, kind == COND_GRAPHQL ? "arguments" : "params");
+        return;
+    }
     jsonw_array(w);
     for (uint32_t i = 0; i < m->body.n; i++)
         put_cond(p, w, img_at(p, IMG_COND, m->body.first + i));
@@ -245,28 +283,60 @@ static void put_windows(const struct policy *p, struct jsonw *w, const struct im
     jsonw_end_array(w);
 }
 
-/* The requests that a pack gives these names. */
-static void put_operations(const struct policy *p, struct jsonw *w, const struct img_match *m)
+static bool shares_host(const struct policy *p, const struct img_pack *k, const struct img_match *m)
 {
-    if (m->ops.n == 0)
-        return;
-    jsonw_kv_array(w, "operations");
-    for (uint32_t i = 0; i < p->n[IMG_OP]; i++) {
-        const struct img_op *o = img_at(p, IMG_OP, i);
-        if (!match_names_op(p, m, img_span(p, o->op)))
-            continue;
-        jsonw_object(w);
-        jsonw_kv(w, "op", img_span(p, o->op));
-        jsonw_kv(w, "effect", span_str(effect_name((enum effect)o->effect)));
-        put_strs(p, w, "method", o->methods);
-        put_globs(p, w, "path", o->path);
-        jsonw_end_object(w);
+    for (uint32_t i = 0; i < m->hosts.n; i++) {
+        const struct img_host *h = img_at(p, IMG_HOST, m->hosts.first + i);
+        if (h->kind == HOST_EXACT && k->hosts.n && classify_hosts_fit(p, k->hosts, img_span(p, h->text)))
+            return true;
     }
-    jsonw_end_array(w);
+    return false;
 }
 
-/* A subject that may reach only some regions is told no host elsewhere; what is denied is denied everywhere. */
-static const struct subject *kept_within(const struct policy *p, const struct subject *s, const struct img_rule *r)
+void manifest_ops(const struct policy *p, const struct img_match *m, manifest_op_fn *fn, void *arg)
+{
+    for (uint32_t i = 0; i < p->n[IMG_PACK]; i++) {
+        const struct img_pack *k = img_at(p, IMG_PACK, i);
+        if (m->ops.n == 0 && (m->effects == 0 || m->ws || !shares_host(p, k, m)))
+            continue;
+        for (uint32_t o = 0; o < k->ops.n; o++) {
+            const struct img_op *op = img_at(p, IMG_OP, k->ops.first + o);
+            bool effect = m->effects == 0 || (m->effects & 1u << op->effect);
+            if (m->ops.n ? match_names_op(p, m, img_span(p, op->op)) : effect)
+                fn(arg, k, op);
+        }
+    }
+}
+
+struct putting {
+    const struct policy *p;
+    struct jsonw *w;
+    bool some;
+};
+
+static void put_operation(void *arg, const struct img_pack *k, const struct img_op *o)
+{
+    struct putting *to = arg;
+    if (!to->some)
+        jsonw_kv_array(to->w, "operations");
+    to->some = true;
+    jsonw_object(to->w);
+    jsonw_kv(to->w, "op", img_span(to->p, o->op));
+    jsonw_kv(to->w, "effect", span_str(effect_name((enum effect)o->effect)));
+    put_strs(to->p, to->w, "method", o->methods);
+    put_globs(to->p, to->w, "path", o->path);
+    jsonw_end_object(to->w);
+}
+
+static void put_operations(const struct policy *p, struct jsonw *w, const struct img_match *m)
+{
+    struct putting to = {p, w, false};
+    manifest_ops(p, m, put_operation, &to);
+    if (to.some)
+        jsonw_end_array(w);
+}
+
+const struct subject *manifest_within(const struct policy *p, const struct subject *s, const struct img_rule *r)
 {
     return r->verdict != VERDICT_DENY && region_keeps_out(p, s, SPAN_NONE, 0) ? s : NULL;
 }
@@ -280,7 +350,7 @@ static void put_rule(const struct policy *p, const struct img_rule *r, const str
     if (want->ids)
         jsonw_kv(w, "rule", img_span(p, r->id));
     jsonw_key(w, "request");
-    put_match(p, w, m, kept_within(p, want->subject, r));
+    put_match(p, w, m, manifest_within(p, want->subject, r));
     put_operations(p, w, m);
     if (r->except.n) {
         jsonw_kv_array(w, "except");
@@ -303,13 +373,14 @@ static void put_rule(const struct policy *p, const struct img_rule *r, const str
     jsonw_end_object(w);
 }
 
-static bool is_wanted(const struct policy *p, const struct manifest_want *want, const struct img_rule *r)
+bool manifest_wanted(const struct policy *p, const struct manifest_want *want, const struct img_rule *r)
 {
     const struct img_match *m = img_at(p, IMG_MATCH, r->match.first);
     if (!match_scope(p, want->subject, r))
         return false;
     bool named = want->host.n == 0 || classify_hosts_fit(p, m->hosts, want->host);
-    return named && (kept_within(p, want->subject, r) == NULL || put_reached(p, NULL, m, want->subject));
+    return named &&
+           (manifest_within(p, want->subject, r) == NULL || manifest_reached(p, m, want->subject, NULL, NULL));
 }
 
 size_t policy_manifest(const struct policy *p, const struct manifest_want *want, struct jsonw *w)
@@ -320,7 +391,7 @@ size_t policy_manifest(const struct policy *p, const struct manifest_want *want,
         const struct img_rule *r = img_at(p, IMG_RULE, i);
         struct dynbuf one;
         struct jsonw own;
-        if (!is_wanted(p, want, r))
+        if (!manifest_wanted(p, want, r))
             continue;
         dynbuf_init(&one, ONE_MAX);
         jsonw_begin(&own, &one);

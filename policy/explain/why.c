@@ -180,14 +180,16 @@ static void cond_words(const struct ask *k, const struct img_cond *c, struct dyn
     struct span key = img_span(k->p, c->key);
     bool open = body_fits(k->body, k->p, c, k->request, true, k->arena) == FIT_MAYBE;
     const struct body_parser *is = k->body->is, *wants = &body_parsers[c->kind];
-    if (open || k->body->absent) {
+    const struct body_question q = {k->p, c, true};
+    bool seen = body_seen(k->body, c->kind);
+    if (open || (k->body->absent && !seen)) {
         enum ambiguity_cause why = open ? body_ambiguity(k->body, k->p, c, k->request, k->arena) : AMBIGUITY_NONE;
         (void)dynbuf_addf(out, "%s; the rule asks about ", open ? ambiguity_words(why) : "there is no body");
         why_value(out, key);
-    } else if (is != wants) {
+    } else if (!seen) {
         (void)dynbuf_addf(out, "the body is %s, the rule asks for %s", is ? is->words : "not seen", wants->words);
     } else {
-        struct body_shown value = wants->show(k->body, key);
+        struct body_shown value = wants->show(k->body, &q, k->arena);
         why_value(out, key);
         (void)dynbuf_addf(out, key.n ? " is %s" : "the body is %s", value.before);
         if (value.after) {

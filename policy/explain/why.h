@@ -17,6 +17,9 @@ void why_list(struct dynbuf *out, const struct policy *p, enum img_table t, stru
 /* "mon-fri 09:00-17:00 Europe/Berlin", of each window of the rule; and a time of Unix in UTC, as RFC 3339 has it. */
 void why_hours(struct dynbuf *out, const struct policy *p, const struct img_rule *r);
 void why_time(struct dynbuf *out, uint64_t ms);
+/* Calls fn for every rule that the index has for this host, however many others there are (allowed.c). */
+typedef void why_rule_fn(void *arg, uint32_t rule);
+void why_host_rules(const struct policy *p, struct span host, why_rule_fn *fn, void *arg);
 struct span why_host_pattern(const struct policy *p, const struct img_host *h, struct arena *a);
 
 #endif

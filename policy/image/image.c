@@ -155,7 +155,7 @@ static const struct field op_fields[] = {STR(img_op, op),
                                          ONE(img_op, path, IMG_GLOB),
                                          BELOW(img_op, effect, EFFECT_EXEC + 1),
                                          BELOW(img_op, dialect, DIALECT_COUNT),
-                                         BELOW(img_op, body, BODY_GIT_RECEIVE_PACK + 1),
+                                         BELOW(img_op, body, BODY_KINDS),
                                          BELOW(img_op, query_rule, QUERY_EXACT + 1),
                                          {0}};
 static const struct field resource_fields[] = {STR(img_resource, host), STR(img_resource, text), {0}};

@@ -35,11 +35,11 @@ struct img_scope {
     struct img_range regions;           /* IMG_STR */
 };
 /* One thing that must hold of a body. */
-enum { COND_JSON = 0, COND_FORM, COND_KINDS };
+enum { COND_JSON = 0, COND_FORM, COND_GRAPHQL, COND_JSONRPC, COND_MULTIPART, COND_KINDS };
 enum { COND_TEXT = 0, COND_AT_MOST, COND_AT_LEAST, COND_EXISTS, COND_ABSENT, COND_OPS };
 struct img_cond {
     uint32_t kind, op;
-    struct img_str key;            /* a JSON pointer, or a form field's name */
+    struct img_str key;            /* a JSON pointer, a form field's name, or as parsers.h says of the kind */
     struct img_range texts, globs; /* IMG_STR and IMG_GLOB: one of them */
     uint64_t number;               /* at most 2^53 */
 };
@@ -118,7 +118,7 @@ struct img_approver {
 };
 
 /* Packs. */
-enum { BODY_NONE = 0, BODY_GIT_RECEIVE_PACK };
+enum { BODY_NONE = 0, BODY_GIT_RECEIVE_PACK, BODY_GRAPHQL, BODY_MCP, BODY_KINDS };
 enum { QUERY_ANY = 0, QUERY_EXACT };
 struct img_op { /* one row of a pack: what a request of this shape is */
     struct img_str op, query, content_type, resource, strip, summary;

@@ -218,11 +218,32 @@ static bool list_fits(const struct ask *k, const struct img_pair *want)
     return false;
 }
 
+/* Some servers leave out what is not ASCII. -1: no memory. */
+static int ascii_alone(struct span s, struct arena *a, struct span *out)
+{
+    uint8_t all = 0, *dst;
+    size_t n = 0;
+    for (size_t i = 0; i < s.n; i++)
+        all |= s.p[i];
+    *out = s;
+    if (all < 0x80)
+        return 0;
+    if ((dst = arena_alloc(a, s.n)) == NULL)
+        return -1;
+    for (size_t i = 0; i < s.n; i++)
+        if (s.p[i] < 0x80)
+            dst[n++] = s.p[i];
+    *out = span_of(dst, n);
+    return 0;
+}
+
 static bool field_fits(const struct ask *k, const struct img_pair *want, struct span value)
 {
-    struct span item, rest = value;
+    struct span item, rest = value, ascii;
     /* In which charset it is read, and so what it says, only its server knows. */
-    if (utf8_run(value) != value.n || value_fits(k, want, value))
+    if (utf8_run(value) != value.n || value_fits(k, want, value) || ascii_alone(value, k->arena, &ascii) != 0)
+        return true;
+    if (ascii.n < value.n && field_fits(k, want, ascii))
         return true;
     for (bool more = true; more;) {
         more = span_cut(rest, ',', &item, &rest);

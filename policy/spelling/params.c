@@ -149,6 +149,13 @@ bool path_hides_query(struct span path)
     return false;
 }
 
+static void decode_again(struct params *ps, struct param *one, struct arena *a)
+{
+    ps->failed |= spelling_decode(one->name, true, a, &one->again) != 0;
+    if (span_eq(one->again, one->name))
+        one->again = SPAN_NONE;
+}
+
 /* NULL: there are too many, or no memory. */
 static struct param *add_param(struct params *ps, struct span text, bool late, struct arena *a)
 {
@@ -170,9 +177,7 @@ static struct param *add_param(struct params *ps, struct span text, bool late, s
     if (!late) /* else it is decoded already */
         ps->failed |=
             spelling_decode(name, true, a, &one->name) != 0 || spelling_decode(value, true, a, &one->value) != 0;
-    ps->failed |= spelling_decode(one->name, true, a, &one->again) != 0;
-    if (span_eq(one->again, one->name))
-        one->again = SPAN_NONE;
+    decode_again(ps, one, a);
     ps->doubtful |= name.n != one->name.n && utf8_run(one->name) != one->name.n;
     return one;
 }
@@ -277,6 +282,19 @@ int params_of_form(struct params *ps, struct span body, struct arena *a)
     for (size_t i = 0; i < ps->n && !ps->failed; i++)
         if (!ps->v[i].late && !is_good(&ps->v[i]))
             return -1;
+    if (!ps->failed)
+        build_index(ps, a);
+    return ps->failed ? -1 : 0;
+}
+
+int params_of_parts(struct params *ps, struct param *v, size_t n, struct arena *a)
+{
+    *ps = (struct params){.looked = true, .v = v, .n = n};
+    for (size_t i = 0; i < n; i++) {
+        if (!is_good(&v[i]))
+            return -1;
+        decode_again(ps, &v[i], a);
+    }
     if (!ps->failed)
         build_index(ps, a);
     return ps->failed ? -1 : 0;

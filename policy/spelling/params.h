@@ -52,6 +52,9 @@ void params_of_query(struct params *ps, struct span query, struct span path, str
 /* Of a form (WHATWG URL section 5.1). -1: a ';' that may part, an escape that is none, a NUL, bytes that are no
  * UTF-8, a field that says what the encoding is, or more than is looked into. */
 int params_of_form(struct params *ps, struct span body, struct arena *a) MUSTCHECK;
+/* Of names and values in no encoding, as of the parts of a form with files; v is of the arena, and kept. -1: as of a
+ * form. */
+int params_of_parts(struct params *ps, struct param *v, size_t n, struct arena *a) MUSTCHECK;
 
 /* The parameters that some server may take for this one: the same name in another spelling, or a member of it, as in
  * a[] and a[b]; also decoded once more. *at: IMG_NONE to begin with. NULL: no more. */

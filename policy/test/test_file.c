@@ -74,6 +74,8 @@ static const struct key request_keys[] = {
     PAIRS(t_request, headers, "headers", 0, "its fields; a list of values is the field several times"),
     PROSE(t_request, body, "body", "the body as it is"),
     PAIRS(t_request, form, "form", 0, "in its place, a form: each name with its value or values"),
+    PAIRS(t_request, multipart, "multipart", 0,
+          "in its place, a form with files: each name with its value or values; \"@a.png;type=image/png\" is a file"),
     PROSE(t_request, json, "json", "in its place, the text of a JSON body"),
     {0}};
 static const struct table request_table = {"request:", sizeof(struct t_request), request_keys};
@@ -150,8 +152,8 @@ static void check_case(struct loader *l, const struct t_case *c)
     const struct t_used *u = c->used.v;
     for (size_t i = 0; i < c->used.n; i++)
         check_used(l, &u[i]);
-    if ((r->body.at != NULL) + (r->json.at != NULL) + (r->form.at != NULL) > 1)
-        load_problem(l, r->at, "P015", "a request has one of body:, json: and form:");
+    if ((r->body.at != NULL) + (r->json.at != NULL) + (r->form.at != NULL) + (r->multipart.at != NULL) > 1)
+        load_problem(l, r->at, "P015", "a request has one of body:, json:, form: and multipart:");
     if ((r->at == NULL) == (c->push.at == NULL))
         load_problem(l, c->at, "P015", "a case has request: or git_push:%s", r->at ? ", not both" : "");
 }

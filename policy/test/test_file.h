@@ -14,7 +14,7 @@ struct t_as {
 struct t_request {
     const struct node *at;
     struct item method, url, body, json;
-    struct list headers, form;
+    struct list headers, form, multipart;
 };
 struct t_ref {
     const struct node *at;

@@ -2,6 +2,8 @@
 #include "policy/test/test_file.h"
 #include "policy/scope.h"
 
+#define BOUNDARY "countersign-policy-test"
+
 /* "a1" stands for an object id that begins so; 0 for none. */
 static struct span object_id(struct asked *q, const struct item *v, struct span otherwise)
 {
@@ -41,6 +43,42 @@ static int ask_form(struct asked *q, const struct t_request *r)
     return asked_header(q, SPAN("Content-Type"), SPAN("application/x-www-form-urlencoded"));
 }
 
+/* As curl -F writes it; what is in a file does not matter. */
+static void put_part(struct dynbuf *b, struct span name, struct span value)
+{
+    struct span file = SPAN_NONE, type = SPAN("application/octet-stream"), rest;
+    (void)dynbuf_addf(b, "--" BOUNDARY "\r\nContent-Disposition: form-data; name=\"");
+    (void)dynbuf_add(b, name);
+    if (span_starts(value, SPAN("@"))) {
+        (void)span_cut(span_from(value, 1), ';', &file, &rest);
+        if (span_starts(rest, SPAN("type=")))
+            type = span_from(rest, 5);
+        (void)dynbuf_add(b, SPAN("\"; filename=\""));
+        (void)dynbuf_add(b, file);
+        (void)dynbuf_addf(b, "\"\r\nContent-Type: %.*s", SPAN_FMT(type));
+        value = SPAN("file");
+    } else {
+        (void)dynbuf_addf(b, "\"");
+    }
+    (void)dynbuf_addf(b, "\r\n\r\n");
+    (void)dynbuf_add(b, value);
+    (void)dynbuf_addf(b, "\r\n");
+}
+
+static int ask_multipart(struct asked *q, const struct t_request *r)
+{
+    const struct pair *v = r->multipart.v;
+    struct dynbuf b;
+    dynbuf_init(&b, 1 << 20);
+    for (size_t i = 0; i < r->multipart.n; i++)
+        for (size_t k = 0; k < v[i].values.n; k++)
+            put_part(&b, v[i].name.text, v[i].values.v[k].text);
+    (void)dynbuf_addf(&b, "--" BOUNDARY "--\r\n");
+    q->request.body = arena_keep(&q->a, &b);
+    return q->request.body.p ? asked_header(q, SPAN("Content-Type"), SPAN("multipart/form-data; boundary=" BOUNDARY))
+                             : -1;
+}
+
 static int ask_request(struct asked *q, const struct t_request *r, struct err *e)
 {
     const struct pair *v = r->headers.v;
@@ -49,11 +87,11 @@ static int ask_request(struct asked *q, const struct t_request *r, struct err *e
         for (size_t k = 0; k < v[i].values.n; k++)
             if (asked_header(q, v[i].name.text, v[i].values.v[k].text) != 0)
                 return err_set(e, "too many headers");
-    q->request.has_body = r->body.at || r->form.at || r->json.at;
+    q->request.has_body = r->body.at || r->form.at || r->multipart.at || r->json.at;
     q->request.body = r->json.at ? r->json.text : r->body.text;
     if (r->json.at && asked_header(q, SPAN("Content-Type"), SPAN("application/json")) != 0)
         return err_set(e, "too many headers");
-    if (r->form.at && ask_form(q, r) != 0)
+    if ((r->form.at && ask_form(q, r) != 0) || (r->multipart.at && ask_multipart(q, r) != 0))
         return err_set(e, "no memory");
     return asked_url(q, r->url.text, e);
 }

@@ -37,6 +37,8 @@ static bool dropped(const struct exchange *x, const struct http_head *h, struct 
         return true;
     if (x->swap == SWAP_DUE && !goes_with_tokens(name))
         return true;
+    if (x->rpc.is && answer_is_digest(name))
+        return true;
     if (h->status == 101 && begins(name, SPAN("sec-websocket-")) && !span_ieq(name, SPAN("sec-websocket-protocol")))
         return true;
     return credentialed(x) && (begins(name, SPAN("set-cookie")) || begins(name, SPAN("x-proxy-")) ||
@@ -104,7 +106,7 @@ static enum walk_next open_coding(struct exchange *x, const struct http_head *h)
 
 static void note_framing(struct exchange *x, const struct http_head *h, struct wire_answer *a)
 {
-    a->framing = h->framing == HTTP_UNTIL_CLOSE ? HTTP_CHUNKED : h->framing;
+    a->framing = h->framing == HTTP_UNTIL_CLOSE || x->rpc.is ? HTTP_CHUNKED : h->framing;
     a->length = h->length;
     x->flows = a->framing != HTTP_LENGTH || h->length == 0;
     /* What a GET would have given; the front knows that no body follows. */
@@ -125,18 +127,34 @@ static enum walk_next found_and_refused(struct exchange *x)
                       "a secret stood in the answer, and its credential says scrub: refuse; it was cut off");
 }
 
+/* A fold may lie inside a secret, which is whole again for who leaves the blanks of it out. head: covered already. */
+static bool folds_hide_one(const struct exchange *x, const struct dynbuf *head)
+{
+    struct dynbuf b;
+    bool refuse;
+    if (!x->folded || !looked_at(x))
+        return false;
+    dynbuf_init(&b, HTTP_ANSWER_HEAD_MAX);
+    for (size_t i = 0; i < head->n; i++)
+        if (head->p[i] != ' ' && head->p[i] != '\t')
+            (void)dynbuf_add_byte(&b, head->p[i]);
+    bool hidden = !dynbuf_ok(&b) || scrub_cover(x->scrub.set, b.p, b.n, &refuse) != 0;
+    dynbuf_wipe(&b);
+    return hidden;
+}
+
 /* Secrets in names, values and the reason phrase are covered in a copy of the raw head. */
 static enum walk_next keep_head(struct exchange *x, const struct http_head *h, struct span raw)
 {
     struct wire_answer a;
     struct dynbuf copy;
     enum walk_next next = WALK_FAIL;
-    bool refuse = false;
+    bool refuse = false, hidden = false;
     a.status = (uint16_t)h->status;
     a.nfields = 0;
     dynbuf_init(&copy, HTTP_ANSWER_HEAD_MAX);
     if (dynbuf_add(&copy, raw) != 0 || (looked_at(x) && scrub_cover(x->scrub.set, copy.p, copy.n, &refuse) < 0) ||
-        refuse)
+        refuse || (hidden = folds_hide_one(x, &copy)))
         goto out;
     a.reason = moved(span_first(h->reason, HTTP_REASON_MAX), raw.p, copy.p);
     for (size_t i = 0; i < h->nfields; i++) {
@@ -153,9 +171,21 @@ static enum walk_next keep_head(struct exchange *x, const struct http_head *h, s
         next = WALK_NEXT;
 out:
     dynbuf_free(&copy);
+    if (hidden)
+        return carry_fail(x, "secret-in-answer", "a secret stood in a folded field of the answer's head");
     if (refuse)
         return found_and_refused(x);
     return next == WALK_NEXT ? next : carry_fail(x, "answer-refused", "no memory for the answer's head");
+}
+
+/* To a retry of JSON-RPC, whose id is another one than that of the request that left. */
+static void begin_rpc(struct exchange *x, const struct http_head *h)
+{
+    const struct http_field *type = http_find(h, SPAN("content-type"));
+    const struct http_field *coding = http_find(h, SPAN("content-encoding"));
+    bool coded = coding != NULL && !span_ieq(coding->value, SPAN("identity"));
+    if (x->f.answer_id.n && x->f.swaps.n == 0 && h->framing != HTTP_NO_BODY && type != NULL && !coded)
+        rpc_answer_begin(&x->rpc, type->value);
 }
 
 static enum walk_next take_head(struct exchange *x, const struct http_head *h, size_t used)
@@ -172,6 +202,7 @@ static enum walk_next take_head(struct exchange *x, const struct http_head *h, s
     if (part_begin(x, h) != WALK_NEXT || (looked_at(x) && open_coding(x, h) != WALK_NEXT) ||
         swap_head(x, h) != WALK_NEXT)
         return WALK_FAIL;
+    begin_rpc(x, h);
     if (keep_head(x, h, raw) != WALK_NEXT)
         return WALK_FAIL;
     http_body_begin(&x->in, h);
@@ -188,6 +219,7 @@ static enum http_result read_head(struct exchange *x, struct http_head *h, size_
     enum http_result r = http_parse_response(in, x->f.request.method, &x->seen, h, used, e);
     if (r != HTTP_BAD || !http_unfold(conn_input_edit(x->conn), in.n))
         return r;
+    x->folded = true;
     x->seen = 0;
     return http_parse_response(in, x->f.request.method, &x->seen, h, used, e);
 }
@@ -260,6 +292,23 @@ static void keep(struct exchange *x, size_t from)
         (void)dynbuf_add(&x->kept, span_of(x->ready.p + from, x->ready.n - from));
 }
 
+/* What stands in x->ready from there on, with the id that the client knows. What is kept for another retry has the
+ * one that it came with. */
+static enum walk_next with_its_id(struct exchange *x, size_t from, bool last)
+{
+    struct dynbuf out;
+    if (!x->rpc.is)
+        return WALK_NEXT;
+    dynbuf_init(&out, READY_MAX);
+    struct span in = span_of(x->ready.p + from, x->ready.n - from);
+    int rc = rpc_answer_feed(&x->rpc, x->f.answer_id, x->ready.n > from ? in : SPAN_NONE, last, &out);
+    x->ready.n = from;
+    if (rc != 0 || (out.n && dynbuf_add(&x->ready, dynbuf_span(&out)) != 0))
+        rc = -1;
+    dynbuf_free(&out);
+    return rc == 0 ? WALK_NEXT : carry_fail(x, "answer-refused", "no memory for the answer");
+}
+
 /* One piece of what came, through the search into x->ready. */
 static enum walk_next take_piece(struct exchange *x, struct span in)
 {
@@ -276,6 +325,8 @@ static enum walk_next take_piece(struct exchange *x, struct span in)
         return WALK_FAIL;
     keep(x, before);
     conn_consume(x->conn, used);
+    if (with_its_id(x, before, last) != WALK_NEXT)
+        return WALK_FAIL;
     return used == 0 && !last ? WALK_WAIT : WALK_NEXT;
 }
 
@@ -292,7 +343,7 @@ static enum walk_next at_end(struct exchange *x)
     if (all && search(x, SPAN_NONE, true) != WALK_NEXT)
         return WALK_FAIL;
     keep(x, before);
-    return WALK_NEXT;
+    return with_its_id(x, before, true);
 }
 
 /* How much more may be taken in now. */

@@ -77,6 +77,7 @@ static void release_all(struct exchange *x)
     scrub_end(&x->scrub);
     decode_free(&x->decode);
     swap_release(x);
+    rpc_answer_end(&x->rpc);
     cred_unref(&x->cred);
     cred_unref(&x->renewed);
     upstream_unref(&x->upstream);

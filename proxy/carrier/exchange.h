@@ -121,12 +121,14 @@ struct exchange {
     uint16_t status;
     bool keep_alive; /* the connection may serve another one after it */
     bool flows;      /* of unknown length, or nothing to wait for: the head goes at once */
+    bool folded;     /* its head had folded lines */
     bool text, digests, covered;
     struct part part;
     struct dynbuf head;        /* wire_answer, encoded */
     struct scrub_stream scrub; /* its set: all that this origin was ever given; NULL: nothing */
     struct decode *decode;
     struct swapping *swapping; /* swapping.c */
+    struct rpc_answer rpc;     /* of an answer that goes on with another id */
     struct dynbuf ready, kept; /* kept fails for good where there is too much to keep */
     uint64_t credit, in_bytes, out_bytes;
 

@@ -137,6 +137,9 @@ enum walk_next step_intercept(struct client *c, struct http_err *e)
         handshake(c, leaf);
         tls_leaf_free(&leaf);
     } else if (!c->hello) {
+        enum walk_next other = front_stranger(c, in);
+        if (other != WALK_NEXT)
+            return other;
         tls_leaf_free(&c->leaf);
         client_change(c, CLIENT_PLAIN);
         return WALK_NEXT;

@@ -36,6 +36,7 @@ struct exchange {
     struct dynbuf whole; /* the body while it is small */
     int memfd;           /* and when it is not */
     bool is_head, keep_alive, old_client, expects;
+    bool writes; /* neither GET nor HEAD */
     /* the answer */
     enum http_framing out; /* how its end is told; HTTP_NO_BODY: nothing of a body is passed on */
     bool close_out;

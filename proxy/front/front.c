@@ -116,10 +116,14 @@ static void refuse_waiting(struct front *f)
 {
     for (struct client *c = f->clients, *next; c != NULL; c = next) {
         next = c->next;
-        if (c->x.state == EXCHANGE_ASKED)
-            front_refuse(c, 503, "gateway-restarting",
-                         "a part of the gateway is restarting; whether a write was sent is in its audit; "
-                         "repeat the request");
+        if (c->x.state != EXCHANGE_ASKED)
+            continue;
+        if (c->x.writes) /* who was sent a 5xx may send it again by itself */
+            front_refuse(c, 409, "gateway-restarting",
+                         "a part of the gateway is restarting, and whether this was sent only its audit says; if it "
+                         "waited for a person, repeat the request");
+        else
+            front_refuse(c, 503, "gateway-restarting", "a part of the gateway is restarting; repeat the request");
     }
 }
 

@@ -7,6 +7,7 @@ static const char *phrase(unsigned status)
     case 405: return "Method Not Allowed";
     case 407: return "Proxy Authentication Required";
     case 408: return "Request Timeout";
+    case 409: return "Conflict";
     case 414: return "URI Too Long";
     case 417: return "Expectation Failed";
     case 421: return "Misdirected Request";

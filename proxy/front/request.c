@@ -57,12 +57,16 @@ static int destination(struct client *c, const struct http_head *h, char *host, 
     return 0;
 }
 
+static bool reads(const struct http_head *h)
+{
+    return span_eq(h->method, SPAN("GET")) || span_eq(h->method, SPAN("HEAD"));
+}
+
 /* Java's HTTP client declares an empty body also for GET. That is none: else every read of its would be a write. Of
  * other methods it is passed on as it was said. */
 static bool has_body(const struct http_head *h)
 {
-    bool reads = span_eq(h->method, SPAN("GET")) || span_eq(h->method, SPAN("HEAD"));
-    return h->framing != HTTP_NO_BODY && !(reads && h->framing == HTTP_LENGTH && h->length == 0);
+    return h->framing != HTTP_NO_BODY && !(reads(h) && h->framing == HTTP_LENGTH && h->length == 0);
 }
 
 static void begin(struct client *c, const struct http_head *h)
@@ -70,6 +74,7 @@ static void begin(struct client *c, const struct http_head *h)
     struct exchange *x = &c->x;
     x->step = WALK_PARSE;
     x->is_head = span_eq(h->method, SPAN("HEAD"));
+    x->writes = !reads(h);
     x->keep_alive = h->keep_alive;
     x->old_client = h->minor == 0;
     x->expects = h->expect_continue;

@@ -28,6 +28,8 @@ void front_answer_body(struct client *c, struct span data);
 void front_answer_end(struct client *c, struct frame *f);
 void front_drained(struct client *c);
 void front_owe(struct client *c, size_t n); /* so much was taken from the carrier */
+/* stranger.c: another protocol, of which something has come. NEXT: it is none that is known; DONE: it was told. */
+enum walk_next front_stranger(struct client *c, struct span in) MUSTCHECK;
 /* refuse.c: a refusal the front makes itself, then the end of the connection; a cut if an answer has begun. */
 void front_refuse(struct client *c, unsigned status, const char *code, const char *why);
 /* The same to who speaks TLS and is not answered in it yet; description: RFC 8446 section 6. */

@@ -5,6 +5,7 @@
 #include "common/log.h"
 #include "proxy/judge/frames/frames.h"
 #include "proxy/judge/exchange/record.h"
+#include "proxy/judge/leases/check.h"
 #include "proxy/judge/leases/table.h"
 #include "proxy/judge/replies/refuse.h"
 #include "proxy/judge/tickets/review.h"
@@ -295,7 +296,10 @@ static void timed_out(struct exchange *x)
     case X_STUB_TURN:
     case X_TICKET: refuse_now(x, REFUSE_STORE); break;
     case X_PROOF: refuse_now(x, REFUSE_INTERNAL); break;
-    case X_RESULT: websocket_tick(x); break;
+    case X_RESULT:
+        lease_tick(x);
+        websocket_tick(x);
+        break;
     default: exchange_resume(x->judge, x->xid); break;
     }
 }

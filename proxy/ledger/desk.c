@@ -96,8 +96,10 @@ static int sandbox_remove(struct ledger *l, struct frame *f, enum role_id from)
     return bad;
 }
 
-static int sandbox_ended(struct ledger *l, struct frame *f, enum role_id from)
+/* One of the warden's is over, or stands still. */
+static int sandbox_stopped(struct ledger *l, struct frame *f, enum role_id from)
 {
+    bool ended = f->type == M_SANDBOX_ENDED;
     struct msg_in m = msg_in(f->payload);
     const char *why = NULL;
     struct span name = msg_get_span(&m, NAME_MAX_BYTES);
@@ -105,7 +107,7 @@ static int sandbox_ended(struct ledger *l, struct frame *f, enum role_id from)
     int bad = msg_end(&m);
     if (bad != 0)
         why = "the message cannot be understood";
-    else if (l->lost || store_sandbox_ended(l->store, name, generation) != 0)
+    else if (l->lost || (ended ? store_sandbox_ended : store_sandbox_paused)(l->store, name, generation) != 0)
         why = "the store cannot be written to";
     if (from == ROLE_DESK)
         sandbox_done(l, f->id, from, why);
@@ -191,7 +193,8 @@ int ledger_desk(struct ledger *l, struct frame *f, enum role_id from)
     case M_LEASE_ISSUE:
     case M_LEASE_NARROW:
     case M_LEASE_REVOKE: return from == ROLE_DESK ? ledger_lease(l, f) : -1;
-    case M_SANDBOX_ENDED: return from == ROLE_DESK || from == ROLE_WARDEN ? sandbox_ended(l, f, from) : -1;
+    case M_SANDBOX_ENDED: return from == ROLE_DESK || from == ROLE_WARDEN ? sandbox_stopped(l, f, from) : -1;
+    case M_SANDBOX_PAUSED: return from == ROLE_DESK ? sandbox_stopped(l, f, from) : -1;
     case M_SANDBOX_RUN: return from == ROLE_WARDEN ? sandboxes_run(l, f) : -1;
     case M_SANDBOX_RM: return from == ROLE_DESK ? sandbox_remove(l, f, from) : -1;
     default: return -1;

@@ -164,6 +164,8 @@ static bool may_say(enum role_id r, uint16_t type)
     case M_JOB:
     case M_JOB_END: return r == ROLE_FETCHER;
     case M_BOX:
+    case M_BOX_PAUSE:
+    case M_BOX_METER:
     case M_BOX_END: return r == ROLE_WARDEN;
     case M_REFUSED: return r == ROLE_LOBBY || r == ROLE_FRONT;
     case M_IDLE: return r == ROLE_FRONT;
@@ -216,6 +218,8 @@ void parent_frame(void *arg, struct chan *ch, struct frame *f)
     case M_JOB_END: parent_job_end(p, f); break;
     case M_BOX: parent_box_start(p, f); break;
     case M_BOX_END: parent_box_end(p, f); break;
+    case M_BOX_PAUSE: parent_box_pause(p, f); break;
+    case M_BOX_METER: parent_boxes_meter(p, f); break;
     case M_SIGNIN: on_signin(p, f); break;
     case M_SANDBOX_OPEN:
     case M_SANDBOX_CLOSE: on_sandbox(p, c, f); break;

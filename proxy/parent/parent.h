@@ -31,6 +31,8 @@ struct running_box {
     uint64_t id, generation;
     char name[64];
     struct cgroup cgroup;
+    enum pause_way way; /* of its being paused; until it is, so many looks are left */
+    unsigned looks, clean;
 };
 
 /* The keeper's master key, on its way to the next keeper (secrets/master.c). */
@@ -88,7 +90,7 @@ struct parent {
     struct observe observe;
     struct running_job jobs[JOBS_MAX];
     struct running_box boxes[BOXES_MAX];
-    struct timer *boxes_rest;
+    struct timer *boxes_rest, *boxes_look;
     struct master master;
     struct timer *grace, *rest, *look, *heal;
     uint64_t looks, links;
@@ -123,6 +125,10 @@ void parent_box_end(struct parent *p, struct frame *f);
 bool parent_box_died(struct parent *p, int pid);
 void parent_boxes_end(struct parent *p, const char *why);
 void parent_boxes_sweep(const struct parent *p);
+/* programs/pause.c: one of them is to stand still, or goes on. */
+void parent_box_pause(struct parent *p, struct frame *f);
+/* programs/meter.c: what they use. */
+void parent_boxes_meter(struct parent *p, struct frame *f);
 struct child *parent_child_new(struct parent *p, enum role_id role, const char *info);
 void parent_child_free(struct parent *p, struct child **c);
 /* secrets/sources.c: a file, or a credential of systemd, that holds a secret: open and unread. -1: words. */

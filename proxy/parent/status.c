@@ -145,6 +145,21 @@ static void put_roles(const struct parent *p, struct jsonw *w)
     jsonw_end_array(w);
 }
 
+static void put_boxes(const struct parent *p, struct jsonw *w)
+{
+    uint64_t started = 0, paused = 0;
+
+    for (size_t i = 0; i < BOXES_MAX; i++)
+        if (p->boxes[i].pid > 0) {
+            started++;
+            paused += p->boxes[i].way != PAUSE_NONE && p->boxes[i].looks == 0;
+        }
+    jsonw_kv_object(w, "sandboxes");
+    jsonw_kv_u64(w, "started", started);
+    jsonw_kv_u64(w, "paused", paused);
+    jsonw_end_object(w);
+}
+
 void parent_status(struct parent *p, struct child *c, struct frame *f)
 {
     struct dynbuf *b, json;
@@ -163,6 +178,7 @@ void parent_status(struct parent *p, struct child *c, struct frame *f)
         jsonw_kv(&w, "needs_restart", span_str(p->needs_restart));
     put_listeners(p, &w);
     put_roles(p, &w);
+    put_boxes(p, &w);
     jsonw_end_object(&w);
     if (dynbuf_ok(&json) && (b = chan_begin(c->chan, M_STATUS, f->id)) != NULL) {
         msg_put_span(b, dynbuf_span(&json));

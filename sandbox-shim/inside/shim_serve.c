@@ -9,13 +9,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "sandbox-shim/inside/shim_command.h"
+#include "sandbox-shim/inside/shim_files.h"
 #include "sandbox-shim/inside/shim_talk.h"
+#include "sandbox-shim/inside/shim_terminal.h"
 
 enum {
     OUT_MAX = 256 * 1024,
@@ -23,14 +26,21 @@ enum {
     POLL_WARDEN = 0,
     POLL_SIGNALS = 1,
     POLL_RUNS = 2,
+    TERMINAL_HOLDS = 128 * 1024, /* more than a terminal's buffers, which are never counted whole */
 };
 
 struct run {
     uint32_t id;
     pid_t pid;       /* 0: this place is free */
-    int fd[2];       /* what its standard output and error come out of; -1: at its end */
+    int fd[2];       /* what its standard output and error, or its terminal, come out of; -1: at its end */
     uint32_t credit; /* bytes that may be said */
+    int in;          /* what its standard input is read from; -1: it has none, or no more */
+    bool terminal;   /* in is another descriptor of the same as fd[0] */
+    uint8_t *input;  /* TALK_IN_WINDOW bytes of it, of which so many wait; NULL: it has none */
+    size_t ninput;
+    bool input_ends; /* behind these */
     bool ended;
+    size_t left[2]; /* when it has: bytes of its outputs that may still be said */
     int status;
     struct rusage used;
 };
@@ -98,17 +108,68 @@ static void say_end(struct serve *s, uint32_t run, enum talk_how how, int code, 
 
 /* --- a command ---------------------------------------------------------------- */
 
-static void __attribute__((noreturn))
-run_exec(const struct serve *s, char *const variables[], const char *dir, int in, const int out[2])
+/* What is asked for; its words are those of struct serve: the arguments, a NULL, the variables, a NULL. */
+struct order {
+    enum talk_input input;
+    unsigned rows, columns;
+    char *const *variables;
+    const char *dir;
+    const struct file_order *file; /* instead of all these, with TALK_PIPE; NULL: it is a command */
+};
+
+/* Both ends of what a command has: in[0], out[1] and err[1] are its own; -1: none. Of a terminal it has in[0] for all
+ * three, and in[1] and out[0] are ours. */
+struct ends {
+    int in[2], out[2], err[2];
+};
+
+static void close_two(const int fd[2])
 {
-    if (setpgid(0, 0) != 0 || dup2(in, STDIN_FILENO) < 0 || dup2(out[0], STDOUT_FILENO) < 0 ||
-        dup2(out[1], STDERR_FILENO) < 0)
+    for (int i = 0; i < 2; i++)
+        if (fd[i] >= 0)
+            close(fd[i]);
+}
+
+static void ends_close(const struct ends *e)
+{
+    close_two(e->in);
+    close_two(e->out);
+    close_two(e->err);
+}
+
+/* -1 with errno; what is open by then is the caller's to close. */
+static int ends_open(struct ends *e, const struct order *o)
+{
+    *e = (struct ends){{-1, -1}, {-1, -1}, {-1, -1}};
+    if (o->input == TALK_TERMINAL) {
+        if (terminal_open(o->rows, o->columns, &e->out[0], &e->in[0]) != 0)
+            return -1;
+        e->in[1] = fcntl(e->out[0], F_DUPFD_CLOEXEC, 0);
+        return e->in[1] < 0 ? -1 : 0;
+    }
+    if (o->input == TALK_NO_INPUT)
+        e->in[0] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    else if (pipe2(e->in, O_CLOEXEC) != 0 || fcntl(e->in[1], F_SETFL, O_NONBLOCK) != 0)
+        return -1;
+    if (e->in[0] < 0 || pipe2(e->out, O_CLOEXEC) != 0 || pipe2(e->err, O_CLOEXEC) != 0 ||
+        fcntl(e->out[0], F_SETFL, O_NONBLOCK) != 0 || fcntl(e->err[0], F_SETFL, O_NONBLOCK) != 0)
+        return -1;
+    return 0;
+}
+
+static void __attribute__((noreturn)) run_exec(const struct serve *s, const struct order *o, const struct ends *e)
+{
+    if (o->input == TALK_TERMINAL ? terminal_take(e->in[0]) != 0
+                                  : setpgid(0, 0) != 0 || dup2(e->in[0], STDIN_FILENO) < 0 ||
+                                        dup2(e->out[1], STDOUT_FILENO) < 0 || dup2(e->err[1], STDERR_FILENO) < 0)
         _exit(EXIT_SETUP);
-    for (char *const *v = variables; *v; v++)
+    if (o->file)
+        files_become(o->file);
+    for (char *const *v = o->variables; *v; v++)
         if (putenv(*v) != 0)
             die(EXIT_SETUP, "no memory for the environment");
-    if (*dir && chdir(dir) != 0)
-        die(EXIT_SETUP, "cannot enter %s: %s", dir, strerror(errno));
+    if (*o->dir && chdir(o->dir) != 0)
+        die(EXIT_SETUP, "cannot enter %s: %s", o->dir, strerror(errno));
     command_become(s->word, s->processes);
 }
 
@@ -121,42 +182,64 @@ static void run_fail(struct serve *s, uint32_t id, const char *what)
     say_end(s, id, TALK_FAILED, 0, &none, why);
 }
 
-static void close_two(int fd[2])
+static void run_start(struct serve *s, struct run *r, uint32_t id, const struct order *o)
 {
-    for (int i = 0; i < 2; i++)
-        if (fd[i] >= 0)
-            close(fd[i]);
-}
+    uint8_t *input = o->input != TALK_NO_INPUT ? malloc(TALK_IN_WINDOW) : NULL;
+    struct ends e = {{-1, -1}, {-1, -1}, {-1, -1}};
 
-/* s->word: the arguments, a NULL, the variables, a NULL. */
-static void run_start(struct serve *s, struct run *r, uint32_t id, char *const variables[], const char *dir)
-{
-    int out[2] = {-1, -1}, err[2] = {-1, -1}, in = open("/dev/null", O_RDONLY | O_CLOEXEC);
-
-    if (in < 0 || pipe2(out, O_CLOEXEC) != 0 || pipe2(err, O_CLOEXEC) != 0) {
+    if ((o->input != TALK_NO_INPUT && !input) || ends_open(&e, o) != 0) {
         run_fail(s, id, "no descriptors");
         goto fail;
     }
     pid_t pid = fork();
     if (pid == 0)
-        run_exec(s, variables, dir, in, (const int[2]){out[1], err[1]});
+        run_exec(s, o, &e);
     if (pid < 0) {
         run_fail(s, id, "cannot fork");
         goto fail;
     }
-    (void)setpgid(pid, pid); /* also here: whoever comes first */
-    (void)fcntl(out[0], F_SETFL, O_NONBLOCK);
-    (void)fcntl(err[0], F_SETFL, O_NONBLOCK);
-    *r = (struct run){.id = id, .pid = pid, .fd = {out[0], err[0]}, .credit = TALK_WINDOW};
-    close(out[1]);
-    close(err[1]);
-    close(in);
+    if (o->input != TALK_TERMINAL) /* whose session the child begins, and could not as a group's leader */
+        (void)setpgid(pid, pid);   /* also here: whoever comes first */
+    *r = (struct run){.id = id,
+                      .pid = pid,
+                      .fd = {e.out[0], e.err[0]},
+                      .credit = TALK_WINDOW,
+                      .in = e.in[1],
+                      .terminal = o->input == TALK_TERMINAL,
+                      .input = input};
+    e.in[1] = e.out[0] = e.err[0] = -1;
+    ends_close(&e);
     return;
 fail:
-    close_two(out);
-    close_two(err);
-    if (in >= 0)
-        close(in);
+    ends_close(&e);
+    free(input);
+}
+
+static void input_close(struct run *r)
+{
+    if (r->in >= 0)
+        close(r->in);
+    r->in = -1;
+}
+
+/* As much of its input as it takes now. What it does not want, because it has closed it, is as if it had been given:
+ * who has more of it waits for nothing. */
+static void run_feed(struct serve *s, struct run *r)
+{
+    while (r->ninput > 0 && room(s) >= TALK_HEAD + 4 + END_ROOM * TALK_RUNS_MAX) {
+        ssize_t n = r->in >= 0 ? write(r->in, r->input, r->ninput) : (ssize_t)r->ninput;
+        if (n < 0 && (errno == EAGAIN || errno == EINTR))
+            return;
+        if (n < 0) {
+            input_close(r);
+            continue;
+        }
+        r->ninput -= (size_t)n;
+        memmove(r->input, r->input + n, r->ninput);
+        put_number(say(s, TALK_FED, r->id, 4), (uint64_t)n, 4);
+    }
+    if (r->input_ends && r->ninput == 0)
+        input_close(r);
 }
 
 /* One piece of what it wrote, if there is some and it may be said. False: not now, or no more. */
@@ -165,36 +248,57 @@ static bool run_piece(struct serve *s, struct run *r, int which)
     size_t most = r->credit < TALK_PIECE_MAX ? r->credit : TALK_PIECE_MAX;
     uint8_t piece[TALK_PIECE_MAX];
 
+    if (r->ended && most > r->left[which])
+        most = r->left[which];
     if (r->fd[which] < 0 || most == 0 || room(s) < TALK_HEAD + most + END_ROOM * TALK_RUNS_MAX)
         return false;
     ssize_t n = read(r->fd[which], piece, most);
     if (n > 0) {
         memcpy(say(s, which == 0 ? TALK_OUT : TALK_ERR, r->id, (size_t)n), piece, (size_t)n);
         r->credit -= (uint32_t)n;
+        r->left[which] -= r->ended ? (size_t)n : 0;
         return true;
     }
     if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
         close(r->fd[which]);
         r->fd[which] = -1;
+        if (r->terminal) /* which nobody in there has open any more: who opens it again finds it hung up */
+            input_close(r);
     }
     return false;
 }
 
+static bool all_is_said(const struct run *r, int which)
+{
+    return r->fd[which] < 0 || r->left[which] == 0;
+}
+
 /* When the command itself has ended, what it wrote until then is said, and no more is waited for: those that it left
- * behind may live as long as the sandbox. */
+ * behind may live as long as the sandbox, and write faster than anybody reads. */
 static void run_step(struct serve *s, struct run *r)
 {
     for (int i = 0; i < 2; i++)
         while (run_piece(s, r, i))
             ;
     bool all = (r->credit > 0 && room(s) >= TALK_HEAD + TALK_PIECE_MAX + END_ROOM * TALK_RUNS_MAX) ||
-               (r->fd[0] < 0 && r->fd[1] < 0);
+               (all_is_said(r, 0) && all_is_said(r, 1));
     if (!r->ended || !all || room(s) < END_ROOM)
         return;
     say_end(s, r->id, WIFSIGNALED(r->status) ? TALK_SIGNALLED : TALK_EXITED,
             WIFSIGNALED(r->status) ? WTERMSIG(r->status) : WEXITSTATUS(r->status), &r->used, "");
     close_two(r->fd);
+    input_close(r);
+    free(r->input);
     *r = (struct run){0};
+}
+
+static void run_ended(struct run *r)
+{
+    int n;
+
+    r->ended = true;
+    for (int i = 0; i < 2; i++)
+        r->left[i] = !r->terminal && ioctl(r->fd[i], FIONREAD, &n) == 0 && n >= 0 ? (size_t)n : TERMINAL_HOLDS;
 }
 
 /* As pid 1 we inherit every orphan. */
@@ -207,7 +311,7 @@ static void children_reap(struct serve *s)
     while ((pid = wait4(-1, &status, WNOHANG, &used)) > 0)
         for (size_t i = 0; i < TALK_RUNS_MAX; i++)
             if (s->run[i].pid == pid && !s->run[i].ended) {
-                s->run[i].ended = true;
+                run_ended(&s->run[i]);
                 s->run[i].status = status;
                 s->run[i].used = used;
             }
@@ -257,12 +361,24 @@ static struct run *run_of(struct serve *s, uint32_t id)
     return NULL;
 }
 
+/* One that has nobody; NULL, and that is said: none is left. */
+static struct run *run_place(struct serve *s, uint32_t id)
+{
+    for (size_t i = 0; i < TALK_RUNS_MAX; i++)
+        if (s->run[i].pid == 0)
+            return &s->run[i];
+    errno = EAGAIN;
+    run_fail(s, id, "too many commands run at once");
+    return NULL;
+}
+
 static void take_run(struct serve *s, uint32_t id, struct reader *r)
 {
+    unsigned input = (unsigned)get_number(r, 1), rows = (unsigned)get_number(r, 2),
+             columns = (unsigned)get_number(r, 2);
     size_t nargs = get_number(r, 2), nvars = get_number(r, 2), n = 0;
-    struct run *free_one = NULL;
 
-    if (nargs == 0 || nargs + nvars + 2 > TALK_WORDS_MAX)
+    if (input > TALK_TERMINAL || nargs == 0 || nargs + nvars + 2 > TALK_WORDS_MAX)
         r->bad = true;
     for (size_t i = 0; !r->bad && i < nargs; i++)
         s->word[n++] = get_text(r);
@@ -274,14 +390,50 @@ static void take_run(struct serve *s, uint32_t id, struct reader *r)
     const char *dir = get_text(r);
     if (r->bad || run_of(s, id))
         die(EXIT_SETUP, "the warden cannot be understood");
-    for (size_t i = 0; i < TALK_RUNS_MAX; i++)
-        if (s->run[i].pid == 0)
-            free_one = &s->run[i];
-    errno = EAGAIN;
-    if (free_one)
-        run_start(s, free_one, id, variables, dir);
-    else
-        run_fail(s, id, "too many commands run at once");
+    struct run *place = run_place(s, id);
+    if (place)
+        run_start(s, place, id, &(struct order){(enum talk_input)input, rows, columns, variables, dir, NULL});
+}
+
+static void take_file(struct serve *s, uint32_t id, struct reader *r)
+{
+    struct file_order o = {.what = (enum talk_file)get_number(r, 1),
+                           .mode = (unsigned)get_number(r, 2),
+                           .whole = get_number(r, 1) != 0,
+                           .from = get_number(r, 8),
+                           .most = get_number(r, 8)};
+
+    o.path = get_text(r);
+    o.other = get_text(r);
+    if (r->bad || run_of(s, id))
+        die(EXIT_SETUP, "the warden cannot be understood");
+    struct run *place = run_place(s, id);
+    if (place)
+        run_start(s, place, id, &(struct order){.input = TALK_PIPE, .file = &o});
+}
+
+/* Of a run that has ended: nobody's. */
+static void take_input(struct run *run, struct reader *r)
+{
+    size_t n = (size_t)(r->end - r->at);
+
+    if (run && (!run->input || run->input_ends || n == 0 || n > TALK_IN_WINDOW - run->ninput)) {
+        r->bad = true;
+        return;
+    }
+    if (run) {
+        memcpy(run->input + run->ninput, r->at, n);
+        run->ninput += n;
+    }
+    r->at = r->end;
+}
+
+static void take_size(const struct run *run, struct reader *r)
+{
+    unsigned rows = (unsigned)get_number(r, 2), columns = (unsigned)get_number(r, 2);
+
+    if (run && run->terminal && run->fd[0] >= 0)
+        terminal_resize(run->fd[0], rows, columns);
 }
 
 static void take(struct serve *s, unsigned type, uint32_t id, struct reader *r)
@@ -293,7 +445,7 @@ static void take(struct serve *s, unsigned type, uint32_t id, struct reader *r)
     case TALK_RUN: take_run(s, id, r); break;
     case TALK_SIGNAL:
         n = get_number(r, 1);
-        if (run && !run->ended && n > 0 && kill(-run->pid, (int)n) != 0)
+        if (run && n > 0 && kill(-run->pid, (int)n) != 0 && !run->ended) /* what it left behind is its group's, too */
             (void)kill(run->pid, (int)n);
         break;
     case TALK_CREDIT:
@@ -301,6 +453,13 @@ static void take(struct serve *s, unsigned type, uint32_t id, struct reader *r)
         if (run && n <= TALK_WINDOW - run->credit)
             run->credit += (uint32_t)n;
         break;
+    case TALK_FILE: take_file(s, id, r); break;
+    case TALK_IN: take_input(run, r); break;
+    case TALK_IN_END:
+        if (run)
+            run->input_ends = true;
+        break;
+    case TALK_SIZE: take_size(run, r); break;
     default: r->bad = true;
     }
     if (r->bad || r->at != r->end)
@@ -339,7 +498,7 @@ static void read_warden(struct serve *s)
 
 /* --- the loop --------------------------------------------------------------- */
 
-static nfds_t prepare(const struct serve *s, struct pollfd p[POLL_RUNS + 2 * TALK_RUNS_MAX])
+static nfds_t prepare(const struct serve *s, struct pollfd p[POLL_RUNS + 3 * TALK_RUNS_MAX])
 {
     nfds_t n = POLL_RUNS;
 
@@ -347,17 +506,21 @@ static nfds_t prepare(const struct serve *s, struct pollfd p[POLL_RUNS + 2 * TAL
     short in = s->nin < sizeof(s->in) ? POLLIN : 0, out = s->nout > 0 ? POLLOUT : 0;
     p[POLL_WARDEN] = (struct pollfd){s->warden, (short)(in | out), 0};
     p[POLL_SIGNALS] = (struct pollfd){s->signals, POLLIN, 0};
-    for (size_t i = 0; i < TALK_RUNS_MAX; i++)
+    for (size_t i = 0; s->nout == 0 && i < TALK_RUNS_MAX; i++) {
+        const struct run *r = &s->run[i];
         for (int k = 0; k < 2; k++)
-            if (s->run[i].pid != 0 && s->run[i].credit > 0 && s->run[i].fd[k] >= 0 && s->nout == 0)
-                p[n++] = (struct pollfd){s->run[i].fd[k], POLLIN, 0};
+            if (r->pid != 0 && r->credit > 0 && r->fd[k] >= 0)
+                p[n++] = (struct pollfd){r->fd[k], POLLIN, 0};
+        if (r->pid != 0 && r->in >= 0 && r->ninput > 0)
+            p[n++] = (struct pollfd){r->in, POLLOUT, 0};
+    }
     return n;
 }
 
 void serve(int fd, rlim_t processes)
 {
     static struct serve s;
-    static struct pollfd p[POLL_RUNS + 2 * TALK_RUNS_MAX];
+    static struct pollfd p[POLL_RUNS + 3 * TALK_RUNS_MAX];
     struct signalfd_siginfo si;
 
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -368,6 +531,8 @@ void serve(int fd, rlim_t processes)
     s.warden = fd;
     s.processes = processes;
     s.signals = signals_watch(NULL, 0);
+    files_begin();
+    (void)signal(SIGPIPE, SIG_IGN); /* a command may close its input */
     put_number(say(&s, TALK_HELLO, 0, 4), TALK_VERSION, 4);
     for (;;) {
         flush(&s);
@@ -380,7 +545,9 @@ void serve(int fd, rlim_t processes)
             ;
         children_reap(&s);
         for (size_t i = 0; i < TALK_RUNS_MAX; i++)
-            if (s.run[i].pid != 0)
+            if (s.run[i].pid != 0) {
+                run_feed(&s, &s.run[i]);
                 run_step(&s, &s.run[i]);
+            }
     }
 }

@@ -62,7 +62,8 @@ int limits_cpus(struct limits *l, const char *value, struct err *e)
 
 int limits_begin(struct limits *l, const char *proc, struct err *e)
 {
-    const struct cgroup_amounts a = {l->memory, l->pids ? l->pids + OURS : 0, l->cpu_percent};
+    const struct cgroup_amounts a = {
+        .memory = l->memory, .pids = l->pids ? l->pids + OURS : 0, .cpu_percent = l->cpu_percent};
     char leaf[32];
 
     (void)snprintf(leaf, sizeof(leaf), "countersign-run-%d", (int)getpid());
@@ -125,7 +126,8 @@ static unsigned held_by(const char *proc, const struct cgroup_amounts *a)
 
 bool limits_here(const char *proc, char *out, size_t room)
 {
-    static const struct cgroup_amounts all = {(uint64_t)MEMORY_MIN_MIB * MIB, PIDS_MIN, 100};
+    static const struct cgroup_amounts all = {
+        .memory = (uint64_t)MEMORY_MIN_MIB * MIB, .pids = PIDS_MIN, .cpu_percent = 100};
     static const struct {
         const char *name;
         struct cgroup_amounts a;

@@ -11,12 +11,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/file.h"
 #include "sandbox-shim/env.h"
 #include "sandbox-shim/plan/filter.h"
 #include "sandbox-shim/plan/place.h"
 
 /* Of memory, each of /tmp, /var/tmp, /dev/shm, /home and /run. */
-enum { TMPFS_MIB = 2048, MIB = 1024 * 1024 };
+enum { TMPFS_MIB = 2048, MIB = 1024 * 1024, CA_MAX = 64 * 1024 };
 
 static const char passwd[] = "root:x:0:0:root:/nonexistent:/usr/sbin/nologin\n"
                              "agent:x:1000:1000:agent:" INSIDE_HOME ":/bin/sh\n"
@@ -122,6 +123,47 @@ static int put_etc(struct plan *p)
                    (p->npmrc.n > 0 && put_file(p, INSIDE_NPMRC, dynbuf_span(&p->npmrc)))
                ? -1
                : 0;
+}
+
+/* Each certificate of a PEM file as an element of a JSON list: the base64 between its lines. */
+static void add_certificates(struct dynbuf *out, struct span pem)
+{
+    struct span line;
+    bool inside = false, first = true;
+
+    while (span_cut(pem, '\n', &line, &pem) || line.n > 0) {
+        if (span_starts(line, SPAN("-----"))) {
+            inside = span_starts(line, SPAN("-----BEGIN CERTIFICATE-----"));
+            (void)dynbuf_add(out, inside && !first ? SPAN("\",\"") : inside ? SPAN("\"") : SPAN_NONE);
+            first &= !inside;
+        } else if (inside) {
+            (void)dynbuf_add(out, span_trim(line));
+        }
+    }
+    (void)dynbuf_add(out, first ? SPAN_NONE : SPAN("\""));
+}
+
+/* Chromium trusts neither the system's bundle nor a variable, but a policy of its machine. Debian's wrapper reads all
+ * that is in /etc/chromium.d, and ends where nothing is; its own sandbox needs namespaces, which cannot be made here.
+ */
+static int put_chromium(struct plan *p)
+{
+    struct dynbuf ca, policy;
+    int rc = put_file(p, "/etc/chromium.d/countersign",
+                      SPAN("export CHROMIUM_FLAGS=\"$CHROMIUM_FLAGS --no-sandbox --no-default-browser-check\"\n"));
+
+    dynbuf_init(&ca, CA_MAX);
+    dynbuf_init(&policy, 2 * CA_MAX);
+    if (rc == 0 && p->listener && file_read(p->ca, &ca) == 0) {
+        (void)dynbuf_add(&policy, SPAN("{\"QuicAllowed\":false,\"CACertificates\":["));
+        add_certificates(&policy, dynbuf_span(&ca));
+        (void)dynbuf_add(&policy, SPAN("]}\n"));
+        rc = !dynbuf_ok(&policy) ||
+             put_file(p, "/etc/chromium/policies/managed/countersign.json", dynbuf_span(&policy)) != 0;
+    }
+    dynbuf_free(&ca);
+    dynbuf_free(&policy);
+    return rc ? -1 : 0;
 }
 
 /* The shim, and what the gateway gave: the way out, and whom to trust. The bundle also lies
@@ -263,7 +305,7 @@ int plan_build(struct plan *p, char *const *environ, struct err *e)
         return -1;
     put_namespaces(p);
     put_roots(p);
-    if (put_etc(p) != 0)
+    if (put_etc(p) != 0 || put_chromium(p) != 0)
         return err_errno(e, "the sandbox's /etc cannot be made");
     put_proc(p);
     put_gateway(p);

@@ -320,7 +320,8 @@ static int lease(struct gateway *g, struct variables *v, bool say, struct err *e
 }
 
 /* Those that Git sends come first: of two that are for the same variable, the other one is the API's. */
-int gateway_leases(struct gateway *g, const char *const *with, size_t nwith, bool say, struct plan *p, struct err *e)
+int gateway_leases(struct gateway *g, const char *const *with, const char *const *set, size_t nwith, bool say,
+                   struct plan *p, struct err *e)
 {
     struct variables v = {.plan = p};
     struct dynbuf answer;
@@ -336,6 +337,7 @@ int gateway_leases(struct gateway *g, const char *const *with, size_t nwith, boo
     const struct json *j = rc == 0 ? json_parse(dynbuf_span(&answer), &a) : NULL;
     v.env = (struct lease_env){.variable = put_variable, .npm = put_npm, .ctx = &v};
     for (size_t i = 0; i < 2 * nwith && rc == 0; i++) {
+        v.env.set = set[i % nwith] ? span_str(set[i % nwith]) : SPAN_NONE;
         v.env.credential = lease_env_credential(j, SPAN("name"), span_str(with[i % nwith]));
         const struct json *basic = json_get(v.env.credential, SPAN("basic"));
         bool first = basic && basic->type == JSON_BOOL && basic->truth;

@@ -35,11 +35,11 @@ void gateway_warn_files(struct gateway *g, const struct plan_dir *dirs, size_t n
  * that were on their way elsewhere. */
 int gateway_sandbox(struct gateway *g, const char *name, const char *session, bool captured, const char *const *with,
                     size_t nwith, struct err *e) MUSTCHECK;
-/* A lease for the sandbox of each of these that the policy gives leases, where its provider's tools read it: leases
- * and npmrc of the plan, which are not initialised. say: where, or that there is none, on standard error. They end
- * with the sandbox. */
-int gateway_leases(struct gateway *g, const char *const *with, size_t nwith, bool say, struct plan *p,
-                   struct err *e) MUSTCHECK;
+/* A lease for the sandbox of each of these that the policy gives leases, where its provider's tools read it, or as
+ * the set of each says (NULL: its own): leases and npmrc of the plan, which are not initialised. say: where, or that
+ * there is none, on standard error. They end with the sandbox. */
+int gateway_leases(struct gateway *g, const char *const *with, const char *const *set, size_t nwith, bool say,
+                   struct plan *p, struct err *e) MUSTCHECK;
 /* Give the sandbox back (its session and tickets stay) and end a gateway of our own. */
 void gateway_close(struct gateway *g);
 

@@ -6,11 +6,6 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-bool pty_wanted(void)
-{
-    return isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && tcgetpgrp(STDIN_FILENO) == getpgrp();
-}
-
 void pty_none(struct pty *t)
 {
     memset(t, 0, sizeof(*t));
@@ -35,7 +30,11 @@ int pty_open(struct pty *t, struct err *e)
         ptsname_r(t->master, name, sizeof(name)) != 0 || fcntl(t->master, F_SETFL, O_NONBLOCK) != 0)
         return err_errno(e, "no terminal can be made for the command");
     t->slave = open(name, O_RDWR | O_NOCTTY | O_CLOEXEC);
-    if (t->slave < 0 || tcgetattr(STDIN_FILENO, &t->saved) != 0 || tcsetattr(t->slave, TCSANOW, &t->saved) != 0)
+    if (t->slave < 0)
+        return err_errno(e, "no terminal can be made for the command");
+    if (terminal_look(&t->caller, e) != 0)
+        return -1;
+    if (tcsetattr(t->slave, TCSANOW, &t->caller.saved) != 0)
         return err_errno(e, "no terminal can be made for the command");
     pty_resize(t);
     return 0;
@@ -51,16 +50,12 @@ int pty_become(const struct pty *t)
 
 int pty_begin(struct pty *t, struct err *e)
 {
-    struct termios raw = t->saved;
-
     if (t->master < 0)
         return 0;
     close(t->slave);
     t->slave = -1;
-    cfmakeraw(&raw);
-    if (tcsetattr(STDIN_FILENO, TCSADRAIN, &raw) != 0)
-        return err_errno(e, "the terminal cannot be switched");
-    t->raw = true;
+    if (terminal_raw(&t->caller, e) != 0)
+        return -1;
     pty_resize(t);
     return 0;
 }
@@ -151,8 +146,7 @@ void pty_end(struct pty *t)
             break;
         out_write(t);
     }
-    if (t->raw)
-        (void)tcsetattr(STDIN_FILENO, TCSADRAIN, &t->saved);
+    terminal_back(&t->caller);
     if (t->master >= 0)
         close(t->master);
     if (t->slave >= 0)

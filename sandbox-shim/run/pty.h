@@ -6,25 +6,22 @@
 #define SANDBOX_SHIM_RUN_PTY_H
 
 #include <poll.h>
-#include <termios.h>
 
 #include "common/err.h"
+#include "sandbox-shim/run/terminal.h"
 
 enum { PTY_BYTES = 4096, PTY_POLLS = 3 };
 
 struct pty {
     int master, slave; /* -1 when there is none */
-    bool raw;          /* the caller's terminal is switched and must be put back */
     bool input_ended;
-    struct termios saved;
+    struct terminal caller;
     struct {
         size_t off, end;
         uint8_t buf[PTY_BYTES];
     } in, out; /* from the caller, to the caller */
 };
 
-/* Is the caller at a terminal, in its foreground, on both stdin and stdout? */
-bool pty_wanted(void);
 /* No terminal: everything below does nothing. */
 void pty_none(struct pty *t);
 /* Make one like the caller's (modes and size). */

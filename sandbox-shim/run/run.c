@@ -26,6 +26,8 @@ extern char **environ;
 struct run {
     const char *policy, *name, *state_dir, *bwrap, *nft, *home;
     const char *with[GATEWAY_WITH_MAX], *work[PLAN_WORK_MAX], *read[PLAN_READ_MAX];
+    const char *set[GATEWAY_WITH_MAX];              /* of variables, for each of with; NULL: its own */
+    char names[GATEWAY_WITH_MAX][GATEWAY_NAME_MAX]; /* what with points to */
     size_t nwith, nwork, nread;
     bool quiet;
     enum { CAPTURE_IF_POSSIBLE = 0, CAPTURE_OR_NOT_AT_ALL, CAPTURE_NOT } capture;
@@ -77,15 +79,30 @@ static int name_take(const char **to, const char *value)
     return 0;
 }
 
+/* NAME or NAME=SET */
+static int with_take(struct run *r, const char *value)
+{
+    const char *set = strchr(value, '='), *name;
+    size_t n = set ? (size_t)(set - value) : strlen(value), at = r->nwith;
+
+    if (at == GATEWAY_WITH_MAX || n >= sizeof(r->names[at]))
+        return complain("`%s` is one too many, or too long", value);
+    memcpy(r->names[at], value, n);
+    r->names[at][n] = '\0';
+    r->set[at] = NULL;
+    if (name_take(&name, r->names[at]) != 0 || (set && name_take(&r->set[at], set + 1) != 0))
+        return -1;
+    return list_add(r->with, GATEWAY_WITH_MAX, &r->nwith, name);
+}
+
 static int option_take(struct run *r, int option, const char *value)
 {
     struct err e = {""};
-    const char *name;
     int rc = 0;
 
     switch (option) {
     case 'p': r->policy = value; break;
-    case 'w': rc = name_take(&name, value) != 0 ? -1 : list_add(r->with, GATEWAY_WITH_MAX, &r->nwith, value); break;
+    case 'w': rc = with_take(r, value); break;
     case 'd': rc = list_add(r->work, PLAN_WORK_MAX, &r->nwork, value); break;
     case 'n': rc = name_take(&r->name, value); break;
     case 'h': rc = name_take(&r->home, value); break;
@@ -270,7 +287,7 @@ static int run_do(struct run *r, int *status, struct err *e)
     session_put(r);
     if (gateway_check_with(&r->gateway, r->with, r->nwith, e) != 0 ||
         gateway_sandbox(&r->gateway, r->name, r->session, r->plan.captured, r->with, r->nwith, e) != 0 ||
-        gateway_leases(&r->gateway, r->with, r->nwith, !r->quiet, &r->plan, e) != 0)
+        gateway_leases(&r->gateway, r->with, r->set, r->nwith, !r->quiet, &r->plan, e) != 0)
         return CLI_RUNTIME;
     r->plan.name = r->gateway.name;
     r->plan.listener = r->gateway.listener;

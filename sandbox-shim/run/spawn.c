@@ -185,7 +185,7 @@ int spawn_run(const char *bwrap, const char *nft, struct plan *p, int *status, s
         goto out;
     }
     s.reports = pipe_fd[0];
-    if (pty_wanted() && pty_open(&s.pty, e) != 0)
+    if (terminal_here() && pty_open(&s.pty, e) != 0)
         goto out;
     s.bwrap = fork();
     if (s.bwrap == 0) {

@@ -7,22 +7,30 @@
 #include "common/log.h"
 #include "common/msg.h"
 #include "common/state.h"
-#include "sandbox-shim/warden/warden.h"
+#include "sandbox-shim/warden/pause.h"
 
 static const struct state_row states[BOX_STATES] = {
     [BOX_NONE] = {"none", STATE(BOX_ASKED)},
     [BOX_ASKED] = {"asked", STATE(BOX_STARTING) | STATE(BOX_ENDING)},
     [BOX_STARTING] = {"starting", STATE(BOX_RUNS) | STATE(BOX_ENDING)},
-    [BOX_RUNS] = {"runs", STATE(BOX_ENDING)},
+    [BOX_RUNS] = {"runs", STATE(BOX_PAUSING) | STATE(BOX_ENDING)},
+    [BOX_PAUSING] = {"pausing", STATE(BOX_PAUSED) | STATE(BOX_RUNS) | STATE(BOX_ENDING)},
+    [BOX_PAUSED] = {"paused", STATE(BOX_RESUMING) | STATE(BOX_ENDING)},
+    [BOX_RESUMING] = {"resuming", STATE(BOX_PAUSED) | STATE(BOX_RUNS) | STATE(BOX_ENDING)},
     [BOX_ENDING] = {"ending", 0},
 };
 
-static bool box_set(struct box *b, enum box_state to)
+bool box_set(struct box *b, enum box_state to)
 {
     if (!state_may(STATE_KIND("sandbox", states), 0, b->state, to))
         return false;
     b->state = to;
     return true;
+}
+
+bool box_is_up(const struct box *b)
+{
+    return b->state >= BOX_RUNS && b->state < BOX_ENDING;
 }
 
 struct box *box_named(struct warden *w, struct span name)
@@ -84,7 +92,7 @@ static void tell_ended(const struct box *b)
 }
 
 /* Its name is plain, and why is ours: nothing in them must be escaped. */
-static void note(const struct box *b, const char *kind, const char *why)
+void box_note(const struct box *b, const char *kind, const char *why)
 {
     struct warden *w = b->warden;
     struct dynbuf json, *m = w->ledger != NULL ? chan_begin(w->ledger, M_NOTE, b->id) : NULL;
@@ -114,18 +122,19 @@ void box_end(struct box *b, const char *why)
     if (b->asker != 0)
         warden_tell_started(w, b->asker, b, why);
     b->asker = 0;
+    box_tell_paused(w, b->pauser, b, SB_PAUSE_NOBODY, NULL);
     runs_end(b, why);
     timer_clear(b->timer);
     conn_free(&b->conn);
     tell_ended(b);
-    note(b, "sandbox-ended", why);
+    box_note(b, "sandbox-ended", why);
 }
 
 static void time_over(void *arg)
 {
     struct box *b = arg;
 
-    box_end(b, b->state == BOX_RUNS ? "its time was over" : "it did not come up in time; the log may say why");
+    box_end(b, box_is_up(b) ? "its time was over" : "it did not come up in time; the log may say why");
 }
 
 /* --- what it says ------------------------------------------------------------------ */
@@ -136,13 +145,13 @@ static void take_hello(struct box *b)
 
     if (!box_set(b, BOX_RUNS))
         return;
-    b->since_ms = now;
+    b->since_ms = b->used_ms = now;
     b->until_ms = now + b->timeout_ms;
     timer_set(b->timer, b->timeout_ms);
     warden_tell_started(b->warden, b->asker, b, NULL);
     b->asker = 0;
-    note(b, "sandbox-started",
-         b->version ? "its limits are held by a cgroup" : "its limits are those of each process");
+    box_note(b, "sandbox-started",
+             b->version ? "its limits are held by a cgroup" : "its limits are those of each process");
 }
 
 static void hear(struct box *b)
@@ -150,7 +159,7 @@ static void hear(struct box *b)
     struct talk t;
     size_t used;
 
-    while (b->state == BOX_STARTING || b->state == BOX_RUNS) {
+    while (b->state == BOX_STARTING || box_is_up(b)) {
         enum talk_got got = talk_take(conn_input(b->conn), &t, &used);
         if (got == TALK_MORE)
             return;
@@ -173,7 +182,7 @@ static void event(void *arg, struct conn *c, enum conn_event ev)
     if (ev == CONN_DATA)
         hear(b);
     else if (ev != CONN_DRAINED && ev != CONN_CONNECTED)
-        box_end(b, b->state == BOX_RUNS ? "its first process ended" : "it could not be set up; the log may say why");
+        box_end(b, box_is_up(b) ? "its first process ended" : "it could not be set up; the log may say why");
 }
 
 void box_say(struct box *b, const struct dynbuf *frame)

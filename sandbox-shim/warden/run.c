@@ -1,6 +1,7 @@
 /* The commands of a sandbox. */
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/msg.h"
 #include "sandbox-shim/warden/warden.h"
@@ -23,7 +24,7 @@ void run_tell_none(struct warden *w, uint64_t asker, enum sb_end how, const char
     (void)chan_commit(w->desk);
 }
 
-static void tell_exit(const struct run *r, enum sb_end how, const struct talk *t)
+void run_tell_exit(const struct run *r, enum sb_end how, const struct talk *t)
 {
     struct warden *w = r->box->warden;
     struct dynbuf *b = r->asker != 0 && w->desk != NULL ? chan_begin(w->desk, M_SB_EXIT, r->asker) : NULL;
@@ -43,15 +44,19 @@ static void tell_exit(const struct run *r, enum sb_end how, const struct talk *t
 
 /* --- one of them ------------------------------------------------------------------- */
 
-static void run_free(struct run *r)
+void run_free(struct run *r)
 {
     for (struct run **at = &r->box->runs; *at != NULL; at = &(*at)->next)
         if (*at == r) {
             *at = r->next;
-            r->box->nruns--;
+            if (r->kept == NULL || !r->kept->ended) {
+                r->box->nruns--;
+                r->box->used_ms = loop_now(r->box->warden->loop);
+            }
             break;
         }
     timer_free(&r->timer);
+    kept_free(r);
     free(r);
 }
 
@@ -87,6 +92,10 @@ static void time_over(void *arg)
 {
     struct run *r = arg;
 
+    if (r->box->state != BOX_RUNS) { /* it stands still, and nothing in it can end */
+        r->due = true;
+        return;
+    }
     if (r->killed && r->open > 0) { /* its end may wait behind what nobody reads: no more is told */
         r->most = r->said;
         timer_set(r->timer, RUN_KILL_MS);
@@ -99,34 +108,78 @@ static void time_over(void *arg)
     }
 }
 
+static void words_keep(struct run *r, const struct talk_command *c)
+{
+    for (size_t i = 0; i < c->nargs && !r->more_words; i++) {
+        size_t room = sizeof(r->words) - r->nwords, n = c->arg[i].n;
+        r->more_words = n >= room;
+        if (room == 0)
+            return;
+        if (r->more_words)
+            n = room - 1;
+        if (n > 0)
+            memcpy(r->words + r->nwords, c->arg[i].p, n);
+        r->words[r->nwords + n] = '\0';
+        r->nwords += n + 1;
+    }
+}
+
+static struct run *run_new(struct box *b, uint64_t asker, const struct run_order *o)
+{
+    struct run *r = calloc(1, sizeof(*r));
+
+    if (r == NULL)
+        return NULL;
+    r->box = b;
+    if ((r->timer = timer_new(b->warden->loop, time_over, r)) == NULL || (o->detached && kept_begin(r) != 0)) {
+        timer_free(&r->timer);
+        free(r);
+        return NULL;
+    }
+    r->id = ++b->last_run;
+    r->asker = asker;
+    r->since_ms = loop_now(b->warden->loop);
+    r->most = o->most;
+    r->input = o->command.input != TALK_NO_INPUT;
+    r->terminal = o->command.input == TALK_TERMINAL;
+    r->files = o->files.what != TALK_FILE_NONE;
+    r->may[0] = o->files.what == TALK_FILE_READ || o->files.what == TALK_FILE_PACK ? o->files.most : FILES_ANSWER_MAX;
+    r->may[1] = FILES_WORDS_MAX;
+    words_keep(r, &o->command);
+    r->next = b->runs;
+    b->runs = r;
+    b->nruns++;
+    return r;
+}
+
 const char *run_begin(struct box *b, uint64_t asker, const struct run_order *o)
 {
     struct run *r;
     struct dynbuf words;
 
-    if (b->state != BOX_RUNS)
+    if (!box_is_up(b))
         return "the sandbox does not run yet";
+    if (b->state != BOX_RUNS)
+        return "the sandbox is paused: `countersign sandbox resume` lets it go on";
     if (b->nruns >= TALK_RUNS_MAX)
         return "as many commands run in it as may at once";
     if (b->last_run == UINT32_MAX)
         return "it has run all the commands it can; start it anew";
     dynbuf_init(&words, TALK_HEAD + TALK_PAYLOAD_MAX);
-    if (talk_put_run(&words, b->last_run + 1, &o->command) != 0) {
+    bool files = o->files.what != TALK_FILE_NONE;
+    if (files ? talk_put_files(&words, b->last_run + 1, &o->files) != 0
+              : talk_put_run(&words, b->last_run + 1, &o->command) != 0) {
         dynbuf_free(&words);
-        return "the command cannot be said: it is too long, has a NUL, or a variable without a name";
+        return files ? "the path is too long, empty, or has a NUL"
+                     : "the command cannot be said: it is too long, has a NUL, a variable without a name, or a "
+                       "terminal "
+                       "without a size";
     }
-    if ((r = calloc(1, sizeof(*r))) == NULL || (r->timer = timer_new(b->warden->loop, time_over, r)) == NULL) {
-        free(r);
+    const char *full = o->detached ? kept_room(b) : NULL;
+    if (full != NULL || (r = run_new(b, asker, o)) == NULL) {
         dynbuf_free(&words);
-        return "there is no memory for it";
+        return full != NULL ? full : "there is no memory for it";
     }
-    r->box = b;
-    r->id = ++b->last_run;
-    r->asker = asker;
-    r->most = o->most;
-    r->next = b->runs;
-    b->runs = r;
-    b->nruns++;
     timer_set(r->timer, o->timeout_ms);
     box_say(b, &words);
     dynbuf_free(&words);
@@ -134,6 +187,19 @@ const char *run_begin(struct box *b, uint64_t asker, const struct run_order *o)
 }
 
 /* --- what is heard of it ----------------------------------------------------------- */
+
+/* What is done with files is the shim's own code, which keeps to what it was asked for: one that says more lies, and
+ * who asked would get more than it has room for. */
+static bool says_too_much(struct run *r, const struct talk *t)
+{
+    uint64_t *may = &r->may[t->type == TALK_OUT ? 0 : 1];
+
+    if (!r->files || t->bytes.n <= *may) {
+        *may -= r->files ? t->bytes.n : 0;
+        return false;
+    }
+    return true;
+}
 
 static int heard_output(struct run *r, const struct talk *t)
 {
@@ -143,9 +209,14 @@ static int heard_output(struct run *r, const struct talk *t)
     size_t said = n < most ? n : (size_t)most;
     struct dynbuf *b;
 
-    if (n > SB_WINDOW - r->open)
+    if (n > SB_WINDOW - r->open || says_too_much(r, t))
         return -1;
     r->open += n;
+    if (r->kept != NULL) {
+        kept_heard(r, t);
+        credit(r, n); /* it goes on, whoever follows it */
+        return 0;
+    }
     r->cut += n - said;
     if (said > 0 && w->desk != NULL && (b = chan_begin(w->desk, M_SB_OUTPUT, r->asker)) != NULL) {
         msg_put_u8(b, t->type == TALK_OUT ? 1 : 2);
@@ -158,21 +229,41 @@ static int heard_output(struct run *r, const struct talk *t)
     return 0;
 }
 
+static int heard_fed(struct run *r, const struct talk *t)
+{
+    struct warden *w = r->box->warden;
+    struct dynbuf *b;
+
+    if (t->fed > r->unfed)
+        return -1;
+    r->unfed -= t->fed;
+    if (r->asker != 0 && w->desk != NULL && (b = chan_begin(w->desk, M_SB_FED, r->asker)) != NULL) {
+        msg_put_u32(b, t->fed);
+        (void)chan_commit(w->desk);
+    }
+    return 0;
+}
+
 int run_heard(struct box *b, const struct talk *t)
 {
     static const enum sb_end ends[] = {
         [TALK_EXITED] = SB_EXITED, [TALK_SIGNALLED] = SB_SIGNALLED, [TALK_FAILED] = SB_NOT_STARTED};
     struct run *r = b->runs;
 
-    while (r != NULL && r->id != t->run)
+    while (r != NULL && (r->id != t->run || (r->kept != NULL && r->kept->ended)))
         r = r->next;
     if (r == NULL)
         return -1;
     if (t->type != TALK_END)
-        return heard_output(r, t);
+        return t->type == TALK_FED ? heard_fed(r, t) : heard_output(r, t);
     bool killed =
         t->how == TALK_SIGNALLED && t->code == SIGKILL; /* else it had ended, and its end waited to be read */
-    tell_exit(r, r->late && killed ? SB_TIMED_OUT : ends[t->how], t);
+    enum sb_end how = r->late && killed ? SB_TIMED_OUT : ends[t->how];
+    if (r->kept != NULL) {
+        kept_end(r, how, t);
+        return 0;
+    }
+    run_tell_exit(r, how, t);
     run_free(r);
     return 0;
 }
@@ -192,8 +283,44 @@ void run_taken(struct warden *w, uint64_t asker, uint32_t bytes)
 {
     struct run *r = asker != 0 ? run_of(w, asker) : NULL;
 
-    if (r != NULL)
+    if (r != NULL && r->kept != NULL)
+        kept_taken(r, bytes);
+    else if (r != NULL)
         credit(r, bytes);
+}
+
+int run_input(struct warden *w, uint64_t asker, struct span bytes)
+{
+    struct run *r = asker != 0 ? run_of(w, asker) : NULL;
+    struct dynbuf b;
+
+    if (r == NULL) /* it has ended meanwhile */
+        return 0;
+    if (!r->input || bytes.n > TALK_IN_WINDOW - r->unfed || (bytes.n == 0 && r->terminal))
+        return -1;
+    r->input = bytes.n > 0;
+    r->unfed += (uint32_t)bytes.n;
+    dynbuf_init(&b, TALK_HEAD + TALK_IN_WINDOW);
+    int rc = talk_put_input(&b, r->id, bytes);
+    if (rc == 0)
+        box_say(r->box, &b); /* which may end the sandbox, and with it r */
+    dynbuf_free(&b);
+    return rc;
+}
+
+int run_resize(struct warden *w, uint64_t asker, uint16_t rows, uint16_t columns)
+{
+    struct run *r = asker != 0 ? run_of(w, asker) : NULL;
+    struct dynbuf b;
+
+    if (r == NULL) /* it has ended meanwhile */
+        return 0;
+    dynbuf_init(&b, 64);
+    int rc = r->terminal ? talk_put_size(&b, r->id, rows, columns) : -1;
+    if (rc == 0)
+        box_say(r->box, &b); /* which may end the sandbox, and with it r */
+    dynbuf_free(&b);
+    return rc;
 }
 
 static void abandon(struct run *r)
@@ -208,10 +335,14 @@ void run_kill(struct warden *w, uint64_t asker)
 
     if (r == NULL)
         return;
+    if (r->kept != NULL) {
+        r->asker = 0;
+        return;
+    }
     uint32_t open = r->open;
     struct box *b = r->box;
     abandon(r);
-    if (b->state == BOX_RUNS)
+    if (box_is_up(b))
         credit(r, open);
 }
 
@@ -226,8 +357,27 @@ void runs_desk_gone(struct warden *w)
             if (r != NULL)
                 run_kill(w, r->asker);
         } while (r != NULL);
+        b->pauser = 0;
         if (b->asker != 0)
             box_end(b, "nobody waits for it any more");
+    }
+}
+
+/* Who was killed has as long to end as if that had come now. */
+void runs_go_on(struct box *b)
+{
+    struct run *next;
+
+    for (struct run *r = b->runs; b->state == BOX_RUNS && r != NULL; r = next) {
+        bool due = r->due;
+        next = r->next;
+        r->due = false;
+        if (r->kept != NULL && r->kept->ended)
+            continue;
+        if (r->killed)
+            timer_set(r->timer, RUN_KILL_MS);
+        else if (due)
+            time_over(r); /* which may end the sandbox, and with it them all */
     }
 }
 
@@ -236,7 +386,7 @@ void runs_end(struct box *b, const char *why)
     const struct talk nothing = {.why = span_str(why)};
 
     while (b->runs != NULL) {
-        tell_exit(b->runs, SB_LOST, &nothing);
+        run_tell_exit(b->runs, SB_LOST, &nothing);
         run_free(b->runs);
     }
 }

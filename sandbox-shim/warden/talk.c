@@ -31,6 +31,9 @@ static int take_payload(struct span payload, struct talk *t)
     case TALK_HELLO: return msg_get_u32(&m) == TALK_VERSION && msg_end(&m) == 0 && t->run == 0 ? 0 : -1;
     case TALK_OUT:
     case TALK_ERR: t->bytes = payload; return t->run != 0 && payload.n > 0 ? 0 : -1;
+    case TALK_FED:
+        t->fed = msg_get_u32(&m);
+        return t->run != 0 && msg_end(&m) == 0 && t->fed > 0 && t->fed <= TALK_IN_WINDOW ? 0 : -1;
     case TALK_END: return t->run != 0 ? take_end(payload, t) : -1;
     default: return -1;
     }
@@ -40,7 +43,8 @@ static int take_payload(struct span payload, struct talk *t)
 static size_t payload_max(unsigned type)
 {
     switch (type) {
-    case TALK_HELLO: return 4;
+    case TALK_HELLO:
+    case TALK_FED: return 4;
     case TALK_OUT:
     case TALK_ERR: return TALK_PIECE_MAX;
     case TALK_END: return END_MAX;
@@ -83,7 +87,10 @@ static bool command_ok(const struct talk_command *c, size_t *bytes)
 {
     size_t words = c->nargs + c->nvariables;
 
-    *bytes = 2 + 2 + 4 + c->dir.n;
+    *bytes = 1 + 2 + 2 + 2 + 2 + 4 + c->dir.n;
+    if (c->input > TALK_TERMINAL || (c->rows > 0) != (c->input == TALK_TERMINAL) ||
+        (c->columns > 0) != (c->input == TALK_TERMINAL))
+        return false;
     if (c->nargs == 0 || c->arg[0].n == 0 || c->nargs > TALK_WORDS_MAX || c->nvariables > TALK_WORDS_MAX ||
         words + 2 > TALK_WORDS_MAX || !word_ok(c->dir))
         return false;
@@ -105,6 +112,9 @@ int talk_put_run(struct dynbuf *b, uint32_t run, const struct talk_command *c)
     if (!command_ok(c, &bytes))
         return -1;
     put_head(b, bytes, TALK_RUN, run);
+    msg_put_u8(b, (uint8_t)c->input);
+    msg_put_u16(b, c->rows);
+    msg_put_u16(b, c->columns);
     msg_put_u16(b, (uint16_t)c->nargs);
     msg_put_u16(b, (uint16_t)c->nvariables);
     for (size_t i = 0; i < c->nargs; i++)
@@ -115,12 +125,49 @@ int talk_put_run(struct dynbuf *b, uint32_t run, const struct talk_command *c)
     return dynbuf_ok(b) ? 0 : -1;
 }
 
+int talk_put_files(struct dynbuf *b, uint32_t run, const struct talk_files *f)
+{
+    bool ok = f->what > TALK_FILE_NONE && f->what < TALK_FILE_KINDS && f->path.n > 0 && f->path.n <= TALK_PATH_MAX &&
+              f->other.n <= TALK_PATH_MAX && word_ok(f->path) && word_ok(f->other) &&
+              (f->mode <= 0777 || f->mode == TALK_MODE_NONE);
+
+    if (!ok)
+        return -1;
+    put_head(b, 1 + 2 + 1 + 8 + 8 + 4 + f->path.n + 4 + f->other.n, TALK_FILE, run);
+    msg_put_u8(b, (uint8_t)f->what);
+    msg_put_u16(b, f->mode);
+    msg_put_u8(b, f->whole);
+    msg_put_u64(b, f->from);
+    msg_put_u64(b, f->most);
+    msg_put_span(b, f->path);
+    msg_put_span(b, f->other);
+    return dynbuf_ok(b) ? 0 : -1;
+}
+
 int talk_put_signal(struct dynbuf *b, uint32_t run, unsigned signo)
 {
     if (signo == 0 || signo > SIGNAL_MAX)
         return -1;
     put_head(b, 1, TALK_SIGNAL, run);
     msg_put_u8(b, (uint8_t)signo);
+    return dynbuf_ok(b) ? 0 : -1;
+}
+
+int talk_put_input(struct dynbuf *b, uint32_t run, struct span bytes)
+{
+    if (bytes.n > TALK_IN_WINDOW)
+        return -1;
+    put_head(b, bytes.n, bytes.n > 0 ? TALK_IN : TALK_IN_END, run);
+    return dynbuf_add(b, bytes) == 0 && dynbuf_ok(b) ? 0 : -1;
+}
+
+int talk_put_size(struct dynbuf *b, uint32_t run, uint16_t rows, uint16_t columns)
+{
+    if (rows == 0 || columns == 0)
+        return -1;
+    put_head(b, 4, TALK_SIZE, run);
+    msg_put_u16(b, rows);
+    msg_put_u16(b, columns);
     return dynbuf_ok(b) ? 0 : -1;
 }
 

@@ -1,5 +1,5 @@
 /* What is said to the warden, and its answers. */
-#include "sandbox-shim/warden/warden.h"
+#include "sandbox-shim/warden/pause.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "common/log.h"
 #include "common/msg.h"
 
-enum { CPU_PERCENT_MAX = 102400, WHY_MAX = 400, OUTPUT_MAX_MIB = 1024 };
+enum { CPU_PERCENT_MAX = 102400, WHY_MAX = 400, OUTPUT_MAX_MIB = 1024, USAGE_MAX = 64 };
 
 void warden_tell_started(struct warden *w, uint64_t asker, const struct box *b, const char *why)
 {
@@ -43,29 +43,53 @@ static int on_start(struct warden *w, struct frame *f)
     return 0;
 }
 
+static void put_row(struct dynbuf *m, const struct box *b)
+{
+    uint64_t now = loop_now(b->warden->loop);
+
+    wire_put_box(m, &b->is);
+    msg_put_u64(m, b->generation);
+    msg_put_u64(m, now - b->since_ms);
+    msg_put_u64(m, b->until_ms > now ? b->until_ms - now : 0);
+    msg_put_u64(m, b->nruns > 0 ? 0 : now - b->used_ms);
+    msg_put_u8(m, (uint8_t)b->version);
+    msg_put_u16(m, (uint16_t)b->nruns);
+    msg_put_u8(m, (uint8_t)b->way);
+}
+
 static int on_list(struct warden *w, struct frame *f)
 {
     struct dynbuf *m = f->payload.n == 0 ? chan_begin(w->desk, M_SB_LISTED, f->id) : NULL;
-    uint64_t now = loop_now(w->loop);
     uint16_t n = 0;
 
     if (m == NULL)
         return f->payload.n == 0 ? 0 : -1;
     for (struct box *b = w->boxes; b != NULL; b = b->next)
-        n += b->state == BOX_RUNS;
+        n += box_is_up(b);
     msg_put_u16(m, n);
-    for (struct box *b = w->boxes; b != NULL; b = b->next) {
-        if (b->state != BOX_RUNS)
-            continue;
-        wire_put_box(m, &b->is);
-        msg_put_u64(m, b->generation);
-        msg_put_u64(m, now - b->since_ms);
-        msg_put_u64(m, b->until_ms > now ? b->until_ms - now : 0);
-        msg_put_u8(m, (uint8_t)b->version);
-        msg_put_u16(m, (uint16_t)b->nruns);
-    }
+    for (struct box *b = w->boxes; b != NULL; b = b->next)
+        if (box_is_up(b))
+            put_row(m, b);
     (void)chan_commit(w->desk);
     return 0;
+}
+
+/* From now, whether or not it stands still. */
+static int on_timeout(struct warden *w, struct frame *f)
+{
+    struct msg_in m = msg_in(f->payload);
+    struct span name = msg_get_span(&m, BOX_NAME_MAX);
+    uint64_t ms = msg_get_u64(&m);
+
+    if (msg_end(&m) != 0 || ms == 0 || ms > BOX_TIMEOUT_MAX_MS)
+        return -1;
+    struct box *b = box_named(w, name);
+    uint8_t is_so = b != NULL && box_is_up(b);
+    if (is_so) {
+        b->until_ms = loop_now(w->loop) + ms;
+        timer_set(b->timer, ms);
+    }
+    return chan_send(w->desk, M_SB_TIMEOUT, f->id, span_of(&is_so, 1));
 }
 
 static void tell_destroyed(struct warden *w, uint64_t asker, uint8_t there)
@@ -113,22 +137,69 @@ static int on_destroy(struct warden *w, struct frame *f)
     return 0;
 }
 
+static void tell_detached(struct warden *w, uint64_t asker, uint32_t number, const char *why)
+{
+    struct dynbuf *m = w->desk != NULL ? chan_begin(w->desk, M_SB_DETACHED, asker) : NULL;
+
+    if (m == NULL)
+        return;
+    msg_put_u32(m, number);
+    msg_put_span(m, why ? span_str(why) : SPAN_NONE);
+    (void)chan_commit(w->desk);
+}
+
 static int on_exec(struct warden *w, struct frame *f)
 {
     static struct span word[TALK_WORDS_MAX];
     struct msg_in m = msg_in(f->payload);
     struct span name = msg_get_span(&m, BOX_NAME_MAX);
     struct run_order o = {.timeout_ms = msg_get_u64(&m), .most = msg_get_u64(&m)};
+    unsigned input = msg_get_u8(&m), rows = msg_get_u16(&m), columns = msg_get_u16(&m);
+    o.detached = msg_get_bool(&m);
     size_t nargs = msg_get_u16(&m), nvars = msg_get_u16(&m);
 
     if (nargs + nvars > TALK_WORDS_MAX || f->id == 0 || o.timeout_ms == 0 || o.timeout_ms > RUN_TIMEOUT_MAX_MS ||
-        o.most > (uint64_t)OUTPUT_MAX_MIB << 20)
+        o.most > (uint64_t)OUTPUT_MAX_MIB << 20 || input > TALK_TERMINAL || (o.detached && input != TALK_NO_INPUT))
         return -1;
     for (size_t i = 0; i < nargs + nvars; i++)
         word[i] = msg_get_span(&m, TALK_PAYLOAD_MAX);
-    o.command = (struct talk_command){word, word + nargs, nargs, nvars, msg_get_span(&m, TALK_PAYLOAD_MAX)};
+    o.command = (struct talk_command){.arg = word,
+                                      .variable = word + nargs,
+                                      .nargs = nargs,
+                                      .nvariables = nvars,
+                                      .dir = msg_get_span(&m, TALK_PAYLOAD_MAX),
+                                      .input = (enum talk_input)input,
+                                      .rows = (uint16_t)rows,
+                                      .columns = (uint16_t)columns};
     if (msg_end(&m) != 0)
         return -1;
+    struct box *b = box_named(w, name);
+    const char *why = b ? run_begin(b, o.detached ? 0 : f->id, &o) : "no sandbox of this name runs";
+    if (o.detached)
+        tell_detached(w, f->id, why == NULL ? b->last_run : 0, why);
+    else if (why != NULL)
+        run_tell_none(w, f->id, b ? SB_NOT_STARTED : SB_LOST, why);
+    return 0;
+}
+
+static int on_files(struct warden *w, struct frame *f)
+{
+    struct msg_in m = msg_in(f->payload);
+    struct span name = msg_get_span(&m, BOX_NAME_MAX);
+    struct run_order o = {.timeout_ms = msg_get_u64(&m), .most = UINT64_MAX};
+
+    o.files.what = (enum talk_file)msg_get_u8(&m);
+    o.files.mode = msg_get_u16(&m);
+    o.files.whole = msg_get_bool(&m);
+    o.files.from = msg_get_u64(&m);
+    o.files.most = msg_get_u64(&m);
+    o.files.path = msg_get_span(&m, TALK_PATH_MAX);
+    o.files.other = msg_get_span(&m, TALK_PATH_MAX);
+    if (msg_end(&m) != 0 || f->id == 0 || o.timeout_ms == 0 || o.timeout_ms > RUN_TIMEOUT_MAX_MS ||
+        o.files.what == TALK_FILE_NONE)
+        return -1;
+    const struct span words[] = {SPAN("(files)"), o.files.path}; /* what it is listed as */
+    o.command = (struct talk_command){.arg = words, .nargs = 2, .input = TALK_PIPE};
     struct box *b = box_named(w, name);
     const char *why = b ? run_begin(b, f->id, &o) : "no sandbox of this name runs";
     if (why != NULL)
@@ -147,14 +218,33 @@ static int on_taken(struct warden *w, struct frame *f)
     return 0;
 }
 
+static int on_resize(struct warden *w, struct frame *f)
+{
+    struct msg_in m = msg_in(f->payload);
+    uint16_t rows = msg_get_u16(&m), columns = msg_get_u16(&m);
+
+    return msg_end(&m) == 0 ? run_resize(w, f->id, rows, columns) : -1;
+}
+
 static int desk_said(struct warden *w, struct frame *f)
 {
     switch (f->type) {
     case M_SB_START: return on_start(w, f);
     case M_SB_LIST: return on_list(w, f);
     case M_SB_DESTROY: return on_destroy(w, f);
+    case M_SB_TIMEOUT: return on_timeout(w, f);
+    case M_SB_METER: return chan_send(w->parent, M_BOX_METER, f->id, SPAN_NONE);
+    case M_SB_LOG: return kept_log(w, f);
+    case M_SB_PAUSE: return box_on_pause(w, f);
+    case M_SB_RESUME: return box_on_resume(w, f);
     case M_SB_EXEC: return on_exec(w, f);
+    case M_SB_FILES: return on_files(w, f);
     case M_SB_TAKEN: return on_taken(w, f);
+    case M_SB_INPUT: return run_input(w, f->id, f->payload);
+    case M_SB_RESIZE: return on_resize(w, f);
+    case M_SB_COMMANDS: return kept_list(w, f);
+    case M_SB_ATTACH: return kept_attach(w, f);
+    case M_SB_SIGNAL: return kept_signal(w, f);
     case M_SB_KILL: run_kill(w, f->id); return 0;
     default: return -1;
     }
@@ -254,23 +344,62 @@ static void on_none(struct box *b, struct span why)
     box_forget(b);
 }
 
-void warden_parent_frame(struct warden *w, struct frame *f)
+/* What the parent counted, of those that are up still; what that says, the desk reads. */
+static void on_metered(struct warden *w, struct frame *f)
+{
+    struct dynbuf *m = w->desk != NULL ? chan_begin(w->desk, M_SB_METER, f->id) : NULL;
+    struct msg_in in = msg_in(f->payload);
+
+    if (m == NULL)
+        return;
+    for (size_t n = msg_get_u16(&in); n > 0 && !in.bad; n--) {
+        const struct box *b = box_numbered(w, msg_get_u64(&in));
+        struct span usage = msg_get_span(&in, USAGE_MAX);
+        if (in.bad || b == NULL || !box_is_up(b))
+            continue;
+        put_row(m, b);
+        msg_put_span(m, usage);
+    }
+    (void)chan_commit(w->desk);
+}
+
+static void on_paused(struct box *b, unsigned way, struct span why)
+{
+    char words[WHY_MAX + 1];
+
+    (void)snprintf(words, sizeof(words), "%.*s", SPAN_FMT(why));
+    box_paused(b, (enum pause_way)way, why.n > 0 ? words : NULL);
+}
+
+static void about_box(struct warden *w, struct frame *f)
 {
     struct box *b = box_numbered(w, f->id);
     struct msg_in m = msg_in(f->payload);
-    unsigned version = f->type == M_BOX_STARTED ? msg_get_u8(&m) : 0;
-    struct span why = f->type == M_BOX_NONE ? msg_get_span(&m, WHY_MAX) : SPAN_NONE;
+    bool paused = f->type == M_BOX_PAUSED;
+    unsigned what = f->type == M_BOX_STARTED || paused ? msg_get_u8(&m) : 0; /* version of its cgroup, or way */
+    struct span why = f->type == M_BOX_NONE || paused ? msg_get_span(&m, WHY_MAX) : SPAN_NONE;
 
-    if (msg_end(&m) != 0 || (f->type != M_BOX_STARTED && f->type != M_BOX_NONE && f->type != M_BOX_GONE))
+    if (msg_end(&m) != 0 || (paused && what >= PAUSE_WAYS) ||
+        (f->type != M_BOX_STARTED && f->type != M_BOX_NONE && f->type != M_BOX_GONE && !paused))
         log_error("message %u of the parent is not understood", f->type);
     else if (b == NULL)
         log_debug("sandbox %llu is not known any more", (unsigned long long)f->id);
     else if (f->type == M_BOX_STARTED)
-        box_started(b, version);
+        box_started(b, what);
     else if (f->type == M_BOX_NONE)
         on_none(b, why);
+    else if (paused)
+        on_paused(b, what, why);
     else {
         box_end(b, "its first process ended"); /* if that was not heard yet */
         box_forget(b);
     }
+}
+
+void warden_parent_frame(struct warden *w, struct frame *f)
+{
+    if (f->type == M_BOX_METER)
+        on_metered(w, f);
+    else
+        about_box(w, f);
 }

@@ -2,6 +2,8 @@
  * the parent starts a process for it (M_BOX), the first one inside (countersign-shim) runs what it is told to.
  *
  *   asked ──M_BOX_STARTED──► starting ──hello──► runs ──► ending ──M_BOX_GONE──► forgotten
+ *                                                 ▲ └─► pausing ──M_BOX_PAUSED──► paused ─┐
+ *                                                 └──────M_BOX_PAUSED── resuming ◄────────┘
  *
  * A sandbox ends when it is destroyed, when its time is over, when its first process does, and when that says what it
  * may not; each time by a kill from outside, which nothing in it can hinder. */
@@ -12,6 +14,7 @@
 #include "common/net/conn.h"
 #include "common/net/loop.h"
 #include "proxy/msgs.h"
+#include "sandbox-shim/warden/ring.h"
 #include "sandbox-shim/warden/talk.h"
 #include "sandbox-shim/warden/wire_box.h"
 
@@ -20,21 +23,56 @@ enum {
     BOX_TIMEOUT_MAX_MS = 7 * 86400 * 1000,
     BOX_START_MS = 20 * 1000, /* from being asked for to its first word */
     RUN_TIMEOUT_MAX_MS = 86400 * 1000,
-    RUN_KILL_MS = 5 * 1000, /* from a command's kill to its end; then its sandbox ends */
+    RUN_KILL_MS = 5 * 1000,             /* from a command's kill to its end; then its sandbox ends */
+    RUN_WORDS_MAX = 512,                /* bytes of a command's words that are listed */
+    RUNS_KEPT_MAX = 16,                 /* detached commands of a sandbox, those that have ended with them */
+    WARDEN_KEPT_MAX = 256,              /* of all sandboxes, but for the first of each */
+    FILES_ANSWER_MAX = 4 * 1024 * 1024, /* bytes that come of what is done with files, unless it says how many may */
+    FILES_WORDS_MAX = 64 * 1024,        /* and of words of what went wrong */
 };
 
-enum box_state { BOX_NONE = 0, BOX_ASKED, BOX_STARTING, BOX_RUNS, BOX_ENDING, BOX_STATES };
+enum box_state {
+    BOX_NONE = 0,
+    BOX_ASKED,
+    BOX_STARTING,
+    BOX_RUNS,
+    BOX_PAUSING,
+    BOX_PAUSED,
+    BOX_RESUMING,
+    BOX_ENDING,
+    BOX_STATES
+};
+
+/* Of a detached command, which nobody need wait for: what it said last, how it ended. */
+struct kept {
+    struct ring out[2];
+    uint64_t at[2]; /* how far the asker of now was told */
+    uint32_t open;  /* bytes that it was told and has not taken yet */
+    bool ended;
+    enum sb_end how;
+    struct talk end; /* its words are these: */
+    char why[TALK_WHY_MAX];
+};
 
 /* One command. */
 struct run {
     struct run *next;
     struct box *box;
-    uint32_t id;              /* ours, in the sandbox */
-    uint64_t asker;           /* the desk's; 0: nobody waits for it any more, and it is killed */
+    uint32_t id;    /* ours, in the sandbox */
+    uint64_t asker; /* the desk's; 0: nobody waits for it; unless it is kept, it is killed */
+    uint64_t since_ms;
+    struct kept *kept;        /* NULL: it is not detached */
     uint64_t most, said, cut; /* bytes of its output: that may be said, that were, that were not */
     uint32_t open;            /* bytes that were said and are not taken yet */
-    bool late, killed;
+    uint32_t unfed;           /* bytes of its input that were said to it and that it was not given yet */
+    bool input;               /* more of it may come */
+    bool terminal, files, late, killed;
+    bool due;        /* its timer was over while its sandbox stood still */
+    uint64_t may[2]; /* files: bytes that may come yet of what is read, and of words */
     struct timer *timer;
+    size_t nwords; /* bytes of them */
+    bool more_words;
+    char words[RUN_WORDS_MAX]; /* its first arguments, each with a NUL */
 };
 
 struct box {
@@ -45,12 +83,15 @@ struct box {
     char name[BOX_NAME_MAX + 1];
     struct wire_box is; /* its name is the one above */
     uint64_t generation, timeout_ms, since_ms, until_ms;
+    uint64_t used_ms;  /* when a command ended in it, or it came up */
     unsigned version;  /* of its cgroup; 0: its limits are those of each process */
     int fd;            /* our end of its socket, until it is ordered; -1 */
     struct conn *conn; /* the same from then on */
     struct timer *timer;
-    struct run *runs;
-    size_t nruns;
+    enum pause_way way; /* it stands still */
+    uint64_t pauser;    /* the desk's number, until it is answered whether it does, or goes on */
+    struct run *runs;   /* the last one first */
+    size_t nruns;       /* those that run */
     uint32_t last_run;
 };
 
@@ -70,6 +111,7 @@ struct warden {
     bool known;  /* the ledger has heard which sandboxes run: from then on others may be started */
     int waiting; /* until then: the desk's socket, plus one; 0: none */
     struct destroyer *destroyers;
+    size_t nkept; /* detached commands */
 };
 
 /* warden.c: what the desk and the parent say. */
@@ -90,6 +132,12 @@ struct box_order {
 };
 /* box.c. NULL: begun, and the desk will be told; else why not. */
 const char *box_start(struct warden *w, uint64_t asker, const struct box_order *o) MUSTCHECK;
+/* False: it may not become this, which is a fault of ours, and logged. */
+bool box_set(struct box *b, enum box_state to) MUSTCHECK;
+/* It has come up and does not end yet, whether or not it stands still. */
+bool box_is_up(const struct box *b);
+/* What became of it, in our own words, for the audit. */
+void box_note(const struct box *b, const char *kind, const char *why);
 /* One that has not begun to end; or NULL. */
 struct box *box_named(struct warden *w, struct span name);
 struct box *box_numbered(struct warden *w, uint64_t id);
@@ -106,7 +154,9 @@ void box_say(struct box *b, const struct dynbuf *frame);
 /* run.c. Why not, or NULL: begun. */
 struct run_order {
     struct talk_command command;
+    struct talk_files files; /* unless it is TALK_FILE_NONE, this and no command */
     uint64_t timeout_ms, most;
+    bool detached; /* asker is 0, and most of no meaning */
 };
 const char *run_begin(struct box *b, uint64_t asker, const struct run_order *o) MUSTCHECK;
 /* What a sandbox said of one. -1: it may not say that. */
@@ -114,10 +164,34 @@ int run_heard(struct box *b, const struct talk *t) MUSTCHECK;
 /* The desk took bytes of it; nobody waits for it any more; the desk is gone. */
 void run_taken(struct warden *w, uint64_t asker, uint32_t bytes);
 void run_kill(struct warden *w, uint64_t asker);
+/* The desk has input for it; none: its end. -1: more than it may have, or the end of a terminal's. */
+int run_input(struct warden *w, uint64_t asker, struct span bytes) MUSTCHECK;
+/* So large is its terminal now. -1: it has none, or of no size. */
+int run_resize(struct warden *w, uint64_t asker, uint16_t rows, uint16_t columns) MUSTCHECK;
 void runs_desk_gone(struct warden *w);
+/* Its sandbox goes on: what was due meanwhile is done. */
+void runs_go_on(struct box *b);
 /* Its sandbox ends: tell who waits. */
 void runs_end(struct box *b, const char *why);
+void run_free(struct run *r);
+/* M_SB_EXIT, if somebody waits for it. */
+void run_tell_exit(const struct run *r, enum sb_end how, const struct talk *t);
 /* M_SB_EXIT of one that never began. */
 void run_tell_none(struct warden *w, uint64_t asker, enum sb_end how, const char *why);
+
+/* kept.c: detached commands. Why there is no room for one more in this sandbox, or NULL. */
+const char *kept_room(struct box *b) MUSTCHECK;
+/* r is one from now on. -1: no memory. */
+int kept_begin(struct run *r) MUSTCHECK;
+void kept_free(struct run *r);
+/* Of one: its output, its end; its asker took bytes, or waits no longer. */
+void kept_heard(struct run *r, const struct talk *t);
+void kept_end(struct run *r, enum sb_end how, const struct talk *t);
+void kept_taken(struct run *r, uint32_t bytes);
+/* M_SB_COMMANDS, M_SB_ATTACH, M_SB_LOG and M_SB_SIGNAL of the desk. -1: they cannot be read. */
+int kept_list(struct warden *w, struct frame *f) MUSTCHECK;
+int kept_attach(struct warden *w, struct frame *f) MUSTCHECK;
+int kept_log(struct warden *w, struct frame *f) MUSTCHECK;
+int kept_signal(struct warden *w, struct frame *f) MUSTCHECK;
 
 #endif

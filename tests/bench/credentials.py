@@ -4,7 +4,7 @@
 - Release and inject: CPU time of keeper and carrier together with 32 requests in flight, for a path whose rule uses a
   credential, less that for one whose rule does not; of one host, so that answers are searched either way.
 - Signing: a request of 1 KiB signed anew (SigV4, the key of the day kept), beside the SHA-256 and HMAC it cannot do
-  without.
+  without; and the same behind the verification of what a sandbox signed with its lease's pair.
 - Many of them: instructions of the judge, as callgrind counts them, for a read with a lease on a connection that is
   kept, with 1,000 credentials and 10,000 leases beside one of each.
 """
@@ -21,8 +21,9 @@ import bench as benches
 import peers
 from policy import count
 
-MOST = {"release and inject, 32 in flight": 5, "signing anew, 1 KiB": 3, "1,000 credentials and 10,000 leases": 1.03}
-RELEASE, SIGN, MANY = MOST
+MOST = {"release and inject, 32 in flight": 5, "signing anew, 1 KiB": 3, "verifying a pair and signing anew, 1 KiB": 3,
+        "1,000 credentials and 10,000 leases": 1.03}
+RELEASE, SIGN, VERIFY, MANY = MOST
 ROLES = ("keeper", "carrier")
 READ = "effect: read }, decide: allow, use: origin }"
 BARE = "effect: read }, except: [{ path: /open }], decide: allow, use: origin }\n  - { id: bare, match: { host: localhost, port: %d, effect: read, path: /open }, decide: allow }"
@@ -66,10 +67,14 @@ def release(args):
     return [("with", "us/request", with_), ("without", "us/request", without), ("cpu", "us/request", with_ - without)]
 
 
-def sign(args):
-    runs = [[float(n) for n in subprocess.run([args.sign, "100000"], capture_output=True, text=True, check=True).stdout.split()] for _ in range(args.rounds)]
-    anew, must = (statistics.median(run[i] for run in runs) / 1000 for i in range(2))
-    return [("cpu", "us", anew), ("must", "us", must), ("cpu_ratio", "x must", statistics.median(run[0] / run[1] for run in runs))]
+def signing(first):
+    """Of sign_bench's columns these two."""
+    def measure(args):
+        runs = [[float(n) for n in subprocess.run([args.sign, "100000"], capture_output=True, text=True, check=True).stdout.split()[first:first + 2]]
+                for _ in range(args.rounds)]
+        took, must = (statistics.median(run[i] for run in runs) / 1000 for i in range(2))
+        return [("cpu", "us", took), ("must", "us", must), ("cpu_ratio", "x must", statistics.median(run[0] / run[1] for run in runs))]
+    return measure
 
 
 def policy_of(n):
@@ -103,7 +108,7 @@ def main():
     options.add_argument("--out", default="bench.json")
     args = options.parse_args()
     rows, bad = [], []
-    for case, measure in ((RELEASE, release), (SIGN, sign), (MANY, many)):
+    for case, measure in ((RELEASE, release), (SIGN, signing(0)), (VERIFY, signing(2)), (MANY, many)):
         if args.only not in case:
             continue
         values = measure(args)

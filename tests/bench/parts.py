@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
-"""What it costs to look into a query, a form and a JSON body as they grow, in instructions that callgrind counts: twice
-as much takes at most MOST times as long, beside a policy of many rules that ask about them. Usage: parts.py JUDGE_LINES"""
+"""What it costs to look into a query, forms, a JSON body and a GraphQL document as they grow, in instructions that callgrind counts:
+twice as much takes at most MOST times as long, beside a policy of many rules that ask about them; and to look into a GraphQL
+document of 4 KiB takes at most GRAPHQL_MOST more than its JSON alone. Usage: parts.py JUDGE_LINES"""
 import json
 import re
 import subprocess
 import sys
 import tempfile
 
-MOST, RULES = 2.5, 40
+MOST, RULES, GRAPHQL_MOST = 2.5, 40, 60000
 FORM, JSON = "Content-Type: application/x-www-form-urlencoded\n", "Content-Type: application/json\n"
+PARTS, PART = "Content-Type: multipart/form-data; boundary=b1\n", '--b1\r\nContent-Disposition: form-data; name="a{}"\r\n\r\n'
 
 
 def policy():
@@ -16,7 +18,9 @@ def policy():
     for n in range(RULES):
         rules += [f"  - {{ id: q{n}, match: {{ host: a.test, query: {{ mode{n}: wipe }} }}, decide: deny }}",
                   f"  - {{ id: f{n}, match: {{ host: a.test, path: /form, form: [{{ field: mode{n}, equals: wipe }}] }}, decide: deny }}",
-                  f"  - {{ id: j{n}, match: {{ host: a.test, path: /json, json: [{{ pointer: /mode{n}, equals: wipe }}] }}, decide: deny }}"]
+                  f"  - {{ id: j{n}, match: {{ host: a.test, path: /json, json: [{{ pointer: /mode{n}, equals: wipe }}] }}, decide: deny }}",
+                  f"  - {{ id: m{n}, match: {{ host: a.test, path: /up, multipart: [{{ field: mode{n}, equals: wipe }}, {{ file: a, exists: true }}] }}, decide: deny }}",
+                  f"  - {{ id: g{n}, match: {{ host: a.test, path: /graphql, graphql: {{ fields: mode{n} }} }}, decide: deny }}"]
     return "version: 1\nrules:\n" + "\n".join(rules) + "\n"
 
 
@@ -24,6 +28,15 @@ def line(path="/", query="", fields="", body=None):
     return json.dumps(["vm", "GET" if body is None else "POST", f"https://a.test{path}{'?' + query if query else ''}", fields, body])
 
 
+def graphql(text):
+    return line("/graphql", "", JSON, json.dumps({"query": text}))
+
+
+FOUR_KIB = "query Q($owner: String!, $name: String!) { repository(owner: $owner, name: $name) { issues(first: 100) { nodes { %s } } } }"
+FOUR_KIB %= " ".join(f"number{i} title url author {{ login ...on User {{ id }} }}" for i in range(74))
+ONE_RULE = "version: 1\nrules:\n  - {{ id: r, match: {{ host: a.test, path: /graphql{} }}, decide: allow }}\n"
+ASKS = {"GraphQL": ", graphql: { type: query, fields: repository }", "JSON": ", json: [{ pointer: /query, exists: true }]", "nothing": "",
+        "MCP": ", mcp: { tool: search }"}
 CASES = {
     "a query of '&'": (4000, lambda n: line(query="&" * n)),
     "a query of names": (4000, lambda n: line(query="a&" * (n // 2))),
@@ -35,6 +48,13 @@ CASES = {
     "a form of escapes": (1 << 19, lambda n: line("/form", "", FORM, "a=" + "%41" * (n // 3))),
     "JSON of members": (4000, lambda n: line("/json", "", JSON, json.dumps({f"a{i}": i for i in range(n)}))),
     "JSON of one text": (1 << 20, lambda n: line("/json", "", JSON, json.dumps({"a": "x" * n}))),
+    "a form of parts": (250, lambda n: line("/up", "", PARTS, "".join(PART.format(i) + "x\r\n" for i in range(n)) + "--b1--\r\n")),
+    "a form of one part": (1 << 20, lambda n: line("/up", "", PARTS, PART.format("") + "\r\n--b" * (n // 5) + "\r\n--b1--\r\n")),
+    "GraphQL of fields": (4000, lambda n: graphql("{a{" + "b " * n + "}}")),
+    "GraphQL of fields at the top": (110, lambda n: graphql("{" + "b " * n + "}")),
+    "GraphQL of spreads": (2000, lambda n: graphql("{a{" + "...F199 " * n + "}}" + "".join(f"fragment F{i} on T{{a}}" for i in range(200)))),
+    "GraphQL of one text": (1 << 19, lambda n: graphql('{a(b:"' + "x" * n + '")}')),
+    "GraphQL of one block": (1 << 18, lambda n: graphql('{a(b:"""' + " x\n" * (n // 3) + '""")}')),
 }
 
 
@@ -45,6 +65,18 @@ def count(program, file, text):
     if done.returncode or not found:
         sys.exit(f"parts: {done.stderr[-400:]}")
     return int(found[1])
+
+
+CALL = line("/graphql", "", JSON, json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "search", "arguments": {"q": ["x" * 40] * 93}}}))
+RPC_MOST = 1.5
+
+
+def of_one(asks, one=graphql(FOUR_KIB)):
+    """What the second of two takes."""
+    with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
+        file.write(ONE_RULE.format(asks))
+        file.flush()
+        return count(sys.argv[1], file.name, one + "\n" + one) - count(sys.argv[1], file.name, one)
 
 
 def main():
@@ -58,7 +90,14 @@ def main():
             print(f"{name:<24}{cost[2] / 1e6:10.1f} M instructions{grows:8.2f} x before (at most {MOST})")
             if grows > MOST:
                 bad.append(name)
-    sys.exit(f"not linear: {', '.join(bad)}" if bad else 0)
+    one = {name: of_one(asks) for name, asks in ASKS.items()}
+    cost = one["GraphQL"] - one["JSON"]
+    print(f"GraphQL of {len(FOUR_KIB)} bytes: {cost} instructions (at most {GRAPHQL_MOST}) behind its JSON, which takes {one['JSON'] - one['nothing']}")
+    call = {name: of_one(ASKS[name], CALL) for name in ("MCP", "JSON", "nothing")}
+    times = (call["MCP"] - call["nothing"]) / (call["JSON"] - call["nothing"])
+    print(f"a tool of MCP in {len(CALL)} bytes: {times:.2f} x what its JSON takes (at most {RPC_MOST})")
+    late = [name for name, is_late in (("GraphQL", cost > GRAPHQL_MOST), ("MCP", times > RPC_MOST)) if is_late]
+    sys.exit(f"not linear: {', '.join(bad)}" if bad else f"too long: {', '.join(late)}" if late else 0)
 
 
 if __name__ == "__main__":

@@ -96,7 +96,7 @@ async function signIn(context) {
   check((await page.title()).includes("Countersign"), "the list comes after signing in");
   const cookie = (await context.cookies()).find((c) => c.name === "countersign");
   check(cookie.httpOnly && cookie.sameSite === "Strict", "the cookie is HttpOnly and SameSite=Strict");
-  const again = await context.browser().newContext();
+  const again = await opened(context.browser());
   const other = await again.newPage();
   await other.goto(args.link);
   await other.getByRole("button", { name: "Sign in" }).click();
@@ -129,13 +129,19 @@ async function says(context, pages) {
   await page.close();
 }
 
-export { args, approve, axe, check, chromium, covered, flags, guard, looks, origin, signIn };
+/* How long one waits is for a page that is stuck: a busy machine is not. */
+async function opened(browser, options) {
+  const context = await browser.newContext(options);
+  context.setDefaultTimeout(300000);
+  return context;
+}
+
+export { args, approve, axe, check, chromium, covered, flags, guard, looks, opened, origin, signIn };
 
 if (!args.sample) {
   const browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: flags });
   try {
-    const context = await browser.newContext();
-    context.setDefaultTimeout(300000); // of a page that is stuck: a busy machine is not
+    const context = await opened(browser);
     await signIn(context);
     const page = await context.newPage();
     await page.goto(origin);

@@ -1,5 +1,5 @@
 // page.mjs against desk_parent.py: its tickets are known, so what a hostile one may not do can be checked.
-import { approve, args, check, chromium, covered, flags, guard, looks, origin, signIn } from "./page.mjs";
+import { approve, args, check, chromium, covered, flags, guard, looks, opened, origin, signIn } from "./page.mjs";
 
 const hostile = "hst" + "0".repeat(23), twice = "dp0" + "0".repeat(23), big = "bng" + "0".repeat(23), bin = "bnr" + "0".repeat(23);
 const [past, fresh, gone] = ["past", "new0", "g0ne"].map((n) => n + "0".repeat(22));
@@ -123,7 +123,7 @@ async function live(context) {
 }
 
 async function withoutScript(browser, cookies) {
-  const context = await browser.newContext({ javaScriptEnabled: false });
+  const context = await opened(browser, { javaScriptEnabled: false });
   await context.addCookies(cookies);
   const page = await context.newPage();
   await page.goto(`${origin}/tickets/${twice}`);
@@ -139,7 +139,7 @@ async function withoutScript(browser, cookies) {
 
 const browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: flags });
 try {
-  const context = await browser.newContext();
+  const context = await opened(browser);
   await signIn(context);
   const page = await context.newPage();
   await page.goto(origin);

@@ -81,12 +81,12 @@ def pipelined(port):
 
 
 def crowd(port):
-    """The 65th waits; it is served when another ends. A half request is ended in time."""
-    held = [raw(port, b"GET / HT", wait=False) for _ in range(64)]
+    """The 81st waits; it is served when another ends. A half request is ended in time."""
+    held = [raw(port, b"GET / HT", wait=False) for _ in range(80)]
     late = raw(port, f"GET /assets/icon.svg HTTP/1.1\r\nHost: localhost:{port}\r\nConnection: close\r\n\r\n".encode(), wait=False)
     late.settimeout(0.5)
     try:
-        assert not late.recv(1), "the 65th was served"
+        assert not late.recv(1), "the 81st was served"
     except TimeoutError:
         pass
     held.pop().close()

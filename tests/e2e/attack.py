@@ -65,6 +65,16 @@ rules:
 {more}"""
 
 
+def places(up):
+    return ((0, f"host: {up.name}, port: {up.port}"), (1, f"host: {up.name}, port: {up.plain_port}, scheme: http"))
+
+
+def wide(up, text):
+    """Beside each rule of the text what allows all below /w, which the rig's policy does for POST."""
+    return "".join(f"  - {{ id: {line.split(':', 1)[0].strip()}{n}, match: {{ {place}, {line.split(':', 1)[1].strip()} }}, decide: {verdict} }}\n"
+                   for n, place in places(up) for line, verdict in text)
+
+
 class Rig:
     def __init__(self, lab, more="", config="", hold="inline_wait: 0s, expires: 10m, pending: 1000", private=True, cleartext=False):
         self.lab = lab
@@ -93,18 +103,7 @@ class Rig:
     # ways in
 
     def control(self, method, path, body=None):
-        """(status, JSON) of the control socket."""
-        data = json.dumps(body).encode() if body is not None else b""
-        with socket.socket(socket.AF_UNIX) as sock:
-            sock.settimeout(PATIENCE)
-            sock.connect(str(self.gw.state / "control.sock"))
-            sock.sendall(f"{method} {path} HTTP/1.1\r\nHost: control\r\nContent-Type: application/json\r\n"
-                         f"Content-Length: {len(data)}\r\nConnection: close\r\n\r\n".encode() + data)
-            answer = b""
-            while more := sock.recv(65536):
-                answer += more
-        head, _, body = answer.partition(b"\r\n\r\n")
-        return int(head.split(b" ")[1]), json.loads(body) if body else None
+        return self.gw.control(method, path, body)
 
     def listener(self, who, captured=False):
         if who not in self.listeners:

@@ -16,6 +16,7 @@ import re
 import secrets
 import shutil
 import signal
+import socket
 import subprocess
 import urllib.parse
 
@@ -62,6 +63,20 @@ class Gateway:
 
     def cli_json(self, *words):
         return json.loads(self.cli(*words, "--json", rc=0).out)
+
+    def control(self, method, path, body=None):
+        """(status, JSON) of the control socket."""
+        data = json.dumps(body).encode() if body is not None else b""
+        with socket.socket(socket.AF_UNIX) as sock:
+            sock.settimeout(PATIENCE)
+            sock.connect(str(self.state / "control.sock"))
+            sock.sendall(f"{method} {path} HTTP/1.1\r\nHost: control\r\nContent-Type: application/json\r\n"
+                         f"Content-Length: {len(data)}\r\nConnection: close\r\n\r\n".encode() + data)
+            answer = b""
+            while more := sock.recv(65536):
+                answer += more
+        head, _, body = answer.partition(b"\r\n\r\n")
+        return int(head.split(b" ")[1]), json.loads(body) if body else None
 
     def refused(self):
         """What was turned away before a sandbox was known: {(listener, code): count}."""

@@ -264,7 +264,8 @@ def on_the_host(lab):
     gw.cli("secret", "rm", "api", rc=0)
     lab.expects(NOT_RELEASED)
     found = lab.wait_for("the keeper's word", doctor)
-    assert found == {"secrets": ["the policy names the credential api, and it has no value"]}, found
+    assert found == {"secrets": ["the policy names the credential api, and it has no value: nothing of that name is in the store; "
+                                 "`countersign secret set` puts it there"]}, found
     answer = lab.run(["curl", "-si", base + "/x"], env=gw.client_env()).out
     assert b" 502" in answer and b"credential-unavailable" in answer, answer
     row = gw.recorded(kind="result")[0]

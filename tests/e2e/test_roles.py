@@ -56,7 +56,7 @@ def cut_off(lab, role, path="/ok", data=None, named=False, warm=True):
 def refusal(seen):
     """The problem document of an answer inside TLS, or the status of a refused CONNECT."""
     head, _, body = seen.replace(b"\r\n", b"\n").partition(b"\n\n")
-    assert head.split(b" ")[1] in (b"502", b"503", b"504"), seen
+    assert head.split(b" ")[1] in (b"409", b"502", b"503", b"504"), seen
     assert b"Countersign-Decision:" in head, seen
     return json.loads(body)["code"]
 
@@ -177,7 +177,7 @@ def a_push_that_waits_when_the_judge_dies_is_told_by_git(lab):
     push = lab.start(["git", "push", "-q", "origin", "HEAD:main"], cwd=work, env=env)
     ticket = gw.pending()["id"]
     lab.kills(gw.pid("judge"))
-    assert push.wait() != 0 and b"503" in push.seen, push.seen
+    assert push.wait() != 0 and b"409" in push.seen, push.seen
     lab.wait_for("the ticket", lambda: [t["id"] for t in gw.tickets()] == [ticket])
     gw.approve(ticket)
     lab.wait_for("another judge", lambda: lab.run(["git", "ls-remote", git.url], env=env).rc == 0)

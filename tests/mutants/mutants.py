@@ -30,7 +30,7 @@ SHARE = 0.95  # that must be noticed
 ENOUGH = 60  # seconds a test may take, and so many times what it takes without a fault
 TIMES = 20
 RUNS = {"tests/unit/test_keeper": ["countersign-keeper"],  # programs that a test starts
-        "tests/unit/test_talk": ["countersign-shim"],
+        "tests/unit/test_talk": ["countersign-shim"], "tests/unit/test_files": ["countersign-shim"],
         "tests/play/judge/lease_bounds.py": ["tests/play/lease_lines", "tests/policy/judge_lines"]}
 QUIET = {"ASAN_OPTIONS": "detect_leaks=1:abort_on_error=0", "DIFF_RANDOM": "3", "REPLAY_PAIRS": "20"}
 

@@ -39,6 +39,8 @@ for f in "$src"/conf/cookbook/*.yaml "$src"/conf/cookbook/agents/*.yaml "$src"/c
 done
 
 cp "$src"/tests/policy/held-writes.yaml "$tmp"/
+expect "check the shipped github.yaml" 0 ", 0 warnings" $cs policy check --packs "$packs" "$src"/conf/policies/github.yaml
+expect "test the shipped github.yaml" 0 ", 0 failed" $cs policy test --packs "$packs" "$src"/conf/policies/github_test.yaml
 sed 's/decide: hold/decide: allow/' "$src"/tests/policy/held-writes_test.yaml >"$tmp"/wrong_test.yaml
 chmod -R u+w "$tmp"
 expect "a wrong expectation fails and explains" 1 "HOLD  by rule write" $cs policy test "$tmp"/wrong_test.yaml

@@ -45,6 +45,7 @@ rules:
   - { id: by-night, match: { host: z.example, method: PATCH }, decide: hold, when: { hours: "18:00-06:00", zone: UTC } }
   - { id: topic-mondays, match: { op: git.push, resource: "github:shop/*", git: { refs: ["refs/heads/agent/*"] } }, decide: hold,
       when: { days: mon, zone: UTC } }
+  - { id: upload, match: { host: u.example, method: POST, multipart: [{ field: folder, equals: a }, { file: doc, glob: "*.txt" }] }, decide: allow }
 """
 INNER = """\
 version: 1
@@ -195,6 +196,18 @@ DENY  by rule no-admin (p.yaml:12)
         "-H", "Content-Type: application/x-www-form-urlencoded", "--body", body, "POST", "https://f.example/")
     has("a form where JSON is wanted", 11, ["the body is a form, the rule asks for JSON"],
         "-H", "Content-Type: application/x-www-form-urlencoded", "--body", body, "POST", "https://p.example/")
+    parts = ["-H", "Content-Type: multipart/form-data; boundary=b1", "--body", body, "POST", "https://u.example/"]
+
+    def part(name, value):
+        return f'--b1\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'.encode()
+
+    for folder, file, words in (("b", "x.txt", "field folder is b, the rule wants a"), ("a", "x.exe", "file doc is x.exe, the rule wants *.txt"),
+                                ("a", None, "the form has a field that servers may take for the one asked about; the rule asks about file doc")):
+        name = f'doc"; filename="{file}' if file else "doc"
+        body.write_bytes(part("folder", folder) + part(name, "x") + b"--b1--\r\n")
+        has(f"a part of a form with files: {words}", 11, ["upload (allow", words], *parts)
+    body.write_bytes(part("folder", "a"))
+    has("a form with files that ends too soon", 11, ["cause: bad-multipart"], *parts)
     has("a parameter", 11, ["list (allow, p.yaml:15): query parameter state is closed, the rule wants open",
         "with query parameter state: open: ALLOW by rule list"], "GET", "https://q.example/?state=closed")
     has("a header", 11, ["beta (allow, p.yaml:16): header X-Beta is not there, the rule wants on*",

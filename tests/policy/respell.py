@@ -22,6 +22,7 @@ WORDS = ["v1", "items", "p:setIamPolicy", "@acme", "a+b", "x(1)", "it's", "k=v",
 FIELDS = ["X-Danger", "X-Mode", "Prefer"]
 FIELD_VALUES = ["1", "on", "safe mode", "1, 2", "text/xml", "true"]
 NAMES = ["mode", "amount", "a_b"]
+GRAPHQL = ["items", "drop", "mode"]  # fields; each may have the argument "to"
 VALUES = ["on", "5", "A b", "a+b", "it's", "50%", "{a|b}", "true"]
 SOME_SCOPES = {"approvers": {"ann": {"operators": ["ann"]}, "ben": {"operators": ["ben"]}}}
 
@@ -75,9 +76,13 @@ def match(decide):
     if "query_names" in m and ("query" in m or decide != "allow"):
         del m["query_names"]  # a name more is another request to what restricts
     if R.random() < 2 * chance / 3:
-        kind = pick(["form", "json"])
-        one = {"field": pick(NAMES)} if kind == "form" else {"pointer": "/" + pick(NAMES)}
-        m[kind] = [{**one, **pick([{"in": some(VALUES)}, {"in": some(VALUES)}, {"int_gte": 5}, {"exists": True}])}]
+        kind = pick(["form", "json", "multipart", "graphql", "mcp"])
+        one = {"field": pick(NAMES)} if kind in ("form", "multipart") else {"pointer": "/" + pick(NAMES)}
+        if kind == "graphql":
+            one = {"pointer": f"/{pick(GRAPHQL)}/to"}
+        conditions = [{**one, **pick([{"in": some(VALUES)}, {"in": some(VALUES)}, {"int_gte": 5}, {"exists": True}])}]
+        m[kind] = {"form": conditions, "json": conditions, "multipart": conditions, "mcp": pick([{"tool": some(GRAPHQL)}, {"method": "tools/call", "arguments": conditions}]),
+                   "graphql": pick([{"type": pick(["query", "mutation"])}, {"fields": some(GRAPHQL)}, {"arguments": conditions}, {"type": "mutation", "fields": some(GRAPHQL)}])}[kind]
     return m
 
 
@@ -105,9 +110,11 @@ def request():
     q = {"method": pick(["GET", "POST", "PUT", "DELETE"]), "host": pick(HOSTS),
          "path": [pick(WORDS) for _ in range(R.randint(1, 3))],
          "query": [(n, pick(VALUES)) for n in some(NAMES)] if R.random() < 0.4 else [],
-         "fields": [(n, pick(FIELD_VALUES)) for n in some(FIELDS)] if R.random() < 0.5 else [], "form": None, "json": None}
+         "fields": [(n, pick(FIELD_VALUES)) for n in some(FIELDS)] if R.random() < 0.5 else [], "form": None, "json": None, "multipart": None, "graphql": None, "mcp": None}
     if q["method"] in ("POST", "PUT") and R.random() < 0.6:
-        q[pick(["form", "json"])] = {n: pick(VALUES) for n in some(NAMES)}
+        kind = pick(["form", "json", "multipart", "graphql", "mcp"])
+        values = {n: pick(VALUES) for n in some(GRAPHQL if kind == "graphql" else NAMES)}
+        q[kind] = (pick(["query", "mutation"]), values) if kind == "graphql" else (pick(GRAPHQL), values) if kind == "mcp" else values
     return q
 
 
@@ -118,7 +125,31 @@ def left_raw(text):
     return text
 
 
+def called(tool, arguments, **more):
+    return json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": {k: int(v) if v.isdigit() else v for k, v in arguments.items()}}, **more})
+
+
+PARTS = ("Content-Type", "multipart/form-data; boundary=b1")
+
+
+def part(name, value, more="", end="\r\n"):
+    return f'--b1{end}Content-Disposition: form-data; name="{name}"{more}{end}{end}{value}{end}'
+
+
+def whole(parts, before="", behind="--b1--\r\n"):
+    return before + "".join(parts) + behind
+
+
 SAFE_PATH, SAFE_FORM = "!$&'()*+,;=:@", "'()!*"
+
+
+def field(name, value):
+    return f"{name}(to: {value if value.isdigit() else json.dumps(value)})"
+
+
+def said(operation):
+    kind, selected = operation
+    return kind + "{" + " ".join(field(n, v) for n, v in selected.items()) + "}"
 
 
 def line(q, **over):
@@ -129,6 +160,15 @@ def line(q, **over):
     if q["json"] is not None:
         fields.append(("Content-Type", "application/json"))
         body = json.dumps({k: int(v) if v.isdigit() else v for k, v in q["json"].items()})
+    if q["multipart"] is not None:
+        fields.append(PARTS)
+        body = whole(part(k, v) for k, v in q["multipart"].items())
+    if q["graphql"] is not None:
+        fields.append(("Content-Type", "application/json"))
+        body = json.dumps({"query": said(q["graphql"])})
+    if q["mcp"] is not None:
+        fields.append(("Content-Type", "application/json"))
+        body = called(*q["mcp"])
     parts = {"method": q["method"], "host": q["host"], "path": "/" + "/".join(urllib.parse.quote(w, safe=SAFE_PATH) for w in q["path"]),
              "query": "&".join(f"{k}={urllib.parse.quote(v, safe=SAFE_FORM)}" for k, v in q["query"]), "fields": fields, "body": body, **over}
     url = f"https://{parts['host']}{parts['path']}{'?' + parts['query'] if parts['query'] else ''}"
@@ -246,6 +286,23 @@ def forms(form):
             yield "&".join([*others, one])
 
 
+def multiparts(form):
+    """The same fields, in other heads, cut in other ways, or with more beside them."""
+    plain = [part(k, v) for k, v in form.items()]
+    yield from (whole(plain, "before\r\n"), whole(plain, "\r\n"), whole(plain, behind="--b1--"), whole(plain, behind="--b1--\r\nbehind"), whole(plain, behind="--b1\r\n"), whole(plain[::-1]))
+    yield whole([part(k, v, end="\n") for k, v in form.items()], behind="--b1--\n")
+    yield whole([], behind=part("other", "x\n" + whole(plain, behind="").replace("\r\n", "\n")) + "--b1--\r\n")
+    for k, v in form.items():
+        others = [part(a, b) for a, b in form.items() if a != k]
+        for one in (part(k, v) + part(k, "other"), part(k, "other") + part(k, v), part(k.upper(), v), part(f"{k}[]", v), part(escaped(k, "amode_b", 1), v), part(k.replace("_", "."), v), part(wide(k), v),
+                    part(k, v, "\r\nContent-Type: text/plain"), part(k, v, "\r\nContent-Type: text/plain; charset=utf-7"), part(k, v, "\r\nContent-Type: application/json"),
+                    part(k, v, '; filename="x"'), part(k, v, '; filename=""'), part(k, v, f"\r\nContent-Length: {len(v.encode())}"), part(k, v, "\r\nContent-Transfer-Encoding: binary"),
+                    part(k, v, "\r\nContent-Transfer-Encoding: base64"), part("other", v, f"; name*=utf-8''{k}"), part("other", v, f'; name="{k}"'), part("other", v, f"; name={k}"), part(k, f"{v}\0"),
+                    *(part(k, w) for w in values(v))):
+            yield whole([*others, one])
+            yield whole([one, *others])
+
+
 def jsons(body):
     for k, v in body.items():
         is_number = v.isdigit()
@@ -263,6 +320,43 @@ def jsons(body):
         yield "{" + text + key + ":" + value + "," + key + ":" + value + "}"
 
 
+def graphqls(operation):
+    """The same operation, or one more beside it, as bodies of JSON."""
+    kind, selected = operation
+    whole, inner = said(operation), " ".join(field(n, v) for n, v in selected.items())
+    texts = [kind + "{" + " ".join(f"x{i}: {field(n, v)} @skip(if: true)" for i, (n, v) in enumerate(selected.items())) + "}", kind + "{...F} fragment F on T {" + inner + "}",
+             "#{items}\n,,\ufeff" + kind + " A{...{...on T{" + inner + "}}}", kind + " query{...mutation} fragment mutation on T{...G} fragment G on T{" + inner + "}",
+             whole[:-1] + " items: __typename}", kind + "{items: __typename " + inner + "}"]
+    for name, value in selected.items():
+        rest = " ".join(field(n, v) for n, v in selected.items() if n != name)
+        if not value.isdigit():
+            escapes = '"' + "".join(f"\\u{ord(c):04x}" for c in value) + '"'
+            texts += [kind + "{" + rest + f" {name}(to: {form})" + "}" for form in (escapes, '"""\n  ' + value + '\n"""', f'"""{value}"""', "[" + json.dumps(value) + "]")]
+        default = f"{kind}($v: V = {value if value.isdigit() else json.dumps(value)})" + "{" + rest + f" {name}(to: $v)" + "}"
+        texts += [default, default.replace(name + "(to: $v)", f"other(to: 1) y: {name}(to: $v)")]
+        yield json.dumps({"query": f"{kind}($v: V)" + "{" + rest + f" {name}(to: $v)" + "}", "variables": {"v": int(value) if value.isdigit() else value}})
+        yield json.dumps({"query": f"{kind}($v: V = 0)" + "{" + rest + f" {name}(to: $v)" + "}", "variables": {"v": int(value) if value.isdigit() else value}})
+    for text in texts:
+        yield json.dumps({"query": text})
+    yield json.dumps([{"query": whole}])
+    yield json.dumps([{"query": "{__typename}"}, {"query": whole}])
+    for name in ("A", "B"):
+        yield json.dumps({"query": "query A{__typename} " + whole.replace(kind, kind + " B", 1), "operationName": name})
+    yield json.dumps({"query": whole, "extensions": {"persistedQuery": {"sha256Hash": "x"}}})
+    yield json.dumps({"query": whole, "id": "x"})
+
+
+def calls(tool, arguments):
+    """The same call, or one more beside it."""
+    whole, ping = called(tool, arguments), '{"jsonrpc":"2.0","method":"ping"}'
+    yield from (f"[{whole}]", f"[{ping},{whole}]", f"[{whole},{ping}]", f" {whole}\n", whole.replace('"id": 1, ', ""), whole.replace('"name"', '"n\\u0061me"'),
+                whole.replace('"tools/call"', '"tools\\/call"'), whole.replace(json.dumps(tool), '"' + "".join(f"\\u{ord(c):04x}" for c in tool) + '"'))
+    yield called(tool, arguments, Method="ping")
+    yield called(tool, arguments, extra=1)
+    yield whole.replace('"method"', '"method": "ping", "method"')
+    yield whole.replace('"name"', '"Name": "ping", "name"')
+
+
 def spellings(q):
     base = line(q)
     path = urllib.parse.urlsplit(base[2]).path
@@ -277,13 +371,14 @@ def spellings(q):
     yield "query", line(q, query="&" + query + "&&")
     for fields in headers(q["fields"]):
         more = [f for f in (("Content-Type", "application/x-www-form-urlencoded") if q["form"] is not None else None,
-                            ("Content-Type", "application/json") if q["json"] is not None else None) if f]
+                            PARTS if q["multipart"] is not None else None,
+                            ("Content-Type", "application/json") if q["json"] is not None or q["graphql"] is not None or q["mcp"] is not None else None) if f]
         yield "header", line(q, fields=fields + more)
-    for body in (forms(q["form"]) if q["form"] is not None else jsons(q["json"]) if q["json"] is not None else ()):
+    for body in (forms(q["form"]) if q["form"] is not None else jsons(q["json"]) if q["json"] is not None else multiparts(q["multipart"]) if q["multipart"] is not None else graphqls(q["graphql"]) if q["graphql"] is not None else calls(*q["mcp"]) if q["mcp"] is not None else ()):
         yield "body", line(q, body=body)
         yield "body", line(q, body=body, path=next(paths(path)))
     if base[4] is not None:
-        kind = "application/json" if q["json"] is not None else "application/x-www-form-urlencoded"
+        kind = "application/json" if q["form"] is None else "application/x-www-form-urlencoded"
         for fields in ([("Content-Type", kind), ("Content_Type", "text/plain")], [("Content_Type", kind)], [("content-type", kind.upper())],
                        [("Content-Type", kind + ";charset=utf-8")], [("Content-Type", kind), ("Content-Encoding", "gzip")]):
             yield "type", line(q, fields=q["fields"] + fields)

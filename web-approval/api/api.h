@@ -2,6 +2,8 @@
 #ifndef WEB_APPROVAL_API_API_H
 #define WEB_APPROVAL_API_API_H
 
+#include "common/msg.h"
+#include "sandbox-shim/warden/wire_box.h"
 #include "web-approval/ask.h"
 
 /* The ticket of x->arg: 0, or -1 (answered 404 or 503). */
@@ -36,6 +38,28 @@ int freeze_read(struct exchange *x, struct freeze *f, struct err *e) MUSTCHECK;
 
 /* The facts of a ticket as an object; full: with fields, facts and everything else. */
 void api_ticket_json(struct jsonw *w, const struct ticket *t, bool full);
+/* A whole number within bounds, where the member is there. -1, answered. */
+struct member;
+int api_number(struct exchange *x, const struct member *f, uint64_t *to, uint64_t least, uint64_t most) MUSTCHECK;
+/* One that the warden has started, as M_SB_LISTED has it. */
+struct started {
+    struct wire_box box;
+    uint64_t generation, age_ms, left_ms, idle_ms; /* idle: since a command ran in it */
+    unsigned version, commands, way;               /* enum pause_way */
+};
+void api_started_get(struct msg_in *m, struct started *s);
+/* Its members. */
+void api_started_put(struct jsonw *w, const struct started *s);
+/* The word for enum sb_end. */
+const char *api_end_word(unsigned how);
+/* Tell the ledger that what it gave this generation does not run. */
+void api_started_over(struct desk *d, struct span name, uint64_t generation);
+/* By what one stands still, in words. */
+const char *api_paused_by(unsigned way);
+/* x->arg may be the name of one. -1, answered. */
+int api_started_name(struct exchange *x) MUSTCHECK;
+/* What an operator did with a started sandbox, for the audit; command: its words, or NULL. */
+void api_started_note(struct exchange *x, const char *kind, struct span sandbox, const struct json *command);
 /* What the warden says of a command in a started sandbox, by the number it was told: bytes (borrowed) of its output
  * `which`, 1 or 2; or, 0, its last event. -1: it cannot be read. */
 int api_started_heard(struct frame *f, unsigned *which, struct span *bytes, struct dynbuf *event) MUSTCHECK;

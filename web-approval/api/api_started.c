@@ -1,5 +1,5 @@
-/* Sandboxes that the warden runs: /api/v1/sandboxes/start, started, NAME/exec and NAME/destroy. Which they are and of
- * which generation, the ledger knows; what runs, the warden. */
+/* Sandboxes that the warden runs: /api/v1/sandboxes/start, started and NAME/destroy. Which they are and of which
+ * generation, the ledger knows; what runs, the warden. */
 #include <stdio.h>
 
 #include "common/log.h"
@@ -7,7 +7,6 @@
 #include "common/net/chan.h"
 #include "proxy/msgs.h"
 #include "proxy/wire_ticket.h"
-#include "sandbox-shim/inside/shim_talk.h"
 #include "sandbox-shim/warden/wire_box.h"
 #include "web-approval/api/api.h"
 #include "web-approval/route.h"
@@ -26,10 +25,6 @@ enum {
     FILES = 4096,
     LIFE_S = 3600,
     LIFE_MAX_S = 7 * 86400,
-    EXEC_S = 300,
-    EXEC_MAX_S = 86400,
-    OUTPUT_MIB = 16,
-    OUTPUT_MAX_MIB = 1024,
 };
 
 /* One that is being started. */
@@ -46,7 +41,7 @@ static const char *held_by(unsigned version)
     return version == 0 ? "each process for itself (rlimits)" : version == 1 ? "cgroup v1" : "cgroup v2";
 }
 
-static void note(struct exchange *x, const char *kind, struct span sandbox, const struct json *command)
+void api_started_note(struct exchange *x, const char *kind, struct span sandbox, const struct json *command)
 {
     struct dynbuf b;
     struct jsonw w;
@@ -80,20 +75,23 @@ static void note(struct exchange *x, const char *kind, struct span sandbox, cons
 
 /* --- which there are ---------------------------------------------------------- */
 
-struct started {
-    struct wire_box box;
-    uint64_t generation, age_ms, left_ms;
-    unsigned version, commands;
-};
-
-static void get_started(struct msg_in *m, struct started *s)
+void api_started_get(struct msg_in *m, struct started *s)
 {
     (void)!wire_get_box(m, &s->box, false);
     s->generation = msg_get_u64(m);
     s->age_ms = msg_get_u64(m);
     s->left_ms = msg_get_u64(m);
+    s->idle_ms = msg_get_u64(m);
     s->version = msg_get_u8(m);
     s->commands = msg_get_u16(m);
+    s->way = msg_get_u8(m);
+}
+
+const char *api_paused_by(unsigned way)
+{
+    return way == PAUSE_CGROUP_1   ? "cgroup v1"
+           : way == PAUSE_CGROUP_2 ? "cgroup v2"
+                                   : "signals to each process (approximate)";
 }
 
 static void put_box(struct jsonw *w, const struct wire_box *b, uint64_t generation, unsigned version)
@@ -108,6 +106,18 @@ static void put_box(struct jsonw *w, const struct wire_box *b, uint64_t generati
     jsonw_kv_u64(w, "files", b->files);
 }
 
+void api_started_put(struct jsonw *w, const struct started *s)
+{
+    put_box(w, &s->box, s->generation, s->version);
+    jsonw_kv(w, "state", s->way == PAUSE_NONE ? SPAN("running") : SPAN("paused"));
+    if (s->way != PAUSE_NONE)
+        jsonw_kv(w, "paused_by", span_str(api_paused_by(s->way)));
+    jsonw_kv_u64(w, "age_ms", s->age_ms);
+    jsonw_kv_u64(w, "left_ms", s->left_ms);
+    jsonw_kv_u64(w, "idle_ms", s->idle_ms);
+    jsonw_kv_u64(w, "commands", s->commands);
+}
+
 static void listed(struct exchange *x, struct frame *f)
 {
     struct msg_in m = msg_in(f ? f->payload : SPAN_NONE);
@@ -119,12 +129,9 @@ static void listed(struct exchange *x, struct frame *f)
     jsonw_object(&w);
     jsonw_kv_array(&w, "started");
     for (unsigned i = 0; i < n && !m.bad; i++) {
-        get_started(&m, &s);
+        api_started_get(&m, &s);
         jsonw_object(&w);
-        put_box(&w, &s.box, s.generation, s.version);
-        jsonw_kv_u64(&w, "age_ms", s.age_ms);
-        jsonw_kv_u64(&w, "left_ms", s.left_ms);
-        jsonw_kv_u64(&w, "commands", s.commands);
+        api_started_put(&w, &s);
         jsonw_end_object(&w);
     }
     jsonw_end_array(&w);
@@ -154,7 +161,7 @@ static void not_wanted(struct desk *d, struct span name)
 }
 
 /* What the ledger gave a generation does not run. */
-static void not_begun(struct desk *d, struct span name, uint64_t generation)
+void api_started_over(struct desk *d, struct span name, uint64_t generation)
 {
     struct dynbuf *b = d->ledger ? chan_begin(d->ledger, M_SANDBOX_ENDED, ++d->last_id) : NULL;
 
@@ -179,11 +186,11 @@ static void started(struct exchange *x, struct frame *f)
         not_wanted(x->desk, span_str(s->name));
     }
     if (m.bad || !ok) {
-        not_begun(x->desk, span_str(s->name), s->generation);
+        api_started_over(x->desk, span_str(s->name), s->generation);
         reply_problem(x, 503, "Not started", "the sandbox was not started: %.*s", SPAN_FMT(why));
         return;
     }
-    note(x, "sandbox-start", span_str(s->name), NULL);
+    api_started_note(x, "sandbox-start", span_str(s->name), NULL);
     reply_json(x, 201, &w);
     jsonw_object(&w);
     put_box(&w, &s->box, s->generation, version);
@@ -231,7 +238,7 @@ static void none_runs(struct exchange *x, struct frame *f)
     struct dynbuf *b;
 
     for (unsigned i = 0; i < n && !m.bad; i++) {
-        get_started(&m, &one);
+        api_started_get(&m, &one);
         runs |= span_eq(one.box.name, s->box.name);
     }
     if (msg_end(&m) != 0) {
@@ -255,8 +262,7 @@ static void none_runs(struct exchange *x, struct frame *f)
     ask_send(x);
 }
 
-/* A whole number within bounds; -1, answered. */
-static int number(struct exchange *x, const struct member *f, uint64_t *to, uint64_t least, uint64_t most)
+int api_number(struct exchange *x, const struct member *f, uint64_t *to, uint64_t least, uint64_t most)
 {
     if (!f->value || (span_u64(f->value->text, most, to) == 0 && *to >= least))
         return 0;
@@ -342,12 +348,12 @@ void api_started_start(struct exchange *x)
     s->cpu_percent = CPU_PERCENT;
     s->timeout_s = LIFE_S;
     if (limits_take(x, f[2].value, &s->strict) != 0 ||
-        number(x, &f[3], &s->box.memory, (uint64_t)BOX_MEMORY_MIN_MIB * MIB, UINT64_C(1) << 50) != 0 ||
-        number(x, &f[4], &s->box.pids, BOX_PIDS_MIN, 4194304) != 0 ||
-        number(x, &f[5], &s->cpu_percent, 1, 102400) != 0 ||
-        number(x, &f[6], &s->box.disk, (uint64_t)BOX_DISK_MIN_MIB * MIB, UINT64_C(1) << 50) != 0 ||
-        number(x, &f[7], &s->box.files, BOX_FILES_MIN, 65536) != 0 ||
-        number(x, &f[8], &s->timeout_s, 1, LIFE_MAX_S) != 0 || name_take(x, f[0].value, s->name) != 0)
+        api_number(x, &f[3], &s->box.memory, (uint64_t)BOX_MEMORY_MIN_MIB * MIB, UINT64_C(1) << 50) != 0 ||
+        api_number(x, &f[4], &s->box.pids, BOX_PIDS_MIN, 4194304) != 0 ||
+        api_number(x, &f[5], &s->cpu_percent, 1, 102400) != 0 ||
+        api_number(x, &f[6], &s->box.disk, (uint64_t)BOX_DISK_MIN_MIB * MIB, UINT64_C(1) << 50) != 0 ||
+        api_number(x, &f[7], &s->box.files, BOX_FILES_MIN, 65536) != 0 ||
+        api_number(x, &f[8], &s->timeout_s, 1, LIFE_MAX_S) != 0 || name_take(x, f[0].value, s->name) != 0)
         return;
     s->box.name = span_str(s->name);
     s->session = f[1].value && f[1].value->text.n ? f[1].value->text : s->box.name;
@@ -361,137 +367,36 @@ void api_started_start(struct exchange *x)
         ask_send(x);
 }
 
-/* --- a command ------------------------------------------------------------------- */
+/* --- its time --------------------------------------------------------------------- */
 
-/* -1, answered: not texts, or too many. */
-static int words_take(struct exchange *x, const struct json *list, size_t *n)
+static void time_set(struct exchange *x, struct frame *f)
 {
-    for (const struct json *w = list ? list->child : NULL; w; w = w->next)
-        if (w->type != JSON_STRING || ++*n > TALK_WORDS_MAX - 2) {
-            reply_problem(x, 400, "Bad request", "`argv` and `env` are lists of texts, at most %d together",
-                          TALK_WORDS_MAX - 2);
-            return -1;
-        }
-    return 0;
+    struct msg_in m = msg_in(f ? f->payload : SPAN_NONE);
+    bool is_so = msg_get_bool(&m);
+
+    if (msg_end(&m) != 0)
+        reply_problem(x, 503, "Not possible now",
+                      "the warden did not answer: `countersign sandbox started` says how long it may run");
+    else if (!is_so)
+        reply_problem(x, 404, "No such sandbox", "no sandbox of this name runs");
+    else {
+        api_started_note(x, "sandbox-timeout", x->arg, NULL);
+        reply_empty(x, 204);
+    }
 }
 
-static void put_words(struct dynbuf *b, const struct json *list)
+void api_started_timeout(struct exchange *x)
 {
-    for (const struct json *w = list ? list->child : NULL; w; w = w->next)
-        msg_put_span(b, w->text);
-}
+    struct member f[] = {{"timeout", JSON_NUMBER, true, NULL}};
+    uint64_t s;
+    struct dynbuf *b;
 
-void api_started_exec(struct exchange *x)
-{
-    struct member f[] = {{"argv", JSON_ARRAY, true, NULL},
-                         {"env", JSON_ARRAY, false, NULL},
-                         {"dir", JSON_STRING, false, NULL},
-                         {"timeout", JSON_NUMBER, false, NULL},
-                         {"output", JSON_NUMBER, false, NULL}};
-    uint64_t timeout_s = EXEC_S, output = (uint64_t)OUTPUT_MIB * MIB;
-    size_t words = 0;
-    struct desk *d = x->desk;
-
-    if (body_members(x, f, sizeof(f) / sizeof(f[0])) != 0 || number(x, &f[3], &timeout_s, 1, EXEC_MAX_S) != 0 ||
-        number(x, &f[4], &output, 0, (uint64_t)OUTPUT_MAX_MIB * MIB) != 0 || words_take(x, f[0].value, &words) != 0 ||
-        words_take(x, f[1].value, &words) != 0)
+    if (body_members(x, f, 1) != 0 || api_number(x, &f[0], &s, 1, LIFE_MAX_S) != 0 || api_started_name(x) != 0 ||
+        !(b = ask_begin(x, ASK_WARDEN, M_SB_TIMEOUT, M_SB_TIMEOUT, time_set)))
         return;
-    if (d->follows >= DESK_FOLLOWS) { /* before anything runs: who is refused may ask again */
-        reply_problem(x, 503, "Too many",
-                      "%d commands are followed, as many as may be at once; try again in a moment", DESK_FOLLOWS);
-        return;
-    }
-    struct dynbuf *b = d->warden && box_name_ok(x->arg) ? chan_begin(d->warden, M_SB_EXEC, ++d->last_id) : NULL;
-    if (!b) {
-        reply_problem(x, box_name_ok(x->arg) ? 503 : 404, "Not possible now", "%s",
-                      box_name_ok(x->arg) ? "the warden does not run at the moment" : "there is no such sandbox");
-        return;
-    }
     msg_put_span(b, x->arg);
-    msg_put_u64(b, timeout_s * 1000);
-    msg_put_u64(b, output);
-    msg_put_u16(b, (uint16_t)f[0].value->count);
-    msg_put_u16(b, (uint16_t)(f[1].value ? f[1].value->count : 0));
-    put_words(b, f[0].value);
-    put_words(b, f[1].value);
-    msg_put_span(b, f[2].value ? f[2].value->text : SPAN_NONE);
-    if (chan_commit(d->warden) != 0) {
-        reply_problem(x, 503, "Not possible now", "the warden does not take more");
-        return;
-    }
-    x->follow = d->last_id; /* before the note, which takes the next */
-    note(x, "sandbox-exec", x->arg, f[0].value);
-    x->status = 200;
-    x->type = "text/event-stream";
-    x->stream = true;
-    (void)dynbuf_add(&x->out, SPAN("event: hello\ndata: {}\n\n"));
-}
-
-static void put_exit(struct dynbuf *event, struct msg_in *m)
-{
-    static const char *const ends[] = {[SB_LOST] = "lost",
-                                       [SB_EXITED] = "exited",
-                                       [SB_SIGNALLED] = "signalled",
-                                       [SB_NOT_STARTED] = "not-started",
-                                       [SB_TIMED_OUT] = "timed-out"};
-    static const char *const numbers[] = {"said", "cut", "user_us", "system_us", "memory_kib"};
-    unsigned how = msg_get_u8(m);
-    struct jsonw w;
-
-    (void)dynbuf_add(event, SPAN("event: exit\ndata: "));
-    jsonw_begin(&w, event);
-    jsonw_object(&w);
-    jsonw_kv(&w, "how", span_str(ends[how <= SB_TIMED_OUT ? how : SB_LOST]));
-    jsonw_kv_u64(&w, how == SB_SIGNALLED ? "signal" : "status", msg_get_u8(m));
-    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
-        jsonw_kv_u64(&w, numbers[i], msg_get_u64(m));
-    jsonw_kv(&w, "why", msg_get_span(m, WHY_MAX));
-    jsonw_end_object(&w);
-    (void)dynbuf_add(event, SPAN("\n\n"));
-}
-
-int api_started_heard(struct frame *f, unsigned *which, struct span *bytes, struct dynbuf *event)
-{
-    struct msg_in m = msg_in(f->payload);
-
-    if (f->type == M_SB_EXIT) {
-        *which = 0;
-        put_exit(event, &m);
-        return msg_end(&m) == 0 && dynbuf_ok(event) ? 0 : -1;
-    }
-    *which = msg_get_u8(&m);
-    *bytes = m.rest;
-    return m.bad || *which < 1 || *which > 2 || m.rest.n == 0 ? -1 : 0;
-}
-
-void api_started_output(struct dynbuf *event, unsigned which, struct span bytes)
-{
-    (void)dynbuf_addf(event, "event: %s\ndata: ", which == 1 ? "stdout" : "stderr");
-    uint8_t *room = dynbuf_room(event, 4 * (bytes.n / 3 + 1) + 1);
-    if (room)
-        dynbuf_grew(event, base64_encode(bytes, (char *)room));
-    (void)dynbuf_add(event, SPAN("\n\n"));
-}
-
-void api_started_lost(struct dynbuf *event)
-{
-    (void)dynbuf_add(event, SPAN("event: exit\ndata: {\"how\":\"lost\",\"why\":\"the warden ended\"}\n\n"));
-}
-
-void api_started_taken(struct desk *d, uint64_t follow, uint32_t bytes)
-{
-    struct dynbuf *b = d->warden ? chan_begin(d->warden, M_SB_TAKEN, follow) : NULL;
-
-    if (!b)
-        return;
-    msg_put_u32(b, bytes);
-    (void)chan_commit(d->warden);
-}
-
-void api_started_unfollow(struct desk *d, uint64_t follow)
-{
-    if (d->warden && chan_begin(d->warden, M_SB_KILL, follow))
-        (void)chan_commit(d->warden);
+    msg_put_u64(b, s * 1000);
+    ask_send(x);
 }
 
 /* --- an end ---------------------------------------------------------------------- */
@@ -510,7 +415,7 @@ static void ended(struct exchange *x)
         reply_problem(x, 404, "No such sandbox", "no sandbox of this name runs");
         return;
     }
-    note(x, "sandbox-destroy", x->arg, NULL);
+    api_started_note(x, "sandbox-destroy", x->arg, NULL);
     reply_empty(x, 204);
 }
 

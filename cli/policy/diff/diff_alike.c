@@ -96,8 +96,9 @@ static void sign_classes(struct space *s, const struct shown *w, const struct op
                                     .fields = &type,
                                     .nfields = type.value.n > 0,
                                     .has_body = true};
+                struct body_view body = {.looked = false};
                 arena_init(&a, DIFF_SIGN_MAX);
-                size_t n = classify(s->p[v], &r, path, &a, c);
+                size_t n = classify(s->p[v], &r, path, &body, &a, c);
                 for (size_t i = 0; i < n; i++)
                     sign_class(s, &c[i], b);
                 arena_free(&a);

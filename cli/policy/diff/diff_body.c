@@ -1,11 +1,9 @@
-/* Bodies: none, one that is not looked into, JSON and forms with a value for every answer, and pushes. */
-#include "cli/policy/diff/diff_parts.h"
+/* Bodies: none, one that is not looked into, those that are with a value for every answer, and pushes. */
+#include "cli/policy/diff/diff_body.h"
 
 #include <stdio.h>
 
-#include "common/json/json.h"
-
-enum { FIELDS_MAX = 16, VALUES_MAX = 128, BODIES_MAX = 20000, TYPES_MAX = 32 };
+enum { FIELDS_MAX = DIFF_FIELDS_MAX, VALUES_MAX = 128, BODIES_MAX = 20000, TYPES_MAX = 32 };
 
 struct value { /* absent: text.p is NULL */
     struct span text, second;
@@ -22,7 +20,7 @@ struct field {
 struct fields {
     struct field v[FIELDS_MAX];
     size_t n;
-    bool json;
+    uint32_t kind;               /* COND_* */
     struct span type[TYPES_MAX]; /* in which such a body may come */
     size_t ntypes;
 };
@@ -93,6 +91,17 @@ static void put_form(struct dynbuf *b, struct span text)
     dynbuf_add_percent(b, text, "-._~");
 }
 
+static bool of_operations(const struct fields *of)
+{
+    return of->kind == COND_GRAPHQL || of->kind == COND_JSONRPC;
+}
+
+/* Its values are JSON. */
+static bool is_json(const struct fields *of, const struct field *f)
+{
+    return of->kind == COND_JSON || (of_operations(of) && (f->key.n == 0 || f->key.p[0] == '/'));
+}
+
 static struct span spell(struct space *s, struct span text, bool json)
 {
     struct dynbuf b;
@@ -115,10 +124,6 @@ static bool is_word_of_json(struct span s)
 
 /* ---- documents ---- */
 
-struct put { /* a pointer's rest, and what stands there */
-    struct span rest, text;
-};
-
 static struct span token_of(struct span pointer)
 {
     return span_first(span_from(pointer, 1), span_index(span_from(pointer, 1), '/'));
@@ -138,14 +143,13 @@ static void write_key(struct jsonw *w, struct span token)
     jsonw_key(w, key);
 }
 
-/* -1: two of them cannot stand in one document. */
-static int write_json(struct jsonw *w, const struct put *v, size_t n, unsigned depth)
+int diff_write_json(struct jsonw *w, const struct stands *v, size_t n, unsigned depth)
 {
-    struct put inner[FIELDS_MAX];
+    struct stands inner[FIELDS_MAX];
     bool done[FIELDS_MAX] = {false};
     int rc = 0;
     for (size_t i = 0; i < n; i++)
-        if (v[i].rest.n == 0) {
+        if (v[i].key.n == 0) {
             if (n == 1)
                 jsonw_raw(w, v[i].text);
             return n == 1 ? 0 : -1;
@@ -154,43 +158,51 @@ static int write_json(struct jsonw *w, const struct put *v, size_t n, unsigned d
         return -1;
     jsonw_object(w);
     for (size_t i = 0; i < n && rc == 0; i++) {
-        struct span token = token_of(v[i].rest);
+        struct span token = token_of(v[i].key);
         size_t m = 0;
         for (size_t k = i; k < n && !done[i]; k++)
-            if (span_eq(token_of(v[k].rest), token)) {
-                inner[m++] = (struct put){span_from(v[k].rest, token.n + 1), v[k].text};
+            if (span_eq(token_of(v[k].key), token)) {
+                inner[m++] = (struct stands){span_from(v[k].key, token.n + 1), v[k].text, SPAN_NONE};
                 done[k] = k != i || done[k];
             }
         if (m == 0)
             continue;
         write_key(w, token);
-        rc = write_json(w, inner, m, depth + 1);
+        rc = diff_write_json(w, inner, m, depth + 1);
     }
     jsonw_end_object(w);
     return rc;
 }
 
-static int write_body(struct dynbuf *b, const struct field *f, size_t nfields, const size_t *at, bool json)
+static int write_form(struct dynbuf *b, const struct stands *v, size_t n)
 {
-    struct put put[FIELDS_MAX];
+    for (size_t i = 0; i < n; i++)
+        for (unsigned k = 0; k < (v[i].second.p ? 2 : 1); k++) {
+            if (b->n)
+                (void)dynbuf_add_byte(b, '&');
+            put_form(b, v[i].key);
+            (void)dynbuf_add_byte(b, '=');
+            (void)dynbuf_add(b, k ? v[i].second : v[i].text);
+        }
+    return 0;
+}
+
+static int write_body(struct dynbuf *b, const struct field *f, size_t nfields, const size_t *at, uint32_t kind)
+{
+    struct stands put[FIELDS_MAX];
     struct jsonw w;
     size_t n = 0;
     for (size_t i = 0; i < nfields; i++) {
         const struct value *v = &f[i].v[at[i]];
-        if (v->text.p && json)
-            put[n++] = (struct put){f[i].key, v->text};
-        for (unsigned k = 0; k < 2 && v->text.p && !json; k++) {
-            if (k && v->second.p == NULL)
-                break;
-            if (b->n)
-                (void)dynbuf_add_byte(b, '&');
-            put_form(b, f[i].key);
-            (void)dynbuf_add_byte(b, '=');
-            (void)dynbuf_add(b, k ? v->second : v->text);
-        }
+        if (v->text.p)
+            put[n++] = (struct stands){f[i].key, v->text, v->second};
     }
     jsonw_begin(&w, b);
-    return json ? write_json(&w, put, n, 0) : 0;
+    return kind == COND_JSON      ? diff_write_json(&w, put, n, 0)
+           : kind == COND_GRAPHQL ? diff_write_graphql(b, put, n)
+           : kind == COND_JSONRPC ? diff_write_jsonrpc(b, put, n)
+           : kind == COND_FORM    ? write_form(b, put, n)
+                                  : diff_write_multipart(b, put, n);
 }
 
 /* ---- values ---- */
@@ -206,7 +218,7 @@ static int add_new(struct space *s, const struct fields *of, struct field *f, st
     r.nfields = 1;
     r.has_body = r.body_complete = true;
     dynbuf_init(&b, 1 << 20);
-    int rc = write_body(&b, &one, 1, (size_t[]){0}, of->json);
+    int rc = write_body(&b, &one, 1, (size_t[]){0}, of->kind);
     r.body = dynbuf_span(&b);
     rc = rc == 0 && dynbuf_ok(&b) ? diff_signs_add(s, l, &r) : -1;
     dynbuf_free(&b);
@@ -228,14 +240,22 @@ static int add_numbers(struct space *s, const struct fields *of, struct field *f
 
 static int add_spelt(struct space *s, const struct fields *of, struct field *f, struct signs *l, struct span text)
 {
-    struct span spelt = spell(s, text, of->json);
+    bool json = is_json(of, f), name = of_operations(of) && !json, graphql = of->kind == COND_GRAPHQL;
+    if (name && (graphql ? !diff_graphql_can_be(f->key, text) : text.n == 0))
+        return 0;
+    if (of->kind == COND_MULTIPART && !diff_multipart_can_be(f->key, text))
+        return 0;
+    if (name &&
+        (span_eq(f->key, SPAN("type")) || span_eq(f->key, SPAN("method")))) /* a pack tells these apart, too */
+        return add_value(f, text, SPAN_NONE);
+    struct span spelt = name || of->kind == COND_MULTIPART ? text : spell(s, text, json);
     int rc = spelt.p ? add_new(s, of, f, l, (struct value){spelt, SPAN_NONE}) : -1;
-    if (rc == 0 && of->json && is_word_of_json(text))
+    if (rc == 0 && json && is_word_of_json(text))
         rc = add_new(s, of, f, l, (struct value){text, SPAN_NONE});
     return rc;
 }
 
-/* Given twice: an allow wants both to fit, a deny one. */
+/* Given twice, two fields, two requests of a batch: an allow wants both to fit, a deny one. */
 static int add_twice(struct space *s, const struct fields *of, struct field *f, struct signs *l)
 {
     int rc = 0;
@@ -257,9 +277,11 @@ static int find_values(struct space *s, const struct fields *of, struct field *f
     for (size_t i = 0; i < f->nliterals && rc == 0; i++)
         rc = add_spelt(s, of, f, &l, f->literal[i]);
     rc = rc == 0 ? add_numbers(s, of, f, &l) : rc;
-    if (rc == 0 && of->json)
+    if (rc == 0 && is_json(of, f))
         rc = add_new(s, of, f, &l, (struct value){SPAN("{}"), SPAN_NONE});
-    return rc == 0 && !of->json ? add_twice(s, of, f, &l) : rc;
+    bool twice = of->kind == COND_FORM || of->kind == COND_MULTIPART || of->kind == COND_JSONRPC ||
+                 span_eq(f->key, SPAN("type")) || span_eq(f->key, SPAN("fields"));
+    return rc == 0 && twice && !is_json(of, f) ? add_twice(s, of, f, &l) : rc;
 }
 
 static int add_body(struct space *s, struct dim *d, const struct fields *f, struct span text)
@@ -290,7 +312,7 @@ static int add_bodies(struct space *s, struct dim *d, struct fields *f)
             rest /= f->v[i].n;
         }
         dynbuf_init(&b, 4 << 20);
-        bool can_be = write_body(&b, f->v, f->n, at, f->json) == 0;
+        bool can_be = write_body(&b, f->v, f->n, at, f->kind) == 0;
         struct span text = arena_keep(s->a, &b);
         if (can_be)
             rc = text.p ? add_body(s, d, f, text) : -1;
@@ -308,13 +330,14 @@ static int add_type(struct space *s, struct dim *d, struct span type)
     return diff_dim_add(s, d, (struct option){.body = true, .text = SPAN("x"), .second = type}) ? 0 : -1;
 }
 
-static int add_pack_types(struct space *s, struct dim *d, bool *push)
+/* asked: by BODY_. */
+static int add_pack_types(struct space *s, struct dim *d, bool asked[BODY_KINDS])
 {
     int rc = 0;
     for (size_t i = 0; i < s->nops; i++) {
         const struct img_op *o = s->op[i].op;
         rc |= o->content_type.n ? add_type(s, d, img_span(s->op[i].p, o->content_type)) : 0;
-        *push |= o->body == BODY_GIT_RECEIVE_PACK;
+        asked[o->body] = true;
     }
     return rc;
 }
@@ -394,24 +417,57 @@ static int add_conds(struct space *s, struct fields *of)
     return rc;
 }
 
+/* Where anything asks what an operation is, each type of one. */
+static int add_operation_types(struct space *s, struct fields *of, bool of_pack)
+{
+    struct field *f = of->n || of_pack ? field_of(of, SPAN("type")) : NULL;
+    if (of->n == 0 && !of_pack)
+        return 0;
+    return f == NULL || diff_patterns_add(s, &f->l, SPAN("query"), false) ||
+                   diff_patterns_add(s, &f->l, SPAN("mutation"), false) ||
+                   diff_patterns_add(s, &f->l, SPAN("subscription"), false)
+               ? -1
+               : 0;
+}
+
+/* Where anything asks what a message does, one that asks and one that calls a tool. */
+static int add_methods(struct space *s, struct fields *of, bool of_pack)
+{
+    struct field *f = of->n || of_pack ? field_of(of, SPAN("method")) : NULL;
+    if (of->n == 0 && !of_pack)
+        return 0;
+    return f == NULL || diff_patterns_add(s, &f->l, SPAN("tools/list"), false) ||
+                   diff_patterns_add(s, &f->l, SPAN("tools/call"), false)
+               ? -1
+               : 0;
+}
+
 int diff_space_bodies(struct space *s)
 {
     struct fields *of = arena_alloc(s->a, COND_KINDS * sizeof(*of));
     struct dim *d = diff_space_dim(s, DIM_BODY, SPAN_NONE);
-    bool push = false;
+    bool asked[BODY_KINDS] = {false};
     s->why = "bodies";
     if (of) {
-        of[COND_JSON] = (struct fields){.json = true, .type = {SPAN("application/json")}, .ntypes = 1};
-        of[COND_FORM] = (struct fields){.type = {SPAN("application/x-www-form-urlencoded")}, .ntypes = 1};
+        of[COND_JSON] = (struct fields){.kind = COND_JSON, .type = {SPAN("application/json")}, .ntypes = 1};
+        of[COND_FORM] =
+            (struct fields){.kind = COND_FORM, .type = {SPAN("application/x-www-form-urlencoded")}, .ntypes = 1};
+        of[COND_GRAPHQL] = (struct fields){.kind = COND_GRAPHQL, .type = {SPAN("application/json")}, .ntypes = 1};
+        of[COND_MULTIPART] = (struct fields){.kind = COND_MULTIPART, .type = {diff_multipart_type}, .ntypes = 1};
+        of[COND_JSONRPC] = (struct fields){.kind = COND_JSONRPC, .type = {SPAN("application/json")}, .ntypes = 1};
     }
     if (of == NULL || d == NULL || diff_dim_add(s, d, (struct option){0}) == NULL ||
-        add_type(s, d, SPAN("application/octet-stream")) != 0 || add_pack_types(s, d, &push) != 0 ||
+        add_type(s, d, SPAN("application/octet-stream")) != 0 || add_pack_types(s, d, asked) != 0 ||
         add_types_of_rules(s, d, of) != 0)
         return -1;
-    if (push && add_pushes(s, d) != 0)
+    if (asked[BODY_GIT_RECEIVE_PACK] && add_pushes(s, d) != 0)
         return -1;
-    if (add_conds(s, of) != 0 || add_bodies(s, d, &of[COND_JSON]) != 0 || add_bodies(s, d, &of[COND_FORM]) != 0)
+    if (add_conds(s, of) != 0 || add_operation_types(s, &of[COND_GRAPHQL], asked[BODY_GRAPHQL]) != 0 ||
+        add_methods(s, &of[COND_JSONRPC], asked[BODY_MCP]) != 0)
         return -1;
+    for (uint32_t kind = 0; kind < COND_KINDS; kind++)
+        if (add_bodies(s, d, &of[kind]) != 0)
+            return -1;
     s->why = NULL;
     return 0;
 }

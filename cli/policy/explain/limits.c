@@ -68,7 +68,7 @@ void explain_limits_print(const struct policy *p, struct asked *q, const char *i
         fputs(" in ", stdout);
         explain_print_span(l->window_ms);
         printf(l->per == LIMIT_PER_ALL ? ", of all together" : ", per %s", whose[l->per]);
-        if (key.n && !l->uncountable)
+        if ((key.n || l->amount > 1) && !l->uncountable)
             printf(" (this one: %llu)", (unsigned long long)l->amount);
         print_past(&past);
     }

@@ -15,7 +15,7 @@ enum {
     SANDBOXES_MOST = 16,
     CREDENTIALS_MOST = 4
 };
-enum { LEARNT_MAX = 1024 * 1024, LEARNT_PACKS = 3, LEARNT_ID = 48 };
+enum { LEARNT_MAX = 1024 * 1024, LEARNT_PACKS = 5, LEARNT_ID = 48 };
 
 struct learnt_name {
     struct span name;

@@ -143,7 +143,11 @@ size_t learn_packs(const struct learnt *t, const char *out[LEARNT_PACKS])
     static const struct {
         struct span op;
         const char *pack;
-    } packs[LEARNT_PACKS] = {{SPAN("git."), "git@1"}, {SPAN("npm."), "npm@1"}, {SPAN("pypi."), "pypi@1"}};
+    } packs[LEARNT_PACKS] = {{SPAN("git."), "git@1"},
+                             {SPAN("graphql."), "graphql@1"},
+                             {SPAN("mcp."), "mcp@1"},
+                             {SPAN("npm."), "npm@1"},
+                             {SPAN("pypi."), "pypi@1"}};
     size_t n = 0;
     for (size_t k = 0; k < LEARNT_PACKS; k++) {
         bool used = false;

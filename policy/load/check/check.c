@@ -20,7 +20,7 @@ void check_value(struct loader *l, const struct item *v, const char *code, const
         load_problem(l, v->at, code, "\"%.*s\" %s", SPAN_FMT(span_first(v->text, 100)), why);
 }
 
-static void check_texts(struct loader *l, const struct items *v, const char *(*why)(struct span))
+void check_texts(struct loader *l, const struct items *v, const char *(*why)(struct span))
 {
     for (size_t i = 0; i < v->n; i++)
         check_value(l, &v->v[i], "P013", why(v->v[i].text));
@@ -59,7 +59,7 @@ static const char *why_ref(struct span s)
     return scalar_glob(s, '/');
 }
 
-static const char *why_free(struct span s)
+const char *check_why_free(struct span s)
 {
     return scalar_glob(s, 0);
 }
@@ -70,7 +70,7 @@ static void check_pairs(struct loader *l, const struct list *pairs, bool header)
     for (size_t i = 0; i < pairs->n; i++) {
         if (header && v[i].name.at && !scalar_is_word(v[i].name.text))
             check_value(l, &v[i].name, "P013", "is no name of a header");
-        check_texts(l, &v[i].values, why_free);
+        check_texts(l, &v[i].values, check_why_free);
     }
 }
 
@@ -100,28 +100,6 @@ static void check_op_known(struct loader *l, const struct model *m, const struct
     const char *near = load_problem_kept(l, true) ? nearest_name(op->text, names) : NULL;
     load_problem(l, op->at, "P011", "no pack in packs: names an operation \"%.*s\"%s%s%s", SPAN_FMT(op->text),
                  near ? "; did you mean \"" : ", so the rule could never match", near ? near : "", near ? "\"?" : "");
-}
-
-static void check_conds(struct loader *l, const struct list *conds)
-{
-    const struct m_cond *v = conds->v;
-    if (conds->at && conds->n == 0)
-        load_problem(l, conds->at, "P008", "an empty list asks nothing: name a condition, or leave the key out");
-    for (size_t i = 0; i < conds->n; i++) {
-        const struct m_cond *c = &v[i];
-        int asked = (c->equals.at != NULL) + (c->in.at != NULL) + (c->glob.at != NULL) + (c->at_most.at != NULL) +
-                    (c->at_least.at != NULL) + (c->exists.at != NULL) + (c->absent.at != NULL);
-        if (c->pointer.at)
-            check_value(l, &c->pointer, "P013", scalar_pointer(c->pointer.text));
-        check_texts(l, &c->glob, why_free);
-        if (c->at && asked != 1)
-            load_problem(l, c->at, "P015",
-                         "a condition asks one thing: equals, in, glob, int_lte, int_gte, exists or absent");
-        const struct number *flag = c->exists.at ? &c->exists : &c->absent;
-        if (flag->at && !flag->v)
-            load_problem(l, flag->at, "P015",
-                         "only true says something here; its opposite is the other of exists and absent");
-    }
 }
 
 /* A value that is asked of a name which may not be there never fits. */
@@ -165,11 +143,8 @@ static void check_match(struct loader *l, const struct model *m, const struct m_
     check_pairs(l, &t->query, false);
     check_query_names(l, t);
     check_pairs(l, &t->header, true);
-    check_texts(l, &t->ws.subprotocols, why_free);
-    check_conds(l, &t->json);
-    check_conds(l, &t->form);
-    if (t->json.at && t->form.at)
-        load_problem(l, t->form.at, "P015", "a body is JSON or a form: write two rules");
+    check_texts(l, &t->ws.subprotocols, check_why_free);
+    check_body(l, t);
     if (!m->packs_lost)
         check_known(l, m, t);
 }
@@ -178,7 +153,7 @@ static bool says_something(const struct m_match *t)
 {
     return t->hosts.at || t->ports.at || t->methods.at || t->paths.at || t->ops.at || t->resources.at ||
            t->schemes.at || t->effects.at || t->query.at || t->query_names.at || t->header.at || t->git.at ||
-           t->ws.at || t->json.at || t->form.at;
+           t->ws.at || t->json.at || t->form.at || t->multipart.at || t->graphql.at || t->jsonrpc.at || t->mcp.at;
 }
 
 static void check_rule_parts(struct loader *l, const struct model *m, const struct m_rule *r)
@@ -430,7 +405,7 @@ static void check_scope(struct loader *l, const struct m_scope *s)
 {
     if (s->sandboxes.at == NULL && s->labels.at == NULL)
         load_problem(l, s->at, "P015", "a scope names sandboxes:, labels: or both");
-    check_texts(l, &s->sandboxes, why_free);
+    check_texts(l, &s->sandboxes, check_why_free);
     check_pairs(l, &s->labels, false);
 }
 

@@ -104,6 +104,9 @@ static const struct policy_code codes[] = {
      "Where nothing between two parts tells where the first ends, a signature over one request is good for another. "
      "If the service lets you choose, put a line feed between them; where its scheme is such, that is its own "
      "fault."},
+    {"P127", "a rule that denies or holds by what a body says, without a path or operation",
+     "It is about all bodies sent to its hosts, and refuses as unclassified those that are not of its kind: name the "
+     "path or operation that it is for."},
 };
 
 const struct policy_code *policy_code_at(size_t i)

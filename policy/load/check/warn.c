@@ -53,6 +53,18 @@ static void warn_sums(struct loader *l, const struct m_rule *r)
         SPAN_FMT(span_first(what, 100)));
 }
 
+/* Does it ask for more than the name of an operation, which the client chooses? */
+static bool asks_graphql(const struct m_graphql *g)
+{
+    return g->types.n || g->fields.n || g->arguments.n || g->persisted.n;
+}
+
+/* Arguments are those of tools alone; params are of any method. */
+static bool asks_jsonrpc(const struct m_jsonrpc *m)
+{
+    return m->methods.n || m->tools.n || m->arguments.n;
+}
+
 static void warn_rule(struct loader *l, const struct model *m, struct uses *uses, const struct m_rule *r)
 {
     const struct m_match *t = &r->match;
@@ -62,7 +74,8 @@ static void warn_rule(struct loader *l, const struct model *m, struct uses *uses
     warn_words(l, r);
     warn_private(l, m, r);
     warn_sums(l, r);
-    bool narrowed = t->effects.at || t->methods.at || t->ops.at || t->ws.at;
+    bool narrowed = t->effects.at || t->methods.at || t->ops.at || t->ws.at || asks_graphql(&t->graphql) ||
+                    asks_jsonrpc(&t->jsonrpc) || asks_jsonrpc(&t->mcp);
     if (r->decide.v == VERDICT_ALLOW && !narrowed)
         load_problem(l, r->at, "P104",
                      "the rule allows writes too: add effect: read, or effect: [read, write] if that is meant");
@@ -116,6 +129,7 @@ void warn_model(struct loader *l, const struct model *m)
     for (size_t i = 0; i < m->napprovers; i++)
         warn_approver(l, m->approvers[i]);
     warn_places(l, m);
+    warn_bodies(l, m);
     warn_covered(l, m);
     if (m->nrules == 0)
         load_problem(l, NULL, "P107", "no rules: everything is denied");

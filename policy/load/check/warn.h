@@ -28,6 +28,8 @@ void warn_private(struct loader *l, const struct model *m, const struct m_rule *
 /* warn_place.c: rules that leave a port or scheme to the usual ones, of hosts or ports that are known for others;
  * hosts that upstreams: nearly has. */
 void warn_places(struct loader *l, const struct model *m);
+/* warn_body.c: rules that restrict by what a body says, wherever it is sent. */
+void warn_bodies(struct loader *l, const struct model *m);
 /* The index of the first row of upstreams: that is not before this host and port; they are sorted by both. */
 size_t warn_upstream(const struct model *m, struct span host, uint64_t port);
 /* Is everything that y is about certainly something that x is about, each taken as a deny takes it? No, also when

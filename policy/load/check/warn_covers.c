@@ -54,7 +54,8 @@ static bool covers_mask(uint64_t a, uint64_t b)
 /* Nothing but what is compared below. */
 static bool is_plain(const struct m_match *x)
 {
-    return !x->query.n && !x->query_names.at && !x->header.n && !x->git.at && !x->json.n && !x->form.n && !x->ws.at;
+    return !x->query.n && !x->query_names.at && !x->header.n && !x->git.at && !x->json.n && !x->form.n &&
+           !x->multipart.n && !x->graphql.at && !x->jsonrpc.at && !x->mcp.at && !x->ws.at;
 }
 
 bool warn_match_covers(struct loader *l, const struct m_match *x, const struct m_match *y)

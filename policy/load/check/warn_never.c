@@ -70,9 +70,11 @@ static const struct items *texts_of(const struct m_cond *c)
     return c->in.at ? &c->in : &c->equals;
 }
 
+/* A list is about pointers or about fields; of multipart: about a part's file name or type too. */
 static bool same_key(const struct m_cond *a, const struct m_cond *b)
 {
-    return span_eq(a->pointer.at ? a->pointer.text : a->field.text, b->pointer.at ? b->pointer.text : b->field.text);
+    return span_eq(a->pointer.text, b->pointer.text) && span_eq(a->field.text, b->field.text) &&
+           span_eq(a->file.text, b->file.text) && span_eq(a->content_type.text, b->content_type.text);
 }
 
 /* May one value be as both conditions say? */
@@ -198,6 +200,10 @@ void warn_never(struct loader *l, const struct model *m, const struct m_rule *r)
         warn_method(l, m, &r->match);
     warn_conds(l, &r->match.json);
     warn_conds(l, &r->match.form);
+    warn_conds(l, &r->match.multipart);
+    warn_conds(l, &r->match.graphql.arguments);
+    warn_conds(l, &r->match.jsonrpc.params);
+    warn_conds(l, &r->match.mcp.arguments);
     if (r->except.n)
         warn_excepts(l, r);
 }

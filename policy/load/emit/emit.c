@@ -84,7 +84,22 @@ static void put_host(struct emit *w, struct span host, uint64_t port)
     (void)emit_record(w, IMG_HOST, &out);
 }
 
-static void put_conds(struct emit *w, const struct list *conds, uint32_t kind)
+/* As its parser knows it (parsers.h). below: what pointers begin with beside what is written. */
+static struct span key_of(struct emit *w, const struct m_cond *c, uint32_t kind, struct span below)
+{
+    const struct item *named = c->pointer.at        ? &c->pointer
+                               : c->file.at         ? &c->file
+                               : c->content_type.at ? &c->content_type
+                                                    : &c->field;
+    if (kind == COND_MULTIPART)
+        below = c->file.at ? SPAN("file ") : c->content_type.at ? SPAN("content_type ") : SPAN("field ");
+    struct span key = below.n ? arena_join(&w->l->a, below, named->text) : named->text;
+    if (below.n && key.p == NULL)
+        load_problem(w->l, c->at, "P099", "no memory for the pointer");
+    return key;
+}
+
+static void put_conds(struct emit *w, const struct list *conds, uint32_t kind, struct span below)
 {
     const struct m_cond *v = conds->v;
     for (size_t i = 0; i < conds->n; i++) {
@@ -95,12 +110,77 @@ static void put_conds(struct emit *w, const struct list *conds, uint32_t kind)
                                      : c->exists.at   ? COND_EXISTS
                                      : c->absent.at   ? COND_ABSENT
                                                       : COND_TEXT,
-                               .key = emit_str(w, c->pointer.at ? c->pointer.text : c->field.text),
+                               .key = emit_str(w, key_of(w, c, kind, below)),
                                .texts = emit_texts(w, c->in.at ? &c->in : &c->equals),
                                .globs = put_globs(w, &c->glob, 0),
                                .number = c->at_most.at ? c->at_most.v : c->at_least.v};
         (void)emit_record(w, IMG_COND, &out);
     }
+}
+
+/* key: as the parser knows it. */
+static void put_texts(struct emit *w, uint32_t kind, const struct items *v, struct span key, bool patterns)
+{
+    struct img_cond out = {.kind = kind, .op = COND_TEXT};
+    if (v->n == 0)
+        return;
+    out.key = emit_str(w, key);
+    if (patterns)
+        out.globs = put_globs(w, v, 0);
+    else
+        out.texts = emit_texts(w, v);
+    (void)emit_record(w, IMG_COND, &out);
+}
+
+/* Who asks about arguments and names no fields means these fields: what lets through fits no other one. */
+static void put_fields_of(struct emit *w, const struct list *arguments)
+{
+    const struct m_cond *v = arguments->v;
+    struct img_cond out = {.kind = COND_GRAPHQL, .op = COND_TEXT, .key = emit_str(w, SPAN("fields"))};
+    struct span last = SPAN_NONE;
+    uint32_t first = emit_count(w, IMG_STR);
+    for (size_t i = 0; i < arguments->n; i++) {
+        struct span name = span_from(v[i].pointer.text, 1);
+        name = span_first(name, span_index(name, '/'));
+        struct img_str s = emit_str(w, name);
+        if (!span_eq(name, last))
+            (void)emit_record(w, IMG_STR, &s);
+        last = name;
+    }
+    out.texts = emit_range(w, IMG_STR, first);
+    (void)emit_record(w, IMG_COND, &out);
+}
+
+static void put_graphql(struct emit *w, const struct m_graphql *g)
+{
+    put_texts(w, COND_GRAPHQL, &g->types, SPAN("type"), false);
+    put_texts(w, COND_GRAPHQL, &g->operations, SPAN("operation"), true);
+    put_texts(w, COND_GRAPHQL, &g->fields, SPAN("fields"), true);
+    if (g->fields.n == 0 && g->arguments.n)
+        put_fields_of(w, &g->arguments);
+    put_texts(w, COND_GRAPHQL, &g->persisted, SPAN("persisted"), false);
+    put_conds(w, &g->arguments, COND_GRAPHQL, SPAN_NONE);
+}
+
+/* Who asks about the arguments of tools and names no method means calls of tools. */
+static void put_calls(struct emit *w)
+{
+    struct img_cond out = {.kind = COND_JSONRPC, .op = COND_TEXT, .key = emit_str(w, SPAN("method"))};
+    struct img_str call = emit_str(w, SPAN("tools/call"));
+    uint32_t first = emit_count(w, IMG_STR);
+    (void)emit_record(w, IMG_STR, &call);
+    out.texts = emit_range(w, IMG_STR, first);
+    (void)emit_record(w, IMG_COND, &out);
+}
+
+static void put_jsonrpc(struct emit *w, const struct m_jsonrpc *m)
+{
+    if (m->arguments.n && m->methods.n == 0 && m->tools.n == 0)
+        put_calls(w);
+    put_texts(w, COND_JSONRPC, &m->methods, SPAN("method"), true);
+    put_texts(w, COND_JSONRPC, &m->tools, SPAN("tool"), true);
+    put_conds(w, &m->params, COND_JSONRPC, SPAN_NONE);
+    put_conds(w, &m->arguments, COND_JSONRPC, SPAN("/arguments"));
 }
 
 static uint32_t put_match(struct emit *w, const struct m_match *t)
@@ -133,8 +213,12 @@ static uint32_t put_match(struct emit *w, const struct m_match *t)
     out.git_refs = put_globs(w, &t->git.refs, '/');
     out.ws_protocols = put_globs(w, &t->ws.subprotocols, 0);
     out.body.first = emit_count(w, IMG_COND);
-    put_conds(w, &t->json, COND_JSON);
-    put_conds(w, &t->form, COND_FORM);
+    put_conds(w, &t->json, COND_JSON, SPAN_NONE);
+    put_conds(w, &t->form, COND_FORM, SPAN_NONE);
+    put_conds(w, &t->multipart, COND_MULTIPART, SPAN_NONE);
+    put_graphql(w, &t->graphql);
+    put_jsonrpc(w, &t->jsonrpc);
+    put_jsonrpc(w, &t->mcp);
     out.body = emit_range(w, IMG_COND, out.body.first);
     out.query = put_pairs(w, &t->query);
     out.query_only = t->query_names.at != NULL;

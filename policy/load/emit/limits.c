@@ -37,6 +37,14 @@ static void check_sum(struct loader *l, const struct m_rule *r, const struct m_s
     if (s->pointer.at && t->form.n)
         load_problem(l, s->pointer.at, "P015",
                      "form: is of forms, pointer: of JSON bodies: the sum of a form has field:");
+    if (s->at && t->multipart.at)
+        load_problem(l, s->at, "P015",
+                     "nothing of a form with files is added up: a rule with multipart: limits requests:");
+    if (s->at && t->graphql.at)
+        load_problem(l, s->at, "P015", "nothing of GraphQL is added up: a rule with graphql: limits requests:");
+    if (s->at && (t->jsonrpc.at || t->mcp.at))
+        load_problem(l, s->at, "P015",
+                     "nothing of JSON-RPC is added up: a rule with jsonrpc: or mcp: limits requests:");
     if (s->at && t->git.at)
         load_problem(l, s->at, "P015", "a push has no fields to add up: a rule with git: limits requests:");
 }

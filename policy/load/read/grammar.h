@@ -4,6 +4,7 @@
 #define POLICY_LOAD_READ_GRAMMAR_H
 
 #include "common/http/slot.h"
+#include "policy/load/read/grammar_body.h"
 #include "policy/load/read/grammar_limits.h"
 #include "policy/load/read/grammar_source.h"
 
@@ -24,14 +25,6 @@ struct m_messages {
     struct number send, max, total, within;
 };
 
-/* One condition on a body: of a JSON pointer or of a form's field. */
-struct m_cond {
-    const struct node *at;
-    struct item pointer, field;
-    struct items equals, in, glob;
-    struct number at_most, at_least, exists, absent;
-};
-
 struct m_match {
     const struct node *at;
     struct items hosts, ports, methods, paths, ops, resources;
@@ -41,14 +34,13 @@ struct m_match {
     struct items written; /* each of paths, where one has {name}; paths has * there */
     struct m_git git;
     struct m_ws ws;
-    struct list json, form; /* m_cond */
-    struct items derived;   /* hosts that the resource or operation implies; at is set when they are used */
-    uint64_t can;           /* effects it can have, as far as effect:, op: and method: tell; 0: any. warn_never.c */
+    struct list json, form, multipart; /* m_cond */
+    struct m_graphql graphql;
+    struct m_jsonrpc jsonrpc, mcp;
+    struct items derived; /* hosts that the resource or operation implies; at is set when they are used */
+    uint64_t can;         /* effects it can have, as far as effect:, op: and method: tell; 0: any. warn_never.c */
     bool except;
 };
-
-/* Whole numbers that every implementation of JSON keeps exactly. */
-#define COND_NUMBER_MAX (UINT64_C(1) << 53)
 
 /* messages: what it does not say. The most that one message may have is what travels in one piece. */
 enum {

@@ -209,6 +209,13 @@ const char *scalar_pin(struct span s, uint8_t raw[SCALAR_PIN_BYTES])
     return NULL;
 }
 
+static const char *bracketed(struct span s)
+{
+    if (is_ip4(s) || (is_ip6(s) && span_starts(s, SPAN("::ffff:")) && span_index(s, '.') < s.n))
+        return "is an IPv4 address: requests name it without brackets, as in 192.0.2.7";
+    return is_ip6(s) ? NULL : "is no IPv6 address in brackets (in its shortest form, in lower case)";
+}
+
 static const char *host_name(struct span s)
 {
     struct span rest = s, label = SPAN_NONE;
@@ -233,8 +240,7 @@ const char *scalar_host(struct span s, bool wildcards)
     if (span_index(s, '/') < s.n)
         return "is no host name: leave the scheme and the path out (match: has scheme, port and path)";
     if (s.n > 1 && s.p[0] == '[')
-        return s.p[s.n - 1] == ']' && scalar_ip(span_of(s.p + 1, s.n - 2)) == NULL ? NULL
-                                                                                   : "is no address in brackets";
+        return s.p[s.n - 1] == ']' ? bracketed(span_of(s.p + 1, s.n - 2)) : "has no bracket at its end";
     if (span_index(s, ':') < s.n)
         return "has a port: write it as port: on its own";
     if (s.n && s.p[s.n - 1] == '.')

@@ -13,7 +13,11 @@ static const struct choice dialect_names[] = {
     DIALECTS(X)
 #undef X
         {0}};
-static const struct choice body_names[] = {{"opaque", BODY_NONE}, {"git-receive-pack", BODY_GIT_RECEIVE_PACK}, {0}};
+static const struct choice body_names[] = {{"opaque", BODY_NONE},
+                                           {"git-receive-pack", BODY_GIT_RECEIVE_PACK},
+                                           {"graphql", BODY_GRAPHQL},
+                                           {"mcp", BODY_MCP},
+                                           {0}};
 static const struct choice slash_names[] = {{"refuse", 0}, {"keep", 1}, {0}};
 
 static const struct key could_keys[] = {

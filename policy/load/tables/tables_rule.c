@@ -110,6 +110,58 @@ static const struct key form_keys[] = {
     CONDITIONS,
     {0}};
 static const struct table form_table = {"an entry of form:", sizeof(struct m_cond), form_keys};
+static const struct key multipart_keys[] = {
+    {.name = "field", .type = KEY_TEXT, .at = AT(m_cond, field), .help = "the value of the field of this name"},
+    {.name = "file", .type = KEY_TEXT, .at = AT(m_cond, file), .help = "the file name of the file of this name"},
+    {.name = "content_type", .type = KEY_TEXT, .at = AT(m_cond, content_type), .help = "of the part of this name"},
+    CONDITIONS,
+    {0}};
+static const struct table multipart_table = {"an entry of multipart:", sizeof(struct m_cond), multipart_keys};
+
+static const struct key argument_keys[] = {
+    {.name = "pointer",
+     .type = KEY_TEXT,
+     .at = AT(m_cond, pointer),
+     .flags = KEY_NEEDED,
+     .help = "the field, its argument, on into that: /createIssue/input/title"},
+    CONDITIONS,
+    {0}};
+static const struct table argument_table = {"an entry of arguments:", sizeof(struct m_cond), argument_keys};
+static const struct key graphql_keys[] = {
+    {.name = "type", .type = KEY_TEXTS, .at = AT(m_graphql, types), .help = "query, mutation, subscription"},
+    {.name = "fields", .type = KEY_TEXTS, .at = AT(m_graphql, fields), .help = "at the top: createIssue, add*"},
+    {.name = "arguments",
+     .type = KEY_LIST,
+     .at = AT(m_graphql, arguments),
+     .table = &argument_table,
+     .help = "of fields at the top"},
+    {.name = "operation", .type = KEY_TEXTS, .at = AT(m_graphql, operations), .help = "its name: the client's word"},
+    {.name = "persisted",
+     .type = KEY_TEXTS,
+     .at = AT(m_graphql, persisted),
+     .help = "hash or id of a document that the server has, in place of one"},
+    {0}};
+static const struct table graphql_table = {"graphql:", sizeof(struct m_graphql), graphql_keys};
+
+static const struct key jsonrpc_keys[] = {
+    {.name = "method", .type = KEY_TEXTS, .at = AT(m_jsonrpc, methods), .help = "such as eth_call, eth_get*"},
+    {.name = "params",
+     .type = KEY_LIST,
+     .at = AT(m_jsonrpc, params),
+     .table = &json_table,
+     .help = "of its params, by pointers into them: /0/to"},
+    {0}};
+static const struct table jsonrpc_table = {"jsonrpc:", sizeof(struct m_jsonrpc), jsonrpc_keys};
+static const struct key mcp_keys[] = {
+    {.name = "method", .type = KEY_TEXTS, .at = AT(m_jsonrpc, methods), .help = "such as tools/call, tools/*"},
+    {.name = "tool", .type = KEY_TEXTS, .at = AT(m_jsonrpc, tools), .help = "that tools/call names"},
+    {.name = "arguments",
+     .type = KEY_LIST,
+     .at = AT(m_jsonrpc, arguments),
+     .table = &json_table,
+     .help = "of the tool, by pointers into them: /repo"},
+    {0}};
+static const struct table mcp_table = {"mcp:", sizeof(struct m_jsonrpc), mcp_keys};
 
 static const struct key match_keys[] = {
     {.name = "host", .type = KEY_TEXTS, .at = AT(m_match, hosts), .help = "exact, *.one label, **.one or more"},
@@ -146,10 +198,22 @@ static const struct key match_keys[] = {
     {.name = "git", .type = KEY_MAP, .at = AT(m_match, git), .table = &git_table, .help = "refs of a push"},
     {.name = "json", .type = KEY_LIST, .at = AT(m_match, json), .table = &json_table, .help = "of a JSON body"},
     {.name = "form", .type = KEY_LIST, .at = AT(m_match, form), .table = &form_table, .help = "of a form's fields"},
-    LATER("multipart"),
-    LATER("graphql"),
-    LATER("jsonrpc"),
-    LATER("mcp"),
+    {.name = "multipart",
+     .type = KEY_LIST,
+     .at = AT(m_match, multipart),
+     .table = &multipart_table,
+     .help = "of the parts of a form with files"},
+    {.name = "graphql",
+     .type = KEY_MAP,
+     .at = AT(m_match, graphql),
+     .table = &graphql_table,
+     .help = "what operations of GraphQL ask for"},
+    {.name = "jsonrpc",
+     .type = KEY_MAP,
+     .at = AT(m_match, jsonrpc),
+     .table = &jsonrpc_table,
+     .help = "methods of JSON-RPC"},
+    {.name = "mcp", .type = KEY_MAP, .at = AT(m_match, mcp), .table = &mcp_table, .help = "tools of MCP"},
     LATER("aws"),
     LATER("k8s"),
     {.name = "ws", .type = KEY_MAP, .at = AT(m_match, ws), .table = &ws_table, .help = "only WebSocket upgrades"},

@@ -3,7 +3,10 @@
 #include "common/json/xml.h"
 #include "common/time/instant.h"
 
-enum { WORD_MAX = 32 /* the longest are such as refresh_token_expires_in */ };
+enum {
+    WORD_MAX = 32, /* the longest are such as refresh_token_expires_in */
+    NAMESPACE_MAX = 96
+};
 enum { TREE_MAX = 512 * 1024 }; /* many sandboxes' are held at once while the ledger writes */
 
 static int check(const struct json *j, struct err *e)
@@ -53,21 +56,19 @@ static void at_most(struct swap_token *t, uint64_t ms)
         t->lives_ms = ms;
 }
 
-/* Seconds, or when: RFC 3339, or in seconds of Unix. Some write a number as a text. */
+/* Seconds, or when (common/time/instant.h). Some write a number as a text. */
 static int life(struct swap_token *t, const struct json *answer, uint64_t now_ms, struct err *e)
 {
     const struct json *in = number_or_text(answer, t->what.expires), *at = number_or_text(answer, t->what.ends);
-    uint64_t seconds, ms = 0;
+    uint64_t ms = 0;
     t->lives_ms = t->what.lifetime_ms;
-    if (in != NULL && (span_u64(in->text, UINT32_MAX, &seconds) != 0 || seconds == 0))
+    if (in != NULL && (instant_seconds(in->text, &ms) != 0 || ms == 0))
         return err_set(e, "it does not say in seconds how long its token lives");
     if (in != NULL)
-        at_most(t, seconds * 1000);
+        at_most(t, ms);
     if (at == NULL)
         return 0;
-    if (span_u64(at->text, UINT32_MAX, &seconds) == 0)
-        ms = seconds * 1000 > now_ms ? seconds * 1000 - now_ms : 1;
-    else if (instant_left(at->text, now_ms, &ms) != 0)
+    if (instant_left(at->text, now_ms, &ms) != 0)
         return err_set(e, "it does not say, with its zone, until when its token lives");
     at_most(t, ms);
     return ms > 1 ? 0 : err_set(e, "its token has ended");
@@ -231,10 +232,22 @@ static void put(struct swap *s, struct jsonw *w, const struct json *j, const str
     (object ? jsonw_end_object : jsonw_end_array)(w);
 }
 
+/* In the form of an address, as an STS has one; a secret in its place would not be. */
+static bool is_namespace(struct span s)
+{
+    for (size_t i = 0; i < s.n; i++) {
+        uint8_t c = s.p[i] | 0x20;
+        if (!(c >= 'a' && c <= 'z') && !(s.p[i] >= '0' && s.p[i] <= '9') && span_index(SPAN("-._:/"), s.p[i]) == 5)
+            return false;
+    }
+    return s.n <= NAMESPACE_MAX &&
+           (span_starts(s, SPAN("http://")) || span_starts(s, SPAN("https://")) || span_starts(s, SPAN("urn:")));
+}
+
 static void open_element(struct dynbuf *out, struct span name, const struct json *j)
 {
     (void)dynbuf_addf(out, "<%.*s", SPAN_FMT(name));
-    if (j->type == JSON_OBJECT && j->text.n)
+    if (j->type == JSON_OBJECT && is_namespace(j->text))
         (void)dynbuf_addf(out, " xmlns=\"%.*s\"", SPAN_FMT(j->text));
     (void)dynbuf_add_byte(out, '>');
 }

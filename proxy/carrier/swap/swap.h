@@ -4,7 +4,7 @@
  * (token_type, scope ...) or stand in a list of one; what is named by the policy (keep:), with all below it; and the
  * leases. No other text; and no name of a member that is no word, with what is below it, unless some of that is named
  * by the policy. The elements of XML are its members, and all is text there; the namespace of the outermost one goes
- * on too. */
+ * on too, if it has the form of an address (http:, https:, urn:) of at most 96 letters. */
 #ifndef CARRIER_SWAP_SWAP_H
 #define CARRIER_SWAP_SWAP_H
 

@@ -3,6 +3,7 @@
 #include "common/arena.h"
 #include "common/id.h"
 #include "common/json/json.h"
+#include "common/time/instant.h"
 #include "proxy/fetcher/job/sources.h"
 
 enum { FORM_MAX = 64 * 1024, JSON_MEMORY = 8 * 1024 * 1024, CODE_MAX = 64, CREDENTIALS_MAX = 16 * 1024 };
@@ -97,13 +98,12 @@ struct span source_error_code(struct span json, struct arena *a)
 static int seconds(const struct json *all, uint64_t *ms, struct err *e)
 {
     const struct json *x = json_get(all, SPAN("expires_in"));
-    uint64_t s;
     *ms = 0;
     if (x == NULL || x->type == JSON_NULL)
         return 0;
-    if ((x->type != JSON_NUMBER && x->type != JSON_STRING) || span_u64(x->text, UINT32_MAX, &s) != 0)
+    if ((x->type != JSON_NUMBER && x->type != JSON_STRING) || instant_seconds(x->text, ms) != 0)
         return err_set(e, "expires_in of the token endpoint's answer is no number of seconds");
-    *ms = s * 1000 + (s == 0);
+    *ms += *ms == 0;
     return 0;
 }
 

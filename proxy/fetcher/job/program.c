@@ -14,6 +14,7 @@
 
 #include "common/arena.h"
 #include "common/json/json.h"
+#include "common/time/instant.h"
 #include "proxy/fetcher/job/own_net.h"
 
 /* ---- its walls ---- */
@@ -260,7 +261,6 @@ int program_value(const struct wire_fetch *f, struct span printed, struct arena 
                   uint64_t *lifetime_ms, struct err *e)
 {
     struct span where = wire_setting(f, SPAN("value"), 0), expires = wire_setting(f, SPAN("expires_in"), 0);
-    uint64_t seconds;
     *lifetime_ms = 0;
     *value = printed;
     if (where.n == 0)
@@ -272,9 +272,9 @@ int program_value(const struct wire_fetch *f, struct span printed, struct arena 
         return err_set(e, "what the program printed is not JSON, and value: says it is");
     if (v == NULL || v->type != JSON_STRING)
         return err_set(e, "the JSON that the program printed has no text at %.*s", SPAN_FMT(where));
-    if (expires.n && (x == NULL || x->type != JSON_NUMBER || span_u64(x->text, UINT32_MAX, &seconds) != 0))
+    if (expires.n && (x == NULL || x->type != JSON_NUMBER || instant_seconds(x->text, lifetime_ms) != 0))
         return err_set(e, "the JSON that the program printed has no number of seconds at %.*s", SPAN_FMT(expires));
     *value = v->text;
-    *lifetime_ms = expires.n ? seconds * 1000 + (seconds == 0) : 0; /* 0 would mean that it was not said */
+    *lifetime_ms += expires.n > 0 && *lifetime_ms == 0; /* 0 would mean that it was not said */
     return 0;
 }

@@ -6,7 +6,10 @@
 #include "common/log.h"
 #include "common/net/conn.h"
 
-enum { LINES_LOGGED = 8 /* of a process whose peer makes it write them */ };
+enum {
+    LINES_LOGGED = 8, /* of a process whose peer makes it write them */
+    NOT_NAMED = 403
+};
 enum end { INSIDE = 0, OUTSIDE = 1 };
 
 struct tunnel {
@@ -30,6 +33,42 @@ struct relay {
     uint64_t bytes;
     struct tunnel *tunnels;
 };
+
+/* ---- whom does it want? ---- */
+
+static const struct relay_place *find(const struct relay_place *v, size_t n, struct span host, uint16_t port)
+{
+    for (size_t i = 0; i < n; i++)
+        if (v[i].port == port && span_eq(span_of(v[i].host, v[i].nhost), host))
+            return &v[i];
+    return NULL;
+}
+
+bool relay_read(struct span in, size_t *seen, const struct relay_place *places, size_t n, struct relay_asked *out)
+{
+    static struct http_head h;
+    struct http_err e;
+    size_t nhost = 0;
+    *out = (struct relay_asked){.status = NOT_NAMED,
+                                .why = "hosts: of the credential's source does not name this host and port"};
+    switch (http_parse_request(in, HTTP_ON_PROXY_PORT, seen, &h, &out->used, &e)) {
+    case HTTP_MORE: return false;
+    case HTTP_OK: break;
+    default:
+        out->status = e.status;
+        out->why = e.why;
+        return true;
+    }
+    if (h.form != HTTP_AUTHORITY) {
+        out->status = 405;
+        out->why = "only CONNECT is taken here: use https";
+        return true;
+    }
+    out->port = h.port;
+    if (http_canonical_host(h.host, out->host, &nhost) == 0)
+        out->to = find(places, n, span_of(out->host, nhost), h.port);
+    return true;
+}
 
 /* ---- its end ---- */
 
@@ -155,49 +194,23 @@ static void dial_next(struct tunnel *t)
     refuse(t, 502, "none of its addresses takes a connection");
 }
 
-static const struct relay_place *find(const struct relay *r, const char *host, size_t n, uint16_t port)
-{
-    for (size_t i = 0; i < r->nplaces; i++)
-        if (r->place[i].port == port && span_eq(span_of(r->place[i].host, r->place[i].nhost), span_of(host, n)))
-            return &r->place[i];
-    return NULL;
-}
-
-/* Whom does the program want? Its standard error is not kept, so the log has to say what it may not have. */
-static const struct relay_place *wanted(struct relay *r, const struct http_head *h)
-{
-    const struct relay_place *to = NULL;
-    char host[HTTP_HOST_MAX + 1] = "";
-    size_t n = 0;
-    if (http_canonical_host(h->host, host, &n) == 0)
-        to = find(r, host, n, h->port);
-    if (to == NULL && r->logged++ < LINES_LOGGED)
-        log_warn("the program asked for %s port %u, which hosts: of its source does not name",
-                 host[0] ? host : "what is no host", h->port);
-    return to;
-}
-
+/* Its standard error is not kept, so the log has to say what it may not have. */
 static void read_head(struct tunnel *t)
 {
-    static struct http_head h;
-    struct http_err why;
-    size_t used;
-    switch (http_parse_request(conn_input(t->end[INSIDE]), HTTP_ON_PROXY_PORT, &t->seen, &h, &used, &why)) {
-    case HTTP_MORE: break;
-    case HTTP_OK:
-        if (h.form != HTTP_AUTHORITY) {
-            refuse(t, 405, "only CONNECT is taken here: use https");
-            break;
-        }
-        t->to = wanted(t->relay, &h);
-        conn_consume(t->end[INSIDE], used); /* h is over with it */
-        if (t->to != NULL)
-            dial_next(t);
-        else
-            refuse(t, 403, "hosts: of the credential's source does not name this host and port");
-        break;
-    default: refuse(t, why.status, why.why); break;
+    struct relay *r = t->relay;
+    struct relay_asked asked;
+    if (!relay_read(conn_input(t->end[INSIDE]), &t->seen, r->place, r->nplaces, &asked))
+        return;
+    if (asked.to != NULL) {
+        t->to = asked.to;
+        conn_consume(t->end[INSIDE], asked.used);
+        dial_next(t);
+        return;
     }
+    if (asked.status == NOT_NAMED && r->logged++ < LINES_LOGGED)
+        log_warn("the program asked for %s port %u, which hosts: of its source does not name",
+                 asked.host[0] ? asked.host : "what is no host", asked.port);
+    refuse(t, asked.status, asked.why);
 }
 
 static void from_inside(void *arg, struct conn *c, enum conn_event ev)

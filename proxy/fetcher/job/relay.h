@@ -23,6 +23,19 @@ struct relay_place {
     struct job_place at;
 };
 
+/* What a program says first. */
+struct relay_asked {
+    const struct relay_place *to; /* whom it may have; NULL: it is refused, */
+    unsigned status;              /* with this, */
+    const char *why;
+    char host[HTTP_HOST_MAX + 1]; /* since it asked for this one; empty: for what is no host */
+    uint16_t port;
+    size_t used; /* bytes of `in` that this was, if it may have it */
+};
+/* in: what has come so far. *seen: 0 before the first call. False: more must come. Pure. */
+bool relay_read(struct span in, size_t *seen, const struct relay_place *places, size_t n,
+                struct relay_asked *out) MUSTCHECK;
+
 struct relay;
 /* places: borrowed, as long as it lives. Takes the listener over, also when it fails. NULL: no memory. */
 struct relay *relay_new(struct loop *l, int listener, const struct relay_place *places, size_t n) MUSTCHECK;

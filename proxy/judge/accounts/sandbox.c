@@ -81,13 +81,21 @@ void sandbox_end_front(struct judge *j, struct front *f)
     post_send(j, "the parent could not be told that a front is over");
 }
 
-/* Fronts of the name follow the sandbox through new labels and tokens, and never into another session. */
-static void point_fronts(struct judge *j, struct span name, struct sandbox *s)
+/* One of the warden's that ended, began anew or went on after a pause: what was connected before is not its own. */
+static bool is_anew(const struct sandbox *old, const struct wire_sandbox *w)
+{
+    bool wardens = span_eq(w->kind, SPAN("started")) || span_eq(w->kind, SPAN("ended"));
+    return wardens && old->generation != w->generation;
+}
+
+/* Fronts of the name follow the sandbox through new labels and tokens, and never into another session. over (as for
+ * s NULL): they follow it nowhere. */
+static void point_fronts(struct judge *j, struct span name, struct sandbox *s, bool over)
 {
     for (struct front *f = j->fronts; f != NULL; f = f->next) {
         if (!span_eq(f->name, name) || (f->sandbox == NULL && s == NULL))
             continue;
-        if (s == NULL || (f->sandbox != NULL && !span_eq(f->sandbox->session, s->session)))
+        if (f->sandbox != NULL && (over || !span_eq(f->sandbox->session, s->session)))
             sandbox_end_front(j,
                               f); /* its connections are those of a sandbox that is gone, whoever has the name now */
         sandbox_unref(f->sandbox);
@@ -116,7 +124,7 @@ int sandbox_put(struct judge *j, const struct wire_sandbox *w)
     s->next = j->sandboxes;
     j->sandboxes = s;
     j->nsandboxes++;
-    point_fronts(j, s->name, s);
+    point_fronts(j, s->name, s, old != NULL && is_anew(old, w));
     sandbox_unref(old);
     return 0;
 }
@@ -127,7 +135,7 @@ void sandbox_remove(struct judge *j, struct span name)
     if (s == NULL)
         return;
     unlink_sandbox(j, s);
-    point_fronts(j, s->name, NULL);
+    point_fronts(j, s->name, NULL, true);
     sandbox_unref(s);
 }
 

@@ -173,7 +173,7 @@ bool evaluation_counts_same(const struct decision *a, const struct decision *b)
     for (size_t i = 0; i < a->nlimits; i++) {
         const struct limit *x = &a->limits[i], *y = &b->limits[i];
         if (!span_eq(x->rule, y->rule) || !span_eq(x->measure, y->measure) || x->per != y->per ||
-            x->amount != y->amount)
+            x->amount != y->amount || x->uncountable != y->uncountable)
             return false;
     }
     return true;

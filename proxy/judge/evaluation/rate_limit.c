@@ -104,16 +104,24 @@ struct span rate_limit_words(struct exchange *x)
     window_words(l->window_ms, window, sizeof(window));
     bool sum = span_cut(l->measure, ':', &kind, &field);
     field = span_first(field, 200);
-    if (!sum)
-        n = snprintf(text, sizeof(text), "the limit of %llu request%s in %s%s is used up", (unsigned long long)l->max,
+    unsigned long long max = l->max, amount = l->amount;
+    if (!sum && l->uncountable)
+        n = snprintf(text, sizeof(text),
+                     "for how many requests it stands cannot be seen, so that it is past the limit of %llu in %s%s",
+                     max, window, whose);
+    else if (!sum && amount > 1)
+        n = snprintf(text, sizeof(text), "the limit of %llu requests in %s%s has no room for the %llu it stands for",
+                     max, window, whose, amount);
+    else if (!sum)
+        n = snprintf(text, sizeof(text), "the limit of %llu request%s in %s%s is used up", max,
                      l->max == 1 ? "" : "s", window, whose);
     else if (l->uncountable)
         n = snprintf(text, sizeof(text),
                      "\"%.*s\" must be one whole number to count against the limit of %llu in %s%s, and it is not",
-                     SPAN_FMT(field), (unsigned long long)l->max, window, whose);
+                     SPAN_FMT(field), max, window, whose);
     else
-        n = snprintf(text, sizeof(text), "the limit of %llu in %s%s for \"%.*s\" has no room for %llu more",
-                     (unsigned long long)l->max, window, whose, SPAN_FMT(field), (unsigned long long)l->amount);
+        n = snprintf(text, sizeof(text), "the limit of %llu in %s%s for \"%.*s\" has no room for %llu more", max,
+                     window, whose, SPAN_FMT(field), amount);
     return arena_copy(&x->arena, span_of(text, n < 0 ? 0 : (size_t)n < sizeof(text) ? (size_t)n : sizeof(text) - 1));
 }
 

@@ -50,6 +50,8 @@ struct exchange {
     struct span answer; /* of a ticket that is done: wire_answer, u64 size, span inline */
     uint8_t signature[64];
     uint64_t park_until;
+    struct span aws_signature; /* the client's own, which leaves with no request: whose words it reads */
+    struct span rpc_id; /* of JSON-RPC that was held: by which this client knows the answer; empty: it is no such */
 
     /* what it brought in place of a credential */
     struct id lease;      /* all zero: none */

@@ -75,13 +75,20 @@ void websocket_begin(struct exchange *x)
     x->socket.since = x->judge->ports.now(x->judge->ports.arg);
 }
 
-uint64_t websocket_left(const struct exchange *x)
+/* By its rule; 1: it is over. */
+static uint64_t rule_left(const struct exchange *x)
 {
     const struct ws_terms *t = &x->now.d.messages;
     uint64_t past = x->judge->ports.now(x->judge->ports.arg) - x->socket.since;
     if (x->websocket != WEBSOCKET_ON || t->send == 0 || x->judge->config.shadow)
         return 0;
     return past < t->within_ms ? t->within_ms - past : 1;
+}
+
+uint64_t websocket_left(const struct exchange *x)
+{
+    uint64_t rule = rule_left(x), lease = lease_left(x);
+    return rule == 0 || (lease != 0 && lease < rule) ? lease : rule;
 }
 
 /* End it: the client is told code and words. why: for the record. */
@@ -215,7 +222,7 @@ int websocket_frame(struct exchange *x, struct frame *f)
 
 void websocket_tick(struct exchange *x)
 {
-    if (x->websocket == WEBSOCKET_ON && websocket_left(x) == 1)
+    if (x->websocket == WEBSOCKET_ON && rule_left(x) == 1)
         end(x, WS_POLICY, "websocket-time", "countersign: the time the policy gives this WebSocket is over");
     exchange_wait(x, X_RESULT, websocket_left(x));
 }

@@ -27,9 +27,9 @@ void websocket_begin(struct exchange *x);
 int websocket_message(struct exchange *x, struct frame *f) MUSTCHECK;
 /* M_SWITCHED, M_WS_ENDED. */
 int websocket_frame(struct exchange *x, struct frame *f) MUSTCHECK;
-/* How long it may go on, in ms; 0: for as long as it likes. */
+/* How long it may go on, WebSocket or not, in ms; 0: for as long as it likes. */
 uint64_t websocket_left(const struct exchange *x);
-/* Its time may be up. */
+/* Its time may be up. What its lease has to say of that was said. */
 void websocket_tick(struct exchange *x);
 /* There is another policy, the sandbox is gone, writes are frozen (all, or its sandbox's), or this judge ends: does
  * it stay? */

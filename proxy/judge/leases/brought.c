@@ -21,14 +21,13 @@ static struct span unformat(struct span format, struct span v)
 /* Whichever of the usual ways a client has: a tool that knows its provider's API may use another than the policy. */
 static void read_value(const struct credential *c, struct span v, struct arena *a, struct brought *s)
 {
-    struct span scheme, rest, user, password;
+    struct span scheme, rest, user, password, own = c->basic ? SPAN_NONE : unformat(c->format, v);
     if (!span_cut(v, ' ', &scheme, &rest)) {
-        add(s, v);
+        add(s, own.n ? own : v);
         return;
     }
     rest = span_trim(rest);
     if (!span_ieq(scheme, SPAN("basic"))) {
-        struct span own = c->basic ? SPAN_NONE : unformat(c->format, v);
         add(s, own.n ? own : rest);
         return;
     }

@@ -12,6 +12,7 @@
 #include "proxy/judge/leases/proof.h"
 #include "proxy/judge/leases/swap.h"
 #include "proxy/judge/post.h"
+#include "proxy/judge/replies/refuse.h"
 #include "proxy/judge/stubs/stub.h"
 
 static uint64_t wall(const struct exchange *x)
@@ -111,11 +112,9 @@ static enum refuse_why tell_leak(struct exchange *x, struct lease *l, const char
 
 static bool host_fits(struct span bound, const struct wire_request *r)
 {
-    struct span host, port;
-    uint64_t n;
-    if (!span_cut(bound, ':', &host, &port))
-        return span_eq(bound, r->host);
-    return span_eq(host, r->host) && span_u64(port, 65535, &n) == 0 && n == r->port;
+    struct span host;
+    uint16_t port;
+    return http_split_authority(bound, &host, &port) == 0 && span_eq(host, r->host) && (port == 0 || port == r->port);
 }
 
 static bool one_fits(const struct wire_list *l, struct span s, uint8_t separator)
@@ -131,18 +130,31 @@ static bool has_effect(const struct wire_layer *l, enum effect e)
     return l->effects == 0 || (l->effects >> e & 1) != 0;
 }
 
-/* One thing that the request was judged as. An upgrade is what the rule says, which layer_fits asked about. */
-static bool judged_fits(const struct judged *j, void *arg)
+struct layers {
+    const struct wire_layer *v;
+    size_t n;
+};
+
+/* One thing that the request was judged as. An upgrade is what the rule says, which of_decision asked about. */
+static bool judged_fits(const struct judged *j, const struct wire_layer *l)
 {
-    const struct wire_layer *l = arg;
     if (j->overridden && (l->methods.n > 0 || !has_effect(l, EFFECT_WRITE) || !has_effect(l, EFFECT_DELETE)))
         return false;
     return one_fits(&l->methods, j->method, 0) && one_fits(&l->paths, j->path, '/') &&
            one_fits(&l->ops, j->op, '.') && has_effect(l, j->effect);
 }
 
-/* As a rule that allows must, the layer holds of everything the request may be taken for. */
-static bool layer_fits(struct exchange *x, struct wire_layer *l)
+static bool judged_fits_all(const struct judged *j, void *arg)
+{
+    const struct layers *all = arg;
+    bool fits = true;
+    for (size_t i = 0; i < all->n && fits; i++)
+        fits = judged_fits(j, &all->v[i]);
+    return fits;
+}
+
+/* What is known of the request already. *more: what else it is judged as counts too. */
+static bool of_decision(const struct exchange *x, struct wire_layer *l, bool *more)
 {
     const struct wire_request *r = &x->request;
     const struct decision *d = &x->now.d;
@@ -153,8 +165,19 @@ static bool layer_fits(struct exchange *x, struct wire_layer *l)
         return false;
     if (d->upgrade && d->effect == EFFECT_READ) /* its rule says that it is one */
         l->effects = 0;
-    return (l->methods.n == 0 && l->paths.n == 0 && l->ops.n == 0 && l->effects == 0) ||
-           exchange_each_judged(x, judged_fits, l);
+    *more |= l->methods.n > 0 || l->paths.n > 0 || l->ops.n > 0 || l->effects != 0;
+    return true;
+}
+
+/* As a rule that allows must, they hold of everything the request may be taken for. That is worked out once. */
+static bool all_fit(struct exchange *x, struct wire_layer *v, size_t n)
+{
+    struct layers all = {v, n};
+    bool more = false;
+    for (size_t i = 0; i < n; i++)
+        if (!of_decision(x, &v[i], &more))
+            return false;
+    return !more || exchange_each_judged(x, judged_fits_all, &all);
 }
 
 static bool layers_fit(struct exchange *x, const struct lease *l)
@@ -162,12 +185,7 @@ static bool layers_fit(struct exchange *x, const struct lease *l)
     struct wire_layer v[LEASE_LAYERS_MAX];
     struct msg_in m = msg_in(l->layers);
     size_t n = 0;
-    if (wire_get_layers(&m, v, &n) != 0)
-        return false;
-    for (size_t i = 0; i < n; i++)
-        if (!layer_fits(x, &v[i]))
-            return false;
-    return true;
+    return wire_get_layers(&m, v, &n) == 0 && all_fit(x, v, n);
 }
 
 /* The one it was narrowed from. That of a token in an answer came with a request that brought a lease of another
@@ -178,21 +196,33 @@ static struct lease *wider(const struct exchange *x, const struct lease *l)
     return up != NULL && span_eq(up->credential, l->credential) ? up : NULL;
 }
 
+/* Its holder writes the patterns and the path: to find one in the other takes as long as the product of their
+ * lengths, and the judge does one thing at a time. What ends in its only wildcards takes no time. */
+static bool is_work(const struct exchange *x, const struct wire_layer *v, size_t n)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < v[i].paths.n; k++) {
+            struct span pattern = v[i].paths.v[k];
+            bytes += span_index(pattern, '*') + 2 < pattern.n ? pattern.n : 0;
+        }
+    return bytes * x->request.path.n > LEASE_WORK_MAX;
+}
+
 /* And inside of what its holder made of it. */
 static enum refuse_why holders_fit(struct exchange *x)
 {
-    static uint8_t bytes[LEASE_NARROWED_BYTES];
-    for (struct span rest = x->narrowed; rest.n;) {
-        struct wire_layer layer;
+    static uint8_t bytes[LEASE_NARROWED_LAYERS][LEASE_NARROWED_BYTES];
+    struct wire_layer v[LEASE_NARROWED_LAYERS];
+    size_t n = 0;
+    for (struct span rest = x->narrowed; rest.n; n++) {
         uint64_t expires_ms;
-        if (lease_narrowed_layer(&rest, bytes, &layer, &expires_ms) != 0)
+        if (n == LEASE_NARROWED_LAYERS || lease_narrowed_layer(&rest, bytes[n], &v[n], &expires_ms) != 0)
             return REFUSE_LEASE_BOUNDS;
         if (expires_ms != 0 && expires_ms <= wall(x))
             return REFUSE_LEASE_ENDED;
-        if (!layer_fits(x, &layer))
-            return REFUSE_LEASE_BOUNDS;
     }
-    return REFUSE_COUNT;
+    return !is_work(x, v, n) && all_fit(x, v, n) ? REFUSE_COUNT : REFUSE_LEASE_BOUNDS;
 }
 
 /* It lives, is for the credential as it is now, and the request is inside it and all it came from. */
@@ -311,6 +341,7 @@ static enum refuse_why in_slot(struct exchange *x, const struct brought *s, stru
     if (what != NULL)
         return REFUSE_LEASE_MISPLACED;
     x->lease = l->id;
+    refuse_keep_signature(x);
     brought_clear(&x->request, s);
     return REFUSE_COUNT;
 }
@@ -408,6 +439,33 @@ void lease_again(struct exchange *x)
 static void again(struct exchange *x, void *arg)
 {
     lease_again(x);
+}
+
+uint64_t lease_holder_end(const struct exchange *x)
+{
+    static uint8_t bytes[LEASE_NARROWED_BYTES];
+    struct wire_layer layer;
+    uint64_t first = 0, ms;
+    for (struct span rest = id_is_none(&x->lease) ? SPAN_NONE : x->narrowed; rest.n;) {
+        if (lease_narrowed_layer(&rest, bytes, &layer, &ms) != 0)
+            return 1; /* it is none: over since long */
+        first = ms != 0 && (first == 0 || ms < first) ? ms : first;
+    }
+    return first;
+}
+
+uint64_t lease_left(const struct exchange *x)
+{
+    uint64_t end = lease_holder_end(x), now = wall(x);
+    uint64_t left = end > now ? end - now : 0;
+    return left < LEASE_MAX_MS ? left : LEASE_MAX_MS;
+}
+
+void lease_tick(struct exchange *x)
+{
+    uint64_t end = lease_holder_end(x);
+    if (end != 0 && end <= wall(x))
+        end_ride(x, REFUSE_LEASE_ENDED);
 }
 
 /* Each time that a lease is narrowed it has one layer more, and nothing else changes it while it lives. A ledger that

@@ -8,6 +8,8 @@
 #include "proxy/judge/exchange/exchange.h"
 #include "proxy/judge/replies/refuse.h"
 
+enum { LEASE_WORK_MAX = 1024 * 1024 /* of what its holder made: bytes of patterns times bytes of the path */ };
+
 /* Of the whole request, by the decision of now; once one was found in its place it is taken out of the request, and
  * x->lease says which it was. REFUSE_COUNT: nothing is wrong with it, or x->proof says that the keeper was asked
  * about its signature, and this is to be called again with the answer; else why it is refused. */
@@ -19,6 +21,12 @@ enum refuse_why lease_still(struct exchange *x);
 bool lease_may_pass(struct exchange *x, struct span piece);
 /* There is another policy, or a lease is dead: does what rides on its lease go on? It may be ended by this. */
 void lease_again(struct exchange *x);
+/* What its holder made of its lease may end before the lease does: in how many ms, at most LEASE_MAX_MS; 0: it does
+ * not, or has. lease_holder_end: the same in Unix ms. */
+uint64_t lease_left(const struct exchange *x);
+uint64_t lease_holder_end(const struct exchange *x);
+/* If that has ended by now, so does what rides on it. */
+void lease_tick(struct exchange *x);
 /* The ledger's word: M_LEASE. Exchanges whose lease is dead by it, or so narrow that they are outside, end. -1: it is
  * none. */
 int lease_told(struct judge *j, struct span payload) MUSTCHECK;

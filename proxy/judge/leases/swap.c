@@ -2,6 +2,7 @@
 
 #include "common/lease/wire_lease.h"
 #include "proxy/identity.h"
+#include "proxy/judge/leases/check.h"
 #include "proxy/judge/post.h"
 #include "proxy/lease/wire_swap.h"
 
@@ -101,6 +102,7 @@ int swap_put(struct exchange *x, struct span *out)
 static int lease_for(const struct exchange *x, const struct wire_swapped *w, struct wire_lease *l)
 {
     const struct policy *p = x->now.image->policy;
+    uint64_t end = lease_holder_end(x); /* with what it was asked for, as with all of that one */
     struct credential c, asking;
     for (size_t i = 0; asking_of(x, &asking) && policy_credential(p, i, &c); i++) {
         if (!span_eq(c.name, w->credential))
@@ -116,7 +118,7 @@ static int lease_for(const struct exchange *x, const struct wire_swapped *w, str
                                  .tag = w->tag,
                                  .format = c.lease,
                                  .state = LEASE_LIVE,
-                                 .expires_ms = w->expires_ms};
+                                 .expires_ms = end != 0 && end < w->expires_ms ? end : w->expires_ms};
         return is_answer_to(p, &c, &asking) ? identity_of_credential(p, i, &l->meaning) : -1;
     }
     return -1;

@@ -47,21 +47,24 @@ static const struct row {
                                          KINDS_OCI}},
     [DIALECT_STRIPE] = {asks_stripe, .shape = {"application/json", "{'error':{'type':'%k','message':%w,%o}}",
                                                KINDS_OPENAI, .retry_field = "Stripe-Should-Retry"}},
-    /* Slack itself says this with 200. The status stays here: who asks for it and looks at no more than that must
-     * not take what was refused for done. */
-    [DIALECT_SLACK] = {asks_slack, .shape = {"application/json", "{'ok':false,'error':%w,%o}"}},
+    /* Slack says all but 429 with 200, so every client of its methods looks at `ok`; its SDK for Node repeats any
+     * other status for half an hour. The upload of a file says by its status whether it was done. */
+    [DIALECT_SLACK] = {asks_slack, .shape = {"application/json", "{'ok':false,'error':%w,%o}", .repeated_from = 400,
+                                             .final = 200, .final_for = asks_slack_method}},
     [DIALECT_ANTHROPIC] = {asks_anthropic,
                            .shape = {"application/json", "{'type':'error','error':{'type':'%k','message':%w},%o}",
-                                     KINDS_ANTHROPIC, .retry_field = "X-Should-Retry"}},
-    [DIALECT_OPENAI] = {asks_openai, .shape = {"application/json",
-                                               "{'error':{'message':%w,'type':'%k','param':null,'code':null,%o}}",
-                                               KINDS_OPENAI, .retry_field = "X-Should-Retry"}},
+                                     KINDS_ANTHROPIC}},
+    [DIALECT_OPENAI] = {asks_openai,
+                        .shape = {"application/json",
+                                  "{'error':{'message':%w,'type':'%k','param':null,'code':null,%o}}", KINDS_OPENAI}},
     [DIALECT_JSON_RPC] = {asks_json_rpc,
                           .shape = {"application/json",
                                     "{'jsonrpc':'2.0','id':%i,'error':{'code':-32010,'message':%w,'data':{%o}}}"}},
     [DIALECT_GRAPHQL] = {asks_graphql,
                          .shape = {"application/json", "{'errors':[{'message':%w,'extensions':{%o}}]}"}},
-    [DIALECT_GITHUB] = {asks_github, .shape = {"application/json", "{'message':%w,%o}"}},
+    /* Octokit repeats all but a few, of which this is one. */
+    [DIALECT_GITHUB] = {asks_github,
+                        .shape = {"application/json", "{'message':%w,%o}", .repeated_from = 409, .final = 422}},
     [DIALECT_PROBLEM] = {asks_anything, dialect_problem},
 };
 
@@ -189,6 +192,8 @@ static void common_head(const struct refusal *r, struct arena *a, struct wire_re
         dialect_field(h, SPAN("Countersign-Rule"), dialect_one_line(r->rule, REASON_MAX, a));
     if (r->retry_after)
         dialect_field(h, SPAN("Retry-After"), decimal(r->retry_after, a));
+    if (!r->retry) /* as Stainless makes SDKs of many APIs, which else repeat a 409, 429 and 5xx by themselves */
+        dialect_field(h, SPAN("X-Should-Retry"), SPAN("false"));
 }
 
 int dialect_text(const struct dialect_client *c, const struct refusal *r, struct arena *a, struct wire_reply *out)

@@ -36,8 +36,12 @@ struct dialect_client {
     const struct wire_request *request; /* NULL: nothing is known of it */
     struct span body;                   /* all of it, or empty */
     const struct git_push *push;        /* or NULL */
+    struct span aws_signature;          /* that was taken out of the request; or empty */
+    struct span rpc_id;                 /* of JSON-RPC where the body is another try's: its own id; or empty */
 };
 
+/* The field with which AWS's clients sign, and those of others who speak as they do; or empty. */
+struct span dialect_aws_signature(const struct wire_request *r);
 /* What was said, or the first row that the request is like; DIALECT_PROBLEM where there is none. */
 enum dialect dialect_of(const struct dialect_client *c);
 /* "unsaid" for what is no dialect. */

@@ -84,14 +84,27 @@ static struct span service_of_scope(struct span s)
     return span_of(s.p + from, end - from);
 }
 
+struct span dialect_aws_signature(const struct wire_request *r)
+{
+    for (size_t i = 0; i < r->nfields; i++) {
+        struct span v = r->field[i].value;
+        if (span_ieq(r->field[i].name, SPAN("authorization")) &&
+            (span_starts(v, SPAN("AWS4-")) || span_starts(v, SPAN("AWS "))))
+            return v;
+    }
+    return SPAN_NONE;
+}
+
 /* Which service of AWS, or of somebody who speaks as it does, by the signature; unsigned, by the host. Empty: none.
  */
 static struct span aws_service(const struct dialect_client *c)
 {
-    struct span by = field(c, SPAN("authorization")), query = c->request->query, host = c->request->host;
+    struct span by = dialect_aws_signature(c->request), query = c->request->query, host = c->request->host;
+    if (by.n == 0)
+        by = c->aws_signature;
     if (span_starts(by, SPAN("AWS4-")))
         return service_of_scope(by);
-    if (span_starts(by, SPAN("AWS ")))
+    if (by.n)
         return SPAN("s3"); /* signed in the way that only stores of files still take */
     if (has(query, SPAN("X-Amz-Credential=")))
         return service_of_scope(span_from(query, span_find(query, SPAN("X-Amz-Credential="))));
@@ -154,10 +167,15 @@ bool asks_stripe(const struct dialect_client *c)
            field(c, SPAN("x-stripe-client-user-agent")).n;
 }
 
+bool asks_slack_method(const struct dialect_client *c)
+{
+    return span_starts(c->request->path, SPAN("/api/"));
+}
+
 bool asks_slack(const struct dialect_client *c)
 {
-    return (at(c, SPAN("slack.com")) && span_starts(c->request->path, SPAN("/api/"))) ||
-           span_starts(agent(c), SPAN("@slack:")) || has(agent(c), SPAN("slackclient/"));
+    return (at(c, SPAN("slack.com")) && asks_slack_method(c)) || span_starts(agent(c), SPAN("@slack:")) ||
+           has(agent(c), SPAN("slackclient/"));
 }
 
 bool asks_anthropic(const struct dialect_client *c)

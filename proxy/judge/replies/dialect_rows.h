@@ -9,6 +9,8 @@ typedef bool dialect_asks(const struct dialect_client *c);
 dialect_asks asks_git_info_refs, asks_git_receive_pack, asks_git_lfs, asks_npm, asks_pip, asks_s3, asks_aws_ec2,
     asks_aws_query, asks_aws_json, asks_kubernetes_discovery, asks_kubernetes, asks_oci, asks_stripe, asks_slack,
     asks_anthropic, asks_openai, asks_json_rpc, asks_graphql, asks_github, asks_anything;
+/* A method of Slack's Web API, and not a file on its way to it. */
+dialect_asks asks_slack_method;
 
 /* Write the body and its type into *out, which has all else. 0, or -1: it did not fit into the arena. */
 typedef int dialect_write(const struct dialect_client *c, const struct refusal *r, struct arena *a,
@@ -29,6 +31,10 @@ struct dialect_shape {
     bool xml;
     const char *kind_field, *kind_tail; /* a field that has the error's name with this behind it, or NULL */
     const char *retry_field; /* a field that its SDKs obey before they repeat an error by themselves, or NULL */
+    /* Where they obey none: they repeat this status and all above it, and what is not to be repeated by itself has
+     * `final` instead; 0: no matter. final_for: of such requests alone, or NULL. */
+    unsigned repeated_from, final;
+    dialect_asks *final_for;
 };
 int dialect_shape(const struct dialect_shape *s, const struct dialect_client *c, const struct refusal *r,
                   struct arena *a, struct wire_reply *out) MUSTCHECK;

@@ -131,10 +131,21 @@ out:
     return is;
 }
 
+/* Where its SDKs would repeat the refusal by themselves although that is of no use: a status that they hand on. What
+ * passes by itself they may repeat, and a 401 is acted on. */
+static unsigned status_of(const struct dialect_shape *s, const struct dialect_client *c, const struct refusal *r)
+{
+    bool passes = r->retry && r->status >= 409;
+    if (s->final == 0 || r->status < s->repeated_from || passes || r->challenge.n)
+        return r->status;
+    return s->final_for == NULL || (c->request != NULL && s->final_for(c)) ? s->final : r->status;
+}
+
 struct shaping {
     const struct dialect_shape *shape;
     const struct refusal *r;
-    struct span body; /* of the request */
+    unsigned status;
+    struct span body, rpc_id; /* of the request */
     struct arena *a;
 };
 
@@ -150,13 +161,13 @@ static void add_place(const struct shaping *s, char place, struct dynbuf *b)
         else
             jsonw_string(&w, words(s->r, s->a));
         break;
-    case 'k': dynbuf_add(b, kind_of(s->shape->kinds, s->r->status)); break;
+    case 'k': dynbuf_add(b, kind_of(s->shape->kinds, s->status)); break;
     case 'c': dynbuf_add(b, span_str(s->r->code)); break;
-    case 's': dynbuf_addf(b, "%u", s->r->status); break;
+    case 's': dynbuf_addf(b, "%u", s->status); break;
     case 't': dynbuf_add(b, s->r->ticket); break;
     case 'i':
         (void)dialect_json_rpc(s->body, s->a, &id);
-        dynbuf_add(b, id);
+        dynbuf_add(b, s->rpc_id.n ? s->rpc_id : id);
         break;
     case 'o': add_own(b, s->r, s->a); break;
     default: b->failed = true; /* a shape with a place that nobody fills */
@@ -166,7 +177,7 @@ static void add_place(const struct shaping *s, char place, struct dynbuf *b)
 int dialect_shape(const struct dialect_shape *s, const struct dialect_client *c, const struct refusal *r,
                   struct arena *a, struct wire_reply *out)
 {
-    struct shaping how = {s, r, c->body, a};
+    struct shaping how = {s, r, status_of(s, c, r), c->body, c->rpc_id, a};
     struct dynbuf b;
     dynbuf_init(&b, BODY_MAX);
     for (const char *p = s->text; *p != '\0'; p++)
@@ -174,10 +185,11 @@ int dialect_shape(const struct dialect_shape *s, const struct dialect_client *c,
             add_place(&how, *++p, &b);
         else
             dynbuf_add_byte(&b, *p == '\'' ? '"' : (uint8_t)*p);
+    out->head.status = (uint16_t)how.status;
     dialect_field(&out->head, SPAN("Content-Type"), span_str(s->type));
     if (s->kind_field != NULL)
         dialect_field(&out->head, span_str(s->kind_field),
-                      arena_join(a, kind_of(s->kinds, r->status), span_str(s->kind_tail)));
+                      arena_join(a, kind_of(s->kinds, how.status), span_str(s->kind_tail)));
     if (s->retry_field != NULL && !r->retry)
         dialect_field(&out->head, span_str(s->retry_field), SPAN("false"));
     return dialect_keep(&b, a, &out->body);

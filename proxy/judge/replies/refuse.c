@@ -4,11 +4,15 @@
 #include <stdio.h>
 
 #include "policy/manifest.h"
+#include "policy/near_change.h"
 #include "policy/next_change.h"
 #include "proxy/judge/evaluation/rate_limit.h"
 #include "proxy/judge/leases/swap.h"
 
 enum { BARE_MAX = 16 * 1024, ALLOWED_MAX = 4, WAIT_BY_ITSELF = 60 };
+/* The status of what was carried out, or may have been: SDKs, and curl with --retry, send again by themselves what
+ * got a 5xx. */
+enum { CARRIED_OUT = 409 };
 
 struct row {
     unsigned status;
@@ -72,7 +76,7 @@ static const struct row rows[REFUSE_COUNT] = {
                           "the answer.",
                           "If that connection is gone, repeat the same request in a few seconds to get the answer.",
                           true, 5},
-    [REFUSE_EXECUTED] = {409, "executed", "hold", "This request was carried out already",
+    [REFUSE_EXECUTED] = {CARRIED_OUT, "executed", "hold", "This request was carried out already",
                          "This request was approved and carried out. Its answer was given to the connection that "
                          "asked first, or was too large to keep.",
                          "Look at the upstream for its effect; do not send it again unless you want it twice.", false,
@@ -80,7 +84,7 @@ static const struct row rows[REFUSE_COUNT] = {
     [REFUSE_NOT_SENT] = {502, "not-sent", "error", "Approved, but it could not be sent",
                          "This request was approved but could not be sent: it had no effect.",
                          "Repeat the same request to ask again.", true, 0},
-    [REFUSE_OUTCOME_UNKNOWN] = {502, "outcome-unknown", "error",
+    [REFUSE_OUTCOME_UNKNOWN] = {CARRIED_OUT, "outcome-unknown", "error",
                                 "It may have been sent; whether it took effect is unknown",
                                 "This request was lost from sight when it may have been sent: nobody here knows "
                                 "whether it took effect.",
@@ -218,6 +222,10 @@ static const struct row rows[REFUSE_COUNT] = {
          "http://countersign.internal/ has /v1/whoami, /v1/manifest (also with ?host=NAME) and /v1/tickets/ID, "
          "for your own tickets.",
          "Use one of these.", false, 0},
+    [REFUSE_NO_FORM] = {400, "unknown-form", "deny", "The manifest is not written like that",
+                        "/v1/manifest is JSON, or with ?as=typescript a module of TypeScript, or with ?as=openapi "
+                        "OpenAPI 3.1.",
+                        "Use one of these.", false, 0},
 };
 
 static void plain(enum refuse_why why, struct refusal *r)
@@ -281,6 +289,14 @@ static void add_allowed(struct exchange *x, struct refusal *r)
     r->allowed = v;
 }
 
+/* Another sentence after what is said. */
+static void add_sentence(struct exchange *x, struct refusal *r, struct span more)
+{
+    struct span said = span_trim(r->detail);
+    bool ended = said.n && span_index(SPAN(".!?"), said.p[said.n - 1]) < 3;
+    r->detail = format(&x->arena, "%.*s%s %.*s", SPAN_FMT(said), ended ? "" : ".", SPAN_FMT(more));
+}
+
 /* Denied for the hours of a rule: then the same request is good later, and when that is can be said. */
 static void add_hours(struct exchange *x, struct refusal *r)
 {
@@ -297,10 +313,21 @@ static void add_hours(struct exchange *x, struct refusal *r)
     r->retry = true;
     r->retry_after = o.at_ms > now ? (unsigned)((o.at_ms - now + 999) / 1000) : 1;
     r->next = format(&x->arena, "Repeat the same request after %.*s.", SPAN_FMT(o.at));
-    struct span said = span_trim(r->detail);
-    bool ended = said.n && span_index(SPAN(".!?"), said.p[said.n - 1]) < 3;
-    r->detail = format(&x->arena, "%.*s%s It %s %.*s%sfrom %.*s on.", SPAN_FMT(said), ended ? "" : ".", how,
-                       SPAN_FMT(o.hours), o.hours.n ? ", next " : "", SPAN_FMT(o.at));
+    add_sentence(x, r,
+                 format(&x->arena, "It %s %.*s%sfrom %.*s on.", how, SPAN_FMT(o.hours), o.hours.n ? ", next " : "",
+                        SPAN_FMT(o.at)));
+}
+
+/* The smallest change that would let it through: nothing that its manifest does not say. */
+static void add_near(struct exchange *x, struct refusal *r)
+{
+    struct request q = exchange_asks(x);
+    if (x->sandbox == NULL || x->now.image == NULL)
+        return;
+    struct subject who = {x->sandbox->name, x->sandbox->label, x->sandbox->nlabels};
+    struct span near = policy_near_change(x->now.image->policy, &who, &q, &x->now.d, x->now.at_ms, &x->now.facts);
+    if (near.n)
+        add_sentence(x, r, near);
 }
 
 static void denied(struct exchange *x, struct refusal *r)
@@ -316,6 +343,7 @@ static void denied(struct exchange *x, struct refusal *r)
     }
     if (x->sandbox) {
         add_allowed(x, r);
+        add_near(x, r);
         add_hours(x, r);
     }
     if (x->judge->config.disclose_rules)
@@ -380,6 +408,7 @@ static void held(struct exchange *x, struct refusal *r)
     r->title = format(&x->arena, "Held for approval, ticket %.*s: repeat the same request", SPAN_FMT(r->ticket));
     r->detail = format(&x->arena, "%.*s%sa person must approve it before it is sent. Ticket %.*s, open until %.*s.",
                        SPAN_FMT(what), what.n ? ": " : "", SPAN_FMT(r->ticket), SPAN_FMT(when));
+    add_near(x, r);
     r->expires_ms = x->ticket.expires_ms;
 }
 
@@ -451,6 +480,8 @@ enum walk_next refuse(struct exchange *x, enum refuse_why why)
                            "This request needs the credential \"%.*s\", which the gateway could not get. "
                            "Nothing was sent.",
                            SPAN_FMT(x->now.credential));
+    else if (why == REFUSE_ANSWER && exchange_in_doubt(x))
+        r->status = CARRIED_OUT;
     else if (why == REFUSE_LEASE_UNPROVEN && x->unproven != NULL)
         r->detail = format(&x->arena, "%sNothing was sent.", x->unproven);
     else if (why == REFUSE_SIGN && signing_refuses(x) != NULL)

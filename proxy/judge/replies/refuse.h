@@ -58,6 +58,7 @@ enum refuse_why {
     REFUSE_LEAF_BUDGET,
     REFUSE_METHOD,
     REFUSE_NOT_HERE,
+    REFUSE_NO_FORM,
     REFUSE_COUNT
 };
 
@@ -75,6 +76,8 @@ void refuse_now(struct exchange *x, enum refuse_why why);
 const char *refuse_bare(enum refuse_why why, struct arena *a, struct wire_reply *out);
 /* Whom a refusal is told, as far as the exchange knows; borrows from it. */
 struct dialect_client refuse_client(const struct exchange *x);
+/* Before anything is taken out of the request: with what AWS's clients sign, they say whose words they read. */
+void refuse_keep_signature(struct exchange *x);
 /* Send x->refusal to the front, in the client's dialect. */
 void refuse_send(struct exchange *x);
 /* Answer the exchange's client, if it still waits, with this. */

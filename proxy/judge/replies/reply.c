@@ -17,8 +17,18 @@ void reply_own(struct exchange *x, const struct wire_reply *r)
 
 struct dialect_client refuse_client(const struct exchange *x)
 {
-    return (struct dialect_client){
-        .said = x->now.d.dialect, .request = &x->request, .body = body_bytes(x->body), .push = x->now.d.push};
+    return (struct dialect_client){.said = x->now.d.dialect,
+                                   .request = &x->request,
+                                   .body = body_bytes(x->body),
+                                   .push = x->now.d.push,
+                                   .aws_signature = x->aws_signature,
+                                   .rpc_id = x->rpc_id};
+}
+
+void refuse_keep_signature(struct exchange *x)
+{
+    if (x->aws_signature.n == 0)
+        x->aws_signature = dialect_aws_signature(&x->request);
 }
 
 void refuse_send(struct exchange *x)

@@ -5,6 +5,8 @@
 #include "proxy/judge/replies/refuse.h"
 
 enum { ANSWER_MAX = 250 * 1024, MANIFEST_MAX = 200 * 1024 /* of it for the list */ };
+/* What there is to answer with. */
+enum self_found { SELF_NOT_HERE = 0, SELF_NO_FORM, SELF_JSON, SELF_TEXT };
 
 bool self_service_is(struct span host)
 {
@@ -33,38 +35,57 @@ static void whoami(struct exchange *x, struct jsonw *w)
     jsonw_end_object(w);
 }
 
-/* "host=NAME" alone narrows the list; a query that says anything else is not understood. */
-static int manifest_host(const struct wire_request *r, struct span *host)
+enum manifest_as { AS_RULES = 0, AS_TYPESCRIPT, AS_OPENAPI, AS_UNKNOWN };
+
+/* What the query of a manifest asks for. */
+struct manifest_query {
+    struct span host; /* it narrows the list; or empty */
+    enum manifest_as as;
+};
+
+static bool is_host(struct span name)
 {
-    struct span name = span_from(r->query, 5);
-    *host = SPAN_NONE;
-    if (!r->has_query || r->query.n == 0)
-        return 0;
-    if (!span_starts(r->query, SPAN("host=")) || name.n == 0 || name.n > HTTP_HOST_MAX)
-        return -1;
     for (size_t i = 0; i < name.n; i++)
         if (!memchr("abcdefghijklmnopqrstuvwxyz0123456789-._", name.p[i], 39))
-            return -1;
-    *host = name;
-    return 0;
+            return false;
+    return name.n > 0 && name.n <= HTTP_HOST_MAX;
 }
 
-/* What exists for this sandbox, to generate requests against instead of trying. */
-static int manifest(struct exchange *x, struct jsonw *w)
+static enum manifest_as form_of(struct span name)
 {
-    const struct sandbox *s = x->sandbox;
-    struct subject who = {s->name, s->label, s->nlabels};
-    struct manifest_want want = {.subject = &who,
-                                 .ids = x->judge->config.disclose_rules,
-                                 .room = MANIFEST_MAX,
-                                 .now_ms = x->judge->ports.wall(x->judge->ports.arg)};
+    if (span_eq(name, SPAN("typescript")))
+        return AS_TYPESCRIPT;
+    return span_eq(name, SPAN("openapi")) ? AS_OPENAPI : AS_UNKNOWN;
+}
+
+/* "host=NAME" and "as=FORM", each once; a query that says anything else is not understood: false. */
+static bool manifest_query(const struct wire_request *r, struct manifest_query *q)
+{
+    struct span rest = r->has_query ? r->query : SPAN_NONE;
+    *q = (struct manifest_query){.as = AS_RULES};
+    while (rest.n) {
+        struct span one, name, value;
+        bool more = span_cut(rest, '&', &one, &rest);
+        (void)span_cut(one, '=', &name, &value);
+        if (span_eq(name, SPAN("host")) && q->host.n == 0 && is_host(value))
+            q->host = value;
+        else if (span_eq(name, SPAN("as")) && q->as == AS_RULES)
+            q->as = form_of(value);
+        else
+            return false;
+        if (more && rest.n == 0)
+            return false;
+    }
+    return true;
+}
+
+static void manifest_rules(struct exchange *x, const struct manifest_want *want, struct jsonw *w)
+{
     char hex[2 * DIGEST_BYTES + 1];
-    if (x->judge->image == NULL || manifest_host(&x->request, &want.host) != 0)
-        return -1;
     hex_text(span_of(x->judge->image->digest.b, DIGEST_BYTES), hex);
     jsonw_object(w);
     jsonw_kv_u64(w, "version", 1);
-    jsonw_kv(w, "sandbox", s->name);
+    jsonw_kv(w, "sandbox", x->sandbox->name);
     jsonw_kv(w, "policy", policy_name(x->judge->image->policy));
     jsonw_kv(w, "policy_digest", span_str(hex));
     jsonw_kv(w, "mode", x->judge->config.shadow ? SPAN("shadow") : SPAN("enforce"));
@@ -74,21 +95,42 @@ static int manifest(struct exchange *x, struct jsonw *w)
                   "one that an allow fits passes; everything else is denied. Only what policy rules say of "
                   "a request is listed: * is one segment, ** any number."));
     jsonw_key(w, "operations");
-    size_t left = policy_manifest(x->judge->image->policy, &want, w);
+    size_t left = policy_manifest(x->judge->image->policy, want, w);
     if (left) {
         jsonw_kv_u64(w, "left_out", left);
         jsonw_kv(w, "hint", SPAN("There are more: ask for one host with ?host=NAME."));
     }
     jsonw_end_object(w);
-    return 0;
 }
 
-static int ticket(struct exchange *x, struct span text, struct jsonw *w)
+/* What exists for this sandbox, to generate requests against instead of trying: as it is asked for. */
+static enum self_found manifest(struct exchange *x, struct jsonw *w)
+{
+    const struct sandbox *s = x->sandbox;
+    struct subject who = {s->name, s->label, s->nlabels};
+    struct manifest_query q;
+    if (x->judge->image == NULL || !manifest_query(&x->request, &q))
+        return SELF_NOT_HERE;
+    struct manifest_want want = {.subject = &who,
+                                 .host = q.host,
+                                 .ids = x->judge->config.disclose_rules,
+                                 .room = MANIFEST_MAX,
+                                 .now_ms = x->judge->ports.wall(x->judge->ports.arg)};
+    switch (q.as) {
+    case AS_RULES: manifest_rules(x, &want, w); return SELF_JSON;
+    case AS_TYPESCRIPT: (void)policy_typescript(x->judge->image->policy, &want, w->out); return SELF_TEXT;
+    case AS_OPENAPI: (void)policy_openapi(x->judge->image->policy, &want, w); return SELF_JSON;
+    case AS_UNKNOWN: break;
+    }
+    return SELF_NO_FORM;
+}
+
+static enum self_found ticket(struct exchange *x, struct span text, struct jsonw *w)
 {
     struct id id;
     const struct seen_ticket *t = id_parse(text, &id) == 0 ? sandbox_ticket(x->sandbox, &id) : NULL;
     if (t == NULL)
-        return -1; /* somebody else's looks the same as none */
+        return SELF_NOT_HERE; /* somebody else's looks the same as none */
     jsonw_object(w);
     jsonw_kv(w, "ticket", text);
     jsonw_kv(w, "state", span_str(ticket_state_name((enum ticket_state)t->state)));
@@ -96,7 +138,7 @@ static int ticket(struct exchange *x, struct span text, struct jsonw *w)
     if (when.n)
         jsonw_kv(w, "expires", when);
     jsonw_end_object(w);
-    return 0;
+    return SELF_JSON;
 }
 
 static enum walk_next answer(struct exchange *x)
@@ -105,7 +147,7 @@ static enum walk_next answer(struct exchange *x)
     struct wire_reply out = {.head.status = 200, .head.reason = SPAN("OK"), .close = x->upload >= UPLOAD_TO_COME};
     struct dynbuf b;
     struct jsonw w;
-    int rc = -1;
+    enum self_found found = SELF_NOT_HERE;
     if (!exchange_session_lives(x))
         return refuse(x, REFUSE_UNKNOWN_SANDBOX);
     if (!span_eq(r->method, SPAN("GET")) && !span_eq(r->method, SPAN("HEAD")))
@@ -114,18 +156,20 @@ static enum walk_next answer(struct exchange *x)
     jsonw_begin(&w, &b);
     if (span_eq(r->path, SPAN("/v1/whoami"))) {
         whoami(x, &w);
-        rc = 0;
+        found = SELF_JSON;
     } else if (span_eq(r->path, SPAN("/v1/manifest"))) {
-        rc = manifest(x, &w);
+        found = manifest(x, &w);
     } else if (span_starts(r->path, SPAN("/v1/tickets/"))) {
-        rc = ticket(x, span_from(r->path, sizeof("/v1/tickets/") - 1), &w);
+        found = ticket(x, span_from(r->path, sizeof("/v1/tickets/") - 1), &w);
     }
-    dynbuf_add_byte(&b, '\n');
+    if (found != SELF_TEXT)
+        dynbuf_add_byte(&b, '\n');
     if (dialect_keep(&b, &x->arena, &out.body) != 0)
         return WALK_FAIL;
-    if (rc != 0)
-        return refuse(x, REFUSE_NOT_HERE);
-    dialect_field(&out.head, SPAN("Content-Type"), SPAN("application/json"));
+    if (found == SELF_NOT_HERE || found == SELF_NO_FORM)
+        return refuse(x, found == SELF_NO_FORM ? REFUSE_NO_FORM : REFUSE_NOT_HERE);
+    dialect_field(&out.head, SPAN("Content-Type"),
+                  found == SELF_TEXT ? SPAN("text/plain; charset=utf-8") : SPAN("application/json"));
     dialect_field(&out.head, SPAN("Cache-Control"), SPAN("no-store"));
     reply_own(x, &out);
     return WALK_REPLY;

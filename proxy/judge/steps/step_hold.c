@@ -1,6 +1,7 @@
 /* HOLD: a ticket in the ledger, a wait of limited length, one claim. The client that still waits gets
  * the answer; what leaves are the bytes first held, if the policy of this moment still holds them. */
 #include "common/log.h"
+#include "proxy/judge/leases/check.h"
 #include "proxy/judge/replies/refuse.h"
 #include "proxy/judge/steps/steps.h"
 #include "proxy/judge/tickets/ticket.h"
@@ -46,6 +47,9 @@ static enum walk_next claim(struct exchange *x)
         ticket_void(x, "the policy would not hold it like this any more");
         return no_longer(x);
     }
+    enum refuse_why lease = lease_still(x);
+    if (lease != REFUSE_COUNT) /* nor is it used up for what would not be sent */
+        return refuse(x, lease);
     return ticket_claim(x) == 0 ? WALK_WAIT : refuse(x, REFUSE_STORE);
 }
 

@@ -9,6 +9,7 @@
 #include "proxy/judge/leases/swap.h"
 #include "proxy/judge/replies/refuse.h"
 #include "proxy/judge/steps/steps.h"
+#include "proxy/judge/tickets/ticket.h"
 #include "proxy/judge/post.h"
 
 int release_ask(struct exchange *x, uint64_t refused)
@@ -68,6 +69,7 @@ static int forward(struct exchange *x, struct wire_forward *f)
     f->upstream = x->upstream->number;
     f->repeatable = exchange_is_repeatable(x);
     f->credential = x->now.credential;
+    f->answer_id = ticket_answer_id(x);
     if (slot_place(x, f) != 0 || swap_put(x, &f->swaps) != 0)
         return -1;
     f->request = x->request;

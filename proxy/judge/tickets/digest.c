@@ -1,5 +1,6 @@
 #include "proxy/judge/tickets/digest.h"
 
+#include "proxy/judge/tickets/retry.h"
 #include "proxy/outbound.h"
 
 /* Fields that honest clients vary from one try to the next. What is not in the table counts for both: an unknown
@@ -34,9 +35,15 @@ static const struct {
     {SPAN("x-cloud-trace-context"), false, IN_NEITHER},
     {SPAN("x-request-id"), false, IN_NEITHER},
     {SPAN("x-correlation-id"), false, IN_NEITHER},
+    {SPAN("kubectl-session"), false, IN_DIGEST_ONLY},   /* one kubectl, one session */
+    {SPAN("x-goog-api-client"), false, IN_DIGEST_ONLY}, /* says of each call which it is */
+    {SPAN("x-ms-date"), false, IN_DIGEST_ONLY},
+    {SPAN("x-ms-client-request-id"), false, IN_DIGEST_ONLY},
     {SPAN("idempotency-key"), false, IN_DIGEST_ONLY},
     {SPAN("x-idempotency-key"), false, IN_DIGEST_ONLY},
-    {SPAN("content-md5"), false, IN_DIGEST_ONLY}, /* of the body, which counts itself */
+    {SPAN("x-goog-gcs-idempotency-token"), false, IN_DIGEST_ONLY},
+    {SPAN("repeatability-"), true, IN_DIGEST_ONLY}, /* the same of OASIS */
+    {SPAN("content-md5"), false, IN_DIGEST_ONLY},   /* of the body, which counts itself */
     {SPAN("digest"), false, IN_DIGEST_ONLY},
     {SPAN("content-digest"), false, IN_DIGEST_ONLY},
     {SPAN("x-amz-content-sha256"), false, IN_DIGEST_ONLY},
@@ -70,11 +77,12 @@ static int compare(struct span a, struct span b)
 }
 
 /* Insertion sort: stable, so that two fields of one name keep the order that gives them their meaning. */
-static size_t sorted(const struct wire_request *r, bool join, const struct http_field *out[HTTP_FIELDS_MAX])
+static size_t sorted(const struct wire_request *r, const struct retry *join, const struct http_field **out)
 {
     size_t n = 0;
     for (size_t i = 0; i < r->nfields; i++) {
-        if (!counts(r->field[i].name, join))
+        bool told = join && join->without_type && span_ieq(r->field[i].name, SPAN("content-type"));
+        if (told || !counts(r->field[i].name, join != NULL))
             continue;
         size_t at = n++;
         for (; at > 0 && compare(out[at - 1]->name, r->field[i].name) > 0; at--)
@@ -101,7 +109,8 @@ static void number(struct digest_ctx *d, uint64_t v)
     digest_add_field(d, span_of(raw, sizeof(raw)));
 }
 
-static void make(const struct digest_input *in, struct span title, bool join, struct digest *out)
+/* join: what a retry repeats of it; NULL: the digest. */
+static struct digest_ctx *begin(const struct digest_input *in, struct span title, const struct retry *join)
 {
     const struct wire_request *r = in->request;
     const struct http_field *field[HTTP_FIELDS_MAX];
@@ -114,31 +123,39 @@ static void make(const struct digest_input *in, struct span title, bool join, st
     digest_add_field(d, r->scheme);
     digest_add_field(d, r->host);
     number(d, r->port);
-    digest_add_field(d, r->path);
-    number(d, r->has_query);
-    digest_add_field(d, r->query);
+    digest_add_field(d, join ? join->path : r->path);
+    number(d, join ? join->has_query : r->has_query);
+    digest_add_field(d, join ? join->query : r->query);
     number(d, n);
     for (size_t i = 0; i < n; i++) {
         add_lower(d, field[i]->name);
         digest_add_field(d, field[i]->value);
     }
-    if (join) {
-        digest_add_field(d, in->rule);
-        digest_add_field(d, in->op);
-        digest_add_field(d, in->approve_by);
-    }
-    bool part = join && in->has_join_body;
-    number(d, part);
-    digest_add_field(d, part ? in->join_body : in->body);
-    digest_end(d, out);
+    return d;
 }
 
 void request_digest(const struct digest_input *in, struct digest *out)
 {
-    make(in, SPAN("countersign request 1"), false, out);
+    struct digest_ctx *d = begin(in, SPAN("countersign request 1"), NULL);
+    number(d, 0);
+    digest_add_field(d, in->body);
+    digest_end(d, out);
 }
 
+/* Where something else says already what of its body a retry repeats, all the rest counts. */
 void request_join_key(const struct digest_input *in, struct digest *out)
 {
-    make(in, SPAN("countersign join 1"), true, out);
+    const struct wire_request *r = in->request;
+    struct retry t = {.path = r->path, .query = r->query, .has_query = r->has_query};
+    if (!in->has_join_body)
+        retry_of(r, in->body, &t);
+    struct digest_ctx *d = begin(in, SPAN("countersign join 1"), &t);
+    digest_add_field(d, in->rule);
+    digest_add_field(d, in->op);
+    digest_add_field(d, in->approve_by);
+    number(d, in->has_join_body ? 1 : t.row ? 1 + t.row : 0);
+    digest_add_field(d, in->has_join_body ? in->join_body
+                        : t.has_body      ? span_of(t.body.b, sizeof(t.body.b))
+                                          : in->body);
+    digest_end(d, out);
 }

@@ -6,6 +6,7 @@
 #include "proxy/judge/evaluation/rate_limit.h"
 #include "proxy/judge/evaluation/signing.h"
 #include "proxy/judge/tickets/push_facts.h"
+#include "proxy/judge/tickets/retry.h"
 #include "proxy/judge/exchange/record.h"
 #include "proxy/judge/replies/refuse.h"
 #include "proxy/outbound.h"
@@ -13,11 +14,12 @@
 /* What a message holds beside the request, the body and the facts. */
 enum { REST_MAX = 24 * 1024, FACTS_END = 512, LIMIT_WORDS = 2048 };
 
-/* The request as it will leave: what the ticket shows, the digest covers and the carrier sends. */
-static void as_it_leaves(struct policy *p, int credential, struct wire_request *r)
+/* The request as it will leave: what the ticket shows, the digest covers and the carrier sends. plain: its answer
+ * must be one that can be looked at, as that of JSON-RPC, which is given the id of the retry that collects it. */
+static void as_it_leaves(struct policy *p, int credential, bool plain, struct wire_request *r)
 {
     struct credential c;
-    struct outbound l = outbound_of(r, false, SPAN_NONE, policy_host_bound(p, r->scheme, r->host, r->port));
+    struct outbound l = outbound_of(r, false, SPAN_NONE, plain || policy_host_bound(p, r->scheme, r->host, r->port));
     if (credential >= 0 && policy_credential(p, (size_t)credential, &c) && !c.certificate) {
         l.beside = true;
         signing_slots(p, &c, &l);
@@ -48,7 +50,8 @@ static struct digest_input input_of(const struct exchange *x, const struct decis
 
 void ticket_digests(struct exchange *x)
 {
-    as_it_leaves(x->now.image->policy, x->now.d.credential, &x->request);
+    refuse_keep_signature(x);
+    as_it_leaves(x->now.image->policy, x->now.d.credential, x->rpc_id.n > 0, &x->request);
     struct digest data;
     struct digest_input in = input_of(x, &x->now.d, &x->request, x->now.credential, &data);
     request_digest(&in, &x->digest);
@@ -60,7 +63,7 @@ void ticket_join(struct exchange *x, const struct decision *d, struct digest *jo
     struct policy *p = x->now.image->policy;
     struct wire_request r = x->request;
     struct credential c = {.name = SPAN_NONE};
-    as_it_leaves(p, d->credential, &r);
+    as_it_leaves(p, d->credential, false, &r); /* no key has what answers are asked for */
     if (d->credential >= 0 && !policy_credential(p, (size_t)d->credential, &c))
         c.name = SPAN_NONE;
     struct digest data;
@@ -142,6 +145,22 @@ static bool facts_can_wait(const struct exchange *x)
     return x->now.d.push != NULL && body_bytes(x->body).n > x->now.d.join_body.n && x->claim != CLAIM_FACTS_DUE;
 }
 
+static int keep_rpc_id(struct exchange *x)
+{
+    struct retry t;
+    retry_of(&x->request, body_bytes(x->body), &t);
+    x->rpc_id = arena_copy(&x->arena, span_of(t.id, t.nid));
+    return x->rpc_id.n == t.nid && (t.nid == 0 || x->rpc_id.p != NULL) ? 0 : -1;
+}
+
+struct span ticket_answer_id(const struct exchange *x)
+{
+    struct retry t = {.nid = 0};
+    if (x->rpc_id.n)
+        retry_of(&x->request, body_bytes(x->body), &t);
+    return t.nid && !span_eq(span_of(t.id, t.nid), x->rpc_id) ? x->rpc_id : SPAN_NONE;
+}
+
 int ticket_open(struct exchange *x)
 {
     struct judge *j = x->judge;
@@ -155,9 +174,9 @@ int ticket_open(struct exchange *x)
     size_t n = REST_MAX + request_size(&x->request) + (inl ? body.n : 0);
     if (n > CHAN_PAYLOAD_MAX)
         return -2;
-    ticket_digests(x);
-    if (identity_of_terms(x->now.image->policy, d, &t.terms) != 0)
+    if (keep_rpc_id(x) != 0 || identity_of_terms(x->now.image->policy, d, &t.terms) != 0)
         return -1;
+    ticket_digests(x);
     record_fill(x, &t.record, &text);
     t.join = x->join;
     t.request = x->request;
@@ -209,6 +228,30 @@ void ticket_void(struct exchange *x, const char *why)
     post_send(x->judge, "a ticket the policy no longer allows could not be cancelled");
 }
 
+/* With the id that this client waits for. */
+static int with_own_id(struct exchange *x, struct wire_reply *r)
+{
+    struct rpc_answer a;
+    struct dynbuf b;
+    struct span type = SPAN_NONE;
+    bool coded = false;
+    for (size_t i = 0; i < r->head.nfields; i++) {
+        coded |= span_ieq(r->head.field[i].name, SPAN("content-encoding"));
+        if (span_ieq(r->head.field[i].name, SPAN("content-type")))
+            type = r->head.field[i].value;
+    }
+    rpc_answer_begin(&a, type);
+    int rc = 0;
+    if (x->rpc_id.n && a.is && !coded) {
+        dynbuf_init(&b, ANSWER_KEPT_MAX + RPC_ID_MAX);
+        rc = rpc_answer_feed(&a, x->rpc_id, r->body, true, &b) != 0 ? -1 : 0;
+        if (dialect_keep(&b, &x->arena, &r->body) != 0)
+            rc = -1;
+    }
+    rpc_answer_end(&a);
+    return rc;
+}
+
 int ticket_replay(struct exchange *x)
 {
     struct wire_reply r = {0};
@@ -217,7 +260,7 @@ int ticket_replay(struct exchange *x)
         return -1;
     uint64_t size = msg_get_u64(&m);
     r.body = msg_get_span(&m, ANSWER_KEPT_MAX);
-    if (msg_end(&m) != 0 || r.body.n != size)
+    if (msg_end(&m) != 0 || r.body.n != size || with_own_id(x, &r) != 0)
         return -1;
     reply_own(x, &r);
     x->now.d.code = "answer-kept";

@@ -15,6 +15,9 @@ int ticket_open(struct exchange *x) MUSTCHECK;
 int ticket_claim(struct exchange *x) MUSTCHECK;
 /* The policy of now would not hold it so: end the ticket before anybody approves it. */
 void ticket_void(struct exchange *x, const char *why);
+/* The id by which its client knows the answer to what leaves, where that says another (common/json/rpc.h); else
+ * empty. */
+struct span ticket_answer_id(const struct exchange *x);
 /* The answer that was kept for this retry, sent to the client. -1: there is none that can be given. */
 int ticket_replay(struct exchange *x) MUSTCHECK;
 

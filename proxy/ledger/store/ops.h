@@ -93,7 +93,10 @@ int store_sandbox_remove(struct store *s, struct span name, bool end_session, co
 /* A sandbox of the warden's, of this generation, is over: its leases end, and its row is of the generation that the
  * next start of the name has. Of another generation, or no such: nothing. */
 int store_sandbox_ended(struct store *s, struct span name, uint64_t generation) MUSTCHECK;
-/* The same of all that are not among these. */
+/* One stands still, whose leases end at once; when it goes on it is put again, as the next generation. Of another
+ * generation, or no such: nothing. */
+int store_sandbox_paused(struct store *s, struct span name, uint64_t generation) MUSTCHECK;
+/* What store_sandbox_ended does, of all that are not among these. */
 struct store_running {
     struct span name;
     uint64_t generation;

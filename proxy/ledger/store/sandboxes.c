@@ -328,7 +328,8 @@ int store_sandbox_remove(struct store *s, struct span name, bool end_session, co
 
 /* --- those of the warden's -------------------------------------------------- */
 
-int store_sandbox_ended(struct store *s, struct span name, uint64_t generation)
+/* 1, 0 of this generation there is none, -1. */
+static int started(struct store *s, struct span name, uint64_t generation)
 {
     struct wire_sandbox b;
     if (store_begin(s) != 0)
@@ -336,6 +337,21 @@ int store_sandbox_ended(struct store *s, struct span name, uint64_t generation)
     int found = find(s, name, &b);
     if (found <= 0 || !span_eq(b.kind, SPAN("started")) || b.generation != generation)
         return found < 0 ? -1 : 0;
+    return 1;
+}
+
+int store_sandbox_paused(struct store *s, struct span name, uint64_t generation)
+{
+    int found = started(s, name, generation);
+    return found <= 0 ? found : leases_end_sandbox(s, name, "its sandbox was paused");
+}
+
+int store_sandbox_ended(struct store *s, struct span name, uint64_t generation)
+{
+    struct wire_sandbox b;
+    int found = started(s, name, generation);
+    if (found <= 0)
+        return found;
     sqlite3_stmt *q = db_stmt(&s->db, SQL_SANDBOX_END);
     if (q == NULL)
         return -1;

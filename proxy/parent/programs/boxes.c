@@ -91,7 +91,11 @@ void parent_box_start(struct parent *p, struct frame *f)
     struct msg_in m = msg_in(f->payload);
     struct span name = msg_get_span(&m, BOX_NAME_MAX);
     uint64_t generation = msg_get_u64(&m);
-    struct cgroup_amounts a = {.memory = msg_get_u64(&m), .pids = msg_get_u64(&m), .cpu_percent = msg_get_u64(&m)};
+    struct cgroup_amounts a = {.memory = msg_get_u64(&m),
+                               .pids = msg_get_u64(&m),
+                               .cpu_percent = msg_get_u64(&m),
+                               .freezes = true,
+                               .counts = true};
     bool strict = msg_get_bool(&m);
     struct running_box *b = NULL;
     const char *why = "it cannot be understood";
@@ -115,10 +119,14 @@ void parent_box_start(struct parent *p, struct frame *f)
         close(fd);
 }
 
-static void end_box(const struct running_box *b)
+static void end_box(struct running_box *b)
 {
     if (b->pid > 0 && kill(-b->pid, SIGKILL) != 0)
         (void)kill(b->pid, SIGKILL); /* it has no group of its own yet */
+    if (b->way != PAUSE_NONE)
+        (void)!cgroup_try_end(&b->cgroup); /* else what is frozen would not hear of it */
+    b->way = PAUSE_NONE;
+    b->looks = 0;
 }
 
 void parent_box_end(struct parent *p, struct frame *f)
@@ -158,6 +166,7 @@ bool parent_box_died(struct parent *p, int pid)
         if (p->boxes[i].pid == pid) {
             (void)kill(-pid, SIGKILL); /* what it left behind */
             p->boxes[i].pid = 0;
+            p->boxes[i].looks = 0;
             rest(p);
             return true;
         }

@@ -80,7 +80,7 @@ def what_real_servers_say_is_passed_on_in_one_form(rig, transport):
         rig.holds(f"A44 {head[:40]!r}", got.status == [status] and got.data.endswith(b"\r\n\r\nhello"), got)
         assert names.count(b"content-length") == 1 and names.count(b"content-type") <= 1 and b"two" not in names, got
         assert head.count(b"X-") == sum(n.startswith(b"x-") for n in names), got
-        assert b"X-A" not in head or re.search(rb"X-A: one[ \t]+two[ \t]+three\r\n", got.data), got
+        assert b"X-A" not in head or b"X-A: one two three\r\n" in got.data, got
         rig.arrived()
         wire.close()
     chunks = b"5;a;b=c\r\nhello\r\n0;d=\"e, f\"\r\n\r\n"
@@ -137,7 +137,7 @@ def an_early_answer_ends_both_connections(rig, transport):
         body = b"x" * declared + inner
         got = wire.talk(wire.head("POST", "/w/early", f"Content-Length: {len(body)}") + body[:ahead], 1)
         new = [r["target"] for r in rig.arrived()]
-        rig.holds(f"A48 {ahead} of {declared}", got.status in ([200], [502]), got)
+        rig.holds(f"A48 {ahead} of {declared}", got.status in ([200], [409]), got)
         got = wire.talk(body[ahead:] + wire.head("GET", "/guard"), timeout=2)
         new += [r["target"] for r in rig.arrived()]
         rig.holds(f"A48 the rest of {declared}", new == ["/w/early"] and got.closed and got.status in ([], [403]), (new, got))

@@ -221,6 +221,28 @@ def of_an_earlier_one_of_its_name_it_is_nothing(rig, transport):
     wire.close()
 
 
+@everywhere("D32", cleartext=True)
+def of_a_started_one_that_was_paused_it_is_nothing(rig, transport):
+    """Nor is one that was issued while it stood still."""
+    leases(rig, transport)
+    box = f"box-{transport}"
+    rig.gw.cli("sandbox", "start", box, "--memory", "64M", "--disk", "1M", rc=0)
+    before = asked(rig, "/api/v1/leases", credential="api", sandbox=box)
+    asked(rig, f"/api/v1/sandboxes/{box}/pause")
+    meanwhile = asked(rig, "/api/v1/leases", credential="api", sandbox=box)
+    asked(rig, f"/api/v1/sandboxes/{box}/resume")
+    for made, what in ((before, "of before"), (meanwhile, "of meanwhile")):
+        rig.lab.canary(made["lease"])
+        state = rig.control("GET", f"/api/v1/leases/{made['id']}")[1]
+        rig.holds(f"D32 {what} it ended when it went on", state["state"] == "revoked", state)
+        wire = rig.open(transport)
+        refused(rig, f"D32 {what} a pause, replayed", wire.talk(wire.head("GET", "/ok", bearer(made)), 1), "lease-leaked")
+        record = leaked(rig, f"D32 {what}: whose", made, name_of(transport), rig.up.name)
+        assert record["sandbox"] == box, record
+        wire.close()
+    rig.gw.cli("sandbox", "destroy", box, rc=0)
+
+
 # ---- what it is for, and how long ----
 
 def state_of(rig, made):

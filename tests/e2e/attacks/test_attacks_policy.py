@@ -49,7 +49,7 @@ def bad_files(good):
         ("UTF-16", evil.decode().encode("utf-16"), "UTF-8"), ("a byte order mark", b"\xef\xbb\xbf" + evil, "byte order"), ("no UTF-8", evil + b"# \xff\n", "UTF-8"),
         ("NUL", evil + b"\0", "NUL"), ("half of it", evil[:len(evil) * 2 // 3], "policy.yaml:"), ("a null rule", evil + b"  - ~\n", "policy.yaml:"),
         ("too deep", evil + b"x: " + b"[" * 5000, "nested deeper"), ("too many values", evil + b"x: [" + b"a," * 1100000 + b"]\n", "values"),
-        ("what is not enforced", evil + b"  - { id: x, match: { graphql: {} }, decide: deny }\n", "not available yet"),
+        ("what is not enforced", evil + b"  - { id: x, match: { k8s: {} }, decide: deny }\n", "not available yet"),
     ]
 
 

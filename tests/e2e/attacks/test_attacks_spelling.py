@@ -1,18 +1,8 @@
 #!/usr/bin/env python3
 """One request in many spellings (attacks.tsv B10, B11, B60 to B63): beside a wider allow, what is denied or held is so in each."""
 import room  # noqa: F401
-from attack import everywhere
+from attack import everywhere, wide
 from harness import main, test  # noqa: F401
-
-
-def places(up):
-    return ((0, f"host: {up.name}, port: {up.port}"), (1, f"host: {up.name}, port: {up.plain_port}, scheme: http"))
-
-
-def wide(up, text):
-    """Beside each rule of the text what allows all below /w, which the rig's policy does for POST."""
-    return "".join(f"  - {{ id: {line.split(':', 1)[0].strip()}{n}, match: {{ {place}, {line.split(':', 1)[1].strip()} }}, decide: {verdict} }}\n"
-                   for n, place in places(up) for line, verdict in text)
 
 
 def post(rig, transport, path, *fields, body=b"x", split=None):

@@ -129,7 +129,8 @@ def ask(rig, transport, host, port, path="/ok", plain=False):
 
 BAD_NAMES = [("C10", h) for h in
              ("127.1", "127.0.1", "2130706433", "0x7f.1", "0x7f000001", "0177.0.0.1", "017700000001", "127.000.000.001", "0", "①②⑦.⓪.⓪.①".encode().decode("latin-1"))]
-BAD_NAMES += [("C11", h) for h in ("[::1", "[[::1]]", "[fe80::1%25eth0]", "[::1%lo]", "[allowed.example]", "[]", "[127.0.0.1]")]
+BAD_NAMES += [("C11", h) for h in ("[::1", "[[::1]]", "[fe80::1%25eth0]", "[::1%lo]", "[allowed.example]", "[]", "[127.0.0.1]", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]",
+                                   "[::FFFF:93.184.216.34]")]
 BAD_NAMES += [("C17", h) for h in ("upstream..test", ".upstream.test", "a" * 64 + ".test", ("a." * 127) + "test", "upstream.test..", "")]
 BAD_NAMES += [("C18", h) for h in
               ("evil#upstream.test", "evil\\@upstream.test", "evil%2eupstream.test", "upstream.test%00.evil.test", "upstream.test;evil.test", "upstream.test,evil.test",
@@ -137,7 +138,7 @@ BAD_NAMES += [("C18", h) for h in
 BAD_NAMES += [("C19", "\xd0\xb0.test"), ("C19", "upstream\xe3\x80\x82test"), ("C19", "upstream\xef\xbc\x8etest"), ("C19", "up\xe2\x80\x8bstream.test"), ("C19", "xn--upstream-.test"), ("C19", "xn--a.test"), ("C19", "xn--pstream-lb04b.test"),
               ("C20", "u:p@upstream.test"), ("C20", "upstream.test@evil.test")]
 BAD_PORTS = ("0", "65536", "080", "99999", "", "-1", "+443", "4 43", "443x", "0x1bb", str(2 ** 32 + 443))
-DENIED = [("C11", h) for h in ("[::ffff:127.0.0.1]", "[::1]", "[::]", "[::ffff:7f00:1]", "[::127.0.0.1]", "[0:0:0:0:0:0:0:1]", "[64:ff9b::a9fe:a9fe]",
+DENIED = [("C11", h) for h in ("[::1]", "[::]", "[::127.0.0.1]", "[0:0:0:0:0:0:0:1]", "[64:ff9b::a9fe:a9fe]",
                                "[2002:7f00:1::]", "[2001:0:7f00:1::]", "[ff02::1]")]
 DENIED += [("C9", "127.0.0.1"), ("C9", "192.0.2.7"), ("C9", "[2001:db8::7]"), ("C10", "0.0.0.0"), ("C10", "127.0.0.1.")]
 DENIED += [("C13", h) for h in ("169.254.169.254", "metadata.google.internal", "100.100.100.200", "168.63.129.16", "169.254.170.2", "[fd00:ec2::254]")]

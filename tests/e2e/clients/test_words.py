@@ -2,21 +2,18 @@
 """What unmodified clients print of a denial and of a hold: the gateway's sentence has to be in their own output, in the words of the
 API that they speak (proxy/judge/replies/dialect.c), with the ticket and what to do. The programs that are not here are told by the
 same rows, to the byte, in tests/unit/judge/test_judge_dialect_shapes.c; git, npm and pip: test_clients.py."""
-import base64
 import json
+import secrets
 import shutil
 
 import room  # noqa: F401
+from apis import LOOKS, raw
 from gateway import Gateway, program, upstream_yaml
 from harness import HERE, Skip, main, test
 from servers import npm_modules
 
+AT = "@AT@"  # in what a client is told: the host and port that it asks
 NO = "Nothing is changed here on weekdays; ask in #storage <&>."
-# What kubectl and skopeo look at before they ask for what a test is about.
-LOOKS = {"/version": {"major": "1", "minor": "32", "gitVersion": "v1.32.0"}, "/v2/": {},
-         "/api": {"kind": "APIVersions", "versions": ["v1"]}, "/apis": {"kind": "APIGroupList", "apiVersion": "v1", "groups": []},
-         "/api/v1": {"kind": "APIResourceList", "groupVersion": "v1", "resources": [
-             {"name": "configmaps", "singularName": "configmap", "namespaced": True, "kind": "ConfigMap", "verbs": ["get", "delete"]}]}}
 NODE = {
     "S3": """const { S3Client, PutObjectCommand } = require("@aws-sdk/client-s3");
 const s3 = new S3Client({ endpoint: process.argv[1], forcePathStyle: true });
@@ -27,15 +24,16 @@ o.chat.completions.create({ model: "m", messages: [] }).catch(e => console.log(e
 const asked = { model: "m", max_tokens: 9, messages: [{ role: "user", content: "x" }] };
 a.messages.create(asked).catch(e => console.log(e.constructor.name, e.error.error.message));"""}
 
-
-def raw(answer):
-    body = json.dumps(answer).encode()
-    head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body)
-    return "/raw?b64=" + base64.urlsafe_b64encode(head + body).decode()
+DELETE = """import sys, boto3
+try:
+    boto3.client("dynamodb", endpoint_url=sys.argv[1], region_name="eu-1", aws_access_key_id="any", aws_secret_access_key="any").delete_table(TableName="table")
+except Exception as e:
+    print(e)"""
 
 
 class Told:
-    """A host where everything but LOOKS is denied, one where it is held, and commands that ask both."""
+    """A host where everything but LOOKS is denied, one where it is held and would leave with a credential in place of what the client has in
+    its own, and commands that ask both."""
 
     def __init__(self, lab):
         lab.leaves("pending")
@@ -44,14 +42,16 @@ class Told:
         (self.work / "file").write_text("data")
         self.up.script({path: raw(answer) for path, answer in LOOKS.items()})
         rules, hosts = "", ("deny.test", "hold.test")
-        for host, decide in zip(hosts, (f"decide: deny, say: '{NO}'", "decide: hold")):
+        for host, decide in zip(hosts, (f"decide: deny, say: '{NO}'", "decide: hold, use: api")):
             place = f"host: {host}, port: {self.up.port}"
             rules += "".join(f'  - {{ id: look-{host}-{n}, match: {{ {place}, path: "{path}", method: GET }}, decide: allow }}\n'
                              for n, path in enumerate(LOOKS))
             except_ = f"except: [{', '.join(f'{{ path: {chr(34)}{path}{chr(34)} }}' for path in LOOKS)}]"
             rules += f"  - {{ id: {host}, match: {{ {place} }}, {except_}, {decide} }}\n"
         self.gw = Gateway(lab, f"version: 1\nname: words\nupstreams:\n{''.join(upstream_yaml(h, self.up.port, self.up.ca) for h in hosts)}"
-                          f"rules:\n{rules}", hold="inline_wait: 0s, expires: 10m")
+                          f"credentials:\n  api: {{ source: {{ store: api }}, inject: {{ header: Authorization, format: 'Bearer {{}}' }}, "
+                          f"only: [{{ host: hold.test, port: {self.up.port} }}] }}\nrules:\n{rules}",
+                          {"api": lab.canary(secrets.token_urlsafe(40)).encode()}, hold="inline_wait: 0s, expires: 10m")
 
     def __call__(self, *words, setenv=(), options=(), only=None):
         """Both refusals are in what the command prints (its standard error: only="err"), and nothing got through."""
@@ -60,9 +60,9 @@ class Told:
         env = ["AWS_ACCESS_KEY_ID=any", "AWS_SECRET_ACCESS_KEY=any", "AWS_DEFAULT_REGION=eu-1", "AWS_REGION=eu-1", "AWS_PAGER=", *setenv]
         for host in ("deny.test", "hold.test"):
             at = f"{host}:{self.up.port}"
-            command = [str(w).replace("AT", at) for w in words]
+            command = [str(w).replace(AT, at) for w in words]
             done = self.lab.run([program(), "run", "--quiet", "--state-dir", self.gw.state, "--workspace", self.work, *options,
-                                 *sum((["--setenv", e.replace("AT", at)] for e in env), []), "--", *command])
+                                 *sum((["--setenv", e.replace(AT, at)] for e in env), []), "--", *command])
             said = " ".join((done.err if only == "err" else done.both).decode().split())
             if host == "deny.test":
                 assert NO in said, done.text()
@@ -80,19 +80,61 @@ def the_aws_cli_shows_it_of_each_protocol(lab):
     told = Told(lab)
     for words in ("s3 cp file s3://bucket/key", "s3 ls s3://bucket", "dynamodb list-tables", "lambda list-functions",
                   "sts get-caller-identity", "ec2 describe-instances", "route53 list-hosted-zones"):
-        told("aws", "--endpoint-url", "https://AT", *words.split())
+        told("aws", "--endpoint-url", f"https://{AT}", *words.split())
+
+
+@test()
+def what_was_carried_out_is_not_done_again_by_boto3(lab):
+    """The answer has the credential in it, compressed, so it cannot be handed on. After a 502 the SDK would send the request again."""
+    if lab.run(["/usr/bin/python3", "-c", "import boto3"]).rc:
+        raise Skip("python3-boto3 of Debian (conf/need test)")
+    up = lab.upstream()
+    place = f"host: {up.name}, port: {up.port}"
+    up.script({"/": "/echo?form=raw&enc=gzip"})
+    gw = Gateway(lab, f"""version: 1
+name: done
+upstreams:
+{upstream_yaml(up.name, up.port, up.ca)}credentials:
+  api: {{ source: {{ store: api }}, inject: {{ header: Authorization, format: "Bearer {{}}" }}, only: [{{ {place} }}] }}
+rules:
+  - {{ id: all, match: {{ {place} }}, decide: allow, use: api }}
+""", {"api": lab.canary(secrets.token_urlsafe(40)).encode()})
+    env = {**gw.client_env(), "AWS_CA_BUNDLE": str(gw.state / "bundle.crt")}
+    done = lab.run(["/usr/bin/python3", "-c", DELETE, f"https://{up.name}:{up.port}"], env=env, rc=0)
+    assert b"OperationAborted" in done.out and b"it was carried out" in done.out, done.text()
+    assert len(up.requests()) == 1, up.requests()
+
+
+@test()
+def slack_is_told_as_slack_tells_it_and_it_is_a_refusal_all_the_same(lab):
+    """Its SDK looks at `ok` and repeats what is no 200. A file is uploaded by the status alone."""
+    up = lab.upstream("slack.com")
+    gw = Gateway(lab, f"""version: 1
+name: slack
+upstreams:
+{upstream_yaml(up.name, up.port, up.ca)}rules:
+  - {{ id: slack, match: {{ host: {up.name}, port: {up.port} }}, decide: deny, say: '{NO}' }}
+""")
+    for path, status in (("/api/chat.postMessage", b"200"), ("/upload/v1/file", b"403")):
+        done = lab.run(["curl", "-sS", "--suppress-connect-headers", "-i", "-A", "@slack:web-api/7.9.3 node/20", "-d", "text=x",
+                        f"https://{up.name}:{up.port}{path}"], env=gw.client_env(), rc=0)
+        head, _, body = done.out.partition(b"\r\n\r\n")
+        said = json.loads(body)
+        assert head.split()[1] == status and b"Countersign-Decision: deny" in head, done.text()
+        assert said["ok"] is False and NO in said["error"] and said["countersign"]["code"] == "denied", said
+    assert {r["path"] for r in gw.recorded(2, kind="denied", verdict="deny", code="rule")} == {"/api/chat.postMessage", "/upload/v1/file"}
+    assert not up.requests()
 
 
 @test()
 def s3cmd_shows_it(lab):
     told = Told(lab)
-    told("s3cmd", "-c", "/dev/null", "--host=AT", "--host-bucket=AT", "--region=eu-1", "--no-progress", "put", "file", "s3://bucket/key")
+    told("s3cmd", "-c", "/dev/null", f"--host={AT}", f"--host-bucket={AT}", "--region=eu-1", "--no-progress", "put", "file", "s3://bucket/key")
 
 
 def node(lab, which, path=""):
     modules = npm_modules(HERE / "npm") / "node_modules"
-    Told(lab)("node", "-e", NODE[which], f"https://AT{path}", options=["--read", modules, "--setenv",
-                                                                                        f"NODE_PATH={modules}"])
+    Told(lab)("node", "-e", NODE[which], f"https://{AT}{path}", options=["--read", modules, "--setenv", f"NODE_PATH={modules}"])
 
 
 @test()
@@ -113,27 +155,27 @@ def the_sdk_of_anthropic_shows_it(lab):
 @test()
 def gh_shows_it_of_rest_and_of_graphql(lab):
     """On its standard error; on the other one it prints what came, whatever that is."""
-    told, env = Told(lab), ["GH_HOST=AT", "GH_ENTERPRISE_TOKEN=any", "GH_NO_UPDATE_NOTIFIER=1"]
+    told, env = Told(lab), [f"GH_HOST={AT}", "GH_ENTERPRISE_TOKEN=any", "GH_NO_UPDATE_NOTIFIER=1"]
     told("gh", "api", "repos/acme/app/issues", "-f", "title=by an agent", setenv=env, only="err")
     told("gh", "api", "graphql", "-f", "query={viewer{login}}", setenv=env, only="err")
-    told("gh", "issue", "view", "7", "-R", "AT/acme/app", setenv=env)
+    told("gh", "issue", "view", "7", "-R", f"{AT}/acme/app", setenv=env)
 
 
 @test()
 def kubectl_shows_it(lab):
     if not shutil.which("kubectl", path="/usr/bin"):
         raise Skip("kubectl (kubernetes-client of Debian)")
-    Told(lab)("kubectl", "--server", "https://AT", "--token", "any", "--cache-dir", "/tmp/cache", "delete", "configmap", "x")
+    Told(lab)("kubectl", "--server", f"https://{AT}", "--token", "any", "--cache-dir", "/tmp/cache", "delete", "configmap", "x")
 
 
 @test()
 def skopeo_shows_it(lab):
-    Told(lab)("skopeo", "inspect", "docker://AT/library/app")
+    Told(lab)("skopeo", "inspect", f"docker://{AT}/library/app")
 
 
 @test()
 def a_program_that_nobody_knows_reads_the_same_in_problem_json(lab):
-    Told(lab)("curl", "-sS", "-d", "a=1", "https://AT/x")
+    Told(lab)("curl", "-sS", "-d", "a=1", f"https://{AT}/x")
 
 
 if __name__ == "__main__":

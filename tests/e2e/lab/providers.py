@@ -18,7 +18,31 @@ import certs
 PIECES = ["The lease ", "is not ", "the key."]
 
 
+PULL = {"number": 12, "id": "PR_12", "title": "Mend the roof", "state": "OPEN", "url": "https://github.test/acme/app/pull/12", "headRefName": "roof",
+        "baseRefName": "main", "isCrossRepository": False, "isDraft": False, "createdAt": "2026-11-01T00:00:00Z",
+        "headRepositoryOwner": {"id": "U_1", "login": "acme"}}
+REPOSITORY = {"id": "R_1", "name": "app", "owner": {"id": "U_1", "login": "acme"}, "hasIssuesEnabled": True, "description": "", "isPrivate": False,
+              "viewerPermission": "WRITE", "defaultBranchRef": {"name": "main"}, "parent": None, "mergeCommitAllowed": True, "rebaseMergeAllowed": True,
+              "squashMergeAllowed": True}
+
+
+def graphql(document):
+    """What gh asks: whether the server knows a field, whose the repository is, pull requests, and to make one."""
+    if "createPullRequest" in document:
+        return {"createPullRequest": {"pullRequest": {"id": "PR_13", "url": "https://github.test/acme/app/pull/13"}}}
+    if "__type" in document:
+        return {kind: {"fields": [{"name": name} for name in ("stateReason", "isDraft")], "enumValues": []} for kind in
+                ("PullRequest", "StatusCheckRollupContextConnection", "Issue", "Repository")}
+    if "pullRequests(" in document:
+        mine = [] if "headRefName: $headRefName" in document else [PULL]
+        return {"repository": {"pullRequests": {"totalCount": len(mine), "nodes": mine, "pageInfo": {"hasNextPage": False, "endCursor": ""}},
+                               "defaultBranchRef": {"name": "main"}}}
+    return {"viewer": {"login": "octocat"}, "repository": REPOSITORY, "repo_000": REPOSITORY}
+
+
 def github(ask):
+    if ask.method == "POST" and ask.path == "/api/graphql":
+        return 200, {"data": graphql(ask.body["query"])}
     if ask.method == "POST" and ask.path == "/api/v3/repos/acme/app/issues":
         return 201, {"number": 7, "title": ask.body["title"], "seen": ask.brought}
     if ask.method == "GET" and ask.path == "/api/v3/user":

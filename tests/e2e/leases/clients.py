@@ -59,8 +59,8 @@ class Inside:
         (folder / name).write_text(code)
         return ["--setenv", f"{variable}={value.format(f'{WORKSPACE}/early')}"]
 
-    def __call__(self, *words, options=(), looked_for=(), rc=0, timeout=2 * PATIENCE):
-        return self.lab.run(self.command(words, options, looked_for), rc=rc, timeout=timeout)
+    def __call__(self, *words, options=(), looked_for=(), rc=0, timeout=2 * PATIENCE, env=None):
+        return self.lab.run(self.command(words, options, looked_for), rc=rc, timeout=timeout, env=env)
 
     def start(self, *words, options=()):
         return self.lab.start(self.command(words, options, ()))
@@ -84,12 +84,12 @@ class Storage:
         self.signed = Signed(lab, inject, lease=f"\n    lease: {lease}\n    require_lease: true", **place)
         self.inside, self.url = Inside(lab, self.signed.gw), self.signed.url
 
-    def __call__(self, program, *words, early=None, options=()):
+    def __call__(self, program, *words, early=None, options=(), named="keys", env=None):
         if not os.path.exists(f"/usr/bin/{program}"):
             raise Skip(f"{program} of Debian (conf/need test)")
         more = sum((["--setenv", f"AWS_{name}"] for name in (f"DEFAULT_REGION={REGION}", f"REGION={REGION}", "PAGER=", "MAX_ATTEMPTS=1")), [])
         early = self.inside.early(early) if early else []
-        return self.inside(*words, options=["--with", "keys", *more, *early, *options])
+        return self.inside(*words, options=["--with", named, *more, *early, *options], env=env)
 
     def file(self, name, size):
         (self.inside.work / name).write_bytes(os.urandom(size))

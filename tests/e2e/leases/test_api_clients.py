@@ -41,7 +41,7 @@ class Providers:
     KINDS = {"github": ("ghp_", 'header: Authorization, format: "token {}"'), "anthropic": ("sk-ant-api03-", 'header: X-Api-Key, format: "{}"'),
              "openai": ("sk-", 'header: Authorization, format: "Bearer {}"')}
 
-    def __init__(self, lab, *kinds, write="allow"):
+    def __init__(self, lab, *kinds, write="allow", packs=""):
         self.dir = lab.exempt(lab.dir / "providers")
         self.dir.mkdir()
         self.keys = {kind: lab.canary(self.KINDS[kind][0] + secrets.token_urlsafe(30)) for kind in kinds}
@@ -59,7 +59,7 @@ class Providers:
 """ for kind in kinds)
         rules = "".join(f"""  - {{ id: {kind}-{effect}, match: {{ host: {kind}.test, port: {self.port}, effect: {effect} }}, decide: {decide}, use: {kind} }}
 """ for kind in kinds for effect, decide in (("read", "allow"), ("write", write)))
-        self.inside = Inside(lab, Gateway(lab, f"version: 1\nname: providers\nupstreams:\n{upstreams}credentials:\n{credentials}rules:\n{rules}",
+        self.inside = Inside(lab, Gateway(lab, f"version: 1\nname: providers\n{packs.format(port=self.port)}upstreams:\n{upstreams}credentials:\n{credentials}rules:\n{rules}",
                              {kind: key.encode() for kind, key in self.keys.items()}))
 
     def requests(self):
@@ -93,6 +93,25 @@ def gh_asks_and_writes_with_a_lease(lab):
     assert [(r["path"], r["right"]) for r in p.requests()] == [("/api/v3/user", True), ("/api/v3/repos/acme/app/issues", True)]
     done = p.inside("gh", "api", "user", options=["--setenv", "GH_ENTERPRISE_TOKEN=mine", *ask[2:]], rc=1)
     assert b"lease" in done.err and len(p.requests()) == 2, done.text()
+
+
+@test()
+def gh_reads_by_graphql_and_its_mutation_is_asked_about_once(lab):
+    if not os.path.exists("/usr/bin/gh"):
+        raise Skip("gh of Debian (conf/need test)")
+    p = Providers(lab, "github", write="hold", packs="packs: [{{ pack: graphql@1, hosts: [\"github.test:{port}\"] }}]\n")
+    ask = ["--with", "github", "--setenv", f"GH_HOST=github.test:{p.port}"]
+    done = p.inside("gh", "pr", "list", "-R", "acme/app", options=ask)
+    assert b"Mend the roof" in done.out and not p.inside.gw.tickets(), done.text()
+    make = p.inside.start("gh", "pr", "create", "-R", "acme/app", "--title", "By an agent", "--body", "x", "--head", "agent", "--base", "main", options=ask)
+    ticket = p.inside.gw.pending()
+    assert "mutation PullRequestCreate: createPullRequest" in json.dumps(ticket), ticket
+    assert not [r for r in p.requests() if "createPullRequest" in r["body"]["query"]], p.requests()
+    p.inside.gw.approve(ticket["id"])
+    assert make.wait() == 0 and b"pull/13" in make.seen, make.seen
+    asked = [r["body"]["query"] for r in p.requests()]
+    assert [("createPullRequest" in query) for query in asked].count(True) == 1 and len(p.inside.gw.tickets("all")) == 1, asked
+    assert all(r["path"] == "/api/graphql" and r["right"] for r in p.requests()), p.requests()
 
 
 def an_sdk_answers(lab, kind, script):

@@ -30,17 +30,32 @@ say({ id: 1, method: "initialize", params: { protocolVersion: "2025-11-25", capa
 """
 
 
-@test()
-def a_tool_of_cloudbase_is_called(lab):
-    netns.need(WHY)
+def called(lab, *more, **how):
     s = Storage(lab, "tc3: { service: tcb }", "tencent", host="tcb.tencentcloudapi.com", port=443)
     modules = npm_modules(HERE / "npm") / "node_modules"
-    names = ("CLOUDBASE_ENV_ID=demo-1", "CLOUDBASE_MCP_TELEMETRY_DISABLED=true", f"NODE_PATH={modules}")
+    names = (*more, "CLOUDBASE_MCP_TELEMETRY_DISABLED=true", f"NODE_PATH={modules}")
     done = s("env", "node", "-e", CLIENT, modules / "@cloudbase/cloudbase-mcp/dist/cli.cjs", json.dumps(CALL), early="node",
-             options=["--read", modules, *sum((["--setenv", name] for name in names), [])])
+             options=["--read", modules, *sum((["--setenv", name] for name in names), [])], **how)
     assert b'\\"Action\\": \\"DescribeEnvs\\"' in done.out and b"ended: 0" in done.out, done.text()
     s.signed.all_were_right(1)
     s.inside.had_no_secret("node", early=True)
+    return s, done
+
+
+@test()
+def a_tool_of_cloudbase_is_called(lab):
+    netns.need(WHY)
+    called(lab, "CLOUDBASE_ENV_ID=demo-1")
+
+
+@test()
+def a_tool_of_cloudbase_is_called_with_the_variables_of_a_whole_environment(lab):
+    netns.need(WHY)
+    s, done = called(lab, named="keys=cloudbase", env={"CLOUDBASE_ENV_ID": "demo-1", "TENCENTCLOUD_REGION": "$(id)"})
+    assert b"keys is in TENCENTCLOUD_SECRETID, TENCENTCLOUD_SECRETKEY, TENCENTCLOUD_SESSIONTOKEN" in done.err, done.text()
+    there = s("env", "env", named="keys=cloudbase", env={"CLOUDBASE_ENV_ID": "demo-1", "TENCENTCLOUD_REGION": "$(id)"}).out.splitlines()
+    names = {line.partition(b"=")[0] for line in there}
+    assert b"CLOUDBASE_ENV_ID=demo-1" in there and b"TENCENTCLOUD_SESSIONTOKEN" in names and b"TENCENTCLOUD_REGION" not in names, there
 
 
 if __name__ == "__main__":

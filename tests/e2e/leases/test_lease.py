@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """Leases through the real gateway: a command has one in the variable its tools read and never the credential; whoever
 else has it, wherever else it goes and whenever its time is over, it is worth nothing."""
+import hashlib
+import hmac
 import json
 import re
 import secrets
@@ -15,7 +17,7 @@ CURL = ["curl", "-sS", "--max-time", str(PATIENCE), "-D", "-"]
 class Leased:
     """A gateway whose only credential is given to who brings a lease of it, and commands in sandboxes of it."""
 
-    def __init__(self, lab, more=""):
+    def __init__(self, lab, more="", form="github"):
         self.lab, self.work = lab, lab.dir / "work"
         self.work.mkdir()
         self.up = lab.upstream("upstream.test", "other.test")
@@ -29,7 +31,7 @@ credentials:
   api:
     source: {{ store: api }}
     inject: {{ header: Authorization, format: "Bearer {{}}" }}
-    lease: github
+    lease: {form}
     require_lease: true{more}
     only: [{{ {place} }}]
 rules:
@@ -200,6 +202,29 @@ def narrowed_by_who_has_it_without_asking(lab):
     narrow("nothing", "--path", "/", rc=1)
     assert ask(wider, who="thief") == "lease-unproven" and ask(text) == "200"
     assert ask(less, who="thief") == "lease-leaked" and ask(text) == ask(least) == "lease-ended"
+
+
+@test()
+def narrowed_it_cannot_be_made_wider_by_its_digest(lab):
+    """Which stands in it, and is what HMAC makes of a key that is longer than its block, as a text of this form is."""
+    run = Leased(lab, form="anthropic")
+
+    def ask(text, path):
+        done = lab.run([*CURL, "--suppress-connect-headers", "-H", f"Authorization: Bearer {text}", run.url(path)], env=run.gw.client_env("agent"), rc=0)
+        return code(done) or done.out.split(b" ", 2)[1].decode()
+
+    run.gw.token("agent")
+    text = run.gw.cli_json("lease", "issue", "api", "--sandbox", "agent")["lease"]
+    less = run.gw.cli("lease", "narrow", "-", "--path", "/ok", stdin=text.encode(), rc=0).out.decode().strip()
+    tag, digest, layer, mac = less.split(".")
+    assert len(text) > 64 and bytes.fromhex(digest) == hashlib.sha256(text.encode()).digest()
+    assert (ask(less, "/ok"), ask(less, "/echo")) == ("200", "lease-not-for-this")
+    bounds, label = bytes(8) + b"\1" + bytes(4 + 4 + 16), b"countersign narrowed lease 1"  # no list, any effect
+    for key, over in ((bytes.fromhex(digest), label), (label, bytes.fromhex(digest))):
+        made = hmac.digest(hmac.digest(key, over, "sha256"), bounds, "sha256")
+        assert ask(f"{tag}.{digest}.{bounds.hex()}.{made.hex()}", "/echo") == "lease-unproven"
+    made = hmac.digest(hmac.digest(label, text.encode(), "sha256"), bounds, "sha256")  # as its holder may
+    assert ask(f"{tag}.{digest}.{bounds.hex()}.{made.hex()}", "/echo") == "200"
 
 
 @test()

@@ -23,7 +23,7 @@ class Sts(Pairs):
         super().__init__(lab, TC3, lease="\n    lease: tencent")
         self.sts = lab.upstream("sts.test")
         answer = json.dumps({"Response": {"Credentials": {"TmpSecretId": self.id, "TmpSecretKey": self.key, "Token": self.token},
-                                          "ExpiredTime": 1900000000, "Expiration": "2030-03-17T17:46:40Z", "RequestId": "r-1"}}).encode()
+                                          "ExpiredTime": 1900000000.25, "Expiration": "2030-03-17T17:46:40Z", "RequestId": "r-1"}}).encode()
         raw = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(answer) + answer
         (self.sts.dir / "script.json").write_text(json.dumps({"/keys": "/raw?b64=" + urllib.parse.quote(base64.b64encode(raw).decode(), safe="")}))
         place = f"host: {self.sts.name}, port: {self.sts.port}"
@@ -33,6 +33,7 @@ class Sts(Pairs):
         token: /Response/Credentials/TmpSecretId
         key: /Response/Credentials/TmpSecretKey
         session_token: /Response/Credentials/Token
+        expires_at: /Response/ExpiredTime
         lifetime: 30m
 """).replace("credentials:\n", f"""{upstream_yaml(self.sts.name, self.sts.port, self.sts.ca)}credentials:
   sts:
@@ -57,7 +58,7 @@ def keys_of_an_sts_are_a_pair_inside(lab):
     s = Sts(lab)
     said = s.log_in()
     keys = said["Credentials"]
-    assert said["Expiration"] and said["RequestId"] == "r-1" and keys["Token"] == keys["TmpSecretId"], said
+    assert said["Expiration"] and said["ExpiredTime"] == 1900000000.25 and said["RequestId"] == "r-1" and keys["Token"] == keys["TmpSecretId"], said
     assert re.fullmatch(r"AKID\w{32}", keys["TmpSecretId"]) and len(keys["TmpSecretKey"]) == 32, said
     pair, body = Pair(keys["TmpSecretId"], keys["TmpSecretKey"], scheme="TC3", service="tcb"), b'{"Limit":1}'
     fields = pair.sign("POST", s.at, "/", "", {"content-type": "application/json"}, hashlib.sha256(body).hexdigest())
@@ -93,7 +94,7 @@ class Role(Storage):
         key: {RESULT}/Credentials/SecretAccessKey
         session_token: {RESULT}/Credentials/SessionToken
         expires_at: {RESULT}/Credentials/Expiration
-        keep: {RESULT}/AssumedRoleUser
+        keep: [{RESULT}/AssumedRoleUser, {RESULT}/PackedPolicySize]
     inject: {{ sigv4: {{ region: {REGION}, service: {service} }} }}
     lease: aws
     only: [{{ {place} }}]
@@ -117,7 +118,7 @@ def the_aws_cli_assumes_a_role(lab):
     keys = said["Credentials"]
     assert re.fullmatch(r"A[KS]IA[A-Z2-7]{16}", keys["AccessKeyId"]) and keys["SessionToken"] == keys["AccessKeyId"], said
     assert said["AssumedRoleUser"]["Arn"].endswith("assumed-role/agents/it") and keys["Expiration"] > "2026", said
-    assert "SourceIdentity" not in said and b"assumed-role/agents" in done.out[done.out.index(b"}\n{"):], done.text()
+    assert said["PackedPolicySize"] == 6 and "SourceIdentity" not in said and b"assumed-role/agents" in done.out[done.out.index(b"}\n{"):], done.text()
     r.signed.all_were_right(2)
     r.inside.had_no_secret(PYTHON, early=True)
 
@@ -126,7 +127,7 @@ BOTO3 = """
 import sys, boto3, botocore.config
 said = boto3.client("sts", endpoint_url=sys.argv[1]).assume_role(RoleArn=sys.argv[2], RoleSessionName="it")
 keys = said["Credentials"]
-assert keys["Expiration"].tzinfo and said["AssumedRoleUser"]["AssumedRoleId"] == "AROA123:it", said
+assert keys["Expiration"].tzinfo and said["AssumedRoleUser"]["AssumedRoleId"] == "AROA123:it" and said["PackedPolicySize"] == 6, said
 session = boto3.Session(keys["AccessKeyId"], keys["SecretAccessKey"], keys["SessionToken"])
 s3 = session.client("s3", endpoint_url=sys.argv[1], config=botocore.config.Config(s3={"addressing_style": "path"}))
 s3.put_object(Bucket="bucket", Key="a", Body=b"from boto3")

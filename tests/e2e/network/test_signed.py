@@ -14,7 +14,7 @@ from signing import Signed
 def the_aws_cli_copies_to_s3_and_back(lab):
     s = Signed(lab)
     (lab.dir / "small").write_bytes(os.urandom(1024))
-    (lab.dir / "large").write_bytes(os.urandom(20 * 1024 * 1024))
+    (lab.dir / "large").write_bytes(os.urandom(9 * 1024 * 1024))
     for name, key in (("small", "a key (with) ä+odd~characters & more"), ("large", "folder/large")):
         s.aws("s3", "cp", lab.dir / name, f"s3://bucket/{key}")
         s.aws("s3", "cp", f"s3://bucket/{key}", lab.dir / f"{name}.back")

@@ -287,7 +287,7 @@ def only_the_answer_that_was_asked_for_switches(rig, transport):
                               "/ws/any?h=Upgrade:h2c", f"/raw?close=1&b64={raw(answer.encode(), END)}",
                               f"/raw?close=1&b64={raw(answer.replace('websocket', 'h2c').encode(), END)}")):
         ws = Socket(rig, transport, path)
-        rig.holds(f"A45 {path[:60]}", ws.status == 502, ws.data)
+        rig.holds(f"A45 {path[:60]}", ws.status == 409, ws.data)
         ws.wire.close()
     # Not asked at all: no upgrade left, and none comes back.
     for fields in ((), ("Upgrade: websocket", f"Sec-WebSocket-Key: {KEY}", "Sec-WebSocket-Version: 13"), ("Upgrade: h2c", "Connection: Upgrade")):
@@ -435,7 +435,7 @@ def a_token_in_a_subprotocol_does_not_leave(rig, transport):
     ws = Socket(rig, transport, "/ws/named", f"Sec-WebSocket-Protocol: {token}")
     assert ws.status == 403, ws.data
     ws = Socket(rig, transport, f"/ws/named?protocol={token}", f"Sec-WebSocket-Protocol: {token}, v1")
-    assert ws.status == 502, ws.data
+    assert ws.status == 409, ws.data
 
 
 def counted(rig):
@@ -509,7 +509,7 @@ def of_an_upgrade_only_what_did_not_leave_is_given_back(rig, transport):
         ends_in(502, "not-sent", 0)
     rig.gw.cli("secret", "set", "api", stdin=rig.secret.encode(), rc=0)
     rig.up.script({"/ws/limited": "/drop"})
-    ends_in(502, "unknown", 1)
+    ends_in(409, "unknown", 1)
     rig.up.script({"/ws/limited": "/status?code=403"})
     ends_in(403, "answered", 2)
     rig.up.script({})

@@ -1,4 +1,6 @@
 """A gateway whose credential `api` comes from a source, and what tests ask of it."""
+import json
+
 from gateway import NOT_RELEASED, Gateway, simple_policy
 
 
@@ -37,6 +39,17 @@ def refused(lab, gw, up, *words):
     check = gw.cli("secret", "check", "api")
     said = check.out.decode()
     assert check.rc == 1 and all(w in said for w in words) and "canary" not in said, check.text()
+
+
+def told_by_doctor(lab, gw, *words):
+    """So does doctor: which step failed, and no value."""
+    def found():
+        done = gw.cli("doctor", "--json")
+        whats = [f["what"] for f in json.loads(done.out)["findings"] if f["check"] == "secrets" and f["state"] == "bad"]
+        return whats if done.rc == 1 and whats else None
+    (what,) = lab.wait_for("doctor's word", found)
+    assert what.startswith("the policy names the credential api, and it has no value: ") and all(w in what for w in words), what
+    assert "canary" not in what, what
 
 
 def memory(pid):

@@ -184,10 +184,11 @@ class GoogleSTS(Counterpart):
 
 
 class Vault(Counterpart):
-    """https://developer.hashicorp.com/vault/api-docs: auth/approle/login, auth/kubernetes/login, KV version 2, database
-    credentials, auth/token/renew-self and revoke-self, sys/leases/renew and revoke. What a token leased ends with it."""
+    """https://developer.hashicorp.com/vault/api-docs: auth/approle/login, auth/kubernetes/login, auth/jwt/login, KV version 2,
+    database credentials, auth/token/renew-self and revoke-self, sys/leases/renew and revoke. What a token leased ends with it."""
     token_s, lease_s, renewed_s = 1200, 3600, None  # renewed_s: what a renewal gives; None: lease_s; 0: it is refused
     refuses = ()  # paths that are answered with 403
+    public = None  # whose JWTs it takes at auth/jwt; None: the one of Kubernetes alone
 
     def __init__(self, lab, name="vault.test"):
         super().__init__(lab, name)
@@ -203,6 +204,16 @@ class Vault(Counterpart):
         token = self.lab.canary("hvs." + secrets.token_urlsafe(20))
         self.live.add(token)
         self.send(handler, 200, {"auth": {"client_token": token, "lease_duration": self.token_s, "renewable": True}})
+
+    def trusts(self, data):
+        """jwt_validation_pubkeys, bound_audiences and bound_subject of its role."""
+        if self.public is None:
+            return data == {"role": "app", "jwt": self.jwt}
+        try:
+            _, self.claims = jose.verified(self.lab, data["jwt"], self.public)
+        except (AssertionError, ValueError):
+            return False
+        return data["role"] == "app" and self.claims["aud"] == self.url and self.claims["sub"] == "agents"
 
     def lease(self, handler, token):
         self.leased += 1
@@ -230,6 +241,8 @@ class Vault(Counterpart):
             self.login(handler, data == {"role_id": "app", "secret_id": self.secret_id})
         elif handler.path == "/v1/auth/kubernetes/login":
             self.login(handler, data == {"role": "app", "jwt": self.jwt})
+        elif handler.path == "/v1/auth/jwt/login":
+            self.login(handler, self.trusts(data))
         elif token not in self.live or handler.path in self.refuses:
             self.send(handler, 403, {"errors": ["permission denied"]})
         elif handler.path == "/v1/auth/token/revoke-self":

@@ -90,6 +90,25 @@ def a_value_is_fetched_again_when_most_of_its_life_is_over(lab):
 
 
 @test()
+def a_stand_in_for_sops_decrypts_with_a_sealed_key(lab):
+    """Called as sops is: `sops decrypt --extract '["token"]' FILE`, the key in SOPS_AGE_KEY; it writes one text without a line end."""
+    value, key = lab.canary(secrets.token_urlsafe(40)), lab.canary("AGE-SECRET-KEY-1" + secrets.token_hex(24).upper())
+    up, programs = lab.upstream(), Programs(lab)
+    (programs.dir / "app.yaml").write_text(base64.b64encode(f"{key} {value}".encode()).decode())
+    sops = programs.write("sops", """[ "$1 $2 $3" = 'decrypt --extract ["token"]' ] && [ $# = 4 ] || exit 100
+kept=($(base64 -d "$4")); [ "${kept[0]}" = "$SOPS_AGE_KEY" ] || { echo 'Error getting data key: 0 successful groups required, got 0' >&2; exit 128; }
+printf %s "${kept[1]}" """)
+    argv = f"""[{sops}, decrypt, --extract, '["token"]', {programs.dir}/app.yaml]"""
+    gw = Gateway(lab, simple_policy(up, secret=f"exec: {{ argv: {argv}, env: {{ SOPS_AGE_KEY: {{ store: age }} }} }}"), {"age": key.encode()})
+    lab.expects(NOT_RELEASED)
+    assert b" 200" in ask(lab, gw, up).out.splitlines()[0]
+    assert bearers(up) == [f"Bearer {value}"] and programs.calls("sops") == 1
+    gw.cli("secret", "set", "age", stdin=b"AGE-SECRET-KEY-1WRONG", rc=0)
+    check = lab.wait_for("the next question", lambda: (said := gw.cli("secret", "check", "api")).rc == 1 and said)
+    assert b"status 128" in check.out and b"data key" not in check.both, check.text()
+
+
+@test()
 def many_that_wait_make_one_call(lab):
     token = lab.canary(secrets.token_urlsafe(40))
     up, programs, gw = setup(lab, f'while [ ! -e "$0.go" ]; do sleep 0.05; done; echo {token}')

@@ -4,7 +4,7 @@ import hashlib
 import os
 
 import room  # noqa: F401
-from asking import ask, bearers, gateway, passes, refused
+from asking import ask, bearers, gateway, passes, refused, told_by_doctor
 from counterparts import TokenEndpoint
 from harness import main, test
 
@@ -175,6 +175,7 @@ def the_wrong_secret_is_told_by_its_code_alone(lab):
     source = f"oauth2: {{ url: {endpoint.url}/oauth/token, grant: client_credentials, {CLIENT} }}"
     up, gw = gateway(lab, source, endpoint, {"client": b"another-secret"})
     refused(lab, gw, up, "answered 401: invalid_client")
+    told_by_doctor(lab, gw, "answered 401: invalid_client")
     gw.cli("secret", "rm", "client", rc=0)
     refused(lab, gw, up, "client_secret, which it is asked with", "nothing of that name is in the store")
 

@@ -52,6 +52,16 @@ def a_role_is_assumed(lab):
                           "RoleArn": "qcs::cam::uin/100000000001:roleName/agents", "DurationSeconds": 900}]
 
 
+@test()
+def keys_are_asked_for_anew_when_most_of_their_life_is_over(lab):
+    sts, up, gw = setup(lab, FEDERATION, lifetime=3)
+
+    def again():
+        passes(lab, gw, up)
+        return len(sts.given) > 1
+    lab.wait_for("other keys", again)
+
+
 BAD = {"hang": "did not answer in time", "500": "STS answered 500", "long": "longer than 256 KiB",
        "not json": "not a JSON object", "no token": "not all of TmpSecretId", "no time": "ExpiredTime"}
 

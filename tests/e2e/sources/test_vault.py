@@ -5,6 +5,7 @@ import room  # noqa: F401
 from asking import ask, bearers, gateway, passes, refused
 from counterparts import Vault
 from harness import main, test
+from jose import Key
 
 KV = "read: secret/data/app, value: /data/data/token"
 
@@ -41,6 +42,34 @@ def a_jwt_of_kubernetes_logs_in_within_a_namespace(lab):
     vault, up, gw = setup(lab, f"role: app, jwt: {{ store: jwt }}, namespace: team, {KV}", namespace="team")
     passes(lab, gw, up)
     assert bearers(up) == [f"Bearer {vault.value}"]
+
+
+@test()
+def a_jwt_of_another_issuer_logs_in(lab):
+    vault, up, gw = setup(lab, f"role: app, auth: jwt, jwt: {{ store: jwt }}, {KV}")
+    passes(lab, gw, up)
+    assert bearers(up) == [f"Bearer {vault.value}"] and ("POST", "/v1/auth/jwt/login") in vault.asked
+
+
+@test()
+def a_jwt_that_is_signed_here_logs_in_without_any_secret_of_the_vaults(lab):
+    own, vault = Key(lab, "ec"), Vault(lab)
+    vault.public = own.public
+    jwt = f"{{ jwt: {{ key: {{ store: signer }}, iss: 'https://gateway.example', sub: agents, aud: '{vault.url}' }} }}"
+    up, gw = gateway(lab, f"vault: {{ url: {vault.url}, role: app, auth: jwt, jwt: {jwt}, {KV} }}", vault, {"signer": own.pem})
+    passes(lab, gw, up)
+    assert bearers(up) == [f"Bearer {vault.value}"] and vault.claims["iss"] == "https://gateway.example"
+    gw.cli("secret", "set", "signer", stdin=Key(lab, "ec").pem, rc=0)
+    lab.wait_for("another key's", lambda: "log in at auth/jwt" in gw.cli("secret", "check", "api").out.decode())
+
+
+@test()
+def a_value_of_a_kv_store_is_read_again_when_its_time_is_over(lab):
+    vault, up, gw = setup(lab, f"token: {{ store: vault }}, {KV}, lifetime: 2s")
+    passes(lab, gw, up)
+    first, vault.value = vault.value, vault.new_token("kv")
+    used_until(lab, gw, up, "the new value", lambda: bearers(up)[-1] == f"Bearer {vault.value}")
+    assert bearers(up)[0] == f"Bearer {first}"
 
 
 @test()

@@ -5,109 +5,30 @@ import base64
 import hashlib
 import os
 import pathlib
+import shutil
+import signal
 import socket
+import subprocess
+import sys
 import time
 
-import room  # noqa: F401
-from gateway import Gateway, program, simple_policy
-from harness import PATIENCE, Skip, main, test
+from boxes import Nobodys, alive, both, execute, following, group, inside, nothing_is_left, setup, shell, start
+import harness
+from gateway import program
+from harness import PATIENCE, main, test
 
-CGROUPS = pathlib.Path("/sys/fs/cgroup")
+sys.path.insert(0, str(harness.HERE / "lab"))
+from terminal import Terminal  # noqa: E402
+
 PYTHON = "/usr/bin/python3"
-NOBODY = 65534
 
 
-class Nobodys:
-    """A lab whose gateway and commands are an ordinary user's."""
-
-    def __init__(self, lab):
-        self.lab = lab
-        self.drop = ["setpriv", "--reuid", str(NOBODY), "--regid", str(NOBODY), "--clear-groups"]
-        if os.geteuid() != 0:
-            raise Skip("not root: the other tests ran as an ordinary user")
-        if lab.run([*self.drop, "test", "-x", program()]).rc != 0:
-            raise Skip(f"{program()} cannot be reached by an ordinary user")
-
-    def _own(self):
-        for path in (self.lab.dir, *self.lab.dir.iterdir()):
-            os.chown(path, NOBODY, NOBODY)
-
-    def run(self, command, **more):
-        return self.lab.run([*self.drop, *command], **more)
-
-    def start(self, command, **more):
-        self._own()
-        return self.lab.start([*self.drop, *command], **more)
-
-    def __getattr__(self, name):
-        return getattr(self.lab, name)
-
-
-def setup(lab, ordinary=False, lease=None):
-    policy = simple_policy(lab.upstream())
-    if lease:
-        policy = policy.replace("source: { store: api }", f"source: {{ store: api }}\n    lease: {lease}")
-    return Gateway(Nobodys(lab) if ordinary else lab, policy, {"api": lab.canary("c" * 40).encode()})
-
-
-def alive(gw, name, lease):
-    return any(r["id"] == lease["id"] and r["state"] == "live"
-               for r in gw.cli_json("lease", "list", "--sandbox", name)["leases"])
-
-
-def start(gw, name, *options):
-    return gw.cli_json("sandbox", "start", name, *options)
-
-
-def execute(gw, name, *command, rc=0, options=()):
-    return gw.cli("sandbox", "exec", *options, name, "--", *command, rc=rc)
-
-
-def shell(gw, name, script, rc=0, options=()):
-    return execute(gw, name, "sh", "-c", script, rc=rc, options=options)
-
-
-def following(gw, name, *command):
-    """A command whose client is left running."""
-    return gw.lab.start([program(), "sandbox", "exec", name, "--", *command],
-                        env={"COUNTERSIGN_STATE": gw.state, "PATH": os.environ["PATH"]})
-
-
-def mark(gw):
-    """What the cgroups of this gateway's sandboxes begin with: others may run beside it."""
-    return f"countersign-{hashlib.sha256(str(gw.state).encode()).hexdigest()[:12]}-"
-
-
-def inside(gw):
-    """Every process of a sandbox of this gateway's, which is root's."""
-    found = []
-    for entry in pathlib.Path("/proc").iterdir():
-        try:
-            if entry.name.isdigit() and mark(gw) in (entry / "cgroup").read_text() \
-                    and "State:\tZ" not in (entry / "status").read_text():
-                found.append((int(entry.name), (entry / "cmdline").read_bytes()))
-        except OSError:
-            pass
-    return found
-
-
-def cgroups(gw):
-    return [name for _, folders, _ in os.walk(CGROUPS) for name in folders if name.startswith(mark(gw))]
-
-
-def nothing_is_left(gw):
-    gw.lab.wait_for("nothing left of any sandbox", lambda: not inside(gw) and not cgroups(gw))
-
-
-def both(function):
-    """The same by root's gateway and by an ordinary user's."""
-    for ordinary in (False, True):
-        def case(lab, ordinary=ordinary):
-            function(lab, setup(lab, ordinary))
-        case.__name__ = function.__name__ + ("_by_an_ordinary_user" if ordinary else "")
-        case.__doc__ = function.__doc__
-        test()(case)
-    return function
+def at_a_terminal(gw, *words, within=()):
+    """`countersign sandbox` as a person would use it."""
+    drop = gw.lab.drop if isinstance(gw.lab, Nobodys) else []
+    command = [*within, *drop, program(), "sandbox", *words]
+    return Terminal(gw.lab, [shutil.which(command[0]), *command[1:]],
+                    gw.lab.env({"COUNTERSIGN_STATE": str(gw.state), "PATH": os.environ["PATH"], "TERM": "xterm-256color"}))
 
 
 @both
@@ -236,6 +157,214 @@ def it_ends_when_it_is_told_whatever_it_does(lab):
     lab.wait_for("the end of its command", lambda: not any(b"sleep" in words for _, words in inside(gw)))
     assert execute(gw, "box", "echo", "on").out == b"on\n"
     gw.cli("sandbox", "destroy", "box", rc=0)
+    nothing_is_left(gw)
+
+
+@both
+def a_command_reads_what_it_is_given(lab, gw):
+    start(gw, "box")
+
+    def fed(given, *command, rc=0, options=()):
+        return gw.cli("sandbox", "exec", "--stdin", *options, "box", "--", *command, stdin=given, rc=rc)
+
+    every = bytes(range(256)) * 4096
+    assert fed(every, "sha256sum").out.split()[0].decode() == hashlib.sha256(every).hexdigest()
+    assert fed(b"", "cat").out == b"" and fed(b"a\nb", "sh", "-c", "read x; echo $x; cat").out == b"a\nb"
+    assert fed(every, "head", "-c", "3").out == every[:3]  # which does not read the rest
+    assert fed(every, "sh", "-c", "exec <&-; exit 4", rc=4).out == b""
+    assert fed(every, "sleep", "600", rc=124, options=("--timeout", "1s")).out == b""  # which reads none of it
+    assert execute(gw, "box", "cat").out == b""
+    client = gw.lab.start([program(), "sandbox", "exec", "--stdin", "box", "--", "sh", "-c", "read x; exit 5"],
+                          env={"COUNTERSIGN_STATE": gw.state, "PATH": os.environ["PATH"]}, stdin=subprocess.PIPE)
+    gw.lab.wait_for("it", lambda: gw.cli_json("sandbox", "started")["started"][0]["commands"] == 1)
+    client.popen.stdin.write(b"a line\n")  # and it stays open
+    client.popen.stdin.flush()
+    assert client.wait() == 5, client.seen
+    client.popen.stdin.close()
+    gw.cli("sandbox", "destroy", "box", rc=0)
+
+
+@test()
+def with_a_killed_client_go_its_command_and_who_read_for_it(lab):
+    gw = setup(lab)
+    start(gw, "box")
+    client = gw.lab.start([program(), "sandbox", "exec", "--stdin", "box", "--", "cat"],
+                          env={"COUNTERSIGN_STATE": gw.state, "PATH": os.environ["PATH"]}, stdin=subprocess.PIPE)
+    lab.wait_for("its command", lambda: any(words.startswith(b"cat") for _, words in inside(gw)))
+    lab.wait_for("who reads for it", lambda: len(group(client.pid)) == 2)
+    client.signal(9)  # it alone, and its standard input stays open
+    lab.wait_for("their ends", lambda: not group(client.pid) and not any(b"cat" in words for _, words in inside(gw)))
+    client.popen.stdin.close()
+    gw.cli("sandbox", "destroy", "box", rc=0)
+
+
+@both
+def a_shell_works_as_at_any_terminal(lab, gw):
+    """Job control, Ctrl-C for the command alone, a change of size, and everything put back."""
+    start(gw, "box")
+    terminal = at_a_terminal(gw, "shell", "--env", "A=b c", "--dir", "/tmp", "box")
+    terminal.type(b"PS1='ready'\"> \"\n")
+    terminal.until(b"ready> ")
+    terminal.type(b"echo $TERM-$A-$PWD-$(stty size)-$((1+1)); cat\n")
+    terminal.until(b"xterm-256color-b c-/tmp-33 99-2")
+    terminal.type(b"echoed\n")
+    terminal.until(b"echoed\r\nechoed\r\n")
+    terminal.type(b"\x03")
+    terminal.until(b"ready> ")
+    terminal.type(b"sleep 1000 &\n")
+    terminal.until(b"[1]")
+    terminal.until(b"ready> ")
+    terminal.type(b"kill %1; wait; echo jobs-$?\n")
+    terminal.until(b"jobs-0")
+    terminal.until(b"ready> ")
+    terminal.resize(44, 77)
+    terminal.type(b"until [ \"$(stty size)\" = '44 77' ]; do :; done; echo size-$(stty size)\n")
+    terminal.until(b"size-44 77")
+    terminal.until(b"ready> ")
+    terminal.type(b"exit 6\n")
+    assert terminal.end() == 6, terminal.said
+    assert b"no job control" not in terminal.said, terminal.said
+    look = ("import errno, fcntl, os\nassert [os.isatty(fd) for fd in range(3)] == [True] * 3\n"
+            "for request in (0x5412, 0x541c, 0x5423):\n try:\n  fcntl.ioctl(0, request, b'x' * 8)\n except OSError as e:\n"
+            "  print(errno.errorcode[e.errno])\nfor name in os.listdir('/dev/pts'):\n print(name)")
+    terminal = at_a_terminal(gw, "exec", "--tty", "box", "--", PYTHON, "-c", look)  # nothing types into it, and no other is there
+    assert terminal.end() == 0, terminal.said
+    assert sorted(terminal.said.split()) == [b"0", *[b"EPERM"] * 3, b"ptmx"], terminal.said
+    gw.cli("sandbox", "destroy", "box", rc=0)
+
+
+@test()
+def a_terminal_is_put_back_at_each_way_out(lab):
+    gw = setup(lab)
+    start(gw, "box")
+    for words in (("exec", "--tty", "box", "--", "true"), ("shell", "box")):
+        assert b"this needs a terminal" in gw.cli("sandbox", *words, rc=2).err
+
+    def began(within=()):
+        terminal = at_a_terminal(gw, "exec", "--tty", "box", "--", "sleep", "600", within=within)
+        lab.wait_for("its terminal", lambda: not terminal.is_as_before())
+        lab.wait_for("its command", lambda: any(words.startswith(b"sleep") for _, words in inside(gw)))
+        return terminal
+
+    terminal = at_a_terminal(gw, "exec", "--tty", "--timeout", "1s", "box", "--", "sleep", "600")
+    assert terminal.end() == 124 and b"countersign: its time was over" in terminal.said, terminal.said
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+        terminal = began()
+        os.kill(terminal.pid, number)
+        assert terminal.end() == -number, terminal.said
+        lab.wait_for("the end of its command", lambda: not any(b"sleep" in words for _, words in inside(gw)))
+    terminal = began(within=["sh", "-c", '"$@"; echo status-$?', "sh"])  # not even killed it leaves the terminal changed
+    client, = [int(pid) for pid in pathlib.Path(f"/proc/{terminal.pid}/task/{terminal.pid}/children").read_text().split()]
+    os.kill(client, signal.SIGKILL)
+    terminal.until(b"status-137")
+    lab.wait_for("the terminal as it was", terminal.is_as_before)
+    assert terminal.end() == 0, terminal.said
+    terminal = began()
+    gw.cli("sandbox", "destroy", "box", rc=0)
+    assert terminal.end() == 125 and b"it was destroyed" in terminal.said, terminal.said
+    nothing_is_left(gw)
+
+
+def detach(gw, *command, options=()):
+    return execute(gw, "box", *command, options=("--detach", *options)).out.decode().strip()
+
+
+def commands(gw):
+    return {str(c["command"]): c for c in gw.cli_json("sandbox", "ps", "box")["commands"]}
+
+
+def attach(gw, number, rc=0):
+    return gw.cli("sandbox", "attach", "box", number, rc=rc)
+
+
+def attached(gw, number):
+    """By a client that is left running."""
+    return gw.lab.start([program(), "sandbox", "attach", "box", number],
+                        env={"COUNTERSIGN_STATE": gw.state, "PATH": os.environ["PATH"]})
+
+
+@both
+def a_detached_command_goes_on_without_anybody(lab, gw):
+    start(gw, "box")
+    number = detach(gw, "sh", "-c", "echo one; echo err >&2; until [ -e /tmp/go ]; do sleep 0.1; done; echo two; exit 3")
+    client = attached(gw, number)
+    client.wait_line("one")
+    row = commands(gw)[number]
+    assert row["argv"][:2] == ["sh", "-c"] and (row["state"], row["detached"], row["followed"]) == ("running", True, True), row
+    assert b"somebody follows it already" in attach(gw, number, rc=125).err
+    client.stop()
+    lab.wait_for("the client's end", lambda: not commands(gw)[number]["followed"])
+    client = attached(gw, number)
+    client.wait_line("one")
+    shell(gw, "box", "touch /tmp/go")
+    assert client.wait() == 3, client.seen
+    for _ in range(2):  # it is there for who asks
+        done = attach(gw, number, rc=3)
+        assert (done.out, done.err) == (b"one\ntwo\n", b"err\n"), done.text()
+    assert b"exited 3, detached  sh -c echo one" in gw.cli("sandbox", "ps", "box", rc=0).out
+    much = detach(gw, "head", "-c", "1000000", "/dev/zero")
+    lab.wait_for("its end", lambda: commands(gw)[much]["state"] == "exited")
+    done = attach(gw, much)
+    assert done.out == b"\0" * 131072 and done.err == \
+        b"countersign: 868928 bytes of its output before what follows are not kept any more\n", (len(done.out), done.err)
+    late = detach(gw, "sleep", "600", options=("--timeout", "1s"))
+    lab.wait_for("its end", lambda: commands(gw)[late]["state"] == "timed-out")
+    assert b"its time was over" in attach(gw, late, rc=124).err
+    none = detach(gw, "no-such-program")
+    lab.wait_for("its end", lambda: commands(gw)[none].get("status") == 127)
+    gw.cli("sandbox", "destroy", "box", rc=0)
+    assert b"no sandbox of this name runs" in gw.cli("sandbox", "ps", "box", rc=1).err
+    assert b"no sandbox of this name runs" in attach(gw, number, rc=125).err
+
+
+@test()
+def any_command_is_listed_and_sent_signals(lab):
+    gw = setup(lab)
+    start(gw, "box")
+    for name, status in ((), 143), (("KILL",), 137), (("SIGINT",), 130), (("1",), 129):
+        number = detach(gw, "sleep", "600")
+        gw.cli("sandbox", "kill", "box", number, *name, rc=0)
+        attach(gw, number, rc=status)
+    assert b"this command has ended" in gw.cli("sandbox", "kill", "box", number, rc=1).err
+    assert b"no command of this number" in gw.cli("sandbox", "kill", "box", "77", rc=1).err
+    for wrong in (("box", "x"), ("box", "0"), ("box", number, "NONE"), ("box", number, "65")):
+        gw.cli("sandbox", "kill", *wrong, rc=2)
+    client = following(gw, "box", "sleep", "600")
+    lab.wait_for("its command", lambda: any(words.startswith(b"sleep") for _, words in inside(gw)))
+    number, = [n for n, row in commands(gw).items() if row["state"] == "running"]
+    assert b"whoever runs it follows it" in attach(gw, number, rc=125).err
+    gw.cli("sandbox", "kill", "box", number, rc=0)
+    assert client.wait() == 143, client.seen
+    assert number not in commands(gw)
+    told = {"sandbox-exec", "sandbox-signal", "sandbox-attach"}
+    lab.wait_for("its record", lambda: told <= {r.get("about") for r in gw.audit()})
+    gw.cli("sandbox", "destroy", "box", rc=0)
+
+
+@test()
+def detached_commands_are_so_many_and_end_with_their_sandbox_alone(lab):
+    """G20 G24: they outlive the desk, and nothing else."""
+    gw = setup(lab)
+    lab.expects(r"parent: the (desk|warden) \(pid \d+\) ended by signal 9")
+    start(gw, "box")
+    numbers = [detach(gw, "sleep", "600") for _ in range(16)]
+    assert b"as many detached commands" in execute(gw, "box", "true", rc=125, options=("--detach",)).err
+    assert execute(gw, "box", "echo", "others").out == b"others\n"
+    gw.cli("sandbox", "kill", "box", numbers[3], rc=0)
+    lab.wait_for("its end", lambda: commands(gw)[numbers[3]]["state"] == "signalled")
+    last = detach(gw, "sh", "-c", "echo before; exec sleep 600")
+    assert set(commands(gw)) == {*numbers, last} - {numbers[3]}
+    gw.kill("desk")
+    lab.wait_for("the next desk", lambda: gw.cli("sandbox", "ps", "box").rc == 0)
+    assert {row["state"] for row in commands(gw).values()} == {"running"}
+    client = attached(gw, last)
+    client.wait_line("before")
+    gw.cli("sandbox", "destroy", "box", rc=0)
+    assert client.wait() == 125 and b"it was destroyed" in client.seen, client.seen
+    nothing_is_left(gw)
+    start(gw, "box")
+    detach(gw, "sh", "-c", "trap '' TERM HUP INT; while :; do echo more; done")
+    gw.kill("warden")
     nothing_is_left(gw)
 
 

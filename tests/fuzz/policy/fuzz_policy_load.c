@@ -1,8 +1,10 @@
 /* A policy text either compiles to an image that opens, answers every question and none more loosely for another
  * spelling, or is refused in words with a place. A pack and a CA are whatever follows the first NUL of the input. */
 #include "policy/load/load.h"
+#include "policy/manifest.h"
 #include "policy/policy.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/ts_module.h"
 
 static int fetch(void *arg, enum policy_ref kind, struct span name, struct span *text, struct err *e)
 {
@@ -60,6 +62,29 @@ static void respell(const struct policy *p, struct arena *a)
     }
 }
 
+/* Whatever it says, what a sandbox is told of it is one value of JSON, or a module of TypeScript with nothing of it
+ * beside the strings and comments. */
+static void tell(const struct policy *p, struct arena *a)
+{
+    struct subject s = {.sandbox = SPAN("ci-1")};
+    struct manifest_want want = {.subject = &s, .room = 1 << 14};
+    for (int form = 0; form < 3; form++) {
+        struct dynbuf b;
+        struct jsonw w;
+        dynbuf_init(&b, 1 << 16);
+        jsonw_begin(&w, &b);
+        if (form == 0)
+            (void)policy_manifest(p, &want, &w);
+        else if (form == 1)
+            (void)policy_openapi(p, &want, &w);
+        else
+            (void)policy_typescript(p, &want, &b);
+        MUST_HOLD(dynbuf_ok(&b));
+        MUST_HOLD(form == 2 ? ts_module_holds(dynbuf_span(&b)) : json_parse(dynbuf_span(&b), a) != NULL);
+        dynbuf_free(&b);
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
     struct policy_problem v[8];
@@ -80,6 +105,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
         MUST_HOLD(p);
         judge(p, &a);
         respell(p, &a);
+        arena_free(&a);
+        arena_init(&a, 1 << 23);
+        tell(p, &a);
         policy_close(p);
     } else {
         MUST_HOLD(e.text[0] && problems.n > 0);

@@ -511,6 +511,37 @@ static void who_leaves_in_the_middle_is_cancelled(void **state)
     covers("A34");
 }
 
+/* When the judge ends nobody here knows whether a request was sent; what has a 5xx many clients send again. */
+static void a_write_that_may_have_left_is_not_to_be_repeated(void **state)
+{
+    static const struct {
+        const char *ask, *status, *body;
+    } rows[] = {
+        {GET_OF("/r"), "HTTP/1.1 503 ", "\"retry\":true"},
+        {"HEAD http://a.test/r HTTP/1.1\r\nHost: a.test\r\n\r\n", "HTTP/1.1 503 ", "\r\n\r\n"},
+        {"DELETE http://a.test/w HTTP/1.1\r\nHost: a.test\r\n\r\n", "HTTP/1.1 409 ", "\"retry\":false"},
+        {"POST http://a.test/w HTTP/1.1\r\nHost: a.test\r\nContent-Length: 1\r\n\r\na", "HTTP/1.1 409 ",
+         "\"retry\":false"},
+    };
+    enum { ROWS = sizeof(rows) / sizeof(*rows) };
+    struct stage s;
+    struct cl c[ROWS];
+    (void)state;
+    stage_open(&s);
+    for (size_t i = 0; i < ROWS; i++) {
+        cl_open(&s, &c[i]);
+        ask_for(&s, &c[i], rows[i].ask);
+    }
+    stage_peer(&s, ROLE_JUDGE);
+    for (size_t i = 0; i < ROWS; i++) {
+        cl_expect(&c[i], rows[i].status);
+        cl_expect(&c[i], rows[i].body);
+        assert_int_equal(cl_end(&c[i]), END_FIN);
+        cl_close(&c[i]);
+    }
+    stage_close(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -527,6 +558,7 @@ int main(void)
         cmocka_unit_test(only_who_does_not_read_is_cut),
         cmocka_unit_test(a_slow_reader_gets_the_end_too),
         cmocka_unit_test(who_leaves_in_the_middle_is_cancelled),
+        cmocka_unit_test(a_write_that_may_have_left_is_not_to_be_repeated),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

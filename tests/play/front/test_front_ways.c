@@ -101,7 +101,6 @@ static void connect_leads_to_http(void **state)
         {80, "GET http://a.test/x HTTP/1.1\r\nHost: a.test\r\n\r\n", "target-form"},
         {80, "CONNECT a.test:80 HTTP/1.1\r\nHost: a.test:80\r\n\r\n", "connect-in-tunnel"},
         {80, "\x80\x2e\1\0\2", "not-http"},
-        {80, "SSH-2.0-client\r\n\r\n", "bad-method"},
     };
     struct stage s;
     struct cl c;
@@ -363,6 +362,18 @@ static void refused(struct stage *s, const struct refused *r)
     cl_close(&c);
 }
 
+#define ONLY "Only HTTP and HTTPS pass the gateway of this sandbox. "
+/* A version, then a disconnect: its payload and the padding are 132 bytes. */
+#define SSH_NO                                                                                                       \
+    "SSH-2.0-countersign\r\n\0\0\0\x84\x08\1\0\0\0\x0b\0\0\0\x6e" ONLY                                               \
+    "For Git use https://HOST/PATH in place of git@HOST:PATH."                                                       \
+    "\0\0\0\0"                                                                                                       \
+    "\0\0\0\0\0\0\0\0"
+#define PG_SSL   "\0\0\0\x08\x04\xd2\x16\x2f"
+#define PG_GSS   "\0\0\0\x08\x04\xd2\x16\x30"
+#define PG_START "\0\0\0\x18\0\3\0\0user\0me\0\0"
+#define PG_NO                                                                                                        \
+    "E\0\0\0\x8bSFATAL\0VFATAL\0C28000\0M" ONLY "A database is reached by an API over HTTP, or not at all.\0\0"
 #define SOCKS_NO(code) SPAN("\5" code "\0\1\0\0\0\0\0\0")
 
 static const struct refused all[] = {
@@ -390,7 +401,22 @@ static const struct refused all[] = {
     {WAY_SOCKS, 0, SPAN("GET http://secret-marker/ HTTP/1.1\r\n\r\n"), WALK_PARSE, "bad-socks", "http", "", 0,
      SOCKS_NO("\1")},
     /* captured: neither TLS nor origin-form HTTP (A39, A52) */
-    {WAY_CAPTURED, 22, SPAN("SSH-2.0-secret-marker\r\n"), WALK_PARSE, "bad-method", "http", "", 22, SPAN_NONE},
+    {WAY_CAPTURED, 22, SPAN("SSH-2.0-secret-marker\r\n"), WALK_PARSE, "ssh", "http", "", 22, SPAN(SSH_NO)},
+    {WAY_NONE, 0, SPAN(PROXY_TO("\0\x16") "SSH-2.0-secret-marker\r\n"), WALK_PARSE, "ssh", "http", "", 22,
+     SPAN(SSH_NO)},
+    {WAY_CAPTURED, 22, SPAN("SSH\r\n"), WALK_PARSE, "bad-method", "http", "", 22, SPAN_NONE},
+    /* PostgreSQL: without encryption, with TLS asked for, with GSSAPI and then TLS; and what is only nearly so */
+    {WAY_CAPTURED, 5432, SPAN("\0\0\0\x18\0\3\0\0user\0secret-marker\0"), WALK_PARSE, "postgresql", "http", "", 5432,
+     SPAN(PG_NO)},
+    {WAY_CAPTURED, 5432, SPAN(PG_SSL PG_START), WALK_PARSE, "postgresql", "http", "", 5432, SPAN("N" PG_NO)},
+    {WAY_CAPTURED, 5432, SPAN(PG_GSS PG_SSL PG_START), WALK_PARSE, "postgresql", "http", "", 5432, SPAN("NN" PG_NO)},
+    {WAY_SOCKS, 0, SPAN(SOCKS_V4_80 PG_SSL PG_START), WALK_PARSE, "postgresql", "http", "", 80, SPAN("N" PG_NO)},
+    {WAY_CAPTURED, 5432,
+     SPAN("\0\0\0\x10\x04\xd2\x16\x2e"
+          "12345678"),
+     WALK_PARSE, "not-http", "http", "", 5432, SPAN_NONE},
+    {WAY_CAPTURED, 5432, SPAN("\0\0\0\x09\x04\xd2\x16\x2f"), WALK_PARSE, "not-http", "http", "", 5432, SPAN_NONE},
+    {WAY_CAPTURED, 5432, SPAN("\0\0\0\x08\0\3\0\0"), WALK_PARSE, "not-http", "http", "", 5432, SPAN_NONE},
     {WAY_CAPTURED, 25, SPAN("EHLO secret-marker\r\n"), WALK_PARSE, "bad-target", "http", "", 25, SPAN_NONE},
     {WAY_CAPTURED, 80, SPAN("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), WALK_PARSE, "http2-preface", "http", "", 80,
      SPAN_NONE},
@@ -424,6 +450,28 @@ static const struct refused all[] = {
      SPAN_NONE},
 };
 
+/* However its first message is cut. */
+static void a_stranger_is_told_whatever_the_cut(void **state)
+{
+    static const struct {
+        struct span bytes, answer;
+    } rows[] = {{SPAN("SSH-2.0-x\r\n"), SPAN(SSH_NO)}, {SPAN(PG_GSS PG_SSL PG_START), SPAN("NN" PG_NO)}};
+    struct stage s;
+    struct cl c;
+    (void)state;
+    stage_open(&s);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+        for (size_t at = 1; at < rows[i].bytes.n; at++) {
+            cl_adopt_way(&s, &c, WAY_CAPTURED, 22, "", SPAN_NONE);
+            cut_at(&c, rows[i].bytes, at);
+            cl_end(&c);
+            assert_true(span_eq(dynbuf_span(&c.in), rows[i].answer));
+            took_note(&s, WALK_PARSE, i ? "postgresql" : "ssh", "http", "", 22);
+            cl_close(&c);
+        }
+    stage_close(&s);
+}
+
 static void what_is_not_understood_is_refused(void **state)
 {
     struct stage s;
@@ -448,6 +496,7 @@ int main(void)
         cmocka_unit_test(a_proxy_header_makes_it_captured),
         cmocka_unit_test(no_cut_makes_a_difference),
         cmocka_unit_test(what_is_not_understood_is_refused),
+        cmocka_unit_test(a_stranger_is_told_whatever_the_cut),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

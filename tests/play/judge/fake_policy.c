@@ -5,6 +5,7 @@
 #include "policy/manifest.h"
 #include "policy/identity.h"
 #include "policy/limit.h"
+#include "policy/near_change.h"
 #include "policy/next_change.h"
 #include "policy/pattern.h"
 #include "policy/slot.h"
@@ -274,7 +275,7 @@ bool policy_credential(const struct policy *p, size_t i, struct credential *c)
     *c = (struct credential){.name = span_str(names[i]), .slot = i == 3 ? SLOT_QUERY : SLOT_HEADER};
     if (i == 4 && says(p, "renamed-credential"))
         c->name = SPAN("another");
-    if (i == 4) {
+    if (i == 4 || (i == 1 && says(p, "asks-leased"))) {
         c->header = SPAN("Authorization");
         c->format = SPAN("Bearer {}");
         c->lease = LEASE_GITHUB;
@@ -343,12 +344,14 @@ int slot_find(const struct credential *c, const struct request *r, struct arena 
 bool policy_credential_may_go(const struct policy *p, size_t i, struct span scheme, struct span host, uint16_t port,
                               struct span path)
 {
-    return i < 5 && span_eq(host, SPAN("api.example")) && port == 443 && !span_starts(path, SPAN("/outside"));
+    return policy_credential_bound(p, i, scheme, host, port) && !span_starts(path, SPAN("/outside"));
 }
 
 bool policy_credential_bound(const struct policy *p, size_t i, struct span scheme, struct span host, uint16_t port)
 {
-    struct span place = i == 4 && says(p, "moved-elsewhere") ? SPAN("elsewhere.example") : SPAN("api.example");
+    struct span place = i == 4 && says(p, "moved-elsewhere") ? SPAN("elsewhere.example")
+                        : says(p, "at-an-address")           ? SPAN("[2001:db8::1]")
+                                                             : SPAN("api.example");
     return i < 5 && span_eq(host, place) && port == 443;
 }
 
@@ -413,6 +416,21 @@ size_t policy_manifest(const struct policy *p, const struct manifest_want *want,
     return span_eq(want->host, SPAN("full.example")) ? 7 : 0;
 }
 
+size_t policy_typescript(const struct policy *p, const struct manifest_want *want, struct dynbuf *out)
+{
+    (void)dynbuf_addf(out, "// %.*s %.*s\n", SPAN_FMT(want->subject->sandbox),
+                      SPAN_FMT(want->host.n ? want->host : SPAN("all")));
+    return 0;
+}
+
+size_t policy_openapi(const struct policy *p, const struct manifest_want *want, struct jsonw *w)
+{
+    jsonw_object(w);
+    jsonw_kv(w, "openapi", want->host.n ? want->host : SPAN("all"));
+    jsonw_end_object(w);
+    return 0;
+}
+
 size_t policy_allowed_here(const struct policy *p, const struct subject *s, const struct request *r, struct arena *a,
                            struct span *out, size_t max)
 {
@@ -420,6 +438,15 @@ size_t policy_allowed_here(const struct policy *p, const struct subject *s, cons
         return 0;
     out[0] = SPAN("GET /r: allowed");
     return 1;
+}
+
+struct span policy_near_change(const struct policy *p, const struct subject *s, const struct request *r,
+                               const struct decision *d, uint64_t now_ms, struct arena *a)
+{
+    struct span verdict, line;
+    if (d->rule.id.n == 0 || !line_of(p, d->rule.id, &verdict, &line) || number(line, "near=", 0) == 0)
+        return SPAN_NONE;
+    return SPAN("To refs/heads/agent/* it is allowed.");
 }
 
 bool policy_next_change(const struct policy *p, const struct subject *s, const struct request *r,

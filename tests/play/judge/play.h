@@ -13,9 +13,9 @@
  * "leased", in Authorization as Bearer, with leases; a comment `lease-required`, `leak-freezes`, `redefined`,
  * `lease-signs` (SigV4 for s3, in pairs), `signs-parts`, `signs-body` or `signs-head` (with a template, in
  * X-Signature and X-Time), `of-answers` (to requests with cred1;
- * `asks-beside`: cred1 goes with cred2), `renamed-credential` or `moved-elsewhere` (to
- * elsewhere.example) in the text says more of it; `stub-aws`, `stub-container`, `stub-google` or `stub-oauth`, that
- * stub.example answers with leases of it what no rule fits. */
+ * `asks-beside`: cred1 goes with cred2; `asks-leased`: cred1 is as leased), `at-an-address` (all for [2001:db8::1]),
+ * `renamed-credential` or `moved-elsewhere` (to elsewhere.example) in the text says more of it; `stub-aws`,
+ * `stub-container`, `stub-google` or `stub-oauth`, that stub.example answers with leases of it what no rule fits. */
 #ifndef TESTS_PLAY_JUDGE_PLAY_H
 #define TESTS_PLAY_JUDGE_PLAY_H
 

@@ -60,6 +60,26 @@ static void a_denial_of_these_hours_says_when_to_repeat_it(void **state)
     play_close(&p);
 }
 
+/* Whatever form the refusal has. */
+static void a_refusal_says_the_smallest_change(void **state)
+{
+    struct play p;
+    play_all(&p, "deny write POST /no rule=nope near=1\ndeny write POST /said rule=told say=No near=1\n"
+                 "hold write POST /wait rule=wait wait=0 near=1\n");
+    give_request(&p, XID(1), POST("/no", "x"));
+    expect_reply(&p, XID(1), 403, "/no is not allowed by the policy. To refs/heads/agent/* it is allowed.\"");
+    expect_audit(&p, XID(1), "deny", "rule");
+    give_request(&p, XID(2), POST("/said", "x"));
+    expect_reply(&p, XID(2), 403, "\"message\":\"No. To refs/heads/agent/* it is allowed.\"");
+    expect_audit(&p, XID(2), "deny", "rule");
+    give_request(&p, XID(3), POST("/wait", "x"));
+    expect_ticket_open(&p, XID(3));
+    give_ticket(&p, XID(3), 1, TICKET_PENDING);
+    expect_reply(&p, XID(3), 403, ". To refs/heads/agent/* it is allowed.\"");
+    expect_audit(&p, XID(3), "hold", "held");
+    play_close(&p);
+}
+
 static void what_is_not_understood_has_a_cause(void **state)
 {
     struct play p;
@@ -243,12 +263,16 @@ static void a_client_is_told_in_its_own_words(void **state)
                        .path = "/rpc",
                        .header = "Content-Type",
                        .value = "application/json",
-                       .body = "{\"jsonrpc\":\"2.0\",\"id\":\"c1\"}"};
+                       .body = "{\"jsonrpc\":\"2.0\",\"id\":\"c1\",\"method\":\"pay\"}"};
     snprintf(policy, sizeof(policy),
              "hold write POST /rpc rule=a wait=0\nhold write POST /said rule=b wait=0 dialect=%d\n", DIALECT_SLACK);
     play_all(&p, policy);
     give_request(&p, XID(1), &call);
-    assert_true(span_eq(expect_ticket_open(&p, XID(1)).dialect, SPAN("json-rpc")));
+    struct wire_ticket t = expect_ticket_open(&p, XID(1));
+    assert_true(span_eq(t.dialect, SPAN("json-rpc")) && t.request.nfields == 2);
+    /* Its answer may be given another id, and so has to come plain. */
+    assert_true(span_eq(t.request.field[1].name, SPAN("Accept-Encoding")));
+    assert_true(span_eq(t.request.field[1].value, SPAN("identity")));
     give_ticket(&p, XID(1), 1, TICKET_PENDING);
     expect_reply(&p, XID(1), 403, "{\"jsonrpc\":\"2.0\",\"id\":\"c1\",\"error\":{\"code\":-32010,\"message\":\"");
     expect_audit(&p, XID(1), "hold", "held");
@@ -265,6 +289,159 @@ static void a_client_is_told_in_its_own_words(void **state)
     play_close(&p);
 }
 
+/* ---- a retry whose bytes are others: what leaves are the bytes first held, and its client gets an answer that it
+ * knows ---- */
+
+#define HOLDS    "hold write POST /w rule=writes cred=1\n"
+#define CALL(id) "{\"jsonrpc\":\"2.0\",\"id\":" id ",\"method\":\"tools/call\",\"params\":{\"name\":\"pay\"}}"
+#define FORM(b)  "--" b "\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n1\r\n--" b "--\r\n"
+#define RPC(text)                                                                                                    \
+    (&(struct ask){                                                                                                  \
+        .method = "POST", .path = "/w", .header = "Content-Type", .value = "application/json", .body = (text)})
+#define MULTI(b)                                                                                                     \
+    (&(struct ask){.method = "POST",                                                                                 \
+                   .path = "/w",                                                                                     \
+                   .header = "Content-Type",                                                                         \
+                   .value = "multipart/form-data; boundary=" b,                                                      \
+                   .body = FORM(b)})
+
+/* Held and given up by its client: its digest and join key. */
+static struct wire_ticket held(struct play *p, unsigned n, const struct ask *a)
+{
+    give_request(p, XID(n), a);
+    struct wire_ticket t = expect_ticket_open(p, XID(n));
+    give_ticket(p, XID(n), 1, TICKET_PENDING);
+    assert_int_equal(give(p, ROLE_FRONT, FRONT, M_CANCEL, XID(n), (from(p), -1)), 0);
+    return t;
+}
+
+/* The retry finds its ticket approved, and gets the first one's bytes to send. */
+static struct wire_ticket claimed(struct play *p, unsigned n, const struct ask *retry, const struct ask *first,
+                                  const struct digest *d)
+{
+    give_request(p, XID(n), retry);
+    struct wire_ticket t = expect_ticket_open(p, XID(n));
+    give_ticket(p, XID(n), 1, TICKET_APPROVED);
+    expect(p, ROLE_LEDGER, M_CLAIM, XID(n));
+    give_claimed(p, XID(n), first, d);
+    return t;
+}
+
+static struct wire_forward sent(struct play *p, unsigned n, struct span *body)
+{
+    expect(p, ROLE_CARRIER, M_UPSTREAM, 0);
+    expect(p, ROLE_KEEPER, M_RELEASE, XID(n));
+    return expect_forward(p, XID(n), body);
+}
+
+static void done(struct play *p, unsigned n)
+{
+    give_result(p, XID(n), OUTCOME_ANSWERED, 200, true, "");
+    assert_int_equal(expect_outcome(p, XID(n), true), OUTCOME_ANSWERED);
+    play_close(p);
+}
+
+static void a_form_with_another_boundary_leaves_as_it_was_held(void **state)
+{
+    struct play p;
+    struct span body;
+    play_all(&p, HOLDS);
+    struct wire_ticket first = held(&p, 1, MULTI("aaaa"));
+    struct digest d = first.record.request, join = first.join;
+    struct wire_ticket again = claimed(&p, 2, MULTI("bbbb"), MULTI("aaaa"), &d);
+    assert_memory_equal(&again.join, &join, sizeof(join));
+    assert_memory_not_equal(&again.record.request, &d, sizeof(d));
+    struct wire_forward f = sent(&p, 2, &body);
+    assert_true(span_eq(body, SPAN(FORM("aaaa"))) && f.answer_id.n == 0);
+    assert_true(span_eq(f.request.field[0].value, SPAN("multipart/form-data; boundary=aaaa")));
+    done(&p, 2);
+}
+
+/* The parts that do not count are no way to have other bytes sent than those that were approved. */
+static void the_bytes_of_the_retry_are_not_sent(void **state)
+{
+    const struct ask *pairs[][2] = {{MULTI("aaaa"), MULTI("bbbb")}, {RPC(CALL("1")), RPC(CALL("2"))}};
+    struct play p;
+    for (size_t i = 0; i < 2; i++) {
+        play_all(&p, HOLDS);
+        struct digest d = held(&p, 1, pairs[i][0]).record.request;
+        claimed(&p, 2, pairs[i][1], pairs[i][1], &d); /* a ledger that gives the retry's own */
+        expect_reply(&p, XID(2), 503, "internal");
+        assert_int_equal(expect_outcome(&p, XID(2), true), OUTCOME_NOT_SENT);
+        play_close(&p);
+    }
+    covers("E1 E2");
+}
+
+static void json_rpc_is_answered_with_the_id_of_the_retry(void **state)
+{
+    struct play p;
+    struct span body;
+    play_all(&p, HOLDS);
+    struct wire_ticket first = held(&p, 1, RPC(CALL("1")));
+    struct digest d = first.record.request, join = first.join;
+    struct wire_ticket again = claimed(&p, 2, RPC(CALL("27")), RPC(CALL("1")), &d);
+    assert_memory_equal(&again.join, &join, sizeof(join));
+    struct wire_forward f = sent(&p, 2, &body);
+    assert_true(span_eq(body, SPAN(CALL("1"))) && span_eq(f.answer_id, SPAN("27")));
+    done(&p, 2);
+    play_all(&p, HOLDS); /* with the same id nothing is written over */
+    d = held(&p, 1, RPC(CALL("\"a-1\""))).record.request;
+    claimed(&p, 2, RPC(CALL("\"a-1\"")), RPC(CALL("\"a-1\"")), &d);
+    f = sent(&p, 2, &body);
+    assert_int_equal(f.answer_id.n, 0);
+    done(&p, 2);
+}
+
+static void refusals_behind_the_claim_have_the_id_of_the_retry(void **state)
+{
+    struct play p;
+    struct span body;
+    play_all(&p, HOLDS);
+    struct digest d = held(&p, 1, RPC(CALL("1"))).record.request;
+    claimed(&p, 2, RPC(CALL("27")), RPC(CALL("1")), &d);
+    (void)sent(&p, 2, &body);
+    give_result(&p, XID(2), OUTCOME_UNKNOWN, 0, false, "upstream-closed");
+    struct wire_reply r = expect_reply(&p, XID(2), 409, "outcome-unknown");
+    assert_true(span_find(r.body, SPAN("\"id\":27")) < r.body.n);
+    assert_int_equal(expect_outcome(&p, XID(2), true), OUTCOME_UNKNOWN);
+    play_close(&p);
+}
+
+/* Kept under the id that it came with. */
+static void a_kept_answer_has_the_id_of_the_retry(void **state)
+{
+    static const struct {
+        const char *type, *coding, *kept, *given;
+    } rows[] = {
+        {"application/json", NULL, "{\"id\":1,\"result\":{}}", "{\"id\":27,\"result\":{}}"},
+        {"text/event-stream", NULL, "data: {\"id\":1,\"result\":{}}\n\n", "data: {\"id\":27,\"result\":{}}\n\n"},
+        {"application/json", "x", "{\"id\":1,\"result\":{}}", "{\"id\":1,\"result\":{}}"},
+        {"text/plain", NULL, "{\"id\":1,\"result\":{}}", "{\"id\":1,\"result\":{}}"},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct play p;
+        struct wire_ticket_state t = {.ticket = {{1}}, .state = TICKET_DONE, .joined = true, .has_answer = true};
+        struct wire_answer a = {.status = 200, .reason = SPAN("OK"), .nfields = 1};
+        a.field[0] = (struct http_field){SPAN("Content-Type"), span_str(rows[i].type)};
+        if (rows[i].coding)
+            a.field[a.nfields++] = (struct http_field){SPAN("Content-Encoding"), span_str(rows[i].coding)};
+        play_all(&p, HOLDS);
+        give_request(&p, XID(1), RPC(CALL("27")));
+        expect_ticket_open(&p, XID(1));
+        struct dynbuf *b = from(&p);
+        wire_put_ticket_state(b, &t);
+        wire_put_answer(b, &a);
+        msg_put_u64(b, span_str(rows[i].kept).n);
+        msg_put_span(b, span_str(rows[i].kept));
+        assert_int_equal(give(&p, ROLE_LEDGER, 0, M_TICKET, XID(1), -1), 0);
+        struct wire_reply r = expect_reply(&p, XID(1), 200, "result");
+        assert_true(span_eq(r.body, span_str(rows[i].given)));
+        expect_audit(&p, XID(1), "hold", "answer-kept");
+        play_close(&p);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -272,12 +449,18 @@ int main(void)
         cmocka_unit_test(a_denial_says_why_and_is_recorded),
         cmocka_unit_test(what_is_not_understood_has_a_cause),
         cmocka_unit_test(a_denial_of_these_hours_says_when_to_repeat_it),
+        cmocka_unit_test(a_refusal_says_the_smallest_change),
         cmocka_unit_test(an_outcome_is_kept_until_it_is_written),
         cmocka_unit_test(both_ranges_are_recorded),
         cmocka_unit_test(ranges_that_cannot_be_had_open_no_ticket),
         cmocka_unit_test(a_slot_in_the_request_is_marked),
         cmocka_unit_test(without_another_credential_the_answer_goes_on),
         cmocka_unit_test(a_client_is_told_in_its_own_words),
+        cmocka_unit_test(a_form_with_another_boundary_leaves_as_it_was_held),
+        cmocka_unit_test(the_bytes_of_the_retry_are_not_sent),
+        cmocka_unit_test(json_rpc_is_answered_with_the_id_of_the_retry),
+        cmocka_unit_test(refusals_behind_the_claim_have_the_id_of_the_retry),
+        cmocka_unit_test(a_kept_answer_has_the_id_of_the_retry),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -83,7 +83,7 @@ static void a_held_read_is_sent_once(void **state)
     give_claimed(&p, XID(1), POST("/w", "hello"), &d);
     expect_sending(&p, XID(1), true); /* not repeatable */
     give_result(&p, XID(1), OUTCOME_UNKNOWN, 0, false, "upstream-closed");
-    expect_reply(&p, XID(1), 502, "outcome-unknown");
+    expect_reply(&p, XID(1), 409, "outcome-unknown");
     assert_int_equal(expect_outcome(&p, XID(1), true), OUTCOME_UNKNOWN);
     play_close(&p);
 }
@@ -251,7 +251,7 @@ static const struct {
     {TICKET_EXECUTING, 409, "executing"},
     {TICKET_DONE, 409, "executed"},
     {TICKET_FAILED, 502, "not-sent"},
-    {TICKET_UNKNOWN, 502, "outcome-unknown"},
+    {TICKET_UNKNOWN, 409, "outcome-unknown"},
     {TICKET_NONE, 503, "store-unavailable"},
 };
 
@@ -479,7 +479,7 @@ static void a_lost_carrier_leaves_a_write_unknown(void **state)
     give_claimed(&p, XID(1), POST("/w", "hello"), &d);
     expect_sending(&p, XID(1), true);
     play_gone(&p, ROLE_CARRIER, 0);
-    expect_reply(&p, XID(1), 502, "outcome-unknown");
+    expect_reply(&p, XID(1), 409, "outcome-unknown");
     assert_int_equal(expect_outcome(&p, XID(1), true), OUTCOME_UNKNOWN);
     give_request(&p, XID(2), GET("/free"));
     expect_reply(&p, XID(2), 503, "gateway-restarting");
@@ -505,7 +505,7 @@ static void an_unknown_outcome_is_said_and_not_repeated(void **state)
     give_claimed(&p, XID(1), POST("/w", "hello"), &d);
     expect_sending(&p, XID(1), true);
     give_result(&p, XID(1), OUTCOME_UNKNOWN, 0, false, "upstream-reset");
-    expect_reply(&p, XID(1), 502, "Check at the upstream");
+    expect_reply(&p, XID(1), 409, "Check at the upstream");
     assert_int_equal(expect_outcome(&p, XID(1), true), OUTCOME_UNKNOWN);
     covers("E5");
     play_close(&p);

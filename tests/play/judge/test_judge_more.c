@@ -483,7 +483,7 @@ static void a_refused_answer_is_no_unknown_outcome(void **state)
             expect(&p, ROLE_CARRIER, M_UPSTREAM, 0);
         expect_forward(&p, XID(i), NULL);
         give_result(&p, XID(i), OUTCOME_ANSWERED, 200, false, codes[i]);
-        expect_reply(&p, XID(i), 502, "\"code\":\"answer-refused\"");
+        expect_reply(&p, XID(i), 409, "\"code\":\"answer-refused\"");
         assert_true(span_find(dynbuf_span(&p.got.payload), SPAN("it was carried out")) < p.got.payload.n);
         assert_int_equal(expect_outcome(&p, XID(i), false), OUTCOME_ANSWERED);
     }

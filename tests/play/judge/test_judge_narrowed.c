@@ -1,6 +1,7 @@
 /* The judge and leases that their holders narrowed by themselves: what stands in one bounds the request, and nothing
  * happens before the keeper has said that nobody changed it. */
 #include "common/lease/narrowed.h"
+#include "proxy/lease/wire_swap.h"
 #include "tests/play/judge/play_lease.h"
 
 #include <stdio.h>
@@ -51,7 +52,7 @@ static void keeper_is_asked(struct play *p, unsigned n, struct span text, enum w
     struct msg_in m = expect(p, ROLE_KEEPER, M_LEASE_NARROWED, XID(n));
     assert_int_equal(lease_narrowed_read(text, &is), 0);
     msg_get_id(&m, &lease);
-    assert_int_equal(lease.b[0], 1);
+    assert_in_range(lease.b[0], 1, 2);
     assert_int_equal(msg_get_u8(&m), LEASE_GITHUB);
     assert_true(span_eq(msg_get_span(&m, LEASE_NARROWED_MAX), is.layers));
     msg_get_digest(&m, &mac);
@@ -91,6 +92,59 @@ static void good_for_less(void **state)
     play_close(&p);
 }
 
+/* Of an IPv6 address the colons are its own. */
+static void bound_to_an_address(void **state)
+{
+    struct play p;
+    struct wire_lease l;
+    static const char *const hosts[] = {"[2001:db8::1]:8443", "[2001:db8::2]:443", "[2001:db8::1]:",
+                                        "[2001:db8::1",       "[2001:db8::1]",     "[2001:db8::1]:443"};
+    open_with(&p, POLICY "at-an-address\n", &l);
+    for (unsigned i = 0; i < sizeof(hosts) / sizeof(hosts[0]); i++) {
+        const struct wire_layer there = {.hosts = {1, {span_str(hosts[i])}}};
+        struct ask a = {.host = "[2001:db8::1]", .method = "GET", .path = "/x"};
+        struct span less = of_lease(1, &there);
+        give_request(&p, XID(i + 1), with(&a, less));
+        if (i < 4) {
+            expect_refused(&p, i + 1, "lease-not-for-this");
+            continue;
+        }
+        keeper_is_asked(&p, i + 1, less, VERIFIED_RIGHT);
+        if (i == 4) {
+            expect(&p, ROLE_CARRIER, M_UPSTREAM, 0);
+            expect(&p, ROLE_KEEPER, M_RELEASE, XID(i + 1));
+        }
+        expect_passes(&p, i + 1);
+    }
+    play_close(&p);
+}
+
+/* Who has it writes the patterns and the path, and the judge has others to serve. */
+static void patterns_that_take_long(void **state)
+{
+    struct play p;
+    struct wire_lease l;
+    static char pattern[410], path[2][4000];
+    open_with(&p, POLICY, &l);
+    memset(pattern, 'a', sizeof(pattern));
+    memcpy(pattern, "/in/*", 5);
+    memcpy(pattern + sizeof(pattern) - 2, "**", 2);
+    for (unsigned i = 0; i < 2; i++) { /* one below, one above */
+        memset(path[i], 'a', 2500 + 100 * i);
+        memcpy(path[i], "/in/*", 5);
+    }
+    const struct wire_layer slow = {.paths = {1, {span_of(pattern, sizeof(pattern))}}};
+    struct span less = of_lease(1, &slow);
+    give_request(&p, XID(1), with(GET(path[0]), less));
+    keeper_is_asked(&p, 1, less, VERIFIED_RIGHT);
+    expect(&p, ROLE_CARRIER, M_UPSTREAM, 0);
+    expect(&p, ROLE_KEEPER, M_RELEASE, XID(1));
+    expect_passes(&p, 1);
+    give_request(&p, XID(2), with(GET(path[1]), less));
+    expect_refused(&p, 2, "lease-not-for-this");
+    play_close(&p);
+}
+
 /* What its holder added is asked about again before it is sent: its time may be over by then. */
 static void also_when_it_has_waited(void **state)
 {
@@ -106,6 +160,113 @@ static void also_when_it_has_waited(void **state)
     l.nlayers = 1; /* and so it is asked about now */
     tell_lease(&p, &l);
     expect_refused(&p, 1, "lease-ended");
+    play_close(&p);
+}
+
+/* An approval is not used up for one whose time is over. */
+static void what_is_approved_too_late_stays_approved(void **state)
+{
+    struct play p;
+    struct wire_lease l;
+    open_with(&p, POLICY, &l);
+    struct span less = made(span_str(text_of(1)), &inside, NOW_MS + 1000);
+    give_request(&p, XID(1), with(&(struct ask){.method = "POST", .path = "/in/x", .body = "b"}, less));
+    keeper_is_asked(&p, 1, less, VERIFIED_RIGHT);
+    expect_ticket_open(&p, XID(1));
+    give_ticket(&p, XID(1), 1, TICKET_PENDING);
+    play_time(&p, 2000);
+    give_changed(&p, 1, TICKET_APPROVED, "ada", "");
+    expect_refused(&p, 1, "lease-ended");
+    play_close(&p);
+}
+
+static void socket_is_closed(struct play *p, unsigned n)
+{
+    struct dynbuf *b = from(p);
+    msg_put_u64(b, 0);
+    msg_put_u64(b, 0);
+    msg_put_u16(b, 1008);
+    assert_int_equal(give(p, ROLE_CARRIER, 0, M_WS_ENDED, XID(n), -1), 0);
+    give_result(p, XID(n), OUTCOME_ANSWERED, 101, true, "");
+    (void)expect(p, ROLE_LEDGER, M_WEBSOCKET, XID(n));
+}
+
+/* As that of a whole lease does; what its holder gave no end goes on. */
+static void its_end_ends_what_rides_on_it(void **state)
+{
+    struct play p;
+    struct wire_lease l;
+    open_with(&p, "allow read GET /in/s cred=4 ws send=1\n" POLICY, &l);
+    struct span first = made(span_str(text_of(1)), &inside, NOW_MS + 3000);
+    struct span next = made(first, &inside, NOW_MS + 9000), endless = of_lease(1, &inside);
+    give_request(&p, XID(1), with(GET("/in/x"), made(next, &inside, NOW_MS + 1000)));
+    keeper_is_asked(&p, 1, made(next, &inside, NOW_MS + 1000), VERIFIED_RIGHT);
+    expect(&p, ROLE_CARRIER, M_UPSTREAM, 0);
+    expect(&p, ROLE_KEEPER, M_RELEASE, XID(1));
+    expect_forward(&p, XID(1), NULL);
+    give_request(&p, XID(2), with(&(struct ask){.method = "GET", .path = "/in/s", .upgrade = true}, next));
+    keeper_is_asked(&p, 2, next, VERIFIED_RIGHT);
+    expect_forward(&p, XID(2), NULL);
+    from(&p);
+    assert_int_equal(give(&p, ROLE_CARRIER, 0, M_SWITCHED, XID(2), -1), 0);
+    assert_int_equal(expect_outcome(&p, XID(2), false), OUTCOME_ANSWERED);
+    give_request(&p, XID(3), with(GET("/in/y"), endless));
+    keeper_is_asked(&p, 3, endless, VERIFIED_RIGHT);
+    expect_forward(&p, XID(3), NULL);
+    play_time(&p, 999);
+    expect_nothing(&p);
+    play_time(&p, 1);
+    expect(&p, ROLE_CARRIER, M_CANCEL, XID(1));
+    play_time(&p, 1999);
+    expect_nothing(&p);
+    give_result(&p, XID(1), OUTCOME_NOT_SENT, 0, false, "cancelled");
+    expect_reply(&p, XID(1), 403, "lease-ended");
+    expect_outcome(&p, XID(1), false);
+    play_time(&p, 1);
+    expect(&p, ROLE_CARRIER, M_WS_CLOSE, XID(2));
+    play_time(&p, 20000);
+    expect_nothing(&p);
+    socket_is_closed(&p, 2);
+    give_result(&p, XID(3), OUTCOME_ANSWERED, 200, true, "");
+    expect_outcome(&p, XID(3), false);
+    play_close(&p);
+}
+
+/* The lease of a token that it was asked for with ends with it, too. */
+static void so_does_a_token_that_it_asked_for(void **state)
+{
+    struct play p;
+    struct wire_lease asking, got, of_token = lease_of(1);
+    struct dynbuf name;
+    open_with(&p, "allow read GET /token cred=1\nof-answers asks-leased\n", &asking);
+    asking = lease_of(2);
+    asking.credential = SPAN("cred1");
+    dynbuf_init(&name, 256);
+    msg_put_span(&name, asking.credential);
+    digest_of(dynbuf_span(&name), &asking.meaning);
+    dynbuf_free(&name);
+    tell_lease(&p, &asking);
+    struct span less = made(span_str(text_of(2)), &reads, NOW_MS + 30000);
+    give_request(&p, XID(1), with(GET("/token"), less));
+    keeper_is_asked(&p, 1, less, VERIFIED_RIGHT);
+    expect(&p, ROLE_CARRIER, M_UPSTREAM, 0);
+    expect(&p, ROLE_KEEPER, M_RELEASE, XID(1));
+    assert_true(expect_forward(&p, XID(1), NULL).swaps.n > 0);
+    struct wire_swapped w = {.credential = SPAN("leased"),
+                             .lease = {{3}},
+                             .tag = of_token.tag,
+                             .text = of_token.text,
+                             .expires_ms = NOW_MS + 60000};
+    struct dynbuf *b = from(&p);
+    msg_put_u8(b, 1);
+    wire_put_swapped(b, &w);
+    assert_int_equal(give(&p, ROLE_CARRIER, 0, M_SWAP_TAKE, XID(1), -1), 0);
+    struct msg_in m = expect(&p, ROLE_LEDGER, M_LEASE_TAKE, XID(1));
+    assert_int_equal(msg_get_u8(&m), 1);
+    assert_int_equal(wire_get_lease(&m, &got), 0);
+    assert_true(id_eq(&got.parent, &asking.id) && got.expires_ms == NOW_MS + 30000);
+    give_result(&p, XID(1), OUTCOME_ANSWERED, 200, true, "");
+    expect_outcome(&p, XID(1), false);
     play_close(&p);
 }
 
@@ -155,7 +316,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(good_for_less),
+        cmocka_unit_test(bound_to_an_address),
+        cmocka_unit_test(patterns_that_take_long),
         cmocka_unit_test(also_when_it_has_waited),
+        cmocka_unit_test(what_is_approved_too_late_stays_approved),
+        cmocka_unit_test(its_end_ends_what_rides_on_it),
+        cmocka_unit_test(so_does_a_token_that_it_asked_for),
         cmocka_unit_test(changed_it_is_refused),
         cmocka_unit_test(another_sandboxs_has_leaked_if_it_is_right),
     };

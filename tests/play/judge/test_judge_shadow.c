@@ -41,7 +41,7 @@ static void a_freeze_stops_what_is_on_its_way(void **state)
     expect_reply(&p, XID(1), 403, "frozen");
     assert_int_equal(expect_outcome(&p, XID(1), false), OUTCOME_NOT_SENT);
     give_result(&p, XID(2), OUTCOME_UNKNOWN, 0, false, "cancelled");
-    expect_reply(&p, XID(2), 502, "outcome-unknown");
+    expect_reply(&p, XID(2), 409, "outcome-unknown");
     assert_int_equal(expect_outcome(&p, XID(2), false), OUTCOME_UNKNOWN);
     for (uint64_t n = 3; n <= 4; n++) {
         give_result(&p, XID(n), OUTCOME_ANSWERED, 200, true, "");

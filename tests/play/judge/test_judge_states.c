@@ -125,7 +125,7 @@ static void what_the_carrier_has_is_cancelled_there(void **state)
     exchange_delivery(exchange_find(p.j, XID(1)), DELIVERY_CLOSED);
     turn(&p);
     expect(&p, ROLE_CARRIER, M_CANCEL, XID(1));
-    expect_reply(&p, XID(1), 502, "outcome-unknown");
+    expect_reply(&p, XID(1), 409, "outcome-unknown");
     expect_nothing(&p);
     give_result(&p, XID(1), OUTCOME_UNKNOWN, 0, false, "cancelled");
     assert_int_equal(expect_outcome(&p, XID(1), false), OUTCOME_UNKNOWN);

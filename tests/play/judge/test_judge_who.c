@@ -76,6 +76,50 @@ static void a_front_serves_one_session(void **state)
     }
 }
 
+static void give_started(struct play *p, const char *kind, uint64_t generation)
+{
+    struct wire_sandbox s = {
+        .name = SPAN("sb"), .session = SPAN("ses"), .kind = span_str(kind), .generation = generation};
+    struct dynbuf *b = from(p);
+    wire_put_sandbox(b, &s);
+    msg_put_u8(b, false);
+    assert_int_equal(give(p, ROLE_LEDGER, 0, M_SANDBOX, 0, -1), 0);
+}
+
+/* One that the gateway started and that goes on after a pause, or ended, is another one: what it had connected before
+ * is nobody's. Of others that are put again, with another token or label, it stays. */
+static void a_started_sandbox_that_goes_on_has_no_connection_of_before(void **state)
+{
+    static const struct {
+        const char *kind;
+        uint64_t generation;
+        bool over;
+    } cases[] = {{"started", 1, false}, {"started", 2, true}, {"ended", 2, true}, {"token", 2, false}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct play p;
+        play_all(&p, "allow read GET /\n");
+        p.up[ROLE_PARENT] = true;
+        give_started(&p, "started", 1); /* what play_all made of it was of no generation */
+        expect_over(&p, FRONT);
+        play_peer(&p, ROLE_FRONT, OTHER_FRONT, "sb");
+        give_started(&p, cases[i].kind, cases[i].generation);
+        if (cases[i].over)
+            expect_over(&p, OTHER_FRONT);
+        give_request(&p, OTHER(1), GET("/x"));
+        if (cases[i].over) {
+            expect_reply(&p, OTHER(1), 403, "unknown-sandbox");
+            (void)expect(&p, ROLE_LEDGER, M_AUDIT, OTHER(1));
+        } else {
+            expect(&p, ROLE_CARRIER, M_UPSTREAM, 0);
+            expect_forward(&p, OTHER(1), NULL);
+            give_result(&p, OTHER(1), OUTCOME_ANSWERED, 200, true, "");
+            expect_outcome(&p, OTHER(1), false);
+        }
+        expect_nothing(&p);
+        play_close(&p);
+    }
+}
+
 /* Its last token was taken away: neither that nor an earlier one is good; nor is an empty one that was ever set. */
 static void without_a_token_no_earlier_one_is_good(void **state)
 {
@@ -357,6 +401,14 @@ static void a_sandbox_reads_its_manifest(void **state)
     expect_reply(&p, XID(3), 200, "\"left_out\":7,\"hint\":");
     ask_inside(&p, XID(4), FRONT, "GET", "/v1/manifest?hosts=x");
     expect_reply(&p, XID(4), 404, NULL);
+    ask_inside(&p, XID(7), FRONT, "GET", "/v1/manifest?as=typescript");
+    expect_reply(&p, XID(7), 200, "// sb all\n");
+    ask_inside(&p, XID(8), FRONT, "GET", "/v1/manifest?host=api.example&as=openapi");
+    expect_reply(&p, XID(8), 200, "{\"openapi\":\"api.example\"}\n");
+    ask_inside(&p, XID(9), FRONT, "GET", "/v1/manifest?as=wsdl");
+    expect_reply(&p, XID(9), 400, "with ?as=typescript a module of TypeScript, or with ?as=openapi OpenAPI 3.1.");
+    ask_inside(&p, XID(10), FRONT, "GET", "/v1/manifest?as=openapi&as=openapi");
+    expect_reply(&p, XID(10), 404, NULL);
     ask_inside(&p, XID(5), FRONT, "POST", "/v1/manifest");
     expect_reply(&p, XID(5), 405, "bad-method");
     give_request(&p, XID(6), POST("/no", "x")); /* a denial says what was asked and what there is instead */
@@ -528,6 +580,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_token_is_one_sandboxs),
         cmocka_unit_test(a_front_serves_one_session),
+        cmocka_unit_test(a_started_sandbox_that_goes_on_has_no_connection_of_before),
         cmocka_unit_test(without_a_token_no_earlier_one_is_good),
         cmocka_unit_test(the_next_session_knows_no_earlier_ticket),
         cmocka_unit_test(a_leaf_is_minted_once),

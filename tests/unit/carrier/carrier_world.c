@@ -267,7 +267,8 @@ void world_forward(struct world *w, uint64_t xid, struct request r)
                              .slot = r.slot,
                              .slot_at = r.slot_at,
                              .body = r.body,
-                             .swaps = r.swaps};
+                             .swaps = r.swaps,
+                             .answer_id = r.answer_id};
     f.request = (struct wire_request){.scheme = SPAN("http"),
                                       .host = SPAN("up.test"),
                                       .port = w->port,

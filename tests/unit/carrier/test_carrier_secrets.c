@@ -130,6 +130,32 @@ static void echoed(void **state)
     world_free(&w);
 }
 
+/* A44, D1: what stands on several lines is searched as one, with their blanks and without. */
+static void echoed_in_a_fold(void **state)
+{
+    struct world *w = world_new();
+    struct answer a;
+    char text[256];
+    (void)state;
+    credentialed(w, 1, 0, "HTTP/1.1 200 OK\r\nX-A: Bearer\r\n  " TOKEN ",\r\n\tb\r\nContent-Length: 2\r\n\r\nok");
+    world_settle(w);
+    world_front_answer(w, XID(1), &a);
+    assert_int_equal(a.head.nfields, 1);
+    assert_true(span_ends(a.head.field[0].value, SPAN("***, b")));
+    assert_int_equal(a.head.field[0].value.n, sizeof("Bearer " TOKEN ", b") - 1);
+    dynbuf_free(&a.body);
+    const size_t n = sizeof(TOKEN) - 1;
+    for (size_t cut = 1; cut < n; cut += 7) {
+        uint64_t i = 2 + cut;
+        snprintf(text, sizeof(text), "HTTP/1.1 200 OK\r\nX-A: %.*s\r\n\t %s\r\nContent-Length: 2\r\n\r\nok", (int)cut,
+                 TOKEN, &TOKEN[cut]);
+        credentialed(w, i, cut / 7, text);
+        expect_code(w, XID(i), OUTCOME_ANSWERED, "secret-in-answer");
+        assert_int_equal(world_count(w, ROLE_FRONT, M_ANSWER, XID(i)), 0);
+    }
+    world_free(&w);
+}
+
 /* D4: split over many writes; D38: in what is not text, or under a digest that has gone already, it is cut. */
 static void echoed_in_pieces(void **state)
 {
@@ -519,6 +545,7 @@ int main(void)
         cmocka_unit_test(live_is_what_it_is_not_what_it_is_called),
         cmocka_unit_test(release_late),
         cmocka_unit_test(echoed),
+        cmocka_unit_test(echoed_in_a_fold),
         cmocka_unit_test(echoed_in_pieces),
         cmocka_unit_test(encoded),
         cmocka_unit_test(patterns_only),

@@ -152,7 +152,11 @@ static void how_long_it_lives(void **state)
     lives("{\"token\":\"" TOKEN "\",\"expires_in\":\"61\"}", 61000);
     lives("{\"token\":\"" TOKEN "\",\"expires_in\":3600}", 300000);
     lives("{\"token\":\"" TOKEN "\"}", 300000);
+    lives("{\"token\":\"" TOKEN "\",\"expires_in\":59.75}", 59750);
+    lives("{\"token\":\"" TOKEN "\",\"expires_in\":1.2e2}", 120000);
     refused("{\"token\":\"" TOKEN "\",\"expires_in\":0}");
+    refused("{\"token\":\"" TOKEN "\",\"expires_in\":0.0001}");
+    refused("{\"token\":\"" TOKEN "\",\"expires_in\":1e10}");
     refused("{\"token\":\"" TOKEN "\",\"expires_in\":-5}");
     refused("{\"token\":\"" TOKEN "\",\"expires_in\":\"soon\"}");
     refused("{\"token\":\"" TOKEN "\",\"expires_in\":{}}");
@@ -172,7 +176,13 @@ static void until_when_it_lives(void **state)
     refused("{\"token\":\"" TOKEN "\",\"ends\":\"2026-11-23T09:00:00Z\"}");
     refused("{\"token\":\"" TOKEN "\",\"ends\":1795424399}");
     refused("{\"token\":\"" TOKEN "\",\"ends\":\"2026-11-23T09:00:10\"}");
-    refused("{\"token\":\"" TOKEN "\",\"ends\":1.795424410e9}");
+    lives("{\"token\":\"" TOKEN "\",\"ends\":1.79542441025e9}", 10250); /* as AWS's JSON has times */
+    lives("{\"token\":\"" TOKEN "\",\"ends\":1795424410.25}", 10250);
+    lives("{\"token\":\"" TOKEN "\",\"ends\":1795424410250}", 10250);
+    refused("{\"token\":\"" TOKEN "\",\"ends\":1795424399.999}");
+    refused("{\"token\":\"" TOKEN "\",\"ends\":1795424399999}");
+    refused("{\"token\":\"" TOKEN "\",\"ends\":1.795424410e12}");
+    refused("{\"token\":\"" TOKEN "\",\"ends\":-1795424410}");
     refused("{\"token\":\"" TOKEN "\",\"ends\":\"soon\"}");
     refused("{\"token\":\"" TOKEN "\",\"ends\":null}");
 }
@@ -211,6 +221,9 @@ static void an_answer_in_xml(void **state)
 static void other_texts_of_xml_stay_behind(void **state)
 {
     xml_setup();
+    becomes("<R xmlns='r-0123456789'><C>" KEYS "</C></R>", "<R><C>" MADE "</C></R>");
+    becomes("<R xmlns='https://sts.example/?r-0123456789'><C>" KEYS "</C></R>", "<R><C>" MADE "</C></R>");
+    becomes("<R xmlns='urn:sts.example'><C>" KEYS "</C></R>", "<R xmlns=\"urn:sts.example\"><C>" MADE "</C></R>");
     becomes("<R><C>" KEYS
             "<Refresh>r-0123456789</Refresh></C><User><Arn>a</Arn><n>1</n><n>2</n></User><n>7</n><l>x</l>"
             "<l>y</l><o><p>" TOKEN "</p></o><Scope><v>w</v></Scope><e/></R>",

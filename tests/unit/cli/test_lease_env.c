@@ -14,7 +14,10 @@
 #define TABLE                                                                                                        \
     "# set\tvariable\tvalue\nforge\tTOKEN\t{lease}\nforge\tSECRET\t{secret}\nforge\tON\ttrue\n"                      \
     "forge\tgit:http.{url}.extraHeader\tAuthorization: Basic {basic}\nforge\tnpm://{site}:_authToken\t{lease}\n"     \
-    "forge\tODD\t{other}\nforge\tOPEN\t{lease\nother\tALSO\t<{lease}>\n"
+    "forge\tODD\t{other}\nforge\tOPEN\t{lease\nother\tALSO\t<{lease}>\n"                                             \
+    "whole\tREGION\t{env:CS_REGION}\nwhole\tSHELL_LIKE\t{env:CS_ODD}\nwhole\tNONE\t{env:CS_UNSET}\n"                 \
+    "whole\tLONG\t{env:A23456789012345678901234567890123456789012345678901234567890123456789}\nwhole\tKEY\t{lease}"  \
+    "\n"
 #define CREDENTIAL(more)                                                                                             \
     "{\"credentials\":[{\"name\":\"x\",\"lease\":\"none\"},{\"name\":\"api\",\"lease\":\"forge\","                   \
     "\"places\":[\"https://h.example/\",\"https://i.example:8443/a/\"]" more "}]}"
@@ -108,6 +111,21 @@ static void another_set_is_taken_where_it_is_named(void **state)
     refused = 0;
 }
 
+static void variables_of_the_caller_are_taken_if_they_are_plain(void **state)
+{
+    static const char *const odd[] = {"a b", "a;b", "$(id)", "`id`", "a\nb", "\"a\"", "\xc3\xa4", ""};
+
+    assert_int_equal(setenv("CS_REGION", "ap-shanghai_1.x:/@", 1), 0);
+    for (size_t i = 0; i < sizeof(odd) / sizeof(odd[0]); i++) {
+        assert_int_equal(setenv("CS_ODD", odd[i], 1), 0);
+        assert_int_equal(given(CREDENTIAL(""), "whole", "", 0), 0);
+        assert_string_equal(got, "REGION=ap-shanghai_1.x:/@\nKEY=lease-1\n");
+    }
+    assert_int_equal(unsetenv("CS_REGION"), 0);
+    assert_int_equal(given(CREDENTIAL(""), "whole", "", 0), 0);
+    assert_string_equal(got, "KEY=lease-1\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -115,6 +133,7 @@ int main(void)
         cmocka_unit_test(a_row_that_asks_for_what_is_not_there_is_left_out),
         cmocka_unit_test(settings_of_git_are_counted_on),
         cmocka_unit_test(another_set_is_taken_where_it_is_named),
+        cmocka_unit_test(variables_of_the_caller_are_taken_if_they_are_plain),
     };
     return cmocka_run_group_tests(tests, make_table, remove_table);
 }

@@ -23,6 +23,7 @@
 
 static char top[] = "/tmp/cs-limits-XXXXXX";
 static const char *without; /* a file that new cgroups lack */
+static bool busy;           /* cgroups cannot be removed yet */
 
 static void put(const char *dir, const char *file, const char *text)
 {
@@ -57,6 +58,9 @@ int __wrap_mkdir(const char *path, mode_t mode)
                                         "memory.swap.max",
                                         "pids.max",
                                         "cpu.max",
+                                        "cgroup.freeze",
+                                        "cgroup.events",
+                                        "freezer.state",
                                         "memory.limit_in_bytes",
                                         "memory.memsw.limit_in_bytes",
                                         "cpu.cfs_period_us",
@@ -76,6 +80,10 @@ int __wrap_rmdir(const char *path);
 int __wrap_rmdir(const char *path)
 {
     char words[PATH_MAX + 16];
+    if (busy) {
+        errno = EBUSY;
+        return -1;
+    }
     (void)snprintf(words, sizeof(words), "rm -f %s/*.*", path);
     assert_int_equal(system(words), 0);
     return __real_rmdir(path);
@@ -88,6 +96,7 @@ static int begin(void **state)
     if (!mkdtemp(top))
         return -1;
     without = NULL;
+    busy = false;
     for (const char *const *d = (const char *const[]){"proc", "fs", "fs/user", "fs/user/app", NULL}; *d; d++) {
         (void)snprintf(path, sizeof(path), "%s/%s", top, *d);
         if (__real_mkdir(path, 0755) != 0)
@@ -321,6 +330,125 @@ static void what_this_machine_can_hold_is_said(void **state)
     assert_int_equal(access(at(said), F_OK), -1); /* nothing is left */
 }
 
+/* Whose processes all stop: in version 2 the folder that holds them, in version 1 one of a hierarchy of its own. */
+static void what_freezes_is_made_with_it(void **state)
+{
+    const struct cgroup_amounts a = {.memory = 64 << 20, .freezes = true};
+    struct cgroup c;
+    put(at("fs/user/app"), "cgroup.subtree_control", "memory\n");
+    assert_true(cgroup_make(&c, at("proc"), "leaf", &a));
+    assert_int_equal(c.n, 1);
+    assert_int_equal(cgroup_freezer(&c), 2);
+    assert_int_equal(cgroup_freeze(&c, true), 0);
+    assert_string_equal(has(c.folder[0].path, "cgroup.freeze"), "1");
+    put(c.folder[0].path, "cgroup.events", "populated 1\nfrozen 0\n");
+    assert_int_equal(cgroup_frozen(&c), 0);
+    put(c.folder[0].path, "cgroup.events", "populated 1\nfrozen 1\n");
+    assert_int_equal(cgroup_frozen(&c), 1);
+    assert_int_equal(cgroup_freeze(&c, false), 0);
+    assert_string_equal(has(c.folder[0].path, "cgroup.freeze"), "0");
+    cgroup_end(&c);
+    without = "cgroup.freeze"; /* an older kernel */
+    assert_true(cgroup_make(&c, at("proc"), "leaf", &a));
+    assert_int_equal(cgroup_freeze(&c, true), -1);
+    cgroup_end(&c);
+}
+
+static void what_is_used_is_read_where_it_is_counted(void **state)
+{
+    const struct cgroup_amounts a = {.memory = 64 << 20, .pids = 10, .counts = true};
+    char text[4 * PATH_MAX];
+    struct cgroup_usage u;
+    struct cgroup c;
+    put(at("fs/user/app"), "cgroup.subtree_control", "memory pids\n");
+    assert_true(cgroup_make(&c, at("proc"), "leaf", &a));
+    put(c.folder[0].path, "memory.current", "1000\n");
+    put(c.folder[0].path, "memory.stat", "anon 5\nshmem_thp 9\nshmem 77\nfile 3\n");
+    put(c.folder[0].path, "pids.current", "12\n");
+    put(c.folder[0].path, "cpu.stat", "usage_usec 555\nuser_usec 1\n");
+    cgroup_usage(&c, &u);
+    assert_true(u.memory == 1000 && u.files == 77 && u.pids == 12 && u.cpu_us == 555);
+    assert_true(u.peak == UINT64_MAX); /* an older kernel */
+    cgroup_end(&c);
+    mount_version_1("/");
+    assert_int_equal(__real_mkdir(at("fs/a"), 0755), 0);
+    (void)snprintf(text, sizeof(text),
+                   "40 1 0:40 / %s/fs/m rw - cgroup c rw,memory\n41 1 0:41 / %s/fs/p rw - cgroup c rw,pids\n"
+                   "44 1 0:44 / %s/fs/a rw - cgroup c rw,cpuacct\n",
+                   top, top, top);
+    put(at("proc"), "mountinfo", text);
+    put(at("proc"), "cgroup", "5:cpuacct:/\n4:memory:/own\n3:pids:/own\n");
+    assert_true(cgroup_make(&c, at("proc"), "leaf", &a));
+    put(at("fs/m/own/leaf"), "memory.usage_in_bytes", "2000\n");
+    put(at("fs/m/own/leaf"), "memory.max_usage_in_bytes", "3000\n");
+    put(at("fs/m/own/leaf"), "memory.stat", "cache 1\n");
+    put(at("fs/p/own/leaf"), "pids.current", "7\n");
+    put(at("fs/a/leaf"), "cpuacct.usage", "9999000\n");
+    cgroup_usage(&c, &u);
+    assert_true(u.memory == 2000 && u.peak == 3000 && u.pids == 7 && u.cpu_us == 9999 && u.files == UINT64_MAX);
+    cgroup_end(&c);
+    cgroup_usage(&c, &u); /* none */
+    assert_true(u.memory == UINT64_MAX && u.pids == UINT64_MAX && u.cpu_us == UINT64_MAX);
+}
+
+static void mount_version_1_with_a_freezer(void)
+{
+    char text[4 * PATH_MAX];
+    mount_version_1("/");
+    assert_int_equal(__real_mkdir(at("fs/f"), 0755), 0);
+    assert_int_equal(__real_mkdir(at("fs/a"), 0755), 0);
+    (void)snprintf(text, sizeof(text),
+                   "40 1 0:40 / %s/fs/m rw - cgroup cgroup rw,memory\n43 1 0:43 / %s/fs/f rw - cgroup c rw,freezer\n"
+                   "44 1 0:44 / %s/fs/a rw - cgroup c rw,cpuacct\n",
+                   top, top, top);
+    put(at("proc"), "mountinfo", text);
+    put(at("proc"), "cgroup", "6:cpuacct:/\n5:freezer:/\n4:memory:/own\n");
+}
+
+static void what_is_frozen_dies_before_it_goes_on(void **state)
+{
+    struct cgroup_amounts a = {.memory = 64 << 20};
+    struct cgroup c;
+    char text[16];
+    int status;
+    mount_version_1_with_a_freezer();
+    assert_true(cgroup_make(&c, at("proc"), "leaf", &a));
+    assert_int_equal(c.n, 1); /* who does not ask for it has none */
+    assert_int_equal(cgroup_freezer(&c), 0);
+    assert_int_equal(cgroup_freeze(&c, true), -1);
+    assert_int_equal(cgroup_frozen(&c), -1);
+    cgroup_end(&c);
+    a.freezes = a.counts = true;
+    assert_true(cgroup_make(&c, at("proc"), "leaf", &a));
+    assert_int_equal(c.n, 3); /* of which the last one does not freeze */
+    assert_int_equal(cgroup_freezer(&c), 1);
+    assert_int_equal(cgroup_freeze(&c, true), 0);
+    assert_string_equal(has(at("fs/f/leaf"), "freezer.state"), "FROZEN");
+    put(at("fs/f/leaf"), "freezer.state", "FREEZING\n");
+    assert_int_equal(cgroup_frozen(&c), 0);
+    put(at("fs/f/leaf"), "freezer.state", "FROZEN\n");
+    assert_int_equal(cgroup_frozen(&c), 1);
+    pid_t ours = waiting();
+    (void)snprintf(text, sizeof(text), "%d\n", (int)ours);
+    put(at("fs/f/leaf"), "cgroup.procs", text);
+    busy = true;
+    assert_false(cgroup_try_end(&c));
+    assert_string_equal(has(at("fs/f/leaf"), "freezer.state"), "THAWED\n"); /* over the longer word of the kernel's */
+    assert_int_equal(waitpid(ours, &status, 0), ours);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+    busy = false;
+    assert_true(cgroup_try_end(&c));
+    assert_int_equal(access(at("fs/f/leaf"), F_OK), -1);
+    assert_true(cgroup_make(&c, at("proc"), "leaf", &a)); /* what an earlier gateway left behind */
+    assert_int_equal(cgroup_freeze(&c, true), 0);
+    cgroup_sweep(at("proc"), "lea");
+    assert_int_equal(access(at("fs/f/leaf"), F_OK), -1);
+    without = "freezer.state"; /* a folder of another user's, say */
+    assert_true(cgroup_make(&c, at("proc"), "leaf", &a));
+    assert_int_equal(cgroup_freeze(&c, true), -1);
+    cgroup_end(&c);
+}
+
 static void without_one_memory_is_limited_for_each_process(void **state)
 {
     struct limits l = {.memory = 64 << 20};
@@ -359,6 +487,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(without_a_file_that_kills_each_one_is_killed, begin, end),
         cmocka_unit_test_setup_teardown(what_version_1_lacks_is_looked_for_in_version_2, begin, end),
         cmocka_unit_test_setup_teardown(what_this_machine_can_hold_is_said, begin, end),
+        cmocka_unit_test_setup_teardown(what_freezes_is_made_with_it, begin, end),
+        cmocka_unit_test_setup_teardown(what_is_used_is_read_where_it_is_counted, begin, end),
+        cmocka_unit_test_setup_teardown(what_is_frozen_dies_before_it_goes_on, begin, end),
         cmocka_unit_test_setup_teardown(without_one_memory_is_limited_for_each_process, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -42,7 +42,6 @@ static void env_names_every_ecosystem_once(void **state)
                                        "REQUESTS_CA_BUNDLE",
                                        "CURL_CA_BUNDLE",
                                        "GIT_SSL_CAINFO",
-                                       "AWS_CA_BUNDLE",
                                        "PIP_CERT",
                                        "CARGO_HTTP_CAINFO",
                                        "npm_config_cafile",

@@ -72,6 +72,50 @@ static void with_one_it_is_all_there(void **state)
     plan_free(&p);
 }
 
+/* The descriptor of the file that is put there. */
+static int file_at(const struct plan *p, const char *dest)
+{
+    const char *before = NULL;
+    for (size_t at = 0; at < p->args.n;) {
+        const char *w = (const char *)p->args.p + at;
+        if (strcmp(w, dest) == 0)
+            return before ? atoi(before) : -1;
+        before = w;
+        at += strlen(w) + 1;
+    }
+    return -1;
+}
+
+/* Chromium is told whom to trust: each certificate, as one line of base64. */
+static void a_browser_is_told_whom_to_trust(void **state)
+{
+    static const char pem[] = "a comment\n-----BEGIN CERTIFICATE-----\nQUJD\nREVG\n-----END CERTIFICATE-----\n"
+                              "-----BEGIN CERTIFICATE-----\nR0hJ\n-----END CERTIFICATE-----";
+    static const char want[] = "{\"QuicAllowed\":false,\"CACertificates\":[\"QUJDREVG\",\"R0hJ\"]}\n";
+    char *const none[] = {NULL};
+    char path[] = "/tmp/cs-plan-XXXXXX", got[200] = "";
+    int fd = mkstemp(path);
+    struct err e;
+
+    assert_int_equal(write(fd, pem, sizeof(pem) - 1), sizeof(pem) - 1);
+    struct plan p = {.name = "box",
+                     .shim = open("/dev/null", O_PATH | O_CLOEXEC),
+                     .listener = "/s/run/sb.sock",
+                     .ca = path,
+                     .bundle = "/s/bundle.crt",
+                     .truststore = "/s/t.p12",
+                     .disk = 1 << 20};
+    assert_int_equal(plan_build(&p, none, &e), 0);
+    int policy = file_at(&p, "/etc/chromium/policies/managed/countersign.json");
+    assert_true(policy >= 0);
+    assert_int_equal(pread(policy, got, sizeof(got) - 1, 0), sizeof(want) - 1);
+    assert_string_equal(got, want);
+    assert_int_equal(times(&p, "/etc/chromium.d/countersign", NULL), 1);
+    plan_free(&p);
+    close(fd);
+    unlink(path);
+}
+
 /* For bubblewrap a size of 0 is none. */
 static void a_workspace_without_a_size_is_refused(void **state)
 {
@@ -88,6 +132,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(without_a_gateway_nothing_of_one_is_there),
         cmocka_unit_test(with_one_it_is_all_there),
+        cmocka_unit_test(a_browser_is_told_whom_to_trust),
         cmocka_unit_test(a_workspace_without_a_size_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,6 +19,7 @@
 #include "common/msg.h"
 #include "common/text/nearest.h"
 #include "common/time/clock.h"
+#include "common/time/instant.h"
 
 #ifndef F_SEAL_EXEC
 #define F_SEAL_EXEC 0x20
@@ -315,6 +316,109 @@ static void a_name_is_found_that_was_meant(void **state)
     }
 }
 
+static uint64_t seconds(const char *text)
+{
+    uint64_t ms = 77;
+    if (instant_seconds(span_str(text), &ms) != 0) {
+        assert_int_equal(ms, 77);
+        return UINT64_MAX;
+    }
+    return ms;
+}
+
+static void test_seconds_as_numbers(void **state)
+{
+    static const struct {
+        const char *text;
+        uint64_t ms;
+    } rows[] = {{"0", 0},
+                {"60", 60000},
+                {"0.5", 500},
+                {"3599.9999", 3599999},
+                {"1.7e9", 1700000000000},
+                {"1.795424410123456789E+09", 1795424410123},
+                {"12345e-1", 1234500},
+                {"5e-3", 5},
+                {"5e-4", 0},
+                {"1e-99", 0},
+                {"0e99", 0},
+                {"0.00000000017e19", 1700000000000},
+                {"4294967295.999", 4294967295999},
+                {"429496729500e-2", 4294967295000}};
+    static const char *const none[] = {"",
+                                       "-1",
+                                       "+1",
+                                       "01",
+                                       "00",
+                                       ".5",
+                                       "1.",
+                                       "1.e3",
+                                       "1e",
+                                       "1e+",
+                                       "1e100",
+                                       "1 ",
+                                       " 1",
+                                       "1,5",
+                                       "0x10",
+                                       "1.5.5",
+                                       "1e3e3",
+                                       "1e1.5",
+                                       "e9",
+                                       "NaN",
+                                       "inf",
+                                       "soon",
+                                       "4294967296",
+                                       "1e10",
+                                       "9e99",
+                                       "1.7e12",
+                                       "99999999999999999999",
+                                       "1.0000000000000000000000000000000"};
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        if (seconds(rows[i].text) != rows[i].ms)
+            fail_msg("%s: %llu", rows[i].text, (unsigned long long)seconds(rows[i].text));
+    for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
+        if (seconds(none[i]) != UINT64_MAX)
+            fail_msg("taken: %s", none[i]);
+}
+
+#define NOW UINT64_C(1795424400000) /* 2026-11-23T09:00:00Z */
+
+static void test_until_when(void **state)
+{
+    static const struct {
+        const char *text;
+        uint64_t ms; /* 0: it is none */
+    } rows[] = {{"2026-11-23T09:00:10Z", 10000},
+                {"2026-11-23T10:00:10.999+01:00", 10000},
+                {"1795424410", 10000},
+                {"1795424410.25", 10250},
+                {"1.79542441E9", 10000},
+                {"1795424410250", 10250},
+                {"2026-11-23T08:00:00Z", 1},
+                {"1795424399.5", 1},
+                {"60", 1},
+                {"1000000000000", 1},
+                {"999999999999", 0}, /* neither seconds nor milliseconds of our time */
+                {"4294967296", 0},
+                {"4294967296000", 0},
+                {"1795424410250.5", 0},
+                {"1.79542441025e12", 0},
+                {"-1795424410", 0},
+                {"2026-11-23T09:00:10", 0},
+                {"2026-11-23T09:00:10.Z", 0},
+                {"2026-11-23 09:00:10Z", 0},
+                {"Mon, 23 Nov 2026 09:00:10 GMT", 0},
+                {"", 0}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        uint64_t ms = 7;
+        int rc = instant_left(span_str(rows[i].text), NOW, &ms);
+        if (rc != (rows[i].ms ? 0 : -1) || ms != rows[i].ms)
+            fail_msg("%s: %d, %llu", rows[i].text, rc, (unsigned long long)ms);
+    }
+}
+
 static void test_moments(void **state)
 {
     char text[UTC_TEXT];
@@ -334,6 +438,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_hex_digits),
         cmocka_unit_test(test_moments),
+        cmocka_unit_test(test_seconds_as_numbers),
+        cmocka_unit_test(test_until_when),
         cmocka_unit_test(a_name_is_found_that_was_meant),
         cmocka_unit_test(dynbuf_stops_at_its_limit),
         cmocka_unit_test(dynbuf_overwrites_what_it_drops),

@@ -16,6 +16,7 @@
 #include "common/net/conn.h"
 #include "common/net/loop.h"
 #include "proxy/msgs.h"
+#include "sandbox-shim/inside/shim_talk.h"
 #include "web-approval/ask.h"
 #include "web-approval/server.h"
 
@@ -39,7 +40,7 @@ int __wrap_conn_write(struct conn *c, struct span s)
 static void from_warden(void *arg, struct chan *c, struct frame *f)
 {
     struct desk *d = arg;
-    if (f->type == M_SB_OUTPUT || f->type == M_SB_EXIT)
+    if (f->type == M_SB_OUTPUT || f->type == M_SB_EXIT || f->type == M_SB_FED || f->type == M_SB_CUT)
         server_follow(d->server, f);
     else
         (void)ask_answer(d, ASK_WARDEN, f);
@@ -140,18 +141,39 @@ static void exited(uint64_t id, unsigned status)
 
 /* --- the client ------------------------------------------------------------------------ */
 
-static int execute(void)
+static int call(const char *method, const char *what, struct span body)
 {
-    static const char request[] = "POST /api/v1/sandboxes/box/exec HTTP/1.1\r\nHost: countersign\r\n"
-                                  "Content-Type: application/json\r\nContent-Length: 15\r\n\r\n{\"argv\":[\"ls\"]}";
+    char head[256];
+    int n = snprintf(head, sizeof(head),
+                     "%s /api/v1/%s HTTP/1.1\r\nHost: countersign\r\nContent-Type: application/json\r\n"
+                     "Content-Length: %zu\r\n\r\n",
+                     method, what, body.n);
     const struct timeval patience = {.tv_sec = 20};
     struct sockaddr_un to = {.sun_family = AF_UNIX};
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     strcpy(to.sun_path, path);
     assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
     assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)), 0);
-    assert_int_equal(send(fd, request, sizeof(request) - 1, MSG_NOSIGNAL), sizeof(request) - 1);
+    assert_int_equal(send(fd, head, (size_t)n, MSG_NOSIGNAL), n);
+    assert_int_equal(send(fd, body.p, body.n, MSG_NOSIGNAL), body.n);
     return fd;
+}
+
+static int post(const char *what, struct span body)
+{
+    return call("POST", what, body);
+}
+
+static int execute_in(const char *name)
+{
+    char what[64];
+    (void)snprintf(what, sizeof(what), "sandboxes/%s/exec", name);
+    return post(what, SPAN("{\"argv\":[\"ls\"]}"));
+}
+
+static int execute(void)
+{
+    return execute_in("box");
 }
 
 static bool has(const char *words)
@@ -242,31 +264,81 @@ static void who_does_not_read_single_bytes_gets_all_of_them(void **state)
     assert_true(has("\"how\":\"exited\""));
 }
 
-/* As many as may be followed, and one more: of that one the warden hears nothing. */
+/* Of the one that is refused the warden hears nothing. */
+static void refused(int fd)
+{
+    dynbuf_reset(&got);
+    read_some(fd, "Too many");
+    dynbuf_reset(&got);
+    close(fd);
+}
+
+/* As many as one sandbox may have followed, and one more: of that one the warden hears nothing. */
 static void one_too_many_is_refused_before_it_begins(void **state)
 {
-    int fd[DESK_FOLLOWS + 1];
+    enum { ONE = DESK_FOLLOWS / 2 };
+    int fd[ONE];
     uint64_t id = 0;
-    for (int i = 0; i < DESK_FOLLOWS; i++) {
+    for (int i = 0; i < ONE; i++) {
         fd[i] = execute();
         id = told(M_SB_EXEC);
     }
-    fd[DESK_FOLLOWS] = execute();
-    read_some(fd[DESK_FOLLOWS], "Too many");
+    refused(execute());
     exited(id, 0);
-    read_all(fd[DESK_FOLLOWS - 1]); /* its place is free */
-    fd[DESK_FOLLOWS - 1] = execute();
+    read_all(fd[ONE - 1]); /* its place is free */
+    fd[ONE - 1] = execute();
     uint64_t next = told(M_SB_EXEC);
     assert_true(next > id);
     dynbuf_reset(&got);
     exited(next, 0);
-    read_some(fd[DESK_FOLLOWS - 1], "\r\n0\r\n\r\n"); /* and does not close */
+    read_some(fd[ONE - 1], "\r\n0\r\n\r\n"); /* and does not close */
     (void)nanosleep(&(const struct timespec){.tv_sec = 2}, NULL);
     int last = execute();
     (void)told(M_SB_EXEC);
     close(last);
-    for (int i = 0; i <= DESK_FOLLOWS; i++)
+    for (int i = 0; i < ONE; i++)
         close(fd[i]);
+}
+
+/* Whatever some do that are full of commands, another one's begin, two of each, as long as there is a place at all.
+ */
+static void no_sandbox_takes_the_places_of_all(void **state)
+{
+    static const struct {
+        const char *name;
+        int may;
+        bool full;
+    } rows[] = {{"bad", DESK_FOLLOWS / 2, true},
+                {"also", DESK_FOLLOWS / 4, true},
+                {"c", 2, true},
+                {"d", 2, false},
+                {"e", 2, false},
+                {"f", 2, true},
+                {"g", 0, true}};
+    int fd[DESK_FOLLOWS], n = 0, stat[DESK_SHORT / 4];
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        for (int k = 0; k < rows[i].may; k++) {
+            fd[n++] = execute_in(rows[i].name);
+            (void)told(M_SB_EXEC);
+        }
+        if (rows[i].full)
+            refused(execute_in(rows[i].name));
+    }
+    assert_int_equal(n, DESK_FOLLOWS);
+    for (int i = 0; i < DESK_SHORT / 4; i++) { /* what is asked of files has places of its own */
+        stat[i] = call("GET", "sandboxes/bad/files/stat?path=f", SPAN_NONE);
+        (void)told(M_SB_FILES);
+    }
+    refused(call("GET", "sandboxes/bad/files/stat?path=f", SPAN_NONE));
+    refused(call("GET", "sandboxes/bad/files?path=f", SPAN_NONE));
+    int other = call("GET", "sandboxes/other/files/stat?path=f", SPAN_NONE);
+    exited(told(M_SB_FILES), 2);
+    read_some(other, " 404 ");
+    close(other);
+    for (int i = 0; i < DESK_SHORT / 4; i++)
+        close(stat[i]);
+    while (n > 0)
+        close(fd[--n]);
 }
 
 /* It was told to the warden before the answer's head could not be written. */
@@ -278,12 +350,133 @@ static void a_command_whose_answer_cannot_be_written_is_killed(void **state)
     close(fd);
 }
 
+/* What is posted there is answered with this status. */
+static void asked(const char *what, struct span body, const char *status)
+{
+    int fd = post(what, body);
+    dynbuf_reset(&got);
+    read_some(fd, "\r\n\r\n");
+    if (!has(status))
+        fail_msg("%s: %.*s", what, (int)got.n, got.p);
+    close(fd);
+    dynbuf_reset(&got);
+}
+
+static void input(uint64_t id, struct span bytes, const char *status)
+{
+    char what[64];
+    (void)snprintf(what, sizeof(what), "streams/%llu/input", (unsigned long long)id);
+    asked(what, bytes, status);
+}
+
+static void told_input(uint64_t id, size_t n)
+{
+    struct dynbuf bytes;
+    struct frame f;
+    dynbuf_init(&bytes, CHAN_PAYLOAD_MAX);
+    assert_int_equal(chan_read_one(warden, &f, &bytes), 0);
+    assert_int_equal(f.type, M_SB_INPUT);
+    assert_int_equal(f.id, id);
+    assert_int_equal(f.payload.n, n);
+    dynbuf_free(&bytes);
+}
+
+/* No more than there is room for, which the events say; and nothing behind its end. */
+static void a_command_is_given_what_is_posted_for_it(void **state)
+{
+    static uint8_t large[TALK_IN_WINDOW + 1];
+    int fd = post("sandboxes/box/exec", SPAN("{\"argv\":[\"cat\"],\"input\":true}"));
+    uint64_t id = told(M_SB_EXEC);
+    char hello[64];
+    (void)snprintf(hello, sizeof(hello), "data: {\"stream\":%llu,\"input\":%d}\n", (unsigned long long)id,
+                   TALK_IN_WINDOW);
+    read_some(fd, hello);
+    input(id, SPAN("a\0b"), " 204 ");
+    told_input(id, 3);
+    input(id, span_of(large, TALK_IN_WINDOW), " 409 ");
+    input(id, span_of(large, TALK_IN_WINDOW + 1), " 409 ");
+    assert_int_equal(chan_write_one(warden, M_SB_FED, id, SPAN("\0\0\0\3")), 0);
+    dynbuf_reset(&got);
+    read_some(fd, "event: fed\ndata: 3\n\n");
+    input(id, span_of(large, TALK_IN_WINDOW), " 204 ");
+    told_input(id, TALK_IN_WINDOW);
+    input(id, SPAN_NONE, " 204 ");
+    told_input(id, 0);
+    input(id, SPAN("x"), " 409 ");
+    input(id, SPAN_NONE, " 409 ");
+    input(id + 1000, SPAN("x"), " 404 ");
+    input(0, SPAN("x"), " 404 ");
+    int other = execute();
+    input(told(M_SB_EXEC), SPAN("x"), " 409 ");
+    close(other);
+    close(fd);
+}
+
+/* Its size is told as it is said; it has no end but a key. */
+static void a_terminal_is_resized(void **state)
+{
+    struct dynbuf bytes;
+    struct frame f;
+    char what[64];
+    int fd = post("sandboxes/box/exec", SPAN("{\"argv\":[\"sh\"],\"tty\":true}"));
+    uint64_t id = told(M_SB_EXEC);
+    read_some(fd, "event: hello");
+    (void)snprintf(what, sizeof(what), "streams/%llu/resize", (unsigned long long)id);
+    asked(what, SPAN("{\"rows\":44,\"columns\":77}"), " 204 ");
+    dynbuf_init(&bytes, CHAN_PAYLOAD_MAX);
+    assert_int_equal(chan_read_one(warden, &f, &bytes), 0);
+    assert_true(f.type == M_SB_RESIZE && f.id == id && span_eq(f.payload, SPAN("\0\54\0\115")));
+    dynbuf_free(&bytes);
+    asked(what, SPAN("{\"rows\":0,\"columns\":77}"), " 400 ");
+    asked(what, SPAN("{\"rows\":44}"), " 400 ");
+    input(id, SPAN_NONE, " 409 ");
+    input(id, SPAN("\4"), " 204 ");
+    told_input(id, 1);
+    int other = execute();
+    id = told(M_SB_EXEC);
+    read_some(other, "event: hello");
+    (void)snprintf(what, sizeof(what), "streams/%llu/resize", (unsigned long long)id);
+    asked(what, SPAN("{\"rows\":44,\"columns\":77}"), " 409 ");
+    asked("streams/0/resize", SPAN("{\"rows\":44,\"columns\":77}"), " 404 ");
+    asked("streams/x/resize", SPAN("{\"rows\":44,\"columns\":77}"), " 404 ");
+    close(other);
+    close(fd);
+}
+
+/* It stands where the bytes are missing, however slowly the rest is read. */
+static void what_is_not_kept_is_said_where_it_is_missing(void **state)
+{
+    enum { BEFORE = 4, BEHIND = 3 };
+    int fd = post("sandboxes/box/attach", SPAN("{\"command\":7}"));
+    uint64_t id = told(M_SB_ATTACH);
+    assert_int_equal(chan_write_one(warden, M_SB_CUT, id, SPAN("\2\0\0\0\0\0\0\0\5")), 0);
+    for (int i = 0; i < BEFORE; i++)
+        output(id, 1, PIECE);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(chan_write_one(warden, M_SB_CUT, id, SPAN("\1\0\0\0\0\0\0\1\0")), 0);
+    assert_int_equal(chan_write_one(warden, M_SB_CUT, id, SPAN("\3\0\0\0\0\0\0\1\0")), 0); /* of neither */
+    for (int i = 0; i < BEHIND; i++)
+        output(id, 1, PIECE);
+    exited(id, 3);
+    read_all(fd);
+    assert_int_equal(said("stdout"), (BEFORE + BEHIND) * PIECE);
+    assert_true(has("event: cut\ndata: {\"output\":\"stderr\",\"bytes\":5}\n\n"));
+    size_t all = got.n, first = span_find(dynbuf_span(&got), SPAN("event: cut\ndata: {\"output\":\"stdout\""));
+    got.n = first;
+    assert_int_equal(said("stdout"), BEFORE * PIECE);
+    got.n = all;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(who_reads_slowly_gets_all_of_it, begin, finish),
         cmocka_unit_test_setup_teardown(who_does_not_read_single_bytes_gets_all_of_them, begin, finish),
         cmocka_unit_test_setup_teardown(one_too_many_is_refused_before_it_begins, begin, finish),
+        cmocka_unit_test_setup_teardown(no_sandbox_takes_the_places_of_all, begin, finish),
+        cmocka_unit_test_setup_teardown(a_command_is_given_what_is_posted_for_it, begin, finish),
+        cmocka_unit_test_setup_teardown(what_is_not_kept_is_said_where_it_is_missing, begin, finish),
+        cmocka_unit_test_setup_teardown(a_terminal_is_resized, begin, finish),
         cmocka_unit_test_setup_teardown(a_command_whose_answer_cannot_be_written_is_killed, begin_broken, finish),
     };
     signal(SIGPIPE, SIG_IGN);

@@ -1,149 +1,8 @@
 /* Sandboxes that are started by API: what the desk asks whom, in which order, and what it says of their commands. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/desk/started_world.h"
 
-#include <sqlite3.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
-
-#include "common/msg.h"
 #include "common/net/chan.h"
-#include "common/net/loop.h"
-#include "proxy/msgs.h"
-#include "sandbox-shim/warden/wire_box.h"
-#include "web-approval/api/api.h"
-#include "web-approval/route.h"
-
-static struct dynbuf sent, noted; /* the last message, but for notes */
-static unsigned sent_type, noted_n;
-static uint64_t sent_id;
-static bool of_note;
-
-struct dynbuf *chan_begin(struct chan *c, uint16_t type, uint64_t id)
-{
-    of_note = type == M_NOTE;
-    dynbuf_reset(of_note ? &noted : &sent);
-    if (of_note)
-        return &noted;
-    sent_type = type;
-    sent_id = id;
-    return &sent;
-}
-
-int chan_commit(struct chan *c)
-{
-    noted_n += of_note;
-    return 0;
-}
-
-int frame_take_fd(struct frame *f, unsigned i)
-{
-    return -1;
-}
-
-uint64_t loop_now(const struct loop *l)
-{
-    return 0;
-}
-
-uint64_t loop_wall(const struct loop *l)
-{
-    return 0;
-}
-
-static struct desk desk;
-static struct exchange x;
-static struct ask waits; /* of another exchange, while the next one is run */
-static char path[] = "/tmp/test_started.XXXXXX", db_path[64];
-
-static void answered(struct exchange *done)
-{
-}
-
-static int group_setup(void **state)
-{
-    sqlite3 *db;
-    const char *src = getenv("srcdir");
-    char name[512], text[64 * 1024];
-    if (!mkdtemp(path))
-        return -1;
-    (void)snprintf(db_path, sizeof(db_path), "%s/l.db", path);
-    (void)snprintf(name, sizeof(name), "%s/proxy/ledger/store/schema.sql", src ? src : ".");
-    FILE *f = fopen(name, "re");
-    if (!f || sqlite3_open(db_path, &db) != SQLITE_OK)
-        return -1;
-    text[fread(text, 1, sizeof(text) - 1, f)] = '\0';
-    (void)fclose(f);
-    int rc = sqlite3_exec(db, text, NULL, NULL, NULL) != SQLITE_OK ||
-             sqlite3_exec(db,
-                          "INSERT INTO sandbox VALUES ('box','box','uid 0','default','started',4,NULL,'{}',1,1),"
-                          "('ci','ci','uid 0','default','token',1,NULL,'{}',1,1),"
-                          "('old','old','uid 0','default','ended',7,NULL,'{}',1,1)",
-                          NULL, NULL, NULL) != SQLITE_OK;
-    (void)sqlite3_close(db);
-    desk.store = desk_store_new(db_path);
-    desk.ledger = desk.parent = desk.warden = (struct chan *)&desk;
-    dynbuf_init(&sent, 1 << 20);
-    dynbuf_init(&noted, 1 << 20);
-    exchange_answered = answered;
-    return rc;
-}
-
-static void end(void)
-{
-    dynbuf_free(&x.raw);
-    dynbuf_free(&x.out);
-    arena_free(&x.arena);
-}
-
-static int group_teardown(void **state)
-{
-    end();
-    desk_store_free(&desk.store);
-    dynbuf_free(&sent);
-    dynbuf_free(&noted);
-    (void)unlink(db_path);
-    return rmdir(path);
-}
-
-static unsigned control(const char *line, const char *body)
-{
-    struct http_err e;
-    size_t seen = 0, used;
-    end();
-    memset(desk.asks, 0, sizeof(desk.asks));
-    desk.asks[DESK_ASKS - 1] = waits;
-    x = (struct exchange){.desk = &desk, .place = PLACE_CONTROL, .file = -1, .now_ms = 10000, .wall_ms = 1000};
-    (void)snprintf(x.operator, sizeof(x.operator), "uid 0");
-    dynbuf_init(&x.raw, 1 << 20);
-    dynbuf_init(&x.out, 1 << 20);
-    arena_init(&x.arena, 1 << 22);
-    (void)dynbuf_addf(
-        &x.raw, "%s HTTP/1.1\r\nHost: countersign\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
-        line, strlen(body), body);
-    assert_int_equal(http_parse_request(dynbuf_span(&x.raw), HTTP_ORIGIN_SERVER, &seen, &x.head, &used, &e), HTTP_OK);
-    x.body = span_from(dynbuf_span(&x.raw), used);
-    sent_type = noted_n = 0;
-    route_run(&x);
-    return x.status;
-}
-
-static bool says(const char *needle)
-{
-    return span_find(dynbuf_span(&x.out), span_str(needle)) < x.out.n;
-}
-
-static void answer(enum ask_whom whom, uint16_t type, struct span payload)
-{
-    struct frame f = {.type = type, .id = sent_id, .payload = payload};
-    assert_true(ask_answer(&desk, whom, &f));
-}
-
-/* --- */
+#include "sandbox-shim/inside/shim_talk.h"
 
 static void what_makes_no_sense_is_asked_of_nobody(void **state)
 {
@@ -164,7 +23,15 @@ static void what_makes_no_sense_is_asked_of_nobody(void **state)
                                         "{\"argv\":[\"ls\"],\"timeout\":0}",
                                         "{\"argv\":[\"ls\"],\"timeout\":86401}",
                                         "{\"argv\":[\"ls\"],\"env\":{}}",
-                                        "{\"argv\":[\"ls\"],\"output\":1073741825}"};
+                                        "{\"argv\":[\"ls\"],\"output\":1073741825}",
+                                        "{\"argv\":[\"ls\"],\"tty\":1}",
+                                        "{\"argv\":[\"ls\"],\"tty\":true,\"input\":false}",
+                                        "{\"argv\":[\"ls\"],\"tty\":true,\"rows\":0}",
+                                        "{\"argv\":[\"ls\"],\"tty\":true,\"columns\":65536}",
+                                        "{\"argv\":[\"ls\"],\"input\":true,\"rows\":24,\"columns\":80}",
+                                        "{\"argv\":[\"ls\"],\"detach\":true,\"input\":true}",
+                                        "{\"argv\":[\"ls\"],\"detach\":true,\"tty\":true}",
+                                        "{\"argv\":[\"ls\"],\"detach\":true,\"output\":9}"};
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
         if (control("POST /api/v1/sandboxes/box/exec", wrong[i]) != 400 || sent_type != 0)
             fail_msg("%s: %u", wrong[i], x.status);
@@ -178,13 +45,13 @@ static void what_makes_no_sense_is_asked_of_nobody(void **state)
 /* Who repeats a refused command has it run once. */
 static void a_command_that_nobody_can_follow_does_not_begin(void **state)
 {
-    desk.follows = DESK_FOLLOWS;
+    desk.held[SHARE_FOLLOW] = DESK_FOLLOWS;
     assert_int_equal(control("POST /api/v1/sandboxes/box/exec", "{\"argv\":[\"ls\"]}"), 503);
     assert_true(says("Too many") && !x.stream && sent_type == 0 && noted_n == 0);
-    desk.follows = DESK_FOLLOWS - 1;
+    desk.held[SHARE_FOLLOW] = DESK_FOLLOWS - 1;
     assert_int_equal(control("POST /api/v1/sandboxes/box/exec", "{\"argv\":[\"ls\"]}"), 200);
     assert_int_equal(sent_type, M_SB_EXEC);
-    desk.follows = 0;
+    desk.held[SHARE_FOLLOW] = 0;
 }
 
 /* The warden knows who runs; the ledger raises the generation; and only then it is started, of that one. */
@@ -240,21 +107,14 @@ static void two_starts_of_a_name_at_once_are_one(void **state)
 
 static void a_start_that_fails_at_any_step_is_said(void **state)
 {
-    struct dynbuf list;
+    struct dynbuf list = list_of_one(PAUSE_NONE);
     assert_int_equal(control("POST /api/v1/sandboxes/start", "{\"name\":\"box\"}"), 0);
-    dynbuf_init(&list, 1024);
-    msg_put_u16(&list, 1);
-    wire_put_box(&list, &(struct wire_box){SPAN("box"), 64 << 20, 8, 1 << 20, 64});
-    for (int i = 0; i < 3; i++)
-        msg_put_u64(&list, 1);
-    msg_put_u8(&list, 1);
-    msg_put_u16(&list, 0);
     answer(ASK_WARDEN, M_SB_LISTED, dynbuf_span(&list));
     assert_int_equal(x.status, 409); /* and its generation stays */
     assert_int_equal(sent_type, M_SB_LIST);
     assert_int_equal(control("GET /api/v1/sandboxes/started", ""), 0);
     answer(ASK_WARDEN, M_SB_LISTED, dynbuf_span(&list));
-    assert_true(x.status == 200 && says("\"name\":\"box\"") && says("\"pids\":8"));
+    assert_true(x.status == 200 && says("\"name\":\"box\"") && says("\"pids\":8") && says("\"state\":\"running\""));
     assert_int_equal(control("GET /api/v1/sandboxes/started", ""), 0);
     answer(ASK_WARDEN, M_SB_LISTED, span_first(dynbuf_span(&list), list.n - 1));
     assert_int_equal(x.status, 503);
@@ -294,6 +154,10 @@ static void a_command_is_followed_as_events(void **state)
     assert_true(span_eq(msg_get_span(&m, 63), SPAN("box")));
     assert_int_equal(msg_get_u64(&m), 2000);
     assert_int_equal(msg_get_u64(&m), 16 << 20);
+    assert_int_equal(msg_get_u8(&m), TALK_NO_INPUT);
+    assert_int_equal(msg_get_u16(&m), 0);
+    assert_int_equal(msg_get_u16(&m), 0);
+    assert_int_equal(msg_get_u8(&m), false);
     assert_int_equal(msg_get_u16(&m), 3);
     assert_int_equal(msg_get_u16(&m), 1);
     for (const char *const *w = (const char *const[]){"sh", "-c", "ls", "A=b", "/tmp", NULL}; *w; w++)
@@ -320,6 +184,160 @@ static void a_command_is_followed_as_events(void **state)
     dynbuf_free(&event);
     api_started_unfollow(&desk, 77);
     assert_true(sent_type == M_SB_KILL && sent_id == 77);
+}
+
+static void a_terminal_is_asked_for_with_its_size(void **state)
+{
+    static const struct {
+        const char *body;
+        unsigned input, rows, columns;
+        uint64_t output;
+    } rows[] = {{"{\"argv\":[\"sh\"],\"tty\":true}", TALK_TERMINAL, 24, 80, 1 << 30},
+                {"{\"argv\":[\"sh\"],\"tty\":true,\"input\":true,\"rows\":1,\"columns\":65535,\"output\":9}",
+                 TALK_TERMINAL, 1, 65535, 9},
+                {"{\"argv\":[\"sh\"],\"tty\":false,\"input\":true}", TALK_PIPE, 0, 0, 16 << 20}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        assert_int_equal(control("POST /api/v1/sandboxes/box/exec", rows[i].body), 200);
+        struct msg_in m = msg_in(dynbuf_span(&sent));
+        (void)msg_get_span(&m, 63);
+        (void)msg_get_u64(&m);
+        assert_int_equal(msg_get_u64(&m), rows[i].output);
+        assert_int_equal(msg_get_u8(&m), rows[i].input);
+        assert_int_equal(msg_get_u16(&m), rows[i].rows);
+        assert_int_equal(msg_get_u16(&m), rows[i].columns);
+        assert_true(x.input && x.terminal == (rows[i].input == TALK_TERMINAL));
+    }
+}
+
+/* Its number is the answer; whoever asked is waited for by nobody, and it lives a day. */
+static void a_detached_command_is_a_number(void **state)
+{
+    static const struct {
+        const char *body;
+        uint64_t timeout_ms;
+    } rows[] = {{"{\"argv\":[\"ls\"],\"detach\":true}", 86400 * 1000},
+                {"{\"argv\":[\"ls\"],\"detach\":true,\"timeout\":2}", 2000}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        assert_int_equal(control("POST /api/v1/sandboxes/box/exec", rows[i].body), 0);
+        assert_int_equal(sent_type, M_SB_EXEC);
+        struct msg_in m = msg_in(dynbuf_span(&sent));
+        (void)msg_get_span(&m, 63);
+        assert_int_equal(msg_get_u64(&m), rows[i].timeout_ms);
+        (void)msg_get_u64(&m);
+        assert_int_equal(msg_get_u8(&m), TALK_NO_INPUT);
+        (void)msg_get_u32(&m);
+        assert_true(msg_get_bool(&m));
+        assert_int_equal(noted_n, 0);
+        answer(ASK_WARDEN, M_SB_DETACHED, SPAN("\0\0\0\7\0\0\0\0"));
+        assert_true(x.status == 201 && says("{\"command\":7}") && !x.stream && noted_n == 1);
+        assert_true(span_find(dynbuf_span(&noted), SPAN("[\"ls\"]")) < noted.n);
+    }
+    assert_int_equal(control("POST /api/v1/sandboxes/box/exec", rows[0].body), 0);
+    answer(ASK_WARDEN, M_SB_DETACHED, SPAN("\0\0\0\0\0\0\0\4full"));
+    assert_true(x.status == 503 && says("full") && noted_n == 0);
+    assert_int_equal(control("POST /api/v1/sandboxes/box/exec", rows[0].body), 0);
+    ask_gone(&desk, ASK_WARDEN);
+    assert_true(x.status == 503 && says("may run"));
+    desk.held[SHARE_FOLLOW] = DESK_FOLLOWS; /* nobody follows it */
+    assert_int_equal(control("POST /api/v1/sandboxes/box/exec", rows[0].body), 0);
+    assert_int_equal(control("POST /api/v1/sandboxes/box/attach", "{\"command\":7}"), 503);
+    assert_int_equal(sent_type, 0);
+    desk.held[SHARE_FOLLOW] = 0;
+    assert_int_equal(control("POST /api/v1/sandboxes/A/exec", rows[0].body), 404);
+}
+
+static void commands_are_listed_and_followed(void **state)
+{
+    struct dynbuf list;
+    assert_int_equal(control("GET /api/v1/sandboxes/box/commands", ""), 0);
+    assert_int_equal(sent_type, M_SB_COMMANDS);
+    dynbuf_init(&list, 4096);
+    msg_put_u8(&list, true);
+    msg_put_u16(&list, 2);
+    for (unsigned i = 0; i < 2; i++) {
+        msg_put_u32(&list, 9 - i);
+        msg_put_u64(&list, 1234);
+        msg_put_u8(&list, i == 1);
+        msg_put_u8(&list, i == 0);
+        msg_put_u8(&list, i == 0);
+        msg_put_u8(&list, i == 0 ? 0 : SB_SIGNALLED);
+        msg_put_u8(&list, i == 0 ? 0 : 9);
+        msg_put_u8(&list, i == 1);
+        msg_put_span(&list, i == 0 ? SPAN("sh\0") : SPAN("sh\0\0\"\n\0"));
+    }
+    answer(ASK_WARDEN, M_SB_COMMANDS_ARE, dynbuf_span(&list));
+    assert_int_equal(x.status, 200);
+    assert_true(says("{\"command\":9,\"age_ms\":1234,\"detached\":false,\"followed\":true,\"state\":\"running\","
+                     "\"argv\":[\"sh\"],\"cut\":false}"));
+    assert_true(says("{\"command\":8,\"age_ms\":1234,\"detached\":true,\"followed\":false,\"state\":\"signalled\","
+                     "\"signal\":9,\"argv\":[\"sh\",\"\",\"\\\"\\n\"],\"cut\":true}"));
+    assert_int_equal(control("GET /api/v1/sandboxes/box/commands", ""), 0);
+    answer(ASK_WARDEN, M_SB_COMMANDS_ARE, span_first(dynbuf_span(&list), list.n - 1));
+    assert_int_equal(x.status, 503);
+    dynbuf_free(&list);
+    assert_int_equal(control("GET /api/v1/sandboxes/box/commands", ""), 0);
+    answer(ASK_WARDEN, M_SB_COMMANDS_ARE, SPAN("\0\0\0"));
+    assert_int_equal(x.status, 404);
+    assert_int_equal(control("GET /api/v1/sandboxes/A/commands", ""), 404);
+    assert_int_equal(control("POST /api/v1/sandboxes/box/attach", "{\"command\":7}"), 200);
+    assert_true(sent_type == M_SB_ATTACH && x.stream && x.follow == sent_id && !x.input && noted_n == 1);
+    assert_true(span_eq(dynbuf_span(&sent), SPAN("\0\0\0\3box\0\0\0\7")));
+    assert_true(span_find(dynbuf_span(&noted), SPAN("\"number\":7")) < noted.n);
+    assert_int_equal(control("POST /api/v1/sandboxes/box/attach", "{\"command\":0}"), 400);
+    assert_int_equal(control("POST /api/v1/sandboxes/box/attach", "{}"), 400);
+}
+
+static void a_signal_is_sent_to_a_command_that_is_there(void **state)
+{
+    static const struct {
+        struct span said;
+        unsigned status, notes;
+    } cases[] = {{SPAN("\1"), 204, 1}, {SPAN("\0"), 404, 0}, {SPAN("\2"), 409, 0},
+                 {SPAN("\3"), 409, 0}, {SPAN("\4"), 503, 0}, {SPAN_NONE, 503, 0}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        assert_int_equal(control("POST /api/v1/sandboxes/box/signal", "{\"command\":7,\"signal\":9}"), 0);
+        assert_int_equal(sent_type, M_SB_SIGNAL);
+        assert_true(span_eq(dynbuf_span(&sent), SPAN("\0\0\0\3box\0\0\0\7\11")));
+        answer(ASK_WARDEN, M_SB_SIGNALLED, cases[i].said);
+        assert_int_equal(x.status, cases[i].status);
+        assert_int_equal(noted_n, cases[i].notes);
+        if (cases[i].notes > 0)
+            assert_true(span_find(dynbuf_span(&noted), SPAN("\"number\":7,\"signal\":9}")) < noted.n);
+    }
+    assert_int_equal(control("POST /api/v1/sandboxes/box/signal", "{\"command\":7}"), 0);
+    assert_true(span_eq(dynbuf_span(&sent), SPAN("\0\0\0\3box\0\0\0\7\17")));
+    for (const char *const *bad =
+             (const char *const[]){"{\"command\":7,\"signal\":0}", "{\"command\":7,\"signal\":65}", "{\"signal\":9}",
+                                   "{\"command\":4294967296}", NULL};
+         *bad; bad++)
+        assert_int_equal(control("POST /api/v1/sandboxes/box/signal", *bad), 400);
+}
+
+static bool notes(const char *needle)
+{
+    return span_find(dynbuf_span(&noted), span_str(needle)) < noted.n;
+}
+
+/* However long a name is, and whatever stands before it or in it. */
+static void what_is_done_with_files_is_recorded_to_the_byte(void **state)
+{
+    char line[2048] = "PUT /api/v1/sandboxes/box/files?path=", *at = line + strlen(line);
+    for (int i = 0; i < 600; i++, at += 2)
+        memcpy(at, "./", 2);
+    memcpy(at, "x", 2);
+    assert_int_equal(control(line, ""), 0);
+    assert_true(sent_type == M_SB_FILES && noted_n == 1);
+    assert_true(notes("\"what\":\"write\",\"path\":\"./././") && notes("././x\"}"));
+    assert_int_equal(control("POST /api/v1/sandboxes/box/files/move?path=a&to=b%ff", ""), 0);
+    assert_true(sent_type == M_SB_FILES && noted_n == 1);
+    assert_true(notes("\"what\":\"move\",\"path\":\"a\",\"to\":\"b\357\277\275\",\"to_base64\":\"Yv8=\"}"));
+    (void)snprintf(line, sizeof(line), "PUT /api/v1/sandboxes/box/files?path=");
+    at = line + strlen(line);
+    for (int i = 0; i < 600; i++, at += 3)
+        memcpy(at, "%01", 3); /* the longest way to say a byte */
+    *at = '\0';
+    assert_int_equal(control(line, ""), 0);
+    assert_int_equal(noted_n, 1);
 }
 
 /* Its row says whose it is, as long as it runs. */
@@ -397,6 +415,11 @@ int main(void)
         cmocka_unit_test(two_starts_of_a_name_at_once_are_one),
         cmocka_unit_test(a_start_that_fails_at_any_step_is_said),
         cmocka_unit_test(a_command_is_followed_as_events),
+        cmocka_unit_test(a_terminal_is_asked_for_with_its_size),
+        cmocka_unit_test(a_detached_command_is_a_number),
+        cmocka_unit_test(commands_are_listed_and_followed),
+        cmocka_unit_test(what_is_done_with_files_is_recorded_to_the_byte),
+        cmocka_unit_test(a_signal_is_sent_to_a_command_that_is_there),
         cmocka_unit_test(the_end_of_a_sandbox_is_the_end_of_its_generation),
         cmocka_unit_test(one_that_runs_keeps_its_row),
         cmocka_unit_test(every_command_is_in_the_audit),

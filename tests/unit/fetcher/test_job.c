@@ -42,6 +42,7 @@ static void what_was_printed(void **state)
                                     .setting = {{SPAN("value"), SPAN("/a/t")}, {SPAN("expires_in"), SPAN("/s")}}};
     is_printed(&text, SPAN("{ a token }\n"), SPAN("{ a token }\n"), 0);
     is_printed(&json, SPAN("{\"a\":{\"t\":\"canary\"},\"s\":60}"), SPAN("canary"), 60000);
+    is_printed(&json, SPAN("{\"a\":{\"t\":\"canary\"},\"s\":59.5}"), SPAN("canary"), 59500);
     is_printed(&json, SPAN("{\"a\":{\"t\":\"canary\"},\"s\":0}"), SPAN("canary"), 1); /* not: it does not say */
     static const struct span bad[] = {SPAN("canary"),
                                       SPAN("{\"a\":{\"t\":1},\"s\":60}"),
@@ -212,12 +213,14 @@ static void what_a_token_endpoint_answers(void **state)
         {"{\"access_token\":\"canary\",\"token_type\":\"bearer\",\"expires_in\":60}", "canary", "", 60000},
         {"{\"access_token\":\"canary\",\"token_type\":\"Bearer\",\"expires_in\":\"60\",\"refresh_token\":\"r\"}",
          "canary", "r", 60000},
+        {"{\"access_token\":\"canary\",\"token_type\":\"Bearer\",\"expires_in\":3599.75}", "canary", "", 3599750},
+        {"{\"access_token\":\"canary\",\"token_type\":\"Bearer\",\"expires_in\":1e3}", "canary", "", 1000000},
         {"{\"access_token\":\"canary\",\"token_type\":\"Bearer\",\"expires_in\":0}", "canary", "", 1},
         {"{\"access_token\":\"canary\",\"token_type\":\"Bearer\"}", "canary", "", 0},
         {"{\"access_token\":\"canary\",\"token_type\":\"N_A\",\"expires_in\":null}", "canary", "", 0},
         {"{\"access_token\":\"canary\"}", NULL, "", 0},
         {"{\"access_token\":\"canary\",\"token_type\":\"mac\"}", NULL, "", 0},
-        {"{\"access_token\":\"canary\",\"token_type\":\"Bearer\",\"expires_in\":1e3,\"refresh_token\":\"r\"}", NULL,
+        {"{\"access_token\":\"canary\",\"token_type\":\"Bearer\",\"expires_in\":1e10,\"refresh_token\":\"r\"}", NULL,
          "r", 0}, /* what was asked with is used up all the same */
         {"{\"access_token\":[\"canary\"],\"token_type\":\"Bearer\"}", NULL, "", 0},
         {"{\"access_token\":\"canary\",\"token_type\":\"Bearer\",\"expires_in\":-1}", NULL, "", 0},

@@ -137,9 +137,12 @@ static void folds(void **state)
     static const struct {
         struct span in, out; /* out empty: nothing to join */
     } rows[] = {
-        {SPAN(OK200 "A: b\r\n c\r\n\tD: e\r\nF: g\r\n\r\n"), SPAN(OK200 "A: b   c  \tD: e\r\nF: g\r\n\r\n")},
-        {SPAN(OK200 "A:\r\n b\r\n \r\n\r\n\r\n body"), SPAN(OK200 "A:   b   \r\n\r\n\r\n body")},
+        {SPAN(OK200 "A: b\r\n c\r\n\tD: e\r\nF: g\r\n\r\n"), SPAN(OK200 "A: b c D: e    \r\nF: g\r\n\r\n")},
+        {SPAN(OK200 "A:\r\n b\r\n \r\n\r\n\r\n body"), SPAN(OK200 "A: b     \r\n\r\n\r\n body")},
+        {SPAN(OK200 "A: b \t\r\n \t c \r\n d\r\n\r\n"), SPAN(OK200 "A: b c d         \r\n\r\n")},
         {SPAN(OK200 "A: b\r\n\r\n c\r\n d"), SPAN("")},
+        {SPAN(OK200 "A: b\r\n c"), SPAN("")}, /* where it ends is still to come */
+        {SPAN(OK200 "A: b\r\n c\n\r\n"), SPAN("")},
         {SPAN(OK200 " A: b\r\n\r\n"), SPAN("")},
         {SPAN("HTTP/1.1 200\r\n OK\r\n\r\n"), SPAN("")},
         {SPAN(OK200 "Content-Length: 1\r\n 0\r\n\r\n"), SPAN("")},

@@ -494,6 +494,29 @@ static void started_sandboxes_end(void **state)
     fix_chain();
 }
 
+/* Those of before a pause are dead at once, and none that was issued meanwhile lives in what goes on. */
+static void a_pause_ends_leases_and_going_on_is_another_generation(void **state)
+{
+    struct wire_sandbox box = {.name = SPAN("box"), .session = SPAN("box"), .kind = SPAN("started")};
+    struct wire_lease before = lease_of(1, "box"), other = lease_of(2, "run"), meanwhile = lease_of(3, "box");
+    const char *why;
+    sandbox("run");
+    assert_int_equal(store_sandbox_put(fix, &box, &why), 0);
+    assert_null(issue(&before));
+    assert_null(issue(&other));
+    assert_int_equal(store_sandbox_paused(fix, SPAN("box"), 2), 0); /* another one of the name */
+    assert_int_equal(store_sandbox_paused(fix, SPAN("none"), 1), 0);
+    assert_int_equal(store_sandbox_paused(fix, SPAN("run"), 1), 0); /* not the warden's */
+    assert_true(is("box", "started", 1) && live() == 2);
+    assert_int_equal(store_sandbox_paused(fix, SPAN("box"), 1), 0);
+    assert_true(is("box", "started", 1) && is("run", "run", 1) && live() == 1);
+    assert_null(issue(&meanwhile));
+    assert_true(is("box", "started", 1) && live() == 2);
+    assert_int_equal(store_sandbox_put(fix, &box, &why), 0);
+    assert_true(is("box", "started", 2) && live() == 1);
+    fix_chain();
+}
+
 /* All bounds of all leases are told to a judge at once: past what fits there are none with any more, and still others
  * without. */
 static void bounds_of_all_that_are_too_long(void **state)
@@ -544,6 +567,7 @@ int main(void)
         LEASES(stubs_give_the_same_one),
         LEASES(stubs_leave_room),
         LEASES(started_sandboxes_end),
+        LEASES(a_pause_ends_leases_and_going_on_is_another_generation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

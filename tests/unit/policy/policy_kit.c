@@ -9,6 +9,8 @@
 
 #include "policy/load/load.h"
 
+const char *kit_own_pack = "";
+
 static int fetch(void *arg, enum policy_ref kind, struct span name, struct span *text, struct err *e)
 {
     static uint8_t bytes[8][65536]; /* packs live until the next load */
@@ -24,6 +26,10 @@ static int fetch(void *arg, enum policy_ref kind, struct span name, struct span 
         memcpy(large, mark, strlen(mark));
         *text = span_of(large, span_starts(name, SPAN("large")) ? sizeof(large) : strlen(mark));
         return span_eq(name, SPAN("none.pem")) ? err_set(e, "no such file") : 0;
+    }
+    if (kind == POLICY_REF_PACK && span_eq(name, SPAN("own@1"))) {
+        *text = span_str(kit_own_pack);
+        return 0;
     }
     if (kind == POLICY_REF_ZONE)
         snprintf(path, sizeof(path), "/usr/share/zoneinfo/%.*s", SPAN_FMT(name));
@@ -120,6 +126,19 @@ const struct decision *kit_judge(struct kit *k, const char *sandbox, const char 
             : k->ambiguity.word[0] != '\0')
         fail_msg("%s %s: %s, cause \"%s\"", method, url, k->d.code, k->ambiguity.word);
     return &k->d;
+}
+
+void kit_rows(struct kit *k, const struct kit_row *v, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct decision *d = kit_judge(k, "sb", v[i].method, v[i].url, v[i].fields, v[i].body,
+                                             v[i].body ? strlen(v[i].body) : 0, true);
+        if (d->need_body ? strcmp(v[i].code, "unclassified") != 0
+                         : d->verdict != v[i].verdict || strcmp(d->code, v[i].code) != 0 ||
+                               !span_eq(d->rule.id, span_str(v[i].rule)))
+            fail_msg("%s %s with %s: verdict %d, code %s, rule %.*s, %s", v[i].method, v[i].url,
+                     v[i].body ? v[i].body : "nothing", d->verdict, d->code, SPAN_FMT(d->rule.id), k->ambiguity.word);
+    }
 }
 
 const struct decision *kit_get(struct kit *k, const char *url)

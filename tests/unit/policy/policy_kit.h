@@ -18,6 +18,9 @@ struct kit {
     struct err e;
 };
 
+/* What a policy's pack own@1 says. */
+extern const char *kit_own_pack;
+
 /* Load (floors may be NULL). False: it was refused; the problems say why. */
 bool kit_load(struct kit *k, const char *yaml, const char *floors);
 /* The same, loaded at a time. */
@@ -26,6 +29,13 @@ void kit_free(struct kit *k);
 /* Fields as "Name: value\n..." or NULL, body NULL for none. url: scheme://host[:port]/path[?query] */
 const struct decision *kit_judge(struct kit *k, const char *sandbox, const char *method, const char *url,
                                  const char *fields, const char *body, size_t body_n, bool complete);
+/* Requests, each with what it comes to: by rule, or "". A body is all there. */
+struct kit_row {
+    const char *method, *url, *fields, *body;
+    enum verdict verdict;
+    const char *code, *rule;
+};
+void kit_rows(struct kit *k, const struct kit_row *v, size_t n);
 /* A GET without anything. */
 const struct decision *kit_get(struct kit *k, const char *url);
 /* Was there a problem with this code, at this place (NULL: anywhere), whose text has these words (NULL: any)? */

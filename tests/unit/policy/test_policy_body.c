@@ -23,8 +23,13 @@ static const char money[] =
     "{ pointer: /meta/draft, equals: \"true\" }] }, decide: allow }\n"
     "  - { id: cheap, match: { host: json.test, method: POST, path: /buy, json: [{ pointer: /items/0/price, int_lte: "
     "100 }, { pointer: /items/1, absent: true }] }, decide: allow }\n"
+    "  - { id: gentle, match: { host: json.test, method: POST, path: /move, json: [{ pointer: /options/force, "
+    "absent: "
+    "true }] }, decide: allow }\n"
     "  - { id: any, match: { host: deny.test, method: POST }, decide: allow }\n"
     "  - { id: no-drop, match: { host: deny.test, method: POST, json: [{ pointer: /action, glob: \"drop*\" }] }, "
+    "decide: deny }\n"
+    "  - { id: no-prod, match: { host: deny.test, method: POST, json: [{ pointer: /target/env, equals: prod }] }, "
     "decide: deny }\n"
     "  - { id: large, match: { host: hold.test, method: POST, json: [{ pointer: /sum, int_gte: 100 }] }, decide: "
     "hold "
@@ -122,6 +127,7 @@ static void json(void **state)
 #define N "https://json.test/notes"
 #define B "https://json.test/buy"
 #define T "https://json.test/task"
+#define V "https://json.test/move"
         {N, JSON, "{\"kind\":\"note\",\"meta\":{\"draft\":true}}", VERDICT_ALLOW, "rule", "note"},
         {N, "Content-Type: application/vnd.x+json; charset=utf-8\n",
          "{\"meta\":{\"draft\":\"true\"},\"kind\":\"note\"}", VERDICT_ALLOW, "rule", "note"},
@@ -143,6 +149,14 @@ static void json(void **state)
         {B, JSON, "{\"items\":[{\"price\":1e2}]}", VERDICT_DENY, "no-rule", ""},
         {B, JSON, "{\"items\":[{\"price\":\"100\"}]}", VERDICT_DENY, "no-rule", ""},
         {B, JSON, "{\"items\":[{\"price\":1},{\"price\":900}]}", VERDICT_DENY, "no-rule", ""},
+        {B, JSON, "{\"items\":{\"price\":9999}}", VERDICT_DENY, "unclassified", ""},
+        /* a list to PHP, of two */
+        {B, JSON, "{\"items\":{\"0\":{\"price\":1},\"2\":{\"price\":9999}}}", VERDICT_DENY, "unclassified", ""},
+        {B, JSON, "{\"items\":null}", VERDICT_DENY, "no-rule", ""},
+        {V, JSON, "{\"options\":{}}", VERDICT_ALLOW, "rule", "gentle"},
+        {V, JSON, "{\"options\":null}", VERDICT_ALLOW, "rule", "gentle"},
+        {V, JSON, "{\"options\":{\"force\":true}}", VERDICT_DENY, "no-rule", ""},
+        {V, JSON, "{\"options\":\"{\\\"force\\\":true}\"}", VERDICT_DENY, "unclassified", ""},
         /* Go's encoding/json folds these two to ASCII */
         {T, JSON, "{\"task\":\"list\",\"force\":false}", VERDICT_ALLOW, "rule", "soft"},
         {T, JSON, "{\"task\":\"list\",\"ta\u017fk\":\"drop\",\"force\":false}", VERDICT_DENY, "unclassified", ""},
@@ -176,6 +190,12 @@ static void denies_and_holds_reach_further(void **state)
         {D, JSON, "{\"action\":\"DROP\"}", VERDICT_DENY, "rule", "no-drop"},
         {D, JSON, "{\"Action\":\"list\"}", VERDICT_DENY, "unclassified", ""},
         {D, JSON, "{\"action\":[\"drop\"]}", VERDICT_DENY, "unclassified", ""},
+        {D, JSON, "{\"action\":\"[\\\"drop\\\"]\"}", VERDICT_DENY, "unclassified", ""},
+        {D, JSON, "{\"action\":\"[WIP] list\"}", VERDICT_ALLOW, "rule", "any"},
+        {D, JSON, "{\"action\":\"drop [a]\"}", VERDICT_DENY, "rule", "no-drop"},
+        {D, JSON, "{\"target\":{\"env\":\"prod\"}}", VERDICT_DENY, "rule", "no-prod"},
+        {D, JSON, "{\"target\":null}", VERDICT_ALLOW, "rule", "any"},
+        {D, JSON, "{\"target\":\"{\\\"env\\\":\\\"prod\\\"}\"}", VERDICT_DENY, "unclassified", ""},
         {D, FORM, "action=drop", VERDICT_DENY, "unclassified", ""},
         {D, JSON "Content-Encoding: br\n", "{\"action\":\"list\"}", VERDICT_DENY, "unclassified", ""},
         {H, JSON, "{\"sum\":99}", VERDICT_ALLOW, "rule", "rest"},

@@ -179,6 +179,33 @@ static void test_git_lookalikes(void **state)
                VERDICT_DENY, "unclassified", "");
 }
 
+#define LFS_TYPE "Content-Type: application/vnd.git-lfs+json"
+
+/* Who has locked what is asked with a POST before a push; by its path and type alone it is a read. */
+static void test_lfs_locks(void **state)
+{
+    static const struct {
+        const char *method, *url, *fields, *op;
+        enum effect effect;
+    } rows[] = {
+        {"POST", GIT "/info/lfs/locks/verify", LFS_TYPE "; charset=utf-8", "git.lfs.locks", EFFECT_READ},
+        {"POST", GIT "/info/lfs/locks/verify", LFS_TYPE, "git.lfs.locks", EFFECT_READ},
+        {"POST", GIT "/info/lfs/locks/verify?a=b", LFS_TYPE, "git.lfs", EFFECT_WRITE},
+        {"POST", GIT "/info/lfs/locks/verify", LFS_TYPE "\n" LFS_TYPE, "git.lfs", EFFECT_WRITE},
+        {"POST", GIT "/info/lfs/locks/verify", "Content-Type: text/plain", "git.lfs", EFFECT_WRITE},
+        {"PUT", GIT "/info/lfs/locks/verify", LFS_TYPE, "git.lfs", EFFECT_WRITE},
+        {"POST", GIT "/info/lfs/locks/7/unlock", LFS_TYPE, "git.lfs", EFFECT_WRITE},
+        {"POST", GIT "/info/lfs/locks", LFS_TYPE, "git.lfs", EFFECT_WRITE},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const struct decision *d =
+            kit_judge(&kit, "ci-1", rows[i].method, rows[i].url, rows[i].fields, "{}", 2, true);
+        assert_true(span_eq(d->op, span_str(rows[i].op)));
+        assert_int_equal(d->effect, rows[i].effect);
+    }
+}
+
 static void test_push(void **state)
 {
     (void)state;
@@ -423,19 +450,13 @@ static void test_each_judged_of_a_pack(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rest),
-        cmocka_unit_test(test_effects),
-        cmocka_unit_test(test_git_reads),
-        cmocka_unit_test(test_git_lookalikes),
-        cmocka_unit_test(test_push),
-        cmocka_unit_test(test_push_head),
-        cmocka_unit_test(test_push_refs),
-        cmocka_unit_test(test_push_malformed),
-        cmocka_unit_test(test_bad_paths),
-        cmocka_unit_test(test_readings),
-        cmocka_unit_test(test_names_host),
-        cmocka_unit_test(test_each_judged),
-        cmocka_unit_test(test_each_judged_of_a_pack),
+        cmocka_unit_test(test_rest),           cmocka_unit_test(test_effects),
+        cmocka_unit_test(test_git_reads),      cmocka_unit_test(test_git_lookalikes),
+        cmocka_unit_test(test_lfs_locks),      cmocka_unit_test(test_push),
+        cmocka_unit_test(test_push_head),      cmocka_unit_test(test_push_refs),
+        cmocka_unit_test(test_push_malformed), cmocka_unit_test(test_bad_paths),
+        cmocka_unit_test(test_readings),       cmocka_unit_test(test_names_host),
+        cmocka_unit_test(test_each_judged),    cmocka_unit_test(test_each_judged_of_a_pack),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

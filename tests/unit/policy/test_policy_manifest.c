@@ -91,6 +91,44 @@ static void it_lists_what_is_in_scope(void **state)
     kit_free(&k);
 }
 
+static void a_form_with_files_is_asked_by_what_it_names(void **state)
+{
+    static const char yaml[] =
+        "version: 1\nrules:\n"
+        "  - { id: up, match: { host: a.test, path: /up, multipart: [{ field: folder, equals: drafts }, { file: doc, "
+        "glob: \"*.txt\" }, { content_type: doc, exists: true }] }, decide: hold }\n";
+    struct kit k;
+    char text[16384];
+    size_t left;
+    struct subject any = {.sandbox = SPAN("x")};
+    (void)state;
+    assert_true(kit_load(&k, yaml, NULL));
+    tell(&k, (struct manifest_want){.subject = &any, .room = 1 << 18}, text, sizeof(text), &left);
+    assert_true(has(text, "\"multipart\":[{\"field\":\"folder\",\"in\":[\"drafts\"]},{\"file\":\"doc\","
+                          "\"glob\":[\"*.txt\"]},{\"content_type\":\"doc\",\"exists\":true}]"));
+    kit_free(&k);
+}
+
+/* The operations that stand with a rule of effects alone are those of packs which name its host. */
+static void a_rule_of_effects_has_the_operations_of_its_host(void **state)
+{
+    struct kit k;
+    char text[16384];
+    size_t left;
+    struct subject vm = {.sandbox = SPAN("vm")};
+    struct manifest_want want = {.subject = &vm, .room = 1 << 18};
+    (void)state;
+    assert_true(kit_load(&k,
+                         "version: 1\npacks: [graphql@1, git@1]\nrules:\n"
+                         "  - { id: a, match: { host: api.github.com, effect: read }, decide: allow }\n"
+                         "  - { id: b, match: { host: other.test, effect: read }, decide: allow }\n",
+                         NULL));
+    tell(&k, want, text, sizeof(text), &left);
+    assert_true(has(text, "\"effect\":[\"read\"]},\"operations\":[{\"op\":\"graphql.query\",\"effect\":\"read\","));
+    assert_false(has(text, "mutation") || has(text, "git.") || has(strstr(text, "other.test"), "operations"));
+    kit_free(&k);
+}
+
 static size_t here(struct kit *k, const char *sandbox, const char *host, struct span out[4])
 {
     struct subject s = {.sandbox = span_str(sandbox)};
@@ -192,9 +230,12 @@ static void nothing_is_promised_where_there_is_nothing(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_lists_what_is_in_scope), cmocka_unit_test(a_denial_says_what_there_is_instead),
-        cmocka_unit_test(another_scheme_or_port_of_the_host_is_no_other_host),
-        cmocka_unit_test(it_says_when_and_where), cmocka_unit_test(nothing_is_promised_where_there_is_nothing)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(it_lists_what_is_in_scope),
+                                       cmocka_unit_test(a_form_with_files_is_asked_by_what_it_names),
+                                       cmocka_unit_test(a_rule_of_effects_has_the_operations_of_its_host),
+                                       cmocka_unit_test(a_denial_says_what_there_is_instead),
+                                       cmocka_unit_test(another_scheme_or_port_of_the_host_is_no_other_host),
+                                       cmocka_unit_test(it_says_when_and_where),
+                                       cmocka_unit_test(nothing_is_promised_where_there_is_nothing)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -147,6 +147,8 @@ static void fields(void **state)
                                          "X_Danger: \xb9",
                                          "X-Danger: 2, \xff",
                                          "X-Danger: 2\nX-Danger: \xe9",
+                                         "X-Danger: \u00e91",
+                                         "X-Danger: 2, \"\u00e91\u00df\"",
                                          "x-danger: 1",
                                          "X_Danger: 1",
                                          "X.Danger: 1",

@@ -96,6 +96,44 @@ static const struct row {
      "  - { id: c, decide: hold, match: { host: 10.1.2.4 } }\n"
      "upstreams:\n  - { host: 10.1.2.4, allow_private: [10.1.2.4/32] }",
      "P120", NULL},
+    /* a body asked about wherever it is sent */
+    {"{ id: a, decide: deny, match: { host: x.b.example, json: [{ pointer: /x, equals: v }] } }\n"
+     "  - { id: b, decide: hold, match: { host: [c.example, \"*.b.example\"], method: POST } }",
+     "P127", "also by rule b: one that is not JSON is refused as unclassified"},
+    {"{ id: a, decide: hold, match: { host: \"*.b.example\", form: [{ field: x, equals: v }] } }\n"
+     "  - { id: b, decide: allow, match: { host: x.b.example, effect: write, json: [{ pointer: /x, equals: v }] } }",
+     "P127", "one that is not a form is refused"},
+    {"{ id: a, decide: deny, match: { host: a.example, method: POST, json: [{ pointer: /x, equals: v }] } }\n"
+     "  - { id: b, decide: hold, match: { host: a.example, method: [PUT, DELETE] } }\n"
+     "  - { id: c, decide: hold, match: { host: b.example } }\n"
+     "  - { id: d, decide: allow, match: { host: a.example, effect: read } }\n"
+     "  - { id: e, decide: hold, match: { host: a.example, method: POST, json: [{ pointer: /x, equals: z }] } }\n"
+     "  - { id: f, decide: deny, match: { host: a.example, path: /f } }\n"
+     "  - { id: g, decide: hold, match: { host: a.example, port: 8443, scheme: https } }",
+     "P127", NULL},
+    {"{ id: a, decide: deny, match: { host: a.example, path: /v1, json: [{ pointer: /x, equals: v }] } }\n"
+     "  - { id: b, decide: hold, match: { host: a.example } }",
+     "P127", NULL},
+    {"{ id: a, decide: allow, match: { host: a.example, effect: write, json: [{ pointer: /x, equals: v }] } }\n"
+     "  - { id: b, decide: hold, match: { host: a.example } }",
+     "P127", NULL},
+    {"{ id: a, decide: deny, match: { host: a.example, multipart: [{ file: x, exists: true }] } }\n"
+     "  - { id: b, decide: hold, match: { host: a.example } }",
+     "P127", "one that is not a form with files is refused"},
+    {"{ id: a, decide: deny, match: { host: a.example, graphql: { fields: drop } } }\n"
+     "  - { id: b, decide: allow, match: { host: a.example, effect: write, json: [{ pointer: /x, equals: v }] } }",
+     "P127", "one that is not GraphQL is refused"},
+    {"{ id: a, decide: deny, match: { host: a.example, jsonrpc: { method: drop } } }\n"
+     "  - { id: b, decide: hold, match: { host: a.example, graphql: { type: mutation } } }",
+     "P127", "one that is not JSON-RPC is refused"},
+    {"{ id: a, decide: hold, match: { host: a.example, mcp: { tool: drop } } }\n"
+     "  - { id: b, decide: hold, match: { host: a.example } }",
+     "P127", "one that is not MCP is refused"},
+    {"{ id: a, decide: deny, match: { host: a.example, mcp: { tool: drop } } }\n"
+     "  - { id: b, decide: hold, match: { host: a.example, jsonrpc: { method: ask } } }\n"
+     "  - { id: c, decide: deny, match: { host: b.example, path: /graphql, graphql: { fields: drop } } }\n"
+     "  - { id: d, decide: hold, match: { host: b.example } }",
+     "P127", NULL},
     /* a host that is nearly an upstream */
     {"{ id: a, decide: hold, match: { host: my.serv } }\nupstreams:\n  - { host: my.server, port: 8000 }", "P125",
      "upstreams: has no my.serv, but my.server, which no rule is about; did you mean that?"},

@@ -59,6 +59,14 @@ static int get_sandbox(struct msg_in *m)
     return s.nlabels == 1 && span_eq(s.label[0].value, SPAN("v")) && s.generation == 3 ? 0 : -1;
 }
 
+static int get_usage(struct msg_in *m)
+{
+    struct wire_usage u;
+    if (wire_get_usage(m, &u) != 0)
+        return -1;
+    return u.version == 1 && u.memory == 2 && u.peak == 3 && u.disk == 4 && u.pids == 5 && u.cpu_us == 6 ? 0 : -1;
+}
+
 static void pairs_mirror_each_other(void **state)
 {
     struct dynbuf b;
@@ -66,6 +74,11 @@ static void pairs_mirror_each_other(void **state)
     dynbuf_init(&b, 1 << 20);
     wire_put_request(&b, &r);
     every_truncation_is_refused(dynbuf_span(&b), get_request);
+    dynbuf_reset(&b);
+
+    wire_put_usage(&b, &(struct wire_usage){1, 2, 3, 4, 5, 6});
+    assert_int_equal(b.n, WIRE_USAGE);
+    every_truncation_is_refused(dynbuf_span(&b), get_usage);
     dynbuf_reset(&b);
 
     struct wire_ticket t = {.request = r, .summary = SPAN("sum"), .within_ms = 9};

@@ -54,10 +54,15 @@ static void what_has_no_shape_of_ours_is_refused(void **state)
 {
     static uint8_t large[TALK_PIECE_MAX + 1];
     char why[TALK_WHY_MAX + 2];
-    assert_int_equal(taken(TALK_HELLO, 0, SPAN("\0\0\0\1")), TALK_FRAME);
-    assert_int_equal(taken(TALK_HELLO, 0, SPAN("\0\0\0\2")), TALK_BAD); /* another version */
-    assert_int_equal(taken(TALK_HELLO, 1, SPAN("\0\0\0\1")), TALK_BAD);
-    assert_int_equal(taken(TALK_HELLO, 0, SPAN("\0\0\0\1\0")), TALK_BAD);
+    assert_int_equal(taken(TALK_HELLO, 0, SPAN("\0\0\0\2")), TALK_FRAME);
+    assert_int_equal(taken(TALK_HELLO, 0, SPAN("\0\0\0\1")), TALK_BAD); /* another version */
+    assert_int_equal(taken(TALK_HELLO, 1, SPAN("\0\0\0\2")), TALK_BAD);
+    assert_int_equal(taken(TALK_HELLO, 0, SPAN("\0\0\0\2\0")), TALK_BAD);
+    assert_int_equal(taken(TALK_FED, 1, SPAN("\0\0\x80\0")), TALK_FRAME);
+    assert_int_equal(taken(TALK_FED, 1, SPAN("\0\0\x80\1")), TALK_BAD);
+    assert_int_equal(taken(TALK_FED, 1, SPAN("\0\0\0\0")), TALK_BAD);
+    assert_int_equal(taken(TALK_FED, 1, SPAN("\0\0\1")), TALK_BAD);
+    assert_int_equal(taken(TALK_FED, 0, SPAN("\0\0\0\1")), TALK_BAD);
     assert_int_equal(taken(TALK_OUT, 1, SPAN("x")), TALK_FRAME);
     assert_int_equal(taken(TALK_OUT, 0, SPAN("x")), TALK_BAD);
     assert_int_equal(taken(TALK_OUT, 1, SPAN_NONE), TALK_BAD); /* nothing, for ever, would cost time for ever */
@@ -112,17 +117,22 @@ static void what_cannot_be_run_is_not_said(void **state)
         struct talk_command c;
         int rc;
     } rows[] = {
-        {{&sh, &good, 1, 1, SPAN("/tmp")}, 0},
-        {{&sh, NULL, 0, 0, SPAN_NONE}, -1},
-        {{&empty, NULL, 1, 0, SPAN_NONE}, -1},
-        {{&nul, NULL, 1, 0, SPAN_NONE}, -1},
-        {{&sh, &noname, 1, 1, SPAN_NONE}, -1},
-        {{&sh, &plain, 1, 1, SPAN_NONE}, -1},
-        {{&sh, &nul, 1, 1, SPAN_NONE}, -1},
-        {{&sh, NULL, 1, 0, SPAN("/a\0b")}, -1},
-        {{&whole, NULL, 1, 0, SPAN_NONE}, -1},
-        {{many, NULL, TALK_WORDS_MAX - 1, 0, SPAN_NONE}, -1},
-        {{many, NULL, TALK_WORDS_MAX - 2, 0, SPAN_NONE}, 0},
+        {{&sh, &good, 1, 1, SPAN("/tmp"), TALK_NO_INPUT, 0, 0}, 0},
+        {{&sh, NULL, 0, 0, SPAN_NONE, TALK_NO_INPUT, 0, 0}, -1},
+        {{&empty, NULL, 1, 0, SPAN_NONE, TALK_NO_INPUT, 0, 0}, -1},
+        {{&nul, NULL, 1, 0, SPAN_NONE, TALK_NO_INPUT, 0, 0}, -1},
+        {{&sh, &noname, 1, 1, SPAN_NONE, TALK_NO_INPUT, 0, 0}, -1},
+        {{&sh, &plain, 1, 1, SPAN_NONE, TALK_NO_INPUT, 0, 0}, -1},
+        {{&sh, &nul, 1, 1, SPAN_NONE, TALK_NO_INPUT, 0, 0}, -1},
+        {{&sh, NULL, 1, 0, SPAN("/a\0b"), TALK_NO_INPUT, 0, 0}, -1},
+        {{&whole, NULL, 1, 0, SPAN_NONE, TALK_NO_INPUT, 0, 0}, -1},
+        {{many, NULL, TALK_WORDS_MAX - 1, 0, SPAN_NONE, TALK_NO_INPUT, 0, 0}, -1},
+        {{many, NULL, TALK_WORDS_MAX - 2, 0, SPAN_NONE, TALK_NO_INPUT, 0, 0}, 0},
+        {{&sh, NULL, 1, 0, SPAN_NONE, TALK_TERMINAL, 24, 80}, 0},
+        {{&sh, NULL, 1, 0, SPAN_NONE, TALK_TERMINAL, 0, 80}, -1},
+        {{&sh, NULL, 1, 0, SPAN_NONE, TALK_TERMINAL, 24, 0}, -1},
+        {{&sh, NULL, 1, 0, SPAN_NONE, TALK_PIPE, 24, 80}, -1},
+        {{&sh, NULL, 1, 0, SPAN_NONE, (enum talk_input)3, 0, 0}, -1},
     };
     memset(large, 'a', sizeof(large));
     for (size_t i = 0; i < TALK_WORDS_MAX; i++)
@@ -138,6 +148,9 @@ static void what_cannot_be_run_is_not_said(void **state)
     dynbuf_init(&b, 64);
     assert_int_equal(talk_put_signal(&b, 1, 0), -1);
     assert_int_equal(talk_put_signal(&b, 1, 65), -1);
+    assert_int_equal(talk_put_input(&b, 1, span_of(large, TALK_IN_WINDOW + 1)), -1);
+    assert_int_equal(talk_put_size(&b, 1, 0, 80), -1);
+    assert_int_equal(talk_put_size(&b, 1, 24, 0), -1);
     dynbuf_free(&b);
 }
 
@@ -185,12 +198,27 @@ static void tell(const struct shim *s, struct dynbuf *b)
     dynbuf_free(b);
 }
 
-static void run_in(const struct shim *s, uint32_t run, const char *script, const char *dir)
+static void run_with(const struct shim *s, uint32_t run, const char *script, const char *dir, enum talk_input input)
 {
     const struct span arg[] = {SPAN("sh"), SPAN("-c"), span_str(script)}, variable = SPAN("GREETING=a b=c");
+    const bool terminal = input == TALK_TERMINAL;
     struct dynbuf b;
     dynbuf_init(&b, 1 << 18);
-    assert_int_equal(talk_put_run(&b, run, &(struct talk_command){arg, &variable, 3, 1, span_str(dir)}), 0);
+    const struct talk_command c = {arg, &variable, 3, 1, span_str(dir), input, terminal ? 33 : 0, terminal ? 99 : 0};
+    assert_int_equal(talk_put_run(&b, run, &c), 0);
+    tell(s, &b);
+}
+
+static void run_in(const struct shim *s, uint32_t run, const char *script, const char *dir)
+{
+    run_with(s, run, script, dir, TALK_NO_INPUT);
+}
+
+static void input_to(const struct shim *s, uint32_t run, struct span bytes)
+{
+    struct dynbuf b;
+    dynbuf_init(&b, TALK_HEAD + TALK_IN_WINDOW);
+    assert_int_equal(talk_put_input(&b, run, bytes), 0);
     tell(s, &b);
 }
 
@@ -357,6 +385,162 @@ static void past_the_most_at_once_it_is_said_and_none_is_lost(void **state)
     shim_stop(&s);
 }
 
+/* So many bytes of input, and no more, are said to have been given. */
+static void fed(struct shim *s, size_t bytes)
+{
+    struct talk t;
+    for (size_t n = 0; n < bytes;) {
+        assert_true(next(s, &t, 20000));
+        n += t.type == TALK_FED ? t.fed : 0;
+        assert_true(n <= bytes);
+    }
+}
+
+static void what_a_command_reads_is_what_it_is_told(void **state)
+{
+    static uint8_t large[TALK_IN_WINDOW];
+    struct shim s = shim_start();
+    run_with(&s, 1, "cat; echo end", "", TALK_PIPE);
+    input_to(&s, 1, SPAN("a\0"));
+    input_to(&s, 1, SPAN("b"));
+    fed(&s, 3);
+    input_to(&s, 1, SPAN_NONE);
+    ends(&s, 1);
+    assert_int_equal(s.end.code, 0);
+    assert_int_equal(s.nout, 7);
+    assert_int_equal(memcmp(s.out, "a\0bend\n", 7), 0);
+    run_with(&s, 2, "wc -c", "", TALK_PIPE);
+    for (int i = 0; i < 8; i++) {
+        input_to(&s, 2, span_of(large, sizeof(large)));
+        fed(&s, sizeof(large));
+    }
+    input_to(&s, 2, SPAN_NONE);
+    ends(&s, 2);
+    assert_int_equal(memcmp(s.out + 7, "262144\n", 7), 0);
+    input_to(&s, 2, SPAN("late")); /* to whom has ended: nobody's */
+    shim_stop(&s);
+}
+
+/* What it does not read waits, here and not in the way of others; what it will never read is not waited for. */
+static void who_does_not_read_its_input_holds_nobody_up(void **state)
+{
+    enum { PIPE = 64 * 1024 };
+    static uint8_t large[TALK_IN_WINDOW];
+    struct shim s = shim_start();
+    struct talk t;
+    assert_true(next(&s, &t, 20000));
+    run_with(&s, 1, "sleep 600", "", TALK_PIPE);
+    for (int i = 0; i < PIPE / TALK_IN_WINDOW; i++) {
+        input_to(&s, 1, span_of(large, sizeof(large)));
+        fed(&s, sizeof(large));
+    }
+    input_to(&s, 1, span_of(large, sizeof(large)));
+    assert_false(next(&s, &t, 200));
+    run_with(&s, 2, "exec 0<&-; echo closed; exec sleep 600", "", TALK_PIPE);
+    while (s.nout == 0)
+        assert_true(next(&s, &t, 20000));
+    for (int i = 0; i < 3; i++) {
+        input_to(&s, 2, span_of(large, sizeof(large)));
+        fed(&s, sizeof(large));
+    }
+    for (uint32_t run = 1; run <= 2; run++) {
+        signal_to(&s, run, SIGKILL);
+        ends(&s, run);
+    }
+    shim_stop(&s);
+}
+
+static void size_of(const struct shim *s, uint32_t run, uint16_t rows, uint16_t columns)
+{
+    struct dynbuf b;
+    dynbuf_init(&b, 64);
+    assert_int_equal(talk_put_size(&b, run, rows, columns), 0);
+    tell(s, &b);
+}
+
+/* These words are among what came of standard output, or will be. */
+static void said(struct shim *s, const char *words)
+{
+    struct talk t;
+    while (!strstr(s->out, words)) {
+        assert_true(next(s, &t, 20000));
+        assert_int_not_equal(t.type, TALK_END);
+    }
+}
+
+/* One of its own, of the size that was said, which the kernel tells it changes of; keys are what they are to anybody.
+ */
+static void a_command_has_a_terminal_of_its_own(void **state)
+{
+    struct shim s = shim_start();
+    run_with(&s, 1,
+             "trap w=1 WINCH; trap i=1 INT; stty size; echo a $(tty | tr -d 0-9) >/dev/tty; "
+             "until [ $w ]; do sleep 0.05; done; echo resized $(stty size); read x; echo got $x >&2; "
+             "until [ $i ]; do sleep 0.05; done; echo interrupted; read y || echo end; exit 4",
+             "", TALK_TERMINAL);
+    said(&s, "33 99\r\na /dev/pts/\r\n");
+    size_of(&s, 1, 44, 77);
+    said(&s, "resized 44 77\r\n");
+    input_to(&s, 1, SPAN("words\n"));
+    said(&s, "words\r\ngot words\r\n");
+    input_to(&s, 1, SPAN("half\3"));
+    said(&s, "interrupted\r\n");
+    input_to(&s, 1, SPAN("\4"));
+    ends(&s, 1);
+    assert_int_equal(s.end.how, TALK_EXITED);
+    assert_int_equal(s.end.code, 4);
+    assert_non_null(strstr(s.out, "end\r\n"));
+    assert_int_equal(s.nerr, 0);
+    size_of(&s, 1, 1, 1); /* to whom has ended: nobody's */
+    run_in(&s, 2, "tty -s || echo no terminal; stty size || echo none; echo >/dev/tty || echo none at all", "");
+    size_of(&s, 2, 1, 1); /* it has none */
+    ends(&s, 2);
+    assert_non_null(strstr(s.out, "no terminal\nnone\nnone at all\n"));
+    shim_stop(&s);
+}
+
+/* It ends with its leader, whoever holds it open; and when nobody does any more, nobody waits for it. */
+static void a_terminal_ends_with_its_command(void **state)
+{
+    struct shim s = shim_start();
+    struct talk t;
+    run_with(&s, 1, "trap '' HUP; sleep 600 & echo left $! here; exit 5", "", TALK_TERMINAL);
+    ends(&s, 1);
+    assert_int_equal(s.end.code, 5);
+    const char *left = strstr(s.out, "left ");
+    assert_non_null(left);
+    assert_int_equal(kill((pid_t)strtol(left + 5, NULL, 10), SIGKILL), 0);
+    run_with(&s, 2, "exec sleep 600", "", TALK_TERMINAL);
+    signal_to(&s, 2, SIGKILL);
+    ends(&s, 2);
+    assert_int_equal(s.end.how, TALK_SIGNALLED);
+    run_with(&s, 3, "trap '' HUP; exec 0<&- 1>&- 2>&-; echo back >/dev/tty; exec sleep 600", "", TALK_TERMINAL);
+    input_to(&s, 3, SPAN("nobody reads it\n"));
+    do
+        assert_true(next(&s, &t, 20000));
+    while (t.type != TALK_FED);
+    signal_to(&s, 3, SIGKILL);
+    ends(&s, 3);
+    shim_stop(&s);
+}
+
+/* However much it says last, and however slowly that is read. */
+static void what_is_said_at_a_terminal_comes_before_its_end(void **state)
+{
+    enum { ALL = 268894 };
+    struct shim s = shim_start();
+    struct talk t;
+    run_with(&s, 1, "seq 40000; exit 3", "", TALK_TERMINAL);
+    while (s.nout < TALK_WINDOW)
+        assert_true(next(&s, &t, 20000));
+    assert_false(next(&s, &t, 300));
+    credit_of(&s, 1, TALK_WINDOW);
+    ends(&s, 1);
+    assert_int_equal(s.end.code, 3);
+    assert_int_equal(s.nout, ALL);
+    shim_stop(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -367,6 +551,11 @@ int main(void)
         cmocka_unit_test(a_signal_reaches_the_whole_group_and_what_is_left_behind_is_not_waited_for),
         cmocka_unit_test(no_more_is_said_than_is_taken_and_all_of_it_comes),
         cmocka_unit_test(what_was_written_before_its_end_is_said_before_it),
+        cmocka_unit_test(what_a_command_reads_is_what_it_is_told),
+        cmocka_unit_test(who_does_not_read_its_input_holds_nobody_up),
+        cmocka_unit_test(a_command_has_a_terminal_of_its_own),
+        cmocka_unit_test(a_terminal_ends_with_its_command),
+        cmocka_unit_test(what_is_said_at_a_terminal_comes_before_its_end),
         cmocka_unit_test(past_the_most_at_once_it_is_said_and_none_is_lost),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

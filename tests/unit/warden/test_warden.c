@@ -1,265 +1,15 @@
 /* The life of a sandbox as the warden keeps it: the test is its parent, its desk, its ledger and the first process
  * inside; the warden runs in a process of its own. Attacks G16, G24. */
-#include "tests/kit.h"
+#include "tests/unit/warden/warden_world.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/msg.h"
-#include "sandbox-shim/warden/warden.h"
-
-enum { PARENT, DESK, LEDGER, ENDS };
-static int end[ENDS] = {-1, -1, -1};
-static pid_t warden;
-
-/* --- the warden ----------------------------------------------------------------- */
-
-static void from_parent(void *arg, struct chan *c, struct frame *f)
-{
-    warden_parent_frame(arg, f);
-}
-
-static void parent_gone(void *arg, struct chan *c)
-{
-    _exit(0);
-}
-
-static void __attribute__((noreturn)) be_warden(const int fd[ENDS])
-{
-    static const struct chan_ops ops = {from_parent, parent_gone};
-    static struct warden w;
-    w.loop = loop_new();
-    w.parent = chan_new(w.loop, fd[PARENT], &ops, &w);
-    warden_desk(&w, fd[DESK]);
-    warden_ledger(&w, fd[LEDGER]);
-    _exit(loop_run(w.loop) == 0 ? 0 : 1);
-}
-
-static int begin(void **state)
-{
-    int theirs[ENDS];
-    for (int i = 0; i < ENDS; i++) {
-        int fd[2];
-        const struct timeval patience = {.tv_sec = 20};
-        if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd) != 0 ||
-            setsockopt(fd[0], SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) != 0)
-            return -1;
-        end[i] = fd[0];
-        theirs[i] = fd[1];
-    }
-    if ((warden = fork()) == 0) {
-        for (int i = 0; i < ENDS; i++)
-            close(end[i]);
-        be_warden(theirs);
-    }
-    for (int i = 0; i < ENDS; i++)
-        close(theirs[i]);
-    return 0;
-}
-
-static void the_ledger_hears_what_runs(void);
-
-static int begin_known(void **state)
-{
-    int rc = begin(state);
-    if (rc == 0)
-        the_ledger_hears_what_runs();
-    return rc;
-}
-
-static int finish(void **state)
-{
-    int status;
-    for (int i = ENDS; i-- > 0;) {
-        if (end[i] >= 0)
-            close(end[i]);
-        end[i] = -1;
-    }
-    return waitpid(warden, &status, 0) == warden && status == 0 ? 0 : -1;
-}
-
-/* --- what is said ----------------------------------------------------------------- */
-
-static struct frame got; /* the last one; its payload borrows from got_bytes */
-static struct dynbuf got_bytes;
-
-static uint64_t heard(int who, uint16_t type)
-{
-    dynbuf_free(&got_bytes);
-    dynbuf_init(&got_bytes, CHAN_PAYLOAD_MAX);
-    assert_int_equal(chan_read_one(end[who], &got, &got_bytes), 0);
-    assert_int_equal(got.type, type);
-    return got.id;
-}
-
-static void say(int who, uint16_t type, uint64_t id, struct dynbuf *b)
-{
-    assert_int_equal(chan_write_one(end[who], type, id, b ? dynbuf_span(b) : SPAN_NONE), 0);
-    if (b)
-        dynbuf_free(b);
-}
-
-static struct dynbuf fresh(void)
-{
-    struct dynbuf b;
-    dynbuf_init(&b, CHAN_PAYLOAD_MAX);
-    return b;
-}
-
-/* The first thing it is told; nobody is heard before it answers. */
-static void the_ledger_hears_what_runs(void)
-{
-    struct dynbuf b = fresh();
-    (void)heard(LEDGER, M_SANDBOX_RUN);
-    assert_true(span_eq(got.payload, SPAN("\0\0")));
-    msg_put_u8(&b, true);
-    msg_put_span(&b, SPAN_NONE);
-    say(LEDGER, M_SANDBOX_DONE, 0, &b);
-}
-
-/* Its end is told to the ledger, for its leases, and for the audit. */
-static void end_heard(const char *name)
-{
-    (void)heard(LEDGER, M_SANDBOX_ENDED);
-    struct msg_in m = msg_in(got.payload);
-    assert_true(span_eq(msg_get_span(&m, 63), span_str(name)));
-    assert_int_equal(msg_get_u64(&m), 7);
-    assert_int_equal(msg_end(&m), 0);
-    (void)heard(LEDGER, M_NOTE);
-}
-
-/* The warden asks the parent; *fd is where the first process would be. */
-static uint64_t ask_for(const char *name, uint64_t desk, uint64_t timeout_ms, int *fd)
-{
-    struct dynbuf b = fresh();
-    wire_put_box(&b, &(struct wire_box){span_str(name), 512 << 20, 100, 64 << 20, 256});
-    msg_put_u64(&b, 7);
-    msg_put_u64(&b, 50);
-    msg_put_u64(&b, timeout_ms);
-    msg_put_u8(&b, true);
-    say(DESK, M_SB_START, desk, &b);
-    uint64_t id = heard(PARENT, M_BOX);
-    struct msg_in m = msg_in(got.payload);
-    assert_true(span_eq(msg_get_span(&m, 63), span_str(name)));
-    assert_int_equal(msg_get_u64(&m), 7);
-    assert_int_equal(msg_get_u64(&m), 512 << 20);
-    assert_int_equal(msg_get_u64(&m), 100);
-    assert_int_equal(msg_get_u64(&m), 50);
-    assert_int_equal(msg_get_u8(&m), 1);
-    assert_int_equal(msg_end(&m), 0);
-    *fd = frame_take_fd(&got, 0);
-    assert_true(*fd >= 0);
-    assert_int_equal(fcntl(*fd, F_SETFL, 0), 0);
-    const struct timeval patience = {.tv_sec = 20};
-    assert_int_equal(setsockopt(*fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)), 0);
-    return id;
-}
-
-static void parent_says_started(uint64_t id, uint8_t version)
-{
-    struct dynbuf b = fresh();
-    msg_put_u8(&b, version);
-    say(PARENT, M_BOX_STARTED, id, &b);
-}
-
-static void frame_of(int fd, unsigned type, uint32_t run, struct span payload)
-{
-    struct dynbuf b = fresh();
-    msg_put_u32(&b, (uint32_t)payload.n);
-    msg_put_u8(&b, (uint8_t)type);
-    msg_put_u32(&b, run);
-    (void)dynbuf_add(&b, payload);
-    assert_int_equal(send(fd, b.p, b.n, MSG_NOSIGNAL), b.n);
-    dynbuf_free(&b);
-}
-
-static void ends_with(int fd, uint32_t run, unsigned how, unsigned code)
-{
-    struct dynbuf b = fresh();
-    msg_put_u8(&b, (uint8_t)how);
-    msg_put_u8(&b, (uint8_t)code);
-    for (int i = 0; i < 3; i++)
-        msg_put_u64(&b, 5);
-    msg_put_span(&b, SPAN_NONE);
-    frame_of(fd, TALK_END, run, dynbuf_span(&b));
-    dynbuf_free(&b);
-}
-
-/* Of the warden, in a sandbox. */
-static struct dynbuf told(int fd, unsigned *type, uint32_t *run)
-{
-    uint8_t head[TALK_HEAD];
-    assert_int_equal(recv(fd, head, sizeof(head), MSG_WAITALL), sizeof(head));
-    struct msg_in m = msg_in(span_of(head, sizeof(head)));
-    size_t n = msg_get_u32(&m);
-    *type = msg_get_u8(&m);
-    *run = msg_get_u32(&m);
-    struct dynbuf b = fresh();
-    uint8_t *room = dynbuf_room(&b, n);
-    assert_int_equal(recv(fd, room, n, MSG_WAITALL), n);
-    dynbuf_grew(&b, n);
-    return b;
-}
-
-/* One that runs; its first process is fd. */
-static uint64_t runs(const char *name, uint64_t timeout_ms, int *fd)
-{
-    struct frame f;
-    struct dynbuf bytes = fresh();
-    struct wire_box x;
-    uint64_t id = ask_for(name, 1, timeout_ms, fd);
-    parent_says_started(id, 2);
-    assert_int_equal(chan_read_one(*fd, &f, &bytes), 0);
-    assert_int_equal(f.type, M_BOX_ORDER);
-    struct msg_in m = msg_in(f.payload);
-    assert_int_equal(wire_get_box(&m, &x, true), 0);
-    assert_int_equal(x.memory, 0); /* its cgroup holds these */
-    assert_int_equal(x.pids, 0);
-    assert_int_equal(x.disk, 64 << 20);
-    dynbuf_free(&bytes);
-    frame_of(*fd, TALK_HELLO, 0, SPAN("\0\0\0\1"));
-    assert_int_equal(heard(DESK, M_SB_STARTED), 1);
-    assert_int_equal(got.payload.p[0], 1);
-    assert_int_equal(got.payload.p[got.payload.n - 1], 2);
-    (void)heard(LEDGER, M_NOTE);
-    return id;
-}
-
-static void execute(uint64_t desk, const char *name, uint64_t timeout_ms, uint64_t most)
-{
-    struct dynbuf b = fresh();
-    msg_put_span(&b, span_str(name));
-    msg_put_u64(&b, timeout_ms);
-    msg_put_u64(&b, most);
-    msg_put_u16(&b, 1);
-    msg_put_u16(&b, 1);
-    msg_put_span(&b, SPAN("true"));
-    msg_put_span(&b, SPAN("A=b"));
-    msg_put_span(&b, SPAN("/tmp"));
-    say(DESK, M_SB_EXEC, desk, &b);
-}
-
-static void exit_heard(uint64_t desk, enum sb_end how, unsigned code)
-{
-    assert_int_equal(heard(DESK, M_SB_EXIT), desk);
-    assert_int_equal(got.payload.p[0], how);
-    assert_int_equal(got.payload.p[1], code);
-}
-
-static void destroy(const char *name)
-{
-    struct dynbuf b = fresh();
-    msg_put_span(&b, span_str(name));
-    say(DESK, M_SB_DESTROY, 99, &b);
-}
-
-/* --- */
 
 static void a_command_goes_from_the_desk_to_the_sandbox_and_back(void **state)
 {
@@ -443,8 +193,8 @@ static void with_the_desk_go_its_commands_and_what_it_waited_for(void **state)
     struct dynbuf b = told(fd, &type, &run);
     dynbuf_free(&b);
     id = ask_for("other", 3, 60000, &other);
-    close(end[DESK]);
-    end[DESK] = -1;
+    close(side[DESK]);
+    side[DESK] = -1;
     b = told(fd, &type, &run);
     assert_int_equal(type, TALK_SIGNAL);
     dynbuf_free(&b);
@@ -491,7 +241,7 @@ static void a_ledger_hears_first_which_there_are(void **state)
     struct dynbuf b = fresh();
     execute(2, "box", 60000, 6);
     (void)heard(LEDGER, M_SANDBOX_RUN);
-    struct pollfd p = {.fd = end[DESK], .events = POLLIN};
+    struct pollfd p = {.fd = side[DESK], .events = POLLIN};
     assert_int_equal(poll(&p, 1, 200), 0);
     msg_put_u8(&b, true);
     msg_put_span(&b, SPAN_NONE);
@@ -499,6 +249,186 @@ static void a_ledger_hears_first_which_there_are(void **state)
     exit_heard(2, SB_LOST, 0);
     (void)runs("box", 60000, &fd);
     close(fd);
+}
+
+/* As much of it as may wait in the sandbox; past its end, past that much, and for a command without one: nothing. And
+ * a sandbox does not take more than it was given. */
+static void input_goes_as_far_as_it_may(void **state)
+{
+    static uint8_t large[TALK_IN_WINDOW + 1];
+    int fd;
+    uint64_t id = runs("box", 60000, &fd);
+    execute_with(2, "box", 60000, 10, TALK_PIPE);
+    uint32_t run = told_type(fd, TALK_RUN, SPAN_NONE);
+    input(2, SPAN("in"));
+    assert_int_equal(told_type(fd, TALK_IN, SPAN("in")), run);
+    frame_of(fd, TALK_FED, run, SPAN("\0\0\0\2"));
+    assert_int_equal(heard(DESK, M_SB_FED), 2);
+    assert_true(span_eq(got.payload, SPAN("\0\0\0\2")));
+    input(2, span_of(large, sizeof(large)));
+    input(2, span_of(large, TALK_IN_WINDOW));
+    input(2, SPAN("x"));
+    execute(3, "box", 60000, 10);
+    assert_int_equal(told_type(fd, TALK_IN, span_of(large, TALK_IN_WINDOW)), run);
+    (void)told_type(fd, TALK_RUN, SPAN_NONE);
+    frame_of(fd, TALK_FED, run, SPAN("\0\0\0\1"));
+    (void)heard(DESK, M_SB_FED);
+    input(2, SPAN("y"));
+    input(2, SPAN_NONE);
+    input(2, SPAN("z"));
+    input(3, SPAN("x"));
+    execute(4, "box", 60000, 10);
+    assert_int_equal(told_type(fd, TALK_IN, SPAN("y")), run);
+    (void)told_type(fd, TALK_IN_END, SPAN(""));
+    run = told_type(fd, TALK_RUN, SPAN_NONE);
+    frame_of(fd, TALK_FED, run, SPAN("\0\0\0\1"));
+    assert_int_equal(heard(PARENT, M_BOX_END), id);
+    close(fd);
+}
+
+static void resize(uint64_t desk, uint16_t rows, uint16_t columns)
+{
+    struct dynbuf b = fresh();
+    msg_put_u16(&b, rows);
+    msg_put_u16(&b, columns);
+    say(DESK, M_SB_RESIZE, desk, &b);
+}
+
+/* Its size is told to a command that has a terminal, and to no other; its input has no end. */
+static void a_terminal_has_a_size(void **state)
+{
+    int fd;
+    (void)runs("box", 60000, &fd);
+    execute_with(2, "box", 60000, 10, TALK_TERMINAL);
+    uint32_t run = told_type(fd, TALK_RUN, SPAN("\2\0\41\0\143\0\1\0\1\0\0\0\4true\0\0\0\3A=b\0\0\0\4/tmp"));
+    resize(2, 44, 77);
+    assert_int_equal(told_type(fd, TALK_SIZE, SPAN("\0\54\0\115")), run);
+    resize(2, 0, 77);
+    resize(2, 44, 0);
+    resize(9, 44, 77);
+    input(2, SPAN_NONE);
+    execute(3, "box", 60000, 10);
+    (void)told_type(fd, TALK_RUN, SPAN_NONE);
+    resize(3, 44, 77);
+    execute_with(4, "box", 60000, 10, (enum talk_input)3);
+    input(2, SPAN("\4"));
+    assert_int_equal(told_type(fd, TALK_IN, SPAN("\4")), run);
+    close(fd);
+}
+
+static void ask_files_of(uint64_t desk, const char *name, enum talk_file what, struct span path)
+{
+    struct dynbuf b = fresh();
+    msg_put_span(&b, span_str(name));
+    msg_put_u64(&b, 60000);
+    msg_put_u8(&b, (uint8_t)what);
+    msg_put_u16(&b, 0644);
+    msg_put_u8(&b, true);
+    msg_put_u64(&b, 5);
+    msg_put_u64(&b, 6);
+    msg_put_span(&b, path);
+    msg_put_span(&b, SPAN_NONE);
+    say(DESK, M_SB_FILES, desk, &b);
+}
+
+static void ask_files(uint64_t desk, const char *name, struct span path)
+{
+    ask_files_of(desk, name, TALK_FILE_WRITE, path);
+}
+
+/* A first process that says more than was asked for lies, and who asked is not told that it has all of it. */
+static void of_files_no_more_comes_than_was_asked_for(void **state)
+{
+    static uint8_t piece[TALK_PIECE_MAX];
+    static const struct {
+        enum talk_file what;
+        unsigned type;
+        uint64_t may;
+    } rows[] = {
+        {TALK_FILE_READ, TALK_OUT, 6},
+        {TALK_FILE_PACK, TALK_OUT, 6},
+        {TALK_FILE_LIST, TALK_OUT, FILES_ANSWER_MAX},
+        {TALK_FILE_READ, TALK_ERR, FILES_WORDS_MAX},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        int fd;
+        uint64_t left = rows[i].may, box = runs("box", 60000, &fd);
+        ask_files_of(7, "box", rows[i].what, SPAN("a"));
+        uint32_t run = told_type(fd, TALK_FILE, SPAN_NONE);
+        while (left > 0) {
+            uint32_t n = left < sizeof(piece) ? (uint32_t)left : (uint32_t)sizeof(piece);
+            struct dynbuf b = fresh();
+            frame_of(fd, rows[i].type, run, span_of(piece, n));
+            assert_int_equal(heard(DESK, M_SB_OUTPUT), 7);
+            assert_int_equal(got.payload.n, 1 + n);
+            msg_put_u32(&b, n);
+            say(DESK, M_SB_TAKEN, 7, &b);
+            (void)told_type(fd, TALK_CREDIT, SPAN_NONE);
+            left -= n;
+        }
+        frame_of(fd, rows[i].type, run, SPAN("x"));
+        assert_int_equal(heard(PARENT, M_BOX_END), box);
+        exit_heard(7, SB_LOST, 0);
+        close(fd);
+        say(PARENT, M_BOX_GONE, box, NULL);
+        end_heard("box");
+    }
+}
+
+static void what_is_done_with_files_is_said_as_it_is_asked(void **state)
+{
+    static const char order[] = "\2\1\244\1\0\0\0\0\0\0\0\5\0\0\0\0\0\0\0\6\0\0\0\3a/b\0\0\0\0";
+    int fd;
+    (void)runs("box", 60000, &fd);
+    ask_files(7, "box", SPAN("a/b"));
+    uint32_t run = told_type(fd, TALK_FILE, span_of(order, sizeof(order) - 1));
+    input(7, SPAN("bytes"));
+    assert_int_equal(told_type(fd, TALK_IN, SPAN("bytes")), run);
+    input(7, SPAN_NONE);
+    ask_files(10, "box", SPAN("a"));
+    (void)told_type(fd, TALK_IN_END, SPAN(""));
+    uint32_t other = told_type(fd, TALK_FILE, SPAN_NONE);
+    frame_of(fd, TALK_ERR, run, SPAN("words"));
+    assert_int_equal(heard(DESK, M_SB_OUTPUT), 7);
+    ends_with(fd, run, TALK_EXITED, 28);
+    exit_heard(7, SB_EXITED, 28);
+    ask_files(8, "nobody", SPAN("a"));
+    exit_heard(8, SB_LOST, 0);
+    ask_files(9, "box", SPAN("a\0b"));
+    exit_heard(9, SB_NOT_STARTED, 0);
+    assert_int_equal(chan_write_one(side[DESK], M_SB_KILL, 10, SPAN_NONE), 0);
+    assert_int_equal(told_type(fd, TALK_SIGNAL, SPAN("\11")), other);
+    close(fd);
+}
+
+/* What the parent counted goes to the desk beside what each is, of those that are up. */
+static void what_they_use_is_counted_by_the_parent(void **state)
+{
+    int fd, other;
+    struct wire_box x;
+    uint64_t id = runs("box", 60000, &fd), up = ask_for("other", 3, 60000, &other);
+    say(DESK, M_SB_METER, 80, NULL);
+    assert_int_equal(heard(PARENT, M_BOX_METER), 80);
+    struct dynbuf b = fresh();
+    msg_put_u16(&b, 3);
+    for (uint64_t n = 0; n < 3; n++) {
+        msg_put_u64(&b, n == 0 ? up : n == 1 ? id : 999);
+        msg_put_span(&b, n == 1 ? SPAN("what it uses") : SPAN("of no interest"));
+    }
+    say(PARENT, M_BOX_METER, 80, &b);
+    assert_int_equal(heard(DESK, M_SB_METER), 80);
+    struct msg_in m = msg_in(got.payload);
+    assert_int_equal(wire_get_box(&m, &x, false), 0);
+    assert_true(span_eq(x.name, SPAN("box")));
+    for (int i = 0; i < 4; i++)
+        (void)msg_get_u64(&m);
+    (void)msg_get_u8(&m);
+    (void)msg_get_u16(&m);
+    assert_int_equal(msg_get_u8(&m), PAUSE_NONE);
+    assert_true(span_eq(msg_get_span(&m, 64), SPAN("what it uses")));
+    assert_int_equal(msg_end(&m), 0);
+    close(fd);
+    close(other);
 }
 
 int main(void)
@@ -511,6 +441,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_is_not_up_yet_ends_too, begin_known, finish),
         cmocka_unit_test_setup_teardown(with_the_desk_go_its_commands_and_what_it_waited_for, begin_known, finish),
         cmocka_unit_test_setup_teardown(its_end_is_said_when_nothing_is_left, begin_known, finish),
+        cmocka_unit_test_setup_teardown(a_terminal_has_a_size, begin_known, finish),
+        cmocka_unit_test_setup_teardown(input_goes_as_far_as_it_may, begin_known, finish),
+        cmocka_unit_test_setup_teardown(what_is_done_with_files_is_said_as_it_is_asked, begin_known, finish),
+        cmocka_unit_test_setup_teardown(of_files_no_more_comes_than_was_asked_for, begin_known, finish),
+        cmocka_unit_test_setup_teardown(what_they_use_is_counted_by_the_parent, begin_known, finish),
         cmocka_unit_test_setup_teardown(a_ledger_hears_first_which_there_are, begin, finish),
     };
     signal(SIGPIPE, SIG_IGN);

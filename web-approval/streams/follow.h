@@ -1,9 +1,9 @@
 /* What a command in a sandbox says, on its way to the client that follows it: as server-sent events, chunk by chunk,
  * and no faster than the client reads. server.c has the client, api/api_started.c the words. */
-#ifndef WEB_APPROVAL_FOLLOW_H
-#define WEB_APPROVAL_FOLLOW_H
+#ifndef WEB_APPROVAL_STREAMS_FOLLOW_H
+#define WEB_APPROVAL_STREAMS_FOLLOW_H
 
-#include "web-approval/desk.h"
+#include "web-approval/streams/share.h"
 
 struct conn;
 struct frame;
@@ -13,15 +13,24 @@ enum {
 }; /* without progress, of a command that has ended: its client may be a pager */
 
 struct follow {
+    struct follow *next; /* of the desk's */
     struct desk *desk;
+    struct share share;
     struct conn *conn;      /* the client's; it ends before this does, or with it */
     uint64_t id;            /* the number that the warden knows it by; 0: it has ended */
     struct dynbuf waits[2]; /* its two outputs, that the client does not read yet; SB_WINDOW of both */
-    size_t rest;            /* after its end: bytes that were unread when the client's patience began */
+    struct {
+        uint64_t bytes; /* that are not kept any more; 0: none. Of each output one is enough (M_SB_CUT) */
+        size_t behind;  /* so many of those that wait come before */
+    } cut[2];
+    bool input, terminal; /* input: it may be given more */
+    bool raw;             /* its output alone is the answer, as it comes */
+    uint32_t unfed, fed; /* bytes of input that it was not given yet; that it was, of which the client was not told */
+    size_t rest;         /* after its end: bytes that were unread when the client's patience began */
 };
 
 /* The head of the answer is written. */
-void follow_begin(struct follow *f, struct desk *d, struct conn *c, uint64_t id);
+void follow_begin(struct follow *f, struct desk *d, struct conn *c, const struct exchange *x);
 /* If it runs, the warden kills it. One that never began is fine. */
 void follow_free(struct follow *f);
 /* What the warden says of it; the warden has ended. -1: the client cannot be told. */

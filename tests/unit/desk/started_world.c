@@ -1,0 +1,149 @@
+#include "tests/unit/desk/started_world.h"
+
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "common/net/chan.h"
+#include "common/net/loop.h"
+#include "web-approval/route.h"
+
+struct dynbuf sent, noted;
+unsigned sent_type, noted_n;
+uint64_t sent_id;
+static bool of_note;
+
+struct dynbuf *chan_begin(struct chan *c, uint16_t type, uint64_t id)
+{
+    of_note = type == M_NOTE;
+    dynbuf_reset(of_note ? &noted : &sent);
+    if (of_note)
+        return &noted;
+    sent_type = type;
+    sent_id = id;
+    return &sent;
+}
+
+int chan_commit(struct chan *c)
+{
+    noted_n += of_note;
+    return 0;
+}
+
+int frame_take_fd(struct frame *f, unsigned i)
+{
+    return -1;
+}
+
+uint64_t loop_now(const struct loop *l)
+{
+    return 0;
+}
+
+uint64_t loop_wall(const struct loop *l)
+{
+    return 0;
+}
+
+struct desk desk;
+struct exchange x;
+struct ask waits;
+static char path[] = "/tmp/test_started.XXXXXX", db_path[64];
+
+static void answered(struct exchange *done)
+{
+}
+
+int group_setup(void **state)
+{
+    sqlite3 *db;
+    const char *src = getenv("srcdir");
+    char name[512], text[64 * 1024];
+    if (!mkdtemp(path))
+        return -1;
+    (void)snprintf(db_path, sizeof(db_path), "%s/l.db", path);
+    (void)snprintf(name, sizeof(name), "%s/proxy/ledger/store/schema.sql", src ? src : ".");
+    FILE *f = fopen(name, "re");
+    if (!f || sqlite3_open(db_path, &db) != SQLITE_OK)
+        return -1;
+    text[fread(text, 1, sizeof(text) - 1, f)] = '\0';
+    (void)fclose(f);
+    int rc = sqlite3_exec(db, text, NULL, NULL, NULL) != SQLITE_OK ||
+             sqlite3_exec(db,
+                          "INSERT INTO sandbox VALUES ('box','box','uid 0','default','started',4,NULL,'{}',1,1),"
+                          "('ci','ci','uid 0','default','token',1,NULL,'{}',1,1),"
+                          "('old','old','uid 0','default','ended',7,NULL,'{}',1,1)",
+                          NULL, NULL, NULL) != SQLITE_OK;
+    (void)sqlite3_close(db);
+    desk.store = desk_store_new(db_path);
+    desk.ledger = desk.parent = desk.warden = (struct chan *)&desk;
+    dynbuf_init(&sent, 1 << 20);
+    dynbuf_init(&noted, 1 << 20);
+    exchange_answered = answered;
+    return rc;
+}
+
+void end(void)
+{
+    dynbuf_free(&x.raw);
+    dynbuf_free(&x.out);
+    arena_free(&x.arena);
+}
+
+int group_teardown(void **state)
+{
+    end();
+    desk_store_free(&desk.store);
+    dynbuf_free(&sent);
+    dynbuf_free(&noted);
+    (void)unlink(db_path);
+    return rmdir(path);
+}
+
+unsigned control(const char *line, const char *body)
+{
+    struct http_err e;
+    size_t seen = 0, used;
+    end();
+    memset(desk.asks, 0, sizeof(desk.asks));
+    desk.asks[DESK_ASKS - 1] = waits;
+    x = (struct exchange){.desk = &desk, .place = PLACE_CONTROL, .file = -1, .now_ms = 10000, .wall_ms = 1000};
+    (void)snprintf(x.operator, sizeof(x.operator), "uid 0");
+    dynbuf_init(&x.raw, 1 << 20);
+    dynbuf_init(&x.out, 1 << 20);
+    arena_init(&x.arena, 1 << 22);
+    (void)dynbuf_addf(
+        &x.raw, "%s HTTP/1.1\r\nHost: countersign\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
+        line, strlen(body), body);
+    assert_int_equal(http_parse_request(dynbuf_span(&x.raw), HTTP_ORIGIN_SERVER, &seen, &x.head, &used, &e), HTTP_OK);
+    x.body = span_from(dynbuf_span(&x.raw), used);
+    sent_type = noted_n = 0;
+    route_run(&x);
+    return x.status;
+}
+
+bool says(const char *needle)
+{
+    return span_find(dynbuf_span(&x.out), span_str(needle)) < x.out.n;
+}
+
+void answer(enum ask_whom whom, uint16_t type, struct span payload)
+{
+    struct frame f = {.type = type, .id = sent_id, .payload = payload};
+    assert_true(ask_answer(&desk, whom, &f));
+}
+
+struct dynbuf list_of_one(enum pause_way way)
+{
+    struct dynbuf list;
+    dynbuf_init(&list, 1024);
+    msg_put_u16(&list, 1);
+    wire_put_box(&list, &(struct wire_box){SPAN("box"), 64 << 20, 8, 1 << 20, 64});
+    for (int i = 0; i < 4; i++)
+        msg_put_u64(&list, 1);
+    msg_put_u8(&list, 1);
+    msg_put_u16(&list, 0);
+    msg_put_u8(&list, (uint8_t)way);
+    return list;
+}

@@ -1,0 +1,34 @@
+/* The desk as it answers for sandboxes that are started by API: the test says what the warden and the ledger do. The
+ * store has the sandboxes box (started, of generation 4), ci (of a token) and old (ended). */
+#ifndef TESTS_STARTED_WORLD_H
+#define TESTS_STARTED_WORLD_H
+
+#include "tests/kit.h"
+
+#include "common/msg.h"
+#include "proxy/msgs.h"
+#include "sandbox-shim/warden/wire_box.h"
+#include "web-approval/api/api.h"
+
+extern struct dynbuf sent, noted; /* the last message, but for notes; the last note */
+extern unsigned sent_type, noted_n;
+extern uint64_t sent_id;
+extern struct desk desk;
+extern struct exchange x;
+extern struct ask waits; /* of another exchange, while the next one is run */
+
+/* For cmocka. */
+int group_setup(void **state);
+int group_teardown(void **state);
+/* A request on the control socket, METHOD /path; its status, 0: another role is asked. */
+unsigned control(const char *line, const char *body);
+/* What is of x is freed. */
+void end(void);
+/* The answer has it. */
+bool says(const char *needle);
+/* Who was asked answers. */
+void answer(enum ask_whom whom, uint16_t type, struct span payload);
+/* M_SB_LISTED of a sandbox that is called box. */
+struct dynbuf list_of_one(enum pause_way way);
+
+#endif

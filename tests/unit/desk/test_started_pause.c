@@ -1,0 +1,173 @@
+/* Started sandboxes that stand still and go on, and what is seen of them: what the desk asks whom, in which order. */
+#include "tests/unit/desk/started_world.h"
+
+#include "proxy/wire.h"
+
+/* It stands still, then its leases end, and only then that is said. */
+static void a_pause_is_said_when_its_leases_have_ended(void **state)
+{
+    static const struct {
+        struct span warden, ledger;
+        unsigned status;
+    } cases[] = {{SPAN("\1\1\0\0\0\0\0\0\0\4\0\0\0\0"), SPAN("\1\0\0\0\0"), 200},
+                 {SPAN("\1\1\0\0\0\0\0\0\0\4\0\0\0\0"), SPAN("\0\0\0\0\4full"), 503},
+                 {SPAN("\0\0\0\0\0\0\0\0\0\4\0\0\0\3why"), SPAN_NONE, 409},
+                 {SPAN("\2\0\0\0\0\0\0\0\0\0\0\0\0\0"), SPAN_NONE, 404},
+                 {SPAN("\3\0\0\0\0\0\0\0\0\0\0\0\0\0"), SPAN_NONE, 503},
+                 {SPAN("\1"), SPAN_NONE, 503}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        assert_int_equal(control("POST /api/v1/sandboxes/box/pause", ""), 0);
+        assert_true(sent_type == M_SB_PAUSE && span_eq(dynbuf_span(&sent), SPAN("\0\0\0\3box")));
+        answer(ASK_WARDEN, M_SB_PAUSED, cases[i].warden);
+        if (cases[i].ledger.n > 0) {
+            assert_true(sent_type == M_SANDBOX_PAUSED &&
+                        span_eq(dynbuf_span(&sent), SPAN("\0\0\0\3box\0\0\0\0\0\0\0\4")) && noted_n == 0);
+            answer(ASK_LEDGER, M_SANDBOX_DONE, cases[i].ledger);
+        }
+        assert_int_equal(x.status, cases[i].status);
+        assert_int_equal(noted_n, x.status == 200);
+        assert_true(x.status != 200 || (says("\"state\":\"paused\"") && says("\"paused_by\":\"cgroup v1\"")));
+    }
+    assert_int_equal(control("POST /api/v1/sandboxes/A/pause", ""), 404);
+}
+
+/* One that is not paused keeps its generation; of one that is, the ledger raises it before it goes on. */
+static void it_goes_on_of_the_generation_that_the_ledger_gave(void **state)
+{
+    struct dynbuf runs = list_of_one(PAUSE_NONE), still = list_of_one(PAUSE_SIGNALS);
+    static const struct span said[] = {SPAN("\1\0\0\0\0\0\0\0\0\4\0\0\0\0"), SPAN("\0\3\0\0\0\0\0\0\0\4\0\0\0\3why"),
+                                       SPAN("\2\0\0\0\0\0\0\0\0\0\0\0\0\0")};
+    static const unsigned status[] = {200, 409, 404};
+    static const struct span lists[] = {SPAN("\0\0"), SPAN("\0\1")};
+    static const unsigned list_status[] = {404, 503};
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(control("POST /api/v1/sandboxes/box/resume", ""), 0);
+        answer(ASK_WARDEN, M_SB_LISTED, i < 2 ? lists[i] : dynbuf_span(&runs));
+        assert_int_equal(x.status, i < 2 ? list_status[i] : 409);
+        assert_int_equal(sent_type, M_SB_LIST);
+    }
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(control("POST /api/v1/sandboxes/box/resume", ""), 0);
+        answer(ASK_WARDEN, M_SB_LISTED, dynbuf_span(&still));
+        assert_int_equal(sent_type, M_SANDBOX_PUT);
+        answer(ASK_LEDGER, M_SANDBOX_DONE, SPAN("\1\0\0\0\0"));
+        assert_int_equal(sent_type, M_SB_RESUME);
+        assert_true(span_eq(dynbuf_span(&sent), SPAN("\0\0\0\3box\0\0\0\0\0\0\0\4")));
+        answer(ASK_WARDEN, M_SB_PAUSED, said[i]);
+        assert_int_equal(x.status, status[i]);
+        assert_int_equal(sent_type, i == 2 ? M_SANDBOX_ENDED : M_SB_RESUME); /* that generation is nobody's */
+        assert_int_equal(noted_n, i == 0);
+    }
+    assert_int_equal(control("POST /api/v1/sandboxes/box/resume", ""), 0);
+    answer(ASK_WARDEN, M_SB_LISTED, dynbuf_span(&still));
+    answer(ASK_LEDGER, M_SANDBOX_DONE, SPAN("\0\0\0\0\4full"));
+    assert_true(x.status == 503 && says("paused still") && says("full"));
+    dynbuf_free(&runs);
+    dynbuf_free(&still);
+}
+
+/* The second one would raise the generation of what the first one lets go on. */
+static void two_of_a_name_at_once_are_one(void **state)
+{
+    static const uint16_t answers[] = {M_SB_LISTED, M_SANDBOX_DONE};
+    static struct exchange first;
+    struct dynbuf still = list_of_one(PAUSE_CGROUP_2);
+    const struct span said[] = {dynbuf_span(&still), SPAN("\1\0\0\0\0")};
+    for (int step = 0; step < 3; step++) {
+        assert_int_equal(control("POST /api/v1/sandboxes/box/resume", ""), 0);
+        for (int i = 0; i < step; i++)
+            answer(i == 1 ? ASK_LEDGER : ASK_WARDEN, answers[i], said[i]);
+        struct ask asked = desk.asks[0];
+        assert_true(asked.id != 0);
+        first = x;
+        asked.x = &first;
+        x = (struct exchange){0};
+        waits = asked;
+        assert_int_equal(control("POST /api/v1/sandboxes/box/resume", ""), 409);
+        assert_true(says("is being resumed") && sent_type == 0);
+        assert_int_equal(control("POST /api/v1/sandboxes/two/resume", ""), 0);
+        waits = (struct ask){0};
+        end();
+        x = first;
+    }
+    dynbuf_free(&still);
+}
+
+static void its_time_is_set(void **state)
+{
+    assert_int_equal(control("POST /api/v1/sandboxes/box/timeout", "{\"timeout\":60}"), 0);
+    assert_true(sent_type == M_SB_TIMEOUT && span_eq(dynbuf_span(&sent), SPAN("\0\0\0\3box\0\0\0\0\0\0\352\140")));
+    answer(ASK_WARDEN, M_SB_TIMEOUT, SPAN("\1"));
+    assert_true(x.status == 204 && noted_n == 1);
+    assert_int_equal(control("POST /api/v1/sandboxes/box/timeout", "{\"timeout\":604800}"), 0);
+    answer(ASK_WARDEN, M_SB_TIMEOUT, SPAN("\0"));
+    assert_true(x.status == 404 && noted_n == 0);
+    assert_int_equal(control("POST /api/v1/sandboxes/box/timeout", "{\"timeout\":60}"), 0);
+    ask_gone(&desk, ASK_WARDEN);
+    assert_int_equal(x.status, 503);
+    for (const char *const *bad =
+             (const char *const[]){"{}", "{\"timeout\":0}", "{\"timeout\":604801}", "{\"timeout\":\"1h\"}", NULL};
+         *bad; bad++)
+        assert_int_equal(control("POST /api/v1/sandboxes/box/timeout", *bad), 400);
+    assert_int_equal(control("POST /api/v1/sandboxes/A/timeout", "{\"timeout\":60}"), 404);
+}
+
+static void what_is_known_of_what_they_use_is_said(void **state)
+{
+    struct dynbuf b = list_of_one(PAUSE_CGROUP_1), usage;
+    dynbuf_init(&usage, 256);
+    wire_put_usage(&usage, &(struct wire_usage){1, 1000, UINT64_MAX, 3000, 4, 5000});
+    assert_int_equal(control("GET /api/v1/sandboxes/metrics", ""), 0);
+    assert_true(sent_type == M_SB_METER && sent.n == 0);
+    msg_put_span(&b, dynbuf_span(&usage));
+    answer(ASK_WARDEN, M_SB_METER, span_from(dynbuf_span(&b), 2)); /* without their number */
+    assert_int_equal(x.status, 200);
+    assert_true(says("\"memory_used\":1000,\"disk_used\":3000,\"pids_used\":4,\"cpu_us\":5000}") &&
+                says("\"measured_by\":\"cgroup\"") && says("\"state\":\"paused\"") && !says("peak"));
+    assert_int_equal(control("GET /api/v1/sandboxes/metrics", ""), 0);
+    answer(ASK_WARDEN, M_SB_METER, SPAN(""));
+    assert_true(x.status == 200 && says("\"sandboxes\":[]"));
+    assert_int_equal(control("GET /api/v1/sandboxes/metrics", ""), 0);
+    answer(ASK_WARDEN, M_SB_METER, span_first(span_from(dynbuf_span(&b), 2), b.n - 3));
+    assert_int_equal(x.status, 503);
+    assert_int_equal(control("GET /api/v1/sandboxes/metrics", ""), 0);
+    ask_gone(&desk, ASK_WARDEN);
+    assert_int_equal(x.status, 503);
+    dynbuf_free(&b);
+    dynbuf_free(&usage);
+}
+
+static void what_a_command_said_is_there_to_be_read(void **state)
+{
+    static const struct {
+        struct span said;
+        unsigned status;
+    } cases[] = {{SPAN("\1\0\1\3\0\0\0\0\0\0\0\7\0\0\0\2hi\0\0\0\0\0\0\0\0\0\0\0\0"), 200},
+                 {SPAN("\0\0\0\0"), 404},
+                 {SPAN("\1\0\1\3"), 503}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        assert_int_equal(control("GET /api/v1/sandboxes/box/log?command=7", ""), 0);
+        assert_true(sent_type == M_SB_LOG && span_eq(dynbuf_span(&sent), SPAN("\0\0\0\3box\0\0\0\7")));
+        answer(ASK_WARDEN, M_SB_LOG, cases[i].said);
+        assert_int_equal(x.status, cases[i].status);
+        assert_true(i > 0 ||
+                    says("{\"command\":7,\"state\":\"exited\",\"status\":3,\"stdout\":{\"cut\":7,\"data\":\"aGk=\"},"
+                         "\"stderr\":{\"cut\":0,\"data\":\"\"}}"));
+    }
+    assert_int_equal(control("GET /api/v1/sandboxes/box/log", ""), 400);
+    assert_int_equal(control("GET /api/v1/sandboxes/box/log?command=0", ""), 400);
+    assert_int_equal(control("GET /api/v1/sandboxes/A/log?command=7", ""), 404);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_pause_is_said_when_its_leases_have_ended),
+        cmocka_unit_test(it_goes_on_of_the_generation_that_the_ledger_gave),
+        cmocka_unit_test(two_of_a_name_at_once_are_one),
+        cmocka_unit_test(its_time_is_set),
+        cmocka_unit_test(what_is_known_of_what_they_use_is_said),
+        cmocka_unit_test(what_a_command_said_is_there_to_be_read),
+    };
+    return cmocka_run_group_tests(tests, group_setup, group_teardown);
+}

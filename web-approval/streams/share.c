@@ -1,0 +1,46 @@
+#include "web-approval/streams/share.h"
+
+#include <stdio.h>
+
+#include "web-approval/api/api.h"
+
+/* `last` of all are kept for sandboxes that hold fewer than two. */
+static const struct {
+    size_t all, one, last;
+} pools[SHARES] = {[SHARE_FOLLOW] = {DESK_FOLLOWS, DESK_FOLLOWS / 2, DESK_FOLLOWS / 4},
+                   [SHARE_SHORT] = {DESK_SHORT, DESK_SHORT / 4, DESK_SHORT / 4}};
+
+bool share_is_free(struct exchange *x, enum share_of of)
+{
+    size_t held = x->desk->held[of], own = 0;
+
+    for (const struct share *s = x->desk->shares; s; s = s->next)
+        own += s->of == of && span_eq(span_str(s->box), x->arg);
+    if (own < pools[of].one && held + (own < 2 ? 0 : pools[of].last) < pools[of].all)
+        return true;
+    reply_problem(x, 503, "Too many",
+                  "%zu commands are followed or files asked for, %zu of them in this sandbox: as many as may be at "
+                  "once; try again in a moment",
+                  held, own);
+    return false;
+}
+
+void share_take(struct share *s, const struct exchange *x, enum share_of of)
+{
+    *s = (struct share){.next = x->desk->shares, .desk = x->desk, .of = of};
+    (void)snprintf(s->box, sizeof(s->box), "%.*s", SPAN_FMT(x->arg));
+    x->desk->shares = s;
+    x->desk->held[of]++;
+}
+
+void share_free(struct share *s)
+{
+    if (!s->desk)
+        return;
+    struct share **at = &s->desk->shares;
+    while (*at != s)
+        at = &(*at)->next;
+    *at = s->next;
+    s->desk->held[s->of]--;
+    *s = (struct share){0};
+}
