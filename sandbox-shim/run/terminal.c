@@ -39,7 +39,9 @@ int terminal_raw(struct terminal *t, struct err *e)
 
 void terminal_back(struct terminal *t)
 {
-    if (t->raw && tcgetpgrp(STDIN_FILENO) == getpgrp()) /* in the background it would only stop us */
+    pid_t front = tcgetpgrp(STDIN_FILENO); /* -1: it is nobody's, its session has lost it with its leader */
+
+    if (t->raw && (front < 0 || front == getpgrp())) /* in the background it would only stop us */
         (void)tcsetattr(STDIN_FILENO, TCSADRAIN, &t->saved);
     t->raw = false;
 }

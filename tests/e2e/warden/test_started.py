@@ -233,6 +233,10 @@ def a_shell_works_as_at_any_terminal(lab, gw):
     gw.cli("sandbox", "destroy", "box", rc=0)
 
 
+def children(pid):
+    return [int(child) for child in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
 @test()
 def a_terminal_is_put_back_at_each_way_out(lab):
     gw = setup(lab)
@@ -253,12 +257,19 @@ def a_terminal_is_put_back_at_each_way_out(lab):
         os.kill(terminal.pid, number)
         assert terminal.end() == -number, terminal.said
         lab.wait_for("the end of its command", lambda: not any(b"sleep" in words for _, words in inside(gw)))
-    terminal = began(within=["sh", "-c", '"$@"; echo status-$?', "sh"])  # not even killed it leaves the terminal changed
-    client, = [int(pid) for pid in pathlib.Path(f"/proc/{terminal.pid}/task/{terminal.pid}/children").read_text().split()]
-    os.kill(client, signal.SIGKILL)
-    terminal.until(b"status-137")
-    lab.wait_for("the terminal as it was", terminal.is_as_before)
-    assert terminal.end() == 0, terminal.said
+    for late in (False, True):  # not even killed it leaves the terminal changed, nor when its session's leader has ended first
+        terminal = began(within=["sh", "-c", '"$@"; echo status-$?', "sh"])
+        client, = children(terminal.pid)
+        feeder, = children(client)
+        if late:
+            os.kill(feeder, signal.SIGSTOP)
+        os.kill(client, signal.SIGKILL)
+        terminal.until(b"status-137")
+        os.waitid(os.P_PID, terminal.pid, os.WEXITED | os.WNOWAIT)
+        if late:
+            os.kill(feeder, signal.SIGCONT)
+        lab.wait_for("the terminal as it was", terminal.is_as_before)
+        assert terminal.end() == 0, terminal.said
     terminal = began()
     gw.cli("sandbox", "destroy", "box", rc=0)
     assert terminal.end() == 125 and b"it was destroyed" in terminal.said, terminal.said
