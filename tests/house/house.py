@@ -132,11 +132,12 @@ def check_limits(top, paths):
 
 def check_messages(top):
     """A message's number is its own."""
-    path, seen = "proxy/msgs.h", {}
-    there = os.path.join(top, path)
-    for name, number in re.findall(r"^\s*(M_\w+) = (\d+),", open(there, encoding="utf-8").read(), re.M) if os.path.exists(there) else ():
-        if seen.setdefault(number, name) != name:
-            bad(path, f"{name} has the number of {seen[number]}")
+    seen = {}
+    for path in ("proxy/msgs.h", "proxy/msgs_box.h"):
+        there = os.path.join(top, path)
+        for name, number in re.findall(r"^\s*(M_\w+) = (\d+),", open(there, encoding="utf-8").read(), re.M) if os.path.exists(there) else ():
+            if seen.setdefault(number, name) != name:
+                bad(path, f"{name} has the number of {seen[number]}")
 
 
 def check_version(top):

@@ -53,6 +53,8 @@ BREACHES = [
     ("a version that nobody is told of", {"configure.ac": "AC_INIT([x], [0.2.0], [], [x])\n", "CHANGES": "What changed.\n\n0.1.0\n"},
      "does not begin with version 0.2.0"),
     ("two messages of one number", {"proxy/msgs.h": "enum msg_type {\n    M_ONE = 1, /* A>B */\n    M_TWO = 1, /* B>A */\n};\n"}, "M_TWO has the number of M_ONE"),
+    ("two of them in two files", {"proxy/msgs.h": "enum msg_type {\n    M_ONE = 1, /* A>B */\n};\n",
+                                 "proxy/msgs_box.h": "enum msg_type_box {\n    M_TWO = 1, /* B>A */\n};\n"}, "M_TWO has the number of M_ONE"),
     ("a row without its test", {"tests/unit/test_front.c": "\n"}, "HEADS_MAX: there is no tests/unit/test_front.c:heads"),
 ]
 # What looks like a breach and is none.

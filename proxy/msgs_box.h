@@ -1,0 +1,46 @@
+/* The messages of proxy/msgs.h, whose rules and numbers they share, about the sandboxes that the gateway starts. */
+#ifndef PROXY_MSGS_BOX_H
+#define PROXY_MSGS_BOX_H
+/* clang-format off */
+enum msg_type_box {
+    /* warden and parent; id: the warden's number of the sandbox, which it never uses twice; the next warden does */
+    M_BOX = 170,         /* W>P span name, u64 generation (both for the audit), u64 memory, u64 processes, u64 percent of a CPU (of no cgroup: 0 each is refused), bool strict: only with a cgroup for all of them; fd: descriptor 3 of its first process, which waits there for M_BOX_ORDER */
+    M_BOX_STARTED = 171, /* P>W u8 version of the cgroup that holds it (0: none) */
+    M_BOX_NONE = 172,    /* P>W span why: it was not started */
+    M_BOX_END = 173,     /* W>P kill it now, with all that it started */
+    M_BOX_GONE = 174,    /* P>W nothing of it is left */
+    M_BOX_PAUSE = 202,   /* W>P bool on: all that runs in it is to stop where it is, or goes on */
+    M_BOX_PAUSED = 203,  /* P>W u8 enum pause_way of now, span why (empty: as it was asked) */
+    M_BOX_METER = 208, /* id: the asker's; W>P; P>W u16 n, n x (u64 number of a sandbox, span wire_usage) */
+    M_BOX_ORDER = 175,   /* W>the process that becomes the sandbox: wire_box (sandbox-shim/warden/wire_box.h) */
+    /* desk and warden; id: the desk's own */
+    M_SB_START = 176,   /* D>W wire_box, u64 generation, u64 cpu percent, u64 timeout ms, bool strict */
+    M_SB_STARTED = 177, /* W>D bool ok, span why, u8 version of its cgroup */
+    M_SB_LIST = 178,    /* D>W */
+    M_SB_LISTED = 179,  /* W>D u16 n, n x (span name, u64 generation, u64 ms since its start, u64 ms until its timeout, u64 ms since a command ran in it, u8 version of its cgroup, u16 commands running, u8 enum pause_way, wire_box) */
+    M_SB_DESTROY = 180, /* D>W span name */
+    M_SB_DESTROYED = 181, /* W>D bool: there was one, and nothing of it is left */
+    M_SB_PAUSE = 204,     /* D>W span name */
+    M_SB_RESUME = 205,    /* D>W span name, u64 generation that the ledger gave it, newer than its own */
+    M_SB_PAUSED = 206,    /* W>D to both: u8 enum sb_paused, u8 enum pause_way of now, u64 generation, span why (of SB_PAUSE_NOT) */
+    M_SB_METER = 209,   /* D>W; W>D as many as there are: as a row of M_SB_LISTED, span wire_usage */
+    M_SB_TIMEOUT = 211, /* D>W span name, u64 ms from now until it ends; W>D bool it is so: there is one, which is up */
+    M_SB_LOG = 210,     /* D>W span name, u32 number; W>D bool there is such a command that is detached, bool it runs, u8 enum sb_end and u8 status or signal (else 0), for each output: u64 bytes that are not kept any more, span those that are */
+    M_SB_EXEC = 182,    /* D>W span name, u64 timeout ms, u64 most bytes of output, u8 enum talk_input (sandbox-shim/inside/shim_talk.h), u16 rows and u16 columns of a terminal (else 0), bool detached: answered by M_SB_DETACHED alone, u16 arguments, u16 variables, span each, span directory */
+    M_SB_OUTPUT = 183,  /* W>D u8 1 standard output, 2 standard error, then its bytes, at most SB_WINDOW that are not taken */
+    M_SB_TAKEN = 184,   /* D>W u32 bytes of output that have left */
+    M_SB_KILL = 185,    /* D>W nobody waits for it any more */
+    M_SB_INPUT = 187,   /* D>W bytes of its input, at most TALK_IN_WINDOW that it was not given; none: the end of it */
+    M_SB_FED = 188,     /* W>D u32 bytes of its input that it was given, or does not want any more */
+    M_SB_RESIZE = 189,  /* D>W u16 rows, u16 columns: so large is its terminal now */
+    M_SB_DETACHED = 161, /* W>D u32 number of the command in its sandbox, span why (number 0): it was not begun */
+    M_SB_COMMANDS = 162, /* D>W span name */
+    M_SB_COMMANDS_ARE = 163, /* W>D bool the sandbox runs, u16 n, n x (u32 number, u64 ms since its start, bool detached, bool followed, bool it runs, u8 enum sb_end and u8 status or signal (else 0), bool there are more words, span words, each with a NUL) */
+    M_SB_ATTACH = 164,   /* D>W span name, u32 number: from then on as if it had been run by this id; M_SB_KILL leaves it alone */
+    M_SB_CUT = 165,      /* W>D u8 1 standard output, 2 standard error, u64 bytes of it that are not kept any more, before what follows; all that was said before is taken */
+    M_SB_SIGNAL = 166,   /* D>W span name, u32 number, u8 signal */
+    M_SB_SIGNALLED = 167, /* W>D u8 0 there is no such command, 1 it was told, 2 it has ended, 3 its sandbox is paused */
+    M_SB_EXIT = 186,    /* W>D u8 enum sb_end, u8 status or signal, u64 bytes said, u64 bytes cut, u64 user us, u64 system us, u64 most memory KiB, span why */
+    M_SB_FILES = 201,   /* D>W span name, u64 timeout ms, u8 enum talk_file (sandbox-shim/inside/shim_talk.h), u16 mode, bool whole, u64 from, u64 most, span path, span other: heard and told of as a command with an input */
+};
+#endif
