@@ -22,7 +22,13 @@ static struct process all[FAMILY_MAX]; /* of one look */
 
 /* --- what /proc says ---------------------------------------------------------- */
 
-/* NUL-terminated. -1 with errno: ENOENT or ESRCH if it is gone. */
+/* Whether that was because there is nobody any more; else nobody knows what he does. */
+static bool is_gone(int why)
+{
+    return why == ENOENT || why == ESRCH;
+}
+
+/* NUL-terminated. -1 with errno (is_gone). */
 static int read_text(const char *path, char text[TEXT_MAX])
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -37,14 +43,17 @@ static int read_text(const char *path, char text[TEXT_MAX])
 }
 
 /* A line of stat: NUMBER (NAME) STATE PARENT ..., as the 14th to 17th its time and that of its children, the 20th its
- * threads, the 22nd when it began, the 24th its memory. The name may be anything. */
+ * threads, the 22nd when it began, the 24th its memory. The name may be anything. -1 with errno (is_gone). */
 static int read_stat(const char *path, char *state, struct process *p)
 {
     char text[TEXT_MAX];
-    const char *end = read_text(path, text) == 0 ? strrchr(text, ')') : NULL;
     unsigned long long time[4];
     int parent;
 
+    if (read_text(path, text) != 0)
+        return -1;
+    const char *end = strrchr(text, ')');
+    errno = EBADMSG;
     if (!end ||
         sscanf(end, ") %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %llu %llu %*d %*d %llu %*d %llu %*u %llu",
                state, &parent, &time[0], &time[1], &time[2], &time[3], &p->threads, &p->since, &p->pages) != 9)
@@ -88,8 +97,9 @@ static size_t mark(size_t n, pid_t from)
     return ours;
 }
 
-/* All there are. 0: too many, or they cannot be read. *whole false: one that was there was gone when it was looked
- * at, and what it may have left is not seen: so does who starts another one and ends, again and again. */
+/* All there are. 0: too many, or they cannot be read. *whole false: one that was there could not be looked at, most
+ * often because it was gone, and what it may have left is not seen: so does who starts another one and ends, again
+ * and again. Those that only their own user may look at are none of ours. */
 static size_t look(bool *whole)
 {
     char path[PATH_ROOM], state;
@@ -98,7 +108,7 @@ static size_t look(bool *whole)
     size_t n = 0;
 
     *whole = true;
-    while (d && (e = readdir(d)) != NULL) {
+    while (d && (errno = 0, e = readdir(d)) != NULL) {
         long pid = strtol(e->d_name, NULL, 10);
         if (pid <= 0)
             continue;
@@ -110,9 +120,11 @@ static size_t look(bool *whole)
         all[n] = (struct process){.pid = (pid_t)pid};
         if (read_stat(path, &state, &all[n]) == 0)
             n++;
-        else if (errno == ENOENT || errno == ESRCH)
+        else if (errno != EACCES && errno != EPERM)
             *whole = false;
     }
+    if (d && !e && errno != 0)
+        *whole = false; /* there may be more */
     if (d)
         closedir(d);
     qsort(all, n, sizeof(*all), by_number);
@@ -132,25 +144,29 @@ static bool is_told(pid_t pid)
     return pending && strtoull(pending + sizeof("\nShdPnd:") - 1, NULL, 16) >> (SIGSTOP - 1) & 1;
 }
 
-/* Each of its threads: the first one may have ended while others run. */
+/* Each of its threads: the first one may have ended while others run. False also where that cannot be seen. */
 static bool stands(pid_t pid)
 {
     char path[2 * PATH_ROOM], state;
     struct process p;
     const struct dirent *e;
-    bool still = true;
 
     (void)snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
     DIR *d = opendir(path);
-    while (d && still && (e = readdir(d)) != NULL) {
+    if (!d)
+        return is_gone(errno);
+    bool still = true;
+    while (still && (errno = 0, e = readdir(d)) != NULL) {
         if (e->d_name[0] < '1' || e->d_name[0] > '9')
             continue;
         (void)snprintf(path, sizeof(path), "/proc/%d/task/%.20s/stat", (int)pid, e->d_name);
-        if (read_stat(path, &state, &p) == 0)
+        if (read_stat(path, &state, &p) != 0)
+            still = is_gone(errno);
+        else
             still = strchr("TtZXx", state) != NULL || (state == 'D' && is_told(pid));
     }
-    if (d)
-        closedir(d);
+    still = still && (errno == 0 || is_gone(errno));
+    closedir(d);
     return still;
 }
 

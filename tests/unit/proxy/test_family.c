@@ -1,6 +1,9 @@
 /* All that came from a process stands still, whatever it is at, and goes on; nobody else does. */
 #include "tests/kit.h"
 
+#include <dirent.h>
+#include <errno.h>
+#include <fnmatch.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -18,6 +21,33 @@
 enum { SPINS, ORPHAN, THREAD, VFORKED, CHAIN, STRANGER, COUNTS, PATIENCE_MS = 20000 };
 static atomic_ulong *count; /* of those that run */
 static pid_t family, stranger;
+
+/* What is not seen of /proc, by its path, and why; NULL: all of it is. */
+static const char *hidden;
+static int hidden_why;
+
+int __real_open(const char *path, int flags, ...);
+int __wrap_open(const char *path, int flags, ...);
+DIR *__real_opendir(const char *path);
+DIR *__wrap_opendir(const char *path);
+
+static bool is_hidden(const char *path)
+{
+    if (hidden == NULL || fnmatch(hidden, path, FNM_PATHNAME) != 0)
+        return false;
+    errno = hidden_why;
+    return true;
+}
+
+int __wrap_open(const char *path, int flags, ...)
+{
+    return is_hidden(path) ? -1 : __real_open(path, flags, 0);
+}
+
+DIR *__wrap_opendir(const char *path)
+{
+    return is_hidden(path) ? NULL : __real_opendir(path);
+}
 
 static void moment(void)
 {
@@ -190,6 +220,27 @@ static void who_is_not_caught_is_not_said_to_stand(void **state)
             stands(STRANGER);
 }
 
+/* Nobody is said to stand who cannot be looked at: no descriptor is left, or no memory. */
+static void who_is_not_seen_is_not_said_to_stand(void **state)
+{
+    char other[64];
+    const char *const paths[] = {"/proc/*/stat", "/proc/*/task", "/proc/*/task/*/stat", other};
+    static const int whys[] = {EMFILE, ENFILE, ENOMEM};
+    (void)snprintf(other, sizeof(other), "/proc/%d/stat", (int)stranger);
+    family_begin(false);
+    counts_grow(0, CHAIN);
+    assert_true(stop_all(PATIENCE_MS / 5));
+    for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
+        for (size_t k = 0; k < sizeof(whys) / sizeof(whys[0]); k++) {
+            hidden = paths[i];
+            hidden_why = whys[k];
+            int rc = family_stop(family);
+            hidden = NULL;
+            assert_true(rc <= 0);
+        }
+    assert_true(stop_all(PATIENCE_MS / 5));
+}
+
 /* More time than before, and at least a thread of each that there is. */
 static void what_it_uses_is_seen(void **state)
 {
@@ -224,6 +275,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(who_has_none_is_said),
         cmocka_unit_test_teardown(all_of_it_stands_still_and_goes_on, family_end),
+        cmocka_unit_test_teardown(who_is_not_seen_is_not_said_to_stand, family_end),
         cmocka_unit_test_teardown(what_it_uses_is_seen, family_end),
         cmocka_unit_test_teardown(who_is_not_caught_is_not_said_to_stand, family_end),
     };
