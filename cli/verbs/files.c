@@ -11,34 +11,105 @@
 #include "common/text/visible.h"
 #include "sandbox-shim/plan/limits.h"
 
-enum { PIECE = 64 * 1024, NAME_BYTES = 63, NUMBER_ROOM = 32 };
+enum { PIECE = 64 * 1024, NAME_BYTES = 63, NUMBER_ROOM = 32, FILES_PATH_ROOM = 16 * 1024 };
 #define PAGE "200"
 
-void files_option(struct dynbuf *to, const char *name, struct span value)
+/* `&name=value`, percent-encoded. */
+static void put_option(struct dynbuf *to, const char *name, struct span value)
 {
     (void)dynbuf_addf(to, "&%s=", name);
     dynbuf_add_percent(to, value, "-._/");
 }
 
-const char *files_target(struct dynbuf *to)
+/* All of it, for who asks: as long as it is. */
+static const char *target_of(struct dynbuf *to)
 {
     return dynbuf_add_byte(to, '\0') == 0 ? (const char *)to->p : "";
 }
 
-void files_path(struct dynbuf *to, const struct remote *r, const char *more)
+/* /api/v1/sandboxes/NAME/files, `more` of it and the query with the path; more options go behind it. */
+static void put_path(struct dynbuf *to, const struct remote *r, const char *more)
 {
     dynbuf_init(to, FILES_PATH_ROOM);
     (void)dynbuf_addf(to, "/api/v1/sandboxes/%s/files%s?", r->name, more);
-    files_option(to, "path", span_str(r->path));
+    put_option(to, "path", span_str(r->path));
 }
 
-int files_refused(unsigned status, const struct dynbuf *answer)
+/* What an answer of another status than was asked for says; CLI_RUNTIME. */
+static int refused(unsigned status, const struct dynbuf *answer)
 {
     struct err e;
 
     (void)api_explain(status, dynbuf_span(answer), &e);
     return verb_fail(CLI_RUNTIME, "%s", e.text);
 }
+
+/* --- content on its way --------------------------------------------------------------- */
+
+struct api_upload *files_send(const struct gateway_call *g, const struct remote *to, const char *more,
+                              const char *mode)
+{
+    struct dynbuf path;
+    struct err e;
+
+    put_path(&path, to, more);
+    if (mode)
+        put_option(&path, "mode", span_str(mode));
+    struct api_upload *u = api_upload_begin(g->sock, "PUT", target_of(&path), &e);
+    if (!u)
+        (void)verb_fail(CLI_STORE, "%s", e.text);
+    dynbuf_free(&path);
+    return u;
+}
+
+int files_sent(struct api_upload **u, int rc)
+{
+    struct dynbuf answer = {0};
+    unsigned status = 0;
+    struct err e;
+
+    if (rc == CLI_OK && api_upload_end(u, &status, &answer, &e) != 0)
+        rc = verb_fail(CLI_STORE, "%s", e.text);
+    else if (rc == CLI_OK && status != 204)
+        rc = refused(status, &answer);
+    api_upload_drop(u);
+    dynbuf_free(&answer);
+    return rc;
+}
+
+int files_get(const struct gateway_call *g, const struct remote *from, const char *more, const char *most,
+              api_piece_fn *fn, void *ctx)
+{
+    struct dynbuf path, answer;
+    unsigned status = 0;
+    struct err e;
+
+    put_path(&path, from, more);
+    if (most)
+        put_option(&path, "most", span_str(most));
+    int rc = api_download(g->sock, target_of(&path), fn, ctx, &status, &answer, &e) != 0
+                 ? verb_fail(CLI_RUNTIME, "%s", e.text)
+             : status != 200 ? refused(status, &answer)
+                             : CLI_OK;
+    dynbuf_free(&answer);
+    dynbuf_free(&path);
+    return rc;
+}
+
+int files_write(void *ctx, struct span piece, struct err *e)
+{
+    const int *fd = ctx;
+
+    while (piece.n > 0) {
+        ssize_t n = write(*fd, piece.p, piece.n);
+        if (n < 0 && errno != EINTR)
+            return err_errno(e, "cannot write it");
+        piece = span_from(piece, n > 0 ? (size_t)n : 0);
+    }
+    return 0;
+}
+
+/* --- names ------------------------------------------------------------------------------ */
 
 /* False: it is a name of ours, which may have a colon behind a slash. */
 static bool remote_of(const char *word, struct remote *r)
@@ -62,15 +133,15 @@ static int remote_kind(struct gateway_call *g, const struct remote *r, char *kin
     struct err e;
 
     *kind = 0;
-    files_path(&path, r, "/stat");
-    int rc = api_call(g->sock, "GET", files_target(&path), SPAN_NONE, &status, &answer, &e) == 0
+    put_path(&path, r, "/stat");
+    int rc = api_call(g->sock, "GET", target_of(&path), SPAN_NONE, &status, &answer, &e) == 0
                  ? CLI_OK
                  : verb_fail(CLI_STORE, "%s", e.text);
     arena_init(&a, API_EVENT_MAX);
     const struct json *j = rc == CLI_OK && status == 200 ? json_parse(dynbuf_span(&answer), &a) : NULL;
     struct span said = member_text(j, "kind"), octal = member_text(j, "mode");
     if (rc == CLI_OK && status != 200 && status != 404 && status != 409)
-        rc = files_refused(status, &answer);
+        rc = refused(status, &answer);
     else if (said.n > 0)
         *kind = span_eq(said, SPAN("file"))     ? 'f'
                 : span_eq(said, SPAN("folder")) ? 'd'
@@ -114,35 +185,19 @@ static int below(char path[PATH_MAX], const char *name)
 static int file_up(struct gateway_call *g, int fd, const char *from, const struct remote *to)
 {
     static uint8_t piece[PIECE];
-    struct dynbuf path, answer = {0};
-    char mode[NUMBER_ROOM];
-    unsigned status = 0;
+    char mode[NUMBER_ROOM] = "";
     struct stat st;
-    struct err e;
     ssize_t n = 0;
-    int rc = CLI_OK;
 
-    files_path(&path, to, "");
-    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && fd != STDIN_FILENO) {
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && fd != STDIN_FILENO)
         (void)snprintf(mode, sizeof(mode), "%o", (unsigned)st.st_mode & 0777);
-        files_option(&path, "mode", span_str(mode));
-    }
-    struct api_upload *u = api_upload_begin(g->sock, "PUT", files_target(&path), &e);
+    struct api_upload *u = files_send(g, to, "", *mode ? mode : NULL);
     if (!u)
-        rc = verb_fail(CLI_STORE, "%s", e.text);
-    while (u && ((n = read(fd, piece, sizeof(piece))) > 0 || (n < 0 && errno == EINTR)))
+        return CLI_STORE;
+    while ((n = read(fd, piece, sizeof(piece))) > 0 || (n < 0 && errno == EINTR))
         if (n > 0 && api_upload_put(u, span_of(piece, (size_t)n)) != 0)
             break;
-    if (u && n < 0)
-        rc = verb_fail(CLI_RUNTIME, "cannot read %s: %s", from, strerror(errno));
-    if (rc == CLI_OK && api_upload_end(&u, &status, &answer, &e) != 0)
-        rc = verb_fail(CLI_STORE, "%s", e.text);
-    else if (rc == CLI_OK && status != 204)
-        rc = files_refused(status, &answer);
-    api_upload_drop(&u);
-    dynbuf_free(&answer);
-    dynbuf_free(&path);
-    return rc;
+    return files_sent(&u, n < 0 ? verb_fail(CLI_RUNTIME, "cannot read %s: %s", from, strerror(errno)) : CLI_OK);
 }
 
 static int copy_in(struct gateway_call *g, const struct cli_call *c, const char *from, struct remote *to)
@@ -173,42 +228,11 @@ static int copy_in(struct gateway_call *g, const struct cli_call *c, const char 
 
 /* --- out of a sandbox ------------------------------------------------------------------ */
 
-static int piece_write(void *ctx, struct span piece, struct err *e)
-{
-    const int *fd = ctx;
-
-    while (piece.n > 0) {
-        ssize_t n = write(*fd, piece.p, piece.n);
-        if (n < 0 && errno != EINTR)
-            return err_errno(e, "cannot write it");
-        piece = span_from(piece, n > 0 ? (size_t)n : 0);
-    }
-    return 0;
-}
-
 /* On a terminal, it may be meant for that, and not for who reads it. */
 static int piece_show(void *ctx, struct span piece, struct err *e)
 {
     print_lines(piece);
     return ferror(stdout) ? err_set(e, "cannot write it") : 0;
-}
-
-static int file_get(struct gateway_call *g, const struct remote *from, const char *most, api_piece_fn *fn, int *fd)
-{
-    struct dynbuf path, answer;
-    unsigned status = 0;
-    struct err e;
-
-    files_path(&path, from, "");
-    if (most)
-        files_option(&path, "most", span_str(most));
-    int rc = api_download(g->sock, files_target(&path), fn, fd, &status, &answer, &e) != 0
-                 ? verb_fail(CLI_RUNTIME, "%s", e.text)
-             : status != 200 ? files_refused(status, &answer)
-                             : CLI_OK;
-    dynbuf_free(&answer);
-    dynbuf_free(&path);
-    return rc;
 }
 
 /* It has the name when all of it is there. */
@@ -227,7 +251,7 @@ static int file_down(struct gateway_call *g, const struct remote *from, const ch
     int fd = mkostemp(name, O_CLOEXEC);
     if (fd < 0)
         return verb_fail(CLI_RUNTIME, "cannot write %s: %s", to, strerror(errno));
-    int rc = file_get(g, from, most, piece_write, &fd);
+    int rc = files_get(g, from, "", most, files_write, &fd);
     if (rc == CLI_OK && (fchmod(fd, mode & 0777 & ~mask) != 0 || rename(name, to) != 0))
         rc = verb_fail(CLI_RUNTIME, "cannot write %s: %s", to, strerror(errno));
     if (rc != CLI_OK)
@@ -254,7 +278,7 @@ static int copy_out(struct gateway_call *g, const struct cli_call *c, struct rem
     if (out && cli_flag(c, "tar"))
         return tree_down(g, from, most, NULL);
     if (out)
-        return file_get(g, from, most, isatty(fd) ? piece_show : piece_write, &fd);
+        return files_get(g, from, "", most, isatty(fd) ? piece_show : files_write, &fd);
     if (strlen(to) >= sizeof(own))
         return verb_fail(CLI_USAGE, "the path is too long");
     int rc = remote_kind(g, from, &kind, &mode);
@@ -342,11 +366,11 @@ int sandbox_ls(const struct cli_call *c)
     if (rc == CLI_OK && !remote_of(c->word[0], &of))
         rc = verb_fail(CLI_USAGE, "%s is not NAME:PATH of a started sandbox", c->word[0]);
     while (rc == CLI_OK && more) {
-        files_path(&path, &of, "/list");
-        files_option(&path, "limit", SPAN(PAGE)); /* however long their names, an answer has room for them */
+        put_path(&path, &of, "/list");
+        put_option(&path, "limit", SPAN(PAGE)); /* however long their names, an answer has room for them */
         if (after.n > 0)
-            files_option(&path, "after", dynbuf_span(&after));
-        rc = verb_ask(&g, "GET", files_target(&path), SPAN_NONE, 200);
+            put_option(&path, "after", dynbuf_span(&after));
+        rc = verb_ask(&g, "GET", target_of(&path), SPAN_NONE, 200);
         dynbuf_free(&path);
         const struct json *rows = rc == CLI_OK ? json_get(g.tree, SPAN("entries")) : NULL;
         const struct json *said = rc == CLI_OK ? json_get(g.tree, SPAN("more")) : NULL;

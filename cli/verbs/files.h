@@ -4,27 +4,27 @@
 
 #include "cli/verb.h"
 
-enum { FILES_PATH_ROOM = 16 * 1024 };
-
 /* NAME:PATH of a started sandbox's workspace. */
 struct remote {
     char name[64];
     char path[PATH_MAX]; /* `.`: the workspace */
 };
 
-/* /api/v1/sandboxes/NAME/files, `more` of it ("", "/tar" ...) and the query with the path; more options go behind it.
- */
-void files_path(struct dynbuf *to, const struct remote *r, const char *more);
-/* `&name=value`, percent-encoded. */
-void files_option(struct dynbuf *to, const char *name, struct span value);
-/* All of it, for who asks: as long as it is. */
-const char *files_target(struct dynbuf *to);
-/* What an answer of another status than was asked for says; CLI_RUNTIME. */
-int files_refused(unsigned status, const struct dynbuf *answer);
+/* What is sent into a sandbox: to its path, `more` of the files there ("", "/tar"); mode: octal, or NULL. NULL: not
+ * begun, and that was said (CLI_STORE). */
+struct api_upload *files_send(const struct gateway_call *g, const struct remote *to, const char *more,
+                              const char *mode) MUSTCHECK;
+/* All of it was put; or (rc) not, why was said, and the gateway sees it cut short. What to exit with. */
+int files_sent(struct api_upload **u, int rc) MUSTCHECK;
+/* What comes out of one, at most `most` bytes (a number, or NULL), to fn. What to exit with. */
+int files_get(const struct gateway_call *g, const struct remote *from, const char *more, const char *most,
+              api_piece_fn *fn, void *ctx) MUSTCHECK;
+/* To a descriptor: ctx is an int *. */
+int files_write(void *ctx, struct span piece, struct err *e);
 
 /* A folder of ours, or, from NULL, a tar stream on standard input, into one in the sandbox, and the other way round:
- * into one of ours, which need not exist, or, NULL, onto standard output. What comes out of a sandbox cannot lead out
- * of that folder. What to exit with. */
+ * into one of ours, which need not exist, or, NULL, onto standard output, if that is no terminal. What comes out of a
+ * sandbox cannot lead out of that folder. What to exit with. */
 int tree_up(const struct gateway_call *g, const char *from, const struct remote *to) MUSTCHECK;
 int tree_down(const struct gateway_call *g, const struct remote *from, const char *most, const char *to) MUSTCHECK;
 

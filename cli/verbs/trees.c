@@ -49,26 +49,15 @@ static int send_folder(struct api_upload *u, const char *from, struct pack *k)
 int tree_up(const struct gateway_call *g, const char *from, const struct remote *to)
 {
     static struct pack k;
-    struct dynbuf path, answer = {0};
-    unsigned status = 0;
-    struct err e;
+    struct api_upload *u = files_send(g, to, "/tar", NULL);
     int rc = CLI_OK;
 
-    files_path(&path, to, "/tar");
-    struct api_upload *u = api_upload_begin(g->sock, "PUT", files_target(&path), &e);
     if (!u)
-        rc = verb_fail(CLI_STORE, "%s", e.text);
-    if (u && (from ? send_folder(u, from, &k) : pass_on(u)) != 0 && errno != EPIPE)
+        return CLI_STORE;
+    if ((from ? send_folder(u, from, &k) : pass_on(u)) != 0 && errno != EPIPE)
         rc = verb_fail(CLI_RUNTIME, "cannot read %s%s%s: %s", from ? from : "standard input", k.m.name[0] ? "/" : "",
                        k.m.name, strerror(errno));
-    if (rc == CLI_OK && api_upload_end(&u, &status, &answer, &e) != 0)
-        rc = verb_fail(CLI_STORE, "%s", e.text);
-    else if (rc == CLI_OK && status != 204)
-        rc = files_refused(status, &answer);
-    api_upload_drop(&u);
-    dynbuf_free(&answer);
-    dynbuf_free(&path);
-    return rc;
+    return files_sent(&u, rc);
 }
 
 /* --- out of a sandbox ------------------------------------------------------------------ */
@@ -83,43 +72,21 @@ static int unpack_piece(void *ctx, struct span piece, struct err *e)
     return u->why ? err_set(e, "it cannot be unpacked: %s", u->why) : err_errno(e, "it cannot be unpacked");
 }
 
-static int out_piece(void *ctx, struct span piece, struct err *e)
-{
-    return fwrite(piece.p, 1, piece.n, stdout) == piece.n ? 0 : err_errno(e, "cannot write it");
-}
-
-static int get(const struct gateway_call *g, const struct remote *from, const char *most, api_piece_fn *fn, void *ctx)
-{
-    struct dynbuf path, answer;
-    unsigned status = 0;
-    struct err e;
-
-    files_path(&path, from, "/tar");
-    if (most)
-        files_option(&path, "most", span_str(most));
-    int rc = api_download(g->sock, files_target(&path), fn, ctx, &status, &answer, &e) != 0
-                 ? verb_fail(CLI_RUNTIME, "%s", e.text)
-             : status != 200 ? files_refused(status, &answer)
-                             : CLI_OK;
-    dynbuf_free(&answer);
-    dynbuf_free(&path);
-    return rc;
-}
-
 int tree_down(const struct gateway_call *g, const struct remote *from, const char *most, const char *to)
 {
     static struct unpack u;
+    int out = STDOUT_FILENO;
 
-    if (!to) {
-        int rc = get(g, from, most, out_piece, NULL);
-        return rc == CLI_OK && fflush(stdout) != 0 ? verb_fail(CLI_RUNTIME, "cannot write it") : rc;
-    }
+    if (!to && isatty(out)) /* what is in it may be meant for that */
+        return verb_fail(CLI_USAGE, "a tar stream is nothing for a terminal: send it to a file or a program");
+    if (!to)
+        return files_get(g, from, "/tar", most, files_write, &out);
     bool made = mkdir(to, 0777) == 0;
     int root = made || errno == EEXIST ? open(to, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
     if (root < 0)
         return verb_fail(CLI_RUNTIME, "cannot write into %s: %s", to, strerror(errno));
     unpack_begin(&u, root, true);
-    int rc = get(g, from, most, unpack_piece, &u);
+    int rc = files_get(g, from, "/tar", most, unpack_piece, &u);
     if (rc == CLI_OK && unpack_end(&u) != 0)
         rc = verb_fail(CLI_RUNTIME, "it cannot be unpacked: %s", u.why ? u.why : strerror(errno));
     unpack_drop(&u);

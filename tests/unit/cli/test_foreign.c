@@ -143,6 +143,21 @@ static void a_name_in_a_tree_is_shown_and_not_obeyed(void **state)
     assert_false(has("\033"));
 }
 
+/* Nobody reads one there, and a name or a file in it may be meant for the terminal. */
+static void a_tar_stream_is_nothing_for_a_terminal(void **state)
+{
+    const struct remote from = {.name = "box", .path = "."};
+    struct gateway_call g = {0};
+    (void)snprintf(g.sock, sizeof(g.sock), "%s", sock);
+    pid_t pid = gateway(1, "application/x-tar", "\033[2J");
+    watch(STDOUT_FILENO);
+    int rc = tree_down(&g, &from, NULL, NULL);
+    watched(STDOUT_FILENO);
+    gateway_end(pid);
+    assert_int_equal(rc, CLI_USAGE);
+    assert_int_equal(nseen, 0);
+}
+
 static void why_a_command_ended_is_shown_and_not_obeyed(void **state)
 {
     struct follow f = {.sock = sock, .json = true};
@@ -184,6 +199,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_name_in_a_tree_is_shown_and_not_obeyed, begin, finish),
+        cmocka_unit_test_setup_teardown(a_tar_stream_is_nothing_for_a_terminal, begin, finish),
         cmocka_unit_test_setup_teardown(why_a_command_ended_is_shown_and_not_obeyed, begin, finish),
         cmocka_unit_test_setup_teardown(why_the_gateway_refuses_is_shown_and_not_obeyed, begin, finish),
         cmocka_unit_test_setup_teardown(a_list_that_repeats_itself_is_left, begin, finish),
