@@ -128,7 +128,6 @@ static const struct {
     {SPAN("socks-address"), SPAN("SOCKS named no host that can be taken")},
     {SPAN("bad-proxy-header"), SPAN("its PROXY header cannot be taken")},
     {SPAN("connect-failed"), SPAN("the upstream could not be reached")},
-    {SPAN("tls-failed"), SPAN("the upstream's TLS or certificate was refused")},
     {SPAN("upstream-timeout"), SPAN("the upstream did not answer in time")},
     {SPAN("upstream-closed"), SPAN("the upstream ended the connection")},
     {SPAN("more-refused"), SPAN("too many to list, so many more")},
