@@ -61,6 +61,16 @@ struct span span_trim(struct span s)
     return s;
 }
 
+bool span_is_of(struct span s, struct span others)
+{
+    for (size_t i = 0; i < s.n; i++) {
+        uint8_t c = s.p[i], letter = c | 0x20;
+        if (!(c >= '0' && c <= '9') && !(letter >= 'a' && letter <= 'z') && span_index(others, c) == others.n)
+            return false;
+    }
+    return true;
+}
+
 int span_u64(struct span s, uint64_t max, uint64_t *out)
 {
     uint64_t v = 0;

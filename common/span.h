@@ -62,6 +62,8 @@ size_t span_find(struct span s, struct span needle);
 bool span_cut(struct span s, uint8_t c, struct span *head, struct span *rest);
 /* ASCII space and tab removed at both ends. */
 struct span span_trim(struct span s);
+/* Nothing but letters and digits of ASCII, and these. */
+bool span_is_of(struct span s, struct span others);
 /* Digits only, no sign, no leading zero but "0" itself, at most max: 0, or -1. */
 int span_u64(struct span s, uint64_t max, uint64_t *out) MUSTCHECK;
 /* Same length and bytes, in time that depends on the lengths alone. */

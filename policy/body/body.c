@@ -69,14 +69,9 @@ enum { PARSERS = sizeof(body_parsers) / sizeof(body_parsers[0]) };
 static bool is_type(struct span s)
 {
     size_t slashes = 0;
-    for (size_t i = 0; i < s.n; i++) {
-        uint8_t c = s.p[i] | 0x20;
+    for (size_t i = 0; i < s.n; i++)
         slashes += s.p[i] == '/';
-        if (!(c >= 'a' && c <= 'z') && !(s.p[i] >= '0' && s.p[i] <= '9') &&
-            span_index(SPAN("/!#$&-^_.+"), s.p[i]) == 10)
-            return false;
-    }
-    return slashes == 1;
+    return slashes == 1 && span_is_of(s, SPAN("/!#$&-^_.+"));
 }
 
 struct span body_media_type(struct span value)
@@ -109,6 +104,22 @@ enum ambiguity_cause body_type(const struct request *r, struct span *type)
     if (codings > 1 || (codings == 1 && !span_ieq(coding, SPAN("identity"))))
         return AMBIGUITY_CODING;
     return AMBIGUITY_NONE;
+}
+
+bool body_query(struct body_view *v, const struct request *r, struct arena *a)
+{
+    if (r->query.n == 0 && !path_hides_query(r->path))
+        return false;
+    params_of_query(&v->query, r->query, r->path, a);
+    return true;
+}
+
+struct span body_word(struct span s, size_t most, struct span else_)
+{
+    bool plain = s.n <= most;
+    for (size_t i = 0; i < s.n && plain; i++)
+        plain = s.p[i] > ' ' && s.p[i] < 0x7f;
+    return plain ? s : else_;
 }
 
 enum ambiguity_cause body_list_cause(enum ambiguity_cause all, enum ambiguity_cause one, bool first,

@@ -170,12 +170,6 @@ static enum ambiguity_cause of_json(struct asking *k, const struct json *j)
     return why;
 }
 
-static bool has_param(const struct params *ps, struct span name)
-{
-    uint32_t at = IMG_NONE;
-    return params_next(ps, params_key(name), &at) != NULL;
-}
-
 /* Does the query have a name that a server of GraphQL may look for? Those that are no member here ask it something,
  * too, and nobody knows what. */
 static bool in_query(struct body_view *v, const struct request *r, struct arena *a)
@@ -185,13 +179,12 @@ static bool in_query(struct body_view *v, const struct request *r, struct arena 
         SPAN("docId"),    SPAN("hash"),         SPAN("sha256Hash"), SPAN("persistedQuery"),
     };
     bool found = false;
-    if (r->query.n == 0 && !path_hides_query(r->path))
+    if (!body_query(v, r, a))
         return false;
-    params_of_query(&v->query, r->query, r->path, a);
     for (size_t i = 0; i < MEMBERS && !found; i++)
-        found = has_param(&v->query, members[i].name);
+        found = params_have(&v->query, members[i].name);
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]) && !found; i++)
-        found = has_param(&v->query, others[i]);
+        found = params_have(&v->query, others[i]);
     return found || v->query.failed;
 }
 
@@ -465,15 +458,6 @@ static int add_operation(struct words *w, const struct graphql *g, size_t in)
     return 0;
 }
 
-/* It is the client's word, of any length. */
-static struct span stored_words(struct span name)
-{
-    bool plain = name.n <= FACT_MAX;
-    for (size_t i = 0; i < name.n && plain; i++)
-        plain = name.p[i] > ' ' && name.p[i] < 0x7f;
-    return plain ? name : SPAN("one with a name that is not shown");
-}
-
 static int take(const struct graphql *g, enum ambiguity_cause why, struct arena *a, struct body_found *found)
 {
     struct words w = {.a = a};
@@ -484,7 +468,8 @@ static int take(const struct graphql *g, enum ambiguity_cause why, struct arena 
         rc = add_operation(&w, g, i);
     }
     for (size_t i = 0; g != NULL && i < g->nstored && rc == 0; i++)
-        rc = add_fact(&w, SPAN("Stored document"), stored_words(g->stored[i]));
+        rc = add_fact(&w, SPAN("Stored document"),
+                      body_word(g->stored[i], FACT_MAX, SPAN("one with a name that is not shown")));
     if (g == NULL)
         rc = add_fact(&w, SPAN("Not understood"), span_str(ambiguity_words(why ? why : AMBIGUITY_GRAPHQL_REQUEST)));
     found->facts = w.facts;

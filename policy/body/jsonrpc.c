@@ -118,13 +118,10 @@ static bool in_query(struct body_view *v, const struct request *r, struct arena 
 {
     static const struct span names[] = {SPAN("method"), SPAN("params"), SPAN("jsonrpc")};
     bool found = false;
-    if (r->query.n == 0 && !path_hides_query(r->path))
+    if (!body_query(v, r, a))
         return false;
-    params_of_query(&v->query, r->query, r->path, a);
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && !found; i++) {
-        uint32_t at = IMG_NONE;
-        found = params_next(&v->query, params_key(names[i]), &at) != NULL;
-    }
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && !found; i++)
+        found = params_have(&v->query, names[i]);
     return found || v->query.failed;
 }
 
@@ -280,13 +277,9 @@ static bool only_asks(struct span method)
     return false;
 }
 
-/* The client's words: of any length, and any characters. */
 static struct span plain(struct span s)
 {
-    bool good = s.n <= NAME_SHOWN;
-    for (size_t i = 0; i < s.n && good; i++)
-        good = s.p[i] > ' ' && s.p[i] < 0x7f;
-    return good ? s : SPAN("(a name that is not shown)");
+    return body_word(s, NAME_SHOWN, SPAN("(a name that is not shown)"));
 }
 
 /* "tools/call create_issue"; p NULL: no memory. */

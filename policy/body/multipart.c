@@ -21,12 +21,7 @@ static bool is_clear(struct span s)
 /* Letters, digits and these. */
 static bool is_word(struct span s, struct span others)
 {
-    for (size_t i = 0; i < s.n; i++) {
-        uint8_t c = s.p[i], letter = c | 0x20;
-        if (!(c >= '0' && c <= '9') && !(letter >= 'a' && letter <= 'z') && span_index(others, c) == others.n)
-            return false;
-    }
-    return s.n > 0;
+    return s.n > 0 && span_is_of(s, others);
 }
 
 /* "; name=word" or "; name=\"text\"" in front of *s, which is what follows it then. */

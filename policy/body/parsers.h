@@ -71,6 +71,11 @@ enum ambiguity_cause body_list_cause(enum ambiguity_cause all, enum ambiguity_ca
 /* Is what was looked at, and not understood for that cause, of another kind beyond doubt? meant: a pack says no. */
 bool body_is_other(uint8_t open, bool meant);
 
+/* The parameters of the query, into v->query. False: there is none. */
+bool body_query(struct body_view *v, const struct request *r, struct arena *a);
+/* A client's word for people, who are told `else_` where it is longer or has more than printable ASCII. */
+struct span body_word(struct span s, size_t most, struct span else_);
+
 /* The one media type of the body, which is not in a coding. */
 enum ambiguity_cause body_type(const struct request *r, struct span *type);
 

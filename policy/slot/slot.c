@@ -44,11 +44,10 @@ static enum whose whose(struct finding *f, struct span one)
 {
     struct params ps = {.looked = false};
     struct arena a;
-    uint32_t at = IMG_NONE;
     enum whose is = WHOSE_UNCLEAR;
     arena_init(&a, ONE_MAX);
     params_of_query(&ps, one, SPAN_NONE, &a);
-    if (!ps.failed && params_next(&ps, params_key(f->c->where), &at) == NULL) {
+    if (!ps.failed && !params_have(&ps, f->c->where)) {
         is = WHOSE_OTHERS;
     } else if (!ps.failed && ps.n == 1 && span_eq(ps.v[0].name, f->c->where)) {
         f->out->own = arena_copy(f->a, ps.v[0].value);

@@ -97,6 +97,12 @@ struct param *params_next(const struct params *ps, uint64_t key, uint32_t *at)
     return *at == IMG_NONE ? NULL : &ps->v[ps->key[*at].param];
 }
 
+bool params_have(const struct params *ps, struct span name)
+{
+    uint32_t at = IMG_NONE;
+    return params_next(ps, params_key(name), &at) != NULL;
+}
+
 /* ---- what may be cut into parameters ---- */
 
 /* Would it, decoded, be cut in other places? again: there are escapes of a '%', so that what is decoded may be. */

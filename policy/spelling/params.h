@@ -60,6 +60,8 @@ int params_of_parts(struct params *ps, struct param *v, size_t n, struct arena *
  * a[] and a[b]; also decoded once more. *at: IMG_NONE to begin with. NULL: no more. */
 struct param *params_next(const struct params *ps, uint64_t key, uint32_t *at);
 uint64_t params_key(struct span want);
+/* Is there one? */
+bool params_have(const struct params *ps, struct span name);
 
 /* Does a value that what restricts asks for stand there, in any spelling? Without memory it does. */
 struct spellings *param_spellings(struct param *p, struct arena *a);

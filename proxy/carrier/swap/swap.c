@@ -235,12 +235,7 @@ static void put(struct swap *s, struct jsonw *w, const struct json *j, const str
 /* In the form of an address, as an STS has one; a secret in its place would not be. */
 static bool is_namespace(struct span s)
 {
-    for (size_t i = 0; i < s.n; i++) {
-        uint8_t c = s.p[i] | 0x20;
-        if (!(c >= 'a' && c <= 'z') && !(s.p[i] >= '0' && s.p[i] <= '9') && span_index(SPAN("-._:/"), s.p[i]) == 5)
-            return false;
-    }
-    return s.n <= NAMESPACE_MAX &&
+    return s.n <= NAMESPACE_MAX && span_is_of(s, SPAN("-._:/")) &&
            (span_starts(s, SPAN("http://")) || span_starts(s, SPAN("https://")) || span_starts(s, SPAN("urn:")));
 }
 

@@ -177,14 +177,11 @@ static bool plain_id(const struct json *id, struct retry *out)
 {
     const bool quoted = id->type == JSON_STRING;
     const size_t n = id->text.n;
+    uint64_t number;
     if (n == 0 || n + 2 > sizeof(out->id) || (!quoted && (id->type != JSON_NUMBER || n > 15)))
         return false;
-    for (size_t i = 0; i < n; i++) {
-        uint8_t c = id->text.p[i], letter = c | 0x20;
-        bool digit = c >= '0' && c <= '9';
-        if (!digit && (!quoted || (!(letter >= 'a' && letter <= 'z') && memchr("-_.:", c, 4) == NULL)))
-            return false;
-    }
+    if (quoted ? !span_is_of(id->text, SPAN("-_.:")) : span_u64(id->text, UINT64_MAX, &number) != 0)
+        return false;
     out->id[0] = '"';
     memcpy(out->id + quoted, id->text.p, n);
     out->id[n + quoted] = '"';

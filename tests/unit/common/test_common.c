@@ -283,6 +283,17 @@ static void numbers_are_digits_only(void **state)
     assert_int_equal(span_u64(SPAN("9"), 8, &v), -1);
 }
 
+static void letters_digits_and_others_are_nothing_else(void **state)
+{
+    for (unsigned c = 0; c < 256; c++) {
+        uint8_t one[3] = {'a', (uint8_t)c, 'Z'};
+        bool is = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+        assert_int_equal(span_is_of(span_of(one, 3), SPAN("")), is);
+        assert_int_equal(span_is_of(span_of(one, 3), SPAN("-\0")), is || c == '-' || c == 0);
+    }
+    assert_true(span_is_of(SPAN_NONE, SPAN("")));
+}
+
 static void test_hex_digits(void **state)
 {
     (void)state;
@@ -452,6 +463,7 @@ int main(void)
         cmocka_unit_test(base64_is_strict),
         cmocka_unit_test(a_bad_message_sticks),
         cmocka_unit_test(numbers_are_digits_only),
+        cmocka_unit_test(letters_digits_and_others_are_nothing_else),
         cmocka_unit_test(a_file_is_read_whole_or_not),
         cmocka_unit_test(memfd_maps_only_what_nobody_can_change),
         cmocka_unit_test(memfd_takes_a_seal_of_the_kernels_own),
