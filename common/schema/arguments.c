@@ -161,10 +161,9 @@ static int schema(struct compile *c, struct rule *r)
     return branches(c, r, 1) == 0 ? add_branch(c, r, r->value) : -1;
 }
 
-static int schemas(struct compile *c, struct rule *r)
+/* One for each element or member. */
+static int each_schema(struct compile *c, struct rule *r)
 {
-    if (r->value->type != JSON_ARRAY || r->value->child == NULL)
-        return refuse(c, r, "is a list of schemas, of one at least");
     if (branches(c, r, r->value->count) != 0)
         return -1;
     for (const struct json *one = r->value->child; one; one = one->next)
@@ -173,16 +172,16 @@ static int schemas(struct compile *c, struct rule *r)
     return 0;
 }
 
+static int schemas(struct compile *c, struct rule *r)
+{
+    if (r->value->type != JSON_ARRAY || r->value->child == NULL)
+        return refuse(c, r, "is a list of schemas, of one at least");
+    return each_schema(c, r);
+}
+
 static int schema_of(struct compile *c, struct rule *r)
 {
-    if (r->value->type != JSON_OBJECT)
-        return refuse(c, r, "is an object of schemas");
-    if (branches(c, r, r->value->count) != 0)
-        return -1;
-    for (const struct json *one = r->value->child; one; one = one->next)
-        if (add_branch(c, r, one) != 0)
-            return -1;
-    return 0;
+    return r->value->type == JSON_OBJECT ? each_schema(c, r) : refuse(c, r, "is an object of schemas");
 }
 
 static int pattern_of(struct compile *c, struct rule *r)

@@ -1,21 +1,16 @@
 /* Keywords about members and elements. */
 #include "common/schema/checks.h"
 
-static bool says(struct run *r, const struct rule *rule, bool good)
-{
-    return good || run_miss(r, rule);
-}
-
 /* --- objects --- */
 
 bool check_min_properties(struct run *r, const struct node *n, const struct rule *rule, const struct json *j)
 {
-    return says(r, rule, j->type != JSON_OBJECT || j->count >= rule->count);
+    return run_says(r, rule, j->type != JSON_OBJECT || j->count >= rule->count);
 }
 
 bool check_max_properties(struct run *r, const struct node *n, const struct rule *rule, const struct json *j)
 {
-    return says(r, rule, j->type != JSON_OBJECT || j->count <= rule->count);
+    return run_says(r, rule, j->type != JSON_OBJECT || j->count <= rule->count);
 }
 
 static bool has_all(struct run *r, const struct json *object, const struct json *names)
@@ -29,7 +24,7 @@ static bool has_all(struct run *r, const struct json *object, const struct json 
 
 bool check_required(struct run *r, const struct node *n, const struct rule *rule, const struct json *j)
 {
-    return says(r, rule, j->type != JSON_OBJECT || has_all(r, j, rule->value));
+    return run_says(r, rule, j->type != JSON_OBJECT || has_all(r, j, rule->value));
 }
 
 bool check_dependent_required(struct run *r, const struct node *n, const struct rule *rule, const struct json *j)
@@ -108,17 +103,17 @@ bool check_additional(struct run *r, const struct node *n, const struct rule *ru
 
 bool check_min_items(struct run *r, const struct node *n, const struct rule *rule, const struct json *j)
 {
-    return says(r, rule, j->type != JSON_ARRAY || j->count >= rule->count);
+    return run_says(r, rule, j->type != JSON_ARRAY || j->count >= rule->count);
 }
 
 bool check_max_items(struct run *r, const struct node *n, const struct rule *rule, const struct json *j)
 {
-    return says(r, rule, j->type != JSON_ARRAY || j->count <= rule->count);
+    return run_says(r, rule, j->type != JSON_ARRAY || j->count <= rule->count);
 }
 
 bool check_unique(struct run *r, const struct node *n, const struct rule *rule, const struct json *j)
 {
-    return says(r, rule, j->type != JSON_ARRAY || rule->count == 0 || !run_has_twins(r, j));
+    return run_says(r, rule, j->type != JSON_ARRAY || rule->count == 0 || !run_has_twins(r, j));
 }
 
 bool check_prefix_items(struct run *r, const struct node *n, const struct rule *rule, const struct json *j)

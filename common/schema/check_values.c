@@ -2,11 +2,6 @@
 #include "common/schema/checks.h"
 #include "common/schema/format.h"
 
-static bool says(struct run *r, const struct rule *rule, bool good)
-{
-    return good || run_miss(r, rule);
-}
-
 /* A number that was seen to be one that can be read (schema_number_past). */
 static struct decimal number(const struct json *j)
 {
@@ -22,12 +17,12 @@ bool check_type(struct run *r, const struct node *n, const struct rule *rule, co
         struct decimal d = number(j);
         good = run_spend(r, j->text.n / 16) && decimal_is_integer(&d);
     }
-    return says(r, rule, good);
+    return run_says(r, rule, good);
 }
 
 bool check_const(struct run *r, const struct node *n, const struct rule *rule, const struct json *j)
 {
-    return says(r, rule, run_equal(r, rule->value, j));
+    return run_says(r, rule, run_equal(r, rule->value, j));
 }
 
 bool check_enum(struct run *r, const struct node *n, const struct rule *rule, const struct json *j)
@@ -35,7 +30,7 @@ bool check_enum(struct run *r, const struct node *n, const struct rule *rule, co
     const struct json *one = rule->value->child;
     while (one && !run_equal(r, one, j))
         one = one->next;
-    return says(r, rule, one != NULL);
+    return run_says(r, rule, one != NULL);
 }
 
 /* < 0, 0, > 0: below the rule's number, equal, above. */
@@ -47,22 +42,22 @@ static int compared(struct run *r, const struct rule *rule, const struct json *j
 
 bool check_minimum(struct run *r, const struct node *n, const struct rule *rule, const struct json *j)
 {
-    return says(r, rule, j->type != JSON_NUMBER || compared(r, rule, j) >= 0);
+    return run_says(r, rule, j->type != JSON_NUMBER || compared(r, rule, j) >= 0);
 }
 
 bool check_maximum(struct run *r, const struct node *n, const struct rule *rule, const struct json *j)
 {
-    return says(r, rule, j->type != JSON_NUMBER || compared(r, rule, j) <= 0);
+    return run_says(r, rule, j->type != JSON_NUMBER || compared(r, rule, j) <= 0);
 }
 
 bool check_above(struct run *r, const struct node *n, const struct rule *rule, const struct json *j)
 {
-    return says(r, rule, j->type != JSON_NUMBER || compared(r, rule, j) > 0);
+    return run_says(r, rule, j->type != JSON_NUMBER || compared(r, rule, j) > 0);
 }
 
 bool check_under(struct run *r, const struct node *n, const struct rule *rule, const struct json *j)
 {
-    return says(r, rule, j->type != JSON_NUMBER || compared(r, rule, j) < 0);
+    return run_says(r, rule, j->type != JSON_NUMBER || compared(r, rule, j) < 0);
 }
 
 bool check_multiple(struct run *r, const struct node *n, const struct rule *rule, const struct json *j)
@@ -70,7 +65,7 @@ bool check_multiple(struct run *r, const struct node *n, const struct rule *rule
     if (j->type != JSON_NUMBER)
         return true;
     struct decimal d = number(j);
-    return says(r, rule, run_spend(r, 16 + j->text.n / 8) && decimal_is_multiple(&d, rule->divisor));
+    return run_says(r, rule, run_spend(r, 16 + j->text.n / 8) && decimal_is_multiple(&d, rule->divisor));
 }
 
 /* In code points. */
@@ -86,22 +81,22 @@ static uint64_t length(struct run *r, const struct json *j)
 
 bool check_min_length(struct run *r, const struct node *n, const struct rule *rule, const struct json *j)
 {
-    return says(r, rule, j->type != JSON_STRING || length(r, j) >= rule->count);
+    return run_says(r, rule, j->type != JSON_STRING || length(r, j) >= rule->count);
 }
 
 bool check_max_length(struct run *r, const struct node *n, const struct rule *rule, const struct json *j)
 {
-    return says(r, rule, j->type != JSON_STRING || length(r, j) <= rule->count);
+    return run_says(r, rule, j->type != JSON_STRING || length(r, j) <= rule->count);
 }
 
 bool check_format(struct run *r, const struct node *n, const struct rule *rule, const struct json *j)
 {
     if (j->type != JSON_STRING || rule->count == FORMAT_NONE) /* a note */
         return true;
-    return says(r, rule, run_spend(r, j->text.n) && format_fits((enum format)rule->count, j->text));
+    return run_says(r, rule, run_spend(r, j->text.n) && format_fits((enum format)rule->count, j->text));
 }
 
 bool check_pattern(struct run *r, const struct node *n, const struct rule *rule, const struct json *j)
 {
-    return says(r, rule, j->type != JSON_STRING || run_finds(r, rule->pattern, j->text));
+    return run_says(r, rule, j->type != JSON_STRING || run_finds(r, rule->pattern, j->text));
 }

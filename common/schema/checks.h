@@ -36,6 +36,10 @@ struct run {
 bool run_spend(struct run *r, uint64_t n);
 /* False, after noting where it is and which keyword says so, unless something was noted or it is only tried. */
 bool run_miss(struct run *r, const struct rule *rule);
+static inline bool run_says(struct run *r, const struct rule *rule, bool good)
+{
+    return good || run_miss(r, rule);
+}
 /* Does the value at hand fit a node? rule: who asks; NULL at the top. */
 bool run_fits(struct run *r, const struct node *n, const struct json *j, const struct rule *rule);
 /* The same when it need not. */

@@ -145,18 +145,24 @@ static void patterns_that_take_long(void **state)
     play_close(&p);
 }
 
+/* A write waits for a person, with a lease that its holder made good for a second, and two have passed. */
+static void held_past_its_time(struct play *p, struct wire_lease *l)
+{
+    open_with(p, POLICY, l);
+    struct span less = made(span_str(text_of(1)), &inside, NOW_MS + 1000);
+    give_request(p, XID(1), with(&(struct ask){.method = "POST", .path = "/in/x", .body = "b"}, less));
+    keeper_is_asked(p, 1, less, VERIFIED_RIGHT);
+    expect_ticket_open(p, XID(1));
+    give_ticket(p, XID(1), 1, TICKET_PENDING);
+    play_time(p, 2000);
+}
+
 /* What its holder added is asked about again before it is sent: its time may be over by then. */
 static void also_when_it_has_waited(void **state)
 {
     struct play p;
     struct wire_lease l;
-    open_with(&p, POLICY, &l);
-    struct span less = made(span_str(text_of(1)), &inside, NOW_MS + 1000);
-    give_request(&p, XID(1), with(&(struct ask){.method = "POST", .path = "/in/x", .body = "b"}, less));
-    keeper_is_asked(&p, 1, less, VERIFIED_RIGHT);
-    expect_ticket_open(&p, XID(1));
-    give_ticket(&p, XID(1), 1, TICKET_PENDING);
-    play_time(&p, 2000);
+    held_past_its_time(&p, &l);
     l.nlayers = 1; /* and so it is asked about now */
     tell_lease(&p, &l);
     expect_refused(&p, 1, "lease-ended");
@@ -168,13 +174,7 @@ static void what_is_approved_too_late_stays_approved(void **state)
 {
     struct play p;
     struct wire_lease l;
-    open_with(&p, POLICY, &l);
-    struct span less = made(span_str(text_of(1)), &inside, NOW_MS + 1000);
-    give_request(&p, XID(1), with(&(struct ask){.method = "POST", .path = "/in/x", .body = "b"}, less));
-    keeper_is_asked(&p, 1, less, VERIFIED_RIGHT);
-    expect_ticket_open(&p, XID(1));
-    give_ticket(&p, XID(1), 1, TICKET_PENDING);
-    play_time(&p, 2000);
+    held_past_its_time(&p, &l);
     give_changed(&p, 1, TICKET_APPROVED, "ada", "");
     expect_refused(&p, 1, "lease-ended");
     play_close(&p);
