@@ -188,9 +188,26 @@ static void begin_rpc(struct exchange *x, const struct http_head *h)
         rpc_answer_begin(&x->rpc, type->value);
 }
 
+/* Others may have brought a new secret to this origin while the request was under way; it may stand in this answer.
+ * (Of a part that was asked for when there was none, nothing more is known.) */
+static enum walk_next look_for_newer(struct exchange *x, const struct http_head *h)
+{
+    struct err e;
+    struct scrub *set = origins_since(&x->carrier->origins, x->upstream, x->scrub.set, &e);
+    if (set == NULL && x->scrub.set != NULL)
+        return carry_fail(x, "answer-refused", "it cannot be searched for secrets: %s", e.text);
+    if (set == x->scrub.set || (!looked_at(x) && h->status == 206))
+        return WALK_NEXT;
+    scrub_end(&x->scrub);
+    scrub_begin(&x->scrub, set);
+    return WALK_NEXT;
+}
+
 static enum walk_next take_head(struct exchange *x, const struct http_head *h, size_t used)
 {
     struct span raw = span_first(conn_input(x->conn), used);
+    if (look_for_newer(x, h) != WALK_NEXT)
+        return WALK_FAIL;
     if (h->status == 101 && x->websocket == NULL)
         return carry_fail(x, "bad-answer", "the upstream switches protocols though nobody asked");
     if (h->status == 101 && carry_websocket_verify(x, h) != WALK_NEXT)

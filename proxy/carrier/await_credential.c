@@ -1,9 +1,11 @@
 /* AWAIT_CREDENTIAL: what the keeper releases for this exchange is here, or need not be. */
 #include "proxy/carrier/exchange.h"
 
-/* A credential that is to be used is here, is for this origin, and may be shown there. */
+/* A credential that is to be used is here, is for this origin, and may be shown there. It may have been released a
+ * while ago: what others brought to its origin since is looked for too. */
 static enum walk_next check_credential(struct exchange *x)
 {
+    struct err e;
     if (x->cred->bad.text[0] != '\0')
         return carry_fail(x, "credential-unavailable", "the credential cannot be used: %s", x->cred->bad.text);
     if (!cred_fits(x->cred, x->upstream, x->f.credential))
@@ -15,7 +17,10 @@ static enum walk_next check_credential(struct exchange *x)
         return carry_fail(x, "credential-unavailable", "the released credential is for another place in the request");
     if (x->cred->pem != NULL && !x->upstream->tls)
         return carry_fail(x, "cleartext-credential", "a client certificate goes over https only");
-    scrub_begin(&x->scrub, x->cred->set);
+    struct scrub *set = origins_since(&x->carrier->origins, x->upstream, x->cred->set, &e);
+    if (set == NULL)
+        return carry_fail(x, "credential-unavailable", "answers could not be searched for it: %s", e.text);
+    scrub_begin(&x->scrub, set);
     return WALK_NEXT;
 }
 

@@ -172,6 +172,29 @@ struct scrub *origins_find(const struct origins *s, const struct upstream *u)
     return p ? p->set : NULL;
 }
 
+/* p is given what this set is of as well. NULL: e says why. */
+static struct scrub *join(struct origin *p, struct scrub *set, struct err *e)
+{
+    struct scrub_secret secret[SCRUB_SECRETS_MAX];
+    size_t n = 0;
+    while (n < SCRUB_SECRETS_MAX && scrub_secret(set, n, &secret[n]))
+        n++;
+    if (has_all(p->set, secret, n))
+        return p->set;
+    struct scrub *all = both(secret, n, p->set, e);
+    if (all == NULL)
+        return NULL;
+    scrub_unref(&p->set);
+    p->set = all;
+    return all;
+}
+
+struct scrub *origins_since(struct origins *s, const struct upstream *u, struct scrub *set, struct err *e)
+{
+    struct origin *p = find(s, u->scheme, u->host, u->port);
+    return p == NULL || p->set == set ? set : join(p, set, e);
+}
+
 void origins_clear(struct origins *s)
 {
     while (s->oldest != NULL)

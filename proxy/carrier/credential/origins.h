@@ -22,6 +22,9 @@ struct scrub *origins_give(struct origins *s, struct span scheme, struct span ho
                            const struct scrub_secret *secret, size_t n, struct err *e) MUSTCHECK;
 /* What it was given, or NULL; borrowed, until the next origins_give. */
 struct scrub *origins_find(const struct origins *s, const struct upstream *u) MUSTCHECK;
+/* For an exchange that has a set already (NULL: none): one of all that, and of what its origin was given since, by
+ * whomever; borrowed like that of origins_find, or set itself. NULL: e says why. */
+struct scrub *origins_since(struct origins *s, const struct upstream *u, struct scrub *set, struct err *e) MUSTCHECK;
 void origins_clear(struct origins *s);
 
 #endif

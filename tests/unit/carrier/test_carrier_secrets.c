@@ -421,6 +421,38 @@ static void given_once(void **state)
     world_free(&w);
 }
 
+/* D43, D36: what another sandbox brings to the origin is looked for at once: in the answers to requests under way,
+ * and in those to requests that use what was released before. */
+static void brought_by_others(void **state)
+{
+    struct world *w = world_new();
+    struct request r = {.path = "/1", .credential = "c", .release = RELEASE_COMES};
+    static const char newer[] =
+        "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 20\r\n\r\nthe-value-of-tomorro";
+    world_other_front(w);
+    world_forward(w, XID(1), r);
+    world_credential(w, XID(1), 60000, "up.test", "c", "Bearer " TOKEN);
+    world_wait_up(w, 0, "Authorization: Bearer " TOKEN);
+    w->secret = "the-value-of-tomorro";
+    world_credential(w, OTHER(1), 60000, "up.test", "c", "Bearer the-value-of-tomorro");
+    r.path = "/2";
+    world_forward(w, OTHER(1), r);
+    world_wait_up(w, 1, "Authorization: Bearer the-value-of-tomorro");
+    world_answer(w, 0, newer);
+    expect_answer(w, XID(1), "********************", true);
+    world_answer(w, 1, OK5);
+    (void)world_result(w, OTHER(1));
+    r.path = "/3";
+    r.release = RELEASE_LIVE;
+    world_forward(w, XID(3), r);
+    world_settle(w);
+    size_t up = world_up_has(w, 0, "GET /3 ") ? 0 : world_up_has(w, 1, "GET /3 ") ? 1 : 2;
+    world_answer(w, up, newer);
+    expect_answer(w, XID(3), "********************", true);
+    assert_int_equal(world_count(w, ROLE_JUDGE, M_NEED_RELEASE, XID(3)), 0);
+    world_free(&w);
+}
+
 /* D46: what was really asked of the upstream is told, for the audit; only that. */
 static void the_wider_range_is_told(void **state)
 {
@@ -553,6 +585,7 @@ int main(void)
         cmocka_unit_test(guesses),
         cmocka_unit_test(digests),
         cmocka_unit_test(given_once),
+        cmocka_unit_test(brought_by_others),
         cmocka_unit_test(the_wider_range_is_told),
         cmocka_unit_test(changing_tokens),
         cmocka_unit_test(large_codings_of_a_front),
