@@ -235,8 +235,8 @@ class Lab:
     def upstream(self, *names, ca_dir=None):
         return servers.Upstream(self, names or ("upstream.test",), ca_dir)
 
-    def verdaccio(self):
-        return servers.Verdaccio(self, HERE / "npm")
+    def verdaccio(self, is_open=False):
+        return servers.Verdaccio(self, HERE / "npm", is_open)
 
     # the end
 

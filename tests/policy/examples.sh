@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The cookbook by the users' own verbs: each policy is valid without a warning, has at least eight cases, passes them
-# and is reached by them in every rule and exception;
+# The cookbook and the shipped policies by the users' own verbs: each policy is valid without a warning, passes its cases (of
+# the cookbook at least eight) and is reached by them in every rule and exception;
 # a wrong expectation fails; a broken file is refused with its place.
 set -u
 src=${srcdir:-.}
@@ -39,8 +39,18 @@ for f in "$src"/conf/cookbook/*.yaml "$src"/conf/cookbook/agents/*.yaml "$src"/c
 done
 
 cp "$src"/tests/policy/held-writes.yaml "$tmp"/
-expect "check the shipped github.yaml" 0 ", 0 warnings" $cs policy check --packs "$packs" "$src"/conf/policies/github.yaml
-expect "test the shipped github.yaml" 0 ", 0 failed" $cs policy test --packs "$packs" "$src"/conf/policies/github_test.yaml
+for f in "$src"/conf/policies/*.yaml; do
+	name=${f##*/}
+	case $name in
+	*_test.yaml) expect "test the shipped $name" 0 ", 0 failed" $cs policy test --coverage --fail-under 100 --packs "$packs" "$f" ;;
+	*)
+		expect "check the shipped $name" 0 ", 0 warnings" $cs policy check --packs "$packs" "$f"
+		# default.yaml allows nothing
+		[ "$name" = default.yaml ] || [ -f "${f%.yaml}_test.yaml" ] || { echo "FAILED $name has no tests"; failed=1; }
+		grep -q "$name" "$src"/conf/README.md || { echo "FAILED $name is not in conf/README.md"; failed=1; }
+		;;
+	esac
+done
 sed 's/decide: hold/decide: allow/' "$src"/tests/policy/held-writes_test.yaml >"$tmp"/wrong_test.yaml
 chmod -R u+w "$tmp"
 expect "a wrong expectation fails and explains" 1 "HOLD  by rule write" $cs policy test "$tmp"/wrong_test.yaml

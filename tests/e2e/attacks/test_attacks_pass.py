@@ -18,6 +18,19 @@ def trailers_never_leave(rig, transport):
         assert [name, value] not in new[0]["fields"] or name == "Transfer-Encoding", new
 
 
+@everywhere("A4 A11 A22 A27")
+def what_real_clients_send_is_passed_on_in_one_form(rig, transport):
+    """A coding in any case, extensions of chunks, a name in another language, what URL libraries leave as it is."""
+    wire, name, raw = rig.open(transport), "caf\u00e9".encode(), "/w/a|b^c?q=|{}^`\\"
+    for spelled in ("chunked", "Chunked", "CHUNKED", "cHuNkEd"):
+        head = wire.head("POST", raw, f"Transfer-Encoding: {spelled}", f"X-Name: {name.decode('latin-1')}")
+        got = wire.talk(head + b'5;a;b=c\r\nhello\r\n1;d="e, f"\r\n!\r\n0;x\r\n\r\n', 1)
+        new = rig.passed(f"A4,A11,A22,A27 {spelled}", got, [("POST", "/w/a%7Cb%5Ec?q=%7C%7B%7D%5E%60%5C", b"hello!")])[0]
+        sent = rig.up.raw(new["conn"])[new["offset"]:]
+        assert fields_of(new)["x-name"].encode("latin-1") == name, new
+        assert b";" not in sent and sent.lower().count(b"transfer-encoding: chunked\r\n") == sent.count(b"Transfer-Encoding: chunked\r\n"), sent
+
+
 @everywhere(["A37", "A38", "A51", "B3", "D33"])
 def what_is_between_client_and_gateway_stays_there(rig, transport, case):
     wire = rig.open(transport)

@@ -1,19 +1,16 @@
 #!/usr/bin/env python3
 """Unmodified clients that make a part of each request anew: what is held once is one ticket, however often the client is run again, and
 the run after the approval gets the answer to the bytes that were held first. Another effect is another ticket."""
-import hashlib
 import json
 import os
 import re
-import secrets
 import shutil
 
 import room  # noqa: F401
-from apis import LOOKS, raw
+from apis import LOOKS, image, raw
 from gateway import Gateway, program, upstream_yaml
 from harness import Skip, main, test
-from ports import free_port
-import certs
+from servers import docker_registry
 
 HOLD = "inline_wait: 0s, expires: 10m"
 FORM = """
@@ -139,20 +136,14 @@ class Images:
     def __init__(self, lab):
         if not os.path.exists("/usr/bin/docker-registry") or not os.path.exists("/usr/bin/skopeo"):
             raise Skip("docker-registry and skopeo of Debian (conf/need test)")
-        self.lab, self.work, self.at = lab, lab.dir / "work", free_port()
+        self.lab, self.work = lab, lab.dir / "work"
         self.work.mkdir()
-        home, ca = lab.dir / "registry", certs.CA(lab.dir / "ca")
-        home.mkdir()
-        cert, key = ca.leaf("images.test")
-        (home / "config.json").write_text(json.dumps({
-            "version": 0.1, "storage": {"filesystem": {"rootdirectory": str(home / "storage")}},
-            "http": {"addr": f"127.0.0.1:{self.at}", "secret": secrets.token_hex(8), "tls": {"certificate": str(cert), "key": str(key)}}}))
-        lab.start(["docker-registry", "serve", home / "config.json"], ready=r"listening on")
+        self.at, ca = docker_registry(lab, "images.test")
         place = f"host: images.test, port: {self.at}"
         self.gw = Gateway(lab, f"""version: 1
 name: images
 upstreams:
-{upstream_yaml("images.test", self.at, ca.cert)}
+{upstream_yaml("images.test", self.at, ca)}
 rules:
   - {{ id: look, match: {{ {place}, effect: read }}, decide: allow }}
   - {{ id: upload, match: {{ {place}, method: [POST, PATCH], path: "/v2/**/blobs/uploads/**" }}, decide: allow }}
@@ -164,20 +155,6 @@ rules:
         words = [str(w).replace("AT", f"images.test:{self.at}") for w in words]
         return self.lab.run([program(), "run", "--quiet", "--state-dir", self.gw.state, "--workspace", self.work, "--", "skopeo",
                              "--insecure-policy", *words])
-
-
-def image(folder):
-    """One without layers: a manifest and its configuration."""
-    config = json.dumps({"architecture": "amd64", "os": "linux", "config": {}, "rootfs": {"type": "layers", "diff_ids": []}}).encode()
-    digest = hashlib.sha256(config).hexdigest()
-    folder.mkdir()
-    (folder / digest).write_bytes(config)
-    kind = "application/vnd.oci.image."
-    (folder / "manifest.json").write_text(json.dumps({
-        "schemaVersion": 2, "mediaType": f"{kind}manifest.v1+json", "layers": [],
-        "config": {"mediaType": f"{kind}config.v1+json", "digest": f"sha256:{digest}", "size": len(config)}}))
-    (folder / "version").write_text("Directory Transport Version: 1.1\n")
-    return digest
 
 
 @test()

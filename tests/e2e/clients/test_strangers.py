@@ -9,6 +9,7 @@ import room  # noqa: F401
 from gateway import Gateway, program, simple_policy
 from harness import Skip, main, test
 
+H2 = """require("http2").connect(process.argv[1]).on("error", e => { console.log(e.code, e.message); process.exit(1); });"""
 ONLY = "Only HTTP and HTTPS pass the gateway of this sandbox."
 
 
@@ -33,6 +34,9 @@ class Inside:
         self.gw.recorded(code=code)
         story = " ".join(self.gw.cli("doctor").out.decode().split())
         assert words in story, story
+
+    def logs(self, words):
+        self.lab.wait_for(f"the log to say: {words}", lambda: words.encode() in self.gw.process.seen)
 
 
 @test()
@@ -65,6 +69,26 @@ def a_client_of_http2_alone_can_name_it(lab):
     said = inside("/usr/bin/openssl", "s_client", "-alpn", "h2", "-connect", at, "-servername", inside.up.name)
     assert "no application protocol" in said, said
     inside.told("tls-alpn", "HTTP/2 alone, as gRPC does")
+    inside.logs("the client offers HTTP/2 or another, and not http/1.1")
+
+
+@test()
+def nodes_http2_can_name_it(lab):
+    inside = Inside(lab)
+    said = inside("node", "-e", H2, f"https://{inside.up.name}:{inside.up.port}")
+    assert "NO_APPLICATION_PROTOCOL" in said.upper().replace(" ", "_"), said
+    inside.told("tls-alpn", "set it to HTTP/1.1, or to REST")
+    assert inside.up.requests() == []
+
+
+@test()
+def of_a_client_that_speaks_http2_unasked_the_operator_reads_why(lab):
+    """As gRPC does without TLS. What it is told is HTTP/1.1, of which curl shows nothing; the operator reads why."""
+    inside = Inside(lab)
+    said = inside("/usr/bin/curl", "-sS", "--noproxy", "*", "--http2-prior-knowledge", f"http://{inside.up.name}:{inside.up.plain_port}/ok")
+    assert said.startswith("curl: ("), said
+    inside.told("http2-preface", "speaks HTTP/2 without being asked, as gRPC does")
+    assert inside.up.requests() == []
 
 
 @test()

@@ -217,6 +217,8 @@ CLIENTS = [
 ]
 UNEXPLAINED = "not explained"
 ELSEWHERE = {"@modelcontextprotocol/sdk": "calls a tool, is held, repeats, and reads each answer: tests/e2e/clients/test_agent.py",
+             "twine": "is held, and its upload is sent once it is approved: tests/e2e/clients/test_shipped.py",
+             "git-lfs": "fetches, is held, and stores: tests/e2e/clients/test_shipped.py",
              "psql": "is told why it gets nowhere: tests/e2e/clients/test_strangers.py",
              "ssh": "is told why it gets nowhere: tests/e2e/clients/test_strangers.py"}
 

@@ -135,9 +135,9 @@ def npm_install(source, place, cache):
 
 
 class Verdaccio:
-    """A registry without uplinks, on TLS; every package needs the user. Its password is a canary."""
+    """A registry without uplinks, on TLS; every package needs the user, to read it too unless it is open. Its password is a canary."""
 
-    def __init__(self, lab, source):
+    def __init__(self, lab, source, is_open=False):
         self.lab, self.dir, self.host = lab, lab.exempt(lab.dir / "verdaccio"), "npm.demo.test"
         self.dir.mkdir()
         self.user, self.password = "demo", lab.canary(secrets.token_hex(16), "demo")
@@ -151,7 +151,7 @@ class Verdaccio:
         (self.dir / "config.json").write_text(json.dumps({
             "storage": str(self.dir / "storage"), "web": {"enable": False}, "uplinks": {},
             "auth": {"htpasswd": {"file": str(self.dir / "htpasswd"), "algorithm": "sha1"}},
-            "packages": {"**": {"access": "$authenticated", "publish": "$authenticated"}},
+            "packages": {"**": {"access": "$all" if is_open else "$authenticated", "publish": "$authenticated"}},
             "https": {"key": str(key), "cert": str(cert), "ca": str(ca.cert)}, "max_body_size": "50mb",
             "url_prefix": "/", "log": {"type": "stdout", "format": "json", "level": "http"}}))
         self.process = lab.start(["node", npm_modules(source) / "node_modules/verdaccio/bin/verdaccio",
@@ -191,3 +191,39 @@ class Verdaccio:
             context=ssl.create_default_context(cafile=str(self.ca))))
         with opener.open(request, timeout=PATIENCE) as answer:
             return answer.status, answer.read()
+
+
+class TokenServer:
+    """tokens.py, whose login and a mark in each token are canaries."""
+
+    def __init__(self, lab, host="auth.demo.test", service="images"):
+        self.lab, self.dir, self.host, self.service = lab, lab.exempt(lab.dir / "tokens"), host, service
+        self.dir.mkdir()
+        self.login = "puller:" + lab.canary(secrets.token_urlsafe(24), "puller")
+        (self.dir / "login").write_text(self.login)
+        (self.dir / "mark").write_text(lab.canary(secrets.token_hex(24)))
+        process = lab.start([sys.executable, HERE / "tokens.py", "--dir", self.dir, "--name", host, "--service", service],
+                            ready=rb"ready (\{.*\})")
+        said = json.loads(process.ready[1])
+        self.port, self.ca = said["port"], said["ca"]
+        self.realm = f"https://{host}:{self.port}/token"
+        self.challenge = f'Bearer realm="{self.realm}",service="{service}"'
+        self.auth = {"token": {"realm": self.realm, "service": service, "issuer": "tokens", "rootcertbundle": str(self.dir / "sign.pem")}}
+
+    def requests(self):
+        path = self.dir / "requests.jsonl"
+        return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def docker_registry(lab, name, auth=None):
+    """Debian's docker-registry on TLS, which knows its users by `auth` of its configuration: (port, CA). It holds what was injected."""
+    home, port = lab.exempt(lab.dir / "registry"), free_port()
+    home.mkdir()
+    ca = certs.CA(home / "ca")
+    cert, key = ca.leaf(name)
+    (home / "config.json").write_text(json.dumps({
+        "version": 0.1, "log": {"level": "info", "accesslog": {"disabled": False}},
+        "storage": {"filesystem": {"rootdirectory": str(home / "storage")}, "delete": {"enabled": True}}, **({"auth": auth} if auth else {}),
+        "http": {"addr": f"127.0.0.1:{port}", "secret": secrets.token_hex(8), "tls": {"certificate": str(cert), "key": str(key)}}}))
+    lab.exempt(lab.start(["docker-registry", "serve", home / "config.json"], ready=r"listening on").log)
+    return port, ca.cert

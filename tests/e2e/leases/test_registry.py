@@ -7,39 +7,19 @@ import io
 import json
 import os
 import re
-import secrets
-import sys
 import tarfile
 
 from clients import Inside
-import certs
 from gateway import Gateway, program, upstream_yaml
-from harness import HERE, PATIENCE, Skip, main, test
-from ports import free_port
+from harness import PATIENCE, Skip, main, test
+from servers import TokenServer, docker_registry
 
 MODES = ("page", "elsewhere", "two", "line", "large", "gzip", "redirect", "part", "cut")
 CURL = f"curl -sS --max-time {PATIENCE} -D -"
 
 
-class Tokens:
-    """lab/tokens.py, and nothing behind it but an upstream that echoes; its login and a mark in each token are canaries."""
-
-    def __init__(self, lab):
-        self.lab, self.dir, self.host, self.service = lab, lab.exempt(lab.dir / "tokens"), "auth.demo.test", "images"
-        self.dir.mkdir()
-        self.login = "puller:" + lab.canary(secrets.token_urlsafe(24), "puller")
-        (self.dir / "login").write_text(self.login)
-        (self.dir / "mark").write_text(lab.canary(secrets.token_hex(24)))
-        process = lab.start([sys.executable, HERE / "lab/tokens.py", "--dir", self.dir, "--name", self.host, "--service", self.service],
-                            ready=rb"ready (\{.*\})")
-        said = json.loads(process.ready[1])
-        self.port, self.ca = said["port"], said["ca"]
-        self.realm = f"https://{self.host}:{self.port}/token"
-        self.challenge = f'Bearer realm="{self.realm}",service="{self.service}"'
-
-    def requests(self):
-        path = self.dir / "requests.jsonl"
-        return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+class Tokens(TokenServer):
+    """With nothing behind it but an upstream that echoes."""
 
     def behave(self, mode):
         (self.dir / "mode").write_text(mode)
@@ -81,20 +61,9 @@ class Registry(Tokens):
         if not os.path.exists("/usr/bin/docker-registry") or not os.path.exists("/usr/bin/skopeo"):
             raise Skip("docker-registry and skopeo of Debian (conf/need test)")
         super().__init__(lab)
-        self.name, self.at = "images.demo.test", free_port()
-        home = lab.exempt(lab.dir / "registry")
-        home.mkdir()
-        ca = certs.CA(home / "ca")
-        cert, key = ca.leaf(self.name)
-        (home / "config.json").write_text(json.dumps({
-            "version": 0.1, "log": {"level": "info", "accesslog": {"disabled": False}},
-            "storage": {"filesystem": {"rootdirectory": str(home / "storage")}},
-            "http": {"addr": f"127.0.0.1:{self.at}", "secret": secrets.token_hex(8), "tls": {"certificate": str(cert), "key": str(key)}},
-            "auth": {"token": {"realm": self.realm, "service": self.service, "issuer": "tokens",
-                               "rootcertbundle": str(self.dir / "sign.pem")}}}))
-        process = lab.start(["docker-registry", "serve", home / "config.json"], ready=r"listening on")
-        lab.exempt(process.log)
-        self.inside = Inside(lab, self.gateway(self.name, self.at, ca.cert))
+        self.name = "images.demo.test"
+        self.at, ca = docker_registry(lab, self.name, self.auth)
+        self.inside = Inside(lab, self.gateway(self.name, self.at, ca))
         self.image = f"docker://{self.name}:{self.at}/demo/app:1"
 
     def skopeo(self, *words, rc=0):
