@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "common/log.h"
 #include "common/net/conn.h"
 #include "common/net/loop.h"
 #include "common/net/chan.h"
@@ -331,6 +332,20 @@ static void follows_end(struct server *s)
     }
 }
 
+/* Files that nothing moves of: whoever waits for an answer is told so, one that has begun is cut short. */
+static void still_end(struct server *s, uint64_t now)
+{
+    for (struct client *c = s->clients, *next; c; c = next) {
+        next = c->next;
+        if (follow_stands_still(&c->follow, now)) {
+            log_info("the answer to a client that reads nothing, or of a file that gives nothing, is cut short");
+            client_end(c, false);
+        } else if (c->transfer.x && transferred(c, transfer_tick(&c->transfer, now))) {
+            client_work(c);
+        }
+    }
+}
+
 void server_follow(struct server *s, struct frame *f)
 {
     struct client *c = s->clients;
@@ -473,17 +488,22 @@ void server_event(struct server *s, uint64_t seq, struct span kind, struct span 
     dynbuf_free(&text);
 }
 
-static void tick(void *arg)
+void server_due(struct server *s, uint64_t now)
 {
-    struct server *s = arg;
-    uint64_t now = loop_now(s->desk->loop);
-
     ask_expire(s->desk, now);
     follows_end(s);
+    still_end(s, now);
     if (now >= s->ping_at) {
         s->ping_at = now + SERVER_PING_MS;
         streams_write(s, SPAN(": still here\n\n"));
     }
+}
+
+static void tick(void *arg)
+{
+    struct server *s = arg;
+
+    server_due(s, loop_now(s->desk->loop));
     timer_set(s->tick, TICK_MS);
 }
 

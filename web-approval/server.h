@@ -25,6 +25,8 @@ int server_listen(struct server *s, enum desk_place place, int fd) MUSTCHECK;
 struct frame;
 void server_follow(struct server *s, struct frame *f);
 void server_follow_gone(struct server *s);
+/* What is due by now; the server does it by itself, each second. */
+void server_due(struct server *s, uint64_t now_ms);
 /* An event to every stream. */
 void server_event(struct server *s, uint64_t seq, struct span kind, struct span subject);
 

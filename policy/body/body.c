@@ -213,8 +213,8 @@ static enum fit looked_fits(struct body_view *v, const struct body_parser *b, co
     return why == AMBIGUITY_KIND && q->strictly ? FIT_NO : FIT_MAYBE;
 }
 
-enum fit body_fits(struct body_view *v, const struct policy *p, const struct img_cond *c, const struct request *r,
-                   bool strictly, struct arena *a)
+static enum fit find_fit(struct body_view *v, const struct policy *p, const struct img_cond *c,
+                         const struct request *r, bool strictly, struct arena *a)
 {
     const struct body_parser *b = &body_parsers[c->kind];
     const struct body_question q = {p, c, strictly};
@@ -228,6 +228,59 @@ enum fit body_fits(struct body_view *v, const struct policy *p, const struct img
     if (v->is == b)
         return b->fits(v, &q, a);
     return v->is != NULL && strictly ? FIT_NO : FIT_MAYBE;
+}
+
+/* A path with several readings asks the same of a body for each of them. All that an answer depends on stands here:
+ * where another thing is asked about, it is all forgotten. */
+struct body_memo {
+    const struct policy *p;
+    const struct request *r;
+    struct span path, query, method;
+    uint8_t fit[][2]; /* of each condition, strictly or not: enum fit + 1; 0: not known */
+};
+
+static bool is_same(struct span a, struct span b)
+{
+    return a.p == b.p && a.n == b.n;
+}
+
+static bool is_of(const struct body_memo *m, const struct policy *p, const struct request *r)
+{
+    return m->p == p && m->r == r && is_same(m->path, r->path) && is_same(m->query, r->query) &&
+           is_same(m->method, r->method);
+}
+
+/* Where it is kept; NULL: no memory. */
+static uint8_t *kept_fit(struct body_view *v, const struct policy *p, const struct img_cond *c,
+                         const struct request *r, bool strictly, struct arena *a)
+{
+    const struct img_cond *first = img_at(p, IMG_COND, 0);
+    size_t n = p->n[IMG_COND] * sizeof(v->memo->fit[0]);
+    if (v->memo == NULL || !is_of(v->memo, p, r)) {
+        struct body_memo *m = v->memo && v->memo->p == p ? v->memo : arena_alloc(a, sizeof(*m) + n);
+        if (m == NULL)
+            return NULL;
+        m->p = p;
+        m->r = r;
+        m->path = r->path;
+        m->query = r->query;
+        m->method = r->method;
+        memset(m->fit, 0, n);
+        v->memo = m;
+    }
+    return &v->memo->fit[c - first][strictly];
+}
+
+enum fit body_fits(struct body_view *v, const struct policy *p, const struct img_cond *c, const struct request *r,
+                   bool strictly, struct arena *a)
+{
+    uint8_t *kept = kept_fit(v, p, c, r, strictly, a);
+    if (kept != NULL && *kept != 0)
+        return (enum fit)(*kept - 1);
+    enum fit fit = find_fit(v, p, c, r, strictly, a);
+    if (kept != NULL)
+        *kept = (uint8_t)(fit + 1);
+    return fit;
 }
 
 enum ambiguity_cause body_ambiguity(struct body_view *v, const struct policy *p, const struct img_cond *c,

@@ -36,6 +36,7 @@ struct body_view {
     uint8_t jsonrpc_open;
     const struct jsonrpc *jsonrpc;
     const struct body_found *mcp_found;
+    struct body_memo *memo; /* what was found of each condition; of its evaluation's arena, as all here */
 };
 
 /* What a body is made of where each part is decided for itself, as the ref commands of a push. */

@@ -38,36 +38,6 @@ static bool host_covers(const struct policy *p, const struct img_host *h, struct
     return h->kind == HOST_ANY_LABELS && classify_host_fits(p, h, base);
 }
 
-/* The pattern with each "**" as so many segments. */
-static bool covers_with(const struct glob *g, struct span pattern, struct span deep)
-{
-    struct dynbuf b;
-    dynbuf_init(&b, TEXT_MAX);
-    for (struct span rest = pattern; rest.n;) {
-        size_t at = span_find(rest, SPAN("/**"));
-        (void)dynbuf_add(&b, span_first(rest, at));
-        if (at < rest.n)
-            (void)dynbuf_add(&b, deep);
-        rest = span_from(rest, at + 3);
-    }
-    if (b.n == 0)
-        (void)dynbuf_add(&b, SPAN("/"));
-    bool covers = dynbuf_ok(&b) && glob_match(g, dynbuf_span(&b), '/', false);
-    dynbuf_free(&b);
-    return covers;
-}
-
-/* Certainly everything that fits b fits a? A "*" of b stands for itself, which no pattern but a "*" fits. */
-static bool glob_covers(struct span a, struct span b)
-{
-    struct glob g = glob_of(a, '/');
-    if (span_eq(a, b))
-        return true;
-    if (span_find(b, SPAN("**")) == b.n)
-        return glob_match(&g, b, '/', false);
-    return covers_with(&g, b, SPAN_NONE) && covers_with(&g, b, SPAN("/\1")) && covers_with(&g, b, SPAN("/\1/\2\1"));
-}
-
 static bool has_text(const struct policy *p, struct img_range texts, struct span s)
 {
     for (uint32_t i = 0; i < texts.n; i++)
@@ -98,7 +68,7 @@ static bool covers(const struct policy *p, const struct img_rule *r, const struc
     if (m->ops.n && (e->op == NULL || !match_names_op(p, m, img_span(p, e->op->op))))
         return false;
     for (uint32_t i = 0; i < m->paths.n && !path; i++)
-        path = glob_covers(img_glob(p, m->paths, i), e->glob);
+        path = glob_covers(img_glob(p, m->paths, i), e->glob, '/');
     return path;
 }
 
@@ -327,7 +297,7 @@ static void add_paths(struct collect *c, struct typed_op *e)
             c->out->left++; /* at least one: no more than that is worth the time */
             continue;
         }
-        e->narrower = mine.n && packs.n && !glob_covers(packs, mine);
+        e->narrower = mine.n && packs.n && !glob_covers(packs, mine, '/');
         e->glob = mine.n && !e->narrower ? mine : packs.n ? packs : SPAN("/**");
         if (make_template(c, mine.n && !e->narrower ? written : e->glob, e))
             add_methods(c, e);

@@ -82,7 +82,8 @@ static bool tail_fits(const struct glob *g, struct span s, uint8_t sep, bool fol
     return at != SIZE_MAX && match_flat(span_from(g->text, g->deep + 3), span_from(s, at), sep, fold);
 }
 
-static bool match_segments(struct span pattern, struct span s, uint8_t sep, bool fold)
+/* is_pattern: s is one itself, and a "**" of it any number of segments, for which nothing but a "**" stands. */
+static bool match_segments(struct span pattern, struct span s, uint8_t sep, bool fold, bool is_pattern)
 {
     size_t p = 0, t = 0, star = SIZE_MAX, star_t = 0;
     for (;;) {
@@ -94,7 +95,7 @@ static bool match_segments(struct span pattern, struct span s, uint8_t sep, bool
             p += ps.n + 1;
             star = p;
             star_t = t;
-        } else if (!p_end && !t_end && glob_segment(ps, ts, fold)) {
+        } else if (!p_end && !t_end && glob_segment(ps, ts, fold) && !(is_pattern && is_deep(ts))) {
             p += ps.n + 1;
             t += ts.n + 1;
         } else if (star != SIZE_MAX && star_t <= s.n) {
@@ -152,7 +153,13 @@ bool glob_match(const struct glob *g, struct span s, uint8_t sep, bool fold)
     if (!bytes_eq(span_of(t.p + t.n - g->tail, g->tail), span_of(s.p + s.n - g->tail, g->tail), fold) ||
         !bytes_eq(span_first(t, g->head), span_first(s, g->head), fold))
         return false;
-    return tail_fits(g, s, sep, fold) && match_segments(t, s, sep, fold);
+    return tail_fits(g, s, sep, fold) && match_segments(t, s, sep, fold, false);
+}
+
+bool glob_covers(struct span a, struct span b, uint8_t sep)
+{
+    struct glob g = glob_of(a, sep);
+    return span_eq(a, b) || (glob_match(&g, b, sep, false) && (g.literal || match_segments(a, b, sep, false, true)));
 }
 
 size_t glob_capture(struct span pattern, struct span s, uint8_t sep, struct span out[GLOB_CAPTURES])

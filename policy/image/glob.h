@@ -17,6 +17,8 @@ struct glob {
 struct glob glob_of(struct span text, uint8_t sep);
 /* fold: ASCII case is ignored. */
 bool glob_match(const struct glob *g, struct span s, uint8_t sep, bool fold);
+/* Certainly every name that fits pattern b fits a? A "*" of b stands for itself, which no pattern but a "*" fits. */
+bool glob_covers(struct span a, struct span b, uint8_t sep);
 /* What the wildcard segments of a matching s stand for, first to last; a pattern with at most one
  * "**". Wildcards inside a segment capture the segment. Returns how many, at most GLOB_CAPTURES. */
 size_t glob_capture(struct span pattern, struct span s, uint8_t sep, struct span out[GLOB_CAPTURES]);

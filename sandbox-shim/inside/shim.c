@@ -59,6 +59,7 @@ struct shim {
 
     int run;    /* to `countersign run` or the warden; -1: none */
     int warden; /* the same, when it is the warden; 0: it is not */
+    int wait;   /* to who sets up from outside what cannot be from inside; 0: nobody does */
     bool captured;
     struct door door[DOORS_MAX];
     size_t ndoors;
@@ -191,19 +192,19 @@ static void captured_open(struct shim *s)
     }
 }
 
-/* Those outside set the rules now; they say why when they cannot. */
-static void captured_wait(struct shim *s)
+/* Those outside set up now what is to be; they say why when they cannot. */
+static void outside_wait(int fd, const char *what)
 {
     char byte = 0;
     ssize_t n;
 
-    if (send(s->run, &byte, 1, MSG_NOSIGNAL) != 1)
-        die(EXIT_SETUP, "nobody sets up what is captured; the command was not started");
+    if (send(fd, &byte, 1, MSG_NOSIGNAL) != 1)
+        die(EXIT_SETUP, "nobody sets up %s; nothing was started", what);
     do
-        n = recv(s->run, &byte, 1, 0);
+        n = recv(fd, &byte, 1, 0);
     while (n < 0 && errno == EINTR);
     if (n != 1)
-        die(EXIT_SETUP, "what is captured could not be set up; the command was not started");
+        die(EXIT_SETUP, "%s could not be set up; nothing was started", what);
 }
 
 static void __attribute__((noreturn)) usage(void)
@@ -211,7 +212,7 @@ static void __attribute__((noreturn)) usage(void)
     die(EXIT_SETUP,
         "usage: countersign-shim --socket PATH --listen 127.0.0.1:PORT [--run FD] [--captured] [--processes N] "
         "[--tty] -- CMD [ARG...]\n"
-        "       countersign-shim --warden FD [--processes N]");
+        "       countersign-shim --warden FD [--wait FD] [--processes N]");
 }
 
 /* "127.x.y.z:port". Only loopback: this port is for the processes in here. */
@@ -272,6 +273,8 @@ static void arguments_parse(struct shim *s, char **argv)
             s->captured = true;
         else if (strcmp(*p, "--warden") == 0 && p[1])
             s->warden = s->run = descriptor_parse(*++p);
+        else if (strcmp(*p, "--wait") == 0 && p[1])
+            s->wait = descriptor_parse(*++p);
         else if (strcmp(*p, "--processes") == 0 && p[1])
             s->processes = processes_parse(*++p);
         else
@@ -282,7 +285,7 @@ static void arguments_parse(struct shim *s, char **argv)
             usage();
         return;
     }
-    if (!*p || !p[1] || !s->socket || s->listen.sin_port == 0 || (s->captured && s->run < 0))
+    if (s->wait > 0 || !*p || !p[1] || !s->socket || s->listen.sin_port == 0 || (s->captured && s->run < 0))
         usage();
     if (strlen(s->socket) >= sizeof(a.sun_path))
         die(EXIT_SETUP, "the socket's path is too long");
@@ -362,6 +365,8 @@ int main(int argc, char **argv)
     static struct shim s = {.run = -1};
 
     arguments_parse(&s, argv);
+    if (s.wait > 0)
+        outside_wait(s.wait, "how many terminals there may be");
     descriptors_close(&s);
     if (prctl(PR_SET_DUMPABLE, 0) != 0 || prctl(PR_SET_CHILD_SUBREAPER, 1) != 0)
         die(EXIT_SETUP, "prctl: %s", strerror(errno));
@@ -371,7 +376,7 @@ int main(int argc, char **argv)
     listener_open(&s);
     if (s.captured) {
         captured_open(&s);
-        captured_wait(&s);
+        outside_wait(s.run, "what is captured");
     }
     command_start(&s);
     for (;;) {

@@ -8,6 +8,8 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "sandbox-shim/plan/terminals.h"
+
 enum { HEAD_MAX = 24 };
 
 const char *bwrap_find(const char *flag, struct err *e)
@@ -29,8 +31,8 @@ const char *bwrap_find(const char *flag, struct err *e)
 }
 
 /* What the shim is told before the command; the words live in `text`. */
-static size_t put_shim(const struct bwrap *b, const struct plan *p, const char *argv[HEAD_MAX], size_t n,
-                       char text[2][32])
+static size_t put_shim(const struct bwrap *b, const struct plan *p, const char *argv[HEAD_MAX], size_t n, int wait,
+                       char text[3][32])
 {
     (void)snprintf(text[0], sizeof(text[0]), "%d", b->talk);
     argv[n++] = INSIDE_SHIM;
@@ -42,6 +44,11 @@ static size_t put_shim(const struct bwrap *b, const struct plan *p, const char *
     }
     argv[n++] = p->cmd ? "--run" : "--warden";
     argv[n++] = text[0];
+    if (wait >= 0) {
+        (void)snprintf(text[2], sizeof(text[2]), "%d", wait);
+        argv[n++] = "--wait";
+        argv[n++] = text[2];
+    }
     if (p->captured)
         argv[n++] = "--captured";
     if (p->limits.pids && p->limits.cgroup.n == 0) {
@@ -57,11 +64,14 @@ static size_t put_shim(const struct bwrap *b, const struct plan *p, const char *
 }
 
 /* Of all that is open, bubblewrap inherits this. */
-static int keep_open(const struct bwrap *b, const struct plan *p)
+static int keep_open(const struct bwrap *b, const struct plan *p, const int more[2])
 {
     if (close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) != 0 || fcntl(b->talk, F_SETFD, 0) != 0 ||
         (b->status >= 0 && fcntl(b->status, F_SETFD, 0) != 0))
         return -1;
+    for (int i = 0; i < 2; i++)
+        if (more[i] >= 0 && fcntl(more[i], F_SETFD, 0) != 0)
+            return -1;
     for (size_t i = 0; i < p->nfds; i++)
         if (fcntl(p->fds[i], F_SETFD, 0) != 0)
             return -1;
@@ -70,7 +80,8 @@ static int keep_open(const struct bwrap *b, const struct plan *p)
 
 void bwrap_become(const struct bwrap *b, const struct plan *p)
 {
-    char args[16], status[16], text[2][32];
+    char args[16], status[16], info[16], text[3][32];
+    int bound[2] = {-1, -1};               /* where it is said which process the shim is, and where that waits */
     char *const no_environment[] = {NULL}; /* also no LD_PRELOAD of the caller's */
     size_t n = 0, count = 0;
     sigset_t none;
@@ -78,6 +89,9 @@ void bwrap_become(const struct bwrap *b, const struct plan *p)
     while (p->cmd && p->cmd[count])
         count++;
     const char **argv = calloc(count + HEAD_MAX + 1, sizeof(*argv));
+    /* The terminals of a sandbox that strangers start: those of `countersign run` are its caller's own. */
+    if (!p->cmd && terminals_bound(b->verb, &bound[0], &bound[1]) != 0)
+        goto fail;
     if (!argv || setpgid(0, 0) != 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || limits_enter(&p->limits) != 0)
         goto fail;
     (void)snprintf(args, sizeof(args), "%d", p->args_fd);
@@ -89,11 +103,16 @@ void bwrap_become(const struct bwrap *b, const struct plan *p)
         argv[n++] = "--json-status-fd";
         argv[n++] = status;
     }
+    if (bound[0] >= 0) {
+        (void)snprintf(info, sizeof(info), "%d", bound[0]);
+        argv[n++] = "--info-fd";
+        argv[n++] = info;
+    }
     argv[n++] = "--";
-    n = put_shim(b, p, argv, n, text);
+    n = put_shim(b, p, argv, n, bound[1], text);
     for (size_t i = 0; i < count; i++)
         argv[n++] = p->cmd[i];
-    if (keep_open(b, p) != 0)
+    if (keep_open(b, p, bound) != 0)
         goto fail;
     for (int sig = 1; sig < NSIG; sig++)
         (void)signal(sig, SIG_DFL);

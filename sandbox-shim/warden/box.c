@@ -72,6 +72,7 @@ void box_forget(struct box *b)
     runs_end(b, "its sandbox was not started");
     conn_free(&b->conn);
     timer_free(&b->timer);
+    flow_turn_free(b);
     if (b->fd >= 0)
         close(b->fd);
     warden_tell_destroyed(w, span_str(b->name));
@@ -154,7 +155,7 @@ static void take_hello(struct box *b)
              b->version ? "its limits are held by a cgroup" : "its limits are those of each process");
 }
 
-static void hear(struct box *b)
+static void hear_all(struct box *b)
 {
     struct talk t;
     size_t used;
@@ -173,6 +174,13 @@ static void hear(struct box *b)
         else if (b->conn != NULL)
             conn_consume(b->conn, used);
     }
+}
+
+static void hear(struct box *b)
+{
+    hear_all(b);
+    if (box_is_up(b))
+        flow_tell_all(b);
 }
 
 static void event(void *arg, struct conn *c, enum conn_event ev)
@@ -237,7 +245,8 @@ static struct box *box_new(struct warden *w, uint64_t asker, const struct box_or
     (void)snprintf(b->name, sizeof(b->name), "%.*s", SPAN_FMT(o->is.name));
     b->is.name = span_str(b->name);
     b->timer = timer_new(w->loop, time_over, b);
-    if (b->timer == NULL) {
+    if (b->timer == NULL || flow_turn_begin(b) != 0) {
+        timer_free(&b->timer);
         free(b);
         return NULL;
     }

@@ -99,8 +99,9 @@ static bool tell_piece(struct run *r, int which)
     size_t most = SB_WINDOW - k->open;
     uint64_t cut = 0;
     struct dynbuf *b;
+    bool small = k->out[which].end - k->at[which] < FLOW_SMALL && !k->ended;
 
-    if (most == 0)
+    if (most == 0 || (small && k->open > 0 && r->flow.frames >= FLOW_FRAMES))
         return false;
     struct span s = ring_get(&k->out[which], &k->at[which], most < TALK_PIECE_MAX ? most : TALK_PIECE_MAX, &cut);
     r->cut += cut;
@@ -111,6 +112,7 @@ static bool tell_piece(struct run *r, int which)
     (void)dynbuf_add(b, s);
     (void)chan_commit(w->desk);
     k->open += (uint32_t)s.n;
+    r->flow.frames++;
     r->said += s.n;
     return true;
 }
@@ -129,7 +131,7 @@ static bool has_gap(const struct kept *k)
 
 /* What is missing is told when all that was told before is taken: the desk has one place for it, not a row of them.
  */
-static void tell(struct run *r)
+void kept_tell(struct run *r)
 {
     struct kept *k = r->kept;
     bool more = r->asker != 0 && r->box->warden->desk != NULL && (k->open == 0 || !has_gap(k));
@@ -146,8 +148,11 @@ static void tell(struct run *r)
 
 void kept_heard(struct run *r, const struct talk *t)
 {
-    ring_put(&r->kept->out[t->type == TALK_OUT ? 0 : 1], t->bytes);
-    tell(r);
+    int which = t->type == TALK_OUT ? 0 : 1;
+
+    ring_put(&r->kept->out[which], t->bytes);
+    if (r->kept->out[which].end - r->kept->at[which] >= FLOW_SMALL) /* else when all is heard that is there */
+        kept_tell(r);
 }
 
 void kept_end(struct run *r, enum sb_end how, const struct talk *t)
@@ -164,13 +169,15 @@ void kept_end(struct run *r, enum sb_end how, const struct talk *t)
     r->box->nruns--;
     r->box->used_ms = loop_now(r->box->warden->loop);
     timer_clear(r->timer);
-    tell(r);
+    r->flow.owed = 0;
+    kept_tell(r);
 }
 
 void kept_taken(struct run *r, uint32_t bytes)
 {
     r->kept->open -= bytes < r->kept->open ? bytes : r->kept->open;
-    tell(r);
+    r->flow.frames = r->kept->open > 0 ? r->flow.frames : 0;
+    kept_tell(r);
 }
 
 /* --- what the desk asks of them ---------------------------------------------------------- */
@@ -242,7 +249,8 @@ int kept_attach(struct warden *w, struct frame *f)
     r->asker = f->id;
     r->said = r->cut = r->kept->at[0] = r->kept->at[1] = 0;
     r->kept->open = 0;
-    tell(r);
+    r->flow.frames = 0;
+    kept_tell(r);
     return 0;
 }
 

@@ -57,6 +57,7 @@ void run_free(struct run *r)
         }
     timer_free(&r->timer);
     kept_free(r);
+    flow_free(r);
     free(r);
 }
 
@@ -75,19 +76,6 @@ static void kill_run(struct run *r)
     dynbuf_free(&b);
 }
 
-static void credit(struct run *r, uint32_t bytes)
-{
-    struct dynbuf b;
-
-    if (bytes > r->open)
-        bytes = r->open;
-    r->open -= bytes;
-    dynbuf_init(&b, 64);
-    if (bytes > 0 && talk_put_credit(&b, r->id, bytes) == 0)
-        box_say(r->box, &b);
-    dynbuf_free(&b);
-}
-
 static void time_over(void *arg)
 {
     struct run *r = arg;
@@ -99,7 +87,7 @@ static void time_over(void *arg)
     if (r->killed && r->open > 0) { /* its end may wait behind what nobody reads: no more is told */
         r->most = r->said;
         timer_set(r->timer, RUN_KILL_MS);
-        credit(r, r->open); /* which may end the sandbox, and with it r */
+        flow_credit(r, r->open); /* which may end the sandbox, and with it r */
     } else if (r->killed) {
         box_end(r->box, "a command in it was killed and did not end");
     } else {
@@ -136,6 +124,7 @@ static struct run *run_new(struct box *b, uint64_t asker, const struct run_order
         free(r);
         return NULL;
     }
+    flow_begin(r);
     r->id = ++b->last_run;
     r->asker = asker;
     r->since_ms = loop_now(b->warden->loop);
@@ -206,26 +195,21 @@ static int heard_output(struct run *r, const struct talk *t)
     struct warden *w = r->box->warden;
     uint32_t n = (uint32_t)t->bytes.n;
     uint64_t most = r->asker != 0 && r->said < r->most ? r->most - r->said : 0;
-    size_t said = n < most ? n : (size_t)most;
-    struct dynbuf *b;
+    size_t said = n < most && w->desk != NULL ? n : w->desk != NULL ? (size_t)most : 0;
 
     if (n > SB_WINDOW - r->open || says_too_much(r, t))
         return -1;
     r->open += n;
     if (r->kept != NULL) {
         kept_heard(r, t);
-        credit(r, n); /* it goes on, whoever follows it */
+        flow_drop(r, n); /* it goes on, whoever follows it */
         return 0;
     }
+    if (said > 0 && flow_put(r, t->type == TALK_OUT ? 0 : 1, span_first(t->bytes, said)) != 0)
+        said = 0;
     r->cut += n - said;
-    if (said > 0 && w->desk != NULL && (b = chan_begin(w->desk, M_SB_OUTPUT, r->asker)) != NULL) {
-        msg_put_u8(b, t->type == TALK_OUT ? 1 : 2);
-        (void)dynbuf_add(b, span_first(t->bytes, said));
-        (void)chan_commit(w->desk);
-        r->said += said;
-        n -= (uint32_t)said;
-    }
-    credit(r, n); /* what nobody is told is taken at once: the command goes on */
+    r->said += said;
+    flow_drop(r, n - (uint32_t)said); /* what nobody is told: the command goes on */
     return 0;
 }
 
@@ -263,6 +247,7 @@ int run_heard(struct box *b, const struct talk *t)
         kept_end(r, how, t);
         return 0;
     }
+    flow_tell(r, true);
     run_tell_exit(r, how, t);
     run_free(r);
     return 0;
@@ -286,7 +271,7 @@ void run_taken(struct warden *w, uint64_t asker, uint32_t bytes)
     if (r != NULL && r->kept != NULL)
         kept_taken(r, bytes);
     else if (r != NULL)
-        credit(r, bytes);
+        flow_taken(r, bytes);
 }
 
 int run_input(struct warden *w, uint64_t asker, struct span bytes)
@@ -343,7 +328,7 @@ void run_kill(struct warden *w, uint64_t asker)
     struct box *b = r->box;
     abandon(r);
     if (box_is_up(b))
-        credit(r, open);
+        flow_credit(r, open);
 }
 
 void runs_desk_gone(struct warden *w)
@@ -386,6 +371,7 @@ void runs_end(struct box *b, const char *why)
     const struct talk nothing = {.why = span_str(why)};
 
     while (b->runs != NULL) {
+        flow_tell(b->runs, true);
         run_tell_exit(b->runs, SB_LOST, &nothing);
         run_free(b->runs);
     }

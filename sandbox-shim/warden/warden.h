@@ -14,6 +14,7 @@
 #include "common/net/conn.h"
 #include "common/net/loop.h"
 #include "proxy/msgs.h"
+#include "sandbox-shim/warden/flow.h"
 #include "sandbox-shim/warden/ring.h"
 #include "sandbox-shim/warden/talk.h"
 #include "sandbox-shim/warden/wire_box.h"
@@ -64,8 +65,9 @@ struct run {
     struct kept *kept;        /* NULL: it is not detached */
     uint64_t most, said, cut; /* bytes of its output: that may be said, that were, that were not */
     uint32_t open;            /* bytes that were said and are not taken yet */
-    uint32_t unfed;           /* bytes of its input that were said to it and that it was not given yet */
-    bool input;               /* more of it may come */
+    struct flow flow;
+    uint32_t unfed; /* bytes of its input that were said to it and that it was not given yet */
+    bool input;     /* more of it may come */
     bool terminal, files, late, killed;
     bool due;        /* its timer was over while its sandbox stood still */
     uint64_t may[2]; /* files: bytes that may come yet of what is read, and of words */
@@ -93,6 +95,7 @@ struct box {
     struct run *runs;   /* the last one first */
     size_t nruns;       /* those that run */
     uint32_t last_run;
+    struct flow_turn turn;
 };
 
 /* Who waits until nothing is left of the sandboxes of a name that end. */
@@ -174,9 +177,8 @@ void runs_go_on(struct box *b);
 /* Its sandbox ends: tell who waits. */
 void runs_end(struct box *b, const char *why);
 void run_free(struct run *r);
-/* M_SB_EXIT, if somebody waits for it. */
+/* M_SB_EXIT, if somebody waits for it; of one that never began. */
 void run_tell_exit(const struct run *r, enum sb_end how, const struct talk *t);
-/* M_SB_EXIT of one that never began. */
 void run_tell_none(struct warden *w, uint64_t asker, enum sb_end how, const char *why);
 
 /* kept.c: detached commands. Why there is no room for one more in this sandbox, or NULL. */
@@ -184,7 +186,8 @@ const char *kept_room(struct box *b) MUSTCHECK;
 /* r is one from now on. -1: no memory. */
 int kept_begin(struct run *r) MUSTCHECK;
 void kept_free(struct run *r);
-/* Of one: its output, its end; its asker took bytes, or waits no longer. */
+/* Of one: its output, its end; its asker took bytes, or waits no longer; what may be told is. */
+void kept_tell(struct run *r);
 void kept_heard(struct run *r, const struct talk *t);
 void kept_end(struct run *r, enum sb_end how, const struct talk *t);
 void kept_taken(struct run *r, uint32_t bytes);

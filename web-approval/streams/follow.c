@@ -125,6 +125,11 @@ static int waits_write(struct follow *f, bool all)
     return rc;
 }
 
+static uint64_t rest_ms(const struct follow *f)
+{
+    return f->raw ? SHARE_STILL_MS : FOLLOW_REST_MS;
+}
+
 /* What the command said last and how it ended are the client's to read, however slowly: nothing waits for that any
  * more. */
 static int follow_end(struct follow *f, const struct dynbuf *event, bool whole)
@@ -135,7 +140,7 @@ static int follow_end(struct follow *f, const struct dynbuf *event, bool whole)
     if (bad)
         return -1;
     f->rest = conn_queued(f->conn);
-    conn_deadline(f->conn, FOLLOW_REST_MS);
+    conn_deadline(f->conn, rest_ms(f));
     conn_end(f->conn);
     return 0;
 }
@@ -186,12 +191,13 @@ int follow_hear(struct follow *f, struct frame *m)
     if (m->type == M_SB_CUT)
         return hear_cut(f, m);
     struct dynbuf event;
-    struct span bytes;
+    struct span bytes = SPAN_NONE;
     unsigned which;
     int rc = 0;
 
     dynbuf_init(&event, CHAN_PAYLOAD_MAX * 2);
     bool heard = api_started_heard(m, &which, &bytes, &event) == 0;
+    f->heard += heard ? bytes.n : 0;
     if (heard && which > 0)
         rc = dynbuf_add(&f->waits[which - 1], bytes) != 0 || waits_write(f, false) != 0 ? -1 : 0;
     else if (heard)
@@ -213,6 +219,12 @@ int follow_lost(struct follow *f)
     return rc;
 }
 
+bool follow_stands_still(struct follow *f, uint64_t now_ms)
+{
+    return f->desk != NULL && f->raw && f->id != 0 &&
+           share_stands_still(&f->share, f->heard, conn_queued(f->conn), now_ms);
+}
+
 int follow_drained(struct follow *f)
 {
     return f->id != 0 ? waits_write(f, false) : 0;
@@ -230,6 +242,6 @@ bool follow_waits(struct follow *f)
     if (left == 0 || left >= f->rest)
         return false;
     f->rest = left;
-    conn_deadline(f->conn, FOLLOW_REST_MS);
+    conn_deadline(f->conn, rest_ms(f));
     return true;
 }

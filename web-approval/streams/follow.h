@@ -26,6 +26,7 @@ struct follow {
     bool input, terminal; /* input: it may be given more */
     bool raw;             /* its output alone is the answer, as it comes */
     uint32_t unfed, fed; /* bytes of input that it was not given yet; that it was, of which the client was not told */
+    uint64_t heard;      /* raw: bytes of its output */
     size_t rest;         /* after its end: bytes that were unread when the client's patience began */
 };
 
@@ -36,6 +37,8 @@ void follow_free(struct follow *f);
 /* What the warden says of it; the warden has ended. -1: the client cannot be told. */
 int follow_hear(struct follow *f, struct frame *m) MUSTCHECK;
 int follow_lost(struct follow *f) MUSTCHECK;
+/* Its output is the answer, it runs, and nothing of it has moved for so long that its place is another's. */
+bool follow_stands_still(struct follow *f, uint64_t now_ms);
 /* The client reads again. -1: as above. */
 int follow_drained(struct follow *f) MUSTCHECK;
 /* It has ended, and the client has all of it. */

@@ -33,6 +33,16 @@ void share_take(struct share *s, const struct exchange *x, enum share_of of)
     x->desk->held[of]++;
 }
 
+bool share_stands_still(struct share *s, uint64_t bytes, size_t queued, uint64_t now_ms)
+{
+    if (s->moved.ms == 0 || bytes != s->moved.bytes || queued != s->moved.queued) {
+        s->moved.bytes = bytes;
+        s->moved.queued = queued;
+        s->moved.ms = now_ms > s->moved.ms ? now_ms : s->moved.ms;
+    }
+    return now_ms >= s->moved.ms + SHARE_STILL_MS;
+}
+
 void share_free(struct share *s)
 {
     if (!s->desk)

@@ -61,6 +61,7 @@ enum transfer_next transfer_read(struct transfer *t)
             return refuse(t, 503, "the warden does not run at the moment, or does not take more");
         t->unfed += (uint32_t)data.n;
         t->all = rc == HTTP_OK;
+        t->moved += used;
         conn_consume(t->conn, used);
         if (t->all && input_say(t, SPAN_NONE) != 0)
             return refuse(t, 503, "the warden does not run at the moment, or does not take more");
@@ -68,6 +69,16 @@ enum transfer_next transfer_read(struct transfer *t)
             break;
     }
     return TRANSFER_WAITS;
+}
+
+enum transfer_next transfer_tick(struct transfer *t, uint64_t now_ms)
+{
+    if (t->share.of != SHARE_FOLLOW || !share_stands_still(&t->share, t->moved, 0, now_ms))
+        return TRANSFER_WAITS;
+    reply_problem(t->x, 504, "It stands still",
+                  "nothing was sent, taken or said for %d seconds: what was begun is ended, and its place free",
+                  SHARE_STILL_MS / 1000);
+    return TRANSFER_ANSWERED;
 }
 
 /* --- what comes of it ------------------------------------------------------------ */
@@ -80,6 +91,7 @@ static enum transfer_next hear_output(struct transfer *t, struct span payload)
 
     if (m.bad)
         return TRANSFER_WAITS;
+    t->moved += m.rest.n;
     if (which == 1 && x->transfer->gives) {
         x->status = 200;
         x->type = x->transfer->gives;
@@ -118,6 +130,7 @@ enum transfer_next transfer_hear(struct transfer *t, const struct frame *f)
     switch (f->type) {
     case M_SB_FED:
         n = msg_get_u32(&m);
+        t->moved += n;
         t->unfed -= n < t->unfed ? n : t->unfed;
         return transfer_read(t);
     case M_SB_OUTPUT: return hear_output(t, f->payload);

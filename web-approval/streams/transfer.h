@@ -33,6 +33,7 @@ struct transfer {
     bool all;  /* of the body has been read */
     struct http_body body;
     uint32_t unfed; /* bytes of it that were not taken yet */
+    uint64_t moved; /* bytes that were sent, taken and said */
     struct dynbuf said, words;
 };
 
@@ -46,6 +47,8 @@ void transfer_begin(struct transfer *t, struct conn *c, struct exchange *x);
 void transfer_free(struct transfer *t);
 /* The client has sent more. */
 enum transfer_next transfer_read(struct transfer *t);
+/* Time has passed. Of content, nothing of which moved for SHARE_STILL_MS, no more is waited for. */
+enum transfer_next transfer_tick(struct transfer *t, uint64_t now_ms);
 /* What the warden says of it; the warden has ended. */
 enum transfer_next transfer_hear(struct transfer *t, const struct frame *f);
 enum transfer_next transfer_lost(struct transfer *t);

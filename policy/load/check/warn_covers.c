@@ -6,15 +6,14 @@
  * back and forth, a pattern with several stars, counts for more. */
 enum { COMPARED_MAX = 20 * 1000 * 1000, STEPS = 32 };
 
-static bool glob_covers(struct loader *l, struct span a, struct span b, uint8_t sep)
+static bool covers_glob(struct loader *l, struct span a, struct span b, uint8_t sep)
 {
     size_t star = span_index(a, '*');
     if (star == a.n)
         return span_eq(a, b);
     if (span_index(span_from(a, star + 1), '*') + star + 1 < a.n)
         l->compared += a.n * b.n / STEPS;
-    struct glob g = glob_of(a, sep);
-    return span_eq(a, b) || glob_match(&g, b, sep, false);
+    return glob_covers(a, b, sep);
 }
 
 static bool host_covers(struct span a, struct span b)
@@ -31,7 +30,7 @@ static bool any_covers(struct loader *l, const struct items *a, struct span b, s
     if (at < a->n && span_eq(a->v[at].text, b)) /* the same list once more */
         return true;
     for (size_t i = 0; i < a->n && l->compared < COMPARED_MAX; i++, l->compared++)
-        if (sep == HOSTS ? host_covers(a->v[i].text, b) : glob_covers(l, a->v[i].text, b, sep))
+        if (sep == HOSTS ? host_covers(a->v[i].text, b) : covers_glob(l, a->v[i].text, b, sep))
             return true;
     return false;
 }

@@ -1,3 +1,4 @@
+#include "common/sign/claim.h"
 #include "proxy/judge/evaluation/signing.h"
 #include "proxy/judge/replies/refuse.h"
 
@@ -402,12 +403,26 @@ static void decided(struct exchange *x, struct refusal *r)
     r->detail = format(&x->arena, "%s by %.*s: %.*s", what, SPAN_FMT(by), SPAN_FMT(words));
 }
 
+/* By the sandbox, and so it leaves: what a retry is signed with is not what leaves. */
+static bool signed_by_client(const struct exchange *x)
+{
+    struct sign_claim c;
+    bool is = false;
+    for (size_t i = 0; i < x->request.nfields; i++)
+        is |= span_ieq(x->request.field[i].name, SPAN("authorization")) &&
+              sign_claim_read(x->request.field[i].value, &c) == 0;
+    return is;
+}
+
 static void held(struct exchange *x, struct refusal *r)
 {
     struct span what = span_first(x->now.d.summary, 500), when = dialect_time(x->ticket.expires_ms, &x->arena);
     r->title = format(&x->arena, "Held for approval, ticket %.*s: repeat the same request", SPAN_FMT(r->ticket));
-    r->detail = format(&x->arena, "%.*s%sa person must approve it before it is sent. Ticket %.*s, open until %.*s.",
-                       SPAN_FMT(what), what.n ? ": " : "", SPAN_FMT(r->ticket), SPAN_FMT(when));
+    r->detail = format(&x->arena, "%.*s%sa person must approve it before it is sent. Ticket %.*s, open until %.*s.%s",
+                       SPAN_FMT(what), what.n ? ": " : "", SPAN_FMT(r->ticket), SPAN_FMT(when),
+                       signed_by_client(x) ? " It leaves with the signature that it was first sent with, which is "
+                                             "good for some minutes only."
+                                           : "");
     add_near(x, r);
     r->expires_ms = x->ticket.expires_ms;
 }

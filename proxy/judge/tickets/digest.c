@@ -1,5 +1,6 @@
 #include "proxy/judge/tickets/digest.h"
 
+#include "common/sign/claim.h"
 #include "proxy/judge/tickets/retry.h"
 #include "proxy/outbound.h"
 
@@ -38,6 +39,7 @@ static const struct {
     {SPAN("kubectl-session"), false, IN_DIGEST_ONLY},   /* one kubectl, one session */
     {SPAN("x-goog-api-client"), false, IN_DIGEST_ONLY}, /* says of each call which it is */
     {SPAN("x-ms-date"), false, IN_DIGEST_ONLY},
+    {SPAN("x-tc-timestamp"), false, IN_DIGEST_ONLY},
     {SPAN("x-ms-client-request-id"), false, IN_DIGEST_ONLY},
     {SPAN("idempotency-key"), false, IN_DIGEST_ONLY},
     {SPAN("x-idempotency-key"), false, IN_DIGEST_ONLY},
@@ -49,8 +51,7 @@ static const struct {
     {SPAN("x-amz-content-sha256"), false, IN_DIGEST_ONLY},
 };
 
-/* The sandbox's own credential, if one leaves, says in whose name: it counts always. Who signs each try anew is asked
- * for each anew. */
+/* The sandbox's own credential, if one leaves, says in whose name: it counts always. */
 static bool counts(struct span name, bool join)
 {
     if (outbound_is_credential(name))
@@ -109,6 +110,24 @@ static void number(struct digest_ctx *d, uint64_t v)
     digest_add_field(d, span_of(raw, sizeof(raw)));
 }
 
+/* A client that signs with a key of its own signs each try anew: by which key, for what and what of the request it
+ * signs is the same each time, the day and the signature are not. Behind "(signed)" stands what is no field's name.
+ */
+static void add_value(struct digest_ctx *d, const struct http_field *f, bool join)
+{
+    struct sign_claim c;
+    if (!join || !span_ieq(f->name, SPAN("authorization")) || sign_claim_read(f->value, &c) != 0) {
+        digest_add_field(d, f->value);
+        return;
+    }
+    digest_add_field(d, SPAN("(signed)"));
+    number(d, c.scheme);
+    digest_add_field(d, c.id);
+    digest_add_field(d, c.region);
+    digest_add_field(d, c.service);
+    digest_add_field(d, c.names);
+}
+
 /* join: what a retry repeats of it; NULL: the digest. */
 static struct digest_ctx *begin(const struct digest_input *in, struct span title, const struct retry *join)
 {
@@ -129,7 +148,7 @@ static struct digest_ctx *begin(const struct digest_input *in, struct span title
     number(d, n);
     for (size_t i = 0; i < n; i++) {
         add_lower(d, field[i]->name);
-        digest_add_field(d, field[i]->value);
+        add_value(d, field[i], join != NULL);
     }
     return d;
 }

@@ -106,6 +106,23 @@ print(os.getuid())
 
 
 @both
+def terminals_are_a_sandbox_s_own(lab, gw):
+    """G20 F36: the machine has some thousands of them for all."""
+    all_of_them = ("import os, sys, time\nn = 0\ntry:\n while n < 2000: os.openpty(); n += 1\nexcept OSError: pass\n"
+                   "print(n, flush=True); time.sleep(600)")
+    start(gw, "greedy", "--files", "4096")
+    start(gw, "neighbour")
+    greedy = following(gw, "greedy", PYTHON, "-c", all_of_them)
+    greedy.wait_line(rb"^64\n")
+    assert b"No space" in execute(gw, "greedy", PYTHON, "-c", "import os; os.openpty()", rc=1).err
+    assert execute(gw, "neighbour", PYTHON, "-c", all_of_them.replace("600", "0")).out == b"64\n"
+    terminal = at_a_terminal(gw, "exec", "--tty", "neighbour", "--", "tty")
+    assert terminal.end() == 0 and b"/dev/pts/0" in terminal.said, terminal.said
+    for name in ("greedy", "neighbour"):
+        gw.cli("sandbox", "destroy", name, rc=0)
+
+
+@both
 def what_it_may_use_is_bounded_and_costs_its_neighbour_nothing(lab, gw):
     """G20"""
     made = start(gw, "greedy", "--memory", "256M", "--pids", "32", "--disk", "16M", "--files", "64", "--cpus", "0.5")

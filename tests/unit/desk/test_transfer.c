@@ -19,7 +19,7 @@
 #include "web-approval/ask.h"
 #include "web-approval/server.h"
 
-enum { PIECE = 32 * 1024, ANSWER_MAX = 1024 * 1024 };
+enum { PIECE = 32 * 1024, ANSWER_MAX = 1024 * 1024, LATER = 9999 /* a message of the test's: so many ms are over */ };
 
 static char folder[] = "/tmp/test_transfer.XXXXXX", path[64];
 static int warden = -1; /* our end */
@@ -32,7 +32,10 @@ static struct frame frame;
 static void from_warden(void *arg, struct chan *c, struct frame *f)
 {
     struct desk *d = arg;
-    server_follow(d->server, f);
+    if (f->type == LATER)
+        server_due(d->server, loop_now(d->loop) + f->id);
+    else
+        server_follow(d->server, f);
 }
 
 static void warden_gone(void *arg, struct chan *c)
@@ -356,6 +359,59 @@ static void what_is_left_of_a_body_is_no_request(void **state)
     assert_true(nothing_is_told());
 }
 
+static void later(uint64_t seconds)
+{
+    assert_int_equal(chan_write_one(warden, LATER, seconds * 1000, SPAN_NONE), 0);
+}
+
+/* F2: a client that reads nothing, and a file that gives nothing, hold a place no longer than this. */
+static void what_stands_still_gives_its_place_back(void **state)
+{
+    int fd = get("?path=gives-nothing");
+    uint64_t id = told(M_SB_FILES);
+    later(0);
+    later(59);
+    later(61);
+    assert_int_equal(told(M_SB_KILL), id);
+    answered(fd);
+    assert_true(has("HTTP/1.1 504 ") && has("nothing was sent, taken or said for 60 seconds"));
+
+    fd = request("PUT" FILES "?path=a" HOST "Content-Length: 100\r\n\r\nbegun");
+    id = told(M_SB_FILES);
+    assert_int_equal(told(M_SB_INPUT), id);
+    later(0);
+    later(61);
+    assert_int_equal(told(M_SB_KILL), id);
+    answered(fd);
+    assert_true(has("HTTP/1.1 504 "));
+
+    fd = get("/stat?path=a"); /* has no content, and a time of its own */
+    id = told(M_SB_FILES);
+    later(0);
+    later(3000);
+    ended(id, SB_EXITED, 2, SPAN_NONE);
+    answered(fd);
+    assert_true(has("HTTP/1.1 404 "));
+}
+
+static void what_moves_goes_on(void **state)
+{
+    int fd = get("/tar?path=a");
+    uint64_t id = told(M_SB_FILES);
+    later(0);
+    later(59);
+    for (uint64_t at = 59 + 55; at < 300; at += 55) {
+        output(id, 1, SPAN("some"));
+        later(at);
+        assert_int_equal(told(M_SB_TAKEN), id);
+    }
+    later(300); /* the last of it has left by now */
+    later(361);
+    assert_int_equal(told(M_SB_KILL), id);
+    answered(fd);
+    assert_true(has("4\r\nsome\r\n4\r\nsome\r\n") && !has("\r\n0\r\n"));
+}
+
 static void entries_are_taken_apart(void **state)
 {
     static const uint8_t list[] = "f\1\244\0\0\0\0\0\0\0\7\0\0\0\0\0\0\0\5\0\0\0\1a\0\0\0\0"
@@ -419,6 +475,8 @@ int main(void)
         TEST(what_comes_is_the_answer_and_its_end_that_of_all),
         TEST(how_it_failed_is_said),
         TEST(what_is_left_of_a_body_is_no_request),
+        TEST(what_stands_still_gives_its_place_back),
+        TEST(what_moves_goes_on),
         TEST(entries_are_taken_apart),
         TEST(what_makes_no_sense_is_asked_of_nobody),
     };

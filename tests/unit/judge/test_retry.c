@@ -457,13 +457,10 @@ static void parts_cannot_be_cut_anew(void **state)
 /* Fields that a client makes anew each time: they count for what is approved, and not for what a retry joins. */
 static void fields_that_vary_count_for_the_digest(void **state)
 {
-    static const char *const names[] = {"Kubectl-Session",
-                                        "X-Goog-Api-Client",
-                                        "X-Ms-Date",
-                                        "X-Ms-Client-Request-Id",
-                                        "X-Goog-Gcs-Idempotency-Token",
-                                        "Repeatability-Request-Id",
-                                        "Idempotency-Key"};
+    static const char *const names[] = {"X-Tc-Timestamp",           "Kubectl-Session",
+                                        "X-Goog-Api-Client",        "X-Ms-Date",
+                                        "X-Ms-Client-Request-Id",   "X-Goog-Gcs-Idempotency-Token",
+                                        "Repeatability-Request-Id", "Idempotency-Key"};
     static const char *const others[] = {"Kubectl-Command", "Mcp-Session-Id", "Content-Range",
                                          "If-Match",        "X-Ms-Version",   "X-Goog-If-Generation-Match"};
     struct made m;
@@ -481,12 +478,59 @@ static void fields_that_vary_count_for_the_digest(void **state)
     close_made(&m);
 }
 
+#define AWS(id, day, place, names, byte)                                                                             \
+    "AWS4-HMAC-SHA256 Credential=" id "/" day "/" place "/aws4_request, SignedHeaders=" names ", Signature=" SIG(byte)
+#define SIG(byte) byte byte byte byte byte byte byte byte
+#define TC3(id, day, byte)                                                                                           \
+    "TC3-HMAC-SHA256 Credential=" id "/" day "/cvm/tc3_request, SignedHeaders=content-type;host, Signature=" SIG(byte)
+#define A "0a1b2c3d"
+#define B "0a1b2c3e"
+
+/* Who signs with a key of its own does so anew for each try. */
+static void a_retry_signed_anew_joins(void **state)
+{
+    static const struct {
+        const char *first, *then;
+        bool joins;
+    } rows[] = {
+        {AWS("AKIA", "20261123", "eu-1/s3", "host;x-amz-date", A),
+         AWS("AKIA", "20261124", "eu-1/s3", "host;x-amz-date", B), true},
+        {TC3("AKID", "2026-11-23", A), TC3("AKID", "2026-11-24", B), true},
+        {AWS("AKIA", "20261123", "eu-1/s3", "host", A), AWS("AKIB", "20261123", "eu-1/s3", "host", A), false},
+        {AWS("AKIA", "20261123", "eu-1/s3", "host", A), AWS("AKIA", "20261123", "us-1/s3", "host", A), false},
+        {AWS("AKIA", "20261123", "eu-1/s3", "host", A), AWS("AKIA", "20261123", "eu-1/sts", "host", A), false},
+        {AWS("AKIA", "20261123", "eu-1/s3", "host", A), AWS("AKIA", "20261123", "eu-1/s3", "host;range", A), false},
+        {AWS("AKIA", "20261123", "eu-1/s3", "host", A), "(signed)", false},
+        /* what is not exactly of this form counts as it is */
+        {AWS("AKIA", "20261123", "eu-1/s3", "host", A), AWS("AKIA", "20261123", "eu-1/s3", "host", "0A1B2C3D"),
+         false},
+        {AWS("AKIA", "20261123", "eu-1/s3", "host", A) ",x", AWS("AKIA", "20261123", "eu-1/s3", "host", B) ",x",
+         false},
+        {"AWS AKIA:" A, "AWS AKIA:" B, false},
+        {"Bearer " A, "Bearer " B, false},
+    };
+    static const char *const names[] = {"Authorization", "X-Authorization"};
+    for (size_t i = 0; i < 2 * sizeof(rows) / sizeof(rows[0]); i++) {
+        struct made m;
+        make(&m, 2, 1, 1);
+        struct http_field *f = &m.r.field[m.r.nfields++];
+        *f = (struct http_field){span_str(names[i % 2]), span_str(rows[i / 2].first)};
+        struct keys a = keys_of(&m, dynbuf_span(&m.body));
+        f->value = span_str(rows[i / 2].then);
+        struct keys b = keys_of(&m, dynbuf_span(&m.body));
+        assert_false(same(&a.digest, &b.digest));
+        if (same(&a.join, &b.join) != (rows[i / 2].joins && i % 2 == 0))
+            fail_msg("%s: %s", names[i % 2], rows[i / 2].then);
+        close_made(&m);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(two_runs_join_and_two_effects_never),    cmocka_unit_test(a_byte_makes_another_request),
         cmocka_unit_test(what_is_only_nearly_so_counts_as_it_is), cmocka_unit_test(parts_cannot_be_cut_anew),
-        cmocka_unit_test(fields_that_vary_count_for_the_digest),
+        cmocka_unit_test(fields_that_vary_count_for_the_digest),  cmocka_unit_test(a_retry_signed_anew_joins),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

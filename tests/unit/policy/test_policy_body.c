@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "policy/body/body.h"
 #include "policy_kit.h"
 
 static const char money[] =
@@ -372,6 +373,45 @@ static void what_is_no_condition_is_refused(void **state)
     }
 }
 
+/* What was found of a condition is found once, and of nothing else than what was asked: F33. */
+static void what_is_remembered_is_of_the_same_question(void **state)
+{
+    static const char yaml[] =
+        "version: 1\nrules:\n"
+        "  - { id: a, match: { host: a.test, json: [{ pointer: /mode, equals: wipe }] }, decide: deny }\n"
+        "  - { id: b, match: { host: a.test, json: [{ pointer: /mode, equals: WIPE }] }, decide: deny }\n";
+    const struct http_field json = {SPAN("Content-Type"), SPAN("application/json")};
+    struct request r = {.method = SPAN("POST"),
+                        .path = SPAN("/"),
+                        .fields = &json,
+                        .nfields = 1,
+                        .body = SPAN("{\"mode\":\"WIPE\"}"),
+                        .has_body = true,
+                        .body_complete = true};
+    const struct request get = {.method = SPAN("GET"), .path = SPAN("/")};
+    struct kit k, other;
+    struct arena room;
+    arena_init(&room, 1 << 20);
+    assert_true(kit_load(&k, yaml, NULL) && kit_load(&other, yaml, NULL));
+    const struct img_cond *a = img_at(k.p, IMG_COND, 0), *b = img_at(k.p, IMG_COND, 1);
+    struct body_view v = {.looked = false};
+    for (int again = 0; again < 2; again++) {
+        assert_int_equal(body_fits(&v, k.p, a, &r, false, &room), FIT_YES);
+        assert_int_equal(body_fits(&v, k.p, a, &r, true, &room), FIT_NO);
+        assert_int_equal(body_fits(&v, k.p, b, &r, true, &room), FIT_YES);
+        assert_int_equal(body_fits(&v, other.p, img_at(other.p, IMG_COND, 1), &r, true, &room), FIT_YES);
+        r.query = SPAN("mode=x");
+        assert_int_equal(body_fits(&v, k.p, b, &r, true, &room), FIT_MAYBE);
+        r.query = SPAN_NONE;
+        assert_int_equal(body_fits(&v, k.p, b, &r, true, &room), FIT_YES);
+    }
+    struct body_view none = {.looked = false};
+    assert_int_equal(body_fits(&none, k.p, a, &get, true, &room), FIT_NO);
+    arena_free(&room);
+    kit_free(&other);
+    kit_free(&k);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -383,6 +423,7 @@ int main(void)
         cmocka_unit_test(the_cause_is_of_a_rule_in_scope),
         cmocka_unit_test(a_body_is_asked_for_only_where_a_rule_needs_it),
         cmocka_unit_test(what_is_no_condition_is_refused),
+        cmocka_unit_test(what_is_remembered_is_of_the_same_question),
     };
     return cmocka_run_group_tests_name("policy body", tests, NULL, NULL);
 }

@@ -192,6 +192,13 @@ static const struct row {
     {"{ id: a, decide: deny, match: { host: a.example } }\n"
      "  - { id: b, decide: hold, match: { host: b.example } }",
      "P103", NULL},
+    /* a "*" is one segment, and a "**" any number of them */
+    {"{ id: a, decide: deny, match: { host: a.example, path: /y/* } }\n"
+     "  - { id: b, decide: hold, match: { host: a.example, path: /y/** } }",
+     "P103", NULL},
+    {"{ id: a, decide: deny, match: { host: a.example, path: /y/** } }\n"
+     "  - { id: b, decide: hold, match: { host: a.example, path: [/y/*/**, /y, /y/**/z] } }",
+     "P103", "\"b\" never decides: the rule \"a\" at policy.yaml:3 denies all it is about"},
     /* twice the same */
     {"{ id: a, decide: allow, match: { host: a.example, effect: read } }\n"
      "  - { id: b, decide: allow, match: { host: a.example, effect: read } }",
