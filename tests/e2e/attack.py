@@ -22,6 +22,7 @@ import re
 import secrets
 import socket
 import ssl
+import sys
 import threading
 import time
 import traceback
@@ -411,17 +412,33 @@ def hidden(rig, what, got, status=200):
     return rig.arrived()
 
 
-def everywhere(ids, ways=WAYS, cut=False, **more):
-    """The test once a way in, as one case; rig and transport are its arguments. ids as a list: a case each, given too."""
+def asked(run):
+    """Of a test's ways in those that the command line names by "part of its name_over_way"; all, if none."""
+    parts = [word.rpartition("_over_") for word in sys.argv[1:]]
+    named = [way for part, _, way in parts if part and part in run.__name__]
+    return [way for way in run.ways if way in named] or run.ways
+
+
+def everywhere(ids, ways=WAYS, cut=False, apart=False, **more):
+    """The test by each way in, as one case a way; rig and transport are its arguments. ids as a list: a case each, given
+    too. apart: a gateway a way, of a test that leaves behind what the next way would meet."""
     def add(function):
-        for transport in ways:
-            def run(lab, transport=transport):
+        def by(some):
+            def run(lab):
                 rig = Rig(lab, **more)
-                for case in ids if isinstance(ids, list) else [ids]:
-                    with rig.case(case, transport, cut):
-                        function(rig, transport, *([case] if isinstance(ids, list) else []))
+                first = rig.gw.policy.read_text()
+                for transport in asked(run):
+                    for case in ids if isinstance(ids, list) else [ids]:
+                        with rig.case(case, transport, cut):
+                            function(rig, transport, *([case] if isinstance(ids, list) else []))
+                    if rig.gw.policy.read_text() != first:
+                        rig.gw.policy.write_text(first)
+                        rig.reload()
+                    rig.kept = []
                 rig.settle(cut)
-            run.__name__ = f"{function.__name__}_over_{transport}"
+            run.__name__, run.ways = f"{function.__name__}_over_{some[0]}" if apart else function.__name__, some
             test()(run)
+        for some in [(way,) for way in ways] if apart else [ways]:
+            by(some)
         return function
     return add

@@ -5,7 +5,7 @@ import socket
 import struct
 
 import room  # noqa: F401
-from attack import Rig, everywhere, fields_of
+from attack import Rig, asked, everywhere, fields_of
 from harness import main, test
 from ways import TUNNELLED, WAYS, proxy2
 
@@ -137,20 +137,21 @@ NOT_HTTP = [("A52", b"\x05\x01\x00"), ("A52", b"\x04\x01\x00\x50\x7f\x00\x00\x01
 SPLITS = (None, "bytes", SEED)  # whole, byte by byte, cut up by chance
 
 
-def table(name, rows, ways=WAYS, splits=SPLITS, cut=False):
-    """A test a way in: every row of an id, whole and in pieces, is refused without a byte upstream."""
-    for transport in ways:
-        def run(lab, transport=transport):
-            rig = Rig(lab)
+def table(name, rows, ways=WAYS, splits=lambda n: (None, SPLITS[1 + n % 2]), cut=False):
+    """Every row of an id by each way in, whole and in pieces (of two kinds, in turns by row and way), is refused without a
+    byte upstream."""
+    def run(lab):
+        rig = Rig(lab)
+        for turns, transport in enumerate(asked(run)):
             for i in sorted({i for i, _ in rows}):
                 with rig.case(i, transport, cut):
                     for n, data in enumerate(data for other, data in rows if other == i):
-                        for split in splits if not callable(splits) else splits(n):
+                        for split in splits(n + turns):
                             turn(rig, transport, f"{i} row {n} {split or 'whole'} {data[:200]!r}", data, split, cut)
-            assert rig.gw.tickets("all") == [], "what was refused became a ticket"
-            rig.settle(cut)
-        run.__name__ = f"{name}_over_{transport}"
-        test()(run)
+        assert rig.gw.tickets("all") == [], "what was refused became a ticket"
+        rig.settle(cut)
+    run.__name__, run.ways = name, ways
+    test()(run)
 
 
 def turn(rig, transport, what, data, split, cut):

@@ -274,7 +274,7 @@ def no_log_has_a_value_or_a_lease(rig, transport):
         rig.holds(f"D20 no {what}", not any(form.encode() in talked for form in forms), talked[-500:])
 
 
-@everywhere("D21", cleartext=True)
+@everywhere("D21", cleartext=True, apart=True)
 def people_and_programs_that_decide_see_the_credentials_name_alone(rig, transport):
     secret = rig.secret.encode()
     for wire in wires(rig, transport):

@@ -157,7 +157,7 @@ def left(rig):
     return any(b"ppp" in path.read_bytes() or b"/w/rpc" in path.read_bytes() for path in rig.up.dir.glob("*.in"))
 
 
-@everywhere("B49", more=list_only)
+@everywhere("B49", more=list_only, apart=True)
 def a_body_is_decided_on_when_it_is_whole(rig, transport):
     other = rig.open(transport)
     for chunked in (False, True):
@@ -235,7 +235,7 @@ def ticket_of(got):
     return re.search(rb"Countersign-Ticket: (\S+)", got.data)[1].decode()
 
 
-@everywhere("B50", cleartext=True)
+@everywhere("B50", cleartext=True, apart=True)
 def nothing_goes_without_the_credential_it_needs(rig, transport):
     rig.lab.expects(NOT_RELEASED)
     with_managed(rig, f"host: {rig.up.name}, port: " + (f"{rig.up.plain_port}, scheme: http" if transport == "absolute" else f"{rig.up.port}"))
@@ -334,7 +334,7 @@ def coarse(got):
     return re.sub(rb"(?i)\r\n(date|content-length|connection): [^\r]*", b"", text)
 
 
-@everywhere("B54")
+@everywhere("B54", apart=True)
 def a_refusal_maps_no_policy(rig, transport):
     rig.lab.expects(NOT_RELEASED)
     mapped(rig)
@@ -464,7 +464,7 @@ def conditions(rig, transport):
         rig.refused("B55 in another region", wire.talk(wire.head("GET", "/ok"), 1), closed=False, status=403)
 
 
-@everywhere("B55")
+@everywhere("B55", apart=True)
 def what_passed_as_a_read_has_a_rule_of_its_own(rig, transport):
     bodies = ((), ("Content-Length: 0",), ("Content-Length: 1",), ("Content-Type: application/json", "Content-Length: 0"))
     for n, path in enumerate(READS):

@@ -489,7 +489,7 @@ def own_holds(up):
     return f"  - {{ id: own, match: {{ host: other.test, port: {up.port}, method: POST }}, decide: hold, approve: {{ within: 10m }} }}\n"
 
 
-@everywhere("E44", more=own_holds)
+@everywhere("E44", more=own_holds, apart=True)
 def a_credential_of_the_sandboxs_own_is_shown_and_counts(rig, transport):
     page = Page(rig.gw)
     for field, scheme in (("Authorization", "Bearer "), ("authorization", "Basic "), ("Cookie", ""), ("X-Api-Key", ""), ("X_Auth_Token", ""), ("X-Amz-Security-Token", "")):

@@ -107,7 +107,7 @@ def bomb():
     return pkt(command) + b"0000" + pack + bytes(20)
 
 
-@everywhere("F33", more=rules)
+@everywhere("F33", more=rules, apart=True)
 def processor_time_is_spent_by_its_own(rig, transport):
     form = b"&".join(b"k%d=v" % n for n in range(20000))
     push, neighbour = bomb(), Neighbour(rig)

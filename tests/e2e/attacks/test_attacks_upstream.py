@@ -15,7 +15,7 @@ def once(up):
 """ for n, (port, scheme, use) in enumerate(((up.port, "", ", use: api"), (up.plain_port, ", scheme: http", ""))))
 
 
-@everywhere("E42", more=once)
+@everywhere("E42", more=once, apart=True)
 def what_was_held_or_counted_is_sent_at_most_once(rig, transport):
     rig.lab.leaves("unknown")  # the server ended before it answered
     rig.once = {"/drop/held/1", "/drop/counted/1"}
@@ -56,7 +56,7 @@ def ranged(rig, wire, what, path, *lines, status=206, method="GET"):
     return fields, body, sent.get("range")
 
 
-@everywhere("D46", cleartext=True)
+@everywhere("D46", cleartext=True, apart=True)
 def what_parts_show_is_what_the_whole_shows(rig, transport):
     wire = rig.open(transport)
     _, whole, _ = ranged(rig, wire, "D46 the whole", ECHO, status=200)

@@ -276,7 +276,7 @@ def no_connect_comes_where_a_request_is_due(rig, transport):
             rig.holds("C37 a CONNECT there", got.closed and got.status == [200] * before[1] + [400] and len(rig.arrived()) == before[1], got)
 
 
-@everywhere("C21")
+@everywhere("C21", apart=True)
 def the_gateways_own_doors_are_never_dialled(rig, transport):
     desk, proxy = free_port(), free_port()
     hosts = {"door.test": "127.0.0.1", "six.test": '"::1"', "mapped.test": '"::ffff:127.0.0.1"', "any.test": "0.0.0.0"}

@@ -41,14 +41,14 @@ def rules(up):
     return text
 
 
-def everywhere(ids, ways=WAYS):
+def everywhere(ids, ways=WAYS, apart=False):
     """As in attack.py; what the test has looked at itself is not looked at again."""
     def add(function):
         @functools.wraps(function)
         def looked(rig, transport):
             function(rig, transport)
             rig.arrived()
-        attack.everywhere(ids, ways, more=rules)(looked)
+        attack.everywhere(ids, ways, apart=apart, more=rules)(looked)
         return function
     return add
 
@@ -188,7 +188,7 @@ def an_upgrade_passes_with_a_key_of_its_own(rig, transport):
     assert exchange == ["intent", "result", "websocket"], exchange
 
 
-@everywhere("B42 B30")
+@everywhere("B42 B30", apart=True)
 def without_a_word_about_messages_nothing_may_be_sent(rig, transport):
     for data in (frame(TEXT, '{"type":"subscribe","payload":{"query":"mutation { rm }"}}'), frame(BINARY, b"\0" * 300), frame(TEXT, b"")):
         ws = opened(rig, transport, f"/ws/feed?b64={raw(server(TEXT, 'one'), server(BINARY, b'2'))}")
@@ -456,7 +456,7 @@ def past_the_limit(rig, transport):
     wire.close()
 
 
-@everywhere("B42")
+@everywhere("B42", apart=True)
 def an_upgrade_counts_once_against_a_limit(rig, transport):
     first = opened(rig, transport, "/ws/limited?echo=1")
     for n in range(5):
@@ -478,7 +478,7 @@ def an_upgrade_counts_once_against_a_limit(rig, transport):
     rig.holds("B42 what left is what was counted", len(sent) == 2 == counted(rig), sent)
 
 
-@everywhere("B42", ("connect", "unix", "socks", "captured", "reload"))
+@everywhere("B42", ("connect", "unix", "socks", "captured", "reload"), apart=True)
 def of_an_upgrade_only_what_did_not_leave_is_given_back(rig, transport):
     rig.lab.expects(NOT_RELEASED)
     def results():
