@@ -178,6 +178,11 @@ static const struct cli_option start_options[] = {
     {.name = "files", .arg = "N", .help = "open files of each process, 4096"},
     {.name = "timeout", .arg = "TIME", .help = "it ends then, whatever it does; 1h, at most 7d"},
     {.name = "session", .arg = "NAME", .help = "what its tickets belong to; its name otherwise"},
+    {.name = "image", .arg = "NAME", .help = "an imported image as its files; the machine's own /usr otherwise"},
+    {.name = NULL}};
+static const struct cli_option import_options[] = {
+    {.name = "ref", .arg = "NAME", .help = "which one, of a layout with several: what its index.json calls it"},
+    {.name = "most", .arg = "BYTES", .help = "that its layers unpack to: more is refused; 16G"},
     {.name = NULL}};
 #define COMMAND                                                                                                      \
     {.name = "env", .arg = "NAME=VALUE", .help = "a variable of the command", .many = true},                         \
@@ -363,6 +368,13 @@ const struct cli_verb cli_verbs[] = {
      NULL, TAKES_BOTH, sandbox_resume, NULL},
     {"sandbox destroy", "NAME", "end a started sandbox now, with all that is in it",
      "countersign sandbox destroy box", NULL, TAKES_BOTH, sandbox_destroy, NULL},
+    {"image import", "DIR NAME", "unpack an OCI image layout, for started sandboxes to have as their files",
+     "skopeo copy docker://debian:12 oci:./debian && countersign image import ./debian debian-12", import_options,
+     TAKES_BOTH, image_import, NULL},
+    {"image list", "", "imported images, with their digests", "countersign image list", NULL, TAKES_BOTH, image_list,
+     NULL},
+    {"image rm", "NAME", "remove an image that no sandbox uses", "countersign image rm debian-12", NULL, TAKES_BOTH,
+     image_rm, NULL},
     {"sandbox rm", "NAME", "take its identity away", "countersign sandbox rm ci-7 --end-session", rm, TAKES_BOTH,
      sandbox_rm, NULL},
     {"env", "[NAME]", "the variables that lead a sandbox's tools through the gateway, with a fresh token",

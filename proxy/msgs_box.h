@@ -4,7 +4,7 @@
 /* clang-format off */
 enum msg_type_box {
     /* warden and parent; id: the warden's number of the sandbox, which it never uses twice; the next warden does */
-    M_BOX = 170,         /* W>P span name, u64 generation (both for the audit), u64 memory, u64 processes, u64 percent of a CPU (of no cgroup: 0 each is refused), bool strict: only with a cgroup for all of them; fd: descriptor 3 of its first process, which waits there for M_BOX_ORDER */
+    M_BOX = 170,         /* W>P span name, u64 generation (both for the audit), u64 memory, u64 processes, u64 percent of a CPU (of no cgroup: 0 each is refused), bool strict: only with a cgroup for all of them, span digest of its image (empty: the machine's own files); fd: descriptor 3 of its first process, which waits there for M_BOX_ORDER */
     M_BOX_STARTED = 171, /* P>W u8 version of the cgroup that holds it (0: none) */
     M_BOX_NONE = 172,    /* P>W span why: it was not started */
     M_BOX_END = 173,     /* W>P kill it now, with all that it started */
@@ -12,6 +12,7 @@ enum msg_type_box {
     M_BOX_PAUSE = 202,   /* W>P bool on: all that runs in it is to stop where it is, or goes on */
     M_BOX_PAUSED = 203,  /* P>W u8 enum pause_way of now, span why (empty: as it was asked) */
     M_BOX_METER = 208, /* id: the asker's; W>P; P>W u16 n, n x (u64 number of a sandbox, span wire_usage) */
+    M_BOX_IMAGE = 231, /* id: the asker's; W>P span name of an image (empty: the machine's own); P>W bool there is one, span its digest as text (empty: unknown), span why not */
     M_BOX_ORDER = 175,   /* W>the process that becomes the sandbox: wire_box (sandbox-shim/warden/wire_box.h) */
     /* desk and warden; id: the desk's own */
     M_SB_START = 176,   /* D>W wire_box, u64 generation, u64 cpu percent, u64 timeout ms, bool strict */
@@ -26,6 +27,7 @@ enum msg_type_box {
     M_SB_METER = 209,   /* D>W; W>D as many as there are: as a row of M_SB_LISTED, span wire_usage */
     M_SB_TIMEOUT = 211, /* D>W span name, u64 ms from now until it ends; W>D bool it is so: there is one, which is up */
     M_SB_LOG = 210,     /* D>W span name, u32 number; W>D bool there is such a command that is detached, bool it runs, u8 enum sb_end and u8 status or signal (else 0), for each output: u64 bytes that are not kept any more, span those that are */
+    M_SB_IMAGE = 230,   /* as M_BOX_IMAGE, D>W and W>D */
     M_SB_EXEC = 182,    /* D>W span name, u64 timeout ms, u64 most bytes of output, u8 enum talk_input (sandbox-shim/inside/shim_talk.h), u16 rows and u16 columns of a terminal (else 0), bool detached: answered by M_SB_DETACHED alone, u16 arguments, u16 variables, span each, span directory */
     M_SB_OUTPUT = 183,  /* W>D u8 1 standard output, 2 standard error, then its bytes, at most SB_WINDOW that are not taken */
     M_SB_TAKEN = 184,   /* D>W u32 bytes of output that have left */

@@ -6,7 +6,7 @@
 #include "policy/load/read/scalar.h"
 #include "sandbox-shim/plan/limits.h"
 
-enum { NAME_MAX_BYTES = 63 };
+enum { NAME_MAX_BYTES = 63, SHORT_DIGEST = sizeof("sha256:") - 1 + 12 };
 
 const char *started_name_wrong(const char *s)
 {
@@ -68,7 +68,7 @@ static int put_counts(struct jsonw *w, const struct cli_call *c)
 
 static int start_request(const struct cli_call *c, struct dynbuf *body)
 {
-    static const char *const texts[] = {"limits", "session"};
+    static const char *const texts[] = {"limits", "session", "image"};
     struct jsonw w;
 
     jsonw_begin(&w, body);
@@ -108,8 +108,9 @@ int sandbox_start(const struct cli_call *c)
     else if (rc == CLI_OK) {
         print_text(member_text(g.tree, "name"));
         putchar('\n');
-        fprintf(stderr, "limits: %.*s, held by %.*s\n", SPAN_FMT(member_text(g.tree, "limits")),
-                SPAN_FMT(member_text(g.tree, "held_by")));
+        fprintf(stderr, "limits: %.*s, held by %.*s\nimage: %.*s, %.*s\n", SPAN_FMT(member_text(g.tree, "limits")),
+                SPAN_FMT(member_text(g.tree, "held_by")), SPAN_FMT(member_text(g.tree, "image")),
+                SPAN_FMT(member_text(g.tree, "digest")));
     }
     dynbuf_free(&body);
     verb_end(&g);
@@ -135,6 +136,10 @@ static void print_started(const struct json *r)
     print_text(member_text(r, "limits"));
     fputs(", ", stdout);
     print_text(member_text(r, "held_by"));
+    fputs("  ", stdout);
+    print_text(member_text(r, "image"));
+    putchar(' ');
+    print_text(span_first(member_text(r, "digest"), SHORT_DIGEST));
     putchar('\n');
 }
 

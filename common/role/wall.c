@@ -45,6 +45,7 @@ enum {
     FS_MAKE_DIR = 1 << 7,
     FS_MAKE_REG = 1 << 8,
     FS_MAKE_SOCK = 1 << 9,
+    FS_MAKE_SYM = 1 << 12,
     FS_REFER = 1 << 13,    /* ABI 2 */
     FS_TRUNCATE = 1 << 14, /* ABI 3 */
     FS_ALL_1 = (1 << 13) - 1,
@@ -89,7 +90,7 @@ static int allow_paths(int set, const struct wall *w, const struct ruleset *r, s
 {
     static const char *const dns[] = {"/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf", "/etc/host.conf", NULL};
     for (const char *const *p = w->rw_dirs; p != NULL && *p != NULL; p++) {
-        int rc = allow_path(set, *p, READ_WRITE, r, e);
+        int rc = allow_path(set, *p, READ_WRITE | (w->calls & WALL_LINKS ? FS_MAKE_SYM : 0), r, e);
         if (rc != 0)
             return rc > 0 ? err_set(e, "%s is not there", *p) : -1;
     }
@@ -277,6 +278,8 @@ static const struct call calls[] = {
     ALLOW(FILES, nanosleep), ALLOW(FILES, clock_nanosleep), /* a locked database is tried again */
     ALLOW_FCNTL(FILES, F_SETLK), ALLOW_FCNTL(FILES, F_SETLKW), ALLOW_FCNTL(FILES, F_GETLK),
     ALLOW_FCNTL(FILES, F_OFD_SETLK), ALLOW_FCNTL(FILES, F_OFD_GETLK),
+
+    ALLOW(LINKS, openat2), ALLOW(LINKS, symlinkat),
 
     ALLOW_SOCKET(UNIX_LISTEN, AF_UNIX, SOCK_STREAM, 0),
     ALLOW(UNIX_LISTEN, bind), ALLOW(UNIX_LISTEN, listen), ALLOW(UNIX_LISTEN, accept4), ALLOW(UNIX_LISTEN, accept),

@@ -166,6 +166,7 @@ static bool may_say(enum role_id r, uint16_t type)
     case M_BOX:
     case M_BOX_PAUSE:
     case M_BOX_METER:
+    case M_BOX_IMAGE:
     case M_BOX_END: return r == ROLE_WARDEN;
     case M_REFUSED: return r == ROLE_LOBBY || r == ROLE_FRONT;
     case M_IDLE: return r == ROLE_FRONT;
@@ -220,6 +221,7 @@ void parent_frame(void *arg, struct chan *ch, struct frame *f)
     case M_BOX_END: parent_box_end(p, f); break;
     case M_BOX_PAUSE: parent_box_pause(p, f); break;
     case M_BOX_METER: parent_boxes_meter(p, f); break;
+    case M_BOX_IMAGE: parent_image_find(p, f); break;
     case M_SIGNIN: on_signin(p, f); break;
     case M_SANDBOX_OPEN:
     case M_SANDBOX_CLOSE: on_sandbox(p, c, f); break;

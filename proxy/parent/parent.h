@@ -31,6 +31,7 @@ struct running_box {
     uint64_t id, generation;
     char name[64];
     struct cgroup cgroup;
+    int image; /* the folder of its image, held for it: its descriptor plus one; 0: the machine's own files */
     enum pause_way way; /* of its being paused; until it is, so many looks are left */
     unsigned looks, clean;
 };
@@ -127,6 +128,10 @@ void parent_boxes_end(struct parent *p, const char *why);
 void parent_boxes_sweep(const struct parent *p);
 /* programs/pause.c: one of them is to stand still, or goes on. */
 void parent_box_pause(struct parent *p, struct frame *f);
+/* programs/images.c: which image a name means. The folder of one that a sandbox is to have, as M_BOX names it: held
+ * from now on, or 0 of the machine's own; its path for who starts it. Why not, or NULL. */
+void parent_image_find(struct parent *p, struct frame *f);
+const char *parent_image_hold(struct parent *p, struct span digest, int *held, char *path, size_t room);
 /* programs/meter.c: what they use. */
 void parent_boxes_meter(struct parent *p, struct frame *f);
 struct child *parent_child_new(struct parent *p, enum role_id role, const char *info);

@@ -57,7 +57,7 @@ static const char *pass(struct plan *p, int fd, char text[16])
     return text;
 }
 
-/* A file with these bytes, 0644. */
+/* A file with these bytes, 0644. In an image it lies over one that is there. */
 static int put_file(struct plan *p, const char *dest, struct span bytes)
 {
     char number[16];
@@ -68,7 +68,7 @@ static int put_file(struct plan *p, const char *dest, struct span bytes)
     pass(p, fd, number);
     if (write(fd, bytes.p, bytes.n) != (ssize_t)bytes.n || lseek(fd, 0, SEEK_SET) != 0)
         return -1;
-    put(p, "--perms", "0644", "--file", number, dest, NULL);
+    put(p, "--perms", "0644", p->image > 0 ? "--ro-bind-data" : "--file", number, dest, NULL);
     return 0;
 }
 
@@ -79,6 +79,10 @@ static void put_roots(struct plan *p)
     char target[PATH_MAX];
     struct stat st;
 
+    if (p->image > 0) {
+        put(p, "--ro-bind-fd", pass(p, p->image, target), "/", NULL);
+        return;
+    }
     put(p, "--ro-bind", "/usr", "/usr", NULL);
     for (const char *const *r = roots; *r; r++) {
         ssize_t n = readlink(*r, target, sizeof(target) - 1);
@@ -93,7 +97,7 @@ static void put_roots(struct plan *p)
 
 /* Of /etc only what tools need to start, named one by one: in the rest lie host
  * keys, password hashes, and tokens in profiles and tool configurations. */
-static int put_etc(struct plan *p)
+static void show_etc(struct plan *p)
 {
     static const char *const shown[] = {
         "/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d",   "/etc/localtime",
@@ -116,6 +120,12 @@ static int put_etc(struct plan *p)
     }
     if (etc)
         (void)closedir(etc);
+}
+
+static int put_etc(struct plan *p)
+{
+    if (p->image == 0)
+        show_etc(p);
     return put_file(p, "/etc/passwd", span_str(passwd)) || put_file(p, "/etc/group", span_str(group)) ||
                    put_file(p, "/etc/hosts", span_str(hosts)) ||
                    put_file(p, "/etc/nsswitch.conf", span_str(p->captured ? nsswitch_captured : nsswitch)) ||
@@ -166,24 +176,32 @@ static int put_chromium(struct plan *p)
     return rc ? -1 : 0;
 }
 
-/* The shim, and what the gateway gave: the way out, and whom to trust. The bundle also lies
- * where tools look that read no variable. */
-static void put_gateway(struct plan *p)
+/* Whom to trust also lies where tools look that read no variable; but not in an image, whose own files stay. */
+static void put_way_out(struct plan *p)
 {
-    char number[16];
-
-    put(p, "--dir", "/countersign", NULL);
-    put(p, "--ro-bind-fd", pass(p, p->shim, number), INSIDE_SHIM, NULL);
-    if (!p->listener)
-        return;
     put(p, "--ro-bind", p->listener, INSIDE_SOCKET, NULL);
     put(p, "--ro-bind", p->ca, INSIDE_CA, NULL);
     put(p, "--ro-bind", p->bundle, INSIDE_BUNDLE, NULL);
     put(p, "--ro-bind", p->truststore, INSIDE_TRUSTSTORE, NULL);
+    if (p->image > 0)
+        return;
     put(p, "--ro-bind", p->bundle, "/etc/ssl/certs/ca-certificates.crt", NULL);
     put(p, "--symlink", "certs/ca-certificates.crt", "/etc/ssl/cert.pem", NULL);
     put(p, "--ro-bind", p->truststore, "/etc/ssl/certs/java/cacerts", NULL);
     put(p, "--symlink", "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", NULL);
+}
+
+/* The shim, and what the gateway gave: the way out, and whom to trust. */
+static void put_gateway(struct plan *p)
+{
+    char number[16];
+
+    put(p, p->image > 0 ? "--tmpfs" : "--dir", "/countersign", NULL);
+    put(p, "--ro-bind-fd", pass(p, p->shim, number), INSIDE_SHIM, NULL);
+    if (p->listener)
+        put_way_out(p);
+    if (p->image > 0) /* memory as well, and without a size */
+        put(p, "--remount-ro", "/countersign", NULL);
 }
 
 static void put_writable(struct plan *p)
@@ -200,7 +218,8 @@ static void put_writable(struct plan *p)
         put(p, "--perms", shared ? "1777" : "0755", "--size", bytes, "--tmpfs", *f, NULL);
     }
     put(p, "--remount-ro", "/dev", NULL); /* memory as well, and without a size */
-    put(p, "--symlink", "../run", "/var/run", NULL);
+    if (p->image == 0)
+        put(p, "--symlink", "../run", "/var/run", NULL);
     if (p->home.path[0])
         put(p, "--bind-fd", pass(p, p->home.fd, number), INSIDE_HOME, NULL);
     else
@@ -224,6 +243,27 @@ static int put_variable(void *ctx, const char *name, const char *value)
     return 0;
 }
 
+static void put_assignment(struct plan *p, const char *assignment)
+{
+    const char *eq = strchr(assignment, '=');
+
+    (void)dynbuf_add(&p->args, span_of("--setenv", sizeof("--setenv")));
+    (void)dynbuf_add(&p->args, span_of(assignment, (size_t)(eq - assignment)));
+    (void)dynbuf_add_byte(&p->args, 0);
+    put(p, eq + 1, NULL);
+}
+
+/* Each with its NUL; who gave them has looked at them. */
+static void put_assignments(struct plan *p, struct span all)
+{
+    while (all.n > 0) {
+        const char *one = (const char *)all.p;
+        if (strchr(one, '='))
+            put_assignment(p, one);
+        all = span_from(all, strlen(one) + 1);
+    }
+}
+
 static int put_environment(struct plan *p, char *const *environ, struct err *e)
 {
     struct env_values v = {SPAN("http://" INSIDE_PROXY), INSIDE_BUNDLE, INSIDE_CA, INSIDE_TRUSTSTORE, !p->variables};
@@ -241,19 +281,15 @@ static int put_environment(struct plan *p, char *const *environ, struct err *e)
             put(p, "--setenv", name, eq + 1, NULL);
     }
     put(p, "--setenv", "PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", NULL);
+    put_assignments(p, dynbuf_span(&p->variables_of_image));
     put(p, "--setenv", "HOME", INSIDE_HOME, "--setenv", "USER", "agent", "--setenv", "LOGNAME", "agent", NULL);
     put(p, "--setenv", "SHELL", "/bin/sh", "--setenv", "COUNTERSIGN_SANDBOX", p->name, NULL);
     if (p->leases.n > 0) /* before the caller's own, which take their place */
         (void)dynbuf_add(&p->args, dynbuf_span(&p->leases));
     if (p->npmrc.n > 0)
         put(p, "--setenv", "npm_config_globalconfig", INSIDE_NPMRC, NULL);
-    for (size_t i = 0; i < p->nsetenv; i++) { /* env_may_set has looked at them */
-        const char *eq = strchr(p->setenv[i], '=');
-        (void)dynbuf_add(&p->args, span_of("--setenv", sizeof("--setenv")));
-        (void)dynbuf_add(&p->args, span_of(p->setenv[i], (size_t)(eq - p->setenv[i])));
-        (void)dynbuf_add_byte(&p->args, 0);
-        put(p, eq + 1, NULL);
-    }
+    for (size_t i = 0; i < p->nsetenv; i++) /* env_may_set has looked at them */
+        put_assignment(p, p->setenv[i]);
     return p->listener ? env_each(&v, put_variable, p, e) : 0;
 }
 
@@ -305,7 +341,7 @@ int plan_build(struct plan *p, char *const *environ, struct err *e)
         return -1;
     put_namespaces(p);
     put_roots(p);
-    if (put_etc(p) != 0 || put_chromium(p) != 0)
+    if (put_etc(p) != 0 || (p->image == 0 && put_chromium(p) != 0))
         return err_errno(e, "the sandbox's /etc cannot be made");
     put_proc(p);
     put_gateway(p);
@@ -336,5 +372,6 @@ void plan_free(struct plan *p)
     p->nfds = 0;
     dynbuf_wipe(&p->leases);
     dynbuf_wipe(&p->npmrc);
+    dynbuf_free(&p->variables_of_image);
     dynbuf_free(&p->args);
 }

@@ -11,7 +11,7 @@
 enum {
     PLAN_WORK_MAX = 16,
     PLAN_READ_MAX = 32,
-    PLAN_FDS_MAX = 19 + PLAN_WORK_MAX + PLAN_READ_MAX,
+    PLAN_FDS_MAX = 20 + PLAN_WORK_MAX + PLAN_READ_MAX,
     PLAN_LIST_MAX = 32,
     PLAN_ARGS_MAX = 256 * 1024
 };
@@ -44,6 +44,8 @@ struct plan {
     uint64_t disk;        /* without work: bytes of a workspace in memory, which ends with the sandbox */
     uint64_t scratch;     /* bytes of each place in memory but the workspace; 0: as memory may be, or 2 GiB */
     struct plan_dir home; /* path empty: a fresh one, in memory */
+    int image;            /* its root, open (O_PATH), which has the places of what is mounted; 0: the machine's own */
+    struct dynbuf variables_of_image; /* NAME=VALUE, each with its NUL; what the gateway sets takes their place */
     struct limits limits;
     const char *setenv[PLAN_LIST_MAX];
     size_t nsetenv;           /* NAME=VALUE */

@@ -92,7 +92,7 @@ static void tell_ended(const struct box *b)
     (void)chan_commit(w->ledger);
 }
 
-/* Its name is plain, and why is ours: nothing in them must be escaped. */
+/* Its names are plain, and why is ours: nothing in them must be escaped. */
 void box_note(const struct box *b, const char *kind, const char *why)
 {
     struct warden *w = b->warden;
@@ -104,8 +104,10 @@ void box_note(const struct box *b, const char *kind, const char *why)
         return;
     }
     dynbuf_init(&json, 1024);
-    (void)dynbuf_addf(&json, "{\"sandbox\":\"%s\",\"generation\":%llu,\"why\":\"%s\"}", b->name,
-                      (unsigned long long)b->generation, why);
+    (void)dynbuf_addf(&json,
+                      "{\"sandbox\":\"%s\",\"generation\":%llu,\"image\":\"%s\",\"digest\":\"%s\",\"why\":\"%s\"}",
+                      b->name, (unsigned long long)b->generation, b->image[0] ? b->image : "host",
+                      b->digest[0] ? b->digest : "unknown", why);
     msg_put_span(m, span_str(kind));
     msg_put_span(m, dynbuf_span(&json));
     (void)chan_commit(w->ledger);
@@ -243,7 +245,11 @@ static struct box *box_new(struct warden *w, uint64_t asker, const struct box_or
                       .since_ms = loop_now(w->loop),
                       .fd = -1};
     (void)snprintf(b->name, sizeof(b->name), "%.*s", SPAN_FMT(o->is.name));
+    (void)snprintf(b->image, sizeof(b->image), "%.*s", SPAN_FMT(o->is.image));
+    (void)snprintf(b->digest, sizeof(b->digest), "%.*s", SPAN_FMT(o->is.digest));
     b->is.name = span_str(b->name);
+    b->is.image = span_str(b->image);
+    b->is.digest = span_str(b->digest);
     b->timer = timer_new(w->loop, time_over, b);
     if (b->timer == NULL || flow_turn_begin(b) != 0) {
         timer_free(&b->timer);
@@ -279,6 +285,7 @@ const char *box_start(struct warden *w, uint64_t asker, const struct box_order *
     msg_put_u64(m, o->is.pids);
     msg_put_u64(m, o->cpu_percent);
     msg_put_u8(m, o->strict);
+    msg_put_span(m, o->is.image.n > 0 ? o->is.digest : SPAN_NONE);
     if (chan_commit_fd(w->parent, fd[1]) != 0)
         goto fail;
     close(fd[1]);

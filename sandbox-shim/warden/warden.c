@@ -43,6 +43,17 @@ static int on_start(struct warden *w, struct frame *f)
     return 0;
 }
 
+/* Images are the parent's: the question goes on to it, and its answer back. */
+static int on_image(struct warden *w, struct frame *f)
+{
+    struct msg_in m = msg_in(f->payload);
+    struct span name = msg_get_span(&m, BOX_NAME_MAX);
+
+    if (msg_end(&m) != 0 || (name.n > 0 && !box_name_ok(name)))
+        return -1;
+    return chan_send(w->parent, M_BOX_IMAGE, f->id, f->payload);
+}
+
 static void put_row(struct dynbuf *m, const struct box *b)
 {
     uint64_t now = loop_now(b->warden->loop);
@@ -233,6 +244,7 @@ static int desk_said(struct warden *w, struct frame *f)
     case M_SB_LIST: return on_list(w, f);
     case M_SB_DESTROY: return on_destroy(w, f);
     case M_SB_TIMEOUT: return on_timeout(w, f);
+    case M_SB_IMAGE: return on_image(w, f);
     case M_SB_METER: return chan_send(w->parent, M_BOX_METER, f->id, SPAN_NONE);
     case M_SB_LOG: return kept_log(w, f);
     case M_SB_PAUSE: return box_on_pause(w, f);
@@ -400,6 +412,9 @@ void warden_parent_frame(struct warden *w, struct frame *f)
 {
     if (f->type == M_BOX_METER)
         on_metered(w, f);
-    else
+    else if (f->type == M_BOX_IMAGE) {
+        if (w->desk != NULL)
+            (void)chan_send(w->desk, M_SB_IMAGE, f->id, f->payload);
+    } else
         about_box(w, f);
 }

@@ -21,6 +21,18 @@ void wire_put_box(struct dynbuf *b, const struct wire_box *x)
     msg_put_u64(b, x->pids);
     msg_put_u64(b, x->disk);
     msg_put_u64(b, x->files);
+    msg_put_span(b, x->image);
+    msg_put_span(b, x->digest);
+}
+
+bool box_digest_ok(struct span s)
+{
+    struct span hex = span_from(s, sizeof("sha256:") - 1);
+
+    for (size_t i = 0; i < hex.n; i++)
+        if (!(hex.p[i] >= '0' && hex.p[i] <= '9') && !(hex.p[i] >= 'a' && hex.p[i] <= 'f'))
+            return false;
+    return s.n == BOX_DIGEST_MAX && span_starts(s, SPAN("sha256:"));
 }
 
 static bool within(uint64_t v, uint64_t least, uint64_t most)
@@ -35,7 +47,10 @@ int wire_get_box(struct msg_in *m, struct wire_box *x, bool order)
     x->pids = msg_get_u64(m);
     x->disk = msg_get_u64(m);
     x->files = msg_get_u64(m);
-    if (m->bad || !box_name_ok(x->name) ||
+    x->image = msg_get_span(m, BOX_NAME_MAX);
+    x->digest = msg_get_span(m, BOX_DIGEST_MAX);
+    if (m->bad || (x->image.n > 0 && !box_name_ok(x->image)) || (x->digest.n > 0 && !box_digest_ok(x->digest)) ||
+        (x->image.n > 0 && x->digest.n == 0) || !box_name_ok(x->name) ||
         !(within(x->memory, (uint64_t)BOX_MEMORY_MIN_MIB * MIB, BYTES_MAX) || (order && x->memory == 0)) ||
         !(within(x->pids, BOX_PIDS_MIN, PIDS_MAX) || (order && x->pids == 0)) ||
         !within(x->disk, (uint64_t)BOX_DISK_MIN_MIB * MIB, BYTES_MAX) ||

@@ -6,6 +6,7 @@
 
 enum {
     BOX_NAME_MAX = 63,
+    BOX_DIGEST_MAX = 71, /* "sha256:" and 64 digits */
     BOX_MEMORY_MIN_MIB = 64,
     BOX_PIDS_MIN = 8,
     BOX_FILES_MIN = 64,
@@ -13,16 +14,20 @@ enum {
 };
 
 struct wire_box {
-    struct span name; /* 1 to BOX_NAME_MAX of a-z 0-9 . _ - */
-    uint64_t memory;  /* bytes; 0 in an order alone: its cgroup holds it */
-    uint64_t pids;    /* processes and threads; the same */
-    uint64_t disk;    /* bytes of its workspace, which is in memory; its other places have an eighth of it each */
-    uint64_t files;   /* descriptors of each process */
+    struct span name;   /* 1 to BOX_NAME_MAX of a-z 0-9 . _ - */
+    uint64_t memory;    /* bytes; 0 in an order alone: its cgroup holds it */
+    uint64_t pids;      /* processes and threads; the same */
+    uint64_t disk;      /* bytes of its workspace, which is in memory; its other places have an eighth of it each */
+    uint64_t files;     /* descriptors of each process */
+    struct span image;  /* the name of its image, of the same letters; empty: the machine's own files */
+    struct span digest; /* of these: sha256:HEX of the image's manifest, of the list of packages; empty: unknown */
 };
 
 void wire_put_box(struct dynbuf *b, const struct wire_box *x);
-/* -1: not what it may be. order: a limit that a cgroup holds may be 0. name is borrowed. */
+/* -1: not what it may be. order: a limit that a cgroup holds may be 0. The spans are borrowed. */
 int wire_get_box(struct msg_in *m, struct wire_box *x, bool order) MUSTCHECK;
+/* sha256:HEX, in small letters. */
+bool box_digest_ok(struct span s);
 /* The name alone. */
 bool box_name_ok(struct span s);
 

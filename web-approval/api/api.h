@@ -48,6 +48,9 @@ struct started {
     unsigned version, commands, way;               /* enum pause_way */
 };
 void api_started_get(struct msg_in *m, struct started *s);
+/* What it is made of, in its row of the ledger. */
+struct wire_sandbox;
+void api_started_label(struct wire_sandbox *s, const struct wire_box *b);
 /* Its members. */
 void api_started_put(struct jsonw *w, const struct started *s);
 /* The word for enum sb_end. */

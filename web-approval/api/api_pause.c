@@ -159,7 +159,7 @@ static void listed(struct exchange *x, struct frame *f)
     unsigned n = msg_get_u16(&m);
     bool there = false, still = false;
     struct sandbox_row row;
-    struct started one;
+    struct started one, it = {.way = PAUSE_NONE};
     struct err e;
     struct dynbuf *b;
 
@@ -167,6 +167,7 @@ static void listed(struct exchange *x, struct frame *f)
         api_started_get(&m, &one);
         if (span_eq(one.box.name, x->arg)) {
             there = true;
+            it = one;
             still = one.way != PAUSE_NONE;
         }
     }
@@ -180,12 +181,13 @@ static void listed(struct exchange *x, struct frame *f)
         reply_problem(x, 503, "Not possible now", "the ledger's row of the sandbox cannot be read");
     if (x->status != 0 || !(b = ask_begin(x, ASK_LEDGER, M_SANDBOX_PUT, M_SANDBOX_DONE, put_done)))
         return;
-    const struct wire_sandbox put = {.name = x->arg,
-                                     .session = row.session,
-                                     .kind = SPAN("started"),
-                                     .owner = row.owner,
-                                     .tenant = row.tenant,
-                                     .generation = 1};
+    struct wire_sandbox put = {.name = x->arg,
+                               .session = row.session,
+                               .kind = SPAN("started"),
+                               .owner = row.owner,
+                               .tenant = row.tenant,
+                               .generation = 1};
+    api_started_label(&put, &it.box);
     wire_put_sandbox(b, &put);
     ask_send(x);
 }

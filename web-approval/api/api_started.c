@@ -29,7 +29,7 @@ enum {
 
 /* One that is being started. */
 struct starting {
-    char name[BOX_NAME_MAX + 1];
+    char name[BOX_NAME_MAX + 1], image[BOX_NAME_MAX + 1], digest[BOX_DIGEST_MAX + 1];
     struct span session;
     struct wire_box box;
     uint64_t cpu_percent, timeout_s, generation;
@@ -104,6 +104,8 @@ static void put_box(struct jsonw *w, const struct wire_box *b, uint64_t generati
     jsonw_kv_u64(w, "pids", b->pids);
     jsonw_kv_u64(w, "disk", b->disk);
     jsonw_kv_u64(w, "files", b->files);
+    jsonw_kv(w, "image", b->image.n ? b->image : SPAN("host"));
+    jsonw_kv(w, "digest", b->digest.n ? b->digest : SPAN("unknown"));
 }
 
 void api_started_put(struct jsonw *w, const struct started *s)
@@ -227,6 +229,15 @@ static void put_done(struct exchange *x, struct frame *f)
     ask_send(x);
 }
 
+/* What its files are, and not what they are called, is a label of it: policies may name that. */
+void api_started_label(struct wire_sandbox *s, const struct wire_box *b)
+{
+    if (b->digest.n == 0)
+        return;
+    s->label[s->nlabels].key = b->image.n ? SPAN("image") : SPAN("packages");
+    s->label[s->nlabels++].value = b->digest;
+}
+
 /* A running one keeps its generation: it is asked for before another one begins. */
 static void none_runs(struct exchange *x, struct frame *f)
 {
@@ -250,16 +261,41 @@ static void none_runs(struct exchange *x, struct frame *f)
                       s->name);
         return;
     }
-    const struct wire_sandbox put = {.name = s->box.name,
-                                     .session = s->session,
-                                     .kind = SPAN("started"),
-                                     .owner = span_str(x->operator),
-                                     .tenant = SPAN("default"),
-                                     .generation = 1};
+    struct wire_sandbox put = {.name = s->box.name,
+                               .session = s->session,
+                               .kind = SPAN("started"),
+                               .owner = span_str(x->operator),
+                               .tenant = SPAN("default"),
+                               .generation = 1};
+    api_started_label(&put, &s->box);
     if (!(b = ask_begin(x, ASK_LEDGER, M_SANDBOX_PUT, M_SANDBOX_DONE, put_done)))
         return;
     wire_put_sandbox(b, &put);
     ask_send(x);
+}
+
+/* What its files are. Whatever the name means later, this is what is started. */
+static void image_found(struct exchange *x, struct frame *f)
+{
+    struct starting *s = x->step;
+    struct msg_in m = msg_in(f ? f->payload : SPAN_NONE);
+    bool there = msg_get_bool(&m);
+    struct span digest = msg_get_span(&m, BOX_DIGEST_MAX), why = msg_get_span(&m, WHY_MAX);
+
+    if (msg_end(&m) != 0 || (digest.n > 0 && !box_digest_ok(digest)))
+        reply_problem(x, 503, "Not possible now", "the warden does not answer; try again in a moment");
+    else if (!there && why.n > 0)
+        reply_problem(x, 503, "Not possible now", "its image cannot be found: %.*s", SPAN_FMT(why));
+    else if (!there || (s->image[0] && digest.n == 0))
+        reply_problem(x, 404, "No such image", "there is no image %s: `countersign image import DIR %s` makes one",
+                      s->image, s->image);
+    if (x->status != 0)
+        return;
+    (void)snprintf(s->digest, sizeof(s->digest), "%.*s", SPAN_FMT(digest));
+    s->box.image = span_str(s->image);
+    s->box.digest = span_str(s->digest);
+    if (ask_begin(x, ASK_WARDEN, M_SB_LIST, M_SB_LISTED, none_runs))
+        ask_send(x);
 }
 
 int api_number(struct exchange *x, const struct member *f, uint64_t *to, uint64_t least, uint64_t most)
@@ -319,7 +355,7 @@ static bool starts_already(const struct desk *d, struct span name)
 {
     for (size_t i = 0; i < DESK_ASKS; i++) {
         const struct ask *a = &d->asks[i];
-        if (a->id == 0 || (a->fn != none_runs && a->fn != put_done && a->fn != started))
+        if (a->id == 0 || (a->fn != image_found && a->fn != none_runs && a->fn != put_done && a->fn != started))
             continue;
         const struct starting *s = a->x->step;
         if (span_eq(span_str(s->name), name))
@@ -328,14 +364,30 @@ static bool starts_already(const struct desk *d, struct span name)
     return false;
 }
 
+static int image_take(struct exchange *x, const struct json *given)
+{
+    struct starting *s = x->step;
+
+    if (!given || span_eq(given->text, SPAN("host")))
+        return 0;
+    if (!box_name_ok(given->text)) {
+        reply_problem(x, 400, "Bad request",
+                      "an image's name has 1 to %d of a-z 0-9 - . _ and begins with a letter or digit", BOX_NAME_MAX);
+        return -1;
+    }
+    (void)snprintf(s->image, sizeof(s->image), "%.*s", SPAN_FMT(given->text));
+    return 0;
+}
+
 void api_started_start(struct exchange *x)
 {
-    struct member f[] = {{"name", JSON_STRING, false, NULL},   {"session", JSON_STRING, false, NULL},
-                         {"limits", JSON_STRING, false, NULL}, {"memory", JSON_NUMBER, false, NULL},
-                         {"pids", JSON_NUMBER, false, NULL},   {"cpu_percent", JSON_NUMBER, false, NULL},
-                         {"disk", JSON_NUMBER, false, NULL},   {"files", JSON_NUMBER, false, NULL},
-                         {"timeout", JSON_NUMBER, false, NULL}};
+    struct member f[] = {{"name", JSON_STRING, false, NULL},    {"session", JSON_STRING, false, NULL},
+                         {"limits", JSON_STRING, false, NULL},  {"memory", JSON_NUMBER, false, NULL},
+                         {"pids", JSON_NUMBER, false, NULL},    {"cpu_percent", JSON_NUMBER, false, NULL},
+                         {"disk", JSON_NUMBER, false, NULL},    {"files", JSON_NUMBER, false, NULL},
+                         {"timeout", JSON_NUMBER, false, NULL}, {"image", JSON_STRING, false, NULL}};
     struct starting *s = arena_alloc(&x->arena, sizeof(*s));
+    struct dynbuf *b;
 
     if (body_members(x, f, sizeof(f) / sizeof(f[0])) != 0)
         return;
@@ -344,7 +396,8 @@ void api_started_start(struct exchange *x)
         return;
     }
     x->step = s;
-    s->box = (struct wire_box){SPAN_NONE, (uint64_t)MEMORY_MIB * MIB, PIDS, (uint64_t)DISK_MIB * MIB, FILES};
+    s->box = (struct wire_box){
+        .memory = (uint64_t)MEMORY_MIB * MIB, .pids = PIDS, .disk = (uint64_t)DISK_MIB * MIB, .files = FILES};
     s->cpu_percent = CPU_PERCENT;
     s->timeout_s = LIFE_S;
     if (limits_take(x, f[2].value, &s->strict) != 0 ||
@@ -363,8 +416,10 @@ void api_started_start(struct exchange *x)
     }
     if (starts_already(x->desk, s->box.name))
         reply_problem(x, 409, "It starts", "a sandbox of this name is being started");
-    else if (ask_begin(x, ASK_WARDEN, M_SB_LIST, M_SB_LISTED, none_runs))
+    else if (image_take(x, f[9].value) == 0 && (b = ask_begin(x, ASK_WARDEN, M_SB_IMAGE, M_SB_IMAGE, image_found))) {
+        msg_put_span(b, span_str(s->image));
         ask_send(x);
+    }
 }
 
 /* --- its time --------------------------------------------------------------------- */

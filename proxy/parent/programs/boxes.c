@@ -14,11 +14,12 @@ enum {
     BOX_OURS = 3 /* processes: bubblewrap twice, and the first one inside */,
     BOX_REST_MS = 20,
     CPU_PERCENT_MAX = 102400,
-    BOX_NAME_MAX = 63
+    BOX_NAME_MAX = 63,
+    DIGEST_TEXT_MAX = 71
 };
 #define BOX_OF_NONE UINT64_MAX /* the number of one whose warden has ended: the next one counts from 1 again */
 
-enum { PREFIX = 128, LEAF = 256 };
+enum { PREFIX = 128, LEAF = 256, IMAGE_PATH = 700 };
 
 /* Of this gateway alone: others have state directories of their own. */
 static void prefix_of(const struct parent *p, char out[PREFIX])
@@ -50,26 +51,41 @@ static void tell(struct parent *p, uint16_t type, uint64_t id, unsigned version,
     (void)chan_commit(warden->chan);
 }
 
-static int start_box(struct parent *p, const struct running_box *b, int fd)
+static int start_box(struct parent *p, const struct running_box *b, char *image, int fd)
 {
     unsigned user = (unsigned)p->uid_base + BOX_USERS + (unsigned)(b - p->boxes);
     char uid[64], gid[64];
-    char *envp[3] = {NULL};
+    char *envp[4] = {NULL};
+    size_t n = 0;
     if (p->uid_base > 0) {
         snprintf(uid, sizeof(uid), "COUNTERSIGN_UID=%u", user);
         snprintf(gid, sizeof(gid), "COUNTERSIGN_GID=%u", user);
-        envp[0] = uid;
-        envp[1] = gid;
+        envp[n++] = uid;
+        envp[n++] = gid;
     }
+    if (b->image > 0)
+        envp[n++] = image;
     int pid = parent_execute(p, "start-sandbox", fd, envp, b->cgroup.n > 0 ? &b->cgroup : NULL);
     if (pid > 0)
         (void)setpgid(pid, pid); /* it does so itself as well: whoever comes first */
     return pid;
 }
 
-static const char *begin(struct parent *p, struct running_box *b, const struct cgroup_amounts *a, bool strict, int fd)
+static void let_image_go(struct running_box *b)
 {
-    char prefix[PREFIX], leaf[LEAF];
+    if (b->image > 0)
+        close(b->image - 1);
+    b->image = 0;
+}
+
+static const char *begin(struct parent *p, struct running_box *b, const struct cgroup_amounts *a, bool strict,
+                         struct span digest, int fd)
+{
+    char prefix[PREFIX], leaf[LEAF], image[IMAGE_PATH] = "COUNTERSIGN_IMAGE=";
+    const size_t at = sizeof("COUNTERSIGN_IMAGE=") - 1;
+    const char *why = parent_image_hold(p, digest, &b->image, image + at, sizeof(image) - at);
+    if (why != NULL)
+        return why;
     prefix_of(p, prefix);
     snprintf(leaf, sizeof(leaf), "%s%u-%s", prefix, (unsigned)(b - p->boxes), p->boot); /* free once it is gone */
     bool held = cgroup_make(&b->cgroup, "/proc/self", leaf, a);
@@ -79,7 +95,7 @@ static const char *begin(struct parent *p, struct running_box *b, const struct c
     if (!held && geteuid() == 0 && p->uid_base == 0)
         return "the number of its processes cannot be held here: no cgroup can be made, there is no other user to "
                "run it as, and root's processes are counted by nothing else";
-    if ((b->pid = start_box(p, b, fd)) > 0)
+    if ((b->pid = start_box(p, b, image, fd)) > 0)
         return NULL;
     b->pid = 0;
     cgroup_end(&b->cgroup);
@@ -97,6 +113,7 @@ void parent_box_start(struct parent *p, struct frame *f)
                                .freezes = true,
                                .counts = true};
     bool strict = msg_get_bool(&m);
+    struct span digest = msg_get_span(&m, DIGEST_TEXT_MAX);
     struct running_box *b = NULL;
     const char *why = "it cannot be understood";
     int fd = frame_take_fd(f, 0);
@@ -110,10 +127,12 @@ void parent_box_start(struct parent *p, struct frame *f)
             *b = (struct running_box){.id = f->id, .generation = generation};
             snprintf(b->name, sizeof(b->name), "%.*s", SPAN_FMT(name));
         }
-        why = b ? begin(p, b, &a, strict, fd) : "too many sandboxes run";
+        why = b ? begin(p, b, &a, strict, digest, fd) : "too many sandboxes run";
     }
-    if (why != NULL && b != NULL)
+    if (why != NULL && b != NULL) {
+        let_image_go(b);
         b->id = 0;
+    }
     tell(p, why ? M_BOX_NONE : M_BOX_STARTED, f->id, b ? cgroup_version(&b->cgroup) : 0, why);
     if (fd >= 0)
         close(fd);
@@ -151,6 +170,7 @@ static void rest(void *arg)
             continue;
         }
         tell(p, M_BOX_GONE, b->id, 0, NULL);
+        let_image_go(b);
         *b = (struct running_box){0};
     }
     if (!left)

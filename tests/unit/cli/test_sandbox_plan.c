@@ -116,6 +116,50 @@ static void a_browser_is_told_whom_to_trust(void **state)
     unlink(path);
 }
 
+/* An image's files are all there is of /usr and /etc, read-only, and none of its own ways leads past ours. */
+static void of_an_image_nothing_of_the_machines_is_there(void **state)
+{
+    char lang[] = "LANG=C.UTF-8";
+    char *const caller[] = {lang, NULL};
+    struct plan p = {.name = "box",
+                     .shim = open("/dev/null", O_PATH | O_CLOEXEC),
+                     .image = open("/", O_PATH | O_CLOEXEC),
+                     .listener = "/s/run/sb.sock",
+                     .ca = "/s/ca.crt",
+                     .bundle = "/s/bundle.crt",
+                     .truststore = "/s/t.p12",
+                     .variables = true,
+                     .disk = 512 << 20,
+                     .scratch = 64 << 20};
+    struct err e;
+    int at;
+
+    dynbuf_init(&p.variables_of_image, 256);
+    (void)dynbuf_add(&p.variables_of_image, SPAN("PATH=/opt/bin\0A=b=c\0HTTP_PROXY=evil\0"));
+    assert_int_equal(plan_build(&p, caller, &e), 0);
+    assert_int_equal(times(&p, "--ro-bind-fd", NULL), 2);
+    at = file_at(&p, "/");
+    assert_int_equal(at, p.image);
+    for (const char *const *w =
+             (const char *const[]){"/usr", "/bin", "/etc/alternatives", "/etc/chromium.d/countersign", "--file",
+                                   "/var/run", "/etc/ssl/certs/ca-certificates.crt", NULL};
+         *w; w++)
+        assert_int_equal(times(&p, *w, NULL), 0);
+    assert_int_equal(times(&p, "--ro-bind-data", NULL), 5); /* passwd, group, hosts, nsswitch.conf, resolv.conf */
+    assert_int_equal(times(&p, "--tmpfs", "/countersign"), 1);
+    assert_int_equal(times(&p, "--remount-ro", "/countersign"), 1);
+    assert_int_equal(times(&p, "--remount-ro", "/"), 1);
+    assert_int_equal(times(&p, "/s/bundle.crt", INSIDE_BUNDLE), 1);
+    assert_int_equal(times(&p, "PATH", "/opt/bin"), 1);
+    assert_int_equal(times(&p, "A", "b=c"), 1);
+    const char *last = NULL; /* the gateway's comes after, and counts */
+    for (size_t i = 0; i < p.args.n; i += strlen((const char *)p.args.p + i) + 1)
+        if (strcmp((const char *)p.args.p + i, "HTTP_PROXY") == 0)
+            last = (const char *)p.args.p + i + sizeof("HTTP_PROXY");
+    assert_string_equal(last, "http://" INSIDE_PROXY);
+    plan_free(&p);
+}
+
 /* For bubblewrap a size of 0 is none. */
 static void a_workspace_without_a_size_is_refused(void **state)
 {
@@ -133,6 +177,7 @@ int main(void)
         cmocka_unit_test(without_a_gateway_nothing_of_one_is_there),
         cmocka_unit_test(with_one_it_is_all_there),
         cmocka_unit_test(a_browser_is_told_whom_to_trust),
+        cmocka_unit_test(of_an_image_nothing_of_the_machines_is_there),
         cmocka_unit_test(a_workspace_without_a_size_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -139,7 +139,13 @@ struct dynbuf list_of_one(enum pause_way way)
     struct dynbuf list;
     dynbuf_init(&list, 1024);
     msg_put_u16(&list, 1);
-    wire_put_box(&list, &(struct wire_box){SPAN("box"), 64 << 20, 8, 1 << 20, 64});
+    wire_put_box(&list, &(struct wire_box){.name = SPAN("box"),
+                                           .memory = 64 << 20,
+                                           .pids = 8,
+                                           .disk = 1 << 20,
+                                           .files = 64,
+                                           .image = SPAN("debian"),
+                                           .digest = SPAN(A_DIGEST)});
     for (int i = 0; i < 4; i++)
         msg_put_u64(&list, 1);
     msg_put_u8(&list, 1);

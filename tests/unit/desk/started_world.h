@@ -10,6 +10,8 @@
 #include "sandbox-shim/warden/wire_box.h"
 #include "web-approval/api/api.h"
 
+#define A_DIGEST "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
 extern struct dynbuf sent, noted; /* the last message, but for notes; the last note */
 extern unsigned sent_type, noted_n;
 extern uint64_t sent_id;

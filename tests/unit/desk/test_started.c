@@ -2,15 +2,19 @@
 #include "tests/unit/desk/started_world.h"
 
 #include "common/net/chan.h"
+#include "proxy/wire_ticket.h"
 #include "sandbox-shim/inside/shim_talk.h"
+
+#define UNKNOWN "\1\0\0\0\0\0\0\0\0" /* a digest of the machine's files, which is not known */
 
 static void what_makes_no_sense_is_asked_of_nobody(void **state)
 {
     static const char *const bad[] = {
-        "{\"name\":\"A\"}",     "{\"name\":\"../x\"}", "{\"name\":\"\"}",       "{\"limits\":\"none\"}",
-        "{\"memory\":0}",       "{\"memory\":1024}",   "{\"memory\":-1}",       "{\"memory\":1.5e30}",
-        "{\"pids\":1}",         "{\"disk\":0}",        "{\"files\":1}",         "{\"cpu_percent\":0}",
-        "{\"timeout\":604801}", "{\"timeout\":0}",     "{\"network\":\"all\"}", "{\"memory\":\"1G\"}",
+        "{\"name\":\"A\"}",     "{\"name\":\"../x\"}",  "{\"name\":\"\"}",       "{\"limits\":\"none\"}",
+        "{\"memory\":0}",       "{\"memory\":1024}",    "{\"memory\":-1}",       "{\"memory\":1.5e30}",
+        "{\"pids\":1}",         "{\"disk\":0}",         "{\"files\":1}",         "{\"cpu_percent\":0}",
+        "{\"timeout\":604801}", "{\"timeout\":0}",      "{\"network\":\"all\"}", "{\"memory\":\"1G\"}",
+        "{\"image\":\"A\"}",    "{\"image\":\"../x\"}", "{\"image\":\"\"}",
     };
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
         if (control("POST /api/v1/sandboxes/start", bad[i]) != 400 || sent_type != 0)
@@ -60,6 +64,9 @@ static void a_start_is_of_the_generation_that_the_ledger_gave(void **state)
     struct wire_box b;
     assert_int_equal(
         control("POST /api/v1/sandboxes/start", "{\"name\":\"box\",\"timeout\":60,\"memory\":134217728}"), 0);
+    assert_int_equal(sent_type, M_SB_IMAGE);
+    assert_true(span_eq(dynbuf_span(&sent), SPAN("\0\0\0\0"))); /* no name: the machine's own */
+    answer(ASK_WARDEN, M_SB_IMAGE, SPAN(UNKNOWN));
     assert_int_equal(sent_type, M_SB_LIST);
     answer(ASK_WARDEN, M_SB_LISTED, SPAN("\0\0"));
     assert_int_equal(sent_type, M_SANDBOX_PUT);
@@ -80,16 +87,57 @@ static void a_start_is_of_the_generation_that_the_ledger_gave(void **state)
     assert_int_equal(noted_n, 1);
 }
 
+/* By its digest it is started, written down and listed, whatever its name means by then. */
+static void an_image_is_what_its_name_meant(void **state)
+{
+    static const uint8_t head[] = {1, 0, 0, 0, 71};
+    struct wire_sandbox row;
+    struct wire_box b;
+    struct dynbuf found;
+    dynbuf_init(&found, 256);
+    (void)dynbuf_add(&found, span_of(head, sizeof(head)));
+    (void)dynbuf_add(&found, SPAN(A_DIGEST "\0\0\0\0"));
+    assert_int_equal(control("POST /api/v1/sandboxes/start", "{\"name\":\"box\",\"image\":\"debian\"}"), 0);
+    assert_true(sent_type == M_SB_IMAGE && span_eq(dynbuf_span(&sent), SPAN("\0\0\0\6debian")));
+    answer(ASK_WARDEN, M_SB_IMAGE, dynbuf_span(&found));
+    answer(ASK_WARDEN, M_SB_LISTED, SPAN("\0\0"));
+    struct msg_in m = msg_in(dynbuf_span(&sent));
+    assert_int_equal(wire_get_sandbox(&m, &row), 0);
+    assert_int_equal(row.nlabels, 1);
+    assert_true(span_eq(row.label[0].key, SPAN("image")) && span_eq(row.label[0].value, SPAN(A_DIGEST)));
+    answer(ASK_LEDGER, M_SANDBOX_DONE, SPAN("\1\0\0\0\0"));
+    m = msg_in(dynbuf_span(&sent));
+    assert_int_equal(wire_get_box(&m, &b, false), 0);
+    assert_true(span_eq(b.image, SPAN("debian")) && span_eq(b.digest, SPAN(A_DIGEST)));
+    answer(ASK_WARDEN, M_SB_STARTED, SPAN("\1\0\0\0\0\1"));
+    assert_true(x.status == 201 && says("\"image\":\"debian\",\"digest\":\"" A_DIGEST "\""));
+    static const struct {
+        struct span said;
+        unsigned status;
+    } not [] = {{SPAN("\0\0\0\0\0\0\0\0\0"), 404},       /* none of this name */
+                {SPAN("\0\0\0\0\0\0\0\0\3why"), 503},    /* it cannot be told */
+                {SPAN(UNKNOWN), 404},                    /* a name without a digest is none */
+                {SPAN("\1\0\0\0\6sha256\0\0\0\0"), 503}, /* nor is this */
+                {SPAN("\1"), 503}};
+    for (size_t i = 0; i < sizeof(not ) / sizeof(not [0]); i++) {
+        assert_int_equal(control("POST /api/v1/sandboxes/start", "{\"name\":\"box\",\"image\":\"debian\"}"), 0);
+        answer(ASK_WARDEN, M_SB_IMAGE, not [i].said);
+        assert_int_equal(x.status, not [i].status);
+        assert_int_equal(sent_type, M_SB_IMAGE);
+    }
+    dynbuf_free(&found);
+}
+
 /* The second one would raise the generation of the first, which runs. */
 static void two_starts_of_a_name_at_once_are_one(void **state)
 {
-    static const uint16_t answers[] = {M_SB_LISTED, M_SANDBOX_DONE, M_SB_STARTED};
-    static const struct span said[] = {SPAN("\0\0"), SPAN("\1\0\0\0\0"), SPAN("\1\0\0\0\0\1")};
+    static const uint16_t answers[] = {M_SB_IMAGE, M_SB_LISTED, M_SANDBOX_DONE, M_SB_STARTED};
+    static const struct span said[] = {SPAN(UNKNOWN), SPAN("\0\0"), SPAN("\1\0\0\0\0"), SPAN("\1\0\0\0\0\1")};
     static struct exchange first;
-    for (int step = 0; step < 3; step++) {
+    for (int step = 0; step < 4; step++) {
         assert_int_equal(control("POST /api/v1/sandboxes/start", "{\"name\":\"box\"}"), 0);
         for (int i = 0; i < step; i++)
-            answer(i == 1 ? ASK_LEDGER : ASK_WARDEN, answers[i], said[i]);
+            answer(i == 2 ? ASK_LEDGER : ASK_WARDEN, answers[i], said[i]);
         struct ask asked = desk.asks[0];
         assert_true(asked.id != 0);
         first = x;
@@ -109,6 +157,7 @@ static void a_start_that_fails_at_any_step_is_said(void **state)
 {
     struct dynbuf list = list_of_one(PAUSE_NONE);
     assert_int_equal(control("POST /api/v1/sandboxes/start", "{\"name\":\"box\"}"), 0);
+    answer(ASK_WARDEN, M_SB_IMAGE, SPAN(UNKNOWN));
     answer(ASK_WARDEN, M_SB_LISTED, dynbuf_span(&list));
     assert_int_equal(x.status, 409); /* and its generation stays */
     assert_int_equal(sent_type, M_SB_LIST);
@@ -120,10 +169,12 @@ static void a_start_that_fails_at_any_step_is_said(void **state)
     assert_int_equal(x.status, 503);
     dynbuf_free(&list);
     assert_int_equal(control("POST /api/v1/sandboxes/start", "{\"name\":\"box\"}"), 0);
+    answer(ASK_WARDEN, M_SB_IMAGE, SPAN(UNKNOWN));
     answer(ASK_WARDEN, M_SB_LISTED, SPAN("\0\0"));
     answer(ASK_LEDGER, M_SANDBOX_DONE, SPAN("\0\0\0\0\4full"));
     assert_true(x.status == 503 && says("full"));
     assert_int_equal(control("POST /api/v1/sandboxes/start", "{\"name\":\"box\"}"), 0);
+    answer(ASK_WARDEN, M_SB_IMAGE, SPAN(UNKNOWN));
     answer(ASK_WARDEN, M_SB_LISTED, SPAN("\0\0"));
     answer(ASK_LEDGER, M_SANDBOX_DONE, SPAN("\1\0\0\0\0"));
     answer(ASK_WARDEN, M_SB_STARTED, SPAN("\0\0\0\0\3why\0"));
@@ -412,6 +463,7 @@ int main(void)
         cmocka_unit_test(what_makes_no_sense_is_asked_of_nobody),
         cmocka_unit_test(a_command_that_nobody_can_follow_does_not_begin),
         cmocka_unit_test(a_start_is_of_the_generation_that_the_ledger_gave),
+        cmocka_unit_test(an_image_is_what_its_name_meant),
         cmocka_unit_test(two_starts_of_a_name_at_once_are_one),
         cmocka_unit_test(a_start_that_fails_at_any_step_is_said),
         cmocka_unit_test(a_command_is_followed_as_events),

@@ -23,6 +23,8 @@ static unsigned nkilled;
 static bool busy;      /* the cgroups cannot be removed yet */
 static bool no_cgroup; /* can be made */
 static uid_t user;
+static int held_fd;
+static const char *image_said;
 static void (*resting)(void *arg);
 
 /* --- what is around it ------------------------------------------------------------ */
@@ -36,7 +38,26 @@ struct child *parent_child(struct parent *p, enum role_id role, uint64_t instanc
 int parent_execute(struct parent *p, const char *name, int fd, char *const envp[], const struct cgroup *into)
 {
     assert_string_equal(name, "start-sandbox");
+    image_said = NULL;
+    for (char *const *e = envp; *e; e++)
+        if (strncmp(*e, "COUNTERSIGN_IMAGE=", 18) == 0)
+            image_said = *e;
+    if (image_said)
+        assert_string_equal(image_said, "COUNTERSIGN_IMAGE=/state/images/it");
     return FIRST_PID + started++;
+}
+
+const char *parent_image_hold(struct parent *p, struct span digest, int *held, char *path, size_t room)
+{
+    *held = 0;
+    if (digest.n == 0)
+        return NULL;
+    if (!span_eq(digest, SPAN("it")))
+        return "it is not there";
+    held_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    *held = held_fd + 1;
+    (void)snprintf(path, room, "/state/images/it");
+    return NULL;
 }
 
 void parent_note(struct parent *p, const char *kind, struct dynbuf *json)
@@ -121,7 +142,7 @@ int __wrap_setpgid(pid_t pid, pid_t group)
 
 /* --- */
 
-static void ask_for_with(uint64_t id, bool strict)
+static void ask_for_with(uint64_t id, bool strict, struct span digest)
 {
     struct dynbuf b;
     dynbuf_init(&b, 1024);
@@ -129,13 +150,14 @@ static void ask_for_with(uint64_t id, bool strict)
     for (int i = 0; i < 4; i++)
         msg_put_u64(&b, 100); /* generation, memory, processes, percent */
     msg_put_u8(&b, strict);
+    msg_put_span(&b, digest);
     parent_box_start(&parent, &(struct frame){.type = M_BOX, .id = id, .payload = dynbuf_span(&b), .nfds = 1});
     dynbuf_free(&b);
 }
 
 static void ask_for(uint64_t id)
 {
-    ask_for_with(id, true);
+    ask_for_with(id, true, SPAN_NONE);
 }
 
 static void a_warden_is_told_of_its_own_sandboxes_alone(void **state)
@@ -181,11 +203,39 @@ static void what_nothing_holds_does_not_start(void **state)
         parent = (struct parent){.config = &config, .boot = "boot", .uid_base = cases[i].uid_base};
         user = cases[i].user;
         nsaid = 0;
-        ask_for_with(1, cases[i].strict);
+        ask_for_with(1, cases[i].strict, SPAN_NONE);
         assert_int_equal(nsaid, 1);
         assert_int_equal(said_type[0], cases[i].starts ? M_BOX_STARTED : M_BOX_NONE);
     }
     no_cgroup = false;
+    dynbuf_free(&said);
+}
+
+/* Nobody can remove it meanwhile: also not between its end and that of its last process. */
+static void an_image_is_held_as_long_as_its_sandbox_is_there(void **state)
+{
+    static struct config config = {.state_dir = "/state"};
+    parent = (struct parent){.config = &config, .boot = "boot", .uid_base = 62000};
+    dynbuf_init(&said, 4096);
+    nsaid = 0;
+    started = 0;
+    ask_for_with(1, true, SPAN("gone"));
+    assert_true(nsaid == 1 && said_type[0] == M_BOX_NONE && started == 0);
+    ask_for_with(1, true, SPAN("it"));
+    assert_true(nsaid == 2 && said_type[1] == M_BOX_STARTED && image_said != NULL);
+    busy = true;
+    parent_box_end(&parent, &(struct frame){.type = M_BOX_END, .id = 1});
+    assert_true(parent_box_died(&parent, FIRST_PID));
+    assert_int_not_equal(fcntl(held_fd, F_GETFD), -1);
+    busy = false;
+    resting(&parent);
+    assert_int_equal(fcntl(held_fd, F_GETFD), -1);
+    no_cgroup = true;
+    ask_for_with(2, true, SPAN("it")); /* held, and then not started */
+    assert_int_equal(fcntl(held_fd, F_GETFD), -1);
+    no_cgroup = false;
+    ask_for(3);
+    assert_null(image_said);
     dynbuf_free(&said);
 }
 
@@ -194,6 +244,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_warden_is_told_of_its_own_sandboxes_alone),
         cmocka_unit_test(what_nothing_holds_does_not_start),
+        cmocka_unit_test(an_image_is_held_as_long_as_its_sandbox_is_there),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

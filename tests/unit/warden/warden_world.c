@@ -132,7 +132,13 @@ void end_heard(const char *name)
 uint64_t ask_for(const char *name, uint64_t desk, uint64_t timeout_ms, int *fd)
 {
     struct dynbuf b = fresh();
-    wire_put_box(&b, &(struct wire_box){span_str(name), 512 << 20, 100, 64 << 20, 256});
+    wire_put_box(&b, &(struct wire_box){.name = span_str(name),
+                                        .memory = 512 << 20,
+                                        .pids = 100,
+                                        .disk = 64 << 20,
+                                        .files = 256,
+                                        .image = SPAN("debian"),
+                                        .digest = SPAN(A_DIGEST)});
     msg_put_u64(&b, 7);
     msg_put_u64(&b, 50);
     msg_put_u64(&b, timeout_ms);
@@ -146,6 +152,7 @@ uint64_t ask_for(const char *name, uint64_t desk, uint64_t timeout_ms, int *fd)
     assert_int_equal(msg_get_u64(&m), 100);
     assert_int_equal(msg_get_u64(&m), 50);
     assert_int_equal(msg_get_u8(&m), 1);
+    assert_true(span_eq(msg_get_span(&m, 71), SPAN(A_DIGEST))); /* what it is, and not what it is called */
     assert_int_equal(msg_end(&m), 0);
     *fd = frame_take_fd(&got, 0);
     assert_true(*fd >= 0);

@@ -7,6 +7,8 @@
 
 #include "sandbox-shim/warden/warden.h"
 
+#define A_DIGEST "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
 enum { PARENT, DESK, LEDGER, ENDS };
 extern int side[ENDS];
 extern struct frame got; /* what was heard last; its payload borrows from got_bytes */
