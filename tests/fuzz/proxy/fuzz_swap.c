@@ -32,10 +32,10 @@ static void message(bool of_lease, struct span bytes)
 
 static void texts_are_leases(const struct json *j)
 {
-    if (j->type == JSON_STRING && !span_eq(j->key, SPAN("scope")))
+    if (j->type == JSON_STRING && !span_ieq(j->key, SPAN("scope")))
         MUST_HOLD(span_eq(j->text, SPAN("cs_ONE")) || span_eq(j->text, SPAN("cs_TWO")));
     for (const struct json *c = j->child; c != NULL; c = c->next)
-        if (!span_eq(c->key, SPAN("keep")) && !span_eq(c->key, SPAN("scope")))
+        if (!span_eq(c->key, SPAN("keep")) && !span_ieq(c->key, SPAN("scope")))
             texts_are_leases(c);
 }
 
@@ -50,7 +50,6 @@ static bool has_other_names(struct span text)
         low[i] |= text.p[i] >= 'A' && text.p[i] <= 'Z' ? 0x20 : 0;
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         has |= span_find(span_of(low, text.n), span_str(names[i])) < text.n;
-    has |= span_find(span_of(low, text.n), SPAN("scope")) < text.n && span_find(text, SPAN("scope")) == text.n;
     free(low);
     return has;
 }
