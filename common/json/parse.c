@@ -17,6 +17,8 @@ struct build {
     size_t nodes, depth;
     enum json_fault fault; /* of what a callback refused */
     struct frame frame[JSON_DEPTH_MAX];
+    yajl_handle parser;
+    size_t end; /* of the text's one value */
 };
 
 /* Memory for yajl, which uses what its allocator gives without looking: one block,
@@ -100,9 +102,17 @@ static struct json *add(struct build *b, enum json_type type)
     return j;
 }
 
+/* The one value may be whole now. */
+static int whole(struct build *b)
+{
+    if (b->depth == 0)
+        b->end = yajl_get_bytes_consumed(b->parser);
+    return 1;
+}
+
 static int on_null(void *ctx)
 {
-    return add(ctx, JSON_NULL) != NULL;
+    return add(ctx, JSON_NULL) != NULL && whole(ctx);
 }
 
 static int on_bool(void *ctx, int truth)
@@ -110,7 +120,7 @@ static int on_bool(void *ctx, int truth)
     struct json *j = add(ctx, JSON_BOOL);
     if (j)
         j->truth = truth != 0;
-    return j != NULL;
+    return j != NULL && whole(ctx);
 }
 
 /* With a zero byte behind it. False: no room, which is no fault of the text. */
@@ -128,7 +138,7 @@ static bool copy(struct build *b, struct span from, struct span *to)
 static int on_text(struct build *b, enum json_type type, struct span s)
 {
     struct json *j = add(b, type);
-    return j != NULL && copy(b, s, &j->text);
+    return j != NULL && copy(b, s, &j->text) && whole(b);
 }
 
 static int on_number(void *ctx, const char *p, size_t n)
@@ -180,7 +190,7 @@ static int on_array_end(void *ctx)
 {
     struct build *b = ctx;
     b->depth--;
-    return 1;
+    return whole(b);
 }
 
 static int by_key(const void *a, const void *b)
@@ -227,7 +237,7 @@ static int on_object_end(void *ctx)
     bool differ = object->count <= 16 ? few_keys_differ(object) : many_keys_differ(object, &why);
     if (!differ)
         b->fault = why;
-    return differ;
+    return differ && whole(b);
 }
 
 /* Bytes of the escape that s begins with; 0 for a lone surrogate or broken hex.
@@ -291,6 +301,17 @@ static const yajl_callbacks callbacks = {
     .yajl_end_array = on_array_end,
 };
 
+/* Behind a whole value yajl lets a token pass that has a beginning and no end. Before one this is of no account: it
+ * is the end of a number, or malformed. */
+static bool nothing_follows(const struct build *b, struct span text)
+{
+    struct span rest = span_from(text, b->end);
+    for (size_t i = 0; b->end > 0 && i < rest.n; i++)
+        if (span_index(SPAN(" \t\r\n"), rest.p[i]) == 4)
+            return false;
+    return true;
+}
+
 const struct json *json_parse(struct span text, struct arena *a)
 {
     enum json_fault why;
@@ -314,7 +335,9 @@ const struct json *json_parse_or(struct span text, struct arena *a, enum json_fa
     if (h == NULL || !yajl_config(h, yajl_allow_comments, 0) || !yajl_config(h, yajl_allow_trailing_garbage, 0) ||
         !yajl_config(h, yajl_allow_multiple_values, 0) || !yajl_config(h, yajl_allow_partial_values, 0))
         goto out;
-    good = yajl_parse(h, text.p, text.n) == yajl_status_ok && yajl_complete_parse(h) == yajl_status_ok;
+    b.parser = h;
+    good = yajl_parse(h, text.p, text.n) == yajl_status_ok && nothing_follows(&b, text) &&
+           yajl_complete_parse(h) == yajl_status_ok;
     yajl_free(h);
 out:
     free(pool.p);

@@ -69,6 +69,13 @@ static const struct span refused_texts[] = {
     /* B21 */
     SPAN(""),
     SPAN(" "),
+    SPAN("{\"a\":1}\"b"),
+    SPAN("[1]\"}, 2]"),
+    SPAN("[1] tru"),
+    SPAN("{} -"),
+    SPAN("\"a\" \"b"),
+    SPAN("1 \""),
+    SPAN("null 1e"),
     SPAN("// x\n1"),
     SPAN("/* x */ 1"),
     SPAN("[1,]"),
