@@ -132,31 +132,6 @@ static void the_inline_wait_ends_in_a_refusal(void **state)
     play_close(&p);
 }
 
-/* A retry may be signed anew, but what leaves is what was held. */
-static void a_hold_of_a_signed_request_says_what_leaves(void **state)
-{
-    static const char *const values[] = {
-        "AWS4-HMAC-SHA256 Credential=AKIA/20260101/eu-1/s3/aws4_request, SignedHeaders=host, "
-        "Signature=0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
-        "Bearer of-its-own"};
-    for (unsigned i = 0; i < 2; i++) {
-        struct play p;
-        struct ask a = *POST("/w", "hello");
-        a.header = "Authorization";
-        a.value = values[i];
-        play_all(&p, "hold write POST /w rule=writes\n");
-        give_request(&p, XID(1), &a);
-        (void)expect_ticket_open(&p, XID(1));
-        give_ticket(&p, XID(1), 1, TICKET_PENDING);
-        play_time(&p, 50000);
-        expect_reply(&p, XID(1), 403, "held");
-        struct span said = dynbuf_span(&p.got.payload);
-        assert_int_equal(span_find(said, SPAN("with the signature that it was first sent with")) < said.n, i == 0);
-        expect_audit(&p, XID(1), "hold", "held");
-        play_close(&p);
-    }
-}
-
 static void a_rule_can_shorten_the_wait(void **state)
 {
     struct play p;
@@ -597,7 +572,6 @@ int main(void)
         cmocka_unit_test(a_held_read_is_sent_once),
         cmocka_unit_test(the_words_of_a_denial_reach_the_client),
         cmocka_unit_test(the_inline_wait_ends_in_a_refusal),
-        cmocka_unit_test(a_hold_of_a_signed_request_says_what_leaves),
         cmocka_unit_test(a_rule_can_shorten_the_wait),
         cmocka_unit_test(a_request_without_words_is_named_by_its_target),
         cmocka_unit_test(approved_after_the_client_had_gone),
