@@ -95,6 +95,8 @@ int sandbox_started(const struct cli_call *c);
 int sandbox_exec(const struct cli_call *c);
 int sandbox_ps(const struct cli_call *c);
 int sandbox_attach(const struct cli_call *c);
+/* Is its second word what a command is called? Else said. */
+int sandbox_command_id(const struct cli_call *c);
 int sandbox_kill(const struct cli_call *c);
 int sandbox_shell(const struct cli_call *c);
 int sandbox_cp(const struct cli_call *c);

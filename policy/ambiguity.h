@@ -22,7 +22,7 @@
     X(BODY_LARGE, "body-large", "the body has more parts, or nests deeper, than is looked into")                     \
     /* These tell what a rule asks about, or which packs there are. */                                               \
     X(KIND, "body-kind", "the body is of one kind (JSON, GraphQL, a form), and another is asked about")              \
-    X(KEY_CASE, "key-case", "the JSON body has a key that differs in case alone from the one asked about")           \
+    X(KEY_CASE, "key-case", "the JSON body has a key that differs in case, _ or - alone from the one asked about")   \
     X(BATCH, "batch", "the JSON body has a list where one object is asked about")                                    \
     X(VALUE, "value-type", "the value there is of another type than the one asked about")                            \
     X(NUMBER, "number-spelling", "the number there is not written as plain whole digits")                            \

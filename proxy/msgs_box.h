@@ -14,7 +14,7 @@ enum msg_type_box {
     M_BOX_METER = 208, /* id: the asker's; W>P; P>W u16 n, n x (u64 number of a sandbox, span wire_usage) */
     M_BOX_IMAGE = 231, /* id: the asker's; W>P span name of an image (empty: the machine's own); P>W bool there is one, span its digest as text (empty: unknown), span why not */
     M_BOX_ORDER = 175,   /* W>the process that becomes the sandbox: wire_box (sandbox-shim/warden/wire_box.h) */
-    /* desk and warden; id: the desk's own */
+    /* desk and warden; id: the desk's own. box_command: span name, u64 generation that it was started as, u32 number */
     M_SB_START = 176,   /* D>W wire_box, u64 generation, u64 cpu percent, u64 timeout ms, bool strict */
     M_SB_STARTED = 177, /* W>D bool ok, span why, u8 version of its cgroup */
     M_SB_LIST = 178,    /* D>W */
@@ -26,7 +26,7 @@ enum msg_type_box {
     M_SB_PAUSED = 206,    /* W>D to both: u8 enum sb_paused, u8 enum pause_way of now, u64 generation, span why (of SB_PAUSE_NOT) */
     M_SB_METER = 209,   /* D>W; W>D as many as there are: as a row of M_SB_LISTED, span wire_usage */
     M_SB_TIMEOUT = 211, /* D>W span name, u64 ms from now until it ends; W>D bool it is so: there is one, which is up */
-    M_SB_LOG = 210,     /* D>W span name, u32 number; W>D bool there is such a command that is detached, bool it runs, u8 enum sb_end and u8 status or signal (else 0), for each output: u64 bytes that are not kept any more, span those that are */
+    M_SB_LOG = 210,     /* D>W box_command; W>D u8 enum sb_found (SB_FOUND: one that is detached), bool it runs, u8 enum sb_end and u8 status or signal (else 0), for each output: u64 bytes that are not kept any more, span those that are */
     M_SB_IMAGE = 230,   /* as M_BOX_IMAGE, D>W and W>D */
     M_SB_EXEC = 182,    /* D>W span name, u64 timeout ms, u64 most bytes of output, u8 enum talk_input (sandbox-shim/inside/shim_talk.h), u16 rows and u16 columns of a terminal (else 0), bool detached: answered by M_SB_DETACHED alone, u16 arguments, u16 variables, span each, span directory */
     M_SB_OUTPUT = 183,  /* W>D u8 1 standard output, 2 standard error, then its bytes, at most SB_WINDOW that are not taken */
@@ -35,13 +35,13 @@ enum msg_type_box {
     M_SB_INPUT = 187,   /* D>W bytes of its input, at most TALK_IN_WINDOW that it was not given; none: the end of it */
     M_SB_FED = 188,     /* W>D u32 bytes of its input that it was given, or does not want any more */
     M_SB_RESIZE = 189,  /* D>W u16 rows, u16 columns: so large is its terminal now */
-    M_SB_DETACHED = 161, /* W>D u32 number of the command in its sandbox, span why (number 0): it was not begun */
+    M_SB_DETACHED = 161, /* W>D u64 generation that its sandbox was started as, u32 number of the command in it, span why (number 0): it was not begun */
     M_SB_COMMANDS = 162, /* D>W span name */
-    M_SB_COMMANDS_ARE = 163, /* W>D bool the sandbox runs, u16 n, n x (u32 number, u64 ms since its start, bool detached, bool followed, bool it runs, u8 enum sb_end and u8 status or signal (else 0), bool there are more words, span words, each with a NUL) */
-    M_SB_ATTACH = 164,   /* D>W span name, u32 number: from then on as if it had been run by this id; M_SB_KILL leaves it alone */
+    M_SB_COMMANDS_ARE = 163, /* W>D bool the sandbox runs, u64 generation that it was started as, u16 n, n x (u32 number, u64 ms since its start, bool detached, bool followed, bool it runs, u8 enum sb_end and u8 status or signal (else 0), bool there are more words, span words, each with a NUL) */
+    M_SB_ATTACH = 164,   /* D>W box_command: from then on as if it had been run by this id; M_SB_KILL leaves it alone */
     M_SB_CUT = 165,      /* W>D u8 1 standard output, 2 standard error, u64 bytes of it that are not kept any more, before what follows; all that was said before is taken */
-    M_SB_SIGNAL = 166,   /* D>W span name, u32 number, u8 signal */
-    M_SB_SIGNALLED = 167, /* W>D u8 0 there is no such command, 1 it was told, 2 it has ended, 3 its sandbox is paused */
+    M_SB_SIGNAL = 166,   /* D>W box_command, u8 signal */
+    M_SB_SIGNALLED = 167, /* W>D u8 enum sb_found: it was told */
     M_SB_EXIT = 186,    /* W>D u8 enum sb_end, u8 status or signal, u64 bytes said, u64 bytes cut, u64 user us, u64 system us, u64 most memory KiB, span why */
     M_SB_FILES = 201,   /* D>W span name, u64 timeout ms, u8 enum talk_file (sandbox-shim/inside/shim_talk.h), u16 mode, bool whole, u64 from, u64 most, span path, span other: heard and told of as a command with an input */
 };

@@ -83,6 +83,15 @@ enum sb_end {
 };
 
 /* What became of asking a sandbox to pause or to go on. */
+/* A command that was asked about by its sandbox's name, the generation that this was started as, and its number. */
+enum sb_found {
+    SB_FOUND_NONE = 0,
+    SB_FOUND = 1,
+    SB_FOUND_ENDED = 2,
+    SB_FOUND_PAUSED = 3, /* its sandbox stands still */
+    SB_FOUND_OTHER = 4,  /* of another start of this name */
+    SB_FOUND_NOWHERE = 5 /* no sandbox of this name runs */
+};
 enum sb_paused {
     SB_PAUSE_NOT = 0, /* it is as it was */
     SB_PAUSE_DONE,

@@ -106,7 +106,7 @@ static const char *asked_wrong(const struct cli_call *c, const struct asked *a)
     return started_name_wrong(c->word[0]);
 }
 
-/* Its number alone, which the other verbs take. */
+/* What it is called alone, which the other verbs take. */
 static int detach(struct gateway_call *g, const char *path, struct span body)
 {
     int rc = verb_ask(g, "POST", path, body, 201);
@@ -114,7 +114,7 @@ static int detach(struct gateway_call *g, const char *path, struct span body)
     if (rc == CLI_OK && g->json)
         verb_print_answer(g);
     else if (rc == CLI_OK)
-        printf("%llu\n", (unsigned long long)member_u64(g->tree, "command"));
+        printf("%.*s\n", SPAN_FMT(member_text(g->tree, "command")));
     return rc == CLI_OK ? rc : EXIT_LOST;
 }
 
@@ -172,9 +172,9 @@ static void print_command(const struct json *r)
 {
     const struct json *argv = json_get(r, SPAN("argv"));
     struct span state = member_text(r, "state");
-    char age[32], command[32];
+    char age[32], command[48];
 
-    (void)snprintf(command, sizeof(command), "%llu", (unsigned long long)member_u64(r, "command"));
+    (void)snprintf(command, sizeof(command), "%.*s", SPAN_FMT(member_text(r, "command")));
     printf("%-5s %-8s ", command, age_text(member_u64(r, "age_ms"), 0, age));
     print_text(state);
     if (span_eq(state, SPAN("exited")))
@@ -214,16 +214,28 @@ int sandbox_ps(const struct cli_call *c)
     return rc;
 }
 
-/* The command that NAME ID is, for what is asked of it there: where, and the beginning of what. */
-static int command_named(const struct cli_call *c, const char *what, char path[PATH_ROOM], uint64_t *number)
+int sandbox_command_id(const struct cli_call *c)
+{
+    struct span generation, number;
+    uint64_t n;
+
+    if (span_cut(span_str(c->word[1]), '.', &generation, &number) && span_u64(generation, INT64_MAX, &n) == 0 &&
+        span_u64(number, UINT32_MAX, &n) == 0 && n > 0)
+        return CLI_OK;
+    return verb_fail(CLI_USAGE,
+                     "%s is not what a command is called, as 3.7 is; `countersign sandbox ps %s` lists them",
+                     c->word[1], c->word[0]);
+}
+
+/* The command that NAME ID is, for what is asked of it there: where. */
+static int command_named(const struct cli_call *c, const char *what, char path[PATH_ROOM])
 {
     const char *wrong = started_name_wrong(c->word[0]);
 
     if (wrong)
         return verb_fail(CLI_USAGE, "%s", wrong);
-    if (span_u64(span_str(c->word[1]), UINT32_MAX, number) != 0 || *number == 0)
-        return verb_fail(CLI_USAGE, "%s is not the number of a command; `countersign sandbox ps %s` lists them",
-                         c->word[1], c->word[0]);
+    if (sandbox_command_id(c) != CLI_OK)
+        return CLI_USAGE;
     (void)snprintf(path, PATH_ROOM, "/api/v1/sandboxes/%.63s/%s", c->word[0], what);
     return CLI_OK;
 }
@@ -232,14 +244,13 @@ int sandbox_attach(const struct cli_call *c)
 {
     struct follow f = {.json = c->json};
     struct gateway_call g;
-    char path[PATH_ROOM], body[64];
-    uint64_t number = 0;
+    char path[PATH_ROOM], body[128];
     int rc = verb_begin(&g, c);
 
     if (rc == CLI_OK)
-        rc = command_named(c, "attach", path, &number);
+        rc = command_named(c, "attach", path);
     f.sock = g.sock;
-    (void)snprintf(body, sizeof(body), "{\"command\":%llu}", (unsigned long long)number);
+    (void)snprintf(body, sizeof(body), "{\"command\":\"%.48s\"}", c->word[1]);
     if (rc == CLI_OK)
         rc = follow_run(&f, path, span_str(body));
     verb_end(&g);
@@ -268,15 +279,14 @@ static int signal_take(const char *given, int *number)
 int sandbox_kill(const struct cli_call *c)
 {
     struct gateway_call g;
-    char path[PATH_ROOM], body[64];
-    uint64_t number = 0;
+    char path[PATH_ROOM], body[128];
     int signo = SIGTERM, rc = verb_begin(&g, c);
 
     if (rc == CLI_OK)
-        rc = command_named(c, "signal", path, &number);
+        rc = command_named(c, "signal", path);
     if (rc == CLI_OK && c->nwords > 2)
         rc = signal_take(c->word[2], &signo);
-    (void)snprintf(body, sizeof(body), "{\"command\":%llu,\"signal\":%d}", (unsigned long long)number, signo);
+    (void)snprintf(body, sizeof(body), "{\"command\":\"%.48s\",\"signal\":%d}", c->word[1], signo);
     if (rc == CLI_OK)
         rc = verb_ask(&g, "POST", path, span_str(body), 204);
     verb_end(&g);

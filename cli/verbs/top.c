@@ -8,7 +8,7 @@
 #include "cli/verbs/started.h"
 #include "common/text/visible.h"
 
-enum { TOP_S = 2, SEEN_MAX = 512 };
+enum { TOP_S = 2, SEEN_MAX = 512, ID_ROOM = 48 };
 
 /* --- top ----------------------------------------------------------------------------- */
 
@@ -156,11 +156,11 @@ static void print_output(const struct json *output, FILE *to)
     free(bytes);
 }
 
-static int print_log(struct gateway_call *g, const char *name, uint64_t number)
+static int print_log(struct gateway_call *g, const char *name, const char *id)
 {
     char path[PATH_ROOM];
 
-    (void)snprintf(path, sizeof(path), "/api/v1/sandboxes/%.63s/log?command=%llu", name, (unsigned long long)number);
+    (void)snprintf(path, sizeof(path), "/api/v1/sandboxes/%.63s/log?command=%.48s", name, id);
     int rc = verb_ask(g, "GET", path, SPAN_NONE, 200);
     if (rc == CLI_OK && g->json) {
         verb_print_answer(g);
@@ -174,7 +174,7 @@ static int print_log(struct gateway_call *g, const char *name, uint64_t number)
 /* Every detached one, the first begun first, behind a line of its own. */
 static int print_logs(struct gateway_call *g, const char *name)
 {
-    uint64_t numbers[SEEN_MAX];
+    char ids[SEEN_MAX][ID_ROOM]; /* each answer takes the place of the one before it */
     char path[PATH_ROOM];
     size_t n = 0;
 
@@ -184,14 +184,14 @@ static int print_logs(struct gateway_call *g, const char *name)
     for (const struct json *r = rows ? rows->child : NULL; r && n < SEEN_MAX; r = r->next) {
         const struct json *detached = json_get(r, SPAN("detached"));
         if (detached && detached->truth)
-            numbers[n++] = member_u64(r, "command");
+            (void)snprintf(ids[n++], ID_ROOM, "%.*s", SPAN_FMT(member_text(r, "command")));
     }
     if (rc == CLI_OK && n == 0)
         fputs("countersign: it has no detached command (sandbox exec --detach)\n", stderr);
     while (rc == CLI_OK && n > 0) { /* the last one is listed first */
         if (!g->json)
-            printf("==> command %llu <==\n", (unsigned long long)numbers[n - 1]);
-        rc = print_log(g, name, numbers[--n]);
+            printf("==> command %s <==\n", ids[n - 1]);
+        rc = print_log(g, name, ids[--n]);
     }
     return rc;
 }
@@ -200,7 +200,6 @@ int sandbox_logs(const struct cli_call *c)
 {
     const char *wrong = started_name_wrong(c->word[0]);
     struct gateway_call g;
-    uint64_t number = 0;
     int rc;
 
     if (wrong)
@@ -211,12 +210,11 @@ int sandbox_logs(const struct cli_call *c)
                                          "one command is followed at a time: `countersign sandbox ps %s` "
                                          "lists them",
                                          c->word[0]);
-    if (c->nwords > 1 && (span_u64(span_str(c->word[1]), UINT32_MAX, &number) != 0 || number == 0))
-        return verb_fail(CLI_USAGE, "%s is not the number of a command; `countersign sandbox ps %s` lists them",
-                         c->word[1], c->word[0]);
+    if (c->nwords > 1 && sandbox_command_id(c) != CLI_OK)
+        return CLI_USAGE;
     rc = verb_begin(&g, c);
     if (rc == CLI_OK)
-        rc = number ? print_log(&g, c->word[0], number) : print_logs(&g, c->word[0]);
+        rc = c->nwords > 1 ? print_log(&g, c->word[0], c->word[1]) : print_logs(&g, c->word[0]);
     verb_end(&g);
     return rc;
 }

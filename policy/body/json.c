@@ -30,7 +30,7 @@ static int token_name(struct span token, struct arena *a, struct span *out)
     return name ? 0 : -1;
 }
 
-/* The members of a large object by their names, case aside: made when it is first asked for one. */
+/* The members of a large object by their names, as name_next has them: made when it is first asked for one. */
 struct json_object {
     const struct json *node;
     struct json_object *next;
@@ -44,13 +44,39 @@ struct json_object {
 };
 enum { OBJECT_SMALL = 16 };
 
+/* The next letter that tells two names apart for everybody, 0 at the end: case does not (Go, .NET), nor a '_' or '-'
+ * inside of one (the JSON of protobuf takes user_id and userId for one field, Go's second encoding/json also
+ * user-id). In front or at the end they do: id and _id stand side by side. */
+static uint8_t name_next(struct span name, size_t *i)
+{
+    uint8_t c = 0;
+    while (c == 0 && *i < name.n) {
+        bool first = *i == 0;
+        c = letter_next(name, i);
+        if ((c == '_' || c == '-') && !first && *i < name.n)
+            c = 0;
+    }
+    return c;
+}
+
+static bool names_same(struct span a, struct span b)
+{
+    size_t i = 0, k = 0;
+    uint8_t c;
+    do {
+        c = name_next(a, &i);
+        if (c != name_next(b, &k))
+            return false;
+    } while (c != 0);
+    return true;
+}
+
 static uint64_t key_of(struct span name)
 {
     uint64_t key = UINT64_C(0xcbf29ce484222325);
-    for (size_t i = 0; i < name.n;) {
-        uint8_t c = letter_next(name, &i);
-        key = c ? (key ^ c) * UINT64_C(0x100000001b3) : key;
-    }
+    uint8_t c;
+    for (size_t i = 0; (c = name_next(name, &i)) != 0;)
+        key = (key ^ c) * UINT64_C(0x100000001b3);
     return key;
 }
 
@@ -88,7 +114,7 @@ static void see_member(const struct json *at, struct span name, const struct jso
 {
     if (span_eq(name, at->key))
         *found = at;
-    else if (letters_same(name, at->key))
+    else if (names_same(name, at->key))
         *doubt = AMBIGUITY_KEY_CASE;
 }
 

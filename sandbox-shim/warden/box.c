@@ -241,6 +241,7 @@ static struct box *box_new(struct warden *w, uint64_t asker, const struct box_or
                       .asker = asker,
                       .is = o->is,
                       .generation = o->generation,
+                      .born = o->generation,
                       .timeout_ms = o->timeout_ms,
                       .since_ms = loop_now(w->loop),
                       .fd = -1};

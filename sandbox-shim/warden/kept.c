@@ -182,12 +182,21 @@ void kept_taken(struct run *r, uint32_t bytes)
 
 /* --- what the desk asks of them ---------------------------------------------------------- */
 
-static struct run *numbered(const struct box *b, uint32_t number)
+/* Numbers begin anew with each start of a name: the generation says of which start it is. NULL: *what says why. */
+static struct run *find(struct warden *w, struct msg_in *m, enum sb_found *what)
 {
-    struct run *r = b != NULL ? b->runs : NULL;
+    struct span name = msg_get_span(m, BOX_NAME_MAX);
+    uint64_t generation = msg_get_u64(m);
+    uint32_t number = msg_get_u32(m);
+    const struct box *b = box_named(w, name);
+    struct run *r = b != NULL && b->born == generation ? b->runs : NULL;
 
     while (r != NULL && r->id != number)
         r = r->next;
+    *what = b == NULL               ? SB_FOUND_NOWHERE
+            : b->born != generation ? SB_FOUND_OTHER
+            : r == NULL             ? SB_FOUND_NONE
+                                    : SB_FOUND;
     return r;
 }
 
@@ -220,6 +229,7 @@ int kept_list(struct warden *w, struct frame *f)
     for (const struct run *r = b != NULL ? b->runs : NULL; r != NULL; r = r->next)
         n++;
     msg_put_u8(m, b != NULL);
+    msg_put_u64(m, b != NULL ? b->born : 0);
     msg_put_u16(m, n);
     for (const struct run *r = b != NULL ? b->runs : NULL; r != NULL; r = r->next)
         put_row(m, r, loop_now(w->loop));
@@ -230,18 +240,17 @@ int kept_list(struct warden *w, struct frame *f)
 int kept_attach(struct warden *w, struct frame *f)
 {
     struct msg_in in = msg_in(f->payload);
-    struct span name = msg_get_span(&in, BOX_NAME_MAX);
-    uint32_t number = msg_get_u32(&in);
+    enum sb_found what;
+    struct run *r = find(w, &in, &what);
 
     if (msg_end(&in) != 0 || f->id == 0)
         return -1;
-    struct box *b = box_named(w, name);
-    struct run *r = numbered(b, number);
-    const char *why = b == NULL         ? "no sandbox of this name runs"
-                      : r == NULL       ? "no command of this number is there, or any more"
-                      : r->kept == NULL ? "it is not detached, and whoever runs it follows it"
-                      : r->asker != 0   ? "somebody follows it already"
-                                        : NULL;
+    const char *why = what == SB_FOUND_NOWHERE ? "no sandbox of this name runs"
+                      : what == SB_FOUND_OTHER ? "it is of another start of this sandbox, which has ended"
+                      : r == NULL              ? "no such command is there, or any more"
+                      : r->kept == NULL        ? "it is not detached, and whoever runs it follows it"
+                      : r->asker != 0          ? "somebody follows it already"
+                                               : NULL;
     if (why != NULL) {
         run_tell_none(w, f->id, SB_LOST, why);
         return 0;
@@ -269,16 +278,15 @@ static void put_output(struct dynbuf *m, const struct ring *out)
 int kept_log(struct warden *w, struct frame *f)
 {
     struct msg_in in = msg_in(f->payload);
-    struct span name = msg_get_span(&in, BOX_NAME_MAX);
-    uint32_t number = msg_get_u32(&in);
+    enum sb_found what;
+    const struct run *r = find(w, &in, &what);
     struct dynbuf *m = msg_end(&in) == 0 ? chan_begin(w->desk, M_SB_LOG, f->id) : NULL;
 
     if (m == NULL)
         return msg_end(&in);
-    const struct run *r = numbered(box_named(w, name), number);
     const struct kept *k = r != NULL ? r->kept : NULL;
     bool ended = k != NULL && k->ended;
-    msg_put_u8(m, k != NULL);
+    msg_put_u8(m, (uint8_t)(r != NULL && k == NULL ? SB_FOUND_NONE : what));
     msg_put_u8(m, !ended);
     msg_put_u8(m, ended ? (uint8_t)k->how : 0);
     msg_put_u8(m, ended ? (uint8_t)k->end.code : 0);
@@ -290,27 +298,26 @@ int kept_log(struct warden *w, struct frame *f)
 
 int kept_signal(struct warden *w, struct frame *f)
 {
-    enum { NONE, TOLD, ENDED, PAUSED };
     struct msg_in in = msg_in(f->payload);
-    struct span name = msg_get_span(&in, BOX_NAME_MAX);
-    uint32_t number = msg_get_u32(&in);
+    enum sb_found what;
+    const struct run *r = find(w, &in, &what);
     unsigned signo = msg_get_u8(&in);
     struct dynbuf b;
 
     dynbuf_init(&b, 64);
-    if (msg_end(&in) != 0 || talk_put_signal(&b, number, signo) != 0) {
+    if (msg_end(&in) != 0 || talk_put_signal(&b, r != NULL ? r->id : 1, signo) != 0) {
         dynbuf_free(&b);
         return -1;
     }
-    const struct run *r = numbered(box_named(w, name), number);
-    uint8_t what = r == NULL                           ? NONE
-                   : r->kept != NULL && r->kept->ended ? ENDED
-                   : r->box->state != BOX_RUNS         ? PAUSED
-                                                       : TOLD;
-    if (what == TOLD)
+    if (r != NULL && r->kept != NULL && r->kept->ended)
+        what = SB_FOUND_ENDED;
+    else if (r != NULL && r->box->state != BOX_RUNS)
+        what = SB_FOUND_PAUSED;
+    uint8_t found = (uint8_t)what;
+    if (what == SB_FOUND)
         box_say(r->box, &b); /* which may end the sandbox, and with it r */
     dynbuf_free(&b);
     if (w->desk != NULL)
-        (void)chan_send(w->desk, M_SB_SIGNALLED, f->id, span_of(&what, 1));
+        (void)chan_send(w->desk, M_SB_SIGNALLED, f->id, span_of(&found, 1));
     return 0;
 }

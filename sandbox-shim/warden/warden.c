@@ -148,13 +148,14 @@ static int on_destroy(struct warden *w, struct frame *f)
     return 0;
 }
 
-static void tell_detached(struct warden *w, uint64_t asker, uint32_t number, const char *why)
+static void tell_detached(struct warden *w, uint64_t asker, const struct box *b, const char *why)
 {
     struct dynbuf *m = w->desk != NULL ? chan_begin(w->desk, M_SB_DETACHED, asker) : NULL;
 
     if (m == NULL)
         return;
-    msg_put_u32(m, number);
+    msg_put_u64(m, why == NULL ? b->born : 0);
+    msg_put_u32(m, why == NULL ? b->last_run : 0);
     msg_put_span(m, why ? span_str(why) : SPAN_NONE);
     (void)chan_commit(w->desk);
 }
@@ -187,7 +188,7 @@ static int on_exec(struct warden *w, struct frame *f)
     struct box *b = box_named(w, name);
     const char *why = b ? run_begin(b, o.detached ? 0 : f->id, &o) : "no sandbox of this name runs";
     if (o.detached)
-        tell_detached(w, f->id, why == NULL ? b->last_run : 0, why);
+        tell_detached(w, f->id, b, why);
     else if (why != NULL)
         run_tell_none(w, f->id, b ? SB_NOT_STARTED : SB_LOST, why);
     return 0;

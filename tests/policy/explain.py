@@ -175,7 +175,7 @@ DENY  by rule no-admin (p.yaml:12)
                          ("{}", "an empty object"), ('{"x": 1}', "an object"), ("[]", "an empty list"), ("[5]", "a list")):
         has(f"a value of another type: {value}", 11, [f"/amount is {words}, the rule wants a whole number, at most 5000"],
             "--data", f'{{"amount": {value}}}', "POST", "https://p.example/")
-    for cause, data, at, words in (("key-case", '{"amount": 9900, "Amount": 1}', "", "has a key that differs in case alone"),
+    for cause, data, at, words in (("key-case", '{"amount": 9900, "Amount": 1}', "", "has a key that differs in case, _ or - alone"),
                                    ("batch", '[{"amount": 9900}]', "", "has a list where one object is asked about"),
                                    ("in-query", '{"amount": 9900}', "?amount=1", "the query has what the body is asked about"),
                                    ("in-query", "", "?amount=1", "the query has what the body is asked about")):

@@ -61,6 +61,18 @@ void api_started_over(struct desk *d, struct span name, uint64_t generation);
 const char *api_paused_by(unsigned way);
 /* x->arg may be the name of one. -1, answered. */
 int api_started_name(struct exchange *x) MUSTCHECK;
+/* A command of a sandbox, as "3.7": numbers begin anew with each start of a name. */
+struct api_command {
+    uint64_t generation; /* that the sandbox was started as */
+    uint32_t number;
+};
+/* -1: it is none, and that is answered. */
+int api_command_read(struct exchange *x, struct span text, struct api_command *is) MUSTCHECK;
+void api_command_put(struct jsonw *w, const struct api_command *is);
+/* box_command of a message to the warden (proxy/msgs_box.h). */
+void api_command_ask(struct dynbuf *b, struct span sandbox, const struct api_command *is);
+/* Answer that there is none; found: enum sb_found. */
+void api_command_none(struct exchange *x, unsigned found);
 /* What an operator did with a started sandbox, for the audit; command: its words, or NULL. */
 void api_started_note(struct exchange *x, const char *kind, struct span sandbox, const struct json *command);
 /* What the warden says of a command in a started sandbox, by the number it was told: bytes (borrowed) of its output

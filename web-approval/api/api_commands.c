@@ -1,6 +1,7 @@
 /* Commands in sandboxes that the warden runs: /api/v1/sandboxes/NAME/exec and attach, answered as long as one runs
  * (follow.c), and what such an answer is given, /api/v1/streams/ID/input and resize; NAME/commands and signal. */
 #include <signal.h>
+#include <stdio.h>
 
 #include "common/msg.h"
 #include "common/net/chan.h"
@@ -178,12 +179,13 @@ static int stream_answer(struct exchange *x)
 static void detached(struct exchange *x, struct frame *f)
 {
     struct msg_in m = msg_in(f ? f->payload : SPAN_NONE);
-    uint32_t number = msg_get_u32(&m);
+    uint64_t generation = msg_get_u64(&m);
+    struct api_command is = {generation, msg_get_u32(&m)};
     struct span why = msg_get_span(&m, WHY_MAX);
     const struct asked *a = x->step;
     struct jsonw w;
 
-    if (msg_end(&m) != 0 || number == 0) {
+    if (msg_end(&m) != 0 || is.number == 0) {
         reply_problem(x, 503, "Not started", "%.*s",
                       SPAN_FMT(m.bad ? SPAN("the warden did not answer: the command may run") : why));
         return;
@@ -191,7 +193,7 @@ static void detached(struct exchange *x, struct frame *f)
     api_started_note(x, "sandbox-exec", x->arg, a->argv);
     reply_json(x, 201, &w);
     jsonw_object(&w);
-    jsonw_kv_u64(&w, "command", number);
+    api_command_put(&w, &is);
     jsonw_end_object(&w);
 }
 
@@ -232,8 +234,33 @@ void api_started_exec(struct exchange *x)
 
 /* --- those there are -------------------------------------------------------------- */
 
+void api_command_put(struct jsonw *w, const struct api_command *is)
+{
+    char text[48];
+
+    (void)snprintf(text, sizeof(text), "%llu.%u", (unsigned long long)is->generation, (unsigned)is->number);
+    jsonw_kv(w, "command", span_str(text));
+}
+
+int api_command_read(struct exchange *x, struct span text, struct api_command *is)
+{
+    struct span first, rest;
+    uint64_t number = 0;
+
+    if (span_cut(text, '.', &first, &rest) && span_u64(first, INT64_MAX, &is->generation) == 0 &&
+        span_u64(rest, UINT32_MAX, &number) == 0 && number != 0) {
+        is->number = (uint32_t)number;
+        return 0;
+    }
+    reply_problem(
+        x, 400, "Bad request",
+        "`command` is what a command is called: the generation that its sandbox was started as, and a number, "
+        "as \"3.7\"");
+    return -1;
+}
+
 /* What an operator did with one, for the audit. signo: which signal it was sent, or 0. */
-static void note_number(struct exchange *x, const char *kind, uint64_t number, uint64_t signo)
+static void note_command(struct exchange *x, const char *kind, const struct api_command *is, uint64_t signo)
 {
     struct dynbuf b;
     struct jsonw w;
@@ -243,7 +270,8 @@ static void note_number(struct exchange *x, const char *kind, uint64_t number, u
     jsonw_object(&w);
     jsonw_kv(&w, "operator", span_str(x->operator));
     jsonw_kv(&w, "sandbox", x->arg);
-    jsonw_kv_u64(&w, "number", number);
+    jsonw_kv_u64(&w, "generation", is->generation);
+    jsonw_kv_u64(&w, "number", is->number);
     if (signo != 0)
         jsonw_kv_u64(&w, "signal", signo);
     jsonw_end_object(&w);
@@ -262,12 +290,13 @@ const char *api_end_word(unsigned how)
     return ends[how <= SB_TIMED_OUT ? how : SB_LOST];
 }
 
-static void put_command(struct jsonw *w, struct msg_in *m)
+static void put_command(struct jsonw *w, struct msg_in *m, uint64_t generation)
 {
+    const struct api_command is = {generation, msg_get_u32(m)};
     struct span word, words;
 
     jsonw_object(w);
-    jsonw_kv_u64(w, "command", msg_get_u32(m));
+    api_command_put(w, &is);
     jsonw_kv_u64(w, "age_ms", msg_get_u64(m));
     jsonw_kv_bool(w, "detached", msg_get_bool(m));
     jsonw_kv_bool(w, "followed", msg_get_bool(m));
@@ -291,6 +320,7 @@ static void listed(struct exchange *x, struct frame *f)
 {
     struct msg_in m = msg_in(f ? f->payload : SPAN_NONE);
     bool there = msg_get_bool(&m);
+    uint64_t generation = msg_get_u64(&m);
     unsigned n = msg_get_u16(&m);
     struct jsonw w;
 
@@ -298,7 +328,7 @@ static void listed(struct exchange *x, struct frame *f)
     jsonw_object(&w);
     jsonw_kv_array(&w, "commands");
     for (unsigned i = 0; i < n && !m.bad; i++)
-        put_command(&w, &m);
+        put_command(&w, &m, generation);
     jsonw_end_array(&w);
     jsonw_end_object(&w);
     if (msg_end(&m) != 0)
@@ -320,23 +350,38 @@ void api_started_commands(struct exchange *x)
 
 void api_started_attach(struct exchange *x)
 {
-    struct member m[] = {{"command", JSON_NUMBER, true, NULL}};
-    uint64_t number;
+    struct member m[] = {{"command", JSON_STRING, true, NULL}};
+    struct api_command is;
     struct dynbuf *b;
 
-    if (body_members(x, m, 1) != 0 || api_number(x, &m[0], &number, 1, UINT32_MAX) != 0 ||
+    if (body_members(x, m, 1) != 0 || api_command_read(x, m[0].value->text, &is) != 0 ||
         !(b = stream_ask(x, M_SB_ATTACH)))
         return;
-    msg_put_span(b, x->arg);
-    msg_put_u32(b, (uint32_t)number);
+    api_command_ask(b, x->arg, &is);
     if (stream_answer(x) == 0)
-        note_number(x, "sandbox-attach", number, 0);
+        note_command(x, "sandbox-attach", &is, 0);
 }
 
 /* One that is to get a signal. */
 struct signal_asked {
-    uint64_t number, signo;
+    struct api_command is;
+    uint64_t signo;
 };
+
+void api_command_ask(struct dynbuf *b, struct span sandbox, const struct api_command *is)
+{
+    msg_put_span(b, sandbox);
+    msg_put_u64(b, is->generation);
+    msg_put_u32(b, is->number);
+}
+
+void api_command_none(struct exchange *x, unsigned found)
+{
+    reply_problem(x, 404, "No such command", "%s",
+                  found == SB_FOUND_NOWHERE ? "no sandbox of this name runs"
+                  : found == SB_FOUND_OTHER ? "this command is of another start of the sandbox, which has ended"
+                                            : "no such command is there, or any more");
+}
 
 static void signalled(struct exchange *x, struct frame *f)
 {
@@ -344,23 +389,24 @@ static void signalled(struct exchange *x, struct frame *f)
     unsigned what = msg_get_u8(&m);
     const struct signal_asked *s = x->step;
 
-    if (msg_end(&m) != 0 || what > 3)
+    if (msg_end(&m) != 0 || what > SB_FOUND_NOWHERE)
         reply_problem(x, 503, "Not possible now", "the warden did not answer: the command may have been told");
-    else if (what == 3)
+    else if (what == SB_FOUND_PAUSED)
         reply_problem(x, 409, "It is paused",
                       "the sandbox is paused: `countersign sandbox resume %.*s` lets it go on", SPAN_FMT(x->arg));
-    else if (what != 1)
-        reply_problem(x, what == 0 ? 404 : 409, what == 0 ? "No such command" : "It has ended", "%s",
-                      what == 0 ? "no command of this number is there, or any more" : "this command has ended");
+    else if (what == SB_FOUND_ENDED)
+        reply_problem(x, 409, "It has ended", "this command has ended");
+    else if (what != SB_FOUND)
+        api_command_none(x, what);
     else {
-        note_number(x, "sandbox-signal", s->number, s->signo);
+        note_command(x, "sandbox-signal", &s->is, s->signo);
         reply_empty(x, 204);
     }
 }
 
 void api_started_signal(struct exchange *x)
 {
-    struct member m[] = {{"command", JSON_NUMBER, true, NULL}, {"signal", JSON_NUMBER, false, NULL}};
+    struct member m[] = {{"command", JSON_STRING, true, NULL}, {"signal", JSON_NUMBER, false, NULL}};
     struct signal_asked *s = arena_alloc(&x->arena, sizeof(*s));
     struct dynbuf *b;
 
@@ -369,13 +415,12 @@ void api_started_signal(struct exchange *x)
         return;
     }
     s->signo = SIGTERM;
-    if (body_members(x, m, 2) != 0 || api_number(x, &m[0], &s->number, 1, UINT32_MAX) != 0 ||
+    if (body_members(x, m, 2) != 0 || api_command_read(x, m[0].value->text, &s->is) != 0 ||
         api_number(x, &m[1], &s->signo, 1, SIGNAL_LAST) != 0 || api_started_name(x) != 0 ||
         !(b = ask_begin(x, ASK_WARDEN, M_SB_SIGNAL, M_SB_SIGNALLED, signalled)))
         return;
     x->step = s;
-    msg_put_span(b, x->arg);
-    msg_put_u32(b, (uint32_t)s->number);
+    api_command_ask(b, x->arg, &s->is);
     msg_put_u8(b, (uint8_t)s->signo);
     ask_send(x);
 }

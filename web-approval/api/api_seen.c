@@ -83,27 +83,28 @@ static int put_output(struct exchange *x, struct jsonw *w, const char *key, uint
 static void log_came(struct exchange *x, struct frame *f)
 {
     struct msg_in m = msg_in(f ? f->payload : SPAN_NONE);
-    bool there = msg_get_bool(&m), runs = msg_get_bool(&m);
+    unsigned found = msg_get_u8(&m);
+    bool there = found == SB_FOUND, runs = msg_get_bool(&m);
     unsigned how = msg_get_u8(&m), code = msg_get_u8(&m);
     struct span bytes[2] = {SPAN_NONE, SPAN_NONE};
     uint64_t cut[2] = {0, 0};
-    const uint64_t *number = x->step;
     struct jsonw w;
 
     for (int i = 0; i < 2 && there; i++) {
         cut[i] = msg_get_u64(&m);
         bytes[i] = msg_get_span(&m, RING_MAX);
     }
-    if (msg_end(&m) != 0 || !there) {
-        bool said = msg_end(&m) == 0;
-        reply_problem(x, said ? 404 : 503, said ? "No such command" : "Not possible now", "%s",
-                      said ? "no detached command of this number is there, or any more"
-                           : "the warden did not say it; try again in a moment");
+    if (msg_end(&m) != 0) {
+        reply_problem(x, 503, "Not possible now", "the warden did not say it; try again in a moment");
+        return;
+    }
+    if (!there) {
+        api_command_none(x, found);
         return;
     }
     reply_json(x, 200, &w);
     jsonw_object(&w);
-    jsonw_kv_u64(&w, "command", *number);
+    api_command_put(&w, x->step);
     jsonw_kv(&w, "state", span_str(runs ? "running" : api_end_word(how)));
     if (!runs)
         jsonw_kv_u64(&w, how == SB_SIGNALLED ? "signal" : "status", code);
@@ -115,22 +116,19 @@ static void log_came(struct exchange *x, struct frame *f)
 
 void api_started_log(struct exchange *x)
 {
-    uint64_t *number = arena_alloc(&x->arena, sizeof(*number));
+    struct api_command *is = arena_alloc(&x->arena, sizeof(*is));
     struct span given;
     struct dynbuf *b;
 
-    if (!number) {
+    if (!is) {
         reply_problem(x, 503, "Not possible now", "no memory");
         return;
     }
-    if (query_field(x, "command", &given) != 0 || span_u64(given, UINT32_MAX, number) != 0 || *number == 0) {
-        reply_problem(x, 400, "Bad request", "`command` is the number of one");
+    if (query_field(x, "command", &given) != 0 || api_command_read(x, given, is) != 0)
         return;
-    }
     if (api_started_name(x) != 0 || !(b = ask_begin(x, ASK_WARDEN, M_SB_LOG, M_SB_LOG, log_came)))
         return;
-    msg_put_span(b, x->arg);
-    x->step = number;
-    msg_put_u32(b, (uint32_t)*number);
+    x->step = is;
+    api_command_ask(b, x->arg, is);
     ask_send(x);
 }

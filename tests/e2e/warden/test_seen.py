@@ -117,9 +117,9 @@ def what_a_detached_command_said_is_read_without_following_it(lab, gw):
     shell(gw, "box", "touch /tmp/go")
     assert follower.wait() == 3 and b"two" in follower.seen, follower.seen
     assert gw.cli("sandbox", "logs", "box", one, rc=0).out == b"one\ntwo\n"
-    for wrong in (("-f", "box"), ("box", "x"), ("BOX",)):
+    for wrong in (("-f", "box"), ("box", "x"), ("box", "7"), ("BOX",)):
         gw.cli("sandbox", "logs", *wrong, rc=2)
-    assert b"no detached command of this number" in gw.cli("sandbox", "logs", "box", "77", rc=1).err
+    assert b"no such command is there" in gw.cli("sandbox", "logs", "box", "1.77", rc=1).err
     gw.cli("sandbox", "destroy", "box", rc=0)
     assert b"no sandbox of this name runs" in gw.cli("sandbox", "logs", "box", rc=1).err
 

@@ -354,8 +354,8 @@ def any_command_is_listed_and_sent_signals(lab):
         gw.cli("sandbox", "kill", "box", number, *name, rc=0)
         attach(gw, number, rc=status)
     assert b"this command has ended" in gw.cli("sandbox", "kill", "box", number, rc=1).err
-    assert b"no command of this number" in gw.cli("sandbox", "kill", "box", "77", rc=1).err
-    for wrong in (("box", "x"), ("box", "0"), ("box", number, "NONE"), ("box", number, "65")):
+    assert b"no such command is there" in gw.cli("sandbox", "kill", "box", "1.77", rc=1).err
+    for wrong in (("box", "x"), ("box", "0"), ("box", "7"), ("box", "1.0"), ("box", number, "NONE"), ("box", number, "65")):
         gw.cli("sandbox", "kill", *wrong, rc=2)
     client = following(gw, "box", "sleep", "600")
     lab.wait_for("its command", lambda: any(words.startswith(b"sleep") for _, words in inside(gw)))
@@ -366,6 +366,29 @@ def any_command_is_listed_and_sent_signals(lab):
     assert number not in commands(gw)
     told = {"sandbox-exec", "sandbox-signal", "sandbox-attach"}
     lab.wait_for("its record", lambda: told <= {r.get("about") for r in gw.audit()})
+    gw.cli("sandbox", "destroy", "box", rc=0)
+
+
+@test()
+def a_command_of_before_is_none_of_now(lab):
+    """G24: numbers begin anew with each start of a name, so what a command is called says of which start it is."""
+    gw = setup(lab)
+    start(gw, "box")
+    before = detach(gw, "sleep", "600")
+    gw.cli("sandbox", "destroy", "box", rc=0)
+    start(gw, "box")
+    now = detach(gw, "sleep", "600")
+    assert (before, now) == ("1.1", "2.1")
+    for verb in ("kill", "attach", "logs"):
+        assert b"of another start of th" in gw.cli("sandbox", verb, "box", before, rc=125 if verb == "attach" else 1).err
+    assert commands(gw)[now]["state"] == "running"
+    gw.cli("sandbox", "pause", "box", rc=0)
+    gw.cli("sandbox", "resume", "box", rc=0)  # is another generation, of the same commands
+    assert set(commands(gw)) == {now}
+    gw.cli("sandbox", "kill", "box", now, rc=0)
+    attach(gw, now, rc=143)
+    lab.wait_for("its record", lambda: [(r["what"]["generation"], r["what"]["number"]) for r in gw.audit()
+                                        if r.get("about") == "sandbox-signal"] == [(2, 1)])
     gw.cli("sandbox", "destroy", "box", rc=0)
 
 

@@ -204,6 +204,31 @@ static void d12_a_lease_stands_where_the_signature_will(void **state)
     play_close(&p);
 }
 
+/* A retry may be signed anew, but what leaves is what was held. */
+static void a_hold_of_a_signed_request_says_what_leaves(void **state)
+{
+    static const char *const values[] = {
+        "AWS4-HMAC-SHA256 Credential=AKIA/20260101/eu-1/s3/aws4_request, SignedHeaders=host, "
+        "Signature=0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
+        "Bearer of-its-own"};
+    for (unsigned i = 0; i < 2; i++) {
+        struct play p;
+        struct ask a = *POST("/w", "hello");
+        a.header = "Authorization";
+        a.value = values[i];
+        play_all(&p, "hold write POST /w rule=writes\n");
+        give_request(&p, XID(1), &a);
+        (void)expect_ticket_open(&p, XID(1));
+        give_ticket(&p, XID(1), 1, TICKET_PENDING);
+        play_time(&p, 50000);
+        expect_reply(&p, XID(1), 403, "held");
+        struct span said = dynbuf_span(&p.got.payload);
+        assert_int_equal(span_find(said, SPAN("with the signature that it was first sent with")) < said.n, i == 0);
+        expect_audit(&p, XID(1), "hold", "held");
+        play_close(&p);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -212,6 +237,7 @@ int main(void)
         cmocka_unit_test(the_body_comes_first_if_it_is_signed),
         cmocka_unit_test(what_is_held_leaves_the_clients_signature_out),
         cmocka_unit_test(d12_a_lease_stands_where_the_signature_will),
+        cmocka_unit_test(a_hold_of_a_signed_request_says_what_leaves),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

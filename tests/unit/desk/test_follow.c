@@ -447,7 +447,7 @@ static void a_terminal_is_resized(void **state)
 static void what_is_not_kept_is_said_where_it_is_missing(void **state)
 {
     enum { BEFORE = 4, BEHIND = 3 };
-    int fd = post("sandboxes/box/attach", SPAN("{\"command\":7}"));
+    int fd = post("sandboxes/box/attach", SPAN("{\"command\":\"3.7\"}"));
     uint64_t id = told(M_SB_ATTACH);
     assert_int_equal(chan_write_one(warden, M_SB_CUT, id, SPAN("\2\0\0\0\0\0\0\0\5")), 0);
     for (int i = 0; i < BEFORE; i++)

@@ -279,19 +279,19 @@ static void a_detached_command_is_a_number(void **state)
         (void)msg_get_u32(&m);
         assert_true(msg_get_bool(&m));
         assert_int_equal(noted_n, 0);
-        answer(ASK_WARDEN, M_SB_DETACHED, SPAN("\0\0\0\7\0\0\0\0"));
-        assert_true(x.status == 201 && says("{\"command\":7}") && !x.stream && noted_n == 1);
+        answer(ASK_WARDEN, M_SB_DETACHED, SPAN("\0\0\0\0\0\0\0\3\0\0\0\7\0\0\0\0"));
+        assert_true(x.status == 201 && says("{\"command\":\"3.7\"}") && !x.stream && noted_n == 1);
         assert_true(span_find(dynbuf_span(&noted), SPAN("[\"ls\"]")) < noted.n);
     }
     assert_int_equal(control("POST /api/v1/sandboxes/box/exec", rows[0].body), 0);
-    answer(ASK_WARDEN, M_SB_DETACHED, SPAN("\0\0\0\0\0\0\0\4full"));
+    answer(ASK_WARDEN, M_SB_DETACHED, SPAN("\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\4full"));
     assert_true(x.status == 503 && says("full") && noted_n == 0);
     assert_int_equal(control("POST /api/v1/sandboxes/box/exec", rows[0].body), 0);
     ask_gone(&desk, ASK_WARDEN);
     assert_true(x.status == 503 && says("may run"));
     desk.held[SHARE_FOLLOW] = DESK_FOLLOWS; /* nobody follows it */
     assert_int_equal(control("POST /api/v1/sandboxes/box/exec", rows[0].body), 0);
-    assert_int_equal(control("POST /api/v1/sandboxes/box/attach", "{\"command\":7}"), 503);
+    assert_int_equal(control("POST /api/v1/sandboxes/box/attach", "{\"command\":\"3.7\"}"), 503);
     assert_int_equal(sent_type, 0);
     desk.held[SHARE_FOLLOW] = 0;
     assert_int_equal(control("POST /api/v1/sandboxes/A/exec", rows[0].body), 404);
@@ -304,6 +304,7 @@ static void commands_are_listed_and_followed(void **state)
     assert_int_equal(sent_type, M_SB_COMMANDS);
     dynbuf_init(&list, 4096);
     msg_put_u8(&list, true);
+    msg_put_u64(&list, 3);
     msg_put_u16(&list, 2);
     for (unsigned i = 0; i < 2; i++) {
         msg_put_u32(&list, 9 - i);
@@ -318,23 +319,29 @@ static void commands_are_listed_and_followed(void **state)
     }
     answer(ASK_WARDEN, M_SB_COMMANDS_ARE, dynbuf_span(&list));
     assert_int_equal(x.status, 200);
-    assert_true(says("{\"command\":9,\"age_ms\":1234,\"detached\":false,\"followed\":true,\"state\":\"running\","
-                     "\"argv\":[\"sh\"],\"cut\":false}"));
-    assert_true(says("{\"command\":8,\"age_ms\":1234,\"detached\":true,\"followed\":false,\"state\":\"signalled\","
-                     "\"signal\":9,\"argv\":[\"sh\",\"\",\"\\\"\\n\"],\"cut\":true}"));
+    assert_true(
+        says("{\"command\":\"3.9\",\"age_ms\":1234,\"detached\":false,\"followed\":true,\"state\":\"running\","
+             "\"argv\":[\"sh\"],\"cut\":false}"));
+    assert_true(
+        says("{\"command\":\"3.8\",\"age_ms\":1234,\"detached\":true,\"followed\":false,\"state\":\"signalled\","
+             "\"signal\":9,\"argv\":[\"sh\",\"\",\"\\\"\\n\"],\"cut\":true}"));
     assert_int_equal(control("GET /api/v1/sandboxes/box/commands", ""), 0);
     answer(ASK_WARDEN, M_SB_COMMANDS_ARE, span_first(dynbuf_span(&list), list.n - 1));
     assert_int_equal(x.status, 503);
     dynbuf_free(&list);
     assert_int_equal(control("GET /api/v1/sandboxes/box/commands", ""), 0);
-    answer(ASK_WARDEN, M_SB_COMMANDS_ARE, SPAN("\0\0\0"));
+    answer(ASK_WARDEN, M_SB_COMMANDS_ARE, SPAN("\0\0\0\0\0\0\0\0\0\0\0"));
     assert_int_equal(x.status, 404);
     assert_int_equal(control("GET /api/v1/sandboxes/A/commands", ""), 404);
-    assert_int_equal(control("POST /api/v1/sandboxes/box/attach", "{\"command\":7}"), 200);
+    assert_int_equal(control("POST /api/v1/sandboxes/box/attach", "{\"command\":\"3.7\"}"), 200);
     assert_true(sent_type == M_SB_ATTACH && x.stream && x.follow == sent_id && !x.input && noted_n == 1);
-    assert_true(span_eq(dynbuf_span(&sent), SPAN("\0\0\0\3box\0\0\0\7")));
-    assert_true(span_find(dynbuf_span(&noted), SPAN("\"number\":7")) < noted.n);
-    assert_int_equal(control("POST /api/v1/sandboxes/box/attach", "{\"command\":0}"), 400);
+    assert_true(span_eq(dynbuf_span(&sent), SPAN("\0\0\0\3box\0\0\0\0\0\0\0\3\0\0\0\7")));
+    assert_true(span_find(dynbuf_span(&noted), SPAN("\"generation\":3,\"number\":7")) < noted.n);
+    for (const char *const *bad =
+             (const char *const[]){"{\"command\":7}", "{\"command\":\"7\"}", "{\"command\":\"3.0\"}",
+                                   "{\"command\":\"3.7.1\"}", "{\"command\":\".7\"}", NULL};
+         *bad; bad++)
+        assert_int_equal(control("POST /api/v1/sandboxes/box/attach", *bad), 400);
     assert_int_equal(control("POST /api/v1/sandboxes/box/attach", "{}"), 400);
 }
 
@@ -343,23 +350,25 @@ static void a_signal_is_sent_to_a_command_that_is_there(void **state)
     static const struct {
         struct span said;
         unsigned status, notes;
-    } cases[] = {{SPAN("\1"), 204, 1}, {SPAN("\0"), 404, 0}, {SPAN("\2"), 409, 0},
-                 {SPAN("\3"), 409, 0}, {SPAN("\4"), 503, 0}, {SPAN_NONE, 503, 0}};
+    } cases[] = {{SPAN("\1"), 204, 1}, {SPAN("\0"), 404, 0}, {SPAN("\2"), 409, 0}, {SPAN("\3"), 409, 0},
+                 {SPAN("\4"), 404, 0}, {SPAN("\5"), 404, 0}, {SPAN("\6"), 503, 0}, {SPAN_NONE, 503, 0}};
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        assert_int_equal(control("POST /api/v1/sandboxes/box/signal", "{\"command\":7,\"signal\":9}"), 0);
+        assert_int_equal(control("POST /api/v1/sandboxes/box/signal", "{\"command\":\"3.7\",\"signal\":9}"), 0);
         assert_int_equal(sent_type, M_SB_SIGNAL);
-        assert_true(span_eq(dynbuf_span(&sent), SPAN("\0\0\0\3box\0\0\0\7\11")));
+        assert_true(span_eq(dynbuf_span(&sent), SPAN("\0\0\0\3box\0\0\0\0\0\0\0\3\0\0\0\7\11")));
         answer(ASK_WARDEN, M_SB_SIGNALLED, cases[i].said);
         assert_int_equal(x.status, cases[i].status);
         assert_int_equal(noted_n, cases[i].notes);
+        assert_int_equal(says("of another start of the sandbox"), i == SB_FOUND_OTHER);
         if (cases[i].notes > 0)
-            assert_true(span_find(dynbuf_span(&noted), SPAN("\"number\":7,\"signal\":9}")) < noted.n);
+            assert_true(span_find(dynbuf_span(&noted), SPAN("\"generation\":3,\"number\":7,\"signal\":9}")) <
+                        noted.n);
     }
-    assert_int_equal(control("POST /api/v1/sandboxes/box/signal", "{\"command\":7}"), 0);
-    assert_true(span_eq(dynbuf_span(&sent), SPAN("\0\0\0\3box\0\0\0\7\17")));
+    assert_int_equal(control("POST /api/v1/sandboxes/box/signal", "{\"command\":\"3.7\"}"), 0);
+    assert_true(span_eq(dynbuf_span(&sent), SPAN("\0\0\0\3box\0\0\0\0\0\0\0\3\0\0\0\7\17")));
     for (const char *const *bad =
-             (const char *const[]){"{\"command\":7,\"signal\":0}", "{\"command\":7,\"signal\":65}", "{\"signal\":9}",
-                                   "{\"command\":4294967296}", NULL};
+             (const char *const[]){"{\"command\":\"3.7\",\"signal\":0}", "{\"command\":\"3.7\",\"signal\":65}",
+                                   "{\"signal\":9}", "{\"command\":\"3.4294967296\"}", NULL};
          *bad; bad++)
         assert_int_equal(control("POST /api/v1/sandboxes/box/signal", *bad), 400);
 }

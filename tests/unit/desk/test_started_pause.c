@@ -144,19 +144,22 @@ static void what_a_command_said_is_there_to_be_read(void **state)
         unsigned status;
     } cases[] = {{SPAN("\1\0\1\3\0\0\0\0\0\0\0\7\0\0\0\2hi\0\0\0\0\0\0\0\0\0\0\0\0"), 200},
                  {SPAN("\0\0\0\0"), 404},
+                 {SPAN("\4\0\0\0"), 404},
                  {SPAN("\1\0\1\3"), 503}};
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        assert_int_equal(control("GET /api/v1/sandboxes/box/log?command=7", ""), 0);
-        assert_true(sent_type == M_SB_LOG && span_eq(dynbuf_span(&sent), SPAN("\0\0\0\3box\0\0\0\7")));
+        assert_int_equal(control("GET /api/v1/sandboxes/box/log?command=3.7", ""), 0);
+        assert_true(sent_type == M_SB_LOG &&
+                    span_eq(dynbuf_span(&sent), SPAN("\0\0\0\3box\0\0\0\0\0\0\0\3\0\0\0\7")));
         answer(ASK_WARDEN, M_SB_LOG, cases[i].said);
         assert_int_equal(x.status, cases[i].status);
-        assert_true(i > 0 ||
-                    says("{\"command\":7,\"state\":\"exited\",\"status\":3,\"stdout\":{\"cut\":7,\"data\":\"aGk=\"},"
-                         "\"stderr\":{\"cut\":0,\"data\":\"\"}}"));
+        assert_true(
+            i > 0 ||
+            says("{\"command\":\"3.7\",\"state\":\"exited\",\"status\":3,\"stdout\":{\"cut\":7,\"data\":\"aGk=\"},"
+                 "\"stderr\":{\"cut\":0,\"data\":\"\"}}"));
     }
     assert_int_equal(control("GET /api/v1/sandboxes/box/log", ""), 400);
-    assert_int_equal(control("GET /api/v1/sandboxes/box/log?command=0", ""), 400);
-    assert_int_equal(control("GET /api/v1/sandboxes/A/log?command=7", ""), 404);
+    assert_int_equal(control("GET /api/v1/sandboxes/box/log?command=3.0", ""), 400);
+    assert_int_equal(control("GET /api/v1/sandboxes/A/log?command=3.7", ""), 404);
 }
 
 int main(void)

@@ -154,6 +154,7 @@ static uint32_t followed(int fd, uint64_t most, bool detached)
         assert_int_equal(heard(DESK, M_SB_DETACHED), 50);
     uint32_t run = told_type(fd, TALK_RUN, SPAN_NONE);
     msg_put_span(&b, SPAN("loud"));
+    msg_put_u64(&b, 7);
     msg_put_u32(&b, run);
     if (detached)
         say(DESK, M_SB_ATTACH, 50, &b);

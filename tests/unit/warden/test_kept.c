@@ -13,6 +13,7 @@ static uint32_t detached(uint64_t desk, const char *why)
 {
     assert_int_equal(heard(DESK, M_SB_DETACHED), desk);
     struct msg_in m = msg_in(got.payload);
+    assert_int_equal(msg_get_u64(&m), why ? 0 : 7);
     uint32_t number = msg_get_u32(&m);
     struct span said = msg_get_span(&m, 400);
     assert_int_equal(msg_end(&m), 0);
@@ -31,14 +32,21 @@ static uint32_t detach(int fd, uint64_t timeout_ms)
     return number;
 }
 
-static void ask_number(uint16_t type, uint64_t desk, const char *name, uint32_t number, unsigned signo)
+static void ask_of(uint64_t generation, uint16_t type, uint64_t desk, const char *name, uint32_t number,
+                   unsigned signo)
 {
     struct dynbuf b = fresh();
     msg_put_span(&b, span_str(name));
+    msg_put_u64(&b, generation);
     msg_put_u32(&b, number);
     if (type == M_SB_SIGNAL)
         msg_put_u8(&b, (uint8_t)signo);
     say(DESK, type, desk, &b);
+}
+
+static void ask_number(uint16_t type, uint64_t desk, const char *name, uint32_t number, unsigned signo)
+{
+    ask_of(7, type, desk, name, number, signo);
 }
 
 static void output_heard(uint64_t desk, struct span bytes)
@@ -58,6 +66,7 @@ static const char *listing(const char *name)
     assert_int_equal(heard(DESK, M_SB_COMMANDS_ARE), 60);
     struct msg_in m = msg_in(got.payload);
     bool there = msg_get_bool(&m);
+    assert_int_equal(msg_get_u64(&m), there ? 7 : 0);
     text[0] = '\0';
     for (unsigned rows = msg_get_u16(&m); rows > 0; rows--) {
         unsigned number = msg_get_u32(&m);
@@ -313,7 +322,7 @@ static void any_command_can_be_sent_a_signal(void **state)
     ask_number(M_SB_SIGNAL, 30, "box", 77, SIGTERM);
     signal_answered(77, 0);
     ask_number(M_SB_SIGNAL, 30, "nobody", run, SIGTERM);
-    signal_answered(run, 0);
+    signal_answered(run, SB_FOUND_NOWHERE);
     ask_number(M_SB_SIGNAL, 30, "box", run, 0); /* none are these */
     ask_number(M_SB_SIGNAL, 30, "box", run, 65);
     ends_with(fd, run, TALK_SIGNALLED, SIGTERM);
@@ -326,6 +335,27 @@ static void any_command_can_be_sent_a_signal(void **state)
     close(fd);
 }
 
+/* What was called so before the sandbox was started anew is another command. */
+static void a_command_is_of_one_start_of_its_sandbox(void **state)
+{
+    int fd;
+    (void)runs("box", 60000, &fd);
+    uint32_t run = detach(fd, 60000);
+    for (uint64_t generation = 6; generation < 9; generation += 2) {
+        ask_of(generation, M_SB_SIGNAL, 30, "box", run, SIGKILL);
+        signal_answered(run, SB_FOUND_OTHER);
+        ask_of(generation, M_SB_ATTACH, 31, "box", run, 0);
+        exit_heard(31, SB_LOST, 0);
+        assert_true(span_find(got.payload, SPAN("another start of this sandbox")) < got.payload.n);
+        ask_of(generation, M_SB_LOG, 70, "box", run, 0);
+        assert_int_equal(heard(DESK, M_SB_LOG), 70);
+        assert_int_equal(got.payload.p[0], SB_FOUND_OTHER);
+        assert_int_equal(got.payload.n, 4); /* and nothing of what it said */
+    }
+    assert_string_equal(listing("box"), "1d ");
+    close(fd);
+}
+
 /* The desk's answer of what is kept of one; NULL: there is none. */
 static const char *kept_of(uint32_t number, uint64_t cut[2], struct span bytes[2])
 {
@@ -333,7 +363,7 @@ static const char *kept_of(uint32_t number, uint64_t cut[2], struct span bytes[2
     ask_number(M_SB_LOG, 70, "box", number, 0);
     assert_int_equal(heard(DESK, M_SB_LOG), 70);
     struct msg_in m = msg_in(got.payload);
-    bool there = msg_get_bool(&m), live = msg_get_bool(&m);
+    bool there = msg_get_u8(&m) == SB_FOUND, live = msg_get_bool(&m);
     unsigned how = msg_get_u8(&m), code = msg_get_u8(&m);
     (void)snprintf(state, sizeof(state), "%u %u %s", how, code, live ? "runs" : "ended");
     for (int i = 0; i < 2 && there; i++) {
@@ -393,6 +423,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(so_many_detached_commands_are_kept, begin_known, finish),
         cmocka_unit_test_setup_teardown(one_sandbox_keeps_no_other_from_its_first, begin_known, finish),
         cmocka_unit_test_setup_teardown(any_command_can_be_sent_a_signal, begin_known, finish),
+        cmocka_unit_test_setup_teardown(a_command_is_of_one_start_of_its_sandbox, begin_known, finish),
         cmocka_unit_test_setup_teardown(the_last_is_read_by_anybody, begin_known, finish),
     };
     signal(SIGPIPE, SIG_IGN);

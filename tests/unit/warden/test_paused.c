@@ -103,6 +103,7 @@ static void nothing_is_begun_in_one_that_stands_still(void **state)
     assert_true(span_find(got.payload, SPAN("`countersign sandbox resume` lets it go on")) < got.payload.n);
     struct dynbuf b = fresh();
     msg_put_span(&b, SPAN("box"));
+    msg_put_u64(&b, 7);
     msg_put_u32(&b, run);
     msg_put_u8(&b, SIGTERM);
     say(DESK, M_SB_SIGNAL, 4, &b);
