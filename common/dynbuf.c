@@ -58,7 +58,7 @@ uint8_t *dynbuf_grow(struct dynbuf *b, size_t n)
     if (b->failed || n > b->max - b->n)
         return fail(b), NULL;
     if (b->cap - b->n < n) {
-        size_t want = b->cap ? b->cap : 64;
+        size_t want = b->cap ? b->cap : b->max < 64 ? b->max : 64; /* never past max: dynbuf_room relies on it */
         while (want - b->n < n)
             want = want > b->max / 2 ? b->max : want * 2;
         uint8_t *grown = malloc(want);
