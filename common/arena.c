@@ -38,7 +38,8 @@ void arena_wipe(struct arena *a)
     arena_free(a);
 }
 
-void *arena_alloc(struct arena *a, size_t wanted)
+/* Not zeroed yet: of a block only what is handed out is worth it. */
+static void *take(struct arena *a, size_t wanted)
 {
     size_t n = wanted;
     const size_t align = _Alignof(max_align_t);
@@ -50,10 +51,11 @@ void *arena_alloc(struct arena *a, size_t wanted)
     struct arena_block *b = a->blocks;
     if (b == NULL || b->cap - b->n < n) {
         size_t cap = n > BLOCK ? n : BLOCK;
-        b = calloc(1, sizeof(*b) + cap);
+        b = malloc(sizeof(*b) + cap);
         if (b == NULL)
             return NULL;
         poison(b->bytes, cap);
+        b->n = 0;
         b->cap = cap;
         /* One that is full with this goes behind the newest, where there may be room yet. */
         struct arena_block **at = n > BLOCK && a->blocks ? &a->blocks->next : &a->blocks;
@@ -67,11 +69,17 @@ void *arena_alloc(struct arena *a, size_t wanted)
     return out;
 }
 
+void *arena_alloc(struct arena *a, size_t n)
+{
+    void *out = take(a, n);
+    return out ? memset(out, 0, n) : NULL;
+}
+
 struct span arena_copy(struct arena *a, struct span s)
 {
     if (s.n == 0)
         return SPAN_NONE;
-    uint8_t *p = arena_alloc(a, s.n);
+    uint8_t *p = take(a, s.n);
     if (p == NULL)
         return SPAN_NONE;
     memcpy(p, s.p, s.n);
@@ -89,7 +97,7 @@ struct span arena_keep(struct arena *a, struct dynbuf *b)
 
 struct span arena_join(struct arena *a, struct span one, struct span other)
 {
-    uint8_t *p = one.n > SIZE_MAX - other.n ? NULL : arena_alloc(a, one.n + other.n);
+    uint8_t *p = one.n > SIZE_MAX - other.n ? NULL : take(a, one.n + other.n);
     if (p && one.n)
         memcpy(p, one.p, one.n);
     if (p && other.n)
@@ -103,7 +111,7 @@ struct span arena_printf(struct arena *a, const char *fmt, ...)
     va_start(ap, fmt);
     int n = vsnprintf(NULL, 0, fmt, ap);
     va_end(ap);
-    char *text = n < 0 ? NULL : arena_alloc(a, (size_t)n + 1);
+    char *text = n < 0 ? NULL : take(a, (size_t)n + 1);
     if (text == NULL)
         return SPAN_NONE;
     va_start(ap, fmt);

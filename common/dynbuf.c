@@ -53,12 +53,12 @@ static int fail(struct dynbuf *b)
     return -1;
 }
 
-uint8_t *dynbuf_room(struct dynbuf *b, size_t n)
+uint8_t *dynbuf_grow(struct dynbuf *b, size_t n)
 {
     if (b->failed || n > b->max - b->n)
         return fail(b), NULL;
     if (b->cap - b->n < n) {
-        size_t want = b->cap ? b->cap : 64;
+        size_t want = b->cap ? b->cap : b->max < 64 ? b->max : 64; /* never past max: dynbuf_room relies on it */
         while (want - b->n < n)
             want = want > b->max / 2 ? b->max : want * 2;
         uint8_t *grown = malloc(want);
@@ -99,6 +99,15 @@ int dynbuf_add(struct dynbuf *b, struct span s)
 int dynbuf_add_byte(struct dynbuf *b, uint8_t c)
 {
     return dynbuf_add(b, span_of(&c, 1));
+}
+
+int dynbuf_add_u64(struct dynbuf *b, uint64_t v)
+{
+    uint8_t digits[20], *at = digits + sizeof(digits);
+    do
+        *--at = (uint8_t)('0' + v % 10);
+    while ((v /= 10) > 0);
+    return dynbuf_add(b, span_of(at, (size_t)(digits + sizeof(digits) - at)));
 }
 
 int dynbuf_addf(struct dynbuf *b, const char *fmt, ...)

@@ -31,11 +31,21 @@ void dynbuf_reset(struct dynbuf *b);
 /* Append. 0, or -1 (too big, or no memory; the buffer is then failed). */
 int dynbuf_add(struct dynbuf *b, struct span s);
 int dynbuf_add_byte(struct dynbuf *b, uint8_t c);
+/* In decimal digits. */
+int dynbuf_add_u64(struct dynbuf *b, uint64_t v);
 int dynbuf_addf(struct dynbuf *b, const char *fmt, ...) PRINTF(2, 3);
 /* Each byte as %XX, but for letters, digits and those in `plain`. */
 void dynbuf_add_percent(struct dynbuf *b, struct span s, const char *plain);
+/* What dynbuf_room does when it has to grow, or to fail. */
+uint8_t *dynbuf_grow(struct dynbuf *b, size_t n) MUSTCHECK;
 /* Make room for n more bytes and return where they go, or NULL. Commit with dynbuf_grew. */
-uint8_t *dynbuf_room(struct dynbuf *b, size_t n) MUSTCHECK;
+static inline MUSTCHECK uint8_t *dynbuf_room(struct dynbuf *b, size_t n)
+{
+    if (b->failed || b->p == NULL || n > b->cap - b->n)
+        return dynbuf_grow(b, n);
+    unpoison(b->p + b->n, n);
+    return b->p + b->n;
+}
 void dynbuf_grew(struct dynbuf *b, size_t n);
 /* Drop n bytes from the front (n <= b->n). They are overwritten: what passes through may be a credential. */
 void dynbuf_drop(struct dynbuf *b, size_t n);

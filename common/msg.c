@@ -1,13 +1,29 @@
 #include "common/msg.h"
 
-static void big_endian(uint8_t *to, uint64_t v, size_t n)
+#include <endian.h>
+
+/* n is 1, 2, 4 or 8, known to the compiler: for each it is one load or store. */
+static inline void big_endian(uint8_t *to, uint64_t v, size_t n)
 {
-    for (size_t i = 0; i < n; i++)
-        to[i] = (uint8_t)(v >> (8 * (n - 1 - i)));
+    v = htobe64(v << (8 * (sizeof(v) - n)));
+    memcpy(to, &v, n);
+}
+
+static inline uint64_t number(const uint8_t *p, size_t n)
+{
+    uint64_t u8 = p[0], u64;
+    uint32_t u32;
+    uint16_t u16;
+    switch (n) {
+    case 1: return u8;
+    case 2: memcpy(&u16, p, sizeof(u16)); return be16toh(u16);
+    case 4: memcpy(&u32, p, sizeof(u32)); return be32toh(u32);
+    default: memcpy(&u64, p, sizeof(u64)); return be64toh(u64);
+    }
 }
 
 /* Failure sticks in the buffer. */
-static void put(struct dynbuf *b, uint64_t v, size_t n)
+static inline void put(struct dynbuf *b, uint64_t v, size_t n)
 {
     uint8_t *to = dynbuf_room(b, n);
     if (to == NULL)
@@ -57,7 +73,7 @@ void msg_put_digest(struct dynbuf *b, const struct digest *d)
     (void)dynbuf_add(b, span_of(d->b, DIGEST_BYTES));
 }
 
-static struct span take(struct msg_in *m, size_t n)
+static inline struct span take(struct msg_in *m, size_t n)
 {
     if (m->bad || m->rest.n < n) {
         m->bad = true;
@@ -68,13 +84,10 @@ static struct span take(struct msg_in *m, size_t n)
     return s;
 }
 
-static uint64_t get(struct msg_in *m, size_t n)
+static inline uint64_t get(struct msg_in *m, size_t n)
 {
     struct span s = take(m, n);
-    uint64_t v = 0;
-    for (size_t i = 0; i < s.n; i++)
-        v = v << 8 | s.p[i];
-    return v;
+    return s.n ? number(s.p, n) : 0;
 }
 
 uint8_t msg_get_u8(struct msg_in *m)

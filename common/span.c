@@ -12,12 +12,10 @@ int span_cmp(struct span a, struct span b)
     return c ? c : (a.n > b.n) - (a.n < b.n);
 }
 
-bool span_ieq(struct span a, struct span b)
+bool span_ieq_bytes(const uint8_t *a, const uint8_t *b, size_t n)
 {
-    if (a.n != b.n)
-        return false;
-    for (size_t i = 0; i < a.n; i++)
-        if (lower(a.p[i]) != lower(b.p[i]))
+    for (size_t i = 0; i < n; i++)
+        if (lower(a[i]) != lower(b[i]))
             return false;
     return true;
 }

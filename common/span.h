@@ -10,6 +10,9 @@
 
 #define MUSTCHECK    __attribute__((warn_unused_result))
 #define PRINTF(f, a) __attribute__((format(printf, f, a)))
+/* Of a large local whose maker sets what counts and says how many of the rest do: the compiler does not zero it
+ * first. */
+#define UNZEROED __attribute__((uninitialized))
 
 struct span {
     const uint8_t *p;
@@ -50,8 +53,13 @@ static inline struct span span_first(struct span s, size_t n)
 
 /* By their bytes; of two that begin alike the shorter one comes first. < 0, 0 or > 0. */
 int span_cmp(struct span a, struct span b);
-/* ASCII case only; the locale never matters. */
-bool span_ieq(struct span a, struct span b);
+/* ASCII case only; the locale never matters. Most names differ in length already. */
+bool span_ieq_bytes(const uint8_t *a, const uint8_t *b, size_t n);
+static inline bool span_ieq(struct span a, struct span b)
+{
+    return a.n == b.n && span_ieq_bytes(a.p, b.p, a.n);
+}
+
 bool span_starts(struct span s, struct span prefix);
 bool span_ends(struct span s, struct span suffix);
 /* Index of byte c, or s.n. */
@@ -81,8 +89,9 @@ bool span_eq_consttime(struct span a, struct span b);
 #endif
 
 #ifdef COMMON_POISON
-void __asan_poison_memory_region(void const volatile *p, size_t n);
-void __asan_unpoison_memory_region(void const volatile *p, size_t n);
+/* Not const, as the library has them: they read nothing, and a compiler would ask for what they could read. */
+void __asan_poison_memory_region(void volatile *p, size_t n);
+void __asan_unpoison_memory_region(void volatile *p, size_t n);
 #define poison(p, n)   __asan_poison_memory_region(p, n)
 #define unpoison(p, n) __asan_unpoison_memory_region(p, n)
 #else

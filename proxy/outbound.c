@@ -38,12 +38,22 @@ static bool never(struct span name)
 /* A sandbox's own credential beside the one that is injected would say whose account it is (C40). */
 bool outbound_is_credential(struct span name)
 {
-    static const char *const names[] = {
-        "authorization",        "cookie",         "x-api-key",     "api-key",       "apikey",    "x-auth-token",
-        "x-access-token",       "x-goog-api-key", "x-vault-token", "private-token", "job-token", "deploy-token",
-        "x-amz-security-token", "x-tc-token"};
+    static const struct span names[] = {SPAN("authorization"),
+                                        SPAN("cookie"),
+                                        SPAN("x-api-key"),
+                                        SPAN("api-key"),
+                                        SPAN("apikey"),
+                                        SPAN("x-auth-token"),
+                                        SPAN("x-access-token"),
+                                        SPAN("x-goog-api-key"),
+                                        SPAN("x-vault-token"),
+                                        SPAN("private-token"),
+                                        SPAN("job-token"),
+                                        SPAN("deploy-token"),
+                                        SPAN("x-amz-security-token"),
+                                        SPAN("x-tc-token")};
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        if (same_slot(name, span_str(names[i])))
+        if (name.n == names[i].n && same_slot(name, names[i]))
             return true;
     return false;
 }

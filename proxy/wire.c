@@ -45,6 +45,11 @@ static int ok(const struct msg_in *m)
     return m->bad ? -1 : 0;
 }
 
+void wire_copy_request(struct wire_request *to, const struct wire_request *from)
+{
+    memcpy(to, from, offsetof(struct wire_request, field) + from->nfields * sizeof(from->field[0]));
+}
+
 void wire_put_request(struct dynbuf *b, const struct wire_request *r)
 {
     msg_put_span(b, r->scheme);

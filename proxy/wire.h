@@ -19,8 +19,10 @@ struct wire_request {
     uint16_t port;
     bool has_query;
     size_t nfields;
-    struct http_field field[HTTP_FIELDS_MAX];
+    struct http_field field[HTTP_FIELDS_MAX]; /* last, as of what holds one: behind nfields nothing is set or read */
 };
+/* As much of it as counts. */
+void wire_copy_request(struct wire_request *to, const struct wire_request *from);
 void wire_put_request(struct dynbuf *b, const struct wire_request *r);
 int wire_get_request(struct msg_in *m, struct wire_request *r) MUSTCHECK;
 
@@ -74,12 +76,12 @@ struct wire_forward {
     struct span credential;
     enum slot_kind slot; /* where its mark stands, if it has one, */
     uint32_t slot_at;    /* and behind how many bytes of that: the query, the path or the body */
-    struct wire_request request;
     enum wire_body body;
-    struct span
-        swaps; /* u8 n, n x wire_swap (proxy/lease/wire_swap.h): tokens of its answer; empty: there are none */
-    struct span
-        answer_id; /* what its client knows the answer by (common/json/rpc.h); empty: the answer goes on as it is */
+    /* u8 n, n x wire_swap (proxy/lease/wire_swap.h): tokens of its answer; empty: there are none */
+    struct span swaps;
+    /* What its client knows the answer by (common/json/rpc.h); empty: the answer goes on as it is. */
+    struct span answer_id;
+    struct wire_request request; /* last */
 };
 void wire_put_forward(struct dynbuf *b, const struct wire_forward *f);
 int wire_get_forward(struct msg_in *m, struct wire_forward *f) MUSTCHECK;

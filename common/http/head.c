@@ -9,11 +9,7 @@ enum http_result http_refuse(struct http_err *e, unsigned status, const char *co
 
 void http_head_reset(struct http_head *h)
 {
-    memset(h, 0, offsetof(struct http_head, field)); /* the fields themselves: nfields says how many count */
-    h->nfields = 0;
-    h->framing = HTTP_NO_BODY;
-    h->length = 0;
-    h->keep_alive = h->expect_continue = h->upgrade = false;
+    memset(h, 0, offsetof(struct http_head, field)); /* of these nfields says how many count */
 }
 
 static enum http_result refuse_name(struct span line, size_t at, unsigned status, struct http_err *e)

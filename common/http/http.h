@@ -45,13 +45,13 @@ struct http_head {
     struct span reason;
     /* both */
     unsigned minor; /* HTTP/1.minor, 0 or 1 */
-    struct http_field field[HTTP_ANSWER_FIELDS_MAX];
     size_t nfields;
     enum http_framing framing;
     uint64_t length; /* with HTTP_LENGTH; 0 with HTTP_LENGTH is a body of no bytes that was declared */
     bool keep_alive; /* after this message, as far as the sender goes */
     bool expect_continue;
-    bool upgrade; /* an Upgrade field was there */
+    bool upgrade;                                    /* an Upgrade field was there */
+    struct http_field field[HTTP_ANSWER_FIELDS_MAX]; /* last: behind nfields nothing counts */
 };
 
 /* Why a message was refused: a status to answer with, a stable code such as

@@ -21,7 +21,9 @@ int http_write_status_line(struct dynbuf *out, unsigned status, struct span reas
 {
     if (status < 100 || status > HTTP_STATUS_MAX || http_value_run(reason, CH_OBS) != reason.n)
         return -1;
-    (void)dynbuf_addf(out, "HTTP/1.1 %u ", status);
+    (void)dynbuf_add(out, SPAN("HTTP/1.1 "));
+    (void)dynbuf_add_u64(out, status);
+    (void)dynbuf_add_byte(out, ' ');
     (void)dynbuf_add(out, reason);
     return crlf(out);
 }
@@ -44,7 +46,9 @@ int http_write_end(struct dynbuf *out, enum http_framing framing, uint64_t lengt
     if (framing == HTTP_LENGTH) {
         if (length > INT64_MAX)
             return -1;
-        (void)dynbuf_addf(out, "Content-Length: %llu\r\n", (unsigned long long)length);
+        (void)dynbuf_add(out, SPAN("Content-Length: "));
+        (void)dynbuf_add_u64(out, length);
+        (void)crlf(out);
     } else if (framing == HTTP_CHUNKED) {
         (void)dynbuf_add(out, SPAN("Transfer-Encoding: chunked\r\n"));
     }

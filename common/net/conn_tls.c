@@ -81,6 +81,13 @@ static BIO *bio_new(struct conn *c)
     return b;
 }
 
+/* What SSL_get_error would trip over. Emptying what is empty takes longer than a look. */
+static void no_errors(void)
+{
+    if (ERR_peek_error() != 0)
+        ERR_clear_error();
+}
+
 static const char *code_of(int reason)
 {
     switch (reason) {
@@ -188,7 +195,7 @@ void conn_tls_pump(struct conn *c, struct span fresh)
     }
     c->raw_now = kept ? dynbuf_span(&c->raw_in) : fresh;
     c->stalled = false;
-    ERR_clear_error();
+    no_errors();
     if (c->mode == CONN_HANDSHAKE)
         handshake(c);
     if (c->mode == CONN_TLS)
@@ -207,7 +214,7 @@ void conn_tls_pump(struct conn *c, struct span fresh)
 size_t conn_tls_through(struct conn *c, struct span s)
 {
     size_t done, all = 0;
-    ERR_clear_error();
+    no_errors();
     while (c->mode == CONN_TLS && !c->write_lost && all < s.n && conn_raw_queued(c) == 0) {
         for (size_t round = all + ENCRYPT_ROUND; all < s.n && all < round; all += done)
             if (SSL_write_ex(c->ssl, s.p + all, s.n - all < ENCRYPT_ROUND ? s.n - all : ENCRYPT_ROUND, &done) != 1) {

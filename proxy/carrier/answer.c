@@ -16,15 +16,21 @@ static bool begins(struct span name, struct span prefix)
     return name.n >= prefix.n && span_ieq(span_first(name, prefix.n), prefix);
 }
 
+static bool is_one_of(struct span name, const struct span *list, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (span_ieq(name, list[i]))
+            return true;
+    return false;
+}
+
 /* Of an answer with tokens, what says what it is and for how long; another field may have a token that nobody named.
  */
 static bool goes_with_tokens(struct span name)
 {
-    static const char *const names[] = {"content-type", "cache-control", "pragma", "date", "age", "expires", "vary"};
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        if (span_ieq(name, span_str(names[i])))
-            return true;
-    return false;
+    static const struct span names[] = {SPAN("content-type"), SPAN("cache-control"), SPAN("pragma"), SPAN("date"),
+                                        SPAN("age"),          SPAN("expires"),       SPAN("vary")};
+    return is_one_of(name, names, sizeof(names) / sizeof(names[0]));
 }
 
 /* Does not go to the client: hop by hop, what only the gateway may say, routes around it (C24), and beside a
@@ -47,31 +53,32 @@ static bool dropped(const struct exchange *x, const struct http_head *h, struct 
 
 bool answer_is_digest(struct span name)
 {
-    static const char *const names[] = {"content-digest", "repr-digest", "digest",      "content-md5",       "etag",
-                                        "signature",      "x-goog-hash", "x-amz-crc32", "x-ms-content-crc64"};
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        if (span_ieq(name, span_str(names[i])))
-            return true;
+    static const struct span names[] = {SPAN("content-digest"), SPAN("repr-digest"), SPAN("digest"),
+                                        SPAN("content-md5"),    SPAN("etag"),        SPAN("signature"),
+                                        SPAN("x-goog-hash"),    SPAN("x-amz-crc32"), SPAN("x-ms-content-crc64")};
+    if (is_one_of(name, names, sizeof(names) / sizeof(names[0])))
+        return true;
     return begins(name, SPAN("x-amz-checksum-")) || begins(name, SPAN("x-checksum-"));
 }
 
 /* May bytes in it be covered without breaking it? */
 static bool is_text(const struct http_head *h)
 {
-    static const char *const types[] = {
-        "application/json",  "application/xml",  "application/javascript",           "application/x-ndjson",
-        "application/jsonl", "application/yaml", "application/x-www-form-urlencoded"};
+    static const struct span types[] = {SPAN("application/json"),
+                                        SPAN("application/xml"),
+                                        SPAN("application/javascript"),
+                                        SPAN("application/x-ndjson"),
+                                        SPAN("application/jsonl"),
+                                        SPAN("application/yaml"),
+                                        SPAN("application/x-www-form-urlencoded")};
     const struct http_field *f = http_find(h, SPAN("content-type"));
     struct span type, rest;
     if (f == NULL)
         return false;
     (void)span_cut(f->value, ';', &type, &rest);
     type = span_trim(type);
-    if (begins(type, SPAN("text/")))
+    if (begins(type, SPAN("text/")) || is_one_of(type, types, sizeof(types) / sizeof(types[0])))
         return true;
-    for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
-        if (span_ieq(type, span_str(types[i])))
-            return true;
     struct span tail = span_from(type, type.n > 5 ? type.n - 5 : 0);
     return span_ieq(tail, SPAN("+json")) || span_ieq(span_from(tail, 1), SPAN("+xml"));
 }
@@ -146,7 +153,7 @@ static bool folds_hide_one(const struct exchange *x, const struct dynbuf *head)
 /* Secrets in names, values and the reason phrase are covered in a copy of the raw head. */
 static enum walk_next keep_head(struct exchange *x, const struct http_head *h, struct span raw)
 {
-    struct wire_answer a;
+    struct wire_answer a UNZEROED;
     struct dynbuf copy;
     enum walk_next next = WALK_FAIL;
     bool refuse = false, hidden = false;
@@ -244,7 +251,7 @@ static enum http_result read_head(struct exchange *x, struct http_head *h, size_
 enum walk_next answer_head(struct exchange *x)
 {
     for (;;) {
-        struct http_head h;
+        struct http_head h UNZEROED; /* it is read once it is parsed */
         struct http_err e;
         size_t used;
         if (conn_input(x->conn).n > 0 && x->answer == ANSWER_NONE)

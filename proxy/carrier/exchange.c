@@ -180,12 +180,11 @@ static int read_forward(struct exchange *x, struct frame *f, struct span *in)
 
 static struct exchange *carry_new(struct carrier *c, uint64_t xid)
 {
-    struct exchange *x = calloc(1, sizeof(*x));
     struct front *front = carrier_front(c, xid);
-    if (x == NULL || front == NULL) {
-        free(x);
+    struct exchange *x = front ? malloc(sizeof(*x)) : NULL;
+    if (x == NULL)
         return NULL;
-    }
+    memset(x, 0, offsetof(struct exchange, f.request.field)); /* the fields are set as they are read */
     x->carrier = c;
     x->xid = xid;
     x->front = front;

@@ -89,8 +89,7 @@ struct exchange {
     struct timer *timer; /* for the credential, once it was asked for; then for the leases of the answer's tokens */
 
     /* what is asked */
-    uint8_t *payload; /* of M_FORWARD; f borrows from it */
-    struct wire_forward f;
+    uint8_t *payload; /* of M_FORWARD; f, at the end, borrows from it */
     struct upstream *upstream;
     struct cred *cred;
     uint64_t refused; /* the version of its value that the upstream refused, so that another was asked for; 0: none */
@@ -135,6 +134,8 @@ struct exchange {
     /* why it ends, if not well */
     const char *code;
     char why[300];
+
+    struct wire_forward f; /* what is asked; last, for carry_new clears all but the request's fields */
 };
 
 #include "proxy/carrier/steps.h"

@@ -118,10 +118,10 @@ static int relay(struct client *c, struct span data)
 {
     struct exchange *x = &c->x;
     char size[20];
-    int n = snprintf(size, sizeof(size), "%zx\r\n", data.n);
     if (data.n == 0 || x->out == HTTP_NO_BODY)
         return 0;
     bool sized = x->out == HTTP_LENGTH, chunked = x->out == HTTP_CHUNKED;
+    int n = chunked ? snprintf(size, sizeof(size), "%zx\r\n", data.n) : 0;
     if (sized && data.n > x->left)
         return -1;
     x->left -= sized ? data.n : 0;
@@ -143,7 +143,7 @@ static int relay_end(struct client *c)
 void front_answer(struct client *c, struct frame *f)
 {
     struct msg_in m = msg_in(f->payload);
-    struct wire_answer a;
+    struct wire_answer a UNZEROED;
     bool known = wire_get_answer(&m, &a) == 0, end = msg_get_bool(&m);
     struct span first = msg_get_span(&m, CHAN_PAYLOAD_MAX);
     if (client_answered(c) || !known || msg_end(&m) != 0 || a.status < 200) {

@@ -144,7 +144,7 @@ static enum walk_next request(struct client *c, const struct http_head *h, struc
 {
     struct front *f = c->front;
     char host[HTTP_HOST_MAX + 1], accept[WS_ACCEPT_TEXT + 1];
-    struct wire_request r;
+    struct wire_request r UNZEROED;
     if (!front_same_identity(c, h, e) || destination(c, h, host, &r, e) != 0)
         return WALK_FAIL;
     *e = (struct http_err){400, "bad-target", "the path or query has a spelling this gateway does not take"};
@@ -173,7 +173,7 @@ static enum walk_next request(struct client *c, const struct http_head *h, struc
 /* PARSE on the proxy port: CONNECT opens a tunnel, an absolute http:// target is a request. */
 static enum walk_next read_head(struct client *c, struct http_err *e)
 {
-    struct http_head h;
+    struct http_head h UNZEROED;
     struct span in = conn_input(c->conn);
     size_t used = 0, taken = 0;
     *e = (struct http_err){400, "bad-request", "the request cannot be understood"};

@@ -24,9 +24,10 @@ struct exchange *exchange_new(struct judge *j, struct front *f, uint64_t xid)
 {
     if (exchange_find(j, xid) != NULL)
         return NULL;
-    struct exchange *x = calloc(1, sizeof(*x));
+    struct exchange *x = malloc(sizeof(*x));
     if (x == NULL)
         return NULL;
+    memset(x, 0, offsetof(struct exchange, request.field)); /* the fields are set as they are read */
     x->xid = xid;
     x->judge = j;
     x->front = f;

@@ -34,7 +34,6 @@ struct exchange {
     bool broken;
 
     /* what was asked */
-    struct wire_request request;
     bool forwarded;     /* it said that it is passed on for somebody else */
     struct span reason; /* the agent's word */
     struct span own;    /* what the client itself had in the slot of the credential, decoded; */
@@ -81,6 +80,8 @@ struct exchange {
     struct upstream_ref *upstream; /* a reference; NULL until it is released */
     struct refusal refusal;
     struct span cause; /* the carrier's own code: for the audit, finer than what the client is told */
+
+    struct wire_request request; /* what was asked; last, for exchange_new clears all but its fields */
 };
 
 /* NULL: no memory, or the id is taken. */

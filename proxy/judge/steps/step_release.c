@@ -72,7 +72,7 @@ static int forward(struct exchange *x, struct wire_forward *f)
     f->answer_id = ticket_answer_id(x);
     if (slot_place(x, f) != 0 || swap_put(x, &f->swaps) != 0)
         return -1;
-    f->request = x->request;
+    wire_copy_request(&f->request, &x->request);
     f->body = x->upload >= UPLOAD_TO_COME ? BODY_STREAM : body_kind(x->body);
     struct dynbuf *b = post_begin(x->judge, ROLE_CARRIER, 0, M_FORWARD, x->xid);
     wire_put_forward(b, f);
@@ -94,9 +94,10 @@ static int open_body(struct exchange *x)
 
 enum walk_next step_release(struct exchange *x)
 {
-    struct wire_forward f = {0};
+    struct wire_forward f UNZEROED;
     const struct decision *d = &x->now.d;
     enum refuse_why lease = lease_still(x);
+    memset(&f, 0, offsetof(struct wire_forward, request.field));
     if (lease != REFUSE_COUNT)
         return refuse(x, lease);
     x->upstream = upstream_of(x->judge, x->now.image, x->sandbox->account, &x->request);

@@ -155,6 +155,63 @@ static void arena_keeps_texts_and_lists(void **state)
     arena_free(&a);
 }
 
+/* Also where somebody else's bytes lay before. */
+static void an_arena_hands_out_zeroes(void **state)
+{
+    static const uint8_t zero[512];
+    struct arena a;
+    arena_init(&a, 64 * 1024);
+    for (size_t round = 0; round < 4; round++) {
+        for (size_t i = 0; i < 16; i++) {
+            uint8_t *p = arena_alloc(&a, sizeof(zero) - i);
+            assert_non_null(p);
+            assert_memory_equal(p, zero, sizeof(zero) - i);
+            memset(p, 0xa5, sizeof(zero) - i);
+        }
+        arena_free(&a);
+    }
+}
+
+static void a_number_is_added_in_digits(void **state)
+{
+    static const struct {
+        uint64_t v;
+        const char *text;
+    } rows[] = {{0, "0"}, {7, "7"}, {10, "10"}, {404, "404"}, {UINT64_MAX, "18446744073709551615"}};
+    struct dynbuf b;
+    dynbuf_init(&b, 20);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        dynbuf_reset(&b);
+        assert_int_equal(dynbuf_add_u64(&b, rows[i].v), 0);
+        assert_true(span_eq(dynbuf_span(&b), span_str(rows[i].text)));
+    }
+    assert_int_equal(dynbuf_add_u64(&b, 1), -1);
+    assert_false(dynbuf_ok(&b));
+    assert_int_equal(dynbuf_add_u64(&b, 1), -1); /* it sticks */
+    dynbuf_free(&b);
+}
+
+/* Each width, its largest value and its order of bytes; one byte short is bad. */
+static void numbers_of_a_message_come_back(void **state)
+{
+    struct dynbuf b;
+    dynbuf_init(&b, 64);
+    msg_put_u8(&b, 0xfe);
+    msg_put_u16(&b, 0xfedc);
+    msg_put_u32(&b, 0xfedcba98);
+    msg_put_u64(&b, 0xfedcba9876543210);
+    const uint8_t wire[] = {0xfe, 0xfe, 0xdc, 0xfe, 0xdc, 0xba, 0x98, 0xfe, 0xdc, 0xba, 0x98, 0x76, 0x54, 0x32, 0x10};
+    assert_true(span_eq(dynbuf_span(&b), span_of(wire, sizeof(wire))));
+    struct msg_in m = msg_in(dynbuf_span(&b));
+    assert_int_equal(msg_get_u8(&m), 0xfe);
+    assert_int_equal(msg_get_u16(&m), 0xfedc);
+    assert_int_equal(msg_get_u32(&m), 0xfedcba98);
+    struct msg_in cut = {span_first(m.rest, 7), false};
+    assert_true(msg_get_u64(&m) == 0xfedcba9876543210 && msg_end(&m) == 0);
+    assert_true(msg_get_u64(&cut) == 0 && msg_end(&cut) == -1);
+    dynbuf_free(&b);
+}
+
 static void arena_stops_at_its_limit(void **state)
 {
     struct arena a;
@@ -455,6 +512,9 @@ int main(void)
         cmocka_unit_test(dynbuf_stops_at_its_limit),
         cmocka_unit_test(dynbuf_overwrites_what_it_drops),
         cmocka_unit_test(arena_keeps_texts_and_lists),
+        cmocka_unit_test(an_arena_hands_out_zeroes),
+        cmocka_unit_test(a_number_is_added_in_digits),
+        cmocka_unit_test(numbers_of_a_message_come_back),
         cmocka_unit_test(arena_stops_at_its_limit),
 #ifdef COMMON_POISON
         cmocka_unit_test(what_is_used_again_cannot_be_read_in_between),
