@@ -8,12 +8,17 @@ import shutil
 import signal
 import stat
 import subprocess
+import sys
 import tarfile
 
 from boxes import Nobodys, both, execute, setup, shell, start
 from gateway import program
+import harness
 from harness import Skip, main, test
 from layouts import (GZIP, MACHINE, OCI, OTHER, TAR, Layout, digest, folder, hard, link, member, programs, simple, tar)
+
+sys.path.insert(0, str(harness.HERE / "lab"))
+from terminal import Terminal  # noqa: E402
 
 BASE = []
 
@@ -45,6 +50,7 @@ def refused(gw, layout, *words, options=()):
     done = gw.cli("image", "import", *options, str(layout), "bad", rc=1)
     for word in words:
         assert word in done.err, (word, done.err)
+    assert done.err.startswith(b"countersign: ") and not any(c < 32 and c != 10 or c > 126 for c in done.err), done.err
     assert "bad" not in images(gw) and kept(gw) == before, kept(gw)
     return done
 
@@ -252,6 +258,9 @@ def tricks_in_layers_are_refused_and_leave_nothing(lab, gw):
         "deep": ((member("a/" * 200 + "f"),), b"lies too deep"),
         "etc": ((link("etc", where),), b"its /etc is no folder"),
         "long": ((member("x" * 300),), b"has a name that is too long"),
+        "escapes": ((link("low/\x1b[31m\n", "x"),), b"low/\\u{1b}[31m\\n` in it goes through a symbolic link"),
+        "sparse": ((member("s", tarfile.GNUTYPE_SPARSE),), b"a form of GNU's that is not read here"),
+        "sparse by name": ((member("s", pax_headers={"GNU.sparse.major": "1"}),), b"a file with holes"),
         "cut": (None, b"cut short"),
     }
     for name, (members, word) in tricks.items():
@@ -264,6 +273,37 @@ def tricks_in_layers_are_refused_and_leave_nothing(lab, gw):
     refused(gw, bomb.dir, b"layer 1: it unpacks to more than 10485760 bytes (--most says how many it may)", options=("--most", "10M"))
     gw.cli("image", "import", "--most", "30M", str(bomb.dir), "fits", rc=0)
     assert kept(gw) == [images(gw)["fits"][7:]]
+
+
+@test()
+def what_finds_no_room_leaves_nothing(lab):
+    """G20"""
+    if os.geteuid() != 0:
+        raise Skip("not root: no disk can be made that is full")
+    gw = setup(lab)
+    layout, _ = simple(place(lab, "large"), base(), tar(member("noise", data=os.urandom(8 << 20))))
+    gw.cli("image", "list", rc=0)
+    where = gw.state / "images"
+    script = f"mount -t tmpfs -o size=6m none {where} && {{ {program()} image import {layout} large; ls -A {where} {where}/names; }}"
+    done = lab.run(["unshare", "-m", "sh", "-c", script], env={"COUNTERSIGN_STATE": str(gw.state), "PATH": os.environ["PATH"]})
+    assert b"layer 2: there is no room for it" in done.err, done.text()
+    assert done.out.split() == [f"{where}:".encode(), b"lock", b"names", f"{where}/names:".encode()], done.out
+
+
+@test()
+def a_person_sees_how_far_it_is(lab):
+    gw = setup(lab)
+    layout, made = simple(place(lab, "x"), base(), tar(member("f", tarfile.CHRTYPE), member("su", data=b"x", mode=0o4755)),
+                          config={"Env": ["LD_PRELOAD=/x"], "User": "me"})
+    screen = Terminal(lab, [shutil.which(program()), "image", "import", str(layout), "app"],
+                      lab.env({"COUNTERSIGN_STATE": str(gw.state), "PATH": os.environ["PATH"]}))
+    for words in (b"verifying layer 1 of 2: ", b"unpacking layer 1 of 2: ", b"looking into layer 2 of 2: ", b"unpacking layer 2 of 2: 100 %",
+                  b"\r\x1b[Kapp is " + made.encode(), b"left out: 1 devices and pipes", b"1 lost their setuid",
+                  b"variables not taken: LD_PRELOAD", b"of no meaning here: User"):
+        screen.until(words)
+    assert screen.end() == 0
+    said = gw.cli("image", "list", rc=0).out
+    assert said.startswith(f"app  {made[:19]}  ".encode()), said
 
 
 @both
