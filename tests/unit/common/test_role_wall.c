@@ -115,12 +115,12 @@ static enum end through_link(void)
 {
     char path[64];
     snprintf(path, sizeof(path), "%s/link", dir);
-    return verdict(open(path, O_RDONLY) >= 0);
+    return verdict(open(path, O_WRONLY) >= 0);
 }
 
 static enum end openat2_elsewhere(void)
 {
-    const uint64_t how[3] = {O_RDONLY};
+    const uint64_t how[3] = {O_WRONLY};
     return verdict(syscall(SYS_openat2, AT_FDCWD, "/etc/passwd", how, sizeof(how)) >= 0);
 }
 
