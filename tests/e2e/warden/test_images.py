@@ -36,6 +36,13 @@ def place(lab, name):
     return path / name
 
 
+def read(path):
+    try:
+        return pathlib.Path(path).read_text(errors="replace")
+    except OSError:
+        return ""
+
+
 def images(gw):
     return {i["name"]: i["digest"] for i in gw.cli_json("image", "list")["images"]}
 
@@ -93,10 +100,30 @@ def a_sandbox_has_the_files_of_its_image(lab, gw):
     listed = [s for s in gw.cli_json("sandbox", "list")["sandboxes"] if s["name"] == "box"][0]
     assert listed["labels"] == {"image": made}, listed
     lab.wait_for("its record", lambda: any(made in json.dumps(r) and r.get("about") == "sandbox-started" for r in gw.audit()))
+    assert any(r["kind"] == "sandbox" and r.get("image") == made for r in gw.audit()), gw.audit()
     gw.cli("sandbox", "pause", "box", rc=0)
     gw.cli("sandbox", "resume", "box", rc=0)
     listed = [s for s in gw.cli_json("sandbox", "list")["sandboxes"] if s["name"] == "box"][0]
     assert listed["labels"] == {"image": made} and listed["generation"] == 2, listed
+    gw.cli("sandbox", "destroy", "box", rc=0)
+
+
+@both
+def an_image_needs_nothing_of_its_own(lab, gw):
+    """Files go in and out of one without a program; what is its own at our places is hidden, and stays as it was."""
+    layout, _ = simple(place(lab, "bare"), tar(member("only", data=b"this\n"), member("workspace/hidden", data=b"x"), member("proc/fake", data=b"x"),
+                                               member("name\nwith \udcff", data=b"y"), member("countersign/countersign-shim", data=b"evil", mode=0o755)))
+    gw.cli("image", "import", str(layout), "bare", rc=0)
+    start(gw, "box", "--image", "bare")
+    assert execute(gw, "box", "/bin/sh", rc=127).err
+    (lab.dir / "file").write_bytes(b"into")
+    (lab.dir / "file").chmod(0o644)
+    gw.cli("sandbox", "cp", str(lab.dir / "file"), "box:file", rc=0)
+    assert gw.cli("sandbox", "cp", "box:file", "-", rc=0).out == b"into"
+    assert b"hidden" not in gw.cli("sandbox", "ls", "box:.", rc=0).out
+    root = root_of(gw, "bare")
+    assert (root / "workspace/hidden").read_bytes() == b"x" and (root / "countersign/countersign-shim").read_bytes() == b"evil"
+    assert b"name\nwith \xff" in [os.fsencode(p.name) for p in root.iterdir()]
     gw.cli("sandbox", "destroy", "box", rc=0)
 
 
@@ -315,7 +342,13 @@ def an_import_that_is_killed_leaves_nothing_that_is_used(lab, gw):
     gw.cli("image", "list", rc=0)
     run = subprocess.Popen([*drop, program(), "image", "import", str(layout), "large"], env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     lab.wait_for("a file of it", lambda: (stage / "root/bin").exists() or run.poll() is not None)
+    reader = [p.parent for p in pathlib.Path("/proc").glob("[0-9]*/stat") if read(p).rpartition(")")[2].split()[1:2] == [str(run.pid)]]
+    for p in reader:
+        os.kill(int(p.name), signal.SIGSTOP)
     busy = gw.cli("image", "import", str(layout), "other", rc=None)
+    held = [read(reader[0] / "status"), read(f"/proc/{gw.pid('warden')}/status")] if reader else []
+    for line in ("CapEff", "NoNewPrivs", "Seccomp"):  # as any process that reads what is anybody's
+        assert held and len({[one for one in text.splitlines() if one.startswith(line + ":")][0] for text in held}) == 1, held
     run.send_signal(signal.SIGKILL)
     run.communicate()
     assert run.returncode == -signal.SIGKILL and b"another import" in busy.err, (run.returncode, busy.err)
