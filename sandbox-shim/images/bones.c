@@ -29,7 +29,7 @@ static const struct bone {
     {"etc/passwd", true, false},
     {"etc/group", true, false},
     {"etc/hosts", true, false},
-    {"etc/hostname", true, false},
+
     {"etc/resolv.conf", true, false},
     {"etc/nsswitch.conf", true, false},
 };

@@ -44,7 +44,7 @@ static int by_name(const void *a, const void *b)
     return strcmp(a, b);
 }
 
-/* Their number, sorted, or -1 in words; the list is the caller's to free. */
+/* Their number, sorted, or -1 in words; the list is the caller's to free in either case. */
 static int names_list(const struct image_store *s, char (**list)[IMAGE_NAME_MAX + 1], struct err *e)
 {
     int fd = openat(s->names, ".", FOLDER), n = 0;
@@ -59,10 +59,15 @@ static int names_list(const struct image_store *s, char (**list)[IMAGE_NAME_MAX 
             close(fd);
         return err_errno(e, "the names of images cannot be read");
     }
-    while (n < NAMES_MAX && (entry = readdir(d)) != NULL)
-        if (image_name_ok(span_str(entry->d_name)))
-            memcpy((*list)[n++], entry->d_name, strlen(entry->d_name) + 1);
+    while (n >= 0 && (entry = readdir(d)) != NULL)
+        if (image_name_ok(span_str(entry->d_name))) {
+            if (n < NAMES_MAX)
+                memcpy((*list)[n], entry->d_name, strlen(entry->d_name) + 1);
+            n = n < NAMES_MAX ? n + 1 : -1; /* of a name that is not seen its image might be removed */
+        }
     closedir(d);
+    if (n < 0)
+        return err_set(e, "there are more than %d images: remove some", NAMES_MAX);
     qsort(*list, (size_t)n, sizeof(**list), by_name);
     return n;
 }

@@ -8,12 +8,17 @@ import shutil
 import signal
 import stat
 import subprocess
+import sys
 import tarfile
 
 from boxes import Nobodys, both, execute, setup, shell, start
 from gateway import program
+import harness
 from harness import Skip, main, test
 from layouts import (GZIP, MACHINE, OCI, OTHER, TAR, Layout, digest, folder, hard, link, member, programs, simple, tar)
+
+sys.path.insert(0, str(harness.HERE / "lab"))
+from terminal import Terminal  # noqa: E402
 
 BASE = []
 
@@ -31,6 +36,13 @@ def place(lab, name):
     return path / name
 
 
+def read(path):
+    try:
+        return pathlib.Path(path).read_text(errors="replace")
+    except OSError:
+        return ""
+
+
 def images(gw):
     return {i["name"]: i["digest"] for i in gw.cli_json("image", "list")["images"]}
 
@@ -45,6 +57,7 @@ def refused(gw, layout, *words, options=()):
     done = gw.cli("image", "import", *options, str(layout), "bad", rc=1)
     for word in words:
         assert word in done.err, (word, done.err)
+    assert done.err.startswith(b"countersign: ") and not any(c < 32 and c != 10 or c > 126 for c in done.err), done.err
     assert "bad" not in images(gw) and kept(gw) == before, kept(gw)
     return done
 
@@ -87,10 +100,30 @@ def a_sandbox_has_the_files_of_its_image(lab, gw):
     listed = [s for s in gw.cli_json("sandbox", "list")["sandboxes"] if s["name"] == "box"][0]
     assert listed["labels"] == {"image": made}, listed
     lab.wait_for("its record", lambda: any(made in json.dumps(r) and r.get("about") == "sandbox-started" for r in gw.audit()))
+    assert any(r["kind"] == "sandbox" and r.get("image") == made for r in gw.audit()), gw.audit()
     gw.cli("sandbox", "pause", "box", rc=0)
     gw.cli("sandbox", "resume", "box", rc=0)
     listed = [s for s in gw.cli_json("sandbox", "list")["sandboxes"] if s["name"] == "box"][0]
     assert listed["labels"] == {"image": made} and listed["generation"] == 2, listed
+    gw.cli("sandbox", "destroy", "box", rc=0)
+
+
+@both
+def an_image_needs_nothing_of_its_own(lab, gw):
+    """Files go in and out of one without a program; what is its own at our places is hidden, and stays as it was."""
+    layout, _ = simple(place(lab, "bare"), tar(member("only", data=b"this\n"), member("workspace/hidden", data=b"x"), member("proc/fake", data=b"x"),
+                                               member("name\nwith \udcff", data=b"y"), member("countersign/countersign-shim", data=b"evil", mode=0o755)))
+    gw.cli("image", "import", str(layout), "bare", rc=0)
+    start(gw, "box", "--image", "bare")
+    assert execute(gw, "box", "/bin/sh", rc=127).err
+    (lab.dir / "file").write_bytes(b"into")
+    (lab.dir / "file").chmod(0o644)
+    gw.cli("sandbox", "cp", str(lab.dir / "file"), "box:file", rc=0)
+    assert gw.cli("sandbox", "cp", "box:file", "-", rc=0).out == b"into"
+    assert b"hidden" not in gw.cli("sandbox", "ls", "box:.", rc=0).out
+    root = root_of(gw, "bare")
+    assert (root / "workspace/hidden").read_bytes() == b"x" and (root / "countersign/countersign-shim").read_bytes() == b"evil"
+    assert b"name\nwith \xff" in [os.fsencode(p.name) for p in root.iterdir()]
     gw.cli("sandbox", "destroy", "box", rc=0)
 
 
@@ -252,6 +285,9 @@ def tricks_in_layers_are_refused_and_leave_nothing(lab, gw):
         "deep": ((member("a/" * 200 + "f"),), b"lies too deep"),
         "etc": ((link("etc", where),), b"its /etc is no folder"),
         "long": ((member("x" * 300),), b"has a name that is too long"),
+        "escapes": ((link("low/\x1b[31m\n", "x"),), b"low/\\u{1b}[31m\\n` in it goes through a symbolic link"),
+        "sparse": ((member("s", tarfile.GNUTYPE_SPARSE),), b"a form of GNU's that is not read here"),
+        "sparse by name": ((member("s", pax_headers={"GNU.sparse.major": "1"}),), b"a file with holes"),
         "cut": (None, b"cut short"),
     }
     for name, (members, word) in tricks.items():
@@ -266,6 +302,37 @@ def tricks_in_layers_are_refused_and_leave_nothing(lab, gw):
     assert kept(gw) == [images(gw)["fits"][7:]]
 
 
+@test()
+def what_finds_no_room_leaves_nothing(lab):
+    """G20"""
+    if os.geteuid() != 0:
+        raise Skip("not root: no disk can be made that is full")
+    gw = setup(lab)
+    layout, _ = simple(place(lab, "large"), base(), tar(member("noise", data=os.urandom(8 << 20))))
+    gw.cli("image", "list", rc=0)
+    where = gw.state / "images"
+    script = f"mount -t tmpfs -o size=6m none {where} && {{ {program()} image import {layout} large; ls -A {where} {where}/names; }}"
+    done = lab.run(["unshare", "-m", "sh", "-c", script], env={"COUNTERSIGN_STATE": str(gw.state), "PATH": os.environ["PATH"]})
+    assert b"layer 2: there is no room for it" in done.err, done.text()
+    assert done.out.split() == [f"{where}:".encode(), b"lock", b"names", f"{where}/names:".encode()], done.out
+
+
+@test()
+def a_person_sees_how_far_it_is(lab):
+    gw = setup(lab)
+    layout, made = simple(place(lab, "x"), base(), tar(member("f", tarfile.CHRTYPE), member("su", data=b"x", mode=0o4755)),
+                          config={"Env": ["LD_PRELOAD=/x"], "User": "me"})
+    screen = Terminal(lab, [shutil.which(program()), "image", "import", str(layout), "app"],
+                      lab.env({"COUNTERSIGN_STATE": str(gw.state), "PATH": os.environ["PATH"]}))
+    for words in (b"verifying layer 1 of 2: ", b"unpacking layer 1 of 2: ", b"looking into layer 2 of 2: ", b"unpacking layer 2 of 2: 100 %",
+                  b"\r\x1b[Kapp is " + made.encode(), b"left out: 1 devices and pipes", b"1 lost their setuid",
+                  b"variables not taken: LD_PRELOAD", b"of no meaning here: User"):
+        screen.until(words)
+    assert screen.end() == 0
+    said = gw.cli("image", "list", rc=0).out
+    assert said.startswith(f"app  {made[:19]}  ".encode()), said
+
+
 @both
 def an_import_that_is_killed_leaves_nothing_that_is_used(lab, gw):
     layout, made = simple(place(lab, "large"), base(), tar(member("zeros", data=os.urandom(1 << 20) * 64)))
@@ -275,7 +342,13 @@ def an_import_that_is_killed_leaves_nothing_that_is_used(lab, gw):
     gw.cli("image", "list", rc=0)
     run = subprocess.Popen([*drop, program(), "image", "import", str(layout), "large"], env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     lab.wait_for("a file of it", lambda: (stage / "root/bin").exists() or run.poll() is not None)
+    reader = [p.parent for p in pathlib.Path("/proc").glob("[0-9]*/stat") if read(p).rpartition(")")[2].split()[1:2] == [str(run.pid)]]
+    for p in reader:
+        os.kill(int(p.name), signal.SIGSTOP)
     busy = gw.cli("image", "import", str(layout), "other", rc=None)
+    held = [read(reader[0] / "status"), read(f"/proc/{gw.pid('warden')}/status")] if reader else []
+    for line in ("CapEff", "NoNewPrivs", "Seccomp"):  # as any process that reads what is anybody's
+        assert held and len({[one for one in text.splitlines() if one.startswith(line + ":")][0] for text in held}) == 1, held
     run.send_signal(signal.SIGKILL)
     run.communicate()
     assert run.returncode == -signal.SIGKILL and b"another import" in busy.err, (run.returncode, busy.err)

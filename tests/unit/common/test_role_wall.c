@@ -97,6 +97,45 @@ static enum end read_inside(void)
     return in_dir(dir, O_RDONLY);
 }
 
+static enum end link_inside(void)
+{
+    char path[64];
+    snprintf(path, sizeof(path), "%s/link", dir);
+    return verdict(symlinkat("/etc/passwd", AT_FDCWD, path) == 0);
+}
+
+static enum end link_elsewhere(void)
+{
+    char path[64];
+    snprintf(path, sizeof(path), "%s/link", other);
+    return verdict(symlinkat("/etc/passwd", AT_FDCWD, path) == 0);
+}
+
+static enum end through_link(void)
+{
+    char path[64];
+    snprintf(path, sizeof(path), "%s/link", dir);
+    return verdict(open(path, O_WRONLY) >= 0);
+}
+
+static enum end openat2_elsewhere(void)
+{
+    const uint64_t how[3] = {O_WRONLY};
+    return verdict(syscall(SYS_openat2, AT_FDCWD, "/etc/passwd", how, sizeof(how)) >= 0);
+}
+
+static enum end device_inside(void)
+{
+    char path[64];
+    snprintf(path, sizeof(path), "%s/fifo", dir);
+    return verdict(mkfifoat(AT_FDCWD, path, 0600) == 0);
+}
+
+static enum end chmod_elsewhere(void)
+{
+    return verdict(chmod(other, 0755) == 0);
+}
+
 static enum end tcp_socket(void)
 {
     return verdict(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0) >= 0);
@@ -415,6 +454,25 @@ static void test_dns(void **state)
 #endif
 }
 
+/* What unpacks an image. */
+static void test_links(void **state)
+{
+    static const char *dirs[] = {dir, NULL};
+    static const struct wall w = {.calls = WALL_FILES | WALL_LINKS, .rw_dirs = dirs};
+    static const struct row rows[] = {
+        ROW(write_inside, FINE),    ROW(link_inside, FINE),        ROW(link_elsewhere, REFUSED),
+        ROW(through_link, REFUSED), ROW(write_elsewhere, REFUSED), ROW(openat2_elsewhere, REFUSED),
+        ROW(device_inside, KILLED), ROW(chmod_elsewhere, KILLED),  ROW(tcp_socket, KILLED),
+        ROW(unix_socket, KILLED),
+    };
+    static const struct wall none = {.calls = WALL_FILES, .rw_dirs = dirs};
+    static const struct row not [] = {ROW(link_inside, KILLED), ROW(openat2_elsewhere, KILLED)};
+    (void)state;
+    CHECK("unpack-image", w, nobody);
+    CHECK("unpack-image", w, rows);
+    CHECK("without links", none, not );
+}
+
 static void test_files(void **state)
 {
     static const char *dirs[] = {dir, NULL};
@@ -510,10 +568,10 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_base),  cmocka_unit_test(test_front),      cmocka_unit_test(test_lobby),
-        cmocka_unit_test(test_wait),  cmocka_unit_test(test_connect),    cmocka_unit_test(test_dns),
-        cmocka_unit_test(test_files), cmocka_unit_test(test_read_files), cmocka_unit_test(test_unix_listen),
-        cmocka_unit_test(test_abort),
+        cmocka_unit_test(test_base),        cmocka_unit_test(test_front),   cmocka_unit_test(test_lobby),
+        cmocka_unit_test(test_wait),        cmocka_unit_test(test_connect), cmocka_unit_test(test_dns),
+        cmocka_unit_test(test_links),       cmocka_unit_test(test_files),   cmocka_unit_test(test_read_files),
+        cmocka_unit_test(test_unix_listen), cmocka_unit_test(test_abort),
     };
 #ifdef COUNTERSIGN_DEV
     fprintf(stderr, "SKIPPED: everything seccomp refuses (sanitizer build); run this test in the plain build\n");

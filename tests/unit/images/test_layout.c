@@ -84,7 +84,7 @@ static const char *hex_of(const char *descriptor)
 static const char *image(const char *machine, const char *run, const char *layer_media, const char *more,
                          char out[TEXT])
 {
-    static char layer[TEXT], config[TEXT], text[2 * TEXT], manifest[4 * TEXT];
+    static char layer[TEXT], config[TEXT], text[12 * TEXT], manifest[16 * TEXT];
     blob(layer_media, "a layer", layer);
     (void)snprintf(
         text, sizeof(text),
@@ -106,7 +106,7 @@ static const char *ours(void)
 
 static void index_of(const char *one, const char *more)
 {
-    static char text[4 * TEXT];
+    static char text[8 * TEXT];
     (void)snprintf(text, sizeof(text), "{\"schemaVersion\":2,\"manifests\":[%s%s]}", one, more);
     put("index.json", span_str(text));
 }
@@ -237,8 +237,29 @@ static void what_lies_is_refused(void **state)
     refused("no regular file");
 }
 
+/* n variables of 1022 bytes with their NUL, and so many that are not taken. */
+static int variables(int n, int bad)
+{
+    static char run[80 * 1024], m[TEXT];
+    size_t at = (size_t)snprintf(run, sizeof(run), "{\"Env\":[\"A=1\"");
+    for (int i = 0; i < n; i++)
+        at += (size_t)snprintf(run + at, sizeof(run) - at, ",\"A=%01019d\"", i);
+    for (int i = 0; i < bad; i++)
+        at += (size_t)snprintf(run + at, sizeof(run) - at, ",\"LD_%d=\"", i);
+    (void)snprintf(run + at, sizeof(run) - at, "]}");
+    image(ours(), run, LAYER, "", m);
+    index_of(m, "}");
+    return layout_read(&got, dir, NULL, &arena, &e);
+}
+
 static void documents_are_bounded(void **state)
 {
+    assert_int_equal(variables(65, 0), -1);
+    assert_non_null(strstr(e.text, "more than 65536 bytes of variables"));
+    layout_free(&got);
+    assert_int_equal(variables(64, LAYOUT_NOTED_MAX + 1), 0);
+    assert_true(got.nvariables == LAYOUT_NOTED_MAX + 1 && span_eq(got.variables[0], SPAN("LD_0")));
+    layout_free(&got);
     struct dynbuf big;
     char text[TEXT];
     dynbuf_init(&big, BLOB_DOCUMENT_MAX + 16);
