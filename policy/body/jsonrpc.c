@@ -201,8 +201,8 @@ static enum fit one_fits(struct body_view *v, const struct body_question *q, con
         return doubt != AMBIGUITY_NONE ? FIT_MAYBE : body_json_value_fits(v, j, q, a);
     }
     if (span_eq(key, SPAN("tool"))) {
-        if (!is_call(m)) /* what some server may take for one could call any tool */
-            return !q->strictly && spelling_same(m->method, SPAN("tools/call"), a) ? FIT_MAYBE : FIT_NO;
+        if (!is_call(m)) /* to some servers it is one all the same */
+            return !q->strictly && cond_name_is(m->method, SPAN("tools/call"), a) ? FIT_MAYBE : FIT_NO;
         name = name_of(v, m, &doubt, a);
     }
     return doubt != AMBIGUITY_NONE ? FIT_MAYBE : cond_name_fits(q, name, a);

@@ -101,8 +101,10 @@ enum fit cond_presence_fits(const struct body_question *q, bool there, bool empt
 /* Is a truth value all that is asked for? */
 bool cond_asks_boolean(const struct body_question *q);
 bool cond_any_spelling(const struct body_question *q, struct span s, struct arena *a);
-/* A name, which servers take for no other. */
+/* A name: of letters, digits and _-./ alone, as nearly all are, servers take it for no other but in its case. */
 enum fit cond_name_fits(const struct body_question *q, struct span name, struct arena *a);
+/* Is it this one, in any case and any spelling that some server takes for it? */
+bool cond_name_is(struct span name, struct span want, struct arena *a);
 /* Where several things are asked the same: what lets through fits all of them, what restricts any. */
 struct fit_sum {
     bool all, some;

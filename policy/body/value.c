@@ -93,10 +93,34 @@ enum fit cond_presence_fits(const struct body_question *q, bool there, bool empt
     return there == (q->c->op == COND_EXISTS) ? FIT_YES : FIT_NO;
 }
 
+/* Of these alone a name has no other spelling but its case. */
+static bool is_plain_name(struct span s)
+{
+    for (size_t i = 0; i < s.n; i++) {
+        uint8_t c = s.p[i], letter = (uint8_t)(c | 0x20);
+        if (!(letter >= 'a' && letter <= 'z') && !(c >= '0' && c <= '9') && span_index(SPAN("_-./"), c) == 4)
+            return false;
+    }
+    return true;
+}
+
+bool cond_name_is(struct span name, struct span want, struct arena *a)
+{
+    struct spellings other = {.n = 0};
+    bool is = span_ieq(name, want);
+    if (!is && !is_plain_name(name))
+        spellings_of(name, SPAN_NONE, a, &other);
+    for (size_t i = 0; i < other.n && !is; i++)
+        is = spelling_same(other.v[i], want, a);
+    return is || other.failed;
+}
+
 enum fit cond_name_fits(const struct body_question *q, struct span name, struct arena *a)
 {
-    static const struct spellings none = {.n = 0};
-    const struct value is = {name, true, &none};
+    struct spellings other = {.n = 0};
+    if (!q->strictly && !is_plain_name(name))
+        spellings_of(name, SPAN_NONE, a, &other);
+    const struct value is = {name, true, &other};
     return cond_value_fits(q, &is, a);
 }
 

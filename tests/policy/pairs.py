@@ -20,6 +20,9 @@ RESOURCES = ["github:acme/*", "github:acme/app", "github:*/app", "npm:@acme/*", 
              "git:*/acme/**", "npm:@*/x"]
 REFS = ["refs/heads/main", "refs/heads/*", "refs/heads/**", "refs/tags/*", "refs/heads/agent/*", "refs/**", "refs/heads/m*"]
 POINTERS = ["/amount", "/currency", "/a/b", "/a", "/items/0"]
+KINDS = ["json", "form", "multipart", "graphql", "jsonrpc", "mcp"]
+ROOTS = ["viewer", "addItem", "drop"]  # of GraphQL; each may have the argument "to"
+CALLED = ["ask", "pay", "pay_all", "tools/call", "tools/list", "ping"]  # methods and tools
 SANDBOXES = ["ci-1", "ci-2", "dev", "sandbox"]
 EFFECTS = ["read", "write", "delete", "admin"]
 IDS = {"0": "0" * 40, "a": "a" * 40, "b": "b" * 40}
@@ -32,12 +35,29 @@ def some(r, v, most=2):
 # ---- policies ----
 
 def conditions(r, kind):
+    if kind == "graphql":
+        whole = {"type": r.choice(["query", "mutation"]), "fields": some(r, [*ROOTS, "d*"]),
+                 "arguments": conditions_at(r, "pointer", [f"/{name}/to" for name in ROOTS])}
+        asks = {k: whole[k] for k in some(r, list(whole), 3)}
+        if "fields" in asks:
+            asks["fields"] = sorted({*asks["fields"], *(c["pointer"].split("/")[1] for c in asks.get("arguments", ()))})
+        return asks
+    if kind == "jsonrpc":
+        whole = {"method": some(r, [*CALLED, "pay*"]), "params": conditions_at(r, "pointer", POINTERS[:4])}
+        return {k: whole[k] for k in some(r, list(whole))}
+    if kind == "mcp":
+        whole = {"tool": some(r, ["ask", "pay", "pay*"]), "arguments": conditions_at(r, "pointer", POINTERS[:4])}
+        return r.choice([{"method": some(r, ["tools/*", "ping", "tools/list"])}, {k: whole[k] for k in some(r, list(whole))}])
+    return conditions_at(r, *(("pointer", POINTERS) if kind == "json" else ("field", ["amount", "currency", "Mode"])))
+
+
+def conditions_at(r, name, keys):
     out = []
-    for key in some(r, POINTERS if kind == "json" else ["amount", "currency", "Mode"]):
+    for key in some(r, keys):
         asks = r.choice([{"int_lte": r.choice([0, 5, 50])}, {"int_gte": r.choice([1, 6])}, {"in": some(r, ["eur", "usd", "5", "true"])},
                          {"equals": r.choice(["eur", "null", "5", "o*"])}, {"glob": some(r, ["e*", "*r", "5"])}, {"exists": True},
                          {"absent": True}])
-        out.append({"pointer" if kind == "json" else "field": key, **asks})
+        out.append({name: key, **asks})
     return out
 
 
@@ -52,7 +72,7 @@ def make_key(r, key, packs):
             "git": lambda: r.choice([{"refs": some(r, REFS)}, {"refs": some(r, REFS), "force": r.choice([True, False])},
                                      {"delete": r.choice([True, False])}, {"service": r.choice(["upload-pack", "receive-pack"])}]),
             "ws": lambda: r.choice([{}, {"subprotocol": some(r, ["chat", "ch*", "other"])}]),
-            "json": lambda: conditions(r, "json"), "form": lambda: conditions(r, "form")}[key]()
+            **{kind: lambda kind=kind: conditions(r, kind) for kind in KINDS}}[key]()
 
 
 RARE = ["scheme", "port", "ws", "git", "op", "resource", "header", "query_names"]
@@ -62,7 +82,7 @@ def match(r, packs, needs_host):
     m = {"host": make_key(r, "host", packs)} if needs_host or r.random() < .3 else {}
     keys = [k for k in ("method", "path", "effect", "query") if r.random() < .3]
     keys += [k for k in RARE if r.random() < .09]
-    keys += [r.choice(["json", "form"])] if r.random() < .2 else []
+    keys += [r.choice(KINDS)] if r.random() < .25 else []
     for k in keys:
         if k in ("git", "resource") and not packs or k == "git" and not any("git" in json.dumps(p) for p in packs):
             continue
@@ -105,6 +125,8 @@ def terms(r, rule, p):
         rule["messages"] = {"send": r.choice(["text", "binary"]), "max": r.choice(["16KiB", "1KiB"])}
     if r.random() < .2:
         rule["limits"] = limits(r)
+        if any(kind in rule["match"] for kind in KINDS[2:]):  # nothing of these is added up
+            rule["limits"] = {**{k: v for k, v in rule["limits"].items() if k == "per"}, "requests": "2/1h"}
     if rule["decide"] == "hold" and r.random() < .5:
         rule["approve"] = {k: v for k, v in (("by", r.choice(list(p["approvers"]))), ("within", r.choice(["5m", "1h"])),
                                              ("reason", "required")) if r.random() < .6} or {"within": "2m"}
@@ -326,21 +348,18 @@ def by_pack(r, q, m):
         q.update(method="POST", path=where + "/git-upload-pack", body="x", fields=[("Content-Type", "application/x-git-upload-pack-request")])
 
 
-def body_of(r, q, m):
+def values_for(r, asked, name):
+    """Values at the edges of these conditions, by what the conditions name."""
     values = {}
-    for c in m.get("json", m.get("form")):
-        key = c.get("pointer", c.get("field"))
+    for c in asked:
         n = c.get("int_lte", c.get("int_gte"))
         value = n + r.choice([-1, 0, 1]) if n is not None else value_of(r, c.get("in") or c.get("glob") or [c.get("equals", "v")])
         if not c.get("absent") or r.random() < .2:
-            values[key] = value
-    q["method"] = q["method"] if q["method"] != "GET" else "POST"
-    if "form" in m:
-        q["form"] = list(values.items())
-        if r.random() < .2 and values:
-            q["form"] += [(r.choice(list(values)), r.choice(["eur", "1", "zz"]))]
-        q["fields"] = [f for f in q["fields"] if f[0] != "Content-Type"] + [("Content-Type", "application/x-www-form-urlencoded")]
-        return
+            values[c[name]] = value
+    return values
+
+
+def document(r, values):
     doc = {}
     for pointer, value in values.items():
         at, parts = doc, pointer[1:].split("/")
@@ -348,7 +367,49 @@ def body_of(r, q, m):
             at = at.setdefault(part, {}) if isinstance(at.get(part, {}), dict) else {}
         at[parts[-1]] = {"true": True, "null": None}.get(value, value) if r.random() < .5 else \
             int(value) if str(value).isdigit() and r.random() < .5 else value
-    q["body"] = json.dumps(doc)
+    return doc
+
+
+def operation(r, asks):
+    """A document of GraphQL that may be what these ask about."""
+    to = values_for(r, asks.get("arguments", ()), "pointer")
+    names = {p.split("/")[1] for p in to} | {value_of(r, asks["fields"]) or "x"} if "fields" in asks else {p.split("/")[1] for p in to}
+    names |= {r.choice(ROOTS)} if not names or r.random() < .3 else set()
+    roots = [name + (f"(to: {json.dumps(to[f'/{name}/to'])})" if f"/{name}/to" in to else "") for name in sorted(names)]
+    return {"query": asks.get("type", r.choice(["query", "mutation"])) + " { " + " ".join(roots) + " }"}
+
+
+def message(r, kind, asks):
+    """One of JSON-RPC, perhaps a call of a tool."""
+    params = document(r, values_for(r, asks.get("params", asks.get("arguments", ())), "pointer"))
+    method = value_of(r, asks["method"]) if "method" in asks else r.choice(CALLED) if kind == "jsonrpc" else "tools/call"
+    if kind == "mcp" and method == "tools/call":
+        params = {"name": value_of(r, asks["tool"]) if "tool" in asks else r.choice(CALLED[:3]), "arguments": params}
+    return {"jsonrpc": "2.0", "id": 1, "method": method, **({"params": params} if params else {})}
+
+
+def body_of(r, q, m):
+    kind = next(k for k in KINDS if k in m)
+    q["method"] = q["method"] if q["method"] != "GET" else "POST"
+    if kind in ("graphql", "jsonrpc", "mcp"):
+        q["method"] = q["method"] if r.random() < .1 else "POST"
+        doc = operation(r, m[kind]) if kind == "graphql" else message(r, kind, m[kind])
+        q["body"] = json.dumps([doc] * r.choice([1, 2]) if r.random() < .1 else doc)
+    elif kind == "json":
+        q["body"] = json.dumps(document(r, values_for(r, m[kind], "pointer")))
+    else:
+        values = values_for(r, m[kind], "field")
+        pairs = list(values.items())
+        if r.random() < .2 and values:
+            pairs += [(r.choice(list(values)), r.choice(["eur", "1", "zz"]))]
+        media = "application/x-www-form-urlencoded"
+        if kind == "form":
+            q["form"] = pairs
+        else:
+            media = "multipart/form-data; boundary=b1"
+            q["body"] = "".join(f'--b1\r\nContent-Disposition: form-data; name="{k}"\r\n\r\n{v}\r\n' for k, v in pairs) + "--b1--\r\n"
+        q["fields"] = [f for f in q["fields"] if f[0] != "Content-Type"] + [("Content-Type", media)]
+        return
     types = [f for f in q["fields"] if f[0] == "Content-Type"]
     q["fields"] += [] if types else [("Content-Type", "application/json")]
 
@@ -373,7 +434,7 @@ def fitting(r, m):
     q["fields"] = [(k, value_of(r, v)) for k, v in m.get("header", {}).items()]
     if "op" in m and "http" not in m["op"][0] or "resource" in m or "git" in m:
         by_pack(r, q, m)
-    if "json" in m or "form" in m:
+    if any(kind in m for kind in KINDS):
         body_of(r, q, m)
     if "ws" in m:
         q.update(ws=True, method="GET", body=None)

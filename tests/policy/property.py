@@ -20,6 +20,8 @@ METHODS = ["GET", "POST", "PUT", "DELETE", "HEAD"]
 WORDS = ["v1", "items", "delete", "Admin", "x-y", "42"]
 KEYS = ["mode", "q", "amount"]  # the last is the name of a body's condition, too
 VALUES = ["on", "off", "A b", "ü", "5"]
+KINDS = ["form", "json", "multipart", "graphql", "jsonrpc", "mcp"]
+ROOTS = ["viewer", "pay", "drop"]  # fields of GraphQL, each with the argument "to"; methods; tools
 APPROVERS = {"ann": {"operators": ["ann"]}, "ben": {"operators": ["ben"]}}
 
 
@@ -48,7 +50,7 @@ def host_fits(pattern, host):
 
 
 def effect(q):
-    body = q["form"] is not None or q["json"] is not None
+    body = any(q[kind] is not None for kind in KINDS)
     return "delete" if q["method"] == "DELETE" else \
         "read" if q["method"] in ("GET", "HEAD") and not body else "write"
 
@@ -64,15 +66,47 @@ def fits(m, q, count=all):
                                    for n, w in v.items()),
         "query_names": lambda v: all(k in v for k, _ in q["query"]) and len(dict(q["query"])) == len(q["query"]),
         "form": lambda v: of_body(v, q["form"], lambda c: c["field"]),
-        "json": lambda v: of_body(v, q["json"], lambda c: c["pointer"][1:]),
+        "json": lambda v: of_body(v, {} if is_document(q) else q["json"], lambda c: c["pointer"][1:]),
+        "multipart": lambda v: of_body(v, q["multipart"], lambda c: c["field"]),
+        "graphql": lambda v: q["graphql"] is not None and of_operation(v, *q["graphql"], count),
+        "jsonrpc": lambda v: message(q) is not None and of_message(v, *message(q)[:2]),
+        "mcp": lambda v: message(q) is not None and of_call(v, *message(q)),
     }
 
     def of_body(v, body, key):
         """No body is an empty one to what stops, where the method is one that has bodies."""
-        none = count is any and q["form"] is None and q["json"] is None and q["method"] not in ("GET", "HEAD", "OPTIONS")
+        none = count is any and all(q[kind] is None for kind in KINDS) and q["method"] not in ("GET", "HEAD", "OPTIONS")
         body = {} if none and all(c.get("absent") for c in v) else body
         return body is not None and all(cond(c, body.get(key(c))) for c in v)
     return all(checks[k](v) for k, v in m.items())
+
+
+def is_document(q):
+    """A body of JSON whose members are not those that conditions of JSON here ask for."""
+    return any(q[kind] is not None for kind in ("graphql", "jsonrpc", "mcp"))
+
+
+def message(q):
+    """(method, params, tool, arguments) of JSON-RPC."""
+    if q["mcp"] is not None:
+        return "tools/call", {"name": q["mcp"][0]}, *q["mcp"]
+    return None if q["jsonrpc"] is None else (*q["jsonrpc"], None, {})
+
+
+def of_operation(v, kind, roots, count):
+    """What lets through means every field at the top, what stops any of them; a condition holds where its field is selected."""
+    at = {c["pointer"].split("/")[1] for c in v.get("arguments", ())}
+    meant = {*v.get("fields", at)}
+    return (v.get("type", kind) == kind and (not meant or count(name in meant for name in roots)) and
+            all(name in roots for name in at) and all(cond(c, roots.get(c["pointer"].split("/")[1])) for c in v.get("arguments", ())))
+
+
+def of_message(v, method, params):
+    return method in v.get("method", [method]) and all(cond(c, params.get(c["pointer"][1:])) for c in v.get("params", ()))
+
+
+def of_call(v, method, params, tool, arguments):
+    return tool is not None and tool in v.get("tool", [tool]) and all(cond(c, arguments.get(c["pointer"][1:])) for c in v.get("arguments", ()))
 
 
 def cond(c, value):
@@ -109,9 +143,20 @@ def path_pattern():
 
 
 def conditions(kind):
-    key = {"form": lambda n: {"field": n}, "json": lambda n: {"pointer": "/" + n}}[kind]
+    if kind == "graphql":
+        asks = R.choice([{"type": R.choice(["query", "mutation"])}, {"type": "mutation", "fields": some(ROOTS)}, {"fields": some(ROOTS)},
+                         {"arguments": conditions_at(lambda n: {"pointer": f"/{R.choice(ROOTS)}/to"}, ["amount"])}])
+        return asks
+    if kind == "jsonrpc":
+        return R.choice([{"method": some([*ROOTS, "tools/call"])}, {"params": conditions_at(lambda n: {"pointer": "/" + n})}])
+    if kind == "mcp":
+        return R.choice([{"tool": some(ROOTS)}, {"tool": some(ROOTS), "arguments": conditions_at(lambda n: {"pointer": "/" + n})}])
+    return conditions_at((lambda n: {"pointer": "/" + n}) if kind == "json" else lambda n: {"field": n})
+
+
+def conditions_at(key, names=("amount", "currency")):
     out = []
-    for n in some(["amount", "currency"]):
+    for n in some(list(names)):
         out.append({**key(n), **R.choice([{"int_lte": R.choice([5, 50])} if n == "amount" else {"in": ["eur"]},
                                            {"in": some(["eur", "usd", "7"])}, {"absent": True}])})
     return out
@@ -127,7 +172,7 @@ def match(needs_host):
         if R.random() < 0.35:
             m[key] = make()
     if R.random() < 0.3:
-        kind = R.choice(["form", "json"])
+        kind = R.choice(KINDS)
         m[kind] = conditions(kind)
     return m or {"host": some(PATTERNS)}
 
@@ -147,22 +192,45 @@ def limited(r):
     if r["decide"] == "deny" or R.random() < 0.4:
         return r
     m = r["match"]
+    if any(kind in m for kind in KINDS[2:]):  # nothing of these is added up
+        return {**r, "limits": {"requests": "2/1h"}}
     kind = "field" if "form" in m else "pointer" if "json" in m else R.choice(["field", "pointer"])
     total = {kind: "amount" if kind == "field" else "/amount", "max": R.choice([4, 50]), "every": "1d"}
     return {**r, "limits": R.choice([{"requests": "1/1d"}, {"sum": total}, {"requests": "2/1h", "sum": total}])}
 
 
 def request():
-    q = {"host": R.choice(HOSTS), "method": R.choice(METHODS), "form": None, "json": None,
+    q = {"host": R.choice(HOSTS), "method": R.choice(METHODS), **dict.fromkeys(KINDS),
          "path": "/" + "/".join(R.choice(WORDS) for _ in range(R.randint(1, 3))),
          "query": [(R.choice(KEYS), R.choice(VALUES)) for _ in range(R.choice([0, 0, 1]))]}
     if q["method"] in ("POST", "PUT") and R.random() < 0.7:
-        body = {}
-        if R.random() < 0.8:
-            body["amount"] = R.choice(["3", "5", "6", "50", "51", "x", "-2"])
-        if R.random() < 0.8:
-            body["currency"] = R.choice(["eur", "usd", "gbp", "7"])
-        q[R.choice(["form", "json"])] = body
+        kind = R.choice(KINDS if q["method"] == "POST" else KINDS[:3])
+        q[kind] = body_of(kind)
+    return q
+
+
+def body_of(kind):
+    if kind == "graphql":
+        return R.choice(["query", "mutation"]), {n: R.choice(["3", "5", "6", "eur", "7"]) for n in some(ROOTS)}
+    body = {}
+    if R.random() < 0.8:
+        body["amount"] = R.choice(["3", "5", "6", "50", "51", "x", "-2"])
+    if R.random() < 0.8:
+        body["currency"] = R.choice(["eur", "usd", "gbp", "7"])
+    return body if kind in KINDS[:3] else (R.choice(ROOTS), body)
+
+
+def aimed(rules):
+    """A request that a rule is about, if its body is."""
+    q, r = request(), R.choice([r for r in rules if any(kind in m for m in [r["match"], *r["except"]] for kind in KINDS)] or rules)
+    m = r["match"]
+    asked = [kind for x in [m, m, *r["except"]] for kind in KINDS if kind in x]
+    q["host"] = R.choice(m.get("host", HOSTS)).replace("**.", "b.").replace("*.", "b.")
+    q["path"] = R.choice(m.get("path", [q["path"]])).replace("x-*", "x-y").replace("**", "v1").replace("*", "items")
+    q["query"] = [(n, R.choice(v)) for n, v in m.get("query", {}).items()]
+    if asked:
+        kind = R.choice(asked)
+        q.update({**dict.fromkeys(KINDS), "method": "POST", kind: body_of(kind)})
     return q
 
 
@@ -175,11 +243,50 @@ def line(q, **over):
     if q["json"] is not None:
         numbers = {k: v if not re.fullmatch(r"0|-?[1-9]\d*", v) or k == "currency" else int(v) for k, v in q["json"].items()}
         fields, body = "Content-Type: application/json\n", json.dumps(numbers)
+    if q["multipart"] is not None:
+        fields, body = "Content-Type: multipart/form-data; boundary=b1\n", "".join(part(k, v) for k, v in q["multipart"].items()) + "--b1--\r\n"
+    if is_document(q):
+        fields, body = "Content-Type: application/json\n", json.dumps(document(q))
     query = "&".join(f"{k}={urllib.parse.quote(v)}" for k, v in q["query"])
     parts = {"method": q["method"], "scheme": "https", "host": q["host"], "path": q["path"], "query": query, "fields": fields,
              "body": body, **over}
     url = f"{parts['scheme']}://{parts['host']}{parts['path']}{'?' + parts['query'] if parts['query'] else ''}"
     return [f"vm-{SEED % 9}", parts["method"], url, parts["fields"], parts["body"]]
+
+
+def part(name, value):
+    return f'--b1\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'
+
+
+def number(v):
+    return int(v) if re.fullmatch(r"0|-?[1-9]\d*", v) else v
+
+
+def document(q):
+    if q["graphql"] is not None:
+        kind, roots = q["graphql"]
+        return {"query": kind + "{" + " ".join(f"{n}(to: {json.dumps(number(v))})" for n, v in roots.items()) + "}"}
+    method, params, tool, arguments = message(q)
+    if tool is not None:
+        params = {"name": tool, "arguments": {k: number(v) for k, v in arguments.items()}}
+    return {"jsonrpc": "2.0", "id": 1, "method": method, "params": params if tool else {k: number(v) for k, v in params.items()}}
+
+
+def documents(q):
+    """The same in other words, and in a list of its own. With one more beside it: respell.py."""
+    text = json.dumps(document(q))
+    yield f"[{text}]"
+    yield text.replace("{", "{ ", 1).replace(":", " :", 1)
+    if q["graphql"] is None:
+        yield from (text.replace('"method"', '"m\\u0065thod"'), text.replace('"method"', '"Method"'),
+                    text.replace('"method": "', '"method": "ping", "method": "'), text.replace('"id": 1, ', ""), text.replace("2.0", "2"))
+        return
+    kind, roots = q["graphql"]
+    inner = " ".join(f"{n}(to: {json.dumps(number(v))})" for n, v in roots.items())
+    for said in (kind + "{a:" + inner + "}", kind + "{...F} fragment F on T{" + inner + "}", kind + " viewer{...on T{" + inner + "}}",
+                 kind + "{" + inner + " @skip(if: true)}"):
+        yield json.dumps({"query": said})
+    yield json.dumps({"query": document(q)["query"], "id": "x"})
 
 
 def escape_some(s):
@@ -222,6 +329,13 @@ def spellings(q):
         for b in (*more, body.replace("amount", "amoun%74"), body.replace("amount", "Amount"),
                   body.replace("amount", "amount[]"), body.replace("&", ";"), body + "&", "&".join(reversed(body.split("&"))), body + "\x00"):
             yield line(q, body=b)
+    elif q["multipart"] is not None:
+        for b in (body + body, "x" + body, body.replace("\r\n", "\n"), body.replace('"amount"', "amount"), body.replace("name=", "Name="),
+                  body.replace("b1--", "b1"), body.replace("--b1--", part("amount", "1") + "--b1--") if "amount" in q["multipart"] else body + "x"):
+            yield line(q, body=b)
+    elif is_document(q):
+        for b in documents(q):
+            yield line(q, body=b)
     else:
         more = [body.replace("{", '{"amount": 1, ', 1), body.replace("}", ', "amount": 1}')] if "amount" in q["json"] else []
         for b in (*more, body.replace(":", " : "), body.replace('"amount"', '"\\u0061mount"'),
@@ -263,7 +377,7 @@ def main():
         bounded = json.dumps({"version": 1, "approvers": APPROVERS, "rules": [limited(r) for r in rules]}, ensure_ascii=False, indent=1)
         for r in rules:
             r.setdefault("except", [])
-        asked = [request() for _ in range(25)]
+        asked = [aimed(rules) if R.random() < 0.5 else request() for _ in range(25)]
         plain = [line(q) for q in asked]
         answers = ask(policy, plain)
         if [a[:3] for a in answers] != [a[:3] for a in ask(turned, plain)]:
@@ -292,14 +406,16 @@ def main():
 def excused(rules, q, a):
     """Stricter than the reference only where a body that has another type than the condition leaves it open, or a value
     that is no number where one is asked for, a name of a condition stands in the query too, or holds ask different people."""
-    body = "form" if q["form"] is not None else "json" if q["json"] is not None else None
-    other = {"form": "json", "json": "form", None: None}[body]
+    body = next((kind for kind in KINDS if q[kind] is not None), None)
+    others = [kind for kind in KINDS if kind != body] if body else ["graphql", "jsonrpc", "mcp"]
     if a[1] == "ambiguous-approvers":  # two holds that ask different people
         return len({r["approve"]["by"] for r in rules if "approve" in r}) > 1
     twice = "amount" in dict(q["query"])
-    no_number = body is not None and not re.fullmatch(r"0|-?[1-9]\d*", q[body].get("amount", "0"))
+    numbers = [] if body is None else list(q[body][1].values()) if isinstance(q[body], tuple) else [q[body].get("amount", "0")]
+    no_number = any(not re.fullmatch(r"0|-?[1-9]\d*", n) for n in numbers)
     return a[1] == "unclassified" and any(
-        other in m or twice and ("form" in m or "json" in m) or no_number and any("int_lte" in c for c in m.get(body, ()))
+        any(kind in m for kind in [*others, *(["json"] if is_document(q) else [])]) or twice and any(kind in m for kind in KINDS) or
+        no_number and "int_lte" in json.dumps(m.get(body, ()))
         for r in rules for m in [r["match"], *r["except"]])
 
 

@@ -22,7 +22,8 @@ WORDS = ["v1", "items", "p:setIamPolicy", "@acme", "a+b", "x(1)", "it's", "k=v",
 FIELDS = ["X-Danger", "X-Mode", "Prefer"]
 FIELD_VALUES = ["1", "on", "safe mode", "1, 2", "text/xml", "true"]
 NAMES = ["mode", "amount", "a_b"]
-GRAPHQL = ["items", "drop", "mode"]  # fields; each may have the argument "to"
+GRAPHQL = ["items", "drop", "mode"]  # fields; each may have the argument "to". Names of tools and methods, too
+KINDS = ["form", "json", "multipart", "graphql", "mcp", "jsonrpc"]
 VALUES = ["on", "5", "A b", "a+b", "it's", "50%", "{a|b}", "true"]
 SOME_SCOPES = {"approvers": {"ann": {"operators": ["ann"]}, "ben": {"operators": ["ben"]}}}
 
@@ -76,12 +77,13 @@ def match(decide):
     if "query_names" in m and ("query" in m or decide != "allow"):
         del m["query_names"]  # a name more is another request to what restricts
     if R.random() < 2 * chance / 3:
-        kind = pick(["form", "json", "multipart", "graphql", "mcp"])
+        kind = pick(KINDS)
         one = {"field": pick(NAMES)} if kind in ("form", "multipart") else {"pointer": "/" + pick(NAMES)}
         if kind == "graphql":
             one = {"pointer": f"/{pick(GRAPHQL)}/to"}
         conditions = [{**one, **pick([{"in": some(VALUES)}, {"in": some(VALUES)}, {"int_gte": 5}, {"exists": True}])}]
         m[kind] = {"form": conditions, "json": conditions, "multipart": conditions, "mcp": pick([{"tool": some(GRAPHQL)}, {"method": "tools/call", "arguments": conditions}]),
+                   "jsonrpc": pick([{"method": some([*GRAPHQL, "tools/call"])}, {"method": "items", "params": conditions}, {"params": conditions}]),
                    "graphql": pick([{"type": pick(["query", "mutation"])}, {"fields": some(GRAPHQL)}, {"arguments": conditions}, {"type": "mutation", "fields": some(GRAPHQL)}])}[kind]
     return m
 
@@ -110,11 +112,11 @@ def request():
     q = {"method": pick(["GET", "POST", "PUT", "DELETE"]), "host": pick(HOSTS),
          "path": [pick(WORDS) for _ in range(R.randint(1, 3))],
          "query": [(n, pick(VALUES)) for n in some(NAMES)] if R.random() < 0.4 else [],
-         "fields": [(n, pick(FIELD_VALUES)) for n in some(FIELDS)] if R.random() < 0.5 else [], "form": None, "json": None, "multipart": None, "graphql": None, "mcp": None}
+         "fields": [(n, pick(FIELD_VALUES)) for n in some(FIELDS)] if R.random() < 0.5 else [], **dict.fromkeys(KINDS)}
     if q["method"] in ("POST", "PUT") and R.random() < 0.6:
-        kind = pick(["form", "json", "multipart", "graphql", "mcp"])
+        kind = pick(KINDS)
         values = {n: pick(VALUES) for n in some(GRAPHQL if kind == "graphql" else NAMES)}
-        q[kind] = (pick(["query", "mutation"]), values) if kind == "graphql" else (pick(GRAPHQL), values) if kind == "mcp" else values
+        q[kind] = (pick(["query", "mutation"]), values) if kind == "graphql" else (pick(GRAPHQL), values) if kind in ("mcp", "jsonrpc") else values
     return q
 
 
@@ -125,8 +127,16 @@ def left_raw(text):
     return text
 
 
+def asked_of(method, params, **more):
+    return json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params, **more})
+
+
+def given(values):
+    return {k: int(v) if v.isdigit() else v for k, v in values.items()}
+
+
 def called(tool, arguments, **more):
-    return json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": {k: int(v) if v.isdigit() else v for k, v in arguments.items()}}, **more})
+    return asked_of("tools/call", {"name": tool, "arguments": given(arguments)}, **more)
 
 
 PARTS = ("Content-Type", "multipart/form-data; boundary=b1")
@@ -169,6 +179,9 @@ def line(q, **over):
     if q["mcp"] is not None:
         fields.append(("Content-Type", "application/json"))
         body = called(*q["mcp"])
+    if q["jsonrpc"] is not None:
+        fields.append(("Content-Type", "application/json"))
+        body = asked_of(q["jsonrpc"][0], given(q["jsonrpc"][1]))
     parts = {"method": q["method"], "host": q["host"], "path": "/" + "/".join(urllib.parse.quote(w, safe=SAFE_PATH) for w in q["path"]),
              "query": "&".join(f"{k}={urllib.parse.quote(v, safe=SAFE_FORM)}" for k, v in q["query"]), "fields": fields, "body": body, **over}
     url = f"https://{parts['host']}{parts['path']}{'?' + parts['query'] if parts['query'] else ''}"
@@ -346,15 +359,60 @@ def graphqls(operation):
     yield json.dumps({"query": whole, "id": "x"})
 
 
-def calls(tool, arguments):
-    """The same call, or one more beside it."""
-    whole, ping = called(tool, arguments), '{"jsonrpc":"2.0","method":"ping"}'
+def calls(whole, word, again):
+    """The same call, or one more beside it. word: the tool or the method; again(**more): the message with members more."""
+    ping, escapes = '{"jsonrpc":"2.0","method":"ping"}', '"' + "".join(f"\\u{ord(c):04x}" for c in word) + '"'
     yield from (f"[{whole}]", f"[{ping},{whole}]", f"[{whole},{ping}]", f" {whole}\n", whole.replace('"id": 1, ', ""), whole.replace('"name"', '"n\\u0061me"'),
-                whole.replace('"tools/call"', '"tools\\/call"'), whole.replace(json.dumps(tool), '"' + "".join(f"\\u{ord(c):04x}" for c in tool) + '"'))
-    yield called(tool, arguments, Method="ping")
-    yield called(tool, arguments, extra=1)
+                whole.replace('"tools/call"', '"tools\\/call"'), whole.replace('"tools/call"', '"Tools/Call"'), whole.replace('"tools/call"', '"tools/call "'), whole.replace(json.dumps(word), escapes), whole.replace(json.dumps(word), json.dumps(word.upper())),
+                whole.replace(json.dumps(word), json.dumps(wide(word, 1))), whole.replace('"method"', '"m\\u0065thod"'), whole.replace("2.0", "2.00"),
+                whole.replace('"params"', '"Params"'), whole.replace('"params"', '"params": {}, "params"'), whole.replace('"id": 1', '"id": null'))
+    yield from (whole.replace(json.dumps(word), json.dumps(other)) for other in values(word))
+    yield again(Method="ping")
+    yield again(extra=1)
+    yield again(result=1)
     yield whole.replace('"method"', '"method": "ping", "method"')
     yield whole.replace('"name"', '"Name": "ping", "name"')
+
+
+def messages(method, params):
+    """The same with its params, which may be given by position too."""
+    yield from calls(asked_of(method, given(params)), method, lambda **more: asked_of(method, given(params), **more))
+    for k, v in params.items():
+        rest = {a: b for a, b in params.items() if a != k}
+        for value in [*numbers(v), *values(v)]:
+            yield asked_of(method, {**given(rest), k: value})
+        yield asked_of(method, {**given(rest), k.upper(): v})
+    yield asked_of(method, list(given(params).values()))
+    yield asked_of(method, {"args": list(given(params).values()), **given(params)})
+
+
+def bodies(q):
+    """Other spellings of the body, whatever it is."""
+    make = {"form": forms, "json": jsons, "multipart": multiparts, "graphql": graphqls, "jsonrpc": lambda asks: messages(*asks),
+            "mcp": lambda asks: calls(called(*asks), asks[0], lambda **more: called(*asks, **more))}
+    return next((make[kind](q[kind]) for kind in KINDS if q[kind] is not None), ())
+
+
+def also(q):
+    """The same asked elsewhere, or another said beside it: what the transport of MCP repeats, a document in a query or without JSON."""
+    kind, text, query = [("Content-Type", "application/json")], line(q)[4], [line(q)[2].partition("?")[2]] if q["query"] else []
+    if q["mcp"] is not None:
+        for method, name in (("tools/call", q["mcp"][0]), ("tools/call", "ping"), ("ping", q["mcp"][0]), ("Tools/Call", q["mcp"][0].upper())):
+            yield line(q, fields=[*q["fields"], *kind, ("Mcp-Method", method), ("Mcp-Name", name)])
+            yield line(q, fields=[*q["fields"], *kind, ("Mcp_Method", method), ("mcp-name", name)])
+    if q["jsonrpc"] is not None:
+        yield line(q, query="&".join([*query, "method=ping"]))
+        yield line(q, fields=[*q["fields"], ("Content-Type", "application/json-rpc")])
+    if q["graphql"] is not None:
+        document = said(q["graphql"])
+        yield line(q, fields=[*q["fields"], ("Content-Type", "application/graphql")], body=document)
+        yield line(q, fields=[*q["fields"], ("Content-Type", "application/graphql+json")])
+        for more in ("query={__typename}", "operationName=A", "variables={}", "query=" + urllib.parse.quote(document)):
+            yield line(q, query="&".join([*query, more]))
+        if q["method"] == "POST":
+            yield line(q, fields=q["fields"], body=None, query="&".join([*query, "query=" + urllib.parse.quote(document)]))
+    if text is not None and q["form"] is None and q["multipart"] is None:
+        yield line(q, fields=[*q["fields"], *kind, ("Content-Type", "text/plain")])
 
 
 def spellings(q):
@@ -372,9 +430,11 @@ def spellings(q):
     for fields in headers(q["fields"]):
         more = [f for f in (("Content-Type", "application/x-www-form-urlencoded") if q["form"] is not None else None,
                             PARTS if q["multipart"] is not None else None,
-                            ("Content-Type", "application/json") if q["json"] is not None or q["graphql"] is not None or q["mcp"] is not None else None) if f]
+                            ("Content-Type", "application/json") if any(q[kind] is not None for kind in ("json", "graphql", "mcp", "jsonrpc")) else None) if f]
         yield "header", line(q, fields=fields + more)
-    for body in (forms(q["form"]) if q["form"] is not None else jsons(q["json"]) if q["json"] is not None else multiparts(q["multipart"]) if q["multipart"] is not None else graphqls(q["graphql"]) if q["graphql"] is not None else calls(*q["mcp"]) if q["mcp"] is not None else ()):
+    for text in also(q):
+        yield "beside", text
+    for body in bodies(q):
         yield "body", line(q, body=body)
         yield "body", line(q, body=body, path=next(paths(path)))
     if base[4] is not None:

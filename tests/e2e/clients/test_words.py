@@ -22,7 +22,13 @@ s3.send(new PutObjectCommand({ Bucket: "bucket", Key: "key", Body: "x" })).catch
 o.chat.completions.create({ model: "m", messages: [] }).catch(e => console.log(e.constructor.name, e.message));""",
     "Anthropic": """const { Anthropic } = require("@anthropic-ai/sdk"), a = new Anthropic({ apiKey: "any", baseURL: process.argv[1] });
 const asked = { model: "m", max_tokens: 9, messages: [{ role: "user", content: "x" }] };
-a.messages.create(asked).catch(e => console.log(e.constructor.name, e.error.error.message));"""}
+a.messages.create(asked).catch(e => console.log(e.constructor.name, e.error.error.message));""",
+    "Octokit": """const { Octokit } = require("@octokit/rest"), o = new Octokit({ auth: "any", baseUrl: process.argv[1] });
+o.issues.create({ owner: "acme", repo: "app", title: "x" }).catch(e => console.log(e.name, e.message));""",
+    "Slack": """const { WebClient } = require("@slack/web-api"), slack = new WebClient("xoxb-any", { slackApiUrl: process.argv[1] });
+slack.chat.postMessage({ channel: "C1", text: "x" }).catch(e => console.log(e.code, e.message));""",
+    "Stripe": """const [host, port] = process.argv[1].slice(8).split(":"), Stripe = require("stripe");
+new Stripe("sk_test_any", { host, port, protocol: "https" }).refunds.create({ charge: "ch_1" }).catch(e => console.log(e.type, e.message));"""}
 
 DELETE = """import sys, boto3
 try:
@@ -150,6 +156,33 @@ def the_sdk_of_openai_shows_it(lab):
 @test()
 def the_sdk_of_anthropic_shows_it(lab):
     node(lab, "Anthropic")
+
+
+@test()
+def octokit_shows_it(lab):
+    node(lab, "Octokit", "/api/v3")
+
+
+@test()
+def the_sdk_of_slack_shows_it(lab):
+    node(lab, "Slack", "/api/")
+
+
+@test()
+def the_sdk_of_stripe_shows_it(lab):
+    node(lab, "Stripe")
+
+
+@test()
+def git_lfs_shows_it(lab):
+    told = Told(lab)
+    lab.run(["git", "init", "-q", "-b", "main", told.work], rc=0)
+    (told.work / "a.bin").write_text(f"version https://git-lfs.github.com/spec/v1\noid sha256:{'ab' * 32}\nsize 6\n")
+    (told.work / ".gitattributes").write_text("*.bin filter=lfs -text\n")
+    mine = ["git", "-C", told.work, "-c", "filter.lfs.clean=cat", "-c", "filter.lfs.process=", "-c", "user.name=a", "-c", "user.email=a@a.example"]
+    lab.run([*mine, "add", "."], rc=0)
+    lab.run([*mine, "commit", "-qm", "x"], rc=0)
+    told("git-lfs", "fetch", setenv=["GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=lfs.url", f"GIT_CONFIG_VALUE_0=https://{AT}/acme/app.git/info/lfs"])
 
 
 @test()
