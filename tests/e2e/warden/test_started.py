@@ -113,7 +113,7 @@ def terminals_are_a_sandbox_s_own(lab, gw):
     start(gw, "greedy", "--files", "4096")
     start(gw, "neighbour")
     greedy = following(gw, "greedy", PYTHON, "-c", all_of_them)
-    greedy.wait_line(rb"^64\n")
+    assert greedy.wait_line(rb"^(\d+)\n")[1] == b"64", greedy.seen
     assert b"No space" in execute(gw, "greedy", PYTHON, "-c", "import os; os.openpty()", rc=1).err
     assert execute(gw, "neighbour", PYTHON, "-c", all_of_them.replace("600", "0")).out == b"64\n"
     terminal = at_a_terminal(gw, "exec", "--tty", "neighbour", "--", "tty")
