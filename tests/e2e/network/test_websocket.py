@@ -160,7 +160,7 @@ def came(rig):
     return rig.lab.wait_for("the close upstream", lambda: (got := rig.up.messages(conn)) and got[-1][0] == CLOSE and got)
 
 
-@everywhere("B42 A38")
+@everywhere("B42 A38", apart=True)
 def an_upgrade_passes_with_a_key_of_its_own(rig, transport):
     ws = opened(rig, transport, "/ws/talk?echo=1", "X-Kept: 1", "Sec-WebSocket-Extensions: permessage-deflate; client_max_window_bits",
                 "Sec_WebSocket_Key: x", "Sec-WebSocket-Foo: x")
@@ -258,7 +258,7 @@ def fragments_become_one_message(rig, transport):
     rig.holds("B42 a fresh mask each", len(masks) >= 5 and len(set(masks)) == len(masks), masks)
 
 
-@everywhere("B42", DEEP)
+@everywhere("B42", DEEP, apart=True)
 def wrong_frames_end_it(rig, transport):
     for what, data, code in (("unmasked", frame(TEXT, "x", mask=None), 1002), ("rsv1", frame(TEXT, "x", rsv=4), 1002),
                              ("rsv3", frame(BINARY, b"x", rsv=1), 1002), ("opcode 3", frame(3, b"x"), 1002),
@@ -366,7 +366,7 @@ def secret_frames(secret):
     yield "in a close", [close(1000, "bye " + secret.decode(), mask=None)], 0
 
 
-@everywhere("B42", TLS)
+@everywhere("B42", TLS, apart=True)
 def a_secret_in_what_the_server_sends_ends_it(rig, transport):
     for n, (what, frames, before) in enumerate(secret_frames(rig.secret.encode())):
         rig.up.script({"/ws/feed": f"/ws?b64={raw(*frames)}"})
@@ -382,7 +382,7 @@ def a_secret_in_what_the_server_sends_ends_it(rig, transport):
         assert ends(rig, n + 1)[-1].get("code") == "secret-in-message", what
 
 
-@everywhere("B42", DEEP)
+@everywhere("B42", DEEP, apart=True)
 def a_server_that_breaks_the_rules_is_cut_off(rig, transport):
     for n, (what, data) in enumerate((("masked", frame(TEXT, "x")), ("rsv1", server(TEXT, "x", rsv=4)), ("opcode", server(5, b"x")),
                                       ("not UTF-8", server(TEXT, b"\xff")), ("too large", server(BINARY, b"x" * (1024 * 1024 + 1))))):
@@ -399,7 +399,7 @@ def a_server_that_breaks_the_rules_is_cut_off(rig, transport):
     ws.hang_up()
 
 
-@everywhere("B42", DEEP)
+@everywhere("B42", DEEP, apart=True)
 def it_ends_properly_from_either_side(rig, transport):
     ws = opened(rig, transport, f"/ws/any?noclose=1&b64={raw(close(4001, 'done', mask=None))}")
     assert ws.reader.message() == (CLOSE, (4001, "done"))
