@@ -123,8 +123,8 @@ const [wide, isWide] = signalled()
 const text = () => Buffer.concat(screen).toString()
 const pty = await sbx.pty.create({ cols: 80, rows: 24, timeoutMs: 0, onData: (d) => {
   screen.push(Buffer.from(d))
-  if (/\n24 80/.test(text())) isReady()
-  if (/\n40 100/.test(text())) isWide()
+  if (/[\r\n]24 80/.test(text())) isReady()
+  if (/[\r\n]40 100/.test(text())) isWide()
 } })
 await sbx.pty.sendInput(pty.pid, Buffer.from('stty size\n'))
 await ready
