@@ -37,7 +37,13 @@ enum {
 };
 
 /* Of which of these a place is held (share.h). */
-enum share_of { SHARE_FOLLOW = 0, SHARE_SHORT, SHARE_DOCK_FOLLOW /* the same, of the dock's callers */, SHARE_DOCK_SHORT, SHARES };
+enum share_of {
+    SHARE_FOLLOW = 0,
+    SHARE_SHORT,
+    SHARE_DOCK_FOLLOW /* the same, of the dock's callers */,
+    SHARE_DOCK_SHORT,
+    SHARES
+};
 
 enum desk_place { PLACE_NONE = 0, PLACE_PAGE = 1, PLACE_CONTROL = 2, PLACE_DOCK = 16 };
 

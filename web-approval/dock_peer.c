@@ -32,8 +32,8 @@ static int compare(void *ctx, const struct token_row *r)
     struct hunt *h = ctx;
 
     if (r->hash.n == DIGEST_BYTES && span_eq_consttime(r->hash, span_of(h->want->b, DIGEST_BYTES)))
-        h->found = copy(h->to->key, sizeof(h->to->key), r->name) &&
-                   copy(h->to->tenant, sizeof(h->to->tenant), r->tenant);
+        h->found =
+            copy(h->to->key, sizeof(h->to->key), r->name) && copy(h->to->tenant, sizeof(h->to->tenant), r->tenant);
     return 0;
 }
 

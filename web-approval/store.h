@@ -84,7 +84,7 @@ int desk_store_signed(struct desk_store *s, uint64_t *seq, struct err *e) MUSTCH
 /* The newest sequence number, 0: none yet. */
 int desk_store_head(struct desk_store *s, uint64_t *seq, struct err *e) MUSTCHECK;
 
-/* A token of those who speak to the dock (proxy/ledger/store/schema_5.sql). */
+/* A token of those who speak to the dock (proxy/ledger/store/tokens/schema_5.sql). */
 struct token_row {
     struct span name, tenant, hash, note;
     uint64_t created_ms;

@@ -51,7 +51,8 @@ static void heard(void *arg, struct errand *e, enum errand_event ev)
     else
         body = arena_printf(&x->arena, "{\"detail\":\"%s\"}", e->why);
     errand_free(&x->errand);
-    if (status == 401 && x->form != CALL_CONTROL) { /* a token goes with its sandbox: which of the two it is, is not said */
+    if (status == 401 &&
+        x->form != CALL_CONTROL) { /* a token goes with its sandbox: which of the two it is, is not said */
         status = 502;
         body = SPAN("{\"detail\":\"the sandbox does not run, or this token does not open it\"}");
     }

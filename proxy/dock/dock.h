@@ -1,11 +1,11 @@
 /* The dock: E2B's sandbox API on a listener of its own. It holds nothing but connections and which commands it has
- * begun: whose a token is, which sandboxes there are and what is done in them, it asks the desk, over streams that are
- * opened with the token that its caller has shown (errand.h).
+ * begun: whose a token is, which sandboxes there are and what is done in them, it asks the desk, over streams that
+ * are opened with the token that its caller has shown (errand.h).
  *
  *   door.c      bytes of a caller <-> one struct call at a time
  *   routes.c    which handler, and what a caller must bring
  *   errand.c    one request to the desk
- *   control.c   sandboxes · files.c, entries.c their files · process.c, run.c their commands */
+ *   control.c   sandboxes · files.c, entries.c their files · commands/ what runs in them */
 #ifndef PROXY_DOCK_DOCK_H
 #define PROXY_DOCK_DOCK_H
 
@@ -22,7 +22,7 @@ struct loop;
 struct proc;
 
 enum {
-    DOCK_CLIENTS = 512, /* connections of callers */
+    DOCK_CLIENTS = 512,          /* connections of callers */
     DOCK_BODY_MAX = 1024 * 1024, /* of a request that is read whole */
     DOCK_ANSWER_MAX = 8 * 1024 * 1024,
     DOCK_ARENA_MAX = 32 * 1024 * 1024,
@@ -32,7 +32,7 @@ enum {
     DOCK_SEND_MS = 60 * 1000, /* without progress of a caller that is being answered */
     DOCK_PING_MS = 20 * 1000, /* of a stream on which nothing is said */
     DOCK_ERRANDS = 400,
-    DOCK_PROCS = 192, /* commands that were begun and have not ended */
+    DOCK_PROCS = 192,      /* commands that were begun and have not ended */
     DOCK_PROC_CALLERS = 8, /* who follow one of them */
     DOCK_KEY_MAX = 256,
     DOCK_BOX_MAX = 63,
@@ -54,8 +54,8 @@ struct call {
     uint64_t wall_ms;
     struct dynbuf raw; /* the head; the spans of `head` point into it */
     struct http_head head;
-    struct dynbuf body; /* of a request that is read whole; of a stream's first frame */
-    struct span arg;    /* the {id} of the path, or the sandbox of envd */
+    struct dynbuf body;  /* of a request that is read whole; of a stream's first frame */
+    struct span arg;     /* the {id} of the path, or the sandbox of envd */
     struct digest token; /* what the caller brought, as the desk knows it */
     char key[DOCK_KEY_MAX + 1];
     struct arena arena;
@@ -105,8 +105,8 @@ void call_stream_end(struct call *x, bool whole);
 void call_patience(struct call *x, uint64_t ms);
 /* Does the client read what it is sent? */
 bool call_reads(const struct call *x);
-/* Of a body that x->takes: what is here, behind what `to` has, until that has `most` bytes. *over: that was all of it.
- * -1: it is malformed. */
+/* Of a body that x->takes: what is here, behind what `to` has, until that has `most` bytes. *over: that was all of
+ * it. -1: it is malformed. */
 int call_body(struct call *x, size_t most, struct dynbuf *to, bool *over) MUSTCHECK;
 
 /* --- reply.c ------------------------------------------------------------------ */

@@ -10,7 +10,7 @@
 #include "common/net/loop.h"
 #include "proxy/dock/dock.h"
 #include "proxy/dock/errand.h"
-#include "proxy/dock/process.h"
+#include "proxy/dock/commands/process.h"
 
 enum { ACCEPTS = 16, PIECE = 64 * 1024, TICK_MS = 5000 };
 
@@ -98,8 +98,8 @@ static int head_write(struct client *c, const struct call *x, enum http_framing 
     static const struct {
         unsigned status;
         const char *words;
-    } words[] = {{200, "OK"},           {201, "Created"},       {204, "No Content"},       {400, "Bad Request"},
-                 {401, "Unauthorized"}, {403, "Forbidden"},     {404, "Not Found"},        {409, "Conflict"},
+    } words[] = {{200, "OK"},           {201, "Created"},         {204, "No Content"},         {400, "Bad Request"},
+                 {401, "Unauthorized"}, {403, "Forbidden"},       {404, "Not Found"},          {409, "Conflict"},
                  {413, "Too Large"},    {501, "Not Implemented"}, {503, "Service Unavailable"}};
     char date[40];
     time_t t = (time_t)(x->wall_ms / 1000);

@@ -136,7 +136,11 @@ static int write_request(struct errand *e, const struct errand_ask *ask)
     bool bad = http_write_request_line(&b, span_str(ask->method), ask->target) != 0 ||
                http_write_field(&b, SPAN("Host"), SPAN("desk")) != 0 ||
                (body && http_write_field(&b, SPAN("Content-Type"), SPAN("application/json")) != 0) ||
-               http_write_end(&b, ask->upload ? HTTP_CHUNKED : body ? HTTP_LENGTH : HTTP_NO_BODY, ask->json.n) != 0 ||
+               http_write_end(&b,
+                              ask->upload ? HTTP_CHUNKED
+                              : body      ? HTTP_LENGTH
+                                          : HTTP_NO_BODY,
+                              ask->json.n) != 0 ||
                (body && dynbuf_add(&b, ask->json) != 0) || conn_write(e->conn, dynbuf_span(&b)) != 0;
     dynbuf_free(&b);
     return bad ? -1 : 0;
@@ -157,14 +161,16 @@ static int open_stream(struct errand *e, const struct errand_ask *ask, int fd)
 struct errand *errand_new(struct dock *d, const struct errand_ask *ask, errand_fn *fn, void *arg)
 {
     int fd[2] = {-1, -1};
-    struct errand *e =
-        d->desk && d->nerrands < DOCK_ERRANDS && (!ask->json.p || ask->json.n <= DOCK_BODY_MAX) ? calloc(1, sizeof(*e)) : NULL;
+    struct errand *e = d->desk && d->nerrands < DOCK_ERRANDS && (!ask->json.p || ask->json.n <= DOCK_BODY_MAX)
+                           ? calloc(1, sizeof(*e))
+                           : NULL;
 
     if (!e || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fd) != 0) {
         free(e);
         return NULL;
     }
-    *e = (struct errand){.next = d->errands, .dock = d, .fn = fn, .arg = arg, .id = ++d->last_errand, .whole = ask->whole};
+    *e = (struct errand){
+        .next = d->errands, .dock = d, .fn = fn, .arg = arg, .id = ++d->last_errand, .whole = ask->whole};
     (void)snprintf(e->method, sizeof(e->method), "%s", ask->method);
     dynbuf_init(&e->got, DOCK_ANSWER_MAX);
     d->errands = e;
@@ -244,7 +250,8 @@ void errand_frame(struct dock *d, struct frame *f)
         (void)snprintf(e->tenant, sizeof(e->tenant), "%.*s", SPAN_FMT(tenant));
     } else if (e) {
         fail(e, is == DOCK_UNKNOWN ? 401 : 503,
-             is == DOCK_UNKNOWN ? "the API key or token is not known" : "too much is asked at once; try again in a moment");
+             is == DOCK_UNKNOWN ? "the API key or token is not known"
+                                : "too much is asked at once; try again in a moment");
     }
 }
 

@@ -27,7 +27,7 @@ struct errand {
     size_t seen;
     char method[8];
     struct http_body body;
-    struct dynbuf got; /* of one that is whole */
+    struct dynbuf got;        /* of one that is whole */
     char tenant[80], key[48]; /* as the desk knows the token */
     unsigned status;
     const char *why;

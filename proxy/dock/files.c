@@ -1,7 +1,7 @@
 /* Contents of files: envd's /files, as streams both ways, no faster than either side takes them. */
 #include "proxy/dock/ask.h"
 #include "proxy/dock/errand.h"
-#include "proxy/dock/form.h"
+#include "proxy/dock/parse/form.h"
 #include "proxy/dock/paths.h"
 #include "proxy/dock/routes.h"
 
@@ -199,7 +199,8 @@ static void file_begin(struct call *x, struct span given)
     ask_desk(x, "POST", target, SPAN_NONE, folder_made);
 }
 
-/* A quote and a line end stand escaped in a form, and what was an escape before does not: such a name could be two. */
+/* A quote and a line end stand escaped in a form, and what was an escape before does not: such a name could be two.
+ */
 static bool name_is_plain(struct span s)
 {
     return span_find(s, SPAN("%22")) == s.n && span_find(s, SPAN("%0D")) == s.n && span_find(s, SPAN("%0A")) == s.n &&
@@ -231,9 +232,7 @@ static bool form_go(struct call *x, bool over)
 
     enum form_got got = form_step(&w->form, dynbuf_span(&x->body), &s, &used);
     switch (got) {
-    case FORM_PART:
-        part_begin(x, &s, used);
-        return false; /* x may be gone; who begins it comes back */
+    case FORM_PART: part_begin(x, &s, used); return false; /* x may be gone; who begins it comes back */
     case FORM_DATA:
         if (s.data.n > 0 && errand_write(x->errand, s.data) != 0) {
             reply_no(x, 503, "the gateway does not take more");

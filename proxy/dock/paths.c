@@ -89,10 +89,10 @@ void path_put_entry(struct jsonw *w, struct span path, const struct json *e)
     jsonw_object(w);
     jsonw_kv(w, "name", path_name(path));
     jsonw_kv(w, "type",
-             folder                          ? SPAN("FILE_TYPE_DIRECTORY")
-             : link                          ? SPAN("FILE_TYPE_SYMLINK")
-             : span_eq(kind, SPAN("file"))   ? SPAN("FILE_TYPE_FILE")
-                                             : SPAN("FILE_TYPE_UNSPECIFIED"));
+             folder                        ? SPAN("FILE_TYPE_DIRECTORY")
+             : link                        ? SPAN("FILE_TYPE_SYMLINK")
+             : span_eq(kind, SPAN("file")) ? SPAN("FILE_TYPE_FILE")
+                                           : SPAN("FILE_TYPE_UNSPECIFIED"));
     jsonw_kv(w, "path", path);
     jsonw_kv(w, "size", size ? size->text : SPAN("0")); /* 64 bits are a text in Connect's JSON */
     put_mode(w, folder ? 'd' : link ? 'l' : '-', octal(json_text(e, SPAN("mode"))));

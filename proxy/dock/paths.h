@@ -6,8 +6,8 @@
 
 #define DOCK_WORKSPACE "/workspace" /* where a relative path begins, and all of a sandbox's files are */
 
-/* The absolute path, without what means nothing in it ("//", "/./", a slash at its end), in the arena. -1, answered: it
- * is none, too long, or has a NUL or a step up. */
+/* The absolute path, without what means nothing in it ("//", "/./", a slash at its end), in the arena. -1, answered:
+ * it is none, too long, or has a NUL or a step up. */
 int path_take(struct call *x, struct span given, struct span *out) MUSTCHECK;
 /* The folder of one; empty: it is the workspace, or above it. */
 struct span path_folder(struct span path);

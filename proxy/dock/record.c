@@ -15,7 +15,7 @@ static const struct {
     {{(const uint8_t *)"metadata", 8}, NULL},
     {{(const uint8_t *)"envVars", 7}, NULL},
     {{(const uint8_t *)"timeout", 7}, NULL},
-    {{(const uint8_t *)"secure", 6}, NULL}, /* it always is */
+    {{(const uint8_t *)"secure", 6}, NULL},                 /* it always is */
     {{(const uint8_t *)"allow_internet_access", 21}, NULL}, /* there is none to forbid, and no policy allows it */
     {{(const uint8_t *)"autoPauseMemory", 15}, NULL},
     {{(const uint8_t *)"network", 7}, NULL},

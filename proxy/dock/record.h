@@ -1,12 +1,12 @@
-/* What is known of a sandbox besides what the warden knows: what its caller said when it was created. The ledger keeps
- * it, as JSON. */
+/* What is known of a sandbox besides what the warden knows: what its caller said when it was created. The ledger
+ * keeps it, as JSON. */
 #ifndef PROXY_DOCK_RECORD_H
 #define PROXY_DOCK_RECORD_H
 
 #include "proxy/dock/dock.h"
 
 enum {
-    RECORD_TEXTS_MAX = 64, /* metadata, and variables, of a sandbox */
+    RECORD_TEXTS_MAX = 64,        /* metadata, and variables, of a sandbox */
     RECORD_BYTES_MAX = 16 * 1024, /* of each of the two */
 };
 

@@ -2,16 +2,18 @@
 #include <stdio.h>
 
 #include "proxy/dock/dock.h"
-#include "proxy/dock/envelope.h"
+#include "proxy/dock/parse/envelope.h"
 
 enum { WORDS_MAX = 1024 };
 
 static const struct {
     unsigned status;
     const char *code; /* of Connect */
-} codes[] = {{400, "invalid_argument"}, {401, "unauthenticated"},    {403, "permission_denied"}, {404, "not_found"},
-             {408, "deadline_exceeded"}, {409, "failed_precondition"}, {413, "resource_exhausted"}, {429, "resource_exhausted"},
-             {500, "internal"},         {501, "unimplemented"}, {502, "unavailable"}, {503, "unavailable"},       {507, "resource_exhausted"}};
+} codes[] = {{400, "invalid_argument"},   {401, "unauthenticated"},    {403, "permission_denied"},
+             {404, "not_found"},          {408, "deadline_exceeded"},  {409, "failed_precondition"},
+             {413, "resource_exhausted"}, {429, "resource_exhausted"}, {500, "internal"},
+             {501, "unimplemented"},      {502, "unavailable"},        {503, "unavailable"},
+             {507, "resource_exhausted"}};
 
 const char *reply_code(unsigned status)
 {

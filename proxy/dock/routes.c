@@ -119,8 +119,9 @@ static bool access_take(struct call *x)
         return false;
     }
     if (token.n == 0 || token.n > DOCK_KEY_MAX) {
-        reply_no(x, 401, "send the token that the sandbox was created with as X-Access-Token; signed URLs are not "
-                         "served");
+        reply_no(x, 401,
+                 "send the token that the sandbox was created with as X-Access-Token; signed URLs are not "
+                 "served");
         return false;
     }
     if (call_query(x, "username", &user) != 0 || (user.n && !span_eq(user, SPAN("user")))) {
@@ -158,8 +159,9 @@ static enum call_takes unknown(struct call *x, bool known)
     if (known)
         reply_no(x, 405, "this path takes another method");
     else
-        reply_no(x, 404, "this gateway has nothing at this path: which parts of the API it has is in "
-                         "countersign-dock(7)");
+        reply_no(x, 404,
+                 "this gateway has nothing at this path: which parts of the API it has is in "
+                 "countersign-dock(7)");
     return TAKES_REFUSED;
 }
 

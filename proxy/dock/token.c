@@ -1,7 +1,7 @@
 #include "proxy/dock/dock.h"
 
-/* It follows from the key, so that nobody needs to keep it: who shows the key again is given the same again. The key's
- * 160 bits of randomness are what makes it unforgeable, and each field is written behind its length. */
+/* It follows from the key, so that nobody needs to keep it: who shows the key again is given the same again. The
+ * key's 160 bits of randomness are what makes it unforgeable, and each field is written behind its length. */
 void token_access(struct span key, struct span sandbox, char out[ACCESS_TEXT + 1])
 {
     struct digest_ctx *c = digest_begin();

@@ -436,8 +436,10 @@ void api_started_tell(struct exchange *x)
 
     if (!f || body_members(x, m, 1) != 0 || api_number(x, &m[0], &signo, 1, SIGNAL_LAST) != 0)
         return;
-    uint8_t byte = (uint8_t)signo;
-    if (!x->desk->warden || chan_send(x->desk->warden, M_SB_TELL, f->id, span_of(&byte, 1)) != 0)
+    struct dynbuf *b = x->desk->warden ? chan_begin(x->desk->warden, M_SB_TELL, f->id) : NULL;
+    if (b)
+        msg_put_u8(b, (uint8_t)signo);
+    if (!b || chan_commit(x->desk->warden) != 0)
         reply_problem(x, 503, "Not possible now", "the warden does not run at the moment, or does not take more");
     else
         reply_empty(x, 204);

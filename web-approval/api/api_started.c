@@ -259,7 +259,8 @@ static void put_done(struct exchange *x, struct frame *f)
         return;
     }
     s->generation = row.generation;
-    const struct token_asked t = {s->box.name, span_str(x->caller.key), span_str(x->caller.tenant), s->note, s->access};
+    const struct token_asked t = {s->box.name, span_str(x->caller.key), span_str(x->caller.tenant), s->note,
+                                  s->access};
     if (x->place == PLACE_DOCK)
         api_token_put(x, &t, access_put);
     else
@@ -381,8 +382,7 @@ static bool starts_already(const struct desk *d, struct span name)
 {
     for (size_t i = 0; i < DESK_ASKS; i++) {
         const struct ask *a = &d->asks[i];
-        if (a->id == 0 ||
-            (a->fn != none_runs && a->fn != put_done && a->fn != access_put && a->fn != started))
+        if (a->id == 0 || (a->fn != none_runs && a->fn != put_done && a->fn != access_put && a->fn != started))
             continue;
         const struct starting *s = a->x->step;
         if (span_eq(span_str(s->name), name))
@@ -393,10 +393,10 @@ static bool starts_already(const struct desk *d, struct span name)
 
 void api_started_start(struct exchange *x)
 {
-    struct member f[] = {{"name", JSON_STRING, false, NULL},   {"session", JSON_STRING, false, NULL},
-                         {"limits", JSON_STRING, false, NULL}, {"memory", JSON_NUMBER, false, NULL},
-                         {"pids", JSON_NUMBER, false, NULL},   {"cpu_percent", JSON_NUMBER, false, NULL},
-                         {"disk", JSON_NUMBER, false, NULL},   {"files", JSON_NUMBER, false, NULL},
+    struct member f[] = {{"name", JSON_STRING, false, NULL},    {"session", JSON_STRING, false, NULL},
+                         {"limits", JSON_STRING, false, NULL},  {"memory", JSON_NUMBER, false, NULL},
+                         {"pids", JSON_NUMBER, false, NULL},    {"cpu_percent", JSON_NUMBER, false, NULL},
+                         {"disk", JSON_NUMBER, false, NULL},    {"files", JSON_NUMBER, false, NULL},
                          {"timeout", JSON_NUMBER, false, NULL}, {"access", JSON_STRING, false, NULL},
                          {"note", JSON_STRING, false, NULL}};
     struct starting *s = arena_alloc(&x->arena, sizeof(*s));

@@ -103,7 +103,7 @@ struct store_running {
 };
 int store_sandboxes_run(struct store *s, const struct store_running *r, size_t n) MUSTCHECK;
 
-/* A row of the table of tokens (schema_5.sql). */
+/* A row of the table of tokens (tokens/schema_5.sql). */
 struct store_token {
     struct span kind, scope, name, tenant, note;
     bool has_hash;

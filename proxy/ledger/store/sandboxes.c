@@ -128,7 +128,8 @@ static const char *objection(const struct wire_sandbox *b)
     return NULL;
 }
 
-/* The one of the warden's that ended first is forgotten, so that there may always be another. 1, 0: there is none, -1.
+/* The one of the warden's that ended first is forgotten, so that there may always be another. 1, 0: there is none,
+ * -1.
  */
 static int forget_ended(struct store *s)
 {

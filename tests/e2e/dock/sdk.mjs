@@ -1,10 +1,10 @@
-// All that the unmodified SDK of E2B asks of the dock, one operation after the other: node sdk.mjs FOLDER-WITH-NODE_MODULES
-// E2B_API_KEY, E2B_API_URL and E2B_SANDBOX_URL say where. Prints a line for each that went well; the first that does not
-// ends it.
+// All that the unmodified SDK of E2B asks of the dock, one operation after the other: node sdk.mjs FOLDER PACKAGE, with the
+// package in the folder's node_modules. E2B_API_KEY, E2B_API_URL and E2B_SANDBOX_URL say where the dock is. Prints a line for
+// each that went well; the first that does not ends it.
 import assert from 'node:assert/strict'
 import { createRequire } from 'node:module'
 
-const { Sandbox, CommandExitError, NotFoundError, TimeoutError } = createRequire(process.argv[2] + '/')('e2b')
+const { Sandbox, CommandExitError, NotFoundError, TimeoutError } = createRequire(process.argv[2] + '/')(process.argv[3])
 const ok = (name) => console.log(`ok ${name}`)
 const signalled = () => { let set; const it = new Promise((resolve) => { set = resolve }); return [it, set] }
 

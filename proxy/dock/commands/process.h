@@ -1,11 +1,12 @@
-/* Commands: what was begun in sandboxes by callers of the dock and has not ended. Each is followed by the dock itself,
- * so that it goes on when its caller leaves, and may be followed again; what nobody follows is dropped, as envd does.
+/* Commands: what was begun in sandboxes by callers of the dock and has not ended. Each is followed by the dock
+ * itself, so that it goes on when its caller leaves, and may be followed again; what nobody follows is dropped, as
+ * envd does.
  *
  *   process.c   envd's Process service: what callers say
  *   proc.c      one command: what it says, and who hears it
  *   input.c     what it is given */
-#ifndef PROXY_DOCK_PROCESS_H
-#define PROXY_DOCK_PROCESS_H
+#ifndef PROXY_DOCK_COMMANDS_PROCESS_H
+#define PROXY_DOCK_COMMANDS_PROCESS_H
 
 #include "common/control/sse.h"
 #include "proxy/dock/errand.h"
@@ -32,7 +33,7 @@ struct proc {
     struct call *caller[DOCK_PROC_CALLERS];
     size_t ncallers;
     struct dynbuf config; /* JSON, as it is listed */
-    uint64_t window; /* bytes of input that it may have and not have taken; 0: it has none */
+    uint64_t window;      /* bytes of input that it may have and not have taken; 0: it has none */
     uint32_t unfed;
     struct feeder *feeders;
 };

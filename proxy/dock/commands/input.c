@@ -1,6 +1,6 @@
 /* What commands are given: in the order in which it came, and no more than they take. */
 #include "proxy/dock/ask.h"
-#include "proxy/dock/process.h"
+#include "proxy/dock/commands/process.h"
 
 static void feeder_gone(struct call *x)
 {

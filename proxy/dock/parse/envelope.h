@@ -1,6 +1,6 @@
 /* Frames of Connect's streams (connectrpc.com, "streaming"): u8 flags | u32 length, big-endian | payload. Pure. */
-#ifndef PROXY_DOCK_ENVELOPE_H
-#define PROXY_DOCK_ENVELOPE_H
+#ifndef PROXY_DOCK_PARSE_ENVELOPE_H
+#define PROXY_DOCK_PARSE_ENVELOPE_H
 
 #include "common/dynbuf.h"
 

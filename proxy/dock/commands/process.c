@@ -1,10 +1,10 @@
 /* envd's Process service. */
-#include "proxy/dock/process.h"
+#include "proxy/dock/commands/process.h"
 
 #include <stdio.h>
 
 #include "proxy/dock/ask.h"
-#include "proxy/dock/envelope.h"
+#include "proxy/dock/parse/envelope.h"
 #include "proxy/dock/record.h"
 #include "proxy/dock/routes.h"
 
@@ -214,12 +214,14 @@ void process_start(struct call *x)
     s->pty = json_get(j, SPAN("pty"));
     s->input = !stdin_is || stdin_is->type != JSON_BOOL || stdin_is->truth;
     const struct json *size = json_get(s->pty, SPAN("size"));
-    bad |= json_text(s->process, SPAN("cmd")).n == 0 || json_text(j, SPAN("tag")).n >= sizeof(((struct proc *)0)->tag);
+    bad |=
+        json_text(s->process, SPAN("cmd")).n == 0 || json_text(j, SPAN("tag")).n >= sizeof(((struct proc *)0)->tag);
     bad |= s->pty && (json_u64(size, SPAN("rows"), &s->rows) != 0 || json_u64(size, SPAN("cols"), &s->columns) != 0);
     x->step = s;
     if (bad)
-        reply_no(x, 400, "a command has `cmd`, `args` and `envs` as texts, a `tag` of up to 63 bytes, and a `pty` with "
-                         "its `size`");
+        reply_no(x, 400,
+                 "a command has `cmd`, `args` and `envs` as texts, a `tag` of up to 63 bytes, and a `pty` with "
+                 "its `size`");
     else
         ask_desk(x, "GET", SPAN("/api/v1/sandboxes/started"), SPAN_NONE, start_now);
 }

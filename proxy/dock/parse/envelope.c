@@ -1,4 +1,4 @@
-#include "proxy/dock/envelope.h"
+#include "proxy/dock/parse/envelope.h"
 
 enum envelope_got envelope_take(struct span in, size_t most, struct envelope *e, size_t *used)
 {

@@ -1,8 +1,8 @@
 #include <stdlib.h>
 #include <stdio.h>
 
-#include "proxy/dock/envelope.h"
-#include "proxy/dock/process.h"
+#include "proxy/dock/parse/envelope.h"
+#include "proxy/dock/commands/process.h"
 
 enum { FRAME_MAX = 128 * 1024, CONFIG_MAX = 256 * 1024 };
 
@@ -187,17 +187,20 @@ static void say_end(struct proc *p, bool exited, uint64_t code)
     int n;
 
     if (exited && code == 0)
-        n = snprintf(text, sizeof(text), "{\"event\":{\"end\":{\"exitCode\":0,\"exited\":true,\"status\":\"exit status 0\"}}}");
+        n = snprintf(text, sizeof(text),
+                     "{\"event\":{\"end\":{\"exitCode\":0,\"exited\":true,\"status\":\"exit status 0\"}}}");
     else if (exited)
-        n = snprintf(text, sizeof(text),
-                     "{\"event\":{\"end\":{\"exitCode\":%u,\"exited\":true,\"status\":\"exit status %u\",\"error\":\"exit "
-                     "status %u\"}}}",
-                     (unsigned)code, (unsigned)code, (unsigned)code);
+        n = snprintf(
+            text, sizeof(text),
+            "{\"event\":{\"end\":{\"exitCode\":%u,\"exited\":true,\"status\":\"exit status %u\",\"error\":\"exit "
+            "status %u\"}}}",
+            (unsigned)code, (unsigned)code, (unsigned)code);
     else
-        n = snprintf(text, sizeof(text),
-                     "{\"event\":{\"end\":{\"exitCode\":-1,\"exited\":false,\"status\":\"signal: %u\",\"error\":\"signal: "
-                     "%u\"}}}",
-                     (unsigned)code, (unsigned)code);
+        n = snprintf(
+            text, sizeof(text),
+            "{\"event\":{\"end\":{\"exitCode\":-1,\"exited\":false,\"status\":\"signal: %u\",\"error\":\"signal: "
+            "%u\"}}}",
+            (unsigned)code, (unsigned)code);
     say_all(p, span_of(text, (size_t)n));
 }
 
@@ -289,7 +292,8 @@ static void event(void *arg, struct errand *e, enum errand_event ev)
         break;
     case ERRAND_NONE:
         over_no(p, e->status == 401 ? 502 : e->status,
-                e->status == 401 ? SPAN("the sandbox does not run, or this token does not open it") : span_str(e->why));
+                e->status == 401 ? SPAN("the sandbox does not run, or this token does not open it")
+                                 : span_str(e->why));
         break;
     case ERRAND_END: over_no(p, 503, SPAN("the gateway cut it off")); break;
     default: break;
@@ -318,7 +322,8 @@ struct proc *proc_new(struct call *x)
 
 bool proc_begin(struct call *x, struct span target, struct span json, struct proc *p)
 {
-    const struct errand_ask ask = {.token = &x->token, .box = x->arg, .method = "POST", .target = target, .json = json};
+    const struct errand_ask ask = {
+        .token = &x->token, .box = x->arg, .method = "POST", .target = target, .json = json};
 
     p->errand = target.p && json.p ? errand_new(x->dock, &ask, event, p) : NULL;
     if (!p->errand) {

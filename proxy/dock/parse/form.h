@@ -1,8 +1,8 @@
-/* A multipart/form-data body (RFC 7578) in pieces of any size: its parts one after the other, each with its head whole
- * and its content as it comes. Pure; keeps nothing but where it is. As strict as common/text/multipart.h: nothing
- * stands before the first delimiter, and none is padded. */
-#ifndef PROXY_DOCK_FORM_H
-#define PROXY_DOCK_FORM_H
+/* A multipart/form-data body (RFC 7578) in pieces of any size: its parts one after the other, each with its head
+ * whole and its content as it comes. Pure; keeps nothing but where it is. As strict as common/text/multipart.h:
+ * nothing stands before the first delimiter, and none is padded. */
+#ifndef PROXY_DOCK_PARSE_FORM_H
+#define PROXY_DOCK_PARSE_FORM_H
 
 #include "common/dynbuf.h"
 #include "common/text/multipart.h"

@@ -1,4 +1,4 @@
-#include "proxy/dock/form.h"
+#include "proxy/dock/parse/form.h"
 
 int form_begin(struct form *f, struct span content_type)
 {
