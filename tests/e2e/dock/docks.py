@@ -26,11 +26,11 @@ class Dock:
 
     def key(self, name, tenant):
         """A caller that holds a key."""
-        return Caller(self, self.lab.canary(self.gw.cli_json("key", "create", name, "--tenant", tenant)["key"]))
+        return Caller(self, self.gw.cli_json("key", "create", name, "--tenant", tenant)["key"])
 
     def node(self, key, script, package):
         """What a script of node's says that uses the SDK, run to its end."""
-        env = {"PATH": os.environ["PATH"], "HOME": str(self.lab.dir), "E2B_API_KEY": key, "E2B_API_URL": self.url,
+        env = {"PATH": os.environ["PATH"], "E2B_API_KEY": key, "E2B_API_URL": self.url,
                "E2B_SANDBOX_URL": self.url}
         return self.lab.run(["node", room.HERE / script, npm_modules(NPM), package], env=env, rc=0).out.decode()
 
