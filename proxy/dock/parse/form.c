@@ -120,6 +120,20 @@ static enum form_got content(struct form *f, struct span in, struct form_step *o
     return at > 0 ? FORM_DATA : FORM_MORE;
 }
 
+/* Behind the last delimiter: nothing, or a line end, which some write. */
+static enum form_got over(struct form *f, struct span in, size_t *used)
+{
+    if (in.n == 0)
+        return FORM_END;
+    if (!span_starts(SPAN("\r\n"), span_first(in, 2)))
+        return failed(f);
+    if (in.n < 2)
+        return FORM_MORE;
+    *used = 2;
+    f->state = FORM_DONE;
+    return FORM_END;
+}
+
 enum form_got form_step(struct form *f, struct span in, struct form_step *out, size_t *used)
 {
     enum form_got got;
@@ -131,10 +145,8 @@ enum form_got form_step(struct form *f, struct span in, struct form_step *out, s
     case FORM_AFTER: got = after(f, in, used); break;
     case FORM_HEAD: got = head(f, in, out, used); break;
     case FORM_CONTENT: got = content(f, in, out, used); break;
-    case FORM_OVER: /* a line end, which some write */
-        *used = in.n;
-        got = span_starts(SPAN("\r\n"), in) ? FORM_END : FORM_BAD;
-        break;
+    case FORM_OVER: got = over(f, in, used); break;
+    case FORM_DONE: got = in.n == 0 ? FORM_END : failed(f); break;
     default: got = FORM_BAD;
     }
     return got;

@@ -9,7 +9,7 @@
 
 enum { FORM_HEAD_MAX = 8 * 1024, FORM_PARTS_MAX = 1024 };
 
-enum form_state { FORM_FAILED = 0, FORM_BEGIN, FORM_HEAD, FORM_CONTENT, FORM_AFTER, FORM_OVER };
+enum form_state { FORM_FAILED = 0, FORM_BEGIN, FORM_HEAD, FORM_CONTENT, FORM_AFTER, FORM_OVER, FORM_DONE };
 struct form {
     enum form_state state;
     uint8_t delimiter[4 + MULTIPART_BOUNDARY_MAX]; /* CR LF - - boundary */
