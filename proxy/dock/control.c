@@ -170,8 +170,8 @@ static void created(struct call *x, unsigned status, struct span body)
 
 void control_create(struct call *x)
 {
-    const struct json *j = body_object(x);
     struct creating *c = arena_alloc(&x->arena, sizeof(*c));
+    const struct json *j = body_object(x);
     struct ask_json a;
     struct record r;
     uint64_t timeout;

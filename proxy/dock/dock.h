@@ -94,7 +94,7 @@ struct dock {
 
 struct door;
 struct door *door_new(struct dock *d, int fd) MUSTCHECK;
-/* x->status, type and out are the answer. */
+/* x->status, type and out are the answer. Whoever answers, also by a reply_*, has no x any more. */
 void call_answer(struct call *x);
 /* The head of an answer of pieces, of this type; then pieces; then its end (whole: false, it is cut off). -1: the
  * client has gone, and x with it. */

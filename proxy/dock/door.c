@@ -2,6 +2,7 @@
  * faster than it is read. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -45,10 +46,11 @@ static void call_free(struct call *x)
     if (x->gone)
         x->gone(x);
     errand_free(&x->errand);
-    dynbuf_free(&x->raw);
-    dynbuf_free(&x->body);
-    dynbuf_free(&x->out);
-    arena_free(&x->arena);
+    dynbuf_wipe(&x->raw); /* the key or token is in there, and what follows from it in the others */
+    dynbuf_wipe(&x->body);
+    dynbuf_wipe(&x->out);
+    arena_wipe(&x->arena);
+    explicit_bzero(x, sizeof(*x));
     free(x);
 }
 

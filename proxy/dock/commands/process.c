@@ -66,9 +66,10 @@ static void nobody(struct call *x, unsigned status, struct span body)
 
 static struct proc *named_or_answered(struct call *x)
 {
-    struct proc *p = message(x) ? named(x) : NULL;
+    const struct json *j = message(x);
+    struct proc *p = j ? named(x) : NULL;
 
-    if (!p && x->json)
+    if (j && !p)
         ask_desk(x, "GET", SPAN("/api/v1/sandboxes/started"), SPAN_NONE, nobody);
     return p;
 }
@@ -180,11 +181,11 @@ static void start_now(struct call *x, unsigned status, struct span body)
 {
     const struct starting *s = x->step;
     const struct json *box = own_box(x, status, body);
-    struct span tag = json_text(x->json, SPAN("tag"));
     struct proc *p;
 
-    if (!box)
+    if (!box) /* answered, and x is gone */
         return;
+    struct span tag = json_text(x->json, SPAN("tag"));
     if (!(p = proc_new(x))) {
         reply_no(x, 429, "as many commands run as may at once");
         return;

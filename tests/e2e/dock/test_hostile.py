@@ -216,7 +216,8 @@ def who_does_not_read_holds_up_nobody_and_costs_little(lab, dock):
         assert sock.recv(100).startswith(b"HTTP/1.1 200")
     for _ in range(20):
         assert neighbour.run("echo hello")[0][1] == {"data": {"stdout": "aGVsbG8K"}}
-    assert memory(pid) - before < 40_000, (before, memory(pid))
+    if b"libasan" not in pathlib.Path(f"/proc/{pid}/maps").read_bytes():  # which keeps what was freed
+        assert memory(pid) - before < 40_000, (before, memory(pid))
     said, count = b"", 0
     while b'"exitCode"' not in said[-4096:]:
         more = slow[0].recv(1 << 20)
