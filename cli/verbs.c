@@ -213,6 +213,9 @@ static const struct cli_option create[] = {
     {.name = NULL}};
 static const struct cli_option rm[] = {{.name = "end-session", .help = "withdraw its requests that wait, too"},
                                        {.name = NULL}};
+static const struct cli_option key_options[] = {
+    {.name = "tenant", .arg = "NAME", .help = "whose sandboxes it sees, and who sees those it starts; default"},
+    {.name = NULL}};
 static const struct cli_option env[] = {
     VARIABLES,
     {.name = "token", .arg = "TOKEN", .help = "print for this token; none is made"},
@@ -377,6 +380,11 @@ const struct cli_verb cli_verbs[] = {
      image_rm, NULL},
     {"sandbox rm", "NAME", "take its identity away", "countersign sandbox rm ci-7 --end-session", rm, TAKES_BOTH,
      sandbox_rm, NULL},
+    {"key create", "NAME", "a key for a platform that starts sandboxes by E2B's API (`e2b` of the configuration)",
+     "countersign key create builder --tenant acme", key_options, TAKES_BOTH, key_create, NULL},
+    {"key list", "", "the keys there are, and whose", "countersign key list", NULL, TAKES_BOTH, key_list, NULL},
+    {"key rm", "NAME", "take a key back, with all that it opens", "countersign key rm builder", NULL, TAKES_STATE,
+     key_rm, NULL},
     {"env", "[NAME]", "the variables that lead a sandbox's tools through the gateway, with a fresh token",
      "countersign env ci-7 --format github", env, TAKES_BOTH, env_main, NULL},
     {"audit tail", "", "what happened last, a line a record", "countersign audit tail -f", tail, TAKES_BOTH,

@@ -44,5 +44,10 @@ enum msg_type_box {
     M_SB_SIGNALLED = 167, /* W>D u8 enum sb_found: it was told */
     M_SB_EXIT = 186,    /* W>D u8 enum sb_end, u8 status or signal, u64 bytes said, u64 bytes cut, u64 user us, u64 system us, u64 most memory KiB, span why */
     M_SB_FILES = 201,   /* D>W span name, u64 timeout ms, u8 enum talk_file (sandbox-shim/inside/shim_talk.h), u16 mode, bool whole, u64 from, u64 most, span path, span other: heard and told of as a command with an input */
+    M_SB_TELL = 243,    /* D>W u8 signal, to the command that was run or is followed by this id */
+    /* tokens of those who speak to the dock (proxy/ledger/store/tokens/schema_5.sql) */
+    M_TOKEN_PUT = 240, /* D>Lg span kind, span scope, span name, span tenant, bool it has a hash, digest, span note; answered with M_SANDBOX_DONE */
+    M_KEY_RM = 241,    /* D>Lg span name: the key and all that came of it; answered with M_SANDBOX_DONE */
+    M_DOCK_OPEN = 242, /* dock>D id: its own; digest of a token, span sandbox (empty: it is a key), fd: a stream of requests of who holds it; D>dock the same id: u8 enum dock_opened, span name of the key, span tenant */
 };
 #endif

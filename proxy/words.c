@@ -2,8 +2,9 @@
 
 const char *role_name(enum role_id r)
 {
-    static const char *const names[ROLE_COUNT] = {"none",    "parent", "lobby",  "front", "judge",   "resolver",
-                                                  "carrier", "keeper", "ledger", "desk",  "fetcher", "warden"};
+    static const char *const names[ROLE_COUNT] = {"none",     "parent",  "lobby",  "front",  "judge",
+                                                  "resolver", "carrier", "keeper", "ledger", "desk",
+                                                  "fetcher",  "warden",  "dock"};
     return (unsigned)r < ROLE_COUNT ? names[r] : "none";
 }
 

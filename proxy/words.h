@@ -15,6 +15,7 @@ enum role_id {
     ROLE_DESK,
     ROLE_FETCHER,
     ROLE_WARDEN,
+    ROLE_DOCK,
     ROLE_COUNT
 };
 
@@ -40,7 +41,7 @@ enum way {
     WAY_CAPTURED, /* was on its way elsewhere: TLS (its SNI says where to) or origin-form HTTP, from the first byte */
 };
 
-/* Who accepts: lobby 1, 6, 8; front 2, 7, 9; desk 3, 4; keeper 5; resolver 10. */
+/* Who accepts: lobby 1, 6, 8; front 2, 7, 9; desk 3, 4; keeper 5; resolver 10; dock 11. */
 enum listen_kind {
     LISTEN_NONE = 0,
     LISTEN_HTTP = 1, /* of many sandboxes */
@@ -53,7 +54,8 @@ enum listen_kind {
     LISTEN_CAPTURED_MANY = 8, /* the same, the sandbox by source address */
     LISTEN_CAPTURED_UNIX =
         9, /* Unix of one sandbox: a PROXY v2 header makes a connection captured, without one it is WAY_HTTP */
-    LISTEN_DNS = 10, /* two descriptors: UDP and TCP, answered with an address of our own */
+    LISTEN_DNS = 10,  /* two descriptors: UDP and TCP, answered with an address of our own */
+    LISTEN_DOCK = 11, /* the sandbox API */
 };
 
 /* What the fetcher may have started: programs of our own, one each, of pkglibexecdir. */
@@ -72,6 +74,9 @@ enum pause_way {
     PAUSE_SIGNALS, /* each process was stopped, as seen from outside */
     PAUSE_WAYS
 };
+
+/* Does a token let in? Only the last one does. */
+enum dock_opened { DOCK_LATER = 0 /* it cannot be known now, or too many are in */, DOCK_UNKNOWN, DOCK_OPEN };
 
 /* How a command in a sandbox ended. */
 enum sb_end {

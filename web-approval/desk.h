@@ -32,12 +32,20 @@ enum {
     DESK_TEXT = 512,
     DESK_FOLLOWS = 32, /* commands in sandboxes that are followed, or read to their end: a client each (server.h) */
     DESK_SHORT = 16,   /* what is done with files that has no content; a client each, too */
+    DESK_DOCK_FOLLOWS = 192, /* the same of the dock's callers, which have places of their own */
+    DESK_DOCK_SHORT = 32,
 };
 
 /* Of which of these a place is held (share.h). */
-enum share_of { SHARE_FOLLOW = 0, SHARE_SHORT, SHARES };
+enum share_of {
+    SHARE_FOLLOW = 0,
+    SHARE_SHORT,
+    SHARE_DOCK_FOLLOW /* the same, of the dock's callers */,
+    SHARE_DOCK_SHORT,
+    SHARES
+};
 
-enum desk_place { PLACE_NONE = 0, PLACE_PAGE = 1, PLACE_CONTROL = 2 };
+enum desk_place { PLACE_NONE = 0, PLACE_PAGE = 1, PLACE_CONTROL = 2, PLACE_DOCK = 16 };
 
 enum ask_whom { ASK_NOBODY = 0, ASK_LEDGER, ASK_PARENT, ASK_WARDEN };
 struct exchange;
@@ -53,6 +61,13 @@ struct ask {
     ask_fn *fn;
 };
 
+/* Who speaks through the dock: what its token says. */
+enum { CALLER_KEY = 40, CALLER_TENANT = 64, CALLER_BOX = 64 };
+struct caller {
+    char key[CALLER_KEY + 1], tenant[CALLER_TENANT + 1];
+    char box[CALLER_BOX]; /* it opens this sandbox alone; empty: all of its tenant's, and it may start them */
+};
+
 struct follow;      /* follow.h */
 struct share;       /* share.h */
 struct transfer_of; /* transfer.h */
@@ -62,7 +77,7 @@ struct desk {
     struct server *server;
     struct desk_store *store;
     struct guard guard;
-    struct chan *ledger, *parent, *warden;
+    struct chan *ledger, *parent, *warden, *dock;
     struct ask asks[DESK_ASKS];
     uint64_t last_id;
     size_t held[SHARES]; /* of DESK_FOLLOWS, of DESK_SHORT */
@@ -87,6 +102,7 @@ struct exchange {
     enum desk_place place;
     char operator[GUARD_OPERATOR];
     const struct session *session; /* on the page: signed in */
+    struct caller caller;          /* of PLACE_DOCK */
     uint64_t now_ms, wall_ms;
     struct dynbuf raw; /* head and body; the spans below point into it */
     struct http_head head;

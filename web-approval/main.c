@@ -9,6 +9,7 @@
 #include "common/role/role.h"
 #include "proxy/msgs.h"
 #include "web-approval/ask.h"
+#include "web-approval/dock.h"
 #include "web-approval/image.h"
 #include "web-approval/server.h"
 
@@ -115,6 +116,10 @@ static void peer(void *arg, unsigned who, uint64_t instance, struct span info, i
 
     if (who == ROLE_WARDEN) {
         peer_warden(d, fd);
+        return;
+    }
+    if (who == ROLE_DOCK) {
+        dock_peer(d, fd);
         return;
     }
     if (who != ROLE_LEDGER) {

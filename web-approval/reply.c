@@ -8,7 +8,7 @@
 
 bool exchange_is_api(const struct exchange *x)
 {
-    return x->place == PLACE_CONTROL || span_starts(x->head.path, SPAN("/api/"));
+    return x->place != PLACE_PAGE || span_starts(x->head.path, SPAN("/api/"));
 }
 
 void reply_json(struct exchange *x, unsigned status, struct jsonw *w)

@@ -3,11 +3,13 @@
 #include <stdio.h>
 
 #include "web-approval/ask.h"
+#include "web-approval/dock.h"
 
 enum {
     BOTH = PLACE_PAGE | PLACE_CONTROL,
     OPEN = 4 /* without a session */,
-    STREAMS = 8 /* its body is read by whoever takes it */
+    STREAMS = 8 /* its body is read by whoever takes it */,
+    KEYS = 32 /* by the dock with an API key alone */
 };
 
 static const struct route {
@@ -26,27 +28,32 @@ static const struct route {
     {"POST", "/api/v1/sandboxes", PLACE_CONTROL, api_sandbox_create},
     {"POST", "/api/v1/sandboxes/*/token", PLACE_CONTROL, api_sandbox_token},
     {"DELETE", "/api/v1/sandboxes/*", PLACE_CONTROL, api_sandbox_remove},
-    {"GET", "/api/v1/sandboxes/started", BOTH, api_started},
-    {"GET", "/api/v1/sandboxes/metrics", BOTH, api_started_metrics},
+    {"GET", "/api/v1/sandboxes/started", BOTH | PLACE_DOCK, api_started},
+    {"GET", "/api/v1/sandboxes/metrics", BOTH | PLACE_DOCK, api_started_metrics},
     {"GET", "/api/v1/sandboxes/*/log", PLACE_CONTROL, api_started_log},
-    {"POST", "/api/v1/sandboxes/start", PLACE_CONTROL, api_started_start},
-    {"POST", "/api/v1/sandboxes/*/exec", PLACE_CONTROL, api_started_exec},
+    {"POST", "/api/v1/sandboxes/start", PLACE_CONTROL | PLACE_DOCK | KEYS, api_started_start},
+    {"POST", "/api/v1/sandboxes/*/exec", PLACE_CONTROL | PLACE_DOCK, api_started_exec},
     {"GET", "/api/v1/sandboxes/*/commands", PLACE_CONTROL, api_started_commands},
     {"POST", "/api/v1/sandboxes/*/attach", PLACE_CONTROL, api_started_attach},
     {"POST", "/api/v1/sandboxes/*/signal", PLACE_CONTROL, api_started_signal},
-    {"POST", "/api/v1/streams/*/input", PLACE_CONTROL, api_started_input},
-    {"POST", "/api/v1/streams/*/resize", PLACE_CONTROL, api_started_resize},
-    {"POST", "/api/v1/sandboxes/*/timeout", PLACE_CONTROL, api_started_timeout},
-    {"POST", "/api/v1/sandboxes/*/pause", PLACE_CONTROL, api_started_pause},
-    {"POST", "/api/v1/sandboxes/*/resume", PLACE_CONTROL, api_started_resume},
-    {"POST", "/api/v1/sandboxes/*/destroy", PLACE_CONTROL, api_started_destroy},
-    {"GET", "/api/v1/sandboxes/*/files", PLACE_CONTROL, api_files_read},
-    {"PUT", "/api/v1/sandboxes/*/files", PLACE_CONTROL | STREAMS, api_files_write},
-    {"DELETE", "/api/v1/sandboxes/*/files", PLACE_CONTROL, api_files_remove},
-    {"GET", "/api/v1/sandboxes/*/files/list", PLACE_CONTROL, api_files_list},
-    {"GET", "/api/v1/sandboxes/*/files/stat", PLACE_CONTROL, api_files_stat},
-    {"POST", "/api/v1/sandboxes/*/files/mkdir", PLACE_CONTROL, api_files_mkdir},
-    {"POST", "/api/v1/sandboxes/*/files/move", PLACE_CONTROL, api_files_move},
+    {"POST", "/api/v1/streams/*/input", PLACE_CONTROL | PLACE_DOCK, api_started_input},
+    {"POST", "/api/v1/streams/*/signal", PLACE_CONTROL | PLACE_DOCK, api_started_tell},
+    {"POST", "/api/v1/sandboxes/*/access", PLACE_DOCK | KEYS, api_started_access},
+    {"GET", "/api/v1/keys", PLACE_CONTROL, api_keys},
+    {"POST", "/api/v1/keys", PLACE_CONTROL, api_key_create},
+    {"DELETE", "/api/v1/keys/*", PLACE_CONTROL, api_key_remove},
+    {"POST", "/api/v1/streams/*/resize", PLACE_CONTROL | PLACE_DOCK, api_started_resize},
+    {"POST", "/api/v1/sandboxes/*/timeout", PLACE_CONTROL | PLACE_DOCK | KEYS, api_started_timeout},
+    {"POST", "/api/v1/sandboxes/*/pause", PLACE_CONTROL | PLACE_DOCK | KEYS, api_started_pause},
+    {"POST", "/api/v1/sandboxes/*/resume", PLACE_CONTROL | PLACE_DOCK | KEYS, api_started_resume},
+    {"POST", "/api/v1/sandboxes/*/destroy", PLACE_CONTROL | PLACE_DOCK | KEYS, api_started_destroy},
+    {"GET", "/api/v1/sandboxes/*/files", PLACE_CONTROL | PLACE_DOCK, api_files_read},
+    {"PUT", "/api/v1/sandboxes/*/files", PLACE_CONTROL | PLACE_DOCK | STREAMS, api_files_write},
+    {"DELETE", "/api/v1/sandboxes/*/files", PLACE_CONTROL | PLACE_DOCK, api_files_remove},
+    {"GET", "/api/v1/sandboxes/*/files/list", PLACE_CONTROL | PLACE_DOCK, api_files_list},
+    {"GET", "/api/v1/sandboxes/*/files/stat", PLACE_CONTROL | PLACE_DOCK, api_files_stat},
+    {"POST", "/api/v1/sandboxes/*/files/mkdir", PLACE_CONTROL | PLACE_DOCK, api_files_mkdir},
+    {"POST", "/api/v1/sandboxes/*/files/move", PLACE_CONTROL | PLACE_DOCK, api_files_move},
     {"GET", "/api/v1/sandboxes/*/files/tar", PLACE_CONTROL, api_files_pack},
     {"PUT", "/api/v1/sandboxes/*/files/tar", PLACE_CONTROL | STREAMS, api_files_unpack},
     {"GET", "/api/v1/credentials", BOTH, api_credentials},
@@ -167,7 +174,7 @@ void route_run(struct exchange *x)
                           : "");
     else if (!r)
         reply_problem(x, 404, "Not found", "there is nothing at this path");
-    else
+    else if (x->place != PLACE_DOCK || dock_admits(x, r->where & KEYS))
         r->fn(x);
     if (x->status != 0 && !dynbuf_ok(&x->out))
         reply_problem(x, 500, "Too large", "the answer is larger than the desk gives out");

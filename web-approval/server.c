@@ -10,6 +10,7 @@
 #include "common/net/chan.h"
 #include "web-approval/api/api.h"
 #include "web-approval/ask.h"
+#include "web-approval/dock.h"
 #include "web-approval/events.h"
 #include "web-approval/streams/follow.h"
 #include "web-approval/route.h"
@@ -28,6 +29,7 @@ struct door {
 struct server {
     struct desk *desk;
     struct door door[DOORS];
+    struct door dock; /* through which nobody knocks */
     size_t ndoors, nstreams;
     struct client *clients;
     struct timer *tick;
@@ -48,6 +50,7 @@ struct client {
     struct follow follow;     /* of STREAM_RUN */
     struct transfer transfer; /* that its exchange waits for */
     char operator[GUARD_OPERATOR];
+    struct caller caller; /* of PLACE_DOCK */
     struct client *next, *prev;
 };
 
@@ -77,6 +80,7 @@ static struct exchange *exchange_new(struct client *c)
     x->now_ms = loop_now(x->desk->loop);
     x->wall_ms = loop_wall(x->desk->loop);
     (void)snprintf(x->operator, sizeof(x->operator), "%s", c->operator);
+    x->caller = c->caller;
     dynbuf_init(&x->raw, IN_MAX);
     dynbuf_init(&x->out, DESK_ANSWER_MAX);
     arena_init(&x->arena, DESK_ARENA_MAX);
@@ -115,7 +119,7 @@ static void client_end(struct client *c, bool flush)
         c->next->prev = c->prev;
     s->nstreams -= c->stream == STREAM_EVENTS;
     follow_free(&c->follow);
-    if (c->door->nclients-- == SERVER_CLIENTS)
+    if (c->door->nclients-- == SERVER_CLIENTS && c->door->watch)
         watch_set(c->door->watch, WATCH_READ);
     free(c);
 }
@@ -418,29 +422,56 @@ static bool control_admits(struct client *c)
     return uid == 0 || uid == c->door->server->desk->owner_uid;
 }
 
-static void client_new(struct door *d, int fd)
+static struct client *client_new(struct door *d, int fd)
 {
     struct server *s = d->server;
     struct client *c = calloc(1, sizeof(*c));
 
     if (!c) {
         close(fd);
-        return;
+        return NULL;
     }
     c->door = d;
     c->conn = conn_new(s->desk->loop, fd, IN_MAX, client_event, c);
     if (!c->conn || (d->place == PLACE_CONTROL && !control_admits(c))) {
         conn_free(&c->conn);
         free(c);
-        return;
+        return NULL;
     }
     c->next = s->clients;
     if (c->next)
         c->next->prev = c;
     s->clients = c;
-    if (++d->nclients == SERVER_CLIENTS)
+    if (++d->nclients == SERVER_CLIENTS && d->watch)
         watch_set(d->watch, 0);
     conn_deadline(c->conn, SERVER_REQUEST_MS);
+    return c;
+}
+
+int server_adopt(struct server *s, int fd, const struct caller *who)
+{
+    struct client *c;
+
+    if (s->dock.nclients >= SERVER_DOCK_CLIENTS) {
+        close(fd);
+        return -1;
+    }
+    s->dock.server = s;
+    s->dock.place = PLACE_DOCK;
+    if (!(c = client_new(&s->dock, fd)))
+        return -1;
+    c->caller = *who;
+    (void)snprintf(c->operator, sizeof(c->operator), "key %s", who->key);
+    return 0;
+}
+
+void server_drop(struct server *s, struct span key)
+{
+    for (struct client *c = s->clients, *next; c; c = next) {
+        next = c->next;
+        if (c->door->place == PLACE_DOCK && span_eq(span_str(c->caller.key), key))
+            client_end(c, false);
+    }
 }
 
 static void knock(void *arg, unsigned ready)
@@ -451,7 +482,7 @@ static void knock(void *arg, unsigned ready)
         int fd = listen_accept(d->fd);
         if (fd < 0)
             return;
-        client_new(d, fd);
+        (void)client_new(d, fd);
     }
 }
 
@@ -520,6 +551,7 @@ struct server *server_new(struct desk *d)
         return NULL;
     }
     exchange_answered = answered;
+    dock_drop = server_drop;
     timer_set(s->tick, TICK_MS);
     return s;
 }

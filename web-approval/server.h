@@ -7,8 +7,9 @@
 #include "web-approval/desk.h"
 
 enum {
-    SERVER_CLIENTS = 80, /* of each listener; more than can be held for long (desk.h) and event streams */
-    SERVER_STREAMS = 24, /* event streams among them */
+    SERVER_CLIENTS = 80,       /* of each listener; more than can be held for long (desk.h) and event streams */
+    SERVER_DOCK_CLIENTS = 256, /* of the dock's callers, the same */
+    SERVER_STREAMS = 24,       /* event streams among them */
     SERVER_REQUEST_MS = 10 * 1000,
     SERVER_IDLE_MS = 30 * 1000,
     SERVER_SEND_MS = 30 * 1000, /* without progress */
@@ -21,6 +22,11 @@ int answer_head(const struct exchange *x, bool last, struct dynbuf *out) MUSTCHE
 struct server *server_new(struct desk *d) MUSTCHECK;
 /* Accept on this listener (taken over) from now on. */
 int server_listen(struct server *s, enum desk_place place, int fd) MUSTCHECK;
+/* Take this stream over (not on failure: it is closed), as if its caller had connected. -1: no memory, or too many.
+ */
+int server_adopt(struct server *s, int fd, const struct caller *who) MUSTCHECK;
+/* End all streams of this key: it is good for nothing any more. */
+void server_drop(struct server *s, struct span key);
 /* What the warden says of a command that a client follows; the warden is gone, and with it all of them. */
 struct frame;
 void server_follow(struct server *s, struct frame *f);

@@ -404,6 +404,39 @@ int desk_store_sandbox(struct desk_store *s, struct span name, struct arena *a, 
     return walk(s, q, a, sandbox_first, &one, e) == 0 ? one.found : -1;
 }
 
+/* --- tokens of the dock ---------------------------------------------------- */
+
+struct token_walk {
+    desk_store_token_fn *fn;
+    void *ctx;
+};
+
+static int token_step(void *ctx, struct row *r)
+{
+    struct token_walk *w = ctx;
+    struct token_row t = {.name = text(r), .tenant = text(r)};
+    t.hash = text(r);
+    t.note = text(r);
+    t.created_ms = number(r);
+    return r->full ? 1 : w->fn(w->ctx, &t);
+}
+
+int desk_store_tokens(struct desk_store *s, const char *kind, struct span scope, struct arena *a,
+                      desk_store_token_fn *fn, void *ctx, struct err *e)
+{
+    struct token_walk w = {fn, ctx};
+    sqlite3_stmt *q;
+
+    if (query(s,
+              "SELECT name, tenant, coalesce(hash, x''), note, created_ms FROM token WHERE kind = :kind"
+              " AND scope = :scope ORDER BY name LIMIT 1000",
+              &q, e) != 0)
+        return -1;
+    bind(q, ":kind", span_str(kind));
+    bind(q, ":scope", scope);
+    return walk(s, q, a, token_step, &w, e);
+}
+
 /* --- leases --------------------------------------------------------------- */
 
 struct lease_walk {

@@ -84,6 +84,16 @@ int desk_store_signed(struct desk_store *s, uint64_t *seq, struct err *e) MUSTCH
 /* The newest sequence number, 0: none yet. */
 int desk_store_head(struct desk_store *s, uint64_t *seq, struct err *e) MUSTCHECK;
 
+/* A token of those who speak to the dock (proxy/ledger/store/tokens/schema_5.sql). */
+struct token_row {
+    struct span name, tenant, hash, note;
+    uint64_t created_ms;
+};
+typedef int desk_store_token_fn(void *ctx, const struct token_row *r);
+/* Those of one kind and sandbox (of keys: empty). */
+int desk_store_tokens(struct desk_store *s, const char *kind, struct span scope, struct arena *a,
+                      desk_store_token_fn *fn, void *ctx, struct err *e) MUSTCHECK;
+
 /* The exchange that last had to do with this ticket, as the audit has it; empty: none. */
 int desk_store_ticket_exchange(struct desk_store *s, struct span id, struct arena *a, struct span *out,
                                struct err *e) MUSTCHECK;

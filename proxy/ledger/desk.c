@@ -154,6 +154,36 @@ static int sandbox_token(struct ledger *l, struct frame *f, enum role_id from)
     return bad;
 }
 
+static int token_put(struct ledger *l, struct frame *f, enum role_id from)
+{
+    struct msg_in m = msg_in(f->payload);
+    const char *why = "the message cannot be understood";
+    struct store_token t = {.kind = msg_get_span(&m, NAME_MAX_BYTES)};
+    t.scope = msg_get_span(&m, NAME_MAX_BYTES);
+    t.name = msg_get_span(&m, NAME_MAX_BYTES);
+    t.tenant = msg_get_span(&m, NAME_MAX_BYTES);
+    t.has_hash = msg_get_bool(&m);
+    msg_get_digest(&m, &t.hash);
+    t.note = msg_get_span(&m, NOTE_MAX);
+    int bad = msg_end(&m);
+    if (bad == 0 && (l->lost || store_token_put(l->store, &t, &why) != 0))
+        why = "the store cannot be written to";
+    sandbox_done(l, f->id, from, why);
+    return bad;
+}
+
+static int key_remove(struct ledger *l, struct frame *f, enum role_id from)
+{
+    struct msg_in m = msg_in(f->payload);
+    const char *why = "the message cannot be understood";
+    struct span name = msg_get_span(&m, NAME_MAX_BYTES);
+    int bad = msg_end(&m);
+    if (bad == 0 && (l->lost || store_key_remove(l->store, name, &why) != 0))
+        why = "the store cannot be written to";
+    sandbox_done(l, f->id, from, why);
+    return bad;
+}
+
 static int note(struct ledger *l, struct frame *f, enum role_id from)
 {
     struct msg_in m = msg_in(f->payload);
@@ -190,6 +220,8 @@ int ledger_desk(struct ledger *l, struct frame *f, enum role_id from)
     case M_BODY_GET: return from == ROLE_DESK ? body_get(l, f) : -1;
     case M_FREEZE: return from == ROLE_DESK ? freeze(l, f) : -1;
     case M_SANDBOX_TOKEN: return from == ROLE_DESK ? sandbox_token(l, f, from) : -1;
+    case M_TOKEN_PUT: return from == ROLE_DESK ? token_put(l, f, from) : -1;
+    case M_KEY_RM: return from == ROLE_DESK ? key_remove(l, f, from) : -1;
     case M_LEASE_ISSUE:
     case M_LEASE_NARROW:
     case M_LEASE_REVOKE: return from == ROLE_DESK ? ledger_lease(l, f) : -1;

@@ -46,6 +46,9 @@ static void announce(struct parent *p)
     if (!p->quiet)
         for (size_t i = 0; i < p->nlisteners; i++)
             say_listener(&p->listeners[i]);
+    for (size_t i = 0; i < p->nlisteners && !p->quiet; i++)
+        if (p->listeners[i].kind == LISTEN_DOCK)
+            printf("e2b      http://%s  (key: countersign key create)\n", p->listeners[i].path);
     if (!p->quiet)
         printf("control  %s/control.sock\ncountersign is up; Ctrl-C ends it\n", p->config->state_dir);
     fflush(stdout);

@@ -130,7 +130,8 @@ int parent_bind(struct parent *p, struct err *e)
             return -1;
     if (bind_tcp(p, c->desk_address, LISTEN_DESK, ROLE_DESK, "desk", e) == NULL ||
         bind_unix(p, "control.sock", LISTEN_CONTROL, ROLE_DESK, e) != 0 ||
-        bind_unix(p, "keeper.sock", LISTEN_SECRETS, ROLE_KEEPER, e) != 0)
+        bind_unix(p, "keeper.sock", LISTEN_SECRETS, ROLE_KEEPER, e) != 0 ||
+        (c->dock_address[0] != '\0' && bind_tcp(p, c->dock_address, LISTEN_DOCK, ROLE_DOCK, "e2b", e) == NULL))
         return -1;
     return 0;
 }

@@ -12,7 +12,7 @@
 #include "common/log.h"
 
 static const enum role_id standing[] = {ROLE_LEDGER,  ROLE_KEEPER, ROLE_RESOLVER, ROLE_FETCHER, ROLE_JUDGE,
-                                        ROLE_CARRIER, ROLE_LOBBY,  ROLE_WARDEN,   ROLE_DESK};
+                                        ROLE_CARRIER, ROLE_LOBBY,  ROLE_WARDEN,   ROLE_DESK,    ROLE_DOCK};
 enum { STANDING = sizeof(standing) / sizeof(standing[0]), STANDING_SECRETS = 2 /* of them, with --secrets-only */ };
 
 struct child *parent_child(struct parent *p, enum role_id role, uint64_t instance)
@@ -232,6 +232,8 @@ static int run(struct parent *p, struct err *e)
     }
     for (size_t i = 0; i < (p->args.secrets_only ? STANDING_SECRETS : STANDING) && !p->stopping; i++) {
         if (standing[i] == ROLE_WARDEN && p->args.private) /* for one command, which is in a sandbox already */
+            continue;
+        if (standing[i] == ROLE_DOCK && p->config->dock_address[0] == '\0')
             continue;
         struct child *c = parent_child_new(p, standing[i], "");
         if (c == NULL || parent_spawn(p, c) != 0)

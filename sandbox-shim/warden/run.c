@@ -308,6 +308,21 @@ int run_resize(struct warden *w, uint64_t asker, uint16_t rows, uint16_t columns
     return rc;
 }
 
+int run_tell(struct warden *w, uint64_t asker, unsigned signo)
+{
+    struct run *r = asker != 0 ? run_of(w, asker) : NULL;
+    struct dynbuf b;
+
+    if (r == NULL) /* it has ended meanwhile */
+        return 0;
+    dynbuf_init(&b, 64);
+    int rc = talk_put_signal(&b, r->id, signo);
+    if (rc == 0)
+        box_say(r->box, &b); /* which may end the sandbox, and with it r */
+    dynbuf_free(&b);
+    return rc;
+}
+
 static void abandon(struct run *r)
 {
     r->asker = 0;

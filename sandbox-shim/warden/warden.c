@@ -253,6 +253,7 @@ static int desk_said(struct warden *w, struct frame *f)
     case M_SB_EXEC: return on_exec(w, f);
     case M_SB_FILES: return on_files(w, f);
     case M_SB_TAKEN: return on_taken(w, f);
+    case M_SB_TELL: return f->payload.n == 1 ? run_tell(w, f->id, f->payload.p[0]) : -1;
     case M_SB_INPUT: return run_input(w, f->id, f->payload);
     case M_SB_RESIZE: return on_resize(w, f);
     case M_SB_COMMANDS: return kept_list(w, f);

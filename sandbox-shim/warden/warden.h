@@ -171,6 +171,8 @@ void run_kill(struct warden *w, uint64_t asker);
 int run_input(struct warden *w, uint64_t asker, struct span bytes) MUSTCHECK;
 /* So large is its terminal now. -1: it has none, or of no size. */
 int run_resize(struct warden *w, uint64_t asker, uint16_t rows, uint16_t columns) MUSTCHECK;
+/* A signal to its process group. -1: there is none of this number. */
+int run_tell(struct warden *w, uint64_t asker, unsigned signo) MUSTCHECK;
 void runs_desk_gone(struct warden *w);
 /* Its sandbox goes on: what was due meanwhile is done. */
 void runs_go_on(struct box *b);

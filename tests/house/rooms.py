@@ -18,6 +18,7 @@ NEVER = [
     ("proxy/judge/", r"proxy/(keeper|ledger)/|policy/load/|common/crypto/secret\.h"),
     (r"proxy/(parent|lobby|resolver)/|web-approval/|sandbox-shim/|cli/", r"common/crypto/(secret|seal)\.h"),
     ("proxy/fetcher/", r"proxy/(keeper|ledger|judge|carrier|front)/|policy/load/|common/crypto/seal\.h"),
+    ("proxy/dock/", r"common/crypto/|policy/|<openssl/|proxy/(keeper|ledger|judge|carrier|front)/|<sqlite3"),
     ("sandbox-shim/(warden|start)/", r"common/crypto/|policy/|<openssl/|proxy/\w+/|sandbox-shim/run/"),
     ("policy/", r"<(event2/|openssl/|sys/socket|netdb|curl)"),
     ("proxy/carrier/plan/", r"secret|scrub|cred|inject|proxy/(keeper|carrier/[^p])"),

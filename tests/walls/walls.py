@@ -18,7 +18,7 @@ from harness import PATIENCE, Skip, main, test  # noqa: E402
 from programs import GROUP, Programs  # noqa: E402
 from watch import UNHEARD  # noqa: E402
 
-ALL = ROLES + ("front",)
+ALL = ROLES + ("dock", "front")
 EPOLL_WAIT = "232"  # x86-64, as the probe itself
 
 
@@ -55,7 +55,7 @@ def tried(lab, gw, up, role, *call):
 
 def setup(lab):
     up = lab.upstream()
-    return up, Gateway(lab, simple_policy(up), {"api": lab.canary("c" * 40).encode()})
+    return up, Gateway(lab, simple_policy(up), {"api": lab.canary("c" * 40).encode()}, config='e2b: { http: "127.0.0.1:0" }\n')
 
 
 def no_way(word):
@@ -118,9 +118,9 @@ def no_role_can_write_and_run_memory_or_trace_another(lab):
 
 
 @test()
-def front_judge_lobby_fetcher_and_warden_open_no_file_and_no_socket(lab):
+def front_judge_lobby_fetcher_warden_and_dock_open_no_file_and_no_socket(lab):
     up, gw = setup(lab)
-    for role in ("front", "judge", "lobby", "fetcher", "warden"):
+    for role in ("front", "judge", "lobby", "fetcher", "warden", "dock"):
         for call in (("open", "/etc/passwd"), ("create", "/tmp/countersign-wall"), ("tcp",), ("udp",), ("unix",)):
             assert tried(lab, gw, up, role, *call) == "killed", (role, call)
 
@@ -135,7 +135,7 @@ def the_keeper_has_no_network(lab):
 @test()
 def the_carrier_and_the_resolver_cannot_read_the_store(lab):
     up, gw = setup(lab)
-    for role in ("carrier", "resolver", "desk", "lobby", "fetcher", "warden"):
+    for role in ("carrier", "resolver", "desk", "lobby", "fetcher", "warden", "dock"):
         for path in (gw.state / "keeper/master.key", gw.state / "store/ledger.db"):
             if (role, path.name) != ("desk", "ledger.db"):
                 assert no_way(tried(lab, gw, up, role, "open", path)), (role, path)

@@ -85,6 +85,15 @@ void api_started_lost(struct dynbuf *event);
 /* So many bytes have left; nobody follows it any more. */
 void api_started_taken(struct desk *d, uint64_t follow, uint32_t bytes);
 void api_started_unfollow(struct desk *d, uint64_t follow);
+/* A token to be put down (proxy/ledger/store/tokens/schema_5.sql): a key, or, of a sandbox, what it is opened with;
+ * fn gets M_SANDBOX_DONE. */
+struct token_asked {
+    struct span sandbox, name, tenant, note;
+    struct digest hash;
+};
+void api_token_put(struct exchange *x, const struct token_asked *t, ask_fn *fn);
+/* A digest in hexadecimal. -1, answered. */
+int api_access_take(struct exchange *x, const struct json *given, struct digest *hash) MUSTCHECK;
 /* Names the policy gives credentials, and whether one is there. */
 bool api_secret_present(const struct desk *d, struct span name);
 

@@ -473,6 +473,23 @@ void api_started_input(struct exchange *x)
     reply_empty(x, 204);
 }
 
+void api_started_tell(struct exchange *x)
+{
+    struct member m[] = {{"signal", JSON_NUMBER, true, NULL}};
+    const struct follow *f = stream_find(x);
+    uint64_t signo;
+
+    if (!f || body_members(x, m, 1) != 0 || api_number(x, &m[0], &signo, 1, SIGNAL_LAST) != 0)
+        return;
+    struct dynbuf *b = x->desk->warden ? chan_begin(x->desk->warden, M_SB_TELL, f->id) : NULL;
+    if (b)
+        msg_put_u8(b, (uint8_t)signo);
+    if (!b || chan_commit(x->desk->warden) != 0)
+        reply_problem(x, 503, "Not possible now", "the warden does not run at the moment, or does not take more");
+    else
+        reply_empty(x, 204);
+}
+
 void api_started_resize(struct exchange *x)
 {
     struct member m[] = {{"rows", JSON_NUMBER, true, NULL}, {"columns", JSON_NUMBER, true, NULL}};

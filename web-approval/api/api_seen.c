@@ -6,6 +6,7 @@
 #include "proxy/wire.h"
 #include "sandbox-shim/warden/ring.h"
 #include "web-approval/api/api.h"
+#include "web-approval/dock.h"
 #include "web-approval/route.h"
 
 /* --- what they use ----------------------------------------------------------------- */
@@ -46,6 +47,11 @@ static void metered(struct exchange *x, struct frame *f)
         struct span usage = msg_get_span(&m, WIRE_USAGE);
         if (m.bad)
             break;
+        int own = x->place == PLACE_DOCK ? dock_owns(x, s.box.name, NULL) : 1;
+        if (own < 0)
+            return;
+        if (own == 0)
+            continue;
         jsonw_object(&w);
         api_started_put(&w, &s);
         put_usage(&w, usage);

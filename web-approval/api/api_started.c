@@ -9,6 +9,7 @@
 #include "proxy/wire_ticket.h"
 #include "sandbox-shim/warden/wire_box.h"
 #include "web-approval/api/api.h"
+#include "web-approval/dock.h"
 #include "web-approval/route.h"
 
 enum {
@@ -34,6 +35,8 @@ struct starting {
     struct wire_box box;
     uint64_t cpu_percent, timeout_s, generation;
     bool strict;
+    struct digest access; /* of PLACE_DOCK: what it is opened with, and what is to be known of it */
+    struct span note;
 };
 
 static const char *held_by(unsigned version)
@@ -131,9 +134,17 @@ static void listed(struct exchange *x, struct frame *f)
     jsonw_object(&w);
     jsonw_kv_array(&w, "started");
     for (unsigned i = 0; i < n && !m.bad; i++) {
+        struct span note = SPAN_NONE;
         api_started_get(&m, &s);
+        int own = x->place == PLACE_DOCK ? dock_owns(x, s.box.name, &note) : 1;
+        if (own < 0)
+            return;
+        if (own == 0)
+            continue;
         jsonw_object(&w);
         api_started_put(&w, &s);
+        if (note.n)
+            jsonw_kv_raw(&w, "note", note);
         jsonw_end_object(&w);
     }
     jsonw_end_array(&w);
@@ -200,6 +211,38 @@ static void started(struct exchange *x, struct frame *f)
     jsonw_end_object(&w);
 }
 
+static void ask_warden(struct exchange *x)
+{
+    const struct starting *s = x->step;
+    struct dynbuf *b = ask_begin(x, ASK_WARDEN, M_SB_START, M_SB_STARTED, started);
+
+    if (!b)
+        return;
+    wire_put_box(b, &s->box);
+    msg_put_u64(b, s->generation);
+    msg_put_u64(b, s->cpu_percent);
+    msg_put_u64(b, s->timeout_s * 1000);
+    msg_put_u8(b, s->strict);
+    ask_send(x);
+}
+
+/* Nobody could open it: then it is not started. */
+static void access_put(struct exchange *x, struct frame *f)
+{
+    const struct starting *s = x->step;
+    struct msg_in m = msg_in(f ? f->payload : SPAN_NONE);
+    bool ok = msg_get_bool(&m);
+    struct span why = msg_get_span(&m, WHY_MAX);
+
+    if (msg_end(&m) == 0 && ok) {
+        ask_warden(x);
+        return;
+    }
+    api_started_over(x->desk, span_str(s->name), s->generation);
+    reply_problem(x, 503, "Not written", "the ledger did not take what the sandbox is opened with: %.*s",
+                  SPAN_FMT(why));
+}
+
 static void put_done(struct exchange *x, struct frame *f)
 {
     struct starting *s = x->step;
@@ -208,7 +251,6 @@ static void put_done(struct exchange *x, struct frame *f)
     struct span why = msg_get_span(&m, WHY_MAX);
     struct sandbox_row row;
     struct err e;
-    struct dynbuf *b;
 
     if (msg_end(&m) != 0 || !ok) {
         reply_problem(x, 503, "Not written", "the ledger did not take the sandbox: %.*s", SPAN_FMT(why));
@@ -219,14 +261,12 @@ static void put_done(struct exchange *x, struct frame *f)
         return;
     }
     s->generation = row.generation;
-    if (!(b = ask_begin(x, ASK_WARDEN, M_SB_START, M_SB_STARTED, started)))
-        return;
-    wire_put_box(b, &s->box);
-    msg_put_u64(b, s->generation);
-    msg_put_u64(b, s->cpu_percent);
-    msg_put_u64(b, s->timeout_s * 1000);
-    msg_put_u8(b, s->strict);
-    ask_send(x);
+    const struct token_asked t = {s->box.name, span_str(x->caller.key), span_str(x->caller.tenant), s->note,
+                                  s->access};
+    if (x->place == PLACE_DOCK)
+        api_token_put(x, &t, access_put);
+    else
+        ask_warden(x);
 }
 
 /* What its files are, and not what they are called, is a label of it: policies may name that. */
@@ -245,12 +285,22 @@ static void none_runs(struct exchange *x, struct frame *f)
     struct msg_in m = msg_in(f ? f->payload : SPAN_NONE);
     unsigned n = msg_get_u16(&m);
     bool runs = false;
+    int own = 0, of_tenant = 0;
     struct started one;
     struct dynbuf *b;
 
-    for (unsigned i = 0; i < n && !m.bad; i++) {
+    for (unsigned i = 0; i < n && !m.bad && own >= 0; i++) {
         api_started_get(&m, &one);
         runs |= span_eq(one.box.name, s->box.name);
+        own = x->place == PLACE_DOCK ? dock_owns(x, one.box.name, NULL) : 0;
+        of_tenant += own;
+    }
+    if (own < 0)
+        return;
+    if (of_tenant >= DOCK_TENANT_BOXES) {
+        reply_problem(x, 429, "Too many", "%d sandboxes of this tenant run, as many as may at once; end one",
+                      of_tenant);
+        return;
     }
     if (msg_end(&m) != 0) {
         reply_problem(x, 503, "Not possible now", "the warden does not answer; try again in a moment");
@@ -265,7 +315,7 @@ static void none_runs(struct exchange *x, struct frame *f)
                                .session = s->session,
                                .kind = SPAN("started"),
                                .owner = span_str(x->operator),
-                               .tenant = SPAN("default"),
+                               .tenant = x->place == PLACE_DOCK ? span_str(x->caller.tenant) : SPAN("default"),
                                .generation = 1};
     api_started_label(&put, &s->box);
     if (!(b = ask_begin(x, ASK_LEDGER, M_SANDBOX_PUT, M_SANDBOX_DONE, put_done)))
@@ -349,13 +399,27 @@ static int limits_take(struct exchange *x, const struct json *given, bool *stric
     return -1;
 }
 
+/* What the dock alone says, and has to, the name too, which none of its callers chooses. -1, answered. */
+static int dock_take(struct exchange *x, const struct json *name, const struct json *access, const struct json *note,
+                     struct starting *s)
+{
+    bool dock = x->place == PLACE_DOCK;
+
+    s->note = note ? note->text : SPAN_NONE;
+    if (dock ? name != NULL && json_parse(s->note, &x->arena) != NULL : access == NULL && note == NULL)
+        return dock ? api_access_take(x, access, &s->access) : 0;
+    reply_problem(x, 400, "Bad request", "`access` and `note` are the dock's to say, with a `name`");
+    return -1;
+}
+
 /* From the first question to the last one of another start is waited for: one of the name has no row yet that says
  * so, and the warden lists it when it runs. */
 static bool starts_already(const struct desk *d, struct span name)
 {
     for (size_t i = 0; i < DESK_ASKS; i++) {
         const struct ask *a = &d->asks[i];
-        if (a->id == 0 || (a->fn != image_found && a->fn != none_runs && a->fn != put_done && a->fn != started))
+        if (a->id == 0 || (a->fn != image_found && a->fn != none_runs && a->fn != put_done && a->fn != access_put &&
+                           a->fn != started))
             continue;
         const struct starting *s = a->x->step;
         if (span_eq(span_str(s->name), name))
@@ -385,7 +449,8 @@ void api_started_start(struct exchange *x)
                          {"limits", JSON_STRING, false, NULL},  {"memory", JSON_NUMBER, false, NULL},
                          {"pids", JSON_NUMBER, false, NULL},    {"cpu_percent", JSON_NUMBER, false, NULL},
                          {"disk", JSON_NUMBER, false, NULL},    {"files", JSON_NUMBER, false, NULL},
-                         {"timeout", JSON_NUMBER, false, NULL}, {"image", JSON_STRING, false, NULL}};
+                         {"timeout", JSON_NUMBER, false, NULL}, {"image", JSON_STRING, false, NULL},
+                         {"access", JSON_STRING, false, NULL},  {"note", JSON_STRING, false, NULL}};
     struct starting *s = arena_alloc(&x->arena, sizeof(*s));
     struct dynbuf *b;
 
@@ -406,7 +471,8 @@ void api_started_start(struct exchange *x)
         api_number(x, &f[5], &s->cpu_percent, 1, 102400) != 0 ||
         api_number(x, &f[6], &s->box.disk, (uint64_t)BOX_DISK_MIN_MIB * MIB, UINT64_C(1) << 50) != 0 ||
         api_number(x, &f[7], &s->box.files, BOX_FILES_MIN, 65536) != 0 ||
-        api_number(x, &f[8], &s->timeout_s, 1, LIFE_MAX_S) != 0 || name_take(x, f[0].value, s->name) != 0)
+        api_number(x, &f[8], &s->timeout_s, 1, LIFE_MAX_S) != 0 ||
+        dock_take(x, f[0].value, f[9].value, f[10].value, s) != 0 || name_take(x, f[0].value, s->name) != 0)
         return;
     s->box.name = span_str(s->name);
     s->session = f[1].value && f[1].value->text.n ? f[1].value->text : s->box.name;

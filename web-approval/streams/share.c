@@ -8,10 +8,21 @@
 static const struct {
     size_t all, one, last;
 } pools[SHARES] = {[SHARE_FOLLOW] = {DESK_FOLLOWS, DESK_FOLLOWS / 2, DESK_FOLLOWS / 4},
-                   [SHARE_SHORT] = {DESK_SHORT, DESK_SHORT / 4, DESK_SHORT / 4}};
+                   [SHARE_SHORT] = {DESK_SHORT, DESK_SHORT / 4, DESK_SHORT / 4},
+                   [SHARE_DOCK_FOLLOW] = {DESK_DOCK_FOLLOWS, DESK_DOCK_FOLLOWS / 6, DESK_DOCK_FOLLOWS / 3},
+                   [SHARE_DOCK_SHORT] = {DESK_DOCK_SHORT, DESK_DOCK_SHORT / 4, DESK_DOCK_SHORT / 4}};
+
+/* What the dock's callers hold keeps no operator from a place. */
+static enum share_of pool_of(const struct exchange *x, enum share_of of)
+{
+    if (x->place != PLACE_DOCK)
+        return of;
+    return of == SHARE_SHORT ? SHARE_DOCK_SHORT : SHARE_DOCK_FOLLOW;
+}
 
 bool share_is_free(struct exchange *x, enum share_of of)
 {
+    of = pool_of(x, of);
     size_t held = x->desk->held[of], own = 0;
 
     for (const struct share *s = x->desk->shares; s; s = s->next)
@@ -27,6 +38,7 @@ bool share_is_free(struct exchange *x, enum share_of of)
 
 void share_take(struct share *s, const struct exchange *x, enum share_of of)
 {
+    of = pool_of(x, of);
     *s = (struct share){.next = x->desk->shares, .desk = x->desk, .of = of};
     (void)snprintf(s->box, sizeof(s->box), "%.*s", SPAN_FMT(x->arg));
     x->desk->shares = s;

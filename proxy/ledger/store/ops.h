@@ -102,6 +102,17 @@ struct store_running {
     uint64_t generation;
 };
 int store_sandboxes_run(struct store *s, const struct store_running *r, size_t n) MUSTCHECK;
+
+/* A row of the table of tokens (tokens/schema_5.sql). */
+struct store_token {
+    struct span kind, scope, name, tenant, note;
+    bool has_hash;
+    struct digest hash;
+};
+/* *why: it may not be put, in words. What opens a sandbox is put again as it is now; a key is not. */
+int store_token_put(struct store *s, const struct store_token *t, const char **why) MUSTCHECK;
+/* A key, and all that came of it. */
+int store_key_remove(struct store *s, struct span name, const char **why) MUSTCHECK;
 /* No write leaves until it is lifted; nothing happens if it is so already. */
 int store_freeze(struct store *s, bool on, struct span by, struct span reason) MUSTCHECK;
 /* -1: it cannot be read, and then they count as frozen. */

@@ -131,6 +131,24 @@ static const char *objection(const struct wire_sandbox *b)
     return NULL;
 }
 
+/* The one of the warden's that ended first is forgotten, so that there may always be another. 1, 0: there is none,
+ * -1.
+ */
+static int forget_ended(struct store *s)
+{
+    struct wire_sandbox b;
+    sqlite3_stmt *q = db_stmt(&s->db, SQL_SANDBOX_ENDED_FIRST);
+    enum db_result got = q ? db_step(&s->db, q) : DB_FAIL;
+    struct span name = got == DB_ROW ? store_copy(s, db_col(q, 0)) : SPAN_NONE;
+    sqlite3_reset(q);
+    if (got != DB_ROW)
+        return got == DB_DONE ? 0 : -1;
+    if (find(s, name, &b) != 1 || (q = db_stmt(&s->db, SQL_SANDBOX_REMOVE)) == NULL)
+        return -1;
+    db_text(q, 1, name);
+    return db_run(&s->db, q) != 0 || tell(s, &b, CHANGE_SANDBOX_GONE) != 0 ? -1 : 1;
+}
+
 /* 1 it may be put, 0 it may not, -1. */
 static int may_put(struct store *s, const struct wire_sandbox *b, const char **why)
 {
@@ -156,6 +174,8 @@ static int may_put(struct store *s, const struct wire_sandbox *b, const char **w
     sqlite3_reset(q);
     struct wire_sandbox old;
     int there = room ? 1 : find(s, b->name, &old);
+    if (there == 0)
+        there = forget_ended(s);
     if (there == 0)
         *why = "there are too many sandboxes; remove one";
     return there;
@@ -324,7 +344,7 @@ int store_sandbox_remove(struct store *s, struct span name, bool end_session, co
         return -1;
     db_text(q, 1, name);
     if (db_run(&s->db, q) != 0 || leases_end_sandbox(s, name, "its sandbox has ended") != 0 ||
-        tell(s, &b, CHANGE_SANDBOX_GONE) != 0)
+        tokens_end_sandbox(s, name) != 0 || tell(s, &b, CHANGE_SANDBOX_GONE) != 0)
         return -1;
     return end_session || is_its_own_session(&b) ? end_session_of(s, b.session) : 0;
 }
@@ -360,7 +380,8 @@ int store_sandbox_ended(struct store *s, struct span name, uint64_t generation)
         return -1;
     db_text(q, 1, name);
     db_int(q, 2, s->wall);
-    if (db_run(&s->db, q) != 0 || leases_end_sandbox(s, name, "its sandbox has ended") != 0 || find(s, name, &b) != 1)
+    if (db_run(&s->db, q) != 0 || leases_end_sandbox(s, name, "its sandbox has ended") != 0 ||
+        tokens_end_sandbox(s, name) != 0 || find(s, name, &b) != 1)
         return -1;
     return tell(s, &b, CHANGE_SANDBOX);
 }

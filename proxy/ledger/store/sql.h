@@ -100,6 +100,16 @@
     X(SANDBOX_REMOVE, "DELETE FROM sandbox WHERE name=?1") \
     X(SANDBOX_FREEZE, "UPDATE sandbox SET frozen=?2,changed_ms=?3 WHERE name=?1") \
     X(SANDBOX_FROZEN, "SELECT name FROM sandbox WHERE frozen IS NOT NULL LIMIT 1") \
+    X(SANDBOX_ENDED_FIRST, "SELECT name FROM sandbox WHERE kind='ended' ORDER BY changed_ms LIMIT 1") \
+    X(TOKEN_PUT, "INSERT INTO token(kind,scope,name,tenant,hash,note,created_ms) VALUES(?1,?2,?3,?4,?5,?6,?7)" \
+        " ON CONFLICT(kind,scope,name) DO UPDATE SET hash=?5," \
+        "note=CASE ?6 WHEN '' THEN note ELSE ?6 END") \
+    X(TOKEN_THERE, "SELECT count(*) FROM token WHERE kind=?1 AND scope='' AND name=?2") \
+    X(TOKEN_COUNT, "SELECT count(*) FROM token WHERE kind=?1 AND scope=?2") \
+    X(TOKEN_SANDBOX, "SELECT count(*) FROM sandbox WHERE name=?1 AND tenant=?2 AND kind='started'") \
+    X(TOKEN_END, "UPDATE token SET hash=NULL WHERE name=?1 AND kind='access'") \
+    X(KEY_END, "DELETE FROM token WHERE name=?1 AND kind='key'") \
+    X(TOKEN_END_SANDBOX, "DELETE FROM token WHERE scope=?1") \
     X(LEASE_GET, "SELECT " SQL_LEASE_COLUMNS " FROM lease WHERE id=?1") \
     X(LEASE_STUB, "SELECT " SQL_LEASE_COLUMNS " FROM lease WHERE sandbox=?1 AND state='live' AND created_by=?2" \
         " AND credential=?3 AND meaning=?4 ORDER BY created_ms DESC LIMIT 1") \

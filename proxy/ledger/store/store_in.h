@@ -127,6 +127,8 @@ int reserve_prune(struct store *s) MUSTCHECK;
 int sandbox_freeze(struct store *s, struct span name, struct span why) MUSTCHECK;
 int sandboxes_thaw(struct store *s) MUSTCHECK;
 
+/* tokens/tokens.c: nothing lets into this sandbox any more. */
+int tokens_end_sandbox(struct store *s, struct span sandbox) MUSTCHECK;
 /* leases.c: all that a sandbox has ends. */
 int leases_end_sandbox(struct store *s, struct span sandbox, const char *how) MUSTCHECK;
 /* Those whose time is over end. */

@@ -15,6 +15,10 @@ struct row_desk {
     const struct node *at;
     struct item http;
 };
+struct row_dock {
+    const struct node *at;
+    struct item http;
+};
 struct row_hold {
     const struct node *at;
     struct number inline_wait, expires, pending;
@@ -49,6 +53,7 @@ struct row_file {
     struct items policy;
     struct list listeners;
     struct row_desk desk;
+    struct row_dock dock;
     struct row_hold hold;
     struct row_body body;
     struct row_limits limits;
@@ -75,6 +80,11 @@ static const struct key desk_keys[] = {{"http", KEY_CALL, AT(row_desk, http), KE
                                        {.name = "https", .type = KEY_LATER},
                                        {.type = KEY_END}};
 static const struct table desk_table = {"desk", sizeof(struct row_desk), desk_keys};
+
+static const struct key dock_keys[] = {{"http", KEY_CALL, AT(row_dock, http), KEY_NEEDED, .call = config_read_address,
+                                        .help = "loopback address:port of the sandbox API"},
+                                       {.type = KEY_END}};
+static const struct table dock_table = {"e2b", sizeof(struct row_dock), dock_keys};
 
 static const struct key hold_keys[] = {{"inline_wait", KEY_TIME, AT(row_hold, inline_wait), 0, .hi = 600 * 1000,
                                         .help = "how long a client is kept waiting"},
@@ -143,6 +153,8 @@ static const struct key file_keys[] = {
     {"dns", KEY_MAP, AT(row_file, dns), 0, .table = &dns_table, .help = "name resolution"},
     {"listeners", KEY_LIST, AT(row_file, listeners), 0, .table = &config_listener_table, .help = "ways in"},
     {"desk", KEY_MAP, AT(row_file, desk), 0, .table = &desk_table, .help = "the approval page"},
+    {"e2b", KEY_MAP, AT(row_file, dock), 0, .table = &dock_table,
+     .help = "sandboxes by E2B's API; off unless it is there"},
     {"hold", KEY_MAP, AT(row_file, hold), 0, .table = &hold_table, .help = "held writes"},
     {"body", KEY_MAP, AT(row_file, body), 0, .table = &body_table, .help = "request bodies"},
     {"limits", KEY_MAP, AT(row_file, limits), 0, .table = &limits_table, .help = "how many at once"},
@@ -289,6 +301,12 @@ static void take(struct loader *l, const struct row_file *r, const char *file, s
                      "without TLS the page may only listen on loopback: 127.0.0.1, ::1 or localhost");
     if (r->desk.at != NULL)
         config_copy(l, c->desk_address, sizeof(c->desk_address), &r->desk.http);
+    if (r->dock.at != NULL && !loopback(r->dock.http.text))
+        load_problem(l, r->dock.at, "C005",
+                     "without TLS the sandbox API may only listen on loopback: 127.0.0.1, ::1 or localhost; put a "
+                     "server with TLS in front of it");
+    if (r->dock.at != NULL)
+        config_copy(l, c->dock_address, sizeof(c->dock_address), &r->dock.http);
     if (r->hold.inline_wait.at != NULL)
         c->inline_wait_ms = r->hold.inline_wait.v;
     if (r->hold.expires.at != NULL)

@@ -49,6 +49,7 @@ struct config {
     struct config_listener listener[CONFIG_LISTENERS];
     size_t nlisteners;
     char desk_address[CONFIG_ADDRESS]; /* host:port */
+    char dock_address[CONFIG_ADDRESS]; /* of the sandbox API; empty: it is off */
     uint64_t inline_wait_ms, expires_ms, body_max, pending_max, sandboxes_max, connections_max;
     int uid_base; /* 0: not said */
     bool store_lost_allow_reads, disclose_rules, shadow;

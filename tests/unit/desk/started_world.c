@@ -55,25 +55,35 @@ static void answered(struct exchange *done)
 {
 }
 
-int group_setup(void **state)
+static int run_file(sqlite3 *db, const char *file)
 {
-    sqlite3 *db;
     const char *src = getenv("srcdir");
     char name[512], text[64 * 1024];
-    if (!mkdtemp(path))
-        return -1;
-    (void)snprintf(db_path, sizeof(db_path), "%s/l.db", path);
-    (void)snprintf(name, sizeof(name), "%s/proxy/ledger/store/schema.sql", src ? src : ".");
+    (void)snprintf(name, sizeof(name), "%s/proxy/ledger/store/%s", src ? src : ".", file);
     FILE *f = fopen(name, "re");
-    if (!f || sqlite3_open(db_path, &db) != SQLITE_OK)
+    if (!f)
         return -1;
     text[fread(text, 1, sizeof(text) - 1, f)] = '\0';
     (void)fclose(f);
-    int rc = sqlite3_exec(db, text, NULL, NULL, NULL) != SQLITE_OK ||
+    return sqlite3_exec(db, text, NULL, NULL, NULL) == SQLITE_OK ? 0 : -1;
+}
+
+int group_setup(void **state)
+{
+    sqlite3 *db;
+    if (!mkdtemp(path))
+        return -1;
+    (void)snprintf(db_path, sizeof(db_path), "%s/l.db", path);
+    if (sqlite3_open(db_path, &db) != SQLITE_OK)
+        return -1;
+    int rc = run_file(db, "schema.sql") || run_file(db, "tokens/schema_5.sql") ||
              sqlite3_exec(db,
                           "INSERT INTO sandbox VALUES ('box','box','uid 0','default','started',4,NULL,'{}',1,1),"
                           "('ci','ci','uid 0','default','token',1,NULL,'{}',1,1),"
-                          "('old','old','uid 0','default','ended',7,NULL,'{}',1,1)",
+                          "('old','old','uid 0','default','ended',7,NULL,'{}',1,1),"
+                          "('abox','abox','key one','acme','started',1,NULL,'{}',1,1);"
+                          "INSERT INTO token VALUES ('key','','one','acme',zeroblob(32),'',1),"
+                          "('access','abox','one','acme',randomblob(32),'{\"template\":\"base\"}',1)",
                           NULL, NULL, NULL) != SQLITE_OK;
     (void)sqlite3_close(db);
     desk.store = desk_store_new(db_path);
@@ -101,14 +111,15 @@ int group_teardown(void **state)
     return rmdir(path);
 }
 
-unsigned control(const char *line, const char *body)
+static unsigned asked(enum desk_place place, const struct caller *caller, const char *line, const char *body)
 {
     struct http_err e;
     size_t seen = 0, used;
     end();
     memset(desk.asks, 0, sizeof(desk.asks));
     desk.asks[DESK_ASKS - 1] = waits;
-    x = (struct exchange){.desk = &desk, .place = PLACE_CONTROL, .file = -1, .now_ms = 10000, .wall_ms = 1000};
+    x = (struct exchange){
+        .desk = &desk, .place = place, .caller = *caller, .file = -1, .now_ms = 10000, .wall_ms = 1000};
     (void)snprintf(x.operator, sizeof(x.operator), "uid 0");
     dynbuf_init(&x.raw, 1 << 20);
     dynbuf_init(&x.out, 1 << 20);
@@ -121,6 +132,19 @@ unsigned control(const char *line, const char *body)
     sent_type = noted_n = 0;
     route_run(&x);
     return x.status;
+}
+
+unsigned control(const char *line, const char *body)
+{
+    return asked(PLACE_CONTROL, &(struct caller){.key = ""}, line, body);
+}
+
+unsigned docked(const char *tenant, const char *box, const char *line, const char *body)
+{
+    struct caller c = {.key = "one"};
+    (void)snprintf(c.tenant, sizeof(c.tenant), "%s", tenant);
+    (void)snprintf(c.box, sizeof(c.box), "%s", box);
+    return asked(PLACE_DOCK, &c, line, body);
 }
 
 bool says(const char *needle)

@@ -1,5 +1,6 @@
 /* The desk as it answers for sandboxes that are started by API: the test says what the warden and the ledger do. The
- * store has the sandboxes box (started, of generation 4), ci (of a token) and old (ended). */
+ * store has the sandboxes box (started, of generation 4), ci (of a token), old (ended), and abox (started) of the
+ * tenant acme, whose key one opens it. */
 #ifndef TESTS_STARTED_WORLD_H
 #define TESTS_STARTED_WORLD_H
 
@@ -24,6 +25,8 @@ int group_setup(void **state);
 int group_teardown(void **state);
 /* A request on the control socket, METHOD /path; its status, 0: another role is asked. */
 unsigned control(const char *line, const char *body);
+/* The same of a caller of the dock: of a key of this tenant, or (box not "") of what opens this sandbox alone. */
+unsigned docked(const char *tenant, const char *box, const char *line, const char *body);
 /* What is of x is freed. */
 void end(void);
 /* The answer has it. */

@@ -1,0 +1,360 @@
+/* envd's Process service. */
+#include "proxy/dock/commands/process.h"
+
+#include <stdio.h>
+
+#include "proxy/dock/ask.h"
+#include "proxy/dock/parse/envelope.h"
+#include "proxy/dock/record.h"
+#include "proxy/dock/routes.h"
+
+enum { TIMEOUT_MAX_S = 86400, OUTPUT_MAX_MIB = 1024 };
+
+/* --- what is said ------------------------------------------------------------------- */
+
+/* The message of a call, or of a stream's one frame. NULL: answered. */
+static const struct json *message(struct call *x)
+{
+    struct envelope e = {0, dynbuf_span(&x->body)};
+    size_t used;
+
+    if (x->form == CALL_STREAM && (envelope_take(dynbuf_span(&x->body), DOCK_BODY_MAX, &e, &used) != ENVELOPE_FRAME ||
+                                   used != x->body.n || e.flags != 0)) {
+        reply_no(x, 400, "the body is not one frame of Connect that is not compressed");
+        return NULL;
+    }
+    x->json = json_parse(e.payload.n ? e.payload : SPAN("{}"), &x->arena);
+    if (x->json && x->json->type == JSON_OBJECT)
+        return x->json;
+    reply_no(x, 400, "the message is not one JSON object without duplicate members");
+    return NULL;
+}
+
+static void reply_done(struct call *x)
+{
+    struct jsonw w;
+
+    reply_json(x, 200, &w);
+    jsonw_object(&w);
+    jsonw_end_object(&w);
+    call_answer(x);
+}
+
+/* The command that the message names, by the number it was told of. */
+static struct proc *named(const struct call *x)
+{
+    const struct json *which = json_get(x->json, SPAN("process"));
+    struct span tag = json_text(which, SPAN("tag"));
+    uint64_t pid = 0;
+
+    if (json_u64(which, SPAN("pid"), &pid) == 0)
+        return proc_find(x->dock, x->arg, pid);
+    for (struct proc *p = x->dock->procs; p && tag.n; p = p->next)
+        if (p->stream != 0 && span_eq(span_str(p->box), x->arg) && span_eq(span_str(p->tag), tag))
+            return p;
+    return NULL;
+}
+
+/* Whoever asks of a command that is not there has shown a token all the same: the desk says whether it is one. */
+static void nobody(struct call *x, unsigned status, struct span body)
+{
+    if (status == 200)
+        reply_no(x, 404, "no command of this number runs in the sandbox");
+    else
+        reply_desk(x, status, body);
+}
+
+static struct proc *named_or_answered(struct call *x)
+{
+    const struct json *j = message(x);
+    struct proc *p = j ? named(x) : NULL;
+
+    if (j && !p)
+        ask_desk(x, "GET", SPAN("/api/v1/sandboxes/started"), SPAN_NONE, nobody);
+    return p;
+}
+
+/* --- start ---------------------------------------------------------------------------- */
+
+static const struct json *texts_ok(struct call *x, const struct json *list, enum json_type type, bool *bad)
+{
+    *bad |= list && list->type != JSON_NULL && list->type != type;
+    if (*bad || !list || list->type == JSON_NULL)
+        return NULL;
+    for (const struct json *m = list->child; m; m = m->next)
+        *bad |= m->type != JSON_STRING || span_index(m->text, '\0') != m->text.n ||
+                (type == JSON_OBJECT && (m->key.n == 0 || span_index(m->key, '=') != m->key.n));
+    return list;
+}
+
+static void put_variable(struct call *x, struct jsonw *w, const struct json *m)
+{
+    struct span both = arena_join(&x->arena, m->key, SPAN("="));
+
+    jsonw_string(w, both.p ? arena_join(&x->arena, both, m->text) : SPAN_NONE);
+}
+
+/* Those of the sandbox, but for which the command has its own. */
+static void put_variables(struct call *x, struct jsonw *w, const struct json *box, const struct json *own)
+{
+    jsonw_kv_array(w, "env");
+    for (const struct json *m = box ? box->child : NULL; m; m = m->next)
+        if (!json_get(own, m->key))
+            put_variable(x, w, m);
+    for (const struct json *m = own ? own->child : NULL; m; m = m->next)
+        put_variable(x, w, m);
+    jsonw_end_array(w);
+}
+
+static uint64_t timeout_s(const struct call *x)
+{
+    uint64_t ms;
+
+    if (span_u64(call_field(x, SPAN("connect-timeout-ms")), UINT64_C(1) << 40, &ms) != 0 || ms == 0)
+        return TIMEOUT_MAX_S;
+    ms = (ms + 999) / 1000;
+    return ms < TIMEOUT_MAX_S ? ms : TIMEOUT_MAX_S;
+}
+
+struct starting {
+    const struct json *process, *args, *envs, *pty;
+    uint64_t rows, columns;
+    bool input;
+};
+
+static struct span exec_json(struct call *x, const struct starting *s, const struct json *box_envs)
+{
+    struct span dir = json_text(s->process, SPAN("cwd"));
+    struct ask_json a;
+
+    ask_json_begin(&a);
+    jsonw_kv_array(&a.w, "argv");
+    jsonw_string(&a.w, json_text(s->process, SPAN("cmd")));
+    for (const struct json *m = s->args ? s->args->child : NULL; m; m = m->next)
+        jsonw_string(&a.w, m->text);
+    jsonw_end_array(&a.w);
+    put_variables(x, &a.w, box_envs, s->envs);
+    if (dir.n)
+        jsonw_kv(&a.w, "dir", dir);
+    jsonw_kv_u64(&a.w, "timeout", timeout_s(x));
+    if (s->pty) {
+        jsonw_kv_bool(&a.w, "tty", true);
+        jsonw_kv_u64(&a.w, "rows", s->rows);
+        jsonw_kv_u64(&a.w, "columns", s->columns);
+    } else {
+        jsonw_kv_bool(&a.w, "input", s->input);
+        jsonw_kv_u64(&a.w, "output", UINT64_C(1024) * 1024 * OUTPUT_MAX_MIB);
+    }
+    return ask_json_end(x, &a);
+}
+
+/* As it is listed. */
+static void config_keep(const struct starting *s, struct proc *p)
+{
+    struct span dir = json_text(s->process, SPAN("cwd"));
+    struct jsonw w;
+
+    jsonw_begin(&w, &p->config);
+    jsonw_object(&w);
+    jsonw_kv(&w, "cmd", json_text(s->process, SPAN("cmd")));
+    jsonw_kv_array(&w, "args");
+    for (const struct json *m = s->args ? s->args->child : NULL; m; m = m->next)
+        jsonw_string(&w, m->text);
+    jsonw_end_array(&w);
+    jsonw_key(&w, "envs");
+    record_put_texts(&w, s->envs);
+    if (dir.n)
+        jsonw_kv(&w, "cwd", dir);
+    jsonw_end_object(&w);
+}
+
+static const struct json *own_box(struct call *x, unsigned status, struct span body)
+{
+    const struct json *all = status == 200 ? json_get(json_parse(body, &x->arena), SPAN("started")) : NULL;
+
+    if (!all || !all->child)
+        reply_desk(x, status, body);
+    return all ? all->child : NULL;
+}
+
+static void start_now(struct call *x, unsigned status, struct span body)
+{
+    const struct starting *s = x->step;
+    const struct json *box = own_box(x, status, body);
+    struct proc *p;
+
+    if (!box) /* answered, and x is gone */
+        return;
+    struct span tag = json_text(x->json, SPAN("tag"));
+    if (!(p = proc_new(x))) {
+        reply_no(x, 429, "as many commands run as may at once");
+        return;
+    }
+    p->terminal = s->pty != NULL;
+    (void)snprintf(p->tag, sizeof(p->tag), "%.*s", SPAN_FMT(tag));
+    config_keep(s, p);
+    struct span json = exec_json(x, s, json_get(json_get(box, SPAN("note")), SPAN("envs")));
+    (void)proc_begin(x, ask_box(x, x->arg, "/exec"), json, p);
+}
+
+void process_start(struct call *x)
+{
+    struct starting *s = arena_alloc(&x->arena, sizeof(*s));
+    const struct json *j = message(x), *stdin_is = json_get(j, SPAN("stdin"));
+    bool bad = false;
+
+    if (!j)
+        return;
+    if (!s) {
+        reply_no(x, 503, "no memory");
+        return;
+    }
+    s->process = json_get(j, SPAN("process"));
+    s->args = texts_ok(x, json_get(s->process, SPAN("args")), JSON_ARRAY, &bad);
+    s->envs = texts_ok(x, json_get(s->process, SPAN("envs")), JSON_OBJECT, &bad);
+    s->pty = json_get(j, SPAN("pty"));
+    s->input = !stdin_is || stdin_is->type != JSON_BOOL || stdin_is->truth;
+    const struct json *size = json_get(s->pty, SPAN("size"));
+    bad |=
+        json_text(s->process, SPAN("cmd")).n == 0 || json_text(j, SPAN("tag")).n >= sizeof(((struct proc *)0)->tag);
+    bad |= s->pty && (json_u64(size, SPAN("rows"), &s->rows) != 0 || json_u64(size, SPAN("cols"), &s->columns) != 0);
+    x->step = s;
+    if (bad)
+        reply_no(x, 400,
+                 "a command has `cmd`, `args` and `envs` as texts, a `tag` of up to 63 bytes, and a `pty` with "
+                 "its `size`");
+    else
+        ask_desk(x, "GET", SPAN("/api/v1/sandboxes/started"), SPAN_NONE, start_now);
+}
+
+/* --- those that run ---------------------------------------------------------------------- */
+
+static void connect_now(struct call *x, unsigned status, struct span body)
+{
+    struct proc *p;
+
+    if (!own_box(x, status, body))
+        return;
+    if ((p = named(x)))
+        (void)proc_follow(p, x);
+    else
+        reply_no(x, 404, "no command of this number runs in the sandbox");
+}
+
+void process_connect(struct call *x)
+{
+    if (message(x))
+        ask_desk(x, "GET", SPAN("/api/v1/sandboxes/started"), SPAN_NONE, connect_now);
+}
+
+static void list_now(struct call *x, unsigned status, struct span body)
+{
+    struct jsonw w;
+
+    if (!own_box(x, status, body))
+        return;
+    reply_json(x, 200, &w);
+    jsonw_object(&w);
+    jsonw_kv_array(&w, "processes");
+    for (const struct proc *p = x->dock->procs; p; p = p->next) {
+        if (p->stream == 0 || !span_eq(span_str(p->box), x->arg) || !dynbuf_ok(&p->config))
+            continue;
+        jsonw_object(&w);
+        jsonw_kv_raw(&w, "config", dynbuf_span(&p->config));
+        jsonw_kv_u64(&w, "pid", p->pid);
+        if (p->tag[0])
+            jsonw_kv(&w, "tag", span_str(p->tag));
+        jsonw_end_object(&w);
+    }
+    jsonw_end_array(&w);
+    jsonw_end_object(&w);
+    call_answer(x);
+}
+
+void process_list(struct call *x)
+{
+    ask_desk(x, "GET", SPAN("/api/v1/sandboxes/started"), SPAN_NONE, list_now);
+}
+
+static struct span stream_of(struct call *x, const struct proc *p, const char *rest)
+{
+    return arena_printf(&x->arena, "/api/v1/streams/%llu/%s", (unsigned long long)p->stream, rest);
+}
+
+static void done(struct call *x, unsigned status, struct span body)
+{
+    if (status == 204)
+        reply_done(x);
+    else
+        reply_desk(x, status, body);
+}
+
+void process_signal(struct call *x)
+{
+    struct proc *p = named_or_answered(x);
+    const struct json *s = p ? json_get(x->json, SPAN("signal")) : NULL;
+    struct ask_json a;
+    uint64_t signo = 0;
+
+    if (!p)
+        return;
+    if (s && s->type == JSON_STRING)
+        signo = span_eq(s->text, SPAN("SIGNAL_SIGKILL")) ? 9 : span_eq(s->text, SPAN("SIGNAL_SIGTERM")) ? 15 : 0;
+    else if (json_u64(x->json, SPAN("signal"), &signo) != 0)
+        signo = 0;
+    if (signo == 0 || signo > 64) {
+        reply_no(x, 400, "`signal` is SIGNAL_SIGTERM, SIGNAL_SIGKILL or a number");
+        return;
+    }
+    ask_json_begin(&a);
+    jsonw_kv_u64(&a.w, "signal", signo);
+    struct span json = ask_json_end(x, &a);
+    ask_desk(x, "POST", stream_of(x, p, "signal"), json, done);
+}
+
+void process_update(struct call *x)
+{
+    struct proc *p = named_or_answered(x);
+    const struct json *size = p ? json_get(json_get(x->json, SPAN("pty")), SPAN("size")) : NULL;
+    uint64_t rows, columns;
+    struct ask_json a;
+
+    if (!p)
+        return;
+    if (json_u64(size, SPAN("rows"), &rows) != 0 || json_u64(size, SPAN("cols"), &columns) != 0) {
+        reply_no(x, 400, "a `pty` has a `size` of `rows` and `cols`");
+        return;
+    }
+    ask_json_begin(&a);
+    jsonw_kv_u64(&a.w, "rows", rows);
+    jsonw_kv_u64(&a.w, "columns", columns);
+    struct span json = ask_json_end(x, &a);
+    ask_desk(x, "POST", stream_of(x, p, "resize"), json, done);
+}
+
+void process_input(struct call *x)
+{
+    struct proc *p = named_or_answered(x);
+    const struct json *in = p ? json_get(x->json, SPAN("input")) : NULL;
+    struct span text = json_text(in, SPAN("stdin"));
+    uint8_t *bytes;
+    size_t n = 0;
+
+    if (!p)
+        return;
+    if (text.n == 0)
+        text = json_text(in, SPAN("pty"));
+    bytes = arena_alloc(&x->arena, text.n + 1);
+    if (!bytes || base64_decode(text, bytes, &n) != 0)
+        reply_no(x, 400, "`input` is `stdin` or `pty`, in base64");
+    else
+        input_give(p, x, span_of(bytes, n), false);
+}
+
+void process_close(struct call *x)
+{
+    struct proc *p = named_or_answered(x);
+
+    if (p)
+        input_give(p, x, SPAN_NONE, true);
+}

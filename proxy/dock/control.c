@@ -1,0 +1,519 @@
+/* Sandboxes: E2B's control plane, as operations of the desk. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "proxy/dock/ask.h"
+#include "proxy/dock/record.h"
+#include "proxy/dock/routes.h"
+
+enum {
+    LIFE_S = 300, /* unless another one is asked for */
+    LIFE_MAX_S = 7 * 86400,
+    LIST_MAX = 1000,
+    PAGE = 100,
+    MIB = 1024 * 1024,
+};
+#define ENVD_VERSION "0.5.6" /* the newest whose features are all here: a later one takes gzip, and tags of files */
+
+/* --- one sandbox ------------------------------------------------------------------ */
+
+/* As the desk lists it. */
+struct box {
+    struct span name, tenant_note;
+    const struct json *note; /* what was said when it was started; NULL: nothing */
+    bool paused;
+    uint64_t started_ms, left_ms, memory, disk;
+};
+
+static uint64_t number(const struct json *j, struct span key)
+{
+    uint64_t v = 0;
+
+    return json_u64(j, key, &v) == 0 ? v : 0;
+}
+
+static void box_read(const struct call *x, const struct json *j, struct box *b)
+{
+    *b = (struct box){.name = json_text(j, SPAN("name")),
+                      .note = json_get(j, SPAN("note")),
+                      .paused = span_eq(json_text(j, SPAN("state")), SPAN("paused")),
+                      .started_ms = x->wall_ms - number(j, SPAN("age_ms")),
+                      .left_ms = number(j, SPAN("left_ms")),
+                      .memory = number(j, SPAN("memory")),
+                      .disk = number(j, SPAN("disk"))};
+    uint64_t said = number(b->note, SPAN("started_ms")); /* as it was told to its caller */
+    b->started_ms = said ? said : b->started_ms;
+}
+
+static void put_time(struct jsonw *w, const char *key, uint64_t ms)
+{
+    time_t t = (time_t)(ms / 1000);
+    char text[40], all[64];
+    struct tm tm;
+
+    if (!gmtime_r(&t, &tm) || strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm) == 0)
+        return;
+    (void)snprintf(all, sizeof(all), "%s.%03uZ", text, (unsigned)(ms % 1000));
+    jsonw_kv(w, key, span_str(all));
+}
+
+static void put_box(const struct call *x, struct jsonw *w, const struct box *b)
+{
+    struct span template = json_text(b->note, SPAN("template"));
+
+    jsonw_kv(w, "sandboxID", b->name);
+    jsonw_kv(w, "templateID", template.n ? template : SPAN("base"));
+    jsonw_kv(w, "clientID", SPAN("countersign"));
+    jsonw_kv(w, "envdVersion", SPAN(ENVD_VERSION));
+    put_time(w, "startedAt", b->started_ms);
+    put_time(w, "endAt", x->wall_ms + b->left_ms);
+    jsonw_kv(w, "state", b->paused ? SPAN("paused") : SPAN("running"));
+    jsonw_kv_u64(w, "cpuCount", 1);
+    jsonw_kv_u64(w, "memoryMB", b->memory / MIB);
+    jsonw_kv_u64(w, "diskSizeMB", b->disk / MIB);
+    jsonw_key(w, "metadata");
+    record_put_texts(w, json_get(b->note, SPAN("metadata")));
+}
+
+/* Of the desk's list, the one of x->arg. False: answered. */
+static bool find(struct call *x, unsigned status, struct span body, const char *list, const struct json **found)
+{
+    const struct json *all = status == 200 ? json_parse(body, &x->arena) : NULL, *j = json_get(all, span_str(list));
+
+    if (!j) {
+        reply_desk(x, status, body);
+        return false;
+    }
+    for (j = j->child; j && !span_eq(json_text(j, SPAN("name")), x->arg);)
+        j = j->next;
+    *found = j;
+    if (!j)
+        reply_no(x, 404, "there is no such sandbox");
+    return j != NULL;
+}
+
+/* The sandbox as the SDK is told how to speak to it. */
+static void reply_open(struct call *x, unsigned status, struct span name, struct span template)
+{
+    char access[ACCESS_TEXT + 1];
+    struct jsonw w;
+
+    token_access(span_str(x->key), name, access);
+    reply_json(x, status, &w);
+    jsonw_object(&w);
+    jsonw_kv(&w, "sandboxID", name);
+    jsonw_kv(&w, "templateID", template.n ? template : SPAN("base"));
+    jsonw_kv(&w, "clientID", SPAN("countersign"));
+    jsonw_kv(&w, "envdVersion", SPAN(ENVD_VERSION));
+    jsonw_kv(&w, "envdAccessToken", span_str(access));
+    jsonw_key(&w, "domain");
+    jsonw_raw(&w, SPAN("null"));
+    jsonw_end_object(&w);
+    call_answer(x);
+}
+
+static void put_access(const struct call *x, struct jsonw *w, struct span name)
+{
+    char access[ACCESS_TEXT + 1], hex[2 * DIGEST_BYTES + 1];
+    struct digest hash;
+
+    token_access(span_str(x->key), name, access);
+    token_hash(span_str(access), &hash);
+    hex_text(span_of(hash.b, DIGEST_BYTES), hex);
+    jsonw_kv(w, "access", span_str(hex));
+}
+
+/* The body as an object; an empty one counts as {}. NULL: answered. */
+static const struct json *body_object(struct call *x)
+{
+    x->json = json_parse(x->body.n ? dynbuf_span(&x->body) : SPAN("{}"), &x->arena);
+    if (!x->json || x->json->type != JSON_OBJECT) {
+        reply_no(x, 400, "the body is not one JSON object without duplicate members");
+        return NULL;
+    }
+    return x->json;
+}
+
+/* A timeout in seconds. -1, answered. */
+static int timeout_take(struct call *x, const struct json *j, bool needed, uint64_t *s)
+{
+    const struct json *t = json_get(j, SPAN("timeout"));
+
+    *s = LIFE_S;
+    if ((!t || t->type == JSON_NULL) && !needed)
+        return 0;
+    if (t && t->type == JSON_NUMBER && span_u64(t->text, LIFE_MAX_S, s) == 0) {
+        *s += *s == 0; /* at once is as soon as can be */
+        return 0;
+    }
+    reply_no(x, 400, "`timeout` is a whole number of seconds, at most %d", LIFE_MAX_S);
+    return -1;
+}
+
+/* --- create ------------------------------------------------------------------------- */
+
+struct creating {
+    struct span template;
+};
+
+static void created(struct call *x, unsigned status, struct span body)
+{
+    const struct creating *c = x->step;
+    struct span name = json_text(status == 201 ? json_parse(body, &x->arena) : NULL, SPAN("name"));
+
+    if (name.n == 0)
+        reply_desk(x, status, body);
+    else
+        reply_open(x, 201, name, c->template);
+}
+
+void control_create(struct call *x)
+{
+    struct creating *c = arena_alloc(&x->arena, sizeof(*c));
+    const struct json *j = body_object(x);
+    struct ask_json a;
+    struct record r;
+    uint64_t timeout;
+    char id[ID_TEXT + 1];
+    struct id seed;
+
+    if (!j)
+        return;
+    if (!c || id_new(&seed) != 0) {
+        reply_no(x, 503, "no memory, or the system has no randomness to give");
+        return;
+    }
+    if (timeout_take(x, j, false, &timeout) != 0 || record_take(x, j, &r) != 0)
+        return;
+    *c = (struct creating){r.template};
+    x->step = c;
+    id_text(&seed, id);
+    struct span note = record_text(x, &r), name = arena_printf(&x->arena, "sb-%s", id);
+    ask_json_begin(&a);
+    jsonw_kv(&a.w, "name", name);
+    jsonw_kv_u64(&a.w, "timeout", timeout);
+    put_access(x, &a.w, name);
+    jsonw_kv(&a.w, "note", note);
+    struct span json = ask_json_end(x, &a);
+    if (!json.p || !note.p || !name.p)
+        reply_no(x, 503, "no memory");
+    else
+        ask_desk(x, "POST", SPAN("/api/v1/sandboxes/start"), json, created);
+}
+
+/* --- connect ------------------------------------------------------------------------ */
+
+struct connecting {
+    struct span template;
+    uint64_t timeout_s, left_ms;
+    bool was_paused;
+};
+
+static void opened(struct call *x, unsigned status, struct span body)
+{
+    const struct connecting *c = x->step;
+
+    if (status != 204)
+        reply_desk(x, status, body);
+    else
+        reply_open(x, c->was_paused ? 201 : 200, x->arg, c->template);
+}
+
+static void extended(struct call *x, unsigned status, struct span body)
+{
+    struct ask_json a;
+
+    if (status != 204) {
+        reply_desk(x, status, body);
+        return;
+    }
+    ask_json_begin(&a);
+    put_access(x, &a.w, x->arg);
+    struct span json = ask_json_end(x, &a);
+    ask_desk(x, "POST", ask_box(x, x->arg, "/access"), json, opened);
+}
+
+static void goes_on(struct call *x, unsigned status, struct span body)
+{
+    const struct connecting *c = x->step;
+    struct ask_json a;
+
+    if (status != 200) {
+        reply_desk(x, status, body);
+        return;
+    }
+    if (c->timeout_s * 1000 <= c->left_ms) { /* a connection shortens no life */
+        extended(x, 204, SPAN_NONE);
+        return;
+    }
+    ask_json_begin(&a);
+    jsonw_kv_u64(&a.w, "timeout", c->timeout_s);
+    struct span json = ask_json_end(x, &a);
+    ask_desk(x, "POST", ask_box(x, x->arg, "/timeout"), json, extended);
+}
+
+static void connecting(struct call *x, unsigned status, struct span body)
+{
+    struct connecting *c = x->step;
+    const struct json *j;
+    struct box b;
+
+    if (!find(x, status, body, "started", &j))
+        return;
+    box_read(x, j, &b);
+    c->template = json_text(b.note, SPAN("template"));
+    c->left_ms = b.left_ms;
+    c->was_paused = b.paused;
+    if (b.paused)
+        ask_desk(x, "POST", ask_box(x, x->arg, "/resume"), SPAN_NONE, goes_on);
+    else
+        goes_on(x, 200, SPAN_NONE);
+}
+
+static bool without_memory(const struct json *j)
+{
+    const struct json *m = json_get(j, SPAN("memory"));
+
+    return m && m->type == JSON_BOOL && !m->truth;
+}
+
+void control_connect(struct call *x)
+{
+    struct connecting *c = arena_alloc(&x->arena, sizeof(*c));
+    const struct json *j = body_object(x);
+
+    if (!j)
+        return;
+    if (!c)
+        reply_no(x, 503, "no memory");
+    else if (without_memory(j))
+        reply_no(x, 501, "a sandbox goes on with its processes here: `onResume: reboot` is not had yet");
+    else if (timeout_take(x, j, false, &c->timeout_s) == 0) {
+        x->step = c;
+        ask_desk(x, "GET", SPAN("/api/v1/sandboxes/started"), SPAN_NONE, connecting);
+    }
+}
+
+/* --- those there are ------------------------------------------------------------------ */
+
+struct listing {
+    struct span metadata, state, template, after;
+    uint64_t limit;
+    bool oldest_first;
+};
+
+static int newest_first(const void *a, const void *b)
+{
+    const struct box *one = a, *other = b;
+
+    if (one->started_ms != other->started_ms)
+        return one->started_ms > other->started_ms ? -1 : 1;
+    return span_cmp(one->name, other->name);
+}
+
+static int oldest_first(const void *a, const void *b)
+{
+    return -newest_first(a, b);
+}
+
+/* Where a row stands, as the next page is asked for. */
+static void place_text(const struct box *b, char out[80])
+{
+    (void)snprintf(out, 80, "%013llu-%.*s", (unsigned long long)b->started_ms, SPAN_FMT(b->name));
+}
+
+static bool is_behind(const struct box *b, const struct listing *l)
+{
+    struct box at = {.name = SPAN_NONE};
+    struct span ms = span_first(l->after, 13);
+
+    if (l->after.n == 0)
+        return true;
+    for (size_t i = 0; i < ms.n; i++)
+        at.started_ms = at.started_ms * 10 + (uint64_t)(ms.p[i] - '0');
+    at.name = span_from(l->after, 14);
+    return (l->oldest_first ? oldest_first(&at, b) : newest_first(&at, b)) < 0;
+}
+
+static bool is_wanted(struct call *x, const struct box *b, const struct listing *l)
+{
+    struct span state = b->paused ? SPAN("paused") : SPAN("running"), one, rest = l->state;
+    struct span template = json_text(b->note, SPAN("template"));
+    bool fits = rest.n == 0;
+
+    while (rest.n > 0 && !fits) {
+        (void)span_cut(rest, ',', &one, &rest);
+        fits = span_eq(one, state);
+    }
+    return fits && (l->template.n == 0 || span_eq(l->template, template)) &&
+           record_has(x, json_get(b->note, SPAN("metadata")), l->metadata) && is_behind(b, l);
+}
+
+static void listed(struct call *x, unsigned status, struct span body)
+{
+    const struct listing *l = x->step;
+    const struct json *all = json_get(status == 200 ? json_parse(body, &x->arena) : NULL, SPAN("started"));
+    struct box *b = all ? arena_alloc(&x->arena, (all->count + 1) * sizeof(*b)) : NULL;
+    size_t n = 0;
+    struct jsonw w;
+
+    if (!b) {
+        reply_desk(x, status, body);
+        return;
+    }
+    for (const struct json *j = all->child; j; j = j->next) {
+        box_read(x, j, &b[n]);
+        n += is_wanted(x, &b[n], l);
+    }
+    qsort(b, n, sizeof(*b), l->oldest_first ? oldest_first : newest_first);
+    if (n > l->limit) {
+        n = l->limit;
+        place_text(&b[n - 1], x->next);
+    }
+    reply_json(x, 200, &w);
+    jsonw_array(&w);
+    for (size_t i = 0; i < n; i++) {
+        jsonw_object(&w);
+        put_box(x, &w, &b[i]);
+        jsonw_end_object(&w);
+    }
+    jsonw_end_array(&w);
+    call_answer(x);
+}
+
+static bool place_ok(struct span s)
+{
+    bool ok = s.n == 0 || (s.n > 14 && s.n < 80 && s.p[13] == '-');
+
+    for (size_t i = 0; ok && i < 13 && i < s.n; i++)
+        ok = s.p[i] >= '0' && s.p[i] <= '9';
+    return ok;
+}
+
+void control_list(struct call *x)
+{
+    struct listing *l = arena_alloc(&x->arena, sizeof(*l));
+    struct span limit, order;
+
+    if (!l) {
+        reply_no(x, 503, "no memory");
+        return;
+    }
+    l->limit = PAGE;
+    x->step = l;
+    if (call_query(x, "metadata", &l->metadata) != 0 || call_query(x, "state", &l->state) != 0 ||
+        call_query(x, "template", &l->template) != 0 || call_query(x, "nextToken", &l->after) != 0 ||
+        call_query(x, "limit", &limit) != 0 || call_query(x, "order", &order) != 0 || !place_ok(l->after) ||
+        (limit.n && (span_u64(limit, LIST_MAX, &l->limit) != 0 || l->limit == 0))) {
+        reply_no(x, 400, "the query cannot be read: a page has 1 to %d rows, and `nextToken` is one that a page gave",
+                 LIST_MAX);
+        return;
+    }
+    l->oldest_first = span_eq(order, SPAN("asc"));
+    ask_desk(x, "GET", SPAN("/api/v1/sandboxes/started"), SPAN_NONE, listed);
+}
+
+static void informed(struct call *x, unsigned status, struct span body)
+{
+    const struct json *j;
+    struct jsonw w;
+    struct box b;
+
+    if (!find(x, status, body, "started", &j))
+        return;
+    box_read(x, j, &b);
+    reply_json(x, 200, &w);
+    jsonw_object(&w);
+    put_box(x, &w, &b);
+    jsonw_end_object(&w);
+    call_answer(x);
+}
+
+void control_info(struct call *x)
+{
+    ask_desk(x, "GET", SPAN("/api/v1/sandboxes/started"), SPAN_NONE, informed);
+}
+
+static void metered(struct call *x, unsigned status, struct span body)
+{
+    const struct json *j;
+    struct jsonw w;
+
+    if (!find(x, status, body, "sandboxes", &j))
+        return;
+    uint64_t age_ms = number(j, SPAN("age_ms")), cpu_us = number(j, SPAN("cpu_us"));
+    reply_json(x, 200, &w);
+    jsonw_array(&w);
+    jsonw_object(&w);
+    put_time(&w, "timestamp", x->wall_ms);
+    jsonw_kv_u64(&w, "timestampUnix", x->wall_ms / 1000);
+    jsonw_kv_u64(&w, "cpuCount", 1);
+    jsonw_kv_u64(&w, "cpuUsedPct", age_ms ? cpu_us / (10 * age_ms) : 0); /* since its start */
+    jsonw_kv_u64(&w, "memUsed", number(j, SPAN("memory_used")));
+    jsonw_kv_u64(&w, "memTotal", number(j, SPAN("memory")));
+    jsonw_kv_u64(&w, "memCache", 0);
+    jsonw_kv_u64(&w, "diskUsed", number(j, SPAN("disk_used")));
+    jsonw_kv_u64(&w, "diskTotal", number(j, SPAN("disk")));
+    jsonw_end_object(&w);
+    jsonw_end_array(&w);
+    call_answer(x);
+}
+
+void control_metrics(struct call *x)
+{
+    ask_desk(x, "GET", SPAN("/api/v1/sandboxes/metrics"), SPAN_NONE, metered);
+}
+
+/* --- changes ---------------------------------------------------------------------------- */
+
+static void done(struct call *x, unsigned status, struct span body)
+{
+    if (status == 200 || status == 204)
+        reply_empty(x, 204);
+    else
+        reply_desk(x, status, body);
+}
+
+void control_timeout(struct call *x)
+{
+    const struct json *j = body_object(x);
+    struct ask_json a;
+    uint64_t s;
+
+    if (!j || timeout_take(x, j, true, &s) != 0)
+        return;
+    ask_json_begin(&a);
+    jsonw_kv_u64(&a.w, "timeout", s);
+    struct span json = ask_json_end(x, &a);
+    ask_desk(x, "POST", ask_box(x, x->arg, "/timeout"), json, done);
+}
+
+static void pausing(struct call *x, unsigned status, struct span body)
+{
+    const struct json *j;
+    struct box b;
+
+    if (!find(x, status, body, "started", &j))
+        return;
+    box_read(x, j, &b);
+    if (b.paused)
+        reply_no(x, 409, "the sandbox is paused already");
+    else
+        ask_desk(x, "POST", ask_box(x, x->arg, "/pause"), SPAN_NONE, done);
+}
+
+void control_pause(struct call *x)
+{
+    const struct json *j = body_object(x);
+
+    if (j && without_memory(j))
+        reply_no(x, 501, "a sandbox is paused with its processes here: `keepMemory: false` is not had yet");
+    else if (j)
+        ask_desk(x, "GET", SPAN("/api/v1/sandboxes/started"), SPAN_NONE, pausing);
+}
+
+void control_kill(struct call *x)
+{
+    ask_desk(x, "POST", ask_box(x, x->arg, "/destroy"), SPAN_NONE, done);
+}

@@ -1,0 +1,253 @@
+#!/usr/bin/env python3
+"""What callers of the sandbox API may not: see or touch another tenant's, speak without a token or with a dead one, send
+what is too large, lead out of a workspace, hold the dock up. Each is refused in words, and others do not notice."""
+import json
+import os
+import pathlib
+import re
+import signal
+import struct
+
+import room  # noqa: F401
+from docks import answer, both
+from harness import main
+
+GONE = (502, "the sandbox does not run, or this token does not open it")
+ABSENT = 404
+
+
+def refusal(said):
+    status, body = said
+    assert isinstance(body, dict) and body["message"], said
+    return status, body["message"]
+
+
+def stat(box, path="."):
+    return box.rpc("filesystem.Filesystem/Stat", {"path": path})
+
+
+def write(box, path, data, query=True):
+    body = (b'--B\r\nContent-Disposition: form-data; name="file"; filename="' + path.encode() + b'"\r\n\r\n' + data
+            + b"\r\n--B--\r\n")
+    where = "/files?path=" + path if query else "/files"
+    return box.caller.ask("POST", where, body, box.headers(**{"Content-Type": "multipart/form-data; boundary=B"}))
+
+
+def read(box, path):
+    return box.caller.ask("GET", "/files?path=" + path, None, box.headers())
+
+
+@both
+def another_tenants_key_sees_and_touches_nothing(lab, dock):
+    one, other = dock.key("one", "acme"), dock.key("two", "globex")
+    box, foreign = one.create(metadata={"of": "acme"}), other.create()
+    assert one.ids() == {box.id} and other.ids() == {foreign.id}
+    for method, path, body in (("GET", "", None), ("GET", "/metrics", None), ("POST", "/pause", {}), ("DELETE", "", None),
+                               ("POST", "/timeout", {"timeout": 1}), ("POST", "/connect", {})):
+        assert refusal(other.ask(method, f"/sandboxes/{box.id}{path}", body))[0] == ABSENT, (method, path)
+    # What opens one sandbox opens no other, and does nothing that a key does.
+    token, box.token = box.token, foreign.token
+    assert refusal(stat(box)) == GONE and refusal(read(box, "x")) == GONE and refusal(write(box, "x", b"x")) == GONE
+    assert box.run("true")[1]["error"]["code"] == "unavailable"
+    for method in ("List", "SendSignal", "SendInput", "CloseStdin", "Update"):
+        assert refusal(box.rpc("process.Process/" + method, {"process": {"pid": 1}})) == GONE, method
+    for value in (one.secret, token[:-1], token + "0", "at_" + "0" * 64, "x" * 300):
+        box.token = value
+        assert refusal(stat(box))[0] in (401, 502), value
+    box.token = token
+    one.secret, key = token, one.secret
+    assert refusal(one.ask("GET", "/v2/sandboxes"))[0] == 401
+    one.secret = key
+    assert one.ids() == {box.id} and stat(box)[0] == 200
+
+
+@both
+def a_tenants_keys_share_its_sandboxes_and_a_key_that_is_taken_back_opens_none(lab, dock):
+    one, other = dock.key("one", "acme"), dock.key("two", "acme")
+    box = one.create(metadata={"a": "b"})
+    status, opened = other.ask("POST", f"/v2/sandboxes/{box.id}/connect", {})
+    assert status == 200 and opened["envdAccessToken"] != box.token
+    second = type(box)(other, box.id, opened["envdAccessToken"])
+    assert second.run("echo hello")[0][1] == {"data": {"stdout": "aGVsbG8K"}}
+    follows = dock.raw(start_bytes(box, "echo on; sleep 600"))
+    first = follows.recv(4096)
+    assert first.startswith(b"HTTP/1.1 200"), first
+    dock.gw.cli("key", "rm", "one", rc=0)
+    assert refusal(one.ask("GET", "/v2/sandboxes"))[0] == 401
+    assert refusal(stat(box)) == GONE
+    while more := follows.recv(4096):
+        first += more
+    assert b'"error"' in first  # and what it followed is over
+    assert stat(second)[0] == 200 and other.ask("GET", f"/sandboxes/{box.id}")[1]["metadata"] == {"a": "b"}
+    assert dock.gw.cli("key", "rm", "one", rc=1)
+    keys = [row["name"] for row in dock.gw.cli_json("key", "list")["keys"]]
+    assert keys == ["two"], keys
+
+
+def start_bytes(box, command):
+    body = json.dumps({"process": {"cmd": "/bin/sh", "args": ["-c", command]}}).encode()
+    head = "".join(f"{k}: {v}\r\n" for k, v in box.headers().items() if v)
+    return (f"POST /process.Process/Start HTTP/1.1\r\nHost: dock\r\n{head}Content-Type: application/connect+json\r\n"
+            f"Content-Length: {len(body) + 5}\r\n\r\n").encode() + struct.pack(">BI", 0, len(body)) + body
+
+
+@both
+def who_shows_no_key_or_no_known_one_is_refused(lab, dock):
+    one = dock.key("one", "acme")
+    for key in ("", "e2b_" + "0" * 40, one.secret[:-1], one.secret.upper(), "x" * 257, "e2b_%00"):
+        caller = type(one)(dock, key)
+        assert refusal(caller.ask("GET", "/v2/sandboxes"))[0] == 401, key
+        assert refusal(caller.ask("POST", "/v2/sandboxes", {"templateID": "base"}))[0] == 401, key
+    box = one.create()
+    for name in ("", "../sandboxes", "a/b", box.id.upper(), "x" * 64, "sb-%2e%2e"):
+        status, words = refusal(one.ask("POST", "/filesystem.Filesystem/Stat", {"path": "."},
+                                        box.headers(**{"E2b-Sandbox-Id": name})))
+        assert status in (400, 502), (name, words)
+    # Nothing but hashes is kept, and of what opens a sandbox nothing is left with it.
+    assert box.kill() == 204 and refusal(stat(box)) == GONE
+    kept = b"".join(p.read_bytes() for p in pathlib.Path(dock.gw.state).rglob("*") if p.is_file())
+    assert one.secret.encode() not in kept and box.token.encode() not in kept
+
+
+@both
+def what_is_not_here_is_said_in_words(lab, dock):
+    one = dock.key("one", "acme")
+    box = one.create()
+    assert refusal(one.ask("GET", "/nodes"))[0] == 404
+    assert refusal(one.ask("PATCH", f"/sandboxes/{box.id}"))[0] == 405
+    assert one.ask("POST", "/process.Process/StreamInput", {}, box.headers())[1]["code"] == "not_found"
+    for path, body in (("/snapshots", {}), ("/fork", {})):
+        assert refusal(one.ask("POST", f"/sandboxes/{box.id}{path}", body))[0] == 501
+    for members, status in (({"templateID": "mine"}, 404), ({"autoPause": True}, 501), ({"network": {"allowOut": ["*"]}}, 501),
+                            ({"network": {"denyOut": ["0.0.0.0/0"]}}, 201), ({"volumeMounts": [{"name": "v"}]}, 501),
+                            ({"envVars": {"A=B": "c"}}, 400), ({"metadata": {"a": 1}}, 400), ({"timeout": -1}, 400),
+                            ({"timeout": 10 ** 12}, 400), ({"surprise": 1}, 400), ({"secure": False}, 201)):
+        got = one.ask("POST", "/v2/sandboxes", {"templateID": "base", **members})
+        assert got[0] == status, (members, got)
+    assert refusal(one.ask("POST", "/v2/sandboxes", b"{}x"))[0] == 400
+    assert refusal(one.ask("POST", f"/sandboxes/{box.id}/pause", {"memory": False}))[0] == 501
+    assert refusal(box.rpc("filesystem.Filesystem/CreateWatcher", {"path": "."}))[0] == 501
+    root = {"Authorization": "Basic cm9vdDo="}
+    assert refusal(box.rpc("filesystem.Filesystem/Stat", {"path": "."}, **root))[0] == 400
+
+
+@both
+def what_is_too_large_or_malformed_is_refused_and_pieces_of_one_byte_are_read(lab, dock):
+    one = dock.key("one", "acme")
+    box = one.create()
+    assert refusal(one.ask("POST", "/v2/sandboxes", b" " * (1 << 20) + b"{}"))[0] == 413
+    head = "".join(f"{k}: {v}\r\n" for k, v in box.headers().items() if v)
+    for frame in (b"\0\xff\xff\xff\xff{}", b"\1\0\0\0\2{}", b"\2\0\0\0\2{}", b"\0\0\0\0\2{}x", b"\0\0\0", b"\x80\0\0\0\2{}"):
+        got = answer(dock.raw((f"POST /process.Process/Start HTTP/1.1\r\nHost: dock\r\n{head}Content-Length: {len(frame)}\r\n\r\n")
+                              .encode() + frame))
+        assert b"invalid_argument" in got[1], (frame, got)
+    assert answer(dock.raw(b"GET /v2/sandboxes HTTP/1.1\r\nHost: dock\r\nX: " + b"x" * 40000))[0] in (400, 431)
+    assert answer(dock.raw(b"GET /health HTTP/1.1\r\nHost: dock\r\nHost: dock\r\n\r\n"))[0] == 400
+    assert answer(dock.raw(b"POST /v2/sandboxes HTTP/1.1\r\nHost: d\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n"))[0] == 400
+    assert box.run("x" * 100_000)[1]["error"]["message"]
+    whole = (f"POST /v2/sandboxes HTTP/1.1\r\nHost: dock\r\nX-API-KEY: {one.secret}\r\nConnection: close\r\n"
+             "Content-Length: 21\r\n\r\n{\"templateID\":\"base\"}").encode()
+    assert answer(dock.raw(whole, pieces=1))[0] == 201
+    form = b'--B\r\nContent-Disposition: form-data; name="file"; filename="p"\r\n\r\nby\r\n--b\r\n--ytes\r\n--B--\r\n'
+    chunks = b"".join(b"1\r\n" + bytes([byte]) + b"\r\n" for byte in form) + b"0\r\n\r\n"
+    got = answer(dock.raw((f"POST /files HTTP/1.1\r\nHost: dock\r\n{head}Content-Type: multipart/form-data; boundary=B\r\n"
+                           "Transfer-Encoding: chunked\r\n\r\n").encode() + chunks, pieces=1))
+    assert got[0] == 200 and read(box, "p") == (200, b"by\r\n--b\r\n--ytes"), got
+    for body in (b"", b"--C\r\n", form[:-10], form.replace(b'name="file"', b'name="other"'), form.replace(b"--B\r\n", b"--B \r\n", 1)):
+        got = one.ask("POST", "/files", body, box.headers(**{"Content-Type": "multipart/form-data; boundary=B"}))
+        assert refusal(got)[0] == 400, (body, got)
+    assert read(box, "q")[0] == 404
+
+
+@both
+def no_path_leads_out_of_the_workspace(lab, dock):
+    one = dock.key("one", "acme")
+    box = one.create()
+    events, end = box.run("ln -s /etc/passwd link; ln -s / root; ln -s .. up; echo done")
+    assert end == {} and events[-1]["end"]["exitCode"] == 0
+    for path in ("../x", "a/../../x", "/workspace/../etc/passwd", "%00", "a%00b", "x" * 5000):
+        assert refusal(read(box, path))[0] == 400, path
+        assert refusal(write(box, path, b"x"))[0] == 400, path
+    for path in ("/etc/passwd", "link", "root/etc/passwd", "up/etc/passwd", "/proc/self/environ", "/workspacex/y"):
+        assert read(box, path)[0] in (403, 404), path
+        assert write(box, path, b"x")[0] in (200, 403, 404, 409), path
+        assert not box.run("grep -q '^x$' /etc/passwd && echo written")[0][1:-1], path
+    for name in ("../x", "/etc/passwd", "a/../../b"):
+        assert write(box, name, b"x", query=False)[0] in (400, 403), name
+    assert write(box, 'a%22b', b"x", query=False)[0] == 400
+    for source, destination in (("link", "/etc/x"), ("/etc/passwd", "x"), ("link", "../x")):
+        assert refusal(box.rpc("filesystem.Filesystem/Move", {"source": source, "destination": destination}))[0] in (400, 403, 404)
+    assert refusal(box.rpc("filesystem.Filesystem/ListDir", {"path": "/etc"}))[0] == 403
+    assert refusal(box.rpc("filesystem.Filesystem/Remove", {"path": "/etc"}))[0] == 403
+
+
+def memory(pid):
+    return int(re.search(r"VmRSS:\s+(\d+)", pathlib.Path(f"/proc/{pid}/status").read_text())[1])
+
+
+def role(dock, name):
+    """The process of a role of this gateway."""
+    for entry in pathlib.Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and (entry / "comm").read_text().startswith(f"countersign-{name}"[:15]) \
+                    and dock.gw.process.pid in ancestors(entry.name):
+                return int(entry.name)
+        except OSError:
+            pass
+    raise AssertionError(f"no {name} runs")
+
+
+def ancestors(pid):
+    found = []
+    while int(pid) > 1:
+        pid = (pathlib.Path("/proc") / str(pid) / "stat").read_text().rpartition(")")[2].split()[1]
+        found.append(int(pid))
+    return found
+
+
+@both
+def who_does_not_read_holds_up_nobody_and_costs_little(lab, dock):
+    one, other = dock.key("one", "acme"), dock.key("two", "globex")
+    box, neighbour = one.create(), other.create()
+    pid = role(dock, "dock")
+    before = memory(pid)
+    slow = [dock.raw(start_bytes(box, "head -c 60000000 /dev/zero | tr '\\0' x")) for _ in range(4)]
+    for sock in slow:
+        assert sock.recv(100).startswith(b"HTTP/1.1 200")
+    for _ in range(20):
+        assert neighbour.run("echo hello")[0][1] == {"data": {"stdout": "aGVsbG8K"}}
+    if b"libasan" not in pathlib.Path(f"/proc/{pid}/maps").read_bytes():  # which keeps what was freed
+        assert memory(pid) - before < 40_000, (before, memory(pid))
+    said, count = b"", 0
+    while b'"exitCode"' not in said[-4096:]:
+        more = slow[0].recv(1 << 20)
+        assert more, "cut off"
+        count += len(more)
+        said = (said + more)[-8192:]
+    assert count > 60_000_000  # all of it, in base64
+    for sock in slow:
+        sock.close()
+
+
+@both
+def a_dock_that_is_killed_is_started_anew_and_knows_its_callers(lab, dock):
+    one = dock.key("one", "acme")
+    box = one.create(metadata={"a": "b"}, envVars={"COLOR": "blue"})
+    assert write(box, "kept", b"over a death")[0] == 200
+    old = role(dock, "dock")
+    lab.expects(r"parent: the dock \(pid \d+\) ended by signal 9; restarting it")
+    os.kill(old, signal.SIGKILL)
+
+    def again():
+        try:
+            return one.ids() == {box.id}
+        except OSError:
+            return False
+    lab.wait_for("the next dock", again)
+    assert read(box, "kept") == (200, b"over a death")
+    assert one.ask("GET", f"/sandboxes/{box.id}")[1]["metadata"] == {"a": "b"}
+    assert box.run("echo $COLOR")[0][1] == {"data": {"stdout": "Ymx1ZQo="}}
+    assert box.rpc("process.Process/List", {})[1] == {"processes": []}
+
+
+main()

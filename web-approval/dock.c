@@ -1,0 +1,66 @@
+#include "web-approval/dock.h"
+
+#include "web-approval/ask.h"
+#include "web-approval/streams/follow.h"
+
+void (*dock_drop)(struct server *s, struct span key);
+
+/* --- what it opens ------------------------------------------------------------- */
+
+static int first_note(void *ctx, const struct token_row *r)
+{
+    struct span *note = ctx;
+
+    if (note->n == 0)
+        *note = r->note;
+    return 0;
+}
+
+int dock_owns(struct exchange *x, struct span sandbox, struct span *note)
+{
+    const struct caller *c = &x->caller;
+    struct sandbox_row row;
+    struct err e;
+    int rc = 0;
+
+    if (note)
+        *note = SPAN_NONE;
+    if (c->box[0] && !span_eq(sandbox, span_str(c->box)))
+        return 0;
+    rc = desk_store_sandbox(x->desk->store, sandbox, &x->arena, &row, &e);
+    bool own = rc == 1 && span_eq(row.kind, SPAN("started")) && span_eq(row.tenant, span_str(c->tenant));
+    if (own && note)
+        rc = desk_store_tokens(x->desk->store, "access", sandbox, &x->arena, first_note, note, &e) == 0 ? 1 : -1;
+    if (rc < 0)
+        reply_unable(x, &e);
+    return rc < 0 ? -1 : own;
+}
+
+static struct span sandbox_of_stream(const struct desk *d, struct span number)
+{
+    const struct follow *f = d->following;
+    uint64_t id;
+
+    if (span_u64(number, UINT64_MAX, &id) != 0 || id == 0)
+        return SPAN_NONE;
+    while (f && f->id != id)
+        f = f->next;
+    return f ? span_str(f->share.box) : SPAN_NONE;
+}
+
+bool dock_admits(struct exchange *x, bool keys)
+{
+    bool stream = span_starts(x->head.path, SPAN("/api/v1/streams/"));
+    struct span box = stream ? sandbox_of_stream(x->desk, x->arg) : x->arg;
+
+    if (keys && x->caller.box[0]) {
+        reply_problem(x, 403, "Not permitted", "what opens one sandbox does not do this: an API key is asked for");
+        return false;
+    }
+    if (x->arg.n == 0) /* of no sandbox: what it answers, or begins, is the caller's */
+        return true;
+    int own = box.n > 0 ? dock_owns(x, box, NULL) : 0;
+    if (own == 0)
+        reply_problem(x, 404, "No such sandbox", "no sandbox of this name runs");
+    return own == 1;
+}

@@ -1,0 +1,21 @@
+/* The dock, as the desk sees it: each of its requests comes on a stream of its own that was opened with a token, and
+ * the desk itself looks up whose that is. So the dock can ask for nothing that no token of its callers allows. */
+#ifndef WEB_APPROVAL_DOCK_H
+#define WEB_APPROVAL_DOCK_H
+
+#include "web-approval/desk.h"
+
+enum { DOCK_TENANT_BOXES = 64 /* sandboxes that run, of one tenant */ };
+
+/* The channel to it. */
+void dock_peer(struct desk *d, int fd);
+/* End the streams of a key that is good for nothing any more. Set by server.c; tests set their own. */
+extern void (*dock_drop)(struct server *s, struct span key);
+/* May the caller do this? keys: only with a key, not with what opens one sandbox. False: answered; of what is another
+ * tenant's no more is said than of what is not there. */
+bool dock_admits(struct exchange *x, bool keys);
+/* Is a sandbox one of x's caller's? *note, if not NULL: what its start left (JSON), in the arena. 1, 0, -1: the store
+ * cannot be read now, answered. */
+int dock_owns(struct exchange *x, struct span sandbox, struct span *note) MUSTCHECK;
+
+#endif
