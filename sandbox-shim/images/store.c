@@ -203,7 +203,10 @@ int images_commit(struct image_store *s, const struct digest *d, struct span nam
         images_discard(s);
     else if (syncfs(s->dir) != 0 || renameat(s->dir, STAGE, s->dir, hex) != 0 || fsync(s->dir) != 0)
         return err_errno(e, "it cannot be put where images are");
-    return name_write(s->names, name, d, e) != 0 ? -1 : sweep(s, e);
+    if (name_write(s->names, name, d, e) != 0)
+        return -1;
+    (void)!sweep(s, NULL); /* it is there; what cannot be removed now, the next one tries again */
+    return 0;
 }
 
 int images_remove(struct image_store *s, struct span name, struct err *e)
@@ -215,7 +218,9 @@ int images_remove(struct image_store *s, struct span name, struct err *e)
     int there = image_name_read(s->names, name, &d, NULL, e);
     if (there == 0)
         return err_set(e, "there is no image of this name");
-    int others = there < 0 ? -1 : is_named(s, &d, path, e);
+    if (there < 0) /* a damaged name keeps nothing */
+        return unlinkat(s->names, path, 0) == 0 ? 0 : err_errno(e, "the name cannot be removed");
+    int others = is_named(s, &d, path, e);
     if (others < 0)
         return -1;
     hex_text(span_of(d.b, DIGEST_BYTES), hex);

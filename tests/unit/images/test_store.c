@@ -96,6 +96,15 @@ static void a_name_means_a_digest(void **state)
     assert_int_equal(image_find(top, SPAN("app"), &d, &e), -1);
     in("ln -sf ../lock images/names/app");
     assert_int_equal(image_find(top, SPAN("app"), &d, &e), -1);
+    import(&one, "third", false); /* nothing else is held up by it, or removed */
+    struct image_store s = store();
+    assert_int_equal(images_remove(&s, SPAN("third"), &e), -1);
+    assert_non_null(strstr(e.text, "app"));
+    assert_int_equal(images_remove(&s, SPAN("app"), &e), 0);
+    assert_int_equal(images_remove(&s, SPAN("third"), &e), 0);
+    images_close(&s);
+    in("test -f images/lock");
+    has(1, 1);
 }
 
 static void who_uses_one_keeps_it(void **state)
