@@ -472,7 +472,7 @@ void api_started_start(struct exchange *x)
         api_number(x, &f[6], &s->box.disk, (uint64_t)BOX_DISK_MIN_MIB * MIB, UINT64_C(1) << 50) != 0 ||
         api_number(x, &f[7], &s->box.files, BOX_FILES_MIN, 65536) != 0 ||
         api_number(x, &f[8], &s->timeout_s, 1, LIFE_MAX_S) != 0 ||
-        dock_take(x, f[0].value, f[9].value, f[10].value, s) != 0 || name_take(x, f[0].value, s->name) != 0)
+        dock_take(x, f[0].value, f[10].value, f[11].value, s) != 0 || name_take(x, f[0].value, s->name) != 0)
         return;
     s->box.name = span_str(s->name);
     s->session = f[1].value && f[1].value->text.n ? f[1].value->text : s->box.name;
