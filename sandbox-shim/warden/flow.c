@@ -1,7 +1,7 @@
 #include "sandbox-shim/warden/flow.h"
 
 #include "common/msg.h"
-#include "sandbox-shim/warden/warden.h"
+#include "sandbox-shim/warden/kept.h"
 
 /* --- what more may be said ---------------------------------------------------------- */
 

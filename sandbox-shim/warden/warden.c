@@ -1,4 +1,5 @@
 /* What is said to the warden, and its answers. */
+#include "sandbox-shim/warden/kept.h"
 #include "sandbox-shim/warden/pause.h"
 
 #include <stdio.h>

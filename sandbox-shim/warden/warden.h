@@ -183,20 +183,4 @@ void run_free(struct run *r);
 void run_tell_exit(const struct run *r, enum sb_end how, const struct talk *t);
 void run_tell_none(struct warden *w, uint64_t asker, enum sb_end how, const char *why);
 
-/* kept.c: detached commands. Why there is no room for one more in this sandbox, or NULL. */
-const char *kept_room(struct box *b) MUSTCHECK;
-/* r is one from now on. -1: no memory. */
-int kept_begin(struct run *r) MUSTCHECK;
-void kept_free(struct run *r);
-/* Of one: its output, its end; its asker took bytes, or waits no longer; what may be told is. */
-void kept_tell(struct run *r);
-void kept_heard(struct run *r, const struct talk *t);
-void kept_end(struct run *r, enum sb_end how, const struct talk *t);
-void kept_taken(struct run *r, uint32_t bytes);
-/* M_SB_COMMANDS, M_SB_ATTACH, M_SB_LOG and M_SB_SIGNAL of the desk. -1: they cannot be read. */
-int kept_list(struct warden *w, struct frame *f) MUSTCHECK;
-int kept_attach(struct warden *w, struct frame *f) MUSTCHECK;
-int kept_log(struct warden *w, struct frame *f) MUSTCHECK;
-int kept_signal(struct warden *w, struct frame *f) MUSTCHECK;
-
 #endif

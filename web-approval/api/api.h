@@ -36,6 +36,8 @@ struct freeze {
 /* Are writes frozen, by whom, why and since when. */
 int freeze_read(struct exchange *x, struct freeze *f, struct err *e) MUSTCHECK;
 
+enum { STARTED_LIFE_MAX_S = 7 * 86400 };
+
 /* The facts of a ticket as an object; full: with fields, facts and everything else. */
 void api_ticket_json(struct jsonw *w, const struct ticket *t, bool full);
 /* A whole number within bounds, where the member is there. -1, answered. */

@@ -1,6 +1,7 @@
-/* Sandboxes that the warden runs and that stand still: /api/v1/sandboxes/NAME/pause and resume. With a pause end the
- * leases of one, and it goes on as another generation: the ledger raises it before the warden is asked, so that
- * nothing of before, nor what was issued meanwhile, is good for what runs then. */
+/* Sandboxes that the warden runs, when they stand still and how long they may run: /api/v1/sandboxes/NAME/pause,
+ * resume and timeout. With a pause end the leases of one, and it goes on as another generation: the ledger raises it
+ * before the warden is asked, so that nothing of before, nor what was issued meanwhile, is good for what runs then.
+ */
 #include "common/msg.h"
 #include "common/net/chan.h"
 #include "proxy/msgs.h"
@@ -211,4 +212,36 @@ void api_started_resume(struct exchange *x)
         reply_problem(x, 409, "It goes on", "the sandbox is being resumed");
     else if (ask_begin(x, ASK_WARDEN, M_SB_LIST, M_SB_LISTED, listed))
         ask_send(x);
+}
+
+/* --- its time --------------------------------------------------------------------- */
+
+static void time_set(struct exchange *x, struct frame *f)
+{
+    struct msg_in m = msg_in(f ? f->payload : SPAN_NONE);
+    bool is_so = msg_get_bool(&m);
+
+    if (msg_end(&m) != 0)
+        reply_problem(x, 503, "Not possible now",
+                      "the warden did not answer: `countersign sandbox started` says how long it may run");
+    else if (!is_so)
+        reply_problem(x, 404, "No such sandbox", "no sandbox of this name runs");
+    else {
+        api_started_note(x, "sandbox-timeout", x->arg, NULL);
+        reply_empty(x, 204);
+    }
+}
+
+void api_started_timeout(struct exchange *x)
+{
+    struct member f[] = {{"timeout", JSON_NUMBER, true, NULL}};
+    uint64_t s;
+    struct dynbuf *b;
+
+    if (body_members(x, f, 1) != 0 || api_number(x, &f[0], &s, 1, STARTED_LIFE_MAX_S) != 0 ||
+        api_started_name(x) != 0 || !(b = ask_begin(x, ASK_WARDEN, M_SB_TIMEOUT, M_SB_TIMEOUT, time_set)))
+        return;
+    msg_put_span(b, x->arg);
+    msg_put_u64(b, s * 1000);
+    ask_send(x);
 }

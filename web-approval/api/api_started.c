@@ -25,7 +25,6 @@ enum {
     DISK_MIB = 512,
     FILES = 4096,
     LIFE_S = 3600,
-    LIFE_MAX_S = 7 * 86400,
 };
 
 /* One that is being started. */
@@ -471,7 +470,7 @@ void api_started_start(struct exchange *x)
         api_number(x, &f[5], &s->cpu_percent, 1, 102400) != 0 ||
         api_number(x, &f[6], &s->box.disk, (uint64_t)BOX_DISK_MIN_MIB * MIB, UINT64_C(1) << 50) != 0 ||
         api_number(x, &f[7], &s->box.files, BOX_FILES_MIN, 65536) != 0 ||
-        api_number(x, &f[8], &s->timeout_s, 1, LIFE_MAX_S) != 0 ||
+        api_number(x, &f[8], &s->timeout_s, 1, STARTED_LIFE_MAX_S) != 0 ||
         dock_take(x, f[0].value, f[10].value, f[11].value, s) != 0 || name_take(x, f[0].value, s->name) != 0)
         return;
     s->box.name = span_str(s->name);
@@ -486,38 +485,6 @@ void api_started_start(struct exchange *x)
         msg_put_span(b, span_str(s->image));
         ask_send(x);
     }
-}
-
-/* --- its time --------------------------------------------------------------------- */
-
-static void time_set(struct exchange *x, struct frame *f)
-{
-    struct msg_in m = msg_in(f ? f->payload : SPAN_NONE);
-    bool is_so = msg_get_bool(&m);
-
-    if (msg_end(&m) != 0)
-        reply_problem(x, 503, "Not possible now",
-                      "the warden did not answer: `countersign sandbox started` says how long it may run");
-    else if (!is_so)
-        reply_problem(x, 404, "No such sandbox", "no sandbox of this name runs");
-    else {
-        api_started_note(x, "sandbox-timeout", x->arg, NULL);
-        reply_empty(x, 204);
-    }
-}
-
-void api_started_timeout(struct exchange *x)
-{
-    struct member f[] = {{"timeout", JSON_NUMBER, true, NULL}};
-    uint64_t s;
-    struct dynbuf *b;
-
-    if (body_members(x, f, 1) != 0 || api_number(x, &f[0], &s, 1, LIFE_MAX_S) != 0 || api_started_name(x) != 0 ||
-        !(b = ask_begin(x, ASK_WARDEN, M_SB_TIMEOUT, M_SB_TIMEOUT, time_set)))
-        return;
-    msg_put_span(b, x->arg);
-    msg_put_u64(b, s * 1000);
-    ask_send(x);
 }
 
 /* --- an end ---------------------------------------------------------------------- */
