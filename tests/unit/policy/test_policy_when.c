@@ -483,7 +483,8 @@ static void test_next_change_cheaply(void **state)
         assert_int_equal(k.d.verdict, VERDICT_DENY);
         size_t judged = k.a.used;
         assert_false(policy_next_change(k.p, &ci, &r, &k.d, k.now_ms, &k.a, &o));
-        assert_in_range(k.a.used - judged, 0, *d == 'a' ? 0 : judged + judged / 4);
+        /* nothing is read of the body; which conditions fit it is remembered, a few bytes */
+        assert_in_range(k.a.used - judged, 0, *d == 'a' ? 128 : judged + judged / 4);
     }
     large[6] = 'e'; /* the fifth time that anything changes */
     assert_string_equal(opens(&k, &r, &ci), "");
