@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "common/msg.h"
-#include "sandbox-shim/warden/warden.h"
+#include "sandbox-shim/warden/kept.h"
 
 /* --- which are kept ------------------------------------------------------------------ */
 

@@ -1,0 +1,23 @@
+/* Detached commands (kept.c). */
+#ifndef SANDBOX_SHIM_WARDEN_KEPT_H
+#define SANDBOX_SHIM_WARDEN_KEPT_H
+
+#include "sandbox-shim/warden/warden.h"
+
+/* Why there is no room for one more in this sandbox, or NULL. */
+const char *kept_room(struct box *b) MUSTCHECK;
+/* r is one from now on. -1: no memory. */
+int kept_begin(struct run *r) MUSTCHECK;
+void kept_free(struct run *r);
+/* Of one: its output, its end; its asker took bytes, or waits no longer; what may be told is. */
+void kept_tell(struct run *r);
+void kept_heard(struct run *r, const struct talk *t);
+void kept_end(struct run *r, enum sb_end how, const struct talk *t);
+void kept_taken(struct run *r, uint32_t bytes);
+/* M_SB_COMMANDS, M_SB_ATTACH, M_SB_LOG and M_SB_SIGNAL of the desk. -1: they cannot be read. */
+int kept_list(struct warden *w, struct frame *f) MUSTCHECK;
+int kept_attach(struct warden *w, struct frame *f) MUSTCHECK;
+int kept_log(struct warden *w, struct frame *f) MUSTCHECK;
+int kept_signal(struct warden *w, struct frame *f) MUSTCHECK;
+
+#endif
