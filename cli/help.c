@@ -9,7 +9,7 @@
 #include "common/json/json.h"
 #include "common/text/nearest.h"
 
-enum { COLUMNS = 80, OPTION_COLUMN_MAX = 30, TABLE_ROOM = 256 * 1024, GROUPS_MAX = 64 };
+enum { COLUMNS = 80, OPTION_COLUMN_MAX = 30, TABLE_ROOM = 256 * 1024, GROUPS_MAX = 96 };
 
 /* --- usage --------------------------------------------------------------------- */
 
@@ -126,6 +126,7 @@ static const struct {
     {"secret", "seal a credential's value, and what becomes of it"},
     {"approvals", "what waits for a decision, and deciding it"},
     {"sandbox", "identities for sandboxes that exist already"},
+    {"checkpoint", "files of started sandboxes that outlive them"},
     {"audit", "the record of everything that was decided and sent"},
     {"ca", "the certificate that sandboxes trust"},
 };

@@ -166,24 +166,39 @@ static const struct cli_option decide[] = {
     {                                                                                                                \
         .name = "dir", .arg = "DIR", .help = "where the sandbox sees the files they name, an absolute path"          \
     }
+#define START_HOW                                                                                                    \
+    {.name = "limits",                                                                                               \
+     .arg = "HOW",                                                                                                   \
+     .help = "strict: held for all processes together, or nothing starts; approximate: as well as it can be",        \
+     .choices = "strict approximate"},                                                                               \
+        {.name = "timeout", .arg = "TIME", .help = "it ends then, whatever it does; 1h, at most 7d"},                \
+    {                                                                                                                \
+        .name = "session", .arg = "NAME", .help = "what its tickets belong to; its name otherwise"                   \
+    }
+#define START_AMOUNTS                                                                                                \
+    {.name = "memory", .arg = "BYTES", .help = "all it may use, with its files, like 512M; 1G"},                     \
+        {.name = "pids", .arg = "N", .help = "processes and threads, 256"},                                          \
+        {.name = "cpus", .arg = "N", .help = "CPUs, like 0.5; 1"},                                                   \
+        {.name = "disk", .arg = "BYTES", .help = "its workspace, 512M"},                                             \
+    {                                                                                                                \
+        .name = "files", .arg = "N", .help = "open files of each process, 4096"                                      \
+    }
+#define IMAGE                                                                                                        \
+    {                                                                                                                \
+        .name = "image", .arg = "NAME", .help = "an imported image as its files; the machine's own /usr otherwise"   \
+    }
 static const struct cli_option start_options[] = {
-    {.name = "limits",
-     .arg = "HOW",
-     .help = "strict: held for all processes together, or nothing starts; approximate: as well as it can be",
-     .choices = "strict approximate"},
-    {.name = "memory", .arg = "BYTES", .help = "all it may use, with its files, like 512M; 1G"},
-    {.name = "pids", .arg = "N", .help = "processes and threads, 256"},
-    {.name = "cpus", .arg = "N", .help = "CPUs, like 0.5; 1"},
-    {.name = "disk", .arg = "BYTES", .help = "its workspace, 512M"},
-    {.name = "files", .arg = "N", .help = "open files of each process, 4096"},
-    {.name = "timeout", .arg = "TIME", .help = "it ends then, whatever it does; 1h, at most 7d"},
-    {.name = "session", .arg = "NAME", .help = "what its tickets belong to; its name otherwise"},
-    {.name = "image", .arg = "NAME", .help = "an imported image as its files; the machine's own /usr otherwise"},
+    START_HOW,
+    START_AMOUNTS,
+    IMAGE,
+    {.name = "from", .arg = "CHECKPOINT", .help = "with the files of this checkpoint, by its id or name"},
     {.name = NULL}};
 static const struct cli_option import_options[] = {
     {.name = "ref", .arg = "NAME", .help = "which one, of a layout with several: what its index.json calls it"},
     {.name = "most", .arg = "BYTES", .help = "that its layers unpack to: more is refused; 16G"},
     {.name = NULL}};
+static const struct cli_option restore_options[] = {START_HOW, START_AMOUNTS, IMAGE, {.name = NULL}};
+static const struct cli_option fork_options[] = {START_HOW, {.name = NULL}};
 #define COMMAND                                                                                                      \
     {.name = "env", .arg = "NAME=VALUE", .help = "a variable of the command", .many = true},                         \
         {.name = "dir", .arg = "DIR", .help = "where it runs; /workspace"},                                          \
@@ -315,6 +330,10 @@ const struct cli_verb cli_verbs[] = {
     {"lease issue", "CREDENTIAL", "a text to use in place of a credential, of worth to one sandbox, here, for a time",
      "countersign lease issue github --sandbox ci-7 --for 30m --effect read", lease_issue_options, TAKES_BOTH,
      lease_issue, NULL},
+    {"checkpoint list", "", "which checkpoints of sandboxes' files there are", "countersign checkpoint list", NULL,
+     TAKES_BOTH, checkpoint_list, NULL},
+    {"checkpoint rm", "CHECKPOINT", "forget one; what others need of it stays", "countersign checkpoint rm built",
+     NULL, TAKES_BOTH, checkpoint_rm, NULL},
     {"lease list", "", "who has which, and what became of them", "countersign lease list --sandbox ci-7",
      lease_list_options, TAKES_BOTH, lease_list, NULL},
     {"lease show", "ID", "one of them", "countersign lease show 8z3k --json", NULL, TAKES_BOTH, lease_show, NULL},
@@ -369,6 +388,13 @@ const struct cli_verb cli_verbs[] = {
      "countersign sandbox pause box", NULL, TAKES_BOTH, sandbox_pause, NULL},
     {"sandbox resume", "NAME", "let a paused sandbox go on, as its next generation", "countersign sandbox resume box",
      NULL, TAKES_BOTH, sandbox_resume, NULL},
+    {"sandbox snapshot", "NAME [CHECKPOINT]",
+     "keep the files of a started sandbox as a checkpoint, which may have a name; it goes on as its next generation",
+     "countersign sandbox snapshot box built", NULL, TAKES_BOTH, sandbox_snapshot, NULL},
+    {"sandbox restore", "CHECKPOINT [NAME]", "start a sandbox with the files of a checkpoint",
+     "countersign sandbox restore built box-2", restore_options, TAKES_BOTH, sandbox_restore, NULL},
+    {"sandbox fork", "NAME [NEW]", "start another one with the files that a started sandbox has now",
+     "countersign sandbox fork box box-2", fork_options, TAKES_BOTH, sandbox_fork, NULL},
     {"sandbox destroy", "NAME", "end a started sandbox now, with all that is in it",
      "countersign sandbox destroy box", NULL, TAKES_BOTH, sandbox_destroy, NULL},
     {"image import", "DIR NAME", "unpack an OCI image layout, for started sandboxes to have as their files",

@@ -49,5 +49,17 @@ enum msg_type_box {
     M_TOKEN_PUT = 240, /* D>Lg span kind, span scope, span name, span tenant, bool it has a hash, digest, span note; answered with M_SANDBOX_DONE */
     M_KEY_RM = 241,    /* D>Lg span name: the key and all that came of it; answered with M_SANDBOX_DONE */
     M_DOCK_OPEN = 242, /* dock>D id: its own; digest of a token, span sandbox (empty: it is a key), fd: a stream of requests of who holds it; D>dock the same id: u8 enum dock_opened, span name of the key, span tenant */
+    /* checkpoints of a sandbox's files */
+    M_SB_SNAPSHOT = 212,    /* D>W span sandbox, which is paused, span tenant and span owner (whose it will be), span name (empty: none) */
+    M_SB_CHECKPOINTS = 214, /* D>W u8 enum order_what (sandbox-shim/checkpoint/order.h): list or remove, span tenant, span which */
+    M_SB_CHECKPOINT = 213,  /* W>D to both: as M_CHECKPOINT_DONE */
+    M_SB_START_FROM = 220,  /* D>W span tenant, span which, then as M_SB_START: with the files of that checkpoint */
+    /* warden and parent; id: the warden's number of what is done with checkpoints */
+    M_CHECKPOINT = 215,          /* W>P u8 enum store_with, u64 number of its sandbox (alone: 0); fd: descriptor 3 of who keeps checkpoints, and, unless alone, of who reads or writes the workspace, as its user */
+    M_CHECKPOINT_NONE = 216,     /* P>W span why: they were not started */
+    M_CHECKPOINT_END = 217,      /* W>P kill them now, if they run */
+    /* warden and who keeps checkpoints (sandbox-shim/checkpoint/) */
+    M_CHECKPOINT_ORDER = 218,    /* order_put; fd: the stream to who reads or writes the workspace, unless it is alone */
+    M_CHECKPOINT_DONE = 219,     /* u8 enum store_end, span why, span: of a save or load the head (form_put_head), of a list bool there are more and heads, of a removal its id */
 };
 #endif

@@ -67,6 +67,18 @@ enum job_kind {
 };
 
 /* What keeps a sandbox of the warden's from running. */
+/* What became of a checkpoint (M_CHECKPOINT_DONE). */
+enum store_end {
+    STORE_FAILED = 0,
+    STORE_DONE,
+    STORE_MISSING, /* there is no such one */
+    STORE_TAKEN,   /* one of this name is there */
+    STORE_REFUSED, /* as the sandbox, or what is in it, is now */
+    STORE_FULL,    /* its owner has as much as may be kept */
+    STORE_ENDS
+};
+/* Who is started for checkpoints (M_CHECKPOINT): who keeps them alone, or with who reads or writes a workspace. */
+enum store_with { STORE_ALONE = 0, STORE_READS, STORE_WRITES, STORE_WITHS };
 enum pause_way {
     PAUSE_NONE = 0, /* nothing: it runs */
     PAUSE_CGROUP_1,

@@ -47,6 +47,15 @@ struct dynbuf *ask_begin(struct exchange *x, enum ask_whom whom, uint16_t type, 
     return b;
 }
 
+void ask_longer(struct exchange *x, uint64_t ms)
+{
+    struct desk *d = x->desk;
+
+    for (size_t i = 0; i < DESK_ASKS; i++)
+        if (d->asks[i].id == d->last_id)
+            d->asks[i].until_ms = x->now_ms + ms;
+}
+
 static void ask_finish(struct ask *a, struct frame *f)
 {
     struct exchange *x = a->x;

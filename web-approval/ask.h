@@ -8,6 +8,8 @@
  * else, or none within DESK_ASK_MS (of a reload DESK_RELOAD_MS), calls fn with NULL. NULL: not possible now; the
  * exchange is answered 503. */
 struct dynbuf *ask_begin(struct exchange *x, enum ask_whom whom, uint16_t type, uint16_t want, ask_fn *fn) MUSTCHECK;
+/* What was begun last may take so long. */
+void ask_longer(struct exchange *x, uint64_t ms);
 /* Send what was begun last. On failure fn is called with NULL. */
 void ask_send(struct exchange *x);
 /* An answer came. False: nobody asked (the frame is for somebody else). */

@@ -66,15 +66,17 @@ static int put_counts(struct jsonw *w, const struct cli_call *c)
     return CLI_OK;
 }
 
-static int start_request(const struct cli_call *c, struct dynbuf *body)
+static int start_request(const struct cli_call *c, const char *name, const char *from, struct dynbuf *body)
 {
     static const char *const texts[] = {"limits", "session", "image"};
     struct jsonw w;
 
     jsonw_begin(&w, body);
     jsonw_object(&w);
-    if (c->nwords)
-        jsonw_kv(&w, "name", span_str(c->word[0]));
+    if (name)
+        jsonw_kv(&w, "name", span_str(name));
+    if (from)
+        jsonw_kv(&w, "from", span_str(from));
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
         if (cli_value(c, texts[i]))
             jsonw_kv(&w, texts[i], span_str(cli_value(c, texts[i])));
@@ -89,18 +91,18 @@ static int start_request(const struct cli_call *c, struct dynbuf *body)
     return rc;
 }
 
-int sandbox_start(const struct cli_call *c)
+int started_start(const struct cli_call *c, const char *name, const char *from)
 {
     struct gateway_call g;
     struct dynbuf body;
-    const char *wrong = c->nwords ? started_name_wrong(c->word[0]) : NULL;
+    const char *wrong = name ? started_name_wrong(name) : NULL;
     int rc = verb_begin(&g, c);
 
     dynbuf_init(&body, BODY_MAX);
     if (rc == CLI_OK && wrong)
         rc = verb_fail(CLI_USAGE, "%s", wrong);
     if (rc == CLI_OK)
-        rc = start_request(c, &body);
+        rc = start_request(c, name, from, &body);
     if (rc == CLI_OK)
         rc = verb_ask(&g, "POST", "/api/v1/sandboxes/start", dynbuf_span(&body), 201);
     if (rc == CLI_OK && g.json)
@@ -115,6 +117,11 @@ int sandbox_start(const struct cli_call *c)
     dynbuf_free(&body);
     verb_end(&g);
     return rc;
+}
+
+int sandbox_start(const struct cli_call *c)
+{
+    return started_start(c, c->nwords ? c->word[0] : NULL, cli_value(c, "from"));
 }
 
 /* --- those that run ----------------------------------------------------------------- */

@@ -6,6 +6,7 @@
 #include "common/log.h"
 #include "common/msg.h"
 #include "proxy/parent/parent.h"
+#include "proxy/parent/programs/stores.h"
 
 static void say_listener(const struct listener *l)
 {
@@ -170,6 +171,8 @@ static bool may_say(enum role_id r, uint16_t type)
     case M_BOX_PAUSE:
     case M_BOX_METER:
     case M_BOX_IMAGE:
+    case M_CHECKPOINT:
+    case M_CHECKPOINT_END:
     case M_BOX_END: return r == ROLE_WARDEN;
     case M_REFUSED: return r == ROLE_LOBBY || r == ROLE_FRONT;
     case M_IDLE: return r == ROLE_FRONT;
@@ -225,6 +228,8 @@ void parent_frame(void *arg, struct chan *ch, struct frame *f)
     case M_BOX_PAUSE: parent_box_pause(p, f); break;
     case M_BOX_METER: parent_boxes_meter(p, f); break;
     case M_BOX_IMAGE: parent_image_find(p, f); break;
+    case M_CHECKPOINT: parent_store_start(p, f); break;
+    case M_CHECKPOINT_END: parent_store_end(p, f); break;
     case M_SIGNIN: on_signin(p, f); break;
     case M_SANDBOX_OPEN:
     case M_SANDBOX_CLOSE: on_sandbox(p, c, f); break;

@@ -1,5 +1,6 @@
 /* countersignd: the parent's main, start and end of the whole. */
 #include "proxy/parent/parent.h"
+#include "proxy/parent/programs/stores.h"
 
 #include <getopt.h>
 #include <signal.h>
@@ -164,7 +165,8 @@ static void on_child(void *arg, int signo)
     struct parent *p = arg;
     int status, pid;
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
-        if (parent_job_died(p, pid) || parent_box_died(p, pid) || parent_master_died(p, pid, status))
+        if (parent_job_died(p, pid) || parent_box_died(p, pid) || parent_store_died(p, pid) ||
+            parent_master_died(p, pid, status))
             continue;
         for (struct child *c = p->children; c != NULL; c = c->next)
             if (c->pid == pid) {

@@ -16,8 +16,8 @@
 #include "proxy/refusals.h"
 
 enum { LISTENERS_MAX = 64, PARENT_NEEDS = 256, JOBS_MAX = 32, BOXES_MAX = 512 };
-/* Above the roles' and the jobs': each sandbox is a user of its own. */
-enum { BOX_USERS = 100 };
+/* Above the roles' and the jobs': who keeps checkpoints is one user, each sandbox another. */
+enum { STORE_USER = 80, BOX_USERS = 100, STORES_MAX = 16 /* checkpoints at once */ };
 
 /* A program that the fetcher had started; its process group is its own. pid 0: none. */
 struct running_job {
@@ -34,6 +34,12 @@ struct running_box {
     int image; /* the folder of its image, held for it: its descriptor plus one; 0: the machine's own files */
     enum pause_way way; /* of its being paused; until it is, so many looks are left */
     unsigned looks, clean;
+};
+
+/* Checkpoints: who keeps them and who is at a workspace (0: has ended). id 0: this place is free. */
+struct running_store {
+    int pid[2];
+    uint64_t id, box;
 };
 
 /* The keeper's master key, on its way to the next keeper (secrets/master.c). */
@@ -92,6 +98,7 @@ struct parent {
     struct running_job jobs[JOBS_MAX];
     struct running_box boxes[BOXES_MAX];
     struct timer *boxes_rest, *boxes_look;
+    struct running_store stores[STORES_MAX];
     struct master master;
     struct timer *grace, *rest, *look, *heal;
     uint64_t looks, links;
@@ -113,6 +120,9 @@ int parent_spawn(struct parent *p, struct child *c) MUSTCHECK;
  * (NULL: in ours). Its pid, or -1. */
 int parent_execute(struct parent *p, const char *name, int fd, char *const envp[],
                    const struct cgroup *into) MUSTCHECK;
+/* The same, in the folder dir (-1: where we are). */
+int parent_execute_in(struct parent *p, int dir, const char *name, int fd, char *const envp[],
+                      const struct cgroup *into) MUSTCHECK;
 /* programs/jobs.c: what the fetcher asks for; a job that died: was it one? All, when the fetcher or the gateway ends.
  */
 void parent_job_start(struct parent *p, struct child *fetcher, struct frame *f);

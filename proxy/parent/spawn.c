@@ -48,10 +48,13 @@ static unsigned role_gid(const struct parent *p, enum role_id r)
 }
 
 /* In the child, between fork and exec: only async-signal-safe calls. */
-static void become(int fd, const char *path, char *const argv[], char *const envp[], const struct cgroup *into)
+static void become(int dir, int fd, const char *path, char *const argv[], char *const envp[],
+                   const struct cgroup *into)
 {
     sigset_t none;
     if (into != NULL && cgroup_join(into) != 0)
+        _exit(126);
+    if (dir >= 0 && fchdir(dir) != 0)
         _exit(126);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
@@ -82,7 +85,8 @@ static char **with_environment(char *const own[], size_t n)
     return all;
 }
 
-int parent_execute(struct parent *p, const char *name, int fd, char *const envp[], const struct cgroup *into)
+int parent_execute_in(struct parent *p, int dir, const char *name, int fd, char *const envp[],
+                      const struct cgroup *into)
 {
     char path[640];
     snprintf(path, sizeof(path), "%s/countersign-%s", p->exe_dir, name);
@@ -91,8 +95,13 @@ int parent_execute(struct parent *p, const char *name, int fd, char *const envp[
         return -1;
     int pid = fork();
     if (pid == 0)
-        become(fd, path, argv, envp, into);
+        become(dir, fd, path, argv, envp, into);
     return pid;
+}
+
+int parent_execute(struct parent *p, const char *name, int fd, char *const envp[], const struct cgroup *into)
+{
+    return parent_execute_in(p, -1, name, fd, envp, into);
 }
 
 static int start(struct parent *p, struct child *c, int fd)

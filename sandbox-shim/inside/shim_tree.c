@@ -125,6 +125,8 @@ static int pack_entry(struct pack *k, int dir, const char *name, unsigned depth)
         rc = pack_below(k, dir, name, depth);
     else if (S_ISLNK(st.st_mode))
         rc = pack_link(k, dir, name, &st);
+    else
+        k->left_out++;
     if (rc == 0)
         k->m.name[at] = '\0'; /* else it says where it failed */
     return rc;
@@ -252,6 +254,16 @@ static int make_hard_link(struct unpack *u, const char *name)
     return rc;
 }
 
+static int make_link(const struct unpack *u, const char *name)
+{
+    const struct timespec times[2] = {{.tv_nsec = UTIME_NOW}, {.tv_sec = u->tar.member.mtime}};
+    int rc = symlinkat(u->tar.member.target, u->dir, name);
+
+    if (rc == 0 && u->exact)
+        (void)utimensat(u->dir, name, times, AT_SYMLINK_NOFOLLOW); /* one that does not fit is of no matter */
+    return rc;
+}
+
 /* What has the name is not written into, whatever it is: it gives way. */
 static int make(struct unpack *u, const char *name)
 {
@@ -259,10 +271,25 @@ static int make(struct unpack *u, const char *name)
 
     if (m->type == TAR_FILE) {
         u->mtime = m->mtime;
+        u->mode = m->mode;
         u->file = openat(u->dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, (mode_t)m->mode & 0777);
         return u->file >= 0 ? 0 : -1;
     }
-    return m->type == TAR_LINK ? symlinkat(m->target, u->dir, name) : make_hard_link(u, name);
+    return m->type == TAR_LINK ? make_link(u, name) : make_hard_link(u, name);
+}
+
+/* A folder that comes again. */
+static int folder_end(const struct unpack *u, const char *name)
+{
+    const struct timespec times[2] = {{.tv_nsec = UTIME_NOW}, {.tv_sec = u->tar.member.mtime}};
+    int fd = openat(u->dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int rc = fd >= 0 ? fchmod(fd, (mode_t)u->tar.member.mode & 0777) : -1;
+
+    if (fd >= 0) {
+        (void)futimens(fd, times);
+        close(fd);
+    }
+    return rc;
 }
 
 static int make_folder(const struct unpack *u, const char *name)
@@ -273,7 +300,7 @@ static int make_folder(const struct unpack *u, const char *name)
         return 0;
     if (errno == EEXIST && fstatat(u->dir, name, &st, u->outside ? AT_SYMLINK_NOFOLLOW : 0) == 0 &&
         S_ISDIR(st.st_mode))
-        return 0;
+        return u->exact ? folder_end(u, name) : 0;
     return -1;
 }
 
@@ -283,8 +310,10 @@ static int file_end(struct unpack *u)
 
     if (u->file < 0)
         return 0;
+    int rc = u->exact ? fchmod(u->file, (mode_t)u->mode & 0777) : 0;
     (void)futimens(u->file, times); /* one that does not fit is of no matter */
-    int rc = close(u->file);
+    if (close(u->file) != 0)
+        rc = -1;
     u->file = -1;
     return rc;
 }
@@ -296,7 +325,8 @@ static int member_take(struct unpack *u)
 
     if (file_end(u) != 0)
         return -1;
-    if (m->type == TAR_OTHER || (m->type == TAR_LINK && u->outside && leads_out(m->target, depth_of(m->name)))) {
+    if (m->type == TAR_OTHER ||
+        (m->type == TAR_LINK && u->outside && !u->exact && leads_out(m->target, depth_of(m->name)))) {
         u->left_out++;
         return 0;
     }

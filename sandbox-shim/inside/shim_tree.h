@@ -13,7 +13,8 @@ typedef int tree_put(void *arg, const uint8_t *p, size_t n);
 struct pack {
     tree_put *put;
     void *arg;
-    uint64_t most; /* bytes that may come yet; EFBIG */
+    uint64_t most;     /* bytes that may come yet; EFBIG */
+    unsigned left_out; /* devices, pipes and sockets */
     /* inside */
     struct tar_member m;
     uint8_t head[TAR_HEAD_MAX], piece[TREE_PIECE];
@@ -25,12 +26,15 @@ int pack_folder(struct pack *k, int dir);
 struct unpack {
     int root;
     bool outside; /* the stream is not trusted here: no symbolic link is followed or made that leads out of root */
+    bool exact;   /* links are made wherever they lead; modes and times are those of the stream, a folder's when it
+                     comes again: then nothing more may come of what is in it */
     unsigned left_out; /* such links, hard links to what is no file, devices and pipes */
     const char *why;
     /* inside */
     struct tar tar;
     int file, dir;
     int64_t mtime;                /* of the file */
+    unsigned mode;                /* the same */
     char above[TAR_NAME_MAX + 1]; /* the name of the folder dir */
 };
 void unpack_begin(struct unpack *u, int root, bool outside);

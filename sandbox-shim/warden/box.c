@@ -7,12 +7,14 @@
 #include "common/log.h"
 #include "common/msg.h"
 #include "common/state.h"
+#include "sandbox-shim/warden/checkpoint.h"
 #include "sandbox-shim/warden/pause.h"
 
 static const struct state_row states[BOX_STATES] = {
     [BOX_NONE] = {"none", STATE(BOX_ASKED)},
     [BOX_ASKED] = {"asked", STATE(BOX_STARTING) | STATE(BOX_ENDING)},
-    [BOX_STARTING] = {"starting", STATE(BOX_RUNS) | STATE(BOX_ENDING)},
+    [BOX_STARTING] = {"starting", STATE(BOX_FILLING) | STATE(BOX_RUNS) | STATE(BOX_ENDING)},
+    [BOX_FILLING] = {"filling", STATE(BOX_RUNS) | STATE(BOX_ENDING)},
     [BOX_RUNS] = {"runs", STATE(BOX_PAUSING) | STATE(BOX_ENDING)},
     [BOX_PAUSING] = {"pausing", STATE(BOX_PAUSED) | STATE(BOX_RUNS) | STATE(BOX_ENDING)},
     [BOX_PAUSED] = {"paused", STATE(BOX_RESUMING) | STATE(BOX_ENDING)},
@@ -126,6 +128,7 @@ void box_end(struct box *b, const char *why)
         warden_tell_started(w, b->asker, b, why);
     b->asker = 0;
     box_tell_paused(w, b->pauser, b, SB_PAUSE_NOBODY, NULL);
+    checkpoint_box_ends(b, why);
     runs_end(b, why);
     timer_clear(b->timer);
     conn_free(&b->conn);
@@ -142,7 +145,7 @@ static void time_over(void *arg)
 
 /* --- what it says ------------------------------------------------------------------ */
 
-static void take_hello(struct box *b)
+static void comes_up(struct box *b)
 {
     uint64_t now = loop_now(b->warden->loop);
 
@@ -155,6 +158,20 @@ static void take_hello(struct box *b)
     b->asker = 0;
     box_note(b, "sandbox-started",
              b->version ? "its limits are held by a cgroup" : "its limits are those of each process");
+}
+
+static void take_hello(struct box *b)
+{
+    if (b->from.which[0] == '\0') {
+        comes_up(b);
+        return;
+    }
+    if (!box_set(b, BOX_FILLING))
+        return;
+    timer_set(b->timer, BOX_FILL_MS);
+    const char *why = checkpoint_fill(b);
+    if (why != NULL)
+        box_end(b, why);
 }
 
 static void hear_all(struct box *b)
@@ -183,6 +200,13 @@ static void hear(struct box *b)
     hear_all(b);
     if (box_is_up(b))
         flow_tell_all(b);
+}
+
+void box_filled(struct box *b)
+{
+    comes_up(b);
+    if (box_is_up(b))
+        hear(b); /* what came meanwhile */
 }
 
 static void event(void *arg, struct conn *c, enum conn_event ev)
@@ -244,6 +268,7 @@ static struct box *box_new(struct warden *w, uint64_t asker, const struct box_or
                       .born = o->generation,
                       .timeout_ms = o->timeout_ms,
                       .since_ms = loop_now(w->loop),
+                      .from = o->from,
                       .fd = -1};
     (void)snprintf(b->name, sizeof(b->name), "%.*s", SPAN_FMT(o->is.name));
     (void)snprintf(b->image, sizeof(b->image), "%.*s", SPAN_FMT(o->is.image));

@@ -1,4 +1,5 @@
 #include "sandbox-shim/warden/flow.h"
+#include "sandbox-shim/warden/kept.h"
 
 #include "common/msg.h"
 #include "sandbox-shim/warden/kept.h"

@@ -70,9 +70,10 @@ int box_on_resume(struct warden *w, struct frame *f)
     if (msg_end(&m) != 0 || f->id == 0)
         return -1;
     struct box *b = box_named(w, name);
-    const char *why = b == NULL                     ? NULL
-                      : b->state == BOX_RUNS        ? "it is not paused"
-                      : busy(b) != NULL             ? busy(b)
+    const char *why = b == NULL              ? NULL
+                      : b->state == BOX_RUNS ? "it is not paused"
+                      : busy(b) != NULL      ? busy(b)
+                      : b->saves             ? "its files are being read for a checkpoint; ask again in a moment"
                       : generation <= b->generation ? "it would go on as what it was before"
                                                     : NULL;
     if (b == NULL || why != NULL) {

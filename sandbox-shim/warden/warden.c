@@ -1,4 +1,5 @@
 /* What is said to the warden, and its answers. */
+#include "sandbox-shim/warden/checkpoint.h"
 #include "sandbox-shim/warden/kept.h"
 #include "sandbox-shim/warden/pause.h"
 
@@ -25,22 +26,22 @@ void warden_tell_started(struct warden *w, uint64_t asker, const struct box *b, 
 
 /* --- the desk ---------------------------------------------------------------------- */
 
-static int on_start(struct warden *w, struct frame *f)
+int warden_start(struct warden *w, uint64_t asker, struct span payload, const struct box_from *from)
 {
-    struct msg_in m = msg_in(f->payload);
-    struct box_order o;
+    struct msg_in m = msg_in(payload);
+    struct box_order o = {.from = from != NULL ? *from : (struct box_from){.which = ""}};
 
     int bad = wire_get_box(&m, &o.is, false);
     o.generation = msg_get_u64(&m);
     o.cpu_percent = msg_get_u64(&m);
     o.timeout_ms = msg_get_u64(&m);
     o.strict = msg_get_bool(&m);
-    if (bad || msg_end(&m) != 0 || f->id == 0 || o.cpu_percent == 0 || o.cpu_percent > CPU_PERCENT_MAX ||
+    if (bad || msg_end(&m) != 0 || asker == 0 || o.cpu_percent == 0 || o.cpu_percent > CPU_PERCENT_MAX ||
         o.timeout_ms == 0 || o.timeout_ms > BOX_TIMEOUT_MAX_MS)
         return -1;
-    const char *why = box_start(w, f->id, &o);
+    const char *why = box_start(w, asker, &o);
     if (why != NULL)
-        warden_tell_started(w, f->id, NULL, why);
+        warden_tell_started(w, asker, NULL, why);
     return 0;
 }
 
@@ -242,7 +243,10 @@ static int on_resize(struct warden *w, struct frame *f)
 static int desk_said(struct warden *w, struct frame *f)
 {
     switch (f->type) {
-    case M_SB_START: return on_start(w, f);
+    case M_SB_START: return warden_start(w, f->id, f->payload, NULL);
+    case M_SB_START_FROM: return checkpoint_on_start(w, f);
+    case M_SB_SNAPSHOT: return checkpoint_on_snapshot(w, f);
+    case M_SB_CHECKPOINTS: return checkpoint_on_list(w, f);
     case M_SB_LIST: return on_list(w, f);
     case M_SB_DESTROY: return on_destroy(w, f);
     case M_SB_TIMEOUT: return on_timeout(w, f);
@@ -283,6 +287,7 @@ static void desk_gone(void *arg, struct chan *c)
         free(d);
     }
     runs_desk_gone(w);
+    checkpoint_desk_gone(w);
 }
 
 /* A start is of the generation that the ledger gave it: before one is asked for, those of a warden before this one
@@ -415,6 +420,8 @@ void warden_parent_frame(struct warden *w, struct frame *f)
 {
     if (f->type == M_BOX_METER)
         on_metered(w, f);
+    else if (f->type == M_CHECKPOINT_NONE)
+        checkpoint_on_none(w, f);
     else if (f->type == M_BOX_IMAGE) {
         if (w->desk != NULL)
             (void)chan_send(w->desk, M_SB_IMAGE, f->id, f->payload);

@@ -2,6 +2,7 @@
  * the parent starts a process for it (M_BOX), the first one inside (countersign-shim) runs what it is told to.
  *
  *   asked ──M_BOX_STARTED──► starting ──hello──► runs ──► ending ──M_BOX_GONE──► forgotten
+ *                               └─► filling ──────┤ the files of a checkpoint are put into it
  *                                                 ▲ └─► pausing ──M_BOX_PAUSED──► paused ─┐
  *                                                 └──────M_BOX_PAUSED── resuming ◄────────┘
  *
@@ -23,6 +24,7 @@ enum {
     WARDEN_BOXES_MAX = 256, /* sandboxes; the parent has room for those that end meanwhile */
     BOX_TIMEOUT_MAX_MS = 7 * 86400 * 1000,
     BOX_START_MS = 20 * 1000, /* from being asked for to its first word */
+    BOX_FILL_MS = 10 * 60 * 1000,
     RUN_TIMEOUT_MAX_MS = 86400 * 1000,
     RUN_KILL_MS = 5 * 1000,             /* from a command's kill to its end; then its sandbox ends */
     RUN_WORDS_MAX = 512,                /* bytes of a command's words that are listed */
@@ -36,6 +38,7 @@ enum box_state {
     BOX_NONE = 0,
     BOX_ASKED,
     BOX_STARTING,
+    BOX_FILLING,
     BOX_RUNS,
     BOX_PAUSING,
     BOX_PAUSED,
@@ -77,6 +80,10 @@ struct run {
     char words[RUN_WORDS_MAX]; /* its first arguments, each with a NUL */
 };
 
+struct box_from { /* the checkpoint that one is started from; which empty: none */
+    char tenant[257], which[BOX_NAME_MAX + 1];
+};
+
 struct box {
     struct box *next;
     struct warden *warden;
@@ -91,9 +98,11 @@ struct box {
     struct conn *conn; /* the same from then on */
     struct timer *timer;
     enum pause_way way; /* it stands still */
-    uint64_t pauser;    /* the desk's number, until it is answered whether it does, or goes on */
-    struct run *runs;   /* the last one first */
-    size_t nruns;       /* those that run */
+    struct box_from from;
+    bool saves;       /* its files are being read for a checkpoint */
+    uint64_t pauser;  /* the desk's number, until it is answered whether it does, or goes on */
+    struct run *runs; /* the last one first */
+    size_t nruns;     /* those that run */
     uint32_t last_run;
     struct flow_turn turn;
 };
@@ -114,6 +123,8 @@ struct warden {
     bool known;  /* the ledger has heard which sandboxes run: from then on others may be started */
     int waiting; /* until then: the desk's socket, plus one; 0: none */
     struct destroyer *destroyers;
+    struct task *tasks; /* checkpoint.c */
+    uint64_t last_task;
     size_t nkept; /* detached commands */
 };
 
@@ -124,6 +135,8 @@ void warden_parent_frame(struct warden *w, struct frame *f);
 /* Answer the desk: M_SB_STARTED. b NULL: it was not even begun. */
 void warden_tell_started(struct warden *w, uint64_t asker, const struct box *b, const char *why);
 
+/* M_SB_START, with the files of a checkpoint (from NULL: with none). -1: it cannot be read. */
+int warden_start(struct warden *w, uint64_t asker, struct span payload, const struct box_from *from) MUSTCHECK;
 /* One is forgotten: tell those who waited for that. */
 void warden_tell_destroyed(struct warden *w, struct span name);
 
@@ -132,6 +145,7 @@ struct box_order {
     struct wire_box is;
     uint64_t generation, cpu_percent, timeout_ms;
     bool strict;
+    struct box_from from;
 };
 /* box.c. NULL: begun, and the desk will be told; else why not. */
 const char *box_start(struct warden *w, uint64_t asker, const struct box_order *o) MUSTCHECK;
@@ -147,6 +161,8 @@ struct box *box_numbered(struct warden *w, uint64_t id);
 /* Does one of this name end? */
 bool box_ends(const struct warden *w, struct span name);
 void box_started(struct box *b, unsigned version);
+/* The files it is started from are in it. */
+void box_filled(struct box *b);
 /* It was not started (gone false), or nothing is left of it: forget it. */
 void box_forget(struct box *b);
 /* End it now. why: our own words, for the record and for who waits for its commands. */

@@ -7,14 +7,10 @@
 #include "proxy/msgs.h"
 #include "proxy/wire_ticket.h"
 #include "web-approval/api/api.h"
+#include "web-approval/api/steps.h"
 #include "web-approval/route.h"
 
 enum { WHY_MAX = 512 };
-
-struct pausing {
-    uint64_t generation;
-    unsigned way;
-};
 
 /* --- what is said ------------------------------------------------------------------ */
 
@@ -37,6 +33,14 @@ static void reply_so(struct exchange *x, const char *kind, const struct pausing 
     if (p->way != PAUSE_NONE)
         jsonw_kv(&w, "paused_by", span_str(api_paused_by(p->way)));
     jsonw_end_object(&w);
+}
+
+static void is_so(struct exchange *x, const char *kind, const struct pausing *p)
+{
+    if (p->then)
+        p->then(x);
+    else
+        reply_so(x, kind, p);
 }
 
 /* What the warden says of it. SB_PAUSE_NOT also if it says nothing; answered, unless it is SB_PAUSE_DONE. */
@@ -69,7 +73,7 @@ static void leases_ended(struct exchange *x, struct frame *f)
     struct span why = msg_get_span(&m, WHY_MAX);
 
     if (msg_end(&m) == 0 && ok)
-        reply_so(x, "sandbox-pause", x->step);
+        is_so(x, "sandbox-pause", x->step);
     else
         reply_problem(x, 503, "Not written",
                       "the sandbox is paused, but its leases may live until it goes on: the ledger did not write "
@@ -95,20 +99,29 @@ static bool begin(struct exchange *x)
 {
     if (api_started_name(x) != 0)
         return false;
-    x->step = arena_alloc(&x->arena, sizeof(struct pausing));
-    if (!x->step)
+    struct pausing *p = arena_alloc(&x->arena, sizeof(*p));
+    if (!p)
         reply_problem(x, 503, "Not possible now", "no memory");
-    return x->step != NULL;
+    else
+        *p = (struct pausing){.then = NULL};
+    x->step = p;
+    return p != NULL;
 }
 
-void api_started_pause(struct exchange *x)
+void api_pause_go(struct exchange *x)
 {
-    struct dynbuf *b = begin(x) ? ask_begin(x, ASK_WARDEN, M_SB_PAUSE, M_SB_PAUSED, paused) : NULL;
+    struct dynbuf *b = ask_begin(x, ASK_WARDEN, M_SB_PAUSE, M_SB_PAUSED, paused);
 
     if (!b)
         return;
     msg_put_span(b, x->arg);
     ask_send(x);
+}
+
+void api_started_pause(struct exchange *x)
+{
+    if (begin(x))
+        api_pause_go(x);
 }
 
 /* --- and its end -------------------------------------------------------------------- */
@@ -122,7 +135,7 @@ static void resumed(struct exchange *x, struct frame *f)
     if (what == SB_PAUSE_NOBODY)
         api_started_over(x->desk, x->arg, given);
     if (what == SB_PAUSE_DONE)
-        reply_so(x, "sandbox-resume", p);
+        is_so(x, "sandbox-resume", p);
 }
 
 static void put_done(struct exchange *x, struct frame *f)
@@ -204,14 +217,18 @@ static bool resumes_already(const struct exchange *x)
     return false;
 }
 
-void api_started_resume(struct exchange *x)
+void api_resume_go(struct exchange *x)
 {
-    if (!begin(x))
-        return;
     if (resumes_already(x))
         reply_problem(x, 409, "It goes on", "the sandbox is being resumed");
     else if (ask_begin(x, ASK_WARDEN, M_SB_LIST, M_SB_LISTED, listed))
         ask_send(x);
+}
+
+void api_started_resume(struct exchange *x)
+{
+    if (begin(x))
+        api_resume_go(x);
 }
 
 /* --- its time --------------------------------------------------------------------- */

@@ -10,6 +10,7 @@
 #include "sandbox-shim/warden/wire_box.h"
 #include "web-approval/api/api.h"
 #include "web-approval/dock.h"
+#include "web-approval/api/steps.h"
 #include "web-approval/route.h"
 
 enum {
@@ -25,17 +26,6 @@ enum {
     DISK_MIB = 512,
     FILES = 4096,
     LIFE_S = 3600,
-};
-
-/* One that is being started. */
-struct starting {
-    char name[BOX_NAME_MAX + 1], image[BOX_NAME_MAX + 1], digest[BOX_DIGEST_MAX + 1];
-    struct span session;
-    struct wire_box box;
-    uint64_t cpu_percent, timeout_s, generation;
-    bool strict;
-    struct digest access; /* of PLACE_DOCK: what it is opened with, and what is to be known of it */
-    struct span note;
 };
 
 static const char *held_by(unsigned version)
@@ -193,30 +183,43 @@ static void started(struct exchange *x, struct frame *f)
     unsigned version = msg_get_u8(&m);
     struct jsonw w;
 
+    if (s->borrows)
+        api_checkpoint_forget(x->desk, s->from);
     if (msg_end(&m) != 0) {
         why = SPAN("the warden did not answer");
         not_wanted(x->desk, span_str(s->name));
     }
     if (m.bad || !ok) {
         api_started_over(x->desk, span_str(s->name), s->generation);
-        reply_problem(x, 503, "Not started", "the sandbox was not started: %.*s", SPAN_FMT(why));
+        bool none = span_eq(why, SPAN(ORDER_NO_SUCH));
+        reply_problem(x, none ? 404 : 503, none ? "No such checkpoint" : "Not started",
+                      "the sandbox was not started: %.*s", SPAN_FMT(why));
         return;
     }
     api_started_note(x, "sandbox-start", span_str(s->name), NULL);
+    if (s->from.n > 0)
+        api_checkpoint_note(x, "sandbox-restore", span_str(s->name), s->from);
     reply_json(x, 201, &w);
     jsonw_object(&w);
     put_box(&w, &s->box, s->generation, version);
     jsonw_kv_u64(&w, "timeout", s->timeout_s);
+    if (s->from.n > 0)
+        jsonw_kv(&w, "from", s->from);
     jsonw_end_object(&w);
 }
 
 static void ask_warden(struct exchange *x)
 {
     const struct starting *s = x->step;
-    struct dynbuf *b = ask_begin(x, ASK_WARDEN, M_SB_START, M_SB_STARTED, started);
+    struct dynbuf *b;
 
-    if (!b)
+    if (!(b = ask_begin(x, ASK_WARDEN, s->from.n > 0 ? M_SB_START_FROM : M_SB_START, M_SB_STARTED, started)))
         return;
+    if (s->from.n > 0) {
+        ask_longer(x, CHECKPOINT_MS);
+        msg_put_span(b, SPAN("default"));
+        msg_put_span(b, s->from);
+    }
     wire_put_box(b, &s->box);
     msg_put_u64(b, s->generation);
     msg_put_u64(b, s->cpu_percent);
@@ -442,16 +445,53 @@ static int image_take(struct exchange *x, const struct json *given)
     return 0;
 }
 
+void api_start_go(struct exchange *x)
+{
+    const struct starting *s = x->step;
+    struct dynbuf *b;
+
+    if (starts_already(x->desk, s->box.name))
+        reply_problem(x, 409, "It starts", "a sandbox of this name is being started");
+    else if (s->borrows && ask_begin(x, ASK_WARDEN, M_SB_LIST, M_SB_LISTED, none_runs)) /* of the same image */
+        ask_send(x);
+    else if (!s->borrows && (b = ask_begin(x, ASK_WARDEN, M_SB_IMAGE, M_SB_IMAGE, image_found))) {
+        msg_put_span(b, span_str(s->image));
+        ask_send(x);
+    }
+}
+
+void api_start_begin(struct starting *s)
+{
+    *s = (struct starting){
+        .box = {.memory = (uint64_t)MEMORY_MIB * MIB, .pids = PIDS, .disk = (uint64_t)DISK_MIB * MIB, .files = FILES},
+        .cpu_percent = CPU_PERCENT,
+        .timeout_s = LIFE_S};
+}
+
+int api_start_take(struct exchange *x, struct starting *s, const struct member *name, const struct member *session,
+                   const struct member *limits, const struct member *timeout)
+{
+    if (limits_take(x, limits->value, &s->strict) != 0 || api_number(x, timeout, &s->timeout_s, 1, LIFE_MAX_S) != 0 ||
+        name_take(x, name->value, s->name) != 0)
+        return -1;
+    s->box.name = span_str(s->name);
+    s->session = session->value && session->value->text.n ? session->value->text : s->box.name;
+    if (s->session.n <= SESSION_MAX)
+        return 0;
+    reply_problem(x, 400, "Bad request", "a session's name has at most %d bytes", SESSION_MAX);
+    return -1;
+}
+
 void api_started_start(struct exchange *x)
 {
     struct member f[] = {{"name", JSON_STRING, false, NULL},    {"session", JSON_STRING, false, NULL},
                          {"limits", JSON_STRING, false, NULL},  {"memory", JSON_NUMBER, false, NULL},
                          {"pids", JSON_NUMBER, false, NULL},    {"cpu_percent", JSON_NUMBER, false, NULL},
                          {"disk", JSON_NUMBER, false, NULL},    {"files", JSON_NUMBER, false, NULL},
-                         {"timeout", JSON_NUMBER, false, NULL}, {"image", JSON_STRING, false, NULL},
-                         {"access", JSON_STRING, false, NULL},  {"note", JSON_STRING, false, NULL}};
+                         {"timeout", JSON_NUMBER, false, NULL}, {"from", JSON_STRING, false, NULL},
+                         {"image", JSON_STRING, false, NULL},   {"access", JSON_STRING, false, NULL},
+                         {"note", JSON_STRING, false, NULL}};
     struct starting *s = arena_alloc(&x->arena, sizeof(*s));
-    struct dynbuf *b;
 
     if (body_members(x, f, sizeof(f) / sizeof(f[0])) != 0)
         return;
@@ -460,31 +500,18 @@ void api_started_start(struct exchange *x)
         return;
     }
     x->step = s;
-    s->box = (struct wire_box){
-        .memory = (uint64_t)MEMORY_MIB * MIB, .pids = PIDS, .disk = (uint64_t)DISK_MIB * MIB, .files = FILES};
-    s->cpu_percent = CPU_PERCENT;
-    s->timeout_s = LIFE_S;
-    if (limits_take(x, f[2].value, &s->strict) != 0 ||
-        api_number(x, &f[3], &s->box.memory, (uint64_t)BOX_MEMORY_MIN_MIB * MIB, UINT64_C(1) << 50) != 0 ||
+    api_start_begin(s);
+    if (api_number(x, &f[3], &s->box.memory, (uint64_t)BOX_MEMORY_MIN_MIB * MIB, UINT64_C(1) << 50) != 0 ||
         api_number(x, &f[4], &s->box.pids, BOX_PIDS_MIN, 4194304) != 0 ||
         api_number(x, &f[5], &s->cpu_percent, 1, 102400) != 0 ||
         api_number(x, &f[6], &s->box.disk, (uint64_t)BOX_DISK_MIN_MIB * MIB, UINT64_C(1) << 50) != 0 ||
         api_number(x, &f[7], &s->box.files, BOX_FILES_MIN, 65536) != 0 ||
-        api_number(x, &f[8], &s->timeout_s, 1, STARTED_LIFE_MAX_S) != 0 ||
-        dock_take(x, f[0].value, f[10].value, f[11].value, s) != 0 || name_take(x, f[0].value, s->name) != 0)
+        api_checkpoint_named(x, f[9].value, &s->from) != 0 ||
+        dock_take(x, f[0].value, f[11].value, f[12].value, s) != 0 ||
+        api_start_take(x, s, &f[0], &f[1], &f[2], &f[8]) != 0)
         return;
-    s->box.name = span_str(s->name);
-    s->session = f[1].value && f[1].value->text.n ? f[1].value->text : s->box.name;
-    if (s->session.n > SESSION_MAX) {
-        reply_problem(x, 400, "Bad request", "a session's name has at most %d bytes", SESSION_MAX);
-        return;
-    }
-    if (starts_already(x->desk, s->box.name))
-        reply_problem(x, 409, "It starts", "a sandbox of this name is being started");
-    else if (image_take(x, f[9].value) == 0 && (b = ask_begin(x, ASK_WARDEN, M_SB_IMAGE, M_SB_IMAGE, image_found))) {
-        msg_put_span(b, span_str(s->image));
-        ask_send(x);
-    }
+    if (image_take(x, f[10].value) == 0)
+        api_start_go(x);
 }
 
 /* --- an end ---------------------------------------------------------------------- */

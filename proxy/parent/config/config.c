@@ -25,7 +25,7 @@ struct row_hold {
 };
 struct row_limits {
     const struct node *at;
-    struct number sandboxes, connections;
+    struct number sandboxes, connections, checkpoints;
 };
 struct row_body {
     const struct node *at;
@@ -96,12 +96,14 @@ static const struct key hold_keys[] = {{"inline_wait", KEY_TIME, AT(row_hold, in
                                        {.type = KEY_END}};
 static const struct table hold_table = {"hold", sizeof(struct row_hold), hold_keys};
 
-static const struct key limits_keys[] = {{"sandboxes", KEY_COUNT, AT(row_limits, sandboxes), 0, .lo = 1,
-                                          .hi = CONFIG_SANDBOXES, .help = "sandboxes that may be connected at once"},
-                                         {"connections", KEY_COUNT, AT(row_limits, connections), 0, .lo = 1,
-                                          .hi = CONFIG_CONNECTIONS,
-                                          .help = "connections that a sandbox may have open"},
-                                         {.type = KEY_END}};
+static const struct key limits_keys[] = {
+    {"sandboxes", KEY_COUNT, AT(row_limits, sandboxes), 0, .lo = 1, .hi = CONFIG_SANDBOXES,
+     .help = "sandboxes that may be connected at once"},
+    {"connections", KEY_COUNT, AT(row_limits, connections), 0, .lo = 1, .hi = CONFIG_CONNECTIONS,
+     .help = "connections that a sandbox may have open"},
+    {"checkpoints", KEY_SIZE, AT(row_limits, checkpoints), 0, .lo = 1024 * 1024, .hi = UINT64_C(1) << 50,
+     .help = "bytes on disk of the checkpoints of one owner"},
+    {.type = KEY_END}};
 static const struct table limits_table = {"limits", sizeof(struct row_limits), limits_keys};
 
 static const struct key body_keys[] = {{"max", KEY_SIZE, AT(row_body, max), 0, .lo = 1024, .hi = 1024 * 1024 * 1024,
@@ -317,6 +319,8 @@ static void take(struct loader *l, const struct row_file *r, const char *file, s
         c->sandboxes_max = r->limits.sandboxes.v;
     if (r->limits.connections.at != NULL)
         c->connections_max = r->limits.connections.v;
+    if (r->limits.checkpoints.at != NULL)
+        c->checkpoints_max = r->limits.checkpoints.v;
     if (r->body.max.at != NULL)
         c->body_max = r->body.max.v;
     take_log(l, &r->log, c);
@@ -355,6 +359,7 @@ static void defaults(struct config *c, const struct config_args *a)
                          .body_max = 64 * 1024 * 1024,
                          .pending_max = 64,
                          .sandboxes_max = 256,
+                         .checkpoints_max = UINT64_C(16) << 30,
                          .connections_max = 1024,
                          .log_level = LOG_INFO,
                          .nlisteners = 1};

@@ -51,7 +51,8 @@ struct config {
     char desk_address[CONFIG_ADDRESS]; /* host:port */
     char dock_address[CONFIG_ADDRESS]; /* of the sandbox API; empty: it is off */
     uint64_t inline_wait_ms, expires_ms, body_max, pending_max, sandboxes_max, connections_max;
-    int uid_base; /* 0: not said */
+    uint64_t checkpoints_max; /* bytes of one owner's */
+    int uid_base;             /* 0: not said */
     bool store_lost_allow_reads, disclose_rules, shadow;
     struct digest text; /* of the file, as it was read */
     enum log_level log_level;

@@ -9,6 +9,7 @@
 #include "common/log.h"
 #include "common/msg.h"
 #include "proxy/parent/parent.h"
+#include "proxy/parent/programs/stores.h"
 
 enum {
     BOX_OURS = 3 /* processes: bubblewrap twice, and the first one inside */,
@@ -138,8 +139,10 @@ void parent_box_start(struct parent *p, struct frame *f)
         close(fd);
 }
 
-static void end_box(struct running_box *b)
+static void end_box(struct parent *p, struct running_box *b)
 {
+    if (b->id != 0 && b->id != BOX_OF_NONE)
+        parent_stores_end(p, b->id);
     if (b->pid > 0 && kill(-b->pid, SIGKILL) != 0)
         (void)kill(b->pid, SIGKILL); /* it has no group of its own yet */
     if (b->way != PAUSE_NONE)
@@ -152,7 +155,7 @@ void parent_box_end(struct parent *p, struct frame *f)
 {
     for (size_t i = 0; i < BOXES_MAX; i++)
         if (p->boxes[i].id == f->id && f->id != 0)
-            end_box(&p->boxes[i]);
+            end_box(p, &p->boxes[i]);
 }
 
 /* Its user is given to the next one when nothing of it is left: what the kernel still ends is counted in the cgroup.
@@ -185,6 +188,7 @@ bool parent_box_died(struct parent *p, int pid)
     for (size_t i = 0; i < BOXES_MAX; i++)
         if (p->boxes[i].pid == pid) {
             (void)kill(-pid, SIGKILL); /* what it left behind */
+            parent_stores_end(p, p->boxes[i].id);
             p->boxes[i].pid = 0;
             p->boxes[i].looks = 0;
             rest(p);
@@ -211,10 +215,11 @@ static void note_end(struct parent *p, const struct running_box *b, const char *
 
 void parent_boxes_end(struct parent *p, const char *why)
 {
+    parent_stores_end(p, 0);
     for (size_t i = 0; i < BOXES_MAX; i++) {
         if (p->boxes[i].pid > 0)
             note_end(p, &p->boxes[i], why);
-        end_box(&p->boxes[i]);
+        end_box(p, &p->boxes[i]);
         if (p->boxes[i].id != 0)
             p->boxes[i].id = BOX_OF_NONE;
     }

@@ -243,6 +243,36 @@ def of_a_started_one_that_was_paused_it_is_nothing(rig, transport):
     rig.gw.cli("sandbox", "destroy", box, rc=0)
 
 
+@everywhere("D32", cleartext=True)
+def of_a_started_one_that_was_kept_or_forked_it_is_nothing(rig, transport):
+    """A checkpoint has files alone; what of a lease stands in one is dead, in all that begin with these files."""
+    leases(rig, transport)
+    box, twin = f"kept-{transport}", f"twin-{transport}"
+    small = {"memory": 64 << 20, "disk": 1 << 20}
+    asked(rig, "/api/v1/sandboxes/start", name=box, **small)
+    before = asked(rig, "/api/v1/leases", credential="api", sandbox=box)
+    rig.lab.canary(before["lease"])
+    made = asked(rig, f"/api/v1/sandboxes/{box}/snapshot")
+    between = asked(rig, "/api/v1/leases", credential="api", sandbox=box)
+    rig.lab.canary(between["lease"])
+    asked(rig, f"/api/v1/sandboxes/{box}/fork", name=twin)
+    last = asked(rig, "/api/v1/leases", credential="api", sandbox=box)
+    rig.lab.canary(last["lease"])
+    rig.gw.cli("sandbox", "destroy", box, rc=0)
+    asked(rig, "/api/v1/sandboxes/start", name=box, **{"from": made["id"]}, **small)
+    for lease, what in ((before, "a snapshot"), (between, "a fork"), (last, "a restore")):
+        state = rig.control("GET", f"/api/v1/leases/{lease['id']}")[1]
+        rig.holds(f"D32 of before {what} it ended", state["state"] in ("revoked", "ended", "expired"), state)
+        wire = rig.open(transport)
+        refused(rig, f"D32 of before {what}, replayed", wire.talk(wire.head("GET", "/ok", bearer(lease)), 1), "lease-leaked")
+        record = leaked(rig, f"D32 of before {what}: whose", lease, name_of(transport), rig.up.name)
+        assert record["sandbox"] == box, record
+        wire.close()
+    rig.gw.cli("checkpoint", "rm", made["id"], rc=0)
+    for name in (box, twin):
+        rig.gw.cli("sandbox", "destroy", name, rc=0)
+
+
 # ---- what it is for, and how long ----
 
 def state_of(rig, made):

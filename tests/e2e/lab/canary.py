@@ -116,12 +116,26 @@ def inflate(data, bits):
         return b""
 
 
+def pieces(data):
+    """The contents of a pack of checkpoints (sandbox-shim/checkpoint/form.h)."""
+    at = 8
+    while at + 40 <= len(data):
+        size, stored = int.from_bytes(data[at + 32:at + 36], "big"), int.from_bytes(data[at + 36:at + 40], "big")
+        piece = data[at + 40:at + 40 + stored]
+        if stored < size:
+            yield inflate(piece, 15)
+        at += 40 + max(stored, 1)
+
+
 def decoded_bodies(data):
     """Compressed content: a whole file, or what follows a head that names an encoding."""
     for m in re.finditer(rb"\x1f\x8b\x08", data):
         yield "gzip", inflate(data[m.start():], 31)
     if data[:1] == b"x" and len(data) > 2 and (data[0] << 8 | data[1]) % 31 == 0:
         yield "zlib", inflate(data, 15)
+    if data.startswith(b"CSPACK1\n"):
+        for body in pieces(data):
+            yield "piece", body
     for m in re.finditer(rb"(?i)content-encoding: *deflate.*?\r\n\r\n", data, re.S):
         yield "deflate", inflate(data[m.end():], 15) or inflate(data[m.end():], -15)
 
@@ -191,6 +205,12 @@ def forms_of(secret, user=None):
     return [secret] + ([user.encode() + b":" + secret] if user else [])
 
 
+def pack(content):
+    packed = zlib.compress(content, 1)
+    packed = packed if len(packed) < len(content) else content
+    return b"CSPACK1\n" + bytes(32) + len(content).to_bytes(4, "big") + len(packed).to_bytes(4, "big") + packed
+
+
 def planted(secret):
     """Name -> bytes for the self-test: each hides the secret in a form the search must see through."""
     both = b"demo:" + secret
@@ -204,6 +224,7 @@ def planted(secret):
             "json": b'{"a":"' + b"".join(b"\\u%04x" % c for c in secret) + b'"}',
             "slash": secret.replace(b"/", b"\\/"), "html": b"".join(b"&#x%x;" % c for c in secret),
             "octal": b"".join(b"\\%03o" % c for c in secret), "wrapped": base64.encodebytes(b"-" * 70 + secret),
+            "pack": pack(b" " * 99 + secret), "second in a pack": pack(b"first") + pack(b" " * 99 + secret)[8:],
             "gzip": gzip.compress(b"abc" + secret), "zlib": zlib.compress(secret),
             "http": b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n" + gzip.compress(secret),
             "quotedbase64": urllib.parse.quote(base64.b64encode(both), safe="").encode(),

@@ -154,6 +154,22 @@ def what_it_is_and_not_what_it_is_called_counts(lab, gw):
 
 
 @both
+def a_fork_has_the_image_of_its_source_and_a_checkpoint_that_of_its_start(lab, gw):
+    one, first = simple(place(lab, "one"), base(), tar(member("version", data=b"one\n")))
+    two, second = simple(place(lab, "two"), base(), tar(member("version", data=b"two\n")))
+    gw.cli("image", "import", str(one), "app", rc=0)
+    start(gw, "box", "--image", "app")
+    shell(gw, "box", "echo kept > file")
+    gw.cli("image", "import", str(two), "app", rc=0)
+    assert gw.cli_json("sandbox", "fork", "box", "twin")["digest"] == first
+    made = gw.cli_json("sandbox", "snapshot", "box")
+    assert gw.cli_json("sandbox", "restore", made["id"], "other", "--image", "app")["digest"] == second
+    for name, says in (("box", b"one\n"), ("twin", b"one\n"), ("other", b"two\n")):
+        assert shell(gw, name, "cat /version file").out == says + b"kept\n"
+        gw.cli("sandbox", "destroy", name, rc=0)
+
+
+@both
 def the_machines_own_files_are_recorded_alike(lab, gw):
     status = pathlib.Path("/var/lib/dpkg/status")
     want = digest(status.read_bytes()) if status.exists() else "unknown"

@@ -10,6 +10,7 @@
 
 #include "common/msg.h"
 #include "proxy/parent/parent.h"
+#include "proxy/parent/programs/stores.h"
 
 enum { FIRST_PID = 1000000000 };
 static struct parent parent;
@@ -58,6 +59,10 @@ const char *parent_image_hold(struct parent *p, struct span digest, int *held, c
     *held = held_fd + 1;
     (void)snprintf(path, room, "/state/images/it");
     return NULL;
+}
+
+void parent_stores_end(struct parent *p, uint64_t box)
+{
 }
 
 void parent_note(struct parent *p, const char *kind, struct dynbuf *json)

@@ -72,20 +72,22 @@ static void values_are_taken(void **state)
     char want[128], floors[128], lists[128];
     touch("f.yaml", floors, sizeof(floors));
     touch("lists.pem", lists, sizeof(lists));
-    struct config *c = load("version: 1\npolicy: [a.yaml, /b.yaml]\nfloors: f.yaml\nstore_lost: allow-reads\n"
-                            "listeners:\n  - { name: x, http: 127.0.0.1:3128, identity: token }\n"
-                            "  - { name: z, unix: y.sock, identity: { sandbox: y1 } }\n"
-                            "desk: { http: \"127.0.0.1:9\" }\nhold: { inline_wait: 2s, expires: 1h, pending: 3 }\n"
-                            "body: { max: 1MiB }\nlimits: { sandboxes: 7, connections: 9 }\ncrl: lists.pem\nlog: { "
-                            "level: debug, trace: ci-7, format: text }\n"
-                            "dns: { servers: [10.0.0.2, 10.0.0.3:5353, \"fd00::2\", \"[fd00::3]:54\"] }\n"
-                            "uid_base: 65536\n",
-                            &e);
+    struct config *c = load(
+        "version: 1\npolicy: [a.yaml, /b.yaml]\nfloors: f.yaml\nstore_lost: allow-reads\n"
+        "listeners:\n  - { name: x, http: 127.0.0.1:3128, identity: token }\n"
+        "  - { name: z, unix: y.sock, identity: { sandbox: y1 } }\n"
+        "desk: { http: \"127.0.0.1:9\" }\nhold: { inline_wait: 2s, expires: 1h, pending: 3 }\n"
+        "body: { max: 1MiB }\nlimits: { sandboxes: 7, connections: 9, checkpoints: 3GiB }\ncrl: lists.pem\nlog: { "
+        "level: debug, trace: ci-7, format: text }\n"
+        "dns: { servers: [10.0.0.2, 10.0.0.3:5353, \"fd00::2\", \"[fd00::3]:54\"] }\n"
+        "uid_base: 65536\n",
+        &e);
     if (c == NULL)
         fail_msg("%s", e.text);
     assert_int_equal(c->uid_base, 65536);
     assert_int_equal(c->sandboxes_max, 7);
     assert_int_equal(c->connections_max, 9);
+    assert_int_equal(c->checkpoints_max, UINT64_C(3) << 30);
     snprintf(want, sizeof(want), "%s/a.yaml", dir);
     assert_string_equal(c->policy[0], want);
     assert_string_equal(c->policy[1], "/b.yaml");

@@ -1,0 +1,135 @@
+/* Which checkpoints there are, the newest first; and that one is no more. */
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "common/log.h"
+#include "sandbox-shim/checkpoint/store.h"
+
+/* --- a list -------------------------------------------------------------------------------- */
+
+enum { FOUND_MAX = 65536 };
+
+struct found {
+    uint64_t created_ms;
+    char id[FORM_ID + 1], shelf[SHELF_NAME + 1];
+};
+
+struct finding {
+    int store;
+    struct span tenant;
+    struct shelf shelf;
+    const char *name; /* of the shelf */
+    struct found *all;
+    size_t n;
+};
+
+static int see(void *arg, const char *id)
+{
+    struct finding *f = arg;
+    struct form_head h;
+    struct dynbuf b;
+    struct err e;
+
+    if (!form_is_id(span_str(id)) || f->n == FOUND_MAX)
+        return 0;
+    dynbuf_init(&b, 2 * FORM_HEAD_MAX);
+    int rc = shelf_head(&f->shelf, id, &b, &h, &e);
+    if (rc < 0)
+        log_warn("%s", e.text);
+    if (rc == 0 && span_eq(h.tenant, f->tenant)) {
+        struct found *one = &f->all[f->n++];
+        one->created_ms = h.created_ms;
+        memcpy(one->id, id, FORM_ID + 1);
+        memcpy(one->shelf, f->name, SHELF_NAME + 1);
+    }
+    dynbuf_free(&b);
+    return 0;
+}
+
+static int see_shelf(void *arg, const char *name)
+{
+    struct finding *f = arg;
+    struct err e;
+
+    if (strlen(name) != SHELF_NAME)
+        return 0;
+    f->name = name;
+    int rc = shelf_open(f->store, name, false, &f->shelf, &e);
+    if (rc == 0)
+        (void)!shelf_each(f->shelf.dir, "ck-", "", see, f);
+    else if (rc < 0)
+        log_warn("checkpoints: %s", e.text);
+    shelf_close(&f->shelf);
+    return 0;
+}
+
+static int newest_first(const void *a, const void *b)
+{
+    const struct found *x = a, *y = b;
+
+    return x->created_ms != y->created_ms ? (x->created_ms < y->created_ms ? 1 : -1) : strcmp(x->id, y->id);
+}
+
+static bool put_one(const struct store *s, const struct found *one, struct dynbuf *out)
+{
+    struct form_head h;
+    struct shelf shelf;
+    struct dynbuf b;
+    struct err e;
+
+    dynbuf_init(&b, 2 * FORM_HEAD_MAX);
+    bool ok = shelf_open(s->dir, one->shelf, false, &shelf, &e) == 0 && shelf_head(&shelf, one->id, &b, &h, &e) == 0;
+    if (ok)
+        form_put_head(out, &h);
+    shelf_close(&shelf);
+    dynbuf_free(&b);
+    return ok;
+}
+
+/* bool there are more, then heads. */
+int store_list(const struct store *s, const struct order *o, struct dynbuf *out, struct err *e)
+{
+    struct finding f = {.store = s->dir, .tenant = o->tenant, .all = calloc(FOUND_MAX, sizeof(*f.all))};
+    size_t at = 0, n = 0;
+
+    if (f.all == NULL)
+        return err_set(e, "there is no memory for it");
+    if (shelf_each(s->dir, "", "", see_shelf, &f) != 0) {
+        free(f.all);
+        return err_errno(e, "the folder of checkpoints cannot be read");
+    }
+    qsort(f.all, f.n, sizeof(*f.all), newest_first);
+    for (size_t i = 0; i < f.n && o->which.n > 0; i++)
+        if (span_eq(span_str(f.all[i].id), o->which))
+            at = i + 1;
+    msg_put_u8(out, f.n - at > ORDER_LIST_MAX);
+    for (; at < f.n && n < ORDER_LIST_MAX; at++)
+        n += put_one(s, &f.all[at], out); /* one that has gone meanwhile is not said */
+    free(f.all);
+    return dynbuf_ok(out) ? 0 : err_set(e, "there is no memory for it");
+}
+
+/* --- an end -------------------------------------------------------------------------------- */
+
+int store_remove(const struct store *s, const struct order *o, struct dynbuf *out, struct err *e)
+{
+    char id[FORM_ID + 1];
+    struct shelf shelf;
+    struct err why;
+
+    int rc = shelf_find(s->dir, o->tenant, o->which, &shelf, id, e);
+    if (rc == 0 && (waste_mark(&shelf) != 0 || unlinkat(shelf.dir, id, 0) != 0 || fsync(shelf.dir) != 0))
+        rc = err_errno(e, "the checkpoint cannot be removed");
+    /* What another one of its owner needs stays. While one is written or read, all of it does, until the next time.
+     */
+    if (rc == 0 && shelf_alone(&shelf) && waste_clear(&shelf, true, &why) != 0)
+        log_warn("checkpoints: %s", why.text);
+    if (rc == 0)
+        msg_put_span(out, span_str(id));
+    shelf_close(&shelf);
+    if (rc != 1)
+        return rc;
+    *s->how = STORE_MISSING;
+    return err_set(e, ORDER_NO_SUCH);
+}

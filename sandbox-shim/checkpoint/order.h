@@ -1,0 +1,26 @@
+/* What who keeps checkpoints is told to do (M_CHECKPOINT_ORDER): one order, one answer. */
+#ifndef SANDBOX_SHIM_CHECKPOINT_ORDER_H
+#define SANDBOX_SHIM_CHECKPOINT_ORDER_H
+
+#include "sandbox-shim/checkpoint/form.h"
+
+enum order_what { ORDER_NONE = 0, ORDER_SAVE, ORDER_LOAD, ORDER_LIST, ORDER_REMOVE, ORDERS };
+
+#define ORDER_NO_SUCH "there is no such checkpoint"
+enum { ORDER_LIST_MAX = 200 }; /* in one answer */
+
+/* What is of no meaning to it is empty. */
+struct order {
+    enum order_what what;
+    struct span tenant;
+    struct span owner;         /* save: whose it will be */
+    struct span name;          /* save: what it is to be called; may be empty */
+    struct span which;         /* load, remove: its id or name; list: the id behind which it goes on */
+    struct span sandbox;       /* save: whose files */
+    uint64_t generation, disk; /* save: of that sandbox; disk: bytes */
+};
+void order_put(struct dynbuf *b, const struct order *o);
+/* -1: it is none. */
+int order_get(struct span payload, struct order *o) MUSTCHECK;
+
+#endif

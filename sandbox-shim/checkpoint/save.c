@@ -1,0 +1,299 @@
+/* A workspace becomes a checkpoint. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/file.h"
+#include "sandbox-shim/checkpoint/pack.h"
+#include "sandbox-shim/checkpoint/store.h"
+#include "sandbox-shim/checkpoint/stream.h"
+
+/* What a tar stream is larger than its files: two headers for each, and names. */
+#define HEADERS_MAX (UINT64_C(4) << 30)
+
+static struct saving {
+    const struct store *store;
+    const struct order *order;
+    struct shelf shelf;
+    struct pieces pieces;
+    struct pack_out pack;
+    struct tar tar;
+    struct form_head head;
+    struct dynbuf rows;
+    size_t n; /* bytes of a piece that is not whole yet */
+    uint8_t piece[FORM_PIECE];
+    uint8_t in[STREAM_PIECE];
+    struct err *err;
+} saving;
+
+/* --- pieces ----------------------------------------------------------------------------- */
+
+static int too_much(const struct saving *v)
+{
+    *v->store->how = STORE_FULL;
+    return err_set(v->err,
+                   "with this one the checkpoints of %.*s would need more than %llu bytes, which is what is kept for "
+                   "one owner: `countersign checkpoint rm` makes room",
+                   SPAN_FMT(v->order->owner), (unsigned long long)v->store->most);
+}
+
+static int full(const struct saving *v)
+{
+    *v->store->how = STORE_FAILED;
+    return errno == ENOSPC || errno == EDQUOT ? err_set(v->err, "the disk that checkpoints are kept on is full")
+                                              : err_errno(v->err, "the checkpoint cannot be written");
+}
+
+static int piece_keep(struct saving *v)
+{
+    uint8_t name[FORM_MAC];
+    struct piece where;
+    const struct span bytes = span_of(v->piece, v->n);
+
+    if (v->n == 0)
+        return 0;
+    v->n = 0;
+    shelf_mac(&v->shelf, 'p', bytes, SPAN_NONE, name);
+    if (dynbuf_add(&v->rows, span_of(name, FORM_MAC)) != 0)
+        return err_set(v->err, "it has too many files for one checkpoint");
+    if (pieces_find(&v->pieces, name) != NULL)
+        return 0;
+    int rc = pack_put(&v->pack, name, bytes, &where);
+    if (rc != 0)
+        return rc > 0 ? too_much(v) : full(v);
+    return pieces_add(&v->pieces, &where) == 0
+               ? 0
+               : err_set(v->err,
+                         "the checkpoints of %.*s have as many pieces as may be: `countersign checkpoint rm` "
+                         "makes room",
+                         SPAN_FMT(v->order->owner));
+}
+
+static int data_take(struct saving *v, const uint8_t *p, size_t n)
+{
+    while (n > 0) {
+        size_t room = FORM_PIECE - v->n, some = n < room ? n : room;
+        memcpy(v->piece + v->n, p, some);
+        v->n += some;
+        p += some;
+        n -= some;
+        if (v->n == FORM_PIECE && piece_keep(v) != 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* --- the stream --------------------------------------------------------------------------- */
+
+static int member_take(struct saving *v)
+{
+    const struct tar_member *m = &v->tar.member;
+    const struct form_row r = {m->type,  m->mode, m->size, m->mtime, span_str(m->name), span_str(m->target),
+                               SPAN_NONE};
+
+    if (piece_keep(v) != 0) /* the last one of the file before */
+        return -1;
+    if (m->name[0] == '\0') /* the workspace itself */
+        return 0;
+    if (m->type != TAR_FILE && m->type != TAR_FOLDER && m->type != TAR_LINK)
+        return err_set(v->err, "its files were not told in a form that is known here");
+    v->head.files += m->type == TAR_FILE;
+    v->head.folders += m->type == TAR_FOLDER;
+    v->head.links += m->type == TAR_LINK;
+    if (m->size > v->order->disk - v->head.bytes)
+        return err_set(v->err,
+                       "its files have more bytes than its disk, as those with holes have: it cannot be kept");
+    v->head.bytes += m->size;
+    form_put_row(&v->rows, &r);
+    return dynbuf_ok(&v->rows) ? 0 : err_set(v->err, "it has too many files for one checkpoint");
+}
+
+static int bytes_take(struct saving *v, const uint8_t *p, size_t n)
+{
+    size_t used;
+
+    for (;;) {
+        enum tar_got got = tar_step(&v->tar, p, n, &used);
+        p += used;
+        n -= used;
+        if (got == TAR_MEMBER && member_take(v) != 0)
+            return -1;
+        if (got == TAR_DATA && data_take(v, v->tar.data, v->tar.ndata) != 0)
+            return -1;
+        if (got == TAR_MORE || got == TAR_END)
+            return 0;
+        if (got == TAR_BAD)
+            return err_set(v->err, "what was told of its files cannot be read: %s", v->tar.why);
+    }
+}
+
+static int ended(const struct saving *v)
+{
+    *v->store->how = STORE_FAILED;
+    return err_set(v->err, "its files cannot be read: who read them has ended");
+}
+
+/* What fails from now on lies in its files, unless it is said otherwise. */
+static int workspace_take(struct saving *v, int stream)
+{
+    struct stream_end end;
+    size_t n;
+    int rc;
+
+    *v->store->how = STORE_REFUSED;
+    if (stream_ask(stream, STREAM_PACK, v->order->disk + HEADERS_MAX) != 0)
+        return ended(v);
+    while ((rc = stream_get(stream, v->in, &n, &end)) == 1)
+        if (bytes_take(v, v->in, n) != 0)
+            return -1;
+    if (rc != 0)
+        return ended(v);
+    if (end.code == EFBIG)
+        return err_set(v->err, "it has more than its disk could hold, as files with holes have: %.*s",
+                       (int)end.nwords, end.words);
+    if (end.code != 0)
+        return err_set(v->err, "its files cannot be read: %s: %.*s", strerror((int)end.code), (int)end.nwords,
+                       end.words);
+    if (!v->tar.ended || piece_keep(v) != 0)
+        return v->tar.ended ? -1 : err_set(v->err, "what was told of its files ends too soon");
+    v->head.left_out = end.left_out;
+    return 0;
+}
+
+/* --- on the disk ---------------------------------------------------------------------------- */
+
+static int name_is_free(const struct saving *v)
+{
+    struct shelf other;
+    char id[FORM_ID + 1];
+
+    if (v->order->name.n == 0)
+        return 0;
+    int rc = shelf_find(v->store->dir, v->order->tenant, v->order->name, &other, id, v->err);
+    shelf_close(&other);
+    if (rc != 0)
+        return rc == 1 ? 0 : -1;
+    *v->store->how = STORE_TAKEN;
+    return err_set(v->err, "a checkpoint of this name exists: %s", id);
+}
+
+static int put_list(struct saving *v, struct dynbuf *file)
+{
+    struct dynbuf head;
+    uint8_t mac[FORM_MAC];
+
+    dynbuf_init(&head, FORM_HEAD_MAX);
+    form_put_head(&head, &v->head);
+    struct span h = dynbuf_span(&head), rows = dynbuf_span(&v->rows);
+    (void)dynbuf_add(file, FORM_CHECKPOINT);
+    msg_put_span(file, h);
+    shelf_mac(&v->shelf, 'h', h, SPAN_NONE, mac);
+    (void)dynbuf_add(file, span_of(mac, FORM_MAC));
+    msg_put_span(file, rows);
+    shelf_mac(&v->shelf, 'r', h, rows, mac);
+    (void)dynbuf_add(file, span_of(mac, FORM_MAC));
+    bool ok = dynbuf_ok(&head) && dynbuf_ok(file);
+    dynbuf_free(&head);
+    return ok ? 0 : err_set(v->err, "there is no memory for it");
+}
+
+/* Pieces before the list that names them; both have their names when all of it is on the disk, one save at a time. */
+static int commit(struct saving *v, const char *id, int all)
+{
+    char tmp[8 + FORM_ID + 1];
+    struct dynbuf file;
+    int rc = -1, fd = -1, dir = v->shelf.dir;
+
+    (void)snprintf(tmp, sizeof(tmp), "tmp-%s", id);
+    dynbuf_init(&file, FORM_ROWS_MAX + 2 * FORM_HEAD_MAX);
+    if (put_list(v, &file) != 0)
+        goto out;
+    if (pack_sync(&v->pack) != 0 ||
+        (fd = openat(dir, tmp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600)) < 0 ||
+        file_write_fd(fd, dynbuf_span(&file)) != 0 || fsync(fd) != 0 || flock(all, LOCK_EX) != 0) {
+        full(v);
+        goto out;
+    }
+    uint64_t there = shelf_bytes(&v->shelf), more = v->pack.bytes + file.n;
+    if (there > v->store->most || more > v->store->most - there) {
+        too_much(v);
+        goto out;
+    }
+    if (name_is_free(v) != 0)
+        goto out;
+    if (pack_name(&v->pack, id) != 0 || renameat(dir, tmp, dir, id) != 0 || fsync(dir) != 0) {
+        full(v);
+        goto out;
+    }
+    rc = 0;
+out:
+    if (fd >= 0)
+        close(fd);
+    if (rc != 0)
+        (void)unlinkat(dir, tmp, 0);
+    dynbuf_free(&file);
+    return rc;
+}
+
+static int begin(struct saving *v, char id[FORM_ID + 1])
+{
+    char text[ID_TEXT + 1], folder[SHELF_NAME + 1];
+    const struct order *o = v->order;
+    struct timespec now;
+    struct id fresh;
+
+    if (id_new(&fresh) != 0 || clock_gettime(CLOCK_REALTIME, &now) != 0)
+        return err_set(v->err, "the system has no randomness to give");
+    id_text(&fresh, text);
+    (void)snprintf(id, FORM_ID + 1, "ck-%s", text);
+    v->head = (struct form_head){.id = span_str(id),
+                                 .tenant = o->tenant,
+                                 .owner = o->owner,
+                                 .name = o->name,
+                                 .sandbox = o->sandbox,
+                                 .generation = o->generation,
+                                 .created_ms = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000};
+    shelf_of(o->tenant, o->owner, folder);
+    if (name_is_free(v) != 0 || shelf_open(v->store->dir, folder, true, &v->shelf, v->err) != 0)
+        return -1;
+    if (shelf_alone(&v->shelf) && waste_clear(&v->shelf, false, v->err) != 0)
+        return -1;
+    if (shelf_share(&v->shelf) != 0)
+        return err_errno(v->err, "the folder of checkpoints cannot be locked");
+    uint64_t there = shelf_bytes(&v->shelf);
+    if (there >= v->store->most)
+        return too_much(v);
+    if (pack_begin(&v->pack, &v->shelf, v->store->most - there) != 0)
+        return err_set(v->err, "there is no memory for it");
+    return pieces_load(&v->shelf, &v->pieces, v->err);
+}
+
+int store_save(const struct store *s, const struct order *o, int stream, struct dynbuf *out, struct err *e)
+{
+    struct saving *v = &saving;
+    char id[FORM_ID + 1];
+    int rc = -1, all = openat(s->dir, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+
+    *v = (struct saving){
+        .store = s, .order = o, .shelf = {.dir = -1, .lock = -1}, .pieces = {.fd = -1}, .pack = {.fd = -1}, .err = e};
+    dynbuf_init(&v->rows, FORM_ROWS_MAX);
+    if (all < 0)
+        (void)err_errno(e, "the folder of checkpoints cannot be locked");
+    else if (begin(v, id) == 0 && workspace_take(v, stream) == 0) {
+        v->head.added = v->pack.bytes;
+        rc = commit(v, id, all);
+    }
+    if (rc == 0)
+        form_put_head(out, &v->head);
+    if (all >= 0)
+        close(all);
+    pack_drop(&v->pack);
+    pieces_free(&v->pieces);
+    dynbuf_free(&v->rows);
+    shelf_close(&v->shelf);
+    return rc;
+}

@@ -1,0 +1,50 @@
+/* The checkpoints of one owner: a folder below the store's, with a key of its own, made at its first use.
+ *
+ *   key       FORM_MAC random bytes
+ *   ck-ID     a checkpoint; complete as soon as it has this name
+ *   ck-ID.pack  pieces; written with that checkpoint, and shared by those that have the same
+ *   tmp-ID    what is being written; of nobody any more once nobody has the lock
+ *   lock      shared: who reads or writes one; alone: who throws away what no checkpoint needs
+ *   waste     there may be some
+ *
+ * What is to survive is on the disk before it has its name, and its name before it is answered. */
+#ifndef SANDBOX_SHIM_CHECKPOINT_SHELF_H
+#define SANDBOX_SHIM_CHECKPOINT_SHELF_H
+
+#include "common/err.h"
+#include "sandbox-shim/checkpoint/form.h"
+
+enum { SHELF_NAME = 32, SHELF_FILE = FORM_ID + 5 };
+
+struct evp_mac_ctx_st;
+struct shelf {
+    int dir, lock; /* -1: none */
+    struct evp_mac_ctx_st *mac;
+};
+
+/* Which of the store's folders is this owner's. */
+void shelf_of(struct span tenant, struct span owner, char name[SHELF_NAME + 1]);
+/* make: if there is none yet. 0; 1: there is none; -1. shelf_close is right in any case. */
+int shelf_open(int store, const char *name, bool make, struct shelf *s, struct err *e) MUSTCHECK;
+void shelf_close(struct shelf *s);
+/* Of these bytes, for this purpose: 'p' a piece, 'h' a head, 'r' head and rows. */
+void shelf_mac(const struct shelf *s, char purpose, struct span a, struct span b, uint8_t out[FORM_MAC]);
+/* Alone, if nobody else has it; else false. shelf_share waits for who is alone. */
+bool shelf_alone(const struct shelf *s) MUSTCHECK;
+int shelf_share(const struct shelf *s) MUSTCHECK;
+
+/* Bytes of all its packs and checkpoints. */
+uint64_t shelf_bytes(const struct shelf *s);
+/* For each name in the folder that begins and ends so; what fn says below zero ends it and is said. */
+typedef int shelf_each_fn(void *arg, const char *name);
+int shelf_each(int dir, const char *begins, const char *ends, shelf_each_fn *fn, void *arg) MUSTCHECK;
+/* A checkpoint's file, whole, verified, into b; f borrows from b. id is NUL-terminated. 1: there is none. */
+int shelf_read(const struct shelf *s, const char *id, struct dynbuf *b, struct form_file *f, struct err *e) MUSTCHECK;
+/* Its head alone, verified; h borrows from b. */
+int shelf_head(const struct shelf *s, const char *id, struct dynbuf *b, struct form_head *h, struct err *e) MUSTCHECK;
+
+/* One of all shelves: by its id, or its name (of that tenant). 1: there is none. *s is open then alone. */
+int shelf_find(int store, struct span tenant, struct span which, struct shelf *s, char id[FORM_ID + 1],
+               struct err *e) MUSTCHECK;
+
+#endif

@@ -1,0 +1,27 @@
+/* What is done with checkpoints, each by a process of its own that does one thing and ends. */
+#ifndef SANDBOX_SHIM_CHECKPOINT_STORE_H
+#define SANDBOX_SHIM_CHECKPOINT_STORE_H
+
+#include "proxy/words.h"
+#include "sandbox-shim/checkpoint/order.h"
+#include "sandbox-shim/checkpoint/shelf.h"
+
+struct store {
+    int dir;
+    uint64_t most;       /* bytes that are kept for one owner */
+    enum store_end *how; /* set where there is more to say of a failure than words */
+};
+
+/* All: 0, and what there is to tell in out; -1 in words. stream: where a workspace's user is (stream.h). */
+int store_save(const struct store *s, const struct order *o, int stream, struct dynbuf *out, struct err *e) MUSTCHECK;
+int store_load(const struct store *s, const struct order *o, int stream, struct dynbuf *out, struct err *e) MUSTCHECK;
+int store_list(const struct store *s, const struct order *o, struct dynbuf *out, struct err *e) MUSTCHECK;
+int store_remove(const struct store *s, const struct order *o, struct dynbuf *out, struct err *e) MUSTCHECK;
+
+/* waste.c: while nobody else has the shelf (shelf_alone), throw away what was half written, and, if there may be some
+ * or `all`, the pieces that no checkpoint needs. With a checkpoint that cannot be read none of these is known. */
+int waste_clear(const struct shelf *s, bool all, struct err *e) MUSTCHECK;
+/* There may be some from now on. */
+int waste_mark(const struct shelf *s) MUSTCHECK;
+
+#endif

@@ -1,0 +1,279 @@
+/* Checkpoints of sandboxes' files: who keeps them and who is at a workspace are processes of the parent's, of which
+ * each does one thing and ends. Their bytes do not come by here; what is told of them is told on as it is. */
+#include "sandbox-shim/warden/checkpoint.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/log.h"
+#include "common/msg.h"
+#include "sandbox-shim/checkpoint/order.h"
+
+/* GONE_MS: the parent's word why nobody was started may come behind the end of the channel that nobody has. */
+enum { GONE_MS = 200, SAVE_MS = 15 * 60 * 1000, SHORT_MS = 60 * 1000, WHY_MAX = 1024, REST_MAX = CHAN_PAYLOAD_MAX };
+
+/* One thing that is done. */
+struct task {
+    struct task *next;
+    struct warden *warden;
+    uint64_t id, asker; /* asker: the desk's; 0: nobody but its sandbox */
+    uint64_t box;       /* 0: none */
+    enum order_what what;
+    struct chan *chan; /* to who keeps them; NULL: it has ended */
+    struct timer *timer;
+};
+
+/* --- its end ---------------------------------------------------------------------------- */
+
+static void task_free(struct task *t)
+{
+    for (struct task **at = &t->warden->tasks; *at != NULL; at = &(*at)->next)
+        if (*at == t) {
+            *at = t->next;
+            break;
+        }
+    chan_free(&t->chan);
+    timer_free(&t->timer);
+    free(t);
+}
+
+static void tell(struct warden *w, uint64_t asker, enum store_end how, struct span why, struct span rest)
+{
+    struct dynbuf *m = w->desk != NULL && asker != 0 ? chan_begin(w->desk, M_SB_CHECKPOINT, asker) : NULL;
+
+    if (m == NULL)
+        return;
+    msg_put_u8(m, (uint8_t)how);
+    msg_put_span(m, why);
+    msg_put_span(m, rest);
+    (void)chan_commit(w->desk);
+}
+
+/* why may have any bytes: names of files are among its words. */
+static void filled(struct box *b, bool done, struct span why)
+{
+    char words[WHY_MAX + 1];
+
+    if (b == NULL || b->state != BOX_FILLING)
+        return;
+    if (done) {
+        box_filled(b);
+        return;
+    }
+    (void)snprintf(words, sizeof(words), "%.*s", SPAN_FMT(why));
+    warden_tell_started(b->warden, b->asker, NULL, words);
+    b->asker = 0;
+    box_end(b, "the files of its checkpoint could not be put into it");
+}
+
+static void task_end(struct task *t, enum store_end how, struct span why, struct span rest)
+{
+    struct warden *w = t->warden;
+    struct box *b = t->box != 0 ? box_numbered(w, t->box) : NULL;
+
+    t->box = 0; /* which may end now, and nobody waits for this any more */
+    (void)chan_send(w->parent, M_CHECKPOINT_END, t->id, SPAN_NONE);
+    if (b != NULL)
+        b->saves = false;
+    tell(w, t->asker, how, why, rest);
+    if (t->what == ORDER_LOAD)
+        filled(b, how == STORE_DONE, why);
+    task_free(t);
+}
+
+static void task_frame(void *arg, struct chan *c, struct frame *f)
+{
+    struct task *t = arg;
+    struct msg_in m = msg_in(f->payload);
+    unsigned how = msg_get_u8(&m);
+    struct span why = msg_get_span(&m, WHY_MAX), rest = msg_get_span(&m, REST_MAX);
+
+    if (f->type != M_CHECKPOINT_DONE || f->id != t->id || msg_end(&m) != 0 || how >= STORE_ENDS)
+        task_end(t, STORE_FAILED, SPAN("what who keeps checkpoints said cannot be read"), SPAN_NONE);
+    else
+        task_end(t, (enum store_end)how, why, rest);
+}
+
+static void task_gone(void *arg, struct chan *c)
+{
+    struct task *t = arg;
+
+    chan_free(&t->chan);
+    timer_set(t->timer, GONE_MS);
+}
+
+static void task_late(void *arg)
+{
+    const struct task *t = arg;
+
+    task_end(arg, STORE_FAILED,
+             t->chan != NULL ? SPAN("it took too long")
+                             : SPAN("who keeps checkpoints ended before it was done; the log may say why"),
+             SPAN_NONE);
+}
+
+void checkpoint_on_none(struct warden *w, struct frame *f)
+{
+    struct msg_in m = msg_in(f->payload);
+    struct span why = msg_get_span(&m, WHY_MAX);
+
+    for (struct task *t = w->tasks; t != NULL; t = t->next)
+        if (t->id == f->id) {
+            task_end(t, STORE_FAILED, why, SPAN_NONE);
+            return;
+        }
+}
+
+void checkpoint_box_ends(const struct box *b, const char *why)
+{
+    struct task *next;
+
+    for (struct task *t = b->warden->tasks; t != NULL; t = next) {
+        next = t->next;
+        if (t->box == b->id)
+            task_end(t, STORE_FAILED, span_str(why), SPAN_NONE);
+    }
+}
+
+void checkpoint_desk_gone(struct warden *w)
+{
+    struct task *next;
+
+    for (struct task *t = w->tasks; t != NULL; t = next) {
+        next = t->next;
+        if (t->asker != 0)
+            task_end(t, STORE_FAILED, SPAN_NONE, SPAN_NONE);
+    }
+}
+
+/* --- its start ---------------------------------------------------------------------------- */
+
+static struct task *task_new(struct warden *w, uint64_t asker, const struct box *b, enum order_what what, int fd)
+{
+    static const struct chan_ops ops = {task_frame, task_gone};
+    struct task *t = calloc(1, sizeof(*t));
+
+    if (t == NULL) {
+        close(fd);
+        return NULL;
+    }
+    *t = (struct task){.warden = w, .id = ++w->last_task, .asker = asker, .box = b != NULL ? b->id : 0, .what = what};
+    t->timer = timer_new(w->loop, task_late, t);
+    t->chan = chan_new(w->loop, fd, &ops, t);
+    t->next = w->tasks;
+    w->tasks = t;
+    if (t->timer != NULL && t->chan != NULL)
+        return t;
+    task_free(t);
+    return NULL;
+}
+
+static int ask(struct task *t, enum store_with with, const struct order *o, const int keeper[2], const int user[2])
+{
+    struct warden *w = t->warden;
+    struct dynbuf *m = chan_begin(w->parent, M_CHECKPOINT, t->id);
+
+    if (m == NULL)
+        return -1;
+    msg_put_u8(m, (uint8_t)with);
+    msg_put_u64(m, t->box);
+    if (chan_commit_fds(w->parent, (const int[]){keeper[1], user[1]}, with == STORE_ALONE ? 1 : 2) != 0)
+        return -1;
+    if ((m = chan_begin(t->chan, M_CHECKPOINT_ORDER, t->id)) == NULL)
+        return -1;
+    order_put(m, o);
+    return with == STORE_ALONE ? chan_commit(t->chan) : chan_commit_fd(t->chan, user[0]);
+}
+
+/* Why not; NULL: begun. */
+static const char *task_begin(struct warden *w, uint64_t asker, struct box *b, const struct order *o)
+{
+    enum store_with with = o->what == ORDER_SAVE ? STORE_READS : o->what == ORDER_LOAD ? STORE_WRITES : STORE_ALONE;
+    int keeper[2] = {-1, -1}, user[2] = {-1, -1};
+    struct task *t = NULL;
+    int rc = -1;
+
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, keeper) == 0 &&
+        (with == STORE_ALONE || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, user) == 0)) {
+        t = task_new(w, asker, b, o->what, keeper[0]);
+        keeper[0] = -1;
+        rc = t != NULL ? ask(t, with, o, keeper, user) : -1;
+    }
+    if (rc == 0)
+        timer_set(t->timer, with == STORE_ALONE ? SHORT_MS : SAVE_MS);
+    else if (t != NULL)
+        task_free(t);
+    for (int i = 0; i < 2; i++) {
+        if (keeper[i] >= 0)
+            close(keeper[i]);
+        if (user[i] >= 0)
+            close(user[i]);
+    }
+    return rc == 0 ? NULL : "it cannot be asked for: no descriptors, or no memory";
+}
+
+/* --- what is asked for ------------------------------------------------------------------------ */
+
+int checkpoint_on_snapshot(struct warden *w, struct frame *f)
+{
+    struct msg_in m = msg_in(f->payload);
+    struct order o = {.what = ORDER_SAVE};
+
+    o.sandbox = msg_get_span(&m, BOX_NAME_MAX);
+    o.tenant = msg_get_span(&m, FORM_OWNER_MAX);
+    o.owner = msg_get_span(&m, FORM_OWNER_MAX);
+    o.name = msg_get_span(&m, FORM_NAME_MAX);
+    if (msg_end(&m) != 0 || f->id == 0 || o.tenant.n == 0 || (o.name.n > 0 && !form_is_name(o.name)))
+        return -1;
+    struct box *b = box_named(w, o.sandbox);
+    const char *why = b == NULL                ? "no sandbox of this name runs"
+                      : b->state != BOX_PAUSED ? "the sandbox is not paused"
+                      : b->saves               ? "its files are being read for a checkpoint already"
+                                               : NULL;
+    if (why == NULL) {
+        o.generation = b->generation;
+        o.disk = b->is.disk;
+        why = task_begin(w, f->id, b, &o);
+        b->saves = why == NULL;
+    }
+    if (why != NULL)
+        tell(w, f->id, STORE_REFUSED, span_str(why), SPAN_NONE);
+    return 0;
+}
+
+int checkpoint_on_list(struct warden *w, struct frame *f)
+{
+    struct msg_in m = msg_in(f->payload);
+    struct order o = {.what = (enum order_what)msg_get_u8(&m)};
+
+    o.tenant = msg_get_span(&m, FORM_OWNER_MAX);
+    o.which = msg_get_span(&m, FORM_NAME_MAX);
+    if (msg_end(&m) != 0 || f->id == 0 || o.tenant.n == 0 || (o.what != ORDER_LIST && o.what != ORDER_REMOVE))
+        return -1;
+    const char *why = task_begin(w, f->id, NULL, &o);
+    if (why != NULL)
+        tell(w, f->id, STORE_FAILED, span_str(why), SPAN_NONE);
+    return 0;
+}
+
+int checkpoint_on_start(struct warden *w, struct frame *f)
+{
+    struct msg_in m = msg_in(f->payload);
+    struct span tenant = msg_get_span(&m, FORM_OWNER_MAX), which = msg_get_span(&m, FORM_NAME_MAX);
+    struct box_from from;
+
+    if (m.bad || tenant.n == 0 || (!form_is_id(which) && !form_is_name(which)))
+        return -1;
+    (void)snprintf(from.tenant, sizeof(from.tenant), "%.*s", SPAN_FMT(tenant));
+    (void)snprintf(from.which, sizeof(from.which), "%.*s", SPAN_FMT(which));
+    return warden_start(w, f->id, m.rest, &from);
+}
+
+const char *checkpoint_fill(struct box *b)
+{
+    const struct order o = {.what = ORDER_LOAD, .tenant = span_str(b->from.tenant), .which = span_str(b->from.which)};
+
+    return task_begin(b->warden, 0, b, &o);
+}

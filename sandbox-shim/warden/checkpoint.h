@@ -1,0 +1,19 @@
+/* Checkpoints of sandboxes' files (checkpoint.c). */
+#ifndef SANDBOX_SHIM_WARDEN_CHECKPOINT_H
+#define SANDBOX_SHIM_WARDEN_CHECKPOINT_H
+
+#include "sandbox-shim/warden/warden.h"
+
+/* M_SB_SNAPSHOT, M_SB_CHECKPOINTS and M_SB_START_FROM of the desk. -1: they cannot be read. */
+int checkpoint_on_snapshot(struct warden *w, struct frame *f) MUSTCHECK;
+int checkpoint_on_list(struct warden *w, struct frame *f) MUSTCHECK;
+int checkpoint_on_start(struct warden *w, struct frame *f) MUSTCHECK;
+/* M_CHECKPOINT_NONE of the parent. */
+void checkpoint_on_none(struct warden *w, struct frame *f);
+/* Its workspace is to have the files that it is started from; box_filled is called then. Why not, or NULL: begun. */
+const char *checkpoint_fill(struct box *b) MUSTCHECK;
+/* Its sandbox ends; the desk is gone: what is done for them ends. */
+void checkpoint_box_ends(const struct box *b, const char *why);
+void checkpoint_desk_gone(struct warden *w);
+
+#endif

@@ -1,0 +1,479 @@
+/* Checkpoints on the disk: what was kept comes back, what was changed, cut or made up is refused, what was half
+ * written is thrown away and nothing else; a process stands in for who is at the workspace. */
+#include "tests/kit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/file.h"
+#include "sandbox-shim/checkpoint/pack.h"
+#include "sandbox-shim/checkpoint/store.h"
+#include "sandbox-shim/checkpoint/stream.h"
+#include "sandbox-shim/inside/shim_tree.h"
+
+static char top[] = "/tmp/test_store.XXXXXX";
+static enum store_end how;
+static struct store store = {.how = &how};
+static struct err err;
+static char id[FORM_ID + 1];
+static struct form_head told;
+static struct dynbuf said;
+static uint64_t disk;
+
+static int in(const char *format, ...)
+{
+    char command[2048], line[4096];
+    va_list ap;
+    va_start(ap, format);
+    (void)vsnprintf(command, sizeof(command), format, ap);
+    va_end(ap);
+    (void)snprintf(line, sizeof(line), "cd %s && { %s; }", top, command);
+    return system(line);
+}
+#define IN(...) assert_int_equal(in(__VA_ARGS__), 0)
+
+static int begin(void **state)
+{
+    char name[64];
+    memcpy(top + strlen(top) - 6, "XXXXXX", 6);
+    if (!mkdtemp(top) || in("mkdir store work back") != 0)
+        return -1;
+    (void)snprintf(name, sizeof(name), "%s/store", top);
+    store.dir = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    store.most = 1 << 30;
+    disk = 1 << 28;
+    return store.dir < 0 ? -1 : 0;
+}
+
+static int finish(void **state)
+{
+    dynbuf_free(&said);
+    close(store.dir);
+    return in("chmod -R u+rwx . && rm -rf %s", top);
+}
+
+/* --- who is at the workspace ---------------------------------------------------------- */
+
+static int out(void *arg, const uint8_t *p, size_t n)
+{
+    return stream_put(arg, p, n);
+}
+
+static void at_work(int fd, int folder)
+{
+    static struct stream s;
+    static struct pack k;
+    static struct unpack u;
+    static uint8_t piece[STREAM_PIECE];
+    struct stream_end e = {.code = 0}, other;
+    enum stream_what what;
+    uint64_t most;
+    size_t n;
+    s.fd = fd;
+    if (stream_asked(fd, &what, &most) != 0)
+        _exit(1);
+    if (what == STREAM_PACK) {
+        k.put = out;
+        k.arg = &s;
+        k.most = most;
+        e.code = pack_folder(&k, folder) == 0 ? 0 : (unsigned)errno;
+        e.left_out = k.left_out;
+    } else {
+        unpack_begin(&u, folder, true);
+        u.exact = true;
+        int rc = 0, got;
+        while (rc == 0 && (got = stream_get(fd, piece, &n, &other)) == 1)
+            rc = unpack_take(&u, piece, n);
+        if (rc == 0)
+            rc = unpack_end(&u);
+        e.code = rc == 0 ? 0 : (unsigned)errno;
+    }
+    _exit(stream_end_put(&s, &e) == 0 ? 0 : 1);
+}
+
+/* bytes: what it says instead, whatever is asked, and ends. */
+static int with(const char *folder, struct span bytes, const struct order *o)
+{
+    int fd[2], rc;
+    char name[64];
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fd), 0);
+    (void)snprintf(name, sizeof(name), "%s/%s", top, folder);
+    pid_t pid = fork();
+    if (pid == 0) {
+        int dir = open(name, O_RDONLY | O_DIRECTORY);
+        close(fd[0]);
+        (void)signal(SIGPIPE, SIG_IGN);
+        if (bytes.p == NULL)
+            at_work(fd[1], dir);
+        (void)!file_write_fd(fd[1], bytes);
+        (void)shutdown(fd[1], SHUT_WR);
+        while (read(fd[1], name, sizeof(name)) > 0)
+            ;
+        _exit(0);
+    }
+    close(fd[1]);
+    how = STORE_FAILED;
+    dynbuf_free(&said);
+    dynbuf_init(&said, 4096);
+    rc =
+        o->what == ORDER_SAVE ? store_save(&store, o, fd[0], &said, &err) : store_load(&store, o, fd[0], &said, &err);
+    close(fd[0]);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    struct msg_in m = msg_in(dynbuf_span(&said));
+    if (rc == 0) {
+        assert_int_equal(form_get_head(&m, &told), 0);
+        assert_int_equal(msg_end(&m), 0);
+    }
+    return rc;
+}
+
+static int save_of(const char *owner, const char *name, struct span bytes)
+{
+    const struct order o = {.what = ORDER_SAVE,
+                            .tenant = SPAN("default"),
+                            .owner = span_str(owner),
+                            .name = span_str(name),
+                            .sandbox = SPAN("box"),
+                            .generation = 7,
+                            .disk = disk};
+    int rc = with("work", bytes, &o);
+    if (rc == 0)
+        (void)snprintf(id, sizeof(id), "%.*s", SPAN_FMT(told.id));
+    return rc;
+}
+
+static int save(const char *name)
+{
+    return save_of("root", name, SPAN_NONE);
+}
+
+static int load(const char *which)
+{
+    const struct order o = {.what = ORDER_LOAD, .tenant = SPAN("default"), .which = span_str(which)};
+    (void)in("chmod -R u+rwx back; rm -rf back; mkdir back");
+    return with("back", SPAN_NONE, &o);
+}
+
+static int gone(const char *which)
+{
+    const struct order o = {.what = ORDER_REMOVE, .tenant = SPAN("default"), .which = span_str(which)};
+    dynbuf_free(&said);
+    dynbuf_init(&said, 4096);
+    how = STORE_FAILED;
+    return store_remove(&store, &o, &said, &err);
+}
+
+static void refused(int rc, const char *words)
+{
+    assert_int_equal(rc, -1);
+    if (span_find(span_str(err.text), span_str(words)) == strlen(err.text))
+        fail_msg("%s, not %s", err.text, words);
+}
+
+static void alike(void)
+{
+    IN("diff -r --no-dereference work back && cd work && find . ! -name . -printf '%%p %%m %%Ts %%l\\n' | sort > "
+       "../a && cd "
+       "../back && find . ! -name . -printf '%%p %%m %%Ts %%l\\n' | sort > ../b && cmp ../a ../b");
+}
+
+/* --- what is kept -------------------------------------------------------------------- */
+
+static void what_was_kept_comes_back(void **state)
+{
+    unsigned before = open_fds();
+    IN("cd work && mkdir -p d/e/empty && head -c 3000000 /dev/urandom > big && head -c 2097152 /dev/zero > even && : "
+       "> "
+       "none && echo x > d/e/x && ln -s /etc/passwd abs && ln -s ../.. d/up && chmod 555 d/e && chmod 400 none && "
+       "touch -d "
+       "@1000000000 big d d/e && touch -h -d @5 abs");
+    assert_int_equal(save("first"), 0);
+    assert_int_equal(told.files, 4);
+    assert_int_equal(told.folders, 3);
+    assert_int_equal(told.links, 2);
+    assert_int_equal(told.bytes, 3000000 + 2097152 + 2);
+    assert_in_range(told.added, 3000000, 3100000);
+    assert_int_equal(load("first"), 0);
+    alike();
+    assert_int_equal(save(""), 0);
+    assert_int_equal(told.added, 0);
+    assert_int_equal(load(id), 0);
+    alike();
+    refused(save("first"), "a checkpoint of this name exists");
+    assert_int_equal(how, STORE_TAKEN);
+    refused(load("second"), "no such checkpoint");
+    assert_int_equal(how, STORE_MISSING);
+    assert_int_equal(open_fds(), before);
+}
+
+static void of_another_tenant_there_is_none(void **state)
+{
+    IN("echo secret > work/a");
+    assert_int_equal(save("mine"), 0);
+    const struct order named = {.what = ORDER_LOAD, .tenant = SPAN("other"), .which = SPAN("mine")},
+                       numbered = {.what = ORDER_LOAD, .tenant = SPAN("other"), .which = span_str(id)},
+                       none = {.what = ORDER_REMOVE, .tenant = SPAN("other"), .which = span_str(id)};
+    refused(with("back", SPAN_NONE, &named), "no such checkpoint");
+    refused(with("back", SPAN_NONE, &numbered), "no such checkpoint");
+    refused(store_remove(&store, &none, &said, &err), "no such checkpoint");
+    assert_int_equal(load("mine"), 0);
+}
+
+/* The same file of two owners has two names and is there twice: nobody learns from a name, a size, or what is added,
+ * that another one has it. */
+static void nobody_learns_what_another_has(void **state)
+{
+    struct shelf a, b;
+    uint8_t first[FORM_MAC], second[FORM_MAC];
+    char name[SHELF_NAME + 1];
+    IN("head -c 100000 /dev/urandom > work/same");
+    assert_int_equal(save_of("one", "", SPAN_NONE), 0);
+    uint64_t added = told.added;
+    assert_int_equal(save_of("two", "", SPAN_NONE), 0);
+    assert_int_equal(told.added, added);
+    shelf_of(SPAN("default"), SPAN("one"), name);
+    assert_int_equal(shelf_open(store.dir, name, false, &a, &err), 0);
+    shelf_of(SPAN("default"), SPAN("two"), name);
+    assert_int_equal(shelf_open(store.dir, name, false, &b, &err), 0);
+    shelf_mac(&a, 'p', SPAN("same"), SPAN_NONE, first);
+    shelf_mac(&b, 'p', SPAN("same"), SPAN_NONE, second);
+    assert_memory_not_equal(first, second, FORM_MAC);
+    shelf_mac(&a, 'h', SPAN("same"), SPAN_NONE, second);
+    assert_memory_not_equal(first, second, FORM_MAC);
+    shelf_close(&a);
+    shelf_close(&b);
+}
+
+/* --- what is not as it was ------------------------------------------------------------ */
+
+static void a_flipped_bit_is_refused(void **state)
+{
+    char path[256];
+    struct stat st;
+    IN("echo some words, more than once, more than once > work/a; ln -s a work/b; head -c 40 /dev/urandom > work/c");
+    assert_int_equal(save(""), 0);
+    for (int pack = 0; pack < 2; pack++) {
+        (void)snprintf(path, sizeof(path), "%s/path", top);
+        IN("ls $PWD/store/*/%s%s | tr -d '\\n' > path", id, pack ? ".pack" : "");
+        int fd = open(path, O_RDONLY);
+        ssize_t n = read(fd, path, sizeof(path) - 1);
+        close(fd);
+        path[n] = '\0';
+        fd = open(path, O_RDWR);
+        assert_int_equal(fstat(fd, &st), 0);
+        for (off_t at = 0; at < st.st_size; at++) {
+            uint8_t good, bad;
+            assert_int_equal(pread(fd, &good, 1, at), 1);
+            bad = good ^ (uint8_t)(1 << at % 8);
+            assert_int_equal(pwrite(fd, &bad, 1, at), 1);
+            refused(load(id), "damaged");
+            assert_int_equal(pwrite(fd, &good, 1, at), 1);
+        }
+        for (off_t at = 0; at < st.st_size; at += 7) {
+            IN("cp %s whole; truncate -s %ld %s", path, (long)at, path);
+            refused(load(id), "damaged");
+            IN("cp whole %s", path);
+        }
+        close(fd);
+    }
+    assert_int_equal(load(id), 0);
+}
+
+/* Rows of a list that has the right keyed hashes, so that nothing but their own sense refuses them. */
+static int made_up(const struct form_row *r, size_t n, size_t pieces)
+{
+    struct dynbuf b, head, rows;
+    struct shelf s;
+    uint8_t mac[FORM_MAC];
+    char name[SHELF_NAME + 1], file[64] = "ck-10000000000000000000000000";
+    const struct form_head h = {
+        .id = span_str(file), .tenant = SPAN("default"), .owner = SPAN("root"), .sandbox = SPAN("box"), .folders = n};
+    dynbuf_init(&b, 65536);
+    dynbuf_init(&head, 65536);
+    dynbuf_init(&rows, 65536);
+    form_put_head(&head, &h);
+    for (size_t i = 0; i < n; i++)
+        form_put_row(&rows, &r[i]);
+    for (size_t i = 0; i < pieces; i++)
+        (void)dynbuf_add(&rows, span_of(mac, FORM_MAC));
+    shelf_of(SPAN("default"), SPAN("root"), name);
+    assert_int_equal(shelf_open(store.dir, name, true, &s, &err), 0);
+    (void)dynbuf_add(&b, FORM_CHECKPOINT);
+    msg_put_span(&b, dynbuf_span(&head));
+    shelf_mac(&s, 'h', dynbuf_span(&head), SPAN_NONE, mac);
+    (void)dynbuf_add(&b, span_of(mac, FORM_MAC));
+    msg_put_span(&b, dynbuf_span(&rows));
+    shelf_mac(&s, 'r', dynbuf_span(&head), dynbuf_span(&rows), mac);
+    (void)dynbuf_add(&b, span_of(mac, FORM_MAC));
+    int fd = openat(s.dir, file, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    assert_int_equal(file_write_fd(fd, dynbuf_span(&b)), 0);
+    close(fd);
+    shelf_close(&s);
+    dynbuf_free(&b);
+    dynbuf_free(&head);
+    dynbuf_free(&rows);
+    return load(file);
+}
+
+static void a_list_that_lies_is_refused(void **state)
+{
+    static const char *const names[] = {"/abs", "../up", "a/../../up", "a//b", "a/.", "", "..", "a/"};
+    struct form_row r = {.type = TAR_FOLDER, .mode = 0755, .name = SPAN("good")};
+    assert_int_equal(made_up(&r, 1, 0), 0);
+    IN("test -d back/good");
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        r.name = span_str(names[i]);
+        refused(made_up(&r, 1, 0), "damaged");
+    }
+    r.name = span_of("a\0b", 3);
+    refused(made_up(&r, 1, 0), "damaged");
+    r = (struct form_row){.type = TAR_LINK, .name = SPAN("link")};
+    refused(made_up(&r, 1, 0), "damaged"); /* to nowhere */
+    r.type = TAR_HARD_LINK;
+    refused(made_up(&r, 1, 0), "damaged");
+    r = (struct form_row){.type = TAR_FILE, .size = FORM_PIECE + 1, .name = SPAN("file")};
+    refused(made_up(&r, 1, 0), "damaged");
+    refused(made_up(&r, 1, 1), "damaged");
+    refused(made_up(&r, 1, 2), "damaged"); /* of pieces that are not there */
+    r.size = UINT64_MAX;
+    refused(made_up(&r, 1, 2), "damaged");
+    r = (struct form_row){.type = TAR_FOLDER, .mode = 010000, .name = SPAN("mode")};
+    refused(made_up(&r, 1, 0), "damaged");
+    IN("test -z \"$(ls -A back)\"");
+}
+
+static void what_is_told_of_files_may_be_anything(void **state)
+{
+    static uint8_t block[4 + 512];
+    refused(save_of("root", "", SPAN("")), "has ended");
+    refused(save_of("root", "", SPAN("\xff\xff\xff\xff")), "has ended");
+    refused(save_of("root", "", SPAN("\0\0\0\4what")), "has ended");
+    block[2] = 2;
+    memset(block + 4, 'x', 512);
+    refused(save_of("root", "", span_of(block, sizeof(block))), "cannot be read");
+    refused(save_of("root", "", SPAN("\0\0\0\0\0\0\0\0\0\0\0\0\0\0")), "ends too soon");
+    refused(save_of("root", "", SPAN("\0\0\0\0\0\0\0\x0d\0\0\0\0\0\3x/y")), "Permission denied: x/y");
+    IN("truncate -s 200M work/hole; truncate -s 100M work/other");
+    refused(save(""), "holes");
+    assert_int_equal(how, STORE_REFUSED);
+    IN("test -z \"$(find store -name 'ck-*' -o -name 'tmp-*')\"");
+}
+
+/* --- what is thrown away ------------------------------------------------------------------ */
+
+static void what_was_half_written_goes_and_nothing_else(void **state)
+{
+    IN("head -c 50000 /dev/urandom > work/a");
+    assert_int_equal(save("first"), 0);
+    IN("head -c 50000 /dev/urandom > work/b");
+    assert_int_equal(save("second"), 0);
+    /* who was killed between the names of its pieces and its list */
+    IN("cd store/* && mv %s tmp-%s && test $(ls *.pack | wc -l) = 2", id, id);
+    IN("rm work/b; echo c > work/c");
+    assert_int_equal(save("third"), 0);
+    IN("cd store/* && ! ls tmp-* && test $(ls *.pack | wc -l) = 2");
+    assert_int_equal(load("first"), 0);
+    assert_int_equal(load("third"), 0);
+    alike();
+    /* nothing goes while somebody reads or writes there */
+    struct shelf other;
+    char name[SHELF_NAME + 1];
+    shelf_of(SPAN("default"), SPAN("root"), name);
+    assert_int_equal(shelf_open(store.dir, name, false, &other, &err), 0);
+    assert_int_equal(shelf_share(&other), 0);
+    IN("cd store/* && touch tmp-x");
+    assert_int_equal(save("fourth"), 0);
+    IN("ls store/*/tmp-x");
+    shelf_close(&other);
+    assert_int_equal(save("fifth"), 0);
+    IN("! ls store/*/tmp-x");
+}
+
+static void what_others_need_stays(void **state)
+{
+    IN("head -c 500000 /dev/urandom > work/shared; head -c 2500000 /dev/urandom > work/own");
+    assert_int_equal(save("first"), 0);
+    IN("rm work/own");
+    assert_int_equal(save("second"), 0);
+    assert_int_equal(told.added, 0);
+    assert_int_equal(gone("first"), 0);
+    IN("test $(cat store/*/*.pack | wc -c) -lt 600000");
+    assert_int_equal(load("second"), 0);
+    alike();
+    /* with a list that cannot be read nobody knows what it needs */
+    IN("echo more > work/more");
+    assert_int_equal(save("third"), 0);
+    IN("printf x | dd of=$(ls store/*/%s) bs=1 seek=150 conv=notrunc status=none", id);
+    assert_int_equal(gone("second"), 0);
+    IN("test $(cat store/*/*.pack | wc -c) -gt 500000");
+    assert_int_equal(gone(id), 0); /* by its id, though its name cannot be read */
+    IN("! ls store/*/*.pack");
+    refused(gone("second"), "no such checkpoint");
+}
+
+static void one_owner_has_so_much_and_no_more(void **state)
+{
+    store.most = 300000;
+    IN("head -c 200000 /dev/urandom > work/a");
+    assert_int_equal(save("first"), 0);
+    IN("head -c 200000 /dev/urandom > work/a");
+    refused(save("second"), "300000 bytes");
+    assert_int_equal(how, STORE_FULL);
+    IN("! ls store/*/tmp-*");
+    assert_int_equal(save_of("other", "second", SPAN_NONE), 0); /* who has as much */
+    assert_int_equal(gone("first"), 0);
+    assert_int_equal(save("third"), 0);
+    assert_int_equal(load("third"), 0);
+    alike();
+}
+
+static void the_newest_comes_first(void **state)
+{
+    struct order o = {.what = ORDER_LIST, .tenant = SPAN("default")};
+    struct form_head h;
+    char first[FORM_ID + 1];
+    struct dynbuf b;
+    for (int i = 0; i < 3; i++) {
+        const uint64_t before = told.created_ms;
+        do
+            assert_int_equal(save(""), 0);
+        while (told.created_ms == before); /* two of one moment have no order */
+    }
+    memcpy(first, id, sizeof(first));
+    dynbuf_init(&b, 65536);
+    assert_int_equal(store_list(&store, &o, &b, &err), 0);
+    struct msg_in m = msg_in(dynbuf_span(&b));
+    assert_false(msg_get_bool(&m));
+    assert_int_equal(form_get_head(&m, &h), 0);
+    assert_true(span_eq(h.id, span_str(first)));
+    size_t rest = m.rest.n;
+    dynbuf_reset(&b);
+    o.which = span_str(first); /* those behind it */
+    assert_int_equal(store_list(&store, &o, &b, &err), 0);
+    assert_int_equal(b.n, 1 + rest);
+    dynbuf_free(&b);
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, begin, finish)
+    const struct CMUnitTest tests[] = {
+        TEST(what_was_kept_comes_back),
+        TEST(of_another_tenant_there_is_none),
+        TEST(nobody_learns_what_another_has),
+        TEST(a_flipped_bit_is_refused),
+        TEST(a_list_that_lies_is_refused),
+        TEST(what_is_told_of_files_may_be_anything),
+        TEST(what_was_half_written_goes_and_nothing_else),
+        TEST(what_others_need_stays),
+        TEST(one_owner_has_so_much_and_no_more),
+        TEST(the_newest_comes_first),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,235 @@
+/* Checkpoints, as the warden has them made: only of what stands still, only one at a time of a sandbox; and one that
+ * is started from a checkpoint is nobody's before all of its files are in it. */
+#include "tests/unit/warden/warden_world.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/msg.h"
+#include "common/net/chan.h"
+#include "sandbox-shim/checkpoint/order.h"
+
+#define ID "ck-10000000000000000000000000"
+
+static int keeper = -1;
+
+/* Who keeps them is asked for and told this; the task's number. */
+static uint64_t asked(unsigned with, uint64_t box, enum order_what what)
+{
+    struct dynbuf payload;
+    struct frame f;
+    struct order o;
+    uint64_t id = heard(PARENT, M_CHECKPOINT);
+    struct msg_in m = msg_in(got.payload);
+    assert_int_equal(msg_get_u8(&m), with);
+    assert_int_equal(msg_get_u64(&m), box);
+    assert_int_equal(msg_end(&m), 0);
+    assert_int_equal(got.nfds, with == STORE_ALONE ? 1 : 2);
+    int user = with == STORE_ALONE ? -1 : frame_take_fd(&got, 1);
+    keeper = frame_take_fd(&got, 0);
+    if (user >= 0)
+        close(user);
+    dynbuf_init(&payload, CHAN_PAYLOAD_MAX);
+    assert_int_equal(chan_read_one(keeper, &f, &payload), 0);
+    assert_int_equal(f.type, M_CHECKPOINT_ORDER);
+    assert_int_equal(f.id, id);
+    assert_int_equal(f.nfds, with == STORE_ALONE ? 0 : 1);
+    if (f.nfds == 1)
+        close(f.fd[0]);
+    assert_int_equal(order_get(f.payload, &o), 0);
+    assert_int_equal(o.what, what);
+    assert_true(span_eq(o.tenant, SPAN("default")));
+    if (what == ORDER_SAVE)
+        assert_true(span_eq(o.sandbox, SPAN("box")) && span_eq(o.owner, SPAN("root")) && o.generation == 7 &&
+                    o.disk > 0);
+    else if (what == ORDER_LOAD)
+        assert_true(span_eq(o.which, SPAN(ID)));
+    dynbuf_free(&payload);
+    return id;
+}
+
+static void keeper_says(uint64_t id, enum store_end how, const char *why)
+{
+    struct dynbuf b = fresh();
+    msg_put_u8(&b, (uint8_t)how);
+    msg_put_span(&b, span_str(why));
+    msg_put_span(&b, SPAN("told"));
+    assert_int_equal(chan_write_one(keeper, M_CHECKPOINT_DONE, id, dynbuf_span(&b)), 0);
+    dynbuf_free(&b);
+    close(keeper);
+    assert_int_equal(heard(PARENT, M_CHECKPOINT_END), id);
+}
+
+static void ask_snapshot(uint64_t desk, const char *name)
+{
+    struct dynbuf b = fresh();
+    msg_put_span(&b, span_str(name));
+    msg_put_span(&b, SPAN("default"));
+    msg_put_span(&b, SPAN("root"));
+    msg_put_span(&b, SPAN("built"));
+    say(DESK, M_SB_SNAPSHOT, desk, &b);
+}
+
+static void desk_hears(uint64_t desk, enum store_end how, const char *why)
+{
+    assert_int_equal(heard(DESK, M_SB_CHECKPOINT), desk);
+    struct msg_in m = msg_in(got.payload);
+    assert_int_equal(msg_get_u8(&m), how);
+    struct span said = msg_get_span(&m, 400), rest = msg_get_span(&m, 400);
+    assert_int_equal(msg_end(&m), 0);
+    assert_true(*why ? span_find(said, span_str(why)) < said.n : said.n == 0);
+    assert_true(how != STORE_DONE || span_eq(rest, SPAN("told")));
+}
+
+static void pause_it(uint64_t id)
+{
+    struct dynbuf b = fresh();
+    msg_put_span(&b, SPAN("box"));
+    say(DESK, M_SB_PAUSE, 20, &b);
+    assert_int_equal(heard(PARENT, M_BOX_PAUSE), id);
+    b = fresh();
+    msg_put_u8(&b, PAUSE_CGROUP_1);
+    msg_put_span(&b, SPAN(""));
+    say(PARENT, M_BOX_PAUSED, id, &b);
+    assert_int_equal(heard(DESK, M_SB_PAUSED), 20);
+    (void)heard(LEDGER, M_NOTE);
+}
+
+static void only_what_stands_still_is_kept(void **state)
+{
+    int fd;
+    uint64_t id = runs("box", 60000, &fd);
+    ask_snapshot(1, "nobody");
+    desk_hears(1, STORE_REFUSED, "no sandbox of this name runs");
+    ask_snapshot(2, "box");
+    desk_hears(2, STORE_REFUSED, "not paused");
+    pause_it(id);
+    ask_snapshot(3, "box");
+    uint64_t task = asked(STORE_READS, id, ORDER_SAVE);
+    ask_snapshot(4, "box");
+    desk_hears(4, STORE_REFUSED, "already");
+    struct dynbuf b = fresh();
+    msg_put_span(&b, SPAN("box"));
+    msg_put_u64(&b, 8);
+    say(DESK, M_SB_RESUME, 5, &b);
+    assert_int_equal(heard(DESK, M_SB_PAUSED), 5);
+    assert_true(span_find(got.payload, SPAN("being read")) < got.payload.n);
+    keeper_says(task, STORE_DONE, "");
+    desk_hears(3, STORE_DONE, "");
+    ask_snapshot(6, "box");
+    task = asked(STORE_READS, id, ORDER_SAVE);
+    close(keeper); /* who keeps them dies */
+    assert_int_equal(heard(PARENT, M_CHECKPOINT_END), task);
+    desk_hears(6, STORE_FAILED, "ended before");
+    ask_snapshot(7, "box");
+    task = asked(STORE_READS, id, ORDER_SAVE);
+    close(keeper); /* nobody has the other end, and why comes behind that */
+    b = fresh();
+    msg_put_span(&b, SPAN("there are too many"));
+    say(PARENT, M_CHECKPOINT_NONE, task, &b);
+    assert_int_equal(heard(PARENT, M_CHECKPOINT_END), task);
+    desk_hears(7, STORE_FAILED, "too many");
+    ask_snapshot(8, "box");
+    task = asked(STORE_READS, id, ORDER_SAVE);
+    destroy("box"); /* and with it what is done for it */
+    assert_int_equal(heard(PARENT, M_BOX_END), id);
+    assert_int_equal(heard(PARENT, M_CHECKPOINT_END), task);
+    desk_hears(8, STORE_FAILED, "destroyed");
+    close(keeper);
+    close(fd);
+}
+
+/* As M_SB_START of the world is: asked for here with a checkpoint before it. */
+static uint64_t start_from(uint64_t desk, int *fd)
+{
+    const struct wire_box box = {.name = SPAN("box"), .memory = 1 << 30, .pids = 64, .disk = 1 << 20, .files = 256};
+    struct dynbuf b = fresh();
+    msg_put_span(&b, SPAN("default"));
+    msg_put_span(&b, SPAN(ID));
+    wire_put_box(&b, &box);
+    msg_put_u64(&b, 7);
+    msg_put_u64(&b, 100);
+    msg_put_u64(&b, 60000);
+    msg_put_u8(&b, false);
+    say(DESK, M_SB_START_FROM, desk, &b);
+    uint64_t id = heard(PARENT, M_BOX);
+    *fd = frame_take_fd(&got, 0);
+    assert_int_equal(fcntl(*fd, F_SETFL, 0), 0);
+    parent_says_started(id, 1);
+    struct dynbuf payload;
+    struct frame f;
+    dynbuf_init(&payload, CHAN_PAYLOAD_MAX);
+    assert_int_equal(chan_read_one(*fd, &f, &payload), 0);
+    assert_int_equal(f.type, M_BOX_ORDER);
+    dynbuf_free(&payload);
+    frame_of(*fd, TALK_HELLO, 0, SPAN("\0\0\0\2"));
+    return id;
+}
+
+static void started(uint64_t desk, bool ok, const char *why)
+{
+    assert_int_equal(heard(DESK, M_SB_STARTED), desk);
+    struct msg_in m = msg_in(got.payload);
+    assert_int_equal(msg_get_bool(&m), ok);
+    struct span said = msg_get_span(&m, 400);
+    assert_true(*why ? span_find(said, span_str(why)) < said.n : said.n == 0);
+}
+
+static void one_that_is_filled_is_nobodys_before(void **state)
+{
+    int fd;
+    uint64_t id = start_from(1, &fd), task = asked(STORE_WRITES, id, ORDER_LOAD);
+    execute(2, "box", 1000, 1000);
+    exit_heard(2, SB_NOT_STARTED, 0);
+    ask_snapshot(3, "box");
+    desk_hears(3, STORE_REFUSED, "not paused");
+    say(DESK, M_SB_LIST, 4, NULL);
+    assert_int_equal(heard(DESK, M_SB_LISTED), 4);
+    assert_true(span_eq(got.payload, SPAN("\0\0")));
+    keeper_says(task, STORE_DONE, "");
+    started(1, true, "");
+    (void)heard(LEDGER, M_NOTE);
+    execute(5, "box", 1000, 1000);
+    unsigned type;
+    uint32_t run;
+    struct dynbuf b = told(fd, &type, &run);
+    assert_int_equal(type, TALK_RUN);
+    dynbuf_free(&b);
+    close(fd);
+}
+
+static void one_that_cannot_be_filled_ends(void **state)
+{
+    int fd;
+    uint64_t id = start_from(1, &fd), task = asked(STORE_WRITES, id, ORDER_LOAD);
+    keeper_says(task, STORE_FAILED, "a piece of \"a\nb\" is damaged");
+    started(1, false, "a piece of \"a\nb\" is damaged");
+    assert_int_equal(heard(PARENT, M_BOX_END), id);
+    end_heard("box"); /* in words of our own, whatever its files are called */
+    assert_true(span_find(got.payload, SPAN("a piece of")) == got.payload.n);
+    close(fd);
+}
+
+static void its_end_is_the_end_of_its_filling(void **state)
+{
+    int fd;
+    uint64_t id = start_from(1, &fd), task = asked(STORE_WRITES, id, ORDER_LOAD);
+    close(fd); /* its first process */
+    assert_int_equal(heard(PARENT, M_BOX_END), id);
+    assert_int_equal(heard(PARENT, M_CHECKPOINT_END), task);
+    started(1, false, "could not be set up");
+    close(keeper);
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, begin_known, finish)
+    const struct CMUnitTest tests[] = {
+        TEST(only_what_stands_still_is_kept),
+        TEST(one_that_is_filled_is_nobodys_before),
+        TEST(one_that_cannot_be_filled_ends),
+        TEST(its_end_is_the_end_of_its_filling),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

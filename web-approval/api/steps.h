@@ -1,0 +1,46 @@
+/* Steps of one request that another one takes as well: a start, a pause and its end, and checkpoints, which need all
+ * of them. */
+#ifndef WEB_APPROVAL_API_STEPS_H
+#define WEB_APPROVAL_API_STEPS_H
+
+#include "sandbox-shim/checkpoint/order.h"
+#include "web-approval/api/api.h"
+
+/* Longer than the warden gives who keeps checkpoints. */
+enum { CHECKPOINT_MS = 16 * 60 * 1000 };
+
+/* One that is being paused, or goes on: x->arg. */
+struct pausing {
+    void (*then)(struct exchange *x); /* when it is so, instead of the answer */
+    uint64_t generation;
+    unsigned way;
+};
+/* x->step is one. Answered, unless it goes well and there is a `then`. */
+void api_pause_go(struct exchange *x);
+void api_resume_go(struct exchange *x);
+
+/* One that is being started. */
+struct starting {
+    char name[BOX_NAME_MAX + 1], image[BOX_NAME_MAX + 1], digest[BOX_DIGEST_MAX + 1];
+    struct span session, from; /* from: a checkpoint; empty: none */
+    struct wire_box box;
+    uint64_t cpu_percent, timeout_s, generation;
+    bool strict, borrows; /* borrows: `from` is of no use to anybody once that is over */
+    struct digest access; /* of PLACE_DOCK: what it is opened with, and what is to be known of it */
+    struct span note;
+};
+/* As when nothing is asked for. */
+void api_start_begin(struct starting *s);
+/* Its name, session, limits and timeout, as far as they are given. -1, answered. */
+int api_start_take(struct exchange *x, struct starting *s, const struct member *name, const struct member *session,
+                   const struct member *limits, const struct member *timeout) MUSTCHECK;
+/* x->step is one; its answer is x's. */
+void api_start_go(struct exchange *x);
+
+/* The id or name of a checkpoint, where it is given. -1, answered. */
+int api_checkpoint_named(struct exchange *x, const struct json *given, struct span *to) MUSTCHECK;
+/* Nobody needs it any more; nothing is waited for. */
+void api_checkpoint_forget(struct desk *d, struct span id);
+void api_checkpoint_note(struct exchange *x, const char *kind, struct span sandbox, struct span checkpoint);
+
+#endif
