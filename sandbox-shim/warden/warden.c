@@ -10,6 +10,13 @@
 #include "common/log.h"
 #include "common/msg.h"
 
+/* Who waits until nothing is left of the sandboxes of a name that end. */
+struct destroyer {
+    struct destroyer *next;
+    uint64_t asker;
+    char name[BOX_NAME_MAX + 1];
+};
+
 enum { CPU_PERCENT_MAX = 102400, WHY_MAX = 400, OUTPUT_MAX_MIB = 1024, USAGE_MAX = 64 };
 
 void warden_tell_started(struct warden *w, uint64_t asker, const struct box *b, const char *why)

@@ -107,23 +107,16 @@ struct box {
     struct flow_turn turn;
 };
 
-/* Who waits until nothing is left of the sandboxes of a name that end. */
-struct destroyer {
-    struct destroyer *next;
-    uint64_t asker;
-    char name[BOX_NAME_MAX + 1];
-};
-
 struct warden {
     struct loop *loop;
     struct chan *parent, *desk, *ledger;
     struct box *boxes;
     size_t nboxes; /* those that end are not counted */
     uint64_t last_box;
-    bool known;  /* the ledger has heard which sandboxes run: from then on others may be started */
-    int waiting; /* until then: the desk's socket, plus one; 0: none */
-    struct destroyer *destroyers;
-    struct task *tasks; /* checkpoint.c */
+    bool known;                   /* the ledger has heard which sandboxes run: from then on others may be started */
+    int waiting;                  /* until then: the desk's socket, plus one; 0: none */
+    struct destroyer *destroyers; /* warden.c */
+    struct task *tasks;           /* checkpoint.c */
     uint64_t last_task;
     size_t nkept; /* detached commands */
 };

@@ -208,6 +208,11 @@ static void started(struct exchange *x, struct frame *f)
     jsonw_end_object(&w);
 }
 
+static struct span tenant_of(const struct exchange *x)
+{
+    return x->place == PLACE_DOCK ? span_str(x->caller.tenant) : SPAN("default");
+}
+
 static void ask_warden(struct exchange *x)
 {
     const struct starting *s = x->step;
@@ -217,7 +222,7 @@ static void ask_warden(struct exchange *x)
         return;
     if (s->from.n > 0) {
         ask_longer(x, CHECKPOINT_MS);
-        msg_put_span(b, SPAN("default"));
+        msg_put_span(b, tenant_of(x));
         msg_put_span(b, s->from);
     }
     wire_put_box(b, &s->box);
@@ -317,7 +322,7 @@ static void none_runs(struct exchange *x, struct frame *f)
                                .session = s->session,
                                .kind = SPAN("started"),
                                .owner = span_str(x->operator),
-                               .tenant = x->place == PLACE_DOCK ? span_str(x->caller.tenant) : SPAN("default"),
+                               .tenant = tenant_of(x),
                                .generation = 1};
     api_started_label(&put, &s->box);
     if (!(b = ask_begin(x, ASK_LEDGER, M_SANDBOX_PUT, M_SANDBOX_DONE, put_done)))
@@ -471,8 +476,8 @@ void api_start_begin(struct starting *s)
 int api_start_take(struct exchange *x, struct starting *s, const struct member *name, const struct member *session,
                    const struct member *limits, const struct member *timeout)
 {
-    if (limits_take(x, limits->value, &s->strict) != 0 || api_number(x, timeout, &s->timeout_s, 1, LIFE_MAX_S) != 0 ||
-        name_take(x, name->value, s->name) != 0)
+    if (limits_take(x, limits->value, &s->strict) != 0 ||
+        api_number(x, timeout, &s->timeout_s, 1, STARTED_LIFE_MAX_S) != 0 || name_take(x, name->value, s->name) != 0)
         return -1;
     s->box.name = span_str(s->name);
     s->session = session->value && session->value->text.n ? session->value->text : s->box.name;

@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "cli/verb.h"
-#include "cli/verbs/files.h"
-#include "cli/verbs/follow.h"
+#include "cli/verbs/started/files.h"
+#include "cli/verbs/started/follow.h"
 #include "sandbox-shim/inside/shim_tree.h"
 
 static char top[] = "/tmp/test_foreign.XXXXXX", sock[64];

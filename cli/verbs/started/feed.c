@@ -1,4 +1,4 @@
-#include "cli/verbs/feed.h"
+#include "cli/verbs/started/feed.h"
 
 #include <errno.h>
 #include <poll.h>

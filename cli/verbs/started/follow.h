@@ -4,7 +4,7 @@
 #ifndef CLI_VERBS_FOLLOW_H
 #define CLI_VERBS_FOLLOW_H
 
-#include "cli/verbs/feed.h"
+#include "cli/verbs/started/feed.h"
 
 enum { EXIT_TIMED_OUT = 124, EXIT_LOST = 125, EXIT_SIGNAL = 128 };
 

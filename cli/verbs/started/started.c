@@ -1,5 +1,5 @@
 /* countersign sandbox start|started|destroy: sandboxes that the gateway itself starts. */
-#include "cli/verbs/started.h"
+#include "cli/verbs/started/started.h"
 
 #include <stdio.h>
 

@@ -4,8 +4,8 @@
 #include <unistd.h>
 
 #include "cli/table.h"
-#include "cli/verbs/follow.h"
-#include "cli/verbs/started.h"
+#include "cli/verbs/started/follow.h"
+#include "cli/verbs/started/started.h"
 #include "common/text/visible.h"
 
 enum { TOP_S = 2, SEEN_MAX = 512, ID_ROOM = 48 };

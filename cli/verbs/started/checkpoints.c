@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "cli/verbs/started.h"
+#include "cli/verbs/started/started.h"
 
 enum { ID_BYTES_MAX = 63 };
 

@@ -1,5 +1,5 @@
 /* countersign sandbox cp|ls: files of the sandboxes that the gateway itself starts. */
-#include "cli/verbs/files.h"
+#include "cli/verbs/started/files.h"
 
 #include <errno.h>
 #include <fcntl.h>

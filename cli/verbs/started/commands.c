@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "cli/verbs/follow.h"
-#include "cli/verbs/started.h"
+#include "cli/verbs/started/follow.h"
+#include "cli/verbs/started/started.h"
 #include "common/text/utf8.h"
 
 enum { ENV_MAX = CLI_GIVEN_MAX, SHELL_S = 86400 };

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/verbs/files.h"
+#include "cli/verbs/started/files.h"
 #include "sandbox-shim/inside/shim_tree.h"
 
 enum { PIECE = 64 * 1024 };

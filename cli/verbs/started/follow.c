@@ -1,4 +1,4 @@
-#include "cli/verbs/follow.h"
+#include "cli/verbs/started/follow.h"
 
 #include <stdio.h>
 #include <stdlib.h>
