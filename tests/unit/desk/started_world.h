@@ -11,6 +11,8 @@
 #include "sandbox-shim/warden/wire_box.h"
 #include "web-approval/api/api.h"
 
+#define UNKNOWN "\1\0\0\0\0\0\0\0\0" /* M_SB_IMAGE: a digest of the machine's files, which is not known */
+
 #define A_DIGEST "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
 extern struct dynbuf sent, noted; /* the last message, but for notes; the last note */

@@ -5,8 +5,6 @@
 #include "proxy/wire_ticket.h"
 #include "sandbox-shim/inside/shim_talk.h"
 
-#define UNKNOWN "\1\0\0\0\0\0\0\0\0" /* a digest of the machine's files, which is not known */
-
 static void what_makes_no_sense_is_asked_of_nobody(void **state)
 {
     static const char *const bad[] = {

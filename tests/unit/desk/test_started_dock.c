@@ -72,7 +72,8 @@ static void what_opens_one_sandbox_opens_that_one_alone(void **state)
 /* A row of M_SB_LISTED. */
 static void put_row(struct dynbuf *list, const char *name)
 {
-    wire_put_box(list, &(struct wire_box){span_str(name), 64 << 20, 8, 1 << 20, 64});
+    wire_put_box(list, &(struct wire_box){
+                           .name = span_str(name), .memory = 64 << 20, .pids = 8, .disk = 1 << 20, .files = 64});
     for (int i = 0; i < 4; i++)
         msg_put_u64(list, 1);
     msg_put_u8(list, 1);
@@ -112,6 +113,7 @@ static void a_start_says_what_it_is_opened_with(void **state)
     assert_int_equal(docked("acme", "", "POST /api/v1/sandboxes/start",
                             "{\"name\":\"abox\",\"access\":\"" ACCESS "\",\"note\":\"{}\"}"),
                      0);
+    answer(ASK_WARDEN, M_SB_IMAGE, SPAN(UNKNOWN));
     assert_int_equal(sent_type, M_SB_LIST);
     answer(ASK_WARDEN, M_SB_LISTED, SPAN("\0\0"));
     assert_int_equal(sent_type, M_SANDBOX_PUT);
@@ -124,6 +126,7 @@ static void a_start_says_what_it_is_opened_with(void **state)
     assert_int_equal(docked("acme", "", "POST /api/v1/sandboxes/start",
                             "{\"name\":\"abox\",\"access\":\"" ACCESS "\",\"note\":\"{}\"}"),
                      0);
+    answer(ASK_WARDEN, M_SB_IMAGE, SPAN(UNKNOWN));
     answer(ASK_WARDEN, M_SB_LISTED, SPAN("\0\0"));
     answer(ASK_LEDGER, M_SANDBOX_DONE, SPAN("\1\0\0\0\0"));
     answer(ASK_LEDGER, M_SANDBOX_DONE, SPAN("\0\0\0\0\2no"));
@@ -142,12 +145,14 @@ static void of_a_tenant_so_many_run(void **state)
         assert_int_equal(docked("acme", "", "POST /api/v1/sandboxes/start",
                                 "{\"name\":\"sb-2\",\"access\":\"" ACCESS "\",\"note\":\"{}\"}"),
                          0);
+        answer(ASK_WARDEN, M_SB_IMAGE, SPAN(UNKNOWN));
         answer(ASK_WARDEN, M_SB_LISTED, dynbuf_span(&list));
         assert_int_equal(x.status, past ? 429 : 0);
         /* Another tenant does not notice. */
         assert_int_equal(docked("globex", "", "POST /api/v1/sandboxes/start",
                                 "{\"name\":\"sb-3\",\"access\":\"" ACCESS "\",\"note\":\"{}\"}"),
                          0);
+        answer(ASK_WARDEN, M_SB_IMAGE, SPAN(UNKNOWN));
         answer(ASK_WARDEN, M_SB_LISTED, dynbuf_span(&list));
         assert_int_equal(x.status, 0);
         assert_int_equal(sent_type, M_SANDBOX_PUT);
