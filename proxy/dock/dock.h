@@ -29,11 +29,11 @@ enum {
     DOCK_UNREAD_MAX = 256 * 1024, /* bytes of a caller that nobody takes yet */
     DOCK_REQUEST_MS = 30 * 1000,
     DOCK_IDLE_MS = 75 * 1000,
-    DOCK_SEND_MS = 60 * 1000, /* without progress of a caller that is being answered */
-    DOCK_PING_MS = 20 * 1000, /* of a stream on which nothing is said */
-    DOCK_PROCS = 192,      /* commands that were begun and have not ended */
+    DOCK_SEND_MS = 60 * 1000,                 /* without progress of a caller that is being answered */
+    DOCK_PING_MS = 20 * 1000,                 /* of a stream on which nothing is said */
+    DOCK_PROCS = 192,                         /* commands that were begun and have not ended */
     DOCK_ERRANDS = DOCK_CLIENTS + DOCK_PROCS, /* one of each */
-    DOCK_PROC_CALLERS = 8, /* who follow one of them */
+    DOCK_PROC_CALLERS = 8,                    /* who follow one of them */
     DOCK_KEY_MAX = 256,
     DOCK_BOX_MAX = 63,
     DOCK_PATH_MAX = 4095,

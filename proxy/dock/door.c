@@ -33,7 +33,7 @@ struct client {
     bool reading, over, last; /* its body: is read whole, has been read; close after the answer */
     bool pumping, working, ended;
     size_t sent;
-    uint64_t said_ms; /* when a stream was written to last */
+    uint64_t said_ms;     /* when a stream was written to last */
     struct digest holder; /* the tenant that it was found to be of; zeros: not known yet */
     size_t held;          /* make_room: connections of that */
     struct client *next, *prev;
