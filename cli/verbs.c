@@ -271,7 +271,7 @@ static const struct cli_option lease_narrow_options[] = {
 static const struct cli_option tail[] = {
     {.name = "follow", .help = "also what comes", .letter = 'f'},
     {.name = "lines", .arg = "N", .help = "how many, 20", .letter = 'n'},
-    {.name = "all", .help = "also sandboxes that come and go, and the marks before and while a write is sent"},
+    {.name = "all", .help = "also sandboxes that come and go, and the marks before what is sent or run"},
     {.name = NULL}};
 static const struct cli_option logs_options[] = {
     {.name = "follow", .help = "also what comes, until it ends, as sandbox attach", .letter = 'f'}, {.name = NULL}};
@@ -280,6 +280,12 @@ static const struct cli_option export[] = {
     {.name = "until", .arg = "TIME", .help = "up to then"},
     {.name = "kind", .arg = "KIND", .help = "only records of this kind"},
     {.name = NULL}};
+static const struct cli_option runs_list_options[] = {
+    {.name = "sandbox", .arg = "NAME", .help = "only what ran in this one"},
+    {.name = "lines", .arg = "N", .help = "how many, 20", .letter = 'n'},
+    {.name = NULL}};
+static const struct cli_option runs_export_options[] = {
+    {.name = "sandbox", .arg = "NAME", .help = "only what ran in this one"}, {.name = NULL}};
 static const struct cli_option verify[] = {
     {.name = "head", .arg = "SEQ:HASH", .help = "the head that was kept elsewhere: shows a cut tail"},
     {.name = "key", .arg = "HEX", .help = "the key that signed it; otherwise the gateway's own"},
@@ -419,6 +425,14 @@ const struct cli_verb cli_verbs[] = {
      "countersign audit export --since 24h > day.jsonl", export, TAKES_BOTH, audit_export, NULL},
     {"audit verify", "", "compute the hash chain over every record again",
      "countersign audit verify --head \"$(cat head.txt)\"", verify, TAKES_BOTH, audit_verify, NULL},
+    {"runs list", "", "what ran in started sandboxes, the newest first", "countersign runs list --sandbox box",
+     runs_list_options, TAKES_BOTH, runs_list, NULL},
+    {"runs show", "ID", "one run: what it was, how it ended, and what its sandbox sent meanwhile",
+     "countersign runs show 8z3k", NULL, TAKES_BOTH, runs_show, NULL},
+    {"runs export", "", "every run that is kept, a JSON object a line", "countersign runs export > runs.jsonl",
+     runs_export_options, TAKES_BOTH, runs_export, NULL},
+    {"runs verify", "", "is every run what the audit says, whose chain is computed again",
+     "countersign runs verify --head \"$(cat head.txt)\"", verify, TAKES_BOTH, runs_verify, NULL},
     {"ca show", "", "the certificate that sandboxes trust, with its fingerprint", "countersign ca show", NULL,
      TAKES_STATE, ca_show, NULL},
     {"ca bundle", "", "the same together with the system's own", "countersign ca bundle > bundle.crt", NULL,

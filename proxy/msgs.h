@@ -103,11 +103,11 @@ enum msg_type {
     M_SANDBOX_TOKEN = 118, /* D>Lg span name, digest of one more token, bool alone: true ends the earlier ones; answered like M_SANDBOX_PUT */
     M_SANDBOX_ENDED = 197, /* D>Lg, W>Lg span name, u64 generation: this one of the warden's is over, and its leases with it (another generation: nothing); the desk is answered with M_SANDBOX_DONE */
     M_SANDBOX_PAUSED = 207, /* D>Lg span name, u64 generation: the leases of this one of the warden's end (another generation: nothing); answered with M_SANDBOX_DONE */
-    M_SANDBOX_RUN = 198,   /* W>Lg to each new ledger; u16 n, n x (span name, u64 generation): those of the warden's that there are, any other is over; answered with M_SANDBOX_DONE, before which the warden hears no desk */
+    M_SANDBOX_RUN = 198,   /* W>Lg to each new ledger; u16 n, n x (span name, u64 generation): those of the warden's that there are, any other is over; u32 n, n x id: runs whose end it will tell, of any other it is unknown; answered with M_SANDBOX_DONE, before which the warden hears no desk */
     M_SANDBOX_DONE = 106, /* Lg>D, Lg>W bool ok, span why */
     M_EVENT = 107,        /* Lg>D id: sequence; span kind ("ticket", "sandbox"), span subject; or id 0, "refused" and no subject: records of what was refused or not sent were written */
     M_FREEZE = 109,       /* D>Lg bool on, span operator, span reason: kept over restarts; Lg>D bool ok, span why; Lg>J id 0 bool on, when it changes and at once to a new judge */
-    M_NOTE = 108,         /* D>Lg, P>Lg, K>Lg, W>Lg span kind, span json: an audit record of an operator's or the parent's act */
+    M_NOTE = 108,         /* D>Lg, P>Lg, K>Lg span kind, span json: an audit record of an operator's or the parent's act */
     /* desk and parent; id: the desk's own */
     M_SANDBOX_OPEN = 110,   /* D>P span name, bool captured: make its Unix listener (captured: LISTEN_CAPTURED_UNIX) */
     M_SANDBOX_OPENED = 111, /* P>D bool ok, span path or why */

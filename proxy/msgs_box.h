@@ -49,6 +49,11 @@ enum msg_type_box {
     M_TOKEN_PUT = 240, /* D>Lg span kind, span scope, span name, span tenant, bool it has a hash, digest, span note; answered with M_SANDBOX_DONE */
     M_KEY_RM = 241,    /* D>Lg span name: the key and all that came of it; answered with M_SANDBOX_DONE */
     M_DOCK_OPEN = 242, /* dock>D id: its own; digest of a token, span sandbox (empty: it is a key), fd: a stream of requests of who holds it; D>dock the same id: u8 enum dock_opened, span name of the key, span tenant */
+    /* what ran (proxy/ledger/store/runs/); id: the warden's own */
+    M_RUN_BEGIN = 250, /* W>Lg wire_run (common/runs/wire_run.h): a command, before it is ordered */
+    M_RUN_BEGUN = 251, /* Lg>W bool it is written down, id of the run */
+    M_RUN_END = 252,   /* W>Lg id of the run, wire_run_end */
+    M_RUN_LIFE = 253,  /* W>Lg span kind, span sandbox, u64 generation, span json: as M_NOTE, of what became of a sandbox */
     /* checkpoints of a sandbox's files */
     M_SB_SNAPSHOT = 212,    /* D>W span sandbox, which is paused, span tenant and span owner (whose it will be), span name (empty: none) */
     M_SB_CHECKPOINTS = 214, /* D>W u8 enum order_what (sandbox-shim/checkpoint/order.h): list or remove, span tenant, span which */

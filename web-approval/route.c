@@ -24,6 +24,8 @@ static const struct route {
     {"POST", "/api/v1/tickets/*/deny", PLACE_CONTROL, api_deny},
     {"GET", "/api/v1/events", BOTH, api_events},
     {"GET", "/api/v1/audit", BOTH, api_audit},
+    {"GET", "/api/v1/runs", BOTH, api_runs},
+    {"GET", "/api/v1/runs/*", BOTH, api_run},
     {"GET", "/api/v1/sandboxes", BOTH, api_sandboxes},
     {"POST", "/api/v1/sandboxes", PLACE_CONTROL, api_sandbox_create},
     {"POST", "/api/v1/sandboxes/*/token", PLACE_CONTROL, api_sandbox_token},

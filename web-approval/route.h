@@ -58,6 +58,8 @@ void api_lease(struct exchange *x);
 void api_lease_issue(struct exchange *x);
 void api_lease_narrow(struct exchange *x);
 void api_lease_revoke(struct exchange *x);
+void api_runs(struct exchange *x);
+void api_run(struct exchange *x);
 void api_audit(struct exchange *x);
 void api_events(struct exchange *x);
 void api_status(struct exchange *x);

@@ -84,6 +84,32 @@ int desk_store_signed(struct desk_store *s, uint64_t *seq, struct err *e) MUSTCH
 /* The newest sequence number, 0: none yet. */
 int desk_store_head(struct desk_store *s, uint64_t *seq, struct err *e) MUSTCHECK;
 
+/* What ran in a started sandbox, or became of one (proxy/ledger/store/runs/schema_6.sql), and the records of the
+ * audit that say so; end: empty while it runs. */
+struct run_row {
+    struct span id, what, sandbox, tenant, command, state;
+    uint64_t generation, began_ms, ended_ms, begin_seq, end_seq;
+    struct span begin, begin_hash, end, end_hash;
+};
+struct run_filter {
+    struct span sandbox, prefix; /* of the id; empty: any */
+    uint64_t after, before;      /* begin_seq between these */
+    bool newest;                 /* first */
+    size_t limit;
+};
+typedef int desk_store_run_fn(void *ctx, const struct run_row *r);
+int desk_store_runs(struct desk_store *s, const struct run_filter *f, struct arena *a, desk_store_run_fn *fn,
+                    void *ctx, struct err *e) MUSTCHECK;
+/* Requests of its sandbox by records between its two: that were meant to leave, and that were refused. */
+enum { RUN_EFFECTS_SEEN = 10000, RUN_EFFECTS_NAMED = 64 };
+struct run_effects {
+    uint64_t sent, refused;
+    struct span exchange[RUN_EFFECTS_NAMED]; /* of the first that were meant to leave */
+    size_t n;
+};
+int desk_store_effects(struct desk_store *s, const struct run_row *of, struct arena *a, struct run_effects *o,
+                       struct err *e) MUSTCHECK;
+
 /* A token of those who speak to the dock (proxy/ledger/store/tokens/schema_5.sql). */
 struct token_row {
     struct span name, tenant, hash, note;

@@ -7,6 +7,7 @@
 
 #include "common/control/audit_words.h"
 #include "cli/verb.h"
+#include "cli/verbs/chain.h"
 #include "common/id.h"
 #include "common/time/clock.h"
 #include "common/msg.h"
@@ -40,6 +41,8 @@ struct audit {
     struct digest hash;
     uint64_t seq;
     bool head_seen;
+    chain_fn *each; /* of each record that is in order; NULL: nobody */
+    void *arg;
     char signer[2 * AUDIT_KEY + 1];
     uint64_t signed_to, signed_last; /* what was found, and what the store says is the last one */
 };
@@ -273,15 +276,17 @@ static int check_row(struct audit *a, const struct json *r)
     if (memcmp(is.b, want.b, DIGEST_BYTES) != 0)
         return broken(seq, "its text or one before it was changed");
     arena_init(&arena, 4 * API_EVENT_MAX);
-    const char *amiss = column_amiss(r, json_parse(json, &arena), seq);
+    const struct json *record = json_parse(json, &arena);
+    const char *amiss = column_amiss(r, record, seq);
     if (amiss)
         (void)snprintf(what, sizeof(what), "its column %s is not what its text says", amiss);
+    int rc = amiss || !a->each ? CLI_OK : a->each(a->arg, seq, json, record);
     arena_free(&arena);
     if (what[0])
         return broken(seq, what);
     a->hash = is;
     a->seq = seq;
-    return CLI_OK;
+    return rc;
 }
 
 /* The head that somebody kept elsewhere must be met on the way: only so is a cut tail seen. */
@@ -334,7 +339,6 @@ static int check_end(const struct audit *a)
 static int verify(struct audit *a)
 {
     const struct json *r;
-    char hex[2 * DIGEST_BYTES + 1];
     unsigned rows;
     int rc;
 
@@ -352,7 +356,15 @@ static int verify(struct audit *a)
             a->after = a->seq;
         }
     } while (rc == CLI_OK && rows > 0);
-    if (rc != CLI_OK || (rc = check_end(a)) != CLI_OK)
+    return rc != CLI_OK ? rc : check_end(a);
+}
+
+static int verify_and_say(struct audit *a)
+{
+    char hex[2 * DIGEST_BYTES + 1];
+    int rc = verify(a);
+
+    if (rc != CLI_OK)
         return rc;
     hex_text(span_of(a->hash.b, DIGEST_BYTES), hex);
     if (a->g.json)
@@ -419,5 +431,14 @@ int audit_verify(const struct cli_call *c)
 {
     struct audit a = {.head = cli_value(c, "head"), .key = cli_value(c, "key")};
 
-    return with_gateway(c, &a, verify);
+    return with_gateway(c, &a, verify_and_say);
+}
+
+int chain_walk(const struct cli_call *c, chain_fn *each, void *arg, uint64_t *records)
+{
+    struct audit a = {.head = cli_value(c, "head"), .key = cli_value(c, "key"), .each = each, .arg = arg};
+    int rc = with_gateway(c, &a, verify);
+
+    *records = a.seq;
+    return rc;
 }

@@ -51,7 +51,7 @@ static void say_by(struct dynbuf *out, struct span by)
 bool audit_is_news(const struct json *r)
 {
     return !is(r, SPAN("kind"), SPAN("sandbox")) && !is(r, SPAN("kind"), SPAN("intent")) &&
-           !is(r, SPAN("kind"), SPAN("sent"));
+           !is(r, SPAN("kind"), SPAN("sent")) && !is(r, SPAN("kind"), SPAN("run"));
 }
 
 /* "push", or its effect: "read", "write", "delete". */
@@ -273,6 +273,25 @@ static void sandbox(const struct json *r, struct dynbuf *out)
     add(out, SPAN(")"));
 }
 
+/* "command 3.7 begun: true", "command 3.7: exited 0" */
+static void run(const struct json *r, struct dynbuf *out)
+{
+    static const char *const codes[] = {"status", "signal"};
+    const struct json *words = json_get(json_get(r, SPAN("argv")), SPAN("words"));
+    say(out, SPAN("command "), get(r, SPAN("command")));
+    add(out, words ? SPAN(" begun:") : SPAN(": "));
+    add(out, get(r, SPAN("how")));
+    for (size_t i = 0; i < 2; i++)
+        if (json_get(r, span_str(codes[i])) != NULL) {
+            add(out, SPAN(" "));
+            say_number(out, r, span_str(codes[i]));
+        }
+    for (const struct json *w = words ? words->child : NULL; w != NULL && out->n < WORD_MAX; w = w->next)
+        say(out, SPAN(" "), w->text);
+    if (get(r, SPAN("why")).n)
+        say(out, SPAN(": "), get(r, SPAN("why")));
+}
+
 static void freeze(const struct json *r, struct dynbuf *out)
 {
     struct span reason = get(r, SPAN("reason"));
@@ -356,6 +375,8 @@ void audit_words(const struct json *r, struct dynbuf *out)
                      : SPAN("the gateway started"));
     } else if (span_eq(kind, SPAN("sandbox"))) {
         sandbox(r, out);
+    } else if (span_starts(kind, SPAN("run"))) {
+        run(r, out);
     } else if (span_eq(kind, SPAN("note"))) {
         note(r, out);
     } else {

@@ -1,8 +1,9 @@
 /* What the desk asks, and the parent. */
 #include "common/log.h"
 #include "proxy/ledger/ledger.h"
+#include "proxy/ledger/store/runs/runs.h"
 
-enum { NAME_MAX_BYTES = 256, WORDS_MAX = 4096, NOTE_MAX = 64 * 1024, RUNNING_MAX = 1024 };
+enum { NAME_MAX_BYTES = 256, WORDS_MAX = 4096, NOTE_MAX = 64 * 1024 };
 
 static int decide(struct ledger *l, struct frame *f)
 {
@@ -116,29 +117,6 @@ static int sandbox_stopped(struct ledger *l, struct frame *f, enum role_id from)
     return bad;
 }
 
-static int sandboxes_run(struct ledger *l, struct frame *f)
-{
-    static struct store_running one[RUNNING_MAX];
-    struct msg_in m = msg_in(f->payload);
-    size_t n = msg_get_u16(&m);
-    if (n > RUNNING_MAX)
-        return -1;
-    for (size_t i = 0; i < n; i++) {
-        one[i].name = msg_get_span(&m, NAME_MAX_BYTES);
-        one[i].generation = msg_get_u64(&m);
-    }
-    if (msg_end(&m) != 0)
-        return -1;
-    if (l->lost || store_sandboxes_run(l->store, one, n) != 0)
-        log_error("which sandboxes have ended is not written down: the store cannot be written to");
-    struct dynbuf *b = ledger_scratch(l);
-    msg_put_u8(b, true);
-    msg_put_span(b, SPAN_NONE);
-    if (chan_send(l->peer[ROLE_WARDEN], M_SANDBOX_DONE, f->id, dynbuf_span(b)) != 0)
-        log_debug("the warden has just gone; the next one says what runs");
-    return 0;
-}
-
 static int sandbox_token(struct ledger *l, struct frame *f, enum role_id from)
 {
     struct msg_in m = msg_in(f->payload);
@@ -192,6 +170,9 @@ static int note(struct ledger *l, struct frame *f, enum role_id from)
         return -1;
     if (!l->lost && store_note(l->store, span_str(role_name(from)), kind, json) != 0)
         log_debug("a note waits for the store");
+    else if (!l->lost && from == ROLE_PARENT && span_eq(kind, SPAN("policy")) &&
+             store_run_policy(l->store, json) != 0)
+        log_debug("which policy is in force waits for the store");
     return 0;
 }
 
@@ -227,7 +208,6 @@ int ledger_desk(struct ledger *l, struct frame *f, enum role_id from)
     case M_LEASE_REVOKE: return from == ROLE_DESK ? ledger_lease(l, f) : -1;
     case M_SANDBOX_ENDED: return from == ROLE_DESK || from == ROLE_WARDEN ? sandbox_stopped(l, f, from) : -1;
     case M_SANDBOX_PAUSED: return from == ROLE_DESK ? sandbox_stopped(l, f, from) : -1;
-    case M_SANDBOX_RUN: return from == ROLE_WARDEN ? sandboxes_run(l, f) : -1;
     case M_SANDBOX_RM: return from == ROLE_DESK ? sandbox_remove(l, f, from) : -1;
     default: return -1;
     }

@@ -39,7 +39,7 @@ static void note(uint16_t type, uint64_t exchange, const char *came)
 static void send_now(void *arg, enum outbox_to to, uint16_t type, uint64_t id, struct span payload, int fd)
 {
     struct ledger *l = arg;
-    struct chan *c = l->peer[to == TO_JUDGE ? ROLE_JUDGE : ROLE_DESK];
+    struct chan *c = l->peer[to == TO_JUDGE ? ROLE_JUDGE : to == TO_WARDEN ? ROLE_WARDEN : ROLE_DESK];
     if (to == TO_JUDGE)
         l->judge_spoke = false;
     if (c == NULL)
@@ -242,7 +242,9 @@ static int handle(struct ledger *l, enum role_id from, struct frame *f)
         return ledger_lease_made(l, f);
     if (from == ROLE_KEEPER && f->type != M_NOTE)
         return -1;
-    if (from == ROLE_WARDEN && f->type != M_NOTE && f->type != M_SANDBOX_ENDED && f->type != M_SANDBOX_RUN)
+    if (from == ROLE_WARDEN && ledger_is_of_runs(f->type))
+        return ledger_runs(l, f);
+    if (from == ROLE_WARDEN && f->type != M_SANDBOX_ENDED)
         return -1;
     return ledger_desk(l, f, from);
 }

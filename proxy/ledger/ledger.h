@@ -97,6 +97,9 @@ void ledger_lease_keeper_gone(struct ledger *l);
 void ledger_lease_desk_gone(struct ledger *l);
 void ledger_lease_changed(void *arg, uint64_t sequence, const struct wire_lease *lease);
 int ledger_lease_welcome(struct ledger *l) MUSTCHECK;
+/* runs.c: what the warden says of what runs. */
+bool ledger_is_of_runs(uint16_t type);
+int ledger_runs(struct ledger *l, struct frame *f) MUSTCHECK;
 /* review.c */
 int review_begin(struct ledger *l, struct frame *f) MUSTCHECK;
 int review_answered(struct ledger *l, struct frame *f) MUSTCHECK;

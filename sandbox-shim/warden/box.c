@@ -98,7 +98,7 @@ static void tell_ended(const struct box *b)
 void box_note(const struct box *b, const char *kind, const char *why)
 {
     struct warden *w = b->warden;
-    struct dynbuf json, *m = w->ledger != NULL ? chan_begin(w->ledger, M_NOTE, b->id) : NULL;
+    struct dynbuf json, *m = w->ledger != NULL ? chan_begin(w->ledger, M_RUN_LIFE, b->id) : NULL;
 
     log_info("sandbox %s, generation %llu: %s", b->name, (unsigned long long)b->generation, why);
     if (m == NULL) {
@@ -107,10 +107,15 @@ void box_note(const struct box *b, const char *kind, const char *why)
     }
     dynbuf_init(&json, 1024);
     (void)dynbuf_addf(&json,
-                      "{\"sandbox\":\"%s\",\"generation\":%llu,\"image\":\"%s\",\"digest\":\"%s\",\"why\":\"%s\"}",
+                      "{\"sandbox\":\"%s\",\"generation\":%llu,\"image\":\"%s\",\"digest\":\"%s\",\"why\":\"%s\"",
                       b->name, (unsigned long long)b->generation, b->image[0] ? b->image : "host",
                       b->digest[0] ? b->digest : "unknown", why);
+    if (b->from.which[0] != '\0')
+        (void)dynbuf_addf(&json, ",\"from\":\"%s\"", b->from.which);
+    (void)dynbuf_add_byte(&json, '}');
     msg_put_span(m, span_str(kind));
+    msg_put_span(m, span_str(b->name));
+    msg_put_u64(m, b->generation);
     msg_put_span(m, dynbuf_span(&json));
     (void)chan_commit(w->ledger);
     dynbuf_free(&json);
@@ -156,7 +161,7 @@ static void comes_up(struct box *b)
     timer_set(b->timer, b->timeout_ms);
     warden_tell_started(b->warden, b->asker, b, NULL);
     b->asker = 0;
-    box_note(b, "sandbox-started",
+    box_note(b, b->from.which[0] ? "sandbox-restored" : "sandbox-started",
              b->version ? "its limits are held by a cgroup" : "its limits are those of each process");
 }
 

@@ -77,6 +77,9 @@ static void task_end(struct task *t, enum store_end how, struct span why, struct
     (void)chan_send(w->parent, M_CHECKPOINT_END, t->id, SPAN_NONE);
     if (b != NULL)
         b->saves = false;
+    if (b != NULL && t->what == ORDER_SAVE)
+        box_note(b, "sandbox-checkpoint",
+                 how == STORE_DONE ? "its files are in a checkpoint" : "its files were not put into a checkpoint");
     tell(w, t->asker, how, why, rest);
     if (t->what == ORDER_LOAD)
         filled(b, how == STORE_DONE, why);

@@ -5,6 +5,7 @@
 
 #include "common/msg.h"
 #include "sandbox-shim/warden/kept.h"
+#include "sandbox-shim/warden/record.h"
 
 /* --- which are kept ------------------------------------------------------------------ */
 
@@ -309,7 +310,9 @@ int kept_signal(struct warden *w, struct frame *f)
         dynbuf_free(&b);
         return -1;
     }
-    if (r != NULL && r->kept != NULL && r->kept->ended)
+    if (r != NULL && record_waits(r)) /* nobody has heard of it yet */
+        what = SB_FOUND_NONE;
+    else if (r != NULL && r->kept != NULL && r->kept->ended)
         what = SB_FOUND_ENDED;
     else if (r != NULL && r->box->state != BOX_RUNS)
         what = SB_FOUND_PAUSED;

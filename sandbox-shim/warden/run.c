@@ -5,6 +5,7 @@
 
 #include "common/msg.h"
 #include "sandbox-shim/warden/kept.h"
+#include "sandbox-shim/warden/record.h"
 
 /* --- who asked --------------------------------------------------------------------- */
 
@@ -56,6 +57,7 @@ void run_free(struct run *r)
             break;
         }
     timer_free(&r->timer);
+    record_free(r);
     kept_free(r);
     flow_free(r);
     free(r);
@@ -80,11 +82,11 @@ static void time_over(void *arg)
 {
     struct run *r = arg;
 
-    if (r->box->state != BOX_RUNS) { /* it stands still, and nothing in it can end */
+    if (record_waits(r)) {
+        record_refuse(r, "the ledger did not write it down in time");
+    } else if (r->box->state != BOX_RUNS) { /* it stands still, and nothing in it can end */
         r->due = true;
-        return;
-    }
-    if (r->killed && r->open > 0) { /* its end may wait behind what nobody reads: no more is told */
+    } else if (r->killed && r->open > 0) { /* its end may wait behind what nobody reads: no more is told */
         r->most = r->said;
         timer_set(r->timer, RUN_KILL_MS);
         flow_credit(r, r->open); /* which may end the sandbox, and with it r */
@@ -164,15 +166,19 @@ const char *run_begin(struct box *b, uint64_t asker, const struct run_order *o)
                        "terminal "
                        "without a size";
     }
-    const char *full = o->detached ? kept_room(b) : NULL;
-    if (full != NULL || (r = run_new(b, asker, o)) == NULL) {
+    const char *why = o->detached ? kept_room(b) : NULL;
+    if (why != NULL || (r = run_new(b, asker, o)) == NULL) {
         dynbuf_free(&words);
-        return full != NULL ? full : "there is no memory for it";
+        return why != NULL ? why : "there is no memory for it";
     }
-    timer_set(r->timer, o->timeout_ms);
-    box_say(b, &words);
+    if (files) {
+        timer_set(r->timer, o->timeout_ms);
+        box_say(b, &words);
+    } else if ((why = record_begin(r, o, &words, o->detacher)) != NULL) {
+        run_free(r);
+    }
     dynbuf_free(&words);
-    return NULL;
+    return why;
 }
 
 /* --- what is heard of it ----------------------------------------------------------- */
@@ -201,12 +207,14 @@ static int heard_output(struct run *r, const struct talk *t)
         return -1;
     r->open += n;
     if (r->kept != NULL) {
+        record_said(r, t->type == TALK_OUT ? 0 : 1, t->bytes);
         kept_heard(r, t);
         flow_drop(r, n); /* it goes on, whoever follows it */
         return 0;
     }
     if (said > 0 && flow_put(r, t->type == TALK_OUT ? 0 : 1, span_first(t->bytes, said)) != 0)
         said = 0;
+    record_said(r, t->type == TALK_OUT ? 0 : 1, span_first(t->bytes, said));
     r->cut += n - said;
     r->said += said;
     flow_drop(r, n - (uint32_t)said); /* what nobody is told: the command goes on */
@@ -234,7 +242,7 @@ int run_heard(struct box *b, const struct talk *t)
         [TALK_EXITED] = SB_EXITED, [TALK_SIGNALLED] = SB_SIGNALLED, [TALK_FAILED] = SB_NOT_STARTED};
     struct run *r = b->runs;
 
-    while (r != NULL && (r->id != t->run || (r->kept != NULL && r->kept->ended)))
+    while (r != NULL && (r->id != t->run || record_waits(r) || (r->kept != NULL && r->kept->ended)))
         r = r->next;
     if (r == NULL)
         return -1;
@@ -243,6 +251,7 @@ int run_heard(struct box *b, const struct talk *t)
     bool killed =
         t->how == TALK_SIGNALLED && t->code == SIGKILL; /* else it had ended, and its end waited to be read */
     enum sb_end how = r->late && killed ? SB_TIMED_OUT : ends[t->how];
+    record_end(r, how, t);
     if (r->kept != NULL) {
         kept_end(r, how, t);
         return 0;
@@ -288,7 +297,7 @@ int run_input(struct warden *w, uint64_t asker, struct span bytes)
     dynbuf_init(&b, TALK_HEAD + TALK_IN_WINDOW);
     int rc = talk_put_input(&b, r->id, bytes);
     if (rc == 0)
-        box_say(r->box, &b); /* which may end the sandbox, and with it r */
+        rc = record_say(r, &b); /* which may end the sandbox, and with it r */
     dynbuf_free(&b);
     return rc;
 }
@@ -303,7 +312,7 @@ int run_resize(struct warden *w, uint64_t asker, uint16_t rows, uint16_t columns
     dynbuf_init(&b, 64);
     int rc = r->terminal ? talk_put_size(&b, r->id, rows, columns) : -1;
     if (rc == 0)
-        box_say(r->box, &b); /* which may end the sandbox, and with it r */
+        rc = record_say(r, &b); /* which may end the sandbox, and with it r */
     dynbuf_free(&b);
     return rc;
 }
@@ -318,7 +327,7 @@ int run_tell(struct warden *w, uint64_t asker, unsigned signo)
     dynbuf_init(&b, 64);
     int rc = talk_put_signal(&b, r->id, signo);
     if (rc == 0)
-        box_say(r->box, &b); /* which may end the sandbox, and with it r */
+        rc = record_say(r, &b); /* which may end the sandbox, and with it r */
     dynbuf_free(&b);
     return rc;
 }
@@ -337,6 +346,10 @@ void run_kill(struct warden *w, uint64_t asker)
         return;
     if (r->kept != NULL) {
         r->asker = 0;
+        return;
+    }
+    if (record_waits(r)) { /* the ledger's answer finds nobody */
+        run_free(r);
         return;
     }
     uint32_t open = r->open;
@@ -386,6 +399,11 @@ void runs_end(struct box *b, const char *why)
     const struct talk nothing = {.why = span_str(why)};
 
     while (b->runs != NULL) {
+        if (record_waits(b->runs)) {
+            record_refuse(b->runs, why);
+            continue;
+        }
+        record_end(b->runs, SB_LOST, &nothing);
         flow_tell(b->runs, true);
         run_tell_exit(b->runs, SB_LOST, &nothing);
         run_free(b->runs);

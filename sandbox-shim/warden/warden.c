@@ -2,6 +2,7 @@
 #include "sandbox-shim/warden/checkpoint.h"
 #include "sandbox-shim/warden/kept.h"
 #include "sandbox-shim/warden/pause.h"
+#include "sandbox-shim/warden/record.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -157,14 +158,14 @@ static int on_destroy(struct warden *w, struct frame *f)
     return 0;
 }
 
-static void tell_detached(struct warden *w, uint64_t asker, const struct box *b, const char *why)
+void warden_tell_detached(struct warden *w, uint64_t asker, uint64_t born, uint32_t number, const char *why)
 {
     struct dynbuf *m = w->desk != NULL ? chan_begin(w->desk, M_SB_DETACHED, asker) : NULL;
 
     if (m == NULL)
         return;
-    msg_put_u64(m, why == NULL ? b->born : 0);
-    msg_put_u32(m, why == NULL ? b->last_run : 0);
+    msg_put_u64(m, born);
+    msg_put_u32(m, number);
     msg_put_span(m, why ? span_str(why) : SPAN_NONE);
     (void)chan_commit(w->desk);
 }
@@ -194,10 +195,11 @@ static int on_exec(struct warden *w, struct frame *f)
                                       .columns = (uint16_t)columns};
     if (msg_end(&m) != 0)
         return -1;
+    o.detacher = o.detached ? f->id : 0;
     struct box *b = box_named(w, name);
     const char *why = b ? run_begin(b, o.detached ? 0 : f->id, &o) : "no sandbox of this name runs";
-    if (o.detached)
-        tell_detached(w, f->id, b, why);
+    if (o.detached && why != NULL)
+        warden_tell_detached(w, f->id, 0, 0, why);
     else if (why != NULL)
         run_tell_none(w, f->id, b ? SB_NOT_STARTED : SB_LOST, why);
     return 0;
@@ -293,6 +295,7 @@ static void desk_gone(void *arg, struct chan *c)
         w->destroyers = d->next;
         free(d);
     }
+    record_desk_gone(w);
     runs_desk_gone(w);
     checkpoint_desk_gone(w);
 }
@@ -320,8 +323,10 @@ static void ledger_frame(void *arg, struct chan *c, struct frame *f)
 {
     struct warden *w = arg;
 
+    if (f->type == M_RUN_BEGUN && record_answered(w, f) == 0)
+        return;
     if (f->type != M_SANDBOX_DONE) {
-        log_error("the ledger said %u, and there is nothing to say", f->type);
+        log_error("the ledger said %u, which cannot be read", f->type);
         return;
     }
     w->known = true;
@@ -336,6 +341,7 @@ static void ledger_gone(void *arg, struct chan *c)
     struct warden *w = arg;
 
     chan_free(&w->ledger);
+    record_ledger_gone(w);
 }
 
 void warden_ledger(struct warden *w, int fd)
@@ -344,7 +350,8 @@ void warden_ledger(struct warden *w, int fd)
     struct dynbuf *m;
     uint16_t n = 0;
 
-    chan_free(&w->ledger);
+    if (w->ledger != NULL)
+        ledger_gone(w, w->ledger);
     w->ledger = chan_new(w->loop, fd, &ops, w);
     if (w->ledger == NULL || (m = chan_begin(w->ledger, M_SANDBOX_RUN, 0)) == NULL)
         return;
@@ -357,6 +364,7 @@ void warden_ledger(struct warden *w, int fd)
         msg_put_span(m, span_str(b->name));
         msg_put_u64(m, b->generation);
     }
+    record_put_open(m, w);
     (void)chan_commit(w->ledger);
 }
 

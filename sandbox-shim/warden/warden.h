@@ -66,6 +66,7 @@ struct run {
     uint64_t asker; /* the desk's; 0: nobody waits for it; unless it is kept, it is killed */
     uint64_t since_ms;
     struct kept *kept;        /* NULL: it is not detached */
+    struct record *record;    /* record.h; NULL: of what is done with files, or its end is told */
     uint64_t most, said, cut; /* bytes of its output: that may be said, that were, that were not */
     uint32_t open;            /* bytes that were said and are not taken yet */
     struct flow flow;
@@ -112,7 +113,7 @@ struct warden {
     struct chan *parent, *desk, *ledger;
     struct box *boxes;
     size_t nboxes; /* those that end are not counted */
-    uint64_t last_box;
+    uint64_t last_box, last_record;
     bool known;                   /* the ledger has heard which sandboxes run: from then on others may be started */
     int waiting;                  /* until then: the desk's socket, plus one; 0: none */
     struct destroyer *destroyers; /* warden.c */
@@ -168,7 +169,8 @@ struct run_order {
     struct talk_command command;
     struct talk_files files; /* unless it is TALK_FILE_NONE, this and no command */
     uint64_t timeout_ms, most;
-    bool detached; /* asker is 0, and most of no meaning */
+    uint64_t detacher; /* who is told when it is begun, if it is detached, or why it is not later on */
+    bool detached;     /* asker is 0, and most of no meaning */
 };
 const char *run_begin(struct box *b, uint64_t asker, const struct run_order *o) MUSTCHECK;
 /* What a sandbox said of one. -1: it may not say that. */

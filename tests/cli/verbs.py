@@ -97,7 +97,7 @@ def check_help(table):
                          ("stauts", "`status`"), ("secret add", "`secret set`"), ("approvals ls", "`approvals list`"),
                          ("lease crate x", "`lease issue`"), ("lease delete x", "`lease revoke`"), ("secret get", "`secret set`"),
                          ("start", "`up`"), ("policy lint", "`policy check`"), ("approve 8z3k", "`approvals approve`"), ("aproove", "`approvals approve`"),
-                         ("show 8z3k", "`policy show`, `lease show`, `approvals show` or `ca show`")):
+                         ("show 8z3k", "`policy show`, `lease show`, `approvals show`, `runs show` or `ca show`")):
         done = run(*wrong.split())
         assert done.returncode == 2 and f"; did you mean {right}? `" in done.stderr, (wrong, done)
     done = run("stop")

@@ -43,6 +43,8 @@ void api_ticket_json(struct jsonw *w, const struct ticket *t, bool full);
 /* A whole number within bounds, where the member is there. -1, answered. */
 struct member;
 int api_number(struct exchange *x, const struct member *f, uint64_t *to, uint64_t least, uint64_t most) MUSTCHECK;
+/* A whole number of the query; out stays as it is where there is none. -1, answered. */
+int api_query_number(struct exchange *x, const char *name, uint64_t max, uint64_t *out) MUSTCHECK;
 /* One that the warden has started, as M_SB_LISTED has it. */
 struct started {
     struct wire_box box;

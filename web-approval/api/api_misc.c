@@ -107,7 +107,7 @@ static int audit_row(void *ctx, const struct audit_row *r)
     return 0;
 }
 
-static int query_number(struct exchange *x, const char *name, uint64_t max, uint64_t *out)
+int api_query_number(struct exchange *x, const char *name, uint64_t max, uint64_t *out)
 {
     struct span s;
 
@@ -125,7 +125,8 @@ void api_audit(struct exchange *x)
     struct jsonw w;
     struct err e;
 
-    if (query_number(x, "after", INT64_MAX, &after) != 0 || query_number(x, "limit", STORE_ROWS_MAX, &limit) != 0)
+    if (api_query_number(x, "after", INT64_MAX, &after) != 0 ||
+        api_query_number(x, "limit", STORE_ROWS_MAX, &limit) != 0)
         return;
     if (desk_store_head(x->desk->store, &head, &e) != 0 || desk_store_signed(x->desk->store, &last_signed, &e) != 0) {
         reply_unable(x, &e);
@@ -160,7 +161,7 @@ void api_events(struct exchange *x)
     uint64_t after = 0, head;
     struct err e;
 
-    if (query_number(x, "after", INT64_MAX, &after) != 0)
+    if (api_query_number(x, "after", INT64_MAX, &after) != 0)
         return;
     bool resume = after > 0 || x->head.has_query;
     if (last && span_u64(last->value, INT64_MAX, &after) == 0)

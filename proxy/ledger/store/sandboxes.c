@@ -1,7 +1,7 @@
 /* Sandboxes: who they are, and the end of their sessions. */
 #include <stdio.h>
 
-#include "proxy/ledger/store/store_in.h"
+#include "proxy/ledger/store/runs/runs.h"
 
 enum { NAME_MAX_BYTES = 128 };
 
@@ -75,7 +75,7 @@ static int find(struct store *s, struct span name, struct wire_sandbox *b)
     return found;
 }
 
-static int tell(struct store *s, const struct wire_sandbox *b, enum store_change what)
+static int tell_why(struct store *s, const struct wire_sandbox *b, enum store_change what, const char *why)
 {
     struct audit a;
     audit_begin(&a, s, "sandbox", NULL, NULL, SPAN_NONE);
@@ -90,11 +90,18 @@ static int tell(struct store *s, const struct wire_sandbox *b, enum store_change
     if (b->frozen.n)
         jsonw_kv(&a.w, "frozen", b->frozen);
     jsonw_kv_bool(&a.w, "gone", what == CHANGE_SANDBOX_GONE);
+    if (why != NULL)
+        jsonw_kv(&a.w, "why", span_str(why));
     if (audit_end(&a) != 0)
         return -1;
     if (s->c.changed != NULL)
         s->c.changed(s->c.arg, what, s->now.seq, NULL, b);
     return 0;
+}
+
+static int tell(struct store *s, const struct wire_sandbox *b, enum store_change what)
+{
+    return tell_why(s, b, what, NULL);
 }
 
 static struct span labels_json(struct store *s, const struct wire_sandbox *b)
@@ -268,7 +275,9 @@ int store_sandbox_put(struct store *s, const struct wire_sandbox *b, const char 
     /* What was asked for while the one before was removed may have come after that. */
     if (known == 0 && is_its_own_session(&now) && end_session_of(s, now.session) != 0)
         return -1;
-    return tell(s, &now, CHANGE_SANDBOX);
+    if (tell(s, &now, CHANGE_SANDBOX) != 0)
+        return -1;
+    return span_eq(now.kind, SPAN("started")) ? runs_generation(s, &now) : 0;
 }
 
 int sandbox_freeze(struct store *s, struct span name, struct span why)
@@ -369,7 +378,8 @@ int store_sandbox_paused(struct store *s, struct span name, uint64_t generation)
     return found <= 0 ? found : leases_end_sandbox(s, name, "its sandbox was paused");
 }
 
-int store_sandbox_ended(struct store *s, struct span name, uint64_t generation)
+/* lost: nobody told when, or how. */
+static int ended(struct store *s, struct span name, uint64_t generation, bool lost)
 {
     struct wire_sandbox b;
     int found = started(s, name, generation);
@@ -381,9 +391,15 @@ int store_sandbox_ended(struct store *s, struct span name, uint64_t generation)
     db_text(q, 1, name);
     db_int(q, 2, s->wall);
     if (db_run(&s->db, q) != 0 || leases_end_sandbox(s, name, "its sandbox has ended") != 0 ||
-        tokens_end_sandbox(s, name) != 0 || find(s, name, &b) != 1)
+        tokens_end_sandbox(s, name) != 0 || find(s, name, &b) != 1 ||
+        tell_why(s, &b, CHANGE_SANDBOX, lost ? RUNS_UNHEARD : NULL) != 0)
         return -1;
-    return tell(s, &b, CHANGE_SANDBOX);
+    return runs_over(s, &b, generation, lost);
+}
+
+int store_sandbox_ended(struct store *s, struct span name, uint64_t generation)
+{
+    return ended(s, name, generation, false);
 }
 
 /* The first one behind this name; 0: there is none. */
@@ -411,7 +427,7 @@ int store_sandboxes_run(struct store *s, const struct store_running *r, size_t n
         bool runs = false;
         for (size_t i = 0; i < n; i++)
             runs |= span_eq(r[i].name, span_str(name)) && r[i].generation == generation;
-        rc = runs ? 0 : store_sandbox_ended(s, span_str(name), generation);
+        rc = runs ? 0 : ended(s, span_str(name), generation, true);
     }
     return rc;
 }

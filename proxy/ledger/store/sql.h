@@ -110,6 +110,18 @@
     X(TOKEN_END, "UPDATE token SET hash=NULL WHERE name=?1 AND kind='access'") \
     X(KEY_END, "DELETE FROM token WHERE name=?1 AND kind='key'") \
     X(TOKEN_END_SANDBOX, "DELETE FROM token WHERE scope=?1") \
+    X(RUN_TENANT, "SELECT tenant FROM sandbox WHERE name=?1") \
+    X(RUN_LAST, "SELECT coalesce(max(nth),0) FROM run WHERE sandbox=?1") \
+    X(RUN_FIRST, "DELETE FROM run WHERE sandbox=?1 AND nth<=?2 AND state<>'running'") \
+    X(RUN_ADD, "INSERT INTO run(id,what,sandbox,nth,tenant,generation,command,state,began_ms,ended_ms,begin_seq,end_seq)" \
+        " VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12)") \
+    X(RUN_GET, "SELECT sandbox,generation,command FROM run WHERE id=?1") \
+    X(RUN_END, "UPDATE run SET state=?2,ended_ms=?3,end_seq=?4 WHERE id=?1 AND state='running'") \
+    X(RUN_STARTED, "UPDATE run SET what=?3,state=?4,ended_ms=?5,end_seq=?6 WHERE sandbox=?1 AND generation=?2" \
+        " AND what='start' AND state='running'") \
+    X(RUNS_OPEN, "SELECT id FROM run WHERE state='running' AND what='command' AND (?1='' OR sandbox=?1) AND id>?2" \
+        " ORDER BY id LIMIT 256") \
+    X(RUN_OLD, "DELETE FROM run WHERE id IN (SELECT id FROM run WHERE state<>'running' AND ended_ms<=?1 LIMIT ?2)") \
     X(LEASE_GET, "SELECT " SQL_LEASE_COLUMNS " FROM lease WHERE id=?1") \
     X(LEASE_STUB, "SELECT " SQL_LEASE_COLUMNS " FROM lease WHERE sandbox=?1 AND state='live' AND created_by=?2" \
         " AND credential=?3 AND meaning=?4 ORDER BY created_ms DESC LIMIT 1") \

@@ -6,7 +6,7 @@
 
 #include "common/log.h"
 #include "common/crypto/seal.h"
-#include "proxy/ledger/store/store_in.h"
+#include "proxy/ledger/store/runs/runs.h"
 #include "proxy/ledger/store/sign.h"
 
 enum { SWEEP_MS = 60000 };
@@ -183,7 +183,9 @@ static int sweep(struct store *s)
     if (db_run(&s->db, q) != 0 || (q = db_stmt(&s->db, SQL_BODIES_OLD)) == NULL)
         return -1;
     db_int(q, 1, s->wall > STORE_BODIES_MS ? s->wall - STORE_BODIES_MS : 0);
-    return db_run(&s->db, q) == 0 && audit_checkpoint(s) == 0 && leases_sweep(s) == 0 ? reserve_prune(s) : -1;
+    return db_run(&s->db, q) == 0 && audit_checkpoint(s) == 0 && leases_sweep(s) == 0 && runs_sweep(s) == 0
+               ? reserve_prune(s)
+               : -1;
 }
 
 /* An idle second costs one SELECT and no transaction. */

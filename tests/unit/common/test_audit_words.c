@@ -83,6 +83,11 @@ static const struct {
     {"{\"kind\":\"sandbox\",\"how\":\"run\",\"generation\":3,\"gone\":false}",
      "sandbox made known (run, generation 3)", "", false},
     {"{\"kind\":\"sandbox\",\"gone\":true}", "sandbox removed", "", false},
+    {"{\"kind\":\"run\",\"command\":\"3.7\",\"argv\":{\"words\":[\"npm\",\"test\"]}}", "command 3.7 begun: npm test",
+     "", false},
+    {"{\"kind\":\"run-end\",\"command\":\"3.7\",\"how\":\"exited\",\"status\":4}", "command 3.7: exited 4", "", true},
+    {"{\"kind\":\"run-end\",\"command\":\"3.7\",\"how\":\"unknown\",\"why\":\"the warden ended\"}",
+     "command 3.7: unknown: the warden ended", "", true},
     {"{\"kind\":\"websocket\",\"effect\":\"read\",\"messages_out\":0,\"messages_in\":12," PLACE "\"closed\":1000}",
      "read: the WebSocket ended, 0 messages sent, 12 received", "POST a.example/x", true},
     {"{\"kind\":\"websocket\",\"effect\":\"write\",\"messages_out\":1,\"messages_in\":0,\"code\":\"secret-in-"

@@ -76,7 +76,7 @@ int group_setup(void **state)
     (void)snprintf(db_path, sizeof(db_path), "%s/l.db", path);
     if (sqlite3_open(db_path, &db) != SQLITE_OK)
         return -1;
-    int rc = run_file(db, "schema.sql") || run_file(db, "tokens/schema_5.sql") ||
+    int rc = run_file(db, "schema.sql") || run_file(db, "tokens/schema_5.sql") || run_file(db, "runs/schema_6.sql") ||
              sqlite3_exec(db,
                           "INSERT INTO sandbox VALUES ('box','box','uid 0','default','started',4,NULL,'{}',1,1),"
                           "('ci','ci','uid 0','default','token',1,NULL,'{}',1,1),"
@@ -92,6 +92,11 @@ int group_setup(void **state)
     dynbuf_init(&noted, 1 << 20);
     exchange_answered = answered;
     return rc;
+}
+
+const char *world_db(void)
+{
+    return db_path;
 }
 
 void end(void)

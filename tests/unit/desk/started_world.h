@@ -22,6 +22,8 @@ extern struct desk desk;
 extern struct exchange x;
 extern struct ask waits; /* of another exchange, while the next one is run */
 
+/* Of its store. */
+const char *world_db(void);
 /* For cmocka. */
 int group_setup(void **state);
 int group_teardown(void **state);

@@ -93,7 +93,7 @@ static void pause_it(uint64_t id)
     msg_put_span(&b, SPAN(""));
     say(PARENT, M_BOX_PAUSED, id, &b);
     assert_int_equal(heard(DESK, M_SB_PAUSED), 20);
-    (void)heard(LEDGER, M_NOTE);
+    (void)heard(LEDGER, M_RUN_LIFE);
 }
 
 static void only_what_stands_still_is_kept(void **state)
@@ -189,7 +189,7 @@ static void one_that_is_filled_is_nobodys_before(void **state)
     assert_true(span_eq(got.payload, SPAN("\0\0")));
     keeper_says(task, STORE_DONE, "");
     started(1, true, "");
-    (void)heard(LEDGER, M_NOTE);
+    (void)heard(LEDGER, M_RUN_LIFE);
     execute(5, "box", 1000, 1000);
     unsigned type;
     uint32_t run;

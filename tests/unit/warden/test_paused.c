@@ -52,7 +52,7 @@ static void desk_hears(uint64_t desk, enum sb_paused what, enum pause_way way, u
 
 static void noted(const char *kind)
 {
-    (void)heard(LEDGER, M_NOTE);
+    (void)heard(LEDGER, M_RUN_LIFE);
     assert_true(span_find(got.payload, span_str(kind)) < got.payload.n);
 }
 

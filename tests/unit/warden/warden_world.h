@@ -17,6 +17,8 @@ extern struct dynbuf got_bytes;
 /* For cmocka. known: the ledger has heard what runs, so that others may be started. */
 int begin(void **state);
 int begin_known(void **state);
+/* The same, and the test is who writes down what runs: else that is done, and no test hears of it. */
+int begin_alone(void **state);
 int finish(void **state);
 
 /* The next message to one of them is of this type; its number. */
