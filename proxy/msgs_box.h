@@ -45,6 +45,9 @@ enum msg_type_box {
     M_SB_EXIT = 186,    /* W>D u8 enum sb_end, u8 status or signal, u64 bytes said, u64 bytes cut, u64 user us, u64 system us, u64 most memory KiB, span why */
     M_SB_FILES = 201,   /* D>W span name, u64 timeout ms, u8 enum talk_file (sandbox-shim/inside/shim_talk.h), u16 mode, bool whole, u64 from, u64 most, span path, span other: heard and told of as a command with an input */
     M_SB_TELL = 243,    /* D>W u8 signal, to the command that was run or is followed by this id */
+    /* kinds of tasks (tasks: of the configuration); id 0 */
+    M_TASKS = 250, /* P>D u16 n: so many kinds there are; each of them follows, and then these alone count */
+    M_TASK = 251,  /* P>D wire_task (proxy/task/wire_task.h) */
     /* tokens of those who speak to the dock (proxy/ledger/store/tokens/schema_5.sql) */
     M_TOKEN_PUT = 240, /* D>Lg span kind, span scope, span name, span tenant, bool it has a hash, digest, span note; answered with M_SANDBOX_DONE */
     M_KEY_RM = 241,    /* D>Lg span name: the key and all that came of it; answered with M_SANDBOX_DONE */
