@@ -19,6 +19,10 @@ def main():
     if not shutil.which("gdb"):
         print("gdb is not installed")
         return 77
+    with open(PLAY, "rb") as program:
+        if b"\0.debug_info\0" not in program.read():
+            print("this build has no debug information")
+            return 77
     done = subprocess.run(["gdb", "-q", "-batch", "-nx", "-x", f"{SRC}/conf/gdb/countersign.py",
                            *(word for line in ASK for word in ("-ex", line)), "--args", PLAY],
                           capture_output=True, text=True, stdin=subprocess.DEVNULL,

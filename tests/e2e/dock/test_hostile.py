@@ -87,7 +87,7 @@ def a_tenants_keys_share_its_sandboxes_and_a_key_that_is_taken_back_opens_none(l
 def start_bytes(box, command):
     body = json.dumps({"process": {"cmd": "/bin/sh", "args": ["-c", command]}}).encode()
     head = "".join(f"{k}: {v}\r\n" for k, v in box.headers().items() if v)
-    return (f"POST /process.Process/Start HTTP/1.1\r\nHost: dock\r\n{head}Content-Type: application/connect+json\r\n"
+    return (f"POST /process.Process/Start HTTP/1.1\r\nHost: dock\r\nConnection: close\r\n{head}Content-Type: application/connect+json\r\n"
             f"Content-Length: {len(body) + 5}\r\n\r\n").encode() + struct.pack(">BI", 0, len(body)) + body
 
 

@@ -202,7 +202,7 @@ def self_test():
     secret = b"cnry-8ZqT4_xwL0kEy7PbNsR2vG5hJm"
     wanted, failed = fragments([secret]), 0
     forms = canary.planted(secret)
-    for name in ("gzip", "zlib", "http", "hexdump", "twice", "edge"):  # canary.py undoes these in files
+    for name in ("gzip", "zlib", "http", "pack", "second in a pack", "hexdump", "twice", "edge"):  # canary.py undoes these in files
         del forms[name]
     around = os.urandom(3 * AROUND)
     for name, data in forms.items():

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Checkpoints of started sandboxes: the files of one outlive it, and nothing else of it does; by root's gateway and by
 an ordinary user's."""
+import contextlib
 import fcntl
 import os
 import pathlib
@@ -322,10 +323,13 @@ def state_of(pid):
 
 
 def kill_at_work(gw, who, keeper):
+    """Of those that work on, some may be done by now."""
     for pid in at_work(gw, who):
-        os.kill(pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
     if who == "workspace":
-        os.kill(keeper, signal.SIGCONT)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(keeper, signal.SIGCONT)
 
 
 def nobody_is_at_work(gw):
