@@ -15,7 +15,7 @@ enum msg_type_box {
     M_BOX_IMAGE = 231, /* id: the asker's; W>P span name of an image (empty: the machine's own); P>W bool there is one, span its digest as text (empty: unknown), span why not */
     M_BOX_ORDER = 175,   /* W>the process that becomes the sandbox: wire_box (sandbox-shim/warden/wire_box.h) */
     /* desk and warden; id: the desk's own. box_command: span name, u64 generation that it was started as, u32 number */
-    M_SB_START = 176,   /* D>W wire_box, u64 generation, u64 cpu percent, u64 timeout ms, bool strict */
+    M_SB_START = 176,   /* D>W wire_box, u64 generation, u64 cpu percent, u64 timeout ms, bool strict, bool bound: it ends with the desk that asked */
     M_SB_STARTED = 177, /* W>D bool ok, span why, u8 version of its cgroup */
     M_SB_LIST = 178,    /* D>W */
     M_SB_LISTED = 179,  /* W>D u16 n, n x (span name, u64 generation, u64 ms since its start, u64 ms until its timeout, u64 ms since a command ran in it, u8 version of its cgroup, u16 commands running, u8 enum pause_way, wire_box) */

@@ -234,6 +234,7 @@ static void ask_warden(struct exchange *x)
     msg_put_u64(b, s->cpu_percent);
     msg_put_u64(b, s->timeout_s * 1000);
     msg_put_u8(b, s->strict);
+    msg_put_u8(b, s->bound);
     ask_send(x);
 }
 

@@ -25,6 +25,7 @@ struct starting {
     struct span session, from; /* from: a checkpoint; empty: none */
     struct wire_box box;
     uint64_t cpu_percent, timeout_s, generation;
+    bool bound;                       /* it ends with this process, should nobody end it before */
     bool strict, borrows;             /* borrows: `from` is of no use to anybody once that is over */
     void (*then)(struct exchange *x); /* when it runs, instead of the answer */
     struct digest access;             /* of PLACE_DOCK: what it is opened with, and what is to be known of it */

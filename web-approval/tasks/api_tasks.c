@@ -24,6 +24,8 @@ enum {
     INPUT_MAX = 8 * DESK_BODY_MAX, /* as it is written here: an escape may be longer than what was sent */
     RESULT_MAX = 1024 * 1024,
     RESULT_WRITTEN_MAX = 7 * RESULT_MAX, /* the same; less than a client of ours takes */
+    PLACES =
+        DESK_FOLLOWS - DESK_FOLLOWS / 4, /* of those for what is followed: the last are for who looks at a sandbox */
     FILE_S = 60,
     MARGIN_S = 300, /* that its sandbox lives beyond its command, if nobody ends it */
     NOTE_MAX = 2048
@@ -171,11 +173,13 @@ static void finish(struct exchange *x, const char *error)
 static void take_result(struct exchange *x, struct task *t, struct span said)
 {
     enum schema_verdict v = schema_validate(t->kind->output, said, &t->miss);
-    const struct json *tree = v == SCHEMA_FITS ? json_parse(said, &x->arena) : NULL;
+    struct arena a; /* not the exchange's, which waits for the sandbox's end */
     struct dynbuf b;
     struct jsonw w;
 
+    arena_init(&a, DESK_ARENA_MAX);
     dynbuf_init(&b, RESULT_WRITTEN_MAX);
+    const struct json *tree = v == SCHEMA_FITS ? json_parse(said, &a) : NULL;
     jsonw_begin(&w, &b);
     w.depth = 1; /* it will be a member of the answer */
     if (tree)
@@ -187,6 +191,7 @@ static void take_result(struct exchange *x, struct task *t, struct span said)
         t->error = verdict_word(v == SCHEMA_FITS ? SCHEMA_TOO_LARGE : v);
     }
     dynbuf_free(&b);
+    arena_free(&a);
 }
 
 static void result_read(struct exchange *x, const struct transfer_end *e)
@@ -309,6 +314,7 @@ static int start_take(struct exchange *x, struct task *t)
     s->timeout_s = is->timeout_ms / 1000 + MARGIN_S;
     (void)snprintf(s->image, sizeof(s->image), "%.*s", SPAN_FMT(is->image));
     s->then = started;
+    s->bound = true;
     x->arg = span_str(s->name);
     return 0;
 }
@@ -349,6 +355,9 @@ void api_task_run(struct exchange *x)
         t->of = "input";
         t->error = verdict_word(v);
         reply_failed(x, 422, t);
+    } else if (x->desk->held[SHARE_FOLLOW] >= PLACES) {
+        reply_problem(x, 503, "Too many",
+                      "as many tasks run, or commands are followed, as may at once; try again in a moment");
     } else if (start_take(x, t) == 0 && share_is_free(x, SHARE_FOLLOW)) {
         share_take(&t->share, x, SHARE_FOLLOW);
         x->ends = true;

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Tasks: a command in a sandbox of its own, with JSON that fits a schema going in and coming out. Of a result that does
 not fit, no byte reaches who asked."""
+import concurrent.futures
 import json
 import os
 import pathlib
@@ -129,6 +130,18 @@ def who_leaves_ends_the_task_and_its_sandbox(lab, ordinary):
 
 
 @test()
+def many_at_once_are_run_or_refused_in_words(lab):
+    gw = gateway(lab, [kind(lab, "fits", ENDS["fits"][0])])
+    with concurrent.futures.ThreadPoolExecutor(30) as pool:
+        answers = list(pool.map(lambda n: gw.control("POST", "/api/v1/tasks", {"kind": "fits", "input": {"n": n}}), range(30)))
+    for n, (status, answer) in enumerate(answers):
+        assert (status, answer.get("result")) == (200, {"n": n + 1}) or (status == 503 and answer["detail"]), answer
+    assert sum(status == 200 for status, _ in answers) >= 1
+    nothing_is_left(gw)
+    assert gw.control("POST", "/api/v1/tasks", {"kind": "fits", "input": {"n": 1}})[0] == 200
+
+
+@test()
 def a_reload_has_other_kinds_or_refuses(lab):
     gw = gateway(lab, [kind(lab, "fits", ENDS["fits"][0])])
     kind(lab, "fits", 'give(json.dumps({"n": "text"}))', output={"type": "object"})
@@ -141,18 +154,22 @@ def a_reload_has_other_kinds_or_refuses(lab):
     assert gw.control("POST", "/api/v1/tasks", {"kind": "fits", "input": {"n": 1}})[0] == 200
 
 
-@test()
-def a_warden_that_dies_ends_the_task(lab):
-    gw = gateway(lab, [kind(lab, "slow", "time.sleep(600)"), kind(lab, "fits", ENDS["fits"][0])])
+@both
+def who_dies_ends_the_task_and_its_sandbox(lab, ordinary):
+    """Killed, the desk and the warden leave nothing of it: no sandbox idles until its time is over."""
+    gw = gateway(lab, [kind(lab, "slow", "time.sleep(600)"), kind(lab, "fits", ENDS["fits"][0])], ordinary)
     (lab.dir / "in.json").write_text('{"n": 1}')
-    client = gw.lab.start([program(), "task", "run", "slow", lab.dir / "in.json"],
-                          env={"COUNTERSIGN_STATE": gw.state, "PATH": os.environ["PATH"]})
-    lab.wait_for("its command", lambda: [s for s in gw.cli_json("sandbox", "started")["started"] if s["commands"]])
-    gw.kill("warden")
-    client.told = True
-    assert client.wait() == 4, client.seen
-    nothing_is_left(gw)
-    lab.wait_for("another one", lambda: gw.control("POST", "/api/v1/tasks", {"kind": "fits", "input": {"n": 1}})[0] == 200)
+    for role in ("warden", "desk"):
+        client = gw.lab.start([program(), "task", "run", "slow", lab.dir / "in.json"],
+                              env={"COUNTERSIGN_STATE": gw.state, "PATH": os.environ["PATH"]})
+        lab.wait_for("its command", lambda: [s for s in gw.cli_json("sandbox", "started")["started"] if s["commands"]])
+        gw.kill(role)
+        client.told = True
+        assert client.wait() == 4, client.seen
+        lab.wait_for("its end", lambda: gw.cli_json("sandbox", "started")["started"] == [])
+        nothing_is_left(gw)
+        lab.wait_for("another one",
+                     lambda: gw.control("POST", "/api/v1/tasks", {"kind": "fits", "input": {"n": 1}})[0] == 200)
 
 
 main()

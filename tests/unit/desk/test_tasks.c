@@ -133,6 +133,9 @@ static void a_result_that_fits_is_the_answer(void **state)
     assert_int_equal(msg_get_u64(&m), 1);
     assert_int_equal(msg_get_u64(&m), 100);
     assert_int_equal(msg_get_u64(&m), 330 * 1000); /* it ends by itself, should nobody end it */
+    assert_true(msg_get_bool(&m));
+    assert_true(msg_get_bool(&m)); /* also with the desk */
+    assert_int_equal(msg_end(&m), 0);
     answer(ASK_WARDEN, M_SB_STARTED, SPAN("\1\0\0\0\0\1"));
     assert_true(was_sent(SPAN("\0\0\0\12input.json")) && was_sent(SPAN("{\"text\":\"a b\"}")));
     exits(SB_EXITED, 0);
@@ -177,9 +180,14 @@ static void an_input_that_breaks_its_schema_begins_nothing(void **state)
             fail_msg("%s: %u %.*s", bad[i].body, x.status, SPAN_FMT(dynbuf_span(&x.out)));
         assert_true(!says(CANARY) && desk.held[SHARE_FOLLOW] == 0);
     }
-    desk.held[SHARE_FOLLOW] = DESK_FOLLOWS;
+    desk.held[SHARE_FOLLOW] = DESK_FOLLOWS - DESK_FOLLOWS / 4;
     assert_int_equal(control("POST /api/v1/tasks", ASKED), 503);
     assert_true(says("Too many") && sent_type == 0);
+    assert_int_equal(control("POST /api/v1/sandboxes/box/exec", "{\"argv\":[\"ls\"]}"),
+                     200); /* who looks has a place */
+    desk.held[SHARE_FOLLOW]--;
+    assert_int_equal(control("POST /api/v1/tasks", ASKED), 0);
+    end();
     desk.held[SHARE_FOLLOW] = 0;
     assert_int_equal(docked("acme", "", "POST /api/v1/tasks", ASKED), 404); /* a platform's key runs none */
 }
